@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
+/*
+ * The 20-bit rule of a delta (bpf/shared.h): how to get the caller's registers. Nearly all rules
+ * fit into the delta itself; what does not is an entry of ep_rules.
+ *
+ *	immediate   19  18   17        13 12              1  0
+ *	           | 1 | base | fp slot    | CFA offset / 8   | 0 |    x86-64
+ *	table      19  18                                    0
+ *	           | 0 |      EP_RULE_FIRST_TABLE + index      |    or one of the EP_RULE_* below
+ *
+ * base: 0 CFA = sp + offset, 1 CFA = fp + offset. fp slot: 0 the frame pointer is unchanged,
+ * k > 0 it is saved at CFA - 8 * k. The return address is at CFA - 8 on x86-64.
+ * The aarch64 form is reserved: its return address needs a slot of its own.
+ */
+#ifndef EP_BPF_RULE_H
+#define EP_BPF_RULE_H
+
+#define EP_RULE_NONE	    0u /* nothing known: frame pointer walk */
+#define EP_RULE_STOP	    1u /* the root of the stack */
+#define EP_RULE_SIGNAL	    2u /* signal trampoline: registers are in the frame the kernel made */
+#define EP_RULE_UNSUPPORTED 3u /* there is a rule, but it is one we cannot follow */
+#define EP_RULE_FIRST_TABLE 16u
+
+#define EP_RULE_IMMEDIATE    (1u << 19)
+#define EP_RULE_BASE_FP	     (1u << 18)
+#define EP_RULE_FP_SLOT(rule) ((rule) >> 13 & 0x1f)
+#define EP_RULE_CFA_OFF(rule) (((rule) >> 1 & 0xfff) << 3)
+#define EP_RULE_IMM(base_fp, fp_slot, cfa_off)                                                     \
+	(EP_RULE_IMMEDIATE | ((base_fp) ? EP_RULE_BASE_FP : 0) | (__u32)(fp_slot) << 13 |          \
+	 (__u32)(cfa_off) >> 3 << 1)
+#define EP_RULE_IMM_MAX_FP_SLOT 31
+#define EP_RULE_IMM_MAX_CFA_OFF (4095 * 8)
+
+enum ep_cfa {
+	EP_CFA_REG = 0,	  /* cfa_reg + cfa_off */
+	EP_CFA_DEREF = 1, /* *(cfa_reg + cfa_off) + cfa_add */
+	EP_CFA_PLT = 2,	  /* cfa_reg + cfa_off + ((pc & 15) >= cfa_add ? 8 : 0) */
+};
+
+enum ep_reg_rule {
+	EP_REG_SAME = 0,      /* unchanged */
+	EP_REG_AT_CFA = 1,    /* saved at CFA + off */
+	EP_REG_IN_REG = 2,    /* held by another register */
+	EP_REG_UNDEFINED = 3, /* for the return address: the root of the stack */
+	EP_REG_AT_REG = 4,    /* fp only: saved at fp_reg + fp_off */
+	EP_REG_IS_CFA = 5,    /* value is CFA + off (DW_CFA_val_offset) */
+};
+
+#endif

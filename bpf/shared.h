@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
+/*
+ * What the BPF programs and the core both see: events on the ring, values of the shared maps, and
+ * the packed forms of the delta store. Fixed-width fields, explicit padding, asserted sizes.
+ */
+#ifndef EP_BPF_SHARED_H
+#define EP_BPF_SHARED_H
+
+#include "ebpf-profiler/frame.h"
+
+#include <linux/types.h>
+
+#define EP_COMM_BYTES	 16
+#define EP_MAX_KERNEL	 127  /* bpf_get_stack stops there: PERF_MAX_STACK_DEPTH */
+#define EP_MAX_WORDS	 2560 /* words of user frames in one trace: 1280 native frames */
+#define EP_RECORD_WORDS	 (EP_MAX_KERNEL + 1 + EP_MAX_WORDS)
+
+/* --- ring ------------------------------------------------------------------------------------ */
+
+enum ep_event_type {
+	EP_EVENT_TRACE = 1, /* struct ep_sample, then words: kernel addresses, then user frames */
+	EP_EVENT_KNOWN = 2, /* struct ep_sample alone: frames were sent before under this hash */
+	EP_EVENT_FORK = 3,  /* struct ep_process_event */
+	EP_EVENT_EXEC = 4,
+	EP_EVENT_EXIT = 5,
+};
+
+/* First fields of every event. */
+struct ep_event {
+	__u32 type; /* enum ep_event_type */
+	__u32 cpu;
+	__u64 time_ns; /* CLOCK_MONOTONIC */
+};
+
+struct ep_sample {
+	struct ep_event event;
+	__u64 hash;	/* over kernel addresses, user frame words, pid and start_ns; never 0 */
+	__u64 start_ns; /* process start, CLOCK_BOOTTIME */
+	__u32 pid, tid; /* thread group id and thread id, initial pid namespace */
+	char comm[EP_COMM_BYTES]; /* of the thread */
+	__u16 n_kernel; /* kernel addresses, one word each */
+	__u16 n_frames; /* user frames */
+	__u16 n_words;	/* words of user frames */
+	__u8 error;	/* enum ep_error: why the user part is incomplete, 0 when it is complete */
+	__u8 flags;	/* enum ep_sample_flag */
+};
+_Static_assert(sizeof(struct ep_sample) == 64, "ep_sample is shared with BPF");
+
+enum ep_sample_flag {
+	EP_SAMPLE_KERNEL_THREAD = 1 << 0,
+	EP_SAMPLE_UNKNOWN_PROCESS = 1 << 1, /* not in ep_procs, or under another start time */
+	EP_SAMPLE_UNKNOWN_ADDRESS = 1 << 2, /* an address in no mapping: its maps have changed */
+};
+
+struct ep_process_event {
+	struct ep_event event;
+	__u64 start_ns; /* of the process, CLOCK_BOOTTIME; for a fork: of the parent */
+	__u32 pid;
+	__u32 parent_pid; /* fork only */
+};
+_Static_assert(sizeof(struct ep_process_event) == 32, "ep_process_event is shared with BPF");
+
+/* --- delta store ------------------------------------------------------------------------------
+ *
+ * Everything an unwinder looks up by address lies in equal chunks that user space maps and BPF
+ * reads through an array of maps. A reference names a 4-byte word of one chunk:
+ *
+ *	ref      31            18 17              0
+ *	        |     chunk      |  4-byte word    |
+ *
+ * process ──► row table (struct ep_row, sorted by start) ──► page table (one u64 for each 4 KiB of
+ * text) ──► deltas (u32, sorted by offset within the page).
+ *
+ *	page     63         48 47     32 31                                  0
+ *	        |      0      |  count  | ref of the first delta; count 0: rule |
+ *	delta    31         20 19                                              0
+ *	        | page offset |                    rule                         |
+ *
+ * A rule holds from its delta's offset to the next delta's. A page with a count begins with a
+ * delta at offset 0. Rule forms are in bpf/rule.h.
+ */
+#define EP_CHUNK_BYTES	  (1u << 20)
+#define EP_CHUNK_WORDS	  (EP_CHUNK_BYTES / 4)
+#define EP_CHUNK_SHIFT	  18
+#define EP_MAX_CHUNKS	  1024
+#define EP_PAGE_SHIFT	  12
+#define EP_PAGE_BYTES	  (1u << EP_PAGE_SHIFT)
+#define EP_MAX_ROWS	  16384 /* executable mappings of one process that are looked up */
+/* Text one row can cover: its page table must lie in one chunk. */
+#define EP_ROW_MAX_PAGES  65536
+
+#define EP_REF(chunk, word) ((__u32)(chunk) << EP_CHUNK_SHIFT | (__u32)(word))
+#define EP_REF_CHUNK(ref)   ((__u32)(ref) >> EP_CHUNK_SHIFT)
+#define EP_REF_WORD(ref)    ((__u32)(ref) & (EP_CHUNK_WORDS - 1))
+
+#define EP_PAGE(count, ref)	((__u64)(count) << 32 | (__u32)(ref))
+#define EP_PAGE_COUNT(page)	((__u32)((page) >> 32) & 0xffff)
+#define EP_PAGE_REF(page)	((__u32)(page))
+#define EP_DELTA(off, rule)	((__u32)(off) << 20 | (__u32)(rule))
+#define EP_DELTA_RULE(delta)	((__u32)(delta)&0xfffff)
+
+/* An executable mapping of a process: target addresses [start, end). */
+struct ep_row {
+	__u64 start;
+	__u64 end;
+	__u64 va;	  /* ELF virtual address of `start` */
+	__u32 executable; /* id; 0: not backed by an ELF file */
+	__u32 pages;	  /* ref of the page entry that covers `va`; 0: no tables (yet) */
+};
+_Static_assert(sizeof(struct ep_row) == 32, "ep_row is shared with BPF");
+
+/* Value of ep_procs, key: thread group id (u32). */
+struct ep_proc {
+	__u64 start_ns; /* CLOCK_BOOTTIME; a sample with another one belongs to another process */
+	__u32 rows;	/* ref of the first struct ep_row */
+	__u32 n_rows;
+};
+_Static_assert(sizeof(struct ep_proc) == 16, "ep_proc is shared with BPF");
+
+/* Value of ep_rules, for the rules that do not fit into a delta; see bpf/rule.h. */
+struct ep_rule {
+	__u8 cfa_kind; /* enum ep_cfa */
+	__u8 cfa_reg;  /* DWARF register number */
+	__u8 ra_kind;  /* enum ep_reg_rule */
+	__u8 ra_reg;
+	__u8 fp_kind; /* enum ep_reg_rule */
+	__u8 fp_reg;
+	__u8 pad[2];
+	__s32 cfa_off; /* added to the register */
+	__s32 cfa_add; /* added after the dereference; PLT: the threshold */
+	__s32 ra_off;  /* from the CFA */
+	__s32 fp_off;  /* from the CFA, or from fp_reg for EP_REG_AT_REG */
+};
+_Static_assert(sizeof(struct ep_rule) == 24, "ep_rule is shared with BPF");
+
+#define EP_MAX_RULES 16384
+
+/* --- switches, in .rodata and in ep_control --------------------------------------------------- */
+
+/* One struct so that the compiler cannot reorder it. Offsets come from the kernel's BTF. */
+struct ep_config {
+	__u32 frames_per_run; /* native frames walked between two tail calls */
+	__u32 filter;	      /* only processes in ep_filter are sampled */
+	__u32 task_mm_off;
+	__u32 task_stack_off;
+	__u32 task_group_leader_off;
+	__u32 task_start_off; /* start_boottime */
+	__u32 task_flags_off;
+	__u32 task_tgid_off;
+	__u32 task_pid_off;
+	__u32 has_task_pt_regs;	  /* bpf_task_pt_regs exists */
+	__u32 kernel_stack_bytes; /* THREAD_SIZE, where it does not */
+	__u32 pad;
+};
+
+/* Value of ep_control (mmapable, one entry): what user space changes while programs run. */
+struct ep_control {
+	__u32 epoch; /* traces sent in an earlier epoch are sent with their frames again */
+	__u32 pad;
+};
+
+enum ep_counter {
+#define EP_COUNTER(name, text) EP_COUNTER_##name,
+#include "bpf/counters.def"
+#undef EP_COUNTER
+	EP_COUNTER_COUNT
+};
+
+#endif

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/base/log.h"
+#include "core/base/clock.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#define LOG_LINE_BYTES 2048
+
+/* Process-wide: every thread logs, and no caller could pass a logger through libelf's callbacks. */
+static _Atomic int log_level = EP_LOG_INFO;
+
+static const char *const level_names[] = {
+	[EP_LOG_ERROR] = "error",
+	[EP_LOG_WARN] = "warn",
+	[EP_LOG_INFO] = "info",
+	[EP_LOG_DEBUG] = "debug",
+};
+
+void ep_log_set_level(enum ep_log_level level)
+{
+	atomic_store_explicit(&log_level, (int)level, memory_order_relaxed);
+}
+
+enum ep_log_level ep_log_get_level(void)
+{
+	return (enum ep_log_level)atomic_load_explicit(&log_level, memory_order_relaxed);
+}
+
+int ep_log_parse_level(const char *name, enum ep_log_level *ret_level)
+{
+	for (size_t i = 0; i < EP_LEN(level_names); i++) {
+		if (strcmp(name, level_names[i]) == 0) {
+			*ret_level = (enum ep_log_level)i;
+			return 0;
+		}
+	}
+	return -EINVAL;
+}
+
+/* A target chooses its own comm and paths: control bytes must not reach the operator's terminal. */
+static void mask_control_bytes(char *line)
+{
+	for (; *line; line++) {
+		if ((unsigned char)*line < 0x20 || *line == 0x7f)
+			*line = '?';
+	}
+}
+
+void ep_log_write(enum ep_log_level level, const char *fmt, ...)
+{
+	char line[LOG_LINE_BYTES];
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(line, sizeof(line), fmt, args);
+	va_end(args);
+	mask_control_bytes(line);
+	fprintf(stderr, "%s: %s\n", level_names[level], line);
+}
+
+bool ep_log_limit_ok(struct ep_log_limit *limit)
+{
+	uint64_t now_ns = ep_clock_mono_ns();
+
+	if (now_ns - limit->window_start_ns >= limit->interval_ns) {
+		limit->window_start_ns = now_ns;
+		limit->used = 0;
+	}
+	if (limit->used >= limit->burst) {
+		limit->suppressed++;
+		return false;
+	}
+	limit->used++;
+	return true;
+}
+
+const char *ep_strerror(int r)
+{
+	const char *text = strerrordesc_np(r < 0 ? -r : r);
+
+	return text ? text : "unknown error";
+}

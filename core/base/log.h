@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One line per fact on stderr: module first, identity next, fact last. The level and the counter
+ * of suppressed lines are process-wide, since a log line can come from any thread.
+ */
+#ifndef EP_BASE_LOG_H
+#define EP_BASE_LOG_H
+
+#include "core/base/util.h"
+
+#include <stdint.h>
+
+enum ep_log_level {
+	EP_LOG_ERROR,
+	EP_LOG_WARN,
+	EP_LOG_INFO,
+	EP_LOG_DEBUG,
+};
+
+void ep_log_set_level(enum ep_log_level level);
+enum ep_log_level ep_log_get_level(void);
+
+/* 0 on success, -EINVAL when the name is none of error, warn, info, debug. */
+int ep_log_parse_level(const char *name, enum ep_log_level *ret_level);
+
+void ep_log_write(enum ep_log_level level, const char *fmt, ...) EP_PRINTF(2, 3);
+
+#define ep_log(level, ...)                                                                         \
+	do {                                                                                       \
+		if ((level) <= ep_log_get_level())                                                 \
+			ep_log_write((level), __VA_ARGS__);                                        \
+	} while (0)
+
+/* A budget for lines that a target process can trigger: at most `burst` lines in `interval_ns`. */
+struct ep_log_limit {
+	uint64_t interval_ns;
+	uint32_t burst;
+	uint32_t used;
+	uint64_t window_start_ns;
+	uint64_t suppressed; /* lines that were not written, ever */
+};
+
+/* True when a line may be written now. */
+bool ep_log_limit_ok(struct ep_log_limit *limit);
+
+/* "No such process" for -ESRCH and so on: strerror of a negative errno. Thread-safe, static. */
+const char *ep_strerror(int r);
+
+#endif

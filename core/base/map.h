@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Hash table from a 64-bit key to a 64-bit value: open addressing, linear probing, a power of two
+ * of slots, backward-shift deletion (no tombstones). Values may hold pointers. Not thread-safe.
+ */
+#ifndef EP_BASE_MAP_H
+#define EP_BASE_MAP_H
+
+#include "core/base/util.h"
+
+struct ep_map_slot {
+	uint64_t key;
+	uint64_t value;
+};
+
+struct ep_map {
+	struct ep_map_slot *slots;
+	uint8_t *used;
+	size_t len; /* keys present */
+	size_t cap; /* slots, a power of two or 0 */
+	size_t max; /* keys allowed */
+};
+
+void ep_map_init(struct ep_map *map, size_t max);
+void ep_map_fini(struct ep_map *map); /* accepts a zeroed map */
+
+/* The value's address, valid until the next set or remove; NULL when the key is absent. */
+uint64_t *ep_map_find(const struct ep_map *map, uint64_t key);
+/* Adds or replaces. 0, -E2BIG at the maximum, -ENOMEM. */
+int ep_map_set(struct ep_map *map, uint64_t key, uint64_t value);
+/* True when the key was present. */
+bool ep_map_remove(struct ep_map *map, uint64_t key);
+void ep_map_clear(struct ep_map *map);
+size_t ep_map_bytes(const struct ep_map *map);
+
+/* Iteration: start with *pos 0; NULL at the end. Do not change the map meanwhile. */
+struct ep_map_slot *ep_map_next(const struct ep_map *map, size_t *pos);
+
+/* A good 64-bit mix (MurmurHash3's finalizer), for callers that build keys. */
+uint64_t ep_mix64(uint64_t x);
+
+#endif
