@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The command line as a plain struct. Strings are borrowed from argv. Letters are those of perf
+ * where perf has one.
+ */
+#ifndef EP_CLI_ARGS_H
+#define EP_CLI_ARGS_H
+
+#include "core/base/util.h"
+
+#include <sys/types.h>
+
+#define EP_ARGS_MAX_PIDS    256
+#define EP_ARGS_MAX_OUTPUTS 16
+
+enum ep_command {
+	EP_COMMAND_HELP,    /* help_topic says of what */
+	EP_COMMAND_VERSION,
+	EP_COMMAND_AGENT,	 /* --config FILE */
+	EP_COMMAND_CHECK,	 /* --config FILE --check */
+	EP_COMMAND_PRINT_CONFIG, /* [--config FILE] --print-config: config_path may be NULL */
+	EP_COMMAND_RECORD,
+	EP_COMMAND_DOCTOR,
+	EP_COMMAND_PLUGINS,
+};
+
+enum ep_output_format {
+	EP_OUTPUT_PPROF = 1,
+};
+
+struct ep_output {
+	const char *path; /* "-": standard output */
+	enum ep_output_format format;
+};
+
+struct ep_args {
+	enum ep_command command;
+	enum ep_command help_topic; /* EP_COMMAND_HELP: that of the whole program */
+	const char *config_path;    /* NULL when not given */
+	bool quiet;		    /* -q */
+	unsigned int verbose;	    /* number of -v */
+	bool json;		    /* doctor */
+
+	/* record */
+	uint32_t freq_hz;     /* 99 unless given; 1..10000 */
+	uint64_t duration_ns; /* 0: until Ctrl-C or the command's end */
+	bool all_cpus;	      /* -a: the whole machine, even with a command */
+	bool force;
+	bool keep_root;
+	pid_t pids[EP_ARGS_MAX_PIDS];
+	size_t n_pids;
+	struct ep_output outputs[EP_ARGS_MAX_OUTPUTS]; /* none given: the caller names a file */
+	size_t n_outputs;
+	char **child_argv; /* NULL-terminated tail of argv; NULL without a command */
+
+	char note[128];	 /* not empty: one line to print before work starts */
+	char error[512]; /* not empty when parsing failed: one sentence with the fix */
+};
+
+/* 0, or -EINVAL with ret_args->error filled: print it and exit with EP_EXIT_USAGE. */
+int ep_args_parse(int argc, char **argv, struct ep_args *ret_args);
+
+/* Format by the file's extension. 0, or -EINVAL when there is none for it. */
+int ep_output_parse_format(const char *path, enum ep_output_format *ret_format);
+
+#endif

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The texts of --help and --version. */
+#ifndef EP_CLI_HELP_H
+#define EP_CLI_HELP_H
+
+#include "core/cli/parts/args.h"
+
+#include <stdio.h>
+
+void ep_help_print(FILE *out, enum ep_command topic);
+void ep_version_print(FILE *out);
+
+#endif
