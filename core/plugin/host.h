@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Finds, checks and loads plugins, and gives them the host's services (ebpf-profiler/host.h).
+ *
+ * A plugin runs with the agent's privileges, so its file and directory must belong to root (or to
+ * the user the agent runs as) and must not be writable by anybody else; what is checked is what is
+ * loaded, through one open file. Its descriptor is read before any of its code runs, constructors
+ * aside. Loop's thread only.
+ */
+#ifndef EP_PLUGIN_HOST_H
+#define EP_PLUGIN_HOST_H
+
+#include "core/base/util.h"
+#include "ebpf-profiler/plugin.h"
+
+#define EP_REASON_BYTES 512
+
+struct uv_loop_s;
+struct ep_module;
+
+/* Where host->run and host->loop lead. Before the first plugin is opened. */
+void ep_host_init(struct uv_loop_s *loop, const char *version);
+const struct ep_host *ep_host_get(void);
+
+/*
+ * Loads <dir>/<name>.so. 0 and a module (gives), or a negative errno with one sentence that says
+ * what to do in `reason`: -ENOENT, -EPERM (not safe to load), -ENOTSUP (another ABI), -EBADMSG
+ * (not a plugin, or an incomplete one).
+ */
+int ep_module_load(const char *dir, const char *name, struct ep_module **ret_module,
+		   char reason[EP_REASON_BYTES]);
+/* Nothing of it may be in use any more. Accepts NULL. */
+void ep_module_unload(struct ep_module *module);
+const struct ep_plugin *ep_module_plugin(const struct ep_module *module);
+/* NULL unless it is an exporter. */
+const struct ep_exporter_ops *ep_module_exporter(const struct ep_module *module);
+
+/* Checks a descriptor as ep_module_load does, for tests and plugins linked in. */
+int ep_plugin_check(const struct ep_plugin *plugin, const char *name, char reason[EP_REASON_BYTES]);
+
+/* For a listing of a directory: one call for each *.so, in the order of names. */
+struct ep_plugin_entry {
+	const char *path;
+	const char *name;
+	const char *version; /* "" when it could not be loaded */
+	const char *kind;    /* "exporter", "unwinder", "" */
+	uint32_t abi_major, abi_minor;
+	int result;	    /* 0, or the errno of ep_module_load */
+	const char *reason; /* "" or why it cannot be used */
+};
+typedef void (*ep_plugin_visit)(void *arg, const struct ep_plugin_entry *entry);
+int ep_plugin_list(const char *dir, ep_plugin_visit visit, void *arg);
+
+#endif

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Makes a batch (include/ebpf-profiler/batch.h) of a sealed interval and the names its frames have
+ * by now. Building reads the frame table, so it belongs to the loop's thread; about 1 ms per 1000
+ * stacks of 40 frames. The batch itself is one allocation, immutable, and counted atomically: any
+ * thread may use and release it.
+ *
+ * A frame without a name gets a made-up function: "libx.so+0x1234" (file name, ELF virtual
+ * address), "0x7f12..." where no file is known, "[kernel]+0xffffffff..." in the kernel,
+ * "[truncated: ...]" for an error frame.
+ */
+#ifndef EP_TRACE_BATCH_H
+#define EP_TRACE_BATCH_H
+
+#include "core/base/util.h"
+#include "core/trace/interval.h"
+#include "ebpf-profiler/batch.h"
+
+#define EP_EXECUTABLE_MAX_SEGMENTS 4
+
+/* Strings of both structs are borrowed for the call and may be NULL. */
+struct ep_executable_info {
+	const char *path;
+	const char *build_id; /* GNU build id in hex */
+	const char *file_id;  /* file id in hex */
+	uint32_t n_segments;  /* executable ones; page-aligned */
+	struct {
+		uint64_t start_va, limit_va, file_off;
+	} segments[EP_EXECUTABLE_MAX_SEGMENTS];
+};
+
+struct ep_process_info {
+	const char *comm; /* of the main thread */
+	const char *exe_path;
+	const char *container_id;
+};
+
+/* Where a batch gets what the store does not know. */
+struct ep_batch_source {
+	void *arg;
+	/* 0, or a negative errno when it is not known (any more); `ret` is zeroed before. */
+	int (*executable)(void *arg, uint32_t id, struct ep_executable_info *ret);
+	int (*process)(void *arg, uint32_t pid, uint64_t start_ns, struct ep_process_info *ret);
+	/* Name of a dynamic frame kind ("python"); NULL callback or result: "unknown". */
+	const char *(*kind_name)(void *arg, uint32_t kind);
+
+	const char *kernel_build_id; /* hex, may be NULL */
+	const char *host_name;
+	uint32_t period_hz;
+	int64_t mono_to_wall_ns; /* CLOCK_REALTIME - CLOCK_MONOTONIC */
+	int64_t boot_to_wall_ns; /* CLOCK_REALTIME - CLOCK_BOOTTIME */
+};
+
+/* 0 and a batch with one reference (gives), -E2BIG, -ENOMEM. */
+int ep_batch_build(const struct ep_interval *interval, const struct ep_batch_source *source,
+		   struct ep_batch **ret_batch);
+/* Any thread. */
+void ep_batch_ref(const struct ep_batch *batch);
+void ep_batch_unref(const struct ep_batch *batch); /* accepts NULL */
+static inline void ep_batch_unrefp(struct ep_batch **batch)
+{
+	ep_batch_unref(*batch);
+}
+size_t ep_batch_bytes(const struct ep_batch *batch); /* heap */
+
+/* The offsets of source, as of now. */
+void ep_batch_read_clocks(int64_t *ret_mono_to_wall_ns, int64_t *ret_boot_to_wall_ns);
+
+#endif

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The frame table: every distinct frame seen once, with its names once they are known. Traces of
+ * all intervals refer to frames by id. Identity of a frame: its kind, the flags that change what
+ * is looked up, aux and words; where words are addresses or handles of one process (dynamic kinds,
+ * native frames in no known executable) also the process. Error frames drop their address.
+ *
+ * Ids are dense from 1 and never change. Ids 1 .. EP_ERROR_COUNT - 1 are the error frames.
+ * The table is bounded and never shrinks; when it fills up, the store starts a new one at the next
+ * seal and the old one lives on as long as an interval or a resolver holds a reference.
+ *
+ * Reference counted, loop's thread only. Workers get copies of what they resolve.
+ */
+#ifndef EP_TRACE_FRAMES_H
+#define EP_TRACE_FRAMES_H
+
+#include "core/base/strings.h"
+#include "core/base/util.h"
+#include "ebpf-profiler/frame.h"
+
+struct ep_frames;
+
+enum ep_frame_state {
+	EP_FRAME_PENDING,  /* nobody has looked for a name yet */
+	EP_FRAME_TAKEN,	   /* somebody is looking, see ep_frames_next_pending */
+	EP_FRAME_RESOLVED, /* has all the names it will get, maybe none */
+};
+
+/* A frame, decoded. */
+struct ep_frame {
+	uint32_t kind;	/* enum ep_frame_kind, or a dynamic one */
+	uint32_t flags; /* EP_FRAME_RETURN_ADDRESS, EP_FRAME_POINTER_WALK */
+	uint32_t aux;	/* native: executable id; error: enum ep_error */
+	uint32_t n_words;
+	uint64_t words[EP_FRAME_MAX_WORDS]; /* as in the event; see ep_frame_lookup_addr */
+	uint32_t pid;			    /* of kinds that belong to a process, else 0 */
+	uint64_t start_ns;		    /* of the process, CLOCK_BOOTTIME */
+};
+
+/* One name of a frame. All strings may be NULL: unknown. */
+struct ep_frame_line {
+	const char *function;	 /* demangled */
+	const char *system_name; /* as in the symbol table; NULL: equal to function */
+	const char *file;
+	uint32_t line, column; /* 0: unknown */
+	uint32_t start_line;   /* of the function */
+};
+#define EP_FRAME_MAX_LINES 64 /* inlined functions at one address; more are cut off */
+
+/* The same as the table keeps it: strings by id of ep_frames_strings. */
+struct ep_frame_name {
+	uint32_t function, system_name, file;
+	uint32_t line, column, start_line;
+};
+
+/* -ENOMEM. max_frames at least EP_ERROR_COUNT, max_string_bytes bounds the names. */
+int ep_frames_new(uint32_t max_frames, size_t max_string_bytes, struct ep_frames **ret_frames);
+struct ep_frames *ep_frames_ref(struct ep_frames *frames);
+void ep_frames_unref(struct ep_frames *frames); /* accepts NULL */
+
+/*
+ * The id of a frame given as header and words, as in an event; (pid, start_ns) is the process it
+ * was seen in. 0, -E2BIG when the table is full, -ENOMEM. Amortized O(1); ~20 ns when it is known.
+ */
+int ep_frames_add(struct ep_frames *frames, uint64_t header, const uint64_t *words, uint32_t pid,
+		  uint64_t start_ns, uint32_t *ret_id);
+void ep_frames_get(const struct ep_frames *frames, uint32_t id, struct ep_frame *ret_frame);
+uint32_t ep_frames_count(const struct ep_frames *frames); /* ids are 1 .. count */
+/* True when the table should be replaced: a frame or a name was refused, or it is 7/8 full. */
+bool ep_frames_is_full(const struct ep_frames *frames);
+size_t ep_frames_bytes(const struct ep_frames *frames);
+
+/*
+ * The address to look a frame's name up by: word 0, minus 1 for a return address, which may lie
+ * beyond the end of the calling function when the call does not return.
+ */
+uint64_t ep_frame_lookup_addr(const struct ep_frame *frame);
+
+/*
+ * For resolvers: the next PENDING frame with an id above *cursor (start with 0), which becomes
+ * TAKEN; its id, or 0 at the end. Frames added later have higher ids, so a cursor can be kept.
+ * A resolver that gives up puts a frame back with ep_frames_put_back (and starts a new cursor).
+ */
+uint32_t ep_frames_next_pending(struct ep_frames *frames, uint32_t *cursor);
+void ep_frames_put_back(struct ep_frames *frames, uint32_t id);
+uint32_t ep_frames_unresolved(const struct ep_frames *frames); /* PENDING or TAKEN */
+
+/*
+ * Gives a frame its names, innermost inlined function first; n_lines 0: there is none. `module`
+ * names what a kernel frame or a frame of no executable belongs to ("ext4", "bpf"), NULL when it
+ * is the kernel proper, or nothing. Strings are copied. A second call for a frame is ignored.
+ * When names do not fit any more the frame stays without.
+ */
+void ep_frames_resolve(struct ep_frames *frames, uint32_t id, const struct ep_frame_line *lines,
+		       size_t n_lines, const char *module);
+
+enum ep_frame_state ep_frames_state(const struct ep_frames *frames, uint32_t id);
+/* Borrowed until the next call that changes the table. The count, 0 when it has no names. */
+size_t ep_frames_names(const struct ep_frames *frames, uint32_t id,
+		       const struct ep_frame_name **ret_names, uint32_t *ret_module);
+const struct ep_strings *ep_frames_strings(const struct ep_frames *frames);
+
+#endif

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The trace store: takes sample events off the ring and files them into the current interval.
+ *
+ * BPF sends a trace with its frames once in an epoch and by hash afterwards. The agent ends an
+ * interval so: bump the epoch, drain the ring, ep_store_seal. A hash sent just before the bump may
+ * then be known of the previous interval only, so the store keeps that one; a hash found in
+ * neither becomes a stack of one error frame (EP_ERROR_LOST), so that CPU time never vanishes.
+ *
+ * Loop's thread only. Input is hostile: every event is checked before it is used.
+ */
+#ifndef EP_TRACE_STORE_H
+#define EP_TRACE_STORE_H
+
+#include "core/trace/frames.h"
+#include "core/trace/interval.h"
+
+struct ep_store;
+
+struct ep_store_limits {
+	uint32_t max_frames;	   /* distinct frames before the table is replaced */
+	size_t max_string_bytes;   /* of their names */
+	size_t max_interval_bytes; /* one interval; two exist while one is being written out */
+};
+#define EP_STORE_DEFAULT_LIMITS                                                                    \
+	(struct ep_store_limits)                                                                   \
+	{                                                                                          \
+		.max_frames = 128 * 1024, .max_string_bytes = 8 << 20,                             \
+		.max_interval_bytes = 8 << 20                                                      \
+	}
+
+struct ep_store_counters {
+	uint64_t samples;     /* taken in, with a row */
+	uint64_t traces;      /* came with frames */
+	uint64_t known;	      /* came as a hash */
+	uint64_t copied;      /* hash known of the previous interval only */
+	uint64_t unknown;     /* hash known of none: error frame instead of a stack */
+	uint64_t malformed;   /* events refused */
+	uint64_t collisions;  /* equal hash, different stacks: kept apart */
+	uint64_t over_limit;  /* samples lost: the interval was full */
+	uint64_t frames_full; /* stacks lost: the frame table was full */
+	uint64_t resets;      /* times the frame table was replaced */
+};
+
+/* `start_ns`: CLOCK_MONOTONIC, where the first interval begins. 0, -ENOMEM. */
+int ep_store_new(const struct ep_store_limits *limits, uint64_t start_ns,
+		 struct ep_store **ret_store);
+void ep_store_free(struct ep_store *store);
+
+/*
+ * One EP_EVENT_TRACE or EP_EVENT_KNOWN as it lies on the ring, `bytes` long. 0, -EBADMSG when it
+ * is malformed, -E2BIG when a limit was hit (counted as lost), -ENOMEM. KNOWN: about 50 ns.
+ */
+int ep_store_add(struct ep_store *store, const void *event, size_t bytes);
+/* Samples the kernel dropped in the current interval. */
+void ep_store_add_lost(struct ep_store *store, uint64_t samples);
+
+/*
+ * Ends the current interval and begins the next. 0 and a reference (gives) to the sealed one, or
+ * -ENOMEM: the current interval goes on.
+ */
+int ep_store_seal(struct ep_store *store, uint64_t now_ns, struct ep_interval **ret_interval);
+
+/* The table frames are added to now, for eager resolvers; borrowed until the next seal. */
+struct ep_frames *ep_store_frames(struct ep_store *store);
+const struct ep_store_counters *ep_store_counters(const struct ep_store *store);
+/* Heap in use: both intervals and the frame table. */
+size_t ep_store_bytes(const struct ep_store *store);
+
+#endif
