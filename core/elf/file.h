@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An ELF file opened for reading: headers, sections, notes. Headers and compressed sections go
- * through libelf; section bytes are read with pread into memory we own, never mapped from the
- * file, since a file truncated under us would then be a SIGBUS. Everything in it is hostile: each
- * offset and length is checked against the file's size, and sections above `EP_ELF_MAX_SECTION`
- * are refused. Only 64-bit little-endian files. One thread at a time.
+ * An ELF file opened for reading: headers, sections, notes. All bytes are read with pread into
+ * memory we own, never mapped from the file, since a file truncated under us would then be a
+ * SIGBUS. Everything in it is hostile: each offset and length is checked against the file's size,
+ * and sections above `EP_ELF_MAX_SECTION` are refused. Only 64-bit little-endian files, and only
+ * regular ones. An open file changes nothing in itself: any thread may read it.
  */
 #ifndef EP_ELF_FILE_H
 #define EP_ELF_FILE_H
@@ -69,6 +69,7 @@ size_t ep_elf_load_segments(const struct ep_elf *elf, struct ep_elf_segment *seg
 /* 0, -ENODATA when absent. SHT_NOBITS sections are absent (as in debug files). */
 int ep_elf_find_section(const struct ep_elf *elf, const char *name, struct ep_elf_section *ret);
 int ep_elf_find_section_type(const struct ep_elf *elf, uint32_t type, struct ep_elf_section *ret);
+/* By index, as sh_link and st_shndx give it: SHT_NOBITS ones too, whose read gives -ENODATA. */
 int ep_elf_section_at(const struct ep_elf *elf, uint32_t index, struct ep_elf_section *ret);
 /*
  * Where a program header points: PT_GNU_EH_FRAME gives .eh_frame_hdr even when section headers

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of core/elf share: the fields of an open ELF file, and memory for bytes. */
+#ifndef EP_ELF_INTERNAL_H
+#define EP_ELF_INTERNAL_H
+
+#include "core/elf/file.h"
+
+/*
+ * Exactly one of fd and image is the source of bytes. Headers are copied at open; `bytes` is the
+ * size then, and a file that shrinks later gives -EBADMSG at the read that notices.
+ */
+struct ep_elf {
+	int fd;
+	uint8_t *image;
+	uint64_t bytes;
+	Elf64_Ehdr header;
+	Elf64_Phdr *segments;
+	size_t n_segments;
+	Elf64_Shdr *sections;
+	size_t n_sections;
+	char *names; /* .shstrtab */
+	size_t names_bytes;
+};
+
+/* Zeroed memory for `bytes` bytes: small from the heap, large from mmap, which fini gives back. */
+int ep_elf_bytes_new(size_t bytes, struct ep_elf_bytes *ret_bytes);
+/* Takes `image`, which came from malloc, in every case. */
+int ep_elf_open_image(uint8_t *image, size_t bytes, struct ep_elf **ret_elf);
+/* The stored bytes of a section, not decompressed. */
+int ep_elf_read_stored(const struct ep_elf *elf, const struct ep_elf_section *section,
+		       struct ep_elf_bytes *ret_bytes);
+/* `stored` begins with an Elf64_Chdr. 0, -EBADMSG, -E2BIG, -ENOTSUP, -ENOMEM. */
+int ep_elf_decompress(const struct ep_elf_bytes *stored, struct ep_elf_bytes *ret_bytes);
+
+#endif
