@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/proc/open.h"
+#include "core/base/clock.h"
+#include "core/proc/memory.h"
+#include "core/proc/process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+
+#define VDSO_MAX_BYTES (64u * 1024)
+
+void ep_proc_file_close(struct ep_proc_file *file)
+{
+	ep_closep(&file->fd);
+	file->fd = -1;
+}
+
+/* --- finding the file: O_PATH descriptors, which open nothing yet ----------------------------- */
+
+static int map_files_fd(pid_t pid, const struct ep_mapping *m)
+{
+	char path[96];
+	int fd;
+
+	/* Names have no padding, unlike the lines of maps (fs/proc/base.c proc_map_files). */
+	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid, m->start,
+		 m->end);
+	fd = open(path, O_PATH | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+/* Of a thread that is alive, when the main thread is not. */
+static int map_files_any_fd(pid_t pid, const struct ep_mapping *m)
+{
+	int fd = map_files_fd(pid, m);
+	pid_t tid;
+
+	if (fd != -ENOENT || ep_process_find_live_thread(pid, &tid) < 0)
+		return fd;
+	return map_files_fd(tid, m);
+}
+
+/* The path as the process sees it: symlinks and ".." stay below its root. */
+static int in_root_fd(pid_t pid, const char *path)
+{
+	struct open_how how = {
+		.flags = O_PATH | O_CLOEXEC,
+		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
+	};
+	ep_autoclose int root = -1;
+	char root_path[64];
+	long fd;
+
+	snprintf(root_path, sizeof(root_path), "/proc/%d/root", (int)pid);
+	root = open(root_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (root < 0)
+		return -errno;
+	fd = syscall(SYS_openat2, root, path, &how, sizeof(how));
+	return fd < 0 ? -errno : (int)fd;
+}
+
+static int plain_fd(const char *path)
+{
+	int fd = open(path, O_PATH | O_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+/*
+ * The mapped file has this inode, but maps may print another device than stat does: btrfs and
+ * overlayfs give each subvolume or mount an anonymous one, major 0. Between real devices it must
+ * agree.
+ */
+static bool is_mapped_file(const struct stat *st, const struct ep_mapping *m)
+{
+	if (!S_ISREG(st->st_mode) || st->st_ino != m->inode)
+		return false;
+	if (major(st->st_dev) == m->dev_major && minor(st->st_dev) == m->dev_minor)
+		return true;
+	return major(st->st_dev) == 0 && m->dev_major == 0;
+}
+
+/* Takes fd. */
+static int check_fd(int fd, const struct ep_mapping *m)
+{
+	struct stat st;
+
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, &st) == 0 && is_mapped_file(&st, m))
+		return fd;
+	close(fd);
+	return -ENOENT;
+}
+
+static int find_by_path(pid_t pid, const struct ep_mapping *m)
+{
+	int fd;
+
+	if (m->deleted || m->path[0] != '/')
+		return -ENOENT;
+	fd = check_fd(in_root_fd(pid, m->path), m);
+	return fd >= 0 ? fd : check_fd(plain_fd(m->path), m);
+}
+
+static bool is_gone(pid_t pid)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+	return access(path, F_OK) < 0 && errno == ENOENT;
+}
+
+static int find_fd(pid_t pid, const struct ep_mapping *m)
+{
+	int first = map_files_any_fd(pid, m), fd;
+
+	if (first >= 0)
+		return first;
+	fd = find_by_path(pid, m);
+	if (fd >= 0)
+		return fd;
+	return is_gone(pid) ? -ESRCH : first;
+}
+
+/* --- opening it ------------------------------------------------------------------------------- */
+
+static int64_t ns_of(struct timespec t)
+{
+	return (int64_t)t.tv_sec * (int64_t)EP_NS_PER_SEC + t.tv_nsec;
+}
+
+static int identify(int path_fd, struct ep_proc_file *ret_file)
+{
+	struct stat st;
+
+	if (fstat(path_fd, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -ENOTSUP;
+	*ret_file = (struct ep_proc_file){
+		.fd = -1,
+		.dev = st.st_dev,
+		.inode = st.st_ino,
+		.bytes = (uint64_t)st.st_size,
+		.ctime_ns = ns_of(st.st_ctim),
+		.mtime_ns = ns_of(st.st_mtim),
+	};
+	return 0;
+}
+
+static int find_and_identify(pid_t pid, const struct ep_mapping *m, int *ret_path_fd,
+			     struct ep_proc_file *ret_file)
+{
+	ep_autoclose int path_fd = -1;
+	int r;
+
+	if (m->kind != EP_MAPPING_FILE && m->kind != EP_MAPPING_MEMFD)
+		return -ENOTSUP;
+	path_fd = find_fd(pid, m);
+	if (path_fd < 0)
+		return path_fd;
+	r = identify(path_fd, ret_file);
+	if (r < 0)
+		return r;
+	*ret_path_fd = ep_take_fd(path_fd);
+	return 0;
+}
+
+int ep_proc_open_mapping(pid_t pid, const struct ep_mapping *m, struct ep_proc_file *ret_file)
+{
+	ep_autoclose int path_fd = -1;
+	struct ep_proc_file file;
+	char path[64];
+	int r = find_and_identify(pid, m, &path_fd, &file);
+
+	if (r < 0)
+		return r;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", path_fd);
+	file.fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	if (file.fd < 0)
+		return -errno;
+	*ret_file = file;
+	return 0;
+}
+
+int ep_proc_stat_mapping(pid_t pid, const struct ep_mapping *m, struct ep_proc_file *ret_file)
+{
+	ep_autoclose int path_fd = -1;
+
+	return find_and_identify(pid, m, &path_fd, ret_file);
+}
+
+/* --- vDSO ------------------------------------------------------------------------------------- */
+
+/* Our own image, when the kernel gave us one of that size: the same for every 64-bit process. */
+static int copy_own_vdso(void *dst, size_t bytes)
+{
+	ep_cleanup(ep_maps_fini) struct ep_maps maps;
+	uint64_t addr = getauxval(AT_SYSINFO_EHDR);
+	const struct ep_mapping *own;
+	int r;
+
+	ep_maps_init(&maps, 4096);
+	r = ep_maps_read(&maps, getpid(), EP_MAPS_EXECUTABLE);
+	if (r < 0)
+		return r;
+	own = ep_maps_find(&maps, addr);
+	if (!own || own->kind != EP_MAPPING_VDSO || own->end - own->start != bytes)
+		return -EFAULT;
+	memcpy(dst, (const void *)(uintptr_t)own->start, bytes);
+	return 0;
+}
+
+int ep_proc_read_vdso(pid_t pid, const struct ep_mapping *m, struct ep_vec *bytes)
+{
+	uint64_t size = m->end - m->start;
+	size_t off = bytes->len;
+	char *dst;
+	int r;
+
+	if (m->kind != EP_MAPPING_VDSO)
+		return -EINVAL;
+	if (size > VDSO_MAX_BYTES)
+		return -E2BIG;
+	r = ep_vec_append(bytes, NULL, (size_t)size);
+	if (r < 0)
+		return r;
+	dst = (char *)bytes->data + off;
+	r = ep_memory_read(pid, m->start, dst, (size_t)size);
+	if (r < 0 && r != -ESRCH)
+		r = copy_own_vdso(dst, (size_t)size);
+	if (r < 0)
+		bytes->len = off;
+	return r;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Opens what is behind a mapping of another process, which may live in a container, a chroot, or
+ * nowhere any more (deleted, memfd). Tried in this order, since only the first names the mapped
+ * file itself and the others name a path that may hold another file by now:
+ *
+ *	/proc/PID/map_files/START-END	any regular file will do
+ *	/proc/PID/root + path		the inode must be the mapping's
+ *	path				the same
+ *
+ * Device nodes and FIFOs are never opened, only looked at.
+ */
+#ifndef EP_PROC_OPEN_H
+#define EP_PROC_OPEN_H
+
+#include "core/base/vec.h"
+#include "core/proc/maps.h"
+
+struct ep_proc_file {
+	int fd; /* read-only, close-on-exec */
+	uint64_t dev;
+	uint64_t inode;
+	uint64_t bytes;
+	int64_t ctime_ns, mtime_ns; /* (dev, inode, ctime, bytes) names one content of one file */
+};
+
+/*
+ * Gives ret_file, whose fd the caller closes or takes. 0; -ESRCH the process is gone; -ENOENT no
+ * file found that is surely the mapped one (also: the mapping is gone); -ENOTSUP not a regular
+ * file; -EACCES, -EPERM, -EMFILE, ...
+ */
+int ep_proc_open_mapping(pid_t pid, const struct ep_mapping *mapping,
+			 struct ep_proc_file *ret_file);
+/*
+ * Only the identity, without opening: enough to find an executable that is known already. `fd` is
+ * -1 in ret_file. Errors as above.
+ */
+int ep_proc_stat_mapping(pid_t pid, const struct ep_mapping *mapping,
+			 struct ep_proc_file *ret_file);
+void ep_proc_file_close(struct ep_proc_file *file); /* accepts fd -1 */
+
+/*
+ * The bytes of a [vdso] mapping, a whole ELF image, appended to `bytes` (of one-byte elements).
+ * 0, -EINVAL not a vDSO, -E2BIG, -ESRCH, -EFAULT, -ENOMEM.
+ */
+int ep_proc_read_vdso(pid_t pid, const struct ep_mapping *mapping, struct ep_vec *bytes);
+
+#endif
