@@ -248,26 +248,33 @@ int ep_elf_open_fd(int fd, struct ep_elf **ret_elf)
 	return 0;
 }
 
-/*
- * The path may lie in a container and name anything. O_PATH looks without side effects; only a
- * regular file is then opened for reading, by the descriptor, so it cannot be exchanged between.
- */
-int ep_elf_open(const char *path, struct ep_elf **ret_elf)
+/* Opened by the descriptor, so that the file which was looked at is the file which is read. */
+int ep_elf_open_path_fd(int path_fd, struct ep_elf **ret_elf)
 {
-	ep_autoclose int path_fd = open(path, O_PATH | O_CLOEXEC);
+	ep_autoclose int owned = path_fd;
 	char self[64];
 	struct stat st;
 	int fd;
 
-	if (path_fd < 0 || fstat(path_fd, &st) < 0)
+	if (fstat(owned, &st) < 0)
 		return -errno;
 	if (!S_ISREG(st.st_mode))
 		return -EBADMSG;
-	snprintf(self, sizeof(self), "/proc/self/fd/%d", path_fd);
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", owned);
 	fd = open(self, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)
 		return -errno;
 	return ep_elf_open_fd(fd, ret_elf);
+}
+
+/* The path may lie in a container and name anything: O_PATH looks without side effects. */
+int ep_elf_open(const char *path, struct ep_elf **ret_elf)
+{
+	int path_fd = open(path, O_PATH | O_CLOEXEC);
+
+	if (path_fd < 0)
+		return -errno;
+	return ep_elf_open_path_fd(path_fd, ret_elf);
 }
 
 int ep_elf_open_image(uint8_t *image, size_t bytes, struct ep_elf **ret_elf)

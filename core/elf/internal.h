@@ -26,6 +26,8 @@ struct ep_elf {
 int ep_elf_bytes_new(size_t bytes, struct ep_elf_bytes *ret_bytes);
 /* Takes `image`, which came from malloc, in every case. */
 int ep_elf_open_image(uint8_t *image, size_t bytes, struct ep_elf **ret_elf);
+/* Takes path_fd, opened with O_PATH, in every case. -EBADMSG when it is no regular file. */
+int ep_elf_open_path_fd(int path_fd, struct ep_elf **ret_elf);
 /* The stored bytes of a section, not decompressed. */
 int ep_elf_read_stored(const struct ep_elf *elf, const struct ep_elf_section *section,
 		       struct ep_elf_bytes *ret_bytes);

@@ -19,9 +19,8 @@
 #define MAX_DEBUGLINK	   4096
 #define FILE_ID_PART_BYTES 4096
 
-/* The build id in a block of notes. Length or -ENODATA. */
-static int notes_find_build_id(const uint8_t *notes, uint64_t bytes, uint64_t align,
-			       uint8_t id[EP_ELF_BUILD_ID_MAX])
+int ep_elf_notes_build_id(const uint8_t *notes, uint64_t bytes, uint64_t align,
+			  uint8_t id[EP_ELF_BUILD_ID_MAX])
 {
 	uint64_t off = 0;
 
@@ -57,7 +56,7 @@ static int region_find_build_id(const struct ep_elf *elf, uint64_t off, uint64_t
 		return -ENOMEM;
 	if (ep_elf_read_at(elf, off, notes, bytes) < 0)
 		return -ENODATA;
-	return notes_find_build_id(notes, bytes, align == 8 ? 8 : 4, id);
+	return ep_elf_notes_build_id(notes, bytes, align == 8 ? 8 : 4, id);
 }
 
 static int segments_find_build_id(const struct ep_elf *elf, uint8_t id[EP_ELF_BUILD_ID_MAX])

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The places and the two kinds of proof are those of the gdb manual, 18.3 "Separate Debug Files". */
+#include "core/elf/debug_file.h"
+
+#include "core/base/log.h"
+#include "core/elf/internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <zlib.h>
+
+#define DEBUG_DIR	"/usr/lib/debug"
+#define MAX_CRC_BYTES	((uint64_t)1 << 30)
+#define CRC_STEP_BYTES	((size_t)64 << 10)
+
+/* What a candidate has to prove. */
+struct wanted {
+	const struct ep_elf *elf;
+	uint8_t build_id[EP_ELF_BUILD_ID_MAX];
+	int build_id_bytes; /* or negative: none */
+	char link[NAME_MAX + 1]; /* file name of .gnu_debuglink, "" when absent */
+	uint32_t link_crc;
+};
+
+/* ---- proof ---- */
+
+static bool same_file(const struct ep_elf *a, const struct ep_elf *b)
+{
+	struct stat st_a, st_b;
+
+	if (a->fd < 0 || b->fd < 0 || fstat(a->fd, &st_a) < 0 || fstat(b->fd, &st_b) < 0)
+		return false;
+	return st_a.st_dev == st_b.st_dev && st_a.st_ino == st_b.st_ino;
+}
+
+static bool crc_is(const struct ep_elf *elf, uint32_t wanted_crc)
+{
+	ep_autofree uint8_t *buf = NULL;
+	unsigned long crc = 0;
+
+	if (elf->bytes > MAX_CRC_BYTES)
+		return false;
+	buf = malloc(CRC_STEP_BYTES);
+	if (!buf)
+		return false;
+	for (uint64_t off = 0; off < elf->bytes; off += CRC_STEP_BYTES) {
+		size_t step = EP_MIN(elf->bytes - off, CRC_STEP_BYTES);
+
+		if (ep_elf_read_at(elf, off, buf, step) < 0)
+			return false;
+		crc = crc32(crc, buf, (uInt)step);
+	}
+	return crc == wanted_crc;
+}
+
+static bool belongs(const struct wanted *wanted, const struct ep_elf *debug)
+{
+	uint8_t id[EP_ELF_BUILD_ID_MAX];
+
+	if (same_file(wanted->elf, debug) || ep_elf_machine(debug) != ep_elf_machine(wanted->elf))
+		return false;
+	if (wanted->build_id_bytes > 0)
+		return ep_elf_build_id(debug, id) == wanted->build_id_bytes &&
+		       !memcmp(id, wanted->build_id, (size_t)wanted->build_id_bytes);
+	return wanted->link[0] && crc_is(debug, wanted->link_crc);
+}
+
+/* ---- places ---- */
+
+/* openat2 (Linux 5.6) has no wrapper in glibc 2.36. RESOLVE_IN_ROOT: as if in a chroot. */
+static int open_in_root(int root_fd, const char *path)
+{
+	struct open_how how = {
+		.flags = O_PATH | O_CLOEXEC,
+		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
+	};
+
+	return (int)syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
+}
+
+/* 0 when the file is there and belongs, -ENODATA otherwise, -ENOMEM. */
+static int try_path(const struct wanted *wanted, int root_fd, const char *path,
+		    struct ep_elf **ret_elf)
+{
+	ep_cleanup(ep_elf_closep) struct ep_elf *debug = NULL;
+	int fd, r;
+
+	fd = open_in_root(root_fd, path);
+	if (fd < 0)
+		return -ENODATA;
+	r = ep_elf_open_path_fd(fd, &debug);
+	if (r < 0)
+		return r == -ENOMEM ? r : -ENODATA;
+	if (!belongs(wanted, debug)) {
+		ep_log(EP_LOG_DEBUG, "elf: %s: not the debug file looked for", path);
+		return -ENODATA;
+	}
+	*ret_elf = ep_take(debug);
+	return 0;
+}
+
+static int try_build_id(const struct wanted *wanted, int root_fd, struct ep_elf **ret_elf)
+{
+	char path[sizeof(DEBUG_DIR "/.build-id/") + 2 * EP_ELF_BUILD_ID_MAX + sizeof("/.debug")];
+	int pos;
+
+	if (wanted->build_id_bytes < 2)
+		return -ENODATA;
+	pos = snprintf(path, sizeof(path), DEBUG_DIR "/.build-id/%02x/", wanted->build_id[0]);
+	for (int i = 1; i < wanted->build_id_bytes; i++)
+		pos += snprintf(path + pos, sizeof(path) - (size_t)pos, "%02x",
+				wanted->build_id[i]);
+	snprintf(path + pos, sizeof(path) - (size_t)pos, ".debug");
+	return try_path(wanted, root_fd, path, ret_elf);
+}
+
+static int try_debuglink(const struct wanted *wanted, int root_fd, const char *elf_path,
+			 struct ep_elf **ret_elf)
+{
+	static const struct {
+		const char *before, *after;
+	} places[] = { { "", "" }, { "", "/.debug" }, { DEBUG_DIR, "" } };
+	const char *slash = strrchr(elf_path, '/');
+	char path[PATH_MAX];
+	int r = -ENODATA;
+
+	if (!wanted->link[0] || !slash)
+		return -ENODATA;
+	for (size_t i = 0; i < EP_LEN(places) && r == -ENODATA; i++) {
+		int len = snprintf(path, sizeof(path), "%s%.*s%s/%s", places[i].before,
+				   (int)(slash - elf_path), elf_path, places[i].after,
+				   wanted->link);
+
+		if (len > 0 && (size_t)len < sizeof(path))
+			r = try_path(wanted, root_fd, path, ret_elf);
+	}
+	return r;
+}
+
+static void wanted_init(struct wanted *wanted, const struct ep_elf *elf)
+{
+	*wanted = (struct wanted){ .elf = elf };
+	wanted->build_id_bytes = ep_elf_build_id(elf, wanted->build_id);
+	if (ep_elf_debuglink(elf, wanted->link, sizeof(wanted->link), &wanted->link_crc) < 0 ||
+	    strchr(wanted->link, '/') || !strcmp(wanted->link, "..") || !strcmp(wanted->link, "."))
+		wanted->link[0] = '\0';
+}
+
+int ep_debug_file_open(const struct ep_elf *elf, const char *root, const char *path,
+		       struct ep_elf **ret_elf)
+{
+	ep_autoclose int host_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	ep_autoclose int root_fd = open(root[0] ? root : "/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	struct wanted wanted;
+	int r = -ENODATA;
+
+	wanted_init(&wanted, elf);
+	if (root_fd >= 0)
+		r = try_build_id(&wanted, root_fd, ret_elf);
+	if (r == -ENODATA && host_fd >= 0 && root[0])
+		r = try_build_id(&wanted, host_fd, ret_elf);
+	if (r == -ENODATA && root_fd >= 0)
+		r = try_debuglink(&wanted, root_fd, path, ret_elf);
+	return r;
+}
