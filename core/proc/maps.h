@@ -7,6 +7,9 @@
  *	55d0c8a00000-55d0c8a21000 r-xp 00002000 fe:01 1835043      /usr/bin/cat (deleted)
  *	start        end          prot file_off dev   inode        path
  *
+ * 100 000 mappings take about 25 ms on the development machine (kernel 6.18), nearly all of it in
+ * the kernel; the PROCMAP_QUERY ioctl of 6.11 took 15 ms for the same, too little to have both.
+ *
  * struct ep_maps belongs to its caller; paths in it are valid until the next read or fini.
  */
 #ifndef EP_PROC_MAPS_H

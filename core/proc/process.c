@@ -5,8 +5,8 @@
  *	1234 (comm) S 1 1234 ... flags ... starttime ...
  *	 1     2    3 4          9         22
  *
- * comm may hold spaces, parentheses and more; a newline and a backslash are printed as \n and \\.
- * No later field has a ')', so the last one ends it.
+ * comm may hold spaces, parentheses and newlines, printed as they are (only /proc/PID/status
+ *escapes them: fs/proc/array.c proc_task_name). No later field has a ')', so the last one ends it.
  */
 #include "core/proc/process.h"
 #include "core/base/clock.h"
@@ -55,17 +55,11 @@ bool ep_process_same_start(uint64_t a_ns, uint64_t b_ns)
 /* --- stat ------------------------------------------------------------------------------------- */
 
 /* Workqueue threads print names longer than TASK_COMM_LEN: they are cut. */
-static void unescape_comm(const char *src, const char *end, char comm[EP_PROCESS_COMM_BYTES])
+static void copy_comm(const char *src, const char *end, char comm[EP_PROCESS_COMM_BYTES])
 {
-	size_t len = 0;
+	size_t len = EP_MIN((size_t)(end - src), (size_t)EP_PROCESS_COMM_BYTES - 1);
 
-	for (; src < end && len < EP_PROCESS_COMM_BYTES - 1; src++) {
-		bool escaped = *src == '\\' && src + 1 < end && (src[1] == 'n' || src[1] == '\\');
-
-		if (escaped)
-			src++;
-		comm[len++] = escaped && *src == 'n' ? '\n' : *src;
-	}
+	memcpy(comm, src, len);
 	comm[len] = '\0';
 }
 
@@ -119,7 +113,7 @@ int ep_process_parse_stat(const char *text, size_t bytes, struct ep_process_info
 	    pid > INT_MAX || pid == 0)
 		return -EBADMSG;
 	info.pid = (pid_t)pid;
-	unescape_comm(open + 1, close, info.comm);
+	copy_comm(open + 1, close, info.comm);
 	pos = close + 1;
 	skip_spaces(&pos, end);
 	if (parse_numbers(pos, end, &info) < 0)

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The text parsers of core/proc: maps, stat and cgroup, all three over the same bytes. What they
+ * promise is checked: order and bounds of mappings, terminated strings.
+ */
+#include "core/proc/container.h"
+#include "core/proc/maps.h"
+#include "core/proc/process.h"
+
+#include <assert.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check_maps(const struct ep_maps *maps)
+{
+	const struct ep_mapping *m, *last = NULL;
+
+	assert(maps->mappings.len + maps->dropped <= maps->seen);
+	ep_vec_each (&maps->mappings, m) {
+		assert(m->start < m->end && (!last || last->end <= m->start));
+		assert(m->path[m->path_bytes] == '\0');
+		assert(ep_maps_find(maps, m->start) == m && ep_maps_find(maps, m->end - 1) == m);
+		last = m;
+	}
+}
+
+static void try_maps(const char *text, size_t size, enum ep_maps_filter filter)
+{
+	struct ep_maps maps;
+
+	ep_maps_init(&maps, 8);
+	assert(ep_maps_parse(&maps, text, size, filter) == 0);
+	check_maps(&maps);
+	ep_maps_fini(&maps);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	const char *text = (const char *)data;
+	struct ep_process_info info;
+	char id[EP_CONTAINER_ID_BYTES];
+
+	try_maps(text, size, EP_MAPS_ALL);
+	try_maps(text, size, EP_MAPS_EXECUTABLE);
+	if (ep_process_parse_stat(text, size, &info) == 0)
+		assert(info.pid > 0 && strnlen(info.comm, sizeof(info.comm)) < sizeof(info.comm));
+	ep_container_parse_id(text, size, id);
+	assert(strnlen(id, sizeof(id)) < sizeof(id));
+	return 0;
+}

@@ -1,0 +1,560 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/proc over real processes, which this test starts: a copy of itself that pauses, a deleted
+ * one, one in a memfd, one without its main thread, one behind its own root.
+ */
+#include "core/proc/maps.h"
+#include "core/proc/memory.h"
+#include "core/proc/open.h"
+#include "core/proc/process.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#define MAX_MAPPINGS 1000
+
+/* --- children --------------------------------------------------------------------------------- */
+
+/* In the child: says that it is ready, and waits to be killed. */
+static void ready_and_wait(int ready_fd)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (write(ready_fd, "r", 1) != 1)
+		_exit(9);
+	for (;;)
+		pause();
+}
+
+typedef void (*child_body)(int ready_fd, const void *arg);
+
+/* Runs `body`, which ends in ready_and_wait or exits. Returns when it is ready. */
+static pid_t start_child(child_body body, const void *arg)
+{
+	int fds[2];
+	pid_t pid;
+	char c;
+
+	assert_int_equal(pipe2(fds, 0), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		close(fds[0]);
+		body(fds[1], arg);
+		_exit(8);
+	}
+	close(fds[1]);
+	if (read(fds[0], &c, 1) != 1)
+		fail_msg("child did not start");
+	close(fds[0]);
+	return pid;
+}
+
+static void end_child(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+static void exec_fd(int fd, int ready_fd)
+{
+	char ready[16];
+	char name[] = "child", *argv[] = {name, ready, NULL};
+
+	snprintf(ready, sizeof(ready), "%d", ready_fd);
+	fexecve(fd, argv, environ);
+	_exit(7);
+}
+
+static int copy_self(int to)
+{
+	ep_autoclose int from = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	char buffer[65536];
+	ssize_t n;
+
+	while ((n = read(from, buffer, sizeof(buffer))) > 0)
+		if (write(to, buffer, (size_t)n) != n)
+			return -1;
+	return (int)n;
+}
+
+static void run_self(int ready_fd, const void *arg)
+{
+	(void)arg;
+	exec_fd(open("/proc/self/exe", O_RDONLY), ready_fd);
+}
+
+static void run_memfd(int ready_fd, const void *arg)
+{
+	int fd = memfd_create("prog", 0);
+
+	(void)arg;
+	if (copy_self(fd) < 0)
+		_exit(6);
+	exec_fd(fd, ready_fd);
+}
+
+static void run_deleted(int ready_fd, const void *arg)
+{
+	int fd = open(arg, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0755);
+
+	if (fd < 0 || copy_self(fd) < 0)
+		_exit(6);
+	close(fd);
+	fd = open(arg, O_RDONLY);
+	unlink(arg);
+	exec_fd(fd, ready_fd);
+}
+
+static void run_named(int ready_fd, const void *arg)
+{
+	prctl(PR_SET_NAME, arg);
+	ready_and_wait(ready_fd);
+}
+
+static void *second_thread(void *arg)
+{
+	prctl(PR_SET_NAME, "second");
+	usleep(50000); /* the main thread is gone by then */
+	ready_and_wait((int)(intptr_t)arg);
+	return NULL;
+}
+
+static void run_without_main_thread(int ready_fd, const void *arg)
+{
+	pthread_t thread;
+
+	(void)arg;
+	pthread_create(&thread, NULL, second_thread, (void *)(intptr_t)ready_fd);
+	pthread_exit(NULL);
+}
+
+/* --- helpers ---------------------------------------------------------------------------------- */
+
+static void read_maps(struct ep_maps *maps, pid_t pid)
+{
+	ep_maps_init(maps, MAX_MAPPINGS);
+	assert_int_equal(ep_maps_read(maps, pid, EP_MAPS_EXECUTABLE), 0);
+	assert_true(maps->mappings.len > 0);
+}
+
+static const struct ep_mapping *find_path(const struct ep_maps *maps, const char *part)
+{
+	const struct ep_mapping *m;
+
+	ep_vec_each (&maps->mappings, m)
+		if (strstr(m->path, part))
+			return m;
+	fail_msg("no mapping of %s", part);
+	return NULL;
+}
+
+static void check_is_elf(const struct ep_proc_file *file)
+{
+	char magic[SELFMAG];
+
+	assert_int_equal(pread(file->fd, magic, SELFMAG, 0), SELFMAG);
+	assert_memory_equal(magic, ELFMAG, SELFMAG);
+	assert_true(file->bytes > 1000);
+	assert_true(fcntl(file->fd, F_GETFD) & FD_CLOEXEC);
+}
+
+/* Access to map_files and to other users' /proc entries needs privileges (proc(5)). */
+static bool can_map_files(void)
+{
+	return geteuid() == 0;
+}
+
+static void check_opens(pid_t pid, const struct ep_mapping *m)
+{
+	struct ep_proc_file file, known;
+
+	assert_int_equal(ep_proc_open_mapping(pid, m, &file), 0);
+	check_is_elf(&file);
+	assert_int_equal(ep_proc_stat_mapping(pid, m, &known), 0);
+	assert_int_equal(known.inode, file.inode);
+	assert_int_equal(known.dev, file.dev);
+	assert_int_equal(known.fd, -1);
+	ep_proc_file_close(&file);
+	assert_int_equal(file.fd, -1);
+}
+
+/* --- maps and files --------------------------------------------------------------------------- */
+
+static void the_file_behind_a_mapping_is_opened(void **state)
+{
+	pid_t pid = start_child(run_self, NULL);
+	struct ep_maps maps;
+
+	(void)state;
+	read_maps(&maps, pid);
+	check_opens(pid, find_path(&maps, "test_proc_live"));
+	check_opens(pid, find_path(&maps, "libc.so"));
+	ep_maps_fini(&maps);
+	end_child(pid);
+}
+
+static void a_deleted_file_is_opened(void **state)
+{
+	char path[] = "/tmp/test_proc_deleted_XXXXXX";
+	struct ep_process_info info;
+	struct ep_maps maps;
+	pid_t pid;
+
+	(void)state;
+	if (!can_map_files())
+		skip();
+	close(mkstemp(path));
+	unlink(path);
+	pid = start_child(run_deleted, path);
+	read_maps(&maps, pid);
+	assert_true(find_path(&maps, "test_proc_deleted")->deleted);
+	check_opens(pid, find_path(&maps, "test_proc_deleted"));
+	assert_int_equal(ep_process_read(pid, &info), 0);
+	assert_string_equal(info.exe_path, path);
+	assert_true(info.exe_deleted);
+	ep_process_info_fini(&info);
+	ep_maps_fini(&maps);
+	end_child(pid);
+}
+
+static void a_memfd_is_opened(void **state)
+{
+	struct ep_maps maps;
+	pid_t pid;
+
+	(void)state;
+	if (!can_map_files())
+		skip();
+	pid = start_child(run_memfd, NULL);
+	read_maps(&maps, pid);
+	assert_int_equal(find_path(&maps, "/memfd:prog")->kind, EP_MAPPING_MEMFD);
+	check_opens(pid, find_path(&maps, "/memfd:prog"));
+	ep_maps_fini(&maps);
+	end_child(pid);
+}
+
+static void a_process_without_its_main_thread_is_read(void **state)
+{
+	struct ep_process_info info;
+	struct ep_maps maps;
+	pid_t pid, tid;
+
+	(void)state;
+	if (!can_map_files())
+		skip();
+	pid = start_child(run_without_main_thread, NULL);
+	assert_int_equal(ep_process_read_stat(pid, &info), 0);
+	assert_int_equal(info.state, 'Z');
+	assert_int_equal(ep_process_find_live_thread(pid, &tid), 0);
+	assert_int_not_equal(tid, pid);
+	read_maps(&maps, pid);
+	check_opens(pid, find_path(&maps, "libc.so"));
+	ep_maps_fini(&maps);
+	end_child(pid);
+}
+
+/* A child that maps a file below a root of its own, in its own mount namespace. */
+static void run_behind_a_root(int ready_fd, const void *arg)
+{
+	int fd;
+
+	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+	    mount("none", arg, "tmpfs", 0, NULL) < 0 || chdir(arg) < 0)
+		_exit(5);
+	fd = open("prog", O_RDWR | O_CREAT, 0755);
+	if (fd < 0 || copy_self(fd) < 0 || syscall(SYS_pivot_root, ".", ".") < 0 ||
+	    umount2(".", MNT_DETACH) < 0 || chroot(".") < 0)
+		_exit(5);
+	if (mmap(NULL, 8192, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0) == MAP_FAILED)
+		_exit(5);
+	ready_and_wait(ready_fd);
+}
+
+static void a_file_in_another_mount_namespace_is_opened(void **state)
+{
+	char dir[] = "/tmp/test_proc_root_XXXXXX";
+	struct ep_maps maps;
+	pid_t pid;
+
+	(void)state;
+	if (!can_map_files())
+		skip();
+	assert_non_null(mkdtemp(dir));
+	pid = start_child(run_behind_a_root, dir);
+	read_maps(&maps, pid);
+	assert_string_equal(find_path(&maps, "prog")->path, "/prog");
+	check_opens(pid, find_path(&maps, "prog"));
+	ep_maps_fini(&maps);
+	end_child(pid);
+	rmdir(dir);
+}
+
+/*
+ * Without privileges map_files cannot be followed: paths are tried, below the process's root
+ * first. A name that holds another file by now must be refused.
+ */
+static int open_unprivileged(pid_t pid, const struct ep_mapping *m)
+{
+	struct ep_proc_file file;
+	int r;
+
+	if (geteuid() == 0 && seteuid(65534) < 0)
+		return -EINVAL;
+	r = ep_proc_open_mapping(pid, m, &file);
+	if (r == 0)
+		ep_proc_file_close(&file);
+	if (getuid() == 0 && seteuid(0) < 0)
+		return -EINVAL;
+	return r;
+}
+
+static void run_as_nobody(int ready_fd, const void *arg)
+{
+	(void)arg;
+	if (getuid() == 0 &&
+	    (setresgid(65534, 65534, 65534) < 0 || setresuid(65534, 65534, 65534) < 0))
+		_exit(5);
+	prctl(PR_SET_DUMPABLE, 1);
+	ready_and_wait(ready_fd);
+}
+
+static void without_privileges_paths_are_tried_and_checked(void **state)
+{
+	pid_t pid = start_child(run_as_nobody, NULL);
+	struct ep_mapping m;
+	struct ep_maps maps;
+
+	(void)state;
+	read_maps(&maps, pid);
+	m = *find_path(&maps, "libc.so");
+	m.start += 4096; /* no such name in map_files */
+	assert_int_equal(open_unprivileged(pid, &m), 0);
+	m.inode++;
+	assert_true(open_unprivileged(pid, &m) < 0);
+	m.inode--;
+	m.dev_major += 1;
+	assert_true(open_unprivileged(pid, &m) < 0);
+	m.dev_major -= 1;
+	m.path = "/dev/null";
+	assert_true(open_unprivileged(pid, &m) < 0);
+	ep_maps_fini(&maps);
+	end_child(pid);
+}
+
+static void anonymous_memory_is_no_file(void **state)
+{
+	struct ep_mapping m = {.start = 0x1000, .end = 0x2000, .kind = EP_MAPPING_ANON, .path = ""};
+	struct ep_proc_file file;
+
+	(void)state;
+	assert_int_equal(ep_proc_open_mapping(getpid(), &m, &file), -ENOTSUP);
+}
+
+static void a_vdso_is_read(void **state)
+{
+	pid_t pid = start_child(run_self, NULL);
+	struct ep_vec bytes;
+	struct ep_maps maps;
+
+	(void)state;
+	ep_vec_init(&bytes, 1, 1 << 20);
+	read_maps(&maps, pid);
+	assert_int_equal(ep_proc_read_vdso(pid, find_path(&maps, "[vdso]"), &bytes), 0);
+	assert_true(bytes.len >= 4096);
+	assert_memory_equal(bytes.data, ELFMAG, SELFMAG);
+	assert_int_equal(ep_proc_read_vdso(pid, find_path(&maps, "libc.so"), &bytes), -EINVAL);
+	ep_vec_fini(&bytes);
+	ep_maps_fini(&maps);
+	end_child(pid);
+}
+
+/* --- identity --------------------------------------------------------------------------------- */
+
+static uint64_t boottime_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_BOOTTIME, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+static void a_process_is_identified(void **state)
+{
+	uint64_t before = boottime_ns() / 10000000 * 10000000;
+	pid_t pid = start_child(run_self, NULL);
+	struct ep_process_info info, self;
+
+	(void)state;
+	assert_int_equal(ep_process_read(pid, &info), 0);
+	assert_int_equal(ep_process_read(getpid(), &self), 0);
+	assert_int_equal(info.pid, pid);
+	assert_int_equal(info.parent_pid, getpid());
+	assert_in_range(info.start_ns, before, boottime_ns());
+	assert_string_equal(info.exe_path, self.exe_path);
+	assert_int_equal(info.pid_ns, self.pid_ns);
+	assert_string_equal(info.container_id, self.container_id);
+	assert_true(info.pid_ns != 0 && !info.exe_deleted && !info.kernel_thread);
+	ep_process_info_fini(&info);
+	ep_process_info_fini(&self);
+	end_child(pid);
+}
+
+static void odd_names_are_read(void **state)
+{
+	static const char *const names[] = {"a) S 1 (b", ":-) (", "new\nline",	    "back\\n",
+					    "",		 " ",	  "fifteen bytes.."};
+
+	(void)state;
+	for (size_t i = 0; i < EP_LEN(names); i++) {
+		pid_t pid = start_child(run_named, names[i]);
+		struct ep_process_info info;
+		char name[EP_PROCESS_COMM_BYTES];
+
+		assert_int_equal(ep_process_read_stat(pid, &info), 0);
+		assert_string_equal(info.comm, names[i]);
+		assert_int_equal(ep_process_read_thread_name(pid, pid, name), 0);
+		assert_string_equal(name, names[i]);
+		end_child(pid);
+	}
+}
+
+static bool has_pid(const struct ep_vec *pids, pid_t pid)
+{
+	pid_t *p;
+
+	ep_vec_each (pids, p)
+		if (*p == pid)
+			return true;
+	return false;
+}
+
+static void processes_and_threads_are_listed(void **state)
+{
+	pid_t pid = start_child(run_self, NULL);
+	struct ep_vec pids;
+
+	(void)state;
+	ep_vec_init(&pids, sizeof(pid_t), 100000);
+	assert_int_equal(ep_process_list(&pids), 0);
+	assert_true(has_pid(&pids, pid) && has_pid(&pids, getpid()) && has_pid(&pids, 1));
+	ep_vec_fini(&pids);
+	assert_int_equal(ep_process_list_threads(pid, &pids), 0);
+	assert_int_equal(pids.len, 1);
+	ep_vec_fini(&pids);
+	ep_vec_init(&pids, sizeof(pid_t), 1);
+	assert_int_equal(ep_process_list(&pids), -E2BIG);
+	ep_vec_fini(&pids);
+	end_child(pid);
+}
+
+static void a_process_that_is_gone_says_so(void **state)
+{
+	pid_t pid = start_child(run_self, NULL);
+	char name[EP_PROCESS_COMM_BYTES], id[EP_CONTAINER_ID_BYTES];
+	struct ep_process_info info;
+	struct ep_proc_file file;
+	struct ep_maps maps;
+	struct ep_mapping m;
+	uint64_t value;
+
+	(void)state;
+	read_maps(&maps, pid);
+	m = *find_path(&maps, "test_proc_live");
+	m.deleted = true; /* the file itself is still there */
+	end_child(pid);
+	assert_int_equal(ep_proc_open_mapping(pid, &m, &file), -ESRCH);
+	assert_int_equal(ep_maps_read(&maps, pid, EP_MAPS_EXECUTABLE), -ESRCH);
+	assert_int_equal(ep_process_read(pid, &info), -ESRCH);
+	assert_int_equal(ep_process_read_stat(pid, &info), -ESRCH);
+	assert_int_equal(ep_process_read_thread_name(pid, pid, name), -ESRCH);
+	assert_int_equal(ep_container_read_id(pid, id), -ESRCH);
+	assert_int_equal(ep_memory_read_u64(pid, 0x1000, &value), -ESRCH);
+	ep_maps_fini(&maps);
+}
+
+/* --- memory ----------------------------------------------------------------------------------- */
+
+static const char marker[] = "a string in the target";
+
+static void memory_is_read(void **state)
+{
+	pid_t pid = start_child(run_named, "memory");
+	uint64_t addr = (uint64_t)(uintptr_t)marker, value;
+	char text[64];
+
+	(void)state;
+	assert_int_equal(ep_memory_read(pid, addr, text, sizeof(marker)), 0);
+	assert_string_equal(text, marker);
+	assert_int_equal(ep_memory_read_u64(pid, addr, &value), 0);
+	assert_memory_equal(&value, marker, sizeof(value));
+	assert_int_equal(ep_memory_read_string(pid, addr, text, sizeof(text)), 0);
+	assert_string_equal(text, marker);
+	assert_int_equal(ep_memory_read_string(pid, addr, text, 5), -E2BIG);
+	assert_int_equal(ep_memory_read(pid, 16, text, 8), -EFAULT);
+	assert_int_equal(ep_memory_read(pid, UINT64_MAX - 3, text, 8), -EFAULT);
+	end_child(pid);
+}
+
+static void reading_stops_at_unmapped_memory(void **state)
+{
+	char *two = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint64_t addr = (uint64_t)(uintptr_t)two;
+	char buffer[8192];
+	size_t done;
+	pid_t pid;
+
+	(void)state;
+	memset(two, 'y', 4096);
+	strcpy(two + 4096 - 4, "end");
+	munmap(two + 4096, 4096);
+	pid = start_child(run_named, "memory");
+	assert_int_equal(ep_memory_read_some(pid, addr, buffer, sizeof(buffer), &done), 0);
+	assert_int_equal(done, 4096);
+	assert_int_equal(ep_memory_read(pid, addr, buffer, sizeof(buffer)), -EFAULT);
+	assert_int_equal(ep_memory_read_string(pid, addr + 4000, buffer, sizeof(buffer)), 0);
+	assert_int_equal(strlen(buffer), 95);
+	end_child(pid);
+	munmap(two, 4096);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_file_behind_a_mapping_is_opened),
+		cmocka_unit_test(a_deleted_file_is_opened),
+		cmocka_unit_test(a_memfd_is_opened),
+		cmocka_unit_test(a_process_without_its_main_thread_is_read),
+		cmocka_unit_test(a_file_in_another_mount_namespace_is_opened),
+		cmocka_unit_test(without_privileges_paths_are_tried_and_checked),
+		cmocka_unit_test(anonymous_memory_is_no_file),
+		cmocka_unit_test(a_vdso_is_read),
+		cmocka_unit_test(a_process_is_identified),
+		cmocka_unit_test(odd_names_are_read),
+		cmocka_unit_test(processes_and_threads_are_listed),
+		cmocka_unit_test(a_process_that_is_gone_says_so),
+		cmocka_unit_test(memory_is_read),
+		cmocka_unit_test(reading_stops_at_unmapped_memory),
+	};
+
+	if (argc == 2 && strcmp(argv[0], "child") == 0)
+		ready_and_wait((int)strtol(argv[1], NULL, 10));
+	return cmocka_run_group_tests_name("proc_live", tests, NULL, NULL);
+}
