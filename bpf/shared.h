@@ -54,7 +54,7 @@ enum ep_sample_flag {
 
 struct ep_process_event {
 	struct ep_event event;
-	__u64 start_ns; /* of the process, CLOCK_BOOTTIME; for a fork: of the parent */
+	__u64 start_ns; /* of the process, CLOCK_BOOTTIME; for a fork: of the child */
 	__u32 pid;
 	__u32 parent_pid; /* fork only */
 };
@@ -105,8 +105,11 @@ struct ep_row {
 	__u64 end;
 	__u64 va;	  /* ELF virtual address of `start` */
 	__u32 executable; /* id; 0: not backed by an ELF file */
-	__u32 pages;	  /* ref of the page entry that covers `va`; 0: no tables (yet) */
+	__u32 pages;	  /* ref of the page entry that covers `va`, or one of EP_PAGES_* */
 };
+
+#define EP_PAGES_PENDING 0u /* the executable is being analysed */
+#define EP_PAGES_ABSENT	 1u /* it has no unwind tables; an odd word is no page entry's */
 _Static_assert(sizeof(struct ep_row) == 32, "ep_row is shared with BPF");
 
 /* Value of ep_procs, key: thread group id (u32). */
@@ -150,6 +153,8 @@ struct ep_config {
 	__u32 task_pid_off;
 	__u32 has_task_pt_regs;	  /* bpf_task_pt_regs exists */
 	__u32 kernel_stack_bytes; /* THREAD_SIZE, where it does not */
+	__u32 task_signal_off;
+	__u32 signal_live_off;
 	__u32 pad;
 };
 

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The program on the perf event: who is it, is it wanted, kernel stack, user registers. */
+#ifndef EP_BPF_ENTRY_H
+#define EP_BPF_ENTRY_H
+
+#include "bpf/record.bpf.h"
+
+/* User code segments of x86-64 Linux: arch/x86/include/asm/segment.h, __USER32_CS. */
+#define USER32_CS 0x23
+
+static __always_inline bool from_user_mode(const struct pt_regs *regs)
+{
+	return (regs->cs & 3) != 0;
+}
+
+static __always_inline void reset_record(struct ep_record *rec, __u32 pid, __u32 tid)
+{
+	struct ep_sample *sample = &rec->sample;
+
+	sample->event.cpu = bpf_get_smp_processor_id();
+	sample->event.time_ns = bpf_ktime_get_ns();
+	sample->pid = pid;
+	sample->tid = tid;
+	sample->n_kernel = 0;
+	sample->n_frames = 0;
+	sample->n_words = 0;
+	sample->error = 0;
+	sample->flags = 0;
+	bpf_get_current_comm(sample->comm, sizeof(sample->comm));
+	rec->walk.tail_calls = 0;
+	rec->walk.stack_reads = 0;
+	rec->walk.by_pointer = 0;
+	rec->row.start = 0;
+	rec->row.end = 0;
+	rec->window_base = ~0ULL;
+}
+
+static __always_inline void add_kernel_stack(void *ctx, struct ep_record *rec)
+{
+	__u64 hash = rec->walk.hash;
+	long bytes = bpf_get_stack(ctx, rec->words, EP_MAX_KERNEL * sizeof(__u64), 0);
+	__u32 n;
+
+	if (bytes <= 0)
+		return;
+	n = (__u32)bytes >> 3;
+	/* 127 rounds of about 10 instructions. */
+	for (__u32 i = 0; i < EP_MAX_KERNEL; i++) {
+		if (i >= n)
+			break;
+		hash = hash_word(hash, rec->words[i]);
+	}
+	rec->sample.n_kernel = n;
+	rec->walk.hash = hash_word(hash, n);
+}
+
+/* Copies registers into DWARF order. */
+static __always_inline void take_regs(struct ep_walk *walk, const struct pt_regs *regs)
+{
+	walk->regs[0] = regs->rax;
+	walk->regs[1] = regs->rdx;
+	walk->regs[2] = regs->rcx;
+	walk->regs[3] = regs->rbx;
+	walk->regs[4] = regs->rsi;
+	walk->regs[5] = regs->rdi;
+	walk->regs[8] = regs->r8;
+	walk->regs[9] = regs->r9;
+	walk->regs[10] = regs->r10;
+	walk->regs[11] = regs->r11;
+	walk->regs[12] = regs->r12;
+	walk->regs[13] = regs->r13;
+	walk->regs[14] = regs->r14;
+	walk->regs[15] = regs->r15;
+	walk->pc = regs->rip;
+	walk->sp = regs->rsp;
+	walk->fp = regs->rbp;
+	walk->all_regs = 1;
+	/*
+	 * In a system call the pc is behind the syscall instruction, which may be the function's
+	 * last one (rt_sigreturn); interrupts and faults set orig_rax to -1.
+	 */
+	walk->return_address = 0;
+}
+
+static __always_inline void find_process(struct ep_record *rec)
+{
+	__u32 pid = rec->sample.pid;
+	struct ep_proc *proc = bpf_map_lookup_elem(&ep_procs, &pid);
+
+	rec->walk.known = 0;
+	rec->walk.n_rows = 0;
+	if (!proc || proc->start_ns != rec->sample.start_ns) {
+		rec->sample.flags |= EP_SAMPLE_UNKNOWN_PROCESS;
+		count(EP_COUNTER_UNKNOWN_PROCESS, 1);
+		return;
+	}
+	rec->walk.known = 1;
+	rec->walk.rows = proc->rows;
+	rec->walk.n_rows = proc->n_rows;
+}
+
+/* Leaves the user registers in rec->walk. False when the sample has no user part to walk. */
+static __always_inline bool find_user_regs(struct bpf_perf_event_data *ctx, struct ep_record *rec,
+					   __u64 task)
+{
+	struct pt_regs *regs = &rec->entry_regs;
+	bool user = from_user_mode((const struct pt_regs *)&ctx->regs);
+	__u64 cs;
+
+	if (user) {
+		__builtin_memcpy(regs, &ctx->regs, sizeof(*regs));
+	} else {
+		if (task_is_kernel_thread(task)) {
+			rec->sample.flags |= EP_SAMPLE_KERNEL_THREAD;
+			return false;
+		}
+		if (!read_entry_regs(task, regs)) {
+			push_error(rec, EP_ERROR_NO_REGISTERS, 0);
+			return false;
+		}
+	}
+	cs = regs->cs & 0xffff;
+	if ((cs & 3) == 0) { /* a task that never was in user space, as during exec */
+		push_error(rec, EP_ERROR_NO_REGISTERS, 0);
+		return false;
+	}
+	if (cs == USER32_CS) {
+		push_error(rec, EP_ERROR_COMPAT, regs->rip);
+		return false;
+	}
+	take_regs(&rec->walk, regs);
+	if (!user && (__s64)regs->orig_rax >= 0)
+		rec->walk.return_address = 1;
+	return true;
+}
+
+SEC("perf_event")
+int ep_entry(struct bpf_perf_event_data *ctx)
+{
+	__u64 pid_tid = bpf_get_current_pid_tgid(), task;
+	__u32 pid = pid_tid >> 32;
+	struct ep_record *rec;
+
+	if ((__u32)pid_tid == 0) {
+		count(EP_COUNTER_IDLE, 1);
+		return 0;
+	}
+	if (ep_config.filter && !bpf_map_lookup_elem(&ep_filter, &pid)) {
+		count(EP_COUNTER_FILTERED, 1);
+		return 0;
+	}
+	rec = get_record();
+	if (!rec)
+		return 0;
+	count(EP_COUNTER_SAMPLES, 1);
+	task = bpf_get_current_task();
+	reset_record(rec, pid, (__u32)pid_tid);
+	rec->sample.start_ns = task_start_ns(task);
+	rec->walk.hash = hash_word(pid, rec->sample.start_ns);
+	if (!from_user_mode((const struct pt_regs *)&ctx->regs))
+		add_kernel_stack(ctx, rec);
+	if (find_user_regs(ctx, rec, task)) {
+		find_process(rec);
+		go_to(ctx, rec, EP_SLOT_NATIVE);
+	}
+	go_to(ctx, rec, EP_SLOT_FINISH);
+	return 0;
+}
+
+#endif

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The last program of a sample: has this trace been sent in this epoch? Then its header will do. */
+#ifndef EP_BPF_FINISH_H
+#define EP_BPF_FINISH_H
+
+#include "bpf/record.bpf.h"
+
+/* User space polls; it is woken only when the ring is half full, since a wake-up costs 5 us. */
+static __always_inline __u64 wakeup_flag(void)
+{
+	__u64 used = bpf_ringbuf_query(&ep_ring, BPF_RB_AVAIL_DATA);
+	__u64 size = bpf_ringbuf_query(&ep_ring, BPF_RB_RING_SIZE);
+
+	return used > size / 2 ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
+}
+
+static __always_inline __u32 current_epoch(void)
+{
+	__u32 zero = 0;
+	struct ep_control *control = bpf_map_lookup_elem(&ep_control, &zero);
+
+	return control ? control->epoch : 0;
+}
+
+static __always_inline bool is_known(__u64 hash, __u32 epoch)
+{
+	__u32 *sent = bpf_map_lookup_elem(&ep_known, &hash);
+
+	return sent && *sent == epoch;
+}
+
+static __always_inline void count_frames(struct ep_record *rec)
+{
+	count(EP_COUNTER_USER_FRAMES, rec->sample.n_frames);
+	count(EP_COUNTER_STACK_READS, rec->walk.stack_reads);
+}
+
+SEC("perf_event")
+int ep_finish(struct bpf_perf_event_data *ctx)
+{
+	struct ep_record *rec = get_record();
+	__u64 hash, bytes = sizeof(struct ep_sample);
+	__u32 epoch = current_epoch();
+
+	if (!rec)
+		return 0;
+	count_frames(rec);
+	hash = hash_finish(rec->walk.hash);
+	rec->sample.hash = hash;
+	if (is_known(hash, epoch)) {
+		rec->sample.event.type = EP_EVENT_KNOWN;
+		if (bpf_ringbuf_output(&ep_ring, rec, bytes, wakeup_flag()))
+			count(EP_COUNTER_RING_FULL, 1);
+		else
+			count(EP_COUNTER_KNOWN_SENT, 1);
+		return 0;
+	}
+	rec->sample.event.type = EP_EVENT_TRACE;
+	bytes += (__u64)(rec->sample.n_kernel + rec->sample.n_words) * sizeof(__u64);
+	if (bytes > sizeof(struct ep_sample) + sizeof(rec->words))
+		return 0;
+	if (bpf_ringbuf_output(&ep_ring, rec, bytes, wakeup_flag())) {
+		count(EP_COUNTER_RING_FULL, 1);
+		return 0;
+	}
+	count(EP_COUNTER_TRACES_SENT, 1);
+	bpf_map_update_elem(&ep_known, &hash, &epoch, BPF_ANY);
+	return 0;
+}
+
+#endif

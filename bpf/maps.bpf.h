@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Every map that programs share. Sizes marked "host" are set by user space before load. */
+#ifndef EP_BPF_MAPS_H
+#define EP_BPF_MAPS_H
+
+#include "bpf/shared.h"
+
+#include <linux/bpf.h>
+
+#include <bpf/bpf_helpers.h>
+
+/* Slots of ep_progs. Language unwinders get theirs from the host, from EP_SLOT_FIRST_DYNAMIC on. */
+enum ep_slot {
+	EP_SLOT_FINISH = 0,
+	EP_SLOT_NATIVE = 1,
+	EP_SLOT_FIRST_DYNAMIC = 2,
+	EP_SLOT_COUNT = 32,
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
+	__uint(max_entries, EP_SLOT_COUNT);
+	__type(key, __u32);
+	__type(value, __u32);
+} ep_progs SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 20); /* host */
+} ep_ring SEC(".maps");
+
+/* pid (thread group) -> its mappings. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16384); /* host */
+	__type(key, __u32);
+	__type(value, struct ep_proc);
+} ep_procs SEC(".maps");
+
+/* Processes to sample when ep_config.filter is set; children are added at fork. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16384); /* host: 1 without a filter */
+	__type(key, __u32);
+	__type(value, __u32);
+} ep_filter SEC(".maps");
+
+/*
+ * The chunks of the delta store (bpf/shared.h). Outer and inner maps are filled by user space; the
+ * inner map is described by sizes alone, since a type would reach BTF as a forward declaration.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, EP_MAX_CHUNKS);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, sizeof(__u32));
+	__array(values, struct {
+		__uint(type, BPF_MAP_TYPE_ARRAY);
+		__uint(max_entries, 1);
+		__uint(map_flags, BPF_F_MMAPABLE);
+		__uint(key_size, sizeof(__u32));
+		__uint(value_size, EP_CHUNK_BYTES);
+	});
+} ep_chunks SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, EP_MAX_RULES);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, __u32);
+	__type(value, struct ep_rule);
+} ep_rules SEC(".maps");
+
+/* Trace hash -> epoch in which its frames were sent. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 16384);
+	__type(key, __u64);
+	__type(value, __u32);
+} ep_known SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, __u32);
+	__type(value, struct ep_control);
+} ep_control SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, EP_COUNTER_COUNT);
+	__type(key, __u32);
+	__type(value, __u64);
+} ep_counters SEC(".maps");
+
+static __always_inline void count(__u32 counter, __u64 n)
+{
+	__u64 *value = bpf_map_lookup_elem(&ep_counters, &counter);
+
+	if (value)
+		*value += n;
+}
+
+#endif

@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The native unwinder: for each frame find the mapping, the rule for the address, and from the
+ * rule the caller's pc, sp and fp. Only sp and fp are followed through frames; the other registers
+ * are known in the sampled frame and in one interrupted by a signal.
+ */
+#ifndef EP_BPF_NATIVE_H
+#define EP_BPF_NATIVE_H
+
+#include "bpf/record.bpf.h"
+#include "bpf/rule.h"
+
+/*
+ * Frames in one run; ep_config.frames_per_run lowers it where the verifier refuses. A frame is
+ * about 250 instructions and two search loops.
+ */
+#define EP_MAX_FRAMES_PER_RUN 64
+#define EP_ROW_STEPS	      15 /* EP_MAX_ROWS is 2^14 */
+#define EP_DELTA_STEPS	      13 /* a page has at most 2^12 deltas */
+
+/* x86-64 user addresses end below 2^47, with 5-level tables below 2^56. */
+#define USER_LIMIT (1ULL << 56)
+
+/* What a step gives: 0 when pc, sp and fp are now the caller's, STEP_ROOT, or an enum ep_error. */
+#define STEP_AGAIN 0u
+#define STEP_ROOT  0xffu
+
+/*
+ * Hides from the compiler how a value came about, so that arithmetic stays arithmetic: a branch in
+ * a search loop would double the paths the verifier walks in each round.
+ */
+#define OPAQUE(value) __asm__ volatile("" : "+r"(value))
+
+/* 1 when a <= b, else 0, without a branch; both below 2^63. */
+static __always_inline __u64 not_above(__u64 a, __u64 b)
+{
+	__u64 diff = a - b - 1;
+
+	OPAQUE(diff);
+	return diff >> 63;
+}
+
+/* First byte of a chunk, or NULL. The chunk's size is EP_CHUNK_BYTES. */
+static __always_inline __u8 *get_chunk(__u32 ref)
+{
+	__u32 index = EP_REF_CHUNK(ref), zero = 0;
+	void *chunk = bpf_map_lookup_elem(&ep_chunks, &index);
+
+	if (!chunk)
+		return NULL;
+	return bpf_map_lookup_elem(chunk, &zero);
+}
+
+static __always_inline const struct ep_row *row_at(const __u8 *chunk, __u32 base, __u32 index)
+{
+	__u32 word = (base + index * (sizeof(struct ep_row) / 4)) & (EP_CHUNK_WORDS - 8);
+
+	return (const struct ep_row *)(chunk + (__u64)word * 4);
+}
+
+/*
+ * The last row with start <= addr, copied to rec->row. The search keeps [lo, lo + len) and halves
+ * len alike on both outcomes; lo starts as a zero the verifier does not know to be one, so that
+ * the states of all rounds look the same to it.
+ */
+static __always_inline bool find_row(struct ep_record *rec, __u64 addr)
+{
+	__u32 lo = rec->walk.zero, len = rec->walk.n_rows, base = EP_REF_WORD(rec->walk.rows);
+	const struct ep_row *row;
+	__u8 *chunk;
+
+	if (addr - rec->row.start < rec->row.end - rec->row.start)
+		return true;
+	chunk = get_chunk(rec->walk.rows);
+	if (!chunk || !len)
+		return false;
+	for (__u32 i = 0; i < EP_ROW_STEPS; i++) {
+		__u32 half = len >> 1;
+
+		if (!half)
+			break;
+		row = row_at(chunk, base, lo + half);
+		lo += half * (__u32)not_above(row->start, addr);
+		len -= half;
+	}
+	row = row_at(chunk, base, lo);
+	if (addr < row->start || addr >= row->end)
+		return false;
+	rec->row = *row;
+	return true;
+}
+
+static __always_inline __u32 delta_at(const __u8 *chunk, __u32 base, __u32 index)
+{
+	return *(const __u32 *)(chunk + (__u64)((base + index) & (EP_CHUNK_WORDS - 1)) * 4);
+}
+
+/* The rule that holds at `va` in the current row. */
+static __always_inline __u32 find_rule(struct ep_record *rec, __u64 va)
+{
+	const struct ep_row *row = &rec->row;
+	__u32 index = (__u32)((va >> EP_PAGE_SHIFT) - (row->va >> EP_PAGE_SHIFT));
+	__u32 word = (EP_REF_WORD(row->pages) + index * 2) & (EP_CHUNK_WORDS - 2);
+	__u32 key = ((__u32)va & (EP_PAGE_BYTES - 1)) << 20 | 0xfffff;
+	__u32 lo = rec->walk.zero, len, ref;
+	__u8 *chunk = get_chunk(row->pages);
+	__u64 page;
+
+	if (!chunk)
+		return EP_RULE_NONE;
+	page = *(const __u64 *)(chunk + (__u64)word * 4);
+	len = EP_PAGE_COUNT(page);
+	ref = EP_PAGE_REF(page);
+	if (!len)
+		return ref;
+	chunk = get_chunk(ref);
+	if (!chunk)
+		return EP_RULE_NONE;
+	/* The last delta with an offset at or below ours; the first one has offset 0. */
+	for (__u32 i = 0; i < EP_DELTA_STEPS; i++) {
+		__u32 half = len >> 1;
+
+		if (!half)
+			break;
+		lo += half * (__u32)not_above(delta_at(chunk, ref, lo + half), key);
+		len -= half;
+	}
+	return EP_DELTA_RULE(delta_at(chunk, ref, lo));
+}
+
+/*
+ * Reads a word of the user's stack through a window: neighbouring reads, which nearly all are,
+ * cost one bpf_probe_read_user for many.
+ */
+static __always_inline bool read_stack(struct ep_record *rec, __u64 addr, __u64 *value)
+{
+	__u64 off = addr - rec->window_base;
+
+	if (off >= sizeof(rec->window) - 7 || (off & 7)) {
+		rec->walk.stack_reads++;
+		if (!(addr & 7) &&
+		    bpf_probe_read_user(rec->window, sizeof(rec->window), (void *)addr) == 0) {
+			rec->window_base = addr;
+			*value = rec->window[0];
+			return true;
+		}
+		/* Unaligned, or the window would reach beyond the end of the stack. */
+		rec->window_base = ~0ULL;
+		return bpf_probe_read_user(value, sizeof(*value), (void *)addr) == 0;
+	}
+	*value = rec->window[(off >> 3) & (EP_WINDOW_WORDS - 1)];
+	return true;
+}
+
+/* Where a rule says that the caller's registers are. */
+struct plan {
+	__u64 cfa;
+	__u64 pc, pc_addr; /* the value, or where it is saved; address 0: the value */
+	__u64 fp, fp_addr;
+	__u32 by_pointer;
+};
+
+/*
+ * No rule: the caller's fp and return address are where fp points, if the function keeps one. fp 0
+ * ends such a chain; but where nothing was found that way yet it may as well be a plain register.
+ */
+static __always_inline __u32 plan_frame_pointer(struct ep_record *rec, __u32 error,
+						    struct plan *plan)
+{
+	struct ep_walk *walk = &rec->walk;
+	__u64 fp = walk->fp;
+
+	if (fp == 0 && walk->by_pointer && error == EP_ERROR_BAD_FRAME_POINTER)
+		return STEP_ROOT;
+	if (fp < walk->sp || (fp & 7) || fp >= USER_LIMIT)
+		return error;
+	plan->cfa = fp + 16;
+	plan->fp_addr = fp;
+	plan->pc_addr = fp + 8;
+	plan->by_pointer = 1;
+	return STEP_AGAIN;
+}
+
+/* A DWARF register of the current frame. False when its value was not kept. */
+static __always_inline bool get_reg(const struct ep_walk *walk, __u32 reg, __u64 *value)
+{
+	if (reg >= EP_REG_PC || (!walk->all_regs && reg != EP_REG_SP && reg != EP_REG_FP))
+		return false;
+	*value = reg == EP_REG_SP ? walk->sp : reg == EP_REG_FP ? walk->fp : walk->regs[reg & 15];
+	return true;
+}
+
+static __always_inline __u32 plan_table_cfa(struct ep_record *rec, const struct ep_rule *rule,
+						__u64 *cfa)
+{
+	__u64 base;
+
+	if (!get_reg(&rec->walk, rule->cfa_reg, &base))
+		return EP_ERROR_BAD_REGISTER;
+	base += (__s64)rule->cfa_off;
+	if (rule->cfa_kind == EP_CFA_PLT && (rec->walk.pc & 15) >= (__u32)rule->cfa_add)
+		base += 8;
+	if (rule->cfa_kind == EP_CFA_DEREF) {
+		rec->walk.stack_reads++;
+		if (bpf_probe_read_user(&base, sizeof(base), (void *)base))
+			return EP_ERROR_BAD_READ;
+		base += (__s64)rule->cfa_add;
+	}
+	*cfa = base;
+	return STEP_AGAIN;
+}
+
+static __always_inline bool plan_table_fp(struct ep_record *rec, const struct ep_rule *rule,
+					  struct plan *plan)
+{
+	__u64 base = plan->cfa;
+
+	if (rule->fp_kind == EP_REG_SAME)
+		return true;
+	if (rule->fp_kind == EP_REG_IN_REG)
+		return get_reg(&rec->walk, rule->fp_reg, &plan->fp);
+	if (rule->fp_kind == EP_REG_UNDEFINED)
+		plan->fp = 0;
+	else if (rule->fp_kind == EP_REG_IS_CFA)
+		plan->fp = base + (__s64)rule->fp_off;
+	else if (rule->fp_kind == EP_REG_AT_REG && !get_reg(&rec->walk, rule->fp_reg, &base))
+		return false;
+	else
+		plan->fp_addr = base + (__s64)rule->fp_off;
+	return true;
+}
+
+/* A rule that did not fit into its delta. */
+static __always_inline __u32 plan_table(struct ep_record *rec, __u32 number, struct plan *plan)
+{
+	__u32 index = number - EP_RULE_FIRST_TABLE;
+	const struct ep_rule *rule = bpf_map_lookup_elem(&ep_rules, &index);
+	__u32 error;
+
+	if (!rule)
+		return EP_ERROR_UNSUPPORTED_RULE;
+	if (rule->ra_kind == EP_REG_UNDEFINED)
+		return STEP_ROOT;
+	error = plan_table_cfa(rec, rule, &plan->cfa);
+	if (error)
+		return error;
+	if (!plan_table_fp(rec, rule, plan))
+		return EP_ERROR_BAD_REGISTER;
+	if (rule->ra_kind != EP_REG_IN_REG)
+		plan->pc_addr = plan->cfa + (__s64)rule->ra_off;
+	else if (!get_reg(&rec->walk, rule->ra_reg, &plan->pc))
+		return EP_ERROR_BAD_REGISTER;
+	return STEP_AGAIN;
+}
+
+static __always_inline __u32 plan_immediate(struct ep_record *rec, __u32 rule,
+						struct plan *plan)
+{
+	struct ep_walk *walk = &rec->walk;
+	__u32 slot = EP_RULE_FP_SLOT(rule);
+
+	plan->cfa = (rule & EP_RULE_BASE_FP ? walk->fp : walk->sp) + EP_RULE_CFA_OFF(rule);
+	plan->pc_addr = plan->cfa - 8;
+	if (slot)
+		plan->fp_addr = plan->cfa - 8 * (__u64)slot;
+	return STEP_AGAIN;
+}
+
+static __always_inline __u32 plan_rule(struct ep_record *rec, __u32 rule, __u32 error,
+					   struct plan *plan)
+{
+	if (rule & EP_RULE_IMMEDIATE)
+		return plan_immediate(rec, rule, plan);
+	if (rule == EP_RULE_NONE)
+		return plan_frame_pointer(rec, error, plan);
+	if (rule == EP_RULE_STOP)
+		return STEP_ROOT;
+	if (rule == EP_RULE_UNSUPPORTED)
+		return error == EP_ERROR_NO_MAPPING ? error : EP_ERROR_UNSUPPORTED_RULE;
+	return plan_table(rec, rule, plan);
+}
+
+/* Makes the caller's registers the current ones. The lower address is read first: the window is
+ * read upwards from it. */
+static __always_inline __u32 follow_plan(struct ep_record *rec, struct plan *plan)
+{
+	struct ep_walk *walk = &rec->walk;
+
+	if (plan->cfa <= walk->sp)
+		return EP_ERROR_NO_PROGRESS;
+	if (plan->fp_addr && !read_stack(rec, plan->fp_addr, &plan->fp))
+		return EP_ERROR_BAD_READ;
+	if (plan->pc_addr && !read_stack(rec, plan->pc_addr, &plan->pc))
+		return EP_ERROR_BAD_READ;
+	if (plan->by_pointer) {
+		if (plan->pc < EP_PAGE_BYTES || plan->pc >= USER_LIMIT ||
+		    (plan->fp && plan->fp < plan->cfa))
+			return EP_ERROR_BAD_FRAME_POINTER;
+	}
+	walk->by_pointer = plan->by_pointer;
+	walk->pc = plan->pc;
+	walk->sp = plan->cfa;
+	walk->fp = plan->fp;
+	walk->return_address = 1;
+	walk->all_regs = 0;
+	return plan->pc ? STEP_AGAIN : STEP_ROOT; /* some runtimes end a stack with 0 */
+}
+
+static __always_inline __u32 step_rule(struct ep_record *rec, __u32 rule, __u32 error)
+{
+	struct plan plan = {.fp = rec->walk.fp};
+	__u32 step = plan_rule(rec, rule, error, &plan);
+
+	return step == STEP_AGAIN ? follow_plan(rec, &plan) : step;
+}
+
+/* Stack at the return from a handler: struct rt_sigframe without pretcode; uc_mcontext is at 40 of
+ * struct ucontext, in the order of struct sigcontext_64 (arch/x86/include/uapi/asm/sigcontext.h). */
+#define SIGNAL_REGS_OFF 40
+static __always_inline __u32 step_signal(struct ep_record *rec)
+{
+	/* DWARF numbers of r8-r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp. */
+	static const __u8 order[] = {8, 9, 10, 11, 12, 13, 14, 15, 5, 4, 6, 3, 1, 0, 2, 7};
+	struct ep_walk *walk = &rec->walk;
+	__u64 *gregs = rec->window;
+
+	rec->window_base = ~0ULL;
+	walk->stack_reads++;
+	if (bpf_probe_read_user(gregs, EP_REGS * 8, (void *)(walk->sp + SIGNAL_REGS_OFF)))
+		return EP_ERROR_BAD_READ;
+#pragma unroll
+	for (__u32 i = 0; i < sizeof(order); i++)
+		walk->regs[order[i]] = gregs[i];
+	walk->fp = walk->regs[EP_REG_FP];
+	walk->sp = walk->regs[EP_REG_SP];
+	walk->pc = gregs[16];
+	walk->return_address = 0;
+	walk->by_pointer = 0;
+	walk->all_regs = 1;
+	return STEP_AGAIN;
+}
+
+/* mov $15, %rax; syscall: rt_sigreturn. musl's restorer has no unwind rule. */
+static __always_inline bool is_sigreturn(struct ep_record *rec)
+{
+	__u64 code = 0;
+
+	rec->walk.stack_reads++;
+	return bpf_probe_read_user(&code, sizeof(code), (void *)rec->walk.pc) == 0 &&
+	       code == 0x0f0000000fc0c748ULL;
+}
+
+/* Arithmetic instead of branches, for the verifier's sake; both members are 0 or 1. */
+static __always_inline __u32 frame_flags(const struct ep_record *rec)
+{
+	return rec->walk.return_address * EP_FRAME_RETURN_ADDRESS +
+	       rec->walk.by_pointer * EP_FRAME_POINTER_WALK;
+}
+
+/* What is known of an address: how it is shown, and how to go on from it. */
+struct place {
+	__u32 executable;
+	__u32 rule;
+	__u32 error; /* said when the rule leads nowhere */
+	__u64 word;  /* ELF virtual address, or the target address when executable is 0 */
+};
+
+/* Looks the current pc up; at a return address, what counts is the call before it. */
+static __always_inline void find_place(struct ep_record *rec, struct place *place)
+{
+	struct ep_walk *walk = &rec->walk;
+	__u64 addr = walk->pc - walk->return_address;
+
+	if (!find_row(rec, addr)) {
+		rec->sample.flags |= EP_SAMPLE_UNKNOWN_ADDRESS;
+		place->rule = EP_RULE_UNSUPPORTED;
+		place->error = EP_ERROR_NO_MAPPING;
+		return;
+	}
+	if (rec->row.executable) {
+		place->executable = rec->row.executable;
+		place->word = walk->pc - rec->row.start + rec->row.va;
+		if (rec->row.pages == EP_PAGES_PENDING)
+			place->error = EP_ERROR_NO_TABLES;
+	}
+	if (rec->row.pages > EP_PAGES_ABSENT)
+		place->rule = find_rule(rec, addr - rec->row.start + rec->row.va);
+	if (place->rule == EP_RULE_NONE && walk->return_address && is_sigreturn(rec))
+		place->rule = EP_RULE_SIGNAL;
+}
+
+/* One frame: push it, then step to its caller. */
+static __always_inline __u32 step_frame(struct ep_record *rec)
+{
+	struct place place = {.error = EP_ERROR_BAD_FRAME_POINTER, .word = rec->walk.pc};
+	__u32 flags;
+
+	if (rec->walk.known)
+		find_place(rec, &place);
+	else
+		place.error = EP_ERROR_NOT_ANALYSED;
+	/* Where a frame pointer led us to no code, it was none: say so instead of showing it. */
+	if (place.error == EP_ERROR_NO_MAPPING && rec->walk.by_pointer)
+		return EP_ERROR_BAD_FRAME_POINTER;
+	flags = frame_flags(rec) +
+		(__u32)not_above(place.rule ^ EP_RULE_SIGNAL, 0) * EP_FRAME_SIGNAL;
+	if (!push_frame(rec, EP_FRAME_HEADER(EP_FRAME_NATIVE, flags, 1, place.executable),
+			place.word))
+		return EP_ERROR_TOO_DEEP;
+	if (place.rule == EP_RULE_SIGNAL)
+		return step_signal(rec);
+	return step_rule(rec, place.rule, place.error);
+}
+
+SEC("perf_event")
+int ep_native(struct bpf_perf_event_data *ctx)
+{
+	struct ep_record *rec = get_record();
+	__u32 step = STEP_AGAIN;
+
+	if (!rec)
+		return 0;
+	for (__u32 i = 0; i < EP_MAX_FRAMES_PER_RUN; i++) {
+		if (i >= ep_config.frames_per_run)
+			break;
+		step = step_frame(rec);
+		if (step != STEP_AGAIN)
+			break;
+	}
+	if (step == STEP_AGAIN && rec->walk.tail_calls < EP_MAX_TAIL_CALLS)
+		go_to(ctx, rec, EP_SLOT_NATIVE);
+	if (step == STEP_AGAIN)
+		step = EP_ERROR_TAIL_CALLS;
+	if (step != STEP_ROOT)
+		push_error(rec, step, rec->walk.pc);
+	go_to(ctx, rec, EP_SLOT_FINISH);
+	return 0;
+}
+
+#endif

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/bpf/offsets.h"
+#include "core/base/log.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <bpf/btf.h>
+#include <linux/bpf.h>
+
+#define BTF_PATH "/sys/kernel/btf/vmlinux"
+/* arch/x86/include/asm/page_64_types.h: THREAD_SIZE is 4 pages, 8 with KASAN. */
+#define KERNEL_STACK_BYTES 16384
+/* Anonymous structs and unions within task_struct are nested a few levels deep at most. */
+#define MEMBER_MAX_DEPTH 4
+
+struct wanted {
+	const char *type;
+	const char *member;
+	size_t config_off;
+};
+
+static const struct wanted wanted[] = {
+	{"task_struct", "mm", offsetof(struct ep_config, task_mm_off)},
+	{"task_struct", "stack", offsetof(struct ep_config, task_stack_off)},
+	{"task_struct", "group_leader", offsetof(struct ep_config, task_group_leader_off)},
+	{"task_struct", "start_boottime", offsetof(struct ep_config, task_start_off)},
+	{"task_struct", "flags", offsetof(struct ep_config, task_flags_off)},
+	{"task_struct", "tgid", offsetof(struct ep_config, task_tgid_off)},
+	{"task_struct", "pid", offsetof(struct ep_config, task_pid_off)},
+	{"task_struct", "signal", offsetof(struct ep_config, task_signal_off)},
+	{"signal_struct", "live", offsetof(struct ep_config, signal_live_off)},
+};
+
+/* Bit offset of a member, looking into anonymous structs and unions; -1 when absent. */
+static int64_t find_member(const struct btf *btf, const struct btf_type *type, const char *name,
+			   unsigned int depth)
+{
+	const struct btf_member *members = btf_members(type);
+
+	for (uint32_t i = 0; i < btf_vlen(type); i++) {
+		const char *have = btf__name_by_offset(btf, members[i].name_off);
+		int64_t base = btf_member_bit_offset(type, i), nested;
+		const struct btf_type *inner;
+
+		if (have && strcmp(have, name) == 0)
+			return base;
+		inner = btf__type_by_id(btf, members[i].type);
+		if ((have && *have) || depth == 0 || !inner || !btf_is_composite(inner))
+			continue;
+		nested = find_member(btf, inner, name, depth - 1);
+		if (nested >= 0)
+			return base + nested;
+	}
+	return -1;
+}
+
+static int read_member(const struct btf *btf, const struct wanted *want, struct ep_config *config)
+{
+	int32_t id = btf__find_by_name_kind(btf, want->type, BTF_KIND_STRUCT);
+	int64_t bits = -1;
+
+	if (id > 0)
+		bits = find_member(btf, btf__type_by_id(btf, (uint32_t)id), want->member,
+				   MEMBER_MAX_DEPTH);
+	if (bits < 0) {
+		ep_log(EP_LOG_DEBUG, "bpf: the kernel's BTF has no %s.%s", want->type,
+		       want->member);
+		return -ENODATA;
+	}
+	*(uint32_t *)((char *)config + want->config_off) = (uint32_t)(bits / 8);
+	return 0;
+}
+
+/* enum bpf_func_id lists the helpers this kernel has (include/uapi/linux/bpf.h). */
+static bool has_helper(const struct btf *btf, const char *name)
+{
+	int32_t id = btf__find_by_name_kind(btf, "bpf_func_id", BTF_KIND_ENUM);
+	const struct btf_type *type = id > 0 ? btf__type_by_id(btf, (uint32_t)id) : NULL;
+
+	for (uint32_t i = 0; type && i < btf_vlen(type); i++) {
+		const char *have = btf__name_by_offset(btf, btf_enum(type)[i].name_off);
+
+		if (have && strcmp(have, name) == 0)
+			return true;
+	}
+	return false;
+}
+
+int ep_bpf_read_offsets(struct ep_config *config)
+{
+	struct ep_config facts = *config;
+	struct btf *btf;
+	int r = 0;
+
+	if (access(BTF_PATH, R_OK) != 0)
+		return -ENOENT;
+	btf = btf__parse(BTF_PATH, NULL);
+	if (!btf)
+		return -errno;
+	for (size_t i = 0; r == 0 && i < EP_LEN(wanted); i++)
+		r = read_member(btf, &wanted[i], &facts);
+	facts.has_task_pt_regs = has_helper(btf, "BPF_FUNC_task_pt_regs");
+	facts.kernel_stack_bytes = KERNEL_STACK_BYTES;
+	btf__free(btf);
+	if (r == 0)
+		*config = facts;
+	return r;
+}

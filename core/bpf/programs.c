@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/bpf/programs.h"
+#include "core/base/log.h"
+#include "core/bpf/offsets.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "core_bpf.inc.h"
+
+#define VERIFIER_LOG_TAIL 1500
+#define MAX_CPUS	  8192
+
+/* Tried in turn: the verifiers of some kernels walk far more paths than those of others. */
+static const uint32_t frames_per_run[] = {36, 24, 12, 6};
+
+struct ep_bpf {
+	struct bpf_object *object;
+	struct bpf_link *links[3];
+	struct ep_control *control;
+	struct ep_rule *rules;
+	size_t rules_bytes;
+	uint32_t frames_per_run;
+};
+
+static int quiet_print(enum libbpf_print_level level, const char *fmt, va_list args)
+{
+	if (level == LIBBPF_DEBUG || ep_log_get_level() < EP_LOG_DEBUG)
+		return 0;
+	return vfprintf(stderr, fmt, args);
+}
+
+/* Kernels before 5.11 charge BPF memory to this limit; later ones do not mind. */
+static void raise_memlock(void)
+{
+	struct rlimit limit = {RLIM_INFINITY, RLIM_INFINITY};
+
+	(void)setrlimit(RLIMIT_MEMLOCK, &limit);
+}
+
+static size_t ring_size(size_t bytes)
+{
+	size_t size = (size_t)getpagesize();
+
+	while (size < bytes && size < (1u << 31))
+		size *= 2;
+	return size;
+}
+
+static int set_entries(struct bpf_object *object, const char *name, uint32_t entries)
+{
+	struct bpf_map *map = bpf_object__find_map_by_name(object, name);
+
+	return map ? bpf_map__set_max_entries(map, entries) : -ENOENT;
+}
+
+static int set_sizes(struct bpf_object *object, const struct ep_bpf_options *options)
+{
+	int r = set_entries(object, "ep_ring", (uint32_t)ring_size(options->ring_bytes));
+
+	if (r == 0)
+		r = set_entries(object, "ep_procs", options->max_processes);
+	if (r == 0)
+		r = set_entries(object, "ep_filter", options->filter ? options->max_processes : 1);
+	return r;
+}
+
+static int set_config(struct bpf_object *object, const struct ep_config *config)
+{
+	struct bpf_map *map;
+
+	bpf_object__for_each_map(map, object) {
+		if (strstr(bpf_map__name(map), ".rodata"))
+			return bpf_map__set_initial_value(map, config, sizeof(*config));
+	}
+	return -ENOENT;
+}
+
+static int open_object(const struct ep_bpf_options *options, const struct ep_config *config,
+		       struct bpf_object **ret_object)
+{
+	LIBBPF_OPTS(bpf_object_open_opts, opts, .object_name = "ep");
+	struct bpf_object *object;
+	int r;
+
+	object = bpf_object__open_mem(core_bpf_object, sizeof(core_bpf_object), &opts);
+	if (!object)
+		return -errno;
+	r = set_sizes(object, options);
+	if (r == 0)
+		r = set_config(object, config);
+	if (r < 0) {
+		bpf_object__close(object);
+		return r;
+	}
+	*ret_object = object;
+	return 0;
+}
+
+static int load_with(struct ep_bpf *bpf, const struct ep_bpf_options *options,
+		     struct ep_config config, uint32_t frames)
+{
+	struct bpf_object *object = NULL;
+	int r;
+
+	config.frames_per_run = frames;
+	config.filter = options->filter;
+	r = open_object(options, &config, &object);
+	if (r < 0)
+		return r;
+	r = bpf_object__load(object);
+	if (r < 0) {
+		ep_log(EP_LOG_DEBUG, "bpf: %u frames per run refused: %s", frames, ep_strerror(r));
+		bpf_object__close(object);
+		return r;
+	}
+	bpf->object = object;
+	bpf->frames_per_run = frames;
+	return 0;
+}
+
+/* A refusal for complexity is E2BIG, or EINVAL or ENOSPC on some kernels; EPERM is final. */
+static int load_any(struct ep_bpf *bpf, const struct ep_bpf_options *options,
+		    const struct ep_config *config)
+{
+	int r = -EINVAL;
+
+	for (size_t i = 0; i < EP_LEN(frames_per_run); i++) {
+		r = load_with(bpf, options, *config, frames_per_run[i]);
+		if (r == 0 || r == -EPERM || r == -EACCES || r == -ENOMEM)
+			break;
+	}
+	return r;
+}
+
+static void *map_memory(const struct ep_bpf *bpf, const char *name, size_t bytes)
+{
+	int fd = ep_bpf_map_fd(bpf, name);
+	void *memory;
+
+	if (fd < 0)
+		return NULL;
+	memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
+static int fill_program_array(const struct ep_bpf *bpf)
+{
+	static const char *const names[] = {"ep_finish", "ep_native"}; /* by enum ep_slot */
+	int array = ep_bpf_map_fd(bpf, "ep_progs");
+
+	for (uint32_t slot = 0; slot < EP_LEN(names); slot++) {
+		struct bpf_program *prog = bpf_object__find_program_by_name(bpf->object, names[slot]);
+		int fd = prog ? bpf_program__fd(prog) : -ENOENT;
+
+		if (fd < 0 || bpf_map_update_elem(array, &slot, &fd, BPF_ANY) < 0)
+			return -EINVAL;
+	}
+	return 0;
+}
+
+static int map_all(struct ep_bpf *bpf)
+{
+	bpf->rules_bytes = EP_ALIGN_UP(sizeof(struct ep_rule) * EP_MAX_RULES, getpagesize());
+	bpf->control = map_memory(bpf, "ep_control", (size_t)getpagesize());
+	bpf->rules = map_memory(bpf, "ep_rules", bpf->rules_bytes);
+	return bpf->control && bpf->rules ? 0 : -ENOMEM;
+}
+
+int ep_bpf_load(const struct ep_bpf_options *options, struct ep_bpf **ret_bpf)
+{
+	ep_cleanup(ep_bpf_freep) struct ep_bpf *bpf = calloc(1, sizeof(*bpf));
+	struct ep_config config = {0};
+	int r;
+
+	if (!bpf)
+		return -ENOMEM;
+	libbpf_set_print(quiet_print);
+	raise_memlock();
+	r = ep_bpf_read_offsets(&config);
+	if (r == 0)
+		r = load_any(bpf, options, &config);
+	if (r == 0)
+		r = fill_program_array(bpf);
+	if (r == 0)
+		r = map_all(bpf);
+	if (r < 0)
+		return r;
+	bpf->control->epoch = 1;
+	*ret_bpf = ep_take(bpf);
+	return 0;
+}
+
+void ep_bpf_free(struct ep_bpf *bpf)
+{
+	if (!bpf)
+		return;
+	for (size_t i = 0; i < EP_LEN(bpf->links); i++)
+		bpf_link__destroy(bpf->links[i]);
+	if (bpf->control)
+		munmap(bpf->control, (size_t)getpagesize());
+	if (bpf->rules)
+		munmap(bpf->rules, bpf->rules_bytes);
+	bpf_object__close(bpf->object);
+	free(bpf);
+}
+
+int ep_bpf_attach_process_events(struct ep_bpf *bpf)
+{
+	static const char *const names[] = {"ep_fork", "ep_exec", "ep_exit"};
+
+	for (size_t i = 0; i < EP_LEN(names); i++) {
+		struct bpf_program *prog = bpf_object__find_program_by_name(bpf->object, names[i]);
+
+		bpf->links[i] = prog ? bpf_program__attach(prog) : NULL;
+		if (!bpf->links[i])
+			return errno ? -errno : -ENOENT;
+	}
+	return 0;
+}
+
+int ep_bpf_entry_fd(const struct ep_bpf *bpf)
+{
+	return bpf_program__fd(bpf_object__find_program_by_name(bpf->object, "ep_entry"));
+}
+
+int ep_bpf_map_fd(const struct ep_bpf *bpf, const char *name)
+{
+	return bpf_object__find_map_fd_by_name(bpf->object, name);
+}
+
+struct ep_control *ep_bpf_control(const struct ep_bpf *bpf)
+{
+	return bpf->control;
+}
+
+struct ep_rule *ep_bpf_rules(const struct ep_bpf *bpf)
+{
+	return bpf->rules;
+}
+
+uint64_t ep_bpf_counter(const struct ep_bpf *bpf, enum ep_counter counter)
+{
+	int n = libbpf_num_possible_cpus();
+	ep_autofree uint64_t *values = n > 0 ? calloc((size_t)n, sizeof(*values)) : NULL;
+	uint32_t key = counter;
+	uint64_t sum = 0;
+
+	if (!values || bpf_map_lookup_elem(ep_bpf_map_fd(bpf, "ep_counters"), &key, values) < 0)
+		return 0;
+	for (int i = 0; i < n; i++)
+		sum += values[i];
+	return sum;
+}
+
+const char *ep_bpf_counter_text(enum ep_counter counter)
+{
+	static const char *const texts[] = {
+#define EP_COUNTER(name, text) [EP_COUNTER_##name] = text,
+#include "bpf/counters.def"
+#undef EP_COUNTER
+	};
+
+	return texts[counter];
+}
+
+/*
+ * Programs reached by tail calls run inside the entry program: the kernel charges their time to
+ * the entry, whose run count is the number of events.
+ */
+struct ep_bpf_cost ep_bpf_cost(const struct ep_bpf *bpf)
+{
+	struct bpf_prog_info info = {0};
+	uint32_t bytes = sizeof(info);
+
+	if (bpf_obj_get_info_by_fd(ep_bpf_entry_fd(bpf), &info, &bytes) < 0)
+		return (struct ep_bpf_cost){0};
+	return (struct ep_bpf_cost){.run_ns = info.run_time_ns, .runs = info.run_cnt};
+}
+
+/* The kernel tells the memory of a map in /proc/self/fdinfo. */
+static size_t map_memlock(int fd)
+{
+	char path[64], line[128];
+	unsigned long long bytes = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	file = fopen(path, "re");
+	if (!file)
+		return 0;
+	while (fgets(line, sizeof(line), file)) {
+		if (sscanf(line, "memlock: %llu", &bytes) == 1)
+			break;
+	}
+	fclose(file);
+	return (size_t)bytes;
+}
+
+size_t ep_bpf_map_bytes(const struct ep_bpf *bpf)
+{
+	struct bpf_map *map;
+	size_t bytes = 0;
+
+	bpf_object__for_each_map(map, bpf->object)
+		bytes += map_memlock(bpf_map__fd(map));
+	return bytes;
+}
+
+uint32_t ep_bpf_frames_per_run(const struct ep_bpf *bpf)
+{
+	return bpf->frames_per_run;
+}

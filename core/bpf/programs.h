@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The core's BPF object: opened from memory, sized, loaded; its maps and programs. One thread.
+ */
+#ifndef EP_BPF_PROGRAMS_H
+#define EP_BPF_PROGRAMS_H
+
+#include "bpf/shared.h"
+#include "core/base/util.h"
+
+struct ep_bpf;
+
+struct ep_bpf_options {
+	size_t ring_bytes;	/* rounded up to a power of two of pages */
+	uint32_t max_processes;
+	bool filter;		/* only processes in the filter map are sampled */
+};
+
+/*
+ * Loads the programs. 0; -EPERM when privileges miss; -ENOENT or -ENODATA when the kernel's BTF
+ * lacks what is needed; otherwise what the kernel said. One log line says why.
+ */
+int ep_bpf_load(const struct ep_bpf_options *options, struct ep_bpf **ret_bpf);
+void ep_bpf_free(struct ep_bpf *bpf);
+static inline void ep_bpf_freep(struct ep_bpf **bpf)
+{
+	ep_bpf_free(*bpf);
+}
+
+/* Attaches fork, exec and exit. 0 or a negative errno. */
+int ep_bpf_attach_process_events(struct ep_bpf *bpf);
+
+int ep_bpf_entry_fd(const struct ep_bpf *bpf); /* the program for perf events */
+int ep_bpf_map_fd(const struct ep_bpf *bpf, const char *name); /* -ENOENT for an unknown name */
+
+/* Mapped memory of the two maps that user space writes; valid as long as bpf is. */
+struct ep_control *ep_bpf_control(const struct ep_bpf *bpf);
+struct ep_rule *ep_bpf_rules(const struct ep_bpf *bpf);
+
+/* Sums a counter over all CPUs. */
+uint64_t ep_bpf_counter(const struct ep_bpf *bpf, enum ep_counter counter);
+const char *ep_bpf_counter_text(enum ep_counter counter);
+
+/* Time and runs of the sampling programs; zero unless kernel.bpf_stats_enabled is set. */
+struct ep_bpf_cost {
+	uint64_t run_ns;
+	uint64_t runs;
+};
+struct ep_bpf_cost ep_bpf_cost(const struct ep_bpf *bpf);
+
+/* Bytes the kernel holds for the programs' maps, without the chunks of the delta store. */
+size_t ep_bpf_map_bytes(const struct ep_bpf *bpf);
+/* Native frames in one run, as the verifier accepted it. */
+uint32_t ep_bpf_frames_per_run(const struct ep_bpf *bpf);
+
+#endif
