@@ -25,8 +25,8 @@ enum ep_config_value_type {
 struct ep_config_option {
 	char *key;
 	enum ep_config_value_type type;
-	char *string; /* as text, for every type */
-	int64_t integer; /* EP_CONFIG_INT; 0 or 1 for EP_CONFIG_BOOL */
+	char *string;	       /* as text, for every type */
+	int64_t integer;       /* EP_CONFIG_INT; 0 or 1 for EP_CONFIG_BOOL */
 	uint32_t line, column; /* of the value */
 	uint32_t key_line, key_column;
 };

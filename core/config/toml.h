@@ -52,9 +52,9 @@ static inline void ep_toml_freep(struct ep_toml **doc)
 
 const struct ep_toml_node *ep_toml_root(const struct ep_toml *doc);
 enum ep_toml_type ep_toml_type_of(const struct ep_toml_node *node);
-/* "a string", "an integer": for messages. */
+/* "a string", "an integer": for messages. Static. */
 const char *ep_toml_type_name(enum ep_toml_type type);
-struct ep_toml_where ep_toml_where(const struct ep_toml_node *node);
+struct ep_toml_where ep_toml_where_of(const struct ep_toml_node *node);
 
 /* Entries of a table or an array; 0 for anything else. */
 size_t ep_toml_len(const struct ep_toml_node *node);
