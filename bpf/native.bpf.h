@@ -152,20 +152,12 @@ static __always_inline bool read_stack(struct ep_record *rec, __u64 addr, __u64 
 	return true;
 }
 
-/* Where a rule says that the caller's registers are. */
-struct plan {
-	__u64 cfa;
-	__u64 pc, pc_addr; /* the value, or where it is saved; address 0: the value */
-	__u64 fp, fp_addr;
-	__u32 by_pointer;
-};
-
 /*
  * No rule: the caller's fp and return address are where fp points, if the function keeps one. fp 0
  * ends such a chain; but where nothing was found that way yet it may as well be a plain register.
  */
 static __always_inline __u32 plan_frame_pointer(struct ep_record *rec, __u32 error,
-						    struct plan *plan)
+						    struct ep_plan *plan)
 {
 	struct ep_walk *walk = &rec->walk;
 	__u64 fp = walk->fp;
@@ -211,7 +203,7 @@ static __always_inline __u32 plan_table_cfa(struct ep_record *rec, const struct 
 }
 
 static __always_inline bool plan_table_fp(struct ep_record *rec, const struct ep_rule *rule,
-					  struct plan *plan)
+					  struct ep_plan *plan)
 {
 	__u64 base = plan->cfa;
 
@@ -231,7 +223,7 @@ static __always_inline bool plan_table_fp(struct ep_record *rec, const struct ep
 }
 
 /* A rule that did not fit into its delta. */
-static __always_inline __u32 plan_table(struct ep_record *rec, __u32 number, struct plan *plan)
+static __always_inline __u32 plan_table(struct ep_record *rec, __u32 number, struct ep_plan *plan)
 {
 	__u32 index = number - EP_RULE_FIRST_TABLE;
 	const struct ep_rule *rule = bpf_map_lookup_elem(&ep_rules, &index);
@@ -254,7 +246,7 @@ static __always_inline __u32 plan_table(struct ep_record *rec, __u32 number, str
 }
 
 static __always_inline __u32 plan_immediate(struct ep_record *rec, __u32 rule,
-						struct plan *plan)
+						struct ep_plan *plan)
 {
 	struct ep_walk *walk = &rec->walk;
 	__u32 slot = EP_RULE_FP_SLOT(rule);
@@ -267,7 +259,7 @@ static __always_inline __u32 plan_immediate(struct ep_record *rec, __u32 rule,
 }
 
 static __always_inline __u32 plan_rule(struct ep_record *rec, __u32 rule, __u32 error,
-					   struct plan *plan)
+					   struct ep_plan *plan)
 {
 	if (rule & EP_RULE_IMMEDIATE)
 		return plan_immediate(rec, rule, plan);
@@ -282,7 +274,7 @@ static __always_inline __u32 plan_rule(struct ep_record *rec, __u32 rule, __u32 
 
 /* Makes the caller's registers the current ones. The lower address is read first: the window is
  * read upwards from it. */
-static __always_inline __u32 follow_plan(struct ep_record *rec, struct plan *plan)
+static __always_inline __u32 follow_plan(struct ep_record *rec, struct ep_plan *plan)
 {
 	struct ep_walk *walk = &rec->walk;
 
@@ -308,10 +300,15 @@ static __always_inline __u32 follow_plan(struct ep_record *rec, struct plan *pla
 
 static __always_inline __u32 step_rule(struct ep_record *rec, __u32 rule, __u32 error)
 {
-	struct plan plan = {.fp = rec->walk.fp};
-	__u32 step = plan_rule(rec, rule, error, &plan);
+	struct ep_plan *plan = &rec->plan;
+	__u32 step;
 
-	return step == STEP_AGAIN ? follow_plan(rec, &plan) : step;
+	plan->fp = rec->walk.fp;
+	plan->fp_addr = 0;
+	plan->pc_addr = 0;
+	plan->by_pointer = 0;
+	step = plan_rule(rec, rule, error, plan);
+	return step == STEP_AGAIN ? follow_plan(rec, plan) : step;
 }
 
 /* Stack at the return from a handler: struct rt_sigframe without pretcode; uc_mcontext is at 40 of
@@ -357,16 +354,8 @@ static __always_inline __u32 frame_flags(const struct ep_record *rec)
 	       rec->walk.by_pointer * EP_FRAME_POINTER_WALK;
 }
 
-/* What is known of an address: how it is shown, and how to go on from it. */
-struct place {
-	__u32 executable;
-	__u32 rule;
-	__u32 error; /* said when the rule leads nowhere */
-	__u64 word;  /* ELF virtual address, or the target address when executable is 0 */
-};
-
 /* Looks the current pc up; at a return address, what counts is the call before it. */
-static __always_inline void find_place(struct ep_record *rec, struct place *place)
+static __always_inline void find_place(struct ep_record *rec, struct ep_place *place)
 {
 	struct ep_walk *walk = &rec->walk;
 	__u64 addr = walk->pc - walk->return_address;
@@ -392,24 +381,26 @@ static __always_inline void find_place(struct ep_record *rec, struct place *plac
 /* One frame: push it, then step to its caller. */
 static __always_inline __u32 step_frame(struct ep_record *rec)
 {
-	struct place place = {.error = EP_ERROR_BAD_FRAME_POINTER, .word = rec->walk.pc};
+	struct ep_place *place = &rec->place;
 	__u32 flags;
 
+	place->word = rec->walk.pc;
+	place->executable = 0;
+	place->rule = EP_RULE_NONE;
+	place->error = rec->walk.known ? EP_ERROR_BAD_FRAME_POINTER : EP_ERROR_NOT_ANALYSED;
 	if (rec->walk.known)
-		find_place(rec, &place);
-	else
-		place.error = EP_ERROR_NOT_ANALYSED;
+		find_place(rec, place);
 	/* Where a frame pointer led us to no code, it was none: say so instead of showing it. */
-	if (place.error == EP_ERROR_NO_MAPPING && rec->walk.by_pointer)
+	if (place->error == EP_ERROR_NO_MAPPING && rec->walk.by_pointer)
 		return EP_ERROR_BAD_FRAME_POINTER;
 	flags = frame_flags(rec) +
-		(__u32)not_above(place.rule ^ EP_RULE_SIGNAL, 0) * EP_FRAME_SIGNAL;
-	if (!push_frame(rec, EP_FRAME_HEADER(EP_FRAME_NATIVE, flags, 1, place.executable),
-			place.word))
+		(__u32)not_above(place->rule ^ EP_RULE_SIGNAL, 0) * EP_FRAME_SIGNAL;
+	if (!push_frame(rec, EP_FRAME_HEADER(EP_FRAME_NATIVE, flags, 1, place->executable),
+			place->word))
 		return EP_ERROR_TOO_DEEP;
-	if (place.rule == EP_RULE_SIGNAL)
+	if (place->rule == EP_RULE_SIGNAL)
 		return step_signal(rec);
-	return step_rule(rec, place.rule, place.error);
+	return step_rule(rec, place->rule, place->error);
 }
 
 SEC("perf_event")
@@ -420,7 +411,11 @@ int ep_native(struct bpf_perf_event_data *ctx)
 
 	if (!rec)
 		return 0;
-	for (__u32 i = 0; i < EP_MAX_FRAMES_PER_RUN; i++) {
+	/*
+	 * The counter is 64 bits wide: spilled as 32 bits it would share a stack slot with a map
+	 * key, and the verifier forgets what else is in a slot that is partly written.
+	 */
+	for (__u64 i = 0; i < EP_MAX_FRAMES_PER_RUN; i++) {
 		if (i >= ep_config.frames_per_run)
 			break;
 		step = step_frame(rec);

@@ -36,11 +36,35 @@ struct ep_walk {
 	__u64 regs[EP_REGS];
 };
 
+/* What is known of an address: how it is shown, and how to go on from it. */
+struct ep_place {
+	__u64 word; /* ELF virtual address, or the target address when executable is 0 */
+	__u32 executable;
+	__u32 rule;
+	__u32 error; /* said when the rule leads nowhere */
+	__u32 pad;
+};
+
+/* Where a rule says that the caller's registers are. */
+struct ep_plan {
+	__u64 cfa;
+	__u64 pc, pc_addr; /* the value, or where it is saved; address 0: the value */
+	__u64 fp, fp_addr;
+	__u32 by_pointer;
+	__u32 pad;
+};
+
+/*
+ * place and plan are here and not on the stack for the verifier: what goes through memory it
+ * forgets, so that the many ways to a frame's rule are one again behind it.
+ */
 struct ep_record {
 	struct ep_sample sample;
 	__u64 words[EP_RECORD_WORDS];
 	struct ep_walk walk;
 	struct ep_row row; /* of the last look-up */
+	struct ep_place place;
+	struct ep_plan plan;
 	__u64 window_base; /* target address of window[0]; ~0: nothing read yet */
 	__u64 window[EP_WINDOW_WORDS];
 	struct pt_regs entry_regs;
