@@ -50,6 +50,11 @@ int ep_interval_new(struct ep_frames *frames, size_t max_bytes, uint64_t start_n
 		    struct ep_interval **ret_interval);
 struct ep_interval *ep_interval_ref(struct ep_interval *interval);
 void ep_interval_unref(struct ep_interval *interval); /* accepts NULL */
+/*
+ * Makes an interval that nobody else refers to a new, empty one that keeps its memory. 0, or
+ * -EBUSY: it is still in use.
+ */
+int ep_interval_reset(struct ep_interval *interval, struct ep_frames *frames, uint64_t start_ns);
 
 /*
  * Counts a sample of a trace this interval has. 0, EP_INTERVAL_UNKNOWN when it has not, -E2BIG,

@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/trace/frames.h"
+#include "core/base/vec.h"
+#include "core/trace/index.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+#include <xxhash.h>
+
+/* Bytes of one name that are kept; the longest demangled C++ name seen was 4.2 KB. */
+#define MAX_NAME_BYTES 8192
+/* Names beyond this many lines of all frames are refused: 24 bytes each. */
+#define MAX_LINES_PER_FRAME 2
+
+/*
+ * A key is an array of u64: header, words, and for frames of one process pid and start time.
+ *
+ *	header | word 0 .. n_words - 1 | pid | start_ns
+ */
+#define KEY_MAX (1 + EP_FRAME_MAX_WORDS + 2)
+
+struct frame {
+	uint32_t key_first; /* into keys */
+	uint32_t line_first;
+	uint32_t module; /* string */
+	uint8_t n_key;
+	uint8_t n_lines;
+	uint8_t state; /* enum ep_frame_state */
+	uint8_t pad;
+};
+
+struct ep_frames {
+	uint32_t refs;
+	uint32_t unresolved;
+	bool refused;	      /* a frame or a name did not fit */
+	struct ep_vec frames; /* struct frame; id - 1 is the position */
+	struct ep_vec keys;   /* uint64_t */
+	struct ep_vec lines;  /* struct ep_frame_name */
+	struct ep_index index;
+	struct ep_strings *strings;
+};
+
+static void frames_free(struct ep_frames *f)
+{
+	ep_vec_fini(&f->frames);
+	ep_vec_fini(&f->keys);
+	ep_vec_fini(&f->lines);
+	ep_index_fini(&f->index);
+	ep_strings_free(f->strings);
+	free(f);
+}
+
+struct ep_frames *ep_frames_ref(struct ep_frames *f)
+{
+	f->refs++;
+	return f;
+}
+
+void ep_frames_unref(struct ep_frames *f)
+{
+	if (f && --f->refs == 0)
+		frames_free(f);
+}
+
+/* Error frame e gets id e, and needs no resolver: its text is in errors.def. */
+static int add_error_frames(struct ep_frames *f)
+{
+	for (uint32_t error = 1; error < EP_ERROR_COUNT; error++) {
+		uint32_t id = 0;
+		int r = ep_frames_add(f, EP_FRAME_HEADER(EP_FRAME_ERROR, 0, 0, error), NULL, 0, 0,
+				      &id);
+
+		if (r < 0)
+			return r;
+		assert(id == error);
+	}
+	return 0;
+}
+
+int ep_frames_new(uint32_t max_frames, size_t max_string_bytes, struct ep_frames **ret_frames)
+{
+	struct ep_frames *f = calloc(1, sizeof(*f));
+	int r;
+
+	assert(max_frames >= EP_ERROR_COUNT);
+	if (!f)
+		return -ENOMEM;
+	f->refs = 1;
+	ep_vec_init(&f->frames, sizeof(struct frame), max_frames);
+	ep_vec_init(&f->keys, sizeof(uint64_t), (size_t)max_frames * KEY_MAX);
+	ep_vec_init(&f->lines, sizeof(struct ep_frame_name),
+		    (size_t)max_frames * MAX_LINES_PER_FRAME);
+	r = ep_strings_new(max_string_bytes, &f->strings);
+	if (r == 0)
+		r = add_error_frames(f);
+	if (r < 0) {
+		ep_frames_unref(f);
+		return r;
+	}
+	*ret_frames = f;
+	return 0;
+}
+
+static struct frame *frame_at(const struct ep_frames *f, uint32_t id)
+{
+	assert(id > 0 && id <= f->frames.len);
+	return ep_vec_at(&f->frames, struct frame, id - 1);
+}
+
+/* True for frames whose words mean something in one process only. */
+static bool belongs_to_process(uint32_t kind, uint32_t aux)
+{
+	return kind >= EP_FRAME_FIRST_DYNAMIC || (kind == EP_FRAME_NATIVE && aux == 0);
+}
+
+/* Writes the key, returns its length. What does not name the frame is masked out. */
+static size_t make_key(uint64_t header, const uint64_t *words, uint32_t pid, uint64_t start_ns,
+		       uint64_t key[KEY_MAX])
+{
+	uint32_t kind = EP_FRAME_KIND(header), aux = EP_FRAME_AUX(header);
+	uint32_t flags = EP_FRAME_FLAGS(header) & (EP_FRAME_RETURN_ADDRESS | EP_FRAME_POINTER_WALK);
+	uint32_t n_words = EP_FRAME_WORDS(header);
+	size_t n = 0;
+
+	if (kind == EP_FRAME_ERROR)
+		flags = n_words = 0;
+	key[n++] = EP_FRAME_HEADER(kind, flags, n_words, aux);
+	for (uint32_t i = 0; i < n_words; i++)
+		key[n++] = words[i];
+	if (belongs_to_process(kind, aux)) {
+		key[n++] = pid;
+		key[n++] = start_ns;
+	}
+	return n;
+}
+
+static uint32_t find(const struct ep_frames *f, uint64_t hash, const uint64_t *key, size_t n_key)
+{
+	size_t pos;
+
+	for (uint32_t id = ep_index_first(&f->index, hash, &pos); id;
+	     id = ep_index_next(&f->index, hash, &pos)) {
+		const struct frame *frame = frame_at(f, id);
+
+		if (frame->n_key == n_key && memcmp(ep_vec_at(&f->keys, uint64_t, frame->key_first),
+						    key, n_key * sizeof(*key)) == 0)
+			return id;
+	}
+	return 0;
+}
+
+static int append(struct ep_frames *f, uint64_t hash, const uint64_t *key, size_t n_key)
+{
+	uint8_t state =
+		EP_FRAME_KIND(key[0]) == EP_FRAME_ERROR ? EP_FRAME_RESOLVED : EP_FRAME_PENDING;
+	struct frame frame = {
+		.key_first = (uint32_t)f->keys.len, .n_key = (uint8_t)n_key, .state = state};
+	int r;
+
+	r = ep_vec_append(&f->keys, key, n_key);
+	if (r < 0)
+		return r;
+	r = ep_vec_append(&f->frames, &frame, 1);
+	if (r == 0) {
+		r = ep_index_add(&f->index, hash, (uint32_t)f->frames.len);
+		f->frames.len -= r < 0;
+	}
+	if (r < 0)
+		f->keys.len -= n_key;
+	else
+		f->unresolved += state == EP_FRAME_PENDING;
+	return r;
+}
+
+int ep_frames_add(struct ep_frames *f, uint64_t header, const uint64_t *words, uint32_t pid,
+		  uint64_t start_ns, uint32_t *ret_id)
+{
+	uint64_t key[KEY_MAX], hash;
+	size_t n_key;
+	uint32_t id;
+	int r;
+
+	assert(EP_FRAME_WORDS(header) <= EP_FRAME_MAX_WORDS);
+	n_key = make_key(header, words, pid, start_ns, key);
+	hash = XXH3_64bits(key, n_key * sizeof(*key));
+	id = find(f, hash, key, n_key);
+	if (!id) {
+		r = append(f, hash, key, n_key);
+		if (r < 0) {
+			f->refused = true;
+			return r;
+		}
+		id = (uint32_t)f->frames.len;
+	}
+	*ret_id = id;
+	return 0;
+}
+
+void ep_frames_get(const struct ep_frames *f, uint32_t id, struct ep_frame *ret_frame)
+{
+	const struct frame *frame = frame_at(f, id);
+	const uint64_t *key = ep_vec_at(&f->keys, uint64_t, frame->key_first);
+
+	*ret_frame = (struct ep_frame){
+		.kind = EP_FRAME_KIND(key[0]),
+		.flags = EP_FRAME_FLAGS(key[0]),
+		.aux = EP_FRAME_AUX(key[0]),
+		.n_words = EP_FRAME_WORDS(key[0]),
+	};
+	memcpy(ret_frame->words, key + 1, ret_frame->n_words * sizeof(*key));
+	if (belongs_to_process(ret_frame->kind, ret_frame->aux)) {
+		ret_frame->pid = (uint32_t)key[1 + ret_frame->n_words];
+		ret_frame->start_ns = key[2 + ret_frame->n_words];
+	}
+}
+
+uint32_t ep_frames_count(const struct ep_frames *f)
+{
+	return (uint32_t)f->frames.len;
+}
+
+bool ep_frames_is_full(const struct ep_frames *f)
+{
+	return f->refused || f->frames.len >= f->frames.max - f->frames.max / 8;
+}
+
+size_t ep_frames_bytes(const struct ep_frames *f)
+{
+	return sizeof(*f) + f->frames.cap * sizeof(struct frame) + f->keys.cap * sizeof(uint64_t) +
+	       f->lines.cap * sizeof(struct ep_frame_name) + ep_index_bytes(&f->index) +
+	       ep_strings_bytes(f->strings);
+}
+
+uint64_t ep_frame_lookup_addr(const struct ep_frame *frame)
+{
+	uint64_t address = frame->n_words ? frame->words[0] : 0;
+
+	return frame->flags & EP_FRAME_RETURN_ADDRESS && address ? address - 1 : address;
+}
+
+uint32_t ep_frames_next_pending(struct ep_frames *f, uint32_t *cursor)
+{
+	while (*cursor < f->frames.len) {
+		uint32_t id = ++*cursor;
+		struct frame *frame = frame_at(f, id);
+
+		if (frame->state == EP_FRAME_PENDING) {
+			frame->state = EP_FRAME_TAKEN;
+			return id;
+		}
+	}
+	return 0;
+}
+
+void ep_frames_put_back(struct ep_frames *f, uint32_t id)
+{
+	struct frame *frame = frame_at(f, id);
+
+	if (frame->state == EP_FRAME_TAKEN)
+		frame->state = EP_FRAME_PENDING;
+}
+
+uint32_t ep_frames_unresolved(const struct ep_frames *f)
+{
+	return f->unresolved;
+}
+
+/* Cuts at a limit, and not in the middle of a UTF-8 sequence. */
+static size_t name_bytes(const char *str)
+{
+	size_t len = strnlen(str, MAX_NAME_BYTES);
+
+	if (len == MAX_NAME_BYTES) {
+		while (len > 0 && ((unsigned char)str[len] & 0xc0) == 0x80)
+			len--;
+	}
+	return len;
+}
+
+static int add_string(struct ep_frames *f, const char *str, uint32_t *ret_id)
+{
+	*ret_id = 0;
+	return str ? ep_strings_add(f->strings, str, name_bytes(str), ret_id) : 0;
+}
+
+static int add_line(struct ep_frames *f, const struct ep_frame_line *line)
+{
+	struct ep_frame_name name = {
+		.line = line->line,
+		.column = line->column,
+		.start_line = line->start_line,
+	};
+	int r;
+
+	r = add_string(f, line->function, &name.function);
+	if (r == 0)
+		r = add_string(f, line->system_name ? line->system_name : line->function,
+			       &name.system_name);
+	if (r == 0)
+		r = add_string(f, line->file, &name.file);
+	return r < 0 ? r : ep_vec_append(&f->lines, &name, 1);
+}
+
+static int add_lines(struct ep_frames *f, const struct ep_frame_line *lines, size_t n_lines)
+{
+	size_t first = f->lines.len;
+
+	for (size_t i = 0; i < n_lines; i++) {
+		int r = add_line(f, &lines[i]);
+
+		if (r < 0) {
+			f->lines.len = first;
+			return r;
+		}
+	}
+	return 0;
+}
+
+void ep_frames_resolve(struct ep_frames *f, uint32_t id, const struct ep_frame_line *lines,
+		       size_t n_lines, const char *module)
+{
+	struct frame *frame = frame_at(f, id);
+	uint32_t first = (uint32_t)f->lines.len;
+
+	if (frame->state == EP_FRAME_RESOLVED)
+		return;
+	n_lines = EP_MIN(n_lines, (size_t)EP_FRAME_MAX_LINES);
+	if (add_string(f, module, &frame->module) < 0 || add_lines(f, lines, n_lines) < 0) {
+		f->refused = true;
+		n_lines = 0;
+	}
+	frame->line_first = first;
+	frame->n_lines = (uint8_t)n_lines;
+	frame->state = EP_FRAME_RESOLVED;
+	f->unresolved--;
+}
+
+enum ep_frame_state ep_frames_state(const struct ep_frames *f, uint32_t id)
+{
+	return (enum ep_frame_state)frame_at(f, id)->state;
+}
+
+size_t ep_frames_names(const struct ep_frames *f, uint32_t id,
+		       const struct ep_frame_name **ret_names, uint32_t *ret_module)
+{
+	const struct frame *frame = frame_at(f, id);
+
+	*ret_names = frame->n_lines ? ep_vec_at(&f->lines, struct ep_frame_name, frame->line_first)
+				    : NULL;
+	*ret_module = frame->module;
+	return frame->n_lines;
+}
+
+const struct ep_strings *ep_frames_strings(const struct ep_frames *f)
+{
+	return f->strings;
+}

@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/trace/store.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+/* Kernel frames, user frames of one word at least each, and the error frame behind them. */
+#define MAX_FRAMES (EP_MAX_KERNEL + EP_MAX_WORDS + 1)
+
+struct ep_store {
+	struct ep_store_limits limits;
+	struct ep_store_counters counters;
+	struct ep_frames *frames;	/* a reference */
+	struct ep_interval *current;	/* a reference */
+	struct ep_interval *previous;	/* a reference; NULL before the first seal */
+	uint32_t frame_ids[MAX_FRAMES]; /* of the event in hand */
+	size_t n_frame_ids;
+};
+
+int ep_store_new(const struct ep_store_limits *limits, uint64_t start_ns,
+		 struct ep_store **ret_store)
+{
+	struct ep_store *store = calloc(1, sizeof(*store));
+	int r;
+
+	if (!store)
+		return -ENOMEM;
+	store->limits = *limits;
+	r = ep_frames_new(limits->max_frames, limits->max_string_bytes, &store->frames);
+	if (r == 0)
+		r = ep_interval_new(store->frames, limits->max_interval_bytes, start_ns,
+				    &store->current);
+	if (r < 0) {
+		ep_store_free(store);
+		return r;
+	}
+	*ret_store = store;
+	return 0;
+}
+
+void ep_store_free(struct ep_store *store)
+{
+	if (!store)
+		return;
+	ep_interval_unref(store->previous);
+	ep_interval_unref(store->current);
+	ep_frames_unref(store->frames);
+	free(store);
+}
+
+static int push_frame(struct ep_store *store, uint64_t header, const uint64_t *words,
+		      const struct ep_sample *sample)
+{
+	assert(store->n_frame_ids < MAX_FRAMES);
+	return ep_frames_add(store->frames, header, words, sample->pid, sample->start_ns,
+			     &store->frame_ids[store->n_frame_ids++]);
+}
+
+/* The innermost kernel frame was interrupted; the others are where a call will return to. */
+static int push_kernel(struct ep_store *store, const struct ep_sample *sample, const uint8_t *bytes)
+{
+	for (uint32_t i = 0; i < sample->n_kernel; i++) {
+		uint32_t flags = i > 0 ? EP_FRAME_RETURN_ADDRESS : 0;
+		uint64_t address;
+		int r;
+
+		memcpy(&address, bytes + i * sizeof(address), sizeof(address));
+		r = push_frame(store, EP_FRAME_HEADER(EP_FRAME_KERNEL, flags, 1, 0), &address,
+			       sample);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* check_frames has been through the words before: lengths are right. */
+static int push_user(struct ep_store *store, const struct ep_sample *sample, const uint8_t *bytes,
+		     uint64_t *ret_last)
+{
+	for (uint32_t i = 0; i < sample->n_frames; i++) {
+		uint64_t header, words[EP_FRAME_MAX_WORDS];
+		uint32_t n_words;
+		int r;
+
+		memcpy(&header, bytes, sizeof(header));
+		n_words = EP_FRAME_WORDS(header);
+		memcpy(words, bytes + sizeof(header), n_words * sizeof(*words));
+		bytes += (1 + n_words) * sizeof(*words);
+		r = push_frame(store, header, words, sample);
+		if (r < 0)
+			return r;
+		*ret_last = header;
+	}
+	return 0;
+}
+
+static bool is_known_error(uint32_t error)
+{
+	return error > 0 && error < EP_ERROR_COUNT;
+}
+
+/*
+ * Puts the event's frames into frame_ids, leaf first: kernel, user, and when the walk ended early
+ * an error frame, whether BPF sent one or only said so in the header. 0, -E2BIG, -ENOMEM.
+ */
+static int push_all(struct ep_store *store, const struct ep_sample *sample, const uint8_t *bytes,
+		    uint8_t *ret_error)
+{
+	uint64_t last = 0;
+	uint32_t error = is_known_error(sample->error) ? sample->error : 0;
+	int r;
+
+	store->n_frame_ids = 0;
+	r = push_kernel(store, sample, bytes);
+	if (r == 0)
+		r = push_user(store, sample, bytes + sample->n_kernel * sizeof(uint64_t), &last);
+	if (r < 0)
+		return r;
+	if (EP_FRAME_KIND(last) == EP_FRAME_ERROR)
+		error = EP_FRAME_AUX(last);
+	else if (error || store->n_frame_ids == 0)
+		store->frame_ids[store->n_frame_ids++] = error = error ? error : EP_ERROR_LOST;
+	*ret_error = (uint8_t)error;
+	return 0;
+}
+
+/* Frames must fill the words exactly, with kinds and lengths that exist. */
+static bool check_frames(const struct ep_sample *sample, const uint8_t *bytes)
+{
+	uint32_t at = 0;
+
+	for (uint32_t i = 0; i < sample->n_frames; i++) {
+		uint64_t header;
+		uint32_t kind;
+
+		if (at >= sample->n_words)
+			return false;
+		memcpy(&header, bytes + at * sizeof(header), sizeof(header));
+		kind = EP_FRAME_KIND(header);
+		if (EP_FRAME_WORDS(header) > EP_FRAME_MAX_WORDS || kind == EP_FRAME_NONE ||
+		    (kind > EP_FRAME_ERROR && kind < EP_FRAME_FIRST_DYNAMIC))
+			return false;
+		if (kind == EP_FRAME_ERROR && !is_known_error(EP_FRAME_AUX(header)))
+			return false;
+		if (kind < EP_FRAME_ERROR && EP_FRAME_WORDS(header) == 0)
+			return false;
+		at += 1 + EP_FRAME_WORDS(header);
+	}
+	return at == sample->n_words;
+}
+
+static bool check_event(const struct ep_sample *sample, const uint8_t *event, size_t bytes)
+{
+	size_t words = (size_t)sample->n_kernel + sample->n_words;
+
+	if (sample->hash == 0)
+		return false;
+	if (sample->event.type == EP_EVENT_KNOWN)
+		return true;
+	return sample->event.type == EP_EVENT_TRACE && sample->n_kernel <= EP_MAX_KERNEL &&
+	       sample->n_words <= EP_MAX_WORDS &&
+	       bytes - sizeof(*sample) >= words * sizeof(uint64_t) &&
+	       check_frames(sample, event + sizeof(*sample) + sample->n_kernel * sizeof(uint64_t));
+}
+
+/* A stack of which only the process is known. Hash 0 is none BPF makes: one trace per process. */
+static int add_without_stack(struct ep_store *store, const struct ep_sample *sample)
+{
+	struct ep_sample lost = *sample;
+	uint32_t frame_id = EP_ERROR_LOST;
+	bool collision;
+
+	lost.hash = 0;
+	return ep_interval_add_trace(store->current, &lost, &frame_id, 1, EP_ERROR_LOST,
+				     &collision);
+}
+
+static int add_with_frames(struct ep_store *store, const struct ep_sample *sample, uint8_t error)
+{
+	bool collision = false;
+	int r = ep_interval_add_trace(store->current, sample, store->frame_ids, store->n_frame_ids,
+				      error, &collision);
+
+	store->counters.collisions += collision;
+	return r;
+}
+
+static int add_trace(struct ep_store *store, const struct ep_sample *sample, const uint8_t *words)
+{
+	uint8_t error = 0;
+	int r = push_all(store, sample, words, &error);
+
+	store->counters.traces++;
+	if (r == -E2BIG) {
+		store->counters.frames_full++;
+		return add_without_stack(store, sample);
+	}
+	return r < 0 ? r : add_with_frames(store, sample, error);
+}
+
+/* Frames of a trace of the previous interval, whose table may be another one. */
+static int push_copies(struct ep_store *store, const struct ep_trace *trace)
+{
+	const uint32_t *ids = ep_interval_frame_ids(store->previous, trace);
+	struct ep_frames *old = ep_interval_frames(store->previous);
+
+	store->n_frame_ids = 0;
+	for (uint32_t i = 0; i < trace->n_frames; i++) {
+		uint32_t *id = &store->frame_ids[store->n_frame_ids++];
+		struct ep_frame frame;
+		int r;
+
+		*id = ids[i];
+		if (old == store->frames)
+			continue;
+		ep_frames_get(old, ids[i], &frame);
+		r = ep_frames_add(
+			store->frames,
+			EP_FRAME_HEADER(frame.kind, frame.flags, frame.n_words, frame.aux),
+			frame.words, frame.pid, frame.start_ns, id);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int copy_from_previous(struct ep_store *store, const struct ep_sample *sample)
+{
+	const struct ep_trace *trace;
+	uint32_t id = 0;
+	int r;
+
+	if (store->previous)
+		id = ep_interval_find(store->previous, sample->hash, sample->pid, sample->start_ns);
+	if (!id) {
+		store->counters.unknown++;
+		return add_without_stack(store, sample);
+	}
+	trace = ep_interval_trace(store->previous, id);
+	r = push_copies(store, trace);
+	if (r == -E2BIG) {
+		store->counters.frames_full++;
+		return add_without_stack(store, sample);
+	}
+	store->counters.copied += r == 0;
+	return r < 0 ? r : add_with_frames(store, sample, trace->error);
+}
+
+static int add_known(struct ep_store *store, const struct ep_sample *sample)
+{
+	int r = ep_interval_add_known(store->current, sample);
+
+	store->counters.known++;
+	return r == EP_INTERVAL_UNKNOWN ? copy_from_previous(store, sample) : r;
+}
+
+int ep_store_add(struct ep_store *store, const void *event, size_t bytes)
+{
+	struct ep_sample sample;
+	int r;
+
+	if (bytes < sizeof(sample)) {
+		store->counters.malformed++;
+		return -EBADMSG;
+	}
+	memcpy(&sample, event, sizeof(sample));
+	if (!check_event(&sample, event, bytes)) {
+		store->counters.malformed++;
+		return -EBADMSG;
+	}
+	if (sample.event.type == EP_EVENT_KNOWN)
+		r = add_known(store, &sample);
+	else
+		r = add_trace(store, &sample, (const uint8_t *)event + sizeof(sample));
+	if (r < 0) {
+		store->counters.over_limit++;
+		ep_interval_add_lost(store->current, 1);
+	} else {
+		store->counters.samples++;
+	}
+	return r;
+}
+
+void ep_store_add_lost(struct ep_store *store, uint64_t samples)
+{
+	ep_interval_add_lost(store->current, samples);
+}
+
+static int next_frames(struct ep_store *store, struct ep_frames **ret_frames)
+{
+	if (ep_frames_is_full(store->frames))
+		return ep_frames_new(store->limits.max_frames, store->limits.max_string_bytes,
+				     ret_frames);
+	*ret_frames = ep_frames_ref(store->frames);
+	return 0;
+}
+
+/* The interval before the one being sealed is used again when its batch has been made. */
+static int next_interval(struct ep_store *store, struct ep_frames *frames, uint64_t now_ns,
+			 struct ep_interval **ret_interval)
+{
+	if (store->previous && ep_interval_reset(store->previous, frames, now_ns) == 0) {
+		*ret_interval = ep_take(store->previous);
+		return 0;
+	}
+	return ep_interval_new(frames, store->limits.max_interval_bytes, now_ns, ret_interval);
+}
+
+int ep_store_seal(struct ep_store *store, uint64_t now_ns, struct ep_interval **ret_interval)
+{
+	struct ep_interval *interval = NULL;
+	struct ep_frames *frames = NULL;
+	int r;
+
+	r = next_frames(store, &frames);
+	if (r == 0)
+		r = next_interval(store, frames, now_ns, &interval);
+	if (r < 0) {
+		ep_frames_unref(frames);
+		return r;
+	}
+	store->counters.resets += frames != store->frames;
+	ep_frames_unref(store->frames);
+	store->frames = frames;
+	ep_interval_seal(store->current, now_ns);
+	ep_interval_unref(store->previous);
+	store->previous = store->current;
+	store->current = interval;
+	*ret_interval = ep_interval_ref(store->previous);
+	return 0;
+}
+
+struct ep_frames *ep_store_frames(struct ep_store *store)
+{
+	return store->frames;
+}
+
+const struct ep_store_counters *ep_store_counters(const struct ep_store *store)
+{
+	return &store->counters;
+}
+
+size_t ep_store_bytes(const struct ep_store *store)
+{
+	size_t bytes =
+		sizeof(*store) + ep_frames_bytes(store->frames) + ep_interval_bytes(store->current);
+
+	if (store->previous)
+		bytes += ep_interval_bytes(store->previous);
+	return bytes;
+}

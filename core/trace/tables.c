@@ -1,0 +1,514 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/trace/tables.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define XXH_STATIC_LINKING_ONLY /* the streaming state on the stack */
+#include <xxhash.h>
+
+#define MAX_ROWS	  (1u << 24)
+#define MAX_STRING_BYTES  ((size_t)256 << 20)
+#define MAX_TEXT_BYTES	  16384
+#define KERNEL_PATH	  "[kernel.kallsyms]"
+#define KERNEL_PATH_BYTES (sizeof(KERNEL_PATH) - 1)
+
+static const char *const error_texts[] = {
+	[EP_ERROR_NONE] = "unknown",
+#define EP_ERROR(name, text) [EP_ERROR_##name] = text,
+#include "ebpf-profiler/errors.def"
+#undef EP_ERROR
+};
+
+int ep_tables_init(struct ep_tables *t, const struct ep_frames *frames,
+		   const struct ep_batch_source *source)
+{
+	int r = ep_strings_new(MAX_STRING_BYTES, &t->strings);
+
+	t->source = source;
+	t->frames = frames;
+	ep_vec_init(&t->functions, sizeof(struct ep_table_function), MAX_ROWS);
+	ep_vec_init(&t->mappings, sizeof(struct ep_table_mapping), MAX_ROWS);
+	ep_vec_init(&t->lines, sizeof(struct ep_table_line), MAX_ROWS);
+	ep_vec_init(&t->locations, sizeof(struct ep_table_location), MAX_ROWS);
+	ep_vec_init(&t->executables, sizeof(struct ep_table_executable), MAX_ROWS);
+	ep_map_init(&t->executable_rows, MAX_ROWS);
+	ep_map_init(&t->module_rows, MAX_ROWS);
+	if (r < 0)
+		return r;
+	t->location_of = calloc((size_t)ep_frames_count(frames) + 1, sizeof(*t->location_of));
+	/* row 0 of each: none */
+	if (!t->location_of || !ep_vec_push(&t->functions) || !ep_vec_push(&t->mappings) ||
+	    !ep_vec_push(&t->locations))
+		return -ENOMEM;
+	return 0;
+}
+
+void ep_tables_fini(struct ep_tables *t)
+{
+	ep_strings_free(t->strings);
+	ep_vec_fini(&t->functions);
+	ep_vec_fini(&t->mappings);
+	ep_vec_fini(&t->lines);
+	ep_vec_fini(&t->locations);
+	ep_vec_fini(&t->executables);
+	ep_index_fini(&t->function_index);
+	ep_map_fini(&t->executable_rows);
+	ep_map_fini(&t->module_rows);
+	free(t->location_of);
+}
+
+/* --- strings --- */
+
+/*
+ * Length of the well-formed UTF-8 sequence at str, 0 when there is none. Unicode 15.0, table 3-7:
+ * no overlong forms, no surrogates, nothing above U+10FFFF.
+ */
+static size_t utf8_len(const unsigned char *str, size_t len)
+{
+	unsigned char lead = str[0], low = 0x80, high = 0xbf;
+	size_t need;
+
+	if (lead < 0x80)
+		return 1;
+	if (lead < 0xc2 || lead > 0xf4)
+		return 0;
+	need = lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
+	if (lead == 0xe0)
+		low = 0xa0;
+	else if (lead == 0xf0)
+		low = 0x90;
+	else if (lead == 0xed)
+		high = 0x9f;
+	else if (lead == 0xf4)
+		high = 0x8f;
+	if (len < need || str[1] < low || str[1] > high)
+		return 0;
+	for (size_t i = 2; i < need; i++) {
+		if ((str[i] & 0xc0) != 0x80)
+			return 0;
+	}
+	return need;
+}
+
+static bool is_utf8(const char *str, size_t len)
+{
+	for (size_t i = 0; i < len;) {
+		size_t n = utf8_len((const unsigned char *)str + i, len - i);
+
+		if (n == 0)
+			return false;
+		i += n;
+	}
+	return true;
+}
+
+static size_t mask_bad_bytes(const char *str, size_t len, char *text)
+{
+	for (size_t i = 0; i < len;) {
+		size_t n = utf8_len((const unsigned char *)str + i, len - i);
+
+		if (n == 0) {
+			text[i++] = '?';
+			continue;
+		}
+		memcpy(text + i, str + i, n);
+		i += n;
+	}
+	return len;
+}
+
+int ep_tables_string(struct ep_tables *t, const char *str, size_t len, uint32_t *ret_id)
+{
+	char text[MAX_TEXT_BYTES];
+
+	*ret_id = 0;
+	if (!str || len == 0)
+		return 0;
+	len = EP_MIN(len, sizeof(text));
+	if (is_utf8(str, len))
+		return ep_strings_add(t->strings, str, len, ret_id);
+	return ep_strings_add(t->strings, text, mask_bad_bytes(str, len, text), ret_id);
+}
+
+static int add_cstr(struct ep_tables *t, const char *str, uint32_t *ret_id)
+{
+	return ep_tables_string(t, str, str ? strlen(str) : 0, ret_id);
+}
+
+/* A string of the frame table as one of this batch. */
+static int add_frame_string(struct ep_tables *t, uint32_t frame_string, uint32_t *ret_id)
+{
+	const struct ep_strings *from = ep_frames_strings(t->frames);
+
+	return ep_tables_string(t, ep_strings_get(from, frame_string),
+				ep_strings_len_of(from, frame_string), ret_id);
+}
+
+static const char *text_of(const struct ep_tables *t, uint32_t id)
+{
+	return ep_strings_get(t->strings, id);
+}
+
+/* --- functions and lines --- */
+
+static int add_function(struct ep_tables *t, const struct ep_table_function *function,
+			uint32_t *ret_row)
+{
+	uint64_t hash = XXH3_64bits(function, sizeof(*function));
+	size_t pos;
+	int r;
+
+	for (uint32_t row = ep_index_first(&t->function_index, hash, &pos); row;
+	     row = ep_index_next(&t->function_index, hash, &pos)) {
+		if (memcmp(ep_vec_at(&t->functions, struct ep_table_function, row), function,
+			   sizeof(*function)) == 0) {
+			*ret_row = row;
+			return 0;
+		}
+	}
+	*ret_row = (uint32_t)t->functions.len;
+	r = ep_vec_append(&t->functions, function, 1);
+	return r < 0 ? r : ep_index_add(&t->function_index, hash, *ret_row);
+}
+
+static int add_line(struct ep_tables *t, const struct ep_table_function *function, uint32_t line,
+		    uint32_t column)
+{
+	struct ep_table_line row = {.line = line, .column = column};
+	int r = add_function(t, function, &row.function);
+
+	return r < 0 ? r : ep_vec_append(&t->lines, &row, 1);
+}
+
+static int add_named_line(struct ep_tables *t, const struct ep_frame_name *name)
+{
+	struct ep_table_function function = {.line = name->start_line};
+	int r;
+
+	r = add_frame_string(t, name->function, &function.name);
+	if (r == 0)
+		r = add_frame_string(t, name->system_name, &function.system_name);
+	if (r == 0)
+		r = add_frame_string(t, name->file, &function.file);
+	return r < 0 ? r : add_line(t, &function, name->line, name->column);
+}
+
+static int add_made_up_line(struct ep_tables *t, const char *text)
+{
+	struct ep_table_function function = {0};
+	int r = add_cstr(t, text, &function.name);
+
+	function.system_name = function.name;
+	return r < 0 ? r : add_line(t, &function, 0, 0);
+}
+
+/* --- mappings --- */
+
+static int read_executable(struct ep_tables *t, struct ep_table_executable *executable)
+{
+	struct ep_executable_info *info = &executable->info;
+	const char *slash;
+	int r;
+
+	if (!t->source->executable || t->source->executable(t->source->arg, executable->id, info))
+		return 0;
+	executable->known = info->path && info->path[0];
+	info->n_segments = EP_MIN(info->n_segments, (uint32_t)EP_EXECUTABLE_MAX_SEGMENTS);
+	slash = info->path ? strrchr(info->path, '/') : NULL;
+	r = add_cstr(t, info->path, &executable->path);
+	if (r == 0)
+		r = add_cstr(t, slash && slash[1] ? slash + 1 : info->path, &executable->base_name);
+	if (r == 0)
+		r = add_cstr(t, info->build_id, &executable->build_id);
+	if (r == 0)
+		r = add_cstr(t, info->file_id, &executable->file_id);
+	return r;
+}
+
+static int find_executable(struct ep_tables *t, uint32_t id,
+			   struct ep_table_executable **ret_executable)
+{
+	const uint64_t *at = ep_map_find(&t->executable_rows, id);
+	struct ep_table_executable executable = {.id = id};
+	int r;
+
+	if (!at) {
+		r = read_executable(t, &executable);
+		if (r == 0)
+			r = ep_vec_append(&t->executables, &executable, 1);
+		if (r == 0)
+			r = ep_map_set(&t->executable_rows, id, t->executables.len);
+		if (r < 0)
+			return r;
+		at = ep_map_find(&t->executable_rows, id);
+	}
+	*ret_executable = ep_vec_at(&t->executables, struct ep_table_executable, *at - 1);
+	return 0;
+}
+
+static uint32_t segment_of(const struct ep_executable_info *info, uint64_t va)
+{
+	for (uint32_t i = 0; i < info->n_segments; i++) {
+		if (va >= info->segments[i].start_va && va < info->segments[i].limit_va)
+			return i;
+	}
+	return 0;
+}
+
+/* One row for each executable segment that was hit; nearly always there is only one segment. */
+static int executable_mapping(struct ep_tables *t, struct ep_table_executable *executable,
+			      uint64_t va, uint32_t *ret_row)
+{
+	uint32_t segment = segment_of(&executable->info, va);
+	struct ep_table_mapping row = {
+		.start_va = executable->info.segments[segment].start_va,
+		.limit_va = executable->info.segments[segment].limit_va,
+		.file_off = executable->info.segments[segment].file_off,
+		.path = executable->path,
+		.build_id = executable->build_id,
+		.file_id = executable->file_id,
+	};
+	int r;
+
+	*ret_row = 0;
+	if (!executable->known)
+		return 0;
+	if (!executable->mapping[segment]) {
+		r = ep_vec_append(&t->mappings, &row, 1);
+		if (r < 0)
+			return r;
+		executable->mapping[segment] = (uint32_t)t->mappings.len - 1;
+	}
+	*ret_row = executable->mapping[segment];
+	return 0;
+}
+
+/* Kernel addresses are mapped where they are: all of the upper half. */
+static int module_mapping(struct ep_tables *t, const char *path, uint32_t flags, uint32_t *ret_row)
+{
+	struct ep_table_mapping row = {.flags = flags};
+	const uint64_t *present;
+	int r;
+
+	if (flags & EP_MAPPING_KERNEL) {
+		row.start_va = 1ull << 63;
+		row.limit_va = UINT64_MAX;
+	}
+	r = add_cstr(t, path, &row.path);
+	if (r == 0 && strcmp(path, KERNEL_PATH) == 0)
+		r = add_cstr(t, t->source->kernel_build_id, &row.build_id);
+	present = ep_map_find(&t->module_rows, row.path);
+	if (present)
+		*ret_row = (uint32_t)*present;
+	if (r < 0 || present)
+		return r;
+	*ret_row = (uint32_t)t->mappings.len;
+	r = ep_vec_append(&t->mappings, &row, 1);
+	return r < 0 ? r : ep_map_set(&t->module_rows, row.path, *ret_row);
+}
+
+static int kernel_mapping(struct ep_tables *t, uint32_t module, uint32_t *ret_row)
+{
+	char path[256] = KERNEL_PATH;
+
+	if (module)
+		snprintf(path, sizeof(path), "[%s]",
+			 ep_strings_get(ep_frames_strings(t->frames), module));
+	return module_mapping(t, path, EP_MAPPING_KERNEL, ret_row);
+}
+
+/* --- locations --- */
+
+static const char *kind_name(const struct ep_tables *t, uint32_t kind)
+{
+	const char *name = NULL;
+
+	switch (kind) {
+	case EP_FRAME_KERNEL:
+		return "kernel";
+	case EP_FRAME_NATIVE:
+		return "native";
+	case EP_FRAME_ERROR:
+		return "error";
+	default:
+		if (t->source->kind_name)
+			name = t->source->kind_name(t->source->arg, kind);
+		return name ? name : "unknown";
+	}
+}
+
+static int add_error_line(struct ep_tables *t, uint32_t error)
+{
+	char text[128];
+
+	snprintf(text, sizeof(text), "[truncated: %s]",
+		 error_texts[error < EP_ERROR_COUNT ? error : 0]);
+	return add_made_up_line(t, text);
+}
+
+static int add_unnamed_line(struct ep_tables *t, const struct ep_frame *frame, uint64_t address,
+			    uint32_t base_name)
+{
+	char text[320];
+
+	if (frame->kind == EP_FRAME_KERNEL)
+		snprintf(text, sizeof(text), "[kernel]+0x%" PRIx64, address);
+	else if (frame->kind == EP_FRAME_NATIVE && frame->aux == 0)
+		snprintf(text, sizeof(text), "0x%" PRIx64, address);
+	else if (frame->kind == EP_FRAME_NATIVE)
+		snprintf(text, sizeof(text), "%.255s+0x%" PRIx64,
+			 base_name ? text_of(t, base_name) : "[unknown]", address);
+	else
+		snprintf(text, sizeof(text), "[%s]+0x%" PRIx64, kind_name(t, frame->kind), address);
+	return add_made_up_line(t, text);
+}
+
+/* 0 lines when it has no name that is not empty. */
+static int add_names(struct ep_tables *t, const struct ep_frame_name *names, size_t n_names)
+{
+	for (size_t i = 0; i < n_names; i++) {
+		int r = names[i].function ? add_named_line(t, &names[i]) : 0;
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int find_mapping(struct ep_tables *t, const struct ep_frame *frame, uint64_t address,
+			uint32_t module, uint32_t *ret_mapping, uint32_t *ret_base_name)
+{
+	struct ep_table_executable *executable;
+	char path[256];
+	int r;
+
+	*ret_mapping = *ret_base_name = 0;
+	if (frame->kind == EP_FRAME_KERNEL)
+		return kernel_mapping(t, module, ret_mapping);
+	if (module) {
+		snprintf(path, sizeof(path), "[%s]",
+			 ep_strings_get(ep_frames_strings(t->frames), module));
+		return module_mapping(t, path, 0, ret_mapping);
+	}
+	if (frame->kind != EP_FRAME_NATIVE || frame->aux == 0)
+		return 0;
+	r = find_executable(t, frame->aux, &executable);
+	if (r < 0)
+		return r;
+	*ret_base_name = executable->base_name;
+	return executable_mapping(t, executable, address, ret_mapping);
+}
+
+static int add_lines(struct ep_tables *t, uint32_t frame_id, const struct ep_frame *frame,
+		     struct ep_table_location *location, uint32_t base_name)
+{
+	const struct ep_frame_name *names;
+	uint32_t module;
+	size_t n_names = ep_frames_names(t->frames, frame_id, &names, &module);
+	int r;
+
+	if (frame->kind == EP_FRAME_ERROR) {
+		location->flags |= EP_LOCATION_ERROR;
+		return add_error_line(t, frame->aux);
+	}
+	r = add_names(t, names, n_names);
+	if (r < 0)
+		return r;
+	if (t->lines.len > location->line_first) {
+		ep_vec_at(&t->mappings, struct ep_table_mapping, location->mapping)->flags |=
+			location->mapping ? EP_MAPPING_HAS_FUNCTIONS : 0;
+		return 0;
+	}
+	location->flags |= EP_LOCATION_UNNAMED;
+	return add_unnamed_line(t, frame, location->address, base_name);
+}
+
+static void digest_text(XXH3_state_t *state, const struct ep_tables *t, uint32_t string)
+{
+	/* with the NUL, so that two strings are not read as one */
+	XXH3_128bits_update(state, text_of(t, string), ep_strings_len_of(t->strings, string) + 1);
+}
+
+/*
+ * What an equal frame has in common on two machines: kind, the file's build id (else its name),
+ * the names of its functions, and where there is no name the address within the file. Not
+ * lines or addresses of named functions: they are the same function.
+ */
+static void digest_location(const struct ep_tables *t, struct ep_table_location *location)
+{
+	const struct ep_table_mapping *mapping =
+		ep_vec_at(&t->mappings, struct ep_table_mapping, location->mapping);
+	const char *path = text_of(t, mapping->path), *slash = strrchr(path, '/');
+	bool by_build_id = mapping->build_id && !(mapping->flags & EP_MAPPING_KERNEL);
+	const char *file = by_build_id ? text_of(t, mapping->build_id) : slash ? slash + 1 : path;
+	XXH128_canonical_t canonical;
+	XXH3_state_t state;
+
+	XXH3_INITSTATE(&state);
+	XXH3_128bits_reset(&state);
+	digest_text(&state, t, location->kind);
+	XXH3_128bits_update(&state, file, strlen(file) + 1);
+	for (size_t i = location->line_first; i < t->lines.len; i++) {
+		uint32_t row = ep_vec_at(&t->lines, struct ep_table_line, i)->function;
+
+		digest_text(&state, t,
+			    ep_vec_at(&t->functions, struct ep_table_function, row)->name);
+	}
+	if (location->flags & EP_LOCATION_UNNAMED) {
+		uint64_t little = htole64(location->address);
+
+		XXH3_128bits_update(&state, &little, sizeof(little));
+	}
+	XXH128_canonicalFromHash(&canonical, XXH3_128bits_digest(&state));
+	memcpy(location->digest, canonical.digest, sizeof(location->digest));
+}
+
+/*
+ * The address of a location is the one its name was looked up by: one less than the return
+ * address for frames that called. The tools that read our output want exactly that: pprof and
+ * OTLP backends look addresses up as they are, and ask for one inside the call instruction.
+ */
+static int make_location(struct ep_tables *t, uint32_t frame_id, struct ep_table_location *location)
+{
+	const struct ep_frame_name *names;
+	uint32_t module, base_name;
+	struct ep_frame frame;
+	int r;
+
+	ep_frames_get(t->frames, frame_id, &frame);
+	(void)ep_frames_names(t->frames, frame_id, &names, &module);
+	*location = (struct ep_table_location){
+		.address = ep_frame_lookup_addr(&frame),
+		.line_first = (uint32_t)t->lines.len,
+		.flags = frame.flags & EP_FRAME_POINTER_WALK ? EP_LOCATION_POINTER_WALK : 0,
+	};
+	r = add_cstr(t, kind_name(t, frame.kind), &location->kind);
+	if (r == 0)
+		r = find_mapping(t, &frame, location->address, module, &location->mapping,
+				 &base_name);
+	if (r == 0)
+		r = add_lines(t, frame_id, &frame, location, base_name);
+	if (r == 0)
+		digest_location(t, location);
+	return r;
+}
+
+int ep_tables_location(struct ep_tables *t, uint32_t frame_id, uint32_t *ret_location)
+{
+	struct ep_table_location location;
+	int r;
+
+	if (!t->location_of[frame_id]) {
+		r = make_location(t, frame_id, &location);
+		if (r == 0)
+			r = ep_vec_append(&t->locations, &location, 1);
+		if (r < 0)
+			return r;
+		t->location_of[frame_id] = (uint32_t)t->locations.len - 1;
+	}
+	*ret_location = t->location_of[frame_id];
+	return 0;
+}

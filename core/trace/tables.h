@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The profile tables while a batch is being built: strings, functions, mappings, locations, each
+ * deduplicated. A location is one frame of the frame table with its names; ep_tables_location
+ * makes the rows it needs the first time. Row 0 of every table means "none". Private to
+ * core/trace. Complexity: O(1) per frame, one callback per executable.
+ */
+#ifndef EP_TRACE_TABLES_H
+#define EP_TRACE_TABLES_H
+
+#include "core/base/map.h"
+#include "core/base/vec.h"
+#include "core/trace/batch.h"
+#include "core/trace/index.h"
+
+struct ep_table_function {
+	uint32_t name, system_name, file, line;
+};
+
+struct ep_table_mapping {
+	uint64_t start_va, limit_va, file_off;
+	uint32_t path, build_id, file_id, flags;
+};
+
+struct ep_table_line {
+	uint32_t function, line, column;
+};
+
+struct ep_table_location {
+	uint64_t address;
+	uint32_t mapping, kind, flags, line_first;
+	uint8_t digest[16]; /* of what names it on every machine, see ep_tables_location */
+};
+
+struct ep_table_executable {
+	struct ep_executable_info info; /* strings are not valid any more */
+	uint32_t id;
+	uint32_t path, base_name, build_id, file_id; /* strings */
+	bool known;
+	uint32_t mapping[EP_EXECUTABLE_MAX_SEGMENTS]; /* 0: no row yet */
+};
+
+struct ep_tables {
+	const struct ep_batch_source *source;
+	const struct ep_frames *frames;
+	struct ep_strings *strings;
+	struct ep_vec functions, mappings, lines, locations, executables;
+	struct ep_index function_index;
+	struct ep_map executable_rows; /* id → position + 1 */
+	struct ep_map module_rows;     /* string id of the path → mapping */
+	uint32_t *location_of;	       /* frame id → location, 0: none yet */
+};
+
+int ep_tables_init(struct ep_tables *tables, const struct ep_frames *frames,
+		   const struct ep_batch_source *source);
+void ep_tables_fini(struct ep_tables *tables); /* accepts a zeroed one */
+
+/* A string's id; NULL is "". Bytes that are not UTF-8 become '?'. 0, -E2BIG, -ENOMEM. */
+int ep_tables_string(struct ep_tables *tables, const char *str, size_t len, uint32_t *ret_id);
+/* The location of a frame. 0, -E2BIG, -ENOMEM. */
+int ep_tables_location(struct ep_tables *tables, uint32_t frame_id, uint32_t *ret_location);
+
+#endif

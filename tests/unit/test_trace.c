@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/trace_events.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+static int new_store(void **state)
+{
+	struct ep_store_limits limits = EP_STORE_DEFAULT_LIMITS;
+	struct ep_store *store;
+
+	if (ep_store_new(&limits, 100, &store) < 0)
+		return -1;
+	*state = store;
+	return 0;
+}
+
+static int free_store(void **state)
+{
+	ep_store_free(*state);
+	return 0;
+}
+
+static struct ep_interval *seal(struct ep_store *store)
+{
+	struct ep_interval *interval = NULL;
+
+	assert_int_equal(ep_store_seal(store, 2000, &interval), 0);
+	return interval;
+}
+
+/* A trace of two native frames, one kernel frame on top. */
+static void make_trace(struct event *event, uint64_t hash, uint32_t pid, uint64_t va)
+{
+	event_init(event, EP_EVENT_TRACE, hash, pid);
+	event_kernel(event, 0xffffffff81000010);
+	event_user(event, EP_FRAME_NATIVE, 0, 5, va);
+	event_user(event, EP_FRAME_NATIVE, EP_FRAME_RETURN_ADDRESS, 5, va + 0x100);
+}
+
+static void known_trace_counts_on_its_row(void **state)
+{
+	struct ep_store *store = *state;
+	static struct event event, known;
+	struct ep_interval *iv;
+
+	make_trace(&event, 42, 7, 0x1000);
+	event_init(&known, EP_EVENT_KNOWN, 42, 7);
+	assert_int_equal(event_add(store, &event), 0);
+	for (int i = 0; i < 9; i++)
+		assert_int_equal(event_add(store, &known), 0);
+	iv = seal(store);
+	assert_int_equal(ep_interval_n_traces(iv), 1);
+	assert_int_equal(ep_interval_n_rows(iv), 1);
+	assert_int_equal(ep_interval_row(iv, 0)->count, 10);
+	assert_int_equal(ep_interval_samples(iv), 10);
+	assert_int_equal(ep_interval_trace(iv, 1)->n_frames, 3);
+	assert_int_equal(ep_interval_trace(iv, 1)->error, 0);
+	ep_interval_unref(iv);
+}
+
+static void rows_differ_by_thread_cpu_and_comm(void **state)
+{
+	struct ep_store *store = *state;
+	static struct event event, known;
+	struct ep_interval *iv;
+
+	make_trace(&event, 42, 7, 0x1000);
+	assert_int_equal(event_add(store, &event), 0);
+	event_init(&known, EP_EVENT_KNOWN, 42, 7);
+	known.sample.tid = 8;
+	assert_int_equal(event_add(store, &known), 0);
+	known.sample.event.cpu = 3;
+	assert_int_equal(event_add(store, &known), 0);
+	memcpy(known.sample.comm, "other", 6);
+	assert_int_equal(event_add(store, &known), 0);
+	assert_int_equal(event_add(store, &known), 0);
+	iv = seal(store);
+	assert_int_equal(ep_interval_n_rows(iv), 4);
+	assert_int_equal(ep_interval_row(iv, 3)->count, 2);
+	ep_interval_unref(iv);
+}
+
+static void equal_hash_of_different_stacks_stays_apart(void **state)
+{
+	struct ep_store *store = *state;
+	static struct event a, b;
+	struct ep_interval *iv;
+
+	make_trace(&a, 42, 7, 0x1000);
+	make_trace(&b, 42, 7, 0x2000);
+	assert_int_equal(event_add(store, &a), 0);
+	assert_int_equal(event_add(store, &b), 0);
+	assert_int_equal(event_add(store, &b), 0);
+	assert_int_equal(ep_store_counters(store)->collisions, 1);
+	iv = seal(store);
+	assert_int_equal(ep_interval_n_traces(iv), 2);
+	assert_int_equal(ep_interval_row(iv, 0)->count, 1);
+	assert_int_equal(ep_interval_row(iv, 1)->count, 2);
+	ep_interval_unref(iv);
+}
+
+/* A pid that is used again is another process, even with an equal hash. */
+static void equal_hash_of_different_processes_stays_apart(void **state)
+{
+	struct ep_store *store = *state;
+	static struct event a, b;
+	struct ep_interval *iv;
+
+	make_trace(&a, 42, 7, 0x1000);
+	make_trace(&b, 42, 7, 0x1000);
+	b.sample.start_ns++;
+	assert_int_equal(event_add(store, &a), 0);
+	assert_int_equal(event_add(store, &b), 0);
+	event_init(&a, EP_EVENT_KNOWN, 42, 7);
+	a.sample.start_ns += 5;
+	assert_int_equal(event_add(store, &a), 0);
+	assert_int_equal(ep_store_counters(store)->unknown, 1);
+	iv = seal(store);
+	assert_int_equal(ep_interval_n_processes(iv), 3);
+	assert_int_equal(ep_interval_n_traces(iv), 3);
+	ep_interval_unref(iv);
+}
+
+static void known_of_previous_interval_is_copied(void **state)
+{
+	struct ep_store *store = *state;
+	static struct event event, known;
+	struct ep_interval *first, *second;
+
+	make_trace(&event, 42, 7, 0x1000);
+	event_init(&known, EP_EVENT_KNOWN, 42, 7);
+	assert_int_equal(event_add(store, &event), 0);
+	first = seal(store);
+	assert_int_equal(event_add(store, &known), 0);
+	assert_int_equal(event_add(store, &known), 0);
+	second = seal(store);
+	assert_int_equal(ep_store_counters(store)->copied, 1);
+	assert_int_equal(ep_store_counters(store)->unknown, 0);
+	assert_int_equal(ep_interval_trace(second, 1)->n_frames, 3);
+	assert_int_equal(ep_interval_row(second, 0)->count, 2);
+	assert_memory_equal(ep_interval_frame_ids(first, ep_interval_trace(first, 1)),
+			    ep_interval_frame_ids(second, ep_interval_trace(second, 1)),
+			    3 * sizeof(uint32_t));
+	ep_interval_unref(first);
+	ep_interval_unref(second);
+}
+
+static void unknown_hash_becomes_an_error_frame(void **state)
+{
+	struct ep_store *store = *state;
+	static struct event known, event;
+	struct ep_interval *iv;
+
+	event_init(&known, EP_EVENT_KNOWN, 42, 7);
+	assert_int_equal(event_add(store, &known), 0);
+	known.sample.hash = 43;
+	assert_int_equal(event_add(store, &known), 0);
+	make_trace(&event, 42, 7, 0x1000); /* its frames come late */
+	assert_int_equal(event_add(store, &event), 0);
+	known.sample.hash = 42;
+	assert_int_equal(event_add(store, &known), 0);
+	assert_int_equal(ep_store_counters(store)->collisions, 0);
+	assert_int_equal(ep_store_counters(store)->unknown, 2);
+	iv = seal(store);
+	assert_int_equal(ep_interval_samples(iv), 4);
+	assert_int_equal(ep_interval_n_traces(iv), 2);
+	assert_int_equal(ep_interval_trace(iv, 1)->error, EP_ERROR_LOST);
+	assert_int_equal(*ep_interval_frame_ids(iv, ep_interval_trace(iv, 1)), EP_ERROR_LOST);
+	assert_int_equal(ep_interval_row(iv, 0)->count, 2);
+	assert_int_equal(ep_interval_row(iv, 1)->count, 2);
+	ep_interval_unref(iv);
+}
+
+static void incomplete_stack_ends_in_its_error_frame_once(void **state)
+{
+	struct ep_store *store = *state;
+	static struct event said, sent;
+	struct ep_interval *iv;
+
+	make_trace(&said, 1, 7, 0x1000);
+	said.sample.error = EP_ERROR_BAD_READ;
+	make_trace(&sent, 2, 7, 0x1000);
+	sent.sample.error = EP_ERROR_BAD_READ;
+	event_user(&sent, EP_FRAME_ERROR, 0, EP_ERROR_BAD_READ, 0xdead);
+	assert_int_equal(event_add(store, &said), 0);
+	assert_int_equal(event_add(store, &sent), 0);
+	iv = seal(store);
+	for (uint32_t id = 1; id <= 2; id++) {
+		const struct ep_trace *trace = ep_interval_trace(iv, id);
+
+		assert_int_equal(trace->n_frames, 4);
+		assert_int_equal(trace->error, EP_ERROR_BAD_READ);
+		assert_int_equal(ep_interval_frame_ids(iv, trace)[3], EP_ERROR_BAD_READ);
+	}
+	ep_interval_unref(iv);
+}
+
+static void stack_without_any_frame_says_so(void **state)
+{
+	struct ep_store *store = *state;
+	static struct event event;
+	struct ep_interval *iv;
+
+	event_init(&event, EP_EVENT_TRACE, 9, 7);
+	assert_int_equal(event_add(store, &event), 0);
+	iv = seal(store);
+	assert_int_equal(ep_interval_trace(iv, 1)->error, EP_ERROR_LOST);
+	ep_interval_unref(iv);
+}
+
+static void malformed_events_are_refused(void **state)
+{
+	static const struct {
+		const char *label;
+		uint32_t type;
+		uint64_t hash;
+		uint16_t n_kernel, n_frames, n_words;
+		uint64_t header;
+		size_t bytes;
+	} rows[] = {
+		{"no header", EP_EVENT_KNOWN, 1, 0, 0, 0, 0, 63},
+		{"hash 0", EP_EVENT_KNOWN, 0, 0, 0, 0, 0, 64},
+		{"no sample", EP_EVENT_EXIT, 1, 0, 0, 0, 0, 64},
+		{"kernel words missing", EP_EVENT_TRACE, 1, 2, 0, 0, 0, 72},
+		{"too many kernel", EP_EVENT_TRACE, 1, EP_MAX_KERNEL + 1, 0, 0, 0, 20000},
+		{"too many words", EP_EVENT_TRACE, 1, 0, 0, EP_MAX_WORDS + 1, 0, 30000},
+		{"more frames than words", EP_EVENT_TRACE, 1, 0, 2, 1, 3 | 1ull << 32, 80},
+		{"words after the last frame", EP_EVENT_TRACE, 1, 0, 1, 2, 3 | 1ull << 32, 80},
+		{"4 words in a frame", EP_EVENT_TRACE, 1, 0, 1, 5, 2 | 4 << 16, 200},
+		{"frame crosses the end", EP_EVENT_TRACE, 1, 0, 1, 1, 2 | 1 << 16, 80},
+		{"kind none", EP_EVENT_TRACE, 1, 0, 1, 1, 0, 72},
+		{"kind reserved", EP_EVENT_TRACE, 1, 0, 1, 1, 9, 72},
+		{"native without address", EP_EVENT_TRACE, 1, 0, 1, 1, 2, 72},
+		{"error that does not exist", EP_EVENT_TRACE, 1, 0, 1, 1, 3 | 99ull << 32, 72},
+	};
+	struct ep_store *store = *state;
+	static struct event event;
+
+	for (size_t i = 0; i < EP_LEN(rows); i++) {
+		event_init(&event, rows[i].type, rows[i].hash, 1);
+		memset(event.words, 0, sizeof(event.words));
+		event.sample.n_kernel = rows[i].n_kernel;
+		event.sample.n_frames = rows[i].n_frames;
+		event.sample.n_words = rows[i].n_words;
+		event.words[0] = rows[i].header;
+		event.bytes = EP_MIN(rows[i].bytes, sizeof(event.sample) + sizeof(event.words));
+		if (event_add(store, &event) != -EBADMSG)
+			fail_msg("%s: accepted", rows[i].label);
+	}
+	assert_int_equal(ep_store_counters(store)->malformed, EP_LEN(rows));
+	assert_int_equal(ep_store_counters(store)->samples, 0);
+}
+
+static void frames_are_shared_where_they_are_equal(void **state)
+{
+	struct ep_frames *frames;
+	uint32_t a = 0, b = 0;
+	const struct {
+		const char *label;
+		uint64_t header_a, header_b, word_a, word_b;
+		uint32_t pid_a, pid_b;
+		bool equal;
+	} rows[] = {
+#define H(kind, flags, aux) EP_FRAME_HEADER(kind, flags, 1, aux)
+		{"native of two processes", H(2, 0, 5), H(2, 0, 5), 1, 1, 1, 2, true},
+		{"signal flag names nothing", H(2, 0, 5), H(2, EP_FRAME_SIGNAL, 5), 2, 2, 1, 1,
+		 true},
+		{"return address", H(2, 0, 5), H(2, EP_FRAME_RETURN_ADDRESS, 5), 3, 3, 1, 1, false},
+		{"executable", H(2, 0, 5), H(2, 0, 6), 4, 4, 1, 1, false},
+		{"raw address of two processes", H(2, 0, 0), H(2, 0, 0), 5, 5, 1, 2, false},
+		{"dynamic of two processes", H(16, 0, 0), H(16, 0, 0), 6, 6, 1, 2, false},
+		{"dynamic of one process", H(16, 0, 0), H(16, 0, 0), 7, 7, 1, 1, true},
+		{"error at two addresses", H(3, 0, 2), H(3, 0, 2), 8, 9, 1, 2, true},
+#undef H
+	};
+
+	(void)state;
+	assert_int_equal(ep_frames_new(1000, 1 << 20, &frames), 0);
+	for (size_t i = 0; i < EP_LEN(rows); i++) {
+		assert_int_equal(ep_frames_add(frames, rows[i].header_a, &rows[i].word_a,
+					       rows[i].pid_a, 1, &a),
+				 0);
+		assert_int_equal(ep_frames_add(frames, rows[i].header_b, &rows[i].word_b,
+					       rows[i].pid_b, 1, &b),
+				 0);
+		if ((a == b) != rows[i].equal)
+			fail_msg("%s: %u and %u", rows[i].label, a, b);
+	}
+	ep_frames_unref(frames);
+}
+
+static void pending_frames_are_handed_out_once(void **state)
+{
+	struct ep_frame_line line = {.function = "main", .line = 3};
+	const struct ep_frame_name *names;
+	struct ep_frames *frames;
+	uint32_t cursor = 0, id = 0, module;
+	uint64_t word = 0x1000;
+
+	(void)state;
+	assert_int_equal(ep_frames_new(1000, 1 << 20, &frames), 0);
+	assert_int_equal(ep_frames_unresolved(frames), 0);
+	assert_int_equal(ep_frames_next_pending(frames, &cursor), 0);
+	assert_int_equal(
+		ep_frames_add(frames, EP_FRAME_HEADER(EP_FRAME_NATIVE, 0, 1, 3), &word, 1, 1, &id),
+		0);
+	assert_int_equal(ep_frames_next_pending(frames, &cursor), id);
+	assert_int_equal(ep_frames_next_pending(frames, &cursor), 0);
+	ep_frames_put_back(frames, id);
+	cursor = 0;
+	assert_int_equal(ep_frames_next_pending(frames, &cursor), id);
+	ep_frames_resolve(frames, id, &line, 1, NULL);
+	assert_int_equal(ep_frames_unresolved(frames), 0);
+	assert_int_equal(ep_frames_state(frames, id), EP_FRAME_RESOLVED);
+	line.function = "again";
+	ep_frames_resolve(frames, id, &line, 1, NULL);
+	assert_int_equal(ep_frames_names(frames, id, &names, &module), 1);
+	assert_string_equal(ep_strings_get(ep_frames_strings(frames), names[0].function), "main");
+	ep_frames_unref(frames);
+}
+
+static void full_frame_table_is_replaced_at_the_seal(void **state)
+{
+	struct ep_store_limits limits = EP_STORE_DEFAULT_LIMITS;
+	struct ep_interval *first, *second;
+	static struct event event, known;
+	struct ep_store *store;
+
+	(void)state;
+	limits.max_frames = EP_ERROR_COUNT - 1 + 6;
+	assert_int_equal(ep_store_new(&limits, 0, &store), 0);
+	for (uint64_t i = 1; i <= 4; i++) {
+		make_trace(&event, i, 7, i * 0x1000);
+		assert_int_equal(event_add(store, &event), 0);
+	}
+	assert_true(ep_store_counters(store)->frames_full > 0);
+	first = seal(store);
+	assert_int_equal(ep_store_counters(store)->resets, 1);
+	assert_int_equal(ep_interval_samples(first), 4);
+	assert_ptr_not_equal(ep_interval_frames(first), ep_store_frames(store));
+	event_init(&known, EP_EVENT_KNOWN, 1, 7); /* its frames are in the old table only */
+	assert_int_equal(event_add(store, &known), 0);
+	second = seal(store);
+	assert_int_equal(ep_store_counters(store)->copied, 1);
+	assert_int_equal(ep_interval_trace(second, 1)->n_frames, 3);
+	ep_store_free(store);
+	ep_interval_unref(first);
+	ep_interval_unref(second);
+}
+
+static void full_interval_counts_what_it_loses(void **state)
+{
+	struct ep_store_limits limits = EP_STORE_DEFAULT_LIMITS;
+	static struct event event;
+	struct ep_interval *iv;
+	struct ep_store *store;
+	uint64_t taken = 0;
+
+	(void)state;
+	limits.max_interval_bytes = 32 * 1024;
+	assert_int_equal(ep_store_new(&limits, 0, &store), 0);
+	for (uint64_t i = 1; i <= 5000; i++) {
+		make_trace(&event, i, 7, i * 16);
+		taken += event_add(store, &event) == 0;
+	}
+	ep_store_add_lost(store, 3);
+	iv = seal(store);
+	assert_in_range(taken, 100, 4999);
+	assert_int_equal(ep_interval_samples(iv), taken);
+	assert_int_equal(ep_interval_lost(iv), 5003 - taken);
+	assert_true(ep_interval_bytes(iv) < limits.max_interval_bytes + 1024);
+	ep_interval_unref(iv);
+	ep_store_free(store);
+}
+
+static void intervals_are_used_again_when_released(void **state)
+{
+	struct ep_store *store = *state;
+	static struct event event;
+	struct ep_interval *first, *second, *third;
+
+	first = seal(store);
+	make_trace(&event, 1, 7, 0x1000);
+	assert_int_equal(event_add(store, &event), 0);
+	second = seal(store); /* first is still held: not used again */
+	assert_int_equal(ep_interval_samples(first), 0);
+	assert_int_equal(ep_interval_samples(second), 1);
+	ep_interval_unref(first);
+	ep_interval_unref(second);
+	third = seal(store);
+	assert_int_equal(ep_interval_samples(third), 0);
+	assert_int_equal(ep_interval_start_ns(third), 2000);
+	ep_interval_unref(third);
+}
+
+#define STORE_TEST(f) cmocka_unit_test_setup_teardown(f, new_store, free_store)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		STORE_TEST(known_trace_counts_on_its_row),
+		STORE_TEST(rows_differ_by_thread_cpu_and_comm),
+		STORE_TEST(equal_hash_of_different_stacks_stays_apart),
+		STORE_TEST(equal_hash_of_different_processes_stays_apart),
+		STORE_TEST(known_of_previous_interval_is_copied),
+		STORE_TEST(unknown_hash_becomes_an_error_frame),
+		STORE_TEST(incomplete_stack_ends_in_its_error_frame_once),
+		STORE_TEST(stack_without_any_frame_says_so),
+		STORE_TEST(malformed_events_are_refused),
+		STORE_TEST(intervals_are_used_again_when_released),
+		cmocka_unit_test(frames_are_shared_where_they_are_equal),
+		cmocka_unit_test(pending_frames_are_handed_out_once),
+		cmocka_unit_test(full_frame_table_is_replaced_at_the_seal),
+		cmocka_unit_test(full_interval_counts_what_it_loses),
+	};
+
+	return cmocka_run_group_tests_name("trace", tests, NULL, NULL);
+}

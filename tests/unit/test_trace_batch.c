@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/trace/batch.h"
+#include "tests/unit/trace_events.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+static int find_executable(void *arg, uint32_t id, struct ep_executable_info *ret)
+{
+	(void)arg;
+	if (id != 5)
+		return -ENOENT;
+	*ret = (struct ep_executable_info){
+		.path = "/usr/lib/libx.so",
+		.build_id = "abcd",
+		.file_id = "0011",
+		.n_segments = 2,
+		.segments = {{0x1000, 0x3000, 0x1000}, {0x8000, 0x9000, 0x6000}},
+	};
+	return 0;
+}
+
+static int find_process(void *arg, uint32_t pid, uint64_t start_ns, struct ep_process_info *ret)
+{
+	(void)arg;
+	if (pid != 7 || start_ns != 77)
+		return -ESRCH;
+	*ret = (struct ep_process_info){
+		.comm = "bad\xff"
+			"comm",
+		.exe_path = "/usr/bin/prog",
+		.container_id = "c0ffee",
+	};
+	return 0;
+}
+
+static const char *kind_name(void *arg, uint32_t kind)
+{
+	(void)arg;
+	return kind == 16 ? "python" : NULL;
+}
+
+static const struct ep_batch_source source = {
+	.executable = find_executable,
+	.process = find_process,
+	.kind_name = kind_name,
+	.kernel_build_id = "feed",
+	.host_name = "host",
+	.period_hz = 20,
+	.mono_to_wall_ns = 1000000,
+	.boot_to_wall_ns = 2000000,
+};
+
+static struct ep_store *new_store(void)
+{
+	struct ep_store_limits limits = EP_STORE_DEFAULT_LIMITS;
+	struct ep_store *store = NULL;
+
+	assert_int_equal(ep_store_new(&limits, 100, &store), 0);
+	return store;
+}
+
+static struct ep_batch *finish(struct ep_store *store)
+{
+	struct ep_interval *interval = NULL;
+	struct ep_batch *batch = NULL;
+
+	assert_int_equal(ep_store_seal(store, 5100, &interval), 0);
+	assert_int_equal(ep_batch_build(interval, &source, &batch), 0);
+	ep_interval_unref(interval);
+	ep_store_free(store);
+	return batch;
+}
+
+static const char *text(const struct ep_batch *batch, uint32_t string)
+{
+	assert_true(string < batch->n_strings);
+	assert_int_equal(strlen(batch->string_text[string]), batch->string_bytes[string]);
+	return batch->string_text[string];
+}
+
+static uint32_t location_of(const struct ep_batch *batch, uint32_t sample, uint32_t depth)
+{
+	uint32_t first = batch->stack_location_first[batch->sample_stack[sample]];
+
+	assert_true(first + depth < batch->stack_location_first[batch->sample_stack[sample] + 1]);
+	return batch->stack_location[first + depth];
+}
+
+/* Name of the nth line of a frame of a sample's stack. */
+static const char *name_of(const struct ep_batch *batch, uint32_t sample, uint32_t depth,
+			   uint32_t nth)
+{
+	uint32_t location = location_of(batch, sample, depth);
+	uint32_t line = batch->location_line_first[location] + nth;
+
+	assert_true(line < batch->location_line_first[location + 1]);
+	return text(batch, batch->function_name[batch->line_function[line]]);
+}
+
+/* Gives frame number n (1 is the first that is pending) the names. */
+static void resolve(struct ep_store *store, uint32_t nth, const struct ep_frame_line *lines,
+		    size_t n_lines, const char *module)
+{
+	ep_frames_resolve(ep_store_frames(store), EP_ERROR_COUNT - 1 + nth, lines, n_lines, module);
+}
+
+static void mixed_stack_has_all_its_names(void **state)
+{
+	static const struct ep_frame_line kernel = {.function = "schedule"};
+	static const struct ep_frame_line inlined[] = {
+		{.function = "inner()", .system_name = "_Z5innerv", .file = "a.cc", .line = 3},
+		{.function = "outer()", .system_name = "_Z5outerv", .file = "a.cc", .line = 9},
+	};
+	struct ep_store *store = new_store();
+	static struct event event;
+	struct ep_batch *batch;
+
+	(void)state;
+	event_init(&event, EP_EVENT_TRACE, 1, 7);
+	event_kernel(&event, 0xffffffff81000010);
+	event_kernel(&event, 0xffffffffc0000020);
+	event_user(&event, EP_FRAME_NATIVE, 0, 5, 0x1234);
+	event_user(&event, EP_FRAME_NATIVE, EP_FRAME_RETURN_ADDRESS, 5, 0x1300);
+	event_user(&event, EP_FRAME_ERROR, 0, EP_ERROR_BAD_READ, 0);
+	assert_int_equal(event_add(store, &event), 0);
+	resolve(store, 1, &kernel, 1, NULL);
+	resolve(store, 2, &kernel, 1, "ext4");
+	resolve(store, 3, inlined, 2, NULL);
+	resolve(store, 4, NULL, 0, NULL);
+	batch = finish(store);
+
+	assert_int_equal(batch->n_samples, 1);
+	assert_string_equal(name_of(batch, 0, 0, 0), "schedule");
+	assert_string_equal(name_of(batch, 0, 2, 0), "inner()");
+	assert_string_equal(name_of(batch, 0, 2, 1), "outer()");
+	assert_string_equal(name_of(batch, 0, 3, 0), "libx.so+0x12ff");
+	assert_string_equal(name_of(batch, 0, 4, 0), "[truncated: stack memory unreadable]");
+	assert_int_equal(batch->stack_error[batch->sample_stack[0]], EP_ERROR_BAD_READ);
+	assert_int_equal(batch->location_flags[location_of(batch, 0, 3)], EP_LOCATION_UNNAMED);
+	assert_int_equal(batch->location_flags[location_of(batch, 0, 4)], EP_LOCATION_ERROR);
+	assert_string_equal(text(batch, batch->location_kind[location_of(batch, 0, 0)]), "kernel");
+	assert_string_equal(text(batch, batch->location_kind[location_of(batch, 0, 4)]), "error");
+	ep_batch_unref(batch);
+}
+
+static void mappings_are_those_of_the_file(void **state)
+{
+	static const struct ep_frame_line line = {.function = "f"};
+	struct ep_store *store = new_store();
+	static struct event event;
+	struct ep_batch *batch;
+	uint32_t mapping;
+
+	(void)state;
+	event_init(&event, EP_EVENT_TRACE, 1, 7);
+	event_kernel(&event, 0xffffffff81000010);
+	event_kernel(&event, 0xffffffffc0000020);
+	event_user(&event, EP_FRAME_NATIVE, 0, 5, 0x1234);
+	event_user(&event, EP_FRAME_NATIVE, 0, 5, 0x8010);
+	event_user(&event, EP_FRAME_NATIVE, 0, 6, 0x10);
+	event_user(&event, EP_FRAME_NATIVE, 0, 0, 0x7f0000001000);
+	assert_int_equal(event_add(store, &event), 0);
+	resolve(store, 1, &line, 1, NULL);
+	resolve(store, 2, &line, 1, "ext4");
+	resolve(store, 3, &line, 1, NULL);
+	batch = finish(store);
+
+	mapping = batch->location_mapping[location_of(batch, 0, 0)];
+	assert_string_equal(text(batch, batch->mapping_path[mapping]), "[kernel.kallsyms]");
+	assert_string_equal(text(batch, batch->mapping_build_id[mapping]), "feed");
+	assert_int_equal(batch->mapping_flags[mapping],
+			 EP_MAPPING_KERNEL | EP_MAPPING_HAS_FUNCTIONS);
+	mapping = batch->location_mapping[location_of(batch, 0, 1)];
+	assert_string_equal(text(batch, batch->mapping_path[mapping]), "[ext4]");
+	mapping = batch->location_mapping[location_of(batch, 0, 2)];
+	assert_string_equal(text(batch, batch->mapping_build_id[mapping]), "abcd");
+	assert_int_equal(batch->mapping_start_va[mapping], 0x1000);
+	assert_int_equal(batch->mapping_flags[mapping], EP_MAPPING_HAS_FUNCTIONS);
+	mapping = batch->location_mapping[location_of(batch, 0, 3)];
+	assert_int_equal(batch->mapping_start_va[mapping], 0x8000);
+	assert_int_equal(batch->mapping_file_off[mapping], 0x6000);
+	assert_int_equal(batch->mapping_flags[mapping], 0);
+	assert_int_equal(batch->location_mapping[location_of(batch, 0, 4)], 0);
+	assert_string_equal(name_of(batch, 0, 4, 0), "[unknown]+0x10");
+	assert_int_equal(batch->location_mapping[location_of(batch, 0, 5)], 0);
+	assert_string_equal(name_of(batch, 0, 5, 0), "0x7f0000001000");
+	ep_batch_unref(batch);
+}
+
+static void processes_and_times_are_wall_clock(void **state)
+{
+	struct ep_store *store = new_store();
+	static struct event event;
+	struct ep_batch *batch;
+	uint32_t process;
+
+	(void)state;
+	event_init(&event, EP_EVENT_TRACE, 1, 7);
+	event_user(&event, EP_FRAME_NATIVE, 0, 5, 0x1234);
+	for (uint64_t i = 0; i < 3; i++) {
+		event.sample.event.time_ns = 200 + i;
+		event.sample.event.cpu = i == 1;
+		assert_int_equal(event_add(store, &event), 0);
+	}
+	ep_store_add_lost(store, 4);
+	batch = finish(store);
+
+	assert_int_equal(batch->start_ns, 1000100);
+	assert_int_equal(batch->duration_ns, 5000);
+	assert_int_equal(batch->period_ns, 50000000);
+	assert_int_equal(batch->lost_samples, 4);
+	assert_int_equal(batch->n_samples, 2);
+	assert_int_equal(batch->sample_count[0], 2);
+	assert_int_equal(batch->sample_time_first[2], 3);
+	assert_int_equal(batch->sample_time_ns[0], 1000200);
+	assert_int_equal(batch->sample_time_ns[1], 1000202);
+	assert_int_equal(batch->sample_time_ns[2], 1000201);
+	process = batch->sample_process[0];
+	assert_int_equal(batch->process_pid[process], 7);
+	assert_int_equal(batch->process_start_ns[process], 2000077);
+	assert_string_equal(text(batch, batch->process_comm[process]), "bad?comm");
+	assert_string_equal(text(batch, batch->process_container_id[process]), "c0ffee");
+	assert_string_equal(text(batch, batch->sample_thread_name[0]), "prog");
+	assert_string_equal(batch->host_name, "host");
+	ep_batch_unref(batch);
+}
+
+/* One process's stack, its leaf at `va` named `name`, as a batch of its own. */
+static struct ep_batch *batch_of(uint32_t pid, uint64_t va, const char *name)
+{
+	struct ep_frame_line line = {.function = name};
+	struct ep_store *store = new_store();
+	static struct event event;
+
+	event_init(&event, EP_EVENT_TRACE, va * pid, pid);
+	event_user(&event, EP_FRAME_NATIVE, 0, 5, va);
+	assert_int_equal(event_add(store, &event), 0);
+	resolve(store, 1, &line, name != NULL, NULL);
+	return finish(store);
+}
+
+static void stack_hash_is_that_of_the_names(void **state)
+{
+	static const struct {
+		const char *label;
+		uint64_t va_a, va_b;
+		const char *name_a, *name_b;
+		bool equal;
+	} rows[] = {
+		{"same in two processes", 0x1000, 0x1000, "f", "f", true},
+		{"two lines of one function", 0x1000, 0x1004, "f", "f", true},
+		{"two functions", 0x1000, 0x1000, "f", "g", false},
+		{"one unnamed address", 0x1000, 0x1000, NULL, NULL, true},
+		{"two unnamed addresses", 0x1000, 0x1004, NULL, NULL, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < EP_LEN(rows); i++) {
+		struct ep_batch *a = batch_of(7, rows[i].va_a, rows[i].name_a);
+		struct ep_batch *b = batch_of(8, rows[i].va_b, rows[i].name_b);
+
+		if ((memcmp(a->stack_hash[1], b->stack_hash[1], 16) == 0) != rows[i].equal)
+			fail_msg("%s", rows[i].label);
+		ep_batch_unref(a);
+		ep_batch_unref(b);
+	}
+}
+
+static void equal_stacks_of_two_processes_share_a_row(void **state)
+{
+	struct ep_store *store = new_store();
+	static struct event event;
+	struct ep_batch *batch;
+
+	(void)state;
+	for (uint32_t pid = 7; pid < 9; pid++) {
+		event_init(&event, EP_EVENT_TRACE, pid, pid);
+		event_user(&event, EP_FRAME_NATIVE, 0, 5, 0x1234);
+		assert_int_equal(event_add(store, &event), 0);
+	}
+	event_user(&event, EP_FRAME_NATIVE, 0, 5, 0x1234);
+	event.sample.hash = 99;
+	assert_int_equal(event_add(store, &event), 0);
+	batch = finish(store);
+	assert_int_equal(batch->n_samples, 3);
+	assert_int_equal(batch->n_stacks, 3); /* row 0, one frame, two frames */
+	assert_int_equal(batch->sample_stack[0], batch->sample_stack[1]);
+	assert_int_not_equal(batch->sample_process[0], batch->sample_process[1]);
+	assert_int_not_equal(batch->sample_stack[0], batch->sample_stack[2]);
+	ep_batch_unref(batch);
+}
+
+static void empty_interval_makes_an_empty_batch(void **state)
+{
+	struct ep_batch *batch = finish(new_store());
+
+	(void)state;
+	assert_int_equal(batch->n_samples, 0);
+	assert_int_equal(batch->n_stacks, 1);
+	assert_int_equal(batch->sample_time_first[0], 0);
+	assert_string_equal(batch->string_text[0], "");
+	ep_batch_ref(batch);
+	ep_batch_unref(batch);
+	ep_batch_unref(batch);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(mixed_stack_has_all_its_names),
+		cmocka_unit_test(mappings_are_those_of_the_file),
+		cmocka_unit_test(processes_and_times_are_wall_clock),
+		cmocka_unit_test(stack_hash_is_that_of_the_names),
+		cmocka_unit_test(equal_stacks_of_two_processes_share_a_row),
+		cmocka_unit_test(empty_interval_makes_an_empty_batch),
+	};
+
+	return cmocka_run_group_tests_name("trace_batch", tests, NULL, NULL);
+}
