@@ -301,9 +301,12 @@ static int symbols_read(struct builder *builder, uint8_t source,
 	return r;
 }
 
-/* The string table of a symbol section as a source. Its number, or a negative errno. */
+/*
+ * The string table of a symbol section as a source. Its number, or a negative errno. `load` when
+ * most of its names will be looked at.
+ */
 static int source_add(struct builder *builder, const struct ep_elf *elf,
-		      const struct ep_elf_section *symbols)
+		      const struct ep_elf_section *symbols, bool load)
 {
 	struct source *source = &builder->sources[builder->n_sources];
 	struct ep_elf_section strings;
@@ -317,7 +320,7 @@ static int source_add(struct builder *builder, const struct ep_elf *elf,
 	if (!ep_in_bounds(strings.file_off, strings.bytes, ep_elf_file_bytes(elf)))
 		return -EBADMSG;
 	*source = (struct source){ .elf = elf, .strings = strings };
-	if (strings.bytes <= MAX_LOADED_BYTES || (strings.flags & SHF_COMPRESSED)) {
+	if ((load && strings.bytes <= MAX_LOADED_BYTES) || (strings.flags & SHF_COMPRESSED)) {
 		r = ep_elf_read_section(elf, &strings, &source->bytes);
 		if (r < 0)
 			return r;
@@ -336,7 +339,7 @@ static ssize_t table_add(struct builder *builder, const struct ep_elf *elf, uint
 
 	if (ep_elf_find_section_type(elf, type, &section) < 0)
 		return 0;
-	r = source_add(builder, elf, &section);
+	r = source_add(builder, elf, &section, true);
 	if (r >= 0)
 		r = symbols_read(builder, (uint8_t)r, &section, sparse);
 	if (r < 0)
@@ -359,7 +362,7 @@ static int plt_add(struct builder *builder, const struct ep_elf *elf)
 		return r == -ENOMEM ? r : 0;
 	if (ep_elf_find_section_type(elf, SHT_DYNSYM, &section) < 0)
 		return 0;
-	source = source_add(builder, elf, &section);
+	source = source_add(builder, elf, &section, false);
 	if (source < 0)
 		return source == -ENOMEM ? source : 0;
 	r = 0;
@@ -555,12 +558,13 @@ static struct candidate entry_candidate(const struct symtab_entry *entry)
 				   .source = (uint8_t)SYMTAB_SOURCE(entry->meta) };
 }
 
-static size_t names_bytes(struct builder *builder, size_t source)
+/* Counts up to `enough`: names in address order are scattered over the string table. */
+static size_t names_bytes(struct builder *builder, size_t source, size_t enough)
 {
 	const struct ep_symtab *symtab = builder->symtab;
 	size_t bytes = 0;
 
-	for (size_t i = 0; i < symtab->n_entries; i++) {
+	for (size_t i = 0; i < symtab->n_entries && bytes <= enough; i++) {
 		struct candidate candidate = entry_candidate(&symtab->entries[i]);
 		const char *name;
 
@@ -624,9 +628,9 @@ static int names_place(struct builder *builder)
 
 	for (size_t i = 0; i < builder->n_sources && r == 0; i++) {
 		const struct source *source = &builder->sources[i];
-		size_t bytes = names_bytes(builder, i);
 		bool in_file = ep_elf_fd(source->elf) >= 0 &&
 			       !(source->strings.flags & SHF_COMPRESSED);
+		size_t bytes = names_bytes(builder, i, in_file ? SMALL_BLOCK_BYTES : MAX_BLOCK_BYTES);
 
 		if (!bytes)
 			continue;
