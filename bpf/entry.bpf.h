@@ -89,7 +89,8 @@ static __always_inline void find_process(struct ep_record *rec)
 
 	rec->walk.known = 0;
 	rec->walk.n_rows = 0;
-	if (!proc || proc->start_ns != rec->sample.start_ns) {
+	/* /proc tells the start in clock ticks: what it says is at most one of them too early. */
+	if (!proc || rec->sample.start_ns - proc->start_ns >= EP_CLOCK_TICK_NS) {
 		rec->sample.flags |= EP_SAMPLE_UNKNOWN_PROCESS;
 		count(EP_COUNTER_UNKNOWN_PROCESS, 1);
 		return;

@@ -112,9 +112,12 @@ struct ep_row {
 #define EP_PAGES_ABSENT	 1u /* it has no unwind tables; an odd word is no page entry's */
 _Static_assert(sizeof(struct ep_row) == 32, "ep_row is shared with BPF");
 
+/* /proc/PID/stat counts starts in USER_HZ, which is 100 on every Linux we run on. */
+#define EP_CLOCK_TICK_NS 10000000ull
+
 /* Value of ep_procs, key: thread group id (u32). */
 struct ep_proc {
-	__u64 start_ns; /* CLOCK_BOOTTIME; a sample with another one belongs to another process */
+	__u64 start_ns; /* CLOCK_BOOTTIME, maybe rounded down to a clock tick */
 	__u32 rows;	/* ref of the first struct ep_row */
 	__u32 n_rows;
 };

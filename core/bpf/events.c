@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/bpf/events.h"
+#include "core/base/log.h"
+#include "core/base/vec.h"
+#include "core/bpf/cpus.h"
+#include "core/bpf/sideband.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+
+struct cpu_events {
+	uint32_t cpu;
+	int sample_fd;
+	struct ep_sideband *sideband; /* NULL: none */
+};
+
+struct ep_events {
+	struct ep_events_options options;
+	struct ep_vec cpus; /* struct cpu_events, sorted by cpu */
+	int epoll_fd;
+	bool running;
+};
+
+static int open_clock(uint32_t cpu, uint32_t freq_hz)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.sample_freq = freq_hz,
+		.freq = 1,
+		.disabled = 1,
+	};
+	int fd = (int)syscall(SYS_perf_event_open, &attr, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+/* The ioctl works on every kernel; a link would need 5.15. */
+static int open_sampling(const struct ep_events *events, uint32_t cpu)
+{
+	ep_autoclose int fd = open_clock(cpu, events->options.freq_hz);
+
+	if (fd < 0)
+		return fd;
+	if (ioctl(fd, PERF_EVENT_IOC_SET_BPF, events->options.program_fd) < 0)
+		return -errno;
+	if (events->running && ioctl(fd, PERF_EVENT_IOC_ENABLE, 0) < 0)
+		return -errno;
+	return ep_take_fd(fd);
+}
+
+static void open_sideband(struct ep_events *events, struct cpu_events *cpu)
+{
+	struct epoll_event event = {.events = EPOLLIN};
+	int r = ep_sideband_open(cpu->cpu, &cpu->sideband);
+
+	if (r < 0) {
+		ep_log(EP_LOG_DEBUG, "events: CPU %u: no mapping records: %s", cpu->cpu,
+		       ep_strerror(r));
+		return;
+	}
+	(void)epoll_ctl(events->epoll_fd, EPOLL_CTL_ADD, ep_sideband_fd(cpu->sideband), &event);
+}
+
+static void close_cpu(struct cpu_events *cpu)
+{
+	ep_closep(&cpu->sample_fd);
+	ep_sideband_close(cpu->sideband);
+}
+
+/* A CPU that went away between the list and the call is no error. */
+static int add_cpu(struct ep_events *events, uint32_t number)
+{
+	struct cpu_events *cpu;
+	int fd = open_sampling(events, number);
+
+	if (fd == -ENODEV)
+		return 0;
+	if (fd < 0)
+		return fd;
+	cpu = ep_vec_push(&events->cpus);
+	if (!cpu) {
+		close(fd);
+		return -ENOMEM;
+	}
+	*cpu = (struct cpu_events){.cpu = number, .sample_fd = fd};
+	if (events->options.mappings)
+		open_sideband(events, cpu);
+	return 0;
+}
+
+static bool has_cpu(const struct ep_events *events, uint32_t number)
+{
+	const struct cpu_events *cpu;
+
+	ep_vec_each(&events->cpus, cpu) {
+		if (cpu->cpu == number)
+			return true;
+	}
+	return false;
+}
+
+static void drop_cpus(struct ep_events *events, const struct ep_cpus *online)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < events->cpus.len; i++) {
+		struct cpu_events *cpu = ep_vec_at(&events->cpus, struct cpu_events, i);
+
+		if (ep_cpus_has(online, cpu->cpu))
+			*ep_vec_at(&events->cpus, struct cpu_events, kept++) = *cpu;
+		else
+			close_cpu(cpu);
+	}
+	events->cpus.len = kept;
+}
+
+int ep_events_sync_cpus(struct ep_events *events)
+{
+	struct ep_cpus online;
+	int r = ep_cpus_read_online(&online);
+
+	if (r < 0)
+		return r;
+	drop_cpus(events, &online);
+	for (uint32_t cpu = 0; cpu < EP_MAX_CPUS; cpu++) {
+		if (!ep_cpus_has(&online, cpu) || has_cpu(events, cpu))
+			continue;
+		r = add_cpu(events, cpu);
+		if (r < 0)
+			return r;
+	}
+	return (int)events->cpus.len;
+}
+
+int ep_events_open(const struct ep_events_options *options, struct ep_events **ret_events)
+{
+	struct ep_events *events = calloc(1, sizeof(*events));
+	int r;
+
+	if (!events)
+		return -ENOMEM;
+	events->options = *options;
+	events->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	ep_vec_init(&events->cpus, sizeof(struct cpu_events), EP_MAX_CPUS);
+	r = ep_events_sync_cpus(events);
+	if (r < 0) {
+		ep_events_close(events);
+		return r;
+	}
+	*ret_events = events;
+	return 0;
+}
+
+void ep_events_close(struct ep_events *events)
+{
+	struct cpu_events *cpu;
+
+	if (!events)
+		return;
+	ep_vec_each(&events->cpus, cpu)
+		close_cpu(cpu);
+	ep_vec_fini(&events->cpus);
+	ep_closep(&events->epoll_fd);
+	free(events);
+}
+
+static int control_all(struct ep_events *events, unsigned long request)
+{
+	struct cpu_events *cpu;
+
+	ep_vec_each(&events->cpus, cpu) {
+		if (ioctl(cpu->sample_fd, request, 0) < 0)
+			return -errno;
+	}
+	return 0;
+}
+
+int ep_events_start(struct ep_events *events)
+{
+	events->running = true;
+	return control_all(events, PERF_EVENT_IOC_ENABLE);
+}
+
+void ep_events_stop(struct ep_events *events)
+{
+	events->running = false;
+	(void)control_all(events, PERF_EVENT_IOC_DISABLE);
+}
+
+int ep_events_poll_fd(const struct ep_events *events)
+{
+	return events->options.mappings ? events->epoll_fd : -1;
+}
+
+uint64_t ep_events_drain(struct ep_events *events, ep_mapping_visit visit, void *arg)
+{
+	struct cpu_events *cpu;
+	uint64_t lost = 0;
+
+	ep_vec_each(&events->cpus, cpu) {
+		if (cpu->sideband)
+			lost += ep_sideband_drain(cpu->sideband, visit, arg);
+	}
+	return lost;
+}

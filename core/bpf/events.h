@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Perf events, one set for each CPU that is online: the sampling clock, which runs the entry
+ * program, and a side-band ring that tells of new executable mappings (PERF_RECORD_MMAP2).
+ */
+#ifndef EP_BPF_EVENTS_H
+#define EP_BPF_EVENTS_H
+
+#include "core/base/util.h"
+
+#include <sys/types.h>
+
+struct ep_events;
+
+struct ep_events_options {
+	uint32_t freq_hz;
+	int program_fd;	/* the entry program */
+	bool mappings;	/* open the side-band rings */
+};
+
+/* A new executable mapping, or code made executable. */
+struct ep_mapping_event {
+	pid_t pid;
+	uint64_t addr, bytes;
+};
+typedef void (*ep_mapping_visit)(void *arg, const struct ep_mapping_event *event);
+
+/*
+ * Opens the events on every CPU that is online, not running yet. 0, -EACCES or -EPERM, or what
+ * perf_event_open said. A machine without permission for side-band records does without them.
+ */
+int ep_events_open(const struct ep_events_options *options, struct ep_events **ret_events);
+void ep_events_close(struct ep_events *events);
+
+int ep_events_start(struct ep_events *events);
+void ep_events_stop(struct ep_events *events);
+
+/*
+ * Follows CPU hot-plug: opens (and starts) events on CPUs that came, closes those of CPUs that
+ * went. Cheap when nothing changed: one small read. Number of CPUs sampled now, or -errno.
+ */
+int ep_events_sync_cpus(struct ep_events *events);
+
+/* A descriptor for poll: readable when a side-band ring has records; -1 without them. */
+int ep_events_poll_fd(const struct ep_events *events);
+/* Calls visit for each mapping record that waits. Returns lost records. */
+uint64_t ep_events_drain(struct ep_events *events, ep_mapping_visit visit, void *arg);
+
+#endif

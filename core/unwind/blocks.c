@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/unwind/blocks.h"
+#include "bpf/shared.h"
+
+#include <errno.h>
+#include <string.h>
+
+void ep_blocks_init(struct ep_blocks *blocks)
+{
+	*blocks = (struct ep_blocks){0};
+	ep_vec_init(&blocks->free, sizeof(struct ep_block), 1u << 24);
+}
+
+void ep_blocks_fini(struct ep_blocks *blocks)
+{
+	ep_vec_fini(&blocks->free);
+}
+
+static struct ep_block *block_at(const struct ep_blocks *blocks, size_t i)
+{
+	return ep_vec_at(&blocks->free, struct ep_block, i);
+}
+
+/* Index of the first free block behind `ref`. */
+static size_t find_behind(const struct ep_blocks *blocks, uint32_t ref)
+{
+	size_t lo = 0, hi = blocks->free.len;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (block_at(blocks, mid)->ref <= ref)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+static void remove_at(struct ep_blocks *blocks, size_t i)
+{
+	memmove(block_at(blocks, i), block_at(blocks, i + 1),
+		(blocks->free.len - i - 1) * sizeof(struct ep_block));
+	blocks->free.len--;
+}
+
+static int insert_at(struct ep_blocks *blocks, size_t i, struct ep_block block)
+{
+	if (!ep_vec_push(&blocks->free))
+		return -ENOMEM;
+	memmove(block_at(blocks, i + 1), block_at(blocks, i),
+		(blocks->free.len - 1 - i) * sizeof(struct ep_block));
+	*block_at(blocks, i) = block;
+	return 0;
+}
+
+/* Cuts [ref, ref + words) out of free block i. */
+static int cut(struct ep_blocks *blocks, size_t i, uint32_t ref, uint32_t words)
+{
+	struct ep_block *have = block_at(blocks, i);
+	struct ep_block tail = {.ref = ref + words, .words = have->ref + have->words - ref - words};
+	uint32_t head_words = ref - have->ref;
+	int r;
+
+	if (head_words && tail.words) {
+		r = insert_at(blocks, i + 1, tail);
+		if (r < 0)
+			return r;
+		block_at(blocks, i)->words = head_words;
+	} else if (head_words) {
+		have->words = head_words;
+	} else if (tail.words) {
+		*have = tail;
+	} else {
+		remove_at(blocks, i);
+	}
+	blocks->free_words -= words;
+	return 0;
+}
+
+int ep_blocks_take(struct ep_blocks *blocks, uint32_t words, uint32_t align,
+		   struct ep_block *ret_block)
+{
+	for (size_t i = 0; i < blocks->free.len; i++) {
+		const struct ep_block *have = block_at(blocks, i);
+		uint32_t ref = (uint32_t)EP_ALIGN_UP(have->ref, align);
+		uint32_t skipped = ref - have->ref;
+		int r;
+
+		if (have->words < skipped || have->words - skipped < words)
+			continue;
+		r = cut(blocks, i, ref, words);
+		if (r == 0)
+			*ret_block = (struct ep_block){.ref = ref, .words = words};
+		return r;
+	}
+	return -ENOSPC;
+}
+
+static bool joins(const struct ep_block *a, const struct ep_block *b)
+{
+	return a->ref + a->words == b->ref && EP_REF_CHUNK(a->ref) == EP_REF_CHUNK(b->ref);
+}
+
+int ep_blocks_give(struct ep_blocks *blocks, struct ep_block block)
+{
+	size_t i = find_behind(blocks, block.ref);
+	int r;
+
+	if (i > 0 && joins(block_at(blocks, i - 1), &block)) {
+		i--;
+		block_at(blocks, i)->words += block.words;
+	} else {
+		r = insert_at(blocks, i, block);
+		if (r < 0)
+			return r;
+	}
+	blocks->free_words += block.words;
+	if (i + 1 < blocks->free.len && joins(block_at(blocks, i), block_at(blocks, i + 1))) {
+		block_at(blocks, i)->words += block_at(blocks, i + 1)->words;
+		remove_at(blocks, i + 1);
+	}
+	return 0;
+}
+
+bool ep_blocks_take_empty_chunk(struct ep_blocks *blocks, uint32_t chunk)
+{
+	size_t i = find_behind(blocks, EP_REF(chunk, 0));
+	struct ep_block *have;
+
+	if (i == 0)
+		return false;
+	have = block_at(blocks, i - 1);
+	if (have->ref != EP_REF(chunk, 0) || have->words != EP_CHUNK_WORDS)
+		return false;
+	remove_at(blocks, i - 1);
+	blocks->free_words -= EP_CHUNK_WORDS;
+	return true;
+}

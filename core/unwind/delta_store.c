@@ -1,0 +1,470 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/unwind/delta_store.h"
+#include "core/base/log.h"
+#include "core/base/vec.h"
+#include "core/unwind/blocks.h"
+#include "core/unwind/shared_rules.h"
+#include "core/unwind/table.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+
+/* Room that put_text leaves behind, so that rows find some without waiting: 64 KiB. */
+#define SPARE_WORDS 16384
+/* Deltas are stored in blocks of at most this many; smaller ones fill the chunks better. */
+#define DELTA_BLOCK_WORDS 65536
+#define ROW_WORDS	  (sizeof(struct ep_row) / 4)
+
+struct ep_delta_store {
+	pthread_mutex_t lock;
+	struct ep_delta_store_ops ops;
+	void *chunks[EP_MAX_CHUNKS]; /* NULL: not there */
+	uint32_t n_chunks;
+	size_t max_bytes;
+	struct ep_blocks blocks;
+	struct ep_shared_rules rules;
+	struct ep_vec fresh, rested; /* struct ep_block: freed since, and before, the last collect */
+	size_t used_words;
+};
+
+struct ep_delta_store_text {
+	struct ep_vec segments; /* struct ep_delta_store_segment */
+	struct ep_vec blocks;	/* struct ep_block */
+	struct ep_vec rules;	/* uint32_t: index in the shared rules, by the table's own index */
+};
+
+int ep_delta_store_new(const struct ep_delta_store_ops *ops, size_t max_bytes, struct ep_delta_store **ret_store)
+{
+	struct ep_delta_store *store = calloc(1, sizeof(*store));
+	int r;
+
+	if (!store)
+		return -ENOMEM;
+	pthread_mutex_init(&store->lock, NULL);
+	store->ops = *ops;
+	store->max_bytes = max_bytes;
+	ep_blocks_init(&store->blocks);
+	ep_shared_rules_init(&store->rules, ops->rules);
+	ep_vec_init(&store->fresh, sizeof(struct ep_block), 1u << 24);
+	ep_vec_init(&store->rested, sizeof(struct ep_block), 1u << 24);
+	r = ep_delta_store_add_room(store, SPARE_WORDS);
+	if (r < 0) {
+		ep_delta_store_free(store);
+		return r;
+	}
+	*ret_store = store;
+	return 0;
+}
+
+void ep_delta_store_free(struct ep_delta_store *store)
+{
+	if (!store)
+		return;
+	for (uint32_t i = 0; i < EP_MAX_CHUNKS; i++) {
+		if (store->chunks[i])
+			store->ops.remove_chunk(store->ops.arg, i, store->chunks[i]);
+	}
+	ep_blocks_fini(&store->blocks);
+	ep_shared_rules_fini(&store->rules);
+	ep_vec_fini(&store->fresh);
+	ep_vec_fini(&store->rested);
+	pthread_mutex_destroy(&store->lock);
+	free(store);
+}
+
+static uint32_t *words_at(const struct ep_delta_store *store, uint32_t ref)
+{
+	return (uint32_t *)store->chunks[EP_REF_CHUNK(ref)] + EP_REF_WORD(ref);
+}
+
+/* Picks a free chunk number and counts it; the slow part follows without the lock. */
+static int reserve_chunk(struct ep_delta_store *store, uint32_t *ret_index)
+{
+	uint32_t index = 0;
+	int r = 0;
+
+	pthread_mutex_lock(&store->lock);
+	while (index < EP_MAX_CHUNKS && store->chunks[index])
+		index++;
+	if (index == EP_MAX_CHUNKS ||
+	    ((size_t)store->n_chunks + 1) * EP_CHUNK_BYTES > store->max_bytes) {
+		r = -E2BIG;
+	} else {
+		store->chunks[index] = store; /* taken; nothing refers to it yet */
+		store->n_chunks++;
+	}
+	pthread_mutex_unlock(&store->lock);
+	*ret_index = index;
+	return r;
+}
+
+static int add_chunk(struct ep_delta_store *store)
+{
+	void *memory = NULL;
+	uint32_t index;
+	int r = reserve_chunk(store, &index);
+
+	if (r < 0)
+		return r;
+	r = store->ops.add_chunk(store->ops.arg, index, &memory);
+	pthread_mutex_lock(&store->lock);
+	store->chunks[index] = r < 0 ? NULL : memory;
+	if (r < 0) {
+		store->n_chunks--;
+	} else {
+		/* Ref 0 and 1 mean other things (EP_PAGES_*): the first words stay unused. */
+		uint32_t skip = index == 0 ? ROW_WORDS : 0;
+
+		r = ep_blocks_give(&store->blocks,
+				   (struct ep_block){.ref = EP_REF(index, skip),
+						     .words = EP_CHUNK_WORDS - skip});
+	}
+	pthread_mutex_unlock(&store->lock);
+	return r;
+}
+
+static int take(struct ep_delta_store *store, uint32_t words, uint32_t align, struct ep_block *ret_block)
+{
+	int r;
+
+	pthread_mutex_lock(&store->lock);
+	r = ep_blocks_take(&store->blocks, words, align, ret_block);
+	if (r == 0)
+		store->used_words += words;
+	pthread_mutex_unlock(&store->lock);
+	return r;
+}
+
+static int take_or_grow(struct ep_delta_store *store, uint32_t words, uint32_t align,
+			struct ep_block *ret_block)
+{
+	int r = take(store, words, align, ret_block);
+
+	while (r == -ENOSPC) {
+		r = add_chunk(store);
+		if (r == 0)
+			r = take(store, words, align, ret_block);
+	}
+	return r;
+}
+
+/* With the lock held. A block that cannot be remembered is lost, not reused: memory is out. */
+static void rest_block(struct ep_delta_store *store, struct ep_block block)
+{
+	struct ep_block *slot = ep_vec_push(&store->fresh);
+
+	store->used_words -= block.words;
+	if (slot)
+		*slot = block;
+}
+
+int ep_delta_store_add_room(struct ep_delta_store *store, uint32_t words)
+{
+	struct ep_block probe;
+	int r = take_or_grow(store, words, 1, &probe);
+
+	if (r < 0)
+		return r;
+	pthread_mutex_lock(&store->lock);
+	store->used_words -= words;
+	r = ep_blocks_give(&store->blocks, probe);
+	pthread_mutex_unlock(&store->lock);
+	return r;
+}
+
+/* --- text ------------------------------------------------------------------------------------ */
+
+static int keep_block(struct ep_delta_store *store, struct ep_delta_store_text *text, uint32_t words,
+		      uint32_t align, struct ep_block *ret_block)
+{
+	struct ep_block *slot = ep_vec_push(&text->blocks);
+	int r = slot ? take_or_grow(store, words, align, ret_block) : -ENOMEM;
+
+	if (r < 0) {
+		text->blocks.len -= slot ? 1 : 0;
+		return r;
+	}
+	*slot = *ret_block;
+	return 0;
+}
+
+/* From the table's own rule numbers to the shared ones. */
+static uint32_t renumber(const struct ep_delta_store_text *text, uint32_t rule)
+{
+	if ((rule & EP_RULE_IMMEDIATE) || rule < EP_RULE_FIRST_TABLE)
+		return rule;
+	return EP_RULE_FIRST_TABLE + *ep_vec_at(&text->rules, uint32_t, rule - EP_RULE_FIRST_TABLE);
+}
+
+static void copy_deltas(const struct ep_delta_store_text *text, uint32_t *to, const uint32_t *from,
+			uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t rule = EP_DELTA_RULE(from[i]);
+
+		to[i] = (from[i] & ~0xfffffu) | renumber(text, rule);
+	}
+}
+
+/* How many deltas the pages from `first` on have, up to the block limit; *ret_end is exclusive. */
+static uint32_t next_piece(const struct ep_unwind_table *table, size_t first, size_t end,
+			   size_t *ret_end)
+{
+	uint32_t words = 0;
+	size_t i = first;
+
+	for (; i < end; i++) {
+		uint32_t more = EP_PAGE_COUNT(table->pages[i]);
+
+		if (words && words + more > DELTA_BLOCK_WORDS)
+			break;
+		words += more;
+	}
+	*ret_end = i;
+	return words;
+}
+
+/* Writes the entries of pages [first, end), whose deltas go into `block`. */
+static void write_pages(const struct ep_delta_store_text *text, const struct ep_unwind_table *table,
+			size_t first, size_t end, uint64_t *entries, uint32_t *deltas,
+			uint32_t deltas_ref)
+{
+	for (size_t i = first; i < end; i++) {
+		uint64_t page = table->pages[i];
+		uint32_t n = EP_PAGE_COUNT(page);
+
+		if (n == 0) {
+			entries[i - first] = EP_PAGE(0, renumber(text, EP_PAGE_REF(page)));
+			continue;
+		}
+		copy_deltas(text, deltas, table->deltas + EP_PAGE_REF(page), n);
+		entries[i - first] = EP_PAGE(n, deltas_ref);
+		deltas += n;
+		deltas_ref += n;
+	}
+}
+
+static int put_pieces(struct ep_delta_store *store, struct ep_delta_store_text *text,
+		      const struct ep_unwind_table *table, size_t first, size_t end,
+		      uint64_t *entries)
+{
+	while (first < end) {
+		struct ep_block block = {0};
+		size_t piece_end;
+		uint32_t words = next_piece(table, first, end, &piece_end);
+		int r = words ? keep_block(store, text, words, 1, &block) : 0;
+
+		if (r < 0)
+			return r;
+		write_pages(text, table, first, piece_end, entries,
+			    words ? words_at(store, block.ref) : NULL, block.ref);
+		entries += piece_end - first;
+		first = piece_end;
+	}
+	return 0;
+}
+
+static int put_segment(struct ep_delta_store *store, struct ep_delta_store_text *text,
+		       const struct ep_unwind_table *table, const struct ep_unwind_segment *from)
+{
+	struct ep_delta_store_segment *segment;
+	struct ep_block block;
+	int r;
+
+	if (from->n_pages == 0 || from->n_pages > EP_ROW_MAX_PAGES)
+		return -E2BIG;
+	r = keep_block(store, text, from->n_pages * 2, 2, &block);
+	if (r < 0)
+		return r;
+	segment = ep_vec_push(&text->segments);
+	if (!segment)
+		return -ENOMEM;
+	*segment = (struct ep_delta_store_segment){
+		.va = from->va,
+		.n_pages = from->n_pages,
+		.pages = block.ref,
+	};
+	return put_pieces(store, text, table, from->first_page, from->first_page + from->n_pages,
+			  (uint64_t *)words_at(store, block.ref));
+}
+
+static int put_rules(struct ep_delta_store *store, struct ep_delta_store_text *text,
+		     const struct ep_unwind_table *table)
+{
+	int r = 0;
+
+	pthread_mutex_lock(&store->lock);
+	for (size_t i = 0; r == 0 && i < table->n_rules; i++) {
+		uint32_t *index = ep_vec_push(&text->rules);
+
+		r = index ? ep_shared_rules_ref(&store->rules, &table->rules[i], index) : -ENOMEM;
+		if (r < 0 && index)
+			text->rules.len--;
+	}
+	pthread_mutex_unlock(&store->lock);
+	return r;
+}
+
+static struct ep_delta_store_text *new_text(void)
+{
+	struct ep_delta_store_text *text = calloc(1, sizeof(*text));
+
+	if (!text)
+		return NULL;
+	ep_vec_init(&text->segments, sizeof(struct ep_delta_store_segment), 4096);
+	ep_vec_init(&text->blocks, sizeof(struct ep_block), 1u << 20);
+	ep_vec_init(&text->rules, sizeof(uint32_t), EP_MAX_RULES);
+	return text;
+}
+
+int ep_delta_store_put_text(struct ep_delta_store *store, const struct ep_unwind_table *table,
+		      struct ep_delta_store_text **ret_text)
+{
+	struct ep_delta_store_text *text = new_text();
+	int r = text ? put_rules(store, text, table) : -ENOMEM;
+
+	for (size_t i = 0; r == 0 && i < table->n_segments; i++)
+		r = put_segment(store, text, table, &table->segments[i]);
+	if (r == 0)
+		r = ep_delta_store_add_room(store, SPARE_WORDS);
+	if (r < 0) {
+		if (text)
+			ep_delta_store_drop_text(store, text);
+		return r;
+	}
+	ep_vec_shrink(&text->segments);
+	ep_vec_shrink(&text->blocks);
+	ep_vec_shrink(&text->rules);
+	*ret_text = text;
+	return 0;
+}
+
+void ep_delta_store_drop_text(struct ep_delta_store *store, struct ep_delta_store_text *text)
+{
+	struct ep_block *block;
+	uint32_t *rule;
+
+	if (!text)
+		return;
+	pthread_mutex_lock(&store->lock);
+	ep_vec_each(&text->blocks, block)
+		rest_block(store, *block);
+	ep_vec_each(&text->rules, rule)
+		ep_shared_rules_unref(&store->rules, *rule);
+	pthread_mutex_unlock(&store->lock);
+	ep_vec_fini(&text->segments);
+	ep_vec_fini(&text->blocks);
+	ep_vec_fini(&text->rules);
+	free(text);
+}
+
+size_t ep_delta_store_text_segments(const struct ep_delta_store_text *text,
+			      const struct ep_delta_store_segment **ret_segments)
+{
+	*ret_segments = text->segments.data;
+	return text->segments.len;
+}
+
+size_t ep_delta_store_text_bytes(const struct ep_delta_store_text *text)
+{
+	const struct ep_block *block;
+	size_t words = 0;
+
+	ep_vec_each(&text->blocks, block)
+		words += block->words;
+	return words * 4;
+}
+
+/* --- rows ------------------------------------------------------------------------------------ */
+
+int ep_delta_store_put_rows(struct ep_delta_store *store, const struct ep_row *rows, size_t n_rows,
+		      uint32_t *ret_ref)
+{
+	struct ep_block block;
+	int r;
+
+	if (n_rows == 0 || n_rows > EP_MAX_ROWS)
+		return -EINVAL;
+	r = take(store, (uint32_t)(n_rows * ROW_WORDS), ROW_WORDS, &block);
+	if (r < 0)
+		return r;
+	memcpy(words_at(store, block.ref), rows, n_rows * sizeof(*rows));
+	*ret_ref = block.ref;
+	return 0;
+}
+
+void ep_delta_store_drop_rows(struct ep_delta_store *store, uint32_t ref, size_t n_rows)
+{
+	if (n_rows == 0)
+		return;
+	pthread_mutex_lock(&store->lock);
+	rest_block(store, (struct ep_block){.ref = ref, .words = (uint32_t)(n_rows * ROW_WORDS)});
+	pthread_mutex_unlock(&store->lock);
+}
+
+/* --- collecting ------------------------------------------------------------------------------ */
+
+/* With the lock held: the memory of a chunk that is free as a whole, taken out; else NULL. */
+static void *take_empty_chunk(struct ep_delta_store *store, uint32_t *ret_index)
+{
+	for (uint32_t i = 1; i < EP_MAX_CHUNKS; i++) {
+		void *memory = store->chunks[i];
+
+		/* Keep one chunk's worth of room: it would be added again at once. */
+		if (!memory || memory == store ||
+		    store->blocks.free_words < EP_CHUNK_WORDS + SPARE_WORDS)
+			continue;
+		if (ep_blocks_take_empty_chunk(&store->blocks, i)) {
+			store->chunks[i] = store;
+			*ret_index = i;
+			return memory;
+		}
+	}
+	return NULL;
+}
+
+static void remove_empty_chunks(struct ep_delta_store *store)
+{
+	for (;;) {
+		uint32_t index = 0;
+		void *memory;
+
+		pthread_mutex_lock(&store->lock);
+		memory = take_empty_chunk(store, &index);
+		pthread_mutex_unlock(&store->lock);
+		if (!memory)
+			return;
+		store->ops.remove_chunk(store->ops.arg, index, memory);
+		pthread_mutex_lock(&store->lock);
+		store->chunks[index] = NULL;
+		store->n_chunks--;
+		pthread_mutex_unlock(&store->lock);
+	}
+}
+
+void ep_delta_store_collect(struct ep_delta_store *store)
+{
+	struct ep_block *block;
+	struct ep_vec rested;
+
+	pthread_mutex_lock(&store->lock);
+	ep_vec_each(&store->rested, block)
+		(void)ep_blocks_give(&store->blocks, *block);
+	rested = store->rested;
+	rested.len = 0;
+	store->rested = store->fresh;
+	store->fresh = rested;
+	pthread_mutex_unlock(&store->lock);
+	remove_empty_chunks(store);
+}
+
+size_t ep_delta_store_bytes(const struct ep_delta_store *store)
+{
+	return (size_t)store->n_chunks * EP_CHUNK_BYTES;
+}
+
+size_t ep_delta_store_used_bytes(const struct ep_delta_store *store)
+{
+	return store->used_words * 4;
+}

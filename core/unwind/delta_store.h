@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The delta store: unwind tables and mapping rows in BPF memory (layout: bpf/shared.h). User space
+ * maps the chunks and writes them in place; no copy stays in the heap.
+ *
+ * A block is a piece of one chunk. Freed blocks rest until ep_delta_store_collect is called a second
+ * time, so that a BPF program that is just reading one is done with it before it is written again.
+ *
+ * Thread-safe. Adding and removing a chunk waits 8 to 16 ms for the kernel's grace period, so the
+ * calls that may do so are for worker threads: put_text, add_room, collect.
+ */
+#ifndef EP_UNWIND_DELTA_STORE_H
+#define EP_UNWIND_DELTA_STORE_H
+
+#include "bpf/shared.h"
+#include "core/base/util.h"
+
+struct ep_delta_store;
+struct ep_unwind_table;
+
+/* How the store reaches the kernel; tests bring their own memory. */
+struct ep_delta_store_ops {
+	void *arg;
+	/* Creates chunk number `index` and maps it. 0 or a negative errno. */
+	int (*add_chunk)(void *arg, uint32_t index, void **ret_memory);
+	void (*remove_chunk)(void *arg, uint32_t index, void *memory);
+	struct ep_rule *rules; /* EP_MAX_RULES entries */
+};
+
+int ep_delta_store_new(const struct ep_delta_store_ops *ops, size_t max_bytes, struct ep_delta_store **ret_store);
+void ep_delta_store_free(struct ep_delta_store *store);
+static inline void ep_delta_store_freep(struct ep_delta_store **store)
+{
+	ep_delta_store_free(*store);
+}
+
+/* One stretch of an executable's text whose page entries lie in one block. */
+struct ep_delta_store_segment {
+	uint64_t va; /* page-aligned */
+	uint32_t n_pages;
+	uint32_t pages; /* ref of the first page entry */
+};
+
+/* An executable's tables in the store. */
+struct ep_delta_store_text;
+
+/*
+ * Copies a table into the store. 0; -E2BIG when that would exceed max_bytes or the rule table;
+ * -ENOMEM. Nothing is kept of the table.
+ */
+int ep_delta_store_put_text(struct ep_delta_store *store, const struct ep_unwind_table *table,
+		      struct ep_delta_store_text **ret_text);
+void ep_delta_store_drop_text(struct ep_delta_store *store, struct ep_delta_store_text *text);
+size_t ep_delta_store_text_segments(const struct ep_delta_store_text *text,
+			      const struct ep_delta_store_segment **ret_segments);
+size_t ep_delta_store_text_bytes(const struct ep_delta_store_text *text);
+
+/*
+ * Writes a process's rows (sorted by start, at most EP_MAX_ROWS). 0 with the ref; -ENOSPC when a
+ * worker must call ep_delta_store_add_room first.
+ */
+int ep_delta_store_put_rows(struct ep_delta_store *store, const struct ep_row *rows, size_t n_rows,
+		      uint32_t *ret_ref);
+void ep_delta_store_drop_rows(struct ep_delta_store *store, uint32_t ref, size_t n_rows);
+
+/* Adds a chunk unless there is room for `words` 4-byte words. 0, -E2BIG, or what add_chunk gave. */
+int ep_delta_store_add_room(struct ep_delta_store *store, uint32_t words);
+
+/* Lets what was freed before the previous call be used again; gives empty chunks back. */
+void ep_delta_store_collect(struct ep_delta_store *store);
+
+/* Bytes of all chunks and of the rule table. */
+size_t ep_delta_store_bytes(const struct ep_delta_store *store);
+/* Bytes of blocks in use. */
+size_t ep_delta_store_used_bytes(const struct ep_delta_store *store);
+
+#endif
