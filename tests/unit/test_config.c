@@ -47,6 +47,9 @@ static const struct {
 	{"a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a = 1", "f:1:1: too many dots in one line\n"},
 	{"[samplng]\nfreq = 20", "f:1:2: unknown section 'samplng' (did you mean 'sampling'?)\n"},
 	{"freq = 20", "f:1:1: unknown key 'freq' (it belongs to [sampling])\n"},
+	{"\u00e9 = 1",
+	 "f:1:1: Error while parsing root table: expected keys, tables, whitespace or "
+	 "comments, saw '\u00e9'\n"},
 	{"[weather]", "f:1:2: unknown section 'weather'\n"},
 	{"sampling = 3", "f:1:1: sampling is a section: write [sampling]\n"},
 	{"[sampling]\n  frq = 20",

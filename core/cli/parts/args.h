@@ -14,7 +14,7 @@
 #define EP_ARGS_MAX_OUTPUTS 16
 
 enum ep_command {
-	EP_COMMAND_HELP,    /* help_topic says of what */
+	EP_COMMAND_HELP, /* help_topic says of what */
 	EP_COMMAND_VERSION,
 	EP_COMMAND_AGENT,	 /* --config FILE */
 	EP_COMMAND_CHECK,	 /* --config FILE --check */

@@ -15,15 +15,16 @@ struct ep_batch;
 struct ep_summary_info {
 	const char *const *files; /* that were written; the next command names the first */
 	size_t n_files;
-	uint64_t agent_cpu_ns;	/* this process's CPU time while recording; 0: not known */
-	uint64_t wall_ns;	/* recording time; 0: the sum of the batches' durations */
+	uint64_t agent_cpu_ns;	  /* this process's CPU time while recording; 0: not known */
+	uint64_t wall_ns;	  /* recording time; 0: the sum of the batches' durations */
 	double bpf_ns_per_sample; /* 0: not measured */
-	uint32_t n_cpus;	/* that were sampled; 0: not known */
-	unsigned int width;	/* columns; 0: 100 */
-	bool color;		/* bold headings: see ep_summary_style */
+	uint32_t n_cpus;	  /* that were sampled; 0: not known */
+	unsigned int width;	  /* columns; 0: 100 */
+	bool color;		  /* bold headings: see ep_summary_style */
 };
 
-/* Fills width and color from the stream: a terminal's width, colour only there and without NO_COLOR. */
+/* Fills width and color from the stream: a terminal's width, colour only there and without
+ * NO_COLOR. */
 void ep_summary_style(FILE *out, struct ep_summary_info *info);
 
 /* Prints to `out`. Batches of one recording in order of time. -ENOMEM prints what was possible. */

@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/cli/parts/args.h"
+#include "core/base/parse.h"
+#include "core/config/problems.h"
+#include "core/config/units.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define DEFAULT_FREQ_HZ 99 /* prime to the 100 Hz of timers: no lockstep */
+#define MAX_FREQ_HZ	10000
+
+/* Long options without a letter. */
+enum {
+	OPT_CONFIG = 256,
+	OPT_CHECK,
+	OPT_PRINT_CONFIG,
+	OPT_JSON,
+	OPT_FORCE,
+	OPT_KEEP_ROOT,
+	OPT_CALL_GRAPH,
+};
+
+struct command {
+	const char *name;      /* "" for no command */
+	const char *help_name; /* "record " */
+	enum ep_command command;
+	const char
+		*letters; /* '+': options end at the first other word; ':': report missing values */
+	const struct option *options;
+};
+
+static const struct option agent_options[] = {
+	{"config", required_argument, NULL, OPT_CONFIG},
+	{"check", no_argument, NULL, OPT_CHECK},
+	{"print-config", no_argument, NULL, OPT_PRINT_CONFIG},
+	{"quiet", no_argument, NULL, 'q'},
+	{"verbose", no_argument, NULL, 'v'},
+	{"help", no_argument, NULL, 'h'},
+	{"version", no_argument, NULL, 'V'},
+	{0},
+};
+
+static const struct option record_options[] = {
+	{"freq", required_argument, NULL, 'F'},
+	{"rate", required_argument, NULL, 'F'},
+	{"pid", required_argument, NULL, 'p'},
+	{"all-cpus", no_argument, NULL, 'a'},
+	{"duration", required_argument, NULL, 'd'},
+	{"output", required_argument, NULL, 'o'},
+	{"force", no_argument, NULL, OPT_FORCE},
+	{"keep-root", no_argument, NULL, OPT_KEEP_ROOT},
+	{"call-graph", required_argument, NULL, OPT_CALL_GRAPH},
+	{"quiet", no_argument, NULL, 'q'},
+	{"verbose", no_argument, NULL, 'v'},
+	{"help", no_argument, NULL, 'h'},
+	{0},
+};
+
+static const struct option doctor_options[] = {
+	{"json", no_argument, NULL, OPT_JSON},
+	{"verbose", no_argument, NULL, 'v'},
+	{"help", no_argument, NULL, 'h'},
+	{0},
+};
+
+static const struct option plugins_options[] = {
+	{"verbose", no_argument, NULL, 'v'},
+	{"help", no_argument, NULL, 'h'},
+	{0},
+};
+
+static const struct command commands[] = {
+	{"", "", EP_COMMAND_AGENT, "+:qvhV", agent_options},
+	{"record", "record ", EP_COMMAND_RECORD, "+:F:r:p:ad:o:gqvh", record_options},
+	{"doctor", "doctor ", EP_COMMAND_DOCTOR, "+:vh", doctor_options},
+	{"plugins", "plugins ", EP_COMMAND_PLUGINS, "+:vh", plugins_options},
+};
+
+static int fail(struct ep_args *args, const char *fmt, ...) EP_PRINTF(2, 3);
+
+static int fail(struct ep_args *args, const char *fmt, ...)
+{
+	va_list list;
+
+	va_start(list, fmt);
+	vsnprintf(args->error, sizeof(args->error), fmt, list);
+	va_end(list);
+	return -EINVAL;
+}
+
+int ep_output_parse_format(const char *path, enum ep_output_format *ret_format)
+{
+	static const char *const endings[] = {".pb.gz", ".pprof"};
+	size_t len = strlen(path);
+
+	for (size_t i = 0; i < EP_LEN(endings); i++) {
+		size_t n = strlen(endings[i]);
+
+		if (len > n && path[len - n - 1] != '/' &&
+		    strcmp(path + len - n, endings[i]) == 0) {
+			*ret_format = EP_OUTPUT_PPROF;
+			return 0;
+		}
+	}
+	return -EINVAL;
+}
+
+static int add_output(struct ep_args *args, const char *path)
+{
+	struct ep_output output = {path, EP_OUTPUT_PPROF};
+
+	if (args->n_outputs == EP_LEN(args->outputs))
+		return fail(args, "more than %d outputs: leave some out", EP_ARGS_MAX_OUTPUTS);
+	if (strcmp(path, "-") != 0 && ep_output_parse_format(path, &output.format) < 0)
+		return fail(
+			args,
+			"-o '%s': the extension says the format, and there is .pb.gz and .pprof "
+			"(both pprof): try -o profile.pb.gz",
+			path);
+	for (size_t i = 0; i < args->n_outputs; i++)
+		if (strcmp(args->outputs[i].path, path) == 0)
+			return fail(args, "-o '%s' is there twice: leave one out", path);
+	args->outputs[args->n_outputs++] = output;
+	return 0;
+}
+
+static int add_pid(struct ep_args *args, const char *pos, const char *end)
+{
+	uint64_t pid;
+
+	if (ep_parse_u64(&pos, end, 10, &pid) < 0 || pos != end || pid == 0 || pid > INT_MAX)
+		return fail(args,
+			    "-p takes process ids with commas between them, like -p 1234,1235");
+	for (size_t i = 0; i < args->n_pids; i++)
+		if (args->pids[i] == (pid_t)pid)
+			return 0;
+	if (args->n_pids == EP_LEN(args->pids))
+		return fail(args, "more than %d processes: record the whole machine instead",
+			    EP_ARGS_MAX_PIDS);
+	args->pids[args->n_pids++] = (pid_t)pid;
+	return 0;
+}
+
+static int add_pids(struct ep_args *args, const char *text)
+{
+	int r;
+
+	for (;;) {
+		const char *end = strchrnul(text, ',');
+
+		r = add_pid(args, text, end);
+		if (r < 0 || *end == '\0')
+			return r;
+		text = end + 1;
+	}
+}
+
+static int set_freq(struct ep_args *args, const char *text)
+{
+	uint64_t freq_hz;
+
+	if (ep_parse_u64_str(text, &freq_hz) < 0 || freq_hz == 0 || freq_hz > MAX_FREQ_HZ)
+		return fail(args, "-F takes samples per second from 1 to %d, not '%s'", MAX_FREQ_HZ,
+			    text);
+	args->freq_hz = (uint32_t)freq_hz;
+	return 0;
+}
+
+static int set_duration(struct ep_args *args, const char *text)
+{
+	if (ep_parse_duration(text, &args->duration_ns) < 0 || args->duration_ns == 0)
+		return fail(args, "-d takes a time like 10, 10s, 500ms or 5m, not '%s'", text);
+	return 0;
+}
+
+static int set_agent_command(struct ep_args *args, enum ep_command command)
+{
+	if (args->command != EP_COMMAND_AGENT && args->command != command)
+		return fail(args, "--check and --print-config are two commands: give one of them");
+	args->command = command;
+	return 0;
+}
+
+static void ask_for_help(struct ep_args *args)
+{
+	args->help_topic = args->command;
+	args->command = EP_COMMAND_HELP;
+}
+
+static int apply_record_option(struct ep_args *args, int option, const char *value)
+{
+	switch (option) {
+	case 'F':
+	case 'r':
+		return set_freq(args, value);
+	case 'p':
+		return add_pids(args, value);
+	case 'd':
+		return set_duration(args, value);
+	case 'o':
+		return add_output(args, value);
+	case 'a':
+		args->all_cpus = true;
+		break;
+	case 'g':
+	case OPT_CALL_GRAPH:
+		snprintf(args->note, sizeof(args->note),
+			 "stacks are always recorded: -g and --call-graph change nothing");
+		break;
+	case OPT_FORCE:
+		args->force = true;
+		break;
+	case OPT_KEEP_ROOT:
+		args->keep_root = true;
+		break;
+	}
+	return 0;
+}
+
+static int apply_option(struct ep_args *args, int option, const char *value)
+{
+	switch (option) {
+	case 'q':
+		args->quiet = true;
+		return 0;
+	case 'v':
+		args->verbose++;
+		return 0;
+	case OPT_JSON:
+		args->json = true;
+		return 0;
+	case OPT_CONFIG:
+		args->config_path = value;
+		return 0;
+	case OPT_CHECK:
+		return set_agent_command(args, EP_COMMAND_CHECK);
+	case OPT_PRINT_CONFIG:
+		return set_agent_command(args, EP_COMMAND_PRINT_CONFIG);
+	}
+	return apply_record_option(args, option, value);
+}
+
+static int unknown_option(struct ep_args *args, const struct command *command, const char *word)
+{
+	const char *names[16], *nearest;
+	char name[64];
+	size_t n = 0;
+
+	if (optopt > 0 && optopt < 256 && strncmp(word, "--", 2) != 0)
+		return fail(args, "unknown option -%c: see ebpf-profiler %s--help", optopt,
+			    command->help_name);
+	for (const struct option *o = command->options; o->name && n < EP_LEN(names); o++)
+		names[n++] = o->name;
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(word + 2, "="), word + 2);
+	if (optopt)
+		return fail(args, "--%s takes no value: leave '%s' out", name,
+			    strchrnul(word, '='));
+	nearest = ep_suggest(name, names, n);
+	return nearest ? fail(args, "unknown option --%s: did you mean --%s?", name, nearest)
+		       : fail(args, "unknown option --%s: see ebpf-profiler %s--help", name,
+			      command->help_name);
+}
+
+static int missing_value(struct ep_args *args, const char *word)
+{
+	return fail(args, "%s needs a value: see --help for what it takes", word);
+}
+
+/* Options up to the first word that is none; *ret_rest is its index. argv[0] is the command. */
+static int parse_options(struct ep_args *args, const struct command *command, int argc, char **argv,
+			 int *ret_rest)
+{
+	bool help = false;
+	int option, r;
+
+	optind = 0; /* glibc: start anew, and read the '+' again */
+	opterr = 0;
+	for (;;) {
+		const char *word = argv[EP_MAX(optind, 1)];
+
+		option = getopt_long(argc, argv, command->letters, command->options, NULL);
+		if (option == -1)
+			break;
+		if (option == '?' || option == ':') {
+			r = option == '?' ? unknown_option(args, command, word)
+					  : missing_value(args, word);
+			return r;
+		}
+		if (option == 'V')
+			args->command = EP_COMMAND_VERSION;
+		else if (option == 'h')
+			help = true;
+		r = apply_option(args, option, optarg);
+		if (r < 0)
+			return r;
+	}
+	if (help)
+		ask_for_help(args);
+	*ret_rest = optind;
+	return 0;
+}
+
+static const struct command *find_command(const char *name)
+{
+	for (size_t i = 1; i < EP_LEN(commands); i++)
+		if (strcmp(commands[i].name, name) == 0)
+			return &commands[i];
+	return NULL;
+}
+
+static int unknown_command(struct ep_args *args, const char *name)
+{
+	static const char *const names[] = {"record", "doctor", "plugins", "help", "version"};
+	const char *nearest = ep_suggest(name, names, EP_LEN(names));
+
+	if (nearest)
+		return fail(args, "unknown command '%s': did you mean '%s'?", name, nearest);
+	return fail(args, "unknown command '%s': to profile a program, ebpf-profiler record -- %s",
+		    name, name);
+}
+
+static int check_agent(struct ep_args *args)
+{
+	if (args->command == EP_COMMAND_CHECK && !args->config_path)
+		return fail(args, "--check needs a file: ebpf-profiler --config FILE --check");
+	if (args->command == EP_COMMAND_AGENT && !args->config_path)
+		return fail(args, "nothing to do: give --config FILE for the agent, or a command: "
+				  "record, doctor, plugins (see --help)");
+	return 0;
+}
+
+static int take_rest(struct ep_args *args, int argc, char **argv, int rest)
+{
+	if (args->command == EP_COMMAND_RECORD && rest < argc)
+		args->child_argv = argv + rest;
+	else if (args->command == EP_COMMAND_RECORD && strcmp(argv[argc - 1], "--") == 0)
+		return fail(args, "no command behind '--': leave it out, or add one");
+	else if (rest < argc && args->command != EP_COMMAND_HELP)
+		return fail(args, "'%s' is one word too many: see --help", argv[rest]);
+	return args->command == EP_COMMAND_RECORD ? 0 : check_agent(args);
+}
+
+/* "help", "help record", "version" */
+static bool parse_word(struct ep_args *args, int argc, char **argv)
+{
+	const struct command *topic = argc > 2 ? find_command(argv[2]) : NULL;
+
+	if (strcmp(argv[1], "help") == 0)
+		args->help_topic = topic ? topic->command : EP_COMMAND_HELP;
+	else if (strcmp(argv[1], "version") == 0)
+		args->command = EP_COMMAND_VERSION;
+	else
+		return false;
+	return true;
+}
+
+int ep_args_parse(int argc, char **argv, struct ep_args *ret_args)
+{
+	const struct command *command = &commands[0];
+	int rest = 0, r;
+
+	*ret_args = (struct ep_args){.command = EP_COMMAND_HELP, .freq_hz = DEFAULT_FREQ_HZ};
+	if (argc > 1 && argv[1][0] != '-') {
+		if (parse_word(ret_args, argc, argv))
+			return 0;
+		command = find_command(argv[1]);
+		if (!command)
+			return unknown_command(ret_args, argv[1]);
+		argc--;
+		argv++;
+	} else if (argc < 2) {
+		return 0;
+	}
+	ret_args->command = command->command;
+	r = parse_options(ret_args, command, argc, argv, &rest);
+	if (r < 0)
+		return r;
+	if (ret_args->command == EP_COMMAND_HELP && ret_args->help_topic == EP_COMMAND_AGENT)
+		ret_args->help_topic = EP_COMMAND_HELP;
+	return take_rest(ret_args, argc, argv, rest);
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/cli/parts/help.h"
+
+static const char program_help[] =
+	"usage: ebpf-profiler --config FILE [--check | --print-config] [-q] [-v]\n"
+	"       ebpf-profiler record [-F HZ] [-p PID,..] [-a] [-d TIME] [-o FILE].. [-- CMD ARG..]\n"
+	"       ebpf-profiler doctor [--json]\n"
+	"       ebpf-profiler plugins\n"
+	"\n"
+	"Profiles a whole Linux machine: kernel and native code, without frame pointers, with no\n"
+	"change to what runs. As root (see doctor for the capabilities that are enough).\n"
+	"\n"
+	"  --config FILE    run as the agent until SIGTERM, exporting what FILE says\n"
+	"  --check          only say what is wrong with FILE\n"
+	"  --print-config   only print FILE, environment and defaults as one configuration\n"
+	"  -q, --quiet      warnings and errors only\n"
+	"  -v, --verbose    say more\n"
+	"  -h, --help       this text; 'ebpf-profiler record --help' for a command\n"
+	"  -V, --version    the version\n"
+	"\n"
+	"  record           profile a command, processes or the machine, and write a file\n"
+	"  doctor           what this kernel and these privileges allow, and how to fix the rest\n"
+	"  plugins          the plugins that are installed, and their options\n"
+	"\n"
+	"Every key of the configuration can be set in the environment, which wins over the file:\n"
+	"EBPF_PROFILER_SAMPLING_FREQ=50.\n"
+	"\n"
+	"exit status: 0 ok, 1 failed, 2 usage, 3 permission, 4 kernel cannot, 5 no samples\n";
+
+static const char record_help[] =
+	"usage: ebpf-profiler record [option].. [--] [CMD ARG..]\n"
+	"\n"
+	"Profiles CMD and what it starts, or the processes of -p and what they start, or, with\n"
+	"neither or with -a, the whole machine; until -d is over, CMD ends, or Ctrl-C. Writes a file\n"
+	"and prints a summary on stderr. With -p or -a, CMD only says how long, as in perf.\n"
+	"\n"
+	"  -F, --freq HZ       samples per second on every CPU: 99 (also -r, --rate)\n"
+	"  -p, --pid PID,..    these processes and their children\n"
+	"  -a, --all-cpus      the whole machine\n"
+	"  -d, --duration T    10, 10s, 500ms, 5m\n"
+	"  -o, --output FILE   where to; the extension is the format: .pb.gz or .pprof (pprof).\n"
+	"                      Can be repeated; '-' is standard output (pprof)\n"
+	"      --force         overwrite a file that exists\n"
+	"      --keep-root     run CMD as root, not as the user who called sudo\n"
+	"  -g, --call-graph X  accepted as in perf, without effect: stacks are always recorded\n"
+	"  -q, --quiet         no summary\n"
+	"  -v, --verbose       say more\n"
+	"  -h, --help          this text\n"
+	"\n"
+	"CMD's exit status is passed on.\n"
+	"\n"
+	"  ebpf-profiler record -d 10                        the machine for 10 seconds\n"
+	"  ebpf-profiler record -F 199 -o out.pb.gz -- make  a build\n"
+	"  go tool pprof -top out.pb.gz                      read it\n";
+
+static const char doctor_help[] =
+	"usage: ebpf-profiler doctor [--json]\n"
+	"\n"
+	"One line for each thing that profiling needs: ok, info, warn or fail, what was found, and\n"
+	"what to type when it is not good. --json prints an array of {check, status, detail, fix}.\n"
+	"\n"
+	"exit status: 0 profiling can work, 3 privileges are missing, 4 the kernel cannot\n";
+
+static const char plugins_help[] =
+	"usage: ebpf-profiler plugins\n"
+	"\n"
+	"Lists the plugins of the plugin directory with kind, version and options.\n"
+	"EBPF_PROFILER_PLUGINS_DIR names another directory.\n";
+
+void ep_help_print(FILE *out, enum ep_command topic)
+{
+	switch (topic) {
+	case EP_COMMAND_RECORD:
+		fputs(record_help, out);
+		break;
+	case EP_COMMAND_DOCTOR:
+		fputs(doctor_help, out);
+		break;
+	case EP_COMMAND_PLUGINS:
+		fputs(plugins_help, out);
+		break;
+	default:
+		fputs(program_help, out);
+	}
+}
+
+void ep_version_print(FILE *out)
+{
+	fprintf(out, "ebpf-profiler %s\n", EP_VERSION);
+}

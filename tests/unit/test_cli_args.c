@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/base/clock.h"
+#include "core/cli/parts/args.h"
+#include "core/cli/parts/help.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MAX_WORDS 16
+
+/* Splits at spaces, in place. */
+static int split(char *line, char **words)
+{
+	int n = 0;
+	char *word;
+
+	while ((word = strsep(&line, " ")) && n < MAX_WORDS)
+		if (word[0])
+			words[n++] = word;
+	words[n] = NULL;
+	return n;
+}
+
+static int parse(const char *line, struct ep_args *args)
+{
+	static char copy[512]; /* the result points into it */
+	static char *words[MAX_WORDS + 1];
+
+	snprintf(copy, sizeof(copy), "ebpf-profiler %s", line);
+	return ep_args_parse(split(copy, words), words, args);
+}
+
+static const struct {
+	const char *line, *error;
+} errors[] = {
+	{"-q", "nothing to do: give --config FILE for the agent, or a command: record, doctor, "
+	       "plugins (see --help)"},
+	{"--check", "--check needs a file: ebpf-profiler --config FILE --check"},
+	{"--config", "--config needs a value: see --help for what it takes"},
+	{"--confg f", "unknown option --confg: did you mean --config?"},
+	{"--config f --check --print-config",
+	 "--check and --print-config are two commands: give one of them"},
+	{"--config f extra", "'extra' is one word too many: see --help"},
+	{"-x", "unknown option -x: see ebpf-profiler --help"},
+	{"--check=3 --config f", "--check takes no value: leave '=3' out"},
+	{"recrod", "unknown command 'recrod': did you mean 'record'?"},
+	{"sleep", "unknown command 'sleep': to profile a program, ebpf-profiler record -- sleep"},
+	{"record -F 0", "-F takes samples per second from 1 to 10000, not '0'"},
+	{"record -F 10001", "-F takes samples per second from 1 to 10000, not '10001'"},
+	{"record -F max", "-F takes samples per second from 1 to 10000, not 'max'"},
+	{"record -F", "-F needs a value: see --help for what it takes"},
+	{"record --frq 3", "unknown option --frq: did you mean --freq?"},
+	{"record --zzzzz", "unknown option --zzzzz: see ebpf-profiler record --help"},
+	{"record -x", "unknown option -x: see ebpf-profiler record --help"},
+	{"record -d 3y", "-d takes a time like 10, 10s, 500ms or 5m, not '3y'"},
+	{"record -d 0", "-d takes a time like 10, 10s, 500ms or 5m, not '0'"},
+	{"record -p 12,", "-p takes process ids with commas between them, like -p 1234,1235"},
+	{"record -p a", "-p takes process ids with commas between them, like -p 1234,1235"},
+	{"record -p 0", "-p takes process ids with commas between them, like -p 1234,1235"},
+	{"record -p 2147483648",
+	 "-p takes process ids with commas between them, like -p 1234,1235"},
+	{"record -o out.svg", "-o 'out.svg': the extension says the format, and there is .pb.gz "
+			      "and .pprof (both pprof): try -o profile.pb.gz"},
+	{"record -o .pb.gz", "-o '.pb.gz': the extension says the format, and there is .pb.gz "
+			     "and .pprof (both pprof): try -o profile.pb.gz"},
+	{"record -o a.pb.gz -o a.pb.gz", "-o 'a.pb.gz' is there twice: leave one out"},
+	{"record -a --", "no command behind '--': leave it out, or add one"},
+	{"doctor now", "'now' is one word too many: see --help"},
+	{"doctor --jsn", "unknown option --jsn: did you mean --json?"},
+};
+
+static void each_mistake_comes_with_the_fix(void **state)
+{
+	struct ep_args args;
+
+	(void)state;
+	for (size_t i = 0; i < EP_LEN(errors); i++) {
+		int r = parse(errors[i].line, &args);
+
+		if (strcmp(args.error, errors[i].error) != 0)
+			print_error("row %zu: %s\n", i, errors[i].line);
+		assert_string_equal(args.error, errors[i].error);
+		assert_true(r == (errors[i].error[0] ? -EINVAL : 0));
+	}
+}
+
+static const struct {
+	const char *line;
+	enum ep_command command;
+	const char *config;
+	bool quiet;
+	unsigned int verbose;
+	bool json;
+} commands[] = {
+	{"--config f", EP_COMMAND_AGENT, "f", false, 0, false},
+	{"--config=f -vv", EP_COMMAND_AGENT, "f", false, 2, false},
+	{"--config f --check", EP_COMMAND_CHECK, "f", false, 0, false},
+	{"--print-config --config f -q", EP_COMMAND_PRINT_CONFIG, "f", true, 0, false},
+	{"--print-config", EP_COMMAND_PRINT_CONFIG, NULL, false, 0, false},
+	{"--version", EP_COMMAND_VERSION, NULL, false, 0, false},
+	{"version", EP_COMMAND_VERSION, NULL, false, 0, false},
+	{"record", EP_COMMAND_RECORD, NULL, false, 0, false},
+	{"record -v -q", EP_COMMAND_RECORD, NULL, true, 1, false},
+	{"doctor", EP_COMMAND_DOCTOR, NULL, false, 0, false},
+	{"doctor --json", EP_COMMAND_DOCTOR, NULL, false, 0, true},
+	{"plugins", EP_COMMAND_PLUGINS, NULL, false, 0, false},
+};
+
+static void commands_and_common_options(void **state)
+{
+	struct ep_args args;
+
+	(void)state;
+	for (size_t i = 0; i < EP_LEN(commands); i++) {
+		assert_int_equal(parse(commands[i].line, &args), 0);
+		assert_int_equal(args.command, commands[i].command);
+		assert_true(!args.config_path == !commands[i].config);
+		if (args.config_path)
+			assert_string_equal(args.config_path, commands[i].config);
+		assert_int_equal(args.quiet, commands[i].quiet);
+		assert_int_equal(args.verbose, commands[i].verbose);
+		assert_int_equal(args.json, commands[i].json);
+	}
+}
+
+/* All of a parsed `record` in one line, to compare. */
+static void describe(const struct ep_args *args, char *buf, size_t size)
+{
+	FILE *out = fmemopen(buf, size, "w");
+
+	fprintf(out, "%u Hz", args->freq_hz);
+	if (args->duration_ns)
+		fprintf(out, ", %llu ms", (unsigned long long)(args->duration_ns / EP_NS_PER_MS));
+	for (size_t i = 0; i < args->n_pids; i++)
+		fprintf(out, ", pid %d", (int)args->pids[i]);
+	for (size_t i = 0; i < args->n_outputs; i++)
+		fprintf(out, ", to %s", args->outputs[i].path);
+	fprintf(out, "%s%s%s%s", args->all_cpus ? ", all" : "", args->force ? ", force" : "",
+		args->keep_root ? ", root" : "", args->note[0] ? ", note" : "");
+	for (char **word = args->child_argv; word && *word; word++)
+		fprintf(out, "%s%s", word == args->child_argv ? ", run " : " ", *word);
+	fclose(out);
+}
+
+static const struct {
+	const char *line, *meaning;
+} records[] = {
+	{"record", "99 Hz"},
+	{"record -F 199 -a", "199 Hz, all"},
+	{"record --freq=20 --all-cpus --duration 5m", "20 Hz, 300000 ms, all"},
+	{"record -r 49", "49 Hz"},
+	{"record --rate 50 -d 500ms", "50 Hz, 500 ms"},
+	{"record -d10 -F99", "99 Hz, 10000 ms"},
+	{"record -p 1", "99 Hz, pid 1"},
+	{"record -p 12,13 --pid 14,12", "99 Hz, pid 12, pid 13, pid 14"},
+	{"record -o a.pb.gz -o - --output b.pprof --force",
+	 "99 Hz, to a.pb.gz, to -, to b.pprof, force"},
+	{"record -o dir.d/x.pb.gz --keep-root", "99 Hz, to dir.d/x.pb.gz, root"},
+	{"record -F 99 -a -g -- sleep 30", "99 Hz, all, note, run sleep 30"},
+	{"record -F 99 --call-graph dwarf sleep 3", "99 Hz, note, run sleep 3"},
+	{"record -F 99 sleep -F 3 -x", "99 Hz, run sleep -F 3 -x"},
+	{"record -- -odd -- name", "99 Hz, run -odd -- name"},
+	{"record -ag -F 9 ls", "9 Hz, all, note, run ls"},
+};
+
+static void record_understands_what_perf_users_type(void **state)
+{
+	struct ep_args args;
+	char meaning[512];
+
+	(void)state;
+	for (size_t i = 0; i < EP_LEN(records); i++) {
+		int r = parse(records[i].line, &args);
+
+		assert_string_equal(args.error, "");
+		assert_int_equal(r, 0);
+		assert_int_equal(args.command, EP_COMMAND_RECORD);
+		describe(&args, meaning, sizeof(meaning));
+		assert_string_equal(meaning, records[i].meaning);
+	}
+}
+
+static void too_many_of_a_kind_are_refused(void **state)
+{
+	char line[EP_ARGS_MAX_PIDS * 8], name[] = "ebpf-profiler", record[] = "record", p[] = "-p";
+	char *words[] = {name, record, p, line, NULL};
+	struct ep_args args;
+	size_t len = 0;
+
+	(void)state;
+	for (int i = 1; i <= EP_ARGS_MAX_PIDS + 1; i++)
+		len += (size_t)snprintf(line + len, sizeof(line) - len, "%s%d", i > 1 ? "," : "",
+					i);
+	assert_int_equal(ep_args_parse(4, words, &args), -EINVAL);
+	assert_string_equal(args.error,
+			    "more than 256 processes: record the whole machine instead");
+	*strrchr(line, ',') = '\0';
+	assert_int_equal(ep_args_parse(4, words, &args), 0);
+	assert_int_equal(args.n_pids, EP_ARGS_MAX_PIDS);
+}
+
+static const struct {
+	const char *line;
+	enum ep_command topic;
+	const char *starts;
+} helps[] = {
+	{"", EP_COMMAND_HELP, "usage: ebpf-profiler --config"},
+	{"--help", EP_COMMAND_HELP, "usage: ebpf-profiler --config"},
+	{"-h", EP_COMMAND_HELP, "usage: ebpf-profiler --config"},
+	{"record -h", EP_COMMAND_RECORD, "usage: ebpf-profiler record"},
+	{"help record", EP_COMMAND_RECORD, "usage: ebpf-profiler record"},
+	{"doctor --help", EP_COMMAND_DOCTOR, "usage: ebpf-profiler doctor"},
+	{"plugins --help", EP_COMMAND_PLUGINS, "usage: ebpf-profiler plugins"},
+};
+
+static void help_is_about_what_was_asked(void **state)
+{
+	struct ep_args args;
+
+	(void)state;
+	for (size_t i = 0; i < EP_LEN(helps); i++) {
+		char text[4096] = "";
+		FILE *out = fmemopen(text, sizeof(text), "w");
+
+		assert_int_equal(parse(helps[i].line, &args), 0);
+		assert_int_equal(args.command, EP_COMMAND_HELP);
+		assert_int_equal(args.help_topic, helps[i].topic);
+		ep_help_print(out, args.help_topic);
+		fclose(out);
+		assert_memory_equal(text, helps[i].starts, strlen(helps[i].starts));
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_mistake_comes_with_the_fix),
+		cmocka_unit_test(commands_and_common_options),
+		cmocka_unit_test(record_understands_what_perf_users_type),
+		cmocka_unit_test(too_many_of_a_kind_are_refused),
+		cmocka_unit_test(help_is_about_what_was_asked),
+	};
+
+	return cmocka_run_group_tests_name("cli_args", tests, NULL, NULL);
+}
