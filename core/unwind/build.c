@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/unwind/build.h"
+#include "core/unwind/run.h"
+
+#include <errno.h>
+
+/*
+ * Code between two FDEs that is no longer than this is padding: compilers align functions to 16
+ * bytes. It keeps the rule before it, so that a delta is saved at nearly every function.
+ */
+#define MAX_PADDING 15
+
+/*
+ * Entry code without CFI, in bytes from the entry. Measured: ld.so's _start and _dl_start_user of
+ * glibc 2.36 are 61 (64 to the next FDE), musl 1.2.3's crt1 and ld-musl _start 22. glibc's crt1 has
+ * an FDE of its own that says the return address is undefined.
+ */
+#define MAX_ENTRY_BYTES 64
+
+struct build {
+	const struct ep_build_input *input;
+	struct ep_unwind_table *table;
+	struct ep_pack pack;
+	struct ep_run run;
+	uint64_t end; /* the range is decided up to here */
+};
+
+static int compare_ranges(const void *left, const void *right)
+{
+	const struct ep_pack_range *a = left, *b = right;
+
+	return a->start < b->start ? -1 : a->start > b->start;
+}
+
+void ep_build_sort_ranges(struct ep_build_input *input)
+{
+	struct ep_pack_range *ranges = input->ranges;
+	size_t n = 0;
+
+	qsort(ranges, input->n_ranges, sizeof(*ranges), compare_ranges);
+	for (size_t i = 0; i < input->n_ranges; i++) {
+		if (ranges[i].start >= ranges[i].end)
+			continue;
+		if (n && EP_ALIGN_DOWN(ranges[i].start, EP_PAGE_BYTES) <
+				 EP_ALIGN_UP(ranges[n - 1].end, EP_PAGE_BYTES))
+			ranges[n - 1].end = EP_MAX(ranges[n - 1].end, ranges[i].end);
+		else
+			ranges[n++] = ranges[i];
+	}
+	input->n_ranges = n;
+}
+
+/* What to say of [b->end, to), which no source describes. */
+static void put_gap(struct build *b, uint64_t to)
+{
+	uint64_t entry = b->input->entry_va;
+	uint64_t stop;
+
+	if (to <= b->end)
+		return;
+	if (entry >= b->end && entry < to && entry) {
+		stop = EP_MIN(entry + MAX_ENTRY_BYTES, to);
+		ep_pack_put(&b->pack, b->end, EP_RULE_NONE);
+		ep_pack_put(&b->pack, entry, EP_RULE_STOP);
+		if (stop < to)
+			ep_pack_put(&b->pack, stop, EP_RULE_NONE);
+	} else if (to - b->end > MAX_PADDING) {
+		ep_pack_put(&b->pack, b->end, EP_RULE_NONE);
+	}
+	b->end = to;
+}
+
+/*
+ * An unwinder looks a caller up at its return address - 1, but a signal handler "returns" to the
+ * first byte of the trampoline. glibc therefore lets the FDE begin one byte early; where an FDE
+ * begins right at the trampoline's code we add that byte.
+ */
+static bool starts_at_trampoline(const struct build *b, const struct ep_fde *fde)
+{
+	const struct ep_machine *machine = b->input->machine;
+	uint8_t code[16];
+
+	return fde->cie->signal && b->input->read_code &&
+	       fde->start > b->pack.held_va &&
+	       machine->trampoline_bytes <= sizeof(code) &&
+	       b->input->read_code(b->input->read_code_arg, fde->start, code,
+				   machine->trampoline_bytes) &&
+	       memcmp(code, machine->trampoline, machine->trampoline_bytes) == 0;
+}
+
+static void run_fde(struct build *b, const struct ep_fde_list *list, const struct ep_fde *fde,
+		    uint64_t hi)
+{
+	struct ep_pack_mark mark;
+
+	if (__builtin_expect(fde->cie->signal, 0) && starts_at_trampoline(b, fde))
+		ep_pack_put(&b->pack, fde->start - 1, EP_RULE_SIGNAL);
+	mark = ep_pack_mark(&b->pack);
+	if (ep_run_fde(&b->run, &list->sec, fde, fde->start, hi) < 0) {
+		ep_pack_rewind(&b->pack, &mark);
+		ep_pack_put(&b->pack, fde->start, EP_RULE_NONE);
+		b->end = fde->start;
+		b->table->stats.bad_fdes++;
+		return;
+	}
+	b->table->stats.fdes++;
+	b->table->stats.covered_bytes += hi - fde->start;
+	b->end = hi;
+}
+
+static int read_fde(struct ep_fde_list *list, struct ep_fde_ref ref, struct ep_fde *ret_fde)
+{
+	struct ep_cfi_entry entry;
+	int r;
+
+	r = ep_cfi_read_entry(&list->sec, ref.off, &entry);
+	if (r == 0)
+		r = ep_cfi_parse_fde(&list->sec, &entry, &list->cies, ret_fde);
+	if (r != 0)
+		return -EBADMSG;
+	return ret_fde->start == ref.start ? 0 : -EBADMSG; /* the table may lie */
+}
+
+static void emit_list(struct build *b, size_t level, uint64_t to);
+
+/* An FDE holds until the next one begins, as it does for a binary search by start address. */
+static void emit_fde(struct build *b, size_t level, struct ep_fde_list *list, uint64_t to)
+{
+	struct ep_fde_ref ref = ep_fde_list_get(list, list->pos);
+	uint64_t limit = to;
+	struct ep_fde fde;
+
+	if (list->pos + 1 < list->n)
+		limit = EP_MIN(limit, ep_fde_list_get(list, list->pos + 1).start);
+	if (ref.start < b->end || limit <= ref.start) {
+		if (limit <= ref.start)
+			b->table->stats.overlaps++;
+		else if (level == 0)
+			b->table->stats.outside++;
+		return;
+	}
+	if (ref.start > b->end)
+		emit_list(b, level + 1, ref.start);
+	if (read_fde(list, ref, &fde) < 0) {
+		ep_pack_put(&b->pack, ref.start, EP_RULE_NONE);
+		b->table->stats.bad_fdes++;
+		return;
+	}
+	if (fde.end > limit && limit < to)
+		b->table->stats.overlaps++;
+	run_fde(b, list, &fde, EP_MIN(fde.end, limit));
+}
+
+/* Decides the range up to `to` from this source and those below it. Depth: the sources. */
+static void emit_list(struct build *b, size_t level, uint64_t to)
+{
+	struct ep_fde_list *list;
+
+	if (level == b->input->n_lists) {
+		put_gap(b, to);
+		return;
+	}
+	list = b->input->lists[level];
+	for (; list->pos < list->n && ep_fde_list_get(list, list->pos).start < to; list->pos++)
+		emit_fde(b, level, list, to);
+	if (b->end < to)
+		emit_list(b, level + 1, to);
+}
+
+static void emit_range(struct build *b, const struct ep_pack_range *range)
+{
+	ep_pack_begin_range(&b->pack, range);
+	b->end = range->start;
+	emit_list(b, 0, range->end);
+	ep_pack_end_range(&b->pack, range);
+}
+
+static size_t range_pages(const struct ep_pack_range *range)
+{
+	return (size_t)((EP_ALIGN_UP(range->end, EP_PAGE_BYTES) -
+			 EP_ALIGN_DOWN(range->start, EP_PAGE_BYTES)) >>
+			EP_PAGE_SHIFT);
+}
+
+/* Numbers the pages of all ranges and counts the segments they make. */
+static int count_pages(struct ep_build_input *input, struct ep_unwind_table *table)
+{
+	for (size_t i = 0; i < input->n_ranges; i++) {
+		size_t pages = range_pages(&input->ranges[i]);
+
+		if (pages > EP_BUILD_MAX_PAGES - table->n_pages)
+			return -E2BIG;
+		input->ranges[i].first_page = table->n_pages;
+		table->n_pages += pages;
+		table->n_segments += (pages + EP_ROW_MAX_PAGES - 1) / EP_ROW_MAX_PAGES;
+		table->stats.text_bytes += input->ranges[i].end - input->ranges[i].start;
+	}
+	return 0;
+}
+
+static void fill_segments(const struct ep_build_input *input, struct ep_unwind_table *table)
+{
+	struct ep_unwind_segment *segment = table->segments;
+
+	for (size_t i = 0; i < input->n_ranges; i++) {
+		const struct ep_pack_range *range = &input->ranges[i];
+		size_t left = range_pages(range);
+		size_t page = range->first_page;
+
+		for (; left; left -= segment->n_pages, page += segment->n_pages, segment++)
+			*segment = (struct ep_unwind_segment){
+				.va = EP_ALIGN_DOWN(range->start, EP_PAGE_BYTES) +
+				      ((uint64_t)(page - range->first_page) << EP_PAGE_SHIFT),
+				.n_pages = (uint32_t)EP_MIN(left, (size_t)EP_ROW_MAX_PAGES),
+				.first_page = (uint32_t)page,
+			};
+	}
+}
+
+/*
+ * A delta takes two bytes of CFI at least (one to advance, one to change something), an FDE's own
+ * two take its twelve; a page adds the one that carries a rule over its edge.
+ */
+static size_t max_deltas(const struct build *b)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < b->input->n_lists; i++)
+		bytes += b->input->lists[i]->sec.bytes;
+	b->table->stats.section_bytes = bytes;
+	return (size_t)(bytes / 2) + b->table->n_pages + 16;
+}
+
+static int map_arrays(struct build *b)
+{
+	struct ep_unwind_table *table = b->table;
+	int r;
+
+	b->pack.max_deltas = max_deltas(b);
+	r = ep_region_map(table->n_pages * sizeof(*table->pages), false, &table->pages_region);
+	if (r < 0)
+		return r;
+	r = ep_region_map(b->pack.max_deltas * sizeof(*table->deltas), false,
+			  &table->deltas_region);
+	if (r < 0)
+		return r;
+	table->segments = calloc(EP_MAX(table->n_segments, 1), sizeof(*table->segments));
+	table->pages = b->pack.pages = table->pages_region.data;
+	table->deltas = b->pack.deltas = table->deltas_region.data;
+	return table->segments ? 0 : -ENOMEM;
+}
+
+static int finish(struct build *b)
+{
+	struct ep_unwind_table *table = b->table;
+	const struct ep_rule_counts *why = &b->run.counts;
+
+	if (b->pack.full)
+		return -E2BIG;
+	table->n_deltas = b->pack.n_deltas;
+	ep_region_shrink(&table->deltas_region, table->n_deltas * sizeof(*table->deltas));
+	table->rules = table->rule_set.rules.data;
+	table->n_rules = table->rule_set.rules.len;
+	table->stats.why = *why;
+	table->stats.refused_rules = table->rule_set.refused;
+	table->stats.unsupported = why->bad_cfa_expr + why->bad_reg_expr + why->bad_sp +
+				   why->no_cfa + why->too_large + table->rule_set.refused;
+	for (size_t i = 0; i < b->input->n_lists; i++)
+		table->stats.bad_fdes += b->input->lists[i]->n_bad;
+	if (b->input->n_lists)
+		table->stats.outside += b->input->lists[0]->n - b->input->lists[0]->pos;
+	return 0;
+}
+
+static int build_table(struct build *b, struct ep_build_input *input)
+{
+	int r;
+
+	r = count_pages(input, b->table);
+	if (r < 0)
+		return r;
+	r = map_arrays(b);
+	if (r < 0)
+		return r;
+	fill_segments(input, b->table);
+	for (size_t i = 0; i < input->n_lists; i++)
+		input->lists[i]->pos = 0;
+	for (size_t i = 0; i < input->n_ranges; i++)
+		emit_range(b, &input->ranges[i]);
+	return finish(b);
+}
+
+int ep_build(struct ep_build_input *input, struct ep_unwind_table **ret_table)
+{
+	ep_cleanup(ep_unwind_table_freep) struct ep_unwind_table *table = NULL;
+	ep_autofree struct build *b = NULL;
+	int r;
+
+	table = calloc(1, sizeof(*table));
+	b = calloc(1, sizeof(*b));
+	if (!table || !b)
+		return -ENOMEM;
+	ep_rule_set_init(&table->rule_set);
+	b->input = input;
+	b->table = table;
+	b->run = (struct ep_run){
+		.machine = input->machine, .pack = &b->pack, .rules = &table->rule_set
+	};
+	r = build_table(b, input);
+	if (r < 0)
+		return r;
+	*ret_table = ep_take(table);
+	return 0;
+}

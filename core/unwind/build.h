@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Merges the FDEs of several sources into one table: the first source rules, each further one
+ * fills what those before it leave open. Needs no ELF file, so tests feed it bytes.
+ */
+#ifndef EP_UNWIND_BUILD_H
+#define EP_UNWIND_BUILD_H
+
+#include "core/unwind/fde_list.h"
+#include "core/unwind/pack.h"
+#include "core/unwind/table.h"
+
+#define EP_BUILD_MAX_LISTS  4
+#define EP_BUILD_MAX_RANGES 128 /* executable segments; linkers make one or two */
+#define EP_BUILD_MAX_PAGES  (1u << 20)
+
+struct ep_build_input {
+	const struct ep_machine *machine;
+	struct ep_pack_range ranges[EP_BUILD_MAX_RANGES]; /* ascending; first_page is filled in */
+	size_t n_ranges;
+	struct ep_fde_list *lists[EP_BUILD_MAX_LISTS]; /* by priority; their `pos` is used */
+	size_t n_lists;
+	uint64_t entry_va; /* where programs start; 0: none */
+	/* Reads code at va into buf. True when all of it could be read. NULL: no code at hand. */
+	bool (*read_code)(void *arg, uint64_t va, uint8_t *buf, size_t bytes);
+	void *read_code_arg;
+};
+
+/* Sorts and joins ranges that share a page. */
+void ep_build_sort_ranges(struct ep_build_input *input);
+
+/* 0, -E2BIG, -ENOMEM. */
+int ep_build(struct ep_build_input *input, struct ep_unwind_table **ret_table);
+
+#endif

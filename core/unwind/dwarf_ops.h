@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Numbers of DWARF 5 (7.7.1 expressions, 7.24 call frame instructions) under their own names, and
+ * the vendor ones compilers use. elfutils' <dwarf.h> has them all; we need no package for these.
+ */
+#ifndef EP_UNWIND_DWARF_OPS_H
+#define EP_UNWIND_DWARF_OPS_H
+
+enum {
+	DW_CFA_nop = 0x00,
+	DW_CFA_set_loc = 0x01,
+	DW_CFA_advance_loc1 = 0x02,
+	DW_CFA_advance_loc2 = 0x03,
+	DW_CFA_advance_loc4 = 0x04,
+	DW_CFA_offset_extended = 0x05,
+	DW_CFA_restore_extended = 0x06,
+	DW_CFA_undefined = 0x07,
+	DW_CFA_same_value = 0x08,
+	DW_CFA_register = 0x09,
+	DW_CFA_remember_state = 0x0a,
+	DW_CFA_restore_state = 0x0b,
+	DW_CFA_def_cfa = 0x0c,
+	DW_CFA_def_cfa_register = 0x0d,
+	DW_CFA_def_cfa_offset = 0x0e,
+	DW_CFA_def_cfa_expression = 0x0f,
+	DW_CFA_expression = 0x10,
+	DW_CFA_offset_extended_sf = 0x11,
+	DW_CFA_def_cfa_sf = 0x12,
+	DW_CFA_def_cfa_offset_sf = 0x13,
+	DW_CFA_val_offset = 0x14,
+	DW_CFA_val_offset_sf = 0x15,
+	DW_CFA_val_expression = 0x16,
+	DW_CFA_MIPS_advance_loc8 = 0x1d,
+	DW_CFA_AARCH64_negate_ra_state_with_pc = 0x2c, /* AADWARF64 */
+	DW_CFA_AARCH64_negate_ra_state = 0x2d,	       /* also DW_CFA_GNU_window_save (SPARC) */
+	DW_CFA_GNU_args_size = 0x2e,
+	DW_CFA_GNU_negative_offset_extended = 0x2f,
+	/* The top two bits, with an operand in the other six. */
+	DW_CFA_advance_loc = 0x40,
+	DW_CFA_offset = 0x80,
+	DW_CFA_restore = 0xc0,
+};
+
+enum {
+	DW_OP_deref = 0x06,
+	DW_OP_const1u = 0x08,
+	DW_OP_const1s = 0x09,
+	DW_OP_const2u = 0x0a,
+	DW_OP_const2s = 0x0b,
+	DW_OP_const4u = 0x0c,
+	DW_OP_const4s = 0x0d,
+	DW_OP_const8u = 0x0e,
+	DW_OP_const8s = 0x0f,
+	DW_OP_constu = 0x10,
+	DW_OP_consts = 0x11,
+	DW_OP_and = 0x1a,
+	DW_OP_minus = 0x1c,
+	DW_OP_plus = 0x22,
+	DW_OP_plus_uconst = 0x23,
+	DW_OP_shl = 0x24,
+	DW_OP_ge = 0x2a,
+	DW_OP_lit0 = 0x30,
+	DW_OP_lit3 = 0x33,
+	DW_OP_lit11 = 0x3b,
+	DW_OP_lit15 = 0x3f,
+	DW_OP_lit31 = 0x4f,
+	DW_OP_breg0 = 0x70,
+	DW_OP_breg31 = 0x8f,
+	DW_OP_bregx = 0x92,
+	DW_OP_nop = 0x96,
+};
+
+#endif

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/unwind/pack.h"
+
+/* Every open page begins with a delta at offset 0 that carries the rule in force. */
+static void open_page(struct ep_pack *pack, size_t page, uint64_t va)
+{
+	pack->page = page;
+	pack->page_va = va;
+	pack->page_first = pack->n_deltas;
+	if (pack->n_deltas == pack->max_deltas) {
+		pack->full = true;
+		return;
+	}
+	pack->deltas[pack->n_deltas++] = EP_DELTA(0, pack->rule);
+}
+
+static void close_page(struct ep_pack *pack)
+{
+	size_t count = pack->n_deltas - pack->page_first;
+
+	if (count > 1) {
+		pack->pages[pack->page] = EP_PAGE(count, pack->page_first);
+		return;
+	}
+	pack->pages[pack->page] = EP_PAGE(0, pack->rule);
+	pack->n_deltas = pack->page_first;
+}
+
+static void fill_pages(struct ep_pack *pack, size_t from, size_t to)
+{
+	for (size_t page = from; page < to; page++)
+		pack->pages[page] = EP_PAGE(0, pack->rule);
+}
+
+void ep_pack_turn(struct ep_pack *pack, uint64_t va)
+{
+	size_t page = pack->page + (size_t)((va - pack->page_va) >> EP_PAGE_SHIFT);
+
+	close_page(pack);
+	fill_pages(pack, pack->page + 1, page);
+	open_page(pack, page, EP_ALIGN_DOWN(va, EP_PAGE_BYTES));
+}
+
+void ep_pack_begin_range(struct ep_pack *pack, const struct ep_pack_range *range)
+{
+	pack->rule = EP_RULE_NONE;
+	pack->held_rule = EP_RULE_NONE;
+	pack->held_va = EP_ALIGN_DOWN(range->start, EP_PAGE_BYTES);
+	open_page(pack, range->first_page, pack->held_va);
+}
+
+void ep_pack_end_range(struct ep_pack *pack, const struct ep_pack_range *range)
+{
+	uint64_t last = EP_ALIGN_DOWN(range->end - 1, EP_PAGE_BYTES);
+	size_t n_pages;
+
+	if (pack->held_rule != pack->rule && pack->held_va < range->end)
+		ep_pack_write(pack);
+	n_pages = (size_t)((last - EP_ALIGN_DOWN(range->start, EP_PAGE_BYTES)) >> EP_PAGE_SHIFT) + 1;
+	close_page(pack);
+	fill_pages(pack, pack->page + 1, range->first_page + n_pages);
+}
+
+void ep_pack_rewind(struct ep_pack *pack, const struct ep_pack_mark *mark)
+{
+	*pack = mark->pack;
+	if (pack->n_deltas)
+		pack->deltas[pack->n_deltas - 1] = mark->last_delta;
+}

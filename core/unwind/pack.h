@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Writer of packed stack deltas (bpf/shared.h, "delta store"): takes rules by ascending address
+ * and writes pages and deltas straight into their final arrays. A rule holds from its address to
+ * the next one; equal neighbours melt; a page with one rule costs no delta. The newest rule is
+ * held back until an address beyond it comes, so one of no length costs nothing.
+ *
+ * Text is a list of ranges, ascending and on pages of their own; each begins with EP_RULE_NONE.
+ */
+#ifndef EP_UNWIND_PACK_H
+#define EP_UNWIND_PACK_H
+
+#include "bpf/rule.h"
+#include "bpf/shared.h"
+#include "core/base/util.h"
+
+struct ep_pack_range {
+	uint64_t start, end; /* va */
+	size_t first_page;   /* of the page that contains `start` */
+};
+
+struct ep_pack {
+	uint64_t *pages;
+	uint32_t *deltas;
+	size_t max_deltas;
+	bool full; /* a delta did not fit: the caller's bound was wrong, the table is of no use */
+
+	/* Everything below is position and is what a checkpoint saves. */
+	size_t n_deltas;
+	size_t page;	     /* index of the page being written */
+	uint64_t page_va;    /* its address */
+	size_t page_first;   /* its first delta */
+	uint32_t rule;	     /* the last one written */
+	uint32_t held_rule;  /* the last one put */
+	uint64_t held_va;
+};
+
+struct ep_pack_mark {
+	struct ep_pack pack;
+	uint32_t last_delta; /* closing a page may take one delta back */
+};
+
+void ep_pack_begin_range(struct ep_pack *pack, const struct ep_pack_range *range);
+/* Writes the rest of the range. */
+void ep_pack_end_range(struct ep_pack *pack, const struct ep_pack_range *range);
+
+/* Back to where the writer stood: all that was put since is forgotten. */
+static inline struct ep_pack_mark ep_pack_mark(const struct ep_pack *pack)
+{
+	return (struct ep_pack_mark){
+		.pack = *pack,
+		.last_delta = pack->n_deltas ? pack->deltas[pack->n_deltas - 1] : 0,
+	};
+}
+void ep_pack_rewind(struct ep_pack *pack, const struct ep_pack_mark *mark);
+
+/* Closes pages until the one that contains va is open. Internal. */
+void ep_pack_turn(struct ep_pack *pack, uint64_t va);
+
+static inline void ep_pack_write(struct ep_pack *pack)
+{
+	uint64_t off = pack->held_va - pack->page_va;
+
+	if (__builtin_expect(off >= EP_PAGE_BYTES, 0)) {
+		ep_pack_turn(pack, pack->held_va);
+		off = pack->held_va - pack->page_va;
+	}
+	if (__builtin_expect(pack->n_deltas == pack->max_deltas, 0)) {
+		pack->full = true;
+		return;
+	}
+	/* The delta that carries the previous page's rule in has this offset too: replace it. */
+	if (off == 0)
+		pack->n_deltas = pack->page_first;
+	pack->deltas[pack->n_deltas++] = EP_DELTA(off, pack->held_rule);
+	pack->rule = pack->held_rule;
+}
+
+/* `rule` holds from va on. Addresses never go down within a range. */
+static inline void ep_pack_put(struct ep_pack *pack, uint64_t va, uint32_t rule)
+{
+	if (va != pack->held_va) {
+		if (rule == pack->held_rule)
+			return;
+		if (pack->held_rule != pack->rule)
+			ep_pack_write(pack);
+		pack->held_va = va;
+	}
+	pack->held_rule = rule;
+}
+
+#endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/unwind/region.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+
+#define MEMORY_PAGE ((size_t)4096)
+
+static size_t whole_pages(size_t bytes)
+{
+	return EP_MAX(EP_ALIGN_UP(bytes, MEMORY_PAGE), MEMORY_PAGE);
+}
+
+int ep_region_map(size_t bytes, bool fill, struct ep_region *ret_region)
+{
+	int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (fill ? MAP_POPULATE : 0);
+	void *data;
+
+	if (bytes > SIZE_MAX / 2)
+		return -ENOMEM;
+	data = mmap(NULL, whole_pages(bytes), PROT_READ | PROT_WRITE, flags, -1, 0);
+	if (data == MAP_FAILED)
+		return -ENOMEM;
+	*ret_region = (struct ep_region){ .data = data, .bytes = whole_pages(bytes) };
+	return 0;
+}
+
+void ep_region_shrink(struct ep_region *region, size_t bytes)
+{
+	size_t keep = whole_pages(bytes);
+
+	if (!region->data || keep >= region->bytes)
+		return;
+	munmap((char *)region->data + keep, region->bytes - keep);
+	region->bytes = keep;
+}
+
+void ep_region_unmap(struct ep_region *region)
+{
+	if (region->data)
+		munmap(region->data, region->bytes);
+	*region = (struct ep_region){ 0 };
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One row of the virtual unwind table of DWARF 5, 6.4.1: how to get the CFA and the caller's
+ * registers at one address. Only the registers an unwinder of stacks needs have a column; what
+ * instructions say about others lands in the column nobody reads.
+ */
+#ifndef EP_UNWIND_ROW_H
+#define EP_UNWIND_ROW_H
+
+#include <stdint.h>
+
+enum ep_col {
+	EP_COL_IGNORED, /* every other register */
+	EP_COL_FP,
+	EP_COL_RA,
+	EP_COL_SP,
+	EP_COLS,
+};
+
+enum ep_col_kind {
+	EP_COL_SAME,	  /* unchanged; also: nothing was said */
+	EP_COL_AT_CFA,	  /* saved at CFA + value */
+	EP_COL_IS_CFA,	  /* is CFA + value */
+	EP_COL_IN_REG,	  /* held by register `value` */
+	EP_COL_EXPR,	  /* saved at the address an expression gives */
+	EP_COL_VAL_EXPR,  /* is what an expression gives */
+	EP_COL_UNDEFINED, /* lost */
+};
+
+enum ep_cfa_kind {
+	EP_ROW_CFA_UNSET,
+	EP_ROW_CFA_REG,	 /* cfa_reg + cfa_off */
+	EP_ROW_CFA_EXPR, /* what cfa_expr gives */
+};
+
+/* Expressions point at their length (ULEB128) in the section; parsing has checked their bounds. */
+struct ep_cfi_col {
+	uint64_t kind; /* enum ep_col_kind */
+	union {
+		int64_t value;
+		const uint8_t *expr;
+	};
+};
+
+struct ep_cfi_row {
+	uint32_t cfa_kind;
+	uint32_t cfa_reg; /* EP_REG_NUMBER_MAX: above what a rule can name */
+	union {
+		int64_t cfa_off;
+		const uint8_t *cfa_expr;
+	};
+	struct ep_cfi_col cols[EP_COLS];
+};
+
+#define EP_REG_NUMBER_MAX 255u
+
+#endif

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * x86-64: rows that no immediate rule expresses. Register numbers: System V psABI, figure 3.36
+ * (6 rbp, 7 rsp, 16 return address).
+ */
+#include "core/unwind/expr.h"
+#include "core/unwind/machine.h"
+
+#include <elf.h>
+#include <string.h>
+
+#define X86_RBP 6
+#define X86_RSP 7
+#define X86_RA	16
+
+/*
+ * The frame the kernel makes for a signal, seen from __restore_rt where rsp points at its ucontext
+ * (arch/x86/include/asm/sigframe.h, struct rt_sigframe; registers from
+ * arch/x86/include/uapi/asm/sigcontext.h, struct sigcontext_64, which lies at ucontext + 40: r8
+ * +40, ... rbp +120, rsp +160, rip +168). glibc describes it so in
+ * sysdeps/unix/sysv/linux/x86_64/libc_sigaction.c.
+ */
+#define SIGFRAME_RBP 120
+#define SIGFRAME_RSP 160
+#define SIGFRAME_RIP 168
+
+/* mov $__NR_rt_sigreturn, %rax; syscall: the whole of __restore_rt, also in musl. */
+static const uint8_t trampoline[] = { 0x48, 0xc7, 0xc0, 0x0f, 0x00, 0x00, 0x00, 0x0f, 0x05 };
+
+/* On the way from a row to a rule; `failed` says that the row has none, and was counted. */
+struct x86 {
+	const struct ep_cfi_row *row;
+	struct ep_rule_counts *counts;
+	struct ep_rule rule;
+	bool failed;
+};
+
+static void fail(struct x86 *x, uint64_t *counter)
+{
+	if (!x->failed)
+		(*counter)++;
+	x->failed = true;
+}
+
+static int32_t to_s32(struct x86 *x, int64_t value)
+{
+	if (value != (int32_t)value)
+		fail(x, &x->counts->too_large);
+	return (int32_t)value;
+}
+
+static uint8_t to_reg(struct x86 *x, uint64_t reg)
+{
+	if (reg > 15) /* what BPF has values of */
+		fail(x, &x->counts->too_large);
+	return (uint8_t)reg;
+}
+
+static bool saved_at_rsp(const struct ep_cfi_col *col, int64_t off)
+{
+	struct ep_expr expr;
+
+	return col->kind == EP_COL_EXPR && ep_expr_parse(col->expr, 1, X86_RA, &expr) == 0 &&
+	       expr.kind == EP_EXPR_REG && expr.reg == X86_RSP && expr.add == off;
+}
+
+static bool is_sigframe(const struct ep_cfi_row *row)
+{
+	struct ep_expr cfa;
+
+	return row->cfa_kind == EP_ROW_CFA_EXPR &&
+	       ep_expr_parse(row->cfa_expr, 0, X86_RA, &cfa) == 0 && cfa.kind == EP_EXPR_DEREF &&
+	       cfa.reg == X86_RSP && cfa.off == SIGFRAME_RSP && cfa.add == 0 &&
+	       saved_at_rsp(&row->cols[EP_COL_RA], SIGFRAME_RIP) &&
+	       saved_at_rsp(&row->cols[EP_COL_FP], SIGFRAME_RBP);
+}
+
+static void cfa_from_expr(struct x86 *x)
+{
+	struct ep_expr expr;
+
+	if (ep_expr_parse(x->row->cfa_expr, 0, X86_RA, &expr) < 0 || expr.kind == EP_EXPR_CONST) {
+		fail(x, &x->counts->bad_cfa_expr);
+		return;
+	}
+	x->rule.cfa_reg = to_reg(x, expr.reg);
+	if (expr.kind == EP_EXPR_REG) {
+		x->rule.cfa_kind = EP_CFA_REG;
+		x->rule.cfa_off = to_s32(x, expr.add);
+		return;
+	}
+	x->rule.cfa_kind = expr.kind == EP_EXPR_PLT ? EP_CFA_PLT : EP_CFA_DEREF;
+	x->rule.cfa_off = to_s32(x, expr.off);
+	x->rule.cfa_add = to_s32(x, expr.add);
+}
+
+static void cfa_to_rule(struct x86 *x)
+{
+	switch (x->row->cfa_kind) {
+	case EP_ROW_CFA_REG:
+		x->rule.cfa_kind = EP_CFA_REG;
+		x->rule.cfa_reg = to_reg(x, x->row->cfa_reg);
+		x->rule.cfa_off = to_s32(x, x->row->cfa_off);
+		break;
+	case EP_ROW_CFA_EXPR:
+		cfa_from_expr(x);
+		break;
+	default:
+		fail(x, &x->counts->no_cfa);
+	}
+}
+
+/* A column as a rule: where the value is. */
+struct reg_rule {
+	uint8_t kind; /* enum ep_reg_rule */
+	uint8_t reg;
+	int32_t off;
+};
+
+/* Memory at reg + off; said relative to the CFA where the CFA is that register too. */
+static struct reg_rule at_reg(struct x86 *x, uint32_t reg, int64_t off)
+{
+	if (reg == EP_EXPR_REG_CFA)
+		return (struct reg_rule){ .kind = EP_REG_AT_CFA, .off = to_s32(x, off) };
+	if (x->rule.cfa_kind == EP_CFA_REG && x->rule.cfa_reg == reg)
+		return (struct reg_rule){ .kind = EP_REG_AT_CFA,
+					  .off = to_s32(x, off - x->rule.cfa_off) };
+	return (struct reg_rule){ .kind = EP_REG_AT_REG,
+				  .reg = to_reg(x, reg),
+				  .off = to_s32(x, off) };
+}
+
+static struct reg_rule value_rule(struct x86 *x, const struct ep_expr *expr)
+{
+	if (expr->kind == EP_EXPR_DEREF && expr->add == 0)
+		return at_reg(x, expr->reg, expr->off);
+	if (expr->kind == EP_EXPR_REG && expr->reg == EP_EXPR_REG_CFA)
+		return (struct reg_rule){ .kind = EP_REG_IS_CFA, .off = to_s32(x, expr->add) };
+	if (expr->kind == EP_EXPR_REG && expr->add == 0)
+		return (struct reg_rule){ .kind = EP_REG_IN_REG, .reg = to_reg(x, expr->reg) };
+	fail(x, &x->counts->bad_reg_expr);
+	return (struct reg_rule){ 0 };
+}
+
+static struct reg_rule expr_to_rule(struct x86 *x, const struct ep_cfi_col *col)
+{
+	struct ep_expr expr;
+
+	if (ep_expr_parse(col->expr, 1, X86_RA, &expr) < 0) {
+		fail(x, &x->counts->bad_reg_expr);
+		return (struct reg_rule){ 0 };
+	}
+	if (col->kind == EP_COL_VAL_EXPR)
+		return value_rule(x, &expr);
+	if (expr.kind == EP_EXPR_REG)
+		return at_reg(x, expr.reg, expr.add);
+	fail(x, &x->counts->bad_reg_expr);
+	return (struct reg_rule){ 0 };
+}
+
+static struct reg_rule column_to_rule(struct x86 *x, const struct ep_cfi_col *col)
+{
+	switch (col->kind) {
+	case EP_COL_AT_CFA:
+		return (struct reg_rule){ .kind = EP_REG_AT_CFA, .off = to_s32(x, col->value) };
+	case EP_COL_IS_CFA:
+		return (struct reg_rule){ .kind = EP_REG_IS_CFA, .off = to_s32(x, col->value) };
+	case EP_COL_IN_REG:
+		return (struct reg_rule){ .kind = EP_REG_IN_REG,
+					  .reg = to_reg(x, (uint64_t)col->value) };
+	case EP_COL_EXPR:
+	case EP_COL_VAL_EXPR:
+		return expr_to_rule(x, col);
+	case EP_COL_UNDEFINED:
+		return (struct reg_rule){ .kind = EP_REG_UNDEFINED };
+	}
+	return (struct reg_rule){ .kind = EP_REG_SAME };
+}
+
+/* Only memory relative to the CFA and registers can hold a return address in ep_rule. */
+static void ra_to_rule(struct x86 *x)
+{
+	struct reg_rule ra = column_to_rule(x, &x->row->cols[EP_COL_RA]);
+
+	if (ra.kind != EP_REG_AT_CFA && ra.kind != EP_REG_IN_REG)
+		fail(x, &x->counts->bad_reg_expr);
+	x->rule.ra_kind = ra.kind;
+	x->rule.ra_reg = ra.reg;
+	x->rule.ra_off = ra.off;
+}
+
+static void fp_to_rule(struct x86 *x)
+{
+	struct reg_rule fp = column_to_rule(x, &x->row->cols[EP_COL_FP]);
+
+	x->rule.fp_kind = fp.kind;
+	x->rule.fp_reg = fp.reg;
+	x->rule.fp_off = fp.off;
+}
+
+/* The caller's rsp is the CFA; a row may say just that, but nothing else. */
+static bool sp_is_cfa(const struct ep_cfi_row *row)
+{
+	const struct ep_cfi_col *sp = &row->cols[EP_COL_SP];
+
+	return sp->kind == EP_COL_SAME || (sp->kind == EP_COL_IS_CFA && sp->value == 0);
+}
+
+static uint32_t x86_rule(const struct ep_cfi_row *row, bool signal, struct ep_rule_set *set,
+			 struct ep_rule_counts *counts)
+{
+	struct x86 x = { .row = row, .counts = counts };
+
+	if (row->cols[EP_COL_RA].kind == EP_COL_UNDEFINED)
+		return EP_RULE_STOP;
+	if (signal && is_sigframe(row))
+		return EP_RULE_SIGNAL;
+	cfa_to_rule(&x);
+	ra_to_rule(&x);
+	fp_to_rule(&x);
+	if (!sp_is_cfa(row))
+		fail(&x, &counts->bad_sp);
+	return x.failed ? EP_RULE_UNSUPPORTED : ep_rule_set_add(set, &x.rule);
+}
+
+const struct ep_machine ep_machine_x86_64 = {
+	.e_machine = EM_X86_64,
+	.sp_reg = X86_RSP,
+	.fp_reg = X86_RBP,
+	.ra_reg = X86_RA,
+	.imm_ra_off = -8,
+	.rule = x86_rule,
+	.trampoline = trampoline,
+	.trampoline_bytes = sizeof(trampoline),
+	.columns = { [X86_RBP] = EP_COL_FP, [X86_RSP] = EP_COL_SP, [X86_RA] = EP_COL_RA },
+};

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/unwind/table.h"
+#include "core/base/log.h"
+#include "core/elf/file.h"
+#include "core/unwind/build.h"
+#include "core/unwind/source.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+/* The address space of a user process on x86-64 with five levels, and on aarch64, ends below. */
+#define MAX_VA (1ull << 57)
+
+enum {
+	SOURCE_DEBUG_FRAME,
+	SOURCE_DEBUG_FILE,
+	SOURCE_DEBUGDATA,
+	SOURCES,
+};
+
+/* All that is open while a table is built. */
+struct sources {
+	const struct ep_elf *elf;
+	struct ep_elf *debugdata;
+	struct ep_eh_source eh;
+	struct ep_debug_source debug[SOURCES];
+	struct ep_build_input input;
+	uint32_t opened; /* enum ep_unwind_source */
+};
+
+static void sources_freep(struct sources **sources)
+{
+	if (!*sources)
+		return;
+	ep_eh_source_close(&(*sources)->eh);
+	for (size_t i = 0; i < SOURCES; i++)
+		ep_debug_source_close(&(*sources)->debug[i]);
+	ep_elf_close((*sources)->debugdata);
+	free(*sources);
+}
+
+static bool read_code(void *arg, uint64_t va, uint8_t *buf, size_t bytes)
+{
+	const struct ep_elf *elf = arg;
+	struct ep_elf_segment segments[EP_BUILD_MAX_RANGES];
+	size_t n = ep_elf_exec_segments(elf, segments, EP_BUILD_MAX_RANGES);
+
+	for (size_t i = 0; i < EP_MIN(n, (size_t)EP_BUILD_MAX_RANGES); i++) {
+		uint64_t off = va - segments[i].va;
+
+		if (va >= segments[i].va && ep_in_bounds(off, bytes, segments[i].file_bytes))
+			return ep_elf_read_at(elf, segments[i].file_off + off, buf, bytes) == 0;
+	}
+	return false;
+}
+
+/* Text is what the file holds of its executable segments: zero-filled rest has no code. */
+static int find_text(struct sources *sources)
+{
+	struct ep_elf_segment segments[EP_BUILD_MAX_RANGES];
+	struct ep_build_input *input = &sources->input;
+	size_t n = ep_elf_exec_segments(sources->elf, segments, EP_BUILD_MAX_RANGES);
+	uint64_t file_bytes = ep_elf_file_bytes(sources->elf);
+
+	for (size_t i = 0; i < EP_MIN(n, (size_t)EP_BUILD_MAX_RANGES); i++) {
+		uint64_t bytes = EP_MIN(segments[i].file_bytes, segments[i].mem_bytes);
+
+		if (bytes == 0 || bytes > file_bytes || segments[i].va > MAX_VA - bytes)
+			continue;
+		input->ranges[input->n_ranges++] = (struct ep_pack_range){
+			.start = segments[i].va, .end = segments[i].va + bytes
+		};
+	}
+	ep_build_sort_ranges(input);
+	return input->n_ranges ? 0 : -ENODATA;
+}
+
+static int open_eh(struct sources *sources, bool scan)
+{
+	int r = ep_eh_source_open(&sources->eh, sources->elf, scan);
+
+	if (r == -ENOMEM)
+		return r;
+	if (r == 0)
+		sources->opened |= sources->eh.by_table ? EP_UNWIND_EH_FRAME_HDR :
+							  EP_UNWIND_EH_FRAME;
+	return 0; /* a file without .eh_frame, or with a broken one, has its other sources */
+}
+
+static int open_debug(struct sources *sources, unsigned int which, const struct ep_elf *elf)
+{
+	int r = elf ? ep_debug_source_open(&sources->debug[which], elf) : -ENODATA;
+
+	if (r == -ENOMEM)
+		return r;
+	if (r == 0)
+		sources->opened |= EP_UNWIND_DEBUG_FRAME << which;
+	return 0;
+}
+
+static void list_sources(struct sources *sources)
+{
+	struct ep_build_input *input = &sources->input;
+
+	input->n_lists = 0;
+	if (sources->opened & (EP_UNWIND_EH_FRAME_HDR | EP_UNWIND_EH_FRAME))
+		input->lists[input->n_lists++] = &sources->eh.list;
+	for (unsigned int i = 0; i < SOURCES; i++)
+		if (sources->opened & EP_UNWIND_DEBUG_FRAME << i)
+			input->lists[input->n_lists++] = &sources->debug[i].list;
+}
+
+static int build(struct sources *sources, struct ep_unwind_table **table)
+{
+	struct ep_unwind_table *built = NULL;
+	int r;
+
+	list_sources(sources);
+	r = ep_build(&sources->input, &built);
+	if (r < 0)
+		return r;
+	built->stats.sources = sources->opened;
+	ep_unwind_table_free(*table);
+	*table = built;
+	return 0;
+}
+
+/* A table of the linker that names FDEs elsewhere than they are: better look ourselves. */
+static int retry_by_scan(struct sources *sources, struct ep_unwind_table **table)
+{
+	int r;
+
+	if (!(sources->opened & EP_UNWIND_EH_FRAME_HDR) || !(*table)->stats.bad_fdes)
+		return 0;
+	ep_eh_source_close(&sources->eh);
+	sources->opened &= ~(uint32_t)EP_UNWIND_EH_FRAME_HDR;
+	r = open_eh(sources, true);
+	return r < 0 ? r : build(sources, table);
+}
+
+/* Decompressing .gnu_debugdata is dear: only for a file whose text is mostly undescribed. */
+static int retry_with_debugdata(struct sources *sources, struct ep_unwind_table **table)
+{
+	int r;
+
+	if ((*table)->stats.covered_bytes >= (*table)->stats.text_bytes / 2)
+		return 0;
+	r = ep_elf_open_debugdata(sources->elf, &sources->debugdata);
+	if (r < 0)
+		return r == -ENOMEM ? r : 0;
+	r = open_debug(sources, SOURCE_DEBUGDATA, sources->debugdata);
+	if (r < 0 || !(sources->opened & EP_UNWIND_DEBUGDATA))
+		return r;
+	return build(sources, table);
+}
+
+static int build_from(struct sources *sources, const struct ep_elf *debug,
+		      struct ep_unwind_table **table)
+{
+	int r;
+
+	r = find_text(sources);
+	if (r == 0)
+		r = open_eh(sources, false);
+	if (r == 0)
+		r = open_debug(sources, SOURCE_DEBUG_FRAME, sources->elf);
+	if (r == 0)
+		r = open_debug(sources, SOURCE_DEBUG_FILE, debug);
+	if (r == 0)
+		r = build(sources, table);
+	if (r == 0)
+		r = retry_by_scan(sources, table);
+	if (r == 0)
+		r = retry_with_debugdata(sources, table);
+	return r;
+}
+
+static void log_table(const struct ep_unwind_table *table)
+{
+	const struct ep_unwind_stats *stats = &table->stats;
+
+	ep_log(EP_LOG_DEBUG,
+	       "unwind: sources 0x%" PRIx32 ": %" PRIu64 " FDEs (%" PRIu64 " bad), %zu pages, "
+	       "%zu deltas, %zu rules, %" PRIu64 " rows unsupported, %" PRIu64 " of %" PRIu64
+	       " text bytes covered",
+	       stats->sources, stats->fdes, stats->bad_fdes, table->n_pages, table->n_deltas,
+	       table->n_rules, stats->unsupported, stats->covered_bytes, stats->text_bytes);
+}
+
+int ep_unwind_table_build(const struct ep_elf *elf, const struct ep_elf *debug,
+			  struct ep_unwind_table **ret_table)
+{
+	ep_cleanup(ep_unwind_table_freep) struct ep_unwind_table *table = NULL;
+	ep_cleanup(sources_freep) struct sources *sources = NULL;
+	const struct ep_machine *machine = ep_machine_find(ep_elf_machine(elf));
+	int r;
+
+	if (!machine || ep_elf_type(elf) == ET_REL)
+		return -ENOTSUP;
+	sources = calloc(1, sizeof(*sources));
+	if (!sources)
+		return -ENOMEM;
+	sources->elf = elf;
+	sources->input.machine = machine;
+	sources->input.entry_va = ep_elf_entry_va(elf);
+	sources->input.read_code = read_code;
+	sources->input.read_code_arg = (void *)(uintptr_t)elf;
+	r = build_from(sources, debug, &table);
+	if (r < 0)
+		return r;
+	log_table(table);
+	*ret_table = ep_take(table);
+	return 0;
+}
+
+void ep_unwind_table_free(struct ep_unwind_table *table)
+{
+	if (!table)
+		return;
+	ep_region_unmap(&table->pages_region);
+	ep_region_unmap(&table->deltas_region);
+	ep_rule_set_fini(&table->rule_set);
+	free(table->segments);
+	free(table);
+}
+
+size_t ep_unwind_table_bytes(const struct ep_unwind_table *table)
+{
+	return sizeof(*table) + table->pages_region.bytes + table->deltas_region.bytes +
+	       table->n_segments * sizeof(*table->segments) +
+	       table->rule_set.rules.cap * sizeof(struct ep_rule) +
+	       ep_map_bytes(&table->rule_set.index);
+}
+
+static const struct ep_unwind_segment *find_segment(const struct ep_unwind_table *table, uint64_t va)
+{
+	for (size_t i = 0; i < table->n_segments; i++) {
+		const struct ep_unwind_segment *segment = &table->segments[i];
+
+		if (va >= segment->va && (va - segment->va) >> EP_PAGE_SHIFT < segment->n_pages)
+			return segment;
+	}
+	return NULL;
+}
+
+/* The last delta at or before `off`; the first one is at 0. */
+static size_t find_delta(const uint32_t *deltas, size_t n, uint32_t off)
+{
+	size_t low = 0;
+
+	while (n > 1) {
+		size_t half = n / 2;
+
+		if (deltas[low + half] >> 20 <= off)
+			low += half;
+		n -= half;
+	}
+	return low;
+}
+
+uint32_t ep_unwind_table_run(const struct ep_unwind_table *table, uint64_t va, uint64_t *ret_end)
+{
+	const struct ep_unwind_segment *segment = find_segment(table, va);
+	uint64_t page, page_va = EP_ALIGN_DOWN(va, EP_PAGE_BYTES);
+	const uint32_t *deltas;
+	size_t i, count;
+
+	*ret_end = page_va + EP_PAGE_BYTES;
+	if (!segment)
+		return EP_RULE_NONE;
+	page = table->pages[segment->first_page + (size_t)((va - segment->va) >> EP_PAGE_SHIFT)];
+	count = EP_PAGE_COUNT(page);
+	if (count == 0)
+		return EP_PAGE_REF(page);
+	deltas = table->deltas + EP_PAGE_REF(page);
+	i = find_delta(deltas, count, (uint32_t)(va - page_va));
+	if (i + 1 < count)
+		*ret_end = page_va + (deltas[i + 1] >> 20);
+	return EP_DELTA_RULE(deltas[i]);
+}
+
+uint32_t ep_unwind_table_find(const struct ep_unwind_table *table, uint64_t va)
+{
+	uint64_t end;
+
+	return ep_unwind_table_run(table, va, &end);
+}
