@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The table: entries sorted by address, each 4 bytes of address (from its group's base; one group
+ * unless modules lie more than 4 GiB away) and 4 bytes that say where its name is. Two names take
+ * no bytes of their own: END ends the function before it and is none itself, and PREFIX is
+ * "__pfx_" and the name of the next entry. Since Linux 6.2 (tools/objtool, "objtool --prefix")
+ * every second symbol is such a prefix where the kernel is built with padding for calls.
+ */
+#include "core/symbol/kernel.h"
+
+#include "core/base/parse.h"
+#include "core/symbol/kallsyms.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define NAME_END	UINT32_MAX
+#define NAME_PREFIX	(UINT32_MAX - 1)
+#define PREFIX		"__pfx_"
+#define MAX_GROUPS	1024
+#define MAX_RUNS	((size_t)1 << 20)
+#define MAX_NOTES_BYTES ((size_t)64 << 10)
+/*
+ * A function before another module's, or before nothing: nobody says where it ends, so it is
+ * taken for at most this long. What follows is not code of that module.
+ */
+#define MAX_OPEN_BYTES	((uint64_t)64 << 10)
+
+struct entry {
+	uint32_t start; /* from the group's base */
+	uint32_t name;	/* offset in names, NAME_END or NAME_PREFIX */
+};
+
+struct group {
+	uint64_t base_addr;
+	uint32_t first; /* entry */
+};
+
+struct run { /* entries of one module */
+	uint32_t first;
+	uint32_t module;
+};
+
+struct ep_kernel_symbols {
+	struct ep_vec entries; /* struct entry */
+	struct ep_vec groups;  /* struct group */
+	struct ep_vec runs;    /* struct run */
+	struct ep_vec names;   /* char */
+	struct ep_strings *modules;
+};
+
+/* ---- building ---- */
+
+static const char *symbol_name(const struct kallsyms *kallsyms, const struct kallsyms_symbol *symbol)
+{
+	return ep_vec_at(&kallsyms->names, char, symbol->name_off);
+}
+
+/* Negative when `a` is the better of two at one address; as in symtab_build.c. */
+static int symbol_better(const struct kallsyms *kallsyms, const struct kallsyms_symbol *a,
+			 const struct kallsyms_symbol *b)
+{
+	const char *name_a = symbol_name(kallsyms, a), *name_b = symbol_name(kallsyms, b);
+	size_t u_a = strspn(name_a, "_"), u_b = strspn(name_b, "_");
+	size_t len_a = strlen(name_a), len_b = strlen(name_b);
+
+	if (a->is_code != b->is_code)
+		return (int)b->is_code - (int)a->is_code;
+	if (a->rank != b->rank)
+		return (int)a->rank - (int)b->rank;
+	if (u_a != u_b)
+		return u_a < u_b ? -1 : 1;
+	if (len_a != len_b)
+		return len_a < len_b ? -1 : 1;
+	return strcmp(name_a, name_b);
+}
+
+/* The best symbol of the address at *pos, which is moved behind all of them. NULL at the end. */
+static const struct kallsyms_symbol *next_symbol(const struct kallsyms *kallsyms, size_t *pos)
+{
+	const struct kallsyms_symbol *all = kallsyms->symbols.data;
+	size_t first = *pos, best = *pos;
+
+	if (first >= kallsyms->symbols.len)
+		return NULL;
+	while (++*pos < kallsyms->symbols.len && all[*pos].addr == all[first].addr)
+		if (symbol_better(kallsyms, &all[*pos], &all[best]) < 0)
+			best = *pos;
+	return &all[best];
+}
+
+static int group_for(struct ep_kernel_symbols *symbols, uint64_t addr, uint64_t *ret_base_addr)
+{
+	struct group *group = NULL;
+
+	if (symbols->groups.len)
+		group = ep_vec_at(&symbols->groups, struct group, symbols->groups.len - 1);
+	if (!group || addr - group->base_addr > UINT32_MAX) {
+		group = ep_vec_push(&symbols->groups);
+		if (!group)
+			return -E2BIG;
+		group->base_addr = addr;
+		group->first = (uint32_t)symbols->entries.len;
+	}
+	*ret_base_addr = group->base_addr;
+	return 0;
+}
+
+static int run_for(struct ep_kernel_symbols *symbols, uint32_t module)
+{
+	struct run *run = NULL;
+
+	if (symbols->runs.len)
+		run = ep_vec_at(&symbols->runs, struct run, symbols->runs.len - 1);
+	if (run && run->module == module)
+		return 0;
+	run = ep_vec_push(&symbols->runs);
+	if (!run)
+		return -E2BIG;
+	*run = (struct run){ .first = (uint32_t)symbols->entries.len, .module = module };
+	return 0;
+}
+
+static bool is_prefix_of(const struct kallsyms *kallsyms, const struct kallsyms_symbol *symbol,
+			 const struct kallsyms_symbol *next)
+{
+	const char *name = symbol_name(kallsyms, symbol), *next_name;
+
+	if (!next || !next->is_code || next->module != symbol->module)
+		return false;
+	next_name = symbol_name(kallsyms, next);
+	return !strncmp(name, PREFIX, strlen(PREFIX)) && !strcmp(name + strlen(PREFIX), next_name) &&
+	       strncmp(next_name, PREFIX, strlen(PREFIX)) != 0; /* so that one step finds the name */
+}
+
+static int name_for(struct ep_kernel_symbols *symbols, const struct kallsyms *kallsyms,
+		    const struct kallsyms_symbol *symbol, const struct kallsyms_symbol *next,
+		    uint32_t *ret_name)
+{
+	const char *name = symbol_name(kallsyms, symbol);
+
+	if (!symbol->is_code)
+		*ret_name = NAME_END;
+	else if (is_prefix_of(kallsyms, symbol, next))
+		*ret_name = NAME_PREFIX;
+	else {
+		*ret_name = (uint32_t)symbols->names.len;
+		return ep_vec_append(&symbols->names, name, strlen(name) + 1);
+	}
+	return 0;
+}
+
+/* Of data symbols in a row the first is enough. */
+static bool is_needless(const struct ep_kernel_symbols *symbols,
+			const struct kallsyms_symbol *symbol)
+{
+	size_t n = symbols->entries.len;
+
+	return !symbol->is_code &&
+	       (!n || ep_vec_at(&symbols->entries, struct entry, n - 1)->name == NAME_END);
+}
+
+static int entry_add(struct ep_kernel_symbols *symbols, const struct kallsyms *kallsyms,
+		     const struct kallsyms_symbol *symbol, const struct kallsyms_symbol *next)
+{
+	struct entry *entry;
+	uint64_t base_addr;
+	uint32_t name;
+	int r;
+
+	if (is_needless(symbols, symbol))
+		return 0;
+	r = group_for(symbols, symbol->addr, &base_addr);
+	if (r == 0)
+		r = run_for(symbols, symbol->module);
+	if (r == 0)
+		r = name_for(symbols, kallsyms, symbol, next, &name);
+	if (r < 0)
+		return r;
+	entry = ep_vec_push(&symbols->entries);
+	if (!entry)
+		return -ENOMEM;
+	*entry = (struct entry){ .start = (uint32_t)(symbol->addr - base_addr), .name = name };
+	return 0;
+}
+
+static int entries_build(struct ep_kernel_symbols *symbols, const struct kallsyms *kallsyms)
+{
+	const struct kallsyms_symbol *symbol, *next;
+	size_t pos = 0;
+	int r = 0;
+
+	r = ep_vec_reserve(&symbols->entries, kallsyms->symbols.len);
+	symbol = next_symbol(kallsyms, &pos);
+	for (; symbol && r == 0; symbol = next) {
+		next = next_symbol(kallsyms, &pos);
+		r = entry_add(symbols, kallsyms, symbol, next);
+	}
+	ep_vec_shrink(&symbols->entries);
+	ep_vec_shrink(&symbols->groups);
+	ep_vec_shrink(&symbols->runs);
+	ep_vec_shrink(&symbols->names);
+	return r;
+}
+
+static int symbols_build(struct kallsyms *kallsyms, struct ep_kernel_symbols **ret_symbols)
+{
+	ep_cleanup(ep_kernel_symbols_freep) struct ep_kernel_symbols *symbols = NULL;
+	int r;
+
+	if (!kallsyms->any_code)
+		return -ENODATA;
+	if (!kallsyms->any_address)
+		return -EACCES;
+	symbols = calloc(1, sizeof(*symbols));
+	if (!symbols)
+		return -ENOMEM;
+	ep_vec_init(&symbols->entries, sizeof(struct entry), EP_MAX(kallsyms->symbols.len, (size_t)1));
+	ep_vec_init(&symbols->groups, sizeof(struct group), MAX_GROUPS);
+	ep_vec_init(&symbols->runs, sizeof(struct run), MAX_RUNS);
+	ep_vec_init(&symbols->names, 1, EP_MAX(kallsyms->names.len, (size_t)1));
+	symbols->modules = ep_take(kallsyms->modules);
+	r = entries_build(symbols, kallsyms);
+	if (r < 0)
+		return r;
+	*ret_symbols = ep_take(symbols);
+	return 0;
+}
+
+int ep_kernel_symbols_load(const char *path, struct ep_kernel_symbols **ret_symbols)
+{
+	struct kallsyms kallsyms;
+	int r;
+
+	r = ep_kallsyms_read(path, &kallsyms);
+	if (r == 0)
+		r = symbols_build(&kallsyms, ret_symbols);
+	ep_kallsyms_fini(&kallsyms);
+	return r;
+}
+
+void ep_kernel_symbols_free(struct ep_kernel_symbols *symbols)
+{
+	if (!symbols)
+		return;
+	ep_vec_fini(&symbols->entries);
+	ep_vec_fini(&symbols->groups);
+	ep_vec_fini(&symbols->runs);
+	ep_vec_fini(&symbols->names);
+	ep_strings_free(symbols->modules);
+	free(symbols);
+}
+
+/* ---- looking up ---- */
+
+static size_t group_end(const struct ep_kernel_symbols *symbols, size_t i)
+{
+	return i + 1 < symbols->groups.len ?
+		       ep_vec_at(&symbols->groups, struct group, i + 1)->first :
+		       symbols->entries.len;
+}
+
+/* Index of the last entry at or before `addr`, or -1. */
+static ssize_t entry_before(const struct ep_kernel_symbols *symbols, uint64_t addr,
+			    uint64_t *ret_base_addr)
+{
+	const struct group *group;
+	size_t i = symbols->groups.len, low, high;
+	uint64_t start;
+
+	while (i && ep_vec_at(&symbols->groups, struct group, i - 1)->base_addr > addr)
+		i--;
+	if (!i)
+		return -1;
+	group = ep_vec_at(&symbols->groups, struct group, i - 1);
+	*ret_base_addr = group->base_addr;
+	start = addr - group->base_addr;
+	low = group->first;
+	high = group_end(symbols, i - 1);
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (ep_vec_at(&symbols->entries, struct entry, mid)->start <= start)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return (ssize_t)low - 1;
+}
+
+static uint32_t module_of(const struct ep_kernel_symbols *symbols, size_t index)
+{
+	size_t low = 0, high = symbols->runs.len;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (ep_vec_at(&symbols->runs, struct run, mid)->first <= index)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low ? ep_vec_at(&symbols->runs, struct run, low - 1)->module : 0;
+}
+
+/* True when the entry at `index` may be taken to reach `bytes` behind its start. */
+static bool reaches(const struct ep_kernel_symbols *symbols, size_t index, uint64_t bytes)
+{
+	bool last = index + 1 == symbols->entries.len;
+
+	/* a function that another symbol of its module ends is believed whatever its length */
+	if (!last && (ep_vec_at(&symbols->entries, struct entry, index + 1)->name == NAME_END ||
+		      module_of(symbols, index + 1) == module_of(symbols, index)))
+		return true;
+	return bytes < MAX_OPEN_BYTES;
+}
+
+static void name_write(const struct ep_kernel_symbols *symbols, size_t index,
+		       char name[EP_KERNEL_NAME_MAX])
+{
+	const struct entry *entry = ep_vec_at(&symbols->entries, struct entry, index);
+	size_t used = 0, len;
+	const char *text;
+
+	if (entry->name == NAME_PREFIX) {
+		used = strlen(PREFIX);
+		memcpy(name, PREFIX, used);
+		entry++; /* there is one, and it has a name: is_prefix_of */
+	}
+	text = ep_vec_at(&symbols->names, char, entry->name);
+	len = strnlen(text, EP_KERNEL_NAME_MAX - 1 - used);
+	memcpy(name + used, text, len);
+	name[used + len] = '\0';
+}
+
+int ep_kernel_symbols_find(const struct ep_kernel_symbols *symbols, uint64_t addr,
+			   struct ep_kernel_name *ret_name)
+{
+	const struct entry *entry;
+	uint64_t base_addr = 0;
+	ssize_t i;
+
+	i = entry_before(symbols, addr, &base_addr);
+	if (i < 0)
+		return -ENODATA;
+	entry = ep_vec_at(&symbols->entries, struct entry, i);
+	if (entry->name == NAME_END ||
+	    !reaches(symbols, (size_t)i, addr - base_addr - entry->start))
+		return -ENODATA;
+	ret_name->start_addr = base_addr + entry->start;
+	ret_name->module = ep_strings_get(symbols->modules, module_of(symbols, (size_t)i));
+	name_write(symbols, (size_t)i, ret_name->name);
+	return 0;
+}
+
+size_t ep_kernel_symbols_len(const struct ep_kernel_symbols *symbols)
+{
+	return symbols->entries.len;
+}
+
+size_t ep_kernel_symbols_bytes(const struct ep_kernel_symbols *symbols)
+{
+	return sizeof(*symbols) + symbols->entries.cap * sizeof(struct entry) +
+	       symbols->groups.cap * sizeof(struct group) +
+	       symbols->runs.cap * sizeof(struct run) + symbols->names.cap +
+	       ep_strings_bytes(symbols->modules);
+}
+
+int ep_kernel_build_id(uint8_t id[EP_ELF_BUILD_ID_MAX])
+{
+	ep_cleanup(ep_vec_fini) struct ep_vec notes;
+	int r;
+
+	ep_vec_init(&notes, 1, MAX_NOTES_BYTES);
+	r = ep_read_file("/sys/kernel/notes", &notes);
+	if (r < 0)
+		return r;
+	return ep_elf_notes_build_id(notes.data, notes.len, 4, id);
+}

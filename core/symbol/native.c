@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An entry is BUILDING while one thread makes its table without the lock, then READY or FAILED.
+ * `refs` counts the threads that use or wait for it. An entry that left the cache (evicted,
+ * forgotten, failed) is freed by the last of them.
+ */
+#include "core/symbol/native.h"
+
+#include "core/base/log.h"
+#include "core/base/map.h"
+#include "core/elf/debug_file.h"
+#include "core/symbol/demangle.h"
+#include "core/symbol/symtab.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/queue.h>
+
+#define MAX_ENTRIES ((size_t)65536)
+#define MAX_FDS	    128 /* of tables whose names stay in their files; the usual soft limit is 1024 */
+
+enum entry_state {
+	ENTRY_BUILDING,
+	ENTRY_READY,
+	ENTRY_FAILED,
+};
+
+struct entry {
+	TAILQ_ENTRY(entry) lru;
+	uint64_t key;
+	struct ep_symtab *symtab; /* NULL: the executable has no symbols */
+	size_t bytes;
+	size_t fds;
+	unsigned int refs;
+	enum entry_state state;
+	int error; /* when FAILED */
+	bool cached; /* in the map and in the list */
+};
+
+struct ep_native_symbols {
+	pthread_mutex_t lock;
+	pthread_cond_t changed; /* an entry is no longer BUILDING */
+	struct ep_map entries;	/* key to struct entry * */
+	TAILQ_HEAD(entry_list, entry) lru; /* most recently used first */
+	size_t bytes;
+	size_t fds;
+	size_t max_bytes;
+};
+
+void ep_native_name_fini(struct ep_native_name *name)
+{
+	free(name->name);
+	free(name->system_name);
+	*name = (struct ep_native_name){ 0 };
+}
+
+/* ---- entries, all under the lock ---- */
+
+static void entry_free(struct entry *entry)
+{
+	ep_symtab_free(entry->symtab);
+	free(entry);
+}
+
+static void entry_uncache(struct ep_native_symbols *symbols, struct entry *entry)
+{
+	ep_map_remove(&symbols->entries, entry->key);
+	TAILQ_REMOVE(&symbols->lru, entry, lru);
+	symbols->bytes -= entry->bytes;
+	symbols->fds -= entry->fds;
+	entry->cached = false;
+	if (!entry->refs)
+		entry_free(entry);
+}
+
+static void entry_unref(struct entry *entry)
+{
+	if (--entry->refs == 0 && !entry->cached)
+		entry_free(entry);
+}
+
+static bool is_over_limit(const struct ep_native_symbols *symbols)
+{
+	return symbols->bytes > symbols->max_bytes || symbols->fds > MAX_FDS ||
+	       symbols->entries.len >= MAX_ENTRIES;
+}
+
+static void evict(struct ep_native_symbols *symbols)
+{
+	struct entry *entry = TAILQ_LAST(&symbols->lru, entry_list), *previous;
+
+	for (; entry && is_over_limit(symbols); entry = previous) {
+		previous = TAILQ_PREV(entry, entry_list, lru);
+		if (entry->state != ENTRY_BUILDING)
+			entry_uncache(symbols, entry);
+	}
+}
+
+/* A new BUILDING entry with one reference, or NULL: no memory. */
+static struct entry *entry_add(struct ep_native_symbols *symbols, uint64_t key)
+{
+	struct entry *entry = calloc(1, sizeof(*entry));
+
+	if (!entry)
+		return NULL;
+	*entry = (struct entry){ .key = key, .bytes = sizeof(*entry), .refs = 1, .cached = true };
+	if (ep_map_set(&symbols->entries, key, (uint64_t)(uintptr_t)entry) < 0) {
+		free(entry);
+		return NULL;
+	}
+	TAILQ_INSERT_HEAD(&symbols->lru, entry, lru);
+	symbols->bytes += entry->bytes;
+	return entry;
+}
+
+/* The entry with one more reference; when it is *ret_new the caller must build it. NULL: -ENOMEM. */
+static struct entry *entry_get(struct ep_native_symbols *symbols, uint64_t key, bool *ret_new)
+{
+	uint64_t *slot = ep_map_find(&symbols->entries, key);
+	struct entry *entry;
+
+	*ret_new = !slot;
+	if (!slot)
+		return entry_add(symbols, key);
+	entry = (struct entry *)(uintptr_t)*slot;
+	entry->refs++;
+	TAILQ_REMOVE(&symbols->lru, entry, lru);
+	TAILQ_INSERT_HEAD(&symbols->lru, entry, lru);
+	return entry;
+}
+
+static void entry_finish(struct ep_native_symbols *symbols, struct entry *entry, int r,
+			 struct ep_symtab *symtab)
+{
+	entry->state = r < 0 ? ENTRY_FAILED : ENTRY_READY;
+	entry->error = r;
+	entry->symtab = symtab;
+	if (entry->cached && symtab) { /* else it was forgotten meanwhile */
+		size_t bytes = ep_symtab_bytes(symtab);
+
+		entry->fds = ep_symtab_fds(symtab);
+		entry->bytes += bytes;
+		symbols->bytes += bytes;
+		symbols->fds += entry->fds;
+	}
+	if (entry->cached && r < 0)
+		entry_uncache(symbols, entry);
+	evict(symbols);
+	pthread_cond_broadcast(&symbols->changed);
+}
+
+/* ---- building, without the lock ---- */
+
+/* 0 with a table, or with NULL when the file has no symbols or is not fit to have any. */
+static int symtab_from_fd(int fd, const struct ep_native_file *file, struct ep_symtab **ret_symtab)
+{
+	ep_cleanup(ep_elf_closep) struct ep_elf *elf = NULL;
+	ep_cleanup(ep_elf_closep) struct ep_elf *debug = NULL;
+	int r;
+
+	r = ep_elf_open_fd(fd, &elf);
+	if (r == 0 && !ep_symtab_is_complete(elf))
+		(void)ep_debug_file_open(elf, file->root, file->path, &debug);
+	if (r == 0)
+		r = ep_symtab_build(elf, debug, ret_symtab);
+	if (r == 0 || r == -ENOMEM)
+		return r;
+	ep_log(EP_LOG_DEBUG, "symbol: %s: no symbols: %s", file->path, ep_strerror(r));
+	*ret_symtab = NULL;
+	return 0;
+}
+
+static int symtab_open(const struct ep_native_file *file, struct ep_symtab **ret_symtab)
+{
+	int fd = file->open(file->arg);
+
+	if (fd < 0)
+		return fd;
+	return symtab_from_fd(fd, file, ret_symtab);
+}
+
+static int resolve_one(const struct ep_symtab *symtab, uint64_t va, struct ep_native_name *name)
+{
+	char system_name[EP_SYMTAB_NAME_MAX];
+	struct ep_symtab_hit hit;
+	char *readable = NULL;
+
+	if (ep_symtab_find(symtab, va, &hit) < 0 ||
+	    ep_symtab_name(symtab, &hit, system_name, sizeof(system_name)) <= 0)
+		return 0;
+	if (ep_demangle(system_name, &readable) < 0)
+		return -ENOMEM;
+	ep_name_clean(system_name);
+	name->system_name = strdup(system_name);
+	if (!name->system_name) {
+		free(readable);
+		return -ENOMEM;
+	}
+	name->name = readable;
+	name->start_va = hit.start_va;
+	return 0;
+}
+
+static int resolve_all(const struct ep_symtab *symtab, const uint64_t *vas, size_t n,
+		       struct ep_native_name *names)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < n && r == 0; i++)
+		r = resolve_one(symtab, vas[i], &names[i]);
+	for (size_t i = 0; i < n && r < 0; i++)
+		ep_native_name_fini(&names[i]);
+	return r;
+}
+
+/* ---- the cache ---- */
+
+/* A READY or FAILED entry, referenced. NULL: -ENOMEM. */
+static struct entry *entry_acquire(struct ep_native_symbols *symbols,
+				   const struct ep_native_file *file)
+{
+	struct ep_symtab *symtab = NULL;
+	struct entry *entry;
+	bool is_new = false;
+	int r;
+
+	pthread_mutex_lock(&symbols->lock);
+	entry = entry_get(symbols, file->key, &is_new);
+	if (entry && is_new) {
+		pthread_mutex_unlock(&symbols->lock);
+		r = symtab_open(file, &symtab);
+		pthread_mutex_lock(&symbols->lock);
+		entry_finish(symbols, entry, r, symtab);
+	}
+	while (entry && entry->state == ENTRY_BUILDING)
+		pthread_cond_wait(&symbols->changed, &symbols->lock);
+	pthread_mutex_unlock(&symbols->lock);
+	return entry;
+}
+
+static void entry_release(struct ep_native_symbols *symbols, struct entry *entry)
+{
+	pthread_mutex_lock(&symbols->lock);
+	entry_unref(entry);
+	pthread_mutex_unlock(&symbols->lock);
+}
+
+int ep_native_symbols_resolve(struct ep_native_symbols *symbols, const struct ep_native_file *file,
+			      const uint64_t *vas, size_t n, struct ep_native_name *names)
+{
+	struct entry *entry;
+	int r;
+
+	for (size_t i = 0; i < n; i++)
+		names[i] = (struct ep_native_name){ 0 };
+	entry = entry_acquire(symbols, file);
+	if (!entry)
+		return -ENOMEM;
+	r = entry->state == ENTRY_FAILED ? entry->error : 0;
+	if (r == 0 && entry->symtab)
+		r = resolve_all(entry->symtab, vas, n, names);
+	entry_release(symbols, entry);
+	return r;
+}
+
+void ep_native_symbols_forget(struct ep_native_symbols *symbols, uint64_t key)
+{
+	uint64_t *slot;
+
+	pthread_mutex_lock(&symbols->lock);
+	slot = ep_map_find(&symbols->entries, key);
+	if (slot)
+		entry_uncache(symbols, (struct entry *)(uintptr_t)*slot);
+	pthread_mutex_unlock(&symbols->lock);
+}
+
+size_t ep_native_symbols_bytes(struct ep_native_symbols *symbols)
+{
+	size_t bytes;
+
+	pthread_mutex_lock(&symbols->lock);
+	bytes = sizeof(*symbols) + symbols->bytes + ep_map_bytes(&symbols->entries);
+	pthread_mutex_unlock(&symbols->lock);
+	return bytes;
+}
+
+int ep_native_symbols_new(size_t max_bytes, struct ep_native_symbols **ret_symbols)
+{
+	struct ep_native_symbols *symbols = calloc(1, sizeof(*symbols));
+
+	if (!symbols)
+		return -ENOMEM;
+	pthread_mutex_init(&symbols->lock, NULL);
+	pthread_cond_init(&symbols->changed, NULL);
+	ep_map_init(&symbols->entries, MAX_ENTRIES + MAX_FDS);
+	TAILQ_INIT(&symbols->lru);
+	symbols->max_bytes = max_bytes;
+	*ret_symbols = symbols;
+	return 0;
+}
+
+void ep_native_symbols_free(struct ep_native_symbols *symbols)
+{
+	struct entry *entry;
+
+	if (!symbols)
+		return;
+	while ((entry = TAILQ_FIRST(&symbols->lru)))
+		entry_uncache(symbols, entry);
+	ep_map_fini(&symbols->entries);
+	pthread_cond_destroy(&symbols->changed);
+	pthread_mutex_destroy(&symbols->lock);
+	free(symbols);
+}
