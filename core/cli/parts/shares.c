@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/cli/parts/shares.h"
+#include "ebpf-profiler/batch.h"
+
+#include <errno.h>
+
+#define MAX_NAME_BYTES (16u << 20)
+#define MAX_FUNCTIONS  (1u << 20)
+#define MAX_PROCESSES  (1u << 16)
+
+/* Per row of a batch's table. */
+struct batch_rows {
+	uint64_t *stack_samples;
+	uint32_t *function_name; /* ids of names */
+};
+
+static void batch_rows_fini(struct batch_rows *rows)
+{
+	free(rows->stack_samples);
+	free(rows->function_name);
+}
+
+int ep_shares_init(struct ep_shares *shares)
+{
+	*shares = (struct ep_shares){0};
+	ep_vec_init(&shares->functions, sizeof(struct ep_share_function), MAX_FUNCTIONS);
+	ep_vec_init(&shares->processes, sizeof(struct ep_share_process), MAX_PROCESSES);
+	ep_map_init(&shares->process_index, MAX_PROCESSES);
+	return ep_strings_new(MAX_NAME_BYTES, &shares->names);
+}
+
+void ep_shares_fini(struct ep_shares *shares)
+{
+	ep_vec_fini(&shares->functions);
+	ep_vec_fini(&shares->processes);
+	ep_map_fini(&shares->process_index);
+	ep_strings_free(shares->names);
+}
+
+/* Id 0, which is "", also stands for all names that no longer fit. */
+static int add_name(struct ep_shares *shares, const struct ep_batch *batch, uint32_t string,
+		    uint32_t *ret_id)
+{
+	int r = ep_strings_add(shares->names, batch->string_text[string],
+			       batch->string_bytes[string], ret_id);
+
+	if (r == -E2BIG || (r == 0 && *ret_id >= MAX_FUNCTIONS)) {
+		*ret_id = 0;
+		return 0;
+	}
+	return r;
+}
+
+static int add_functions(struct ep_shares *shares, const struct ep_batch *batch,
+			 struct batch_rows *rows)
+{
+	int r;
+
+	for (uint32_t i = 0; i < batch->n_functions; i++) {
+		r = add_name(shares, batch, batch->function_name[i], &rows->function_name[i]);
+		if (r < 0)
+			return r;
+	}
+	while (shares->functions.len < ep_strings_count(shares->names) &&
+	       shares->functions.len < MAX_FUNCTIONS) {
+		struct ep_share_function *function = ep_vec_push(&shares->functions);
+
+		if (!function)
+			return -ENOMEM;
+		function->name = (uint32_t)(shares->functions.len - 1);
+	}
+	return 0;
+}
+
+static void count_function(struct ep_shares *shares, uint32_t name, uint64_t samples, bool is_leaf)
+{
+	struct ep_share_function *function =
+		ep_vec_at(&shares->functions, struct ep_share_function, name);
+
+	if (is_leaf)
+		function->self += samples;
+	if (function->last_stack == shares->n_stacks)
+		return;
+	function->last_stack = shares->n_stacks;
+	function->total += samples;
+}
+
+/* A frame that says why the stack ends is counted where it is all there is. */
+static void count_location(struct ep_shares *shares, const struct ep_batch *batch,
+			   const struct batch_rows *rows, uint32_t location, uint64_t samples,
+			   bool is_leaf)
+{
+	uint32_t first = batch->location_line_first[location];
+	uint32_t end = batch->location_line_first[location + 1];
+
+	if (!is_leaf && (batch->location_flags[location] & EP_LOCATION_ERROR))
+		return;
+	for (uint32_t line = first; line < end; line++)
+		count_function(shares, rows->function_name[batch->line_function[line]], samples,
+			       is_leaf && line == first);
+}
+
+static void count_stack(struct ep_shares *shares, const struct ep_batch *batch,
+			const struct batch_rows *rows, uint32_t stack)
+{
+	uint32_t first = batch->stack_location_first[stack];
+	uint32_t end = batch->stack_location_first[stack + 1];
+	uint32_t error = batch->stack_error[stack];
+	uint64_t samples = rows->stack_samples[stack];
+
+	shares->errors[error < EP_ERROR_COUNT ? error : EP_ERROR_LOST] += samples;
+	shares->n_stacks++;
+	for (uint32_t i = first; i < end; i++)
+		count_location(shares, batch, rows, batch->stack_location[i], samples, i == first);
+}
+
+/* The process's row, new or known: a pid that was used again is another process. */
+static int find_process(struct ep_shares *shares, const struct ep_batch *batch, uint32_t row,
+			struct ep_share_process **ret_process)
+{
+	uint64_t key = ep_mix64(batch->process_start_ns[row]) ^ batch->process_pid[row];
+	uint64_t *index = ep_map_find(&shares->process_index, key);
+	struct ep_share_process *process;
+	int r;
+
+	if (index) {
+		*ret_process = ep_vec_at(&shares->processes, struct ep_share_process, *index);
+		return 0;
+	}
+	process = ep_vec_push(&shares->processes);
+	if (!process)
+		return -ENOMEM;
+	process->pid = batch->process_pid[row];
+	r = add_name(shares, batch, batch->process_comm[row], &process->comm);
+	if (r == 0)
+		r = add_name(shares, batch, batch->process_exe_path[row], &process->exe_path);
+	if (r == 0)
+		r = ep_map_set(&shares->process_index, key, shares->processes.len - 1);
+	*ret_process = process;
+	return r;
+}
+
+static int count_samples(struct ep_shares *shares, const struct ep_batch *batch,
+			 struct batch_rows *rows)
+{
+	struct ep_share_process *process;
+	int r;
+
+	for (uint32_t i = 0; i < batch->n_samples; i++) {
+		r = find_process(shares, batch, batch->sample_process[i], &process);
+		if (r < 0)
+			return r;
+		process->samples += batch->sample_count[i];
+		shares->samples += batch->sample_count[i];
+		rows->stack_samples[batch->sample_stack[i]] += batch->sample_count[i];
+		shares->cpu_ns += batch->sample_count[i] * batch->period_ns;
+	}
+	return 0;
+}
+
+int ep_shares_add(struct ep_shares *shares, const struct ep_batch *batch)
+{
+	ep_cleanup(batch_rows_fini) struct batch_rows rows = {
+		.stack_samples = calloc(batch->n_stacks + 1, sizeof(*rows.stack_samples)),
+		.function_name = calloc(batch->n_functions + 1, sizeof(*rows.function_name)),
+	};
+	int r;
+
+	if (!rows.stack_samples || !rows.function_name)
+		return -ENOMEM;
+	shares->duration_ns += batch->duration_ns;
+	shares->lost += batch->lost_samples;
+	shares->period_hz = batch->period_hz;
+	r = count_samples(shares, batch, &rows);
+	if (r == 0)
+		r = add_functions(shares, batch, &rows);
+	for (uint32_t i = 0; i < batch->n_stacks && r == 0; i++)
+		if (rows.stack_samples[i])
+			count_stack(shares, batch, &rows, i);
+	return r;
+}
+
+static int by_number(uint64_t a, uint64_t b)
+{
+	return a > b ? -1 : a < b;
+}
+
+static int by_self(const void *left, const void *right)
+{
+	const struct ep_share_function *a = left, *b = right;
+	int order = by_number(a->self, b->self);
+
+	order = order ? order : by_number(a->total, b->total);
+	return order ? order : by_number(b->name, a->name);
+}
+
+static int by_total(const void *left, const void *right)
+{
+	const struct ep_share_function *a = left, *b = right;
+	int order = by_number(a->total, b->total);
+
+	order = order ? order : by_number(a->self, b->self);
+	return order ? order : by_number(b->name, a->name);
+}
+
+static int by_samples(const void *left, const void *right)
+{
+	const struct ep_share_process *a = left, *b = right;
+	int order = by_number(a->samples, b->samples);
+
+	return order ? order : by_number(b->pid, a->pid);
+}
+
+static void sort(struct ep_vec *vec, int (*compare)(const void *, const void *))
+{
+	if (vec->len > 1)
+		qsort(vec->data, vec->len, vec->elem_bytes, compare);
+}
+
+void ep_shares_sort_self(struct ep_shares *shares)
+{
+	sort(&shares->functions, by_self);
+}
+
+void ep_shares_sort_total(struct ep_shares *shares)
+{
+	sort(&shares->functions, by_total);
+}
+
+void ep_shares_sort_processes(struct ep_shares *shares)
+{
+	sort(&shares->processes, by_samples);
+}

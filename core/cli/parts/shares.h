@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Batches added up for people: samples by function name, by process, by reason of a broken stack.
+ * Private to the summary. Counts are samples.
+ */
+#ifndef EP_CLI_SHARES_H
+#define EP_CLI_SHARES_H
+
+#include "core/base/map.h"
+#include "core/base/strings.h"
+#include "core/base/util.h"
+#include "core/base/vec.h"
+#include "ebpf-profiler/frame.h"
+
+struct ep_batch;
+
+struct ep_share_function {
+	uint64_t self, total; /* as the leaf / anywhere in the stack, once however often */
+	uint32_t name;	      /* of names; the index of the row as well */
+	uint32_t last_stack;  /* the last stack that counted it, numbered from 1 */
+};
+
+struct ep_share_process {
+	uint64_t samples;
+	uint32_t pid;
+	uint32_t comm, exe_path; /* of names */
+};
+
+struct ep_shares {
+	struct ep_strings *names;
+	struct ep_vec functions; /* struct ep_share_function, by id of names */
+	struct ep_vec processes; /* struct ep_share_process */
+	struct ep_map process_index;
+	uint64_t errors[EP_ERROR_COUNT]; /* by enum ep_error; 0: complete stacks */
+	uint64_t samples, lost;
+	uint64_t cpu_ns, duration_ns;
+	uint32_t period_hz;
+	uint32_t n_stacks;
+};
+
+int ep_shares_init(struct ep_shares *shares);
+void ep_shares_fini(struct ep_shares *shares);
+/* 0, or -ENOMEM with the batch added in part. Names beyond a limit count as "[other names]". */
+int ep_shares_add(struct ep_shares *shares, const struct ep_batch *batch);
+
+/* Sorts in place, the largest first; rows are not found by id any more. */
+void ep_shares_sort_self(struct ep_shares *shares);
+void ep_shares_sort_total(struct ep_shares *shares);
+void ep_shares_sort_processes(struct ep_shares *shares);
+
+#endif

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/cli/parts/summary.h"
+#include "core/base/clock.h"
+#include "core/cli/parts/shares.h"
+#include "core/cli/parts/text.h"
+#include "ebpf-profiler/batch.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+#define TOP_FUNCTIONS 15
+#define TOP_PROCESSES 10
+#define DEFAULT_WIDTH 100
+#define MIN_WIDTH     60
+#define MAX_WIDTH     200
+
+static const char *const error_texts[EP_ERROR_COUNT] = {
+	"complete",
+#define EP_ERROR(name, text) text,
+#include "ebpf-profiler/errors.def"
+#undef EP_ERROR
+};
+
+void ep_summary_style(FILE *out, struct ep_summary_info *info)
+{
+	const char *no_color = getenv("NO_COLOR"); /* https://no-color.org: set and not empty */
+	struct winsize window;
+	int fd = fileno(out);
+
+	info->width = 0;
+	info->color = false;
+	if (fd < 0 || !isatty(fd))
+		return;
+	info->color = !no_color || !no_color[0];
+	if (ioctl(fd, TIOCGWINSZ, &window) == 0)
+		info->width = window.ws_col;
+}
+
+static double percent(uint64_t part, uint64_t all)
+{
+	return all ? 100.0 * (double)part / (double)all : 0;
+}
+
+static double seconds(uint64_t ns)
+{
+	return (double)ns / (double)EP_NS_PER_SEC;
+}
+
+static void print_heading(FILE *out, const struct ep_summary_info *info, const char *text)
+{
+	fprintf(out, info->color ? "\n\033[1m%s\033[0m\n" : "\n%s\n", text);
+}
+
+static uint64_t wall_ns(const struct ep_shares *shares, const struct ep_summary_info *info)
+{
+	return info->wall_ns ? info->wall_ns : shares->duration_ns;
+}
+
+static void print_totals(FILE *out, const struct ep_shares *shares,
+			 const struct ep_summary_info *info)
+{
+	uint64_t wall = wall_ns(shares, info);
+
+	fprintf(out, "%" PRIu64 " samples in %.1f s at %u Hz", shares->samples, seconds(wall),
+		shares->period_hz);
+	if (info->n_cpus)
+		fprintf(out, " on %u CPU%s", info->n_cpus, info->n_cpus == 1 ? "" : "s");
+	fprintf(out, ": %.2f s of CPU time", seconds(shares->cpu_ns));
+	if (info->n_cpus && wall)
+		fprintf(out, ", %.0f %% of what there was",
+			percent(shares->cpu_ns, wall * info->n_cpus));
+	fprintf(out, "\n");
+}
+
+/* Rounded down, so that 100 % means all of them. */
+static void print_quality(FILE *out, const struct ep_shares *shares)
+{
+	uint64_t left[EP_ERROR_COUNT];
+	const char *separator = "; ";
+	uint64_t complete = shares->errors[EP_ERROR_NONE] * 10000 / shares->samples;
+
+	memcpy(left, shares->errors, sizeof(left));
+	fprintf(out, "stacks: %" PRIu64 ".%02" PRIu64 " %% complete", complete / 100,
+		complete % 100);
+	for (;;) {
+		size_t most = EP_ERROR_NONE + 1;
+
+		for (size_t i = most + 1; i < EP_ERROR_COUNT; i++)
+			if (left[i] > left[most])
+				most = i;
+		if (left[most] == 0)
+			break;
+		fprintf(out, "%s%.2f %% %s", separator, percent(left[most], shares->samples),
+			error_texts[most]);
+		separator = ", ";
+		left[most] = 0;
+	}
+	fprintf(out, "\n");
+}
+
+static void print_functions(FILE *out, const struct ep_shares *shares,
+			    const struct ep_summary_info *info)
+{
+	const struct ep_share_function *function = shares->functions.data;
+	char buf[EP_TEXT_BYTES];
+
+	for (size_t i = 0; i < EP_MIN(shares->functions.len, (size_t)TOP_FUNCTIONS); i++) {
+		const char *name = ep_strings_get(shares->names, function[i].name);
+
+		if (function[i].total == 0)
+			break;
+		fprintf(out, "  %6.2f %%  %6.2f %%  %s\n",
+			percent(function[i].self, shares->samples),
+			percent(function[i].total, shares->samples),
+			name[0] ? ep_text_fit(name, info->width - 22, buf) : "[other names]");
+	}
+}
+
+static void print_processes(FILE *out, struct ep_shares *shares, const struct ep_summary_info *info)
+{
+	const struct ep_share_process *process;
+	char comm[EP_TEXT_BYTES], path[EP_TEXT_BYTES];
+
+	ep_shares_sort_processes(shares);
+	process = shares->processes.data;
+	for (size_t i = 0; i < EP_MIN(shares->processes.len, (size_t)TOP_PROCESSES); i++) {
+		ep_text_fit(ep_strings_get(shares->names, process[i].comm), 16, comm);
+		ep_text_fit(ep_strings_get(shares->names, process[i].exe_path), info->width - 40,
+			    path);
+		fprintf(out, "  %6.2f %%  %8u  %-*s%s\n",
+			percent(process[i].samples, shares->samples), process[i].pid,
+			path[0] ? 18 : 0, comm, path);
+	}
+	if (shares->processes.len > TOP_PROCESSES)
+		fprintf(out, "  and %zu more\n", shares->processes.len - TOP_PROCESSES);
+}
+
+static void print_overhead(FILE *out, const struct ep_shares *shares,
+			   const struct ep_summary_info *info)
+{
+	uint64_t wall = wall_ns(shares, info);
+
+	fprintf(out, "\noverhead: ");
+	if (info->agent_cpu_ns && wall)
+		fprintf(out, "profiler %.2f %% of one CPU, ", percent(info->agent_cpu_ns, wall));
+	if (info->bpf_ns_per_sample > 0)
+		fprintf(out, "%.1f us of BPF per sample, ", info->bpf_ns_per_sample / 1000);
+	fprintf(out, "%" PRIu64 " samples lost", shares->lost);
+	if (shares->lost)
+		fprintf(out, " (%.2f %%)", percent(shares->lost, shares->lost + shares->samples));
+	fprintf(out, "\n");
+}
+
+static void print_files(FILE *out, const struct ep_summary_info *info)
+{
+	char quoted[EP_TEXT_BYTES * 4];
+	bool first = true;
+
+	for (size_t i = 0; i < info->n_files; i++) {
+		if (strcmp(info->files[i], "-") == 0)
+			continue;
+		fprintf(out, "%s%s", first ? "wrote: " : ", ", info->files[i]);
+		first = false;
+	}
+	if (first)
+		return;
+	fprintf(out, "\n");
+	for (size_t i = 0; i < info->n_files; i++)
+		if (strcmp(info->files[i], "-") != 0) {
+			fprintf(out, "next: go tool pprof -top %s\n",
+				ep_text_shell(info->files[i], quoted, sizeof(quoted)));
+			return;
+		}
+}
+
+static void print_tables(FILE *out, struct ep_shares *shares, const struct ep_summary_info *info)
+{
+	ep_shares_sort_self(shares);
+	print_heading(out, info, "      self     total  functions by their own time");
+	print_functions(out, shares, info);
+	ep_shares_sort_total(shares);
+	print_heading(out, info, "      self     total  functions with what they call");
+	print_functions(out, shares, info);
+	print_heading(out, info, "     share       pid  process");
+	print_processes(out, shares, info);
+}
+
+uint64_t ep_summary_samples(const struct ep_batch *const *batches, size_t n_batches)
+{
+	uint64_t samples = 0;
+
+	for (size_t i = 0; i < n_batches; i++)
+		for (uint32_t k = 0; k < batches[i]->n_samples; k++)
+			samples += batches[i]->sample_count[k];
+	return samples;
+}
+
+int ep_summary_print(FILE *out, const struct ep_batch *const *batches, size_t n_batches,
+		     const struct ep_summary_info *info)
+{
+	ep_cleanup(ep_shares_fini) struct ep_shares shares;
+	struct ep_summary_info fixed = *info;
+	int r = ep_shares_init(&shares);
+
+	fixed.width = info->width ? info->width : DEFAULT_WIDTH;
+	fixed.width = EP_MIN(EP_MAX(fixed.width, (unsigned int)MIN_WIDTH), (unsigned int)MAX_WIDTH);
+	for (size_t i = 0; i < n_batches && r == 0; i++)
+		r = ep_shares_add(&shares, batches[i]);
+	print_totals(out, &shares, &fixed);
+	if (shares.samples) {
+		print_quality(out, &shares);
+		print_tables(out, &shares, &fixed);
+	}
+	print_overhead(out, &shares, &fixed);
+	print_files(out, &fixed);
+	return r;
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/cli/parts/text.h"
+
+#include <string.h>
+
+#define MAX_COLUMNS 250 /* of four bytes each, so that a buffer of EP_TEXT_BYTES is enough */
+
+/* Bytes of the code point at `text`: 1 for what is no UTF-8. */
+static size_t code_point_bytes(const char *text)
+{
+	unsigned char c = (unsigned char)text[0];
+	size_t n = c >= 0xf0 ? 4 : c >= 0xe0 ? 3 : c >= 0xc2 ? 2 : 1;
+
+	for (size_t i = 1; i < n; i++)
+		if (((unsigned char)text[i] & 0xc0) != 0x80)
+			return 1;
+	return n;
+}
+
+/* C0, DEL, C1 and stray bytes could drive the terminal. */
+static bool is_printable(const char *text, size_t n)
+{
+	unsigned char c = (unsigned char)text[0];
+
+	if (n == 1)
+		return c >= 0x20 && c < 0x7f;
+	return n > 2 || c != 0xc2 || (unsigned char)text[1] >= 0xa0;
+}
+
+static size_t count_columns(const char *text)
+{
+	size_t columns = 0;
+
+	for (; *text; text += code_point_bytes(text))
+		columns++;
+	return columns;
+}
+
+static const char *skip_columns(const char *text, size_t columns)
+{
+	for (; columns && *text; columns--)
+		text += code_point_bytes(text);
+	return text;
+}
+
+/* Copies code points; returns the end of what was written. */
+static char *copy_columns(char *to, const char *text, size_t columns)
+{
+	for (; columns && *text; columns--) {
+		size_t n = code_point_bytes(text);
+
+		if (is_printable(text, n))
+			to = mempcpy(to, text, n);
+		else
+			*to++ = '?';
+		text += n;
+	}
+	*to = '\0';
+	return to;
+}
+
+const char *ep_text_fit(const char *text, unsigned int columns, char *buf)
+{
+	size_t all = count_columns(text), room = EP_MIN(columns, (unsigned int)MAX_COLUMNS);
+	size_t head, tail;
+
+	if (all <= room) {
+		copy_columns(buf, text, all);
+		return buf;
+	}
+	room = room > 2 ? room - 2 : 0;
+	head = (room + 1) / 2;
+	tail = room - head;
+	copy_columns(mempcpy(copy_columns(buf, text, head), "..", 2),
+		     skip_columns(text, all - tail), tail);
+	return buf;
+}
+
+const char *ep_text_shell(const char *text, char *buf, size_t size)
+{
+	size_t len = 0;
+
+	if (text[strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+			      "_-./:=+,@%")] == '\0')
+		return text;
+	buf[len++] = '\'';
+	for (; *text && len + 8 < size; text++) {
+		if (*text == '\'')
+			len = (size_t)((char *)mempcpy(buf + len, "'\\''", 4) - buf);
+		else
+			buf[len++] = *text;
+	}
+	buf[len++] = '\'';
+	buf[len] = '\0';
+	return buf;
+}

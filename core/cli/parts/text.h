@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Names from targets on a terminal: safe to print, and no wider than a column. */
+#ifndef EP_CLI_TEXT_H
+#define EP_CLI_TEXT_H
+
+#include "core/base/util.h"
+
+#define EP_TEXT_BYTES 1024
+
+/*
+ * `text` in at most `columns` code points, cut in the middle with "..", control characters as '?'.
+ * buf needs EP_TEXT_BYTES; columns is capped so that it fits. Returns buf.
+ */
+const char *ep_text_fit(const char *text, unsigned int columns, char *buf);
+
+/* As one word of a shell: quoted where it must be. Needs EP_TEXT_BYTES * 4. Returns buf. */
+const char *ep_text_shell(const char *text, char *buf, size_t size);
+
+#endif

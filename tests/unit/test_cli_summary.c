@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/cli/parts/summary.h"
+#include "core/cli/parts/text.h"
+#include "ebpf-profiler/batch.h"
+#include "ebpf-profiler/frame.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <string.h>
+
+/*
+ * Four stacks, leaf first:
+ *	1  leaf work main			complete	60 samples, pid 10
+ *	2  work (recursive) work work main	complete	20 samples, pid 10
+ *	3  inlined into leaf, then an error	NO_MAPPING	15 samples, pid 11
+ *	4  an error alone			NOT_ANALYSED	 5 samples, pid 10 again, other
+ *start
+ */
+static const char *const strings[] = {
+	"",
+	"main",
+	"work",
+	"leaf",
+	"inlined",
+	"[truncated: address in no known executable]",
+	"app",
+	"evil\033[2Jcomm",
+	"/usr/bin/app",
+	"[truncated: process not analysed yet]",
+};
+static const uint32_t string_bytes[] = {0, 4, 4, 4, 7, 43, 3, 12, 12, 38};
+static const uint32_t function_name[] = {0, 1, 2, 3, 4, 5, 9};
+/* locations: 1 main, 2 work, 3 leaf, 4 leaf with `inlined` inside, 5 and 6 errors */
+static const uint32_t location_flags[] = {0, 0, 0, 0, 0, EP_LOCATION_ERROR, EP_LOCATION_ERROR};
+static const uint32_t location_line_first[] = {0, 0, 1, 2, 3, 5, 6, 7};
+static const uint32_t line_function[] = {1, 2, 3, 4, 3, 5, 6};
+static const uint32_t stack_location_first[] = {0, 0, 3, 7, 9, 10};
+static const uint32_t stack_location[] = {3, 2, 1, 2, 2, 2, 1, 4, 5, 6};
+static const uint32_t stack_error[] = {0, 0, 0, EP_ERROR_NO_MAPPING, EP_ERROR_NOT_ANALYSED};
+static const uint32_t process_pid[] = {0, 10, 11, 10};
+static const uint64_t process_start_ns[] = {0, 1000, 2000, 3000};
+static const uint32_t process_comm[] = {0, 6, 7, 6};
+static const uint32_t process_exe_path[] = {0, 8, 0, 0};
+static const uint32_t sample_stack[] = {1, 1, 2, 3, 4};
+static const uint32_t sample_process[] = {1, 1, 1, 2, 3};
+static const uint32_t sample_count[] = {50, 10, 20, 15, 5};
+
+static const struct ep_batch batch = {
+	.size = sizeof(batch),
+	.period_hz = 100,
+	.duration_ns = 2000000000,
+	.period_ns = 10000000,
+	.n_strings = EP_LEN(strings),
+	.string_text = strings,
+	.string_bytes = string_bytes,
+	.n_functions = EP_LEN(function_name),
+	.function_name = function_name,
+	.n_locations = EP_LEN(location_flags),
+	.location_flags = location_flags,
+	.location_line_first = location_line_first,
+	.n_lines = EP_LEN(line_function),
+	.line_function = line_function,
+	.n_stacks = EP_LEN(stack_error),
+	.stack_location_first = stack_location_first,
+	.stack_location = stack_location,
+	.stack_error = stack_error,
+	.n_processes = EP_LEN(process_pid),
+	.process_pid = process_pid,
+	.process_start_ns = process_start_ns,
+	.process_comm = process_comm,
+	.process_exe_path = process_exe_path,
+	.n_samples = EP_LEN(sample_stack),
+	.sample_stack = sample_stack,
+	.sample_process = sample_process,
+	.sample_count = sample_count,
+	.lost_samples = 25,
+};
+
+static char *print(const struct ep_batch *const *batches, size_t n,
+		   const struct ep_summary_info *info)
+{
+	char *text = NULL;
+	size_t bytes;
+	FILE *out = open_memstream(&text, &bytes);
+
+	assert_int_equal(ep_summary_print(out, batches, n, info), 0);
+	fclose(out);
+	return text;
+}
+
+static void a_recording_is_told_in_full(void **state)
+{
+	const struct ep_batch *batches[] = {&batch};
+	const char *files[] = {"-", "out dir/it's.pb.gz", "b.pprof"};
+	struct ep_summary_info info = {
+		.files = files,
+		.n_files = 3,
+		.agent_cpu_ns = 4000000,
+		.bpf_ns_per_sample = 4321,
+		.n_cpus = 2,
+	};
+	ep_autofree char *text = print(batches, 1, &info);
+
+	(void)state;
+	assert_string_equal(
+		text,
+		"100 samples in 2.0 s at 100 Hz on 2 CPUs: 1.00 s of CPU time, 25 % of what there "
+		"was\n"
+		"stacks: 80.00 % complete; 15.00 % address in no known executable, 5.00 % process "
+		"not analysed yet\n"
+		"\n      self     total  functions by their own time\n"
+		"   60.00 %   75.00 %  leaf\n"
+		"   20.00 %   80.00 %  work\n"
+		"   15.00 %   15.00 %  inlined\n"
+		"    5.00 %    5.00 %  [truncated: process not analysed yet]\n"
+		"    0.00 %   80.00 %  main\n"
+		"\n      self     total  functions with what they call\n"
+		"   20.00 %   80.00 %  work\n"
+		"    0.00 %   80.00 %  main\n"
+		"   60.00 %   75.00 %  leaf\n"
+		"   15.00 %   15.00 %  inlined\n"
+		"    5.00 %    5.00 %  [truncated: process not analysed yet]\n"
+		"\n     share       pid  process\n"
+		"   80.00 %        10  app               /usr/bin/app\n"
+		"   15.00 %        11  evil?[2Jcomm\n"
+		"    5.00 %        10  app\n"
+		"\noverhead: profiler 0.20 % of one CPU, 4.3 us of BPF per sample, 25 samples lost "
+		"(20.00 %)\n"
+		"wrote: out dir/it's.pb.gz, b.pprof\n"
+		"next: go tool pprof -top 'out dir/it'\\''s.pb.gz'\n");
+}
+
+static void batches_of_one_recording_add_up(void **state)
+{
+	const struct ep_batch *batches[] = {&batch, &batch};
+	struct ep_summary_info info = {.wall_ns = 8000000000, .color = true};
+	ep_autofree char *text = print(batches, 2, &info);
+
+	(void)state;
+	assert_int_equal(ep_summary_samples(batches, 2), 200);
+	assert_non_null(strstr(text, "200 samples in 8.0 s at 100 Hz: 2.00 s of CPU time\n"));
+	assert_non_null(strstr(text, "   20.00 %   80.00 %  work\n"));
+	assert_non_null(strstr(text, "   80.00 %        10  app "));
+	assert_non_null(strstr(text, "\033[1m      self     total  functions by"));
+	assert_non_null(strstr(text, "overhead: 50 samples lost (20.00 %)\n"));
+	assert_null(strstr(text, "next:"));
+}
+
+static void nothing_sampled_is_said(void **state)
+{
+	struct ep_summary_info info = {.wall_ns = 1000000000};
+	ep_autofree char *text = print(NULL, 0, &info);
+
+	(void)state;
+	assert_int_equal(ep_summary_samples(NULL, 0), 0);
+	assert_string_equal(text, "0 samples in 1.0 s at 0 Hz: 0.00 s of CPU time\n"
+				  "\noverhead: 0 samples lost\n");
+}
+
+static const struct {
+	const char *text;
+	unsigned int columns;
+	const char *fits;
+} fits[] = {
+	{"short", 10, "short"},
+	{"", 5, ""},
+	{"exactly10c", 10, "exactly10c"},
+	{"std::vector<int>::push_back", 12, "std::.._back"},
+	{"abcdefgh", 4, "a..h"},
+	{"abcdefgh", 3, "a.."},
+	{"abcdefgh", 0, ".."},
+	{"\xc3\xa9t\xc3\xa9\xc3\xa9t\xc3\xa9", 6, "\xc3\xa9t\xc3\xa9\xc3\xa9t\xc3\xa9"},
+	{"\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9", 4, "\xc3\xa9..\xc3\xa9"},
+	{"a\nb\033c\x7f", 10, "a?b?c?"},
+	{"x\xc2\x9b"
+	 "1m\xffy\xe2\x82",
+	 20, "x?1m?y??"},
+};
+
+static void names_are_cut_in_the_middle_and_made_safe(void **state)
+{
+	char buf[EP_TEXT_BYTES], big[8192];
+
+	(void)state;
+	for (size_t i = 0; i < EP_LEN(fits); i++) {
+		assert_string_equal(ep_text_fit(fits[i].text, fits[i].columns, buf), fits[i].fits);
+	}
+	for (size_t i = 0; i + 4 < sizeof(big); i += 4)
+		memcpy(big + i, "\xf0\x9f\x94\xa5", 4);
+	big[8188] = '\0';
+	ep_text_fit(big, 4000, buf);
+	assert_int_equal(strlen(buf), 248 * 4 + 2);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_recording_is_told_in_full),
+		cmocka_unit_test(batches_of_one_recording_add_up),
+		cmocka_unit_test(nothing_sampled_is_said),
+		cmocka_unit_test(names_are_cut_in_the_middle_and_made_safe),
+	};
+
+	return cmocka_run_group_tests_name("cli_summary", tests, NULL, NULL);
+}
