@@ -51,14 +51,15 @@ void ep_pack_begin_range(struct ep_pack *pack, const struct ep_pack_range *range
 
 void ep_pack_end_range(struct ep_pack *pack, const struct ep_pack_range *range)
 {
-	uint64_t last = EP_ALIGN_DOWN(range->end - 1, EP_PAGE_BYTES);
-	size_t n_pages;
+	uint64_t start = EP_ALIGN_DOWN(range->start, EP_PAGE_BYTES);
+	uint64_t end = EP_ALIGN_UP(range->end, EP_PAGE_BYTES);
 
-	if (pack->held_rule != pack->rule && pack->held_va < range->end)
+	if (range->end < end)
+		ep_pack_put(pack, range->end, EP_RULE_NONE);
+	if (pack->held_rule != pack->rule && pack->held_va < end)
 		ep_pack_write(pack);
-	n_pages = (size_t)((last - EP_ALIGN_DOWN(range->start, EP_PAGE_BYTES)) >> EP_PAGE_SHIFT) + 1;
 	close_page(pack);
-	fill_pages(pack, pack->page + 1, range->first_page + n_pages);
+	fill_pages(pack, pack->page + 1, range->first_page + (size_t)((end - start) >> EP_PAGE_SHIFT));
 }
 
 void ep_pack_rewind(struct ep_pack *pack, const struct ep_pack_mark *mark)

@@ -45,10 +45,8 @@ struct ep_cfi_col {
 struct ep_cfi_row {
 	uint32_t cfa_kind;
 	uint32_t cfa_reg; /* EP_REG_NUMBER_MAX: above what a rule can name */
-	union {
-		int64_t cfa_off;
-		const uint8_t *cfa_expr;
-	};
+	int64_t cfa_off; /* an expression leaves it and the register as they were */
+	const uint8_t *cfa_expr;
 	struct ep_cfi_col cols[EP_COLS];
 };
 

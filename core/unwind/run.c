@@ -39,18 +39,18 @@ static void set_cfa(struct state *st, uint64_t reg, int64_t off)
 	st->row.cfa_off = off;
 }
 
-/* Only a CFA of the form register + offset can have one of the two replaced. */
+/*
+ * After an expression DWARF 5 allows neither of these two; libgcrypt uses the first to
+ * get back to the register rule they had before, which is how libgcc reads it (unwind-dw2.c,
+ * execute_cfa_program: the offset is kept, and only the register's instruction changes the kind).
+ */
 static void set_cfa_register(struct state *st, uint64_t reg)
 {
-	if (st->row.cfa_kind != EP_ROW_CFA_REG)
-		st->error = -EBADMSG;
 	set_cfa(st, reg, st->row.cfa_off);
 }
 
 static void set_cfa_offset(struct state *st, int64_t off)
 {
-	if (st->row.cfa_kind != EP_ROW_CFA_REG)
-		st->error = -EBADMSG;
 	st->row.cfa_off = off;
 }
 
@@ -76,7 +76,6 @@ static void set_expression(struct state *st, enum ep_col_kind kind)
 static void set_cfa_expression(struct state *st)
 {
 	st->row.cfa_kind = EP_ROW_CFA_EXPR;
-	st->row.cfa_reg = 0;
 	st->row.cfa_expr = read_block(st);
 }
 
