@@ -165,8 +165,8 @@ static int symtab_from_fd(int fd, const struct ep_native_file *file, struct ep_s
 		(void)ep_debug_file_open(elf, file->root, file->path, &debug);
 	if (r == 0)
 		r = ep_symtab_build(elf, debug, ret_symtab);
-	if (r == 0 || r == -ENOMEM)
-		return r;
+	if (r == 0 || r == -ENOMEM || r == -EMFILE || r == -ENFILE)
+		return r; /* of the last three, another time may be better */
 	ep_log(EP_LOG_DEBUG, "symbol: %s: no symbols: %s", file->path, ep_strerror(r));
 	*ret_symtab = NULL;
 	return 0;

@@ -35,8 +35,8 @@ void ep_native_symbols_free(struct ep_native_symbols *symbols); /* no call is un
 
 /*
  * Names for `n` addresses of one executable, given into names[0..n). 0 also when none was found;
- * what `open` said when it failed (nothing is remembered: the next call tries again); -ENOMEM.
- * On failure names are all NULL.
+ * what `open` said when it failed, -ENOMEM, -EMFILE, -ENFILE: nothing is remembered then, and the
+ * next call tries again. On failure names are all NULL.
  */
 int ep_native_symbols_resolve(struct ep_native_symbols *symbols, const struct ep_native_file *file,
 			      const uint64_t *vas, size_t n, struct ep_native_name *names);

@@ -228,7 +228,7 @@ static uint8_t rank_of(unsigned int bind, bool label)
 /* Where the stub of a PLT stands among functions, should there be one at its address. */
 #define PLT_RANK 3
 
-static bool symbol_is_function(const struct source *source, const Elf64_Sym *symbol, bool sparse)
+static bool symbol_is_function(const struct source *source, const Elf64_Sym *symbol)
 {
 	unsigned int type = ELF64_ST_TYPE(symbol->st_info);
 
@@ -236,7 +236,7 @@ static bool symbol_is_function(const struct source *source, const Elf64_Sym *sym
 	    symbol->st_shndx == SHN_COMMON)
 		return false;
 	if (type == STT_NOTYPE)
-		return !sparse && label_is_code(source->elf, symbol);
+		return label_is_code(source->elf, symbol);
 	return type == STT_FUNC || type == STT_GNU_IFUNC;
 }
 
@@ -262,7 +262,7 @@ static int symbol_add(struct builder *builder, uint8_t source, const Elf64_Sym *
 	bool label = ELF64_ST_TYPE(symbol->st_info) == STT_NOTYPE;
 	unsigned int bind = ELF64_ST_BIND(symbol->st_info);
 
-	if (!symbol_is_function(&builder->sources[source], symbol, sparse))
+	if (!symbol_is_function(&builder->sources[source], symbol))
 		return 0;
 	return candidate_push(builder, symbol->st_value,
 			      (struct candidate){

@@ -1,0 +1,511 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* core/elf over the files of test_elf_samples.sh, whose directory is the only argument. */
+#include "core/elf/debug_file.h"
+#include "core/elf/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+/* cmocka needs those before it */
+#include <cmocka.h>
+
+static const char *samples; /* directory, from main to every test */
+
+static const char *sample_path(const char *name)
+{
+	static char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/%s", samples, name);
+	return path;
+}
+
+static struct ep_elf *sample_open(const char *name)
+{
+	struct ep_elf *elf = NULL;
+
+	if (access(sample_path(name), R_OK) < 0) {
+		print_message("%s: not built here\n", name);
+		skip();
+	}
+	assert_int_equal(ep_elf_open(sample_path(name), &elf), 0);
+	return elf;
+}
+
+/* The file's bytes, from malloc. */
+static uint8_t *sample_read(const char *name, size_t *ret_bytes)
+{
+	int fd = open(sample_path(name), O_RDONLY | O_CLOEXEC);
+	struct stat st;
+	uint8_t *data;
+
+	assert_true(fd >= 0);
+	assert_int_equal(fstat(fd, &st), 0);
+	data = malloc((size_t)st.st_size);
+	assert_non_null(data);
+	assert_int_equal(read(fd, data, (size_t)st.st_size), st.st_size);
+	close(fd);
+	*ret_bytes = (size_t)st.st_size;
+	return data;
+}
+
+/* ---- headers ---- */
+
+static void header_is_read(void **state)
+{
+	struct ep_elf *elf = sample_open("full");
+	struct ep_elf_segment segments[16];
+	struct ep_elf_section text;
+	size_t n;
+
+	(void)state;
+	assert_int_equal(ep_elf_type(elf), ET_EXEC);
+	assert_true(ep_elf_fd(elf) >= 0);
+	n = ep_elf_exec_segments(elf, segments, EP_LEN(segments));
+	assert_true(n >= 1);
+	assert_int_equal(ep_elf_exec_segments(elf, NULL, 0), n);
+	assert_true(ep_elf_load_segments(elf, NULL, 0) > n);
+	assert_int_equal(ep_elf_find_section(elf, ".text", &text), 0);
+	assert_true(text.va >= segments[0].va && text.va < segments[0].va + segments[0].mem_bytes);
+	assert_true(ep_elf_entry_va(elf) >= text.va && ep_elf_entry_va(elf) < text.va + text.bytes);
+	ep_elf_close(elf);
+}
+
+static void sections_are_found_by_whole_name(void **state)
+{
+	struct ep_elf *elf = sample_open("full");
+	struct ep_elf_section section, other;
+
+	(void)state;
+	assert_int_equal(ep_elf_find_section(elf, ".tex", &section), -ENODATA);
+	assert_int_equal(ep_elf_find_section(elf, "", &section), -ENODATA);
+	assert_int_equal(ep_elf_find_section(elf, ".bss", &section), -ENODATA); /* NOBITS */
+	assert_int_equal(ep_elf_find_section(elf, ".symtab", &section), 0);
+	assert_int_equal(ep_elf_find_section_type(elf, SHT_SYMTAB, &other), 0);
+	assert_int_equal(section.index, other.index);
+	assert_int_equal(section.entry_bytes, sizeof(Elf64_Sym));
+	assert_int_equal(ep_elf_section_at(elf, section.link, &other), 0);
+	assert_int_equal(other.type, SHT_STRTAB);
+	assert_int_equal(ep_elf_section_at(elf, 0, &other), -ENODATA);
+	assert_int_equal(ep_elf_section_at(elf, UINT32_MAX, &other), -ENODATA);
+	ep_elf_close(elf);
+}
+
+static void eh_frame_hdr_is_a_segment(void **state)
+{
+	struct ep_elf *elf = sample_open("stripped");
+	struct ep_elf_section section;
+	struct ep_elf_segment segment;
+
+	(void)state;
+	assert_int_equal(ep_elf_find_section(elf, ".eh_frame_hdr", &section), 0);
+	assert_int_equal(ep_elf_find_segment(elf, PT_GNU_EH_FRAME, &segment), 0);
+	assert_int_equal(section.va, segment.va);
+	assert_int_equal(section.file_off, segment.file_off);
+	assert_int_equal(ep_elf_find_segment(elf, 0x12345, &segment), -ENODATA);
+	ep_elf_close(elf);
+}
+
+static void other_files_are_refused(void **state)
+{
+	uint8_t small[64] = { 0x7f, 'E', 'L', 'F', ELFCLASS32, ELFDATA2LSB, 1 };
+	struct ep_elf *elf = NULL;
+
+	(void)state;
+	assert_int_equal(ep_elf_open("/dev/null", &elf), -EBADMSG);
+	assert_int_equal(ep_elf_open("/", &elf), -EBADMSG);
+	assert_int_equal(ep_elf_open(sample_path("full.nm"), &elf), -EBADMSG);
+	assert_int_equal(ep_elf_open(sample_path("does-not-exist"), &elf), -ENOENT);
+	assert_int_equal(ep_elf_open_memory(small, sizeof(small), &elf), -ENOTSUP);
+	small[EI_CLASS] = ELFCLASS64;
+	small[EI_DATA] = ELFDATA2MSB;
+	assert_int_equal(ep_elf_open_memory(small, sizeof(small), &elf), -ENOTSUP);
+	small[EI_DATA] = ELFDATA2LSB;
+	assert_int_equal(ep_elf_open_memory(small, sizeof(small) - 1, &elf), -EBADMSG);
+	assert_int_equal(ep_elf_open_memory(NULL, 0, &elf), -EBADMSG);
+	assert_int_equal(ep_elf_open_memory(small, sizeof(small), &elf), 0);
+	assert_int_equal(ep_elf_fd(elf), -1);
+	ep_elf_close(elf);
+}
+
+static void fifo_does_not_block(void **state)
+{
+	char path[PATH_MAX];
+	struct ep_elf *elf = NULL;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/fifo.%d", samples, (int)getpid());
+	assert_int_equal(mkfifo(path, 0600), 0);
+	assert_int_equal(ep_elf_open(path, &elf), -EBADMSG);
+	unlink(path);
+}
+
+/* Cut anywhere, a file is refused or opens; without section headers its segments still count. */
+static void truncated_file_keeps_its_segments(void **state)
+{
+	size_t bytes, opened = 0;
+	uint8_t *data = sample_read("stripped", &bytes);
+	struct ep_elf_section section;
+
+	(void)state;
+	for (size_t cut = 0; cut < bytes; cut += 13) {
+		struct ep_elf *elf = NULL;
+		int r = ep_elf_open_memory(data, cut, &elf);
+
+		if (cut < sizeof(Elf64_Ehdr))
+			assert_int_equal(r, -EBADMSG);
+		if (r < 0)
+			continue;
+		opened++;
+		assert_true(ep_elf_exec_segments(elf, NULL, 0) > 0);
+		assert_int_equal(ep_elf_find_section(elf, ".text", &section), -ENODATA);
+		ep_elf_close(elf);
+	}
+	assert_true(opened > 100);
+	free(data);
+}
+
+static void file_that_shrinks_is_noticed(void **state)
+{
+	char path[PATH_MAX];
+	size_t bytes;
+	uint8_t *data = sample_read("full", &bytes);
+	struct ep_elf_bytes text = { 0 };
+	struct ep_elf_section section;
+	struct ep_elf *elf = NULL;
+	int fd;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/shrinks.%d", samples, (int)getpid());
+	fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, data, bytes), (ssize_t)bytes);
+	assert_int_equal(ep_elf_open(path, &elf), 0);
+	assert_int_equal(ep_elf_find_section(elf, ".text", &section), 0);
+	assert_int_equal(ftruncate(fd, (off_t)section.file_off + 8), 0);
+	assert_int_equal(ep_elf_read_section(elf, &section, &text), -EBADMSG);
+	ep_elf_close(elf);
+	close(fd);
+	unlink(path);
+	free(data);
+}
+
+/* ---- contents ---- */
+
+static void compressed_equals_plain(const char *name)
+{
+	struct ep_elf *plain = sample_open("full"), *elf = sample_open(name);
+	struct ep_elf_bytes a = { 0 }, b = { 0 };
+	struct ep_elf_section section;
+
+	assert_int_equal(ep_elf_find_section(plain, ".debug_info", &section), 0);
+	assert_int_equal(ep_elf_read_section(plain, &section, &a), 0);
+	assert_int_equal(ep_elf_find_section(elf, ".debug_info", &section), 0);
+	assert_true(section.flags & SHF_COMPRESSED);
+	assert_int_equal(ep_elf_read_section(elf, &section, &b), 0);
+	assert_int_equal(a.bytes, b.bytes);
+	assert_memory_equal(a.data, b.data, a.bytes);
+	ep_elf_bytes_fini(&a);
+	ep_elf_bytes_fini(&b);
+	ep_elf_close(plain);
+	ep_elf_close(elf);
+}
+
+static void zlib_section_is_decompressed(void **state)
+{
+	(void)state;
+	compressed_equals_plain("compressed.zlib");
+}
+
+static void zstd_section_is_decompressed(void **state)
+{
+	(void)state;
+	compressed_equals_plain("compressed.zstd");
+}
+
+/* A compressed section whose header lies about its type or size. */
+static void false_claims_of_size_are_refused(void **state)
+{
+	static const struct {
+		const char *label;
+		uint32_t type;
+		uint64_t size;
+		int result;
+	} rows[] = {
+		{ "a terabyte", ELFCOMPRESS_ZLIB, 1ull << 40, -E2BIG },
+		{ "more than is there", ELFCOMPRESS_ZLIB, 200ull << 20, -EBADMSG },
+		{ "less than is there", ELFCOMPRESS_ZLIB, 8, -EBADMSG },
+		{ "zstd that is none", 2, 4096, -EBADMSG },
+		{ "unknown type", 77, 4096, -ENOTSUP },
+	};
+	size_t bytes;
+	uint8_t *data = sample_read("compressed.zlib", &bytes);
+	struct ep_elf *elf = sample_open("compressed.zlib");
+	struct ep_elf_section section;
+
+	(void)state;
+	assert_int_equal(ep_elf_find_section(elf, ".debug_info", &section), 0);
+	ep_elf_close(elf);
+	for (size_t i = 0; i < EP_LEN(rows); i++) {
+		Elf64_Chdr *header = (Elf64_Chdr *)(data + section.file_off);
+		struct ep_elf_bytes out = { 0 };
+
+		print_message("%s\n", rows[i].label);
+		header->ch_type = rows[i].type;
+		header->ch_size = rows[i].size;
+		assert_int_equal(ep_elf_open_memory(data, bytes, &elf), 0);
+		assert_int_equal(ep_elf_read_section(elf, &section, &out), rows[i].result);
+		ep_elf_close(elf);
+	}
+	free(data);
+}
+
+static void sections_outside_the_file_are_refused(void **state)
+{
+	struct ep_elf *elf = sample_open("full");
+	struct ep_elf_section section = { .type = SHT_PROGBITS, .file_off = UINT64_MAX - 4 };
+	struct ep_elf_bytes out = { 0 };
+	char byte;
+
+	(void)state;
+	section.bytes = 8;
+	assert_int_equal(ep_elf_read_section(elf, &section, &out), -EBADMSG);
+	section.file_off = 0;
+	section.bytes = ep_elf_file_bytes(elf) + 1;
+	assert_int_equal(ep_elf_read_section(elf, &section, &out), -EBADMSG);
+	assert_int_equal(ep_elf_read_at(elf, ep_elf_file_bytes(elf), &byte, 1), -EBADMSG);
+	assert_int_equal(ep_elf_read_at(elf, ep_elf_file_bytes(elf), &byte, 0), 0);
+	section.type = SHT_NOBITS;
+	assert_int_equal(ep_elf_read_section(elf, &section, &out), -ENODATA);
+	ep_elf_close(elf);
+}
+
+static void debugdata_is_an_elf_file(void **state)
+{
+	struct ep_elf *elf = sample_open("mini"), *inner = NULL;
+	struct ep_elf_section section;
+
+	(void)state;
+	assert_int_equal(ep_elf_find_section_type(elf, SHT_SYMTAB, &section), -ENODATA);
+	assert_int_equal(ep_elf_open_debugdata(elf, &inner), 0);
+	assert_int_equal(ep_elf_find_section_type(inner, SHT_SYMTAB, &section), 0);
+	assert_int_equal(ep_elf_machine(inner), ep_elf_machine(elf));
+	ep_elf_close(inner);
+	ep_elf_close(elf);
+}
+
+static void debugdata_that_is_no_xz_is_refused(void **state)
+{
+	struct ep_elf *elf = sample_open("mini"), *inner = NULL;
+	struct ep_elf_section section;
+	size_t bytes;
+	uint8_t *data = sample_read("mini", &bytes);
+
+	(void)state;
+	assert_int_equal(ep_elf_find_section(elf, ".gnu_debugdata", &section), 0);
+	ep_elf_close(elf);
+	data[section.file_off + section.bytes / 2] ^= 0xff;
+	assert_int_equal(ep_elf_open_memory(data, bytes, &elf), 0);
+	assert_int_equal(ep_elf_open_debugdata(elf, &inner), -EBADMSG);
+	ep_elf_close(elf);
+	elf = sample_open("full");
+	assert_int_equal(ep_elf_open_debugdata(elf, &inner), -ENODATA);
+	ep_elf_close(elf);
+	free(data);
+}
+
+/* ---- identity ---- */
+
+static void build_id_is_the_same_in_every_form(void **state)
+{
+	static const char *const names[] = { "stripped", "full.debug", "compressed.zlib" };
+	uint8_t id[EP_ELF_BUILD_ID_MAX], other[EP_ELF_BUILD_ID_MAX];
+	struct ep_elf *elf = sample_open("full");
+
+	(void)state;
+	assert_int_equal(ep_elf_build_id(elf, id), 20); /* SHA-1 */
+	ep_elf_close(elf);
+	for (size_t i = 0; i < EP_LEN(names); i++) {
+		print_message("%s\n", names[i]);
+		elf = sample_open(names[i]);
+		assert_int_equal(ep_elf_build_id(elf, other), 20);
+		assert_memory_equal(id, other, 20);
+		ep_elf_close(elf);
+	}
+	elf = sample_open("linked");
+	assert_int_equal(ep_elf_build_id(elf, id), -ENODATA);
+	ep_elf_close(elf);
+}
+
+static void build_id_is_found_without_sections(void **state)
+{
+	size_t bytes;
+	uint8_t *data = sample_read("stripped", &bytes), id[EP_ELF_BUILD_ID_MAX];
+	struct ep_elf *elf = NULL;
+
+	(void)state;
+	((Elf64_Ehdr *)data)->e_shoff = 0;
+	assert_int_equal(ep_elf_open_memory(data, bytes, &elf), 0);
+	assert_int_equal(ep_elf_build_id(elf, id), 20);
+	ep_elf_close(elf);
+	free(data);
+}
+
+static void notes_are_bounded(void **state)
+{
+	struct {
+		Elf64_Nhdr header;
+		char name[4];
+		uint8_t desc[8];
+	} note = { { 4, 8, NT_GNU_BUILD_ID }, "GNU", { 1, 2, 3, 4, 5, 6, 7, 8 } };
+	const uint8_t *bytes = (const uint8_t *)&note;
+	uint8_t id[EP_ELF_BUILD_ID_MAX];
+
+	(void)state;
+	assert_int_equal(ep_elf_notes_build_id(bytes, sizeof(note), 4, id), 8);
+	assert_memory_equal(id, note.desc, 8);
+	for (size_t cut = 0; cut < sizeof(note); cut++)
+		assert_int_equal(ep_elf_notes_build_id(bytes, cut, 4, id), -ENODATA);
+	note.header.n_descsz = UINT32_MAX;
+	assert_int_equal(ep_elf_notes_build_id(bytes, sizeof(note), 4, id), -ENODATA);
+	note.header.n_descsz = 8;
+	note.header.n_namesz = UINT32_MAX;
+	assert_int_equal(ep_elf_notes_build_id(bytes, sizeof(note), 8, id), -ENODATA);
+}
+
+/* Sums were made by Python's hashlib over the same bytes. */
+static void file_id_is_head_tail_and_length(void **state)
+{
+	static const struct {
+		size_t bytes;
+		const char *id;
+	} rows[] = {
+		{ 64, "d1eb3923b28a2b3c17b0f759c3ed7841" },
+		{ 4097, "79959b3bcfa5a528c98fb5c91a780f74" },
+		{ 100000, "03a4e0f22dcc7150165ffd2da7c9bc01" },
+	};
+	const Elf64_Ehdr header = {
+		.e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
+		.e_type = ET_DYN,
+		.e_machine = EM_X86_64,
+		.e_version = EV_CURRENT,
+		.e_ehsize = sizeof(header),
+	};
+
+	(void)state;
+	for (size_t row = 0; row < EP_LEN(rows); row++) {
+		uint8_t *data = malloc(rows[row].bytes), id[16];
+		struct ep_elf *elf = NULL;
+		char hex[33];
+
+		assert_non_null(data);
+		for (size_t i = 0; i < rows[row].bytes; i++)
+			data[i] = (uint8_t)(i * 7 + i / 251);
+		memcpy(data, &header, sizeof(header));
+		assert_int_equal(ep_elf_open_memory(data, rows[row].bytes, &elf), 0);
+		assert_int_equal(ep_elf_file_id(elf, id), 0);
+		for (size_t i = 0; i < sizeof(id); i++)
+			snprintf(hex + 2 * i, 3, "%02x", id[i]);
+		assert_string_equal(hex, rows[row].id);
+		ep_elf_close(elf);
+		free(data);
+	}
+}
+
+static void debuglink_is_name_and_crc(void **state)
+{
+	struct ep_elf *elf = sample_open("linked");
+	char name[64], tiny[4];
+	uint32_t crc = 0;
+
+	(void)state;
+	assert_int_equal(ep_elf_debuglink(elf, name, sizeof(name), &crc), 0);
+	assert_string_equal(name, "linked.debug");
+	assert_int_not_equal(crc, 0);
+	assert_int_equal(ep_elf_debuglink(elf, tiny, sizeof(tiny), &crc), -EBADMSG);
+	ep_elf_close(elf);
+	elf = sample_open("full");
+	assert_int_equal(ep_elf_debuglink(elf, name, sizeof(name), &crc), -ENODATA);
+	ep_elf_close(elf);
+}
+
+/* ---- separate debug files ---- */
+
+static int debug_of(const char *name, const char *root, const char *path)
+{
+	struct ep_elf *elf = sample_open(name), *debug = NULL;
+	struct ep_elf_section section;
+	int r;
+
+	r = ep_debug_file_open(elf, root, path, &debug);
+	if (r == 0)
+		assert_int_equal(ep_elf_find_section_type(debug, SHT_SYMTAB, &section), 0);
+	ep_elf_close(debug);
+	ep_elf_close(elf);
+	return r;
+}
+
+static void debug_file_is_found_by_build_id(void **state)
+{
+	char root[PATH_MAX];
+
+	(void)state;
+	snprintf(root, sizeof(root), "%s", sample_path("root"));
+	assert_int_equal(debug_of("stripped", root, "/bin/stripped"), 0);
+	snprintf(root, sizeof(root), "%s", sample_path("wrongroot")); /* of another program */
+	assert_int_equal(debug_of("stripped", root, "/bin/stripped"), -ENODATA);
+	snprintf(root, sizeof(root), "%s", sample_path("no-such-root"));
+	assert_int_equal(debug_of("stripped", root, "/bin/stripped"), -ENODATA);
+}
+
+static void debug_file_is_found_by_debuglink(void **state)
+{
+	char path[PATH_MAX];
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s", sample_path("linked"));
+	assert_int_equal(debug_of("linked", "", path), 0);
+	snprintf(path, sizeof(path), "%s", sample_path("beside/linked"));
+	assert_int_equal(debug_of("beside/linked", "", path), 0); /* in .debug/ */
+	snprintf(path, sizeof(path), "%s", sample_path("wrong/linked"));
+	assert_int_equal(debug_of("wrong/linked", "", path), -ENODATA); /* its CRC differs */
+	assert_int_equal(debug_of("linked", "", ""), -ENODATA);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(header_is_read),
+		cmocka_unit_test(sections_are_found_by_whole_name),
+		cmocka_unit_test(eh_frame_hdr_is_a_segment),
+		cmocka_unit_test(other_files_are_refused),
+		cmocka_unit_test(fifo_does_not_block),
+		cmocka_unit_test(truncated_file_keeps_its_segments),
+		cmocka_unit_test(file_that_shrinks_is_noticed),
+		cmocka_unit_test(zlib_section_is_decompressed),
+		cmocka_unit_test(zstd_section_is_decompressed),
+		cmocka_unit_test(false_claims_of_size_are_refused),
+		cmocka_unit_test(sections_outside_the_file_are_refused),
+		cmocka_unit_test(debugdata_is_an_elf_file),
+		cmocka_unit_test(debugdata_that_is_no_xz_is_refused),
+		cmocka_unit_test(build_id_is_the_same_in_every_form),
+		cmocka_unit_test(build_id_is_found_without_sections),
+		cmocka_unit_test(notes_are_bounded),
+		cmocka_unit_test(file_id_is_head_tail_and_length),
+		cmocka_unit_test(debuglink_is_name_and_crc),
+		cmocka_unit_test(debug_file_is_found_by_build_id),
+		cmocka_unit_test(debug_file_is_found_by_debuglink),
+	};
+
+	if (argc != 2) {
+		fprintf(stderr, "usage: %s SAMPLES_DIRECTORY\n", argv[0]);
+		return 2;
+	}
+	samples = argv[1];
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,58 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Builds the forms of test_elf_sample.c that the ELF and symbol tests read, into a directory:
+#   full              with .symtab and debug information; full.nm is nm's view of it
+#   stripped          .dynsym only; full.debug is what was cut off
+#   compressed.zlib, compressed.zstd
+#                     full with compressed debug sections (the second only if objcopy can)
+#   linked            stripped, .gnu_debuglink to linked.debug, no build id
+#   mini              stripped, its functions in .gnu_debugdata (only if there is xz)
+#   root/             a file system with /bin/stripped and debug files for it
+# usage: test_elf_samples.sh SOURCE DIR STAMP CC...
+set -eu
+source=$1 dir=$2 stamp=$3
+shift 3
+rm -rf "$dir"
+mkdir -p "$dir"
+cd "$dir"
+
+# lazy binding and IBT give all three kinds of PLT sections between the two programs
+"$@" -g -O1 -rdynamic -fno-pie -no-pie -Wl,-z,lazy -Wl,--build-id=sha1 -o full "$source"
+"$@" -g -O1 -fcf-protection=full -fPIE -pie -Wl,-z,now -Wl,-z,ibtplt -Wl,--build-id=none \
+	-o linked.full "$source" 2>/dev/null ||
+	"$@" -g -O1 -fPIE -pie -Wl,--build-id=none -o linked.full "$source"
+nm full >full.nm
+nm linked.full >linked.nm
+
+objcopy --only-keep-debug full full.debug
+strip -o stripped full
+objcopy --compress-debug-sections=zlib full compressed.zlib
+objcopy --compress-debug-sections=zstd full compressed.zstd 2>/dev/null || rm -f compressed.zstd
+
+objcopy --only-keep-debug linked.full linked.debug
+strip -o linked linked.full
+objcopy --add-gnu-debuglink=linked.debug linked
+mkdir -p beside/.debug wrong
+cp linked beside/ && cp linked.debug beside/.debug/
+cp linked wrong/ && cp full.debug wrong/linked.debug
+
+if command -v xz >/dev/null; then
+	# as gdb's manual says in "MiniDebugInfo": functions that .dynsym does not have
+	nm -D full --format=posix --defined-only | awk '{ print $1 }' | sort >dynamic.names
+	nm full --format=posix --defined-only | awk '$2 ~ /[Tt]/ { print $1 }' | sort |
+		comm -13 dynamic.names - >mini.names
+	objcopy -S --remove-section=.comment --keep-symbols=mini.names full.debug mini.debug
+	xz -f -k mini.debug
+	objcopy --add-section .gnu_debugdata=mini.debug.xz stripped mini
+fi
+
+id=$(readelf -n full | sed -n 's/.*Build ID: //p')
+first=$(printf %.2s "$id")
+rest=${id#??}
+mkdir -p root/bin "root/usr/lib/debug/.build-id/$first" root/srv "wrongroot/usr/lib/debug/.build-id/$first"
+cp stripped root/bin/
+cp full.debug root/srv/
+# an absolute link: inside the root it leads to root/srv, outside it would lead nowhere
+ln -s /srv/full.debug "root/usr/lib/debug/.build-id/$first/$rest.debug"
+cp linked.debug "wrongroot/usr/lib/debug/.build-id/$first/$rest.debug"
+touch "$stamp"
