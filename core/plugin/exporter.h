@@ -28,6 +28,9 @@ struct ep_exporter_stats {
  */
 int ep_exporter_open(const struct ep_module *module, struct ep_options *options, uint32_t queue_len,
 		     struct ep_exporter **ret_exporter);
+/* The same for a plugin that is linked in. */
+int ep_exporter_open_plugin(const struct ep_plugin *plugin, struct ep_options *options,
+			    uint32_t queue_len, struct ep_exporter **ret_exporter);
 void ep_exporter_submit(struct ep_exporter *exporter, const struct ep_batch *batch); /* refs it */
 
 /* When all batches are written and the plugin has flushed, done(arg); may be at once. */

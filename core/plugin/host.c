@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/plugin/host.h"
+#include "core/base/log.h"
+#include "core/plugin/options.h"
+#include "core/trace/batch.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <uv.h>
+
+#define MAX_LINE 1024
+
+/* One for the process: the services of the ABI take no context, like malloc or a log. */
+static struct ep_host host;
+
+static void host_log(enum ep_host_level level, const char *fmt, ...)
+{
+	static const enum ep_log_level levels[] = {
+		[EP_HOST_ERROR] = EP_LOG_ERROR,
+		[EP_HOST_WARN] = EP_LOG_WARN,
+		[EP_HOST_INFO] = EP_LOG_INFO,
+		[EP_HOST_DEBUG] = EP_LOG_DEBUG,
+	};
+	char line[MAX_LINE];
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(line, sizeof(line), fmt, args);
+	va_end(args);
+	ep_log((unsigned int)level < EP_LEN(levels) ? levels[level] : EP_LOG_ERROR, "%s", line);
+}
+
+struct job {
+	uv_work_t work;
+	void (*run)(void *arg);
+	void (*after)(void *arg);
+	void *arg;
+};
+
+static void job_run(uv_work_t *work)
+{
+	struct job *job = EP_CONTAINER(work, struct job, work);
+
+	job->run(job->arg);
+}
+
+/* A job that was cancelled has not run, but its owner waits for `after` all the same. */
+static void job_after(uv_work_t *work, int status)
+{
+	struct job *job = EP_CONTAINER(work, struct job, work);
+
+	(void)status;
+	if (job->after)
+		job->after(job->arg);
+	free(job);
+}
+
+static int host_run(void (*run)(void *arg), void (*after)(void *arg), void *arg)
+{
+	struct job *job = calloc(1, sizeof(*job));
+	int r;
+
+	if (!job)
+		return -ENOMEM;
+	*job = (struct job){.run = run, .after = after, .arg = arg};
+	r = uv_queue_work(host.loop, &job->work, job_run, job_after);
+	if (r < 0)
+		free(job);
+	return r;
+}
+
+void ep_host_init(struct uv_loop_s *loop, const char *version)
+{
+	host = (struct ep_host){
+		.size = sizeof(host),
+		.abi_minor = EP_ABI_MINOR,
+		.version = version,
+		.log = host_log,
+		.option_string = ep_options_string,
+		.option_int = ep_options_int,
+		.option_bool = ep_options_bool,
+		.batch_ref = ep_batch_ref,
+		.batch_unref = ep_batch_unref,
+		.run = host_run,
+		.loop = loop,
+	};
+}
+
+const struct ep_host *ep_host_get(void)
+{
+	return &host;
+}

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "exporters/pprof/file.h"
+#include "core/base/util.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <zlib.h>
+
+#define OUT_BYTES     (64 * 1024)
+#define GZIP_WINDOW   (15 + 16) /* zlib.h: 15 bits of window, + 16 for a gzip header */
+#define MEM_LEVEL     8		/* zlib's default */
+#define PREFIX	      "profile-"
+#define SUFFIX	      ".pb.gz"
+#define STAMP_BYTES   15 /* 20260131-235959 */
+#define NS_PER_SECOND 1000000000ull
+
+struct pprof_file {
+	int fd;
+	bool finished;	     /* deflate has ended, all bytes are in the file */
+	char temp[PATH_MAX]; /* "" once it is published */
+	uint64_t bytes;
+	z_stream z;
+	uint8_t out[OUT_BYTES];
+};
+
+static int open_temp(struct pprof_file *file, const char *path)
+{
+	static _Atomic uint32_t counter; /* of this process, so that two exporters never meet */
+	const char *slash = strrchr(path, '/');
+	int dir_len = slash ? (int)(slash - path + 1) : 0;
+	int n = snprintf(file->temp, sizeof(file->temp), "%.*s.%s.%d-%u.tmp", dir_len, path,
+			 path + dir_len, (int)getpid(), (unsigned int)counter++);
+
+	if (n < 0 || (size_t)n >= sizeof(file->temp))
+		return -ENAMETOOLONG;
+	file->fd = open(file->temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+	if (file->fd < 0) {
+		file->temp[0] = '\0';
+		return -errno;
+	}
+	return 0;
+}
+
+int pprof_file_create(const char *path, int level, struct pprof_file **ret_file)
+{
+	ep_cleanup(pprof_file_closep) struct pprof_file *file = calloc(1, sizeof(*file));
+	int r;
+
+	if (!file)
+		return -ENOMEM;
+	file->fd = -1;
+	if (deflateInit2(&file->z, level, Z_DEFLATED, GZIP_WINDOW, MEM_LEVEL, Z_DEFAULT_STRATEGY) !=
+	    Z_OK)
+		return -ENOMEM;
+	file->z.next_out = file->out;
+	file->z.avail_out = OUT_BYTES;
+	r = open_temp(file, path);
+	if (r < 0)
+		return r;
+	*ret_file = ep_take(file);
+	return 0;
+}
+
+static int write_all(struct pprof_file *file)
+{
+	const uint8_t *data = file->out;
+	size_t left = OUT_BYTES - file->z.avail_out;
+
+	while (left > 0) {
+		ssize_t n = write(file->fd, data, left);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		data += n;
+		left -= (size_t)n;
+		file->bytes += (uint64_t)n;
+	}
+	file->z.next_out = file->out;
+	file->z.avail_out = OUT_BYTES;
+	return 0;
+}
+
+int pprof_file_write(void *arg, const void *data, size_t len)
+{
+	struct pprof_file *file = arg;
+
+	if (len > UINT_MAX)
+		return -E2BIG;
+	file->z.next_in = (Bytef *)data;
+	file->z.avail_in = (uInt)len;
+	while (file->z.avail_in > 0) {
+		int r;
+
+		if (deflate(&file->z, Z_NO_FLUSH) != Z_OK)
+			return -EIO;
+		r = file->z.avail_out == 0 ? write_all(file) : 0;
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int finish(struct pprof_file *file)
+{
+	int z = Z_OK, r;
+
+	while (!file->finished) {
+		z = deflate(&file->z, Z_FINISH);
+		if (z != Z_OK && z != Z_STREAM_END)
+			return -EIO;
+		r = write_all(file);
+		if (r < 0)
+			return r;
+		file->finished = z == Z_STREAM_END;
+	}
+	return 0;
+}
+
+/* Neither form can replace a file. Not every file system knows the first, FAT lacks the second. */
+static int rename_new(const char *from, const char *to)
+{
+	if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0)
+		return 0;
+	if (errno != EINVAL && errno != ENOSYS)
+		return -errno;
+	if (link(from, to) < 0)
+		return -errno;
+	(void)unlink(from);
+	return 0;
+}
+
+int pprof_file_publish(struct pprof_file *file, const char *path, bool replace, uint64_t *ret_bytes)
+{
+	int r = finish(file);
+
+	if (r < 0)
+		return r;
+	if (replace)
+		r = rename(file->temp, path) < 0 ? -errno : 0;
+	else
+		r = rename_new(file->temp, path);
+	if (r < 0)
+		return r;
+	file->temp[0] = '\0';
+	*ret_bytes = file->bytes;
+	return 0;
+}
+
+void pprof_file_close(struct pprof_file *file)
+{
+	if (!file)
+		return;
+	if (file->temp[0])
+		(void)unlink(file->temp);
+	if (file->fd >= 0)
+		close(file->fd);
+	deflateEnd(&file->z);
+	free(file);
+}
+
+/* --- names --- */
+
+static bool belongs_in_a_name(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+	       c == '.' || c == '-' || c == '_';
+}
+
+static int make_prefix(const char *host, char *name, size_t len)
+{
+	int n = snprintf(name, len, PREFIX "%.64s-", host[0] ? host : "unknown");
+
+	for (int i = 0; i < n; i++)
+		name[i] = belongs_in_a_name(name[i]) ? name[i] : '_';
+	return n;
+}
+
+void pprof_file_name(const char *host, uint64_t time_ns, uint32_t n, char *name, size_t len)
+{
+	time_t seconds = (time_t)(time_ns / NS_PER_SECOND);
+	char prefix[128], stamp[STAMP_BYTES + 1] = "", number[16] = "";
+	struct tm tm;
+
+	make_prefix(host, prefix, sizeof(prefix));
+	if (gmtime_r(&seconds, &tm))
+		strftime(stamp, sizeof(stamp), "%Y%m%d-%H%M%S", &tm);
+	if (n > 1)
+		snprintf(number, sizeof(number), "-%u", n);
+	snprintf(name, len, "%s%s%s" SUFFIX, prefix, stamp, number);
+}
+
+/* The time stamp within a name of our form, NULL when it is not of that form. */
+static const char *stamp_of(const char *name, const char *prefix)
+{
+	size_t prefix_len = strlen(prefix);
+	const char *stamp = name + prefix_len, *pos;
+
+	if (strncmp(name, prefix, prefix_len) != 0)
+		return NULL;
+	if (strspn(stamp, "0123456789") != 8 || stamp[8] != '-' ||
+	    strspn(stamp + 9, "0123456789") != 6)
+		return NULL;
+	pos = stamp + STAMP_BYTES;
+	if (*pos == '-') {
+		size_t digits = strspn(pos + 1, "0123456789");
+
+		pos += digits ? 1 + digits : 0;
+	}
+	return strcmp(pos, SUFFIX) == 0 ? stamp : NULL;
+}
+
+struct names {
+	char **items;
+	size_t len;
+	size_t prefix_len;
+};
+
+/* By time, then those of one second by their number: a longer name has a higher one. */
+static int compare_names(const void *a, const void *b, void *arg)
+{
+	const struct names *names = arg;
+	const char *x = *(char *const *)a + names->prefix_len;
+	const char *y = *(char *const *)b + names->prefix_len;
+	int r = strncmp(x, y, STAMP_BYTES);
+
+	if (r == 0)
+		r = (strlen(x) > strlen(y)) - (strlen(x) < strlen(y));
+	return r ? r : strcmp(x, y);
+}
+
+static int add_name(struct names *names, const char *name)
+{
+	char **items = reallocarray(names->items, names->len + 1, sizeof(*items));
+
+	if (!items)
+		return -ENOMEM;
+	names->items = items;
+	items[names->len] = strdup(name);
+	if (!items[names->len])
+		return -ENOMEM;
+	names->len++;
+	return 0;
+}
+
+static void names_fini(struct names *names)
+{
+	for (size_t i = 0; i < names->len; i++)
+		free(names->items[i]);
+	free(names->items);
+}
+
+static void closedirp(DIR **dir)
+{
+	if (*dir)
+		closedir(*dir);
+}
+
+int pprof_file_prune(const char *dir_path, const char *host, uint32_t keep)
+{
+	ep_cleanup(closedirp) DIR *dir = opendir(dir_path);
+	ep_cleanup(names_fini) struct names names = {0};
+	const struct dirent *entry;
+	char prefix[128];
+	int removed = 0;
+
+	if (!dir)
+		return -errno;
+	names.prefix_len = (size_t)make_prefix(host, prefix, sizeof(prefix));
+	while ((entry = readdir(dir)) != NULL) {
+		if (stamp_of(entry->d_name, prefix) && add_name(&names, entry->d_name) < 0)
+			return -ENOMEM;
+	}
+	if (names.len <= keep)
+		return 0;
+	qsort_r(names.items, names.len, sizeof(*names.items), compare_names, &names);
+	for (size_t i = 0; i < names.len - keep; i++)
+		removed += unlinkat(dirfd(dir), names.items[i], 0) == 0;
+	return removed;
+}

@@ -1,0 +1,483 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Usage: test_plugin DIR, where DIR holds the modules of tests/unit/plugins. */
+#include "core/base/log.h"
+#include "core/plugin/exporter.h"
+#include "core/trace/batch.h"
+#include "core/trace/store.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <uv.h>
+
+#include <cmocka.h>
+
+static const char *module_dir; /* where the build put the modules: from the command line */
+
+/* --- options --- */
+
+static const struct ep_option_spec specs[] = {
+	{.name = "path", .type = EP_OPTION_STRING, .help = "where"},
+	{.name = "level", .type = EP_OPTION_INT, .fallback = "1", .min = 1, .max = 9},
+	{.name = "offset", .type = EP_OPTION_INT, .fallback = "-5"},
+	{.name = "force", .type = EP_OPTION_BOOL, .fallback = "true"},
+	{.name = "timeout",
+	 .type = EP_OPTION_DURATION,
+	 .fallback = "500ms",
+	 .min = 1000000,
+	 .max = 3600000000000},
+	{0},
+};
+static const char *const common[] = {"type", "interval", NULL};
+
+#define STRING(k, v)                                                                               \
+	{                                                                                          \
+		.key = k, .type = EP_VALUE_STRING, .string = v, .line = 7, .column = 3             \
+	}
+#define INT(k, v)                                                                                  \
+	{                                                                                          \
+		.key = k, .type = EP_VALUE_INT, .integer = v, .line = 7, .column = 3               \
+	}
+#define BOOL(k, v)                                                                                 \
+	{                                                                                          \
+		.key = k, .type = EP_VALUE_BOOL, .boolean = v, .line = 7, .column = 3              \
+	}
+
+static void options_read_what_was_given_else_the_default(void **state)
+{
+	const struct ep_value values[] = {
+		STRING("path", "/tmp/x"),
+		INT("timeout", 10),
+		STRING("type", "pprof"),
+	};
+	struct ep_option_error error = {0};
+	struct ep_options *options;
+
+	(void)state;
+	assert_int_equal(
+		ep_options_new("x", specs, common, values, EP_LEN(values), &error, &options), 0);
+	assert_string_equal(ep_options_string(options, "path"), "/tmp/x");
+	assert_int_equal(ep_options_int(options, "level"), 1);
+	assert_int_equal(ep_options_int(options, "offset"), -5);
+	assert_int_equal(ep_options_bool(options, "force"), 1);
+	assert_int_equal(ep_options_int(options, "timeout"), 10000000000);
+	assert_string_equal(ep_options_string(options, "nonsense"), "");
+	ep_options_free(options);
+}
+
+static void bad_options_are_refused_with_the_reason(void **state)
+{
+	const struct {
+		struct ep_value value;
+		const char *text;
+	} rows[] = {
+		{STRING("pth", "x"), "`pth`: no such option of x; did you mean `path`?"},
+		{STRING("intervall", "x"),
+		 "`intervall`: no such option of x; did you mean `interval`?"},
+		{STRING("zzz", "x"), "`zzz`: no such option of x"},
+		{INT("path", 3), "`path`: must be a string"},
+		{STRING("level", "3"), "`level`: must be a whole number"},
+		{INT("level", 10), "`level`: must be at most 9"},
+		{INT("level", 0), "`level`: must be at least 1"},
+		{INT("force", 1), "`force`: must be true or false"},
+		{BOOL("timeout", true),
+		 "`timeout`: must be a duration like \"10s\", \"500ms\", \"5m\""},
+		{STRING("timeout", "10 s"),
+		 "`timeout`: must be a duration like \"10s\", \"500ms\", \"5m\""},
+		{STRING("timeout", "2h"), "`timeout`: must be at most 3600s"},
+		{STRING("timeout", "10us"), "`timeout`: must be at least 1ms"},
+		{STRING("timeout", "99999999999999h"), "`timeout`: longer than can be counted"},
+		{INT("interval", 1), "`path`: x needs this option (where)"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < EP_LEN(rows); i++) {
+		struct ep_option_error error = {0};
+		struct ep_options *options = NULL;
+
+		assert_int_equal(
+			ep_options_new("x", specs, common, &rows[i].value, 1, &error, &options),
+			-EINVAL);
+		assert_string_equal(error.text, rows[i].text);
+		assert_int_equal(error.line, i == EP_LEN(rows) - 1 ? 0 : 7);
+	}
+}
+
+static void option_given_twice_is_refused(void **state)
+{
+	const struct ep_value values[] = {STRING("path", "a"), STRING("path", "b")};
+	struct ep_option_error error = {0};
+	struct ep_options *options = NULL;
+
+	(void)state;
+	assert_int_equal(ep_options_new("x", specs, NULL, values, 2, &error, &options), -EINVAL);
+	assert_string_equal(error.text, "`path`: given twice");
+}
+
+/* --- modules --- */
+
+static void good_module_loads(void **state)
+{
+	char reason[EP_REASON_BYTES] = "";
+	struct ep_module *module = NULL;
+
+	(void)state;
+	if (ep_module_load(module_dir, "counter", &module, reason) < 0)
+		fail_msg("%s", reason);
+	assert_string_equal(ep_module_plugin(module)->name, "counter");
+	assert_non_null(ep_module_exporter(module));
+	ep_module_unload(module);
+}
+
+static void bad_modules_are_refused(void **state)
+{
+	static const struct {
+		const char *name;
+		int result;
+		const char *part; /* of the reason */
+	} rows[] = {
+		{"old_abi", -ENOTSUP, "built for ABI 99"},
+		{"no_open", -EBADMSG, "lacks one of"},
+		{"misnamed", -EBADMSG, "calls itself \"counter\""},
+		{"absent", -ENOENT, "build or install"},
+		{"../counter", -EINVAL, "no plugin name"},
+		{"", -EINVAL, "no plugin name"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < EP_LEN(rows); i++) {
+		char reason[EP_REASON_BYTES] = "";
+		struct ep_module *module = NULL;
+
+		assert_int_equal(ep_module_load(module_dir, rows[i].name, &module, reason),
+				 rows[i].result);
+		if (!strstr(reason, rows[i].part))
+			fail_msg("%s: %s", rows[i].name, reason);
+	}
+}
+
+/* Copies counter.so into a directory of its own with these modes, and tries to load it. */
+static int load_with_modes(mode_t dir_mode, mode_t file_mode, char reason[EP_REASON_BYTES])
+{
+	char dir[] = "/tmp/ep-plugin-XXXXXX", command[1024];
+	struct ep_module *module = NULL;
+	int r;
+
+	assert_non_null(mkdtemp(dir));
+	snprintf(command, sizeof(command), "cp '%s/counter.so' '%s'", module_dir, dir);
+	assert_int_equal(system(command), 0);
+	snprintf(command, sizeof(command), "%s/counter.so", dir);
+	assert_int_equal(chmod(command, file_mode), 0);
+	assert_int_equal(chmod(dir, dir_mode), 0);
+	r = ep_module_load(dir, "counter", &module, reason);
+	ep_module_unload(module);
+	unlink(command);
+	rmdir(dir);
+	return r;
+}
+
+static void files_others_can_write_are_not_loaded(void **state)
+{
+	char reason[EP_REASON_BYTES] = "";
+
+	(void)state;
+	assert_int_equal(load_with_modes(0700, 0600, reason), 0);
+	assert_int_equal(load_with_modes(0755, 0646, reason), -EPERM);
+	assert_non_null(strstr(reason, "counter.so can be written by everybody"));
+	assert_non_null(strstr(reason, "chmod go-w"));
+	assert_int_equal(load_with_modes(0757, 0644, reason), -EPERM);
+	assert_non_null(strstr(reason, "can be written by everybody"));
+}
+
+static void other_owner_is_refused(void **state)
+{
+	char dir[] = "/tmp/ep-plugin-XXXXXX", reason[EP_REASON_BYTES] = "";
+	struct ep_module *module = NULL;
+
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	assert_non_null(mkdtemp(dir));
+	assert_int_equal(chown(dir, 12345, 12345), 0);
+	assert_int_equal(ep_module_load(dir, "counter", &module, reason), -EPERM);
+	assert_non_null(strstr(reason, "chown root"));
+	rmdir(dir);
+}
+
+struct listing {
+	char text[1024];
+};
+
+static void note_entry(void *arg, const struct ep_plugin_entry *entry)
+{
+	struct listing *listing = arg;
+	size_t used = strlen(listing->text);
+
+	assert_true((entry->result == 0) == (entry->reason[0] == '\0'));
+	snprintf(listing->text + used, sizeof(listing->text) - used, "%s %s %d\n", entry->name,
+		 entry->version, entry->result);
+}
+
+static void listing_names_each_with_its_state(void **state)
+{
+	struct listing listing = {0};
+
+	(void)state;
+	assert_int_equal(ep_plugin_list(module_dir, note_entry, &listing), 0);
+	assert_string_equal(listing.text,
+			    "counter 0.1 0\nmisnamed  -74\nno_open  -74\nold_abi  -95\n");
+	assert_int_equal(ep_plugin_list("/nonexistent", note_entry, &listing), -ENOENT);
+}
+
+/* --- the exporter's queue, over a plugin that answers when the test says so --- */
+
+struct fake {
+	ep_export_done done;
+	void *done_arg;
+	uint32_t exported, flushed, closed;
+	const struct ep_batch *last;
+	bool at_once; /* call done from within export */
+};
+static struct fake fake; /* open gets no argument to pass it by */
+
+static int fake_open(const struct ep_host *host, const struct ep_options *options,
+		     void **ret_exporter)
+{
+	(void)host;
+	(void)options;
+	*ret_exporter = &fake;
+	return 0;
+}
+
+static void fake_export(void *exporter, const struct ep_batch *batch, ep_export_done done,
+			void *done_arg)
+{
+	struct fake *f = exporter;
+
+	f->exported++;
+	f->last = batch;
+	f->done = done;
+	f->done_arg = done_arg;
+	if (f->at_once)
+		done(done_arg, 0);
+}
+
+static void fake_flush(void *exporter, ep_export_done done, void *done_arg)
+{
+	struct fake *f = exporter;
+
+	f->flushed++;
+	f->done = done;
+	f->done_arg = done_arg;
+	if (f->at_once)
+		done(done_arg, 0);
+}
+
+static void fake_close(void *exporter)
+{
+	((struct fake *)exporter)->closed++;
+}
+
+static const struct ep_option_spec no_options[] = {{0}};
+static const struct ep_exporter_ops fake_ops = {
+	.size = sizeof(fake_ops),
+	.options = no_options,
+	.open = fake_open,
+	.export_batch = fake_export,
+	.flush = fake_flush,
+	.close = fake_close,
+};
+static const struct ep_plugin fake_plugin = {
+	.size = sizeof(fake_plugin),
+	.abi_major = EP_ABI_MAJOR,
+	.kind = EP_PLUGIN_EXPORTER,
+	.name = "fake",
+	.exporter = &fake_ops,
+};
+
+static struct ep_exporter *open_fake(bool at_once)
+{
+	struct ep_exporter *exporter = NULL;
+
+	fake = (struct fake){.at_once = at_once};
+	assert_int_equal(ep_exporter_open_plugin(&fake_plugin, NULL, 2, &exporter), 0);
+	return exporter;
+}
+
+static struct ep_batch *new_batch(void)
+{
+	struct ep_store_limits limits = EP_STORE_DEFAULT_LIMITS;
+	struct ep_batch_source source = {.period_hz = 20};
+	struct ep_interval *interval;
+	struct ep_batch *batch;
+	struct ep_store *store;
+
+	assert_int_equal(ep_store_new(&limits, 0, &store), 0);
+	assert_int_equal(ep_store_seal(store, 1, &interval), 0);
+	assert_int_equal(ep_batch_build(interval, &source, &batch), 0);
+	ep_interval_unref(interval);
+	ep_store_free(store);
+	return batch;
+}
+
+static void submit_new(struct ep_exporter *exporter)
+{
+	struct ep_batch *batch = new_batch();
+
+	ep_exporter_submit(exporter, batch);
+	ep_batch_unref(batch);
+}
+
+static void count_call(void *arg)
+{
+	++*(int *)arg;
+}
+
+static void slow_exporter_loses_its_oldest_batch(void **state)
+{
+	struct ep_exporter *exporter = open_fake(false);
+	const struct ep_batch *first;
+
+	(void)state;
+	submit_new(exporter);
+	first = fake.last;
+	for (int i = 0; i < 3; i++)
+		submit_new(exporter);
+	assert_int_equal(fake.exported, 1);
+	assert_ptr_equal(fake.last, first);
+	assert_int_equal(ep_exporter_stats(exporter)->dropped, 1);
+	assert_int_equal(ep_exporter_stats(exporter)->waiting, 3);
+	fake.done(fake.done_arg, 0);
+	assert_int_equal(fake.exported, 2);
+	fake.done(fake.done_arg, -EIO);
+	fake.done(fake.done_arg, 0);
+	fake.done(fake.done_arg, 0); /* once too often: logged, no harm */
+	assert_int_equal(ep_exporter_stats(exporter)->exported, 2);
+	assert_int_equal(ep_exporter_stats(exporter)->failed, 1);
+	assert_int_equal(ep_exporter_stats(exporter)->waiting, 0);
+	ep_exporter_close(exporter);
+	assert_int_equal(fake.closed, 1);
+}
+
+static void flush_waits_for_batches_and_plugin(void **state)
+{
+	struct ep_exporter *exporter = open_fake(false);
+	int flushed = 0;
+
+	(void)state;
+	submit_new(exporter);
+	submit_new(exporter);
+	ep_exporter_flush(exporter, count_call, &flushed);
+	fake.done(fake.done_arg, 0);
+	assert_int_equal(fake.flushed, 0);
+	fake.done(fake.done_arg, 0);
+	assert_int_equal(fake.flushed, 1);
+	assert_int_equal(flushed, 0);
+	fake.done(fake.done_arg, 0);
+	assert_int_equal(flushed, 1);
+	ep_exporter_close(exporter);
+}
+
+static void close_waits_for_the_batch_under_way(void **state)
+{
+	struct ep_exporter *exporter = open_fake(false);
+
+	(void)state;
+	submit_new(exporter);
+	submit_new(exporter);
+	ep_exporter_close(exporter);
+	assert_int_equal(fake.closed, 0);
+	fake.done(fake.done_arg, 0);
+	assert_int_equal(fake.exported, 1);
+	assert_int_equal(fake.closed, 1);
+}
+
+static void close_in_flushed(void *arg)
+{
+	ep_exporter_close(arg);
+}
+
+static void everything_may_happen_at_once(void **state)
+{
+	struct ep_exporter *exporter = open_fake(true);
+
+	(void)state;
+	for (int i = 0; i < 10; i++)
+		submit_new(exporter);
+	assert_int_equal(fake.exported, 10);
+	assert_int_equal(ep_exporter_stats(exporter)->dropped, 0);
+	ep_exporter_flush(exporter, close_in_flushed, exporter);
+	assert_int_equal(fake.flushed, 1);
+	assert_int_equal(fake.closed, 1);
+}
+
+/* --- host services --- */
+
+struct work {
+	int ran, after;
+	uv_thread_t thread;
+};
+
+static void work_run(void *arg)
+{
+	struct work *work = arg;
+
+	work->ran++;
+	work->thread = uv_thread_self();
+}
+
+static void work_after(void *arg)
+{
+	struct work *work = arg;
+
+	work->after += work->ran;
+}
+
+static void run_works_on_another_thread(void **state)
+{
+	struct work work = {0};
+	uv_thread_t self = uv_thread_self();
+
+	(void)state;
+	assert_int_equal(ep_host_get()->run(work_run, work_after, &work), 0);
+	uv_run(ep_host_get()->loop, UV_RUN_DEFAULT);
+	assert_int_equal(work.after, 1);
+	assert_false(uv_thread_equal(&work.thread, &self));
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(options_read_what_was_given_else_the_default),
+		cmocka_unit_test(bad_options_are_refused_with_the_reason),
+		cmocka_unit_test(option_given_twice_is_refused),
+		cmocka_unit_test(good_module_loads),
+		cmocka_unit_test(bad_modules_are_refused),
+		cmocka_unit_test(files_others_can_write_are_not_loaded),
+		cmocka_unit_test(other_owner_is_refused),
+		cmocka_unit_test(listing_names_each_with_its_state),
+		cmocka_unit_test(slow_exporter_loses_its_oldest_batch),
+		cmocka_unit_test(flush_waits_for_batches_and_plugin),
+		cmocka_unit_test(close_waits_for_the_batch_under_way),
+		cmocka_unit_test(everything_may_happen_at_once),
+		cmocka_unit_test(run_works_on_another_thread),
+	};
+	uv_loop_t loop;
+	int r;
+
+	if (argc < 2) {
+		fprintf(stderr, "usage: test_plugin DIR\n");
+		return 2;
+	}
+	module_dir = argv[1];
+	uv_loop_init(&loop);
+	ep_host_init(&loop, "test");
+	r = cmocka_run_group_tests_name("plugin", tests, NULL, NULL);
+	uv_loop_close(&loop);
+	return r;
+}
