@@ -91,13 +91,9 @@ static bool starts_at_trampoline(const struct build *b, const struct ep_fde *fde
 static void run_fde(struct build *b, const struct ep_fde_list *list, const struct ep_fde *fde,
 		    uint64_t hi)
 {
-	struct ep_pack_mark mark;
-
 	if (__builtin_expect(fde->cie->signal, 0) && starts_at_trampoline(b, fde))
 		ep_pack_put(&b->pack, fde->start - 1, EP_RULE_SIGNAL);
-	mark = ep_pack_mark(&b->pack);
-	if (ep_run_fde(&b->run, &list->sec, fde, fde->start, hi) < 0) {
-		ep_pack_rewind(&b->pack, &mark);
+	if (ep_run_fde(&b->run, &list->sec, fde, hi) < 0) {
 		ep_pack_put(&b->pack, fde->start, EP_RULE_NONE);
 		b->end = fde->start;
 		b->table->stats.bad_fdes++;
@@ -113,6 +109,8 @@ static int read_fde(struct ep_fde_list *list, struct ep_fde_ref ref, struct ep_f
 	struct ep_cfi_entry entry;
 	int r;
 
+	if (__builtin_expect(ep_cfi_parse_common_fde(&list->sec, ref.off, &list->cies, ret_fde), 1))
+		return ret_fde->start == ref.start ? 0 : -EBADMSG;
 	r = ep_cfi_read_entry(&list->sec, ref.off, &entry);
 	if (r == 0)
 		r = ep_cfi_parse_fde(&list->sec, &entry, &list->cies, ret_fde);

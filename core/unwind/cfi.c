@@ -210,7 +210,7 @@ int ep_cfi_parse_cie(const struct ep_cfi_section *sec, uint64_t off, struct ep_c
 int ep_cie_cache_get(struct ep_cie_cache *cache, const struct ep_cfi_section *sec, uint64_t off,
 		     struct ep_cie **ret_cie)
 {
-	size_t i = (off >> 3 ^ off >> 9) % EP_CIE_CACHE;
+	size_t i = ep_cie_cache_slot(off);
 	int r;
 
 	if (!cache->valid[i] || cache->cies[i].off != off) {

@@ -58,6 +58,7 @@ struct ep_cie {
 	bool signal; /* 'S' */
 	bool eh_data; /* "eh" of gcc 2: one more pointer */
 	uint8_t state; /* enum ep_cie_state */
+	uint32_t first_rule; /* that row as an immediate rule; 0: FDEs need the general interpreter */
 	struct ep_cfi_row initial; /* the row its instructions make; see run.c */
 };
 
@@ -96,6 +97,10 @@ struct ep_cie_cache {
 	struct ep_cie cies[EP_CIE_CACHE];
 	bool valid[EP_CIE_CACHE];
 };
+static inline size_t ep_cie_cache_slot(uint64_t off)
+{
+	return (off >> 3 ^ off >> 9) % EP_CIE_CACHE;
+}
 /* The CIE at an offset, valid until the next call. Errors as ep_cfi_parse_cie. */
 int ep_cie_cache_get(struct ep_cie_cache *cache, const struct ep_cfi_section *sec, uint64_t off,
 		     struct ep_cie **ret_cie);
@@ -103,5 +108,37 @@ int ep_cie_cache_get(struct ep_cie_cache *cache, const struct ep_cfi_section *se
 /* An FDE whose CIE the cache knows or learns. 0, 1 when the entry is a CIE, and the errors above. */
 int ep_cfi_parse_fde(const struct ep_cfi_section *sec, const struct ep_cfi_entry *entry,
 		     struct ep_cie_cache *cache, struct ep_fde *ret_fde);
+
+/*
+ * The FDE at an offset, in the form that compilers for x86-64 and aarch64 give nearly all of them:
+ * .eh_frame, 32-bit length, CIE in the cache, "z" with 'R' pcrel sdata4. False for all others and
+ * for malformed ones: ep_cfi_read_entry and ep_cfi_parse_fde know what it is.
+ */
+static inline bool ep_cfi_parse_common_fde(const struct ep_cfi_section *sec, uint64_t off,
+					   struct ep_cie_cache *cache, struct ep_fde *ret_fde)
+{
+	const uint8_t *pos = sec->data + off;
+	struct ep_cie *cie;
+	uint32_t words[4]; /* length, CIE pointer, start, range */
+	uint64_t cie_off;
+
+	if (!sec->eh || off >= sec->bytes || sec->bytes - off < sizeof(words) + 1)
+		return false;
+	memcpy(words, pos, sizeof(words));
+	cie_off = off + 4 - words[1];
+	cie = &cache->cies[ep_cie_cache_slot(cie_off)];
+	if (words[0] < 13 || words[0] > sec->bytes - off - 4 || words[0] == UINT32_MAX ||
+	    words[1] == 0 || !cache->valid[ep_cie_cache_slot(cie_off)] || cie->off != cie_off ||
+	    cie->fde_encoding != (EP_PE_PCREL | EP_PE_SDATA4) || !cie->sized ||
+	    pos[16] >= 0x80 || 13u + pos[16] > words[0])
+		return false;
+	ret_fde->cie = cie;
+	ret_fde->start = sec->va + off + 8 + (uint64_t)(int64_t)(int32_t)words[2];
+	/* The range of this encoding is signed too; a negative one is left to the general parser. */
+	ret_fde->end = ret_fde->start + words[3];
+	ret_fde->insns = pos + 17 + pos[16];
+	ret_fde->insns_end = pos + 4 + words[0];
+	return words[3] <= INT32_MAX && ret_fde->end >= ret_fde->start;
+}
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/unwind/run.h"
 #include "core/unwind/dwarf_ops.h"
+#include "core/unwind/run_fast.h"
 
 #include <errno.h>
 
@@ -307,6 +308,8 @@ static int run_cie(struct ep_run *run, struct ep_cie *cie)
 	if (cie->ra_reg != run->machine->ra_reg)
 		st.error = -ENOTSUP;
 	cie->initial = st.row;
+	if (cie->code_align == 1 && cie->data_align == -8)
+		cie->first_rule = immediate_rule(&st.row, run->machine);
 	return st.error;
 }
 
@@ -337,8 +340,8 @@ static inline bool run_slow(struct ep_run *run, struct state *st, const struct e
 	return st->error == 0;
 }
 
-int ep_run_fde(struct ep_run *run, const struct ep_cfi_section *sec, const struct ep_fde *fde,
-	       uint64_t lo, uint64_t hi)
+static int run_general(struct ep_run *run, const struct ep_cfi_section *sec,
+		       const struct ep_fde *fde, uint64_t hi)
 {
 	struct state st = {
 		.cur = { .pos = fde->insns, .end = fde->insns_end },
@@ -348,11 +351,7 @@ int ep_run_fde(struct ep_run *run, const struct ep_cfi_section *sec, const struc
 		.machine = run->machine,
 	};
 	uint64_t to = st.loc;
-	int r;
 
-	r = initial_row(run, fde->cie);
-	if (r < 0)
-		return r;
 	st.row = fde->cie->initial;
 	while (st.cur.pos < st.cur.end) {
 		uint8_t op = *st.cur.pos++;
@@ -366,13 +365,36 @@ int ep_run_fde(struct ep_run *run, const struct ep_cfi_section *sec, const struc
 		}
 		if (__builtin_expect(to < st.loc, 0))
 			return -EBADMSG; /* wrapped around */
-		if (to > lo && to != st.loc && st.loc < hi)
-			put_row(run, &st, EP_MAX(st.loc, lo));
+		if (to != st.loc && st.loc < hi)
+			put_row(run, &st, st.loc);
 		st.loc = to;
 	}
 	if (st.cur.bad || st.error)
 		return st.error ? st.error : -EBADMSG;
 	if (st.loc < hi)
-		put_row(run, &st, EP_MAX(st.loc, lo));
+		put_row(run, &st, st.loc);
 	return 0;
+}
+
+int ep_run_fde(struct ep_run *run, const struct ep_cfi_section *sec, const struct ep_fde *fde,
+	       uint64_t hi)
+{
+	struct ep_pack_mark mark = ep_pack_mark(run->pack);
+	int r;
+
+	if (__builtin_expect(fde->cie->state != EP_CIE_READY, 0)) {
+		r = initial_row(run, fde->cie);
+		if (r < 0)
+			return r;
+	}
+	if (fde->cie->first_rule) {
+		if (__builtin_expect(ep_run_fde_fast(run->machine, run->pack, fde,
+						     fde->cie->first_rule, hi), 1))
+			return 0;
+		ep_pack_rewind(run->pack, &mark);
+	}
+	r = run_general(run, sec, fde, hi);
+	if (r < 0)
+		ep_pack_rewind(run->pack, &mark);
+	return r;
 }

@@ -22,11 +22,10 @@ struct ep_run {
 };
 
 /*
- * Puts the rules of `fde` for [lo, hi), a part of its range. 0; -EBADMSG or -ENOTSUP when its
- * instructions or those of its CIE are malformed or unknown: then what was put is rubbish and the
- * caller rewinds.
+ * Puts the rules of `fde` from its start to hi. 0; -EBADMSG or -ENOTSUP when its instructions or
+ * those of its CIE are malformed or unknown: then nothing was put.
  */
 int ep_run_fde(struct ep_run *run, const struct ep_cfi_section *sec, const struct ep_fde *fde,
-	       uint64_t lo, uint64_t hi);
+	       uint64_t hi);
 
 #endif

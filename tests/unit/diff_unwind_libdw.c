@@ -378,7 +378,7 @@ static bool should_be_supported(struct compare *c, Dwarf_Frame *frame, uint64_t 
 	return true;
 }
 
-static void count_rule(struct compare *c, uint32_t number)
+static void count_rule(struct compare *c, uint32_t number, uint64_t start, uint64_t end)
 {
 	struct totals *t = c->totals;
 	const struct ep_rule *rule;
@@ -401,7 +401,7 @@ static void count_rule(struct compare *c, uint32_t number)
 	t->fp_odd += rule->fp_kind != EP_REG_SAME && rule->fp_kind != EP_REG_AT_CFA;
 	t->cfa_odd++;
 	if (verbose)
-		printf("rule %s cfa %u r%u%+d %+d  ra %u r%u %+d  fp %u r%u %+d\n", c->path,
+		printf("rule %s 0x%" PRIx64 " 0x%" PRIx64 " cfa %u r%u%+d %+d  ra %u r%u %+d  fp %u r%u %+d\n", c->path, start, end,
 		       rule->cfa_kind, rule->cfa_reg, rule->cfa_off, rule->cfa_add, rule->ra_kind,
 		       rule->ra_reg, rule->ra_off, rule->fp_kind, rule->fp_reg, rule->fp_off);
 }
@@ -484,7 +484,7 @@ static void compare_row(struct compare *c, Dwarf_Frame *frame, uint64_t start, u
 			if (run_end - pc > 12)
 				compare_at(c, frame, (pc & ~15ull) + 10 >= pc ? (pc & ~15ull) + 10 : pc, rule);
 		}
-		count_rule(c, rule);
+		count_rule(c, rule, pc, run_end);
 		pc = run_end;
 	}
 	c->totals->rows++;

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The interpreter for FDEs whose rows are all immediate rules (bpf/rule.h), which nearly all are:
+ * the state is the rule itself, so remembering is storing 20 bits and a row is one comparison.
+ */
+#ifndef EP_UNWIND_RUN_FAST_H
+#define EP_UNWIND_RUN_FAST_H
+
+#include "core/unwind/run.h"
+
+/*
+ * Like ep_run_fde, from an FDE's start to hi. `first` is the immediate rule of its CIE. True when
+ * done; false when something needs the general interpreter (an instruction, an operand, or bytes
+ * that are malformed): then what was put is rubbish and the caller rewinds.
+ */
+bool ep_run_fde_fast(const struct ep_machine *machine, struct ep_pack *pack,
+		     const struct ep_fde *fde, uint32_t first, uint64_t hi);
+
+#endif
