@@ -120,8 +120,8 @@ static void log_failure(const struct pprof *p, const char *path, int r)
 static int check_options(const struct pprof *p)
 {
 	if (!p->path[0] == !p->directory[0]) {
-		p->host->log(EP_HOST_ERROR, "pprof: set either path or directory, and not %s",
-			     p->path[0] ? "both" : "none of them");
+		p->host->log(EP_HOST_ERROR, "pprof: set either path or directory, not %s",
+			     p->path[0] ? "both" : "neither");
 		return -EINVAL;
 	}
 	return 0;
