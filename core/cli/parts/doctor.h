@@ -34,7 +34,10 @@ struct ep_doctor_options {
 	const char *root;	/* prefix of /proc and /sys; NULL: none (tests give a directory) */
 };
 
-/* Runs every check and prints them. EP_EXIT_OK, EP_EXIT_PERMISSION or EP_EXIT_KERNEL. */
+/*
+ * Runs every check and prints them. EP_EXIT_OK when profiling can work, else EP_EXIT_KERNEL,
+ * EP_EXIT_PERMISSION or EP_EXIT_FAILED, the first of them that some check was blamed on.
+ */
 enum ep_exit ep_doctor_run(const struct ep_doctor_options *options, FILE *out);
 
 enum ep_attempt {
@@ -46,7 +49,7 @@ enum ep_attempt {
 };
 
 /*
- * One sentence and the fix for a negative errno that an attempt ended with, without a newline.
+ * "WHAT: WHY (ERRNO); FIX" for a negative errno that an attempt ended with, without a newline.
  * Returns the exit status that says so: EP_EXIT_PERMISSION, EP_EXIT_KERNEL or EP_EXIT_FAILED.
  */
 enum ep_exit ep_doctor_explain(enum ep_attempt attempt, int err, char *buf, size_t size);

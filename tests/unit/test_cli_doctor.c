@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Machines as directories with a few files of /proc and /sys; what is tried is tried for real. */
+#include "core/cli/parts/check.h"
+#include "core/cli/parts/doctor.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#define ALL_CAPS "1ffffffffff"
+
+struct machine {
+	const char *label;
+	const char *release, *build, *caps, *paranoid, *pid_namespace, *mounts, *lockdown;
+	const char *expect[8]; /* parts of the text that must be there */
+	bool kernel;	       /* exit status 4 whatever the real kernel says */
+};
+
+static const struct machine machines[] = {
+	{
+		.label = "old kernel",
+		.release = "5.4.0-200-generic",
+		.caps = ALL_CAPS,
+		.expect = {"fail  kernel                  Linux 5.4.0-200-generic is too old\n",
+			   "fix: boot Linux 5.10 or newer\n", "ok    CAP_BPF "},
+		.kernel = true,
+	},
+	{
+		.label = "no capabilities, Debian's level",
+		.release = "6.1.0-50-cloud-amd64",
+		.build = "#1 SMP Debian 6.1.176-1 (2026-01-01)",
+		.caps = "0",
+		.paranoid = "3",
+		.expect =
+			{"upstream's 6.1.176\n", "ok    user memory",
+			 "fail  CAP_BPF                 missing, needed for loading BPF",
+			 "fail  CAP_PERFMON ", "fail  CAP_SYS_PTRACE ", "warn  CAP_SYSLOG ",
+			 "fail  CAP_SYS_ADMIN           missing: with kernel.perf_event_paranoid 3 "
+			 "CAP_PERFMON is not enough"},
+	},
+	{
+		.label = "the capabilities that are enough at level 2",
+		.release = "6.12.0",
+		.caps = "1c400080004", /* 2, 19, 34, 38, 39, 40 */
+		.paranoid = "2",
+		.expect = {"ok    CAP_BPF                 there",
+			   "ok    CAP_PERFMON             there",
+			   "ok    CAP_SYSLOG              there",
+			   "ok    CAP_CHECKPOINT_RESTORE  there",
+			   "ok    CAP_SYS_ADMIN           missing, and not needed"},
+	},
+	{
+		.label = "kernel with the user memory bug",
+		.release = "6.1.0-9-amd64",
+		.build = "#1 SMP Debian 6.1.27-1",
+		.caps = ALL_CAPS,
+		.expect = {"warn  user memory             Linux 6.1.27 reads user memory",
+			   "fix: boot 6.1.36, 6.3.10, 6.4"},
+	},
+	{
+		.label = "container",
+		.release = "6.1.99",
+		.caps = ALL_CAPS,
+		.pid_namespace = "pid:[4026532281]",
+		.mounts = "22 27 0:21 / /proc rw - proc proc rw,hidepid=invisible\n"
+			  "31 23 0:28 / /sys/fs/cgroup ro - cgroup2 cgroup rw\n",
+		.expect = {"fail  pid namespace           this is a container's",
+			   "fix: start the container with the host's: --pid=host",
+			   "ok    hidepid                 /proc hides processes of others, but not",
+			   "info  cgroup                  cgroup v2:"},
+	},
+	{
+		.label = "hidepid without ptrace",
+		.release = "6.1.99",
+		.caps = "0",
+		.pid_namespace = "pid:[4026531836]",
+		.mounts = "22 27 0:21 / /proc rw - proc proc rw,hidepid=2\n",
+		.expect = {"ok    pid namespace ",
+			   "fail  hidepid                 /proc is mounted with"},
+	},
+	{
+		.label = "lockdown",
+		.release = "6.8.0",
+		.caps = ALL_CAPS,
+		.lockdown = "none integrity [confidentiality]",
+		.expect = {"fail  lockdown                kernel lockdown is at confidentiality"},
+		.kernel = true,
+	},
+};
+
+static void write_file(const char *root, const char *path, const char *format, const char *text)
+{
+	char full[512];
+	FILE *file;
+
+	if (!text)
+		return;
+	snprintf(full, sizeof(full), "%s%s", root, path);
+	for (char *slash = full + strlen(root) + 1; (slash = strchr(slash, '/')); slash++) {
+		*slash = '\0';
+		assert_true(mkdir(full, 0700) == 0 || errno == EEXIST);
+		*slash = '/';
+	}
+	file = fopen(full, "w");
+	assert_non_null(file);
+	fprintf(file, format, text);
+	fclose(file);
+}
+
+static void build_machine(const char *root, const struct machine *machine)
+{
+	char link[512];
+
+	write_file(root, "/proc/sys/kernel/osrelease", "%s\n", machine->release);
+	write_file(root, "/proc/sys/kernel/version", "%s\n", machine->build);
+	write_file(root, "/proc/self/status", "Name:\tx\nCapEff:\t%s\nCapBnd:\t0\n", machine->caps);
+	write_file(root, "/proc/sys/kernel/perf_event_paranoid", "%s\n", machine->paranoid);
+	write_file(root, "/proc/self/mountinfo", "%s", machine->mounts);
+	write_file(root, "/sys/kernel/security/lockdown", "%s\n", machine->lockdown);
+	write_file(root, "/proc/self/ns/none", "%s", "");
+	snprintf(link, sizeof(link), "%s/proc/self/ns/pid", root);
+	if (machine->pid_namespace)
+		assert_int_equal(symlink(machine->pid_namespace, link), 0);
+}
+
+static void remove_tree(const char *root)
+{
+	char command[512];
+
+	snprintf(command, sizeof(command), "rm -r '%s'", root);
+	assert_int_equal(system(command), 0);
+}
+
+static void check_machine(const struct machine *machine)
+{
+	char root[] = "/tmp/ep_doctor_XXXXXX";
+	struct ep_doctor_options options = {.root = root};
+	ep_autofree char *text = NULL;
+	enum ep_exit status;
+	size_t bytes;
+	FILE *out = open_memstream(&text, &bytes);
+
+	assert_non_null(mkdtemp(root));
+	build_machine(root, machine);
+	status = ep_doctor_run(&options, out);
+	fclose(out);
+	remove_tree(root);
+	for (size_t i = 0; i < EP_LEN(machine->expect) && machine->expect[i]; i++) {
+		if (!strstr(text, machine->expect[i]))
+			print_error("%s: not found: %s\nin\n%s\n", machine->label,
+				    machine->expect[i], text);
+		assert_non_null(strstr(text, machine->expect[i]));
+	}
+	if (machine->kernel)
+		assert_int_equal(status, EP_EXIT_KERNEL);
+	assert_true((status == EP_EXIT_OK) == (strstr(text, "\nprofiling can work") != NULL));
+	assert_true((status == EP_EXIT_OK) == (strstr(text, "\nfail") == NULL));
+}
+
+static void each_machine_gets_its_verdict(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < EP_LEN(machines); i++)
+		check_machine(&machines[i]);
+}
+
+/* Without BTF in the directory the status of a machine can only be 4. */
+static void a_kernel_without_btf_cannot(void **state)
+{
+	char root[] = "/tmp/ep_doctor_XXXXXX";
+	struct ep_doctor_options options = {.root = root, .json = true};
+	FILE *out = fopen("/dev/null", "w");
+
+	(void)state;
+	assert_non_null(mkdtemp(root));
+	build_machine(root, &machines[2]);
+	assert_int_equal(ep_doctor_run(&options, out), EP_EXIT_KERNEL);
+	fclose(out);
+	remove_tree(root);
+}
+
+static void json_is_read_by_another_parser(void **state)
+{
+	static const char script[] =
+		"import json, sys\n"
+		"rows = json.load(sys.stdin)\n"
+		"assert len(rows) > 20\n"
+		"for row in rows:\n"
+		"    assert list(row) == [\"check\", \"status\", \"detail\", \"fix\"], row\n"
+		"    assert row[\"status\"] in (\"ok\", \"info\", \"warn\", \"fail\"), row\n"
+		"    assert row[\"detail\"] and (row[\"fix\"] or row[\"status\"] in (\"ok\", "
+		"\"info\")), row\n"
+		"assert rows[-1][\"detail\"].startswith(\"/no/\\\"such\\\\?/dir\"), rows[-1]\n";
+	struct ep_doctor_options options = {.json = true, .plugin_dir = "/no/\"such\\\n/dir"};
+	char command[1024];
+	FILE *python;
+	int status;
+
+	(void)state;
+	snprintf(command, sizeof(command), "python3 -c '%s'", script);
+	python = popen(command, "w");
+	assert_non_null(python);
+	ep_doctor_run(&options, python);
+	status = pclose(python);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
+		skip();
+	assert_int_equal(status, 0);
+}
+
+static void failures_are_explained_with_a_fix(void **state)
+{
+	char text[512];
+
+	(void)state;
+	assert_int_equal(ep_doctor_explain(EP_ATTEMPT_MAP, -EPERM, text, sizeof(text)),
+			 EP_EXIT_PERMISSION);
+	assert_non_null(strstr(text, "a BPF map cannot be created: "));
+	assert_non_null(strstr(text, "; "));
+	assert_int_equal(ep_doctor_explain(EP_ATTEMPT_PERF, -EACCES, text, sizeof(text)),
+			 EP_EXIT_PERMISSION);
+	assert_int_equal(ep_doctor_explain(EP_ATTEMPT_PROGRAM, -ENOSYS, text, sizeof(text)),
+			 EP_EXIT_KERNEL);
+	assert_int_equal(ep_doctor_explain(EP_ATTEMPT_BTF, -ENOENT, text, sizeof(text)),
+			 EP_EXIT_KERNEL);
+	assert_string_equal(text, "the kernel's type information cannot be read: "
+				  "/sys/kernel/btf/vmlinux is absent or incomplete (No such file "
+				  "or directory); boot a kernel with CONFIG_DEBUG_INFO_BTF");
+	assert_int_equal(ep_doctor_explain(EP_ATTEMPT_PERF, -EMFILE, text, sizeof(text)),
+			 EP_EXIT_FAILED);
+	assert_non_null(strstr(text, "ulimit -n"));
+	assert_int_equal(ep_doctor_explain(EP_ATTEMPT_ATTACH, -EBUSY, text, sizeof(text)),
+			 EP_EXIT_FAILED);
+	assert_non_null(strstr(text, "ebpf-profiler doctor"));
+}
+
+static void versions_are_read(void **state)
+{
+	struct ep_kernel_version v;
+
+	(void)state;
+	assert_true(ep_kernel_version_parse("5.10.0-32-cloud-amd64", &v));
+	assert_true(v.major == 5 && v.minor == 10 && v.patch == 0);
+	assert_true(ep_kernel_version_parse("Debian 6.1.176-1 (2026)", &v));
+	assert_true(v.major == 6 && v.minor == 1 && v.patch == 176);
+	assert_true(ep_kernel_version_parse("7.2", &v));
+	assert_true(v.major == 7 && v.minor == 2 && v.patch == 0);
+	assert_false(ep_kernel_version_parse("", &v));
+	assert_false(ep_kernel_version_parse("rolling 7", &v));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_machine_gets_its_verdict),
+		cmocka_unit_test(a_kernel_without_btf_cannot),
+		cmocka_unit_test(json_is_read_by_another_parser),
+		cmocka_unit_test(failures_are_explained_with_a_fix),
+		cmocka_unit_test(versions_are_read),
+	};
+
+	return cmocka_run_group_tests_name("cli_doctor", tests, NULL, NULL);
+}
