@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/agent/analysis.h"
+#include "core/base/log.h"
+#include "core/elf/debug_file.h"
+#include "core/unwind/table.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/mman.h>
+
+#define VDSO_MAX_BYTES 65536
+
+/* The vDSO has no file: its image becomes one, so that symbols can be read from it later. */
+static int open_vdso(struct ep_analysis *analysis)
+{
+	ep_autoclose int fd = memfd_create("vdso", MFD_CLOEXEC);
+	struct ep_vec bytes;
+	int r;
+
+	if (fd < 0)
+		return -errno;
+	ep_vec_init(&bytes, 1, VDSO_MAX_BYTES);
+	r = ep_proc_read_vdso(analysis->pid, &analysis->mapping, &bytes);
+	if (r == 0 && pwrite(fd, bytes.data, bytes.len, 0) != (ssize_t)bytes.len)
+		r = -EIO;
+	if (r == 0) {
+		analysis->file.bytes = bytes.len;
+		analysis->file.fd = ep_take_fd(fd);
+	}
+	ep_vec_fini(&bytes);
+	return r;
+}
+
+static int open_file(struct ep_analysis *analysis)
+{
+	if (analysis->mapping.kind == EP_MAPPING_VDSO)
+		return open_vdso(analysis);
+	return ep_proc_open_mapping(analysis->pid, &analysis->mapping, &analysis->file);
+}
+
+static void to_hex(const uint8_t *bytes, size_t n, char *hex)
+{
+	for (size_t i = 0; i < n; i++)
+		snprintf(hex + 2 * i, 3, "%02x", bytes[i]);
+	hex[2 * n] = '\0';
+}
+
+static void read_ids(struct ep_analysis *analysis, const struct ep_elf *elf)
+{
+	uint8_t build_id[EP_ELF_BUILD_ID_MAX], file_id[16];
+	int n = ep_elf_build_id(elf, build_id);
+
+	if (n > 0)
+		to_hex(build_id, (size_t)n, analysis->build_id);
+	if (ep_elf_file_id(elf, file_id) == 0)
+		to_hex(file_id, sizeof(file_id), analysis->file_id);
+	analysis->n_segments = ep_elf_exec_segments(elf, analysis->segments,
+						    EP_LEN(analysis->segments));
+	analysis->n_segments = EP_MIN(analysis->n_segments, EP_LEN(analysis->segments));
+}
+
+/* A separate debug file is looked for only when the file itself has no .eh_frame. */
+static int build_table(const struct ep_analysis *analysis, const struct ep_elf *elf,
+		       struct ep_unwind_table **ret_table)
+{
+	ep_cleanup(ep_elf_closep) struct ep_elf *debug = NULL;
+	struct ep_elf_section section;
+	char root[32];
+
+	snprintf(root, sizeof(root), "/proc/%d/root", (int)analysis->pid);
+	if (ep_elf_find_section(elf, ".eh_frame", &section) < 0)
+		(void)ep_debug_file_open(elf, root, analysis->mapping.path, &debug);
+	return ep_unwind_table_build(elf, debug, ret_table);
+}
+
+static int put_table(struct ep_analysis *analysis, const struct ep_elf *elf)
+{
+	struct ep_unwind_table *table = NULL;
+	int r = build_table(analysis, elf, &table);
+
+	if (r == 0)
+		r = ep_delta_store_put_text(analysis->store, table, &analysis->text);
+	ep_unwind_table_free(table);
+	return r;
+}
+
+void ep_analysis_run(struct ep_analysis *analysis)
+{
+	ep_cleanup(ep_elf_closep) struct ep_elf *elf = NULL;
+	int fd;
+
+	analysis->file.fd = -1;
+	analysis->result = open_file(analysis);
+	if (analysis->result < 0)
+		return;
+	fd = dup(analysis->file.fd);
+	analysis->result = fd < 0 ? -errno : ep_elf_open_fd(fd, &elf);
+	if (analysis->result < 0) {
+		ep_proc_file_close(&analysis->file);
+		return;
+	}
+	read_ids(analysis, elf);
+	analysis->table_result = put_table(analysis, elf);
+	if (analysis->table_result < 0)
+		ep_log(EP_LOG_DEBUG, "analysis: %s: no unwind tables: %s", analysis->mapping.path,
+		       ep_strerror(analysis->table_result));
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a worker does with a new executable: open it, read its identity, build its unwind tables
+ * and put them into the delta store. Works on copies; nothing here belongs to the loop.
+ */
+#ifndef EP_AGENT_ANALYSIS_H
+#define EP_AGENT_ANALYSIS_H
+
+#include "core/elf/file.h"
+#include "core/proc/maps.h"
+#include "core/proc/open.h"
+#include "core/unwind/delta_store.h"
+
+struct ep_analysis {
+	/* in */
+	pid_t pid;
+	struct ep_mapping mapping; /* path is owned by the analysis */
+	struct ep_delta_store *store;
+	/* out */
+	int result;	  /* 0, or why it failed */
+	int table_result; /* 0, -ENODATA: no unwind information, or why there are no tables */
+	struct ep_proc_file file;
+	char build_id[2 * EP_ELF_BUILD_ID_MAX + 1];
+	char file_id[33];
+	struct ep_elf_segment segments[8];
+	size_t n_segments;
+	struct ep_delta_store_text *text;
+};
+
+void ep_analysis_run(struct ep_analysis *analysis);
+
+#endif

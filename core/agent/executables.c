@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/agent/executables.h"
+#include "core/agent/analysis.h"
+#include "core/agent/job.h"
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/base/map.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MAX_EXECUTABLES 65536
+/* How long a file nobody maps stays open: names of its last samples may still be wanted. */
+#define FILE_LINGER_NS (3 * EP_NS_PER_SEC)
+
+struct ep_executables {
+	struct uv_loop_s *loop;
+	struct ep_delta_store *store;
+	void (*changed)(void *arg, struct ep_executable *executable);
+	void *arg;
+	struct ep_map by_identity; /* hash -> struct ep_executable * */
+	struct ep_map by_id;
+	uint32_t last_id;
+	struct ep_executables_stats stats;
+};
+
+/* One analysis under way. */
+struct task {
+	struct ep_executables *executables;
+	uint32_t id;
+	struct ep_analysis analysis;
+};
+
+int ep_executables_new(struct uv_loop_s *loop, struct ep_delta_store *store,
+		       void (*changed)(void *arg, struct ep_executable *executable), void *arg,
+		       struct ep_executables **ret_executables)
+{
+	struct ep_executables *executables = calloc(1, sizeof(*executables));
+
+	if (!executables)
+		return -ENOMEM;
+	executables->loop = loop;
+	executables->store = store;
+	executables->changed = changed;
+	executables->arg = arg;
+	ep_map_init(&executables->by_identity, MAX_EXECUTABLES);
+	ep_map_init(&executables->by_id, MAX_EXECUTABLES);
+	*ret_executables = executables;
+	return 0;
+}
+
+static void free_executable(struct ep_executables *executables, struct ep_executable *executable)
+{
+	ep_delta_store_drop_text(executables->store, executable->text);
+	ep_proc_file_close(&executable->file);
+	free(executable->path);
+	free(executable->root);
+	free(executable);
+}
+
+void ep_executables_free(struct ep_executables *executables)
+{
+	struct ep_map_slot *slot;
+	size_t pos = 0;
+
+	if (!executables)
+		return;
+	while ((slot = ep_map_next(&executables->by_id, &pos)) != NULL)
+		free_executable(executables, (struct ep_executable *)(uintptr_t)slot->value);
+	ep_map_fini(&executables->by_id);
+	ep_map_fini(&executables->by_identity);
+	free(executables);
+}
+
+/* --- identity -------------------------------------------------------------------------------- */
+
+static bool same_file(const struct ep_proc_file *a, const struct ep_proc_file *b)
+{
+	return a->dev == b->dev && a->inode == b->inode && a->ctime_ns == b->ctime_ns &&
+	       a->bytes == b->bytes;
+}
+
+/* The key an identity is or would be stored under, and what is there. */
+static uint64_t key_of(const struct ep_executables *executables, const struct ep_proc_file *file,
+		       struct ep_executable **ret_executable)
+{
+	uint64_t key = ep_mix64(file->inode + ep_mix64(file->dev + ep_mix64((uint64_t)file->ctime_ns)));
+	const uint64_t *value;
+
+	for (;; key++) {
+		struct ep_executable *executable;
+
+		value = ep_map_find(&executables->by_identity, key);
+		if (!value)
+			break;
+		executable = (struct ep_executable *)(uintptr_t)*value;
+		if (same_file(&executable->file, file)) {
+			*ret_executable = executable;
+			return key;
+		}
+	}
+	*ret_executable = NULL;
+	return key;
+}
+
+struct ep_executable *ep_executables_find(struct ep_executables *executables, uint32_t id)
+{
+	const uint64_t *value = ep_map_find(&executables->by_id, id);
+
+	return value ? (struct ep_executable *)(uintptr_t)*value : NULL;
+}
+
+/* --- analysis -------------------------------------------------------------------------------- */
+
+static void run_task(void *arg)
+{
+	struct task *task = arg;
+
+	ep_analysis_run(&task->analysis);
+}
+
+static void count_result(struct ep_executables *executables, const struct ep_analysis *analysis)
+{
+	executables->stats.busy--;
+	if (analysis->result < 0)
+		executables->stats.failed++;
+	else
+		executables->stats.analysed++;
+	if (analysis->table_result == -E2BIG)
+		executables->stats.over_limit++;
+}
+
+/* An entry keeps the identity it is found under, even if the file changed before it was opened. */
+static void take_result(struct ep_executables *executables, struct ep_executable *executable,
+			struct ep_analysis *analysis)
+{
+	ep_proc_file_close(&executable->file);
+	executable->file.fd = ep_take_fd(analysis->file.fd);
+	memcpy(executable->build_id, analysis->build_id, sizeof(executable->build_id));
+	memcpy(executable->file_id, analysis->file_id, sizeof(executable->file_id));
+	memcpy(executable->segments, analysis->segments, sizeof(executable->segments));
+	executable->n_segments = analysis->n_segments;
+	ep_delta_store_drop_text(executables->store, executable->text);
+	executable->text = ep_take(analysis->text);
+	executable->state = analysis->result < 0 ? EP_EXECUTABLE_FAILED : EP_EXECUTABLE_READY;
+	if (analysis->table_result == -E2BIG)
+		executable->state = EP_EXECUTABLE_EVICTED;
+}
+
+static void finish_task(void *arg)
+{
+	struct task *task = arg;
+	struct ep_executables *executables = task->executables;
+	struct ep_executable *executable = ep_executables_find(executables, task->id);
+
+	count_result(executables, &task->analysis);
+	if (task->analysis.result < 0)
+		ep_log(EP_LOG_DEBUG, "executables: %s (pid %d): %s", task->analysis.mapping.path,
+		       (int)task->analysis.pid, ep_strerror(task->analysis.result));
+	if (executable) {
+		take_result(executables, executable, &task->analysis);
+		executables->changed(executables->arg, executable);
+	}
+	ep_delta_store_drop_text(executables->store, task->analysis.text);
+	ep_proc_file_close(&task->analysis.file);
+	free((char *)task->analysis.mapping.path);
+	free(task);
+}
+
+static int start_analysis(struct ep_executables *executables, struct ep_executable *executable,
+			  pid_t pid, const struct ep_mapping *mapping)
+{
+	struct task *task = calloc(1, sizeof(*task));
+	int r;
+
+	if (!task)
+		return -ENOMEM;
+	task->executables = executables;
+	task->id = executable->id;
+	task->analysis.pid = pid;
+	task->analysis.mapping = *mapping;
+	task->analysis.mapping.path = strdup(mapping->path);
+	task->analysis.store = executables->store;
+	task->analysis.file.fd = -1;
+	r = task->analysis.mapping.path
+		    ? ep_job_run(executables->loop, run_task, finish_task, task)
+		    : -ENOMEM;
+	if (r < 0) {
+		free((char *)task->analysis.mapping.path);
+		free(task);
+		return r;
+	}
+	executables->stats.busy++;
+	executable->state = EP_EXECUTABLE_PENDING;
+	return 0;
+}
+
+/* --- entries --------------------------------------------------------------------------------- */
+
+static struct ep_executable *add(struct ep_executables *executables, uint64_t key, pid_t pid,
+				 const struct ep_mapping *mapping, const struct ep_proc_file *file)
+{
+	struct ep_executable *executable = calloc(1, sizeof(*executable));
+	char root[32];
+
+	if (!executable)
+		return NULL;
+	snprintf(root, sizeof(root), "/proc/%d/root", (int)pid);
+	executable->id = ++executables->last_id;
+	executable->file = *file;
+	executable->file.fd = -1;
+	executable->path = strdup(mapping->kind == EP_MAPPING_VDSO ? "[vdso]" : mapping->path);
+	executable->root = strdup(root);
+	if (!executable->path || !executable->root ||
+	    ep_map_set(&executables->by_identity, key, (uintptr_t)executable) < 0 ||
+	    ep_map_set(&executables->by_id, executable->id, (uintptr_t)executable) < 0) {
+		ep_map_remove(&executables->by_identity, key);
+		free_executable(executables, executable);
+		return NULL;
+	}
+	executables->stats.live++;
+	return executable;
+}
+
+/* An idle entry whose file was closed, or whose tables were dropped, is analysed anew. */
+static bool needs_analysis(const struct ep_executable *executable)
+{
+	return executable->state == EP_EXECUTABLE_EVICTED ||
+	       (executable->state == EP_EXECUTABLE_READY && executable->file.fd < 0);
+}
+
+struct ep_executable *ep_executables_get(struct ep_executables *executables, pid_t pid,
+					 const struct ep_mapping *mapping,
+					 const struct ep_proc_file *file)
+{
+	struct ep_executable *executable;
+	uint64_t key = key_of(executables, file, &executable);
+	bool fresh = !executable;
+
+	if (fresh)
+		executable = add(executables, key, pid, mapping, file);
+	if (!executable)
+		return NULL;
+	if ((fresh || (executable->refs == 0 && needs_analysis(executable))) &&
+	    start_analysis(executables, executable, pid, mapping) < 0)
+		executable->state = EP_EXECUTABLE_FAILED;
+	executable->refs++;
+	executable->idle_since_ns = 0;
+	return executable;
+}
+
+void ep_executables_unref(struct ep_executables *executables, struct ep_executable *executable)
+{
+	(void)executables;
+	if (executable && --executable->refs == 0)
+		executable->idle_since_ns = ep_clock_mono_ns();
+}
+
+static void forget(struct ep_executables *executables, struct ep_executable *executable)
+{
+	struct ep_executable *found;
+	uint64_t key = key_of(executables, &executable->file, &found);
+
+	/* A later entry of the same hash may have moved up; a lookup stops at a hole. */
+	if (found == executable)
+		ep_map_remove(&executables->by_identity, key);
+	ep_map_remove(&executables->by_id, executable->id);
+	executables->stats.live--;
+	free_executable(executables, executable);
+}
+
+void ep_executables_sweep(struct ep_executables *executables, uint64_t now_ns, uint64_t idle_ns)
+{
+	struct ep_map_slot *slot;
+	size_t pos = 0;
+
+	while ((slot = ep_map_next(&executables->by_id, &pos)) != NULL) {
+		struct ep_executable *executable = (struct ep_executable *)(uintptr_t)slot->value;
+		uint64_t idle = now_ns - executable->idle_since_ns;
+
+		if (executable->refs > 0 || executable->state == EP_EXECUTABLE_PENDING)
+			continue;
+		if (idle >= FILE_LINGER_NS)
+			ep_proc_file_close(&executable->file);
+		if (idle >= idle_ns) {
+			forget(executables, executable);
+			pos = 0; /* the table moved */
+		}
+	}
+}
+
+bool ep_executables_evict_one(struct ep_executables *executables)
+{
+	struct ep_executable *oldest = NULL;
+	struct ep_map_slot *slot;
+	size_t pos = 0;
+
+	while ((slot = ep_map_next(&executables->by_id, &pos)) != NULL) {
+		struct ep_executable *executable = (struct ep_executable *)(uintptr_t)slot->value;
+
+		if (executable->text && (!oldest || executable->hit_ns < oldest->hit_ns))
+			oldest = executable;
+	}
+	if (!oldest)
+		return false;
+	oldest->state = EP_EXECUTABLE_EVICTED;
+	executables->changed(executables->arg, oldest);
+	ep_delta_store_drop_text(executables->store, ep_take(oldest->text));
+	executables->stats.evicted++;
+	return true;
+}
+
+const struct ep_executables_stats *ep_executables_stats(struct ep_executables *executables)
+{
+	return &executables->stats;
+}
+
+int ep_executable_find_va(const struct ep_executable *executable, uint64_t file_off,
+			  uint64_t *ret_va)
+{
+	for (size_t i = 0; i < executable->n_segments; i++) {
+		const struct ep_elf_segment *segment = &executable->segments[i];
+		uint64_t page = segment->file_off & (EP_PAGE_BYTES - 1);
+		uint64_t first = segment->file_off - page;
+		uint64_t bytes = EP_ALIGN_UP(segment->file_bytes + page, EP_PAGE_BYTES);
+
+		if (file_off - first < bytes) {
+			*ret_va = segment->va - page + (file_off - first);
+			return 0;
+		}
+	}
+	return -ENODATA;
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The executables that processes map, shared by all of them: one entry for each (device, inode,
+ * size, change time). An entry is analysed once, on a worker: build id, segments, unwind tables
+ * into the delta store. It stays a while after the last process let go of it, since batches still
+ * name it and short-lived programs come back; its tables are dropped first when memory is short.
+ *
+ * Loop's thread only, but for what workers do on their own copies.
+ */
+#ifndef EP_AGENT_EXECUTABLES_H
+#define EP_AGENT_EXECUTABLES_H
+
+#include "core/elf/file.h"
+#include "core/proc/maps.h"
+#include "core/proc/open.h"
+#include "core/unwind/delta_store.h"
+
+#define EP_EXECUTABLE_MAX_SEGMENTS_KEPT 8
+
+struct ep_executables;
+struct uv_loop_s;
+
+enum ep_executable_state {
+	EP_EXECUTABLE_PENDING, /* a worker is at it */
+	EP_EXECUTABLE_READY,   /* analysed; text is NULL when it has no unwind tables */
+	EP_EXECUTABLE_EVICTED, /* analysed; tables were dropped for want of memory */
+	EP_EXECUTABLE_FAILED,  /* no ELF file we can read */
+};
+
+struct ep_executable {
+	uint32_t id; /* from 1, never used twice */
+	uint32_t refs;
+	enum ep_executable_state state;
+	struct ep_proc_file file; /* identity; fd: open while processes map it, else -1 */
+	char *path;		  /* as seen by the first process that mapped it */
+	char *root;		  /* "/proc/PID/root" of that process, for debug files */
+	char build_id[2 * EP_ELF_BUILD_ID_MAX + 1]; /* hex, "" when it has none */
+	char file_id[33];			    /* hex */
+	struct ep_elf_segment segments[EP_EXECUTABLE_MAX_SEGMENTS_KEPT]; /* executable ones */
+	size_t n_segments;
+	struct ep_delta_store_text *text;
+	uint64_t idle_since_ns; /* monotonic; 0 while refs > 0 */
+	uint64_t hit_ns;	/* last seen in a batch */
+};
+
+struct ep_executables_stats {
+	uint64_t analysed, failed, evicted;
+	uint64_t over_limit; /* analysed, but their tables did not fit the memory limit */
+	uint64_t live;	     /* entries now */
+	uint64_t busy;	     /* being analysed now */
+};
+
+/* `changed` is called when an executable is no longer PENDING, or was evicted. */
+int ep_executables_new(struct uv_loop_s *loop, struct ep_delta_store *store,
+		       void (*changed)(void *arg, struct ep_executable *executable), void *arg,
+		       struct ep_executables **ret_executables);
+void ep_executables_free(struct ep_executables *executables); /* no job may be under way */
+
+/*
+ * The entry for a mapping of process `pid`, with one reference more; its analysis starts when it
+ * is new. `file` is what ep_proc_stat_mapping said. For a vDSO, file->inode is 0. NULL: no memory.
+ */
+struct ep_executable *ep_executables_get(struct ep_executables *executables, pid_t pid,
+					 const struct ep_mapping *mapping,
+					 const struct ep_proc_file *file);
+void ep_executables_unref(struct ep_executables *executables, struct ep_executable *executable);
+struct ep_executable *ep_executables_find(struct ep_executables *executables, uint32_t id);
+
+/* Forgets entries that were idle for `idle_ns`; closes files nobody maps any more. */
+void ep_executables_sweep(struct ep_executables *executables, uint64_t now_ns, uint64_t idle_ns);
+/* Drops the tables of the least recently hit executable. False when there is none to drop. */
+bool ep_executables_evict_one(struct ep_executables *executables);
+
+const struct ep_executables_stats *ep_executables_stats(struct ep_executables *executables);
+
+/* ELF virtual address of a mapping's start. 0, or -ENODATA when no segment covers it. */
+int ep_executable_find_va(const struct ep_executable *executable, uint64_t file_off,
+			  uint64_t *ret_va);
+
+#endif

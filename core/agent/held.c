@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/agent/held.h"
+#include "core/base/clock.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/queue.h>
+
+struct sample {
+	TAILQ_ENTRY(sample) link;
+	uint64_t since_ns;
+	size_t bytes;
+	struct ep_sample event; /* words follow */
+};
+
+struct ep_held {
+	TAILQ_HEAD(, sample) samples;
+	struct ep_processes *processes;
+	void (*pass)(void *arg, const void *event, size_t bytes);
+	void *arg;
+	size_t bytes, max_bytes;
+};
+
+int ep_held_new(struct ep_processes *processes, size_t max_bytes,
+		void (*pass)(void *arg, const void *event, size_t bytes), void *arg,
+		struct ep_held **ret_held)
+{
+	struct ep_held *held = calloc(1, sizeof(*held));
+
+	if (!held)
+		return -ENOMEM;
+	TAILQ_INIT(&held->samples);
+	held->processes = processes;
+	held->pass = pass;
+	held->arg = arg;
+	held->max_bytes = max_bytes;
+	*ret_held = held;
+	return 0;
+}
+
+void ep_held_free(struct ep_held *held)
+{
+	struct sample *sample;
+
+	if (!held)
+		return;
+	while ((sample = TAILQ_FIRST(&held->samples)) != NULL) {
+		TAILQ_REMOVE(&held->samples, sample, link);
+		free(sample);
+	}
+	free(held);
+}
+
+/*
+ * A raw address in code nobody can name ends up as it is. One that was reached by frame pointer
+ * and lies in no executable mapping was no return address: the stack ends before it.
+ */
+static bool place_frame(const struct ep_held *held, const struct ep_sample *sample,
+			  uint64_t *words)
+{
+	uint32_t flags = EP_FRAME_FLAGS(words[0]), executable = 0;
+	uint64_t back = flags & EP_FRAME_RETURN_ADDRESS ? 1 : 0, va = 0;
+
+	if (EP_FRAME_KIND(words[0]) != EP_FRAME_NATIVE || EP_FRAME_AUX(words[0]) != 0)
+		return true;
+	if (ep_processes_place(held->processes, (pid_t)sample->pid, sample->start_ns,
+			       words[1] - back, &executable, &va) < 0)
+		return !(flags & EP_FRAME_POINTER_WALK);
+	words[0] = EP_FRAME_HEADER(EP_FRAME_NATIVE, flags, 1, executable);
+	words[1] = va + back;
+	return true;
+}
+
+/* Places all frames in order; behind a frame that is none only the reason of the end is kept. */
+static void place_frames(const struct ep_held *held, struct ep_sample *sample, size_t bytes)
+{
+	uint64_t *words = (uint64_t *)(sample + 1) + sample->n_kernel;
+	size_t n = (bytes - sizeof(*sample)) / 8, kept = 0;
+	bool broken = false;
+
+	if (sample->n_kernel > n || sample->n_words > n - sample->n_kernel)
+		return; /* the store refuses it */
+	for (size_t at = 0; at + 2 <= sample->n_words; at += 2) {
+		if (EP_FRAME_KIND(words[at]) != EP_FRAME_ERROR)
+			broken = broken || !place_frame(held, sample, words + at);
+		if (broken && EP_FRAME_KIND(words[at]) != EP_FRAME_ERROR)
+			continue;
+		memmove(words + kept, words + at, 16);
+		kept += 2;
+	}
+	sample->n_words = (uint16_t)kept;
+	sample->n_frames = (uint16_t)(kept / 2);
+}
+
+static void pass_on(struct ep_held *held, struct ep_sample *sample, size_t bytes)
+{
+	place_frames(held, sample, bytes);
+	bytes = sizeof(*sample) + (size_t)(sample->n_kernel + sample->n_words) * 8;
+	held->pass(held->arg, sample, bytes);
+}
+
+static void release(struct ep_held *held, struct sample *sample)
+{
+	TAILQ_REMOVE(&held->samples, sample, link);
+	held->bytes -= sizeof(*sample) + sample->bytes;
+	pass_on(held, &sample->event, sample->bytes);
+	free(sample);
+}
+
+void ep_held_add(struct ep_held *held, const struct ep_sample *event, size_t bytes)
+{
+	size_t size = offsetof(struct sample, event) + bytes;
+	struct sample *sample;
+
+	while (held->bytes + size > held->max_bytes && !TAILQ_EMPTY(&held->samples))
+		release(held, TAILQ_FIRST(&held->samples));
+	sample = malloc(EP_MAX(size, sizeof(*sample)));
+	if (!sample)
+		return;
+	sample->since_ns = ep_clock_mono_ns();
+	sample->bytes = bytes;
+	memcpy(&sample->event, event, bytes);
+	held->bytes += sizeof(*sample) + bytes;
+	TAILQ_INSERT_TAIL(&held->samples, sample, link);
+	if (ep_processes_is_settled(held->processes, (pid_t)event->pid, event->start_ns))
+		release(held, sample);
+}
+
+void ep_held_release(struct ep_held *held, pid_t pid)
+{
+	struct sample *sample, *next;
+
+	for (sample = TAILQ_FIRST(&held->samples); sample; sample = next) {
+		next = TAILQ_NEXT(sample, link);
+		if (pid == 0 || (pid_t)sample->event.pid == pid)
+			release(held, sample);
+	}
+}
+
+void ep_held_expire(struct ep_held *held, uint64_t max_age_ns)
+{
+	uint64_t now_ns = ep_clock_mono_ns();
+	struct sample *sample;
+
+	while ((sample = TAILQ_FIRST(&held->samples)) != NULL &&
+	       now_ns - sample->since_ns >= max_age_ns)
+		release(held, sample);
+}
+
+size_t ep_held_bytes(const struct ep_held *held)
+{
+	return held->bytes;
+}

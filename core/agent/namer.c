@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/agent/namer.h"
+#include "core/agent/executables.h"
+#include "core/agent/job.h"
+#include "core/agent/processes.h"
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/base/vec.h"
+#include "core/symbol/kernel.h"
+#include "core/symbol/native.h"
+#include "core/trace/frames.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#define KALLSYMS_PATH "/proc/kallsyms"
+/* An address in no symbol: modules or BPF programs came. Look again, but not all the time. */
+#define RELOAD_NS (60 * EP_NS_PER_SEC)
+#define MAX_PENDING 65536
+
+struct ep_namer {
+	struct ep_namer_options options;
+	struct ep_native_symbols *native;
+	struct ep_kernel_symbols *kernel; /* NULL: not loaded yet, or not readable */
+	bool kernel_loading, kernel_tried;
+	uint64_t kernel_loaded_ns;
+	size_t busy;
+	char kernel_build_id[2 * EP_ELF_BUILD_ID_MAX + 1];
+};
+
+struct pending {
+	uint32_t executable, frame;
+	uint64_t va;
+};
+
+/* --- native ---------------------------------------------------------------------------------- */
+
+/* Names for frames of one executable. */
+struct native_job {
+	struct ep_namer *namer;
+	struct ep_frames *frames;
+	uint32_t executable;
+	int fd;
+	char *root, *path;
+	size_t n;
+	uint32_t *ids;
+	uint64_t *vas;
+	struct ep_native_name *names;
+	int result;
+};
+
+/* The file is still open, or, when its process is gone, is where it was. */
+static int open_for_symbols(void *arg)
+{
+	struct native_job *job = arg;
+	char path[4096 + 32];
+	int fd = job->fd >= 0 ? fcntl(job->fd, F_DUPFD_CLOEXEC, 0) : -1;
+
+	if (fd >= 0)
+		return fd;
+	snprintf(path, sizeof(path), "%s%s", job->root, job->path);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	return fd < 0 ? -errno : fd;
+}
+
+static void run_native(void *arg)
+{
+	struct native_job *job = arg;
+	struct ep_native_file file = {
+		.key = job->executable,
+		.open = open_for_symbols,
+		.arg = job,
+		.root = job->root,
+		.path = job->path,
+	};
+
+	job->result = ep_native_symbols_resolve(job->namer->native, &file, job->vas, job->n,
+						job->names);
+}
+
+static void free_native_job(struct native_job *job)
+{
+	for (size_t i = 0; job->names && i < job->n; i++)
+		ep_native_name_fini(&job->names[i]);
+	ep_frames_unref(job->frames);
+	ep_closep(&job->fd);
+	free(job->root);
+	free(job->path);
+	free(job->ids);
+	free(job->vas);
+	free(job->names);
+	free(job);
+}
+
+static void finish_native(void *arg)
+{
+	struct native_job *job = arg;
+	struct ep_namer *namer = job->namer;
+
+	if (job->result < 0)
+		ep_log(EP_LOG_DEBUG, "namer: %s: %s", job->path, ep_strerror(job->result));
+	for (size_t i = 0; i < job->n; i++) {
+		struct ep_frame_line line = {
+			.function = job->names[i].name,
+			.system_name = job->names[i].system_name,
+		};
+
+		ep_frames_resolve(job->frames, job->ids[i], &line, line.function ? 1 : 0, NULL);
+	}
+	free_native_job(job);
+	namer->busy--;
+	namer->options.progress(namer->options.arg);
+}
+
+static int fill_native_job(struct native_job *job, const struct ep_executable *executable,
+			   const struct pending *pending, size_t n)
+{
+	job->fd = executable->file.fd >= 0 ? fcntl(executable->file.fd, F_DUPFD_CLOEXEC, 0) : -1;
+	job->executable = executable->id;
+	job->root = strdup(executable->root);
+	job->path = strdup(executable->path);
+	job->ids = calloc(n, sizeof(*job->ids));
+	job->vas = calloc(n, sizeof(*job->vas));
+	job->names = calloc(n, sizeof(*job->names));
+	if (!job->root || !job->path || !job->ids || !job->vas || !job->names)
+		return -ENOMEM;
+	job->n = n;
+	for (size_t i = 0; i < n; i++) {
+		job->ids[i] = pending[i].frame;
+		job->vas[i] = pending[i].va;
+	}
+	return 0;
+}
+
+static int start_native(struct ep_namer *namer, struct ep_frames *frames,
+			const struct pending *pending, size_t n)
+{
+	const struct ep_executable *executable =
+		ep_processes_executable(namer->options.processes, pending->executable);
+	struct native_job *job = executable ? calloc(1, sizeof(*job)) : NULL;
+	int r;
+
+	if (!job)
+		return -ENODATA;
+	job->namer = namer;
+	job->frames = ep_frames_ref(frames);
+	r = fill_native_job(job, executable, pending, n);
+	if (r == 0)
+		r = ep_job_run(namer->options.loop, run_native, finish_native, job);
+	if (r < 0) {
+		free_native_job(job);
+		return r;
+	}
+	namer->busy++;
+	return 0;
+}
+
+static int compare_pending(const void *a, const void *b)
+{
+	const struct pending *x = a, *y = b;
+
+	return x->executable < y->executable ? -1 : x->executable > y->executable;
+}
+
+static void start_all_native(struct ep_namer *namer, struct ep_frames *frames,
+			     struct pending *pending, size_t n)
+{
+	if (n > 1)
+		qsort(pending, n, sizeof(*pending), compare_pending);
+	for (size_t first = 0, end; first < n; first = end) {
+		for (end = first + 1; end < n; end++) {
+			if (pending[end].executable != pending[first].executable)
+				break;
+		}
+		if (start_native(namer, frames, pending + first, end - first) == 0)
+			continue;
+		for (size_t i = first; i < end; i++)
+			ep_frames_resolve(frames, pending[i].frame, NULL, 0, NULL);
+	}
+}
+
+/* --- kernel ---------------------------------------------------------------------------------- */
+
+struct kernel_job {
+	struct ep_namer *namer;
+	struct ep_kernel_symbols *symbols;
+	int result;
+};
+
+static void run_kernel(void *arg)
+{
+	struct kernel_job *job = arg;
+
+	job->result = ep_kernel_symbols_load(KALLSYMS_PATH, &job->symbols);
+}
+
+static void finish_kernel(void *arg)
+{
+	struct kernel_job *job = arg;
+	struct ep_namer *namer = job->namer;
+
+	namer->busy--;
+	namer->kernel_loading = false;
+	namer->kernel_tried = true;
+	namer->kernel_loaded_ns = ep_clock_mono_ns();
+	if (job->result == 0) {
+		ep_kernel_symbols_free(namer->kernel);
+		namer->kernel = job->symbols;
+	} else {
+		ep_log(EP_LOG_WARN,
+		       "kernel: no names for kernel functions (%s: %s); run as root with "
+		       "`sysctl kernel.kptr_restrict=1`",
+		       KALLSYMS_PATH, ep_strerror(job->result));
+	}
+	free(job);
+	namer->options.progress(namer->options.arg);
+}
+
+static void load_kernel(struct ep_namer *namer)
+{
+	struct kernel_job *job = namer->kernel_loading ? NULL : calloc(1, sizeof(*job));
+
+	if (!job)
+		return;
+	job->namer = namer;
+	if (ep_job_run(namer->options.loop, run_kernel, finish_kernel, job) < 0) {
+		free(job);
+		return;
+	}
+	namer->busy++;
+	namer->kernel_loading = true;
+}
+
+/* False when the frame must wait for a picture of the symbols. */
+static bool name_kernel_frame(struct ep_namer *namer, struct ep_frames *frames, uint32_t id,
+			      const struct ep_frame *frame)
+{
+	struct ep_kernel_name name;
+	struct ep_frame_line line = {.function = name.name};
+
+	if (!namer->options.kernel) {
+		ep_frames_resolve(frames, id, NULL, 0, NULL);
+		return true;
+	}
+	if (!namer->kernel && !namer->kernel_tried)
+		return false;
+	if (namer->kernel &&
+	    ep_kernel_symbols_find(namer->kernel, ep_frame_lookup_addr(frame), &name) == 0) {
+		ep_frames_resolve(frames, id, &line, 1, *name.module ? name.module : NULL);
+		return true;
+	}
+	if (ep_clock_mono_ns() - namer->kernel_loaded_ns > RELOAD_NS) {
+		load_kernel(namer);
+		return false;
+	}
+	ep_frames_resolve(frames, id, NULL, 0, NULL);
+	return true;
+}
+
+/* --- both ------------------------------------------------------------------------------------ */
+
+static void take_frame(struct ep_namer *namer, struct ep_frames *frames, uint32_t id,
+		       struct ep_vec *native, struct ep_vec *waiting)
+{
+	struct ep_frame frame;
+	struct pending *slot;
+
+	ep_frames_get(frames, id, &frame);
+	if (frame.kind == EP_FRAME_KERNEL) {
+		if (!name_kernel_frame(namer, frames, id, &frame))
+			(void)ep_vec_append(waiting, &id, 1);
+		return;
+	}
+	slot = frame.kind == EP_FRAME_NATIVE && frame.aux && namer->options.native
+		       ? ep_vec_push(native)
+		       : NULL;
+	if (!slot) {
+		ep_frames_resolve(frames, id, NULL, 0, NULL);
+		return;
+	}
+	*slot = (struct pending){
+		.executable = frame.aux,
+		.frame = id,
+		.va = ep_frame_lookup_addr(&frame),
+	};
+}
+
+void ep_namer_run(struct ep_namer *namer, struct ep_frames *frames)
+{
+	struct ep_vec native, waiting;
+	uint32_t cursor = 0, id, *wait;
+
+	if (ep_frames_unresolved(frames) == 0)
+		return;
+	ep_vec_init(&native, sizeof(struct pending), MAX_PENDING);
+	ep_vec_init(&waiting, sizeof(uint32_t), MAX_PENDING);
+	while (native.len < MAX_PENDING && (id = ep_frames_next_pending(frames, &cursor)) != 0)
+		take_frame(namer, frames, id, &native, &waiting);
+	ep_vec_each(&waiting, wait)
+		ep_frames_put_back(frames, *wait);
+	start_all_native(namer, frames, native.data, native.len);
+	ep_vec_fini(&native);
+	ep_vec_fini(&waiting);
+}
+
+static void read_build_id(struct ep_namer *namer)
+{
+	uint8_t id[EP_ELF_BUILD_ID_MAX];
+	int n = ep_kernel_build_id(id);
+
+	for (int i = 0; i < n; i++)
+		snprintf(namer->kernel_build_id + 2 * i, 3, "%02x", id[i]);
+}
+
+int ep_namer_new(const struct ep_namer_options *options, struct ep_namer **ret_namer)
+{
+	struct ep_namer *namer = calloc(1, sizeof(*namer));
+	int r;
+
+	if (!namer)
+		return -ENOMEM;
+	namer->options = *options;
+	r = ep_native_symbols_new(options->max_bytes, &namer->native);
+	if (r < 0) {
+		free(namer);
+		return r;
+	}
+	read_build_id(namer);
+	if (options->kernel)
+		load_kernel(namer);
+	*ret_namer = namer;
+	return 0;
+}
+
+void ep_namer_free(struct ep_namer *namer)
+{
+	if (!namer)
+		return;
+	ep_native_symbols_free(namer->native);
+	ep_kernel_symbols_free(namer->kernel);
+	free(namer);
+}
+
+size_t ep_namer_busy(const struct ep_namer *namer)
+{
+	return namer->busy;
+}
+
+size_t ep_namer_bytes(const struct ep_namer *namer)
+{
+	size_t kernel = namer->kernel ? ep_kernel_symbols_bytes(namer->kernel) : 0;
+
+	return kernel + ep_native_symbols_bytes(namer->native);
+}
+
+const char *ep_namer_kernel_build_id(const struct ep_namer *namer)
+{
+	return namer->kernel_build_id;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/agent/process_read.h"
+#include "bpf/shared.h"
+
+#include <errno.h>
+
+static bool same_file(const struct ep_mapping *a, const struct ep_mapping *b)
+{
+	return a->inode == b->inode && a->dev_major == b->dev_major && a->dev_minor == b->dev_minor;
+}
+
+/* A vDSO is one for all processes: its identity is that it has none. */
+static void identify(pid_t pid, const struct ep_mapping *mapping, struct ep_proc_file *file)
+{
+	*file = (struct ep_proc_file){.fd = -1};
+	if (mapping->kind == EP_MAPPING_VDSO) {
+		file->bytes = mapping->end - mapping->start;
+		return;
+	}
+	if (mapping->kind != EP_MAPPING_FILE && mapping->kind != EP_MAPPING_MEMFD)
+		return;
+	if (ep_proc_stat_mapping(pid, mapping, file) < 0)
+		*file = (struct ep_proc_file){.fd = -1};
+}
+
+static int identify_all(struct ep_process_read *read)
+{
+	const struct ep_mapping *mapping, *last = NULL;
+
+	ep_vec_each(&read->maps.mappings, mapping) {
+		struct ep_proc_file *file = ep_vec_push(&read->files);
+
+		if (!file)
+			return -ENOMEM;
+		if (last && last->inode && same_file(last, mapping))
+			*file = file[-1];
+		else
+			identify(read->pid, mapping, file);
+		last = mapping;
+	}
+	return 0;
+}
+
+void ep_process_read_run(struct ep_process_read *read)
+{
+	ep_maps_init(&read->maps, EP_MAX_ROWS);
+	ep_vec_init(&read->files, sizeof(struct ep_proc_file), EP_MAX_ROWS);
+	read->result = ep_process_read(read->pid, &read->info);
+	if (read->result == 0 && !read->info.kernel_thread)
+		read->result = ep_maps_read(&read->maps, read->pid, EP_MAPS_EXECUTABLE);
+	if (read->result == 0)
+		read->result = identify_all(read);
+}
+
+void ep_process_read_fini(struct ep_process_read *read)
+{
+	ep_process_info_fini(&read->info);
+	ep_maps_fini(&read->maps);
+	ep_vec_fini(&read->files);
+}

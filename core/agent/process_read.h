@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a worker reads of one process: who it is, its executable mappings, the files behind them. */
+#ifndef EP_AGENT_PROCESS_READ_H
+#define EP_AGENT_PROCESS_READ_H
+
+#include "core/proc/maps.h"
+#include "core/proc/open.h"
+#include "core/proc/process.h"
+
+struct ep_process_read {
+	/* in */
+	pid_t pid;
+	/* out */
+	int result; /* 0, -ESRCH, ... */
+	struct ep_process_info info;
+	struct ep_maps maps;
+	struct ep_vec files; /* struct ep_proc_file, one for each mapping; fd -1; bytes 0: none */
+};
+
+void ep_process_read_run(struct ep_process_read *read);
+void ep_process_read_fini(struct ep_process_read *read);
+
+#endif

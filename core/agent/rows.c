@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/agent/rows.h"
+
+#include <errno.h>
+
+static int push(struct ep_vec *rows, struct ep_row row)
+{
+	struct ep_row *slot;
+
+	if (rows->len == rows->max)
+		return -E2BIG;
+	slot = ep_vec_push(rows);
+	if (!slot)
+		return -ENOMEM;
+	*slot = row;
+	return 0;
+}
+
+/* What an executable without tables in the store says to a sample. */
+static uint32_t no_pages(const struct ep_executable *executable)
+{
+	if (executable->state == EP_EXECUTABLE_PENDING || executable->state == EP_EXECUTABLE_EVICTED)
+		return EP_PAGES_PENDING;
+	return EP_PAGES_ABSENT;
+}
+
+/* The part of [va, end) that a segment's page entries cover, as a row; false when there is none. */
+static bool cut_row(const struct ep_delta_store_segment *segment, uint64_t va, uint64_t end,
+		    struct ep_row *row)
+{
+	uint64_t first = EP_MAX(va, segment->va);
+	uint64_t last = EP_MIN(end, segment->va + (uint64_t)segment->n_pages * EP_PAGE_BYTES);
+
+	if (first >= last)
+		return false;
+	row->start += first - va;
+	row->end = row->start + (last - first);
+	row->va = first;
+	row->pages = segment->pages +
+		     2 * (uint32_t)((first >> EP_PAGE_SHIFT) - (segment->va >> EP_PAGE_SHIFT));
+	return true;
+}
+
+static int add_covered(struct ep_vec *rows, const struct ep_place_in_memory *place, uint64_t va)
+{
+	const struct ep_executable *executable = place->executable;
+	const struct ep_delta_store_segment *segments = NULL;
+	size_t n = executable->text ? ep_delta_store_text_segments(executable->text, &segments) : 0;
+	uint64_t end = va + (place->end - place->start);
+	struct ep_row row;
+	bool covered = false;
+
+	for (size_t i = 0; i < n; i++) {
+		int r;
+
+		row = (struct ep_row){.start = place->start, .executable = executable->id};
+		if (!cut_row(&segments[i], va, end, &row))
+			continue;
+		r = push(rows, row);
+		if (r < 0)
+			return r;
+		covered = true;
+	}
+	if (covered)
+		return 0;
+	return push(rows, (struct ep_row){
+				  .start = place->start,
+				  .end = place->end,
+				  .va = va,
+				  .executable = executable->id,
+				  .pages = no_pages(executable),
+			  });
+}
+
+int ep_rows_add(struct ep_vec *rows, const struct ep_place_in_memory *place)
+{
+	struct ep_row raw = {.start = place->start, .end = place->end, .pages = EP_PAGES_ABSENT};
+	uint64_t va;
+
+	if (!place->executable)
+		return push(rows, raw);
+	if (ep_executable_find_va(place->executable, place->file_off, &va) < 0) {
+		if (place->executable->state == EP_EXECUTABLE_PENDING)
+			raw.pages = EP_PAGES_PENDING;
+		return push(rows, raw);
+	}
+	return add_covered(rows, place, va);
+}
+
+const struct ep_row *ep_rows_find(const struct ep_row *rows, size_t n_rows, uint64_t addr)
+{
+	size_t lo = 0, hi = n_rows;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (rows[mid].start <= addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	if (lo == 0 || addr >= rows[lo - 1].end)
+		return NULL;
+	return &rows[lo - 1];
+}

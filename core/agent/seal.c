@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/agent/executables.h"
+#include "core/agent/namer.h"
+#include "core/agent/processes.h"
+#include "core/agent/session_internal.h"
+#include "core/base/clock.h"
+#include "core/base/log.h"
+
+#include <errno.h>
+#include <limits.h>
+
+static int describe_executable(void *arg, uint32_t id, struct ep_executable_info *ret)
+{
+	struct ep_session *session = arg;
+	struct ep_executable *executable = ep_processes_executable(session->processes, id);
+
+	if (!executable)
+		return -ENODATA;
+	executable->hit_ns = ep_clock_mono_ns();
+	ret->path = executable->path;
+	ret->build_id = executable->build_id;
+	ret->file_id = executable->file_id;
+	ret->n_segments = (uint32_t)EP_MIN(executable->n_segments,
+					   (size_t)EP_EXECUTABLE_MAX_SEGMENTS);
+	for (uint32_t i = 0; i < ret->n_segments; i++) {
+		const struct ep_elf_segment *segment = &executable->segments[i];
+
+		ret->segments[i].start_va = EP_ALIGN_DOWN(segment->va, EP_PAGE_BYTES);
+		ret->segments[i].limit_va =
+			EP_ALIGN_UP(segment->va + segment->mem_bytes, EP_PAGE_BYTES);
+		ret->segments[i].file_off = EP_ALIGN_DOWN(segment->file_off, EP_PAGE_BYTES);
+	}
+	return 0;
+}
+
+static int describe_process(void *arg, uint32_t pid, uint64_t start_ns, struct ep_process_info *ret)
+{
+	struct ep_session *session = arg;
+	struct ep_process_description description;
+	int r = ep_processes_describe(session->processes, (pid_t)pid, start_ns, &description);
+
+	if (r < 0)
+		return r;
+	ret->comm = description.comm;
+	ret->exe_path = description.exe_path;
+	ret->container_id = description.container_id;
+	return 0;
+}
+
+static struct ep_batch *build_batch(struct ep_session *session, const struct ep_interval *interval)
+{
+	char host_name[HOST_NAME_MAX + 1] = "";
+	struct ep_batch_source source = {
+		.arg = session,
+		.executable = describe_executable,
+		.process = describe_process,
+		.kernel_build_id = ep_namer_kernel_build_id(session->namer),
+		.host_name = host_name,
+		.period_hz = session->options.freq_hz,
+	};
+	struct ep_batch *batch = NULL;
+	int r;
+
+	(void)gethostname(host_name, sizeof(host_name) - 1);
+	ep_batch_read_clocks(&source.mono_to_wall_ns, &source.boot_to_wall_ns);
+	r = ep_batch_build(interval, &source, &batch);
+	if (r < 0)
+		ep_log(EP_LOG_ERROR, "session: cannot build a batch: %s", ep_strerror(r));
+	return batch;
+}
+
+int ep_session_add_seal(struct ep_session *session, struct ep_store *store, uint64_t wait_ns,
+			ep_take_batch take, void *arg)
+{
+	struct ep_seal *seal = calloc(1, sizeof(*seal));
+	int r;
+
+	if (!seal)
+		return -ENOMEM;
+	r = ep_store_seal(store, ep_clock_mono_ns(), &seal->interval);
+	if (r < 0) {
+		free(seal);
+		return r;
+	}
+	seal->deadline_ns = ep_clock_mono_ns() + wait_ns;
+	seal->take = take;
+	seal->arg = arg;
+	TAILQ_INSERT_TAIL(&session->seals, seal, link);
+	ep_session_finish_seals(session);
+	return 0;
+}
+
+static void finish(struct ep_session *session, struct ep_seal *seal)
+{
+	struct ep_batch *batch = build_batch(session, seal->interval);
+
+	TAILQ_REMOVE(&session->seals, seal, link);
+	ep_interval_unref(seal->interval);
+	seal->take(seal->arg, batch);
+	ep_batch_unref(batch);
+	free(seal);
+}
+
+void ep_session_finish_seals(struct ep_session *session)
+{
+	struct ep_seal *seal, *next;
+
+	for (seal = TAILQ_FIRST(&session->seals); seal; seal = next) {
+		struct ep_frames *frames = ep_interval_frames(seal->interval);
+
+		next = TAILQ_NEXT(seal, link);
+		ep_namer_run(session->namer, frames);
+		if (ep_frames_unresolved(frames) == 0 || ep_clock_mono_ns() >= seal->deadline_ns)
+			finish(session, seal);
+	}
+}
+
+void ep_session_drop_seals(struct ep_session *session)
+{
+	struct ep_seal *seal;
+
+	while ((seal = TAILQ_FIRST(&session->seals)) != NULL) {
+		TAILQ_REMOVE(&session->seals, seal, link);
+		ep_interval_unref(seal->interval);
+		seal->take(seal->arg, NULL);
+		free(seal);
+	}
+}

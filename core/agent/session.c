@@ -1,0 +1,512 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/agent/session.h"
+#include "core/agent/held.h"
+#include "core/agent/namer.h"
+#include "core/agent/processes.h"
+#include "core/agent/session_internal.h"
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/bpf/chunks.h"
+#include "core/bpf/events.h"
+#include "core/bpf/programs.h"
+#include "core/unwind/delta_store.h"
+
+#include <errno.h>
+#include <sys/resource.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#define MAX_PROCESSES 16384
+/* The ring is looked at this often; it wakes us earlier when it is half full. */
+#define DRAIN_MS 50
+/* After a wake-up, rest this long: a storm of process events must not become one of wake-ups. */
+#define REST_MS 10
+#define HOUSEKEEPING_MS 1000
+#define HELD_BYTES    (2u << 20)
+#define HELD_MAX_NS   (2 * EP_NS_PER_SEC)
+/* Names of processes and executables that are gone, for batches that are not written yet. */
+#define KEEP_GONE_NS (150 * EP_NS_PER_SEC)
+
+/* --- from the kernel ------------------------------------------------------------------------- */
+
+static void pass_sample(void *arg, const void *event, size_t bytes)
+{
+	struct ep_session *session = arg;
+
+	for (size_t i = 0; i < session->n_stores; i++)
+		(void)ep_store_add(session->stores[i], event, bytes);
+}
+
+static void on_sample(struct ep_session *session, const struct ep_sample *sample, size_t bytes)
+{
+	if (sample->flags & EP_SAMPLE_UNKNOWN_PROCESS)
+		ep_processes_on_unknown(session->processes, (pid_t)sample->pid, sample->start_ns);
+	else if (sample->flags & EP_SAMPLE_UNKNOWN_ADDRESS)
+		ep_processes_on_unknown_address(session->processes, (pid_t)sample->pid);
+	if (sample->flags & EP_SAMPLE_RAW && sample->event.type == EP_EVENT_TRACE)
+		ep_held_add(session->held, sample, bytes);
+	else
+		pass_sample(session, sample, bytes);
+}
+
+static void on_process_event(struct ep_session *session, const struct ep_process_event *event)
+{
+	switch (event->event.type) {
+	case EP_EVENT_FORK:
+		ep_processes_on_fork(session->processes, (pid_t)event->parent_pid,
+				     (pid_t)event->pid, event->start_ns);
+		break;
+	case EP_EVENT_EXEC:
+		ep_processes_on_exec(session->processes, (pid_t)event->pid, event->start_ns);
+		break;
+	case EP_EVENT_EXIT:
+		ep_processes_on_exit(session->processes, (pid_t)event->pid);
+		break;
+	default:
+		break;
+	}
+}
+
+static int on_event(void *arg, void *data, size_t bytes)
+{
+	struct ep_session *session = arg;
+	const struct ep_event *event = data;
+
+	if (bytes < sizeof(*event))
+		return 0;
+	if (event->type == EP_EVENT_TRACE || event->type == EP_EVENT_KNOWN) {
+		if (bytes >= sizeof(struct ep_sample))
+			on_sample(session, data, bytes);
+	} else if (bytes >= sizeof(struct ep_process_event)) {
+		on_process_event(session, data);
+	}
+	return 0;
+}
+
+static void on_mapping(void *arg, const struct ep_mapping_event *event)
+{
+	struct ep_session *session = arg;
+
+	ep_processes_on_mapping(session->processes, event->pid);
+}
+
+static void drain(struct ep_session *session)
+{
+	session->mapping_lost += ep_events_drain(session->events, on_mapping, session);
+	(void)ring_buffer__consume(session->ring);
+}
+
+/* --- timers and polls ------------------------------------------------------------------------ */
+
+static void on_drain_timer(uv_timer_t *timer)
+{
+	drain(timer->data);
+}
+
+static void on_poll(uv_poll_t *poll, int status, int events);
+
+static void on_rested(uv_timer_t *timer)
+{
+	struct ep_session *session = timer->data;
+
+	drain(session);
+	uv_poll_start(&session->ring_poll, UV_READABLE, on_poll);
+	if (session->has_side_poll)
+		uv_poll_start(&session->side_poll, UV_READABLE, on_poll);
+}
+
+static void on_poll(uv_poll_t *poll, int status, int events)
+{
+	struct ep_session *session = poll->data;
+
+	(void)status;
+	(void)events;
+	drain(session);
+	uv_poll_stop(&session->ring_poll);
+	if (session->has_side_poll)
+		uv_poll_stop(&session->side_poll);
+	uv_timer_start(&session->rest, on_rested, REST_MS, 0);
+}
+
+static void add_lost(struct ep_session *session)
+{
+	uint64_t lost = ep_bpf_counter(session->bpf, EP_COUNTER_RING_FULL);
+
+	for (size_t i = 0; i < session->n_stores; i++)
+		ep_store_add_lost(session->stores[i], lost - session->ring_lost);
+	session->ring_lost = lost;
+}
+
+static void collect_work(void *arg)
+{
+	struct ep_session *session = arg;
+
+	ep_delta_store_collect(session->deltas);
+}
+
+static void collect_after(void *arg)
+{
+	struct ep_session *session = arg;
+
+	session->collecting = false;
+}
+
+/* Tables that were hit longest ago go until memory is within its limit again. */
+static void keep_limit(struct ep_session *session)
+{
+	struct ep_memory memory = ep_session_memory(session);
+	unsigned int evicted = 0;
+
+	while (memory.heap_bytes + memory.bpf_bytes > session->options.memory_bytes &&
+	       evicted < 64 && ep_processes_evict_one(session->processes)) {
+		evicted++;
+		memory = ep_session_memory(session);
+	}
+}
+
+static void on_housekeeping(uv_timer_t *timer)
+{
+	struct ep_session *session = timer->data;
+
+	session->ticks++;
+	ep_held_expire(session->held, HELD_MAX_NS);
+	ep_processes_sweep(session->processes, KEEP_GONE_NS);
+	for (size_t i = 0; i < session->n_stores; i++)
+		ep_namer_run(session->namer, ep_store_frames(session->stores[i]));
+	ep_session_finish_seals(session);
+	if (session->sampling)
+		session->n_cpus = ep_events_sync_cpus(session->events);
+	if (session->ticks % 5 == 0)
+		keep_limit(session);
+	if (!session->collecting)
+		session->collecting = ep_job_run(session->options.loop, collect_work,
+						 collect_after, session) == 0;
+}
+
+/* --- from the parts -------------------------------------------------------------------------- */
+
+static void on_settled(void *arg, pid_t pid)
+{
+	struct ep_session *session = arg;
+
+	if (session->held)
+		ep_held_release(session->held, pid);
+}
+
+static void on_names(void *arg)
+{
+	ep_session_finish_seals(arg);
+}
+
+static bool is_wanted(void *arg, pid_t pid)
+{
+	struct ep_session *session = arg;
+	uint32_t key = (uint32_t)pid, value;
+
+	return bpf_map_lookup_elem(ep_bpf_map_fd(session->bpf, "ep_filter"), &key, &value) == 0;
+}
+
+static int add_chunk(void *arg, uint32_t index, void **ret_memory)
+{
+	return ep_bpf_add_chunk(arg, index, ret_memory);
+}
+
+static void remove_chunk(void *arg, uint32_t index, void *memory)
+{
+	ep_bpf_remove_chunk(arg, index, memory);
+}
+
+/* --- building -------------------------------------------------------------------------------- */
+
+static int new_bpf(struct ep_session *session, enum ep_session_stage *stage)
+{
+	struct ep_bpf_options options = {
+		.ring_bytes = session->options.ring_bytes,
+		.max_processes = MAX_PROCESSES,
+		.filter = session->options.filter,
+	};
+	int r = ep_bpf_load(&options, &session->bpf);
+
+	*stage = r == -ENOENT || r == -ENODATA ? EP_STAGE_BTF : EP_STAGE_PROGRAMS;
+	if (r < 0)
+		return r;
+	*stage = EP_STAGE_ATTACH;
+	return ep_bpf_attach_process_events(session->bpf);
+}
+
+static int new_deltas(struct ep_session *session)
+{
+	struct ep_delta_store_ops ops = {
+		.arg = session->bpf,
+		.add_chunk = add_chunk,
+		.remove_chunk = remove_chunk,
+		.rules = ep_bpf_rules(session->bpf),
+	};
+
+	/* The other half of the limit is for everything else. */
+	return ep_delta_store_new(&ops, session->options.memory_bytes / 2, &session->deltas);
+}
+
+static int new_processes(struct ep_session *session)
+{
+	struct ep_processes_options options = {
+		.loop = session->options.loop,
+		.store = session->deltas,
+		.procs_fd = ep_bpf_map_fd(session->bpf, "ep_procs"),
+		.reads_per_second = 20 + session->options.freq_hz,
+		.max_processes = MAX_PROCESSES,
+		.settled = on_settled,
+		.wanted = session->options.filter ? is_wanted : NULL,
+		.arg = session,
+	};
+	int r = ep_processes_new(&options, &session->processes);
+
+	if (r < 0)
+		return r;
+	return ep_held_new(session->processes, HELD_BYTES, pass_sample, session, &session->held);
+}
+
+static int new_namer(struct ep_session *session)
+{
+	struct ep_namer_options options = {
+		.loop = session->options.loop,
+		.processes = session->processes,
+		.native = session->options.native_names,
+		.kernel = session->options.kernel_names,
+		.max_bytes = session->options.memory_bytes / 16,
+		.progress = on_names,
+		.arg = session,
+	};
+
+	return ep_namer_new(&options, &session->namer);
+}
+
+static int new_ring(struct ep_session *session)
+{
+	session->ring = ring_buffer__new(ep_bpf_map_fd(session->bpf, "ep_ring"), on_event, session,
+					 NULL);
+	return session->ring ? 0 : -errno;
+}
+
+static int new_events(struct ep_session *session)
+{
+	struct ep_events_options options = {
+		.freq_hz = session->options.freq_hz,
+		.program_fd = ep_bpf_entry_fd(session->bpf),
+		.mappings = true,
+	};
+
+	return ep_events_open(&options, &session->events);
+}
+
+static void init_handles(struct ep_session *session)
+{
+	uv_loop_t *loop = session->options.loop;
+	int side_fd = ep_events_poll_fd(session->events);
+
+	uv_timer_init(loop, &session->drain_timer);
+	uv_timer_init(loop, &session->rest);
+	uv_timer_init(loop, &session->housekeeping);
+	uv_poll_init(loop, &session->ring_poll, ring_buffer__epoll_fd(session->ring));
+	session->has_side_poll = side_fd >= 0 &&
+				 uv_poll_init(loop, &session->side_poll, side_fd) == 0;
+	session->drain_timer.data = session;
+	session->rest.data = session;
+	session->housekeeping.data = session;
+	session->ring_poll.data = session;
+	session->side_poll.data = session;
+	session->handles_ready = true;
+}
+
+static void free_parts(struct ep_session *session)
+{
+	ep_held_free(session->held);
+	ep_namer_free(session->namer);
+	for (size_t i = 0; i < session->n_stores; i++)
+		ep_store_free(session->stores[i]);
+	ep_processes_free(session->processes);
+	ep_delta_store_free(session->deltas);
+	ep_events_close(session->events);
+	ring_buffer__free(session->ring);
+	ep_bpf_free(session->bpf);
+	free(session);
+}
+
+/* An executable's file stays open while it is mapped: more than the usual 1024 may be needed. */
+static void raise_file_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+		limit.rlim_cur = EP_MIN(limit.rlim_max, (rlim_t)65536);
+		(void)setrlimit(RLIMIT_NOFILE, &limit);
+	}
+}
+
+static int new_parts(struct ep_session *session, enum ep_session_stage *stage)
+{
+	int r = new_bpf(session, stage);
+
+	if (r < 0)
+		return r;
+	*stage = EP_STAGE_STORE;
+	r = new_deltas(session);
+	if (r == 0)
+		r = new_ring(session);
+	if (r == 0)
+		r = new_processes(session);
+	if (r == 0)
+		r = new_namer(session);
+	if (r < 0)
+		return r;
+	*stage = EP_STAGE_PERF;
+	return new_events(session);
+}
+
+int ep_session_new(const struct ep_session_options *options, struct ep_session **ret_session,
+		   enum ep_session_stage *ret_stage)
+{
+	struct ep_session *session = calloc(1, sizeof(*session));
+	int r;
+
+	*ret_stage = EP_STAGE_MEMORY;
+	if (!session)
+		return -ENOMEM;
+	session->options = *options;
+	TAILQ_INIT(&session->seals);
+	raise_file_limit();
+	r = new_parts(session, ret_stage);
+	if (r < 0) {
+		ep_session_close(session, NULL, NULL);
+		return r;
+	}
+	init_handles(session);
+	*ret_session = session;
+	return 0;
+}
+
+int ep_session_start(struct ep_session *session)
+{
+	int r;
+
+	uv_poll_start(&session->ring_poll, UV_READABLE, on_poll);
+	if (session->has_side_poll)
+		uv_poll_start(&session->side_poll, UV_READABLE, on_poll);
+	uv_timer_start(&session->drain_timer, on_drain_timer, DRAIN_MS, DRAIN_MS);
+	uv_timer_start(&session->housekeeping, on_housekeeping, HOUSEKEEPING_MS, HOUSEKEEPING_MS);
+	r = ep_processes_scan(session->processes);
+	if (r < 0)
+		return r;
+	r = ep_events_start(session->events);
+	session->sampling = r == 0;
+	session->n_cpus = ep_events_sync_cpus(session->events);
+	return r;
+}
+
+void ep_session_stop(struct ep_session *session)
+{
+	if (!session->sampling)
+		return;
+	ep_events_stop(session->events);
+	session->sampling = false;
+	drain(session);
+	add_lost(session);
+}
+
+/* --- closing --------------------------------------------------------------------------------- */
+
+static void close_handle(uv_handle_t *handle)
+{
+	if (!uv_is_closing(handle))
+		uv_close(handle, NULL);
+}
+
+static void close_handles(struct ep_session *session)
+{
+	if (!session->handles_ready)
+		return;
+	close_handle((uv_handle_t *)&session->drain_timer);
+	close_handle((uv_handle_t *)&session->rest);
+	close_handle((uv_handle_t *)&session->housekeeping);
+	close_handle((uv_handle_t *)&session->ring_poll);
+	if (session->has_side_poll)
+		close_handle((uv_handle_t *)&session->side_poll);
+}
+
+static bool is_busy(const struct ep_session *session)
+{
+	return session->collecting || (session->namer && ep_namer_busy(session->namer)) ||
+	       (session->processes && ep_processes_busy(session->processes));
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+	struct ep_session *session = handle->data;
+	void (*done)(void *arg) = session->closed;
+	void *arg = session->closed_arg;
+
+	free_parts(session);
+	if (done)
+		done(arg);
+}
+
+/* Jobs cannot be taken back; each turn of the loop some end. */
+static void on_closing(uv_timer_t *timer)
+{
+	struct ep_session *session = timer->data;
+
+	if (is_busy(session))
+		return;
+	ep_session_drop_seals(session);
+	uv_close((uv_handle_t *)timer, on_closed);
+}
+
+void ep_session_close(struct ep_session *session, void (*done)(void *arg), void *arg)
+{
+	session->closed = done;
+	session->closed_arg = arg;
+	if (session->sampling)
+		ep_session_stop(session);
+	close_handles(session);
+	if (session->processes)
+		ep_processes_stop(session->processes);
+	uv_timer_init(session->options.loop, &session->closing);
+	session->closing.data = session;
+	uv_timer_start(&session->closing, on_closing, 0, 1);
+}
+
+/* --- filter ---------------------------------------------------------------------------------- */
+
+int ep_session_add_pid(struct ep_session *session, pid_t pid)
+{
+	uint32_t key = (uint32_t)pid, one = 1;
+
+	return bpf_map_update_elem(ep_bpf_map_fd(session->bpf, "ep_filter"), &key, &one, BPF_ANY);
+}
+
+/* --- stores and batches ---------------------------------------------------------------------- */
+
+int ep_session_add_store(struct ep_session *session, size_t max_interval_bytes)
+{
+	struct ep_store_limits limits = EP_STORE_DEFAULT_LIMITS;
+	int r;
+
+	if (session->n_stores == EP_SESSION_MAX_STORES)
+		return -E2BIG;
+	limits.max_interval_bytes = max_interval_bytes;
+	r = ep_store_new(&limits, ep_clock_mono_ns(), &session->stores[session->n_stores]);
+	return r < 0 ? r : (int)session->n_stores++;
+}
+
+int ep_session_seal(struct ep_session *session, uint32_t store, uint64_t wait_ns,
+		    ep_take_batch take, void *arg)
+{
+	/* From here on traces come with their frames again; what is on the ring is still ours. */
+	ep_bpf_control(session->bpf)->epoch++;
+	drain(session);
+	if (!session->sampling)
+		ep_held_release(session->held, 0);
+	add_lost(session);
+	return ep_session_add_seal(session, session->stores[store], wait_ns, take, arg);
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A profiling session: BPF programs, perf events, process manager, trace stores and namer, wired
+ * to one libuv loop. `record` and the agent are both a session with something that takes batches.
+ *
+ *	ring ──► held? ──► stores (one for each interval length) ──seal──► names ──► batch ──► you
+ *
+ * Loop's thread only.
+ */
+#ifndef EP_AGENT_SESSION_H
+#define EP_AGENT_SESSION_H
+
+#include "core/base/util.h"
+
+#include <stdio.h>
+#include <sys/types.h>
+
+struct ep_batch;
+struct ep_session;
+struct uv_loop_s;
+
+struct ep_session_options {
+	struct uv_loop_s *loop;
+	uint32_t freq_hz;
+	size_t ring_bytes;
+	size_t memory_bytes; /* heap and BPF memory together */
+	bool filter;	     /* only processes given with ep_session_add_pid, and their children */
+	bool native_names, kernel_names;
+};
+
+/* What was tried when ep_session_new failed, for an explanation. */
+enum ep_session_stage {
+	EP_STAGE_MEMORY,
+	EP_STAGE_BTF,
+	EP_STAGE_PROGRAMS,
+	EP_STAGE_ATTACH,
+	EP_STAGE_STORE,
+	EP_STAGE_PERF,
+};
+
+/* 0 and a session that does not sample yet; or a negative errno and the stage it happened in. */
+int ep_session_new(const struct ep_session_options *options, struct ep_session **ret_session,
+		   enum ep_session_stage *ret_stage);
+
+/* With a filter: a process and all its present descendants. 0, -ESRCH, -E2BIG. */
+int ep_session_add_pid(struct ep_session *session, pid_t pid);
+
+/* Reads all processes and begins to sample. */
+int ep_session_start(struct ep_session *session);
+/* Ends sampling and takes in what the ring still has. Batches can still be sealed. */
+void ep_session_stop(struct ep_session *session);
+/* Closes everything; done(arg) when nothing is under way any more and `session` is freed. */
+void ep_session_close(struct ep_session *session, void (*done)(void *arg), void *arg);
+
+/* A store of its own, which sees every sample; -ENOMEM or its number, from 0. */
+int ep_session_add_store(struct ep_session *session, size_t max_interval_bytes);
+
+/*
+ * Ends the interval of a store. The batch is given to `take`, now or when its frames have names,
+ * at most `wait_ns` later; it is released afterwards. NULL when there was no memory for it.
+ */
+typedef void (*ep_take_batch)(void *arg, const struct ep_batch *batch);
+int ep_session_seal(struct ep_session *session, uint32_t store, uint64_t wait_ns,
+		    ep_take_batch take, void *arg);
+
+/* Counters of the agent itself, one line each: on SIGUSR1, and at exit. */
+void ep_session_print_counters(struct ep_session *session, FILE *out);
+
+struct ep_session_cost {
+	uint64_t samples;	  /* recorded in BPF */
+	uint64_t lost;		  /* dropped: ring full, limits */
+	double bpf_ns_per_sample; /* 0: kernel.bpf_stats_enabled is off */
+	size_t heap_bytes, bpf_bytes;
+	uint32_t n_cpus;
+};
+struct ep_session_cost ep_session_cost(struct ep_session *session);
+
+#endif

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The session's own fields, shared by session.c, seal.c and counters.c. */
+#ifndef EP_AGENT_SESSION_INTERNAL_H
+#define EP_AGENT_SESSION_INTERNAL_H
+
+#include "core/agent/job.h"
+#include "core/agent/session.h"
+#include "core/trace/batch.h"
+#include "core/trace/store.h"
+
+#include <sys/queue.h>
+#include <uv.h>
+
+#define EP_SESSION_MAX_STORES 8
+
+/* An interval that has ended and waits for the names of its frames. */
+struct ep_seal {
+	TAILQ_ENTRY(ep_seal) link;
+	struct ep_interval *interval;
+	uint64_t deadline_ns;
+	ep_take_batch take;
+	void *arg;
+};
+
+struct ep_session {
+	struct ep_session_options options;
+	struct ep_bpf *bpf;
+	struct ep_delta_store *deltas;
+	struct ep_processes *processes;
+	struct ep_held *held;
+	struct ep_namer *namer;
+	struct ep_events *events;
+	struct ring_buffer *ring;
+	struct ep_store *stores[EP_SESSION_MAX_STORES];
+	size_t n_stores;
+	TAILQ_HEAD(, ep_seal) seals;
+
+	uv_timer_t drain_timer, rest, housekeeping, closing;
+	uv_poll_t ring_poll, side_poll;
+	bool handles_ready, has_side_poll, sampling, collecting;
+	int n_cpus;
+	uint64_t ticks;
+	uint64_t ring_lost;    /* samples lost in the ring, already told to the stores */
+	uint64_t mapping_lost; /* side-band records */
+	void (*closed)(void *arg);
+	void *closed_arg;
+};
+
+/* seal.c */
+int ep_session_add_seal(struct ep_session *session, struct ep_store *store, uint64_t wait_ns,
+			ep_take_batch take, void *arg);
+/* Gives away the batches whose frames have names, or whose time is up. */
+void ep_session_finish_seals(struct ep_session *session);
+void ep_session_drop_seals(struct ep_session *session);
+
+/* counters.c */
+struct ep_memory {
+	size_t heap_bytes; /* what malloc and mmap hold for us */
+	size_t bpf_bytes;
+};
+struct ep_memory ep_session_memory(struct ep_session *session);
+
+#endif
