@@ -33,6 +33,8 @@ static void output_append(const char *piece, size_t len, void *opaque)
 	size_t room = sizeof(output->text) - 1 - output->len;
 	size_t n = EP_MIN(len, room);
 
+	if (!len)
+		return; /* piece may be NULL then */
 	memcpy(output->text + output->len, piece, n);
 	output->len += n;
 	if (len > room)

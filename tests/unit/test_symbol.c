@@ -1,0 +1,750 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/symbol over the files of test_elf_samples.sh (first argument: their directory) and a short
+ * kallsyms (second argument).
+ */
+#include "core/base/vec.h"
+#include "core/elf/debug_file.h"
+#include "core/symbol/demangle.h"
+#include "core/symbol/kernel.h"
+#include "core/symbol/native.h"
+#include "core/symbol/symtab.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+/* cmocka needs those before it */
+#include <cmocka.h>
+
+static const char *samples, *kallsyms; /* from main to every test */
+
+static const char *sample_path(const char *name)
+{
+	static char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/%s", samples, name);
+	return path;
+}
+
+static struct ep_elf *sample_open(const char *name)
+{
+	struct ep_elf *elf = NULL;
+
+	if (access(sample_path(name), R_OK) < 0) {
+		print_message("%s: not built here\n", name);
+		skip();
+	}
+	assert_int_equal(ep_elf_open(sample_path(name), &elf), 0);
+	return elf;
+}
+
+/* What nm says: the address of a symbol, or 0. */
+static uint64_t nm_address(const char *nm_file, const char *wanted)
+{
+	FILE *file = fopen(sample_path(nm_file), "re");
+	char line[512], name[256], type;
+	uint64_t va, found = 0;
+
+	assert_non_null(file);
+	while (!found && fgets(line, sizeof(line), file))
+		if (sscanf(line, "%" SCNx64 " %c %255s", &va, &type, name) == 3 &&
+		    !strcmp(name, wanted))
+			found = va;
+	fclose(file);
+	return found;
+}
+
+static struct ep_symtab *symtab_of(const char *name, const char *debug_name)
+{
+	struct ep_elf *elf = sample_open(name), *debug = NULL;
+	struct ep_symtab *symtab = NULL;
+
+	if (debug_name)
+		debug = sample_open(debug_name);
+	assert_int_equal(ep_symtab_build(elf, debug, &symtab), 0);
+	ep_elf_close(debug);
+	ep_elf_close(elf); /* the table does not need it any more */
+	return symtab;
+}
+
+/* The name at an address, "" when there is none. Valid until the next call. */
+static const char *name_at(const struct ep_symtab *symtab, uint64_t va)
+{
+	static char name[EP_SYMTAB_NAME_MAX];
+	struct ep_symtab_hit hit;
+	int len;
+
+	if (ep_symtab_find(symtab, va, &hit) < 0)
+		return "";
+	assert_true(va >= hit.start_va && va - hit.start_va < hit.size);
+	len = ep_symtab_name(symtab, &hit, name, sizeof(name));
+	assert_int_equal(len, strlen(name));
+	return name;
+}
+
+/* ---- symbol tables ---- */
+
+static void every_function_nm_lists_is_found(void **state)
+{
+	struct ep_symtab *symtab = symtab_of("full", NULL);
+	FILE *file = fopen(sample_path("full.nm"), "re");
+	char line[512], name[256], type;
+	struct ep_symtab_hit hit;
+	size_t checked = 0;
+	uint64_t va;
+
+	(void)state;
+	assert_non_null(file);
+	while (fgets(line, sizeof(line), file)) {
+		if (sscanf(line, "%" SCNx64 " %c %255s", &va, &type, name) != 3 ||
+		    !strchr("tT", type) || !strcmp(name, "sample_inner_label"))
+			continue;
+		print_message("%s\n", name);
+		assert_int_equal(ep_symtab_find(symtab, va, &hit), 0);
+		assert_int_equal(hit.start_va, va);
+		checked++;
+	}
+	fclose(file);
+	assert_true(checked >= 10);
+	ep_symtab_free(symtab);
+}
+
+static void function_ends_where_its_size_says(void **state)
+{
+	struct ep_symtab *symtab = symtab_of("full", NULL);
+	uint64_t va = nm_address("full.nm", "sample_known");
+	struct ep_symtab_hit hit;
+
+	(void)state;
+	assert_int_equal(ep_symtab_find(symtab, va, &hit), 0);
+	assert_string_equal(name_at(symtab, va), "sample_known");
+	assert_string_equal(name_at(symtab, va + hit.size - 1), "sample_known");
+	assert_string_not_equal(name_at(symtab, va + hit.size), "sample_known");
+	assert_string_not_equal(name_at(symtab, va - 1), "sample_known");
+	assert_string_equal(name_at(symtab, 0), "");
+	assert_string_equal(name_at(symtab, UINT64_MAX), "");
+	ep_symtab_free(symtab);
+}
+
+static void best_alias_is_chosen(void **state)
+{
+	struct ep_symtab *symtab = symtab_of("full", NULL);
+
+	(void)state;
+	assert_int_equal(nm_address("full.nm", "sample_public"),
+			 nm_address("full.nm", "__sample_internal"));
+	assert_string_equal(name_at(symtab, nm_address("full.nm", "sample_w")), "sample_public");
+	ep_symtab_free(symtab);
+}
+
+static void assembly_has_names(void **state)
+{
+	static const char *const forms[] = { "full", "mini", "stripped" };
+	uint64_t func = nm_address("full.nm", "sample_asm_func");
+	uint64_t label = nm_address("full.nm", "sample_asm_label");
+
+	(void)state;
+	for (size_t i = 0; i < EP_LEN(forms); i++) {
+		struct ep_symtab *symtab = symtab_of(forms[i], NULL);
+
+		print_message("%s\n", forms[i]);
+		assert_string_equal(name_at(symtab, func), "sample_asm_func");
+		/* a local label does not end a function that has no size, a global one does */
+		assert_string_equal(name_at(symtab, func + 30), "sample_asm_func");
+		assert_string_equal(name_at(symtab, label - 1), "sample_asm_func");
+		assert_string_equal(name_at(symtab, label), "sample_asm_label");
+		assert_string_equal(name_at(symtab, label + 15), "sample_asm_label");
+		assert_string_equal(name_at(symtab, label + 16), forms[i][0] == 's' ? "" : "_fini");
+		ep_symtab_free(symtab);
+	}
+}
+
+static void local_functions_need_more_than_dynsym(void **state)
+{
+	uint64_t va = nm_address("full.nm", "sample_compare");
+	struct ep_symtab *symtab = symtab_of("stripped", NULL);
+
+	(void)state;
+	assert_string_equal(name_at(symtab, va), "");
+	assert_string_equal(name_at(symtab, nm_address("full.nm", "main")), "main");
+	ep_symtab_free(symtab);
+	symtab = symtab_of("stripped", "full.debug");
+	assert_string_equal(name_at(symtab, va), "sample_compare");
+	ep_symtab_free(symtab);
+	symtab = symtab_of("mini", NULL);
+	assert_string_equal(name_at(symtab, va), "sample_compare");
+	assert_string_equal(name_at(symtab, nm_address("full.nm", "main")), "main");
+	ep_symtab_free(symtab);
+}
+
+/* Names of stubs somewhere in a section, as "a b ", in the order of their addresses. */
+static void stubs_in(const char *name, const char *section_name, char *names, size_t bytes)
+{
+	struct ep_elf *elf = sample_open(name);
+	struct ep_symtab *symtab = symtab_of(name, NULL);
+	struct ep_elf_section section;
+	size_t used = 0;
+
+	names[0] = '\0';
+	if (ep_elf_find_section(elf, section_name, &section) == 0)
+		for (uint64_t off = 3; off < section.bytes; off += 8) {
+			const char *stub = name_at(symtab, section.va + off);
+
+			if (*stub && (used < strlen(stub) + 1 ||
+				      strncmp(names + used - strlen(stub) - 1, stub, strlen(stub))))
+				used += (size_t)snprintf(names + used, bytes - used, "%s ", stub);
+		}
+	ep_symtab_free(symtab);
+	ep_elf_close(elf);
+}
+
+static void plt_stubs_are_named(void **state)
+{
+	struct ep_elf *elf = sample_open("full");
+	char names[512];
+
+	(void)state;
+	if (ep_elf_machine(elf) != EM_X86_64) {
+		ep_elf_close(elf);
+		skip();
+	}
+	ep_elf_close(elf);
+	stubs_in("full", ".plt", names, sizeof(names));
+	assert_non_null(strstr(names, "qsort@plt "));
+	assert_non_null(strstr(names, "printf@plt "));
+	stubs_in("linked", ".plt.got", names, sizeof(names));
+	assert_string_equal(names, "__cxa_finalize@plt ");
+	stubs_in("linked", ".plt.sec", names, sizeof(names));
+	assert_non_null(strstr(names, "qsort@plt "));
+	assert_non_null(strstr(names, "printf@plt "));
+}
+
+static void file_without_functions_says_so(void **state)
+{
+	struct ep_elf *elf = NULL;
+	struct ep_symtab *symtab = NULL;
+	Elf64_Ehdr header = {
+		.e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
+		.e_type = ET_DYN,
+	};
+
+	(void)state;
+	assert_int_equal(ep_elf_open_memory(&header, sizeof(header), &elf), 0);
+	assert_int_equal(ep_symtab_build(elf, NULL, &symtab), -ENODATA);
+	assert_false(ep_symtab_is_complete(elf));
+	ep_elf_close(elf);
+}
+
+/* The test program itself is big enough for its names to stay in the file; libc surely is. */
+static void large_tables_keep_names_in_the_file(void **state)
+{
+	struct ep_elf *elf = NULL;
+	struct ep_symtab *symtab = NULL;
+	size_t named = 0;
+
+	(void)state;
+	if (ep_elf_open("/usr/lib/x86_64-linux-gnu/libc.so.6", &elf) < 0 &&
+	    ep_elf_open("/usr/lib/aarch64-linux-gnu/libc.so.6", &elf) < 0 &&
+	    ep_elf_open("/lib64/libc.so.6", &elf) < 0)
+		skip();
+	assert_int_equal(ep_symtab_build(elf, NULL, &symtab), 0);
+	assert_true(ep_symtab_len(symtab) > 1000);
+	assert_true(ep_symtab_bytes(symtab) < ep_symtab_len(symtab) * 12 + (64 << 10) + 1024);
+	for (uint32_t i = 0; i < ep_symtab_len(symtab); i++) {
+		struct ep_symtab_hit hit = { .index = i };
+		char name[EP_SYMTAB_NAME_MAX];
+
+		assert_true(ep_symtab_name(symtab, &hit, name, sizeof(name)) > 0);
+		named += !strcmp(name, "qsort") || !strcmp(name, "malloc");
+	}
+	assert_int_equal(named, 2);
+	ep_symtab_free(symtab);
+	ep_elf_close(elf);
+}
+
+/* ---- demangling ---- */
+
+static void names_are_readable(void **state)
+{
+	static const struct {
+		const char *label, *symbol, *name;
+	} rows[] = {
+		{ "c", "main", "main" },
+		{ "empty", "", "" },
+		{ "version", "memcpy@@GLIBC_2.14", "memcpy" },
+		{ "stub", "malloc@plt", "malloc@plt" },
+		{ "c++ stub", "_Znwm@plt", "operator new(unsigned long)@plt" },
+		{ "c++", "_ZN3foo3barEi", "foo::bar(int)" },
+		{ "cold part", "_ZN3foo3barEv.cold", "foo::bar() [clone .cold]" },
+		{ "clone", "_ZN3foo3barEi.constprop.0", "foo::bar(int) [clone .constprop.0]" },
+		{ "c clone", "parse.part.0.cold", "parse.part.0.cold" },
+		{ "constructor", "_ZNSsC1Ev", "std::basic_string<char, std::char_traits<char>, std::allocator<char> >::"
+		  "basic_string()" },
+		{ "initialiser", "_GLOBAL__I_main", "global constructors keyed to main" },
+		{ "initialiser of today", "_GLOBAL__sub_I_main", "_GLOBAL__sub_I_main" },
+		{ "rust", "_ZN4core3fmt9Formatter3pad17h0123456789abcdefE",
+		  "core::fmt::Formatter::pad" },
+		{ "rust, llvm",
+		  "_ZN4core3fmt9Formatter3pad17h0123456789abcdefE.llvm.1234567890",
+		  "core::fmt::Formatter::pad" },
+		{ "rust escapes", "_ZN4core3ops8function6FnOnce9call_once17h0123456789abcdefE",
+		  "core::ops::function::FnOnce::call_once" },
+		{ "rust generic",
+		  "_ZN71_$LT$alloc..vec..Vec$LT$T$GT$$u20$as$u20$core..ops..drop..Drop$GT$"
+		  "4drop17h0123456789abcdefE",
+		  "<alloc::vec::Vec<T> as core::ops::drop::Drop>::drop" },
+		{ "rust v0", "_RNvCs1234_7mycrate3foo", "mycrate::foo" },
+		{ "rust v0 generic", "_RINvNtC4core3mem4swapjE", "core::mem::swap::<usize>" },
+		{ "rust v0 closure", "_RNCNvC7mycrate4main0", "mycrate::main::{closure#0}" },
+		{ "d", "_D3std5stdio7writelnFAyaZv", "std.stdio.writeln(immutable(char)[])" },
+		{ "d main", "_Dmain", "D main" },
+		{ "not mangled", "_Zebra", "_Zebra" },
+		{ "not mangled", "_Right", "_Right" },
+		{ "not mangled", "_Data", "_Data" },
+		{ "control characters", "a\x01\n\x1b[31m", "a???[31m" },
+		{ "not utf-8", "a\xff\xc3(\xed\xa0\x80", "a?" "?(???" },
+		{ "utf-8", "gr\xc3\xbc\xc3\x9f", "gr\xc3\xbc\xc3\x9f" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < EP_LEN(rows); i++) {
+		char *name = NULL;
+
+		print_message("%s\n", rows[i].label);
+		assert_int_equal(ep_demangle(rows[i].symbol, &name), 0);
+		assert_string_equal(name, rows[i].name);
+		free(name);
+	}
+}
+
+/* A name whose every level holds the one before twice: 2^40 words from some 500 bytes. */
+static void exploding_name(char *symbol, size_t bytes)
+{
+	static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+	size_t used = (size_t)snprintf(symbol, bytes, "_Z1f1AIiiE");
+
+	/* S_ is A, S0_ is A<int, int>, S1_ is A<S0_, S0_> and so on */
+	for (size_t i = 0; i < 34; i++)
+		used += (size_t)snprintf(symbol + used, bytes - used, "S_IS%c_S%c_E", digits[i],
+					 digits[i]);
+}
+
+static void exploding_names_stop(void **state)
+{
+	char symbol[1024], *name = NULL;
+
+	(void)state;
+	exploding_name(symbol, sizeof(symbol));
+	assert_int_equal(ep_demangle(symbol, &name), 0);
+	assert_int_equal(strlen(name), EP_DEMANGLE_MAX_OUTPUT - 1);
+	assert_memory_equal(name, "f(A<int, int>, A<A<int, int>, A<int, int> >, ", 45);
+	assert_string_equal(name + strlen(name) - 3, "...");
+	free(name);
+}
+
+static void long_and_deep_names_are_bounded(void **state)
+{
+	static const char *const repeated[] = { "P", "1a", "I", "Q", "A", "N", "S_", "F", "R", "M" };
+	static const char *const starts[] = { "_Z1f", "_ZN", "_R", "_RNv", "_D", "_D1aF", "x", "_Z" };
+	char *symbol = malloc(100000), *name = NULL;
+
+	(void)state;
+	assert_non_null(symbol);
+	for (size_t i = 0; i < EP_LEN(repeated) * EP_LEN(starts); i++)
+		for (size_t bytes = 500; bytes < 100000; bytes *= 4) {
+			const char *start = starts[i / EP_LEN(repeated)];
+			const char *piece = repeated[i % EP_LEN(repeated)];
+			size_t used = strlen(start);
+
+			memcpy(symbol, start, used);
+			for (; used + 2 < bytes; used += strlen(piece))
+				memcpy(symbol + used, piece, strlen(piece));
+			symbol[used] = '\0';
+			assert_int_equal(ep_demangle(symbol, &name), 0);
+			assert_true(strlen(name) < EP_DEMANGLE_MAX_OUTPUT);
+			free(name);
+		}
+	free(symbol);
+}
+
+/* ---- the kernel ---- */
+
+static void kernel_names_are_found(void **state)
+{
+	static const struct {
+		const char *label;
+		uint64_t addr;
+		const char *name; /* NULL: none */
+		const char *module;
+	} rows[] = {
+		{ "before everything", 0xffffffff80ffffff, NULL, "" },
+		{ "best alias", 0xffffffff81000000, "startup_64", "" },
+		{ "inside", 0xffffffff810000ff, "secondary_startup", "" },
+		{ "prefix", 0xffffffff81000108, "__pfx_do_one_initcall", "" },
+		{ "global before local", 0xffffffff81000111, "do_one_initcall", "" },
+		{ "weak", 0xffffffff81000400, "weak_handler", "" },
+		{ "last byte of text", 0xffffffff810004ff, "last_of_text", "" },
+		{ "end of text", 0xffffffff81000500, NULL, "" },
+		{ "data", 0xffffffff81001010, NULL, "" },
+		{ "after data", 0xffffffff81002000, "after_data", "" },
+		{ "data again", 0xffffffff81002100, NULL, "" },
+		{ "open end", 0xffffffff81003fff, "init_function", "" },
+		{ "far behind an open end", 0xffffffff81103000, NULL, "" },
+		{ "module", 0xffffffffc0200010, "ext4_open", "ext4" },
+		{ "module's last", 0xffffffffc02002ff, "ext4_close", "ext4" },
+		{ "module's data", 0xffffffffc0200300, NULL, "" },
+		{ "trampoline", 0xffffffffc0201004, "ftrace_trampoline", "__builtin__ftrace" },
+		{ "bpf", 0xffffffffc0208042, "bpf_prog_6deef7357e7b4530_sample", "bpf" },
+		{ "zero", 0, NULL, "" },
+		{ "the end", UINT64_MAX, NULL, "" },
+	};
+	struct ep_kernel_symbols *symbols = NULL;
+
+	(void)state;
+	assert_int_equal(ep_kernel_symbols_load(kallsyms, &symbols), 0);
+	for (size_t i = 0; i < EP_LEN(rows); i++) {
+		struct ep_kernel_name name;
+		int r = ep_kernel_symbols_find(symbols, rows[i].addr, &name);
+
+		print_message("%s\n", rows[i].label);
+		assert_int_equal(r, rows[i].name ? 0 : -ENODATA);
+		if (r < 0)
+			continue;
+		assert_string_equal(name.name, rows[i].name);
+		assert_string_equal(name.module, rows[i].module);
+		assert_true(name.start_addr <= rows[i].addr);
+	}
+	ep_kernel_symbols_free(symbols);
+}
+
+/* Loads a kallsyms of that text; the result of the load. */
+static int load_text(const char *text, struct ep_kernel_symbols **ret_symbols)
+{
+	char path[PATH_MAX];
+	int fd, r;
+
+	snprintf(path, sizeof(path), "%s/kallsyms.%d", samples, (int)getpid());
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+	close(fd);
+	r = ep_kernel_symbols_load(path, ret_symbols);
+	unlink(path);
+	return r;
+}
+
+static void hidden_addresses_are_a_permission(void **state)
+{
+	struct ep_kernel_symbols *symbols = NULL;
+
+	(void)state;
+	assert_int_equal(load_text("0000000000000000 T _text\n0000000000000000 t foo\n", &symbols),
+			 -EACCES);
+	assert_int_equal(load_text("", &symbols), -ENODATA);
+	assert_int_equal(load_text("no such line\n\n\nffff\nffffffffffffffff\n", &symbols),
+			 -ENODATA);
+	assert_int_equal(ep_kernel_symbols_load("/no/such/file", &symbols), -ENOENT);
+}
+
+static void modules_may_be_far_away(void **state)
+{
+	struct ep_kernel_symbols *symbols = NULL;
+	struct ep_kernel_name name;
+
+	(void)state;
+	assert_int_equal(load_text("ffff800080000000 T near\n"
+				   "ffff800080000100 T _etext\n"
+				   "ffff7fff00000000 t far\t[mod]\n"
+				   "ffff7fff00000100 t farther\t[mod]",
+				   &symbols),
+			 0);
+	assert_int_equal(ep_kernel_symbols_find(symbols, 0xffff800080000010, &name), 0);
+	assert_string_equal(name.name, "near");
+	assert_int_equal(ep_kernel_symbols_find(symbols, 0xffff7fff00000010, &name), 0);
+	assert_string_equal(name.name, "far");
+	assert_string_equal(name.module, "mod");
+	/* the last line has no newline: it is not whole */
+	assert_int_equal(ep_kernel_symbols_find(symbols, 0xffff7fff00000100, &name), 0);
+	assert_string_equal(name.name, "far");
+	ep_kernel_symbols_free(symbols);
+}
+
+/* Every code symbol of the running kernel, against its own list. */
+static void running_kernel_agrees_with_its_list(void **state)
+{
+	struct ep_kernel_symbols *symbols = NULL;
+	uint8_t id[EP_ELF_BUILD_ID_MAX];
+	char line[1024], text[512], type;
+	struct ep_kernel_name name;
+	size_t found = 0, same = 0;
+	uint64_t addr;
+	FILE *file;
+	int r;
+
+	(void)state;
+	r = ep_kernel_symbols_load("/proc/kallsyms", &symbols);
+	if (r == -EACCES || r == -ENOENT || r == -ENODATA)
+		skip();
+	assert_int_equal(r, 0);
+	file = fopen("/proc/kallsyms", "re");
+	assert_non_null(file);
+	while (fgets(line, sizeof(line), file)) {
+		if (sscanf(line, "%" SCNx64 " %c %511s", &addr, &type, text) != 3 || !addr ||
+		    !strchr("tTwW", type) || !strcmp(text, "_etext") || !strcmp(text, "_einittext"))
+			continue;
+		/* programs come and go between the two readings */
+		if (strstr(line, "[bpf]") || strstr(line, "[__builtin__"))
+			continue;
+		assert_int_equal(ep_kernel_symbols_find(symbols, addr, &name), 0);
+		assert_int_equal(name.start_addr, addr);
+		same += !strcmp(name.name, text);
+		found++;
+	}
+	fclose(file);
+	assert_true(found > 10000);
+	assert_true(same > found / 10 * 9); /* the rest are aliases */
+	assert_true(ep_kernel_symbols_bytes(symbols) < ep_kernel_symbols_len(symbols) * 40);
+	assert_true(ep_kernel_build_id(id) > 0 || ep_kernel_build_id(id) == -ENODATA);
+	ep_kernel_symbols_free(symbols);
+}
+
+/* ---- the cache ---- */
+
+struct opener {
+	const char *path;
+	int error; /* or 0 */
+	int opened;
+};
+
+static int opener_open(void *arg)
+{
+	struct opener *opener = arg;
+	int fd;
+
+	__atomic_add_fetch(&opener->opened, 1, __ATOMIC_RELAXED);
+	if (opener->error)
+		return opener->error;
+	fd = open(opener->path, O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+static struct ep_native_file native_file(uint64_t key, struct opener *opener)
+{
+	return (struct ep_native_file){
+		.key = key, .open = opener_open, .arg = opener, .root = "", .path = opener->path
+	};
+}
+
+static void cache_builds_once(void **state)
+{
+	struct opener opener = { .path = strdup(sample_path("full")) };
+	struct ep_native_file file = native_file(1, &opener);
+	uint64_t vas[] = { nm_address("full.nm", "sample_known") + 1, 1,
+			   nm_address("full.nm", "sample_public") };
+	struct ep_native_symbols *symbols = NULL;
+	struct ep_native_name names[3];
+
+	(void)state;
+	assert_int_equal(ep_native_symbols_new(1 << 20, &symbols), 0);
+	for (int round = 0; round < 3; round++) {
+		assert_int_equal(ep_native_symbols_resolve(symbols, &file, vas, 3, names), 0);
+		assert_string_equal(names[0].name, "sample_known");
+		assert_string_equal(names[0].system_name, "sample_known");
+		assert_int_equal(names[0].start_va, vas[0] - 1);
+		assert_null(names[1].name);
+		assert_string_equal(names[2].name, "sample_public");
+		for (int i = 0; i < 3; i++)
+			ep_native_name_fini(&names[i]);
+	}
+	assert_int_equal(opener.opened, 1);
+	ep_native_symbols_forget(symbols, 1);
+	ep_native_symbols_forget(symbols, 1);
+	assert_int_equal(ep_native_symbols_resolve(symbols, &file, vas, 0, names), 0);
+	assert_int_equal(opener.opened, 2);
+	ep_native_symbols_free(symbols);
+	free((char *)(uintptr_t)opener.path);
+}
+
+static void cache_remembers_what_has_no_symbols(void **state)
+{
+	struct opener opener = { .path = strdup(sample_path("full.nm")) }; /* not even ELF */
+	struct ep_native_file file = native_file(7, &opener);
+	struct ep_native_symbols *symbols = NULL;
+	struct ep_native_name name;
+	uint64_t va = 0x1000;
+
+	(void)state;
+	assert_int_equal(ep_native_symbols_new(1 << 20, &symbols), 0);
+	for (int round = 0; round < 3; round++) {
+		assert_int_equal(ep_native_symbols_resolve(symbols, &file, &va, 1, &name), 0);
+		assert_null(name.name);
+	}
+	assert_int_equal(opener.opened, 1);
+	ep_native_symbols_free(symbols);
+	free((char *)(uintptr_t)opener.path);
+}
+
+static void cache_tries_again_after_a_failed_open(void **state)
+{
+	struct opener opener = { .path = strdup(sample_path("full")), .error = -ESRCH };
+	struct ep_native_file file = native_file(7, &opener);
+	struct ep_native_symbols *symbols = NULL;
+	struct ep_native_name name;
+	uint64_t va = nm_address("full.nm", "main");
+
+	(void)state;
+	assert_int_equal(ep_native_symbols_new(1 << 20, &symbols), 0);
+	assert_int_equal(ep_native_symbols_resolve(symbols, &file, &va, 1, &name), -ESRCH);
+	assert_null(name.name);
+	opener.error = 0;
+	assert_int_equal(ep_native_symbols_resolve(symbols, &file, &va, 1, &name), 0);
+	assert_string_equal(name.name, "main");
+	ep_native_name_fini(&name);
+	ep_native_symbols_free(symbols);
+	free((char *)(uintptr_t)opener.path);
+}
+
+static void cache_drops_the_least_recently_used(void **state)
+{
+	struct opener openers[4];
+	struct ep_native_symbols *symbols = NULL;
+	struct ep_native_name name;
+	uint64_t va = nm_address("full.nm", "main");
+	char *path = strdup(sample_path("full"));
+	size_t empty;
+
+	(void)state;
+	/* a table of `full` is some 600 bytes: two fit, three do not */
+	assert_int_equal(ep_native_symbols_new(1800, &symbols), 0);
+	empty = ep_native_symbols_bytes(symbols);
+	for (uint64_t key = 0; key < 4; key++) {
+		struct ep_native_file file = native_file(key, &openers[key]);
+
+		openers[key] = (struct opener){ .path = path };
+		file.path = path;
+		assert_int_equal(ep_native_symbols_resolve(symbols, &file, &va, 1, &name), 0);
+		assert_string_equal(name.name, "main");
+		ep_native_name_fini(&name);
+		/* key 0 stays the most recently used but one */
+		file = native_file(0, &openers[0]);
+		assert_int_equal(ep_native_symbols_resolve(symbols, &file, &va, 0, NULL), 0);
+	}
+	assert_int_equal(openers[0].opened, 1);
+	for (uint64_t key = 1; key < 3; key++) {
+		struct ep_native_file file = native_file(key, &openers[key]);
+
+		assert_int_equal(ep_native_symbols_resolve(symbols, &file, &va, 0, NULL), 0);
+		assert_int_equal(openers[key].opened, 2);
+	}
+	assert_true(ep_native_symbols_bytes(symbols) < empty + 1800 + 1024);
+	ep_native_symbols_free(symbols);
+	free(path);
+}
+
+struct crowd {
+	struct ep_native_symbols *symbols;
+	struct opener *openers;
+	uint64_t va;
+	int wrong;
+};
+
+static void *crowd_run(void *arg)
+{
+	struct crowd *crowd = arg;
+
+	for (uint64_t i = 0; i < 400; i++) {
+		struct ep_native_file file = native_file(i % 5, &crowd->openers[i % 5]);
+		struct ep_native_name name;
+
+		if (ep_native_symbols_resolve(crowd->symbols, &file, &crowd->va, 1, &name) < 0 ||
+		    !name.name || strcmp(name.name, "main"))
+			__atomic_add_fetch(&crowd->wrong, 1, __ATOMIC_RELAXED);
+		ep_native_name_fini(&name);
+		if (i % 17 == 0)
+			ep_native_symbols_forget(crowd->symbols, i % 5);
+	}
+	return NULL;
+}
+
+static void cache_serves_many_threads(void **state)
+{
+	char *path = strdup(sample_path("full"));
+	struct opener openers[5];
+	struct crowd crowd = { .openers = openers, .va = nm_address("full.nm", "main") };
+	pthread_t threads[4];
+
+	(void)state;
+	for (size_t i = 0; i < EP_LEN(openers); i++)
+		openers[i] = (struct opener){ .path = path };
+	assert_int_equal(ep_native_symbols_new(2500, &crowd.symbols), 0);
+	for (size_t i = 0; i < EP_LEN(threads); i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, crowd_run, &crowd), 0);
+	for (size_t i = 0; i < EP_LEN(threads); i++)
+		pthread_join(threads[i], NULL);
+	assert_int_equal(crowd.wrong, 0);
+	ep_native_symbols_free(crowd.symbols);
+	free(path);
+}
+
+static void cache_finds_the_debug_file(void **state)
+{
+	char *root = strdup(sample_path("root")), *path = strdup(sample_path("root/bin/stripped"));
+	struct opener opener = { .path = path };
+	struct ep_native_file file = native_file(1, &opener);
+	struct ep_native_symbols *symbols = NULL;
+	uint64_t va = nm_address("full.nm", "sample_compare");
+	struct ep_native_name name;
+
+	(void)state;
+	file.root = root;
+	file.path = "/bin/stripped";
+	assert_int_equal(ep_native_symbols_new(1 << 20, &symbols), 0);
+	assert_int_equal(ep_native_symbols_resolve(symbols, &file, &va, 1, &name), 0);
+	assert_string_equal(name.name, "sample_compare");
+	ep_native_name_fini(&name);
+	ep_native_symbols_free(symbols);
+	free(root);
+	free(path);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_function_nm_lists_is_found),
+		cmocka_unit_test(function_ends_where_its_size_says),
+		cmocka_unit_test(best_alias_is_chosen),
+		cmocka_unit_test(assembly_has_names),
+		cmocka_unit_test(local_functions_need_more_than_dynsym),
+		cmocka_unit_test(plt_stubs_are_named),
+		cmocka_unit_test(file_without_functions_says_so),
+		cmocka_unit_test(large_tables_keep_names_in_the_file),
+		cmocka_unit_test(names_are_readable),
+		cmocka_unit_test(exploding_names_stop),
+		cmocka_unit_test(long_and_deep_names_are_bounded),
+		cmocka_unit_test(kernel_names_are_found),
+		cmocka_unit_test(hidden_addresses_are_a_permission),
+		cmocka_unit_test(modules_may_be_far_away),
+		cmocka_unit_test(running_kernel_agrees_with_its_list),
+		cmocka_unit_test(cache_builds_once),
+		cmocka_unit_test(cache_remembers_what_has_no_symbols),
+		cmocka_unit_test(cache_tries_again_after_a_failed_open),
+		cmocka_unit_test(cache_drops_the_least_recently_used),
+		cmocka_unit_test(cache_serves_many_threads),
+		cmocka_unit_test(cache_finds_the_debug_file),
+	};
+
+	if (argc != 3) {
+		fprintf(stderr, "usage: %s SAMPLES_DIRECTORY KALLSYMS\n", argv[0]);
+		return 2;
+	}
+	samples = argv[1];
+	kallsyms = argv[2];
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
