@@ -1,0 +1,237 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Profiles a test program and compares every stack with what the program says of itself.
+
+    check_stacks.py [OPTIONS] PROGRAM [ARG...]      {seconds} in ARG becomes the time to run
+    check_stacks.py --pprof FILE --truth FILE       judges an existing profile
+
+Where the profiler is comes from --binary and --plugins, or from EBPF_PROFILER_BINARY and
+EBPF_PROFILER_PLUGINS_DIR. Exit status: 0 above the threshold, 1 below or in trouble, 77 when this
+machine cannot profile (the last line says why). `go tool pprof` must agree on the number of
+samples, where there is a go.
+"""
+import argparse
+import collections
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
+import stacks  # noqa: E402
+
+SKIP = 77
+CANNOT = {3: "no permission to profile", 4: "this kernel cannot"}  # exit codes of the profiler
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description="check the stacks of a test program")
+    parser.add_argument("--binary", default=os.environ.get("EBPF_PROFILER_BINARY"))
+    parser.add_argument("--plugins", default=os.environ.get("EBPF_PROFILER_PLUGINS_DIR"))
+    parser.add_argument("--frequency", type=int, default=499)
+    parser.add_argument("--seconds", type=float,
+                        default=10 if os.environ.get("EBPF_PROFILER_TEST_FULL") else 3)
+    parser.add_argument("--threshold", type=float, default=99.5, help="percent of samples")
+    parser.add_argument("--complete", type=float, help="percent complete; default: the threshold")
+    parser.add_argument("--aside", type=float, default=1.5, help="percent at most")
+    parser.add_argument("--min-samples", type=float, default=0.7,
+                        help="of those expected from one busy CPU")
+    parser.add_argument("--no-root", action="store_true",
+                        help="the C library has no unwind tables: the stack may end at main")
+    parser.add_argument("--labels", default="", help="KEY=VALUE,...: each must be in some sample")
+    parser.add_argument("--exit-status", type=int, default=0, help="what the program returns")
+    parser.add_argument("--with-perf", action="store_true", help="perf unwinds, not the profiler")
+    parser.add_argument("--keep", help="write the profile here")
+    parser.add_argument("--worst", type=int, default=5, help="print so many mismatches")
+    parser.add_argument("--pprof")
+    parser.add_argument("--truth")
+    parser.add_argument("program", nargs=argparse.REMAINDER)
+    options = parser.parse_args()
+    options.program = [a.replace("{seconds}", str(options.seconds)) for a in options.program]
+    return options
+
+
+def fail(text):
+    print(f"failed: {text}")
+    sys.exit(1)
+
+
+# --- recording -----------------------------------------------------------------------------------
+
+def record(options, path):
+    """Runs the program under the profiler; returns what it printed."""
+    if os.geteuid() != 0:
+        print("skip: profiling needs root")
+        sys.exit(SKIP)
+    if not options.binary or not os.access(options.binary, os.X_OK):
+        fail(f"no profiler at {options.binary}: build first, or set EBPF_PROFILER_BINARY")
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("SUDO_")}
+    if options.plugins:
+        environment["EBPF_PROFILER_PLUGINS_DIR"] = options.plugins
+    command = [options.binary, "record", "-F", str(options.frequency), "-o", path, "--force",
+               "--", *options.program]
+    run = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False,
+                         env=environment, timeout=options.seconds * 5 + 60)
+    if run.returncode in CANNOT and not os.path.exists(path):
+        print(f"skip: {CANNOT[run.returncode]}: {run.stderr.strip().splitlines()[-1:]}")
+        sys.exit(SKIP)
+    if run.returncode != options.exit_status or not os.path.exists(path):
+        fail(f"exit status {run.returncode} of {' '.join(command)}\n{run.stderr}")
+    return run.stdout
+
+
+def record_with_perf(options, path):
+    run = subprocess.run(["perf", "record", "-q", "-e", "cpu-clock", "-F", str(options.frequency),
+                          "--call-graph", "dwarf,65528", "-o", path, "--", *options.program],
+                         capture_output=True, text=True, check=False)
+    script = subprocess.run(["perf", "script", "--no-inline", "-i", path, "-F", "comm,tid,time,event,ip,sym,dso"],
+                            capture_output=True, text=True, errors="replace", check=False)
+    return run.stdout, stacks.read_perf_script(script.stdout)
+
+
+def count_by_go(path):
+    """The number of samples as `go tool pprof` sees them, or None without it."""
+    go = shutil.which("go")
+    if not go:
+        return None
+    run = subprocess.run([go, "tool", "pprof", "-raw", path], capture_output=True, text=True,
+                         check=False, env=dict(os.environ, PPROF_TMPDIR=tempfile.gettempdir()))
+    if run.returncode != 0:
+        fail(f"go tool pprof: {run.stderr}")
+    total, inside = 0, False
+    for line in run.stdout.splitlines():
+        if line.startswith("Samples:"):
+            inside = True
+        elif line.startswith("Locations"):
+            break
+        elif inside:
+            values = line.split(":")[0].split()
+            total += int(values[0]) if values and values[0].isdigit() else 0
+    return total
+
+
+# --- judging -------------------------------------------------------------------------------------
+
+def text_of(frames, limit=14):
+    """One line for a stack: runs of one function are folded."""
+    parts = []
+    for frame in frames:
+        name = stacks.bare(frame.name)
+        if parts and parts[-1][0] == name:
+            parts[-1][1] += 1
+        else:
+            parts.append([name, 1])
+    words = [name if n == 1 else f"{name}{{{n}}}" for name, n in parts]
+    if len(words) > limit:
+        words[limit // 2:-limit // 2] = ["[...]"]
+    return " ".join(words)
+
+
+def judge(samples, patterns, no_root):
+    """Counts by outcome, and the mismatches."""
+    counts, worst, hits = collections.Counter(), collections.Counter(), collections.Counter()
+    memo = {}
+    for sample in samples:
+        frames = tuple(sample.frames)
+        if frames not in memo:
+            seen = list(frames)
+            while no_root and seen and (stacks.is_error(seen[-1]) or
+                                        "+0x" in seen[-1].name):
+                seen.pop()
+            hit = next((p for p in patterns if p.matches(seen)), None)
+            aside = not hit and any(p.matches_aside(seen) for p in patterns)
+            complete = stacks.is_complete(seen) or (no_root and (hit or aside))
+            memo[frames] = (hit, aside and complete, complete)
+        hit, aside, complete = memo[frames]
+        counts["all"] += sample.count
+        counts["complete"] += sample.count if complete else 0
+        counts["matching"] += sample.count if hit else 0
+        counts["aside"] += sample.count if aside else 0
+        hits[hit] += sample.count
+        if not hit and not aside:
+            worst[text_of(frames)] += sample.count
+    return counts, hits, worst
+
+
+def percent(part, whole):
+    return 100.0 * part / whole if whole else 0.0
+
+
+def report(options, counts, hits, worst, dropped):
+    print(f"samples   {counts['all']}" + (f" (and {dropped} before exec)" if dropped else ""))
+    print(f"matching  {percent(counts['matching'], counts['all'] - counts['aside']):.2f} %")
+    print(f"aside     {percent(counts['aside'], counts['all']):.2f} %")
+    print(f"complete  {percent(counts['complete'], counts['all']):.2f} %")
+    for pattern, count in hits.most_common():
+        if pattern:
+            print(f"  {percent(count, counts['all']):6.2f} %  {pattern.text}")
+    for stack, count in worst.most_common(options.worst):
+        print(f"  mismatch {count}: {stack}")
+
+
+def check_seen(patterns, hits, all_samples):
+    for pattern in patterns:
+        if pattern.required and percent(hits[pattern], all_samples) < 1:
+            fail(f"almost never seen: {pattern.text}")
+
+
+def check_labels(wanted, samples):
+    for pair in filter(None, wanted.split(",")):
+        key, value = pair.split("=", 1)
+        if not any(str(s.labels.get(key)) == value for s in samples):
+            fail(f"no sample has the label {pair}; there are "
+                 f"{sorted({str(s.labels.get(key)) for s in samples})}")
+
+
+def check_go(path, samples):
+    by_go = count_by_go(path)
+    ours = sum(s.count for s in samples)
+    print(f"go tool pprof: {'not here' if by_go is None else by_go} samples")
+    if by_go is not None and by_go != ours:
+        fail(f"go tool pprof counts {by_go} samples, our reader {ours}")
+
+
+def load(options, directory):
+    """(truth, samples)"""
+    path = options.keep or os.path.join(directory, "profile.pb.gz")
+    if options.pprof:
+        with open(options.truth, encoding="utf-8") as file:
+            truth = file.read()
+        path = options.pprof
+    elif options.with_perf:
+        return record_with_perf(options, os.path.join(directory, "perf.data"))
+    else:
+        truth = record(options, path)
+    samples = stacks.read_profile(path).samples
+    check_go(path, samples)
+    return truth, samples
+
+
+def main():
+    options = arguments()
+    with tempfile.TemporaryDirectory() as directory:
+        truth, everything = load(options, directory)
+    patterns = stacks.parse_truth(truth)
+    if not patterns:
+        fail(f"the program printed no STACK line: {truth!r}")
+    samples = [s for s in everything if not str(s.labels.get("comm", "")).startswith("ebpf-prof")]
+    counts, hits, worst = judge(samples, patterns, options.no_root)
+    report(options, counts, hits, worst, len(everything) - len(samples))
+    check_labels(options.labels, samples)
+    expected = options.frequency * options.seconds * options.min_samples
+    if not options.pprof and counts["all"] < expected:
+        fail(f"{counts['all']} samples, at least {expected:.0f} expected")
+    check_seen(patterns, hits, counts["all"])
+    if percent(counts["aside"], counts["all"]) > options.aside:
+        fail(f"more than {options.aside} % of the samples are aside")
+    if percent(counts["matching"], counts["all"] - counts["aside"]) < options.threshold:
+        fail(f"matching stacks are below {options.threshold} %")
+    wanted = options.threshold if options.complete is None else options.complete
+    if percent(counts["complete"], counts["all"]) < wanted:
+        fail(f"complete stacks are below {wanted} %")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

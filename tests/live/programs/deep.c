@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Recursion 900 deep; each level has a frame of another size. */
+#include "zoo.h"
+
+#include <alloca.h>
+
+ZOO_DEFINE_SPIN(spin)
+
+KEEP int down(int levels)
+{
+	volatile char *room = alloca((size_t)(levels % 7) * 16 + 16);
+	int sum;
+
+	room[0] = (char)levels;
+	if (levels > 1)
+		sum = down(levels - 1);
+	else
+		spin(SPINS_PER_MS * 20), sum = 0;
+	BARRIER();
+	return sum + room[0];
+}
+
+int main(int argc, char **argv)
+{
+	zoo_start(argc, argv, "STACK spin down{900} main\n");
+	while (zoo_time_left())
+		down(900);
+	return 0;
+}

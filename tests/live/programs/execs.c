@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Executes itself again and again, one pid with many address spaces, each 100 ms long. The third
+ * and fourth arguments are set by itself: when to end, and a mark that it is not the first.
+ */
+#include "zoo.h"
+
+#include <inttypes.h>
+#include <unistd.h>
+
+ZOO_DEFINE_SPIN(spin)
+
+KEEP void short_life(void)
+{
+	spin(SPINS_PER_MS * 100);
+	BARRIER();
+}
+
+static void again(char **argv)
+{
+	char end[32], mark[] = "again";
+	char *next[] = {argv[0], argv[1], end, mark, NULL};
+
+	snprintf(end, sizeof(end), "%" PRIu64, zoo_end_ns);
+	execv("/proc/self/exe", next);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc > 3)
+		zoo_end_ns = strtoull(argv[2], NULL, 10);
+	else
+		zoo_start(argc, argv, "STACK spin short_life main\n");
+	short_life();
+	if (zoo_time_left())
+		again(argv);
+	return 0;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A storm of children that live 20 ms each, and never exec. */
+#include "zoo.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+ZOO_DEFINE_SPIN(spin)
+
+KEEP void be_a_child(void)
+{
+	spin(SPINS_PER_MS * 20);
+	BARRIER();
+}
+
+KEEP void have_a_child(void)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		be_a_child();
+		_exit(0);
+	}
+	waitpid(pid, NULL, 0);
+	BARRIER();
+}
+
+int main(int argc, char **argv)
+{
+	zoo_start(argc, argv, "STACK spin be_a_child have_a_child main\n"
+			      "MAY KERNEL ... have_a_child main\n" /* fork itself is not cheap */
+			      "MAY ?KERNEL LIBC ... have_a_child main\n");
+	while (zoo_time_left())
+		have_a_child();
+	return 0;
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the live test programs share. Each takes the seconds to run as its argument, prints on its
+ * first lines which stacks its CPU time is spent in, and then spends it there. The grammar of a
+ * STACK line, leaf first, is in ../stacks.py.
+ *
+ * Truth rests on three things: KEEP functions stay functions with their name and their own frame,
+ * a BARRIER behind a call keeps it from becoming a jump, and the clock is read only about once a
+ * millisecond, so that samples outside the named stacks are far below the threshold.
+ */
+#ifndef ZOO_H
+#define ZOO_H
+
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#if defined(__has_attribute)
+#if __has_attribute(noipa)
+#define KEEP __attribute__((noipa))
+#endif
+#endif
+#ifndef KEEP
+#define KEEP __attribute__((noinline))
+#endif
+#define BARRIER() __asm__ volatile("" ::: "memory")
+
+#ifdef __cplusplus
+#define ZOO_C extern "C"
+#else
+#define ZOO_C
+#endif
+
+#define SPINS_PER_MS 1500000u /* about, at a few GHz */
+
+static uint64_t zoo_end_ns;
+
+static inline uint64_t zoo_now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static inline int zoo_time_left(void)
+{
+	return zoo_now_ns() < zoo_end_ns;
+}
+
+static inline double zoo_seconds(int argc, char **argv)
+{
+	return argc > 1 ? strtod(argv[1], NULL) : 1;
+}
+
+/* `truth`: whole lines, each "STACK leaf ... root\n". */
+static inline void zoo_start(int argc, char **argv, const char *truth)
+{
+	fputs(truth, stdout);
+	fflush(stdout);
+	zoo_end_ns = zoo_now_ns() + (uint64_t)(zoo_seconds(argc, argv) * 1e9);
+}
+
+/* The leaf of most stacks: no calls, no memory. */
+#define ZOO_DEFINE_SPIN(name)                                                                      \
+	ZOO_C KEEP void name(unsigned int n)                                                       \
+	{                                                                                          \
+		for (unsigned int i = 0; i < n; i++)                                               \
+			__asm__ volatile("");                                                      \
+	}
+
+#endif
