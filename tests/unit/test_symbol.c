@@ -297,7 +297,7 @@ static void names_are_readable(void **state)
 		{ "rust escapes", "_ZN4core3ops8function6FnOnce9call_once17h0123456789abcdefE",
 		  "core::ops::function::FnOnce::call_once" },
 		{ "rust generic",
-		  "_ZN71_$LT$alloc..vec..Vec$LT$T$GT$$u20$as$u20$core..ops..drop..Drop$GT$"
+		  "_ZN66_$LT$alloc..vec..Vec$LT$T$GT$$u20$as$u20$core..ops..drop..Drop$GT$"
 		  "4drop17h0123456789abcdefE",
 		  "<alloc::vec::Vec<T> as core::ops::drop::Drop>::drop" },
 		{ "rust v0", "_RNvCs1234_7mycrate3foo", "mycrate::foo" },
