@@ -58,7 +58,11 @@ struct ep_batch {
 	const uint32_t *mapping_flags;	  /* enum ep_mapping_flag */
 
 	uint32_t n_locations;
-	const uint64_t *location_address;   /* ELF virtual address; kernel: the address itself */
+	/*
+	 * ELF virtual address; kernel: the address itself. Where its name was looked up: of a frame
+	 * that called, the last byte of the call, not the address it returns to.
+	 */
+	const uint64_t *location_address;
 	const uint32_t *location_mapping;   /* row of mappings */
 	const uint32_t *location_kind;	    /* string: "kernel", "native", ..., "error" */
 	const uint32_t *location_flags;	    /* enum ep_location_flag */
