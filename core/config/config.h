@@ -2,7 +2,7 @@
 /*
  * The configuration: a TOML file, then the environment, then flags, the later winning. A table of
  * keys (schema.c) says what each may be; what it does not list is a problem. Options of a plugin
- * are kept as written, since only the plugin knows them: see ep_config_check_exporter.
+ * are kept as written, since only the plugin knows them.
  */
 #ifndef EP_CONFIG_H
 #define EP_CONFIG_H
@@ -12,8 +12,6 @@
 
 #include <stdint.h>
 #include <stdio.h>
-
-struct ep_option_spec;
 
 enum ep_config_value_type {
 	EP_CONFIG_STRING = 1,
@@ -109,14 +107,5 @@ int ep_config_set(struct ep_config_file *config, const char *key, const char *te
 
 /* The whole configuration as TOML that parses back to it; keys at their default are comments. */
 int ep_config_print(const struct ep_config_file *config, FILE *out);
-
-/*
- * Checks an exporter's options against what its plugin understands: unknown keys, types, bounds,
- * required keys. 0, or -EINVAL with problems added.
- */
-int ep_config_check_exporter(const struct ep_config_file *config,
-			     const struct ep_config_exporter *exporter,
-			     const struct ep_option_spec *specs,
-			     struct ep_config_problems *problems);
 
 #endif

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * [[exporter]] tables: `type` and `interval` are ours, every other key belongs to the plugin and is
- * kept as written until the plugin's option specs are known.
+ * kept as written: only the plugin knows it (core/plugin/options.h).
  */
 #include "core/base/clock.h"
 #include "core/config/schema.h"
 #include "core/config/toml.h"
 #include "core/config/units.h"
-#include "ebpf-profiler/exporter.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -248,120 +247,4 @@ void ep_config_check_enabled(const struct ep_config_file *config,
 				      "plugin '%s' is not enabled: add it to [plugins] enable%s",
 				      exporter->type, hint);
 	}
-}
-
-/* --- against a plugin's specs ------------------------------------------------------------------
- */
-
-static const struct ep_option_spec *find_spec(const struct ep_option_spec *specs, const char *name)
-{
-	for (; specs->name; specs++)
-		if (strcmp(specs->name, name) == 0)
-			return specs;
-	return NULL;
-}
-
-static void unknown_option(const struct ep_option_spec *specs,
-			   const struct ep_config_option *option, struct ep_config_where where,
-			   struct ep_config_problems *problems)
-{
-	const char *names[MAX_OPTIONS] = {"type", "interval"};
-	size_t n = 2;
-	char hint[96];
-
-	for (; specs->name && n < EP_LEN(names); specs++)
-		names[n++] = specs->name;
-	ep_config_hint(ep_suggest(option->key, names, n), hint, sizeof(hint));
-	ep_config_problem_add(problems, where, "unknown key '%s' of this exporter%s", option->key,
-			      hint);
-}
-
-/* False when the option's value has the wrong type; else its number, for the bounds. */
-static bool option_number(const struct ep_option_spec *spec, const struct ep_config_option *option,
-			  int64_t *ret_number)
-{
-	uint64_t ns = 0;
-
-	*ret_number = option->integer;
-	if (spec->type == EP_OPTION_STRING)
-		return option->type == EP_CONFIG_STRING;
-	if (spec->type == EP_OPTION_BOOL)
-		return option->type == EP_CONFIG_BOOL;
-	if (spec->type == EP_OPTION_INT)
-		return option->type == EP_CONFIG_INT;
-	if (option->type == EP_CONFIG_BOOL || ep_parse_duration(option->string, &ns) < 0)
-		return false;
-	*ret_number = (int64_t)ns;
-	return true;
-}
-
-static void check_option(const struct ep_option_spec *spec, const struct ep_config_option *option,
-			 struct ep_config_where where, struct ep_config_problems *problems)
-{
-	static const char *const wanted[] = {
-		[EP_OPTION_STRING] = "a string",
-		[EP_OPTION_INT] = "an integer",
-		[EP_OPTION_BOOL] = "true or false",
-		[EP_OPTION_DURATION] = "a duration like \"10s\"",
-	};
-	char min[32], max[32];
-	int64_t number;
-
-	if (spec->type >= EP_LEN(wanted) || !wanted[spec->type]) {
-		ep_config_problem_add(problems, where, "%s has a type this host does not know",
-				      spec->name);
-		return;
-	}
-	if (!option_number(spec, option, &number)) {
-		ep_config_problem_add(problems, where, "%s must be %s, not '%s'", spec->name,
-				      wanted[spec->type], option->string);
-		return;
-	}
-	if ((!spec->min && !spec->max) || (number >= spec->min && number <= spec->max))
-		return;
-	snprintf(min, sizeof(min), "%" PRId64, spec->min);
-	snprintf(max, sizeof(max), "%" PRId64, spec->max);
-	if (spec->type == EP_OPTION_DURATION) {
-		ep_format_duration((uint64_t)spec->min, min, sizeof(min));
-		ep_format_duration((uint64_t)spec->max, max, sizeof(max));
-	}
-	ep_config_problem_add(problems, where, "%s must be from %s to %s, not '%s'", spec->name,
-			      min, max, option->string);
-}
-
-static bool has_option(const struct ep_config_exporter *exporter, const char *name)
-{
-	const struct ep_config_option *option;
-
-	ep_vec_each (&exporter->options, option) {
-		if (strcmp(option->key, name) == 0)
-			return true;
-	}
-	return false;
-}
-
-int ep_config_check_exporter(const struct ep_config_file *config,
-			     const struct ep_config_exporter *exporter,
-			     const struct ep_option_spec *specs,
-			     struct ep_config_problems *problems)
-{
-	size_t before = ep_config_problems_count(problems);
-	struct ep_config_where where = {config->path, exporter->line, exporter->column};
-	const struct ep_config_option *option;
-
-	ep_vec_each (&exporter->options, option) {
-		const struct ep_option_spec *spec = find_spec(specs, option->key);
-		struct ep_config_where key = {config->path, option->key_line, option->key_column};
-		struct ep_config_where value = {config->path, option->line, option->column};
-
-		if (spec)
-			check_option(spec, option, value, problems);
-		else
-			unknown_option(specs, option, key, problems);
-	}
-	for (; specs->name; specs++)
-		if (!specs->fallback && !has_option(exporter, specs->name))
-			ep_config_problem_add(problems, where, "this exporter needs %s: %s",
-					      specs->name, specs->help ? specs->help : "");
-	return ep_config_problems_count(problems) > before ? -EINVAL : 0;
 }

@@ -2,7 +2,6 @@
 #include "core/base/clock.h"
 #include "core/config/config.h"
 #include "core/config/units.h"
-#include "ebpf-profiler/exporter.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +13,6 @@
 #include <string.h>
 
 #define VAR(text) ((char[]){text}) /* environ is not const */
-#define EXPORTER  "\n[[exporter]]\ntype = \"pprof\"\n"
 
 /* Every problem of a text, as it would be printed; "" when there is none. Freed by the caller. */
 static char *problems_of(const char *text, char *const *env)
@@ -300,62 +298,6 @@ static void the_sample_is_accepted(void **state)
 	assert_int_equal(config->exporters.len, 1);
 }
 
-static const struct ep_option_spec specs[] = {
-	{"directory", EP_OPTION_STRING, NULL, 0, 0, "where files go"},
-	{"keep", EP_OPTION_INT, "60", 1, 1000, ""},
-	{"force", EP_OPTION_BOOL, "false", 0, 0, ""},
-	{"timeout", EP_OPTION_DURATION, "10s", 1000000000, 60000000000, ""},
-	{0},
-};
-
-static const struct {
-	const char *keys, *problems;
-} option_rows[] = {
-	{"directory = \"/d\"\nkeep = 3\nforce = true\ntimeout = \"5s\"", ""},
-	{"directory = \"/d\"\ntimeout = 5", ""},
-	{"keep = 3", "f:3:8: this exporter needs directory: where files go\n"},
-	{"directory = \"/d\"\nkep = 3", "f:5:1: unknown key 'kep' of this exporter "
-					"(did you mean 'keep'?)\n"},
-	{"directory = 3", "f:4:13: directory must be a string, not '3'\n"},
-	{"directory = \"/d\"\nkeep = \"3\"", "f:5:8: keep must be an integer, not '3'\n"},
-	{"directory = \"/d\"\nkeep = 0", "f:5:8: keep must be from 1 to 1000, not '0'\n"},
-	{"directory = \"/d\"\nforce = 1", "f:5:9: force must be true or false, not '1'\n"},
-	{"directory = \"/d\"\ntimeout = \"2m\"",
-	 "f:5:11: timeout must be from 1s to 1m, not '2m'\n"},
-	{"directory = \"/d\"\ntimeout = \"soon\"",
-	 "f:5:11: timeout must be a duration like \"10s\", not 'soon'\n"},
-};
-
-static char *option_problems(const char *keys)
-{
-	ep_cleanup(ep_config_freep) struct ep_config_file *config = NULL;
-	struct ep_config_problems problems;
-	char text[256], *printed = NULL;
-	size_t printed_bytes;
-	FILE *out = open_memstream(&printed, &printed_bytes);
-	int r;
-
-	snprintf(text, sizeof(text), EXPORTER "%s\n", keys);
-	config = parse_ok(text, NULL);
-	ep_config_problems_init(&problems);
-	r = ep_config_check_exporter(config, config->exporters.data, specs, &problems);
-	ep_config_problems_print(&problems, out);
-	fclose(out);
-	assert_int_equal(r, printed[0] ? -EINVAL : 0);
-	ep_config_problems_fini(&problems);
-	return printed;
-}
-
-static void options_are_checked_against_the_plugin(void **state)
-{
-	(void)state;
-	for (size_t i = 0; i < EP_LEN(option_rows); i++) {
-		ep_autofree char *found = option_problems(option_rows[i].keys);
-
-		assert_string_equal(found, option_rows[i].problems);
-	}
-}
-
 static void distances_count_edits_and_swaps(void **state)
 {
 	(void)state;
@@ -450,7 +392,6 @@ int main(void)
 		cmocka_unit_test(exporters_are_printed_with_their_keys),
 		cmocka_unit_test(load_asks_for_an_exporter),
 		cmocka_unit_test(the_sample_is_accepted),
-		cmocka_unit_test(options_are_checked_against_the_plugin),
 		cmocka_unit_test(distances_count_edits_and_swaps),
 		cmocka_unit_test(suggestions_are_near_or_absent),
 		cmocka_unit_test(numbers_with_units_are_read),
