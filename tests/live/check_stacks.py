@@ -13,6 +13,7 @@ samples, where there is a go.
 import argparse
 import collections
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -22,6 +23,8 @@ sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 import stacks  # noqa: E402
 
 SKIP = 77
+# Who runs before the program does: the profiler's child, and start.py with its helpers.
+STARTERS = re.compile(r"^(ebpf-profiler|(lib)?python.*|env|sh|bash|dash|ldd|readelf)$")
 CANNOT = {3: "no permission to profile", 4: "this kernel cannot"}  # exit codes of the profiler
 
 
@@ -75,6 +78,9 @@ def record(options, path):
                          env=environment, timeout=options.seconds * 5 + 60)
     if run.returncode in CANNOT and not os.path.exists(path):
         print(f"skip: {CANNOT[run.returncode]}: {run.stderr.strip().splitlines()[-1:]}")
+        sys.exit(SKIP)
+    if run.returncode == SKIP and "skip:" in run.stdout:
+        print(run.stdout.strip().splitlines()[-1])  # start.py cannot start it here
         sys.exit(SKIP)
     if run.returncode != options.exit_status or not os.path.exists(path):
         fail(f"exit status {run.returncode} of {' '.join(command)}\n{run.stderr}")
@@ -158,6 +164,12 @@ def percent(part, whole):
     return 100.0 * part / whole if whole else 0.0
 
 
+def is_starter(sample):
+    """By name, or by what is in the stack: a process has one name only, that of its last program."""
+    return bool(STARTERS.match(str(sample.labels.get("comm", "")))
+                or any(STARTERS.match(frame.file) for frame in sample.frames))
+
+
 def report(options, counts, hits, worst, dropped):
     print(f"samples   {counts['all']}" + (f" (and {dropped} before exec)" if dropped else ""))
     print(f"matching  {percent(counts['matching'], counts['all'] - counts['aside']):.2f} %")
@@ -215,7 +227,7 @@ def main():
     patterns = stacks.parse_truth(truth)
     if not patterns:
         fail(f"the program printed no STACK line: {truth!r}")
-    samples = [s for s in everything if not str(s.labels.get("comm", "")).startswith("ebpf-prof")]
+    samples = [s for s in everything if not is_starter(s)]
     counts, hits, worst = judge(samples, patterns, options.no_root)
     report(options, counts, hits, worst, len(everything) - len(samples))
     check_labels(options.labels, samples)

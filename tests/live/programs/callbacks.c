@@ -29,9 +29,10 @@ KEEP void search_one(void)
 
 int main(int argc, char **argv)
 {
-	zoo_start(argc, argv, "STACK spin compare LIBC sort_all main\n"
-			      "MAY spin compare LIBC search_one main\n"
-			      "MAY spin compare search_one main\n"); /* bsearch may be inlined */
+	zoo_start(argc, argv,
+		  "STACK spin compare " ZOO_LIBC " sort_all main\n"
+		  "MAY spin compare " ZOO_LIBC " search_one main\n"
+		  "MAY spin compare search_one main\n"); /* bsearch may be inlined */
 	while (zoo_time_left()) {
 		sort_all();
 		search_one();

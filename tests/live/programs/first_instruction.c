@@ -45,8 +45,9 @@ int main(int argc, char **argv)
 	action.sa_sigaction = on_fault;
 	action.sa_flags = SA_SIGINFO;
 	sigaction(SIGILL, &action, NULL);
-	zoo_start(argc, argv, "STACK spin on_fault SIGRETURN faults_at_once caller main\n"
-			      "MAY ?on_fault ?SIGRETURN faults_at_once caller main\n");
+	zoo_start(argc, argv,
+		  "STACK spin on_fault SIGRETURN faults_at_once caller main\n"
+		  "MAY ?on_fault ?SIGRETURN faults_at_once caller main\n");
 	while (zoo_time_left())
 		caller();
 	return 0;

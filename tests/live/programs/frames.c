@@ -59,10 +59,11 @@ KEEP REALIGN void realigned_and_dynamic(unsigned int bytes, int b, int c, int d,
 
 int main(int argc, char **argv)
 {
-	zoo_start(argc, argv, "STACK spin burn_with with_alloca main\n"
-			      "STACK spin burn_with with_vla main\n"
-			      "STACK spin burn_with realigned main\n"
-			      "STACK spin burn_with realigned_and_dynamic main\n");
+	zoo_start(argc, argv,
+		  "STACK spin burn_with with_alloca main\n"
+		  "STACK spin burn_with with_vla main\n"
+		  "STACK spin burn_with realigned main\n"
+		  "STACK spin burn_with realigned_and_dynamic main\n");
 	for (unsigned int i = 100; zoo_time_left(); i = i % 3000 + 1) {
 		with_alloca(i);
 		with_vla(i);

@@ -13,8 +13,9 @@ KEEP void read_clock(void)
 
 int main(int argc, char **argv)
 {
-	zoo_start(argc, argv, "STACK VDSO ?LIBC read_clock main\n"
-			      "MAY ?LIBC|*@plt|*+0x* read_clock main\n");
+	zoo_start(argc, argv,
+		  "STACK VDSO ?LIBC read_clock main\n"
+		  "MAY ?LIBC|*@plt|*+0x* read_clock main\n");
 	while (zoo_time_left())
 		read_clock();
 	return 0;

@@ -34,6 +34,10 @@
 #define ZOO_C
 #endif
 
+#ifndef ZOO_LIBC /* a static program has its C library's frames in a file of its own */
+#define ZOO_LIBC "LIBC"
+#endif
+
 #define SPINS_PER_MS 1500000u /* about, at a few GHz */
 
 static uint64_t zoo_end_ns;
