@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The agent: samples for ever, gives a batch to each exporter at its interval. */
+#include "core/base/log.h"
+#include "core/cli/commands.h"
+#include "core/cli/config_outputs.h"
+
+#include <errno.h>
+#include <malloc.h>
+#include <signal.h>
+#include <uv.h>
+
+#define NAMES_WAIT_NS	 (3ull * 1000 * 1000 * 1000)
+#define INTERVAL_BYTES	 (6u << 20)
+#define MAX_TRACKS	 8
+
+/* The exporters that share an interval length, and the store that is sealed for them. */
+struct track {
+	struct agent *agent;
+	uint64_t interval_ns;
+	uint32_t store;
+	uint64_t exporters; /* bit n: output n */
+	uv_timer_t timer;
+};
+
+struct agent {
+	struct ep_config_file *config;
+	struct ep_session *session;
+	struct ep_outputs outputs;
+	struct track tracks[MAX_TRACKS];
+	size_t n_tracks;
+	size_t sealing; /* at the end: batches that are not submitted yet */
+	uv_signal_t term, interrupt, user;
+	bool ending;
+};
+
+/* --- batches --------------------------------------------------------------------------------- */
+
+static void take_batch(void *arg, const struct ep_batch *batch)
+{
+	struct track *track = arg;
+	struct ep_outputs *outputs = &track->agent->outputs;
+
+	for (size_t i = 0; batch && i < outputs->list.len; i++) {
+		if (track->exporters >> i & 1)
+			ep_outputs_submit(outputs, i, batch);
+	}
+}
+
+static void on_interval(uv_timer_t *timer)
+{
+	struct track *track = timer->data;
+	int r = ep_session_seal(track->agent->session, track->store, NAMES_WAIT_NS, take_batch,
+				track);
+
+	if (r < 0)
+		ep_log(EP_LOG_ERROR, "agent: interval goes on: %s", ep_strerror(r));
+}
+
+/* --- end ------------------------------------------------------------------------------------- */
+
+static void on_session_closed(void *arg)
+{
+	(void)arg; /* the loop ends by itself: nothing is left on it */
+}
+
+static void close_agent(void *arg)
+{
+	struct agent *agent = arg;
+
+	if (ep_log_get_level() >= EP_LOG_INFO) {
+		ep_session_print_counters(agent->session, stderr);
+		ep_outputs_print_counters(&agent->outputs, stderr);
+	}
+	ep_session_close(agent->session, on_session_closed, NULL);
+	uv_close((uv_handle_t *)&agent->term, NULL);
+	uv_close((uv_handle_t *)&agent->interrupt, NULL);
+	uv_close((uv_handle_t *)&agent->user, NULL);
+}
+
+static void take_last_batch(void *arg, const struct ep_batch *batch)
+{
+	struct track *track = arg;
+	struct agent *agent = track->agent;
+
+	take_batch(arg, batch);
+	if (--agent->sealing == 0)
+		ep_outputs_flush(&agent->outputs, close_agent, agent);
+}
+
+static void end(struct agent *agent)
+{
+	if (agent->ending)
+		return;
+	agent->ending = true;
+	ep_log(EP_LOG_INFO, "agent: ending, writing what was sampled");
+	ep_session_stop(agent->session);
+	agent->sealing = agent->n_tracks + 1;
+	for (size_t i = 0; i < agent->n_tracks; i++) {
+		struct track *track = &agent->tracks[i];
+
+		uv_close((uv_handle_t *)&track->timer, NULL);
+		if (ep_session_seal(agent->session, track->store, NAMES_WAIT_NS, take_last_batch,
+				    track) < 0)
+			agent->sealing--;
+	}
+	if (--agent->sealing == 0)
+		ep_outputs_flush(&agent->outputs, close_agent, agent);
+}
+
+static void on_end_signal(uv_signal_t *signal, int number)
+{
+	(void)number;
+	end(signal->data);
+}
+
+static void on_user_signal(uv_signal_t *signal, int number)
+{
+	struct agent *agent = signal->data;
+
+	(void)number;
+	ep_session_print_counters(agent->session, stderr);
+	ep_outputs_print_counters(&agent->outputs, stderr);
+}
+
+/* --- start ----------------------------------------------------------------------------------- */
+
+static struct track *find_track(struct agent *agent, uint64_t interval_ns)
+{
+	struct track *track;
+	int store;
+
+	for (size_t i = 0; i < agent->n_tracks; i++) {
+		if (agent->tracks[i].interval_ns == interval_ns)
+			return &agent->tracks[i];
+	}
+	if (agent->n_tracks == MAX_TRACKS)
+		return NULL;
+	store = ep_session_add_store(agent->session, INTERVAL_BYTES);
+	if (store < 0)
+		return NULL;
+	track = &agent->tracks[agent->n_tracks++];
+	*track = (struct track){
+		.agent = agent,
+		.interval_ns = interval_ns,
+		.store = (uint32_t)store,
+	};
+	return track;
+}
+
+static int open_exporters(struct agent *agent)
+{
+	const struct ep_config_exporter *exporter;
+
+	ep_vec_each(&agent->config->exporters, exporter) {
+		struct track *track = find_track(agent, exporter->interval_ns);
+		int number = track ? ep_config_outputs_open(&agent->outputs, agent->config, exporter)
+				   : -E2BIG;
+
+		if (!track)
+			fprintf(stderr, "ebpf-profiler: more than %d different exporter intervals; "
+				"give some exporters the same interval\n", MAX_TRACKS);
+		if (number < 0)
+			return number;
+		track->exporters |= 1ull << number;
+	}
+	return 0;
+}
+
+static void start_timers(struct agent *agent, uv_loop_t *loop)
+{
+	for (size_t i = 0; i < agent->n_tracks; i++) {
+		struct track *track = &agent->tracks[i];
+		uint64_t ms = track->interval_ns / 1000000;
+
+		uv_timer_init(loop, &track->timer);
+		track->timer.data = track;
+		uv_timer_start(&track->timer, on_interval, ms, ms);
+	}
+}
+
+static void watch_signals(struct agent *agent, uv_loop_t *loop)
+{
+	uv_signal_init(loop, &agent->term);
+	uv_signal_init(loop, &agent->interrupt);
+	uv_signal_init(loop, &agent->user);
+	agent->term.data = agent;
+	agent->interrupt.data = agent;
+	agent->user.data = agent;
+	uv_signal_start(&agent->term, on_end_signal, SIGTERM);
+	uv_signal_start(&agent->interrupt, on_end_signal, SIGINT);
+	uv_signal_start(&agent->user, on_user_signal, SIGUSR1);
+}
+
+static enum ep_exit open_agent(struct agent *agent, uv_loop_t *loop)
+{
+	const struct ep_config_file *config = agent->config;
+	struct ep_session_options options = {
+		.loop = loop,
+		.freq_hz = config->sampling.freq_hz,
+		.ring_bytes = config->limits.ring_bytes,
+		.memory_bytes = config->limits.memory_bytes,
+		.native_names = config->symbols.native,
+		.kernel_names = config->symbols.kernel,
+	};
+
+	return ep_cmd_open_session(&options, &agent->session);
+}
+
+static enum ep_exit run(struct agent *agent, uv_loop_t *loop)
+{
+	enum ep_exit status = open_agent(agent, loop);
+	int r;
+
+	if (status != EP_EXIT_OK)
+		return status;
+	r = open_exporters(agent);
+	if (r == 0)
+		r = ep_session_start(agent->session);
+	if (r < 0) {
+		ep_session_close(agent->session, on_session_closed, NULL);
+		return EP_EXIT_FAILED;
+	}
+	watch_signals(agent, loop);
+	start_timers(agent, loop);
+	ep_log(EP_LOG_INFO, "agent: sampling at %u Hz", agent->config->sampling.freq_hz);
+	return EP_EXIT_OK;
+}
+
+int ep_cmd_agent(const struct ep_args *args)
+{
+	uv_loop_t *loop = uv_default_loop();
+	struct agent agent = {0};
+	enum ep_exit status;
+
+	agent.config = ep_cmd_load_config(args->config_path);
+	if (!agent.config)
+		return EP_EXIT_USAGE;
+	if (!args->verbose && !args->quiet)
+		ep_log_set_level(agent.config->log.level);
+	ep_host_init(loop, EP_VERSION);
+	ep_outputs_init(&agent.outputs, agent.config->plugins.dir);
+	if (ep_config_outputs_check(agent.config) < 0) {
+		ep_config_free(agent.config);
+		return EP_EXIT_USAGE;
+	}
+	status = run(&agent, loop);
+	uv_run(loop, UV_RUN_DEFAULT);
+	ep_outputs_fini(&agent.outputs);
+	uv_run(loop, UV_RUN_DEFAULT);
+	ep_config_free(agent.config);
+	return status;
+}

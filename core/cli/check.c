@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* --check and --print-config, doctor and plugins: commands that look and do nothing. */
+#include "core/base/log.h"
+#include "core/cli/commands.h"
+#include "core/cli/config_outputs.h"
+#include "core/cli/parts/doctor.h"
+#include "core/config/config.h"
+#include "core/plugin/host.h"
+
+#include <errno.h>
+#include <string.h>
+
+int ep_cmd_check(const struct ep_args *args)
+{
+	ep_cleanup(ep_config_freep) struct ep_config_file *config =
+		ep_cmd_load_config(args->config_path);
+
+	if (!config || ep_config_outputs_check(config) < 0)
+		return EP_EXIT_USAGE;
+	if (!args->quiet)
+		fprintf(stderr, "%s: ok\n", args->config_path);
+	return EP_EXIT_OK;
+}
+
+int ep_cmd_print_config(const struct ep_args *args)
+{
+	ep_cleanup(ep_config_freep) struct ep_config_file *config =
+		ep_cmd_load_config(args->config_path);
+
+	if (!config)
+		return EP_EXIT_USAGE;
+	return ep_config_print(config, stdout) < 0 ? EP_EXIT_FAILED : EP_EXIT_OK;
+}
+
+int ep_cmd_doctor(const struct ep_args *args)
+{
+	ep_cleanup(ep_config_freep) struct ep_config_file *config = ep_cmd_load_config(NULL);
+	struct ep_doctor_options options = {
+		.json = args->json,
+		.color = isatty(STDOUT_FILENO) && !getenv("NO_COLOR"),
+		.plugin_dir = config ? config->plugins.dir : NULL,
+		.memory_bytes = config ? config->limits.memory_bytes : 0,
+	};
+
+	return ep_doctor_run(&options, stdout);
+}
+
+static void print_plugin(void *arg, const struct ep_plugin_entry *entry)
+{
+	(void)arg;
+	printf("%-16s %-10s %-9s %2u.%-3u %-8s %s\n", entry->name,
+	       *entry->version ? entry->version : "-", *entry->kind ? entry->kind : "-",
+	       entry->abi_major, entry->abi_minor, entry->result < 0 ? "refused" : "ok",
+	       entry->result < 0 ? entry->reason : entry->path);
+}
+
+int ep_cmd_plugins(const struct ep_args *args)
+{
+	ep_cleanup(ep_config_freep) struct ep_config_file *config =
+		ep_cmd_load_config(args->config_path);
+	int r;
+
+	if (!config)
+		return EP_EXIT_USAGE;
+	printf("%-16s %-10s %-9s %-6s %-8s %s\n", "NAME", "VERSION", "KIND", "ABI", "STATE", "FILE");
+	r = ep_plugin_list(config->plugins.dir, print_plugin, NULL);
+	if (r < 0) {
+		fprintf(stderr, "ebpf-profiler: cannot list %s: %s; set plugins.dir or "
+			"EBPF_PROFILER_PLUGINS_DIR\n", config->plugins.dir, ep_strerror(r));
+		return EP_EXIT_FAILED;
+	}
+	return EP_EXIT_OK;
+}

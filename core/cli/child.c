@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/cli/child.h"
+#include "core/base/parse.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#define END_TRIES   50
+#define END_WAIT_NS 20000000
+
+static int read_id(const char *variable, uint32_t *ret_id)
+{
+	const char *text = getenv(variable);
+	uint64_t id;
+
+	if (!text || ep_parse_u64_str(text, &id) < 0 || id >= UINT32_MAX)
+		return -ENODATA;
+	*ret_id = (uint32_t)id;
+	return 0;
+}
+
+/* Becomes the user who called sudo: groups first, while that is still allowed. */
+static int drop_to_sudo_user(void)
+{
+	const struct passwd *user;
+	uint32_t uid, gid;
+
+	if (geteuid() != 0 || read_id("SUDO_UID", &uid) < 0 || read_id("SUDO_GID", &gid) < 0)
+		return 0;
+	user = getpwuid(uid);
+	if (user ? initgroups(user->pw_name, gid) < 0 : setgroups(1, &(gid_t){gid}) < 0)
+		return -errno;
+	if (setgid(gid) < 0 || setuid(uid) < 0)
+		return -errno;
+	if (user)
+		(void)setenv("HOME", user->pw_dir, 1);
+	return 0;
+}
+
+static void fail_child(int failure_fd, int err)
+{
+	(void)!write(failure_fd, &err, sizeof(err));
+	_exit(127);
+}
+
+static void run_child(char **argv, bool keep_root, int go_fd, int failure_fd)
+{
+	char go;
+	int r;
+
+	if (read(go_fd, &go, 1) != 1) /* the profiler gave up */
+		_exit(127);
+	r = keep_root ? 0 : drop_to_sudo_user();
+	if (r < 0)
+		fail_child(failure_fd, -r);
+	execvp(argv[0], argv);
+	fail_child(failure_fd, errno);
+}
+
+int ep_child_fork(char **argv, bool keep_root, struct ep_child *ret_child)
+{
+	int go[2], failure[2];
+	pid_t pid;
+
+	if (pipe2(go, O_CLOEXEC) < 0)
+		return -errno;
+	if (pipe2(failure, O_CLOEXEC) < 0) {
+		int r = -errno;
+
+		close(go[0]);
+		close(go[1]);
+		return r;
+	}
+	pid = fork();
+	if (pid == 0) {
+		close(go[1]);
+		run_child(argv, keep_root, go[0], failure[1]);
+	}
+	close(go[0]);
+	close(failure[1]);
+	*ret_child = (struct ep_child){.pid = pid, .go_fd = go[1], .failure_fd = failure[0]};
+	return pid < 0 ? -errno : 0;
+}
+
+/* A successful exec closes the pipe, so the read ends with nothing. */
+int ep_child_go(struct ep_child *child)
+{
+	int err = 0;
+	ssize_t n;
+
+	(void)!write(child->go_fd, "g", 1);
+	do {
+		n = read(child->failure_fd, &err, sizeof(err));
+	} while (n < 0 && errno == EINTR);
+	ep_closep(&child->go_fd);
+	ep_closep(&child->failure_fd);
+	return n == sizeof(err) ? -err : 0;
+}
+
+bool ep_child_reap(struct ep_child *child)
+{
+	if (!child->ended && child->pid > 0)
+		child->ended = waitpid(child->pid, &child->status, WNOHANG) == child->pid;
+	return child->ended;
+}
+
+void ep_child_end(struct ep_child *child)
+{
+	const struct timespec wait = {.tv_nsec = END_WAIT_NS};
+
+	if (child->pid <= 0 || ep_child_reap(child))
+		return;
+	(void)kill(child->pid, SIGTERM);
+	for (int i = 0; i < END_TRIES && !ep_child_reap(child); i++)
+		nanosleep(&wait, NULL);
+}
+
+int ep_child_exit_status(const struct ep_child *child)
+{
+	if (!child->ended)
+		return 0;
+	return WIFSIGNALED(child->status) ? 128 + WTERMSIG(child->status)
+					  : WEXITSTATUS(child->status);
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/base/log.h"
+#include "core/cli/commands.h"
+#include "core/cli/parts/help.h"
+
+#include <malloc.h>
+#include <signal.h>
+
+/* Few threads of ours allocate: more arenas would only spread what is free over more pages. */
+#define MALLOC_ARENAS 2
+
+static void set_log_level(const struct ep_args *args)
+{
+	if (args->quiet)
+		ep_log_set_level(EP_LOG_ERROR);
+	else if (args->verbose > 1)
+		ep_log_set_level(EP_LOG_DEBUG);
+	else if (args->verbose == 0 && args->command == EP_COMMAND_RECORD)
+		ep_log_set_level(EP_LOG_WARN);
+}
+
+static int run(const struct ep_args *args)
+{
+	switch (args->command) {
+	case EP_COMMAND_HELP:
+		ep_help_print(stdout, args->help_topic);
+		return EP_EXIT_OK;
+	case EP_COMMAND_VERSION:
+		ep_version_print(stdout);
+		return EP_EXIT_OK;
+	case EP_COMMAND_AGENT:
+		return ep_cmd_agent(args);
+	case EP_COMMAND_CHECK:
+		return ep_cmd_check(args);
+	case EP_COMMAND_PRINT_CONFIG:
+		return ep_cmd_print_config(args);
+	case EP_COMMAND_RECORD:
+		return ep_cmd_record(args);
+	case EP_COMMAND_DOCTOR:
+		return ep_cmd_doctor(args);
+	case EP_COMMAND_PLUGINS:
+		return ep_cmd_plugins(args);
+	}
+	return EP_EXIT_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+	static struct ep_args args;
+
+	mallopt(M_ARENA_MAX, MALLOC_ARENAS);
+	(void)signal(SIGPIPE, SIG_IGN);
+	if (ep_args_parse(argc, argv, &args) < 0) {
+		fprintf(stderr, "ebpf-profiler: %s\n", args.error);
+		return EP_EXIT_USAGE;
+	}
+	set_log_level(&args);
+	if (*args.note && !args.quiet)
+		fprintf(stderr, "ebpf-profiler: %s\n", args.note);
+	return run(&args);
+}

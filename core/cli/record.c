@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `record`: one recording, one batch, files and a summary. */
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/cli/child.h"
+#include "core/cli/commands.h"
+#include "core/cli/outputs.h"
+#include "core/cli/parts/summary.h"
+#include "core/cli/targets.h"
+#include "core/config/config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+#include <uv.h>
+
+#include <bpf/bpf.h>
+
+#define NAMES_WAIT_NS  (20 * EP_NS_PER_SEC)
+#define INTERVAL_BYTES (256u << 20)
+#define MEMORY_BYTES   (512u << 20)
+#define RING_BYTES     (4u << 20)
+#define WATCH_MS       100
+#define OUTPUT_PLUGIN  "pprof"
+
+struct record {
+	const struct ep_args *args;
+	struct ep_config_file *config;
+	uv_loop_t *loop;
+	struct ep_session *session;
+	struct ep_outputs outputs;
+	struct ep_child child;
+	struct ep_vec targets; /* pid_t: of -p, with their children at the start */
+	const struct ep_batch *batch;
+	char *files[EP_ARGS_MAX_OUTPUTS];
+	size_t n_files;
+	int stats_fd; /* keeps the kernel counting BPF time */
+	uint64_t start_ns, start_cpu_ns;
+	struct ep_session_cost cost;
+	uint64_t wall_ns, cpu_ns;
+	int store;
+	uv_timer_t limit, watch;
+	uv_signal_t interrupt, term;
+	bool ending;
+	enum ep_exit status;
+};
+
+/* --- names of files -------------------------------------------------------------------------- */
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+static char *default_name(const struct ep_args *args)
+{
+	char what[HOST_NAME_MAX + 1] = "host", when[32], *name = NULL;
+	time_t now = time(NULL);
+	struct tm tm;
+
+	if (args->child_argv)
+		snprintf(what, sizeof(what), "%s", base_name(args->child_argv[0]));
+	else
+		(void)gethostname(what, sizeof(what) - 1);
+	localtime_r(&now, &tm);
+	strftime(when, sizeof(when), "%Y%m%d-%H%M%S", &tm);
+	return asprintf(&name, "profile-%s-%s.pb.gz", what, when) < 0 ? NULL : name;
+}
+
+static int name_files(struct record *record)
+{
+	const struct ep_args *args = record->args;
+
+	for (size_t i = 0; i < args->n_outputs; i++)
+		record->files[record->n_files++] = strdup(args->outputs[i].path);
+	if (args->n_outputs == 0)
+		record->files[record->n_files++] = default_name(args);
+	for (size_t i = 0; i < record->n_files; i++) {
+		if (!record->files[i])
+			return -ENOMEM;
+		if (strcmp(record->files[i], "-") != 0 && !args->force &&
+		    access(record->files[i], F_OK) == 0) {
+			fprintf(stderr,
+				"ebpf-profiler: %s exists; give another -o FILE, or --force to "
+				"replace it\n",
+				record->files[i]);
+			return -EEXIST;
+		}
+	}
+	return 0;
+}
+
+/* --- end ------------------------------------------------------------------------------------- */
+
+static void print_summary(struct record *record)
+{
+	struct ep_summary_info info = {
+		.files = (const char *const *)record->files,
+		.n_files = record->n_files,
+		.agent_cpu_ns = record->cpu_ns,
+		.wall_ns = record->wall_ns,
+		.bpf_ns_per_sample = record->cost.bpf_ns_per_sample,
+		.n_cpus = record->cost.n_cpus,
+	};
+
+	if (record->args->quiet)
+		return;
+	ep_summary_style(stderr, &info);
+	(void)ep_summary_print(stderr, &record->batch, 1, &info);
+	if (record->args->verbose)
+		ep_session_print_counters(record->session, stderr);
+}
+
+static void on_session_closed(void *arg)
+{
+	(void)arg;
+}
+
+static void close_record(void *arg)
+{
+	struct record *record = arg;
+
+	if (ep_outputs_result(&record->outputs) < 0)
+		record->status = EP_EXIT_FAILED;
+	if (record->batch)
+		print_summary(record);
+	ep_session_close(record->session, on_session_closed, NULL);
+	uv_close((uv_handle_t *)&record->interrupt, NULL);
+	uv_close((uv_handle_t *)&record->term, NULL);
+}
+
+static void no_samples(struct record *record)
+{
+	record->status = EP_EXIT_NO_SAMPLES;
+	fprintf(stderr, "ebpf-profiler: no samples: %s; record longer (-d), faster (-F), or the "
+		"whole machine (-a)\n",
+		record->args->child_argv || record->args->n_pids ? "the target used no CPU time"
+								  : "the machine was idle");
+}
+
+static void take_batch(void *arg, const struct ep_batch *batch)
+{
+	struct record *record = arg;
+
+	if (!batch) {
+		record->status = EP_EXIT_FAILED;
+	} else if (ep_summary_samples(&batch, 1) == 0) {
+		no_samples(record);
+	} else {
+		ep_host_get()->batch_ref(batch);
+		record->batch = batch;
+		for (size_t i = 0; i < record->n_files; i++)
+			ep_outputs_submit(&record->outputs, i, batch);
+	}
+	ep_outputs_flush(&record->outputs, close_record, record);
+}
+
+static void end(struct record *record)
+{
+	if (record->ending)
+		return;
+	record->ending = true;
+	record->wall_ns = ep_clock_mono_ns() - record->start_ns;
+	record->cpu_ns = ep_clock_cpu_ns() - record->start_cpu_ns;
+	ep_session_stop(record->session);
+	record->cost = ep_session_cost(record->session);
+	ep_closep(&record->stats_fd);
+	uv_close((uv_handle_t *)&record->limit, NULL);
+	uv_close((uv_handle_t *)&record->watch, NULL);
+	ep_child_end(&record->child);
+	if (ep_session_seal(record->session, (uint32_t)record->store, NAMES_WAIT_NS, take_batch,
+			    record) < 0)
+		take_batch(record, NULL);
+}
+
+static void on_limit(uv_timer_t *timer)
+{
+	end(timer->data);
+}
+
+static void on_signal(uv_signal_t *signal, int number)
+{
+	(void)number;
+	end(signal->data);
+}
+
+/* A command's end, or that of all -p processes, is the recording's. */
+static void on_watch(uv_timer_t *timer)
+{
+	struct record *record = timer->data;
+
+	if (record->args->child_argv && ep_child_reap(&record->child))
+		end(record);
+	else if (record->args->n_pids && !record->args->all_cpus &&
+		 ep_targets_all_gone(record->args->pids, record->args->n_pids))
+		end(record);
+}
+
+/* --- start ----------------------------------------------------------------------------------- */
+
+static bool has_filter(const struct ep_args *args)
+{
+	return !args->all_cpus && (args->child_argv || args->n_pids);
+}
+
+static int open_outputs(struct record *record)
+{
+	for (size_t i = 0; i < record->n_files; i++) {
+		struct ep_value values[] = {
+			{.key = "path", .type = EP_VALUE_STRING, .string = record->files[i]},
+			{.key = "force", .type = EP_VALUE_BOOL, .boolean = record->args->force},
+		};
+		int r = ep_outputs_open(&record->outputs, OUTPUT_PLUGIN, NULL, NULL, values,
+					EP_LEN(values));
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int add_targets(struct record *record)
+{
+	const struct ep_args *args = record->args;
+
+	if (!has_filter(args))
+		return 0;
+	if (args->child_argv)
+		return ep_session_add_pid(record->session, record->child.pid);
+	return ep_targets_add(record->session, args->pids, args->n_pids);
+}
+
+static void start_handles(struct record *record)
+{
+	uv_timer_init(record->loop, &record->limit);
+	uv_timer_init(record->loop, &record->watch);
+	uv_signal_init(record->loop, &record->interrupt);
+	uv_signal_init(record->loop, &record->term);
+	record->limit.data = record;
+	record->watch.data = record;
+	record->interrupt.data = record;
+	record->term.data = record;
+	if (record->args->duration_ns)
+		uv_timer_start(&record->limit, on_limit,
+			       (record->args->duration_ns + EP_NS_PER_MS - 1) / EP_NS_PER_MS, 0);
+	uv_timer_start(&record->watch, on_watch, WATCH_MS, WATCH_MS);
+	uv_signal_start(&record->interrupt, on_signal, SIGINT);
+	uv_signal_start(&record->term, on_signal, SIGTERM);
+}
+
+static enum ep_exit fail_early(struct record *record, enum ep_exit status)
+{
+	ep_session_close(record->session, on_session_closed, NULL);
+	return status;
+}
+
+static enum ep_exit start_child(struct record *record)
+{
+	int r = ep_child_go(&record->child);
+
+	if (r == 0)
+		return EP_EXIT_OK;
+	fprintf(stderr, "ebpf-profiler: cannot run %s: %s\n", record->args->child_argv[0],
+		ep_strerror(r));
+	return EP_EXIT_FAILED;
+}
+
+static enum ep_exit start(struct record *record)
+{
+	enum ep_exit status = EP_EXIT_OK;
+
+	record->store = ep_session_add_store(record->session, INTERVAL_BYTES);
+	if (record->store < 0)
+		return fail_early(record, EP_EXIT_FAILED);
+	if (add_targets(record) < 0) {
+		fprintf(stderr, "ebpf-profiler: no such process; see `ps -e` for those there are\n");
+		return fail_early(record, EP_EXIT_FAILED);
+	}
+	record->stats_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
+	if (ep_session_start(record->session) < 0)
+		return fail_early(record, EP_EXIT_FAILED);
+	record->start_ns = ep_clock_mono_ns();
+	record->start_cpu_ns = ep_clock_cpu_ns();
+	if (record->args->child_argv)
+		status = start_child(record);
+	if (status != EP_EXIT_OK)
+		return fail_early(record, status);
+	start_handles(record);
+	return EP_EXIT_OK;
+}
+
+static enum ep_exit open_session(struct record *record)
+{
+	struct ep_session_options options = {
+		.loop = record->loop,
+		.freq_hz = record->args->freq_hz,
+		.ring_bytes = RING_BYTES,
+		.memory_bytes = MEMORY_BYTES,
+		.filter = has_filter(record->args),
+		.native_names = true,
+		.kernel_names = true,
+	};
+
+	return ep_cmd_open_session(&options, &record->session);
+}
+
+static enum ep_exit run(struct record *record)
+{
+	enum ep_exit status;
+
+	if (name_files(record) < 0 || open_outputs(record) < 0)
+		return EP_EXIT_FAILED;
+	status = open_session(record);
+	return status == EP_EXIT_OK ? start(record) : status;
+}
+
+static int final_status(const struct record *record)
+{
+	if (record->status == EP_EXIT_OK && record->args->child_argv)
+		return ep_child_exit_status(&record->child);
+	return record->status;
+}
+
+int ep_cmd_record(const struct ep_args *args)
+{
+	struct record record = {.args = args, .stats_fd = -1, .loop = uv_default_loop()};
+	int status;
+
+	/* Before libuv has threads. */
+	if (args->child_argv && ep_child_fork(args->child_argv, args->keep_root, &record.child) < 0)
+		return EP_EXIT_FAILED;
+	record.config = ep_cmd_load_config(NULL);
+	if (!record.config)
+		return EP_EXIT_USAGE;
+	ep_host_init(record.loop, EP_VERSION);
+	ep_outputs_init(&record.outputs, record.config->plugins.dir);
+	record.status = run(&record);
+	uv_run(record.loop, UV_RUN_DEFAULT);
+	ep_outputs_fini(&record.outputs);
+	uv_run(record.loop, UV_RUN_DEFAULT);
+	if (record.batch)
+		ep_host_get()->batch_unref(record.batch);
+	status = final_status(&record);
+	for (size_t i = 0; i < record.n_files; i++)
+		free(record.files[i]);
+	ep_closep(&record.stats_fd);
+	ep_config_free(record.config);
+	return status;
+}
