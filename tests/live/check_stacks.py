@@ -52,6 +52,8 @@ def arguments():
     parser.add_argument("program", nargs=argparse.REMAINDER)
     options = parser.parse_args()
     options.program = [a.replace("{seconds}", str(options.seconds)) for a in options.program]
+    if options.program and options.program[0].endswith(".py"):
+        options.program.insert(0, sys.executable)
     return options
 
 
