@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/unwind/run.h"
 #include "core/unwind/dwarf_ops.h"
-#include "core/unwind/run_fast.h"
 
 #include <errno.h>
 
@@ -388,7 +387,7 @@ int ep_run_fde(struct ep_run *run, const struct ep_cfi_section *sec, const struc
 			return r;
 	}
 	if (fde->cie->first_rule) {
-		if (__builtin_expect(ep_run_fde_fast(run->machine, run->pack, fde,
+		if (__builtin_expect(ep_run_fde_fast(&run->fast, run->pack, fde,
 						     fde->cie->first_rule, hi), 1))
 			return 0;
 		ep_pack_rewind(run->pack, &mark);

@@ -9,6 +9,7 @@
 #include "core/unwind/cfi.h"
 #include "core/unwind/machine.h"
 #include "core/unwind/pack.h"
+#include "core/unwind/run_fast.h"
 
 /* remember_state nests as deep as a function's early returns do; compilers emit 1, rarely 2. */
 #define EP_RUN_DEPTH 64
@@ -18,6 +19,7 @@ struct ep_run {
 	struct ep_pack *pack;
 	struct ep_rule_set *rules;
 	struct ep_rule_counts counts;
+	struct ep_run_fast fast;
 	struct ep_cfi_row stack[EP_RUN_DEPTH];
 };
 

@@ -49,29 +49,6 @@ static inline uint32_t with_cfa_reg(const struct ep_machine *machine, uint32_t r
 	return reg == machine->sp_reg ? rule & ~EP_RULE_BASE_FP : 0;
 }
 
-/* DW_CFA_offset with the data alignment of -8 that the caller made sure of. */
-static inline uint32_t with_saved(const struct ep_machine *machine, uint32_t rule, uint32_t reg,
-				  uint32_t slot)
-{
-	uint8_t column = reg < sizeof(machine->columns) ? machine->columns[reg] : EP_COL_IGNORED;
-
-	if (column == EP_COL_IGNORED)
-		return rule;
-	if (column != EP_COL_FP || slot == 0 || slot > EP_RULE_IMM_MAX_FP_SLOT)
-		return 0;
-	return (rule & ~FP_SLOT_MASK) | slot << 13;
-}
-
-static inline uint32_t with_restored(const struct ep_machine *machine, uint32_t rule,
-				     uint32_t first, uint32_t reg)
-{
-	uint8_t column = reg < sizeof(machine->columns) ? machine->columns[reg] : EP_COL_IGNORED;
-
-	if (column == EP_COL_IGNORED)
-		return rule;
-	return column == EP_COL_FP ? (rule & ~FP_SLOT_MASK) | (first & FP_SLOT_MASK) : 0;
-}
-
 /* Bytes of the operand of DW_CFA_advance_loc1, 2, 4: by the low three bits of the opcode. */
 static inline bool read_step(const uint8_t **pos, const uint8_t *end, uint8_t op, uint64_t *ret_step)
 {
@@ -86,9 +63,64 @@ static inline bool read_step(const uint8_t **pos, const uint8_t *end, uint8_t op
 	return true;
 }
 
-bool ep_run_fde_fast(const struct ep_machine *machine, struct ep_pack *pack,
-		     const struct ep_fde *fde, uint32_t first, uint64_t hi)
+/* True when only DW_CFA_nop is left: what pads an FDE to a multiple of 8 bytes. */
+static inline bool only_nops(const uint8_t *pos, const uint8_t *end)
 {
+	uint64_t last;
+
+	if (end - pos >= (ptrdiff_t)sizeof(last))
+		return false;
+	memcpy(&last, end - sizeof(last), sizeof(last)); /* the FDE's header is longer than that */
+	return pos == end || last >> (8 * (sizeof(last) - (size_t)(end - pos))) == 0;
+}
+
+/* Opcodes of one byte by what is done for them; the rest is for the general interpreter. */
+enum action {
+	OTHER,
+	NOP,
+	ADVANCE,
+	ADVANCE_LONG,
+	SAVE_IGNORED,
+	SAVE_FP,
+	RESTORE_FP,
+	CFA,
+	CFA_REG,
+	CFA_OFF,
+	REMEMBER,
+	RESTORE_STATE,
+	ARGS_SIZE,
+};
+
+void ep_run_fast_init(struct ep_run_fast *fast, const struct ep_machine *machine)
+{
+	*fast = (struct ep_run_fast){ .machine = machine };
+	for (unsigned int reg = 0; reg < 64; reg++) {
+		uint8_t column = reg < sizeof(machine->columns) ? machine->columns[reg] : 0;
+
+		fast->actions[DW_CFA_advance_loc + reg] = ADVANCE;
+		fast->actions[DW_CFA_offset + reg] = column == EP_COL_IGNORED ? SAVE_IGNORED :
+						     column == EP_COL_FP      ? SAVE_FP :
+										OTHER;
+		fast->actions[DW_CFA_restore + reg] = column == EP_COL_IGNORED ? NOP :
+						      column == EP_COL_FP      ? RESTORE_FP :
+										 OTHER;
+	}
+	fast->actions[DW_CFA_nop] = NOP;
+	fast->actions[DW_CFA_advance_loc1] = ADVANCE_LONG;
+	fast->actions[DW_CFA_advance_loc2] = ADVANCE_LONG;
+	fast->actions[DW_CFA_advance_loc4] = ADVANCE_LONG;
+	fast->actions[DW_CFA_def_cfa] = CFA;
+	fast->actions[DW_CFA_def_cfa_register] = CFA_REG;
+	fast->actions[DW_CFA_def_cfa_offset] = CFA_OFF;
+	fast->actions[DW_CFA_remember_state] = REMEMBER;
+	fast->actions[DW_CFA_restore_state] = RESTORE_STATE;
+	fast->actions[DW_CFA_GNU_args_size] = ARGS_SIZE;
+}
+
+bool ep_run_fde_fast(const struct ep_run_fast *fast, struct ep_pack *pack, const struct ep_fde *fde,
+		     uint32_t first, uint64_t hi)
+{
+	const struct ep_machine *machine = fast->machine;
 	const uint8_t *pos = fde->insns, *end = fde->insns_end;
 	uint32_t stack[FAST_DEPTH], rule = first;
 	unsigned int depth = 0;
@@ -98,72 +130,76 @@ bool ep_run_fde_fast(const struct ep_machine *machine, struct ep_pack *pack,
 	while (pos < end) {
 		uint8_t op = *pos++;
 
-		if (op >> 6 == DW_CFA_advance_loc >> 6) {
-			step = op & 0x3f;
-			goto advance;
-		}
-		if (op >> 6 == DW_CFA_offset >> 6) {
-			a = read_operand(pos, end);
-			rule = a.next ? with_saved(machine, rule, op & 0x3f, a.value) : 0;
-			pos = a.next;
-			goto check;
-		}
-		if (op >> 6 == DW_CFA_restore >> 6) {
-			rule = with_restored(machine, rule, first, op & 0x3f);
-			goto check;
-		}
-		switch (op) {
-		case DW_CFA_nop:
+		switch (fast->actions[op]) {
+		case NOP:
+			if (op == DW_CFA_nop && only_nops(pos, end))
+				pos = end;
 			continue;
-		case DW_CFA_def_cfa_offset:
+		case ADVANCE:
+			step = op & 0x3f;
+advance:
+			if (step && loc < hi)
+				ep_pack_put(pack, loc, rule);
+			loc += step; /* far from wrapping: less than 2^30 steps of 32 bits */
+			if (end - pos < 2 || pos[0] != DW_CFA_def_cfa_offset || pos[1] >= 0x80)
+				continue;
+			rule = with_cfa_off(rule, pos[1]);
+			pos += 2;
+			break;
+		case ADVANCE_LONG:
+			if (!read_step(&pos, end, op, &step))
+				return false;
+			goto advance;
+		case SAVE_IGNORED:
+			pos = skip_operand(pos, end);
+			break;
+		case SAVE_FP:
 			a = read_operand(pos, end);
-			rule = a.next ? with_cfa_off(rule, a.value) : 0;
+			if (a.value == 0 || a.value > EP_RULE_IMM_MAX_FP_SLOT)
+				return false;
+			rule = (rule & ~FP_SLOT_MASK) | a.value << 13;
 			pos = a.next;
 			break;
-		case DW_CFA_def_cfa_register:
+		case RESTORE_FP:
+			rule = (rule & ~FP_SLOT_MASK) | (first & FP_SLOT_MASK);
+			continue;
+		case CFA_OFF:
 			a = read_operand(pos, end);
-			rule = a.next ? with_cfa_reg(machine, rule, a.value) : 0;
+			rule = with_cfa_off(rule, a.value);
 			pos = a.next;
 			break;
-		case DW_CFA_def_cfa:
+		case CFA_REG:
 			a = read_operand(pos, end);
-			b = a.next ? read_operand(a.next, end) : a;
-			rule = b.next ? with_cfa_reg(machine, rule, a.value) : 0;
+			rule = with_cfa_reg(machine, rule, a.value);
+			pos = a.next;
+			break;
+		case CFA:
+			a = read_operand(pos, end);
+			if (!a.next)
+				return false;
+			b = read_operand(a.next, end);
+			rule = with_cfa_reg(machine, rule, a.value);
 			rule = rule ? with_cfa_off(rule, b.value) : 0;
 			pos = b.next;
 			break;
-		case DW_CFA_remember_state:
+		case REMEMBER:
 			if (depth == FAST_DEPTH)
 				return false;
 			stack[depth++] = rule;
 			continue;
-		case DW_CFA_restore_state:
+		case RESTORE_STATE:
 			if (depth == 0)
 				return false;
 			rule = stack[--depth];
 			continue;
-		case DW_CFA_GNU_args_size:
+		case ARGS_SIZE:
 			pos = skip_operand(pos, end);
-			if (!pos)
-				return false;
-			continue;
-		case DW_CFA_advance_loc1:
-		case DW_CFA_advance_loc2:
-		case DW_CFA_advance_loc4:
-			if (!read_step(&pos, end, op, &step))
-				return false;
-			goto advance;
+			break;
 		default:
 			return false;
 		}
-check:
-		if (__builtin_expect(rule == 0, 0))
+		if (__builtin_expect(!pos || !rule, 0))
 			return false;
-		continue;
-advance:
-		if (step && loc < hi)
-			ep_pack_put(pack, loc, rule);
-		loc += step; /* far from wrapping: an FDE has less than 2^30 instructions of 32 bits */
 	}
 	if (loc < hi)
 		ep_pack_put(pack, loc, rule);
