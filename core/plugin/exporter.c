@@ -21,6 +21,7 @@ enum state {
 };
 
 struct ep_exporter {
+	struct ep_module *module; /* a reference; NULL for a plugin that is linked in */
 	const struct ep_plugin *plugin;
 	const struct ep_exporter_ops *ops;
 	struct ep_options *options;
@@ -46,6 +47,8 @@ static void exporter_free(struct ep_exporter *e)
 	for (uint32_t i = 0; i < e->queue_len; i++)
 		ep_host_get()->batch_unref(e->queue[i]);
 	ep_options_free(e->options);
+	if (e->module)
+		ep_module_unref_late(e->module);
 	free(e);
 }
 
@@ -73,10 +76,14 @@ int ep_exporter_open_plugin(const struct ep_plugin *plugin, struct ep_options *o
 	return 0;
 }
 
-int ep_exporter_open(const struct ep_module *module, struct ep_options *options, uint32_t queue_len,
+int ep_exporter_open(struct ep_module *module, struct ep_options *options, uint32_t queue_len,
 		     struct ep_exporter **ret_exporter)
 {
-	return ep_exporter_open_plugin(ep_module_plugin(module), options, queue_len, ret_exporter);
+	int r = ep_exporter_open_plugin(ep_module_plugin(module), options, queue_len, ret_exporter);
+
+	if (r == 0)
+		(*ret_exporter)->module = ep_module_ref(module);
+	return r;
 }
 
 static void export_done(void *arg, int result)

@@ -23,10 +23,10 @@ struct ep_exporter_stats {
 };
 
 /*
- * Takes `options` in every case; borrows `module`, which must stay loaded until the exporter is
- * closed. 0, or the negative errno of the plugin's open (which has logged why).
+ * Takes `options` in every case, and a reference to the module. 0, or the negative errno of the
+ * plugin's open (which has logged why).
  */
-int ep_exporter_open(const struct ep_module *module, struct ep_options *options, uint32_t queue_len,
+int ep_exporter_open(struct ep_module *module, struct ep_options *options, uint32_t queue_len,
 		     struct ep_exporter **ret_exporter);
 /* The same for a plugin that is linked in. */
 int ep_exporter_open_plugin(const struct ep_plugin *plugin, struct ep_options *options,
@@ -36,9 +36,8 @@ void ep_exporter_submit(struct ep_exporter *exporter, const struct ep_batch *bat
 /* When all batches are written and the plugin has flushed, done(arg); may be at once. */
 void ep_exporter_flush(struct ep_exporter *exporter, void (*done)(void *arg), void *arg);
 /*
- * Closes and frees, after the batch under way; waiting batches are dropped. Accepts NULL. If a
- * batch is under way the plugin is closed later, on the loop: run it (or flush first) before the
- * module is unloaded.
+ * Closes and frees; waiting batches are dropped, a flush is not reported any more. Accepts NULL.
+ * With a batch under way the plugin is closed when that is done, on the loop; flush first to wait.
  */
 void ep_exporter_close(struct ep_exporter *exporter);
 

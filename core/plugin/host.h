@@ -29,8 +29,13 @@ const struct ep_host *ep_host_get(void);
  */
 int ep_module_load(const char *dir, const char *name, struct ep_module **ret_module,
 		   char reason[EP_REASON_BYTES]);
-/* Nothing of it may be in use any more. Accepts NULL. */
+/*
+ * Gives the module back. An open exporter (exporter.h) has a reference of its own: its code then
+ * stays mapped for good, since the close may have been asked for from within it. Accepts NULL.
+ */
 void ep_module_unload(struct ep_module *module);
+struct ep_module *ep_module_ref(struct ep_module *module);
+void ep_module_unref_late(struct ep_module *module); /* for the exporter */
 const struct ep_plugin *ep_module_plugin(const struct ep_module *module);
 /* NULL unless it is an exporter. */
 const struct ep_exporter_ops *ep_module_exporter(const struct ep_module *module);

@@ -17,6 +17,7 @@
 #define MAX_PLUGINS 256
 
 struct ep_module {
+	uint32_t refs;
 	void *handle;
 	const struct ep_plugin *plugin;
 };
@@ -186,6 +187,7 @@ int ep_module_load(const char *dir, const char *name, struct ep_module **ret_mod
 	module = calloc(1, sizeof(*module));
 	if (!module)
 		return refuse(reason, -ENOMEM, "plugin %s: out of memory", name);
+	module->refs = 1;
 	r = load(module, fd, name, reason);
 	if (r < 0)
 		return r;
@@ -195,11 +197,23 @@ int ep_module_load(const char *dir, const char *name, struct ep_module **ret_mod
 
 void ep_module_unload(struct ep_module *module)
 {
-	if (!module)
+	if (!module || --module->refs > 0)
 		return;
 	if (module->handle)
 		dlclose(module->handle);
 	free(module);
+}
+
+struct ep_module *ep_module_ref(struct ep_module *module)
+{
+	module->refs++;
+	return module;
+}
+
+void ep_module_unref_late(struct ep_module *module)
+{
+	if (--module->refs == 0)
+		free(module);
 }
 
 const struct ep_plugin *ep_module_plugin(const struct ep_module *module)

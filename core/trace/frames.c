@@ -33,6 +33,8 @@ struct frame {
 struct ep_frames {
 	uint32_t refs;
 	uint32_t unresolved;
+	uint32_t n_taken;     /* frames 1 .. n_taken are not PENDING */
+	uint32_t n_resolved;  /* frames 1 .. n_resolved are RESOLVED */
 	bool refused;	      /* a frame or a name did not fit */
 	struct ep_vec frames; /* struct frame; id - 1 is the position */
 	struct ep_vec keys;   /* uint64_t */
@@ -241,14 +243,18 @@ uint64_t ep_frame_lookup_addr(const struct ep_frame *frame)
 
 uint32_t ep_frames_next_pending(struct ep_frames *f, uint32_t *cursor)
 {
+	*cursor = EP_MAX(*cursor, f->n_taken);
 	while (*cursor < f->frames.len) {
 		uint32_t id = ++*cursor;
 		struct frame *frame = frame_at(f, id);
+		bool pending = frame->state == EP_FRAME_PENDING;
 
-		if (frame->state == EP_FRAME_PENDING) {
+		if (pending)
 			frame->state = EP_FRAME_TAKEN;
+		if (f->n_taken == id - 1)
+			f->n_taken = id;
+		if (pending)
 			return id;
-		}
 	}
 	return 0;
 }
@@ -257,8 +263,18 @@ void ep_frames_put_back(struct ep_frames *f, uint32_t id)
 {
 	struct frame *frame = frame_at(f, id);
 
-	if (frame->state == EP_FRAME_TAKEN)
-		frame->state = EP_FRAME_PENDING;
+	if (frame->state != EP_FRAME_TAKEN)
+		return;
+	frame->state = EP_FRAME_PENDING;
+	f->n_taken = EP_MIN(f->n_taken, id - 1);
+}
+
+uint32_t ep_frames_first_unresolved(struct ep_frames *f)
+{
+	while (f->n_resolved < f->frames.len &&
+	       frame_at(f, f->n_resolved + 1)->state == EP_FRAME_RESOLVED)
+		f->n_resolved++;
+	return f->n_resolved + 1;
 }
 
 uint32_t ep_frames_unresolved(const struct ep_frames *f)

@@ -84,6 +84,8 @@ uint64_t ep_frame_lookup_addr(const struct ep_frame *frame);
 uint32_t ep_frames_next_pending(struct ep_frames *frames, uint32_t *cursor);
 void ep_frames_put_back(struct ep_frames *frames, uint32_t id);
 uint32_t ep_frames_unresolved(const struct ep_frames *frames); /* PENDING or TAKEN */
+/* The lowest id that is not RESOLVED, count + 1 when all are. Amortized O(1). */
+uint32_t ep_frames_first_unresolved(struct ep_frames *frames);
 
 /*
  * Gives a frame its names, innermost inlined function first; n_lines 0: there is none. `module`

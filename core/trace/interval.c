@@ -13,6 +13,7 @@
 struct ep_interval {
 	uint32_t refs;
 	bool sealed;
+	uint32_t last_frame;	  /* highest id when it was sealed */
 	struct ep_frames *frames; /* a reference */
 	uint64_t start_ns, end_ns;
 	uint64_t lost;
@@ -387,6 +388,7 @@ void ep_interval_add_lost(struct ep_interval *iv, uint64_t samples)
 void ep_interval_seal(struct ep_interval *iv, uint64_t end_ns)
 {
 	iv->sealed = true;
+	iv->last_frame = ep_frames_count(iv->frames);
 	iv->end_ns = EP_MAX(end_ns, iv->start_ns);
 }
 
@@ -395,6 +397,11 @@ void ep_interval_seal(struct ep_interval *iv, uint64_t end_ns)
 struct ep_frames *ep_interval_frames(const struct ep_interval *iv)
 {
 	return iv->frames;
+}
+
+bool ep_interval_is_named(const struct ep_interval *iv)
+{
+	return ep_frames_first_unresolved(iv->frames) > iv->last_frame;
 }
 
 size_t ep_interval_bytes(const struct ep_interval *iv)

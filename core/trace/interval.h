@@ -73,6 +73,8 @@ void ep_interval_add_lost(struct ep_interval *interval, uint64_t samples);
 void ep_interval_seal(struct ep_interval *interval, uint64_t end_ns);
 
 struct ep_frames *ep_interval_frames(const struct ep_interval *interval); /* borrowed */
+/* True when all frames of a sealed interval have the names they will get. Amortized O(1). */
+bool ep_interval_is_named(const struct ep_interval *interval);
 /* The trace of a hash and process: its id, 0 when absent. */
 uint32_t ep_interval_find(const struct ep_interval *interval, uint64_t hash, uint32_t pid,
 			  uint64_t start_ns);

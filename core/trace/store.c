@@ -16,8 +16,6 @@ struct ep_store {
 	struct ep_interval *previous;	/* a reference; NULL before the first seal */
 	uint32_t frame_ids[MAX_FRAMES]; /* of the event in hand */
 	size_t n_frame_ids;
-	ep_store_place place; /* may be NULL */
-	void *place_arg;
 };
 
 int ep_store_new(const struct ep_store_limits *limits, uint64_t start_ns,
@@ -51,12 +49,6 @@ void ep_store_free(struct ep_store *store)
 	free(store);
 }
 
-void ep_store_set_place(struct ep_store *store, ep_store_place place, void *arg)
-{
-	store->place = place;
-	store->place_arg = arg;
-}
-
 static int push_frame(struct ep_store *store, uint64_t header, const uint64_t *words,
 		      const struct ep_sample *sample)
 {
@@ -82,23 +74,6 @@ static int push_kernel(struct ep_store *store, const struct ep_sample *sample, c
 	return 0;
 }
 
-/* Gives a raw address its executable, when somebody knows it. */
-static void place_frame(struct ep_store *store, const struct ep_sample *sample, uint64_t *header,
-			uint64_t *words)
-{
-	uint32_t flags = EP_FRAME_FLAGS(*header), executable;
-	uint64_t back = flags & EP_FRAME_RETURN_ADDRESS && words[0] ? 1 : 0, va;
-
-	if (!store->place || EP_FRAME_KIND(*header) != EP_FRAME_NATIVE || EP_FRAME_AUX(*header))
-		return;
-	if (!store->place(store->place_arg, sample->pid, sample->start_ns, words[0] - back,
-			  &executable, &va))
-		return;
-	*header = EP_FRAME_HEADER(EP_FRAME_NATIVE, flags, EP_FRAME_WORDS(*header), executable);
-	words[0] = va + back;
-	store->counters.placed++;
-}
-
 /* check_frames has been through the words before: lengths are right. */
 static int push_user(struct ep_store *store, const struct ep_sample *sample, const uint8_t *bytes,
 		     uint64_t *ret_last)
@@ -112,7 +87,6 @@ static int push_user(struct ep_store *store, const struct ep_sample *sample, con
 		n_words = EP_FRAME_WORDS(header);
 		memcpy(words, bytes + sizeof(header), n_words * sizeof(*words));
 		bytes += (1 + n_words) * sizeof(*words);
-		place_frame(store, sample, &header, words);
 		r = push_frame(store, header, words, sample);
 		if (r < 0)
 			return r;
@@ -202,21 +176,19 @@ static int add_without_stack(struct ep_store *store, const struct ep_sample *sam
 				     &collision);
 }
 
-/* Frames that were placed may differ from those of an earlier event: that is no collision. */
-static int add_with_frames(struct ep_store *store, const struct ep_sample *sample, uint8_t error,
-			   bool placed)
+/* Raw addresses that found their place meanwhile differ from those of an earlier event. */
+static int add_with_frames(struct ep_store *store, const struct ep_sample *sample, uint8_t error)
 {
 	bool collision = false;
 	int r = ep_interval_add_trace(store->current, sample, store->frame_ids, store->n_frame_ids,
 				      error, &collision);
 
-	store->counters.collisions += collision && !placed;
+	store->counters.collisions += collision && !(sample->flags & EP_SAMPLE_RAW);
 	return r;
 }
 
 static int add_trace(struct ep_store *store, const struct ep_sample *sample, const uint8_t *words)
 {
-	uint64_t placed = store->counters.placed;
 	uint8_t error = 0;
 	int r = push_all(store, sample, words, &error);
 
@@ -225,7 +197,7 @@ static int add_trace(struct ep_store *store, const struct ep_sample *sample, con
 		store->counters.frames_full++;
 		return add_without_stack(store, sample);
 	}
-	return r < 0 ? r : add_with_frames(store, sample, error, store->counters.placed > placed);
+	return r < 0 ? r : add_with_frames(store, sample, error);
 }
 
 /* Frames of a trace of the previous interval, whose table may be another one. */
@@ -273,7 +245,7 @@ static int copy_from_previous(struct ep_store *store, const struct ep_sample *sa
 		return add_without_stack(store, sample);
 	}
 	store->counters.copied += r == 0;
-	return r < 0 ? r : add_with_frames(store, sample, trace->error, false);
+	return r < 0 ? r : add_with_frames(store, sample, trace->error);
 }
 
 static int add_known(struct ep_store *store, const struct ep_sample *sample)

@@ -40,22 +40,12 @@ struct ep_store_counters {
 	uint64_t over_limit;  /* samples lost: the interval was full */
 	uint64_t frames_full; /* stacks lost: the frame table was full */
 	uint64_t resets;      /* times the frame table was replaced */
-	uint64_t placed;      /* frames placed by ep_store_place */
 };
 
 /* `start_ns`: CLOCK_MONOTONIC, where the first interval begins. 0, -ENOMEM. */
 int ep_store_new(const struct ep_store_limits *limits, uint64_t start_ns,
 		 struct ep_store **ret_store);
 void ep_store_free(struct ep_store *store);
-
-/*
- * Where a raw target address lies, for native frames that BPF could not place (aux 0): of a process
- * that was not analysed when it was sampled, or of a mapping that is new. True with executable id
- * and ELF virtual address. Called from ep_store_add; a return address comes less one.
- */
-typedef bool (*ep_store_place)(void *arg, uint32_t pid, uint64_t start_ns, uint64_t addr,
-			       uint32_t *ret_executable, uint64_t *ret_va);
-void ep_store_set_place(struct ep_store *store, ep_store_place place, void *arg);
 
 /*
  * One EP_EVENT_TRACE or EP_EVENT_KNOWN as it lies on the ring, `bytes` long. 0, -EBADMSG when it

@@ -39,7 +39,8 @@ struct ep_exporter_ops {
 	/*
 	 * Required. Calls done(arg, 0 or negative errno) exactly once, now or later, on the loop's
 	 * thread. The batch is borrowed for the call; ref it to keep it longer. The host never
-	 * has two batches under way in one exporter.
+	 * has two batches under way in one exporter. It may close the exporter from within
+	 * done: let that be the last thing you do.
 	 */
 	void (*export_batch)(void *exporter, const struct ep_batch *batch, ep_export_done done,
 			     void *done_arg);

@@ -200,50 +200,22 @@ static void incomplete_stack_ends_in_its_error_frame_once(void **state)
 	ep_interval_unref(iv);
 }
 
-static bool place_in_five(void *arg, uint32_t pid, uint64_t start_ns, uint64_t addr,
-			  uint32_t *ret_executable, uint64_t *ret_va)
-{
-	uint64_t *base = arg;
-
-	assert_int_equal(pid, 7);
-	assert_int_equal(start_ns, 77);
-	if (addr < *base || addr >= *base + 0x1000)
-		return false;
-	*ret_executable = 5;
-	*ret_va = addr - *base;
-	return true;
-}
-
-static void raw_addresses_are_placed_when_their_file_is_known(void **state)
+/* Samples of a process that is being analysed: their addresses are placed one by one. */
+static void raw_samples_that_changed_are_no_collision(void **state)
 {
 	struct ep_store *store = *state;
-	uint64_t base = 0x7f0000000000;
-	struct ep_frame frame;
 	static struct event event;
 	struct ep_interval *iv;
-	const uint32_t *ids;
 
-	event_init(&event, EP_EVENT_TRACE, 1, 7);
-	event_user(&event, EP_FRAME_NATIVE, 0, 0, base + 0x10);
-	event_user(&event, EP_FRAME_NATIVE, EP_FRAME_RETURN_ADDRESS, 0, base + 0x1000);
-	event_user(&event, EP_FRAME_NATIVE, 0, 0, 0x1234);
-	assert_int_equal(event_add(store, &event), 0);
-	ep_store_set_place(store, place_in_five, &base);
-	assert_int_equal(event_add(store, &event), 0);
-	assert_int_equal(ep_store_counters(store)->placed, 2);
+	for (uint32_t executable = 0; executable < 2; executable++) {
+		event_init(&event, EP_EVENT_TRACE, 1, 7);
+		event.sample.flags = EP_SAMPLE_RAW;
+		event_user(&event, EP_FRAME_NATIVE, 0, executable, 0x1000);
+		assert_int_equal(event_add(store, &event), 0);
+	}
 	assert_int_equal(ep_store_counters(store)->collisions, 0);
 	iv = seal(store);
 	assert_int_equal(ep_interval_n_traces(iv), 2);
-	ids = ep_interval_frame_ids(iv, ep_interval_trace(iv, 2));
-	ep_frames_get(ep_interval_frames(iv), ids[0], &frame);
-	assert_int_equal(frame.aux, 5);
-	assert_int_equal(frame.words[0], 0x10);
-	ep_frames_get(ep_interval_frames(iv), ids[1], &frame);
-	assert_int_equal(frame.aux, 5);
-	assert_int_equal(frame.words[0], 0x1000); /* at the end of the mapping, behind a call */
-	ep_frames_get(ep_interval_frames(iv), ids[2], &frame);
-	assert_int_equal(frame.aux, 0);
-	assert_int_equal(frame.pid, 7);
 	ep_interval_unref(iv);
 }
 
@@ -371,6 +343,38 @@ static void pending_frames_are_handed_out_once(void **state)
 	ep_frames_unref(frames);
 }
 
+static void sealed_interval_is_named_without_later_frames(void **state)
+{
+	struct ep_store *store = *state;
+	struct ep_frames *frames = ep_store_frames(store);
+	uint32_t cursor = 0, first, second, later;
+	static struct event event;
+	struct ep_interval *iv;
+
+	event_init(&event, EP_EVENT_TRACE, 1, 7);
+	event_user(&event, EP_FRAME_NATIVE, 0, 5, 0x1000);
+	event_user(&event, EP_FRAME_NATIVE, 0, 5, 0x2000);
+	assert_int_equal(event_add(store, &event), 0);
+	iv = seal(store);
+	event_init(&event, EP_EVENT_TRACE, 2, 7);
+	event_user(&event, EP_FRAME_NATIVE, 0, 5, 0x3000);
+	assert_int_equal(event_add(store, &event), 0);
+	first = ep_frames_next_pending(frames, &cursor);
+	second = ep_frames_next_pending(frames, &cursor);
+	assert_false(ep_interval_is_named(iv));
+	ep_frames_resolve(frames, second, NULL, 0, NULL);
+	assert_false(ep_interval_is_named(iv));
+	ep_frames_put_back(frames, first);
+	cursor = 0;
+	assert_int_equal(ep_frames_next_pending(frames, &cursor), first);
+	ep_frames_resolve(frames, first, NULL, 0, NULL);
+	assert_true(ep_interval_is_named(iv));
+	later = ep_frames_next_pending(frames, &cursor);
+	assert_true(later > second);
+	assert_int_equal(ep_frames_first_unresolved(frames), later);
+	ep_interval_unref(iv);
+}
+
 static void full_frame_table_is_replaced_at_the_seal(void **state)
 {
 	struct ep_store_limits limits = EP_STORE_DEFAULT_LIMITS;
@@ -457,10 +461,11 @@ int main(void)
 		STORE_TEST(known_of_previous_interval_is_copied),
 		STORE_TEST(unknown_hash_becomes_an_error_frame),
 		STORE_TEST(incomplete_stack_ends_in_its_error_frame_once),
-		STORE_TEST(raw_addresses_are_placed_when_their_file_is_known),
+		STORE_TEST(raw_samples_that_changed_are_no_collision),
 		STORE_TEST(stack_without_any_frame_says_so),
 		STORE_TEST(malformed_events_are_refused),
 		STORE_TEST(intervals_are_used_again_when_released),
+		STORE_TEST(sealed_interval_is_named_without_later_frames),
 		cmocka_unit_test(frames_are_shared_where_they_are_equal),
 		cmocka_unit_test(pending_frames_are_handed_out_once),
 		cmocka_unit_test(full_frame_table_is_replaced_at_the_seal),
