@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The trace store and batches when memory runs out: each allocation of a run fails once, one by
+ * one, and each time everything either works or says -ENOMEM, counts what it lost, and leaks
+ * nothing. Linked with --wrap for malloc, calloc and realloc.
+ */
+#include "core/trace/batch.h"
+#include "tests/unit/trace_events.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+/* The wrapped functions have no argument to pass it by. */
+static struct {
+	bool armed;
+	uint32_t calls, fail_at;
+	int64_t live; /* blocks */
+} heap;
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t n, size_t size);
+void *__real_realloc(void *ptr, size_t size);
+void __real_free(void *ptr);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_realloc(void *ptr, size_t size);
+void __wrap_free(void *ptr);
+
+static bool fails(void)
+{
+	return heap.armed && ++heap.calls == heap.fail_at;
+}
+
+static void *count(void *ptr)
+{
+	heap.live += heap.armed && ptr;
+	return ptr;
+}
+
+void *__wrap_malloc(size_t size)
+{
+	return fails() ? NULL : count(__real_malloc(size));
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+	return fails() ? NULL : count(__real_calloc(n, size));
+}
+
+void *__wrap_realloc(void *ptr, size_t size)
+{
+	if (fails())
+		return NULL;
+	return ptr ? __real_realloc(ptr, size) : count(__real_realloc(ptr, size));
+}
+
+void __wrap_free(void *ptr)
+{
+	heap.live -= heap.armed && ptr;
+	__real_free(ptr);
+}
+
+static void add_all(struct ep_store *store, uint64_t *added, uint64_t *refused)
+{
+	static struct event event;
+
+	for (uint64_t i = 1; i <= 200; i++) {
+		int r;
+
+		event_init(&event, EP_EVENT_TRACE, i, (uint32_t)(i % 9) + 1);
+		for (uint64_t f = 0; f < 20; f++)
+			event_user(&event, EP_FRAME_NATIVE, 0, 5, i * 7 + f * 16);
+		r = event_add(store, &event);
+		assert_true(r == 0 || r == -ENOMEM);
+		*added += r == 0;
+		*refused += r < 0;
+	}
+}
+
+static void resolve_all(struct ep_frames *frames)
+{
+	struct ep_frame_line line = {.function = "f", .file = "file.c"};
+	uint32_t cursor = 0, id;
+
+	while ((id = ep_frames_next_pending(frames, &cursor)) != 0)
+		ep_frames_resolve(frames, id, &line, 1, NULL);
+}
+
+/* One run; the numbers must add up whatever failed. */
+static void run(void)
+{
+	struct ep_store_limits limits = EP_STORE_DEFAULT_LIMITS;
+	struct ep_batch_source source = {.period_hz = 20};
+	uint64_t added = 0, refused = 0, count_sum = 0;
+	struct ep_interval *interval = NULL;
+	struct ep_batch *batch = NULL;
+	struct ep_store *store = NULL;
+	int r;
+
+	r = ep_store_new(&limits, 0, &store);
+	if (r < 0) {
+		assert_int_equal(r, -ENOMEM);
+		return;
+	}
+	add_all(store, &added, &refused);
+	resolve_all(ep_store_frames(store));
+	r = ep_store_seal(store, 1, &interval);
+	if (r == 0) {
+		assert_int_equal(ep_interval_samples(interval), added);
+		assert_int_equal(ep_interval_lost(interval), refused);
+		r = ep_batch_build(interval, &source, &batch);
+		for (uint32_t i = 0; r == 0 && i < batch->n_samples; i++)
+			count_sum += batch->sample_count[i];
+		assert_true(r == -ENOMEM || count_sum == added);
+	}
+	ep_batch_unref(batch);
+	ep_interval_unref(interval);
+	ep_store_free(store);
+}
+
+static void each_allocation_may_fail(void **state)
+{
+	uint32_t n;
+
+	(void)state;
+	heap.armed = true;
+	heap.fail_at = 0;
+	run();
+	n = heap.calls;
+	for (uint32_t at = 1; at <= n; at++) {
+		heap.calls = 0;
+		heap.fail_at = at;
+		run();
+		if (heap.live != 0) {
+			heap.armed = false;
+			fail_msg("allocation %u of %u failed: %d blocks leaked", at, n,
+				 (int)heap.live);
+		}
+	}
+	heap.armed = false;
+	assert_true(n > 30);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_allocation_may_fail),
+	};
+
+	return cmocka_run_group_tests_name("trace_alloc", tests, NULL, NULL);
+}
