@@ -89,7 +89,7 @@ static struct ep_batch *new_batch(void)
 	return batch;
 }
 
-static int open_exporter(const struct ep_module *module, int argc, char **argv,
+static int open_exporter(struct ep_module *module, int argc, char **argv,
 			 struct ep_exporter **ret_exporter)
 {
 	struct ep_value values[MAX_VALUES] = {0};
