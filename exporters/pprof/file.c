@@ -17,7 +17,9 @@
 #define MEM_LEVEL     8		/* zlib's default */
 #define PREFIX	      "profile-"
 #define SUFFIX	      ".pb.gz"
+#define TEMP_SUFFIX   ".tmp"
 #define STAMP_BYTES   15 /* 20260131-235959 */
+#define STALE_SECONDS 3600
 #define NS_PER_SECOND 1000000000ull
 
 struct pprof_file {
@@ -34,7 +36,7 @@ static int open_temp(struct pprof_file *file, const char *path)
 	static _Atomic uint32_t counter; /* of this process, so that two exporters never meet */
 	const char *slash = strrchr(path, '/');
 	int dir_len = slash ? (int)(slash - path + 1) : 0;
-	int n = snprintf(file->temp, sizeof(file->temp), "%.*s.%s.%d-%u.tmp", dir_len, path,
+	int n = snprintf(file->temp, sizeof(file->temp), "%.*s.%s.%d-%u" TEMP_SUFFIX, dir_len, path,
 			 path + dir_len, (int)getpid(), (unsigned int)counter++);
 
 	if (n < 0 || (size_t)n >= sizeof(file->temp))
@@ -137,6 +139,10 @@ static int rename_new(const char *from, const char *to)
 	return 0;
 }
 
+/*
+ * Not synced to disk first: on a busy journal that can stall every writer of the machine for
+ * seconds, and what a power failure could cost is the last interval's file.
+ */
 int pprof_file_publish(struct pprof_file *file, const char *path, bool replace, uint64_t *ret_bytes)
 {
 	int r = finish(file);
@@ -217,6 +223,26 @@ static const char *stamp_of(const char *name, const char *prefix)
 	return strcmp(pos, SUFFIX) == 0 ? stamp : NULL;
 }
 
+/*
+ * A temporary file of a process that was killed while it wrote: nobody else would ever remove it.
+ * Writing one takes seconds, so an hour is proof enough.
+ */
+static bool is_stale(int dir_fd, const char *name, const char *prefix)
+{
+	const char *suffix = strstr(name, SUFFIX ".");
+	char published[NAME_MAX + 1];
+	struct stat st;
+
+	if (name[0] != '.' || !suffix)
+		return false;
+	snprintf(published, sizeof(published), "%.*s", (int)(suffix + strlen(SUFFIX) - name - 1),
+		 name + 1);
+	return stamp_of(published, prefix) &&
+	       strcmp(name + strlen(name) - strlen(TEMP_SUFFIX), TEMP_SUFFIX) == 0 &&
+	       fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) &&
+	       time(NULL) - st.st_mtime > STALE_SECONDS;
+}
+
 struct names {
 	char **items;
 	size_t len;
@@ -275,7 +301,9 @@ int pprof_file_prune(const char *dir_path, const char *host, uint32_t keep)
 		return -errno;
 	names.prefix_len = (size_t)make_prefix(host, prefix, sizeof(prefix));
 	while ((entry = readdir(dir)) != NULL) {
-		if (stamp_of(entry->d_name, prefix) && add_name(&names, entry->d_name) < 0)
+		if (is_stale(dirfd(dir), entry->d_name, prefix))
+			(void)unlinkat(dirfd(dir), entry->d_name, 0);
+		else if (stamp_of(entry->d_name, prefix) && add_name(&names, entry->d_name) < 0)
 			return -ENOMEM;
 	}
 	if (names.len <= keep)

@@ -33,7 +33,10 @@ static inline void pprof_file_closep(struct pprof_file **file)
  * suffix when n > 1. Bytes of the host's name that do not belong into a file name become '_'.
  */
 void pprof_file_name(const char *host, uint64_t time_ns, uint32_t n, char *name, size_t len);
-/* Removes the oldest files of that form in dir, so that `keep` stay. How many, or -errno. */
+/*
+ * Removes the oldest files of that form in dir, so that `keep` stay, and temporary ones that a
+ * killed process left. How many of the former, or -errno.
+ */
 int pprof_file_prune(const char *dir, const char *host, uint32_t keep);
 
 #endif

@@ -13,6 +13,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -352,6 +353,30 @@ static void directory_keeps_the_newest_of_our_own(void **state)
 	assert_int_equal(count_files(fx->dir, ""), 3 + EP_LEN(others));
 }
 
+static void leftovers_of_a_killed_process_go(void **state)
+{
+	static const char *const gone = ".profile-test_host-20200101-000000.pb.gz.123-4.tmp";
+	static const char *const fresh = ".profile-test_host-20200101-000001.pb.gz.123-4.tmp";
+	static const char *const other = ".profile-other-20200101-000000.pb.gz.123-4.tmp";
+	struct timespec old[2] = {{.tv_sec = 1}, {.tv_sec = 1}};
+	struct fixture *fx = *state;
+	struct ep_value value = {.key = "directory", .type = EP_VALUE_STRING, .string = fx->dir};
+	struct ep_exporter *exporter = NULL;
+	int dir_fd = open(fx->dir, O_RDONLY | O_DIRECTORY);
+
+	touch(fx->dir, gone);
+	touch(fx->dir, fresh);
+	touch(fx->dir, other);
+	assert_int_equal(utimensat(dir_fd, gone, old, 0), 0);
+	assert_int_equal(utimensat(dir_fd, other, old, 0), 0);
+	assert_int_equal(open_with(fx, &value, 1, &exporter), 0);
+	assert_int_equal(export_batches(exporter, 1).exported, 1);
+	assert_int_not_equal(faccessat(dir_fd, gone, F_OK, 0), 0);
+	assert_int_equal(faccessat(dir_fd, fresh, F_OK, 0), 0);
+	assert_int_equal(faccessat(dir_fd, other, F_OK, 0), 0);
+	close(dir_fd);
+}
+
 static void bad_targets_are_refused_at_open(void **state)
 {
 	struct fixture *fx = *state;
@@ -512,6 +537,7 @@ static const struct CMUnitTest file_tests[] = {
 	TEST(file_that_appears_later_is_not_replaced),
 	TEST(further_batches_of_a_path_get_numbers),
 	TEST(directory_keeps_the_newest_of_our_own),
+	TEST(leftovers_of_a_killed_process_go),
 	TEST(bad_targets_are_refused_at_open),
 	TEST(full_disk_fails_and_leaves_nothing),
 };
