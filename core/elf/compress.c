@@ -54,7 +54,7 @@ static int unzstd_all(const uint8_t *in, size_t in_bytes, uint8_t *out, size_t o
 
 int ep_elf_decompress(const struct ep_elf_bytes *stored, struct ep_elf_bytes *ret_bytes)
 {
-	struct ep_elf_bytes bytes = { 0 };
+	struct ep_elf_bytes bytes = {0};
 	const uint8_t *in = stored->data + sizeof(Elf64_Chdr);
 	size_t in_bytes = stored->bytes - sizeof(Elf64_Chdr);
 	Elf64_Chdr header;
@@ -154,7 +154,7 @@ static int xz_decompress(const struct ep_elf_bytes *in, struct ep_vec *out)
 int ep_elf_open_debugdata(const struct ep_elf *elf, struct ep_elf **ret_elf)
 {
 	ep_cleanup(ep_vec_fini) struct ep_vec out;
-	struct ep_elf_bytes in = { 0 };
+	struct ep_elf_bytes in = {0};
 	struct ep_elf_section section;
 	size_t bytes;
 	int r;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The places and the two kinds of proof are those of the gdb manual, 18.3 "Separate Debug Files". */
+/* Places and the two kinds of proof are those of the gdb manual, 18.3 "Separate Debug Files". */
 #include "core/elf/debug_file.h"
 
 #include "core/base/log.h"
@@ -15,15 +15,15 @@
 #include <sys/syscall.h>
 #include <zlib.h>
 
-#define DEBUG_DIR	"/usr/lib/debug"
-#define MAX_CRC_BYTES	((uint64_t)1 << 30)
-#define CRC_STEP_BYTES	((size_t)64 << 10)
+#define DEBUG_DIR      "/usr/lib/debug"
+#define MAX_CRC_BYTES  ((uint64_t)1 << 30)
+#define CRC_STEP_BYTES ((size_t)64 << 10)
 
 /* What a candidate has to prove. */
 struct wanted {
 	const struct ep_elf *elf;
 	uint8_t build_id[EP_ELF_BUILD_ID_MAX];
-	int build_id_bytes; /* or negative: none */
+	int build_id_bytes;	 /* or negative: none */
 	char link[NAME_MAX + 1]; /* file name of .gnu_debuglink, "" when absent */
 	uint32_t link_crc;
 };
@@ -125,7 +125,7 @@ static int try_debuglink(const struct wanted *wanted, int root_fd, const char *e
 {
 	static const struct {
 		const char *before, *after;
-	} places[] = { { "", "" }, { "", "/.debug" }, { DEBUG_DIR, "" } };
+	} places[] = {{"", ""}, {"", "/.debug"}, {DEBUG_DIR, ""}};
 	const char *slash = strrchr(elf_path, '/');
 	char path[PATH_MAX];
 	int r = -ENODATA;
@@ -133,9 +133,9 @@ static int try_debuglink(const struct wanted *wanted, int root_fd, const char *e
 	if (!wanted->link[0] || !slash)
 		return -ENODATA;
 	for (size_t i = 0; i < EP_LEN(places) && r == -ENODATA; i++) {
-		int len = snprintf(path, sizeof(path), "%s%.*s%s/%s", places[i].before,
-				   (int)(slash - elf_path), elf_path, places[i].after,
-				   wanted->link);
+		int len =
+			snprintf(path, sizeof(path), "%s%.*s%s/%s", places[i].before,
+				 (int)(slash - elf_path), elf_path, places[i].after, wanted->link);
 
 		if (len > 0 && (size_t)len < sizeof(path))
 			r = try_path(wanted, root_fd, path, ret_elf);
@@ -145,7 +145,7 @@ static int try_debuglink(const struct wanted *wanted, int root_fd, const char *e
 
 static void wanted_init(struct wanted *wanted, const struct ep_elf *elf)
 {
-	*wanted = (struct wanted){ .elf = elf };
+	*wanted = (struct wanted){.elf = elf};
 	wanted->build_id_bytes = ep_elf_build_id(elf, wanted->build_id);
 	if (ep_elf_debuglink(elf, wanted->link, sizeof(wanted->link), &wanted->link_crc) < 0 ||
 	    strchr(wanted->link, '/') || !strcmp(wanted->link, "..") || !strcmp(wanted->link, "."))

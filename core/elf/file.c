@@ -39,14 +39,14 @@ int ep_elf_bytes_new(size_t bytes, struct ep_elf_bytes *ret_bytes)
 		data = calloc(1, bytes ? bytes : 1);
 		if (!data)
 			return -ENOMEM;
-		*ret_bytes = (struct ep_elf_bytes){ .data = data, .bytes = bytes };
+		*ret_bytes = (struct ep_elf_bytes){.data = data, .bytes = bytes};
 		return 0;
 	}
-	data = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-		    -1, 0);
+	data = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (data == MAP_FAILED)
 		return -ENOMEM;
-	*ret_bytes = (struct ep_elf_bytes){ .data = data, .bytes = bytes, .mapped = bytes };
+	*ret_bytes = (struct ep_elf_bytes){.data = data, .bytes = bytes, .mapped = bytes};
 	return 0;
 }
 
@@ -56,7 +56,7 @@ void ep_elf_bytes_fini(struct ep_elf_bytes *bytes)
 		munmap((void *)(uintptr_t)bytes->data, bytes->mapped);
 	else
 		free((void *)(uintptr_t)bytes->data);
-	*bytes = (struct ep_elf_bytes){ 0 };
+	*bytes = (struct ep_elf_bytes){0};
 }
 
 static int read_full(int fd, uint64_t off, uint8_t *buf, size_t bytes)
@@ -191,7 +191,7 @@ static int sections_read(struct ep_elf *elf, const Elf64_Shdr *section0)
  */
 static int headers_read(struct ep_elf *elf)
 {
-	Elf64_Shdr section0 = { 0 };
+	Elf64_Shdr section0 = {0};
 	bool sections = false;
 	int r;
 
@@ -199,7 +199,8 @@ static int headers_read(struct ep_elf *elf)
 	if (r < 0)
 		return r;
 	if (elf->header.e_shoff && elf->header.e_shentsize == sizeof(section0))
-		sections = ep_elf_read_at(elf, elf->header.e_shoff, &section0, sizeof(section0)) >= 0;
+		sections =
+			ep_elf_read_at(elf, elf->header.e_shoff, &section0, sizeof(section0)) >= 0;
 	r = segments_read(elf, &section0);
 	if (r < 0 || !sections)
 		return r;
@@ -456,7 +457,7 @@ int ep_elf_section_at(const struct ep_elf *elf, uint32_t index, struct ep_elf_se
 int ep_elf_read_stored(const struct ep_elf *elf, const struct ep_elf_section *section,
 		       struct ep_elf_bytes *ret_bytes)
 {
-	struct ep_elf_bytes bytes = { 0 };
+	struct ep_elf_bytes bytes = {0};
 	int r;
 
 	if (section->type == SHT_NOBITS)
@@ -480,7 +481,7 @@ int ep_elf_read_stored(const struct ep_elf *elf, const struct ep_elf_section *se
 int ep_elf_read_section(const struct ep_elf *elf, const struct ep_elf_section *section,
 			struct ep_elf_bytes *ret_bytes)
 {
-	struct ep_elf_bytes stored = { 0 };
+	struct ep_elf_bytes stored = {0};
 	int r;
 
 	r = ep_elf_read_stored(elf, section, &stored);

@@ -2,8 +2,10 @@
 /*
  * What a file says about its identity: GNU build id, .gnu_debuglink, file id.
  *
- *	note:       | namesz | descsz | type | name, padded | desc, padded |     (gABI, "Note Section")
- *	debuglink:  | file name, NUL, padded to 4 | CRC-32 of the debug file |    (gdb manual, 18.3)
+ *	note:       | namesz | descsz | type | name, padded | desc, padded |
+ *	debuglink:  | file name, NUL, padded to 4 | CRC-32 of the debug file |
+ *
+ * (gABI, "Note Section"; gdb manual, 18.3)
  *
  * Padding is to 4 bytes, or to 8 where the section or segment is aligned to 8 (x86-64 psABI
  * .note.gnu.property), but a build id's desc follows its name "GNU\0" at once either way.
@@ -109,7 +111,7 @@ static int debuglink_parse(const struct ep_elf_bytes *bytes, char *name, size_t 
 
 int ep_elf_debuglink(const struct ep_elf *elf, char *name, size_t name_bytes, uint32_t *ret_crc)
 {
-	struct ep_elf_bytes bytes = { 0 };
+	struct ep_elf_bytes bytes = {0};
 	struct ep_elf_section section;
 	int r;
 

@@ -106,7 +106,7 @@ static int module_add(struct kallsyms *kallsyms, const struct line *line, uint16
 
 static int line_add(struct kallsyms *kallsyms, const struct line *line)
 {
-	struct kallsyms_symbol symbol = { .addr = line->addr, .is_code = line_is_code(line) };
+	struct kallsyms_symbol symbol = {.addr = line->addr, .is_code = line_is_code(line)};
 	struct kallsyms_symbol *slot;
 	int r;
 
@@ -228,7 +228,7 @@ int ep_kallsyms_read(const char *path, struct kallsyms *ret)
 	ep_autoclose int fd = -1;
 	int r;
 
-	*ret = (struct kallsyms){ 0 };
+	*ret = (struct kallsyms){0};
 	ep_vec_init(&ret->symbols, sizeof(struct kallsyms_symbol), MAX_SYMBOLS);
 	ep_vec_init(&ret->names, 1, MAX_NAMES_BYTES);
 	fd = open(path, O_RDONLY | O_CLOEXEC);

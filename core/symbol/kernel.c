@@ -24,7 +24,7 @@
  * A function before another module's, or before nothing: nobody says where it ends, so it is
  * taken for at most this long. What follows is not code of that module.
  */
-#define MAX_OPEN_BYTES	((uint64_t)64 << 10)
+#define MAX_OPEN_BYTES ((uint64_t)64 << 10)
 
 struct entry {
 	uint32_t start; /* from the group's base */
@@ -51,7 +51,8 @@ struct ep_kernel_symbols {
 
 /* ---- building ---- */
 
-static const char *symbol_name(const struct kallsyms *kallsyms, const struct kallsyms_symbol *symbol)
+static const char *symbol_name(const struct kallsyms *kallsyms,
+			       const struct kallsyms_symbol *symbol)
 {
 	return ep_vec_at(&kallsyms->names, char, symbol->name_off);
 }
@@ -89,6 +90,12 @@ static const struct kallsyms_symbol *next_symbol(const struct kallsyms *kallsyms
 	return &all[best];
 }
 
+/* Why ep_vec_push gave nothing. */
+static int push_error(const struct ep_vec *vec)
+{
+	return vec->len == vec->max ? -E2BIG : -ENOMEM;
+}
+
 static int group_for(struct ep_kernel_symbols *symbols, uint64_t addr, uint64_t *ret_base_addr)
 {
 	struct group *group = NULL;
@@ -98,7 +105,7 @@ static int group_for(struct ep_kernel_symbols *symbols, uint64_t addr, uint64_t 
 	if (!group || addr - group->base_addr > UINT32_MAX) {
 		group = ep_vec_push(&symbols->groups);
 		if (!group)
-			return -E2BIG;
+			return push_error(&symbols->groups);
 		group->base_addr = addr;
 		group->first = (uint32_t)symbols->entries.len;
 	}
@@ -116,8 +123,8 @@ static int run_for(struct ep_kernel_symbols *symbols, uint32_t module)
 		return 0;
 	run = ep_vec_push(&symbols->runs);
 	if (!run)
-		return -E2BIG;
-	*run = (struct run){ .first = (uint32_t)symbols->entries.len, .module = module };
+		return push_error(&symbols->runs);
+	*run = (struct run){.first = (uint32_t)symbols->entries.len, .module = module};
 	return 0;
 }
 
@@ -129,8 +136,10 @@ static bool is_prefix_of(const struct kallsyms *kallsyms, const struct kallsyms_
 	if (!next || !next->is_code || next->module != symbol->module)
 		return false;
 	next_name = symbol_name(kallsyms, next);
-	return !strncmp(name, PREFIX, strlen(PREFIX)) && !strcmp(name + strlen(PREFIX), next_name) &&
-	       strncmp(next_name, PREFIX, strlen(PREFIX)) != 0; /* so that one step finds the name */
+	return !strncmp(name, PREFIX, strlen(PREFIX)) &&
+	       !strcmp(name + strlen(PREFIX), next_name) &&
+	       strncmp(next_name, PREFIX, strlen(PREFIX)) !=
+		       0; /* so that one step finds the name */
 }
 
 static int name_for(struct ep_kernel_symbols *symbols, const struct kallsyms *kallsyms,
@@ -180,7 +189,7 @@ static int entry_add(struct ep_kernel_symbols *symbols, const struct kallsyms *k
 	entry = ep_vec_push(&symbols->entries);
 	if (!entry)
 		return -ENOMEM;
-	*entry = (struct entry){ .start = (uint32_t)(symbol->addr - base_addr), .name = name };
+	*entry = (struct entry){.start = (uint32_t)(symbol->addr - base_addr), .name = name};
 	return 0;
 }
 
@@ -215,7 +224,8 @@ static int symbols_build(struct kallsyms *kallsyms, struct ep_kernel_symbols **r
 	symbols = calloc(1, sizeof(*symbols));
 	if (!symbols)
 		return -ENOMEM;
-	ep_vec_init(&symbols->entries, sizeof(struct entry), EP_MAX(kallsyms->symbols.len, (size_t)1));
+	ep_vec_init(&symbols->entries, sizeof(struct entry),
+		    EP_MAX(kallsyms->symbols.len, (size_t)1));
 	ep_vec_init(&symbols->groups, sizeof(struct group), MAX_GROUPS);
 	ep_vec_init(&symbols->runs, sizeof(struct run), MAX_RUNS);
 	ep_vec_init(&symbols->names, 1, EP_MAX(kallsyms->names.len, (size_t)1));
@@ -255,9 +265,8 @@ void ep_kernel_symbols_free(struct ep_kernel_symbols *symbols)
 
 static size_t group_end(const struct ep_kernel_symbols *symbols, size_t i)
 {
-	return i + 1 < symbols->groups.len ?
-		       ep_vec_at(&symbols->groups, struct group, i + 1)->first :
-		       symbols->entries.len;
+	return i + 1 < symbols->groups.len ? ep_vec_at(&symbols->groups, struct group, i + 1)->first
+					   : symbols->entries.len;
 }
 
 /* Index of the last entry at or before `addr`, or -1. */
@@ -361,9 +370,8 @@ size_t ep_kernel_symbols_len(const struct ep_kernel_symbols *symbols)
 size_t ep_kernel_symbols_bytes(const struct ep_kernel_symbols *symbols)
 {
 	return sizeof(*symbols) + symbols->entries.cap * sizeof(struct entry) +
-	       symbols->groups.cap * sizeof(struct group) +
-	       symbols->runs.cap * sizeof(struct run) + symbols->names.cap +
-	       ep_strings_bytes(symbols->modules);
+	       symbols->groups.cap * sizeof(struct group) + symbols->runs.cap * sizeof(struct run) +
+	       symbols->names.cap + ep_strings_bytes(symbols->modules);
 }
 
 int ep_kernel_build_id(uint8_t id[EP_ELF_BUILD_ID_MAX])

@@ -19,7 +19,7 @@
 #include <sys/queue.h>
 
 #define MAX_ENTRIES ((size_t)65536)
-#define MAX_FDS	    128 /* of tables whose names stay in their files; the usual soft limit is 1024 */
+#define MAX_FDS	    128 /* of tables whose names stay in files; the usual soft limit is 1024 */
 
 enum entry_state {
 	ENTRY_BUILDING,
@@ -35,14 +35,14 @@ struct entry {
 	size_t fds;
 	unsigned int refs;
 	enum entry_state state;
-	int error; /* when FAILED */
+	int error;   /* when FAILED */
 	bool cached; /* in the map and in the list */
 };
 
 struct ep_native_symbols {
 	pthread_mutex_t lock;
-	pthread_cond_t changed; /* an entry is no longer BUILDING */
-	struct ep_map entries;	/* key to struct entry * */
+	pthread_cond_t changed;		   /* an entry is no longer BUILDING */
+	struct ep_map entries;		   /* key to struct entry * */
 	TAILQ_HEAD(entry_list, entry) lru; /* most recently used first */
 	size_t bytes;
 	size_t fds;
@@ -53,7 +53,7 @@ void ep_native_name_fini(struct ep_native_name *name)
 {
 	free(name->name);
 	free(name->system_name);
-	*name = (struct ep_native_name){ 0 };
+	*name = (struct ep_native_name){0};
 }
 
 /* ---- entries, all under the lock ---- */
@@ -105,7 +105,7 @@ static struct entry *entry_add(struct ep_native_symbols *symbols, uint64_t key)
 
 	if (!entry)
 		return NULL;
-	*entry = (struct entry){ .key = key, .bytes = sizeof(*entry), .refs = 1, .cached = true };
+	*entry = (struct entry){.key = key, .bytes = sizeof(*entry), .refs = 1, .cached = true};
 	if (ep_map_set(&symbols->entries, key, (uint64_t)(uintptr_t)entry) < 0) {
 		free(entry);
 		return NULL;
@@ -115,7 +115,7 @@ static struct entry *entry_add(struct ep_native_symbols *symbols, uint64_t key)
 	return entry;
 }
 
-/* The entry with one more reference; when it is *ret_new the caller must build it. NULL: -ENOMEM. */
+/* The entry with one more reference; the caller must build it when it is *ret_new. NULL: ENOMEM. */
 static struct entry *entry_get(struct ep_native_symbols *symbols, uint64_t key, bool *ret_new)
 {
 	uint64_t *slot = ep_map_find(&symbols->entries, key);
@@ -254,7 +254,7 @@ int ep_native_symbols_resolve(struct ep_native_symbols *symbols, const struct ep
 	int r;
 
 	for (size_t i = 0; i < n; i++)
-		names[i] = (struct ep_native_name){ 0 };
+		names[i] = (struct ep_native_name){0};
 	entry = entry_acquire(symbols, file);
 	if (!entry)
 		return -ENOMEM;

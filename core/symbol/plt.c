@@ -14,8 +14,8 @@
 #include <errno.h>
 #include <string.h>
 
-#define MAX_PLT_BYTES	((uint64_t)16 << 20)
-#define MAX_RELOCATIONS ((size_t)1 << 20)
+#define MAX_PLT_BYTES	 ((uint64_t)16 << 20)
+#define MAX_RELOCATIONS	 ((size_t)1 << 20)
 #define STEP_RELOCATIONS 2048
 
 struct slot {
@@ -47,7 +47,7 @@ static int slots_push(struct plt *plt, const Elf64_Rela *relocations, size_t n, 
 			continue;
 		slot = ep_vec_push(&plt->slots);
 		if (!slot)
-			return -ENOMEM;
+			return plt->slots.len == MAX_RELOCATIONS ? -E2BIG : -ENOMEM;
 		slot->va = relocations[i].r_offset;
 		slot->symbol = (uint32_t)ELF64_R_SYM(relocations[i].r_info);
 	}
@@ -87,7 +87,7 @@ static int slots_read(struct plt *plt, const char *section_name, uint32_t type)
 /* The word a stub jumps through. False when the code is no stub. */
 static bool stub_decode(const uint8_t *code, size_t bytes, uint64_t va, uint64_t *ret_slot_va)
 {
-	static const uint8_t endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
+	static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
 	size_t off = 0;
 	int32_t disp;
 
@@ -113,8 +113,8 @@ static int stub_push(struct plt *plt, uint64_t va, uint32_t bytes, uint32_t symb
 		return 0;
 	stub = ep_vec_push(plt->stubs);
 	if (!stub)
-		return -ENOMEM;
-	*stub = (struct plt_stub){ .va = va, .bytes = bytes, .name_off = symbol.st_name };
+		return plt->stubs->len == plt->stubs->max ? -E2BIG : -ENOMEM;
+	*stub = (struct plt_stub){.va = va, .bytes = bytes, .name_off = symbol.st_name};
 	return 0;
 }
 
@@ -138,7 +138,7 @@ static int stubs_scan(struct plt *plt, const struct ep_elf_section *section,
 static int stubs_read(struct plt *plt, const char *section_name, uint32_t stub_bytes)
 {
 	struct ep_elf_section section;
-	struct ep_elf_bytes code = { 0 };
+	struct ep_elf_bytes code = {0};
 	int r;
 
 	if (ep_elf_find_section(plt->elf, section_name, &section) < 0)
@@ -177,7 +177,7 @@ static int plt_read(struct plt *plt)
 
 int ep_plt_collect(const struct ep_elf *elf, struct ep_vec *stubs)
 {
-	struct plt plt = { .elf = elf, .stubs = stubs };
+	struct plt plt = {.elf = elf, .stubs = stubs};
 	int r;
 
 	if (ep_elf_machine(elf) != EM_X86_64 ||

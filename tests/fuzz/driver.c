@@ -74,11 +74,18 @@ static size_t rng_below(size_t limit)
 /* ---- mutations: each changes the bytes in place and may shorten or lengthen them ---- */
 
 static const uint64_t interesting[] = {
-	0,	    1,		2,	    3,		4,	    7,		8,
-	16,	    31,		32,	    63,		64,	    100,	127,
-	128,	    255,	256,	    511,	4095,	    4096,	32767,
-	32768,	    65535,	65536,	    0x7fffffff, 0x80000000, 0xfffffff0, 0xffffffff,
-	1ULL << 32, 1ULL << 47, 1ULL << 62, 1ULL << 63, UINT64_MAX - 7, UINT64_MAX,
+	0,	    1,		2,
+	3,	    4,		7,
+	8,	    16,		31,
+	32,	    63,		64,
+	100,	    127,	128,
+	255,	    256,	511,
+	4095,	    4096,	32767,
+	32768,	    65535,	65536,
+	0x7fffffff, 0x80000000, 0xfffffff0,
+	0xffffffff, 1ULL << 32, 1ULL << 47,
+	1ULL << 62, 1ULL << 63, UINT64_MAX - 7,
+	UINT64_MAX,
 };
 
 static void mutate_bit(uint8_t *data, size_t *size)
@@ -319,7 +326,7 @@ static void run_all(const struct seed *seeds, size_t n_seeds, const struct optio
 
 int main(int argc, char **argv)
 {
-	struct options options = { .runs = 20000, .seed = 1, .only = NO_RUN };
+	struct options options = {.runs = 20000, .seed = 1, .only = NO_RUN};
 	static struct seed seeds[MAX_SEEDS];
 	size_t n_seeds = 0;
 

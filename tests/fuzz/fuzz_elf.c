@@ -14,7 +14,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void read_section(const struct ep_elf *elf, const struct ep_elf_section *section)
 {
-	struct ep_elf_bytes bytes = { 0 };
+	struct ep_elf_bytes bytes = {0};
 	unsigned int sum = 0;
 
 	if (ep_elf_read_section(elf, section, &bytes) < 0)

@@ -113,7 +113,7 @@ static void eh_frame_hdr_is_a_segment(void **state)
 
 static void other_files_are_refused(void **state)
 {
-	uint8_t small[64] = { 0x7f, 'E', 'L', 'F', ELFCLASS32, ELFDATA2LSB, 1 };
+	uint8_t small[64] = {0x7f, 'E', 'L', 'F', ELFCLASS32, ELFDATA2LSB, 1};
 	struct ep_elf *elf = NULL;
 
 	(void)state;
@@ -175,7 +175,7 @@ static void file_that_shrinks_is_noticed(void **state)
 	char path[PATH_MAX];
 	size_t bytes;
 	uint8_t *data = sample_read("full", &bytes);
-	struct ep_elf_bytes text = { 0 };
+	struct ep_elf_bytes text = {0};
 	struct ep_elf_section section;
 	struct ep_elf *elf = NULL;
 	int fd;
@@ -200,7 +200,7 @@ static void file_that_shrinks_is_noticed(void **state)
 static void compressed_equals_plain(const char *name)
 {
 	struct ep_elf *plain = sample_open("full"), *elf = sample_open(name);
-	struct ep_elf_bytes a = { 0 }, b = { 0 };
+	struct ep_elf_bytes a = {0}, b = {0};
 	struct ep_elf_section section;
 
 	assert_int_equal(ep_elf_find_section(plain, ".debug_info", &section), 0);
@@ -237,11 +237,11 @@ static void false_claims_of_size_are_refused(void **state)
 		uint64_t size;
 		int result;
 	} rows[] = {
-		{ "a terabyte", ELFCOMPRESS_ZLIB, 1ull << 40, -E2BIG },
-		{ "more than is there", ELFCOMPRESS_ZLIB, 200ull << 20, -EBADMSG },
-		{ "less than is there", ELFCOMPRESS_ZLIB, 8, -EBADMSG },
-		{ "zstd that is none", 2, 4096, -EBADMSG },
-		{ "unknown type", 77, 4096, -ENOTSUP },
+		{"a terabyte", ELFCOMPRESS_ZLIB, 1ull << 40, -E2BIG},
+		{"more than is there", ELFCOMPRESS_ZLIB, 200ull << 20, -EBADMSG},
+		{"less than is there", ELFCOMPRESS_ZLIB, 8, -EBADMSG},
+		{"zstd that is none", 2, 4096, -EBADMSG},
+		{"unknown type", 77, 4096, -ENOTSUP},
 	};
 	size_t bytes;
 	uint8_t *data = sample_read("compressed.zlib", &bytes);
@@ -253,7 +253,7 @@ static void false_claims_of_size_are_refused(void **state)
 	ep_elf_close(elf);
 	for (size_t i = 0; i < EP_LEN(rows); i++) {
 		Elf64_Chdr *header = (Elf64_Chdr *)(data + section.file_off);
-		struct ep_elf_bytes out = { 0 };
+		struct ep_elf_bytes out = {0};
 
 		print_message("%s\n", rows[i].label);
 		header->ch_type = rows[i].type;
@@ -268,8 +268,8 @@ static void false_claims_of_size_are_refused(void **state)
 static void sections_outside_the_file_are_refused(void **state)
 {
 	struct ep_elf *elf = sample_open("full");
-	struct ep_elf_section section = { .type = SHT_PROGBITS, .file_off = UINT64_MAX - 4 };
-	struct ep_elf_bytes out = { 0 };
+	struct ep_elf_section section = {.type = SHT_PROGBITS, .file_off = UINT64_MAX - 4};
+	struct ep_elf_bytes out = {0};
 	char byte;
 
 	(void)state;
@@ -323,7 +323,7 @@ static void debugdata_that_is_no_xz_is_refused(void **state)
 
 static void build_id_is_the_same_in_every_form(void **state)
 {
-	static const char *const names[] = { "stripped", "full.debug", "compressed.zlib" };
+	static const char *const names[] = {"stripped", "full.debug", "compressed.zlib"};
 	uint8_t id[EP_ELF_BUILD_ID_MAX], other[EP_ELF_BUILD_ID_MAX];
 	struct ep_elf *elf = sample_open("full");
 
@@ -362,7 +362,7 @@ static void notes_are_bounded(void **state)
 		Elf64_Nhdr header;
 		char name[4];
 		uint8_t desc[8];
-	} note = { { 4, 8, NT_GNU_BUILD_ID }, "GNU", { 1, 2, 3, 4, 5, 6, 7, 8 } };
+	} note = {{4, 8, NT_GNU_BUILD_ID}, "GNU", {1, 2, 3, 4, 5, 6, 7, 8}};
 	const uint8_t *bytes = (const uint8_t *)&note;
 	uint8_t id[EP_ELF_BUILD_ID_MAX];
 
@@ -385,12 +385,12 @@ static void file_id_is_head_tail_and_length(void **state)
 		size_t bytes;
 		const char *id;
 	} rows[] = {
-		{ 64, "d1eb3923b28a2b3c17b0f759c3ed7841" },
-		{ 4097, "79959b3bcfa5a528c98fb5c91a780f74" },
-		{ 100000, "03a4e0f22dcc7150165ffd2da7c9bc01" },
+		{64, "d1eb3923b28a2b3c17b0f759c3ed7841"},
+		{4097, "79959b3bcfa5a528c98fb5c91a780f74"},
+		{100000, "03a4e0f22dcc7150165ffd2da7c9bc01"},
 	};
 	const Elf64_Ehdr header = {
-		.e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
+		.e_ident = {0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
 		.e_type = ET_DYN,
 		.e_machine = EM_X86_64,
 		.e_version = EV_CURRENT,

@@ -50,7 +50,7 @@ __asm__(".pushsection .text.sample_asm,\"ax\",@progbits\n"
 
 int main(int argc, char **argv)
 {
-	int values[3] = { argc, 2, sample_public(argc) };
+	int values[3] = {argc, 2, sample_public(argc)};
 
 	(void)argv;
 	qsort(values, 3, sizeof(values[0]), sample_compare);

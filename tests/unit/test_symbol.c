@@ -146,7 +146,7 @@ static void best_alias_is_chosen(void **state)
 
 static void assembly_has_names(void **state)
 {
-	static const char *const forms[] = { "full", "mini", "stripped" };
+	static const char *const forms[] = {"full", "mini", "stripped"};
 	uint64_t func = nm_address("full.nm", "sample_asm_func");
 	uint64_t label = nm_address("full.nm", "sample_asm_label");
 
@@ -231,7 +231,7 @@ static void file_without_functions_says_so(void **state)
 	struct ep_elf *elf = NULL;
 	struct ep_symtab *symtab = NULL;
 	Elf64_Ehdr header = {
-		.e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
+		.e_ident = {0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
 		.e_type = ET_DYN,
 	};
 
@@ -258,7 +258,7 @@ static void large_tables_keep_names_in_the_file(void **state)
 	assert_true(ep_symtab_len(symtab) > 1000);
 	assert_true(ep_symtab_bytes(symtab) < ep_symtab_len(symtab) * 12 + (64 << 10) + 1024);
 	for (uint32_t i = 0; i < ep_symtab_len(symtab); i++) {
-		struct ep_symtab_hit hit = { .index = i };
+		struct ep_symtab_hit hit = {.index = i};
 		char name[EP_SYMTAB_NAME_MAX];
 
 		assert_true(ep_symtab_name(symtab, &hit, name, sizeof(name)) > 0);
@@ -276,41 +276,43 @@ static void names_are_readable(void **state)
 	static const struct {
 		const char *label, *symbol, *name;
 	} rows[] = {
-		{ "c", "main", "main" },
-		{ "empty", "", "" },
-		{ "version", "memcpy@@GLIBC_2.14", "memcpy" },
-		{ "stub", "malloc@plt", "malloc@plt" },
-		{ "c++ stub", "_Znwm@plt", "operator new(unsigned long)@plt" },
-		{ "c++", "_ZN3foo3barEi", "foo::bar(int)" },
-		{ "cold part", "_ZN3foo3barEv.cold", "foo::bar() [clone .cold]" },
-		{ "clone", "_ZN3foo3barEi.constprop.0", "foo::bar(int) [clone .constprop.0]" },
-		{ "c clone", "parse.part.0.cold", "parse.part.0.cold" },
-		{ "constructor", "_ZNSsC1Ev", "std::basic_string<char, std::char_traits<char>, std::allocator<char> >::"
-		  "basic_string()" },
-		{ "initialiser", "_GLOBAL__I_main", "global constructors keyed to main" },
-		{ "initialiser of today", "_GLOBAL__sub_I_main", "_GLOBAL__sub_I_main" },
-		{ "rust", "_ZN4core3fmt9Formatter3pad17h0123456789abcdefE",
-		  "core::fmt::Formatter::pad" },
-		{ "rust, llvm",
-		  "_ZN4core3fmt9Formatter3pad17h0123456789abcdefE.llvm.1234567890",
-		  "core::fmt::Formatter::pad" },
-		{ "rust escapes", "_ZN4core3ops8function6FnOnce9call_once17h0123456789abcdefE",
-		  "core::ops::function::FnOnce::call_once" },
-		{ "rust generic",
-		  "_ZN66_$LT$alloc..vec..Vec$LT$T$GT$$u20$as$u20$core..ops..drop..Drop$GT$"
-		  "4drop17h0123456789abcdefE",
-		  "<alloc::vec::Vec<T> as core::ops::drop::Drop>::drop" },
-		{ "rust v0", "_RNvCs1234_7mycrate3foo", "mycrate::foo" },
-		{ "rust v0 generic", "_RINvNtC4core3mem4swapjE", "core::mem::swap::<usize>" },
-		{ "rust v0 closure", "_RNCNvC7mycrate4main0", "mycrate::main::{closure#0}" },
-		{ "d", "_D3std5stdio7writelnFAyaZv", "std.stdio.writeln(immutable(char)[])" },
-		{ "d main", "_Dmain", "D main" },
-		{ "not mangled", "_Zebra", "_Zebra" },
-		{ "not mangled", "_Right", "_Right" },
-		{ "not mangled", "_Data", "_Data" },
-		{ "control characters", "a\x01\n\x1b[31m", "a???[31m" },
-		{ "not utf-8", "a\xff\xc3(\xed\xa0\x80", "a?" "?(???" },
-		{ "utf-8", "gr\xc3\xbc\xc3\x9f", "gr\xc3\xbc\xc3\x9f" },
+		{"c", "main", "main"},
+		{"empty", "", ""},
+		{"version", "memcpy@@GLIBC_2.14", "memcpy"},
+		{"stub", "malloc@plt", "malloc@plt"},
+		{"c++ stub", "_Znwm@plt", "operator new(unsigned long)@plt"},
+		{"c++", "_ZN3foo3barEi", "foo::bar(int)"},
+		{"cold part", "_ZN3foo3barEv.cold", "foo::bar() [clone .cold]"},
+		{"clone", "_ZN3foo3barEi.constprop.0", "foo::bar(int) [clone .constprop.0]"},
+		{"c clone", "parse.part.0.cold", "parse.part.0.cold"},
+		{"constructor", "_ZNSsC1Ev",
+		 "std::basic_string<char, std::char_traits<char>, std::allocator<char> >::"
+		 "basic_string()"},
+		{"initialiser", "_GLOBAL__I_main", "global constructors keyed to main"},
+		{"initialiser of today", "_GLOBAL__sub_I_main", "_GLOBAL__sub_I_main"},
+		{"rust", "_ZN4core3fmt9Formatter3pad17h0123456789abcdefE",
+		 "core::fmt::Formatter::pad"},
+		{"rust, llvm", "_ZN4core3fmt9Formatter3pad17h0123456789abcdefE.llvm.1234567890",
+		 "core::fmt::Formatter::pad"},
+		{"rust escapes", "_ZN4core3ops8function6FnOnce9call_once17h0123456789abcdefE",
+		 "core::ops::function::FnOnce::call_once"},
+		{"rust generic",
+		 "_ZN66_$LT$alloc..vec..Vec$LT$T$GT$$u20$as$u20$core..ops..drop..Drop$GT$"
+		 "4drop17h0123456789abcdefE",
+		 "<alloc::vec::Vec<T> as core::ops::drop::Drop>::drop"},
+		{"rust v0", "_RNvCs1234_7mycrate3foo", "mycrate::foo"},
+		{"rust v0 generic", "_RINvNtC4core3mem4swapjE", "core::mem::swap::<usize>"},
+		{"rust v0 closure", "_RNCNvC7mycrate4main0", "mycrate::main::{closure#0}"},
+		{"d", "_D3std5stdio7writelnFAyaZv", "std.stdio.writeln(immutable(char)[])"},
+		{"d main", "_Dmain", "D main"},
+		{"not mangled", "_Zebra", "_Zebra"},
+		{"not mangled", "_Right", "_Right"},
+		{"not mangled", "_Data", "_Data"},
+		{"control characters", "a\x01\n\x1b[31m", "a???[31m"},
+		{"not utf-8", "a\xff\xc3(\xed\xa0\x80",
+		 "a?"
+		 "?(???"},
+		{"utf-8", "gr\xc3\xbc\xc3\x9f", "gr\xc3\xbc\xc3\x9f"},
 	};
 
 	(void)state;
@@ -351,8 +353,8 @@ static void exploding_names_stop(void **state)
 
 static void long_and_deep_names_are_bounded(void **state)
 {
-	static const char *const repeated[] = { "P", "1a", "I", "Q", "A", "N", "S_", "F", "R", "M" };
-	static const char *const starts[] = { "_Z1f", "_ZN", "_R", "_RNv", "_D", "_D1aF", "x", "_Z" };
+	static const char *const repeated[] = {"P", "1a", "I", "Q", "A", "N", "S_", "F", "R", "M"};
+	static const char *const starts[] = {"_Z1f", "_ZN", "_R", "_RNv", "_D", "_D1aF", "x", "_Z"};
 	char *symbol = malloc(100000), *name = NULL;
 
 	(void)state;
@@ -384,26 +386,26 @@ static void kernel_names_are_found(void **state)
 		const char *name; /* NULL: none */
 		const char *module;
 	} rows[] = {
-		{ "before everything", 0xffffffff80ffffff, NULL, "" },
-		{ "best alias", 0xffffffff81000000, "startup_64", "" },
-		{ "inside", 0xffffffff810000ff, "secondary_startup", "" },
-		{ "prefix", 0xffffffff81000108, "__pfx_do_one_initcall", "" },
-		{ "global before local", 0xffffffff81000111, "do_one_initcall", "" },
-		{ "weak", 0xffffffff81000400, "weak_handler", "" },
-		{ "last byte of text", 0xffffffff810004ff, "last_of_text", "" },
-		{ "end of text", 0xffffffff81000500, NULL, "" },
-		{ "data", 0xffffffff81001010, NULL, "" },
-		{ "after data", 0xffffffff81002000, "after_data", "" },
-		{ "data again", 0xffffffff81002100, NULL, "" },
-		{ "open end", 0xffffffff81003fff, "init_function", "" },
-		{ "far behind an open end", 0xffffffff81103000, NULL, "" },
-		{ "module", 0xffffffffc0200010, "ext4_open", "ext4" },
-		{ "module's last", 0xffffffffc02002ff, "ext4_close", "ext4" },
-		{ "module's data", 0xffffffffc0200300, NULL, "" },
-		{ "trampoline", 0xffffffffc0201004, "ftrace_trampoline", "__builtin__ftrace" },
-		{ "bpf", 0xffffffffc0208042, "bpf_prog_6deef7357e7b4530_sample", "bpf" },
-		{ "zero", 0, NULL, "" },
-		{ "the end", UINT64_MAX, NULL, "" },
+		{"before everything", 0xffffffff80ffffff, NULL, ""},
+		{"best alias", 0xffffffff81000000, "startup_64", ""},
+		{"inside", 0xffffffff810000ff, "secondary_startup", ""},
+		{"prefix", 0xffffffff81000108, "__pfx_do_one_initcall", ""},
+		{"global before local", 0xffffffff81000111, "do_one_initcall", ""},
+		{"weak", 0xffffffff81000400, "weak_handler", ""},
+		{"last byte of text", 0xffffffff810004ff, "last_of_text", ""},
+		{"end of text", 0xffffffff81000500, NULL, ""},
+		{"data", 0xffffffff81001010, NULL, ""},
+		{"after data", 0xffffffff81002000, "after_data", ""},
+		{"data again", 0xffffffff81002100, NULL, ""},
+		{"open end", 0xffffffff81003fff, "init_function", ""},
+		{"far behind an open end", 0xffffffff81103000, NULL, ""},
+		{"module", 0xffffffffc0200010, "ext4_open", "ext4"},
+		{"module's last", 0xffffffffc02002ff, "ext4_close", "ext4"},
+		{"module's data", 0xffffffffc0200300, NULL, ""},
+		{"trampoline", 0xffffffffc0201004, "ftrace_trampoline", "__builtin__ftrace"},
+		{"bpf", 0xffffffffc0208042, "bpf_prog_6deef7357e7b4530_sample", "bpf"},
+		{"zero", 0, NULL, ""},
+		{"the end", UINT64_MAX, NULL, ""},
 	};
 	struct ep_kernel_symbols *symbols = NULL;
 
@@ -538,16 +540,15 @@ static int opener_open(void *arg)
 static struct ep_native_file native_file(uint64_t key, struct opener *opener)
 {
 	return (struct ep_native_file){
-		.key = key, .open = opener_open, .arg = opener, .root = "", .path = opener->path
-	};
+		.key = key, .open = opener_open, .arg = opener, .root = "", .path = opener->path};
 }
 
 static void cache_builds_once(void **state)
 {
-	struct opener opener = { .path = strdup(sample_path("full")) };
+	struct opener opener = {.path = strdup(sample_path("full"))};
 	struct ep_native_file file = native_file(1, &opener);
-	uint64_t vas[] = { nm_address("full.nm", "sample_known") + 1, 1,
-			   nm_address("full.nm", "sample_public") };
+	uint64_t vas[] = {nm_address("full.nm", "sample_known") + 1, 1,
+			  nm_address("full.nm", "sample_public")};
 	struct ep_native_symbols *symbols = NULL;
 	struct ep_native_name names[3];
 
@@ -574,7 +575,7 @@ static void cache_builds_once(void **state)
 
 static void cache_remembers_what_has_no_symbols(void **state)
 {
-	struct opener opener = { .path = strdup(sample_path("full.nm")) }; /* not even ELF */
+	struct opener opener = {.path = strdup(sample_path("full.nm"))}; /* not even ELF */
 	struct ep_native_file file = native_file(7, &opener);
 	struct ep_native_symbols *symbols = NULL;
 	struct ep_native_name name;
@@ -593,7 +594,7 @@ static void cache_remembers_what_has_no_symbols(void **state)
 
 static void cache_tries_again_after_a_failed_open(void **state)
 {
-	struct opener opener = { .path = strdup(sample_path("full")), .error = -ESRCH };
+	struct opener opener = {.path = strdup(sample_path("full")), .error = -ESRCH};
 	struct ep_native_file file = native_file(7, &opener);
 	struct ep_native_symbols *symbols = NULL;
 	struct ep_native_name name;
@@ -627,7 +628,7 @@ static void cache_drops_the_least_recently_used(void **state)
 	for (uint64_t key = 0; key < 4; key++) {
 		struct ep_native_file file = native_file(key, &openers[key]);
 
-		openers[key] = (struct opener){ .path = path };
+		openers[key] = (struct opener){.path = path};
 		file.path = path;
 		assert_int_equal(ep_native_symbols_resolve(symbols, &file, &va, 1, &name), 0);
 		assert_string_equal(name.name, "main");
@@ -677,12 +678,12 @@ static void cache_serves_many_threads(void **state)
 {
 	char *path = strdup(sample_path("full"));
 	struct opener openers[5];
-	struct crowd crowd = { .openers = openers, .va = nm_address("full.nm", "main") };
+	struct crowd crowd = {.openers = openers, .va = nm_address("full.nm", "main")};
 	pthread_t threads[4];
 
 	(void)state;
 	for (size_t i = 0; i < EP_LEN(openers); i++)
-		openers[i] = (struct opener){ .path = path };
+		openers[i] = (struct opener){.path = path};
 	assert_int_equal(ep_native_symbols_new(2500, &crowd.symbols), 0);
 	for (size_t i = 0; i < EP_LEN(threads); i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, crowd_run, &crowd), 0);
@@ -696,7 +697,7 @@ static void cache_serves_many_threads(void **state)
 static void cache_finds_the_debug_file(void **state)
 {
 	char *root = strdup(sample_path("root")), *path = strdup(sample_path("root/bin/stripped"));
-	struct opener opener = { .path = path };
+	struct opener opener = {.path = path};
 	struct ep_native_file file = native_file(1, &opener);
 	struct ep_native_symbols *symbols = NULL;
 	uint64_t va = nm_address("full.nm", "sample_compare");

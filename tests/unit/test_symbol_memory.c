@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Every allocation of opening, building and resolving fails once, one by one: the answer is
+ * -ENOMEM or (where a part may be missing) success, and nothing leaks or crashes. Linked with
+ * --wrap=malloc,calloc,realloc,strdup. Arguments as for test_symbol.c.
+ */
+#include "core/symbol/kernel.h"
+#include "core/symbol/native.h"
+#include "core/symbol/symtab.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+/* cmocka needs those before it */
+#include <cmocka.h>
+
+#define MAX_ALLOCATIONS 10000
+
+static const char *samples, *kallsyms; /* from main to every test */
+static long fail_in = -1;	       /* this many allocations from now; negative: never */
+static bool failed;
+
+void *__real_malloc(size_t bytes);
+void *__real_calloc(size_t n, size_t bytes);
+void *__real_realloc(void *ptr, size_t bytes);
+char *__real_strdup(const char *str);
+void *__wrap_malloc(size_t bytes);
+void *__wrap_calloc(size_t n, size_t bytes);
+void *__wrap_realloc(void *ptr, size_t bytes);
+char *__wrap_strdup(const char *str);
+
+static bool fails(void)
+{
+	if (fail_in < 0 || fail_in--)
+		return false;
+	failed = true;
+	return true;
+}
+
+void *__wrap_malloc(size_t bytes)
+{
+	return fails() ? NULL : __real_malloc(bytes);
+}
+
+void *__wrap_calloc(size_t n, size_t bytes)
+{
+	return fails() ? NULL : __real_calloc(n, bytes);
+}
+
+void *__wrap_realloc(void *ptr, size_t bytes)
+{
+	return fails() ? NULL : __real_realloc(ptr, bytes);
+}
+
+char *__wrap_strdup(const char *str)
+{
+	return fails() ? NULL : __real_strdup(str);
+}
+
+/* Runs `work` with its first, second, ... allocation failing, until none is left to fail. */
+static void fail_one_by_one(int (*work)(const char *path), const char *path)
+{
+	long n;
+
+	for (n = 0; n < MAX_ALLOCATIONS; n++) {
+		int r;
+
+		failed = false;
+		fail_in = n;
+		r = work(path);
+		fail_in = -1;
+		if (!failed) {
+			assert_int_equal(r, 0);
+			break;
+		}
+		assert_true(r == 0 || r == -ENOMEM);
+	}
+	assert_in_range(n, 3, MAX_ALLOCATIONS - 1);
+}
+
+static int build_table(const char *path)
+{
+	ep_cleanup(ep_symtab_freep) struct ep_symtab *symtab = NULL;
+	ep_cleanup(ep_elf_closep) struct ep_elf *elf = NULL;
+	int r;
+
+	r = ep_elf_open(path, &elf);
+	return r < 0 ? r : ep_symtab_build(elf, NULL, &symtab);
+}
+
+static int load_kernel(const char *path)
+{
+	ep_cleanup(ep_kernel_symbols_freep) struct ep_kernel_symbols *symbols = NULL;
+
+	return ep_kernel_symbols_load(path, &symbols);
+}
+
+static int open_path(void *arg)
+{
+	int fd = open(arg, O_RDONLY | O_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static int resolve_names(const char *path)
+{
+	struct ep_native_file file = {.key = 1,
+				      .open = open_path,
+				      .arg = (void *)(uintptr_t)path,
+				      .root = "",
+				      .path = path};
+	struct ep_native_name names[64] = {{0}};
+	struct ep_native_symbols *symbols = NULL;
+	uint64_t vas[64];
+	int r;
+
+	for (size_t i = 0; i < EP_LEN(vas); i++)
+		vas[i] = 0x401000 + i * 16;
+	r = ep_native_symbols_new(1 << 20, &symbols);
+	if (r < 0)
+		return r;
+	r = ep_native_symbols_resolve(symbols, &file, vas, EP_LEN(vas), names);
+	for (size_t i = 0; i < EP_LEN(names); i++)
+		ep_native_name_fini(&names[i]);
+	ep_native_symbols_free(symbols);
+	return r;
+}
+
+static void tables_survive_without_memory(void **state)
+{
+	static const char *const forms[] = {"full", "stripped", "mini"};
+
+	(void)state;
+	for (size_t i = 0; i < EP_LEN(forms); i++) {
+		char path[PATH_MAX];
+
+		snprintf(path, sizeof(path), "%s/%s", samples, forms[i]);
+		if (access(path, R_OK) == 0)
+			fail_one_by_one(build_table, path);
+	}
+}
+
+static void kernel_names_survive_without_memory(void **state)
+{
+	(void)state;
+	fail_one_by_one(load_kernel, kallsyms);
+}
+
+static void the_cache_survives_without_memory(void **state)
+{
+	char path[PATH_MAX];
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/full", samples);
+	fail_one_by_one(resolve_names, path);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(tables_survive_without_memory),
+		cmocka_unit_test(kernel_names_survive_without_memory),
+		cmocka_unit_test(the_cache_survives_without_memory),
+	};
+
+	if (argc != 3) {
+		fprintf(stderr, "usage: %s SAMPLES_DIRECTORY KALLSYMS\n", argv[0]);
+		return 2;
+	}
+	samples = argv[1];
+	kallsyms = argv[2];
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
