@@ -47,7 +47,7 @@ int ep_finish(struct bpf_perf_event_data *ctx)
 	count_frames(rec);
 	hash = hash_finish(rec->walk.hash);
 	rec->sample.hash = hash;
-	if (is_known(hash, epoch)) {
+	if (!(rec->sample.flags & EP_SAMPLE_RAW) && is_known(hash, epoch)) {
 		rec->sample.event.type = EP_EVENT_KNOWN;
 		if (bpf_ringbuf_output(&ep_ring, rec, bytes, wakeup_flag()))
 			count(EP_COUNTER_RING_FULL, 1);
@@ -64,7 +64,8 @@ int ep_finish(struct bpf_perf_event_data *ctx)
 		return 0;
 	}
 	count(EP_COUNTER_TRACES_SENT, 1);
-	bpf_map_update_elem(&ep_known, &hash, &epoch, BPF_ANY);
+	if (!(rec->sample.flags & EP_SAMPLE_RAW))
+		bpf_map_update_elem(&ep_known, &hash, &epoch, BPF_ANY);
 	return 0;
 }
 

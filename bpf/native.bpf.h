@@ -366,11 +366,11 @@ static __always_inline void find_place(struct ep_record *rec, struct ep_place *p
 		place->error = EP_ERROR_NO_MAPPING;
 		return;
 	}
+	if (rec->row.pages == EP_PAGES_PENDING)
+		place->error = EP_ERROR_NO_TABLES;
 	if (rec->row.executable) {
 		place->executable = rec->row.executable;
 		place->word = walk->pc - rec->row.start + rec->row.va;
-		if (rec->row.pages == EP_PAGES_PENDING)
-			place->error = EP_ERROR_NO_TABLES;
 	}
 	if (rec->row.pages > EP_PAGES_ABSENT)
 		place->rule = find_rule(rec, addr - rec->row.start + rec->row.va);
@@ -393,6 +393,8 @@ static __always_inline __u32 step_frame(struct ep_record *rec)
 	/* Where a frame pointer led us to no code, it was none: say so instead of showing it. */
 	if (place->error == EP_ERROR_NO_MAPPING && rec->walk.by_pointer)
 		return EP_ERROR_BAD_FRAME_POINTER;
+	if (!place->executable)
+		rec->sample.flags |= EP_SAMPLE_RAW;
 	flags = frame_flags(rec) +
 		(__u32)not_above(place->rule ^ EP_RULE_SIGNAL, 0) * EP_FRAME_SIGNAL;
 	if (!push_frame(rec, EP_FRAME_HEADER(EP_FRAME_NATIVE, flags, 1, place->executable),

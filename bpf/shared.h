@@ -50,6 +50,8 @@ enum ep_sample_flag {
 	EP_SAMPLE_KERNEL_THREAD = 1 << 0,
 	EP_SAMPLE_UNKNOWN_PROCESS = 1 << 1, /* not in ep_procs, or under another start time */
 	EP_SAMPLE_UNKNOWN_ADDRESS = 1 << 2, /* an address in no mapping: its maps have changed */
+	EP_SAMPLE_RAW = 1 << 3, /* has target addresses that user space may be able to place;
+				   always sent with its frames */
 };
 
 struct ep_process_event {

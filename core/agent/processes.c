@@ -39,6 +39,7 @@ struct process {
 	uint64_t backoff_ns, next_retry_ns;
 	uint64_t ended_ns; /* monotonic; 0: alive */
 	bool queued, reading, stale; /* stale: changed while it was read */
+	bool replaced;		     /* executed another program while it was read */
 	bool read_once;
 	bool publish; /* rows are to be written */
 };
@@ -419,13 +420,15 @@ static void finish_read(void *arg)
 	processes->reading--;
 	processes->stats.reads++;
 	if (process && process->reading) {
-		bool stale = process->stale;
+		bool stale = process->stale, replaced = process->replaced;
 
 		process->reading = false;
 		process->stale = false;
-		take_read(processes, process, &task->read);
+		process->replaced = false;
+		if (!replaced)
+			take_read(processes, process, &task->read);
 		process = find(processes, task->read.pid);
-		if (stale && process)
+		if ((stale || replaced) && process)
 			enqueue(processes, process, SETTLE_NS);
 	}
 	ep_process_read_fini(&task->read);
@@ -536,6 +539,18 @@ void ep_processes_on_fork(struct ep_processes *processes, pid_t parent_pid, pid_
 	mark(processes, process);
 }
 
+/* BPF forgot the old image at the exec; what was written since of it must go as well. */
+static void forget_image(struct ep_processes *processes, struct process *process)
+{
+	uint32_t pid = (uint32_t)process->pid;
+
+	(void)bpf_map_delete_elem(processes->options.procs_fd, &pid);
+	drop_places(processes, process);
+	drop_rows(processes, process);
+	process->publish = false;
+	process->replaced = process->reading;
+}
+
 void ep_processes_on_exec(struct ep_processes *processes, pid_t pid, uint64_t start_ns)
 {
 	struct process *process = find(processes, pid);
@@ -549,9 +564,7 @@ void ep_processes_on_exec(struct ep_processes *processes, pid_t pid, uint64_t st
 		process = add(processes, pid, start_ns);
 	if (!process)
 		return;
-	drop_places(processes, process);
-	drop_rows(processes, process);
-	process->publish = false;
+	forget_image(processes, process);
 	request(processes, process, SETTLE_NS);
 }
 

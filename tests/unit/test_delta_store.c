@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The delta store over plain memory: what BPF would find in it is what the table says. */
+#include "core/unwind/delta_store.h"
+#include "core/elf/file.h"
+#include "core/unwind/blocks.h"
+#include "core/unwind/table.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+struct fake_kernel {
+	void *chunks[EP_MAX_CHUNKS];
+	unsigned int added, removed;
+	struct ep_rule rules[EP_MAX_RULES];
+};
+
+static int add_chunk(void *arg, uint32_t index, void **ret_memory)
+{
+	struct fake_kernel *kernel = arg;
+
+	assert_null(kernel->chunks[index]);
+	kernel->chunks[index] = calloc(1, EP_CHUNK_BYTES);
+	kernel->added++;
+	*ret_memory = kernel->chunks[index];
+	return 0;
+}
+
+static void remove_chunk(void *arg, uint32_t index, void *memory)
+{
+	struct fake_kernel *kernel = arg;
+
+	assert_ptr_equal(kernel->chunks[index], memory);
+	free(memory);
+	kernel->chunks[index] = NULL;
+	kernel->removed++;
+}
+
+static struct ep_delta_store *new_store(struct fake_kernel *kernel, size_t max_bytes)
+{
+	struct ep_delta_store_ops ops = {
+		.arg = kernel,
+		.add_chunk = add_chunk,
+		.remove_chunk = remove_chunk,
+		.rules = kernel->rules,
+	};
+	struct ep_delta_store *store = NULL;
+
+	memset(kernel, 0, sizeof(*kernel));
+	assert_int_equal(ep_delta_store_new(&ops, max_bytes, &store), 0);
+	return store;
+}
+
+/* The look-up of bpf/native.bpf.h, written down plainly. */
+static uint32_t find_in_kernel(const struct fake_kernel *kernel,
+			       const struct ep_delta_store_segment *segment, uint64_t va)
+{
+	const uint32_t *chunk = kernel->chunks[EP_REF_CHUNK(segment->pages)];
+	uint32_t index = (uint32_t)((va - segment->va) >> EP_PAGE_SHIFT), rule = EP_RULE_NONE;
+	uint64_t page;
+
+	memcpy(&page, chunk + EP_REF_WORD(segment->pages) + 2 * index, sizeof(page));
+	if (EP_PAGE_COUNT(page) == 0)
+		return EP_PAGE_REF(page);
+	chunk = kernel->chunks[EP_REF_CHUNK(EP_PAGE_REF(page))];
+	for (uint32_t i = 0; i < EP_PAGE_COUNT(page); i++) {
+		uint32_t delta = chunk[EP_REF_WORD(EP_PAGE_REF(page)) + i];
+
+		if (delta >> 20 > (va & (EP_PAGE_BYTES - 1)))
+			break;
+		rule = EP_DELTA_RULE(delta);
+	}
+	return rule;
+}
+
+static bool same_rule(const struct fake_kernel *kernel, const struct ep_unwind_table *table,
+		      uint32_t stored, uint32_t wanted)
+{
+	if ((wanted & EP_RULE_IMMEDIATE) || wanted < EP_RULE_FIRST_TABLE)
+		return stored == wanted;
+	return memcmp(&kernel->rules[stored - EP_RULE_FIRST_TABLE],
+		      &table->rules[wanted - EP_RULE_FIRST_TABLE], sizeof(struct ep_rule)) == 0;
+}
+
+static void compare_all(const struct fake_kernel *kernel, const struct ep_unwind_table *table,
+			const struct ep_delta_store_text *text)
+{
+	const struct ep_delta_store_segment *segments;
+	size_t n = ep_delta_store_text_segments(text, &segments);
+
+	assert_int_equal(n, table->n_segments);
+	for (size_t i = 0; i < n; i++) {
+		uint64_t end = segments[i].va + (uint64_t)segments[i].n_pages * EP_PAGE_BYTES;
+
+		for (uint64_t va = segments[i].va; va < end; va += 3) {
+			uint32_t stored = find_in_kernel(kernel, &segments[i], va);
+
+			if (!same_rule(kernel, table, stored, ep_unwind_table_find(table, va)))
+				fail_msg("va 0x%llx: rule 0x%x", (unsigned long long)va, stored);
+		}
+	}
+}
+
+static struct ep_unwind_table *build_own_table(void)
+{
+	struct ep_unwind_table *table = NULL;
+	struct ep_elf *elf = NULL;
+
+	assert_int_equal(ep_elf_open("/proc/self/exe", &elf), 0);
+	assert_int_equal(ep_unwind_table_build(elf, NULL, &table), 0);
+	ep_elf_close(elf);
+	return table;
+}
+
+static void store_says_what_the_table_says(void **state)
+{
+	struct fake_kernel *kernel = *state;
+	struct ep_delta_store *store = new_store(kernel, 64u << 20);
+	struct ep_unwind_table *table = build_own_table();
+	struct ep_delta_store_text *text = NULL;
+
+	assert_int_equal(ep_delta_store_put_text(store, table, &text), 0);
+	compare_all(kernel, table, text);
+	ep_delta_store_drop_text(store, text);
+	ep_unwind_table_free(table);
+	ep_delta_store_free(store);
+}
+
+static void equal_texts_share_rules_and_leave_nothing(void **state)
+{
+	struct fake_kernel *kernel = *state;
+	struct ep_delta_store *store = new_store(kernel, 64u << 20);
+	struct ep_unwind_table *table = build_own_table();
+	struct ep_delta_store_text *texts[40];
+
+	for (size_t i = 0; i < EP_LEN(texts); i++)
+		assert_int_equal(ep_delta_store_put_text(store, table, &texts[i]), 0);
+	compare_all(kernel, table, texts[EP_LEN(texts) - 1]);
+	for (size_t i = 0; i < EP_LEN(texts); i++)
+		ep_delta_store_drop_text(store, texts[i]);
+	assert_int_equal(ep_delta_store_used_bytes(store), 0);
+	ep_delta_store_collect(store);
+	ep_delta_store_collect(store);
+	assert_int_equal(ep_delta_store_bytes(store), EP_CHUNK_BYTES);
+	ep_unwind_table_free(table);
+	ep_delta_store_free(store);
+	assert_int_equal(kernel->added, kernel->removed);
+}
+
+static void freed_words_rest_before_they_are_used_again(void **state)
+{
+	struct fake_kernel *kernel = *state;
+	struct ep_delta_store *store = new_store(kernel, 64u << 20);
+	struct ep_row row = {.start = 1, .end = 2};
+	uint32_t first, second, third;
+
+	assert_int_equal(ep_delta_store_put_rows(store, &row, 1, &first), 0);
+	ep_delta_store_drop_rows(store, first, 1);
+	assert_int_equal(ep_delta_store_put_rows(store, &row, 1, &second), 0);
+	assert_int_not_equal(first, second);
+	ep_delta_store_collect(store);
+	ep_delta_store_collect(store);
+	assert_int_equal(ep_delta_store_put_rows(store, &row, 1, &third), 0);
+	assert_int_equal(first, third);
+	ep_delta_store_free(store);
+}
+
+static void limit_is_kept(void **state)
+{
+	struct fake_kernel *kernel = *state;
+	struct ep_delta_store *store = new_store(kernel, EP_CHUNK_BYTES);
+	struct ep_unwind_table *table = build_own_table();
+	struct ep_delta_store_text *texts[1000];
+	size_t n = 0;
+	int r;
+
+	while ((r = ep_delta_store_put_text(store, table, &texts[n])) == 0 && n < EP_LEN(texts) - 1)
+		n++;
+	assert_int_equal(r, -E2BIG);
+	while (n > 0)
+		ep_delta_store_drop_text(store, texts[--n]);
+	assert_int_equal(ep_delta_store_bytes(store), EP_CHUNK_BYTES);
+	ep_unwind_table_free(table);
+	ep_delta_store_free(store);
+}
+
+static void blocks_merge_with_their_neighbours(void **state)
+{
+	struct ep_blocks blocks;
+	struct ep_block a, b, c;
+
+	(void)state;
+	ep_blocks_init(&blocks);
+	assert_int_equal(ep_blocks_give(&blocks, (struct ep_block){EP_REF(3, 0), EP_CHUNK_WORDS}), 0);
+	assert_int_equal(ep_blocks_take(&blocks, 5, 1, &a), 0);
+	assert_int_equal(ep_blocks_take(&blocks, 8, 8, &b), 0);
+	assert_int_equal(b.ref % 8, 0);
+	assert_int_equal(ep_blocks_take(&blocks, 100, 1, &c), 0);
+	assert_false(ep_blocks_take_empty_chunk(&blocks, 3));
+	assert_int_equal(ep_blocks_give(&blocks, b), 0);
+	assert_int_equal(ep_blocks_give(&blocks, a), 0);
+	assert_int_equal(ep_blocks_give(&blocks, c), 0);
+	assert_int_equal(blocks.free.len, 1);
+	assert_true(ep_blocks_take_empty_chunk(&blocks, 3));
+	assert_int_equal(blocks.free_words, 0);
+	assert_int_equal(ep_blocks_take(&blocks, 1, 1, &a), -ENOSPC);
+	ep_blocks_fini(&blocks);
+}
+
+static int setup(void **state)
+{
+	*state = calloc(1, sizeof(struct fake_kernel));
+	return *state ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+	free(*state);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(store_says_what_the_table_says, setup, teardown),
+		cmocka_unit_test_setup_teardown(equal_texts_share_rules_and_leave_nothing, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(freed_words_rest_before_they_are_used_again, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(limit_is_kept, setup, teardown),
+		cmocka_unit_test(blocks_merge_with_their_neighbours),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
