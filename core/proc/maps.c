@@ -226,6 +226,8 @@ static int take_line(struct ep_maps *maps, const char *line, size_t bytes,
 	if (filter == EP_MAPS_EXECUTABLE && !is_executable(line, bytes))
 		return 0;
 	r = ep_maps_parse_line(line, bytes, &m);
+	if (r == 0 && m.start >> 63)
+		return 0;
 	if (r == 0)
 		r = add_mapping(maps, &m);
 	if (r == -ENOMEM)

@@ -109,7 +109,8 @@ static const char some_maps[] =
 	"00405000-00406000 rw-p 00005000 fe:01 11 /opt/a\n"
 	"7f0000000000-7f0000001000 r-xp 00000000 fe:01 12 /opt/new\\012line\n"
 	"7f0000002000-7f0000003000 r-xp 00000000 00:00 0 \n"
-	"7fff00000000-7fff00002000 r-xp 00000000 00:00 0 [vdso]";
+	"7fff00000000-7fff00002000 r-xp 00000000 00:00 0 [vdso]\n"
+	"ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0 [vsyscall]";
 
 static void only_executable_mappings_are_kept(void **state)
 {
@@ -119,10 +120,25 @@ static void only_executable_mappings_are_kept(void **state)
 	ep_maps_init(&maps, 100);
 	assert_int_equal(ep_maps_parse(&maps, some_maps, strlen(some_maps), EP_MAPS_EXECUTABLE), 0);
 	assert_int_equal(maps.mappings.len, 5);
-	assert_int_equal(maps.seen, 7);
+	assert_int_equal(maps.seen, 8);
 	assert_int_equal(maps.dropped, 0);
 	assert_int_equal(ep_maps_parse(&maps, some_maps, strlen(some_maps), EP_MAPS_ALL), 0);
 	assert_int_equal(maps.mappings.len, 7);
+	ep_maps_fini(&maps);
+}
+
+/* The unwinder's search compares addresses as numbers below 2^63. */
+static void the_kernels_half_is_left_out(void **state)
+{
+	struct ep_mapping *m;
+	struct ep_maps maps;
+
+	(void)state;
+	ep_maps_init(&maps, 100);
+	assert_int_equal(ep_maps_parse(&maps, some_maps, strlen(some_maps), EP_MAPS_ALL), 0);
+	ep_vec_each(&maps.mappings, m)
+		assert_true(m->end <= (uint64_t)1 << 63);
+	assert_int_equal(maps.dropped, 0);
 	ep_maps_fini(&maps);
 }
 
@@ -351,6 +367,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_line_of_maps_is_parsed),
 		cmocka_unit_test(only_executable_mappings_are_kept),
+		cmocka_unit_test(the_kernels_half_is_left_out),
 		cmocka_unit_test(newlines_in_a_path_are_decoded),
 		cmocka_unit_test(an_address_finds_its_mapping),
 		cmocka_unit_test(lines_out_of_order_are_dropped_and_counted),
