@@ -167,6 +167,11 @@ class Checker(unittest.TestCase):
         own = (prog("fork", "cli"), 500, {"comm": "ebpf-profiler"})
         self.assertEqual(self.check([(self.GOOD, 900, {"comm": "prog"}), own])[0], 0)
 
+    def test_cpu_time_that_is_missing(self):
+        for used, wanted in [("2.0", 0), ("2.5", 1), ("1.5", 1)]:
+            status, output = self.check([(self.GOOD, 998, {})], f"STACK spin a main\nCPU {used}\n")
+            self.assertEqual(status, wanted, output)
+
     def test_no_samples_are_a_failure(self):
         self.assertEqual(self.check([])[0], 1)
 

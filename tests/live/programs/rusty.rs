@@ -59,6 +59,7 @@ fn main() {
     println!("STACK *spin *with_closure::*closure* *apply *with_closure *run_until *main ...");
     println!("STACK *spin *Burner<T>*Work>::work *call_dyn *run_until *in_thread ...");
     println!("STACK *spin *with_closure::*closure* *apply *with_closure *run_until *in_thread ...");
+    println!("MAY ?VDSO ?LIBC ?*::now *run_until *main|*in_thread ...");
     let end = Instant::now() + Duration::from_secs_f64(seconds);
     #[inline(never)]
     fn in_thread(end: Instant) {

@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #if defined(__has_attribute)
@@ -42,7 +43,9 @@
 
 static uint64_t zoo_end_ns;
 
-static inline uint64_t zoo_now_ns(void)
+#define ZOO_INLINE static inline __attribute__((always_inline))
+
+ZOO_INLINE uint64_t zoo_now_ns(void)
 {
 	struct timespec t;
 
@@ -50,7 +53,7 @@ static inline uint64_t zoo_now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-static inline int zoo_time_left(void)
+ZOO_INLINE int zoo_time_left(void)
 {
 	return zoo_now_ns() < zoo_end_ns;
 }
@@ -60,10 +63,26 @@ static inline double zoo_seconds(int argc, char **argv)
 	return argc > 1 ? strtod(argv[1], NULL) : 1;
 }
 
+/* CPU time of all threads and of children that were waited for: what the samples must add up to. */
+static inline void zoo_print_cpu(void)
+{
+	struct rusage self, children;
+
+	getrusage(RUSAGE_SELF, &self);
+	getrusage(RUSAGE_CHILDREN, &children);
+	printf("CPU %.3f\n",
+	       (double)(self.ru_utime.tv_sec + self.ru_stime.tv_sec + children.ru_utime.tv_sec +
+			children.ru_stime.tv_sec) +
+		       (double)(self.ru_utime.tv_usec + self.ru_stime.tv_usec +
+				children.ru_utime.tv_usec + children.ru_stime.tv_usec) /
+			       1e6);
+}
+
 /* `truth`: whole lines, each "STACK leaf ... root\n". */
 static inline void zoo_start(int argc, char **argv, const char *truth)
 {
 	fputs(truth, stdout);
+	atexit(zoo_print_cpu);
 	fflush(stdout);
 	zoo_end_ns = zoo_now_ns() + (uint64_t)(zoo_seconds(argc, argv) * 1e9);
 }
