@@ -32,7 +32,10 @@ static __attribute__((noinline, used)) int sample_compare(const void *a, const v
 	return *(const int *)a - *(const int *)b;
 }
 
-/* assembly: a function without a size, a local label in it, a global label of no type after it */
+/*
+ * assembly: a function without a size, a local label in it, a global label of no type after it,
+ * and a function without a size that is longer than one may be guessed to be
+ */
 __asm__(".pushsection .text.sample_asm,\"ax\",@progbits\n"
 	".globl sample_asm_func\n"
 	".type sample_asm_func,@function\n"
@@ -45,6 +48,11 @@ __asm__(".pushsection .text.sample_asm,\"ax\",@progbits\n"
 	".globl sample_asm_label\n"
 	"sample_asm_label:\n"
 	".fill 15, 1, 0x90\n"
+	"ret\n"
+	".globl sample_asm_long\n"
+	".type sample_asm_long,@function\n"
+	"sample_asm_long:\n"
+	".fill 400, 1, 0x90\n"
 	"ret\n"
 	".popsection\n");
 

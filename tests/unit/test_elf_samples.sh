@@ -54,5 +54,6 @@ cp stripped root/bin/
 cp full.debug root/srv/
 # an absolute link: inside the root it leads to root/srv, outside it would lead nowhere
 ln -s /srv/full.debug "root/usr/lib/debug/.build-id/$first/$rest.debug"
-cp linked.debug "wrongroot/usr/lib/debug/.build-id/$first/$rest.debug"
+"$@" -g -O0 -Wl,--build-id=sha1 -o other "$source"
+objcopy --only-keep-debug other "wrongroot/usr/lib/debug/.build-id/$first/$rest.debug"
 touch "$stamp"

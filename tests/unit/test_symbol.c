@@ -161,7 +161,7 @@ static void assembly_has_names(void **state)
 		assert_string_equal(name_at(symtab, label - 1), "sample_asm_func");
 		assert_string_equal(name_at(symtab, label), "sample_asm_label");
 		assert_string_equal(name_at(symtab, label + 15), "sample_asm_label");
-		assert_string_equal(name_at(symtab, label + 16), forms[i][0] == 's' ? "" : "_fini");
+		assert_string_equal(name_at(symtab, label + 16), "sample_asm_long");
 		ep_symtab_free(symtab);
 	}
 }
@@ -176,6 +176,7 @@ static void local_functions_need_more_than_dynsym(void **state)
 	assert_string_equal(name_at(symtab, nm_address("full.nm", "main")), "main");
 	ep_symtab_free(symtab);
 	symtab = symtab_of("stripped", "full.debug");
+	assert_int_equal(ep_symtab_fds(symtab), 0);
 	assert_string_equal(name_at(symtab, va), "sample_compare");
 	ep_symtab_free(symtab);
 	symtab = symtab_of("mini", NULL);
@@ -203,6 +204,22 @@ static void stubs_in(const char *name, const char *section_name, char *names, si
 		}
 	ep_symtab_free(symtab);
 	ep_elf_close(elf);
+}
+
+/* With .dynsym alone nobody knows what follows a function that has no size. */
+static void guessed_size_is_small_without_symtab(void **state)
+{
+	uint64_t va = nm_address("full.nm", "sample_asm_long");
+	struct ep_symtab *symtab = symtab_of("stripped", NULL);
+
+	(void)state;
+	assert_string_equal(name_at(symtab, va + 255), "sample_asm_long");
+	assert_string_equal(name_at(symtab, va + 256), "");
+	ep_symtab_free(symtab);
+	symtab = symtab_of("full", NULL);
+	assert_string_equal(name_at(symtab, va + 400), "sample_asm_long");
+	assert_string_equal(name_at(symtab, va + 401), ""); /* the section ends */
+	ep_symtab_free(symtab);
 }
 
 static void plt_stubs_are_named(void **state)
@@ -723,6 +740,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(best_alias_is_chosen),
 		cmocka_unit_test(assembly_has_names),
 		cmocka_unit_test(local_functions_need_more_than_dynsym),
+		cmocka_unit_test(guessed_size_is_small_without_symtab),
 		cmocka_unit_test(plt_stubs_are_named),
 		cmocka_unit_test(file_without_functions_says_so),
 		cmocka_unit_test(large_tables_keep_names_in_the_file),
