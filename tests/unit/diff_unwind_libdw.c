@@ -579,7 +579,7 @@ static Elf_Scn *find_section(Elf *elf, const char *name, GElf_Shdr *shdr)
 	if (elf_getshdrstrndx(elf, &names) != 0)
 		return NULL;
 	while ((scn = elf_nextscn(elf, scn))) {
-		if (gelf_getshdr(scn, shdr) && shdr->sh_type != SHT_NOBITS &&
+		if (gelf_getshdr(scn, shdr) && shdr->sh_type != SHT_NOBITS && shdr->sh_size &&
 		    strcmp(elf_strptr(elf, names, shdr->sh_name) ?: "", name) == 0)
 			return scn;
 	}

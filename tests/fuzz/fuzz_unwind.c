@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ELF bytes → table of stack deltas; whatever the bytes, the table must keep the promises that the
+ * BPF unwinder and the delta store rely on. The same bytes also serve as the debug file.
+ */
+#include "core/elf/file.h"
+#include "core/unwind/table.h"
+
+#include <stdio.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define CHECK(condition)                                                                           \
+	do {                                                                                       \
+		if (!(condition)) {                                                                \
+			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);            \
+			abort();                                                                   \
+		}                                                                                  \
+	} while (0)
+
+static void check_rule(const struct ep_unwind_table *table, uint32_t rule)
+{
+	CHECK(rule < 1u << 20);
+	if (rule & EP_RULE_IMMEDIATE)
+		CHECK(!(rule & 1));
+	else
+		CHECK(rule <= EP_RULE_UNSUPPORTED ||
+		      (rule >= EP_RULE_FIRST_TABLE && rule - EP_RULE_FIRST_TABLE < table->n_rules));
+}
+
+static void check_page(const struct ep_unwind_table *table, uint64_t page)
+{
+	size_t count = EP_PAGE_COUNT(page), first = EP_PAGE_REF(page);
+
+	CHECK(page >> 48 == 0);
+	if (count == 0) {
+		check_rule(table, EP_PAGE_REF(page));
+		return;
+	}
+	CHECK(count <= EP_PAGE_BYTES);
+	CHECK(first <= table->n_deltas && count <= table->n_deltas - first);
+	CHECK(table->deltas[first] >> 20 == 0);
+	for (size_t i = 0; i < count; i++) {
+		check_rule(table, EP_DELTA_RULE(table->deltas[first + i]));
+		CHECK(i == 0 || table->deltas[first + i] >> 20 > table->deltas[first + i - 1] >> 20);
+	}
+}
+
+static void check_segments(const struct ep_unwind_table *table)
+{
+	uint64_t end = 0;
+	size_t pages = 0;
+
+	for (size_t i = 0; i < table->n_segments; i++) {
+		const struct ep_unwind_segment *segment = &table->segments[i];
+
+		CHECK(segment->va % EP_PAGE_BYTES == 0);
+		CHECK(segment->va >= end);
+		CHECK(segment->n_pages > 0 && segment->n_pages <= EP_ROW_MAX_PAGES);
+		CHECK(segment->first_page == pages);
+		pages += segment->n_pages;
+		end = segment->va + (uint64_t)segment->n_pages * EP_PAGE_BYTES;
+	}
+	CHECK(pages == table->n_pages);
+}
+
+static void check_rules(const struct ep_unwind_table *table)
+{
+	for (size_t i = 0; i < table->n_rules; i++) {
+		const struct ep_rule *rule = &table->rules[i];
+
+		CHECK(rule->cfa_kind <= EP_CFA_PLT && rule->cfa_reg < 16);
+		CHECK(rule->ra_kind == EP_REG_AT_CFA || rule->ra_kind == EP_REG_IN_REG);
+		CHECK(rule->ra_reg < 16 && rule->fp_reg < 16 && rule->fp_kind <= EP_REG_IS_CFA);
+		CHECK(rule->pad[0] == 0 && rule->pad[1] == 0);
+	}
+}
+
+static void check_table(const struct ep_unwind_table *table)
+{
+	size_t deltas = 0;
+
+	check_segments(table);
+	check_rules(table);
+	for (size_t i = 0; i < table->n_pages; i++) {
+		check_page(table, table->pages[i]);
+		deltas += EP_PAGE_COUNT(table->pages[i]);
+	}
+	CHECK(deltas == table->n_deltas); /* each delta belongs to one page */
+	CHECK(table->stats.covered_bytes <= table->stats.text_bytes);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	ep_cleanup(ep_elf_closep) struct ep_elf *elf = NULL;
+	ep_cleanup(ep_unwind_table_freep) struct ep_unwind_table *table = NULL;
+	ep_cleanup(ep_unwind_table_freep) struct ep_unwind_table *with_debug = NULL;
+
+	if (ep_elf_open_memory(data, size, &elf) < 0)
+		return 0;
+	if (ep_unwind_table_build(elf, NULL, &table) == 0)
+		check_table(table);
+	if (ep_unwind_table_build(elf, elf, &with_debug) == 0)
+		check_table(with_debug);
+	return 0;
+}
