@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * ELF bytes → table of stack deltas; whatever the bytes, the table must keep the promises that the
- * BPF unwinder and the delta store rely on. The same bytes also serve as the debug file.
+ * BPF unwinder and the delta store rely on. The same bytes also serve as the debug file. Input that
+ * is no ELF file is taken as the bytes of .eh_frame and of .debug_frame.
  */
 #include "core/elf/file.h"
-#include "core/unwind/table.h"
+#include "core/unwind/build.h"
 
 #include <stdio.h>
 
@@ -90,12 +91,40 @@ static void check_table(const struct ep_unwind_table *table)
 	CHECK(table->stats.covered_bytes <= table->stats.text_bytes);
 }
 
+static void build_sections(const uint8_t *data, size_t size)
+{
+	struct ep_cfi_section eh = { .data = data, .bytes = size, .va = 0x9000, .eh = true };
+	struct ep_cfi_section debug = { .data = data, .bytes = size };
+	struct ep_build_input input = {
+		.machine = &ep_machine_x86_64,
+		.ranges = { { .start = 0x1000, .end = 0x8123 }, { .start = 0x400010, .end = 0x480000 } },
+		.n_ranges = 2,
+		.n_lists = 2,
+		.entry_va = 0x1070,
+	};
+	ep_cleanup(ep_unwind_table_freep) struct ep_unwind_table *table = NULL;
+	static struct ep_fde_list lists[2]; /* large; a fuzz target runs in one thread */
+
+	for (int i = 0; i < 2; i++) {
+		CHECK(ep_fde_list_init_scan(&lists[i], i ? &debug : &eh) == 0);
+		input.lists[i] = &lists[i];
+	}
+	if (ep_build(&input, &table) == 0)
+		check_table(table);
+	for (int i = 0; i < 2; i++)
+		ep_fde_list_fini(&lists[i]);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	ep_cleanup(ep_elf_closep) struct ep_elf *elf = NULL;
 	ep_cleanup(ep_unwind_table_freep) struct ep_unwind_table *table = NULL;
 	ep_cleanup(ep_unwind_table_freep) struct ep_unwind_table *with_debug = NULL;
 
+	if (size < SELFMAG || memcmp(data, ELFMAG, SELFMAG) != 0) {
+		build_sections(data, size);
+		return 0;
+	}
 	if (ep_elf_open_memory(data, size, &elf) < 0)
 		return 0;
 	if (ep_unwind_table_build(elf, NULL, &table) == 0)
