@@ -141,7 +141,8 @@ class Pattern:
         """True when a tail of it does, below a few frames of a runtime library."""
         user = without_kernel(frames)
         start = 0
-        while start < len(user) and RUNTIME.match(user[start].file):
+        while start < len(user) and (RUNTIME.match(user[start].file) or
+                                     user[start].name.endswith("clock_gettime")):
             start += 1
         return any(self.matches_from(first, user, start)
                    for first in range(1, len(self.tokens) + 1)

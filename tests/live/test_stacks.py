@@ -172,6 +172,13 @@ class Checker(unittest.TestCase):
             status, output = self.check([(self.GOOD, 998, {})], f"STACK spin a main\nCPU {used}\n")
             self.assertEqual(status, wanted, output)
 
+    def test_a_known_gap_is_a_skip_until_it_is_closed(self):
+        bad = prog("spin") + ERROR
+        status, output = self.check([(bad, 1000, {})], options=["--known-gap", "no rule"])
+        self.assertEqual(status, 77, output)
+        self.assertIn("skip: known gap: no rule", output)
+        self.assertEqual(self.check([(self.GOOD, 9, {})], options=["--known-gap", "x"])[0], 1)
+
     def test_no_samples_are_a_failure(self):
         self.assertEqual(self.check([])[0], 1)
 

@@ -32,6 +32,7 @@ int main(int argc, char **argv)
 	zoo_start(argc, argv,
 		  "STACK spin compare " ZOO_LIBC " sort_all main\n"
 		  "MAY spin compare " ZOO_LIBC " search_one main\n"
+		  "MAY ?__mem* ?msort*+ ?*qsort_r sort_all main\n"
 		  "MAY spin compare search_one main\n"); /* bsearch may be inlined */
 	while (zoo_time_left()) {
 		sort_all();

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Loads a library, resolves a function lazily (the resolver of an indirect function burns below
- * the dynamic linker's trampoline), burns in it, and unloads it, over and over: mappings come and
- * go, mostly at the same addresses. The library is the second argument.
+ * Loads a library, burns in it, and unloads it, over and over: mappings come and go, mostly at the
+ * same addresses. The library is the second argument. With "resolver" as the third, a function is
+ * resolved lazily each time, and its resolver burns, below the dynamic linker's trampoline; that
+ * frame's rule (glibc's _dl_runtime_resolve_xsavec) starts from rbx.
  */
 #include "zoo.h"
 
@@ -10,9 +11,11 @@
 
 typedef int (*call_fn)(int);
 
+static const char *name = "lib_calls_itself";
+
 KEEP int use_library(void *library)
 {
-	call_fn call = (call_fn)dlsym(library, "lib_first_call");
+	call_fn call = (call_fn)dlsym(library, name);
 	int r = call ? call(1) : -1;
 
 	BARRIER();

@@ -35,6 +35,7 @@ __attribute__((used)) KEEP static indirect_fn lib_decide(void)
 int lib_indirect(int x) __attribute__((ifunc("lib_decide")));
 
 ZOO_EXPORT int lib_first_call(int x);
+ZOO_EXPORT int lib_calls_itself(int x);
 
 KEEP int lib_first_call(int x)
 {
@@ -43,4 +44,11 @@ KEEP int lib_first_call(int x)
 	lib_spin(SPINS_PER_MS * 30);
 	BARRIER();
 	return y;
+}
+
+KEEP int lib_calls_itself(int x)
+{
+	lib_spin(SPINS_PER_MS * 30);
+	BARRIER();
+	return x + 1;
 }
