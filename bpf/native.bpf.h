@@ -287,7 +287,7 @@ static __always_inline __u32 follow_plan(struct ep_record *rec, struct ep_plan *
 	if (plan->by_pointer) {
 		if (plan->pc < EP_PAGE_BYTES || plan->pc >= USER_LIMIT ||
 		    (plan->fp && plan->fp < plan->cfa))
-			return EP_ERROR_BAD_FRAME_POINTER;
+			return rec->place.error;
 	}
 	walk->by_pointer = plan->by_pointer;
 	walk->pc = plan->pc;

@@ -67,7 +67,8 @@ static void print_processes(struct ep_session *session, FILE *out)
 	print(out, "execs", p->execs);
 	print(out, "exits", p->exits);
 	print(out, "new executable mappings", p->mappings);
-	print(out, "mapping records lost", session->mapping_lost);
+	print(out, "new mappings that needed no read", p->mappings_placed);
+	print(out, "side-band records lost", session->side_lost);
 	print(out, "executables known", e->live);
 	print(out, "executables analysed", e->analysed);
 	print(out, "executables that are no ELF file we can read", e->failed);

@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <xxhash.h>
+
 #define MAX_EXECUTABLES 65536
 /* How long a file nobody maps stays open: names of its last samples may still be wanted. */
 #define FILE_LINGER_NS (3 * EP_NS_PER_SEC)
@@ -22,6 +24,8 @@ struct ep_executables {
 	void *arg;
 	struct ep_map by_identity; /* hash -> struct ep_executable * */
 	struct ep_map by_id;
+	struct ep_map by_build_id; /* hash -> id; the last one analysed */
+	uint32_t vdso;		   /* id, 0: not seen yet */
 	uint32_t last_id;
 	struct ep_executables_stats stats;
 };
@@ -47,6 +51,7 @@ int ep_executables_new(struct uv_loop_s *loop, struct ep_delta_store *store,
 	executables->arg = arg;
 	ep_map_init(&executables->by_identity, MAX_EXECUTABLES);
 	ep_map_init(&executables->by_id, MAX_EXECUTABLES);
+	ep_map_init(&executables->by_build_id, MAX_EXECUTABLES);
 	*ret_executables = executables;
 	return 0;
 }
@@ -70,6 +75,7 @@ void ep_executables_free(struct ep_executables *executables)
 	while ((slot = ep_map_next(&executables->by_id, &pos)) != NULL)
 		free_executable(executables, (struct ep_executable *)(uintptr_t)slot->value);
 	ep_map_fini(&executables->by_id);
+	ep_map_fini(&executables->by_build_id);
 	ep_map_fini(&executables->by_identity);
 	free(executables);
 }
@@ -149,6 +155,11 @@ static void take_result(struct ep_executables *executables, struct ep_executable
 		executable->state = EP_EXECUTABLE_EVICTED;
 }
 
+static uint64_t build_id_key(const char *hex)
+{
+	return XXH3_64bits(hex, strlen(hex));
+}
+
 static void finish_task(void *arg)
 {
 	struct task *task = arg;
@@ -161,6 +172,9 @@ static void finish_task(void *arg)
 		       (int)task->analysis.pid, ep_strerror(task->analysis.result));
 	if (executable) {
 		take_result(executables, executable, &task->analysis);
+		if (*executable->build_id && executable->state == EP_EXECUTABLE_READY)
+			(void)ep_map_set(&executables->by_build_id,
+					 build_id_key(executable->build_id), executable->id);
 		executables->changed(executables->arg, executable);
 	}
 	ep_delta_store_drop_text(executables->store, task->analysis.text);
@@ -220,6 +234,8 @@ static struct ep_executable *add(struct ep_executables *executables, uint64_t ke
 		free_executable(executables, executable);
 		return NULL;
 	}
+	if (mapping->kind == EP_MAPPING_VDSO)
+		executables->vdso = executable->id;
 	executables->stats.live++;
 	return executable;
 }
@@ -251,6 +267,34 @@ struct ep_executable *ep_executables_get(struct ep_executables *executables, pid
 	return executable;
 }
 
+static struct ep_executable *get_ready(struct ep_executables *executables, uint32_t id)
+{
+	struct ep_executable *executable = ep_executables_find(executables, id);
+
+	if (!executable || executable->state != EP_EXECUTABLE_READY || executable->file.fd < 0)
+		return NULL;
+	executable->refs++;
+	executable->idle_since_ns = 0;
+	return executable;
+}
+
+struct ep_executable *ep_executables_get_build_id(struct ep_executables *executables,
+						  const uint8_t *build_id, size_t bytes)
+{
+	char hex[2 * EP_ELF_BUILD_ID_MAX + 1] = "";
+	const uint64_t *id;
+
+	for (size_t i = 0; i < EP_MIN(bytes, (size_t)EP_ELF_BUILD_ID_MAX); i++)
+		snprintf(hex + 2 * i, 3, "%02x", build_id[i]);
+	id = ep_map_find(&executables->by_build_id, build_id_key(hex));
+	return id ? get_ready(executables, (uint32_t)*id) : NULL;
+}
+
+struct ep_executable *ep_executables_get_vdso(struct ep_executables *executables)
+{
+	return get_ready(executables, executables->vdso);
+}
+
 void ep_executables_unref(struct ep_executables *executables, struct ep_executable *executable)
 {
 	(void)executables;
@@ -267,6 +311,14 @@ static void forget(struct ep_executables *executables, struct ep_executable *exe
 	if (found == executable)
 		ep_map_remove(&executables->by_identity, key);
 	ep_map_remove(&executables->by_id, executable->id);
+	if (*executable->build_id) {
+		const uint64_t *id = ep_map_find(&executables->by_build_id,
+						 build_id_key(executable->build_id));
+
+		if (id && *id == executable->id)
+			ep_map_remove(&executables->by_build_id,
+				      build_id_key(executable->build_id));
+	}
 	executables->stats.live--;
 	free_executable(executables, executable);
 }

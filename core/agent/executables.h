@@ -63,6 +63,14 @@ void ep_executables_free(struct ep_executables *executables); /* no job may be u
 struct ep_executable *ep_executables_get(struct ep_executables *executables, pid_t pid,
 					 const struct ep_mapping *mapping,
 					 const struct ep_proc_file *file);
+/*
+ * An analysed executable of this GNU build id whose file is still open, with one reference more;
+ * NULL when there is none. Equal build ids are equal code, whatever file it is.
+ */
+struct ep_executable *ep_executables_get_build_id(struct ep_executables *executables,
+						  const uint8_t *build_id, size_t bytes);
+/* The vDSO, which is one for all processes; NULL before it was seen in one. */
+struct ep_executable *ep_executables_get_vdso(struct ep_executables *executables);
 void ep_executables_unref(struct ep_executables *executables, struct ep_executable *executable);
 struct ep_executable *ep_executables_find(struct ep_executables *executables, uint32_t id);
 

@@ -8,6 +8,7 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/map.h"
+#include "core/bpf/events.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -18,8 +19,10 @@
 #include <bpf/bpf.h>
 
 /* ld.so maps its libraries within a few ms of an exec: wait until most are there. */
-#define SETTLE_NS (5 * EP_NS_PER_MS)
-#define TICK_MS	  5
+#define SETTLE_NS (2 * EP_NS_PER_MS)
+#define TICK_MS	  2
+/* Who a sampled process is can wait a little; many are gone by then. */
+#define IDENTIFY_NS (20 * EP_NS_PER_MS)
 /* Reads under way at once: the pool has four threads and other work to do. */
 #define MAX_READS 4
 /* First and longest wait before an unknown address makes us read a process again. */
@@ -40,7 +43,10 @@ struct process {
 	uint64_t ended_ns; /* monotonic; 0: alive */
 	bool queued, reading, stale; /* stale: changed while it was read */
 	bool replaced;		     /* executed another program while it was read */
-	bool read_once;
+	uint64_t exec_ns; /* time of the last exec event */
+	bool read_once;	  /* named, by a read or from its parent */
+	bool unnamed;	  /* executed something else since: comm and path are old */
+	bool exec_begun;  /* its exec record came, the exec event did not yet */
 	bool publish; /* rows are to be written */
 };
 
@@ -240,6 +246,8 @@ static void publish_marked(uv_check_t *check)
 	struct ep_map_slot *slot;
 	size_t pos = 0;
 
+	if (processes->queued > 0)
+		start_reads(processes);
 	if (!processes->publish)
 		return;
 	processes->publish = false;
@@ -349,6 +357,7 @@ static void take_info(struct process *process, const struct ep_process_info *inf
 	take_text(&process->exe_path, info->exe_path);
 	take_text(&process->container_id, info->container_id);
 	process->read_once = true;
+	process->unnamed = false;
 }
 
 static bool has_file(const struct ep_mapping *mapping, const struct ep_proc_file *file)
@@ -536,10 +545,11 @@ void ep_processes_on_fork(struct ep_processes *processes, pid_t parent_pid, pid_
 	take_text(&process->exe_path, parent->exe_path);
 	take_text(&process->container_id, parent->container_id);
 	process->read_once = true;
+	process->unnamed = parent->unnamed;
 	mark(processes, process);
 }
 
-/* BPF forgot the old image at the exec; what was written since of it must go as well. */
+/* The old image's places and rows go; a read that is under way saw them, it does not count. */
 static void forget_image(struct ep_processes *processes, struct process *process)
 {
 	uint32_t pid = (uint32_t)process->pid;
@@ -549,9 +559,16 @@ static void forget_image(struct ep_processes *processes, struct process *process
 	drop_rows(processes, process);
 	process->publish = false;
 	process->replaced = process->reading;
+	process->unnamed = true;
 }
 
-void ep_processes_on_exec(struct ep_processes *processes, pid_t pid, uint64_t start_ns)
+/*
+ * The exec event comes when the new image is in place, and BPF has forgotten the process at that
+ * moment. Normally the exec record was here before, and what has been mapped since must only be
+ * told again; without side-band records this is all we hear.
+ */
+void ep_processes_on_exec(struct ep_processes *processes, pid_t pid, uint64_t start_ns,
+			  uint64_t time_ns)
 {
 	struct process *process = find(processes, pid);
 
@@ -564,8 +581,122 @@ void ep_processes_on_exec(struct ep_processes *processes, pid_t pid, uint64_t st
 		process = add(processes, pid, start_ns);
 	if (!process)
 		return;
+	process->exec_ns = time_ns;
+	if (process->exec_begun) {
+		process->exec_begun = false;
+		if (process->places.len > 0)
+			mark(processes, process);
+		return;
+	}
 	forget_image(processes, process);
 	request(processes, process, SETTLE_NS);
+}
+
+static void on_exec_record(struct ep_processes *processes, const struct ep_side_event *event)
+{
+	struct process *process = find(processes, event->pid);
+
+	if (!process)
+		return; /* the exec event brings it in */
+	forget_image(processes, process);
+	take_text(&process->comm, event->name);
+	process->exec_begun = event->time_ns > process->exec_ns;
+}
+
+/* Cuts [start, end) out of the places there are: something else is mapped there now. */
+static void clear_range(struct ep_processes *processes, struct process *process, uint64_t start,
+			uint64_t end)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < process->places.len; i++) {
+		struct ep_place_in_memory place =
+			*ep_vec_at(&process->places, struct ep_place_in_memory, i);
+
+		if (place.start >= start && place.end <= end) {
+			ep_executables_unref(processes->executables, place.executable);
+			continue;
+		}
+		if (place.start < start && place.end > start)
+			place.end = start;
+		else if (place.start < end && place.end > end) {
+			place.file_off += end - place.start;
+			place.start = end;
+		}
+		*ep_vec_at(&process->places, struct ep_place_in_memory, kept++) = place;
+	}
+	process->places.len = kept;
+}
+
+/* Takes the reference of place->executable. */
+static int insert_place(struct ep_processes *processes, struct process *process,
+			struct ep_place_in_memory place)
+{
+	size_t i;
+
+	clear_range(processes, process, place.start, place.end);
+	if (!ep_vec_push(&process->places)) {
+		ep_executables_unref(processes->executables, place.executable);
+		return -ENOMEM;
+	}
+	for (i = process->places.len - 1; i > 0; i--) {
+		const struct ep_place_in_memory *before =
+			ep_vec_at(&process->places, struct ep_place_in_memory, i - 1);
+
+		if (before->start < place.start)
+			break;
+		*ep_vec_at(&process->places, struct ep_place_in_memory, i) = *before;
+	}
+	*ep_vec_at(&process->places, struct ep_place_in_memory, i) = place;
+	return 0;
+}
+
+/* An executable we know that this record is a mapping of; NULL when only a read can tell. */
+static struct ep_executable *recognise(struct ep_processes *processes,
+				       const struct ep_side_event *event)
+{
+	if (event->build_id)
+		return ep_executables_get_build_id(processes->executables, event->build_id,
+						   event->build_id_bytes);
+	if (strcmp(event->name, "[vdso]") == 0)
+		return ep_executables_get_vdso(processes->executables);
+	return NULL;
+}
+
+static void on_mapping_record(struct ep_processes *processes, const struct ep_side_event *event)
+{
+	struct process *process = find(processes, event->pid);
+	struct ep_place_in_memory place = {
+		.start = event->addr,
+		.end = event->addr + event->bytes,
+		.file_off = event->file_off,
+	};
+
+	processes->stats.mappings++;
+	if (!process || !process->read_once)
+		return; /* an exec event or a sample brings it in */
+	process->backoff_ns = 0;
+	process->next_retry_ns = 0;
+	place.executable = recognise(processes, event);
+	if (strcmp(event->name, "[vdso]") == 0)
+		place.file_off = 0;
+	if (!place.executable || place.end <= place.start ||
+	    insert_place(processes, process, place) < 0) {
+		request(processes, process, SETTLE_NS);
+		return;
+	}
+	processes->stats.mappings_placed++;
+	if (process->reading) /* what is being read may not have it */
+		process->stale = true;
+	mark(processes, process);
+}
+
+void ep_processes_on_side(struct ep_processes *processes, const struct ep_side_event *event)
+{
+	if (event->type == EP_SIDE_EXEC)
+		on_exec_record(processes, event);
+	else
+		on_mapping_record(processes, event);
 }
 
 void ep_processes_on_exit(struct ep_processes *processes, pid_t pid)
@@ -579,16 +710,13 @@ void ep_processes_on_exit(struct ep_processes *processes, pid_t pid)
 	processes->options.settled(processes->options.arg, pid);
 }
 
-void ep_processes_on_mapping(struct ep_processes *processes, pid_t pid)
+/* Who it is was not worth a read before it used the CPU. */
+void ep_processes_on_sampled(struct ep_processes *processes, pid_t pid)
 {
 	struct process *process = find(processes, pid);
 
-	processes->stats.mappings++;
-	if (!process || !process->read_once)
-		return; /* an exec or a sample brings it in */
-	process->backoff_ns = 0;
-	process->next_retry_ns = 0;
-	request(processes, process, SETTLE_NS);
+	if (process && process->unnamed && !process->queued && !process->reading)
+		request(processes, process, IDENTIFY_NS);
 }
 
 void ep_processes_on_unknown(struct ep_processes *processes, pid_t pid, uint64_t start_ns)

@@ -2,8 +2,9 @@
 /*
  * The process manager: which processes there are, what they map, and the rows that tell BPF so.
  *
- *	scan, exec, new mapping, unknown pid or address ──► queue ──► worker reads /proc/PID
+ *	scan, unknown pid or address, mapping of an unknown file ──► queue ──► worker reads /proc/PID
  *	    ──► places in memory ──► executables (analysed once) ──► rows ──► ep_procs
+ *	fork, exec, mapping of a known file ──► places in memory, at once
  *
  * A process is (pid, start time). Reading /proc is paid from a budget, so that a storm of
  * short-lived processes costs no more than a quiet machine: when it is used up, a process is read
@@ -22,6 +23,7 @@
 struct ep_processes;
 struct ep_delta_store;
 struct ep_executable;
+struct ep_side_event;
 struct uv_loop_s;
 
 struct ep_processes_options {
@@ -49,7 +51,8 @@ struct ep_processes_stats {
 	uint64_t refused;   /* more processes than max_processes */
 	uint64_t deferred;  /* reads put off for want of budget */
 	uint64_t cut;	    /* processes with more executable mappings than rows */
-	uint64_t forks, execs, exits, mappings;
+	uint64_t forks, execs, exits;
+	uint64_t mappings, mappings_placed; /* records, and those that needed no read */
 };
 
 int ep_processes_new(const struct ep_processes_options *options, struct ep_processes **ret);
@@ -63,10 +66,16 @@ int ep_processes_scan(struct ep_processes *processes);
 /* What the kernel said. */
 void ep_processes_on_fork(struct ep_processes *processes, pid_t parent, pid_t pid,
 			  uint64_t start_ns);
-void ep_processes_on_exec(struct ep_processes *processes, pid_t pid, uint64_t start_ns);
+void ep_processes_on_exec(struct ep_processes *processes, pid_t pid, uint64_t start_ns,
+			  uint64_t time_ns);
 void ep_processes_on_exit(struct ep_processes *processes, pid_t pid);
-void ep_processes_on_mapping(struct ep_processes *processes, pid_t pid);
+/*
+ * Side-band records. An exec's comes before its mappings; the kernel's exec event (above) comes
+ * behind the first of them. A mapping of an executable that is known by build id needs no read.
+ */
+void ep_processes_on_side(struct ep_processes *processes, const struct ep_side_event *event);
 /* A sample was taken in a process BPF does not know, or at an address in none of its rows. */
+void ep_processes_on_sampled(struct ep_processes *processes, pid_t pid);
 void ep_processes_on_unknown(struct ep_processes *processes, pid_t pid, uint64_t start_ns);
 void ep_processes_on_unknown_address(struct ep_processes *processes, pid_t pid);
 

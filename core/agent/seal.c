@@ -110,7 +110,7 @@ void ep_session_finish_seals(struct ep_session *session)
 
 		next = TAILQ_NEXT(seal, link);
 		ep_namer_run(session->namer, frames);
-		if (ep_frames_unresolved(frames) == 0 || ep_clock_mono_ns() >= seal->deadline_ns)
+		if (ep_interval_is_named(seal->interval) || ep_clock_mono_ns() >= seal->deadline_ns)
 			finish(session, seal);
 	}
 }

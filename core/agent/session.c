@@ -20,8 +20,14 @@
 #define MAX_PROCESSES 16384
 /* The ring is looked at this often; it wakes us earlier when it is half full. */
 #define DRAIN_MS 50
-/* After a wake-up, rest this long: a storm of process events must not become one of wake-ups. */
-#define REST_MS 10
+/*
+ * After a wake-up, rest: a storm of process events must not become one of wake-ups. A short rest
+ * as long as there are few, so that a new process is known before it is sampled.
+ */
+#define SHORT_REST_MS	      1
+#define LONG_REST_MS	      20
+#define SHORT_RESTS_PER_SECOND 50
+#define SHORT_RESTS_BURST      200
 #define HOUSEKEEPING_MS 1000
 #define HELD_BYTES    (2u << 20)
 #define HELD_MAX_NS   (2 * EP_NS_PER_SEC)
@@ -44,6 +50,8 @@ static void on_sample(struct ep_session *session, const struct ep_sample *sample
 		ep_processes_on_unknown(session->processes, (pid_t)sample->pid, sample->start_ns);
 	else if (sample->flags & EP_SAMPLE_UNKNOWN_ADDRESS)
 		ep_processes_on_unknown_address(session->processes, (pid_t)sample->pid);
+	else if (sample->event.type == EP_EVENT_TRACE)
+		ep_processes_on_sampled(session->processes, (pid_t)sample->pid);
 	if (sample->flags & EP_SAMPLE_RAW && sample->event.type == EP_EVENT_TRACE)
 		ep_held_add(session->held, sample, bytes);
 	else
@@ -58,7 +66,8 @@ static void on_process_event(struct ep_session *session, const struct ep_process
 				     (pid_t)event->pid, event->start_ns);
 		break;
 	case EP_EVENT_EXEC:
-		ep_processes_on_exec(session->processes, (pid_t)event->pid, event->start_ns);
+		ep_processes_on_exec(session->processes, (pid_t)event->pid, event->start_ns,
+				     event->event.time_ns);
 		break;
 	case EP_EVENT_EXIT:
 		ep_processes_on_exit(session->processes, (pid_t)event->pid);
@@ -84,16 +93,17 @@ static int on_event(void *arg, void *data, size_t bytes)
 	return 0;
 }
 
-static void on_mapping(void *arg, const struct ep_mapping_event *event)
+static void on_side(void *arg, const struct ep_side_event *event)
 {
 	struct ep_session *session = arg;
 
-	ep_processes_on_mapping(session->processes, event->pid);
+	ep_processes_on_side(session->processes, event);
 }
 
+/* Side-band records first: an exec's record belongs before its event on the ring. */
 static void drain(struct ep_session *session)
 {
-	session->mapping_lost += ep_events_drain(session->events, on_mapping, session);
+	session->side_lost += ep_events_drain(session->events, on_side, session);
 	(void)ring_buffer__consume(session->ring);
 }
 
@@ -126,7 +136,10 @@ static void on_poll(uv_poll_t *poll, int status, int events)
 	uv_poll_stop(&session->ring_poll);
 	if (session->has_side_poll)
 		uv_poll_stop(&session->side_poll);
-	uv_timer_start(&session->rest, on_rested, REST_MS, 0);
+	uv_timer_start(&session->rest, on_rested,
+		       ep_budget_take(&session->short_rests, ep_clock_mono_ns()) ? SHORT_REST_MS
+										 : LONG_REST_MS,
+		       0);
 }
 
 static void add_lost(struct ep_session *session)
@@ -294,7 +307,7 @@ static int new_events(struct ep_session *session)
 	struct ep_events_options options = {
 		.freq_hz = session->options.freq_hz,
 		.program_fd = ep_bpf_entry_fd(session->bpf),
-		.mappings = true,
+		.sideband = true,
 	};
 
 	return ep_events_open(&options, &session->events);
@@ -375,6 +388,8 @@ int ep_session_new(const struct ep_session_options *options, struct ep_session *
 		return -ENOMEM;
 	session->options = *options;
 	TAILQ_INIT(&session->seals);
+	ep_budget_init(&session->short_rests, SHORT_RESTS_PER_SECOND, SHORT_RESTS_BURST,
+		       ep_clock_mono_ns());
 	raise_file_limit();
 	r = new_parts(session, ret_stage);
 	if (r < 0) {
@@ -402,6 +417,11 @@ int ep_session_start(struct ep_session *session)
 	session->sampling = r == 0;
 	session->n_cpus = ep_events_sync_cpus(session->events);
 	return r;
+}
+
+bool ep_session_is_settled(const struct ep_session *session)
+{
+	return ep_processes_busy(session->processes) == 0;
 }
 
 void ep_session_stop(struct ep_session *session)

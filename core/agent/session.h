@@ -47,6 +47,8 @@ int ep_session_add_pid(struct ep_session *session, pid_t pid);
 
 /* Reads all processes and begins to sample. */
 int ep_session_start(struct ep_session *session);
+/* True when every process that is known was read and its executables are analysed. */
+bool ep_session_is_settled(const struct ep_session *session);
 /* Ends sampling and takes in what the ring still has. Batches can still be sealed. */
 void ep_session_stop(struct ep_session *session);
 /* Closes everything; done(arg) when nothing is under way any more and `session` is freed. */

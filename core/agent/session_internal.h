@@ -3,6 +3,7 @@
 #ifndef EP_AGENT_SESSION_INTERNAL_H
 #define EP_AGENT_SESSION_INTERNAL_H
 
+#include "core/agent/budget.h"
 #include "core/agent/job.h"
 #include "core/agent/session.h"
 #include "core/trace/batch.h"
@@ -41,7 +42,8 @@ struct ep_session {
 	int n_cpus;
 	uint64_t ticks;
 	uint64_t ring_lost;    /* samples lost in the ring, already told to the stores */
-	uint64_t mapping_lost; /* side-band records */
+	uint64_t side_lost;    /* side-band records */
+	struct ep_budget short_rests;
 	void (*closed)(void *arg);
 	void *closed_arg;
 };

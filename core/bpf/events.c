@@ -59,7 +59,7 @@ static void open_sideband(struct ep_events *events, struct cpu_events *cpu)
 	int r = ep_sideband_open(cpu->cpu, &cpu->sideband);
 
 	if (r < 0) {
-		ep_log(EP_LOG_DEBUG, "events: CPU %u: no mapping records: %s", cpu->cpu,
+		ep_log(EP_LOG_DEBUG, "events: CPU %u: no side-band records: %s", cpu->cpu,
 		       ep_strerror(r));
 		return;
 	}
@@ -88,7 +88,7 @@ static int add_cpu(struct ep_events *events, uint32_t number)
 		return -ENOMEM;
 	}
 	*cpu = (struct cpu_events){.cpu = number, .sample_fd = fd};
-	if (events->options.mappings)
+	if (events->options.sideband)
 		open_sideband(events, cpu);
 	return 0;
 }
@@ -194,10 +194,10 @@ void ep_events_stop(struct ep_events *events)
 
 int ep_events_poll_fd(const struct ep_events *events)
 {
-	return events->options.mappings ? events->epoll_fd : -1;
+	return events->options.sideband ? events->epoll_fd : -1;
 }
 
-uint64_t ep_events_drain(struct ep_events *events, ep_mapping_visit visit, void *arg)
+uint64_t ep_events_drain(struct ep_events *events, ep_side_visit visit, void *arg)
 {
 	struct cpu_events *cpu;
 	uint64_t lost = 0;

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <time.h>
 
 /* A record is about 120 bytes: room for 270 mappings between two looks. */
 #define RING_BYTES 32768
@@ -16,22 +17,37 @@ struct ep_sideband {
 	struct perf_event_mmap_page *page;
 	const uint8_t *ring;
 	size_t mapped_bytes;
+	uint8_t record[8192] __attribute__((aligned(8))); /* the one being read */
 };
 
-static int open_event(uint32_t cpu)
+static int try_open(uint32_t cpu, bool build_id)
 {
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_SOFTWARE,
 		.size = sizeof(attr),
 		.config = PERF_COUNT_SW_DUMMY,
+		.sample_type = PERF_SAMPLE_TIME, /* behind every record, by sample_id_all */
+		.sample_id_all = 1,
+		.use_clockid = 1,
+		.clockid = CLOCK_MONOTONIC,
 		.mmap = 1, /* executable mappings */
 		.mmap2 = 1,
+		.comm = 1,
+		.comm_exec = 1,
+		.build_id = build_id,
 		.watermark = 1,
 		.wakeup_watermark = 1,
 	};
 	int fd = (int)syscall(SYS_perf_event_open, &attr, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
 
 	return fd < 0 ? -errno : fd;
+}
+
+static int open_event(uint32_t cpu)
+{
+	int fd = try_open(cpu, true);
+
+	return fd == -EINVAL ? try_open(cpu, false) : fd; /* before 5.12 */
 }
 
 int ep_sideband_open(uint32_t cpu, struct ep_sideband **ret_sideband)
@@ -79,68 +95,111 @@ int ep_sideband_fd(const struct ep_sideband *sideband)
 	return sideband->fd;
 }
 
-/* Fixed part of the records, include/uapi/linux/perf_event.h, enum perf_event_type. */
+/* Fixed parts of the records, include/uapi/linux/perf_event.h, enum perf_event_type. */
 struct mmap2_record {
 	struct perf_event_header header;
 	uint32_t pid, tid;
 	uint64_t addr, len, pgoff;
-};
+	uint8_t build_id_bytes, reserved[3]; /* with PERF_RECORD_MISC_MMAP_BUILD_ID */
+	uint8_t build_id[20];
+	uint32_t prot, flags;
+}; /* then the file's name */
+struct comm_record {
+	struct perf_event_header header;
+	uint32_t pid, tid;
+}; /* then the comm */
 struct lost_record {
 	struct perf_event_header header;
 	uint64_t id, lost;
 };
 
-uint64_t ep_sideband_parse(const void *record, size_t bytes, ep_mapping_visit visit, void *arg)
+/* What follows the fixed part: a string, padding, and at the very end the time. */
+static bool read_tail(const uint8_t *record, size_t bytes, size_t fixed, struct ep_side_event *event)
+{
+	if (bytes < fixed + sizeof(event->time_ns) + 1)
+		return false;
+	bytes -= sizeof(event->time_ns);
+	memcpy(&event->time_ns, record + bytes, sizeof(event->time_ns));
+	event->name = (const char *)record + fixed;
+	return memchr(event->name, 0, bytes - fixed) != NULL;
+}
+
+static void parse_mmap2(const uint8_t *record, size_t bytes, ep_side_visit visit, void *arg)
+{
+	struct ep_side_event event = {.type = EP_SIDE_MAPPING};
+	struct mmap2_record mmap2;
+
+	if (!read_tail(record, bytes, sizeof(mmap2), &event))
+		return;
+	memcpy(&mmap2, record, sizeof(mmap2));
+	event.pid = (pid_t)mmap2.pid;
+	event.addr = mmap2.addr;
+	event.bytes = mmap2.len;
+	event.file_off = mmap2.pgoff;
+	if ((mmap2.header.misc & PERF_RECORD_MISC_MMAP_BUILD_ID) && mmap2.build_id_bytes > 0) {
+		event.build_id = mmap2.build_id;
+		event.build_id_bytes = EP_MIN((size_t)mmap2.build_id_bytes, sizeof(mmap2.build_id));
+	}
+	visit(arg, &event);
+}
+
+static void parse_comm(const uint8_t *record, size_t bytes, ep_side_visit visit, void *arg)
+{
+	struct ep_side_event event = {.type = EP_SIDE_EXEC};
+	struct comm_record comm;
+
+	if (!read_tail(record, bytes, sizeof(comm), &event))
+		return;
+	memcpy(&comm, record, sizeof(comm));
+	if (!(comm.header.misc & PERF_RECORD_MISC_COMM_EXEC))
+		return;
+	event.pid = (pid_t)comm.pid;
+	visit(arg, &event);
+}
+
+uint64_t ep_sideband_parse(const void *record, size_t bytes, ep_side_visit visit, void *arg)
 {
 	struct perf_event_header header;
-	struct mmap2_record mmap2;
 	struct lost_record lost;
 
 	if (bytes < sizeof(header))
 		return 0;
 	memcpy(&header, record, sizeof(header));
-	if (header.type == PERF_RECORD_LOST && bytes >= sizeof(lost)) {
-		memcpy(&lost, record, sizeof(lost));
-		return lost.lost;
-	}
-	if (header.type == PERF_RECORD_MMAP2 && bytes >= sizeof(mmap2)) {
-		memcpy(&mmap2, record, sizeof(mmap2));
-		visit(arg, &(struct ep_mapping_event){
-				   .pid = (pid_t)mmap2.pid,
-				   .addr = mmap2.addr,
-				   .bytes = mmap2.len,
-			   });
-	}
-	return 0;
+	if (header.type == PERF_RECORD_MMAP2)
+		parse_mmap2(record, bytes, visit, arg);
+	else if (header.type == PERF_RECORD_COMM)
+		parse_comm(record, bytes, visit, arg);
+	if (header.type != PERF_RECORD_LOST || bytes < sizeof(lost))
+		return 0;
+	memcpy(&lost, record, sizeof(lost));
+	return lost.lost;
 }
 
-/* Copies a record out of the ring, where it may wrap; longer ones are cut, we need their head. */
-static size_t copy_record(const struct ep_sideband *sideband, uint64_t tail, uint8_t *buf,
-			  size_t size, size_t bytes)
+/* Copies a record out of the ring, where it may wrap. */
+static void copy_record(const struct ep_sideband *sideband, uint64_t tail, uint8_t *buf,
+			size_t bytes)
 {
-	size_t at = tail % RING_BYTES, n = EP_MIN(size, bytes), first = EP_MIN(n, RING_BYTES - at);
+	size_t at = tail % RING_BYTES, first = EP_MIN(bytes, RING_BYTES - at);
 
 	memcpy(buf, sideband->ring + at, first);
-	memcpy(buf + first, sideband->ring, n - first);
-	return n;
+	memcpy(buf + first, sideband->ring, bytes - first);
 }
 
-uint64_t ep_sideband_drain(struct ep_sideband *sideband, ep_mapping_visit visit, void *arg)
+uint64_t ep_sideband_drain(struct ep_sideband *sideband, ep_side_visit visit, void *arg)
 {
 	_Atomic uint64_t *shared_head = (_Atomic uint64_t *)&sideband->page->data_head;
 	_Atomic uint64_t *shared_tail = (_Atomic uint64_t *)&sideband->page->data_tail;
 	uint64_t head = atomic_load_explicit(shared_head, memory_order_acquire);
 	uint64_t tail = sideband->page->data_tail, lost = 0;
-	uint8_t buf[sizeof(struct mmap2_record)] __attribute__((aligned(8)));
+	struct perf_event_header header;
 
-	while (head - tail >= sizeof(struct perf_event_header)) {
-		struct perf_event_header header;
-
-		copy_record(sideband, tail, (uint8_t *)&header, sizeof(header), sizeof(header));
-		if (header.size < sizeof(header) || header.size > head - tail)
+	while (head - tail >= sizeof(header)) {
+		copy_record(sideband, tail, (uint8_t *)&header, sizeof(header));
+		if (header.size < sizeof(header) || header.size > head - tail ||
+		    header.size > sizeof(sideband->record))
 			break;
-		lost += ep_sideband_parse(buf, copy_record(sideband, tail, buf, sizeof(buf), header.size),
-					  visit, arg);
+		copy_record(sideband, tail, sideband->record, header.size);
+		lost += ep_sideband_parse(sideband->record, header.size, visit, arg);
 		tail += header.size;
 	}
 	atomic_store_explicit(shared_tail, head, memory_order_release);

@@ -8,6 +8,8 @@
 
 /* Few threads of ours allocate: more arenas would only spread what is free over more pages. */
 #define MALLOC_ARENAS 2
+/* Large blocks go back to the system when they are freed; glibc would raise this by itself. */
+#define MALLOC_MMAP_BYTES (128 << 10)
 
 static void set_log_level(const struct ep_args *args)
 {
@@ -49,6 +51,7 @@ int main(int argc, char **argv)
 	static struct ep_args args;
 
 	mallopt(M_ARENA_MAX, MALLOC_ARENAS);
+	mallopt(M_MMAP_THRESHOLD, MALLOC_MMAP_BYTES);
 	(void)signal(SIGPIPE, SIG_IGN);
 	if (ep_args_parse(argc, argv, &args) < 0) {
 		fprintf(stderr, "ebpf-profiler: %s\n", args.error);

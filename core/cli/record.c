@@ -24,6 +24,11 @@
 #define MEMORY_BYTES   (512u << 20)
 #define RING_BYTES     (4u << 20)
 #define WATCH_MS       100
+/*
+ * The command waits until its present image, a copy of ours, is analysed: its C library will most
+ * likely be the same one. At most so many looks of a millisecond.
+ */
+#define READY_LOOKS 500
 #define OUTPUT_PLUGIN  "pprof"
 
 struct record {
@@ -42,9 +47,11 @@ struct record {
 	struct ep_session_cost cost;
 	uint64_t wall_ns, cpu_ns;
 	int store;
-	uv_timer_t limit, watch;
+	uv_timer_t ready, limit, watch;
+	unsigned int looks;
 	uv_signal_t interrupt, term;
 	bool ending;
+	bool failed; /* the command could not be run */
 	enum ep_exit status;
 };
 
@@ -149,6 +156,8 @@ static void take_batch(void *arg, const struct ep_batch *batch)
 
 	if (!batch) {
 		record->status = EP_EXIT_FAILED;
+	} else if (record->failed) {
+		record->status = EP_EXIT_FAILED;
 	} else if (ep_summary_samples(&batch, 1) == 0) {
 		no_samples(record);
 	} else {
@@ -170,6 +179,7 @@ static void end(struct record *record)
 	ep_session_stop(record->session);
 	record->cost = ep_session_cost(record->session);
 	ep_closep(&record->stats_fd);
+	uv_close((uv_handle_t *)&record->ready, NULL);
 	uv_close((uv_handle_t *)&record->limit, NULL);
 	uv_close((uv_handle_t *)&record->watch, NULL);
 	ep_child_end(&record->child);
@@ -235,45 +245,66 @@ static int add_targets(struct record *record)
 	return ep_targets_add(record->session, args->pids, args->n_pids);
 }
 
-static void start_handles(struct record *record)
-{
-	uv_timer_init(record->loop, &record->limit);
-	uv_timer_init(record->loop, &record->watch);
-	uv_signal_init(record->loop, &record->interrupt);
-	uv_signal_init(record->loop, &record->term);
-	record->limit.data = record;
-	record->watch.data = record;
-	record->interrupt.data = record;
-	record->term.data = record;
-	if (record->args->duration_ns)
-		uv_timer_start(&record->limit, on_limit,
-			       (record->args->duration_ns + EP_NS_PER_MS - 1) / EP_NS_PER_MS, 0);
-	uv_timer_start(&record->watch, on_watch, WATCH_MS, WATCH_MS);
-	uv_signal_start(&record->interrupt, on_signal, SIGINT);
-	uv_signal_start(&record->term, on_signal, SIGTERM);
-}
-
 static enum ep_exit fail_early(struct record *record, enum ep_exit status)
 {
 	ep_session_close(record->session, on_session_closed, NULL);
 	return status;
 }
 
-static enum ep_exit start_child(struct record *record)
+static void begin(struct record *record)
+{
+	record->start_ns = ep_clock_mono_ns();
+	record->start_cpu_ns = ep_clock_cpu_ns();
+	if (record->args->duration_ns)
+		uv_timer_start(&record->limit, on_limit,
+			       (record->args->duration_ns + EP_NS_PER_MS - 1) / EP_NS_PER_MS, 0);
+	uv_timer_start(&record->watch, on_watch, WATCH_MS, WATCH_MS);
+}
+
+static void start_child(struct record *record)
 {
 	int r = ep_child_go(&record->child);
 
 	if (r == 0)
-		return EP_EXIT_OK;
+		return;
 	fprintf(stderr, "ebpf-profiler: cannot run %s: %s\n", record->args->child_argv[0],
 		ep_strerror(r));
-	return EP_EXIT_FAILED;
+	record->failed = true;
+	end(record);
+}
+
+static void on_ready(uv_timer_t *timer)
+{
+	struct record *record = timer->data;
+
+	if (record->args->child_argv && !ep_session_is_settled(record->session) &&
+	    ++record->looks < READY_LOOKS)
+		return;
+	uv_timer_stop(timer);
+	begin(record);
+	if (record->args->child_argv)
+		start_child(record);
+}
+
+static void start_handles(struct record *record)
+{
+	uv_timer_init(record->loop, &record->ready);
+	uv_timer_init(record->loop, &record->limit);
+	uv_timer_init(record->loop, &record->watch);
+	uv_signal_init(record->loop, &record->interrupt);
+	uv_signal_init(record->loop, &record->term);
+	record->ready.data = record;
+	record->limit.data = record;
+	record->watch.data = record;
+	record->interrupt.data = record;
+	record->term.data = record;
+	uv_timer_start(&record->ready, on_ready, 0, 1);
+	uv_signal_start(&record->interrupt, on_signal, SIGINT);
+	uv_signal_start(&record->term, on_signal, SIGTERM);
 }
 
 static enum ep_exit start(struct record *record)
 {
-	enum ep_exit status = EP_EXIT_OK;
-
 	record->store = ep_session_add_store(record->session, INTERVAL_BYTES);
 	if (record->store < 0)
 		return fail_early(record, EP_EXIT_FAILED);
@@ -284,12 +315,6 @@ static enum ep_exit start(struct record *record)
 	record->stats_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
 	if (ep_session_start(record->session) < 0)
 		return fail_early(record, EP_EXIT_FAILED);
-	record->start_ns = ep_clock_mono_ns();
-	record->start_cpu_ns = ep_clock_cpu_ns();
-	if (record->args->child_argv)
-		status = start_child(record);
-	if (status != EP_EXIT_OK)
-		return fail_early(record, status);
 	start_handles(record);
 	return EP_EXIT_OK;
 }
@@ -321,8 +346,10 @@ static enum ep_exit run(struct record *record)
 
 static int final_status(const struct record *record)
 {
-	if (record->status == EP_EXIT_OK && record->args->child_argv)
-		return ep_child_exit_status(&record->child);
+	int command = record->args->child_argv ? ep_child_exit_status(&record->child) : 0;
+
+	if (command && (record->status == EP_EXIT_OK || record->status == EP_EXIT_NO_SAMPLES))
+		return command;
 	return record->status;
 }
 

@@ -17,8 +17,6 @@
  */
 #define MAX_ENTRY_BYTES 64
 
-#define PREFETCH 8 /* FDEs ahead */
-
 struct build {
 	const struct ep_build_input *input;
 	struct ep_unwind_table *table;
@@ -123,18 +121,6 @@ static int read_fde(struct ep_fde_list *list, struct ep_fde_ref ref, struct ep_f
 
 static void emit_list(struct build *b, size_t level, uint64_t to);
 
-/* FDEs sorted by address lie anywhere in the section, and most of the time goes to waiting for them. */
-static inline void prefetch_fde(const struct ep_fde_list *list, size_t i)
-{
-	const uint8_t *data;
-
-	if (i >= list->n)
-		return;
-	data = list->sec.data + ep_fde_list_get(list, i).off;
-	__builtin_prefetch(data);
-	__builtin_prefetch(data + 64);
-}
-
 /* An FDE holds until the next one begins, as it does for a binary search by start address. */
 static void emit_fde(struct build *b, size_t level, struct ep_fde_list *list, uint64_t to)
 {
@@ -142,7 +128,6 @@ static void emit_fde(struct build *b, size_t level, struct ep_fde_list *list, ui
 	uint64_t limit = to;
 	struct ep_fde fde;
 
-	prefetch_fde(list, list->pos + PREFETCH);
 	if (list->pos + 1 < list->n)
 		limit = EP_MIN(limit, ep_fde_list_get(list, list->pos + 1).start);
 	if (ref.start < b->end || limit <= ref.start) {

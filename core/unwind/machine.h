@@ -31,6 +31,11 @@ struct ep_machine {
 	/* Code of the C library's signal trampoline, to see whether an FDE starts right at it. */
 	const uint8_t *trampoline;
 	uint8_t trampoline_bytes;
+	/*
+	 * CFI of the usual prologue that saves the frame pointer and sets it, the first byte's
+	 * advance zero: eight bytes, the first one lowest. 0: there is none.
+	 */
+	uint64_t fp_prologue;
 	uint8_t columns[32]; /* DWARF register → enum ep_col; above: ignored */
 };
 

@@ -62,9 +62,39 @@ void ep_pack_end_range(struct ep_pack *pack, const struct ep_pack_range *range)
 	fill_pages(pack, pack->page + 1, range->first_page + (size_t)((end - start) >> EP_PAGE_SHIFT));
 }
 
-void ep_pack_rewind(struct ep_pack *pack, const struct ep_pack_mark *mark)
+/* Where the deltas of a finished page begin, or would if it had any. */
+static size_t page_first(const struct ep_pack *pack, size_t page)
 {
-	*pack = mark->pack;
-	if (pack->n_deltas)
-		pack->deltas[pack->n_deltas - 1] = mark->last_delta;
+	for (; page < pack->page; page++)
+		if (EP_PAGE_COUNT(pack->pages[page]))
+			return EP_PAGE_REF(pack->pages[page]);
+	return pack->page_first;
+}
+
+/* Opens a finished page again. */
+static void turn_back(struct ep_pack *pack, uint64_t va)
+{
+	size_t page = pack->page - (size_t)((pack->page_va - va) >> EP_PAGE_SHIFT);
+	uint64_t entry = pack->pages[page];
+
+	pack->page_first = page_first(pack, page);
+	pack->page = page;
+	pack->page_va = va;
+	pack->n_deltas = pack->page_first + EP_PAGE_COUNT(entry);
+	if (EP_PAGE_COUNT(entry) == 0) /* there is room: a later page took at least one */
+		pack->deltas[pack->n_deltas++] = EP_DELTA(0, EP_PAGE_REF(entry));
+}
+
+void ep_pack_cut(struct ep_pack *pack, uint64_t va)
+{
+	if (pack->held_va < va || pack->full)
+		return; /* the newest rule is older than that */
+	if (pack->page_va > va)
+		turn_back(pack, EP_ALIGN_DOWN(va, EP_PAGE_BYTES));
+	while (pack->n_deltas > pack->page_first + 1 &&
+	       pack->page_va + (pack->deltas[pack->n_deltas - 1] >> 20) >= va)
+		pack->n_deltas--;
+	pack->rule = EP_DELTA_RULE(pack->deltas[pack->n_deltas - 1]);
+	pack->held_rule = pack->rule;
+	pack->held_va = va;
 }

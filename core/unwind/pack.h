@@ -25,7 +25,6 @@ struct ep_pack {
 	size_t max_deltas;
 	bool full; /* a delta did not fit: the caller's bound was wrong, the table is of no use */
 
-	/* Everything below is position and is what a checkpoint saves. */
 	size_t n_deltas;
 	size_t page;	     /* index of the page being written */
 	uint64_t page_va;    /* its address */
@@ -35,24 +34,12 @@ struct ep_pack {
 	uint64_t held_va;
 };
 
-struct ep_pack_mark {
-	struct ep_pack pack;
-	uint32_t last_delta; /* closing a page may take one delta back */
-};
-
 void ep_pack_begin_range(struct ep_pack *pack, const struct ep_pack_range *range);
 /* Writes the rest of the range. */
 void ep_pack_end_range(struct ep_pack *pack, const struct ep_pack_range *range);
 
-/* Back to where the writer stood: all that was put since is forgotten. */
-static inline struct ep_pack_mark ep_pack_mark(const struct ep_pack *pack)
-{
-	return (struct ep_pack_mark){
-		.pack = *pack,
-		.last_delta = pack->n_deltas ? pack->deltas[pack->n_deltas - 1] : 0,
-	};
-}
-void ep_pack_rewind(struct ep_pack *pack, const struct ep_pack_mark *mark);
+/* Forgets what was put for va and beyond, which lies in the range being written. */
+void ep_pack_cut(struct ep_pack *pack, uint64_t va);
 
 /* Closes pages until the one that contains va is open. Internal. */
 void ep_pack_turn(struct ep_pack *pack, uint64_t va);

@@ -232,5 +232,7 @@ const struct ep_machine ep_machine_x86_64 = {
 	.rule = x86_rule,
 	.trampoline = trampoline,
 	.trampoline_bytes = sizeof(trampoline),
+	/* push %rbp: CFA offset 16, rbp at CFA - 16; mov %rsp, %rbp, 3 bytes: CFA register rbp. */
+	.fp_prologue = 0x060d430286100e40,
 	.columns = { [X86_RBP] = EP_COL_FP, [X86_RSP] = EP_COL_SP, [X86_RA] = EP_COL_RA },
 };

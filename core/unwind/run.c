@@ -378,7 +378,6 @@ static int run_general(struct ep_run *run, const struct ep_cfi_section *sec,
 int ep_run_fde(struct ep_run *run, const struct ep_cfi_section *sec, const struct ep_fde *fde,
 	       uint64_t hi)
 {
-	struct ep_pack_mark mark = ep_pack_mark(run->pack);
 	int r;
 
 	if (__builtin_expect(fde->cie->state != EP_CIE_READY, 0)) {
@@ -390,10 +389,10 @@ int ep_run_fde(struct ep_run *run, const struct ep_cfi_section *sec, const struc
 		if (__builtin_expect(ep_run_fde_fast(&run->fast, run->pack, fde,
 						     fde->cie->first_rule, hi), 1))
 			return 0;
-		ep_pack_rewind(run->pack, &mark);
+		ep_pack_cut(run->pack, fde->start);
 	}
 	r = run_general(run, sec, fde, hi);
 	if (r < 0)
-		ep_pack_rewind(run->pack, &mark);
+		ep_pack_cut(run->pack, fde->start);
 	return r;
 }

@@ -105,6 +105,7 @@ void ep_run_fast_init(struct ep_run_fast *fast, const struct ep_machine *machine
 						      column == EP_COL_FP      ? RESTORE_FP :
 										 OTHER;
 	}
+	fast->leave = DW_CFA_remember_state | DW_CFA_def_cfa << 8 | (uint32_t)machine->sp_reg << 16 | 8u << 24;
 	fast->actions[DW_CFA_nop] = NOP;
 	fast->actions[DW_CFA_advance_loc1] = ADVANCE_LONG;
 	fast->actions[DW_CFA_advance_loc2] = ADVANCE_LONG;
@@ -117,6 +118,25 @@ void ep_run_fast_init(struct ep_run_fast *fast, const struct ep_machine *machine
 	fast->actions[DW_CFA_GNU_args_size] = ARGS_SIZE;
 }
 
+static inline uint64_t load64(const uint8_t *pos)
+{
+	uint64_t value;
+
+	memcpy(&value, pos, sizeof(value));
+	return value;
+}
+
+/* Behind an ignored DW_CFA_offset often come more, of registers 8 to 15: how many bytes of them. */
+static inline size_t more_ignored(const uint8_t *pos, const uint8_t *end)
+{
+	uint64_t other;
+
+	if (end - pos < 8)
+		return 0;
+	other = (load64(pos) ^ 0x0088008800880088ull) & 0x80f880f880f880f8ull;
+	return other ? (size_t)__builtin_ctzll(other) / 16 * 2 : 8;
+}
+
 bool ep_run_fde_fast(const struct ep_run_fast *fast, struct ep_pack *pack, const struct ep_fde *fde,
 		     uint32_t first, uint64_t hi)
 {
@@ -125,8 +145,20 @@ bool ep_run_fde_fast(const struct ep_run_fast *fast, struct ep_pack *pack, const
 	uint32_t stack[FAST_DEPTH], rule = first;
 	unsigned int depth = 0;
 	uint64_t loc = fde->start, step;
+	uint32_t word;
 	struct operand a, b;
 
+	/* Functions that keep a frame pointer begin alike: three instructions' rows at once. */
+	if (end - pos >= 8 && (load64(pos) & ~0x3full) == machine->fp_prologue && loc + 67 < hi) {
+		step = *pos & 0x3f;
+		if (step)
+			ep_pack_put(pack, loc, first);
+		loc += step;
+		ep_pack_put(pack, loc, EP_RULE_IMM(0, 2, 16));
+		loc += 3;
+		rule = EP_RULE_IMM(1, 2, 16);
+		pos += 8;
+	}
 	while (pos < end) {
 		uint8_t op = *pos++;
 
@@ -141,17 +173,28 @@ advance:
 			if (step && loc < hi)
 				ep_pack_put(pack, loc, rule);
 			loc += step; /* far from wrapping: less than 2^30 steps of 32 bits */
-			if (end - pos < 2 || pos[0] != DW_CFA_def_cfa_offset || pos[1] >= 0x80)
+			if (end - pos < 4)
 				continue;
-			rule = with_cfa_off(rule, pos[1]);
-			pos += 2;
-			break;
+			if (pos[0] == DW_CFA_def_cfa_offset && pos[1] < 0x80) {
+				rule = with_cfa_off(rule, pos[1]);
+				pos += 2;
+				break;
+			}
+			memcpy(&word, pos, sizeof(word));
+			if (word == fast->leave && depth < FAST_DEPTH) {
+				stack[depth++] = rule;
+				rule = (rule & ~CFA_MASK) | 8 >> 3 << 1;
+				pos += 4;
+			}
+			continue;
 		case ADVANCE_LONG:
 			if (!read_step(&pos, end, op, &step))
 				return false;
 			goto advance;
 		case SAVE_IGNORED:
 			pos = skip_operand(pos, end);
+			if (pos)
+				pos += more_ignored(pos, end);
 			break;
 		case SAVE_FP:
 			a = read_operand(pos, end);

@@ -12,6 +12,7 @@
 
 struct ep_run_fast {
 	const struct ep_machine *machine;
+	uint32_t leave;	      /* remember_state and def_cfa sp 8, as in front of a return */
 	uint8_t actions[256]; /* by opcode; see run_fast.c */
 };
 

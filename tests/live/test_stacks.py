@@ -173,11 +173,14 @@ class Checker(unittest.TestCase):
             self.assertEqual(status, wanted, output)
 
     def test_a_known_gap_is_a_skip_until_it_is_closed(self):
-        bad = prog("spin") + ERROR
-        status, output = self.check([(bad, 1000, {})], options=["--known-gap", "no rule"])
+        bad = (prog("spin") + [Frame("[truncated: no rule]", "")], 100, {})
+        gap = ["--known-gap", "no rule"]
+        status, output = self.check([(self.GOOD, 900, {}), bad], options=gap)
         self.assertEqual(status, 77, output)
-        self.assertIn("skip: known gap: no rule", output)
-        self.assertEqual(self.check([(self.GOOD, 9, {})], options=["--known-gap", "x"])[0], 1)
+        self.assertIn("skip: known gap: 100 samples", output)
+        self.assertEqual(self.check([(self.GOOD, 900, {})], options=gap)[0], 1)
+        other = (prog("spin") + ERROR, 100, {})
+        self.assertEqual(self.check([(self.GOOD, 900, {}), bad, other], options=gap)[0], 1)
 
     def test_no_samples_are_a_failure(self):
         self.assertEqual(self.check([])[0], 1)

@@ -37,10 +37,13 @@ int main(int argc, char **argv)
 {
 	if (argc < 3)
 		return 2;
-	zoo_start(
-		argc, argv,
-		"STACK lib_decide|lib_indirect LD ?lib_indirect@plt|libzoo*+0x* lib_first_call use_library main\n"
-		"STACK lib_spin lib_first_call use_library main\n");
+	if (argc > 3)
+		name = "lib_first_call";
+	zoo_start(argc, argv,
+		  argc > 3 ? "MAY lib_decide|lib_indirect LD ?lib_indirect@plt|libzoo*+0x* "
+			     "lib_first_call use_library main\n"
+			     "STACK lib_spin lib_first_call use_library main\n"
+			   : "STACK lib_spin lib_calls_itself use_library main\n");
 	while (zoo_time_left())
 		load_once(argv[2]);
 	return 0;
