@@ -1,0 +1,91 @@
+# Sourced by scripts/kernels: Debian packages of other releases, unpacked into a cache of our own.
+# apt runs with private state, so nothing of the system changes and no root is needed; packages
+# are checked against the system's archive keyring. The mirror is the one the system uses, which
+# may be a snapshot: so signatures may have expired. What comes from here runs in a guest only.
+# SPDX-License-Identifier: Apache-2.0
+#
+# Wants: $cache, a directory of ours. Gives: $cache/unpacked/PACKAGE_VERSION.
+
+apt_dir=$cache/apt
+keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+# Releases that have the kernels of default_kernels; 5.10 is the oldest that mirrors still carry.
+suites='bullseye bookworm bookworm-backports trixie sid'
+
+# The first URI of the system's deb822 sources that names Debian's main archive.
+find_mirror() {
+	cat /etc/apt/sources.list.d/*.sources 2>/dev/null |
+		awk '$1 == "URIs:" && $2 ~ /\/debian\/?$/ { print $2; exit }'
+}
+
+write_apt_config() {
+	mkdir -p "$apt_dir/lists/partial" "$apt_dir/archives/partial" "$apt_dir/state"
+	: >>"$apt_dir/state/status"
+	for suite in $suites; do
+		echo "deb [arch=amd64 signed-by=$keyring] $1 $suite main"
+	done >"$apt_dir/sources.list"
+	cat >"$apt_dir/apt.conf" <<-END
+	APT::Architecture "amd64";
+	APT::Architectures { "amd64"; };
+	APT::Sandbox::User "";
+	Acquire::Check-Valid-Until "false";
+	Acquire::Languages "none";
+	Dir::Cache "$apt_dir";
+	Dir::State "$apt_dir/state";
+	Dir::State::lists "$apt_dir/lists";
+	Dir::State::status "$apt_dir/state/status";
+	Dir::Etc::main "/dev/null";
+	Dir::Etc::parts "/dev/null";
+	Dir::Etc::sourcelist "$apt_dir/sources.list";
+	Dir::Etc::sourceparts "/dev/null";
+	Dir::Etc::preferences "/dev/null";
+	Dir::Etc::preferencesparts "/dev/null";
+	END
+}
+
+private_apt() {
+	apt_command=$1
+	shift
+	APT_CONFIG=$apt_dir/apt.conf "$apt_command" -qq "$@"
+}
+
+# Fresh lists once a day; old ones will do when the mirror cannot be reached.
+refresh_lists() {
+	mirror=$(find_mirror)
+	if [ -z "$mirror" ]; then
+		say "no Debian mirror in /etc/apt/sources.list.d/*.sources"
+		return 1
+	fi
+	write_apt_config "$mirror"
+	[ -z "$(find "$apt_dir/refreshed" -mmin -1440 2>/dev/null)" ] || return 0
+	say "reading the package lists of $suites"
+	if private_apt apt-get update >&2; then
+		touch "$apt_dir/refreshed"
+	elif [ ! -f "$apt_dir/refreshed" ]; then
+		return 1
+	fi
+}
+
+# The newest cloud kernel of a series, as 6.12. Since 7.x the image is in linux-binary-*, and
+# linux-image-* only depends on it.
+find_kernel_package() {
+	series=$(echo "$1" | sed 's/\./\\./g')
+	for kind in binary image; do
+		private_apt apt-cache search -n "^linux-$kind-$series\\.[^ ]*-cloud-amd64\$" |
+			cut -d ' ' -f 1 | sort -V | tail -n 1
+	done | head -n 1
+}
+
+# Prints the directory a package is unpacked in; downloads it when it is not there yet.
+unpack_package() {
+	version=$(private_apt apt-cache show --no-all-versions "$1" | sed -n 's/^Version: //p')
+	target=$cache/unpacked/$1_$(echo "$version" | tr -c 'A-Za-z0-9.+~\n-' _)
+	if [ -n "$version" ] && [ ! -d "$target" ]; then
+		rm -rf "$cache/download" "$target.part"
+		mkdir -p "$cache/download" "$cache/unpacked"
+		(cd "$cache/download" && private_apt apt-get download "$1=$version" >&2) || return
+		dpkg -x "$cache/download/"*.deb "$target.part" || return
+		mv "$target.part" "$target"
+		rm -rf "$cache/download"
+	fi
+	[ -d "$target" ] && echo "$target"
+}

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# The smoke test of a guest, run in /t by init.sh. Prints a line "ok NAME" or "FAILED NAME: WHY" for
+# each check; profiles and what programs said go to /t/out, where the host judges the stacks.
+# Emulation makes a guest about ten times slower: frequencies and shares are chosen for that.
+export EBPF_PROFILER_PLUGINS_DIR=/t/plugins
+profiler=/t/ebpf-profiler
+out=/t/out
+freq=49
+
+ok() {
+	echo "ok $1"
+}
+
+failed() {
+	echo "FAILED $1: $2"
+}
+
+# The share of complete stacks that a summary reports, without its fraction.
+complete_share() {
+	sed -n 's/^stacks: *\([0-9]*\)[.0-9]* % complete.*/\1/p' "$1"
+}
+
+# A command's stacks: at least 95 % complete by the summary; the functions must be in the profile.
+check_record() {
+	name=$1 functions=$2
+	shift 2
+	"$profiler" record -F $freq -o "$out/$name.pb.gz" -- "$@" >"$out/$name.truth" 2>"$out/$name.txt"
+	status=$?
+	share=$(complete_share "$out/$name.txt")
+	if [ $status != 0 ]; then
+		failed "record $name" "exit status $status: $(tail -n 3 "$out/$name.txt")"
+	elif [ "${share:-0}" -lt 95 ]; then
+		failed "record $name" "$(grep ^stacks: "$out/$name.txt")"
+	else
+		check_functions "record $name" "$out/$name.pb.gz" "$functions"
+	fi
+}
+
+check_functions() {
+	for function in $3; do
+		if ! gunzip -c "$2" | grep -q "$function"; then
+			failed "$1" "no function $function in the profile"
+			return
+		fi
+	done
+	ok "$1"
+}
+
+check_doctor() {
+	"$profiler" doctor >"$out/doctor.txt" 2>&1
+	status=$?
+	if [ $status != 0 ] || grep -q '^fail' "$out/doctor.txt"; then
+		failed doctor "exit status $status: $(grep '^fail' "$out/doctor.txt")"
+	else
+		ok doctor
+	fi
+}
+
+check_pid() {
+	/t/burner 12 >"$out/pid.truth" &
+	burner=$!
+	"$profiler" record -F $freq -d 3 -p $burner -o "$out/pid.pb.gz" 2>"$out/pid.txt"
+	status=$?
+	share=$(complete_share "$out/pid.txt")
+	kill $burner
+	wait $burner 2>/dev/null
+	if [ $status != 0 ]; then
+		failed "record -p" "exit status $status: $(tail -n 3 "$out/pid.txt")"
+	elif [ "${share:-0}" -lt 95 ]; then
+		failed "record -p" "$(grep ^stacks: "$out/pid.txt")"
+	else
+		check_functions "record -p" "$out/pid.pb.gz" 'spin inner outer main'
+	fi
+}
+
+# The whole machine, kernel included: dd spends its time there.
+check_machine() {
+	dd if=/dev/zero of=/dev/null bs=64k 2>/dev/null &
+	reader=$!
+	/t/burner_static 12 >/dev/null &
+	burner=$!
+	"$profiler" record -F $freq -a -d 4 -o "$out/machine.pb.gz" 2>"$out/machine.txt"
+	status=$?
+	kill $reader $burner
+	wait $reader $burner 2>/dev/null
+	if [ $status != 0 ]; then
+		failed "record -a" "exit status $status: $(tail -n 3 "$out/machine.txt")"
+	else
+		check_functions "record -a" "$out/machine.pb.gz" 'spin outer read_zero vfs_read'
+	fi
+}
+
+# The sample configuration, but a file every 2 s into a directory of the test.
+check_agent() {
+	mkdir -m 700 "$out/agent"
+	sed -e 's/^interval = .*/interval = "2s"/' -e "s|^directory = .*|directory = \"$out/agent\"|" \
+		/t/profiler.toml >/tmp/agent.toml
+	"$profiler" --config /tmp/agent.toml 2>"$out/agent.txt" &
+	agent=$!
+	sleep 6
+	kill -TERM $agent
+	wait $agent
+	status=$?
+	files=$(ls "$out/agent"/*.pb.gz 2>/dev/null | wc -l)
+	if [ $status != 0 ]; then
+		failed agent "exit status $status on SIGTERM: $(tail -n 3 "$out/agent.txt")"
+	elif [ "$files" -lt 2 ]; then
+		failed agent "$files files in 6 s: $(tail -n 3 "$out/agent.txt")"
+	else
+		ok agent
+	fi
+}
+
+check_doctor
+check_record burner 'spin inner outer main __libc_start_main _start' /t/burner 4
+check_record burner_static 'spin inner outer main _start' /t/burner_static 4
+check_record deep 'spin down main _start' /t/deep 4
+check_record signals 'main _start' /t/signals 4
+check_pid
+check_machine
+check_agent
