@@ -21,6 +21,8 @@
 /* ld.so maps its libraries within a few ms of an exec: wait until most are there. */
 #define SETTLE_NS (2 * EP_NS_PER_MS)
 #define TICK_MS	  2
+/* Room kept free in the delta store, so that nothing new has to wait for a chunk: 256 KiB. */
+#define SPARE_WORDS 65536
 /* Who a sampled process is can wait a little; many are gone by then. */
 #define IDENTIFY_NS (20 * EP_NS_PER_MS)
 /* Reads under way at once: the pool has four threads and other work to do. */
@@ -43,7 +45,8 @@ struct process {
 	uint64_t ended_ns; /* monotonic; 0: alive */
 	bool queued, reading, stale; /* stale: changed while it was read */
 	bool replaced;		     /* executed another program while it was read */
-	uint64_t exec_ns; /* time of the last exec event */
+	uint64_t exec_ns;   /* time of the last exec event */
+	uint64_t mapped_ns; /* time of the last mapping record */
 	bool read_once;	  /* named, by a read or from its parent */
 	bool unnamed;	  /* executed something else since: comm and path are old */
 	bool exec_begun;  /* its exec record came, the exec event did not yet */
@@ -165,7 +168,7 @@ static void grow_store(void *arg)
 {
 	struct ep_processes *processes = arg;
 
-	(void)ep_delta_store_add_room(processes->options.store, EP_MAX_ROWS * 8);
+	(void)ep_delta_store_add_room(processes->options.store, SPARE_WORDS);
 }
 
 static void store_grown(void *arg)
@@ -272,6 +275,8 @@ static void executable_changed(void *arg, struct ep_executable *executable)
 	struct ep_map_slot *slot;
 	size_t pos = 0;
 
+	if (ep_delta_store_is_short(processes->options.store, SPARE_WORDS))
+		need_room(processes);
 	while ((slot = ep_map_next(&processes->live, &pos)) != NULL) {
 		struct process *process = (struct process *)(uintptr_t)slot->value;
 		const struct ep_place_in_memory *place;
@@ -560,6 +565,8 @@ static void forget_image(struct ep_processes *processes, struct process *process
 	process->publish = false;
 	process->replaced = process->reading;
 	process->unnamed = true;
+	process->backoff_ns = 0;
+	process->next_retry_ns = 0;
 }
 
 /*
@@ -601,6 +608,9 @@ static void on_exec_record(struct ep_processes *processes, const struct ep_side_
 	forget_image(processes, process);
 	take_text(&process->comm, event->name);
 	process->exec_begun = event->time_ns > process->exec_ns;
+	/* It changed CPUs meanwhile: mappings of the new image were seen first, and are gone now. */
+	if (event->time_ns < process->mapped_ns)
+		request(processes, process, 0);
 }
 
 /* Cuts [start, end) out of the places there are: something else is mapped there now. */
@@ -677,12 +687,13 @@ static void on_mapping_record(struct ep_processes *processes, const struct ep_si
 		return; /* an exec event or a sample brings it in */
 	process->backoff_ns = 0;
 	process->next_retry_ns = 0;
+	process->mapped_ns = event->time_ns;
 	place.executable = recognise(processes, event);
 	if (strcmp(event->name, "[vdso]") == 0)
 		place.file_off = 0;
 	if (!place.executable || place.end <= place.start ||
 	    insert_place(processes, process, place) < 0) {
-		request(processes, process, SETTLE_NS);
+		request(processes, process, 0);
 		return;
 	}
 	processes->stats.mappings_placed++;

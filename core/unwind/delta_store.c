@@ -10,7 +10,7 @@
 #include <pthread.h>
 #include <string.h>
 
-/* Room that put_text leaves behind, so that rows find some without waiting: 64 KiB. */
+/* What a new store has room for, and what is left when an empty chunk is given back: 64 KiB. */
 #define SPARE_WORDS 16384
 /* Deltas are stored in blocks of at most this many; smaller ones fill the chunks better. */
 #define DELTA_BLOCK_WORDS 65536
@@ -326,8 +326,6 @@ int ep_delta_store_put_text(struct ep_delta_store *store, const struct ep_unwind
 
 	for (size_t i = 0; r == 0 && i < table->n_segments; i++)
 		r = put_segment(store, text, table, &table->segments[i]);
-	if (r == 0)
-		r = ep_delta_store_add_room(store, SPARE_WORDS);
 	if (r < 0) {
 		if (text)
 			ep_delta_store_drop_text(store, text);
@@ -457,6 +455,11 @@ void ep_delta_store_collect(struct ep_delta_store *store)
 	store->fresh = rested;
 	pthread_mutex_unlock(&store->lock);
 	remove_empty_chunks(store);
+}
+
+bool ep_delta_store_is_short(const struct ep_delta_store *store, uint32_t words)
+{
+	return store->blocks.free_words < words;
 }
 
 size_t ep_delta_store_bytes(const struct ep_delta_store *store)

@@ -66,6 +66,9 @@ void ep_delta_store_drop_rows(struct ep_delta_store *store, uint32_t ref, size_t
 /* Adds a chunk unless there is room for `words` 4-byte words. 0, -E2BIG, or what add_chunk gave. */
 int ep_delta_store_add_room(struct ep_delta_store *store, uint32_t words);
 
+/* True when fewer than `words` are free in all: time for ep_delta_store_add_room on a worker. */
+bool ep_delta_store_is_short(const struct ep_delta_store *store, uint32_t words);
+
 /* Lets what was freed before the previous call be used again; gives empty chunks back. */
 void ep_delta_store_collect(struct ep_delta_store *store);
 

@@ -108,7 +108,7 @@ int ep_fde_list_init_scan(struct ep_fde_list *list, const struct ep_cfi_section 
 	int r;
 
 	*list = (struct ep_fde_list){ .sec = *sec };
-	r = ep_region_map(max * sizeof(*list->refs), false, &list->refs_region);
+	r = ep_region_map(max * sizeof(*list->refs), 0, &list->refs_region);
 	if (r < 0)
 		return r;
 	list->refs = list->refs_region.data;

@@ -11,9 +11,15 @@ static size_t whole_pages(size_t bytes)
 	return EP_MAX(EP_ALIGN_UP(bytes, MEMORY_PAGE), MEMORY_PAGE);
 }
 
-int ep_region_map(size_t bytes, bool fill, struct ep_region *ret_region)
+/* Linux 5.14; older kernels answer EINVAL, and the pages come by faults. */
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
+int ep_region_map(size_t bytes, size_t fill_bytes, struct ep_region *ret_region)
 {
-	int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (fill ? MAP_POPULATE : 0);
+	bool all = fill_bytes >= bytes;
+	int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (all ? MAP_POPULATE : 0);
 	void *data;
 
 	if (bytes > SIZE_MAX / 2)
@@ -21,6 +27,8 @@ int ep_region_map(size_t bytes, bool fill, struct ep_region *ret_region)
 	data = mmap(NULL, whole_pages(bytes), PROT_READ | PROT_WRITE, flags, -1, 0);
 	if (data == MAP_FAILED)
 		return -ENOMEM;
+	if (!all && fill_bytes)
+		(void)madvise(data, whole_pages(fill_bytes), MADV_POPULATE_WRITE);
 	*ret_region = (struct ep_region){ .data = data, .bytes = whole_pages(bytes) };
 	return 0;
 }

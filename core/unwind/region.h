@@ -14,10 +14,10 @@ struct ep_region {
 };
 
 /*
- * Zeroed memory; nothing is committed until it is touched. With `fill` its pages are there at once:
- * cheaper than one fault each when all of them will be written. 0, -ENOMEM.
+ * Zeroed memory; nothing is committed until it is touched, but for the first `fill_bytes`, which
+ * are there at once: cheaper than one fault for each page that will be written. 0, -ENOMEM.
  */
-int ep_region_map(size_t bytes, bool fill, struct ep_region *ret_region);
+int ep_region_map(size_t bytes, size_t fill_bytes, struct ep_region *ret_region);
 /* Gives back what lies behind the first `bytes`. */
 void ep_region_shrink(struct ep_region *region, size_t bytes);
 void ep_region_unmap(struct ep_region *region); /* accepts a zeroed region */

@@ -22,7 +22,7 @@ static int read_range(const struct ep_elf *elf, uint64_t file_off, uint64_t len,
 		return -EBADMSG;
 	if (len == 0)
 		return -ENODATA;
-	r = ep_region_map((size_t)len, true, &bytes.region);
+	r = ep_region_map((size_t)len, SIZE_MAX, &bytes.region);
 	if (r < 0)
 		return r;
 	r = ep_elf_read_at(elf, file_off, bytes.region.data, (size_t)len);
@@ -117,7 +117,7 @@ static int read_compressed(const struct ep_elf *elf, const struct ep_elf_section
 	r = ep_elf_read_section(elf, section, &bytes);
 	if (r < 0)
 		return r;
-	r = ep_region_map(bytes.bytes, true, &ret->region);
+	r = ep_region_map(bytes.bytes, SIZE_MAX, &ret->region);
 	if (r == 0) {
 		memcpy(ret->region.data, bytes.data, bytes.bytes);
 		ret->sec = (struct ep_cfi_section){ .data = ret->region.data, .bytes = bytes.bytes };
