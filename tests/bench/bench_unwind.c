@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Time from an opened ELF file to its finished table of stack deltas, reading of the section
- * included, with the file in the page cache.
+ * Time from an opened ELF file to its finished table of stack deltas, with the file in the page
+ * cache; MB/s are 10^6 bytes of CFI per second.
  *
  *	bench_unwind [-n ROUNDS] FILE...
  *
- * Prints per file: size of the CFI, FDEs, deltas, bytes of the table, then milliseconds and MB/s
- * (10^6 bytes of CFI) cold and warm. Cold: the first build of a fresh process, median of several
- * processes. Warm: the median and the best of many builds in one process. Both map and touch new memory
- * for the section and the table, since a table's memory goes back to the system.
+ * cold: file to table, the first time in a fresh process; median of several processes.
+ * file: file to table, again and again in one process. Section and table are new memory each time.
+ * warm: .eh_frame in memory to table, again and again. The table is new memory each time.
+ * Of the last two, the median, and the best in parentheses: other load only ever makes it slower.
  */
 #include "core/base/clock.h"
 #include "core/elf/file.h"
-#include "core/unwind/table.h"
+#include "core/unwind/build.h"
+#include "core/unwind/source.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -26,11 +27,29 @@ struct run {
 	uint64_t section_bytes, fdes, deltas, bytes;
 };
 
-static int build_once(const struct ep_elf *elf, struct run *ret)
+/* What is built, and from what. */
+struct subject {
+	struct ep_elf *elf;
+	struct ep_eh_source source; /* warm: read once */
+	struct ep_build_input input;
+};
+
+static int build_file(struct subject *subject, struct ep_unwind_table **ret_table)
+{
+	return ep_unwind_table_build(subject->elf, NULL, ret_table);
+}
+
+static int build_memory(struct subject *subject, struct ep_unwind_table **ret_table)
+{
+	return ep_build(&subject->input, ret_table);
+}
+
+static int measure(struct subject *subject, int (*build)(struct subject *, struct ep_unwind_table **),
+		   struct run *ret)
 {
 	struct ep_unwind_table *table = NULL;
 	uint64_t start = ep_clock_mono_ns();
-	int r = ep_unwind_table_build(elf, NULL, &table);
+	int r = build(subject, &table);
 
 	if (r < 0)
 		return r;
@@ -43,6 +62,25 @@ static int build_once(const struct ep_elf *elf, struct run *ret)
 	};
 	ep_unwind_table_free(table);
 	return 0;
+}
+
+static int read_eh_frame(struct subject *subject)
+{
+	struct ep_elf_segment segments[EP_BUILD_MAX_RANGES];
+	struct ep_build_input *input = &subject->input;
+	size_t n = ep_elf_exec_segments(subject->elf, segments, EP_BUILD_MAX_RANGES);
+	int r = ep_eh_source_open(&subject->source, subject->elf, false);
+
+	if (r < 0)
+		return r;
+	input->machine = ep_machine_find(ep_elf_machine(subject->elf));
+	input->lists[input->n_lists++] = &subject->source.list;
+	for (size_t i = 0; i < EP_MIN(n, (size_t)EP_BUILD_MAX_RANGES); i++)
+		input->ranges[input->n_ranges++] = (struct ep_pack_range){
+			.start = segments[i].va, .end = segments[i].va + segments[i].file_bytes
+		};
+	ep_build_sort_ranges(input);
+	return input->machine ? 0 : -ENOTSUP;
 }
 
 static int compare_runs(const void *left, const void *right)
@@ -60,7 +98,7 @@ static struct run median(struct run *runs, size_t n)
 
 static int build_in_child(const char *path, struct run *ret)
 {
-	struct ep_elf *elf = NULL;
+	static struct subject subject; /* large */
 	int pipe_fds[2], status;
 	ssize_t got;
 	pid_t pid;
@@ -69,7 +107,8 @@ static int build_in_child(const char *path, struct run *ret)
 		return -errno;
 	pid = fork();
 	if (pid == 0) {
-		bool ok = ep_elf_open(path, &elf) == 0 && build_once(elf, ret) == 0;
+		bool ok = ep_elf_open(path, &subject.elf) == 0 &&
+			  measure(&subject, build_file, ret) == 0;
 
 		_exit(ok && write(pipe_fds[1], ret, sizeof(*ret)) == sizeof(*ret) ? 0 : 1);
 	}
@@ -95,19 +134,20 @@ static int measure_cold(const char *path, struct run *ret)
 	return 0;
 }
 
-static int measure_warm(const char *path, size_t rounds, struct run *ret, struct run *ret_best)
+/* ret[0]: the median, ret[1]: the best. */
+static int measure_often(struct subject *subject,
+			 int (*build)(struct subject *, struct ep_unwind_table **), size_t rounds,
+			 struct run ret[2])
 {
-	ep_cleanup(ep_elf_closep) struct ep_elf *elf = NULL;
 	ep_autofree struct run *runs = calloc(rounds, sizeof(*runs));
-	int r;
+	int r = runs ? 0 : -ENOMEM;
 
-	r = runs ? ep_elf_open(path, &elf) : -ENOMEM;
 	for (size_t i = 0; i < rounds && r == 0; i++)
-		r = build_once(elf, &runs[i]);
+		r = measure(subject, build, &runs[i]);
 	if (r < 0)
 		return r;
-	*ret = median(runs, rounds);
-	*ret_best = runs[0];
+	ret[0] = median(runs, rounds);
+	ret[1] = runs[0];
 	return 0;
 }
 
@@ -116,23 +156,44 @@ static double mb_per_s(const struct run *run)
 	return (double)run->section_bytes * 1e3 / (double)EP_MAX(run->ns, 1);
 }
 
-static int bench_file(const char *path, size_t rounds)
+static int measure_all(struct subject *subject, const char *path, size_t rounds, struct run runs[5])
 {
-	struct run cold = { 0 }, warm = { 0 }, best = { 0 };
 	int r;
 
-	r = measure_cold(path, &cold);
+	r = measure_cold(path, &runs[0]);
 	if (r == 0)
-		r = measure_warm(path, rounds, &warm, &best);
-	if (r < 0) {
+		r = ep_elf_open(path, &subject->elf);
+	if (r == 0)
+		r = measure_often(subject, build_file, rounds, &runs[1]);
+	if (r == 0)
+		r = read_eh_frame(subject);
+	if (r == 0)
+		r = measure_often(subject, build_memory, rounds, &runs[3]);
+	return r;
+}
+
+static int bench_file(const char *path, size_t rounds)
+{
+	struct subject *subject = calloc(1, sizeof(*subject));
+	struct run runs[5] = { 0 };
+	int r = subject ? measure_all(subject, path, rounds, runs) : -ENOMEM;
+
+	if (r < 0)
 		fprintf(stderr, "%s: %s\n", path, strerror(-r));
-		return r;
+	else
+		printf("%s: %.2f MB, %zu FDEs, %zu deltas, table %.2f MB; cold %.2f ms %.0f MB/s; "
+		       "file %.2f ms %.0f MB/s (%.0f); warm %.2f ms %.0f MB/s (%.0f)\n",
+		       path, (double)runs[0].section_bytes / 1e6, (size_t)runs[0].fdes,
+		       (size_t)runs[0].deltas, (double)runs[0].bytes / 1e6, (double)runs[0].ns / 1e6,
+		       mb_per_s(&runs[0]), (double)runs[1].ns / 1e6, mb_per_s(&runs[1]),
+		       mb_per_s(&runs[2]), (double)runs[3].ns / 1e6, mb_per_s(&runs[3]),
+		       mb_per_s(&runs[4]));
+	if (subject) {
+		ep_eh_source_close(&subject->source);
+		ep_elf_close(subject->elf);
+		free(subject);
 	}
-	printf("%-50s %8.2f MB %7zu FDEs %8zu deltas %8.2f MB table  cold %7.2f ms %6.0f MB/s  warm %7.2f ms %6.0f MB/s  best %6.0f MB/s\n",
-	       path, (double)warm.section_bytes / 1e6, (size_t)warm.fdes, (size_t)warm.deltas,
-	       (double)warm.bytes / 1e6, (double)cold.ns / 1e6, mb_per_s(&cold),
-	       (double)warm.ns / 1e6, mb_per_s(&warm), mb_per_s(&best));
-	return 0;
+	return r;
 }
 
 int main(int argc, char **argv)
