@@ -91,22 +91,43 @@ check_machine() {
 	fi
 }
 
-# The sample configuration, but a file every 2 s into a directory of the test.
+# counter_below COUNT FILE NAME...: prints the first counter of the agent's last words below COUNT.
+counter_below() {
+	least=$1 log=$2
+	shift 2
+	for counter; do
+		n=$(sed -n "s/^ *\([0-9][0-9]*\)  $counter\$/\1/p" "$log" | tail -n 1)
+		if [ "${n:-0}" -lt "$least" ]; then
+			echo "${n:-no} $counter"
+			return
+		fi
+	done
+}
+
+# The sample configuration, but a file every 2 s into a directory of the test. The programs that come
+# and go meanwhile must be noticed, by tracepoints and by perf's side-band records.
 check_agent() {
 	mkdir -m 700 "$out/agent"
 	sed -e 's/^interval = .*/interval = "2s"/' -e "s|^directory = .*|directory = \"$out/agent\"|" \
 		/t/profiler.toml >/tmp/agent.toml
 	"$profiler" --config /tmp/agent.toml 2>"$out/agent.txt" &
 	agent=$!
-	sleep 6
+	sleep 4
+	for i in 1 2 3 4 5; do
+		/t/burner 0.1 >/dev/null
+	done
+	sleep 2
 	kill -TERM $agent
 	wait $agent
 	status=$?
 	files=$(ls "$out/agent"/*.pb.gz 2>/dev/null | wc -l)
+	few=$(counter_below 5 "$out/agent.txt" forks execs exits 'new executable mappings')
 	if [ $status != 0 ]; then
 		failed agent "exit status $status on SIGTERM: $(tail -n 3 "$out/agent.txt")"
 	elif [ "$files" -lt 2 ]; then
 		failed agent "$files files in 6 s: $(tail -n 3 "$out/agent.txt")"
+	elif [ -n "$few" ]; then
+		failed agent "5 programs were started, but it counted $few"
 	else
 		ok agent
 	fi
