@@ -259,6 +259,25 @@ static const struct expr_case expr_cases[] = {
 	  { .cfa_reg = 7, .cfa_off = 8, AT_CFA_8 } },
 	{ "stack realignment: breg6 -8, deref", BYTES("\x0f\x03\x76\x78\x06"), TABLE,
 	  { .cfa_kind = EP_CFA_DEREF, .cfa_reg = 6, .cfa_off = -8, AT_CFA_8 } },
+	{ "const1u, plus", BYTES("\x0f\x05\x77\x10\x08\xf0\x22"), TABLE,
+	  { .cfa_reg = 7, .cfa_off = 256, AT_CFA_8 } },
+	{ "const1s, plus", BYTES("\x0f\x05\x77\x10\x09\xf8\x22"), TABLE, { .cfa_reg = 7, .cfa_off = 8, AT_CFA_8 } },
+	{ "const2u, plus", BYTES("\x0f\x06\x77\x10\x0a\xf0\xff\x22"), TABLE,
+	  { .cfa_reg = 7, .cfa_off = 65536, AT_CFA_8 } },
+	{ "const2s, plus", BYTES("\x0f\x06\x77\x10\x0b\xf8\xff\x22"), TABLE,
+	  { .cfa_reg = 7, .cfa_off = 8, AT_CFA_8 } },
+	{ "const4u, plus", BYTES("\x0f\x08\x77\x10\x0c\x08\x00\x00\x01\x22"), TABLE,
+	  { .cfa_reg = 7, .cfa_off = 0x1000018, AT_CFA_8 } },
+	{ "const4s, plus", BYTES("\x0f\x08\x77\x10\x0d\xf8\xff\xff\xff\x22"), TABLE,
+	  { .cfa_reg = 7, .cfa_off = 8, AT_CFA_8 } },
+	{ "const8u, plus, nop", BYTES("\x0f\x0d\x77\x10\x0e\xf8\xff\xff\xff\xff\xff\xff\xff\x22\x96"), TABLE,
+	  { .cfa_reg = 7, .cfa_off = 8, AT_CFA_8 } },
+	{ "constu and consts, breg on top", BYTES("\x0f\x09\x10\x88\x01\x11\x78\x22\x77\x08\x22"), TABLE,
+	  { .cfa_reg = 7, .cfa_off = 136, AT_CFA_8 } },
+	{ "two registers added", BYTES("\x0f\x05\x77\x10\x73\x00\x22"), UNSUPPORTED, { 0 } },
+	{ "a register taken away", BYTES("\x0f\x05\x77\x10\x73\x00\x1c"), UNSUPPORTED, { 0 } },
+	{ "bregx of a register nobody has", BYTES("\x0f\x05\x92\x80\x80\x04\x00"), UNSUPPORTED, { 0 } },
+	{ "a stack of nine", BYTES("\x0f\x09\x30\x30\x30\x30\x30\x30\x30\x30\x30"), UNSUPPORTED, { 0 } },
 	{ "deref and add", BYTES("\x0f\x06\x77\x98\x04\x06\x23\x38"), TABLE,
 	  { .cfa_kind = EP_CFA_DEREF, .cfa_reg = 7, .cfa_off = 536, .cfa_add = 56, AT_CFA_8 } },
 	{ "PLT", BYTES("\x0f\x0b\x77\x08\x80\x00\x3f\x1a\x3b\x2a\x33\x24\x22"), TABLE,
@@ -564,6 +583,43 @@ static void a_bad_fde_costs_its_own_range(void **state)
 	assert_rule(table, 0x3021, SP(16));
 	ep_unwind_table_free(table);
 	free(image);
+}
+
+/* What a bad FDE wrote before it turned out to be bad is undone, over page edges too. */
+static void bad_fdes_leave_no_trace(void **state)
+{
+	static const uint64_t starts[] = { 0x1030, 0x1fff, 0x2000, 0x2001, 0x2800, 0x3000 };
+	static const uint16_t steps[] = { 1, 0x800, 0xfe0, 0x1000, 0x1800 };
+	struct cie cie = CIE_GCC;
+	struct bytes good = BYTES("\x41\x0e\x10\x86\x02\x48\x0e\x18");
+	struct bytes bads[] = { BYTES("\x03\0\0\x0e\x20\x48\x0e\x28\x48\x3f"), /* found by the fast way */
+				BYTES("\x03\0\0\x0e\x20\x10\x03\x00\x48\x0e\x28\x48\x0b") };
+
+	(void)state;
+	for (size_t i = 0; i < EP_LEN(starts) * EP_LEN(steps) * EP_LEN(bads); i++) {
+		uint64_t start = starts[i % EP_LEN(starts)];
+		struct bytes bad = bads[i / EP_LEN(starts) / EP_LEN(steps)];
+		struct ep_unwind_table *tables[2];
+
+		memcpy(bad.data + 1, &steps[i / EP_LEN(starts) % EP_LEN(steps)], 2);
+		for (int with_bad = 0; with_bad < 2; with_bad++) {
+			struct image *image = new_image(true);
+			size_t cie_at = asm_cie(image, &cie);
+
+			asm_fde(image, cie_at, 0x1002, 0x10, &good);
+			if (with_bad)
+				asm_fde(image, cie_at, start, 0x1900, &bad);
+			asm_fde(image, cie_at, 0x4950, 0x10, &good);
+			tables[with_bad] = build_image(image);
+			free(image);
+		}
+		assert_int_equal(tables[1]->stats.bad_fdes, 1);
+		assert_int_equal(tables[0]->n_deltas, tables[1]->n_deltas);
+		assert_memory_equal(tables[0]->deltas, tables[1]->deltas, tables[0]->n_deltas * 4);
+		assert_memory_equal(tables[0]->pages, tables[1]->pages, tables[0]->n_pages * 8);
+		ep_unwind_table_free(tables[0]);
+		ep_unwind_table_free(tables[1]);
+	}
 }
 
 /* ---- ranges ---- */
@@ -951,6 +1007,7 @@ int main(void)
 		cmocka_unit_test(sixty_four_bit_lengths),
 		cmocka_unit_test(hostile_fields_cost_their_own_fde),
 		cmocka_unit_test(a_bad_fde_costs_its_own_range),
+		cmocka_unit_test(bad_fdes_leave_no_trace),
 		cmocka_unit_test(gaps_have_no_rule_but_padding_does),
 		cmocka_unit_test(the_later_of_two_fdes_begins_on_time),
 		cmocka_unit_test(fdes_outside_text_are_counted),

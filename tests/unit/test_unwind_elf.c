@@ -19,6 +19,7 @@
 #endif
 
 extern const char __executable_start[];
+static const char *debug_frame_path; /* argv[1]: a file whose only CFI is .debug_frame */
 
 static struct ep_elf *open_self(void)
 {
@@ -280,7 +281,69 @@ static void the_c_library_has_signal_frames_and_ends(void **state)
 	ep_elf_close(elf);
 }
 
-int main(void)
+static struct ep_elf *open_debug_frame(void)
+{
+	struct ep_elf *elf = NULL;
+
+	if (!debug_frame_path || THIS_MACHINE != EM_X86_64)
+		skip();
+	assert_int_equal(ep_elf_open(debug_frame_path, &elf), 0);
+	return elf;
+}
+
+/* The same CFI in the file itself and in its separate debug file comes to the same table. */
+static void debug_frame_is_read_from_both_places(void **state)
+{
+	struct ep_elf *elf = open_debug_frame(), *stripped = NULL;
+	struct ep_unwind_table *own = NULL, *separate = NULL;
+	size_t n = (size_t)ep_elf_file_bytes(elf);
+	uint8_t *bytes = malloc(n);
+
+	(void)state;
+	assert_non_null(bytes);
+	assert_int_equal(ep_unwind_table_build(elf, NULL, &own), 0);
+	assert_int_equal(own->stats.sources, EP_UNWIND_DEBUG_FRAME | (own->stats.sources & 3));
+	assert_true(own->stats.fdes > 0);
+	assert_true(own->n_deltas > 0);
+	assert_int_equal(ep_elf_read_at(elf, 0, bytes, n), 0);
+	((Elf64_Ehdr *)(void *)bytes)->e_shoff = 0;
+	((Elf64_Ehdr *)(void *)bytes)->e_shnum = 0;
+	((Elf64_Ehdr *)(void *)bytes)->e_shstrndx = 0;
+	assert_int_equal(ep_elf_open_memory(bytes, n, &stripped), 0);
+	assert_int_equal(ep_unwind_table_build(stripped, elf, &separate), 0);
+	assert_int_equal(separate->stats.sources & ~3u, EP_UNWIND_DEBUG_FILE);
+	assert_true(tables_equal(own, separate));
+	ep_unwind_table_free(own);
+	ep_unwind_table_free(separate);
+	ep_elf_close(stripped);
+	ep_elf_close(elf);
+	free(bytes);
+}
+
+static void text_without_cfi_has_an_empty_table(void **state)
+{
+	size_t n;
+	uint8_t *bytes = read_self(&n);
+	Elf64_Ehdr *ehdr = (Elf64_Ehdr *)(void *)bytes;
+	Elf64_Phdr *phdrs = (Elf64_Phdr *)(void *)(bytes + ehdr->e_phoff);
+	struct ep_unwind_table *table = NULL;
+
+	(void)state;
+	for (int i = 0; i < ehdr->e_phnum; i++)
+		if (phdrs[i].p_type == PT_GNU_EH_FRAME)
+			phdrs[i].p_type = PT_NULL;
+	ehdr->e_shoff = 0;
+	ehdr->e_shnum = 0;
+	ehdr->e_shstrndx = 0;
+	assert_int_equal(build_memory(bytes, n, &table), 0);
+	assert_int_equal(table->stats.sources, 0);
+	assert_int_equal(ep_unwind_table_find(table, ehdr->e_entry), EP_RULE_STOP);
+	assert_int_equal(ep_unwind_table_find(table, ehdr->e_entry + 64), EP_RULE_NONE);
+	ep_unwind_table_free(table);
+	free(bytes);
+}
+
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(this_process_unwinds),
@@ -292,7 +355,12 @@ int main(void)
 		cmocka_unit_test(truncated_files_are_safe),
 		cmocka_unit_test(the_vdso_has_rules),
 		cmocka_unit_test(the_c_library_has_signal_frames_and_ends),
+		cmocka_unit_test(debug_frame_is_read_from_both_places),
+		cmocka_unit_test(text_without_cfi_has_an_empty_table),
 	};
+
+	if (argc > 1)
+		debug_frame_path = argv[1];
 
 	return cmocka_run_group_tests_name("unwind_elf", tests, NULL, NULL);
 }
