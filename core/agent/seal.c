@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <limits.h>
 
-static int describe_executable(void *arg, uint32_t id, struct ep_executable_info *ret)
+static int describe_executable(void *arg, uint32_t id, struct ep_batch_executable *ret)
 {
 	struct ep_session *session = arg;
 	struct ep_executable *executable = ep_processes_executable(session->processes, id);
@@ -33,7 +33,7 @@ static int describe_executable(void *arg, uint32_t id, struct ep_executable_info
 	return 0;
 }
 
-static int describe_process(void *arg, uint32_t pid, uint64_t start_ns, struct ep_process_info *ret)
+static int describe_process(void *arg, uint32_t pid, uint64_t start_ns, struct ep_batch_process *ret)
 {
 	struct ep_session *session = arg;
 	struct ep_process_description description;

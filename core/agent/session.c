@@ -18,8 +18,10 @@
 #include <bpf/libbpf.h>
 
 #define MAX_PROCESSES 16384
-/* The ring is looked at this often; it wakes us earlier when it is half full. */
-#define DRAIN_MS 50
+/* The ring is looked at after so many samples of one CPU; it wakes us earlier when half full. */
+#define DRAIN_SAMPLES 5
+#define DRAIN_MIN_MS  20
+#define DRAIN_MAX_MS  200
 /*
  * After a wake-up, rest: a storm of process events must not become one of wake-ups. A short rest
  * as long as there are few, so that a new process is known before it is sampled.
@@ -192,7 +194,7 @@ static void on_housekeeping(uv_timer_t *timer)
 		session->n_cpus = ep_events_sync_cpus(session->events);
 	if (session->ticks % 5 == 0)
 		keep_limit(session);
-	if (!session->collecting)
+	if (!session->collecting && ep_delta_store_has_freed(session->deltas))
 		session->collecting = ep_job_run(session->options.loop, collect_work,
 						 collect_after, session) == 0;
 }
@@ -403,12 +405,14 @@ int ep_session_new(const struct ep_session_options *options, struct ep_session *
 
 int ep_session_start(struct ep_session *session)
 {
+	uint64_t drain_ms = DRAIN_SAMPLES * 1000 / session->options.freq_hz;
 	int r;
 
 	uv_poll_start(&session->ring_poll, UV_READABLE, on_poll);
 	if (session->has_side_poll)
 		uv_poll_start(&session->side_poll, UV_READABLE, on_poll);
-	uv_timer_start(&session->drain_timer, on_drain_timer, DRAIN_MS, DRAIN_MS);
+	drain_ms = EP_MIN(EP_MAX(drain_ms, DRAIN_MIN_MS), DRAIN_MAX_MS);
+	uv_timer_start(&session->drain_timer, on_drain_timer, drain_ms, drain_ms);
 	uv_timer_start(&session->housekeeping, on_housekeeping, HOUSEKEEPING_MS, HOUSEKEEPING_MS);
 	r = ep_processes_scan(session->processes);
 	if (r < 0)

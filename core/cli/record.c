@@ -6,6 +6,7 @@
 #include "core/cli/commands.h"
 #include "core/cli/outputs.h"
 #include "core/cli/parts/summary.h"
+#include "core/cli/stdout_file.h"
 #include "core/cli/targets.h"
 #include "core/config/config.h"
 
@@ -79,18 +80,25 @@ static char *default_name(const struct ep_args *args)
 	return asprintf(&name, "profile-%s-%s.pb.gz", what, when) < 0 ? NULL : name;
 }
 
+static bool is_stdout(const struct ep_args *args, size_t i)
+{
+	return i < args->n_outputs && strcmp(args->outputs[i].path, "-") == 0;
+}
+
 static int name_files(struct record *record)
 {
 	const struct ep_args *args = record->args;
 
 	for (size_t i = 0; i < args->n_outputs; i++)
-		record->files[record->n_files++] = strdup(args->outputs[i].path);
+		record->files[record->n_files++] = is_stdout(args, i)
+							   ? ep_stdout_file_new()
+							   : strdup(args->outputs[i].path);
 	if (args->n_outputs == 0)
 		record->files[record->n_files++] = default_name(args);
 	for (size_t i = 0; i < record->n_files; i++) {
 		if (!record->files[i])
 			return -ENOMEM;
-		if (strcmp(record->files[i], "-") != 0 && !args->force &&
+		if (!is_stdout(args, i) && !args->force &&
 		    access(record->files[i], F_OK) == 0) {
 			fprintf(stderr,
 				"ebpf-profiler: %s exists; give another -o FILE, or --force to "
@@ -106,9 +114,10 @@ static int name_files(struct record *record)
 
 static void print_summary(struct record *record)
 {
+	bool named = !is_stdout(record->args, 0);
 	struct ep_summary_info info = {
 		.files = (const char *const *)record->files,
-		.n_files = record->n_files,
+		.n_files = named ? record->n_files : 0,
 		.agent_cpu_ns = record->cpu_ns,
 		.wall_ns = record->wall_ns,
 		.bpf_ns_per_sample = record->cost.bpf_ns_per_sample,
@@ -240,9 +249,9 @@ static int add_targets(struct record *record)
 
 	if (!has_filter(args))
 		return 0;
-	if (args->child_argv)
-		return ep_session_add_pid(record->session, record->child.pid);
-	return ep_targets_add(record->session, args->pids, args->n_pids);
+	if (args->n_pids) /* a command then only says how long, as with perf */
+		return ep_targets_add(record->session, args->pids, args->n_pids);
+	return ep_session_add_pid(record->session, record->child.pid);
 }
 
 static enum ep_exit fail_early(struct record *record, enum ep_exit status)
@@ -372,9 +381,13 @@ int ep_cmd_record(const struct ep_args *args)
 	uv_run(record.loop, UV_RUN_DEFAULT);
 	if (record.batch)
 		ep_host_get()->batch_unref(record.batch);
-	status = final_status(&record);
-	for (size_t i = 0; i < record.n_files; i++)
+	for (size_t i = 0; i < record.n_files; i++) {
+		if (is_stdout(args, i) && record.files[i] &&
+		    ep_stdout_file_finish(record.files[i]) < 0)
+			record.status = EP_EXIT_FAILED;
 		free(record.files[i]);
+	}
+	status = final_status(&record);
 	ep_closep(&record.stats_fd);
 	ep_config_free(record.config);
 	return status;

@@ -163,12 +163,12 @@ static int add_process(struct builder *b, const struct ep_sample_process *from)
 		.pid = from->pid,
 		.start_ns = from->start_ns + (uint64_t)b->source->boot_to_wall_ns,
 	};
-	struct ep_process_info info = {0};
+	struct ep_batch_process info = {0};
 	int r;
 
 	if (b->source->process &&
 	    b->source->process(b->source->arg, from->pid, from->start_ns, &info) < 0)
-		info = (struct ep_process_info){0};
+		info = (struct ep_batch_process){0};
 	r = add_cstr(b, info.comm, &process.comm);
 	if (r == 0)
 		r = add_cstr(b, info.exe_path, &process.exe_path);

@@ -19,7 +19,7 @@
 #define EP_EXECUTABLE_MAX_SEGMENTS 4
 
 /* Strings of both structs are borrowed for the call and may be NULL. */
-struct ep_executable_info {
+struct ep_batch_executable {
 	const char *path;
 	const char *build_id; /* GNU build id in hex */
 	const char *file_id;  /* file id in hex */
@@ -29,7 +29,7 @@ struct ep_executable_info {
 	} segments[EP_EXECUTABLE_MAX_SEGMENTS];
 };
 
-struct ep_process_info {
+struct ep_batch_process {
 	const char *comm; /* of the main thread */
 	const char *exe_path;
 	const char *container_id;
@@ -39,8 +39,8 @@ struct ep_process_info {
 struct ep_batch_source {
 	void *arg;
 	/* 0, or a negative errno when it is not known (any more); `ret` is zeroed before. */
-	int (*executable)(void *arg, uint32_t id, struct ep_executable_info *ret);
-	int (*process)(void *arg, uint32_t pid, uint64_t start_ns, struct ep_process_info *ret);
+	int (*executable)(void *arg, uint32_t id, struct ep_batch_executable *ret);
+	int (*process)(void *arg, uint32_t pid, uint64_t start_ns, struct ep_batch_process *ret);
 	/* Name of a dynamic frame kind ("python"); NULL callback or result: "unknown". */
 	const char *(*kind_name)(void *arg, uint32_t kind);
 

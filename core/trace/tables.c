@@ -209,7 +209,7 @@ static int add_made_up_line(struct ep_tables *t, const char *text)
 
 static int read_executable(struct ep_tables *t, struct ep_table_executable *executable)
 {
-	struct ep_executable_info *info = &executable->info;
+	struct ep_batch_executable *info = &executable->info;
 	const char *slash;
 	int r;
 
@@ -249,7 +249,7 @@ static int find_executable(struct ep_tables *t, uint32_t id,
 	return 0;
 }
 
-static uint32_t segment_of(const struct ep_executable_info *info, uint64_t va)
+static uint32_t segment_of(const struct ep_batch_executable *info, uint64_t va)
 {
 	for (uint32_t i = 0; i < info->n_segments; i++) {
 		if (va >= info->segments[i].start_va && va < info->segments[i].limit_va)

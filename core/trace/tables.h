@@ -33,7 +33,7 @@ struct ep_table_location {
 };
 
 struct ep_table_executable {
-	struct ep_executable_info info; /* strings are not valid any more */
+	struct ep_batch_executable info; /* strings are not valid any more */
 	uint32_t id;
 	uint32_t path, base_name, build_id, file_id; /* strings */
 	bool known;

@@ -441,6 +441,11 @@ static void remove_empty_chunks(struct ep_delta_store *store)
 	}
 }
 
+bool ep_delta_store_has_freed(const struct ep_delta_store *store)
+{
+	return store->fresh.len + store->rested.len > 0;
+}
+
 void ep_delta_store_collect(struct ep_delta_store *store)
 {
 	struct ep_block *block;

@@ -70,6 +70,7 @@ int ep_delta_store_add_room(struct ep_delta_store *store, uint32_t words);
 bool ep_delta_store_is_short(const struct ep_delta_store *store, uint32_t words);
 
 /* Lets what was freed before the previous call be used again; gives empty chunks back. */
+bool ep_delta_store_has_freed(const struct ep_delta_store *store);
 void ep_delta_store_collect(struct ep_delta_store *store);
 
 /* Bytes of all chunks and of the rule table. */

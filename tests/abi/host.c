@@ -15,11 +15,11 @@
 
 #define MAX_VALUES 16
 
-static int find_executable(void *arg, uint32_t id, struct ep_executable_info *ret)
+static int find_executable(void *arg, uint32_t id, struct ep_batch_executable *ret)
 {
 	(void)arg;
 	(void)id;
-	*ret = (struct ep_executable_info){
+	*ret = (struct ep_batch_executable){
 		.path = "/opt/example/server",
 		.build_id = "0123abcd",
 		.file_id = "00112233445566778899aabbccddeeff",
@@ -29,12 +29,12 @@ static int find_executable(void *arg, uint32_t id, struct ep_executable_info *re
 	return 0;
 }
 
-static int find_process(void *arg, uint32_t pid, uint64_t start_ns, struct ep_process_info *ret)
+static int find_process(void *arg, uint32_t pid, uint64_t start_ns, struct ep_batch_process *ret)
 {
 	(void)arg;
 	(void)pid;
 	(void)start_ns;
-	*ret = (struct ep_process_info){.comm = "server", .exe_path = "/opt/example/server"};
+	*ret = (struct ep_batch_process){.comm = "server", .exe_path = "/opt/example/server"};
 	return 0;
 }
 

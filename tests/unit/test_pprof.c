@@ -29,10 +29,10 @@ static const char *module_dir;
 
 /* --- a batch: two processes, kernel and inlined and unnamed frames, one truncated stack --- */
 
-static int find_executable(void *arg, uint32_t id, struct ep_executable_info *ret)
+static int find_executable(void *arg, uint32_t id, struct ep_batch_executable *ret)
 {
 	(void)arg;
-	*ret = (struct ep_executable_info){
+	*ret = (struct ep_batch_executable){
 		.path = id == 5 ? "/opt/example/server" : "/usr/lib/libstripped.so",
 		.build_id = id == 5 ? "0123abcd" : NULL,
 		.n_segments = 1,
@@ -41,7 +41,7 @@ static int find_executable(void *arg, uint32_t id, struct ep_executable_info *re
 	return 0;
 }
 
-static int find_process(void *arg, uint32_t pid, uint64_t start_ns, struct ep_process_info *ret)
+static int find_process(void *arg, uint32_t pid, uint64_t start_ns, struct ep_batch_process *ret)
 {
 	(void)arg;
 	(void)start_ns;

@@ -9,12 +9,12 @@
 
 #include <cmocka.h>
 
-static int find_executable(void *arg, uint32_t id, struct ep_executable_info *ret)
+static int find_executable(void *arg, uint32_t id, struct ep_batch_executable *ret)
 {
 	(void)arg;
 	if (id != 5)
 		return -ENOENT;
-	*ret = (struct ep_executable_info){
+	*ret = (struct ep_batch_executable){
 		.path = "/usr/lib/libx.so",
 		.build_id = "abcd",
 		.file_id = "0011",
@@ -24,12 +24,12 @@ static int find_executable(void *arg, uint32_t id, struct ep_executable_info *re
 	return 0;
 }
 
-static int find_process(void *arg, uint32_t pid, uint64_t start_ns, struct ep_process_info *ret)
+static int find_process(void *arg, uint32_t pid, uint64_t start_ns, struct ep_batch_process *ret)
 {
 	(void)arg;
 	if (pid != 7 || start_ns != 77)
 		return -ESRCH;
-	*ret = (struct ep_process_info){
+	*ret = (struct ep_batch_process){
 		.comm = "bad\xff"
 			"comm",
 		.exe_path = "/usr/bin/prog",

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/cli/stdout_file.h"
+#include "core/base/util.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#define NAME "/profile.pb.gz"
+
+char *ep_stdout_file_new(void)
+{
+	const char *top = getenv("TMPDIR");
+	ep_autofree char *directory = NULL;
+	char *path;
+
+	if (asprintf(&directory, "%s/ebpf-profiler-XXXXXX", top && *top ? top : "/tmp") < 0)
+		return NULL;
+	if (!mkdtemp(directory))
+		return NULL;
+	return asprintf(&path, "%s" NAME, directory) < 0 ? NULL : path;
+}
+
+static int write_all(const char *data, size_t bytes)
+{
+	while (bytes > 0) {
+		ssize_t n = write(STDOUT_FILENO, data, bytes);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		data += n;
+		bytes -= (size_t)n;
+	}
+	return 0;
+}
+
+static int copy(int fd)
+{
+	char buf[16384];
+	ssize_t n;
+	int r = 0;
+
+	while (r == 0 && (n = read(fd, buf, sizeof(buf))) > 0)
+		r = write_all(buf, (size_t)n);
+	return r;
+}
+
+int ep_stdout_file_finish(const char *path)
+{
+	ep_autofree char *directory = strndup(path, strlen(path) - strlen(NAME));
+	ep_autoclose int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int r = fd >= 0 ? copy(fd) : 0; /* no samples: no file */
+
+	(void)unlink(path);
+	if (directory)
+		(void)rmdir(directory);
+	return r;
+}
