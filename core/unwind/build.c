@@ -23,6 +23,7 @@ struct build {
 	struct ep_pack pack;
 	struct ep_run run;
 	uint64_t end; /* the range is decided up to here */
+	uint64_t insns_left; /* bytes of instructions that may still be interpreted */
 };
 
 static int compare_ranges(const void *left, const void *right)
@@ -88,12 +89,23 @@ static bool starts_at_trampoline(const struct build *b, const struct ep_fde *fde
 	       memcmp(code, machine->trampoline, machine->trampoline_bytes) == 0;
 }
 
+/* FDEs do not overlap unless someone wants us to read the same bytes a million times. */
+static inline bool take_insns(struct build *b, const struct ep_fde *fde)
+{
+	uint64_t bytes = (uint64_t)(fde->insns_end - fde->insns);
+
+	if (bytes > b->insns_left)
+		return false;
+	b->insns_left -= bytes;
+	return true;
+}
+
 static void run_fde(struct build *b, const struct ep_fde_list *list, const struct ep_fde *fde,
 		    uint64_t hi)
 {
 	if (__builtin_expect(fde->cie->signal, 0) && starts_at_trampoline(b, fde))
 		ep_pack_put(&b->pack, fde->start - 1, EP_RULE_SIGNAL);
-	if (ep_run_fde(&b->run, &list->sec, fde, hi) < 0) {
+	if (!take_insns(b, fde) || ep_run_fde(&b->run, &list->sec, fde, hi) < 0) {
 		ep_pack_put(&b->pack, fde->start, EP_RULE_NONE);
 		b->end = fde->start;
 		b->table->stats.bad_fdes++;
@@ -219,13 +231,14 @@ static void fill_segments(const struct ep_build_input *input, struct ep_unwind_t
  * A delta takes two bytes of CFI at least (one to advance, one to change something), an FDE's own
  * two take its twelve; a page adds the one that carries a rule over its edge.
  */
-static size_t max_deltas(const struct build *b)
+static size_t max_deltas(struct build *b)
 {
 	uint64_t bytes = 0;
 
 	for (size_t i = 0; i < b->input->n_lists; i++)
 		bytes += b->input->lists[i]->sec.bytes;
 	b->table->stats.section_bytes = bytes;
+	b->insns_left = bytes;
 	return (size_t)(bytes / 2) + b->table->n_pages + 16;
 }
 

@@ -3,6 +3,13 @@
 
 #include <errno.h>
 
+/*
+ * Against files made to be slow, where each FDE names another CIE: real ones have augmentations of
+ * up to 8 letters and less than 40 bytes of instructions.
+ */
+#define MAX_AUGMENTATION 64
+#define MAX_CIE_INSNS	 1024
+
 static uint64_t pointer_value(struct ep_cursor *cur, uint8_t format, bool *ret_known)
 {
 	*ret_known = true;
@@ -185,8 +192,8 @@ int ep_cfi_parse_cie(const struct ep_cfi_section *sec, uint64_t off, struct ep_c
 	if (version != 1 && version != 3 && version != 4)
 		return cur->bad ? -EBADMSG : -ENOTSUP;
 	augmentation = (const char *)cur->pos;
-	ep_cursor_skip(cur, strnlen(augmentation, ep_cursor_left(cur)) + 1);
-	if (cur->bad)
+	ep_cursor_skip(cur, strnlen(augmentation, EP_MIN(ep_cursor_left(cur), (size_t)MAX_AUGMENTATION)) + 1);
+	if (cur->bad || cur->pos[-1] != '\0')
 		return -EBADMSG;
 	cie.eh_data = strcmp(augmentation, "eh") == 0;
 	if (cie.eh_data)
@@ -201,6 +208,8 @@ int ep_cfi_parse_cie(const struct ep_cfi_section *sec, uint64_t off, struct ep_c
 	r = parse_augmentation(&cie, augmentation, cur);
 	if (r < 0)
 		return r;
+	if (ep_cursor_left(cur) > MAX_CIE_INSNS)
+		return -ENOTSUP;
 	cie.insns = cur->pos;
 	cie.insns_end = cur->end;
 	*ret_cie = cie;

@@ -6,6 +6,8 @@
 #include <errno.h>
 
 #define EXPR_DEPTH 8
+/* The PLT's expression has 11 bytes. It is read for every row, so it must not be a megabyte. */
+#define MAX_EXPR   64
 
 struct expr_stack {
 	struct ep_expr values[EXPR_DEPTH];
@@ -178,6 +180,8 @@ int ep_expr_parse(const uint8_t *expr, int push_cfa, uint32_t pc_reg, struct ep_
 	struct expr_stack stack = { .depth = 0 };
 	struct ep_cursor cur = expr_bytes(expr);
 
+	if (ep_cursor_left(&cur) > MAX_EXPR)
+		return -ENOTSUP;
 	if (!push_cfa && parse_plt(cur, pc_reg, ret))
 		return 0;
 	if (push_cfa)

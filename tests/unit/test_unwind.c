@@ -585,6 +585,42 @@ static void a_bad_fde_costs_its_own_range(void **state)
 	free(image);
 }
 
+/*
+ * A hundred FDEs, each of them as long as the rest of the section: expressions for rbx hide the
+ * headers of those behind it. All are well-formed, but the tail is not read a hundred times.
+ */
+static void instructions_are_read_once(void **state)
+{
+	struct cie cie = CIE_GCC;
+	struct bytes none = { .len = 0 }, hide = BYTES("\x10\x03\x15");
+	struct image *image = new_image(true);
+	size_t cie_at = asm_cie(image, &cie), at;
+	struct ep_unwind_table *table;
+	struct ep_build_input input = asm_input();
+	struct ep_fde_list list;
+	struct ep_fde_ref refs[100];
+
+	(void)state;
+	for (size_t i = 0; i < EP_LEN(refs); i++) {
+		at = asm_fde(image, cie_at, 0x1100 + 0x20 * i, 0x20, i + 1 < EP_LEN(refs) ? &hide : &none);
+		refs[i] = (struct ep_fde_ref){ .start = 0x1100 + 0x20 * i, .off = at };
+	}
+	for (size_t i = 0; i < EP_LEN(refs); i++) { /* each one as long as the section */
+		uint32_t len = (uint32_t)(image->len - refs[i].off - 4);
+
+		memcpy(image->data + refs[i].off, &len, sizeof(len));
+	}
+	list = (struct ep_fde_list){ .sec = asm_section(image), .refs = refs, .n = EP_LEN(refs) };
+	input.lists[0] = &list;
+	input.n_lists = 1;
+	assert_int_equal(ep_build(&input, &table), 0);
+	assert_int_equal(table->stats.fdes + table->stats.bad_fdes, EP_LEN(refs));
+	assert_true(table->stats.fdes > 0);
+	assert_true(table->stats.bad_fdes > EP_LEN(refs) / 2);
+	ep_unwind_table_free(table);
+	free(image);
+}
+
 /* What a bad FDE wrote before it turned out to be bad is undone, over page edges too. */
 static void bad_fdes_leave_no_trace(void **state)
 {
@@ -1007,6 +1043,7 @@ int main(void)
 		cmocka_unit_test(sixty_four_bit_lengths),
 		cmocka_unit_test(hostile_fields_cost_their_own_fde),
 		cmocka_unit_test(a_bad_fde_costs_its_own_range),
+		cmocka_unit_test(instructions_are_read_once),
 		cmocka_unit_test(bad_fdes_leave_no_trace),
 		cmocka_unit_test(gaps_have_no_rule_but_padding_does),
 		cmocka_unit_test(the_later_of_two_fdes_begins_on_time),
