@@ -2,7 +2,9 @@
 #
 # The smoke test of a guest, run in /t by init.sh. Prints a line "ok NAME" or "FAILED NAME: WHY" for
 # each check; profiles and what programs said go to /t/out, where the host judges the stacks.
-# Emulation makes a guest about ten times slower: frequencies and shares are chosen for that.
+# Emulation makes a guest ten times slower, and more on a busy machine: frequencies and shares are
+# chosen for that. Where the profiled program is older than the profiler, the first samples find its
+# tables not loaded yet: a share of those is no fault of the kernel's.
 export EBPF_PROFILER_PLUGINS_DIR=/t/plugins
 profiler=/t/ebpf-profiler
 out=/t/out
@@ -60,34 +62,37 @@ check_doctor() {
 check_pid() {
 	/t/burner 12 >"$out/pid.truth" &
 	burner=$!
-	"$profiler" record -F $freq -d 3 -p $burner -o "$out/pid.pb.gz" 2>"$out/pid.txt"
+	"$profiler" record -F $freq -d 4 -p $burner -o "$out/pid.pb.gz" 2>"$out/pid.txt"
 	status=$?
 	share=$(complete_share "$out/pid.txt")
 	kill $burner
 	wait $burner 2>/dev/null
 	if [ $status != 0 ]; then
 		failed "record -p" "exit status $status: $(tail -n 3 "$out/pid.txt")"
-	elif [ "${share:-0}" -lt 95 ]; then
+	elif [ "${share:-0}" -lt 80 ]; then
 		failed "record -p" "$(grep ^stacks: "$out/pid.txt")"
 	else
 		check_functions "record -p" "$out/pid.pb.gz" 'spin inner outer main'
 	fi
 }
 
-# The whole machine, kernel included: dd spends its time there.
+# The whole machine, kernel included. Much of it is analysed while it is sampled already.
 check_machine() {
-	dd if=/dev/zero of=/dev/null bs=64k 2>/dev/null &
+	/t/syscalls 12 >/dev/null &
 	reader=$!
 	/t/burner_static 12 >/dev/null &
 	burner=$!
 	"$profiler" record -F $freq -a -d 4 -o "$out/machine.pb.gz" 2>"$out/machine.txt"
 	status=$?
+	share=$(complete_share "$out/machine.txt")
 	kill $reader $burner
 	wait $reader $burner 2>/dev/null
 	if [ $status != 0 ]; then
 		failed "record -a" "exit status $status: $(tail -n 3 "$out/machine.txt")"
+	elif [ "${share:-0}" -lt 60 ]; then
+		failed "record -a" "$(grep ^stacks: "$out/machine.txt")"
 	else
-		check_functions "record -a" "$out/machine.pb.gz" 'spin outer read_zero vfs_read'
+		check_functions "record -a" "$out/machine.pb.gz" 'spin outer read_zeros vfs_read'
 	fi
 }
 
@@ -138,6 +143,8 @@ check_record burner 'spin inner outer main __libc_start_main _start' /t/burner 4
 check_record burner_static 'spin inner outer main _start' /t/burner_static 4
 check_record deep 'spin down main _start' /t/deep 4
 check_record signals 'main _start' /t/signals 4
+check_record syscalls 'read_zeros main _start vfs_read' /t/syscalls 4
+check_record forks 'spin be_a_child main _start' /t/forks 4
 check_pid
 check_machine
 check_agent
