@@ -1,0 +1,257 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The program as its user meets it: exit codes, files, signals, labels. Needs root and bpf().
+
+    test_cli.py [NAME...]       EBPF_PROFILER_BINARY and EBPF_PROFILER_PLUGINS_DIR say which one
+"""
+import glob
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
+import stacks  # noqa: E402
+
+BINARY = os.environ["EBPF_PROFILER_BINARY"]
+SKIP = 77
+BURN = "import time\nend = time.monotonic() + {0}\nwhile time.monotonic() < end: sum(range(1000))\n"
+CONTAINER = "8f1d" * 16
+
+
+def run(*args, timeout=60, **more):
+    return subprocess.run([BINARY, *args], capture_output=True, text=True, errors="replace",
+                          timeout=timeout, check=False, **more)
+
+
+def burner(seconds):
+    return [sys.executable, "-c", BURN.format(seconds)]
+
+
+def samples_of(path):
+    return stacks.read_profile(path).samples
+
+
+def labels_of(path, key):
+    return {sample.labels.get(key) for sample in samples_of(path)}
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.dir = tempfile.mkdtemp(prefix="ebpf-profiler-test-")
+        self.out = os.path.join(self.dir, "out.pb.gz")
+
+    def tearDown(self):
+        shutil.rmtree(self.dir)
+
+
+class Record(Case):
+    def test_command_gives_file_summary_and_its_exit_status(self):
+        result = run("record", "-o", self.out, "--", "sh", "-c",
+                     "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; exit 42")
+        self.assertEqual(result.returncode, 42, result.stderr)
+        self.assertIn("complete", result.stderr)
+        self.assertIn("go tool pprof -top " + self.out, result.stderr)
+        self.assertGreater(len(samples_of(self.out)), 0)
+
+    def test_existing_file_is_kept_unless_forced(self):
+        with open(self.out, "w", encoding="utf-8") as file:
+            file.write("precious")
+        result = run("record", "-o", self.out, "--", *burner(0.3))
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("--force", result.stderr)
+        with open(self.out, encoding="utf-8") as file:
+            self.assertEqual(file.read(), "precious")
+        self.assertEqual(run("record", "--force", "-o", self.out, "--", *burner(0.3)).returncode, 0)
+        self.assertGreater(len(samples_of(self.out)), 0)
+
+    def test_no_samples_is_exit_5_and_no_file(self):
+        result = run("record", "-d", "300ms", "-o", self.out, "--", "sleep", "0.2")
+        self.assertEqual(result.returncode, 5, result.stderr)
+        self.assertFalse(os.path.exists(self.out))
+
+    def test_command_that_cannot_run_is_one_sentence(self):
+        result = run("record", "-o", self.out, "--", "/nonexistent/program")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("cannot run /nonexistent/program: No such file", result.stderr)
+
+    def test_pid_takes_the_tree_and_nothing_else(self):
+        with subprocess.Popen(["sh", "-c", f"{sys.executable} -c '{BURN.format(4)}' & wait"]) as tree, \
+                subprocess.Popen(burner(4)) as other:
+            time.sleep(0.3)
+            result = run("record", "-d", "1s", "-p", str(tree.pid), "-o", self.out)
+            other.kill()
+            subprocess.run(["pkill", "-P", str(tree.pid)], check=False)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertNotIn(str(other.pid), {str(v) for v in labels_of(self.out, "pid")})
+        self.assertGreater(len(samples_of(self.out)), 0)
+
+    def test_unknown_pid_is_refused(self):
+        result = run("record", "-d", "1s", "-p", "4194303", "-o", self.out)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("no such process", result.stderr)
+
+    def test_whole_machine(self):
+        with subprocess.Popen(burner(3)) as busy:
+            time.sleep(0.2)
+            result = run("record", "-a", "-d", "1s", "-o", self.out)
+            busy.kill()
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn(busy.pid, labels_of(self.out, "pid"))
+
+    def test_ctrl_c_finishes_and_writes(self):
+        with subprocess.Popen(burner(10)) as busy:
+            with subprocess.Popen([BINARY, "record", "-q", "-a", "-o", self.out]) as profiler:
+                time.sleep(1.5)
+                profiler.send_signal(signal.SIGINT)
+                self.assertEqual(profiler.wait(20), 0)
+            busy.kill()
+        self.assertGreater(len(samples_of(self.out)), 0)
+
+    def test_standard_output(self):
+        with open(self.out, "wb") as file:
+            status = subprocess.run([BINARY, "record", "-q", "-o", "-", "--", *burner(0.5)],
+                                    stdout=file, timeout=60, check=False).returncode
+        self.assertEqual(status, 0)
+        self.assertGreater(len(samples_of(self.out)), 0)
+
+    def test_command_runs_as_the_user_who_called_sudo(self):
+        environment = dict(os.environ, SUDO_UID="65534", SUDO_GID="65534")
+        result = run("record", "-o", self.out, "--", "sh", "-c",
+                     "id -u; i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done", env=environment)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(result.stdout.strip(), "65534")
+
+    def test_thread_name_and_container_id_are_labels(self):
+        top = next((d for d in ("/sys/fs/cgroup/pids", "/sys/fs/cgroup/unified", "/sys/fs/cgroup")
+                    if os.path.isfile(d + "/cgroup.procs")), None)
+        if not top:
+            self.skipTest("no cgroup file system")
+        group = f"{top}/docker/{CONTAINER}"
+        os.makedirs(group)
+        try:
+            result = run("record", "-o", self.out, "--", "sh", "-c",
+                         f"echo $$ > {group}/cgroup.procs; exec {sys.executable} -c '{BURN.format(1)}'")
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertIn(CONTAINER, labels_of(self.out, "container_id"))
+        finally:
+            time.sleep(0.2)
+            os.rmdir(group)
+            os.rmdir(os.path.dirname(group))
+
+    def test_usage_errors_are_exit_2(self):
+        for args in (["record", "-F", "0"], ["record", "--nonsense"], ["frobnicate"],
+                     ["record", "-o", "x.svg", "--", "true"]):
+            result = run(*args)
+            self.assertEqual(result.returncode, 2, args)
+            self.assertEqual(len(result.stderr.strip().splitlines()), 1, result.stderr)
+
+    def test_without_root_it_is_exit_3(self):
+        setpriv = shutil.which("setpriv")
+        if not setpriv:
+            self.skipTest("no setpriv")
+        binary = shutil.copy(BINARY, "/tmp/ebpf-profiler-test-binary")
+        plugins = tempfile.mkdtemp(prefix="ebpf-profiler-test-", dir="/tmp")
+        for path in glob.glob(os.path.join(os.environ["EBPF_PROFILER_PLUGINS_DIR"], "*.so")):
+            shutil.copy(path, plugins)
+        os.chmod(plugins, 0o755)
+        try:
+            result = subprocess.run(
+                [setpriv, "--reuid", "65534", "--regid", "65534", "--clear-groups", binary, "record",
+                 "-d", "1s", "-a", "-o", "/tmp/ebpf-profiler-test-none.pb.gz"],
+                capture_output=True, text=True, timeout=60, check=False,
+                env=dict(os.environ, EBPF_PROFILER_PLUGINS_DIR=plugins))
+        finally:
+            os.unlink(binary)
+            shutil.rmtree(plugins)
+        self.assertEqual(result.returncode, 3, result.stderr)
+        self.assertIn("ebpf-profiler doctor", result.stderr)
+
+
+class Agent(Case):
+    def write_config(self, interval, keep):
+        path = os.path.join(self.dir, "profiler.toml")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(f'[sampling]\nfreq = 99\n[plugins]\nenable = ["pprof"]\n[[exporter]]\n'
+                       f'type = "pprof"\ninterval = "{interval}"\ndirectory = "{self.dir}"\n'
+                       f'keep = {keep}\n')
+        return path
+
+    def files(self):
+        return sorted(glob.glob(os.path.join(self.dir, "profile-*.pb.gz")))
+
+    def test_writes_keeps_and_ends(self):
+        config = self.write_config("1s", 2)
+        with subprocess.Popen(burner(8)) as busy:
+            with subprocess.Popen([BINARY, "--config", config], stderr=subprocess.PIPE,
+                                  text=True) as agent:
+                time.sleep(4.7)
+                agent.send_signal(signal.SIGUSR1)
+                time.sleep(0.5)
+                agent.send_signal(signal.SIGTERM)
+                log = agent.communicate(timeout=20)[1]
+                self.assertEqual(agent.returncode, 0, log)
+            busy.kill()
+        self.assertEqual(len(self.files()), 2, log)
+        for path in self.files():
+            self.assertTrue(samples_of(path))
+        self.assertEqual(log.count("samples taken"), 2, log)
+        self.assertGreaterEqual(int(re.findall(r"(\d+)  pprof: batches exported", log)[-1]), 4)
+
+    def test_last_interval_is_flushed(self):
+        config = self.write_config("1h", 9)
+        with subprocess.Popen(burner(5)) as busy:
+            with subprocess.Popen([BINARY, "--config", config], stderr=subprocess.DEVNULL) as agent:
+                time.sleep(2)
+                agent.send_signal(signal.SIGTERM)
+                self.assertEqual(agent.wait(20), 0)
+            busy.kill()
+        self.assertEqual(len(self.files()), 1)
+        self.assertIn(busy.pid, labels_of(self.files()[0], "pid"))
+
+    def test_check_names_the_place_and_the_nearest_key(self):
+        path = self.write_config("1s", 2)
+        self.assertEqual(run("--config", path, "--check").returncode, 0)
+        with open(path, "a", encoding="utf-8") as file:
+            file.write('kep = 3\n[sampling2]\nfrq = 1\n')
+        result = run("--config", path, "--check")
+        self.assertEqual(result.returncode, 2)
+        self.assertRegex(result.stderr, re.escape(path) + r":\d+:\d+: .*")
+
+    def test_misspelt_plugin_option(self):
+        path = self.write_config("1s", 2)
+        with open(path, "a", encoding="utf-8") as file:
+            file.write("levl = 3\n")
+        result = run("--config", path, "--check")
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("level", result.stderr)
+        self.assertIn(path + ":10:1:", result.stderr)
+
+
+class Doctor(Case):
+    def test_json_is_json(self):
+        result = run("doctor", "--json")
+        checks = json.loads(result.stdout)
+        self.assertEqual(result.returncode, 0, result.stdout)
+        self.assertTrue(all({"check", "status", "detail", "fix"} <= set(c) for c in checks))
+
+    def test_plugins_are_listed(self):
+        result = run("plugins")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertRegex(result.stdout, r"pprof .*exporter .*ok")
+
+
+if __name__ == "__main__":
+    if os.geteuid() != 0:
+        print("skip: profiling needs root")
+        sys.exit(SKIP)
+    if run("doctor").returncode != 0:
+        print("skip: this machine cannot profile: " + run("doctor").stdout.strip().splitlines()[-1])
+        sys.exit(SKIP)
+    unittest.main()
