@@ -74,7 +74,7 @@ static __always_inline void take_regs(struct ep_walk *walk, const struct pt_regs
 	walk->pc = regs->rip;
 	walk->sp = regs->rsp;
 	walk->fp = regs->rbp;
-	walk->all_regs = 1;
+	walk->known_regs = ~0u;
 	/*
 	 * In a system call the pc is behind the syscall instruction, which may be the function's
 	 * last one (rt_sigreturn); interrupts and faults set orig_rax to -1.

@@ -176,7 +176,8 @@ static __always_inline __u32 plan_frame_pointer(struct ep_record *rec, __u32 err
 /* A DWARF register of the current frame. False when its value was not kept. */
 static __always_inline bool get_reg(const struct ep_walk *walk, __u32 reg, __u64 *value)
 {
-	if (reg >= EP_REG_PC || (!walk->all_regs && reg != EP_REG_SP && reg != EP_REG_FP))
+	if (reg >= EP_REG_PC ||
+	    (reg != EP_REG_SP && reg != EP_REG_FP && !(walk->known_regs >> reg & 1)))
 		return false;
 	*value = reg == EP_REG_SP ? walk->sp : reg == EP_REG_FP ? walk->fp : walk->regs[reg & 15];
 	return true;
@@ -238,6 +239,9 @@ static __always_inline __u32 plan_table(struct ep_record *rec, __u32 number, str
 		return error;
 	if (!plan_table_fp(rec, rule, plan))
 		return EP_ERROR_BAD_REGISTER;
+	plan->base_reg = rule->base_reg & 15;
+	if (rule->base_slot)
+		plan->base_addr = plan->cfa - 8 * (__u64)rule->base_slot;
 	if (rule->ra_kind != EP_REG_IN_REG)
 		plan->pc_addr = plan->cfa + (__s64)rule->ra_off;
 	else if (!get_reg(&rec->walk, rule->ra_reg, &plan->pc))
@@ -294,7 +298,13 @@ static __always_inline __u32 follow_plan(struct ep_record *rec, struct ep_plan *
 	walk->sp = plan->cfa;
 	walk->fp = plan->fp;
 	walk->return_address = 1;
-	walk->all_regs = 0;
+	walk->known_regs = 0;
+	if (plan->base_addr) {
+		walk->stack_reads++;
+		if (bpf_probe_read_user(&walk->regs[plan->base_reg & 15], 8,
+					(void *)plan->base_addr) == 0)
+			walk->known_regs = 1u << (plan->base_reg & 15);
+	}
 	return plan->pc ? STEP_AGAIN : STEP_ROOT; /* some runtimes end a stack with 0 */
 }
 
@@ -306,6 +316,7 @@ static __always_inline __u32 step_rule(struct ep_record *rec, __u32 rule, __u32 
 	plan->fp = rec->walk.fp;
 	plan->fp_addr = 0;
 	plan->pc_addr = 0;
+	plan->base_addr = 0;
 	plan->by_pointer = 0;
 	step = plan_rule(rec, rule, error, plan);
 	return step == STEP_AGAIN ? follow_plan(rec, plan) : step;
@@ -333,7 +344,7 @@ static __always_inline __u32 step_signal(struct ep_record *rec)
 	walk->pc = gregs[16];
 	walk->return_address = 0;
 	walk->by_pointer = 0;
-	walk->all_regs = 1;
+	walk->known_regs = ~0u;
 	return STEP_AGAIN;
 }
 

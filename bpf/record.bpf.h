@@ -24,7 +24,7 @@ struct ep_walk {
 	__u64 pc, sp, fp;
 	__u64 hash;
 	__u32 return_address; /* pc is behind a call */
-	__u32 all_regs;	      /* regs hold every register of this frame, not of an earlier one */
+	__u32 known_regs;     /* bit n: regs[n] is this frame's, not an earlier one's */
 	__u32 by_pointer;     /* this frame was found by frame pointer */
 	__u32 tail_calls;
 	__u32 stack_reads;
@@ -50,8 +50,9 @@ struct ep_plan {
 	__u64 cfa;
 	__u64 pc, pc_addr; /* the value, or where it is saved; address 0: the value */
 	__u64 fp, fp_addr;
+	__u64 base_addr; /* 0: no other register is restored */
+	__u32 base_reg;
 	__u32 by_pointer;
-	__u32 pad;
 };
 
 /*

@@ -133,13 +133,20 @@ struct ep_rule {
 	__u8 ra_reg;
 	__u8 fp_kind; /* enum ep_reg_rule */
 	__u8 fp_reg;
-	__u8 pad[2];
+	__u8 base_reg;	/* a third register that a caller's CFA may start from: see below */
+	__u8 base_slot; /* k > 0: the caller's base_reg is saved at CFA - 8 * k */
 	__s32 cfa_off; /* added to the register */
 	__s32 cfa_add; /* added after the dereference; PLT: the threshold */
 	__s32 ra_off;  /* from the CFA */
 	__s32 fp_off;  /* from the CFA, or from fp_reg for EP_REG_AT_REG */
 };
 _Static_assert(sizeof(struct ep_rule) == 24, "ep_rule is shared with BPF");
+
+/*
+ * Only sp and fp are followed through all frames. A function whose CFA starts from another register
+ * (rbx in ld.so's _dl_runtime_resolve, which realigns the stack) needs that one from the function
+ * it calls. In executables that have such a function, rules say where base_reg is saved.
+ */
 
 #define EP_MAX_RULES 16384
 
