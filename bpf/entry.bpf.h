@@ -72,9 +72,9 @@ static __always_inline void take_regs(struct ep_walk *walk, const struct pt_regs
 	walk->regs[14] = regs->r14;
 	walk->regs[15] = regs->r15;
 	walk->pc = regs->rip;
-	walk->sp = regs->rsp;
-	walk->fp = regs->rbp;
-	walk->known_regs = ~0u;
+	walk->regs[EP_REG_SP] = regs->rsp;
+	walk->regs[EP_REG_FP] = regs->rbp;
+	walk->known_regs = KNOWN_ALL;
 	/*
 	 * In a system call the pc is behind the syscall instruction, which may be the function's
 	 * last one (rt_sigreturn); interrupts and faults set orig_rax to -1.

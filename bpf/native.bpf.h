@@ -160,11 +160,11 @@ static __always_inline __u32 plan_frame_pointer(struct ep_record *rec, __u32 err
 						    struct ep_plan *plan)
 {
 	struct ep_walk *walk = &rec->walk;
-	__u64 fp = walk->fp;
+	__u64 fp = walk->regs[EP_REG_FP];
 
 	if (fp == 0 && walk->by_pointer && error == EP_ERROR_BAD_FRAME_POINTER)
 		return STEP_ROOT;
-	if (fp < walk->sp || (fp & 7) || fp >= USER_LIMIT)
+	if (fp < walk->regs[EP_REG_SP] || (fp & 7) || fp >= USER_LIMIT)
 		return error;
 	plan->cfa = fp + 16;
 	plan->fp_addr = fp;
@@ -176,11 +176,8 @@ static __always_inline __u32 plan_frame_pointer(struct ep_record *rec, __u32 err
 /* A DWARF register of the current frame. False when its value was not kept. */
 static __always_inline bool get_reg(const struct ep_walk *walk, __u32 reg, __u64 *value)
 {
-	if (reg >= EP_REG_PC ||
-	    (reg != EP_REG_SP && reg != EP_REG_FP && !(walk->known_regs >> reg & 1)))
-		return false;
-	*value = reg == EP_REG_SP ? walk->sp : reg == EP_REG_FP ? walk->fp : walk->regs[reg & 15];
-	return true;
+	*value = walk->regs[reg & 15];
+	return walk->known_regs >> (reg & 31) & 1;
 }
 
 static __always_inline __u32 plan_table_cfa(struct ep_record *rec, const struct ep_rule *rule,
@@ -255,7 +252,7 @@ static __always_inline __u32 plan_immediate(struct ep_record *rec, __u32 rule,
 	struct ep_walk *walk = &rec->walk;
 	__u32 slot = EP_RULE_FP_SLOT(rule);
 
-	plan->cfa = (rule & EP_RULE_BASE_FP ? walk->fp : walk->sp) + EP_RULE_CFA_OFF(rule);
+	plan->cfa = (rule & EP_RULE_BASE_FP ? walk->regs[EP_REG_FP] : walk->regs[EP_REG_SP]) + EP_RULE_CFA_OFF(rule);
 	plan->pc_addr = plan->cfa - 8;
 	if (slot)
 		plan->fp_addr = plan->cfa - 8 * (__u64)slot;
@@ -282,7 +279,7 @@ static __always_inline __u32 follow_plan(struct ep_record *rec, struct ep_plan *
 {
 	struct ep_walk *walk = &rec->walk;
 
-	if (plan->cfa <= walk->sp)
+	if (plan->cfa <= walk->regs[EP_REG_SP])
 		return EP_ERROR_NO_PROGRESS;
 	if (plan->fp_addr && !read_stack(rec, plan->fp_addr, &plan->fp))
 		return EP_ERROR_BAD_READ;
@@ -295,15 +292,15 @@ static __always_inline __u32 follow_plan(struct ep_record *rec, struct ep_plan *
 	}
 	walk->by_pointer = plan->by_pointer;
 	walk->pc = plan->pc;
-	walk->sp = plan->cfa;
-	walk->fp = plan->fp;
+	walk->regs[EP_REG_SP] = plan->cfa;
+	walk->regs[EP_REG_FP] = plan->fp;
 	walk->return_address = 1;
-	walk->known_regs = 0;
+	walk->known_regs = KNOWN_ALWAYS;
 	if (plan->base_addr) {
 		walk->stack_reads++;
 		if (bpf_probe_read_user(&walk->regs[plan->base_reg & 15], 8,
 					(void *)plan->base_addr) == 0)
-			walk->known_regs = 1u << (plan->base_reg & 15);
+			walk->known_regs |= 1u << (plan->base_reg & 15);
 	}
 	return plan->pc ? STEP_AGAIN : STEP_ROOT; /* some runtimes end a stack with 0 */
 }
@@ -313,7 +310,7 @@ static __always_inline __u32 step_rule(struct ep_record *rec, __u32 rule, __u32 
 	struct ep_plan *plan = &rec->plan;
 	__u32 step;
 
-	plan->fp = rec->walk.fp;
+	plan->fp = rec->walk.regs[EP_REG_FP];
 	plan->fp_addr = 0;
 	plan->pc_addr = 0;
 	plan->base_addr = 0;
@@ -334,17 +331,15 @@ static __always_inline __u32 step_signal(struct ep_record *rec)
 
 	rec->window_base = ~0ULL;
 	walk->stack_reads++;
-	if (bpf_probe_read_user(gregs, EP_REGS * 8, (void *)(walk->sp + SIGNAL_REGS_OFF)))
+	if (bpf_probe_read_user(gregs, EP_REGS * 8, (void *)(walk->regs[EP_REG_SP] + SIGNAL_REGS_OFF)))
 		return EP_ERROR_BAD_READ;
 #pragma unroll
 	for (__u32 i = 0; i < sizeof(order); i++)
 		walk->regs[order[i]] = gregs[i];
-	walk->fp = walk->regs[EP_REG_FP];
-	walk->sp = walk->regs[EP_REG_SP];
 	walk->pc = gregs[16];
 	walk->return_address = 0;
 	walk->by_pointer = 0;
-	walk->known_regs = ~0u;
+	walk->known_regs = KNOWN_ALL;
 	return STEP_AGAIN;
 }
 

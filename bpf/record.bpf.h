@@ -16,15 +16,17 @@
 #define EP_REG_FP 6
 #define EP_REG_SP 7
 #define EP_REG_PC 16
+#define KNOWN_ALL    0xffffu
+#define KNOWN_ALWAYS (1u << EP_REG_FP | 1u << EP_REG_SP)
 
 /* The kernel gives a perf event 33 tail calls; the rest is for the way to the finish program. */
 #define EP_MAX_TAIL_CALLS 30
 
 struct ep_walk {
-	__u64 pc, sp, fp;
+	__u64 pc;
 	__u64 hash;
 	__u32 return_address; /* pc is behind a call */
-	__u32 known_regs;     /* bit n: regs[n] is this frame's, not an earlier one's */
+	__u32 known_regs;     /* bit n: regs[n] is this frame's; sp and fp always are */
 	__u32 by_pointer;     /* this frame was found by frame pointer */
 	__u32 tail_calls;
 	__u32 stack_reads;
