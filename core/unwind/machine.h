@@ -16,6 +16,7 @@ struct ep_rule_counts {
 	uint64_t bad_sp;       /* rows that restore the stack pointer to something but the CFA */
 	uint64_t no_cfa;       /* rows without a CFA */
 	uint64_t too_large;    /* offsets above 31 bits */
+	uint64_t base_cfa;     /* no fault: CFAs that start from the base register */
 };
 
 struct ep_machine {
@@ -37,6 +38,12 @@ struct ep_machine {
 	 */
 	uint64_t fp_prologue;
 	uint8_t columns[32]; /* DWARF register → enum ep_col; above: ignored */
+	/*
+	 * The same machine with a column for its base register: one that a few functions compute
+	 * their CFA from while they call others (x86-64: rbx, in ld.so's _dl_runtime_resolve). Only
+	 * files with such a function pay for the larger rules. NULL: this is it.
+	 */
+	const struct ep_machine *with_base;
 };
 
 /* NULL when there are no rules for this machine. */

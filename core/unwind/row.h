@@ -14,6 +14,7 @@ enum ep_col {
 	EP_COL_FP,
 	EP_COL_RA,
 	EP_COL_SP,
+	EP_COL_BASE, /* see struct ep_machine's with_base */
 	EP_COLS,
 };
 

@@ -9,6 +9,7 @@
 #include <elf.h>
 #include <string.h>
 
+#define X86_RBX 3
 #define X86_RBP 6
 #define X86_RSP 7
 #define X86_RA	16
@@ -101,6 +102,7 @@ static void cfa_to_rule(struct x86 *x)
 		x->rule.cfa_kind = EP_CFA_REG;
 		x->rule.cfa_reg = to_reg(x, x->row->cfa_reg);
 		x->rule.cfa_off = to_s32(x, x->row->cfa_off);
+		x->counts->base_cfa += x->row->cfa_reg == X86_RBX;
 		break;
 	case EP_ROW_CFA_EXPR:
 		cfa_from_expr(x);
@@ -198,6 +200,18 @@ static void fp_to_rule(struct x86 *x)
 	x->rule.fp_off = fp.off;
 }
 
+/* Where the caller's rbx is, for a caller whose CFA starts from it; other forms are not kept. */
+static void base_to_rule(struct x86 *x)
+{
+	const struct ep_cfi_col *base = &x->row->cols[EP_COL_BASE];
+
+	if (base->kind != EP_COL_AT_CFA || base->value >= 0 || base->value % 8 ||
+	    base->value < -8 * UINT8_MAX)
+		return;
+	x->rule.base_reg = X86_RBX;
+	x->rule.base_slot = (uint8_t)(-base->value / 8);
+}
+
 /* The caller's rsp is the CFA; a row may say just that, but nothing else. */
 static bool sp_is_cfa(const struct ep_cfi_row *row)
 {
@@ -218,10 +232,28 @@ static uint32_t x86_rule(const struct ep_cfi_row *row, bool signal, struct ep_ru
 	cfa_to_rule(&x);
 	ra_to_rule(&x);
 	fp_to_rule(&x);
+	base_to_rule(&x);
 	if (!sp_is_cfa(row))
 		fail(&x, &counts->bad_sp);
 	return x.failed ? EP_RULE_UNSUPPORTED : ep_rule_set_add(set, &x.rule);
 }
+
+/* push %rbp: CFA offset 16, rbp at CFA - 16; mov %rsp, %rbp, 3 bytes: CFA register rbp. */
+#define FP_PROLOGUE 0x060d430286100e40
+
+static const struct ep_machine x86_64_with_base = {
+	.e_machine = EM_X86_64,
+	.sp_reg = X86_RSP,
+	.fp_reg = X86_RBP,
+	.ra_reg = X86_RA,
+	.imm_ra_off = -8,
+	.rule = x86_rule,
+	.trampoline = trampoline,
+	.trampoline_bytes = sizeof(trampoline),
+	.fp_prologue = FP_PROLOGUE,
+	.columns = { [X86_RBX] = EP_COL_BASE, [X86_RBP] = EP_COL_FP, [X86_RSP] = EP_COL_SP,
+		     [X86_RA] = EP_COL_RA },
+};
 
 const struct ep_machine ep_machine_x86_64 = {
 	.e_machine = EM_X86_64,
@@ -232,7 +264,7 @@ const struct ep_machine ep_machine_x86_64 = {
 	.rule = x86_rule,
 	.trampoline = trampoline,
 	.trampoline_bytes = sizeof(trampoline),
-	/* push %rbp: CFA offset 16, rbp at CFA - 16; mov %rsp, %rbp, 3 bytes: CFA register rbp. */
-	.fp_prologue = 0x060d430286100e40,
+	.fp_prologue = FP_PROLOGUE,
 	.columns = { [X86_RBP] = EP_COL_FP, [X86_RSP] = EP_COL_SP, [X86_RA] = EP_COL_RA },
+	.with_base = &x86_64_with_base,
 };

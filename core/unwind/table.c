@@ -187,17 +187,13 @@ static void log_table(const struct ep_unwind_table *table)
 	       table->n_rules, stats->unsupported, stats->covered_bytes, stats->text_bytes);
 }
 
-int ep_unwind_table_build(const struct ep_elf *elf, const struct ep_elf *debug,
-			  struct ep_unwind_table **ret_table)
+static int build_for(const struct ep_elf *elf, const struct ep_elf *debug,
+		     const struct ep_machine *machine, struct ep_unwind_table **ret_table)
 {
 	ep_cleanup(ep_unwind_table_freep) struct ep_unwind_table *table = NULL;
-	ep_cleanup(sources_freep) struct sources *sources = NULL;
-	const struct ep_machine *machine = ep_machine_find(ep_elf_machine(elf));
+	ep_cleanup(sources_freep) struct sources *sources = calloc(1, sizeof(*sources));
 	int r;
 
-	if (!machine || ep_elf_type(elf) == ET_REL)
-		return -ENOTSUP;
-	sources = calloc(1, sizeof(*sources));
 	if (!sources)
 		return -ENOMEM;
 	sources->elf = elf;
@@ -206,6 +202,25 @@ int ep_unwind_table_build(const struct ep_elf *elf, const struct ep_elf *debug,
 	sources->input.read_code = read_code;
 	sources->input.read_code_arg = (void *)(uintptr_t)elf;
 	r = build_from(sources, debug, &table);
+	if (r == 0)
+		*ret_table = ep_take(table);
+	return r;
+}
+
+int ep_unwind_table_build(const struct ep_elf *elf, const struct ep_elf *debug,
+			  struct ep_unwind_table **ret_table)
+{
+	ep_cleanup(ep_unwind_table_freep) struct ep_unwind_table *table = NULL;
+	const struct ep_machine *machine = ep_machine_find(ep_elf_machine(elf));
+	int r;
+
+	if (!machine || ep_elf_type(elf) == ET_REL)
+		return -ENOTSUP;
+	r = build_for(elf, debug, machine, &table);
+	if (r == 0 && table->stats.why.base_cfa && machine->with_base) {
+		ep_unwind_table_free(ep_take(table));
+		r = build_for(elf, debug, machine->with_base, &table);
+	}
 	if (r < 0)
 		return r;
 	log_table(table);
