@@ -142,6 +142,7 @@ int ep_entry(struct bpf_perf_event_data *ctx)
 	__u32 pid = pid_tid >> 32;
 	struct ep_record *rec;
 
+	reserve_stack();
 	if ((__u32)pid_tid == 0) {
 		count(EP_COUNTER_IDLE, 1);
 		return 0;

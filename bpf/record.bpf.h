@@ -138,6 +138,19 @@ static __always_inline void push_error(struct ep_record *rec, __u32 error, __u64
 	rec->walk.hash = hash_word(rec->walk.hash, addr);
 }
 
+/*
+ * First statement of a program that is not reached by a tail call but makes them: takes the whole
+ * stack. Without JIT, programs reached by tail calls run in the frame of the first one, and Linux 6.12
+ * and 7.2 make that only as large as the first one needs: the others overwrite the kernel's return
+ * addresses. (6.1 gives every program with tail calls 512 bytes, MAX_BPF_STACK.)
+ */
+static __always_inline void reserve_stack(void)
+{
+#ifdef __bpf__
+	__asm__ volatile("*(u64 *)(r10 - 512) = %0" : : "r"(0ULL) : "memory");
+#endif
+}
+
 /* Continues in another program. Falls through when the tail call fails. */
 static __always_inline void go_to(void *ctx, struct ep_record *rec, __u32 slot)
 {

@@ -96,6 +96,30 @@ check_machine() {
 	fi
 }
 
+# A CPU goes and comes back while it is sampled: what runs on it afterwards must be seen.
+check_hotplug() {
+	"$profiler" record -F $freq -a -d 12 -o "$out/hotplug.pb.gz" 2>"$out/hotplug.txt" &
+	recorder=$!
+	sleep 4
+	echo 0 >/sys/devices/system/cpu/cpu1/online && sleep 1
+	echo 1 >/sys/devices/system/cpu/cpu1/online || failed hotplug "no second CPU"
+	sleep 2
+	taskset 2 /t/burner_static 4 >/dev/null
+	wait $recorder
+	status=$?
+	if [ $status != 0 ]; then
+		failed hotplug "exit status $status: $(tail -n 3 "$out/hotplug.txt")"
+	else
+		check_functions hotplug "$out/hotplug.pb.gz" 'spin outer'
+	fi
+}
+
+# Interpreted programs share one stack frame. The last check: a kernel may die of it.
+check_interpreter() {
+	echo 0 >/proc/sys/net/core/bpf_jit_enable
+	check_record interpreted 'spin inner outer main' /t/burner 4
+}
+
 # counter_below COUNT FILE NAME...: prints the first counter of the agent's last words below COUNT.
 counter_below() {
 	least=$1 log=$2
@@ -148,3 +172,5 @@ check_record forks 'spin be_a_child main _start' /t/forks 4
 check_pid
 check_machine
 check_agent
+check_hotplug
+check_interpreter
