@@ -7,6 +7,7 @@ kills them when the bench itself is killed. A failed bench is an exception or an
 import contextlib
 import ctypes
 import os
+import random
 import re
 import signal
 import statistics
@@ -167,7 +168,7 @@ class Agent:
         if self.proc.poll() is None:
             self.proc.terminate()
             with contextlib.suppress(subprocess.TimeoutExpired):
-                self.proc.wait(10)
+                self.proc.wait(5)
         self.log.close()
         self.directory.cleanup()
 
@@ -217,10 +218,10 @@ def read_text(path):
         return file.read()
 
 
-def cpu_seconds(pid):
-    """User and system time of a process, by the scheduler's clock."""
+def cpu_seconds(pid, thread=None):
+    """User and system time of a process, or of one of its threads, by the scheduler's clock."""
     total = 0
-    for task in os.listdir(f"/proc/{pid}/task"):
+    for task in [thread] if thread else os.listdir(f"/proc/{pid}/task"):
         with contextlib.suppress(FileNotFoundError):
             total += int(read_text(f"/proc/{pid}/task/{task}/schedstat").split()[0])
     return total / 1e9
@@ -259,7 +260,6 @@ def cpu_list():
 
 def interval(values, statistic=statistics.median, rounds=2000):
     """95 % bootstrap interval of a statistic of independent values; a fixed seed."""
-    import random
     source = random.Random(1)
     found = sorted(statistic(source.choices(values, k=len(values))) for _ in range(rounds))
     return found[int(rounds * 0.025)], found[int(rounds * 0.975)]

@@ -1,0 +1,155 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What the agent costs: its CPU time, and how much a CPU-bound program slows down.
+
+CPU: all CPUs busy with C, Python and perl programs, 20 Hz, measured after the start. The agent's time
+is the scheduler's, BPF time is the kernel's own (bpf_stats) and is spent inside the busy programs.
+
+Slowdown: blocks of units of fixed work, on one CPU, with and without the agent in turn. A block's time
+is the lower quartile of its units, each long enough to have its share of the samples, so that other
+programs' turns do not count. Two neighbouring blocks give a ratio; the value is the median of them, its
+interval a bootstrap. A bar inside the interval is neither met nor missed: the noise is the answer.
+Beside it, by another method: the share of time that interrupts of less than 200 us take from a program
+that does nothing but look at the clock.
+"""
+import os
+import statistics
+import subprocess
+import threading
+import time
+
+import fleet
+import measure
+
+CPU_SECONDS = float(os.environ.get("EBPF_PROFILER_BENCH_SECONDS", "30"))
+PAIRS = int(os.environ.get("EBPF_PROFILER_BENCH_PAIRS", "7"))
+BLOCK = 2.5	# seconds
+SETTLE = 1.0	# the agent's start does not count
+
+
+def cpu_time():
+    with measure.Procs() as procs, measure.bpf_stats():
+        for cpu in measure.cpu_list():
+            procs.start([measure.program("deepstack"), "1000", "20", "40", "60"], {cpu})
+        fleet.start_busy(procs)
+        with measure.Agent(procs, 20, interval="10s") as agent:
+            agent.wait_sampling()
+            time.sleep(5)
+            before = observe(agent)
+            time.sleep(CPU_SECONDS)
+            report_cpu(before, observe(agent))
+
+
+def observe(agent):
+    pid = agent.proc.pid
+    return {"time": time.monotonic(), "cpu": measure.cpu_seconds(pid), "bpf": measure.bpf_cost(pid),
+            "loop": measure.cpu_seconds(pid, pid), "counters": agent.counters()}
+
+
+def report_cpu(before, after):
+    seconds = after["time"] - before["time"]
+    bpf, runs = (now - then for now, then in zip(after["bpf"], before["bpf"]))
+    events = {name: after["counters"][name] - before["counters"][name]
+              for name in ("samples taken", "forks", "execs", "executables analysed")}
+    measure.row("agent CPU at 20 Hz, all CPUs busy, without the first 5 s",
+                100 * (after["cpu"] - before["cpu"]) / seconds, "% of one CPU", "<= 0.3", 0.3)
+    measure.row("of it in the loop, the rest in workers",
+                100 * (after["loop"] - before["loop"]) / seconds, "% of one CPU")
+    for name, number in events.items():  # what others did on the machine meanwhile
+        measure.row("meanwhile: " + name, number / seconds, "/s")
+    measure.row("agent CPU for its start and 5 s", before["cpu"] * 1000, "ms")
+    measure.row("BPF time at 20 Hz, all CPUs", 100 * bpf / seconds, "% of one CPU")
+    measure.row("BPF time per event", 1e6 * bpf / max(1, runs), "us")
+
+
+class Units:
+    """Runs fixedwork on the last CPU and keeps (time of its end, ns it took) of every unit."""
+
+    def __init__(self, procs):
+        self.units = []
+        proc = procs.start([measure.program("fixedwork")], {measure.cpu_list()[-1]},
+                           stdout=subprocess.PIPE, text=True)
+        self.thread = threading.Thread(target=self.read, args=(proc.stdout,), daemon=True)
+        self.thread.start()
+
+    def read(self, stream):
+        for line in stream:
+            start_ns, took_ns = map(int, line.split())
+            self.units.append((start_ns, took_ns))
+
+    def block(self):
+        """Lower quartile, ns, of the units that lie within the next seconds."""
+        start = time.monotonic_ns()
+        time.sleep(BLOCK)
+        end = time.monotonic_ns()
+        took = [took for begin, took in list(self.units) if begin >= start and begin + took <= end]
+        if len(took) < 10:
+            raise SystemExit(f"fixedwork did only {len(took)} units in {BLOCK} s")
+        return statistics.quantiles(took, n=4)[0]
+
+
+def gap_share(seconds):
+    """Percent of time that short interrupts take from a program."""
+    with measure.Procs() as procs:
+        proc = procs.start([measure.program("gaps"), str(seconds)], {measure.cpu_list()[-1]},
+                           stdout=subprocess.PIPE, text=True)
+        gap_ns, time_ns, _ = map(int, proc.communicate()[0].split())
+    return 100 * gap_ns / time_ns
+
+
+def with_agent(freq, work):
+    with measure.Procs() as procs, measure.Agent(procs, freq) as agent:
+        agent.wait_sampling()
+        time.sleep(SETTLE)
+        found = work()
+        agent.proc.kill()
+        return found
+
+
+def compare(freq, work, ratio, pairs=PAIRS):
+    """One value for each pair of blocks; which comes first alternates."""
+    values = []
+    for pair in range(pairs):
+        if pair % 2:
+            loaded, free = with_agent(freq, work), work()
+        else:
+            free, loaded = work(), with_agent(freq, work)
+        values.append(ratio(loaded, free))
+    return values
+
+
+def verdict(value, low, high, bar):
+    if high <= bar:
+        return "met"
+    if low > bar:
+        return "missed"
+    return f"the noise is larger: {value:.3g} within {low:.3g} to {high:.3g}"
+
+
+def report(name, values, bar):
+    low, high = measure.interval(values)
+    value = statistics.median(values)
+    print(f"{name}\t{value:.3g}\t%\t<= {bar}\t{verdict(value, low, high, bar)}", flush=True)
+    print(f"its 95 % interval\t{low:.3g} to {high:.3g}\t%\t\tfor information", flush=True)
+    measure.note(f"{name}: " + " ".join(f"{each:+.3f}" for each in sorted(values)))
+
+
+def slowdown(freq, bar):
+    with measure.Procs() as procs:
+        units = Units(procs)
+        time.sleep(1)
+        report(f"slowdown of a CPU-bound program at {freq} Hz",
+               compare(freq, units.block, lambda loaded, free: 100 * (loaded / free - 1)), bar)
+    report(f"time that more interrupts take at {freq} Hz",
+           compare(freq, lambda: gap_share(2), lambda loaded, free: loaded - free, 4), bar)
+
+
+def main():
+    measure.begin()
+    cpu_time()
+    for freq, bar in ((20, 0.1), (999, 2)):
+        slowdown(freq, bar)
+
+
+if __name__ == "__main__":
+    main()
