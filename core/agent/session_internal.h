@@ -38,7 +38,7 @@ struct ep_session {
 
 	uv_timer_t drain_timer, rest, housekeeping, closing;
 	uv_poll_t ring_poll, side_poll;
-	bool handles_ready, has_side_poll, sampling, collecting;
+	bool handles_ready, has_side_poll, sampling, collecting, seen_complete;
 	int n_cpus;
 	uint64_t ticks;
 	uint64_t ring_lost;    /* samples lost in the ring, already told to the stores */
