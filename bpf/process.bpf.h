@@ -67,16 +67,25 @@ int ep_fork(struct bpf_raw_tracepoint_args *ctx)
 	return 0;
 }
 
-/* TP_PROTO(struct task_struct *p, pid_t old_pid, struct linux_binprm *bprm) */
-SEC("raw_tracepoint/sched_process_exec")
+/*
+ * TP_PROTO(struct task_struct *task, const char *comm). An exec renames the task when the old
+ * memory is gone and nothing of the new program is mapped yet (fs/exec.c, begin_new_exec): just
+ * the moment to forget the old mappings. sched_process_exec comes only behind the new ones. Other
+ * renames find a process with many mappings; a fresh image has its stack alone.
+ */
+#define FRESH_IMAGE_MAPPINGS 2
+SEC("raw_tracepoint/task_rename")
 int ep_exec(struct bpf_raw_tracepoint_args *ctx)
 {
-	__u32 pid = bpf_get_current_pid_tgid() >> 32;
+	__u64 task = ctx->args[0];
+	__u64 mm = read_kernel_u64(task + ep_config.task_mm_off);
+	__u32 pid = read_kernel_u32(task + ep_config.task_tgid_off);
 
-	/* The old image's addresses mean nothing from here on. */
+	if (!mm || read_kernel_u32(mm + ep_config.mm_map_count_off) > FRESH_IMAGE_MAPPINGS)
+		return 0;
 	bpf_map_delete_elem(&ep_procs, &pid);
 	if (in_filter(pid))
-		send_process_event(EP_EVENT_EXEC, pid, 0, task_start_ns(ctx->args[0]));
+		send_process_event(EP_EVENT_EXEC, pid, 0, task_start_ns(task));
 	return 0;
 }
 

@@ -21,7 +21,7 @@ enum ep_event_type {
 	EP_EVENT_TRACE = 1, /* struct ep_sample, then words: kernel addresses, then user frames */
 	EP_EVENT_KNOWN = 2, /* struct ep_sample alone: frames were sent before under this hash */
 	EP_EVENT_FORK = 3,  /* struct ep_process_event */
-	EP_EVENT_EXEC = 4,
+	EP_EVENT_EXEC = 4,  /* the old image is gone, nothing of the new one is mapped yet */
 	EP_EVENT_EXIT = 5,
 };
 
@@ -167,7 +167,7 @@ struct ep_config {
 	__u32 kernel_stack_bytes; /* THREAD_SIZE, where it does not */
 	__u32 task_signal_off;
 	__u32 signal_live_off;
-	__u32 pad;
+	__u32 mm_map_count_off;
 };
 
 /* Value of ep_control (mmapable, one entry): what user space changes while programs run. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/agent/process_read.h"
 #include "bpf/shared.h"
+#include "core/base/clock.h"
 
 #include <errno.h>
 
@@ -45,6 +46,7 @@ void ep_process_read_run(struct ep_process_read *read)
 {
 	ep_maps_init(&read->maps, EP_MAX_ROWS);
 	ep_vec_init(&read->files, sizeof(struct ep_proc_file), EP_MAX_ROWS);
+	read->time_ns = ep_clock_mono_ns();
 	read->result = ep_process_read(read->pid, &read->info);
 	if (read->result == 0 && !read->info.kernel_thread)
 		read->result = ep_maps_read(&read->maps, read->pid, EP_MAPS_EXECUTABLE);

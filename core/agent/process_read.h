@@ -11,7 +11,8 @@ struct ep_process_read {
 	/* in */
 	pid_t pid;
 	/* out */
-	int result; /* 0, -ESRCH, ... */
+	int result;	  /* 0, -ESRCH, ... */
+	uint64_t time_ns; /* CLOCK_MONOTONIC, before the first read */
 	struct ep_process_info info;
 	struct ep_maps maps;
 	struct ep_vec files; /* struct ep_proc_file, one for each mapping; fd -1; bytes 0: none */

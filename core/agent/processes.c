@@ -44,12 +44,9 @@ struct process {
 	uint64_t backoff_ns, next_retry_ns;
 	uint64_t ended_ns; /* monotonic; 0: alive */
 	bool queued, reading, stale; /* stale: changed while it was read */
-	bool replaced;		     /* executed another program while it was read */
-	uint64_t exec_ns;   /* time of the last exec event */
-	uint64_t mapped_ns; /* time of the last mapping record */
+	uint64_t exec_ns; /* CLOCK_MONOTONIC: of its last exec */
 	bool read_once;	  /* named, by a read or from its parent */
 	bool unnamed;	  /* executed something else since: comm and path are old */
-	bool exec_begun;  /* its exec record came, the exec event did not yet */
 	bool publish; /* rows are to be written */
 };
 
@@ -390,6 +387,7 @@ static void take_maps(struct ep_processes *processes, struct process *process,
 			.start = mapping->start,
 			.end = mapping->end,
 			.file_off = mapping->kind == EP_MAPPING_VDSO ? 0 : mapping->file_off,
+			.time_ns = read->time_ns,
 		};
 		if (has_file(mapping, file))
 			place->executable = ep_executables_get(processes->executables, process->pid,
@@ -434,11 +432,11 @@ static void finish_read(void *arg)
 	processes->reading--;
 	processes->stats.reads++;
 	if (process && process->reading) {
-		bool stale = process->stale, replaced = process->replaced;
+		/* What was read of an image that is gone does not count. */
+		bool replaced = task->read.time_ns < process->exec_ns, stale = process->stale;
 
 		process->reading = false;
 		process->stale = false;
-		process->replaced = false;
 		if (!replaced)
 			take_read(processes, process, &task->read);
 		process = find(processes, task->read.pid);
@@ -554,30 +552,33 @@ void ep_processes_on_fork(struct ep_processes *processes, pid_t parent_pid, pid_
 	mark(processes, process);
 }
 
-/* The old image's places and rows go; a read that is under way saw them, it does not count. */
-static void forget_image(struct ep_processes *processes, struct process *process)
+/* Drops the places that were there before `time_ns`: they are the old image's. */
+static void drop_old_places(struct ep_processes *processes, struct process *process,
+			    uint64_t time_ns)
 {
-	uint32_t pid = (uint32_t)process->pid;
+	size_t kept = 0;
 
-	(void)bpf_map_delete_elem(processes->options.procs_fd, &pid);
-	drop_places(processes, process);
-	drop_rows(processes, process);
-	process->publish = false;
-	process->replaced = process->reading;
-	process->unnamed = true;
-	process->backoff_ns = 0;
-	process->next_retry_ns = 0;
+	for (size_t i = 0; i < process->places.len; i++) {
+		struct ep_place_in_memory place =
+			*ep_vec_at(&process->places, struct ep_place_in_memory, i);
+
+		if (place.time_ns < time_ns)
+			ep_executables_unref(processes->executables, place.executable);
+		else
+			*ep_vec_at(&process->places, struct ep_place_in_memory, kept++) = place;
+	}
+	process->places.len = kept;
 }
 
 /*
- * The exec event comes when the new image is in place, and BPF has forgotten the process at that
- * moment. Normally the exec record was here before, and what has been mapped since must only be
- * told again; without side-band records this is all we hear.
+ * BPF forgot the process at the exec; rows written since are gone or wrong. Mappings of the new
+ * image may have been heard of before the exec itself: the two come by different ways.
  */
 void ep_processes_on_exec(struct ep_processes *processes, pid_t pid, uint64_t start_ns,
 			  uint64_t time_ns)
 {
 	struct process *process = find(processes, pid);
+	uint32_t key = (uint32_t)pid;
 
 	processes->stats.execs++;
 	if (process && !is_same(process, start_ns)) {
@@ -588,29 +589,18 @@ void ep_processes_on_exec(struct ep_processes *processes, pid_t pid, uint64_t st
 		process = add(processes, pid, start_ns);
 	if (!process)
 		return;
+	(void)bpf_map_delete_elem(processes->options.procs_fd, &key);
+	drop_old_places(processes, process, time_ns);
+	drop_rows(processes, process);
 	process->exec_ns = time_ns;
-	if (process->exec_begun) {
-		process->exec_begun = false;
-		if (process->places.len > 0)
-			mark(processes, process);
-		return;
-	}
-	forget_image(processes, process);
-	request(processes, process, SETTLE_NS);
-}
-
-static void on_exec_record(struct ep_processes *processes, const struct ep_side_event *event)
-{
-	struct process *process = find(processes, event->pid);
-
-	if (!process)
-		return; /* the exec event brings it in */
-	forget_image(processes, process);
-	take_text(&process->comm, event->name);
-	process->exec_begun = event->time_ns > process->exec_ns;
-	/* It changed CPUs meanwhile: mappings of the new image were seen first, and are gone now. */
-	if (event->time_ns < process->mapped_ns)
-		request(processes, process, 0);
+	process->unnamed = true;
+	process->backoff_ns = 0;
+	process->next_retry_ns = 0;
+	process->publish = false;
+	if (process->places.len > 0)
+		mark(processes, process);
+	else if (!processes->options.hears_mappings)
+		request(processes, process, SETTLE_NS);
 }
 
 /* Cuts [start, end) out of the places there are: something else is mapped there now. */
@@ -663,7 +653,7 @@ static int insert_place(struct ep_processes *processes, struct process *process,
 
 /* An executable we know that this record is a mapping of; NULL when only a read can tell. */
 static struct ep_executable *recognise(struct ep_processes *processes,
-				       const struct ep_side_event *event)
+				       const struct ep_mapping_event *event)
 {
 	if (event->build_id)
 		return ep_executables_get_build_id(processes->executables, event->build_id,
@@ -673,21 +663,22 @@ static struct ep_executable *recognise(struct ep_processes *processes,
 	return NULL;
 }
 
-static void on_mapping_record(struct ep_processes *processes, const struct ep_side_event *event)
+void ep_processes_on_mapping(struct ep_processes *processes,
+			     const struct ep_mapping_event *event)
 {
 	struct process *process = find(processes, event->pid);
 	struct ep_place_in_memory place = {
 		.start = event->addr,
 		.end = event->addr + event->bytes,
 		.file_off = event->file_off,
+		.time_ns = event->time_ns,
 	};
 
 	processes->stats.mappings++;
-	if (!process || !process->read_once)
-		return; /* an exec event or a sample brings it in */
+	if (!process || event->time_ns < process->exec_ns)
+		return; /* an exec or a sample brings it in; or it is of an image long gone */
 	process->backoff_ns = 0;
 	process->next_retry_ns = 0;
-	process->mapped_ns = event->time_ns;
 	place.executable = recognise(processes, event);
 	if (strcmp(event->name, "[vdso]") == 0)
 		place.file_off = 0;
@@ -700,14 +691,6 @@ static void on_mapping_record(struct ep_processes *processes, const struct ep_si
 	if (process->reading) /* what is being read may not have it */
 		process->stale = true;
 	mark(processes, process);
-}
-
-void ep_processes_on_side(struct ep_processes *processes, const struct ep_side_event *event)
-{
-	if (event->type == EP_SIDE_EXEC)
-		on_exec_record(processes, event);
-	else
-		on_mapping_record(processes, event);
 }
 
 void ep_processes_on_exit(struct ep_processes *processes, pid_t pid)

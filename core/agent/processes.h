@@ -23,7 +23,7 @@
 struct ep_processes;
 struct ep_delta_store;
 struct ep_executable;
-struct ep_side_event;
+struct ep_mapping_event;
 struct uv_loop_s;
 
 struct ep_processes_options {
@@ -32,6 +32,7 @@ struct ep_processes_options {
 	int procs_fd;		  /* the map ep_procs */
 	uint32_t reads_per_second; /* budget for reading /proc/PID, sustained */
 	uint32_t max_processes;
+	bool hears_mappings; /* ep_processes_on_mapping will be called */
 	/* Called when a process's samples can be named: read, executables analysed; or gone. */
 	void (*settled)(void *arg, pid_t pid);
 	/* A process that is not wanted is not even read; NULL: all are. */
@@ -69,12 +70,9 @@ void ep_processes_on_fork(struct ep_processes *processes, pid_t parent, pid_t pi
 void ep_processes_on_exec(struct ep_processes *processes, pid_t pid, uint64_t start_ns,
 			  uint64_t time_ns);
 void ep_processes_on_exit(struct ep_processes *processes, pid_t pid);
-/*
- * Side-band records. An exec's comes before its mappings; the kernel's exec event (above) comes
- * behind the first of them. A mapping of an executable that is known by build id needs no read.
- */
-void ep_processes_on_side(struct ep_processes *processes, const struct ep_side_event *event);
-/* A sample was taken in a process BPF does not know, or at an address in none of its rows. */
+/* A mapping of an executable that is known by build id needs no read. */
+void ep_processes_on_mapping(struct ep_processes *processes, const struct ep_mapping_event *event);
+/* A sample was taken in a process; who it is now is found out if it was not worth it before. */
 void ep_processes_on_sampled(struct ep_processes *processes, pid_t pid);
 void ep_processes_on_unknown(struct ep_processes *processes, pid_t pid, uint64_t start_ns);
 void ep_processes_on_unknown_address(struct ep_processes *processes, pid_t pid);

@@ -13,6 +13,7 @@
 /* An executable mapping as the process manager keeps it. */
 struct ep_place_in_memory {
 	uint64_t start, end, file_off;
+	uint64_t time_ns; /* CLOCK_MONOTONIC: when it was mapped, or when /proc was read */
 	struct ep_executable *executable; /* NULL: anonymous code; holds a reference */
 };
 

@@ -490,12 +490,15 @@ static void on_closed(uv_handle_t *handle)
 		done(arg);
 }
 
-/* Jobs cannot be taken back; each turn of the loop some end. */
+/*
+ * Jobs cannot be taken back; each turn of the loop some end. The first turn may be the one in which
+ * the handles were closed, and the loop still needs their memory at its end.
+ */
 static void on_closing(uv_timer_t *timer)
 {
 	struct ep_session *session = timer->data;
 
-	if (is_busy(session))
+	if (session->closing_turns++ == 0 || is_busy(session))
 		return;
 	ep_session_drop_seals(session);
 	uv_close((uv_handle_t *)timer, on_closed);

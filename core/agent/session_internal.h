@@ -44,6 +44,7 @@ struct ep_session {
 	uint64_t ring_lost;    /* samples lost in the ring, already told to the stores */
 	uint64_t side_lost;    /* side-band records */
 	struct ep_budget short_rests;
+	unsigned int closing_turns;
 	void (*closed)(void *arg);
 	void *closed_arg;
 };

@@ -197,7 +197,7 @@ int ep_events_poll_fd(const struct ep_events *events)
 	return events->options.sideband ? events->epoll_fd : -1;
 }
 
-uint64_t ep_events_drain(struct ep_events *events, ep_side_visit visit, void *arg)
+uint64_t ep_events_drain(struct ep_events *events, ep_mapping_visit visit, void *arg)
 {
 	struct cpu_events *cpu;
 	uint64_t lost = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Perf events, one set for each CPU that is online: the sampling clock, which runs the entry
- * program, and a side-band ring that tells of execs and new executable mappings.
+ * program, and a side-band ring that tells of new executable mappings.
  */
 #ifndef EP_BPF_EVENTS_H
 #define EP_BPF_EVENTS_H
@@ -18,22 +18,16 @@ struct ep_events_options {
 	bool sideband;	/* open the side-band rings */
 };
 
-enum ep_side_type {
-	EP_SIDE_MAPPING, /* a new executable mapping, or code made executable */
-	EP_SIDE_EXEC,	 /* a process begins to replace its image; its mappings follow */
-};
-
-/* A side-band record. Strings are borrowed for the call. */
-struct ep_side_event {
-	enum ep_side_type type;
+/* A new executable mapping, or code made executable. Strings are borrowed for the call. */
+struct ep_mapping_event {
 	pid_t pid;
 	uint64_t time_ns; /* CLOCK_MONOTONIC */
 	uint64_t addr, bytes, file_off;
 	const uint8_t *build_id; /* NULL: the kernel does not tell, or the file has none */
 	size_t build_id_bytes;
-	const char *name; /* of the mapped file, or the new comm */
+	const char *name; /* of the mapped file */
 };
-typedef void (*ep_side_visit)(void *arg, const struct ep_side_event *event);
+typedef void (*ep_mapping_visit)(void *arg, const struct ep_mapping_event *event);
 
 /*
  * Opens the events on every CPU that is online, not running yet. 0, -EACCES or -EPERM, or what
@@ -54,6 +48,6 @@ int ep_events_sync_cpus(struct ep_events *events);
 /* A descriptor for poll: readable when a side-band ring has records; -1 without them. */
 int ep_events_poll_fd(const struct ep_events *events);
 /* Calls visit for each record that waits. Returns lost records. */
-uint64_t ep_events_drain(struct ep_events *events, ep_side_visit visit, void *arg);
+uint64_t ep_events_drain(struct ep_events *events, ep_mapping_visit visit, void *arg);
 
 #endif

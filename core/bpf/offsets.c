@@ -30,6 +30,7 @@ static const struct wanted wanted[] = {
 	{"task_struct", "tgid", offsetof(struct ep_config, task_tgid_off)},
 	{"task_struct", "pid", offsetof(struct ep_config, task_pid_off)},
 	{"task_struct", "signal", offsetof(struct ep_config, task_signal_off)},
+	{"mm_struct", "map_count", offsetof(struct ep_config, mm_map_count_off)},
 	{"signal_struct", "live", offsetof(struct ep_config, signal_live_off)},
 };
 

@@ -32,8 +32,6 @@ static int try_open(uint32_t cpu, bool build_id)
 		.clockid = CLOCK_MONOTONIC,
 		.mmap = 1, /* executable mappings */
 		.mmap2 = 1,
-		.comm = 1,
-		.comm_exec = 1,
 		.build_id = build_id,
 		.watermark = 1,
 		.wakeup_watermark = 1,
@@ -104,17 +102,13 @@ struct mmap2_record {
 	uint8_t build_id[20];
 	uint32_t prot, flags;
 }; /* then the file's name */
-struct comm_record {
-	struct perf_event_header header;
-	uint32_t pid, tid;
-}; /* then the comm */
 struct lost_record {
 	struct perf_event_header header;
 	uint64_t id, lost;
 };
 
 /* What follows the fixed part: a string, padding, and at the very end the time. */
-static bool read_tail(const uint8_t *record, size_t bytes, size_t fixed, struct ep_side_event *event)
+static bool read_tail(const uint8_t *record, size_t bytes, size_t fixed, struct ep_mapping_event *event)
 {
 	if (bytes < fixed + sizeof(event->time_ns) + 1)
 		return false;
@@ -124,9 +118,9 @@ static bool read_tail(const uint8_t *record, size_t bytes, size_t fixed, struct 
 	return memchr(event->name, 0, bytes - fixed) != NULL;
 }
 
-static void parse_mmap2(const uint8_t *record, size_t bytes, ep_side_visit visit, void *arg)
+static void parse_mmap2(const uint8_t *record, size_t bytes, ep_mapping_visit visit, void *arg)
 {
-	struct ep_side_event event = {.type = EP_SIDE_MAPPING};
+	struct ep_mapping_event event = {0};
 	struct mmap2_record mmap2;
 
 	if (!read_tail(record, bytes, sizeof(mmap2), &event))
@@ -143,21 +137,7 @@ static void parse_mmap2(const uint8_t *record, size_t bytes, ep_side_visit visit
 	visit(arg, &event);
 }
 
-static void parse_comm(const uint8_t *record, size_t bytes, ep_side_visit visit, void *arg)
-{
-	struct ep_side_event event = {.type = EP_SIDE_EXEC};
-	struct comm_record comm;
-
-	if (!read_tail(record, bytes, sizeof(comm), &event))
-		return;
-	memcpy(&comm, record, sizeof(comm));
-	if (!(comm.header.misc & PERF_RECORD_MISC_COMM_EXEC))
-		return;
-	event.pid = (pid_t)comm.pid;
-	visit(arg, &event);
-}
-
-uint64_t ep_sideband_parse(const void *record, size_t bytes, ep_side_visit visit, void *arg)
+uint64_t ep_sideband_parse(const void *record, size_t bytes, ep_mapping_visit visit, void *arg)
 {
 	struct perf_event_header header;
 	struct lost_record lost;
@@ -167,8 +147,6 @@ uint64_t ep_sideband_parse(const void *record, size_t bytes, ep_side_visit visit
 	memcpy(&header, record, sizeof(header));
 	if (header.type == PERF_RECORD_MMAP2)
 		parse_mmap2(record, bytes, visit, arg);
-	else if (header.type == PERF_RECORD_COMM)
-		parse_comm(record, bytes, visit, arg);
 	if (header.type != PERF_RECORD_LOST || bytes < sizeof(lost))
 		return 0;
 	memcpy(&lost, record, sizeof(lost));
@@ -185,7 +163,7 @@ static void copy_record(const struct ep_sideband *sideband, uint64_t tail, uint8
 	memcpy(buf + first, sideband->ring, bytes - first);
 }
 
-uint64_t ep_sideband_drain(struct ep_sideband *sideband, ep_side_visit visit, void *arg)
+uint64_t ep_sideband_drain(struct ep_sideband *sideband, ep_mapping_visit visit, void *arg)
 {
 	_Atomic uint64_t *shared_head = (_Atomic uint64_t *)&sideband->page->data_head;
 	_Atomic uint64_t *shared_tail = (_Atomic uint64_t *)&sideband->page->data_tail;
