@@ -86,20 +86,3 @@ int ep_rows_add(struct ep_vec *rows, const struct ep_place_in_memory *place)
 	}
 	return add_covered(rows, place, va);
 }
-
-const struct ep_row *ep_rows_find(const struct ep_row *rows, size_t n_rows, uint64_t addr)
-{
-	size_t lo = 0, hi = n_rows;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (rows[mid].start <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	if (lo == 0 || addr >= rows[lo - 1].end)
-		return NULL;
-	return &rows[lo - 1];
-}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The executable mappings of one process, sorted by address and disjoint: a vector of places, each
+ * with a reference to the executable behind it. Loop's thread only.
+ */
+#ifndef EP_AGENT_PLACES_H
+#define EP_AGENT_PLACES_H
+
+#include "core/agent/executables.h"
+#include "core/base/vec.h"
+
+struct ep_place_in_memory {
+	uint64_t start, end, file_off;
+	uint64_t time_ns; /* CLOCK_MONOTONIC: when it was mapped, or when /proc was read */
+	struct ep_executable *executable; /* NULL: anonymous code */
+};
+
+void ep_places_init(struct ep_vec *places); /* at most EP_MAX_ROWS of them */
+/* Lets go of all of them, and of the memory. */
+void ep_places_clear(struct ep_vec *places, struct ep_executables *executables);
+/* `to` is empty and gets references of its own. 0, -ENOMEM. */
+int ep_places_copy(struct ep_vec *to, const struct ep_vec *from);
+/*
+ * Something new is mapped: what was there is cut off or goes. Takes the place's reference in every
+ * case. 0, -EINVAL for an empty range, -ENOMEM (also: too many).
+ */
+int ep_places_insert(struct ep_vec *places, struct ep_executables *executables,
+		     struct ep_place_in_memory place);
+/* Lets go of those mapped before time_ns: of the image that an exec replaced. */
+void ep_places_drop_older(struct ep_vec *places, struct ep_executables *executables,
+			  uint64_t time_ns);
+
+/* True when one of the executables is still being analysed. */
+bool ep_places_are_pending(const struct ep_vec *places);
+bool ep_places_have(const struct ep_vec *places, const struct ep_executable *executable);
+const struct ep_place_in_memory *ep_places_find(const struct ep_vec *places, uint64_t addr);
+
+#endif

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The process manager's own: a live process, and the manager's fields, shared by the files that
+ * make it up.
+ *
+ *	processes.c		the public calls, housekeeping
+ *	process_table.c		which processes there are
+ *	process_events.c	what the kernel said
+ *	process_queue.c		reading /proc, paid from the budget
+ *	process_rows.c		telling BPF
+ */
+#ifndef EP_AGENT_PROCESSES_INTERNAL_H
+#define EP_AGENT_PROCESSES_INTERNAL_H
+
+#include "core/agent/budget.h"
+#include "core/agent/places.h"
+#include "core/agent/processes.h"
+#include "core/base/map.h"
+
+#include <sys/queue.h>
+#include <uv.h>
+
+/* ld.so maps its libraries within a few ms of an exec: wait until most are there. */
+#define EP_SETTLE_NS (2 * EP_NS_PER_MS)
+
+struct ep_live {
+	TAILQ_ENTRY(ep_live) queue; /* waiting to be read */
+	pid_t pid;
+	uint64_t start_ns; /* CLOCK_BOOTTIME; 0: not known yet */
+	char *comm, *exe_path, *container_id;
+	struct ep_vec places; /* struct ep_place_in_memory, sorted by start */
+	uint32_t rows, n_rows; /* in the delta store */
+	uint64_t due_ns;       /* when to read, while queued */
+	uint64_t backoff_ns, next_retry_ns;
+	uint64_t ended_ns; /* monotonic; 0: alive */
+	bool queued, reading, stale; /* stale: changed while it was read */
+	uint64_t exec_ns; /* CLOCK_MONOTONIC: of its last exec */
+	bool read_once;	  /* named, by a read or from its parent */
+	bool unnamed;	  /* executed something else since: comm and path are old */
+	bool publish; /* rows are to be written */
+};
+
+TAILQ_HEAD(ep_live_queue, ep_live);
+
+struct ep_processes {
+	struct ep_processes_options options;
+	struct ep_executables *executables;
+	struct ep_map live;  /* pid -> struct ep_live * */
+	struct ep_vec ended; /* struct ep_live *, by time of their end */
+	struct ep_live_queue queue;
+	size_t queued, reading;
+	struct ep_budget budget;
+	uv_timer_t tick;
+	uv_check_t publisher; /* writes rows once a loop turn, after all events were seen */
+	bool ticking, publish, growing, stopped;
+	struct ep_vec rows; /* scratch: struct ep_row */
+	struct ep_processes_stats stats;
+};
+
+/* process_table.c */
+struct ep_live *ep_live_find(const struct ep_processes *processes, pid_t pid);
+/* Same process, as far as a start time in clock ticks can tell. */
+bool ep_live_is_same(const struct ep_live *process, uint64_t start_ns);
+struct ep_live *ep_live_add(struct ep_processes *processes, pid_t pid, uint64_t start_ns);
+/* The process has ended; its name is kept for batches that still have samples of it. */
+void ep_live_end(struct ep_processes *processes, struct ep_live *process);
+void ep_live_free(struct ep_live *process);
+void ep_live_take_text(char **field, const char *text);
+
+/* process_rows.c */
+void ep_live_drop_rows(struct ep_processes *processes, struct ep_live *process);
+/* Its rows will be written at the end of this loop turn. */
+void ep_live_mark(struct ep_processes *processes, struct ep_live *process);
+void ep_live_publish_marked(uv_check_t *check);
+/* An executable was analysed or lost its tables: whoever maps it gets new rows. */
+void ep_live_executable_changed(void *arg, struct ep_executable *executable);
+
+/* process_queue.c */
+void ep_live_enqueue(struct ep_processes *processes, struct ep_live *process, uint64_t delay_ns);
+/* The same, if the budget pays for it. */
+void ep_live_request(struct ep_processes *processes, struct ep_live *process, uint64_t delay_ns);
+void ep_live_unqueue(struct ep_processes *processes, struct ep_live *process);
+void ep_live_start_reads(struct ep_processes *processes);
+
+#endif
