@@ -42,7 +42,7 @@ def arguments():
                         help="samples that may be wrong however few there are: a busy machine "
                         "gives a program little CPU time, but its first 16 ms are as long")
     parser.add_argument("--lost", type=float, default=4,
-                        help="percent by which the samples may differ from the CPU time used")
+                        help="percent by which the samples may fall short of the CPU time used")
     parser.add_argument("--no-root", action="store_true",
                         help="the C library has no unwind tables: the stack may end at main")
     parser.add_argument("--labels", default="", help="KEY=VALUE,...: each must be in some sample")
@@ -221,7 +221,9 @@ def check_amount(options, truth, samples):
         return
     expected = float(used[-1]) * options.frequency
     print(f"amount    {percent(samples, expected):.1f} % of {used[-1]} s of CPU time")
-    if abs(samples - expected) > expected * options.lost / 100 + 10:
+    # On a virtual machine that has to wait for its CPUs the program is not charged for the wait,
+    # but the sampling clock goes on: there may be more samples, never fewer.
+    if samples < expected * (1 - options.lost / 100) - 10 or samples > expected * 1.3 + 10:
         fail(f"{samples} samples, but {expected:.0f} expected from the CPU time used")
 
 

@@ -72,7 +72,7 @@ class Record(Case):
         self.assertGreater(len(samples_of(self.out)), 0)
 
     def test_no_samples_is_exit_5_and_no_file(self):
-        result = run("record", "-d", "300ms", "-o", self.out, "--", "sleep", "0.2")
+        result = run("record", "-F", "1", "-d", "300ms", "-o", self.out, "--", "sleep", "0.2")
         self.assertEqual(result.returncode, 5, result.stderr)
         self.assertFalse(os.path.exists(self.out))
 
