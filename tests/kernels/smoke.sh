@@ -9,6 +9,7 @@ export EBPF_PROFILER_PLUGINS_DIR=/t/plugins
 profiler=/t/ebpf-profiler
 out=/t/out
 freq=49
+seconds=7
 
 ok() {
 	echo "ok $1"
@@ -117,7 +118,7 @@ check_hotplug() {
 # Interpreted programs share one stack frame. The last check: a kernel may die of it.
 check_interpreter() {
 	echo 0 >/proc/sys/net/core/bpf_jit_enable
-	check_record interpreted 'spin inner outer main' /t/burner 4
+	check_record interpreted 'spin inner outer main' /t/burner $seconds
 }
 
 # counter_below COUNT FILE NAME...: prints the first counter of the agent's last words below COUNT.
@@ -163,12 +164,12 @@ check_agent() {
 }
 
 check_doctor
-check_record burner 'spin inner outer main __libc_start_main _start' /t/burner 4
-check_record burner_static 'spin inner outer main _start' /t/burner_static 4
-check_record deep 'spin down main _start' /t/deep 4
-check_record signals 'main _start' /t/signals 4
-check_record syscalls 'read_zeros main _start vfs_read' /t/syscalls 4
-check_record forks 'spin be_a_child main _start' /t/forks 4
+check_record burner 'spin inner outer main __libc_start_main _start' /t/burner $seconds
+check_record burner_static 'spin inner outer main _start' /t/burner_static $seconds
+check_record deep 'spin down main _start' /t/deep $seconds
+check_record signals 'main _start' /t/signals $seconds
+check_record syscalls 'read_zeros main _start vfs_read' /t/syscalls $seconds
+check_record forks 'spin be_a_child main _start' /t/forks $seconds
 check_pid
 check_machine
 check_agent
