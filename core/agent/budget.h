@@ -43,4 +43,12 @@ static inline bool ep_budget_take(struct ep_budget *budget, uint64_t now_ns)
 	return true;
 }
 
+/* Takes more tokens for something that turned out to be dear; the bucket may become empty. */
+static inline void ep_budget_charge(struct ep_budget *budget, uint64_t tokens)
+{
+	uint64_t cost_ns = tokens < 1000000 ? tokens * EP_NS_PER_SEC : 1000000 * EP_NS_PER_SEC;
+
+	budget->tokens_ns -= budget->tokens_ns < cost_ns ? budget->tokens_ns : cost_ns;
+}
+
 #endif

@@ -4,6 +4,8 @@
 
 #include <errno.h>
 
+#define MAX_ANONYMOUS 1024
+
 static struct ep_place_in_memory *at(const struct ep_vec *places, size_t i)
 {
 	return ep_vec_at(places, struct ep_place_in_memory, i);
@@ -11,7 +13,7 @@ static struct ep_place_in_memory *at(const struct ep_vec *places, size_t i)
 
 void ep_places_init(struct ep_vec *places)
 {
-	ep_vec_init(places, sizeof(struct ep_place_in_memory), EP_MAX_ROWS);
+	ep_vec_init(places, sizeof(struct ep_place_in_memory), EP_MAX_MAPPINGS_READ);
 }
 
 void ep_places_clear(struct ep_vec *places, struct ep_executables *executables)
@@ -93,6 +95,25 @@ int ep_places_insert(struct ep_vec *places, struct ep_executables *executables,
 		*at(places, i) = *at(places, i - 1);
 	*at(places, i) = place;
 	return 0;
+}
+
+void ep_places_coarsen(struct ep_vec *places)
+{
+	size_t anonymous = 0, kept = 0;
+
+	for (size_t i = 0; i < places->len; i++)
+		anonymous += !at(places, i)->executable;
+	if (anonymous <= MAX_ANONYMOUS)
+		return;
+	for (size_t i = 0; i < places->len; i++) {
+		struct ep_place_in_memory place = *at(places, i);
+
+		if (kept > 0 && !place.executable && !at(places, kept - 1)->executable)
+			at(places, kept - 1)->end = place.end;
+		else
+			*at(places, kept++) = place;
+	}
+	places->len = kept;
 }
 
 bool ep_places_are_pending(const struct ep_vec *places)

@@ -15,7 +15,10 @@ struct ep_place_in_memory {
 	struct ep_executable *executable; /* NULL: anonymous code */
 };
 
-void ep_places_init(struct ep_vec *places); /* at most EP_MAX_ROWS of them */
+/* Of one process; more are not looked at. Rows, which have a lower limit, are made of the first. */
+#define EP_MAX_MAPPINGS_READ 131072
+
+void ep_places_init(struct ep_vec *places);
 /* Lets go of all of them, and of the memory. */
 void ep_places_clear(struct ep_vec *places, struct ep_executables *executables);
 /* `to` is empty and gets references of its own. 0, -ENOMEM. */
@@ -29,6 +32,13 @@ int ep_places_insert(struct ep_vec *places, struct ep_executables *executables,
 /* Lets go of those mapped before time_ns: of the image that an exec replaced. */
 void ep_places_drop_older(struct ep_vec *places, struct ep_executables *executables,
 			  uint64_t time_ns);
+
+/*
+ * Bounds anonymous places, of which a JIT or a hostile process can have any number: above a limit
+ * neighbours become one, with the gap between them. All they are needed for is to tell code from
+ * no code. Places with an executable stay as they are.
+ */
+void ep_places_coarsen(struct ep_vec *places);
 
 /* True when one of the executables is still being analysed. */
 bool ep_places_are_pending(const struct ep_vec *places);

@@ -123,6 +123,7 @@ void ep_processes_on_mapping(struct ep_processes *processes,
 		.file_off = event->file_off,
 		.time_ns = event->time_ns,
 	};
+	bool anonymous;
 
 	processes->stats.mappings++;
 	if (!process || event->time_ns < process->exec_ns)
@@ -130,13 +131,15 @@ void ep_processes_on_mapping(struct ep_processes *processes,
 	process->backoff_ns = 0;
 	process->next_retry_ns = 0;
 	place.executable = recognise(processes, event);
+	anonymous = strcmp(event->name, "//anon") == 0; /* kernel/events/core.c */
 	if (strcmp(event->name, "[vdso]") == 0)
 		place.file_off = 0;
-	if (!place.executable ||
+	if ((!place.executable && !anonymous) ||
 	    ep_places_insert(&process->places, processes->executables, place) < 0) {
 		ep_live_request(processes, process, 0);
 		return;
 	}
+	ep_places_coarsen(&process->places);
 	processes->stats.mappings_placed++;
 	if (process->reading) /* what is being read may not have it */
 		process->stale = true;

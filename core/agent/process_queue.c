@@ -9,6 +9,8 @@
 #include <errno.h>
 
 #define TICK_MS 2
+/* What a read may cost for its token; one of a huge process takes more tokens. */
+#define TOKEN_NS 200000
 /* Reads under way at once: the pool has four threads and other work to do. */
 #define MAX_READS 4
 
@@ -114,6 +116,7 @@ static void take_maps(struct ep_processes *processes, struct ep_live *process,
 			place->executable = ep_executables_get(processes->executables, process->pid,
 							       mapping, file);
 	}
+	ep_places_coarsen(&process->places);
 	ep_vec_shrink(&process->places);
 	ep_places_clear(&old, processes->executables);
 }
@@ -150,6 +153,7 @@ static void finish_read(void *arg)
 
 	processes->reading--;
 	processes->stats.reads++;
+	ep_budget_charge(&processes->budget, task->read.cost_ns / TOKEN_NS);
 	if (process && process->reading) {
 		/* What was read of an image that is gone does not count. */
 		bool replaced = task->read.time_ns < process->exec_ns, stale = process->stale;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/agent/process_read.h"
-#include "bpf/shared.h"
+#include "core/agent/places.h"
 #include "core/base/clock.h"
 
 #include <errno.h>
+#include <time.h>
 
 static bool same_file(const struct ep_mapping *a, const struct ep_mapping *b)
 {
@@ -42,16 +43,27 @@ static int identify_all(struct ep_process_read *read)
 	return 0;
 }
 
+static uint64_t thread_cpu_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return (uint64_t)ts.tv_sec * EP_NS_PER_SEC + (uint64_t)ts.tv_nsec;
+}
+
 void ep_process_read_run(struct ep_process_read *read)
 {
-	ep_maps_init(&read->maps, EP_MAX_ROWS);
-	ep_vec_init(&read->files, sizeof(struct ep_proc_file), EP_MAX_ROWS);
+	uint64_t cost_ns = thread_cpu_ns();
+
+	ep_maps_init(&read->maps, EP_MAX_MAPPINGS_READ);
+	ep_vec_init(&read->files, sizeof(struct ep_proc_file), EP_MAX_MAPPINGS_READ);
 	read->time_ns = ep_clock_mono_ns();
 	read->result = ep_process_read(read->pid, &read->info);
 	if (read->result == 0 && !read->info.kernel_thread)
 		read->result = ep_maps_read(&read->maps, read->pid, EP_MAPS_EXECUTABLE);
 	if (read->result == 0)
 		read->result = identify_all(read);
+	read->cost_ns = thread_cpu_ns() - cost_ns;
 }
 
 void ep_process_read_fini(struct ep_process_read *read)

@@ -234,6 +234,64 @@ class Agent(Case):
         self.assertIn(path + ":10:1:", result.stderr)
 
 
+class Hardship(Case):
+    """What a machine does to a profiler."""
+
+    def test_cpu_that_goes_and_comes_is_followed(self):
+        online = "/sys/devices/system/cpu/cpu1/online"
+        if not os.access(online, os.W_OK):
+            self.skipTest("CPU 1 cannot be taken away here")
+        try:
+            with open(online, "w", encoding="ascii") as file:
+                file.write("0")
+            with subprocess.Popen([BINARY, "record", "-q", "-a", "-F", "199", "-d", "5s",
+                                   "-o", self.out]) as profiler:
+                time.sleep(1)
+                with open(online, "w", encoding="ascii") as file:
+                    file.write("1")
+                time.sleep(1.5)
+                busy = subprocess.Popen(["taskset", "-c", "1", *burner(3)])
+                self.assertEqual(profiler.wait(30), 0)
+                busy.kill()
+                busy.wait()
+        finally:
+            with open(online, "w", encoding="ascii") as file:
+                file.write("1")
+        cpus = {(s.labels.get("cpu"), s.labels.get("pid")) for s in samples_of(self.out)}
+        self.assertIn((1, busy.pid), cpus)
+
+    def test_process_with_50000_mappings(self):
+        program = os.path.join(self.dir, "mappings")
+        source = """
+            #include <sys/mman.h>
+            #include <time.h>
+            static volatile long sink;
+            __attribute__((noinline)) void spin(void) { for (long i = 0; i < 100000; i++) sink += i; }
+            int main(void) {
+                for (int i = 0; i < 25000; i++) {
+                    char *p = mmap(0, 8192, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+                    if (p != MAP_FAILED) mprotect(p + 4096, 4096, PROT_NONE);
+                }
+                while (clock() < 2 * CLOCKS_PER_SEC) spin();
+            }"""
+        subprocess.run(["gcc", "-O2", "-x", "c", "-", "-o", program], input=source, text=True,
+                       check=True)
+        result = run("record", "-v", "-o", self.out, "--", program)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        complete = float(re.search(r"stacks: ([0-9.]+) % complete", result.stderr)[1])
+        self.assertGreater(complete, 95, result.stderr)
+        cpu_ms = int(re.search(r"(\d+)  ms of CPU used by the agent", result.stderr)[1])
+        self.assertLess(cpu_ms, 1500, result.stderr)
+
+    def test_processes_that_die_at_once(self):
+        result = run("record", "-v", "-o", self.out, "--", "sh", "-c",
+                     "i=0; while [ $i -lt 400 ]; do /bin/true; i=$((i+1)); done")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertGreaterEqual(int(re.search(r"(\d+)  execs", result.stderr)[1]), 400)
+        self.assertEqual(re.search(r"(\d+)  malformed events", result.stderr)[1], "0")
+        self.assertEqual(re.search(r"(\d+)  samples dropped", result.stderr)[1], "0")
+
+
 class Doctor(Case):
     def test_json_is_json(self):
         result = run("doctor", "--json")
