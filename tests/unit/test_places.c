@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Places of a process, the rows made of them, and the budget that pays for reading /proc. */
+#include "core/agent/budget.h"
+#include "core/agent/places.h"
+#include "core/agent/rows.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+static struct ep_executable executable(enum ep_executable_state state)
+{
+	return (struct ep_executable){
+		.id = 7,
+		.refs = 100,
+		.state = state,
+		.segments = {{.va = 0x401000, .file_off = 0x1000, .file_bytes = 0x2800}},
+		.n_segments = 1,
+	};
+}
+
+static struct ep_place_in_memory place(uint64_t start, uint64_t end, struct ep_executable *of)
+{
+	return (struct ep_place_in_memory){
+		.start = start,
+		.end = end,
+		.file_off = 0x1000,
+		.time_ns = 5,
+		.executable = of,
+	};
+}
+
+static void assert_places(const struct ep_vec *places, const uint64_t (*ranges)[2], size_t n)
+{
+	assert_int_equal(places->len, n);
+	for (size_t i = 0; i < n; i++) {
+		const struct ep_place_in_memory *have =
+			ep_vec_at(places, struct ep_place_in_memory, i);
+
+		assert_int_equal(have->start, ranges[i][0]);
+		assert_int_equal(have->end, ranges[i][1]);
+	}
+}
+
+static void insert_cuts_what_was_there(void **state)
+{
+	struct ep_executable old = executable(EP_EXECUTABLE_READY), new = old;
+	struct ep_vec places;
+
+	(void)state;
+	ep_places_init(&places);
+	assert_int_equal(ep_places_insert(&places, NULL, place(0x1000, 0x3000, &old)), 0);
+	assert_int_equal(ep_places_insert(&places, NULL, place(0x5000, 0x9000, &old)), 0);
+	assert_int_equal(ep_places_insert(&places, NULL, place(0x4000, 0x5000, &old)), 0);
+	assert_int_equal(ep_places_insert(&places, NULL, place(0x2000, 0x6000, &new)), 0);
+	assert_places(&places, (const uint64_t[][2]){{0x1000, 0x2000}, {0x2000, 0x6000}, {0x6000, 0x9000}}, 3);
+	assert_int_equal(ep_vec_at(&places, struct ep_place_in_memory, 2)->file_off, 0x2000);
+	assert_int_equal(old.refs, 99); /* the one in the middle went */
+	assert_ptr_equal(ep_places_find(&places, 0x5fff)->executable, &new);
+	assert_null(ep_places_find(&places, 0x9000));
+	ep_places_clear(&places, NULL);
+	assert_int_equal(old.refs, 97);
+	assert_int_equal(new.refs, 99);
+}
+
+static void empty_range_is_refused_and_its_reference_taken(void **state)
+{
+	struct ep_executable e = executable(EP_EXECUTABLE_READY);
+	struct ep_vec places;
+
+	(void)state;
+	ep_places_init(&places);
+	assert_int_equal(ep_places_insert(&places, NULL, place(0x1000, 0x1000, &e)), -EINVAL);
+	assert_int_equal(ep_places_insert(&places, NULL, place(UINT64_MAX - 5, 3, &e)), -EINVAL);
+	assert_int_equal(e.refs, 98);
+	assert_int_equal(places.len, 0);
+	ep_places_clear(&places, NULL);
+}
+
+static void exec_lets_go_of_older_places_only(void **state)
+{
+	struct ep_executable e = executable(EP_EXECUTABLE_READY);
+	struct ep_place_in_memory later = place(0x5000, 0x6000, &e);
+	struct ep_vec places;
+
+	(void)state;
+	later.time_ns = 10;
+	ep_places_init(&places);
+	assert_int_equal(ep_places_insert(&places, NULL, place(0x1000, 0x2000, &e)), 0);
+	assert_int_equal(ep_places_insert(&places, NULL, later), 0);
+	ep_places_drop_older(&places, NULL, 10);
+	assert_places(&places, (const uint64_t[][2]){{0x5000, 0x6000}}, 1);
+	ep_places_clear(&places, NULL);
+	assert_int_equal(e.refs, 98);
+}
+
+static void anonymous_places_are_bounded(void **state)
+{
+	struct ep_executable e = executable(EP_EXECUTABLE_READY);
+	struct ep_vec places;
+
+	(void)state;
+	ep_places_init(&places);
+	assert_int_equal(ep_places_insert(&places, NULL, place(0x7008000, 0x7009000, &e)), 0);
+	for (uint64_t i = 0; i < 5000; i++) {
+		uint64_t start = 0x100000 + i * 0x10000;
+
+		assert_int_equal(ep_places_insert(&places, NULL, place(start, start + 0x1000, NULL)), 0);
+		ep_places_coarsen(&places);
+		assert_true(places.len <= 1026);
+	}
+	assert_ptr_equal(ep_places_find(&places, 0x7008fff)->executable, &e);
+	assert_non_null(ep_places_find(&places, 0x100000));
+	assert_non_null(ep_places_find(&places, 0x100000 + 4999 * 0x10000));
+	ep_places_clear(&places, NULL);
+}
+
+static void copies_have_their_own_references(void **state)
+{
+	struct ep_executable e = executable(EP_EXECUTABLE_PENDING);
+	struct ep_vec parent, child;
+
+	(void)state;
+	ep_places_init(&parent);
+	ep_places_init(&child);
+	assert_int_equal(ep_places_insert(&parent, NULL, place(0x1000, 0x2000, &e)), 0);
+	assert_int_equal(ep_places_copy(&child, &parent), 0);
+	assert_int_equal(e.refs, 101);
+	assert_true(ep_places_are_pending(&child));
+	assert_true(ep_places_have(&child, &e));
+	ep_places_clear(&parent, NULL);
+	ep_places_clear(&child, NULL);
+	assert_int_equal(e.refs, 99);
+}
+
+static void rows_say_what_is_known_of_the_executable(void **state)
+{
+	static const struct {
+		const char *label;
+		enum ep_executable_state state;
+		uint64_t file_off;
+		uint32_t id, pages;
+		uint64_t va;
+	} rows[] = {
+		{"ready, no tables", EP_EXECUTABLE_READY, 0x1000, 7, EP_PAGES_ABSENT, 0x401000},
+		{"second page", EP_EXECUTABLE_READY, 0x2000, 7, EP_PAGES_ABSENT, 0x402000},
+		{"evicted", EP_EXECUTABLE_EVICTED, 0x1000, 7, EP_PAGES_PENDING, 0x401000},
+		{"not code of the file", EP_EXECUTABLE_READY, 0x8000, 0, EP_PAGES_ABSENT, 0},
+		{"last page is rounded up", EP_EXECUTABLE_READY, 0x3000, 7, EP_PAGES_ABSENT, 0x403000},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < EP_LEN(rows); i++) {
+		struct ep_executable e = executable(rows[i].state);
+		struct ep_place_in_memory at = place(0x7f0000, 0x7f1000, &e);
+		const struct ep_row *row;
+		struct ep_vec made;
+
+		at.file_off = rows[i].file_off;
+		ep_vec_init(&made, sizeof(struct ep_row), EP_MAX_ROWS);
+		assert_int_equal(ep_rows_add(&made, &at), 0);
+		row = made.data;
+		if (made.len != 1 || row->executable != rows[i].id || row->pages != rows[i].pages ||
+		    row->va != rows[i].va || row->start != 0x7f0000 || row->end != 0x7f1000)
+			fail_msg("%s", rows[i].label);
+		ep_vec_fini(&made);
+	}
+}
+
+static void rows_have_a_limit(void **state)
+{
+	struct ep_place_in_memory at = place(0x1000, 0x2000, NULL);
+	struct ep_vec made;
+
+	(void)state;
+	ep_vec_init(&made, sizeof(struct ep_row), 2);
+	assert_int_equal(ep_rows_add(&made, &at), 0);
+	assert_int_equal(ep_rows_add(&made, &at), 0);
+	assert_int_equal(ep_rows_add(&made, &at), -E2BIG);
+	ep_vec_fini(&made);
+}
+
+static void budget_is_a_burst_and_then_a_rate(void **state)
+{
+	struct ep_budget budget;
+	uint64_t now_ns = 1000;
+
+	(void)state;
+	ep_budget_init(&budget, 10, 3, now_ns);
+	for (int i = 0; i < 3; i++)
+		assert_true(ep_budget_take(&budget, now_ns));
+	assert_false(ep_budget_take(&budget, now_ns));
+	assert_false(ep_budget_take(&budget, now_ns += EP_NS_PER_SEC / 20));
+	assert_true(ep_budget_take(&budget, now_ns += EP_NS_PER_SEC / 20));
+	assert_true(ep_budget_take(&budget, now_ns += 1000000 * EP_NS_PER_SEC));
+	ep_budget_charge(&budget, 1);
+	assert_true(ep_budget_take(&budget, now_ns));
+	assert_false(ep_budget_take(&budget, now_ns));
+	ep_budget_charge(&budget, UINT64_MAX);
+	assert_true(ep_budget_take(&budget, now_ns + EP_NS_PER_SEC));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(insert_cuts_what_was_there),
+		cmocka_unit_test(empty_range_is_refused_and_its_reference_taken),
+		cmocka_unit_test(exec_lets_go_of_older_places_only),
+		cmocka_unit_test(anonymous_places_are_bounded),
+		cmocka_unit_test(copies_have_their_own_references),
+		cmocka_unit_test(rows_say_what_is_known_of_the_executable),
+		cmocka_unit_test(rows_have_a_limit),
+		cmocka_unit_test(budget_is_a_burst_and_then_a_rate),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
