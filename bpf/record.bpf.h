@@ -140,9 +140,10 @@ static __always_inline void push_error(struct ep_record *rec, __u32 error, __u64
 
 /*
  * First statement of a program that is not reached by a tail call but makes them: takes the whole
- * stack. Without JIT, programs reached by tail calls run in the frame of the first one, and Linux 6.12
- * and 7.2 make that only as large as the first one needs: the others overwrite the kernel's return
- * addresses. (6.1 gives every program with tail calls 512 bytes, MAX_BPF_STACK.)
+ * stack. Without JIT, programs reached by tail calls run in the frame of the first one. Kernels give
+ * programs with tail calls MAX_BPF_STACK, but since may_goto came (6.9) the end of do_misc_fixups
+ * (linux/kernel/bpf/verifier.c) puts back what the first one alone needs, and the others overwrite
+ * the kernel's return addresses: seen on 6.12 and 7.2.
  */
 static __always_inline void reserve_stack(void)
 {
