@@ -14,6 +14,7 @@
 struct cpu_events {
 	uint32_t cpu;
 	int sample_fd;
+	uint64_t enabled_ns; /* how long the event has been enabled, when it was last looked at */
 	struct ep_sideband *sideband; /* NULL: none */
 };
 
@@ -33,6 +34,7 @@ static int open_clock(uint32_t cpu, uint32_t freq_hz)
 		.sample_freq = freq_hz,
 		.freq = 1,
 		.disabled = 1,
+		.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED,
 	};
 	int fd = (int)syscall(SYS_perf_event_open, &attr, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
 
@@ -104,6 +106,21 @@ static bool has_cpu(const struct ep_events *events, uint32_t number)
 	return false;
 }
 
+/*
+ * An event does not survive its CPU going offline, even if the CPU is back before anybody looks: it
+ * then stands still. A running one gets older.
+ */
+static bool is_alive(const struct ep_events *events, struct cpu_events *cpu)
+{
+	uint64_t values[2]; /* count, time enabled: perf_event_open(2), read_format */
+	uint64_t before_ns = cpu->enabled_ns;
+
+	if (!events->running || read(cpu->sample_fd, values, sizeof(values)) != sizeof(values))
+		return true;
+	cpu->enabled_ns = values[1];
+	return values[1] > before_ns;
+}
+
 static void drop_cpus(struct ep_events *events, const struct ep_cpus *online)
 {
 	size_t kept = 0;
@@ -111,7 +128,7 @@ static void drop_cpus(struct ep_events *events, const struct ep_cpus *online)
 	for (size_t i = 0; i < events->cpus.len; i++) {
 		struct cpu_events *cpu = ep_vec_at(&events->cpus, struct cpu_events, i);
 
-		if (ep_cpus_has(online, cpu->cpu))
+		if (ep_cpus_has(online, cpu->cpu) && is_alive(events, cpu))
 			*ep_vec_at(&events->cpus, struct cpu_events, kept++) = *cpu;
 		else
 			close_cpu(cpu);

@@ -237,19 +237,26 @@ class Agent(Case):
 class Hardship(Case):
     """What a machine does to a profiler."""
 
+    def test_cpu_that_goes_and_comes_at_once_is_noticed(self):
+        self.take_cpu_away(0)
+
     def test_cpu_that_goes_and_comes_is_followed(self):
+        self.take_cpu_away(1.5)
+
+    def take_cpu_away(self, seconds):
         online = "/sys/devices/system/cpu/cpu1/online"
         if not os.access(online, os.W_OK):
             self.skipTest("CPU 1 cannot be taken away here")
         try:
-            with open(online, "w", encoding="ascii") as file:
-                file.write("0")
-            with subprocess.Popen([BINARY, "record", "-q", "-a", "-F", "199", "-d", "5s",
+            with subprocess.Popen([BINARY, "record", "-q", "-a", "-F", "199", "-d", "7s",
                                    "-o", self.out]) as profiler:
-                time.sleep(1)
+                time.sleep(1.5)
+                with open(online, "w", encoding="ascii") as file:
+                    file.write("0")
+                time.sleep(seconds)
                 with open(online, "w", encoding="ascii") as file:
                     file.write("1")
-                time.sleep(1.5)
+                time.sleep(2)
                 busy = subprocess.Popen(["taskset", "-c", "1", *burner(3)])
                 self.assertEqual(profiler.wait(30), 0)
                 busy.kill()
