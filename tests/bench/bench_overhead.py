@@ -5,12 +5,12 @@
 CPU: all CPUs busy with C, Python and perl programs, 20 Hz, measured after the start. The agent's time
 is the scheduler's, BPF time is the kernel's own (bpf_stats) and is spent inside the busy programs.
 
-Slowdown: blocks of units of fixed work, on one CPU, with and without the agent in turn. A block's time
-is the lower quartile of its units, each long enough to have its share of the samples, so that other
-programs' turns do not count. Two neighbouring blocks give a ratio; the value is the median of them, its
-interval a bootstrap. A bar inside the interval is neither met nor missed: the noise is the answer.
-Beside it, by another method: the share of time that interrupts of less than 200 us take from a program
-that does nothing but look at the clock.
+Slowdown: blocks of units of fixed work, on one CPU, with and without the agent in turn. A unit's time
+leaves out what it waited for the CPU while others had it (the agent's own time is the first bar); a
+block's time is the lower quartile of its units, each long enough to have its share of the samples. Two
+neighbouring blocks give a ratio; the value is the median of them, its interval a bootstrap. A bar inside
+the interval is neither met nor missed: the noise is the answer. Beside it, by another method: the share
+of time that interrupts take from a program that does nothing but look at the clock.
 """
 import os
 import statistics
@@ -23,8 +23,8 @@ import measure
 
 CPU_SECONDS = float(os.environ.get("EBPF_PROFILER_BENCH_SECONDS", "30"))
 PAIRS = int(os.environ.get("EBPF_PROFILER_BENCH_PAIRS", "7"))
-BLOCK = 2.5	# seconds
-SETTLE = 1.0	# the agent's start does not count
+BLOCK = 2.5  # seconds
+SETTLE = 1.0  # the agent's start does not count
 
 
 def cpu_time():
@@ -63,7 +63,7 @@ def report_cpu(before, after):
 
 
 class Units:
-    """Runs fixedwork on the last CPU and keeps (time of its end, ns it took) of every unit."""
+    """Runs fixedwork on the last CPU and keeps (begin, end, ns it took) of every unit."""
 
     def __init__(self, procs):
         self.units = []
@@ -74,22 +74,21 @@ class Units:
 
     def read(self, stream):
         for line in stream:
-            start_ns, took_ns = map(int, line.split())
-            self.units.append((start_ns, took_ns))
+            self.units.append(tuple(map(int, line.split())))
 
     def block(self):
         """Lower quartile, ns, of the units that lie within the next seconds."""
         start = time.monotonic_ns()
         time.sleep(BLOCK)
         end = time.monotonic_ns()
-        took = [took for begin, took in list(self.units) if begin >= start and begin + took <= end]
+        took = [took for begin, until, took in list(self.units) if begin >= start and until <= end]
         if len(took) < 10:
             raise SystemExit(f"fixedwork did only {len(took)} units in {BLOCK} s")
         return statistics.quantiles(took, n=4)[0]
 
 
 def gap_share(seconds):
-    """Percent of time that short interrupts take from a program."""
+    """Percent of time that interrupts take from a program."""
     with measure.Procs() as procs:
         proc = procs.start([measure.program("gaps"), str(seconds)], {measure.cpu_list()[-1]},
                            stdout=subprocess.PIPE, text=True)

@@ -1,27 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fixedwork [UNITS]: does the same work of about 50 ms again and again, and prints for each time
- * when it began (ns, CLOCK_MONOTONIC) and how long it took (ns). The work is instructions and a
- * table of 16 KiB, so that both the time interrupts take and the cache they use are felt.
+ * fixedwork [UNITS]: does the same work of 50 to 100 ms again and again, and prints for each time
+ * when it began (ns, CLOCK_MONOTONIC), when it ended, and the ns between without those it waited
+ * while others had the CPU; interrupts are in it. The work is instructions and a table of 16 KiB,
+ * so that both the time that interrupts take and the cache they use are felt.
  */
-#include <inttypes.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
+#include "clocks.h"
 
-#define ROUNDS	    16000000u
+#include <inttypes.h>
+
+#define ROUNDS	    30000000u
 #define TABLE_WORDS 4096u
 
 static uint32_t table[TABLE_WORDS];
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 static uint32_t work(uint32_t seed)
 {
@@ -42,10 +33,13 @@ int main(int argc, char **argv)
 	uint32_t x = 1;
 
 	for (long i = 0; i < units; i++) {
-		uint64_t start_ns = now_ns();
+		uint64_t waited = waited_ns(), start_ns = now_ns(), end_ns;
 
 		x = work(x);
-		printf("%" PRIu64 " %" PRIu64 "\n", start_ns, now_ns() - start_ns);
+		end_ns = now_ns();
+		waited = waited_ns() - waited;
+		printf("%" PRIu64 " %" PRIu64 " %" PRIu64 "\n", start_ns, end_ns,
+		       end_ns - start_ns - waited);
 		fflush(stdout);
 	}
 	return x == 0;
