@@ -89,8 +89,8 @@ void ep_analysis_run(struct ep_analysis *analysis)
 	ep_cleanup(ep_elf_closep) struct ep_elf *elf = NULL;
 	int fd;
 
-	analysis->file.fd = -1;
-	analysis->result = open_file(analysis);
+	if (analysis->file.fd < 0)
+		analysis->result = open_file(analysis);
 	if (analysis->result < 0)
 		return;
 	fd = dup(analysis->file.fd);

@@ -12,7 +12,7 @@
 #include "core/unwind/delta_store.h"
 
 struct ep_analysis {
-	/* in */
+	/* in; file.fd: the file when it is open already (taken), else -1 */
 	pid_t pid;
 	struct ep_mapping mapping; /* path is owned by the analysis */
 	struct ep_delta_store *store;

@@ -14,6 +14,10 @@
 #include <xxhash.h>
 
 #define MAX_EXECUTABLES 65536
+/* An evicted executable's tables are built again at most this often. */
+#define RETRY_NS (30 * EP_NS_PER_SEC)
+/* Tables not hit for so much longer than those that are wanted make room for them. */
+#define COLD_NS (60 * EP_NS_PER_SEC)
 /* How long a file nobody maps stays open: names of its last samples may still be wanted. */
 #define FILE_LINGER_NS (3 * EP_NS_PER_SEC)
 
@@ -151,8 +155,10 @@ static void take_result(struct ep_executables *executables, struct ep_executable
 	ep_delta_store_drop_text(executables->store, executable->text);
 	executable->text = ep_take(analysis->text);
 	executable->state = analysis->result < 0 ? EP_EXECUTABLE_FAILED : EP_EXECUTABLE_READY;
-	if (analysis->table_result == -E2BIG)
+	if (analysis->table_result == -E2BIG) {
 		executable->state = EP_EXECUTABLE_EVICTED;
+		executable->retry_ns = ep_clock_mono_ns() + RETRY_NS;
+	}
 }
 
 static uint64_t build_id_key(const char *hex)
@@ -183,25 +189,29 @@ static void finish_task(void *arg)
 	free(task);
 }
 
+/* fd: the file, taken in every case; -1: to be opened by process and mapping. */
 static int start_analysis(struct ep_executables *executables, struct ep_executable *executable,
-			  pid_t pid, const struct ep_mapping *mapping)
+			  pid_t pid, const struct ep_mapping *mapping, int fd)
 {
 	struct task *task = calloc(1, sizeof(*task));
 	int r;
 
-	if (!task)
+	if (!task) {
+		ep_closep(&fd);
 		return -ENOMEM;
+	}
 	task->executables = executables;
 	task->id = executable->id;
 	task->analysis.pid = pid;
 	task->analysis.mapping = *mapping;
 	task->analysis.mapping.path = strdup(mapping->path);
 	task->analysis.store = executables->store;
-	task->analysis.file.fd = -1;
+	task->analysis.file.fd = fd;
 	r = task->analysis.mapping.path
 		    ? ep_job_run(executables->loop, run_task, finish_task, task)
 		    : -ENOMEM;
 	if (r < 0) {
+		ep_proc_file_close(&task->analysis.file);
 		free((char *)task->analysis.mapping.path);
 		free(task);
 		return r;
@@ -260,7 +270,7 @@ struct ep_executable *ep_executables_get(struct ep_executables *executables, pid
 	if (!executable)
 		return NULL;
 	if ((fresh || (executable->refs == 0 && needs_analysis(executable))) &&
-	    start_analysis(executables, executable, pid, mapping) < 0)
+	    start_analysis(executables, executable, pid, mapping, -1) < 0)
 		executable->state = EP_EXECUTABLE_FAILED;
 	executable->refs++;
 	executable->idle_since_ns = 0;
@@ -343,7 +353,8 @@ void ep_executables_sweep(struct ep_executables *executables, uint64_t now_ns, u
 	}
 }
 
-bool ep_executables_evict_one(struct ep_executables *executables)
+/* The one with tables that was hit longest ago; NULL when none has any. */
+static struct ep_executable *find_oldest(struct ep_executables *executables)
 {
 	struct ep_executable *oldest = NULL;
 	struct ep_map_slot *slot;
@@ -355,13 +366,63 @@ bool ep_executables_evict_one(struct ep_executables *executables)
 		if (executable->text && (!oldest || executable->hit_ns < oldest->hit_ns))
 			oldest = executable;
 	}
-	if (!oldest)
-		return false;
-	oldest->state = EP_EXECUTABLE_EVICTED;
-	executables->changed(executables->arg, oldest);
-	ep_delta_store_drop_text(executables->store, ep_take(oldest->text));
+	return oldest;
+}
+
+static void evict(struct ep_executables *executables, struct ep_executable *executable)
+{
+	struct ep_delta_store_text *text = ep_take(executable->text);
+
+	executable->state = EP_EXECUTABLE_EVICTED;
+	executable->retry_ns = ep_clock_mono_ns() + RETRY_NS;
+	executables->changed(executables->arg, executable);
+	ep_delta_store_drop_text(executables->store, text);
 	executables->stats.evicted++;
-	return true;
+}
+
+bool ep_executables_evict_one(struct ep_executables *executables)
+{
+	struct ep_executable *oldest = find_oldest(executables);
+
+	if (oldest)
+		evict(executables, oldest);
+	return oldest != NULL;
+}
+
+/* The evicted one that was hit last and whose time has come; NULL when there is none. */
+static struct ep_executable *find_wanted(struct ep_executables *executables, uint64_t now_ns)
+{
+	struct ep_executable *wanted = NULL;
+	struct ep_map_slot *slot;
+	size_t pos = 0;
+
+	while ((slot = ep_map_next(&executables->by_id, &pos)) != NULL) {
+		struct ep_executable *executable = (struct ep_executable *)(uintptr_t)slot->value;
+
+		if (executable->state != EP_EXECUTABLE_EVICTED || executable->refs == 0 ||
+		    executable->file.fd < 0 || now_ns < executable->retry_ns)
+			continue;
+		if (!wanted || executable->hit_ns > wanted->hit_ns)
+			wanted = executable;
+	}
+	return wanted;
+}
+
+void ep_executables_restore_one(struct ep_executables *executables, uint64_t now_ns)
+{
+	struct ep_executable *wanted = find_wanted(executables, now_ns), *oldest;
+	struct ep_mapping mapping = {.kind = EP_MAPPING_FILE};
+
+	if (!wanted)
+		return;
+	wanted->retry_ns = now_ns + RETRY_NS;
+	oldest = find_oldest(executables);
+	if (oldest && oldest->hit_ns + COLD_NS > wanted->hit_ns)
+		return; /* everything that has tables is about as much in use */
+	if (oldest)
+		evict(executables, oldest);
+	mapping.path = wanted->path;
+	(void)start_analysis(executables, wanted, 0, &mapping, dup(wanted->file.fd));
 }
 
 const struct ep_executables_stats *ep_executables_stats(struct ep_executables *executables)

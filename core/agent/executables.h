@@ -41,6 +41,7 @@ struct ep_executable {
 	struct ep_delta_store_text *text;
 	uint64_t idle_since_ns; /* monotonic; 0 while refs > 0 */
 	uint64_t hit_ns;	/* last seen in a batch */
+	uint64_t retry_ns;	/* evicted: not before then are its tables built again */
 };
 
 struct ep_executables_stats {
@@ -78,6 +79,12 @@ struct ep_executable *ep_executables_find(struct ep_executables *executables, ui
 void ep_executables_sweep(struct ep_executables *executables, uint64_t now_ns, uint64_t idle_ns);
 /* Drops the tables of the least recently hit executable. False when there is none to drop. */
 bool ep_executables_evict_one(struct ep_executables *executables);
+
+/*
+ * Builds the tables of the evicted executable that was hit last once more, if another one has not
+ * been hit for long: that one's go first. For housekeeping, every few seconds.
+ */
+void ep_executables_restore_one(struct ep_executables *executables, uint64_t now_ns);
 
 const struct ep_executables_stats *ep_executables_stats(struct ep_executables *executables);
 

@@ -100,6 +100,11 @@ bool ep_processes_evict_one(struct ep_processes *processes)
 	return ep_executables_evict_one(processes->executables);
 }
 
+void ep_processes_restore_one(struct ep_processes *processes)
+{
+	ep_executables_restore_one(processes->executables, ep_clock_mono_ns());
+}
+
 size_t ep_processes_busy(const struct ep_processes *processes)
 {
 	return processes->queued + processes->reading + processes->growing +

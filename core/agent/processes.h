@@ -92,6 +92,8 @@ struct ep_executable *ep_processes_executable(struct ep_processes *processes, ui
 void ep_processes_sweep(struct ep_processes *processes, uint64_t keep_ns);
 /* Drops the unwind tables that were hit longest ago. False when there are none. */
 bool ep_processes_evict_one(struct ep_processes *processes);
+/* Builds tables again that were dropped and are hit, if others are not; see executables.h. */
+void ep_processes_restore_one(struct ep_processes *processes);
 /* Reads or analyses under way or queued. */
 size_t ep_processes_busy(const struct ep_processes *processes);
 

@@ -33,6 +33,8 @@
 #define SHORT_RESTS_PER_SECOND 50
 #define SHORT_RESTS_BURST      200
 #define HOUSEKEEPING_MS 1000
+/* Of the memory limit, for all but the delta store and the ring: maps, symbols, traces. */
+#define OTHER_BYTES   (16u << 20)
 #define HELD_BYTES    (2u << 20)
 #define HELD_MAX_NS   (2 * EP_NS_PER_SEC)
 /* Names of processes and executables that are gone, for batches that are not written yet. */
@@ -205,8 +207,10 @@ static void on_housekeeping(uv_timer_t *timer)
 	ep_session_finish_seals(session);
 	if (session->sampling)
 		session->n_cpus = ep_events_sync_cpus(session->events);
-	if (session->ticks % 5 == 0)
+	if (session->ticks % 5 == 0) {
 		keep_limit(session);
+		ep_processes_restore_one(session->processes);
+	}
 	if (!session->collecting && ep_delta_store_has_freed(session->deltas))
 		session->collecting = ep_job_run(session->options.loop, collect_work,
 						 collect_after, session) == 0;
@@ -272,8 +276,11 @@ static int new_deltas(struct ep_session *session)
 		.rules = ep_bpf_rules(session->bpf),
 	};
 
-	/* The other half of the limit is for everything else. */
-	return ep_delta_store_new(&ops, session->options.memory_bytes / 2, &session->deltas);
+	size_t rest = OTHER_BYTES + session->options.ring_bytes;
+	size_t memory = session->options.memory_bytes;
+
+	return ep_delta_store_new(&ops, EP_MAX(memory / 2, memory > rest ? memory - rest : 0),
+				  &session->deltas);
 }
 
 static int new_processes(struct ep_session *session)
