@@ -10,19 +10,33 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/queue.h>
 
 #include <xxhash.h>
 
 #define MAX_EXECUTABLES 65536
+#define MAX_RUNNING	3 /* analyses at once; libuv's pool has four threads */
 /* An evicted executable's tables are built again at most this often. */
 #define RETRY_NS (30 * EP_NS_PER_SEC)
 /* Tables not hit for so much longer than those that are wanted make room for them. */
 #define COLD_NS (60 * EP_NS_PER_SEC)
 /* How long a file nobody maps stays open: names of its last samples may still be wanted. */
 #define FILE_LINGER_NS (3 * EP_NS_PER_SEC)
+/* And its tables: a build runs its compiler again and again, with pauses. */
+#define TABLES_LINGER_NS (20 * EP_NS_PER_SEC)
+
+/* One analysis, waiting or under way. */
+struct task {
+	TAILQ_ENTRY(task) link; /* while it waits */
+	struct ep_executables *executables;
+	uint32_t id;
+	struct ep_analysis analysis;
+};
 
 struct ep_executables {
 	struct uv_loop_s *loop;
+	TAILQ_HEAD(, task) waiting;
+	size_t running;
 	struct ep_delta_store *store;
 	void (*changed)(void *arg, struct ep_executable *executable);
 	void *arg;
@@ -31,14 +45,8 @@ struct ep_executables {
 	struct ep_map by_build_id; /* hash -> id; the last one analysed */
 	uint32_t vdso;		   /* id, 0: not seen yet */
 	uint32_t last_id;
+	bool stopped;
 	struct ep_executables_stats stats;
-};
-
-/* One analysis under way. */
-struct task {
-	struct ep_executables *executables;
-	uint32_t id;
-	struct ep_analysis analysis;
 };
 
 int ep_executables_new(struct uv_loop_s *loop, struct ep_delta_store *store,
@@ -49,6 +57,7 @@ int ep_executables_new(struct uv_loop_s *loop, struct ep_delta_store *store,
 
 	if (!executables)
 		return -ENOMEM;
+	TAILQ_INIT(&executables->waiting);
 	executables->loop = loop;
 	executables->store = store;
 	executables->changed = changed;
@@ -166,12 +175,23 @@ static uint64_t build_id_key(const char *hex)
 	return XXH3_64bits(hex, strlen(hex));
 }
 
+static void free_task(struct task *task)
+{
+	ep_delta_store_drop_text(task->executables->store, task->analysis.text);
+	ep_proc_file_close(&task->analysis.file);
+	free((char *)task->analysis.mapping.path);
+	free(task);
+}
+
+static void start_waiting(struct ep_executables *executables);
+
 static void finish_task(void *arg)
 {
 	struct task *task = arg;
 	struct ep_executables *executables = task->executables;
 	struct ep_executable *executable = ep_executables_find(executables, task->id);
 
+	executables->running--;
 	count_result(executables, &task->analysis);
 	if (task->analysis.result < 0)
 		ep_log(EP_LOG_DEBUG, "executables: %s (pid %d): %s", task->analysis.mapping.path,
@@ -183,18 +203,67 @@ static void finish_task(void *arg)
 					 build_id_key(executable->build_id), executable->id);
 		executables->changed(executables->arg, executable);
 	}
-	ep_delta_store_drop_text(executables->store, task->analysis.text);
-	ep_proc_file_close(&task->analysis.file);
-	free((char *)task->analysis.mapping.path);
-	free(task);
+	free_task(task);
+	start_waiting(executables);
+}
+
+/* A task that cannot be started leaves its executable without tables. */
+static void give_up(struct ep_executables *executables, struct task *task)
+{
+	struct ep_executable *executable = ep_executables_find(executables, task->id);
+
+	executables->stats.busy--;
+	executables->stats.failed++;
+	if (executable)
+		executable->state = EP_EXECUTABLE_FAILED;
+	free_task(task);
+}
+
+/* One thread of the pool is left to those who read processes and look for names. */
+static void start_waiting(struct ep_executables *executables)
+{
+	struct task *task;
+
+	while (executables->running < MAX_RUNNING &&
+	       (task = TAILQ_FIRST(&executables->waiting)) != NULL) {
+		TAILQ_REMOVE(&executables->waiting, task, link);
+		if (ep_job_run(executables->loop, run_task, finish_task, task) < 0)
+			give_up(executables, task);
+		else
+			executables->running++;
+	}
+}
+
+void ep_executables_hurry(struct ep_executables *executables,
+			  const struct ep_executable *executable)
+{
+	struct task *task;
+
+	TAILQ_FOREACH(task, &executables->waiting, link) {
+		if (task->id != executable->id)
+			continue;
+		TAILQ_REMOVE(&executables->waiting, task, link);
+		TAILQ_INSERT_HEAD(&executables->waiting, task, link);
+		return;
+	}
+}
+
+void ep_executables_stop(struct ep_executables *executables)
+{
+	struct task *task;
+
+	while ((task = TAILQ_FIRST(&executables->waiting)) != NULL) {
+		TAILQ_REMOVE(&executables->waiting, task, link);
+		give_up(executables, task);
+	}
+	executables->stopped = true;
 }
 
 /* fd: the file, taken in every case; -1: to be opened by process and mapping. */
 static int start_analysis(struct ep_executables *executables, struct ep_executable *executable,
 			  pid_t pid, const struct ep_mapping *mapping, int fd)
 {
-	struct task *task = calloc(1, sizeof(*task));
-	int r;
+	struct task *task = executables->stopped ? NULL : calloc(1, sizeof(*task));
 
 	if (!task) {
 		ep_closep(&fd);
@@ -207,17 +276,14 @@ static int start_analysis(struct ep_executables *executables, struct ep_executab
 	task->analysis.mapping.path = strdup(mapping->path);
 	task->analysis.store = executables->store;
 	task->analysis.file.fd = fd;
-	r = task->analysis.mapping.path
-		    ? ep_job_run(executables->loop, run_task, finish_task, task)
-		    : -ENOMEM;
-	if (r < 0) {
-		ep_proc_file_close(&task->analysis.file);
-		free((char *)task->analysis.mapping.path);
-		free(task);
-		return r;
+	if (!task->analysis.mapping.path) {
+		free_task(task);
+		return -ENOMEM;
 	}
 	executables->stats.busy++;
 	executable->state = EP_EXECUTABLE_PENDING;
+	TAILQ_INSERT_TAIL(&executables->waiting, task, link);
+	start_waiting(executables);
 	return 0;
 }
 
@@ -333,6 +399,13 @@ static void forget(struct ep_executables *executables, struct ep_executable *exe
 	free_executable(executables, executable);
 }
 
+/* Nobody maps it: if it comes back it is analysed anew. */
+static void drop_tables(struct ep_executables *executables, struct ep_executable *executable)
+{
+	ep_delta_store_drop_text(executables->store, ep_take(executable->text));
+	executable->state = EP_EXECUTABLE_EVICTED;
+}
+
 void ep_executables_sweep(struct ep_executables *executables, uint64_t now_ns, uint64_t idle_ns)
 {
 	struct ep_map_slot *slot;
@@ -346,6 +419,8 @@ void ep_executables_sweep(struct ep_executables *executables, uint64_t now_ns, u
 			continue;
 		if (idle >= FILE_LINGER_NS)
 			ep_proc_file_close(&executable->file);
+		if (idle >= TABLES_LINGER_NS && executable->text)
+			drop_tables(executables, executable);
 		if (idle >= idle_ns) {
 			forget(executables, executable);
 			pos = 0; /* the table moved */

@@ -48,13 +48,15 @@ struct ep_executables_stats {
 	uint64_t analysed, failed, evicted;
 	uint64_t over_limit; /* analysed, but their tables did not fit the memory limit */
 	uint64_t live;	     /* entries now */
-	uint64_t busy;	     /* being analysed now */
+	uint64_t busy;	     /* being analysed now, or waiting for it */
 };
 
 /* `changed` is called when an executable is no longer PENDING, or was evicted. */
 int ep_executables_new(struct uv_loop_s *loop, struct ep_delta_store *store,
 		       void (*changed)(void *arg, struct ep_executable *executable), void *arg,
 		       struct ep_executables **ret_executables);
+/* Nothing new is analysed from here on; what waits is given up. */
+void ep_executables_stop(struct ep_executables *executables);
 void ep_executables_free(struct ep_executables *executables); /* no job may be under way */
 
 /*
@@ -73,6 +75,9 @@ struct ep_executable *ep_executables_get_build_id(struct ep_executables *executa
 /* The vDSO, which is one for all processes; NULL before it was seen in one. */
 struct ep_executable *ep_executables_get_vdso(struct ep_executables *executables);
 void ep_executables_unref(struct ep_executables *executables, struct ep_executable *executable);
+/* A sample waits for it: it is analysed before others that wait. */
+void ep_executables_hurry(struct ep_executables *executables,
+			  const struct ep_executable *executable);
 struct ep_executable *ep_executables_find(struct ep_executables *executables, uint32_t id);
 
 /* Forgets entries that were idle for `idle_ns`; closes files nobody maps any more. */

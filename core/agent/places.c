@@ -127,6 +127,16 @@ bool ep_places_are_pending(const struct ep_vec *places)
 	return false;
 }
 
+void ep_places_hurry(const struct ep_vec *places, struct ep_executables *executables)
+{
+	for (size_t i = 0; i < places->len; i++) {
+		const struct ep_executable *executable = at(places, i)->executable;
+
+		if (executable && executable->state == EP_EXECUTABLE_PENDING)
+			ep_executables_hurry(executables, executable);
+	}
+}
+
 bool ep_places_have(const struct ep_vec *places, const struct ep_executable *executable)
 {
 	for (size_t i = 0; i < places->len; i++) {

@@ -42,6 +42,8 @@ void ep_places_coarsen(struct ep_vec *places);
 
 /* True when one of the executables is still being analysed. */
 bool ep_places_are_pending(const struct ep_vec *places);
+/* Those of the executables that wait to be analysed go before others. */
+void ep_places_hurry(const struct ep_vec *places, struct ep_executables *executables);
 bool ep_places_have(const struct ep_vec *places, const struct ep_executable *executable);
 const struct ep_place_in_memory *ep_places_find(const struct ep_vec *places, uint64_t addr);
 

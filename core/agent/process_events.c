@@ -191,5 +191,6 @@ void ep_processes_on_unknown_address(struct ep_processes *processes, pid_t pid)
 				     BACKOFF_MAX_NS);
 	process->next_retry_ns = now_ns + process->backoff_ns;
 	ep_live_request(processes, process, 0);
+	ep_live_hurry(processes, process);
 	ep_live_start_reads(processes);
 }

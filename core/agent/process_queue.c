@@ -23,6 +23,17 @@ void ep_live_unqueue(struct ep_processes *processes, struct ep_live *process)
 	processes->queued--;
 }
 
+void ep_live_hurry(struct ep_processes *processes, struct ep_live *process)
+{
+	process->hurried = true;
+	ep_places_hurry(&process->places, processes->executables);
+	if (!process->queued)
+		return;
+	process->due_ns = 0;
+	TAILQ_REMOVE(&processes->queue, process, queue);
+	TAILQ_INSERT_HEAD(&processes->queue, process, queue);
+}
+
 static void on_tick(uv_timer_t *timer)
 {
 	struct ep_processes *processes = timer->data;
@@ -143,6 +154,9 @@ static void take_read(struct ep_processes *processes, struct ep_live *process,
 	take_info(process, &read->info);
 	take_maps(processes, process, read);
 	ep_live_mark(processes, process);
+	if (process->hurried)
+		ep_places_hurry(&process->places, processes->executables);
+	process->hurried = false;
 }
 
 static void finish_read(void *arg)

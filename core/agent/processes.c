@@ -152,7 +152,12 @@ int ep_processes_new(const struct ep_processes_options *options, struct ep_proce
 
 void ep_processes_stop(struct ep_processes *processes)
 {
+	struct ep_live *process;
+
 	processes->stopped = true;
+	while ((process = TAILQ_FIRST(&processes->queue)) != NULL)
+		ep_live_unqueue(processes, process);
+	ep_executables_stop(processes->executables);
 	uv_close((uv_handle_t *)&processes->tick, NULL);
 	uv_close((uv_handle_t *)&processes->publisher, NULL);
 }

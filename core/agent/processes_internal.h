@@ -37,6 +37,7 @@ struct ep_live {
 	uint64_t exec_ns; /* CLOCK_MONOTONIC: of its last exec */
 	bool read_once;	  /* named, by a read or from its parent */
 	bool unnamed;	  /* executed something else since: comm and path are old */
+	bool hurried;	  /* see ep_live_hurry */
 	bool publish; /* rows are to be written */
 };
 
@@ -79,6 +80,8 @@ void ep_live_executable_changed(void *arg, struct ep_executable *executable);
 void ep_live_enqueue(struct ep_processes *processes, struct ep_live *process, uint64_t delay_ns);
 /* The same, if the budget pays for it. */
 void ep_live_request(struct ep_processes *processes, struct ep_live *process, uint64_t delay_ns);
+/* A sample waits for it: it is read next, and its executables are analysed first. */
+void ep_live_hurry(struct ep_processes *processes, struct ep_live *process);
 void ep_live_unqueue(struct ep_processes *processes, struct ep_live *process);
 void ep_live_start_reads(struct ep_processes *processes);
 

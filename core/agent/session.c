@@ -30,8 +30,8 @@
  */
 #define SHORT_REST_MS	      1
 #define LONG_REST_MS	      20
-#define SHORT_RESTS_PER_SECOND 50
-#define SHORT_RESTS_BURST      200
+#define SHORT_RESTS_PER_SECOND 20
+#define SHORT_RESTS_BURST      100
 #define HOUSEKEEPING_MS 1000
 /* Of the memory limit, for all but the delta store and the ring: maps, symbols, traces. */
 #define OTHER_BYTES   (16u << 20)
@@ -428,18 +428,21 @@ int ep_session_new(const struct ep_session_options *options, struct ep_session *
 int ep_session_start(struct ep_session *session)
 {
 	uint64_t drain_ms = DRAIN_SAMPLES * 1000 / session->options.freq_hz;
-	int r;
 
+	uv_update_time(session->options.loop); /* loading took a while; timers count from now */
 	uv_poll_start(&session->ring_poll, UV_READABLE, on_poll);
 	if (session->has_side_poll)
 		uv_poll_start(&session->side_poll, UV_READABLE, on_poll);
 	drain_ms = EP_MIN(EP_MAX(drain_ms, DRAIN_MIN_MS), DRAIN_MAX_MS);
 	uv_timer_start(&session->drain_timer, on_drain_timer, drain_ms, drain_ms);
 	uv_timer_start(&session->housekeeping, on_housekeeping, HOUSEKEEPING_MS, HOUSEKEEPING_MS);
-	r = ep_processes_scan(session->processes);
-	if (r < 0)
-		return r;
-	r = ep_events_start(session->events);
+	return ep_processes_scan(session->processes);
+}
+
+int ep_session_sample(struct ep_session *session)
+{
+	int r = ep_events_start(session->events);
+
 	session->sampling = r == 0;
 	session->n_cpus = ep_events_sync_cpus(session->events);
 	return r;

@@ -45,8 +45,10 @@ int ep_session_new(const struct ep_session_options *options, struct ep_session *
 /* With a filter: a process and all its present descendants. 0, -ESRCH, -E2BIG. */
 int ep_session_add_pid(struct ep_session *session, pid_t pid);
 
-/* Reads all processes and begins to sample. */
+/* Begins to read all processes and to follow what becomes of them. */
 int ep_session_start(struct ep_session *session);
+/* Begins to sample. Who waits for ep_session_is_settled before gets whole stacks at once. */
+int ep_session_sample(struct ep_session *session);
 /* True when every process that is known was read and its executables are analysed. */
 bool ep_session_is_settled(const struct ep_session *session);
 /* Ends sampling and takes in what the ring still has. Batches can still be sealed. */

@@ -216,6 +216,8 @@ static enum ep_exit run(struct agent *agent, uv_loop_t *loop)
 	r = open_exporters(agent);
 	if (r == 0)
 		r = ep_session_start(agent->session);
+	if (r == 0)
+		r = ep_session_sample(agent->session);
 	if (r < 0) {
 		ep_session_close(agent->session, on_session_closed, NULL);
 		return EP_EXIT_FAILED;

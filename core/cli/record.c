@@ -26,10 +26,11 @@
 #define RING_BYTES     (4u << 20)
 #define WATCH_MS       100
 /*
- * The command waits until its present image, a copy of ours, is analysed: its C library will most
- * likely be the same one. At most so many looks of a millisecond.
+ * Sampling waits until the processes there are have been analysed, and a command until its present
+ * image, a copy of ours, is: its C library will most likely be the same one. At most so many looks
+ * of a millisecond.
  */
-#define READY_LOOKS 500
+#define READY_LOOKS 1500
 #define OUTPUT_PLUGIN  "pprof"
 
 struct record {
@@ -262,6 +263,7 @@ static enum ep_exit fail_early(struct record *record, enum ep_exit status)
 
 static void begin(struct record *record)
 {
+	uv_update_time(record->loop);
 	record->start_ns = ep_clock_mono_ns();
 	record->start_cpu_ns = ep_clock_cpu_ns();
 	if (record->args->duration_ns)
@@ -286,10 +288,14 @@ static void on_ready(uv_timer_t *timer)
 {
 	struct record *record = timer->data;
 
-	if (record->args->child_argv && !ep_session_is_settled(record->session) &&
-	    ++record->looks < READY_LOOKS)
+	if (!ep_session_is_settled(record->session) && ++record->looks < READY_LOOKS)
 		return;
 	uv_timer_stop(timer);
+	if (ep_session_sample(record->session) < 0) {
+		record->failed = true;
+		end(record);
+		return;
+	}
 	begin(record);
 	if (record->args->child_argv)
 		start_child(record);

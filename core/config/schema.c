@@ -18,7 +18,7 @@ const struct ep_config_spec ep_config_specs[EP_CONFIG_KEY_COUNT] = {
 				     32 * MIB, 1024 * 1024 * MIB, "64MiB",
 				     "heap and BPF memory together; what is not used goes first"},
 	[EP_CONFIG_LIMITS_RING] = {"limits", "ring", KEY_BYTES, FIELD(limits.ring_bytes), MIB,
-				   256 * MIB, "4MiB",
+				   256 * MIB, "1MiB",
 				   "ring buffer between kernel and profiler; part of memory"},
 	[EP_CONFIG_SYMBOLS_NATIVE] = {"symbols", "native", KEY_BOOL, FIELD(symbols.native), 0, 0,
 				      "true", "name functions of executables and libraries"},

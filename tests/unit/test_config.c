@@ -131,7 +131,7 @@ static void an_empty_file_means_the_defaults(void **state)
 	(void)state;
 	assert_int_equal(config->sampling.freq_hz, 20);
 	assert_int_equal(config->limits.memory_bytes, 64 << 20);
-	assert_int_equal(config->limits.ring_bytes, 4 << 20);
+	assert_int_equal(config->limits.ring_bytes, 1 << 20);
 	assert_true(config->symbols.native && config->symbols.kernel);
 	assert_int_equal(config->log.level, EP_LOG_INFO);
 	assert_int_equal(config->plugins.enable.len, 1);
@@ -250,7 +250,7 @@ static void what_is_printed_parses_back(void **state)
 	assert_non_null(strstr(printed, "\nfreq = 33\t# from line 2\n"));
 	assert_non_null(
 		strstr(printed, "\nmemory = \"100MiB\"\t# from EBPF_PROFILER_LIMITS_MEMORY"));
-	assert_non_null(strstr(printed, "\n#ring = \"4MiB\"\n"));
+	assert_non_null(strstr(printed, "\n#ring = \"1MiB\"\n"));
 	assert_int_equal(again->sampling.freq_hz, 33);
 	assert_int_equal(again->limits.memory_bytes, 100 << 20);
 	assert_int_equal(again->plugins.enable.len, 0);
