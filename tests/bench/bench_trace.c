@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Cost of the trace store per event, and of building a batch: 4000 traces of 40 frames in 100
- * processes, a thread and CPU each. Prints ns per operation; fails when a KNOWN sample costs more
+ * processes, a thread and CPU each. Prints rows for scripts/bench; fails when a KNOWN sample costs more
  * than a microsecond, ten times what it should.
  */
 #include "core/base/clock.h"
@@ -83,7 +83,8 @@ int main(void)
 	for (int round = 0; round < 3; round++) {
 		start_ns = ep_clock_mono_ns();
 		add_traces(store);
-		printf("trace of %d frames  %8.1f ns\n", FRAMES, since(start_ns, TRACES));
+		printf("new trace of %d frames\t%.0f\tns\t\tfor information\n", FRAMES,
+		       since(start_ns, TRACES));
 		add_known(store, KNOWN);
 		if (ep_store_seal(store, 1, &iv) < 0)
 			return 1;
@@ -100,11 +101,12 @@ int main(void)
 	start_ns = ep_clock_mono_ns();
 	add_known(store, KNOWN);
 	known_ns = since(start_ns, KNOWN);
-	printf("known sample        %8.1f ns, heap grew by %zu bytes\n", known_ns,
+	printf("sample of a known trace\t%.0f\tns\t\tfor information\n", known_ns);
+	printf("heap grown by %d of them\t%zu\tbytes\t\tfor information\n", KNOWN,
 	       mallinfo2().uordblks - heap_before);
 	resolve_all(ep_store_frames(store));
-	printf("store               %8zu KiB, %u frames\n", ep_store_bytes(store) >> 10,
-	       ep_frames_count(ep_store_frames(store)));
+	printf("store with %u frames\t%zu\tKiB\t\tfor information\n",
+	       ep_frames_count(ep_store_frames(store)), ep_store_bytes(store) >> 10);
 	/* a busy minute at 20 Hz: what one batch of the agent is made of */
 	if (ep_store_seal(store, 3, &iv) < 0)
 		return 1;
@@ -116,8 +118,9 @@ int main(void)
 	start_ns = ep_clock_mono_ns();
 	if (ep_batch_build(iv, &source, &batch) < 0)
 		return 1;
-	printf("batch               %8.1f ms, %zu KiB, %u stacks\n", since(start_ns, EP_NS_PER_MS),
-	       ep_batch_bytes(batch) >> 10, batch->n_stacks - 1);
+	printf("batch of %u stacks\t%.1f\tms\t\tfor information\n", batch->n_stacks - 1,
+	       since(start_ns, EP_NS_PER_MS));
+	printf("the same, in memory\t%zu\tKiB\t\tfor information\n", ep_batch_bytes(batch) >> 10);
 	ep_batch_unref(batch);
 	ep_interval_unref(iv);
 	ep_store_free(store);
