@@ -60,15 +60,26 @@ static bool place_frame(const struct ep_held *held, const struct ep_sample *samp
 {
 	uint32_t flags = EP_FRAME_FLAGS(words[0]), executable = 0;
 	uint64_t back = flags & EP_FRAME_RETURN_ADDRESS ? 1 : 0, va = 0;
+	int r;
 
 	if (EP_FRAME_KIND(words[0]) != EP_FRAME_NATIVE || EP_FRAME_AUX(words[0]) != 0)
 		return true;
-	if (ep_processes_place(held->processes, (pid_t)sample->pid, sample->start_ns,
-			       words[1] - back, &executable, &va) < 0)
+	r = ep_processes_place(held->processes, (pid_t)sample->pid, sample->start_ns,
+			       words[1] - back, &executable, &va);
+	if (r == EP_PLACE_ANONYMOUS)
+		return true;
+	if (r < 0)
 		return !(flags & EP_FRAME_POINTER_WALK);
 	words[0] = EP_FRAME_HEADER(EP_FRAME_NATIVE, flags, 1, executable);
 	words[1] = va + back;
 	return true;
+}
+
+/* What seemed to be the way to the root was none. */
+static void end_broken(struct ep_sample *sample, uint64_t *words)
+{
+	words[0] = EP_FRAME_HEADER(EP_FRAME_ERROR, 0, 1, EP_ERROR_BAD_FRAME_POINTER);
+	sample->error = EP_ERROR_BAD_FRAME_POINTER;
 }
 
 /* Places all frames in order; behind a frame that is none only the reason of the end is kept. */
@@ -86,6 +97,10 @@ static void place_frames(const struct ep_held *held, struct ep_sample *sample, s
 		if (broken && EP_FRAME_KIND(words[at]) != EP_FRAME_ERROR)
 			continue;
 		memmove(words + kept, words + at, 16);
+		kept += 2;
+	}
+	if (broken && !sample->error) {
+		end_broken(sample, words + kept); /* where the frame was that is none */
 		kept += 2;
 	}
 	sample->n_words = (uint16_t)kept;

@@ -31,9 +31,11 @@ int ep_processes_place(struct ep_processes *processes, pid_t pid, uint64_t start
 	if (!process || !ep_live_is_same(process, start_ns))
 		return -ENODATA;
 	place = ep_places_find(&process->places, addr);
-	if (!place || !place->executable ||
-	    ep_executable_find_va(place->executable, place->file_off, ret_va) < 0)
+	if (!place)
 		return -ENODATA;
+	if (!place->executable ||
+	    ep_executable_find_va(place->executable, place->file_off, ret_va) < 0)
+		return EP_PLACE_ANONYMOUS;
 	*ret_executable = place->executable->id;
 	*ret_va += addr - place->start;
 	return 0;

@@ -79,7 +79,11 @@ void ep_processes_on_unknown_address(struct ep_processes *processes, pid_t pid);
 
 /* True when nothing is being found out about this process at the moment. */
 bool ep_processes_is_settled(struct ep_processes *processes, pid_t pid, uint64_t start_ns);
-/* Places a target address: 0 with executable id and ELF virtual address, or -ENODATA. */
+/*
+ * Places a target address: 0 with executable id and ELF virtual address; EP_PLACE_ANONYMOUS in code
+ * that is no ELF file's, as a JIT makes it; -ENODATA in no executable mapping.
+ */
+#define EP_PLACE_ANONYMOUS 1
 int ep_processes_place(struct ep_processes *processes, pid_t pid, uint64_t start_ns, uint64_t addr,
 		       uint32_t *ret_executable, uint64_t *ret_va);
 
