@@ -56,6 +56,7 @@ static void run_child(char **argv, bool keep_root, int go_fd, int failure_fd)
 
 	if (read(go_fd, &go, 1) != 1) /* the profiler gave up */
 		_exit(127);
+	(void)signal(SIGPIPE, SIG_DFL); /* we ignore it, and an exec keeps what is ignored */
 	r = keep_root ? 0 : drop_to_sudo_user();
 	if (r < 0)
 		fail_child(failure_fd, -r);
