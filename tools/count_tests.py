@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sums up meson's test records (testlog.json, one line per test) over suites.
 
-    count_tests.py RECORD.json...
+    count_tests.py RECORD.json... [LINES.txt...]
+
+A text file holds lines "NAME: passed|failed|skipped (reason)", as scripts/kernels prints them.
 
 A cmocka program counts as its test functions, everything else as one test. Failures and skips are
 named, skips with the reason they printed. Exit status 1 when anything failed or nothing ran.
@@ -41,6 +43,15 @@ def cases_of(record):
     return found
 
 
+LINE = re.compile(r"^(.+): (passed|failed|skipped)(?: \((.*)\))?$", re.M)
+
+
+def read_lines(path):
+    """(outcome, name, reason) for each line; none at all is a failure, as with records."""
+    with open(path, encoding="utf-8", errors="replace") as file:
+        return [(m[2], m[1], m[3] or "") for m in LINE.finditer(file.read())]
+
+
 def read_records(path):
     with open(path, encoding="utf-8", errors="replace") as file:
         return [json.loads(line) for line in file if line.strip()]
@@ -50,15 +61,17 @@ def main(paths):
     counts = collections.Counter()
     for path in paths:
         suite = os.path.splitext(os.path.basename(path))[0]
-        records = read_records(path)
-        if not records:
+        if path.endswith(".txt"):
+            cases = read_lines(path)
+        else:
+            cases = [case for record in read_records(path) for case in cases_of(record)]
+        if not cases:
             print(f"failed: {suite}: no test ran")
             counts["failed"] += 1
-        for record in records:
-            for outcome, name, reason in cases_of(record):
-                counts[outcome] += 1
-                if outcome != "passed":
-                    print(f"{outcome}: {suite}: {name}" + (f": {reason}" if reason else ""))
+        for outcome, name, reason in cases:
+            counts[outcome] += 1
+            if outcome != "passed":
+                print(f"{outcome}: {suite}: {name}" + (f": {reason}" if reason else ""))
     print(f"{counts['passed']} passed, {counts['failed']} failed, {counts['skipped']} skipped")
     return 1 if counts["failed"] or not counts["passed"] else 0
 
