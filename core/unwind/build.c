@@ -242,25 +242,42 @@ static size_t max_deltas(struct build *b)
 	return (size_t)(bytes / 2) + b->table->n_pages + 16;
 }
 
+/* Every page and delta of a table is written, so what an older table left does no harm. */
+static int map_array(struct ep_region *region, size_t bytes, size_t fill_bytes)
+{
+	if (region->bytes >= bytes)
+		return 0;
+	ep_region_unmap(region);
+	return ep_region_map(bytes, fill_bytes, region);
+}
+
 /* Deltas take 0.35 to 0.6 times the CFI's bytes: a third of it will be written for certain. */
 static int map_arrays(struct build *b)
 {
 	struct ep_unwind_table *table = b->table;
+	struct ep_build_memory *memory = b->input->memory;
+	struct ep_region *pages = memory ? &memory->pages : &table->pages_region;
+	struct ep_region *deltas = memory ? &memory->deltas : &table->deltas_region;
 	int r;
 
 	b->pack.max_deltas = max_deltas(b);
-	r = ep_region_map(table->n_pages * sizeof(*table->pages), SIZE_MAX,
-			  &table->pages_region);
+	r = map_array(pages, table->n_pages * sizeof(*table->pages), SIZE_MAX);
 	if (r < 0)
 		return r;
-	r = ep_region_map(b->pack.max_deltas * sizeof(*table->deltas),
-			  table->stats.section_bytes / 3, &table->deltas_region);
+	r = map_array(deltas, b->pack.max_deltas * sizeof(*table->deltas),
+		      table->stats.section_bytes / 3);
 	if (r < 0)
 		return r;
 	table->segments = calloc(EP_MAX(table->n_segments, 1), sizeof(*table->segments));
-	table->pages = b->pack.pages = table->pages_region.data;
-	table->deltas = b->pack.deltas = table->deltas_region.data;
+	table->pages = b->pack.pages = pages->data;
+	table->deltas = b->pack.deltas = deltas->data;
 	return table->segments ? 0 : -ENOMEM;
+}
+
+void ep_build_memory_fini(struct ep_build_memory *memory)
+{
+	ep_region_unmap(&memory->pages);
+	ep_region_unmap(&memory->deltas);
 }
 
 static int finish(struct build *b)

@@ -14,6 +14,12 @@
 #define EP_BUILD_MAX_RANGES 128 /* executable segments; linkers make one or two */
 #define EP_BUILD_MAX_PAGES  (1u << 20)
 
+/* The arrays of one table after the other, for who is done with each before the next is built. */
+struct ep_build_memory {
+	struct ep_region pages, deltas;
+};
+void ep_build_memory_fini(struct ep_build_memory *memory); /* accepts a zeroed one */
+
 struct ep_build_input {
 	const struct ep_machine *machine;
 	struct ep_pack_range ranges[EP_BUILD_MAX_RANGES]; /* ascending; first_page is filled in */
@@ -24,6 +30,7 @@ struct ep_build_input {
 	/* Reads code at va into buf. True when all of it could be read. NULL: no code at hand. */
 	bool (*read_code)(void *arg, uint64_t va, uint8_t *buf, size_t bytes);
 	void *read_code_arg;
+	struct ep_build_memory *memory; /* outlives the table; NULL: the table has its own */
 };
 
 /* Sorts and joins ranges that share a page. */
