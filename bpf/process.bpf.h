@@ -62,8 +62,10 @@ int ep_fork(struct bpf_raw_tracepoint_args *ctx)
 	if (ep_config.filter && bpf_map_update_elem(&ep_filter, &pid, &one, BPF_ANY))
 		count(EP_COUNTER_FILTER_FULL, 1);
 	start_ns = task_start_ns(child);
-	if (send_process_event(EP_EVENT_FORK, pid, parent_pid, start_ns))
-		share_mappings(parent_pid, pid, start_ns);
+	/* In this order: what user space writes when it has the event must not be overwritten. */
+	share_mappings(parent_pid, pid, start_ns);
+	if (!send_process_event(EP_EVENT_FORK, pid, parent_pid, start_ns))
+		bpf_map_delete_elem(&ep_procs, &pid);
 	return 0;
 }
 
