@@ -82,7 +82,7 @@ static __always_inline void take_regs(struct ep_walk *walk, const struct pt_regs
 	walk->return_address = 0;
 }
 
-static __always_inline void find_process(struct ep_record *rec)
+static __always_inline void find_process(struct ep_record *rec, __u64 task)
 {
 	__u32 pid = rec->sample.pid;
 	struct ep_proc *proc = bpf_map_lookup_elem(&ep_procs, &pid);
@@ -91,7 +91,9 @@ static __always_inline void find_process(struct ep_record *rec)
 	rec->walk.n_rows = 0;
 	/* /proc tells the start in clock ticks: what it says is at most one of them too early. */
 	if (!proc || rec->sample.start_ns - proc->start_ns >= EP_CLOCK_TICK_NS) {
-		rec->sample.flags |= EP_SAMPLE_UNKNOWN_PROCESS;
+		/* Behind its exit event nobody needs to find out about a process any more. */
+		if (!task_is_exiting(task))
+			rec->sample.flags |= EP_SAMPLE_UNKNOWN_PROCESS;
 		count(EP_COUNTER_UNKNOWN_PROCESS, 1);
 		return;
 	}
@@ -162,7 +164,7 @@ int ep_entry(struct bpf_perf_event_data *ctx)
 	if (!from_user_mode((const struct pt_regs *)&ctx->regs))
 		add_kernel_stack(ctx, rec);
 	if (find_user_regs(ctx, rec, task)) {
-		find_process(rec);
+		find_process(rec, task);
 		go_to(ctx, rec, EP_SLOT_NATIVE);
 	}
 	go_to(ctx, rec, EP_SLOT_FINISH);

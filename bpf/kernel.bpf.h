@@ -21,7 +21,9 @@
 #define __always_inline inline __attribute__((always_inline))
 #endif
 
-#define PF_KTHREAD 0x00200000 /* include/linux/sched.h */
+/* include/linux/sched.h */
+#define PF_EXITING 0x00000004
+#define PF_KTHREAD 0x00200000
 
 extern const volatile struct ep_config ep_config;
 
@@ -44,6 +46,11 @@ static __always_inline __u32 read_kernel_u32(__u64 addr)
 static __always_inline bool task_is_kernel_thread(__u64 task)
 {
 	return read_kernel_u32(task + ep_config.task_flags_off) & PF_KTHREAD;
+}
+
+static __always_inline bool task_is_exiting(__u64 task)
+{
+	return read_kernel_u32(task + ep_config.task_flags_off) & PF_EXITING;
 }
 
 /* Start of the process (not the thread), CLOCK_BOOTTIME: with the pid it names a process for ever. */

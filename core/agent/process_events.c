@@ -14,6 +14,8 @@
 /* First and longest wait before an unknown address makes us read a process again. */
 #define BACKOFF_MIN_NS (50 * EP_NS_PER_MS)
 #define BACKOFF_MAX_NS (30 * EP_NS_PER_SEC)
+/* Of the processes that ended, so many may be sampled on their way out. */
+#define LAST_ENDED 64
 
 static bool is_wanted(const struct ep_processes *processes, pid_t pid)
 {
@@ -47,6 +49,7 @@ void ep_processes_on_fork(struct ep_processes *processes, pid_t parent_pid, pid_
 			  uint64_t start_ns)
 {
 	struct ep_live *parent = ep_live_find(processes, parent_pid), *process = ep_live_find(processes, pid);
+	uint32_t key = (uint32_t)pid;
 
 	processes->stats.forks++;
 	if (process && ep_live_is_same(process, start_ns))
@@ -54,9 +57,16 @@ void ep_processes_on_fork(struct ep_processes *processes, pid_t parent_pid, pid_
 	if (process)
 		ep_live_end(processes, process);
 	process = ep_live_add(processes, pid, start_ns);
-	if (!process)
+	if (!process || !parent || parent->places.len == 0 ||
+	    ep_places_copy(&process->places, &parent->places) < 0) {
+		/* The rows that BPF gave it are another's, who may let go of them. */
+		(void)bpf_map_delete_elem(processes->options.procs_fd, &key);
+		if (process)
+			ep_live_request(processes, process, EP_SETTLE_NS);
 		return;
-	if (!parent || !parent->read_once || ep_places_copy(&process->places, &parent->places) < 0) {
+	}
+	ep_live_mark(processes, process);
+	if (!parent->read_once) {
 		ep_live_request(processes, process, EP_SETTLE_NS);
 		return;
 	}
@@ -65,7 +75,6 @@ void ep_processes_on_fork(struct ep_processes *processes, pid_t parent_pid, pid_
 	ep_live_take_text(&process->container_id, parent->container_id);
 	process->read_once = true;
 	process->unnamed = parent->unnamed;
-	ep_live_mark(processes, process);
 }
 
 /*
@@ -157,12 +166,32 @@ void ep_processes_on_exit(struct ep_processes *processes, pid_t pid)
 	processes->options.settled(processes->options.arg, pid);
 }
 
+/* A sample behind the exit: its process is among those that ended last. */
+static void mark_ended(struct ep_processes *processes, pid_t pid)
+{
+	size_t n = processes->ended.len;
+
+	for (size_t i = n; i > 0 && n - i < LAST_ENDED; i--) {
+		struct ep_live *process = *ep_vec_at(&processes->ended, struct ep_live *, i - 1);
+
+		if (process->pid == pid) {
+			process->sampled = true;
+			return;
+		}
+	}
+}
+
 /* Who it is was not worth a read before it used the CPU. */
 void ep_processes_on_sampled(struct ep_processes *processes, pid_t pid)
 {
 	struct ep_live *process = ep_live_find(processes, pid);
 
-	if (process && process->unnamed && !process->queued && !process->reading)
+	if (!process) {
+		mark_ended(processes, pid);
+		return;
+	}
+	process->sampled = true;
+	if (process->unnamed && !process->queued && !process->reading)
 		ep_live_request(processes, process, IDENTIFY_NS);
 }
 
@@ -176,6 +205,8 @@ void ep_processes_on_unknown(struct ep_processes *processes, pid_t pid, uint64_t
 	}
 	if (!process)
 		process = ep_live_add(processes, pid, start_ns);
+	if (process)
+		process->sampled = true;
 	if (process && !process->publish)
 		ep_processes_on_unknown_address(processes, pid);
 }
@@ -185,6 +216,8 @@ void ep_processes_on_unknown_address(struct ep_processes *processes, pid_t pid)
 	struct ep_live *process = ep_live_find(processes, pid);
 	uint64_t now_ns = ep_clock_mono_ns();
 
+	if (process)
+		process->sampled = true;
 	if (!process || now_ns < process->next_retry_ns)
 		return;
 	process->backoff_ns = EP_MIN(EP_MAX(process->backoff_ns * 2, BACKOFF_MIN_NS),

@@ -6,10 +6,13 @@
 #include "core/base/clock.h"
 
 #include <errno.h>
-#include <string.h>
+#include <signal.h>
 
 /* Reads that are not charged: every process of a busy machine once. */
 #define READ_BURST 2000
+/* A process's last sample can be behind its exit. */
+#define UNSAMPLED_NS (2 * EP_NS_PER_SEC)
+#define CHECKS	     512
 
 /* --- look-ups -------------------------------------------------------------------------------- */
 
@@ -76,24 +79,54 @@ struct ep_executable *ep_processes_executable(struct ep_processes *processes, ui
 
 /* --- housekeeping ---------------------------------------------------------------------------- */
 
+/* Names of processes that were never sampled are wanted by nobody: after a fork storm, thousands. */
+static bool is_over(const struct ep_live *process, uint64_t now_ns, uint64_t keep_ns)
+{
+	uint64_t age_ns = now_ns - process->ended_ns;
+
+	return age_ns >= keep_ns || (!process->sampled && age_ns >= UNSAMPLED_NS);
+}
+
+static void sweep_ended(struct ep_processes *processes, uint64_t now_ns, uint64_t keep_ns)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < processes->ended.len; i++) {
+		struct ep_live *process = *ep_vec_at(&processes->ended, struct ep_live *, i);
+
+		if (is_over(process, now_ns, keep_ns))
+			ep_live_free(process);
+		else
+			*ep_vec_at(&processes->ended, struct ep_live *, kept++) = process;
+	}
+	processes->ended.len = kept;
+}
+
+/* Where the exit event was lost nothing else would ever end a process. A few at each call. */
+static void end_vanished(struct ep_processes *processes)
+{
+	for (size_t i = 0; i < CHECKS; i++) {
+		const struct ep_map_slot *slot =
+			ep_map_next(&processes->live, &processes->check_pos);
+		pid_t pid = slot ? (pid_t)slot->key : 0;
+
+		if (!slot) {
+			processes->check_pos = 0;
+			return;
+		}
+		if (kill(pid, 0) == 0 || errno != ESRCH)
+			continue;
+		ep_live_end(processes, (struct ep_live *)(uintptr_t)slot->value);
+		processes->options.settled(processes->options.arg, pid);
+	}
+}
+
 void ep_processes_sweep(struct ep_processes *processes, uint64_t keep_ns)
 {
 	uint64_t now_ns = ep_clock_mono_ns();
-	size_t n = 0;
 
-	while (n < processes->ended.len) {
-		struct ep_live *process = *ep_vec_at(&processes->ended, struct ep_live *, n);
-
-		if (now_ns - process->ended_ns < keep_ns)
-			break;
-		ep_live_free(process);
-		n++;
-	}
-	if (n > 0) {
-		processes->ended.len -= n;
-		memmove(processes->ended.data, ep_vec_at(&processes->ended, struct ep_live *, n),
-			processes->ended.len * sizeof(struct ep_live *));
-	}
+	end_vanished(processes);
+	sweep_ended(processes, now_ns, keep_ns);
 	ep_executables_sweep(processes->executables, now_ns, keep_ns);
 }
 

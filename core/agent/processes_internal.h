@@ -39,6 +39,7 @@ struct ep_live {
 	bool unnamed;	  /* executed something else since: comm and path are old */
 	bool hurried;	  /* see ep_live_hurry */
 	bool publish; /* rows are to be written */
+	bool sampled; /* batches may ask for its name */
 };
 
 TAILQ_HEAD(ep_live_queue, ep_live);
@@ -48,6 +49,7 @@ struct ep_processes {
 	struct ep_executables *executables;
 	struct ep_map live;  /* pid -> struct ep_live * */
 	struct ep_vec ended; /* struct ep_live *, by time of their end */
+	size_t check_pos;    /* in live: the next one to look after, in case its exit was missed */
 	struct ep_live_queue queue;
 	size_t queued, reading;
 	struct ep_budget budget;
