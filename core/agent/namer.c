@@ -105,9 +105,10 @@ static void finish_native(void *arg)
 		struct ep_frame_line line = {
 			.function = job->names[i].name,
 			.system_name = job->names[i].system_name,
+			.start_va = job->names[i].start_va,
 		};
 
-		ep_frames_resolve(job->frames, job->ids[i], &line, line.function ? 1 : 0, NULL);
+		ep_frames_resolve(job->frames, job->ids[i], &line, line.start_va ? 1 : 0, NULL);
 	}
 	free_native_job(job);
 	namer->busy--;

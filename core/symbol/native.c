@@ -10,6 +10,7 @@
 #include "core/base/map.h"
 #include "core/elf/debug_file.h"
 #include "core/symbol/demangle.h"
+#include "core/symbol/starts.h"
 #include "core/symbol/symtab.h"
 
 #include <errno.h>
@@ -31,6 +32,7 @@ struct entry {
 	TAILQ_ENTRY(entry) lru;
 	uint64_t key;
 	struct ep_symtab *symtab; /* NULL: the executable has no symbols */
+	struct ep_starts *starts; /* of nameless functions; NULL: it has names, or no such table */
 	size_t bytes;
 	size_t fds;
 	unsigned int refs;
@@ -61,6 +63,7 @@ void ep_native_name_fini(struct ep_native_name *name)
 static void entry_free(struct entry *entry)
 {
 	ep_symtab_free(entry->symtab);
+	ep_starts_free(entry->starts);
 	free(entry);
 }
 
@@ -131,16 +134,24 @@ static struct entry *entry_get(struct ep_native_symbols *symbols, uint64_t key, 
 	return entry;
 }
 
+/* What is known of one file's functions: names, or at least where they begin. */
+struct functions {
+	struct ep_symtab *symtab;
+	struct ep_starts *starts;
+};
+
 static void entry_finish(struct ep_native_symbols *symbols, struct entry *entry, int r,
-			 struct ep_symtab *symtab)
+			 const struct functions *functions)
 {
 	entry->state = r < 0 ? ENTRY_FAILED : ENTRY_READY;
 	entry->error = r;
-	entry->symtab = symtab;
-	if (entry->cached && symtab) { /* else it was forgotten meanwhile */
-		size_t bytes = ep_symtab_bytes(symtab);
+	entry->symtab = functions->symtab;
+	entry->starts = functions->starts;
+	if (entry->cached) { /* else it was forgotten meanwhile */
+		size_t bytes = ep_starts_bytes(entry->starts);
 
-		entry->fds = ep_symtab_fds(symtab);
+		bytes += entry->symtab ? ep_symtab_bytes(entry->symtab) : 0;
+		entry->fds = entry->symtab ? ep_symtab_fds(entry->symtab) : 0;
 		entry->bytes += bytes;
 		symbols->bytes += bytes;
 		symbols->fds += entry->fds;
@@ -154,31 +165,36 @@ static void entry_finish(struct ep_native_symbols *symbols, struct entry *entry,
 /* ---- building, without the lock ---- */
 
 /* 0 with a table, or with NULL when the file has no symbols or is not fit to have any. */
-static int symtab_from_fd(int fd, const struct ep_native_file *file, struct ep_symtab **ret_symtab)
+static int read_functions(int fd, const struct ep_native_file *file, struct functions *ret)
 {
 	ep_cleanup(ep_elf_closep) struct ep_elf *elf = NULL;
 	ep_cleanup(ep_elf_closep) struct ep_elf *debug = NULL;
+	bool complete = false;
 	int r;
 
 	r = ep_elf_open_fd(fd, &elf);
-	if (r == 0 && !ep_symtab_is_complete(elf))
-		(void)ep_debug_file_open(elf, file->root, file->path, &debug);
 	if (r == 0)
-		r = ep_symtab_build(elf, debug, ret_symtab);
+		complete = ep_symtab_is_complete(elf);
+	if (r == 0 && !complete)
+		(void)ep_debug_file_open(elf, file->root, file->path, &debug);
+	if (r == 0 && !complete && !debug)
+		(void)ep_starts_build(elf, &ret->starts);
+	if (r == 0)
+		r = ep_symtab_build(elf, debug, &ret->symtab);
 	if (r == 0 || r == -ENOMEM || r == -EMFILE || r == -ENFILE)
 		return r; /* of the last three, another time may be better */
 	ep_log(EP_LOG_DEBUG, "symbol: %s: no symbols: %s", file->path, ep_strerror(r));
-	*ret_symtab = NULL;
+	ret->symtab = NULL;
 	return 0;
 }
 
-static int symtab_open(const struct ep_native_file *file, struct ep_symtab **ret_symtab)
+static int open_functions(const struct ep_native_file *file, struct functions *ret)
 {
 	int fd = file->open(file->arg);
 
 	if (fd < 0)
 		return fd;
-	return symtab_from_fd(fd, file, ret_symtab);
+	return read_functions(fd, file, ret);
 }
 
 static int resolve_one(const struct ep_symtab *symtab, uint64_t va, struct ep_native_name *name)
@@ -203,13 +219,17 @@ static int resolve_one(const struct ep_symtab *symtab, uint64_t va, struct ep_na
 	return 0;
 }
 
-static int resolve_all(const struct ep_symtab *symtab, const uint64_t *vas, size_t n,
+static int resolve_all(const struct entry *entry, const uint64_t *vas, size_t n,
 		       struct ep_native_name *names)
 {
 	int r = 0;
 
-	for (size_t i = 0; i < n && r == 0; i++)
-		r = resolve_one(symtab, vas[i], &names[i]);
+	for (size_t i = 0; i < n && r == 0; i++) {
+		if (entry->symtab)
+			r = resolve_one(entry->symtab, vas[i], &names[i]);
+		if (r == 0 && !names[i].name && entry->starts)
+			(void)ep_starts_find(entry->starts, vas[i], &names[i].start_va);
+	}
 	for (size_t i = 0; i < n && r < 0; i++)
 		ep_native_name_fini(&names[i]);
 	return r;
@@ -221,7 +241,7 @@ static int resolve_all(const struct ep_symtab *symtab, const uint64_t *vas, size
 static struct entry *entry_acquire(struct ep_native_symbols *symbols,
 				   const struct ep_native_file *file)
 {
-	struct ep_symtab *symtab = NULL;
+	struct functions functions = {0};
 	struct entry *entry;
 	bool is_new = false;
 	int r;
@@ -230,9 +250,9 @@ static struct entry *entry_acquire(struct ep_native_symbols *symbols,
 	entry = entry_get(symbols, file->key, &is_new);
 	if (entry && is_new) {
 		pthread_mutex_unlock(&symbols->lock);
-		r = symtab_open(file, &symtab);
+		r = open_functions(file, &functions);
 		pthread_mutex_lock(&symbols->lock);
-		entry_finish(symbols, entry, r, symtab);
+		entry_finish(symbols, entry, r, &functions);
 	}
 	while (entry && entry->state == ENTRY_BUILDING)
 		pthread_cond_wait(&symbols->changed, &symbols->lock);
@@ -259,8 +279,8 @@ int ep_native_symbols_resolve(struct ep_native_symbols *symbols, const struct ep
 	if (!entry)
 		return -ENOMEM;
 	r = entry->state == ENTRY_FAILED ? entry->error : 0;
-	if (r == 0 && entry->symtab)
-		r = resolve_all(entry->symtab, vas, n, names);
+	if (r == 0)
+		r = resolve_all(entry, vas, n, names);
 	entry_release(symbols, entry);
 	return r;
 }

@@ -23,7 +23,7 @@ struct ep_native_file {	     /* which executable, and how to open it */
 };
 
 struct ep_native_name {	   /* from malloc; all NULL and 0 when no function is there */
-	char *name;	   /* readable: demangled */
+	char *name;	   /* readable: demangled; NULL: a function without a name */
 	char *system_name; /* as in the symbol table */
 	uint64_t start_va; /* of the function */
 };

@@ -5,7 +5,8 @@
  * stacks of 40 frames, 24 000 of them distinct (tests/bench/bench_trace.c). The batch itself is one
  * allocation, immutable, and counted atomically: any thread may use and release it.
  *
- * A frame without a name gets a made-up function: "libx.so+0x1234" (file name, ELF virtual
+ * A frame without a name gets a made-up function: "libx.so+0x1234" (file name, ELF virtual address
+ * where its function begins if that is known, so that one function is one, else its own
  * address), "0x7f12..." where no file is known, "[kernel]+0xffffffff..." in the kernel,
  * "[truncated: ...]" for an error frame.
  */

@@ -306,6 +306,7 @@ static int add_line(struct ep_frames *f, const struct ep_frame_line *line)
 		.line = line->line,
 		.column = line->column,
 		.start_line = line->start_line,
+		.start_va = line->start_va,
 	};
 	int r;
 

@@ -44,6 +44,7 @@ struct ep_frame_line {
 	const char *file;
 	uint32_t line, column; /* 0: unknown */
 	uint32_t start_line;   /* of the function */
+	uint64_t start_va; /* of a function that has no name: all of it gets one made-up name */
 };
 #define EP_FRAME_MAX_LINES 64 /* inlined functions at one address; more are cut off */
 
@@ -51,6 +52,7 @@ struct ep_frame_line {
 struct ep_frame_name {
 	uint32_t function, system_name, file;
 	uint32_t line, column, start_line;
+	uint64_t start_va; /* where the function is nameless; 0: unknown */
 };
 
 /* -ENOMEM. max_frames at least EP_ERROR_COUNT, max_string_bytes bounds the names. */

@@ -423,7 +423,9 @@ static int add_lines(struct ep_tables *t, uint32_t frame_id, const struct ep_fra
 		return 0;
 	}
 	location->flags |= EP_LOCATION_UNNAMED;
-	return add_unnamed_line(t, frame, location->address, base_name);
+	return add_unnamed_line(t, frame,
+				n_names && names->start_va ? names->start_va : location->address,
+				base_name);
 }
 
 static void digest_text(XXH3_state_t *state, const struct ep_tables *t, uint32_t string)

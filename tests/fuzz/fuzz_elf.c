@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Every accessor of core/elf, and a symbol table with its look-ups, over any bytes. */
 #include "core/elf/file.h"
+#include "core/symbol/starts.h"
 #include "core/symbol/symtab.h"
 
 #include <errno.h>
@@ -78,6 +79,21 @@ static void symbols(const struct ep_elf *elf, const struct ep_elf *debug)
 	(void)ep_symtab_bytes(symtab);
 }
 
+static void use_starts(const struct ep_elf *elf)
+{
+	struct ep_starts *starts = NULL;
+	uint64_t start_va;
+
+	if (ep_starts_build(elf, &starts) < 0)
+		return;
+	for (uint64_t va = 0; va < 65536; va += 7) {
+		if (ep_starts_find(starts, va, &start_va) == 0 && start_va > va)
+			abort();
+	}
+	(void)ep_starts_find(starts, UINT64_MAX, &start_va);
+	ep_starts_free(starts);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	ep_cleanup(ep_elf_closep) struct ep_elf *elf = NULL;
@@ -88,6 +104,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	read_all(elf);
 	if (ep_elf_open_debugdata(elf, &inner) == 0)
 		read_all(inner);
+	use_starts(elf);
 	symbols(elf, NULL);
 	symbols(elf, inner ? inner : elf);
 	return 0;
