@@ -63,15 +63,26 @@ static inline bool read_step(const uint8_t **pos, const uint8_t *end, uint8_t op
 	return true;
 }
 
+static inline uint64_t load64(const uint8_t *pos)
+{
+	uint64_t value;
+
+	memcpy(&value, pos, sizeof(value));
+	return value;
+}
+
+/* The next 8 bytes, zeros behind the end. An FDE's header is longer than what this reads of it. */
+static inline uint64_t peek(const uint8_t *pos, const uint8_t *end)
+{
+	if (end - pos >= 8)
+		return load64(pos);
+	return load64(end - 8) >> 1 >> (63 - 8 * (end - pos)); /* none left: shifts by 64 */
+}
+
 /* True when only DW_CFA_nop is left: what pads an FDE to a multiple of 8 bytes. */
 static inline bool only_nops(const uint8_t *pos, const uint8_t *end)
 {
-	uint64_t last;
-
-	if (end - pos >= (ptrdiff_t)sizeof(last))
-		return false;
-	memcpy(&last, end - sizeof(last), sizeof(last)); /* the FDE's header is longer than that */
-	return pos == end || last >> (8 * (sizeof(last) - (size_t)(end - pos))) == 0;
+	return end - pos < 8 && peek(pos, end) == 0;
 }
 
 /* Opcodes of one byte by what is done for them; the rest is for the general interpreter. */
@@ -118,14 +129,6 @@ void ep_run_fast_init(struct ep_run_fast *fast, const struct ep_machine *machine
 	fast->actions[DW_CFA_GNU_args_size] = ARGS_SIZE;
 }
 
-static inline uint64_t load64(const uint8_t *pos)
-{
-	uint64_t value;
-
-	memcpy(&value, pos, sizeof(value));
-	return value;
-}
-
 /* Behind an ignored DW_CFA_offset often come more, of registers 8 to 15: how many bytes of them. */
 static inline size_t more_ignored(const uint8_t *pos, const uint8_t *end)
 {
@@ -135,6 +138,94 @@ static inline size_t more_ignored(const uint8_t *pos, const uint8_t *end)
 		return 0;
 	other = (load64(pos) ^ 0x0088008800880088ull) & 0x80f880f880f880f8ull;
 	return other ? (size_t)__builtin_ctzll(other) / 16 * 2 : 8;
+}
+
+/* Each byte's lowest bit, and every byte the same. */
+#define BYTES(value) (0x0101010101010101ull * (value))
+
+/* The lowest bit of each byte that is zero. */
+static inline uint64_t zero_bytes(uint64_t word)
+{
+	return ~((((word & BYTES(0x7f)) + BYTES(0x7f)) | word) >> 7) & BYTES(1);
+}
+
+/*
+ * Once the frame pointer is set up, compilers save other registers: DW_CFA_advance_loc, and
+ * DW_CFA_offset of rbx and r8 to r15, whose operand is one byte. None of that changes the rule.
+ * How many bytes of `word` are such instructions, and how far they advance; all bytes at a time.
+ */
+struct quiet {
+	uint64_t bytes, step;
+};
+
+static inline struct quiet quiet_instructions(uint64_t word)
+{
+	uint64_t saves = zero_bytes((word ^ BYTES(0x88)) & BYTES(0xf8)) |
+			 zero_bytes(word ^ BYTES(DW_CFA_offset | 3));
+	uint64_t operands = saves << 8;
+	uint64_t advances = word >> 6 & ~(word >> 7) & BYTES(1) & ~operands;
+	uint64_t good = advances | (saves & ~operands) | (operands & ~(word >> 7));
+	uint64_t bad = good ^ BYTES(1);
+	uint64_t below = (bad & -bad) - 1; /* all bits of the bytes before the first bad one */
+	uint64_t open = saves & below & ~((operands & below) >> 8); /* without its operand */
+	uint64_t steps;
+
+	below = open ? open - 1 : below;
+	steps = word & (advances & below) * 0x3f;
+	steps = (steps & BYTES(0xff) / 0x101 * 1) + (steps >> 8 & BYTES(0xff) / 0x101 * 1);
+	return (struct quiet){ .bytes = (below & BYTES(1)) * BYTES(1) >> 56,
+			       .step = steps * 0x0001000100010001ull >> 48 };
+}
+
+/* What is being run. `loc` is far from wrapping: less than 2^30 steps of 32 bits. */
+struct fast_state {
+	const uint8_t *pos, *end;
+	uint64_t loc, hi;
+	uint32_t rule;
+};
+
+static inline void step_by(struct fast_state *st, struct ep_pack *pack, uint32_t rule, uint64_t step)
+{
+	if (step && st->loc < st->hi)
+		ep_pack_put(pack, st->loc, rule);
+	st->loc += step;
+}
+
+/* The instructions of a function with a frame pointer, as far as they are the usual ones. */
+static inline void run_framed(struct fast_state *st, struct ep_pack *pack, uint32_t leave)
+{
+	const uint64_t leave_return = leave | (uint64_t)(DW_CFA_restore_state << 8 | DW_CFA_advance_loc) << 32;
+	uint32_t left = (st->rule & ~CFA_MASK) | 8 >> 3 << 1;
+	struct quiet quiet;
+	uint64_t word, step;
+	unsigned int bytes;
+
+	do {
+		do {
+			quiet = quiet_instructions(peek(st->pos, st->end));
+			step_by(st, pack, st->rule, quiet.step);
+			st->pos += quiet.bytes;
+		} while (quiet.bytes >= 7 && st->pos < st->end);
+		if (st->pos >= st->end)
+			return;
+		word = peek(st->pos, st->end);
+		bytes = (word & 0xff) == DW_CFA_advance_loc1 ? 2 :
+			(word & 0xff) == DW_CFA_advance_loc2 ? 3 : 0;
+		if (st->end - st->pos < (ptrdiff_t)bytes)
+			return;
+		step = bytes == 2 ? word >> 8 & 0xff : bytes == 3 ? word >> 8 & 0xffff : 0;
+		step_by(st, pack, st->rule, step);
+		st->pos += bytes;
+		word = peek(st->pos, st->end);
+		if ((word & 0xffc0ffffffffull) != leave_return)
+			break;
+		step_by(st, pack, left, word >> 32 & 0x3f);
+		st->pos += 6;
+	} while (!only_nops(st->pos, st->end));
+	if ((word & 0xffffff) == leave >> 8) {
+		st->rule = left;
+		st->pos += 3;
+	}
 }
 
 bool ep_run_fde_fast(const struct ep_run_fast *fast, struct ep_pack *pack, const struct ep_fde *fde,
