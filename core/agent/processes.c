@@ -128,6 +128,7 @@ void ep_processes_sweep(struct ep_processes *processes, uint64_t keep_ns)
 	end_vanished(processes);
 	sweep_ended(processes, now_ns, keep_ns);
 	ep_executables_sweep(processes->executables, now_ns, keep_ns);
+	ep_live_retry_rows(processes);
 }
 
 bool ep_processes_evict_one(struct ep_processes *processes)
@@ -165,6 +166,7 @@ int ep_processes_new(const struct ep_processes_options *options, struct ep_proce
 		return -ENOMEM;
 	processes->options = *options;
 	TAILQ_INIT(&processes->queue);
+	processes->room_turn = 1;
 	ep_map_init(&processes->live, options->max_processes);
 	ep_vec_init(&processes->ended, sizeof(struct ep_live *), 65536);
 	ep_vec_init(&processes->rows, sizeof(struct ep_row), EP_MAX_ROWS);

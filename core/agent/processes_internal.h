@@ -39,6 +39,7 @@ struct ep_live {
 	bool unnamed;	  /* executed something else since: comm and path are old */
 	bool hurried;	  /* see ep_live_hurry */
 	bool publish; /* rows are to be written */
+	uint32_t no_room; /* the room_turn in which they found none */
 	bool sampled; /* batches may ask for its name */
 };
 
@@ -56,6 +57,11 @@ struct ep_processes {
 	uv_timer_t tick;
 	uv_check_t publisher; /* writes rows once a loop turn, after all events were seen */
 	bool ticking, publish, growing, stopped;
+	/* The delta store has no room for some rows, and (full) cannot grow; tried once a second. */
+	bool full, small_starved;
+	uint32_t room_turn; /* from 1: so often there may have been room again */
+	uint32_t room_words;
+	int room_result;
 	struct ep_vec rows; /* scratch: struct ep_row */
 	struct ep_processes_stats stats;
 };
@@ -75,6 +81,8 @@ void ep_live_drop_rows(struct ep_processes *processes, struct ep_live *process);
 /* Its rows will be written at the end of this loop turn. */
 void ep_live_mark(struct ep_processes *processes, struct ep_live *process);
 void ep_live_publish_marked(uv_check_t *check);
+/* Rows for which there was no room are tried again. */
+void ep_live_retry_rows(struct ep_processes *processes);
 /* An executable was analysed or lost its tables: whoever maps it gets new rows. */
 void ep_live_executable_changed(void *arg, struct ep_executable *executable);
 
