@@ -25,6 +25,7 @@ struct ep_delta_store {
 	struct ep_blocks blocks;
 	struct ep_shared_rules rules;
 	struct ep_vec fresh, rested; /* struct ep_block: freed since, and before, the last collect */
+	struct ep_vec fresh_rules, rested_rules; /* uint32_t: the same for references to rules */
 	size_t used_words;
 };
 
@@ -48,6 +49,8 @@ int ep_delta_store_new(const struct ep_delta_store_ops *ops, size_t max_bytes, s
 	ep_shared_rules_init(&store->rules, ops->rules);
 	ep_vec_init(&store->fresh, sizeof(struct ep_block), 1u << 24);
 	ep_vec_init(&store->rested, sizeof(struct ep_block), 1u << 24);
+	ep_vec_init(&store->fresh_rules, sizeof(uint32_t), 1u << 24);
+	ep_vec_init(&store->rested_rules, sizeof(uint32_t), 1u << 24);
 	r = ep_delta_store_add_room(store, SPARE_WORDS);
 	if (r < 0) {
 		ep_delta_store_free(store);
@@ -69,6 +72,8 @@ void ep_delta_store_free(struct ep_delta_store *store)
 	ep_shared_rules_fini(&store->rules);
 	ep_vec_fini(&store->fresh);
 	ep_vec_fini(&store->rested);
+	ep_vec_fini(&store->fresh_rules);
+	ep_vec_fini(&store->rested_rules);
 	pthread_mutex_destroy(&store->lock);
 	free(store);
 }
@@ -341,15 +346,14 @@ int ep_delta_store_put_text(struct ep_delta_store *store, const struct ep_unwind
 void ep_delta_store_drop_text(struct ep_delta_store *store, struct ep_delta_store_text *text)
 {
 	struct ep_block *block;
-	uint32_t *rule;
 
 	if (!text)
 		return;
 	pthread_mutex_lock(&store->lock);
 	ep_vec_each(&text->blocks, block)
 		rest_block(store, *block);
-	ep_vec_each(&text->rules, rule)
-		ep_shared_rules_unref(&store->rules, *rule);
+	/* Without memory the references are kept for ever. */
+	(void)ep_vec_append(&store->fresh_rules, text->rules.data, text->rules.len);
 	pthread_mutex_unlock(&store->lock);
 	ep_vec_fini(&text->segments);
 	ep_vec_fini(&text->blocks);
@@ -443,21 +447,32 @@ static void remove_empty_chunks(struct ep_delta_store *store)
 
 bool ep_delta_store_has_freed(const struct ep_delta_store *store)
 {
-	return store->fresh.len + store->rested.len > 0;
+	return store->fresh.len + store->rested.len + store->fresh_rules.len +
+	       store->rested_rules.len > 0;
+}
+
+/* What is fresh has rested from here on; what rested is done with. */
+static void turn(struct ep_vec *fresh, struct ep_vec *rested)
+{
+	struct ep_vec done = *rested;
+
+	done.len = 0;
+	*rested = *fresh;
+	*fresh = done;
 }
 
 void ep_delta_store_collect(struct ep_delta_store *store)
 {
 	struct ep_block *block;
-	struct ep_vec rested;
+	uint32_t *rule;
 
 	pthread_mutex_lock(&store->lock);
 	ep_vec_each(&store->rested, block)
 		(void)ep_blocks_give(&store->blocks, *block);
-	rested = store->rested;
-	rested.len = 0;
-	store->rested = store->fresh;
-	store->fresh = rested;
+	ep_vec_each(&store->rested_rules, rule)
+		ep_shared_rules_unref(&store->rules, *rule);
+	turn(&store->fresh, &store->rested);
+	turn(&store->fresh_rules, &store->rested_rules);
 	pthread_mutex_unlock(&store->lock);
 	remove_empty_chunks(store);
 }

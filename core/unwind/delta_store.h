@@ -3,8 +3,9 @@
  * The delta store: unwind tables and mapping rows in BPF memory (layout: bpf/shared.h). User space
  * maps the chunks and writes them in place; no copy stays in the heap.
  *
- * A block is a piece of one chunk. Freed blocks rest until ep_delta_store_collect is called a second
- * time, so that a BPF program that is just reading one is done with it before it is written again.
+ * A block is a piece of one chunk. Freed blocks and rules rest until ep_delta_store_collect is
+ * called a second time, so that a BPF program that is just reading one is done with it before it is
+ * written again.
  *
  * Thread-safe. Adding and removing a chunk waits 8 to 16 ms for the kernel's grace period, so the
  * calls that may do so are for worker threads: put_text, add_room, collect.

@@ -168,6 +168,32 @@ static void freed_words_rest_before_they_are_used_again(void **state)
 	ep_delta_store_free(store);
 }
 
+static void freed_rules_rest_too(void **state)
+{
+	struct fake_kernel *kernel = *state;
+	struct ep_delta_store *store = new_store(kernel, 64u << 20);
+	struct ep_rule old = {.cfa_off = 1}, new = {.cfa_off = 2}, newer = {.cfa_off = 3};
+	struct ep_unwind_table table = {.rules = &old, .n_rules = 1};
+	struct ep_delta_store_text *text = NULL;
+
+	assert_int_equal(ep_delta_store_put_text(store, &table, &text), 0);
+	ep_delta_store_drop_text(store, text);
+	table.rules = &new;
+	assert_int_equal(ep_delta_store_put_text(store, &table, &text), 0);
+	assert_memory_equal(&kernel->rules[0], &old, sizeof(old));
+	assert_memory_equal(&kernel->rules[1], &new, sizeof(new));
+	ep_delta_store_drop_text(store, text);
+	assert_true(ep_delta_store_has_freed(store));
+	ep_delta_store_collect(store);
+	ep_delta_store_collect(store);
+	assert_false(ep_delta_store_has_freed(store));
+	table.rules = &newer;
+	assert_int_equal(ep_delta_store_put_text(store, &table, &text), 0);
+	assert_true(kernel->rules[0].cfa_off == 3 || kernel->rules[1].cfa_off == 3);
+	ep_delta_store_drop_text(store, text);
+	ep_delta_store_free(store);
+}
+
 static void limit_is_kept(void **state)
 {
 	struct fake_kernel *kernel = *state;
@@ -230,6 +256,7 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(freed_words_rest_before_they_are_used_again, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(freed_rules_rest_too, setup, teardown),
 		cmocka_unit_test_setup_teardown(limit_is_kept, setup, teardown),
 		cmocka_unit_test(blocks_merge_with_their_neighbours),
 	};
