@@ -28,12 +28,21 @@ struct agent {
 	struct ep_outputs outputs;
 	struct track tracks[MAX_TRACKS];
 	size_t n_tracks;
-	size_t sealing; /* at the end: batches that are not submitted yet */
+	size_t sealing; /* batches that are not submitted yet */
 	uv_signal_t term, interrupt, user;
 	bool ending;
 };
 
 /* --- batches --------------------------------------------------------------------------------- */
+
+static void close_agent(void *arg);
+
+/* At the end an earlier interval may still wait for names while the last one has them. */
+static void batch_done(struct agent *agent)
+{
+	if (--agent->sealing == 0 && agent->ending)
+		ep_outputs_flush(&agent->outputs, close_agent, agent);
+}
 
 static void take_batch(void *arg, const struct ep_batch *batch)
 {
@@ -44,16 +53,25 @@ static void take_batch(void *arg, const struct ep_batch *batch)
 		if (track->exporters >> i & 1)
 			ep_outputs_submit(outputs, i, batch);
 	}
+	batch_done(track->agent);
+}
+
+static void seal(struct track *track)
+{
+	struct agent *agent = track->agent;
+	int r;
+
+	agent->sealing++;
+	r = ep_session_seal(agent->session, track->store, NAMES_WAIT_NS, take_batch, track);
+	if (r < 0) {
+		ep_log(EP_LOG_ERROR, "agent: interval goes on: %s", ep_strerror(r));
+		batch_done(agent);
+	}
 }
 
 static void on_interval(uv_timer_t *timer)
 {
-	struct track *track = timer->data;
-	int r = ep_session_seal(track->agent->session, track->store, NAMES_WAIT_NS, take_batch,
-				track);
-
-	if (r < 0)
-		ep_log(EP_LOG_ERROR, "agent: interval goes on: %s", ep_strerror(r));
+	seal(timer->data);
 }
 
 /* --- end ------------------------------------------------------------------------------------- */
@@ -77,16 +95,6 @@ static void close_agent(void *arg)
 	uv_close((uv_handle_t *)&agent->user, NULL);
 }
 
-static void take_last_batch(void *arg, const struct ep_batch *batch)
-{
-	struct track *track = arg;
-	struct agent *agent = track->agent;
-
-	take_batch(arg, batch);
-	if (--agent->sealing == 0)
-		ep_outputs_flush(&agent->outputs, close_agent, agent);
-}
-
 static void end(struct agent *agent)
 {
 	if (agent->ending)
@@ -94,17 +102,12 @@ static void end(struct agent *agent)
 	agent->ending = true;
 	ep_log(EP_LOG_INFO, "agent: ending, writing what was sampled");
 	ep_session_stop(agent->session);
-	agent->sealing = agent->n_tracks + 1;
+	agent->sealing++; /* until all are sealed */
 	for (size_t i = 0; i < agent->n_tracks; i++) {
-		struct track *track = &agent->tracks[i];
-
-		uv_close((uv_handle_t *)&track->timer, NULL);
-		if (ep_session_seal(agent->session, track->store, NAMES_WAIT_NS, take_last_batch,
-				    track) < 0)
-			agent->sealing--;
+		uv_close((uv_handle_t *)&agent->tracks[i].timer, NULL);
+		seal(&agent->tracks[i]);
 	}
-	if (--agent->sealing == 0)
-		ep_outputs_flush(&agent->outputs, close_agent, agent);
+	batch_done(agent);
 }
 
 static void on_end_signal(uv_signal_t *signal, int number)
