@@ -5,6 +5,7 @@
 #include "core/unwind/table.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <sys/mman.h>
 
@@ -31,11 +32,28 @@ static int open_vdso(struct ep_analysis *analysis)
 	return r;
 }
 
+/*
+ * What was seen when the process was read may not be what is mapped there by now, and one file's
+ * tables must not be known as another's.
+ */
+static bool is_expected(const struct ep_proc_file *file, const struct ep_proc_file *expected)
+{
+	return file->dev == expected->dev && file->inode == expected->inode &&
+	       file->ctime_ns == expected->ctime_ns && file->bytes == expected->bytes;
+}
+
 static int open_file(struct ep_analysis *analysis)
 {
+	int r;
+
 	if (analysis->mapping.kind == EP_MAPPING_VDSO)
 		return open_vdso(analysis);
-	return ep_proc_open_mapping(analysis->pid, &analysis->mapping, &analysis->file);
+	r = ep_proc_open_mapping(analysis->pid, &analysis->mapping, &analysis->file);
+	if (r == 0 && !is_expected(&analysis->file, &analysis->expected)) {
+		ep_proc_file_close(&analysis->file);
+		r = -ESTALE;
+	}
+	return r;
 }
 
 static void to_hex(const uint8_t *bytes, size_t n, char *hex)
@@ -93,7 +111,8 @@ void ep_analysis_run(struct ep_analysis *analysis)
 		analysis->result = open_file(analysis);
 	if (analysis->result < 0)
 		return;
-	fd = dup(analysis->file.fd);
+	analysis->opened = true;
+	fd = fcntl(analysis->file.fd, F_DUPFD_CLOEXEC, 0);
 	analysis->result = fd < 0 ? -errno : ep_elf_open_fd(fd, &elf);
 	if (analysis->result < 0) {
 		ep_proc_file_close(&analysis->file);

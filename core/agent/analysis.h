@@ -15,9 +15,11 @@ struct ep_analysis {
 	/* in; file.fd: the file when it is open already (taken), else -1 */
 	pid_t pid;
 	struct ep_mapping mapping; /* path is owned by the analysis */
+	struct ep_proc_file expected; /* the identity under which it is known */
 	struct ep_delta_store *store;
 	/* out */
 	int result;	  /* 0, or why it failed */
+	bool opened;	  /* if not, another process may have better luck with the same file */
 	int table_result; /* 0, -ENODATA: no unwind information, or why there are no tables */
 	struct ep_proc_file file;
 	char build_id[2 * EP_ELF_BUILD_ID_MAX + 1];

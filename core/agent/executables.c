@@ -7,6 +7,7 @@
 #include "core/base/map.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -164,6 +165,7 @@ static void take_result(struct ep_executables *executables, struct ep_executable
 	ep_delta_store_drop_text(executables->store, executable->text);
 	executable->text = ep_take(analysis->text);
 	executable->state = analysis->result < 0 ? EP_EXECUTABLE_FAILED : EP_EXECUTABLE_READY;
+	executable->unopened = analysis->result < 0 && !analysis->opened;
 	if (analysis->table_result == -E2BIG) {
 		executable->state = EP_EXECUTABLE_EVICTED;
 		executable->retry_ns = ep_clock_mono_ns() + RETRY_NS;
@@ -276,6 +278,7 @@ static int start_analysis(struct ep_executables *executables, struct ep_executab
 	task->analysis.mapping.path = strdup(mapping->path);
 	task->analysis.store = executables->store;
 	task->analysis.file.fd = fd;
+	task->analysis.expected = executable->file;
 	if (!task->analysis.mapping.path) {
 		free_task(task);
 		return -ENOMEM;
@@ -316,11 +319,17 @@ static struct ep_executable *add(struct ep_executables *executables, uint64_t ke
 	return executable;
 }
 
-/* An idle entry whose file was closed, or whose tables were dropped, is analysed anew. */
+/*
+ * An idle entry whose file was closed, or whose tables were dropped, is analysed anew; one whose
+ * file could not be opened even while others map it.
+ */
 static bool needs_analysis(const struct ep_executable *executable)
 {
-	return executable->state == EP_EXECUTABLE_EVICTED ||
-	       (executable->state == EP_EXECUTABLE_READY && executable->file.fd < 0);
+	if (executable->state == EP_EXECUTABLE_FAILED)
+		return executable->unopened;
+	return executable->refs == 0 &&
+	       (executable->state == EP_EXECUTABLE_EVICTED ||
+		(executable->state == EP_EXECUTABLE_READY && executable->file.fd < 0));
 }
 
 struct ep_executable *ep_executables_get(struct ep_executables *executables, pid_t pid,
@@ -335,7 +344,7 @@ struct ep_executable *ep_executables_get(struct ep_executables *executables, pid
 		executable = add(executables, key, pid, mapping, file);
 	if (!executable)
 		return NULL;
-	if ((fresh || (executable->refs == 0 && needs_analysis(executable))) &&
+	if ((fresh || needs_analysis(executable)) &&
 	    start_analysis(executables, executable, pid, mapping, -1) < 0)
 		executable->state = EP_EXECUTABLE_FAILED;
 	executable->refs++;
@@ -487,6 +496,7 @@ void ep_executables_restore_one(struct ep_executables *executables, uint64_t now
 {
 	struct ep_executable *wanted = find_wanted(executables, now_ns), *oldest;
 	struct ep_mapping mapping = {.kind = EP_MAPPING_FILE};
+	int fd;
 
 	if (!wanted)
 		return;
@@ -497,7 +507,9 @@ void ep_executables_restore_one(struct ep_executables *executables, uint64_t now
 	if (oldest)
 		evict(executables, oldest);
 	mapping.path = wanted->path;
-	(void)start_analysis(executables, wanted, 0, &mapping, dup(wanted->file.fd));
+	fd = fcntl(wanted->file.fd, F_DUPFD_CLOEXEC, 0);
+	if (fd >= 0) /* without one it would be looked for in process 0 */
+		(void)start_analysis(executables, wanted, 0, &mapping, fd);
 }
 
 const struct ep_executables_stats *ep_executables_stats(struct ep_executables *executables)

@@ -24,13 +24,14 @@ enum ep_executable_state {
 	EP_EXECUTABLE_PENDING, /* a worker is at it */
 	EP_EXECUTABLE_READY,   /* analysed; text is NULL when it has no unwind tables */
 	EP_EXECUTABLE_EVICTED, /* analysed; tables were dropped for want of memory */
-	EP_EXECUTABLE_FAILED,  /* no ELF file we can read */
+	EP_EXECUTABLE_FAILED,  /* no ELF file we can read, or `unopened` */
 };
 
 struct ep_executable {
 	uint32_t id; /* from 1, never used twice */
 	uint32_t refs;
 	enum ep_executable_state state;
+	bool unopened; /* failed because its process was gone, or so: the next one is asked */
 	struct ep_proc_file file; /* identity; fd: open while processes map it, else -1 */
 	char *path;		  /* as seen by the first process that mapped it */
 	char *root;		  /* "/proc/PID/root" of that process, for debug files */
