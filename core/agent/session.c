@@ -39,6 +39,7 @@
 #define HELD_MAX_NS   (2 * EP_NS_PER_SEC)
 /* Names of processes and executables that are gone, for batches that are not written yet. */
 #define KEEP_GONE_NS (150 * EP_NS_PER_SEC)
+#define MAX_EVICTED  64 /* tables at once */
 
 /* --- from the kernel ------------------------------------------------------------------------- */
 
@@ -182,16 +183,22 @@ static void collect_after(void *arg)
 	session->collecting = false;
 }
 
-/* Tables that were hit longest ago go until memory is within its limit again. */
+/*
+ * Tables that were hit longest ago go until memory will be within its limit again: the kernel gets
+ * it back when it has rested.
+ */
 static void keep_limit(struct ep_session *session)
 {
 	struct ep_memory memory = ep_session_memory(session);
-	unsigned int evicted = 0;
+	size_t bytes = memory.heap_bytes + memory.bpf_bytes, limit = session->options.memory_bytes;
+	size_t used = ep_delta_store_used_bytes(session->deltas);
 
-	while (memory.heap_bytes + memory.bpf_bytes > session->options.memory_bytes &&
-	       evicted < 64 && ep_processes_evict_one(session->processes)) {
-		evicted++;
-		memory = ep_session_memory(session);
+	for (unsigned int i = 0; i < MAX_EVICTED; i++) {
+		size_t freed = used - EP_MIN(used, ep_delta_store_used_bytes(session->deltas));
+
+		if (bytes - EP_MIN(bytes, freed) <= limit ||
+		    !ep_processes_evict_one(session->processes))
+			return;
 	}
 }
 
@@ -201,7 +208,8 @@ static void on_housekeeping(uv_timer_t *timer)
 
 	session->ticks++;
 	ep_held_expire(session->held, HELD_MAX_NS);
-	ep_processes_sweep(session->processes, KEEP_GONE_NS);
+	ep_processes_sweep(session->processes,
+			   EP_MAX(KEEP_GONE_NS, session->options.keep_gone_ns));
 	for (size_t i = 0; i < session->n_stores; i++)
 		ep_namer_run(session->namer, ep_store_frames(session->stores[i]));
 	ep_session_finish_seals(session);

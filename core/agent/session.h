@@ -26,6 +26,9 @@ struct ep_session_options {
 	size_t memory_bytes; /* heap and BPF memory together */
 	bool filter;	     /* only processes given with ep_session_add_pid, and their children */
 	bool native_names, kernel_names;
+	/* Names of processes and executables that are gone are kept so long: more than the longest
+	 * interval. 0: two and a half minutes. */
+	uint64_t keep_gone_ns;
 };
 
 /* What was tried when ep_session_new failed, for an explanation. */

@@ -194,6 +194,17 @@ static void watch_signals(struct agent *agent, uv_loop_t *loop)
 	uv_signal_start(&agent->user, on_user_signal, SIGUSR1);
 }
 
+/* Until the names of a whole interval are found and its file is begun. */
+static uint64_t keep_gone_ns(const struct ep_config_file *config)
+{
+	const struct ep_config_exporter *exporter;
+	uint64_t longest_ns = 0;
+
+	ep_vec_each(&config->exporters, exporter)
+		longest_ns = EP_MAX(longest_ns, exporter->interval_ns);
+	return longest_ns + 10 * NAMES_WAIT_NS;
+}
+
 static enum ep_exit open_agent(struct agent *agent, uv_loop_t *loop)
 {
 	const struct ep_config_file *config = agent->config;
@@ -204,6 +215,7 @@ static enum ep_exit open_agent(struct agent *agent, uv_loop_t *loop)
 		.memory_bytes = config->limits.memory_bytes,
 		.native_names = config->symbols.native,
 		.kernel_names = config->symbols.kernel,
+		.keep_gone_ns = keep_gone_ns(config),
 	};
 
 	return ep_cmd_open_session(&options, &agent->session);

@@ -344,6 +344,7 @@ static enum ep_exit open_session(struct record *record)
 		.filter = has_filter(record->args),
 		.native_names = true,
 		.kernel_names = true,
+		.keep_gone_ns = UINT64_MAX, /* one batch, at the end */
 	};
 
 	return ep_cmd_open_session(&options, &record->session);
