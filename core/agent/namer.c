@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define KALLSYMS_PATH "/proc/kallsyms"
 /* An address in no symbol: modules or BPF programs came. Look again, but not all the time. */
@@ -44,6 +45,7 @@ struct native_job {
 	uint32_t executable;
 	int fd;
 	char *root, *path;
+	struct ep_proc_file file; /* its identity only */
 	size_t n;
 	uint32_t *ids;
 	uint64_t *vas;
@@ -51,18 +53,44 @@ struct native_job {
 	int result;
 };
 
-/* The file is still open, or, when its process is gone, is where it was. */
+static bool is_identified(int fd, const struct ep_proc_file *file)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_ino == file->inode &&
+	       (uint64_t)st.st_size == file->bytes &&
+	       (int64_t)st.st_ctim.tv_sec * (int64_t)EP_NS_PER_SEC + st.st_ctim.tv_nsec ==
+		       file->ctime_ns;
+}
+
+/* The path may be another file's by now, or a device's, which must not be opened to find out. */
+static int open_identified(const char *root, const char *path, const struct ep_proc_file *file)
+{
+	char full[4096 + 32], again[64];
+	ep_autoclose int path_fd = -1;
+	int fd;
+
+	snprintf(full, sizeof(full), "%s%s", root, path);
+	path_fd = open(full, O_PATH | O_CLOEXEC);
+	if (path_fd < 0)
+		return -errno;
+	if (!is_identified(path_fd, file))
+		return -ESTALE;
+	snprintf(again, sizeof(again), "/proc/self/fd/%d", path_fd);
+	fd = open(again, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	return fd < 0 ? -errno : fd;
+}
+
+/* The file is still open, or is where it was: in its process's root, or, without one, in ours. */
 static int open_for_symbols(void *arg)
 {
 	struct native_job *job = arg;
-	char path[4096 + 32];
 	int fd = job->fd >= 0 ? fcntl(job->fd, F_DUPFD_CLOEXEC, 0) : -1;
 
-	if (fd >= 0)
-		return fd;
-	snprintf(path, sizeof(path), "%s%s", job->root, job->path);
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	return fd < 0 ? -errno : fd;
+	if (fd >= 0 || job->path[0] != '/')
+		return fd >= 0 ? fd : -ENOENT;
+	fd = open_identified(job->root, job->path, &job->file);
+	return fd >= 0 ? fd : open_identified("", job->path, &job->file);
 }
 
 static void run_native(void *arg)
@@ -120,6 +148,7 @@ static int fill_native_job(struct native_job *job, const struct ep_executable *e
 {
 	job->fd = executable->file.fd >= 0 ? fcntl(executable->file.fd, F_DUPFD_CLOEXEC, 0) : -1;
 	job->executable = executable->id;
+	job->file = executable->file;
 	job->root = strdup(executable->root);
 	job->path = strdup(executable->path);
 	job->ids = calloc(n, sizeof(*job->ids));
