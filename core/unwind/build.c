@@ -100,12 +100,24 @@ static inline bool take_insns(struct build *b, const struct ep_fde *fde)
 	return true;
 }
 
+/* A third of all FDEs, those of leaf functions, have no instructions: only DW_CFA_nop. */
+static inline int run_insns(struct build *b, const struct ep_fde_list *list,
+			    const struct ep_fde *fde, uint64_t hi)
+{
+	if (fde->cie->first_rule && ep_run_fast_only_nops(fde->insns, fde->insns_end)) {
+		if (fde->start < hi)
+			ep_pack_put(&b->pack, fde->start, fde->cie->first_rule);
+		return 0;
+	}
+	return ep_run_fde(&b->run, &list->sec, fde, hi);
+}
+
 static void run_fde(struct build *b, const struct ep_fde_list *list, const struct ep_fde *fde,
 		    uint64_t hi)
 {
 	if (__builtin_expect(fde->cie->signal, 0) && starts_at_trampoline(b, fde))
 		ep_pack_put(&b->pack, fde->start - 1, EP_RULE_SIGNAL);
-	if (!take_insns(b, fde) || ep_run_fde(&b->run, &list->sec, fde, hi) < 0) {
+	if (!take_insns(b, fde) || run_insns(b, list, fde, hi) < 0) {
 		ep_pack_put(&b->pack, fde->start, EP_RULE_NONE);
 		b->end = fde->start;
 		b->table->stats.bad_fdes++;
@@ -131,17 +143,20 @@ static int read_fde(struct ep_fde_list *list, struct ep_fde_ref ref, struct ep_f
 	return ret_fde->start == ref.start ? 0 : -EBADMSG; /* the table may lie */
 }
 
+static inline struct ep_fde_ref fde_or_end(const struct ep_fde_list *list, size_t i)
+{
+	return i < list->n ? ep_fde_list_get(list, i) : (struct ep_fde_ref){ .start = UINT64_MAX };
+}
+
 static void emit_list(struct build *b, size_t level, uint64_t to);
 
 /* An FDE holds until the next one begins, as it does for a binary search by start address. */
-static void emit_fde(struct build *b, size_t level, struct ep_fde_list *list, uint64_t to)
+static inline void emit_fde(struct build *b, size_t level, struct ep_fde_list *list,
+			    struct ep_fde_ref ref, uint64_t next_start, uint64_t to)
 {
-	struct ep_fde_ref ref = ep_fde_list_get(list, list->pos);
-	uint64_t limit = to;
+	uint64_t limit = EP_MIN(to, next_start);
 	struct ep_fde fde;
 
-	if (list->pos + 1 < list->n)
-		limit = EP_MIN(limit, ep_fde_list_get(list, list->pos + 1).start);
 	if (ref.start < b->end || limit <= ref.start) {
 		if (limit <= ref.start)
 			b->table->stats.overlaps++;
@@ -149,7 +164,9 @@ static void emit_fde(struct build *b, size_t level, struct ep_fde_list *list, ui
 			b->table->stats.outside++;
 		return;
 	}
-	if (ref.start > b->end)
+	if (ref.start > b->end && level + 1 == b->input->n_lists)
+		put_gap(b, ref.start);
+	else if (ref.start > b->end)
 		emit_list(b, level + 1, ref.start);
 	if (read_fde(list, ref, &fde) < 0) {
 		ep_pack_put(&b->pack, ref.start, EP_RULE_NONE);
@@ -165,14 +182,19 @@ static void emit_fde(struct build *b, size_t level, struct ep_fde_list *list, ui
 static void emit_list(struct build *b, size_t level, uint64_t to)
 {
 	struct ep_fde_list *list;
+	struct ep_fde_ref ref, next;
 
 	if (level == b->input->n_lists) {
 		put_gap(b, to);
 		return;
 	}
 	list = b->input->lists[level];
-	for (; list->pos < list->n && ep_fde_list_get(list, list->pos).start < to; list->pos++)
-		emit_fde(b, level, list, to);
+	next = fde_or_end(list, list->pos);
+	for (; list->pos < list->n && next.start < to; list->pos++) {
+		ref = next;
+		next = fde_or_end(list, list->pos + 1);
+		emit_fde(b, level, list, ref, next.start, to);
+	}
 	if (b->end < to)
 		emit_list(b, level + 1, to);
 }

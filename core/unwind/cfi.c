@@ -212,6 +212,7 @@ int ep_cfi_parse_cie(const struct ep_cfi_section *sec, uint64_t off, struct ep_c
 		return -ENOTSUP;
 	cie.insns = cur->pos;
 	cie.insns_end = cur->end;
+	cie.common = cie.sized && cie.fde_encoding == (EP_PE_PCREL | EP_PE_SDATA4);
 	*ret_cie = cie;
 	return 0;
 }
@@ -223,7 +224,7 @@ int ep_cie_cache_get(struct ep_cie_cache *cache, const struct ep_cfi_section *se
 	int r;
 
 	if (!cache->valid[i] || cache->cies[i].off != off) {
-		cache->valid[i] = false;
+		cache->valid[i] = cache->cies[i].common = false;
 		r = ep_cfi_parse_cie(sec, off, &cache->cies[i]);
 		if (r < 0)
 			return r;

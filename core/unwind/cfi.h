@@ -58,6 +58,7 @@ struct ep_cie {
 	bool signal; /* 'S' */
 	bool eh_data; /* "eh" of gcc 2: one more pointer */
 	uint8_t state; /* enum ep_cie_state */
+	bool common;   /* sized, fde_encoding is pcrel sdata4: see ep_cfi_parse_common_fde */
 	uint32_t first_rule; /* that row as an immediate rule; 0: FDEs need the general interpreter */
 	struct ep_cfi_row initial; /* the row its instructions make; see run.c */
 };
@@ -128,9 +129,8 @@ static inline bool ep_cfi_parse_common_fde(const struct ep_cfi_section *sec, uin
 	cie_off = off + 4 - words[1];
 	cie = &cache->cies[ep_cie_cache_slot(cie_off)];
 	if (words[0] < 13 || words[0] > sec->bytes - off - 4 || words[0] == UINT32_MAX ||
-	    words[1] == 0 || !cache->valid[ep_cie_cache_slot(cie_off)] || cie->off != cie_off ||
-	    cie->fde_encoding != (EP_PE_PCREL | EP_PE_SDATA4) || !cie->sized ||
-	    pos[16] >= 0x80 || 13u + pos[16] > words[0])
+	    words[1] == 0 || !cie->common || cie->off != cie_off || pos[16] >= 0x80 ||
+	    13u + pos[16] > words[0])
 		return false;
 	ret_fde->cie = cie;
 	ret_fde->start = sec->va + off + 8 + (uint64_t)(int64_t)(int32_t)words[2];

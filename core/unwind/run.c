@@ -308,7 +308,7 @@ static int run_cie(struct ep_run *run, struct ep_cie *cie)
 	if (cie->ra_reg != run->machine->ra_reg)
 		st.error = -ENOTSUP;
 	cie->initial = st.row;
-	if (cie->code_align == 1 && cie->data_align == -8)
+	if (!st.error && cie->code_align == 1 && cie->data_align == -8)
 		cie->first_rule = immediate_rule(&st.row, run->machine);
 	return st.error;
 }

@@ -63,28 +63,6 @@ static inline bool read_step(const uint8_t **pos, const uint8_t *end, uint8_t op
 	return true;
 }
 
-static inline uint64_t load64(const uint8_t *pos)
-{
-	uint64_t value;
-
-	memcpy(&value, pos, sizeof(value));
-	return value;
-}
-
-/* The next 8 bytes, zeros behind the end. An FDE's header is longer than what this reads of it. */
-static inline uint64_t peek(const uint8_t *pos, const uint8_t *end)
-{
-	if (end - pos >= 8)
-		return load64(pos);
-	return load64(end - 8) >> 1 >> (63 - 8 * (end - pos)); /* none left: shifts by 64 */
-}
-
-/* True when only DW_CFA_nop is left: what pads an FDE to a multiple of 8 bytes. */
-static inline bool only_nops(const uint8_t *pos, const uint8_t *end)
-{
-	return end - pos < 8 && peek(pos, end) == 0;
-}
-
 /* Opcodes of one byte by what is done for them; the rest is for the general interpreter. */
 enum action {
 	OTHER,
@@ -102,6 +80,14 @@ enum action {
 	ARGS_SIZE,
 };
 
+/* In machine->fp_prologue: how far its two DW_CFA_advance_loc go, which is anyone's guess. */
+#define PROLOGUE_STEPS (0x3full | 0x3full << 40)
+
+/* Each byte's lowest bit, and every byte the same. */
+#define BYTES(value) (0x0101010101010101ull * (value))
+
+#define OTHER_SAVED_REG 3 /* rbx on x86-64 */
+
 void ep_run_fast_init(struct ep_run_fast *fast, const struct ep_machine *machine)
 {
 	*fast = (struct ep_run_fast){ .machine = machine };
@@ -117,6 +103,9 @@ void ep_run_fast_init(struct ep_run_fast *fast, const struct ep_machine *machine
 										 OTHER;
 	}
 	fast->leave = DW_CFA_remember_state | DW_CFA_def_cfa << 8 | (uint32_t)machine->sp_reg << 16 | 8u << 24;
+	fast->prologue = machine->fp_prologue ? machine->fp_prologue & ~PROLOGUE_STEPS : UINT64_MAX;
+	fast->other_save = BYTES(DW_CFA_offset |
+				 (machine->columns[OTHER_SAVED_REG] == EP_COL_IGNORED ? OTHER_SAVED_REG : 8));
 	fast->actions[DW_CFA_nop] = NOP;
 	fast->actions[DW_CFA_advance_loc1] = ADVANCE_LONG;
 	fast->actions[DW_CFA_advance_loc2] = ADVANCE_LONG;
@@ -136,32 +125,30 @@ static inline size_t more_ignored(const uint8_t *pos, const uint8_t *end)
 
 	if (end - pos < 8)
 		return 0;
-	other = (load64(pos) ^ 0x0088008800880088ull) & 0x80f880f880f880f8ull;
+	other = (ep_run_fast_load(pos) ^ 0x0088008800880088ull) & 0x80f880f880f880f8ull;
 	return other ? (size_t)__builtin_ctzll(other) / 16 * 2 : 8;
 }
 
-/* Each byte's lowest bit, and every byte the same. */
-#define BYTES(value) (0x0101010101010101ull * (value))
-
-/* The lowest bit of each byte that is zero. */
+/* The top bit of each byte that is zero; of one above it that is 1, too, which does no harm here. */
 static inline uint64_t zero_bytes(uint64_t word)
 {
-	return ~((((word & BYTES(0x7f)) + BYTES(0x7f)) | word) >> 7) & BYTES(1);
+	return (word - BYTES(1)) & ~word & BYTES(0x80);
 }
 
 /*
  * Once the frame pointer is set up, compilers save other registers: DW_CFA_advance_loc, and
- * DW_CFA_offset of rbx and r8 to r15, whose operand is one byte. None of that changes the rule.
+ * DW_CFA_offset of registers 8 to 15 and of `other_save`'s, whose operand is one byte. None of that
+ * changes the rule.
  * How many bytes of `word` are such instructions, and how far they advance; all bytes at a time.
  */
 struct quiet {
 	uint64_t bytes, step;
 };
 
-static inline struct quiet quiet_instructions(uint64_t word)
+static inline struct quiet quiet_instructions(uint64_t word, uint64_t other_save)
 {
-	uint64_t saves = zero_bytes((word ^ BYTES(0x88)) & BYTES(0xf8)) |
-			 zero_bytes(word ^ BYTES(DW_CFA_offset | 3));
+	uint64_t saves = (zero_bytes((word ^ BYTES(0x88)) & BYTES(0xf8)) |
+			  zero_bytes(word ^ other_save)) >> 7;
 	uint64_t operands = saves << 8;
 	uint64_t advances = word >> 6 & ~(word >> 7) & BYTES(1) & ~operands;
 	uint64_t good = advances | (saves & ~operands) | (operands & ~(word >> 7));
@@ -172,9 +159,9 @@ static inline struct quiet quiet_instructions(uint64_t word)
 
 	below = open ? open - 1 : below;
 	steps = word & (advances & below) * 0x3f;
-	steps = (steps & BYTES(0xff) / 0x101 * 1) + (steps >> 8 & BYTES(0xff) / 0x101 * 1);
+	steps = (steps & 0x00ff00ff00ff00ff) + (steps >> 8 & 0x00ff00ff00ff00ff);
 	return (struct quiet){ .bytes = (below & BYTES(1)) * BYTES(1) >> 56,
-			       .step = steps * 0x0001000100010001ull >> 48 };
+			       .step = steps * 0x0001000100010001 >> 48 };
 }
 
 /* What is being run. `loc` is far from wrapping: less than 2^30 steps of 32 bits. */
@@ -192,8 +179,10 @@ static inline void step_by(struct fast_state *st, struct ep_pack *pack, uint32_t
 }
 
 /* The instructions of a function with a frame pointer, as far as they are the usual ones. */
-static inline void run_framed(struct fast_state *st, struct ep_pack *pack, uint32_t leave)
+static inline void run_framed(const struct ep_run_fast *fast, struct ep_pack *pack,
+			      struct fast_state *st)
 {
+	const uint32_t leave = fast->leave;
 	const uint64_t leave_return = leave | (uint64_t)(DW_CFA_restore_state << 8 | DW_CFA_advance_loc) << 32;
 	uint32_t left = (st->rule & ~CFA_MASK) | 8 >> 3 << 1;
 	struct quiet quiet;
@@ -202,13 +191,13 @@ static inline void run_framed(struct fast_state *st, struct ep_pack *pack, uint3
 
 	do {
 		do {
-			quiet = quiet_instructions(peek(st->pos, st->end));
+			quiet = quiet_instructions(ep_run_fast_peek(st->pos, st->end), fast->other_save);
 			step_by(st, pack, st->rule, quiet.step);
 			st->pos += quiet.bytes;
 		} while (quiet.bytes >= 7 && st->pos < st->end);
 		if (st->pos >= st->end)
 			return;
-		word = peek(st->pos, st->end);
+		word = ep_run_fast_peek(st->pos, st->end);
 		bytes = (word & 0xff) == DW_CFA_advance_loc1 ? 2 :
 			(word & 0xff) == DW_CFA_advance_loc2 ? 3 : 0;
 		if (st->end - st->pos < (ptrdiff_t)bytes)
@@ -216,12 +205,12 @@ static inline void run_framed(struct fast_state *st, struct ep_pack *pack, uint3
 		step = bytes == 2 ? word >> 8 & 0xff : bytes == 3 ? word >> 8 & 0xffff : 0;
 		step_by(st, pack, st->rule, step);
 		st->pos += bytes;
-		word = peek(st->pos, st->end);
+		word = ep_run_fast_peek(st->pos, st->end);
 		if ((word & 0xffc0ffffffffull) != leave_return)
 			break;
 		step_by(st, pack, left, word >> 32 & 0x3f);
 		st->pos += 6;
-	} while (!only_nops(st->pos, st->end));
+	} while (!ep_run_fast_only_nops(st->pos, st->end));
 	if ((word & 0xffffff) == leave >> 8) {
 		st->rule = left;
 		st->pos += 3;
@@ -232,110 +221,112 @@ bool ep_run_fde_fast(const struct ep_run_fast *fast, struct ep_pack *pack, const
 		     uint32_t first, uint64_t hi)
 {
 	const struct ep_machine *machine = fast->machine;
-	const uint8_t *pos = fde->insns, *end = fde->insns_end;
-	uint32_t stack[FAST_DEPTH], rule = first;
+	struct fast_state st = {
+		.pos = fde->insns, .end = fde->insns_end, .loc = fde->start, .hi = hi, .rule = first
+	};
+	uint32_t stack[FAST_DEPTH];
 	unsigned int depth = 0;
-	uint64_t loc = fde->start, step;
+	uint64_t start, step;
 	uint32_t word;
 	struct operand a, b;
 
 	/* Functions that keep a frame pointer begin alike: three instructions' rows at once. */
-	if (end - pos >= 8 && (load64(pos) & ~0x3full) == machine->fp_prologue && loc + 67 < hi) {
-		step = *pos & 0x3f;
-		if (step)
-			ep_pack_put(pack, loc, first);
-		loc += step;
-		ep_pack_put(pack, loc, EP_RULE_IMM(0, 2, 16));
-		loc += 3;
-		rule = EP_RULE_IMM(1, 2, 16);
-		pos += 8;
+	start = ep_run_fast_peek(st.pos, st.end);
+	if ((start & ~PROLOGUE_STEPS) == fast->prologue) {
+		step_by(&st, pack, first, start & 0x3f);
+		step_by(&st, pack, EP_RULE_IMM(0, 2, 16), start >> 40 & 0x3f);
+		st.rule = EP_RULE_IMM(1, 2, 16);
+		st.pos += 8;
+		run_framed(fast, pack, &st);
 	}
-	while (pos < end) {
-		uint8_t op = *pos++;
+	if (ep_run_fast_only_nops(st.pos, st.end))
+		st.pos = st.end;
+	while (st.pos < st.end) {
+		uint8_t op = *st.pos++;
 
 		switch (fast->actions[op]) {
 		case NOP:
-			if (op == DW_CFA_nop && only_nops(pos, end))
-				pos = end;
+			if (op == DW_CFA_nop && ep_run_fast_only_nops(st.pos, st.end))
+				st.pos = st.end;
 			continue;
 		case ADVANCE:
 			step = op & 0x3f;
 advance:
-			if (step && loc < hi)
-				ep_pack_put(pack, loc, rule);
-			loc += step; /* far from wrapping: less than 2^30 steps of 32 bits */
-			if (end - pos < 4)
+			step_by(&st, pack, st.rule, step);
+			if (st.end - st.pos < 4)
 				continue;
-			if (pos[0] == DW_CFA_def_cfa_offset && pos[1] < 0x80) {
-				rule = with_cfa_off(rule, pos[1]);
-				pos += 2;
+			if (st.pos[0] == DW_CFA_def_cfa_offset && st.pos[1] < 0x80) {
+				st.rule = with_cfa_off(st.rule, st.pos[1]);
+				st.pos += 2;
 				break;
 			}
-			memcpy(&word, pos, sizeof(word));
+			memcpy(&word, st.pos, sizeof(word));
 			if (word == fast->leave && depth < FAST_DEPTH) {
-				stack[depth++] = rule;
-				rule = (rule & ~CFA_MASK) | 8 >> 3 << 1;
-				pos += 4;
+				stack[depth++] = st.rule;
+				st.rule = (st.rule & ~CFA_MASK) | 8 >> 3 << 1;
+				st.pos += 4;
 			}
 			continue;
 		case ADVANCE_LONG:
-			if (!read_step(&pos, end, op, &step))
+			if (!read_step(&st.pos, st.end, op, &step))
 				return false;
 			goto advance;
 		case SAVE_IGNORED:
-			pos = skip_operand(pos, end);
-			if (pos)
-				pos += more_ignored(pos, end);
+			st.pos = skip_operand(st.pos, st.end);
+			if (st.pos)
+				st.pos += more_ignored(st.pos, st.end);
 			break;
 		case SAVE_FP:
-			a = read_operand(pos, end);
+			a = read_operand(st.pos, st.end);
 			if (a.value == 0 || a.value > EP_RULE_IMM_MAX_FP_SLOT)
 				return false;
-			rule = (rule & ~FP_SLOT_MASK) | a.value << 13;
-			pos = a.next;
+			st.rule = (st.rule & ~FP_SLOT_MASK) | a.value << 13;
+			st.pos = a.next;
 			break;
 		case RESTORE_FP:
-			rule = (rule & ~FP_SLOT_MASK) | (first & FP_SLOT_MASK);
+			st.rule = (st.rule & ~FP_SLOT_MASK) | (first & FP_SLOT_MASK);
 			continue;
 		case CFA_OFF:
-			a = read_operand(pos, end);
-			rule = with_cfa_off(rule, a.value);
-			pos = a.next;
+			a = read_operand(st.pos, st.end);
+			st.rule = with_cfa_off(st.rule, a.value);
+			st.pos = a.next;
 			break;
 		case CFA_REG:
-			a = read_operand(pos, end);
-			rule = with_cfa_reg(machine, rule, a.value);
-			pos = a.next;
+			a = read_operand(st.pos, st.end);
+			st.rule = with_cfa_reg(machine, st.rule, a.value);
+			st.pos = a.next;
 			break;
 		case CFA:
-			a = read_operand(pos, end);
+			a = read_operand(st.pos, st.end);
 			if (!a.next)
 				return false;
-			b = read_operand(a.next, end);
-			rule = with_cfa_reg(machine, rule, a.value);
-			rule = rule ? with_cfa_off(rule, b.value) : 0;
-			pos = b.next;
+			b = read_operand(a.next, st.end);
+			st.rule = with_cfa_reg(machine, st.rule, a.value);
+			st.rule = st.rule ? with_cfa_off(st.rule, b.value) : 0;
+			st.pos = b.next;
 			break;
 		case REMEMBER:
 			if (depth == FAST_DEPTH)
 				return false;
-			stack[depth++] = rule;
+			stack[depth++] = st.rule;
 			continue;
 		case RESTORE_STATE:
 			if (depth == 0)
 				return false;
-			rule = stack[--depth];
+			st.rule = stack[--depth];
 			continue;
 		case ARGS_SIZE:
-			pos = skip_operand(pos, end);
+			st.pos = skip_operand(st.pos, st.end);
 			break;
 		default:
 			return false;
 		}
-		if (__builtin_expect(!pos || !rule, 0))
+		if (__builtin_expect(!st.pos || !st.rule, 0))
 			return false;
 	}
-	if (loc < hi)
-		ep_pack_put(pack, loc, rule);
+	if (st.pos > st.end)
+		return false; /* run_framed stepped over the end */
+	if (st.loc < hi)
+		ep_pack_put(pack, st.loc, st.rule);
 	return true;
 }

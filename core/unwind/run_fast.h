@@ -13,6 +13,8 @@
 struct ep_run_fast {
 	const struct ep_machine *machine;
 	uint32_t leave;	      /* remember_state and def_cfa sp 8, as in front of a return */
+	uint64_t prologue;    /* machine->fp_prologue but for its steps */
+	uint64_t other_save;  /* eight times a DW_CFA_offset that is ignored, see run_fast.c */
 	uint8_t actions[256]; /* by opcode; see run_fast.c */
 };
 
@@ -26,5 +28,27 @@ void ep_run_fast_init(struct ep_run_fast *fast, const struct ep_machine *machine
  */
 bool ep_run_fde_fast(const struct ep_run_fast *fast, struct ep_pack *pack, const struct ep_fde *fde,
 		     uint32_t first, uint64_t hi);
+
+static inline uint64_t ep_run_fast_load(const uint8_t *pos)
+{
+	uint64_t value;
+
+	memcpy(&value, pos, sizeof(value));
+	return value;
+}
+
+/* The next 8 bytes, zeros behind the end. An FDE's header is longer than what this reads of it. */
+static inline uint64_t ep_run_fast_peek(const uint8_t *pos, const uint8_t *end)
+{
+	if (end - pos >= 8)
+		return ep_run_fast_load(pos);
+	return ep_run_fast_load(end - 8) >> 1 >> (63 - 8 * (end - pos)); /* none left: shifts by 64 */
+}
+
+/* True when only DW_CFA_nop is left: what pads an FDE to a multiple of 8 bytes. */
+static inline bool ep_run_fast_only_nops(const uint8_t *pos, const uint8_t *end)
+{
+	return end - pos < 8 && ep_run_fast_peek(pos, end) == 0;
+}
 
 #endif
