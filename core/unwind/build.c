@@ -52,7 +52,7 @@ void ep_build_sort_ranges(struct ep_build_input *input)
 }
 
 /* What to say of [b->end, to), which no source describes. */
-static void put_gap(struct build *b, uint64_t to)
+static inline void put_gap(struct build *b, uint64_t to)
 {
 	uint64_t entry = b->input->entry_va;
 	uint64_t stop;
@@ -100,24 +100,12 @@ static inline bool take_insns(struct build *b, const struct ep_fde *fde)
 	return true;
 }
 
-/* A third of all FDEs, those of leaf functions, have no instructions: only DW_CFA_nop. */
-static inline int run_insns(struct build *b, const struct ep_fde_list *list,
-			    const struct ep_fde *fde, uint64_t hi)
-{
-	if (fde->cie->first_rule && ep_run_fast_only_nops(fde->insns, fde->insns_end)) {
-		if (fde->start < hi)
-			ep_pack_put(&b->pack, fde->start, fde->cie->first_rule);
-		return 0;
-	}
-	return ep_run_fde(&b->run, &list->sec, fde, hi);
-}
-
-static void run_fde(struct build *b, const struct ep_fde_list *list, const struct ep_fde *fde,
-		    uint64_t hi)
+static inline void run_fde(struct build *b, const struct ep_fde_list *list,
+			   const struct ep_fde *fde, uint64_t hi)
 {
 	if (__builtin_expect(fde->cie->signal, 0) && starts_at_trampoline(b, fde))
 		ep_pack_put(&b->pack, fde->start - 1, EP_RULE_SIGNAL);
-	if (!take_insns(b, fde) || run_insns(b, list, fde, hi) < 0) {
+	if (!take_insns(b, fde) || ep_run_fde(&b->run, &list->sec, fde, hi) < 0) {
 		ep_pack_put(&b->pack, fde->start, EP_RULE_NONE);
 		b->end = fde->start;
 		b->table->stats.bad_fdes++;

@@ -128,7 +128,8 @@ static inline bool ep_cfi_parse_common_fde(const struct ep_cfi_section *sec, uin
 	memcpy(words, pos, sizeof(words));
 	cie_off = off + 4 - words[1];
 	cie = &cache->cies[ep_cie_cache_slot(cie_off)];
-	if (words[0] < 13 || words[0] > sec->bytes - off - 4 || words[0] == UINT32_MAX ||
+	/* The length is 13 at least, and wraps around here when it is less. */
+	if ((uint64_t)words[0] - 13 > sec->bytes - off - 17 || words[0] == UINT32_MAX ||
 	    words[1] == 0 || !cie->common || cie->off != cie_off || pos[16] >= 0x80 ||
 	    13u + pos[16] > words[0])
 		return false;

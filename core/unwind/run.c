@@ -376,22 +376,13 @@ static int run_general(struct ep_run *run, const struct ep_cfi_section *sec,
 	return 0;
 }
 
-int ep_run_fde(struct ep_run *run, const struct ep_cfi_section *sec, const struct ep_fde *fde,
-	       uint64_t hi)
+int ep_run_fde_general(struct ep_run *run, const struct ep_cfi_section *sec,
+		       const struct ep_fde *fde, uint64_t hi)
 {
-	int r;
+	int r = initial_row(run, fde->cie);
 
-	if (__builtin_expect(fde->cie->state != EP_CIE_READY, 0)) {
-		r = initial_row(run, fde->cie);
-		if (r < 0)
-			return r;
-	}
-	if (fde->cie->first_rule) {
-		if (__builtin_expect(ep_run_fde_fast(&run->fast, run->pack, fde,
-						     fde->cie->first_rule, hi), 1))
-			return 0;
-		ep_pack_cut(run->pack, fde->start);
-	}
+	if (r < 0)
+		return r;
 	r = run_general(run, sec, fde, hi);
 	if (r < 0)
 		ep_pack_cut(run->pack, fde->start);

@@ -23,11 +23,31 @@ struct ep_run {
 	struct ep_cfi_row stack[EP_RUN_DEPTH];
 };
 
+/* The same as ep_run_fde, for any FDE. */
+int ep_run_fde_general(struct ep_run *run, const struct ep_cfi_section *sec,
+		       const struct ep_fde *fde, uint64_t hi);
+
 /*
  * Puts the rules of `fde` from its start to hi. 0; -EBADMSG or -ENOTSUP when its instructions or
  * those of its CIE are malformed or unknown: then nothing was put.
  */
-int ep_run_fde(struct ep_run *run, const struct ep_cfi_section *sec, const struct ep_fde *fde,
-	       uint64_t hi);
+static inline int ep_run_fde(struct ep_run *run, const struct ep_cfi_section *sec,
+			     const struct ep_fde *fde, uint64_t hi)
+{
+	uint32_t first = fde->cie->first_rule; /* 0 as well while the CIE's instructions have not run */
+
+	/* A third of all FDEs, those of leaf functions, have no instructions: only DW_CFA_nop. */
+	if (first && ep_run_fast_only_nops(fde->insns, fde->insns_end)) {
+		if (fde->start < hi)
+			ep_pack_put(run->pack, fde->start, first);
+		return 0;
+	}
+	if (first) {
+		if (__builtin_expect(ep_run_fde_fast(&run->fast, run->pack, fde, first, hi), 1))
+			return 0;
+		ep_pack_cut(run->pack, fde->start);
+	}
+	return ep_run_fde_general(run, sec, fde, hi);
+}
 
 #endif
