@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 #define VDSO_MAX_BYTES 65536
 
@@ -61,6 +62,14 @@ static void to_hex(const uint8_t *bytes, size_t n, char *hex)
 	for (size_t i = 0; i < n; i++)
 		snprintf(hex + 2 * i, 3, "%02x", bytes[i]);
 	hex[2 * n] = '\0';
+}
+
+/* Anybody can write a file with libc's build id; it must not become libc for others. */
+static bool is_trusted(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && st.st_uid == 0 && !(st.st_mode & (S_IWGRP | S_IWOTH));
 }
 
 static void read_ids(struct ep_analysis *analysis, const struct ep_elf *elf)
@@ -118,6 +127,7 @@ void ep_analysis_run(struct ep_analysis *analysis)
 		ep_proc_file_close(&analysis->file);
 		return;
 	}
+	analysis->trusted = is_trusted(analysis->file.fd);
 	read_ids(analysis, elf);
 	analysis->table_result = put_table(analysis, elf);
 	if (analysis->table_result < 0)

@@ -200,7 +200,8 @@ static void finish_task(void *arg)
 		       (int)task->analysis.pid, ep_strerror(task->analysis.result));
 	if (executable) {
 		take_result(executables, executable, &task->analysis);
-		if (*executable->build_id && executable->state == EP_EXECUTABLE_READY)
+		if (task->analysis.trusted && *executable->build_id &&
+		    executable->state == EP_EXECUTABLE_READY)
 			(void)ep_map_set(&executables->by_build_id,
 					 build_id_key(executable->build_id), executable->id);
 		executables->changed(executables->arg, executable);

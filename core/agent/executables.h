@@ -69,7 +69,8 @@ struct ep_executable *ep_executables_get(struct ep_executables *executables, pid
 					 const struct ep_proc_file *file);
 /*
  * An analysed executable of this GNU build id whose file is still open, with one reference more;
- * NULL when there is none. Equal build ids are equal code, whatever file it is.
+ * NULL when there is none. Equal build ids are equal code, whatever file it is; only files that none
+ * but root can have written are found this way.
  */
 struct ep_executable *ep_executables_get_build_id(struct ep_executables *executables,
 						  const uint8_t *build_id, size_t bytes);

@@ -38,8 +38,11 @@ static int drop_to_sudo_user(void)
 		return -errno;
 	if (setgid(gid) < 0 || setuid(uid) < 0)
 		return -errno;
-	if (user)
+	if (user) {
 		(void)setenv("HOME", user->pw_dir, 1);
+		(void)setenv("USER", user->pw_name, 1);
+		(void)setenv("LOGNAME", user->pw_name, 1);
+	}
 	return 0;
 }
 
@@ -117,6 +120,7 @@ void ep_child_end(struct ep_child *child)
 
 	if (child->pid <= 0 || ep_child_reap(child))
 		return;
+	child->stopped = true;
 	(void)kill(child->pid, SIGTERM);
 	for (int i = 0; i < END_TRIES && !ep_child_reap(child); i++)
 		nanosleep(&wait, NULL);
@@ -124,7 +128,7 @@ void ep_child_end(struct ep_child *child)
 
 int ep_child_exit_status(const struct ep_child *child)
 {
-	if (!child->ended)
+	if (!child->ended || (child->stopped && WIFSIGNALED(child->status)))
 		return 0;
 	return WIFSIGNALED(child->status) ? 128 + WTERMSIG(child->status)
 					  : WEXITSTATUS(child->status);

@@ -15,6 +15,7 @@ struct ep_child {
 	int go_fd;	/* writing lets it run */
 	int failure_fd; /* an errno comes out when exec fails */
 	bool ended;
+	bool stopped; /* by ep_child_end */
 	int status; /* of waitpid, when ended */
 };
 
@@ -26,7 +27,7 @@ int ep_child_go(struct ep_child *child);
 void ep_child_end(struct ep_child *child);
 /* True when it has ended by now. */
 bool ep_child_reap(struct ep_child *child);
-/* As a shell would say it: the exit status, or 128 + signal. */
+/* As a shell would say it: the exit status, or 128 + signal. 0 when it ended because we said so. */
 int ep_child_exit_status(const struct ep_child *child);
 
 #endif
