@@ -81,6 +81,13 @@ static void on_session_closed(void *arg)
 	(void)arg; /* the loop ends by itself: nothing is left on it */
 }
 
+static void ignore_signals(struct agent *agent)
+{
+	uv_close((uv_handle_t *)&agent->term, NULL);
+	uv_close((uv_handle_t *)&agent->interrupt, NULL);
+	uv_close((uv_handle_t *)&agent->user, NULL);
+}
+
 static void close_agent(void *arg)
 {
 	struct agent *agent = arg;
@@ -90,9 +97,7 @@ static void close_agent(void *arg)
 		ep_outputs_print_counters(&agent->outputs, stderr);
 	}
 	ep_session_close(agent->session, on_session_closed, NULL);
-	uv_close((uv_handle_t *)&agent->term, NULL);
-	uv_close((uv_handle_t *)&agent->interrupt, NULL);
-	uv_close((uv_handle_t *)&agent->user, NULL);
+	ignore_signals(agent);
 }
 
 static void end(struct agent *agent)
@@ -237,7 +242,6 @@ static enum ep_exit run(struct agent *agent, uv_loop_t *loop)
 		ep_session_close(agent->session, on_session_closed, NULL);
 		return EP_EXIT_FAILED;
 	}
-	watch_signals(agent, loop);
 	start_timers(agent, loop);
 	ep_log(EP_LOG_INFO, "agent: sampling at %u Hz", agent->config->sampling.freq_hz);
 	return EP_EXIT_OK;
@@ -260,7 +264,10 @@ int ep_cmd_agent(const struct ep_args *args)
 		ep_config_free(agent.config);
 		return EP_EXIT_USAGE;
 	}
+	watch_signals(&agent, loop); /* what comes while we start is heard when the loop runs */
 	status = run(&agent, loop);
+	if (status != EP_EXIT_OK)
+		ignore_signals(&agent);
 	uv_run(loop, UV_RUN_DEFAULT);
 	ep_outputs_fini(&agent.outputs);
 	uv_run(loop, UV_RUN_DEFAULT);

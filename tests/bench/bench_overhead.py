@@ -13,8 +13,10 @@ the interval is neither met nor missed: the noise is the answer. Beside it, by a
 of time that interrupts take from a program that does nothing but look at the clock.
 """
 import os
+import shutil
 import statistics
 import subprocess
+import tempfile
 import threading
 import time
 
@@ -25,6 +27,7 @@ CPU_SECONDS = float(os.environ.get("EBPF_PROFILER_BENCH_SECONDS", "30"))
 PAIRS = int(os.environ.get("EBPF_PROFILER_BENCH_PAIRS", "7"))
 BLOCK = 2.5  # seconds
 SETTLE = 1.0  # the agent's start does not count
+PERF = shutil.which("perf")
 
 
 def cpu_time():
@@ -105,14 +108,25 @@ def with_agent(freq, work):
         return found
 
 
-def compare(freq, work, ratio, pairs=PAIRS):
+def with_perf(freq, work):
+    """What the sampling interrupt costs by itself: perf, no stacks, as little as it can do."""
+    with measure.Procs() as procs, tempfile.TemporaryDirectory() as directory:
+        perf = procs.start([PERF, "record", "-q", "-e", "cpu-clock", "-F", str(freq), "-a",
+                            "-o", directory + "/perf.data", "--", "sleep", "60"])
+        time.sleep(SETTLE)
+        found = work()
+        perf.kill()
+        return found
+
+
+def compare(freq, work, ratio, pairs=PAIRS, load=with_agent):
     """One value for each pair of blocks; which comes first alternates."""
     values = []
     for pair in range(pairs):
         if pair % 2:
-            loaded, free = with_agent(freq, work), work()
+            loaded, free = load(freq, work), work()
         else:
-            free, loaded = work(), with_agent(freq, work)
+            free, loaded = work(), load(freq, work)
         values.append(ratio(loaded, free))
     return values
 
@@ -139,6 +153,13 @@ def slowdown(freq, bar):
         time.sleep(1)
         report(f"slowdown of a CPU-bound program at {freq} Hz",
                compare(freq, units.block, lambda loaded, free: 100 * (loaded / free - 1)), bar)
+        if freq == 999 and PERF:
+            values = compare(freq, units.block, lambda loaded, free: 100 * (loaded / free - 1),
+                             load=with_perf)
+            low, high = measure.interval(values)
+            measure.row("for comparison: the same under perf record -F 999 -a without stacks",
+                        statistics.median(values), "%")
+            print(f"its 95 % interval\t{low:.3g} to {high:.3g}\t%\t\tfor information", flush=True)
     report(f"time that more interrupts take at {freq} Hz",
            compare(freq, lambda: gap_share(2), lambda loaded, free: loaded - free, 4), bar)
 
