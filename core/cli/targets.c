@@ -72,7 +72,11 @@ int ep_targets_add(struct ep_session *session, const pid_t *pids, size_t n_pids)
 bool ep_targets_all_gone(const pid_t *pids, size_t n_pids)
 {
 	for (size_t i = 0; i < n_pids; i++) {
-		if (kill(pids[i], 0) == 0 || errno != ESRCH)
+		struct ep_process_info info;
+		int r = ep_process_read_stat(pids[i], &info);
+
+		/* One that its parent does not wait for is a zombie for ever. */
+		if (r != -ESRCH && (r < 0 || info.state != 'Z'))
 			return false;
 	}
 	return true;
