@@ -29,6 +29,8 @@ static __always_inline void reset_record(struct ep_record *rec, __u32 pid, __u32
 	bpf_get_current_comm(sample->comm, sizeof(sample->comm));
 	rec->walk.tail_calls = 0;
 	rec->walk.stack_reads = 0;
+	rec->walk.read_faults = 0;
+	rec->walk.pointer_frames = 0;
 	rec->walk.by_pointer = 0;
 	rec->row.start = 0;
 	rec->row.end = 0;

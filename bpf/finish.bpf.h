@@ -33,6 +33,10 @@ static __always_inline void count_frames(struct ep_record *rec)
 {
 	count(EP_COUNTER_USER_FRAMES, rec->sample.n_frames);
 	count(EP_COUNTER_STACK_READS, rec->walk.stack_reads);
+	if (rec->walk.pointer_frames)
+		count(EP_COUNTER_POINTER_FRAMES, rec->walk.pointer_frames);
+	if (rec->walk.read_faults)
+		count(EP_COUNTER_READ_FAULTS, rec->walk.read_faults);
 }
 
 SEC("perf_event")

@@ -146,7 +146,10 @@ static __always_inline bool read_stack(struct ep_record *rec, __u64 addr, __u64 
 		}
 		/* Unaligned, or the window would reach beyond the end of the stack. */
 		rec->window_base = ~0ULL;
-		return bpf_probe_read_user(value, sizeof(*value), (void *)addr) == 0;
+		if (bpf_probe_read_user(value, sizeof(*value), (void *)addr) == 0)
+			return true;
+		rec->walk.read_faults++;
+		return false;
 	}
 	*value = rec->window[(off >> 3) & (EP_WINDOW_WORDS - 1)];
 	return true;
@@ -286,11 +289,16 @@ static __always_inline __u32 follow_plan(struct ep_record *rec, struct ep_plan *
 	if (plan->pc_addr && !read_stack(rec, plan->pc_addr, &plan->pc))
 		return EP_ERROR_BAD_READ;
 	if (plan->by_pointer) {
+		/*
+		 * A caller that has a rule may keep anything in its fp; the look-up of its pc then
+		 * tells whether it is code. Where nothing can be looked up the chain must ascend.
+		 */
 		if (plan->pc < EP_PAGE_BYTES || plan->pc >= USER_LIMIT ||
-		    (plan->fp && plan->fp < plan->cfa))
+		    (!walk->known && plan->fp && plan->fp < plan->cfa))
 			return rec->place.error;
 	}
 	walk->by_pointer = plan->by_pointer;
+	walk->pointer_frames += plan->by_pointer;
 	walk->pc = plan->pc;
 	walk->regs[EP_REG_SP] = plan->cfa;
 	walk->regs[EP_REG_FP] = plan->fp;

@@ -29,7 +29,8 @@ struct ep_walk {
 	__u32 known_regs;     /* bit n: regs[n] is this frame's; sp and fp always are */
 	__u32 by_pointer;     /* this frame was found by frame pointer */
 	__u32 tail_calls;
-	__u32 stack_reads;
+	__u32 stack_reads, read_faults;
+	__u32 pointer_frames;
 	__u32 rows;   /* struct ep_proc's */
 	__u32 n_rows; /* 0: process not known */
 	__u32 known;

@@ -162,12 +162,12 @@ struct ep_config {
 	__u32 task_start_off; /* start_boottime */
 	__u32 task_flags_off;
 	__u32 task_tgid_off;
-	__u32 task_pid_off;
 	__u32 has_task_pt_regs;	  /* bpf_task_pt_regs exists */
 	__u32 kernel_stack_bytes; /* THREAD_SIZE, where it does not */
 	__u32 task_signal_off;
 	__u32 signal_live_off;
 	__u32 mm_map_count_off;
+	__u32 pad;
 };
 
 /* Value of ep_control (mmapable, one entry): what user space changes while programs run. */

@@ -33,6 +33,7 @@ static void print_bpf(const struct ep_session *session, FILE *out)
 
 	for (int i = 0; i < EP_COUNTER_COUNT; i++)
 		print(out, ep_bpf_counter_text(i), ep_bpf_counter(session->bpf, i));
+	print(out, "frames walked in one run of the unwinder", ep_bpf_frames_per_run(session->bpf));
 	if (cost.runs)
 		print(out, "BPF ns per event, idle ones included", cost.run_ns / cost.runs);
 }

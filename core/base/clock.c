@@ -16,11 +16,6 @@ uint64_t ep_clock_mono_ns(void)
 	return read_clock(CLOCK_MONOTONIC);
 }
 
-uint64_t ep_clock_wall_ns(void)
-{
-	return read_clock(CLOCK_REALTIME);
-}
-
 uint64_t ep_clock_cpu_ns(void)
 {
 	return read_clock(CLOCK_PROCESS_CPUTIME_ID);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Clocks, all in nanoseconds. Samples carry CLOCK_MONOTONIC (bpf_ktime_get_ns); output is wall time. */
+/* Clocks, all in nanoseconds. Samples carry CLOCK_MONOTONIC (bpf_ktime_get_ns). */
 #ifndef EP_BASE_CLOCK_H
 #define EP_BASE_CLOCK_H
 
@@ -9,7 +9,6 @@
 #define EP_NS_PER_MS  1000000ULL
 
 uint64_t ep_clock_mono_ns(void);
-uint64_t ep_clock_wall_ns(void);
 /* CPU time of this process, user and system, all threads. */
 uint64_t ep_clock_cpu_ns(void);
 

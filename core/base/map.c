@@ -27,13 +27,6 @@ void ep_map_fini(struct ep_map *map)
 	*map = (struct ep_map){.max = map->max};
 }
 
-void ep_map_clear(struct ep_map *map)
-{
-	if (map->used)
-		memset(map->used, 0, map->cap);
-	map->len = 0;
-}
-
 size_t ep_map_bytes(const struct ep_map *map)
 {
 	return map->cap * (sizeof(*map->slots) + sizeof(*map->used));

@@ -30,7 +30,6 @@ uint64_t *ep_map_find(const struct ep_map *map, uint64_t key);
 int ep_map_set(struct ep_map *map, uint64_t key, uint64_t value);
 /* True when the key was present. */
 bool ep_map_remove(struct ep_map *map, uint64_t key);
-void ep_map_clear(struct ep_map *map);
 size_t ep_map_bytes(const struct ep_map *map);
 
 /* Iteration: start with *pos 0; NULL at the end. Do not change the map meanwhile. */

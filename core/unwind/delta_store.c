@@ -368,16 +368,6 @@ size_t ep_delta_store_text_segments(const struct ep_delta_store_text *text,
 	return text->segments.len;
 }
 
-size_t ep_delta_store_text_bytes(const struct ep_delta_store_text *text)
-{
-	const struct ep_block *block;
-	size_t words = 0;
-
-	ep_vec_each(&text->blocks, block)
-		words += block->words;
-	return words * 4;
-}
-
 /* --- rows ------------------------------------------------------------------------------------ */
 
 int ep_delta_store_put_rows(struct ep_delta_store *store, const struct ep_row *rows, size_t n_rows,

@@ -30,10 +30,6 @@ struct ep_delta_store_ops {
 
 int ep_delta_store_new(const struct ep_delta_store_ops *ops, size_t max_bytes, struct ep_delta_store **ret_store);
 void ep_delta_store_free(struct ep_delta_store *store);
-static inline void ep_delta_store_freep(struct ep_delta_store **store)
-{
-	ep_delta_store_free(*store);
-}
 
 /* One stretch of an executable's text whose page entries lie in one block. */
 struct ep_delta_store_segment {
@@ -54,7 +50,6 @@ int ep_delta_store_put_text(struct ep_delta_store *store, const struct ep_unwind
 void ep_delta_store_drop_text(struct ep_delta_store *store, struct ep_delta_store_text *text);
 size_t ep_delta_store_text_segments(const struct ep_delta_store_text *text,
 			      const struct ep_delta_store_segment **ret_segments);
-size_t ep_delta_store_text_bytes(const struct ep_delta_store_text *text);
 
 /*
  * Writes a process's rows (sorted by start, at most EP_MAX_ROWS). 0 with the ref; -ENOSPC when a

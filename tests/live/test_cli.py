@@ -290,6 +290,24 @@ class Hardship(Case):
         cpu_ms = int(re.search(r"(\d+)  ms of CPU used by the agent", result.stderr)[1])
         self.assertLess(cpu_ms, 1500, result.stderr)
 
+    def test_frames_without_a_rule_are_counted(self):
+        program = os.path.join(self.dir, "untabled")
+        source = """
+            #include <time.h>
+            static volatile long sink;
+            __attribute__((noinline)) void spin(void) { for (long i = 0; i < 100000; i++) sink += i; }
+            __attribute__((noinline)) void outer(void) { spin(); __asm__ volatile(""); }
+            int main(void) { while (clock() < CLOCKS_PER_SEC) outer(); }"""
+        subprocess.run(["gcc", "-O0", "-fno-omit-frame-pointer", "-fno-asynchronous-unwind-tables",
+                        "-x", "c", "-", "-o", program], input=source, text=True, check=True)
+        result = run("record", "-v", "-o", self.out, "--", program)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        found = int(re.search(r"(\d+)  native frames found by frame pointer", result.stderr)[1])
+        self.assertGreater(found, 50, result.stderr)
+        stack = max(samples_of(self.out), key=lambda s: s.count).frames
+        self.assertEqual([f.name for f in stack[:3]], ["spin", "outer", "main"])
+        self.assertEqual(stack[-1].name, "_start") # from main on there are rules again
+
     def test_processes_that_die_at_once(self):
         result = run("record", "-v", "-o", self.out, "--", "sh", "-c",
                      "i=0; while [ $i -lt 400 ]; do /bin/true; i=$((i+1)); done")
