@@ -13,7 +13,7 @@ static __always_inline bool from_user_mode(const struct pt_regs *regs)
 	return (regs->cs & 3) != 0;
 }
 
-static __always_inline void reset_record(struct ep_record *rec, __u32 pid, __u32 tid)
+static __always_inline void reset_record(struct ep_core_record *rec, __u32 pid, __u32 tid)
 {
 	struct ep_sample *sample = &rec->sample;
 
@@ -32,12 +32,16 @@ static __always_inline void reset_record(struct ep_record *rec, __u32 pid, __u32
 	rec->walk.read_faults = 0;
 	rec->walk.pointer_frames = 0;
 	rec->walk.by_pointer = 0;
+	rec->walk.entered = 0;
+	rec->walk.pending = 0;
+	rec->walk.sequence++;
+	__builtin_memset(rec->walk.slots, 0, sizeof(rec->walk.slots));
 	rec->row.start = 0;
 	rec->row.end = 0;
 	rec->window_base = ~0ULL;
 }
 
-static __always_inline void add_kernel_stack(void *ctx, struct ep_record *rec)
+static __always_inline void add_kernel_stack(void *ctx, struct ep_core_record *rec)
 {
 	__u64 hash = rec->walk.hash;
 	long bytes = bpf_get_stack(ctx, rec->words, EP_MAX_KERNEL * sizeof(__u64), 0);
@@ -50,10 +54,10 @@ static __always_inline void add_kernel_stack(void *ctx, struct ep_record *rec)
 	for (__u32 i = 0; i < EP_MAX_KERNEL; i++) {
 		if (i >= n)
 			break;
-		hash = hash_word(hash, rec->words[i]);
+		hash = ep_hash_word(hash, rec->words[i]);
 	}
 	rec->sample.n_kernel = n;
-	rec->walk.hash = hash_word(hash, n);
+	rec->walk.hash = ep_hash_word(hash, n);
 }
 
 /* Copies registers into DWARF order. */
@@ -76,7 +80,7 @@ static __always_inline void take_regs(struct ep_walk *walk, const struct pt_regs
 	walk->pc = regs->rip;
 	walk->regs[EP_REG_SP] = regs->rsp;
 	walk->regs[EP_REG_FP] = regs->rbp;
-	walk->known_regs = KNOWN_ALL;
+	walk->known_regs = EP_KNOWN_ALL;
 	/*
 	 * In a system call the pc is behind the syscall instruction, which may be the function's
 	 * last one (rt_sigreturn); interrupts and faults set orig_rax to -1.
@@ -84,7 +88,7 @@ static __always_inline void take_regs(struct ep_walk *walk, const struct pt_regs
 	walk->return_address = 0;
 }
 
-static __always_inline void find_process(struct ep_record *rec, __u64 task)
+static __always_inline void find_process(struct ep_core_record *rec, __u64 task)
 {
 	__u32 pid = rec->sample.pid;
 	struct ep_proc *proc = bpf_map_lookup_elem(&ep_procs, &pid);
@@ -102,10 +106,12 @@ static __always_inline void find_process(struct ep_record *rec, __u64 task)
 	rec->walk.known = 1;
 	rec->walk.rows = proc->rows;
 	rec->walk.n_rows = proc->n_rows;
+	__builtin_memcpy(rec->walk.states, proc->states, sizeof(proc->states));
+	__builtin_memcpy(rec->walk.slots, proc->slots, sizeof(proc->slots));
 }
 
 /* Leaves the user registers in rec->walk. False when the sample has no user part to walk. */
-static __always_inline bool find_user_regs(struct bpf_perf_event_data *ctx, struct ep_record *rec,
+static __always_inline bool find_user_regs(struct bpf_perf_event_data *ctx, struct ep_core_record *rec,
 					   __u64 task)
 {
 	struct pt_regs *regs = &rec->entry_regs;
@@ -120,17 +126,17 @@ static __always_inline bool find_user_regs(struct bpf_perf_event_data *ctx, stru
 			return false;
 		}
 		if (!read_entry_regs(task, regs)) {
-			push_error(rec, EP_ERROR_NO_REGISTERS, 0);
+			ep_push_error(&rec->record, EP_ERROR_NO_REGISTERS, 0);
 			return false;
 		}
 	}
 	cs = regs->cs & 0xffff;
 	if ((cs & 3) == 0) { /* a task that never was in user space, as during exec */
-		push_error(rec, EP_ERROR_NO_REGISTERS, 0);
+		ep_push_error(&rec->record, EP_ERROR_NO_REGISTERS, 0);
 		return false;
 	}
 	if (cs == USER32_CS) {
-		push_error(rec, EP_ERROR_COMPAT, regs->rip);
+		ep_push_error(&rec->record, EP_ERROR_COMPAT, regs->rip);
 		return false;
 	}
 	take_regs(&rec->walk, regs);
@@ -144,7 +150,7 @@ int ep_entry(struct bpf_perf_event_data *ctx)
 {
 	__u64 pid_tid = bpf_get_current_pid_tgid(), task;
 	__u32 pid = pid_tid >> 32;
-	struct ep_record *rec;
+	struct ep_core_record *rec;
 
 	reserve_stack();
 	if ((__u32)pid_tid == 0) {
@@ -162,14 +168,14 @@ int ep_entry(struct bpf_perf_event_data *ctx)
 	task = bpf_get_current_task();
 	reset_record(rec, pid, (__u32)pid_tid);
 	rec->sample.start_ns = task_start_ns(task);
-	rec->walk.hash = hash_word(pid, rec->sample.start_ns);
+	rec->walk.hash = ep_hash_word(pid, rec->sample.start_ns);
 	if (!from_user_mode((const struct pt_regs *)&ctx->regs))
 		add_kernel_stack(ctx, rec);
 	if (find_user_regs(ctx, rec, task)) {
 		find_process(rec, task);
-		go_to(ctx, rec, EP_SLOT_NATIVE);
+		ep_go_to(ctx, &rec->record, EP_SLOT_NATIVE);
 	}
-	go_to(ctx, rec, EP_SLOT_FINISH);
+	ep_go_to(ctx, &rec->record, EP_SLOT_FINISH);
 	return 0;
 }
 

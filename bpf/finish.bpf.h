@@ -29,7 +29,7 @@ static __always_inline bool is_known(__u64 hash, __u32 epoch)
 	return sent && *sent == epoch;
 }
 
-static __always_inline void count_frames(struct ep_record *rec)
+static __always_inline void count_frames(struct ep_core_record *rec)
 {
 	count(EP_COUNTER_USER_FRAMES, rec->sample.n_frames);
 	count(EP_COUNTER_STACK_READS, rec->walk.stack_reads);
@@ -42,7 +42,7 @@ static __always_inline void count_frames(struct ep_record *rec)
 SEC("perf_event")
 int ep_finish(struct bpf_perf_event_data *ctx)
 {
-	struct ep_record *rec = get_record();
+	struct ep_core_record *rec = get_record();
 	__u64 hash, bytes = sizeof(struct ep_sample);
 	__u32 epoch = current_epoch();
 

@@ -1,28 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Every map that programs share. Sizes marked "host" are set by user space before load. */
+/* Every map that the core's programs share. Sizes marked "host" are set by user space before load. */
 #ifndef EP_BPF_MAPS_H
 #define EP_BPF_MAPS_H
 
 #include "bpf/shared.h"
 
-#include <linux/bpf.h>
-
-#include <bpf/bpf_helpers.h>
-
-/* Slots of ep_progs. Language unwinders get theirs from the host, from EP_SLOT_FIRST_DYNAMIC on. */
-enum ep_slot {
-	EP_SLOT_FINISH = 0,
-	EP_SLOT_NATIVE = 1,
-	EP_SLOT_FIRST_DYNAMIC = 2,
-	EP_SLOT_COUNT = 32,
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
-	__uint(max_entries, EP_SLOT_COUNT);
-	__type(key, __u32);
-	__type(value, __u32);
-} ep_progs SEC(".maps");
+/* ep_progs is declared here, as for languages. */
+#define EP_BPF_CORE
+#include "ebpf-profiler/bpf/unwinder.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);

@@ -24,6 +24,7 @@
 /* What a step gives: 0 when pc, sp and fp are now the caller's, STEP_ROOT, or an enum ep_error. */
 #define STEP_AGAIN 0u
 #define STEP_ROOT  0xffu
+#define STEP_ENTER 0xfeu /* a language unwinds this code */
 
 /*
  * Hides from the compiler how a value came about, so that arithmetic stays arithmetic: a branch in
@@ -63,7 +64,7 @@ static __always_inline const struct ep_row *row_at(const __u8 *chunk, __u32 base
  * len alike on both outcomes; lo starts as a zero the verifier does not know to be one, so that
  * the states of all rounds look the same to it.
  */
-static __always_inline bool find_row(struct ep_record *rec, __u64 addr)
+static __always_inline bool find_row(struct ep_core_record *rec, __u64 addr)
 {
 	__u32 lo = rec->walk.zero, len = rec->walk.n_rows, base = EP_REF_WORD(rec->walk.rows);
 	const struct ep_row *row;
@@ -96,7 +97,7 @@ static __always_inline __u32 delta_at(const __u8 *chunk, __u32 base, __u32 index
 }
 
 /* The rule that holds at `va` in the current row. */
-static __always_inline __u32 find_rule(struct ep_record *rec, __u64 va)
+static __always_inline __u32 find_rule(struct ep_core_record *rec, __u64 va)
 {
 	const struct ep_row *row = &rec->row;
 	__u32 index = (__u32)((va >> EP_PAGE_SHIFT) - (row->va >> EP_PAGE_SHIFT));
@@ -132,7 +133,7 @@ static __always_inline __u32 find_rule(struct ep_record *rec, __u64 va)
  * Reads a word of the user's stack through a window: neighbouring reads, which nearly all are,
  * cost one bpf_probe_read_user for many.
  */
-static __always_inline bool read_stack(struct ep_record *rec, __u64 addr, __u64 *value)
+static __always_inline bool read_stack(struct ep_core_record *rec, __u64 addr, __u64 *value)
 {
 	__u64 off = addr - rec->window_base;
 
@@ -159,7 +160,7 @@ static __always_inline bool read_stack(struct ep_record *rec, __u64 addr, __u64 
  * No rule: the caller's fp and return address are where fp points, if the function keeps one. fp 0
  * ends such a chain; but where nothing was found that way yet it may as well be a plain register.
  */
-static __always_inline __u32 plan_frame_pointer(struct ep_record *rec, __u32 error,
+static __always_inline __u32 plan_frame_pointer(struct ep_core_record *rec, __u32 error,
 						    struct ep_plan *plan)
 {
 	struct ep_walk *walk = &rec->walk;
@@ -183,7 +184,7 @@ static __always_inline bool get_reg(const struct ep_walk *walk, __u32 reg, __u64
 	return walk->known_regs >> (reg & 31) & 1;
 }
 
-static __always_inline __u32 plan_table_cfa(struct ep_record *rec, const struct ep_rule *rule,
+static __always_inline __u32 plan_table_cfa(struct ep_core_record *rec, const struct ep_rule *rule,
 						__u64 *cfa)
 {
 	__u64 base;
@@ -203,7 +204,7 @@ static __always_inline __u32 plan_table_cfa(struct ep_record *rec, const struct 
 	return STEP_AGAIN;
 }
 
-static __always_inline bool plan_table_fp(struct ep_record *rec, const struct ep_rule *rule,
+static __always_inline bool plan_table_fp(struct ep_core_record *rec, const struct ep_rule *rule,
 					  struct ep_plan *plan)
 {
 	__u64 base = plan->cfa;
@@ -224,7 +225,7 @@ static __always_inline bool plan_table_fp(struct ep_record *rec, const struct ep
 }
 
 /* A rule that did not fit into its delta. */
-static __always_inline __u32 plan_table(struct ep_record *rec, __u32 number, struct ep_plan *plan)
+static __always_inline __u32 plan_table(struct ep_core_record *rec, __u32 number, struct ep_plan *plan)
 {
 	__u32 index = number - EP_RULE_FIRST_TABLE;
 	const struct ep_rule *rule = bpf_map_lookup_elem(&ep_rules, &index);
@@ -249,7 +250,7 @@ static __always_inline __u32 plan_table(struct ep_record *rec, __u32 number, str
 	return STEP_AGAIN;
 }
 
-static __always_inline __u32 plan_immediate(struct ep_record *rec, __u32 rule,
+static __always_inline __u32 plan_immediate(struct ep_core_record *rec, __u32 rule,
 						struct ep_plan *plan)
 {
 	struct ep_walk *walk = &rec->walk;
@@ -262,7 +263,7 @@ static __always_inline __u32 plan_immediate(struct ep_record *rec, __u32 rule,
 	return STEP_AGAIN;
 }
 
-static __always_inline __u32 plan_rule(struct ep_record *rec, __u32 rule, __u32 error,
+static __always_inline __u32 plan_rule(struct ep_core_record *rec, __u32 rule, __u32 error,
 					   struct ep_plan *plan)
 {
 	if (rule & EP_RULE_IMMEDIATE)
@@ -278,7 +279,7 @@ static __always_inline __u32 plan_rule(struct ep_record *rec, __u32 rule, __u32 
 
 /* Makes the caller's registers the current ones. The lower address is read first: the window is
  * read upwards from it. */
-static __always_inline __u32 follow_plan(struct ep_record *rec, struct ep_plan *plan)
+static __always_inline __u32 follow_plan(struct ep_core_record *rec, struct ep_plan *plan)
 {
 	struct ep_walk *walk = &rec->walk;
 
@@ -303,7 +304,7 @@ static __always_inline __u32 follow_plan(struct ep_record *rec, struct ep_plan *
 	walk->regs[EP_REG_SP] = plan->cfa;
 	walk->regs[EP_REG_FP] = plan->fp;
 	walk->return_address = 1;
-	walk->known_regs = KNOWN_ALWAYS;
+	walk->known_regs = EP_KNOWN_ALWAYS;
 	if (plan->base_addr) {
 		walk->stack_reads++;
 		if (bpf_probe_read_user(&walk->regs[plan->base_reg & 15], 8,
@@ -313,7 +314,7 @@ static __always_inline __u32 follow_plan(struct ep_record *rec, struct ep_plan *
 	return plan->pc ? STEP_AGAIN : STEP_ROOT; /* some runtimes end a stack with 0 */
 }
 
-static __always_inline __u32 step_rule(struct ep_record *rec, __u32 rule, __u32 error)
+static __always_inline __u32 step_rule(struct ep_core_record *rec, __u32 rule, __u32 error)
 {
 	struct ep_plan *plan = &rec->plan;
 	__u32 step;
@@ -330,7 +331,7 @@ static __always_inline __u32 step_rule(struct ep_record *rec, __u32 rule, __u32 
 /* Stack at the return from a handler: struct rt_sigframe without pretcode; uc_mcontext is at 40 of
  * struct ucontext, in the order of struct sigcontext_64 (arch/x86/include/uapi/asm/sigcontext.h). */
 #define SIGNAL_REGS_OFF 40
-static __always_inline __u32 step_signal(struct ep_record *rec)
+static __always_inline __u32 step_signal(struct ep_core_record *rec)
 {
 	/* DWARF numbers of r8-r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp. */
 	static const __u8 order[] = {8, 9, 10, 11, 12, 13, 14, 15, 5, 4, 6, 3, 1, 0, 2, 7};
@@ -347,12 +348,12 @@ static __always_inline __u32 step_signal(struct ep_record *rec)
 	walk->pc = gregs[16];
 	walk->return_address = 0;
 	walk->by_pointer = 0;
-	walk->known_regs = KNOWN_ALL;
+	walk->known_regs = EP_KNOWN_ALL;
 	return STEP_AGAIN;
 }
 
 /* mov $15, %rax; syscall: rt_sigreturn. musl's restorer has no unwind rule. */
-static __always_inline bool is_sigreturn(struct ep_record *rec)
+static __always_inline bool is_sigreturn(struct ep_core_record *rec)
 {
 	__u64 code = 0;
 
@@ -362,14 +363,14 @@ static __always_inline bool is_sigreturn(struct ep_record *rec)
 }
 
 /* Arithmetic instead of branches, for the verifier's sake; both members are 0 or 1. */
-static __always_inline __u32 frame_flags(const struct ep_record *rec)
+static __always_inline __u32 frame_flags(const struct ep_core_record *rec)
 {
 	return rec->walk.return_address * EP_FRAME_RETURN_ADDRESS +
 	       rec->walk.by_pointer * EP_FRAME_POINTER_WALK;
 }
 
 /* Looks the current pc up; at a return address, what counts is the call before it. */
-static __always_inline void find_place(struct ep_record *rec, struct ep_place *place)
+static __always_inline void find_place(struct ep_core_record *rec, struct ep_place *place)
 {
 	struct ep_walk *walk = &rec->walk;
 	__u64 addr = walk->pc - walk->return_address;
@@ -382,8 +383,9 @@ static __always_inline void find_place(struct ep_record *rec, struct ep_place *p
 	}
 	if (rec->row.pages == EP_PAGES_PENDING)
 		place->error = EP_ERROR_NO_TABLES;
-	if (rec->row.executable) {
-		place->executable = rec->row.executable;
+	place->owner = rec->row.executable & ~EP_ROW_MAX_ID;
+	if (EP_ROW_ID(rec->row.executable)) {
+		place->executable = EP_ROW_ID(rec->row.executable);
 		place->word = walk->pc - rec->row.start + rec->row.va;
 	}
 	if (rec->row.pages > EP_PAGES_ABSENT)
@@ -392,14 +394,42 @@ static __always_inline void find_place(struct ep_record *rec, struct ep_place *p
 		place->rule = EP_RULE_SIGNAL;
 }
 
+/*
+ * Native code that runs a language: that language's frames take the place of this one, whichever
+ * of its instructions it is at. The language's program runs when the native stack is done.
+ */
+static __always_inline __u32 mark_frame(struct ep_core_record *rec, struct ep_place *place)
+{
+	__u32 slot = EP_ROW_SLOT(place->owner), pending = 0;
+
+#pragma unroll
+	for (__u32 i = 0; i < EP_MAX_LANGUAGES; i++)
+		pending |= (__u32)not_above(rec->walk.slots[i] ^ slot, 0) << i;
+	rec->walk.pending |= pending;
+	place->word = rec->row.va;
+	return slot << EP_FRAME_SLOT_SHIFT;
+}
+
+/* Room for languages, whose frames follow, is kept. */
+static __always_inline bool push_native(struct ep_core_record *rec, __u32 flags)
+{
+	__u32 keep = rec->walk.slots[0] ? EP_LANGUAGE_WORDS : 0;
+
+	return rec->sample.n_words < EP_MAX_WORDS - 8 - keep &&
+	       ep_push_words(&rec->record,
+			     EP_FRAME_HEADER(EP_FRAME_NATIVE, flags, 1, rec->place.executable), 1,
+			     rec->place.word, 0, 0);
+}
+
 /* One frame: push it, then step to its caller. */
-static __always_inline __u32 step_frame(struct ep_record *rec)
+static __always_inline __u32 step_frame(struct ep_core_record *rec)
 {
 	struct ep_place *place = &rec->place;
 	__u32 flags;
 
 	place->word = rec->walk.pc;
 	place->executable = 0;
+	place->owner = 0;
 	place->rule = EP_RULE_NONE;
 	place->error = rec->walk.known ? EP_ERROR_BAD_FRAME_POINTER : EP_ERROR_NOT_ANALYSED;
 	if (rec->walk.known)
@@ -407,22 +437,50 @@ static __always_inline __u32 step_frame(struct ep_record *rec)
 	/* Where a frame pointer led us to no code, it was none: say so instead of showing it. */
 	if (place->error == EP_ERROR_NO_MAPPING && rec->walk.by_pointer)
 		return EP_ERROR_BAD_FRAME_POINTER;
+	if (place->owner & EP_ROW_ENTER && !rec->walk.entered)
+		return STEP_ENTER;
+	rec->walk.entered = 0;
 	if (!place->executable)
 		rec->sample.flags |= EP_SAMPLE_RAW;
-	flags = frame_flags(rec) +
-		(__u32)not_above(place->rule ^ EP_RULE_SIGNAL, 0) * EP_FRAME_SIGNAL;
-	if (!push_frame(rec, EP_FRAME_HEADER(EP_FRAME_NATIVE, flags, 1, place->executable),
-			place->word))
+	if (EP_ROW_SLOT(place->owner) && !(place->owner & EP_ROW_ENTER))
+		flags = mark_frame(rec, place);
+	else
+		flags = frame_flags(rec) +
+			(__u32)not_above(place->rule ^ EP_RULE_SIGNAL, 0) * EP_FRAME_SIGNAL;
+	if (!push_native(rec, flags))
 		return EP_ERROR_TOO_DEEP;
 	if (place->rule == EP_RULE_SIGNAL)
 		return step_signal(rec);
 	return step_rule(rec, place->rule, place->error);
 }
 
+/*
+ * Where the stack could not be walked to its root, frames that run a language may be behind: each
+ * one of the process is asked for its frames.
+ */
+static __always_inline void end_walk(void *ctx, struct ep_core_record *rec, __u32 step)
+{
+	if (step != STEP_ROOT) {
+		ep_push_error(&rec->record, step, rec->walk.pc);
+		rec->walk.pending = 0;
+#pragma unroll
+		for (__u32 i = 0; i < EP_MAX_LANGUAGES; i++)
+			rec->walk.pending |= (__u32)(rec->walk.slots[i] != 0) << i;
+	}
+	ep_next(ctx, &rec->record);
+}
+
+static __always_inline bool may_run_again(const struct ep_core_record *rec)
+{
+	__u32 keep = rec->walk.slots[0] ? EP_LANGUAGE_TAIL_CALLS : 0;
+
+	return rec->walk.tail_calls < EP_MAX_TAIL_CALLS - keep;
+}
+
 SEC("perf_event")
 int ep_native(struct bpf_perf_event_data *ctx)
 {
-	struct ep_record *rec = get_record();
+	struct ep_core_record *rec = get_record();
 	__u32 step = STEP_AGAIN;
 
 	if (!rec)
@@ -438,13 +496,15 @@ int ep_native(struct bpf_perf_event_data *ctx)
 		if (step != STEP_AGAIN)
 			break;
 	}
-	if (step == STEP_AGAIN && rec->walk.tail_calls < EP_MAX_TAIL_CALLS)
-		go_to(ctx, rec, EP_SLOT_NATIVE);
-	if (step == STEP_AGAIN)
+	if (step == STEP_AGAIN && may_run_again(rec))
+		ep_go_to(ctx, &rec->record, EP_SLOT_NATIVE);
+	if (step == STEP_ENTER && may_run_again(rec)) {
+		ep_go_to(ctx, &rec->record, EP_ROW_SLOT(rec->place.owner));
+		step = EP_ERROR_NO_TABLES; /* its program is not loaded */
+	}
+	if (step == STEP_AGAIN || step == STEP_ENTER)
 		step = EP_ERROR_TAIL_CALLS;
-	if (step != STEP_ROOT)
-		push_error(rec, step, rec->walk.pc);
-	go_to(ctx, rec, EP_SLOT_FINISH);
+	end_walk(ctx, rec, step);
 	return 0;
 }
 

@@ -6,14 +6,9 @@
 #ifndef EP_BPF_SHARED_H
 #define EP_BPF_SHARED_H
 
-#include "ebpf-profiler/frame.h"
+#include "ebpf-profiler/bpf/record.h"
 
 #include <linux/types.h>
-
-#define EP_COMM_BYTES	 16
-#define EP_MAX_KERNEL	 127  /* bpf_get_stack stops there: PERF_MAX_STACK_DEPTH */
-#define EP_MAX_WORDS	 2560 /* words of user frames in one trace: 1280 native frames */
-#define EP_RECORD_WORDS	 (EP_MAX_KERNEL + 1 + EP_MAX_WORDS)
 
 /* --- ring ------------------------------------------------------------------------------------ */
 
@@ -24,27 +19,6 @@ enum ep_event_type {
 	EP_EVENT_EXEC = 4,  /* the old image is gone, nothing of the new one is mapped yet */
 	EP_EVENT_EXIT = 5,
 };
-
-/* First fields of every event. */
-struct ep_event {
-	__u32 type; /* enum ep_event_type */
-	__u32 cpu;
-	__u64 time_ns; /* CLOCK_MONOTONIC */
-};
-
-struct ep_sample {
-	struct ep_event event;
-	__u64 hash;	/* over kernel addresses, user frame words, pid and start_ns; never 0 */
-	__u64 start_ns; /* process start, CLOCK_BOOTTIME */
-	__u32 pid, tid; /* thread group id and thread id, initial pid namespace */
-	char comm[EP_COMM_BYTES]; /* of the thread */
-	__u16 n_kernel; /* kernel addresses, one word each */
-	__u16 n_frames; /* user frames */
-	__u16 n_words;	/* words of user frames */
-	__u8 error;	/* enum ep_error: why the user part is incomplete, 0 when it is complete */
-	__u8 flags;	/* enum ep_sample_flag */
-};
-_Static_assert(sizeof(struct ep_sample) == 64, "ep_sample is shared with BPF");
 
 enum ep_sample_flag {
 	EP_SAMPLE_KERNEL_THREAD = 1 << 0,
@@ -117,13 +91,27 @@ _Static_assert(sizeof(struct ep_row) == 32, "ep_row is shared with BPF");
 /* /proc/PID/stat counts starts in USER_HZ, which is 100 on every Linux we run on. */
 #define EP_CLOCK_TICK_NS 10000000ull
 
-/* Value of ep_procs, key: thread group id (u32). */
+/*
+ * What a row says in the upper bits of `executable`: the slot of the language that this code
+ * belongs to (0: none), and whether it is the one to unwind it (EP_RANGE_ENTER).
+ */
+#define EP_ROW_ID_BITS		26
+#define EP_ROW_MAX_ID		((1u << EP_ROW_ID_BITS) - 1)
+#define EP_ROW_ID(executable)	((executable) & EP_ROW_MAX_ID)
+#define EP_ROW_ENTER		(1u << EP_ROW_ID_BITS)
+#define EP_ROW_SLOT_SHIFT	27
+#define EP_ROW_SLOT(executable) ((executable) >> EP_ROW_SLOT_SHIFT)
+
+/* Value of ep_procs, key: thread group id (u32). A fork's child gets a copy. */
 struct ep_proc {
 	__u64 start_ns; /* CLOCK_BOOTTIME, maybe rounded down to a clock tick */
 	__u32 rows;	/* ref of the first struct ep_row */
 	__u32 n_rows;
+	__u16 states[EP_MAX_LANGUAGES]; /* see struct ep_walk */
+	__u8 slots[EP_MAX_LANGUAGES];
+	__u32 pad;
 };
-_Static_assert(sizeof(struct ep_proc) == 16, "ep_proc is shared with BPF");
+_Static_assert(sizeof(struct ep_proc) == 32, "ep_proc is shared with BPF");
 
 /* Value of ep_rules, for the rules that do not fit into a delta; see bpf/rule.h. */
 struct ep_rule {

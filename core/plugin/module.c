@@ -2,6 +2,7 @@
 #include "core/base/log.h"
 #include "core/base/vec.h"
 #include "core/plugin/host.h"
+#include "core/plugin/unwinder.h"
 
 #include <dirent.h>
 #include <dlfcn.h>
@@ -141,6 +142,8 @@ int ep_plugin_check(const struct ep_plugin *plugin, const char *name, char reaso
 			      name, plugin->name ? plugin->name : "");
 	if (plugin->kind == EP_PLUGIN_EXPORTER)
 		return check_exporter(plugin, reason);
+	if (plugin->kind == EP_PLUGIN_UNWINDER)
+		return ep_unwinder_check(plugin, reason);
 	return refuse(reason, -ENOTSUP,
 		      "plugin %s: is of kind %u, which this version does not know", name,
 		      plugin->kind);
@@ -239,7 +242,7 @@ static void visit_one(const char *dir, const char *name, ep_plugin_visit visit, 
 	entry.result = ep_module_load(dir, name, &module, reason);
 	if (module) {
 		entry.version = module->plugin->version ? module->plugin->version : "";
-		entry.kind = "exporter";
+		entry.kind = module->plugin->kind == EP_PLUGIN_UNWINDER ? "unwinder" : "exporter";
 		entry.abi_major = module->plugin->abi_major;
 		entry.abi_minor = module->plugin->abi_minor;
 	}

@@ -6,6 +6,7 @@
  *
  * History
  *   1.0  exporters: options, batches, host services
+ *   1.1  unwinders: unwinder.h and bpf/
  */
 #ifndef EP_ABI_H
 #define EP_ABI_H
@@ -14,7 +15,7 @@
 #include <stdint.h>
 
 #define EP_ABI_MAJOR 1
-#define EP_ABI_MINOR 0
+#define EP_ABI_MINOR 1
 
 /* True when `ptr` points at a struct that is long enough to hold `member`, and it is not zero. */
 #define EP_HAS(ptr, member)                                                                        \

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/plugin/unwinder.h"
+#include "core/plugin/host.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Strings are read in pieces that end at these borders: the next one may be unmapped. */
+#define STRING_STEP 256
+
+static const char *file_path(const struct ep_file *file)
+{
+	return file->path ? file->path : "";
+}
+
+static int file_symbol(const struct ep_file *file, const char *name, struct ep_symbol *ret)
+{
+	return file->ops->symbol(file->arg, name, ret);
+}
+
+static int file_section(const struct ep_file *file, const char *name, struct ep_symbol *ret)
+{
+	return file->ops->section(file->arg, name, ret);
+}
+
+static int file_read(const struct ep_file *file, uint64_t va, void *buf, size_t bytes)
+{
+	return file->ops->read(file->arg, va, buf, bytes);
+}
+
+static int file_function(const struct ep_file *file, uint64_t va, struct ep_symbol *ret)
+{
+	return file->ops->function(file->arg, va, ret);
+}
+
+static int32_t target_pid(const struct ep_target *target)
+{
+	return target->pid;
+}
+
+static uint64_t target_bias(const struct ep_target *target)
+{
+	return target->bias;
+}
+
+static int target_read(const struct ep_target *target, uint64_t addr, void *buf, size_t bytes)
+{
+	return target->ops->read(target->arg, addr, buf, bytes);
+}
+
+static int target_string(const struct ep_target *target, uint64_t addr, char *buf, size_t size)
+{
+	size_t at = 0;
+
+	while (at + 1 < size) {
+		size_t step = EP_MIN(STRING_STEP - (addr + at) % STRING_STEP, size - 1 - at);
+		int r = target->ops->read(target->arg, addr + at, buf + at, step);
+
+		if (r < 0)
+			return r;
+		if (memchr(buf + at, 0, step))
+			return 0;
+		at += step;
+	}
+	buf[at] = '\0';
+	return 0;
+}
+
+static int target_mappings(const struct ep_target *target,
+			   int (*visit)(void *arg, const struct ep_target_mapping *mapping),
+			   void *arg)
+{
+	return target->ops->mappings(target->arg, visit, arg);
+}
+
+static int tls_variable(const struct ep_target *target, uint64_t tls_off, struct ep_tls *ret)
+{
+	return target->ops->tls_variable(target->arg, tls_off, ret);
+}
+
+static int tls_key(const struct ep_target *target, uint32_t key, struct ep_tls *ret)
+{
+	return target->ops->tls_key(target->arg, key, ret);
+}
+
+static int set_state(struct ep_target *target, const void *state, size_t bytes)
+{
+	return bytes > EP_STATE_BYTES ? -E2BIG : target->ops->set_state(target->arg, state, bytes);
+}
+
+static int set_ranges(struct ep_target *target, const struct ep_range *ranges, size_t n)
+{
+	if (n > EP_MAX_RANGES)
+		return -E2BIG;
+	for (size_t i = 0; i < n; i++) {
+		if (ranges[i].start >= ranges[i].end || ranges[i].mode > EP_RANGE_ENTER)
+			return -EINVAL;
+	}
+	return target->ops->set_ranges(target->arg, ranges, n);
+}
+
+static int map_fd(const struct ep_target *target, const char *name)
+{
+	return target->ops->map_fd(target->arg, name);
+}
+
+static int add_name(struct ep_names *names, const struct ep_name *name)
+{
+	return names->add(names->arg, name);
+}
+
+static void count(const struct ep_target *target, uint32_t counter, uint64_t n)
+{
+	target->ops->count(target->arg, counter, n);
+}
+
+const struct ep_unwinder_host *ep_unwinder_host_get(void)
+{
+	static struct ep_unwinder_host host = {
+		.size = sizeof(host),
+		.file_path = file_path,
+		.file_symbol = file_symbol,
+		.file_section = file_section,
+		.file_read = file_read,
+		.file_function = file_function,
+		.target_pid = target_pid,
+		.target_bias = target_bias,
+		.target_read = target_read,
+		.target_string = target_string,
+		.target_mappings = target_mappings,
+		.tls_variable = tls_variable,
+		.tls_key = tls_key,
+		.set_state = set_state,
+		.set_ranges = set_ranges,
+		.map_fd = map_fd,
+		.add_name = add_name,
+		.count = count,
+	};
+
+	host.host = ep_host_get();
+	return &host;
+}
+
+static bool has_bpf(const struct ep_unwinder_ops *ops)
+{
+	const struct ep_bpf_image *image = EP_HAS(ops, bpf) ? ops->bpf : NULL;
+
+	return image && EP_HAS(image, object) && EP_HAS(image, object_bytes) &&
+	       EP_HAS(image, program);
+}
+
+int ep_unwinder_check(const struct ep_plugin *plugin, char reason[512])
+{
+	const struct ep_unwinder_ops *ops = EP_HAS(plugin, unwinder) ? plugin->unwinder : NULL;
+
+	if (ops && has_bpf(ops) && EP_HAS(ops, probe) && EP_HAS(ops, attach) &&
+	    EP_HAS(ops, symbolize) && EP_HAS(ops, detach) && EP_HAS(ops, unload))
+		return 0;
+	snprintf(reason, 512,
+		 "plugin %s: lacks one of bpf, probe, attach, symbolize, detach, unload: ask who made "
+		 "it for a complete one",
+		 plugin->name);
+	return -EBADMSG;
+}
