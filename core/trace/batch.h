@@ -42,7 +42,7 @@ struct ep_batch_source {
 	/* 0, or a negative errno when it is not known (any more); `ret` is zeroed before. */
 	int (*executable)(void *arg, uint32_t id, struct ep_batch_executable *ret);
 	int (*process)(void *arg, uint32_t pid, uint64_t start_ns, struct ep_batch_process *ret);
-	/* Name of a dynamic frame kind ("python"); NULL callback or result: "unknown". */
+	/* Name of a dynamic frame kind; NULL callback or result: see core/trace/languages.h. */
 	const char *(*kind_name)(void *arg, uint32_t kind);
 
 	const char *kernel_build_id; /* hex, may be NULL */

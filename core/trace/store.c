@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/trace/store.h"
+#include "core/trace/languages.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -95,9 +96,13 @@ static int push_user(struct ep_store *store, const struct ep_sample *sample, con
 	return 0;
 }
 
-static bool is_known_error(uint32_t error)
+static int push_error(struct ep_store *store, uint32_t error, const struct ep_sample *sample,
+		      uint8_t *ret_error)
 {
-	return error > 0 && error < EP_ERROR_COUNT;
+	int r = push_frame(store, EP_FRAME_HEADER(EP_FRAME_ERROR, 0, 0, error), NULL, sample);
+
+	*ret_error = (uint8_t)error;
+	return r;
 }
 
 /*
@@ -108,7 +113,7 @@ static int push_all(struct ep_store *store, const struct ep_sample *sample, cons
 		    uint8_t *ret_error)
 {
 	uint64_t last = 0;
-	uint32_t error = is_known_error(sample->error) ? sample->error : 0;
+	uint32_t error = ep_error_text(sample->error) ? sample->error : 0;
 	int r;
 
 	store->n_frame_ids = 0;
@@ -120,7 +125,7 @@ static int push_all(struct ep_store *store, const struct ep_sample *sample, cons
 	if (EP_FRAME_KIND(last) == EP_FRAME_ERROR)
 		error = EP_FRAME_AUX(last);
 	else if (error || store->n_frame_ids == 0)
-		store->frame_ids[store->n_frame_ids++] = error = error ? error : EP_ERROR_LOST;
+		return push_error(store, error ? error : EP_ERROR_LOST, sample, ret_error);
 	*ret_error = (uint8_t)error;
 	return 0;
 }
@@ -141,7 +146,7 @@ static bool check_frames(const struct ep_sample *sample, const uint8_t *bytes)
 		if (EP_FRAME_WORDS(header) > EP_FRAME_MAX_WORDS || kind == EP_FRAME_NONE ||
 		    (kind > EP_FRAME_ERROR && kind < EP_FRAME_FIRST_DYNAMIC))
 			return false;
-		if (kind == EP_FRAME_ERROR && !is_known_error(EP_FRAME_AUX(header)))
+		if (kind == EP_FRAME_ERROR && !ep_error_text(EP_FRAME_AUX(header)))
 			return false;
 		if (kind < EP_FRAME_ERROR && EP_FRAME_WORDS(header) == 0)
 			return false;

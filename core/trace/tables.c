@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/trace/tables.h"
+#include "core/trace/languages.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -14,13 +15,6 @@
 #define MAX_TEXT_BYTES	  16384
 #define KERNEL_PATH	  "[kernel.kallsyms]"
 #define KERNEL_PATH_BYTES (sizeof(KERNEL_PATH) - 1)
-
-static const char *const error_texts[] = {
-	[EP_ERROR_NONE] = "unknown",
-#define EP_ERROR(name, text) [EP_ERROR_##name] = text,
-#include "ebpf-profiler/errors.def"
-#undef EP_ERROR
-};
 
 int ep_tables_init(struct ep_tables *t, const struct ep_frames *frames,
 		   const struct ep_batch_source *source)
@@ -336,16 +330,17 @@ static const char *kind_name(const struct ep_tables *t, uint32_t kind)
 	default:
 		if (t->source->kind_name)
 			name = t->source->kind_name(t->source->arg, kind);
+		name = name ? name : ep_language_name(kind);
 		return name ? name : "unknown";
 	}
 }
 
 static int add_error_line(struct ep_tables *t, uint32_t error)
 {
-	char text[128];
+	const char *why = ep_error_text(error);
+	char text[EP_LANGUAGE_MAX_TEXT + 16];
 
-	snprintf(text, sizeof(text), "[truncated: %s]",
-		 error_texts[error < EP_ERROR_COUNT ? error : 0]);
+	snprintf(text, sizeof(text), "[truncated: %s]", why ? why : "unknown");
 	return add_made_up_line(t, text);
 }
 

@@ -47,7 +47,8 @@ enum ep_error {
 #define EP_ERROR(name, text) EP_ERROR_##name,
 #include "ebpf-profiler/errors.def"
 #undef EP_ERROR
-	EP_ERROR_COUNT
+	EP_ERROR_COUNT,
+	EP_ERROR_FIRST_DYNAMIC = 64, /* from here on handed out by the host to unwinder plugins */
 };
 
 #endif

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/trace/languages.h"
+#include "ebpf-profiler/bpf/record.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MAX_ERRORS (EP_ERROR_LAST_DYNAMIC + 1 - EP_ERROR_FIRST_DYNAMIC)
+
+_Static_assert((int)EP_ERROR_COUNT <= EP_ERROR_FIRST_DYNAMIC, "errors of languages come behind");
+
+/* Earned: see the header. Fixed arrays, so that adding cannot fail half-way. */
+static struct {
+	char names[EP_SLOT_COUNT][EP_LANGUAGE_MAX_NAME]; /* "": free */
+	uint32_t n_errors;
+	uint8_t slots[MAX_ERRORS];
+	char texts[MAX_ERRORS][EP_LANGUAGE_MAX_TEXT];
+} registry;
+
+static const char *const error_texts[EP_ERROR_COUNT] = {
+#define EP_ERROR(name, text) [EP_ERROR_##name] = text,
+#include "ebpf-profiler/errors.def"
+#undef EP_ERROR
+};
+
+static uint32_t count_errors(const char *const *errors)
+{
+	uint32_t n = 0;
+
+	while (errors && errors[n] && n <= MAX_ERRORS)
+		n++;
+	return n;
+}
+
+int ep_language_add(uint32_t slot, const char *name, const char *const *errors,
+		    uint32_t *ret_first_error)
+{
+	uint32_t n = count_errors(errors), first = registry.n_errors;
+
+	if (slot < EP_SLOT_FIRST_DYNAMIC || slot >= EP_SLOT_COUNT || !name || !name[0])
+		return -EINVAL;
+	if (registry.names[slot][0])
+		return -EEXIST;
+	if (n > MAX_ERRORS - first)
+		return -E2BIG;
+	snprintf(registry.names[slot], sizeof(registry.names[slot]), "%s", name);
+	for (uint32_t i = 0; i < n; i++) {
+		registry.slots[first + i] = (uint8_t)slot;
+		snprintf(registry.texts[first + i], sizeof(registry.texts[first + i]), "%s: %s",
+			 registry.names[slot], errors[i]);
+	}
+	registry.n_errors = first + n;
+	*ret_first_error = EP_ERROR_FIRST_DYNAMIC + first;
+	return 0;
+}
+
+void ep_language_clear(void)
+{
+	memset(&registry, 0, sizeof(registry));
+}
+
+const char *ep_language_name(uint32_t kind)
+{
+	uint32_t slot = kind - EP_FRAME_FIRST_DYNAMIC;
+
+	if (kind < EP_FRAME_FIRST_DYNAMIC || slot >= EP_SLOT_COUNT || !registry.names[slot][0])
+		return NULL;
+	return registry.names[slot];
+}
+
+static bool is_of_language(uint32_t error)
+{
+	return error >= EP_ERROR_FIRST_DYNAMIC &&
+	       error - EP_ERROR_FIRST_DYNAMIC < registry.n_errors;
+}
+
+const char *ep_error_text(uint32_t error)
+{
+	if (is_of_language(error))
+		return registry.texts[error - EP_ERROR_FIRST_DYNAMIC];
+	return error < EP_ERROR_COUNT ? error_texts[error] : NULL;
+}
+
+uint32_t ep_error_slot(uint32_t error)
+{
+	return is_of_language(error) ? registry.slots[error - EP_ERROR_FIRST_DYNAMIC] : 0;
+}

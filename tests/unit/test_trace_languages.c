@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/trace/languages.h"
+#include "ebpf-profiler/bpf/record.h"
+#include "tests/unit/trace_events.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#define FIRST EP_SLOT_FIRST_DYNAMIC
+
+static const char *const toy_errors[] = {"no thread state", "code object unreadable", NULL};
+
+static int clear(void **state)
+{
+	(void)state;
+	ep_language_clear();
+	return 0;
+}
+
+static void numbers_are_handed_out_in_order(void **state)
+{
+	static const char *const one[] = {"stack torn", NULL};
+	uint32_t toy = 0, none = 0, other = 0;
+
+	(void)state;
+	assert_int_equal(ep_language_add(FIRST, "toy", toy_errors, &toy), 0);
+	assert_int_equal(ep_language_add(FIRST + 1, "silent", NULL, &none), 0);
+	assert_int_equal(ep_language_add(FIRST + 4, "other", one, &other), 0);
+	assert_int_equal(toy, EP_ERROR_FIRST_DYNAMIC);
+	assert_int_equal(other, EP_ERROR_FIRST_DYNAMIC + 2);
+	assert_string_equal(ep_error_text(toy + 1), "toy: code object unreadable");
+	assert_string_equal(ep_error_text(other), "other: stack torn");
+	assert_int_equal(ep_error_slot(toy + 1), FIRST);
+	assert_int_equal(ep_error_slot(other), FIRST + 4);
+	assert_string_equal(ep_language_name(EP_FRAME_FIRST_DYNAMIC + FIRST + 1), "silent");
+}
+
+static void what_nobody_was_given_is_unknown(void **state)
+{
+	static const uint32_t kinds[] = {
+		0,   EP_FRAME_ERROR, EP_FRAME_FIRST_DYNAMIC, EP_FRAME_FIRST_DYNAMIC + FIRST + 1,
+		255, UINT32_MAX};
+	static const uint32_t errors[] = {
+		0,   EP_ERROR_COUNT, EP_ERROR_FIRST_DYNAMIC - 1, EP_ERROR_FIRST_DYNAMIC + 2, 255,
+		256, UINT32_MAX};
+	uint32_t first;
+
+	(void)state;
+	assert_int_equal(ep_language_add(FIRST, "toy", toy_errors, &first), 0);
+	for (size_t i = 0; i < EP_LEN(kinds); i++)
+		assert_null(ep_language_name(kinds[i]));
+	for (size_t i = 0; i < EP_LEN(errors); i++) {
+		assert_null(ep_error_text(errors[i]));
+		assert_int_equal(ep_error_slot(errors[i]), 0);
+	}
+	assert_string_equal(ep_error_text(EP_ERROR_BAD_READ), "stack memory unreadable");
+	assert_int_equal(ep_error_slot(EP_ERROR_BAD_READ), 0);
+}
+
+static void what_does_not_fit_is_refused_whole(void **state)
+{
+	const char *many[EP_ERROR_LAST_DYNAMIC + 2] = {0};
+	char long_name[300];
+	uint32_t first = 77;
+
+	(void)state;
+	memset(long_name, 'x', sizeof(long_name) - 1);
+	long_name[sizeof(long_name) - 1] = 0;
+	for (size_t i = 0; i < 192; i++)
+		many[i] = long_name;
+	many[192] = "one too many";
+	assert_int_equal(ep_language_add(FIRST, "toy", many, &first), -E2BIG);
+	assert_int_equal(ep_language_add(FIRST - 1, "toy", NULL, &first), -EINVAL);
+	assert_int_equal(ep_language_add(EP_SLOT_COUNT, "toy", NULL, &first), -EINVAL);
+	assert_int_equal(ep_language_add(FIRST, "", NULL, &first), -EINVAL);
+	assert_int_equal(ep_language_add(FIRST, NULL, NULL, &first), -EINVAL);
+	assert_int_equal(first, 77);
+	assert_null(ep_language_name(EP_FRAME_FIRST_DYNAMIC + FIRST));
+	many[192] = NULL;
+	assert_int_equal(ep_language_add(FIRST, long_name, many, &first), 0);
+	assert_int_equal(strlen(ep_language_name(EP_FRAME_FIRST_DYNAMIC + FIRST)),
+			 EP_LANGUAGE_MAX_NAME - 1);
+	assert_int_equal(strlen(ep_error_text(EP_ERROR_LAST_DYNAMIC)), EP_LANGUAGE_MAX_TEXT - 1);
+	assert_int_equal(ep_language_add(FIRST, "again", NULL, &first), -EEXIST);
+	assert_int_equal(ep_language_add(FIRST + 1, "late", toy_errors, &first), -E2BIG);
+}
+
+/* The store takes an error number when its language was added, as a frame and in the header. */
+static void store_takes_errors_of_languages(void **state)
+{
+	struct ep_store_limits limits = EP_STORE_DEFAULT_LIMITS;
+	static struct event said, sent;
+	struct ep_interval *iv = NULL;
+	struct ep_store *store;
+	uint32_t first;
+
+	(void)state;
+	assert_int_equal(ep_store_new(&limits, 0, &store), 0);
+	event_init(&said, EP_EVENT_TRACE, 1, 7);
+	event_user(&said, EP_FRAME_NATIVE, 0, 5, 0x1000);
+	said.sample.error = EP_ERROR_FIRST_DYNAMIC + 1;
+	event_init(&sent, EP_EVENT_TRACE, 2, 7);
+	event_user(&sent, EP_FRAME_NATIVE, 0, 5, 0x1000);
+	event_user(&sent, EP_FRAME_ERROR, 0, EP_ERROR_FIRST_DYNAMIC + 1, 0xdead);
+	assert_int_equal(event_add(store, &sent), -EBADMSG);
+	assert_int_equal(ep_language_add(FIRST, "toy", toy_errors, &first), 0);
+	assert_int_equal(event_add(store, &said), 0);
+	assert_int_equal(event_add(store, &sent), 0);
+	assert_int_equal(ep_store_seal(store, 1, &iv), 0);
+	for (uint32_t id = 1; id <= 2; id++) {
+		const struct ep_trace *trace = ep_interval_trace(iv, id);
+		struct ep_frame frame;
+
+		assert_int_equal(trace->n_frames, 2);
+		assert_int_equal(trace->error, EP_ERROR_FIRST_DYNAMIC + 1);
+		ep_frames_get(ep_interval_frames(iv), ep_interval_frame_ids(iv, trace)[1], &frame);
+		assert_int_equal(frame.kind, EP_FRAME_ERROR);
+		assert_int_equal(frame.aux, EP_ERROR_FIRST_DYNAMIC + 1);
+	}
+	ep_interval_unref(iv);
+	ep_store_free(store);
+}
+
+#define CLEARED(f) cmocka_unit_test_setup_teardown(f, clear, clear)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CLEARED(numbers_are_handed_out_in_order),
+		CLEARED(what_nobody_was_given_is_unknown),
+		CLEARED(what_does_not_fit_is_refused_whole),
+		CLEARED(store_takes_errors_of_languages),
+	};
+
+	return cmocka_run_group_tests_name("trace_languages", tests, NULL, NULL);
+}
