@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The language runtimes of this machine: its own, pyenv's, and those `install` unpacked.
+
+    for runtime in find("python"):
+        subprocess.run(runtime.argv(["-c", "print(1)"], directory="/what/it/may/see"))
+
+What a runtime is, its version and its flavours, is asked from the runtime itself. A language is one
+row of LANGUAGES: where its programs are, and what to run to ask.
+"""
+import collections
+import dataclasses
+import glob
+import os
+import re
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.realpath(__file__))
+ENTER = os.path.join(HERE, "enter.py")
+CACHE = os.environ.get("EBPF_PROFILER_RUNTIMES", "/var/tmp/ebpf-profiler-runtimes")
+PROBE_SECONDS = 30
+
+# patterns: base names of programs in bin directories, as a regular expression.
+# probe: arguments that print "version flavor flavor... [variant:NAME=VALUE:flavor...]"; a variant
+# is the same program with an environment variable set, and is a runtime of its own.
+Language = collections.namedtuple("Language", "pattern probe")
+
+PYTHON_PROBE = """
+import platform, sys
+shared = 'libpython' in open('/proc/self/maps').read()
+jit = getattr(sys, '_jit', None)
+print(platform.python_version(), 'libpython' if shared else 'static',
+      'debug' if hasattr(sys, 'gettotalrefcount') else '',
+      'freethreaded' if 't' in sys.abiflags else '',
+      'variant:PYTHON_JIT=1:jit' if jit and jit.is_available() else '')
+"""
+
+LANGUAGES = {
+    "python": Language(r"python3\.\d+[dt]*(-nopie)?", ["-c", PYTHON_PROBE]),
+}
+
+
+@dataclasses.dataclass
+class Runtime:
+    language: str
+    version: str
+    flavors: tuple
+    source: str         # "host", "pyenv", or the directory of the cache
+    program: str        # absolute; inside the root when there is one
+    root: str = ""      # "": runs on the host as it is
+    environment: tuple = ()     # (name, value)
+
+    @property
+    def name(self):
+        return "_".join([self.language, self.version, *self.flavors, self.source])
+
+    @property
+    def numbers(self):
+        """(3, 14, 0)"""
+        return tuple(int(n) for n in re.findall(r"\d+", self.version)[:3])
+
+    def argv(self, arguments, directory=HERE, way=None):
+        """The command line on the host. way: one of enter.py's, for a runtime that has a root."""
+        command = ["env", *(f"{k}={v}" for k, v in self.environment)] if self.environment else []
+        if self.root:
+            way = way or ("chroot" if os.geteuid() == 0 else "ldso")
+            command += [sys.executable, ENTER, way, self.root, directory]
+        return [*command, self.program, *arguments]
+
+
+def programs_in(directory, pattern):
+    """Programs of a bin directory, each file once."""
+    found = {}
+    for path in sorted(glob.glob(os.path.join(glob.escape(directory), "*"))):
+        if re.fullmatch(pattern, os.path.basename(path)) and os.access(path, os.X_OK):
+            found.setdefault(os.path.realpath(path), path)
+    return sorted(found.values())
+
+
+def candidates(language):
+    """(source, root, program) for everything that may be a runtime of the language."""
+    pattern = LANGUAGES[language].pattern
+    for program in programs_in("/usr/bin", pattern):
+        yield "host", "", program
+    pyenv = os.environ.get("PYENV_ROOT", os.path.expanduser("~/.pyenv"))
+    for version in sorted(glob.glob(glob.escape(pyenv) + "/versions/*")):
+        for program in programs_in(version + "/bin", pattern):
+            yield "pyenv", "", program
+    for root in sorted(glob.glob(glob.escape(CACHE) + "/*")):
+        source = os.path.basename(root)
+        for program in programs_in(root + "/usr/bin", pattern):
+            yield source, root, program[len(root):]
+        if not os.path.isdir(root + "/usr"):  # built for the host, not a root file system
+            for program in programs_in(root + "/bin", pattern):
+                yield source, "", program
+
+
+def ask(runtime):
+    """What the runtime prints of itself, or "" when it does not run."""
+    try:
+        run = subprocess.run(runtime.argv(LANGUAGES[runtime.language].probe), check=False,
+                             capture_output=True, text=True, errors="replace",
+                             timeout=PROBE_SECONDS, stdin=subprocess.DEVNULL)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return run.stdout if run.returncode == 0 else ""
+
+
+def find(*languages, complain=None):
+    """All runtimes of these languages (none named: of all). complain(text): one does not run."""
+    for language in languages or LANGUAGES:
+        for source, root, program in candidates(language):
+            runtime = Runtime(language, "", (), source, program, root)
+            words = ask(runtime).split()
+            if not words:
+                if complain:
+                    complain(f"{language} {source} {program}: does not run here")
+                continue
+            flavors = tuple(w for w in words[1:] if not w.startswith("variant:"))
+            yield dataclasses.replace(runtime, version=words[0], flavors=flavors)
+            for variant in (w for w in words[1:] if w.startswith("variant:")):
+                _, setting, flavor = variant.split(":")
+                yield dataclasses.replace(runtime, version=words[0], flavors=(*flavors, flavor),
+                                          environment=(tuple(setting.split("=", 1)),))
+
+
+def main(arguments):
+    if arguments[:1] != ["list"]:
+        print(__doc__, file=sys.stderr)
+        return 2
+    for runtime in find(*arguments[1:], complain=lambda text: print("skipped:", text, file=sys.stderr)):
+        print(runtime.language, runtime.version, ",".join(runtime.flavors), runtime.source,
+              " ".join(runtime.argv([])), sep="\t")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
