@@ -2,7 +2,7 @@
 /*
  * The frame table: every distinct frame seen once, with its names once they are known. Traces of
  * all intervals refer to frames by id. Identity of a frame: its kind, the flags that change what
- * is looked up, aux and words; where words are addresses or handles of one process (dynamic kinds,
+ * is looked up (none of a dynamic kind's), aux and words; where words are addresses or handles of one process (dynamic kinds,
  * native frames in no known executable) also the process. Error frames drop their address.
  *
  * Ids are dense from 1 and never change. Ids 1 .. EP_ERROR_COUNT - 1 are the error frames.

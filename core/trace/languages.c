@@ -47,8 +47,8 @@ int ep_language_add(uint32_t slot, const char *name, const char *const *errors,
 	snprintf(registry.names[slot], sizeof(registry.names[slot]), "%s", name);
 	for (uint32_t i = 0; i < n; i++) {
 		registry.slots[first + i] = (uint8_t)slot;
-		snprintf(registry.texts[first + i], sizeof(registry.texts[first + i]), "%s: %s",
-			 registry.names[slot], errors[i]);
+		snprintf(registry.texts[first + i], sizeof(registry.texts[first + i]), "%.*s: %s",
+			 EP_LANGUAGE_MAX_NAME - 1, name, errors[i]);
 	}
 	registry.n_errors = first + n;
 	*ret_first_error = EP_ERROR_FIRST_DYNAMIC + first;

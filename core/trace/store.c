@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/trace/store.h"
 #include "core/trace/languages.h"
+#include "core/trace/merge.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -12,11 +13,15 @@
 struct ep_store {
 	struct ep_store_limits limits;
 	struct ep_store_counters counters;
-	struct ep_frames *frames;	/* a reference */
-	struct ep_interval *current;	/* a reference */
-	struct ep_interval *previous;	/* a reference; NULL before the first seal */
-	uint32_t frame_ids[MAX_FRAMES]; /* of the event in hand */
+	struct ep_frames *frames;     /* a reference */
+	struct ep_interval *current;  /* a reference */
+	struct ep_interval *previous; /* a reference; NULL before the first seal */
+	/* of the event in hand: */
+	bool has_languages;   /* frames of languages to be merged */
+	uint32_t first_error; /* of its error frames, 0: none */
 	size_t n_frame_ids;
+	uint32_t frame_ids[MAX_FRAMES];
+	struct ep_merge merge;
 };
 
 int ep_store_new(const struct ep_store_limits *limits, uint64_t start_ns,
@@ -75,34 +80,39 @@ static int push_kernel(struct ep_store *store, const struct ep_sample *sample, c
 	return 0;
 }
 
-/* check_frames has been through the words before: lengths are right. */
-static int push_user(struct ep_store *store, const struct ep_sample *sample, const uint8_t *bytes,
-		     uint64_t *ret_last)
+/* The frame at bytes; check_frames has been there before: lengths are right. */
+static int push_user_frame(struct ep_store *store, const struct ep_sample *sample,
+			   const uint8_t *bytes, uint32_t *ret_n_words)
 {
-	for (uint32_t i = 0; i < sample->n_frames; i++) {
-		uint64_t header, words[EP_FRAME_MAX_WORDS];
+	uint64_t header, words[EP_FRAME_MAX_WORDS];
+	uint32_t n_words;
+
+	memcpy(&header, bytes, sizeof(header));
+	n_words = EP_FRAME_WORDS(header);
+	memcpy(words, bytes + sizeof(header), n_words * sizeof(*words));
+	*ret_n_words = 1 + n_words;
+	return push_frame(store, header, words, sample);
+}
+
+static int push_user(struct ep_store *store, const struct ep_sample *sample, const uint8_t *bytes)
+{
+	uint32_t n_frames = sample->n_frames, at = 0;
+
+	if (store->has_languages)
+		n_frames = ep_merge_frames(&store->merge, bytes, sample->n_words,
+					   sample->error && !store->first_error);
+	for (uint32_t i = 0; i < n_frames; i++) {
 		uint32_t n_words;
 		int r;
 
-		memcpy(&header, bytes, sizeof(header));
-		n_words = EP_FRAME_WORDS(header);
-		memcpy(words, bytes + sizeof(header), n_words * sizeof(*words));
-		bytes += (1 + n_words) * sizeof(*words);
-		r = push_frame(store, header, words, sample);
+		if (store->has_languages)
+			at = store->merge.order[i];
+		r = push_user_frame(store, sample, bytes + at * sizeof(uint64_t), &n_words);
 		if (r < 0)
 			return r;
-		*ret_last = header;
+		at += n_words;
 	}
 	return 0;
-}
-
-static int push_error(struct ep_store *store, uint32_t error, const struct ep_sample *sample,
-		      uint8_t *ret_error)
-{
-	int r = push_frame(store, EP_FRAME_HEADER(EP_FRAME_ERROR, 0, 0, error), NULL, sample);
-
-	*ret_error = (uint8_t)error;
-	return r;
 }
 
 /*
@@ -112,50 +122,58 @@ static int push_error(struct ep_store *store, uint32_t error, const struct ep_sa
 static int push_all(struct ep_store *store, const struct ep_sample *sample, const uint8_t *bytes,
 		    uint8_t *ret_error)
 {
-	uint64_t last = 0;
-	uint32_t error = ep_error_text(sample->error) ? sample->error : 0;
+	uint32_t error = ep_error_text(sample->error) ? sample->error : store->first_error;
 	int r;
 
 	store->n_frame_ids = 0;
 	r = push_kernel(store, sample, bytes);
 	if (r == 0)
-		r = push_user(store, sample, bytes + sample->n_kernel * sizeof(uint64_t), &last);
-	if (r < 0)
-		return r;
-	if (EP_FRAME_KIND(last) == EP_FRAME_ERROR)
-		error = EP_FRAME_AUX(last);
-	else if (error || store->n_frame_ids == 0)
-		return push_error(store, error ? error : EP_ERROR_LOST, sample, ret_error);
+		r = push_user(store, sample, bytes + sample->n_kernel * sizeof(uint64_t));
+	if (r == 0 && !store->first_error && (error || store->n_frame_ids == 0)) {
+		error = error ? error : EP_ERROR_LOST;
+		r = push_frame(store, EP_FRAME_HEADER(EP_FRAME_ERROR, 0, 0, error), NULL, sample);
+	}
 	*ret_error = (uint8_t)error;
-	return 0;
+	return r;
+}
+
+static bool check_frame(uint64_t header)
+{
+	uint32_t kind = EP_FRAME_KIND(header), n_words = EP_FRAME_WORDS(header);
+
+	if (n_words > EP_FRAME_MAX_WORDS || kind == EP_FRAME_NONE)
+		return false;
+	if (kind == EP_FRAME_ERROR)
+		return ep_error_text(EP_FRAME_AUX(header)) != NULL;
+	return kind < EP_FRAME_ERROR ? n_words > 0 : kind >= EP_FRAME_FIRST_DYNAMIC;
 }
 
 /* Frames must fill the words exactly, with kinds and lengths that exist. */
-static bool check_frames(const struct ep_sample *sample, const uint8_t *bytes)
+static bool check_frames(struct ep_store *store, const struct ep_sample *sample,
+			 const uint8_t *bytes)
 {
 	uint32_t at = 0;
 
+	store->has_languages = false;
+	store->first_error = 0;
 	for (uint32_t i = 0; i < sample->n_frames; i++) {
 		uint64_t header;
-		uint32_t kind;
 
 		if (at >= sample->n_words)
 			return false;
 		memcpy(&header, bytes + at * sizeof(header), sizeof(header));
-		kind = EP_FRAME_KIND(header);
-		if (EP_FRAME_WORDS(header) > EP_FRAME_MAX_WORDS || kind == EP_FRAME_NONE ||
-		    (kind > EP_FRAME_ERROR && kind < EP_FRAME_FIRST_DYNAMIC))
+		if (!check_frame(header))
 			return false;
-		if (kind == EP_FRAME_ERROR && !ep_error_text(EP_FRAME_AUX(header)))
-			return false;
-		if (kind < EP_FRAME_ERROR && EP_FRAME_WORDS(header) == 0)
-			return false;
+		if (EP_FRAME_KIND(header) == EP_FRAME_ERROR && !store->first_error)
+			store->first_error = EP_FRAME_AUX(header);
+		store->has_languages |= EP_FRAME_KIND(header) >= EP_FRAME_FIRST_DYNAMIC;
 		at += 1 + EP_FRAME_WORDS(header);
 	}
 	return at == sample->n_words;
 }
 
-static bool check_event(const struct ep_sample *sample, const uint8_t *event, size_t bytes)
+static bool check_event(struct ep_store *store, const struct ep_sample *sample,
+			const uint8_t *event, size_t bytes)
 {
 	size_t words = (size_t)sample->n_kernel + sample->n_words;
 
@@ -166,7 +184,8 @@ static bool check_event(const struct ep_sample *sample, const uint8_t *event, si
 	return sample->event.type == EP_EVENT_TRACE && sample->n_kernel <= EP_MAX_KERNEL &&
 	       sample->n_words <= EP_MAX_WORDS &&
 	       bytes - sizeof(*sample) >= words * sizeof(uint64_t) &&
-	       check_frames(sample, event + sizeof(*sample) + sample->n_kernel * sizeof(uint64_t));
+	       check_frames(store, sample,
+			    event + sizeof(*sample) + sample->n_kernel * sizeof(uint64_t));
 }
 
 /* A stack of which only the process is known. Hash 0 is none BPF makes: one trace per process. */
@@ -271,7 +290,7 @@ int ep_store_add(struct ep_store *store, const void *event, size_t bytes)
 		return -EBADMSG;
 	}
 	memcpy(&sample, event, sizeof(sample));
-	if (!check_event(&sample, event, bytes)) {
+	if (!check_event(store, &sample, event, bytes)) {
 		store->counters.malformed++;
 		return -EBADMSG;
 	}

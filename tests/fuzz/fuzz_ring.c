@@ -2,10 +2,15 @@
 /*
  * Ring events from a kernel gone mad: the input is cut into records, each a length (16 bits) and
  * that many bytes, which go to the trace store; length 0 seals an interval and builds its batch.
- * Limits are small so that each of them is hit.
+ * Limits are small so that each of them is hit. Two languages are known; what the store takes must
+ * keep its frames when theirs and the native ones are put together.
  */
+#include "bpf/shared.h"
 #include "core/trace/batch.h"
+#include "core/trace/languages.h"
+#include "core/trace/merge.h"
 #include "core/trace/store.h"
+#include "tests/unit/trace_order.h"
 
 #include <assert.h>
 #include <string.h>
@@ -44,6 +49,32 @@ static void seal_and_build(struct ep_store *store)
 	ep_interval_unref(interval);
 }
 
+static void add_languages(void)
+{
+	static const char *const errors[] = {"no thread state", "torn", NULL};
+	uint32_t first;
+
+	ep_language_clear();
+	(void)ep_language_add(EP_SLOT_FIRST_DYNAMIC, "one", errors, &first);
+	(void)ep_language_add(EP_SLOT_FIRST_DYNAMIC + 1, "two", errors, &first);
+}
+
+static void check_merge(const uint8_t *event)
+{
+	static struct ep_merge merge;
+	struct ep_sample sample;
+	const uint8_t *words;
+	uint32_t n;
+
+	memcpy(&sample, event, sizeof(sample));
+	if (sample.event.type != EP_EVENT_TRACE)
+		return;
+	words = event + sizeof(sample) + sample.n_kernel * sizeof(uint64_t);
+	n = ep_merge_frames(&merge, words, sample.n_words, sample.error);
+	assert(n <= sample.n_frames);
+	assert(!order_violation(&merge, words, sample.n_words, n));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct ep_store_limits limits = {
@@ -56,6 +87,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (ep_store_new(&limits, 0, &store) < 0)
 		return 0;
+	add_languages();
 	while (size - at >= 2) {
 		uint16_t bytes;
 
@@ -64,8 +96,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		bytes = (uint16_t)EP_MIN(bytes, size - at);
 		if (bytes == 0)
 			seal_and_build(store);
-		else
-			(void)ep_store_add(store, data + at, bytes);
+		else if (ep_store_add(store, data + at, bytes) == 0)
+			check_merge(data + at);
 		at += bytes;
 	}
 	seal_and_build(store);

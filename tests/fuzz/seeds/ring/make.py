@@ -18,6 +18,11 @@ def header(kind, flags, words, aux):
 
 def main():
     native = (header(2, 1, 1, 5), 0x1234)
+    marker = (header(2, 2 << 3, 1, 5), 0x1000)
+    marker2 = (header(2, 3 << 3, 1, 5), 0x2000)
+    one, one_entry = (header(18, 0, 2, 1), 0x10, 0x20), (header(18, 1, 2, 1), 0x11, 0x21)
+    two_entry = (header(19, 1, 3, 0), 1, 2, 3)
+    bad_read, torn = (header(3, 0, 1, 4), 0x10), (header(3, 0, 1, 65), 0)
     records = [
         sample(1, 1, (0xffffffff81000010, 0xffffffff81000020), (native, native)),
         sample(2, 1),
@@ -26,6 +31,12 @@ def main():
         b"",
         sample(2, 1),
         sample(2, 99),
+        sample(1, 4, (), (native, marker, native, marker, native, one, one_entry, one_entry)),
+        sample(1, 5, (), (marker, marker2, marker, native, one_entry, one, torn, two_entry), 65),
+        sample(1, 6, (), (marker, native, bad_read, one_entry, one_entry, torn, two_entry), 4),
+        sample(1, 7, (), (native, two_entry, native, marker, one_entry)),
+        b"",
+        sample(2, 4),
         sample(1, 3, (), ((header(2, 0, 1, 0), 0x7f0000001000),), pid=8),
     ]
     path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "events.bin")
