@@ -11,9 +11,9 @@
  * instruction_off is what CPython calls lasti, in bytes, and it is taken as signed:
  *
  *	up to 3.9	f_lasti
- *	3.10		f_lasti * 2 (it counts code units: PyFrame_GetLineNumber, Objects/frameobject.c)
- *	3.11, 3.12	prev_instr - (code_addr + co_code_adaptive)
- *	3.13 on		instr_ptr - (code_addr + co_code_adaptive)
+ *	3.10		f_lasti * 2 (it counts code units: PyFrame_GetLineNumber,
+ *Objects/frameobject.c) 3.11, 3.12	prev_instr - (code_addr + co_code_adaptive) 3.13 on
+ *instr_ptr - (code_addr + co_code_adaptive)
  *
  * (_PyInterpreterFrame_LASTI, Include/internal/pycore_frame.h, from 3.14 pycore_interpframe.h.) Use
  * it as it is, for the running frame and for its callers: f_lineno and sys._current_frames() do the

@@ -24,17 +24,24 @@ struct py_code_layout {
 	uint32_t version;      /* PY_VERSION() */
 	uint32_t lines_format; /* enum py_line_format */
 
+	/* PyObject */
+	uint16_t ob_refcnt; /* Py_ssize_t, 3.14 and newer: 32 bits and flags */
+	uint16_t ob_type;
+	uint32_t has_refcnt; /* 0: free-threaded, counts are elsewhere and mean something else */
+	/* Target address of PyCode_Type, for the caller to fill in; 0: not compared. */
+	uint64_t code_type_addr;
+
 	/* PyCodeObject */
 	uint16_t check_off;  /* see check.h */
 	uint16_t check_mask; /* bit i: word i counts */
 	uint16_t co_firstlineno, co_filename, co_name;
-	uint16_t co_qualname; /* 0: none, before 3.11 */
-	uint16_t co_lines;    /* co_lnotab or co_linetable */
+	uint16_t co_qualname;	   /* 0: none, before 3.11 */
+	uint16_t co_lines;	   /* co_lnotab or co_linetable */
 	uint16_t co_code_adaptive; /* the first instruction; 0: elsewhere (co_code), before 3.11 */
 
 	/* str: PyASCIIObject, PyCompactUnicodeObject, PyUnicodeObject */
 	uint16_t str_length, str_state; /* ssize_t; 32 bits */
-	uint16_t str_kind_shift; /* of `kind` (3 bits) in state; `compact`, `ascii` follow it */
+	uint16_t str_kind_shift;   /* of `kind` (3 bits) in state; `compact`, `ascii` follow it */
 	uint16_t str_ascii_data;   /* characters of a compact ASCII string */
 	uint16_t str_compact_data; /* of another compact string */
 	uint16_t str_any;	   /* pointer to those of one that is not compact */
@@ -43,11 +50,14 @@ struct py_code_layout {
 	uint16_t bytes_size, bytes_data;
 };
 
-/* What _Py_DebugOffsets says, CPython 3.13 Include/internal/pycore_runtime.h, 3.14 and newer
- * pycore_debug_offsets.h: code_object, bytes_object, unicode_object. */
+/*
+ * What _Py_DebugOffsets says, CPython 3.13 Include/internal/pycore_runtime.h, 3.14 and newer
+ * pycore_debug_offsets.h: pyobject, code_object, bytes_object, unicode_object.
+ */
 struct py_code_debug_offsets {
 	uint32_t version; /* PY_VERSION() */
 	bool free_threaded;
+	uint64_t ob_type;
 	uint64_t co_filename, co_name, co_qualname, co_linetable, co_firstlineno, co_argcount;
 	uint64_t co_localsplusnames, co_localspluskinds, co_code_adaptive;
 	uint64_t bytes_ob_size, bytes_ob_sval;
