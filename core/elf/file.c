@@ -355,6 +355,7 @@ static struct ep_elf_segment segment_of(const Elf64_Phdr *header)
 		.mem_bytes = header->p_memsz,
 		.file_off = header->p_offset,
 		.file_bytes = header->p_filesz,
+		.align = header->p_align,
 	};
 }
 
@@ -396,6 +397,34 @@ int ep_elf_find_segment(const struct ep_elf *elf, uint32_t p_type, struct ep_elf
 	return -ENODATA;
 }
 
+static int segment_read(const struct ep_elf *elf, const Elf64_Phdr *segment, uint64_t off,
+			uint8_t *buf, size_t bytes)
+{
+	size_t stored = off < segment->p_filesz ? EP_MIN(segment->p_filesz - off, bytes) : 0;
+	uint64_t file_off;
+	int r = 0;
+
+	if (stored && __builtin_add_overflow(segment->p_offset, off, &file_off))
+		return -EBADMSG;
+	if (stored)
+		r = ep_elf_read_at(elf, file_off, buf, stored);
+	memset(buf + stored, 0, bytes - stored);
+	return r;
+}
+
+int ep_elf_read_va(const struct ep_elf *elf, uint64_t va, void *buf, size_t bytes)
+{
+	for (size_t i = 0; i < elf->n_segments; i++) {
+		const Elf64_Phdr *segment = &elf->segments[i];
+		uint64_t off = va - segment->p_vaddr;
+
+		if (segment->p_type == PT_LOAD && va >= segment->p_vaddr &&
+		    ep_in_bounds(off, bytes, segment->p_memsz))
+			return segment_read(elf, segment, off, buf, bytes);
+	}
+	return -ENODATA;
+}
+
 /* ---- sections ---- */
 
 static struct ep_elf_section section_of(const struct ep_elf *elf, size_t index)
@@ -422,17 +451,31 @@ static bool section_is_named(const struct ep_elf *elf, size_t index, const char 
 	return ep_in_bounds(off, len, elf->names_bytes) && !memcmp(elf->names + off, name, len);
 }
 
-int ep_elf_find_section(const struct ep_elf *elf, const char *name, struct ep_elf_section *ret)
+static int section_find(const struct ep_elf *elf, const char *name, bool no_bits,
+			struct ep_elf_section *ret)
 {
 	size_t len = strlen(name) + 1;
 
 	for (size_t i = 1; i < elf->n_sections; i++) {
-		if (elf->sections[i].sh_type == SHT_NOBITS || !section_is_named(elf, i, name, len))
+		if (elf->sections[i].sh_type == SHT_NOBITS && !no_bits)
+			continue;
+		if (!section_is_named(elf, i, name, len))
 			continue;
 		*ret = section_of(elf, i);
 		return 0;
 	}
 	return -ENODATA;
+}
+
+int ep_elf_find_section(const struct ep_elf *elf, const char *name, struct ep_elf_section *ret)
+{
+	return section_find(elf, name, false, ret);
+}
+
+int ep_elf_find_memory_section(const struct ep_elf *elf, const char *name,
+			       struct ep_elf_section *ret)
+{
+	return section_find(elf, name, true, ret);
 }
 
 int ep_elf_find_section_type(const struct ep_elf *elf, uint32_t type, struct ep_elf_section *ret)

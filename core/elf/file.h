@@ -23,6 +23,7 @@ struct ep_elf_segment { /* a PT_LOAD with PF_X */
 	uint64_t mem_bytes;
 	uint64_t file_off;
 	uint64_t file_bytes;
+	uint64_t align; /* p_align */
 };
 
 struct ep_elf_section {
@@ -68,6 +69,9 @@ size_t ep_elf_load_segments(const struct ep_elf *elf, struct ep_elf_segment *seg
 
 /* 0, -ENODATA when absent. SHT_NOBITS sections are absent (as in debug files). */
 int ep_elf_find_section(const struct ep_elf *elf, const char *name, struct ep_elf_section *ret);
+/* The same, SHT_NOBITS ones (.bss, .tbss) too: where they are in memory. */
+int ep_elf_find_memory_section(const struct ep_elf *elf, const char *name,
+			       struct ep_elf_section *ret);
 int ep_elf_find_section_type(const struct ep_elf *elf, uint32_t type, struct ep_elf_section *ret);
 /* By index, as sh_link and st_shndx give it: SHT_NOBITS ones too, whose read gives -ENODATA. */
 int ep_elf_section_at(const struct ep_elf *elf, uint32_t index, struct ep_elf_section *ret);
@@ -82,6 +86,12 @@ int ep_elf_read_section(const struct ep_elf *elf, const struct ep_elf_section *s
 			struct ep_elf_bytes *ret_bytes);
 /* Reads raw bytes of the file. 0, -EBADMSG when beyond the end, -errno. */
 int ep_elf_read_at(const struct ep_elf *elf, uint64_t file_off, void *buf, size_t bytes);
+/*
+ * Reads what is at a virtual address before any relocation, by the segments: beyond the bytes in
+ * the file, but inside the segment, is zero. 0, -ENODATA when not all is in one segment, -EBADMSG
+ * when the file ends before its segment does, -errno.
+ */
+int ep_elf_read_va(const struct ep_elf *elf, uint64_t va, void *buf, size_t bytes);
 
 /* GNU build id, at most EP_ELF_BUILD_ID_MAX bytes. Length, or -ENODATA. */
 int ep_elf_build_id(const struct ep_elf *elf, uint8_t id[EP_ELF_BUILD_ID_MAX]);

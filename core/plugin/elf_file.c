@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/plugin/elf_file.h"
+
+#include "core/elf/debug_file.h"
+#include "core/unwind/source.h"
+
+#include <errno.h>
+
+/* --- symbols and sections --- */
+
+/* Only for a file without a .symtab of its own: else the debug file has nothing more. */
+static int debug_symbol(struct ep_elf_file *file, const char *name, struct ep_elf_symbol *ret)
+{
+	struct ep_elf_section section;
+
+	if (file->debug_result == 1) {
+		file->debug_result = -ENODATA;
+		if (file->root && ep_elf_find_section_type(file->elf, SHT_SYMTAB, &section) < 0)
+			file->debug_result = ep_debug_file_open(file->elf, file->root,
+								file->file.path, &file->debug);
+		if (file->debug_result == 0)
+			ep_elf_lookup_init(&file->debug_lookup, file->debug);
+	}
+	if (file->debug_result < 0)
+		return file->debug_result;
+	return ep_elf_lookup_symbol(&file->debug_lookup, name, ret);
+}
+
+static int file_symbol(void *arg, const char *name, struct ep_symbol *ret)
+{
+	struct ep_elf_file *file = arg;
+	struct ep_elf_symbol symbol;
+	int r;
+
+	r = ep_elf_lookup_symbol(&file->lookup, name, &symbol);
+	if (r == -ENODATA)
+		r = debug_symbol(file, name, &symbol);
+	if (r < 0)
+		return r;
+	*ret = (struct ep_symbol){.va = symbol.va, .bytes = symbol.bytes};
+	return 0;
+}
+
+static int file_section(void *arg, const char *name, struct ep_symbol *ret)
+{
+	struct ep_elf_file *file = arg;
+	struct ep_elf_section section;
+	int r;
+
+	r = ep_elf_find_memory_section(file->elf, name, &section);
+	if (r < 0)
+		return r;
+	*ret = (struct ep_symbol){.va = section.va, .bytes = section.bytes};
+	return 0;
+}
+
+static int file_read(void *arg, uint64_t va, void *buf, size_t bytes)
+{
+	struct ep_elf_file *file = arg;
+
+	return ep_elf_read_va(file->elf, va, buf, bytes);
+}
+
+/* --- function bounds --- */
+
+static int eh_open(struct ep_elf_file *file)
+{
+	ep_autofree struct ep_eh_source *source = calloc(1, sizeof(*source));
+	int r;
+
+	if (!source)
+		return -ENOMEM;
+	r = ep_eh_source_open(source, file->elf, false);
+	if (r == 0)
+		file->eh = ep_take(source);
+	return r;
+}
+
+static int debug_frame_open(struct ep_elf_file *file)
+{
+	ep_autofree struct ep_debug_source *source = calloc(1, sizeof(*source));
+	int r;
+
+	if (!source)
+		return -ENOMEM;
+	r = ep_debug_source_open(source, file->elf);
+	if (r == 0)
+		file->debug_frame = ep_take(source);
+	return r;
+}
+
+static struct ep_fde_list *functions_list(struct ep_elf_file *file)
+{
+	if (file->functions_result == 1) {
+		file->functions_result = eh_open(file);
+		if (file->functions_result == -ENODATA)
+			file->functions_result = debug_frame_open(file);
+	}
+	if (file->functions_result < 0)
+		return NULL;
+	return file->eh ? &file->eh->list : &file->debug_frame->list;
+}
+
+/* The last FDE that starts at or before va. -ENODATA. */
+static int list_search(const struct ep_fde_list *list, uint64_t va, uint64_t *ret_off)
+{
+	size_t low = 0, high = list->n;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (ep_fde_list_get(list, mid).start <= va)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	if (low == 0)
+		return -ENODATA;
+	*ret_off = ep_fde_list_get(list, low - 1).off;
+	return 0;
+}
+
+static int file_function(void *arg, uint64_t va, struct ep_symbol *ret)
+{
+	struct ep_elf_file *file = arg;
+	struct ep_fde_list *list = functions_list(file);
+	struct ep_cfi_entry entry;
+	struct ep_fde fde;
+	uint64_t off = 0;
+	int r;
+
+	if (!list)
+		return file->functions_result;
+	r = list_search(list, va, &off);
+	if (r < 0)
+		return r;
+	r = ep_cfi_read_entry(&list->sec, off, &entry);
+	if (r == 0)
+		r = ep_cfi_parse_fde(&list->sec, &entry, &list->cies, &fde);
+	if (r != 0)
+		return -EBADMSG;
+	if (va < fde.start || va >= fde.end)
+		return -ENODATA;
+	*ret = (struct ep_symbol){.va = fde.start, .bytes = fde.end - fde.start};
+	return 0;
+}
+
+/* --- the file --- */
+
+static const struct ep_file_ops elf_file_ops = {
+	.symbol = file_symbol,
+	.section = file_section,
+	.read = file_read,
+	.function = file_function,
+};
+
+void ep_elf_file_init(struct ep_elf_file *file, const struct ep_elf *elf, const char *path)
+{
+	*file = (struct ep_elf_file){
+		.file = {.ops = &elf_file_ops, .arg = file, .path = path},
+		.elf = elf,
+		.debug_result = 1,
+		.functions_result = 1,
+	};
+	ep_elf_lookup_init(&file->lookup, elf);
+}
+
+void ep_elf_file_fini(struct ep_elf_file *file)
+{
+	ep_elf_lookup_fini(&file->lookup);
+	ep_elf_lookup_fini(&file->debug_lookup);
+	ep_elf_close(file->debug);
+	if (file->eh)
+		ep_eh_source_close(file->eh);
+	if (file->debug_frame)
+		ep_debug_source_close(file->debug_frame);
+	free(file->eh);
+	free(file->debug_frame);
+	*file = (struct ep_elf_file){0};
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An ELF file on disk as unwinder plugins see it during probe: struct ep_file over struct ep_elf.
+ * Everything is read when it is first asked for and kept until fini, so that several plugins can
+ * look at one file and say "not mine" for the price of a few small reads.
+ *
+ * Embedded by the caller, never moved, one thread at a time. Give &file->file to plugins.
+ */
+#ifndef EP_PLUGIN_ELF_FILE_H
+#define EP_PLUGIN_ELF_FILE_H
+
+#include "core/elf/lookup.h"
+#include "core/plugin/unwinder.h"
+
+struct ep_debug_source;
+struct ep_eh_source;
+
+struct ep_elf_file {
+	struct ep_file file;
+	const struct ep_elf *elf; /* borrowed */
+	/* Where the path begins ("" or "/proc/PID/root", borrowed). NULL: no separate debug file. */
+	const char *root;
+	struct ep_elf_lookup lookup;
+	int debug_result; /* 1: not looked for yet */
+	struct ep_elf *debug;
+	struct ep_elf_lookup debug_lookup;
+	int functions_result; /* 1: not read yet */
+	struct ep_eh_source *eh;
+	struct ep_debug_source *debug_frame;
+};
+
+/* `elf` and `path` are borrowed until fini. root is NULL; the caller may set it before first use. */
+void ep_elf_file_init(struct ep_elf_file *file, const struct ep_elf *elf, const char *path);
+void ep_elf_file_fini(struct ep_elf_file *file); /* accepts a zeroed struct */
+
+#endif

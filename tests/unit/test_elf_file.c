@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Symbols, sections, bytes and functions of ELF files as plugins ask for them: of this very program,
+ * whose addresses are known, and of the samples of core/elf. With a file as second argument it
+ * prints what looking for names that are not there costs: test_elf_file SAMPLES FILE.
+ */
+#include "core/plugin/elf_file.h"
+#include "core/plugin/process_target.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+extern const char __ehdr_start; /* of the linker: where the file's first byte is in memory */
+
+const uint64_t test_elf_file_constant[4] = {11, 22, 33, 44};
+uint64_t test_elf_file_zeroed[1000];
+__thread uint32_t test_elf_file_thread_first = 7, test_elf_file_thread_second = 8;
+static const char *samples_dir;
+
+__attribute__((noinline)) uint64_t test_elf_file_function(uint64_t x);
+__attribute__((noinline)) uint64_t test_elf_file_function(uint64_t x)
+{
+	__asm__ volatile("" : "+r"(x));
+	return 2 * x + test_elf_file_zeroed[x % 1000] + test_elf_file_thread_first +
+	       test_elf_file_thread_second;
+}
+
+static uint64_t va_of(const void *thing)
+{
+	return (uint64_t)(uintptr_t)thing - (uint64_t)(uintptr_t)&__ehdr_start;
+}
+
+struct fixture {
+	struct ep_elf *elf;
+	struct ep_elf_file file;
+};
+
+static struct fixture *fixture_open(const char *path)
+{
+	struct fixture *fx = calloc(1, sizeof(*fx));
+
+	assert_non_null(fx);
+	if (ep_elf_open(path, &fx->elf) < 0)
+		fail_msg("%s cannot be opened", path);
+	ep_elf_file_init(&fx->file, fx->elf, path);
+	return fx;
+}
+
+static struct fixture *fixture_sample(const char *name)
+{
+	char path[4096];
+
+	snprintf(path, sizeof(path), "%s/%s", samples_dir, name);
+	return fixture_open(path);
+}
+
+static void fixture_close(struct fixture *fx)
+{
+	ep_elf_file_fini(&fx->file);
+	ep_elf_close(fx->elf);
+	free(fx);
+}
+
+static int symbol(struct fixture *fx, const char *name, struct ep_symbol *ret)
+{
+	return ep_unwinder_host_get()->file_symbol(&fx->file.file, name, ret);
+}
+
+static void symbols_are_found_by_exact_name(void **state)
+{
+	struct fixture *fx = fixture_open("/proc/self/exe");
+	struct ep_symbol found = {0};
+	char long_name[1000];
+
+	(void)state;
+	assert_int_equal(symbol(fx, "test_elf_file_constant", &found), 0);
+	assert_int_equal(found.va, va_of(test_elf_file_constant));
+	assert_int_equal(found.bytes, sizeof(test_elf_file_constant));
+	assert_int_equal(symbol(fx, "test_elf_file_zeroed", &found), 0);
+	assert_int_equal(found.va, va_of(test_elf_file_zeroed));
+	assert_int_equal(symbol(fx, "test_elf_file_constan", &found), -ENODATA);
+	assert_int_equal(symbol(fx, "test_elf_file_constant2", &found), -ENODATA);
+	assert_int_equal(symbol(fx, "", &found), -ENODATA);
+	assert_int_equal(symbol(fx, "dlopen", &found), -ENODATA); /* used here, defined elsewhere */
+	memset(long_name, 'x', sizeof(long_name) - 1);
+	long_name[sizeof(long_name) - 1] = '\0';
+	assert_int_equal(symbol(fx, long_name, &found), -E2BIG);
+	fixture_close(fx);
+}
+
+static void a_local_symbol_is_found(void **state)
+{
+	struct fixture *fx = fixture_open("/proc/self/exe");
+	struct ep_symbol found = {0};
+
+	(void)state;
+	assert_int_equal(symbol(fx, "samples_dir", &found), 0);
+	assert_int_equal(found.va, va_of(&samples_dir));
+	fixture_close(fx);
+}
+
+static void thread_symbols_give_their_offset(void **state)
+{
+	struct fixture *fx = fixture_open("/proc/self/exe");
+	struct ep_symbol first = {0}, second = {0};
+
+	(void)state;
+	assert_int_equal(symbol(fx, "test_elf_file_thread_first", &first), 0);
+	assert_int_equal(symbol(fx, "test_elf_file_thread_second", &second), 0);
+	assert_int_equal(second.va - first.va, (uintptr_t)&test_elf_file_thread_second -
+						       (uintptr_t)&test_elf_file_thread_first);
+	assert_true(first.va < 4096);
+	fixture_close(fx);
+}
+
+/* .dynsym by hash against every symbol it has, in a library that has thousands. */
+static void every_dynamic_symbol_is_found(void **state)
+{
+	struct fixture *fx = fixture_open("/proc/self/exe");
+	struct ep_symbol found = {0};
+	struct fixture *libc = NULL;
+	const char *path = NULL;
+	FILE *maps = fopen("/proc/self/maps", "re");
+	char line[4096];
+
+	(void)state;
+	assert_non_null(maps);
+	while (!path && fgets(line, sizeof(line), maps)) {
+		if (!strstr(line, "/libc.so.6") && !strstr(line, "/libc-2"))
+			continue;
+		line[strcspn(line, "\n")] = '\0';
+		path = strchr(line, '/');
+	}
+	(void)fclose(maps);
+	assert_non_null(path);
+	libc = fixture_open(path);
+	{
+		struct ep_elf_section symbols, strings;
+		struct ep_elf_bytes symbol_bytes = {0}, string_bytes = {0};
+		size_t n_found = 0;
+
+		assert_int_equal(ep_elf_find_section(libc->elf, ".dynsym", &symbols), 0);
+		assert_int_equal(ep_elf_find_section(libc->elf, ".dynstr", &strings), 0);
+		assert_int_equal(ep_elf_read_section(libc->elf, &symbols, &symbol_bytes), 0);
+		assert_int_equal(ep_elf_read_section(libc->elf, &strings, &string_bytes), 0);
+		for (size_t i = 1; i < symbol_bytes.bytes / sizeof(Elf64_Sym); i++) {
+			const Elf64_Sym *at = (const Elf64_Sym *)(const void *)symbol_bytes.data + i;
+			const char *name = (const char *)string_bytes.data + at->st_name;
+
+			if (at->st_shndx == SHN_UNDEF)
+				continue;
+			if (symbol(libc, name, &found) < 0)
+				fail_msg("%s is not found", name);
+			n_found++;
+		}
+		assert_true(n_found > 1000);
+		assert_int_equal(libc->file.lookup.statics.result, 1); /* never looked at */
+		ep_elf_bytes_fini(&symbol_bytes);
+		ep_elf_bytes_fini(&string_bytes);
+	}
+	fixture_close(libc);
+	fixture_close(fx);
+}
+
+static void a_stripped_file_has_only_dynamic_symbols(void **state)
+{
+	struct fixture *full = fixture_sample("full"), *stripped = fixture_sample("stripped");
+	struct ep_symbol found = {0}, again = {0};
+
+	(void)state;
+	assert_int_equal(symbol(full, "sample_compare", &found), 0);
+	assert_int_equal(symbol(full, "sample_compare", &again), 0);
+	assert_int_equal(found.va, again.va);
+	assert_int_equal(symbol(stripped, "sample_compare", &found), -ENODATA);
+	assert_int_equal(symbol(stripped, "sample_compare", &found), -ENODATA);
+	fixture_close(full);
+	fixture_close(stripped);
+}
+
+static void a_debug_file_has_the_rest(void **state)
+{
+	struct fixture *fx = fixture_sample("root/bin/stripped"), *full = fixture_sample("full");
+	struct ep_symbol found = {0}, expected = {0};
+	char root[4096];
+
+	(void)state;
+	snprintf(root, sizeof(root), "%s/root", samples_dir);
+	fx->file.root = root;
+	fx->file.file.path = "/bin/stripped";
+	assert_int_equal(symbol(full, "sample_compare", &expected), 0);
+	assert_int_equal(symbol(fx, "sample_compare", &found), 0);
+	assert_int_equal(found.va, expected.va);
+	assert_int_equal(symbol(fx, "sample_compare2", &found), -ENODATA);
+	fixture_close(fx);
+	fixture_close(full);
+}
+
+static void sections_without_bits_have_an_address(void **state)
+{
+	const struct ep_unwinder_host *host = ep_unwinder_host_get();
+	struct fixture *fx = fixture_open("/proc/self/exe");
+	struct ep_symbol found = {0};
+
+	(void)state;
+	assert_int_equal(host->file_section(&fx->file.file, ".bss", &found), 0);
+	assert_true(va_of(test_elf_file_zeroed) >= found.va);
+	assert_true(va_of(test_elf_file_zeroed) + sizeof(test_elf_file_zeroed) <=
+		    found.va + found.bytes);
+	assert_int_equal(host->file_section(&fx->file.file, ".bs", &found), -ENODATA);
+	fixture_close(fx);
+}
+
+static void bytes_are_read_by_address(void **state)
+{
+	const struct ep_unwinder_host *host = ep_unwinder_host_get();
+	struct fixture *fx = fixture_open("/proc/self/exe");
+	const struct ep_file *file = &fx->file.file;
+	uint64_t buf[4];
+	uint8_t code[8];
+
+	(void)state;
+	assert_int_equal(host->file_read(file, va_of(test_elf_file_constant), buf, sizeof(buf)), 0);
+	assert_memory_equal(buf, test_elf_file_constant, sizeof(buf));
+	memset(buf, 0xff, sizeof(buf));
+	test_elf_file_zeroed[3] = 5; /* the file does not know */
+	assert_int_equal(host->file_read(file, va_of(test_elf_file_zeroed), buf, sizeof(buf)), 0);
+	assert_int_equal(buf[0] | buf[1] | buf[2] | buf[3], 0);
+	assert_int_equal(host->file_read(file, va_of(test_elf_file_function), code, sizeof(code)), 0);
+	assert_memory_equal(code, (const void *)test_elf_file_function, sizeof(code));
+	assert_int_equal(host->file_read(file, UINT64_MAX - 4, buf, sizeof(buf)), -ENODATA);
+	assert_int_equal(host->file_read(file, 1ull << 40, buf, sizeof(buf)), -ENODATA);
+	fixture_close(fx);
+}
+
+static void functions_have_the_bounds_of_their_fde(void **state)
+{
+	const struct ep_unwinder_host *host = ep_unwinder_host_get();
+	struct fixture *fx = fixture_open("/proc/self/exe");
+	uint64_t va = va_of(test_elf_file_function);
+	struct ep_symbol by_name = {0}, found = {0};
+
+	(void)state;
+	assert_true(test_elf_file_function(1) > 0);
+	assert_int_equal(symbol(fx, "test_elf_file_function", &by_name), 0);
+	assert_int_equal(host->file_function(&fx->file.file, va, &found), 0);
+	assert_int_equal(found.va, by_name.va);
+	assert_int_equal(found.bytes, by_name.bytes);
+	assert_int_equal(
+		host->file_function(&fx->file.file, va + by_name.bytes - 1, &found), 0);
+	assert_int_equal(found.va, va);
+	assert_int_equal(host->file_function(&fx->file.file, 0, &found), -ENODATA);
+	assert_int_equal(host->file_function(&fx->file.file, UINT64_MAX, &found), -ENODATA);
+	fixture_close(fx);
+}
+
+/* --- the process --- */
+
+struct seen {
+	uint64_t addr;
+	size_t n;
+	bool found, stop;
+};
+
+static int see(void *arg, const struct ep_target_mapping *mapping)
+{
+	struct seen *seen = arg;
+
+	seen->n++;
+	if (seen->addr >= mapping->start && seen->addr < mapping->end)
+		seen->found = mapping->is_file && mapping->prot == (PROT_READ | PROT_EXEC) &&
+			      strstr(mapping->path, "test_elf_file");
+	return seen->stop;
+}
+
+static void mappings_of_a_process_are_visited(void **state)
+{
+	struct seen seen = {.addr = (uintptr_t)test_elf_file_function}, first = {.stop = true};
+
+	(void)state;
+	assert_int_equal(ep_process_target_mappings(getpid(), see, &seen), 0);
+	assert_true(seen.found && seen.n > 10);
+	assert_int_equal(ep_process_target_mappings(getpid(), see, &first), 0);
+	assert_int_equal(first.n, 1);
+	assert_int_equal(ep_process_target_mappings(INT32_MAX, see, &first), -ESRCH);
+}
+
+static void memory_of_a_process_is_read_all_or_nothing(void **state)
+{
+	uint64_t buf[4] = {0};
+
+	(void)state;
+	assert_int_equal(ep_process_target_read(getpid(), (uintptr_t)test_elf_file_constant, buf,
+						sizeof(buf)),
+			 0);
+	assert_memory_equal(buf, test_elf_file_constant, sizeof(buf));
+	assert_int_equal(ep_process_target_read(getpid(), 8, buf, sizeof(buf)), -EFAULT);
+	assert_int_equal(ep_process_target_read(INT32_MAX, 8, buf, sizeof(buf)), -ESRCH);
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static int measure(const char *path)
+{
+	static const char *const names[] = {"not_there_1", "_not_there_2", "notThere3",
+					    "not_there_four_long_name", "nt5"};
+	struct fixture *fx;
+	uint64_t start = now_ns();
+
+	fx = fixture_open(path);
+	printf("%s: open %" PRIu64 " us", path, (now_ns() - start) / 1000);
+	for (size_t i = 0; i < EP_LEN(names); i++) {
+		struct ep_symbol found;
+
+		start = now_ns();
+		if (symbol(fx, names[i], &found) != -ENODATA)
+			printf(" (error)");
+		printf(", %s %.1f us", names[i], (double)(now_ns() - start) / 1000);
+	}
+	printf("\n");
+	fixture_close(fx);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(symbols_are_found_by_exact_name),
+		cmocka_unit_test(a_local_symbol_is_found),
+		cmocka_unit_test(thread_symbols_give_their_offset),
+		cmocka_unit_test(every_dynamic_symbol_is_found),
+		cmocka_unit_test(a_stripped_file_has_only_dynamic_symbols),
+		cmocka_unit_test(a_debug_file_has_the_rest),
+		cmocka_unit_test(sections_without_bits_have_an_address),
+		cmocka_unit_test(bytes_are_read_by_address),
+		cmocka_unit_test(functions_have_the_bounds_of_their_fde),
+		cmocka_unit_test(mappings_of_a_process_are_visited),
+		cmocka_unit_test(memory_of_a_process_is_read_all_or_nothing),
+	};
+
+	samples_dir = argc > 1 ? argv[1] : ".";
+	if (argc > 2)
+		return measure(argv[2]);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
