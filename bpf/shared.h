@@ -155,7 +155,7 @@ struct ep_config {
 	__u32 task_signal_off;
 	__u32 signal_live_off;
 	__u32 mm_map_count_off;
-	__u32 pad;
+	__u32 task_tls_off; /* the thread pointer: thread.fsbase */
 };
 
 /* Value of ep_control (mmapable, one entry): what user space changes while programs run. */

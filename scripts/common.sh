@@ -4,7 +4,7 @@ set -eu
 
 root=$(cd "$(dirname "$0")/.." && pwd)
 build=${EBPF_PROFILER_BUILD:-$root/build}
-plugins=${EBPF_PROFILER_PLUGINS_DIR:-$build/exporters/pprof}
+plugins=${EBPF_PROFILER_PLUGINS_DIR:-$build/plugins/together}
 
 say() {
 	printf '%s: %s\n' "${0##*/}" "$*" >&2

@@ -129,6 +129,9 @@ void ep_analysis_run(struct ep_analysis *analysis)
 	}
 	analysis->trusted = is_trusted(analysis->file.fd);
 	read_ids(analysis, elf);
+	if (analysis->unwinders)
+		analysis->n_claims = ep_unwinders_probe(analysis->unwinders, elf,
+							analysis->mapping.path, analysis->claims);
 	analysis->table_result = put_table(analysis, elf);
 	if (analysis->table_result < 0)
 		ep_log(EP_LOG_DEBUG, "analysis: %s: no unwind tables: %s", analysis->mapping.path,

@@ -6,6 +6,7 @@
 #ifndef EP_AGENT_ANALYSIS_H
 #define EP_AGENT_ANALYSIS_H
 
+#include "core/agent/unwinders.h"
 #include "core/elf/file.h"
 #include "core/proc/maps.h"
 #include "core/proc/open.h"
@@ -17,6 +18,7 @@ struct ep_analysis {
 	struct ep_mapping mapping; /* path is owned by the analysis */
 	struct ep_proc_file expected; /* the identity under which it is known */
 	struct ep_delta_store *store;
+	struct ep_unwinders *unwinders; /* asked whose it is; NULL: nobody is asked */
 	/* out */
 	int result;	  /* 0, or why it failed */
 	bool opened;	  /* if not, another process may have better luck with the same file */
@@ -28,6 +30,8 @@ struct ep_analysis {
 	struct ep_elf_segment segments[8];
 	size_t n_segments;
 	struct ep_delta_store_text *text;
+	struct ep_claim *claims[EP_MAX_CLAIMS]; /* references */
+	size_t n_claims;
 };
 
 void ep_analysis_run(struct ep_analysis *analysis);

@@ -4,6 +4,7 @@
 #include "core/agent/held.h"
 #include "core/agent/namer.h"
 #include "core/agent/processes.h"
+#include "core/agent/unwinders.h"
 #include "core/base/clock.h"
 #include "core/bpf/programs.h"
 #include "core/unwind/delta_store.h"
@@ -18,7 +19,8 @@ struct ep_memory ep_session_memory(struct ep_session *session)
 	return (struct ep_memory){
 		.heap_bytes = info.uordblks + info.hblkhd,
 		.bpf_bytes = ep_bpf_map_bytes(session->bpf) +
-			     ep_delta_store_bytes(session->deltas),
+			     ep_delta_store_bytes(session->deltas) +
+			     ep_unwinders_bpf_bytes(session->unwinders),
 	};
 }
 
@@ -94,6 +96,7 @@ void ep_session_print_counters(struct ep_session *session, FILE *out)
 	print_bpf(session, out);
 	print_stores(session, out);
 	print_processes(session, out);
+	ep_unwinders_print_counters(session->unwinders, out);
 	print_memory(session, out);
 	fflush(out);
 }

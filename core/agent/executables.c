@@ -39,6 +39,7 @@ struct ep_executables {
 	TAILQ_HEAD(, task) waiting;
 	size_t running;
 	struct ep_delta_store *store;
+	struct ep_unwinders *unwinders; /* may be NULL */
 	void (*changed)(void *arg, struct ep_executable *executable);
 	void *arg;
 	struct ep_map by_identity; /* hash -> struct ep_executable * */
@@ -51,6 +52,7 @@ struct ep_executables {
 };
 
 int ep_executables_new(struct uv_loop_s *loop, struct ep_delta_store *store,
+		       struct ep_unwinders *unwinders,
 		       void (*changed)(void *arg, struct ep_executable *executable), void *arg,
 		       struct ep_executables **ret_executables)
 {
@@ -61,6 +63,7 @@ int ep_executables_new(struct uv_loop_s *loop, struct ep_delta_store *store,
 	TAILQ_INIT(&executables->waiting);
 	executables->loop = loop;
 	executables->store = store;
+	executables->unwinders = unwinders;
 	executables->changed = changed;
 	executables->arg = arg;
 	ep_map_init(&executables->by_identity, MAX_EXECUTABLES);
@@ -74,6 +77,8 @@ static void free_executable(struct ep_executables *executables, struct ep_execut
 {
 	ep_delta_store_drop_text(executables->store, executable->text);
 	ep_proc_file_close(&executable->file);
+	for (size_t i = 0; i < executable->n_claims; i++)
+		ep_claim_unref(executable->claims[i]);
 	free(executable->path);
 	free(executable->root);
 	free(executable);
@@ -164,6 +169,12 @@ static void take_result(struct ep_executables *executables, struct ep_executable
 	executable->n_segments = analysis->n_segments;
 	ep_delta_store_drop_text(executables->store, executable->text);
 	executable->text = ep_take(analysis->text);
+	if (analysis->unwinders && analysis->opened) {
+		executable->probed = true;
+		memcpy(executable->claims, analysis->claims, sizeof(executable->claims));
+		executable->n_claims = analysis->n_claims;
+		analysis->n_claims = 0;
+	}
 	executable->state = analysis->result < 0 ? EP_EXECUTABLE_FAILED : EP_EXECUTABLE_READY;
 	executable->unopened = analysis->result < 0 && !analysis->opened;
 	if (analysis->table_result == -E2BIG) {
@@ -181,6 +192,8 @@ static void free_task(struct task *task)
 {
 	ep_delta_store_drop_text(task->executables->store, task->analysis.text);
 	ep_proc_file_close(&task->analysis.file);
+	for (size_t i = 0; i < task->analysis.n_claims; i++)
+		ep_claim_unref(task->analysis.claims[i]);
 	free((char *)task->analysis.mapping.path);
 	free(task);
 }
@@ -278,6 +291,7 @@ static int start_analysis(struct ep_executables *executables, struct ep_executab
 	task->analysis.mapping = *mapping;
 	task->analysis.mapping.path = strdup(mapping->path);
 	task->analysis.store = executables->store;
+	task->analysis.unwinders = executable->probed ? NULL : executables->unwinders;
 	task->analysis.file.fd = fd;
 	task->analysis.expected = executable->file;
 	if (!task->analysis.mapping.path) {
@@ -299,8 +313,10 @@ static struct ep_executable *add(struct ep_executables *executables, uint64_t ke
 	struct ep_executable *executable = calloc(1, sizeof(*executable));
 	char root[32];
 
-	if (!executable)
+	if (!executable || executables->last_id == EP_ROW_MAX_ID) {
+		free(executable);
 		return NULL;
+	}
 	snprintf(root, sizeof(root), "/proc/%d/root", (int)pid);
 	executable->id = ++executables->last_id;
 	executable->file = *file;

@@ -10,6 +10,7 @@
 #ifndef EP_AGENT_EXECUTABLES_H
 #define EP_AGENT_EXECUTABLES_H
 
+#include "core/agent/unwinders.h"
 #include "core/elf/file.h"
 #include "core/proc/maps.h"
 #include "core/proc/open.h"
@@ -28,7 +29,7 @@ enum ep_executable_state {
 };
 
 struct ep_executable {
-	uint32_t id; /* from 1, never used twice */
+	uint32_t id; /* from 1 to EP_ROW_MAX_ID, never used twice */
 	uint32_t refs;
 	enum ep_executable_state state;
 	bool unopened; /* failed because its process was gone, or so: the next one is asked */
@@ -40,6 +41,9 @@ struct ep_executable {
 	struct ep_elf_segment segments[EP_EXECUTABLE_MAX_SEGMENTS_KEPT]; /* executable ones */
 	size_t n_segments;
 	struct ep_delta_store_text *text;
+	bool probed; /* the languages were asked */
+	struct ep_claim *claims[EP_MAX_CLAIMS]; /* references: languages that run in it */
+	size_t n_claims;
 	uint64_t idle_since_ns; /* monotonic; 0 while refs > 0 */
 	uint64_t hit_ns;	/* last seen in a batch */
 	uint64_t retry_ns;	/* evicted: not before then are its tables built again */
@@ -54,6 +58,7 @@ struct ep_executables_stats {
 
 /* `changed` is called when an executable is no longer PENDING, or was evicted. */
 int ep_executables_new(struct uv_loop_s *loop, struct ep_delta_store *store,
+		       struct ep_unwinders *unwinders,
 		       void (*changed)(void *arg, struct ep_executable *executable), void *arg,
 		       struct ep_executables **ret_executables);
 /* Nothing new is analysed from here on; what waits is given up. */

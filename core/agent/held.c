@@ -82,29 +82,48 @@ static void end_broken(struct ep_sample *sample, uint64_t *words)
 	sample->error = EP_ERROR_BAD_FRAME_POINTER;
 }
 
-/* Places all frames in order; behind a frame that is none only the reason of the end is kept. */
+/*
+ * One frame of `n` words at `words`, written to `to`, which is not behind it; returns the words
+ * kept. Behind a frame that is none no native one is, but languages' frames are found by other ways.
+ */
+static size_t place_one(const struct ep_held *held, struct ep_sample *sample, uint64_t *words,
+			size_t n, uint64_t *to, bool *broken)
+{
+	bool native = EP_FRAME_KIND(words[0]) == EP_FRAME_NATIVE;
+
+	if (native && *broken)
+		return 0;
+	if (native && !place_frame(held, sample, words)) {
+		*broken = true;
+		if (sample->error)
+			return 0;
+		end_broken(sample, to); /* where the frame was that is none */
+		return 2;
+	}
+	memmove(to, words, n * sizeof(*words));
+	return n;
+}
+
 static void place_frames(const struct ep_held *held, struct ep_sample *sample, size_t bytes)
 {
 	uint64_t *words = (uint64_t *)(sample + 1) + sample->n_kernel;
-	size_t n = (bytes - sizeof(*sample)) / 8, kept = 0;
+	size_t n = (bytes - sizeof(*sample)) / 8, kept = 0, n_frames = 0;
 	bool broken = false;
 
 	if (sample->n_kernel > n || sample->n_words > n - sample->n_kernel)
 		return; /* the store refuses it */
-	for (size_t at = 0; at + 2 <= sample->n_words; at += 2) {
-		if (EP_FRAME_KIND(words[at]) != EP_FRAME_ERROR)
-			broken = broken || !place_frame(held, sample, words + at);
-		if (broken && EP_FRAME_KIND(words[at]) != EP_FRAME_ERROR)
-			continue;
-		memmove(words + kept, words + at, 16);
-		kept += 2;
-	}
-	if (broken && !sample->error) {
-		end_broken(sample, words + kept); /* where the frame was that is none */
-		kept += 2;
+	for (size_t at = 0, len; at < sample->n_words; at += len) {
+		size_t more;
+
+		len = 1 + EP_FRAME_WORDS(words[at]);
+		if (at + len > sample->n_words || (len < 2 && EP_FRAME_KIND(words[at]) < 4))
+			return;
+		more = place_one(held, sample, words + at, len, words + kept, &broken);
+		kept += more;
+		n_frames += more > 0;
 	}
 	sample->n_words = (uint16_t)kept;
-	sample->n_frames = (uint16_t)(kept / 2);
+	sample->n_frames = (uint16_t)n_frames;
 }
 
 static void pass_on(struct ep_held *held, struct ep_sample *sample, size_t bytes)

@@ -3,6 +3,7 @@
 #include "core/agent/executables.h"
 #include "core/agent/job.h"
 #include "core/agent/processes.h"
+#include "core/agent/unwinders.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/vec.h"
@@ -289,15 +290,88 @@ static bool name_kernel_frame(struct ep_namer *namer, struct ep_frames *frames, 
 	return true;
 }
 
+/* --- languages ------------------------------------------------------------------------------- */
+
+struct spoken {
+	uint64_t start_ns;
+	uint32_t pid, kind, frame;
+};
+
+static int compare_spoken(const void *a, const void *b)
+{
+	const struct spoken *x = a, *y = b;
+
+	if (x->pid != y->pid)
+		return x->pid < y->pid ? -1 : 1;
+	if (x->kind != y->kind)
+		return x->kind < y->kind ? -1 : 1;
+	return x->start_ns < y->start_ns ? -1 : x->start_ns > y->start_ns;
+}
+
+/* Frames of one language in one process. They wait while it is busy with others, or attaches. */
+static void start_spoken(struct ep_namer *namer, struct ep_frames *frames,
+			 const struct spoken *spoken, const uint32_t *ids, size_t n)
+{
+	struct ep_instance *instance = ep_processes_language(
+		namer->options.processes, (pid_t)spoken->pid, spoken->start_ns,
+		spoken->kind - EP_FRAME_FIRST_DYNAMIC);
+	int r = instance ? ep_instance_symbolize(instance, frames, ids, n) : -ESRCH;
+
+	for (size_t i = 0; r < 0 && i < n; i++) {
+		if (r == -EBUSY)
+			ep_frames_put_back(frames, ids[i]);
+		else
+			ep_frames_resolve(frames, ids[i], NULL, 0, NULL);
+	}
+}
+
+static void start_all_spoken(struct ep_namer *namer, struct ep_frames *frames,
+			     struct spoken *spoken, size_t n)
+{
+	ep_autofree uint32_t *ids = calloc(n ? n : 1, sizeof(*ids));
+
+	if (n > 1)
+		qsort(spoken, n, sizeof(*spoken), compare_spoken);
+	for (size_t i = 0; ids && i < n; i++)
+		ids[i] = spoken[i].frame;
+	for (size_t first = 0, end; first < n; first = end) {
+		for (end = first + 1; end < n; end++) {
+			if (compare_spoken(&spoken[first], &spoken[end]) != 0)
+				break;
+		}
+		if (ids)
+			start_spoken(namer, frames, &spoken[first], ids + first, end - first);
+		else
+			ep_frames_put_back(frames, spoken[first].frame);
+	}
+}
+
+static bool take_spoken(struct ep_vec *languages, uint32_t id, const struct ep_frame *frame)
+{
+	struct spoken *spoken = ep_vec_push(languages);
+
+	if (!spoken)
+		return false;
+	*spoken = (struct spoken){
+		.start_ns = frame->start_ns,
+		.pid = frame->pid,
+		.kind = frame->kind,
+		.frame = id,
+	};
+	return true;
+}
+
 /* --- both ------------------------------------------------------------------------------------ */
 
 static void take_frame(struct ep_namer *namer, struct ep_frames *frames, uint32_t id,
-		       struct ep_vec *native, struct ep_vec *waiting)
+		       struct ep_vec *native, struct ep_vec *languages, struct ep_vec *waiting)
 {
 	struct ep_frame frame;
 	struct pending *slot;
 
 	ep_frames_get(frames, id, &frame);
+	if (frame.kind >= EP_FRAME_FIRST_DYNAMIC && take_spoken(languages, id, &frame))
+		return;
 	if (frame.kind == EP_FRAME_KERNEL) {
 		if (!name_kernel_frame(namer, frames, id, &frame))
 			(void)ep_vec_append(waiting, &id, 1);
@@ -319,19 +393,23 @@ static void take_frame(struct ep_namer *namer, struct ep_frames *frames, uint32_
 
 void ep_namer_run(struct ep_namer *namer, struct ep_frames *frames)
 {
-	struct ep_vec native, waiting;
+	struct ep_vec native, languages, waiting;
 	uint32_t cursor = 0, id, *wait;
 
 	if (ep_frames_unresolved(frames) == 0)
 		return;
 	ep_vec_init(&native, sizeof(struct pending), MAX_PENDING);
+	ep_vec_init(&languages, sizeof(struct spoken), MAX_PENDING);
 	ep_vec_init(&waiting, sizeof(uint32_t), MAX_PENDING);
-	while (native.len < MAX_PENDING && (id = ep_frames_next_pending(frames, &cursor)) != 0)
-		take_frame(namer, frames, id, &native, &waiting);
+	while (native.len < MAX_PENDING && languages.len < MAX_PENDING &&
+	       (id = ep_frames_next_pending(frames, &cursor)) != 0)
+		take_frame(namer, frames, id, &native, &languages, &waiting);
 	ep_vec_each(&waiting, wait)
 		ep_frames_put_back(frames, *wait);
 	start_all_native(namer, frames, native.data, native.len);
+	start_all_spoken(namer, frames, languages.data, languages.len);
 	ep_vec_fini(&native);
+	ep_vec_fini(&languages);
 	ep_vec_fini(&waiting);
 }
 

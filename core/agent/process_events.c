@@ -57,6 +57,8 @@ void ep_processes_on_fork(struct ep_processes *processes, pid_t parent_pid, pid_
 	if (process)
 		ep_live_end(processes, process);
 	process = ep_live_add(processes, pid, start_ns);
+	if (process && parent)
+		ep_live_fork_languages(process, parent);
 	if (!process || !parent || parent->places.len == 0 ||
 	    ep_places_copy(&process->places, &parent->places) < 0) {
 		/* The rows that BPF gave it are another's, who may let go of them. */
@@ -99,6 +101,7 @@ void ep_processes_on_exec(struct ep_processes *processes, pid_t pid, uint64_t st
 	(void)bpf_map_delete_elem(processes->options.procs_fd, &key);
 	ep_places_drop_older(&process->places, processes->executables, time_ns);
 	ep_live_drop_rows(processes, process);
+	ep_live_drop_languages(process);
 	process->exec_ns = time_ns;
 	process->unnamed = true;
 	process->backoff_ns = 0;
@@ -149,6 +152,7 @@ void ep_processes_on_mapping(struct ep_processes *processes,
 		return;
 	}
 	ep_places_coarsen(&process->places);
+	process->remapped = true;
 	processes->stats.mappings_placed++;
 	if (process->reading) /* what is being read may not have it */
 		process->stale = true;

@@ -128,6 +128,7 @@ static void take_maps(struct ep_processes *processes, struct ep_live *process,
 							       mapping, file);
 	}
 	ep_places_coarsen(&process->places);
+	process->remapped = true;
 	ep_vec_shrink(&process->places);
 	ep_places_clear(&old, processes->executables);
 }

@@ -96,6 +96,7 @@ static void build_rows(struct ep_processes *processes, const struct ep_live *pro
 		processes->stats.cut++;
 		break;
 	}
+	ep_live_mark_rows(processes, process);
 }
 
 static void tell_bpf(struct ep_processes *processes, struct ep_live *process, uint32_t rows,
@@ -104,6 +105,7 @@ static void tell_bpf(struct ep_processes *processes, struct ep_live *process, ui
 	struct ep_proc proc = {.start_ns = process->start_ns, .rows = rows, .n_rows = n_rows};
 	uint32_t pid = (uint32_t)process->pid;
 
+	ep_live_tell_languages(process, &proc);
 	if (bpf_map_update_elem(processes->options.procs_fd, &pid, &proc, BPF_ANY) < 0) {
 		processes->stats.refused++;
 		(void)bpf_map_delete_elem(processes->options.procs_fd, &pid);
@@ -130,6 +132,7 @@ static void publish(struct ep_processes *processes, struct ep_live *process)
 {
 	uint32_t ref = 0;
 
+	ep_live_sync_languages(processes, process);
 	build_rows(processes, process);
 	if (processes->rows.len > 0 &&
 	    ep_delta_store_put_rows(processes->options.store, processes->rows.data,

@@ -45,6 +45,7 @@ struct ep_live *ep_live_add(struct ep_processes *processes, pid_t pid, uint64_t 
 
 void ep_live_free(struct ep_live *process)
 {
+	ep_live_drop_languages(process);
 	free(process->comm);
 	free(process->exe_path);
 	free(process->container_id);

@@ -13,6 +13,8 @@
 /* A process's last sample can be behind its exit. */
 #define UNSAMPLED_NS (2 * EP_NS_PER_SEC)
 #define CHECKS	     512
+/* Frames of a process that has ended may still want names that its languages remember. */
+#define LANGUAGES_LINGER_NS (3 * EP_NS_PER_SEC)
 
 /* --- look-ups -------------------------------------------------------------------------------- */
 
@@ -94,6 +96,8 @@ static void sweep_ended(struct ep_processes *processes, uint64_t now_ns, uint64_
 	for (size_t i = 0; i < processes->ended.len; i++) {
 		struct ep_live *process = *ep_vec_at(&processes->ended, struct ep_live *, i);
 
+		if (now_ns - process->ended_ns > LANGUAGES_LINGER_NS)
+			ep_live_drop_languages(process);
 		if (is_over(process, now_ns, keep_ns))
 			ep_live_free(process);
 		else
@@ -170,9 +174,10 @@ int ep_processes_new(const struct ep_processes_options *options, struct ep_proce
 	ep_map_init(&processes->live, options->max_processes);
 	ep_vec_init(&processes->ended, sizeof(struct ep_live *), 65536);
 	ep_vec_init(&processes->rows, sizeof(struct ep_row), EP_MAX_ROWS);
+	ep_vec_init(&processes->marked, sizeof(struct ep_row), EP_MAX_ROWS);
 	ep_budget_init(&processes->budget, options->reads_per_second, READ_BURST,
 		       ep_clock_mono_ns());
-	r = ep_executables_new(options->loop, options->store, ep_live_executable_changed, processes,
+	r = ep_executables_new(options->loop, options->store, options->unwinders, ep_live_executable_changed, processes,
 			       &processes->executables);
 	if (r < 0) {
 		free(processes);
@@ -218,6 +223,7 @@ void ep_processes_free(struct ep_processes *processes)
 	ep_map_fini(&processes->live);
 	ep_vec_fini(&processes->ended);
 	ep_vec_fini(&processes->rows);
+	ep_vec_fini(&processes->marked);
 	ep_executables_free(processes->executables);
 	free(processes);
 }

@@ -23,12 +23,15 @@
 struct ep_processes;
 struct ep_delta_store;
 struct ep_executable;
+struct ep_instance;
 struct ep_mapping_event;
+struct ep_unwinders;
 struct uv_loop_s;
 
 struct ep_processes_options {
 	struct uv_loop_s *loop;
 	struct ep_delta_store *store;
+	struct ep_unwinders *unwinders; /* NULL: native frames only */
 	int procs_fd;		  /* the map ep_procs */
 	uint32_t reads_per_second; /* budget for reading /proc/PID, sustained */
 	uint32_t max_processes;
@@ -91,6 +94,12 @@ int ep_processes_place(struct ep_processes *processes, pid_t pid, uint64_t start
 int ep_processes_describe(struct ep_processes *processes, pid_t pid, uint64_t start_ns,
 			  struct ep_process_description *ret);
 struct ep_executable *ep_processes_executable(struct ep_processes *processes, uint32_t id);
+
+/* A language has something new to tell BPF of a process. */
+void ep_processes_on_language(struct ep_processes *processes, pid_t pid);
+/* The language of this slot in a process, for the names of its frames; NULL: none, or long gone. */
+struct ep_instance *ep_processes_language(struct ep_processes *processes, pid_t pid,
+					  uint64_t start_ns, uint32_t slot);
 
 /* Housekeeping, once a second or so: memory of what is gone, at most `keep_ns` after its end. */
 void ep_processes_sweep(struct ep_processes *processes, uint64_t keep_ns);

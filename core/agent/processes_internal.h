@@ -8,6 +8,7 @@
  *	process_events.c	what the kernel said
  *	process_queue.c		reading /proc, paid from the budget
  *	process_rows.c		telling BPF
+ *	process_languages.c	the languages that run in a process
  */
 #ifndef EP_AGENT_PROCESSES_INTERNAL_H
 #define EP_AGENT_PROCESSES_INTERNAL_H
@@ -15,6 +16,7 @@
 #include "core/agent/budget.h"
 #include "core/agent/places.h"
 #include "core/agent/processes.h"
+#include "core/agent/unwinders.h"
 #include "core/base/map.h"
 
 #include <sys/queue.h>
@@ -41,6 +43,9 @@ struct ep_live {
 	bool publish; /* rows are to be written */
 	uint32_t no_room; /* the room_turn in which they found none */
 	bool sampled; /* batches may ask for its name */
+	bool remapped; /* its mappings changed since its languages were told */
+	struct ep_instance *languages[EP_MAX_LANGUAGES];
+	size_t n_languages;
 };
 
 TAILQ_HEAD(ep_live_queue, ep_live);
@@ -62,7 +67,7 @@ struct ep_processes {
 	uint32_t room_turn; /* from 1: so often there may have been room again */
 	uint32_t room_words;
 	int room_result;
-	struct ep_vec rows; /* scratch: struct ep_row */
+	struct ep_vec rows, marked; /* scratch: struct ep_row */
 	struct ep_processes_stats stats;
 };
 
@@ -85,6 +90,15 @@ void ep_live_publish_marked(uv_check_t *check);
 void ep_live_retry_rows(struct ep_processes *processes);
 /* An executable was analysed or lost its tables: whoever maps it gets new rows. */
 void ep_live_executable_changed(void *arg, struct ep_executable *executable);
+
+/* process_languages.c */
+/* Attaches what runs in it now, lets go of what does not any more. */
+void ep_live_sync_languages(struct ep_processes *processes, struct ep_live *process);
+void ep_live_fork_languages(struct ep_live *child, const struct ep_live *parent);
+void ep_live_drop_languages(struct ep_live *process);
+/* Marks the rows in processes->rows that belong to languages. */
+void ep_live_mark_rows(struct ep_processes *processes, const struct ep_live *process);
+void ep_live_tell_languages(const struct ep_live *process, struct ep_proc *proc);
 
 /* process_queue.c */
 void ep_live_enqueue(struct ep_processes *processes, struct ep_live *process, uint64_t delay_ns);

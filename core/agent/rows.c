@@ -86,3 +86,69 @@ int ep_rows_add(struct ep_vec *rows, const struct ep_place_in_memory *place)
 	}
 	return add_covered(rows, place, va);
 }
+
+/* The part of a row from `start` on. */
+static struct ep_row row_from(struct ep_row row, uint64_t start)
+{
+	uint64_t va = row.va + (start - row.start);
+
+	if (row.pages > EP_PAGES_ABSENT)
+		row.pages += 2 * (uint32_t)((va >> EP_PAGE_SHIFT) - (row.va >> EP_PAGE_SHIFT));
+	row.start = start;
+	row.va = va;
+	return row;
+}
+
+/* [start, end) of a row, with what a range says of it. */
+static int push_part(struct ep_vec *marked, struct ep_row row, uint64_t start, uint64_t end,
+		     uint32_t owner)
+{
+	row = row_from(row, start);
+	row.end = end;
+	row.executable |= owner;
+	return push(marked, row);
+}
+
+static int mark_row(struct ep_vec *marked, const struct ep_row *row, const struct ep_range *ranges,
+		    size_t n, uint32_t slot)
+{
+	uint64_t at = row->start;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < n && ranges[i].start < row->end; i++) {
+		uint64_t start = EP_MAX(ranges[i].start, at), end = EP_MIN(ranges[i].end, row->end);
+		uint32_t owner = slot << EP_ROW_SLOT_SHIFT |
+				 (ranges[i].mode == EP_RANGE_ENTER ? EP_ROW_ENTER : 0);
+
+		if (start >= end)
+			continue;
+		if (at < start)
+			r = push_part(marked, *row, at, start, 0);
+		if (r == 0)
+			r = push_part(marked, *row, start, end, owner);
+		at = end;
+	}
+	if (r == 0 && at < row->end)
+		r = push_part(marked, *row, at, row->end, 0);
+	return r;
+}
+
+int ep_rows_mark(const struct ep_vec *rows, const struct ep_range *ranges, size_t n, uint32_t slot,
+		 struct ep_vec *marked)
+{
+	const struct ep_row *row;
+	size_t first = 0;
+
+	ep_vec_each(rows, row) {
+		int r;
+
+		while (first < n && ranges[first].end <= row->start)
+			first++;
+		r = EP_ROW_SLOT(row->executable)
+			    ? push(marked, *row)
+			    : mark_row(marked, row, ranges + first, n - first, slot);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}

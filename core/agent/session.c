@@ -4,6 +4,7 @@
 #include "core/agent/namer.h"
 #include "core/agent/processes.h"
 #include "core/agent/session_internal.h"
+#include "core/agent/unwinders.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/bpf/chunks.h"
@@ -13,6 +14,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -119,10 +121,19 @@ static void on_mapping(void *arg, const struct ep_mapping_event *event)
 	ep_processes_on_mapping(session->processes, event);
 }
 
+/* What names a language's frames may be gone in a moment, other than files. */
+static void name_soon(struct ep_session *session)
+{
+	for (size_t i = 0; i < session->n_stores; i++)
+		ep_namer_run(session->namer, ep_store_frames(session->stores[i]));
+}
+
 static void drain(struct ep_session *session)
 {
 	session->side_lost += ep_events_drain(session->events, on_mapping, session);
 	(void)ring_buffer__consume(session->ring);
+	if (ep_unwinders_in_use(session->unwinders))
+		name_soon(session);
 }
 
 /* --- timers and polls ------------------------------------------------------------------------ */
@@ -210,8 +221,7 @@ static void on_housekeeping(uv_timer_t *timer)
 	ep_held_expire(session->held, HELD_MAX_NS);
 	ep_processes_sweep(session->processes,
 			   EP_MAX(KEEP_GONE_NS, session->options.keep_gone_ns));
-	for (size_t i = 0; i < session->n_stores; i++)
-		ep_namer_run(session->namer, ep_store_frames(session->stores[i]));
+	name_soon(session);
 	ep_session_finish_seals(session);
 	if (session->sampling)
 		session->n_cpus = ep_events_sync_cpus(session->events);
@@ -237,6 +247,25 @@ static void on_settled(void *arg, pid_t pid)
 static void on_names(void *arg)
 {
 	ep_session_finish_seals(arg);
+}
+
+static void on_language(void *arg, pid_t pid)
+{
+	struct ep_session *session = arg;
+
+	ep_processes_on_language(session->processes, pid);
+}
+
+static bool is_language_wanted(void *arg, const char *name)
+{
+	struct ep_session *session = arg;
+	const struct ep_session_options *options = &session->options;
+
+	for (size_t i = 0; i < options->n_languages; i++) {
+		if (strcmp(options->languages[i], name) == 0)
+			return true;
+	}
+	return options->languages == NULL;
 }
 
 static bool is_wanted(void *arg, pid_t pid)
@@ -291,11 +320,27 @@ static int new_deltas(struct ep_session *session)
 				  &session->deltas);
 }
 
+static int new_unwinders(struct ep_session *session)
+{
+	struct ep_unwinders_options options = {
+		.loop = session->options.loop,
+		.bpf = session->bpf,
+		.plugin_dir = session->options.plugin_dir,
+		.enabled = is_language_wanted,
+		.changed = on_language,
+		.named = on_names,
+		.arg = session,
+	};
+
+	return ep_unwinders_new(&options, &session->unwinders);
+}
+
 static int new_processes(struct ep_session *session)
 {
 	struct ep_processes_options options = {
 		.loop = session->options.loop,
 		.store = session->deltas,
+		.unwinders = session->unwinders,
 		.procs_fd = ep_bpf_map_fd(session->bpf, "ep_procs"),
 		.reads_per_second = 20 + session->options.freq_hz,
 		.max_processes = MAX_PROCESSES,
@@ -370,6 +415,7 @@ static void free_parts(struct ep_session *session)
 	for (size_t i = 0; i < session->n_stores; i++)
 		ep_store_free(session->stores[i]);
 	ep_processes_free(session->processes);
+	ep_unwinders_free(session->unwinders);
 	ep_delta_store_free(session->deltas);
 	ep_events_close(session->events);
 	ring_buffer__free(session->ring);
@@ -402,6 +448,8 @@ static int new_parts(struct ep_session *session, enum ep_session_stage *stage)
 	r = new_deltas(session);
 	if (r == 0)
 		r = new_ring(session);
+	if (r == 0)
+		r = new_unwinders(session);
 	if (r == 0)
 		r = new_processes(session);
 	if (r == 0)
@@ -458,7 +506,8 @@ int ep_session_sample(struct ep_session *session)
 
 bool ep_session_is_settled(const struct ep_session *session)
 {
-	return ep_processes_busy(session->processes) == 0;
+	return ep_processes_busy(session->processes) == 0 &&
+	       ep_unwinders_attaching(session->unwinders) == 0;
 }
 
 void ep_session_stop(struct ep_session *session)
@@ -493,7 +542,8 @@ static void close_handles(struct ep_session *session)
 
 static bool is_busy(const struct ep_session *session)
 {
-	return session->collecting || (session->namer && ep_namer_busy(session->namer)) ||
+	return session->collecting ||
+	       (session->unwinders && ep_unwinders_busy(session->unwinders)) || (session->namer && ep_namer_busy(session->namer)) ||
 	       (session->processes && ep_processes_busy(session->processes));
 }
 
@@ -531,6 +581,8 @@ void ep_session_close(struct ep_session *session, void (*done)(void *arg), void 
 	close_handles(session);
 	if (session->processes)
 		ep_processes_stop(session->processes);
+	if (session->unwinders)
+		ep_unwinders_stop(session->unwinders);
 	uv_timer_init(session->options.loop, &session->closing);
 	session->closing.data = session;
 	uv_timer_start(&session->closing, on_closing, 0, 1);

@@ -26,6 +26,11 @@ struct ep_session_options {
 	size_t memory_bytes; /* heap and BPF memory together */
 	bool filter;	     /* only processes given with ep_session_add_pid, and their children */
 	bool native_names, kernel_names;
+	/* Where language plugins are; NULL: none are used. `languages` names those that are wanted,
+	 * NULL: each that is found. Borrowed until ep_session_new returns. */
+	const char *plugin_dir;
+	char *const *languages;
+	size_t n_languages;
 	/* Names of processes and executables that are gone are kept so long: more than the longest
 	 * interval. 0: two and a half minutes. */
 	uint64_t keep_gone_ns;

@@ -73,6 +73,21 @@ static int read_member(const struct btf *btf, const struct wanted *want, struct 
 	return 0;
 }
 
+/* task_struct.thread.fsbase: where the thread pointer is kept. Languages need it, the core does not. */
+static void read_thread_pointer(const struct btf *btf, struct ep_config *config)
+{
+	struct ep_config part = {0};
+	static const struct wanted thread = {"task_struct", "thread", 0};
+	static const struct wanted base = {"thread_struct", "fsbase", 0};
+	uint32_t off;
+
+	if (read_member(btf, &thread, &part) < 0)
+		return;
+	off = *(uint32_t *)&part;
+	if (read_member(btf, &base, &part) == 0)
+		config->task_tls_off = off + *(uint32_t *)&part;
+}
+
 /* enum bpf_func_id lists the helpers this kernel has (include/uapi/linux/bpf.h). */
 static bool has_helper(const struct btf *btf, const char *name)
 {
@@ -101,6 +116,7 @@ int ep_bpf_read_offsets(struct ep_config *config)
 		return -errno;
 	for (size_t i = 0; r == 0 && i < EP_LEN(wanted); i++)
 		r = read_member(btf, &wanted[i], &facts);
+	read_thread_pointer(btf, &facts);
 	facts.has_task_pt_regs = has_helper(btf, "BPF_FUNC_task_pt_regs");
 	facts.kernel_stack_bytes = KERNEL_STACK_BYTES;
 	btf__free(btf);

@@ -27,6 +27,7 @@ struct ep_bpf {
 	struct ep_rule *rules;
 	size_t rules_bytes;
 	uint32_t frames_per_run;
+	struct ep_config config;
 };
 
 static int quiet_print(enum libbpf_print_level level, const char *fmt, va_list args)
@@ -122,6 +123,7 @@ static int load_with(struct ep_bpf *bpf, const struct ep_bpf_options *options,
 	}
 	bpf->object = object;
 	bpf->frames_per_run = frames;
+	bpf->config = config;
 	return 0;
 }
 
@@ -223,6 +225,11 @@ int ep_bpf_attach_process_events(struct ep_bpf *bpf)
 			return errno ? -errno : -ENOENT;
 	}
 	return 0;
+}
+
+const struct ep_config *ep_bpf_config(const struct ep_bpf *bpf)
+{
+	return &bpf->config;
 }
 
 int ep_bpf_entry_fd(const struct ep_bpf *bpf)

@@ -30,6 +30,8 @@ static inline void ep_bpf_freep(struct ep_bpf **bpf)
 /* Attaches fork, exec and exit. 0 or a negative errno. */
 int ep_bpf_attach_process_events(struct ep_bpf *bpf);
 
+/* What the programs were told of this kernel. */
+const struct ep_config *ep_bpf_config(const struct ep_bpf *bpf);
 int ep_bpf_entry_fd(const struct ep_bpf *bpf); /* the program for perf events */
 int ep_bpf_map_fd(const struct ep_bpf *bpf, const char *name); /* -ENOENT for an unknown name */
 

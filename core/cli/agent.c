@@ -223,6 +223,7 @@ static enum ep_exit open_agent(struct agent *agent, uv_loop_t *loop)
 		.keep_gone_ns = keep_gone_ns(config),
 	};
 
+	ep_cmd_set_languages(&options, config);
 	return ep_cmd_open_session(&options, &agent->session);
 }
 

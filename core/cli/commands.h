@@ -22,5 +22,7 @@ struct ep_config_file *ep_cmd_load_config(const char *path);
 /* session_open.c: a session, or one sentence on stderr and the exit status it asks for. */
 enum ep_exit ep_cmd_open_session(const struct ep_session_options *options,
 				 struct ep_session **ret_session);
+/* Which languages the session unwinds, as the configuration says; borrows from it. */
+void ep_cmd_set_languages(struct ep_session_options *options, const struct ep_config_file *config);
 
 #endif

@@ -347,6 +347,7 @@ static enum ep_exit open_session(struct record *record)
 		.keep_gone_ns = UINT64_MAX, /* one batch, at the end */
 	};
 
+	ep_cmd_set_languages(&options, record->config);
 	return ep_cmd_open_session(&options, &record->session);
 }
 

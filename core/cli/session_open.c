@@ -2,8 +2,10 @@
 #include "core/base/log.h"
 #include "core/cli/commands.h"
 #include "core/cli/parts/doctor.h"
+#include "core/config/config.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static enum ep_attempt attempt_of(enum ep_session_stage stage)
 {
@@ -19,6 +21,22 @@ static enum ep_attempt attempt_of(enum ep_session_stage stage)
 	default:
 		return EP_ATTEMPT_MAP;
 	}
+}
+
+void ep_cmd_set_languages(struct ep_session_options *options, const struct ep_config_file *config)
+{
+	const struct ep_config_strings *wanted = &config->plugins.languages;
+	static char *const none[] = {NULL};
+
+	options->plugin_dir = config->plugins.dir;
+	options->languages = wanted->len ? wanted->items : none;
+	options->n_languages = wanted->len;
+	for (size_t i = 0; i < wanted->len; i++) {
+		if (strcmp(wanted->items[i], "all") == 0)
+			options->languages = NULL;
+	}
+	if (!options->languages)
+		options->n_languages = 0;
 }
 
 enum ep_exit ep_cmd_open_session(const struct ep_session_options *options,

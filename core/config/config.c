@@ -30,6 +30,7 @@ void ep_config_free(struct ep_config_file *config)
 	}
 	ep_vec_fini(&config->exporters);
 	ep_config_strings_fini(&config->plugins.enable);
+	ep_config_strings_fini(&config->plugins.languages);
 	for (size_t i = 0; i < EP_LEN(config->sources); i++)
 		free(config->sources[i].origin);
 	free(config->plugins.dir);

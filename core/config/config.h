@@ -55,6 +55,7 @@ enum ep_config_key {
 	EP_CONFIG_SYMBOLS_KERNEL,
 	EP_CONFIG_PLUGINS_DIR,
 	EP_CONFIG_PLUGINS_ENABLE,
+	EP_CONFIG_PLUGINS_LANGUAGES,
 	EP_CONFIG_LOG_LEVEL,
 	EP_CONFIG_KEY_COUNT
 };
@@ -74,6 +75,8 @@ struct ep_config_file {
 	struct {
 		char *dir;
 		struct ep_config_strings enable;
+		/* Unwinder plugins to use; "all" among them: each that is found. */
+		struct ep_config_strings languages;
 	} plugins;
 	struct {
 		enum ep_log_level level;

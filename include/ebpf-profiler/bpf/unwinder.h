@@ -26,6 +26,7 @@
 #define EP_BPF_UNWINDER_H
 
 #include "ebpf-profiler/bpf/record.h"
+#include "ebpf-profiler/bpf/self.h"
 #include "ebpf-profiler/bpf/tls.h"
 
 #include <stdbool.h>
@@ -39,18 +40,6 @@
 #ifndef __always_inline
 #define __always_inline inline __attribute__((always_inline))
 #endif
-
-/* Written by the host before the program is loaded. */
-struct ep_self {
-	__u32 slot;
-	__u32 kind;	     /* of its frames: EP_FRAME_FIRST_DYNAMIC + slot */
-	__u32 first_error;   /* its error number i is first_error + i */
-	__u32 first_counter; /* its counter number i is first_counter + i */
-	__u32 frames_per_run; /* of what bpf.max_frames_per_run says: this kernel's verifier took it */
-	__u32 task_tls_off;  /* the thread pointer in task_struct */
-	__u32 reserved[10];
-};
-_Static_assert(sizeof(struct ep_self) == 64, "ep_self is shared with the host");
 
 #ifndef EP_BPF_CORE
 extern const volatile struct ep_self ep_self;
@@ -89,7 +78,6 @@ struct {
 } ep_states SEC(".maps");
 
 /* Counters of all languages; see struct ep_unwinder_ops: counters. */
-#define EP_MAX_LANGUAGE_COUNTERS 256
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, EP_MAX_LANGUAGE_COUNTERS);
@@ -274,23 +262,23 @@ static __always_inline bool ep_read_tls(const struct ep_tls *tls, __u64 thread_p
  * State of the program itself that survives tail calls: a per-CPU map of one `type`, and
  * ep_get_scratch(), which is zeroed for each sample. The type begins with a __u64 `sequence`.
  */
-#define EP_SCRATCH(type)                                                                           \
-	struct {                                                                                   \
-		__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);                                           \
-		__uint(max_entries, 1);                                                            \
-		__type(key, __u32);                                                                \
-		__type(value, type);                                                               \
-	} ep_scratch SEC(".maps");                                                                 \
-	static __always_inline type *ep_get_scratch(const struct ep_record *rec)                   \
-	{                                                                                          \
-		__u32 zero = 0;                                                                    \
-		type *scratch = bpf_map_lookup_elem(&ep_scratch, &zero);                           \
-                                                                                                   \
-		if (scratch && scratch->sequence != rec->walk.sequence) {                          \
-			__builtin_memset(scratch, 0, sizeof(*scratch));                            \
-			scratch->sequence = rec->walk.sequence;                                    \
-		}                                                                                  \
-		return scratch;                                                                    \
+#define EP_SCRATCH(struct_type)									   \
+	struct {										   \
+		__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);					   \
+		__uint(max_entries, 1);								   \
+		__type(key, __u32);								   \
+		__type(value, struct_type);							   \
+	} ep_scratch SEC(".maps");								   \
+	static __always_inline struct_type *ep_get_scratch(const struct ep_record *rec)		   \
+	{											   \
+		__u32 zero = 0;									   \
+		struct_type *scratch = bpf_map_lookup_elem(&ep_scratch, &zero);			   \
+												   \
+		if (scratch && scratch->sequence != rec->walk.sequence) {			   \
+			__builtin_memset(scratch, 0, sizeof(*scratch));				   \
+			scratch->sequence = rec->walk.sequence;					   \
+		}										   \
+		return scratch;									   \
 	}
 #endif
 

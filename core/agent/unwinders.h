@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The language unwinders that are loaded, what they claim, and the processes they are attached to.
+ *
+ *	plugin ── probe(executable) ──► claim ── attach(process) ──► instance ──► names
+ *
+ * A claim is one plugin's data of one executable, reference counted; an instance is that claim in
+ * one process. Calls of one instance never overlap: each is a job on a worker, and what comes
+ * meanwhile waits. A plugin's BPF program is loaded by the first job that attaches.
+ *
+ * Loop's thread only, except for ep_unwinders_probe.
+ */
+#ifndef EP_AGENT_UNWINDERS_H
+#define EP_AGENT_UNWINDERS_H
+
+#include "core/base/util.h"
+#include "core/base/vec.h"
+#include "ebpf-profiler/unwinder.h"
+
+#include <stdio.h>
+#include <sys/types.h>
+
+struct ep_bpf;
+struct ep_claim;
+struct ep_elf;
+struct ep_frames;
+struct ep_instance;
+struct ep_unwinders;
+struct uv_loop_s;
+
+#define EP_MAX_CLAIMS EP_MAX_LANGUAGES /* of one executable */
+
+struct ep_unwinders_options {
+	struct uv_loop_s *loop;
+	const struct ep_bpf *bpf;
+	const char *plugin_dir;
+	/* True for a plugin that may be used; NULL: all that are found. */
+	bool (*enabled)(void *arg, const char *name);
+	void (*changed)(void *arg, pid_t pid); /* BPF is to be told something new of a process */
+	void (*named)(void *arg);	       /* some frames got their names */
+	void *arg;
+};
+
+/* Loads every unwinder plugin there is. Those that cannot be loaded are logged. 0, -ENOMEM. */
+int ep_unwinders_new(const struct ep_unwinders_options *options, struct ep_unwinders **ret);
+/* From here on `changed` and `named` are not called, and nothing new is begun. The loop must run
+ * once more before free. */
+void ep_unwinders_stop(struct ep_unwinders *unwinders);
+void ep_unwinders_free(struct ep_unwinders *unwinders); /* nothing may be busy; accepts NULL */
+size_t ep_unwinders_busy(const struct ep_unwinders *unwinders);
+/* Attaching for the first time: who waits for whole stacks waits for these. */
+size_t ep_unwinders_attaching(const struct ep_unwinders *unwinders);
+/* True once a process has been attached to: its frames want names soon. */
+bool ep_unwinders_in_use(const struct ep_unwinders *unwinders);
+void ep_unwinders_print_counters(const struct ep_unwinders *unwinders, FILE *out);
+size_t ep_unwinders_bpf_bytes(const struct ep_unwinders *unwinders);
+
+/* Any thread. Asks each plugin; writes the claims (gives) and returns how many. */
+size_t ep_unwinders_probe(struct ep_unwinders *unwinders, struct ep_elf *elf, const char *path,
+			  struct ep_claim *claims[EP_MAX_CLAIMS]);
+void ep_claim_unref(struct ep_claim *claim); /* accepts NULL */
+
+/*
+ * Begins to attach a claim to a process that has its executable mapped at module_addr. NULL: no
+ * memory, or nothing new is begun any more.
+ */
+struct ep_instance *ep_instance_new(struct ep_unwinders *unwinders, struct ep_claim *claim,
+				    pid_t pid, uint64_t bias, uint64_t module_addr);
+/* The same for a child that was forked: it has all that BPF was told of its parent at once. */
+struct ep_instance *ep_instance_fork(const struct ep_instance *parent, pid_t pid);
+/* Detaches, now or when its job is done. Accepts NULL. */
+void ep_instance_release(struct ep_instance *instance);
+bool ep_instance_is(const struct ep_instance *instance, const struct ep_claim *claim,
+		    uint64_t bias);
+void ep_instance_mappings_changed(struct ep_instance *instance);
+
+uint32_t ep_instance_slot(const struct ep_instance *instance);
+/* What BPF is to be told: the index of its state, 0 when there is nothing (yet). */
+uint32_t ep_instance_state(const struct ep_instance *instance);
+/* Sorted by start, disjoint. */
+size_t ep_instance_ranges(const struct ep_instance *instance, const struct ep_range **ret_ranges);
+
+/*
+ * Looks for the names of `n` frames of this instance, on a worker; `frames` is referenced until
+ * then. 0, -EBUSY when a job is under way, -ENOMEM.
+ */
+int ep_instance_symbolize(struct ep_instance *instance, struct ep_frames *frames,
+			  const uint32_t *ids, size_t n);
+
+#endif

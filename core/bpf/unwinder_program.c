@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/bpf/unwinder_program.h"
+#include "core/base/log.h"
+#include "core/bpf/language_maps.h"
+#include "core/bpf/programs.h"
+#include "ebpf-profiler/bpf/self.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#define LOG_BYTES 65536
+
+struct ep_unwinder_program {
+	struct bpf_object *object;
+	struct bpf_program *program;
+	int progs_fd; /* borrowed */
+	uint32_t slot, frames_per_run;
+};
+
+/* The map of the core that a map of the plugin stands for, or -ENOENT. */
+static int core_map(const struct ep_bpf *bpf, const struct ep_language_maps *maps,
+		    const char *name)
+{
+	if (strcmp(name, "ep_records") == 0 || strcmp(name, "ep_progs") == 0)
+		return ep_bpf_map_fd(bpf, name);
+	return ep_language_maps_map_fd(maps, name);
+}
+
+static int share_maps(struct bpf_object *object, const struct ep_bpf *bpf,
+		      const struct ep_language_maps *maps)
+{
+	struct bpf_map *map;
+
+	bpf_object__for_each_map(map, object) {
+		int fd = core_map(bpf, maps, bpf_map__name(map)), r;
+
+		if (fd < 0)
+			continue;
+		r = bpf_map__reuse_fd(map, fd);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int set_self(struct bpf_object *object, const struct ep_self *self)
+{
+	struct bpf_map *map;
+	size_t bytes;
+
+	bpf_object__for_each_map(map, object) {
+		if (!strstr(bpf_map__name(map), ".rodata.ep_self"))
+			continue;
+		if (!bpf_map__initial_value(map, &bytes) || bytes < sizeof(*self))
+			return -EBADMSG;
+		return bpf_map__set_initial_value(map, self, bytes);
+	}
+	return -EBADMSG;
+}
+
+static int prepare(struct ep_unwinder_program *program, const struct ep_bpf *bpf,
+		   const struct ep_language_maps *maps,
+		   const struct ep_unwinder_program_options *options, char *log)
+{
+	struct ep_self self = {
+		.slot = options->slot,
+		.kind = EP_FRAME_FIRST_DYNAMIC + options->slot,
+		.first_error = options->first_error,
+		.first_counter = options->first_counter,
+		.frames_per_run = program->frames_per_run,
+		.task_tls_off = ep_bpf_config(bpf)->task_tls_off,
+	};
+	int r;
+
+	program->program =
+		bpf_object__find_program_by_name(program->object, options->image->program);
+	if (!program->program)
+		return -ENOENT;
+	(void)bpf_program__set_log_buf(program->program, log, LOG_BYTES);
+	r = set_self(program->object, &self);
+	return r < 0 ? r : share_maps(program->object, bpf, maps);
+}
+
+static int load_with(struct ep_unwinder_program *program, const struct ep_bpf *bpf,
+		     const struct ep_language_maps *maps,
+		     const struct ep_unwinder_program_options *options, uint32_t frames, char *log)
+{
+	LIBBPF_OPTS(bpf_object_open_opts, opts, .object_name = "ep");
+	int r;
+
+	program->frames_per_run = frames;
+	program->object = bpf_object__open_mem(options->image->object,
+					       options->image->object_bytes, &opts);
+	if (!program->object)
+		return -EBADMSG;
+	r = prepare(program, bpf, maps, options, log);
+	if (r == 0)
+		r = bpf_object__load(program->object);
+	if (r < 0) {
+		ep_log(EP_LOG_DEBUG, "%s: %u frames per run refused: %s", options->name, frames,
+		       ep_strerror(r));
+		bpf_object__close(program->object);
+		program->object = NULL;
+	}
+	return r;
+}
+
+/* The verifier's last words say what it did not like. */
+static void explain(const char *log, int error, char reason[512])
+{
+	size_t len = strnlen(log, LOG_BYTES);
+	const char *tail = len > 300 ? log + len - 300 : log;
+
+	snprintf(reason, 512, "%s%s%.300s", ep_strerror(error), len ? ": the kernel says: " : "",
+		 tail);
+	for (char *c = reason; *c; c++) {
+		if (*c == '\n')
+			*c = ' ';
+	}
+}
+
+static bool is_final(int r)
+{
+	return r == 0 || r == -EPERM || r == -EACCES || r == -ENOMEM || r == -EBADMSG ||
+	       r == -ENOENT;
+}
+
+/* Refused programs are tried with shorter loops: some kernels' verifiers walk far more paths. */
+static int load_any(struct ep_unwinder_program *program, const struct ep_bpf *bpf,
+		    const struct ep_language_maps *maps,
+		    const struct ep_unwinder_program_options *options, char reason[512])
+{
+	ep_autofree char *log = calloc(1, LOG_BYTES);
+	uint32_t most = EP_MAX(options->image->max_frames_per_run, 1u), frames = most;
+	int r;
+
+	if (!log)
+		return -ENOMEM;
+	do {
+		r = load_with(program, bpf, maps, options, frames, log);
+		/* Some refusals are said as EACCES or EPERM: only the longest is believed. */
+		if (is_final(r) && (r == 0 || frames == most))
+			break;
+		frames /= 2;
+	} while (frames > 0);
+	if (r < 0)
+		explain(log, r, reason);
+	return r;
+}
+
+int ep_unwinder_program_load(const struct ep_bpf *bpf, const struct ep_language_maps *maps,
+			     const struct ep_unwinder_program_options *options,
+			     struct ep_unwinder_program **ret_program, char reason[512])
+{
+	struct ep_unwinder_program *program = calloc(1, sizeof(*program));
+	int r, fd;
+
+	if (!program)
+		return -ENOMEM;
+	program->slot = options->slot;
+	program->progs_fd = ep_bpf_map_fd(bpf, "ep_progs");
+	r = load_any(program, bpf, maps, options, reason);
+	if (r == 0) {
+		fd = bpf_program__fd(program->program);
+		r = bpf_map_update_elem(program->progs_fd, &program->slot, &fd, BPF_ANY);
+		if (r < 0)
+			explain("", r, reason);
+	}
+	if (r < 0) {
+		bpf_object__close(program->object);
+		free(program);
+		return r;
+	}
+	*ret_program = program;
+	return 0;
+}
+
+void ep_unwinder_program_free(struct ep_unwinder_program *program)
+{
+	if (!program)
+		return;
+	(void)bpf_map_delete_elem(program->progs_fd, &program->slot);
+	bpf_object__close(program->object);
+	free(program);
+}
+
+int ep_unwinder_program_map_fd(const struct ep_unwinder_program *program, const char *name)
+{
+	return bpf_object__find_map_fd_by_name(program->object, name);
+}
+
+uint32_t ep_unwinder_program_frames_per_run(const struct ep_unwinder_program *program)
+{
+	return program->frames_per_run;
+}
+
+uint32_t ep_unwinder_program_instructions(const struct ep_unwinder_program *program)
+{
+	return (uint32_t)bpf_program__insn_cnt(program->program);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The BPF program of a language unwinder: opened from the plugin's bytes, given the core's maps and
+ * its own numbers (struct ep_self), loaded, put into its slot. Blocking: for a worker thread.
+ */
+#ifndef EP_BPF_UNWINDER_PROGRAM_H
+#define EP_BPF_UNWINDER_PROGRAM_H
+
+#include "core/base/util.h"
+#include "ebpf-profiler/unwinder.h"
+
+struct ep_bpf;
+struct ep_language_maps;
+struct ep_unwinder_program;
+
+struct ep_unwinder_program_options {
+	const char *name; /* of the plugin */
+	const struct ep_bpf_image *image;
+	uint32_t slot, first_error, first_counter;
+};
+
+/*
+ * 0; -EBADMSG when it is no such object, -ENOENT when its program is missing, or what the kernel
+ * said, with the end of the verifier's log in `reason`.
+ */
+int ep_unwinder_program_load(const struct ep_bpf *bpf, const struct ep_language_maps *maps,
+			     const struct ep_unwinder_program_options *options,
+			     struct ep_unwinder_program **ret_program, char reason[512]);
+/* Out of its slot, and freed. Accepts NULL. */
+void ep_unwinder_program_free(struct ep_unwinder_program *program);
+
+/* A map of its own, by name; -ENOENT. */
+int ep_unwinder_program_map_fd(const struct ep_unwinder_program *program, const char *name);
+uint32_t ep_unwinder_program_frames_per_run(const struct ep_unwinder_program *program);
+uint32_t ep_unwinder_program_instructions(const struct ep_unwinder_program *program);
+
+#endif
