@@ -38,10 +38,11 @@ struct builder {
 	const struct ep_batch_source *source;
 	struct ep_tables tables;
 	struct ep_vec stacks, stack_locations, processes, samples;
-	struct ep_vec digests; /* of the stack in hand, 16 bytes per location */
-	struct ep_index stack_index;
-	uint64_t *times;    /* wall clock, grouped by row */
-	uint32_t *stack_of; /* trace id → stack */
+	struct ep_vec digests;			   /* of the stack in hand, 16 bytes per location */
+	struct ep_index stack_index, sample_index; /* sample_index: position + 1 */
+	uint64_t *times;			   /* wall clock, grouped by sample */
+	uint32_t *stack_of;			   /* trace id → stack */
+	uint32_t *sample_of;			   /* row of the interval → sample */
 };
 
 static void builder_fini(struct builder *b)
@@ -53,8 +54,10 @@ static void builder_fini(struct builder *b)
 	ep_vec_fini(&b->samples);
 	ep_vec_fini(&b->digests);
 	ep_index_fini(&b->stack_index);
+	ep_index_fini(&b->sample_index);
 	free(b->times);
 	free(b->stack_of);
+	free(b->sample_of);
 }
 
 static int builder_init(struct builder *b)
@@ -70,7 +73,9 @@ static int builder_init(struct builder *b)
 		return r;
 	b->times = calloc(ep_interval_n_times(b->interval) + 1, sizeof(*b->times));
 	b->stack_of = calloc(ep_interval_n_traces(b->interval) + 1, sizeof(*b->stack_of));
-	if (!b->times || !b->stack_of || !ep_vec_push(&b->stacks) || !ep_vec_push(&b->processes))
+	b->sample_of = calloc(ep_interval_n_rows(b->interval) + 1, sizeof(*b->sample_of));
+	if (!b->times || !b->stack_of || !b->sample_of || !ep_vec_push(&b->stacks) ||
+	    !ep_vec_push(&b->processes))
 		return -ENOMEM;
 	return 0;
 }
@@ -186,10 +191,34 @@ static int add_processes(struct builder *b)
 	return r;
 }
 
+/* What makes two samples one row: the members before the count. */
+#define SAMPLE_KEY_BYTES offsetof(struct sample, count)
+
+/*
+ * Two traces may be one stack: where an error was, and the words of a language's frames, tell
+ * traces apart, but are not shown.
+ */
+static int find_or_add_sample(struct builder *b, const struct sample *sample, uint32_t *ret_at)
+{
+	uint64_t hash = XXH3_64bits(sample, SAMPLE_KEY_BYTES);
+	size_t pos;
+	int r;
+
+	for (uint32_t row = ep_index_first(&b->sample_index, hash, &pos); row;
+	     row = ep_index_next(&b->sample_index, hash, &pos)) {
+		if (memcmp(ep_vec_at(&b->samples, struct sample, row - 1), sample,
+			   SAMPLE_KEY_BYTES) == 0) {
+			*ret_at = row - 1;
+			return 0;
+		}
+	}
+	*ret_at = (uint32_t)b->samples.len;
+	r = ep_vec_append(&b->samples, sample, 1);
+	return r < 0 ? r : ep_index_add(&b->sample_index, hash, *ret_at + 1);
+}
+
 static int add_samples(struct builder *b)
 {
-	uint32_t time_first = 0;
-
 	for (uint32_t i = 0; i < ep_interval_n_rows(b->interval); i++) {
 		const struct ep_sample_row *row = ep_interval_row(b->interval, i);
 		struct sample sample = {
@@ -197,42 +226,47 @@ static int add_samples(struct builder *b)
 			.process = ep_interval_trace(b->interval, row->trace)->process,
 			.tid = row->tid,
 			.cpu = row->cpu,
-			.count = row->count,
-			.time_first = time_first,
 		};
 		int r = ep_tables_string(&b->tables, row->comm,
 					 strnlen(row->comm, sizeof(row->comm)),
 					 &sample.thread_name);
 
 		if (r == 0)
-			r = ep_vec_append(&b->samples, &sample, 1);
+			r = find_or_add_sample(b, &sample, &b->sample_of[i]);
 		if (r < 0)
 			return r;
-		time_first += row->count;
+		ep_vec_at(&b->samples, struct sample, b->sample_of[i])->count += row->count;
 	}
-	assert(time_first == ep_interval_n_times(b->interval));
 	return 0;
 }
 
-/* Each sample's times in the order they came in; time_first is the fill mark meanwhile. */
-static void group_times(struct builder *b)
+static void number_times(struct builder *b)
 {
 	uint32_t first = 0;
 
-	for (size_t n = 0; n < ep_interval_n_times(b->interval); n++) {
-		uint64_t time_ns;
-		uint32_t row;
-
-		ep_interval_time(b->interval, n, &time_ns, &row);
-		b->times[ep_vec_at(&b->samples, struct sample, row)->time_first++] =
-			time_ns + (uint64_t)b->source->mono_to_wall_ns;
-	}
 	for (size_t i = 0; i < b->samples.len; i++) {
 		struct sample *sample = ep_vec_at(&b->samples, struct sample, i);
 
 		sample->time_first = first;
 		first += sample->count;
 	}
+	assert(first == ep_interval_n_times(b->interval));
+}
+
+/* Each sample's times in the order they came in; time_first is the fill mark meanwhile. */
+static void group_times(struct builder *b)
+{
+	number_times(b);
+	for (size_t n = 0; n < ep_interval_n_times(b->interval); n++) {
+		struct sample *sample;
+		uint64_t time_ns;
+		uint32_t row;
+
+		ep_interval_time(b->interval, n, &time_ns, &row);
+		sample = ep_vec_at(&b->samples, struct sample, b->sample_of[row]);
+		b->times[sample->time_first++] = time_ns + (uint64_t)b->source->mono_to_wall_ns;
+	}
+	number_times(b);
 }
 
 /* The entry behind the last row that columns named *_first have. */

@@ -2,8 +2,9 @@
 /*
  * The frame table: every distinct frame seen once, with its names once they are known. Traces of
  * all intervals refer to frames by id. Identity of a frame: its kind, the flags that change what
- * is looked up (none of a dynamic kind's), aux and words; where words are addresses or handles of one process (dynamic kinds,
- * native frames in no known executable) also the process. Error frames drop their address.
+ * is looked up (none of a dynamic kind's), aux and words; where words are addresses or handles of
+ * one process (dynamic kinds, native frames in no known executable) also the process. Error frames
+ * drop their address.
  *
  * Ids are dense from 1 and never change. Ids 1 .. EP_ERROR_COUNT - 1 are the error frames.
  * The table is bounded and never shrinks; when it fills up, the store starts a new one at the next
@@ -44,7 +45,7 @@ struct ep_frame_line {
 	const char *file;
 	uint32_t line, column; /* 0: unknown */
 	uint32_t start_line;   /* of the function */
-	uint64_t start_va; /* of a function that has no name: all of it gets one made-up name */
+	uint64_t start_va;     /* of a function that has no name: all of it gets one made-up name */
 };
 #define EP_FRAME_MAX_LINES 64 /* inlined functions at one address; more are cut off */
 

@@ -49,6 +49,7 @@ void ep_tables_fini(struct ep_tables *t)
 	ep_vec_fini(&t->locations);
 	ep_vec_fini(&t->executables);
 	ep_index_fini(&t->function_index);
+	ep_index_fini(&t->location_index);
 	ep_map_fini(&t->executable_rows);
 	ep_map_fini(&t->module_rows);
 	free(t->location_of);
@@ -357,7 +358,7 @@ static int add_unnamed_line(struct ep_tables *t, const struct ep_frame *frame, u
 		snprintf(text, sizeof(text), "%.255s+0x%" PRIx64,
 			 base_name ? text_of(t, base_name) : "[unknown]", address);
 	else
-		snprintf(text, sizeof(text), "[%s]+0x%" PRIx64, kind_name(t, frame->kind), address);
+		snprintf(text, sizeof(text), "[%s: unknown function]", kind_name(t, frame->kind));
 	return add_made_up_line(t, text);
 }
 
@@ -429,12 +430,28 @@ static void digest_text(XXH3_state_t *state, const struct ep_tables *t, uint32_t
 	XXH3_128bits_update(state, text_of(t, string), ep_strings_len_of(t->strings, string) + 1);
 }
 
+/* A language has many functions of one name, so it is also where the function is written. */
+static void digest_function(XXH3_state_t *state, const struct ep_tables *t, uint32_t row,
+			    bool is_dynamic)
+{
+	const struct ep_table_function *function =
+		ep_vec_at(&t->functions, struct ep_table_function, row);
+	uint32_t little = htole32(function->line);
+
+	digest_text(state, t, function->name);
+	if (!is_dynamic)
+		return;
+	digest_text(state, t, function->file);
+	XXH3_128bits_update(state, &little, sizeof(little));
+}
+
 /*
  * What an equal frame has in common on two machines: kind, the file's build id (else its name),
  * the names of its functions, and where there is no name the address within the file. Not
  * lines or addresses of named functions: they are the same function.
  */
-static void digest_location(const struct ep_tables *t, struct ep_table_location *location)
+static void digest_location(const struct ep_tables *t, struct ep_table_location *location,
+			    bool is_dynamic)
 {
 	const struct ep_table_mapping *mapping =
 		ep_vec_at(&t->mappings, struct ep_table_mapping, location->mapping);
@@ -448,12 +465,9 @@ static void digest_location(const struct ep_tables *t, struct ep_table_location 
 	XXH3_128bits_reset(&state);
 	digest_text(&state, t, location->kind);
 	XXH3_128bits_update(&state, file, strlen(file) + 1);
-	for (size_t i = location->line_first; i < t->lines.len; i++) {
-		uint32_t row = ep_vec_at(&t->lines, struct ep_table_line, i)->function;
-
-		digest_text(&state, t,
-			    ep_vec_at(&t->functions, struct ep_table_function, row)->name);
-	}
+	for (size_t i = location->line_first; i < t->lines.len; i++)
+		digest_function(&state, t, ep_vec_at(&t->lines, struct ep_table_line, i)->function,
+				is_dynamic);
 	if (location->flags & EP_LOCATION_UNNAMED) {
 		uint64_t little = htole64(location->address);
 
@@ -466,45 +480,105 @@ static void digest_location(const struct ep_tables *t, struct ep_table_location 
 /*
  * The address of a location is the one its name was looked up by: one less than the return
  * address for frames that called. The tools that read our output want exactly that: pprof and
- * OTLP backends look addresses up as they are, and ask for one inside the call instruction.
+ * OTLP backends look addresses up as they are, and ask for one inside the call instruction. Words
+ * of a language's frame are no addresses of code: it has none, and no mapping.
  */
-static int make_location(struct ep_tables *t, uint32_t frame_id, struct ep_table_location *location)
+static int make_location(struct ep_tables *t, uint32_t frame_id, const struct ep_frame *frame,
+			 struct ep_table_location *location)
 {
+	bool is_dynamic = frame->kind >= EP_FRAME_FIRST_DYNAMIC;
+	uint32_t module, base_name = 0;
 	const struct ep_frame_name *names;
-	uint32_t module, base_name;
+	int r;
+
+	(void)ep_frames_names(t->frames, frame_id, &names, &module);
+	*location = (struct ep_table_location){.line_first = (uint32_t)t->lines.len};
+	r = add_cstr(t, kind_name(t, frame->kind), &location->kind);
+	if (r == 0 && !is_dynamic) {
+		location->address = ep_frame_lookup_addr(frame);
+		location->flags =
+			frame->flags & EP_FRAME_POINTER_WALK ? EP_LOCATION_POINTER_WALK : 0;
+		r = find_mapping(t, frame, location->address, module, &location->mapping,
+				 &base_name);
+	}
+	if (r == 0)
+		r = add_lines(t, frame_id, frame, location, base_name);
+	if (r == 0)
+		digest_location(t, location, is_dynamic);
+	return r;
+}
+
+static size_t lines_end(const struct ep_tables *t, uint32_t row, size_t end)
+{
+	return row + 1 < t->locations.len
+		       ? ep_vec_at(&t->locations, struct ep_table_location, row + 1)->line_first
+		       : end;
+}
+
+/* An equal location of a language: kind, flags and the lines at the table's end. 0: none. */
+static uint32_t find_location(const struct ep_tables *t, uint64_t hash,
+			      const struct ep_table_location *location)
+{
+	const struct ep_table_line *lines =
+		ep_vec_at(&t->lines, struct ep_table_line, location->line_first);
+	size_t n_lines = t->lines.len - location->line_first, pos;
+
+	for (uint32_t row = ep_index_first(&t->location_index, hash, &pos); row;
+	     row = ep_index_next(&t->location_index, hash, &pos)) {
+		const struct ep_table_location *other =
+			ep_vec_at(&t->locations, struct ep_table_location, row);
+		size_t end = lines_end(t, row, location->line_first);
+
+		if (other->kind == location->kind && other->flags == location->flags &&
+		    end - other->line_first == n_lines &&
+		    memcmp(ep_vec_at(&t->lines, struct ep_table_line, other->line_first), lines,
+			   n_lines * sizeof(*lines)) == 0)
+			return row;
+	}
+	return 0;
+}
+
+/* Its words differ from process to process; a location is what they stand for. */
+static int share_location(struct ep_tables *t, const struct ep_table_location *location,
+			  uint32_t *ret_row)
+{
+	uint64_t hash = XXH3_64bits_withSeed(
+		ep_vec_at(&t->lines, struct ep_table_line, location->line_first),
+		(t->lines.len - location->line_first) * sizeof(struct ep_table_line),
+		location->kind);
+
+	*ret_row = find_location(t, hash, location);
+	if (*ret_row) {
+		t->lines.len = location->line_first;
+		return 0;
+	}
+	return ep_index_add(&t->location_index, hash, (uint32_t)t->locations.len);
+}
+
+static int add_location(struct ep_tables *t, uint32_t frame_id, uint32_t *ret_row)
+{
+	struct ep_table_location location;
 	struct ep_frame frame;
 	int r;
 
+	*ret_row = 0;
 	ep_frames_get(t->frames, frame_id, &frame);
-	(void)ep_frames_names(t->frames, frame_id, &names, &module);
-	*location = (struct ep_table_location){
-		.address = ep_frame_lookup_addr(&frame),
-		.line_first = (uint32_t)t->lines.len,
-		.flags = frame.flags & EP_FRAME_POINTER_WALK ? EP_LOCATION_POINTER_WALK : 0,
-	};
-	r = add_cstr(t, kind_name(t, frame.kind), &location->kind);
-	if (r == 0)
-		r = find_mapping(t, &frame, location->address, module, &location->mapping,
-				 &base_name);
-	if (r == 0)
-		r = add_lines(t, frame_id, &frame, location, base_name);
-	if (r == 0)
-		digest_location(t, location);
-	return r;
+	r = make_location(t, frame_id, &frame, &location);
+	if (r == 0 && frame.kind >= EP_FRAME_FIRST_DYNAMIC)
+		r = share_location(t, &location, ret_row);
+	if (r < 0 || *ret_row)
+		return r;
+	*ret_row = (uint32_t)t->locations.len;
+	return ep_vec_append(&t->locations, &location, 1);
 }
 
 int ep_tables_location(struct ep_tables *t, uint32_t frame_id, uint32_t *ret_location)
 {
-	struct ep_table_location location;
-	int r;
-
 	if (!t->location_of[frame_id]) {
-		r = make_location(t, frame_id, &location);
-		if (r == 0)
-			r = ep_vec_append(&t->locations, &location, 1);
+		int r = add_location(t, frame_id, &t->location_of[frame_id]);
+
 		if (r < 0)
 			return r;
-		t->location_of[frame_id] = (uint32_t)t->locations.len - 1;
 	}
 	*ret_location = t->location_of[frame_id];
 	return 0;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The profile tables while a batch is being built: strings, functions, mappings, locations, each
- * deduplicated. A location is one frame of the frame table with its names; ep_tables_location
- * makes the rows it needs the first time. Row 0 of every table means "none". Private to
+ * deduplicated. A location is one frame of the frame table with its names, or all frames of a
+ * language that have equal names and lines; ep_tables_location makes the rows it needs the first
+ * time. Row 0 of every table means "none". Private to
  * core/trace. Complexity: O(1) per frame, one callback per executable.
  */
 #ifndef EP_TRACE_TABLES_H
@@ -46,9 +47,10 @@ struct ep_tables {
 	struct ep_strings *strings;
 	struct ep_vec functions, mappings, lines, locations, executables;
 	struct ep_index function_index;
-	struct ep_map executable_rows; /* id → position + 1 */
-	struct ep_map module_rows;     /* string id of the path → mapping */
-	uint32_t *location_of;	       /* frame id → location, 0: none yet */
+	struct ep_index location_index; /* those of languages */
+	struct ep_map executable_rows;	/* id → position + 1 */
+	struct ep_map module_rows;	/* string id of the path → mapping */
+	uint32_t *location_of;		/* frame id → location, 0: none yet */
 };
 
 int ep_tables_init(struct ep_tables *tables, const struct ep_frames *frames,

@@ -73,7 +73,10 @@ static void add_all(struct ep_store *store, uint64_t *added, uint64_t *refused)
 
 		event_init(&event, EP_EVENT_TRACE, i, (uint32_t)(i % 9) + 1);
 		for (uint64_t f = 0; f < 20; f++)
-			event_user(&event, EP_FRAME_NATIVE, 0, 5, i * 7 + f * 16);
+			event_user(&event, EP_FRAME_NATIVE, 2 << EP_FRAME_SLOT_SHIFT, 5,
+				   i * 7 + f * 16);
+		for (uint64_t f = 0; f < 5; f++)
+			event_user(&event, EP_FRAME_FIRST_DYNAMIC + 2, EP_FRAME_ENTRY, 0, i + f);
 		r = event_add(store, &event);
 		assert_true(r == 0 || r == -ENOMEM);
 		*added += r == 0;

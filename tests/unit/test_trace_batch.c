@@ -295,6 +295,166 @@ static void equal_stacks_of_two_processes_share_a_row(void **state)
 	ep_batch_unref(batch);
 }
 
+#define PYTHON 16 /* see kind_name */
+
+/* A stack of one frame of a language, as a batch of its own. */
+static struct ep_batch *batch_of_language(uint32_t pid, uint64_t word,
+					  const struct ep_frame_line *line)
+{
+	struct ep_store *store = new_store();
+	static struct event event;
+
+	event_init(&event, EP_EVENT_TRACE, word * pid, pid);
+	event_user(&event, PYTHON, EP_FRAME_ENTRY, 0, word);
+	assert_int_equal(event_add(store, &event), 0);
+	resolve(store, 1, line, line->function != NULL, NULL);
+	return finish(store);
+}
+
+static void stack_hash_of_a_language_is_where_it_is_written(void **state)
+{
+	static const struct ep_frame_line f = {
+		.function = "C.f", .file = "/app/a.py", .line = 12, .start_line = 10};
+	static const struct {
+		const char *label;
+		struct ep_frame_line line;
+		bool equal;
+	} rows[] = {
+		{"same",
+		 {.function = "C.f", .file = "/app/a.py", .line = 12, .start_line = 10},
+		 true},
+		{"line",
+		 {.function = "C.f", .file = "/app/a.py", .line = 15, .start_line = 10},
+		 true},
+		{"name",
+		 {.function = "C.g", .file = "/app/a.py", .line = 12, .start_line = 10},
+		 false},
+		{"file",
+		 {.function = "C.f", .file = "/app/b.py", .line = 12, .start_line = 10},
+		 false},
+		{"start",
+		 {.function = "C.f", .file = "/app/a.py", .line = 12, .start_line = 9},
+		 false},
+		{"none", {0}, false},
+	};
+	struct ep_batch *a = batch_of_language(7, 0x1000, &f);
+
+	(void)state;
+	for (size_t i = 0; i < EP_LEN(rows); i++) {
+		struct ep_batch *b = batch_of_language(8, 0x2000, &rows[i].line);
+
+		if ((memcmp(a->stack_hash[1], b->stack_hash[1], 16) == 0) != rows[i].equal)
+			fail_msg("%s", rows[i].label);
+		ep_batch_unref(b);
+	}
+	ep_batch_unref(a);
+}
+
+static void frames_of_a_language_have_their_lines_and_no_mapping(void **state)
+{
+	static const struct ep_frame_line inlined[] = {
+		{.function = "leaf", .file = "a.py", .line = 3, .column = 9, .start_line = 1},
+		{.function = "caller", .file = "b.py", .line = 30, .start_line = 20},
+	};
+	struct ep_store *store = new_store();
+	static struct event event;
+	struct ep_batch *batch;
+	uint32_t at, line, function;
+
+	(void)state;
+	event_init(&event, EP_EVENT_TRACE, 1, 7);
+	event_user(&event, PYTHON, 0, 0, 0x1000);
+	event_user(&event, PYTHON, EP_FRAME_ENTRY, 0, 0x2000);
+	event_user(&event, PYTHON + 1, 0, 0, 0x3000);
+	assert_int_equal(event_add(store, &event), 0);
+	resolve(store, 1, inlined, 2, "a module that is not a file");
+	resolve(store, 2, NULL, 0, NULL);
+	resolve(store, 3, NULL, 0, NULL);
+	batch = finish(store);
+
+	at = location_of(batch, 0, 0);
+	assert_string_equal(text(batch, batch->location_kind[at]), "python");
+	assert_int_equal(batch->location_mapping[at], 0);
+	assert_int_equal(batch->location_address[at], 0);
+	assert_int_equal(batch->location_flags[at], 0);
+	assert_string_equal(name_of(batch, 0, 0, 1), "caller");
+	line = batch->location_line_first[at];
+	function = batch->line_function[line];
+	assert_int_equal(batch->line_line[line], 3);
+	assert_int_equal(batch->line_column[line], 9);
+	assert_int_equal(batch->function_line[function], 1);
+	assert_string_equal(text(batch, batch->function_name[function]), "leaf");
+	assert_string_equal(text(batch, batch->function_file[function]), "a.py");
+	assert_string_equal(name_of(batch, 0, 1, 0), "[python: unknown function]");
+	assert_int_equal(batch->location_flags[location_of(batch, 0, 1)], EP_LOCATION_UNNAMED);
+	assert_string_equal(name_of(batch, 0, 2, 0), "[unknown: unknown function]");
+	ep_batch_unref(batch);
+}
+
+/* Ten frames at ten addresses and in two processes, of which four differ in what they say. */
+static void equal_frames_of_a_language_are_one_location(void **state)
+{
+	static const struct ep_frame_line lines[] = {
+		{.function = "f", .file = "a.py", .line = 3},
+		{.function = "f", .file = "a.py", .line = 4},
+		{.function = "g", .file = "a.py", .line = 3},
+	};
+	struct ep_store *store = new_store();
+	static struct event event;
+	struct ep_batch *batch;
+
+	(void)state;
+	for (uint32_t pid = 7; pid < 9; pid++) {
+		event_init(&event, EP_EVENT_TRACE, pid, pid);
+		for (uint64_t i = 0; i < 5; i++)
+			event_user(&event, PYTHON, 0, 0, pid * 0x10000 + i);
+		assert_int_equal(event_add(store, &event), 0);
+	}
+	for (uint32_t i = 0; i < 10; i++)
+		resolve(store, i + 1, &lines[i % 5 % 3], 1 + (i % 5 == 4), NULL);
+	batch = finish(store);
+	/* f:3, f:4, g:3 and, inlined, f:4 in g:3; row 0 */
+	assert_int_equal(batch->n_locations, 5);
+	assert_int_equal(batch->n_lines, 5);
+	assert_int_equal(location_of(batch, 0, 0), location_of(batch, 0, 3));
+	assert_int_equal(batch->n_stacks, 2);
+	assert_int_equal(batch->n_samples, 2);
+	ep_batch_unref(batch);
+}
+
+static void traces_that_look_alike_are_one_row(void **state)
+{
+	static const struct ep_frame_line line = {.function = "f", .file = "a.py", .line = 3};
+	struct ep_store *store = new_store();
+	static struct event event;
+	struct ep_batch *batch;
+
+	(void)state;
+	for (uint64_t i = 0; i < 6; i++) {
+		event_init(&event, EP_EVENT_TRACE, 1 + i % 3, 7);
+		event.sample.event.time_ns = 200 + i;
+		event.sample.event.cpu = i % 3 == 2;
+		event_user(&event, PYTHON, 0, 0, 0x1000 * (1 + i % 3));
+		assert_int_equal(event_add(store, &event), 0);
+	}
+	for (uint32_t i = 1; i <= 3; i++)
+		resolve(store, i, &line, 1, NULL);
+	batch = finish(store);
+	assert_int_equal(batch->n_locations, 2);
+	assert_int_equal(batch->n_stacks, 2);
+	assert_int_equal(batch->n_samples, 2); /* two CPUs */
+	assert_int_equal(batch->sample_count[0], 4);
+	assert_int_equal(batch->sample_count[1], 2);
+	assert_int_equal(batch->sample_time_first[1], 4);
+	assert_int_equal(batch->sample_time_first[2], 6);
+	for (uint32_t i = 0; i < 6; i++) {
+		static const uint64_t order[] = {0, 1, 3, 4, 2, 5};
+
+		assert_int_equal(batch->sample_time_ns[i], 1000200 + order[i]);
+	}
+	ep_batch_unref(batch);
+}
+
 static void empty_interval_makes_an_empty_batch(void **state)
 {
 	struct ep_batch *batch = finish(new_store());
@@ -317,6 +477,10 @@ int main(void)
 		cmocka_unit_test(processes_and_times_are_wall_clock),
 		cmocka_unit_test(stack_hash_is_that_of_the_names),
 		cmocka_unit_test(equal_stacks_of_two_processes_share_a_row),
+		cmocka_unit_test(stack_hash_of_a_language_is_where_it_is_written),
+		cmocka_unit_test(frames_of_a_language_have_their_lines_and_no_mapping),
+		cmocka_unit_test(equal_frames_of_a_language_are_one_location),
+		cmocka_unit_test(traces_that_look_alike_are_one_row),
 		cmocka_unit_test(empty_interval_makes_an_empty_batch),
 	};
 
