@@ -125,9 +125,10 @@ static bool good_offs(const uint64_t *offs, size_t n, uint64_t align)
 static bool good_debug_offsets(const struct py_code_debug_offsets *in)
 {
 	const uint64_t pointers[] = {
-		in->ob_type,	   in->co_filename,	   in->co_name,
-		in->co_qualname,   in->co_linetable,	   in->co_localsplusnames,
-		in->bytes_ob_size, in->co_localspluskinds, in->unicode_length,
+		in->co_filename,	in->co_name,
+		in->co_qualname,	in->co_linetable,
+		in->co_localsplusnames, in->co_localspluskinds,
+		in->bytes_ob_size,	in->unicode_length,
 	};
 	const uint64_t others[] = {
 		in->co_firstlineno, in->co_code_adaptive,	  in->bytes_ob_sval,
@@ -185,14 +186,18 @@ static void place_str(struct py_code_layout *layout, const struct py_code_debug_
 int py_code_layout_from_debug_offsets(const struct py_code_debug_offsets *in,
 				      struct py_code_layout *ret)
 {
-	if (!good_debug_offsets(in))
+	/* Include/object.h v3.13.0: a free-threaded object begins with its owner and four counts.
+	 */
+	uint64_t ob_type = in->ob_type ? in->ob_type : in->free_threaded ? 24 : 8;
+
+	if (!good_debug_offsets(in) || !good_offs(&ob_type, 1, 8))
 		return -ENOTSUP;
 	*ret = (struct py_code_layout){
 		.version = in->version,
 		.lines_format = PY_LINES_LOCATIONS,
 		.has_refcnt = !in->free_threaded,
-		.ob_refcnt = (uint16_t)(in->ob_type - 8),
-		.ob_type = (uint16_t)in->ob_type,
+		.ob_refcnt = (uint16_t)(ob_type - 8),
+		.ob_type = (uint16_t)ob_type,
 		.co_firstlineno = (uint16_t)in->co_firstlineno,
 		.co_filename = (uint16_t)in->co_filename,
 		.co_name = (uint16_t)in->co_name,

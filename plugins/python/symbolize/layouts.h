@@ -57,7 +57,7 @@ struct py_code_layout {
 struct py_code_debug_offsets {
 	uint32_t version; /* PY_VERSION() */
 	bool free_threaded;
-	uint64_t ob_type;
+	uint64_t ob_type; /* 0: where it is in the known versions */
 	uint64_t co_filename, co_name, co_qualname, co_linetable, co_firstlineno, co_argcount;
 	uint64_t co_localsplusnames, co_localspluskinds, co_code_adaptive;
 	uint64_t bytes_ob_size, bytes_ob_sval;

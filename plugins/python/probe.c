@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "plugins/python/python.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool has_symbol(const struct ep_unwinder_host *host, const struct ep_file *file,
+		       const char *name)
+{
+	struct ep_symbol symbol;
+
+	return host->file_symbol(file, name, &symbol) == 0;
+}
+
+/* 0: absent. */
+static uint64_t symbol_va(const struct ep_unwinder_host *host, const struct ep_file *file,
+			  const char *name)
+{
+	struct ep_symbol symbol;
+
+	return host->file_symbol(file, name, &symbol) == 0 ? symbol.va : 0;
+}
+
+/*
+ * Before Py_Version (3.11) no number is in the file's data, but each version has functions its
+ * predecessor had not (Doc/whatsnew/3.8.rst, 3.9.rst, 3.10.rst: "C API, new features").
+ */
+static uint32_t guess_version(const struct ep_unwinder_host *host, const struct ep_file *file)
+{
+	static const struct {
+		const char *symbol;
+		uint32_t version;
+	} since[] = {
+		{ "PyIter_Send", PY_VERSION(3, 10) },
+		{ "PyObject_VectorcallMethod", PY_VERSION(3, 9) },
+		{ "PyCode_NewWithPosOnlyArgs", PY_VERSION(3, 8) },
+		{ "_PyRuntime", PY_VERSION(3, 7) },
+	};
+
+	for (size_t i = 0; i < sizeof(since) / sizeof(*since); i++) {
+		if (has_symbol(host, file, since[i].symbol))
+			return since[i].version;
+	}
+	return PY_VERSION(3, 6);
+}
+
+static uint32_t find_version(const struct ep_unwinder_host *host, const struct ep_file *file)
+{
+	uint64_t va = symbol_va(host, file, "Py_Version");
+	uint32_t hex;
+
+	if (va && host->file_read(file, va, &hex, sizeof(hex)) == 0)
+		return hex >> 16;
+	return guess_version(host, file);
+}
+
+/* Reads what there is of _PyRuntime's beginning: it may be smaller, or have no data in the file. */
+static size_t read_runtime(const struct ep_unwinder_host *host, const struct ep_file *file,
+			   const struct ep_symbol *runtime, uint8_t *buf)
+{
+	size_t n = PY_DEBUG_OFFSETS_BYTES;
+
+	if (runtime->bytes && runtime->bytes < n)
+		n = (size_t)runtime->bytes;
+	return host->file_read(file, runtime->va, buf, n) == 0 ? n : 0;
+}
+
+static int find_offsets(struct py_executable *exe, const struct ep_file *file,
+			const struct ep_symbol *runtime)
+{
+	uint8_t bytes[PY_DEBUG_OFFSETS_BYTES];
+	size_t n = runtime->va ? read_runtime(exe->host, file, runtime, bytes) : 0;
+	bool trace_refs = has_symbol(exe->host, file, "_Py_PrintReferences");
+	struct py_debug_header header;
+
+	exe->debug_offsets = py_debug_offsets_header(bytes, n, &header);
+	if (exe->debug_offsets)
+		return py_offsets_from_debug(bytes, n, runtime->bytes, &exe->offsets);
+	return py_offsets_find(find_version(exe->host, file), trace_refs, &exe->offsets);
+}
+
+/* Py_tss_t, 3.7 and newer Include/cpython/pythread.h: int _is_initialized; pthread_key_t _key. */
+static void find_globals(struct py_executable *exe, const struct ep_file *file)
+{
+	const struct py_offsets *offsets = &exe->offsets;
+	const struct ep_unwinder_host *host = exe->host;
+
+	if (!exe->runtime_va) {
+		/* 3.6 Python/pystate.c */
+		exe->holder_va = symbol_va(host, file, "_PyThreadState_Current");
+		exe->key_va = symbol_va(host, file, "autoTLSkey");
+		exe->interpreters_va = symbol_va(host, file, "interp_head");
+		return;
+	}
+	exe->interpreters_va = exe->runtime_va + offsets->runtime_interpreters;
+	if (offsets->runtime_holder != PY_NONE)
+		exe->holder_va = exe->runtime_va + offsets->runtime_holder;
+	if (offsets->runtime_key != PY_NONE) {
+		exe->key_created_va = exe->runtime_va + offsets->runtime_key;
+		exe->key_va = exe->key_created_va + 4;
+	}
+}
+
+static void find_variable(struct py_executable *exe, const struct ep_file *file, const char *symbol,
+			  const char *getter, struct py_thread_variable *variable)
+{
+	struct ep_symbol found;
+
+	/* Code that has the offset from the thread pointer needs no knowledge of the C library. */
+	if (py_decode_getter(exe->host, file, getter, variable) == 0 &&
+	    variable->kind == PY_VARIABLE_POINTER)
+		return;
+	if (exe->host->file_symbol(file, symbol, &found) == 0)
+		*variable = (struct py_thread_variable){
+			.kind = PY_VARIABLE_SEGMENT,
+			.value = found.va,
+		};
+}
+
+/*
+ * 3.12 and newer: a thread's state while it may run Python (Python/pystate.c). From 3.15 on also
+ * its state while it has let go of the GIL; before that one is the value of a pthread key.
+ */
+static void find_variables(struct py_executable *exe, const struct ep_file *file)
+{
+	if (exe->offsets.version < PY_VERSION(3, 12))
+		return;
+	find_variable(exe, file, "_Py_tss_tstate", "_PyThreadState_GetCurrent", &exe->variables[0]);
+	if (exe->offsets.version >= PY_VERSION(3, 15))
+		find_variable(exe, file, "_Py_tss_gilstate", "PyGILState_GetThisThreadState",
+			      &exe->variables[1]);
+}
+
+static int probe(struct py_executable *exe, const struct ep_file *file)
+{
+	const struct ep_unwinder_host *host = exe->host;
+	struct ep_symbol runtime = {0}, eval;
+	int r;
+
+	if (host->file_symbol(file, "_PyRuntime", &runtime) < 0 &&
+	    !has_symbol(host, file, "_PyThreadState_Current"))
+		return EP_NOT_MINE;
+	/* PEP 523: 3.6 is the first that has it. */
+	if (host->file_symbol(file, "_PyEval_EvalFrameDefault", &eval) < 0 || eval.bytes == 0)
+		return EP_NOT_MINE;
+	exe->runtime_va = runtime.va;
+	r = find_offsets(exe, file, &runtime);
+	if (r < 0)
+		return r;
+	exe->code_type_va = symbol_va(host, file, "PyCode_Type");
+	exe->type_type_va = symbol_va(host, file, "PyType_Type");
+	if (!exe->code_type_va)
+		return -ENODATA;
+	find_globals(exe, file);
+	find_variables(exe, file);
+	exe->n_code = py_find_code(host, file, &eval, exe->code);
+	return 0;
+}
+
+int py_probe(const struct ep_unwinder_host *host, const struct ep_file *file,
+	     void **ret_executable)
+{
+	struct py_executable *exe = calloc(1, sizeof(*exe));
+	int r;
+
+	if (!exe)
+		return -ENOMEM;
+	exe->host = host;
+	r = probe(exe, file);
+	if (r != 0) {
+		free(exe);
+		return r;
+	}
+	*ret_executable = exe;
+	return 0;
+}
+
+void py_unload(void *executable)
+{
+	free(executable);
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
+/*
+ * What both sides of the Python unwinder see: what user space tells BPF of a process, and what a
+ * frame says.
+ *
+ *	frame	aux: instruction offset, in bytes, signed (symbolize/code.h)
+ *		word 0: address of the code object; 0: see PY_FRAME_CLEANUP
+ *		word 1: its check (symbolize/check.h); 0: it could not be read
+ */
+#ifndef PY_SHARED_H
+#define PY_SHARED_H
+
+#include "ebpf-profiler/bpf/record.h"
+#include "ebpf-profiler/bpf/tls.h"
+
+#include <linux/types.h>
+
+/*
+ * Code address 0, pushed for an evaluation without frames between others: the interpreter destroys
+ * what a function that returned to C has left (_PyEval_FrameClearAndPop), and that runs Python.
+ */
+#define PY_FRAME_CLEANUP 0
+
+#define PY_TLS_PATHS 2
+
+/* Largest windows read from a frame and from a code object. */
+#define PY_FRAME_BYTES 128
+#define PY_CODE_BYTES  256
+
+enum py_flags {
+	PY_CFRAME = 1 << 0,	     /* 3.11, 3.12: the thread has a CFrame, which has the frame */
+	PY_INSTRUCTION_ADDR = 1 << 1, /* a frame has an address; else a signed index */
+	PY_SHIMS = 1 << 2, /* 3.12 on: a frame of the C stack is at the root of each evaluation */
+	PY_ENTRY_BYTE = 1 << 3, /* 3.11: each frame says whether it was entered from C */
+	PY_ALL_ENTRIES = 1 << 4, /* up to 3.10 each frame is an evaluation of its own */
+	PY_FIRST_TRACEABLE = 1 << 5, /* 3.11 on: frames before that instruction are incomplete */
+	PY_BYTECODE_COPIES = 1 << 6, /* free-threaded 3.14 on: threads have bytecode of their own */
+};
+
+/* Offsets are bytes. Those of frames are relative to the window that is read. */
+struct py_state {
+	__u64 holder_addr; /* of the pointer to the state of the thread with the GIL, or 0 */
+	__u64 interpreters_addr; /* of the pointer to the first interpreter, or 0 */
+	__u64 code_type;	 /* address of PyCode_Type */
+	struct ep_tls paths[PY_TLS_PATHS]; /* to a thread's own state; tried in order */
+	__s64 thread_id_off; /* PyThreadState.thread_id - thread pointer */
+	__u32 flags;	     /* enum py_flags */
+
+	__u32 interp_next, interp_threads;
+	__u32 thread_next, thread_frame, thread_id;
+	__u32 cframe_frame; /* with PY_CFRAME */
+
+	__u32 frame_start, frame_bytes; /* the window */
+	__u32 frame_previous, frame_code, frame_instruction;
+	__u32 frame_owner;  /* with PY_SHIMS or PY_FIRST_TRACEABLE */
+	__u32 frame_entry;  /* with PY_ENTRY_BYTE */
+	__u32 frame_copy;   /* index of the copy, with PY_BYTECODE_COPIES */
+	__u32 first_shim;   /* owners from here on are shims */
+	__u32 instruction_shift; /* up to 3.10: index << shift is bytes */
+
+	__u32 code_bytes; /* read from the object's address on */
+	__u32 code_object_type, code_check, code_check_mask;
+	__u32 code_first_traceable, code_instructions, code_copies;
+	__u32 pad;
+};
+_Static_assert(sizeof(struct py_state) <= EP_STATE_BYTES, "py_state is too large");
+
+enum py_error {
+	PY_ERROR_FRAME = 0,
+	PY_ERROR_NOT_CODE,
+	PY_ERROR_DEEP,
+};
+
+enum py_counter {
+	PY_COUNT_THREADS_UNKNOWN = 0,
+	PY_COUNT_CODE_UNREADABLE,
+	PY_COUNT_CODE_GONE,
+};
+
+#endif
