@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Cost of the trace store per event, and of building a batch: 4000 traces of 40 frames in 100
- * processes, a thread and CPU each. Prints rows for scripts/bench; fails when a KNOWN sample costs more
- * than a microsecond, ten times what it should.
+ * processes, a thread and CPU each. Prints rows for scripts/bench; fails when a KNOWN sample costs
+ * more than a microsecond, ten times what it should.
  */
 #include "core/base/clock.h"
 #include "core/base/map.h"
 #include "core/trace/batch.h"
+#include "core/trace/merge.h"
 #include "tests/unit/trace_events.h"
 
 #include <inttypes.h>
@@ -16,6 +17,9 @@
 #define TRACES 4000
 #define FRAMES 40
 #define KNOWN  2000000
+#define MERGES 200000
+
+#define MIXED_SLOT 2 /* of a language */
 
 static struct event event;
 
@@ -29,6 +33,27 @@ static void add_traces(struct ep_store *store)
 			event_user(&event, EP_FRAME_NATIVE, f > 0, (uint32_t)(address % 8) + 1,
 				   address * 16 + 1);
 		}
+		if (event_add(store, &event) != 0)
+			abort();
+	}
+}
+
+/* The same with a language: 20 native frames, 5 of which run it, and 20 of its own in 5 groups. */
+static void add_mixed(struct ep_store *store)
+{
+	for (uint64_t i = 0; i < TRACES; i++) {
+		event_init(&event, EP_EVENT_TRACE, ep_mix64(~i), (uint32_t)(i % 100) + 1);
+		for (uint64_t f = 0; f < FRAMES / 2; f++) {
+			uint64_t address = (i * 7919 + f * 104729) % 20000;
+
+			event_user(&event, EP_FRAME_NATIVE,
+				   f % 4 == 3 ? MIXED_SLOT << EP_FRAME_SLOT_SHIFT : f > 0,
+				   (uint32_t)(address % 8) + 1, address * 16 + 1);
+		}
+		for (uint64_t f = 0; f < FRAMES / 2; f++)
+			event_user(&event, EP_FRAME_FIRST_DYNAMIC + MIXED_SLOT,
+				   f % 4 == 3 ? EP_FRAME_ENTRY : 0, 1,
+				   (i * 7919 + f * 104729) % 20000);
 		if (event_add(store, &event) != 0)
 			abort();
 	}
@@ -66,6 +91,39 @@ static double since(uint64_t start_ns, uint64_t n)
 	return (double)(ep_clock_mono_ns() - start_ns) / (double)n;
 }
 
+static void measure_merge(void)
+{
+	static struct ep_merge merge;
+	uint64_t start_ns = ep_clock_mono_ns(), frames = 0;
+
+	for (int i = 0; i < MERGES; i++)
+		frames += ep_merge_frames(&merge, event.words, event.sample.n_words, false);
+	printf("merge of %u frames to %" PRIu64 "\t%.0f\tns\t\tfor information\n",
+	       event.sample.n_frames, frames / MERGES, since(start_ns, MERGES));
+}
+
+/* In a store of its own, so that the rows below stay what they were. */
+static void measure_mixed(const struct ep_store_limits *limits)
+{
+	struct ep_interval *iv = NULL;
+	struct ep_store *store;
+
+	if (ep_store_new(limits, 0, &store) < 0)
+		abort();
+	for (int round = 0; round < 2; round++) { /* the second one knows all frames */
+		uint64_t start_ns = ep_clock_mono_ns();
+
+		add_mixed(store);
+		printf("new trace with a language's frames\t%.0f\tns\t\tfor information\n",
+		       since(start_ns, TRACES));
+		if (ep_store_seal(store, 1, &iv) < 0)
+			abort();
+		ep_interval_unref(iv);
+	}
+	measure_merge();
+	ep_store_free(store);
+}
+
 int main(void)
 {
 	struct ep_store_limits limits = EP_STORE_DEFAULT_LIMITS;
@@ -92,6 +150,7 @@ int main(void)
 			ep_interval_unref(iv);
 	}
 	ep_interval_unref(iv);
+	measure_mixed(&limits);
 	if (ep_store_seal(store, 2, &iv) < 0)
 		return 1;
 	ep_interval_unref(iv);
