@@ -81,6 +81,8 @@ static void read_ids(struct ep_analysis *analysis, const struct ep_elf *elf)
 		to_hex(build_id, (size_t)n, analysis->build_id);
 	if (ep_elf_file_id(elf, file_id) == 0)
 		to_hex(file_id, sizeof(file_id), analysis->file_id);
+	if (ep_elf_go_build_id(elf, analysis->go_build_id, sizeof(analysis->go_build_id)) < 0)
+		analysis->go_build_id[0] = '\0';
 	analysis->n_segments = ep_elf_exec_segments(elf, analysis->segments,
 						    EP_LEN(analysis->segments));
 	analysis->n_segments = EP_MIN(analysis->n_segments, EP_LEN(analysis->segments));

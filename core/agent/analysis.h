@@ -27,6 +27,7 @@ struct ep_analysis {
 	bool trusted; /* only root can have made or changed the file: its build id is its own */
 	char build_id[2 * EP_ELF_BUILD_ID_MAX + 1];
 	char file_id[33];
+	char go_build_id[128];
 	struct ep_elf_segment segments[8];
 	size_t n_segments;
 	struct ep_delta_store_text *text;

@@ -165,6 +165,7 @@ static void take_result(struct ep_executables *executables, struct ep_executable
 	executable->file.fd = ep_take_fd(analysis->file.fd);
 	memcpy(executable->build_id, analysis->build_id, sizeof(executable->build_id));
 	memcpy(executable->file_id, analysis->file_id, sizeof(executable->file_id));
+	memcpy(executable->go_build_id, analysis->go_build_id, sizeof(executable->go_build_id));
 	memcpy(executable->segments, analysis->segments, sizeof(executable->segments));
 	executable->n_segments = analysis->n_segments;
 	ep_delta_store_drop_text(executables->store, executable->text);

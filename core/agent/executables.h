@@ -38,6 +38,7 @@ struct ep_executable {
 	char *root;		  /* "/proc/PID/root" of that process, for debug files */
 	char build_id[2 * EP_ELF_BUILD_ID_MAX + 1]; /* hex, "" when it has none */
 	char file_id[33];			    /* hex */
+	char go_build_id[128];			    /* "" when it is no Go program */
 	struct ep_elf_segment segments[EP_EXECUTABLE_MAX_SEGMENTS_KEPT]; /* executable ones */
 	size_t n_segments;
 	struct ep_delta_store_text *text;

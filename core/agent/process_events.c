@@ -75,6 +75,7 @@ void ep_processes_on_fork(struct ep_processes *processes, pid_t parent_pid, pid_
 	ep_live_take_text(&process->comm, parent->comm);
 	ep_live_take_text(&process->exe_path, parent->exe_path);
 	ep_live_take_text(&process->container_id, parent->container_id);
+	ep_live_take_environment(process, parent->environment, parent->environment_bytes);
 	process->read_once = true;
 	process->unnamed = parent->unnamed;
 }

@@ -5,6 +5,7 @@
 #include "core/agent/processes_internal.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"
+#include "core/plugin/host.h"
 
 #include <errno.h>
 
@@ -153,6 +154,7 @@ static void take_read(struct ep_processes *processes, struct ep_live *process,
 			return;
 	}
 	take_info(process, &read->info);
+	ep_live_take_environment(process, read->environment.data, read->environment.len);
 	take_maps(processes, process, read);
 	ep_live_mark(processes, process);
 	if (process->hurried)
@@ -195,6 +197,7 @@ static int start_read(struct ep_processes *processes, struct ep_live *process)
 		return -ENOMEM;
 	task->processes = processes;
 	task->read.pid = process->pid;
+	task->read.n_variables = ep_host_environment(&task->read.variables);
 	r = ep_job_run(processes->options.loop, run_read, finish_read, task);
 	if (r < 0) {
 		free(task);

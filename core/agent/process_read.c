@@ -2,9 +2,12 @@
 #include "core/agent/process_read.h"
 #include "core/agent/places.h"
 #include "core/base/clock.h"
+#include "core/proc/environment.h"
 
 #include <errno.h>
 #include <time.h>
+
+#define MAX_ENVIRONMENT_BYTES 65536
 
 static bool same_file(const struct ep_mapping *a, const struct ep_mapping *b)
 {
@@ -56,6 +59,7 @@ void ep_process_read_run(struct ep_process_read *read)
 	uint64_t cost_ns = thread_cpu_ns();
 
 	ep_maps_init(&read->maps, EP_MAX_MAPPINGS_READ);
+	ep_vec_init(&read->environment, 1, MAX_ENVIRONMENT_BYTES);
 	ep_vec_init(&read->files, sizeof(struct ep_proc_file), EP_MAX_MAPPINGS_READ);
 	read->time_ns = ep_clock_mono_ns();
 	read->result = ep_process_read(read->pid, &read->info);
@@ -63,6 +67,10 @@ void ep_process_read_run(struct ep_process_read *read)
 		read->result = ep_maps_read(&read->maps, read->pid, EP_MAPS_EXECUTABLE);
 	if (read->result == 0)
 		read->result = identify_all(read);
+	/* What cannot be read of it is not there; the rest counts. */
+	if (read->result == 0 && !read->info.kernel_thread)
+		(void)ep_environment_read(read->pid, read->variables, read->n_variables,
+					  &read->environment);
 	read->cost_ns = thread_cpu_ns() - cost_ns;
 }
 
@@ -70,5 +78,6 @@ void ep_process_read_fini(struct ep_process_read *read)
 {
 	ep_process_info_fini(&read->info);
 	ep_maps_fini(&read->maps);
+	ep_vec_fini(&read->environment);
 	ep_vec_fini(&read->files);
 }

@@ -10,11 +10,14 @@
 struct ep_process_read {
 	/* in */
 	pid_t pid;
+	char *const *variables; /* of its environment, wanted; borrowed */
+	size_t n_variables;
 	/* out */
 	int result;	  /* 0, -ESRCH, ... */
 	uint64_t time_ns; /* CLOCK_MONOTONIC, before the first read */
 	uint64_t cost_ns; /* CPU time it took */
 	struct ep_process_info info;
+	struct ep_vec environment; /* "NAME=value" with NUL, one after the other */
 	struct ep_maps maps;
 	struct ep_vec files; /* struct ep_proc_file, one for each mapping; fd -1; bytes 0: none */
 };

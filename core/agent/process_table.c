@@ -49,6 +49,7 @@ void ep_live_free(struct ep_live *process)
 	free(process->comm);
 	free(process->exe_path);
 	free(process->container_id);
+	free(process->environment);
 	free(process);
 }
 
@@ -79,4 +80,17 @@ void ep_live_take_text(char **field, const char *text)
 		free(*field);
 		*field = copy;
 	}
+}
+
+void ep_live_take_environment(struct ep_live *process, const char *text, size_t bytes)
+{
+	char *copy = bytes ? malloc(bytes) : NULL;
+
+	if (bytes && !copy)
+		return;
+	if (bytes)
+		memcpy(copy, text, bytes);
+	free(process->environment);
+	process->environment = copy;
+	process->environment_bytes = bytes;
 }

@@ -52,6 +52,8 @@ static void describe(const struct ep_live *process, struct ep_process_descriptio
 		.comm = process->comm,
 		.exe_path = process->exe_path,
 		.container_id = process->container_id,
+		.environment = process->environment,
+		.environment_bytes = process->environment_bytes,
 	};
 }
 

@@ -46,6 +46,8 @@ struct ep_processes_options {
 /* What a batch says of a process. Borrowed until the next call. */
 struct ep_process_description {
 	const char *comm, *exe_path, *container_id;
+	const char *environment; /* variables that were asked for, "NAME=value" with NUL each */
+	size_t environment_bytes;
 };
 
 struct ep_processes_stats {

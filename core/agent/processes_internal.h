@@ -30,6 +30,8 @@ struct ep_live {
 	pid_t pid;
 	uint64_t start_ns; /* CLOCK_BOOTTIME; 0: not known yet */
 	char *comm, *exe_path, *container_id;
+	char *environment; /* "NAME=value" with NUL, one after the other; NULL: none */
+	size_t environment_bytes;
 	struct ep_vec places; /* struct ep_place_in_memory, sorted by start */
 	uint32_t rows, n_rows; /* in the delta store */
 	uint64_t due_ns;       /* when to read, while queued */
@@ -80,6 +82,7 @@ struct ep_live *ep_live_add(struct ep_processes *processes, pid_t pid, uint64_t 
 void ep_live_end(struct ep_processes *processes, struct ep_live *process);
 void ep_live_free(struct ep_live *process);
 void ep_live_take_text(char **field, const char *text);
+void ep_live_take_environment(struct ep_live *process, const char *text, size_t bytes);
 
 /* process_rows.c */
 void ep_live_drop_rows(struct ep_processes *processes, struct ep_live *process);

@@ -98,6 +98,8 @@ int ep_elf_build_id(const struct ep_elf *elf, uint8_t id[EP_ELF_BUILD_ID_MAX]);
 /* The same in a block of notes, as /sys/kernel/notes has them; align is 4 or 8. */
 int ep_elf_notes_build_id(const uint8_t *notes, uint64_t bytes, uint64_t align,
 			  uint8_t id[EP_ELF_BUILD_ID_MAX]);
+/* Go's own build id, a text of at most size - 1 bytes. 0, -ENODATA, -E2BIG. */
+int ep_elf_go_build_id(const struct ep_elf *elf, char *id, size_t size);
 /* .gnu_debuglink: file name and CRC. 0, -ENODATA, -EBADMSG. */
 int ep_elf_debuglink(const struct ep_elf *elf, char *name, size_t name_bytes, uint32_t *ret_crc);
 /* .gnu_debugdata: the xz-compressed ELF inside, opened. 0, -ENODATA, -EBADMSG, -E2BIG. */

@@ -109,6 +109,41 @@ static int debuglink_parse(const struct ep_elf_bytes *bytes, char *name, size_t 
 	return 0;
 }
 
+/* Name "Go\0\0", type 4 (cmd/internal/buildid in Go's sources, ELFGoBuildIDTag), at go1.27. */
+#define GO_NOTE_TYPE 4
+static int read_go_note(const uint8_t *note, size_t bytes, char *id, size_t size)
+{
+	uint32_t name_bytes, desc_bytes, type;
+
+	if (bytes < 16)
+		return -ENODATA;
+	memcpy(&name_bytes, note, 4);
+	memcpy(&desc_bytes, note + 4, 4);
+	memcpy(&type, note + 8, 4);
+	if (name_bytes != 4 || memcmp(note + 12, "Go\0", 4) != 0 || type != GO_NOTE_TYPE ||
+	    desc_bytes == 0 || desc_bytes > bytes - 16)
+		return -ENODATA;
+	if (desc_bytes >= size)
+		return -E2BIG;
+	memcpy(id, note + 16, desc_bytes);
+	id[desc_bytes] = '\0';
+	return 0;
+}
+
+int ep_elf_go_build_id(const struct ep_elf *elf, char *id, size_t size)
+{
+	struct ep_elf_section section;
+	uint8_t note[512];
+	size_t bytes;
+	int r = ep_elf_find_section(elf, ".note.go.buildid", &section);
+
+	if (r < 0)
+		return r;
+	bytes = EP_MIN(section.bytes, (uint64_t)sizeof(note));
+	r = ep_elf_read_at(elf, section.file_off, note, bytes);
+	return r < 0 ? -ENODATA : read_go_note(note, bytes, id, size);
+}
+
 int ep_elf_debuglink(const struct ep_elf *elf, char *name, size_t name_bytes, uint32_t *ret_crc)
 {
 	struct ep_elf_bytes bytes = {0};

@@ -71,6 +71,38 @@ static int host_run(void (*run)(void *arg), void (*after)(void *arg), void *arg)
 	return r;
 }
 
+#define MAX_VARIABLES	   64
+#define MAX_VARIABLE_BYTES 256
+
+/* Asked for by any exporter, read for all: written while they are opened, then constant. */
+static char *variables[MAX_VARIABLES];
+static size_t n_variables;
+
+static int host_want_environment(const char *name)
+{
+	size_t len = name ? strnlen(name, MAX_VARIABLE_BYTES) : 0;
+
+	if (len == 0 || len == MAX_VARIABLE_BYTES || strchr(name, '='))
+		return -EINVAL;
+	for (size_t i = 0; i < n_variables; i++) {
+		if (strcmp(variables[i], name) == 0)
+			return 0;
+	}
+	if (n_variables == MAX_VARIABLES)
+		return -E2BIG;
+	variables[n_variables] = strdup(name);
+	if (!variables[n_variables])
+		return -ENOMEM;
+	n_variables++;
+	return 0;
+}
+
+size_t ep_host_environment(char *const **ret_names)
+{
+	*ret_names = variables;
+	return n_variables;
+}
+
 void ep_host_init(struct uv_loop_s *loop, const char *version)
 {
 	host = (struct ep_host){
@@ -85,6 +117,7 @@ void ep_host_init(struct uv_loop_s *loop, const char *version)
 		.batch_unref = ep_batch_unref,
 		.run = host_run,
 		.loop = loop,
+		.want_environment = host_want_environment,
 	};
 }
 

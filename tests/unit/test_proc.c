@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The parsers of core/proc, over tables of text. Real processes: test_proc_live.c. */
 #include "core/proc/container.h"
+#include "core/proc/environment.h"
 #include "core/proc/maps.h"
 #include "core/proc/process.h"
 
@@ -362,9 +363,45 @@ static void container_ids_are_found(void **state)
 	}
 }
 
+static void environment_gives_what_was_asked_for(void **state)
+{
+	static const char data[] = "A=1\0BB=two words\0=x\0A2=no\0EMPTY=\0NOVALUE\0A=again\0BB=cut";
+	char *names[] = {"A", "EMPTY", "BB", "NOVALUE", "MISSING"};
+	static const char expected[] = "A=1\0BB=two words\0EMPTY=\0A=again";
+	struct ep_vec text;
+
+	(void)state;
+	ep_vec_init(&text, 1, 1024);
+	assert_int_equal(ep_environment_parse(data, sizeof(data) - 1, names, 5, &text), 0);
+	assert_int_equal(text.len, sizeof(expected));
+	assert_memory_equal(text.data, expected, sizeof(expected));
+	ep_vec_fini(&text);
+	ep_vec_init(&text, 1, 8);
+	assert_int_equal(ep_environment_parse(data, sizeof(data) - 1, names, 5, &text), -E2BIG);
+	ep_vec_fini(&text);
+}
+
+static void environment_values_are_bounded(void **state)
+{
+	char data[EP_ENVIRONMENT_MAX_VALUE + 64] = "LONG=", *names[] = {"LONG", "B"};
+	struct ep_vec text;
+
+	(void)state;
+	memset(data + 5, 'x', EP_ENVIRONMENT_MAX_VALUE);
+	memcpy(data + 5 + EP_ENVIRONMENT_MAX_VALUE, "\0B=1", 5);
+	ep_vec_init(&text, 1, sizeof(data));
+	assert_int_equal(ep_environment_parse(data, 5 + EP_ENVIRONMENT_MAX_VALUE + 5, names, 2, &text),
+			 0);
+	assert_int_equal(text.len, 4);
+	assert_string_equal(text.data, "B=1");
+	ep_vec_fini(&text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(environment_gives_what_was_asked_for),
+		cmocka_unit_test(environment_values_are_bounded),
 		cmocka_unit_test(a_line_of_maps_is_parsed),
 		cmocka_unit_test(only_executable_mappings_are_kept),
 		cmocka_unit_test(the_kernels_half_is_left_out),
