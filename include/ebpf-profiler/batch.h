@@ -21,10 +21,9 @@ enum ep_mapping_flag {
 };
 
 enum ep_location_flag {
-	EP_LOCATION_POINTER_WALK = 1
-				   << 0, /* found by frame pointer, no unwind rule vouches for it */
-	EP_LOCATION_ERROR = 1 << 1,	 /* not code: says why the stack ends here */
-	EP_LOCATION_UNNAMED = 1 << 2,	 /* its function is a made-up "libx.so+0x1234" */
+	EP_LOCATION_POINTER_WALK = 1 << 0, /* found by frame pointer, no unwind rule vouches for it */
+	EP_LOCATION_ERROR = 1 << 1,	   /* not code: says why the stack ends here */
+	EP_LOCATION_UNNAMED = 1 << 2,	   /* its function is a made-up "libx.so+0x1234" */
 };
 
 struct ep_batch {
@@ -65,9 +64,9 @@ struct ep_batch {
 	 * language.
 	 */
 	const uint64_t *location_address;
-	const uint32_t *location_mapping;    /* row of mappings */
-	const uint32_t *location_kind;	     /* string: "kernel", "native", "python", "error" */
-	const uint32_t *location_flags;	     /* enum ep_location_flag */
+	const uint32_t *location_mapping;   /* row of mappings */
+	const uint32_t *location_kind;	    /* string: "kernel", "native", "python", "error" */
+	const uint32_t *location_flags;	    /* enum ep_location_flag */
 	const uint32_t *location_line_first; /* into lines, innermost (inlined) first */
 
 	uint32_t n_lines;
@@ -78,17 +77,17 @@ struct ep_batch {
 	uint32_t n_stacks;
 	const uint32_t *stack_location_first; /* into stack_location, leaf first */
 	const uint8_t (*stack_hash)[16];      /* equal on two machines for an equal stack */
-	const uint32_t *stack_error;	      /* enum ep_error, or a language's number from
-						 EP_ERROR_FIRST_DYNAMIC on: its stack has a frame
-						 that says it in words; 0: walked to its root */
+	const uint32_t *stack_error;	      /* 0 for a stack walked to its root, else enum ep_error, or
+					       * from EP_ERROR_FIRST_DYNAMIC on a language's error:
+					       * the text is in the stack's error frame */
 	uint32_t n_stack_locations;
 	const uint32_t *stack_location; /* row of locations */
 
 	uint32_t n_processes;
 	const uint32_t *process_pid;
-	const uint64_t *process_start_ns;     /* wall clock */
-	const uint32_t *process_comm;	      /* string: of its main thread */
-	const uint32_t *process_exe_path;     /* string: as the process sees it, "" when unknown */
+	const uint64_t *process_start_ns; /* wall clock */
+	const uint32_t *process_comm;	  /* string: of its main thread */
+	const uint32_t *process_exe_path; /* string: as the process sees it, "" when unknown */
 	const uint32_t *process_container_id; /* string, "" outside a container */
 
 	/* samples: equal stack, thread and CPU are one row. Row 0 is a sample like any other. */
