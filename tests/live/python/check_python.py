@@ -1,0 +1,301 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Profiles workload.py in every Python of this machine and compares each stack with the truth.
+
+    check_python.py [--full] [--only REGEX] [--seconds N] [--keep DIRECTORY] [--table]
+
+Which Pythons: the machine's own, pyenv's, and those of tests/runtimes/install (quick or full).
+Where the profiler is comes from EBPF_PROFILER_BINARY and EBPF_PROFILER_PLUGINS_DIR. A line
+"[       OK ] NAME" for each run; what is wrong is printed with its share and an example.
+Exit status: 0, 1 when a run failed, 77 when this machine cannot profile.
+"""
+import argparse
+import collections
+import dataclasses
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.realpath(__file__))
+sys.path.insert(0, HERE)
+sys.path.insert(0, os.path.join(HERE, "..", "..", "runtimes"))
+import runtimes  # noqa: E402
+import truth  # noqa: E402
+
+SKIP = 77
+WORKLOAD = os.path.join(HERE, "workload.py")
+INSTALL = os.path.join(HERE, "..", "..", "runtimes", "install")
+START = os.path.join(HERE, "..", "start.py")
+FREQUENCY = 499
+THRESHOLD = 99.5  # percent of samples
+GRACE = 3         # samples that may be wrong however few there are
+STARTUP = 1.3, 15  # samples before the workload: times its CPU time until then, and more
+AMOUNT = 0.94, 1.3, 15  # samples by CPU time used: at least, at most, and so many more or less
+SHARE = 0.8, 1.3, 15    # the same for one scenario
+CANNOT = {3: "no permission to profile", 4: "this kernel cannot"}  # exit codes of the profiler
+
+
+class Skipped(Exception):
+    pass
+
+
+class Failed(Exception):
+    pass
+
+
+@dataclasses.dataclass
+class Case:
+    """One run: a runtime, how it is started, what it does."""
+    runtime: runtimes.Runtime
+    label: str = ""
+    way: str = None          # of tests/runtimes/enter.py
+    start: str = ""          # of tests/live/start.py
+    text: bool = False       # python -c TEXT
+    scenarios: tuple = ()
+
+    @property
+    def name(self):
+        return re.sub(r"\W", "_", "_".join(filter(None, [self.runtime.name, self.label])))
+
+    def argv(self, *arguments):
+        with open(WORKLOAD, encoding="utf-8") as file:
+            script = ["-c", file.read()] if self.text else [WORKLOAD]
+        command = self.runtime.argv([*script, *arguments, *self.scenarios], HERE, self.way)
+        return [sys.executable, START, self.start, *command] if self.start else command
+
+
+# --- running ---------------------------------------------------------------------------------------
+
+def environment():
+    """A command runs as the user who called sudo; here it must be root."""
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("SUDO_", "PYTHON"))}
+    return dict(env, PYTHONDONTWRITEBYTECODE="1")
+
+
+def run(command, seconds):
+    try:
+        return subprocess.run(command, capture_output=True, text=True, errors="replace",
+                              env=environment(), check=False, timeout=60 + 10 * seconds,
+                              stdin=subprocess.DEVNULL)
+    except subprocess.TimeoutExpired as error:
+        raise Failed(f"still runs after {error.timeout:.0f} s") from error
+
+
+def said(done, word, what):
+    """What the workload printed behind the word."""
+    if "skip:" in done.stdout:
+        raise Skipped(done.stdout.strip().splitlines()[-1])
+    for line in done.stdout.splitlines():
+        if line.startswith(word + " "):
+            return json.loads(line[len(word):])
+    raise Failed(f"{what}: exit status {done.returncode}, no {word}: {done.stderr[-1500:]}")
+
+
+def trace(case):
+    done = run(case.argv("trace", "0"), 10)
+    source = "<string>" if case.text else WORKLOAD
+    found = truth.Truth(said(done, "TRUTH", "trace"), case.runtime.numbers,
+                        truth.long_lines_of(WORKLOAD, source))
+    if "subinterpreter" in case.scenarios:
+        found.allow_root("<module>", "<string>")
+    return found
+
+
+def record(case, seconds, path):
+    """(what the workload said, samples of its process)"""
+    binary = os.environ.get("EBPF_PROFILER_BINARY", "")
+    if not os.access(binary, os.X_OK):
+        raise Failed(f"no profiler at {binary!r}: set EBPF_PROFILER_BINARY")
+    done = run([binary, "record", "-F", str(FREQUENCY), "-o", path, "--force", "--",
+                *case.argv("burn", str(seconds))], seconds)
+    if done.returncode in CANNOT and not os.path.exists(path):
+        raise Skipped(f"skip: {CANNOT[done.returncode]}: {done.stderr.strip()[-200:]}")
+    result = said(done, "RESULT", "burn")
+    by_process = collections.defaultdict(list)
+    for sample in truth.read_profile(path):
+        by_process[sample.labels.get("pid")].append(sample)
+    if not by_process:
+        raise Failed(f"no samples: {done.stderr[-1500:]}")
+    result["stderr"] = done.stderr
+    return result, max(by_process.values(), key=lambda samples: sum(s.count for s in samples))
+
+
+# --- judging ---------------------------------------------------------------------------------------
+
+class Verdict:
+    """Counts samples by what is wrong with them."""
+
+    def __init__(self, known, result, samples):
+        self.known, self.result = known, result
+        self.counts, self.examples = collections.Counter(), collections.defaultdict(collections.Counter)
+        self.scenarios = collections.Counter()
+        memo = {}
+        for sample in samples:
+            frames = tuple(sample.frames)
+            if frames not in memo:
+                memo[frames] = known.judge(frames)
+            self.add(sample, memo[frames])
+        self.all = sum(self.counts.values())
+        self.outside = min(self.counts[truth.OUTSIDE], self.startup_limit())
+        self.tested = self.all - self.outside
+        self.wrong = self.tested - self.counts[truth.TRUE]
+
+    def add(self, sample, outcome):
+        main_thread = sample.labels.get("tid") == sample.labels.get("pid")
+        if outcome.startswith(truth.WITHOUT_PYTHON) and main_thread:
+            outcome = truth.OUTSIDE
+        elif outcome == truth.OUTSIDE and not main_thread:
+            outcome = "root missing"
+        self.counts[outcome] += sample.count
+        self.examples[outcome][tuple(sample.frames)] += sample.count
+        for name in {f.name for f in sample.frames if truth.is_python(f)}:
+            self.scenarios[name] += sample.count
+
+    def startup_limit(self):
+        return int(self.result["cpu_start"] * FREQUENCY * STARTUP[0] + STARTUP[1])
+
+    @property
+    def percent(self):
+        return 100.0 * (self.tested - self.wrong) / self.tested if self.tested else 0.0
+
+    def reasons(self):
+        """What is wrong, most frequent first."""
+        found = collections.Counter(self.counts)
+        found[truth.OUTSIDE] -= self.outside
+        del found[truth.TRUE]
+        return [(reason, n) for reason, n in found.most_common() if n > 0]
+
+    def observed_apart(self):
+        """Stacks that sys._current_frames() showed and the trace did not have."""
+        for stack, _ in self.result["observed"]:
+            frames = [truth.Frame(name, "", source, line) for name, source, line in stack]
+            sample = truth.Sample(frames)
+            if any(f.name in truth.BASE for f in frames) and \
+                    not self.known.walk(sample, lines=None not in [f.line for f in frames], gaps=False):
+                yield frames
+
+    def problems(self):
+        """Why this run fails: nothing when it passes."""
+        if self.wrong > GRACE and self.percent < THRESHOLD:
+            yield f"{self.percent:.2f} % true stacks"
+        yield from self.amount_problems("all", self.all, self.result["cpu_total"], AMOUNT)
+        for name, seconds in self.result["cpu"].items():
+            yield from self.amount_problems(name, self.scenarios[name], seconds, SHARE)
+        apart = list(self.observed_apart())
+        if len(apart) * 50 > len(self.result["observed"]):
+            yield "the truth lacks stacks the program has: " + truth.text_of(apart[0])
+
+    @staticmethod
+    def amount_problems(name, samples, seconds, limits):
+        expected = seconds * FREQUENCY
+        low, high, more = limits
+        if not expected * low - more <= samples <= expected * high + more:
+            yield f"{name}: {samples} samples, but {expected:.0f} expected from its CPU time"
+
+
+def print_wrong(verdict, limit=4):
+    for reason, n in verdict.reasons()[:8]:
+        print(f"    {100.0 * n / max(verdict.tested, 1):6.2f} %  {reason}")
+        for frames, count in verdict.examples[reason].most_common(limit):
+            print(f"              {count}: {truth.text_of(frames)}")
+
+
+def check(case, options, directory):
+    """Runs a case; returns its verdict, or raises Skipped or Failed."""
+    path = os.path.join(directory, case.name + ".pb.gz")
+    known = trace(case)
+    result, samples = record(case, options.seconds, path)
+    verdict = Verdict(known, result, samples)
+    problems = list(verdict.problems())
+    print(f"  {verdict.percent:6.2f} % of {verdict.tested} samples are true, "
+          f"{verdict.outside} before the start: {case.name}")
+    if problems or options.examples:
+        print_wrong(verdict)
+    if problems:
+        print("  " + result["stderr"].replace("\n", "\n  ")[-1000:])
+        raise Failed("; ".join(problems))
+    return verdict
+
+
+# --- which --------------------------------------------------------------------------------------
+
+def by_version(found):
+    return sorted(found, key=lambda r: (r.numbers, r.source, r.flavors))
+
+
+def special_cases(found, full):
+    """Runs that need not be made with every runtime, unless all of it is wanted."""
+    with_root = [r for r in found if r.root]
+    alone = [r for r in found if not r.root and "static" in r.flavors]
+    newest = slice(None) if full else slice(-1, None)
+    for way in ("container", "ldso"):
+        yield from (Case(r, way, way=way) for r in with_root[newest])
+    for start in ("ldso", "deleted"):
+        yield from (Case(r, start, start=start) for r in alone[newest])
+    for runtime in found if full else found[::4]:
+        yield Case(runtime, "command", text=True, scenarios=("recursion", "classes", "callbacks"))
+        yield Case(runtime, "deep", scenarios=("deep",))
+    for runtime in found if full else found[1::4]:
+        yield Case(runtime, "sub", scenarios=("subinterpreter",))
+
+
+def cases(options):
+    found = by_version(r for r in runtimes.find("python", complain=lambda text: print("skipped:", text))
+                       if r.numbers >= (3, 6))
+    for case in [Case(r) for r in found] + list(special_cases(found, options.full)):
+        if re.search(options.only, case.name):
+            yield case
+
+
+def arguments():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--full", action="store_true",
+                        default=bool(os.environ.get("EBPF_PROFILER_TEST_FULL")))
+    parser.add_argument("--only", default="", help="names of runs that match this")
+    parser.add_argument("--seconds", type=float)
+    parser.add_argument("--keep", help="directory to leave the profiles in")
+    parser.add_argument("--examples", action="store_true", help="what is wrong, also when it passes")
+    parser.add_argument("--no-install", action="store_true")
+    options = parser.parse_args()
+    options.seconds = options.seconds or (10 if options.full else 2.5)
+    return options
+
+
+def run_all(options, directory):
+    counts = collections.Counter()
+    for case in cases(options):
+        print(f"[ RUN      ] {case.name}", flush=True)
+        try:
+            check(case, options, directory)
+            outcome = "      OK"
+        except Skipped as reason:
+            print(f"  {reason}")
+            outcome = " SKIPPED"
+        except Failed as reason:
+            print(f"  {reason}")
+            outcome = "  FAILED"
+        counts[outcome.strip()] += 1
+        print(f"[ {outcome} ] {case.name}", flush=True)
+    return counts
+
+
+def main(options):
+    if os.geteuid() != 0:
+        print("skip: profiling needs root")
+        return SKIP
+    if not options.no_install:
+        subprocess.run([INSTALL, "full" if options.full else "quick"], check=False)
+    with tempfile.TemporaryDirectory() as directory:
+        counts = run_all(options, options.keep or directory)
+    print(f"{counts['OK']} true, {counts['FAILED']} not, {counts['SKIPPED']} skipped")
+    if not counts["OK"] and not counts["FAILED"]:
+        print("skip: no run was possible")
+        return SKIP
+    return 1 if counts["FAILED"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(arguments()))

@@ -1,0 +1,228 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The checker of Python stacks must itself be right: over profiles made here, true ones and not."""
+import gzip
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import types
+import unittest
+
+HERE = os.path.dirname(os.path.realpath(__file__))
+sys.path.insert(0, HERE)
+sys.path.insert(0, os.path.join(HERE, ".."))
+import check_python  # noqa: E402
+import truth  # noqa: E402
+from test_stacks import block, number, varint  # noqa: E402
+from truth import Frame  # noqa: E402
+
+WORKLOAD = os.path.join(HERE, "workload.py")
+EVAL = "_PyEval_EvalFrameDefault"
+
+
+def native(*names):
+    return [Frame(name, "python3", "", 0) for name in names]
+
+
+ROOT = [Frame("start_thread", "libc.so.6", "", 0), Frame("clone3", "libc.so.6", "", 0)]
+
+
+def write_profile(samples):
+    """samples: [(frames, count, {label: number})]"""
+    strings, functions, files, locations = {"": 0}, {}, {}, {}
+
+    def string(text):
+        return strings.setdefault(text, len(strings))
+
+    body = block(1, number(1, string("samples")) + number(2, string("count")))
+    for frames, count, labels in samples:
+        ids = b""
+        for frame in frames:
+            files.setdefault(frame.file, len(files) + 1 if frame.file else 0)
+            functions.setdefault((frame.name, frame.source), len(functions) + 1)
+            ids += varint(locations.setdefault(frame, len(locations) + 1))
+        body += block(2, block(1, ids) + block(2, varint(count)) + b"".join(
+            block(3, number(1, string(k)) + number(3, v)) for k, v in labels.items()))
+    for name, i in files.items():
+        if i:
+            body += block(3, number(1, i) + number(5, string("/lib/" + name)) + number(7, 1))
+    for frame, i in locations.items():
+        line = number(1, functions[frame.name, frame.source]) + number(2, frame.line)
+        body += block(4, number(1, i) + number(2, files[frame.file]) + block(4, line))
+    for (name, source), i in functions.items():
+        body += block(5, number(1, i) + number(2, string(name)) + number(4, string(source)))
+    return gzip.compress(body + b"".join(block(6, text.encode()) for text in strings))
+
+
+def traced():
+    done = subprocess.run([sys.executable, WORKLOAD, "trace", "0", "recursion", "callbacks", "classes"],
+                          capture_output=True, text=True, check=True, timeout=60)
+    return json.loads(done.stdout.split("TRUTH ", 1)[1])
+
+
+class Maker:
+    """True stacks, as a profiler would show them, out of the truth."""
+
+    def __init__(self, data):
+        self.data, self.random = data, random.Random(3)
+
+    def frame(self, function, line=None):
+        name, source, _, lines = self.data["functions"][function]
+        return Frame(name, "", source, line or self.random.choice(lines))
+
+    def stack(self, leaf):
+        """Leaf first; a C function is a native frame."""
+        parent, function, via = leaf
+        frames = [self.frame(function)]
+        while parent >= 0:
+            frames += native(via) if via else []
+            parent, function, line, via = self.data["nodes"][parent]
+            frames.append(self.frame(function, line))
+        return frames + native("pymain_run_python") + ROOT
+
+    def leaf(self, name):
+        """The deepest stack whose leaf is that function."""
+        stacks = [self.stack(leaf) for leaf in self.data["leaves"]
+                  if self.data["functions"][leaf[1]][0] == name]
+        stacks = [s for s in stacks if any(f.name == "worker" for f in s)]
+        return max(stacks, key=len)
+
+
+class Judging(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.data = traced()
+        cls.maker = Maker(cls.data)
+        cls.known = truth.Truth(cls.data, (3, 11, 2), truth.long_lines_of(WORKLOAD, WORKLOAD))
+
+    def judge(self, frames):
+        """By way of a file."""
+        with tempfile.NamedTemporaryFile() as file:
+            file.write(write_profile([(frames, 1, {})]))
+            file.flush()
+            sample, = truth.read_profile(file.name)
+        self.assertEqual(sample.frames, frames)
+        return self.known.judge(sample.frames)
+
+    def test_what_was_traced_is_true(self):
+        for leaf in self.data["leaves"]:
+            frames = self.maker.stack(leaf)
+            outcome = self.known.judge(frames)
+            self.assertIn(outcome, (truth.TRUE, truth.OUTSIDE, "leaf missing"), truth.text_of(frames))
+            if outcome == "leaf missing":
+                self.assertIn((frames[0].source, frames[0].line), self.known.long_lines)
+
+    def test_kernel_frames_at_the_leaf_do_not_matter(self):
+        frames = [Frame("do_syscall_64", "[kernel.kallsyms]", "", 0), *self.maker.leaf("spin")]
+        self.assertEqual(self.judge(frames), truth.TRUE)
+
+    def expect(self, outcome, frames):
+        self.assertEqual(self.judge(frames), outcome, truth.text_of(frames))
+
+    def deep(self):
+        """spin descend{61} recursion worker ... with the line of spin in its loop"""
+        frames = self.maker.leaf("descend")
+        at = next(i for i, f in enumerate(frames) if f.name != "descend")
+        line = min(line for _, line in self.known.long_lines)
+        spin = next(i for i, f in enumerate(self.data["functions"]) if f[0] == "spin")
+        return [self.maker.frame(spin), frames[0]._replace(line=line), *frames[1:]], at + 1
+
+    def test_one_frame_too_few_or_too_many(self):
+        frames, end = self.deep()
+        self.expect(truth.TRUE, frames)
+        self.expect("no such chain", frames[:2] + frames[3:])
+        self.expect("no such chain", frames[:2] + frames[2:3] + frames[2:])
+        self.expect("leaf missing", frames[1:])
+        self.expect("no such chain", frames[:end] + frames[end + 1:])
+        self.expect(truth.OUTSIDE, frames[:end])
+
+    def test_a_wrong_line(self):
+        frames, _ = self.deep()
+        self.expect("wrong line", [frames[0]._replace(line=1), *frames[1:]])
+        self.expect("wrong line", [frames[0], frames[1]._replace(line=frames[1].line + 1), *frames[2:]])
+        self.expect("wrong line", [*frames[:9], frames[9]._replace(line=0), *frames[10:]])
+
+    def test_a_wrong_name_or_file(self):
+        frames, _ = self.deep()
+        self.expect("no such function: spun", [frames[0]._replace(name="spun"), *frames[1:]])
+        self.expect("no such function: spin", [frames[0]._replace(source="x.py"), *frames[1:]])
+        self.expect("[unknown]", [frames[0]._replace(name="[unknown]"), *frames[1:]])
+
+    def test_a_missing_root(self):
+        frames, _ = self.deep()
+        module = max(i for i, f in enumerate(frames) if truth.is_python(f))
+        self.expect("root missing", frames[:module] + frames[module + 1:])
+        self.expect("native root missing", frames[:module + 1])
+        error = Frame("[truncated: stack memory unreadable]", "", "", 0)
+        self.expect(error.name, frames[:module + 1] + [error])
+
+    def test_native_frames_between(self):
+        frames, _ = self.deep()
+        self.expect("native frames between Python frames", frames[:1] + native("call") + frames[1:])
+        self.expect("the interpreter's own frame", frames[:1] + native(EVAL) + frames[1:])
+        self.expect(truth.TRUE, native(EVAL) + frames)
+        frames = self.maker.leaf("by_remainder")
+        self.expect(truth.TRUE, frames)
+        self.expect("native frames between Python frames", frames[:1] + frames[2:])
+
+    def test_without_python(self):
+        self.expect(truth.WITHOUT_PYTHON, native("PyObject_Malloc") + ROOT)
+
+    def result(self, samples, cpu_start=0.1):
+        count = sum(n for _, n, _ in samples)
+        return {"cpu_start": cpu_start, "cpu_total": count / check_python.FREQUENCY, "observed": [],
+                "cpu": {"recursion": count / check_python.FREQUENCY}, "stderr": ""}
+
+    def problems(self, samples, **changes):
+        with tempfile.NamedTemporaryFile() as file:
+            file.write(write_profile(samples))
+            file.flush()
+            read = truth.read_profile(file.name)
+        verdict = check_python.Verdict(self.known, dict(self.result(samples), **changes), read)
+        return list(verdict.problems())
+
+    def test_a_run_as_a_whole(self):
+        main, other = {"pid": 7, "tid": 7}, {"pid": 7, "tid": 8}
+        frames, end = self.deep()
+        start = native("_PyImport_Init") + ROOT
+        right = [(frames, 1000, main), (start, 50, main)]
+        self.assertEqual(self.problems(right), [])
+        self.assertEqual(self.problems(right + [(frames[1:], 4, main)]), [])
+        for label, samples, changes in [
+                ("1 % without leaf", right + [(frames[1:], 11, main)], {}),
+                ("all without leaf", [(frames[1:], 1000, main), (start, 50, main)], {}),
+                ("native only", [(start, 1000, main)], {}),
+                ("too much before the start", [(frames, 1000, main), (start, 200, main)], {}),
+                ("a thread without Python", right + [(start, 11, other)], {}),
+                ("a thread without root", right + [(frames[:end], 11, other)], {}),
+                ("samples lost", right, {"cpu_total": 4.0}),
+                ("samples twice", right, {"cpu_total": 1.0}),
+                ("a scenario unseen", right, {"cpu": {"calls": 0.5, "recursion": 2.0}})]:
+            with self.subTest(label=label):
+                self.assertNotEqual(self.problems(samples, **changes), [])
+
+    def test_a_truth_that_lacks_stacks(self):
+        frames, _ = self.deep()
+        stack = [(f.name, f.source, f.line) for f in frames if truth.is_python(f)]
+        right = [(frames, 1000, {"pid": 7, "tid": 7})]
+        self.assertEqual(self.problems(right, observed=[[stack, 1]]), [])
+        self.assertNotEqual(self.problems(right, observed=[[stack[:2] + stack[3:], 1]]), [])
+
+
+class Cases(unittest.TestCase):
+    def test_names_are_what_the_counter_of_tests_reads(self):
+        runtime = check_python.runtimes.Runtime("python", "3.15.0a1+", ("static", "jit"), "sid", "/p")
+        self.assertRegex(check_python.Case(runtime, "deep").name, r"^\w+$")
+
+    def test_a_workload_that_dies_is_no_success(self):
+        for text, error in [("", check_python.Failed), ("skip: none\n", check_python.Skipped)]:
+            done = types.SimpleNamespace(stdout=text, stderr="", returncode=1)
+            with self.assertRaises(error):
+                check_python.said(done, "RESULT", "burn")
+
+
+if __name__ == "__main__":
+    unittest.main()

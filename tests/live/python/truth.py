@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compares sampled stacks with what workload.py said of itself.
+
+A stack is true when its Python frames, from the root to the leaf, are a chain of calls that was
+traced: of each caller name, file and line are exact, of the leaf name and file, and the line is one
+of its code. It must reach its root, in Python and in native code. Where a C function of Python's is
+between two Python frames, so must be native frames; where a call needs none, there must be none.
+"""
+import collections
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
+import stacks  # noqa: E402
+
+Frame = collections.namedtuple("Frame", "name file source line")  # file: of the mapping
+
+# What runs Python code, by version: Python frames stand in its place. (Python/ceval.c; the second
+# is the JIT's way in, Python/jit.c; the third what gcc splits off.)
+INTERPRETER = ("_PyEval_EvalFrameDefault", "_PyJIT_Entry", "_PyEval_EvalFrameDefault.cold")
+INLINED_CALLS = (3, 11)  # from here on a Python function calls another without C between them
+PLAIN_CALLS = ("spin", "descend", "fibonacci", "dive")  # functions that are called by plain calls only
+BASE = ("worker", "monitor", "sub_outer")  # all that the workload does is below one of these
+
+TRUE = "true"
+OUTSIDE = "outside"  # before or after what is tested: the interpreter starts
+WITHOUT_PYTHON = "no Python frame"
+
+
+class Profile(stacks.Profile):
+    """With source file and line of each frame."""
+
+    def frames_of(self, location):
+        if not hasattr(self, "sources"):
+            self.sources = {stacks.first(m, 1): self.strings[stacks.first(m, 4)]
+                            for m in map(stacks.message, self.raw[5])}
+        file = self.mappings.get(stacks.first(location, 2), "")
+        lines = [stacks.message(line) for line in location[4]]
+        frames = [Frame(self.functions[stacks.first(line, 1)], file,
+                        self.sources[stacks.first(line, 1)], stacks.first(line, 2))
+                  for line in lines]
+        return frames or [Frame(f"0x{stacks.first(location, 3):x}", file, "", 0)]
+
+
+def read_profile(path):
+    with open(path, "rb") as file:
+        return Profile(file.read()).samples
+
+
+def is_python(frame):
+    """Frames of languages belong to no mapping; neither do frames that say why a stack ends."""
+    return frame.file in ("", "python", "[python]") and not stacks.is_error(frame)
+
+
+def is_unknown(frame):
+    return is_python(frame) and frame.name.startswith("[")
+
+
+class Sample:
+    """One stack taken apart: Python frames, root first, each with what is native above it."""
+
+    def __init__(self, frames):
+        self.errors = [f for f in frames if stacks.is_error(f)]
+        self.complete = stacks.is_complete(frames)
+        self.python, self.above = [], []
+        above = []
+        for frame in stacks.without_kernel(list(frames)):
+            if is_python(frame):
+                self.python.append(frame)
+                self.above.append(above)
+                above = []
+            else:
+                above.append(frame)
+        self.python.reverse()
+        self.above.reverse()  # above[i]: native frames that python[i] called
+
+    def shows_interpreter(self):
+        """Where nothing is above it, it may just be about to run a frame that is not there yet."""
+        return any(f.name in INTERPRETER for above in self.above[:-1] for f in above)
+
+
+class Truth:
+    """functions, nodes, leaves: see workload.py, class Truth."""
+
+    def __init__(self, data, version, long_lines=()):
+        self.version = version
+        self.functions = [tuple(f) for f in data["functions"]]
+        self.long_lines = set(long_lines)
+        self.nodes = collections.defaultdict(set)   # (parent, name, source, line) -> {(id, via)}
+        self.leaves = collections.defaultdict(set)  # (parent, name, source) -> {(function, via)}
+        for node, (parent, function, line, via) in enumerate(data["nodes"]):
+            name, source = self.functions[function][:2]
+            self.nodes[parent, name, source, line].add((node, via))
+        for parent, function, via in data["leaves"]:
+            name, source = self.functions[function][:2]
+            self.leaves[parent, name, source].add((function, via))
+        self.known = {f[:2] for f in self.functions}
+        self.by_name = collections.defaultdict(set)
+        for parent, name, source, line in self.nodes:
+            self.by_name[parent, name, source].update(self.nodes[parent, name, source, line])
+        self.roots = {-1}
+
+    def allow_root(self, name, source):
+        """A stack may also begin at this function: another interpreter's."""
+        self.roots |= {parent for parent, n, s in self.by_name if (n, s) == (name, source)}
+
+    def is_gap_right(self, via, native, callee):
+        """via: the C function between; native: the frames that are."""
+        if via and not native:
+            return False
+        plain = callee in PLAIN_CALLS and not via and self.version >= INLINED_CALLS
+        return not (plain and native)
+
+    def steps(self, parents, frame, native, lines, gaps):
+        """Nodes that a caller may be."""
+        table, key = (self.nodes, (frame.name, frame.source, frame.line)) if lines else \
+            (self.by_name, (frame.name, frame.source))
+        return {node for parent in parents for node, via in table.get((parent, *key), ())
+                if not gaps or self.is_gap_right(via, native, frame.name)}
+
+    def walk(self, sample, lines=True, gaps=True):
+        """True when the chain was traced. lines: so were those of callers; gaps: C where C is."""
+        parents, native = self.roots, []
+        for frame, above in list(zip(sample.python, sample.above))[:-1]:
+            parents, native = self.steps(parents, frame, native, lines, gaps), above
+        leaf = sample.python[-1]
+        return any((not gaps or self.is_gap_right(via, native, leaf.name)) and
+                   (not lines or leaf.line in self.functions[function][3])
+                   for parent in parents
+                   for function, via in self.leaves.get((parent, leaf.name, leaf.source), ()))
+
+    def why_not(self, sample):
+        """What is wrong with a chain that was never traced."""
+        if any(is_unknown(f) for f in sample.python):
+            return next(f.name for f in sample.python if is_unknown(f))
+        if self.walk(sample, gaps=False):
+            return "native frames between Python frames"
+        if self.walk(sample, lines=False):
+            return "wrong line"
+        unknown = [f for f in sample.python if (f.name, f.source) not in self.known]
+        if unknown:
+            return f"no such function: {unknown[0].name}"
+        root = sample.python[0]
+        if not any((parent, root.name, root.source) in self.by_name for parent in self.roots):
+            return "root missing"
+        return "no such chain"
+
+    def judge(self, frames):
+        sample = Sample(frames)
+        if not sample.python:
+            return " ".join([WITHOUT_PYTHON, *(f.name for f in sample.errors)])
+        if sample.errors:
+            return sample.errors[-1].name
+        if not any(f.name in BASE for f in sample.python):
+            return OUTSIDE
+        if not sample.complete:
+            return "native root missing"
+        if sample.shows_interpreter():
+            return "the interpreter's own frame"
+        if not self.walk(sample, lines=True):
+            return self.why_not(sample)
+        leaf = sample.python[-1]
+        if (leaf.source, leaf.line) in self.long_lines:
+            return "leaf missing"
+        return TRUE
+
+
+def long_lines_of(path, source):
+    """Lines marked "# long" in the text at path, which Python calls source."""
+    with open(path, encoding="utf-8") as file:
+        return {(source, number) for number, line in enumerate(file, 1)
+                if line.rstrip().endswith("# long")}
+
+
+def text_of(frames, limit=16):
+    """One line for a stack, leaf first: Python frames as name:line, native ones in parentheses."""
+    words = [f"{f.name}:{f.line}" if is_python(f) else f"({f.name})" for f in frames]
+    if len(words) > limit:
+        words[limit // 2:-limit // 2] = ["[...]"]
+    return " ".join(words)
