@@ -10,7 +10,7 @@
 struct ep_process_read {
 	/* in */
 	pid_t pid;
-	char *const *variables; /* of its environment, wanted; borrowed */
+	const char *const *variables; /* of its environment, wanted; borrowed */
 	size_t n_variables;
 	/* out */
 	int result;	  /* 0, -ESRCH, ... */

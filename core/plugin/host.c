@@ -75,7 +75,7 @@ static int host_run(void (*run)(void *arg), void (*after)(void *arg), void *arg)
 #define MAX_VARIABLE_BYTES 256
 
 /* Asked for by any exporter, read for all: written while they are opened, then constant. */
-static char *variables[MAX_VARIABLES];
+static const char *variables[MAX_VARIABLES];
 static size_t n_variables;
 
 static int host_want_environment(const char *name)
@@ -97,7 +97,7 @@ static int host_want_environment(const char *name)
 	return 0;
 }
 
-size_t ep_host_environment(char *const **ret_names)
+size_t ep_host_environment(const char *const **ret_names)
 {
 	*ret_names = variables;
 	return n_variables;

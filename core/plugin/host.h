@@ -22,7 +22,7 @@ struct ep_module;
 void ep_host_init(struct uv_loop_s *loop, const char *version);
 const struct ep_host *ep_host_get(void);
 /* The variables that exporters asked for; constant once all are open. */
-size_t ep_host_environment(char *const **ret_names);
+size_t ep_host_environment(const char *const **ret_names);
 
 /*
  * Loads <dir>/<name>.so. 0 and a module (gives), or a negative errno with one sentence that says

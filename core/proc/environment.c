@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static bool is_wanted(const char *entry, size_t len, char *const *names, size_t n)
+static bool is_wanted(const char *entry, size_t len, const char *const *names, size_t n)
 {
 	const char *equals = memchr(entry, '=', len);
 	size_t name_len = equals ? (size_t)(equals - entry) : 0;
@@ -21,7 +21,7 @@ static bool is_wanted(const char *entry, size_t len, char *const *names, size_t 
 	return false;
 }
 
-int ep_environment_parse(const char *data, size_t bytes, char *const *names, size_t n,
+int ep_environment_parse(const char *data, size_t bytes, const char *const *names, size_t n,
 			 struct ep_vec *text)
 {
 	size_t at = 0;
@@ -60,7 +60,7 @@ static ssize_t read_all(int fd, char *buf, size_t size)
 	return (ssize_t)at;
 }
 
-int ep_environment_read(pid_t pid, char *const *names, size_t n, struct ep_vec *text)
+int ep_environment_read(pid_t pid, const char *const *names, size_t n, struct ep_vec *text)
 {
 	ep_autofree char *buf = NULL;
 	ep_autoclose int fd = -1;

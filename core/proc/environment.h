@@ -17,9 +17,9 @@
  * Appends "NAME=value" with its NUL to `text` (bytes) for each of the `n` names that is set, in the
  * order of the environment. 0, -ESRCH, -EACCES, -ENOMEM, -E2BIG when `text` is full.
  */
-int ep_environment_read(pid_t pid, char *const *names, size_t n, struct ep_vec *text);
+int ep_environment_read(pid_t pid, const char *const *names, size_t n, struct ep_vec *text);
 /* The same from bytes in the format of /proc/PID/environ; the last entry may be cut off. */
-int ep_environment_parse(const char *data, size_t bytes, char *const *names, size_t n,
+int ep_environment_parse(const char *data, size_t bytes, const char *const *names, size_t n,
 			 struct ep_vec *text);
 
 #endif

@@ -366,7 +366,7 @@ static void container_ids_are_found(void **state)
 static void environment_gives_what_was_asked_for(void **state)
 {
 	static const char data[] = "A=1\0BB=two words\0=x\0A2=no\0EMPTY=\0NOVALUE\0A=again\0BB=cut";
-	char *names[] = {"A", "EMPTY", "BB", "NOVALUE", "MISSING"};
+	static const char *const names[] = {"A", "EMPTY", "BB", "NOVALUE", "MISSING"};
 	static const char expected[] = "A=1\0BB=two words\0EMPTY=\0A=again";
 	struct ep_vec text;
 
@@ -383,7 +383,8 @@ static void environment_gives_what_was_asked_for(void **state)
 
 static void environment_values_are_bounded(void **state)
 {
-	char data[EP_ENVIRONMENT_MAX_VALUE + 64] = "LONG=", *names[] = {"LONG", "B"};
+	static const char *const names[] = {"LONG", "B"};
+	char data[EP_ENVIRONMENT_MAX_VALUE + 64] = "LONG=";
 	struct ep_vec text;
 
 	(void)state;
