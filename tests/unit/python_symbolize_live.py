@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Says what CPython itself knows of its code objects, then waits: see test_python_live.c.
+
+Prints one line for the interpreter, one for each code object (address, first line, name and file
+in hex, then offset:line for its instructions, as PyCode_Addr2Line says), and "done". Runs on 3.6
+and newer; ends when its standard input does.
+"""
+import ctypes
+import sys
+import types
+
+FUNCTION_BYTES = 512
+FILE_BYTES = 1024
+EXHAUSTIVE = 4000  # instructions; longer code is looked at here and there
+
+kept = []  # code objects must not move or die
+
+
+def text(value, size):
+    """What a profiler may show of a str: UTF-8 of at most size - 1 bytes, in one line."""
+    clean = "".join(
+        "\ufffd" if ord(c) < 0x20 or 0x7F <= ord(c) < 0xA0 or 0xD800 <= ord(c) < 0xE000 else c
+        for c in value
+    )
+    if len(clean.encode()) < size:
+        return clean.encode()
+    while len(clean.encode()) > size - 4:
+        clean = clean[:-1]
+    return clean.encode() + "\u2026".encode()
+
+
+def offsets(code):
+    n = len(code.co_code)
+    step = 2 if n <= 2 * EXHAUSTIVE else n // 64 & ~1
+    return list(range(0, n, step)) + [n - 2, -1]
+
+
+def tell(code):
+    addr2line = ctypes.pythonapi.PyCode_Addr2Line
+    addr2line.argtypes = [ctypes.py_object, ctypes.c_int]
+    name = getattr(code, "co_qualname", code.co_name)
+    points = ("%d:%d" % (off, max(addr2line(code, off), 0)) for off in offsets(code))
+    print(
+        "code",
+        id(code),
+        code.co_firstlineno,
+        text(name, FUNCTION_BYTES).hex(),
+        text(code.co_filename, FILE_BYTES).hex() or "-",
+        ",".join(points),
+    )
+
+
+def add(code, seen):
+    todo = [code]
+    while todo:
+        code = todo.pop()
+        if id(code) in seen:
+            continue
+        seen.add(id(code))
+        kept.append(code)
+        todo.extend(c for c in code.co_consts if isinstance(c, types.CodeType))
+
+
+SHAPES = '''
+def outer(a, b=1, *args, c, **kw):
+    def inner(x):
+        return (x +
+                a
+                -
+                b)
+    class Local(object):
+        """Its own
+        lines."""
+        attribute = [y
+                     for y in range(3)
+                     if y]
+        def method(self):
+            return lambda: (
+                self,
+                inner(1),
+            )
+        @staticmethod
+        def generator(n):
+            for i in range(n):
+                try:
+                    got = yield i
+                except (ValueError,
+                        TypeError) as e:
+                    raise
+                finally:
+                    i = {k: v for k, v in zip("ab",
+                                              "cd")}
+            return {z for z in (1, 2)}
+    async def coroutine():
+        async with a as b2:
+            await b2
+        return (d for d in
+                range(4))
+    with open(a) as f, open(b) as g:
+        while f:
+            if (g and
+                    f):
+                continue
+            break
+        else:
+            f = 1
+    return Local, coroutine
+
+
+
+''' + "\n" * 300 + '''
+def far_away():
+    return 1
+def backwards(): return [far_away(
+    1, 2,
+    3) for _ in range(3)]
+'''
+
+
+def shapes():
+    yield compile(SHAPES, "<shapes>", "exec")
+    yield compile("\n" * 100000 + "def f():\n  a = 1\n" + "\n" * 70000 + "  return a", "far.py", "exec")
+    yield compile("lambda: 1", "eval.py", "eval")
+    big = "def big(x):\n" + "  x = x + 1; y = x\n\n" * 60000
+    yield compile(big, "big.py", "exec")
+    wide = "def wide(x):\n  return [" + ",\n    ".join(["x"] * 4000) + "]\n"
+    yield compile(wide, "wide.py", "exec")
+
+
+def names():
+    long_path = "/" + "p/" * 800 + "ü.py"
+    for name in ("plain", "caf\u00e9", "\u0438\u043c\u044f", "\U00020000\U00020001", "a" * 600, "\u00e9" * 400,
+                 "\U00020000" * 200):
+        for path in ("plain.py", "/\u00fc/caf\u00e9.py", "/\u0444\u0430\u0439\u043b.py", "/\U0001f40d.py",
+                     "/not\udc80utf-8.py", "/tab\tand\nline.py", long_path):
+            yield compile("def %s():\n  return 1\n" % name, path, "exec")
+
+
+class NotCompact(str):
+    pass
+
+
+def replaced():
+    """Characters elsewhere, as in a subclass of str; a file name without any."""
+    code = compile("def f(): pass", "x.py", "exec")
+    if hasattr(code, "replace"):
+        for path in ("/sub/class.py", "/\u00fc.py", "/\u0444.py", "/\U0001f40d.py", "", "/" + "q" * 2000):
+            yield code.replace(co_filename=NotCompact(path))
+        yield code.replace(co_filename="")
+
+
+def library():
+    import argparse, asyncio, collections, difflib, doctest, json, inspect, logging, pickle, typing  # noqa
+
+    for module in list(sys.modules.values()):
+        for value in list(vars(module).values()):
+            for thing in [value] + list(vars(value).values() if isinstance(value, type) else ()):
+                code = getattr(thing, "__code__", None)
+                if isinstance(code, types.CodeType):
+                    yield code
+
+
+def data_address(name):
+    return ctypes.addressof(ctypes.c_char.in_dll(ctypes.pythonapi, name))
+
+
+def main():
+    gil = not getattr(sys, "abiflags", "").count("t")
+    print("python", sys.version_info[0], sys.version_info[1],
+          int(hasattr(sys, "gettotalrefcount")), int(hasattr(sys, "getobjects")), int(not gil), data_address("PyCode_Type"),
+          data_address("_PyRuntime") if sys.version_info >= (3, 13) else 0)
+    sys.stdout.flush()
+    seen = set()
+    for source in (shapes, names, replaced, library):
+        for code in source():
+            add(code, seen)
+    add(main.__code__, seen)
+    for code in kept:
+        tell(code)
+    print("done", len(kept))
+    sys.stdout.flush()
+    sys.stdin.read()
+
+
+main()
