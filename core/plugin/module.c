@@ -19,6 +19,7 @@
 
 struct ep_module {
 	uint32_t refs;
+	int fd;
 	void *handle;
 	const struct ep_plugin *plugin;
 };
@@ -152,6 +153,8 @@ int ep_plugin_check(const struct ep_plugin *plugin, const char *name, char reaso
 /*
  * Loads the file that was checked: its path could name another one by now. Symbols stay local and
  * are bound at once, so a plugin that needs more than it links fails here and not while it runs.
+ * The descriptor stays open as long as the file is loaded: the loader takes a second path with the
+ * same number for the same file.
  */
 static int load(struct ep_module *module, int fd, const char *name, char reason[EP_REASON_BYTES])
 {
@@ -191,7 +194,8 @@ int ep_module_load(const char *dir, const char *name, struct ep_module **ret_mod
 	if (!module)
 		return refuse(reason, -ENOMEM, "plugin %s: out of memory", name);
 	module->refs = 1;
-	r = load(module, fd, name, reason);
+	module->fd = ep_take_fd(fd);
+	r = load(module, module->fd, name, reason);
 	if (r < 0)
 		return r;
 	*ret_module = ep_take(module);
@@ -204,6 +208,7 @@ void ep_module_unload(struct ep_module *module)
 		return;
 	if (module->handle)
 		dlclose(module->handle);
+	close(module->fd);
 	free(module);
 }
 
