@@ -35,7 +35,7 @@ static inline __attribute__((always_inline)) __u32 py_code_check(const __u64 *wo
 		hash = (hash ^ (words[i] & keep)) * 0x9fb21c651e98df25ULL;
 		hash ^= hash >> 32;
 	}
-	return (__u32)(hash ^ hash >> 32);
+	return (__u32)hash; /* both halves: the last step folded them */
 }
 
 #endif

@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Naming a frame: what is there, what is gone, what breaks off; and what the cache keeps. */
+#include "plugins/python/symbolize/code_cache.h"
+#include "tests/unit/python_objects.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+
+#include <cmocka.h>
+
+struct fixture {
+	struct ep_target target;
+	struct py_code_layout layout;
+	struct py_code_cache *cache;
+	struct ep_names names;
+	uint32_t check;
+};
+
+/* 10 + 2 instructions, on lines 7 and 9. */
+static const uint8_t locations[] = {0xd4, 1, 2, 0xe1, 4};
+#define FIRST_LINE 7
+
+static int setup_version(struct fixture *fx, uint32_t version, bool trace_refs)
+{
+	*fx = (struct fixture){0};
+	heap_target(&fx->target);
+	if (py_code_layout_find(version, trace_refs, &fx->layout) != 0)
+		return -1;
+	fx->layout.code_type_addr = TYPE_ADDR;
+	put_code(&fx->layout, CODE_ADDR, FIRST_LINE);
+	put_bytes(&fx->layout, LINE_ADDR, locations, sizeof(locations));
+	fx->check = heap_check(&fx->layout, CODE_ADDR);
+	return py_code_cache_new(0, &fx->cache);
+}
+
+static struct fixture fixture;
+
+static int setup(void **state)
+{
+	*state = &fixture;
+	return setup_version(&fixture, PY_VERSION(3, 12), false);
+}
+
+static int teardown(void **state)
+{
+	struct fixture *fx = *state;
+
+	py_code_cache_free(fx->cache);
+	return 0;
+}
+
+static int symbolize(struct fixture *fx, uint64_t addr, uint32_t check, uint32_t off)
+{
+	fx->names = (struct ep_names){0};
+	return py_code_symbolize(fx->cache, &test_host, &fx->target, &fx->layout, addr, check, off,
+				 &fx->names);
+}
+
+static void a_frame_gets_its_name(void **state)
+{
+	struct fixture *fx = *state;
+
+	assert_int_equal(symbolize(fx, CODE_ADDR, fx->check, 10), 0);
+	assert_int_equal(fx->names.n, 1);
+	assert_string_equal(fx->names.function, "name");
+	assert_string_equal(fx->names.file, "file.py");
+	assert_int_equal(fx->names.start_line, 7);
+	assert_int_equal(fx->names.line, 9);
+	assert_int_equal(symbolize(fx, CODE_ADDR, fx->check, 8), 0);
+	assert_int_equal(fx->names.line, 7);
+}
+
+static void offsets_outside_have_a_meaning(void **state)
+{
+	struct fixture *fx = *state;
+
+	assert_int_equal(symbolize(fx, CODE_ADDR, fx->check, (uint32_t)-2), 0);
+	assert_int_equal(fx->names.line, FIRST_LINE);
+	assert_int_equal(symbolize(fx, CODE_ADDR, fx->check, PY_INSTRUCTION_UNKNOWN), 0);
+	assert_int_equal(fx->names.line, 0);
+	assert_int_equal(symbolize(fx, CODE_ADDR, fx->check, 5000), 0);
+	assert_int_equal(fx->names.line, 0);
+}
+
+static void known_code_is_not_read_again(void **state)
+{
+	struct fixture *fx = *state;
+	unsigned int reads;
+
+	assert_int_equal(symbolize(fx, CODE_ADDR, fx->check, 0), 0);
+	reads = fx->target.reads;
+	for (uint32_t off = 0; off < 16; off += 2)
+		assert_int_equal(symbolize(fx, CODE_ADDR, fx->check, off), 0);
+	assert_int_equal(fx->target.reads, reads);
+}
+
+static void another_check_is_another_object(void **state)
+{
+	struct fixture *fx = *state;
+
+	assert_int_equal(symbolize(fx, CODE_ADDR, fx->check + 1, 0), EP_FRAME_GONE);
+	assert_int_equal(fx->names.n, 0);
+	/* known by now, and replaced: the old frame keeps its name, the new one gets its own */
+	assert_int_equal(symbolize(fx, CODE_ADDR, fx->check, 0), 0);
+	put_code(&fx->layout, CODE_ADDR, 1000);
+	put_str(&fx->layout, NAME_ADDR, 1, true, true, "other", 5);
+	assert_int_not_equal(heap_check(&fx->layout, CODE_ADDR), fx->check);
+	assert_int_equal(symbolize(fx, CODE_ADDR, heap_check(&fx->layout, CODE_ADDR), 0), 0);
+	assert_string_equal(fx->names.function, "other");
+	assert_int_equal(symbolize(fx, CODE_ADDR, fx->check, 0), 0);
+	assert_string_equal(fx->names.function, "name");
+}
+
+/* The words of the check, each of them. */
+static void every_word_of_the_check_counts(void **state)
+{
+	struct fixture *fx = *state;
+
+	for (unsigned int byte = 0; byte < PY_CHECK_BYTES; byte++) {
+		heap[CODE_ADDR + fx->layout.check_off + byte - HEAP_ADDR] ^= 0x10;
+		assert_int_not_equal(heap_check(&fx->layout, CODE_ADDR), fx->check);
+		heap[CODE_ADDR + fx->layout.check_off + byte - HEAP_ADDR] ^= 0x10;
+	}
+	fx->layout.check_mask = 0x1fe;
+	fx->check = heap_check(&fx->layout, CODE_ADDR);
+	heap[CODE_ADDR + fx->layout.check_off - HEAP_ADDR] ^= 0x10;
+	heap[CODE_ADDR + fx->layout.check_off + 72 - HEAP_ADDR] ^= 0x10;
+	assert_int_equal(heap_check(&fx->layout, CODE_ADDR), fx->check);
+}
+
+static void freed_code_is_gone(void **state)
+{
+	static const uint64_t counts[] = {
+		0,		   /* the last block of its pool, or being freed */
+		0x7f1234561230ULL, /* pymalloc: the next free block */
+		0x00007f1200000000ULL,
+	};
+	struct fixture *fx = *state;
+
+	for (size_t i = 0; i < EP_LEN(counts); i++) {
+		heap_put_word(CODE_ADDR + fx->layout.ob_refcnt, counts[i]);
+		assert_int_equal(symbolize(fx, CODE_ADDR, fx->check, 0), EP_FRAME_GONE);
+	}
+	heap_put_word(CODE_ADDR + fx->layout.ob_refcnt, 3);
+	heap_put_word(CODE_ADDR + fx->layout.ob_type, 0x8a7b6c5d4e3f2a1bULL); /* glibc's key */
+	assert_int_equal(symbolize(fx, CODE_ADDR, fx->check, 0), EP_FRAME_GONE);
+	fx->layout.code_type_addr = 0; /* not known: not compared */
+	assert_int_equal(symbolize(fx, CODE_ADDR, fx->check, 0), 0);
+}
+
+static void immortal_code_is_alive(void **state)
+{
+	static const uint64_t counts[] = {
+		0xffffffff, /* 3.12, 3.13 */
+		0xc0000000, /* 3.14 */
+		0x00800000c0000000ULL & ~0xffff00000000ULL,
+		0x0080000000000001ULL, /* 3.14: statically allocated */
+	};
+	struct fixture *fx = *state;
+
+	for (size_t i = 0; i < EP_LEN(counts); i++) {
+		fx->layout.version = PY_VERSION(3, 14);
+		heap_put_word(CODE_ADDR, counts[i]);
+		heap_put_word(CODE_ADDR + 80, i); /* a new one, so that it is read */
+		assert_int_equal(symbolize(fx, CODE_ADDR, heap_check(&fx->layout, CODE_ADDR), 0),
+				 0);
+	}
+}
+
+static void change_code(struct ep_target *target)
+{
+	(void)target;
+	heap[CODE_ADDR + 120 - HEAP_ADDR] ^= 8;
+}
+
+static void free_code(struct ep_target *target)
+{
+	(void)target;
+	heap_put_word(CODE_ADDR, HEAP_ADDR + 0x9000);
+}
+
+/* Whatever happens between two reads, no name comes of it but the right one. */
+static void code_that_goes_while_it_is_read_is_gone(void **state)
+{
+	struct fixture *fx = *state;
+	unsigned int n_reads;
+
+	assert_int_equal(symbolize(fx, CODE_ADDR, fx->check, 0), 0);
+	n_reads = fx->target.reads;
+	for (int way = 0; way < 2; way++) {
+		for (unsigned int at = 1; at <= n_reads; at++) {
+			teardown(state);
+			assert_int_equal(setup(state), 0);
+			fx->target.change = way ? free_code : change_code;
+			fx->target.change_at = at;
+			assert_int_equal(symbolize(fx, CODE_ADDR, fx->check, 0), EP_FRAME_GONE);
+			assert_int_equal(fx->names.n, 0);
+		}
+	}
+}
+
+static void every_failing_read_is_passed_on(void **state)
+{
+	static const int errors[] = {-EFAULT, -ESRCH, -EPERM};
+	struct fixture *fx = *state;
+	unsigned int n_reads;
+
+	assert_int_equal(symbolize(fx, CODE_ADDR, fx->check, 0), 0);
+	n_reads = fx->target.reads;
+	assert_in_range(n_reads, 4, 12);
+	for (size_t e = 0; e < EP_LEN(errors); e++) {
+		for (unsigned int at = 1; at <= n_reads; at++) {
+			bool object = at == 1 || at == n_reads;
+			int r;
+
+			teardown(state);
+			assert_int_equal(setup(state), 0);
+			fx->target.fail_at = at;
+			fx->target.fail_with = errors[e];
+			r = symbolize(fx, CODE_ADDR, fx->check, 0);
+			if (errors[e] != -EFAULT)
+				assert_int_equal(r, errors[e]);
+			else
+				assert_int_equal(r, object ? EP_FRAME_GONE : -EBADMSG);
+			assert_int_equal(fx->names.n, 0);
+			/* nothing of it was kept */
+			fx->target.fail_at = 0;
+			assert_int_equal(symbolize(fx, CODE_ADDR, fx->check, 0), 0);
+		}
+	}
+}
+
+static void code_nowhere_is_gone(void **state)
+{
+	static const uint64_t addrs[] = {
+		0, 8, UINT64_MAX, UINT64_MAX - 63, HEAP_ADDR + HEAP_BYTES - 8, 1ULL << 63};
+	struct fixture *fx = *state;
+
+	for (size_t i = 0; i < EP_LEN(addrs); i++)
+		assert_int_equal(symbolize(fx, addrs[i], fx->check, 0), EP_FRAME_GONE);
+}
+
+static void a_table_that_is_too_long_is_read_to_the_limit(void **state)
+{
+	static uint8_t table[PY_LINES_MAX_BYTES];
+	struct fixture *fx = *state;
+
+	memset(table, 0xdf, sizeof(table)); /* a line and 16 bytes of code in each byte */
+	fx->target.pieces[fx->target.n_pieces++] =
+		(struct piece){.addr = LINE_ADDR + HEAP_BYTES * 16, .bytes = 64, .data = heap};
+	fx->target.pieces[fx->target.n_pieces++] =
+		(struct piece){.addr = LINE_ADDR + HEAP_BYTES * 16 + fx->layout.bytes_data,
+			       .bytes = sizeof(table),
+			       .data = table};
+	heap_put_word(HEAP_ADDR + fx->layout.bytes_size, 1ULL << 40);
+	heap_put_word(CODE_ADDR + fx->layout.co_lines, LINE_ADDR + HEAP_BYTES * 16);
+	fx->check = heap_check(&fx->layout, CODE_ADDR);
+	assert_int_equal(symbolize(fx, CODE_ADDR, fx->check, 16 * 1000), 0);
+	assert_int_equal(fx->names.line, FIRST_LINE + 1001);
+	assert_int_equal(symbolize(fx, CODE_ADDR, fx->check, 16 * PY_LINES_MAX_BYTES + 2), 0);
+	assert_int_equal(fx->names.line, 0);
+	/* it is larger than what the cache takes: its bytes are not there */
+	assert_in_range(py_code_cache_bytes(fx->cache), 1, 65536);
+	heap_put_word(HEAP_ADDR + fx->layout.bytes_size, UINT64_MAX);
+	assert_int_equal(symbolize(fx, CODE_ADDR, fx->check, 0), -EBADMSG);
+}
+
+static void every_version_and_head_reads(void **state)
+{
+	struct fixture *fx = *state;
+
+	for (unsigned int minor = 6; minor <= 13; minor++) {
+		for (unsigned int trace_refs = 0; trace_refs < 2; trace_refs++) {
+			teardown(state);
+			assert_int_equal(setup_version(fx, PY_VERSION(3, minor), trace_refs), 0);
+			assert_int_equal(symbolize(fx, CODE_ADDR, fx->check, 0), 0);
+			assert_string_equal(fx->names.function, "name");
+			assert_string_equal(fx->names.file, "file.py");
+			assert_int_equal(fx->names.start_line, 7);
+		}
+	}
+	assert_int_equal(py_code_layout_find(PY_VERSION(3, 5), false, &fx->layout), -ENOTSUP);
+	assert_int_equal(py_code_layout_find(PY_VERSION(3, 14), false, &fx->layout), -ENOTSUP);
+}
+
+/* ---- layouts ---- */
+
+/* 3.13.0, x86-64. */
+static const struct py_code_debug_offsets debug_offsets = {
+	.version = PY_VERSION(3, 13),
+	.ob_type = 8,
+	.co_filename = 112,
+	.co_name = 120,
+	.co_qualname = 128,
+	.co_linetable = 136,
+	.co_firstlineno = 68,
+	.co_argcount = 52,
+	.co_localsplusnames = 96,
+	.co_localspluskinds = 104,
+	.co_code_adaptive = 200,
+	.bytes_ob_size = 16,
+	.bytes_ob_sval = 32,
+	.unicode_size = 64,
+	.unicode_state = 32,
+	.unicode_length = 16,
+	.unicode_asciiobject_size = 40,
+};
+
+static void debug_offsets_give_the_table(void **state)
+{
+	struct py_code_layout table, layout;
+
+	(void)state;
+	assert_int_equal(py_code_layout_find(PY_VERSION(3, 13), false, &table), 0);
+	assert_int_equal(py_code_layout_from_debug_offsets(&debug_offsets, &layout), 0);
+	assert_memory_equal(&layout, &table, sizeof(table));
+}
+
+static void a_new_version_is_checked_by_what_is_told(void **state)
+{
+	struct py_code_debug_offsets in = debug_offsets;
+	struct py_code_layout layout;
+
+	(void)state;
+	in.version = PY_VERSION(3, 16);
+	assert_int_equal(py_code_layout_from_debug_offsets(&in, &layout), 0);
+	assert_int_equal(layout.check_off, 64);
+	assert_int_equal(layout.check_mask, 0x3f0);
+	in.version = PY_VERSION(3, 14);
+	in.co_linetable = 400; /* moved away: the others are out of reach, and do not count */
+	assert_int_equal(py_code_layout_from_debug_offsets(&in, &layout), 0);
+	assert_int_equal(layout.check_off, 328);
+	assert_int_equal(layout.check_mask, 0x200);
+	in.free_threaded = true;
+	in.ob_type = 0;
+	assert_int_equal(py_code_layout_from_debug_offsets(&in, &layout), 0);
+	assert_int_equal(layout.str_kind_shift, 8);
+	assert_int_equal(layout.ob_type, 24);
+	assert_int_equal(layout.has_refcnt, 0);
+}
+
+static void nonsense_is_no_layout(void **state)
+{
+	static const uint64_t values[] = {0,	1,	     7,		 1004,
+					  4096, 65536 + 112, UINT64_MAX, UINT64_MAX - 7};
+	const size_t first = offsetof(struct py_code_debug_offsets, co_filename);
+
+	(void)state;
+	for (size_t at = first; at < sizeof(debug_offsets); at += sizeof(uint64_t)) {
+		for (size_t i = 0; i < EP_LEN(values); i++) {
+			struct py_code_debug_offsets in = debug_offsets;
+			struct py_code_layout layout;
+
+			if (at == offsetof(struct py_code_debug_offsets, co_argcount))
+				continue;
+			memcpy((uint8_t *)&in + at, &values[i], sizeof(values[i]));
+			assert_int_equal(py_code_layout_from_debug_offsets(&in, &layout), -ENOTSUP);
+		}
+	}
+}
+
+/* ---- the cache ---- */
+
+static struct py_code_entry *put_entry(struct py_code_cache *cache, uint64_t addr, size_t n_runs)
+{
+	static struct py_line_run runs[4096];
+	struct py_lines lines = {.runs = runs, .len = n_runs};
+	struct py_code_entry *entry;
+
+	assert_int_equal(py_code_entry_new("function", "file", &lines, &entry), 0);
+	entry->code_addr = addr;
+	entry->check = (uint32_t)addr * 7;
+	if (py_code_cache_put(cache, entry) == 0)
+		return entry;
+	free(entry);
+	return NULL;
+}
+
+static void the_cache_stays_within_its_bytes(void **state)
+{
+	struct py_code_cache *cache;
+
+	(void)state;
+	assert_int_equal(py_code_cache_new(65536, &cache), 0);
+	for (uint64_t i = 1; i < 3000; i++) {
+		assert_non_null(put_entry(cache, i * 16, i % 512));
+		assert_in_range(py_code_cache_bytes(cache), 1, 65536 + 40 * 1024);
+	}
+	assert_null(put_entry(cache, 8, 4096)); /* its runs alone are half of it */
+	assert_non_null(put_entry(cache, 8, 4000));
+	py_code_cache_free(cache);
+}
+
+static void the_oldest_goes_first(void **state)
+{
+	struct py_code_cache *cache;
+
+	(void)state;
+	assert_int_equal(py_code_cache_new(0, &cache), 0);
+	for (uint64_t i = 0; i < PY_CACHE_MAX_ENTRIES; i++)
+		assert_non_null(put_entry(cache, i * 16, 1));
+	/* the first one is in use, so the second goes */
+	assert_non_null(py_code_cache_find(cache, 0, 0));
+	assert_non_null(put_entry(cache, 16 * PY_CACHE_MAX_ENTRIES, 1));
+	assert_non_null(py_code_cache_find(cache, 0, 0));
+	assert_null(py_code_cache_find(cache, 16, 16 * 7));
+	assert_non_null(py_code_cache_find(cache, 32, 32 * 7));
+	assert_null(py_code_cache_find(cache, 32, 33 * 7));
+	for (uint64_t i = 3; i <= PY_CACHE_MAX_ENTRIES; i++)
+		assert_non_null(py_code_cache_find(cache, i * 16, (uint32_t)i * 16 * 7));
+	py_code_cache_free(cache);
+	py_code_cache_free(NULL);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_frame_gets_its_name),
+		TEST(offsets_outside_have_a_meaning),
+		TEST(known_code_is_not_read_again),
+		TEST(another_check_is_another_object),
+		TEST(every_word_of_the_check_counts),
+		TEST(freed_code_is_gone),
+		TEST(immortal_code_is_alive),
+		TEST(code_that_goes_while_it_is_read_is_gone),
+		TEST(every_failing_read_is_passed_on),
+		TEST(code_nowhere_is_gone),
+		TEST(a_table_that_is_too_long_is_read_to_the_limit),
+		TEST(every_version_and_head_reads),
+		cmocka_unit_test(debug_offsets_give_the_table),
+		cmocka_unit_test(a_new_version_is_checked_by_what_is_told),
+		cmocka_unit_test(nonsense_is_no_layout),
+		cmocka_unit_test(the_cache_stays_within_its_bytes),
+		cmocka_unit_test(the_oldest_goes_first),
+	};
+
+	return cmocka_run_group_tests_name("python_code", tests, NULL, NULL);
+}

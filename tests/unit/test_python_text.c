@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* str objects of every form as UTF-8. */
+#include "plugins/python/symbolize/text.h"
+#include "tests/unit/python_objects.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+
+#include <cmocka.h>
+
+#define DATA(type, ...)                                                                            \
+	(const type[]){__VA_ARGS__}, sizeof((const type[]){__VA_ARGS__}) / sizeof(type),           \
+		sizeof(type)
+
+static const struct row {
+	const char *label;
+	const void *data;
+	size_t n;
+	unsigned int kind;
+	bool ascii;
+	const char *expected;
+} rows[] = {
+	{"ascii", "abc", 3, 1, true, "abc"},
+	{"nothing", "", 0, 1, true, ""},
+	{"latin1", DATA(uint8_t, 'c', 0xe9, 0xff), false, "c\u00e9\u00ff"},
+	{"two bytes", DATA(uint16_t, 0x438, 'x', 0x20ac), false, "\u0438x\u20ac"},
+	{"four bytes", DATA(uint32_t, 0x1f40d, 'y', 0x10ffff), false, "\U0001f40dy\U0010ffff"},
+	{"lone surrogates", DATA(uint16_t, 'a', 0xd800, 0xdfff, 'b'), false, "a\ufffd\ufffdb"},
+	{"surrogates of a file name", DATA(uint16_t, 0xdc80, '/'), false, "\ufffd/"},
+	{"no character", DATA(uint32_t, 0x110000, 0xffffffff, 'z'), false, "\ufffd\ufffdz"},
+	{"control characters", DATA(uint8_t, 'a', 0, '\n', 0x7f, 0x85, 'b'), false,
+	 "a\ufffd\ufffd\ufffd\ufffdb"},
+};
+
+static const uint32_t versions[] = {PY_VERSION(3, 6), PY_VERSION(3, 11), PY_VERSION(3, 12)};
+
+static void read_row(const struct row *row, uint32_t version, bool compact)
+{
+	struct py_code_layout layout;
+	struct ep_target target;
+	char buf[64];
+
+	heap_target(&target);
+	assert_int_equal(py_code_layout_find(version, false, &layout), 0);
+	put_str(&layout, NAME_ADDR, row->kind, compact, row->ascii && compact, row->data, row->n);
+	assert_int_equal(py_text_read(&test_host, &target, &layout, NAME_ADDR, buf, sizeof(buf)),
+			 0);
+	if (strcmp(buf, row->expected) != 0)
+		fail_msg("%s: \"%s\"", row->label, buf);
+}
+
+static void every_form_reads(void **state)
+{
+	(void)state;
+	for (size_t v = 0; v < EP_LEN(versions); v++) {
+		for (size_t i = 0; i < EP_LEN(rows); i++) {
+			read_row(&rows[i], versions[v], true);
+			read_row(&rows[i], versions[v], false);
+		}
+	}
+}
+
+/* For every size: valid UTF-8, as long as may be, with the ellipsis when something is missing. */
+static void long_texts_end_in_an_ellipsis(void **state)
+{
+	static const uint32_t data[] = {'a', 0xe9, 0x20ac, 0x1f40d, 'b', 0x1f40d, 0xe9, 'c'};
+	static const char whole[] = "a\u00e9\u20ac\U0001f40db\U0001f40d\u00e9c"; /* 18 bytes */
+	static const size_t ends[] = {0, 1, 3, 6, 10, 11, 15, 17, 18};
+
+	(void)state;
+	for (size_t size = 8; size < 24; size++) {
+		char buf[24], expected[24];
+		size_t keep = 0;
+
+		memset(buf, 'X', sizeof(buf));
+		py_text_encode((const uint8_t *)data, EP_LEN(data), 4, false, buf, size);
+		for (size_t i = 0; i < EP_LEN(ends); i++)
+			keep = ends[i] + 4 <= size ? ends[i] : keep;
+		if (size > 18)
+			memcpy(expected, whole, sizeof(whole));
+		else
+			snprintf(expected, sizeof(expected), "%.*s\u2026", (int)keep, whole);
+		assert_string_equal(buf, expected);
+		for (size_t i = size; i < sizeof(buf); i++)
+			assert_int_equal(buf[i], 'X');
+	}
+}
+
+static void a_cut_is_marked_even_when_all_that_was_read_fits(void **state)
+{
+	char buf[16];
+
+	(void)state;
+	py_text_encode((const uint8_t *)"abc", 3, 1, true, buf, sizeof(buf));
+	assert_string_equal(buf, "abc\u2026");
+	py_text_encode((const uint8_t *)"abcdefg", 7, 1, true, buf, 8);
+	assert_string_equal(buf, "abcd\u2026");
+}
+
+static void lengths_are_capped(void **state)
+{
+	static const uint64_t lengths[] = {1 << 20, 1ULL << 40, INT64_MAX};
+	struct py_code_layout layout;
+	struct ep_target target;
+	char buf[32];
+
+	(void)state;
+	assert_int_equal(py_code_layout_find(PY_VERSION(3, 12), false, &layout), 0);
+	for (size_t i = 0; i < EP_LEN(lengths); i++) {
+		heap_target(&target);
+		put_str(&layout, NAME_ADDR, 1, true, true, "0123456789012345678901234567890123",
+			34);
+		heap_put_word(NAME_ADDR + layout.str_length, lengths[i]);
+		assert_int_equal(
+			py_text_read(&test_host, &target, &layout, NAME_ADDR, buf, sizeof(buf)), 0);
+		assert_string_equal(buf, "0123456789012345678901234567\u2026");
+	}
+	heap_put_word(NAME_ADDR + layout.str_length, UINT64_MAX);
+	assert_int_equal(py_text_read(&test_host, &target, &layout, NAME_ADDR, buf, sizeof(buf)),
+			 -EBADMSG);
+}
+
+static void strings_at_the_end_of_memory_read(void **state)
+{
+	struct py_code_layout layout;
+	struct ep_target target;
+	char buf[512];
+	uint64_t addr;
+
+	(void)state;
+	heap_target(&target);
+	assert_int_equal(py_code_layout_find(PY_VERSION(3, 11), false, &layout), 0);
+	for (size_t n = 1; n < 300; n++) {
+		char text[301];
+
+		memset(text, 'q', n);
+		text[n] = '\0';
+		addr = HEAP_ADDR + HEAP_BYTES - layout.str_ascii_data - n;
+		put_str(&layout, addr, 1, true, true, text, n);
+		assert_int_equal(py_text_read(&test_host, &target, &layout, addr, buf, sizeof(buf)),
+				 0);
+		assert_string_equal(buf, text);
+	}
+	/* One byte too far. */
+	heap_put_word(addr + layout.str_length, 300);
+	assert_int_equal(py_text_read(&test_host, &target, &layout, addr, buf, sizeof(buf)),
+			 -EFAULT);
+}
+
+static void what_is_no_str_is_refused(void **state)
+{
+	struct py_code_layout layout;
+	struct ep_target target;
+	char buf[64];
+
+	(void)state;
+	heap_target(&target);
+	assert_int_equal(py_code_layout_find(PY_VERSION(3, 8), false, &layout), 0);
+	/* kind 0: wchar_t only, or zeroed memory */
+	assert_int_equal(py_text_read(&test_host, &target, &layout, NAME_ADDR, buf, 64), -EBADMSG);
+	put_str(&layout, NAME_ADDR, 3, true, false, "abcdef", 2);
+	assert_int_equal(py_text_read(&test_host, &target, &layout, NAME_ADDR, buf, 64), -EBADMSG);
+	put_str(&layout, NAME_ADDR, 1, false, false, "abc", 3);
+	heap_put_word(NAME_ADDR + layout.str_any, 0);
+	assert_int_equal(py_text_read(&test_host, &target, &layout, NAME_ADDR, buf, 64), -EBADMSG);
+	assert_int_equal(py_text_read(&test_host, &target, &layout, 0, buf, 64), -EFAULT);
+	assert_int_equal(py_text_read(&test_host, &target, &layout, UINT64_MAX - 7, buf, 64),
+			 -EFAULT);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_form_reads),
+		cmocka_unit_test(long_texts_end_in_an_ellipsis),
+		cmocka_unit_test(a_cut_is_marked_even_when_all_that_was_read_fits),
+		cmocka_unit_test(lengths_are_capped),
+		cmocka_unit_test(strings_at_the_end_of_memory_read),
+		cmocka_unit_test(what_is_no_str_is_refused),
+	};
+
+	return cmocka_run_group_tests_name("python_text", tests, NULL, NULL);
+}
