@@ -19,7 +19,6 @@
 
 struct ep_module {
 	uint32_t refs;
-	int fd;
 	void *handle;
 	const struct ep_plugin *plugin;
 };
@@ -151,16 +150,33 @@ int ep_plugin_check(const struct ep_plugin *plugin, const char *name, char reaso
 }
 
 /*
+ * A path to the file behind fd that was not used before: the loader remembers every path of a file
+ * that is still loaded, and descriptors' numbers come again. "/proc/./self" and "/proc//self" are
+ * the same place.
+ */
+static void make_path(int fd, char path[64])
+{
+	static unsigned int serial; /* of the process, as the loader's memory is */
+	unsigned int bits = __atomic_fetch_add(&serial, 1, __ATOMIC_RELAXED);
+	size_t at = 5;
+
+	memcpy(path, "/proc", 5);
+	for (unsigned int i = 0; i < 16; i++) {
+		path[at++] = '/';
+		path[at++] = bits >> i & 1 ? '.' : '/';
+	}
+	snprintf(path + at, 64 - at, "/self/fd/%d", fd);
+}
+
+/*
  * Loads the file that was checked: its path could name another one by now. Symbols stay local and
  * are bound at once, so a plugin that needs more than it links fails here and not while it runs.
- * The descriptor stays open as long as the file is loaded: the loader takes a second path with the
- * same number for the same file.
  */
 static int load(struct ep_module *module, int fd, const char *name, char reason[EP_REASON_BYTES])
 {
 	char path[64];
 
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	make_path(fd, path);
 	module->handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (!module->handle)
 		return refuse(reason, -EBADMSG, "plugin %s: cannot be loaded: %s", name, dlerror());
@@ -194,8 +210,7 @@ int ep_module_load(const char *dir, const char *name, struct ep_module **ret_mod
 	if (!module)
 		return refuse(reason, -ENOMEM, "plugin %s: out of memory", name);
 	module->refs = 1;
-	module->fd = ep_take_fd(fd);
-	r = load(module, module->fd, name, reason);
+	r = load(module, fd, name, reason);
 	if (r < 0)
 		return r;
 	*ret_module = ep_take(module);
@@ -208,7 +223,6 @@ void ep_module_unload(struct ep_module *module)
 		return;
 	if (module->handle)
 		dlclose(module->handle);
-	close(module->fd);
 	free(module);
 }
 
