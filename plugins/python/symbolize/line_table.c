@@ -90,17 +90,21 @@ static int parse_ranges(struct parser *parser)
 	return r < 0 ? r : add_run(parser, 0);
 }
 
-/* 0 or -EBADMSG: it goes on behind the table, or has more than 32 bits. */
-static int read_signed(struct parser *parser, int64_t *ret)
+/*
+ * The number at parser->next, which stays: entries are told apart by bit 7 alone, as advance() does.
+ * 0 or -EBADMSG: it goes on behind the table, or has more than 32 bits.
+ */
+static int read_signed(const struct parser *parser, int64_t *ret)
 {
+	const uint8_t *next = parser->next;
 	uint64_t value = 0;
 	unsigned int shift = 0;
 	uint8_t byte;
 
 	do {
-		if (parser->next == parser->end || shift > 30)
+		if (next == parser->end || shift > 30)
 			return -EBADMSG;
-		byte = *parser->next++;
+		byte = *next++;
 		value |= (uint64_t)(byte & 63) << shift;
 		shift += 6;
 	} while (byte & 64);
