@@ -25,7 +25,7 @@ static const struct ep_bpf_image bpf = {
 	.max_frames_per_run = 128,
 	.object = python_bpf_object,
 	.object_bytes = sizeof(python_bpf_object),
-	.program = "py_unwind",
+	.program = "python_unwind",
 };
 
 static const struct ep_unwinder_ops ops = {

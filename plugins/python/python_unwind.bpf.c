@@ -319,7 +319,7 @@ static __always_inline void walk_frames(void *ctx, struct ep_record *rec,
 }
 
 SEC("perf_event")
-int py_unwind(struct bpf_perf_event_data *ctx)
+int python_unwind(struct bpf_perf_event_data *ctx)
 {
 	struct ep_record *rec = ep_get_record();
 	const struct py_state *state;
