@@ -40,6 +40,8 @@ static int run(const struct ep_args *args)
 		return ep_cmd_record(args);
 	case EP_COMMAND_DOCTOR:
 		return ep_cmd_doctor(args);
+	case EP_COMMAND_CAPTURE:
+		return ep_cmd_capture(args);
 	case EP_COMMAND_PLUGINS:
 		return ep_cmd_plugins(args);
 	}

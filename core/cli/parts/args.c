@@ -24,6 +24,7 @@ enum {
 	OPT_FORCE,
 	OPT_KEEP_ROOT,
 	OPT_CALL_GRAPH,
+	OPT_CORE,
 };
 
 struct command {
@@ -75,11 +76,22 @@ static const struct option plugins_options[] = {
 	{0},
 };
 
+static const struct option capture_options[] = {
+	{"pid", required_argument, NULL, 'p'},
+	{"core", required_argument, NULL, OPT_CORE},
+	{"output", required_argument, NULL, 'o'},
+	{"quiet", no_argument, NULL, 'q'},
+	{"verbose", no_argument, NULL, 'v'},
+	{"help", no_argument, NULL, 'h'},
+	{0},
+};
+
 static const struct command commands[] = {
 	{"", "", EP_COMMAND_AGENT, "+:qvhV", agent_options},
 	{"record", "record ", EP_COMMAND_RECORD, "+:F:r:p:ad:o:gqvh", record_options},
 	{"doctor", "doctor ", EP_COMMAND_DOCTOR, "+:vh", doctor_options},
 	{"plugins", "plugins ", EP_COMMAND_PLUGINS, "+:vh", plugins_options},
+	{"capture", "capture ", EP_COMMAND_CAPTURE, "+:p:o:qvh", capture_options},
 };
 
 static int fail(struct ep_args *args, const char *fmt, ...) EP_PRINTF(2, 3);
@@ -115,9 +127,12 @@ static int add_output(struct ep_args *args, const char *path)
 {
 	struct ep_output output = {path, EP_OUTPUT_PPROF};
 
+	if (args->command == EP_COMMAND_CAPTURE)
+		output.format = EP_OUTPUT_FIXTURE;
 	if (args->n_outputs == EP_LEN(args->outputs))
 		return fail(args, "more than %d outputs: leave some out", EP_ARGS_MAX_OUTPUTS);
-	if (strcmp(path, "-") != 0 && ep_output_parse_format(path, &output.format) < 0)
+	if (output.format == EP_OUTPUT_PPROF && strcmp(path, "-") != 0 &&
+	    ep_output_parse_format(path, &output.format) < 0)
 		return fail(
 			args,
 			"-o '%s': the extension says the format, and there is .pb.gz and .pprof "
@@ -212,6 +227,9 @@ static int apply_record_option(struct ep_args *args, int option, const char *val
 	case OPT_CALL_GRAPH:
 		snprintf(args->note, sizeof(args->note),
 			 "stacks are always recorded: -g and --call-graph change nothing");
+		break;
+	case OPT_CORE:
+		args->core_path = value;
 		break;
 	case OPT_FORCE:
 		args->force = true;
@@ -316,7 +334,8 @@ static const struct command *find_command(const char *name)
 
 static int unknown_command(struct ep_args *args, const char *name)
 {
-	static const char *const names[] = {"record", "doctor", "plugins", "help", "version"};
+	static const char *const names[] = {"record", "doctor", "plugins", "capture", "help",
+					    "version"};
 	const char *nearest = ep_suggest(name, names, EP_LEN(names));
 
 	if (nearest)
@@ -335,6 +354,15 @@ static int check_agent(struct ep_args *args)
 	return 0;
 }
 
+static int check_capture(struct ep_args *args)
+{
+	if ((args->n_pids == 1) == (args->core_path != NULL) || args->n_pids > 1)
+		return fail(args, "capture takes one process, -p PID, or one core file, --core FILE");
+	if (args->n_outputs != 1)
+		return fail(args, "capture writes one file: say which, like -o app.fixture.zst");
+	return 0;
+}
+
 static int take_rest(struct ep_args *args, int argc, char **argv, int rest)
 {
 	if (args->command == EP_COMMAND_RECORD && rest < argc)
@@ -343,6 +371,8 @@ static int take_rest(struct ep_args *args, int argc, char **argv, int rest)
 		return fail(args, "no command behind '--': leave it out, or add one");
 	else if (rest < argc && args->command != EP_COMMAND_HELP)
 		return fail(args, "'%s' is one word too many: see --help", argv[rest]);
+	if (args->command == EP_COMMAND_CAPTURE)
+		return check_capture(args);
 	return args->command == EP_COMMAND_RECORD ? 0 : check_agent(args);
 }
 

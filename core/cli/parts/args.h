@@ -22,10 +22,12 @@ enum ep_command {
 	EP_COMMAND_RECORD,
 	EP_COMMAND_DOCTOR,
 	EP_COMMAND_PLUGINS,
+	EP_COMMAND_CAPTURE, /* one of pids or core_path, one output */
 };
 
 enum ep_output_format {
 	EP_OUTPUT_PPROF = 1,
+	EP_OUTPUT_FIXTURE = 2, /* of capture alone */
 };
 
 struct ep_output {
@@ -40,6 +42,7 @@ struct ep_args {
 	bool quiet;		    /* -q */
 	unsigned int verbose;	    /* number of -v */
 	bool json;		    /* doctor */
+	const char *core_path;	    /* capture: NULL when not given */
 
 	/* record */
 	uint32_t freq_hz;     /* 99 unless given; 1..10000 */

@@ -6,6 +6,7 @@ static const char program_help[] =
 	"       ebpf-profiler record [-F HZ] [-p PID,..] [-a] [-d TIME] [-o FILE].. [-- CMD ARG..]\n"
 	"       ebpf-profiler doctor [--json]\n"
 	"       ebpf-profiler plugins\n"
+	"       ebpf-profiler capture {-p PID | --core FILE} -o FILE\n"
 	"\n"
 	"Profiles a whole Linux machine: kernel and native code, without frame pointers, with no\n"
 	"change to what runs. As root (see doctor for the capabilities that are enough).\n"
@@ -21,6 +22,7 @@ static const char program_help[] =
 	"  record           profile a command, processes or the machine, and write a file\n"
 	"  doctor           what this kernel and these privileges allow, and how to fix the rest\n"
 	"  plugins          the plugins that are installed, and their options\n"
+	"  capture          the stacks of a process as a file that can be replayed, for bug reports\n"
 	"\n"
 	"Every key of the configuration can be set in the environment, which wins over the file:\n"
 	"EBPF_PROFILER_SAMPLING_FREQ=50.\n"
@@ -67,6 +69,24 @@ static const char plugins_help[] =
 	"Lists the plugins of the plugin directory with kind, version and options.\n"
 	"EBPF_PROFILER_PLUGINS_DIR names another directory.\n";
 
+static const char capture_help[] =
+	"usage: ebpf-profiler capture {-p PID | --core FILE} -o FILE\n"
+	"\n"
+	"Records the stacks of all threads of a process, with everything they were found and named\n"
+	"by: registers, mappings, the memory pages that were read (they may hold anything the\n"
+	"process keeps there: look who you send them to), unwind rules and names. FILE replays\n"
+	"them anywhere, without the process, its files, or privileges. Before it is written it is\n"
+	"replayed, and must give the same stacks; these go to standard output.\n"
+	"\n"
+	"  -p, --pid PID      a process; it is stopped with ptrace for some milliseconds, and\n"
+	"                     nothing is written into it\n"
+	"      --core FILE    a core file of x86-64 or aarch64, instead; files it names are read\n"
+	"                     from disk\n"
+	"  -o, --output FILE  where to; a file that exists is not overwritten\n"
+	"  -q, --quiet        no summary on standard error\n"
+	"  -v, --verbose      say more\n"
+	"  -h, --help         this text\n";
+
 void ep_help_print(FILE *out, enum ep_command topic)
 {
 	switch (topic) {
@@ -75,6 +95,9 @@ void ep_help_print(FILE *out, enum ep_command topic)
 		break;
 	case EP_COMMAND_DOCTOR:
 		fputs(doctor_help, out);
+		break;
+	case EP_COMMAND_CAPTURE:
+		fputs(capture_help, out);
 		break;
 	case EP_COMMAND_PLUGINS:
 		fputs(plugins_help, out);

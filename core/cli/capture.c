@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* capture: a process, or a core file, as a fixture that replays its stacks (docs/testing.md). */
+#include "core/base/log.h"
+#include "core/cli/commands.h"
+#include "core/config/config.h"
+#include "core/replay/capture.h"
+#include "core/replay/plugins.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <uv.h>
+
+#define MAX_PATH_BYTES 4096
+
+static enum ep_exit fail(const char *what, const char *why)
+{
+	fprintf(stderr, "ebpf-profiler: %s: %s\n", what, why);
+	return EP_EXIT_FAILED;
+}
+
+/* Nothing that exists is written to; what could not be written whole does not stay. */
+static int write_file(const char *path, const struct ep_vec *bytes)
+{
+	ep_autoclose int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	const char *at = bytes->data;
+	size_t left = bytes->len;
+
+	if (fd < 0)
+		return -errno;
+	while (left > 0) {
+		ssize_t n = write(fd, at, left);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0) {
+			int r = -errno;
+
+			(void)unlink(path);
+			return r;
+		}
+		at += n;
+		left -= (size_t)n;
+	}
+	return 0;
+}
+
+static enum ep_exit write_result(const struct ep_args *args, const struct ep_capture_result *result)
+{
+	const char *path = args->outputs[0].path;
+	int r = write_file(path, &result->file);
+
+	if (r == -EEXIST)
+		return fail(path, "it exists and is not overwritten: give -o another name");
+	if (r < 0)
+		return fail(path, ep_strerror(r));
+	fwrite(result->text.data, 1, result->text.len, stdout);
+	if (args->quiet)
+		return EP_EXIT_OK;
+	fprintf(stderr, "ebpf-profiler: %s: %zu threads, %zu pages of memory, %zu bytes", path,
+		result->n_threads, result->n_pages, result->file.len);
+	if (result->stopped_ns)
+		fprintf(stderr, "; the process stood still for %.1f ms",
+			(double)result->stopped_ns / 1e6);
+	fprintf(stderr, "\n");
+	return EP_EXIT_OK;
+}
+
+static enum ep_exit capture(const struct ep_args *args, const struct ep_replay_plugins *plugins)
+{
+	struct ep_capture_options options = {
+		.pid = args->n_pids ? args->pids[0] : 0,
+		.core = args->core_path,
+		.plugins = plugins->plugins,
+		.n_plugins = plugins->n,
+	};
+	struct ep_capture_result result = {0};
+	char reason[EP_CAPTURE_REASON_BYTES];
+	enum ep_exit status;
+	int r = ep_capture_run(&options, &result, reason);
+
+	if (r < 0)
+		status = fail("capture", reason);
+	else
+		status = write_result(args, &result);
+	ep_capture_result_fini(&result);
+	return r == -EPERM || r == -EACCES ? EP_EXIT_PERMISSION : status;
+}
+
+int ep_cmd_capture(const struct ep_args *args)
+{
+	ep_cleanup(ep_config_freep) struct ep_config_file *config = ep_cmd_load_config(NULL);
+	struct ep_replay_plugins plugins = {0};
+	enum ep_exit status;
+
+	if (!config)
+		return EP_EXIT_USAGE;
+	if (access(args->outputs[0].path, F_OK) == 0)
+		return fail(args->outputs[0].path,
+			    "it exists and is not overwritten: give -o another name");
+	ep_host_init(uv_default_loop(), EP_VERSION);
+	if (ep_replay_plugins_load(&plugins, config->plugins.dir) < 0)
+		ep_log(EP_LOG_WARN, "capture: no language plugins in %s: native frames only",
+		       config->plugins.dir);
+	status = capture(args, &plugins);
+	ep_replay_plugins_fini(&plugins);
+	return status;
+}

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/replay/capture.h"
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/replay/capture_files.h"
+#include "core/replay/replay.h"
+#include "ebpf-profiler/plugin.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MAX_TEXT_BYTES (16u << 20)
+
+struct capture {
+	const struct ep_capture_options *options;
+	struct ep_capture_result *result;
+	struct ep_snapshot *snapshot;
+	struct ep_fixture *fixture;
+	struct ep_capture_files *files;
+	struct ep_replay_source source;
+	char *reason;
+	bool named; /* names are looked for only when the process runs again */
+};
+
+/* --- what the replay asks -------------------------------------------------------------------- */
+
+static int source_page(void *arg, uint64_t addr, uint8_t *page)
+{
+	struct capture *capture = arg;
+
+	return capture->named ? -EFAULT
+			      : capture->snapshot->ops->read_page(capture->snapshot, addr, page);
+}
+
+static const struct ep_unwind_table *source_table(void *arg, uint32_t executable)
+{
+	return ep_capture_files_table(((struct capture *)arg)->files, executable);
+}
+
+static const struct ep_file *source_file(void *arg, uint32_t executable)
+{
+	return ep_capture_files_file(((struct capture *)arg)->files, executable);
+}
+
+static int source_tls(void *arg, uint32_t question, uint32_t executable, uint64_t bias,
+		      uint64_t value, struct ep_tls *ret)
+{
+	return ep_capture_files_tls(((struct capture *)arg)->files, question, executable, bias,
+				    value, ret);
+}
+
+static char *source_name(void *arg, uint32_t executable, uint64_t va)
+{
+	struct capture *capture = arg;
+
+	return capture->named ? ep_capture_files_name(capture->files, executable, va) : NULL;
+}
+
+/* --- steps ----------------------------------------------------------------------------------- */
+
+static int fail(struct capture *capture, int r, const char *what)
+{
+	if (!*capture->reason)
+		snprintf(capture->reason, EP_CAPTURE_REASON_BYTES, "%s: %s", what, ep_strerror(r));
+	return r;
+}
+
+static int open_snapshot(struct capture *capture)
+{
+	const struct ep_capture_options *options = capture->options;
+	int r = options->core
+			? ep_snapshot_open_core(options->core, &capture->snapshot, capture->reason)
+			: ep_snapshot_open_live(options->pid, &capture->snapshot, capture->reason);
+
+	if (r == 0)
+		r = ep_fixture_new(&capture->fixture);
+	if (r == 0)
+		r = ep_capture_files_new(capture->snapshot, capture->fixture, &capture->files);
+	if (r == 0) /* as much as can be done while the process runs */
+		r = ep_capture_files_update(capture->files);
+	return r < 0 ? fail(capture, r, "cannot read the process") : 0;
+}
+
+static void describe_process(struct capture *capture)
+{
+	const struct ep_snapshot *snapshot = capture->snapshot;
+	struct ep_fixture *fixture = capture->fixture;
+
+	fixture->arch = snapshot->arch;
+	fixture->pid = snapshot->pid;
+	fixture->start_ns = snapshot->start_ns;
+	fixture->origin = ep_fixture_string(fixture, snapshot->origin);
+}
+
+static int add_languages(const struct capture *capture, struct ep_replay *replay)
+{
+	for (size_t i = 0; i < capture->options->n_plugins; i++) {
+		const struct ep_plugin *plugin = capture->options->plugins[i];
+		int r = ep_replay_add_language(replay, plugin);
+
+		if (r == -ENOENT)
+			ep_log(EP_LOG_WARN, "capture: plugin %s is not part of this build: its "
+					    "frames are recorded as native ones", plugin->name);
+		else if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int print(const struct capture *capture, struct ep_replay *replay, struct ep_vec *text)
+{
+	(void)capture;
+	ep_vec_fini(text);
+	ep_vec_init(text, 1, MAX_TEXT_BYTES);
+	return ep_replay_print(replay, text);
+}
+
+/* Everything that is asked of the process is asked here, while it stands still. */
+static int look(struct capture *capture, struct ep_replay *replay)
+{
+	int r = add_languages(capture, replay);
+
+	if (r == 0)
+		r = ep_replay_attach(replay);
+	return r < 0 ? r : print(capture, replay, &capture->result->text);
+}
+
+static int record(struct capture *capture)
+{
+	ep_cleanup(ep_replay_freep) struct ep_replay *replay = NULL;
+	const struct ep_snapshot_ops *ops = capture->snapshot->ops;
+	uint64_t stopped_ns = ep_clock_mono_ns();
+	int r = 0;
+
+	if (!capture->options->core)
+		r = ep_snapshot_stop(capture->snapshot, capture->reason);
+	if (r == 0)
+		r = ep_capture_files_update(capture->files);
+	if (r == 0)
+		r = ep_vec_append(&capture->fixture->threads, capture->snapshot->threads.data,
+				  capture->snapshot->threads.len);
+	describe_process(capture);
+	if (r == 0)
+		r = ep_replay_new(capture->fixture, &capture->source, &replay);
+	if (r == 0)
+		r = look(capture, replay);
+	if (ops->resume) {
+		ops->resume(capture->snapshot);
+		capture->result->stopped_ns = ep_clock_mono_ns() - stopped_ns;
+	}
+	capture->named = true;
+	if (r == 0)
+		r = print(capture, replay, &capture->result->text);
+	return r < 0 ? fail(capture, r, "cannot record the process") : 0;
+}
+
+static int replay_fixture(const struct capture *capture, struct ep_fixture *fixture,
+			  struct ep_vec *text)
+{
+	ep_cleanup(ep_replay_freep) struct ep_replay *replay = NULL;
+	int r = ep_replay_new(fixture, NULL, &replay);
+
+	if (r == 0)
+		r = add_languages(capture, replay);
+	if (r == 0)
+		r = ep_replay_attach(replay);
+	return r < 0 ? r : print(capture, replay, text);
+}
+
+/* What was written must give the stacks that were seen. */
+static int verify(struct capture *capture)
+{
+	ep_cleanup(ep_fixture_freep) struct ep_fixture *fixture = NULL;
+	const struct ep_vec *file = &capture->result->file, *seen = &capture->result->text;
+	ep_cleanup(ep_vec_fini) struct ep_vec text = {0};
+	int r = ep_fixture_decode(file->data, file->len, &fixture);
+
+	if (r == 0)
+		r = replay_fixture(capture, fixture, &text);
+	if (r < 0)
+		return fail(capture, r, "what was recorded cannot be read again; report this");
+	if (text.len == seen->len && memcmp(text.data, seen->data, text.len) == 0)
+		return 0;
+	if (ep_log_get_level() >= EP_LOG_DEBUG)
+		fprintf(stderr, "--- seen\n%.*s--- replayed\n%.*s", (int)seen->len,
+			(char *)seen->data, (int)text.len, (char *)text.data);
+	snprintf(capture->reason, EP_CAPTURE_REASON_BYTES,
+		 "the stacks replayed from what was recorded differ from those seen: nothing was "
+		 "written; -vv shows both");
+	return -EILSEQ;
+}
+
+int ep_capture_run(const struct ep_capture_options *options, struct ep_capture_result *result,
+		   char reason[EP_CAPTURE_REASON_BYTES])
+{
+	struct capture capture = {.options = options, .result = result, .reason = reason};
+	int r;
+
+	*reason = '\0';
+	ep_vec_init(&result->file, 1, EP_FIXTURE_MAX_BYTES);
+	capture.source = (struct ep_replay_source){
+		.arg = &capture,
+		.read_page = source_page,
+		.table = source_table,
+		.file = source_file,
+		.tls = source_tls,
+		.name = source_name,
+	};
+	r = open_snapshot(&capture);
+	if (r == 0)
+		r = record(&capture);
+	if (r == 0)
+		r = ep_fixture_encode(capture.fixture, &result->file);
+	if (r == 0)
+		r = verify(&capture);
+	if (r == 0) {
+		result->n_threads = capture.fixture->threads.len;
+		result->n_pages = capture.fixture->page_addrs.len;
+	}
+	ep_capture_files_free(capture.files);
+	ep_snapshot_close(capture.snapshot);
+	ep_fixture_free(capture.fixture);
+	return r < 0 ? fail(&capture, r, "cannot record the process") : 0;
+}
+
+void ep_capture_result_fini(struct ep_capture_result *result)
+{
+	ep_vec_fini(&result->file);
+	ep_vec_fini(&result->text);
+}

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/replay/fixture.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define MAX_STRING_BYTES (8u << 20)
+
+int ep_fixture_new(struct ep_fixture **ret_fixture)
+{
+	struct ep_fixture *fixture = calloc(1, sizeof(*fixture));
+	int r;
+
+	if (!fixture)
+		return -ENOMEM;
+	r = ep_strings_new(MAX_STRING_BYTES, &fixture->strings);
+	if (r < 0) {
+		free(fixture);
+		return r;
+	}
+	fixture->origin = "";
+	ep_vec_init(&fixture->threads, sizeof(struct ep_replay_thread), EP_FIXTURE_MAX_THREADS);
+	ep_vec_init(&fixture->mappings, sizeof(struct ep_fixture_mapping), EP_FIXTURE_MAX_MAPPINGS);
+	ep_vec_init(&fixture->executables, sizeof(struct ep_fixture_executable),
+		    EP_FIXTURE_MAX_EXECUTABLES);
+	ep_vec_init(&fixture->answers, sizeof(struct ep_fixture_answer), 4096);
+	ep_vec_init(&fixture->data, 1, 32u << 20);
+	ep_vec_init(&fixture->page_addrs, sizeof(uint64_t), EP_FIXTURE_MAX_PAGES);
+	ep_vec_init(&fixture->page_bytes, EP_FIXTURE_PAGE_BYTES, EP_FIXTURE_MAX_PAGES);
+	ep_map_init(&fixture->page_index, EP_FIXTURE_MAX_PAGES);
+	*ret_fixture = fixture;
+	return 0;
+}
+
+static void executable_fini(struct ep_fixture_executable *executable)
+{
+	ep_vec_fini(&executable->segments);
+	ep_vec_fini(&executable->text);
+	ep_vec_fini(&executable->text_pages);
+	ep_vec_fini(&executable->deltas);
+	ep_vec_fini(&executable->rules);
+	ep_vec_fini(&executable->answers);
+	ep_vec_fini(&executable->names);
+}
+
+void ep_fixture_free(struct ep_fixture *fixture)
+{
+	struct ep_fixture_executable *executable;
+
+	if (!fixture)
+		return;
+	ep_vec_each (&fixture->executables, executable)
+		executable_fini(executable);
+	ep_vec_fini(&fixture->executables);
+	ep_vec_fini(&fixture->threads);
+	ep_vec_fini(&fixture->mappings);
+	ep_vec_fini(&fixture->answers);
+	ep_vec_fini(&fixture->data);
+	ep_vec_fini(&fixture->page_addrs);
+	ep_vec_fini(&fixture->page_bytes);
+	ep_map_fini(&fixture->page_index);
+	ep_strings_free(fixture->strings);
+	free(fixture);
+}
+
+const char *ep_fixture_string(struct ep_fixture *fixture, const char *text)
+{
+	uint32_t id;
+
+	if (ep_strings_add(fixture->strings, text, strlen(text), &id) < 0)
+		return "";
+	return ep_strings_get(fixture->strings, id);
+}
+
+struct ep_fixture_executable *ep_fixture_add_executable(struct ep_fixture *fixture)
+{
+	struct ep_fixture_executable *executable = ep_vec_push(&fixture->executables);
+
+	if (!executable)
+		return NULL;
+	executable->path = executable->build_id = "";
+	ep_vec_init(&executable->segments, sizeof(struct ep_elf_segment), 64);
+	ep_vec_init(&executable->text, sizeof(struct ep_fixture_text), 256);
+	ep_vec_init(&executable->text_pages, sizeof(struct ep_fixture_text_page),
+		    EP_FIXTURE_MAX_TEXT_PAGES);
+	ep_vec_init(&executable->deltas, sizeof(uint32_t), 1u << 22);
+	ep_vec_init(&executable->rules, sizeof(struct ep_rule), EP_MAX_RULES);
+	ep_vec_init(&executable->answers, sizeof(struct ep_fixture_answer), 4096);
+	ep_vec_init(&executable->names, sizeof(struct ep_fixture_name), 65536);
+	return executable;
+}
+
+int ep_fixture_add_page(struct ep_fixture *fixture, uint64_t addr, const uint8_t *bytes)
+{
+	uint64_t page = addr / EP_FIXTURE_PAGE_BYTES;
+	uint64_t *slot;
+	int r;
+
+	if (ep_map_find(&fixture->page_index, page))
+		return 0;
+	r = ep_map_set(&fixture->page_index, page, fixture->page_addrs.len);
+	if (r < 0)
+		return r;
+	slot = ep_vec_push(&fixture->page_addrs);
+	if (!slot)
+		return -ENOMEM;
+	*slot = page * EP_FIXTURE_PAGE_BYTES;
+	return ep_vec_append(&fixture->page_bytes, bytes, 1);
+}
+
+static const uint8_t *find_page(const struct ep_fixture *fixture, uint64_t addr)
+{
+	const uint64_t *index = ep_map_find(&fixture->page_index, addr / EP_FIXTURE_PAGE_BYTES);
+
+	if (!index || *index >= fixture->page_bytes.len)
+		return NULL;
+	return (const uint8_t *)fixture->page_bytes.data + *index * EP_FIXTURE_PAGE_BYTES;
+}
+
+bool ep_fixture_has_page(const struct ep_fixture *fixture, uint64_t addr)
+{
+	return find_page(fixture, addr) != NULL;
+}
+
+int ep_fixture_read(const struct ep_fixture *fixture, uint64_t addr, void *buf, size_t bytes)
+{
+	uint8_t *to = buf;
+	uint64_t end;
+
+	if (__builtin_add_overflow(addr, (uint64_t)bytes, &end))
+		return -EFAULT;
+	while (bytes > 0) {
+		const uint8_t *page = find_page(fixture, addr);
+		size_t off = addr % EP_FIXTURE_PAGE_BYTES;
+		size_t n = EP_MIN(bytes, EP_FIXTURE_PAGE_BYTES - off);
+
+		if (!page)
+			return -EFAULT;
+		memcpy(to, page + off, n);
+		to += n;
+		addr += n;
+		bytes -= n;
+	}
+	return 0;
+}
+
+const struct ep_fixture_mapping *ep_fixture_find_mapping(const struct ep_fixture *fixture,
+							 uint64_t addr)
+{
+	const struct ep_fixture_mapping *mapping;
+
+	ep_vec_each (&fixture->mappings, mapping) {
+		if (addr - mapping->start < mapping->end - mapping->start)
+			return mapping;
+	}
+	return NULL;
+}
+
+const char *ep_fixture_find_name(const struct ep_fixture_executable *executable, uint64_t va)
+{
+	const struct ep_fixture_name *name;
+
+	ep_vec_each (&executable->names, name) {
+		if (name->va == va)
+			return name->name;
+	}
+	return NULL;
+}

@@ -1,0 +1,538 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The file of a fixture: one zstd frame, in which
+ *
+ *	u32 magic "EPFX"   u32 version   then sections, in any order, each
+ *	u32 tag            u32 0         u64 bytes          contents
+ *
+ *	PROC  machine, pid, start, origin, answers about the process
+ *	THRD  threads: tid, comm, thread pointer, registers in DWARF order
+ *	MAPS  mappings: start, end, file offset, protection, executable, path
+ *	EXEC  executables: path, build id, segments, text, rules of text pages, answers, names
+ *	DATA  bytes of files that answers refer to
+ *	PAGE  memory: the addresses of all pages, then their contents
+ *
+ * Numbers are little-endian; a list is a u32 count and its elements; a string is a u32 count and
+ * its bytes, without a NUL. A reader skips sections it does not know. A section may grow at its
+ * end; any other change makes a new version.
+ *
+ * 1. Mappings ascend and are disjoint.	2. Text segments of an executable ascend and are disjoint;
+ * text pages ascend and lie in them. 3. Deltas of a text page ascend, the first is at offset 0.
+ * 4. Rules are numbered within their executable. All of it is checked: fixtures are sent by mail.
+ *
+ * Reading and writing are one description: each function below does both.
+ */
+#include "core/replay/fixture.h"
+#include "bpf/rule.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include <zstd.h>
+
+#define MAGIC	0x58465045u /* "EPFX" */
+#define VERSION 1u
+#define TAG(a, b, c, d) ((uint32_t)(a) | (uint32_t)(b) << 8 | (uint32_t)(c) << 16 | (uint32_t)(d) << 24)
+#define MAX_STRING	 65536
+#define COMPRESSION	 19
+
+struct codec {
+	struct ep_fixture *fixture;
+	struct ep_vec *out; /* NULL: reading */
+	const uint8_t *pos, *end;
+	int error; /* the first; from then on everything is zero */
+};
+
+static void fail(struct codec *c, int error)
+{
+	if (!c->error)
+		c->error = error;
+}
+
+static void code_bytes(struct codec *c, void *bytes, size_t n)
+{
+	if (c->out) {
+		int r = ep_vec_append(c->out, bytes, n);
+
+		if (r < 0)
+			fail(c, r);
+		return;
+	}
+	if (c->error || (size_t)(c->end - c->pos) < n) {
+		fail(c, -EBADMSG);
+		memset(bytes, 0, n);
+		return;
+	}
+	if (n > 0)
+		memcpy(bytes, c->pos, n);
+	c->pos += n;
+}
+
+/* Host and file are both little-endian: bpf/ supports no other machine. */
+static void code_u64(struct codec *c, uint64_t *value)
+{
+	code_bytes(c, value, sizeof(*value));
+}
+
+static void code_u32(struct codec *c, uint32_t *value)
+{
+	code_bytes(c, value, sizeof(*value));
+}
+
+static void code_string(struct codec *c, const char **text)
+{
+	uint32_t n = c->out ? (uint32_t)EP_MIN(strlen(*text), (size_t)MAX_STRING) : 0, id = 0;
+	int r = 0;
+
+	code_u32(c, &n);
+	if (c->out) {
+		code_bytes(c, (void *)*text, n);
+		return;
+	}
+	*text = "";
+	if (c->error || n > MAX_STRING || n > (size_t)(c->end - c->pos)) {
+		fail(c, -EBADMSG);
+		return;
+	}
+	r = ep_strings_add(c->fixture->strings, (const char *)c->pos, n, &id);
+	c->pos += n;
+	if (r < 0)
+		fail(c, r);
+	else
+		*text = ep_strings_get(c->fixture->strings, id);
+}
+
+/* The count of a list. Reading makes zeroed elements, each of which has `min_bytes` in the file. */
+static void code_len(struct codec *c, struct ep_vec *vec, size_t min_bytes)
+{
+	uint32_t n = (uint32_t)vec->len;
+	int r = 0;
+
+	code_u32(c, &n);
+	if (c->out)
+		return;
+	if (c->error || (uint64_t)n * min_bytes > (size_t)(c->end - c->pos)) {
+		fail(c, -EBADMSG);
+		return;
+	}
+	r = ep_vec_append(vec, NULL, n);
+	if (r < 0)
+		fail(c, r);
+}
+
+/* A list of elements without strings, as they are in memory. */
+static void code_raw(struct codec *c, struct ep_vec *vec)
+{
+	code_len(c, vec, vec->elem_bytes);
+	if (!c->error)
+		code_bytes(c, vec->data, vec->len * vec->elem_bytes);
+}
+
+static void code_answers(struct codec *c, struct ep_vec *answers)
+{
+	struct ep_fixture_answer *answer;
+
+	code_len(c, answers, 60);
+	ep_vec_each (answers, answer) {
+		code_u32(c, &answer->question);
+		code_bytes(c, &answer->result, sizeof(answer->result));
+		code_string(c, &answer->name);
+		code_u64(c, &answer->va);
+		code_u32(c, &answer->bytes);
+		code_u32(c, &answer->data);
+		code_bytes(c, &answer->symbol, sizeof(answer->symbol));
+		code_bytes(c, &answer->tls, sizeof(answer->tls));
+	}
+}
+
+static void code_process(struct codec *c)
+{
+	struct ep_fixture *fixture = c->fixture;
+	uint32_t machine = fixture->arch ? fixture->arch->machine : 0;
+
+	code_u32(c, &machine);
+	code_u32(c, &fixture->pid);
+	code_u64(c, &fixture->start_ns);
+	code_string(c, &fixture->origin);
+	code_answers(c, &fixture->answers);
+	fixture->arch = ep_replay_arch_find((uint16_t)machine);
+	if (!fixture->arch)
+		fail(c, -ENOTSUP);
+}
+
+static void code_thread(struct codec *c, struct ep_replay_thread *thread)
+{
+	uint32_t flags = thread->in_syscall, n_regs = thread->arch ? thread->arch->n_regs : 0;
+
+	code_u32(c, &thread->tid);
+	code_u32(c, &flags);
+	code_bytes(c, thread->comm, sizeof(thread->comm));
+	code_u64(c, &thread->thread_pointer);
+	code_u32(c, &n_regs);
+	if (n_regs > EP_LEN(thread->regs)) {
+		fail(c, -EBADMSG);
+		return;
+	}
+	code_bytes(c, thread->regs, n_regs * sizeof(thread->regs[0]));
+	thread->in_syscall = flags & 1;
+	thread->comm[sizeof(thread->comm) - 1] = '\0';
+}
+
+static void code_threads(struct codec *c)
+{
+	struct ep_replay_thread *thread;
+
+	code_len(c, &c->fixture->threads, 36);
+	ep_vec_each (&c->fixture->threads, thread)
+		code_thread(c, thread);
+}
+
+static void code_mappings(struct codec *c)
+{
+	struct ep_fixture_mapping *mapping;
+
+	code_len(c, &c->fixture->mappings, 40);
+	ep_vec_each (&c->fixture->mappings, mapping) {
+		code_u64(c, &mapping->start);
+		code_u64(c, &mapping->end);
+		code_u64(c, &mapping->file_off);
+		code_u32(c, &mapping->prot);
+		code_u32(c, &mapping->is_file);
+		code_u32(c, &mapping->executable);
+		code_string(c, &mapping->path);
+	}
+}
+
+static void code_text(struct codec *c, struct ep_fixture_executable *executable)
+{
+	struct ep_fixture_text *text;
+	struct ep_fixture_text_page *page;
+
+	code_len(c, &executable->text, 12);
+	ep_vec_each (&executable->text, text) {
+		code_u64(c, &text->va);
+		code_u32(c, &text->n_pages);
+	}
+	code_len(c, &executable->text_pages, 20);
+	ep_vec_each (&executable->text_pages, page) {
+		code_u64(c, &page->va);
+		code_u32(c, &page->rule);
+		code_u32(c, &page->first);
+		code_u32(c, &page->n_deltas);
+	}
+}
+
+static void code_executable(struct codec *c, struct ep_fixture_executable *executable)
+{
+	struct ep_fixture_name *name;
+
+	code_string(c, &executable->path);
+	code_string(c, &executable->build_id);
+	code_raw(c, &executable->segments);
+	code_text(c, executable);
+	code_raw(c, &executable->deltas);
+	code_raw(c, &executable->rules);
+	code_answers(c, &executable->answers);
+	code_len(c, &executable->names, 12);
+	ep_vec_each (&executable->names, name) {
+		code_u64(c, &name->va);
+		code_string(c, &name->name);
+	}
+}
+
+static void code_executables(struct codec *c)
+{
+	uint32_t n = (uint32_t)c->fixture->executables.len;
+
+	code_u32(c, &n);
+	for (uint32_t i = 0; i < n && !c->error; i++) {
+		struct ep_fixture_executable *executable =
+			c->out ? ep_vec_at(&c->fixture->executables, struct ep_fixture_executable, i)
+			       : ep_fixture_add_executable(c->fixture);
+
+		if (executable)
+			code_executable(c, executable);
+		else
+			fail(c, -E2BIG);
+	}
+}
+
+static void code_data(struct codec *c)
+{
+	code_raw(c, &c->fixture->data);
+}
+
+static void code_pages(struct codec *c)
+{
+	code_raw(c, &c->fixture->page_addrs);
+	code_raw(c, &c->fixture->page_bytes);
+}
+
+static const struct {
+	uint32_t tag;
+	void (*code)(struct codec *c);
+} sections[] = {
+	{TAG('P', 'R', 'O', 'C'), code_process},     {TAG('T', 'H', 'R', 'D'), code_threads},
+	{TAG('M', 'A', 'P', 'S'), code_mappings},    {TAG('E', 'X', 'E', 'C'), code_executables},
+	{TAG('D', 'A', 'T', 'A'), code_data},	     {TAG('P', 'A', 'G', 'E'), code_pages},
+};
+
+/* --- checks ---------------------------------------------------------------------------------- */
+
+static bool is_rule(const struct ep_fixture_executable *executable, uint32_t rule)
+{
+	return (rule & EP_RULE_IMMEDIATE) || rule <= EP_RULE_UNSUPPORTED ||
+	       (rule >= EP_RULE_FIRST_TABLE &&
+		rule - EP_RULE_FIRST_TABLE < executable->rules.len);
+}
+
+static bool is_in_text(const struct ep_fixture_executable *executable, uint64_t va)
+{
+	const struct ep_fixture_text *text;
+
+	ep_vec_each (&executable->text, text) {
+		if (va >= text->va && va - text->va < (uint64_t)text->n_pages * EP_PAGE_BYTES)
+			return va % EP_PAGE_BYTES == 0;
+	}
+	return false;
+}
+
+static bool are_deltas(const struct ep_fixture_executable *executable,
+		       const struct ep_fixture_text_page *page)
+{
+	const uint32_t *deltas = executable->deltas.data;
+
+	if (page->n_deltas > EP_PAGE_BYTES ||
+	    !ep_in_bounds(page->first, page->n_deltas, executable->deltas.len))
+		return false;
+	for (uint32_t i = 0; i < page->n_deltas; i++) {
+		uint32_t delta = deltas[page->first + i];
+
+		if (!is_rule(executable, EP_DELTA_RULE(delta)) ||
+		    (i == 0 ? delta >> 20 != 0 : delta >> 20 <= deltas[page->first + i - 1] >> 20))
+			return false;
+	}
+	return page->n_deltas > 0 || is_rule(executable, page->rule);
+}
+
+static bool is_text_sound(const struct ep_fixture_executable *executable, uint64_t *total)
+{
+	const struct ep_fixture_text_page *page, *last = NULL;
+	const struct ep_fixture_text *text;
+	uint64_t end = 0;
+
+	ep_vec_each (&executable->text, text) {
+		*total += text->n_pages;
+		if (text->va < end || text->va % EP_PAGE_BYTES || text->n_pages == 0 ||
+		    text->n_pages > EP_ROW_MAX_PAGES ||
+		    __builtin_add_overflow(text->va, (uint64_t)text->n_pages * EP_PAGE_BYTES, &end))
+			return false;
+	}
+	ep_vec_each (&executable->text_pages, page) {
+		if ((last && page->va <= last->va) || !is_in_text(executable, page->va) ||
+		    !are_deltas(executable, page))
+			return false;
+		last = page;
+	}
+	return *total <= EP_FIXTURE_MAX_TEXT_PAGES;
+}
+
+static bool are_answers_sound(const struct ep_fixture *fixture, const struct ep_vec *answers)
+{
+	const struct ep_fixture_answer *answer;
+
+	ep_vec_each (answers, answer) {
+		if (answer->question == EP_FIXTURE_READ && answer->result == 0 &&
+		    !ep_in_bounds(answer->data, answer->bytes, fixture->data.len))
+			return false;
+		if (answer->result > 0 || answer->tls.steps > EP_TLS_MAX_STEPS)
+			return false;
+	}
+	return true;
+}
+
+static bool are_executables_sound(const struct ep_fixture *fixture)
+{
+	const struct ep_fixture_executable *executable;
+	uint64_t total = 0;
+
+	ep_vec_each (&fixture->executables, executable) {
+		if (!is_text_sound(executable, &total) ||
+		    !are_answers_sound(fixture, &executable->answers))
+			return false;
+	}
+	return true;
+}
+
+static bool are_mappings_sound(const struct ep_fixture *fixture)
+{
+	const struct ep_fixture_mapping *mapping;
+	uint64_t end = 0;
+
+	ep_vec_each (&fixture->mappings, mapping) {
+		if (mapping->start < end || mapping->end <= mapping->start ||
+		    mapping->executable > fixture->executables.len)
+			return false;
+		end = mapping->end;
+	}
+	return true;
+}
+
+static int index_pages(struct ep_fixture *fixture)
+{
+	if (fixture->page_addrs.len != fixture->page_bytes.len)
+		return -EBADMSG;
+	for (size_t i = 0; i < fixture->page_addrs.len; i++) {
+		uint64_t addr = *ep_vec_at(&fixture->page_addrs, uint64_t, i);
+		int r = ep_map_set(&fixture->page_index, addr / EP_FIXTURE_PAGE_BYTES, i);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int check(struct ep_fixture *fixture)
+{
+	struct ep_replay_thread *thread;
+
+	if (!fixture->arch || !are_mappings_sound(fixture) || !are_executables_sound(fixture) ||
+	    !are_answers_sound(fixture, &fixture->answers))
+		return -EBADMSG;
+	ep_vec_each (&fixture->threads, thread) {
+		thread->arch = fixture->arch;
+		thread->pid = fixture->pid;
+		thread->start_ns = fixture->start_ns;
+	}
+	return index_pages(fixture);
+}
+
+/* --- the file -------------------------------------------------------------------------------- */
+
+static int write_section(struct codec *c, uint32_t tag, void (*code)(struct codec *c))
+{
+	uint32_t zero = 0;
+	uint64_t bytes = 0;
+	size_t length_at;
+
+	code_u32(c, &tag);
+	code_u32(c, &zero);
+	length_at = c->out->len;
+	code_u64(c, &bytes);
+	code(c);
+	if (c->error)
+		return c->error;
+	bytes = c->out->len - length_at - sizeof(bytes);
+	memcpy((char *)c->out->data + length_at, &bytes, sizeof(bytes));
+	return 0;
+}
+
+static int write_all(const struct ep_fixture *fixture, struct ep_vec *plain)
+{
+	struct codec c = {.fixture = (struct ep_fixture *)fixture, .out = plain};
+	uint32_t magic = MAGIC, version = VERSION;
+	int r = 0;
+
+	code_u32(&c, &magic);
+	code_u32(&c, &version);
+	for (size_t i = 0; r == 0 && i < EP_LEN(sections); i++)
+		r = write_section(&c, sections[i].tag, sections[i].code);
+	return r;
+}
+
+int ep_fixture_encode(const struct ep_fixture *fixture, struct ep_vec *bytes)
+{
+	struct ep_vec plain;
+	size_t n;
+	int r;
+
+	ep_vec_init(&plain, 1, EP_FIXTURE_MAX_BYTES);
+	r = write_all(fixture, &plain);
+	if (r == 0)
+		r = ep_vec_append(bytes, NULL, ZSTD_compressBound(plain.len));
+	if (r == 0) {
+		n = ZSTD_compress(bytes->data, bytes->len, plain.data, plain.len, COMPRESSION);
+		r = ZSTD_isError(n) ? -ENOMEM : 0;
+		bytes->len = ZSTD_isError(n) ? 0 : n;
+	}
+	ep_vec_fini(&plain);
+	return r;
+}
+
+static int read_section(struct codec *all, bool seen[EP_LEN(sections)])
+{
+	uint32_t tag = 0, zero = 0;
+	uint64_t bytes = 0;
+	struct codec c = *all;
+
+	code_u32(all, &tag);
+	code_u32(all, &zero);
+	code_u64(all, &bytes);
+	if (all->error || bytes > (size_t)(all->end - all->pos))
+		return -EBADMSG;
+	c.pos = all->pos;
+	c.end = all->pos + bytes;
+	all->pos += bytes;
+	for (size_t i = 0; i < EP_LEN(sections); i++) {
+		if (sections[i].tag != tag)
+			continue;
+		if (seen[i])
+			return -EBADMSG;
+		seen[i] = true;
+		sections[i].code(&c);
+	}
+	return c.error;
+}
+
+static int read_all(struct ep_fixture *fixture, const uint8_t *data, size_t bytes)
+{
+	struct codec c = {.fixture = fixture, .pos = data, .end = data + bytes};
+	bool seen[EP_LEN(sections)] = {false};
+	uint32_t magic = 0, version = 0;
+	int r = 0;
+
+	code_u32(&c, &magic);
+	code_u32(&c, &version);
+	if (magic != MAGIC)
+		return -EBADMSG;
+	if (version != VERSION)
+		return -ENOTSUP;
+	while (r == 0 && c.pos < c.end)
+		r = read_section(&c, seen);
+	return r < 0 ? r : check(fixture);
+}
+
+static int decompress(const void *data, size_t bytes, struct ep_vec *plain)
+{
+	unsigned long long size = ZSTD_getFrameContentSize(data, bytes);
+	size_t n;
+	int r;
+
+	if (size == ZSTD_CONTENTSIZE_ERROR || size == ZSTD_CONTENTSIZE_UNKNOWN)
+		return -EBADMSG;
+	if (size > plain->max)
+		return -E2BIG;
+	r = ep_vec_append(plain, NULL, size);
+	if (r < 0)
+		return r;
+	n = ZSTD_decompress(plain->data, plain->len, data, bytes);
+	return ZSTD_isError(n) || n != size ? -EBADMSG : 0;
+}
+
+int ep_fixture_decode(const void *data, size_t bytes, struct ep_fixture **ret_fixture)
+{
+	ep_cleanup(ep_fixture_freep) struct ep_fixture *fixture = NULL;
+	struct ep_vec plain;
+	int r = ep_fixture_new(&fixture);
+
+	if (r < 0)
+		return r;
+	ep_vec_init(&plain, 1, EP_FIXTURE_MAX_BYTES);
+	r = decompress(data, bytes, &plain);
+	if (r == 0)
+		r = read_all(fixture, plain.data, plain.len);
+	ep_vec_fini(&plain);
+	if (r == 0)
+		*ret_fixture = ep_take(fixture);
+	return r;
+}

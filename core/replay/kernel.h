@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * As much of a kernel as the BPF programs see: maps, helpers, tail calls, the current task. The
+ * programs themselves are the same sources, compiled for user space (shim/), or any function of
+ * their form. What they read of the target comes from a function of the caller's.
+ *
+ *	ep_kernel_new ─► add_object (maps by the facts in the BPF object) ─► set_program for each slot
+ *	  ─► fill maps ─► run a thread: the event it put on the ring
+ *
+ * Maps of the ABI (ep_records, ep_progs, ep_states, ep_lang_counts) are one for all objects, as the
+ * host makes them; all others belong to their object. One kernel at a time runs in a process, since
+ * a program's constants are variables of the program.
+ */
+#ifndef EP_REPLAY_KERNEL_H
+#define EP_REPLAY_KERNEL_H
+
+#include "bpf/shared.h"
+#include "core/base/vec.h"
+#include "core/replay/thread.h"
+
+struct ep_kernel;
+struct ep_shim_object;
+
+/* 0 or -EFAULT: all or nothing. */
+typedef int (*ep_kernel_read)(void *arg, uint64_t addr, void *buf, size_t bytes);
+
+int ep_kernel_new(ep_kernel_read read_user, void *arg, struct ep_kernel **ret_kernel);
+void ep_kernel_free(struct ep_kernel *kernel);
+
+/*
+ * Makes the maps that a BPF object (ELF, borrowed) declares, and binds its source to them. The
+ * first object is the core's. 0, -EBADMSG, -ENOMEM, -EEXIST.
+ */
+int ep_kernel_add_object(struct ep_kernel *kernel, const struct ep_shim_object *object,
+			 const void *elf, size_t bytes);
+/* The object's struct ep_config or struct ep_self. 0, -EINVAL for another size. */
+int ep_kernel_set_constants(struct ep_kernel *kernel, const struct ep_shim_object *object,
+			    const void *constants, size_t bytes);
+/* 0, -ENOENT, -EINVAL. */
+int ep_kernel_set_program(struct ep_kernel *kernel, uint32_t slot,
+			  const struct ep_shim_object *object, const char *program);
+
+/* An entry of a shared array map, NULL when there is none. */
+void *ep_kernel_entry(struct ep_kernel *kernel, const char *map, uint32_t index);
+/* Puts an entry into a map of the core. 0, -ENOENT, -E2BIG, -ENOMEM. */
+int ep_kernel_update(struct ep_kernel *kernel, const char *map, const void *key, const void *value);
+/* A chunk of the delta store: 0 with its memory, -ENOMEM, -EINVAL. */
+int ep_kernel_add_chunk(struct ep_kernel *kernel, uint32_t index, void **ret_memory);
+void ep_kernel_remove_chunk(struct ep_kernel *kernel, uint32_t index);
+
+/*
+ * Samples a thread: runs ep_entry and what it jumps to. `event` (bytes) gets what the ring got.
+ * 0; -ENODATA: nothing came; -EIO: a program did what a kernel would have refused (`trouble` says).
+ */
+int ep_kernel_run(struct ep_kernel *kernel, const struct ep_replay_thread *thread,
+		  struct ep_vec *event);
+const char *ep_kernel_trouble(const struct ep_kernel *kernel);
+uint32_t ep_kernel_tail_calls(const struct ep_kernel *kernel); /* of the last run */
+
+/* Offsets in the task that the programs see, for their constants. */
+extern const struct ep_config ep_kernel_config;
+
+#endif

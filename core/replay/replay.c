@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/agent/rows.h"
+#include "core/replay/replay_internal.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "core_bpf.inc.h"
+
+#define MAX_STORE_BYTES ((size_t)256 << 20)
+#define MAX_RANGE_BYTES (1u << 20)
+#define ROW_ROOM	(EP_MAX_ROWS * (uint32_t)(sizeof(struct ep_row) / 4) + 64)
+
+static int add_chunk(void *arg, uint32_t index, void **ret_memory)
+{
+	return ep_kernel_add_chunk(arg, index, ret_memory);
+}
+
+static void remove_chunk(void *arg, uint32_t index, void *memory)
+{
+	(void)memory;
+	ep_kernel_remove_chunk(arg, index);
+}
+
+static int load_core(struct ep_replay *replay)
+{
+	const struct ep_shim_object *core = ep_shim_objects[0];
+	struct ep_kernel *kernel;
+	int r = ep_kernel_new(ep_replay_read, replay, &replay->kernel);
+
+	if (r < 0)
+		return r;
+	kernel = replay->kernel;
+	r = ep_kernel_add_object(kernel, core, core_bpf_object, sizeof(core_bpf_object));
+	if (r == 0)
+		r = ep_kernel_set_constants(kernel, core, &ep_kernel_config,
+					    sizeof(ep_kernel_config));
+	if (r == 0)
+		r = ep_kernel_set_program(kernel, EP_SLOT_FINISH, core, "ep_finish");
+	if (r == 0)
+		r = ep_kernel_set_program(kernel, EP_SLOT_NATIVE, core, "ep_native");
+	return r;
+}
+
+static int make_store(struct ep_replay *replay)
+{
+	struct ep_delta_store_ops ops = {
+		.arg = replay->kernel,
+		.add_chunk = add_chunk,
+		.remove_chunk = remove_chunk,
+		.rules = ep_kernel_entry(replay->kernel, "ep_rules", 0),
+	};
+
+	return ops.rules ? ep_delta_store_new(&ops, MAX_STORE_BYTES, &replay->store) : -ENOENT;
+}
+
+static int make_executables(struct ep_replay *replay)
+{
+	const struct ep_vec *from = &replay->fixture->executables;
+
+	replay->executables = calloc(from->len + 1, sizeof(*replay->executables));
+	if (!replay->executables)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < from->len; i++) {
+		const struct ep_fixture_executable *recorded =
+			ep_vec_at(from, struct ep_fixture_executable, i);
+		struct ep_executable *executable = &replay->executables[i];
+
+		executable->id = i + 1;
+		executable->state = EP_EXECUTABLE_READY;
+		executable->n_segments =
+			EP_MIN(recorded->segments.len, EP_LEN(executable->segments));
+		if (executable->n_segments > 0)
+			memcpy(executable->segments, recorded->segments.data,
+			       executable->n_segments * sizeof(executable->segments[0]));
+	}
+	return ep_replay_put_tables(replay);
+}
+
+/* As the agent does it: what is executable has rows. */
+static int make_rows(struct ep_replay *replay)
+{
+	const struct ep_fixture_mapping *mapping;
+	int r = 0;
+
+	ep_vec_each (&replay->fixture->mappings, mapping) {
+		struct ep_place_in_memory place = {
+			.start = mapping->start,
+			.end = mapping->end,
+			.file_off = mapping->file_off,
+		};
+
+		if (!(mapping->prot & PROT_EXEC))
+			continue;
+		if (mapping->executable)
+			place.executable = &replay->executables[mapping->executable - 1];
+		r = ep_rows_add(&replay->rows, &place);
+		if (r < 0)
+			break;
+	}
+	return r;
+}
+
+int ep_replay_new(struct ep_fixture *fixture, const struct ep_replay_source *source,
+		  struct ep_replay **ret_replay)
+{
+	ep_cleanup(ep_replay_freep) struct ep_replay *replay = calloc(1, sizeof(*replay));
+	int r;
+
+	if (!replay)
+		return -ENOMEM;
+	replay->fixture = fixture;
+	replay->source = source;
+	ep_vec_init(&replay->rows, sizeof(struct ep_row), EP_MAX_ROWS);
+	ep_vec_init(&replay->marked, sizeof(struct ep_row), EP_MAX_ROWS);
+	ep_vec_init(&replay->event, 1, sizeof(struct ep_sample) + EP_RECORD_WORDS * 8);
+	r = load_core(replay);
+	if (r == 0)
+		r = make_store(replay);
+	if (r == 0)
+		r = make_executables(replay);
+	if (r == 0)
+		r = make_rows(replay);
+	if (r == 0)
+		*ret_replay = ep_take(replay);
+	return r;
+}
+
+void ep_replay_free(struct ep_replay *replay)
+{
+	if (!replay)
+		return;
+	ep_replay_detach(replay);
+	for (size_t i = 0; i < replay->n_languages; i++) {
+		struct ep_replay_language *language = &replay->languages[i];
+
+		if (language->claim)
+			language->ops->unload(language->claim);
+		ep_vec_fini(&language->ranges);
+	}
+	for (size_t i = 0; replay->executables && i < replay->fixture->executables.len; i++)
+		ep_delta_store_drop_text(replay->store, replay->executables[i].text);
+	free(replay->executables);
+	ep_delta_store_free(replay->store);
+	ep_kernel_free(replay->kernel);
+	ep_vec_fini(&replay->rows);
+	ep_vec_fini(&replay->marked);
+	ep_vec_fini(&replay->event);
+	free(replay);
+}
+
+void ep_replay_drop_source(struct ep_replay *replay)
+{
+	replay->source = NULL;
+}
+
+/* --- walking --------------------------------------------------------------------------------- */
+
+/* Rows as the attached languages cut them, into replay->marked. */
+static int mark_rows(struct ep_replay *replay)
+{
+	struct ep_vec from, empty;
+	int r = 0;
+
+	replay->marked.len = 0;
+	r = ep_vec_append(&replay->marked, replay->rows.data, replay->rows.len);
+	for (size_t i = 0; r == 0 && i < replay->n_languages; i++) {
+		const struct ep_replay_language *language = &replay->languages[i];
+
+		if (!language->instance || language->ranges.len == 0)
+			continue;
+		ep_vec_init(&empty, sizeof(struct ep_row), EP_MAX_ROWS);
+		from = replay->marked;
+		replay->marked = empty;
+		r = ep_rows_mark(&from, language->ranges.data, language->ranges.len, language->slot,
+				 &replay->marked);
+		ep_vec_fini(&from);
+	}
+	return r;
+}
+
+static void fill_proc(const struct ep_replay *replay, struct ep_proc *proc)
+{
+	size_t n = 0;
+
+	*proc = (struct ep_proc){
+		.start_ns = replay->fixture->start_ns,
+		.rows = replay->rows_ref,
+		.n_rows = (uint32_t)replay->n_rows,
+	};
+	for (size_t i = 0; i < replay->n_languages && n < EP_MAX_LANGUAGES; i++) {
+		const struct ep_replay_language *language = &replay->languages[i];
+
+		if (!language->instance || !language->state)
+			continue;
+		proc->slots[n] = (uint8_t)language->slot;
+		proc->states[n++] = (uint16_t)language->state;
+	}
+}
+
+int ep_replay_publish(struct ep_replay *replay)
+{
+	struct ep_proc proc;
+	int r = mark_rows(replay);
+
+	ep_delta_store_drop_rows(replay->store, replay->rows_ref, replay->n_rows);
+	replay->n_rows = 0;
+	ep_delta_store_collect(replay->store);
+	ep_delta_store_collect(replay->store);
+	if (r == 0 && replay->marked.len > 0)
+		r = ep_delta_store_put_rows(replay->store, replay->marked.data, replay->marked.len,
+					    &replay->rows_ref);
+	if (r == -ENOSPC) {
+		r = ep_delta_store_add_room(replay->store, ROW_ROOM);
+		if (r == 0)
+			r = ep_delta_store_put_rows(replay->store, replay->marked.data,
+						    replay->marked.len, &replay->rows_ref);
+	}
+	if (r < 0)
+		return r;
+	replay->n_rows = replay->marked.len;
+	fill_proc(replay, &proc);
+	return ep_kernel_update(replay->kernel, "ep_procs", &replay->fixture->pid, &proc);
+}
+
+/* The range that a marked frame is in, of which it says only where it begins. */
+static int keep_range_text(struct ep_replay *replay, uint32_t executable, uint64_t va)
+{
+	const struct ep_row *row;
+	int r = 0;
+
+	ep_vec_each (&replay->marked, row) {
+		uint64_t bytes = EP_MIN(row->end - row->start, (uint64_t)MAX_RANGE_BYTES);
+
+		if (EP_ROW_ID(row->executable) != executable + 1 || row->va != va)
+			continue;
+		for (uint64_t off = 0; r == 0 && off < bytes + EP_PAGE_BYTES; off += EP_PAGE_BYTES)
+			r = ep_replay_keep_text(replay, executable, va + EP_MIN(off, bytes - 1));
+	}
+	return r;
+}
+
+static bool has_enter(const struct ep_replay *replay)
+{
+	const struct ep_row *row;
+
+	ep_vec_each (&replay->marked, row) {
+		if (row->executable & EP_ROW_ENTER)
+			return true;
+	}
+	return false;
+}
+
+/* The text pages of a stack's native frames: where a look-up was, with and without the minus 1. */
+static int keep_stack_text(struct ep_replay *replay, const struct ep_vec *event)
+{
+	const struct ep_sample *sample = event->data;
+	const uint64_t *words = (const uint64_t *)(sample + 1) + sample->n_kernel;
+	int r = 0;
+
+	for (uint32_t at = 0; r == 0 && at < sample->n_words; at += 1 + EP_FRAME_WORDS(words[at])) {
+		uint32_t id = EP_FRAME_AUX(words[at]);
+
+		if (EP_FRAME_KIND(words[at]) != EP_FRAME_NATIVE || id == 0 ||
+		    id > replay->fixture->executables.len)
+			continue;
+		r = ep_replay_keep_text(replay, id - 1, words[at + 1]);
+		if (r == 0 && EP_FRAME_FLAGS(words[at]) >> EP_FRAME_SLOT_SHIFT && has_enter(replay))
+			r = keep_range_text(replay, id - 1, words[at + 1]);
+		if (r == 0)
+			r = ep_replay_keep_text(replay, id - 1, words[at + 1] - 1);
+	}
+	return r;
+}
+
+int ep_replay_walk(struct ep_replay *replay, size_t i, struct ep_vec *event)
+{
+	const struct ep_replay_thread *thread =
+		ep_vec_at(&replay->fixture->threads, struct ep_replay_thread, i);
+	int r = ep_kernel_run(replay->kernel, thread, event);
+
+	if (r == 0 && replay->source)
+		r = keep_stack_text(replay, event);
+	return r;
+}
+
+/*
+ * A frame that a language replaces does not say which of its instructions it was at, but its rules
+ * are needed: without languages the same frames do. Where a language must be entered to get on,
+ * keep_range_text takes all that may be needed.
+ */
+int ep_replay_walk_native(struct ep_replay *replay)
+{
+	int r = ep_replay_publish(replay);
+
+	for (size_t i = 0; r == 0 && i < replay->fixture->threads.len; i++)
+		r = ep_replay_walk(replay, i, &replay->event);
+	return r == -EIO ? 0 : r;
+}
+
+uint64_t ep_replay_reads(const struct ep_replay *replay)
+{
+	return replay->reads;
+}
+
+void ep_replay_fail_read(struct ep_replay *replay, uint64_t number)
+{
+	replay->fail_read = number;
+}
+
+void ep_replay_fail_page(struct ep_replay *replay, uint64_t addr)
+{
+	replay->fail_page = addr;
+}
+
+uint64_t ep_replay_unanswered(const struct ep_replay *replay)
+{
+	return replay->unanswered;
+}

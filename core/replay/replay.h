@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Walks and names the stacks of a recorded process with the BPF programs and the plugins that do it
+ * on a live one. Recording and replaying are the same run: whatever is asked for (a page of memory,
+ * a plugin's question about a file, a name) is looked for in the fixture; when it is not there and
+ * there is a source, the source answers and the fixture keeps it.
+ *
+ *	ep_replay_new ─► add_language .. ─► attach ─► print, or walk thread by thread
+ *
+ * One thread, and one of them at a time (core/replay/kernel.h). Borrows fixture, source and plugins.
+ */
+#ifndef EP_REPLAY_REPLAY_H
+#define EP_REPLAY_REPLAY_H
+
+#include "core/replay/fixture.h"
+
+struct ep_plugin;
+struct ep_replay;
+struct ep_unwind_table;
+
+/* The process itself, while it is recorded. */
+struct ep_replay_source {
+	void *arg;
+	/* A whole page at a multiple of EP_FIXTURE_PAGE_BYTES. 0, -EFAULT. */
+	int (*read_page)(void *arg, uint64_t addr, uint8_t *page);
+	/* Unwind tables of an executable, borrowed; NULL: it has none. */
+	const struct ep_unwind_table *(*table)(void *arg, uint32_t executable);
+	/* For the questions of plugins; NULL: it cannot be opened. */
+	const struct ep_file *(*file)(void *arg, uint32_t executable);
+	/* Thread storage: question is EP_FIXTURE_TLS_VARIABLE or _KEY. As struct ep_target_ops. */
+	int (*tls)(void *arg, uint32_t question, uint32_t executable, uint64_t bias, uint64_t value,
+		   struct ep_tls *ret);
+	/* The function at a virtual address: a string from malloc, NULL when it has no name. */
+	char *(*name)(void *arg, uint32_t executable, uint64_t va);
+};
+
+/* source NULL: there is nothing but the fixture. 0, -ENOMEM, -E2BIG, ... */
+int ep_replay_new(struct ep_fixture *fixture, const struct ep_replay_source *source,
+		  struct ep_replay **ret_replay);
+void ep_replay_free(struct ep_replay *replay);
+static inline void ep_replay_freep(struct ep_replay **replay)
+{
+	ep_replay_free(*replay);
+}
+/* From here on it is asked no more. */
+void ep_replay_drop_source(struct ep_replay *replay);
+
+/*
+ * 0; -ENOENT when its BPF source is not among those compiled for user space (core/replay/shim):
+ * stacks then have its interpreter's native frames. -E2BIG, -EEXIST, ...
+ */
+int ep_replay_add_language(struct ep_replay *replay, const struct ep_plugin *plugin);
+/* Attaches the languages that claim an executable; again: anew. 0, -ENOMEM, -E2BIG. */
+int ep_replay_attach(struct ep_replay *replay);
+/* The event of thread number i: struct ep_sample, then words (bpf/shared.h). As ep_kernel_run. */
+int ep_replay_walk(struct ep_replay *replay, size_t i, struct ep_vec *event);
+/*
+ * All stacks as text; `text` is emptied first. For each thread a line "thread TID COMM", then its
+ * frames, leaf first, then an empty line:
+ *
+ *	native  libc.so.6  epoll_wait		also "+0x1234" without a name, "-  0x7f.." without a file
+ *	native~ program  main			found by frame pointer
+ *	python  Class.method  /srv/work.py:12	"?" for what is no longer known
+ *	error  stack memory unreadable		why there is no more
+ */
+int ep_replay_print(struct ep_replay *replay, struct ep_vec *text);
+
+/* --- faults ---------------------------------------------------------------------------------- */
+
+/* Reads of the target's memory since the last attach, and the one (from 1) that fails; 0: none. */
+uint64_t ep_replay_reads(const struct ep_replay *replay);
+void ep_replay_fail_read(struct ep_replay *replay, uint64_t number);
+/* A page that cannot be read; 0: none. */
+void ep_replay_fail_page(struct ep_replay *replay, uint64_t addr);
+/* Questions that the fixture has no answer to: it was made for other plugins than these. */
+uint64_t ep_replay_unanswered(const struct ep_replay *replay);
+
+#endif

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of a replay share. */
+#ifndef EP_REPLAY_REPLAY_INTERNAL_H
+#define EP_REPLAY_REPLAY_INTERNAL_H
+
+#include "core/agent/executables.h"
+#include "core/plugin/unwinder.h"
+#include "core/replay/kernel.h"
+#include "core/replay/replay.h"
+#include "core/replay/shim/helpers.h"
+#include "core/trace/merge.h"
+#include "core/unwind/delta_store.h"
+
+#define EP_REPLAY_MAX_PLUGINS 16
+
+/* A plugin, and what it found in the recorded process. */
+struct ep_replay_language {
+	struct ep_replay *replay;
+	const char *name;
+	const struct ep_unwinder_ops *ops;
+	const struct ep_shim_object *shim;
+	uint32_t slot, first_error;
+	/* of the executable it claimed */
+	uint32_t executable; /* index */
+	void *claim;	     /* NULL: none */
+	void *instance;	     /* NULL: not attached */
+	struct ep_target target;
+	uint32_t state; /* index in ep_states; 0: nothing was told */
+	struct ep_vec ranges; /* struct ep_range, sorted */
+};
+
+/* What struct ep_file's arg is: an executable of the fixture. */
+struct ep_replay_file {
+	struct ep_replay *replay;
+	uint32_t executable;
+};
+
+struct ep_replay {
+	struct ep_fixture *fixture;
+	const struct ep_replay_source *source;
+	struct ep_kernel *kernel;
+	struct ep_delta_store *store;
+	struct ep_executable *executables; /* one for each of the fixture's */
+	struct ep_vec rows, marked;	   /* struct ep_row: as mapped; as languages cut them */
+	uint32_t rows_ref;
+	size_t n_rows; /* at rows_ref */
+	struct ep_replay_language languages[EP_REPLAY_MAX_PLUGINS];
+	size_t n_languages;
+	struct ep_merge merge;
+	struct ep_vec event;
+	uint64_t reads, fail_read, fail_page, unanswered;
+};
+
+/* replay_source.c: memory, answers and names, from the fixture or else from the source. */
+int ep_replay_read(void *replay, uint64_t addr, void *buf, size_t bytes);
+struct ep_file ep_replay_file(struct ep_replay_file *file);
+int ep_replay_tls(struct ep_replay *replay, uint32_t question, uint32_t executable, uint64_t bias,
+		  uint64_t value, struct ep_tls *ret);
+const char *ep_replay_name(struct ep_replay *replay, uint32_t executable, uint64_t va);
+
+/* replay_text.c: makes the table that a fixture has of an executable, for the delta store. */
+int ep_replay_put_tables(struct ep_replay *replay);
+/* Keeps the rules of the text page that holds va. */
+int ep_replay_keep_text(struct ep_replay *replay, uint32_t executable, uint64_t va);
+
+/* replay.c: tells BPF of the process, as the attached languages see it. */
+int ep_replay_publish(struct ep_replay *replay);
+/* Walks all threads with no language attached, for the source's tables. */
+int ep_replay_walk_native(struct ep_replay *replay);
+
+/* replay_language.c */
+void ep_replay_detach(struct ep_replay *replay);
+const struct ep_replay_language *ep_replay_language_of_kind(const struct ep_replay *replay,
+							    uint32_t kind);
+
+#endif

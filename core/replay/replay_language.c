@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/base/log.h"
+#include "core/replay/replay_internal.h"
+#include "core/trace/languages.h"
+#include "ebpf-profiler/bpf/self.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define COUNTERS_PER_LANGUAGE 16 /* as struct ep_unwinder_ops allows */
+
+/* --- what a plugin asks of a process --------------------------------------------------------- */
+
+static int target_read(void *arg, uint64_t addr, void *buf, size_t bytes)
+{
+	struct ep_replay_language *language = arg;
+
+	return ep_replay_read(language->replay, addr, buf, bytes);
+}
+
+static int target_mappings(void *arg,
+			   int (*visit)(void *arg, const struct ep_target_mapping *mapping),
+			   void *visit_arg)
+{
+	const struct ep_replay_language *language = arg;
+	const struct ep_fixture_mapping *mapping;
+
+	ep_vec_each (&language->replay->fixture->mappings, mapping) {
+		struct ep_target_mapping target = {
+			.start = mapping->start,
+			.end = mapping->end,
+			.file_off = mapping->file_off,
+			.prot = mapping->prot,
+			.is_file = mapping->is_file,
+			.path = mapping->path,
+		};
+
+		if (visit(visit_arg, &target))
+			break;
+	}
+	return 0;
+}
+
+static int target_tls_variable(void *arg, uint64_t tls_off, struct ep_tls *ret)
+{
+	struct ep_replay_language *language = arg;
+
+	return ep_replay_tls(language->replay, EP_FIXTURE_TLS_VARIABLE, language->executable,
+			     language->target.bias, tls_off, ret);
+}
+
+static int target_tls_key(void *arg, uint32_t key, struct ep_tls *ret)
+{
+	struct ep_replay_language *language = arg;
+
+	return ep_replay_tls(language->replay, EP_FIXTURE_TLS_KEY, language->executable,
+			     language->target.bias, key, ret);
+}
+
+static int target_set_state(void *arg, const void *state, size_t bytes)
+{
+	struct ep_replay_language *language = arg;
+	uint32_t index = 1 + (uint32_t)(language - language->replay->languages);
+	uint8_t *cell = ep_kernel_entry(language->replay->kernel, "ep_states", index);
+
+	if (!cell || bytes > EP_STATE_BYTES)
+		return -E2BIG;
+	memset(cell, 0, EP_STATE_BYTES);
+	memcpy(cell, state, bytes);
+	language->state = index;
+	return 0;
+}
+
+static int compare_ranges(const void *a, const void *b)
+{
+	const struct ep_range *one = a, *other = b;
+
+	return one->start < other->start ? -1 : one->start > other->start;
+}
+
+static int target_set_ranges(void *arg, const struct ep_range *ranges, size_t n)
+{
+	struct ep_replay_language *language = arg;
+	int r;
+
+	language->ranges.len = 0;
+	r = ep_vec_append(&language->ranges, ranges, n);
+	if (r == 0 && n > 0)
+		qsort(language->ranges.data, n, sizeof(*ranges), compare_ranges);
+	return r;
+}
+
+/* Maps that only a descriptor leads to are in a real kernel. */
+static int target_map_fd(void *arg, const char *name)
+{
+	(void)arg, (void)name;
+	return -ENOENT;
+}
+
+static void target_count(void *arg, uint32_t counter, uint64_t n)
+{
+	(void)arg, (void)counter, (void)n;
+}
+
+static const struct ep_target_ops target_ops = {
+	.read = target_read,
+	.mappings = target_mappings,
+	.tls_variable = target_tls_variable,
+	.tls_key = target_tls_key,
+	.set_state = target_set_state,
+	.set_ranges = target_set_ranges,
+	.map_fd = target_map_fd,
+	.count = target_count,
+};
+
+/* --- loading --------------------------------------------------------------------------------- */
+
+static const struct ep_shim_object *find_shim(const char *name)
+{
+	for (size_t i = 1; ep_shim_objects[i]; i++) {
+		if (strcmp(ep_shim_objects[i]->name, name) == 0)
+			return ep_shim_objects[i];
+	}
+	return NULL;
+}
+
+static int load_program(struct ep_replay_language *language)
+{
+	struct ep_kernel *kernel = language->replay->kernel;
+	const struct ep_bpf_image *image = language->ops->bpf;
+	struct ep_self self = {
+		.slot = language->slot,
+		.kind = EP_FRAME_FIRST_DYNAMIC + language->slot,
+		.first_error = language->first_error,
+		.first_counter = (language->slot - EP_SLOT_FIRST_DYNAMIC) * COUNTERS_PER_LANGUAGE,
+		.frames_per_run = image->max_frames_per_run,
+		.task_tls_off = ep_kernel_config.task_tls_off,
+	};
+	int r = ep_kernel_add_object(kernel, language->shim, image->object, image->object_bytes);
+
+	if (r == 0)
+		r = ep_kernel_set_constants(kernel, language->shim, &self, sizeof(self));
+	if (r == 0)
+		r = ep_kernel_set_program(kernel, language->slot, language->shim, image->program);
+	return r;
+}
+
+/* Slots and error numbers are the process's, and stay: the same plugin has the same ones again. */
+static int get_numbers(struct ep_replay_language *language)
+{
+	static uint32_t first_errors[EP_SLOT_COUNT];
+	const char *const *errors = EP_HAS(language->ops, errors) ? language->ops->errors : NULL;
+	uint32_t slot = language->slot, kind = EP_FRAME_FIRST_DYNAMIC + slot;
+	const char *known = ep_language_name(kind);
+	int r = 0;
+
+	if (!known)
+		r = ep_language_add(slot, language->name, errors, &first_errors[slot]);
+	else if (strcmp(known, language->name) != 0)
+		r = -EEXIST;
+	language->first_error = first_errors[slot];
+	return r;
+}
+
+static void probe(struct ep_replay_language *language)
+{
+	struct ep_replay *replay = language->replay;
+
+	for (uint32_t i = 0; i < replay->fixture->executables.len && !language->claim; i++) {
+		struct ep_replay_file arg = {replay, i};
+		struct ep_file file = ep_replay_file(&arg);
+		void *claim = NULL;
+
+		if (language->ops->probe(ep_unwinder_host_get(), &file, &claim) != 0)
+			continue;
+		language->claim = claim;
+		language->executable = i;
+	}
+}
+
+int ep_replay_add_language(struct ep_replay *replay, const struct ep_plugin *plugin)
+{
+	struct ep_replay_language *language = &replay->languages[replay->n_languages];
+	int r;
+
+	if (replay->n_languages == EP_REPLAY_MAX_PLUGINS)
+		return -E2BIG;
+	*language = (struct ep_replay_language){
+		.replay = replay,
+		.name = plugin->name,
+		.ops = plugin->unwinder,
+		.shim = find_shim(plugin->name),
+		.slot = EP_SLOT_FIRST_DYNAMIC + (uint32_t)replay->n_languages,
+	};
+	if (!language->shim)
+		return -ENOENT;
+	ep_vec_init(&language->ranges, sizeof(struct ep_range), EP_MAX_RANGES);
+	r = get_numbers(language);
+	if (r == 0)
+		r = load_program(language);
+	if (r < 0)
+		return r;
+	replay->n_languages++;
+	probe(language);
+	return 0;
+}
+
+/* --- attaching ------------------------------------------------------------------------------- */
+
+/* Where an executable is loaded: address minus virtual address, by its first executable mapping. */
+static int find_bias(const struct ep_replay *replay, uint32_t index, uint64_t *ret_bias)
+{
+	const struct ep_fixture_mapping *mapping;
+	uint64_t va;
+
+	ep_vec_each (&replay->fixture->mappings, mapping) {
+		if (mapping->executable != index + 1 || !(mapping->prot & PROT_EXEC) ||
+		    ep_executable_find_va(&replay->executables[index], mapping->file_off, &va) < 0)
+			continue;
+		*ret_bias = mapping->start - va;
+		return 0;
+	}
+	return -ENODATA;
+}
+
+static void attach(struct ep_replay_language *language)
+{
+	struct ep_replay *replay = language->replay;
+	uint64_t bias;
+	int r;
+
+	language->state = 0;
+	language->ranges.len = 0;
+	if (!language->claim || find_bias(replay, language->executable, &bias) < 0)
+		return;
+	language->target = (struct ep_target){
+		.ops = &target_ops,
+		.arg = language,
+		.pid = (pid_t)replay->fixture->pid,
+		.bias = bias,
+	};
+	r = language->ops->attach(language->claim, &language->target, &language->instance);
+	if (r != 0) {
+		language->instance = NULL;
+		ep_log(EP_LOG_DEBUG, "replay: %s: attach: %s", language->name,
+		       r > 0 ? "not yet" : ep_strerror(r));
+	}
+}
+
+void ep_replay_detach(struct ep_replay *replay)
+{
+	for (size_t i = 0; i < replay->n_languages; i++) {
+		struct ep_replay_language *language = &replay->languages[i];
+
+		if (language->instance)
+			language->ops->detach(language->instance);
+		language->instance = NULL;
+	}
+}
+
+int ep_replay_attach(struct ep_replay *replay)
+{
+	int r;
+
+	ep_replay_detach(replay);
+	r = replay->source ? ep_replay_walk_native(replay) : 0;
+	if (r < 0)
+		return r;
+	replay->reads = 0;
+	for (size_t i = 0; i < replay->n_languages; i++)
+		attach(&replay->languages[i]);
+	return ep_replay_publish(replay);
+}
+
+const struct ep_replay_language *ep_replay_language_of_kind(const struct ep_replay *replay,
+							    uint32_t kind)
+{
+	for (size_t i = 0; i < replay->n_languages; i++) {
+		if (kind == EP_FRAME_FIRST_DYNAMIC + replay->languages[i].slot)
+			return &replay->languages[i];
+	}
+	return NULL;
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/replay/replay_internal.h"
+#include "core/trace/languages.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+/* Frames of one stack, with their inlined functions. */
+#define MAX_NAMES_PER_FRAME 64
+
+struct line_names { /* what symbolize says of one frame */
+	struct ep_vec *text;
+	const char *language;
+	uint32_t n;
+	int result;
+};
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* A name is bytes of the target: one that breaks the line would break the form of the text. */
+static int put_word(struct ep_vec *text, const char *word)
+{
+	int r = 0;
+
+	for (; r == 0 && *word; word++)
+		r = (unsigned char)*word < ' ' ? ep_vec_printf(text, "\\x%02x", *word)
+					       : ep_vec_append(text, word, 1);
+	return r;
+}
+
+static int put_line(struct ep_vec *text, const char *kind, const char *where, const char *what)
+{
+	int r = ep_vec_printf(text, "%s  ", kind);
+
+	if (r == 0)
+		r = put_word(text, where);
+	if (r == 0)
+		r = ep_vec_printf(text, "  ");
+	if (r == 0)
+		r = put_word(text, what);
+	return r == 0 ? ep_vec_printf(text, "\n") : r;
+}
+
+static int print_native(struct ep_replay *replay, struct ep_vec *text, uint64_t header, uint64_t word)
+{
+	uint32_t flags = EP_FRAME_FLAGS(header), id = EP_FRAME_AUX(header);
+	const struct ep_fixture_executable *executable;
+	bool marker = flags >> EP_FRAME_SLOT_SHIFT;
+	uint64_t va = word - (!marker && (flags & EP_FRAME_RETURN_ADDRESS) ? 1 : 0);
+	const char *kind = !marker && (flags & EP_FRAME_POINTER_WALK) ? "native~" : "native", *name;
+	char number[32];
+
+	if (id == 0 || id > replay->fixture->executables.len) {
+		snprintf(number, sizeof(number), "0x%" PRIx64, word);
+		return put_line(text, kind, "-", number);
+	}
+	executable = ep_vec_at(&replay->fixture->executables, struct ep_fixture_executable, id - 1);
+	name = ep_replay_name(replay, id - 1, va);
+	snprintf(number, sizeof(number), "+0x%" PRIx64, va);
+	return put_line(text, kind, base_name(executable->path), name ? name : number);
+}
+
+static int add_name(void *arg, const struct ep_name *name)
+{
+	struct line_names *names = arg;
+	char line[16];
+
+	if (names->n++ == MAX_NAMES_PER_FRAME)
+		return -E2BIG;
+	snprintf(line, sizeof(line), ":%u\n", name->line);
+	names->result = ep_vec_printf(names->text, "%s  ", names->language);
+	if (names->result == 0)
+		names->result = put_word(names->text, name->function ? name->function : "?");
+	if (names->result == 0)
+		names->result = ep_vec_printf(names->text, "  ");
+	if (names->result == 0)
+		names->result = put_word(names->text, name->file ? name->file : "?");
+	if (names->result == 0)
+		names->result = ep_vec_printf(names->text, "%s", name->line ? line : "\n");
+	return names->result;
+}
+
+static int print_language(struct ep_replay *replay, struct ep_vec *text, const uint64_t *words)
+{
+	uint32_t kind = EP_FRAME_KIND(words[0]);
+	const struct ep_replay_language *language = ep_replay_language_of_kind(replay, kind);
+	struct ep_raw_frame frame = {
+		.aux = EP_FRAME_AUX(words[0]),
+		.n_words = EP_FRAME_WORDS(words[0]),
+		.flags = EP_FRAME_FLAGS(words[0]),
+	};
+	struct line_names out = {.text = text, .language = language ? language->name : "unknown"};
+	struct ep_names names = {.add = add_name, .arg = &out};
+	int r = -ESRCH;
+
+	frame.n_words = EP_MIN(frame.n_words, EP_FRAME_MAX_WORDS);
+	memcpy(frame.words, words + 1, frame.n_words * sizeof(words[0]));
+	if (language && language->instance)
+		r = language->ops->symbolize(language->instance, &frame, &names);
+	if (out.result < 0)
+		return out.result;
+	return r == 0 && out.n > 0 ? 0 : ep_vec_printf(text, "%s  ?\n", out.language);
+}
+
+static int print_frame(struct ep_replay *replay, struct ep_vec *text, const uint64_t *words)
+{
+	const char *error;
+
+	switch (EP_FRAME_KIND(words[0])) {
+	case EP_FRAME_NATIVE:
+		return print_native(replay, text, words[0], words[1]);
+	case EP_FRAME_ERROR:
+		error = ep_error_text(EP_FRAME_AUX(words[0]));
+		return ep_vec_printf(text, "error  %s\n", error ? error : "unknown");
+	default:
+		return print_language(replay, text, words);
+	}
+}
+
+static int print_event(struct ep_replay *replay, struct ep_vec *text)
+{
+	const struct ep_sample *sample = replay->event.data;
+	const uint64_t *words = (const uint64_t *)(sample + 1) + sample->n_kernel;
+	uint32_t n = ep_merge_frames(&replay->merge, words, sample->n_words, sample->error != 0);
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && i < n; i++)
+		r = print_frame(replay, text, words + replay->merge.order[i]);
+	return r;
+}
+
+static int print_thread(struct ep_replay *replay, size_t i, struct ep_vec *text)
+{
+	const struct ep_replay_thread *thread =
+		ep_vec_at(&replay->fixture->threads, struct ep_replay_thread, i);
+	int r = ep_vec_printf(text, "%sthread %u ", i ? "\n" : "", thread->tid);
+
+	if (r == 0)
+		r = put_word(text, thread->comm);
+	if (r == 0)
+		r = ep_vec_printf(text, "\n");
+	if (r < 0)
+		return r;
+	r = ep_replay_walk(replay, i, &replay->event);
+	if (r == -EIO)
+		return ep_vec_printf(text, "trouble  %s\n", ep_kernel_trouble(replay->kernel));
+	return r < 0 ? r : print_event(replay, text);
+}
+
+int ep_replay_print(struct ep_replay *replay, struct ep_vec *text)
+{
+	int r = 0;
+
+	text->len = 0;
+	for (size_t i = 0; r == 0 && i < replay->fixture->threads.len; i++)
+		r = print_thread(replay, i, text);
+	return r;
+}

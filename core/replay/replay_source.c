@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/replay/replay_internal.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define MAX_FILE_READ (1u << 20)
+
+/* --- memory ---------------------------------------------------------------------------------- */
+
+static int take_page(struct ep_replay *replay, uint64_t addr)
+{
+	uint8_t page[EP_FIXTURE_PAGE_BYTES];
+	int r;
+
+	if (ep_fixture_has_page(replay->fixture, addr))
+		return 0;
+	if (!replay->source)
+		return -EFAULT;
+	r = replay->source->read_page(replay->source->arg, addr, page);
+	return r < 0 ? r : ep_fixture_add_page(replay->fixture, addr, page);
+}
+
+static bool is_failing(const struct ep_replay *replay, uint64_t addr, uint64_t last)
+{
+	uint64_t page = replay->fail_page;
+
+	if (replay->reads == replay->fail_read)
+		return true;
+	return page && addr < page + EP_FIXTURE_PAGE_BYTES && last >= page;
+}
+
+int ep_replay_read(void *arg, uint64_t addr, void *buf, size_t bytes)
+{
+	struct ep_replay *replay = arg;
+	uint64_t last, page;
+
+	if (bytes == 0)
+		return 0;
+	if (__builtin_add_overflow(addr, (uint64_t)bytes - 1, &last))
+		return -EFAULT;
+	replay->reads++;
+	if (is_failing(replay, addr, last))
+		return -EFAULT;
+	for (page = EP_ALIGN_DOWN(addr, EP_FIXTURE_PAGE_BYTES); page <= last;
+	     page += EP_FIXTURE_PAGE_BYTES) {
+		int r = take_page(replay, page);
+
+		if (r < 0)
+			return r == -ESRCH ? r : -EFAULT;
+		if (page > UINT64_MAX - EP_FIXTURE_PAGE_BYTES)
+			break;
+	}
+	return ep_fixture_read(replay->fixture, addr, buf, bytes);
+}
+
+/* --- questions about files ------------------------------------------------------------------- */
+
+static struct ep_fixture_executable *executable_of(const struct ep_replay *replay, uint32_t index)
+{
+	return ep_vec_at(&replay->fixture->executables, struct ep_fixture_executable, index);
+}
+
+static struct ep_fixture_answer *find_answer(const struct ep_vec *answers, uint32_t question,
+					     const char *name, uint64_t va, uint32_t bytes)
+{
+	struct ep_fixture_answer *answer;
+
+	ep_vec_each (answers, answer) {
+		if (answer->question == question && answer->va == va && answer->bytes == bytes &&
+		    strcmp(answer->name, name) == 0)
+			return answer;
+	}
+	return NULL;
+}
+
+static struct ep_fixture_answer *keep_answer(struct ep_fixture *fixture, struct ep_vec *answers,
+					     struct ep_fixture_answer answer, const char *name)
+{
+	struct ep_fixture_answer *slot = ep_vec_push(answers);
+
+	if (!slot)
+		return NULL;
+	*slot = answer;
+	slot->name = ep_fixture_string(fixture, name);
+	return slot;
+}
+
+static const struct ep_file *source_file(struct ep_replay *replay, uint32_t executable)
+{
+	if (!replay->source) {
+		replay->unanswered++;
+		return NULL;
+	}
+	return replay->source->file(replay->source->arg, executable);
+}
+
+/* Asks the source's file, and keeps what it said. */
+static int ask(const struct ep_replay_file *file, uint32_t question, const char *name, uint64_t va,
+	       struct ep_symbol *ret)
+{
+	const struct ep_file *real = source_file(file->replay, file->executable);
+	struct ep_fixture_answer answer = {.question = question, .va = va};
+
+	if (!real)
+		return -ENODATA;
+	if (question == EP_FIXTURE_SYMBOL)
+		answer.result = real->ops->symbol(real->arg, name, &answer.symbol);
+	else if (question == EP_FIXTURE_SECTION)
+		answer.result = real->ops->section(real->arg, name, &answer.symbol);
+	else
+		answer.result = real->ops->function(real->arg, va, &answer.symbol);
+	if (!keep_answer(file->replay->fixture,
+			 &executable_of(file->replay, file->executable)->answers, answer, name))
+		return -ENOMEM;
+	if (answer.result == 0)
+		*ret = answer.symbol;
+	return answer.result;
+}
+
+static int get(void *arg, uint32_t question, const char *name, uint64_t va, struct ep_symbol *ret)
+{
+	const struct ep_replay_file *file = arg;
+	const struct ep_fixture_answer *answer =
+		find_answer(&executable_of(file->replay, file->executable)->answers, question, name,
+			    va, 0);
+
+	if (!answer)
+		return ask(file, question, name, va, ret);
+	if (answer->result == 0)
+		*ret = answer->symbol;
+	return answer->result;
+}
+
+static int file_symbol(void *arg, const char *name, struct ep_symbol *ret)
+{
+	return get(arg, EP_FIXTURE_SYMBOL, name, 0, ret);
+}
+
+static int file_section(void *arg, const char *name, struct ep_symbol *ret)
+{
+	return get(arg, EP_FIXTURE_SECTION, name, 0, ret);
+}
+
+static int file_function(void *arg, uint64_t va, struct ep_symbol *ret)
+{
+	return get(arg, EP_FIXTURE_FUNCTION, "", va, ret);
+}
+
+static int ask_bytes(const struct ep_replay_file *file, uint64_t va, void *buf, size_t bytes)
+{
+	const struct ep_file *real = source_file(file->replay, file->executable);
+	struct ep_fixture *fixture = file->replay->fixture;
+	struct ep_fixture_answer answer = {.question = EP_FIXTURE_READ, .va = va};
+
+	if (!real)
+		return -ENODATA;
+	answer.bytes = (uint32_t)bytes;
+	answer.data = (uint32_t)fixture->data.len;
+	answer.result = real->ops->read(real->arg, va, buf, bytes);
+	if (answer.result == 0 && ep_vec_append(&fixture->data, buf, bytes) < 0)
+		return -ENOMEM;
+	if (!keep_answer(fixture, &executable_of(file->replay, file->executable)->answers, answer,
+			 ""))
+		return -ENOMEM;
+	return answer.result;
+}
+
+static int file_read(void *arg, uint64_t va, void *buf, size_t bytes)
+{
+	const struct ep_replay_file *file = arg;
+	const struct ep_fixture_answer *answer;
+
+	if (bytes > MAX_FILE_READ)
+		return -E2BIG;
+	answer = find_answer(&executable_of(file->replay, file->executable)->answers,
+			     EP_FIXTURE_READ, "", va, (uint32_t)bytes);
+	if (!answer)
+		return ask_bytes(file, va, buf, bytes);
+	if (answer->result == 0)
+		memcpy(buf, (char *)file->replay->fixture->data.data + answer->data, bytes);
+	return answer->result;
+}
+
+struct ep_file ep_replay_file(struct ep_replay_file *file)
+{
+	static const struct ep_file_ops ops = {
+		.symbol = file_symbol,
+		.section = file_section,
+		.read = file_read,
+		.function = file_function,
+	};
+
+	return (struct ep_file){
+		.ops = &ops,
+		.arg = file,
+		.path = executable_of(file->replay, file->executable)->path,
+	};
+}
+
+/* --- thread storage and names ---------------------------------------------------------------- */
+
+int ep_replay_tls(struct ep_replay *replay, uint32_t question, uint32_t executable, uint64_t bias,
+		  uint64_t value, struct ep_tls *ret)
+{
+	struct ep_vec *answers = &replay->fixture->answers;
+	const struct ep_fixture_answer *found;
+	struct ep_fixture_answer answer = {.question = question, .va = value, .bytes = executable};
+
+	found = find_answer(answers, question, "", value, executable);
+	if (!found && !replay->source) {
+		replay->unanswered++;
+		return -ENODATA;
+	}
+	if (!found) {
+		answer.result = replay->source->tls(replay->source->arg, question, executable, bias,
+						    value, &answer.tls);
+		found = keep_answer(replay->fixture, answers, answer, "");
+	}
+	if (!found)
+		return -ENOMEM;
+	if (found->result == 0)
+		*ret = found->tls;
+	return found->result;
+}
+
+const char *ep_replay_name(struct ep_replay *replay, uint32_t executable, uint64_t va)
+{
+	struct ep_fixture_executable *of = executable_of(replay, executable);
+	const char *known = ep_fixture_find_name(of, va);
+	struct ep_fixture_name *slot;
+	ep_autofree char *name = NULL;
+
+	if (known || !replay->source || !replay->source->name)
+		return known;
+	name = replay->source->name(replay->source->arg, executable, va);
+	slot = name ? ep_vec_push(&of->names) : NULL;
+	if (!slot)
+		return NULL;
+	*slot = (struct ep_fixture_name){va, ep_fixture_string(replay->fixture, name)};
+	return slot->name;
+}

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/base/clock.h"
+#include "core/plugin/process_target.h"
+#include "core/proc/memory.h"
+#include "core/proc/open.h"
+#include "core/proc/process.h"
+#include "core/replay/fixture.h"
+#include "core/replay/snapshot.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#define MAX_ROUNDS   10 /* of looking for threads that are new */
+#define STOP_WAIT_NS (2 * EP_NS_PER_SEC)
+#define VDSO_BYTES   65536
+
+#if defined(__x86_64__)
+#define HOST_MACHINE EM_X86_64
+#else
+#define HOST_MACHINE EM_AARCH64
+#endif
+
+struct tracee {
+	pid_t tid;
+	bool stopped;
+	int signal; /* it was about to get, and gets when it is let go */
+};
+
+struct live {
+	struct ep_snapshot snapshot;
+	struct ep_vec tracees; /* struct tracee */
+};
+
+static struct live *live_of(struct ep_snapshot *snapshot)
+{
+	return EP_CONTAINER(snapshot, struct live, snapshot);
+}
+
+/* --- stopping -------------------------------------------------------------------------------- */
+
+static struct tracee *find_tracee(struct live *live, pid_t tid)
+{
+	struct tracee *tracee;
+
+	ep_vec_each (&live->tracees, tracee) {
+		if (tracee->tid == tid)
+			return tracee;
+	}
+	return NULL;
+}
+
+static int seize(struct live *live, pid_t tid)
+{
+	struct tracee *tracee;
+
+	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) < 0)
+		return errno == ESRCH ? 0 : -errno; /* it ended meanwhile */
+	tracee = ep_vec_push(&live->tracees);
+	if (!tracee)
+		return -E2BIG;
+	*tracee = (struct tracee){.tid = tid};
+	return ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) < 0 && errno != ESRCH ? -errno : 0;
+}
+
+/* Threads may start new ones until they stand still. */
+static int seize_new(struct live *live, bool *ret_found)
+{
+	struct ep_vec tids;
+	pid_t *tid;
+	int r;
+
+	*ret_found = false;
+	ep_vec_init(&tids, sizeof(pid_t), EP_FIXTURE_MAX_THREADS);
+	r = ep_process_list_threads((pid_t)live->snapshot.pid, &tids);
+	ep_vec_each (&tids, tid) {
+		if (r < 0 || find_tracee(live, *tid))
+			continue;
+		*ret_found = true;
+		r = seize(live, *tid);
+	}
+	ep_vec_fini(&tids);
+	return r;
+}
+
+/* A thread in the kernel may not stop for long, and is then left out. */
+static void wait_for(struct tracee *tracee, uint64_t end_ns)
+{
+	const struct timespec pause = {.tv_nsec = 100000};
+	int status = 0;
+
+	for (;;) {
+		pid_t pid = waitpid(tracee->tid, &status, __WALL | WNOHANG);
+
+		if (pid == tracee->tid && WIFSTOPPED(status)) {
+			tracee->stopped = true;
+			/* ptrace(2): a stop without an event is the delivery of a signal. */
+			tracee->signal = status >> 16 ? 0 : WSTOPSIG(status);
+			return;
+		}
+		if (pid != 0 || ep_clock_mono_ns() > end_ns)
+			return;
+		nanosleep(&pause, NULL);
+	}
+}
+
+static int stop_all(struct live *live)
+{
+	uint64_t end_ns = ep_clock_mono_ns() + STOP_WAIT_NS;
+	bool found = true;
+	int r = 0;
+
+	for (int round = 0; r == 0 && found && round < MAX_ROUNDS; round++) {
+		struct tracee *tracee;
+
+		r = seize_new(live, &found);
+		ep_vec_each (&live->tracees, tracee) {
+			if (!tracee->stopped)
+				wait_for(tracee, end_ns);
+		}
+	}
+	return r;
+}
+
+static void live_resume(struct ep_snapshot *snapshot)
+{
+	struct live *live = live_of(snapshot);
+	struct tracee *tracee;
+
+	/* One that never stopped is let go by the kernel when we end: linux/kernel/ptrace.c. */
+	ep_vec_each (&live->tracees, tracee)
+		(void)ptrace(PTRACE_DETACH, tracee->tid, NULL, (void *)(intptr_t)tracee->signal);
+	live->tracees.len = 0;
+}
+
+/* --- threads --------------------------------------------------------------------------------- */
+
+static int read_thread(struct live *live, pid_t tid)
+{
+	struct ep_replay_thread thread = {
+		.arch = live->snapshot.arch,
+		.pid = live->snapshot.pid,
+		.tid = (uint32_t)tid,
+		.start_ns = live->snapshot.start_ns,
+	};
+	uint64_t regs[64] = {0};
+	struct iovec iov = {regs, sizeof(regs)};
+
+	if (ptrace(PTRACE_GETREGSET, tid, (void *)NT_PRSTATUS, &iov) < 0)
+		return errno == ESRCH ? 0 : -errno;
+	if (!ep_snapshot_take_regs(&thread, regs, iov.iov_len / sizeof(regs[0])))
+		return -ENOTSUP; /* a 32-bit program */
+#if defined(__aarch64__)
+	iov = (struct iovec){&thread.thread_pointer, sizeof(thread.thread_pointer)};
+	(void)ptrace(PTRACE_GETREGSET, tid, (void *)NT_ARM_TLS, &iov);
+#endif
+	(void)ep_process_read_thread_name((pid_t)live->snapshot.pid, tid, thread.comm);
+	return ep_vec_append(&live->snapshot.threads, &thread, 1);
+}
+
+static int read_threads(struct live *live)
+{
+	struct tracee *tracee;
+	int r = 0;
+
+	live->snapshot.threads.len = 0;
+	ep_vec_each (&live->tracees, tracee) {
+		if (r == 0 && tracee->stopped)
+			r = read_thread(live, tracee->tid);
+	}
+	return r == 0 && live->snapshot.threads.len == 0 ? -ESRCH : r;
+}
+
+static void say_stop(const struct live *live, int r, char *reason)
+{
+	uint32_t pid = live->snapshot.pid;
+
+	if (r == -EPERM)
+		snprintf(reason, EP_SNAPSHOT_REASON_BYTES,
+			 "cannot stop process %u: not permitted; be root (CAP_SYS_PTRACE), and let no "
+			 "debugger be attached to it", pid);
+	else if (r == -ESRCH)
+		snprintf(reason, EP_SNAPSHOT_REASON_BYTES, "process %u has ended", pid);
+	else if (r == -ENOTSUP)
+		snprintf(reason, EP_SNAPSHOT_REASON_BYTES,
+			 "process %u is a 32-bit program: only 64-bit ones are supported", pid);
+	else
+		snprintf(reason, EP_SNAPSHOT_REASON_BYTES, "cannot stop process %u: %s", pid,
+			 strerror(-r));
+}
+
+int ep_snapshot_stop(struct ep_snapshot *snapshot, char reason[EP_SNAPSHOT_REASON_BYTES])
+{
+	struct live *live = live_of(snapshot);
+	int r = stop_all(live);
+
+	if (r == 0)
+		r = read_threads(live);
+	if (r == 0)
+		r = ep_maps_read(&snapshot->maps, (pid_t)snapshot->pid, EP_MAPS_ALL);
+	if (r < 0) {
+		live_resume(snapshot);
+		say_stop(live, r, reason);
+	}
+	return r;
+}
+
+/* --- memory and files ------------------------------------------------------------------------ */
+
+static int live_read_page(struct ep_snapshot *snapshot, uint64_t addr, uint8_t *page)
+{
+	return ep_memory_read((pid_t)snapshot->pid, addr, page, EP_FIXTURE_PAGE_BYTES);
+}
+
+/* The vDSO has no file: its image becomes one. */
+static int open_vdso(const struct ep_snapshot *snapshot, const struct ep_mapping *mapping)
+{
+	ep_autoclose int fd = memfd_create("vdso", MFD_CLOEXEC);
+	struct ep_vec bytes;
+	int r;
+
+	if (fd < 0)
+		return -errno;
+	ep_vec_init(&bytes, 1, VDSO_BYTES);
+	r = ep_proc_read_vdso((pid_t)snapshot->pid, mapping, &bytes);
+	if (r == 0 && pwrite(fd, bytes.data, bytes.len, 0) != (ssize_t)bytes.len)
+		r = -EIO;
+	ep_vec_fini(&bytes);
+	return r < 0 ? r : ep_take_fd(fd);
+}
+
+static int live_open(struct ep_snapshot *snapshot, const struct ep_mapping *mapping)
+{
+	struct ep_proc_file file;
+	int r;
+
+	if (mapping->kind == EP_MAPPING_VDSO)
+		return open_vdso(snapshot, mapping);
+	r = ep_proc_open_mapping((pid_t)snapshot->pid, mapping, &file);
+	return r < 0 ? r : file.fd;
+}
+
+static int live_tls(struct ep_snapshot *snapshot, uint32_t question, const struct ep_elf *elf,
+		    uint64_t module_addr, uint64_t bias, uint64_t value, struct ep_tls *ret)
+{
+	pid_t pid = (pid_t)snapshot->pid;
+
+	if (question == EP_FIXTURE_TLS_KEY)
+		return ep_process_target_tls_key(pid, (uint32_t)value, ret);
+	return ep_process_target_tls_variable(pid, elf, module_addr, bias, value, ret);
+}
+
+static void live_close(struct ep_snapshot *snapshot)
+{
+	struct live *live = live_of(snapshot);
+
+	live_resume(snapshot);
+	ep_vec_fini(&live->tracees);
+	ep_vec_fini(&snapshot->threads);
+	ep_maps_fini(&snapshot->maps);
+	free(live);
+}
+
+int ep_snapshot_open_live(pid_t pid, struct ep_snapshot **ret_snapshot,
+			  char reason[EP_SNAPSHOT_REASON_BYTES])
+{
+	static const struct ep_snapshot_ops ops = {
+		.read_page = live_read_page,
+		.open = live_open,
+		.tls = live_tls,
+		.resume = live_resume,
+		.close = live_close,
+	};
+	struct live *live = calloc(1, sizeof(*live));
+	struct ep_process_info info = {0};
+	int r;
+
+	if (!live)
+		return -ENOMEM;
+	live->snapshot.ops = &ops;
+	live->snapshot.arch = ep_replay_arch_find(HOST_MACHINE);
+	live->snapshot.origin = "process";
+	live->snapshot.pid = (uint32_t)pid;
+	snprintf(live->snapshot.root, sizeof(live->snapshot.root), "/proc/%d/root", (int)pid);
+	ep_vec_init(&live->tracees, sizeof(struct tracee), EP_FIXTURE_MAX_THREADS);
+	ep_vec_init(&live->snapshot.threads, sizeof(struct ep_replay_thread),
+		    EP_FIXTURE_MAX_THREADS);
+	ep_maps_init(&live->snapshot.maps, EP_FIXTURE_MAX_MAPPINGS);
+	r = ep_process_read_stat(pid, &info);
+	if (r == 0)
+		r = ep_maps_read(&live->snapshot.maps, pid, EP_MAPS_ALL);
+	live->snapshot.start_ns = info.start_ns;
+	if (r < 0) {
+		snprintf(reason, EP_SNAPSHOT_REASON_BYTES,
+			 r == -ESRCH ? "there is no process %d" : "cannot read process %d: be root",
+			 (int)pid);
+		live_close(&live->snapshot);
+		return r;
+	}
+	*ret_snapshot = &live->snapshot;
+	return 0;
+}
