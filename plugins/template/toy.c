@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An unwinder for the toy interpreter of tests/live/programs/toy.c, to be copied for a real
+ * language; docs/adding-a-language.md walks through it. What the interpreter publishes of itself:
+ *
+ *	toy_run		symbol: the function that interprets
+ *	toy_top		thread-local symbol: struct toy_frame *, the innermost frame
+ *	toy_about	symbol: struct toy_about, which version it is and where its fields are
+ */
+#include "toy_shared.h"
+
+#include <ebpf-profiler/plugin.h>
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "toy_bpf.inc.h" /* toy_bpf_object: the bytes of the BPF object */
+
+#define TOY_VERSION	1
+#define TOY_NAME_BYTES	256
+#define TOY_OFF_MAX	(TOY_FRAME_BYTES - 8)
+
+/* struct toy_about of tests/live/programs/toy.c. */
+struct toy_about {
+	uint32_t version;
+	uint32_t ready; /* 0 until the interpreter is initialised */
+	uint32_t frame_previous, frame_function, frame_line, frame_entry;
+	uint32_t function_name, function_file, function_line;
+	uint32_t pad;
+};
+
+/* One ELF file that has the interpreter; does not change after probe. Addresses are of the file. */
+struct toy_executable {
+	const struct ep_unwinder_host *host;
+	struct ep_symbol run, about, top;
+};
+
+/* One process that runs it. */
+struct toy_instance {
+	const struct toy_executable *executable;
+	struct ep_target *target;
+	struct toy_about about;
+};
+
+/* --- probe: is it the interpreter? ------------------------------------------------------------- */
+
+static int probe(const struct ep_unwinder_host *host, const struct ep_file *file,
+		 void **ret_executable)
+{
+	struct toy_executable *executable;
+	struct ep_symbol run, about, top;
+
+	/* Nearly every file is somebody else's: the first look-up says so, and it is cheap. */
+	if (host->file_symbol(file, "toy_run", &run) < 0)
+		return EP_NOT_MINE;
+	if (host->file_symbol(file, "toy_about", &about) < 0 ||
+	    host->file_symbol(file, "toy_top", &top) < 0)
+		return EP_NOT_MINE;
+	if (host->file_function(file, run.va, &run) < 0 && !run.bytes)
+		return -ENODATA; /* no unwind rules, and no size: we could not tell it from others */
+	executable = malloc(sizeof(*executable));
+	if (!executable)
+		return -ENOMEM;
+	*executable = (struct toy_executable){host, run, about, top};
+	*ret_executable = executable;
+	return 0;
+}
+
+static void unload(void *arg)
+{
+	free(arg);
+}
+
+/* --- attach: where are its structures in this process? ----------------------------------------- */
+
+/* What comes from a process is checked before anything is built on it. */
+static int check_about(const struct toy_executable *executable, const struct ep_target *target,
+		       const struct toy_about *about)
+{
+	if (about->version == TOY_VERSION && about->frame_previous <= TOY_OFF_MAX &&
+	    about->frame_function <= TOY_OFF_MAX && about->frame_line <= TOY_OFF_MAX &&
+	    about->frame_entry <= TOY_OFF_MAX)
+		return 0;
+	executable->host->host->log(EP_HOST_WARN,
+				    "toy: pid %d: version %u is not known, its frames stay native",
+				    executable->host->target_pid(target), about->version);
+	return -ENOTSUP;
+}
+
+static int tell_state(const struct toy_executable *executable, struct ep_target *target,
+		      const struct toy_about *about)
+{
+	struct toy_state state = {
+		.frame_previous = about->frame_previous,
+		.frame_function = about->frame_function,
+		.frame_line = about->frame_line,
+		.frame_entry = about->frame_entry,
+		.function_name = about->function_name,
+	};
+	int r = executable->host->tls_variable(target, executable->top.va, &state.top);
+
+	return r < 0 ? r : executable->host->set_state(target, &state, sizeof(state));
+}
+
+/* The interpreter has unwind rules of its own: native unwinding goes on through it. */
+static int tell_ranges(const struct toy_executable *executable, struct ep_target *target)
+{
+	uint64_t start = executable->host->target_bias(target) + executable->run.va;
+	struct ep_range range = {
+		.start = start,
+		.end = start + executable->run.bytes,
+		.mode = EP_RANGE_REPLACE,
+	};
+
+	return executable->host->set_ranges(target, &range, 1);
+}
+
+static int attach(void *arg, struct ep_target *target, void **ret_instance)
+{
+	const struct toy_executable *executable = arg;
+	const struct ep_unwinder_host *host = executable->host;
+	struct toy_instance *instance;
+	struct toy_about about;
+	int r;
+
+	r = host->target_read(target, host->target_bias(target) + executable->about.va, &about,
+			      sizeof(about));
+	if (r < 0)
+		return r;
+	if (!about.ready)
+		return EP_NOT_YET;
+	r = check_about(executable, target, &about);
+	if (r == 0)
+		r = tell_state(executable, target, &about);
+	if (r == 0)
+		r = tell_ranges(executable, target);
+	if (r < 0)
+		return r;
+	instance = malloc(sizeof(*instance));
+	if (!instance)
+		return -ENOMEM;
+	*instance = (struct toy_instance){executable, target, about};
+	*ret_instance = instance;
+	return 0;
+}
+
+static void detach(void *arg)
+{
+	free(arg);
+}
+
+/* --- symbolize: names for a frame that BPF pushed ---------------------------------------------- */
+
+static int read_pointer(const struct toy_instance *instance, uint64_t addr, uint64_t *ret)
+{
+	return instance->executable->host->target_read(instance->target, addr, ret, sizeof(*ret));
+}
+
+static int symbolize(void *arg, const struct ep_raw_frame *frame, struct ep_names *names)
+{
+	const struct toy_instance *instance = arg;
+	const struct ep_unwinder_host *host = instance->executable->host;
+	char function[TOY_NAME_BYTES], file[TOY_NAME_BYTES];
+	struct ep_name name = {.size = sizeof(name), .function = function, .file = file};
+	uint64_t at = frame->words[0], name_addr = 0, file_addr = 0;
+
+	/* The program went on meanwhile: what the sample saw may be something else by now. */
+	if (read_pointer(instance, at + instance->about.function_name, &name_addr) < 0 ||
+	    name_addr != frame->words[1] ||
+	    host->target_string(instance->target, name_addr, function, sizeof(function)) < 0) {
+		host->count(instance->target, TOY_COUNT_GONE, 1);
+		return EP_FRAME_GONE;
+	}
+	if (read_pointer(instance, at + instance->about.function_file, &file_addr) < 0 ||
+	    host->target_string(instance->target, file_addr, file, sizeof(file)) < 0)
+		name.file = NULL;
+	if (host->target_read(instance->target, at + instance->about.function_line,
+			      &name.start_line, sizeof(name.start_line)) < 0)
+		name.start_line = 0;
+	name.line = frame->aux;
+	return host->add_name(names, &name);
+}
+
+/* --- the descriptor ---------------------------------------------------------------------------- */
+
+/* As enum toy_error. */
+static const char *const errors[] = {
+	"frame unreadable",
+	"more frames than can be walked",
+	NULL,
+};
+
+/* As enum toy_counter. */
+static const char *const counters[] = {
+	"threads without frames",
+	"functions gone before they were named",
+	NULL,
+};
+
+static const struct ep_bpf_image bpf = {
+	.size = sizeof(bpf),
+	.max_frames_per_run = 128,
+	.object = toy_bpf_object,
+	.object_bytes = sizeof(toy_bpf_object),
+	.program = "toy_unwind",
+};
+
+static const struct ep_unwinder_ops ops = {
+	.size = sizeof(ops),
+	.errors = errors,
+	.counters = counters,
+	.bpf = &bpf,
+	.probe = probe,
+	.attach = attach,
+	.symbolize = symbolize,
+	.detach = detach,
+	.unload = unload,
+};
+
+EP_PLUGIN_DEFINE = {
+	.size = sizeof(struct ep_plugin),
+	.abi_major = EP_ABI_MAJOR,
+	.abi_minor = EP_ABI_MINOR,
+	.kind = EP_PLUGIN_UNWINDER,
+	.name = "toy",
+	.version = "1.0",
+	.unwinder = &ops,
+};

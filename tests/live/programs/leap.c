@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Calls through machine code in anonymous memory that hides return addresses: no table, frame
+ * pointer or stack scan finds its caller, only who knows the side stack does (../unwinders/leap).
+ *
+ *	main ─► swing ─► leap ─► swing ─► leap ─► ... swing ─► spin
+ *
+ *	leap SECONDS [LEAPS]
+ *
+ * With -DWITH_TOY each swing is called by the toy interpreter, and that by leap:
+ *
+ *	main ─► swing ─► leap ─► play ─► toy_run [tune] ─► swing_tune ─► swing ─► leap ─► ...
+ */
+#ifdef WITH_TOY
+#include "toy.h"
+#else
+#include "zoo.h"
+#endif
+
+#include <sys/mman.h>
+
+ZOO_DEFINE_SPIN(spin)
+
+#define KEY 0x5a5a5a5aa5a5a5a5ull
+
+/* Read by the plugin: struct leap_state. */
+struct {
+	uint64_t code_start, code_end, kept_start, kept_end, top_addr, key;
+} volatile leap_about;
+
+static uint64_t side_stack[64], *side_top = side_stack;
+typedef void (*leap_fn)(void (*function)(long), long argument);
+static leap_fn leap;
+
+KEEP void swing(long left);
+
+#ifdef WITH_TOY
+#define STEP "swing_tune tune play leap swing"
+static long tune_left;
+KEEP void swing_tune(void);
+KEEP void play(long left);
+
+static const struct toy_instruction tune_code[] = {
+	{TOY_C, 2, (const void *)swing_tune}, {TOY_RETURN, 3, NULL}};
+static const struct toy_function tune = {"tune", "tune.toy", 1, 0, tune_code};
+
+KEEP void play(long left)
+{
+	tune_left = left;
+	toy_run(&tune);
+	BARRIER();
+}
+
+KEEP void swing_tune(void)
+{
+	swing(tune_left);
+	BARRIER();
+}
+#else
+#define STEP "leap swing"
+#define play swing
+#endif
+
+KEEP void swing(long left)
+{
+	if (left > 0)
+		leap(play, left - 1);
+	else
+		spin(SPINS_PER_MS);
+	BARRIER();
+}
+
+static uint8_t *put(uint8_t *at, const char *bytes, size_t n)
+{
+	memcpy(at, bytes, n);
+	return at + n;
+}
+#define PUT(bytes) at = put(at, bytes, sizeof(bytes) - 1)
+
+static uint8_t *put_u64(uint8_t *at, uint64_t value)
+{
+	memcpy(at, &value, sizeof(value));
+	return at + sizeof(value);
+}
+
+/* rdi: the function, rsi: its argument. Only rax, rcx, r10 and r11 are changed. */
+static void assemble(uint8_t *code)
+{
+	uint64_t top_addr = (uintptr_t)&side_top, kept_start, kept_end;
+	uint8_t *at = code;
+
+	PUT("\x58\x49\xbb"); /* pop %rax; mov $side_top, %r11 */
+	at = put_u64(at, top_addr);
+	PUT("\x4d\x8b\x13\x48\xb9"); /* mov (%r11), %r10; mov $KEY, %rcx */
+	at = put_u64(at, KEY);
+	PUT("\x48\x31\xc8\x49\x89\x02"); /* xor %rcx, %rax; mov %rax, (%r10) */
+	PUT("\x49\x83\x03\x08");	 /* addq $8, (%r11) */
+	kept_start = (uintptr_t)at;
+	PUT("\x48\x89\xf8\x48\x89\xf7\xff\xd0\x49\xbb"); /* mov %rdi, %rax; mov %rsi, %rdi; call *%rax */
+	at = put_u64(at, top_addr);			 /* mov $side_top, %r11 */
+	PUT("\x49\x83\x2b\x08");			 /* subq $8, (%r11) */
+	kept_end = (uintptr_t)at - 3;			 /* behind the first byte of that */
+	PUT("\x4d\x8b\x13\x49\x8b\x0a\x48\xb8"); /* mov (%r11), %r10; mov (%r10), %rcx; mov $KEY, %rax */
+	at = put_u64(at, KEY);
+	PUT("\x48\x31\xc1\xff\xe1"); /* xor %rax, %rcx; jmp *%rcx */
+	leap_about.code_end = (uintptr_t)at;
+	leap_about.kept_start = kept_start;
+	leap_about.kept_end = kept_end;
+	leap_about.top_addr = top_addr;
+	leap_about.key = KEY;
+	leap_about.code_start = (uintptr_t)code; /* the last: now it can be used */
+}
+
+int main(int argc, char **argv)
+{
+	long leaps = argc > 2 ? atol(argv[2]) : 3;
+	void *code = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (code == MAP_FAILED || leaps > 60) {
+		printf("skip: no memory for code\n");
+		return 77;
+	}
+	assemble(code);
+	leap = (leap_fn)code;
+#ifdef WITH_TOY
+	toy_about.ready = 1;
+#endif
+	printf("STACK spin swing");
+	for (long i = 0; i < leaps; i++)
+		printf(" " STEP);
+	printf(" main\n");
+	zoo_start(argc, argv, "");
+	while (zoo_time_left())
+		swing(leaps);
+	return 0;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Toy functions and C functions that call each other:
+ *
+ *	main ─► toy_run [outer ─► inner] ─► bounce ─► toy_run [outer ─► inner] ─► bounce ─► ... spin
+ *
+ *	toy SECONDS [ROUNDS [late]]	"late": the interpreter is ready only after 300 ms
+ */
+#include "toy.h"
+
+#include <unistd.h>
+
+ZOO_DEFINE_SPIN(spin)
+
+static int rounds = 6, round_now;
+KEEP void bounce(void);
+
+static const struct toy_instruction busy_code[] = {{TOY_BUSY, 31, NULL}, {TOY_RETURN, 32, NULL}};
+static const struct toy_function busy = {"busy", "busy.toy", 30, 0, busy_code};
+static const struct toy_instruction inner_code[] = {
+	{TOY_C, 21, (const void *)bounce}, {TOY_RETURN, 22, NULL}};
+static const struct toy_function inner = {"inner", "inner.toy", 20, 0, inner_code};
+static const struct toy_instruction outer_code[] = {{TOY_CALL, 11, &inner}, {TOY_RETURN, 12, NULL}};
+static const struct toy_function outer = {"outer", "outer.toy", 10, 0, outer_code};
+
+/* The same at each level but the last: C called from toy, calling toy. */
+KEEP void bounce(void)
+{
+	if (++round_now < rounds) {
+		toy_run(&outer);
+	} else {
+		spin(SPINS_PER_MS);
+		BARRIER();
+		toy_run(&busy);
+	}
+	BARRIER();
+	round_now--;
+}
+
+static void print_truth(const char *leaf)
+{
+	printf("STACK %s", leaf);
+	for (int i = 0; i < rounds; i++)
+		printf(" bounce inner outer");
+	printf(" main\n");
+}
+
+int main(int argc, char **argv)
+{
+	if (argc > 2)
+		rounds = atoi(argv[2]);
+	print_truth("spin");
+	print_truth("busy");
+	zoo_start(argc, argv, "");
+	if (argc > 3)
+		usleep(300000);
+	toy_about.ready = 1;
+	while (zoo_time_left())
+		toy_run(&outer);
+	return 0;
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* User space of leap_unwind.bpf.c: code in anonymous memory that the program tells us of. */
+#include "leap_shared.h"
+
+#include <ebpf-profiler/plugin.h>
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "leap_bpf.inc.h"
+
+struct leap_executable {
+	const struct ep_unwinder_host *host;
+	uint64_t about_va;
+};
+
+static int probe(const struct ep_unwinder_host *host, const struct ep_file *file,
+		 void **ret_executable)
+{
+	struct leap_executable *executable;
+	struct ep_symbol about;
+
+	if (host->file_symbol(file, "leap_about", &about) < 0 ||
+	    about.bytes < sizeof(struct leap_state))
+		return EP_NOT_MINE;
+	executable = malloc(sizeof(*executable));
+	if (!executable)
+		return -ENOMEM;
+	*executable = (struct leap_executable){host, about.va};
+	*ret_executable = executable;
+	return 0;
+}
+
+static int attach(void *arg, struct ep_target *target, void **ret_instance)
+{
+	const struct leap_executable *executable = arg;
+	const struct ep_unwinder_host *host = executable->host;
+	struct leap_state state;
+	struct ep_range range = {.mode = EP_RANGE_ENTER};
+	int r;
+
+	r = host->target_read(target, host->target_bias(target) + executable->about_va, &state,
+			      sizeof(state));
+	if (r < 0)
+		return r;
+	if (!state.code_start)
+		return EP_NOT_YET;
+	range.start = state.code_start;
+	range.end = state.code_end;
+	r = host->set_state(target, &state, sizeof(state));
+	if (r == 0)
+		r = host->set_ranges(target, &range, 1);
+	if (r < 0)
+		return r;
+	*ret_instance = arg;
+	return 0;
+}
+
+static int symbolize(void *arg, const struct ep_raw_frame *frame, struct ep_names *names)
+{
+	const struct leap_executable *executable = arg;
+	struct ep_name name = {.size = sizeof(name), .function = "leap"};
+
+	(void)frame;
+	return executable->host->add_name(names, &name);
+}
+
+static void detach(void *arg)
+{
+	(void)arg;
+}
+
+static void unload(void *arg)
+{
+	free(arg);
+}
+
+static const char *const errors[] = {"leap is between two frames", "side stack unreadable", NULL};
+
+static const struct ep_bpf_image bpf = {
+	.size = sizeof(bpf),
+	.max_frames_per_run = 1,
+	.object = leap_bpf_object,
+	.object_bytes = sizeof(leap_bpf_object),
+	.program = "leap_unwind",
+};
+
+static const struct ep_unwinder_ops ops = {
+	.size = sizeof(ops),
+	.errors = errors,
+	.bpf = &bpf,
+	.probe = probe,
+	.attach = attach,
+	.symbolize = symbolize,
+	.detach = detach,
+	.unload = unload,
+};
+
+EP_PLUGIN_DEFINE = {
+	.size = sizeof(struct ep_plugin),
+	.abi_major = EP_ABI_MAJOR,
+	.abi_minor = EP_ABI_MINOR,
+	.kind = EP_PLUGIN_UNWINDER,
+	.name = "leap",
+	.version = "1.0",
+	.unwinder = &ops,
+};

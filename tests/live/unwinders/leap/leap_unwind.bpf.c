@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Code that only this program can unwind (EP_RANGE_ENTER): return addresses are on a stack of their
+ * own, encrypted. The n-th such frame of a sample, counted in scratch memory that outlives tail
+ * calls, has the n-th newest entry.
+ */
+#include <ebpf-profiler/bpf/unwinder.h>
+
+#include "leap_shared.h"
+
+EP_UNWINDER();
+
+struct leap_scratch {
+	__u64 sequence;
+	__u64 top; /* behind the newest entry that has not been used; 0: not read yet */
+};
+EP_SCRATCH(struct leap_scratch)
+
+/* The caller's pc, with sp as the caller has it. 0, or an error. */
+static __always_inline __u32 find_caller(struct ep_walk *walk, const struct leap_state *state,
+					 struct leap_scratch *s, __u64 *ret_pc)
+{
+	__u64 word = 0;
+
+	if (walk->pc == state->code_start) { /* nothing has run yet */
+		if (bpf_probe_read_user(&word, sizeof(word), (void *)walk->regs[EP_REG_SP]))
+			return EP_ERROR_BAD_READ;
+		walk->regs[EP_REG_SP] += 8;
+		*ret_pc = word;
+		return 0;
+	}
+	if (walk->pc < state->kept_start || walk->pc >= state->kept_end)
+		return ep_self.first_error + LEAP_ERROR_BETWEEN;
+	if (!s->top && bpf_probe_read_user(&s->top, sizeof(s->top), (void *)state->top_addr))
+		return ep_self.first_error + LEAP_ERROR_SIDE_STACK;
+	s->top -= 8;
+	if (bpf_probe_read_user(&word, sizeof(word), (void *)s->top))
+		return ep_self.first_error + LEAP_ERROR_SIDE_STACK;
+	*ret_pc = word ^ state->key;
+	return 0;
+}
+
+/* The walk has been at its end when there is an error: then nothing is ours. */
+static __always_inline bool is_ours(const struct ep_record *rec, const struct leap_state *state)
+{
+	return !rec->sample.error && rec->walk.pc >= state->code_start &&
+	       rec->walk.pc < state->code_end;
+}
+
+SEC("perf_event")
+int leap_unwind(struct bpf_perf_event_data *ctx)
+{
+	struct ep_record *rec = ep_get_record();
+	const struct leap_state *state;
+	struct leap_scratch *s;
+	__u64 pc = 0;
+	__u32 error;
+
+	if (!rec)
+		return 0;
+	state = ep_get_state(rec);
+	s = ep_get_scratch(rec);
+	if (state && s && is_ours(rec, state)) {
+		ep_push_frame(rec, 0, 0, rec->walk.pc - state->code_start, 0);
+		error = find_caller(&rec->walk, state, s, &pc);
+		if (error) {
+			ep_push_error(rec, error, rec->walk.pc);
+		} else {
+			rec->walk.pc = pc;
+			rec->walk.return_address = 1;
+			rec->walk.by_pointer = 0;
+			rec->walk.known_regs = EP_KNOWN_ALWAYS;
+			ep_go_native(ctx, rec);
+		}
+	}
+	ep_next(ctx, rec);
+	return 0;
+}

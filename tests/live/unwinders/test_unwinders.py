@@ -1,0 +1,206 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Language unwinders built outside the tree and what the profiler makes of them. Needs root and bpf().
+
+    test_unwinders.py [NAME...]
+
+toy replaces the frames of an interpreter (plugins/template), leap is entered for code without
+unwind rules (leap/). EBPF_PROFILER_BUILD is the build directory whose headers they are built with.
+"""
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = os.path.dirname(os.path.realpath(__file__))
+LIVE = os.path.join(HERE, "..")
+ROOT = os.path.join(LIVE, "..", "..")
+sys.path.insert(0, LIVE)
+import stacks  # noqa: E402
+
+SKIP = 77
+BINARY = os.environ["EBPF_PROFILER_BINARY"]
+BUILD = os.environ["EBPF_PROFILER_BUILD"]
+SECONDS = "3"
+
+
+class Lines(stacks.Profile):
+    """samples: tuples of (function, source file, line, first line of the function)"""
+
+    def __init__(self, data):
+        super().__init__(data)
+        strings = self.strings
+        self.whole = {stacks.first(m, 1): (strings[stacks.first(m, 2)], strings[stacks.first(m, 4)],
+                                           stacks.first(m, 5))
+                      for m in map(stacks.message, self.raw[5])}
+        self.where = {stacks.first(m, 1): self.lines_of(m) for m in map(stacks.message, self.raw[4])}
+
+    def lines_of(self, location):
+        for line in map(stacks.message, location[4]):
+            name, source, start = self.whole[stacks.first(line, 1)]
+            yield name, source, stacks.first(line, 2), start
+
+
+def lines_in(path):
+    with open(path, "rb") as file:
+        return {line for lines in Lines(stacks.gzip.decompress(file.read())).where.values()
+                for line in lines}
+
+
+def run(*args, **more):
+    return subprocess.run(args, capture_output=True, text=True, errors="replace", check=False,
+                          timeout=120, **more)
+
+
+def compile_program(directory, name, *flags, output=None):
+    path = os.path.join(directory, output or name)
+    result = run("cc", "-O2", "-fomit-frame-pointer", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-o", path,
+                 os.path.join(LIVE, "programs", name + ".c"), *flags)
+    if result.returncode != 0:
+        raise RuntimeError(result.stderr)
+    return path
+
+
+class Case(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.dir = tempfile.mkdtemp(prefix="ebpf-profiler-test-")
+        cls.plugins = os.path.join(cls.dir, "plugins")
+        os.mkdir(cls.plugins, 0o755)
+        built = run(os.path.join(ROOT, "tests", "abi", "build_unwinder"), BUILD, cls.plugins,
+                    "toy=" + os.path.join(ROOT, "plugins", "template"),
+                    "leap=" + os.path.join(HERE, "leap"))
+        if built.returncode == SKIP:
+            raise unittest.SkipTest(built.stdout)
+        if built.returncode != 0:
+            raise RuntimeError(built.stdout + built.stderr)
+        together = os.path.join(BUILD, "plugins", "together")
+        shutil.copy(os.path.join(together, "pprof.so"), cls.plugins)
+        cls.environment = dict(os.environ, EBPF_PROFILER_PLUGINS_DIR=cls.plugins)
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.dir)
+
+    def setUp(self):
+        self.out = os.path.join(self.dir, "out.pb.gz")
+
+    def check(self, program, *arguments, threshold="99", more=()):
+        """Every stack is one of those that the program says it has."""
+        result = run(sys.executable, os.path.join(LIVE, "check_stacks.py"), "--plugins", self.plugins,
+                     "--seconds", SECONDS, "--threshold", threshold, "--keep", self.out, *more,
+                     program, "{seconds}", *arguments)
+        if result.returncode == SKIP:
+            self.skipTest(result.stdout)
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+
+    def record(self, *command):
+        result = run(BINARY, "record", "-v", "--force", "-F", "499", "-o", self.out, "--", *command,
+                     env=self.environment)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return result.stderr
+
+
+class Listing(Case):
+    def test_plugins_are_listed(self):
+        listing = run(BINARY, "plugins", env=self.environment).stdout
+        self.assertRegex(listing, r"(?m)^toy +1\.0 +unwinder +1\.\d+ +ok ")
+        self.assertRegex(listing, r"(?m)^leap +1\.0 +unwinder +1\.\d+ +ok ")
+
+
+class Replace(Case):
+    """toy: marked native frames are replaced by what they interpret."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.toy = compile_program(cls.dir, "toy")
+
+    def test_mixed_stacks_are_in_order(self):
+        for rounds in ("1", "6", "150"):
+            with self.subTest(rounds=rounds):
+                self.check(self.toy, rounds)
+
+    def test_static_program(self):
+        self.check(compile_program(self.dir, "toy", "-static", output="toy_static"), "4")
+
+    def test_interpreter_that_is_ready_late(self):
+        # Ready after 300 ms, asked again after 2, 4, 8, ... ms: native frames until then.
+        self.check(self.toy, "4", "late", threshold="75")
+
+    def test_frames_have_files_and_lines(self):
+        self.check(self.toy, "3")
+        found = lines_in(self.out)
+        for expected in (("outer", "outer.toy", 11, 10), ("inner", "inner.toy", 21, 20),
+                         ("busy", "busy.toy", 31, 30)):
+            self.assertIn(expected, found)
+
+    def test_program_is_loaded_when_it_is_needed(self):
+        without = self.record("sh", "-c", "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done")
+        self.assertNotIn("unwinder loaded", without)
+        with_toy = self.record(self.toy, "1")
+        self.assertRegex(with_toy, r"toy: unwinder loaded in \d+ ms, \d+ frames per run")
+        self.assertNotIn("leap: unwinder loaded", with_toy)
+
+    def test_unknown_version_degrades_to_native_frames(self):
+        changed = compile_program(self.dir, "toy", "-DTOY_VERSION=7", output="toy_7")
+        text = self.record(changed, "1", "2")
+        self.assertRegex(text, r"toy: pid \d+: version 7 is not known, its frames stay native")
+        names = {frame.name for sample in stacks.read_profile(self.out).samples
+                 for frame in sample.frames}
+        self.assertIn("toy_run", names)
+        self.assertNotIn("inner", names)
+
+
+class Enter(Case):
+    """leap: native to language and back by tail calls."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        if os.uname().machine != "x86_64":
+            raise unittest.SkipTest("leap is machine code for x86-64")
+        cls.leap = compile_program(cls.dir, "leap")
+
+    def test_native_and_language_in_turns(self):
+        for leaps in ("1", "3", "9"):
+            with self.subTest(leaps=leaps):
+                self.check(self.leap, leaps)
+
+    def test_too_many_turns_end_in_an_error(self):
+        self.record(self.leap, SECONDS, "30")
+        samples = [s for s in stacks.read_profile(self.out).samples
+                   if [f.name for f in stacks.without_kernel(s.frames)[:1]] == ["spin"]]
+        count = sum(s.count for s in samples)
+        good = 0
+        for sample in samples:
+            names = [frame.name for frame in stacks.without_kernel(sample.frames)]
+            turns = (len(names) - 2) // 2
+            good += sample.count * (turns >= 9 and
+                                    names == ["spin", "swing"] + ["leap", "swing"] * turns +
+                                    ["[truncated: out of tail calls]"])
+        self.assertGreater(count, 100)
+        self.assertGreater(good, 0.98 * count)
+
+
+class Both(Case):
+    def test_one_process_with_both(self):
+        """The interpreter calls C through code that only leap unwinds."""
+        if os.uname().machine != "x86_64":
+            self.skipTest("leap is machine code for x86-64")
+        both = compile_program(self.dir, "leap", "-DWITH_TOY", output="both")
+        # Samples from before both are attached are native, in part or all.
+        self.check(both, "4", more=("--grace", "40"))
+
+
+if __name__ == "__main__":
+    if os.geteuid() != 0:
+        print("skip: profiling needs root")
+        sys.exit(SKIP)
+    doctor = run(BINARY, "doctor")
+    if doctor.returncode != 0:
+        print("skip: this machine cannot profile: " + doctor.stdout.strip().splitlines()[-1])
+        sys.exit(SKIP)
+    unittest.main()
