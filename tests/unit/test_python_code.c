@@ -36,6 +36,31 @@ static int setup_version(struct fixture *fx, uint32_t version, bool trace_refs)
 
 static struct fixture fixture;
 
+/* Linked with --wrap: allocation number `fail_alloc` fails, counted from 1; 0: none does. */
+static unsigned int n_allocs, fail_alloc;
+
+void *__real_malloc(size_t bytes);
+void *__real_calloc(size_t n, size_t bytes);
+void *__real_realloc(void *ptr, size_t bytes);
+void *__wrap_malloc(size_t bytes);
+void *__wrap_calloc(size_t n, size_t bytes);
+void *__wrap_realloc(void *ptr, size_t bytes);
+
+void *__wrap_malloc(size_t bytes)
+{
+	return ++n_allocs == fail_alloc ? NULL : __real_malloc(bytes);
+}
+
+void *__wrap_calloc(size_t n, size_t bytes)
+{
+	return ++n_allocs == fail_alloc ? NULL : __real_calloc(n, bytes);
+}
+
+void *__wrap_realloc(void *ptr, size_t bytes)
+{
+	return ++n_allocs == fail_alloc ? NULL : __real_realloc(ptr, bytes);
+}
+
 static int setup(void **state)
 {
 	*state = &fixture;
@@ -152,15 +177,13 @@ static void freed_code_is_gone(void **state)
 static void immortal_code_is_alive(void **state)
 {
 	static const uint64_t counts[] = {
-		0xffffffff, /* 3.12, 3.13 */
-		0xc0000000, /* 3.14 */
-		0x00800000c0000000ULL & ~0xffff00000000ULL,
+		0xffffffff,	       /* 3.12, 3.13 */
+		0xc0000000,	       /* 3.14 */
 		0x0080000000000001ULL, /* 3.14: statically allocated */
 	};
 	struct fixture *fx = *state;
 
 	for (size_t i = 0; i < EP_LEN(counts); i++) {
-		fx->layout.version = PY_VERSION(3, 14);
 		heap_put_word(CODE_ADDR, counts[i]);
 		heap_put_word(CODE_ADDR + 80, i); /* a new one, so that it is read */
 		assert_int_equal(symbolize(fx, CODE_ADDR, heap_check(&fx->layout, CODE_ADDR), 0),
@@ -229,6 +252,32 @@ static void every_failing_read_is_passed_on(void **state)
 			assert_int_equal(symbolize(fx, CODE_ADDR, fx->check, 0), 0);
 		}
 	}
+}
+
+static void every_failing_allocation_is_passed_on(void **state)
+{
+	struct fixture *fx = *state;
+	struct py_code_cache *cache = NULL;
+	unsigned int before = n_allocs, needed;
+
+	assert_int_equal(symbolize(fx, CODE_ADDR, fx->check, 0), 0);
+	needed = n_allocs - before;
+	assert_in_range(needed, 3, 8);
+	for (unsigned int i = 1; i <= needed; i++) {
+		teardown(state);
+		assert_int_equal(setup(state), 0);
+		fail_alloc = n_allocs + i;
+		assert_int_equal(symbolize(fx, CODE_ADDR, fx->check, 0), -ENOMEM);
+		assert_int_equal(fx->names.n, 0);
+		fail_alloc = 0;
+		assert_int_equal(symbolize(fx, CODE_ADDR, fx->check, 0), 0);
+	}
+	for (unsigned int i = 1; i <= 2; i++) {
+		fail_alloc = n_allocs + i;
+		assert_int_equal(py_code_cache_new(0, &cache), -ENOMEM);
+		assert_null(cache);
+	}
+	fail_alloc = 0;
 }
 
 static void code_nowhere_is_gone(void **state)
@@ -392,6 +441,22 @@ static void the_cache_stays_within_its_bytes(void **state)
 	py_code_cache_free(cache);
 }
 
+static void without_memory_for_buckets_chains_grow(void **state)
+{
+	struct py_code_cache *cache;
+
+	(void)state;
+	assert_int_equal(py_code_cache_new(0, &cache), 0);
+	for (uint64_t i = 0; i < 200; i++) {
+		fail_alloc = n_allocs + 2; /* the entry's own is the first */
+		assert_non_null(put_entry(cache, i * 16, 1));
+	}
+	fail_alloc = 0;
+	for (uint64_t i = 0; i < 200; i++)
+		assert_non_null(py_code_cache_find(cache, i * 16, (uint32_t)i * 16 * 7));
+	py_code_cache_free(cache);
+}
+
 static void the_oldest_goes_first(void **state)
 {
 	struct py_code_cache *cache;
@@ -427,6 +492,7 @@ int main(void)
 		TEST(immortal_code_is_alive),
 		TEST(code_that_goes_while_it_is_read_is_gone),
 		TEST(every_failing_read_is_passed_on),
+		TEST(every_failing_allocation_is_passed_on),
 		TEST(code_nowhere_is_gone),
 		TEST(a_table_that_is_too_long_is_read_to_the_limit),
 		TEST(every_version_and_head_reads),
@@ -434,6 +500,7 @@ int main(void)
 		cmocka_unit_test(a_new_version_is_checked_by_what_is_told),
 		cmocka_unit_test(nonsense_is_no_layout),
 		cmocka_unit_test(the_cache_stays_within_its_bytes),
+		cmocka_unit_test(without_memory_for_buckets_chains_grow),
 		cmocka_unit_test(the_oldest_goes_first),
 	};
 

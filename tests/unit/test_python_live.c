@@ -67,12 +67,11 @@ static void compare(struct run *run, const struct expected *expected, uint32_t c
 		wrong(run, expected, off, line, r, &names);
 }
 
+/* off:line,off:line,... */
 static void compare_points(struct run *run, const struct expected *expected, char *points)
 {
 	__u64 words[PY_CHECK_WORDS];
-	uint32_t check, line;
-	int32_t off;
-	char *save;
+	uint32_t check;
 
 	if (target_read(&run->target, expected->addr + run->layout.check_off, words,
 			sizeof(words)) < 0) {
@@ -80,10 +79,12 @@ static void compare_points(struct run *run, const struct expected *expected, cha
 		return;
 	}
 	check = py_code_check(words, run->layout.check_mask);
-	for (char *point = strtok_r(points, ",", &save); point;
-	     point = strtok_r(NULL, ",", &save)) {
-		if (sscanf(point, "%" SCNd32 ":%" SCNu32, &off, &line) == 2)
-			compare(run, expected, check, off, line);
+	while (*points) {
+		int32_t off = (int32_t)strtol(points, &points, 10);
+		uint32_t line = *points ? (uint32_t)strtoul(points + 1, &points, 10) : 0;
+
+		compare(run, expected, check, off, line);
+		points += *points == ',';
 	}
 }
 
