@@ -31,6 +31,7 @@ import zlib
 
 TRACED_ROUNDS = 2
 OBSERVE_SECONDS = 0.02
+SETTLE_SECONDS = 0.6
 MAX_OBSERVED = 4000
 BLOB = bytes(range(256)) * 1500
 
@@ -417,12 +418,18 @@ made(1200)
 Fresh().method()
 """
 DYNAMIC_CODE = compile(DYNAMIC, "<dynamic>", "exec")
+NAMED_CODE = compile("[spin(n) for n in (500, 600)]", "<élève>", "eval")
 
 
 def dynamic():
     exec(DYNAMIC_CODE, {"spin": spin, "__name__": "dynamic"})
-    eval("spin(1300)")
-    eval(compile("[spin(n) for n in (500, 600)]", "<élève>", "eval"))
+    eval(NAMED_CODE)
+
+
+def transient():
+    """Code that is gone before anybody can ask its name."""
+    eval("spin(3000)")
+    exec(DYNAMIC, {"spin": spin, "__name__": "transient"})
 
 
 def añadir(n):
@@ -489,8 +496,8 @@ def subinterpreter():
 SCENARIOS = {function.__name__: function for function in (
     recursion, calls, closures, arguments, decorators, classes, specials, generators, coroutines,
     event_loop, callbacks, nested_callbacks, comprehensions, exceptions, contexts, dynamic, names,
-    released, deep, subinterpreter)}
-OPTIONAL = ("deep", "subinterpreter")  # run when they are named
+    released, transient, deep, subinterpreter)}
+OPTIONAL = ("transient", "deep", "subinterpreter")  # run when they are named
 
 
 # --- the truth ---------------------------------------------------------------------------------------
@@ -608,7 +615,17 @@ def monitor(plan, observer):
         observer.observe()
 
 
+def settle(seconds):
+    """Time for a profiler that has just seen this process; it costs little CPU time."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        spin(10000)
+        time.sleep(0.02)
+
+
 def main(mode, seconds, names):
+    if mode == "burn":
+        settle(SETTLE_SECONDS)
     plan = Plan(TRACED_ROUNDS if mode == "trace" else 0, seconds)
     observer, truth = Observer(), Truth()
     shares = [names[i::3] for i in range(3)]
