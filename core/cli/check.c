@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* --check and --print-config, doctor and plugins: commands that look and do nothing. */
+/* --check and --print-config, and doctor: commands that look and do nothing. */
 #include "core/base/log.h"
 #include "core/cli/commands.h"
 #include "core/cli/config_outputs.h"
 #include "core/cli/parts/doctor.h"
 #include "core/config/config.h"
-#include "core/plugin/host.h"
 
 #include <errno.h>
 #include <string.h>
@@ -43,31 +42,4 @@ int ep_cmd_doctor(const struct ep_args *args)
 	};
 
 	return ep_doctor_run(&options, stdout);
-}
-
-static void print_plugin(void *arg, const struct ep_plugin_entry *entry)
-{
-	(void)arg;
-	printf("%-16s %-10s %-9s %2u.%-3u %-8s %s\n", entry->name,
-	       *entry->version ? entry->version : "-", *entry->kind ? entry->kind : "-",
-	       entry->abi_major, entry->abi_minor, entry->result < 0 ? "refused" : "ok",
-	       entry->result < 0 ? entry->reason : entry->path);
-}
-
-int ep_cmd_plugins(const struct ep_args *args)
-{
-	ep_cleanup(ep_config_freep) struct ep_config_file *config =
-		ep_cmd_load_config(args->config_path);
-	int r;
-
-	if (!config)
-		return EP_EXIT_USAGE;
-	printf("%-16s %-10s %-9s %-6s %-8s %s\n", "NAME", "VERSION", "KIND", "ABI", "STATE", "FILE");
-	r = ep_plugin_list(config->plugins.dir, print_plugin, NULL);
-	if (r < 0) {
-		fprintf(stderr, "ebpf-profiler: cannot list %s: %s; set plugins.dir or "
-			"EBPF_PROFILER_PLUGINS_DIR\n", config->plugins.dir, ep_strerror(r));
-		return EP_EXIT_FAILED;
-	}
-	return EP_EXIT_OK;
 }

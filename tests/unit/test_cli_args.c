@@ -110,6 +110,7 @@ static const struct {
 	{"doctor", EP_COMMAND_DOCTOR, NULL, false, 0, false},
 	{"doctor --json", EP_COMMAND_DOCTOR, NULL, false, 0, true},
 	{"plugins", EP_COMMAND_PLUGINS, NULL, false, 0, false},
+	{"plugins --check toy.so", EP_COMMAND_PLUGINS, NULL, false, 0, false},
 };
 
 static void commands_and_common_options(void **state)

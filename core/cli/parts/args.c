@@ -19,6 +19,7 @@
 enum {
 	OPT_CONFIG = 256,
 	OPT_CHECK,
+	OPT_CHECK_PLUGIN,
 	OPT_PRINT_CONFIG,
 	OPT_JSON,
 	OPT_FORCE,
@@ -71,6 +72,7 @@ static const struct option doctor_options[] = {
 };
 
 static const struct option plugins_options[] = {
+	{"check", required_argument, NULL, OPT_CHECK_PLUGIN},
 	{"verbose", no_argument, NULL, 'v'},
 	{"help", no_argument, NULL, 'h'},
 	{0},
@@ -255,6 +257,9 @@ static int apply_option(struct ep_args *args, int option, const char *value)
 		return 0;
 	case OPT_CONFIG:
 		args->config_path = value;
+		return 0;
+	case OPT_CHECK_PLUGIN:
+		args->plugin_path = value;
 		return 0;
 	case OPT_CHECK:
 		return set_agent_command(args, EP_COMMAND_CHECK);

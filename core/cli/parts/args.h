@@ -43,6 +43,7 @@ struct ep_args {
 	unsigned int verbose;	    /* number of -v */
 	bool json;		    /* doctor */
 	const char *core_path;	    /* capture: NULL when not given */
+	const char *plugin_path;    /* plugins --check: NULL when not given */
 
 	/* record */
 	uint32_t freq_hz;     /* 99 unless given; 1..10000 */

@@ -5,7 +5,7 @@ static const char program_help[] =
 	"usage: ebpf-profiler --config FILE [--check | --print-config] [-q] [-v]\n"
 	"       ebpf-profiler record [-F HZ] [-p PID,..] [-a] [-d TIME] [-o FILE].. [-- CMD ARG..]\n"
 	"       ebpf-profiler doctor [--json]\n"
-	"       ebpf-profiler plugins\n"
+	"       ebpf-profiler plugins [--check FILE]\n"
 	"       ebpf-profiler capture {-p PID | --core FILE} -o FILE\n"
 	"\n"
 	"Profiles a whole Linux machine: kernel and native code, without frame pointers, with no\n"
@@ -64,10 +64,17 @@ static const char doctor_help[] =
 	"exit status: 0 profiling can work, 3 privileges are missing, 4 the kernel cannot\n";
 
 static const char plugins_help[] =
-	"usage: ebpf-profiler plugins\n"
+	"usage: ebpf-profiler plugins [--check FILE]\n"
 	"\n"
-	"Lists the plugins of the plugin directory with kind, version and options.\n"
-	"EBPF_PROFILER_PLUGINS_DIR names another directory.\n";
+	"Lists the plugins of the plugin directory: version, kind, ABI, whether they can be used and\n"
+	"if not why; of exporters their options: type, default, what for.\n"
+	"EBPF_PROFILER_PLUGINS_DIR names another directory.\n"
+	"\n"
+	"  --check FILE    only this one: its descriptor, and for an unwinder also whether it leaves\n"
+	"                  other programs alone and whether this kernel takes its BPF program\n"
+	"\n"
+	"exit status of --check: 0 it can be used, 1 it cannot, 3 privileges are missing, 4 the kernel\n"
+	"cannot\n";
 
 static const char capture_help[] =
 	"usage: ebpf-profiler capture {-p PID | --core FILE} -o FILE\n"

@@ -103,6 +103,69 @@ class Case(unittest.TestCase):
         return result.stderr
 
 
+def changed_template(directory, *changes):
+    """A copy of plugins/template with (file, old text, new text) exchanged."""
+    source = os.path.join(directory, "changed")
+    shutil.rmtree(source, ignore_errors=True)
+    shutil.copytree(os.path.join(ROOT, "plugins", "template"), source)
+    for name, old, new in changes:
+        path = os.path.join(source, name)
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        if old not in text:
+            raise RuntimeError(f"{name} has no {old}")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text.replace(old, new))
+    return source
+
+
+UNBOUNDED = ("toy_unwind.bpf.c", "(off & (TOY_FRAME_BYTES - 8))", "off")
+
+
+class Check(Case):
+    def check_plugin(self, *changes, status=0):
+        directory = tempfile.mkdtemp(dir=self.dir)
+        built = run(os.path.join(ROOT, "tests", "abi", "build_unwinder"), BUILD, directory,
+                    "toy=" + changed_template(self.dir, *changes))
+        self.assertEqual(built.returncode, 0, built.stdout + built.stderr)
+        result = run(BINARY, "plugins", "--check", os.path.join(directory, "toy.so"))
+        self.assertEqual(result.returncode, status, result.stdout + result.stderr)
+        return result.stdout
+
+    def test_good_one(self):
+        text = self.check_plugin()
+        self.assertRegex(text, r"(?m)^ok +descriptor +toy 1\.0: unwinder, ABI 1\.\d+$")
+        self.assertRegex(text, r"(?m)^ok +probe +not this program \(EP_NOT_MINE\)")
+        self.assertRegex(text, r"(?m)^ok +BPF +toy_unwind: .* \d+ frames per run$")
+
+    def test_program_that_the_verifier_refuses(self):
+        text = self.check_plugin(UNBOUNDED, status=1)
+        self.assertRegex(text, r"(?m)^fail +BPF +toy_unwind: .*: the kernel says: ")
+
+    def test_program_that_is_missing(self):
+        self.assertIn("No such file", self.check_plugin(
+            ("toy.c", 'program = "toy_unwind"', 'program = "other"'), status=1))
+
+    def test_probe_that_claims_everything(self):
+        self.assertIn("its runtime", self.check_plugin(
+            ("toy.c", "return EP_NOT_MINE;", "about = top = run = (struct ep_symbol){0, 1};"),
+            status=1))
+
+    def test_other_abi_and_missing_operation(self):
+        self.assertIn("built for ABI 9", self.check_plugin(
+            ("toy.c", ".abi_major = EP_ABI_MAJOR", ".abi_major = 9"), status=1))
+        self.assertIn("lacks one of", self.check_plugin(
+            ("toy.c", ".symbolize = symbolize,", ".symbolize = 0 ? symbolize : NULL,"), status=1))
+
+    def test_file_that_others_can_write(self):
+        path = os.path.join(self.dir, "toy.so")
+        shutil.copy(os.path.join(self.plugins, "toy.so"), path)
+        os.chmod(path, 0o666)
+        result = run(BINARY, "plugins", "--check", path)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("chmod go-w", result.stdout)
+
+
 class Listing(Case):
     def test_plugins_are_listed(self):
         listing = run(BINARY, "plugins", env=self.environment).stdout
@@ -152,6 +215,21 @@ class Replace(Case):
                  for frame in sample.frames}
         self.assertIn("toy_run", names)
         self.assertNotIn("inner", names)
+
+
+class Refused(Case):
+    """A plugin that fails disables itself, with one line; the profiler goes on."""
+
+    def test_frames_stay_native(self):
+        built = run(os.path.join(ROOT, "tests", "abi", "build_unwinder"), BUILD, self.plugins,
+                    "toy=" + changed_template(self.dir, UNBOUNDED))
+        self.assertEqual(built.returncode, 0, built.stdout + built.stderr)
+        text = self.record(compile_program(self.dir, "toy"), "1", "3")
+        self.assertEqual(text.count("toy: its unwinder cannot be loaded, its frames stay native"), 1)
+        samples = stacks.read_profile(self.out).samples
+        complete = sum(s.count for s in samples if stacks.is_complete(s.frames))
+        self.assertGreater(complete, 0.95 * sum(s.count for s in samples))
+        self.assertIn("toy_run", {frame.name for s in samples for frame in s.frames})
 
 
 class Enter(Case):
