@@ -63,21 +63,8 @@ static uint64_t read_word(const struct instance *inst, uint64_t addr)
 
 static uint32_t state_flags(const struct py_offsets *offsets)
 {
-	uint32_t flags = 0;
-
-	if (offsets->cframe_frame != PY_NONE)
-		flags |= PY_CFRAME;
-	if (offsets->version >= PY_VERSION(3, 11))
-		flags |= PY_INSTRUCTION_ADDR | PY_FIRST_TRACEABLE;
-	else
-		flags |= PY_ALL_ENTRIES;
-	if (offsets->frame_entry != PY_NONE)
-		flags |= PY_ENTRY_BYTE;
-	if (offsets->first_shim)
-		flags |= PY_SHIMS;
-	if (offsets->frame_copy != PY_NONE)
-		flags |= PY_BYTECODE_COPIES;
-	return flags;
+	return (offsets->cframe_frame != PY_NONE ? PY_CFRAME : 0) |
+	       (offsets->frame_copy != PY_NONE ? PY_BYTECODE_COPIES : 0);
 }
 
 static uint32_t known(uint32_t off)
@@ -88,7 +75,8 @@ static uint32_t known(uint32_t off)
 static void fill_frames(struct py_state *state, const struct py_offsets *offsets)
 {
 	/* The head of a frame object is of no interest. */
-	uint32_t start = offsets->version < PY_VERSION(3, 11) ? offsets->frame_previous : 0;
+	bool objects = offsets->version < PY_VERSION(3, 11);
+	uint32_t start = objects ? offsets->frame_previous : 0;
 
 	state->frame_start = start;
 	state->frame_bytes = offsets->frame_bytes - start;
@@ -98,8 +86,12 @@ static void fill_frames(struct py_state *state, const struct py_offsets *offsets
 	state->frame_owner = known(offsets->frame_owner);
 	state->frame_entry = known(offsets->frame_entry);
 	state->frame_copy = known(offsets->frame_copy);
-	state->first_shim = offsets->first_shim;
-	state->instruction_shift = offsets->version == PY_VERSION(3, 10);
+	state->first_shim = offsets->first_shim ? offsets->first_shim : PY_NO_SHIM;
+	state->entry_mask = offsets->frame_entry != PY_NONE;
+	state->entry_always = objects;
+	state->index_shift = offsets->version == PY_VERSION(3, 10);
+	state->address_mask = objects ? 0 : ~0ull;
+	state->always_traceable = objects ? INT64_MIN : 0;
 }
 
 static uint32_t largest(uint32_t a, uint32_t b)
@@ -265,7 +257,7 @@ static enum validity look_at_frames(const struct instance *inst, uint64_t frame)
 			return INVALID;
 		memcpy(&code, bytes + state->frame_code, sizeof(code));
 		memcpy(&frame, bytes + state->frame_previous, sizeof(frame));
-		if (state->flags & PY_SHIMS && bytes[state->frame_owner] >= state->first_shim)
+		if (bytes[state->frame_owner] >= state->first_shim)
 			continue;
 		type = read_word(inst, (code & ~7ull) + state->code_object_type);
 		return type == state->code_type ? VALID : INVALID;

@@ -29,15 +29,16 @@
 
 enum py_flags {
 	PY_CFRAME = 1 << 0,	     /* 3.11, 3.12: the thread has a CFrame, which has the frame */
-	PY_INSTRUCTION_ADDR = 1 << 1, /* a frame has an address; else a signed index */
-	PY_SHIMS = 1 << 2, /* 3.12 on: a frame of the C stack is at the root of each evaluation */
-	PY_ENTRY_BYTE = 1 << 3, /* 3.11: each frame says whether it was entered from C */
-	PY_ALL_ENTRIES = 1 << 4, /* up to 3.10 each frame is an evaluation of its own */
-	PY_FIRST_TRACEABLE = 1 << 5, /* 3.11 on: frames before that instruction are incomplete */
-	PY_BYTECODE_COPIES = 1 << 6, /* free-threaded 3.14 on: threads have bytecode of their own */
+	PY_BYTECODE_COPIES = 1 << 1, /* free-threaded 3.14 on: threads have bytecode of their own */
 };
 
-/* Offsets are bytes. Those of frames are relative to the window that is read. */
+#define PY_NO_SHIM 256u /* first_shim: above any owner */
+
+/*
+ * Offsets are bytes. Those of frames are relative to the window that is read. What differs between
+ * versions is said by masks where it can be: each branch of the walk doubles what the verifier has
+ * to look at.
+ */
 struct py_state {
 	__u64 holder_addr; /* of the pointer to the state of the thread with the GIL, or 0 */
 	__u64 interpreters_addr; /* of the pointer to the first interpreter, or 0 */
@@ -52,16 +53,19 @@ struct py_state {
 
 	__u32 frame_start, frame_bytes; /* the window */
 	__u32 frame_previous, frame_code, frame_instruction;
-	__u32 frame_owner;  /* with PY_SHIMS or PY_FIRST_TRACEABLE */
-	__u32 frame_entry;  /* with PY_ENTRY_BYTE */
+	__u32 frame_owner;
+	__u32 frame_entry;  /* 3.11: a byte, whether the frame was entered from C */
 	__u32 frame_copy;   /* index of the copy, with PY_BYTECODE_COPIES */
-	__u32 first_shim;   /* owners from here on are shims */
-	__u32 instruction_shift; /* up to 3.10: index << shift is bytes */
+	__u32 first_shim;   /* owners from here on are shims; PY_NO_SHIM */
+	__u32 entry_mask;   /* 1: frame_entry counts */
+	__u32 entry_always; /* 1: up to 3.10, each frame is an evaluation of its own */
+	__u32 index_shift;  /* up to 3.10: a frame's instruction is index << shift */
 
 	__u32 code_bytes; /* read from the object's address on */
 	__u32 code_object_type, code_check, code_check_mask;
 	__u32 code_first_traceable, code_instructions, code_copies;
-	__u32 pad;
+	__u64 address_mask; /* ~0: a frame's instruction is an address (3.11 on), 0: an index */
+	__s64 always_traceable; /* 0, or the lowest number there is: up to 3.10 */
 };
 _Static_assert(sizeof(struct py_state) <= EP_STATE_BYTES, "py_state is too large");
 

@@ -33,6 +33,7 @@ enum py_step {
 	PY_STEP_END,
 	PY_STEP_FRAME_ERROR,
 	PY_STEP_CODE_ERROR,
+	PY_STEP_FULL,
 };
 
 struct py_scratch {
@@ -44,8 +45,8 @@ struct py_scratch {
 	/* The frame before: pushed when it is known what follows. */
 	__u64 code;
 	__u32 pending, check, instruction, flags;
-	__u32 pushed;	/* frames so far */
-	__u32 in_group; /* of the current evaluation */
+	__u32 pushed;	/* 1: some frame was */
+	__u32 in_group; /* 1: the current evaluation has one */
 	__u8 frame_bytes[PY_FRAME_BYTES];
 	__u8 code_bytes[PY_CODE_BYTES];
 };
@@ -136,38 +137,37 @@ static __always_inline bool search_step(const struct py_state *state, struct py_
 
 /* --- frames ------------------------------------------------------------------------------------ */
 
-static __always_inline bool push_pending(struct ep_record *rec, struct py_scratch *s, __u32 flags)
+/* Hides from the compiler how a value came about, so that arithmetic stays arithmetic. */
+#define OPAQUE(value) __asm__ volatile("" : "+r"(value))
+
+/* 1 when a < b, else 0, without a branch; their difference must be below 2^63. */
+static __always_inline __u64 is_below(__u64 a, __u64 b)
 {
-	if (!s->pending)
-		return true;
-	s->pending = 0;
-	s->pushed++;
-	return ep_push_frame(rec, s->flags | flags, s->instruction, s->code, s->check);
+	__u64 diff = a - b;
+
+	OPAQUE(diff);
+	return diff >> 63;
 }
 
-static __always_inline void set_pending(struct py_scratch *s, __u64 code, __u32 flags)
+static __always_inline bool push_pending(struct ep_record *rec, struct py_scratch *s, __u32 flags)
 {
-	s->pending = 1;
-	s->code = code;
-	s->flags = flags;
-	s->in_group = 1;
+	s->pending = 0;
+	s->pushed = 1;
+	return ep_push_frame(rec, s->flags | flags, s->instruction, s->code, s->check);
 }
 
 /*
  * The end of an evaluation's frames. One that has none between others keeps its place: without it
  * all older evaluations would stand for the wrong native frames.
  */
-static __always_inline bool end_group(struct ep_record *rec, struct py_scratch *s)
+static __always_inline void end_group(struct py_scratch *s)
 {
-	if (!push_pending(rec, s, EP_FRAME_ENTRY))
-		return false;
-	if (!s->in_group && s->pushed) {
-		s->check = 0;
-		s->instruction = 0;
-		set_pending(s, PY_FRAME_CLEANUP, EP_FRAME_ENTRY);
-	}
+	s->pending = s->pushed & ~s->in_group;
+	s->code = PY_FRAME_CLEANUP;
+	s->check = 0;
+	s->instruction = 0;
+	s->flags = EP_FRAME_ENTRY;
 	s->in_group = 0;
-	return true;
 }
 
 static __always_inline __u32 check_code(const struct py_state *state, const struct py_scratch *s)
@@ -196,61 +196,64 @@ static __always_inline __u64 copied_instruction(const struct py_state *state,
 static __always_inline __u64 find_instruction(const struct py_state *state,
 					      const struct py_scratch *s, __u64 code)
 {
-	__u64 addr;
+	__u64 addr = frame_word(s, state->frame_instruction);
+	__s64 index = (__s32)frame_int(s, state->frame_instruction);
 
-	if (!(state->flags & PY_INSTRUCTION_ADDR))
-		return (__u64)((__s64)(__s32)frame_int(s, state->frame_instruction)
-			       << (state->instruction_shift & 1));
-	addr = frame_word(s, state->frame_instruction);
 	if (state->flags & PY_BYTECODE_COPIES)
 		return copied_instruction(state, s, addr);
-	return addr - code - state->code_instructions;
+	addr -= code + state->code_instructions;
+	return (addr & state->address_mask) |
+	       ((__u64)(index << (state->index_shift & 1)) & ~state->address_mask);
 }
 
 /* FRAME_OWNED_BY_GENERATOR, 3.11 and newer pycore_frame.h: always complete. */
 #define PY_OWNED_BY_GENERATOR 1
 
-/* _PyFrame_IsIncomplete, 3.11 and newer pycore_frame.h: CPython itself does not show them. */
-static __always_inline bool is_incomplete(const struct py_state *state, const struct py_scratch *s,
-					  __s64 instruction)
+/* 1: _PyFrame_IsIncomplete, 3.11 and newer pycore_frame.h. CPython itself does not show them. */
+static __always_inline __u64 is_incomplete(const struct py_state *state, const struct py_scratch *s,
+					   __u64 instruction)
 {
-	__s64 first;
+	__u64 owner = frame_byte(s, state->frame_owner);
+	__s64 first = *(const __s32 *)(s->code_bytes +
+				       (state->code_first_traceable & (PY_CODE_BYTES - 4)));
+	__s64 limit = ((first * 2) & (__s64)state->address_mask) | state->always_traceable;
+	__u64 other = owner ^ PY_OWNED_BY_GENERATOR;
 
-	if (!(state->flags & PY_FIRST_TRACEABLE) ||
-	    frame_byte(s, state->frame_owner) == PY_OWNED_BY_GENERATOR)
-		return false;
-	first = (__s64)*(const __s32 *)(s->code_bytes +
-					(state->code_first_traceable & (PY_CODE_BYTES - 4)));
-	return instruction < first * 2;
+	/* Both are far from the ends of the range, or limit is its lower end. */
+	return is_below((__u64)((__s64)instruction >> 1), (__u64)(limit >> 1)) & is_below(0, other);
+}
+
+static __always_inline void set_pending(const struct py_state *state, struct py_scratch *s,
+					__u64 code)
+{
+	s->code = code;
+	s->flags = (frame_byte(s, state->frame_entry) & state->entry_mask) | state->entry_always;
+	s->pending = 1;
 }
 
 /* The frame whose bytes have been read becomes the pending one. */
 static __always_inline __u32 take_frame(const struct py_state *state, struct py_scratch *s)
 {
 	__u64 code = frame_word(s, state->frame_code) & ~PY_TAG_MASK, instruction;
-	__u32 bytes = state->code_bytes, flags = 0;
+	__u32 bytes = state->code_bytes;
 
-	if (bytes > PY_CODE_BYTES)
-		return PY_STEP_CODE_ERROR;
-	if (state->flags & PY_ALL_ENTRIES)
-		flags = EP_FRAME_ENTRY;
-	if (state->flags & PY_ENTRY_BYTE)
-		flags = frame_byte(s, state->frame_entry) ? EP_FRAME_ENTRY : 0;
-	if (bpf_probe_read_user(s->code_bytes, bytes, (void *)code)) {
+	set_pending(state, s, code);
+	s->check = 0;
+	s->instruction = 0x7fffffff;
+	if (bytes > PY_CODE_BYTES ||
+	    bpf_probe_read_user(s->code_bytes, bytes, (void *)code)) {
 		ep_count(PY_COUNT_CODE_UNREADABLE);
-		s->check = 0;
-		s->instruction = 0x7fffffff;
-		set_pending(s, code, flags);
+		s->in_group = 1;
 		return PY_STEP_AGAIN;
 	}
 	if (code_word(s, state->code_object_type) != state->code_type)
 		return PY_STEP_CODE_ERROR;
 	instruction = find_instruction(state, s, code);
-	if (is_incomplete(state, s, instruction) && !(flags && s->pushed))
-		return PY_STEP_AGAIN;
-	s->check = check_code(state, s);
 	s->instruction = (__u32)instruction;
-	set_pending(s, code, flags);
+	s->check = check_code(state, s);
+	/* One that stands alone for an evaluation keeps its place. */
+	s->pending = (1 - is_incomplete(state, s, instruction)) | (s->flags & s->pushed);
+	s->in_group |= s->pending;
 	return PY_STEP_AGAIN;
 }
 
@@ -258,6 +261,7 @@ static __always_inline __u32 step_frame(struct ep_record *rec, const struct py_s
 					struct py_scratch *s)
 {
 	__u32 bytes = state->frame_bytes;
+	__u64 shim;
 
 	if (!s->frame)
 		return PY_STEP_END;
@@ -265,23 +269,26 @@ static __always_inline __u32 step_frame(struct ep_record *rec, const struct py_s
 	    bpf_probe_read_user(s->frame_bytes, bytes, (void *)(s->frame + state->frame_start)))
 		return PY_STEP_FRAME_ERROR;
 	s->frame = frame_word(s, state->frame_previous);
-	if (state->flags & PY_SHIMS && frame_byte(s, state->frame_owner) >= state->first_shim)
-		return end_group(rec, s) ? PY_STEP_AGAIN : PY_STEP_END;
-	if (!push_pending(rec, s, 0))
-		return PY_STEP_END;
+	shim = 1 - is_below(frame_byte(s, state->frame_owner), state->first_shim);
+	if (s->pending && !push_pending(rec, s, (__u32)shim * EP_FRAME_ENTRY))
+		return PY_STEP_FULL;
+	if (shim) {
+		end_group(s);
+		return PY_STEP_AGAIN;
+	}
 	return take_frame(state, s);
 }
 
 /* What is left when the chain has ended. */
 static __always_inline void finish(struct ep_record *rec, struct py_scratch *s, __u32 step)
 {
-	if (s->pending && s->code != PY_FRAME_CLEANUP)
+	if (s->pending && s->code != PY_FRAME_CLEANUP && step != PY_STEP_CODE_ERROR)
 		push_pending(rec, s, step == PY_STEP_END ? EP_FRAME_ENTRY : 0);
 	if (step == PY_STEP_FRAME_ERROR)
 		ep_push_error(rec, ep_self.first_error + PY_ERROR_FRAME, s->frame);
 	else if (step == PY_STEP_CODE_ERROR)
 		ep_push_error(rec, ep_self.first_error + PY_ERROR_NOT_CODE, s->frame);
-	else if (step == PY_STEP_AGAIN)
+	else if (step == PY_STEP_AGAIN || step == PY_STEP_FULL)
 		ep_push_error(rec, ep_self.first_error + PY_ERROR_DEEP, s->frame);
 }
 
