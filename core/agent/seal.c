@@ -20,6 +20,7 @@ static int describe_executable(void *arg, uint32_t id, struct ep_batch_executabl
 	ret->path = executable->path;
 	ret->build_id = executable->build_id;
 	ret->file_id = executable->file_id;
+	ret->go_build_id = executable->go_build_id;
 	ret->n_segments = (uint32_t)EP_MIN(executable->n_segments,
 					   (size_t)EP_EXECUTABLE_MAX_SEGMENTS);
 	for (uint32_t i = 0; i < ret->n_segments; i++) {
@@ -44,6 +45,8 @@ static int describe_process(void *arg, uint32_t pid, uint64_t start_ns, struct e
 	ret->comm = description.comm;
 	ret->exe_path = description.exe_path;
 	ret->container_id = description.container_id;
+	ret->environment = description.environment;
+	ret->environment_bytes = description.environment_bytes;
 	return 0;
 }
 

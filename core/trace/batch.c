@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/trace/batch.h"
 #include "core/base/clock.h"
+#include "core/trace/languages.h"
 #include "core/trace/tables.h"
 
 #include <assert.h>
@@ -20,13 +21,17 @@ struct owned_batch {
 };
 
 struct stack {
-	uint32_t location_first, error;
+	uint32_t location_first, error, error_text;
 	uint8_t hash[16];
 };
 
 struct process {
 	uint64_t start_ns;
-	uint32_t pid, comm, exe_path, container_id;
+	uint32_t pid, comm, exe_path, container_id, env_first;
+};
+
+struct variable {
+	uint32_t name, value;
 };
 
 struct sample {
@@ -37,7 +42,7 @@ struct builder {
 	const struct ep_interval *interval;
 	const struct ep_batch_source *source;
 	struct ep_tables tables;
-	struct ep_vec stacks, stack_locations, processes, samples;
+	struct ep_vec stacks, stack_locations, processes, variables, samples;
 	struct ep_vec digests;			   /* of the stack in hand, 16 bytes per location */
 	struct ep_index stack_index, sample_index; /* sample_index: position + 1 */
 	uint64_t *times;			   /* wall clock, grouped by sample */
@@ -51,6 +56,7 @@ static void builder_fini(struct builder *b)
 	ep_vec_fini(&b->stacks);
 	ep_vec_fini(&b->stack_locations);
 	ep_vec_fini(&b->processes);
+	ep_vec_fini(&b->variables);
 	ep_vec_fini(&b->samples);
 	ep_vec_fini(&b->digests);
 	ep_index_fini(&b->stack_index);
@@ -67,6 +73,7 @@ static int builder_init(struct builder *b)
 	ep_vec_init(&b->stacks, sizeof(struct stack), MAX_ROWS);
 	ep_vec_init(&b->stack_locations, sizeof(uint32_t), MAX_ROWS);
 	ep_vec_init(&b->processes, sizeof(struct process), MAX_ROWS);
+	ep_vec_init(&b->variables, sizeof(struct variable), MAX_ROWS);
 	ep_vec_init(&b->samples, sizeof(struct sample), MAX_ROWS);
 	ep_vec_init(&b->digests, 16, UINT16_MAX);
 	if (r < 0)
@@ -78,6 +85,11 @@ static int builder_init(struct builder *b)
 	    !ep_vec_push(&b->processes))
 		return -ENOMEM;
 	return 0;
+}
+
+static int add_cstr(struct builder *b, const char *str, uint32_t *ret_id)
+{
+	return ep_tables_string(&b->tables, str, str ? strlen(str) : 0, ret_id);
 }
 
 /* --- stacks --- */
@@ -132,7 +144,9 @@ static int finish_stack(struct builder *b, size_t first, uint32_t error, uint32_
 	XXH128_canonicalFromHash(&canonical, XXH3_128bits(b->digests.data, b->digests.len * 16));
 	memcpy(stack.hash, canonical.digest, sizeof(stack.hash));
 	*ret_row = (uint32_t)b->stacks.len;
-	r = ep_vec_append(&b->stacks, &stack, 1);
+	r = add_cstr(b, ep_error_text(error), &stack.error_text);
+	if (r == 0)
+		r = ep_vec_append(&b->stacks, &stack, 1);
 	return r < 0 ? r : ep_index_add(&b->stack_index, key, *ret_row);
 }
 
@@ -157,9 +171,33 @@ static int add_stacks(struct builder *b)
 
 /* --- processes and samples --- */
 
-static int add_cstr(struct builder *b, const char *str, uint32_t *ret_id)
+static int add_variable(struct builder *b, const char *text, size_t len)
 {
-	return ep_tables_string(&b->tables, str, str ? strlen(str) : 0, ret_id);
+	const char *equals = memchr(text, '=', len);
+	struct variable variable;
+	int r;
+
+	if (!equals)
+		return 0;
+	r = ep_tables_string(&b->tables, text, (size_t)(equals - text), &variable.name);
+	if (r == 0)
+		r = ep_tables_string(&b->tables, equals + 1, len - (size_t)(equals + 1 - text),
+				     &variable.value);
+	return r < 0 ? r : ep_vec_append(&b->variables, &variable, 1);
+}
+
+static int add_environment(struct builder *b, const struct ep_batch_process *info)
+{
+	size_t at = 0;
+	int r = 0;
+
+	while (r == 0 && at < info->environment_bytes) {
+		size_t len = strnlen(info->environment + at, info->environment_bytes - at);
+
+		r = add_variable(b, info->environment + at, len);
+		at += len + 1;
+	}
+	return r;
 }
 
 static int add_process(struct builder *b, const struct ep_sample_process *from)
@@ -179,6 +217,9 @@ static int add_process(struct builder *b, const struct ep_sample_process *from)
 		r = add_cstr(b, info.exe_path, &process.exe_path);
 	if (r == 0)
 		r = add_cstr(b, info.container_id, &process.container_id);
+	process.env_first = (uint32_t)b->variables.len;
+	if (r == 0)
+		r = add_environment(b, &info);
 	return r < 0 ? r : ep_vec_append(&b->processes, &process, 1);
 }
 
@@ -275,11 +316,14 @@ static int add_end_marks(struct builder *b)
 	struct ep_table_location location = {.line_first = (uint32_t)b->tables.lines.len};
 	struct stack stack = {.location_first = (uint32_t)b->stack_locations.len};
 	struct sample sample = {.time_first = (uint32_t)ep_interval_n_times(b->interval)};
+	struct process process = {.env_first = (uint32_t)b->variables.len};
 	int r;
 
 	r = ep_vec_append(&b->tables.locations, &location, 1);
 	if (r == 0)
 		r = ep_vec_append(&b->stacks, &stack, 1);
+	if (r == 0)
+		r = ep_vec_append(&b->processes, &process, 1);
 	return r < 0 ? r : ep_vec_append(&b->samples, &sample, 1);
 }
 
@@ -364,6 +408,7 @@ static void lay_out_mappings(const struct builder *b, struct arena *arena, struc
 	batch->mapping_path = COLUMN(mappings, struct ep_table_mapping, path);
 	batch->mapping_build_id = COLUMN(mappings, struct ep_table_mapping, build_id);
 	batch->mapping_file_id = COLUMN(mappings, struct ep_table_mapping, file_id);
+	batch->mapping_go_build_id = COLUMN(mappings, struct ep_table_mapping, go_build_id);
 	batch->mapping_flags = COLUMN(mappings, struct ep_table_mapping, flags);
 }
 
@@ -391,15 +436,20 @@ static void lay_out_stacks(const struct builder *b, struct arena *arena, struct 
 	batch->stack_location_first = COLUMN(&b->stacks, struct stack, location_first);
 	batch->stack_hash = COLUMN(&b->stacks, struct stack, hash);
 	batch->stack_error = COLUMN(&b->stacks, struct stack, error);
+	batch->stack_error_text = COLUMN(&b->stacks, struct stack, error_text);
 	batch->n_stack_locations = (uint32_t)b->stack_locations.len;
 	batch->stack_location = carve_copy(arena, b->stack_locations.data,
 					   b->stack_locations.len * sizeof(uint32_t));
-	batch->n_processes = (uint32_t)processes->len;
+	batch->n_processes = (uint32_t)processes->len - 1;
 	batch->process_pid = COLUMN(processes, struct process, pid);
 	batch->process_start_ns = COLUMN(processes, struct process, start_ns);
 	batch->process_comm = COLUMN(processes, struct process, comm);
 	batch->process_exe_path = COLUMN(processes, struct process, exe_path);
 	batch->process_container_id = COLUMN(processes, struct process, container_id);
+	batch->process_env_first = COLUMN(processes, struct process, env_first);
+	batch->n_process_env = (uint32_t)b->variables.len;
+	batch->process_env_name = COLUMN(&b->variables, struct variable, name);
+	batch->process_env_value = COLUMN(&b->variables, struct variable, value);
 }
 
 static void lay_out_samples(const struct builder *b, struct arena *arena, struct ep_batch *batch)

@@ -24,6 +24,7 @@ struct ep_batch_executable {
 	const char *path;
 	const char *build_id; /* GNU build id in hex */
 	const char *file_id;  /* file id in hex */
+	const char *go_build_id;
 	uint32_t n_segments;  /* executable ones; page-aligned */
 	struct {
 		uint64_t start_va, limit_va, file_off;
@@ -34,6 +35,8 @@ struct ep_batch_process {
 	const char *comm; /* of the main thread */
 	const char *exe_path;
 	const char *container_id;
+	const char *environment; /* "NAME=value" with its NUL, one after the other */
+	size_t environment_bytes;
 };
 
 /* Where a batch gets what the store does not know. */

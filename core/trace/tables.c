@@ -220,6 +220,8 @@ static int read_executable(struct ep_tables *t, struct ep_table_executable *exec
 		r = add_cstr(t, info->build_id, &executable->build_id);
 	if (r == 0)
 		r = add_cstr(t, info->file_id, &executable->file_id);
+	if (r == 0)
+		r = add_cstr(t, info->go_build_id, &executable->go_build_id);
 	return r;
 }
 
@@ -265,6 +267,7 @@ static int executable_mapping(struct ep_tables *t, struct ep_table_executable *e
 		.path = executable->path,
 		.build_id = executable->build_id,
 		.file_id = executable->file_id,
+		.go_build_id = executable->go_build_id,
 	};
 	int r;
 

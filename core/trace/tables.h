@@ -20,7 +20,7 @@ struct ep_table_function {
 
 struct ep_table_mapping {
 	uint64_t start_va, limit_va, file_off;
-	uint32_t path, build_id, file_id, flags;
+	uint32_t path, build_id, file_id, go_build_id, flags;
 };
 
 struct ep_table_line {
@@ -36,7 +36,7 @@ struct ep_table_location {
 struct ep_table_executable {
 	struct ep_batch_executable info; /* strings are not valid any more */
 	uint32_t id;
-	uint32_t path, base_name, build_id, file_id; /* strings */
+	uint32_t path, base_name, build_id, file_id, go_build_id; /* strings */
 	bool known;
 	uint32_t mapping[EP_EXECUTABLE_MAX_SEGMENTS]; /* 0: no row yet */
 };

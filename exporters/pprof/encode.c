@@ -381,7 +381,7 @@ static const char *error_text(uint32_t error)
 #undef EP_ERROR
 	};
 
-	return error < EP_LEN(texts) ? texts[error] : "other reasons";
+	return error < EP_LEN(texts) ? texts[error] : "reasons of languages";
 }
 
 void pprof_quality(const struct ep_batch *batch, char *text, size_t len)

@@ -103,6 +103,17 @@ struct ep_batch {
 
 	/* what is missing */
 	uint64_t lost_samples; /* dropped in the kernel or by a limit: they have no row */
+
+	/* since 1.1 */
+
+	const uint32_t *mapping_go_build_id; /* string: Go's own build id, "" when it is none */
+	const uint32_t *stack_error_text;    /* string: why the stack is incomplete, "" if it is not */
+	/* Variables of a process's environment that an exporter asked for (want_environment). */
+	uint32_t n_process_env;
+	uint32_t pad;
+	const uint32_t *process_env_first; /* into process_env_*: per process, with an end mark */
+	const uint32_t *process_env_name;  /* string */
+	const uint32_t *process_env_value; /* string */
 };
 
 #endif

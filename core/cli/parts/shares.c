@@ -108,7 +108,7 @@ static void count_stack(struct ep_shares *shares, const struct ep_batch *batch,
 	uint32_t error = batch->stack_error[stack];
 	uint64_t samples = rows->stack_samples[stack];
 
-	shares->errors[error < EP_ERROR_COUNT ? error : EP_ERROR_LOST] += samples;
+	shares->errors[error < EP_MAX_ERRORS ? error : EP_ERROR_LOST] += samples;
 	shares->n_stacks++;
 	for (uint32_t i = first; i < end; i++)
 		count_location(shares, batch, rows, batch->stack_location[i], samples, i == first);

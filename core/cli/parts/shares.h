@@ -20,6 +20,8 @@ struct ep_share_function {
 	uint32_t last_stack;  /* the last stack that counted it, numbered from 1 */
 };
 
+#define EP_MAX_ERRORS 256 /* numbers of languages are among them */
+
 struct ep_share_process {
 	uint64_t samples;
 	uint32_t pid;
@@ -31,7 +33,7 @@ struct ep_shares {
 	struct ep_vec functions; /* struct ep_share_function, by id of names */
 	struct ep_vec processes; /* struct ep_share_process */
 	struct ep_map process_index;
-	uint64_t errors[EP_ERROR_COUNT]; /* by enum ep_error; 0: complete stacks */
+	uint64_t errors[EP_MAX_ERRORS]; /* by enum ep_error, and those of languages; 0: complete */
 	uint64_t samples, lost;
 	uint64_t cpu_ns, duration_ns;
 	uint32_t period_hz;

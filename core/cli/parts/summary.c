@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/cli/parts/summary.h"
+#include "core/trace/languages.h"
 #include "core/base/clock.h"
 #include "core/cli/parts/shares.h"
 #include "core/cli/parts/text.h"
@@ -14,13 +15,6 @@
 #define DEFAULT_WIDTH 100
 #define MIN_WIDTH     60
 #define MAX_WIDTH     200
-
-static const char *const error_texts[EP_ERROR_COUNT] = {
-	"complete",
-#define EP_ERROR(name, text) text,
-#include "ebpf-profiler/errors.def"
-#undef EP_ERROR
-};
 
 void ep_summary_style(FILE *out, struct ep_summary_info *info)
 {
@@ -76,7 +70,7 @@ static void print_totals(FILE *out, const struct ep_shares *shares,
 /* Rounded down, so that 100 % means all of them. */
 static void print_quality(FILE *out, const struct ep_shares *shares)
 {
-	uint64_t left[EP_ERROR_COUNT];
+	uint64_t left[EP_MAX_ERRORS];
 	const char *separator = "; ";
 	uint64_t complete = shares->errors[EP_ERROR_NONE] * 10000 / shares->samples;
 
@@ -86,13 +80,13 @@ static void print_quality(FILE *out, const struct ep_shares *shares)
 	for (;;) {
 		size_t most = EP_ERROR_NONE + 1;
 
-		for (size_t i = most + 1; i < EP_ERROR_COUNT; i++)
+		for (size_t i = most + 1; i < EP_MAX_ERRORS; i++)
 			if (left[i] > left[most])
 				most = i;
 		if (left[most] == 0)
 			break;
 		fprintf(out, "%s%.2f %% %s", separator, percent(left[most], shares->samples),
-			error_texts[most]);
+			ep_error_text((uint32_t)most) ? ep_error_text((uint32_t)most) : "?");
 		separator = ", ";
 		left[most] = 0;
 	}

@@ -162,16 +162,21 @@ static __always_inline void ep_go_to(void *ctx, struct ep_record *rec, __u32 slo
 	bpf_tail_call(ctx, &ep_progs, slot);
 }
 
-/* The next language that has frames to push, else the end of the sample. Last statement. */
+/*
+ * The next language that has frames to push, else the end of the sample. Last statement. A language
+ * whose program is not there is passed over; when no tail call is left for one, the stack says so.
+ */
 static __always_inline void ep_next(void *ctx, struct ep_record *rec)
 {
-	__u32 pending = rec->walk.pending;
-
-	if (pending && rec->walk.tail_calls < EP_MAX_TAIL_CALLS) {
-		__u32 i = pending & 1 ? 0 : pending & 2 ? 1 : pending & 4 ? 2 : 3;
-
-		rec->walk.pending = pending & (pending - 1);
-		ep_go_to(ctx, rec, rec->walk.slots[i & (EP_MAX_LANGUAGES - 1)]);
+#pragma unroll
+	for (__u32 i = 0; i < EP_MAX_LANGUAGES; i++) {
+		if (!(rec->walk.pending >> i & 1))
+			continue;
+		rec->walk.pending &= ~(1u << i);
+		if (rec->walk.tail_calls < EP_MAX_TAIL_CALLS)
+			ep_go_to(ctx, rec, rec->walk.slots[i]);
+		else
+			ep_push_error(rec, EP_ERROR_TAIL_CALLS, rec->walk.pc);
 	}
 	ep_go_to(ctx, rec, EP_SLOT_FINISH);
 }
@@ -205,7 +210,11 @@ static __always_inline void ep_count(__u32 counter)
 		(*value)++;
 }
 
-/* True (and does not come back) when a tail call is left to run this program from its start. */
+/*
+ * Runs this program from its start, and does not come back; it does when no tail call is left:
+ * then push EP_ERROR_TAIL_CALLS. Where ep_push_frame returns false, push EP_ERROR_TOO_DEEP: a stack
+ * that ends without an error counts as complete.
+ */
 static __always_inline void ep_run_again(void *ctx, struct ep_record *rec)
 {
 	if (rec->walk.tail_calls < EP_MAX_TAIL_CALLS)
