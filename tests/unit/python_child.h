@@ -232,9 +232,11 @@ static void find_interpreters(glob_t *found)
 	else
 		snprintf(directory, sizeof(directory), "%s/.pyenv", home ? home : "");
 	find_in(found, directory, "/versions/3.*/bin/python3");
+	find_in(found, "/usr/bin", "/python3.[0-9]");
 	find_in(found, "/usr/bin", "/python3.[0-9]*[0-9dt]");
 	if (!runtimes)
 		runtimes = "/var/tmp/ebpf-profiler-runtimes";
+	find_in(found, runtimes, "/*/usr/bin/python3.[0-9]");
 	find_in(found, runtimes, "/*/usr/bin/python3.[0-9]*[0-9dt]");
 	find_in(found, runtimes, "/python3*/bin/python3.[0-9]*[0-9dt]");
 }
