@@ -65,7 +65,8 @@ static void exec_python(const char *path, const char *script)
 	if (split_root(path, root, sizeof(root))) {
 		snprintf(libs, sizeof(libs), "%s/usr", root);
 		setenv("PYTHONHOME", libs, 1);
-		snprintf(loader, sizeof(loader), "%s/lib64/ld-linux-x86-64.so.2", root);
+		snprintf(loader, sizeof(loader), "%s/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2",
+			 root);
 		snprintf(libs, sizeof(libs), "%s/usr/lib/x86_64-linux-gnu:%s/lib/x86_64-linux-gnu",
 			 root, root);
 		execl(loader, loader, "--library-path", libs, path, script, NULL);
