@@ -50,7 +50,7 @@ def sample_cost(directory, freq, frames, seconds, nothing_ns):
     ns, runs = run_ns(counters)
     samples = counters["samples taken"]
     return ((ns - nothing_ns * (runs - samples)) / samples,
-            counters["native frames walked"] / samples)
+            counters["user frames walked"] / samples)
 
 
 def main():
