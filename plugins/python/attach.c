@@ -395,19 +395,25 @@ int py_symbolize(void *instance, const struct ep_raw_frame *frame, struct ep_nam
 {
 	struct instance *inst = instance;
 	const struct ep_unwinder_host *host = inst->exe->host;
+	uint64_t code = frame->words[0];
+	uint32_t instruction = (uint32_t)frame->words[1];
 	int r;
 
+	if (frame->n_words == 1) {
+		instruction = (uint32_t)(code >> PY_INSTRUCTION_SHIFT);
+		code &= PY_ADDRESS_MASK;
+	}
 	if (!inst->complete && inst->completions++ < MAX_COMPLETIONS)
 		(void)complete(inst);
-	if (frame->n_words < 2)
+	if (frame->n_words < 1)
 		return -EBADMSG;
 	if (frame->words[0] == PY_FRAME_CLEANUP) {
 		struct ep_name name = { .size = sizeof(name), .function = "<frame cleanup>" };
 
 		return host->add_name(names, &name);
 	}
-	r = py_code_symbolize(inst->cache, host, inst->target, &inst->exe->offsets.code,
-			      frame->words[0], (uint32_t)frame->words[1], frame->aux, names);
+	r = py_code_symbolize(inst->cache, host, inst->target, &inst->exe->offsets.code, code,
+			      frame->aux, instruction, names);
 	if (r == EP_FRAME_GONE)
 		host->count(inst->target, PY_COUNT_CODE_GONE, 1);
 	return r;

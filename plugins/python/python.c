@@ -22,7 +22,7 @@ static const char *const counters[] = {
 
 static const struct ep_bpf_image bpf = {
 	.size = sizeof(bpf),
-	.max_frames_per_run = 48,
+	.max_frames_per_run = 104,
 	.object = python_bpf_object,
 	.object_bytes = sizeof(python_bpf_object),
 	.program = "python_unwind",

@@ -3,9 +3,12 @@
  * What both sides of the Python unwinder see: what user space tells BPF of a process, and what a
  * frame says.
  *
- *	frame	aux: instruction offset, in bytes, signed (symbolize/code.h)
- *		word 0: address of the code object; 0: see PY_FRAME_CLEANUP
- *		word 1: its check (symbolize/check.h); 0: it could not be read
+ *	frame	aux: check of the code object (symbolize/check.h); 0: it could not be read
+ *		word 0: its address (0: see PY_FRAME_CLEANUP); where there is no word 1, the upper 16
+ *		bits are the instruction offset, in bytes
+ *		word 1: instruction offset, signed (symbolize/code.h): where one of them is too large
+ *
+ * Two words for nearly every frame: 1000 frames, as deep as Python goes by default, must fit.
  */
 #ifndef PY_SHARED_H
 #define PY_SHARED_H
@@ -20,6 +23,9 @@
  * what a function that returned to C has left (_PyEval_FrameClearAndPop), and that runs Python.
  */
 #define PY_FRAME_CLEANUP 0
+
+#define PY_INSTRUCTION_SHIFT 48
+#define PY_ADDRESS_MASK	     ((1ull << PY_INSTRUCTION_SHIFT) - 1)
 
 #define PY_TLS_PATHS 2
 

@@ -15,7 +15,7 @@
 
 EP_UNWINDER();
 
-#define PY_MAX_FRAMES_PER_RUN 128 /* about 170 instructions each; ep_self.frames_per_run is lower */
+#define PY_MAX_FRAMES_PER_RUN 128 /* about 300 instructions each; ep_self.frames_per_run is lower */
 #define PY_MAX_SEARCH	      32  /* threads that are asked in one run */
 #define PY_MAX_SEARCH_RUNS    8
 
@@ -151,9 +151,17 @@ static __always_inline __u64 is_below(__u64 a, __u64 b)
 
 static __always_inline bool push_pending(struct ep_record *rec, struct py_scratch *s, __u32 flags)
 {
+	__u64 instruction = (__u64)(__s64)(__s32)s->instruction, code = s->code;
+	__u64 rest = instruction >> 16 | code >> PY_INSTRUCTION_SHIFT;
+	__u32 n = 1 + (__u32)is_below(0, rest);
+
 	s->pending = 0;
 	s->pushed = 1;
-	return ep_push_frame(rec, s->flags | flags, s->instruction, s->code, s->check);
+	flags |= s->flags;
+	if (n == 1)
+		code |= instruction << PY_INSTRUCTION_SHIFT;
+	return ep_push_words(rec, EP_FRAME_HEADER(ep_self.kind, flags, n, s->check), n, code,
+			     instruction, 0);
 }
 
 /*
