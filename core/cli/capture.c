@@ -59,8 +59,8 @@ static enum ep_exit write_result(const struct ep_args *args, const struct ep_cap
 	fwrite(result->text.data, 1, result->text.len, stdout);
 	if (args->quiet)
 		return EP_EXIT_OK;
-	fprintf(stderr, "ebpf-profiler: %s: %zu threads, %zu pages of memory, %zu bytes", path,
-		result->n_threads, result->n_pages, result->file.len);
+	fprintf(stderr, "ebpf-profiler: %s: %zu threads, %zu bytes of memory, %zu bytes", path,
+		result->n_threads, result->memory_bytes, result->file.len);
 	if (result->stopped_ns)
 		fprintf(stderr, "; the process stood still for %.1f ms",
 			(double)result->stopped_ns / 1e6);

@@ -25,12 +25,12 @@ struct capture {
 
 /* --- what the replay asks -------------------------------------------------------------------- */
 
-static int source_page(void *arg, uint64_t addr, uint8_t *page)
+static int source_block(void *arg, uint64_t addr, uint8_t *block)
 {
 	struct capture *capture = arg;
 
 	return capture->named ? -EFAULT
-			      : capture->snapshot->ops->read_page(capture->snapshot, addr, page);
+			      : capture->snapshot->ops->read_block(capture->snapshot, addr, block);
 }
 
 static const struct ep_unwind_table *source_table(void *arg, uint32_t executable)
@@ -116,6 +116,20 @@ static int print(const struct capture *capture, struct ep_replay *replay, struct
 	return ep_replay_print(replay, text);
 }
 
+static int name_languages(struct capture *capture, const struct ep_replay *replay)
+{
+	ep_cleanup(ep_vec_fini) struct ep_vec names = {0};
+	int r;
+
+	ep_vec_init(&names, 1, 4096);
+	r = ep_replay_languages(replay, &names);
+	if (r == 0)
+		r = ep_vec_append(&names, "", 1);
+	if (r == 0)
+		capture->fixture->languages = ep_fixture_string(capture->fixture, names.data);
+	return r;
+}
+
 /* Everything that is asked of the process is asked here, while it stands still. */
 static int look(struct capture *capture, struct ep_replay *replay)
 {
@@ -123,6 +137,8 @@ static int look(struct capture *capture, struct ep_replay *replay)
 
 	if (r == 0)
 		r = ep_replay_attach(replay);
+	if (r == 0)
+		r = name_languages(capture, replay);
 	return r < 0 ? r : print(capture, replay, &capture->result->text);
 }
 
@@ -201,7 +217,7 @@ int ep_capture_run(const struct ep_capture_options *options, struct ep_capture_r
 	ep_vec_init(&result->file, 1, EP_FIXTURE_MAX_BYTES);
 	capture.source = (struct ep_replay_source){
 		.arg = &capture,
-		.read_page = source_page,
+		.read_block = source_block,
 		.table = source_table,
 		.file = source_file,
 		.tls = source_tls,
@@ -216,7 +232,7 @@ int ep_capture_run(const struct ep_capture_options *options, struct ep_capture_r
 		r = verify(&capture);
 	if (r == 0) {
 		result->n_threads = capture.fixture->threads.len;
-		result->n_pages = capture.fixture->page_addrs.len;
+		result->memory_bytes = capture.fixture->block_addrs.len * EP_FIXTURE_BLOCK_BYTES;
 	}
 	ep_capture_files_free(capture.files);
 	ep_snapshot_close(capture.snapshot);

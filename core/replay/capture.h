@@ -24,7 +24,7 @@ struct ep_capture_options {
 struct ep_capture_result {
 	struct ep_vec file;    /* the fixture */
 	struct ep_vec text;    /* its stacks (core/replay/replay.h) */
-	size_t n_threads, n_pages;
+	size_t n_threads, memory_bytes;
 	uint64_t stopped_ns; /* how long the process stood still; 0: a core file */
 };
 

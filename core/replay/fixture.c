@@ -18,16 +18,16 @@ int ep_fixture_new(struct ep_fixture **ret_fixture)
 		free(fixture);
 		return r;
 	}
-	fixture->origin = "";
+	fixture->origin = fixture->languages = "";
 	ep_vec_init(&fixture->threads, sizeof(struct ep_replay_thread), EP_FIXTURE_MAX_THREADS);
 	ep_vec_init(&fixture->mappings, sizeof(struct ep_fixture_mapping), EP_FIXTURE_MAX_MAPPINGS);
 	ep_vec_init(&fixture->executables, sizeof(struct ep_fixture_executable),
 		    EP_FIXTURE_MAX_EXECUTABLES);
 	ep_vec_init(&fixture->answers, sizeof(struct ep_fixture_answer), 4096);
 	ep_vec_init(&fixture->data, 1, 32u << 20);
-	ep_vec_init(&fixture->page_addrs, sizeof(uint64_t), EP_FIXTURE_MAX_PAGES);
-	ep_vec_init(&fixture->page_bytes, EP_FIXTURE_PAGE_BYTES, EP_FIXTURE_MAX_PAGES);
-	ep_map_init(&fixture->page_index, EP_FIXTURE_MAX_PAGES);
+	ep_vec_init(&fixture->block_addrs, sizeof(uint64_t), EP_FIXTURE_MAX_BLOCKS);
+	ep_vec_init(&fixture->block_bytes, EP_FIXTURE_BLOCK_BYTES, EP_FIXTURE_MAX_BLOCKS);
+	ep_map_init(&fixture->block_index, EP_FIXTURE_MAX_BLOCKS);
 	*ret_fixture = fixture;
 	return 0;
 }
@@ -56,9 +56,9 @@ void ep_fixture_free(struct ep_fixture *fixture)
 	ep_vec_fini(&fixture->mappings);
 	ep_vec_fini(&fixture->answers);
 	ep_vec_fini(&fixture->data);
-	ep_vec_fini(&fixture->page_addrs);
-	ep_vec_fini(&fixture->page_bytes);
-	ep_map_fini(&fixture->page_index);
+	ep_vec_fini(&fixture->block_addrs);
+	ep_vec_fini(&fixture->block_bytes);
+	ep_map_fini(&fixture->block_index);
 	ep_strings_free(fixture->strings);
 	free(fixture);
 }
@@ -90,36 +90,36 @@ struct ep_fixture_executable *ep_fixture_add_executable(struct ep_fixture *fixtu
 	return executable;
 }
 
-int ep_fixture_add_page(struct ep_fixture *fixture, uint64_t addr, const uint8_t *bytes)
+int ep_fixture_add_block(struct ep_fixture *fixture, uint64_t addr, const uint8_t *bytes)
 {
-	uint64_t page = addr / EP_FIXTURE_PAGE_BYTES;
+	uint64_t block = addr / EP_FIXTURE_BLOCK_BYTES;
 	uint64_t *slot;
 	int r;
 
-	if (ep_map_find(&fixture->page_index, page))
+	if (ep_map_find(&fixture->block_index, block))
 		return 0;
-	r = ep_map_set(&fixture->page_index, page, fixture->page_addrs.len);
+	r = ep_map_set(&fixture->block_index, block, fixture->block_addrs.len);
 	if (r < 0)
 		return r;
-	slot = ep_vec_push(&fixture->page_addrs);
+	slot = ep_vec_push(&fixture->block_addrs);
 	if (!slot)
 		return -ENOMEM;
-	*slot = page * EP_FIXTURE_PAGE_BYTES;
-	return ep_vec_append(&fixture->page_bytes, bytes, 1);
+	*slot = block * EP_FIXTURE_BLOCK_BYTES;
+	return ep_vec_append(&fixture->block_bytes, bytes, 1);
 }
 
-static const uint8_t *find_page(const struct ep_fixture *fixture, uint64_t addr)
+static const uint8_t *find_block(const struct ep_fixture *fixture, uint64_t addr)
 {
-	const uint64_t *index = ep_map_find(&fixture->page_index, addr / EP_FIXTURE_PAGE_BYTES);
+	const uint64_t *index = ep_map_find(&fixture->block_index, addr / EP_FIXTURE_BLOCK_BYTES);
 
-	if (!index || *index >= fixture->page_bytes.len)
+	if (!index || *index >= fixture->block_bytes.len)
 		return NULL;
-	return (const uint8_t *)fixture->page_bytes.data + *index * EP_FIXTURE_PAGE_BYTES;
+	return (const uint8_t *)fixture->block_bytes.data + *index * EP_FIXTURE_BLOCK_BYTES;
 }
 
-bool ep_fixture_has_page(const struct ep_fixture *fixture, uint64_t addr)
+bool ep_fixture_has_block(const struct ep_fixture *fixture, uint64_t addr)
 {
-	return find_page(fixture, addr) != NULL;
+	return find_block(fixture, addr) != NULL;
 }
 
 int ep_fixture_read(const struct ep_fixture *fixture, uint64_t addr, void *buf, size_t bytes)
@@ -130,13 +130,13 @@ int ep_fixture_read(const struct ep_fixture *fixture, uint64_t addr, void *buf, 
 	if (__builtin_add_overflow(addr, (uint64_t)bytes, &end))
 		return -EFAULT;
 	while (bytes > 0) {
-		const uint8_t *page = find_page(fixture, addr);
-		size_t off = addr % EP_FIXTURE_PAGE_BYTES;
-		size_t n = EP_MIN(bytes, EP_FIXTURE_PAGE_BYTES - off);
+		const uint8_t *block = find_block(fixture, addr);
+		size_t off = addr % EP_FIXTURE_BLOCK_BYTES;
+		size_t n = EP_MIN(bytes, EP_FIXTURE_BLOCK_BYTES - off);
 
-		if (!page)
+		if (!block)
 			return -EFAULT;
-		memcpy(to, page + off, n);
+		memcpy(to, block + off, n);
 		to += n;
 		addr += n;
 		bytes -= n;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A recorded process: what its stacks were made of, and nothing else. Registers of each thread, all
- * mappings, the memory pages that were touched while its stacks were walked and named, and for each
- * executable not the file but the answers it gave: unwind rules of the text pages walked through,
- * names of the functions, and what language plugins asked. So a fixture needs no other file.
+ * mappings, the pieces of memory that were touched while its stacks were walked and named, and for
+ * each executable not the file but the answers it gave: unwind rules of the text pages walked
+ * through, names of the functions, and what language plugins asked. So a fixture needs no other
+ * file, and has little of what the process keeps in its memory.
  *
  * A fixture owns all it has; strings live as long as it does. One thread. core/replay/fixture_format.c
  * has the file's form.
@@ -19,8 +20,8 @@
 #include "core/replay/thread.h"
 #include "ebpf-profiler/unwinder.h"
 
-#define EP_FIXTURE_PAGE_BYTES	  4096u
-#define EP_FIXTURE_MAX_PAGES	  16384
+#define EP_FIXTURE_BLOCK_BYTES	  256u /* of memory, kept or not as a whole */
+#define EP_FIXTURE_MAX_BLOCKS	  (1u << 18)
 #define EP_FIXTURE_MAX_THREADS	  4096
 #define EP_FIXTURE_MAX_MAPPINGS	  65536
 #define EP_FIXTURE_MAX_EXECUTABLES 4096
@@ -88,16 +89,17 @@ struct ep_fixture {
 	const struct ep_replay_arch *arch;
 	uint32_t pid;
 	uint64_t start_ns;
-	const char *origin; /* where it is from: "process", "core file" */
+	const char *origin;    /* where it is from: "process", "core file" */
+	const char *languages; /* names of the plugins that claimed it, with spaces between */
 	struct ep_strings *strings;
 	struct ep_vec threads;	   /* struct ep_replay_thread */
 	struct ep_vec mappings;	   /* struct ep_fixture_mapping, ascending */
 	struct ep_vec executables; /* struct ep_fixture_executable */
 	struct ep_vec answers;	   /* struct ep_fixture_answer: of the process (thread storage) */
 	struct ep_vec data;	   /* bytes that reads of files gave */
-	struct ep_vec page_addrs;  /* uint64_t */
-	struct ep_vec page_bytes;  /* EP_FIXTURE_PAGE_BYTES for each of them */
-	struct ep_map page_index;  /* page number -> index */
+	struct ep_vec block_addrs;  /* uint64_t */
+	struct ep_vec block_bytes;  /* EP_FIXTURE_BLOCK_BYTES for each of them */
+	struct ep_map block_index;  /* address / EP_FIXTURE_BLOCK_BYTES -> index */
 };
 
 int ep_fixture_new(struct ep_fixture **ret_fixture);
@@ -111,9 +113,9 @@ static inline void ep_fixture_freep(struct ep_fixture **fixture)
 const char *ep_fixture_string(struct ep_fixture *fixture, const char *text);
 /* NULL: no more room. */
 struct ep_fixture_executable *ep_fixture_add_executable(struct ep_fixture *fixture);
-/* Takes a page in, unless it is there. 0, -E2BIG, -ENOMEM. */
-int ep_fixture_add_page(struct ep_fixture *fixture, uint64_t addr, const uint8_t *bytes);
-bool ep_fixture_has_page(const struct ep_fixture *fixture, uint64_t addr);
+/* Takes a block in, unless it is there. 0, -E2BIG, -ENOMEM. */
+int ep_fixture_add_block(struct ep_fixture *fixture, uint64_t addr, const uint8_t *bytes);
+bool ep_fixture_has_block(const struct ep_fixture *fixture, uint64_t addr);
 /* Memory of the recorded process. 0, -EFAULT (all or nothing). */
 int ep_fixture_read(const struct ep_fixture *fixture, uint64_t addr, void *buf, size_t bytes);
 const struct ep_fixture_mapping *ep_fixture_find_mapping(const struct ep_fixture *fixture,

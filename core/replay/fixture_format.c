@@ -5,12 +5,12 @@
  *	u32 magic "EPFX"   u32 version   then sections, in any order, each
  *	u32 tag            u32 0         u64 bytes          contents
  *
- *	PROC  machine, pid, start, origin, answers about the process
+ *	PROC  machine, pid, start, origin, languages, answers about the process
  *	THRD  threads: tid, comm, thread pointer, registers in DWARF order
  *	MAPS  mappings: start, end, file offset, protection, executable, path
  *	EXEC  executables: path, build id, segments, text, rules of text pages, answers, names
  *	DATA  bytes of files that answers refer to
- *	PAGE  memory: the addresses of all pages, then their contents
+ *	MEMO  memory: the addresses of all blocks, then their contents
  *
  * Numbers are little-endian; a list is a u32 count and its elements; a string is a u32 count and
  * its bytes, without a NUL. A reader skips sections it does not know. A section may grow at its
@@ -154,6 +154,7 @@ static void code_process(struct codec *c)
 	code_u32(c, &fixture->pid);
 	code_u64(c, &fixture->start_ns);
 	code_string(c, &fixture->origin);
+	code_string(c, &fixture->languages);
 	code_answers(c, &fixture->answers);
 	fixture->arch = ep_replay_arch_find((uint16_t)machine);
 	if (!fixture->arch)
@@ -262,10 +263,10 @@ static void code_data(struct codec *c)
 	code_raw(c, &c->fixture->data);
 }
 
-static void code_pages(struct codec *c)
+static void code_memory(struct codec *c)
 {
-	code_raw(c, &c->fixture->page_addrs);
-	code_raw(c, &c->fixture->page_bytes);
+	code_raw(c, &c->fixture->block_addrs);
+	code_raw(c, &c->fixture->block_bytes);
 }
 
 static const struct {
@@ -274,7 +275,7 @@ static const struct {
 } sections[] = {
 	{TAG('P', 'R', 'O', 'C'), code_process},     {TAG('T', 'H', 'R', 'D'), code_threads},
 	{TAG('M', 'A', 'P', 'S'), code_mappings},    {TAG('E', 'X', 'E', 'C'), code_executables},
-	{TAG('D', 'A', 'T', 'A'), code_data},	     {TAG('P', 'A', 'G', 'E'), code_pages},
+	{TAG('D', 'A', 'T', 'A'), code_data},	     {TAG('M', 'E', 'M', 'O'), code_memory},
 };
 
 /* --- checks ---------------------------------------------------------------------------------- */
@@ -378,13 +379,13 @@ static bool are_mappings_sound(const struct ep_fixture *fixture)
 	return true;
 }
 
-static int index_pages(struct ep_fixture *fixture)
+static int index_blocks(struct ep_fixture *fixture)
 {
-	if (fixture->page_addrs.len != fixture->page_bytes.len)
+	if (fixture->block_addrs.len != fixture->block_bytes.len)
 		return -EBADMSG;
-	for (size_t i = 0; i < fixture->page_addrs.len; i++) {
-		uint64_t addr = *ep_vec_at(&fixture->page_addrs, uint64_t, i);
-		int r = ep_map_set(&fixture->page_index, addr / EP_FIXTURE_PAGE_BYTES, i);
+	for (size_t i = 0; i < fixture->block_addrs.len; i++) {
+		uint64_t addr = *ep_vec_at(&fixture->block_addrs, uint64_t, i);
+		int r = ep_map_set(&fixture->block_index, addr / EP_FIXTURE_BLOCK_BYTES, i);
 
 		if (r < 0)
 			return r;
@@ -404,7 +405,7 @@ static int check(struct ep_fixture *fixture)
 		thread->pid = fixture->pid;
 		thread->start_ns = fixture->start_ns;
 	}
-	return index_pages(fixture);
+	return index_blocks(fixture);
 }
 
 /* --- the file -------------------------------------------------------------------------------- */

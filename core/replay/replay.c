@@ -309,9 +309,10 @@ void ep_replay_fail_read(struct ep_replay *replay, uint64_t number)
 	replay->fail_read = number;
 }
 
-void ep_replay_fail_page(struct ep_replay *replay, uint64_t addr)
+void ep_replay_fail_range(struct ep_replay *replay, uint64_t start, uint64_t end)
 {
-	replay->fail_page = addr;
+	replay->fail_start = start;
+	replay->fail_end = end;
 }
 
 uint64_t ep_replay_unanswered(const struct ep_replay *replay)

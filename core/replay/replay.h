@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Walks and names the stacks of a recorded process with the BPF programs and the plugins that do it
- * on a live one. Recording and replaying are the same run: whatever is asked for (a page of memory,
+ * on a live one. Recording and replaying are the same run: whatever is asked for (a piece of memory,
  * a plugin's question about a file, a name) is looked for in the fixture; when it is not there and
  * there is a source, the source answers and the fixture keeps it.
  *
@@ -21,8 +21,8 @@ struct ep_unwind_table;
 /* The process itself, while it is recorded. */
 struct ep_replay_source {
 	void *arg;
-	/* A whole page at a multiple of EP_FIXTURE_PAGE_BYTES. 0, -EFAULT. */
-	int (*read_page)(void *arg, uint64_t addr, uint8_t *page);
+	/* EP_FIXTURE_BLOCK_BYTES at a multiple of that. 0, -EFAULT. */
+	int (*read_block)(void *arg, uint64_t addr, uint8_t *block);
 	/* Unwind tables of an executable, borrowed; NULL: it has none. */
 	const struct ep_unwind_table *(*table)(void *arg, uint32_t executable);
 	/* For the questions of plugins; NULL: it cannot be opened. */
@@ -70,8 +70,10 @@ int ep_replay_print(struct ep_replay *replay, struct ep_vec *text);
 /* Reads of the target's memory since the last attach, and the one (from 1) that fails; 0: none. */
 uint64_t ep_replay_reads(const struct ep_replay *replay);
 void ep_replay_fail_read(struct ep_replay *replay, uint64_t number);
-/* A page that cannot be read; 0: none. */
-void ep_replay_fail_page(struct ep_replay *replay, uint64_t addr);
+/* [start, end) cannot be read; equal: nothing. */
+void ep_replay_fail_range(struct ep_replay *replay, uint64_t start, uint64_t end);
+/* Names of the languages that claimed an executable, with spaces between. 0, -ENOMEM. */
+int ep_replay_languages(const struct ep_replay *replay, struct ep_vec *text);
 /* Questions that the fixture has no answer to: it was made for other plugins than these. */
 uint64_t ep_replay_unanswered(const struct ep_replay *replay);
 

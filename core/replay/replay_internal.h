@@ -48,7 +48,7 @@ struct ep_replay {
 	size_t n_languages;
 	struct ep_merge merge;
 	struct ep_vec event;
-	uint64_t reads, fail_read, fail_page, unanswered;
+	uint64_t reads, fail_read, fail_start, fail_end, unanswered;
 };
 
 /* replay_source.c: memory, answers and names, from the fixture or else from the source. */

@@ -273,6 +273,18 @@ int ep_replay_attach(struct ep_replay *replay)
 	return ep_replay_publish(replay);
 }
 
+int ep_replay_languages(const struct ep_replay *replay, struct ep_vec *text)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < replay->n_languages; i++) {
+		if (replay->languages[i].claim)
+			r = ep_vec_printf(text, "%s%s", text->len ? " " : "",
+					  replay->languages[i].name);
+	}
+	return r;
+}
+
 const struct ep_replay_language *ep_replay_language_of_kind(const struct ep_replay *replay,
 							    uint32_t kind)
 {

@@ -8,32 +8,30 @@
 
 /* --- memory ---------------------------------------------------------------------------------- */
 
-static int take_page(struct ep_replay *replay, uint64_t addr)
+static int take_block(struct ep_replay *replay, uint64_t addr)
 {
-	uint8_t page[EP_FIXTURE_PAGE_BYTES];
+	uint8_t block[EP_FIXTURE_BLOCK_BYTES];
 	int r;
 
-	if (ep_fixture_has_page(replay->fixture, addr))
+	if (ep_fixture_has_block(replay->fixture, addr))
 		return 0;
 	if (!replay->source)
 		return -EFAULT;
-	r = replay->source->read_page(replay->source->arg, addr, page);
-	return r < 0 ? r : ep_fixture_add_page(replay->fixture, addr, page);
+	r = replay->source->read_block(replay->source->arg, addr, block);
+	return r < 0 ? r : ep_fixture_add_block(replay->fixture, addr, block);
 }
 
 static bool is_failing(const struct ep_replay *replay, uint64_t addr, uint64_t last)
 {
-	uint64_t page = replay->fail_page;
-
 	if (replay->reads == replay->fail_read)
 		return true;
-	return page && addr < page + EP_FIXTURE_PAGE_BYTES && last >= page;
+	return addr < replay->fail_end && last >= replay->fail_start;
 }
 
 int ep_replay_read(void *arg, uint64_t addr, void *buf, size_t bytes)
 {
 	struct ep_replay *replay = arg;
-	uint64_t last, page;
+	uint64_t last, block;
 
 	if (bytes == 0)
 		return 0;
@@ -42,13 +40,13 @@ int ep_replay_read(void *arg, uint64_t addr, void *buf, size_t bytes)
 	replay->reads++;
 	if (is_failing(replay, addr, last))
 		return -EFAULT;
-	for (page = EP_ALIGN_DOWN(addr, EP_FIXTURE_PAGE_BYTES); page <= last;
-	     page += EP_FIXTURE_PAGE_BYTES) {
-		int r = take_page(replay, page);
+	for (block = EP_ALIGN_DOWN(addr, EP_FIXTURE_BLOCK_BYTES); block <= last;
+	     block += EP_FIXTURE_BLOCK_BYTES) {
+		int r = take_block(replay, block);
 
 		if (r < 0)
 			return r == -ESRCH ? r : -EFAULT;
-		if (page > UINT64_MAX - EP_FIXTURE_PAGE_BYTES)
+		if (block > UINT64_MAX - EP_FIXTURE_BLOCK_BYTES)
 			break;
 	}
 	return ep_fixture_read(replay->fixture, addr, buf, bytes);

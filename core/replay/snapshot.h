@@ -17,7 +17,7 @@ struct ep_elf;
 struct ep_snapshot;
 
 struct ep_snapshot_ops {
-	int (*read_page)(struct ep_snapshot *snapshot, uint64_t addr, uint8_t *page);
+	int (*read_block)(struct ep_snapshot *snapshot, uint64_t addr, uint8_t *block);
 	/* The file behind a mapping: a descriptor (gives), or a negative errno. */
 	int (*open)(struct ep_snapshot *snapshot, const struct ep_mapping *mapping);
 	/* As ep_replay_source.tls; module_addr: where the executable is mapped. */

@@ -9,8 +9,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define VDSO_BYTES 65536
-#define DELETED	   " (deleted)"
+#define VDSO_BYTES  65536
+#define FIRST_BYTES 4096 /* what is compared of a file */
+#define DELETED	    " (deleted)"
 
 struct core {
 	struct ep_snapshot snapshot;
@@ -30,7 +31,7 @@ static struct core *core_of(struct ep_snapshot *snapshot)
  */
 static bool is_same_file(const struct core *core, const char *path, int fd)
 {
-	uint8_t mapped[EP_FIXTURE_PAGE_BYTES], have[EP_FIXTURE_PAGE_BYTES];
+	uint8_t mapped[FIRST_BYTES], have[FIRST_BYTES];
 	const struct ep_core_load *load;
 
 	if (pread(fd, have, sizeof(have), 0) != sizeof(have) || memcmp(have, ELFMAG, SELFMAG) != 0)
@@ -79,24 +80,24 @@ static int core_open(struct ep_snapshot *snapshot, const struct ep_mapping *mapp
 /* --- memory ---------------------------------------------------------------------------------- */
 
 /* What the process could not have changed is not in the core file, but in the file it mapped. */
-static int core_read_page(struct ep_snapshot *snapshot, uint64_t addr, uint8_t *page)
+static int core_read_block(struct ep_snapshot *snapshot, uint64_t addr, uint8_t *block)
 {
 	const struct core *core = core_of(snapshot);
 	const struct ep_core_load *load = ep_core_file_find(&core->file, addr);
 	ep_autoclose int fd = -1;
 	ssize_t n;
 
-	if (!load || load->end - addr < EP_FIXTURE_PAGE_BYTES)
+	if (!load || load->end - addr < EP_FIXTURE_BLOCK_BYTES)
 		return -EFAULT;
-	if (ep_core_file_read(&core->file, addr, page, EP_FIXTURE_PAGE_BYTES) == 0)
+	if (ep_core_file_read(&core->file, addr, block, EP_FIXTURE_BLOCK_BYTES) == 0)
 		return 0;
 	if (load->flags & PF_W || !*load->path)
 		return -EFAULT;
 	fd = open_path(core, load->path);
 	if (fd < 0)
 		return -EFAULT;
-	memset(page, 0, EP_FIXTURE_PAGE_BYTES);
-	n = pread(fd, page, EP_FIXTURE_PAGE_BYTES, (off_t)(load->file_off + (addr - load->start)));
+	memset(block, 0, EP_FIXTURE_BLOCK_BYTES);
+	n = pread(fd, block, EP_FIXTURE_BLOCK_BYTES, (off_t)(load->file_off + (addr - load->start)));
 	return n > 0 ? 0 : -EFAULT;
 }
 
@@ -178,7 +179,7 @@ int ep_snapshot_open_core(const char *path, struct ep_snapshot **ret_snapshot,
 			  char reason[EP_SNAPSHOT_REASON_BYTES])
 {
 	static const struct ep_snapshot_ops ops = {
-		.read_page = core_read_page,
+		.read_block = core_read_block,
 		.open = core_open,
 		.tls = core_tls,
 		.close = core_close,

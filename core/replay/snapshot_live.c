@@ -212,9 +212,9 @@ int ep_snapshot_stop(struct ep_snapshot *snapshot, char reason[EP_SNAPSHOT_REASO
 
 /* --- memory and files ------------------------------------------------------------------------ */
 
-static int live_read_page(struct ep_snapshot *snapshot, uint64_t addr, uint8_t *page)
+static int live_read_block(struct ep_snapshot *snapshot, uint64_t addr, uint8_t *block)
 {
-	return ep_memory_read((pid_t)snapshot->pid, addr, page, EP_FIXTURE_PAGE_BYTES);
+	return ep_memory_read((pid_t)snapshot->pid, addr, block, EP_FIXTURE_BLOCK_BYTES);
 }
 
 /* The vDSO has no file: its image becomes one. */
@@ -270,7 +270,7 @@ int ep_snapshot_open_live(pid_t pid, struct ep_snapshot **ret_snapshot,
 			  char reason[EP_SNAPSHOT_REASON_BYTES])
 {
 	static const struct ep_snapshot_ops ops = {
-		.read_page = live_read_page,
+		.read_block = live_read_block,
 		.open = live_open,
 		.tls = live_tls,
 		.resume = live_resume,

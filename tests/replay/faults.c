@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Memory that cannot be read, one piece after the other: each read of a run from attach to the last
+ * name fails once, then each page of the fixture is taken away. What must hold of every stack:
+ *
+ * 1. Its native frames are the first ones of the stack without faults. Behind a read that failed
+ *    only frames found by frame pointer may differ, and they are marked. (A frame that a language
+ *    marks says less than one it does not: where attaching failed they are equal but for that.)
+ * 2. Fewer of them: the sample says that it is incomplete.
+ * 3. The frames of a language are among those of the stack without faults, in that order; of one
+ *    that could not be read whole only the address it begins with, of what it runs. Fewer of them: the
+ *    sample says that it is incomplete; none at all: native frames stand in their place.
+ * 4. What is printed of a language's frame is a line of the stack without faults, or has a "?".
+ */
+#include "tests/replay/replay.h"
+#include "bpf/shared.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MAX_TEXT_BYTES	(16u << 20)
+#define MAX_EVENT_BYTES (sizeof(struct ep_sample) + EP_RECORD_WORDS * 8)
+#define MAX_COMPLAINTS	20
+#define PAGE_BYTES	4096u
+#define ADDRESS_MASK	((1ull << 48) - 1)
+
+struct faults {
+	const struct replay *replay;
+	const char *path;
+	struct ep_vec *events; /* without faults: one for each thread */
+	struct ep_vec text;
+	struct ep_vec event, faulty_text;
+	char what[64]; /* the fault in hand */
+	unsigned int complaints;
+};
+
+static void complain(struct faults *f, uint32_t tid, const char *why)
+{
+	if (f->complaints++ < MAX_COMPLAINTS)
+		fprintf(stderr, "%s: %s: thread %u: %s\n", f->path, f->what, tid, why);
+}
+
+/* --- frames of an event ---------------------------------------------------------------------- */
+
+static const struct ep_sample *sample_of(const struct ep_vec *event)
+{
+	return event->data;
+}
+
+static const uint64_t *words_of(const struct ep_vec *event)
+{
+	return (const uint64_t *)(sample_of(event) + 1) + sample_of(event)->n_kernel;
+}
+
+/* The next frame from *at on that is native (or that is a language's); NULL: none. */
+static const uint64_t *next_frame(const struct ep_vec *event, bool native, uint32_t *at)
+{
+	const uint64_t *words = words_of(event);
+
+	while (*at < sample_of(event)->n_words) {
+		const uint64_t *frame = words + *at;
+		uint32_t kind = EP_FRAME_KIND(*frame);
+
+		*at += 1 + EP_FRAME_WORDS(*frame);
+		if (native ? kind == EP_FRAME_NATIVE : kind >= EP_FRAME_FIRST_DYNAMIC)
+			return frame;
+	}
+	return NULL;
+}
+
+static uint32_t marker_of(const uint64_t *frame)
+{
+	return EP_FRAME_FLAGS(*frame) >> EP_FRAME_SLOT_SHIFT;
+}
+
+static bool is_same_native(const uint64_t *a, const uint64_t *b)
+{
+	if (EP_FRAME_AUX(*a) != EP_FRAME_AUX(*b))
+		return false;
+	if (marker_of(a) != marker_of(b))
+		return true; /* one of them does not say more */
+	/* What is a signal trampoline is seen by reading its code. */
+	return ((*a ^ *b) & ~((uint64_t)EP_FRAME_SIGNAL << 8)) == 0 && a[1] == b[1];
+}
+
+/* The first word begins with an address; what else is in it may be unknown in one of them. */
+static bool is_same_language(const uint64_t *a, const uint64_t *b)
+{
+	return EP_FRAME_KIND(*a) == EP_FRAME_KIND(*b) && EP_FRAME_WORDS(*a) > 0 &&
+	       ((a[1] ^ b[1]) & ADDRESS_MASK) == 0;
+}
+
+/* --- checks ---------------------------------------------------------------------------------- */
+
+static void check_native(struct faults *f, const struct ep_vec *whole, uint32_t tid)
+{
+	uint32_t at = 0, whole_at = 0;
+	const uint64_t *frame, *wanted;
+
+	for (;;) {
+		frame = next_frame(&f->event, true, &at);
+		wanted = next_frame(whole, true, &whole_at);
+		if (!frame || (EP_FRAME_FLAGS(*frame) & EP_FRAME_POINTER_WALK))
+			break;
+		if (!wanted || !is_same_native(frame, wanted)) {
+			complain(f, tid, "a native frame that is not there without the fault");
+			return;
+		}
+	}
+	if (!frame && wanted && !sample_of(&f->event)->error)
+		complain(f, tid, "native frames are missing, and nothing says so");
+}
+
+static uint32_t count_language(const struct ep_vec *event)
+{
+	uint32_t at = 0, n = 0;
+
+	while (next_frame(event, false, &at))
+		n++;
+	return n;
+}
+
+static void check_language(struct faults *f, const struct ep_vec *whole, uint32_t tid)
+{
+	uint32_t at = 0, whole_at = 0, n;
+	const uint64_t *frame, *wanted;
+
+	while ((frame = next_frame(&f->event, false, &at)) != NULL) {
+		do {
+			wanted = next_frame(whole, false, &whole_at);
+		} while (wanted && !is_same_language(frame, wanted));
+		if (!wanted) {
+			complain(f, tid, "a language's frame that is not there without the fault");
+			return;
+		}
+	}
+	n = count_language(&f->event);
+	if (n > 0 && n < count_language(whole) && !sample_of(&f->event)->error)
+		complain(f, tid, "a language's frames are missing, and nothing says so");
+}
+
+static bool has_line(const struct ep_vec *text, const char *line, size_t bytes)
+{
+	const char *at = text->data, *end = at + text->len;
+
+	while (at < end) {
+		const char *newline = memchr(at, '\n', (size_t)(end - at));
+		size_t n = (size_t)((newline ? newline : end) - at);
+
+		if (n == bytes && memcmp(at, line, n) == 0)
+			return true;
+		at += n + 1;
+	}
+	return false;
+}
+
+static bool is_free_line(const char *line, size_t bytes)
+{
+	return bytes == 0 || strncmp(line, "native", 6) == 0 || strncmp(line, "error ", 6) == 0 ||
+	       memchr(line, '?', bytes);
+}
+
+static void check_text(struct faults *f)
+{
+	const char *at = f->faulty_text.data, *end = at + f->faulty_text.len;
+
+	while (at < end) {
+		const char *newline = memchr(at, '\n', (size_t)(end - at));
+		size_t n = (size_t)((newline ? newline : end) - at);
+
+		if (!is_free_line(at, n) && !has_line(&f->text, at, n)) {
+			complain(f, 0, "a line that is not there without the fault:");
+			fprintf(stderr, "\t%.*s\n", (int)n, at);
+		}
+		at += n + 1;
+	}
+}
+
+/* --- runs ------------------------------------------------------------------------------------ */
+
+static uint32_t tid_of(const struct faults *f, size_t i)
+{
+	return ep_vec_at(&f->replay->fixture->threads, struct ep_replay_thread, i)->tid;
+}
+
+/* The fault is set. */
+static void try_fault(struct faults *f)
+{
+	struct ep_replay *replay = f->replay->replay;
+
+	if (ep_replay_attach(replay) < 0)
+		complain(f, 0, "cannot be attached");
+	for (size_t i = 0; i < f->replay->fixture->threads.len; i++) {
+		int r = ep_replay_walk(replay, i, &f->event);
+
+		if (r < 0) {
+			complain(f, tid_of(f, i), strerror(-r));
+			continue;
+		}
+		check_native(f, &f->events[i], tid_of(f, i));
+		check_language(f, &f->events[i], tid_of(f, i));
+	}
+	if (ep_replay_print(replay, &f->faulty_text) < 0)
+		complain(f, 0, "cannot be printed");
+	else
+		check_text(f);
+}
+
+/* The run that faults are put into; *ret_reads are its reads. */
+static int run_without(struct faults *f, uint64_t *ret_reads)
+{
+	struct ep_replay *replay = f->replay->replay;
+	int r = ep_replay_attach(replay);
+
+	for (size_t i = 0; r == 0 && i < f->replay->fixture->threads.len; i++) {
+		ep_vec_init(&f->events[i], 1, MAX_EVENT_BYTES);
+		r = ep_replay_walk(replay, i, &f->events[i]);
+	}
+	if (r == 0)
+		r = ep_replay_print(replay, &f->text);
+	*ret_reads = ep_replay_reads(replay);
+	return r;
+}
+
+static void try_reads(struct faults *f, uint64_t reads)
+{
+	for (uint64_t n = 1; n <= reads; n++) {
+		snprintf(f->what, sizeof(f->what), "read %" PRIu64 " of %" PRIu64, n, reads);
+		ep_replay_fail_read(f->replay->replay, n);
+		try_fault(f);
+	}
+	ep_replay_fail_read(f->replay->replay, 0);
+}
+
+/* Blocks of one page lie together, or are tried twice. Returns how many pages. */
+static size_t try_pages(struct faults *f)
+{
+	uint64_t page, last = 0;
+	const uint64_t *addr;
+	size_t n = 0;
+
+	ep_vec_each (&f->replay->fixture->block_addrs, addr) {
+		page = EP_ALIGN_DOWN(*addr, PAGE_BYTES);
+		if (page == last)
+			continue;
+		last = page;
+		n++;
+		snprintf(f->what, sizeof(f->what), "page 0x%" PRIx64, page);
+		ep_replay_fail_range(f->replay->replay, page, page + PAGE_BYTES);
+		try_fault(f);
+	}
+	ep_replay_fail_range(f->replay->replay, 0, 0);
+	return n;
+}
+
+int replay_faults(const char *path, const struct replay *replay)
+{
+	struct faults f = {.replay = replay, .path = path};
+	size_t n_threads = replay->fixture->threads.len, n_pages;
+	uint64_t reads = 0;
+	int r;
+
+	f.events = calloc(n_threads + 1, sizeof(*f.events));
+	if (!f.events)
+		return 1;
+	ep_vec_init(&f.text, 1, MAX_TEXT_BYTES);
+	ep_vec_init(&f.faulty_text, 1, MAX_TEXT_BYTES);
+	ep_vec_init(&f.event, 1, MAX_EVENT_BYTES);
+	r = run_without(&f, &reads);
+	if (r == 0) {
+		try_reads(&f, reads);
+		n_pages = try_pages(&f);
+		printf("%s: %" PRIu64 " reads and %zu pages, %u complaints\n", path, reads, n_pages,
+		       f.complaints);
+	} else {
+		complain(&f, 0, strerror(-r));
+	}
+	for (size_t i = 0; i < n_threads; i++)
+		ep_vec_fini(&f.events[i]);
+	free(f.events);
+	ep_vec_fini(&f.text);
+	ep_vec_fini(&f.faulty_text);
+	ep_vec_fini(&f.event);
+	return f.complaints > 0;
+}

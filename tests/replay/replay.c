@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * replay [OPTION].. NAME.fixture.zst..: the stacks of recorded processes (docs/testing.md).
+ *
+ *	-p DIR	    language plugins; can be repeated
+ *	--check	    compare with NAME.txt beside the fixture; --update: write it anew
+ *	--faults    every read of the process's memory fails once in turn, then every page (faults.c)
+ *	--page ADDR one page cannot be read
+ *	-v	    what the plugins say
+ *
+ * Status: 0 equal, 1 not, 77 a language of the fixture is not there.
+ */
+#include "tests/replay/replay.h"
+#include "core/base/log.h"
+#include "core/base/parse.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <uv.h>
+
+#define ENDING	       ".fixture.zst"
+#define MAX_TEXT_BYTES (16u << 20)
+#define STATUS_SKIP    77
+
+struct options {
+	struct ep_replay_plugins plugins;
+	bool check, update, faults;
+	uint64_t page; /* address */
+};
+
+static int complain(const char *path, const char *why)
+{
+	fprintf(stderr, "replay: %s: %s\n", path, why);
+	return 1;
+}
+
+int replay_open(const char *path, const struct ep_replay_plugins *plugins, struct replay *ret)
+{
+	ep_cleanup(ep_vec_fini) struct ep_vec file = {0};
+	struct replay replay = {0};
+	int r;
+
+	ep_vec_init(&file, 1, EP_FIXTURE_MAX_BYTES);
+	r = ep_read_file(path, &file);
+	if (r == 0)
+		r = ep_fixture_decode(file.data, file.len, &replay.fixture);
+	if (r == 0)
+		r = ep_replay_new(replay.fixture, NULL, &replay.replay);
+	for (size_t i = 0; r == 0 && i < plugins->n; i++)
+		r = ep_replay_add_language(replay.replay, plugins->plugins[i]);
+	if (r == 0)
+		r = ep_replay_attach(replay.replay);
+	if (r < 0) {
+		replay_close(&replay);
+		return r;
+	}
+	*ret = replay;
+	return 0;
+}
+
+void replay_close(struct replay *replay)
+{
+	ep_replay_free(replay->replay);
+	ep_fixture_free(replay->fixture);
+}
+
+/* --- golden files ---------------------------------------------------------------------------- */
+
+static int golden_path(const char *path, char *golden, size_t bytes)
+{
+	size_t n = strlen(path), end = strlen(ENDING);
+
+	if (n <= end || strcmp(path + n - end, ENDING) != 0)
+		return complain(path, "its name does not end in " ENDING);
+	snprintf(golden, bytes, "%.*s.txt", (int)(n - end), path);
+	return 0;
+}
+
+static int write_golden(const char *golden, const struct ep_vec *text)
+{
+	FILE *out = fopen(golden, "we");
+
+	if (!out)
+		return complain(golden, strerror(errno));
+	fwrite(text->data, 1, text->len, out);
+	return fclose(out) == 0 ? 0 : complain(golden, strerror(errno));
+}
+
+static int compare(const char *path, const char *golden, const struct ep_vec *text)
+{
+	ep_cleanup(ep_vec_fini) struct ep_vec wanted = {0};
+	int r;
+
+	ep_vec_init(&wanted, 1, MAX_TEXT_BYTES);
+	r = ep_read_file(golden, &wanted);
+	if (r < 0)
+		return complain(golden, ep_strerror(r));
+	if (wanted.len == text->len && memcmp(wanted.data, text->data, text->len) == 0)
+		return 0;
+	printf("%.*s", (int)text->len, (const char *)text->data);
+	fflush(stdout);
+	return complain(path, "other stacks than in the .txt beside it; these are above");
+}
+
+/* --- one fixture ----------------------------------------------------------------------------- */
+
+/* A fixture says which languages it was recorded with. */
+static bool is_missing_language(const struct replay *replay, const struct ep_replay_plugins *plugins)
+{
+	const char *at = replay->fixture->languages;
+
+	while (*at) {
+		size_t n = strcspn(at, " "), i = 0;
+
+		while (i < plugins->n && (strlen(plugins->plugins[i]->name) != n ||
+					  strncmp(plugins->plugins[i]->name, at, n) != 0))
+			i++;
+		if (i == plugins->n)
+			return true;
+		at += n + (at[n] == ' ');
+	}
+	return false;
+}
+
+static int show(const char *path, const struct options *options, const struct replay *replay)
+{
+	ep_cleanup(ep_vec_fini) struct ep_vec text = {0};
+	char golden[4096];
+	int r;
+
+	ep_vec_init(&text, 1, MAX_TEXT_BYTES);
+	r = ep_replay_print(replay->replay, &text);
+	if (r < 0)
+		return complain(path, ep_strerror(r));
+	if (ep_replay_unanswered(replay->replay) > 0)
+		return complain(path, "a plugin asks what the fixture has no answer to: record it anew");
+	if (!options->check && !options->update) {
+		printf("%.*s", (int)text.len, (const char *)text.data);
+		return 0;
+	}
+	if (golden_path(path, golden, sizeof(golden)) != 0)
+		return 1;
+	return options->update ? write_golden(golden, &text) : compare(path, golden, &text);
+}
+
+static int run(const char *path, const struct options *options)
+{
+	struct replay replay;
+	int r = replay_open(path, &options->plugins, &replay);
+
+	if (r < 0)
+		return complain(path, ep_strerror(r));
+	if (is_missing_language(&replay, &options->plugins)) {
+		printf("skip: %s needs plugins: %s\n", path, replay.fixture->languages);
+		r = STATUS_SKIP;
+	} else if (options->faults) {
+		r = replay_faults(path, &replay);
+	} else {
+		ep_replay_fail_range(replay.replay, options->page, options->page + (options->page ? 4096 : 0));
+		r = show(path, options, &replay);
+	}
+	replay_close(&replay);
+	return r;
+}
+
+static int parse(int argc, char **argv, struct options *options)
+{
+	static const struct option names[] = {{"check", no_argument, NULL, 'c'},
+					      {"update", no_argument, NULL, 'u'},
+					      {"faults", no_argument, NULL, 'f'},
+					      {"page", required_argument, NULL, 'P'},
+					      {0}};
+	int option;
+
+	while ((option = getopt_long(argc, argv, "p:v", names, NULL)) != -1) {
+		if (option == 'p')
+			(void)ep_replay_plugins_load(&options->plugins, optarg);
+		else if (option == 'v')
+			ep_log_set_level(EP_LOG_DEBUG);
+		else if (option == 'P')
+			options->page = strtoull(optarg, NULL, 0);
+		else if (option == '?')
+			return -1;
+		options->check |= option == 'c';
+		options->update |= option == 'u';
+		options->faults |= option == 'f';
+	}
+	return optind < argc ? 0 : -1;
+}
+
+int main(int argc, char **argv)
+{
+	static struct options options;
+	int status = 0;
+
+	ep_log_set_level(EP_LOG_ERROR);
+	ep_host_init(uv_default_loop(), "replay");
+	if (parse(argc, argv, &options) < 0) {
+		fprintf(stderr, "usage: replay [-p DIR].. [--check | --update | --faults] "
+				"[--page ADDR] [-v] NAME" ENDING "..\n");
+		return 2;
+	}
+	for (int i = optind; i < argc; i++) {
+		int r = run(argv[i], &options);
+
+		status = r == 1 || status == 0 ? r : status;
+	}
+	ep_replay_plugins_fini(&options.plugins);
+	return status;
+}
