@@ -190,7 +190,9 @@ void ep_unwinder_program_free(struct ep_unwinder_program *program)
 
 int ep_unwinder_program_map_fd(const struct ep_unwinder_program *program, const char *name)
 {
-	return bpf_object__find_map_fd_by_name(program->object, name);
+	int fd = bpf_object__find_map_fd_by_name(program->object, name);
+
+	return fd < 0 ? -ENOENT : fd; /* libbpf 1.1 says EINVAL */
 }
 
 uint32_t ep_unwinder_program_frames_per_run(const struct ep_unwinder_program *program)
