@@ -186,7 +186,6 @@ static int symbolize(void *arg, const struct ep_raw_frame *frame, struct ep_name
 /* As enum toy_error. */
 static const char *const errors[] = {
 	"frame unreadable",
-	"more frames than can be walked",
 	NULL,
 };
 

@@ -27,7 +27,6 @@ _Static_assert(sizeof(struct toy_state) <= EP_STATE_BYTES, "toy_state is too lar
 /* In the order of the texts in toy.c. */
 enum toy_error {
 	TOY_ERROR_FRAME = 0,
-	TOY_ERROR_DEEP,
 };
 
 enum toy_counter {

@@ -52,8 +52,10 @@ static __always_inline bool step_frame(struct ep_record *rec, const struct toy_s
 	/* A name that cannot be read is 0, which symbolize does not find again. */
 	bpf_probe_read_user(&name, sizeof(name), (void *)(function + state->function_name));
 	if (!ep_push_frame(rec, frame_int(s, state->frame_entry) ? EP_FRAME_ENTRY : 0,
-			   frame_int(s, state->frame_line), function, name))
-		return false; /* the record is full */
+			   frame_int(s, state->frame_line), function, name)) {
+		ep_push_error(rec, EP_ERROR_TOO_DEEP, s->frame); /* the record is full */
+		return false;
+	}
 	s->frame = frame_word(s, state->frame_previous);
 	return true;
 }
@@ -73,7 +75,7 @@ static __always_inline void walk(void *ctx, struct ep_record *rec, const struct 
 	if (!more)
 		return;
 	ep_run_again(ctx, rec); /* comes back only when there are no tail calls left */
-	ep_push_error(rec, ep_self.first_error + TOY_ERROR_DEEP, s->frame);
+	ep_push_error(rec, EP_ERROR_TAIL_CALLS, s->frame);
 }
 
 SEC("perf_event")

@@ -273,6 +273,34 @@ class Both(Case):
         self.check(both, "4", more=("--grace", "40"))
 
 
+class Frozen(Case):
+    """An unwinder built against the headers of ABI 1.1 (tests/abi/v1_1), on this host and kernel."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        for name in ("toy.so", "leap.so"):
+            os.remove(os.path.join(cls.plugins, name))
+        frozen = os.path.join(BUILD, "tests", "abi", "v1_1", "every_service.so")
+        shutil.copy(frozen, cls.plugins)
+        os.chmod(os.path.join(cls.plugins, "every_service.so"), 0o644)
+
+    def test_stacks(self):
+        self.check(compile_program(self.dir, "toy"), "100")  # more frames than in one run
+        self.assertIn(("inner", "inner.toy", 21, 20), lines_in(self.out))
+
+    def test_both_ways_in_one_plugin(self):
+        if os.uname().machine != "x86_64":
+            self.skipTest("leap is machine code for x86-64")
+        self.check(compile_program(self.dir, "leap", "-DWITH_TOY", output="both"), "4",
+                   more=("--grace", "40"))
+
+    def test_conformance(self):
+        result = run(BINARY, "plugins", "--check", os.path.join(self.plugins, "every_service.so"))
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        self.assertIn("every_unwind", result.stdout)
+
+
 if __name__ == "__main__":
     if os.geteuid() != 0:
         print("skip: profiling needs root")

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Takes an unwinder plugin through its life as the agent does, but for BPF, which needs privileges:
+ * probes a program's file, runs the program, attaches, walks the frames of one thread by hand as the
+ * plugin's state says, has them named, detaches.
+ *
+ *	unwinder_host DIR NAME PROGRAM [ARG...]
+ *
+ * PROGRAM is tests/live/programs/toy.c. Prints a line FUNCTION FILE LINE for each frame, leaf first.
+ */
+#include "core/elf/file.h"
+#include "core/plugin/elf_file.h"
+#include "core/plugin/host.h"
+#include "core/plugin/process_target.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <uv.h>
+
+#define MAX_FRAMES 100
+#define TRIES	   200 /* of 10 ms each */
+
+struct seen {
+	pid_t pid;
+	uint64_t state[EP_STATE_BYTES / 8];
+	size_t n_ranges;
+	struct ep_range range;
+	uint64_t addr, bias; /* of the program */
+};
+
+/* --- the target: what ep_target_ops of the agent are made of --------------------------------- */
+
+static int target_read(void *arg, uint64_t addr, void *buf, size_t bytes)
+{
+	return ep_process_target_read(((struct seen *)arg)->pid, addr, buf, bytes);
+}
+
+static int target_mappings(void *arg, int (*visit)(void *arg, const struct ep_target_mapping *mapping),
+			   void *visit_arg)
+{
+	return ep_process_target_mappings(((struct seen *)arg)->pid, visit, visit_arg);
+}
+
+static int target_tls_variable(void *arg, uint64_t tls_off, struct ep_tls *ret)
+{
+	struct seen *seen = arg;
+
+	return ep_process_target_tls_variable(seen->pid, NULL, seen->addr, seen->bias, tls_off, ret);
+}
+
+static int target_tls_key(void *arg, uint32_t key, struct ep_tls *ret)
+{
+	return ep_process_target_tls_key(((struct seen *)arg)->pid, key, ret);
+}
+
+static int set_state(void *arg, const void *state, size_t bytes)
+{
+	memcpy(((struct seen *)arg)->state, state, bytes);
+	return 0;
+}
+
+static int set_ranges(void *arg, const struct ep_range *ranges, size_t n)
+{
+	struct seen *seen = arg;
+
+	seen->n_ranges = n;
+	if (n)
+		seen->range = ranges[0];
+	return 0;
+}
+
+static int map_fd(void *arg, const char *name)
+{
+	(void)arg;
+	return strcmp(name, "ep_scratch") == 0 ? 0 : -ENOENT;
+}
+
+static void count(void *arg, uint32_t counter, uint64_t n)
+{
+	(void)arg;
+	(void)counter;
+	(void)n;
+}
+
+static const struct ep_target_ops target_ops = {
+	.read = target_read,
+	.mappings = target_mappings,
+	.tls_variable = target_tls_variable,
+	.tls_key = target_tls_key,
+	.set_state = set_state,
+	.set_ranges = set_ranges,
+	.map_fd = map_fd,
+	.count = count,
+};
+
+/* --- its life -------------------------------------------------------------------------------- */
+
+static int add_name(void *arg, const struct ep_name *name)
+{
+	(void)arg;
+	printf("%s %s %u\n", name->function ? name->function : "?", name->file ? name->file : "?",
+	       name->line);
+	return 0;
+}
+
+static pid_t start(char **argv)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		(void)freopen("/dev/null", "w", stdout);
+		execv(argv[0], argv);
+		_exit(127);
+	}
+	return pid;
+}
+
+struct mapping_search {
+	const char *path;
+	uint64_t addr, first_addr;
+};
+
+static int find_program(void *arg, const struct ep_target_mapping *mapping)
+{
+	struct mapping_search *search = arg;
+
+	if (strcmp(mapping->path, search->path) != 0)
+		return 0;
+	if (!search->first_addr)
+		search->first_addr = mapping->start;
+	search->addr = mapping->start;
+	return 1;
+}
+
+static void wait_a_moment(void)
+{
+	nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+}
+
+/* Until the program has been loaded and says that it is ready. */
+static int attach(const struct ep_unwinder_ops *ops, void *executable, struct ep_target *target,
+		  struct seen *seen, const char *path, const struct ep_elf *elf, void **ret_instance)
+{
+	struct ep_elf_segment first = {0};
+	int r = EP_NOT_YET;
+
+	(void)ep_elf_load_segments(elf, &first, 1);
+	for (int i = 0; i < TRIES && r != 0; i++) {
+		struct mapping_search search = {.path = path};
+
+		wait_a_moment();
+		if (ep_process_target_mappings(seen->pid, find_program, &search) < 0 || !search.addr)
+			continue;
+		seen->addr = search.addr;
+		target->bias = seen->bias = search.first_addr - first.va;
+		r = ops->attach(executable, target, ret_instance);
+		if (r < 0 && r != -EFAULT)
+			break;
+	}
+	return r;
+}
+
+/* fs base of the main thread, which is stopped from here on. */
+static int stop(pid_t pid, uint64_t *ret_thread_pointer)
+{
+	struct user_regs_struct regs;
+
+	if (ptrace(PTRACE_ATTACH, pid, NULL, NULL) < 0 || waitpid(pid, NULL, 0) != pid ||
+	    ptrace(PTRACE_GETREGS, pid, NULL, &regs) < 0)
+		return -errno;
+#if defined(__x86_64__)
+	*ret_thread_pointer = regs.fs_base;
+	return 0;
+#else
+	return -ENOTSUP;
+#endif
+}
+
+/* What every_service_unwind.bpf.c does: its state begins with the path to the first frame. */
+static int walk(const struct ep_unwinder_ops *ops, void *instance, struct seen *seen,
+		uint64_t thread_pointer)
+{
+	struct ep_names names = {.add = add_name};
+	struct {
+		uint64_t previous, function;
+		uint32_t line, entry;
+	} frame;
+	uint64_t at = thread_pointer;
+	struct ep_tls tls;
+	int n = 0;
+
+	memcpy(&tls, seen->state, sizeof(tls));
+	for (uint32_t i = 0; i < tls.steps && i < EP_TLS_MAX_STEPS; i++) {
+		if (target_read(seen, at + (uint64_t)(int64_t)tls.off[i], &at, sizeof(at)) < 0)
+			return -EFAULT;
+	}
+	for (; at && n < MAX_FRAMES; at = frame.previous, n++) {
+		struct ep_raw_frame raw = {.n_words = 2};
+		int r;
+
+		if (target_read(seen, at, &frame, sizeof(frame)) < 0)
+			return -EFAULT;
+		raw.aux = frame.line << 8;
+		raw.flags = frame.entry ? EP_FRAME_ENTRY : 0;
+		raw.words[0] = frame.function;
+		raw.words[1] = 0x1122334455667788ull;
+		r = ops->symbolize(instance, &raw, &names);
+		if (r != 0)
+			return r < 0 ? r : -EPROTO;
+	}
+	return n;
+}
+
+static int live(const struct ep_unwinder_ops *ops, char **argv)
+{
+	struct seen seen = {0};
+	struct ep_target target = {.ops = &target_ops, .arg = &seen};
+	void *executable = NULL, *instance = NULL;
+	uint64_t thread_pointer = 0;
+	struct ep_elf_file file;
+	struct ep_elf *elf = NULL;
+	int r = ep_elf_open(argv[0], &elf);
+
+	if (r < 0)
+		return r;
+	ep_elf_file_init(&file, elf, argv[0]);
+	r = ops->probe(ep_unwinder_host_get(), &file.file, &executable);
+	ep_elf_file_fini(&file);
+	if (r == 0) {
+		target.pid = seen.pid = start(argv);
+		r = attach(ops, executable, &target, &seen, argv[0], elf, &instance);
+	}
+	if (r == 0 && EP_HAS(ops, mappings_changed))
+		r = ops->mappings_changed(instance);
+	if (r == 0)
+		r = stop(seen.pid, &thread_pointer);
+	if (r == 0)
+		r = walk(ops, instance, &seen, thread_pointer);
+	if (r == 0 || (r > 0 && seen.n_ranges == 0))
+		r = -EPROTO; /* it had nothing to say */
+	if (seen.pid > 0)
+		(void)kill(seen.pid, SIGKILL);
+	if (instance)
+		ops->detach(instance);
+	if (executable)
+		ops->unload(executable);
+	ep_elf_close(elf);
+	return r;
+}
+
+int main(int argc, char **argv)
+{
+	char reason[EP_REASON_BYTES] = "";
+	struct ep_module *module = NULL;
+	int r;
+
+	char path[PATH_MAX];
+
+	if (argc < 4 || !realpath(argv[3], path)) {
+		fprintf(stderr, "usage: unwinder_host DIR NAME PROGRAM [ARG...]\n");
+		return 2;
+	}
+	argv[3] = path; /* as the kernel names it */
+	ep_host_init(uv_default_loop(), "test");
+	if (ep_module_load(argv[1], argv[2], &module, reason) < 0) {
+		fprintf(stderr, "%s\n", reason);
+		return 1;
+	}
+	r = live(ep_module_plugin(module)->unwinder, argv + 3);
+	if (r == -EPERM || r == -ENOTSUP)
+		printf("skip: %s\n", strerror(-r));
+	else if (r < 0)
+		fprintf(stderr, "%s: %s\n", argv[2], strerror(-r));
+	ep_module_unload(module);
+	return r == -EPERM || r == -ENOTSUP ? 77 : r < 0;
+}

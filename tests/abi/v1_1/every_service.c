@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An unwinder of ABI 1.1: always compiled against the headers beside it, which never change. It uses
+ * every service of the host, and fails at the first thing that is not what 1.1 promised.
+ */
+#include "ebpf-profiler/plugin.h"
+
+#include "every_service_shared.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "every_service_bpf.inc.h"
+
+#define CHECK(condition)                                                                           \
+	do {                                                                                       \
+		if (!(condition)) {                                                                \
+			services->host->log(EP_HOST_ERROR, "every_service: not true: %s",          \
+					    #condition);                                           \
+			return -EPROTO;                                                            \
+		}                                                                                  \
+	} while (0)
+
+/* struct toy_about of tests/live/programs/toy.h; offsets are those of struct every_frame. */
+struct about {
+	uint32_t version, ready;
+	uint32_t frame_previous, frame_function, frame_line, frame_entry;
+	uint32_t function_name, function_file, function_line;
+	uint32_t pad;
+};
+
+struct executable {
+	struct ep_symbol run, about, top, leap;
+};
+
+struct instance {
+	const struct executable *executable;
+	struct ep_target *target;
+	int changed;
+};
+
+static const struct ep_unwinder_host *services;
+
+static int check_services(void)
+{
+	CHECK(services->size >= sizeof(struct ep_unwinder_host));
+	CHECK(services->host->abi_minor >= 1 && services->host->version[0]);
+	CHECK(EP_HAS(services, file_path) && EP_HAS(services, file_function));
+	CHECK(EP_HAS(services, target_mappings) && EP_HAS(services, tls_key));
+	CHECK(EP_HAS(services, map_fd) && EP_HAS(services, add_name) && EP_HAS(services, count));
+	return 0;
+}
+
+static int check_file(const struct ep_file *file, const struct executable *executable)
+{
+	struct ep_symbol found;
+	struct about about;
+	uint8_t code[16];
+
+	CHECK(services->file_path(file)[0] == '/');
+	CHECK(services->file_symbol(file, "no_such_symbol", &found) == -ENODATA);
+	CHECK(services->file_section(file, ".no_such_section", &found) == -ENODATA);
+	CHECK(services->file_section(file, ".bss", &found) == 0 && found.va && found.bytes);
+	CHECK(services->file_read(file, executable->about.va, &about, sizeof(about)) == 0);
+	CHECK(about.version == 1 && about.frame_entry == offsetof(struct every_frame, entry));
+	CHECK(services->file_read(file, executable->run.va, code, sizeof(code)) == 0);
+	CHECK(services->file_read(file, UINT64_MAX - 100, code, sizeof(code)) < 0);
+	CHECK(services->file_function(file, executable->run.va + 1, &found) == 0);
+	CHECK(found.va == executable->run.va && found.bytes > 16);
+	return 0;
+}
+
+static int probe(const struct ep_unwinder_host *host, const struct ep_file *file, void **ret)
+{
+	struct executable found = {0}, *executable;
+	int r;
+
+	services = host;
+	if (host->file_symbol(file, "toy_run", &found.run) < 0 ||
+	    host->file_symbol(file, "toy_about", &found.about) < 0 ||
+	    host->file_symbol(file, "toy_top", &found.top) < 0)
+		return EP_NOT_MINE;
+	if (host->file_symbol(file, "leap_about", &found.leap) < 0)
+		found.leap.va = 0;
+	r = check_services();
+	if (r == 0)
+		r = check_file(file, &found);
+	if (r < 0)
+		return r;
+	executable = malloc(sizeof(*executable));
+	if (!executable)
+		return -ENOMEM;
+	*executable = found;
+	*ret = executable;
+	return 0;
+}
+
+struct search {
+	uint64_t addr;
+	int found, calls;
+};
+
+static int see_mapping(void *arg, const struct ep_target_mapping *mapping)
+{
+	struct search *search = arg;
+
+	search->calls++;
+	search->found = search->addr >= mapping->start && search->addr < mapping->end &&
+			mapping->is_file && mapping->prot == (PROT_READ | PROT_EXEC) &&
+			mapping->path[0] == '/';
+	return search->found;
+}
+
+static int check_target(const struct executable *executable, struct ep_target *target)
+{
+	uint64_t run = services->target_bias(target) + executable->run.va;
+	struct ep_range wrong = {.start = 2, .end = 1};
+	static char too_much[EP_STATE_BYTES + 1];
+	struct search search = {.addr = run};
+	struct ep_tls tls;
+	char text[4];
+	int r;
+
+	CHECK(services->target_pid(target) > 0);
+	CHECK(services->target_read(target, 8, text, 1) == -EFAULT);
+	CHECK(services->target_string(target, run, text, sizeof(text)) == 0);
+	CHECK(services->target_mappings(target, see_mapping, &search) == 0);
+	CHECK(search.found && search.calls > 0);
+	CHECK(services->tls_variable(target, UINT32_MAX, &tls) < 0);
+	r = services->tls_key(target, 0, &tls);
+	CHECK(r == 0 || r == -ENODATA || r == -ENOTSUP);
+	CHECK(services->set_state(target, too_much, sizeof(too_much)) == -E2BIG);
+	CHECK(services->set_ranges(target, &wrong, 1) == -EINVAL);
+	CHECK(services->map_fd(target, "ep_scratch") >= 0);
+	CHECK(services->map_fd(target, "no_such_map") == -ENOENT);
+	return 0;
+}
+
+static int tell(const struct executable *executable, struct ep_target *target)
+{
+	uint64_t bias = services->target_bias(target), leap_about[6] = {0};
+	struct every_state state = {.code_start = 0};
+	struct ep_range ranges[2] = {
+		{bias + executable->run.va, bias + executable->run.va + executable->run.bytes,
+		 EP_RANGE_REPLACE, 0},
+	};
+	int r;
+
+	if (executable->leap.va)
+		r = services->target_read(target, bias + executable->leap.va, leap_about,
+					  sizeof(leap_about));
+	else
+		r = 0;
+	if (r < 0)
+		return r;
+	memcpy(&state.code_start, leap_about, sizeof(leap_about));
+	ranges[1] = (struct ep_range){state.code_start, state.code_end, EP_RANGE_ENTER, 0};
+	r = services->tls_variable(target, executable->top.va, &state.top);
+	CHECK(r == 0 && state.top.steps >= 1 && state.top.steps <= EP_TLS_MAX_STEPS);
+	r = services->set_state(target, &state, sizeof(state));
+	return r < 0 ? r : services->set_ranges(target, ranges, state.code_start ? 2 : 1);
+}
+
+static int attach(void *arg, struct ep_target *target, void **ret)
+{
+	const struct executable *executable = arg;
+	struct instance *instance;
+	struct about about;
+	int r;
+
+	r = services->target_read(target, services->target_bias(target) + executable->about.va,
+				  &about, sizeof(about));
+	if (r < 0)
+		return r;
+	if (!about.ready)
+		return EP_NOT_YET;
+	r = check_target(executable, target);
+	if (r == 0)
+		r = tell(executable, target);
+	if (r < 0)
+		return r;
+	instance = malloc(sizeof(*instance));
+	if (!instance)
+		return -ENOMEM;
+	*instance = (struct instance){executable, target, 0};
+	*ret = instance;
+	return 0;
+}
+
+static int mappings_changed(void *arg)
+{
+	struct instance *instance = arg;
+
+	instance->changed++;
+	return tell(instance->executable, instance->target);
+}
+
+/* struct toy_function: name, file, line. */
+static int symbolize(void *arg, const struct ep_raw_frame *frame, struct ep_names *names)
+{
+	struct instance *instance = arg;
+	char function[64], file[64];
+	struct ep_name name = {.size = sizeof(name), .function = function, .file = file};
+	struct {
+		uint64_t name_addr, file_addr;
+		uint32_t line;
+	} known;
+
+	services->count(instance->target, EVERY_COUNT_NAMES, 1);
+	if (frame->n_words == 1 && frame->aux == EVERY_LEAP)
+		return services->add_name(names, &(struct ep_name){.size = sizeof(struct ep_name),
+								   .function = "leap"});
+	CHECK(frame->n_words == 2 && frame->words[1] == 0x1122334455667788ull);
+	CHECK((frame->flags & ~(uint32_t)EP_FRAME_ENTRY) == 0);
+	if (services->target_read(instance->target, frame->words[0], &known, sizeof(known)) < 0 ||
+	    services->target_string(instance->target, known.name_addr, function,
+				    sizeof(function)) < 0 ||
+	    services->target_string(instance->target, known.file_addr, file, sizeof(file)) < 0)
+		return EP_FRAME_GONE;
+	name.line = frame->aux >> 8;
+	name.start_line = known.line;
+	name.column = 7;
+	return services->add_name(names, &name);
+}
+
+static void detach(void *arg)
+{
+	free(arg);
+}
+
+static void unload(void *arg)
+{
+	free(arg);
+}
+
+static const char *const errors[] = {"frame unreadable", "in the middle of a leap", NULL};
+static const char *const counters[] = {"runs", "names", NULL};
+
+static const struct ep_bpf_image bpf = {
+	.size = sizeof(bpf),
+	.max_frames_per_run = 16,
+	.object = every_service_bpf_object,
+	.object_bytes = sizeof(every_service_bpf_object),
+	.program = "every_unwind",
+};
+
+static const struct ep_unwinder_ops ops = {
+	.size = sizeof(ops),
+	.errors = errors,
+	.counters = counters,
+	.bpf = &bpf,
+	.probe = probe,
+	.attach = attach,
+	.mappings_changed = mappings_changed,
+	.symbolize = symbolize,
+	.detach = detach,
+	.unload = unload,
+};
+
+EP_PLUGIN_DEFINE = {
+	.size = sizeof(struct ep_plugin),
+	.abi_major = EP_ABI_MAJOR,
+	.abi_minor = EP_ABI_MINOR,
+	.kind = EP_PLUGIN_UNWINDER,
+	.name = "every_service",
+	.version = "1.1",
+	.unwinder = &ops,
+};

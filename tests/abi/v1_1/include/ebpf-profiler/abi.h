@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The rules every struct between host and plugin follows. The major number must match. A struct
+ * begins with its size in bytes as the side that fills it knew it, grows only at its end, and what
+ * lies beyond that size reads as zero: "not provided". EP_HAS tests a member that way.
+ *
+ * History
+ *   1.0  exporters: options, batches, host services
+ *   1.1  unwinders: unwinder.h and bpf/; environments and Go build ids in batches
+ */
+#ifndef EP_ABI_H
+#define EP_ABI_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define EP_ABI_MAJOR 1
+#define EP_ABI_MINOR 1
+
+/* True when `ptr` points at a struct that is long enough to hold `member`, and it is not zero. */
+#define EP_HAS(ptr, member)                                                                        \
+	((ptr)->size >= offsetof(__typeof__(*(ptr)), member) + sizeof((ptr)->member) &&            \
+	 (ptr)->member)
+
+#endif

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
+/*
+ * The per-CPU record: one sample while it is being walked. Its head and its words are what goes
+ * onto the ring; the walk is the state that survives tail calls. The core's programs and those of
+ * language unwinders share it. It is part of the ABI: the layout of what is declared here never
+ * changes, and what the core keeps for itself lies behind it.
+ *
+ *	sample | words: kernel addresses, native frames, frames of languages | walk | the core's own
+ *
+ * Frames of a language are of kind EP_FRAME_FIRST_DYNAMIC + its slot. A language comes by them in
+ * one of two ways, which it chooses for each range of code it declares (ebpf-profiler/unwinder.h):
+ *
+ *  - replace: native frames in the range run the language's interpreter, and have unwind rules.
+ *    The native unwinder goes on through them and marks each with the language's slot. When it is
+ *    at the root, the language's program runs once, pushes all of its frames, leaf first, and sets
+ *    EP_FRAME_ENTRY on each that was entered from native code. User space puts the two together:
+ *    each marked native frame is replaced by the frames up to the next entry. So any number of
+ *    switches between the two costs no tail calls.
+ *
+ *  - enter: only the language can unwind the code (a JIT's). The native unwinder jumps to its
+ *    program there and then; it pushes frames, leaves the caller's registers in the walk and goes
+ *    back with ep_go_native.
+ */
+#ifndef EP_BPF_RECORD_H
+#define EP_BPF_RECORD_H
+
+#include "ebpf-profiler/frame.h"
+
+#include <linux/types.h>
+
+#define EP_COMM_BYTES	 16
+#define EP_MAX_KERNEL	 127  /* bpf_get_stack stops there: PERF_MAX_STACK_DEPTH */
+#define EP_MAX_WORDS	 3584 /* words of user frames in one trace: 1792 native frames */
+#define EP_RECORD_WORDS	 (EP_MAX_KERNEL + 1 + EP_MAX_WORDS)
+#define EP_LANGUAGE_WORDS 2048 /* of EP_MAX_WORDS kept for languages, where a process has one */
+
+/* Slots of ep_progs. Languages get theirs from the host, from EP_SLOT_FIRST_DYNAMIC on. */
+enum ep_slot {
+	EP_SLOT_FINISH = 0,
+	EP_SLOT_NATIVE = 1,
+	EP_SLOT_FIRST_DYNAMIC = 2,
+	EP_SLOT_COUNT = 32,
+};
+
+/* First fields of every event on the ring. */
+struct ep_event {
+	__u32 type; /* enum ep_event_type */
+	__u32 cpu;
+	__u64 time_ns; /* CLOCK_MONOTONIC */
+};
+
+struct ep_sample {
+	struct ep_event event;
+	__u64 hash;	/* over kernel addresses, user frame words, pid and start_ns; never 0 */
+	__u64 start_ns; /* process start, CLOCK_BOOTTIME */
+	__u32 pid, tid; /* thread group id and thread id, initial pid namespace */
+	char comm[EP_COMM_BYTES]; /* of the thread */
+	__u16 n_kernel; /* kernel addresses, one word each */
+	__u16 n_frames; /* user frames */
+	__u16 n_words;	/* words of user frames */
+	__u8 error;	/* enum ep_error: why the user part is incomplete, 0 when it is complete */
+	__u8 flags;	/* enum ep_sample_flag */
+};
+_Static_assert(sizeof(struct ep_sample) == 64, "ep_sample is shared with BPF");
+
+/* Languages of one process that are attached at the same time. */
+#define EP_MAX_LANGUAGES 4
+/* What user space tells a language's BPF program of one process: ep_state in unwinder.h. */
+#define EP_STATE_BYTES 256
+#define EP_MAX_STATES  4096
+
+/* DWARF register numbers; x86-64: System V ABI AMD64 supplement, figure 3.36. */
+#define EP_REGS	  17
+#define EP_REG_FP 6
+#define EP_REG_SP 7
+#define EP_REG_PC 16
+#define EP_KNOWN_ALL	0xffffu
+#define EP_KNOWN_ALWAYS (1u << EP_REG_FP | 1u << EP_REG_SP)
+
+/* The kernel gives a perf event 33 tail calls; the rest is for the way to the finish program. */
+#define EP_MAX_TAIL_CALLS 30
+/* So many of them are left for languages, where a process has one. */
+#define EP_LANGUAGE_TAIL_CALLS 10
+
+struct ep_walk {
+	__u64 pc;
+	__u64 hash;
+	__u64 sequence;	      /* of this sample on this CPU: state of another one is stale */
+	__u32 return_address; /* pc is behind a call */
+	__u32 known_regs;     /* bit n: regs[n] is this frame's; sp and fp always are */
+	__u32 by_pointer;     /* this frame was found by frame pointer */
+	__u32 tail_calls;
+	__u32 stack_reads, read_faults;
+	__u32 pointer_frames;
+	__u32 rows;   /* struct ep_proc's */
+	__u32 n_rows; /* 0: process not known */
+	__u32 known;
+	__u32 zero;	/* always 0, which only we know: where a search begins, for the verifier */
+	__u32 entered;	/* this pc has been offered to its language already: native goes on */
+	__u32 pending;	/* bit i: languages[i] has frames to push when native is done */
+	__u16 states[EP_MAX_LANGUAGES]; /* index of its struct in ep_states, 0: no language */
+	__u8 slots[EP_MAX_LANGUAGES];
+	__u64 regs[EP_REGS];
+};
+_Static_assert(sizeof(struct ep_walk) == 88 + 8 * EP_REGS, "ep_walk is shared with plugins");
+
+struct ep_record {
+	struct ep_sample sample;
+	__u64 words[EP_RECORD_WORDS];
+	struct ep_walk walk;
+};
+
+#endif

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
+/* What a language's BPF program is told about itself and the kernel. */
+#ifndef EP_BPF_SELF_H
+#define EP_BPF_SELF_H
+
+#include <linux/types.h>
+
+#define EP_MAX_LANGUAGE_COUNTERS 256 /* of all languages together */
+
+/* Written by the host before the program is loaded. */
+struct ep_self {
+	__u32 slot;
+	__u32 kind;	     /* of its frames: EP_FRAME_FIRST_DYNAMIC + slot */
+	__u32 first_error;   /* its error number i is first_error + i */
+	__u32 first_counter; /* its counter number i is first_counter + i */
+	__u32 frames_per_run; /* of what bpf.max_frames_per_run says: this kernel's verifier took it */
+	__u32 task_tls_off;  /* the thread pointer in task_struct */
+	__u32 reserved[10];
+};
+_Static_assert(sizeof(struct ep_self) == 64, "ep_self is shared with the host");
+
+#endif

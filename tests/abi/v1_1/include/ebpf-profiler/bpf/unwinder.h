@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
+/*
+ * What the BPF side of a language unwinder is written with. One program:
+ *
+ *	#include "ebpf-profiler/bpf/unwinder.h"
+ *	EP_UNWINDER();
+ *
+ *	SEC("perf_event")
+ *	int toy_unwind(struct bpf_perf_event_data *ctx)
+ *	{
+ *		struct ep_record *rec = ep_get_record();
+ *		const struct toy_state *state = rec ? ep_get_state(rec) : NULL;
+ *		...
+ *		ep_push_frame(rec, EP_FRAME_ENTRY, 0, word0, word1);
+ *		...
+ *		ep_next(ctx, rec);
+ *		return 0;
+ *	}
+ *
+ * Rules: loops have constant bounds; when one runs out, ep_run_again jumps to the program's start,
+ * with what it must remember in a per-CPU map of its own (EP_SCRATCH). Every read of the target
+ * may fail and gives what the target wants us to see. Only the maps declared here and maps of its
+ * own are used; names of programs and maps have at most 15 characters.
+ */
+#ifndef EP_BPF_UNWINDER_H
+#define EP_BPF_UNWINDER_H
+
+#include "ebpf-profiler/bpf/record.h"
+#include "ebpf-profiler/bpf/self.h"
+#include "ebpf-profiler/bpf/tls.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <linux/bpf.h>
+#include <linux/bpf_perf_event.h>
+
+#include <bpf/bpf_helpers.h>
+
+#ifndef __always_inline
+#define __always_inline inline __attribute__((always_inline))
+#endif
+
+#ifndef EP_BPF_CORE
+extern const volatile struct ep_self ep_self;
+#define EP_UNWINDER()                                                                              \
+	const volatile struct ep_self ep_self SEC(".rodata.ep_self") = {0};                        \
+	char LICENSE[] SEC("license") = "GPL"
+
+/* --- maps of the core; the host puts the real ones in their place ----------------------------- */
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct ep_record);
+} ep_records SEC(".maps");
+#endif
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
+	__uint(max_entries, EP_SLOT_COUNT);
+	__type(key, __u32);
+	__type(value, __u32);
+} ep_progs SEC(".maps");
+
+struct ep_state_cell {
+	__u8 bytes[EP_STATE_BYTES];
+} __attribute__((aligned(8)));
+
+#ifndef EP_BPF_CORE
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, EP_MAX_STATES);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, __u32);
+	__type(value, struct ep_state_cell);
+} ep_states SEC(".maps");
+
+/* Counters of all languages; see struct ep_unwinder_ops: counters. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, EP_MAX_LANGUAGE_COUNTERS);
+	__type(key, __u32);
+	__type(value, __u64);
+} ep_lang_counts SEC(".maps");
+#endif
+
+/* --- the record ------------------------------------------------------------------------------- */
+
+#ifndef EP_BPF_CORE
+static __always_inline struct ep_record *ep_get_record(void)
+{
+	__u32 zero = 0;
+
+	return bpf_map_lookup_elem(&ep_records, &zero);
+}
+#endif
+
+/* One word into the trace hash: each step is a bijection of the hash, so no word is forgotten. */
+static __always_inline __u64 ep_hash_word(__u64 hash, __u64 word)
+{
+	hash = (hash ^ word) * 0x9fb21c651e98df25ULL;
+	return hash ^ hash >> 32;
+}
+
+/* Adds a frame given by its header (words must be `n`) and up to three words. False when full. */
+static __always_inline bool ep_push_words(struct ep_record *rec, __u64 header, __u32 n, __u64 word0,
+					  __u64 word1, __u64 word2)
+{
+	__u32 used = rec->sample.n_words, at = rec->sample.n_kernel + used;
+	__u64 hash = ep_hash_word(rec->walk.hash, header);
+
+	/* Two words stay free for an error frame. */
+	if (used > EP_MAX_WORDS - 6 || at > EP_RECORD_WORDS - 6)
+		return false;
+	rec->words[at] = header;
+	if (n > 0) {
+		rec->words[at + 1] = word0;
+		hash = ep_hash_word(hash, word0);
+	}
+	if (n > 1) {
+		rec->words[at + 2] = word1;
+		hash = ep_hash_word(hash, word1);
+	}
+	if (n > 2) {
+		rec->words[at + 3] = word2;
+		hash = ep_hash_word(hash, word2);
+	}
+	rec->sample.n_words = used + 1 + n;
+	rec->sample.n_frames++;
+	rec->walk.hash = hash;
+	return true;
+}
+
+/*
+ * Says why the stack ends here: an error frame, and the sample is marked incomplete. Only the first
+ * error of a sample is its error; later ones are frames all the same.
+ */
+static __always_inline void ep_push_error(struct ep_record *rec, __u32 error, __u64 addr)
+{
+	__u32 used = rec->sample.n_words, at = rec->sample.n_kernel + used;
+	__u64 header = EP_FRAME_HEADER(EP_FRAME_ERROR, 0, 1, error);
+
+	if (!rec->sample.error)
+		rec->sample.error = error;
+	if (used > EP_MAX_WORDS - 2 || at > EP_RECORD_WORDS - 2)
+		return;
+	rec->words[at] = header;
+	rec->words[at + 1] = addr;
+	rec->sample.n_words = used + 2;
+	rec->sample.n_frames++;
+	rec->walk.hash = ep_hash_word(ep_hash_word(rec->walk.hash, header), addr);
+}
+
+/* --- going on ---------------------------------------------------------------------------------- */
+
+/* Continues in another program. Falls through when the tail call fails. */
+static __always_inline void ep_go_to(void *ctx, struct ep_record *rec, __u32 slot)
+{
+	rec->walk.tail_calls++;
+	bpf_tail_call(ctx, &ep_progs, slot);
+}
+
+/*
+ * The next language that has frames to push, else the end of the sample. Last statement. A language
+ * whose program is not there is passed over; when no tail call is left for one, the stack says so.
+ */
+static __always_inline void ep_next(void *ctx, struct ep_record *rec)
+{
+#pragma unroll
+	for (__u32 i = 0; i < EP_MAX_LANGUAGES; i++) {
+		if (!(rec->walk.pending >> i & 1))
+			continue;
+		rec->walk.pending &= ~(1u << i);
+		if (rec->walk.tail_calls < EP_MAX_TAIL_CALLS)
+			ep_go_to(ctx, rec, rec->walk.slots[i]);
+		else
+			ep_push_error(rec, EP_ERROR_TAIL_CALLS, rec->walk.pc);
+	}
+	ep_go_to(ctx, rec, EP_SLOT_FINISH);
+}
+
+#ifndef EP_BPF_CORE
+/* Adds a frame of this language. `flags`: EP_FRAME_ENTRY or 0. */
+static __always_inline bool ep_push_frame(struct ep_record *rec, __u32 flags, __u32 aux,
+					  __u64 word0, __u64 word1)
+{
+	return ep_push_words(rec, EP_FRAME_HEADER(ep_self.kind, flags, 2, aux), 2, word0, word1, 0);
+}
+
+/* What user space says of this process: at least EP_STATE_BYTES. NULL: nothing (yet). */
+static __always_inline const void *ep_get_state(const struct ep_record *rec)
+{
+	__u32 index = 0;
+
+	for (__u32 i = 0; i < EP_MAX_LANGUAGES; i++) {
+		if (rec->walk.slots[i] == ep_self.slot)
+			index = rec->walk.states[i];
+	}
+	return index ? bpf_map_lookup_elem(&ep_states, &index) : NULL;
+}
+
+static __always_inline void ep_count(__u32 counter)
+{
+	__u32 index = ep_self.first_counter + counter;
+	__u64 *value = bpf_map_lookup_elem(&ep_lang_counts, &index);
+
+	if (value)
+		(*value)++;
+}
+
+/*
+ * Runs this program from its start, and does not come back; it does when no tail call is left:
+ * then push EP_ERROR_TAIL_CALLS. Where ep_push_frame returns false, push EP_ERROR_TOO_DEEP: a stack
+ * that ends without an error counts as complete.
+ */
+static __always_inline void ep_run_again(void *ctx, struct ep_record *rec)
+{
+	if (rec->walk.tail_calls < EP_MAX_TAIL_CALLS)
+		ep_go_to(ctx, rec, ep_self.slot);
+}
+
+/* "enter" only. The walk has the caller's pc, sp and fp: native unwinding goes on from there. */
+static __always_inline void ep_go_native(void *ctx, struct ep_record *rec)
+{
+	ep_go_to(ctx, rec, EP_SLOT_NATIVE);
+}
+
+/*
+ * "enter" only. This pc is not ours after all: let the native unwinder take it. `entered` keeps it
+ * from coming back here for this frame.
+ */
+static __always_inline void ep_give_back(void *ctx, struct ep_record *rec)
+{
+	rec->walk.entered = 1;
+	ep_go_to(ctx, rec, EP_SLOT_NATIVE);
+}
+
+/* --- the thread --------------------------------------------------------------------------------- */
+
+/* 0 when it cannot be read. */
+static __always_inline __u64 ep_thread_pointer(void)
+{
+	__u64 task = bpf_get_current_task(), value = 0;
+
+	bpf_probe_read_kernel(&value, sizeof(value), (void *)(task + ep_self.task_tls_off));
+	return value;
+}
+
+/* The pointer at the end of a path (tls.h). False when there is none or it cannot be read. */
+static __always_inline bool ep_read_tls(const struct ep_tls *tls, __u64 thread_pointer,
+					__u64 *value)
+{
+	__u64 at = thread_pointer;
+	__u32 steps = tls->steps;
+
+	if (steps == 0 || thread_pointer == 0)
+		return false;
+	for (__u32 i = 0; i < EP_TLS_MAX_STEPS; i++) {
+		if (i >= steps)
+			break;
+		if (bpf_probe_read_user(&at, sizeof(at), (void *)(at + (__s64)tls->off[i])))
+			return false;
+	}
+	*value = at;
+	return true;
+}
+
+/*
+ * State of the program itself that survives tail calls: a per-CPU map of one `type`, and
+ * ep_get_scratch(), which is zeroed for each sample. The type begins with a __u64 `sequence`.
+ */
+#define EP_SCRATCH(struct_type)									   \
+	struct {										   \
+		__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);					   \
+		__uint(max_entries, 1);								   \
+		__type(key, __u32);								   \
+		__type(value, struct_type);							   \
+	} ep_scratch SEC(".maps");								   \
+	static __always_inline struct_type *ep_get_scratch(const struct ep_record *rec)		   \
+	{											   \
+		__u32 zero = 0;									   \
+		struct_type *scratch = bpf_map_lookup_elem(&ep_scratch, &zero);			   \
+												   \
+		if (scratch && scratch->sequence != rec->walk.sequence) {			   \
+			__builtin_memset(scratch, 0, sizeof(*scratch));				   \
+			scratch->sequence = rec->walk.sequence;					   \
+		}										   \
+		return scratch;									   \
+	}
+#endif
+
+#endif

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a language unwinder implements, in user space; its other half runs in the kernel and is
+ * written against ebpf-profiler/bpf/unwinder.h. docs/adding-a-language.md walks through both.
+ *
+ *	an ELF file is analysed ──► probe: is it my runtime? offsets ──► executable data, shared
+ *	a process maps it ──► attach: where are its structures? ──► instance; state and ranges for BPF
+ *	    its mappings change ──► mappings_changed
+ *	frames the BPF program pushed ──► symbolize: names (inlined functions: several)
+ *	process or mapping gone ──► detach          executable data no longer needed ──► unload
+ *
+ * Threads: every call may come on any worker thread. probe runs for several files at once. Calls
+ * for one instance never overlap; calls for different instances do, so what they share is constant.
+ * A call may read files and the target's memory, and nothing else of the system; what it reads is
+ * hostile: bound every length, follow no chain for ever.
+ */
+#ifndef EP_UNWINDER_H
+#define EP_UNWINDER_H
+
+#include "ebpf-profiler/abi.h"
+#include "ebpf-profiler/bpf/record.h"
+#include "ebpf-profiler/bpf/tls.h"
+#include "ebpf-profiler/host.h"
+
+struct ep_file;	  /* an ELF file, during probe */
+struct ep_target; /* a process, from attach to detach */
+struct ep_names;  /* takes the names of one frame, during symbolize */
+
+/* Positive outcomes. */
+#define EP_NOT_MINE    1 /* probe: another plugin's, or nobody's */
+#define EP_NOT_YET     2 /* attach, mappings_changed: the runtime is not initialised; asked again */
+#define EP_FRAME_GONE  3 /* symbolize: what it ran is no longer in memory: an honest unknown frame */
+
+struct ep_symbol {
+	uint64_t va;	/* ELF virtual address; of a TLS symbol: offset in the TLS segment */
+	uint64_t bytes; /* 0: unknown */
+};
+
+enum ep_range_mode {
+	EP_RANGE_REPLACE = 0, /* see ebpf-profiler/bpf/record.h */
+	EP_RANGE_ENTER = 1,
+};
+
+/* Code of a process: target addresses [start, end). */
+struct ep_range {
+	uint64_t start, end;
+	uint32_t mode; /* enum ep_range_mode */
+	uint32_t pad;
+};
+#define EP_MAX_RANGES 4096 /* of one instance */
+
+/* A mapping of a process, as /proc/PID/maps tells it. */
+struct ep_target_mapping {
+	uint64_t start, end, file_off;
+	uint32_t prot; /* PROT_READ | PROT_WRITE | PROT_EXEC */
+	uint32_t is_file;
+	const char *path; /* "" for anonymous memory; borrowed for the call */
+};
+
+/* One name of a frame. Zero and NULL: unknown. Strings are copied. */
+struct ep_name {
+	uint32_t size; /* of this struct, see abi.h */
+	uint32_t line, column;
+	uint32_t start_line;  /* of the function */
+	const char *function; /* UTF-8; as the language's users write it: "Class.method" */
+	const char *file;
+};
+
+/* A frame as the BPF program pushed it. */
+struct ep_raw_frame {
+	uint32_t aux;	  /* the header's */
+	uint32_t n_words;
+	uint32_t flags;	  /* EP_FRAME_ENTRY */
+	uint32_t pad;
+	uint64_t words[EP_FRAME_MAX_WORDS];
+};
+
+/* Services for unwinders; a table of its own, given with the first call, kept as long as wanted. */
+struct ep_unwinder_host {
+	uint32_t size;
+	uint32_t pad;
+	const struct ep_host *host; /* log; options are not for unwinders */
+
+	/* --- an ELF file. 0, -ENODATA (absent), -EBADMSG, -E2BIG, -ENOMEM --- */
+	/* Path as the process that maps it sees it; never NULL. */
+	const char *(*file_path)(const struct ep_file *file);
+	/* A defined symbol of .dynsym, else of .symtab, else of a separate debug file. */
+	int (*file_symbol)(const struct ep_file *file, const char *name, struct ep_symbol *ret);
+	int (*file_section)(const struct ep_file *file, const char *name, struct ep_symbol *ret);
+	/* Initialised data or code as the file has it, by virtual address. */
+	int (*file_read)(const struct ep_file *file, uint64_t va, void *buf, size_t bytes);
+	/* The function that holds va, by the bounds .eh_frame gives it: also parts without symbols. */
+	int (*file_function)(const struct ep_file *file, uint64_t va, struct ep_symbol *ret);
+
+	/* --- a process --- */
+	int32_t (*target_pid)(const struct ep_target *target);
+	/* Add to a virtual address of the probed file to get the target address. */
+	uint64_t (*target_bias)(const struct ep_target *target);
+	/* 0, -EFAULT (all or nothing), -ESRCH, -EPERM. Prefer one read of a struct to many. */
+	int (*target_read)(const struct ep_target *target, uint64_t addr, void *buf, size_t bytes);
+	/* NUL-terminated, cut at size - 1. 0, -EFAULT, -ESRCH. */
+	int (*target_string)(const struct ep_target *target, uint64_t addr, char *buf, size_t size);
+	/* Reads /proc anew; visit returns non-zero to stop. 0, -ESRCH, -ENOMEM. */
+	int (*target_mappings)(const struct ep_target *target,
+			       int (*visit)(void *arg, const struct ep_target_mapping *mapping),
+			       void *arg);
+	/* Paths to thread storage; 0, -ENODATA, -ENOTSUP (a C library we do not know), -EFAULT. */
+	int (*tls_variable)(const struct ep_target *target, uint64_t tls_off, struct ep_tls *ret);
+	int (*tls_key)(const struct ep_target *target, uint32_t key, struct ep_tls *ret);
+
+	/* --- what BPF gets to know of a process; takes effect when the call returns 0 --- */
+	/* At most EP_STATE_BYTES, as the BPF program's ep_get_state gives them. 0, -E2BIG. */
+	int (*set_state)(struct ep_target *target, const void *state, size_t bytes);
+	/* Replaces all earlier ones. Sorted or not, disjoint. 0, -EINVAL, -E2BIG, -ENOMEM. */
+	int (*set_ranges)(struct ep_target *target, const struct ep_range *ranges, size_t n);
+	/* A map of the plugin's own BPF object, by name. A descriptor (borrowed) or -ENOENT. */
+	int (*map_fd)(const struct ep_target *target, const char *name);
+
+	/* --- names and counts --- */
+	/* Innermost (inlined) first. 0, -E2BIG, -ENOMEM. */
+	int (*add_name)(struct ep_names *names, const struct ep_name *name);
+	/* Adds to a counter of the plugin (ep_unwinder_ops.counters). */
+	void (*count)(const struct ep_target *target, uint32_t counter, uint64_t n);
+};
+
+/* The BPF object, as bytes in the plugin. */
+struct ep_bpf_image {
+	uint32_t size;
+	uint32_t max_frames_per_run; /* the loader steps down from it if the verifier refuses */
+	const void *object;
+	size_t object_bytes;
+	const char *program; /* name of the one that unwinds */
+};
+
+struct ep_unwinder_ops {
+	uint32_t size;
+	uint32_t pad;
+	/* Why one of its frames is missing: texts like those of errors.def. Ends with NULL. */
+	const char *const *errors;
+	/* What it counts, in BPF and in user space. Ends with NULL; at most 16. */
+	const char *const *counters;
+	const struct ep_bpf_image *bpf; /* required */
+
+	/* Required. 0, EP_NOT_MINE, or a negative errno (logged at debug level by the host). */
+	int (*probe)(const struct ep_unwinder_host *host, const struct ep_file *file,
+		     void **ret_executable);
+	/*
+	 * Required. 0, EP_NOT_YET, -ENOTSUP (a layout that does not hold: the plugin has logged one
+	 * warning; frames stay native), or another negative errno. Leaves nothing when it fails.
+	 */
+	int (*attach)(void *executable, struct ep_target *target, void **ret_instance);
+	/* Optional. As attach; a failure detaches. */
+	int (*mappings_changed)(void *instance);
+	/* Required. 0 after add_name was called, EP_FRAME_GONE, or a negative errno. */
+	int (*symbolize)(void *instance, const struct ep_raw_frame *frame, struct ep_names *names);
+	void (*detach)(void *instance);	   /* required; the process may be gone */
+	void (*unload)(void *executable);  /* required; no instance of it is left */
+};
+
+#endif
