@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins: what is in the plugin directory. plugins --check FILE: whether one plugin would be loaded
- * and would work here, step by step until one fails; it is for who writes one.
+ * plugins: what is in the plugin directory. plugins --check FILE: whether one plugin would be
+ * loaded and would work here, step by step until one fails; it is for who writes one.
  */
 #include "core/base/clock.h"
 #include "core/base/log.h"
@@ -212,8 +212,7 @@ static enum ep_exit load_program(const struct ep_bpf *bpf, const struct ep_langu
 	    "%s: %zu bytes, loaded in %" PRIu64 " ms, %u instructions, %u frames per run",
 	    image->program, image->object_bytes,
 	    (uint64_t)((ep_clock_mono_ns() - start_ns) / EP_NS_PER_MS),
-	    ep_unwinder_program_instructions(program),
-	    ep_unwinder_program_frames_per_run(program));
+	    ep_unwinder_program_instructions(program), ep_unwinder_program_frames_per_run(program));
 	ep_unwinder_program_free(program);
 	return EP_EXIT_OK;
 }

@@ -13,10 +13,10 @@
 #include <errno.h>
 #include <string.h>
 
-#define MAX_NAMES_BYTES	 ((uint64_t)64 << 20) /* of .symtab and .strtab together */
+#define MAX_NAMES_BYTES	  ((uint64_t)64 << 20) /* of .symtab and .strtab together */
 #define HASH_HEADER_BYTES 16
-#define CHAIN_STEP	 64 /* entries of a chain read at once */
-#define BITS_PER_NAME	 16 /* with two bits set for each: 1.4 % of the misses are scanned for */
+#define CHAIN_STEP	  64 /* entries of a chain read at once */
+#define BITS_PER_NAME	  16 /* with two bits set for each: 1.4 % of the misses are scanned for */
 
 static bool is_defined(const Elf64_Sym *symbol)
 {
@@ -59,8 +59,9 @@ static int hash_layout(struct ep_elf_hash *hash, const struct ep_elf_section *se
 	hash->bloom_off = section->file_off + HASH_HEADER_BYTES;
 	hash->buckets_off = hash->bloom_off + 8ull * hash->bloom_words;
 	hash->chains_off = hash->buckets_off + 4ull * hash->n_buckets;
-	if (!hash->n_buckets || !hash->bloom_words || (hash->bloom_words & (hash->bloom_words - 1)) ||
-	    hash->bloom_shift > 31 || hash->chains_off > end)
+	if (!hash->n_buckets || !hash->bloom_words ||
+	    (hash->bloom_words & (hash->bloom_words - 1)) || hash->bloom_shift > 31 ||
+	    hash->chains_off > end)
 		return -EBADMSG;
 	return 0;
 }
@@ -140,15 +141,15 @@ static int hash_walk(const struct ep_elf *elf, const struct ep_elf_hash *hash, u
 	while (index < hash->n_symbols) {
 		uint32_t chain[CHAIN_STEP];
 		uint32_t n = EP_MIN(hash->n_symbols - index, (uint32_t)CHAIN_STEP);
-		int r = ep_elf_read_at(elf,
-				       hash->chains_off + 4ull * (index - hash->first_symbol),
+		int r = ep_elf_read_at(elf, hash->chains_off + 4ull * (index - hash->first_symbol),
 				       chain, n * sizeof(*chain));
 
 		if (r < 0)
 			return r;
 		for (uint32_t i = 0; i < n; i++, index++) {
-			r = (chain[i] ^ value) >> 1 ? -ENODATA : symbol_check(elf, hash, index,
-									      name, len, ret);
+			r = (chain[i] ^ value) >> 1
+				    ? -ENODATA
+				    : symbol_check(elf, hash, index, name, len, ret);
 			if (r != -ENODATA || chain[i] & 1)
 				return r;
 		}

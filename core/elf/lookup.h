@@ -17,7 +17,7 @@
 struct ep_elf_symbol {
 	uint64_t va; /* as st_value: of STT_TLS the offset in the TLS segment */
 	uint64_t bytes;
-	uint8_t type;	/* STT_* */
+	uint8_t type;	 /* STT_* */
 	uint8_t binding; /* STB_* */
 };
 
@@ -51,7 +51,6 @@ void ep_elf_lookup_fini(struct ep_elf_lookup *lookup); /* accepts a zeroed struc
  * A defined symbol of .dynsym, else of .symtab, where a global one comes before local ones. 0,
  * -ENODATA, -EBADMSG, -E2BIG (the name, or a .symtab of more than 64 MiB), -ENOMEM, -errno.
  */
-int ep_elf_lookup_symbol(struct ep_elf_lookup *lookup, const char *name,
-			 struct ep_elf_symbol *ret);
+int ep_elf_lookup_symbol(struct ep_elf_lookup *lookup, const char *name, struct ep_elf_symbol *ret);
 
 #endif

@@ -18,7 +18,8 @@ struct ep_eh_source;
 struct ep_elf_file {
 	struct ep_file file;
 	const struct ep_elf *elf; /* borrowed */
-	/* Where the path begins ("" or "/proc/PID/root", borrowed). NULL: no separate debug file. */
+	/* Where the path begins ("" or "/proc/PID/root", borrowed). NULL: no separate debug file.
+	 */
 	const char *root;
 	struct ep_elf_lookup lookup;
 	int debug_result; /* 1: not looked for yet */
@@ -29,7 +30,8 @@ struct ep_elf_file {
 	struct ep_debug_source *debug_frame;
 };
 
-/* `elf` and `path` are borrowed until fini. root is NULL; the caller may set it before first use. */
+/* `elf` and `path` are borrowed until fini. root is NULL; the caller may set it before first use.
+ */
 void ep_elf_file_init(struct ep_elf_file *file, const struct ep_elf *elf, const char *path);
 void ep_elf_file_fini(struct ep_elf_file *file); /* accepts a zeroed struct */
 

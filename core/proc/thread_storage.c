@@ -13,11 +13,11 @@
 #include <string.h>
 #include <sys/auxv.h>
 
-#define CODE_BYTES	192	/* of pthread_getspecific: glibc's has 150 */
-#define MAX_STRUCT_BYTES 65536	/* of struct pthread */
-#define MAX_MODULES	65536	/* module ids count up from 1 */
-#define MAX_STATIC_TLS	(1ll << 30)
-#define MAX_LIBRARIES	8	/* files opened in search of the C library */
+#define CODE_BYTES	 192   /* of pthread_getspecific: glibc's has 150 */
+#define MAX_STRUCT_BYTES 65536 /* of struct pthread */
+#define MAX_MODULES	 65536 /* module ids count up from 1 */
+#define MAX_STATIC_TLS	 (1ll << 30)
+#define MAX_LIBRARIES	 8 /* files opened in search of the C library */
 
 enum c_library {
 	C_LIBRARY_UNKNOWN,
@@ -33,8 +33,9 @@ static bool has_prefix(const char *text, const char *prefix)
 }
 
 /*
- * By file name: glibc's are "libc.so.6" and, before 2.34, "libc-2.31.so" and the same of libpthread,
- * which has the thread functions then. musl's one file is its own loader; Debian calls it libc.so.
+ * By file name: glibc's are "libc.so.6" and, before 2.34, "libc-2.31.so" and the same of
+ * libpthread, which has the thread functions then. musl's one file is its own loader; Debian calls
+ * it libc.so.
  */
 static enum c_library library_of(const struct ep_mapping *mapping)
 {
@@ -423,8 +424,8 @@ static int library_variable(pid_t pid, const struct ep_maps *maps, const struct 
 	if (slots.offset.rank)
 		r = by_offset(pid, machine, bias + slots.offset.va, &slots.offset, tls_off, ret);
 	if (r == -ENODATA && slots.descriptor.rank)
-		r = by_descriptor(pid, maps, machine, bias + slots.descriptor.va,
-				  &slots.descriptor, tls_off, ret);
+		r = by_descriptor(pid, maps, machine, bias + slots.descriptor.va, &slots.descriptor,
+				  tls_off, ret);
 	if (r != -ENODATA || !slots.module.rank)
 		return r;
 	r = ep_memory_read_u64(pid, bias + slots.module.va, &module);

@@ -4,11 +4,11 @@
  * thread pointer that BPF can follow (ebpf-profiler/bpf/tls.h). glibc and musl, dynamic and static;
  * x86-64 measured, aarch64 by the documents only.
  *
- *	pthread key	glibc: offsets from its _thread_db_* symbols, which it keeps for debuggers, else
- *			from the code of pthread_getspecific; musl: from that code
- *	variable of	the main program: fixed by the ABI, 1 step
- *			a library: a relocated word in its data has its offset from the thread pointer
- *			(1 step) or its module id (3 steps, through the dynamic thread vector)
+ * - A pthread key: glibc keeps _thread_db_* symbols for debuggers, which say where. Without them, and
+ *   in musl, the code of pthread_getspecific does. 2 steps.
+ * - A variable of the main program: fixed by the ABI. 1 step.
+ * - A variable of a library: a relocated word in its data has its offset from the thread pointer
+ *   (1 step) or its module id (3 steps, through the dynamic thread vector).
  *
  * Nothing is kept from one call to the next: the C library's file is opened each time, about 50 us.
  * All: 0; -ENODATA the C library, symbol or relocation is not there (yet), -ENOTSUP a C library,

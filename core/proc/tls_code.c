@@ -16,9 +16,9 @@
 #include <errno.h>
 #include <string.h>
 
-#define MAX_KEYS	 1024	/* PTHREAD_KEYS_MAX of glibc; musl has 128 */
-#define MAX_STRUCT_BYTES 65536	/* of struct pthread; glibc's has 2368, musl's 200 */
-#define MAX_INSNS	 16	/* musl's function has 5 */
+#define MAX_KEYS	 1024  /* PTHREAD_KEYS_MAX of glibc; musl has 128 */
+#define MAX_STRUCT_BYTES 65536 /* of struct pthread; glibc's has 2368, musl's 200 */
+#define MAX_INSNS	 16    /* musl's function has 5 */
 
 /* glibc nptl/descr.h, struct pthread_key_data { uintptr_t seq; void *data; } and the sizes of
  * both levels (sysdeps/unix/sysv/linux/bits/local_lim.h: 1024 keys in 32 blocks of 32). */

@@ -13,7 +13,7 @@ enum slot_kind {
 	SLOT_DESCRIPTOR,
 };
 
-/* System V ABI AMD64 supplement 4.4.1; ELF for the Arm 64-bit Architecture, "Dynamic relocations". */
+/* System V ABI AMD64 supplement 4.4.1; ELF for the Arm 64-bit Architecture, Dynamic relocations. */
 static const struct tls_relocation {
 	uint16_t machine;
 	uint16_t kind;
@@ -84,8 +84,8 @@ static int variable_of(struct search *search, const struct ep_elf_section *secti
  * The surest is the variable's own slot. A slot without a symbol is surely this module's; one with
  * a symbol is, unless another module defines the same and comes first.
  */
-static int take(struct search *search, const struct ep_elf_section *section,
-		const Elf64_Rela *rela, uint16_t kind)
+static int take(struct search *search, const struct ep_elf_section *section, const Elf64_Rela *rela,
+		uint16_t kind)
 {
 	struct ep_tls_slot *slot = slot_of(search->slots, kind);
 	uint64_t off = 0;

@@ -16,9 +16,9 @@
 
 #include "toy_bpf.inc.h" /* toy_bpf_object: the bytes of the BPF object */
 
-#define TOY_VERSION	1
-#define TOY_NAME_BYTES	256
-#define TOY_OFF_MAX	(TOY_FRAME_BYTES - 8)
+#define TOY_VERSION    1
+#define TOY_NAME_BYTES 256
+#define TOY_OFF_MAX    (TOY_FRAME_BYTES - 8)
 
 /* struct toy_about of tests/live/programs/toy.c. */
 struct toy_about {
@@ -42,7 +42,7 @@ struct toy_instance {
 	struct toy_about about;
 };
 
-/* --- probe: is it the interpreter? ------------------------------------------------------------- */
+/* --- probe: is it the interpreter? ----------------------------------------------------------- */
 
 static int probe(const struct ep_unwinder_host *host, const struct ep_file *file,
 		 void **ret_executable)
@@ -57,7 +57,7 @@ static int probe(const struct ep_unwinder_host *host, const struct ep_file *file
 	    host->file_symbol(file, "toy_top", &top) < 0)
 		return EP_NOT_MINE;
 	if (host->file_function(file, run.va, &run) < 0 && !run.bytes)
-		return -ENODATA; /* no unwind rules, and no size: we could not tell it from others */
+		return -ENODATA; /* no rules, no size: what is its code? */
 	executable = malloc(sizeof(*executable));
 	if (!executable)
 		return -ENOMEM;
@@ -71,7 +71,7 @@ static void unload(void *arg)
 	free(arg);
 }
 
-/* --- attach: where are its structures in this process? ----------------------------------------- */
+/* --- attach: where are its structures in this process? --------------------------------------- */
 
 /* What comes from a process is checked before anything is built on it. */
 static int check_about(const struct toy_executable *executable, const struct ep_target *target,
@@ -149,7 +149,7 @@ static void detach(void *arg)
 	free(arg);
 }
 
-/* --- symbolize: names for a frame that BPF pushed ---------------------------------------------- */
+/* --- symbolize: names for a frame that BPF pushed -------------------------------------------- */
 
 static int read_pointer(const struct toy_instance *instance, uint64_t addr, uint64_t *ret)
 {
@@ -181,7 +181,7 @@ static int symbolize(void *arg, const struct ep_raw_frame *frame, struct ep_name
 	return host->add_name(names, &name);
 }
 
-/* --- the descriptor ---------------------------------------------------------------------------- */
+/* --- the descriptor -------------------------------------------------------------------------- */
 
 /* As enum toy_error. */
 static const char *const errors[] = {

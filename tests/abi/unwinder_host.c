@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Takes an unwinder plugin through its life as the agent does, but for BPF, which needs privileges:
- * probes a program's file, runs the program, attaches, walks the frames of one thread by hand as the
- * plugin's state says, has them named, detaches.
+ * probes a program's file, runs the program, attaches, walks the frames of one thread by hand as
+ * the plugin's state says, has them named, detaches.
  *
  *	unwinder_host DIR NAME PROGRAM [ARG...]
  *
- * PROGRAM is tests/live/programs/toy.c. Prints a line FUNCTION FILE LINE for each frame, leaf first.
+ * PROGRAM is tests/live/programs/toy.c. Prints a line FUNCTION FILE LINE for each frame, leaf
+ * first.
  */
 #include "core/elf/file.h"
 #include "core/plugin/elf_file.h"
@@ -42,7 +43,8 @@ static int target_read(void *arg, uint64_t addr, void *buf, size_t bytes)
 	return ep_process_target_read(((struct seen *)arg)->pid, addr, buf, bytes);
 }
 
-static int target_mappings(void *arg, int (*visit)(void *arg, const struct ep_target_mapping *mapping),
+static int target_mappings(void *arg,
+			   int (*visit)(void *arg, const struct ep_target_mapping *mapping),
 			   void *visit_arg)
 {
 	return ep_process_target_mappings(((struct seen *)arg)->pid, visit, visit_arg);
@@ -52,7 +54,8 @@ static int target_tls_variable(void *arg, uint64_t tls_off, struct ep_tls *ret)
 {
 	struct seen *seen = arg;
 
-	return ep_process_target_tls_variable(seen->pid, NULL, seen->addr, seen->bias, tls_off, ret);
+	return ep_process_target_tls_variable(seen->pid, NULL, seen->addr, seen->bias, tls_off,
+					      ret);
 }
 
 static int target_tls_key(void *arg, uint32_t key, struct ep_tls *ret)
@@ -146,7 +149,8 @@ static void wait_a_moment(void)
 
 /* Until the program has been loaded and says that it is ready. */
 static int attach(const struct ep_unwinder_ops *ops, void *executable, struct ep_target *target,
-		  struct seen *seen, const char *path, const struct ep_elf *elf, void **ret_instance)
+		  struct seen *seen, const char *path, const struct ep_elf *elf,
+		  void **ret_instance)
 {
 	struct ep_elf_segment first = {0};
 	int r = EP_NOT_YET;
@@ -156,7 +160,8 @@ static int attach(const struct ep_unwinder_ops *ops, void *executable, struct ep
 		struct mapping_search search = {.path = path};
 
 		wait_a_moment();
-		if (ep_process_target_mappings(seen->pid, find_program, &search) < 0 || !search.addr)
+		if (ep_process_target_mappings(seen->pid, find_program, &search) < 0 ||
+		    !search.addr)
 			continue;
 		seen->addr = search.addr;
 		target->bias = seen->bias = search.first_addr - first.va;

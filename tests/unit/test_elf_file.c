@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Symbols, sections, bytes and functions of ELF files as plugins ask for them: of this very program,
- * whose addresses are known, and of the samples of core/elf. With a file as second argument it
- * prints what looking for names that are not there costs: test_elf_file SAMPLES FILE.
+ * Symbols, sections, bytes and functions of ELF files as plugins ask for them: of this very
+ * program, whose addresses are known, and of the samples of core/elf. With a file as second
+ * argument it prints what looking for names that are not there costs: test_elf_file SAMPLES FILE.
  */
 #include "core/plugin/elf_file.h"
 #include "core/plugin/process_target.h"
@@ -152,7 +152,8 @@ static void every_dynamic_symbol_is_found(void **state)
 		assert_int_equal(ep_elf_read_section(libc->elf, &symbols, &symbol_bytes), 0);
 		assert_int_equal(ep_elf_read_section(libc->elf, &strings, &string_bytes), 0);
 		for (size_t i = 1; i < symbol_bytes.bytes / sizeof(Elf64_Sym); i++) {
-			const Elf64_Sym *at = (const Elf64_Sym *)(const void *)symbol_bytes.data + i;
+			const Elf64_Sym *at =
+				(const Elf64_Sym *)(const void *)symbol_bytes.data + i;
 			const char *name = (const char *)string_bytes.data + at->st_name;
 
 			if (at->st_shndx == SHN_UNDEF)
@@ -233,7 +234,8 @@ static void bytes_are_read_by_address(void **state)
 	test_elf_file_zeroed[3] = 5; /* the file does not know */
 	assert_int_equal(host->file_read(file, va_of(test_elf_file_zeroed), buf, sizeof(buf)), 0);
 	assert_int_equal(buf[0] | buf[1] | buf[2] | buf[3], 0);
-	assert_int_equal(host->file_read(file, va_of(test_elf_file_function), code, sizeof(code)), 0);
+	assert_int_equal(host->file_read(file, va_of(test_elf_file_function), code, sizeof(code)),
+			 0);
 	assert_memory_equal(code, (const void *)test_elf_file_function, sizeof(code));
 	assert_int_equal(host->file_read(file, UINT64_MAX - 4, buf, sizeof(buf)), -ENODATA);
 	assert_int_equal(host->file_read(file, 1ull << 40, buf, sizeof(buf)), -ENODATA);
@@ -253,8 +255,7 @@ static void functions_have_the_bounds_of_their_fde(void **state)
 	assert_int_equal(host->file_function(&fx->file.file, va, &found), 0);
 	assert_int_equal(found.va, by_name.va);
 	assert_int_equal(found.bytes, by_name.bytes);
-	assert_int_equal(
-		host->file_function(&fx->file.file, va + by_name.bytes - 1, &found), 0);
+	assert_int_equal(host->file_function(&fx->file.file, va + by_name.bytes - 1, &found), 0);
 	assert_int_equal(found.va, va);
 	assert_int_equal(host->file_function(&fx->file.file, 0, &found), -ENODATA);
 	assert_int_equal(host->file_function(&fx->file.file, UINT64_MAX, &found), -ENODATA);

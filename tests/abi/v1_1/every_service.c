@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An unwinder of ABI 1.1: always compiled against the headers beside it, which never change. It uses
- * every service of the host, and fails at the first thing that is not what 1.1 promised.
+ * An unwinder of ABI 1.1: always compiled against the headers beside it, which never change. It
+ * uses every service of the host, and fails at the first thing that is not what 1.1 promised.
  */
 #include "ebpf-profiler/plugin.h"
 
@@ -201,7 +201,7 @@ static int mappings_changed(void *arg)
 static int symbolize(void *arg, const struct ep_raw_frame *frame, struct ep_names *names)
 {
 	struct instance *instance = arg;
-	char function[64], file[64];
+	char function[64] = "", file[64];
 	struct ep_name name = {.size = sizeof(name), .function = function, .file = file};
 	struct {
 		uint64_t name_addr, file_addr;
@@ -215,8 +215,7 @@ static int symbolize(void *arg, const struct ep_raw_frame *frame, struct ep_name
 	CHECK(frame->n_words == 2 && frame->words[1] == 0x1122334455667788ull);
 	CHECK((frame->flags & ~(uint32_t)EP_FRAME_ENTRY) == 0);
 	if (services->target_read(instance->target, frame->words[0], &known, sizeof(known)) < 0 ||
-	    services->target_string(instance->target, known.name_addr, function,
-				    sizeof(function)) < 0 ||
+	    services->target_string(instance->target, known.name_addr, function, 64) < 0 ||
 	    services->target_string(instance->target, known.file_addr, file, sizeof(file)) < 0)
 		return EP_FRAME_GONE;
 	name.line = frame->aux >> 8;

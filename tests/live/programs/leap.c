@@ -40,8 +40,8 @@ static long tune_left;
 KEEP void swing_tune(void);
 KEEP void play(long left);
 
-static const struct toy_instruction tune_code[] = {
-	{TOY_C, 2, (const void *)swing_tune}, {TOY_RETURN, 3, NULL}};
+static const struct toy_instruction tune_code[] = {{TOY_C, 2, (const void *)swing_tune},
+						   {TOY_RETURN, 3, NULL}};
 static const struct toy_function tune = {"tune", "tune.toy", 1, 0, tune_code};
 
 KEEP void play(long left)
@@ -96,11 +96,11 @@ static void assemble(uint8_t *code)
 	PUT("\x48\x31\xc8\x49\x89\x02"); /* xor %rcx, %rax; mov %rax, (%r10) */
 	PUT("\x49\x83\x03\x08");	 /* addq $8, (%r11) */
 	kept_start = (uintptr_t)at;
-	PUT("\x48\x89\xf8\x48\x89\xf7\xff\xd0\x49\xbb"); /* mov %rdi, %rax; mov %rsi, %rdi; call *%rax */
+	PUT("\x48\x89\xf8\x48\x89\xf7\xff\xd0\x49\xbb"); /* rax = rdi; rdi = rsi; call *%rax */
 	at = put_u64(at, top_addr);			 /* mov $side_top, %r11 */
 	PUT("\x49\x83\x2b\x08");			 /* subq $8, (%r11) */
 	kept_end = (uintptr_t)at - 3;			 /* behind the first byte of that */
-	PUT("\x4d\x8b\x13\x49\x8b\x0a\x48\xb8"); /* mov (%r11), %r10; mov (%r10), %rcx; mov $KEY, %rax */
+	PUT("\x4d\x8b\x13\x49\x8b\x0a\x48\xb8"); /* rcx = **r11; mov $KEY, %rax */
 	at = put_u64(at, KEY);
 	PUT("\x48\x31\xc1\xff\xe1"); /* xor %rax, %rcx; jmp *%rcx */
 	leap_about.code_end = (uintptr_t)at;

@@ -17,8 +17,8 @@ KEEP void bounce(void);
 
 static const struct toy_instruction busy_code[] = {{TOY_BUSY, 31, NULL}, {TOY_RETURN, 32, NULL}};
 static const struct toy_function busy = {"busy", "busy.toy", 30, 0, busy_code};
-static const struct toy_instruction inner_code[] = {
-	{TOY_C, 21, (const void *)bounce}, {TOY_RETURN, 22, NULL}};
+static const struct toy_instruction inner_code[] = {{TOY_C, 21, (const void *)bounce},
+						    {TOY_RETURN, 22, NULL}};
 static const struct toy_function inner = {"inner", "inner.toy", 20, 0, inner_code};
 static const struct toy_instruction outer_code[] = {{TOY_CALL, 11, &inner}, {TOY_RETURN, 12, NULL}};
 static const struct toy_function outer = {"outer", "outer.toy", 10, 0, outer_code};

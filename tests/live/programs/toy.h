@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An interpreter as small as they come, for the unwinder in plugins/template: toy functions call toy
- * functions inside one toy_run, and C functions, which may call toy_run again.
+ * An interpreter as small as they come, for the unwinder in plugins/template: toy functions call
+ * toy functions inside one toy_run, and C functions, which may call toy_run again.
  */
 #ifndef TOY_H
 #define TOY_H
@@ -34,7 +34,7 @@ struct toy_frame {
 	struct toy_frame *previous;
 	const struct toy_function *function;
 	uint32_t line;
-	uint32_t entry; /* C called toy_run for it */
+	uint32_t entry;	  /* C called toy_run for it */
 	uint64_t rest[5]; /* as large as what an unwinder reads */
 };
 
@@ -65,7 +65,8 @@ volatile struct toy_about toy_about = {
 static void enter(struct toy_frame *frame, const struct toy_function *function, uint32_t entry)
 {
 	*frame = (struct toy_frame){toy_top, function, function->line, entry, {0}};
-	__asm__ volatile("" : "+r"(frame) : : "memory"); /* filled first; and not known to be local */
+	/* Filled first; and the compiler is not to know that it is a local of its caller. */
+	__asm__ volatile("" : "+r"(frame) : : "memory");
 	toy_top = frame;
 }
 
