@@ -11,6 +11,7 @@
 #define MAX_THREADS	 4096
 #define MAX_PATH_BYTES	 4096
 #define MAX_STRING_BYTES (16u << 20)
+#define FILE_ENTRY_BYTES 24
 
 /* linux/include/linux/elfcore.h, LP64: struct elf_prstatus, struct elf_prpsinfo. */
 #define PRSTATUS_PID_OFF   32
@@ -109,6 +110,31 @@ static struct ep_core_load *find_load(const struct ep_core_file *core, uint64_t 
 	return NULL;
 }
 
+/* One mapping of NT_FILE: names that of PT_LOAD, or is one more. */
+static int take_file(struct ep_core_file *core, const uint8_t *entry, uint64_t page_bytes,
+		     const char *path)
+{
+	uint64_t start = get_u64(entry), end = get_u64(entry + 8);
+	uint64_t off = get_u64(entry + 16) * page_bytes;
+	struct ep_core_load *load = find_load(core, start);
+
+	if (load) {
+		load->path = path;
+		load->file_off = off + (load->start - start);
+		return 0;
+	}
+	load = end > start ? ep_vec_push(&core->unloaded) : NULL;
+	if (load)
+		*load = (struct ep_core_load){
+			.start = start,
+			.end = end,
+			.flags = PF_R | PF_X,
+			.path = path,
+			.file_off = off,
+		};
+	return 0;
+}
+
 /*
  * count, page size, then for each: start, end, offset in pages; then as many paths, each with its
  * NUL (linux/fs/binfmt_elf.c, fill_files_note).
@@ -121,26 +147,21 @@ static int take_files(struct ep_core_file *core, const struct note *note)
 
 	if (n == 0)
 		return 0;
-	if (n > MAX_LOADS || n * 24 > note->bytes - 16)
+	if (n > MAX_LOADS || n * FILE_ENTRY_BYTES > note->bytes - 16)
 		return -EBADMSG;
-	path = entry + n * 24;
-	for (uint64_t i = 0; i < n; i++, entry += 24) {
+	path = entry + n * FILE_ENTRY_BYTES;
+	for (uint64_t i = 0; i < n; i++, entry += FILE_ENTRY_BYTES) {
 		const uint8_t *nul = path < end ? memchr(path, 0, (size_t)(end - path)) : NULL;
-		struct ep_core_load *load = find_load(core, get_u64(entry));
 		uint32_t id;
 		int r;
 
 		if (!nul || nul - path > MAX_PATH_BYTES)
 			return -EBADMSG;
-		r = load ? ep_strings_add(core->strings, (const char *)path, (size_t)(nul - path),
-					  &id) : 0;
+		r = ep_strings_add(core->strings, (const char *)path, (size_t)(nul - path), &id);
+		if (r == 0)
+			r = take_file(core, entry, page_bytes, ep_strings_get(core->strings, id));
 		if (r < 0)
 			return r;
-		if (load) {
-			load->path = ep_strings_get(core->strings, id);
-			load->file_off = get_u64(entry + 16) * page_bytes +
-					 (load->start - get_u64(entry));
-		}
 		path = nul + 1;
 	}
 	return 0;
@@ -229,6 +250,32 @@ static int add_load(struct ep_core_file *core, const Elf64_Phdr *header)
 	return ep_vec_append(&core->loads, &load, 1);
 }
 
+static int compare_loads(const void *a, const void *b)
+{
+	const struct ep_core_load *one = a, *other = b;
+
+	return one->start < other->start ? -1 : one->start > other->start;
+}
+
+/* All mappings in one list; of two that overlap the later one goes. */
+static int merge_loads(struct ep_core_file *core)
+{
+	struct ep_core_load *loads;
+	size_t n = 0;
+	int r = ep_vec_append(&core->loads, core->unloaded.data, core->unloaded.len);
+
+	if (r < 0 || core->loads.len == 0)
+		return r;
+	loads = core->loads.data;
+	qsort(loads, core->loads.len, sizeof(*loads), compare_loads);
+	for (size_t i = 0; i < core->loads.len; i++) {
+		if (n == 0 || loads[i].start >= loads[n - 1].end)
+			loads[n++] = loads[i];
+	}
+	core->loads.len = n;
+	return 0;
+}
+
 /* Mappings first: NT_FILE names them. */
 static int read_headers(struct ep_core_file *core, const Elf64_Ehdr *elf)
 {
@@ -248,6 +295,8 @@ static int read_headers(struct ep_core_file *core, const Elf64_Ehdr *elf)
 				r = read_notes(core, &header, comm);
 		}
 	}
+	if (r == 0)
+		r = merge_loads(core);
 	if (r < 0)
 		return r;
 	if (core->threads.len == 0)
@@ -293,6 +342,7 @@ int ep_core_file_open(int fd, struct ep_core_file *ret_core)
 	int r;
 
 	ep_vec_init(&core.loads, sizeof(struct ep_core_load), MAX_LOADS);
+	ep_vec_init(&core.unloaded, sizeof(struct ep_core_load), MAX_LOADS);
 	ep_vec_init(&core.threads, sizeof(struct ep_replay_thread), MAX_THREADS);
 	r = open_core(&core);
 	if (r < 0)
@@ -307,6 +357,7 @@ void ep_core_file_close(struct ep_core_file *core)
 	if (core->fd > 0)
 		close(core->fd);
 	ep_vec_fini(&core->loads);
+	ep_vec_fini(&core->unloaded);
 	ep_vec_fini(&core->threads);
 	ep_strings_free(core->strings);
 	*core = (struct ep_core_file){0};

@@ -6,7 +6,8 @@
  *	ELF header, ET_CORE
  *	PT_NOTE   NT_PRSTATUS (a thread; the first is the one that crashed), NT_PRPSINFO, NT_AUXV,
  *		  NT_FILE, and for each thread its further notes, NT_ARM_TLS among them
- *	PT_LOAD   a mapping; only the first p_filesz bytes of it may be in the file
+ *	PT_LOAD   a mapping; only the first p_filesz bytes of it may be in the file. gcore leaves out
+ *		  mappings it finds in files: they are in NT_FILE alone, without their protection
  *
  * All of it is hostile. The file is read with pread, as it is asked for.
  */
@@ -31,7 +32,8 @@ struct ep_core_file {
 	const struct ep_replay_arch *arch;
 	uint32_t pid;
 	uint64_t vdso_addr; /* 0: none */
-	struct ep_vec loads;   /* struct ep_core_load, ascending */
+	struct ep_vec loads;   /* struct ep_core_load, ascending, disjoint */
+	struct ep_vec unloaded; /* while it is opened: those of NT_FILE alone */
 	struct ep_vec threads; /* struct ep_replay_thread; start_ns 0, comm is the process's */
 	struct ep_strings *strings;
 };

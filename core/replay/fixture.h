@@ -127,5 +127,8 @@ const char *ep_fixture_find_name(const struct ep_fixture_executable *executable,
 int ep_fixture_encode(const struct ep_fixture *fixture, struct ep_vec *bytes);
 /* 0, -EBADMSG (no fixture, or a broken one), -ENOTSUP (a newer version), -E2BIG, -ENOMEM. */
 int ep_fixture_decode(const void *data, size_t bytes, struct ep_fixture **ret_fixture);
+/* Its two steps. `plain` is empty, and has a maximum. */
+int ep_fixture_decompress(const void *data, size_t bytes, struct ep_vec *plain);
+int ep_fixture_parse(const void *plain, size_t bytes, struct ep_fixture **ret_fixture);
 
 #endif

@@ -503,7 +503,7 @@ static int read_all(struct ep_fixture *fixture, const uint8_t *data, size_t byte
 	return r < 0 ? r : check(fixture);
 }
 
-static int decompress(const void *data, size_t bytes, struct ep_vec *plain)
+int ep_fixture_decompress(const void *data, size_t bytes, struct ep_vec *plain)
 {
 	unsigned long long size = ZSTD_getFrameContentSize(data, bytes);
 	size_t n;
@@ -520,20 +520,27 @@ static int decompress(const void *data, size_t bytes, struct ep_vec *plain)
 	return ZSTD_isError(n) || n != size ? -EBADMSG : 0;
 }
 
-int ep_fixture_decode(const void *data, size_t bytes, struct ep_fixture **ret_fixture)
+int ep_fixture_parse(const void *plain, size_t bytes, struct ep_fixture **ret_fixture)
 {
 	ep_cleanup(ep_fixture_freep) struct ep_fixture *fixture = NULL;
-	struct ep_vec plain;
 	int r = ep_fixture_new(&fixture);
 
-	if (r < 0)
-		return r;
-	ep_vec_init(&plain, 1, EP_FIXTURE_MAX_BYTES);
-	r = decompress(data, bytes, &plain);
 	if (r == 0)
-		r = read_all(fixture, plain.data, plain.len);
-	ep_vec_fini(&plain);
+		r = read_all(fixture, plain, bytes);
 	if (r == 0)
 		*ret_fixture = ep_take(fixture);
+	return r;
+}
+
+int ep_fixture_decode(const void *data, size_t bytes, struct ep_fixture **ret_fixture)
+{
+	struct ep_vec plain;
+	int r;
+
+	ep_vec_init(&plain, 1, EP_FIXTURE_MAX_BYTES);
+	r = ep_fixture_decompress(data, bytes, &plain);
+	if (r == 0)
+		r = ep_fixture_parse(plain.data, plain.len, ret_fixture);
+	ep_vec_fini(&plain);
 	return r;
 }

@@ -6,6 +6,7 @@
  *	--check	    compare with NAME.txt beside the fixture; --update: write it anew
  *	--faults    every read of the process's memory fails once in turn, then every page (faults.c)
  *	--page ADDR one page cannot be read
+ *	--plain	    the file without its compression, for tests of the reader
  *	-v	    what the plugins say
  *
  * Status: 0 equal, 1 not, 77 a language of the fixture is not there.
@@ -28,7 +29,7 @@
 
 struct options {
 	struct ep_replay_plugins plugins;
-	bool check, update, faults;
+	bool check, update, faults, plain;
 	uint64_t page; /* address */
 };
 
@@ -147,6 +148,21 @@ static int show(const char *path, const struct options *options, const struct re
 	return options->update ? write_golden(golden, &text) : compare(path, golden, &text);
 }
 
+static int print_plain(const char *path)
+{
+	ep_cleanup(ep_vec_fini) struct ep_vec file = {0}, plain = {0};
+	int r;
+
+	ep_vec_init(&file, 1, EP_FIXTURE_MAX_BYTES);
+	ep_vec_init(&plain, 1, EP_FIXTURE_MAX_BYTES);
+	r = ep_read_file(path, &file);
+	if (r == 0)
+		r = ep_fixture_decompress(file.data, file.len, &plain);
+	if (r < 0)
+		return complain(path, ep_strerror(r));
+	return fwrite(plain.data, 1, plain.len, stdout) == plain.len ? 0 : 1;
+}
+
 static int run(const char *path, const struct options *options)
 {
 	struct replay replay;
@@ -172,6 +188,7 @@ static int parse(int argc, char **argv, struct options *options)
 	static const struct option names[] = {{"check", no_argument, NULL, 'c'},
 					      {"update", no_argument, NULL, 'u'},
 					      {"faults", no_argument, NULL, 'f'},
+					      {"plain", no_argument, NULL, 'n'},
 					      {"page", required_argument, NULL, 'P'},
 					      {0}};
 	int option;
@@ -188,6 +205,7 @@ static int parse(int argc, char **argv, struct options *options)
 		options->check |= option == 'c';
 		options->update |= option == 'u';
 		options->faults |= option == 'f';
+		options->plain |= option == 'n';
 	}
 	return optind < argc ? 0 : -1;
 }
@@ -200,12 +218,12 @@ int main(int argc, char **argv)
 	ep_log_set_level(EP_LOG_ERROR);
 	ep_host_init(uv_default_loop(), "replay");
 	if (parse(argc, argv, &options) < 0) {
-		fprintf(stderr, "usage: replay [-p DIR].. [--check | --update | --faults] "
+		fprintf(stderr, "usage: replay [-p DIR].. [--check | --update | --faults | --plain] "
 				"[--page ADDR] [-v] NAME" ENDING "..\n");
 		return 2;
 	}
 	for (int i = optind; i < argc; i++) {
-		int r = run(argv[i], &options);
+		int r = options.plain ? print_plain(argv[i]) : run(argv[i], &options);
 
 		status = r == 1 || status == 0 ? r : status;
 	}

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Fixtures, core files and capture: what core/replay promises beside the stacks themselves. */
+#include "core/base/parse.h"
+#include "core/replay/capture.h"
+#include "core/replay/core_file.h"
+#include "core/replay/fixture.h"
+#include "core/replay/replay.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+static const char *core_x86_64, *core_aarch64; /* from the command line */
+
+/* --- fixtures -------------------------------------------------------------------------------- */
+
+static struct ep_fixture *make_fixture(void)
+{
+	uint8_t block[EP_FIXTURE_BLOCK_BYTES];
+	struct ep_fixture *fixture = NULL;
+	struct ep_fixture_executable *executable;
+	struct ep_replay_thread thread = {.tid = 7, .comm = "toy", .thread_pointer = 0x7000};
+	struct ep_fixture_mapping mapping = {.start = 0x1000, .end = 0x3000, .prot = PROT_READ,
+					     .executable = 1, .path = "/usr/bin/toy"};
+
+	assert_int_equal(ep_fixture_new(&fixture), 0);
+	fixture->arch = thread.arch = ep_replay_arch_find(EM_X86_64);
+	fixture->pid = 7;
+	thread.regs[16] = 0x1234;
+	assert_int_equal(ep_vec_append(&fixture->threads, &thread, 1), 0);
+	assert_int_equal(ep_vec_append(&fixture->mappings, &mapping, 1), 0);
+	executable = ep_fixture_add_executable(fixture);
+	assert_non_null(executable);
+	executable->path = ep_fixture_string(fixture, "/usr/bin/toy");
+	memset(block, 0x5a, sizeof(block));
+	assert_int_equal(ep_fixture_add_block(fixture, 0x8000, block), 0);
+	return fixture;
+}
+
+static void what_was_written_is_read(void **state)
+{
+	struct ep_fixture *fixture = make_fixture(), *again = NULL;
+	struct ep_vec bytes;
+	uint64_t word;
+
+	(void)state;
+	ep_vec_init(&bytes, 1, EP_FIXTURE_MAX_BYTES);
+	assert_int_equal(ep_fixture_encode(fixture, &bytes), 0);
+	assert_int_equal(ep_fixture_decode(bytes.data, bytes.len, &again), 0);
+	assert_int_equal(again->pid, 7);
+	assert_ptr_equal(again->arch, fixture->arch);
+	assert_int_equal(ep_vec_at(&again->threads, struct ep_replay_thread, 0)->regs[16], 0x1234);
+	assert_string_equal(ep_fixture_find_mapping(again, 0x2fff)->path, "/usr/bin/toy");
+	assert_null(ep_fixture_find_mapping(again, 0x3000));
+	assert_int_equal(ep_fixture_read(again, 0x8008, &word, 8), 0);
+	assert_int_equal(word, 0x5a5a5a5a5a5a5a5a);
+	assert_int_equal(ep_fixture_read(again, 0x80fc, &word, 8), -EFAULT);
+	ep_fixture_free(fixture);
+	ep_fixture_free(again);
+	ep_vec_fini(&bytes);
+}
+
+/* Cut anywhere, or with one byte changed: refused, or taken as something that is sound. */
+static void broken_fixtures_do_no_harm(void **state)
+{
+	struct ep_fixture *fixture = make_fixture(), *again = NULL;
+	struct ep_vec bytes, plain;
+
+	(void)state;
+	ep_vec_init(&bytes, 1, EP_FIXTURE_MAX_BYTES);
+	ep_vec_init(&plain, 1, EP_FIXTURE_MAX_BYTES);
+	assert_int_equal(ep_fixture_encode(fixture, &bytes), 0);
+	assert_int_equal(ep_fixture_decompress(bytes.data, bytes.len, &plain), 0);
+	for (size_t n = 0; n < plain.len; n++) {
+		again = NULL;
+		if (ep_fixture_parse(plain.data, n, &again) == 0)
+			assert_non_null(again->arch);
+		ep_fixture_free(again);
+	}
+	for (size_t n = 0; n < bytes.len; n++) {
+		again = NULL;
+		((uint8_t *)bytes.data)[n] ^= 0x41;
+		(void)ep_fixture_decode(bytes.data, bytes.len, &again);
+		((uint8_t *)bytes.data)[n] ^= 0x41;
+		ep_fixture_free(again);
+	}
+	((uint8_t *)plain.data)[4]++; /* the version */
+	assert_int_equal(ep_fixture_parse(plain.data, plain.len, &again), -ENOTSUP);
+	ep_fixture_free(fixture);
+	ep_vec_fini(&bytes);
+	ep_vec_fini(&plain);
+}
+
+static void mappings_must_ascend(void **state)
+{
+	struct ep_fixture *fixture = make_fixture(), *again = NULL;
+	struct ep_fixture_mapping over = {.start = 0x2000, .end = 0x4000, .path = ""};
+	struct ep_vec bytes;
+
+	(void)state;
+	ep_vec_init(&bytes, 1, EP_FIXTURE_MAX_BYTES);
+	assert_int_equal(ep_vec_append(&fixture->mappings, &over, 1), 0);
+	assert_int_equal(ep_fixture_encode(fixture, &bytes), 0);
+	assert_int_equal(ep_fixture_decode(bytes.data, bytes.len, &again), -EBADMSG);
+	ep_fixture_free(fixture);
+	ep_vec_fini(&bytes);
+}
+
+/* --- core files: what tests/replay/make_core.py writes ---------------------------------------- */
+
+static void open_core(const char *path, struct ep_core_file *core)
+{
+	assert_int_equal(ep_core_file_open(open(path, O_RDONLY | O_CLOEXEC), core), 0);
+	assert_int_equal(core->threads.len, 2);
+	assert_int_equal(core->pid, 1001);
+	assert_int_equal(core->vdso_addr, 0x20000);
+}
+
+static void core_of_x86_64(void **state)
+{
+	const struct ep_replay_thread *thread;
+	struct ep_core_file core;
+
+	(void)state;
+	open_core(core_x86_64, &core);
+	thread = ep_vec_at(&core.threads, struct ep_replay_thread, 1);
+	assert_int_equal(thread->tid, 1002);
+	assert_string_equal(thread->comm, "toy");
+	/* struct user_regs_struct: r15 is 0, rbp 4, rip 16, rsp 19, fs_base 21 */
+	assert_int_equal(thread->regs[15], 0x2000);
+	assert_int_equal(thread->regs[6], 0x2004);
+	assert_int_equal(thread->regs[16], 0x2010);
+	assert_int_equal(thread->regs[7], 0x2013);
+	assert_int_equal(thread->thread_pointer, 0x2015);
+	assert_true(thread->in_syscall);
+	ep_core_file_close(&core);
+}
+
+static void core_of_aarch64(void **state)
+{
+	const struct ep_replay_thread *thread;
+	struct ep_core_file core;
+
+	(void)state;
+	open_core(core_aarch64, &core);
+	thread = ep_vec_at(&core.threads, struct ep_replay_thread, 0);
+	assert_int_equal(thread->regs[29], 0x1000 + 29);
+	assert_int_equal(thread->regs[thread->arch->sp], 0x1000 + 31);
+	assert_int_equal(thread->regs[thread->arch->pc], 0x1000 + 32);
+	assert_int_equal(thread->thread_pointer, 0x7001);
+	assert_int_equal(thread[1].thread_pointer, 0);
+	ep_core_file_close(&core);
+}
+
+static void core_memory_and_files(void **state)
+{
+	const struct ep_core_load *load;
+	struct ep_core_file core;
+	uint8_t bytes[16];
+
+	(void)state;
+	open_core(core_x86_64, &core);
+	assert_int_equal(ep_core_file_read(&core, 0x20ff0, bytes, 16), 0);
+	assert_int_equal(bytes[15], 0x22);
+	assert_int_equal(ep_core_file_read(&core, 0x20ff8, bytes, 16), -EFAULT);
+	assert_int_equal(ep_core_file_read(&core, 0x21000, bytes, 1), -EFAULT);
+	assert_int_equal(ep_core_file_read(&core, 0x10ff8, bytes, 16), -EFAULT);
+	load = ep_core_file_find(&core, 0x40fff);
+	assert_non_null(load);
+	assert_string_equal(load->path, "/usr/bin/toy");
+	assert_int_equal(load->file_off, 0x3000);
+	load = ep_core_file_find(&core, 0x50000); /* in NT_FILE alone */
+	assert_non_null(load);
+	assert_int_equal(load->file_off, 0x4000);
+	assert_null(ep_core_file_find(&core, 0x30000));
+	ep_core_file_close(&core);
+}
+
+static void other_files_are_no_cores(void **state)
+{
+	struct ep_core_file core;
+
+	(void)state;
+	assert_int_equal(ep_core_file_open(open("/proc/self/exe", O_RDONLY), &core), -EBADMSG);
+	assert_int_equal(ep_core_file_open(open("/dev/null", O_RDONLY), &core), -EBADMSG);
+}
+
+/* --- a live process -------------------------------------------------------------------------- */
+
+static __attribute__((noinline)) pid_t start_counting(volatile uint64_t *counter)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		for (;;)
+			(*counter)++;
+	}
+	return pid;
+}
+
+static void wait_a_little(void)
+{
+	const struct timespec pause = {.tv_nsec = 50000000};
+
+	nanosleep(&pause, NULL);
+}
+
+/* It is stopped for a moment, keeps running, and its fixture gives the stack that was seen. */
+static void a_captured_process_runs_on(void **state)
+{
+	volatile uint64_t *counter = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+					  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	char reason[EP_CAPTURE_REASON_BYTES] = "";
+	struct ep_capture_result result = {0};
+	struct ep_capture_options options = {.pid = start_counting(counter)};
+	uint64_t before;
+	int r;
+
+	(void)state;
+	wait_a_little();
+	r = ep_capture_run(&options, &result, reason);
+	before = *counter;
+	wait_a_little();
+	assert_true(*counter > before);
+	kill(options.pid, SIGKILL);
+	waitpid(options.pid, NULL, 0);
+	if (r == -EPERM) {
+		ep_capture_result_fini(&result);
+		skip();
+	}
+	assert_int_equal(r, 0);
+	assert_string_equal(reason, "");
+	assert_int_equal(result.n_threads, 1);
+	assert_non_null(memmem(result.text.data, result.text.len, "start_counting", 14));
+	ep_capture_result_fini(&result);
+}
+
+static void no_process_no_fixture(void **state)
+{
+	char reason[EP_CAPTURE_REASON_BYTES] = "";
+	struct ep_capture_result result = {0};
+	struct ep_capture_options options = {.pid = fork()};
+
+	(void)state;
+	if (options.pid == 0)
+		_exit(0);
+	waitpid(options.pid, NULL, 0);
+	assert_int_equal(ep_capture_run(&options, &result, reason), -ESRCH);
+	assert_non_null(strstr(reason, "there is no process"));
+	assert_int_equal(result.file.len, 0);
+	ep_capture_result_fini(&result);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_was_written_is_read),
+		cmocka_unit_test(broken_fixtures_do_no_harm),
+		cmocka_unit_test(mappings_must_ascend),
+		cmocka_unit_test(core_of_x86_64),
+		cmocka_unit_test(core_of_aarch64),
+		cmocka_unit_test(core_memory_and_files),
+		cmocka_unit_test(other_files_are_no_cores),
+		cmocka_unit_test(a_captured_process_runs_on),
+		cmocka_unit_test(no_process_no_fixture),
+	};
+
+	if (argc != 3)
+		return 2;
+	core_x86_64 = argv[1];
+	core_aarch64 = argv[2];
+	return cmocka_run_group_tests_name("replay", tests, NULL, NULL);
+}
