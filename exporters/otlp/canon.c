@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "exporters/otlp/canon.h"
+#include "core/base/map.h"
+#include "exporters/otlp/frame_type.h"
+
+#include <errno.h>
+
+struct context {
+	const struct ep_batch *batch;
+	const struct otlp_view *view;
+	struct otlp_canon *canon;
+};
+
+typedef uint64_t (*hash_row)(const struct context *c, uint32_t row);
+typedef bool (*equal_rows)(const struct context *c, uint32_t a, uint32_t b);
+
+/* Fills of[0..n) through a hash table of rows that lives only for this. Row 0 stays row 0. */
+static int find_equal(const struct context *c, uint32_t n, hash_row hash, equal_rows equal,
+		      uint32_t first, uint32_t *of)
+{
+	uint32_t n_slots = 16, *slots;
+
+	while (n_slots / 2 < n)
+		n_slots *= 2;
+	slots = calloc(n_slots, sizeof(*slots)); /* row + 1 */
+	if (!slots)
+		return -ENOMEM;
+	for (uint32_t row = 0; row < first; row++)
+		of[row] = row;
+	for (uint32_t row = first; row < n; row++) {
+		uint32_t at = (uint32_t)hash(c, row) & (n_slots - 1);
+
+		while (slots[at] && !equal(c, slots[at] - 1, row))
+			at = (at + 1) & (n_slots - 1);
+		if (!slots[at])
+			slots[at] = row + 1;
+		of[row] = slots[at] - 1;
+	}
+	free(slots);
+	return 0;
+}
+
+static uint64_t mix(uint64_t hash, uint64_t value)
+{
+	return ep_mix64(hash ^ (value + 0x9e3779b97f4a7c15ull));
+}
+
+/* --- mappings --- */
+
+static uint64_t hash_mapping(const struct context *c, uint32_t row)
+{
+	const struct ep_batch *b = c->batch;
+
+	return mix(mix(b->mapping_start_va[row], b->mapping_path[row]),
+		   (uint64_t)b->mapping_build_id[row] << 32 | b->mapping_file_id[row]);
+}
+
+static uint64_t load_address(const struct context *c, uint32_t row)
+{
+	return c->view->mapping_load_address ? c->view->mapping_load_address[row] : 0;
+}
+
+static bool equal_mappings(const struct context *c, uint32_t x, uint32_t y)
+{
+	const struct ep_batch *b = c->batch;
+	const uint32_t *go = c->view->mapping_go_build_id;
+
+	return b->mapping_start_va[x] == b->mapping_start_va[y] &&
+	       b->mapping_limit_va[x] == b->mapping_limit_va[y] &&
+	       b->mapping_file_off[x] == b->mapping_file_off[y] &&
+	       b->mapping_path[x] == b->mapping_path[y] &&
+	       b->mapping_build_id[x] == b->mapping_build_id[y] &&
+	       b->mapping_file_id[x] == b->mapping_file_id[y] &&
+	       load_address(c, x) == load_address(c, y) && (!go || go[x] == go[y]) &&
+	       (b->mapping_flags[x] & EP_MAPPING_KERNEL) ==
+		       (b->mapping_flags[y] & EP_MAPPING_KERNEL);
+}
+
+/* --- locations --- */
+
+bool otlp_is_nameless(const struct ep_batch *batch, uint32_t location)
+{
+	return (batch->location_flags[location] & EP_LOCATION_UNNAMED) &&
+	       batch->location_mapping[location];
+}
+
+static bool is_error(const struct ep_batch *batch, uint32_t location)
+{
+	return batch->location_flags[location] & EP_LOCATION_ERROR;
+}
+
+static uint32_t n_lines(const struct ep_batch *b, uint32_t location)
+{
+	if (otlp_is_nameless(b, location))
+		return 0;
+	return b->location_line_first[location + 1] - b->location_line_first[location];
+}
+
+static uint64_t hash_location(const struct context *c, uint32_t row)
+{
+	const struct ep_batch *b = c->batch;
+	uint32_t line = b->location_line_first[row];
+	uint64_t hash = mix(c->canon->mapping_of[b->location_mapping[row]],
+			    is_error(b, row) ? 0 : b->location_address[row]);
+
+	return n_lines(b, row) ? mix(hash, b->line_function[line]) : hash;
+}
+
+static bool equal_lines(const struct ep_batch *b, uint32_t x, uint32_t y)
+{
+	uint32_t n = n_lines(b, x), i = b->location_line_first[x], j = b->location_line_first[y];
+
+	if (n != n_lines(b, y))
+		return false;
+	for (; n > 0; n--, i++, j++) {
+		if (b->line_function[i] != b->line_function[j] ||
+		    b->line_line[i] != b->line_line[j] || b->line_column[i] != b->line_column[j])
+			return false;
+	}
+	return true;
+}
+
+static bool equal_locations(const struct context *c, uint32_t x, uint32_t y)
+{
+	const struct ep_batch *b = c->batch;
+	const uint32_t *mapping_of = c->canon->mapping_of;
+
+	return is_error(b, x) == is_error(b, y) &&
+	       (is_error(b, x) || b->location_address[x] == b->location_address[y]) &&
+	       mapping_of[b->location_mapping[x]] == mapping_of[b->location_mapping[y]] &&
+	       strcmp(c->canon->frame_type[x], c->canon->frame_type[y]) == 0 &&
+	       equal_lines(b, x, y);
+}
+
+/* --- stacks --- */
+
+static uint64_t hash_stack(const struct context *c, uint32_t row)
+{
+	const struct ep_batch *b = c->batch;
+	uint64_t hash = 0;
+
+	for (uint32_t i = b->stack_location_first[row]; i < b->stack_location_first[row + 1]; i++)
+		hash = (hash ^ c->canon->location_of[b->stack_location[i]]) * 0x9e3779b97f4a7c15ull;
+	return ep_mix64(hash);
+}
+
+static bool equal_stacks(const struct context *c, uint32_t x, uint32_t y)
+{
+	const struct ep_batch *b = c->batch;
+	const uint32_t *of = c->canon->location_of;
+	uint32_t i = b->stack_location_first[x], j = b->stack_location_first[y];
+	uint32_t n = b->stack_location_first[x + 1] - i;
+
+	if (n != b->stack_location_first[y + 1] - j)
+		return false;
+	for (; n > 0; n--, i++, j++) {
+		if (of[b->stack_location[i]] != of[b->stack_location[j]])
+			return false;
+	}
+	return true;
+}
+
+/* --- samples --- */
+
+static uint64_t hash_sample(const struct context *c, uint32_t row)
+{
+	const struct ep_batch *b = c->batch;
+	uint64_t hash = mix(c->canon->stack_of[b->sample_stack[row]], b->sample_process[row]);
+
+	return mix(hash, (uint64_t)b->sample_tid[row] << 32 | b->sample_cpu[row]);
+}
+
+static bool equal_samples(const struct context *c, uint32_t x, uint32_t y)
+{
+	const struct ep_batch *b = c->batch;
+	const uint32_t *of = c->canon->stack_of, *event = c->view->sample_event;
+
+	return of[b->sample_stack[x]] == of[b->sample_stack[y]] &&
+	       b->sample_process[x] == b->sample_process[y] &&
+	       b->sample_tid[x] == b->sample_tid[y] && b->sample_cpu[x] == b->sample_cpu[y] &&
+	       b->sample_thread_name[x] == b->sample_thread_name[y] &&
+	       (!event || event[x] == event[y]);
+}
+
+/* Those of one identity as a list in the order of their rows. */
+static int link_samples(const struct context *c)
+{
+	uint32_t n = c->batch->n_samples;
+	ep_autofree uint32_t *of = calloc((size_t)n + 1, sizeof(*of));
+	ep_autofree uint32_t *last = calloc((size_t)n + 1, sizeof(*last));
+	int r;
+
+	c->canon->next_sample = calloc((size_t)n + 1, sizeof(uint32_t));
+	c->canon->is_later = calloc((size_t)n + 1, 1);
+	if (!of || !last || !c->canon->next_sample || !c->canon->is_later)
+		return -ENOMEM;
+	r = find_equal(c, n, hash_sample, equal_samples, 0, of);
+	for (uint32_t row = 0; row < n && r == 0; row++) {
+		if (of[row] != row) {
+			c->canon->next_sample[last[of[row]]] = row;
+			c->canon->is_later[row] = 1;
+		}
+		last[of[row]] = row;
+	}
+	return r;
+}
+
+static bool has_merged(const uint32_t *of, uint32_t n)
+{
+	for (uint32_t row = 0; row < n; row++)
+		if (of[row] != row)
+			return true;
+	return false;
+}
+
+/* --- all --- */
+
+static int find_all(const struct context *c)
+{
+	const struct ep_batch *b = c->batch;
+	struct otlp_canon *canon = c->canon;
+	int r;
+
+	r = find_equal(c, b->n_mappings, hash_mapping, equal_mappings, 1, canon->mapping_of);
+	if (r == 0)
+		r = find_equal(c, b->n_locations, hash_location, equal_locations, 1,
+			       canon->location_of);
+	if (r == 0)
+		r = find_equal(c, b->n_stacks, hash_stack, equal_stacks, 1, canon->stack_of);
+	/* Two rows of samples can only be one when their stacks have become one. */
+	if (r == 0 && has_merged(canon->stack_of, b->n_stacks))
+		r = link_samples(c);
+	return r;
+}
+
+#define CACHED_KINDS 16 /* a batch has a handful of kinds */
+
+static void find_frame_types(struct otlp_canon *canon, const struct ep_batch *batch,
+			     const struct otlp_encode_options *options)
+{
+	struct {
+		uint32_t kind;
+		const char *type;
+	} cache[CACHED_KINDS] = {0};
+
+	for (uint32_t row = 0; row < batch->n_locations; row++) {
+		uint32_t kind = batch->location_kind[row], at = kind % CACHED_KINDS;
+
+		if (!cache[at].type || cache[at].kind != kind) {
+			cache[at].kind = kind;
+			cache[at].type = otlp_frame_type_of(batch, row, options);
+		}
+		canon->frame_type[row] = cache[at].type;
+	}
+}
+
+int otlp_canon_init(struct otlp_canon *canon, const struct ep_batch *batch,
+		    const struct otlp_view *view, const struct otlp_encode_options *options)
+{
+	struct context c = {.batch = batch, .view = view, .canon = canon};
+
+	*canon = (struct otlp_canon){
+		.mapping_of = calloc((size_t)batch->n_mappings + 1, sizeof(uint32_t)),
+		.location_of = calloc((size_t)batch->n_locations + 1, sizeof(uint32_t)),
+		.stack_of = calloc((size_t)batch->n_stacks + 1, sizeof(uint32_t)),
+		.frame_type = calloc((size_t)batch->n_locations + 1, sizeof(char *)),
+	};
+	if (!canon->mapping_of || !canon->location_of || !canon->stack_of || !canon->frame_type)
+		return -ENOMEM;
+	find_frame_types(canon, batch, options);
+	return find_all(&c);
+}
+
+void otlp_canon_fini(struct otlp_canon *canon)
+{
+	free(canon->mapping_of);
+	free(canon->location_of);
+	free(canon->stack_of);
+	free(canon->frame_type);
+	free(canon->next_sample);
+	free(canon->is_later);
+	*canon = (struct otlp_canon){0};
+}

@@ -1,0 +1,623 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "exporters/otlp/dictionary.h"
+#include "exporters/otlp/fields.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#define FIRST_SLOTS 256
+#define KERNEL_SPAN (1ull << 31) /* image and modules: less on x86-64 and arm64 */
+
+static const char *const own_texts[OTLP_OWN_STRINGS] = {
+	[OTLP_SAMPLES] = "samples",
+	[OTLP_COUNT] = "count",
+	[OTLP_CPU] = "cpu",
+	[OTLP_NANOSECONDS] = "nanoseconds",
+	[OTLP_OFF_CPU] = "off_cpu",
+	[OTLP_EVENTS] = "events",
+	[OTLP_FRAME_TYPE] = "profile.frame.type",
+	[OTLP_BUILD_ID_GNU] = "process.executable.build_id.gnu",
+	[OTLP_BUILD_ID_GO] = "process.executable.build_id.go",
+	[OTLP_BUILD_ID_HTLHASH] = "process.executable.build_id.htlhash",
+	[OTLP_THREAD_NAME] = "thread.name",
+	[OTLP_THREAD_ID] = "thread.id",
+	[OTLP_CPU_NUMBER] = "cpu.logical_number",
+	[OTLP_VMLINUX] = "vmlinux",
+};
+
+static struct otlp_table *table(struct otlp_dictionary *d, uint32_t field)
+{
+	return &d->tables[field - 1];
+}
+
+static uint32_t add(struct otlp_dictionary *d, uint32_t field, const void *body, size_t len)
+{
+	struct otlp_table *t = table(d, field);
+
+	otlp_put_bytes(&t->bytes, field, body, len);
+	return t->bytes.error ? 0 : t->n++;
+}
+
+static uint32_t add_body(struct otlp_dictionary *d, uint32_t field)
+{
+	uint32_t index = add(d, field, d->body.data, d->body.len);
+
+	d->body.len = 0;
+	return index;
+}
+
+/* --- strings --- */
+
+static uint32_t add_string(struct otlp_dictionary *d, uint32_t row)
+{
+	const struct ep_batch *b = d->batch;
+
+	if (row && !d->string_of[row])
+		d->string_of[row] =
+			add(d, DICTIONARY_STRING, b->string_text[row], b->string_bytes[row]);
+	return d->string_of[row];
+}
+
+static uint32_t find_row(const struct ep_batch *b, const char *text, size_t len)
+{
+	for (uint32_t row = 1; row < b->n_strings; row++)
+		if (b->string_bytes[row] == len && memcmp(b->string_text[row], text, len) == 0)
+			return row;
+	return 0;
+}
+
+static struct otlp_text *new_text(struct otlp_dictionary *d, const char *text, size_t len)
+{
+	struct otlp_text *at = &d->texts[d->n_texts++];
+
+	*at = (struct otlp_text){.text = text, .len = len, .row = find_row(d->batch, text, len)};
+	return at;
+}
+
+static uint32_t add_text(struct otlp_dictionary *d, struct otlp_text *text)
+{
+	if (!text->index)
+		text->index = text->row ? add_string(d, text->row)
+					: add(d, DICTIONARY_STRING, text->text, text->len);
+	return text->index;
+}
+
+uint32_t otlp_dictionary_own(struct otlp_dictionary *d, enum otlp_own_string string)
+{
+	return add_text(d, &d->texts[string]);
+}
+
+/* --- attributes --- */
+
+static struct otlp_reader attribute_at(const struct otlp_dictionary *d, uint32_t offset)
+{
+	const struct otlp_wire *bytes = &d->tables[DICTIONARY_ATTRIBUTE - 1].bytes;
+	struct otlp_reader reader = otlp_reader_of(bytes->data + offset + 1,
+						   bytes->len - offset - 1);
+	uint64_t len = 0;
+
+	(void)otlp_read_varint(&reader, &len); /* we wrote it */
+	return otlp_reader_of(reader.pos, len);
+}
+
+static uint32_t slot_of(const struct otlp_dictionary *d, const void *body, size_t len)
+{
+	return (uint32_t)XXH3_64bits(body, len) & (d->n_slots - 1);
+}
+
+static int grow_slots(struct otlp_dictionary *d)
+{
+	uint32_t n_old = d->n_slots, *old = d->attributes;
+	uint32_t *slots = calloc((size_t)(n_old ? 2 * n_old : FIRST_SLOTS), 2 * sizeof(*slots));
+
+	if (!slots) {
+		d->body.error = -ENOMEM;
+		return -ENOMEM;
+	}
+	d->attributes = slots;
+	d->n_slots = n_old ? 2 * n_old : FIRST_SLOTS;
+	for (uint32_t i = 0; i < n_old; i++) {
+		struct otlp_reader body;
+		uint32_t at;
+
+		if (!old[2 * i])
+			continue;
+		body = attribute_at(d, old[2 * i] - 1);
+		at = slot_of(d, body.pos, otlp_reader_len(&body));
+		while (slots[2 * at])
+			at = (at + 1) & (d->n_slots - 1);
+		slots[2 * at] = old[2 * i];
+		slots[2 * at + 1] = old[2 * i + 1];
+	}
+	free(old);
+	return 0;
+}
+
+/* The element in d->body, which is empty afterwards. */
+static uint32_t intern_attribute(struct otlp_dictionary *d)
+{
+	struct otlp_wire *body = &d->body;
+	size_t len = body->len;
+	uint32_t at, *slot;
+
+	body->len = 0;
+	if (body->error || (d->n_used >= d->n_slots / 2 && grow_slots(d) < 0))
+		return 0;
+	at = slot_of(d, body->data, len);
+	for (; d->attributes[2 * at]; at = (at + 1) & (d->n_slots - 1)) {
+		struct otlp_reader present = attribute_at(d, d->attributes[2 * at] - 1);
+
+		if (otlp_reader_len(&present) == len && memcmp(present.pos, body->data, len) == 0)
+			return d->attributes[2 * at + 1];
+	}
+	slot = &d->attributes[2 * at];
+	slot[0] = (uint32_t)table(d, DICTIONARY_ATTRIBUTE)->bytes.len + 1;
+	slot[1] = add(d, DICTIONARY_ATTRIBUTE, body->data, len);
+	d->n_used++;
+	return slot[1];
+}
+
+uint32_t otlp_dictionary_attribute_text(struct otlp_dictionary *d, enum otlp_own_string key,
+					const char *text, size_t len)
+{
+	d->part.len = 0;
+	otlp_put_bytes(&d->part, ANY_VALUE_STRING, text, len);
+	otlp_put_uint(&d->body, ATTRIBUTE_KEY, otlp_dictionary_own(d, key));
+	otlp_put_message(&d->body, ATTRIBUTE_VALUE, &d->part);
+	return intern_attribute(d);
+}
+
+/* A member of a oneof is written when it is 0, too. */
+static uint32_t intern_int(struct otlp_dictionary *d, enum otlp_own_string key, uint64_t value)
+{
+	d->part.len = 0;
+	otlp_put_tag(&d->part, ANY_VALUE_INT, OTLP_VARINT);
+	otlp_put_varint(&d->part, value);
+	otlp_put_uint(&d->body, ATTRIBUTE_KEY, otlp_dictionary_own(d, key));
+	otlp_put_message(&d->body, ATTRIBUTE_VALUE, &d->part);
+	return intern_attribute(d);
+}
+
+/* Where an attribute that was asked for lately is remembered. */
+static struct otlp_recent *recent(struct otlp_dictionary *d, enum otlp_own_string key,
+				  uint64_t value)
+{
+	struct otlp_recent *at = &d->recent[(value * 31 + key) % OTLP_RECENT];
+
+	if (at->key != key || at->value != value)
+		*at = (struct otlp_recent){.key = key, .value = value};
+	return at;
+}
+
+uint32_t otlp_dictionary_attribute_int(struct otlp_dictionary *d, enum otlp_own_string key,
+				       uint64_t value)
+{
+	struct otlp_recent *at = recent(d, key, value);
+
+	if (!at->index)
+		at->index = intern_int(d, key, value);
+	return at->index;
+}
+
+uint32_t otlp_dictionary_attribute_row(struct otlp_dictionary *d, enum otlp_own_string key,
+				       uint32_t row)
+{
+	struct otlp_recent *at = recent(d, key, row);
+
+	if (!at->index)
+		at->index = otlp_dictionary_attribute_text(d, key, d->batch->string_text[row],
+							   d->batch->string_bytes[row]);
+	return at->index;
+}
+
+/* --- mappings --- */
+
+/*
+ * What stands for the kernel's file id, since there may be no file: FNV-1a, 128 bits, of its GNU
+ * build id in hex. http://www.isthe.com/chongo/tech/comp/fnv
+ */
+static void hash_build_id(const char *build_id, char hex[33])
+{
+	unsigned __int128 hash = (unsigned __int128)0x6c62272e07bb0142 << 64 | 0x62b821756295c58d;
+	unsigned __int128 prime = (unsigned __int128)1 << 88 | 0x13b;
+
+	for (; *build_id; build_id++)
+		hash = (hash ^ (unsigned char)*build_id) * prime;
+	snprintf(hex, 33, "%016llx%016llx", (unsigned long long)(hash >> 64),
+		 (unsigned long long)hash);
+}
+
+static bool is_kernel(const struct ep_batch *b, uint32_t mapping)
+{
+	return b->mapping_flags[mapping] & EP_MAPPING_KERNEL;
+}
+
+/* An attribute whose value is a string of the batch, onto the list in hand. */
+static void list_string(struct otlp_dictionary *d, enum otlp_own_string key, uint32_t row)
+{
+	if (row)
+		otlp_put_varint(&d->list, otlp_dictionary_attribute_row(d, key, row));
+}
+
+static void list_mapping_attributes(struct otlp_dictionary *d, uint32_t row)
+{
+	const struct ep_batch *b = d->batch;
+	uint32_t gnu = b->mapping_build_id[row], file_id = b->mapping_file_id[row];
+	bool by_build_id = !file_id && gnu && is_kernel(b, row);
+	char hex[33];
+
+	d->list.len = 0;
+	if (d->devfiler && !file_id && !by_build_id)
+		return;
+	list_string(d, OTLP_BUILD_ID_GNU, gnu);
+	if (d->view->mapping_go_build_id)
+		list_string(d, OTLP_BUILD_ID_GO, d->view->mapping_go_build_id[row]);
+	list_string(d, OTLP_BUILD_ID_HTLHASH, file_id);
+	if (!by_build_id)
+		return;
+	hash_build_id(b->string_text[gnu], hex);
+	otlp_put_varint(&d->list, otlp_dictionary_attribute_text(d, OTLP_BUILD_ID_HTLHASH, hex,
+								 strlen(hex)));
+}
+
+/* [kernel.kallsyms] is vmlinux, [nf_tables] the module of that name. */
+static uint32_t kernel_file_name(struct otlp_dictionary *d, uint32_t path)
+{
+	const char *text = d->batch->string_text[path];
+	size_t len = d->batch->string_bytes[path];
+
+	if (strcmp(text, "[kernel.kallsyms]") == 0)
+		return otlp_dictionary_own(d, OTLP_VMLINUX);
+	if (len < 3 || text[0] != '[' || text[len - 1] != ']')
+		return add_string(d, path);
+	for (uint32_t i = 0; i < d->n_texts; i++) {
+		if (d->texts[i].len == len - 2 && memcmp(d->texts[i].text, text + 1, len - 2) == 0)
+			return add_text(d, &d->texts[i]);
+	}
+	if (d->n_texts == OTLP_MAX_TEXTS)
+		return add_string(d, path);
+	return add_text(d, new_text(d, text + 1, len - 2));
+}
+
+static uint64_t load_address(const struct otlp_dictionary *d, uint32_t mapping)
+{
+	return d->view->mapping_load_address ? d->view->mapping_load_address[mapping] : 0;
+}
+
+static uint32_t add_mapping(struct otlp_dictionary *d, uint32_t row)
+{
+	const struct ep_batch *b = d->batch;
+	bool relative = load_address(d, row) != 0;
+	uint32_t name = is_kernel(b, row) ? kernel_file_name(d, b->mapping_path[row])
+					  : add_string(d, b->mapping_path[row]);
+
+	list_mapping_attributes(d, row);
+	if (!relative)
+		otlp_put_uint(&d->body, MAPPING_START, b->mapping_start_va[row]);
+	otlp_put_uint(&d->body, MAPPING_LIMIT, relative ? KERNEL_SPAN : b->mapping_limit_va[row]);
+	otlp_put_uint(&d->body, MAPPING_OFFSET, b->mapping_file_off[row]);
+	otlp_put_uint(&d->body, MAPPING_FILENAME, name);
+	if (d->list.len)
+		otlp_put_message(&d->body, MAPPING_ATTRIBUTES, &d->list);
+	return add_body(d, DICTIONARY_MAPPING);
+}
+
+static uint32_t get_mapping(struct otlp_dictionary *d, uint32_t row)
+{
+	row = d->canon->mapping_of[row];
+	if (row && !d->mapping_of[row])
+		d->mapping_of[row] = add_mapping(d, row);
+	return d->mapping_of[row];
+}
+
+/* --- functions, locations, stacks --- */
+
+/* A field with a number, where the room for it has been made: 6 bytes, or 11 with an address. */
+static uint8_t *write_uint(uint8_t *to, uint32_t field, uint64_t value)
+{
+	if (value == 0)
+		return to;
+	*to++ = (uint8_t)(field << 3 | OTLP_VARINT);
+	return otlp_varint_write(to, value);
+}
+
+#define SHORT_BYTES 128 /* a length below is one byte, and known when the element is written */
+
+/* Functions and locations are written where they stay: they are most of a dictionary. */
+static uint8_t *begin_short(struct otlp_dictionary *d, uint32_t field)
+{
+	uint8_t *to = otlp_wire_room(&table(d, field)->bytes, SHORT_BYTES + 2);
+
+	if (to)
+		*to = (uint8_t)(field << 3 | OTLP_BYTES);
+	return to ? to + 2 : NULL;
+}
+
+static uint32_t end_short(struct otlp_dictionary *d, uint32_t field, const uint8_t *end)
+{
+	struct otlp_table *t = table(d, field);
+	uint8_t *element = t->bytes.data + t->bytes.len;
+
+	element[1] = (uint8_t)(end - (element + 2));
+	t->bytes.len += (size_t)(end - element);
+	return t->n++;
+}
+
+static uint32_t add_function(struct otlp_dictionary *d, uint32_t row)
+{
+	const struct ep_batch *b = d->batch;
+	uint32_t name = add_string(d, b->function_name[row]);
+	uint32_t system_name = add_string(d, b->function_system_name[row]);
+	uint32_t file = add_string(d, b->function_file[row]);
+	uint8_t *to = begin_short(d, DICTIONARY_FUNCTION);
+
+	if (!to)
+		return 0;
+	to = write_uint(to, FUNCTION_NAME, name);
+	to = write_uint(to, FUNCTION_SYSTEM_NAME, system_name);
+	to = write_uint(to, FUNCTION_FILENAME, file);
+	to = write_uint(to, FUNCTION_START_LINE, b->function_line[row]);
+	return end_short(d, DICTIONARY_FUNCTION, to);
+}
+
+static uint32_t get_function(struct otlp_dictionary *d, uint32_t row)
+{
+	if (row && !d->function_of[row])
+		d->function_of[row] = add_function(d, row);
+	return d->function_of[row];
+}
+
+/* Lines of a location into d->list: their functions use d->body. */
+static void list_lines(struct otlp_dictionary *d, uint32_t row)
+{
+	const struct ep_batch *b = d->batch;
+
+	d->list.len = 0;
+	if (otlp_is_nameless(b, row))
+		return;
+	for (uint32_t line = b->location_line_first[row]; line < b->location_line_first[row + 1];
+	     line++) {
+		uint32_t function = get_function(d, b->line_function[line]);
+
+		d->part.len = 0;
+		otlp_put_uint(&d->part, LINE_FUNCTION, function);
+		otlp_put_uint(&d->part, LINE_LINE, b->line_line[line]);
+		otlp_put_uint(&d->part, LINE_COLUMN, b->line_column[line]);
+		otlp_put_message(&d->list, LOCATION_LINES, &d->part);
+	}
+}
+
+static uint64_t location_address(const struct otlp_dictionary *d, uint32_t row)
+{
+	uint64_t address = d->batch->location_address[row];
+	uint64_t base = load_address(d, d->batch->location_mapping[row]);
+
+	if (d->batch->location_flags[row] & EP_LOCATION_ERROR)
+		return 0;
+	return base && address >= base ? address - base : address;
+}
+
+/* All but a few locations have the type of the one before. */
+static uint32_t frame_type(struct otlp_dictionary *d, const char *type)
+{
+	if (d->last_type != type) {
+		d->last_type_attribute = otlp_dictionary_attribute_text(d, OTLP_FRAME_TYPE, type,
+									strlen(type));
+		d->last_type = type;
+	}
+	return d->last_type_attribute;
+}
+
+static uint32_t add_long_location(struct otlp_dictionary *d, uint32_t row, uint32_t mapping,
+				  uint32_t attribute)
+{
+	list_lines(d, row);
+	otlp_put_uint(&d->body, LOCATION_MAPPING, mapping);
+	otlp_put_uint(&d->body, LOCATION_ADDRESS, location_address(d, row));
+	otlp_put_raw(&d->body, d->list.data, d->list.len);
+	d->part.len = 0;
+	otlp_put_varint(&d->part, attribute);
+	otlp_put_message(&d->body, LOCATION_ATTRIBUTES, &d->part);
+	return add_body(d, DICTIONARY_LOCATION);
+}
+
+static uint8_t *write_line(struct otlp_dictionary *d, uint8_t *to, uint32_t line)
+{
+	uint8_t *message = to + 2;
+
+	to[0] = LOCATION_LINES << 3 | OTLP_BYTES;
+	to = write_uint(message, LINE_FUNCTION, d->function_of[d->batch->line_function[line]]);
+	to = write_uint(to, LINE_LINE, d->batch->line_line[line]);
+	to = write_uint(to, LINE_COLUMN, d->batch->line_column[line]);
+	message[-1] = (uint8_t)(to - message);
+	return to;
+}
+
+/* With so many lines of 20 bytes, an address and an attribute a location is short. */
+#define SHORT_LINES 4
+
+static uint32_t add_location(struct otlp_dictionary *d, uint32_t row)
+{
+	const struct ep_batch *b = d->batch;
+	uint32_t first = b->location_line_first[row];
+	uint32_t end = otlp_is_nameless(b, row) ? first : b->location_line_first[row + 1];
+	uint32_t mapping = get_mapping(d, b->location_mapping[row]);
+	uint32_t attribute = frame_type(d, d->canon->frame_type[row]);
+	uint8_t *to;
+
+	if (end - first > SHORT_LINES)
+		return add_long_location(d, row, mapping, attribute);
+	for (uint32_t line = first; line < end; line++)
+		(void)get_function(d, b->line_function[line]);
+	to = begin_short(d, DICTIONARY_LOCATION);
+	if (!to)
+		return 0;
+	to = write_uint(to, LOCATION_MAPPING, mapping);
+	to = write_uint(to, LOCATION_ADDRESS, location_address(d, row));
+	for (uint32_t line = first; line < end; line++)
+		to = write_line(d, to, line);
+	*to++ = LOCATION_ATTRIBUTES << 3 | OTLP_BYTES;
+	*to++ = (uint8_t)otlp_varint_len(attribute);
+	to = otlp_varint_write(to, attribute);
+	return end_short(d, DICTIONARY_LOCATION, to);
+}
+
+/* The slow half of get_location: a row that was not asked for yet. */
+static uint32_t enter_location(struct otlp_dictionary *d, uint32_t row)
+{
+	uint32_t first = d->canon->location_of[row];
+
+	if (first && !d->location_of[first])
+		d->location_of[first] = add_location(d, first);
+	d->location_of[row] = d->location_of[first];
+	return d->location_of[row];
+}
+
+static uint32_t add_stack(struct otlp_dictionary *d, uint32_t row)
+{
+	const struct ep_batch *b = d->batch;
+	uint32_t first = b->stack_location_first[row], end = b->stack_location_first[row + 1];
+	uint8_t *to;
+
+	if (first == end)
+		return 0; /* an empty stack is element 0 */
+	d->indices.len = 0;
+	to = otlp_wire_room(&d->indices, (size_t)(end - first) * OTLP_VARINT_MAX);
+	for (uint32_t i = first; i < end && to; i++) {
+		uint32_t index = d->location_of[b->stack_location[i]];
+
+		to = otlp_varint_write(to, index ? index : enter_location(d, b->stack_location[i]));
+	}
+	d->indices.len = to ? (size_t)(to - d->indices.data) : 0;
+	otlp_put_message(&d->body, STACK_LOCATIONS, &d->indices);
+	return add_body(d, DICTIONARY_STACK);
+}
+
+uint32_t otlp_dictionary_stack(struct otlp_dictionary *d, uint32_t row)
+{
+	row = d->canon->stack_of[row];
+	if (row && !d->stack_of[row])
+		d->stack_of[row] = add_stack(d, row);
+	return d->stack_of[row];
+}
+
+/* --- all tables --- */
+
+static void add_zero_elements(struct otlp_dictionary *d)
+{
+	for (uint32_t field = 1; field <= OTLP_N_TABLES; field++) {
+		table(d, field)->n = 0;
+		table(d, field)->bytes.len = 0;
+		(void)add(d, field, NULL, 0);
+	}
+}
+
+int otlp_dictionary_init(struct otlp_dictionary *d, const struct ep_batch *batch,
+			 const struct otlp_view *view, const struct otlp_canon *canon,
+			 const struct otlp_encode_options *options)
+{
+	*d = (struct otlp_dictionary){
+		.batch = batch,
+		.view = view,
+		.canon = canon,
+		.devfiler = options->devfiler,
+		.string_of = calloc((size_t)batch->n_strings + 1, sizeof(uint32_t)),
+		.function_of = calloc((size_t)batch->n_functions + 1, sizeof(uint32_t)),
+		.mapping_of = calloc((size_t)batch->n_mappings + 1, sizeof(uint32_t)),
+		.location_of = calloc((size_t)batch->n_locations + 1, sizeof(uint32_t)),
+		.stack_of = calloc((size_t)batch->n_stacks + 1, sizeof(uint32_t)),
+	};
+	for (uint32_t i = 0; i < OTLP_N_TABLES; i++)
+		otlp_wire_init(&d->tables[i].bytes, options->max_bytes + OTLP_ELEMENT_MAX);
+	otlp_wire_init(&d->body, OTLP_ELEMENT_MAX);
+	otlp_wire_init(&d->part, OTLP_ELEMENT_MAX);
+	otlp_wire_init(&d->list, OTLP_ELEMENT_MAX);
+	otlp_wire_init(&d->indices, OTLP_ELEMENT_MAX);
+	if (!d->string_of || !d->function_of || !d->mapping_of || !d->location_of || !d->stack_of)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < OTLP_OWN_STRINGS; i++)
+		(void)new_text(d, own_texts[i], strlen(own_texts[i]));
+	add_zero_elements(d);
+	return otlp_dictionary_error(d);
+}
+
+void otlp_dictionary_fini(struct otlp_dictionary *d)
+{
+	for (uint32_t i = 0; i < OTLP_N_TABLES; i++)
+		otlp_wire_fini(&d->tables[i].bytes);
+	otlp_wire_fini(&d->body);
+	otlp_wire_fini(&d->part);
+	otlp_wire_fini(&d->list);
+	otlp_wire_fini(&d->indices);
+	free(d->string_of);
+	free(d->function_of);
+	free(d->mapping_of);
+	free(d->location_of);
+	free(d->stack_of);
+	free(d->attributes);
+	*d = (struct otlp_dictionary){0};
+}
+
+static void clear(uint32_t *of, uint32_t n)
+{
+	memset(of, 0, (size_t)n * sizeof(*of));
+}
+
+void otlp_dictionary_reset(struct otlp_dictionary *d)
+{
+	const struct ep_batch *b = d->batch;
+
+	clear(d->string_of, b->n_strings);
+	clear(d->function_of, b->n_functions);
+	clear(d->mapping_of, b->n_mappings);
+	clear(d->location_of, b->n_locations);
+	clear(d->stack_of, b->n_stacks);
+	if (d->attributes)
+		clear(d->attributes, 2 * d->n_slots);
+	d->n_used = 0;
+	d->last_type = NULL;
+	memset(d->recent, 0, sizeof(d->recent));
+	for (uint32_t i = 0; i < d->n_texts; i++)
+		d->texts[i].index = 0;
+	add_zero_elements(d);
+}
+
+size_t otlp_dictionary_bytes(const struct otlp_dictionary *d)
+{
+	size_t bytes = 0;
+
+	for (uint32_t i = 0; i < OTLP_N_TABLES; i++)
+		bytes += d->tables[i].bytes.len;
+	return bytes;
+}
+
+int otlp_dictionary_error(const struct otlp_dictionary *d)
+{
+	int error = d->body.error;
+
+	for (uint32_t i = 0; i < OTLP_N_TABLES && error == 0; i++)
+		error = d->tables[i].bytes.error;
+	if (error == 0)
+		error = d->part.error;
+	if (error == 0)
+		error = d->indices.error;
+	return error ? error : d->list.error;
+}
+
+struct otlp_dictionary_mark otlp_dictionary_mark(const struct otlp_dictionary *d)
+{
+	struct otlp_dictionary_mark mark;
+
+	for (uint32_t i = 0; i < OTLP_N_TABLES; i++)
+		mark.bytes[i] = d->tables[i].bytes.len;
+	return mark;
+}
+
+void otlp_dictionary_cut(struct otlp_dictionary *d, const struct otlp_dictionary_mark *mark)
+{
+	for (uint32_t i = 0; i < OTLP_N_TABLES; i++)
+		d->tables[i].bytes.len = mark->bytes[i];
+}

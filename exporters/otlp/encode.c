@@ -1,0 +1,480 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "exporters/otlp/encode.h"
+#include "exporters/otlp/canon.h"
+#include "exporters/otlp/dictionary.h"
+#include "exporters/otlp/fields.h"
+#include "exporters/otlp/resource.h"
+
+#include <errno.h>
+
+#define SCHEMA_URL	"https://opentelemetry.io/schemas/1.44.0"
+#define SCOPE_NAME_TEXT "ebpf-profiler"
+#define OVERHEAD_BYTES	512 /* tags and lengths, scope, schema and times around the samples in hand */
+#define MIN_MAX_BYTES	4096
+
+struct event_type {
+	const char *name; /* in the batch */
+	enum otlp_own_string type, unit;
+	bool has_period; /* an event stands for batch->period_ns of CPU time */
+	bool has_values; /* view->sample_value */
+};
+
+static const struct event_type event_types[] = {
+	{"cpu", OTLP_SAMPLES, OTLP_COUNT, true, false},
+	{"off-cpu", OTLP_OFF_CPU, OTLP_NANOSECONDS, false, true},
+	{"", OTLP_EVENTS, OTLP_COUNT, false, false}, /* any other */
+};
+
+/* Some of a sample's events: all, but for a sample that is longer than a request. */
+struct range {
+	uint64_t skip, n;
+};
+
+struct encoder {
+	const struct ep_batch *batch;
+	const struct otlp_encode_options *options;
+	const struct otlp_sink *sink;
+	struct otlp_view view;
+	struct otlp_canon canon;
+	struct otlp_dictionary dictionary;
+	uint32_t *order; /* rows of samples by process, then event */
+	uint64_t start_ns, end_ns;
+	uint64_t too_big;
+
+	/* the request in hand: finished ResourceProfiles, then what is within the present one */
+	struct otlp_wire resources, resource, profiles, samples;
+	struct otlp_wire body, part;
+	uint64_t n_events; /* in the request */
+	uint32_t process, event;
+};
+
+/* --- order and time --- */
+
+static uint32_t event_of(const struct encoder *enc, uint32_t row)
+{
+	return enc->view.sample_event ? enc->view.sample_event[row] : 0;
+}
+
+static uint32_t n_groups(const struct encoder *enc)
+{
+	return enc->batch->n_processes * EP_MAX(enc->view.n_events, 1u);
+}
+
+static uint32_t group_of(const struct encoder *enc, uint32_t row)
+{
+	return enc->batch->sample_process[row] * EP_MAX(enc->view.n_events, 1u) +
+	       event_of(enc, row);
+}
+
+/* A counting sort: stable, so that rows keep their order within a group. */
+static int sort_rows(struct encoder *enc)
+{
+	uint32_t n = enc->batch->n_samples;
+	ep_autofree uint32_t *starts = calloc((size_t)n_groups(enc) + 2, sizeof(*starts));
+
+	enc->order = calloc((size_t)n + 1, sizeof(*enc->order));
+	if (!starts || !enc->order)
+		return -ENOMEM;
+	for (uint32_t row = 0; row < n; row++)
+		starts[group_of(enc, row) + 1]++;
+	for (uint32_t group = 1; group <= n_groups(enc); group++)
+		starts[group] += starts[group - 1];
+	for (uint32_t row = 0; row < n; row++)
+		enc->order[starts[group_of(enc, row)]++] = row;
+	return 0;
+}
+
+/* The interval, widened to what was sampled: a late sample must not lie outside of it. */
+static void find_window(struct encoder *enc)
+{
+	const struct ep_batch *b = enc->batch;
+	uint32_t n_times = b->n_samples ? b->sample_time_first[b->n_samples] : 0;
+
+	enc->start_ns = b->start_ns;
+	enc->end_ns = b->start_ns + b->duration_ns;
+	for (uint32_t i = 0; i < n_times; i++) {
+		enc->start_ns = EP_MIN(enc->start_ns, b->sample_time_ns[i]);
+		enc->end_ns = EP_MAX(enc->end_ns, b->sample_time_ns[i] + 1);
+	}
+}
+
+static const struct event_type *type_of(const struct encoder *enc, uint32_t event)
+{
+	const struct ep_batch *b = enc->batch;
+	const char *name = enc->view.event_type ? b->string_text[enc->view.event_type[event]]
+						: b->sample_type;
+	size_t i = 0;
+
+	while (i + 1 < EP_LEN(event_types) && strcmp(event_types[i].name, name) != 0)
+		i++;
+	return &event_types[i];
+}
+
+static bool has_values(const struct encoder *enc, uint32_t event)
+{
+	return type_of(enc, event)->has_values && enc->view.sample_value;
+}
+
+/* --- from a sample up to the request --- */
+
+static void put_attributes(struct encoder *enc, uint32_t row)
+{
+	const struct ep_batch *b = enc->batch;
+	struct otlp_dictionary *d = &enc->dictionary;
+	uint32_t name = b->sample_thread_name[row];
+
+	enc->part.len = 0;
+	if (name)
+		otlp_put_varint(&enc->part,
+				otlp_dictionary_attribute_row(d, OTLP_THREAD_NAME, name));
+	otlp_put_varint(&enc->part,
+			otlp_dictionary_attribute_int(d, OTLP_THREAD_ID, b->sample_tid[row]));
+	otlp_put_varint(&enc->part,
+			otlp_dictionary_attribute_int(d, OTLP_CPU_NUMBER, b->sample_cpu[row]));
+	otlp_put_message(&enc->body, SAMPLE_ATTRIBUTES, &enc->part);
+}
+
+static uint32_t next_row(const struct encoder *enc, uint32_t row)
+{
+	return enc->canon.next_sample ? enc->canon.next_sample[row] : 0;
+}
+
+static void write_le64(uint8_t *to, uint64_t value)
+{
+	for (int i = 0; i < 8; i++)
+		to[i] = (uint8_t)(value >> (8 * i));
+}
+
+/* Where the events of `range` within one row of its list lie; moves the range on. */
+static uint32_t clip(const struct encoder *enc, uint32_t row, struct range *range,
+		     uint32_t *ret_first)
+{
+	uint32_t first = enc->batch->sample_time_first[row];
+	uint32_t n = enc->batch->sample_time_first[row + 1] - first;
+	uint32_t skip = (uint32_t)EP_MIN(range->skip, (uint64_t)n);
+
+	*ret_first = first + skip;
+	n = (uint32_t)EP_MIN((uint64_t)(n - skip), range->n);
+	range->skip -= skip;
+	range->n -= n;
+	return n;
+}
+
+static void put_timestamps(struct encoder *enc, uint32_t row, struct range range)
+{
+	enc->part.len = 0;
+	do {
+		uint32_t first, n = clip(enc, row, &range, &first);
+		uint8_t *to = otlp_wire_room(&enc->part, (size_t)n * 8);
+
+		for (uint32_t i = 0; to && i < n; i++)
+			write_le64(to + (size_t)i * 8, enc->batch->sample_time_ns[first + i]);
+		enc->part.len += to ? (size_t)n * 8 : 0;
+		row = next_row(enc, row);
+	} while (row);
+	otlp_put_message(&enc->body, SAMPLE_TIMESTAMPS, &enc->part);
+}
+
+static void put_values(struct encoder *enc, uint32_t row, struct range range)
+{
+	enc->part.len = 0;
+	do {
+		uint32_t first, n = clip(enc, row, &range, &first);
+
+		for (uint32_t i = first; i < first + n; i++)
+			otlp_put_varint(&enc->part, enc->view.sample_value[i]);
+		row = next_row(enc, row);
+	} while (row);
+	otlp_put_message(&enc->body, SAMPLE_VALUES, &enc->part);
+}
+
+static void put_sample(struct encoder *enc, uint32_t row, struct range range)
+{
+	uint32_t stack = otlp_dictionary_stack(&enc->dictionary, enc->batch->sample_stack[row]);
+
+	enc->body.len = 0;
+	otlp_put_uint(&enc->body, SAMPLE_STACK, stack);
+	put_attributes(enc, row);
+	if (has_values(enc, enc->event))
+		put_values(enc, row, range);
+	put_timestamps(enc, row, range);
+	otlp_put_message(&enc->samples, PROFILE_SAMPLES, &enc->body);
+}
+
+/* Field `field` of enc->body: type and unit. */
+static void put_value_type(struct encoder *enc, uint32_t field, enum otlp_own_string type,
+			   enum otlp_own_string unit)
+{
+	enc->part.len = 0;
+	otlp_put_uint(&enc->part, VALUE_TYPE_TYPE, otlp_dictionary_own(&enc->dictionary, type));
+	otlp_put_uint(&enc->part, VALUE_TYPE_UNIT, otlp_dictionary_own(&enc->dictionary, unit));
+	otlp_put_message(&enc->body, field, &enc->part);
+}
+
+/* The fields of the profile that need strings: before its first sample, so that they count. */
+static void begin_profile(struct encoder *enc)
+{
+	const struct event_type *type = type_of(enc, enc->event);
+
+	(void)otlp_dictionary_own(&enc->dictionary, type->type);
+	(void)otlp_dictionary_own(&enc->dictionary, type->unit);
+	if (!type->has_period || !enc->batch->period_ns)
+		return;
+	(void)otlp_dictionary_own(&enc->dictionary, OTLP_CPU);
+	(void)otlp_dictionary_own(&enc->dictionary, OTLP_NANOSECONDS);
+}
+
+static void end_profile(struct encoder *enc)
+{
+	const struct event_type *type = type_of(enc, enc->event);
+
+	if (enc->samples.len == 0)
+		return;
+	enc->body.len = 0;
+	put_value_type(enc, PROFILE_SAMPLE_TYPE, type->type, type->unit);
+	otlp_put_raw(&enc->body, enc->samples.data, enc->samples.len);
+	otlp_put_fixed64(&enc->body, PROFILE_TIME, enc->start_ns);
+	otlp_put_uint(&enc->body, PROFILE_DURATION, enc->end_ns - enc->start_ns);
+	if (type->has_period && enc->batch->period_ns) {
+		put_value_type(enc, PROFILE_PERIOD_TYPE, OTLP_CPU, OTLP_NANOSECONDS);
+		otlp_put_uint(&enc->body, PROFILE_PERIOD, enc->batch->period_ns);
+	}
+	otlp_put_message(&enc->profiles, SCOPE_PROFILES_PROFILES, &enc->body);
+	enc->samples.len = 0;
+}
+
+static void put_scope(struct encoder *enc)
+{
+	const char *version = enc->options->version;
+
+	enc->part.len = 0;
+	otlp_put_bytes(&enc->part, SCOPE_NAME, SCOPE_NAME_TEXT, strlen(SCOPE_NAME_TEXT));
+	if (version && version[0])
+		otlp_put_bytes(&enc->part, SCOPE_VERSION, version, strlen(version));
+	otlp_put_message(&enc->body, SCOPE_PROFILES_SCOPE, &enc->part);
+}
+
+static void end_resource(struct encoder *enc)
+{
+	struct otlp_wire *scope_profiles = &enc->samples; /* free: the profile has ended */
+
+	end_profile(enc);
+	if (enc->profiles.len == 0)
+		return;
+	enc->body.len = 0;
+	put_scope(enc);
+	otlp_put_raw(scope_profiles, enc->body.data, enc->body.len);
+	otlp_put_raw(scope_profiles, enc->profiles.data, enc->profiles.len);
+	otlp_put_bytes(scope_profiles, SCOPE_PROFILES_SCHEMA_URL, SCHEMA_URL, strlen(SCHEMA_URL));
+	enc->body.len = 0;
+	otlp_put_message(&enc->body, RESOURCE_PROFILES_RESOURCE, &enc->resource);
+	otlp_put_message(&enc->body, RESOURCE_PROFILES_SCOPE_PROFILES, scope_profiles);
+	otlp_put_bytes(&enc->body, RESOURCE_PROFILES_SCHEMA_URL, SCHEMA_URL, strlen(SCHEMA_URL));
+	otlp_put_message(&enc->resources, REQUEST_RESOURCE_PROFILES, &enc->body);
+	enc->samples.len = 0;
+	enc->profiles.len = 0;
+}
+
+static void begin_resource(struct encoder *enc, uint32_t process)
+{
+	otlp_resource_write(enc->batch, &enc->view, enc->options, process, &enc->resource);
+	enc->process = process;
+}
+
+/* --- requests --- */
+
+static size_t request_bytes(const struct encoder *enc)
+{
+	return otlp_dictionary_bytes(&enc->dictionary) + enc->resources.len + enc->resource.len +
+	       enc->profiles.len + enc->samples.len + OVERHEAD_BYTES;
+}
+
+static int encoder_error(const struct encoder *enc)
+{
+	const struct otlp_wire *const wires[] = {&enc->resources, &enc->resource, &enc->profiles,
+						 &enc->samples,	  &enc->body,	  &enc->part};
+	int error = otlp_dictionary_error(&enc->dictionary);
+
+	for (size_t i = 0; i < EP_LEN(wires) && error == 0; i++)
+		error = wires[i]->error;
+	return error;
+}
+
+static void add_piece(struct otlp_request *request, const struct otlp_wire *wire)
+{
+	request->pieces[request->n_pieces].data = wire->data;
+	request->pieces[request->n_pieces++].len = wire->len;
+	request->bytes += wire->len;
+}
+
+static int send_request(struct encoder *enc)
+{
+	struct otlp_request request = {.samples = enc->n_events};
+	int r;
+
+	end_resource(enc);
+	enc->part.len = 0;
+	otlp_put_tag(&enc->part, REQUEST_DICTIONARY, OTLP_BYTES);
+	otlp_put_varint(&enc->part, otlp_dictionary_bytes(&enc->dictionary));
+	r = encoder_error(enc);
+	if (r < 0)
+		return r;
+	add_piece(&request, &enc->resources);
+	add_piece(&request, &enc->part);
+	for (uint32_t i = 0; i < OTLP_N_TABLES; i++)
+		add_piece(&request, &enc->dictionary.tables[i].bytes);
+	return enc->sink->take(enc->sink->arg, &request);
+}
+
+static void begin_request(struct encoder *enc)
+{
+	otlp_dictionary_reset(&enc->dictionary);
+	enc->resources.len = 0;
+	enc->profiles.len = 0;
+	enc->samples.len = 0;
+	enc->n_events = 0;
+}
+
+static uint64_t events_of(const struct encoder *enc, uint32_t row)
+{
+	const struct ep_batch *b = enc->batch;
+	uint64_t n = 0;
+
+	do {
+		n += b->sample_time_first[row + 1] - b->sample_time_first[row];
+		row = next_row(enc, row);
+	} while (row);
+	return n;
+}
+
+/* Adds a sample if there is room. False: there is none, and nothing has changed. */
+static bool try_sample(struct encoder *enc, uint32_t row, struct range range)
+{
+	struct otlp_dictionary_mark mark = otlp_dictionary_mark(&enc->dictionary);
+	size_t samples_len = enc->samples.len;
+
+	if (samples_len == 0)
+		begin_profile(enc);
+	put_sample(enc, row, range);
+	if (request_bytes(enc) <= enc->options->max_bytes) {
+		enc->n_events += range.n;
+		return true;
+	}
+	otlp_dictionary_cut(&enc->dictionary, &mark);
+	enc->samples.len = samples_len;
+	return false;
+}
+
+/* Into this request, else the next; a sample that fills more than one goes in pieces. */
+static int add_sample(struct encoder *enc, uint32_t row)
+{
+	uint64_t n = events_of(enc, row);
+	struct range range = {.n = n};
+	int r = 0;
+
+	while (range.skip < n && r == 0) {
+		bool is_fresh = enc->n_events == 0;
+
+		if (try_sample(enc, row, range)) {
+			range.skip += range.n;
+			range.n = n - range.skip;
+			continue;
+		}
+		if (!is_fresh)
+			r = send_request(enc);
+		else if (range.n > 1)
+			range.n /= 2;
+		else
+			break;
+		begin_request(enc);
+	}
+	if (r == 0 && range.skip < n) {
+		enc->too_big += n - range.skip;
+		begin_request(enc);
+	}
+	return r;
+}
+
+static void enter_group(struct encoder *enc, uint32_t row)
+{
+	uint32_t process = enc->batch->sample_process[row], event = event_of(enc, row);
+
+	if (process != enc->process) {
+		end_resource(enc);
+		begin_resource(enc, process);
+	} else if (event != enc->event) {
+		end_profile(enc);
+	}
+	enc->event = event;
+}
+
+static int encode_samples(struct encoder *enc)
+{
+	int r = 0;
+
+	enc->process = UINT32_MAX; /* none yet */
+	for (uint32_t i = 0; i < enc->batch->n_samples && r == 0; i++) {
+		uint32_t row = enc->order[i];
+
+		if (enc->canon.is_later && enc->canon.is_later[row])
+			continue;
+		enter_group(enc, row);
+		r = add_sample(enc, row);
+		if (r == 0)
+			r = encoder_error(enc);
+	}
+	if (r == 0 && enc->n_events)
+		r = send_request(enc);
+	return r;
+}
+
+static int encoder_init(struct encoder *enc)
+{
+	struct otlp_wire *const wires[] = {&enc->resources, &enc->resource, &enc->profiles,
+					   &enc->samples,   &enc->body,	    &enc->part};
+	int r;
+
+	/* A single sample may be longer than a request may: it is noticed when it is there. */
+	for (size_t i = 0; i < EP_LEN(wires); i++)
+		otlp_wire_init(wires[i], enc->options->max_bytes + OTLP_ELEMENT_MAX);
+	otlp_view_of(enc->batch, &enc->view);
+	find_window(enc);
+	r = otlp_canon_init(&enc->canon, enc->batch, &enc->view, enc->options);
+	if (r == 0)
+		r = otlp_dictionary_init(&enc->dictionary, enc->batch, &enc->view, &enc->canon,
+					 enc->options);
+	return r < 0 ? r : sort_rows(enc);
+}
+
+static void encoder_fini(struct encoder *enc)
+{
+	otlp_dictionary_fini(&enc->dictionary);
+	otlp_canon_fini(&enc->canon);
+	otlp_wire_fini(&enc->resources);
+	otlp_wire_fini(&enc->resource);
+	otlp_wire_fini(&enc->profiles);
+	otlp_wire_fini(&enc->samples);
+	otlp_wire_fini(&enc->body);
+	otlp_wire_fini(&enc->part);
+	free(enc->order);
+}
+
+int otlp_encode(const struct ep_batch *batch, const struct otlp_encode_options *options,
+		const struct otlp_sink *sink, uint64_t *ret_too_big)
+{
+	ep_autofree struct encoder *enc = calloc(1, sizeof(*enc));
+	int r;
+
+	if (!enc)
+		return -ENOMEM;
+	enc->batch = batch;
+	enc->options = options;
+	enc->sink = sink;
+	r = options->max_bytes < MIN_MAX_BYTES ? -E2BIG : encoder_init(enc);
+	if (r == 0)
+		r = encode_samples(enc);
+	if (r == 0)
+		*ret_too_big = enc->too_big;
+	encoder_fini(enc);
+	return r;
+}

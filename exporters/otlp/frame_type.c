@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "exporters/otlp/frame_type.h"
+
+#include <errno.h>
+
+/*
+ * Names of plugins and their kinds, to those of semantic conventions 1.44.0, model/profile
+ * (profile.frame.type). A kind in neither column goes out as it is: custom values are allowed.
+ */
+static const struct otlp_frame_type conventions[] = {
+	{"error", "abort-marker"}, /* as the OpenTelemetry profiler says it */
+	{"python", "cpython"},	   {"java", "jvm"},	{"hotspot", "jvm"}, {"v8", "v8js"},
+	{"node", "v8js"},	   {"nodejs", "v8js"},	{"erlang", "beam"}, {"lua", "luajit"},
+	{"coreclr", "dotnet"},	   {"clr", "dotnet"},	{"kernel", "kernel"},
+};
+
+/* devfiler refuses a whole request for one frame type that is not in its list. */
+static const char *const devfiler_types[] = {
+	"native", "kernel", "jvm",	"perl", "cpython", "php", "phpjit",
+	"ruby",	  "dotnet", "v8js", "beam", "go",      "abort-marker",
+};
+
+static const char *convention_of(const char *kind)
+{
+	for (size_t i = 0; i < EP_LEN(conventions); i++)
+		if (strcmp(conventions[i].from, kind) == 0)
+			return conventions[i].to;
+	return kind[0] ? kind : "unknown";
+}
+
+static bool devfiler_knows(const char *type)
+{
+	for (size_t i = 0; i < EP_LEN(devfiler_types); i++)
+		if (strcmp(devfiler_types[i], type) == 0)
+			return true;
+	return false;
+}
+
+static const char *find_mapped(const struct otlp_encode_options *options, const char *type)
+{
+	for (uint32_t i = 0; i < options->n_frame_types; i++)
+		if (strcmp(options->frame_types[i].from, type) == 0)
+			return options->frame_types[i].to;
+	return NULL;
+}
+
+const char *otlp_frame_type_of(const struct ep_batch *batch, uint32_t location,
+			       const struct otlp_encode_options *options)
+{
+	const char *type = convention_of(batch->string_text[batch->location_kind[location]]);
+	const char *mapped = find_mapped(options, type);
+
+	if (mapped)
+		return mapped;
+	if (options->devfiler && devfiler_knows(type))
+		return type;
+	mapped = find_mapped(options, "*");
+	if (mapped && strcmp(type, "abort-marker") != 0)
+		return mapped;
+	return options->devfiler ? "native" : type;
+}
+
+/* --- the option --- */
+
+static int copy_name(const char *from, size_t len, char to[OTLP_FRAME_TYPE_BYTES])
+{
+	if (len == 0 || len >= OTLP_FRAME_TYPE_BYTES)
+		return -EINVAL;
+	memcpy(to, from, len);
+	to[len] = '\0';
+	return 0;
+}
+
+static int parse_item(const char *item, size_t len, struct otlp_encode_options *options)
+{
+	const char *equals = memchr(item, '=', len);
+	struct otlp_frame_type *pair = &options->frame_types[options->n_frame_types];
+
+	if (len == strlen("devfiler") && memcmp(item, "devfiler", len) == 0) {
+		options->devfiler = true;
+		return 0;
+	}
+	if (!equals || options->n_frame_types == OTLP_MAX_FRAME_TYPES ||
+	    copy_name(item, (size_t)(equals - item), pair->from) < 0 ||
+	    copy_name(equals + 1, len - (size_t)(equals + 1 - item), pair->to) < 0)
+		return -EINVAL;
+	options->n_frame_types++;
+	return 0;
+}
+
+int otlp_parse_frame_types(const char *text, struct otlp_encode_options *options)
+{
+	while (*text) {
+		size_t len;
+		int r;
+
+		text += strspn(text, " ,");
+		len = strcspn(text, " ,");
+		r = len ? parse_item(text, len, options) : 0;
+		if (r < 0)
+			return r;
+		text += len;
+	}
+	return 0;
+}

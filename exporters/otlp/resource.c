@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "exporters/otlp/resource.h"
+#include "exporters/otlp/fields.h"
+#include "exporters/otlp/text.h"
+
+#include <stdio.h>
+#include <time.h>
+
+#define MAX_ATTRIBUTES 96
+#define NS_PER_SECOND  1000000000ull
+#define ENV_PREFIX     "process.environment_variable."
+
+struct writer {
+	const struct ep_batch *batch;
+	const struct otlp_view *view;
+	const struct otlp_encode_options *options;
+	uint32_t process;
+	struct otlp_wire *message;
+	struct otlp_wire pair, value;
+	uint32_t key_ends[MAX_ATTRIBUTES]; /* in keys: where each ends */
+	uint32_t n_keys;
+	struct otlp_wire keys;
+};
+
+/* --- attributes --- */
+
+/* Notes the key. False when it is there already, or when there are too many. */
+static bool is_new_key(struct writer *w, const char *key, size_t len)
+{
+	uint32_t start = 0;
+
+	for (uint32_t i = 0; i < w->n_keys; i++) {
+		if (w->key_ends[i] - start == len && memcmp(w->keys.data + start, key, len) == 0)
+			return false;
+		start = w->key_ends[i];
+	}
+	if (w->n_keys == MAX_ATTRIBUTES)
+		return false;
+	otlp_put_raw(&w->keys, key, len);
+	w->key_ends[w->n_keys++] = (uint32_t)w->keys.len;
+	return w->keys.error == 0;
+}
+
+/* The pair whose value is in w->value. */
+static void put_pair(struct writer *w, const char *key, size_t key_len)
+{
+	w->pair.len = 0;
+	otlp_put_bytes(&w->pair, KEY_VALUE_KEY, key, key_len);
+	otlp_put_message(&w->pair, KEY_VALUE_VALUE, &w->value);
+	otlp_put_message(w->message, RESOURCE_ATTRIBUTES, &w->pair);
+}
+
+static void put_text_len(struct writer *w, const char *key, const char *text, size_t len)
+{
+	if (len == 0 || !otlp_is_utf8(key, strlen(key)) || !otlp_is_utf8(text, len) ||
+	    !is_new_key(w, key, strlen(key)))
+		return;
+	w->value.len = 0;
+	otlp_put_bytes(&w->value, ANY_VALUE_STRING, text, len);
+	put_pair(w, key, strlen(key));
+}
+
+static void put_text(struct writer *w, const char *key, const char *text)
+{
+	if (text)
+		put_text_len(w, key, text, strlen(text));
+}
+
+static void put_row(struct writer *w, const char *key, uint32_t row)
+{
+	put_text_len(w, key, w->batch->string_text[row], w->batch->string_bytes[row]);
+}
+
+static void put_int(struct writer *w, const char *key, uint64_t value)
+{
+	if (!is_new_key(w, key, strlen(key)))
+		return;
+	w->value.len = 0;
+	otlp_put_tag(&w->value, ANY_VALUE_INT, OTLP_VARINT);
+	otlp_put_varint(&w->value, value);
+	put_pair(w, key, strlen(key));
+}
+
+static void put_list(struct writer *w, const char *list)
+{
+	struct otlp_pair pair;
+	int r;
+
+	if (!list)
+		return;
+	while ((r = otlp_next_pair(&list, &pair)) != 0) {
+		if (r == 1)
+			put_text(w, pair.key, pair.value);
+	}
+}
+
+/* --- the process --- */
+
+/* ISO 8601 in UTC with milliseconds. */
+static void put_time(struct writer *w, const char *key, uint64_t time_ns)
+{
+	time_t seconds = (time_t)(time_ns / NS_PER_SECOND);
+	char text[64];
+	struct tm tm;
+	size_t len;
+
+	if (time_ns == 0 || !gmtime_r(&seconds, &tm))
+		return;
+	len = strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm);
+	snprintf(text + len, sizeof(text) - len, ".%03uZ",
+		 (unsigned int)(time_ns % NS_PER_SECOND / 1000000));
+	put_text(w, key, text);
+}
+
+/* Base name of what it runs; of a kernel thread, or one that was gone too soon, its comm. */
+static const char *executable_name(const struct writer *w)
+{
+	const struct ep_batch *b = w->batch;
+	const char *path = b->string_text[b->process_exe_path[w->process]];
+	const char *slash = strrchr(path, '/');
+
+	if (slash && slash[1])
+		return slash + 1;
+	return path[0] ? path : b->string_text[b->process_comm[w->process]];
+}
+
+static const char *find_env(const struct writer *w, const char *name)
+{
+	const struct otlp_view *v = w->view;
+
+	if (!v->process_env_first)
+		return NULL;
+	for (uint32_t i = v->process_env_first[w->process];
+	     i < v->process_env_first[w->process + 1]; i++)
+		if (strcmp(w->batch->string_text[v->process_env_name[i]], name) == 0)
+			return w->batch->string_text[v->process_env_value[i]];
+	return NULL;
+}
+
+static void put_environment(struct writer *w)
+{
+	const char *pos = w->options->environment;
+	char key[256], name[128];
+
+	while (pos && *pos) {
+		size_t len;
+
+		pos += strspn(pos, ", ");
+		len = strcspn(pos, ", ");
+		if (len > 0 && len < sizeof(name)) {
+			snprintf(name, sizeof(name), "%.*s", (int)len, pos);
+			snprintf(key, sizeof(key), ENV_PREFIX "%s", name);
+			put_text(w, key, find_env(w, name));
+		}
+		pos += len;
+	}
+}
+
+static void put_process(struct writer *w)
+{
+	const struct ep_batch *b = w->batch;
+
+	if (b->process_pid[w->process])
+		put_int(w, "process.pid", b->process_pid[w->process]);
+	put_row(w, "process.executable.path", b->process_exe_path[w->process]);
+	put_text(w, "process.executable.name", executable_name(w));
+	put_time(w, "process.creation.time", b->process_start_ns[w->process]);
+	put_row(w, "container.id", b->process_container_id[w->process]);
+	put_text(w, "service.name", find_env(w, "OTEL_SERVICE_NAME"));
+	put_list(w, find_env(w, "OTEL_RESOURCE_ATTRIBUTES"));
+	put_environment(w);
+}
+
+/* --- what is configured --- */
+
+static void put_service_name(struct writer *w)
+{
+	const char *name = w->options->service_name, *place = name ? strstr(name, "{exe}") : NULL;
+	char text[512];
+
+	if (!place) {
+		put_text(w, "service.name", name);
+		return;
+	}
+	snprintf(text, sizeof(text), "%.*s%s%s", (int)(place - name), name, executable_name(w),
+		 place + strlen("{exe}"));
+	put_text(w, "service.name", text);
+}
+
+static void put_host(struct writer *w)
+{
+	put_text(w, "host.name", w->batch->host_name);
+	put_text(w, "host.id", w->options->host_id);
+	put_text(w, "host.arch", w->options->host_arch);
+	put_text(w, "os.type", "linux");
+}
+
+void otlp_resource_write(const struct ep_batch *batch, const struct otlp_view *view,
+			 const struct otlp_encode_options *options, uint32_t process,
+			 struct otlp_wire *message)
+{
+	struct writer w = {
+		.batch = batch,
+		.view = view,
+		.options = options,
+		.process = process,
+		.message = message,
+	};
+
+	otlp_wire_init(&w.pair, 1 << 20);
+	otlp_wire_init(&w.value, 1 << 20);
+	otlp_wire_init(&w.keys, 1 << 20);
+	message->len = 0;
+	if (process)
+		put_process(&w);
+	put_service_name(&w);
+	put_list(&w, options->resource_attributes);
+	put_host(&w);
+	if (message->error == 0)
+		message->error = w.keys.error ? w.keys.error : w.value.error;
+	otlp_wire_fini(&w.pair);
+	otlp_wire_fini(&w.value);
+	otlp_wire_fini(&w.keys);
+}

@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The OTLP encoder, judged by the checker of tests/otlp; and the checker, judged by vectors. */
+#include "exporters/otlp/encode.h"
+#include "exporters/otlp/fields.h"
+#include "exporters/otlp/gzip.h"
+#include "exporters/otlp/text.h"
+#include "tests/otlp/batch.h"
+#include "tests/otlp/check.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#define MAX_REQUESTS 512
+
+struct requests {
+	uint8_t *data[MAX_REQUESTS];
+	size_t len[MAX_REQUESTS];
+	uint64_t events;
+	size_t n;
+};
+
+static int keep_request(void *arg, const struct otlp_request *request)
+{
+	struct requests *requests = arg;
+	uint8_t *to = malloc(request->bytes + 1);
+	size_t len = 0;
+
+	assert_non_null(to);
+	assert_in_range(requests->n, 0, MAX_REQUESTS - 1);
+	for (size_t i = 0; i < request->n_pieces; i++) {
+		if (request->pieces[i].len)
+			memcpy(to + len, request->pieces[i].data, request->pieces[i].len);
+		len += request->pieces[i].len;
+	}
+	assert_int_equal(len, request->bytes);
+	requests->data[requests->n] = to;
+	requests->len[requests->n++] = len;
+	requests->events += request->samples;
+	return 0;
+}
+
+static void free_requests(struct requests *requests)
+{
+	while (requests->n > 0)
+		free(requests->data[--requests->n]);
+}
+
+static uint64_t encode(const struct ep_batch *batch, const struct otlp_encode_options *options,
+		       struct requests *requests)
+{
+	struct otlp_sink sink = {.take = keep_request, .arg = requests};
+	uint64_t too_big = 0;
+
+	*requests = (struct requests){0};
+	assert_int_equal(otlp_encode(batch, options, &sink, &too_big), 0);
+	return too_big;
+}
+
+static struct otlp_check_result judge(const struct requests *requests, size_t i,
+				      const struct otlp_check_options *options)
+{
+	struct otlp_check_result result;
+	int r = otlp_check(requests->data[i], requests->len[i], options, &result);
+
+	if (r != 0)
+		fail_msg("request %zu: %u violations\n%s", i, result.violations, result.text);
+	return result;
+}
+
+static const struct otlp_encode_options defaults = {
+	.max_bytes = 4000000, .version = "1.2", .host_id = "0123", .host_arch = "amd64"};
+
+/* --- the checker --- */
+
+/* Made by another implementation: one resource, profile and sample, two timestamps. */
+static const char vector[] =
+	"0a660a130a110a0b70726f636573732e7069641202182a124f0a140a0d656270662d70726f66696c6572"
+	"1203302e3112370a040801100212180801120203042a10e803000000000000cf0700000000000019e803"
+	"00000000000020e8072a04080310043080e1eb17128a020a000a0b088020108040200b2a01021200120e"
+	"08011088271a04080110032201011a001a040806180722002a002a0773616d706c65732a05636f756e74"
+	"2a036370752a0b6e616e6f7365636f6e64732a1270726f66696c652e6672616d652e747970652a046d61"
+	"696e2a0464656d6f2a2370726f636573732e65786563757461626c652e6275696c645f69642e68746c68"
+	"6173682a0b7468726561642e6e616d652a097468726561642e69642a076c6962782e736f3200320c0805"
+	"12080a066e61746976653226080812220a20363030646361666534613131303030306632626633386334"
+	"393366356662393232" "0c080912080a06776f726b65723206080a1202182b3a003a030a0101";
+
+static size_t vector_bytes(uint8_t *to)
+{
+	size_t n = 0;
+
+	for (const char *pos = vector; pos[0] && pos[1]; pos += 2) {
+		unsigned int byte;
+
+		assert_int_equal(sscanf(pos, "%2x", &byte), 1);
+		to[n++] = (uint8_t)byte;
+	}
+	return n;
+}
+
+static void checker_accepts_what_others_make(void **state)
+{
+	uint8_t bytes[512];
+	size_t len = vector_bytes(bytes);
+	struct otlp_check_options options = {.devfiler = true};
+	struct otlp_check_result result;
+
+	(void)state;
+	if (otlp_check(bytes, len, &options, &result) != 0)
+		fail_msg("%s", result.text);
+	assert_int_equal(result.samples, 1);
+	assert_int_equal(result.events, 2);
+}
+
+/* One change of the vector each; where the changed bytes are is found by what is there. */
+static void checker_finds_each_fault(void **state)
+{
+	static const struct {
+		const char *label, *from, *to; /* hex, of equal length */
+		const char *says;
+	} rows[] = {
+		{"sample stack", "0801120203042a10", "0805120203042a10", "stack 5"},
+		{"sample attribute", "120203042a10", "120203092a10", "attribute 9"},
+		{"same key twice", "120203042a10", "120203032a10", "twice"},
+		{"early timestamp", "2a10e803", "2a10e703", "outside"},
+		{"timestamp at the end", "cf07000000000000", "d007000000000000", "outside"},
+		{"mapping upside down", "08802010804020", "08804010802020", "starts behind"},
+		{"zero element", "22002a00", "22002a01", ""},
+		{"no frame type", "1a0408011003220101", "1a0408011003220102", "frame.type"},
+		{"line without function", "1a04080110032201", "1a04080710032201", "function 7"},
+		{"equal strings", "2a046d61696e2a0464656d6f", "2a0464656d6f2a0464656d6f", "equal"},
+		{"attribute key", "320c080512", "320c084512", "string 69"},
+		{"stack location", "3a030a0101", "3a030a0102", "location 2"},
+		{"sample type", "0a0408011002", "0a0408011000", "sample type"},
+		{"unused string", "1a04080618", "1a04080118", "nothing refers"},
+		{"not UTF-8", "046d61696e", "046d61ff6e", "UTF-8"},
+		{"not protobuf", "0a660a13", "0bff0a13", "malformed"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < EP_LEN(rows); i++) {
+		char hex[1100];
+		char *at;
+		uint8_t bytes[512];
+		struct otlp_check_result result;
+		size_t len = 0;
+
+		snprintf(hex, sizeof(hex), "%s", vector);
+		at = strstr(hex, rows[i].from);
+		if (!at || strlen(rows[i].from) != strlen(rows[i].to))
+			fail_msg("%s: not in the vector", rows[i].label);
+		memcpy(at, rows[i].to, strlen(rows[i].to));
+		for (const char *pos = hex; pos[0]; pos += 2) {
+			unsigned int byte;
+
+			sscanf(pos, "%2x", &byte);
+			bytes[len++] = (uint8_t)byte;
+		}
+		if (otlp_check(bytes, len, NULL, &result) != 1 ||
+		    !strstr(result.text, rows[i].says))
+			fail_msg("%s: %u violations\n%s", rows[i].label, result.violations,
+				 result.text);
+	}
+}
+
+/* --- the encoder --- */
+
+static void small_batch_is_one_request(void **state)
+{
+	struct ep_batch *batch = test_batch_new(&test_shape_small);
+	struct requests requests;
+	struct otlp_check_result result;
+
+	(void)state;
+	assert_int_equal(encode(batch, &defaults, &requests), 0);
+	assert_int_equal(requests.n, 1);
+	result = judge(&requests, 0, NULL);
+	assert_int_equal(result.events, test_batch_events(batch));
+	assert_int_equal(requests.events, result.events);
+	assert_int_equal(result.resources, 4); /* three processes, and one that is not known */
+	free_requests(&requests);
+	test_batch_unref(batch);
+}
+
+static void nothing_makes_no_request(void **state)
+{
+	struct test_shape shape = test_shape_small;
+	struct requests requests;
+	struct ep_batch *batch;
+
+	(void)state;
+	shape.samples = 0;
+	batch = test_batch_new(&shape);
+	encode(batch, &defaults, &requests);
+	assert_int_equal(requests.n, 0);
+	test_batch_unref(batch);
+}
+
+/* Twins: the same stack found by frame pointer. They are one stack, and one sample. */
+static void equal_rows_become_one(void **state)
+{
+	struct test_shape shape = {.processes = 3, .functions = 50, .stacks = 20, .depth = 6,
+				   .samples = 40, .events = 3, .twins = 20};
+	struct ep_batch *batch = test_batch_new(&shape);
+	struct requests requests;
+	struct otlp_check_result result;
+
+	(void)state;
+	encode(batch, &defaults, &requests);
+	result = judge(&requests, 0, NULL);
+	assert_int_equal(result.table_len[DICTIONARY_STACK], 21);
+	assert_int_equal(result.samples, 20 + 1); /* row 0 is of no process, its twin is of one */
+	assert_int_equal(result.events, test_batch_events(batch));
+	free_requests(&requests);
+	test_batch_unref(batch);
+}
+
+static void big_batch_is_split_below_the_limit(void **state)
+{
+	static const size_t limits[] = {16384, 20000, 65536, 300000};
+	struct ep_batch *batch = test_batch_new(&test_shape_379k);
+
+	(void)state;
+	for (size_t i = 0; i < EP_LEN(limits); i++) {
+		struct otlp_encode_options options = defaults;
+		struct otlp_check_options rules = {.max_bytes = limits[i]};
+		struct requests requests;
+		uint64_t events = 0, too_big;
+
+		options.max_bytes = limits[i];
+		too_big = encode(batch, &options, &requests);
+		assert_int_equal(too_big, 0);
+		assert_true(requests.n > 1);
+		for (size_t j = 0; j < requests.n; j++)
+			events += judge(&requests, j, &rules).events;
+		assert_int_equal(events, test_batch_events(batch));
+		free_requests(&requests);
+	}
+	test_batch_unref(batch);
+}
+
+static void one_long_sample_goes_in_pieces(void **state)
+{
+	struct test_shape shape = {.processes = 1, .functions = 10, .stacks = 2, .depth = 4,
+				   .samples = 2, .events = 9000};
+	struct ep_batch *batch = test_batch_new(&shape);
+	struct otlp_encode_options options = defaults;
+	struct otlp_check_options rules = {.max_bytes = 16384};
+	struct requests requests;
+	uint64_t events = 0;
+
+	(void)state;
+	options.max_bytes = 16384;
+	assert_int_equal(encode(batch, &options, &requests), 0);
+	for (size_t j = 0; j < requests.n; j++)
+		events += judge(&requests, j, &rules).events;
+	assert_int_equal(events, 18000);
+	free_requests(&requests);
+	test_batch_unref(batch);
+}
+
+static void stack_that_never_fits_is_counted(void **state)
+{
+	struct test_shape shape = {.processes = 1, .functions = 400, .stacks = 2, .depth = 300,
+				   .samples = 2, .events = 1, .name_bytes = 200};
+	struct ep_batch *batch = test_batch_new(&shape);
+	struct otlp_encode_options options = defaults;
+	struct requests requests;
+
+	(void)state;
+	options.max_bytes = 16384;
+	assert_int_equal(encode(batch, &options, &requests), 2);
+	assert_int_equal(requests.n, 0);
+	test_batch_unref(batch);
+}
+
+/* What is printed of a request: for tests that look for one line in it. */
+static void print_request(const struct requests *requests, char *text, size_t len)
+{
+	FILE *file = fmemopen(text, len, "w");
+	struct otlp_check_options options = {.print = file};
+
+	assert_non_null(file);
+	(void)judge(requests, 0, &options);
+	fclose(file);
+}
+
+static void stacks_come_out_as_they_went_in(void **state)
+{
+	struct ep_batch *batch = test_batch_new(&test_shape_small);
+	static char text[65536];
+	struct requests requests;
+
+	(void)state;
+	encode(batch, &defaults, &requests);
+	print_request(&requests, text, sizeof(text));
+	for (uint32_t row = 0; row < batch->n_samples; row++) {
+		uint32_t stack = batch->sample_stack[row];
+		uint32_t leaf = batch->stack_location[batch->stack_location_first[stack]];
+		uint32_t line = batch->location_line_first[leaf];
+		uint32_t function = batch->line_function[line];
+		char part[256];
+
+		if (batch->location_flags[leaf] & EP_LOCATION_UNNAMED)
+			snprintf(part, sizeof(part), "%s+0x%llx %u\n",
+				 batch->string_text[batch->mapping_path[
+					 batch->location_mapping[leaf]]],
+				 (unsigned long long)batch->location_address[leaf],
+				 batch->sample_count[row]);
+		else
+			snprintf(part, sizeof(part), "%s %u\n",
+				 batch->string_text[batch->function_name[function]],
+				 batch->sample_count[row]);
+		if (!strstr(text, part))
+			fail_msg("row %u: no %s in\n%s", row, part, text);
+	}
+	free_requests(&requests);
+	test_batch_unref(batch);
+}
+
+static bool holds(const struct requests *requests, const char *text)
+{
+	return memmem(requests->data[0], requests->len[0], text, strlen(text)) != NULL;
+}
+
+static void devfiler_gets_only_types_it_knows(void **state)
+{
+	struct otlp_check_options rules = {.devfiler = true};
+	struct otlp_encode_options options = defaults;
+	struct ep_batch *batch = test_batch_new(&test_shape_379k);
+	struct requests requests;
+
+	(void)state;
+	encode(batch, &options, &requests);
+	assert_true(holds(&requests, "rust"));
+	free_requests(&requests);
+	assert_int_equal(otlp_parse_frame_types("devfiler", &options), 0);
+	encode(batch, &options, &requests);
+	judge(&requests, 0, &rules);
+	free_requests(&requests);
+	test_batch_unref(batch);
+}
+
+static void frame_types_are_mapped(void **state)
+{
+	struct otlp_encode_options options = defaults;
+	struct ep_batch *batch = test_batch_new(&test_shape_379k);
+	struct requests requests;
+
+	(void)state;
+	assert_int_equal(otlp_parse_frame_types("rust=native, cpython=python3", &options), 0);
+	encode(batch, &options, &requests);
+	judge(&requests, 0, NULL);
+	assert_false(holds(&requests, "rust"));
+	assert_true(holds(&requests, "python3"));
+	free_requests(&requests);
+	assert_int_equal(otlp_parse_frame_types("rust", &options), -EINVAL);
+	assert_int_equal(otlp_parse_frame_types("=native", &options), -EINVAL);
+	assert_int_equal(otlp_parse_frame_types("rust=", &options), -EINVAL);
+	test_batch_unref(batch);
+}
+
+static void resource_says_who_it_was(void **state)
+{
+	struct otlp_encode_options options = defaults;
+	struct ep_batch *batch = test_batch_new(&test_shape_small);
+	struct requests requests;
+
+	(void)state;
+	options.service_name = "batch/{exe}";
+	options.resource_attributes = "team=a%20b,service.name=never,bad,host.name=mine";
+	encode(batch, &options, &requests);
+	judge(&requests, 0, NULL);
+	assert_true(holds(&requests, "/opt/example/bin/server1"));
+	assert_true(holds(&requests, "batch/server1"));
+	assert_true(holds(&requests, "2025-12-31T23:59:59.000Z"));
+	assert_true(holds(&requests, "container.id"));
+	assert_true(holds(&requests, "a b"));
+	assert_true(holds(&requests, "mine"));
+	assert_false(holds(&requests, "never"));
+	assert_false(holds(&requests, "host.example.com"));
+	assert_true(holds(&requests, "vmlinux"));
+	assert_false(holds(&requests, "kallsyms"));
+	free_requests(&requests);
+	test_batch_unref(batch);
+}
+
+/* --- compression --- */
+
+static void payload_is_what_went_in(void **state)
+{
+	struct ep_batch *batch = test_batch_new(&test_shape_379k);
+	struct requests requests;
+	struct otlp_request request = {.n_pieces = 1};
+	struct otlp_payload payload;
+	struct otlp_wire plain;
+
+	(void)state;
+	encode(batch, &defaults, &requests);
+	request.pieces[0].data = requests.data[0];
+	request.pieces[0].len = request.bytes = requests.len[0];
+	assert_int_equal(otlp_payload_make(&request, true, &payload), 0);
+	assert_true(payload.len < request.bytes / 2);
+	assert_int_equal(payload.data[0], 1);
+	otlp_wire_init(&plain, OTLP_MAX_ANSWER);
+	assert_int_equal(otlp_gunzip(payload.data + 5, payload.len - 5, &plain), 0);
+	assert_int_equal(plain.len, request.bytes);
+	assert_memory_equal(plain.data, requests.data[0], plain.len);
+	otlp_wire_fini(&plain);
+	free(payload.data);
+	assert_int_equal(otlp_payload_make(&request, false, &payload), 0);
+	assert_int_equal(payload.len, request.bytes + 5);
+	assert_memory_equal(payload.data + 5, requests.data[0], request.bytes);
+	free(payload.data);
+	free_requests(&requests);
+	test_batch_unref(batch);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(checker_accepts_what_others_make),
+		cmocka_unit_test(checker_finds_each_fault),
+		cmocka_unit_test(small_batch_is_one_request),
+		cmocka_unit_test(nothing_makes_no_request),
+		cmocka_unit_test(equal_rows_become_one),
+		cmocka_unit_test(big_batch_is_split_below_the_limit),
+		cmocka_unit_test(one_long_sample_goes_in_pieces),
+		cmocka_unit_test(stack_that_never_fits_is_counted),
+		cmocka_unit_test(stacks_come_out_as_they_went_in),
+		cmocka_unit_test(devfiler_gets_only_types_it_knows),
+		cmocka_unit_test(frame_types_are_mapped),
+		cmocka_unit_test(resource_says_who_it_was),
+		cmocka_unit_test(payload_is_what_went_in),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
