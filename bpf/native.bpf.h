@@ -437,7 +437,7 @@ static __always_inline __u32 step_frame(struct ep_core_record *rec)
 	/* Where a frame pointer led us to no code, it was none: say so instead of showing it. */
 	if (place->error == EP_ERROR_NO_MAPPING && rec->walk.by_pointer)
 		return EP_ERROR_BAD_FRAME_POINTER;
-	if (place->owner & EP_ROW_ENTER && !rec->walk.entered)
+	if (place->owner & EP_ROW_ENTER && rec->walk.entered != EP_GIVEN_BACK)
 		return STEP_ENTER;
 	rec->walk.entered = 0;
 	if (!place->executable)
@@ -460,6 +460,7 @@ static __always_inline __u32 step_frame(struct ep_core_record *rec)
  */
 static __always_inline void end_walk(void *ctx, struct ep_core_record *rec, __u32 step)
 {
+	rec->walk.entered = 0;
 	if (step != STEP_ROOT) {
 		ep_push_error(&rec->record, step, rec->walk.pc);
 		rec->walk.pending = 0;
@@ -499,6 +500,7 @@ int ep_native(struct bpf_perf_event_data *ctx)
 	if (step == STEP_AGAIN && may_run_again(rec))
 		ep_go_to(ctx, &rec->record, EP_SLOT_NATIVE);
 	if (step == STEP_ENTER && may_run_again(rec)) {
+		rec->walk.entered = EP_ENTERED;
 		ep_go_to(ctx, &rec->record, EP_ROW_SLOT(rec->place.owner));
 		step = EP_ERROR_NO_TABLES; /* its program is not loaded */
 	}
