@@ -11,6 +11,7 @@
  *	else		in the list of all threads
  * Whatever the way, thread_id (pthread_self()) must be that of the sampled thread.
  */
+#include "plugins/python/jit.h"
 #include "plugins/python/python.h"
 
 #include <errno.h>
@@ -21,6 +22,7 @@
 #define MAX_KEYS 4096 /* PTHREAD_KEYS_MAX is 1024 in glibc, 128 in musl */
 #define MAX_COMPLETIONS 64 /* attempts made by the way, in symbolize */
 #define LAYOUT_ATTEMPTS 8
+#define MAX_DOUBTS 3 /* an interpreter that is just being torn down is not refused for ever */
 
 /* Versions whose layout has been seen; newer ones are validated before they are walked. */
 #define NEWEST_KNOWN PY_VERSION(3, 15)
@@ -36,9 +38,11 @@ struct instance {
 	struct ep_target *target;
 	struct py_code_cache *cache;
 	struct py_state state;
+	struct ep_range *ranges; /* that BPF has */
+	uint32_t n_ranges;
 	bool armed;    /* BPF has the state and the ranges */
 	bool complete; /* nothing is left to find out */
-	uint32_t completions;
+	uint32_t completions, doubts;
 };
 
 static uint64_t target_addr(const struct instance *inst, uint64_t va)
@@ -117,6 +121,20 @@ static void fill_code(struct py_state *state, const struct py_offsets *offsets)
 	state->code_copies = known(offsets->code_copies);
 }
 
+/* What calls JIT code, and how that is found. */
+static void fill_jit(struct py_state *state, const struct instance *inst)
+{
+	uint32_t version = inst->exe->offsets.version;
+
+	state->jit = version >= PY_VERSION(3, 15)   ? PY_JIT_POINTER
+		     : version >= PY_VERSION(3, 13) ? PY_JIT_STACK
+						    : PY_JIT_NONE;
+	for (uint32_t i = 0; i < PY_EVAL_RANGES && i < inst->exe->n_code; i++) {
+		state->eval_addr[i] = target_addr(inst, inst->exe->code[i].va);
+		state->eval_bytes[i] = (uint32_t)inst->exe->code[i].bytes;
+	}
+}
+
 /* 0 or -ENOTSUP: BPF's windows are too small for it. */
 static int fill_state(struct instance *inst)
 {
@@ -135,6 +153,7 @@ static int fill_state(struct instance *inst)
 	state->cframe_frame = known(offsets->cframe_frame);
 	fill_frames(state, offsets);
 	fill_code(state, offsets);
+	fill_jit(state, inst);
 	return state->frame_bytes <= PY_FRAME_BYTES && state->code_bytes <= PY_CODE_BYTES
 		       ? 0
 		       : -ENOTSUP;
@@ -266,39 +285,72 @@ static enum validity look_at_frames(const struct instance *inst, uint64_t frame)
 }
 
 /* PyCode_Type is an object too, and its type is PyType_Type (Objects/codeobject.c). */
-static bool heads_hold(const struct instance *inst)
+static enum validity look_at_head(const struct instance *inst)
 {
 	const struct py_executable *exe = inst->exe;
 	uint64_t type = read_word(inst, inst->state.code_type + inst->state.code_object_type);
 
-	return !exe->type_type_va || type == target_addr(inst, exe->type_type_va);
+	if (!type)
+		return UNDECIDED; /* the process or the library is gone */
+	return !exe->type_type_va || type == target_addr(inst, exe->type_type_va) ? VALID
+										   : INVALID;
 }
 
 static enum validity check_layout(const struct instance *inst)
 {
-	enum validity validity = UNDECIDED;
+	enum validity head, validity = UNDECIDED;
 
 	if (!find_frame(inst))
 		return UNDECIDED;
-	if (!heads_hold(inst))
-		return INVALID;
+	head = look_at_head(inst);
+	if (head != VALID)
+		return head;
 	for (uint32_t i = 0; i < LAYOUT_ATTEMPTS && validity != VALID; i++)
 		validity = look_at_frames(inst, find_frame(inst));
-	return validity;
+	/* What a process that ends has left to read proves nothing either. */
+	return validity == INVALID && look_at_head(inst) != VALID ? UNDECIDED : validity;
 }
 
 /* --- operations -------------------------------------------------------------------------------- */
 
-static int set_ranges(const struct instance *inst)
+/* The evaluation loop, then the code of the JIT. The count. */
+static uint32_t find_ranges(const struct instance *inst, struct ep_range *ranges)
 {
-	struct ep_range ranges[PY_MAX_CODE_RANGES] = {0};
+	const struct py_executable *exe = inst->exe;
+	uint32_t n = exe->n_code;
 
-	for (uint32_t i = 0; i < inst->exe->n_code; i++) {
-		ranges[i].start = target_addr(inst, inst->exe->code[i].va);
-		ranges[i].end = ranges[i].start + inst->exe->code[i].bytes;
+	for (uint32_t i = 0; i < n; i++) {
+		ranges[i].start = target_addr(inst, exe->code[i].va);
+		ranges[i].end = ranges[i].start + exe->code[i].bytes;
 		ranges[i].mode = EP_RANGE_REPLACE;
 	}
-	return inst->exe->host->set_ranges(inst->target, ranges, inst->exe->n_code);
+	if (inst->state.jit != PY_JIT_NONE)
+		n += py_find_jit(exe->host, inst->target, inst->state.jit == PY_JIT_POINTER,
+				 ranges + n, PY_MAX_JIT_RANGES);
+	return n;
+}
+
+static int set_ranges(struct instance *inst)
+{
+	size_t max = PY_MAX_CODE_RANGES + PY_MAX_JIT_RANGES;
+	struct ep_range *ranges = calloc(max, sizeof(*ranges)), *fewer;
+	uint32_t n;
+	int r = 0;
+
+	if (!ranges)
+		return -ENOMEM;
+	n = find_ranges(inst, ranges);
+	if (n != inst->n_ranges || memcmp(ranges, inst->ranges, n * sizeof(*ranges)) != 0)
+		r = inst->exe->host->set_ranges(inst->target, ranges, n);
+	if (r < 0) {
+		free(ranges);
+		return r;
+	}
+	free(inst->ranges);
+	fewer = realloc(ranges, n * sizeof(*ranges));
+	inst->ranges = fewer ? fewer : ranges;
+	inst->n_ranges = n;
+	return 0;
 }
 
 /* Versions that were seen are walked before anything runs in them. */
@@ -326,6 +378,8 @@ static int complete(struct instance *inst)
 	enum validity validity = check_layout(inst);
 	int r;
 
+	if (validity == INVALID && is_certain(&inst->exe->offsets) && inst->doubts++ < MAX_DOUBTS)
+		validity = UNDECIDED;
 	if (validity == INVALID) {
 		warn_layout(inst);
 		return -ENOTSUP;
@@ -347,6 +401,7 @@ static void instance_free(struct instance *inst)
 	if (!inst)
 		return;
 	py_code_cache_free(inst->cache);
+	free(inst->ranges);
 	free(inst);
 }
 
@@ -387,8 +442,11 @@ int py_attach(void *executable, struct ep_target *target, void **ret_instance)
 int py_mappings_changed(void *instance)
 {
 	struct instance *inst = instance;
+	int r = inst->complete ? 0 : complete(inst);
 
-	return inst->complete ? 0 : complete(inst);
+	if (r >= 0 && inst->armed && set_ranges(inst) < 0)
+		return -ENOMEM;
+	return r;
 }
 
 int py_symbolize(void *instance, const struct ep_raw_frame *frame, struct ep_names *names)

@@ -17,6 +17,7 @@ static const char *const counters[] = {
 	"stacks of threads that have no Python state",
 	"code objects BPF could not read",
 	"code objects gone before they were read",
+	"addresses in JIT code whose caller was not found",
 	NULL,
 };
 

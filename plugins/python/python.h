@@ -5,6 +5,7 @@
  *	probe.c		an ELF file: is it CPython, which one, offsets, where its globals are
  *	code_range.c	code of the evaluation loop, also the part the compiler split off
  *	getter.c	where a function that returns a thread variable reads it
+ *	jit.c		code made by the JIT
  *	attach.c	a process: what BPF needs to know of it
  *	python.c	the descriptor
  */

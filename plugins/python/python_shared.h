@@ -38,6 +38,15 @@ enum py_flags {
 	PY_BYTECODE_COPIES = 1 << 1, /* free-threaded 3.14 on: threads have bytecode of their own */
 };
 
+/* How the caller of JIT code is found. */
+enum py_jit {
+	PY_JIT_NONE = 0,
+	PY_JIT_STACK = 1,   /* 3.13, 3.14: each executor begins with a function that saves registers */
+	PY_JIT_POINTER = 2, /* 3.15: the frame pointer is that of _PyJIT_Entry */
+};
+
+#define PY_EVAL_RANGES 2
+
 #define PY_NO_SHIM 256u /* first_shim: above any owner */
 
 /*
@@ -72,6 +81,10 @@ struct py_state {
 	__u32 code_first_traceable, code_instructions, code_copies;
 	__u64 address_mask; /* ~0: a frame's instruction is an address (3.11 on), 0: an index */
 	__s64 always_traceable; /* 0, or the lowest number there is: up to 3.10 */
+	__u32 jit; /* enum py_jit */
+	__u32 eval_bytes[PY_EVAL_RANGES]; /* of the evaluation loop's parts: it calls JIT code */
+	__u32 pad;
+	__u64 eval_addr[PY_EVAL_RANGES];
 };
 _Static_assert(sizeof(struct py_state) <= EP_STATE_BYTES, "py_state is too large");
 
@@ -85,6 +98,7 @@ enum py_counter {
 	PY_COUNT_THREADS_UNKNOWN = 0,
 	PY_COUNT_CODE_UNREADABLE,
 	PY_COUNT_CODE_GONE,
+	PY_COUNT_JIT_UNKNOWN,
 };
 
 #endif

@@ -16,6 +16,8 @@
 EP_UNWINDER();
 
 #define PY_MAX_FRAMES_PER_RUN 128 /* about 300 instructions each; ep_self.frames_per_run is lower */
+#define PY_STACK_WORDS	      32
+#define PY_MAX_SAVED	      16 /* words of its own that JIT code may have on the stack */
 #define PY_MAX_SEARCH	      32  /* threads that are asked in one run */
 #define PY_MAX_SEARCH_RUNS    8
 
@@ -49,6 +51,7 @@ struct py_scratch {
 	__u32 in_group; /* 1: the current evaluation has one */
 	__u8 frame_bytes[PY_FRAME_BYTES];
 	__u8 code_bytes[PY_CODE_BYTES];
+	__u64 stack[PY_STACK_WORDS]; /* of JIT code */
 };
 EP_SCRATCH(struct py_scratch)
 
@@ -333,6 +336,110 @@ static __always_inline void walk_frames(void *ctx, struct ep_record *rec,
 	finish(rec, s, step);
 }
 
+/* --- code of the JIT ---------------------------------------------------------------------------- */
+
+/* True for a return address in the evaluation loop. */
+static __always_inline bool is_eval(const struct py_state *state, __u64 addr)
+{
+	return addr - state->eval_addr[0] < state->eval_bytes[0] ||
+	       addr - state->eval_addr[1] < state->eval_bytes[1];
+}
+
+/* A frame pointer of the loop, whose frame begins at sp. */
+#define PY_MAX_EVAL_FRAME 8192
+static __always_inline bool is_eval_pointer(__u64 fp, __u64 sp)
+{
+	return fp - sp < PY_MAX_EVAL_FRAME && !(fp & 7);
+}
+
+static __always_inline bool leave_by_pointer(const struct py_state *state, struct ep_walk *walk,
+					     struct py_scratch *s)
+{
+	__u64 fp = walk->regs[EP_REG_FP];
+
+	if (fp < walk->regs[EP_REG_SP] ||
+	    bpf_probe_read_user(s->stack, 16, (void *)fp) || !is_eval(state, s->stack[1]))
+		return false;
+	walk->pc = s->stack[1];
+	walk->regs[EP_REG_SP] = fp + 16;
+	walk->regs[EP_REG_FP] = s->stack[0];
+	return true;
+}
+
+/* pop %rbx, %r12, %r13, %r14, ...: what an executor's first function does at its end. */
+#define PY_SHIM_END 0x415e415d415c415bull
+
+static __always_inline bool is_shim(__u64 addr)
+{
+	__u64 code = 0;
+
+	return addr >= 4096 && read_word(addr, &code) && code == PY_SHIM_END;
+}
+
+/*
+ *	sp ─► what the code at pc has pushed: nothing, padding, the loop's rbp
+ *	      return address in the shim ([at])
+ *	      rbx r12 r13 r14 r15, maybe rbp
+ *	      return address in the evaluation loop
+ */
+static __always_inline bool leave_shim(const struct py_state *state, struct ep_walk *walk,
+				       struct py_scratch *s, __u32 at)
+{
+	__u32 ret = at + 6;
+	__u64 fp = walk->regs[EP_REG_FP], sp;
+
+	if (!is_eval(state, s->stack[ret & (PY_STACK_WORDS - 1)])) {
+		fp = s->stack[ret & (PY_STACK_WORDS - 1)];
+		ret++;
+	}
+	if (!is_eval(state, s->stack[ret & (PY_STACK_WORDS - 1)]))
+		return false;
+	sp = walk->regs[EP_REG_SP] + 8 * (ret + 1);
+	for (__u32 i = 0; i < PY_MAX_SAVED; i++) {
+		if (i >= at || is_eval_pointer(fp, sp))
+			break;
+		fp = s->stack[i];
+	}
+	walk->pc = s->stack[ret & (PY_STACK_WORDS - 1)];
+	walk->regs[EP_REG_SP] = sp;
+	if (is_eval_pointer(fp, sp))
+		walk->regs[EP_REG_FP] = fp;
+	return true;
+}
+
+static __always_inline bool leave_by_stack(const struct py_state *state, struct ep_walk *walk,
+					   struct py_scratch *s)
+{
+	__u32 at;
+
+	if (bpf_probe_read_user(s->stack, sizeof(s->stack), (void *)walk->regs[EP_REG_SP]))
+		return false;
+	for (at = 0; at < PY_MAX_SAVED; at++) {
+		if (is_shim(s->stack[at]))
+			return leave_shim(state, walk, s, at);
+	}
+	return false;
+}
+
+/* The walk goes on in the evaluation loop, whose frame stands for what the JIT's code runs. */
+static __always_inline void leave_jit(void *ctx, struct ep_record *rec,
+				      const struct py_state *state, struct py_scratch *s)
+{
+	struct ep_walk *walk = &rec->walk;
+	bool found = state->jit == PY_JIT_POINTER ? leave_by_pointer(state, walk, s)
+						  : leave_by_stack(state, walk, s);
+
+	if (!found) {
+		ep_count(PY_COUNT_JIT_UNKNOWN);
+		ep_give_back(ctx, rec);
+		return;
+	}
+	walk->return_address = 1;
+	walk->by_pointer = 0;
+	walk->known_regs = EP_KNOWN_ALWAYS;
+	ep_go_native(ctx, rec);
+}
+
 SEC("perf_event")
 int python_unwind(struct bpf_perf_event_data *ctx)
 {
@@ -344,7 +451,12 @@ int python_unwind(struct bpf_perf_event_data *ctx)
 		return 0;
 	state = ep_get_state(rec);
 	s = ep_get_scratch(rec);
-	if (state && s) {
+	if (ep_is_entered(rec)) {
+		if (state && s)
+			leave_jit(ctx, rec, state, s);
+		else
+			ep_give_back(ctx, rec);
+	} else if (state && s) {
 		if (s->phase == PY_PHASE_THREAD)
 			find_thread(state, s);
 		if (s->phase == PY_PHASE_SEARCH)
