@@ -461,7 +461,7 @@ int py_symbolize(void *instance, const struct ep_raw_frame *frame, struct ep_nam
 		instruction = (uint32_t)(code >> PY_INSTRUCTION_SHIFT);
 		code &= PY_ADDRESS_MASK;
 	}
-	if (!inst->complete && inst->completions++ < MAX_COMPLETIONS)
+	if (!inst->complete && inst->doubts == 0 && inst->completions++ < MAX_COMPLETIONS)
 		(void)complete(inst);
 	if (frame->n_words < 1)
 		return -EBADMSG;

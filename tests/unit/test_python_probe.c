@@ -1,0 +1,540 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The Python plugin's view of a file: which CPython it is, its offsets, its evaluation loop. With
+ * files made here, and with every interpreter of this machine.
+ *
+ *	test_python_probe		$PYENV_ROOT or ~/.pyenv, /usr/bin, $EP_RUNTIMES
+ */
+#include "core/base/util.h"
+#include "core/plugin/elf_file.h"
+#include "plugins/python/python.h"
+
+#include <errno.h>
+#include <glob.h>
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* --- a file made of pieces ----------------------------------------------------------------------- */
+
+#define FILE_VA	   0x1000u
+#define FILE_BYTES 0x3000u
+
+struct piece {
+	const char *name;
+	struct ep_symbol symbol;
+};
+
+struct made_file {
+	struct ep_file file;
+	struct piece symbols[16], functions[8];
+	size_t n_symbols, n_functions;
+	uint8_t bytes[FILE_BYTES];
+};
+
+static int made_symbol(void *arg, const char *name, struct ep_symbol *ret)
+{
+	const struct made_file *made = arg;
+
+	for (size_t i = 0; i < made->n_symbols; i++) {
+		if (strcmp(made->symbols[i].name, name) == 0) {
+			*ret = made->symbols[i].symbol;
+			return 0;
+		}
+	}
+	return -ENODATA;
+}
+
+static int made_section(void *arg, const char *name, struct ep_symbol *ret)
+{
+	(void)arg;
+	if (strcmp(name, ".text") != 0)
+		return -ENODATA;
+	*ret = (struct ep_symbol){.va = FILE_VA, .bytes = FILE_BYTES};
+	return 0;
+}
+
+static int made_read(void *arg, uint64_t va, void *buf, size_t bytes)
+{
+	const struct made_file *made = arg;
+
+	if (va < FILE_VA || va - FILE_VA > FILE_BYTES || FILE_BYTES - (va - FILE_VA) < bytes)
+		return -ENODATA;
+	memcpy(buf, made->bytes + (va - FILE_VA), bytes);
+	return 0;
+}
+
+static int made_function(void *arg, uint64_t va, struct ep_symbol *ret)
+{
+	const struct made_file *made = arg;
+
+	for (size_t i = 0; i < made->n_functions; i++) {
+		if (va - made->functions[i].symbol.va < made->functions[i].symbol.bytes) {
+			*ret = made->functions[i].symbol;
+			return 0;
+		}
+	}
+	return -ENODATA;
+}
+
+static struct made_file *new_file(void)
+{
+	static const struct ep_file_ops ops = {
+		.symbol = made_symbol,
+		.section = made_section,
+		.read = made_read,
+		.function = made_function,
+	};
+	struct made_file *made = calloc(1, sizeof(*made));
+
+	assert_non_null(made);
+	made->file = (struct ep_file){.ops = &ops, .arg = made, .path = "/usr/bin/made"};
+	return made;
+}
+
+static void add_symbol(struct made_file *made, const char *name, uint64_t va, uint64_t bytes)
+{
+	assert_true(made->n_symbols < EP_LEN(made->symbols));
+	made->symbols[made->n_symbols++] = (struct piece){name, {.va = va, .bytes = bytes}};
+}
+
+static void add_function(struct made_file *made, uint64_t va, uint64_t bytes)
+{
+	assert_true(made->n_functions < EP_LEN(made->functions));
+	made->functions[made->n_functions++] = (struct piece){"", {.va = va, .bytes = bytes}};
+}
+
+static void put(struct made_file *made, uint64_t va, const void *bytes, size_t n)
+{
+	memcpy(made->bytes + (va - FILE_VA), bytes, n);
+}
+
+/* jmp rel32 */
+static void put_jump(struct made_file *made, uint64_t from, uint64_t to)
+{
+	int32_t rel = (int32_t)(to - from - 5);
+	uint8_t code[5] = {0xe9};
+
+	memcpy(code + 1, &rel, sizeof(rel));
+	put(made, from, code, sizeof(code));
+}
+
+/* --- offsets ------------------------------------------------------------------------------------- */
+
+static void each_old_minor_has_offsets(void **state)
+{
+	struct py_offsets offsets;
+
+	(void)state;
+	for (uint32_t minor = 6; minor <= 12; minor++) {
+		assert_int_equal(py_offsets_find(PY_VERSION(3, minor), false, &offsets), 0);
+		assert_int_equal(offsets.version, PY_VERSION(3, minor));
+		assert_int_equal(offsets.code.version, PY_VERSION(3, minor));
+		assert_true(offsets.frame_bytes <= PY_FRAME_BYTES);
+		assert_true(offsets.frame_instruction + 4 <= offsets.frame_bytes);
+	}
+	assert_int_equal(py_offsets_find(PY_VERSION(3, 5), false, &offsets), -ENOTSUP);
+	assert_int_equal(py_offsets_find(PY_VERSION(2, 7), false, &offsets), -ENOTSUP);
+	assert_int_equal(py_offsets_find(PY_VERSION(3, 13), false, &offsets), -ENOTSUP);
+}
+
+static void traced_references_shift_objects(void **state)
+{
+	struct py_offsets plain, traced;
+
+	(void)state;
+	assert_int_equal(py_offsets_find(PY_VERSION(3, 7), false, &plain), 0);
+	assert_int_equal(py_offsets_find(PY_VERSION(3, 7), true, &traced), 0);
+	assert_int_equal(traced.object_type, plain.object_type + 16);
+	assert_int_equal(traced.frame_code, plain.frame_code + 16);
+	assert_int_equal(traced.thread_frame, plain.thread_frame);
+	assert_int_equal(py_offsets_find(PY_VERSION(3, 12), false, &plain), 0);
+	assert_int_equal(py_offsets_find(PY_VERSION(3, 12), true, &traced), 0);
+	assert_int_equal(traced.frame_code, plain.frame_code);
+	assert_int_equal(traced.code_instructions, plain.code_instructions + 16);
+}
+
+/* struct _Py_DebugOffsets as 3.14 arranges it, with most numbers of 3.14.10 on x86-64; what
+ * the plugin does not read is 0. */
+static size_t make_offsets(uint64_t *words, uint64_t version, uint64_t free_threaded)
+{
+	static const struct {
+		uint8_t at;
+		uint16_t value;
+	} values[] = {
+		{3, 4096}, {5, 840},				    /* runtime_state */
+		{6, 9000}, {8, 7272}, {9, 7344},		    /* interpreter_state */
+		{22, 880}, {24, 8}, {26, 72}, {27, 152},	    /* thread_state */
+		{31, 88}, {32, 8}, {34, 56}, {35, 80}, {36, 74},    /* interpreter_frame */
+		{39, 216}, {40, 112}, {41, 120}, {42, 128}, {43, 136}, {44, 68}, {45, 52},
+		{46, 96}, {47, 104}, {48, 208},			    /* code_object */
+		{50, 16}, {51, 8}, {52, 416}, {53, 24},		    /* pyobject, type_object */
+		{74, 40}, {75, 16}, {76, 32},			    /* bytes_object */
+		{77, 64}, {78, 32}, {79, 16}, {80, 40},		    /* unicode_object */
+	};
+
+	memset(words, 0, PY_DEBUG_OFFSETS_BYTES);
+	memcpy(words, "xdebugpy", 8);
+	words[1] = version;
+	words[2] = free_threaded;
+	for (size_t i = 0; i < EP_LEN(values); i++)
+		words[values[i].at] = values[i].value;
+	return PY_DEBUG_OFFSETS_BYTES;
+}
+
+static void debug_offsets_are_read(void **state)
+{
+	uint64_t words[PY_DEBUG_OFFSETS_BYTES / 8];
+	size_t n = make_offsets(words, 0x030e0af0, 0);
+	struct py_offsets offsets;
+
+	(void)state;
+	assert_int_equal(py_offsets_from_debug(words, n, 4096, &offsets), 0);
+	assert_int_equal(offsets.version, PY_VERSION(3, 14));
+	assert_int_equal(offsets.runtime_interpreters, 840);
+	assert_int_equal(offsets.interp_threads, 7344);
+	assert_int_equal(offsets.thread_id, 152);
+	assert_int_equal(offsets.frame_code, 0);
+	assert_int_equal(offsets.frame_instruction, 56);
+	assert_int_equal(offsets.frame_owner, 74);
+	assert_int_equal(offsets.frame_bytes, 80);
+	assert_int_equal(offsets.code_first_traceable, 192);
+	assert_int_equal(offsets.code.co_qualname, 128);
+	assert_int_equal(offsets.frame_copy, PY_NONE);
+}
+
+static void debug_offsets_that_make_no_sense_are_refused(void **state)
+{
+	uint64_t words[PY_DEBUG_OFFSETS_BYTES / 8];
+	size_t n = make_offsets(words, 0x030e0af0, 0);
+	struct py_offsets offsets;
+
+	(void)state;
+	assert_int_equal(py_offsets_from_debug(words, n, 4104, &offsets), -ENOTSUP); /* its size */
+	assert_int_equal(py_offsets_from_debug(words, 300, 4096, &offsets), -ENOTSUP);
+	assert_int_equal(py_offsets_from_debug(words, 16, 4096, &offsets), -ENODATA);
+	words[34] = 88; /* an instruction pointer behind the frame */
+	assert_int_equal(py_offsets_from_debug(words, n, 4096, &offsets), -ENOTSUP);
+	words[34] = UINT64_MAX;
+	assert_int_equal(py_offsets_from_debug(words, n, 4096, &offsets), -ENOTSUP);
+	words[34] = 56;
+	words[0] ^= 1;
+	assert_int_equal(py_offsets_from_debug(words, n, 4096, &offsets), -ENODATA);
+}
+
+/* Nobody knows 3.99, but its struct may still be one of those that are known. */
+static void a_newer_version_is_tried(void **state)
+{
+	uint64_t words[PY_DEBUG_OFFSETS_BYTES / 8];
+	size_t n = make_offsets(words, 0x036300f0, 0);
+	struct py_offsets offsets;
+
+	(void)state;
+	assert_int_equal(py_offsets_from_debug(words, n, 4096, &offsets), 0);
+	assert_int_equal(offsets.version, PY_VERSION(3, 99));
+	assert_int_equal(offsets.thread_frame, 72);
+	/* 3.15 is known, and this is not it. */
+	make_offsets(words, 0x030f00f0, 0);
+	assert_int_equal(py_offsets_from_debug(words, n, 4096, &offsets), -ENOTSUP);
+}
+
+static void free_threads_have_bytecode_of_their_own(void **state)
+{
+	uint64_t words[PY_DEBUG_OFFSETS_BYTES / 8];
+	size_t n = make_offsets(words, 0x030e0af0, 1);
+	struct py_offsets offsets;
+
+	(void)state;
+	words[38] = 72; /* tlbc_index */
+	words[49] = 200; /* co_tlbc */
+	assert_int_equal(py_offsets_from_debug(words, n, 4096, &offsets), 0);
+	assert_true(offsets.free_threaded);
+	assert_int_equal(offsets.frame_copy, 72);
+	assert_int_equal(offsets.code_copies, 200);
+	assert_int_equal(offsets.code_first_traceable, 184);
+}
+
+/* What is accepted must fit into BPF's windows or be refused by attach; here: no crash, no nonsense. */
+static void hostile_offsets_do_no_harm(void **state)
+{
+	uint64_t words[PY_DEBUG_OFFSETS_BYTES / 8];
+	struct py_offsets offsets;
+	unsigned int accepted = 0;
+	size_t n;
+
+	(void)state;
+	srand(1);
+	for (unsigned int run = 0; run < 200000; run++) {
+		n = make_offsets(words, 0x030e0af0 + ((uint64_t)(rand() % 4) << 16), rand() % 2);
+		for (int i = rand() % 4; i >= 0; i--)
+			words[3 + rand() % 100] = rand() % 2 ? (uint64_t)rand() % 300 : (uint64_t)rand() << 33;
+		if (py_offsets_from_debug(words, n, rand() % 2 ? 4096 : 0, &offsets) == 0) {
+			accepted++;
+			assert_true(offsets.frame_bytes <= 256);
+			assert_true(offsets.frame_code < 256 && offsets.frame_instruction < 256);
+			assert_true(offsets.thread_id < 1 << 16);
+		}
+	}
+	assert_true(accepted > 1000);
+}
+
+/* --- thread variables ---------------------------------------------------------------------------- */
+
+static void getters_are_decoded(void **state)
+{
+	static const struct {
+		const char *label;
+		uint8_t code[32];
+		uint32_t kind;
+		uint64_t value;
+		uint32_t add;
+	} cases[] = {
+		{"local exec", {0x64, 0x48, 0x8b, 0x04, 0x25, 0xe8, 0xff, 0xff, 0xff, 0xc3},
+		 PY_VARIABLE_POINTER, (uint64_t)-24, 0},
+		{"local exec, endbr64", {0xf3, 0x0f, 0x1e, 0xfa, 0x64, 0x48, 0x8b, 0x04, 0x25, 0xf8, 0xff,
+		 0xff, 0xff, 0xc3}, PY_VARIABLE_POINTER, (uint64_t)-8, 0},
+		{"initial exec", {0x48, 0x8b, 0x05, 0x00, 0x01, 0x00, 0x00, 0x64, 0x48, 0x8b, 0x00, 0xc3},
+		 PY_VARIABLE_WORD, FILE_VA + 0x107, 0},
+		{"general dynamic", {0x48, 0x83, 0xec, 0x08, 0x66, 0x48, 0x8d, 0x3d, 0x10, 0x00, 0x00, 0x00,
+		 0x66, 0x66, 0x48, 0xe8, 1, 2, 3, 4, 0x48, 0x8b, 0x00}, PY_VARIABLE_PAIR,
+		 FILE_VA + 4 + 8 + 0x10, 0},
+		{"local dynamic", {0x48, 0x8d, 0x3d, 0x20, 0x00, 0x00, 0x00, 0xe8, 1, 2, 3, 4, 0x48, 0x8b,
+		 0x80, 0x18, 0x00, 0x00, 0x00}, PY_VARIABLE_PAIR, FILE_VA + 7 + 0x20, 0x18},
+		{"something else", {0x55, 0x48, 0x89, 0xe5, 0x31, 0xc0, 0xc3}, PY_VARIABLE_NONE, 0, 0},
+	};
+	const struct ep_unwinder_host *host = ep_unwinder_host_get();
+
+	(void)state;
+	for (size_t i = 0; i < EP_LEN(cases); i++) {
+		struct made_file *made = new_file();
+		struct py_thread_variable variable = {0};
+		int r;
+
+		print_message("%s\n", cases[i].label);
+		add_symbol(made, "getter", FILE_VA, 32);
+		put(made, FILE_VA, cases[i].code, sizeof(cases[i].code));
+		r = py_decode_getter(host, &made->file, "getter", &variable);
+		assert_int_equal(r, cases[i].kind ? 0 : -ENOTSUP);
+		assert_int_equal(variable.kind, cases[i].kind);
+		assert_int_equal(variable.value, cases[i].value);
+		assert_int_equal(variable.add, cases[i].add);
+		assert_int_equal(py_decode_getter(host, &made->file, "none", &variable), -ENODATA);
+		free(made);
+	}
+}
+
+/* --- the evaluation loop ------------------------------------------------------------------------- */
+
+/* eval 0x1100-0x1300, its cold part 0x2000-0x2100, another function 0x2200-0x2300 */
+static struct made_file *new_loop(struct ep_symbol *eval)
+{
+	struct made_file *made = new_file();
+
+	*eval = (struct ep_symbol){.va = 0x1100, .bytes = 0x200};
+	add_function(made, 0x1100, 0x200);
+	add_function(made, 0x2000, 0x100);
+	add_function(made, 0x2200, 0x100);
+	return made;
+}
+
+static void the_part_that_was_split_off_is_found(void **state)
+{
+	struct ep_symbol eval, ranges[PY_MAX_CODE_RANGES];
+	struct made_file *made = new_loop(&eval);
+	const struct ep_unwinder_host *host = ep_unwinder_host_get();
+
+	(void)state;
+	put_jump(made, 0x1180, 0x2010);
+	put_jump(made, 0x2050, 0x1190);
+	put_jump(made, 0x12f0, 0x2200); /* a tail call: that function never comes back */
+	assert_int_equal(py_find_code(host, &made->file, &eval, ranges), 2);
+	assert_int_equal(ranges[0].va, 0x1100);
+	assert_int_equal(ranges[1].va, 0x2000);
+	assert_int_equal(ranges[1].bytes, 0x100);
+	free(made);
+}
+
+static void a_loop_in_one_piece_stays_one(void **state)
+{
+	struct ep_symbol eval, ranges[PY_MAX_CODE_RANGES];
+	struct made_file *made = new_loop(&eval);
+	const struct ep_unwinder_host *host = ep_unwinder_host_get();
+
+	(void)state;
+	put_jump(made, 0x1180, 0x2200);
+	put_jump(made, 0x2250, 0x1100); /* another function that calls it last */
+	assert_int_equal(py_find_code(host, &made->file, &eval, ranges), 1);
+	eval.bytes = UINT64_MAX;
+	assert_int_equal(py_find_code(host, &made->file, &eval, ranges), 1);
+	free(made);
+}
+
+/* --- probe --------------------------------------------------------------------------------------- */
+
+static void other_files_are_not_mine(void **state)
+{
+	struct made_file *made = new_file();
+	void *executable = NULL;
+
+	(void)state;
+	assert_int_equal(py_probe(ep_unwinder_host_get(), &made->file, &executable), EP_NOT_MINE);
+	add_symbol(made, "_PyThreadState_Current", 0x2000, 8); /* 2.7, 3.5 */
+	assert_int_equal(py_probe(ep_unwinder_host_get(), &made->file, &executable), EP_NOT_MINE);
+	assert_null(executable);
+	free(made);
+}
+
+static void versions_are_told_by_their_functions(void **state)
+{
+	static const struct {
+		const char *symbol;
+		uint32_t version;
+	} cases[] = {
+		{"PyCode_Type", PY_VERSION(3, 6)},
+		{"_PyRuntime", PY_VERSION(3, 7)},
+		{"PyCode_NewWithPosOnlyArgs", PY_VERSION(3, 8)},
+		{"PyObject_VectorcallMethod", PY_VERSION(3, 9)},
+		{"PyIter_Send", PY_VERSION(3, 10)},
+	};
+	struct made_file *made = new_file();
+
+	(void)state;
+	add_symbol(made, "_PyThreadState_Current", 0x2000, 8);
+	add_symbol(made, "_PyEval_EvalFrameDefault", 0x1100, 0x200);
+	for (size_t i = 0; i < EP_LEN(cases); i++) {
+		struct py_executable *exe;
+		void *executable = NULL;
+
+		add_symbol(made, cases[i].symbol, 0x2100, 64);
+		assert_int_equal(py_probe(ep_unwinder_host_get(), &made->file, &executable), 0);
+		exe = executable;
+		assert_int_equal(exe->offsets.version, cases[i].version);
+		py_unload(executable);
+	}
+	free(made);
+}
+
+/* --- the interpreters of this machine ------------------------------------------------------------ */
+
+/* "libpython3.11.so.1.0", "python3.13d": 0x030b, 0x030d; 0: no such name. */
+static uint32_t version_in_name(const char *path)
+{
+	const char *at = strstr(strrchr(path, '/'), "python3.");
+	char *end;
+	unsigned long minor;
+
+	if (!at)
+		return 0;
+	minor = strtoul(at + 8, &end, 10);
+	return end > at + 8 ? PY_VERSION(3, (uint32_t)minor) : 0;
+}
+
+static bool check_executable(const struct py_executable *exe, uint32_t version, const char *path)
+{
+	const struct py_offsets *offsets = &exe->offsets;
+	uint64_t code = 0;
+
+	for (uint32_t i = 0; i < exe->n_code; i++)
+		code += exe->code[i].bytes;
+	print_message("  %s: %u parts of the loop, %" PRIu64 " bytes%s%s\n", path, exe->n_code, code,
+		      exe->debug_offsets ? ", debug offsets" : "", offsets->free_threaded ? ", free-threaded" : "");
+	assert_int_equal(offsets->version, version);
+	assert_true(exe->debug_offsets == (version >= PY_VERSION(3, 13)));
+	assert_true(code > 20000); /* it is never less */
+	assert_true(exe->code_type_va && exe->type_type_va);
+	/* How a thread's own state is found. */
+	assert_true(exe->holder_va || exe->variables[0].kind);
+	assert_true(exe->key_va || exe->variables[1].kind || offsets->free_threaded);
+	return true;
+}
+
+static bool probe_file(const char *path)
+{
+	struct ep_elf_file file = {0};
+	uint32_t version = version_in_name(path);
+	struct ep_elf *elf = NULL;
+	void *executable = NULL;
+	bool checked = false;
+	int r;
+
+	if (version < PY_VERSION(3, 6) || ep_elf_open(path, &elf) < 0)
+		return false;
+	ep_elf_file_init(&file, elf, path);
+	r = py_probe(ep_unwinder_host_get(), &file.file, &executable);
+	if (r == 0)
+		checked = check_executable(executable, version, path);
+	else
+		assert_int_equal(r, EP_NOT_MINE); /* it only links libpython */
+	py_unload(executable);
+	ep_elf_file_fini(&file);
+	ep_elf_close(elf);
+	return checked;
+}
+
+static unsigned int probe_files(const char *directory, const char *pattern, uint32_t *minors)
+{
+	char path[512];
+	unsigned int n = 0;
+	glob_t found;
+
+	snprintf(path, sizeof(path), "%s/%s", directory, pattern);
+	if (glob(path, 0, NULL, &found) != 0)
+		return 0;
+	for (size_t i = 0; i < found.gl_pathc; i++) {
+		if (!probe_file(found.gl_pathv[i]))
+			continue;
+		*minors |= 1u << (version_in_name(found.gl_pathv[i]) & 31);
+		n++;
+	}
+	globfree(&found);
+	return n;
+}
+
+static void real_interpreters_are_understood(void **state)
+{
+	const char *home = getenv("HOME"), *pyenv = getenv("PYENV_ROOT"), *roots = getenv("EP_RUNTIMES");
+	char directory[256];
+	uint32_t minors = 0;
+	unsigned int n;
+
+	(void)state;
+	snprintf(directory, sizeof(directory), "%s%s", pyenv ? pyenv : home ? home : "",
+		 pyenv ? "" : "/.pyenv");
+	n = probe_files(directory, "versions/3.*/lib/libpython3.*.so.1.0", &minors);
+	n += probe_files(directory, "versions/3.*/bin/python3.*", &minors);
+	n += probe_files("/usr/bin", "python3.*", &minors);
+	if (roots)
+		n += probe_files(roots, "*/usr/bin/python3.*", &minors);
+	for (unsigned int minor = 6; minor <= 15; minor++) {
+		if (!(minors & 1u << minor))
+			print_message("SKIPPED: no CPython 3.%u here\n", minor);
+	}
+	if (n == 0)
+		skip();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_old_minor_has_offsets),
+		cmocka_unit_test(traced_references_shift_objects),
+		cmocka_unit_test(debug_offsets_are_read),
+		cmocka_unit_test(debug_offsets_that_make_no_sense_are_refused),
+		cmocka_unit_test(a_newer_version_is_tried),
+		cmocka_unit_test(free_threads_have_bytecode_of_their_own),
+		cmocka_unit_test(hostile_offsets_do_no_harm),
+		cmocka_unit_test(getters_are_decoded),
+		cmocka_unit_test(the_part_that_was_split_off_is_found),
+		cmocka_unit_test(a_loop_in_one_piece_stays_one),
+		cmocka_unit_test(other_files_are_not_mine),
+		cmocka_unit_test(versions_are_told_by_their_functions),
+		cmocka_unit_test(real_interpreters_are_understood),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
