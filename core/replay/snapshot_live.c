@@ -34,6 +34,7 @@ struct tracee {
 
 struct live {
 	struct ep_snapshot snapshot;
+	pid_t access; /* through which /proc and memory are read: a thread that has not ended */
 	struct ep_vec tracees; /* struct tracee */
 };
 
@@ -55,12 +56,23 @@ static struct tracee *find_tracee(struct live *live, pid_t tid)
 	return NULL;
 }
 
+/* Gone, or a zombie: a main thread that left by pthread_exit is one for long. */
+static bool has_ended(pid_t tid)
+{
+	struct ep_process_info info;
+
+	return ep_process_read_stat(tid, &info) < 0 || info.state == 'Z' || info.state == 'X';
+}
+
 static int seize(struct live *live, pid_t tid)
 {
 	struct tracee *tracee;
 
-	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) < 0)
-		return errno == ESRCH ? 0 : -errno; /* it ended meanwhile */
+	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) < 0) {
+		int r = -errno;
+
+		return has_ended(tid) ? 0 : r;
+	}
 	tracee = ep_vec_push(&live->tracees);
 	if (!tracee)
 		return -E2BIG;
@@ -202,7 +214,7 @@ int ep_snapshot_stop(struct ep_snapshot *snapshot, char reason[EP_SNAPSHOT_REASO
 	if (r == 0)
 		r = read_threads(live);
 	if (r == 0)
-		r = ep_maps_read(&snapshot->maps, (pid_t)snapshot->pid, EP_MAPS_ALL);
+		r = ep_maps_read(&snapshot->maps, live->access, EP_MAPS_ALL);
 	if (r < 0) {
 		live_resume(snapshot);
 		say_stop(live, r, reason);
@@ -214,11 +226,11 @@ int ep_snapshot_stop(struct ep_snapshot *snapshot, char reason[EP_SNAPSHOT_REASO
 
 static int live_read_block(struct ep_snapshot *snapshot, uint64_t addr, uint8_t *block)
 {
-	return ep_memory_read((pid_t)snapshot->pid, addr, block, EP_FIXTURE_BLOCK_BYTES);
+	return ep_memory_read(live_of(snapshot)->access, addr, block, EP_FIXTURE_BLOCK_BYTES);
 }
 
 /* The vDSO has no file: its image becomes one. */
-static int open_vdso(const struct ep_snapshot *snapshot, const struct ep_mapping *mapping)
+static int open_vdso(pid_t pid, const struct ep_mapping *mapping)
 {
 	ep_autoclose int fd = memfd_create("vdso", MFD_CLOEXEC);
 	struct ep_vec bytes;
@@ -227,7 +239,7 @@ static int open_vdso(const struct ep_snapshot *snapshot, const struct ep_mapping
 	if (fd < 0)
 		return -errno;
 	ep_vec_init(&bytes, 1, VDSO_BYTES);
-	r = ep_proc_read_vdso((pid_t)snapshot->pid, mapping, &bytes);
+	r = ep_proc_read_vdso(pid, mapping, &bytes);
 	if (r == 0 && pwrite(fd, bytes.data, bytes.len, 0) != (ssize_t)bytes.len)
 		r = -EIO;
 	ep_vec_fini(&bytes);
@@ -236,19 +248,20 @@ static int open_vdso(const struct ep_snapshot *snapshot, const struct ep_mapping
 
 static int live_open(struct ep_snapshot *snapshot, const struct ep_mapping *mapping)
 {
+	pid_t pid = live_of(snapshot)->access;
 	struct ep_proc_file file;
 	int r;
 
 	if (mapping->kind == EP_MAPPING_VDSO)
-		return open_vdso(snapshot, mapping);
-	r = ep_proc_open_mapping((pid_t)snapshot->pid, mapping, &file);
+		return open_vdso(pid, mapping);
+	r = ep_proc_open_mapping(pid, mapping, &file);
 	return r < 0 ? r : file.fd;
 }
 
 static int live_tls(struct ep_snapshot *snapshot, uint32_t question, const struct ep_elf *elf,
 		    uint64_t module_addr, uint64_t bias, uint64_t value, struct ep_tls *ret)
 {
-	pid_t pid = (pid_t)snapshot->pid;
+	pid_t pid = live_of(snapshot)->access;
 
 	if (question == EP_FIXTURE_TLS_KEY)
 		return ep_process_target_tls_key(pid, (uint32_t)value, ret);
@@ -286,14 +299,18 @@ int ep_snapshot_open_live(pid_t pid, struct ep_snapshot **ret_snapshot,
 	live->snapshot.arch = ep_replay_arch_find(HOST_MACHINE);
 	live->snapshot.origin = "process";
 	live->snapshot.pid = (uint32_t)pid;
-	snprintf(live->snapshot.root, sizeof(live->snapshot.root), "/proc/%d/root", (int)pid);
 	ep_vec_init(&live->tracees, sizeof(struct tracee), EP_FIXTURE_MAX_THREADS);
 	ep_vec_init(&live->snapshot.threads, sizeof(struct ep_replay_thread),
 		    EP_FIXTURE_MAX_THREADS);
 	ep_maps_init(&live->snapshot.maps, EP_FIXTURE_MAX_MAPPINGS);
+	live->access = pid;
 	r = ep_process_read_stat(pid, &info);
+	if (r == 0 && info.state == 'Z')
+		r = ep_process_find_live_thread(pid, &live->access);
 	if (r == 0)
-		r = ep_maps_read(&live->snapshot.maps, pid, EP_MAPS_ALL);
+		r = ep_maps_read(&live->snapshot.maps, live->access, EP_MAPS_ALL);
+	snprintf(live->snapshot.root, sizeof(live->snapshot.root), "/proc/%d/root",
+		 (int)live->access);
 	live->snapshot.start_ns = info.start_ns;
 	if (r < 0) {
 		snprintf(reason, EP_SNAPSHOT_REASON_BYTES,

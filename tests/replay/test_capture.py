@@ -1,0 +1,162 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The capture command from outside: what it refuses, and that its target runs on.
+
+    EBPF_PROFILER_BINARY=... REPLAY=... THREADS=... test_capture.py
+"""
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+BINARY = os.environ["EBPF_PROFILER_BINARY"]
+REPLAY = os.environ["REPLAY"]
+THREADS = os.environ["THREADS"]     # tests/live/programs/threads.c
+LIBC = ctypes.CDLL(None, use_errno=True)
+PTRACE_SEIZE = 0x4206
+COUNT = "n = 0\nwhile True:\n    n += 1\n"
+
+
+def capture(*arguments):
+    return subprocess.run([BINARY, "capture", *arguments], check=False, capture_output=True, text=True, timeout=60)
+
+
+def state_of(pid):
+    with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+        return file.read().rpartition(")")[2].split()[0]
+
+
+def cpu_ticks(pid):
+    with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+        return int(file.read().rpartition(")")[2].split()[11])
+
+
+class Capture(unittest.TestCase):
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.path = directory.name + "/x.fixture.zst"
+
+    def start(self, *argv):
+        run = subprocess.Popen(argv, stdout=subprocess.DEVNULL)
+        self.addCleanup(run.wait)
+        self.addCleanup(run.kill)
+        time.sleep(0.3)
+        return run.pid
+
+    def assert_refused(self, run, *words):
+        self.assertNotEqual(run.returncode, 0)
+        self.assertEqual(run.stdout, "")
+        for word in words:
+            self.assertIn(word, run.stderr)
+        self.assertEqual(run.stderr.count("\n"), 1, run.stderr)
+
+    def assert_runs(self, pid):
+        before = cpu_ticks(pid)
+        end = time.monotonic() + 10
+        while cpu_ticks(pid) == before and time.monotonic() < end:
+            time.sleep(0.02)
+        self.assertGreater(cpu_ticks(pid), before)
+
+    def test_replay_gives_what_capture_printed(self):
+        pid = self.start(THREADS, "60")
+        run = capture("-p", str(pid), "-o", self.path)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertEqual(run.stdout.count("thread "), 4)
+        self.assertIn("native  threads  run_thread", run.stdout)
+        self.assertIn("stood still for", run.stderr)
+        again = subprocess.run([REPLAY, self.path], check=True, capture_output=True, text=True)
+        self.assertEqual(again.stdout, run.stdout)
+        self.assert_runs(pid)
+
+    def test_nothing_is_overwritten(self):
+        with open(self.path, "w", encoding="ascii") as file:
+            file.write("precious")
+        self.assert_refused(capture("-p", str(os.getpid()), "-o", self.path), "exists")
+        with open(self.path, encoding="ascii") as file:
+            self.assertEqual(file.read(), "precious")
+
+    def test_no_process(self):
+        run = subprocess.Popen(["true"])
+        run.wait()
+        self.assert_refused(capture("-p", str(run.pid), "-o", self.path), "no process")
+        self.assertFalse(os.path.exists(self.path))
+
+    def test_no_core_file(self):
+        self.assert_refused(capture("--core", __file__, "-o", self.path), "no 64-bit ELF core file")
+        self.assert_refused(capture("--core", "/none", "-o", self.path), "No such file")
+        self.assertFalse(os.path.exists(self.path))
+
+    def test_usage(self):
+        for arguments in ([], ["-p", "1"], ["-o", "x"], ["-p", "1,2", "-o", "x"], ["-p", "1", "--core", "x", "-o", "x"],
+                          ["-p", "1", "-o", "x", "-o", "y"]):
+            run = capture(*arguments)
+            self.assertEqual(run.returncode, 2, arguments)
+            self.assert_refused(run)
+
+    def test_a_stopped_process_stays_stopped(self):
+        pid = self.start(sys.executable, "-c", COUNT)
+        os.kill(pid, signal.SIGSTOP)
+        time.sleep(0.1)
+        self.assertEqual(capture("-q", "-p", str(pid), "-o", self.path).returncode, 0)
+        time.sleep(0.1)
+        self.assertEqual(state_of(pid), "T")
+        os.kill(pid, signal.SIGCONT)
+        self.assert_runs(pid)
+
+    def test_the_main_thread_has_ended(self):
+        pid = self.start(THREADS, "60", "leader")
+        run = capture("-p", str(pid), "-o", self.path)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertEqual(run.stdout.count("thread "), 3)
+        self.assertIn("native  threads  spin", run.stdout)
+
+    def test_a_traced_process_is_left_alone(self):
+        pid = self.start(sys.executable, "-c", COUNT)
+        self.assertEqual(LIBC.ptrace(PTRACE_SEIZE, pid, 0, 0), 0)
+        self.assert_refused(capture("-p", str(pid), "-o", self.path), "cannot stop", "debugger")
+        self.assert_runs(pid)
+
+    def test_capture_may_be_killed(self):
+        """At any moment: nobody else lets the target run on."""
+        pid = self.start(sys.executable, "-c", COUNT)
+        for i in range(20):
+            with subprocess.Popen([BINARY, "capture", "-q", "-p", str(pid), "-o", f"{self.path}{i}"],
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as run:
+                time.sleep(i * 0.004)
+                run.kill()
+        self.assert_runs(pid)
+
+    def test_signals_are_not_lost(self):
+        """Those that come while it stands still are delivered."""
+        script = ("import signal\nn = 0\ndef on(*_):\n    global n\n    n += 1\nsignal.signal(10, on)\n"
+                  "signal.signal(12, lambda *_: (print(n, flush=True), exit()))\nprint('ready', flush=True)\n"
+                  "while True:\n    pass\n")
+        with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as run:
+            self.addCleanup(run.kill)
+            run.stdout.readline()
+            for i in range(5):
+                sender = subprocess.Popen(["sh", "-c", f"for i in 1 2 3 4 5 6 7 8 9 10; do kill -10 {run.pid}; done"])
+                self.assertEqual(capture("-q", "-p", str(run.pid), "-o", f"{self.path}{i}").returncode, 0)
+                sender.wait()
+            os.kill(run.pid, 12)
+            self.assertGreaterEqual(int(run.stdout.readline()), 5)
+
+
+def may_trace():
+    child = subprocess.Popen(["sleep", "10"])
+    ok = LIBC.ptrace(PTRACE_SEIZE, child.pid, 0, 0) == 0
+    child.kill()
+    child.wait()
+    return ok
+
+
+if __name__ == "__main__":
+    if not may_trace():
+        print("skip: ptrace is not permitted here")
+        sys.exit(77)
+    unittest.main()
