@@ -43,6 +43,7 @@ struct instance {
 	bool armed;    /* BPF has the state and the ranges */
 	bool complete; /* nothing is left to find out */
 	uint32_t completions, doubts;
+	struct py_code_layout code_layout; /* with what the process adds to the file's */
 };
 
 static uint64_t target_addr(const struct instance *inst, uint64_t va)
@@ -144,6 +145,8 @@ static int fill_state(struct instance *inst)
 	state->holder_addr = target_addr(inst, inst->exe->holder_va);
 	state->interpreters_addr = target_addr(inst, inst->exe->interpreters_va);
 	state->code_type = target_addr(inst, inst->exe->code_type_va);
+	inst->code_layout = offsets->code;
+	inst->code_layout.code_type_addr = state->code_type;
 	state->flags = state_flags(offsets);
 	state->interp_next = offsets->interp_next;
 	state->interp_threads = offsets->interp_threads;
@@ -470,7 +473,7 @@ int py_symbolize(void *instance, const struct ep_raw_frame *frame, struct ep_nam
 
 		return host->add_name(names, &name);
 	}
-	r = py_code_symbolize(inst->cache, host, inst->target, &inst->exe->offsets.code, code,
+	r = py_code_symbolize(inst->cache, host, inst->target, &inst->code_layout, code,
 			      frame->aux, instruction, names);
 	if (r == EP_FRAME_GONE)
 		host->count(inst->target, PY_COUNT_CODE_GONE, 1);
