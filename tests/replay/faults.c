@@ -5,7 +5,8 @@
  *
  * 1. Its native frames are the first ones of the stack without faults. Behind a read that failed
  *    only frames found by frame pointer may differ, and they are marked. (A frame that a language
- *    marks says less than one it does not: where attaching failed they are equal but for that.)
+ *    marks says less than one it does not: where attaching failed they are equal but for that.
+ *    Code in no file that its language could not unwind is one more frame.)
  * 2. Fewer of them: the sample says that it is incomplete.
  * 3. The frames of a language are among those of the stack without faults, in that order; of one
  *    that could not be read whole only the address it begins with, of what it runs. Fewer of them: the
@@ -85,6 +86,12 @@ static bool is_same_native(const uint64_t *a, const uint64_t *b)
 	return ((*a ^ *b) & ~((uint64_t)EP_FRAME_SIGNAL << 8)) == 0 && a[1] == b[1];
 }
 
+/* Code of a JIT that its language could not unwind is shown by its address, and gone on from. */
+static bool is_given_back(const uint64_t *frame, const uint64_t *wanted)
+{
+	return EP_FRAME_AUX(*frame) == 0 && !(wanted && is_same_native(frame, wanted));
+}
+
 /* The first word begins with an address; what else is in it may be unknown in one of them. */
 static bool is_same_language(const uint64_t *a, const uint64_t *b)
 {
@@ -100,8 +107,10 @@ static void check_native(struct faults *f, const struct ep_vec *whole, uint32_t 
 	const uint64_t *frame, *wanted;
 
 	for (;;) {
-		frame = next_frame(&f->event, true, &at);
 		wanted = next_frame(whole, true, &whole_at);
+		do {
+			frame = next_frame(&f->event, true, &at);
+		} while (frame && is_given_back(frame, wanted));
 		if (!frame || (EP_FRAME_FLAGS(*frame) & EP_FRAME_POINTER_WALK))
 			break;
 		if (!wanted || !is_same_native(frame, wanted)) {

@@ -5,7 +5,7 @@
  *	-p DIR	    language plugins; can be repeated
  *	--check	    compare with NAME.txt beside the fixture; --update: write it anew
  *	--faults    every read of the process's memory fails once in turn, then every page (faults.c)
- *	--page ADDR one page cannot be read
+ *	--page ADDR one page cannot be read; --read N: the N-th read fails
  *	--plain	    the file without its compression, for tests of the reader
  *	-v	    what the plugins say
  *
@@ -31,6 +31,7 @@ struct options {
 	struct ep_replay_plugins plugins;
 	bool check, update, faults, plain;
 	uint64_t page; /* address */
+	uint64_t read; /* number */
 };
 
 static int complain(const char *path, const char *why)
@@ -131,10 +132,13 @@ static int show(const char *path, const struct options *options, const struct re
 {
 	ep_cleanup(ep_vec_fini) struct ep_vec text = {0};
 	char golden[4096];
-	int r;
+	int r = 0;
 
 	ep_vec_init(&text, 1, MAX_TEXT_BYTES);
-	r = ep_replay_print(replay->replay, &text);
+	if (options->page || options->read)
+		r = ep_replay_attach(replay->replay);
+	if (r == 0)
+		r = ep_replay_print(replay->replay, &text);
 	if (r < 0)
 		return complain(path, ep_strerror(r));
 	if (ep_replay_unanswered(replay->replay) > 0)
@@ -176,6 +180,7 @@ static int run(const char *path, const struct options *options)
 	} else if (options->faults) {
 		r = replay_faults(path, &replay);
 	} else {
+		ep_replay_fail_read(replay.replay, options->read);
 		ep_replay_fail_range(replay.replay, options->page, options->page + (options->page ? 4096 : 0));
 		r = show(path, options, &replay);
 	}
@@ -189,6 +194,7 @@ static int parse(int argc, char **argv, struct options *options)
 					      {"update", no_argument, NULL, 'u'},
 					      {"faults", no_argument, NULL, 'f'},
 					      {"plain", no_argument, NULL, 'n'},
+					      {"read", required_argument, NULL, 'R'},
 					      {"page", required_argument, NULL, 'P'},
 					      {0}};
 	int option;
@@ -200,6 +206,8 @@ static int parse(int argc, char **argv, struct options *options)
 			ep_log_set_level(EP_LOG_DEBUG);
 		else if (option == 'P')
 			options->page = strtoull(optarg, NULL, 0);
+		else if (option == 'R')
+			options->read = strtoull(optarg, NULL, 0);
 		else if (option == '?')
 			return -1;
 		options->check |= option == 'c';
@@ -219,7 +227,7 @@ int main(int argc, char **argv)
 	ep_host_init(uv_default_loop(), "replay");
 	if (parse(argc, argv, &options) < 0) {
 		fprintf(stderr, "usage: replay [-p DIR].. [--check | --update | --faults | --plain] "
-				"[--page ADDR] [-v] NAME" ENDING "..\n");
+				"[--page ADDR] [--read N] [-v] NAME" ENDING "..\n");
 		return 2;
 	}
 	for (int i = optind; i < argc; i++) {
