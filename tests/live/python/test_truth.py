@@ -96,7 +96,8 @@ class Judging(unittest.TestCase):
     def setUpClass(cls):
         cls.data = traced()
         cls.maker = Maker(cls.data)
-        cls.known = truth.Truth(cls.data, (3, 11, 2), truth.long_lines_of(WORKLOAD, WORKLOAD))
+        cls.known = truth.Truth(cls.data, (3, 11, 2), WORKLOAD,
+                                truth.long_lines_of(WORKLOAD, WORKLOAD))
 
     def judge(self, frames):
         """By way of a file."""
@@ -105,12 +106,14 @@ class Judging(unittest.TestCase):
             file.flush()
             sample, = truth.read_profile(file.name)
         self.assertEqual(sample.frames, frames)
-        return self.known.judge(sample.frames)
+        parts = truth.Sample(sample.frames)
+        outcome = self.known.judge(parts)
+        return self.known.judge_order(parts) if outcome == truth.TRUE else outcome
 
     def test_what_was_traced_is_true(self):
         for leaf in self.data["leaves"]:
             frames = self.maker.stack(leaf)
-            outcome = self.known.judge(frames)
+            outcome = self.known.judge(truth.Sample(frames))
             self.assertIn(outcome, (truth.TRUE, truth.OUTSIDE, "leaf missing"), truth.text_of(frames))
             if outcome == "leaf missing":
                 self.assertIn((frames[0].source, frames[0].line), self.known.long_lines)
@@ -137,7 +140,7 @@ class Judging(unittest.TestCase):
         self.expect("no such chain", frames[:2] + frames[2:3] + frames[2:])
         self.expect("leaf missing", frames[1:])
         self.expect("no such chain", frames[:end] + frames[end + 1:])
-        self.expect(truth.OUTSIDE, frames[:end])
+        self.expect("root missing", frames[:end])
 
     def test_a_wrong_line(self):
         frames, _ = self.deep()
@@ -161,12 +164,18 @@ class Judging(unittest.TestCase):
 
     def test_native_frames_between(self):
         frames, _ = self.deep()
-        self.expect("native frames between Python frames", frames[:1] + native("call") + frames[1:])
+        self.expect("C functions between Python frames", frames[:1] + native("call") + frames[1:])
         self.expect("the interpreter's own frame", frames[:1] + native(EVAL) + frames[1:])
         self.expect(truth.TRUE, native(EVAL) + frames)
         frames = self.maker.leaf("by_remainder")
         self.expect(truth.TRUE, frames)
-        self.expect("native frames between Python frames", frames[:1] + frames[2:])
+        self.expect("C functions between Python frames", frames[:1] + frames[2:])
+
+    def test_code_of_no_file(self):
+        frames, _ = self.deep()
+        address = Frame("0x7f0012345678", "", "", 0)
+        self.expect("unnamed code", [address] + frames)
+        self.expect("unnamed code", frames[:1] + [address] + frames[1:])
 
     def test_without_python(self):
         self.expect(truth.WITHOUT_PYTHON, native("PyObject_Malloc") + ROOT)

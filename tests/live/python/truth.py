@@ -3,8 +3,11 @@
 
 A stack is true when its Python frames, from the root to the leaf, are a chain of calls that was
 traced: of each caller name, file and line are exact, of the leaf name and file, and the line is one
-of its code. It must reach its root, in Python and in native code. Where a C function of Python's is
-between two Python frames, so must be native frames; where a call needs none, there must be none.
+of its code.
+
+It is in order when its native frames are right as well: it reaches a native root; where a C function
+of Python's is between two Python frames, there are native frames, and none where a call needs none;
+no frame of the interpreter is where a Python frame stands for it.
 """
 import collections
 import os
@@ -49,7 +52,12 @@ def read_profile(path):
 
 def is_python(frame):
     """Frames of languages belong to no mapping; neither do frames that say why a stack ends."""
-    return frame.file in ("", "python", "[python]") and not stacks.is_error(frame)
+    return not frame.file and not stacks.is_error(frame) and not is_unnamed(frame)
+
+
+def is_unnamed(frame):
+    """Native code of no file: a JIT's."""
+    return not frame.file and frame.name.startswith("0x")
 
 
 def is_unknown(frame):
@@ -82,8 +90,9 @@ class Sample:
 class Truth:
     """functions, nodes, leaves: see workload.py, class Truth."""
 
-    def __init__(self, data, version, long_lines=()):
-        self.version = version
+    def __init__(self, data, version, workload, long_lines=()):
+        """workload: what Python calls its file."""
+        self.version, self.workload = version, workload
         self.functions = [tuple(f) for f in data["functions"]]
         self.long_lines = set(long_lines)
         self.nodes = collections.defaultdict(set)   # (parent, name, source, line) -> {(id, via)}
@@ -131,11 +140,10 @@ class Truth:
 
     def why_not(self, sample):
         """What is wrong with a chain that was never traced."""
-        if any(is_unknown(f) for f in sample.python):
-            return next(f.name for f in sample.python if is_unknown(f))
-        if self.walk(sample, gaps=False):
-            return "native frames between Python frames"
-        if self.walk(sample, lines=False):
+        unknown = [f for f in sample.python if is_unknown(f)]
+        if unknown:
+            return unknown[0].name
+        if self.walk(sample, lines=False, gaps=False):
             return "wrong line"
         unknown = [f for f in sample.python if (f.name, f.source) not in self.known]
         if unknown:
@@ -145,24 +153,29 @@ class Truth:
             return "root missing"
         return "no such chain"
 
-    def judge(self, frames):
-        sample = Sample(frames)
+    def judge(self, sample):
+        """Of its Python frames."""
         if not sample.python:
-            return " ".join([WITHOUT_PYTHON, *(f.name for f in sample.errors)])
+            return WITHOUT_PYTHON
+        root = sample.python[0]
+        if not any(f.name in BASE for f in sample.python):
+            return "root missing" if root.source == self.workload and root.name != "<module>" else OUTSIDE
+        if not self.walk(sample, gaps=False):
+            return self.why_not(sample)
+        leaf = sample.python[-1]
+        return "leaf missing" if (leaf.source, leaf.line) in self.long_lines else TRUE
+
+    def judge_order(self, sample):
+        """Of a true one: what is wrong with what is native."""
         if sample.errors:
             return sample.errors[-1].name
-        if not any(f.name in BASE for f in sample.python):
-            return OUTSIDE
         if not sample.complete:
             return "native root missing"
         if sample.shows_interpreter():
             return "the interpreter's own frame"
-        if not self.walk(sample, lines=True):
-            return self.why_not(sample)
-        leaf = sample.python[-1]
-        if (leaf.source, leaf.line) in self.long_lines:
-            return "leaf missing"
-        return TRUE
+        if any(is_unnamed(f) for above in sample.above for f in above):
+            return "unnamed code"
+        return TRUE if self.walk(sample) else "C functions between Python frames"
 
 
 def long_lines_of(path, source):

@@ -469,17 +469,18 @@ def sub_inner(n):
         total += i * i % 7
     return total
 
-def sub_outer(n):
-    return sub_inner(n)  # long
+def sub_outer(n, inner=sub_inner):
+    return inner(n)  # long
 
-for n in range(20):
+for n in range(1500):
     sub_outer(3000)
 """
-RUN_SUB = []  # a C function: no frame of its own
+SUB_FILE = "<script>" if sys.version_info >= (3, 14) else "<string>"
+RUN_SUB = []  # a C function, which has no frame of its own, and what it is to run
 
 
 def make_subinterpreter():
-    """Runs the script in a new interpreter; in this one when it is traced."""
+    """What runs a script in a new interpreter, or None."""
     for name in ("_interpreters", "_xxsubinterpreters"):
         try:
             module = __import__(name)
@@ -490,7 +491,7 @@ def make_subinterpreter():
 
 
 def subinterpreter():
-    RUN_SUB[0](SUB_SCRIPT)
+    RUN_SUB[0](RUN_SUB[1])
 
 
 SCENARIOS = {function.__name__: function for function in (
@@ -570,12 +571,18 @@ class Observer:
         self.seen = {}
 
     def observe(self):
-        own = threading.get_ident()
-        for thread, leaf in sys._current_frames().items():
-            if thread != own and len(self.seen) < MAX_OBSERVED:
-                stack = tuple((name_of(frame.f_code), frame.f_code.co_filename, frame.f_lineno)
-                              for frame in back_to_root(leaf))
+        """What is the same twice was not changed while it was read: another thread may get the GIL."""
+        first, again = stacks_of_others(), stacks_of_others()
+        for thread, stack in first.items():
+            if again.get(thread) == stack and len(self.seen) < MAX_OBSERVED:
                 self.seen[stack] = self.seen.get(stack, 0) + 1
+
+
+def stacks_of_others():
+    own = threading.get_ident()
+    return {thread: tuple((name_of(frame.f_code), frame.f_code.co_filename, frame.f_lineno)
+                          for frame in back_to_root(leaf))
+            for thread, leaf in sys._current_frames().items() if thread != own}
 
 
 # --- running -----------------------------------------------------------------------------------------
@@ -637,10 +644,12 @@ def main(mode, seconds, names):
         sys.setprofile(truth.profile)
     for thread in threads + [watch]:
         thread.start()
-    worker(plan, shares[0])
-    for thread in threads:
-        thread.join()
-    plan.running = False
+    try:
+        worker(plan, shares[0])
+        for thread in threads:
+            thread.join()
+    finally:
+        plan.running = False
     watch.join()
     sys.setprofile(None)
     if mode == "trace":
@@ -658,7 +667,8 @@ def run(mode, seconds, names):
         if not made:
             print("skip: this Python has no sub-interpreters")
             sys.exit(77)
-        RUN_SUB.append(exec if mode == "trace" else made)
+        traced = exec, compile(SUB_SCRIPT, SUB_FILE, "exec")
+        RUN_SUB.extend(traced if mode == "trace" else (made, SUB_SCRIPT))
     text = main(mode, float(seconds), names)
     sys.stdout.buffer.write(text.encode() + b"\n")
     sys.stdout.flush()
