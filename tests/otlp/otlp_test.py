@@ -88,6 +88,11 @@ class Result:
                 raise Failure(f"{name} is {getattr(self, name)}, not {number}:\n{self.numbers}\n"
                               f"{self.log}")
 
+    def stays_below(self, kb):
+        """Memory; with a sanitizer it says nothing."""
+        if not self.sanitized and self.rss_kb > kb:
+            raise Failure(f"{self.rss_kb} kB of memory")
+
     def all_arrived(self):
         self.expect(accepted_events=self.exported_events, dropped_events=0, refused_events=0)
 
@@ -108,6 +113,8 @@ class Bench:
         process = subprocess.run([self.send_program, *flags, *pairs], stdout=subprocess.PIPE,
                                  stderr=subprocess.PIPE, universal_newlines=True, timeout=60,
                                  env=env)
+        if process.returncode not in (0, 3) or "Sanitizer" in process.stderr:
+            raise Failure(f"exit {process.returncode}: {process.stderr}")
         return Result(process)
 
     def events_of(self, case, *flags):

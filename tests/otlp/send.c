@@ -111,6 +111,11 @@ static void print(const struct driver *driver)
 	printf("rejected_profiles %" PRIu64 "\nretries %" PRIu64 "\nsent_bytes %" PRIu64 "\n",
 	       s->rejected_profiles, s->retries, s->sent_bytes);
 	printf("max_queued_bytes %" PRIu64 "\n", s->max_queued_bytes);
+#ifdef __SANITIZE_ADDRESS__
+	printf("sanitized 1\n");
+#else
+	printf("sanitized 0\n");
+#endif
 	printf("cpu_us %" PRIu64 "\n", (ep_clock_cpu_ns() - driver->cpu_ns) / 1000);
 	printf("rss_kb %ld\n", read_rss_kb() - driver->rss_kb);
 }
