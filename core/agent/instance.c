@@ -15,6 +15,8 @@
 /* A runtime that is not initialised yet is asked again, soon at first. */
 #define RETRY_MIN_NS (2 * EP_NS_PER_MS)
 #define RETRY_MAX_NS (10 * EP_NS_PER_SEC)
+/* A process that maps all the time is looked at so often; its names have their turn in between. */
+#define CHANGE_REST_NS (50 * EP_NS_PER_MS)
 
 /* --- what the plugin says, on a worker ------------------------------------------------------- */
 
@@ -23,8 +25,7 @@ static int set_state(void *arg, const void *state, size_t bytes)
 	struct ep_instance *instance = arg;
 	struct ep_said *said = &instance->said;
 
-	if (said->has_state && said->state_bytes == bytes &&
-	    memcmp(said->state, state, bytes) == 0)
+	if (said->has_state && said->state_bytes == bytes && memcmp(said->state, state, bytes) == 0)
 		return 0;
 	memcpy(said->state, state, bytes);
 	said->state_bytes = bytes;
@@ -137,6 +138,32 @@ static void run_changed(void *arg)
 	instance->result = instance->claim->plugin->ops->mappings_changed(instance->handle);
 }
 
+/* Another wait for the same is not put off by this one. */
+static void schedule(struct ep_instance *instance, uint64_t wait_ns)
+{
+	struct ep_unwinders *unwinders = instance->unwinders;
+	uint64_t at_ns = ep_clock_mono_ns() + wait_ns, wait_ms = wait_ns / EP_NS_PER_MS + 1;
+	uv_timer_t *timer = &unwinders->retry_timer;
+
+	if (!instance->retry_ns || at_ns < instance->retry_ns)
+		instance->retry_ns = at_ns;
+	if (!unwinders->stopped &&
+	    (!uv_is_active((uv_handle_t *)timer) || uv_timer_get_due_in(timer) > wait_ms))
+		uv_timer_start(timer, ep_instance_on_retry, wait_ms, 0);
+}
+
+/* What it said is taken when another process has let go of its cell. */
+static void wait_for_cell(struct ep_instance *instance)
+{
+	if (ep_log_limit_ok(&instance->unwinders->full_lines))
+		ep_log(EP_LOG_WARN,
+		       "%s: pid %d: more than %d processes at once, its frames stay "
+		       "native for now",
+		       instance->claim->plugin->name, (int)instance->pid, EP_MAX_STATES);
+	instance->said.changed = true;
+	schedule(instance, RETRY_MAX_NS);
+}
+
 /* The loop's copy of what the plugin said; true when BPF is to be told. */
 static bool take_said(struct ep_instance *instance)
 {
@@ -153,8 +180,7 @@ static bool take_said(struct ep_instance *instance)
 	if (said->has_state)
 		state = ep_language_maps_get_state(maps, said->state, said->state_bytes);
 	if (state < 0)
-		ep_log(EP_LOG_WARN, "%s: pid %d: more than %d processes at once, its frames stay "
-		       "native", instance->claim->plugin->name, (int)instance->pid, EP_MAX_STATES);
+		wait_for_cell(instance);
 	ep_language_maps_put_state(maps, instance->state);
 	instance->state = state > 0 ? (uint32_t)state : 0;
 	return true;
@@ -175,14 +201,8 @@ static bool forget_said(struct ep_instance *instance)
 
 static void schedule_retry(struct ep_instance *instance)
 {
-	struct ep_unwinders *unwinders = instance->unwinders;
-	uint64_t wait_ns = EP_MIN(RETRY_MIN_NS << EP_MIN(instance->tries, 20u), RETRY_MAX_NS);
-
+	schedule(instance, EP_MIN(RETRY_MIN_NS << EP_MIN(instance->tries, 20u), RETRY_MAX_NS));
 	instance->tries++;
-	instance->retry_ns = ep_clock_mono_ns() + wait_ns;
-	if (!unwinders->stopped && !uv_is_active((uv_handle_t *)&unwinders->retry_timer))
-		uv_timer_start(&unwinders->retry_timer, ep_instance_on_retry,
-			       wait_ns / EP_NS_PER_MS + 1, 0);
 }
 
 static void detach(struct ep_instance *instance)
@@ -213,16 +233,21 @@ static void tell(struct ep_instance *instance)
 		unwinders->options.changed(unwinders->options.arg, instance->pid);
 }
 
-static void start_changed(struct ep_instance *instance);
+static void start_changed_soon(struct ep_instance *instance);
 
+/* Also while it looked for names a plugin may have come to know more. */
 void ep_instance_end_job(struct ep_instance *instance)
 {
 	instance->busy = false;
 	instance->unwinders->busy--;
-	if (instance->released)
+	if (instance->released) {
 		free_instance(instance);
-	else if (instance->remap && instance->handle)
-		start_changed(instance);
+		return;
+	}
+	if (instance->handle && take_said(instance))
+		tell(instance);
+	if (instance->remap && instance->handle)
+		start_changed_soon(instance);
 }
 
 static void take_failure(struct ep_instance *instance)
@@ -230,7 +255,7 @@ static void take_failure(struct ep_instance *instance)
 	struct ep_unwinders *unwinders = instance->unwinders;
 
 	detach(instance);
-	unwinders->refused += !instance->refused;
+	unwinders->refused += !instance->refused && instance->result != -ESRCH;
 	instance->refused = true;
 	ep_log(EP_LOG_DEBUG, "%s: pid %d: %s", instance->claim->plugin->name, (int)instance->pid,
 	       ep_strerror(instance->result));
@@ -238,26 +263,29 @@ static void take_failure(struct ep_instance *instance)
 		tell(instance);
 }
 
+static void take_success(struct ep_instance *instance)
+{
+	struct ep_unwinders *unwinders = instance->unwinders;
+
+	unwinders->attached += !instance->attached;
+	unwinders->in_use = instance->attached = true;
+	instance->tries = 0;
+}
+
 static void finish_attach(void *arg)
 {
 	struct ep_instance *instance = arg;
-	struct ep_unwinders *unwinders = instance->unwinders;
 
 	if (instance->first)
-		unwinders->attaching--;
+		instance->unwinders->attaching--;
 	instance->first = false;
-	if (instance->result < 0) {
+	instance->retry_ns = 0;
+	if (instance->result < 0)
 		take_failure(instance);
-	} else {
-		if (instance->result == EP_NOT_YET)
-			schedule_retry(instance);
-		else
-			instance->retry_ns = 0;
-		unwinders->attached += instance->result == 0 && instance->handle;
-		unwinders->in_use |= instance->handle != NULL;
-		if (take_said(instance))
-			tell(instance);
-	}
+	else if (instance->result == EP_NOT_YET)
+		schedule_retry(instance);
+	else if (instance->handle)
+		take_success(instance);
 	ep_instance_end_job(instance);
 }
 
@@ -279,12 +307,24 @@ int ep_instance_start_job(struct ep_instance *instance, void (*work)(void *arg),
 static void start_changed(struct ep_instance *instance)
 {
 	instance->remap = false;
+	instance->changed_ns = ep_clock_mono_ns();
 	if (EP_HAS(instance->claim->plugin->ops, mappings_changed))
 		(void)ep_instance_start_job(instance, run_changed, finish_attach, instance);
 }
 
+static void start_changed_soon(struct ep_instance *instance)
+{
+	uint64_t since_ns = ep_clock_mono_ns() - instance->changed_ns;
+
+	if (since_ns >= CHANGE_REST_NS)
+		start_changed(instance);
+	else
+		schedule(instance, CHANGE_REST_NS - since_ns);
+}
+
 static void start_attach(struct ep_instance *instance)
 {
+	instance->forked = false;
 	if (ep_instance_start_job(instance, run_attach, finish_attach, instance) < 0)
 		schedule_retry(instance);
 }
@@ -311,8 +351,6 @@ static struct ep_instance *new_instance(struct ep_unwinders *unwinders, struct e
 	};
 	ep_vec_init(&instance->ranges, sizeof(struct ep_range), EP_MAX_RANGES);
 	ep_vec_init(&instance->said.ranges, sizeof(struct ep_range), EP_MAX_RANGES);
-	instance->first = true;
-	unwinders->attaching++;
 	LIST_INSERT_HEAD(&unwinders->instances, instance, link);
 	return instance;
 }
@@ -324,12 +362,19 @@ struct ep_instance *ep_instance_new(struct ep_unwinders *unwinders, struct ep_cl
 
 	if (!unwinders->stopped && ep_unwinders_prepare(unwinders) == 0)
 		instance = new_instance(unwinders, claim, pid, bias, module_addr);
-	if (instance)
-		start_attach(instance);
+	if (!instance)
+		return NULL;
+	instance->first = true;
+	unwinders->attaching++;
+	start_attach(instance);
 	return instance;
 }
 
-/* What is said of the parent belongs to a job while one is under way: the loop's copy is taken. */
+/*
+ * What is said of the parent belongs to a job while one is under way: the loop's copy is taken.
+ * Many children end or execute something else before they are sampled: with what BPF was told of
+ * the parent, one is attached to only when its frames want names.
+ */
 struct ep_instance *ep_instance_fork(const struct ep_instance *parent, pid_t pid)
 {
 	struct ep_unwinders *unwinders = parent->unwinders;
@@ -345,7 +390,9 @@ struct ep_instance *ep_instance_fork(const struct ep_instance *parent, pid_t pid
 		(void)ep_vec_append(&instance->ranges, parent->ranges.data, parent->ranges.len);
 	if (parent->state)
 		instance->state = ep_language_maps_share_state(unwinders->maps, parent->state);
-	start_attach(instance);
+	instance->forked = instance->state != 0;
+	if (!instance->forked)
+		start_attach(instance);
 	return instance;
 }
 
@@ -358,8 +405,7 @@ void ep_instance_release(struct ep_instance *instance)
 		free_instance(instance);
 }
 
-bool ep_instance_is(const struct ep_instance *instance, const struct ep_claim *claim,
-		    uint64_t bias)
+bool ep_instance_is(const struct ep_instance *instance, const struct ep_claim *claim, uint64_t bias)
 {
 	return instance->claim == claim && instance->target.bias == bias;
 }
@@ -369,14 +415,27 @@ void ep_instance_mappings_changed(struct ep_instance *instance)
 	if (instance->busy)
 		instance->remap = true;
 	else if (instance->handle)
-		start_changed(instance);
+		start_changed_soon(instance);
+	else if (instance->forked)
+		start_attach(instance);
 	else if (instance->retry_ns)
 		instance->tries = 0;
+}
+
+int ep_instance_wake(struct ep_instance *instance)
+{
+	if (instance->handle && !instance->busy)
+		return 0;
+	if (instance->forked && !instance->busy)
+		start_attach(instance);
+	return instance->refused ? -ENODATA : -EBUSY;
 }
 
 static void retry(struct ep_instance *instance)
 {
 	instance->retry_ns = 0;
+	if (instance->said.changed && take_said(instance))
+		tell(instance);
 	if (instance->handle)
 		start_changed(instance);
 	else
@@ -390,7 +449,7 @@ void ep_instance_on_retry(uv_timer_t *timer)
 	uint64_t now_ns = ep_clock_mono_ns(), next_ns = UINT64_MAX;
 	struct ep_instance *instance;
 
-	LIST_FOREACH(instance, &unwinders->instances, link) {
+	LIST_FOREACH (instance, &unwinders->instances, link) {
 		if (!instance->retry_ns)
 			continue;
 		if (!instance->busy && now_ns >= instance->retry_ns)

@@ -180,8 +180,9 @@ int ep_instance_symbolize(struct ep_instance *instance, struct ep_frames *frames
 	struct names_job *job;
 	int r;
 
-	if (instance->busy || !instance->handle)
-		return -EBUSY;
+	r = ep_instance_wake(instance);
+	if (r < 0)
+		return r;
 	job = new_job(instance, frames, ids, n);
 	if (!job)
 		return -ENOMEM;

@@ -341,8 +341,8 @@ static void start_all_spoken(struct ep_namer *namer, struct ep_frames *frames,
 		}
 		if (ids)
 			start_spoken(namer, frames, &spoken[first], ids + first, end - first);
-		else
-			ep_frames_put_back(frames, spoken[first].frame);
+		for (size_t i = first; !ids && i < end; i++)
+			ep_frames_put_back(frames, spoken[i].frame);
 	}
 }
 

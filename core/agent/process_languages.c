@@ -124,6 +124,22 @@ void ep_live_sync_languages(struct ep_processes *processes, struct ep_live *proc
 		attach(processes, process, &found[i]);
 }
 
+/*
+ * True when BPF is told of a language. Of two runtimes of one language in a process (its program
+ * and a library that brings another) the first with something to tell is the one that is walked.
+ */
+static bool is_told(const struct ep_live *process, size_t at)
+{
+	const struct ep_instance *instance = process->languages[at];
+
+	for (size_t i = 0; i < at; i++) {
+		if (ep_instance_state(process->languages[i]) != 0 &&
+		    ep_instance_slot(process->languages[i]) == ep_instance_slot(instance))
+			return false;
+	}
+	return ep_instance_state(instance) != 0;
+}
+
 /* Rows that cannot be marked for want of room stay native. */
 void ep_live_mark_rows(struct ep_processes *processes, const struct ep_live *process)
 {
@@ -133,7 +149,7 @@ void ep_live_mark_rows(struct ep_processes *processes, const struct ep_live *pro
 		size_t n = ep_instance_ranges(instance, &ranges);
 		struct ep_vec rows = processes->rows;
 
-		if (n == 0 || ep_instance_state(instance) == 0)
+		if (n == 0 || !is_told(process, i))
 			continue;
 		processes->marked.len = 0;
 		if (ep_rows_mark(&rows, ranges, n, ep_instance_slot(instance),
@@ -149,11 +165,9 @@ void ep_live_tell_languages(const struct ep_live *process, struct ep_proc *proc)
 	size_t n = 0;
 
 	for (size_t i = 0; i < process->n_languages; i++) {
-		uint32_t state = ep_instance_state(process->languages[i]);
-
-		if (state == 0)
+		if (!is_told(process, i))
 			continue;
-		proc->states[n] = (uint16_t)state;
+		proc->states[n] = (uint16_t)ep_instance_state(process->languages[i]);
 		proc->slots[n++] = (uint8_t)ep_instance_slot(process->languages[i]);
 	}
 }
@@ -168,11 +182,14 @@ void ep_processes_on_language(struct ep_processes *processes, pid_t pid)
 
 static struct ep_instance *find_slot(const struct ep_live *process, uint32_t slot)
 {
+	struct ep_instance *found = NULL;
+
 	for (size_t i = 0; i < process->n_languages; i++) {
-		if (ep_instance_slot(process->languages[i]) == slot)
-			return process->languages[i];
+		if (ep_instance_slot(process->languages[i]) == slot &&
+		    (!found || is_told(process, i)))
+			found = process->languages[i];
 	}
-	return NULL;
+	return found;
 }
 
 struct ep_instance *ep_processes_language(struct ep_processes *processes, pid_t pid,

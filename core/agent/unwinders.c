@@ -98,6 +98,7 @@ int ep_unwinders_new(const struct ep_unwinders_options *options, struct ep_unwin
 	if (!unwinders)
 		return -ENOMEM;
 	unwinders->options = *options;
+	unwinders->full_lines = (struct ep_log_limit){.interval_ns = 60 * EP_NS_PER_SEC, .burst = 1};
 	LIST_INIT(&unwinders->instances);
 	uv_timer_init(options->loop, &unwinders->retry_timer);
 	unwinders->retry_timer.data = unwinders;

@@ -82,7 +82,8 @@ size_t ep_instance_ranges(const struct ep_instance *instance, const struct ep_ra
 
 /*
  * Looks for the names of `n` frames of this instance, on a worker; `frames` is referenced until
- * then. 0, -EBUSY when a job is under way, -ENOMEM.
+ * then. 0, -EBUSY when a job is under way (or is now), -ENODATA when it is not to be attached,
+ * -ENOMEM.
  */
 int ep_instance_symbolize(struct ep_instance *instance, struct ep_frames *frames,
 			  const uint32_t *ids, size_t n);

@@ -8,6 +8,7 @@
 #define EP_AGENT_UNWINDERS_INTERNAL_H
 
 #include "core/agent/unwinders.h"
+#include "core/base/log.h"
 #include "core/plugin/host.h"
 #include "core/plugin/unwinder.h"
 
@@ -47,6 +48,7 @@ struct ep_unwinders {
 	size_t busy, attaching;
 	uv_timer_t retry_timer;
 	bool stopped, in_use;
+	struct ep_log_limit full_lines;
 	uint64_t attached, refused, symbolized, gone, unnamed;
 };
 
@@ -70,6 +72,9 @@ struct ep_instance {
 	uint32_t state;	     /* what BPF is told */
 	struct ep_vec ranges;
 	bool busy, released, remap, refused, first;
+	bool attached;	     /* it was, once: counted */
+	bool forked;	     /* not attached yet: what BPF was told is its parent's */
+	uint64_t changed_ns; /* CLOCK_MONOTONIC, of the last mappings_changed */
 	int result; /* of the last job */
 	unsigned int tries;
 	uint64_t retry_ns; /* CLOCK_MONOTONIC; 0: nothing to retry */
@@ -84,6 +89,8 @@ int ep_unwinders_prepare(struct ep_unwinders *unwinders);
 /* instance.c: on the loop, at the end of a job. */
 void ep_instance_end_job(struct ep_instance *instance);
 void ep_instance_on_retry(uv_timer_t *timer);
+/* 0: attached, and nothing is under way. -EBUSY: not now. -ENODATA: never. */
+int ep_instance_wake(struct ep_instance *instance);
 /* Begins a job; its `after` ends with ep_instance_end_job. 0 or a negative errno. */
 int ep_instance_start_job(struct ep_instance *instance, void (*work)(void *arg),
 			  void (*after)(void *arg), void *arg);
