@@ -18,10 +18,12 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define MAX_KEYS 4096 /* PTHREAD_KEYS_MAX is 1024 in glibc, 128 in musl */
 #define MAX_COMPLETIONS 64 /* attempts made by the way, in symbolize */
 #define LAYOUT_ATTEMPTS 8
+#define ATTEMPT_NS	2000000 /* between two that failed */
 #define MAX_DOUBTS 3 /* an interpreter that is just being torn down is not refused for ever */
 
 /* Versions whose layout has been seen; newer ones are validated before they are walked. */
@@ -308,8 +310,12 @@ static enum validity check_layout(const struct instance *inst)
 	head = look_at_head(inst);
 	if (head != VALID)
 		return head;
-	for (uint32_t i = 0; i < LAYOUT_ATTEMPTS && validity != VALID; i++)
+	for (uint32_t i = 0; i < LAYOUT_ATTEMPTS && validity != VALID; i++) {
+		/* What was looked at may be just changing, and its thread waiting for a CPU. */
+		if (validity == INVALID)
+			(void)nanosleep(&(struct timespec){ .tv_nsec = ATTEMPT_NS }, NULL);
 		validity = look_at_frames(inst, find_frame(inst));
+	}
 	/* What a process that ends has left to read proves nothing either. */
 	return validity == INVALID && look_at_head(inst) != VALID ? UNDECIDED : validity;
 }
