@@ -87,6 +87,8 @@ static bool next_field(struct checker *c, const char *where, struct otlp_reader 
 
 	if (r < 0)
 		violation(c, "%s: malformed", where);
+	if (r == 1 && field->type != OTLP_BYTES)
+		field->bytes = otlp_reader_of("", 0); /* for those who expect bytes */
 	return r == 1;
 }
 

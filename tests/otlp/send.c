@@ -182,7 +182,8 @@ int main(int argc, char **argv)
 		return 1;
 	driver.ops = ep_plugin.exporter;
 	test_host_init(&driver.host, loop, driver.host.quiet);
-	options = test_options_new(driver.ops->options, argv + optind, (size_t)(argc - optind));
+	options = test_options_new(driver.ops->options, (const char *const *)argv + optind,
+				   (size_t)(argc - optind));
 	if (!options)
 		return 1;
 	/* a batch that has been made and freed, so that what is measured is the exporter */
