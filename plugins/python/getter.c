@@ -94,3 +94,26 @@ int py_decode_getter(const struct ep_unwinder_host *host, const struct ep_file *
 	at = skip_prologue(code);
 	return decode(code + at, symbol.va + at, ret);
 }
+
+/* mov key(%rip),%edi: the first argument of pthread_getspecific, or of what calls it. */
+int py_decode_argument(const struct ep_unwinder_host *host, const struct ep_file *file,
+		       const char *name, uint64_t *ret_va)
+{
+	uint8_t code[GETTER_BYTES];
+	struct ep_symbol symbol;
+	int r;
+
+	r = host->file_symbol(file, name, &symbol);
+	if (r < 0)
+		return r;
+	r = host->file_read(file, symbol.va, code, sizeof(code));
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i + 6 <= sizeof(code); i++) {
+		if (code[i] == 0x8b && code[i + 1] == 0x3d) {
+			*ret_va = symbol.va + i + 6 + (uint64_t)get_i32(code + i + 2);
+			return 0;
+		}
+	}
+	return -ENOTSUP;
+}

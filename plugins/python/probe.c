@@ -89,7 +89,8 @@ static void find_globals(struct py_executable *exe, const struct ep_file *file)
 	if (!exe->runtime_va) {
 		/* 3.6 Python/pystate.c */
 		exe->holder_va = symbol_va(host, file, "_PyThreadState_Current");
-		exe->key_va = symbol_va(host, file, "autoTLSkey");
+		/* static int autoTLSkey */
+		(void)py_decode_argument(host, file, "PyGILState_GetThisThreadState", &exe->key_va);
 		exe->interpreters_va = symbol_va(host, file, "interp_head");
 		return;
 	}

@@ -68,6 +68,12 @@ uint32_t py_find_code(const struct ep_unwinder_host *host, const struct ep_file 
 int py_decode_getter(const struct ep_unwinder_host *host, const struct ep_file *file,
 		     const char *name, struct py_thread_variable *ret);
 
+/*
+ * Address of the int that a function passes on as its first argument. 0, -ENODATA, -ENOTSUP.
+ */
+int py_decode_argument(const struct ep_unwinder_host *host, const struct ep_file *file,
+		       const char *name, uint64_t *ret_va);
+
 int py_attach(void *executable, struct ep_target *target, void **ret_instance);
 int py_mappings_changed(void *instance);
 int py_symbolize(void *instance, const struct ep_raw_frame *frame, struct ep_names *names);

@@ -328,6 +328,24 @@ static void getters_are_decoded(void **state)
 	}
 }
 
+/* 3.6.15: cmpq $0,autoInterpreterState(%rip); je; mov autoTLSkey(%rip),%edi; jmp */
+static void the_key_of_3_6_is_found(void **state)
+{
+	static const uint8_t code[] = {0x48, 0x83, 0x3d, 0x70, 0xa1, 0x18, 0x00, 0x00, 0x74, 0x0e,
+				       0x8b, 0x3d, 0x80, 0x01, 0x00, 0x00, 0xe9};
+	struct made_file *made = new_file();
+	uint64_t va = 0;
+
+	(void)state;
+	add_symbol(made, "getter", FILE_VA, 32);
+	assert_int_equal(py_decode_argument(ep_unwinder_host_get(), &made->file, "getter", &va),
+			 -ENOTSUP);
+	put(made, FILE_VA, code, sizeof(code));
+	assert_int_equal(py_decode_argument(ep_unwinder_host_get(), &made->file, "getter", &va), 0);
+	assert_int_equal(va, FILE_VA + 16 + 0x180);
+	free(made);
+}
+
 /* --- the evaluation loop ------------------------------------------------------------------------- */
 
 /* eval 0x1100-0x1300, its cold part 0x2000-0x2100, another function 0x2200-0x2300 */
@@ -529,6 +547,7 @@ int main(void)
 		cmocka_unit_test(free_threads_have_bytecode_of_their_own),
 		cmocka_unit_test(hostile_offsets_do_no_harm),
 		cmocka_unit_test(getters_are_decoded),
+		cmocka_unit_test(the_key_of_3_6_is_found),
 		cmocka_unit_test(the_part_that_was_split_off_is_found),
 		cmocka_unit_test(a_loop_in_one_piece_stays_one),
 		cmocka_unit_test(other_files_are_not_mine),
