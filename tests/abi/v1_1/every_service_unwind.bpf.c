@@ -20,12 +20,6 @@ struct every_scratch {
 };
 EP_SCRATCH(struct every_scratch)
 
-static __always_inline bool is_entered(const struct ep_record *rec, const struct every_state *state)
-{
-	return !rec->sample.error && rec->walk.pc >= state->code_start &&
-	       rec->walk.pc < state->code_end;
-}
-
 /* True when the walk has the caller's registers. */
 static __always_inline bool leave_leap(struct ep_record *rec, const struct every_state *state,
 				       struct every_scratch *s)
@@ -91,7 +85,7 @@ int every_unwind(struct bpf_perf_event_data *ctx)
 		return 0;
 	state = ep_get_state(rec);
 	s = ep_get_scratch(rec);
-	if (state && s && is_entered(rec, state)) {
+	if (state && s && ep_is_entered(rec)) {
 		if (rec->walk.pc == state->code_start)
 			ep_give_back(ctx, rec);
 		if (leave_leap(rec, state, s))

@@ -40,13 +40,6 @@ static __always_inline __u32 find_caller(struct ep_walk *walk, const struct leap
 	return 0;
 }
 
-/* The walk has been at its end when there is an error: then nothing is ours. */
-static __always_inline bool is_ours(const struct ep_record *rec, const struct leap_state *state)
-{
-	return !rec->sample.error && rec->walk.pc >= state->code_start &&
-	       rec->walk.pc < state->code_end;
-}
-
 SEC("perf_event")
 int leap_unwind(struct bpf_perf_event_data *ctx)
 {
@@ -60,7 +53,8 @@ int leap_unwind(struct bpf_perf_event_data *ctx)
 		return 0;
 	state = ep_get_state(rec);
 	s = ep_get_scratch(rec);
-	if (state && s && is_ours(rec, state)) {
+	/* Not entered: the native walk has ended in an error, and we have nothing to add. */
+	if (state && s && ep_is_entered(rec)) {
 		ep_push_frame(rec, 0, 0, rec->walk.pc - state->code_start, 0);
 		error = find_caller(&rec->walk, state, s, &pc);
 		if (error) {

@@ -82,6 +82,13 @@ _Static_assert(sizeof(struct ep_sample) == 64, "ep_sample is shared with BPF");
 /* So many of them are left for languages, where a process has one. */
 #define EP_LANGUAGE_TAIL_CALLS 10
 
+/* How a language's program comes to run, and what it says of an address it was offered. */
+enum ep_entered {
+	EP_NOT_ENTERED = 0, /* the native walk is done: push frames */
+	EP_GIVEN_BACK = 1,  /* not its code after all: native goes on (ep_give_back) */
+	EP_ENTERED = 2,	    /* unwind the code at pc */
+};
+
 struct ep_walk {
 	__u64 pc;
 	__u64 hash;
@@ -96,7 +103,7 @@ struct ep_walk {
 	__u32 n_rows; /* 0: process not known */
 	__u32 known;
 	__u32 zero;	/* always 0, which only we know: where a search begins, for the verifier */
-	__u32 entered;	/* this pc has been offered to its language already: native goes on */
+	__u32 entered;	/* enum ep_entered */
 	__u32 pending;	/* bit i: languages[i] has frames to push when native is done */
 	__u16 states[EP_MAX_LANGUAGES]; /* index of its struct in ep_states, 0: no language */
 	__u8 slots[EP_MAX_LANGUAGES];

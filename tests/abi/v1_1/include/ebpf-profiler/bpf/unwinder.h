@@ -221,6 +221,12 @@ static __always_inline void ep_run_again(void *ctx, struct ep_record *rec)
 		ep_go_to(ctx, rec, ep_self.slot);
 }
 
+/* For a language with ranges of both modes: true when it is to unwind the code at the walk's pc. */
+static __always_inline bool ep_is_entered(const struct ep_record *rec)
+{
+	return rec->walk.entered == EP_ENTERED;
+}
+
 /* "enter" only. The walk has the caller's pc, sp and fp: native unwinding goes on from there. */
 static __always_inline void ep_go_native(void *ctx, struct ep_record *rec)
 {
@@ -233,7 +239,7 @@ static __always_inline void ep_go_native(void *ctx, struct ep_record *rec)
  */
 static __always_inline void ep_give_back(void *ctx, struct ep_record *rec)
 {
-	rec->walk.entered = 1;
+	rec->walk.entered = EP_GIVEN_BACK;
 	ep_go_to(ctx, rec, EP_SLOT_NATIVE);
 }
 
