@@ -99,11 +99,13 @@ static int add_languages(const struct capture *capture, struct ep_replay *replay
 		const struct ep_plugin *plugin = capture->options->plugins[i];
 		int r = ep_replay_add_language(replay, plugin);
 
-		if (r == -ENOENT)
-			ep_log(EP_LOG_WARN, "capture: plugin %s is not part of this build: its "
-					    "frames are recorded as native ones", plugin->name);
-		else if (r < 0)
+		if (r == -ENOMEM)
 			return r;
+		if (r < 0)
+			ep_log(EP_LOG_WARN,
+			       "capture: plugin %s: its BPF program cannot be run here, its frames "
+			       "are recorded as native ones: %s",
+			       plugin->name, ep_strerror(r));
 	}
 	return 0;
 }
@@ -158,7 +160,7 @@ static int record(struct capture *capture)
 				  capture->snapshot->threads.len);
 	describe_process(capture);
 	if (r == 0)
-		r = ep_replay_new(capture->fixture, &capture->source, &replay);
+		r = ep_replay_new(capture->fixture, &capture->source, NULL, &replay);
 	if (r == 0)
 		r = look(capture, replay);
 	if (ops->resume) {
@@ -175,7 +177,7 @@ static int replay_fixture(const struct capture *capture, struct ep_fixture *fixt
 			  struct ep_vec *text)
 {
 	ep_cleanup(ep_replay_freep) struct ep_replay *replay = NULL;
-	int r = ep_replay_new(fixture, NULL, &replay);
+	int r = ep_replay_new(fixture, NULL, NULL, &replay);
 
 	if (r == 0)
 		r = add_languages(capture, replay);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/replay/kernel.h"
+#include "core/base/log.h"
+#include "core/replay/bytecode.h"
 #include "core/replay/kernel_internal.h"
 #include "ebpf-profiler/bpf/record.h"
 
@@ -13,65 +15,20 @@
 #include <linux/bpf.h>
 #include <linux/bpf_perf_event.h>
 
-/* MAX_TAIL_CALL_CNT, linux/include/linux/bpf.h. */
-#define MAX_TAIL_CALLS 33
-#define MAX_OBJECTS    8
-
-/* A task_struct of our own: what the programs read of it, where ep_kernel_config says. */
-struct task {
-	uint64_t mm, stack, group_leader, start_boottime, signal, thread_pointer;
-	uint32_t flags, tgid;
-	struct pt_regs regs;
-};
-#define TASK_ADDR 0xffff888000001000ull
-
 const struct ep_config ep_kernel_config = {
 	.frames_per_run = 36,
-	.task_mm_off = offsetof(struct task, mm),
-	.task_stack_off = offsetof(struct task, stack),
-	.task_group_leader_off = offsetof(struct task, group_leader),
-	.task_start_off = offsetof(struct task, start_boottime),
-	.task_flags_off = offsetof(struct task, flags),
-	.task_tgid_off = offsetof(struct task, tgid),
+	.task_mm_off = offsetof(struct ep_kernel_task, mm),
+	.task_stack_off = offsetof(struct ep_kernel_task, stack),
+	.task_group_leader_off = offsetof(struct ep_kernel_task, group_leader),
+	.task_start_off = offsetof(struct ep_kernel_task, start_boottime),
+	.task_flags_off = offsetof(struct ep_kernel_task, flags),
+	.task_tgid_off = offsetof(struct ep_kernel_task, tgid),
 	.has_task_pt_regs = 1,
-	.task_signal_off = offsetof(struct task, signal),
-	.task_tls_off = offsetof(struct task, thread_pointer),
+	.task_signal_off = offsetof(struct ep_kernel_task, signal),
+	.task_tls_off = offsetof(struct ep_kernel_task, thread_pointer),
 };
 
-struct object {
-	const struct ep_shim_object *shim;
-	uint8_t constants[128];
-	size_t constants_bytes;
-};
-
-struct bound_map { /* a map as a program names it */
-	const void *addr;
-	struct ep_kernel_map *map;
-};
-
-struct ep_kernel {
-	ep_kernel_read read_user;
-	void *arg;
-	struct ep_kernel_maps maps;
-	struct object objects[MAX_OBJECTS];
-	size_t n_objects;
-	struct bound_map bound[EP_KERNEL_MAX_MAPS];
-	size_t n_bound;
-	const struct ep_shim_program *programs[EP_SLOT_COUNT];
-	/* of the run */
-	jmp_buf next_program;
-	const struct ep_shim_program *next;
-	uint32_t tail_calls;
-	struct bpf_perf_event_data ctx;
-	struct task task;
-	char comm[EP_REPLAY_COMM_BYTES];
-	uint32_t tid;
-	struct ep_vec *event;
-	char trouble[128];
-};
-
-/* The helpers have no argument for it: the kernel whose program runs on this thread. */
-static _Thread_local struct ep_kernel *current;
+_Thread_local struct ep_kernel *ep_kernel_current;
 
 int ep_kernel_new(ep_kernel_read read_user, void *arg, struct ep_kernel **ret_kernel)
 {
@@ -89,52 +46,95 @@ void ep_kernel_free(struct ep_kernel *kernel)
 {
 	if (!kernel)
 		return;
+	for (size_t i = 0; i < kernel->n_objects; i++)
+		ep_bytecode_free(kernel->objects[i].bytecode);
 	ep_kernel_maps_fini(&kernel->maps);
 	free(kernel);
 }
 
-int ep_kernel_add_object(struct ep_kernel *kernel, const struct ep_shim_object *shim,
-			 const void *elf, size_t bytes)
+struct map_finder {
+	const struct ep_kernel_maps *maps;
+	const char *object;
+};
+
+static void *find_map_of(void *arg, const char *name)
 {
+	const struct map_finder *finder = arg;
+
+	return ep_kernel_maps_find(finder->maps, finder->object, name);
+}
+
+int ep_kernel_add_object(struct ep_kernel *kernel, const char *name,
+			 const struct ep_shim_object *shim, const void *elf, size_t bytes)
+{
+	struct map_finder finder = {&kernel->maps, name};
+	struct ep_kernel_object *object = &kernel->objects[kernel->n_objects];
 	int r;
 
-	if (kernel->n_objects == MAX_OBJECTS)
+	if (kernel->n_objects == EP_KERNEL_MAX_OBJECTS)
 		return -E2BIG;
-	r = ep_kernel_maps_add(&kernel->maps, shim->name, elf, bytes);
+	*object = (struct ep_kernel_object){.name = name, .shim = shim};
+	r = ep_kernel_maps_add(&kernel->maps, name, elf, bytes);
+	if (r == 0 && !shim)
+		r = ep_bytecode_load(elf, bytes, find_map_of, &finder, &object->bytecode);
 	if (r == 0)
-		kernel->objects[kernel->n_objects++] = (struct object){.shim = shim};
+		kernel->n_objects++;
 	return r;
 }
 
-int ep_kernel_set_constants(struct ep_kernel *kernel, const struct ep_shim_object *shim,
-			    const void *constants, size_t bytes)
+static struct ep_kernel_object *find_object(struct ep_kernel *kernel, const char *name)
 {
 	for (size_t i = 0; i < kernel->n_objects; i++) {
-		struct object *object = &kernel->objects[i];
-
-		if (object->shim != shim)
-			continue;
-		if (bytes != shim->constants_bytes || bytes > sizeof(object->constants))
-			return -EINVAL;
-		memcpy(object->constants, constants, bytes);
-		object->constants_bytes = bytes;
-		return 0;
+		if (strcmp(kernel->objects[i].name, name) == 0)
+			return &kernel->objects[i];
 	}
-	return -EINVAL;
+	return NULL;
 }
 
-int ep_kernel_set_program(struct ep_kernel *kernel, uint32_t slot,
-			  const struct ep_shim_object *shim, const char *program)
+int ep_kernel_set_constants(struct ep_kernel *kernel, const char *object_name, const char *constant,
+			    const void *data, size_t bytes)
 {
-	if (slot >= EP_SLOT_COUNT)
+	struct ep_kernel_object *object = find_object(kernel, object_name);
+	size_t size = 0;
+	void *at = object ? object->constants : NULL;
+
+	if (object && object->shim)
+		size = EP_MIN(object->shim->constants_bytes, sizeof(object->constants));
+	else if (object)
+		at = ep_bytecode_constant(object->bytecode, constant, &size);
+	if (!at || size != bytes)
 		return -EINVAL;
-	for (uint32_t i = 0; i < shim->n_programs; i++) {
-		if (strcmp(shim->programs[i].name, program) == 0) {
-			kernel->programs[slot] = &shim->programs[i];
-			return 0;
-		}
+	memcpy(at, data, bytes);
+	object->constants_bytes = bytes;
+	return 0;
+}
+
+static bool find_program(const struct ep_kernel_object *object, const char *name, struct ep_kernel_program *ret)
+{
+	const struct ep_shim_object *shim = object->shim;
+
+	*ret = (struct ep_kernel_program){.object = object};
+	for (uint32_t i = 0; shim && i < shim->n_programs; i++) {
+		if (strcmp(shim->programs[i].name, name) == 0)
+			ret->run = shim->programs[i].run;
 	}
-	return -ENOENT;
+	if (object->bytecode)
+		ret->code = ep_bytecode_find(object->bytecode, name);
+	return ret->run || ret->code;
+}
+
+int ep_kernel_set_program(struct ep_kernel *kernel, uint32_t slot, const char *object_name,
+			  const char *name)
+{
+	const struct ep_kernel_object *object = find_object(kernel, object_name);
+	struct ep_kernel_program program;
+
+	if (slot >= EP_SLOT_COUNT || !object)
+		return -EINVAL;
+	if (!find_program(object, name, &program))
+		return -ENOENT;
+	kernel->programs[slot] = program;
+	return 0;
 }
 
 void *ep_kernel_entry(struct ep_kernel *kernel, const char *name, uint32_t index)
@@ -183,13 +183,17 @@ uint32_t ep_kernel_tail_calls(const struct ep_kernel *kernel)
 /* --- running --------------------------------------------------------------------------------- */
 
 /* Constants are const to the program's compiler: they lie in pages that are made writable once. */
-static int write_constants(const struct object *object)
+static int write_constants(const struct ep_kernel_object *object)
 {
 	size_t page = (size_t)getpagesize();
-	uintptr_t start = (uintptr_t)object->shim->constants;
-	uintptr_t first = EP_ALIGN_DOWN(start, page);
-	size_t bytes = EP_ALIGN_UP(start + object->constants_bytes, page) - first;
+	uintptr_t start, first;
+	size_t bytes;
 
+	if (!object->shim)
+		return 0;
+	start = (uintptr_t)object->shim->constants;
+	first = EP_ALIGN_DOWN(start, page);
+	bytes = EP_ALIGN_UP(start + object->constants_bytes, page) - first;
 	if (mprotect((void *)first, bytes, PROT_READ | PROT_WRITE) < 0)
 		return -errno;
 	memcpy((void *)start, object->constants, object->constants_bytes);
@@ -218,10 +222,10 @@ static void fill_regs(const struct ep_replay_thread *thread, struct pt_regs *reg
 
 static void enter(struct ep_kernel *kernel, const struct ep_replay_thread *thread)
 {
-	struct task *task = &kernel->task;
+	struct ep_kernel_task *task = &kernel->task;
 
-	*task = (struct task){
-		.group_leader = TASK_ADDR,
+	*task = (struct ep_kernel_task){
+		.group_leader = EP_KERNEL_TASK_ADDR,
 		.start_boottime = thread->start_ns,
 		.thread_pointer = thread->thread_pointer,
 		.tgid = thread->pid,
@@ -237,23 +241,37 @@ static void enter(struct ep_kernel *kernel, const struct ep_replay_thread *threa
 	kernel->trouble[0] = '\0';
 }
 
+static void run_code(const struct ep_kernel_program *program)
+{
+	int r = ep_bytecode_run(program->code, &ep_kernel_current->ctx, ep_kernel_call_helper, (void *)program);
+
+	if (r < 0)
+		ep_kernel_complain("%s: bytecode: %s", program->object->name, ep_strerror(r));
+}
+
+/* A tail call of a compiled source comes back to the setjmp; bytecode just ends. */
 static void run_programs(struct ep_kernel *kernel)
 {
-	const struct ep_shim_program *program;
+	(void)setjmp(kernel->next_program);
+	while (ep_kernel_current->next.object) {
+		struct ep_kernel_program program = ep_kernel_current->next;
 
-	(void)setjmp(kernel->next_program); /* a tail call comes back here */
-	program = current->next;
-	current->next = NULL;
-	if (program)
-		program->run(&current->ctx);
+		ep_kernel_current->next = (struct ep_kernel_program){0};
+		if (program.run)
+			program.run(&ep_kernel_current->ctx);
+		else
+			run_code(&program);
+	}
 }
 
 int ep_kernel_run(struct ep_kernel *kernel, const struct ep_replay_thread *thread,
 		  struct ep_vec *event)
 {
 	struct ep_control *control = ep_kernel_entry(kernel, "ep_control", 0);
-	static const struct ep_shim_program *entry;
 
+	if (kernel->n_objects == 0 ||
+	    !find_program(&kernel->objects[0], "ep_entry", &kernel->next))
+		return -EINVAL;
 	for (size_t i = 0; i < kernel->n_objects; i++) {
 		int r = write_constants(&kernel->objects[i]);
 
@@ -265,183 +283,11 @@ int ep_kernel_run(struct ep_kernel *kernel, const struct ep_replay_thread *threa
 	enter(kernel, thread);
 	event->len = 0;
 	kernel->event = event;
-	entry = &kernel->objects[0].shim->programs[0];
-	kernel->next = entry;
-	current = kernel;
+	ep_kernel_current = kernel;
 	run_programs(kernel);
-	current = NULL;
+	ep_kernel_current = NULL;
 	if (*kernel->trouble)
 		return -EIO;
 	return event->len > 0 ? 0 : -ENODATA;
 }
 
-/* --- helpers --------------------------------------------------------------------------------- */
-
-static void trouble(const char *fmt, ...) EP_PRINTF(1, 2);
-
-static void trouble(const char *fmt, ...)
-{
-	va_list args;
-
-	if (*current->trouble)
-		return;
-	va_start(args, fmt);
-	vsnprintf(current->trouble, sizeof(current->trouble), fmt, args);
-	va_end(args);
-}
-
-static bool is_inner_map(const void *addr)
-{
-	const struct ep_kernel_map *chunks = ep_kernel_maps_find(&current->maps, "core",
-								 "ep_chunks");
-
-	for (uint32_t i = 0; chunks && i < chunks->max_entries; i++) {
-		if (chunks->inner[i] == addr)
-			return true;
-	}
-	return false;
-}
-
-/* Which map a program means, by its address; the first time by its name, "&name". */
-static struct ep_kernel_map *find_map(const char *object, const char *name, const void *addr)
-{
-	struct ep_kernel_map *map = NULL;
-
-	for (size_t i = 0; i < current->n_bound; i++) {
-		if (current->bound[i].addr == addr)
-			return current->bound[i].map;
-	}
-	if (*name == '&') {
-		map = ep_kernel_maps_find(&current->maps, object, name + 1);
-		if (map && current->n_bound < EP_LEN(current->bound))
-			current->bound[current->n_bound++] = (struct bound_map){addr, map};
-	} else if (is_inner_map(addr)) {
-		map = (struct ep_kernel_map *)addr;
-	}
-	if (!map)
-		trouble("%s: no map %s", object, name);
-	return map;
-}
-
-void *ep_shim_map_lookup(const char *object, const char *name, const void *addr, const void *key)
-{
-	struct ep_kernel_map *map = find_map(object, name, addr);
-
-	return map ? ep_kernel_map_lookup(map, key) : NULL;
-}
-
-long ep_shim_map_update(const char *object, const char *name, const void *addr, const void *key,
-			const void *value, __u64 flags)
-{
-	struct ep_kernel_map *map = find_map(object, name, addr);
-
-	return map ? ep_kernel_map_update(map, key, value, flags) : -EINVAL;
-}
-
-long ep_shim_map_delete(const char *object, const char *name, const void *addr, const void *key)
-{
-	struct ep_kernel_map *map = find_map(object, name, addr);
-
-	return map ? ep_kernel_map_delete(map, key) : -EINVAL;
-}
-
-long ep_shim_tail_call(const char *object, const char *name, void *ctx, __u32 slot)
-{
-	struct ep_kernel *kernel = current;
-
-	if (strcmp(name, "&ep_progs") != 0 || ctx != &kernel->ctx)
-		trouble("%s: a tail call through %s", object, name);
-	if (slot >= EP_SLOT_COUNT || !kernel->programs[slot])
-		return -ENOENT;
-	if (kernel->tail_calls >= MAX_TAIL_CALLS)
-		return -E2BIG;
-	kernel->tail_calls++;
-	kernel->next = kernel->programs[slot];
-	longjmp(kernel->next_program, 1);
-}
-
-long ep_shim_ringbuf_output(const char *object, const char *name, const void *data, __u64 bytes,
-			    __u64 flags)
-{
-	(void)flags;
-	if (strcmp(name, "&ep_ring") != 0 || current->event->len > 0) {
-		trouble("%s: more than one event", object);
-		return -EINVAL;
-	}
-	return ep_vec_append(current->event, data, bytes) < 0 ? -EAGAIN : 0;
-}
-
-__u64 ep_shim_ringbuf_query(__u64 what)
-{
-	return what == BPF_RB_RING_SIZE ? 1 << 20 : 0;
-}
-
-/* A read that fails leaves zeros: linux/kernel/trace/bpf_trace.c, bpf_probe_read_user_common. */
-long ep_shim_read_user(void *to, __u32 bytes, const void *from)
-{
-	int r = current->read_user(current->arg, (uint64_t)from, to, bytes);
-
-	if (r == 0)
-		return 0;
-	memset(to, 0, bytes);
-	return -EFAULT;
-}
-
-long ep_shim_read_user_str(void *to, __u32 bytes, const void *from)
-{
-	char *text = to;
-	uint32_t at = 0;
-
-	while (at < bytes) {
-		if (current->read_user(current->arg, (uint64_t)from + at, text + at, 1) < 0) {
-			memset(to, 0, bytes);
-			return -EFAULT;
-		}
-		if (text[at++] == '\0')
-			return at;
-	}
-	if (bytes > 0)
-		text[bytes - 1] = '\0';
-	return bytes;
-}
-
-long ep_shim_read_kernel(void *to, __u32 bytes, const void *from)
-{
-	uint64_t off = (uint64_t)from - TASK_ADDR;
-
-	if (ep_in_bounds(off, bytes, sizeof(current->task))) {
-		memcpy(to, (const char *)&current->task + off, bytes);
-		return 0;
-	}
-	memset(to, 0, bytes);
-	return -EFAULT;
-}
-
-__u64 ep_shim_pid_tgid(void)
-{
-	return (uint64_t)current->task.tgid << 32 | current->tid;
-}
-
-long ep_shim_comm(void *to, __u32 bytes)
-{
-	memset(to, 0, bytes);
-	memcpy(to, current->comm, EP_MIN(bytes, sizeof(current->comm)));
-	return 0;
-}
-
-__u64 ep_shim_task(void)
-{
-	return TASK_ADDR;
-}
-
-__u64 ep_shim_task_pt_regs(__u64 task)
-{
-	return task + offsetof(struct task, regs);
-}
-
-/* No fixture has the kernel's part of a stack. */
-long ep_shim_kernel_stack(void *to, __u32 bytes, __u64 flags)
-{
-	(void)to, (void)bytes, (void)flags;
-	return 0;
-}

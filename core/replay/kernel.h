@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * As much of a kernel as the BPF programs see: maps, helpers, tail calls, the current task. The
- * programs themselves are the same sources, compiled for user space (shim/), or any function of
- * their form. What they read of the target comes from a function of the caller's.
+ * programs are either the bytecode of their object, interpreted (bytecode.h), which any plugin has;
+ * or their sources, compiled for user space (shim/), which a debugger can step through and a
+ * sanitizer watches. What they read of the target comes from a function of the caller's.
  *
  *	ep_kernel_new ─► add_object (maps by the facts in the BPF object) ─► set_program for each slot
  *	  ─► fill maps ─► run a thread: the event it put on the ring
@@ -28,17 +29,18 @@ int ep_kernel_new(ep_kernel_read read_user, void *arg, struct ep_kernel **ret_ke
 void ep_kernel_free(struct ep_kernel *kernel);
 
 /*
- * Makes the maps that a BPF object (ELF, borrowed) declares, and binds its source to them. The
- * first object is the core's. 0, -EBADMSG, -ENOMEM, -EEXIST.
+ * Makes the maps that a BPF object (ELF, borrowed) declares, and loads its programs, or takes those
+ * of its compiled source if `shim` is not NULL. The first object is "core". `name` is borrowed as
+ * long as the kernel lives. 0, -EBADMSG, -ENOTSUP, -E2BIG, -ENOMEM.
  */
-int ep_kernel_add_object(struct ep_kernel *kernel, const struct ep_shim_object *object,
-			 const void *elf, size_t bytes);
-/* The object's struct ep_config or struct ep_self. 0, -EINVAL for another size. */
-int ep_kernel_set_constants(struct ep_kernel *kernel, const struct ep_shim_object *object,
-			    const void *constants, size_t bytes);
+int ep_kernel_add_object(struct ep_kernel *kernel, const char *name,
+			 const struct ep_shim_object *shim, const void *elf, size_t bytes);
+/* The object's struct ep_config or struct ep_self, by its name. 0, -EINVAL for another size. */
+int ep_kernel_set_constants(struct ep_kernel *kernel, const char *object, const char *constant,
+			    const void *data, size_t bytes);
 /* 0, -ENOENT, -EINVAL. */
-int ep_kernel_set_program(struct ep_kernel *kernel, uint32_t slot,
-			  const struct ep_shim_object *object, const char *program);
+int ep_kernel_set_program(struct ep_kernel *kernel, uint32_t slot, const char *object,
+			  const char *program);
 
 /* An entry of a shared array map, NULL when there is none. */
 void *ep_kernel_entry(struct ep_kernel *kernel, const char *map, uint32_t index);

@@ -25,21 +25,21 @@ static void remove_chunk(void *arg, uint32_t index, void *memory)
 
 static int load_core(struct ep_replay *replay)
 {
-	const struct ep_shim_object *core = ep_shim_objects[0];
+	const struct ep_shim_object *shim = replay->shims ? replay->shims[0] : NULL;
 	struct ep_kernel *kernel;
 	int r = ep_kernel_new(ep_replay_read, replay, &replay->kernel);
 
 	if (r < 0)
 		return r;
 	kernel = replay->kernel;
-	r = ep_kernel_add_object(kernel, core, core_bpf_object, sizeof(core_bpf_object));
+	r = ep_kernel_add_object(kernel, "core", shim, core_bpf_object, sizeof(core_bpf_object));
 	if (r == 0)
-		r = ep_kernel_set_constants(kernel, core, &ep_kernel_config,
+		r = ep_kernel_set_constants(kernel, "core", "ep_config", &ep_kernel_config,
 					    sizeof(ep_kernel_config));
 	if (r == 0)
-		r = ep_kernel_set_program(kernel, EP_SLOT_FINISH, core, "ep_finish");
+		r = ep_kernel_set_program(kernel, EP_SLOT_FINISH, "core", "ep_finish");
 	if (r == 0)
-		r = ep_kernel_set_program(kernel, EP_SLOT_NATIVE, core, "ep_native");
+		r = ep_kernel_set_program(kernel, EP_SLOT_NATIVE, "core", "ep_native");
 	return r;
 }
 
@@ -103,7 +103,7 @@ static int make_rows(struct ep_replay *replay)
 }
 
 int ep_replay_new(struct ep_fixture *fixture, const struct ep_replay_source *source,
-		  struct ep_replay **ret_replay)
+		  const struct ep_shim_object *const *shims, struct ep_replay **ret_replay)
 {
 	ep_cleanup(ep_replay_freep) struct ep_replay *replay = calloc(1, sizeof(*replay));
 	int r;
@@ -112,6 +112,7 @@ int ep_replay_new(struct ep_fixture *fixture, const struct ep_replay_source *sou
 		return -ENOMEM;
 	replay->fixture = fixture;
 	replay->source = source;
+	replay->shims = shims;
 	ep_vec_init(&replay->rows, sizeof(struct ep_row), EP_MAX_ROWS);
 	ep_vec_init(&replay->marked, sizeof(struct ep_row), EP_MAX_ROWS);
 	ep_vec_init(&replay->event, 1, sizeof(struct ep_sample) + EP_RECORD_WORDS * 8);

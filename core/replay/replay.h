@@ -16,6 +16,7 @@
 
 struct ep_plugin;
 struct ep_replay;
+struct ep_shim_object;
 struct ep_unwind_table;
 
 /* The process itself, while it is recorded. */
@@ -34,9 +35,13 @@ struct ep_replay_source {
 	char *(*name)(void *arg, uint32_t executable, uint64_t va);
 };
 
-/* source NULL: there is nothing but the fixture. 0, -ENOMEM, -E2BIG, ... */
+/*
+ * source NULL: there is nothing but the fixture. shims NULL: the BPF programs are interpreted; else
+ * their sources compiled for user space (core/replay/shim/helpers.h: ep_shim_objects), borrowed.
+ * 0, -ENOMEM, -E2BIG, ...
+ */
 int ep_replay_new(struct ep_fixture *fixture, const struct ep_replay_source *source,
-		  struct ep_replay **ret_replay);
+		  const struct ep_shim_object *const *shims, struct ep_replay **ret_replay);
 void ep_replay_free(struct ep_replay *replay);
 static inline void ep_replay_freep(struct ep_replay **replay)
 {
@@ -46,8 +51,8 @@ static inline void ep_replay_freep(struct ep_replay **replay)
 void ep_replay_drop_source(struct ep_replay *replay);
 
 /*
- * 0; -ENOENT when its BPF source is not among those compiled for user space (core/replay/shim):
- * stacks then have its interpreter's native frames. -E2BIG, -EEXIST, ...
+ * 0; -ENOENT when there are shims and its BPF source is not among them; -E2BIG, -EEXIST, -ENOTSUP,
+ * ... Stacks then have its interpreter's native frames.
  */
 int ep_replay_add_language(struct ep_replay *replay, const struct ep_plugin *plugin);
 /* Attaches the languages that claim an executable; again: anew. 0, -ENOMEM, -E2BIG. */

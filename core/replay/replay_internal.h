@@ -38,6 +38,7 @@ struct ep_replay_file {
 struct ep_replay {
 	struct ep_fixture *fixture;
 	const struct ep_replay_source *source;
+	const struct ep_shim_object *const *shims;
 	struct ep_kernel *kernel;
 	struct ep_delta_store *store;
 	struct ep_executable *executables; /* one for each of the fixture's */

@@ -116,11 +116,11 @@ static const struct ep_target_ops target_ops = {
 
 /* --- loading --------------------------------------------------------------------------------- */
 
-static const struct ep_shim_object *find_shim(const char *name)
+static const struct ep_shim_object *find_shim(const struct ep_replay *replay, const char *name)
 {
-	for (size_t i = 1; ep_shim_objects[i]; i++) {
-		if (strcmp(ep_shim_objects[i]->name, name) == 0)
-			return ep_shim_objects[i];
+	for (size_t i = 1; replay->shims && replay->shims[i]; i++) {
+		if (strcmp(replay->shims[i]->name, name) == 0)
+			return replay->shims[i];
 	}
 	return NULL;
 }
@@ -137,12 +137,14 @@ static int load_program(struct ep_replay_language *language)
 		.frames_per_run = image->max_frames_per_run,
 		.task_tls_off = ep_kernel_config.task_tls_off,
 	};
-	int r = ep_kernel_add_object(kernel, language->shim, image->object, image->object_bytes);
+	int r = ep_kernel_add_object(kernel, language->name, language->shim, image->object,
+				     image->object_bytes);
 
 	if (r == 0)
-		r = ep_kernel_set_constants(kernel, language->shim, &self, sizeof(self));
+		r = ep_kernel_set_constants(kernel, language->name, "ep_self", &self,
+					    sizeof(self));
 	if (r == 0)
-		r = ep_kernel_set_program(kernel, language->slot, language->shim, image->program);
+		r = ep_kernel_set_program(kernel, language->slot, language->name, image->program);
 	return r;
 }
 
@@ -190,10 +192,10 @@ int ep_replay_add_language(struct ep_replay *replay, const struct ep_plugin *plu
 		.replay = replay,
 		.name = plugin->name,
 		.ops = plugin->unwinder,
-		.shim = find_shim(plugin->name),
+		.shim = find_shim(replay, plugin->name),
 		.slot = EP_SLOT_FIRST_DYNAMIC + (uint32_t)replay->n_languages,
 	};
-	if (!language->shim)
+	if (replay->shims && !language->shim)
 		return -ENOENT;
 	ep_vec_init(&language->ranges, sizeof(struct ep_range), EP_MAX_RANGES);
 	r = get_numbers(language);

@@ -5,6 +5,7 @@
  */
 #include "core/replay/fixture.h"
 #include "core/replay/replay.h"
+#include "core/replay/shim/helpers.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -31,14 +32,14 @@ static void check_round_trip(const struct ep_fixture *fixture)
 	ep_vec_fini(&bytes);
 }
 
-static void check_replay(struct ep_fixture *fixture)
+static void check_replay(struct ep_fixture *fixture, unsigned int runs)
 {
 	struct ep_replay *replay = NULL;
 	struct ep_vec text;
 
 	fixture->threads.len = EP_MIN(fixture->threads.len, MAX_THREADS);
 	ep_vec_init(&text, 1, MAX_TEXT_BYTES);
-	if (ep_replay_new(fixture, NULL, &replay) == 0 && ep_replay_attach(replay) == 0)
+	if (ep_replay_new(fixture, NULL, runs & 1 ? ep_shim_objects : NULL, &replay) == 0 && ep_replay_attach(replay) == 0)
 		(void)ep_replay_print(replay, &text);
 	ep_replay_free(replay);
 	ep_vec_fini(&text);
@@ -53,7 +54,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	if (runs++ % 64 == 0) /* compression takes its time */
 		check_round_trip(fixture);
-	check_replay(fixture);
+	check_replay(fixture, runs);
 	ep_fixture_free(fixture);
 	return 0;
 }

@@ -11,8 +11,12 @@ struct replay {
 	struct ep_replay *replay;
 };
 
-/* A fixture's file, with languages attached. 0 or a negative errno. */
-int replay_open(const char *path, const struct ep_replay_plugins *plugins, struct replay *ret);
+/*
+ * A fixture's file, with languages attached; the BPF programs interpreted, or their sources
+ * compiled for user space. 0 or a negative errno.
+ */
+int replay_open(const char *path, const struct ep_replay_plugins *plugins, bool bytecode,
+		struct replay *ret);
 void replay_close(struct replay *replay);
 
 /* faults.c. 0, or 1 after what is wrong was said. */
