@@ -262,6 +262,43 @@ static void glibc_paths_lead_to_what_threads_hold(void **state)
 	}
 }
 
+/* ld.so PROGRAM: the kernel knows the loader as the program then. */
+static void programs_started_by_the_loader_are_programs(void **state)
+{
+	char program[PATH_BYTES], library[PATH_BYTES];
+	struct recipe recipe = {.argv = {"/lib64/ld-linux-x86-64.so.2", program, library}};
+
+	(void)state;
+	snprintf(program, sizeof(program), "%s/glibc.align", samples_dir);
+	snprintf(library, sizeof(library), "%s/glibc-global-dynamic.so", samples_dir);
+	if (access(recipe.argv[0], X_OK) < 0) {
+		print_message("left out: no %s\n", recipe.argv[0]);
+		return;
+	}
+	check_all("by the loader", &recipe, (struct steps){2, 1, 3});
+}
+
+/* Stripped, with DT_HASH alone. */
+static void symbols_are_found_without_gnu_hash(void **state)
+{
+	struct ep_elf_lookup lookup;
+	struct ep_elf_symbol symbol;
+	struct ep_elf *elf = NULL;
+	char path[PATH_BYTES];
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/sysv.so", samples_dir);
+	assert_int_equal(ep_elf_open(path, &elf), 0);
+	ep_elf_lookup_init(&lookup, elf);
+	assert_int_equal(ep_elf_lookup_symbol(&lookup, "lib_touch", &symbol), 0);
+	assert_int_equal(symbol.type, STT_FUNC);
+	assert_int_equal(ep_elf_lookup_symbol(&lookup, "lib_second", &symbol), 0);
+	assert_int_equal(symbol.type, STT_TLS);
+	assert_int_equal(ep_elf_lookup_symbol(&lookup, "lib_first", &symbol), -ENODATA);
+	ep_elf_lookup_fini(&lookup);
+	ep_elf_close(elf);
+}
+
 static void musl_paths_lead_to_what_threads_hold(void **state)
 {
 	(void)state;
@@ -271,14 +308,80 @@ static void musl_paths_lead_to_what_threads_hold(void **state)
 	}
 }
 
-/* The script, inside the root: chroot leaves us no other way to name it. */
-static int script_copy(const char *root, char path[PATH_BYTES])
+static const char *runtimes_dir(void)
+{
+	const char *dir = getenv("EBPF_PROFILER_RUNTIMES");
+
+	return dir ? dir : "/var/tmp/ebpf-profiler-runtimes"; /* as tests/runtimes */
+}
+
+/* A file of ours in a root, as the root has it: chroot leaves us no other way to name it. */
+static void name_inside(char path[100], const char *name)
+{
+	snprintf(path, 100, "/tmp/ep_thread_%d_%s", (int)getpid(), name);
+}
+
+static int copy_into(const char *root, const char *from, const char *inside)
 {
 	char command[3 * PATH_BYTES];
 
-	snprintf(path, PATH_BYTES, "%s/tmp/thread_storage_program.py", root);
-	snprintf(command, sizeof(command), "cp '%s' '%s'", script_path, path);
+	snprintf(command, sizeof(command), "cp '%s' '%s%s'", from, root, inside);
 	return system(command);
+}
+
+static void remove_from(const char *root, const char *inside)
+{
+	char path[2 * PATH_BYTES];
+
+	snprintf(path, sizeof(path), "%s%s", root, inside);
+	(void)unlink(path);
+}
+
+/* The program and its library as they were built here: newer C libraries run them too. */
+static void check_in_root(const char *suite, const char *root, const char *library, bool preload,
+			  struct steps steps)
+{
+	char path[PATH_BYTES], label[PATH_BYTES], program_in[100], library_in[100];
+	struct recipe recipe = {
+		.root = root,
+		.preload = preload ? library_in : NULL,
+		.argv = {program_in, library_in},
+	};
+
+	name_inside(program_in, "program");
+	name_inside(library_in, "lib.so");
+	snprintf(path, sizeof(path), "%s/glibc", samples_dir);
+	assert_int_equal(copy_into(root, path, program_in), 0);
+	snprintf(path, sizeof(path), "%s/%s", samples_dir, library);
+	assert_int_equal(copy_into(root, path, library_in), 0);
+	snprintf(label, sizeof(label), "%s %s", suite, library);
+	check_all(label, &recipe, steps);
+	remove_from(root, program_in);
+	remove_from(root, library_in);
+}
+
+static void newer_glibc_keeps_variables_the_same_way(void **state)
+{
+	static const char *const suites[] = {"trixie", "sid"};
+	char root[PATH_BYTES - 100], loader[PATH_BYTES];
+
+	(void)state;
+	for (size_t i = 0; i < EP_LEN(suites); i++) {
+		snprintf(root, sizeof(root), "%s/%s", runtimes_dir(), suites[i]);
+		snprintf(loader, sizeof(loader), "%s/lib64/ld-linux-x86-64.so.2", root);
+		if (geteuid() != 0 || access(loader, X_OK) < 0) {
+			print_message("left out: no root of Debian %s\n", suites[i]);
+			continue;
+		}
+		check_in_root(suites[i], root, "glibc-global-dynamic.so", false,
+			      (struct steps){2, 1, 3});
+		check_in_root(suites[i], root, "glibc-initial-exec.so", false,
+			      (struct steps){2, 1, 1});
+		check_in_root(suites[i], root, "glibc-tlsdesc-5000.so", false,
+			      (struct steps){2, 1, 3});
+		check_in_root(suites[i], root, "glibc-tlsdesc-5000.so", true,
+			      (struct steps){2, 1, 1});
+	}
 }
 
 static void older_and_newer_glibc_keep_keys_the_same_way(void **state)
@@ -290,17 +393,16 @@ static void older_and_newer_glibc_keep_keys_the_same_way(void **state)
 		{"trixie", "/usr/bin/python3.13", "2.41"},
 		{"sid", "/usr/bin/python3.13", "the latest"},
 	};
-	struct recipe recipe = {.argv = {NULL, "/tmp/thread_storage_program.py"}};
-	const char *runtimes_dir = getenv("EBPF_PROFILER_RUNTIMES");
-	char root[PATH_BYTES - 100], python[PATH_BYTES], script[PATH_BYTES];
+	char root[PATH_BYTES - 100], python[PATH_BYTES], script_in[100];
+	struct recipe recipe = {.argv = {NULL, script_in}};
 
 	(void)state;
-	if (!runtimes_dir)
-		runtimes_dir = "/var/tmp/ebpf-profiler-runtimes"; /* as tests/runtimes */
+	name_inside(script_in, "program.py");
 	for (size_t i = 0; i < EP_LEN(rows); i++) {
-		snprintf(root, sizeof(root), "%s/%s", runtimes_dir, rows[i].suite);
+		snprintf(root, sizeof(root), "%s/%s", runtimes_dir(), rows[i].suite);
 		snprintf(python, sizeof(python), "%s%s", root, rows[i].python);
-		if (access(python, X_OK) < 0 || geteuid() != 0 || script_copy(root, script) != 0) {
+		if (access(python, X_OK) < 0 || geteuid() != 0 ||
+		    copy_into(root, script_path, script_in) != 0) {
 			print_message("left out: glibc %s: no root with %s of Debian %s\n",
 				      rows[i].glibc, rows[i].python, rows[i].suite);
 			continue;
@@ -308,7 +410,7 @@ static void older_and_newer_glibc_keep_keys_the_same_way(void **state)
 		recipe.root = root;
 		recipe.argv[0] = rows[i].python;
 		check_all(rows[i].suite, &recipe, (struct steps){2, 0, 0});
-		(void)unlink(script);
+		remove_from(root, script_in);
 	}
 }
 
@@ -398,6 +500,9 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(glibc_paths_lead_to_what_threads_hold),
 		cmocka_unit_test(musl_paths_lead_to_what_threads_hold),
+		cmocka_unit_test(programs_started_by_the_loader_are_programs),
+		cmocka_unit_test(newer_glibc_keeps_variables_the_same_way),
+		cmocka_unit_test(symbols_are_found_without_gnu_hash),
 		cmocka_unit_test(older_and_newer_glibc_keep_keys_the_same_way),
 		cmocka_unit_test(a_process_that_has_gone_is_told_from_one_without_storage),
 		cmocka_unit_test(code_of_pthread_getspecific_is_decoded),

@@ -3,6 +3,7 @@
 # Builds thread_storage_program.c and its library in every form that test_thread_storage.c starts:
 #   glibc glibc.nopie glibc.align glibc.static glibc.static-pie
 #   musl musl.static                       only with musl-gcc
+#   sysv.so                                a library without .gnu.hash and .symtab
 #   glibc-MODEL.so musl-MODEL.so           libraries; MODEL may be tlsdesc-SPACE
 # usage: thread_storage_samples.sh SOURCE_DIR DIR STAMP CC...
 set -eu
@@ -36,6 +37,7 @@ libraries() { # NAME CC...
 }
 
 libraries glibc "$@"
+"$@" -O2 -fPIC -shared -s -Wl,--hash-style=sysv -DMODEL='"global-dynamic"' -DSHARED= -o sysv.so "$library"
 "$@" -O2 -fPIE -pie -pthread -o glibc "$program" -ldl
 "$@" -O2 -fno-pie -no-pie -pthread -o glibc.nopie "$program" -ldl
 "$@" -O2 -fPIE -pie -pthread -DALIGN=4096 -o glibc.align "$program" -ldl
