@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "exporters/otlp/config.h"
 #include "core/base/parse.h"
+#include "ebpf-profiler/abi.h"
+#include "exporters/otlp/kernel.h"
 #include "exporters/otlp/text.h"
 
 #include <ctype.h>
@@ -538,6 +540,38 @@ static const char *utf8_variable(const char *name)
 	return value && otlp_is_utf8(value, strlen(value)) ? value : "";
 }
 
+/* Variables that the host must read of each process. An old host reads none. */
+static int want_variable(const struct reader *r, const char *name)
+{
+	int result = EP_HAS(r->host, want_environment) ? r->host->want_environment(name) : 0;
+
+	if (result == -EINVAL)
+		return bad(r, "environment: \"%.100s\" is no name of a variable", name);
+	if (result < 0)
+		return bad(r, "environment: \"%.100s\": %s", name, strerrordesc_np(-result));
+	return 0;
+}
+
+static int want_variables(struct reader *r)
+{
+	const char *pos = r->config->environment;
+	char name[128];
+	int result = want_variable(r, "OTEL_SERVICE_NAME");
+
+	if (result == 0)
+		result = want_variable(r, "OTEL_RESOURCE_ATTRIBUTES");
+	while (result == 0 && *(pos += strspn(pos, ", "))) {
+		size_t len = strcspn(pos, ", ");
+
+		if (len >= sizeof(name))
+			return bad(r, "environment: \"%.100s\" is too long", pos);
+		snprintf(name, sizeof(name), "%.*s", (int)len, pos);
+		result = want_variable(r, name);
+		pos += len;
+	}
+	return result;
+}
+
 static int read_resource(struct reader *r)
 {
 	struct otlp_config *config = r->config;
@@ -560,6 +594,8 @@ static int read_resource(struct reader *r)
 	encode->environment = config->environment;
 	encode->host_id = config->host_id;
 	encode->host_arch = config->host_arch;
+	encode->kernel_base = otlp_kernel_base("/proc/kallsyms");
+	encode->modules_path = "/proc/modules";
 	encode->max_bytes = (size_t)r->host->option_int(r->options, "max_request_bytes");
 	if (otlp_parse_frame_types(option(r, "frame_type_map"), encode) < 0)
 		return bad(r, "frame_type_map \"%.200s\": must look like \"rust=native\" or be "
@@ -587,7 +623,7 @@ int otlp_config_init(struct otlp_config *config, const struct ep_host *host,
 	struct reader r = {.config = config, .host = host, .options = options};
 	int (*const readers[])(struct reader *) = {read_protocol, read_endpoint, read_compression,
 						   read_timeout,  read_headers,	 read_tls,
-						   read_resource};
+						   read_resource, want_variables};
 	int result = 0;
 
 	*config = (struct otlp_config){0};

@@ -3,6 +3,7 @@
 #include "exporters/otlp/canon.h"
 #include "exporters/otlp/dictionary.h"
 #include "exporters/otlp/fields.h"
+#include "exporters/otlp/kernel.h"
 #include "exporters/otlp/resource.h"
 
 #include <errno.h>
@@ -38,6 +39,7 @@ struct encoder {
 	struct otlp_canon canon;
 	struct otlp_dictionary dictionary;
 	uint32_t *order; /* rows of samples by process, then event */
+	uint64_t *kernel_loads; /* of mappings, if the batch does not say */
 	uint64_t start_ns, end_ns;
 	uint64_t too_big;
 
@@ -439,6 +441,13 @@ static int encoder_init(struct encoder *enc)
 		otlp_wire_init(wires[i], enc->options->max_bytes + OTLP_ELEMENT_MAX);
 	otlp_view_of(enc->batch, &enc->view);
 	find_window(enc);
+	if (!enc->view.mapping_load_address && enc->options->kernel_base) {
+		enc->kernel_loads = otlp_kernel_loads(enc->batch, enc->options->kernel_base,
+						      enc->options->modules_path);
+		enc->view.mapping_load_address = enc->kernel_loads;
+		if (!enc->kernel_loads)
+			return -ENOMEM;
+	}
 	r = otlp_canon_init(&enc->canon, enc->batch, &enc->view, enc->options);
 	if (r == 0)
 		r = otlp_dictionary_init(&enc->dictionary, enc->batch, &enc->view, &enc->canon,
@@ -457,6 +466,7 @@ static void encoder_fini(struct encoder *enc)
 	otlp_wire_fini(&enc->body);
 	otlp_wire_fini(&enc->part);
 	free(enc->order);
+	free(enc->kernel_loads);
 }
 
 int otlp_encode(const struct ep_batch *batch, const struct otlp_encode_options *options,

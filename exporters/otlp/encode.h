@@ -39,6 +39,8 @@ struct otlp_encode_options {
 	const char *environment; /* names of variables, by comma */
 	const char *host_id;
 	const char *host_arch;
+	uint64_t kernel_base;	  /* 0: not known */
+	const char *modules_path; /* /proc/modules */
 	bool devfiler; /* no mapping attributes without htlhash */
 	uint32_t n_frame_types;
 	struct otlp_frame_type frame_types[OTLP_MAX_FRAME_TYPES];

@@ -2,9 +2,17 @@
 #include "exporters/otlp/view.h"
 #include "ebpf-profiler/abi.h"
 
-/* One line for each column once struct ep_batch has it: EP_HAS(batch, x) ? batch->x : NULL. */
 void otlp_view_of(const struct ep_batch *batch, struct otlp_view *ret_view)
 {
-	(void)batch;
-	*ret_view = (struct otlp_view){0};
+	struct otlp_view view = {0};
+
+	if (EP_HAS(batch, mapping_go_build_id))
+		view.mapping_go_build_id = batch->mapping_go_build_id;
+	if (EP_HAS(batch, process_env_first) && EP_HAS(batch, process_env_name) &&
+	    EP_HAS(batch, process_env_value)) {
+		view.process_env_first = batch->process_env_first;
+		view.process_env_name = batch->process_env_name;
+		view.process_env_value = batch->process_env_value;
+	}
+	*ret_view = view;
 }

@@ -3,19 +3,14 @@
  * What the encoder reads of a batch that not every host provides: columns that were added to struct
  * ep_batch after 1.0. A column that is missing is NULL, and what it would say is left out.
  *
- * Columns this exporter can use, and struct ep_batch does not have yet (batch.h, at its end):
+ * Columns this exporter could use and struct ep_batch does not have yet (batch.h, at its end):
  *
- *   mapping_go_build_id    string, per mapping     Go build id, "" when absent
- *   mapping_load_address   uint64, per mapping     of the kernel and its modules: where the image
- *                                                  starts in memory; 0 elsewhere. Without it kernel
- *                                                  addresses leave the machine as they are
- *   n_process_env, process_env_first (per process, one more), process_env_name (string),
- *   process_env_value (string)                     environment variables of a process, of those the
- *                                                  host was configured to read; always
- *                                                  OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES
+ *   mapping_load_address   uint64, per mapping: of the kernel and its modules, where the image starts
+ *                          in memory; 0 elsewhere. Kernel addresses then leave the machine relative
+ *                          to it. Without it they are made so by kernel.c
  *   n_events, event_type (string, per event: "cpu", "off-cpu", "probe"), sample_event (row of
- *   events, per sample), sample_value (uint64, per time)   several event types in one batch; the
- *                                                  value is ns for "off-cpu"
+ *   events, per sample), sample_value (uint64, per time)
+ *                          several event types in one batch; the value is ns for "off-cpu"
  */
 #ifndef OTLP_VIEW_H
 #define OTLP_VIEW_H
@@ -25,7 +20,6 @@
 struct otlp_view {
 	const uint32_t *mapping_go_build_id;
 	const uint64_t *mapping_load_address;
-	uint32_t n_process_env;
 	const uint32_t *process_env_first, *process_env_name, *process_env_value;
 	uint32_t n_events;
 	const uint32_t *event_type;

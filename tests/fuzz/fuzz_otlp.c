@@ -108,8 +108,13 @@ static void feed(uv_loop_t *loop, const uint8_t *data, size_t size)
 
 static void run_client(const struct otlp_client_ops *ops, const uint8_t *data, size_t size)
 {
+	static char path[] = "/", agent[] = "fuzz";
 	static struct otlp_config config = {
-		.authority = "127.0.0.1:4317", .path = "/", .timeout_ms = 60000, .user_agent = "fuzz"};
+		.authority = "127.0.0.1:4317",
+		.path = path,
+		.timeout_ms = 60000,
+		.user_agent = agent,
+	};
 	static uint8_t body[3000] = {[4] = 1};
 	struct otlp_payload payload = {.data = body, .len = sizeof(body), .is_gzip = true};
 	struct otlp_header header = {"x-name", "value"};

@@ -144,7 +144,9 @@ static void make_mappings(struct owned *o)
 	uint64_t *start = block(o, N_MAPPINGS, 8), *limit = block(o, N_MAPPINGS, 8);
 	uint32_t *path = block(o, N_MAPPINGS, 4), *build_id = block(o, N_MAPPINGS, 4);
 	uint32_t *file_id = block(o, N_MAPPINGS, 4), *flags = block(o, N_MAPPINGS, 4);
+	uint32_t *go_build_id = block(o, N_MAPPINGS, 4);
 
+	go_build_id[4] = add_string(o, "kPzM2Nn0c1/abc/def/xyz");
 	path[1] = add_string(o, "[kernel.kallsyms]");
 	build_id[1] = add_string(o, "6f5c2a1b00aa0102030405060708090a0b0c0d0e");
 	path[2] = add_string(o, "[nf_tables]");
@@ -173,6 +175,7 @@ static void make_mappings(struct owned *o)
 	o->batch.mapping_build_id = build_id;
 	o->batch.mapping_file_id = file_id;
 	o->batch.mapping_flags = flags;
+	o->batch.mapping_go_build_id = go_build_id;
 }
 
 /* A location per function: most native; every 16th of another kind, every 10th with an inline. */
@@ -316,6 +319,35 @@ static void make_processes(struct owned *o, const struct test_shape *s)
 	o->batch.process_container_id = container;
 }
 
+/* Process 1 says who it is in all ways, process 2 by its attributes alone. */
+static void make_environments(struct owned *o, const struct test_shape *s)
+{
+	static const char *const variables[][3] = {
+		{"\1", "OTEL_SERVICE_NAME", "shop"},
+		{"\1", "OTEL_RESOURCE_ATTRIBUTES", "service.name=other,service.version=1%2e5"},
+		{"\1", "REGION", "north"},
+		{"\1", "SECRET", "never-sent"},
+		{"\2", "OTEL_RESOURCE_ATTRIBUTES",
+		 "service.name=cart,bad,deployment.environment.name=prod,x=%ff"},
+	};
+	uint32_t n = EP_LEN(variables), at = 0;
+	uint32_t *first = block(o, s->processes + 2, 4);
+	uint32_t *name = block(o, n, 4), *value = block(o, n, 4);
+
+	for (uint32_t process = 0; process <= s->processes; process++) {
+		first[process] = at;
+		for (; at < n && variables[at][0][0] == (char)process; at++) {
+			name[at] = add_string(o, "%s", variables[at][1]);
+			value[at] = add_string(o, "%s", variables[at][2]);
+		}
+	}
+	first[s->processes + 1] = at;
+	o->batch.n_process_env = at;
+	o->batch.process_env_first = first;
+	o->batch.process_env_name = name;
+	o->batch.process_env_value = value;
+}
+
 /* Each row has a stack, a process and a thread of its own; row 0 is of no known process. */
 static void make_samples(struct owned *o, const struct test_shape *s)
 {
@@ -367,6 +399,7 @@ struct ep_batch *test_batch_new(const struct test_shape *shape)
 	make_locations(o, shape);
 	make_stacks(o, shape);
 	make_processes(o, shape);
+	make_environments(o, shape);
 	make_samples(o, shape);
 	o->batch.size = sizeof(o->batch);
 	o->batch.period_hz = 20;

@@ -3,6 +3,7 @@
 #include "exporters/otlp/encode.h"
 #include "exporters/otlp/fields.h"
 #include "exporters/otlp/gzip.h"
+#include "exporters/otlp/kernel.h"
 #include "exporters/otlp/text.h"
 #include "tests/otlp/batch.h"
 #include "tests/otlp/check.h"
@@ -377,7 +378,7 @@ static void resource_says_who_it_was(void **state)
 	encode(batch, &options, &requests);
 	judge(&requests, 0, NULL);
 	assert_true(holds(&requests, "/opt/example/bin/server1"));
-	assert_true(holds(&requests, "batch/server1"));
+	assert_true(holds(&requests, "batch/server3"));
 	assert_true(holds(&requests, "2025-12-31T23:59:59.000Z"));
 	assert_true(holds(&requests, "container.id"));
 	assert_true(holds(&requests, "a b"));
@@ -388,6 +389,80 @@ static void resource_says_who_it_was(void **state)
 	assert_false(holds(&requests, "kallsyms"));
 	free_requests(&requests);
 	test_batch_unref(batch);
+}
+
+static void processes_say_who_they_are(void **state)
+{
+	struct otlp_encode_options options = defaults;
+	struct ep_batch *batch = test_batch_new(&test_shape_small);
+	struct requests requests;
+
+	(void)state;
+	options.service_name = "configured";
+	options.environment = "REGION, NOT_SET";
+	encode(batch, &options, &requests);
+	judge(&requests, 0, NULL);
+	assert_true(holds(&requests, "shop"));
+	assert_false(holds(&requests, "other"));
+	assert_true(holds(&requests, "1.5"));
+	assert_true(holds(&requests, "cart"));
+	assert_true(holds(&requests, "prod"));
+	assert_true(holds(&requests, "configured"));
+	assert_true(holds(&requests, "process.environment_variable.REGION"));
+	assert_true(holds(&requests, "north"));
+	assert_false(holds(&requests, "never-sent"));
+	assert_true(holds(&requests, "process.executable.build_id.go"));
+	free_requests(&requests);
+	test_batch_unref(batch);
+}
+
+/* A batch of ABI 1.0 ends before the columns that came later. */
+static void batch_of_an_old_host(void **state)
+{
+	struct ep_batch *batch = test_batch_new(&test_shape_small);
+	struct requests requests;
+
+	(void)state;
+	batch->size = offsetof(struct ep_batch, mapping_go_build_id);
+	encode(batch, &defaults, &requests);
+	judge(&requests, 0, NULL);
+	assert_false(holds(&requests, "shop"));
+	assert_false(holds(&requests, "build_id.go"));
+	free_requests(&requests);
+	test_batch_unref(batch);
+}
+
+/* One location's address: the first one of this mapping file in print. */
+static void kernel_addresses_are_relative(void **state)
+{
+	struct otlp_encode_options options = defaults;
+	struct ep_batch *batch = test_batch_new(&test_shape_379k);
+	char kallsyms[] = "/tmp/ep-otlp-kallsyms-XXXXXX", modules[] = "/tmp/ep-otlp-modules-XXXXXX";
+	int fds[2] = {mkstemp(kallsyms), mkstemp(modules)};
+	struct requests requests;
+
+	(void)state;
+	dprintf(fds[0], "0000000000000000 A fixed_percpu_data\nffffffff80ff0000 T _text\n");
+	dprintf(fds[1], "other 4096 0 - Live 0xffffffff70000000\n"
+			"nf_tables 4096 2 nft_a,nft_b, Live 0xffffffff80000000\n");
+	options.kernel_base = otlp_kernel_base(kallsyms);
+	options.modules_path = modules;
+	assert_int_equal(options.kernel_base, 0xffffffff80ff0000);
+	encode(batch, &options, &requests);
+	judge(&requests, 0, NULL);
+	/* location 1: 0xffffffff81000040 of the kernel; location 17: 0xffffffff81000440 of nf_tables */
+	assert_true(holds(&requests, "\x10\xc0\x80\x04\x1a"));
+	assert_true(holds(&requests, "\x10\xc0\x88\x80\x08\x1a"));
+	free_requests(&requests);
+	encode(batch, &defaults, &requests);
+	assert_false(holds(&requests, "\x10\xc0\x80\x04\x1a"));
+	free_requests(&requests);
+	test_batch_unref(batch);
+	for (int i = 0; i < 2; i++) {
+		close(fds[i]);
+		unlink(i ? modules : kallsyms);
+	}
+	assert_int_equal(otlp_kernel_base("/nowhere"), 0);
 }
 
 /* --- compression --- */
@@ -436,6 +511,9 @@ int main(void)
 		cmocka_unit_test(devfiler_gets_only_types_it_knows),
 		cmocka_unit_test(frame_types_are_mapped),
 		cmocka_unit_test(resource_says_who_it_was),
+		cmocka_unit_test(processes_say_who_they_are),
+		cmocka_unit_test(batch_of_an_old_host),
+		cmocka_unit_test(kernel_addresses_are_relative),
 		cmocka_unit_test(payload_is_what_went_in),
 	};
 
