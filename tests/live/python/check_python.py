@@ -30,8 +30,14 @@ WORKLOAD = os.path.join(HERE, "workload.py")
 INSTALL = os.path.join(HERE, "..", "..", "runtimes", "install")
 START = os.path.join(HERE, "..", "start.py")
 FREQUENCY = 499
+OLDEST = (3, 6)
 THRESHOLD = 99.5  # percent of samples
 GRACE = 3         # samples that may be wrong however few there are
+# True for a moment, wrong when it is more: a thread that starts or ends has no Python frames, a call
+# does not have its callee yet, or has it no more.
+THREAD_ENDS = "a thread's start or end"
+MOMENTS = (THREAD_ENDS, truth.AT_A_CALL)
+MOMENTS_LIMIT = 0.5  # percent of samples, all of them together
 STARTUP = 1.3, 15  # samples before the workload: times its CPU time until then, and more
 AMOUNT = 0.94, 1.3, 15  # samples by CPU time used: at least, at most, and so many more or less
 SHARE = 0.8, 1.3, 15    # the same for one scenario
@@ -65,7 +71,7 @@ class Case:
     def order_threshold(self):
         """Percent; 0 where native frames are known to be incomplete."""
         deeper_than_native = "deep" in self.scenarios and self.runtime.numbers < truth.INLINED_CALLS
-        return 0 if "jit" in self.runtime.flavors or deeper_than_native else THRESHOLD
+        return 0 if deeper_than_native else THRESHOLD
 
     def argv(self, *arguments):
         with open(WORKLOAD, encoding="utf-8") as file:
@@ -155,14 +161,14 @@ class Verdict:
         self.outside = min(self.counts[truth.OUTSIDE], self.startup_limit())
         self.aside = sum(self.counts[reason] for reason in set_aside)
         self.tested = self.all - self.outside - self.aside
-        self.true = self.counts[truth.TRUE]
+        self.moments = min(sum(self.counts[moment] for moment in MOMENTS),
+                           max(GRACE, int(self.tested * MOMENTS_LIMIT / 100)))
+        self.true = self.counts[truth.TRUE] + self.moments
 
     def add(self, sample, parts, outcome):
-        main_thread = sample.labels.get("tid") == sample.labels.get("pid")
-        if outcome == truth.WITHOUT_PYTHON and main_thread:
-            outcome = truth.OUTSIDE
-        elif outcome == truth.OUTSIDE and not main_thread:
-            outcome = "root missing"
+        if outcome in (truth.WITHOUT_PYTHON, truth.OUTSIDE):
+            main_thread = sample.labels.get("tid") == sample.labels.get("pid")
+            outcome = truth.OUTSIDE if main_thread else THREAD_ENDS
         self.counts[outcome] += sample.count
         self.examples[outcome][tuple(sample.frames)] += sample.count
         if outcome == truth.TRUE:
@@ -184,7 +190,7 @@ class Verdict:
 
     @property
     def percent_in_order(self):
-        return 100.0 * self.order[truth.TRUE] / max(self.true, 1)
+        return 100.0 * self.order[truth.TRUE] / max(self.counts[truth.TRUE], 1)
 
     def reasons(self):
         """What is wrong, most frequent first."""
@@ -200,14 +206,14 @@ class Verdict:
             frames = [truth.Frame(name, "", source, line) for name, source, line in stack]
             sample = truth.Sample(frames)
             if any(f.name in truth.BASE for f in frames) and \
-                    not self.known.walk(sample, lines=None not in [f.line for f in frames], gaps=False):
+                    not self.known.walk(sample, gaps=False):
                 yield frames
 
     def problems(self, order_threshold=THRESHOLD):
         """Why this run fails: nothing when it passes."""
         if self.tested - self.true > GRACE and self.percent < THRESHOLD:
             yield f"{self.percent:.2f} % true stacks"
-        if self.true - self.order[truth.TRUE] > GRACE and self.percent_in_order < order_threshold:
+        if self.counts[truth.TRUE] - self.order[truth.TRUE] > GRACE and self.percent_in_order < order_threshold:
             yield f"{self.percent_in_order:.2f} % of them with native frames in order"
         yield from self.amount_problems("all", self.all, self.result["cpu_total"], AMOUNT)
         for name, seconds in self.result["cpu"].items():
@@ -231,6 +237,18 @@ def print_wrong(verdict, limit=4):
             print(f"              {count}: {truth.text_of(frames)}")
 
 
+KNOWN_GAP = "native frames in order"  # frames of the interpreter that called another are not found
+
+
+def without_known_gap(problems):
+    others = [text for text in problems if KNOWN_GAP not in text]
+    if len(others) == len(problems):
+        raise Failed("works now: take KNOWN_GAP away")
+    if not others:
+        raise Skipped(f"skip: known gap of sub-interpreters: {problems[0]}")
+    return others
+
+
 def check(case, options, directory):
     """Runs a case; returns its verdict, or raises Skipped or Failed."""
     path = os.path.join(directory, case.name + ".pb.gz")
@@ -241,10 +259,12 @@ def check(case, options, directory):
     verdict = Verdict(known, result, samples, "freethreaded" in case.runtime.flavors,
                       GONE if "transient" in case.scenarios else ())
     problems = list(verdict.problems(case.order_threshold))
-    print(f"  {verdict.percent:6.2f} % of {verdict.tested} samples are true, {verdict.percent_in_order:6.2f} % "
-          f"of these in order; {verdict.outside} before the start")
+    print(f"  {verdict.percent:6.2f} % of {verdict.tested} samples are true, "
+          f"{verdict.percent_in_order:6.2f} % of these in order; {verdict.outside} before the start")
     if problems or options.examples:
         print_wrong(verdict)
+    if "subinterpreter" in case.scenarios:
+        problems = without_known_gap(problems)
     if problems:
         print("  " + result["stderr"].replace("\n", "\n  ")[-1000:])
         raise Failed("; ".join(problems))
@@ -276,17 +296,18 @@ def special_cases(found, full):
         yield from (Case(r, way, way=way) for r in with_root[newest])
     for start in ("ldso", "deleted"):
         yield from (Case(r, start, start=start) for r in alone[newest])
-    for runtime in found if full else found[::4]:
+    for runtime in found[newest]:
         yield Case(runtime, "command", text=True, scenarios=("recursion", "classes", "callbacks"))
-        yield Case(runtime, "deep", scenarios=("deep",))
+    for runtime in found if full else found[::7]:
         yield Case(runtime, "transient", scenarios=("transient", "calls"))
-    for runtime in found if full else found[1::4]:
+        yield Case(runtime, "deep", scenarios=("deep",))
+    for runtime in found if full else found[4::5]:
         yield Case(runtime, "sub", scenarios=("subinterpreter",))
 
 
 def cases(options):
-    found = by_version(r for r in runtimes.find("python", complain=lambda text: print("skipped:", text))
-                       if r.numbers >= (3, 6))
+    found = runtimes.find("python", complain=lambda text: print("skipped:", text))
+    found = by_version(r for r in found if r.numbers >= OLDEST)
     found = found if options.full else list(worth_it(found))
     for case in [Case(r) for r in found] + list(special_cases(found, options.full)):
         if re.search(options.only, case.name):
@@ -303,7 +324,7 @@ def arguments():
     parser.add_argument("--examples", action="store_true", help="what is wrong, also when it passes")
     parser.add_argument("--no-install", action="store_true")
     options = parser.parse_args()
-    options.seconds = options.seconds or (10 if options.full else 2.5)
+    options.seconds = options.seconds or (5 if options.full else 2)
     return options
 
 

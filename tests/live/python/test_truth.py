@@ -114,8 +114,9 @@ class Judging(unittest.TestCase):
         for leaf in self.data["leaves"]:
             frames = self.maker.stack(leaf)
             outcome = self.known.judge(truth.Sample(frames))
-            self.assertIn(outcome, (truth.TRUE, truth.OUTSIDE, "leaf missing"), truth.text_of(frames))
-            if outcome == "leaf missing":
+            self.assertIn(outcome, (truth.TRUE, truth.OUTSIDE, truth.AT_A_CALL),
+                          truth.text_of(frames))
+            if outcome == truth.AT_A_CALL:
                 self.assertIn((frames[0].source, frames[0].line), self.known.long_lines)
 
     def test_kernel_frames_at_the_leaf_do_not_matter(self):
@@ -138,7 +139,7 @@ class Judging(unittest.TestCase):
         self.expect(truth.TRUE, frames)
         self.expect("no such chain", frames[:2] + frames[3:])
         self.expect("no such chain", frames[:2] + frames[2:3] + frames[2:])
-        self.expect("leaf missing", frames[1:])
+        self.expect(truth.AT_A_CALL, frames[1:])
         self.expect("no such chain", frames[:end] + frames[end + 1:])
         self.expect("root missing", frames[:end])
 
@@ -199,13 +200,13 @@ class Judging(unittest.TestCase):
         start = native("_PyImport_Init") + ROOT
         right = [(frames, 1000, main), (start, 50, main)]
         self.assertEqual(self.problems(right), [])
-        self.assertEqual(self.problems(right + [(frames[1:], 4, main)]), [])
+        self.assertEqual(self.problems(right + [(frames[1:], 5, main), (start, 2, other)]), [])
         for label, samples, changes in [
-                ("1 % without leaf", right + [(frames[1:], 11, main)], {}),
+                ("1 % without leaf", right + [(frames[1:], 13, main)], {}),
                 ("all without leaf", [(frames[1:], 1000, main), (start, 50, main)], {}),
                 ("native only", [(start, 1000, main)], {}),
                 ("too much before the start", [(frames, 1000, main), (start, 200, main)], {}),
-                ("a thread without Python", right + [(start, 11, other)], {}),
+                ("a thread without Python", right + [(start, 13, other)], {}),
                 ("a thread without root", right + [(frames[:end], 11, other)], {}),
                 ("samples lost", right, {"cpu_total": 4.0}),
                 ("samples twice", right, {"cpu_total": 1.0}),

@@ -28,6 +28,7 @@ BASE = ("worker", "monitor", "sub_outer")  # all that the workload does is below
 TRUE = "true"
 OUTSIDE = "outside"  # before or after what is tested: the interpreter starts
 WITHOUT_PYTHON = "no Python frame"
+AT_A_CALL = "the leaf is at a call"  # and the callee is missing, or just begins or ends
 
 
 class Profile(stacks.Profile):
@@ -163,7 +164,7 @@ class Truth:
         if not self.walk(sample, gaps=False):
             return self.why_not(sample)
         leaf = sample.python[-1]
-        return "leaf missing" if (leaf.source, leaf.line) in self.long_lines else TRUE
+        return AT_A_CALL if (leaf.source, leaf.line) in self.long_lines else TRUE
 
     def judge_order(self, sample):
         """Of a true one: what is wrong with what is native."""

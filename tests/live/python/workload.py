@@ -507,6 +507,15 @@ def name_of(code):
     return getattr(code, "co_qualname", code.co_name)
 
 
+def lines_of(code):
+    """0: it has instructions of no line."""
+    if hasattr(code, "co_lines"):  # 3.10
+        lines = {line or 0 for _, _, line in code.co_lines()}
+    else:
+        lines = {line for _, line in dis.findlinestarts(code)}
+    return sorted(lines | {code.co_firstlineno})
+
+
 def back_to_root(frame):
     while frame is not None:
         yield frame
@@ -551,14 +560,12 @@ class Truth:
                 function = self.function_id(frame.f_code)
                 via = vias.get(id(frame))
                 self.leaves.add((parent, function, via))  # before it calls, and after
-                key = (parent, function, frame.f_lineno, via)
+                key = (parent, function, frame.f_lineno or 0, via)
                 parent = self.nodes.setdefault(key, len(self.nodes))
             self.leaves.add((parent, self.function_id(leaf.f_code), vias.get(id(leaf))))
 
     def as_json(self):
-        functions = [[name_of(code), code.co_filename, code.co_firstlineno,
-                      sorted({line for _, line in dis.findlinestarts(code) if line is not None}
-                             | {code.co_firstlineno})]
+        functions = [[name_of(code), code.co_filename, code.co_firstlineno, lines_of(code)]
                      for code in self.functions]
         return {"functions": functions, "nodes": list(self.nodes),
                 "leaves": sorted(self.leaves, key=str)}
@@ -580,7 +587,7 @@ class Observer:
 
 def stacks_of_others():
     own = threading.get_ident()
-    return {thread: tuple((name_of(frame.f_code), frame.f_code.co_filename, frame.f_lineno)
+    return {thread: tuple((name_of(frame.f_code), frame.f_code.co_filename, frame.f_lineno or 0)
                           for frame in back_to_root(leaf))
             for thread, leaf in sys._current_frames().items() if thread != own}
 
