@@ -380,15 +380,28 @@ static void warn_layout(const struct instance *inst)
 				   offsets->free_threaded ? " (free-threaded)" : "");
 }
 
+/*
+ * One look that fails proves nothing: of a known version not even several, when its interpreter is
+ * torn down. While names are looked for (aside), another library may be where this one was.
+ */
+static enum validity decide(struct instance *inst, bool aside)
+{
+	enum validity validity = check_layout(inst);
+
+	if (validity != INVALID)
+		return validity;
+	if (aside || (is_certain(&inst->exe->offsets) && inst->doubts++ < MAX_DOUBTS))
+		return UNDECIDED;
+	return INVALID;
+}
+
 /* 0, EP_NOT_YET (more may be known later), -ENOTSUP, or a negative errno. */
-static int complete(struct instance *inst)
+static int complete(struct instance *inst, bool aside)
 {
 	bool all = find_paths(inst);
-	enum validity validity = check_layout(inst);
+	enum validity validity = decide(inst, aside);
 	int r;
 
-	if (validity == INVALID && is_certain(&inst->exe->offsets) && inst->doubts++ < MAX_DOUBTS)
-		validity = UNDECIDED;
 	if (validity == INVALID) {
 		warn_layout(inst);
 		return -ENOTSUP;
@@ -425,7 +438,7 @@ static int attach(struct instance *inst)
 		warn_layout(inst);
 		return r;
 	}
-	r = complete(inst);
+	r = complete(inst, false);
 	/* What is armed is attached: the rest follows when mappings change. */
 	return r == EP_NOT_YET && inst->armed ? 0 : r;
 }
@@ -451,7 +464,7 @@ int py_attach(void *executable, struct ep_target *target, void **ret_instance)
 int py_mappings_changed(void *instance)
 {
 	struct instance *inst = instance;
-	int r = inst->complete ? 0 : complete(inst);
+	int r = inst->complete ? 0 : complete(inst, false);
 
 	if (r >= 0 && inst->armed && set_ranges(inst) < 0)
 		return -ENOMEM;
@@ -471,7 +484,7 @@ int py_symbolize(void *instance, const struct ep_raw_frame *frame, struct ep_nam
 		code &= PY_ADDRESS_MASK;
 	}
 	if (!inst->complete && inst->doubts == 0 && inst->completions++ < MAX_COMPLETIONS)
-		(void)complete(inst);
+		(void)complete(inst, true);
 	if (frame->n_words < 1)
 		return -EBADMSG;
 	if (frame->words[0] == PY_FRAME_CLEANUP) {
