@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The capture command from outside: what it refuses, and that its target runs on.
 
-    EBPF_PROFILER_BINARY=... REPLAY=... THREADS=... test_capture.py
+    EBPF_PROFILER_BINARY=... EBPF_PROFILER_BUILD=... REPLAY=... THREADS=... test_capture.py
 """
 import ctypes
 import os
@@ -16,6 +16,7 @@ import unittest
 BINARY = os.environ["EBPF_PROFILER_BINARY"]
 REPLAY = os.environ["REPLAY"]
 THREADS = os.environ["THREADS"]     # tests/live/programs/threads.c
+TESTS = os.path.join(os.path.dirname(os.path.realpath(__file__)), "..")
 LIBC = ctypes.CDLL(None, use_errno=True)
 PTRACE_SEIZE = 0x4206
 COUNT = "n = 0\nwhile True:\n    n += 1\n"
@@ -145,6 +146,40 @@ class Capture(unittest.TestCase):
                 sender.wait()
             os.kill(run.pid, 12)
             self.assertGreaterEqual(int(run.stdout.readline()), 5)
+
+
+class OutOfTree(unittest.TestCase):
+    """Plugins built as a stranger would: one whose frames replace an interpreter's, one that is entered."""
+
+    def capture(self, name, source):
+        with tempfile.TemporaryDirectory() as directory:
+            build = subprocess.run([TESTS + "/abi/build_unwinder", os.environ["EBPF_PROFILER_BUILD"], directory,
+                                    f"{name}={TESTS}/{source}"], check=False, capture_output=True, text=True)
+            if build.returncode == 77:
+                self.skipTest(build.stdout.strip())
+            self.assertEqual(build.returncode, 0, build.stdout + build.stderr)
+            program = f"{directory}/{name}"
+            subprocess.run(["gcc", "-O2", "-fomit-frame-pointer", "-D_GNU_SOURCE",
+                            f"{TESTS}/live/programs/{name}.c", "-o", program], check=True)
+            with subprocess.Popen([program, "60"], stdout=subprocess.DEVNULL) as run:
+                self.addCleanup(run.kill)
+                time.sleep(0.3)
+                result = subprocess.run([BINARY, "capture", "-p", str(run.pid), "-o", directory + "/x.fixture.zst"],
+                                        check=False, capture_output=True, text=True, timeout=60,
+                                        env=dict(os.environ, EBPF_PROFILER_PLUGINS_DIR=directory))
+                run.kill()
+            self.assertEqual(result.returncode, 0, result.stderr)
+            return [tuple(line.split("  ")) for line in result.stdout.splitlines()[1:]]
+
+    def test_replace(self):
+        names = [f[1] if f[0] == "toy" else f[2] for f in self.capture("toy", "../plugins/template")]
+        self.assertIn(names[0], ("spin", "busy"))
+        self.assertEqual(names[1:20], ["bounce", "inner", "outer"] * 6 + ["main"])
+
+    def test_enter(self):
+        frames = self.capture("leap", "live/unwinders/leap")
+        names = [f[1] if f[0] == "leap" else f[2] for f in frames]
+        self.assertEqual(names[:9], ["spin", "swing", "leap", "swing", "leap", "swing", "leap", "swing", "main"])
 
 
 def may_trace():
