@@ -95,6 +95,9 @@ static void drop_unfound(struct ep_live *process, const struct found *found, siz
 	process->n_languages = kept;
 }
 
+static struct ep_instance *find_slot(const struct ep_live *process, uint32_t slot);
+
+/* Nobody tells of a library that was closed: where a second runtime comes, the first may be gone. */
 static void attach(struct ep_processes *processes, struct ep_live *process,
 		   const struct found *found)
 {
@@ -104,8 +107,11 @@ static void attach(struct ep_processes *processes, struct ep_live *process,
 		return;
 	instance = ep_instance_new(processes->options.unwinders, found->claim, process->pid,
 				   found->bias, found->addr);
-	if (instance)
-		process->languages[process->n_languages++] = instance;
+	if (!instance)
+		return;
+	if (find_slot(process, ep_instance_slot(instance)))
+		ep_live_request(processes, process, 0);
+	process->languages[process->n_languages++] = instance;
 }
 
 void ep_live_sync_languages(struct ep_processes *processes, struct ep_live *process)
