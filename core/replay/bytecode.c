@@ -110,8 +110,8 @@ static int get_data(struct loader *loader, uint32_t index, struct data_section *
 	*ret = data;
 	if (data)
 		return 0;
-	if (bytecode->n_data == MAX_DATA ||
-	    ep_elf_section_at(loader->elf, index, &section) < 0 || section.type != SHT_PROGBITS)
+	if (bytecode->n_data == MAX_DATA || ep_elf_section_at(loader->elf, index, &section) < 0 ||
+	    section.type != SHT_PROGBITS)
 		return -EBADMSG;
 	r = ep_elf_read_section(loader->elf, &section, &bytes);
 	if (r < 0)

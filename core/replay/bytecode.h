@@ -30,11 +30,10 @@ void ep_bytecode_free(struct ep_bytecode *bytecode); /* accepts NULL */
 const struct ep_bytecode_program *ep_bytecode_find(const struct ep_bytecode *bytecode,
 						   const char *name);
 /* A constant that programs read, to be written before they run; NULL when none has the name. */
-void *ep_bytecode_constant(const struct ep_bytecode *bytecode, const char *name,
-			   size_t *ret_bytes);
+void *ep_bytecode_constant(const struct ep_bytecode *bytecode, const char *name, size_t *ret_bytes);
 
 /* Runs to its end. 0, -ELOOP (too long), -ENOTSUP (an instruction or helper we lack), -EFAULT. */
-int ep_bytecode_run(const struct ep_bytecode_program *program, void *ctx,
-		    ep_bytecode_helper helper, void *arg);
+int ep_bytecode_run(const struct ep_bytecode_program *program, void *ctx, ep_bytecode_helper helper,
+		    void *arg);
 
 #endif

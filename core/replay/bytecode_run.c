@@ -45,6 +45,7 @@ static void store_bytes(uint64_t addr, uint8_t code, uint64_t value)
 	memcpy((void *)(uintptr_t)addr, &value, bytes[BPF_SIZE(code) >> 3]); /* little-endian */
 }
 
+/* clang-format off */
 /* Shifts take the lower bits of their count, x / 0 is 0 and x % 0 is x: instruction-set.rst. */
 static bool do_alu64(uint8_t op, uint64_t *to, uint64_t from)
 {
@@ -123,6 +124,7 @@ static bool is_taken(uint8_t op, uint64_t a, uint64_t b, int64_t sa, int64_t sb)
 	}
 }
 
+/* clang-format on */
 static bool do_jump(const struct machine *m, const struct bpf_insn *insn)
 {
 	uint64_t a = m->regs[insn->dst_reg];
@@ -145,9 +147,9 @@ static bool do_alu(struct machine *m, const struct bpf_insn *insn)
 		return false;
 	if (BPF_OP(insn->code) == BPF_END)
 		return BPF_CLASS(insn->code) == BPF_ALU && do_end(insn, to);
-	return BPF_CLASS(insn->code) == BPF_ALU64 ? do_alu64(BPF_OP(insn->code), to, from)
-						  : do_alu32(BPF_OP(insn->code), to,
-							     (uint32_t)from);
+	return BPF_CLASS(insn->code) == BPF_ALU64
+		       ? do_alu64(BPF_OP(insn->code), to, from)
+		       : do_alu32(BPF_OP(insn->code), to, (uint32_t)from);
 }
 
 /* Loads and stores; false for atomics and what else we lack. */
@@ -162,8 +164,7 @@ static bool do_memory(struct machine *m, const struct bpf_insn *insn)
 	else if (BPF_CLASS(insn->code) == BPF_STX)
 		store_bytes(m->regs[insn->dst_reg] + off, insn->code, m->regs[insn->src_reg]);
 	else
-		store_bytes(m->regs[insn->dst_reg] + off, insn->code,
-			    (uint64_t)(int64_t)insn->imm);
+		store_bytes(m->regs[insn->dst_reg] + off, insn->code, (uint64_t)(int64_t)insn->imm);
 	return true;
 }
 
@@ -185,8 +186,8 @@ static int step(struct machine *m, const struct ep_bytecode_program *program, si
 	case BPF_LD:
 		if (insn->code != (BPF_LD | BPF_IMM | BPF_DW) || *pc >= program->n)
 			return -ENOTSUP;
-		m->regs[insn->dst_reg] = (uint32_t)insn->imm |
-					 (uint64_t)(uint32_t)program->insns[*pc].imm << 32;
+		m->regs[insn->dst_reg] =
+			(uint32_t)insn->imm | (uint64_t)(uint32_t)program->insns[*pc].imm << 32;
 		(*pc)++;
 		return 0;
 	}
@@ -202,8 +203,8 @@ static int step(struct machine *m, const struct ep_bytecode_program *program, si
 	return 0;
 }
 
-int ep_bytecode_run(const struct ep_bytecode_program *program, void *ctx,
-		    ep_bytecode_helper helper, void *arg)
+int ep_bytecode_run(const struct ep_bytecode_program *program, void *ctx, ep_bytecode_helper helper,
+		    void *arg)
 {
 	struct machine m = {.helper = helper, .arg = arg};
 	size_t pc = 0;

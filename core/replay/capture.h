@@ -16,14 +16,14 @@ struct ep_plugin;
 
 struct ep_capture_options {
 	pid_t pid;
-	const char *core; /* NULL: the process */
+	const char *core;			/* NULL: the process */
 	const struct ep_plugin *const *plugins; /* languages */
 	size_t n_plugins;
 };
 
 struct ep_capture_result {
-	struct ep_vec file;    /* the fixture */
-	struct ep_vec text;    /* its stacks (core/replay/replay.h) */
+	struct ep_vec file; /* the fixture */
+	struct ep_vec text; /* its stacks (core/replay/replay.h) */
 	size_t n_threads, memory_bytes;
 	uint64_t stopped_ns; /* how long the process stood still; 0: a core file */
 };

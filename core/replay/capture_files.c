@@ -260,8 +260,7 @@ char *ep_capture_files_name(struct ep_capture_files *files, uint32_t i, uint64_t
 	struct ep_native_name name = {0};
 	char *text;
 
-	if (file->fd < 0 ||
-	    ep_native_symbols_resolve(files->symbols, &native, &va, 1, &name) < 0)
+	if (file->fd < 0 || ep_native_symbols_resolve(files->symbols, &native, &va, 1, &name) < 0)
 		return NULL;
 	text = ep_take(name.name);
 	ep_native_name_fini(&name);

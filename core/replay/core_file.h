@@ -6,8 +6,8 @@
  *	ELF header, ET_CORE
  *	PT_NOTE   NT_PRSTATUS (a thread; the first is the one that crashed), NT_PRPSINFO, NT_AUXV,
  *		  NT_FILE, and for each thread its further notes, NT_ARM_TLS among them
- *	PT_LOAD   a mapping; only the first p_filesz bytes of it may be in the file. gcore leaves out
- *		  mappings it finds in files: they are in NT_FILE alone, without their protection
+ *	PT_LOAD   a mapping; only the first p_filesz bytes of it may be in the file. gcore leaves
+ *out mappings it finds in files: they are in NT_FILE alone, without their protection
  *
  * All of it is hostile. The file is read with pread, as it is asked for.
  */
@@ -19,10 +19,10 @@
 #include "core/replay/thread.h"
 
 struct ep_core_load {
-	uint64_t start, end; /* target addresses */
+	uint64_t start, end;	       /* target addresses */
 	uint64_t core_off, core_bytes; /* what of it is in the core file */
-	uint32_t flags; /* PF_* */
-	const char *path; /* NT_FILE's; "" when it is none's */
+	uint32_t flags;		       /* PF_* */
+	const char *path;	       /* NT_FILE's; "" when it is none's */
 	uint64_t file_off;
 };
 
@@ -31,10 +31,10 @@ struct ep_core_file {
 	uint64_t bytes;
 	const struct ep_replay_arch *arch;
 	uint32_t pid;
-	uint64_t vdso_addr; /* 0: none */
-	struct ep_vec loads;   /* struct ep_core_load, ascending, disjoint */
+	uint64_t vdso_addr;	/* 0: none */
+	struct ep_vec loads;	/* struct ep_core_load, ascending, disjoint */
 	struct ep_vec unloaded; /* while it is opened: those of NT_FILE alone */
-	struct ep_vec threads; /* struct ep_replay_thread; start_ns 0, comm is the process's */
+	struct ep_vec threads;	/* struct ep_replay_thread; start_ns 0, comm is the process's */
 	struct ep_strings *strings;
 };
 

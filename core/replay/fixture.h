@@ -6,8 +6,8 @@
  * through, names of the functions, and what language plugins asked. So a fixture needs no other
  * file, and has little of what the process keeps in its memory.
  *
- * A fixture owns all it has; strings live as long as it does. One thread. core/replay/fixture_format.c
- * has the file's form.
+ * A fixture owns all it has; strings live as long as it does. One thread. The file's form is in
+ * core/replay/fixture_format.c.
  */
 #ifndef EP_REPLAY_FIXTURE_H
 #define EP_REPLAY_FIXTURE_H
@@ -20,17 +20,17 @@
 #include "core/replay/thread.h"
 #include "ebpf-profiler/unwinder.h"
 
-#define EP_FIXTURE_BLOCK_BYTES	  256u /* of memory, kept or not as a whole */
-#define EP_FIXTURE_MAX_BLOCKS	  (1u << 18)
-#define EP_FIXTURE_MAX_THREADS	  4096
-#define EP_FIXTURE_MAX_MAPPINGS	  65536
+#define EP_FIXTURE_BLOCK_BYTES	   256u /* of memory, kept or not as a whole */
+#define EP_FIXTURE_MAX_BLOCKS	   (1u << 18)
+#define EP_FIXTURE_MAX_THREADS	   4096
+#define EP_FIXTURE_MAX_MAPPINGS	   65536
 #define EP_FIXTURE_MAX_EXECUTABLES 4096
-#define EP_FIXTURE_MAX_TEXT_PAGES (1u << 20) /* of all executables together */
-#define EP_FIXTURE_MAX_BYTES	  (128u << 20) /* not compressed */
+#define EP_FIXTURE_MAX_TEXT_PAGES  (1u << 20)	/* of all executables together */
+#define EP_FIXTURE_MAX_BYTES	   (128u << 20) /* not compressed */
 
 struct ep_fixture_mapping {
 	uint64_t start, end, file_off;
-	uint32_t prot;	     /* PROT_READ | PROT_WRITE | PROT_EXEC */
+	uint32_t prot; /* PROT_READ | PROT_WRITE | PROT_EXEC */
 	uint32_t is_file;
 	uint32_t executable; /* its index + 1; 0: not one we know */
 	const char *path;    /* "" for anonymous memory */
@@ -39,7 +39,7 @@ struct ep_fixture_mapping {
 /* A text page whose rules were kept; of others there is nothing but that they exist. */
 struct ep_fixture_text_page {
 	uint64_t va;
-	uint32_t rule;	 /* n_deltas 0: it holds for the whole page */
+	uint32_t rule;		  /* n_deltas 0: it holds for the whole page */
 	uint32_t first, n_deltas; /* in deltas */
 };
 
@@ -51,8 +51,8 @@ struct ep_fixture_text { /* as struct ep_unwind_segment: text that has page entr
 enum ep_fixture_question {
 	EP_FIXTURE_SYMBOL = 1,
 	EP_FIXTURE_SECTION = 2,
-	EP_FIXTURE_FUNCTION = 3, /* va */
-	EP_FIXTURE_READ = 4,	 /* va, bytes -> data */
+	EP_FIXTURE_FUNCTION = 3,     /* va */
+	EP_FIXTURE_READ = 4,	     /* va, bytes -> data */
 	EP_FIXTURE_TLS_VARIABLE = 5, /* va: the offset; bytes: index of the executable */
 	EP_FIXTURE_TLS_KEY = 6,	     /* va: the key; bytes: index of the executable */
 };
@@ -75,7 +75,7 @@ struct ep_fixture_name {
 
 struct ep_fixture_executable {
 	const char *path;
-	const char *build_id; /* hex, "" when it has none */
+	const char *build_id;	  /* hex, "" when it has none */
 	struct ep_vec segments;	  /* struct ep_elf_segment: executable ones */
 	struct ep_vec text;	  /* struct ep_fixture_text; none: no unwind tables */
 	struct ep_vec text_pages; /* struct ep_fixture_text_page, ascending */
@@ -97,9 +97,9 @@ struct ep_fixture {
 	struct ep_vec executables; /* struct ep_fixture_executable */
 	struct ep_vec answers;	   /* struct ep_fixture_answer: of the process (thread storage) */
 	struct ep_vec data;	   /* bytes that reads of files gave */
-	struct ep_vec block_addrs;  /* uint64_t */
-	struct ep_vec block_bytes;  /* EP_FIXTURE_BLOCK_BYTES for each of them */
-	struct ep_map block_index;  /* address / EP_FIXTURE_BLOCK_BYTES -> index */
+	struct ep_vec block_addrs; /* uint64_t */
+	struct ep_vec block_bytes; /* EP_FIXTURE_BLOCK_BYTES for each of them */
+	struct ep_map block_index; /* address / EP_FIXTURE_BLOCK_BYTES -> index */
 };
 
 int ep_fixture_new(struct ep_fixture **ret_fixture);
@@ -130,5 +130,10 @@ int ep_fixture_decode(const void *data, size_t bytes, struct ep_fixture **ret_fi
 /* Its two steps. `plain` is empty, and has a maximum. */
 int ep_fixture_decompress(const void *data, size_t bytes, struct ep_vec *plain);
 int ep_fixture_parse(const void *plain, size_t bytes, struct ep_fixture **ret_fixture);
+/*
+ * Checks all invariants of what was just parsed (fixture_check.c), and finds its memory's place.
+ * 0, -EBADMSG, -E2BIG, -ENOMEM.
+ */
+int ep_fixture_check(struct ep_fixture *fixture);
 
 #endif

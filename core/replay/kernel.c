@@ -109,7 +109,8 @@ int ep_kernel_set_constants(struct ep_kernel *kernel, const char *object_name, c
 	return 0;
 }
 
-static bool find_program(const struct ep_kernel_object *object, const char *name, struct ep_kernel_program *ret)
+static bool find_program(const struct ep_kernel_object *object, const char *name,
+			 struct ep_kernel_program *ret)
 {
 	const struct ep_shim_object *shim = object->shim;
 
@@ -243,7 +244,8 @@ static void enter(struct ep_kernel *kernel, const struct ep_replay_thread *threa
 
 static void run_code(const struct ep_kernel_program *program)
 {
-	int r = ep_bytecode_run(program->code, &ep_kernel_current->ctx, ep_kernel_call_helper, (void *)program);
+	int r = ep_bytecode_run(program->code, &ep_kernel_current->ctx, ep_kernel_call_helper,
+				(void *)program);
 
 	if (r < 0)
 		ep_kernel_complain("%s: bytecode: %s", program->object->name, ep_strerror(r));
@@ -269,8 +271,7 @@ int ep_kernel_run(struct ep_kernel *kernel, const struct ep_replay_thread *threa
 {
 	struct ep_control *control = ep_kernel_entry(kernel, "ep_control", 0);
 
-	if (kernel->n_objects == 0 ||
-	    !find_program(&kernel->objects[0], "ep_entry", &kernel->next))
+	if (kernel->n_objects == 0 || !find_program(&kernel->objects[0], "ep_entry", &kernel->next))
 		return -EINVAL;
 	for (size_t i = 0; i < kernel->n_objects; i++) {
 		int r = write_constants(&kernel->objects[i]);
@@ -290,4 +291,3 @@ int ep_kernel_run(struct ep_kernel *kernel, const struct ep_replay_thread *threa
 		return -EIO;
 	return event->len > 0 ? 0 : -ENODATA;
 }
-

@@ -20,8 +20,8 @@ void ep_kernel_complain(const char *fmt, ...)
 
 static bool is_inner_map(const void *addr)
 {
-	const struct ep_kernel_map *chunks = ep_kernel_maps_find(&ep_kernel_current->maps, "core",
-								 "ep_chunks");
+	const struct ep_kernel_map *chunks =
+		ep_kernel_maps_find(&ep_kernel_current->maps, "core", "ep_chunks");
 
 	for (uint32_t i = 0; chunks && i < chunks->max_entries; i++) {
 		if (chunks->inner[i] == addr)
@@ -42,7 +42,8 @@ static struct ep_kernel_map *find_map(const char *object, const char *name, cons
 	if (*name == '&') {
 		map = ep_kernel_maps_find(&ep_kernel_current->maps, object, name + 1);
 		if (map && ep_kernel_current->n_bound < EP_LEN(ep_kernel_current->bound))
-			ep_kernel_current->bound[ep_kernel_current->n_bound++] = (struct ep_kernel_bound){addr, map};
+			ep_kernel_current->bound[ep_kernel_current->n_bound++] =
+				(struct ep_kernel_bound){addr, map};
 	} else if (is_inner_map(addr)) {
 		map = (struct ep_kernel_map *)addr;
 	}
@@ -76,7 +77,8 @@ long ep_shim_map_delete(const char *object, const char *name, const void *addr, 
 /* The program that runs when this one has ended. */
 static int set_next(uint32_t slot)
 {
-	const struct ep_kernel_program *program = slot < EP_SLOT_COUNT ? &ep_kernel_current->programs[slot] : NULL;
+	const struct ep_kernel_program *program =
+		slot < EP_SLOT_COUNT ? &ep_kernel_current->programs[slot] : NULL;
 
 	if (!program || (!program->run && !program->code))
 		return -ENOENT;
@@ -132,7 +134,8 @@ long ep_shim_read_user_str(void *to, __u32 bytes, const void *from)
 	uint32_t at = 0;
 
 	while (at < bytes) {
-		if (ep_kernel_current->read_user(ep_kernel_current->arg, (uint64_t)from + at, text + at, 1) < 0) {
+		if (ep_kernel_current->read_user(ep_kernel_current->arg, (uint64_t)from + at,
+						 text + at, 1) < 0) {
 			memset(to, 0, bytes);
 			return -EFAULT;
 		}
@@ -192,7 +195,8 @@ static void *pointer(uint64_t value)
 	return (void *)(uintptr_t)value;
 }
 
-static long call_map_helper(const struct ep_kernel_program *program, int32_t id, const uint64_t args[5])
+static long call_map_helper(const struct ep_kernel_program *program, int32_t id,
+			    const uint64_t args[5])
 {
 	struct ep_kernel_map *map = pointer(args[0]);
 

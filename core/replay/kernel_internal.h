@@ -16,8 +16,7 @@
 #define EP_KERNEL_MAX_MAPS 128
 /* MAX_TAIL_CALL_CNT, linux/include/linux/bpf.h. */
 #define EP_KERNEL_MAX_TAIL_CALLS 33
-#define EP_KERNEL_MAX_OBJECTS    8
-
+#define EP_KERNEL_MAX_OBJECTS	 8
 
 struct ep_kernel_map {
 	char name[16];
@@ -57,7 +56,6 @@ struct ep_kernel_task {
 	struct pt_regs regs;
 };
 #define EP_KERNEL_TASK_ADDR 0xffff888000001000ull
-
 
 struct ep_bytecode;
 struct ep_bytecode_program;

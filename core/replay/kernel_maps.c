@@ -136,7 +136,8 @@ int ep_kernel_maps_add(struct ep_kernel_maps *maps, const char *object, const vo
 	int r = bpf ? 0 : -EBADMSG;
 
 	if (bpf) {
-		bpf_object__for_each_map(map, bpf) {
+		bpf_object__for_each_map(map, bpf)
+		{
 			if (r == 0 && !bpf_map__is_internal(map))
 				r = add_map(maps, object, map);
 		}

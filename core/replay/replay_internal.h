@@ -25,7 +25,7 @@ struct ep_replay_language {
 	void *claim;	     /* NULL: none */
 	void *instance;	     /* NULL: not attached */
 	struct ep_target target;
-	uint32_t state; /* index in ep_states; 0: nothing was told */
+	uint32_t state;	      /* index in ep_states; 0: nothing was told */
 	struct ep_vec ranges; /* struct ep_range, sorted */
 };
 

@@ -141,8 +141,7 @@ static int load_program(struct ep_replay_language *language)
 				     image->object_bytes);
 
 	if (r == 0)
-		r = ep_kernel_set_constants(kernel, language->name, "ep_self", &self,
-					    sizeof(self));
+		r = ep_kernel_set_constants(kernel, language->name, "ep_self", &self, sizeof(self));
 	if (r == 0)
 		r = ep_kernel_set_program(kernel, language->slot, language->name, image->program);
 	return r;

@@ -47,7 +47,8 @@ static int put_line(struct ep_vec *text, const char *kind, const char *where, co
 	return r == 0 ? ep_vec_printf(text, "\n") : r;
 }
 
-static int print_native(struct ep_replay *replay, struct ep_vec *text, uint64_t header, uint64_t word)
+static int print_native(struct ep_replay *replay, struct ep_vec *text, uint64_t header,
+			uint64_t word)
 {
 	uint32_t flags = EP_FRAME_FLAGS(header), id = EP_FRAME_AUX(header);
 	const struct ep_fixture_executable *executable;

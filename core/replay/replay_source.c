@@ -119,9 +119,8 @@ static int ask(const struct ep_replay_file *file, uint32_t question, const char 
 static int get(void *arg, uint32_t question, const char *name, uint64_t va, struct ep_symbol *ret)
 {
 	const struct ep_replay_file *file = arg;
-	const struct ep_fixture_answer *answer =
-		find_answer(&executable_of(file->replay, file->executable)->answers, question, name,
-			    va, 0);
+	const struct ep_fixture_answer *answer = find_answer(
+		&executable_of(file->replay, file->executable)->answers, question, name, va, 0);
 
 	if (!answer)
 		return ask(file, question, name, va, ret);

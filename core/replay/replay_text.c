@@ -28,7 +28,8 @@ static uint64_t *page_entry(const struct ep_unwind_table *table, uint64_t va)
 	return NULL;
 }
 
-static void fill_table(const struct ep_fixture_executable *executable, struct ep_unwind_table *table)
+static void fill_table(const struct ep_fixture_executable *executable,
+		       struct ep_unwind_table *table)
 {
 	const struct ep_fixture_text_page *page;
 	const struct ep_fixture_text *text = executable->text.data;

@@ -35,7 +35,7 @@ struct ep_snapshot {
 	char root[32];	    /* where its files are: "/proc/PID/root", or "" */
 	uint32_t pid;
 	uint64_t start_ns;
-	struct ep_maps maps;	 /* all of them */
+	struct ep_maps maps;   /* all of them */
 	struct ep_vec threads; /* struct ep_replay_thread */
 };
 

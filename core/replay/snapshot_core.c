@@ -97,7 +97,8 @@ static int core_read_block(struct ep_snapshot *snapshot, uint64_t addr, uint8_t 
 	if (fd < 0)
 		return -EFAULT;
 	memset(block, 0, EP_FIXTURE_BLOCK_BYTES);
-	n = pread(fd, block, EP_FIXTURE_BLOCK_BYTES, (off_t)(load->file_off + (addr - load->start)));
+	n = pread(fd, block, EP_FIXTURE_BLOCK_BYTES,
+		  (off_t)(load->file_off + (addr - load->start)));
 	return n > 0 ? 0 : -EFAULT;
 }
 
@@ -126,7 +127,9 @@ static int add_mapping(struct core *core, const struct ep_core_load *load)
 		.end = load->end,
 		.file_off = load->file_off,
 		.inode = id, /* any number that is one file's */
-		.kind = is_vdso ? EP_MAPPING_VDSO : id ? EP_MAPPING_FILE : EP_MAPPING_ANON,
+		.kind = is_vdso ? EP_MAPPING_VDSO
+			: id	? EP_MAPPING_FILE
+				: EP_MAPPING_ANON,
 		.prot = (load->flags & PF_R ? EP_PROT_READ : 0) |
 			(load->flags & PF_W ? EP_PROT_WRITE : 0) |
 			(load->flags & PF_X ? EP_PROT_EXEC : 0),

@@ -193,9 +193,11 @@ static void say_stop(const struct live *live, int r, char *reason)
 	uint32_t pid = live->snapshot.pid;
 
 	if (r == -EPERM)
-		snprintf(reason, EP_SNAPSHOT_REASON_BYTES,
-			 "cannot stop process %u: not permitted; be root (CAP_SYS_PTRACE), and let no "
-			 "debugger be attached to it", pid);
+		snprintf(
+			reason, EP_SNAPSHOT_REASON_BYTES,
+			"cannot stop process %u: not permitted; be root (CAP_SYS_PTRACE), and let no "
+			"debugger be attached to it",
+			pid);
 	else if (r == -ESRCH)
 		snprintf(reason, EP_SNAPSHOT_REASON_BYTES, "process %u has ended", pid);
 	else if (r == -ENOTSUP)

@@ -39,7 +39,8 @@ static void check_replay(struct ep_fixture *fixture, unsigned int runs)
 
 	fixture->threads.len = EP_MIN(fixture->threads.len, MAX_THREADS);
 	ep_vec_init(&text, 1, MAX_TEXT_BYTES);
-	if (ep_replay_new(fixture, NULL, runs & 1 ? ep_shim_objects : NULL, &replay) == 0 && ep_replay_attach(replay) == 0)
+	if (ep_replay_new(fixture, NULL, runs & 1 ? ep_shim_objects : NULL, &replay) == 0 &&
+	    ep_replay_attach(replay) == 0)
 		(void)ep_replay_print(replay, &text);
 	ep_replay_free(replay);
 	ep_vec_fini(&text);

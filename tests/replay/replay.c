@@ -4,7 +4,8 @@
  *
  *	-p DIR	    language plugins; can be repeated
  *	--check	    compare with NAME.txt beside the fixture; --update: write it anew
- *	--faults    every read of the process's memory fails once in turn, then every page (faults.c)
+ *	--faults    every read of the process's memory fails once in turn, then every page
+ *(faults.c)
  *	--page ADDR one page cannot be read; --read N: the N-th read fails
  *	--bytecode  the BPF programs as a kernel gets them, interpreted
  *	--plain	    the file without its compression, for tests of the reader
@@ -115,7 +116,8 @@ static int compare(const char *path, const char *golden, const struct ep_vec *te
 /* --- one fixture ----------------------------------------------------------------------------- */
 
 /* A fixture says which languages it was recorded with. */
-static bool is_missing_language(const struct replay *replay, const struct ep_replay_plugins *plugins)
+static bool is_missing_language(const struct replay *replay,
+				const struct ep_replay_plugins *plugins)
 {
 	const char *at = replay->fixture->languages;
 
@@ -186,7 +188,8 @@ static int run(const char *path, const struct options *options)
 		r = replay_faults(path, &replay);
 	} else {
 		ep_replay_fail_read(replay.replay, options->read);
-		ep_replay_fail_range(replay.replay, options->page, options->page + (options->page ? 4096 : 0));
+		ep_replay_fail_range(replay.replay, options->page,
+				     options->page + (options->page ? 4096 : 0));
 		r = show(path, options, &replay);
 	}
 	replay_close(&replay);
@@ -195,14 +198,11 @@ static int run(const char *path, const struct options *options)
 
 static int parse(int argc, char **argv, struct options *options)
 {
-	static const struct option names[] = {{"check", no_argument, NULL, 'c'},
-					      {"update", no_argument, NULL, 'u'},
-					      {"faults", no_argument, NULL, 'f'},
-					      {"bytecode", no_argument, NULL, 'b'},
-					      {"plain", no_argument, NULL, 'n'},
-					      {"read", required_argument, NULL, 'R'},
-					      {"page", required_argument, NULL, 'P'},
-					      {0}};
+	static const struct option names[] = {
+		{"check", no_argument, NULL, 'c'},	{"update", no_argument, NULL, 'u'},
+		{"faults", no_argument, NULL, 'f'},	{"bytecode", no_argument, NULL, 'b'},
+		{"plain", no_argument, NULL, 'n'},	{"read", required_argument, NULL, 'R'},
+		{"page", required_argument, NULL, 'P'}, {0}};
 	int option;
 
 	while ((option = getopt_long(argc, argv, "p:v", names, NULL)) != -1) {
@@ -233,8 +233,9 @@ int main(int argc, char **argv)
 	ep_log_set_level(EP_LOG_ERROR);
 	ep_host_init(uv_default_loop(), "replay");
 	if (parse(argc, argv, &options) < 0) {
-		fprintf(stderr, "usage: replay [-p DIR].. [--check | --update | --faults | --plain] "
-				"[--bytecode] [--page ADDR] [--read N] [-v] NAME" ENDING "..\n");
+		fprintf(stderr,
+			"usage: replay [-p DIR].. [--check | --update | --faults | --plain] "
+			"[--bytecode] [--page ADDR] [--read N] [-v] NAME" ENDING "..\n");
 		return 2;
 	}
 	for (int i = optind; i < argc; i++) {

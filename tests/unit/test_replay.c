@@ -29,8 +29,11 @@ static struct ep_fixture *make_fixture(void)
 	struct ep_fixture *fixture = NULL;
 	struct ep_fixture_executable *executable;
 	struct ep_replay_thread thread = {.tid = 7, .comm = "toy", .thread_pointer = 0x7000};
-	struct ep_fixture_mapping mapping = {.start = 0x1000, .end = 0x3000, .prot = PROT_READ,
-					     .executable = 1, .path = "/usr/bin/toy"};
+	struct ep_fixture_mapping mapping = {.start = 0x1000,
+					     .end = 0x3000,
+					     .prot = PROT_READ,
+					     .executable = 1,
+					     .path = "/usr/bin/toy"};
 
 	assert_int_equal(ep_fixture_new(&fixture), 0);
 	fixture->arch = thread.arch = ep_replay_arch_find(EM_X86_64);
@@ -217,8 +220,8 @@ static void wait_a_little(void)
 /* It is stopped for a moment, keeps running, and its fixture gives the stack that was seen. */
 static void a_captured_process_runs_on(void **state)
 {
-	volatile uint64_t *counter = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
-					  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	volatile uint64_t *counter =
+		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	char reason[EP_CAPTURE_REASON_BYTES] = "";
 	struct ep_capture_result result = {0};
 	struct ep_capture_options options = {.pid = start_counting(counter)};

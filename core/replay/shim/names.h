@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Several BPF objects in one program: what each of them declares under the same name
- * (ebpf-profiler/bpf/unwinder.h) gets the object's name in front. EP_SHIM_NAME comes from the build.
+ * (ebpf-profiler/bpf/unwinder.h) gets the object's name in front. EP_SHIM_NAME comes from the
+ * build.
  */
 #ifndef EP_REPLAY_SHIM_NAMES_H
 #define EP_REPLAY_SHIM_NAMES_H

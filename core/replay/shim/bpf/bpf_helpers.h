@@ -34,16 +34,16 @@
 	ep_shim_ringbuf_output(EP_SHIM_OBJECT, #map, (data), (bytes), (flags))
 #define bpf_ringbuf_query(map, what) ep_shim_ringbuf_query((what))
 
-#define bpf_probe_read_user(to, bytes, from)	   ep_shim_read_user((to), (bytes), (from))
-#define bpf_probe_read_user_str(to, bytes, from)   ep_shim_read_user_str((to), (bytes), (from))
-#define bpf_probe_read_kernel(to, bytes, from)	   ep_shim_read_kernel((to), (bytes), (from))
-#define bpf_get_current_pid_tgid()		   ep_shim_pid_tgid()
-#define bpf_get_current_comm(to, bytes)		   ep_shim_comm((to), (bytes))
-#define bpf_get_current_task()			   ep_shim_task()
-#define bpf_get_current_task_btf()		   ep_shim_task()
-#define bpf_task_pt_regs(task)			   ep_shim_task_pt_regs((task))
-#define bpf_get_smp_processor_id()		   0u
-#define bpf_ktime_get_ns()			   1ull
-#define bpf_get_stack(ctx, to, bytes, flags)	   ep_shim_kernel_stack((to), (bytes), (flags))
+#define bpf_probe_read_user(to, bytes, from)	 ep_shim_read_user((to), (bytes), (from))
+#define bpf_probe_read_user_str(to, bytes, from) ep_shim_read_user_str((to), (bytes), (from))
+#define bpf_probe_read_kernel(to, bytes, from)	 ep_shim_read_kernel((to), (bytes), (from))
+#define bpf_get_current_pid_tgid()		 ep_shim_pid_tgid()
+#define bpf_get_current_comm(to, bytes)		 ep_shim_comm((to), (bytes))
+#define bpf_get_current_task()			 ep_shim_task()
+#define bpf_get_current_task_btf()		 ep_shim_task()
+#define bpf_task_pt_regs(task)			 ep_shim_task_pt_regs((task))
+#define bpf_get_smp_processor_id()		 0u
+#define bpf_ktime_get_ns()			 1ull
+#define bpf_get_stack(ctx, to, bytes, flags)	 ep_shim_kernel_stack((to), (bytes), (flags))
 
 #endif
