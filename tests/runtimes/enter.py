@@ -29,9 +29,10 @@ def call(what, result):
 
 def mount_inside(root, directory):
     """/proc, /dev and the directory; only this mount namespace sees them."""
-    call("private mounts", start.LIBC.mount(None, b"/", None, start.MS_REC | start.MS_PRIVATE, None))
+    flags = start.MS_REC | start.MS_PRIVATE
+    call("private mounts", start.LIBC.mount(None, b"/", None, flags, None))
     os.makedirs(root + directory, exist_ok=True)
-    call("bind root", start.LIBC.mount(root.encode(), root.encode(), None, MS_BIND | start.MS_REC, None))
+    start.mount(root, root, "", MS_BIND | start.MS_REC)
     start.mount("proc", root + "/proc", "proc")
     start.mount("/dev", root + "/dev", "", MS_BIND | start.MS_REC)
     start.mount(directory, root + directory, "", MS_BIND)

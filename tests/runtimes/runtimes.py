@@ -128,7 +128,10 @@ def main(arguments):
     if arguments[:1] != ["list"]:
         print(__doc__, file=sys.stderr)
         return 2
-    for runtime in find(*arguments[1:], complain=lambda text: print("skipped:", text, file=sys.stderr)):
+    def complain(text):
+        print("skipped:", text, file=sys.stderr)
+
+    for runtime in find(*arguments[1:], complain=complain):
         print(runtime.language, runtime.version, ",".join(runtime.flavors), runtime.source,
               " ".join(runtime.argv([])), sep="\t")
     return 0

@@ -12,9 +12,11 @@ Exit status: 0, 1 when a run failed, 77 when this machine cannot profile.
 import argparse
 import collections
 import dataclasses
+import glob
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -33,8 +35,8 @@ FREQUENCY = 499
 OLDEST = (3, 6)
 THRESHOLD = 99.5  # percent of samples
 GRACE = 3         # samples that may be wrong however few there are
-# True for a moment, wrong when it is more: a thread that starts or ends has no Python frames, a call
-# does not have its callee yet, or has it no more.
+# True for a moment, wrong when it is more: a thread that starts or ends has no Python frames, a
+# call does not have its callee yet, or has it no more.
 THREAD_ENDS = "a thread's start or end"
 MOMENTS = (THREAD_ENDS, truth.AT_A_CALL)
 MOMENTS_LIMIT = 0.5  # percent of samples, all of them together
@@ -61,6 +63,8 @@ class Case:
     way: str = None          # of tests/runtimes/enter.py
     start: str = ""          # of tests/live/start.py
     text: bool = False       # python -c TEXT
+    mode: str = "burn"       # or "fork"
+    host: tuple = ()         # a program, and arguments, that runs this Python within itself
     scenarios: tuple = ()
 
     @property
@@ -77,10 +81,11 @@ class Case:
         with open(WORKLOAD, encoding="utf-8") as file:
             script = ["-c", file.read()] if self.text else [WORKLOAD]
         command = self.runtime.argv([*script, *arguments, *self.scenarios], HERE, self.way)
+        command = [*self.host, *command]
         return [sys.executable, START, self.start, *command] if self.start else command
 
 
-# --- running ---------------------------------------------------------------------------------------
+# --- running --------------------------------------------------------------------------------------
 
 def environment():
     """A command runs as the user who called sudo; here it must be root."""
@@ -104,7 +109,8 @@ def said(done, word, what):
     for line in done.stdout.splitlines():
         if line.startswith(word + " "):
             return json.loads(line[len(word):])
-    raise Failed(f"{what}: exit status {done.returncode}, no {word}: {done.stderr[-1500:]}")
+    raise Failed(f"{what}: exit status {done.returncode}, no {word} in {done.stdout[:200]!r}: "
+                 f"{done.stderr[-1500:]}")
 
 
 def trace(case):
@@ -124,7 +130,7 @@ def record(case, seconds, path):
     if not os.access(binary, os.X_OK):
         raise Failed(f"no profiler at {binary!r}: set EBPF_PROFILER_BINARY")
     done = run([binary, "record", "-F", str(FREQUENCY), "-o", path, "--force", "--",
-                *case.argv("burn", str(seconds))], seconds)
+                *case.argv(case.mode, str(seconds))], seconds)
     if done.returncode in CANNOT and not os.path.exists(path):
         raise Skipped(f"skip: {CANNOT[done.returncode]}: {done.stderr.strip()[-200:]}")
     result = said(done, "RESULT", "burn")
@@ -137,7 +143,7 @@ def record(case, seconds, path):
     return result, max(by_process.values(), key=lambda samples: sum(s.count for s in samples))
 
 
-# --- judging ---------------------------------------------------------------------------------------
+# --- judging --------------------------------------------------------------------------------------
 
 class Verdict:
     """Counts samples by what is wrong with them."""
@@ -213,7 +219,8 @@ class Verdict:
         """Why this run fails: nothing when it passes."""
         if self.tested - self.true > GRACE and self.percent < THRESHOLD:
             yield f"{self.percent:.2f} % true stacks"
-        if self.counts[truth.TRUE] - self.order[truth.TRUE] > GRACE and self.percent_in_order < order_threshold:
+        misplaced = self.counts[truth.TRUE] - self.order[truth.TRUE]
+        if misplaced > GRACE and self.percent_in_order < order_threshold:
             yield f"{self.percent_in_order:.2f} % of them with native frames in order"
         yield from self.amount_problems("all", self.all, self.result["cpu_total"], AMOUNT)
         for name, seconds in self.result["cpu"].items():
@@ -260,7 +267,8 @@ def check(case, options, directory):
                       GONE if "transient" in case.scenarios else ())
     problems = list(verdict.problems(case.order_threshold))
     print(f"  {verdict.percent:6.2f} % of {verdict.tested} samples are true, "
-          f"{verdict.percent_in_order:6.2f} % of these in order; {verdict.outside} before the start")
+          f"{verdict.percent_in_order:6.2f} % of these in order; "
+          f"{verdict.outside} before the start")
     if problems or options.examples:
         print_wrong(verdict)
     if "subinterpreter" in case.scenarios:
@@ -271,7 +279,7 @@ def check(case, options, directory):
     return verdict
 
 
-# --- which --------------------------------------------------------------------------------------
+# --- which ----------------------------------------------------------------------------------------
 
 def by_version(found):
     return sorted(found, key=lambda r: (r.numbers, r.source, r.flavors))
@@ -287,7 +295,24 @@ def worth_it(found):
             yield runtime
 
 
-def special_cases(found, full):
+def embed(found, directory):
+    """(runtime, how to run it inside a program that loads libpython late)."""
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    program = os.path.join(directory, "embed")
+    for runtime in found:
+        library = glob.glob(os.path.dirname(runtime.program) + "/../lib/libpython3.*.so.1.0")
+        if runtime.root or not library or runtime.numbers < (3, 8):
+            continue
+        if not compiler:
+            print("skipped: no C compiler for a program that embeds Python")
+            return
+        if not os.path.exists(program):
+            subprocess.run([compiler, os.path.join(HERE, "embed.c"), "-o", program, "-ldl"],
+                           check=True)
+        yield runtime, (program, os.path.realpath(library[0]))
+
+
+def special_cases(found, full, directory):
     """Runs that need not be made with every runtime, unless all of it is wanted."""
     with_root = [r for r in found if r.root]
     alone = [r for r in found if not r.root and "static" in r.flavors]
@@ -296,7 +321,10 @@ def special_cases(found, full):
         yield from (Case(r, way, way=way) for r in with_root[newest])
     for start in ("ldso", "deleted"):
         yield from (Case(r, start, start=start) for r in alone[newest])
+    for runtime, host in list(embed(found, directory))[newest]:
+        yield Case(runtime, "embedded", host=host)
     for runtime in found[newest]:
+        yield Case(runtime, "fork", mode="fork")
         yield Case(runtime, "command", text=True, scenarios=("recursion", "classes", "callbacks"))
     for runtime in found if full else found[::7]:
         yield Case(runtime, "transient", scenarios=("transient", "calls"))
@@ -305,11 +333,11 @@ def special_cases(found, full):
         yield Case(runtime, "sub", scenarios=("subinterpreter",))
 
 
-def cases(options):
+def cases(options, directory):
     found = runtimes.find("python", complain=lambda text: print("skipped:", text))
     found = by_version(r for r in found if r.numbers >= OLDEST)
     found = found if options.full else list(worth_it(found))
-    for case in [Case(r) for r in found] + list(special_cases(found, options.full)):
+    for case in [Case(r) for r in found] + list(special_cases(found, options.full, directory)):
         if re.search(options.only, case.name):
             yield case
 
@@ -321,7 +349,7 @@ def arguments():
     parser.add_argument("--only", default="", help="names of runs that match this")
     parser.add_argument("--seconds", type=float)
     parser.add_argument("--keep", help="directory to leave the profiles in")
-    parser.add_argument("--examples", action="store_true", help="what is wrong, also when it passes")
+    parser.add_argument("--examples", action="store_true", help="what is wrong, passed or not")
     parser.add_argument("--no-install", action="store_true")
     options = parser.parse_args()
     options.seconds = options.seconds or (5 if options.full else 2)
@@ -330,7 +358,7 @@ def arguments():
 
 def run_all(options, directory):
     counts = collections.Counter()
-    for case in cases(options):
+    for case in cases(options, directory):
         print(f"[ RUN      ] {case.name}", flush=True)
         try:
             check(case, options, directory)

@@ -58,7 +58,8 @@ def write_profile(samples):
 
 
 def traced():
-    done = subprocess.run([sys.executable, WORKLOAD, "trace", "0", "recursion", "callbacks", "classes"],
+    scenarios = ["recursion", "callbacks", "classes"]
+    done = subprocess.run([sys.executable, WORKLOAD, "trace", "0", *scenarios],
                           capture_output=True, text=True, check=True, timeout=60)
     return json.loads(done.stdout.split("TRUTH ", 1)[1])
 
@@ -146,7 +147,8 @@ class Judging(unittest.TestCase):
     def test_a_wrong_line(self):
         frames, _ = self.deep()
         self.expect("wrong line", [frames[0]._replace(line=1), *frames[1:]])
-        self.expect("wrong line", [frames[0], frames[1]._replace(line=frames[1].line + 1), *frames[2:]])
+        next_line = frames[1]._replace(line=frames[1].line + 1)
+        self.expect("wrong line", [frames[0], next_line, *frames[2:]])
         self.expect("wrong line", [*frames[:9], frames[9]._replace(line=0), *frames[10:]])
 
     def test_a_wrong_name_or_file(self):
@@ -224,7 +226,8 @@ class Judging(unittest.TestCase):
 
 class Cases(unittest.TestCase):
     def test_names_are_what_the_counter_of_tests_reads(self):
-        runtime = check_python.runtimes.Runtime("python", "3.15.0a1+", ("static", "jit"), "sid", "/p")
+        runtime = check_python.runtimes.Runtime("python", "3.15.0a1+", ("static", "jit"), "sid",
+                                                "/usr/bin/python3.15")
         self.assertRegex(check_python.Case(runtime, "deep").name, r"^\w+$")
 
     def test_a_workload_that_dies_is_no_success(self):

@@ -5,9 +5,9 @@ A stack is true when its Python frames, from the root to the leaf, are a chain o
 traced: of each caller name, file and line are exact, of the leaf name and file, and the line is one
 of its code.
 
-It is in order when its native frames are right as well: it reaches a native root; where a C function
-of Python's is between two Python frames, there are native frames, and none where a call needs none;
-no frame of the interpreter is where a Python frame stands for it.
+It is in order when its native frames are right as well: it reaches a native root; where a C
+function of Python's is between two Python frames, there are native frames, and none where a call
+needs none; no frame of the interpreter is where a Python frame stands for it.
 """
 import collections
 import os
@@ -22,8 +22,10 @@ Frame = collections.namedtuple("Frame", "name file source line")  # file: of the
 # is the JIT's way in, Python/jit.c; the third what gcc splits off.)
 INTERPRETER = ("_PyEval_EvalFrameDefault", "_PyJIT_Entry", "_PyEval_EvalFrameDefault.cold")
 INLINED_CALLS = (3, 11)  # from here on a Python function calls another without C between them
-PLAIN_CALLS = ("spin", "descend", "fibonacci", "dive")  # functions that are called by plain calls only
+PLAIN_CALLS = ("spin", "descend", "fibonacci", "dive")  # called by plain calls only
 BASE = ("worker", "monitor", "sub_outer")  # all that the workload does is below one of these
+
+CLEANUP = "<frame cleanup>"  # the interpreter destroys locals: what Python itself does not show
 
 TRUE = "true"
 OUTSIDE = "outside"  # before or after what is tested: the interpreter starts
@@ -53,7 +55,8 @@ def read_profile(path):
 
 def is_python(frame):
     """Frames of languages belong to no mapping; neither do frames that say why a stack ends."""
-    return not frame.file and not stacks.is_error(frame) and not is_unnamed(frame)
+    return (not frame.file and not stacks.is_error(frame) and not is_unnamed(frame)
+            and frame.name != CLEANUP)
 
 
 def is_unnamed(frame):
@@ -160,7 +163,8 @@ class Truth:
             return WITHOUT_PYTHON
         root = sample.python[0]
         if not any(f.name in BASE for f in sample.python):
-            return "root missing" if root.source == self.workload and root.name != "<module>" else OUTSIDE
+            begins_inside = root.source == self.workload and root.name != "<module>"
+            return "root missing" if begins_inside else OUTSIDE
         if not self.walk(sample, gaps=False):
             return self.why_not(sample)
         leaf = sample.python[-1]

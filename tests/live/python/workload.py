@@ -1,23 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Burns CPU in Python stacks of many kinds, and says which stacks it can have. CPython 3.6 and newer.
+"""Burns CPU in Python stacks of many kinds, and says which it can have. CPython 3.6 and newer.
 
     workload.py trace 0 [SCENARIO...]          every stack it can have: a line "TRUTH {json}"
     workload.py burn SECONDS [SCENARIO...]     runs; CPU time by scenario and what
                                                sys._current_frames() showed: a line "RESULT {json}"
+    workload.py fork SECONDS [SCENARIO...]     the same in a child process
 
 A scenario does the same calls each time it runs. So tracing two rounds of it (sys.setprofile) gives
-all of its stacks: at each call, the frames from the callee to the root, each with name, file and the
-line it is at. What is burnt is not traced. Both run the same code on the same threads, so a chain of
-callers that is in a profile but not in the truth is wrong, or the truth is: then
+all of its stacks: at each call, the frames from the callee to the root, each with name, file and
+the line it is at. What is burnt is not traced. Both run the same code on the same threads, so a
+chain of callers that is in a profile but not in the truth is wrong, or the truth is: then
 sys._current_frames() has it too.
 
-A line that ends in "# long" is nearly all of its time in the Python function it calls: a stack whose
-leaf is there lacks its real leaf.
+A line that ends in "# long" is nearly all of its time in the Python function it calls: a stack
+whose leaf is there lacks its real leaf.
 """
 import asyncio
 import contextlib
 import dis
 import functools
+import gc
 import hashlib
 import itertools
 import json
@@ -27,6 +29,7 @@ import re
 import sys
 import threading
 import time
+import weakref
 import zlib
 
 TRACED_ROUNDS = 2
@@ -43,7 +46,7 @@ def spin(n):
     return total
 
 
-# --- calls ---------------------------------------------------------------------------------------
+# --- calls ----------------------------------------------------------------------------------------
 
 def descend(n):
     if n == 0:
@@ -121,7 +124,7 @@ def decorators():
     decorated(4000)
 
 
-# --- classes -------------------------------------------------------------------------------------
+# --- classes --------------------------------------------------------------------------------------
 
 class Meta(type):
     def __call__(cls, *args):
@@ -218,7 +221,7 @@ def specials():
         pass
 
 
-# --- generators and coroutines ---------------------------------------------------------------------
+# --- generators and coroutines --------------------------------------------------------------------
 
 def count_up(n):
     for i in range(n):
@@ -305,7 +308,7 @@ def event_loop():
         loop.close()
 
 
-# --- C between Python and Python -------------------------------------------------------------------
+# --- C between Python and Python ------------------------------------------------------------------
 
 def by_remainder(n):
     return spin(n % 7 * 100)
@@ -355,7 +358,7 @@ def comprehensions():
     [[spin(m * 30) for m in range(n)] for n in range(6)]
 
 
-# --- exceptions, with, exec ------------------------------------------------------------------------
+# --- exceptions, with, exec -----------------------------------------------------------------------
 
 class Trouble(Exception):
     pass
@@ -380,6 +383,36 @@ def exceptions():
             fail(2)
         except Trouble as error:
             spin(len(error.args))
+
+
+class Doomed:
+    def __init__(self):
+        self.other = None
+
+    def __del__(self):
+        spin(900)
+
+
+def forget():
+    doomed = Doomed()
+    return spin(300) + (doomed is None)
+
+
+def called_back(_reference):
+    spin(1100)
+
+
+def destructors():
+    forget()
+    Doomed()
+    one, other = Doomed(), Doomed()
+    one.other, other.other = other, one
+    del one, other
+    gc.collect()
+    kept = Doomed()
+    reference = weakref.ref(kept, called_back)
+    kept = None
+    del reference
 
 
 class Context:
@@ -445,7 +478,7 @@ def names():
 exec("def {0}(n):\n    return spin(n)\n".format("long_name_" * 20))
 
 
-# --- the GIL given away ----------------------------------------------------------------------------
+# --- the GIL given away ---------------------------------------------------------------------------
 
 def compress_blob():
     return zlib.compress(BLOB, 6)
@@ -460,7 +493,7 @@ def released():
     hash_blob()
 
 
-# --- another interpreter ---------------------------------------------------------------------------
+# --- another interpreter --------------------------------------------------------------------------
 
 SUB_SCRIPT = """
 def sub_inner(n):
@@ -497,11 +530,11 @@ def subinterpreter():
 SCENARIOS = {function.__name__: function for function in (
     recursion, calls, closures, arguments, decorators, classes, specials, generators, coroutines,
     event_loop, callbacks, nested_callbacks, comprehensions, exceptions, contexts, dynamic, names,
-    released, transient, deep, subinterpreter)}
+    destructors, released, transient, deep, subinterpreter)}
 OPTIONAL = ("transient", "deep", "subinterpreter")  # run when they are named
 
 
-# --- the truth ---------------------------------------------------------------------------------------
+# --- the truth ------------------------------------------------------------------------------------
 
 def name_of(code):
     return getattr(code, "co_qualname", code.co_name)
@@ -523,7 +556,7 @@ def back_to_root(frame):
 
 
 class Truth:
-    """Every stack that was traced, as a tree: a node is a function at a line, called from its parent."""
+    """Every stack that was traced, as a tree: a node is a function at a line, below its caller."""
 
     def __init__(self):
         self.functions = {}     # code -> id
@@ -536,7 +569,7 @@ class Truth:
         return self.functions.setdefault(code, len(self.functions))
 
     def profile(self, frame, event, _arg):
-        """For sys.setprofile. via: name of the C function that is between a frame and its caller."""
+        """For sys.setprofile. via: name of the C function between a frame and its caller."""
         local = self.local
         if not hasattr(local, "calls"):
             local.calls, local.c_calls = [], []
@@ -578,7 +611,7 @@ class Observer:
         self.seen = {}
 
     def observe(self):
-        """What is the same twice was not changed while it was read: another thread may get the GIL."""
+        """What is the same twice was not changed while it was read: others may get the GIL."""
         first, again = stacks_of_others(), stacks_of_others()
         for thread, stack in first.items():
             if again.get(thread) == stack and len(self.seen) < MAX_OBSERVED:
@@ -592,14 +625,14 @@ def stacks_of_others():
             for thread, leaf in sys._current_frames().items() if thread != own}
 
 
-# --- running -----------------------------------------------------------------------------------------
+# --- running --------------------------------------------------------------------------------------
 
 def thread_cpu():
     return time.clock_gettime(time.CLOCK_THREAD_CPUTIME_ID)
 
 
 class Plan:
-    """Who runs what, how long, and what it took. Shared by the threads: each has its own scenarios."""
+    """Who runs what, how long, and what it took. Each thread has scenarios of its own."""
 
     def __init__(self, rounds, seconds):
         self.rounds = rounds
@@ -638,7 +671,7 @@ def settle(seconds):
 
 
 def main(mode, seconds, names):
-    if mode == "burn":
+    if mode != "trace":
         settle(SETTLE_SECONDS)
     plan = Plan(TRACED_ROUNDS if mode == "trace" else 0, seconds)
     observer, truth = Observer(), Truth()
@@ -668,6 +701,9 @@ def main(mode, seconds, names):
 
 def run(mode, seconds, names):
     sys.setrecursionlimit(5000)
+    if mode == "fork" and os.fork():
+        os.wait()
+        os._exit(0)
     names = names or [name for name in SCENARIOS if name not in OPTIONAL]
     if "subinterpreter" in names:
         made = make_subinterpreter()
