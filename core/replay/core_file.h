@@ -6,8 +6,8 @@
  *	ELF header, ET_CORE
  *	PT_NOTE   NT_PRSTATUS (a thread; the first is the one that crashed), NT_PRPSINFO, NT_AUXV,
  *		  NT_FILE, and for each thread its further notes, NT_ARM_TLS among them
- *	PT_LOAD   a mapping; only the first p_filesz bytes of it may be in the file. gcore leaves
- *out mappings it finds in files: they are in NT_FILE alone, without their protection
+ *	PT_LOAD   a mapping; only the first p_filesz bytes of it may be in the file. gcore
+ *		  leaves out what it finds in files: in NT_FILE alone, without protection
  *
  * All of it is hostile. The file is read with pread, as it is asked for.
  */

@@ -5,8 +5,8 @@
  * or their sources, compiled for user space (shim/), which a debugger can step through and a
  * sanitizer watches. What they read of the target comes from a function of the caller's.
  *
- *	ep_kernel_new ─► add_object (maps by the facts in the BPF object) ─► set_program for each
- *slot ─► fill maps ─► run a thread: the event it put on the ring
+ *	ep_kernel_new ─► add_object (maps, programs) ─► set_program for each slot
+ *	  ─► fill maps ─► run a thread: the event it put on the ring
  *
  * Maps of the ABI (ep_records, ep_progs, ep_states, ep_lang_counts) are one for all objects, as the
  * host makes them; all others belong to their object. One kernel at a time runs in a process, since

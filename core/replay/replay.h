@@ -2,13 +2,13 @@
 /*
  * Walks and names the stacks of a recorded process with the BPF programs and the plugins that do it
  * on a live one. Recording and replaying are the same run: whatever is asked for (a piece of
- *memory, a plugin's question about a file, a name) is looked for in the fixture; when it is not
- *there and there is a source, the source answers and the fixture keeps it.
+ * memory, a plugin's question about a file, a name) is looked for in the fixture; when it is not
+ * there and there is a source, the source answers and the fixture keeps it.
  *
  *	ep_replay_new ─► add_language .. ─► attach ─► print, or walk thread by thread
  *
- * One thread, and one of them at a time (core/replay/kernel.h). Borrows fixture, source and
- *plugins.
+ * One thread, and one of them at a time (core/replay/kernel.h). Fixture, source and plugins are
+ * borrowed.
  */
 #ifndef EP_REPLAY_REPLAY_H
 #define EP_REPLAY_REPLAY_H
@@ -64,10 +64,11 @@ int ep_replay_walk(struct ep_replay *replay, size_t i, struct ep_vec *event);
  * All stacks as text; `text` is emptied first. For each thread a line "thread TID COMM", then its
  * frames, leaf first, then an empty line:
  *
- *	native  libc.so.6  epoll_wait		also "+0x1234" without a name, "-  0x7f.." without
- *a file native~ program  main			found by frame pointer python  Class.method
- * /srv/work.py:12	"?" for what is no longer known error  stack memory unreadable
- *why there is no more
+ *	native  libc.so.6  epoll_wait		"+0x1234" without a name
+ *	native  -  0x7f0000001234		code in no file
+ *	native~ program  main			found by frame pointer
+ *	python  Class.method  /srv/work.py:12	"?" for what is no longer known
+ *	error  stack memory unreadable		why there is no more
  */
 int ep_replay_print(struct ep_replay *replay, struct ep_vec *text);
 

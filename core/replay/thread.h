@@ -2,8 +2,8 @@
 /*
  * A stopped thread. Registers are numbered as in DWARF, so that nothing but the table of
  * architectures here knows one from another: System V ABI AMD64 supplement, figure 3.36 (16: return
- * address column, here rip); DWARF for the Arm 64-bit Architecture, "DWARF register names" (32:
- * pc).
+ * address column, here rip); DWARF for the Arm 64-bit Architecture, "DWARF register names" (pc
+ * is 32).
  */
 #ifndef EP_REPLAY_THREAD_H
 #define EP_REPLAY_THREAD_H

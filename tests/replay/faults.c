@@ -9,8 +9,8 @@
  *    Code in no file that its language could not unwind is one more frame.)
  * 2. Fewer of them: the sample says that it is incomplete.
  * 3. The frames of a language are among those of the stack without faults, in that order; of one
- *    that could not be read whole only the address it begins with, of what it runs. Fewer of them:
- * the sample says that it is incomplete; none at all: native frames stand in their place.
+ *    that could not be read whole only the address it begins with, of what it runs. Fewer of
+ *    them: the sample says that it is incomplete; none at all: native frames stand there.
  * 4. What is printed of a language's frame is a line of the stack without faults, or has a "?".
  */
 #include "tests/replay/replay.h"

@@ -4,8 +4,7 @@
  *
  *	-p DIR	    language plugins; can be repeated
  *	--check	    compare with NAME.txt beside the fixture; --update: write it anew
- *	--faults    every read of the process's memory fails once in turn, then every page
- *(faults.c)
+ *	--faults    every read of the process's memory fails once, then every page (faults.c)
  *	--page ADDR one page cannot be read; --read N: the N-th read fails
  *	--bytecode  the BPF programs as a kernel gets them, interpreted
  *	--plain	    the file without its compression, for tests of the reader
