@@ -59,8 +59,17 @@ def enter_container(root, directory, argv):
     return start.run_and_wait(body)
 
 
+def inside(root, path):
+    """The file that a path of the host is, when absolute links in it are followed inside root."""
+    while os.path.islink(path):
+        target = os.readlink(path)
+        path = root + target if target.startswith("/") else os.path.join(os.path.dirname(path), target)
+    return path
+
+
 def enter_ldso(root, _directory, argv):
     linkers = glob.glob(root + "/lib64/ld-linux-*.so.*") + glob.glob(root + "/lib/ld-linux-*.so.*")
+    linkers = [inside(root, linker) for linker in linkers]
     libraries = glob.glob(root + "/usr/lib/*-linux-gnu") + [root + "/usr/lib"]
     if not linkers:
         print(f"skip: no dynamic linker in {root}")
