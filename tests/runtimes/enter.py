@@ -63,7 +63,7 @@ def inside(root, path):
     """The file that a path of the host is, when absolute links in it are followed inside root."""
     while os.path.islink(path):
         target = os.readlink(path)
-        path = root + target if target.startswith("/") else os.path.join(os.path.dirname(path), target)
+        path = root + target if target[0] == "/" else os.path.join(os.path.dirname(path), target)
     return path
 
 

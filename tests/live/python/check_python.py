@@ -20,6 +20,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 sys.path.insert(0, HERE)
@@ -32,6 +33,7 @@ WORKLOAD = os.path.join(HERE, "workload.py")
 INSTALL = os.path.join(HERE, "..", "..", "runtimes", "install")
 START = os.path.join(HERE, "..", "start.py")
 FREQUENCY = 499
+ATTACH_AFTER = 1  # seconds
 OLDEST = (3, 6)
 THRESHOLD = 99.5  # percent of samples
 GRACE = 3         # samples that may be wrong however few there are
@@ -64,6 +66,7 @@ class Case:
     start: str = ""          # of tests/live/start.py
     text: bool = False       # python -c TEXT
     mode: str = "burn"       # or "fork"
+    attach: bool = False     # profiled from its middle on, not from its start
     host: tuple = ()         # a program, and arguments, that runs this Python within itself
     scenarios: tuple = ()
 
@@ -124,13 +127,27 @@ def trace(case):
     return found
 
 
+def run_attached(command, target, seconds):
+    """Profiles a process that has been running; returns what the profiler and it have said."""
+    with subprocess.Popen(target, stdout=subprocess.PIPE, text=True, env=environment(),
+                          stdin=subprocess.DEVNULL) as process:
+        time.sleep(ATTACH_AFTER)
+        done = run([*command, "-p", str(process.pid), "-d", f"{max(seconds / 2, 1):.0f}s"], seconds)
+        done.stdout += process.communicate()[0]
+    return done
+
+
 def record(case, seconds, path):
     """(what the workload said, samples of its process)"""
     binary = os.environ.get("EBPF_PROFILER_BINARY", "")
     if not os.access(binary, os.X_OK):
         raise Failed(f"no profiler at {binary!r}: set EBPF_PROFILER_BINARY")
-    done = run([binary, "record", "-F", str(FREQUENCY), "-o", path, "--force", "--",
-                *case.argv(case.mode, str(seconds))], seconds)
+    command = [binary, "record", "-F", str(FREQUENCY), "-o", path, "--force"]
+    target = case.argv(case.mode, str(seconds))
+    if case.attach:
+        done = run_attached(command, target, seconds)
+    else:
+        done = run([*command, "--", *target], seconds)
     if done.returncode in CANNOT and not os.path.exists(path):
         raise Skipped(f"skip: {CANNOT[done.returncode]}: {done.stderr.strip()[-200:]}")
     result = said(done, "RESULT", "burn")
@@ -140,7 +157,14 @@ def record(case, seconds, path):
     if not by_process:
         raise Failed(f"no samples: {done.stderr[-1500:]}")
     result["stderr"] = done.stderr
-    return result, max(by_process.values(), key=lambda samples: sum(s.count for s in samples))
+    if case.attach:  # how much of it was seen is not known
+        result.update(cpu={}, cpu_total=sum(s.count for s in samples_of(by_process)) / FREQUENCY)
+    return result, samples_of(by_process)
+
+
+def samples_of(by_process):
+    """Those of the process that has most."""
+    return max(by_process.values(), key=lambda samples: sum(s.count for s in samples))
 
 
 # --- judging --------------------------------------------------------------------------------------
@@ -325,6 +349,7 @@ def special_cases(found, full, directory):
         yield Case(runtime, "embedded", host=host)
     for runtime in found[newest]:
         yield Case(runtime, "fork", mode="fork")
+        yield Case(runtime, "attached", attach=True)
         yield Case(runtime, "command", text=True, scenarios=("recursion", "classes", "callbacks"))
     for runtime in found if full else found[::7]:
         yield Case(runtime, "transient", scenarios=("transient", "calls"))
