@@ -16,6 +16,7 @@ import glob
 import os
 import sys
 
+sys.dont_write_bytecode = True  # this is a source tree
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "live"))
 import start  # noqa: E402
 

@@ -23,6 +23,7 @@ import tempfile
 import time
 
 HERE = os.path.dirname(os.path.realpath(__file__))
+sys.dont_write_bytecode = True  # this is a source tree
 sys.path.insert(0, HERE)
 sys.path.insert(0, os.path.join(HERE, "..", "..", "runtimes"))
 import runtimes  # noqa: E402

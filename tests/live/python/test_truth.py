@@ -12,6 +12,7 @@ import types
 import unittest
 
 HERE = os.path.dirname(os.path.realpath(__file__))
+sys.dont_write_bytecode = True  # this is a source tree
 sys.path.insert(0, HERE)
 sys.path.insert(0, os.path.join(HERE, ".."))
 import check_python  # noqa: E402
