@@ -422,6 +422,14 @@ void ep_instance_mappings_changed(struct ep_instance *instance)
 		instance->tries = 0;
 }
 
+bool ep_instance_is_missed(const struct ep_instance *instance, bool ended)
+{
+	if (instance->busy)
+		return false;
+	return instance->gone ||
+	       (!instance->handle && (instance->refused || (ended && instance->forked)));
+}
+
 int ep_instance_wake(struct ep_instance *instance)
 {
 	if (instance->handle && !instance->busy)

@@ -99,8 +99,7 @@ static void resolve(const struct names_job *job, const struct wanted *wanted)
 	size_t n = EP_MIN(wanted->n_lines, (uint32_t)EP_FRAME_MAX_LINES);
 
 	for (size_t i = 0; i < n; i++) {
-		const struct line *line =
-			ep_vec_at(&job->lines, struct line, wanted->first + i);
+		const struct line *line = ep_vec_at(&job->lines, struct line, wanted->first + i);
 
 		lines[i] = (struct ep_frame_line){
 			.function = text_at(job, line->function),
@@ -113,24 +112,38 @@ static void resolve(const struct names_job *job, const struct wanted *wanted)
 	ep_frames_resolve(job->frames, wanted->id, lines, n, NULL);
 }
 
+static void take_wanted(const struct names_job *job, const struct wanted *wanted)
+{
+	struct ep_instance *instance = job->instance;
+	struct ep_unwinders *unwinders = instance->unwinders;
+
+	resolve(job, wanted);
+	unwinders->symbolized += wanted->n_lines > 0;
+	unwinders->gone += wanted->result == EP_FRAME_GONE;
+	unwinders->unnamed += wanted->n_lines == 0 && wanted->result != EP_FRAME_GONE;
+	if (wanted->result < 0)
+		ep_log(EP_LOG_DEBUG, "%s: pid %d: frame 0x%llx: %s", instance->claim->plugin->name,
+		       (int)instance->pid, (unsigned long long)wanted->raw.words[0],
+		       ep_strerror(wanted->result));
+}
+
+/* When the process has just gone, its frames are looked for once more: in its parent. */
 static void finish_names(void *arg)
 {
 	struct names_job *job = arg;
 	struct ep_instance *instance = job->instance;
 	struct ep_unwinders *unwinders = instance->unwinders;
+	bool was_gone = instance->gone;
 
 	for (size_t i = 0; i < job->n; i++) {
 		const struct wanted *wanted = &job->wanted[i];
 
-		resolve(job, wanted);
-		unwinders->symbolized += wanted->n_lines > 0;
-		unwinders->gone += wanted->result == EP_FRAME_GONE;
-		unwinders->unnamed += wanted->n_lines == 0 && wanted->result != EP_FRAME_GONE;
-		if (wanted->result < 0)
-			ep_log(EP_LOG_DEBUG, "%s: pid %d: frame 0x%llx: %s",
-			       instance->claim->plugin->name, (int)instance->pid,
-			       (unsigned long long)wanted->raw.words[0],
-			       ep_strerror(wanted->result));
+		if (wanted->result == -ESRCH && !was_gone) {
+			instance->gone = true;
+			ep_frames_put_back(job->frames, wanted->id);
+		} else {
+			take_wanted(job, wanted);
+		}
 	}
 	free_job(job);
 	ep_instance_end_job(instance);

@@ -5,15 +5,20 @@
 
 #include <string.h>
 
+#define MAX_FORKS 8 /* from a child to a parent that can still be read */
+
 void ep_live_drop_languages(struct ep_live *process)
 {
 	for (size_t i = 0; i < process->n_languages; i++)
 		ep_instance_release(process->languages[i]);
 	process->n_languages = 0;
+	process->parent_pid = 0;
 }
 
 void ep_live_fork_languages(struct ep_live *child, const struct ep_live *parent)
 {
+	child->parent_pid = parent->pid;
+	child->parent_start_ns = parent->start_ns;
 	for (size_t i = 0; i < parent->n_languages; i++) {
 		struct ep_instance *instance =
 			ep_instance_fork(parent->languages[i], child->pid);
@@ -198,17 +203,39 @@ static struct ep_instance *find_slot(const struct ep_live *process, uint32_t slo
 	return found;
 }
 
-struct ep_instance *ep_processes_language(struct ep_processes *processes, pid_t pid,
-					  uint64_t start_ns, uint32_t slot)
+/* Alive, or among those that ended last. */
+static const struct ep_live *find_process(const struct ep_processes *processes, pid_t pid,
+					  uint64_t start_ns)
 {
 	const struct ep_live *process = ep_live_find(processes, pid);
 
 	if (process && ep_live_is_same(process, start_ns))
-		return find_slot(process, slot);
+		return process;
 	for (size_t i = processes->ended.len; i-- > 0;) {
 		process = *ep_vec_at(&processes->ended, struct ep_live *, i);
 		if (process->pid == pid && ep_live_is_same(process, start_ns))
-			return find_slot(process, slot);
+			return process;
 	}
 	return NULL;
+}
+
+/*
+ * Many a forked child is gone before it can be attached to. What its frames name was its parent's:
+ * there it can still be read, and the plugin tells whether it is the same.
+ */
+struct ep_instance *ep_processes_language(struct ep_processes *processes, pid_t pid,
+					  uint64_t start_ns, uint32_t slot)
+{
+	const struct ep_live *process = find_process(processes, pid, start_ns);
+	struct ep_instance *own = process ? find_slot(process, slot) : NULL, *instance = own;
+
+	for (uint32_t i = 0; i < MAX_FORKS && instance; i++) {
+		if (!ep_instance_is_missed(instance, process->ended_ns != 0))
+			return instance;
+		if (process->parent_pid == 0)
+			break;
+		process = find_process(processes, process->parent_pid, process->parent_start_ns);
+		instance = process ? find_slot(process, slot) : NULL;
+	}
+	return own;
 }

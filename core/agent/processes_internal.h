@@ -46,6 +46,8 @@ struct ep_live {
 	uint32_t no_room; /* the room_turn in which they found none */
 	bool sampled; /* batches may ask for its name */
 	bool remapped; /* its mappings changed since its languages were told */
+	pid_t parent_pid; /* it was forked from, and has not executed anything since; 0: none */
+	uint64_t parent_start_ns;
 	struct ep_instance *languages[EP_MAX_LANGUAGES];
 	size_t n_languages;
 };

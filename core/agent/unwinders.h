@@ -73,6 +73,8 @@ void ep_instance_release(struct ep_instance *instance);
 bool ep_instance_is(const struct ep_instance *instance, const struct ep_claim *claim,
 		    uint64_t bias);
 void ep_instance_mappings_changed(struct ep_instance *instance);
+/* True when its process cannot be asked for names any more. */
+bool ep_instance_is_missed(const struct ep_instance *instance, bool ended);
 
 uint32_t ep_instance_slot(const struct ep_instance *instance);
 /* What BPF is to be told: the index of its state, 0 when there is nothing (yet). */

@@ -73,6 +73,7 @@ struct ep_instance {
 	struct ep_vec ranges;
 	bool busy, released, remap, refused, first;
 	bool attached;	     /* it was, once: counted */
+	bool gone;	     /* its process cannot be read any more */
 	bool forked;	     /* not attached yet: what BPF was told is its parent's */
 	uint64_t changed_ns; /* CLOCK_MONOTONIC, of the last mappings_changed */
 	int result; /* of the last job */
