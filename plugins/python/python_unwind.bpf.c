@@ -42,8 +42,10 @@ struct py_scratch {
 	__u64 sequence;
 	__u64 thread_id; /* as PyThreadState has it */
 	__u64 frame;	 /* the next one to be read */
+	__u64 taken;		 /* the state whose frames come first */
 	__u64 interp, thread; /* the next ones to be asked */
 	__u32 phase, runs;
+	__u32 others; /* 1: now for its states in other interpreters */
 	/* The frame before: pushed when it is known what follows. */
 	__u64 code;
 	__u32 pending, check, instruction, flags;
@@ -101,41 +103,80 @@ static __always_inline bool take_thread(const struct py_state *state, struct py_
 	return true;
 }
 
-static __always_inline void find_thread(const struct py_state *state, struct py_scratch *s)
+static __always_inline bool take_first(const struct py_state *state, struct py_scratch *s,
+				       __u64 thread)
 {
-	__u64 pointer = ep_thread_pointer(), thread;
+	s->taken = thread;
+	return take_thread(state, s, thread);
+}
 
+/* From the newest interpreter on. */
+static __always_inline void begin_search(const struct py_state *state, struct py_scratch *s)
+{
 	s->phase = PY_PHASE_SEARCH;
-	s->thread_id = pointer + state->thread_id_off;
-	if (!pointer)
-		return;
-	thread = 0;
-	if (state->holder_addr && read_word(state->holder_addr, &thread) &&
-	    take_thread(state, s, thread))
-		return;
-	for (__u32 i = 0; i < PY_TLS_PATHS; i++) {
-		if (ep_read_tls(&state->paths[i], pointer, &thread) &&
-		    take_thread(state, s, thread))
-			return;
-	}
 	if (state->interpreters_addr)
 		read_word(state->interpreters_addr, &s->interp);
 	if (s->interp)
 		read_word(s->interp + state->interp_threads, &s->thread);
 }
 
+static __always_inline void find_thread(const struct py_state *state, struct py_scratch *s)
+{
+	__u64 pointer = ep_thread_pointer(), thread = 0;
+
+	s->thread_id = pointer + state->thread_id_off;
+	if (!pointer)
+		return;
+	if (state->holder_addr && read_word(state->holder_addr, &thread) &&
+	    take_first(state, s, thread))
+		return;
+	for (__u32 i = 0; i < PY_TLS_PATHS; i++) {
+		if (ep_read_tls(&state->paths[i], pointer, &thread) &&
+		    take_first(state, s, thread))
+			return;
+	}
+	s->taken = 0;
+	begin_search(state, s);
+}
+
+/*
+ * A thread that runs an interpreter within another has a state in each, and the frames of the one
+ * that is current come first. Those of the others are in the list, newest interpreter first.
+ */
+static __always_inline bool has_others(const struct py_state *state, struct py_scratch *s)
+{
+	__u64 interp = 0, next = 0;
+
+	if (s->others) {
+		s->phase = PY_PHASE_SEARCH;
+		return true;
+	}
+	if (!state->interpreters_addr || !read_word(state->interpreters_addr, &interp) ||
+	    !interp || !read_word(interp + state->interp_next, &next) || !next)
+		return false;
+	s->others = 1;
+	begin_search(state, s);
+	return true;
+}
+
 /* One thread of the list. False at its end, or when the thread has been found. */
 static __always_inline bool search_step(const struct py_state *state, struct py_scratch *s)
 {
-	if (!s->thread) {
+	__u64 thread = s->thread;
+
+	if (!thread) {
 		if (!s->interp || !read_word(s->interp + state->interp_next, &s->interp) ||
 		    !s->interp)
 			return false;
 		return read_word(s->interp + state->interp_threads, &s->thread);
 	}
-	if (take_thread(state, s, s->thread))
+	if (!read_word(thread + state->thread_next, &s->thread))
 		return false;
-	return read_word(s->thread + state->thread_next, &s->thread);
+	if (thread == s->taken || !take_thread(state, s, thread))
+		return true;
+	if (!s->others)
+		s->taken = thread;
+	return false;
 }
 
 /* --- frames ------------------------------------------------------------------------------------ */
@@ -295,6 +336,8 @@ static __always_inline void finish(struct ep_record *rec, struct py_scratch *s, 
 {
 	if (s->pending && s->code != PY_FRAME_CLEANUP && step != PY_STEP_CODE_ERROR)
 		push_pending(rec, s, step == PY_STEP_END ? EP_FRAME_ENTRY : 0);
+	s->pending = 0;
+	s->in_group = 0;
 	if (step == PY_STEP_FRAME_ERROR)
 		ep_push_error(rec, ep_self.first_error + PY_ERROR_FRAME, s->frame);
 	else if (step == PY_STEP_CODE_ERROR)
@@ -315,7 +358,7 @@ static __always_inline void walk_threads(void *ctx, struct ep_record *rec,
 	}
 	if (more && s->runs++ < PY_MAX_SEARCH_RUNS)
 		ep_run_again(ctx, rec);
-	if (s->phase != PY_PHASE_FRAMES)
+	if (s->phase != PY_PHASE_FRAMES && !s->others)
 		ep_count(PY_COUNT_THREADS_UNKNOWN);
 }
 
@@ -334,6 +377,8 @@ static __always_inline void walk_frames(void *ctx, struct ep_record *rec,
 	if (step == PY_STEP_AGAIN)
 		ep_run_again(ctx, rec);
 	finish(rec, s, step);
+	if (step == PY_STEP_END && has_others(state, s))
+		ep_run_again(ctx, rec);
 }
 
 /* --- code of the JIT ---------------------------------------------------------------------------- */
