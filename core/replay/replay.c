@@ -151,6 +151,18 @@ void ep_replay_free(struct ep_replay *replay)
 	free(replay);
 }
 
+int ep_replay_limit_frames(struct ep_replay *replay, uint32_t frames)
+{
+	struct ep_config config = ep_kernel_config;
+
+	if (frames == 0 || replay->n_languages > 0)
+		return -EINVAL;
+	replay->frames_per_run = frames;
+	config.frames_per_run = EP_MIN(frames, config.frames_per_run);
+	return ep_kernel_set_constants(replay->kernel, "core", "ep_config", &config,
+				       sizeof(config));
+}
+
 void ep_replay_drop_source(struct ep_replay *replay)
 {
 	replay->source = NULL;

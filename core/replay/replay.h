@@ -48,6 +48,11 @@ static inline void ep_replay_freep(struct ep_replay **replay)
 {
 	ep_replay_free(*replay);
 }
+/*
+ * Frames that a program walks in one run, as a kernel that takes no more would have it; before the
+ * first language is added. 0, -EINVAL.
+ */
+int ep_replay_limit_frames(struct ep_replay *replay, uint32_t frames);
 /* From here on it is asked no more. */
 void ep_replay_drop_source(struct ep_replay *replay);
 

@@ -49,6 +49,7 @@ struct ep_replay {
 	size_t n_languages;
 	struct ep_merge merge;
 	struct ep_vec event;
+	uint32_t frames_per_run; /* 0: as many as the programs can */
 	uint64_t reads, fail_read, fail_start, fail_end, unanswered;
 };
 

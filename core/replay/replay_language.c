@@ -137,7 +137,12 @@ static int load_program(struct ep_replay_language *language)
 		.frames_per_run = image->max_frames_per_run,
 		.task_tls_off = ep_kernel_config.task_tls_off,
 	};
-	int r = ep_kernel_add_object(kernel, language->name, language->shim, image->object,
+	int r;
+
+	if (language->replay->frames_per_run)
+		self.frames_per_run =
+			EP_MIN(self.frames_per_run, language->replay->frames_per_run);
+	r = ep_kernel_add_object(kernel, language->name, language->shim, image->object,
 				     image->object_bytes);
 
 	if (r == 0)

@@ -7,6 +7,7 @@
  *	--faults    every read of the process's memory fails once, then every page (faults.c)
  *	--page ADDR one page cannot be read; --read N: the N-th read fails
  *	--bytecode  the BPF programs as a kernel gets them, interpreted
+ *	--frames N  so many frames in one run, as on a kernel that takes no more
  *	--plain	    the file without its compression, for tests of the reader
  *	-v	    what the plugins say
  *
@@ -31,7 +32,8 @@
 
 struct options {
 	struct ep_replay_plugins plugins;
-	bool check, update, faults, plain, bytecode;
+	struct replay_way way;
+	bool check, update, faults, plain;
 	uint64_t page; /* address */
 	uint64_t read; /* number */
 };
@@ -42,7 +44,7 @@ static int complain(const char *path, const char *why)
 	return 1;
 }
 
-int replay_open(const char *path, const struct ep_replay_plugins *plugins, bool bytecode,
+int replay_open(const char *path, const struct ep_replay_plugins *plugins, struct replay_way way,
 		struct replay *ret)
 {
 	ep_cleanup(ep_vec_fini) struct ep_vec file = {0};
@@ -54,8 +56,10 @@ int replay_open(const char *path, const struct ep_replay_plugins *plugins, bool 
 	if (r == 0)
 		r = ep_fixture_decode(file.data, file.len, &replay.fixture);
 	if (r == 0)
-		r = ep_replay_new(replay.fixture, NULL, bytecode ? NULL : ep_shim_objects,
+		r = ep_replay_new(replay.fixture, NULL, way.bytecode ? NULL : ep_shim_objects,
 				  &replay.replay);
+	if (r == 0 && way.frames)
+		r = ep_replay_limit_frames(replay.replay, way.frames);
 	for (size_t i = 0; r == 0 && i < plugins->n; i++)
 		r = ep_replay_add_language(replay.replay, plugins->plugins[i]);
 	if (r == 0)
@@ -176,7 +180,7 @@ static int print_plain(const char *path)
 static int run(const char *path, const struct options *options)
 {
 	struct replay replay;
-	int r = replay_open(path, &options->plugins, options->bytecode, &replay);
+	int r = replay_open(path, &options->plugins, options->way, &replay);
 
 	if (r < 0)
 		return complain(path, ep_strerror(r));
@@ -197,11 +201,15 @@ static int run(const char *path, const struct options *options)
 
 static int parse(int argc, char **argv, struct options *options)
 {
-	static const struct option names[] = {
-		{"check", no_argument, NULL, 'c'},	{"update", no_argument, NULL, 'u'},
-		{"faults", no_argument, NULL, 'f'},	{"bytecode", no_argument, NULL, 'b'},
-		{"plain", no_argument, NULL, 'n'},	{"read", required_argument, NULL, 'R'},
-		{"page", required_argument, NULL, 'P'}, {0}};
+	static const struct option names[] = {{"check", no_argument, NULL, 'c'},
+					      {"update", no_argument, NULL, 'u'},
+					      {"faults", no_argument, NULL, 'f'},
+					      {"bytecode", no_argument, NULL, 'b'},
+					      {"frames", required_argument, NULL, 'F'},
+					      {"plain", no_argument, NULL, 'n'},
+					      {"read", required_argument, NULL, 'R'},
+					      {"page", required_argument, NULL, 'P'},
+					      {0}};
 	int option;
 
 	while ((option = getopt_long(argc, argv, "p:v", names, NULL)) != -1) {
@@ -211,6 +219,8 @@ static int parse(int argc, char **argv, struct options *options)
 			ep_log_set_level(EP_LOG_DEBUG);
 		else if (option == 'P')
 			options->page = strtoull(optarg, NULL, 0);
+		else if (option == 'F')
+			options->way.frames = (uint32_t)strtoul(optarg, NULL, 0);
 		else if (option == 'R')
 			options->read = strtoull(optarg, NULL, 0);
 		else if (option == '?')
@@ -218,7 +228,7 @@ static int parse(int argc, char **argv, struct options *options)
 		options->check |= option == 'c';
 		options->update |= option == 'u';
 		options->faults |= option == 'f';
-		options->bytecode |= option == 'b';
+		options->way.bytecode |= option == 'b';
 		options->plain |= option == 'n';
 	}
 	return optind < argc ? 0 : -1;
@@ -234,7 +244,8 @@ int main(int argc, char **argv)
 	if (parse(argc, argv, &options) < 0) {
 		fprintf(stderr,
 			"usage: replay [-p DIR].. [--check | --update | --faults | --plain] "
-			"[--bytecode] [--page ADDR] [--read N] [-v] NAME" ENDING "..\n");
+			"[--bytecode] [--frames N] [--page ADDR] [--read N] [-v] NAME" ENDING
+			"..\n");
 		return 2;
 	}
 	for (int i = optind; i < argc; i++) {

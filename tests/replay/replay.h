@@ -11,11 +11,13 @@ struct replay {
 	struct ep_replay *replay;
 };
 
-/*
- * A fixture's file, with languages attached; the BPF programs interpreted, or their sources
- * compiled for user space. 0 or a negative errno.
- */
-int replay_open(const char *path, const struct ep_replay_plugins *plugins, bool bytecode,
+struct replay_way {
+	bool bytecode; /* the BPF programs interpreted, not their sources compiled for user space */
+	uint32_t frames; /* per run at most; 0: as many as they can */
+};
+
+/* A fixture's file, with languages attached. 0 or a negative errno. */
+int replay_open(const char *path, const struct ep_replay_plugins *plugins, struct replay_way way,
 		struct replay *ret);
 void replay_close(struct replay *replay);
 
