@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/stat.h>
 
 #define MAX_LOADS	 65534 /* e_phnum below PN_XNUM */
@@ -78,8 +79,19 @@ static int take_prpsinfo(struct ep_core_file *core, const struct note *note, cha
 static void take_auxv(struct ep_core_file *core, const struct note *note)
 {
 	for (size_t at = 0; at + 16 <= note->bytes; at += 16) {
-		if (get_u64(note->desc + at) == 33) /* AT_SYSINFO_EHDR */
-			core->vdso_addr = get_u64(note->desc + at + 8);
+		uint64_t value = get_u64(note->desc + at + 8);
+
+		switch (get_u64(note->desc + at)) {
+		case AT_SYSINFO_EHDR:
+			core->vdso_addr = value;
+			break;
+		case AT_ENTRY:
+			core->entry_addr = value;
+			break;
+		case AT_EXECFN:
+			core->path_addr = value;
+			break;
+		}
 	}
 }
 

@@ -31,7 +31,9 @@ struct ep_core_file {
 	uint64_t bytes;
 	const struct ep_replay_arch *arch;
 	uint32_t pid;
-	uint64_t vdso_addr;	/* 0: none */
+	uint64_t vdso_addr; /* 0: none */
+	/* Of the auxiliary vector: where the program begins, and where its path is. 0: unknown. */
+	uint64_t entry_addr, path_addr;
 	struct ep_vec loads;	/* struct ep_core_load, ascending, disjoint */
 	struct ep_vec unloaded; /* while it is opened: those of NT_FILE alone */
 	struct ep_vec threads;	/* struct ep_replay_thread; start_ns 0, comm is the process's */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "core/elf/file.h"
 #include "core/replay/core_file.h"
 #include "core/replay/fixture.h"
 #include "core/replay/snapshot.h"
@@ -9,9 +10,12 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define VDSO_BYTES  65536
-#define FIRST_BYTES 4096 /* what is compared of a file */
-#define DELETED	    " (deleted)"
+#define VDSO_BYTES     65536
+#define PAGE_BYTES     4096
+#define FIRST_BYTES    PAGE_BYTES /* what is compared of a file */
+#define MAX_PATH_BYTES 4096
+#define MAX_SEGMENTS   16
+#define DELETED	       " (deleted)"
 
 struct core {
 	struct ep_snapshot snapshot;
@@ -139,12 +143,77 @@ static int add_mapping(struct core *core, const struct ep_core_load *load)
 	return 0;
 }
 
+/* --- the program, where no NT_FILE says ------------------------------------------------------ */
+
+/* Its absolute path, from the auxiliary vector. */
+static bool read_program_path(const struct core *core, char path[MAX_PATH_BYTES])
+{
+	for (size_t i = 0; i < MAX_PATH_BYTES; i++) {
+		if (ep_core_file_read(&core->file, core->file.path_addr + i, path + i, 1) < 0)
+			return false;
+		if (path[i] == '\0')
+			return path[0] == '/';
+	}
+	return false;
+}
+
+static bool has_paths(const struct core *core)
+{
+	const struct ep_core_load *load;
+
+	ep_vec_each (&core->file.loads, load) {
+		if (*load->path)
+			return true;
+	}
+	return false;
+}
+
+/* Names the mappings that lie in a segment of the program. */
+static void name_segment(struct core *core, const struct ep_elf_segment *segment, uint64_t bias,
+			 const char *path)
+{
+	uint64_t start = EP_ALIGN_DOWN(segment->va, PAGE_BYTES) + bias;
+	uint64_t end = EP_ALIGN_UP(segment->va + segment->file_bytes, PAGE_BYTES) + bias;
+	struct ep_core_load *load;
+
+	ep_vec_each (&core->file.loads, load) {
+		if (load->start < start || load->end > end)
+			continue;
+		load->path = path;
+		load->file_off =
+			EP_ALIGN_DOWN(segment->file_off, PAGE_BYTES) + (load->start - start);
+	}
+}
+
+/* qemu-user writes no NT_FILE, but the auxiliary vector has the path of the program. */
+static void name_program(struct core *core)
+{
+	ep_cleanup(ep_elf_closep) struct ep_elf *elf = NULL;
+	struct ep_elf_segment segments[MAX_SEGMENTS];
+	char path[MAX_PATH_BYTES];
+	uint64_t bias;
+	uint32_t id;
+	size_t n;
+
+	if (has_paths(core) || !core->file.path_addr || !read_program_path(core, path) ||
+	    ep_elf_open(path, &elf) < 0 || ep_elf_machine(elf) != core->file.arch->machine)
+		return;
+	bias = core->file.entry_addr - ep_elf_entry_va(elf);
+	if (bias % PAGE_BYTES != 0 ||
+	    ep_strings_add(core->file.strings, path, strlen(path), &id) < 0)
+		return;
+	n = EP_MIN(ep_elf_load_segments(elf, segments, MAX_SEGMENTS), MAX_SEGMENTS);
+	for (size_t i = 0; i < n; i++)
+		name_segment(core, &segments[i], bias, ep_strings_get(core->file.strings, id));
+}
+
 static int fill(struct core *core)
 {
 	struct ep_snapshot *snapshot = &core->snapshot;
 	const struct ep_core_load *load;
 	int r;
 
+	name_program(core);
 	snapshot->arch = core->file.arch;
 	snapshot->pid = core->file.pid;
 	r = ep_vec_append(&snapshot->threads, core->file.threads.data, core->file.threads.len);
