@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Python in processes and libraries that come and go: short-lived children, a second runtime in a
+process, libraries that are closed and others that take their place."""
+import glob
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = os.path.dirname(os.path.realpath(__file__))
+sys.path.insert(0, os.path.join(HERE, ".."))
+import stacks  # noqa: E402
+
+BINARY = os.environ["EBPF_PROFILER_BINARY"]
+UNKNOWN = "[python: unknown function]"
+SECONDS = 5
+
+CHILDREN = f"""
+import os, time
+def work(end):
+    x = 0
+    while time.time() < end:
+        for i in range(200): x += i
+def child():
+    work(time.time() + 0.015)
+end = time.time() + {SECONDS}
+while time.time() < end:
+    pid = os.fork()
+    if pid == 0:
+        child()
+        os._exit(0)
+    os.waitpid(pid, 0)
+"""
+
+SECOND_RUNTIME = f"""
+import ctypes, sys, time
+ctypes.CDLL(sys.argv[1])
+def inner():
+    x = 0
+    for i in range(100000): x += i
+def outer(end):
+    while time.time() < end: inner()
+outer(time.time() + {SECONDS})
+"""
+
+
+def libraries():
+    """(path, home) of libpythons on this machine, no version twice."""
+    pyenv = os.environ.get("PYENV_ROOT", os.path.expanduser("~/.pyenv"))
+    found = {}
+    for pattern in (pyenv + "/versions/*/lib", "/usr/lib/*-linux-gnu"):
+        for path in sorted(glob.glob(pattern + "/libpython3.*.so.1.0")):
+            version = int(re.search(r"libpython3\.(\d+)", path)[1])
+            if 7 <= version <= 12:  # Py_SetPythonHome will go one day
+                home = "/usr" if path.startswith("/usr/") else os.path.dirname(os.path.dirname(path))
+                found.setdefault(version, (path, home))
+    return list(found.values())
+
+
+class Lifetimes(unittest.TestCase):
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.directory = directory.name
+
+    def record(self, *command):
+        """Samples as (count, names of frames)."""
+        out = os.path.join(self.directory, "out.pb.gz")
+        result = subprocess.run([BINARY, "record", "-q", "-F", "199", "-o", out, "--", *command],
+                                capture_output=True, text=True, check=False)
+        if result.returncode in (3, 4):
+            self.skipTest(result.stderr)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return [(s.count, [f.name for f in s.frames]) for s in stacks.read_profile(out).samples]
+
+    def check(self, samples, good, least):
+        of = sum(count for count, _ in samples)
+        share = sum(count for count, names in samples if good(names)) / max(of, 1)
+        self.assertGreater(of, 100)
+        self.assertGreaterEqual(share, least)
+
+    def test_children_that_live_for_milliseconds(self):
+        samples = self.record(sys.executable, "-c", CHILDREN)
+        samples = [(count, names) for count, names in samples if "work" in names or UNKNOWN in names]
+        self.check(samples, lambda names: UNKNOWN not in names, 0.97)
+
+    def test_second_runtime_that_is_not_used(self):
+        if not libraries():
+            self.skipTest("no libpython")
+        samples = self.record(sys.executable, "-c", SECOND_RUNTIME, libraries()[-1][0])
+        samples = [(count, names) for count, names in samples
+                   if "outer" in names or UNKNOWN in names or "_PyEval_EvalFrameDefault" in names]
+        self.check(samples, lambda names: names.count("outer") == 1 and UNKNOWN not in names, 0.9)
+
+    def test_libraries_that_are_closed(self):
+        if len(libraries()) < 2:
+            self.skipTest("no two versions of libpython")
+        program = os.path.join(self.directory, "reopen")
+        subprocess.run([os.environ.get("CC", "cc"), "-O1", "-o", program,
+                        os.path.join(HERE, "reopen.c"), "-ldl"], check=True)
+        arguments = [word for library in libraries()[:2] for word in library]
+        samples = self.record(program, str(SECONDS), *arguments)
+        samples = [(count, names) for count, names in samples
+                   if any(name.startswith("PyRun_SimpleString") for name in names)]
+        self.check(samples, lambda names: "outer" in names and UNKNOWN not in names, 0.9)
+
+
+if __name__ == "__main__":
+    unittest.main()
