@@ -127,11 +127,7 @@ static void fill_code(struct py_state *state, const struct py_offsets *offsets)
 /* What calls JIT code, and how that is found. */
 static void fill_jit(struct py_state *state, const struct instance *inst)
 {
-	uint32_t version = inst->exe->offsets.version;
-
-	state->jit = version >= PY_VERSION(3, 15)   ? PY_JIT_POINTER
-		     : version >= PY_VERSION(3, 13) ? PY_JIT_STACK
-						    : PY_JIT_NONE;
+	state->jit = inst->exe->jit;
 	for (uint32_t i = 0; i < PY_EVAL_RANGES && i < inst->exe->n_code; i++) {
 		state->eval_addr[i] = target_addr(inst, inst->exe->code[i].va);
 		state->eval_bytes[i] = (uint32_t)inst->exe->code[i].bytes;

@@ -133,6 +133,16 @@ static void find_variables(struct py_executable *exe, const struct ep_file *file
 			      &exe->variables[1]);
 }
 
+/* _PyJIT_Entry, 3.15 Python/jit.c: only where the JIT is built in. Before, nothing tells. */
+static uint32_t find_jit(const struct py_executable *exe, const struct ep_file *file)
+{
+	if (exe->offsets.version < PY_VERSION(3, 13))
+		return PY_JIT_NONE;
+	if (exe->offsets.version < PY_VERSION(3, 15))
+		return PY_JIT_STACK;
+	return has_symbol(exe->host, file, "_PyJIT_Entry") ? PY_JIT_POINTER : PY_JIT_NONE;
+}
+
 static int probe(struct py_executable *exe, const struct ep_file *file)
 {
 	const struct ep_unwinder_host *host = exe->host;
@@ -155,6 +165,7 @@ static int probe(struct py_executable *exe, const struct ep_file *file)
 		return -ENODATA;
 	find_globals(exe, file);
 	find_variables(exe, file);
+	exe->jit = find_jit(exe, file);
 	exe->n_code = py_find_code(host, file, &eval, exe->code);
 	return 0;
 }

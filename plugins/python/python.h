@@ -47,6 +47,7 @@ struct py_executable {
 	struct py_thread_variable variables[PY_TLS_PATHS];
 	struct ep_symbol code[PY_MAX_CODE_RANGES];
 	uint32_t n_code;
+	uint32_t jit; /* enum py_jit: what it may have */
 	bool debug_offsets; /* the offsets are those of the file's own _Py_DebugOffsets */
 };
 
