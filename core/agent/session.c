@@ -331,8 +331,16 @@ static int new_unwinders(struct ep_session *session)
 		.named = on_names,
 		.arg = session,
 	};
+	int r = ep_unwinders_new(&options, &session->unwinders);
 
-	return ep_unwinders_new(&options, &session->unwinders);
+	for (size_t i = 0; r == 0 && i < session->options.n_languages; i++) {
+		const char *name = session->options.languages[i];
+
+		if (!ep_unwinders_have(session->unwinders, name))
+			ep_log(EP_LOG_WARN, "languages: no unwinder \"%s\" in %s: its frames stay "
+			       "native", name, session->options.plugin_dir);
+	}
+	return r;
 }
 
 static int new_processes(struct ep_session *session)

@@ -58,7 +58,7 @@ static int add_plugin(struct ep_unwinders *unwinders, struct ep_module *module)
 	return 0;
 }
 
-static bool is_loaded(const struct ep_unwinders *unwinders, const char *name)
+bool ep_unwinders_have(const struct ep_unwinders *unwinders, const char *name)
 {
 	for (size_t i = 0; i < unwinders->n_plugins; i++) {
 		if (strcmp(unwinders->plugins[i].name, name) == 0)
@@ -76,8 +76,11 @@ static void visit_plugin(void *arg, const struct ep_plugin_entry *entry)
 	struct ep_module *module;
 	int r;
 
-	if (strcmp(entry->kind, "unwinder") != 0 || is_loaded(unwinders, entry->name) ||
-	    (options->enabled && !options->enabled(options->arg, entry->name)))
+	if (options->enabled && !options->enabled(options->arg, entry->name))
+		return;
+	if (entry->result < 0)
+		ep_log(EP_LOG_WARN, "languages: %s", entry->reason);
+	if (strcmp(entry->kind, "unwinder") != 0 || ep_unwinders_have(unwinders, entry->name))
 		return;
 	r = ep_module_load(options->plugin_dir, entry->name, &module, reason);
 	if (r < 0) {

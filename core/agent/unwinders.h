@@ -43,6 +43,8 @@ struct ep_unwinders_options {
 
 /* Loads every unwinder plugin there is. Those that cannot be loaded are logged. 0, -ENOMEM. */
 int ep_unwinders_new(const struct ep_unwinders_options *options, struct ep_unwinders **ret);
+/* True when the plugin of this name was loaded. */
+bool ep_unwinders_have(const struct ep_unwinders *unwinders, const char *name);
 /* From here on `changed` and `named` are not called, and nothing new is begun. The loop must run
  * once more before free. */
 void ep_unwinders_stop(struct ep_unwinders *unwinders);
