@@ -9,6 +9,7 @@
  *	general		data16 lea got(%rip),%rdi; call ...	66 48 8d 3d rel32 66 66 48 e8 rel32
  *			mov (%rax),%rax				48 8b 00
  *	local dynamic	lea got(%rip),%rdi; call ...;		48 8d 3d rel32 e8 rel32
+ *			maybe pop %rbp				5d
  *			mov off(%rax),%rax			48 8b 80 off32, 48 8b 40 off8
  */
 #include "plugins/python/python.h"
@@ -62,13 +63,15 @@ static int decode(const uint8_t *code, uint64_t va, struct py_thread_variable *r
 		out.kind = PY_VARIABLE_PAIR;
 		out.value = va + 8 + (uint64_t)get_i32(code + 4);
 	} else if (memcmp(code, dynamic, 3) == 0 && code[7] == 0xe8) {
+		const uint8_t *load = code + (code[12] == 0x5d ? 13 : 12);
+
 		out.kind = PY_VARIABLE_PAIR;
 		out.value = va + 7 + (uint64_t)get_i32(code + 3);
-		if (memcmp(code + 12, wide, 3) == 0)
-			out.add = (uint32_t)get_i32(code + 15);
-		else if (memcmp(code + 12, narrow, 3) == 0)
-			out.add = code[15];
-		else if (memcmp(code + 12, plain, 3) != 0)
+		if (memcmp(load, wide, 3) == 0)
+			out.add = (uint32_t)get_i32(load + 3);
+		else if (memcmp(load, narrow, 3) == 0)
+			out.add = load[3];
+		else if (memcmp(load, plain, 3) != 0)
 			return -ENOTSUP;
 	} else {
 		return -ENOTSUP;

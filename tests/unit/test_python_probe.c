@@ -305,6 +305,9 @@ static void getters_are_decoded(void **state)
 		 FILE_VA + 4 + 8 + 0x10, 0},
 		{"local dynamic", {0x48, 0x8d, 0x3d, 0x20, 0x00, 0x00, 0x00, 0xe8, 1, 2, 3, 4, 0x48, 0x8b,
 		 0x80, 0x18, 0x00, 0x00, 0x00}, PY_VARIABLE_PAIR, FILE_VA + 7 + 0x20, 0x18},
+		{"local dynamic, 3.15.2", {0xf3, 0x0f, 0x1e, 0xfa, 0x55, 0x48, 0x89, 0xe5, 0x48, 0x8d, 0x3d,
+		 0x61, 0x5c, 0x4b, 0x00, 0xe8, 0x5c, 0x53, 0xd0, 0xff, 0x5d, 0x48, 0x8b, 0x80, 0x08, 0x00,
+		 0x00, 0x00, 0xc3}, PY_VARIABLE_PAIR, FILE_VA + 8 + 7 + 0x4b5c61, 8},
 		{"something else", {0x55, 0x48, 0x89, 0xe5, 0x31, 0xc0, 0xc3}, PY_VARIABLE_NONE, 0, 0},
 	};
 	const struct ep_unwinder_host *host = ep_unwinder_host_get();
@@ -526,8 +529,10 @@ static void real_interpreters_are_understood(void **state)
 	n = probe_files(directory, "versions/3.*/lib/libpython3.*.so.1.0", &minors);
 	n += probe_files(directory, "versions/3.*/bin/python3.*", &minors);
 	n += probe_files("/usr/bin", "python3.*", &minors);
-	if (roots)
+	if (roots) {
 		n += probe_files(roots, "*/usr/bin/python3.*", &minors);
+		n += probe_files(roots, "*/usr/lib/*/libpython3.*.so.1.0", &minors);
+	}
 	for (unsigned int minor = 6; minor <= 15; minor++) {
 		if (!(minors & 1u << minor))
 			print_message("SKIPPED: no CPython 3.%u here\n", minor);
