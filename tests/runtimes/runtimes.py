@@ -73,7 +73,8 @@ def programs_in(directory, pattern):
     found = {}
     for path in sorted(glob.glob(os.path.join(glob.escape(directory), "*"))):
         if re.fullmatch(pattern, os.path.basename(path)) and os.access(path, os.X_OK):
-            found.setdefault(os.path.realpath(path), path)
+            file = os.stat(path)
+            found[file.st_dev, file.st_ino] = path  # of links, the longest name
     return sorted(found.values())
 
 

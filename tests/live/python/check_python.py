@@ -114,18 +114,14 @@ def said(done, word, what):
         if line.startswith(word + " "):
             return json.loads(line[len(word):])
     raise Failed(f"{what}: exit status {done.returncode}, no {word} in {done.stdout[:200]!r}: "
-                 f"{done.stderr[-1500:]}")
+                 f"{done.stderr[:1500]}")
 
 
 def trace(case):
     done = run(case.argv("trace", "0"), 10)
     source = "<string>" if case.text else WORKLOAD
-    found = truth.Truth(said(done, "TRUTH", "trace"), case.runtime.numbers, source,
-                        truth.long_lines_of(WORKLOAD, source))
-    if "subinterpreter" in case.scenarios:
-        found.allow_root("<module>", "<string>")
-        found.allow_root("<module>", "<script>")
-    return found
+    return truth.Truth(said(done, "TRUTH", "trace"), case.runtime.numbers, source,
+                       truth.long_lines_of(WORKLOAD, source))
 
 
 def run_attached(command, target, seconds):
@@ -206,10 +202,7 @@ class Verdict:
             order = self.known.judge_order(parts)
             self.order[order] += sample.count
             self.examples["order: " + order][tuple(sample.frames)] += sample.count
-        names = {f.name for f in parts.python}
-        if "sub_outer" in names:  # its caller is in another interpreter
-            names.add("subinterpreter")
-        for name in names:
+        for name in {f.name for f in parts.python}:
             self.scenarios[name] += sample.count
 
     def startup_limit(self):
@@ -269,18 +262,6 @@ def print_wrong(verdict, limit=4):
             print(f"              {count}: {truth.text_of(frames)}")
 
 
-KNOWN_GAP = "native frames in order"  # frames of the interpreter that called another are not found
-
-
-def without_known_gap(problems):
-    others = [text for text in problems if KNOWN_GAP not in text]
-    if len(others) == len(problems):
-        raise Failed("works now: take KNOWN_GAP away")
-    if not others:
-        raise Skipped(f"skip: known gap of sub-interpreters: {problems[0]}")
-    return others
-
-
 def check(case, options, directory):
     """Runs a case; returns its verdict, or raises Skipped or Failed."""
     path = os.path.join(directory, case.name + ".pb.gz")
@@ -296,8 +277,6 @@ def check(case, options, directory):
           f"{verdict.outside} before the start")
     if problems or options.examples:
         print_wrong(verdict)
-    if "subinterpreter" in case.scenarios:
-        problems = without_known_gap(problems)
     if problems:
         print("  " + result["stderr"].replace("\n", "\n  ")[-1000:])
         raise Failed("; ".join(problems))

@@ -23,7 +23,7 @@ Frame = collections.namedtuple("Frame", "name file source line")  # file: of the
 INTERPRETER = ("_PyEval_EvalFrameDefault", "_PyJIT_Entry", "_PyEval_EvalFrameDefault.cold")
 INLINED_CALLS = (3, 11)  # from here on a Python function calls another without C between them
 PLAIN_CALLS = ("spin", "descend", "fibonacci", "dive")  # called by plain calls only
-BASE = ("worker", "monitor", "sub_outer")  # all that the workload does is below one of these
+BASE = ("worker", "monitor")  # all that the workload does is below one of these
 
 CLEANUP = "<frame cleanup>"  # the interpreter destroys locals: what Python itself does not show
 
@@ -111,11 +111,6 @@ class Truth:
         self.by_name = collections.defaultdict(set)
         for parent, name, source, line in self.nodes:
             self.by_name[parent, name, source].update(self.nodes[parent, name, source, line])
-        self.roots = {-1}
-
-    def allow_root(self, name, source):
-        """A stack may also begin at this function: another interpreter's."""
-        self.roots |= {parent for parent, n, s in self.by_name if (n, s) == (name, source)}
 
     def is_gap_right(self, via, native, callee):
         """via: the C function between; native: the frames that are."""
@@ -133,7 +128,7 @@ class Truth:
 
     def walk(self, sample, lines=True, gaps=True):
         """True when the chain was traced. lines: so were those of callers; gaps: C where C is."""
-        parents, native = self.roots, []
+        parents, native = {-1}, []
         for frame, above in list(zip(sample.python, sample.above))[:-1]:
             parents, native = self.steps(parents, frame, native, lines, gaps), above
         leaf = sample.python[-1]
@@ -153,7 +148,7 @@ class Truth:
         if unknown:
             return f"no such function: {unknown[0].name}"
         root = sample.python[0]
-        if not any((parent, root.name, root.source) in self.by_name for parent in self.roots):
+        if (-1, root.name, root.source) not in self.by_name:
             return "root missing"
         return "no such chain"
 
