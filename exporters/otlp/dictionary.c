@@ -61,20 +61,36 @@ static uint32_t add_string(struct otlp_dictionary *d, uint32_t row)
 	return d->string_of[row];
 }
 
-static uint32_t find_row(const struct ep_batch *b, const char *text, size_t len)
+static bool text_is(const struct otlp_text *text, const char *other, size_t len)
 {
-	for (uint32_t row = 1; row < b->n_strings; row++)
-		if (b->string_bytes[row] == len && memcmp(b->string_text[row], text, len) == 0)
-			return row;
-	return 0;
+	return text->len == len && memcmp(text->text, other, len) == 0;
 }
 
 static struct otlp_text *new_text(struct otlp_dictionary *d, const char *text, size_t len)
 {
 	struct otlp_text *at = &d->texts[d->n_texts++];
 
-	*at = (struct otlp_text){.text = text, .len = len, .row = find_row(d->batch, text, len)};
+	*at = (struct otlp_text){.text = text, .len = len};
 	return at;
+}
+
+/* Which of our strings from `first` on the batch has too: a string must not be in a table twice. */
+static void find_rows(struct otlp_dictionary *d, uint32_t first)
+{
+	const struct ep_batch *b = d->batch;
+	uint64_t lengths = 0; /* bit n: one of them has n bytes, 63: or more */
+
+	for (uint32_t i = first; i < d->n_texts; i++)
+		lengths |= 1ull << EP_MIN(d->texts[i].len, (size_t)63);
+	for (uint32_t row = 1; row < b->n_strings; row++) {
+		uint32_t len = b->string_bytes[row];
+
+		if (!(lengths >> EP_MIN(len, 63u) & 1))
+			continue;
+		for (uint32_t i = first; i < d->n_texts; i++)
+			if (text_is(&d->texts[i], b->string_text[row], len))
+				d->texts[i].row = row;
+	}
 }
 
 static uint32_t add_text(struct otlp_dictionary *d, struct otlp_text *text)
@@ -274,12 +290,14 @@ static uint32_t kernel_file_name(struct otlp_dictionary *d, uint32_t path)
 	if (len < 3 || text[0] != '[' || text[len - 1] != ']')
 		return add_string(d, path);
 	for (uint32_t i = 0; i < d->n_texts; i++) {
-		if (d->texts[i].len == len - 2 && memcmp(d->texts[i].text, text + 1, len - 2) == 0)
+		if (text_is(&d->texts[i], text + 1, len - 2))
 			return add_text(d, &d->texts[i]);
 	}
 	if (d->n_texts == OTLP_MAX_TEXTS)
 		return add_string(d, path);
-	return add_text(d, new_text(d, text + 1, len - 2));
+	(void)new_text(d, text + 1, len - 2);
+	find_rows(d, d->n_texts - 1);
+	return add_text(d, &d->texts[d->n_texts - 1]);
 }
 
 static uint64_t load_address(const struct otlp_dictionary *d, uint32_t mapping)
@@ -515,6 +533,27 @@ static void add_zero_elements(struct otlp_dictionary *d)
 	}
 }
 
+/*
+ * Room for what the big tables will most likely hold, so that they need not grow: all strings, and
+ * for the others usual bytes per element.
+ */
+static void reserve_tables(struct otlp_dictionary *d, size_t max_bytes)
+{
+	const struct ep_batch *b = d->batch;
+	size_t strings = 64 * OTLP_OWN_STRINGS;
+
+	for (uint32_t row = 1; row < b->n_strings; row++)
+		strings += b->string_bytes[row] + 3;
+	(void)otlp_wire_room(&table(d, DICTIONARY_STRING)->bytes, EP_MIN(strings, max_bytes));
+	(void)otlp_wire_room(&table(d, DICTIONARY_FUNCTION)->bytes,
+			     EP_MIN((size_t)b->n_functions * 12, max_bytes));
+	(void)otlp_wire_room(&table(d, DICTIONARY_LOCATION)->bytes,
+			     EP_MIN((size_t)b->n_locations * 18, max_bytes));
+	(void)otlp_wire_room(&table(d, DICTIONARY_STACK)->bytes,
+			     EP_MIN((size_t)b->n_stack_locations * 2 + (size_t)b->n_stacks * 6,
+				    max_bytes));
+}
+
 int otlp_dictionary_init(struct otlp_dictionary *d, const struct ep_batch *batch,
 			 const struct otlp_view *view, const struct otlp_canon *canon,
 			 const struct otlp_encode_options *options)
@@ -540,6 +579,8 @@ int otlp_dictionary_init(struct otlp_dictionary *d, const struct ep_batch *batch
 		return -ENOMEM;
 	for (uint32_t i = 0; i < OTLP_OWN_STRINGS; i++)
 		(void)new_text(d, own_texts[i], strlen(own_texts[i]));
+	find_rows(d, 0);
+	reserve_tables(d, options->max_bytes);
 	add_zero_elements(d);
 	return otlp_dictionary_error(d);
 }

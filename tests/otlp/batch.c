@@ -219,10 +219,10 @@ static void make_location(struct owned *o, struct locations *l, uint32_t i, uint
 	add_line(l, 1 + (i - 1) % n_functions, i % 3 ? 0 : i);
 }
 
-/* The last half of the rows are twins of the first: found by frame pointer. */
+/* If there are twins, the last half of the rows are those of the first: found by frame pointer. */
 static void make_locations(struct owned *o, const struct test_shape *s)
 {
-	uint32_t n = 2 * s->functions + 1;
+	uint32_t n = (s->twins ? 2 : 1) * s->functions + 1;
 	struct locations l = {
 		.address = block(o, n + 1, 8),
 		.mapping = block(o, n + 1, 4),

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * otlp_send [-n BATCHES] [-e EVERY_MS] [-s SHAPE] [-w WAIT_MS] [-q] [-F] KEY=VALUE...
+ * otlp_send, otlp_bench [-n BATCHES] [-e EVERY_MS] [-s SHAPE] [-w WAIT_MS] [-q] [-F] [-l MODULE] KEY=VALUE...
  *
  * Opens the exporter with these options, exports BATCHES (1) batches of SHAPE (small, 379k, large,
  * huge, or PROCESSES,FUNCTIONS,STACKS,DEPTH,SAMPLES,EVENTS), one every EVERY_MS, waits WAIT_MS,
  * flushes (not with -F), closes, and prints what became of them, a "name value" a line:
  * exported_events is what the batches held, the rest are the exporter's own counters, and what it
- * cost this process. Exits with 0 when the flush found all sent, 3 when not, 1 otherwise.
+ * cost this process without the making of batches: CPU, memory that is resident at the end, and in
+ * otlp_bench the most that one batch had allocated at once. -l loads the module and leaves out the
+ * counters, so that its libraries count as memory too. Exits with 0 when the flush found all sent, 3
+ * when not, 1 otherwise.
  */
 #include "core/base/clock.h"
 #include "exporters/otlp/otlp.h"
@@ -14,6 +17,7 @@
 #include "tests/otlp/batch.h"
 #include "tests/otlp/host.h"
 
+#include <dlfcn.h>
 #include <inttypes.h>
 #include <malloc.h>
 #include <stdio.h>
@@ -21,6 +25,10 @@
 #include <string.h>
 
 extern const struct ep_plugin ep_plugin;
+
+/* Of otlp_bench (heap.c): bytes allocated now, and the most since the last call with reset. */
+size_t test_heap_bytes(void) __attribute__((weak));
+size_t test_heap_peak(bool reset) __attribute__((weak));
 
 struct driver {
 	struct test_host host;
@@ -30,8 +38,10 @@ struct driver {
 	uint32_t n_batches, n_sent, n_done, n_failed;
 	uint64_t every_ms, wait_ms;
 	uint64_t events; /* of all batches */
-	uint64_t cpu_ns; /* before the first one */
+	uint64_t cpu_ns; /* before the first one, and of making batches */
 	long rss_kb;
+	size_t heap_bytes, heap_peak; /* before a batch is exported; the most any took */
+	const char *module;
 	struct otlp_sender_stats stats;
 	bool no_flush, is_exporting;
 	uv_timer_t timer;
@@ -50,12 +60,24 @@ static long read_rss_kb(void)
 	return pages * 4;
 }
 
+static void note_heap(struct driver *driver)
+{
+	size_t peak = test_heap_peak ? test_heap_peak(false) : 0;
+
+	if (peak > driver->heap_bytes)
+		driver->heap_peak = EP_MAX(driver->heap_peak, peak - driver->heap_bytes);
+}
+
 static void on_flushed(void *arg, int result)
 {
 	struct driver *driver = arg;
 
 	driver->result = result < 0 ? 3 : 0;
-	driver->stats = *otlp_exporter_stats(driver->exporter);
+	if (!driver->module)
+		driver->stats = *otlp_exporter_stats(driver->exporter);
+	note_heap(driver);
+	malloc_trim(0);
+	driver->rss_kb = read_rss_kb() - driver->rss_kb;
 	driver->ops->close(driver->exporter);
 	uv_close((uv_handle_t *)&driver->timer, NULL);
 }
@@ -85,11 +107,19 @@ static void on_time(uv_timer_t *timer)
 {
 	struct driver *driver = timer->data;
 	struct ep_batch *batch;
+	uint64_t cpu_ns;
 
 	if (driver->is_exporting || driver->n_sent == driver->n_batches)
 		return;
+	note_heap(driver);
 	driver->shape.seed = driver->n_sent++;
+	cpu_ns = ep_clock_cpu_ns();
 	batch = test_batch_new(&driver->shape);
+	driver->cpu_ns += ep_clock_cpu_ns() - cpu_ns;
+	if (test_heap_peak) {
+		driver->heap_bytes = test_heap_bytes();
+		(void)test_heap_peak(true);
+	}
 	driver->events += test_batch_events(batch);
 	driver->is_exporting = true;
 	driver->ops->export_batch(driver->exporter, batch, on_exported, driver);
@@ -117,7 +147,7 @@ static void print(const struct driver *driver)
 	printf("sanitized 0\n");
 #endif
 	printf("cpu_us %" PRIu64 "\n", (ep_clock_cpu_ns() - driver->cpu_ns) / 1000);
-	printf("rss_kb %ld\n", read_rss_kb() - driver->rss_kb);
+	printf("rss_kb %ld\nheap_peak %zu\n", driver->rss_kb, driver->heap_peak);
 }
 
 static int parse_shape(const char *text, struct test_shape *shape)
@@ -152,7 +182,7 @@ static int parse_args(struct driver *driver, int argc, char **argv)
 
 	driver->n_batches = 1;
 	driver->shape = test_shape_small;
-	while ((opt = getopt(argc, argv, "n:e:s:w:qF")) != -1) {
+	while ((opt = getopt(argc, argv, "n:e:s:w:l:qF")) != -1) {
 		if (opt == 'n')
 			driver->n_batches = (uint32_t)strtoul(optarg, NULL, 10);
 		else if (opt == 'e')
@@ -161,6 +191,8 @@ static int parse_args(struct driver *driver, int argc, char **argv)
 			driver->wait_ms = strtoull(optarg, NULL, 10);
 		else if (opt == 's' && parse_shape(optarg, &driver->shape) < 0)
 			return -1;
+		else if (opt == 'l')
+			driver->module = optarg;
 		else if (opt == 'q')
 			driver->host.quiet = true;
 		else if (opt == 'F')
@@ -169,6 +201,16 @@ static int parse_args(struct driver *driver, int argc, char **argv)
 			return -1;
 	}
 	return 0;
+}
+
+static const struct ep_exporter_ops *find_ops(const char *module)
+{
+	void *handle = module ? dlopen(module, RTLD_NOW | RTLD_LOCAL) : NULL;
+	const struct ep_plugin *plugin = handle ? dlsym(handle, "ep_plugin") : &ep_plugin;
+
+	if (module && !handle)
+		fprintf(stderr, "%s\n", dlerror());
+	return module && !handle ? NULL : plugin->exporter;
 }
 
 int main(int argc, char **argv)
@@ -180,21 +222,27 @@ int main(int argc, char **argv)
 
 	if (parse_args(&driver, argc, argv) < 0)
 		return 1;
-	driver.ops = ep_plugin.exporter;
 	test_host_init(&driver.host, loop, driver.host.quiet);
+	/* a batch that has been made and freed, so that what is measured is the exporter */
+	test_batch_unref(test_batch_new(&driver.shape));
+	malloc_trim(0);
+	driver.rss_kb = read_rss_kb();
+	driver.ops = find_ops(driver.module);
+	if (!driver.ops)
+		return 1;
 	options = test_options_new(driver.ops->options, (const char *const *)argv + optind,
 				   (size_t)(argc - optind));
 	if (!options)
 		return 1;
-	/* a batch that has been made and freed, so that what is measured is the exporter */
-	test_batch_unref(test_batch_new(&driver.shape));
-	driver.rss_kb = read_rss_kb();
 	r = driver.ops->open(&driver.host.host, options, &driver.exporter);
 	if (r == 0) {
 		uv_timer_init(loop, &driver.timer);
 		driver.timer.data = &driver;
 		driver.cpu_ns = ep_clock_cpu_ns();
-		uv_timer_start(&driver.timer, on_time, 0, driver.every_ms ? driver.every_ms : 1);
+		if (driver.n_batches)
+			uv_timer_start(&driver.timer, on_time, 0, EP_MAX(driver.every_ms, 1ull));
+		else
+			uv_timer_start(&driver.timer, on_waited, driver.wait_ms, 0);
 		uv_run(loop, UV_RUN_DEFAULT);
 		print(&driver);
 	}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Counts what is allocated, for otlp_bench: glibc's allocator behind functions of its own names
+ * (glibc manual, "Replacing malloc"; __libc_malloc and its like are exported for that).
+ */
+#include "core/base/util.h"
+
+#include <malloc.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+void *__libc_malloc(size_t size);
+void *__libc_calloc(size_t n, size_t size);
+void *__libc_realloc(void *data, size_t size);
+void __libc_free(void *data);
+size_t test_heap_bytes(void);
+size_t test_heap_peak(bool reset);
+
+static atomic_llong now, peak; /* the loader frees what it allocated without us */
+
+static void *count(void *data)
+{
+	long long bytes = data ? (long long)malloc_usable_size(data) : 0;
+	long long sum = atomic_fetch_add(&now, bytes) + bytes;
+	long long seen = atomic_load(&peak);
+
+	while (sum > seen && !atomic_compare_exchange_weak(&peak, &seen, sum))
+		;
+	return data;
+}
+
+static void uncount(void *data)
+{
+	if (data)
+		atomic_fetch_sub(&now, (long long)malloc_usable_size(data));
+}
+
+void *malloc(size_t size)
+{
+	return count(__libc_malloc(size));
+}
+
+void *calloc(size_t n, size_t size)
+{
+	return count(__libc_calloc(n, size));
+}
+
+/* The old block is counted until the new one is there, as it may have to be copied. */
+void *realloc(void *data, size_t size)
+{
+	long long old = data ? (long long)malloc_usable_size(data) : 0;
+	void *moved = __libc_realloc(data, size);
+
+	if (moved || size == 0)
+		atomic_fetch_sub(&now, old);
+	return count(moved);
+}
+
+void free(void *data)
+{
+	uncount(data);
+	__libc_free(data);
+}
+
+size_t test_heap_bytes(void)
+{
+	return (size_t)EP_MAX(now, 0ll);
+}
+
+size_t test_heap_peak(bool reset)
+{
+	if (reset)
+		peak = now;
+	return (size_t)EP_MAX(peak, 0ll);
+}
