@@ -82,14 +82,14 @@ static void make_tls(const struct otlp_config *config, struct otlp_prepared *pre
 	prepared->error = otlp_tls_new(&options, prepared->why, &prepared->tls);
 }
 
-void otlp_prepare(const struct otlp_config *config, const struct otlp_signature *present,
-		  struct otlp_prepared *ret)
+void otlp_prepare(const struct otlp_config *config, bool needs_tls,
+		  const struct otlp_signature *present, struct otlp_prepared *ret)
 {
 	*ret = (struct otlp_prepared){0};
 	for (uint32_t i = 0; i < config->n_headers && ret->error == 0; i++)
 		if (config->headers[i].from_file)
 			(void)read_value(ret, config->headers[i].value, &ret->values[i]);
-	if (ret->error || !config->is_tls)
+	if (ret->error || !config->is_tls || !needs_tls)
 		return;
 	sign(config, &ret->signature);
 	if (!present || memcmp(present, &ret->signature, sizeof(*present)) != 0)

@@ -23,9 +23,12 @@ struct otlp_prepared {
 };
 
 bool otlp_needs_prepare(const struct otlp_config *config, bool is_connected);
-/* present: NULL when there is no tls yet. The result is in ret->error and ret->why. */
-void otlp_prepare(const struct otlp_config *config, const struct otlp_signature *present,
-		  struct otlp_prepared *ret);
+/*
+ * needs_tls: a connection is about to be opened. present: NULL when there is no tls yet. The result is
+ * in ret->error and ret->why.
+ */
+void otlp_prepare(const struct otlp_config *config, bool needs_tls,
+		  const struct otlp_signature *present, struct otlp_prepared *ret);
 void otlp_prepared_fini(struct otlp_prepared *prepared);
 
 #endif

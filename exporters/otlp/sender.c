@@ -26,7 +26,7 @@ TAILQ_HEAD(entries, entry);
 struct preparing {
 	struct otlp_sender *sender;
 	struct entry *entry; /* NULL: it was dropped meanwhile */
-	bool has_present;
+	bool needs_tls, has_present;
 	struct otlp_signature present;
 	struct otlp_prepared prepared;
 };
@@ -273,7 +273,7 @@ static void do_prepare(void *arg)
 {
 	struct preparing *preparing = arg;
 
-	otlp_prepare(preparing->sender->config,
+	otlp_prepare(preparing->sender->config, preparing->needs_tls,
 		     preparing->has_present ? &preparing->present : NULL, &preparing->prepared);
 }
 
@@ -326,6 +326,7 @@ static int prepare(struct entry *entry)
 		return -ENOMEM;
 	preparing->sender = sender;
 	preparing->entry = entry;
+	preparing->needs_tls = !is_connected(sender);
 	preparing->has_present = sender->tls != NULL;
 	preparing->present = sender->tls_signature;
 	r = sender->host->run(do_prepare, after_prepare, preparing);
