@@ -269,6 +269,7 @@ static void take_success(struct ep_instance *instance)
 
 	unwinders->attached += !instance->attached;
 	unwinders->in_use = instance->attached = true;
+	instance->used_ns = ep_clock_mono_ns();
 	instance->tries = 0;
 }
 
@@ -324,7 +325,7 @@ static void start_changed_soon(struct ep_instance *instance)
 
 static void start_attach(struct ep_instance *instance)
 {
-	instance->forked = false;
+	instance->dormant = false;
 	if (ep_instance_start_job(instance, run_attach, finish_attach, instance) < 0)
 		schedule_retry(instance);
 }
@@ -390,8 +391,8 @@ struct ep_instance *ep_instance_fork(const struct ep_instance *parent, pid_t pid
 		(void)ep_vec_append(&instance->ranges, parent->ranges.data, parent->ranges.len);
 	if (parent->state)
 		instance->state = ep_language_maps_share_state(unwinders->maps, parent->state);
-	instance->forked = instance->state != 0;
-	if (!instance->forked)
+	instance->dormant = instance->state != 0;
+	if (!instance->dormant)
 		start_attach(instance);
 	return instance;
 }
@@ -416,7 +417,7 @@ void ep_instance_mappings_changed(struct ep_instance *instance)
 		instance->remap = true;
 	else if (instance->handle)
 		start_changed_soon(instance);
-	else if (instance->forked)
+	else if (instance->dormant)
 		start_attach(instance);
 	else if (instance->retry_ns)
 		instance->tries = 0;
@@ -427,16 +428,35 @@ bool ep_instance_is_missed(const struct ep_instance *instance, bool ended)
 	if (instance->busy)
 		return false;
 	return instance->gone ||
-	       (!instance->handle && (instance->refused || (ended && instance->forked)));
+	       (!instance->handle && (instance->refused || (ended && instance->dormant)));
 }
 
 int ep_instance_wake(struct ep_instance *instance)
 {
 	if (instance->handle && !instance->busy)
 		return 0;
-	if (instance->forked && !instance->busy)
+	if (instance->dormant && !instance->busy)
 		start_attach(instance);
 	return instance->refused ? -ENODATA : -EBUSY;
+}
+
+/* What a plugin remembers of a process costs memory; BPF goes on without it. */
+static bool may_rest(const struct ep_instance *instance, uint64_t now_ns, uint64_t idle_ns)
+{
+	return instance->handle && instance->state && !instance->busy && !instance->remap &&
+	       !instance->retry_ns && now_ns - instance->used_ns >= idle_ns;
+}
+
+void ep_unwinders_rest(struct ep_unwinders *unwinders, uint64_t now_ns, uint64_t idle_ns)
+{
+	struct ep_instance *instance;
+
+	LIST_FOREACH (instance, &unwinders->instances, link) {
+		if (!may_rest(instance, now_ns, idle_ns))
+			continue;
+		detach(instance);
+		instance->dormant = true;
+	}
 }
 
 static void retry(struct ep_instance *instance)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/agent/unwinders.h"
 #include "core/agent/unwinders_internal.h"
+#include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/trace/frames.h"
 
@@ -146,6 +147,7 @@ static void finish_names(void *arg)
 		}
 	}
 	free_job(job);
+	instance->used_ns = ep_clock_mono_ns();
 	ep_instance_end_job(instance);
 	if (!unwinders->stopped)
 		unwinders->options.named(unwinders->options.arg);

@@ -42,6 +42,8 @@
 /* Names of processes and executables that are gone, for batches that are not written yet. */
 #define KEEP_GONE_NS (150 * EP_NS_PER_SEC)
 #define MAX_EVICTED  64 /* tables at once */
+/* When memory is short, a language forgets what it remembers of processes that are so long idle. */
+#define LANGUAGE_IDLE_NS (10 * EP_NS_PER_SEC)
 
 /* --- from the kernel ------------------------------------------------------------------------- */
 
@@ -204,6 +206,8 @@ static void keep_limit(struct ep_session *session)
 	size_t bytes = memory.heap_bytes + memory.bpf_bytes, limit = session->options.memory_bytes;
 	size_t used = ep_delta_store_used_bytes(session->deltas);
 
+	if (bytes > limit)
+		ep_unwinders_rest(session->unwinders, ep_clock_mono_ns(), LANGUAGE_IDLE_NS);
 	for (unsigned int i = 0; i < MAX_EVICTED; i++) {
 		size_t freed = used - EP_MIN(used, ep_delta_store_used_bytes(session->deltas));
 

@@ -54,6 +54,11 @@ size_t ep_unwinders_busy(const struct ep_unwinders *unwinders);
 size_t ep_unwinders_attaching(const struct ep_unwinders *unwinders);
 /* True once a process has been attached to: its frames want names soon. */
 bool ep_unwinders_in_use(const struct ep_unwinders *unwinders);
+/*
+ * Detaches from processes whose frames wanted no names for so long. BPF goes on walking them; the
+ * next name attaches again.
+ */
+void ep_unwinders_rest(struct ep_unwinders *unwinders, uint64_t now_ns, uint64_t idle_ns);
 void ep_unwinders_print_counters(const struct ep_unwinders *unwinders, FILE *out);
 size_t ep_unwinders_bpf_bytes(const struct ep_unwinders *unwinders);
 

@@ -74,7 +74,10 @@ struct ep_instance {
 	bool busy, released, remap, refused, first;
 	bool attached;	     /* it was, once: counted */
 	bool gone;	     /* its process cannot be read any more */
-	bool forked;	     /* not attached yet: what BPF was told is its parent's */
+	/* Not attached until its frames want names: what BPF was told is its parent's, or is left
+	 * from when it was. */
+	bool dormant;
+	uint64_t used_ns;    /* CLOCK_MONOTONIC: attached, or asked for names */
 	uint64_t changed_ns; /* CLOCK_MONOTONIC, of the last mappings_changed */
 	int result; /* of the last job */
 	unsigned int tries;
