@@ -84,7 +84,7 @@ struct ep_unwinder_host {
 	/* --- an ELF file. 0, -ENODATA (absent), -EBADMSG, -E2BIG, -ENOMEM --- */
 	/* Path as the process that maps it sees it; never NULL. */
 	const char *(*file_path)(const struct ep_file *file);
-	/* A defined symbol of .dynsym, else of .symtab, else of a separate debug file. */
+	/* A defined symbol of .dynsym, else of .symtab. */
 	int (*file_symbol)(const struct ep_file *file, const char *name, struct ep_symbol *ret);
 	int (*file_section)(const struct ep_file *file, const char *name, struct ep_symbol *ret);
 	/* Initialised data or code as the file has it, by virtual address. */

@@ -104,27 +104,41 @@ static __always_inline __u64 ep_hash_word(__u64 hash, __u64 word)
 	return hash ^ hash >> 32;
 }
 
-/* Adds a frame given by its header (words must be `n`) and up to three words. False when full. */
+/* Hides from the compiler how a value came about: it is computed here, neither earlier nor later. */
+#define EP_OPAQUE(value) __asm__ volatile("" : "+r"(value))
+
+/*
+ * Adds a frame given by its header (words must be `n`) and up to three words. False when full.
+ *
+ * What is compared must be what the address is made of: verifiers of 5.10 and 6.1 know no bounds of
+ * a number that is read back from the stack, where clang 14 had put it before it compared. So what
+ * else is needed is made before. The order also decides how many paths a verifier sees, up to six
+ * times more: measure it on all kernels (scripts/kernels --verifier) before it is changed.
+ */
 static __always_inline bool ep_push_words(struct ep_record *rec, __u64 header, __u32 n, __u64 word0,
 					  __u64 word1, __u64 word2)
 {
-	__u32 used = rec->sample.n_words, at = rec->sample.n_kernel + used;
-	__u64 hash = ep_hash_word(rec->walk.hash, header);
+	__u32 used = rec->sample.n_words;
+	__u64 hash = ep_hash_word(rec->walk.hash, header), at = used + rec->sample.n_kernel, *words;
 
+	EP_OPAQUE(header);
+	EP_OPAQUE(hash);
+	EP_OPAQUE(at);
 	/* Two words stay free for an error frame. */
 	if (used > EP_MAX_WORDS - 6 || at > EP_RECORD_WORDS - 6)
 		return false;
-	rec->words[at] = header;
+	words = rec->words + at;
+	words[0] = header;
 	if (n > 0) {
-		rec->words[at + 1] = word0;
+		words[1] = word0;
 		hash = ep_hash_word(hash, word0);
 	}
 	if (n > 1) {
-		rec->words[at + 2] = word1;
+		words[2] = word1;
 		hash = ep_hash_word(hash, word1);
 	}
 	if (n > 2) {
-		rec->words[at + 3] = word2;
+		words[3] = word2;
 		hash = ep_hash_word(hash, word2);
 	}
 	rec->sample.n_words = used + 1 + n;
