@@ -54,7 +54,7 @@ struct ep_target_mapping {
 	uint64_t start, end, file_off;
 	uint32_t prot; /* PROT_READ | PROT_WRITE | PROT_EXEC */
 	uint32_t is_file;
-	const char *path; /* "" for anonymous memory; borrowed for the call */
+	const char *path; /* anonymous memory: "" or its name, "[heap]"; borrowed for the call */
 };
 
 /* One name of a frame. Zero and NULL: unknown. Strings are copied. */
