@@ -20,11 +20,11 @@
 #include <string.h>
 #include <time.h>
 
-#define MAX_KEYS 4096 /* PTHREAD_KEYS_MAX is 1024 in glibc, 128 in musl */
-#define MAX_COMPLETIONS 64 /* attempts made by the way, in symbolize */
+#define MAX_KEYS	4096 /* PTHREAD_KEYS_MAX is 1024 in glibc, 128 in musl */
+#define MAX_COMPLETIONS 64   /* attempts made by the way, in symbolize */
 #define LAYOUT_ATTEMPTS 8
 #define ATTEMPT_NS	2000000 /* between two that failed */
-#define MAX_DOUBTS 3 /* an interpreter that is just being torn down is not refused for ever */
+#define MAX_DOUBTS	3 /* an interpreter that is just being torn down is not refused for ever */
 
 /* Versions whose layout has been seen; newer ones are validated before they are walked. */
 #define NEWEST_KNOWN PY_VERSION(3, 15)
@@ -66,7 +66,7 @@ static uint64_t read_word(const struct instance *inst, uint64_t addr)
 	return addr && read_target(inst, addr, &value, sizeof(value)) == 0 ? value : 0;
 }
 
-/* --- what BPF gets to know --------------------------------------------------------------------- */
+/* --- what BPF gets to know -------------------------------------------------------------------- */
 
 static uint32_t state_flags(const struct py_offsets *offsets)
 {
@@ -160,7 +160,7 @@ static int fill_state(struct instance *inst)
 		       : -ENOTSUP;
 }
 
-/* --- the way to a thread's state --------------------------------------------------------------- */
+/* --- the way to a thread's state -------------------------------------------------------------- */
 
 /* An offset from the thread pointer, if it can be one. */
 static int path_from_pointer(uint64_t off, struct ep_tls *ret)
@@ -169,7 +169,7 @@ static int path_from_pointer(uint64_t off, struct ep_tls *ret)
 
 	if (value == 0 || value < INT32_MIN || value > INT32_MAX)
 		return -ENODATA;
-	*ret = (struct ep_tls){ .steps = 1, .off = { (int32_t)value } };
+	*ret = (struct ep_tls){.steps = 1, .off = {(int32_t)value}};
 	return 0;
 }
 
@@ -244,7 +244,7 @@ static bool find_paths(struct instance *inst)
 	return all;
 }
 
-/* --- does the layout hold? --------------------------------------------------------------------- */
+/* --- does the layout hold? -------------------------------------------------------------------- */
 
 /* The innermost frame of any thread; 0: none runs Python. */
 static uint64_t find_frame(const struct instance *inst)
@@ -293,8 +293,7 @@ static enum validity look_at_head(const struct instance *inst)
 
 	if (!type)
 		return UNDECIDED; /* the process or the library is gone */
-	return !exe->type_type_va || type == target_addr(inst, exe->type_type_va) ? VALID
-										   : INVALID;
+	return !exe->type_type_va || type == target_addr(inst, exe->type_type_va) ? VALID : INVALID;
 }
 
 static enum validity check_layout(const struct instance *inst)
@@ -309,14 +308,14 @@ static enum validity check_layout(const struct instance *inst)
 	for (uint32_t i = 0; i < LAYOUT_ATTEMPTS && validity != VALID; i++) {
 		/* What was looked at may be just changing, and its thread waiting for a CPU. */
 		if (validity == INVALID)
-			(void)nanosleep(&(struct timespec){ .tv_nsec = ATTEMPT_NS }, NULL);
+			(void)nanosleep(&(struct timespec){.tv_nsec = ATTEMPT_NS}, NULL);
 		validity = look_at_frames(inst, find_frame(inst));
 	}
 	/* What a process that ends has left to read proves nothing either. */
 	return validity == INVALID && look_at_head(inst) != VALID ? UNDECIDED : validity;
 }
 
-/* --- operations -------------------------------------------------------------------------------- */
+/* --- operations ------------------------------------------------------------------------------- */
 
 /* The evaluation loop, then the code of the JIT. The count. */
 static uint32_t find_ranges(const struct instance *inst, struct ep_range *ranges)
@@ -484,12 +483,12 @@ int py_symbolize(void *instance, const struct ep_raw_frame *frame, struct ep_nam
 	if (frame->n_words < 1)
 		return -EBADMSG;
 	if (frame->words[0] == PY_FRAME_CLEANUP) {
-		struct ep_name name = { .size = sizeof(name), .function = "<frame cleanup>" };
+		struct ep_name name = {.size = sizeof(name), .function = "<frame cleanup>"};
 
 		return host->add_name(names, &name);
 	}
-	r = py_code_symbolize(inst->cache, host, inst->target, &inst->code_layout, code,
-			      frame->aux, instruction, names);
+	r = py_code_symbolize(inst->cache, host, inst->target, &inst->code_layout, code, frame->aux,
+			      instruction, names);
 	if (r == EP_FRAME_GONE)
 		host->count(inst->target, PY_COUNT_CODE_GONE, 1);
 	return r;

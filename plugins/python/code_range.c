@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which code is the evaluation loop. Compilers split a function in two, and the "cold" part lies far
- * away without a symbol where .symtab was stripped. It may even be the larger one: in Debian's 3.14
- * and 3.15 the loop itself is in it. But .eh_frame has its bounds, and the two jump into each other:
+ * Which code is the evaluation loop. Compilers split a function in two, and the "cold" part lies
+ * far away without a symbol where .symtab was stripped. It may even be the larger one: in Debian's
+ * 3.14 and 3.15 the loop itself is in it. But .eh_frame has its bounds, and the two jump into each
+ * other:
  *
  *	_PyEval_EvalFrameDefault	e9 rel32, 0f 8x rel32 ──► somewhere in a function whose ...
  *	... jumps lead into the middle of _PyEval_EvalFrameDefault: that is its other part
@@ -94,11 +95,10 @@ uint32_t py_find_code(const struct ep_unwinder_host *host, const struct ep_file 
 	for (size_t i = 0; code && i < eval->bytes && n < PY_MAX_CODE_RANGES; i++) {
 		uint64_t target = jump_target(code, eval->bytes, i, eval->va);
 
-		if (!holds(&text, target) || is_known(ranges, n, target) ||
-		    lookups++ > MAX_LOOKUPS)
+		if (!holds(&text, target) || is_known(ranges, n, target) || lookups++ > MAX_LOOKUPS)
 			continue;
-		if (host->file_function(file, target, &part) < 0 ||
-		    is_known(ranges, n, part.va) || !jumps_into(host, file, &part, eval))
+		if (host->file_function(file, target, &part) < 0 || is_known(ranges, n, part.va) ||
+		    !jumps_into(host, file, &part, eval))
 			continue;
 		ranges[n++] = part;
 	}

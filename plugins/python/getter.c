@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * _PyThreadState_GetCurrent (3.12 and newer) and, from 3.15 on, PyGILState_GetThisThreadState return
- * a variable of thread storage that has no dynamic symbol. How they read it depends on the TLS
- * model (Drepper, "ELF Handling For Thread-Local Storage"; x86-64 psABI):
+ * _PyThreadState_GetCurrent (3.12 and newer) and, from 3.15 on, PyGILState_GetThisThreadState
+ * return a variable of thread storage that has no dynamic symbol. How they read it depends on the
+ * TLS model (Drepper, "ELF Handling For Thread-Local Storage"; x86-64 psABI):
  *
  *	local exec	mov %fs:off,%rax			64 48 8b 04 25 off32
  *	initial exec	mov got(%rip),%rax; mov %fs:(%rax),%rax	48 8b 05 rel32  64 48 8b 00
@@ -29,7 +29,8 @@ static int64_t get_i32(const uint8_t *bytes)
 
 static size_t skip_prologue(const uint8_t *code)
 {
-	static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa}, sub_rsp_8[] = {0x48, 0x83, 0xec, 8};
+	static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
+	static const uint8_t sub_rsp_8[] = {0x48, 0x83, 0xec, 8};
 	static const uint8_t frame[] = {0x55, 0x48, 0x89, 0xe5}; /* push %rbp; mov %rsp,%rbp */
 	size_t at = 0;
 
@@ -47,7 +48,8 @@ static int decode(const uint8_t *code, uint64_t va, struct py_thread_variable *r
 {
 	static const uint8_t local_exec[] = {0x64, 0x48, 0x8b, 0x04, 0x25};
 	static const uint8_t from_got[] = {0x48, 0x8b, 0x05}, by_rax[] = {0x64, 0x48, 0x8b, 0x00};
-	static const uint8_t general[] = {0x66, 0x48, 0x8d, 0x3d}, call[] = {0x66, 0x66, 0x48, 0xe8};
+	static const uint8_t general[] = {0x66, 0x48, 0x8d, 0x3d};
+	static const uint8_t call[] = {0x66, 0x66, 0x48, 0xe8};
 	static const uint8_t dynamic[] = {0x48, 0x8d, 0x3d}, wide[] = {0x48, 0x8b, 0x80};
 	static const uint8_t narrow[] = {0x48, 0x8b, 0x40}, plain[] = {0x48, 0x8b, 0x00};
 	struct py_thread_variable out = {0};

@@ -62,8 +62,8 @@ static int visit(void *arg, const struct ep_target_mapping *mapping)
 	return 0;
 }
 
-uint32_t py_find_jit(const struct ep_unwinder_host *host, const struct ep_target *target,
-		     bool any, struct ep_range *ranges, uint32_t max)
+uint32_t py_find_jit(const struct ep_unwinder_host *host, const struct ep_target *target, bool any,
+		     struct ep_range *ranges, uint32_t max)
 {
 	struct search search = {
 		.host = host,

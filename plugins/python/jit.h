@@ -13,7 +13,7 @@
  * Fills at most `max` ranges; how many. any: there is no telling from what an executor's code
  * begins with; every anonymous mapping is taken that may be executed.
  */
-uint32_t py_find_jit(const struct ep_unwinder_host *host, const struct ep_target *target,
-		     bool any, struct ep_range *ranges, uint32_t max);
+uint32_t py_find_jit(const struct ep_unwinder_host *host, const struct ep_target *target, bool any,
+		     struct ep_range *ranges, uint32_t max);
 
 #endif

@@ -12,7 +12,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* --- 3.6 to 3.12 ------------------------------------------------------------------------------- */
+/* --- 3.6 to 3.12 ------------------------------------------------------------------------------ */
 
 /*
  * Read from DWARF of CPython's own builds (gdb: ptype /o) of 3.6.15, 3.7.16, 3.8.18, 3.9.18,
@@ -22,6 +22,7 @@
  * Include/internal/pycore_frame.h, struct PyCodeObject in Include/cpython/code.h. 3.6 has no
  * _PyRuntime: its globals have symbols of their own.
  */
+/* clang-format off */
 static const struct py_offsets table[] = {
 	{
 		.version = PY_VERSION(3, 6),
@@ -82,6 +83,7 @@ static const struct py_offsets table[] = {
 		.code_first_traceable = 176, .code_instructions = 192,
 	},
 };
+/* clang-format on */
 
 /* PyObject_HEAD: with Py_TRACE_REFS, _ob_next and _ob_prev come first (Include/object.h). */
 #define TRACE_REFS_BYTES 16
@@ -125,7 +127,7 @@ int py_offsets_find(uint32_t version, bool trace_refs, struct py_offsets *ret)
 	return -ENOTSUP;
 }
 
-/* --- 3.13 and newer ---------------------------------------------------------------------------- */
+/* --- 3.13 and newer --------------------------------------------------------------------------- */
 
 #define N_WORDS (PY_DEBUG_OFFSETS_BYTES / 8)
 
@@ -133,25 +135,47 @@ int py_offsets_find(uint32_t version, bool trace_refs, struct py_offsets *ret)
 struct arrangement {
 	uint32_t version;
 	uint8_t interp, thread, frame, code, object, type, bytes, unicode;
-	uint8_t thread_id; /* in its part */
+	uint8_t thread_id;	 /* in its part */
 	uint8_t n_frame, n_code; /* members, the size counted */
 };
 
 /* struct _Py_DebugOffsets: 3.13 Include/internal/pycore_runtime.h at v3.13.0; 3.14 and 3.15
  * Include/internal/pycore_debug_offsets.h of 3.14.10 and 3.15.2. Newest first. */
+/* clang-format off */
 static const struct arrangement arrangements[] = {
 	/*		    interp thread frame code object type bytes unicode id */
 	{ PY_VERSION(3, 15), 6,    22,    39,   47,  58,    60,  86,   89,     8, 8, 11 },
 	{ PY_VERSION(3, 14), 6,    22,    31,   39,  50,    52,  74,   77,     5, 8, 11 },
 	{ PY_VERSION(3, 13), 6,    19,    28,   34,  44,    46,  64,   67,     5, 6, 10 },
 };
+/* clang-format on */
 
-/* interpreter_state, thread_state: the same in all of them so far. */
-enum { INTERP_NEXT = 2, INTERP_THREADS = 3 };
-enum { THREAD_NEXT = 2, THREAD_FRAME = 4 };
-enum { FRAME_PREVIOUS = 1, FRAME_CODE, FRAME_INSTRUCTION, FRAME_LOCALS, FRAME_OWNER, FRAME_COPY = 7 };
-enum { CODE_FILENAME = 1, CODE_NAME, CODE_QUALNAME, CODE_LINES, CODE_FIRSTLINE, CODE_ARGS,
-       CODE_LOCAL_NAMES, CODE_LOCAL_KINDS, CODE_INSTRUCTIONS, CODE_COPIES };
+/* Members, by their number in the part: the same in all of them so far. */
+enum interp_member { INTERP_NEXT = 2, INTERP_THREADS = 3 };
+
+enum thread_member { THREAD_NEXT = 2, THREAD_FRAME = 4 };
+
+enum frame_member {
+	FRAME_PREVIOUS = 1,
+	FRAME_CODE,
+	FRAME_INSTRUCTION,
+	FRAME_LOCALS,
+	FRAME_OWNER,
+	FRAME_COPY = 7,
+};
+
+enum code_member {
+	CODE_FILENAME = 1,
+	CODE_NAME,
+	CODE_QUALNAME,
+	CODE_LINES,
+	CODE_FIRSTLINE,
+	CODE_ARGS,
+	CODE_LOCAL_NAMES,
+	CODE_LOCAL_KINDS,
+	CODE_INSTRUCTIONS,
+	CODE_COPIES,
+};
 
 #define RUNTIME_SIZE	     3
 #define RUNTIME_INTERPRETERS 5
@@ -172,7 +196,8 @@ bool py_debug_offsets_header(const void *bytes, size_t n, struct py_debug_header
 	memcpy(words, bytes, sizeof(words));
 	if (memcmp(bytes, "xdebugpy", 8) != 0 || words[1] > UINT32_MAX)
 		return false;
-	*ret = (struct py_debug_header){ .version = (uint32_t)words[1], .free_threaded = words[2] != 0 };
+	*ret = (struct py_debug_header){.version = (uint32_t)words[1],
+					.free_threaded = words[2] != 0};
 	return true;
 }
 
@@ -190,12 +215,12 @@ static bool part_holds(const uint64_t *part, const uint8_t *members, size_t n, u
 
 static bool makes_sense(const uint64_t *words, const struct arrangement *at, uint64_t runtime_bytes)
 {
-	static const uint8_t interp[] = { INTERP_NEXT, INTERP_THREADS };
-	static const uint8_t frame[] = { FRAME_PREVIOUS, FRAME_CODE, FRAME_INSTRUCTION,
-					 FRAME_LOCALS, FRAME_OWNER };
-	static const uint8_t code[] = { CODE_FILENAME, CODE_NAME, CODE_QUALNAME, CODE_LINES,
-					CODE_FIRSTLINE, CODE_ARGS, CODE_INSTRUCTIONS };
-	const uint8_t thread[] = { THREAD_NEXT, THREAD_FRAME, at->thread_id };
+	static const uint8_t interp[] = {INTERP_NEXT, INTERP_THREADS};
+	static const uint8_t frame[] = {FRAME_PREVIOUS, FRAME_CODE, FRAME_INSTRUCTION, FRAME_LOCALS,
+					FRAME_OWNER};
+	static const uint8_t code[] = {CODE_FILENAME,  CODE_NAME, CODE_QUALNAME,    CODE_LINES,
+				       CODE_FIRSTLINE, CODE_ARGS, CODE_INSTRUCTIONS};
+	const uint8_t thread[] = {THREAD_NEXT, THREAD_FRAME, at->thread_id};
 	const uint64_t *object = words + at->object, *type = words + at->type;
 
 	if (runtime_bytes && words[RUNTIME_SIZE] != runtime_bytes)
@@ -204,9 +229,9 @@ static bool makes_sense(const uint64_t *words, const struct arrangement *at, uin
 	       part_holds(words + at->interp, interp, sizeof(interp), 16u << 20) &&
 	       part_holds(words + at->thread, thread, sizeof(thread), 1u << 16) &&
 	       part_holds(words + at->frame, frame, sizeof(frame), 256) &&
-	       part_holds(words + at->code, code, sizeof(code), 512) &&
-	       object[0] >= 16 && object[0] <= 64 && object[1] + 8 <= object[0] &&
-	       type[0] > 200 && type[0] < 4096 && words[at->bytes] < 256 && words[at->unicode] < 256;
+	       part_holds(words + at->code, code, sizeof(code), 512) && object[0] >= 16 &&
+	       object[0] <= 64 && object[1] + 8 <= object[0] && type[0] > 200 && type[0] < 4096 &&
+	       words[at->bytes] < 256 && words[at->unicode] < 256;
 }
 
 static void fill_frame(struct py_offsets *out, const uint64_t *part, const struct arrangement *at)
@@ -221,7 +246,8 @@ static void fill_frame(struct py_offsets *out, const uint64_t *part, const struc
 	out->frame_copy = copies ? (uint32_t)part[FRAME_COPY] : PY_NONE;
 	/* Up to the locals: behind them the thread's memory may end. */
 	out->frame_bytes = (uint32_t)part[FRAME_LOCALS];
-	out->first_shim = 3; /* enum _frameowner: FRAME_OWNED_BY_CSTACK, from 3.14 _BY_INTERPRETER */
+	/* enum _frameowner: FRAME_OWNED_BY_CSTACK, from 3.14 on FRAME_OWNED_BY_INTERPRETER */
+	out->first_shim = 3;
 }
 
 static void fill_code(struct py_offsets *out, const uint64_t *part, const struct arrangement *at)

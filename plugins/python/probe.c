@@ -32,10 +32,10 @@ static uint32_t guess_version(const struct ep_unwinder_host *host, const struct 
 		const char *symbol;
 		uint32_t version;
 	} since[] = {
-		{ "PyIter_Send", PY_VERSION(3, 10) },
-		{ "PyObject_VectorcallMethod", PY_VERSION(3, 9) },
-		{ "PyCode_NewWithPosOnlyArgs", PY_VERSION(3, 8) },
-		{ "_PyRuntime", PY_VERSION(3, 7) },
+		{"PyIter_Send", PY_VERSION(3, 10)},
+		{"PyObject_VectorcallMethod", PY_VERSION(3, 9)},
+		{"PyCode_NewWithPosOnlyArgs", PY_VERSION(3, 8)},
+		{"_PyRuntime", PY_VERSION(3, 7)},
 	};
 
 	for (size_t i = 0; i < sizeof(since) / sizeof(*since); i++) {
@@ -170,8 +170,7 @@ static int probe(struct py_executable *exe, const struct ep_file *file)
 	return 0;
 }
 
-int py_probe(const struct ep_unwinder_host *host, const struct ep_file *file,
-	     void **ret_executable)
+int py_probe(const struct ep_unwinder_host *host, const struct ep_file *file, void **ret_executable)
 {
 	struct py_executable *exe = calloc(1, sizeof(*exe));
 	int r;

@@ -20,10 +20,10 @@
 /* Where a thread variable is, as far as the file tells. */
 enum py_thread_variable_kind {
 	PY_VARIABLE_NONE = 0,
-	PY_VARIABLE_SEGMENT,  /* value: offset in the file's TLS segment */
-	PY_VARIABLE_POINTER,  /* value: offset from the thread pointer, signed */
-	PY_VARIABLE_WORD,     /* value: va of the word (in the GOT) that holds that offset */
-	PY_VARIABLE_PAIR,     /* value: va of the pair (module, offset in its segment) */
+	PY_VARIABLE_SEGMENT, /* value: offset in the file's TLS segment */
+	PY_VARIABLE_POINTER, /* value: offset from the thread pointer, signed */
+	PY_VARIABLE_WORD,    /* value: va of the word (in the GOT) that holds that offset */
+	PY_VARIABLE_PAIR,    /* value: va of the pair (module, offset in its segment) */
 };
 
 struct py_thread_variable {
@@ -47,7 +47,7 @@ struct py_executable {
 	struct py_thread_variable variables[PY_TLS_PATHS];
 	struct ep_symbol code[PY_MAX_CODE_RANGES];
 	uint32_t n_code;
-	uint32_t jit; /* enum py_jit: what it may have */
+	uint32_t jit;	    /* enum py_jit: what it may have */
 	bool debug_offsets; /* the offsets are those of the file's own _Py_DebugOffsets */
 };
 

@@ -4,9 +4,9 @@
  * frame says.
  *
  *	frame	aux: check of the code object (symbolize/check.h); 0: it could not be read
- *		word 0: its address (0: see PY_FRAME_CLEANUP); where there is no word 1, the upper 16
- *		bits are the instruction offset, in bytes
- *		word 1: instruction offset, signed (symbolize/code.h): where one of them is too large
+ *		word 0: its address (0: see PY_FRAME_CLEANUP); where there is no word 1, the
+ *		upper 16 bits are the instruction offset, in bytes
+ *		word 1: instruction offset, signed (symbolize/code.h): where one is too large
  *
  * Two words for nearly every frame: 1000 frames, as deep as Python goes by default, must fit.
  */
@@ -41,7 +41,7 @@ enum py_flags {
 /* How the caller of JIT code is found. */
 enum py_jit {
 	PY_JIT_NONE = 0,
-	PY_JIT_STACK = 1,   /* 3.13, 3.14: each executor begins with a function that saves registers */
+	PY_JIT_STACK = 1, /* 3.13, 3.14: an executor begins with a function that saves registers */
 	PY_JIT_POINTER = 2, /* 3.15: the frame pointer is that of _PyJIT_Entry */
 };
 
@@ -55,12 +55,12 @@ enum py_jit {
  * to look at.
  */
 struct py_state {
-	__u64 holder_addr; /* of the pointer to the state of the thread with the GIL, or 0 */
+	__u64 holder_addr;	 /* of the pointer to the state of the thread with the GIL, or 0 */
 	__u64 interpreters_addr; /* of the pointer to the first interpreter, or 0 */
 	__u64 code_type;	 /* address of PyCode_Type */
 	struct ep_tls paths[PY_TLS_PATHS]; /* to a thread's own state; tried in order */
-	__s64 thread_id_off; /* PyThreadState.thread_id - thread pointer */
-	__u32 flags;	     /* enum py_flags */
+	__s64 thread_id_off;		   /* PyThreadState.thread_id - thread pointer */
+	__u32 flags;			   /* enum py_flags */
 
 	__u32 interp_next, interp_threads;
 	__u32 thread_next, thread_frame, thread_id;
@@ -79,9 +79,9 @@ struct py_state {
 	__u32 code_bytes; /* read from the object's address on */
 	__u32 code_object_type, code_check, code_check_mask;
 	__u32 code_first_traceable, code_instructions, code_copies;
-	__u64 address_mask; /* ~0: a frame's instruction is an address (3.11 on), 0: an index */
+	__u64 address_mask;	/* ~0: a frame's instruction is an address (3.11 on), 0: an index */
 	__s64 always_traceable; /* 0, or the lowest number there is: up to 3.10 */
-	__u32 jit; /* enum py_jit */
+	__u32 jit;		/* enum py_jit */
 	__u32 eval_bytes[PY_EVAL_RANGES]; /* of the evaluation loop's parts: it calls JIT code */
 	__u32 pad;
 	__u64 eval_addr[PY_EVAL_RANGES];

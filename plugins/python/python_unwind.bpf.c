@@ -4,7 +4,7 @@
  * frames of a thread are one chain, whatever C code ran in between:
  *
  *	up to 3.10	f ─► f ─► f ─► NULL			each one an evaluation in C
- *	3.11		f ─► f(entry) ─► f(entry) ─► NULL	"entry" ends the frames of an evaluation
+ *	3.11		f ─► f(entry) ─► f(entry) ─► NULL	"entry" ends those of an evaluation
  *	3.12 on		f ─► f ─► SHIM ─► f ─► SHIM ─► NULL	a shim does, and is itself no frame
  *
  * So the flag of a frame may depend on the next one: a frame is pushed when that one has been read.
@@ -15,11 +15,13 @@
 
 EP_UNWINDER();
 
-#define PY_MAX_FRAMES_PER_RUN 128 /* about 300 instructions each; ep_self.frames_per_run is lower */
-#define PY_STACK_WORDS	      32
-#define PY_MAX_SAVED	      16 /* words of its own that JIT code may have on the stack */
-#define PY_MAX_SEARCH	      32  /* threads that are asked in one run */
-#define PY_MAX_SEARCH_RUNS    8
+/* About 550 instructions each; ep_self.frames_per_run is lower. */
+#define PY_MAX_FRAMES_PER_RUN 128
+
+#define PY_STACK_WORDS	   32
+#define PY_MAX_SAVED	   16 /* words of its own that JIT code may have on the stack */
+#define PY_MAX_SEARCH	   32 /* threads that are asked in one run */
+#define PY_MAX_SEARCH_RUNS 8
 
 /* Objects are aligned; the lower bits of a _PyStackRef are tags (3.14 pycore_stackref.h). */
 #define PY_TAG_MASK 7ull
@@ -40,9 +42,9 @@ enum py_step {
 
 struct py_scratch {
 	__u64 sequence;
-	__u64 thread_id; /* as PyThreadState has it */
-	__u64 frame;	 /* the next one to be read */
-	__u64 taken;		 /* the state whose frames come first */
+	__u64 thread_id;      /* as PyThreadState has it */
+	__u64 frame;	      /* the next one to be read */
+	__u64 taken;	      /* the state whose frames come first */
 	__u64 interp, thread; /* the next ones to be asked */
 	__u32 phase, runs;
 	__u32 others; /* 1: now for its states in other interpreters */
@@ -82,7 +84,7 @@ static __always_inline bool read_word(__u64 addr, __u64 *value)
 	return bpf_probe_read_user(value, sizeof(*value), (void *)addr) == 0;
 }
 
-/* --- the thread's state ------------------------------------------------------------------------ */
+/* --- the thread's state ----------------------------------------------------------------------- */
 
 /* True when `thread` is the state of the sampled thread: its frame is the first one. */
 static __always_inline bool take_thread(const struct py_state *state, struct py_scratch *s,
@@ -131,8 +133,7 @@ static __always_inline void find_thread(const struct py_state *state, struct py_
 	    take_first(state, s, thread))
 		return;
 	for (__u32 i = 0; i < PY_TLS_PATHS; i++) {
-		if (ep_read_tls(&state->paths[i], pointer, &thread) &&
-		    take_first(state, s, thread))
+		if (ep_read_tls(&state->paths[i], pointer, &thread) && take_first(state, s, thread))
 			return;
 	}
 	s->taken = 0;
@@ -151,8 +152,8 @@ static __always_inline bool has_others(const struct py_state *state, struct py_s
 		s->phase = PY_PHASE_SEARCH;
 		return true;
 	}
-	if (!state->interpreters_addr || !read_word(state->interpreters_addr, &interp) ||
-	    !interp || !read_word(interp + state->interp_next, &next) || !next)
+	if (!state->interpreters_addr || !read_word(state->interpreters_addr, &interp) || !interp ||
+	    !read_word(interp + state->interp_next, &next) || !next)
 		return false;
 	s->others = 1;
 	begin_search(state, s);
@@ -179,7 +180,7 @@ static __always_inline bool search_step(const struct py_state *state, struct py_
 	return false;
 }
 
-/* --- frames ------------------------------------------------------------------------------------ */
+/* --- frames ----------------------------------------------------------------------------------- */
 
 /* Hides from the compiler how a value came about, so that arithmetic stays arithmetic. */
 #define OPAQUE(value) __asm__ volatile("" : "+r"(value))
@@ -292,8 +293,7 @@ static __always_inline __u32 take_frame(const struct py_state *state, struct py_
 	set_pending(state, s, code);
 	s->check = 0;
 	s->instruction = 0x7fffffff;
-	if (bytes > PY_CODE_BYTES ||
-	    bpf_probe_read_user(s->code_bytes, bytes, (void *)code)) {
+	if (bytes > PY_CODE_BYTES || bpf_probe_read_user(s->code_bytes, bytes, (void *)code)) {
 		ep_count(PY_COUNT_CODE_UNREADABLE);
 		s->in_group = 1;
 		return PY_STEP_AGAIN;
@@ -381,7 +381,7 @@ static __always_inline void walk_frames(void *ctx, struct ep_record *rec,
 		ep_run_again(ctx, rec);
 }
 
-/* --- code of the JIT ---------------------------------------------------------------------------- */
+/* --- code of the JIT -------------------------------------------------------------------------- */
 
 /* True for a return address in the evaluation loop. */
 static __always_inline bool is_eval(const struct py_state *state, __u64 addr)
@@ -402,8 +402,8 @@ static __always_inline bool leave_by_pointer(const struct py_state *state, struc
 {
 	__u64 fp = walk->regs[EP_REG_FP];
 
-	if (fp < walk->regs[EP_REG_SP] ||
-	    bpf_probe_read_user(s->stack, 16, (void *)fp) || !is_eval(state, s->stack[1]))
+	if (fp < walk->regs[EP_REG_SP] || bpf_probe_read_user(s->stack, 16, (void *)fp) ||
+	    !is_eval(state, s->stack[1]))
 		return false;
 	walk->pc = s->stack[1];
 	walk->regs[EP_REG_SP] = fp + 16;

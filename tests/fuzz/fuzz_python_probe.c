@@ -174,7 +174,8 @@ static void use(void *instance, const struct input *input)
 
 	for (int i = 0; i < 4; i++) {
 		target_read((void *)input, 5000 + 40 * (uint64_t)i, &frame.aux, sizeof(frame.aux));
-		target_read((void *)input, 5008 + 40 * (uint64_t)i, frame.words, sizeof(frame.words));
+		target_read((void *)input, 5008 + 40 * (uint64_t)i, frame.words,
+			    sizeof(frame.words));
 		frame.n_words = frame.aux % 4;
 		(void)py_symbolize(instance, &frame, &frame_names);
 		if (py_mappings_changed(instance) < 0)
@@ -183,7 +184,7 @@ static void use(void *instance, const struct input *input)
 }
 
 __attribute__((format(printf, 2, 3))) static void no_log(enum ep_host_level level, const char *fmt,
-							   ...)
+							 ...)
 {
 	(void)level;
 	(void)fmt;

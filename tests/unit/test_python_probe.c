@@ -20,7 +20,7 @@
 
 #include <cmocka.h>
 
-/* --- a file made of pieces ----------------------------------------------------------------------- */
+/* --- a file made of pieces -------------------------------------------------------------------- */
 
 #define FILE_VA	   0x1000u
 #define FILE_BYTES 0x3000u
@@ -124,7 +124,7 @@ static void put_jump(struct made_file *made, uint64_t from, uint64_t to)
 	put(made, from, code, sizeof(code));
 }
 
-/* --- offsets ------------------------------------------------------------------------------------- */
+/* --- offsets ---------------------------------------------------------------------------------- */
 
 static void each_old_minor_has_offsets(void **state)
 {
@@ -167,15 +167,15 @@ static size_t make_offsets(uint64_t *words, uint64_t version, uint64_t free_thre
 		uint8_t at;
 		uint16_t value;
 	} values[] = {
-		{3, 4096}, {5, 840},				    /* runtime_state */
-		{6, 9000}, {8, 7272}, {9, 7344},		    /* interpreter_state */
-		{22, 880}, {24, 8}, {26, 72}, {27, 152},	    /* thread_state */
-		{31, 88}, {32, 8}, {34, 56}, {35, 80}, {36, 74},    /* interpreter_frame */
-		{39, 216}, {40, 112}, {41, 120}, {42, 128}, {43, 136}, {44, 68}, {45, 52},
-		{46, 96}, {47, 104}, {48, 208},			    /* code_object */
-		{50, 16}, {51, 8}, {52, 416}, {53, 24},		    /* pyobject, type_object */
-		{74, 40}, {75, 16}, {76, 32},			    /* bytes_object */
-		{77, 64}, {78, 32}, {79, 16}, {80, 40},		    /* unicode_object */
+		{3, 4096}, {5, 840},				      /* runtime_state */
+		{6, 9000}, {8, 7272}, {9, 7344},		      /* interpreter_state */
+		{22, 880}, {24, 8},   {26, 72},	 {27, 152},	      /* thread_state */
+		{31, 88},  {32, 8},   {34, 56},	 {35, 80},  {36, 74}, /* interpreter_frame */
+		{39, 216}, {40, 112}, {41, 120}, {42, 128}, {43, 136},
+		{44, 68},  {45, 52},  {46, 96},	 {47, 104}, {48, 208}, /* code_object */
+		{50, 16},  {51, 8},   {52, 416}, {53, 24},	       /* pyobject, type_object */
+		{74, 40},  {75, 16},  {76, 32},			       /* bytes_object */
+		{77, 64},  {78, 32},  {79, 16},	 {80, 40},	       /* unicode_object */
 	};
 
 	memset(words, 0, PY_DEBUG_OFFSETS_BYTES);
@@ -250,7 +250,7 @@ static void free_threads_have_bytecode_of_their_own(void **state)
 	struct py_offsets offsets;
 
 	(void)state;
-	words[38] = 72; /* tlbc_index */
+	words[38] = 72;	 /* tlbc_index */
 	words[49] = 200; /* co_tlbc */
 	assert_int_equal(py_offsets_from_debug(words, n, 4096, &offsets), 0);
 	assert_true(offsets.free_threaded);
@@ -259,7 +259,7 @@ static void free_threads_have_bytecode_of_their_own(void **state)
 	assert_int_equal(offsets.code_first_traceable, 184);
 }
 
-/* What is accepted must fit into BPF's windows or be refused by attach; here: no crash, no nonsense. */
+/* What is accepted must fit into BPF's windows or be refused by attach; here: no nonsense. */
 static void hostile_offsets_do_no_harm(void **state)
 {
 	uint64_t words[PY_DEBUG_OFFSETS_BYTES / 8];
@@ -272,7 +272,8 @@ static void hostile_offsets_do_no_harm(void **state)
 	for (unsigned int run = 0; run < 200000; run++) {
 		n = make_offsets(words, 0x030e0af0 + ((uint64_t)(rand() % 4) << 16), rand() % 2);
 		for (int i = rand() % 4; i >= 0; i--)
-			words[3 + rand() % 100] = rand() % 2 ? (uint64_t)rand() % 300 : (uint64_t)rand() << 33;
+			words[3 + rand() % 100] =
+				rand() % 2 ? (uint64_t)rand() % 300 : (uint64_t)rand() << 33;
 		if (py_offsets_from_debug(words, n, rand() % 2 ? 4096 : 0, &offsets) == 0) {
 			accepted++;
 			assert_true(offsets.frame_bytes <= 256);
@@ -283,10 +284,11 @@ static void hostile_offsets_do_no_harm(void **state)
 	assert_true(accepted > 1000);
 }
 
-/* --- thread variables ---------------------------------------------------------------------------- */
+/* --- thread variables ------------------------------------------------------------------------- */
 
 static void getters_are_decoded(void **state)
 {
+	/* clang-format off */
 	static const struct {
 		const char *label;
 		uint8_t code[32];
@@ -310,6 +312,7 @@ static void getters_are_decoded(void **state)
 		 0x00, 0x00, 0xc3}, PY_VARIABLE_PAIR, FILE_VA + 8 + 7 + 0x4b5c61, 8},
 		{"something else", {0x55, 0x48, 0x89, 0xe5, 0x31, 0xc0, 0xc3}, PY_VARIABLE_NONE, 0, 0},
 	};
+	/* clang-format on */
 	const struct ep_unwinder_host *host = ep_unwinder_host_get();
 
 	(void)state;
@@ -334,8 +337,8 @@ static void getters_are_decoded(void **state)
 /* 3.6.15: cmpq $0,autoInterpreterState(%rip); je; mov autoTLSkey(%rip),%edi; jmp */
 static void the_key_of_3_6_is_found(void **state)
 {
-	static const uint8_t code[] = {0x48, 0x83, 0x3d, 0x70, 0xa1, 0x18, 0x00, 0x00, 0x74, 0x0e,
-				       0x8b, 0x3d, 0x80, 0x01, 0x00, 0x00, 0xe9};
+	static const uint8_t code[] = {0x48, 0x83, 0x3d, 0x70, 0xa1, 0x18, 0x00, 0x00, 0x74,
+				       0x0e, 0x8b, 0x3d, 0x80, 0x01, 0x00, 0x00, 0xe9};
 	struct made_file *made = new_file();
 	uint64_t va = 0;
 
@@ -349,7 +352,7 @@ static void the_key_of_3_6_is_found(void **state)
 	free(made);
 }
 
-/* --- the evaluation loop ------------------------------------------------------------------------- */
+/* --- the evaluation loop ---------------------------------------------------------------------- */
 
 /* eval 0x1100-0x1300, its cold part 0x2000-0x2100, another function 0x2200-0x2300 */
 static struct made_file *new_loop(struct ep_symbol *eval)
@@ -395,7 +398,7 @@ static void a_loop_in_one_piece_stays_one(void **state)
 	free(made);
 }
 
-/* --- probe --------------------------------------------------------------------------------------- */
+/* --- probe ------------------------------------------------------------------------------------ */
 
 static void other_files_are_not_mine(void **state)
 {
@@ -440,7 +443,7 @@ static void versions_are_told_by_their_functions(void **state)
 	free(made);
 }
 
-/* --- the interpreters of this machine ------------------------------------------------------------ */
+/* --- the interpreters of this machine --------------------------------------------------------- */
 
 /* "libpython3.11.so.1.0", "python3.13d": 0x030b, 0x030d; 0: no such name. */
 static uint32_t version_in_name(const char *path)
@@ -462,8 +465,9 @@ static bool check_executable(const struct py_executable *exe, uint32_t version, 
 
 	for (uint32_t i = 0; i < exe->n_code; i++)
 		code += exe->code[i].bytes;
-	print_message("  %s: %u parts of the loop, %" PRIu64 " bytes%s%s\n", path, exe->n_code, code,
-		      exe->debug_offsets ? ", debug offsets" : "", offsets->free_threaded ? ", free-threaded" : "");
+	print_message("  %s: %u parts of the loop, %" PRIu64 " bytes%s%s\n", path, exe->n_code,
+		      code, exe->debug_offsets ? ", debug offsets" : "",
+		      offsets->free_threaded ? ", free-threaded" : "");
 	assert_int_equal(offsets->version, version);
 	assert_true(exe->debug_offsets == (version >= PY_VERSION(3, 13)));
 	assert_true(code > 20000); /* it is never less */
@@ -518,13 +522,17 @@ static unsigned int probe_files(const char *directory, const char *pattern, uint
 
 static void real_interpreters_are_understood(void **state)
 {
-	const char *home = getenv("HOME"), *pyenv = getenv("PYENV_ROOT"), *roots = getenv("EP_RUNTIMES");
+	const char *home = getenv("HOME"), *pyenv = getenv("PYENV_ROOT"),
+		   *roots = getenv("EP_RUNTIMES");
 	char directory[256];
 	uint32_t minors = 0;
 	unsigned int n;
 
 	(void)state;
-	snprintf(directory, sizeof(directory), "%s%s", pyenv ? pyenv : home ? home : "",
+	snprintf(directory, sizeof(directory), "%s%s",
+		 pyenv	? pyenv
+		 : home ? home
+			: "",
 		 pyenv ? "" : "/.pyenv");
 	n = probe_files(directory, "versions/3.*/lib/libpython3.*.so.1.0", &minors);
 	n += probe_files(directory, "versions/3.*/bin/python3.*", &minors);
