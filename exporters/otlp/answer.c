@@ -14,10 +14,22 @@
 
 /* google/rpc/code.proto */
 static const char *const code_names[OTLP_GRPC_CODES] = {
-	"OK",		     "CANCELLED",      "UNKNOWN",	  "INVALID_ARGUMENT",
-	"DEADLINE_EXCEEDED", "NOT_FOUND",      "ALREADY_EXISTS",  "PERMISSION_DENIED",
-	"RESOURCE_EXHAUSTED", "FAILED_PRECONDITION", "ABORTED",	  "OUT_OF_RANGE",
-	"UNIMPLEMENTED",     "INTERNAL",       "UNAVAILABLE",	  "DATA_LOSS",
+	"OK",
+	"CANCELLED",
+	"UNKNOWN",
+	"INVALID_ARGUMENT",
+	"DEADLINE_EXCEEDED",
+	"NOT_FOUND",
+	"ALREADY_EXISTS",
+	"PERMISSION_DENIED",
+	"RESOURCE_EXHAUSTED",
+	"FAILED_PRECONDITION",
+	"ABORTED",
+	"OUT_OF_RANGE",
+	"UNIMPLEMENTED",
+	"INTERNAL",
+	"UNAVAILABLE",
+	"DATA_LOSS",
 	"UNAUTHENTICATED",
 };
 
@@ -159,7 +171,8 @@ static void copy_status_message(struct otlp_reader status, struct otlp_outcome *
 				       outcome->message, sizeof(outcome->message));
 }
 
-/* --- ExportProfilesServiceResponse {1 partial_success {1 rejected_profiles, 2 error_message}} --- */
+/* --- ExportProfilesServiceResponse {1 partial_success {1 rejected_profiles, 2 error_message}} ---
+ */
 
 static void read_partial_success(struct otlp_reader partial, struct otlp_outcome *outcome)
 {
@@ -207,7 +220,7 @@ void otlp_judge_local(enum otlp_grpc_code code, const char *message,
 		      struct otlp_outcome *ret_outcome)
 {
 	*ret_outcome = (struct otlp_outcome){.rejected = -1};
-	ret_outcome->verdict = code == OTLP_GRPC_OK   ? OTLP_ACCEPTED
+	ret_outcome->verdict = code == OTLP_GRPC_OK ? OTLP_ACCEPTED
 			       : is_retryable(code) ? OTLP_RETRY
 						    : OTLP_REFUSED;
 	snprintf(ret_outcome->name, sizeof(ret_outcome->name), "%s", code_names[code]);
@@ -298,8 +311,8 @@ static void judge_body(const struct otlp_grpc_answer *answer, struct otlp_outcom
 static void apply_details(const struct otlp_grpc_answer *answer, struct otlp_outcome *outcome)
 {
 	uint8_t status[OTLP_DETAILS_BYTES];
-	ssize_t len = otlp_base64_decode(answer->details, answer->details_len, status,
-					 sizeof(status));
+	ssize_t len =
+		otlp_base64_decode(answer->details, answer->details_len, status, sizeof(status));
 	uint64_t wait_ns;
 
 	if (len <= 0 || otlp_find_retry_info(otlp_reader_of(status, (size_t)len), &wait_ns) != 1)
@@ -433,9 +446,9 @@ void otlp_judge_http(const struct otlp_http_answer *answer, int64_t now_s,
 	struct otlp_wire plain;
 
 	snprintf(outcome.name, sizeof(outcome.name), "HTTP %d", answer->status);
-	outcome.verdict = answer->status / 100 == 2	       ? OTLP_ACCEPTED
+	outcome.verdict = answer->status / 100 == 2	      ? OTLP_ACCEPTED
 			  : is_retryable_http(answer->status) ? OTLP_RETRY
-							       : OTLP_REFUSED;
+							      : OTLP_REFUSED;
 	if (outcome.verdict == OTLP_RETRY)
 		outcome.wait_ns = read_retry_after(answer->retry_after, now_s);
 	if (!answer->is_gzip) {

@@ -11,10 +11,10 @@
 
 #include <sys/types.h>
 
-#define OTLP_MAX_ANSWER ((size_t)4 << 20) /* bytes of a body, also when it is decompressed */
+#define OTLP_MAX_ANSWER	   ((size_t)4 << 20) /* bytes of a body, also when it is decompressed */
 #define OTLP_MESSAGE_BYTES 512
 #define OTLP_DETAILS_BYTES 8192
-#define OTLP_NAME_BYTES 40
+#define OTLP_NAME_BYTES	   40
 
 enum otlp_grpc_code {
 	OTLP_GRPC_OK = 0,
@@ -35,15 +35,15 @@ enum otlp_grpc_code {
 
 enum otlp_verdict {
 	OTLP_ACCEPTED,
-	OTLP_RESEND, /* was not looked at: send it again at once, but once only */
-	OTLP_RETRY,  /* later */
+	OTLP_RESEND,  /* was not looked at: send it again at once, but once only */
+	OTLP_RETRY,   /* later */
 	OTLP_REFUSED, /* never */
 };
 
 struct otlp_outcome {
 	enum otlp_verdict verdict;
-	uint64_t wait_ns;  /* RETRY: at least so long; 0: as you like */
-	int64_t rejected;  /* ACCEPTED: profiles of it that were not, -1: none said */
+	uint64_t wait_ns;	    /* RETRY: at least so long; 0: as you like */
+	int64_t rejected;	    /* ACCEPTED: profiles of it that were not, -1: none said */
 	char name[OTLP_NAME_BYTES]; /* "UNAVAILABLE", "HTTP 503" */
 	char message[OTLP_MESSAGE_BYTES]; /* printable; what the peer, or we, say */
 };
@@ -54,7 +54,7 @@ struct otlp_grpc_answer {
 	bool is_grpc;	 /* by its content type */
 	bool is_gzip;	 /* grpc-encoding */
 	bool has_code;
-	uint32_t code; /* grpc-status */
+	uint32_t code;			  /* grpc-status */
 	char message[OTLP_MESSAGE_BYTES]; /* grpc-message, still percent-encoded */
 	size_t message_len;
 	char details[OTLP_DETAILS_BYTES]; /* grpc-status-details-bin, base64 */

@@ -13,170 +13,11 @@
 #include <sys/utsname.h>
 
 #define MS	     1000000ll /* in ns */
-#define SECOND	     (1000 * MS)
 #define HTTP_PATH    "/v1development/profiles"
 #define GRPC_DEFAULT "http://localhost:4317"
 #define HTTP_DEFAULT "http://localhost:4318"
 #define GRPC_PORT    "4317" /* of an endpoint without scheme and port; a URL has those of the web */
 #define HTTP_PORT    "4318"
-
-/* "0s" and "" mean "not given": what the environment says is asked then. */
-const struct ep_option_spec otlp_option_specs[] = {
-	{
-		.name = "endpoint",
-		.type = EP_OPTION_STRING,
-		.fallback = "",
-		.help = "http://host:4317, or https:// for TLS; default http://localhost:4317",
-	},
-	{
-		.name = "protocol",
-		.type = EP_OPTION_STRING,
-		.fallback = "",
-		.help = "grpc (the default) or http/protobuf",
-	},
-	{
-		.name = "compression",
-		.type = EP_OPTION_STRING,
-		.fallback = "",
-		.help = "gzip (the default) or none",
-	},
-	{
-		.name = "headers",
-		.type = EP_OPTION_STRING,
-		.fallback = "",
-		.help = "sent with each request: \"authorization=Bearer%20abc,x-scope-orgid=1\"",
-	},
-	{
-		.name = "header_files",
-		.type = EP_OPTION_STRING,
-		.fallback = "",
-		.help = "the same with files for values, read again for each request: name=/path",
-	},
-	{
-		.name = "ca_file",
-		.type = EP_OPTION_STRING,
-		.fallback = "",
-		.help = "certificates to trust instead of the system's, PEM",
-	},
-	{
-		.name = "cert_file",
-		.type = EP_OPTION_STRING,
-		.fallback = "",
-		.help = "our own certificate with its chain, PEM",
-	},
-	{
-		.name = "key_file",
-		.type = EP_OPTION_STRING,
-		.fallback = "",
-		.help = "its key, PEM; default: in cert_file too",
-	},
-	{
-		.name = "server_name",
-		.type = EP_OPTION_STRING,
-		.fallback = "",
-		.help = "name the server's certificate must have; default: the endpoint's host",
-	},
-	{
-		.name = "insecure_skip_verify",
-		.type = EP_OPTION_BOOL,
-		.fallback = "false",
-		.help = "DANGEROUS: take any certificate, so that anybody on the way can read and "
-			"change what is sent",
-	},
-	{
-		.name = "timeout",
-		.type = EP_OPTION_DURATION,
-		.fallback = "0s",
-		.min = 0,
-		.max = 3600 * SECOND,
-		.help = "for one request, and for connecting; default 10s",
-	},
-	{
-		.name = "retry_initial",
-		.type = EP_OPTION_DURATION,
-		.fallback = "1s",
-		.min = 10 * MS,
-		.max = 3600 * SECOND,
-		.help = "wait before the first retry; then 1.6 times as long each time, +-20 %",
-	},
-	{
-		.name = "retry_max",
-		.type = EP_OPTION_DURATION,
-		.fallback = "30s",
-		.min = 10 * MS,
-		.max = 3600 * SECOND,
-		.help = "longest wait between retries",
-	},
-	{
-		.name = "flush_timeout",
-		.type = EP_OPTION_DURATION,
-		.fallback = "5s",
-		.min = 10 * MS,
-		.max = 3600 * SECOND,
-		.help = "how long the end of the profiler waits for what is not sent yet",
-	},
-	{
-		.name = "jitter",
-		.type = EP_OPTION_DURATION,
-		.fallback = "1s",
-		.min = 0,
-		.max = 3600 * SECOND,
-		.help = "a batch is sent up to this much later, so that many agents do not send "
-			"at once",
-	},
-	{
-		.name = "queue_bytes",
-		.type = EP_OPTION_INT,
-		.fallback = "8388608",
-		.min = 65536,
-		.max = 1 << 30,
-		.help = "requests that wait or are under way; the oldest are dropped beyond this",
-	},
-	{
-		.name = "max_request_bytes",
-		.type = EP_OPTION_INT,
-		.fallback = "4000000",
-		.min = 16384,
-		.max = 64 << 20,
-		.help = "a batch that is longer, before compression, becomes several requests; "
-			"many receivers refuse more than 4194304",
-	},
-	{
-		.name = "concurrency",
-		.type = EP_OPTION_INT,
-		.fallback = "1",
-		.min = 1,
-		.max = 16,
-		.help = "requests under way at once (gRPC)",
-	},
-	{
-		.name = "service_name",
-		.type = EP_OPTION_STRING,
-		.fallback = "",
-		.help = "service.name of processes that do not say; {exe} becomes the executable's "
-			"name",
-	},
-	{
-		.name = "resource_attributes",
-		.type = EP_OPTION_STRING,
-		.fallback = "",
-		.help = "for every resource: \"deployment.environment.name=prod,team=a\"",
-	},
-	{
-		.name = "environment",
-		.type = EP_OPTION_STRING,
-		.fallback = "",
-		.help = "variables of a process that become attributes: \"NAME,OTHER\"",
-	},
-	{
-		.name = "frame_type_map",
-		.type = EP_OPTION_STRING,
-		.fallback = "",
-		.help = "\"devfiler\", or \"rust=native,luajit=native\" for receivers with a list "
-			"of types",
-	},
-	{0},
-};
 
 struct reader {
 	struct otlp_config *config;
@@ -359,8 +200,10 @@ static int read_endpoint(struct reader *r)
 	if (result < 0)
 		return bad(r, "endpoint \"%.200s\": %s", text, why);
 	if (!config->is_http && strlen(config->path) > 1)
-		return bad(r, "endpoint \"%.200s\": gRPC has no path: leave it out, or set "
-			      "protocol = \"http/protobuf\"", text);
+		return bad(r,
+			   "endpoint \"%.200s\": gRPC has no path: leave it out, or set "
+			   "protocol = \"http/protobuf\"",
+			   text);
 	if (config->is_http && (is_base || !config->path[0] || strcmp(config->path, "/") == 0))
 		return append_path(config, HTTP_PATH);
 	return 0;
@@ -411,13 +254,13 @@ static bool is_header_name(const char *name)
 	return name[0] != '\0';
 }
 
-/* What the protocols set themselves; connection headers are forbidden in HTTP/2 (RFC 9113, 8.2.2). */
+/* What the protocols set themselves; connection headers are forbidden in HTTP/2 (RFC 9113, 8.2.2).
+ */
 static bool is_reserved(const char *name)
 {
-	static const char *const names[] = {"connection",     "content-length", "content-type",
-					    "content-encoding", "host",		"keep-alive",
-					    "proxy-connection", "te",		"transfer-encoding",
-					    "upgrade"};
+	static const char *const names[] = {
+		"connection", "content-length",	  "content-type", "content-encoding",  "host",
+		"keep-alive", "proxy-connection", "te",		  "transfer-encoding", "upgrade"};
 
 	for (size_t i = 0; i < EP_LEN(names); i++)
 		if (strcmp(names[i], name) == 0)
@@ -492,14 +335,16 @@ static int read_tls(struct reader *r)
 
 	config->insecure_skip_verify = r->host->option_bool(r->options, "insecure_skip_verify");
 	if (copy(&config->ca_file, option_or_variable(r, "ca_file", "CERTIFICATE")) < 0 ||
-	    copy(&config->cert_file, option_or_variable(r, "cert_file", "CLIENT_CERTIFICATE")) < 0 ||
+	    copy(&config->cert_file, option_or_variable(r, "cert_file", "CLIENT_CERTIFICATE")) <
+		    0 ||
 	    copy(&config->key_file, option_or_variable(r, "key_file", "CLIENT_KEY")) < 0 ||
 	    copy(&config->server_name, name[0] ? name : config->host) < 0)
 		return -ENOMEM;
 	if (config->is_tls && config->insecure_skip_verify)
 		r->host->log(EP_HOST_WARN,
 			     "otlp: insecure_skip_verify: anybody on the way to %s can read and "
-			     "change what is sent", config->authority);
+			     "change what is sent",
+			     config->authority);
 	return 0;
 }
 
@@ -575,7 +420,8 @@ static int want_variables(struct reader *r)
 static int read_resource(struct reader *r)
 {
 	struct otlp_config *config = r->config;
-	const char *service = option(r, "service_name"), *attributes = option(r, "resource_attributes");
+	const char *service = option(r, "service_name"),
+		   *attributes = option(r, "resource_attributes");
 	struct otlp_encode_options *encode = &config->encode;
 
 	if (!service[0])
@@ -598,8 +444,10 @@ static int read_resource(struct reader *r)
 	encode->modules_path = "/proc/modules";
 	encode->max_bytes = (size_t)r->host->option_int(r->options, "max_request_bytes");
 	if (otlp_parse_frame_types(option(r, "frame_type_map"), encode) < 0)
-		return bad(r, "frame_type_map \"%.200s\": must look like \"rust=native\" or be "
-			      "\"devfiler\"", option(r, "frame_type_map"));
+		return bad(r,
+			   "frame_type_map \"%.200s\": must look like \"rust=native\" or be "
+			   "\"devfiler\"",
+			   option(r, "frame_type_map"));
 	return 0;
 }
 
@@ -612,9 +460,8 @@ static void read_numbers(struct reader *r)
 	config->flush_timeout_ms = option_ms(r, "flush_timeout");
 	config->jitter_ms = option_ms(r, "jitter");
 	config->queue_bytes = (size_t)r->host->option_int(r->options, "queue_bytes");
-	config->concurrency = config->is_http
-				      ? 1
-				      : (uint32_t)r->host->option_int(r->options, "concurrency");
+	config->concurrency =
+		config->is_http ? 1 : (uint32_t)r->host->option_int(r->options, "concurrency");
 }
 
 int otlp_config_init(struct otlp_config *config, const struct ep_host *host,
@@ -635,10 +482,17 @@ int otlp_config_init(struct otlp_config *config, const struct ep_host *host,
 
 void otlp_config_fini(struct otlp_config *config)
 {
-	char *const texts[] = {config->path,	    config->ca_file,	 config->cert_file,
-			       config->key_file,    config->server_name, config->service_name,
-			       config->resource_attributes, config->environment, config->host_id,
-			       config->host_arch,   config->user_agent};
+	char *const texts[] = {config->path,
+			       config->ca_file,
+			       config->cert_file,
+			       config->key_file,
+			       config->server_name,
+			       config->service_name,
+			       config->resource_attributes,
+			       config->environment,
+			       config->host_id,
+			       config->host_arch,
+			       config->user_agent};
 
 	for (size_t i = 0; i < EP_LEN(texts); i++)
 		free(texts[i]);

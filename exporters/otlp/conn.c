@@ -8,10 +8,10 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#define READ_BYTES	 16384
-#define READS_PER_EVENT	 16   /* then the loop gets its turn */
+#define READ_BYTES	   16384
+#define READS_PER_EVENT	   16	/* then the loop gets its turn */
 #define ADDRESS_TIMEOUT_MS 3000 /* for one address when there are more */
-#define MAX_ADDRESSES	 8    /* that are tried */
+#define MAX_ADDRESSES	   8	/* that are tried */
 
 enum phase {
 	RESOLVING,
@@ -198,8 +198,8 @@ static void set_socket_options(int fd, uint64_t timeout_ms)
 
 static int start_connect(struct otlp_conn *conn, const struct addrinfo *address)
 {
-	ep_autoclose int fd = socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
-				     IPPROTO_TCP);
+	ep_autoclose int fd =
+		socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_TCP);
 	struct watch *watch;
 	int r;
 

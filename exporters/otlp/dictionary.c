@@ -111,8 +111,8 @@ uint32_t otlp_dictionary_own(struct otlp_dictionary *d, enum otlp_own_string str
 static struct otlp_reader attribute_at(const struct otlp_dictionary *d, uint32_t offset)
 {
 	const struct otlp_wire *bytes = &d->tables[DICTIONARY_ATTRIBUTE - 1].bytes;
-	struct otlp_reader reader = otlp_reader_of(bytes->data + offset + 1,
-						   bytes->len - offset - 1);
+	struct otlp_reader reader =
+		otlp_reader_of(bytes->data + offset + 1, bytes->len - offset - 1);
 	uint64_t len = 0;
 
 	(void)otlp_read_varint(&reader, &len); /* we wrote it */
@@ -275,8 +275,8 @@ static void list_mapping_attributes(struct otlp_dictionary *d, uint32_t row)
 	if (!by_build_id)
 		return;
 	hash_build_id(b->string_text[gnu], hex);
-	otlp_put_varint(&d->list, otlp_dictionary_attribute_text(d, OTLP_BUILD_ID_HTLHASH, hex,
-								 strlen(hex)));
+	otlp_put_varint(&d->list,
+			otlp_dictionary_attribute_text(d, OTLP_BUILD_ID_HTLHASH, hex, strlen(hex)));
 }
 
 /* [kernel.kallsyms] is vmlinux, [nf_tables] the module of that name. */
@@ -422,8 +422,8 @@ static uint64_t location_address(const struct otlp_dictionary *d, uint32_t row)
 static uint32_t frame_type(struct otlp_dictionary *d, const char *type)
 {
 	if (d->last_type != type) {
-		d->last_type_attribute = otlp_dictionary_attribute_text(d, OTLP_FRAME_TYPE, type,
-									strlen(type));
+		d->last_type_attribute =
+			otlp_dictionary_attribute_text(d, OTLP_FRAME_TYPE, type, strlen(type));
 		d->last_type = type;
 	}
 	return d->last_type_attribute;
@@ -549,9 +549,9 @@ static void reserve_tables(struct otlp_dictionary *d, size_t max_bytes)
 			     EP_MIN((size_t)b->n_functions * 12, max_bytes));
 	(void)otlp_wire_room(&table(d, DICTIONARY_LOCATION)->bytes,
 			     EP_MIN((size_t)b->n_locations * 18, max_bytes));
-	(void)otlp_wire_room(&table(d, DICTIONARY_STACK)->bytes,
-			     EP_MIN((size_t)b->n_stack_locations * 2 + (size_t)b->n_stacks * 6,
-				    max_bytes));
+	(void)otlp_wire_room(
+		&table(d, DICTIONARY_STACK)->bytes,
+		EP_MIN((size_t)b->n_stack_locations * 2 + (size_t)b->n_stacks * 6, max_bytes));
 }
 
 int otlp_dictionary_init(struct otlp_dictionary *d, const struct ep_batch *batch,

@@ -71,14 +71,15 @@ struct otlp_dictionary {
 	const char *last_type; /* of a location, and its attribute */
 	uint32_t last_type_attribute;
 	struct otlp_recent recent[OTLP_RECENT];
-	struct otlp_wire body, part, list; /* the element in hand, a message in it, its attributes */
-	struct otlp_wire indices;	   /* of the stack in hand */
+	struct otlp_wire body, part,
+		list;		  /* the element in hand, a message in it, its attributes */
+	struct otlp_wire indices; /* of the stack in hand */
 };
 
 int otlp_dictionary_init(struct otlp_dictionary *d, const struct ep_batch *batch,
 			 const struct otlp_view *view, const struct otlp_canon *canon,
 			 const struct otlp_encode_options *options);
-void otlp_dictionary_fini(struct otlp_dictionary *d); /* accepts a zeroed one */
+void otlp_dictionary_fini(struct otlp_dictionary *d);  /* accepts a zeroed one */
 void otlp_dictionary_reset(struct otlp_dictionary *d); /* for the next request */
 size_t otlp_dictionary_bytes(const struct otlp_dictionary *d);
 int otlp_dictionary_error(const struct otlp_dictionary *d); /* 0, -ENOMEM, -E2BIG */

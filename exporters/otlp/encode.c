@@ -10,8 +10,9 @@
 
 #define SCHEMA_URL	"https://opentelemetry.io/schemas/1.44.0"
 #define SCOPE_NAME_TEXT "ebpf-profiler"
-#define OVERHEAD_BYTES	512 /* tags and lengths, scope, schema and times around the samples in hand */
-#define MIN_MAX_BYTES	4096
+#define OVERHEAD_BYTES                                                                             \
+	512 /* tags and lengths, scope, schema and times around the samples in hand */
+#define MIN_MAX_BYTES 4096
 
 struct event_type {
 	const char *name; /* in the batch */
@@ -38,7 +39,7 @@ struct encoder {
 	struct otlp_view view;
 	struct otlp_canon canon;
 	struct otlp_dictionary dictionary;
-	uint32_t *order; /* rows of samples by process, then event */
+	uint32_t *order;	/* rows of samples by process, then event */
 	uint64_t *kernel_loads; /* of mappings, if the batch does not say */
 	uint64_t start_ns, end_ns;
 	uint64_t too_big;
@@ -103,8 +104,8 @@ static void find_window(struct encoder *enc)
 static const struct event_type *type_of(const struct encoder *enc, uint32_t event)
 {
 	const struct ep_batch *b = enc->batch;
-	const char *name = enc->view.event_type ? b->string_text[enc->view.event_type[event]]
-						: b->sample_type;
+	const char *name =
+		enc->view.event_type ? b->string_text[enc->view.event_type[event]] : b->sample_type;
 	size_t i = 0;
 
 	while (i + 1 < EP_LEN(event_types) && strcmp(event_types[i].name, name) != 0)

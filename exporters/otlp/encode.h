@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A batch as requests of the Profiles signal (ExportProfilesServiceRequest, opentelemetry-proto 1.10
- * and 1.11, package v1development; wire.h says how messages are written).
+ * A batch as requests of the Profiles signal (ExportProfilesServiceRequest,
+ *opentelemetry-proto 1.10 and 1.11, package v1development; wire.h says how messages are written).
  *
- *	request ── resource_profiles[]      one per process: Resource, Scope, one Profile per event type
- *	       └── dictionary               mapping, location, function, link, string, attribute, stack
+ *	request ── resource_profiles[]      one per process: Resource, Scope, one Profile per event
+ *type └── dictionary               mapping, location, function, link, string, attribute, stack
  *
  *  1. Element 0 of each table is the empty one and is always there.
  *  2. No table holds an element twice, and none that nothing refers to.
  *  3. A location has the attribute profile.frame.type; a list of attributes never has a key twice.
- *  4. A sample is (stack, attributes): equal ones are merged. On CPU: a timestamp for each event and
- *     no values; off CPU: a value for each timestamp. Timestamps lie in [time, time + duration).
+ *  4. A sample is (stack, attributes): equal ones are merged. On CPU: a timestamp for each event
+ *and no values; off CPU: a value for each timestamp. Timestamps lie in [time, time + duration).
  *  5. A request is at most max_bytes long. What does not fit goes into the next, which has a whole
  *     dictionary of its own. A sample that does not fit alone is left out and counted.
  *
@@ -22,7 +22,7 @@
 #include "ebpf-profiler/batch.h"
 #include "exporters/otlp/wire.h"
 
-#define OTLP_MAX_FRAME_TYPES 32
+#define OTLP_MAX_FRAME_TYPES  32
 #define OTLP_FRAME_TYPE_BYTES 32
 
 /* Replaces one frame type by another; from "*" stands for all that are not in the list. */
@@ -36,12 +36,12 @@ struct otlp_encode_options {
 	const char *version;	  /* of the profiler */
 	const char *service_name; /* for processes that do not say; "{exe}" in it is replaced */
 	const char *resource_attributes; /* "key=value,..." as in OTEL_RESOURCE_ATTRIBUTES */
-	const char *environment; /* names of variables, by comma */
+	const char *environment;	 /* names of variables, by comma */
 	const char *host_id;
 	const char *host_arch;
 	uint64_t kernel_base;	  /* 0: not known */
 	const char *modules_path; /* /proc/modules */
-	bool devfiler; /* no mapping attributes without htlhash */
+	bool devfiler;		  /* no mapping attributes without htlhash */
 	uint32_t n_frame_types;
 	struct otlp_frame_type frame_types[OTLP_MAX_FRAME_TYPES];
 };
@@ -66,7 +66,8 @@ struct otlp_sink {
 
 /*
  * Calls sink for each request; a batch without samples makes none. `ret_too_big`: events whose
- * sample did not fit. 0, -ENOMEM, -E2BIG (max_bytes is too small for anything), or the sink's error.
+ * sample did not fit. 0, -ENOMEM, -E2BIG (max_bytes is too small for anything), or the sink's
+ * error.
  */
 int otlp_encode(const struct ep_batch *batch, const struct otlp_encode_options *options,
 		const struct otlp_sink *sink, uint64_t *ret_too_big);

@@ -9,14 +9,14 @@
  */
 static const struct otlp_frame_type conventions[] = {
 	{"error", "abort-marker"}, /* as the OpenTelemetry profiler says it */
-	{"python", "cpython"},	   {"java", "jvm"},	{"hotspot", "jvm"}, {"v8", "v8js"},
-	{"node", "v8js"},	   {"nodejs", "v8js"},	{"erlang", "beam"}, {"lua", "luajit"},
-	{"coreclr", "dotnet"},	   {"clr", "dotnet"},	{"kernel", "kernel"},
+	{"python", "cpython"},	   {"java", "jvm"},    {"hotspot", "jvm"},   {"v8", "v8js"},
+	{"node", "v8js"},	   {"nodejs", "v8js"}, {"erlang", "beam"},   {"lua", "luajit"},
+	{"coreclr", "dotnet"},	   {"clr", "dotnet"},  {"kernel", "kernel"},
 };
 
 /* devfiler refuses a whole request for one frame type that is not in its list. */
 static const char *const devfiler_types[] = {
-	"native", "kernel", "jvm",	"perl", "cpython", "php", "phpjit",
+	"native", "kernel", "jvm",  "perl", "cpython", "php",	       "phpjit",
 	"ruby",	  "dotnet", "v8js", "beam", "go",      "abort-marker",
 };
 

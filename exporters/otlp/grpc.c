@@ -5,8 +5,8 @@
  *	call ──► WAITING ──connection is open──► SENT ──stream closed──► FINISHED ──► its done
  *	            └───────────── deadline, connection lost ──────────────►┘
  *
- * 1. nghttp2 must not be asked to send from within its own callbacks, nor be deleted there: callbacks
- *    only note things, pump() does them.
+ * 1. nghttp2 must not be asked to send from within its own callbacks, nor be deleted there:
+ *callbacks only note things, pump() does them.
  * 2. A server that answers early has us stop sending (RST_STREAM), or unread data would eat the
  *    window of the connection.
  * 3. After GOAWAY streams that the server has not seen end with REFUSED_STREAM (nghttp2 does that);
@@ -22,10 +22,9 @@
 #include <stdio.h>
 #include <sys/queue.h>
 
-#define EXPORT_PATH                                                                                \
-	"/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export"
-#define FIXED_HEADERS	 10
-#define MAX_HEADER_LIST	 16384
+#define EXPORT_PATH	"/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export"
+#define FIXED_HEADERS	10
+#define MAX_HEADER_LIST 16384
 
 enum call_state {
 	WAITING,
@@ -41,7 +40,7 @@ struct call {
 	enum call_state state;
 	int32_t stream_id;
 	const struct otlp_payload *payload;
-	size_t sent; /* bytes of it */
+	size_t sent;		     /* bytes of it */
 	struct otlp_header *headers; /* copies, with their texts behind */
 	size_t n_headers;
 	otlp_call_done done;
@@ -56,17 +55,17 @@ struct otlp_client {
 	const struct otlp_config *config;
 	uv_loop_t *loop;
 	struct otlp_conn_options conn_options;
-	struct otlp_conn *conn; /* NULL: none */
+	struct otlp_conn *conn;	  /* NULL: none */
 	nghttp2_session *session; /* NULL until the connection is open */
 	struct otlp_tls *tls;
 	struct calls calls;
-	bool is_draining;   /* the server said GOAWAY */
-	bool has_peer;	    /* it has spoken HTTP/2 */
+	bool is_draining; /* the server said GOAWAY */
+	bool has_peer;	  /* it has spoken HTTP/2 */
 	bool is_pumping;
-	bool was_used;	    /* a call ended well on this connection */
-	uint8_t first[9];   /* bytes of the peer, to tell what it speaks if it is not HTTP/2 */
+	bool was_used;	  /* a call ended well on this connection */
+	uint8_t first[9]; /* bytes of the peer, to tell what it speaks if it is not HTTP/2 */
 	size_t first_len;
-	bool *freed;	    /* where to note that the client is freed, while pumping */
+	bool *freed; /* where to note that the client is freed, while pumping */
 };
 
 static void pump(struct otlp_client *client);
@@ -303,9 +302,9 @@ static void submit(struct call *call)
 
 	snprintf(timeout, sizeof(timeout), "%" PRIu64 "m",
 		 call->deadline_ms > now_ms ? call->deadline_ms - now_ms : 1);
-	call->stream_id = nghttp2_submit_request(call->client->session, NULL, headers,
-						 write_headers(call, timeout, headers), &provider,
-						 call);
+	call->stream_id =
+		nghttp2_submit_request(call->client->session, NULL, headers,
+				       write_headers(call, timeout, headers), &provider, call);
 	if (call->stream_id < 0)
 		finish_local(call, OTLP_GRPC_UNAVAILABLE, nghttp2_strerror(call->stream_id));
 	else

@@ -4,8 +4,9 @@
 #include <errno.h>
 #include <isa-l/igzip_lib.h>
 
-#define FIRST_DIVISOR 2	   /* of the message's length: what its compressed form has at most, mostly */
-#define MIN_ROOM      4096 /* to go on compressing into */
+#define FIRST_DIVISOR 2 /* of the message's length: what its compressed form has at most, mostly   \
+			 */
+#define MIN_ROOM 4096	/* to go on compressing into */
 
 static int compress_piece(struct isal_zstream *stream, struct otlp_wire *to)
 {
@@ -19,8 +20,8 @@ static int compress_piece(struct isal_zstream *stream, struct otlp_wire *to)
 		if (isal_deflate(stream) != COMP_OK)
 			return -EIO;
 		to->len = (size_t)(stream->next_out - to->data);
-	} while (stream->avail_in || (stream->end_of_stream &&
-				      stream->internal_state.state != ZSTATE_END));
+	} while (stream->avail_in ||
+		 (stream->end_of_stream && stream->internal_state.state != ZSTATE_END));
 	return 0;
 }
 

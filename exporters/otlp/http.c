@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * OTLP/HTTP over HTTP/1.1 (opentelemetry-proto, docs/specification.md, "OTLP/HTTP"): one request at a
- * time on a connection that is kept. An answer that comes while the body is still being sent ends
+ * OTLP/HTTP over HTTP/1.1 (opentelemetry-proto, docs/specification.md, "OTLP/HTTP"): one request at
+ * a time on a connection that is kept. An answer that comes while the body is still being sent ends
  * the call; the connection is not used again then.
  */
 #include "exporters/otlp/client.h"
@@ -19,8 +19,8 @@ struct otlp_client {
 	uv_loop_t *loop;
 	struct otlp_conn_options conn_options;
 	struct otlp_conn *conn;
-	bool is_open;	/* the connection */
-	bool was_used;	/* an answer came on it before */
+	bool is_open;	      /* the connection */
+	bool was_used;	      /* an answer came on it before */
 	uv_timer_t *deadline; /* outlives the client until libuv lets go of it */
 	/* the call */
 	bool is_calling, has_outcome;

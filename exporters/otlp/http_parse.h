@@ -30,8 +30,8 @@ enum otlp_http_state {
 struct otlp_http_parser {
 	enum otlp_http_state state;
 	struct otlp_http_answer answer;
-	uint64_t left;	    /* bytes of the body or of the chunk */
-	size_t head_bytes;  /* of status line, headers and trailers so far */
+	uint64_t left;	   /* bytes of the body or of the chunk */
+	size_t head_bytes; /* of status line, headers and trailers so far */
 	bool has_length, is_chunked, keeps_open;
 	size_t line_len;
 	char line[OTLP_HTTP_LINE_BYTES];

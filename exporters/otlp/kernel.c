@@ -50,7 +50,8 @@ static void add_modules(const struct ep_batch *batch, const char *modules_path, 
 	while (file && fgets(line, sizeof(line), file)) {
 		const char *at = strstr(line, " 0x");
 
-		if (!at || sscanf(line, "%255s", name) != 1 || sscanf(at, "%" SCNx64, &address) != 1)
+		if (!at || sscanf(line, "%255s", name) != 1 ||
+		    sscanf(at, "%" SCNx64, &address) != 1)
 			continue;
 		for (uint32_t i = 1; i < batch->n_mappings && address; i++)
 			if (is_kernel(batch, i) &&

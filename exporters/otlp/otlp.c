@@ -98,7 +98,8 @@ static void log_failure(const struct otlp *otlp, int r)
 {
 	const char *text = strerrordesc_np(-r);
 
-	otlp->host->log(EP_HOST_ERROR, "otlp: %s: a batch cannot be encoded: %s: this batch is lost",
+	otlp->host->log(EP_HOST_ERROR,
+			"otlp: %s: a batch cannot be encoded: %s: this batch is lost",
 			otlp->config.authority, text ? text : "unknown error");
 }
 
@@ -132,7 +133,8 @@ static void otlp_export(void *exporter, const struct ep_batch *batch, ep_export_
 	int r = -ENOMEM;
 
 	if (job) {
-		*job = (struct job){.otlp = otlp, .batch = batch, .done = done, .done_arg = done_arg};
+		*job = (struct job){
+			.otlp = otlp, .batch = batch, .done = done, .done_arg = done_arg};
 		ep_vec_init(&job->payloads, sizeof(struct otlp_payload), MAX_REQUESTS);
 		otlp->host->batch_ref(batch);
 		r = otlp->host->run(job_run, job_after, job);

@@ -15,8 +15,8 @@ struct otlp_signature {
 };
 
 struct otlp_prepared {
-	char *values[OTLP_MAX_HEADERS]; /* by header of the config; NULL: not from a file */
-	struct otlp_tls *tls;		/* a new one, or NULL: the present one is good */
+	char *values[OTLP_MAX_HEADERS];	 /* by header of the config; NULL: not from a file */
+	struct otlp_tls *tls;		 /* a new one, or NULL: the present one is good */
 	struct otlp_signature signature; /* of tls */
 	int error;
 	char why[OTLP_WHY_BYTES];
@@ -24,8 +24,8 @@ struct otlp_prepared {
 
 bool otlp_needs_prepare(const struct otlp_config *config, bool is_connected);
 /*
- * needs_tls: a connection is about to be opened. present: NULL when there is no tls yet. The result is
- * in ret->error and ret->why.
+ * needs_tls: a connection is about to be opened. present: NULL when there is no tls yet. The result
+ * is in ret->error and ret->why.
  */
 void otlp_prepare(const struct otlp_config *config, bool needs_tls,
 		  const struct otlp_signature *present, struct otlp_prepared *ret);

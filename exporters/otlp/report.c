@@ -65,8 +65,8 @@ void otlp_report_failing(struct otlp_report *report, const struct otlp_sender_st
 	report->host->log(EP_HOST_WARN,
 			  "otlp: %s: %s: %s; %" PRIu32 " requests (%" PRIu64
 			  " bytes) wait and will be sent again",
-			  report->endpoint, outcome->name, outcome->message,
-			  stats->queued_requests, stats->queued_bytes);
+			  report->endpoint, outcome->name, outcome->message, stats->queued_requests,
+			  stats->queued_bytes);
 }
 
 static void report_partial(struct otlp_report *report, const struct otlp_outcome *outcome)
@@ -88,7 +88,8 @@ void otlp_report_accepted(struct otlp_report *report, const struct otlp_sender_s
 	report->host->log(EP_HOST_INFO,
 			  "otlp: %s: takes requests again after %" PRIu64 " s; %" PRIu64
 			  " samples were dropped meanwhile",
-			  report->endpoint, (uint64_t)((now_ns() - report->failing_since_ns) / NS_PER_SECOND),
+			  report->endpoint,
+			  (uint64_t)((now_ns() - report->failing_since_ns) / NS_PER_SECOND),
 			  stats->dropped_events - report->dropped_before);
 }
 
@@ -97,8 +98,9 @@ static const char *advice(const struct otlp_report *report, const struct otlp_ou
 	static const struct {
 		const char *name, *advice;
 	} advices[] = {
-		{"UNIMPLEMENTED", "it has no profiles service: a Collector needs "
-				  "--feature-gates=service.profilesSupport and a profiles pipeline"},
+		{"UNIMPLEMENTED",
+		 "it has no profiles service: a Collector needs "
+		 "--feature-gates=service.profilesSupport and a profiles pipeline"},
 		{"HTTP 404", "it has no such path: look at the endpoint; a Collector needs "
 			     "--feature-gates=service.profilesSupport and a profiles pipeline"},
 		{"UNAUTHENTICATED", "look at headers and cert_file"},
@@ -149,7 +151,8 @@ void otlp_report_unflushed(struct otlp_report *report, const struct otlp_sender_
 			   uint64_t n_requests)
 {
 	report->host->log(EP_HOST_WARN,
-			  "otlp: %s: %" PRIu64 " requests could not be sent before the end; %" PRIu64
+			  "otlp: %s: %" PRIu64
+			  " requests could not be sent before the end; %" PRIu64
 			  " samples dropped in all",
 			  report->endpoint, n_requests, stats->dropped_events);
 }
@@ -157,8 +160,9 @@ void otlp_report_unflushed(struct otlp_report *report, const struct otlp_sender_
 void otlp_report_totals(const struct otlp_report *report, const struct otlp_sender_stats *stats)
 {
 	report->host->log(EP_HOST_INFO,
-			  "otlp: %s: %" PRIu64 " requests with %" PRIu64 " samples accepted, %" PRIu64
-			  " samples dropped, %" PRIu64 " refused, %" PRIu64 " retries",
+			  "otlp: %s: %" PRIu64 " requests with %" PRIu64
+			  " samples accepted, %" PRIu64 " samples dropped, %" PRIu64
+			  " refused, %" PRIu64 " retries",
 			  report->endpoint, stats->accepted_requests, stats->accepted_events,
 			  stats->dropped_events, stats->refused_events, stats->retries);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The Resource of a process: who was sampled (semantic conventions 1.44.0: process, container, host,
- * service). What the process says about itself wins over what is configured; no key is there twice.
+ * The Resource of a process: who was sampled (semantic conventions 1.44.0: process, container,
+ * host, service). What the process says about itself wins over what is configured; no key is there
+ * twice.
  */
 #ifndef OTLP_RESOURCE_H
 #define OTLP_RESOURCE_H

@@ -171,8 +171,8 @@ static void take_break(struct otlp_sender *sender, uint64_t at_least_ns)
 
 	ms = EP_MAX(ms, at_least_ns / 1000000);
 	sender->break_until_ms = EP_MAX(sender->break_until_ms, uv_now(sender->host->loop) + ms);
-	sender->break_ms = EP_MIN(sender->break_ms * BACKOFF_PERCENT / 100,
-				  sender->config->retry_max_ms);
+	sender->break_ms =
+		EP_MIN(sender->break_ms * BACKOFF_PERCENT / 100, sender->config->retry_max_ms);
 }
 
 static void accepted(struct entry *entry, const struct otlp_outcome *outcome)
@@ -242,7 +242,7 @@ static int ensure_client(struct otlp_sender *sender)
 		.config = sender->config,
 	};
 
-	return sender->client ? 0 : sender->ops->new(&options, &sender->client);
+	return sender->client ? 0 : sender->ops->new (&options, &sender->client);
 }
 
 /* `values`: those of headers that come from files, NULL when there are none. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Delivers payloads to one endpoint, oldest first: a queue bounded in bytes, retries by the rules of
- * OTLP, counters. The loop's.
+ * Delivers payloads to one endpoint, oldest first: a queue bounded in bytes, retries by the rules
+ *of OTLP, counters. The loop's.
  *
  *	push ──► waiting ──► under way ──accepted──► gone
  *	            │ ▲          └── retry: waits, with growing breaks for the whole endpoint
@@ -36,8 +36,8 @@ void otlp_sender_free(struct otlp_sender *sender, void (*gone)(void *arg), void 
 /* Takes the payload's data in every case. */
 void otlp_sender_push(struct otlp_sender *sender, const struct otlp_payload *payload);
 /*
- * Sends what waits, for config->flush_timeout_ms at most, drops the rest and disconnects: after that
- * nothing of it keeps the loop alive. done gets 0, or -ETIMEDOUT when something was dropped.
+ * Sends what waits, for config->flush_timeout_ms at most, drops the rest and disconnects: after
+ * that nothing of it keeps the loop alive. done gets 0, or -ETIMEDOUT when something was dropped.
  */
 void otlp_sender_flush(struct otlp_sender *sender, void (*done)(void *arg, int result), void *arg);
 const struct otlp_sender_stats *otlp_sender_stats(const struct otlp_sender *sender);

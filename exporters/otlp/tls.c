@@ -326,8 +326,9 @@ static int explain(struct otlp_tls_stream *stream, int r, char why[OTLP_WHY_BYTE
 		return -EACCES;
 	}
 	if (reason == SSL_R_WRONG_VERSION_NUMBER || reason == SSL_R_HTTP_REQUEST)
-		snprintf(why, OTLP_WHY_BYTES, "the server does not speak TLS on this port: "
-					      "write http:// if that is meant");
+		snprintf(why, OTLP_WHY_BYTES,
+			 "the server does not speak TLS on this port: "
+			 "write http:// if that is meant");
 	else if (reason == SSL_R_TLSV1_ALERT_NO_APPLICATION_PROTOCOL)
 		snprintf(why, OTLP_WHY_BYTES, "the server does not offer %s", stream->tls->alpn);
 	else if (r == -EPROTO)

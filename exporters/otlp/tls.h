@@ -18,8 +18,8 @@ struct otlp_tls_stream; /* one connection */
 
 /* Strings are borrowed for the call; NULL or "" when not given. */
 struct otlp_tls_options {
-	const char *ca_file;	 /* PEM; else those of the system */
-	const char *cert_file;	 /* PEM, leaf first: the client's own */
+	const char *ca_file;   /* PEM; else those of the system */
+	const char *cert_file; /* PEM, leaf first: the client's own */
 	const char *key_file;
 	const char *server_name; /* for SNI and for the name in the certificate; an address too */
 	const char *alpn;	 /* the one protocol that is offered and must be chosen */
@@ -37,7 +37,8 @@ static inline void otlp_tls_freep(struct otlp_tls **tls)
 
 /* The socket stays the caller's. */
 int otlp_tls_stream_new(struct otlp_tls *tls, int fd, struct otlp_tls_stream **ret_stream);
-void otlp_tls_stream_free(struct otlp_tls_stream *stream); /* says goodbye if it can; accepts NULL */
+void otlp_tls_stream_free(
+	struct otlp_tls_stream *stream); /* says goodbye if it can; accepts NULL */
 
 /*
  * 0 when it is done, -EAGAIN, or a negative errno with why: -EPROTO, -ECONNRESET, -EACCES for a

@@ -5,12 +5,11 @@
  *
  * Columns this exporter could use and struct ep_batch does not have yet (batch.h, at its end):
  *
- *   mapping_load_address   uint64, per mapping: of the kernel and its modules, where the image starts
- *                          in memory; 0 elsewhere. Kernel addresses then leave the machine relative
- *                          to it. Without it they are made so by kernel.c
- *   n_events, event_type (string, per event: "cpu", "off-cpu", "probe"), sample_event (row of
- *   events, per sample), sample_value (uint64, per time)
- *                          several event types in one batch; the value is ns for "off-cpu"
+ *   mapping_load_address   uint64, per mapping: of the kernel and its modules, where the image
+ * starts in memory; 0 elsewhere. Kernel addresses then leave the machine relative to it. Without it
+ * they are made so by kernel.c n_events, event_type (string, per event: "cpu", "off-cpu", "probe"),
+ * sample_event (row of events, per sample), sample_value (uint64, per time) several event types in
+ * one batch; the value is ns for "off-cpu"
  */
 #ifndef OTLP_VIEW_H
 #define OTLP_VIEW_H

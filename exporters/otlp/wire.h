@@ -5,8 +5,8 @@
  * bytes (2), 4 bytes (5). Numbers are little-endian base 128, bit 7 set on all bytes but the last.
  * https://protobuf.dev/programming-guides/encoding
  *
- * Writing: errors stick, the first one is kept and everything after it is ignored, so a caller looks
- * once, at the end. Reading: struct otlp_reader points into bytes that somebody else owns.
+ * Writing: errors stick, the first one is kept and everything after it is ignored, so a caller
+ * looks once, at the end. Reading: struct otlp_reader points into bytes that somebody else owns.
  */
 #ifndef OTLP_WIRE_H
 #define OTLP_WIRE_H

@@ -126,10 +126,11 @@ static void run_client(const struct otlp_client_ops *ops, const uint8_t *data, s
 	if (uv_loop_init(&loop) < 0)
 		abort();
 	options.loop = &loop;
-	if (ops->new(&options, &client) < 0)
+	if (ops->new (&options, &client) < 0)
 		abort();
 	for (int i = 0; i < (ops == &otlp_grpc_client ? 2 : 1); i++)
-		calls.n_started += ops->call(client, &payload, NULL, &header, 1, on_done, &calls) == 0;
+		calls.n_started +=
+			ops->call(client, &payload, NULL, &header, 1, on_done, &calls) == 0;
 	uv_run(&loop, UV_RUN_NOWAIT);
 	for (int i = 0; i < 3 && connection; i++) {
 		connection->ops->on_open(connection->arg);

@@ -95,8 +95,9 @@ static void make_strings(struct owned *o, const struct test_shape *s)
  */
 static uint32_t add_name(struct owned *o, uint32_t i, uint32_t min_bytes)
 {
-	static const char *const spaces[] = {"std::__cxx11::", "net::http::", "core::slice::sort::",
-					     "v8::internal::", "app::storage::", ""};
+	static const char *const spaces[] = {
+		"std::__cxx11::", "net::http::",    "core::slice::sort::",
+		"v8::internal::", "app::storage::", ""};
 	static const char *const words[] = {
 		"Parse",  "Find",  "Insert", "Resize", "Handle", "Visit",  "Buffer", "Request",
 		"Stream", "Table", "Index",  "Worker", "Signal", "Module", "Socket", "Cache",
@@ -108,9 +109,9 @@ static uint32_t add_name(struct owned *o, uint32_t i, uint32_t min_bytes)
 		digits[d] = words[(rest + 5 * d) % 16];
 	return add_string(o, "%s%s%s::%s%s%s(%s)", spaces[i / 7 % EP_LEN(spaces)], digits[4],
 			  digits[3], digits[2], digits[1], digits[0],
-			  min_bytes > 100 ? "const std::map<std::string, std::vector<long>>&, "
-					    "std::function<void (app::storage::Table&)>, "
-					    "std::unique_ptr<app::storage::IndexWorker>, unsigned"
+			  min_bytes > 100  ? "const std::map<std::string, std::vector<long>>&, "
+					     "std::function<void (app::storage::Table&)>, "
+					     "std::unique_ptr<app::storage::IndexWorker>, unsigned"
 			  : min_bytes > 30 ? "const std::string&"
 					   : "");
 }

@@ -10,9 +10,9 @@
  *   attributes  no key twice in a list; resource keys unique; profile.frame.type on each location
  *   mappings    start and limit 0, or start < limit
  *   lines       numbers not negative; a function has a name, a system name or a file
- *   samples     timestamps in [time, time + duration); values and timestamps of equal number, or one
- *               of them; the same shape within a profile; no two of equal identity
- *   devfiler    frame types of its list, htlhash on a mapping with attributes (if asked for)
+ *   samples     timestamps in [time, time + duration); values and timestamps of equal number, or
+ * one of them; the same shape within a profile; no two of equal identity devfiler    frame types of
+ * its list, htlhash on a mapping with attributes (if asked for)
  */
 #ifndef OTLP_CHECK_H
 #define OTLP_CHECK_H
@@ -32,7 +32,7 @@ struct otlp_check_result {
 	uint32_t violations;
 	char text[4096]; /* the first ones, a line each */
 	uint32_t resources, profiles, samples;
-	uint64_t events; /* timestamps, or values without timestamps */
+	uint64_t events;       /* timestamps, or values without timestamps */
 	uint32_t table_len[8]; /* by field number of ProfilesDictionary */
 };
 

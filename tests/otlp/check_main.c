@@ -3,8 +3,9 @@
  * otlp_check [-d] [-p] [-m MAX_BYTES] FILE...
  *
  * Judges each file, a request of the Profiles signal (check.h), and says what is wrong with it.
- * -d: also what devfiler wants; -p: prints the stacks, "PID EXECUTABLE THREAD;root;...;leaf EVENTS".
- * The last line is "N requests, N samples, N events, N violations". Exits 1 with any violation.
+ * -d: also what devfiler wants; -p: prints the stacks, "PID EXECUTABLE THREAD;root;...;leaf
+ * EVENTS". The last line is "N requests, N samples, N events, N violations". Exits 1 with any
+ * violation.
  */
 #include "core/base/parse.h"
 #include "tests/otlp/check.h"

@@ -55,8 +55,7 @@ static enum ep_value_type type_of(const struct ep_option_spec *specs, const char
 	return EP_VALUE_STRING;
 }
 
-struct ep_options *test_options_new(const struct ep_option_spec *specs,
-				    const char *const *pairs,
+struct ep_options *test_options_new(const struct ep_option_spec *specs, const char *const *pairs,
 				    size_t n)
 {
 	struct ep_value values[MAX_PAIRS] = {0};

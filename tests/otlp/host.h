@@ -22,8 +22,7 @@ struct test_host {
 /* One at a time: log lines know no context. */
 void test_host_init(struct test_host *host, uv_loop_t *loop, bool quiet);
 /* Options from "key=value" texts, which must outlive them. NULL after a line on stderr. */
-struct ep_options *test_options_new(const struct ep_option_spec *specs,
-				    const char *const *pairs,
+struct ep_options *test_options_new(const struct ep_option_spec *specs, const char *const *pairs,
 				    size_t n);
 void test_options_free(struct ep_options *options);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * otlp_send, otlp_bench [-n BATCHES] [-e EVERY_MS] [-s SHAPE] [-w WAIT_MS] [-q] [-F] [-l MODULE] KEY=VALUE...
+ * otlp_send, otlp_bench [-n BATCHES] [-e EVERY_MS] [-s SHAPE] [-w WAIT_MS] [-q] [-F] [-l MODULE]
+ * KEY=VALUE...
  *
  * Opens the exporter with these options, exports BATCHES (1) batches of SHAPE (small, 379k, large,
  * huge, or PROCESSES,FUNCTIONS,STACKS,DEPTH,SAMPLES,EVENTS), one every EVERY_MS, waits WAIT_MS,
@@ -8,8 +9,8 @@
  * exported_events is what the batches held, the rest are the exporter's own counters, and what it
  * cost this process without the making of batches: CPU, memory that is resident at the end, and in
  * otlp_bench the most that one batch had allocated at once. -l loads the module and leaves out the
- * counters, so that its libraries count as memory too. Exits with 0 when the flush found all sent, 3
- * when not, 1 otherwise.
+ * counters, so that its libraries count as memory too. Exits with 0 when the flush found all sent,
+ * 3 when not, 1 otherwise.
  */
 #include "core/base/clock.h"
 #include "exporters/otlp/otlp.h"
@@ -159,15 +160,23 @@ static int parse_shape(const char *text, struct test_shape *shape)
 	if (strcmp(text, "379k") == 0)
 		return 0;
 	if (strcmp(text, "large") == 0) { /* about 9 MB: several requests */
-		*shape = (struct test_shape){.processes = 300, .functions = 60000, .stacks = 15000,
-					     .depth = 40, .samples = 30000, .events = 6,
+		*shape = (struct test_shape){.processes = 300,
+					     .functions = 60000,
+					     .stacks = 15000,
+					     .depth = 40,
+					     .samples = 30000,
+					     .events = 6,
 					     .name_bytes = 40};
 		return 0;
 	}
 	if (strcmp(text, "huge") == 0) { /* about 28 MB */
-		*shape = (struct test_shape){.processes = 300, .functions = 200000,
-					     .stacks = 45000, .depth = 40, .samples = 60000,
-					     .events = 12, .name_bytes = 40};
+		*shape = (struct test_shape){.processes = 300,
+					     .functions = 200000,
+					     .stacks = 45000,
+					     .depth = 40,
+					     .samples = 60000,
+					     .events = 12,
+					     .name_bytes = 40};
 		return 0;
 	}
 	return sscanf(text, "%u,%u,%u,%u,%u,%u", &shape->processes, &shape->functions,

@@ -89,7 +89,8 @@ static const char vector[] =
 	"696e2a0464656d6f2a2370726f636573732e65786563757461626c652e6275696c645f69642e68746c68"
 	"6173682a0b7468726561642e6e616d652a097468726561642e69642a076c6962782e736f3200320c0805"
 	"12080a066e61746976653226080812220a20363030646361666534613131303030306632626633386334"
-	"393366356662393232" "0c080912080a06776f726b65723206080a1202182b3a003a030a0101";
+	"393366356662393232"
+	"0c080912080a06776f726b65723206080a1202182b3a003a030a0101";
 
 static size_t vector_bytes(uint8_t *to)
 {
@@ -205,8 +206,13 @@ static void nothing_makes_no_request(void **state)
 /* Twins: the same stack found by frame pointer. They are one stack, and one sample. */
 static void equal_rows_become_one(void **state)
 {
-	struct test_shape shape = {.processes = 3, .functions = 50, .stacks = 20, .depth = 6,
-				   .samples = 40, .events = 3, .twins = 20};
+	struct test_shape shape = {.processes = 3,
+				   .functions = 50,
+				   .stacks = 20,
+				   .depth = 6,
+				   .samples = 40,
+				   .events = 3,
+				   .twins = 20};
 	struct ep_batch *batch = test_batch_new(&shape);
 	struct requests requests;
 	struct otlp_check_result result;
@@ -247,8 +253,12 @@ static void big_batch_is_split_below_the_limit(void **state)
 
 static void one_long_sample_goes_in_pieces(void **state)
 {
-	struct test_shape shape = {.processes = 1, .functions = 10, .stacks = 2, .depth = 4,
-				   .samples = 2, .events = 9000};
+	struct test_shape shape = {.processes = 1,
+				   .functions = 10,
+				   .stacks = 2,
+				   .depth = 4,
+				   .samples = 2,
+				   .events = 9000};
 	struct ep_batch *batch = test_batch_new(&shape);
 	struct otlp_encode_options options = defaults;
 	struct otlp_check_options rules = {.max_bytes = 16384};
@@ -267,8 +277,13 @@ static void one_long_sample_goes_in_pieces(void **state)
 
 static void stack_that_never_fits_is_counted(void **state)
 {
-	struct test_shape shape = {.processes = 1, .functions = 400, .stacks = 2, .depth = 300,
-				   .samples = 2, .events = 1, .name_bytes = 200};
+	struct test_shape shape = {.processes = 1,
+				   .functions = 400,
+				   .stacks = 2,
+				   .depth = 300,
+				   .samples = 2,
+				   .events = 1,
+				   .name_bytes = 200};
 	struct ep_batch *batch = test_batch_new(&shape);
 	struct otlp_encode_options options = defaults;
 	struct requests requests;
@@ -309,8 +324,8 @@ static void stacks_come_out_as_they_went_in(void **state)
 
 		if (batch->location_flags[leaf] & EP_LOCATION_UNNAMED)
 			snprintf(part, sizeof(part), "%s+0x%llx %u\n",
-				 batch->string_text[batch->mapping_path[
-					 batch->location_mapping[leaf]]],
+				 batch->string_text
+					 [batch->mapping_path[batch->location_mapping[leaf]]],
 				 (unsigned long long)batch->location_address[leaf],
 				 batch->sample_count[row]);
 		else
@@ -450,7 +465,8 @@ static void kernel_addresses_are_relative(void **state)
 	assert_int_equal(options.kernel_base, 0xffffffff80ff0000);
 	encode(batch, &options, &requests);
 	judge(&requests, 0, NULL);
-	/* location 1: 0xffffffff81000040 of the kernel; location 17: 0xffffffff81000440 of nf_tables */
+	/* location 1: 0xffffffff81000040 of the kernel; location 17: 0xffffffff81000440 of
+	 * nf_tables */
 	assert_true(holds(&requests, "\x10\xc0\x80\x04\x1a"));
 	assert_true(holds(&requests, "\x10\xc0\x88\x80\x08\x1a"));
 	free_requests(&requests);

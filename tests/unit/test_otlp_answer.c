@@ -16,7 +16,7 @@
 
 #define SECOND 1000000000ull
 /* code 14, "busy", RetryInfo of 7 s */
-#define BUSY   "CA4SBGJ1c3kaMAoodHlwZS5nb29nbGVhcGlzLmNvbS9nb29nbGUucnBjLlJldHJ5SW5mbxIECgIIBw=="
+#define BUSY "CA4SBGJ1c3kaMAoodHlwZS5nb29nbGVhcGlzLmNvbS9nb29nbGUucnBjLlJldHJ5SW5mbxIECgIIBw=="
 
 static void header(struct otlp_grpc_answer *answer, const char *name, const char *value)
 {
@@ -27,8 +27,8 @@ static void header(struct otlp_grpc_answer *answer, const char *name, const char
 static void codes_are_judged_as_specified(void **state)
 {
 	static const enum otlp_verdict verdicts[] = {
-		OTLP_ACCEPTED, OTLP_RETRY,   OTLP_REFUSED, OTLP_REFUSED, OTLP_RETRY, OTLP_REFUSED,
-		OTLP_REFUSED,  OTLP_REFUSED, OTLP_REFUSED, OTLP_REFUSED, OTLP_RETRY, OTLP_RETRY,
+		OTLP_ACCEPTED, OTLP_RETRY,   OTLP_REFUSED, OTLP_REFUSED, OTLP_RETRY,  OTLP_REFUSED,
+		OTLP_REFUSED,  OTLP_REFUSED, OTLP_REFUSED, OTLP_REFUSED, OTLP_RETRY,  OTLP_RETRY,
 		OTLP_REFUSED,  OTLP_REFUSED, OTLP_RETRY,   OTLP_RETRY,	 OTLP_REFUSED};
 
 	(void)state;
@@ -86,13 +86,19 @@ static void answers_without_code_are_mapped(void **state)
 		{{.http_status = 429}, "UNAVAILABLE", OTLP_RETRY},
 		{{.http_status = 418}, "UNKNOWN", OTLP_REFUSED},
 		{{.http_status = 200, .is_grpc = true}, "UNKNOWN", OTLP_REFUSED},
-		{{.is_reset = true, .reset_code = NGHTTP2_REFUSED_STREAM}, "UNAVAILABLE", OTLP_RESEND},
+		{{.is_reset = true, .reset_code = NGHTTP2_REFUSED_STREAM},
+		 "UNAVAILABLE",
+		 OTLP_RESEND},
 		{{.is_reset = true, .reset_code = NGHTTP2_CANCEL}, "CANCELLED", OTLP_RETRY},
 		{{.is_reset = true, .reset_code = NGHTTP2_ENHANCE_YOUR_CALM},
-		 "RESOURCE_EXHAUSTED", OTLP_REFUSED},
+		 "RESOURCE_EXHAUSTED",
+		 OTLP_REFUSED},
 		{{.is_reset = true, .reset_code = NGHTTP2_INADEQUATE_SECURITY},
-		 "PERMISSION_DENIED", OTLP_REFUSED},
-		{{.is_reset = true, .reset_code = NGHTTP2_PROTOCOL_ERROR}, "INTERNAL", OTLP_REFUSED},
+		 "PERMISSION_DENIED",
+		 OTLP_REFUSED},
+		{{.is_reset = true, .reset_code = NGHTTP2_PROTOCOL_ERROR},
+		 "INTERNAL",
+		 OTLP_REFUSED},
 	};
 
 	(void)state;
@@ -127,9 +133,15 @@ static void base64_in_all_its_forms(void **state)
 		int result;
 		const char *bytes;
 	} rows[] = {
-		{"", 0, ""},	       {"TQ==", 1, "M"},       {"TQ", 1, "M"},
-		{"TWE=", 2, "Ma"},     {"TWFu", 3, "Man"},     {"-_-_", 3, "\xfb\xff\xbf"},
-		{"+/+/", 3, "\xfb\xff\xbf"}, {"TWFuT", -EBADMSG, ""}, {"TW u", -EBADMSG, ""},
+		{"", 0, ""},
+		{"TQ==", 1, "M"},
+		{"TQ", 1, "M"},
+		{"TWE=", 2, "Ma"},
+		{"TWFu", 3, "Man"},
+		{"-_-_", 3, "\xfb\xff\xbf"},
+		{"+/+/", 3, "\xfb\xff\xbf"},
+		{"TWFuT", -EBADMSG, ""},
+		{"TW u", -EBADMSG, ""},
 	};
 	uint8_t bytes[16];
 
@@ -166,14 +178,15 @@ static void http_answers_are_read(void **state)
 		bool keeps_open;
 	} rows[] = {
 		{"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi", 1, 200, "hi", true},
-		{"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nhi", 1, 200, "hi",
-		 false},
+		{"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nhi", 1, 200,
+		 "hi", false},
 		{"HTTP/1.0 200 OK\nContent-Length: 0\n\n", 1, 200, "", false},
 		{"HTTP/1.1 204 \r\n\r\n", 1, 204, "", true},
-		{"HTTP/1.1 100 Go on\r\n\r\nHTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n", 1, 503, "",
-		 true},
+		{"HTTP/1.1 100 Go on\r\n\r\nHTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n", 1, 503,
+		 "", true},
 		{"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\nA;x\r\n0123456789"
-		 "\r\n0\r\nT: x\r\n\r\n", 1, 200, "abc0123456789", true},
+		 "\r\n0\r\nT: x\r\n\r\n",
+		 1, 200, "abc0123456789", true},
 		{"HTTP/1.1 200 OK\r\n\r\nuntil the end", 0, 200, "until the end", false},
 		{"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhi", 0, 200, "hi", true},
 		{"HTTP/2 200\r\n\r\n", -EBADMSG, 0, "", true},
@@ -183,8 +196,8 @@ static void http_answers_are_read(void **state)
 		{"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", -EBADMSG, 200,
 		 "", true},
 		{"HTTP/1.1 200 OK\r\nContent-Length: 99999999\r\n\r\n", -E2BIG, 200, "", true},
-		{"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nfffffff\r\n", -E2BIG, 200, "",
-		 true},
+		{"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nfffffff\r\n", -E2BIG, 200,
+		 "", true},
 		{"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nz\r\n", -EBADMSG, 200, "",
 		 true},
 	};
@@ -255,8 +268,9 @@ static void pairs_are_read(void **state)
 static void utf8_is_told_from_other_bytes(void **state)
 {
 	static const char *const good[] = {"", "a", "\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x98\x80"};
-	static const char *const bad[] = {"\x80", "\xc0\x80", "\xc3", "\xed\xa0\x80",
-					  "\xf4\x90\x80\x80", "\xe0\x80\x80", "\xff"};
+	static const char *const bad[] = {"\x80",	  "\xc0\x80",	      "\xc3",
+					  "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xe0\x80\x80",
+					  "\xff"};
 
 	(void)state;
 	for (size_t i = 0; i < EP_LEN(good); i++)

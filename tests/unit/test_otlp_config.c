@@ -45,7 +45,8 @@ static int read_config(struct otlp_config *config, size_t n, const char *const *
 }
 
 #define CONFIG(config, ...)                                                                        \
-	read_config(config, sizeof((const char *[]){__VA_ARGS__}) / sizeof(const char *), (const char *[]){__VA_ARGS__})
+	read_config(config, sizeof((const char *[]){__VA_ARGS__}) / sizeof(const char *),          \
+		    (const char *[]){__VA_ARGS__})
 
 static void endpoints_are_read(void **state)
 {
@@ -112,8 +113,7 @@ static void mistakes_are_said(void **state)
 		struct otlp_config config;
 
 		host.log_len = 0;
-		if (CONFIG(&config, rows[i].pair) != -EINVAL ||
-		    !strstr(host.log, rows[i].says))
+		if (CONFIG(&config, rows[i].pair) != -EINVAL || !strstr(host.log, rows[i].says))
 			fail_msg("%s: %s", rows[i].pair, host.log);
 		otlp_config_fini(&config);
 	}
@@ -125,7 +125,8 @@ static void headers_are_read(void **state)
 
 	(void)state;
 	assert_int_equal(CONFIG(&config, "headers=Authorization=Bearer%20abc, X-Id=1",
-				"header_files=x-token=/run/token"), 0);
+				"header_files=x-token=/run/token"),
+			 0);
 	assert_int_equal(config.n_headers, 3);
 	assert_string_equal(config.headers[0].name, "authorization");
 	assert_string_equal(config.headers[0].value, "Bearer abc");
