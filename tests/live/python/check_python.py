@@ -285,6 +285,23 @@ def check(case, options, directory):
 
 # --- which ----------------------------------------------------------------------------------------
 
+def skip(name, why):
+    """Counted like a run."""
+    name = re.sub(r"\W", "_", name)
+    print(f"  {why}\n[  SKIPPED ] {name}")
+
+
+def install(everything):
+    """What cannot be had is a skip; what is there already will do."""
+    done = subprocess.run([INSTALL, "full" if everything else "quick"], check=False,
+                          stdout=subprocess.PIPE, text=True)
+    print(done.stdout, end="")
+    for name, why in re.findall(r"^skipped: (.*?): (.*)$", done.stdout, re.M):
+        skip("install_" + name, why)
+    if done.returncode:
+        skip("install", f"exit status {done.returncode}")
+
+
 def by_version(found):
     return sorted(found, key=lambda r: (r.numbers, r.source, r.flavors))
 
@@ -339,8 +356,10 @@ def special_cases(found, full, directory):
 
 
 def cases(options, directory):
-    found = runtimes.find("python", complain=lambda text: print("skipped:", text))
+    found = runtimes.find("python", complain=lambda text: skip("a_runtime", text))
     found = by_version(r for r in found if r.numbers >= OLDEST)
+    if not any(r.source == "pyenv" for r in found):
+        skip("pyenv", "not installed, or has no Python")
     found = found if options.full else list(worth_it(found))
     for case in [Case(r) for r in found] + list(special_cases(found, options.full, directory)):
         if re.search(options.only, case.name):
@@ -384,7 +403,7 @@ def main(options):
         print("skip: profiling needs root")
         return SKIP
     if not options.no_install:
-        subprocess.run([INSTALL, "full" if options.full else "quick"], check=False)
+        install(options.full)
     with tempfile.TemporaryDirectory() as directory:
         counts = run_all(options, options.keep or directory)
     print(f"{counts['OK']} true, {counts['FAILED']} not, {counts['SKIPPED']} skipped")
