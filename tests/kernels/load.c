@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What this kernel's verifier says of a core BPF object:
+ * What this kernel's verifier says of a BPF object, the core's or a language's:
  *
  *	load LABEL OBJECT FRAMES...
  *
- * loads the object with each number of native frames in one run and prints a line for each:
+ * loads the object with each number of frames in one run and prints a line for each:
  *
  *	load LABEL FRAMES MILLISECONDS ep_native=INSNS ep_entry=INSNS ...
  *	refused LABEL FRAMES MILLISECONDS REASON
@@ -13,6 +13,7 @@
  * them, while bpf_prog_info.verified_insns came with 5.16.
  */
 #include "core/bpf/offsets.h"
+#include "ebpf-profiler/bpf/self.h"
 
 #include <bpf/libbpf.h>
 #include <errno.h>
@@ -42,20 +43,35 @@ static double now_ms(void)
 	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
 }
 
-/* The filter is on: that is the longer entry program. */
+static struct bpf_map *find_map(struct bpf_object *object, const char *part_of_name)
+{
+	struct bpf_map *map;
+
+	bpf_object__for_each_map(map, object) {
+		if (strstr(bpf_map__name(map), part_of_name))
+			return map;
+	}
+	return NULL;
+}
+
+/* The filter is on: that is the longer entry program. A language's maps are its own, and empty. */
 static int set_config(struct bpf_object *object, uint32_t frames)
 {
 	struct ep_config config = {.frames_per_run = frames, .filter = 1};
-	struct bpf_map *map;
+	struct ep_self self = {.slot = EP_SLOT_FIRST_DYNAMIC,
+			       .kind = EP_FRAME_FIRST_DYNAMIC + EP_SLOT_FIRST_DYNAMIC,
+			       .first_error = EP_ERROR_FIRST_DYNAMIC,
+			       .frames_per_run = frames};
+	struct bpf_map *map = find_map(object, ".rodata.ep_self");
 	int r = ep_bpf_read_offsets(&config);
 
 	if (r < 0)
 		return r;
-	bpf_object__for_each_map(map, object) {
-		if (strstr(bpf_map__name(map), ".rodata"))
-			return bpf_map__set_initial_value(map, &config, sizeof(config));
-	}
-	return -ENOENT;
+	self.task_tls_off = config.task_tls_off;
+	if (map)
+		return bpf_map__set_initial_value(map, &self, sizeof(self));
+	map = find_map(object, ".rodata");
+	return map ? bpf_map__set_initial_value(map, &config, sizeof(config)) : -ENOENT;
 }
 
 static void collect_logs(struct bpf_object *object)

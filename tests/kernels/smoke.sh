@@ -117,10 +117,19 @@ check_hotplug() {
 	fi
 }
 
-# Interpreted programs share one stack frame. The last check: a kernel may die of it.
+# Python functions, by a program that BPF walks in several runs; it rests until it is attached to.
+check_python() {
+	check_record "$1" 'spin climb climb_or_not main' /t/cpython -I -S /t/climb.py $seconds 3
+}
+
+# Interpreted programs share one stack frame: that of the first, whatever languages come after it.
+# The last checks: a kernel may die of it.
 check_interpreter() {
 	echo 0 >/proc/sys/net/core/bpf_jit_enable
 	check_record interpreted 'spin inner outer main' /t/burner $seconds
+	complete=75
+	check_python interpreted_python
+	check_record interpreted_leap 'spin leap swing main' /t/leap $seconds 8
 }
 
 # counter_below COUNT FILE NAME...: prints the first counter of the agent's last words below COUNT.
@@ -153,6 +162,8 @@ check_agent() {
 	wait $agent
 	status=$?
 	files=$(ls "$out/agent"/*.pb.gz 2>/dev/null | wc -l)
+	frames='frames walked in one run of the unwinder'
+	refused=$(counter_below 36 "$out/agent.txt" "$frames")
 	few=$(counter_below 5 "$out/agent.txt" forks execs exits 'new executable mappings')
 	if [ $status != 0 ]; then
 		failed agent "exit status $status on SIGTERM: $(tail -n 3 "$out/agent.txt")"
@@ -160,15 +171,20 @@ check_agent() {
 		failed agent "$files files in 6 s: $(tail -n 3 "$out/agent.txt")"
 	elif [ -n "$few" ]; then
 		failed agent "5 programs were started, but it counted $few"
+	elif [ -n "$refused" ]; then
+		failed agent "$refused, as the verifier has refused 36"
 	else
 		ok agent
 	fi
 }
 
-# Descriptor and BPF program of each language.
+# Descriptor and BPF program of each language; how the kernel took that is said on the console.
 check_plugins() {
 	for plugin in /t/plugins/*.so; do
-		"$profiler" plugins --check "$plugin" >"$out/plugin.txt" 2>&1 && continue
+		"$profiler" plugins --check "$plugin" >"$out/plugin.txt" 2>&1
+		status=$?
+		sed -n 's/^ok *BPF */loaded: /p' "$out/plugin.txt"
+		[ $status != 0 ] || continue
 		failed "plugins --check $plugin" "$(tail -n 1 "$out/plugin.txt")"
 		return
 	done
@@ -183,8 +199,10 @@ check_record deep 'spin down main _start' /t/deep $seconds
 check_record signals 'main _start' /t/signals $seconds
 check_record syscalls 'read_zeros main _start vfs_read' /t/syscalls $seconds
 check_record forks 'spin be_a_child main _start' /t/forks $seconds
-# Until a plugin is attached, which takes emulation a second, nobody can unwind leap.
+# Until a plugin is attached, which takes emulation a second, nobody can unwind leap; and a program
+# that loads libraries is sampled before its tables are.
 complete=75
+check_python python
 check_record toy 'spin inner outer main' /t/toy $seconds 6
 check_record leap 'spin leap swing main' /t/leap $seconds 8
 complete=95
