@@ -112,7 +112,7 @@ static __always_inline __u64 ep_hash_word(__u64 hash, __u64 word)
  *
  * What is compared must be what the address is made of: verifiers of 5.10 and 6.1 know no bounds of
  * a number that is read back from the stack, where clang 14 had put it before it compared. So what
- * else is needed is made before. The order also decides how many paths a verifier sees, up to six
+ * else is needed is made before. The order also decides how many paths a verifier sees, up to eight
  * times more: measure it on all kernels (scripts/kernels --verifier) before it is changed.
  */
 static __always_inline bool ep_push_words(struct ep_record *rec, __u64 header, __u32 n, __u64 word0,
