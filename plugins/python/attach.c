@@ -459,11 +459,12 @@ int py_attach(void *executable, struct ep_target *target, void **ret_instance)
 int py_mappings_changed(void *instance)
 {
 	struct instance *inst = instance;
-	int r = inst->complete ? 0 : complete(inst, false);
+	int r = inst->complete ? 0 : complete(inst, false), ranges;
 
-	if (r >= 0 && inst->armed && set_ranges(inst) < 0)
-		return -ENOMEM;
-	return r;
+	if (r < 0 || !inst->armed)
+		return r;
+	ranges = set_ranges(inst);
+	return ranges < 0 ? ranges : r;
 }
 
 int py_symbolize(void *instance, const struct ep_raw_frame *frame, struct ep_names *names)
