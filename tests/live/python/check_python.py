@@ -36,6 +36,7 @@ START = os.path.join(HERE, "..", "start.py")
 FREQUENCY = 499
 ATTACH_AFTER = 1  # seconds
 OLDEST = (3, 6)
+FEWEST = 30       # samples of a run
 THRESHOLD = 99.5  # percent of samples
 GRACE = 3         # samples that may be wrong however few there are
 # True for a moment, wrong when it is more: a thread that starts or ends has no Python frames, a
@@ -148,6 +149,8 @@ def record(case, seconds, path):
     if done.returncode in CANNOT and not os.path.exists(path):
         raise Skipped(f"skip: {CANNOT[done.returncode]}: {done.stderr.strip()[-200:]}")
     result = said(done, "RESULT", "burn")
+    if done.returncode:
+        raise Failed(f"exit status {done.returncode}: {done.stderr[:1500]}")
     by_process = collections.defaultdict(list)
     for sample in truth.read_profile(path):
         by_process[sample.labels.get("pid")].append(sample)
@@ -235,6 +238,8 @@ class Verdict:
 
     def problems(self, order_threshold=THRESHOLD):
         """Why this run fails: nothing when it passes."""
+        if self.tested < FEWEST:
+            yield f"{self.tested} samples are too few to tell"
         if self.tested - self.true > GRACE and self.percent < THRESHOLD:
             yield f"{self.percent:.2f} % true stacks"
         misplaced = self.counts[truth.TRUE] - self.order[truth.TRUE]
@@ -325,7 +330,7 @@ def embed(found, directory):
         if runtime.root or not library or runtime.numbers < (3, 8):
             continue
         if not compiler:
-            print("skipped: no C compiler for a program that embeds Python")
+            skip("embedded", "no C compiler for a program that embeds Python")
             return
         if not os.path.exists(program):
             subprocess.run([compiler, os.path.join(HERE, "embed.c"), "-o", program, "-ldl"],

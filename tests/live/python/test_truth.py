@@ -208,6 +208,7 @@ class Judging(unittest.TestCase):
                 ("1 % without leaf", right + [(frames[1:], 13, main)], {}),
                 ("all without leaf", [(frames[1:], 1000, main), (start, 50, main)], {}),
                 ("native only", [(start, 1000, main)], {}),
+                ("next to nothing", [(frames, 20, main)], {}),
                 ("too much before the start", [(frames, 1000, main), (start, 200, main)], {}),
                 ("a thread without Python", right + [(start, 13, other)], {}),
                 ("a thread without root", right + [(frames[:end], 11, other)], {}),
