@@ -85,7 +85,7 @@ def main(arguments):
         print(__doc__)
         return 2
     for name in [name for name in os.environ if name.startswith(("PYTHON", "LD_", "NODE_"))]:
-        if name != "PYTHON_JIT":
+        if name not in ("PYTHON_JIT", "PYTHONPERFSUPPORT"):
             del os.environ[name]
     os.environ.update(ENVIRONMENT)
     root, directory = map(os.path.realpath, arguments[1:3])

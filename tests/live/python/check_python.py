@@ -36,6 +36,7 @@ START = os.path.join(HERE, "..", "start.py")
 FREQUENCY = 499
 ATTACH_AFTER = 1  # seconds
 OLDEST = (3, 6)
+TRAMPOLINES = "PYTHONPERFSUPPORT", "1"  # 3.12: code without unwind rules before each evaluation
 FEWEST = 30       # samples of a run
 THRESHOLD = 99.5  # percent of samples
 GRACE = 3         # samples that may be wrong however few there are
@@ -80,7 +81,7 @@ class Case:
     def order_threshold(self):
         """Percent; 0 where native frames are known to be incomplete."""
         deeper_than_native = "deep" in self.scenarios and self.runtime.numbers < truth.INLINED_CALLS
-        return 0 if deeper_than_native else THRESHOLD
+        return 0 if deeper_than_native or TRAMPOLINES in self.runtime.environment else THRESHOLD
 
     def argv(self, *arguments):
         with open(WORKLOAD, encoding="utf-8") as file:
@@ -353,6 +354,9 @@ def special_cases(found, full, directory):
         yield Case(runtime, "fork", mode="fork")
         yield Case(runtime, "attached", attach=True)
         yield Case(runtime, "command", text=True, scenarios=("recursion", "classes", "callbacks"))
+    for runtime in [r for r in found if r.numbers >= (3, 12)][newest]:
+        environment = (*runtime.environment, TRAMPOLINES)
+        yield Case(dataclasses.replace(runtime, environment=environment), "trampolines")
     for runtime in found if full else found[::7]:
         yield Case(runtime, "transient", scenarios=("transient", "calls"))
         yield Case(runtime, "deep", scenarios=("deep",))

@@ -408,7 +408,7 @@ def destructors():
     one, other = Doomed(), Doomed()
     one.other, other.other = other, one
     del one, other
-    gc.collect()
+    gc.collect(0)
     kept = Doomed()
     reference = weakref.ref(kept, called_back)
     kept = None
