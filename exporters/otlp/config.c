@@ -328,6 +328,17 @@ static int copy(char **to, const char *text)
 	return *to ? 0 : -ENOMEM;
 }
 
+/* Found out now and not when the first batch is there. */
+static int check_files(const struct reader *r)
+{
+	const char *const paths[] = {r->config->ca_file, r->config->cert_file, r->config->key_file};
+
+	for (size_t i = 0; i < EP_LEN(paths); i++)
+		if (paths[i][0] && access(paths[i], R_OK) < 0)
+			return bad(r, "%s: %s", paths[i], strerrordesc_np(errno));
+	return 0;
+}
+
 static int read_tls(struct reader *r)
 {
 	struct otlp_config *config = r->config;
@@ -345,7 +356,7 @@ static int read_tls(struct reader *r)
 			     "otlp: insecure_skip_verify: anybody on the way to %s can read and "
 			     "change what is sent",
 			     config->authority);
-	return 0;
+	return config->is_tls ? check_files(r) : 0;
 }
 
 static const char *arch(void)

@@ -18,7 +18,8 @@ enum phase {
 	CONNECTING,
 	HANDSHAKE,
 	OPEN,
-	LOST, /* on_lost is on its way */
+	BROKEN, /* cannot be written to any more; what the peer said before that is still read */
+	LOST,	/* on_lost is on its way */
 	CLOSED,
 };
 
@@ -343,6 +344,11 @@ static ssize_t read_some(struct otlp_conn *conn, uint8_t *data, size_t len)
 	return n >= 0 ? n : errno == EINTR ? -EAGAIN : -errno;
 }
 
+static bool is_readable(const struct otlp_conn *conn)
+{
+	return conn->phase == OPEN || conn->phase == BROKEN;
+}
+
 /* False when the connection is not open any more (it may be freed soon, but is not yet). */
 static bool read_all(struct otlp_conn *conn)
 {
@@ -361,10 +367,30 @@ static bool read_all(struct otlp_conn *conn)
 			return false;
 		}
 		conn->ops->on_data(conn->arg, data, (size_t)n);
-		if (conn->phase != OPEN)
+		if (!is_readable(conn))
 			return false;
 	}
 	return true;
+}
+
+/* A server that refuses often says why, and closes while we are still sending. */
+static void on_broken(uv_timer_t *timer)
+{
+	struct otlp_conn *conn = timer->data;
+
+	if (conn->phase == BROKEN && read_all(conn))
+		lose(conn, conn->error, conn->why);
+}
+
+static void become_broken(struct otlp_conn *conn, int r, const char *why)
+{
+	if (conn->phase != OPEN)
+		return;
+	conn->phase = BROKEN;
+	conn->error = r;
+	snprintf(conn->why, sizeof(conn->why), "%s", why ? why : "the connection broke");
+	uv_timer_start(&conn->timer, on_broken, 0, 0);
+	uv_ref((uv_handle_t *)&conn->timer);
 }
 
 static void on_poll(uv_poll_t *poll, int status, int events)
@@ -378,7 +404,10 @@ static void on_poll(uv_poll_t *poll, int status, int events)
 	if (status < 0) {
 		int r = socket_error(conn, status);
 
-		lose(conn, r, uv_strerror(r));
+		if (conn->phase == OPEN)
+			become_broken(conn, r, uv_strerror(r));
+		else
+			lose(conn, r, uv_strerror(r));
 		return;
 	}
 	if (conn->phase == HANDSHAKE) {
@@ -386,7 +415,7 @@ static void on_poll(uv_poll_t *poll, int status, int events)
 		return;
 	}
 	conn->n_held++; /* an owner may close it from within */
-	if (conn->phase == OPEN && read_all(conn) && (events & UV_WRITABLE)) {
+	if (is_readable(conn) && read_all(conn) && (events & UV_WRITABLE) && conn->phase == OPEN) {
 		conn->wants_room = false;
 		conn->ops->on_room(conn->arg);
 	}
@@ -395,12 +424,12 @@ static void on_poll(uv_poll_t *poll, int status, int events)
 	release(conn);
 }
 
-ssize_t otlp_conn_write(struct otlp_conn *conn, const void *data, size_t len)
+size_t otlp_conn_write(struct otlp_conn *conn, const void *data, size_t len)
 {
 	ssize_t n;
 
 	if (conn->phase != OPEN)
-		return -ENOTCONN;
+		return 0;
 	if (conn->stream)
 		n = otlp_tls_write(conn->stream, data, len);
 	else
@@ -408,14 +437,14 @@ ssize_t otlp_conn_write(struct otlp_conn *conn, const void *data, size_t len)
 	if (n < 0 && !conn->stream)
 		n = errno == EINTR ? -EAGAIN : -errno;
 	if (n >= 0 && (size_t)n == len)
-		return n;
+		return len;
 	if (n < 0 && n != -EAGAIN) {
-		lose(conn, (int)n, strerrordesc_np((int)-n) ?: "cannot write");
-		return n;
+		become_broken(conn, (int)n, strerrordesc_np((int)-n));
+		return 0;
 	}
 	conn->wants_room = true;
 	update_watch(conn);
-	return n < 0 ? 0 : n;
+	return n < 0 ? 0 : (size_t)n;
 }
 
 /* --- the beginning --- */

@@ -39,10 +39,10 @@ int otlp_conn_open(uv_loop_t *loop, const struct otlp_conn_options *options,
 void otlp_conn_close(struct otlp_conn *conn); /* accepts NULL */
 
 /*
- * How much was taken, which may be 0: on_room follows. A negative errno when the connection is
- * broken: on_lost follows, from the loop.
+ * How much was taken, which may be 0: on_room follows, or, when the connection is broken, on_lost,
+ * after what the peer said before that.
  */
-ssize_t otlp_conn_write(struct otlp_conn *conn, const void *data, size_t len);
+size_t otlp_conn_write(struct otlp_conn *conn, const void *data, size_t len);
 /* Whether something waits on it, which keeps the loop alive. */
 void otlp_conn_set_busy(struct otlp_conn *conn, bool busy);
 

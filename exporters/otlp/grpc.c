@@ -131,13 +131,11 @@ static ssize_t on_send(nghttp2_session *session, const uint8_t *data, size_t len
 		       void *arg)
 {
 	struct otlp_client *client = arg;
-	ssize_t n = client->conn ? otlp_conn_write(client->conn, data, len) : -ENOTCONN;
+	size_t n = client->conn ? otlp_conn_write(client->conn, data, len) : 0;
 
 	(void)session;
 	(void)flags;
-	if (n < 0)
-		return NGHTTP2_ERR_CALLBACK_FAILURE;
-	return n == 0 ? NGHTTP2_ERR_WOULDBLOCK : n;
+	return n == 0 ? NGHTTP2_ERR_WOULDBLOCK : (ssize_t)n;
 }
 
 static ssize_t on_read_payload(nghttp2_session *session, int32_t stream_id, uint8_t *buffer,
@@ -464,7 +462,7 @@ static void send_session(struct otlp_client *client)
 {
 	submit_waiting(client);
 	if (nghttp2_session_send(client->session) != 0) {
-		fail_calls(client, "the connection broke while sending");
+		fail_calls(client, "HTTP/2 failed while sending");
 		drop_connection(client);
 		return;
 	}

@@ -4,9 +4,10 @@
 #include <errno.h>
 #include <isa-l/igzip_lib.h>
 
-#define FIRST_DIVISOR 2 /* of the message's length: what its compressed form has at most, mostly   \
-			 */
-#define MIN_ROOM 4096	/* to go on compressing into */
+#define FIRST_DIVISOR                                                                              \
+	2	      /* of the message's length: what its compressed form has at most, mostly     \
+		       */
+#define MIN_ROOM 4096 /* to go on compressing into */
 
 static int compress_piece(struct isal_zstream *stream, struct otlp_wire *to)
 {

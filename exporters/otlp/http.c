@@ -106,11 +106,11 @@ static void finish_answer(struct otlp_client *client)
 static bool write_part(struct otlp_client *client, const uint8_t *data, size_t len, size_t *sent)
 {
 	while (*sent < len) {
-		ssize_t n = otlp_conn_write(client->conn, data + *sent, len - *sent);
+		size_t n = otlp_conn_write(client->conn, data + *sent, len - *sent);
 
-		if (n <= 0)
+		if (n == 0)
 			return false; /* on_room or on_lost will come */
-		*sent += (size_t)n;
+		*sent += n;
 	}
 	return true;
 }

@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -53,7 +54,7 @@ static void *find(void *libssl, void *libcrypto, const char *name)
 	return function ? function : dlsym(libcrypto, name);
 }
 
-static int load(char why[OTLP_WHY_BYTES])
+static int load_functions(char why[OTLP_WHY_BYTES])
 {
 	void *libcrypto, *libssl, *function;
 
@@ -77,6 +78,18 @@ static int load(char why[OTLP_WHY_BYTES])
 #undef OPENSSL_FUNCTION
 	ssl.is_loaded = true;
 	return 0;
+}
+
+/* Workers of several exporters may get here at once. */
+static int load(char why[OTLP_WHY_BYTES])
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	int r;
+
+	pthread_mutex_lock(&lock);
+	r = load_functions(why);
+	pthread_mutex_unlock(&lock);
+	return r;
 }
 
 /* --- the socket as OpenSSL sees it: its own would get a SIGPIPE --- */

@@ -49,12 +49,12 @@ void otlp_conn_close(struct otlp_conn *conn)
 	free(conn);
 }
 
-ssize_t otlp_conn_write(struct otlp_conn *conn, const void *data, size_t len)
+size_t otlp_conn_write(struct otlp_conn *conn, const void *data, size_t len)
 {
 	(void)data;
 	if (conn != connection)
 		abort();
-	return (ssize_t)EP_MIN(len, (size_t)1000);
+	return EP_MIN(len, (size_t)1000);
 }
 
 void otlp_conn_set_busy(struct otlp_conn *conn, bool busy)

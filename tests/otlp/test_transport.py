@@ -502,8 +502,12 @@ def tls_for_a_plaintext_server():
 
 @case
 def files_that_are_missing():
-    result = send("https://127.0.0.1:1", ca_file="/nowhere/ca.pem", **BRIEF)
-    result.says("/nowhere/ca.pem")
+    result = send("https://127.0.0.1:1", ca_file="/nowhere/ca.pem", status=1)
+    result.says("/nowhere/ca.pem: No such file")
+    broken = f"{bench.directory}/broken.pem"
+    with open(broken, "w") as file:
+        file.write("no certificate\n")
+    send("https://127.0.0.1:1", ca_file=broken, **BRIEF).says("no certificates can be read")
 
 
 @case

@@ -143,7 +143,7 @@ static void environment_fills_what_is_not_given(void **state)
 	setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://general.example.com:1/base/", 1);
 	setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf", 1);
 	setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "2500", 1);
-	setenv("OTEL_EXPORTER_OTLP_CERTIFICATE", "/ca.pem", 1);
+	setenv("OTEL_EXPORTER_OTLP_CERTIFICATE", "/dev/null", 1);
 	setenv("OTEL_RESOURCE_ATTRIBUTES", "team=a", 1);
 	setenv("OTEL_SERVICE_NAME", "fleet", 1);
 	assert_int_equal(read_config(&config, 0, NULL), 0);
@@ -151,7 +151,7 @@ static void environment_fills_what_is_not_given(void **state)
 	assert_string_equal(config.authority, "general.example.com:1");
 	assert_string_equal(config.path, "/base/v1development/profiles");
 	assert_int_equal(config.timeout_ms, 2500);
-	assert_string_equal(config.ca_file, "/ca.pem");
+	assert_string_equal(config.ca_file, "/dev/null");
 	assert_string_equal(config.service_name, "fleet");
 	assert_string_equal(config.resource_attributes, "team=a");
 	otlp_config_fini(&config);
