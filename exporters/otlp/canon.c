@@ -4,8 +4,14 @@
 #include "exporters/otlp/frame_type.h"
 
 #include <errno.h>
+#include <sys/random.h>
 
+/*
+ * The hashes start from a number nobody can know: what is hashed are addresses and names of
+ * programs, one of which may want us to compare all with all.
+ */
 struct context {
+	uint64_t seed;
 	const struct ep_batch *batch;
 	const struct otlp_view *view;
 	struct otlp_canon *canon;
@@ -51,7 +57,7 @@ static uint64_t hash_mapping(const struct context *c, uint32_t row)
 {
 	const struct ep_batch *b = c->batch;
 
-	return mix(mix(b->mapping_start_va[row], b->mapping_path[row]),
+	return mix(mix(c->seed ^ b->mapping_start_va[row], b->mapping_path[row]),
 		   (uint64_t)b->mapping_build_id[row] << 32 | b->mapping_file_id[row]);
 }
 
@@ -100,10 +106,12 @@ static uint64_t hash_location(const struct context *c, uint32_t row)
 {
 	const struct ep_batch *b = c->batch;
 	uint32_t line = b->location_line_first[row];
-	uint64_t hash = mix(c->canon->mapping_of[b->location_mapping[row]],
+	uint64_t hash = mix(c->seed ^ c->canon->mapping_of[b->location_mapping[row]],
 			    is_error(b, row) ? 0 : b->location_address[row]);
 
-	return n_lines(b, row) ? mix(hash, b->line_function[line]) : hash;
+	if (n_lines(b, row) == 0)
+		return hash;
+	return mix(hash, (uint64_t)b->line_function[line] << 32 | b->line_line[line]);
 }
 
 static bool equal_lines(const struct ep_batch *b, uint32_t x, uint32_t y)
@@ -137,7 +145,7 @@ static bool equal_locations(const struct context *c, uint32_t x, uint32_t y)
 static uint64_t hash_stack(const struct context *c, uint32_t row)
 {
 	const struct ep_batch *b = c->batch;
-	uint64_t hash = 0;
+	uint64_t hash = c->seed;
 
 	for (uint32_t i = b->stack_location_first[row]; i < b->stack_location_first[row + 1]; i++)
 		hash = (hash ^ c->canon->location_of[b->stack_location[i]]) * 0x9e3779b97f4a7c15ull;
@@ -165,7 +173,8 @@ static bool equal_stacks(const struct context *c, uint32_t x, uint32_t y)
 static uint64_t hash_sample(const struct context *c, uint32_t row)
 {
 	const struct ep_batch *b = c->batch;
-	uint64_t hash = mix(c->canon->stack_of[b->sample_stack[row]], b->sample_process[row]);
+	uint64_t hash =
+		mix(c->seed ^ c->canon->stack_of[b->sample_stack[row]], b->sample_process[row]);
 
 	return mix(hash, (uint64_t)b->sample_tid[row] << 32 | b->sample_cpu[row]);
 }
@@ -258,6 +267,8 @@ int otlp_canon_init(struct otlp_canon *canon, const struct ep_batch *batch,
 		    const struct otlp_view *view, const struct otlp_encode_options *options)
 {
 	struct context c = {.batch = batch, .view = view, .canon = canon};
+
+	(void)!getrandom(&c.seed, sizeof(c.seed), GRND_NONBLOCK);
 
 	*canon = (struct otlp_canon){
 		.mapping_of = calloc((size_t)batch->n_mappings + 1, sizeof(uint32_t)),

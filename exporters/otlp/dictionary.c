@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <sys/random.h>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -121,7 +122,7 @@ static struct otlp_reader attribute_at(const struct otlp_dictionary *d, uint32_t
 
 static uint32_t slot_of(const struct otlp_dictionary *d, const void *body, size_t len)
 {
-	return (uint32_t)XXH3_64bits(body, len) & (d->n_slots - 1);
+	return (uint32_t)XXH3_64bits_withSeed(body, len, d->seed) & (d->n_slots - 1);
 }
 
 static int grow_slots(struct otlp_dictionary *d)
@@ -569,6 +570,7 @@ int otlp_dictionary_init(struct otlp_dictionary *d, const struct ep_batch *batch
 		.location_of = calloc((size_t)batch->n_locations + 1, sizeof(uint32_t)),
 		.stack_of = calloc((size_t)batch->n_stacks + 1, sizeof(uint32_t)),
 	};
+	(void)!getrandom(&d->seed, sizeof(d->seed), GRND_NONBLOCK);
 	for (uint32_t i = 0; i < OTLP_N_TABLES; i++)
 		otlp_wire_init(&d->tables[i].bytes, options->max_bytes + OTLP_ELEMENT_MAX);
 	otlp_wire_init(&d->body, OTLP_ELEMENT_MAX);

@@ -68,6 +68,7 @@ struct otlp_dictionary {
 	/* Attributes: index of the element by the hash of its bytes, compared by bytes. */
 	uint32_t *attributes; /* slots: offset of the element's tag + 1 and, beside, its index */
 	uint32_t n_slots, n_used;
+	uint64_t seed;	       /* of their hashes: nobody can make them collide */
 	const char *last_type; /* of a location, and its attribute */
 	uint32_t last_type_attribute;
 	struct otlp_recent recent[OTLP_RECENT];

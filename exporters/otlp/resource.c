@@ -81,7 +81,8 @@ static void put_int(struct writer *w, const char *key, uint64_t value)
 	put_pair(w, key, strlen(key));
 }
 
-static void put_list(struct writer *w, const char *list)
+/* All pairs of a list, or those of one key. */
+static void put_list(struct writer *w, const char *list, const char *only_key)
 {
 	struct otlp_pair pair;
 	int r;
@@ -89,7 +90,7 @@ static void put_list(struct writer *w, const char *list)
 	if (!list)
 		return;
 	while ((r = otlp_next_pair(&list, &pair)) != 0) {
-		if (r == 1)
+		if (r == 1 && (!only_key || strcmp(only_key, pair.key) == 0))
 			put_text(w, pair.key, pair.value);
 	}
 }
@@ -167,8 +168,7 @@ static void put_process(struct writer *w)
 	put_time(w, "process.creation.time", b->process_start_ns[w->process]);
 	put_row(w, "container.id", b->process_container_id[w->process]);
 	put_text(w, "service.name", find_env(w, "OTEL_SERVICE_NAME"));
-	put_list(w, find_env(w, "OTEL_RESOURCE_ATTRIBUTES"));
-	put_environment(w);
+	put_list(w, find_env(w, "OTEL_RESOURCE_ATTRIBUTES"), "service.name");
 }
 
 /* --- what is configured --- */
@@ -214,8 +214,13 @@ void otlp_resource_write(const struct ep_batch *batch, const struct otlp_view *v
 	if (process)
 		put_process(&w);
 	put_service_name(&w);
-	put_list(&w, options->resource_attributes);
+	put_list(&w, options->resource_attributes, NULL);
 	put_host(&w);
+	/* Behind the host: a process may say which service it is, not where it runs. */
+	if (process) {
+		put_list(&w, find_env(&w, "OTEL_RESOURCE_ATTRIBUTES"), NULL);
+		put_environment(&w);
+	}
 	if (message->error == 0)
 		message->error = w.keys.error ? w.keys.error : w.value.error;
 	otlp_wire_fini(&w.pair);

@@ -329,7 +329,8 @@ static void make_environments(struct owned *o, const struct test_shape *s)
 		{"\1", "REGION", "north"},
 		{"\1", "SECRET", "never-sent"},
 		{"\2", "OTEL_RESOURCE_ATTRIBUTES",
-		 "service.name=cart,bad,deployment.environment.name=prod,x=%ff"},
+		 "service.name=cart,bad,deployment.environment.name=prod,x=%ff,host.name=liar,"
+		 "process.pid=1"},
 	};
 	uint32_t n = EP_LEN(variables), at = 0;
 	uint32_t *first = block(o, s->processes + 2, 4);

@@ -422,6 +422,7 @@ static void processes_say_who_they_are(void **state)
 	assert_true(holds(&requests, "1.5"));
 	assert_true(holds(&requests, "cart"));
 	assert_true(holds(&requests, "prod"));
+	assert_false(holds(&requests, "liar"));
 	assert_true(holds(&requests, "configured"));
 	assert_true(holds(&requests, "process.environment_variable.REGION"));
 	assert_true(holds(&requests, "north"));
