@@ -6,7 +6,8 @@
 
 Each program says its own stack ("STACK leaf ... root", tests/live/programs); most of its samples must
 show it, in a resource of its name and pid. Also: the end of the agent flushes, names and resources
-are there, every request obeys the rules. Needs root and BPF, and python3-grpcio; else exits with 77.
+are there, every request obeys the rules, and of three exporters one whose receiver is away disturbs no
+other. Needs root and BPF, and python3-grpcio; else exits with 77.
 """
 import glob
 import os
@@ -35,6 +36,17 @@ headers = "x-case=live"
 service_name = "{{exe}}"
 environment = "EP_TEST_REGION"
 jitter = "200ms"
+[[exporter]]
+type = "otlp"
+interval = "1s"
+endpoint = "{endpoint}"
+headers = "x-case=second"
+compression = "none"
+[[exporter]]
+type = "otlp"
+interval = "1s"
+endpoint = "http://127.0.0.1:1"
+flush_timeout = "200ms"
 """
 
 
@@ -113,6 +125,9 @@ def main():
         raise Failure(f"the agent ended with {agent.returncode}: {log}")
     print(next(line for line in log.splitlines() if "requests with" in line))
     samples = folded(bench)
+    first, second = bench.events_of("live"), bench.events_of("second")
+    if first != second or first == 0:
+        raise Failure(f"two exporters sent {first} and {second} events")
     for name, pid, wanted, cpu_s in results:
         judge(name, pid, wanted, cpu_s, samples)
         blob = b"".join(open(path, "rb").read() for path in glob.glob(f"{bench.directory}/live/*"))
