@@ -81,8 +81,11 @@ static int take_request(void *arg, const struct otlp_request *request)
 	struct otlp_payload payload;
 	int r = otlp_payload_make(request, job->otlp->config.is_gzip, &payload);
 
-	if (r == 0)
-		r = ep_vec_append(&job->payloads, &payload, 1);
+	if (r < 0)
+		return r;
+	r = ep_vec_append(&job->payloads, &payload, 1);
+	if (r < 0)
+		free(payload.data);
 	return r;
 }
 

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The OTLP exporter when memory runs out: each allocation of a run fails once, one by one, and each
+ * time all is well or said to be not, every batch and flush is reported, and nothing leaks. Linked
+ * with --wrap for malloc, calloc, realloc and free.
+ */
+#include "exporters/otlp/gzip.h"
+#include "exporters/otlp/otlp.h"
+#include "exporters/otlp/sender.h"
+#include "tests/otlp/batch.h"
+#include "tests/otlp/check.h"
+#include "tests/otlp/host.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define MAX_RUNS 2000
+
+extern const struct ep_plugin ep_plugin;
+
+/* The wrapped functions have no argument to pass it by. */
+static struct {
+	bool armed;
+	uint32_t calls, fail_at;
+	int64_t live; /* blocks */
+} heap;
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t n, size_t size);
+void *__real_realloc(void *ptr, size_t size);
+void __real_free(void *ptr);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_realloc(void *ptr, size_t size);
+void __wrap_free(void *ptr);
+
+static bool fails(void)
+{
+	return heap.armed && ++heap.calls == heap.fail_at;
+}
+
+static void *count(void *ptr)
+{
+	heap.live += heap.armed && ptr;
+	return ptr;
+}
+
+void *__wrap_malloc(size_t size)
+{
+	return fails() ? NULL : count(__real_malloc(size));
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+	return fails() ? NULL : count(__real_calloc(n, size));
+}
+
+void *__wrap_realloc(void *ptr, size_t size)
+{
+	if (fails())
+		return NULL;
+	return ptr ? __real_realloc(ptr, size) : count(__real_realloc(ptr, size));
+}
+
+void __wrap_free(void *ptr)
+{
+	heap.live -= heap.armed && ptr;
+	__real_free(ptr);
+}
+
+static void arm(uint32_t fail_at)
+{
+	heap.calls = 0;
+	heap.live = 0;
+	heap.fail_at = fail_at;
+	heap.armed = true;
+}
+
+/* True when the run had fewer allocations than the one that was to fail. */
+static bool disarm(void)
+{
+	heap.armed = false;
+	return heap.calls < heap.fail_at;
+}
+
+/* --- a batch into payloads --- */
+
+static int take(void *arg, const struct otlp_request *request)
+{
+	uint64_t *events = arg;
+	struct otlp_payload payload;
+	int r = otlp_payload_make(request, true, &payload);
+
+	if (r == 0) {
+		*events += payload.events;
+		free(payload.data);
+	}
+	return r;
+}
+
+static void encoding_survives_each_failure(void **state)
+{
+	const struct test_shape shape = {.processes = 3,
+					 .functions = 200,
+					 .stacks = 60,
+					 .depth = 8,
+					 .samples = 120,
+					 .events = 2,
+					 .twins = 60};
+	const struct otlp_encode_options options = {
+		.max_bytes = 16384, .environment = "REGION", .kernel_base = 1, .modules_path = "/"};
+	struct ep_batch *batch = test_batch_new(&shape);
+	bool done = false;
+	uint32_t failed = 0;
+
+	(void)state;
+	for (uint32_t i = 1; !done; i++) {
+		uint64_t events = 0, too_big = 0;
+		struct otlp_sink sink = {.take = take, .arg = &events};
+		int r;
+
+		assert_in_range(i, 1, MAX_RUNS);
+		arm(i);
+		r = otlp_encode(batch, &options, &sink, &too_big);
+		done = disarm();
+		assert_int_equal(heap.live, 0);
+		/* shrinking a payload may fail without harm */
+		assert_true(r == 0 ? events == test_batch_events(batch) : r == -ENOMEM);
+		failed += r != 0;
+	}
+	assert_true(failed > 30);
+	test_batch_unref(batch);
+}
+
+/* --- the whole exporter, to where nobody listens --- */
+
+struct run {
+	struct test_host host;
+	void *exporter;
+	uint32_t n_exported, n_flushed;
+};
+
+static void on_flushed(void *arg, int result)
+{
+	struct run *run = arg;
+
+	(void)result;
+	run->n_flushed++;
+	ep_plugin.exporter->close(run->exporter);
+}
+
+static void on_exported(void *arg, int result)
+{
+	struct run *run = arg;
+
+	(void)result;
+	run->n_exported++;
+	ep_plugin.exporter->flush(run->exporter, on_flushed, run);
+}
+
+static bool export_with_failure(const char *protocol, uint32_t fail_at)
+{
+	const char *pairs[] = {protocol,
+			       "endpoint=http://127.0.0.1:1",
+			       "jitter=0s",
+			       "retry_initial=10ms",
+			       "flush_timeout=20ms",
+			       "headers=x-a=b"};
+	static struct run run;
+	struct ep_batch *batch = test_batch_new(&test_shape_small);
+	struct ep_options *options;
+	uv_loop_t loop;
+	bool done;
+
+	memset(&run, 0, sizeof(run));
+	assert_int_equal(uv_loop_init(&loop), 0);
+	test_host_init(&run.host, &loop, true);
+	options = test_options_new(ep_plugin.exporter->options, pairs, EP_LEN(pairs));
+	assert_non_null(options);
+	assert_int_equal(ep_plugin.exporter->open(&run.host.host, options, &run.exporter), 0);
+	arm(fail_at);
+	ep_plugin.exporter->export_batch(run.exporter, batch, on_exported, &run);
+	test_batch_unref(batch);
+	uv_run(&loop, UV_RUN_DEFAULT);
+	done = disarm();
+	assert_int_equal(run.n_exported, 1);
+	assert_int_equal(run.n_flushed, 1);
+	assert_int_equal(uv_loop_close(&loop), 0);
+	assert_int_equal(test_batches_alive(), 0);
+	test_options_free(options);
+	return done;
+}
+
+static void exporting_survives_each_failure(void **state)
+{
+	static const char *const protocols[] = {"protocol=grpc", "protocol=http/protobuf"};
+
+	(void)state;
+	for (size_t i = 0; i < EP_LEN(protocols); i++) {
+		uint32_t fail_at = 1;
+
+		while (!export_with_failure(protocols[i], fail_at))
+			assert_in_range(++fail_at, 1, MAX_RUNS);
+		assert_true(fail_at > 40);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(encoding_survives_each_failure),
+		cmocka_unit_test(exporting_survives_each_failure),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
