@@ -108,14 +108,17 @@ static const struct event_type *type_of(const struct encoder *enc, uint32_t even
 		enc->view.event_type ? b->string_text[enc->view.event_type[event]] : b->sample_type;
 	size_t i = 0;
 
-	while (i + 1 < EP_LEN(event_types) && strcmp(event_types[i].name, name) != 0)
+	/* without values a time is only a count */
+	while (i + 1 < EP_LEN(event_types) &&
+	       (strcmp(event_types[i].name, name) != 0 ||
+		(event_types[i].has_values && !enc->view.sample_value)))
 		i++;
 	return &event_types[i];
 }
 
 static bool has_values(const struct encoder *enc, uint32_t event)
 {
-	return type_of(enc, event)->has_values && enc->view.sample_value;
+	return type_of(enc, event)->has_values;
 }
 
 /* --- from a sample up to the request --- */

@@ -8,6 +8,7 @@ core: the C core (python3-grpcio), go: grpc-go (golang-google-grpc-dev), js: @gr
 has to be built or installed goes into CACHE. Exits with 77 when the peer cannot be had.
 """
 import os
+import shutil
 import subprocess
 import sys
 
@@ -43,9 +44,12 @@ def go_command(cache):
 
 def js_command(cache):
     modules = f"{cache}/npm/node_modules"
+    if not shutil.which("node"):
+        skip("no node")
     if not os.path.isdir(f"{modules}/@grpc/grpc-js"):
         try:
             subprocess.run(["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts",
+                            "--fetch-retries=0", "--fetch-timeout=15000",
                             "--prefix", f"{cache}/npm", JS_PACKAGE], check=True, timeout=60,
                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         except (OSError, subprocess.SubprocessError) as error:

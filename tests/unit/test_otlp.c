@@ -432,6 +432,25 @@ static void processes_say_who_they_are(void **state)
 	test_batch_unref(batch);
 }
 
+static void other_events_are_counted(void **state)
+{
+	static const char *const types[] = {"probe", "off-cpu"};
+
+	(void)state;
+	for (size_t i = 0; i < EP_LEN(types); i++) {
+		struct ep_batch *batch = test_batch_new(&test_shape_small);
+		struct requests requests;
+
+		batch->sample_type = types[i];
+		encode(batch, &defaults, &requests);
+		assert_int_equal(judge(&requests, 0, NULL).events, test_batch_events(batch));
+		assert_true(holds(&requests, "events"));
+		assert_false(holds(&requests, "nanoseconds"));
+		free_requests(&requests);
+		test_batch_unref(batch);
+	}
+}
+
 /* A batch of ABI 1.0 ends before the columns that came later. */
 static void batch_of_an_old_host(void **state)
 {
@@ -529,6 +548,7 @@ int main(void)
 		cmocka_unit_test(frame_types_are_mapped),
 		cmocka_unit_test(resource_says_who_it_was),
 		cmocka_unit_test(processes_say_who_they_are),
+		cmocka_unit_test(other_events_are_counted),
 		cmocka_unit_test(batch_of_an_old_host),
 		cmocka_unit_test(kernel_addresses_are_relative),
 		cmocka_unit_test(payload_is_what_went_in),
