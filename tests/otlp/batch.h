@@ -20,7 +20,7 @@ struct test_shape {
 	uint64_t seed;	     /* names and times differ between seeds */
 };
 
-/* What the 379 kB request looks like: 4000 functions and locations, 1000 stacks of 30. */
+/* What makes a request of nearly 400 kB: 4000 functions and locations, 1000 stacks of 30. */
 extern const struct test_shape test_shape_small, test_shape_379k;
 
 /* With one reference; never NULL (aborts). */
