@@ -55,13 +55,13 @@ class Server:
 
 
 def read_exactly(connection, n):
-    data = b""
+    data = bytearray()
     while len(data) < n:
-        part = connection.recv(n - len(data))
+        part = connection.recv(min(n - len(data), 1 << 20))
         if not part:
             raise EOFError
         data += part
-    return data
+    return bytes(data)
 
 
 def text(string):

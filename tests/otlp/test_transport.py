@@ -512,6 +512,38 @@ def files_that_are_missing():
 
 
 @case
+def tls_with_a_slow_reader():
+    proxy = Proxy(Server(good, tls_context("server", "h2")).port, delay_s=0.004)
+    result = send(f"https://127.0.0.1:{proxy.port}", "-s", "379k", timeout="6s", **TLS)
+    result.all_arrived()
+    result.expect(retries=0)
+    must(result.cpu_us < 300000, f"{result.cpu_us} us of CPU: it spins")
+
+
+@case
+def http_with_a_slow_reader():
+    proxy = Proxy(http_server(OK).port, delay_s=0.004)
+    result = send(proxy.url, "-s", "379k", timeout="6s", **HTTP)
+    result.all_arrived()
+    must(result.cpu_us < 200000, f"{result.cpu_us} us of CPU: it spins")
+
+
+@case
+def http_reader_that_waits():
+    """More than sockets hold: writes take less than all, with and without TLS."""
+    def serve(connection, _):
+        time.sleep(0.7)
+        HttpRequest(connection)
+        connection.sendall(OK)
+    for context in (None, tls_context("server", "http/1.1")):
+        result = send(Server(serve, context).url, "-s", "large", compression="none",
+                      max_request_bytes="40000000", queue_bytes="64000000", timeout="20s",
+                      flush_timeout="20s", **HTTP, **TLS)
+        result.all_arrived()
+        result.expect(accepted_requests=1, retries=0)
+
+
+@case
 def tls_cut_at_many_places():
     server = Server(good, tls_context("server", "h2"))
     for cut in range(0, 3200, 160):
