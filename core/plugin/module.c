@@ -20,6 +20,7 @@
 struct ep_module {
 	uint32_t refs;
 	void *handle;
+	bool keep; /* an exporter was open: callbacks into its code may be waiting on the loop */
 	const struct ep_plugin *plugin;
 };
 
@@ -221,7 +222,7 @@ void ep_module_unload(struct ep_module *module)
 {
 	if (!module || --module->refs > 0)
 		return;
-	if (module->handle)
+	if (module->handle && !module->keep)
 		dlclose(module->handle);
 	free(module);
 }
@@ -229,6 +230,7 @@ void ep_module_unload(struct ep_module *module)
 struct ep_module *ep_module_ref(struct ep_module *module)
 {
 	module->refs++;
+	module->keep = true;
 	return module;
 }
 
