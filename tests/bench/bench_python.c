@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Cost of naming a Python frame: the code objects of a live process with a good part of the
- *standard library loaded, read with process_vm_readv. New ones are each read once into an empty
- *cache, in several rounds; known ones come from the cache, in random order and at random
- *instructions.
+ * standard library loaded, read with process_vm_readv. New ones are each read once into an empty
+ * cache, in several rounds; known ones come from the cache, in random order and at random
+ * instructions.
  *
  *	bench_python [INTERPRETER [SCRIPT]]
  */
