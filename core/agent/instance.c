@@ -14,6 +14,7 @@
 
 /* A runtime that is not initialised yet is asked again, soon at first. */
 #define RETRY_MIN_NS (2 * EP_NS_PER_MS)
+#define LOAD_WAIT_NS EP_NS_PER_SEC
 #define RETRY_MAX_NS (10 * EP_NS_PER_SEC)
 /* A process that maps all the time is looked at so often; its names have their turn in between. */
 #define CHANGE_REST_NS (50 * EP_NS_PER_MS)
@@ -280,6 +281,7 @@ static void finish_attach(void *arg)
 	if (instance->first)
 		instance->unwinders->attaching--;
 	instance->first = false;
+	instance->claim->plugin->tried = true;
 	instance->retry_ns = 0;
 	if (instance->result < 0)
 		take_failure(instance);
@@ -323,8 +325,25 @@ static void start_changed_soon(struct ep_instance *instance)
 		schedule(instance, CHANGE_REST_NS - since_ns);
 }
 
+/*
+ * A program takes the verifier 70 ms and more of CPU time. When the profiler starts, the unwind
+ * tables of what runs come first.
+ */
+static bool must_wait(const struct ep_instance *instance)
+{
+	const struct ep_unwinders *unwinders = instance->unwinders;
+
+	return !instance->claim->plugin->tried &&
+	       ep_clock_mono_ns() - instance->born_ns < LOAD_WAIT_NS &&
+	       unwinders->options.hurried(unwinders->options.arg);
+}
+
 static void start_attach(struct ep_instance *instance)
 {
+	if (must_wait(instance)) {
+		schedule(instance, RETRY_MIN_NS);
+		return;
+	}
 	instance->dormant = false;
 	if (ep_instance_start_job(instance, run_attach, finish_attach, instance) < 0)
 		schedule_retry(instance);
@@ -344,6 +363,7 @@ static struct ep_instance *new_instance(struct ep_unwinders *unwinders, struct e
 	atomic_fetch_add(&claim->refs, 1);
 	instance->pid = pid;
 	instance->module_addr = module_addr;
+	instance->born_ns = ep_clock_mono_ns();
 	instance->target = (struct ep_target){
 		.ops = &target_ops,
 		.arg = instance,

@@ -260,6 +260,13 @@ static void on_language(void *arg, pid_t pid)
 	ep_processes_on_language(session->processes, pid);
 }
 
+static bool is_hurried(void *arg)
+{
+	struct ep_session *session = arg;
+
+	return ep_processes_busy(session->processes) > 0;
+}
+
 static bool is_language_wanted(void *arg, const char *name)
 {
 	struct ep_session *session = arg;
@@ -333,6 +340,7 @@ static int new_unwinders(struct ep_session *session)
 		.enabled = is_language_wanted,
 		.changed = on_language,
 		.named = on_names,
+		.hurried = is_hurried,
 		.arg = session,
 	};
 	int r = ep_unwinders_new(&options, &session->unwinders);

@@ -38,6 +38,8 @@ struct ep_unwinders_options {
 	bool (*enabled)(void *arg, const char *name);
 	void (*changed)(void *arg, pid_t pid); /* BPF is to be told something new of a process */
 	void (*named)(void *arg);	       /* some frames got their names */
+	/* True while native frames still wait for tables: loading a program waits for them. */
+	bool (*hurried)(void *arg);
 	void *arg;
 };
 

@@ -30,6 +30,7 @@ struct ep_language_plugin {
 	uv_mutex_t mutex; /* of program and failed, which workers write */
 	struct ep_unwinder_program *program;
 	bool failed;
+	bool tried; /* loop's thread: its program was loaded, or refused */
 	_Atomic uint64_t counters[EP_MAX_PLUGIN_COUNTERS]; /* those of user space */
 };
 
@@ -77,6 +78,7 @@ struct ep_instance {
 	/* Not attached until its frames want names: what BPF was told is its parent's, or is left
 	 * from when it was. */
 	bool dormant;
+	uint64_t born_ns;    /* CLOCK_MONOTONIC */
 	uint64_t used_ns;    /* CLOCK_MONOTONIC: attached, or asked for names */
 	uint64_t changed_ns; /* CLOCK_MONOTONIC, of the last mappings_changed */
 	int result; /* of the last job */
