@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "exporters/otlp/canon.h"
-#include "core/base/map.h"
 #include "exporters/otlp/frame_type.h"
 
 #include <errno.h>
@@ -17,12 +16,25 @@ struct context {
 	struct otlp_canon *canon;
 };
 
+/* Both halves of a product, one of whose factors nobody can choose. */
+static inline uint64_t mix(const struct context *c, uint64_t hash, uint64_t value)
+{
+	unsigned __int128 product =
+		(unsigned __int128)(hash ^ 0x9e3779b97f4a7c15ull) * (value ^ c->seed);
+
+	return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
 typedef uint64_t (*hash_row)(const struct context *c, uint32_t row);
 typedef bool (*equal_rows)(const struct context *c, uint32_t a, uint32_t b);
 
-/* Fills of[0..n) through a hash table of rows that lives only for this. Row 0 stays row 0. */
-static int find_equal(const struct context *c, uint32_t n, hash_row hash, equal_rows equal,
-		      uint32_t first, uint32_t *of)
+/*
+ * Fills of[0..n) through a hash table of rows that lives only for this. Row 0 stays row 0. Inline,
+ * so that the two functions are: they run for each row.
+ */
+__attribute__((always_inline)) static inline int find_equal(const struct context *c, uint32_t n,
+							    hash_row hash, equal_rows equal,
+							    uint32_t first, uint32_t *of)
 {
 	uint32_t n_slots = 16, *slots;
 
@@ -46,18 +58,13 @@ static int find_equal(const struct context *c, uint32_t n, hash_row hash, equal_
 	return 0;
 }
 
-static uint64_t mix(uint64_t hash, uint64_t value)
-{
-	return ep_mix64(hash ^ (value + 0x9e3779b97f4a7c15ull));
-}
-
 /* --- mappings --- */
 
 static uint64_t hash_mapping(const struct context *c, uint32_t row)
 {
 	const struct ep_batch *b = c->batch;
 
-	return mix(mix(c->seed ^ b->mapping_start_va[row], b->mapping_path[row]),
+	return mix(c, mix(c, b->mapping_path[row], b->mapping_start_va[row]),
 		   (uint64_t)b->mapping_build_id[row] << 32 | b->mapping_file_id[row]);
 }
 
@@ -106,12 +113,12 @@ static uint64_t hash_location(const struct context *c, uint32_t row)
 {
 	const struct ep_batch *b = c->batch;
 	uint32_t line = b->location_line_first[row];
-	uint64_t hash = mix(c->seed ^ c->canon->mapping_of[b->location_mapping[row]],
+	uint64_t hash = mix(c, c->canon->mapping_of[b->location_mapping[row]],
 			    is_error(b, row) ? 0 : b->location_address[row]);
 
 	if (n_lines(b, row) == 0)
 		return hash;
-	return mix(hash, (uint64_t)b->line_function[line] << 32 | b->line_line[line]);
+	return mix(c, hash, (uint64_t)b->line_function[line] << 32 | b->line_line[line]);
 }
 
 static bool equal_lines(const struct ep_batch *b, uint32_t x, uint32_t y)
@@ -145,11 +152,14 @@ static bool equal_locations(const struct context *c, uint32_t x, uint32_t y)
 static uint64_t hash_stack(const struct context *c, uint32_t row)
 {
 	const struct ep_batch *b = c->batch;
-	uint64_t hash = c->seed;
+	const uint32_t *of = c->canon->location_of;
+	const uint32_t *at = b->stack_location + b->stack_location_first[row];
+	uint32_t n = b->stack_location_first[row + 1] - b->stack_location_first[row];
+	uint64_t hash = n;
 
-	for (uint32_t i = b->stack_location_first[row]; i < b->stack_location_first[row + 1]; i++)
-		hash = (hash ^ c->canon->location_of[b->stack_location[i]]) * 0x9e3779b97f4a7c15ull;
-	return ep_mix64(hash);
+	for (; n >= 2; n -= 2, at += 2)
+		hash = mix(c, hash, (uint64_t)of[at[0]] << 32 | of[at[1]]);
+	return n ? mix(c, hash, of[at[0]]) : hash;
 }
 
 static bool equal_stacks(const struct context *c, uint32_t x, uint32_t y)
@@ -173,10 +183,9 @@ static bool equal_stacks(const struct context *c, uint32_t x, uint32_t y)
 static uint64_t hash_sample(const struct context *c, uint32_t row)
 {
 	const struct ep_batch *b = c->batch;
-	uint64_t hash =
-		mix(c->seed ^ c->canon->stack_of[b->sample_stack[row]], b->sample_process[row]);
+	uint64_t hash = mix(c, c->canon->stack_of[b->sample_stack[row]], b->sample_process[row]);
 
-	return mix(hash, (uint64_t)b->sample_tid[row] << 32 | b->sample_cpu[row]);
+	return mix(c, hash, (uint64_t)b->sample_tid[row] << 32 | b->sample_cpu[row]);
 }
 
 static bool equal_samples(const struct context *c, uint32_t x, uint32_t y)

@@ -424,6 +424,15 @@ static void on_poll(uv_poll_t *poll, int status, int events)
 	release(conn);
 }
 
+/* TCP_CORK, tcp(7); goes before TCP_NODELAY, which then says that the rest leaves at once. */
+void otlp_conn_set_corked(struct otlp_conn *conn, bool corked)
+{
+	int value = corked;
+
+	if (conn->phase == OPEN)
+		(void)setsockopt(conn->watch->fd, IPPROTO_TCP, TCP_CORK, &value, sizeof(value));
+}
+
 size_t otlp_conn_write(struct otlp_conn *conn, const void *data, size_t len)
 {
 	ssize_t n;

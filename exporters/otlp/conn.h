@@ -43,6 +43,11 @@ void otlp_conn_close(struct otlp_conn *conn); /* accepts NULL */
  * after what the peer said before that.
  */
 size_t otlp_conn_write(struct otlp_conn *conn, const void *data, size_t len);
+/*
+ * While it is corked only full segments leave, and what is left when it is not any more: frames of
+ * HTTP/2 are small, and each write of its own wakes the peer.
+ */
+void otlp_conn_set_corked(struct otlp_conn *conn, bool corked);
 /* Whether something waits on it, which keeps the loop alive. */
 void otlp_conn_set_busy(struct otlp_conn *conn, bool busy);
 

@@ -10,6 +10,7 @@
 #include <xxhash.h>
 
 #define FIRST_SLOTS 256
+#define INDEX_MAX   5		 /* bytes of a uint32 */
 #define KERNEL_SPAN (1ull << 31) /* image and modules: less on x86-64 and arm64 */
 
 static const char *const own_texts[OTLP_OWN_STRINGS] = {
@@ -334,15 +335,6 @@ static uint32_t get_mapping(struct otlp_dictionary *d, uint32_t row)
 
 /* --- functions, locations, stacks --- */
 
-/* A field with a number, where the room for it has been made: 6 bytes, or 11 with an address. */
-static uint8_t *write_uint(uint8_t *to, uint32_t field, uint64_t value)
-{
-	if (value == 0)
-		return to;
-	*to++ = (uint8_t)(field << 3 | OTLP_VARINT);
-	return otlp_varint_write(to, value);
-}
-
 #define SHORT_BYTES 128 /* a length below is one byte, and known when the element is written */
 
 /* Functions and locations are written where they stay: they are most of a dictionary. */
@@ -375,10 +367,10 @@ static uint32_t add_function(struct otlp_dictionary *d, uint32_t row)
 
 	if (!to)
 		return 0;
-	to = write_uint(to, FUNCTION_NAME, name);
-	to = write_uint(to, FUNCTION_SYSTEM_NAME, system_name);
-	to = write_uint(to, FUNCTION_FILENAME, file);
-	to = write_uint(to, FUNCTION_START_LINE, b->function_line[row]);
+	to = otlp_uint_write(to, FUNCTION_NAME, name);
+	to = otlp_uint_write(to, FUNCTION_SYSTEM_NAME, system_name);
+	to = otlp_uint_write(to, FUNCTION_FILENAME, file);
+	to = otlp_uint_write(to, FUNCTION_START_LINE, b->function_line[row]);
 	return end_short(d, DICTIONARY_FUNCTION, to);
 }
 
@@ -419,15 +411,17 @@ static uint64_t location_address(const struct otlp_dictionary *d, uint32_t row)
 	return base && address >= base ? address - base : address;
 }
 
-/* All but a few locations have the type of the one before. */
+/* A batch has a handful of types; canon.c gives equal ones one pointer, mostly. */
 static uint32_t frame_type(struct otlp_dictionary *d, const char *type)
 {
-	if (d->last_type != type) {
-		d->last_type_attribute =
+	struct otlp_type *at = &d->types[((uintptr_t)type >> 3 ^ (uintptr_t)type) % OTLP_TYPES];
+
+	if (at->type != type) {
+		at->attribute =
 			otlp_dictionary_attribute_text(d, OTLP_FRAME_TYPE, type, strlen(type));
-		d->last_type = type;
+		at->type = type;
 	}
-	return d->last_type_attribute;
+	return at->attribute;
 }
 
 static uint32_t add_long_location(struct otlp_dictionary *d, uint32_t row, uint32_t mapping,
@@ -448,9 +442,9 @@ static uint8_t *write_line(struct otlp_dictionary *d, uint8_t *to, uint32_t line
 	uint8_t *message = to + 2;
 
 	to[0] = LOCATION_LINES << 3 | OTLP_BYTES;
-	to = write_uint(message, LINE_FUNCTION, d->function_of[d->batch->line_function[line]]);
-	to = write_uint(to, LINE_LINE, d->batch->line_line[line]);
-	to = write_uint(to, LINE_COLUMN, d->batch->line_column[line]);
+	to = otlp_uint_write(message, LINE_FUNCTION, d->function_of[d->batch->line_function[line]]);
+	to = otlp_uint_write(to, LINE_LINE, d->batch->line_line[line]);
+	to = otlp_uint_write(to, LINE_COLUMN, d->batch->line_column[line]);
 	message[-1] = (uint8_t)(to - message);
 	return to;
 }
@@ -474,8 +468,8 @@ static uint32_t add_location(struct otlp_dictionary *d, uint32_t row)
 	to = begin_short(d, DICTIONARY_LOCATION);
 	if (!to)
 		return 0;
-	to = write_uint(to, LOCATION_MAPPING, mapping);
-	to = write_uint(to, LOCATION_ADDRESS, location_address(d, row));
+	to = otlp_uint_write(to, LOCATION_MAPPING, mapping);
+	to = otlp_uint_write(to, LOCATION_ADDRESS, location_address(d, row));
 	for (uint32_t line = first; line < end; line++)
 		to = write_line(d, to, line);
 	*to++ = LOCATION_ATTRIBUTES << 3 | OTLP_BYTES;
@@ -484,35 +478,69 @@ static uint32_t add_location(struct otlp_dictionary *d, uint32_t row)
 	return end_short(d, DICTIONARY_LOCATION, to);
 }
 
-/* The slow half of get_location: a row that was not asked for yet. */
-static uint32_t enter_location(struct otlp_dictionary *d, uint32_t row)
+/*
+ * A location's index as it is written in stacks, of which it is in many: a varint from the lowest
+ * byte on, and in the highest byte how long it is.
+ */
+static uint64_t code_of(uint32_t index)
+{
+	uint8_t bytes[8] = {0};
+	uint64_t code;
+
+	bytes[7] = (uint8_t)(otlp_varint_write(bytes, index) - bytes);
+	memcpy(&code, bytes, sizeof(code));
+	return le64toh(code);
+}
+
+/* A row that was not asked for yet. */
+static uint64_t enter_location(struct otlp_dictionary *d, uint32_t row)
 {
 	uint32_t first = d->canon->location_of[row];
 
-	if (first && !d->location_of[first])
-		d->location_of[first] = add_location(d, first);
-	d->location_of[row] = d->location_of[first];
-	return d->location_of[row];
+	if (!d->location_code[first])
+		d->location_code[first] = code_of(first ? add_location(d, first) : 0);
+	d->location_code[row] = d->location_code[first];
+	return d->location_code[row];
+}
+
+/* The room is 8 bytes longer than what will be written. */
+static uint8_t *write_locations(struct otlp_dictionary *d, uint8_t *to, uint32_t stack)
+{
+	const struct ep_batch *b = d->batch;
+	const uint32_t *row = b->stack_location + b->stack_location_first[stack];
+	const uint32_t *end = b->stack_location + b->stack_location_first[stack + 1];
+	const uint64_t *location_code = d->location_code;
+
+	for (; row < end; row++) {
+		uint64_t code = location_code[*row], bytes;
+
+		if (!code)
+			code = enter_location(d, *row);
+		bytes = htole64(code);
+		memcpy(to, &bytes, sizeof(bytes));
+		to += code >> 56;
+	}
+	return to;
 }
 
 static uint32_t add_stack(struct otlp_dictionary *d, uint32_t row)
 {
 	const struct ep_batch *b = d->batch;
-	uint32_t first = b->stack_location_first[row], end = b->stack_location_first[row + 1];
-	uint8_t *to;
+	uint32_t n = b->stack_location_first[row + 1] - b->stack_location_first[row];
+	struct otlp_table *t = table(d, DICTIONARY_STACK);
+	uint8_t *element, *list, *to;
 
-	if (first == end)
+	if (n == 0)
 		return 0; /* an empty stack is element 0 */
-	d->indices.len = 0;
-	to = otlp_wire_room(&d->indices, (size_t)(end - first) * OTLP_VARINT_MAX);
-	for (uint32_t i = first; i < end && to; i++) {
-		uint32_t index = d->location_of[b->stack_location[i]];
-
-		to = otlp_varint_write(to, index ? index : enter_location(d, b->stack_location[i]));
-	}
-	d->indices.len = to ? (size_t)(to - d->indices.data) : 0;
-	otlp_put_message(&d->body, STACK_LOCATIONS, &d->indices);
-	return add_body(d, DICTIONARY_STACK);
+	element = otlp_wire_room(&t->bytes, (size_t)n * INDEX_MAX + 2 * OTLP_HEADER_MAX);
+	if (!element)
+		return 0;
+	list = element + OTLP_HEADER_SHORT;
+	to = write_locations(d, list + OTLP_HEADER_SHORT, row); /* into other tables, too */
+	to = otlp_message_write(list, STACK_LOCATIONS, to);
+	to = otlp_message_write(element, DICTIONARY_STACK, to);
+	t->bytes.len = (size_t)(to - t->bytes.data);
+	return t->n++;
 }
 
 uint32_t otlp_dictionary_stack(struct otlp_dictionary *d, uint32_t row)
@@ -567,7 +595,7 @@ int otlp_dictionary_init(struct otlp_dictionary *d, const struct ep_batch *batch
 		.string_of = calloc((size_t)batch->n_strings + 1, sizeof(uint32_t)),
 		.function_of = calloc((size_t)batch->n_functions + 1, sizeof(uint32_t)),
 		.mapping_of = calloc((size_t)batch->n_mappings + 1, sizeof(uint32_t)),
-		.location_of = calloc((size_t)batch->n_locations + 1, sizeof(uint32_t)),
+		.location_code = calloc((size_t)batch->n_locations + 1, sizeof(uint64_t)),
 		.stack_of = calloc((size_t)batch->n_stacks + 1, sizeof(uint32_t)),
 	};
 	(void)!getrandom(&d->seed, sizeof(d->seed), GRND_NONBLOCK);
@@ -576,8 +604,7 @@ int otlp_dictionary_init(struct otlp_dictionary *d, const struct ep_batch *batch
 	otlp_wire_init(&d->body, OTLP_ELEMENT_MAX);
 	otlp_wire_init(&d->part, OTLP_ELEMENT_MAX);
 	otlp_wire_init(&d->list, OTLP_ELEMENT_MAX);
-	otlp_wire_init(&d->indices, OTLP_ELEMENT_MAX);
-	if (!d->string_of || !d->function_of || !d->mapping_of || !d->location_of || !d->stack_of)
+	if (!d->string_of || !d->function_of || !d->mapping_of || !d->location_code || !d->stack_of)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < OTLP_OWN_STRINGS; i++)
 		(void)new_text(d, own_texts[i], strlen(own_texts[i]));
@@ -594,11 +621,10 @@ void otlp_dictionary_fini(struct otlp_dictionary *d)
 	otlp_wire_fini(&d->body);
 	otlp_wire_fini(&d->part);
 	otlp_wire_fini(&d->list);
-	otlp_wire_fini(&d->indices);
 	free(d->string_of);
 	free(d->function_of);
 	free(d->mapping_of);
-	free(d->location_of);
+	free(d->location_code);
 	free(d->stack_of);
 	free(d->attributes);
 	*d = (struct otlp_dictionary){0};
@@ -616,12 +642,12 @@ void otlp_dictionary_reset(struct otlp_dictionary *d)
 	clear(d->string_of, b->n_strings);
 	clear(d->function_of, b->n_functions);
 	clear(d->mapping_of, b->n_mappings);
-	clear(d->location_of, b->n_locations);
+	memset(d->location_code, 0, (size_t)b->n_locations * sizeof(*d->location_code));
 	clear(d->stack_of, b->n_stacks);
 	if (d->attributes)
 		clear(d->attributes, 2 * d->n_slots);
 	d->n_used = 0;
-	d->last_type = NULL;
+	memset(d->types, 0, sizeof(d->types));
 	memset(d->recent, 0, sizeof(d->recent));
 	for (uint32_t i = 0; i < d->n_texts; i++)
 		d->texts[i].index = 0;
@@ -645,8 +671,6 @@ int otlp_dictionary_error(const struct otlp_dictionary *d)
 		error = d->tables[i].bytes.error;
 	if (error == 0)
 		error = d->part.error;
-	if (error == 0)
-		error = d->indices.error;
 	return error ? error : d->list.error;
 }
 

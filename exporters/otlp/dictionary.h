@@ -50,6 +50,14 @@ struct otlp_recent {
 
 #define OTLP_RECENT 256
 
+/* A frame type, by its pointer, and its attribute. */
+struct otlp_type {
+	const char *type;
+	uint32_t attribute;
+};
+
+#define OTLP_TYPES 61
+
 struct otlp_table {
 	struct otlp_wire bytes;
 	uint32_t n; /* elements */
@@ -62,19 +70,18 @@ struct otlp_dictionary {
 	bool devfiler;
 	struct otlp_table tables[OTLP_N_TABLES]; /* by field number - 1 */
 	/* Rows of the batch to indices, 0: not there yet. */
-	uint32_t *string_of, *function_of, *mapping_of, *location_of, *stack_of;
+	uint32_t *string_of, *function_of, *mapping_of, *stack_of;
+	uint64_t *location_code; /* of locations, as they are written (dictionary.c) */
 	struct otlp_text texts[OTLP_MAX_TEXTS];
 	uint32_t n_texts;
 	/* Attributes: index of the element by the hash of its bytes, compared by bytes. */
 	uint32_t *attributes; /* slots: offset of the element's tag + 1 and, beside, its index */
 	uint32_t n_slots, n_used;
-	uint64_t seed;	       /* of their hashes: nobody can make them collide */
-	const char *last_type; /* of a location, and its attribute */
-	uint32_t last_type_attribute;
+	uint64_t seed; /* of their hashes: nobody can make them collide */
+	struct otlp_type types[OTLP_TYPES];
 	struct otlp_recent recent[OTLP_RECENT];
 	struct otlp_wire body, part,
-		list;		  /* the element in hand, a message in it, its attributes */
-	struct otlp_wire indices; /* of the stack in hand */
+		list; /* the element in hand, a message in it, its attributes */
 };
 
 int otlp_dictionary_init(struct otlp_dictionary *d, const struct ep_batch *batch,

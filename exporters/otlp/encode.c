@@ -123,32 +123,9 @@ static bool has_values(const struct encoder *enc, uint32_t event)
 
 /* --- from a sample up to the request --- */
 
-static void put_attributes(struct encoder *enc, uint32_t row)
-{
-	const struct ep_batch *b = enc->batch;
-	struct otlp_dictionary *d = &enc->dictionary;
-	uint32_t name = b->sample_thread_name[row];
-
-	enc->part.len = 0;
-	if (name)
-		otlp_put_varint(&enc->part,
-				otlp_dictionary_attribute_row(d, OTLP_THREAD_NAME, name));
-	otlp_put_varint(&enc->part,
-			otlp_dictionary_attribute_int(d, OTLP_THREAD_ID, b->sample_tid[row]));
-	otlp_put_varint(&enc->part,
-			otlp_dictionary_attribute_int(d, OTLP_CPU_NUMBER, b->sample_cpu[row]));
-	otlp_put_message(&enc->body, SAMPLE_ATTRIBUTES, &enc->part);
-}
-
 static uint32_t next_row(const struct encoder *enc, uint32_t row)
 {
 	return enc->canon.next_sample ? enc->canon.next_sample[row] : 0;
-}
-
-static void write_le64(uint8_t *to, uint64_t value)
-{
-	for (int i = 0; i < 8; i++)
-		to[i] = (uint8_t)(value >> (8 * i));
 }
 
 /* Where the events of `range` within one row of its list lie; moves the range on. */
@@ -166,45 +143,75 @@ static uint32_t clip(const struct encoder *enc, uint32_t row, struct range *rang
 	return n;
 }
 
-static void put_timestamps(struct encoder *enc, uint32_t row, struct range range)
+static uint8_t *write_timestamps(const struct encoder *enc, uint8_t *start, uint32_t row,
+				 struct range range)
 {
-	enc->part.len = 0;
+	uint8_t *to = start + OTLP_HEADER_SHORT;
+
 	do {
 		uint32_t first, n = clip(enc, row, &range, &first);
-		uint8_t *to = otlp_wire_room(&enc->part, (size_t)n * 8);
 
-		for (uint32_t i = 0; to && i < n; i++)
-			write_le64(to + (size_t)i * 8, enc->batch->sample_time_ns[first + i]);
-		enc->part.len += to ? (size_t)n * 8 : 0;
+		for (uint32_t i = first; i < first + n; i++, to += 8) {
+			uint64_t time_ns = htole64(enc->batch->sample_time_ns[i]);
+
+			memcpy(to, &time_ns, 8);
+		}
 		row = next_row(enc, row);
 	} while (row);
-	otlp_put_message(&enc->body, SAMPLE_TIMESTAMPS, &enc->part);
+	return otlp_message_write(start, SAMPLE_TIMESTAMPS, to);
 }
 
-static void put_values(struct encoder *enc, uint32_t row, struct range range)
+static uint8_t *write_values(const struct encoder *enc, uint8_t *start, uint32_t row,
+			     struct range range)
 {
-	enc->part.len = 0;
+	uint8_t *to = start + OTLP_HEADER_SHORT;
+
 	do {
 		uint32_t first, n = clip(enc, row, &range, &first);
 
 		for (uint32_t i = first; i < first + n; i++)
-			otlp_put_varint(&enc->part, enc->view.sample_value[i]);
+			to = otlp_varint_write(to, enc->view.sample_value[i]);
 		row = next_row(enc, row);
 	} while (row);
-	otlp_put_message(&enc->body, SAMPLE_VALUES, &enc->part);
+	return otlp_message_write(start, SAMPLE_VALUES, to);
 }
+
+static uint8_t *write_attributes(struct encoder *enc, uint8_t *start, uint32_t row)
+{
+	const struct ep_batch *b = enc->batch;
+	struct otlp_dictionary *d = &enc->dictionary;
+	uint32_t name = b->sample_thread_name[row];
+	uint8_t *to = start + OTLP_HEADER_SHORT;
+
+	if (name)
+		to = otlp_varint_write(to,
+				       otlp_dictionary_attribute_row(d, OTLP_THREAD_NAME, name));
+	to = otlp_varint_write(
+		to, otlp_dictionary_attribute_int(d, OTLP_THREAD_ID, b->sample_tid[row]));
+	to = otlp_varint_write(
+		to, otlp_dictionary_attribute_int(d, OTLP_CPU_NUMBER, b->sample_cpu[row]));
+	return otlp_message_write(start, SAMPLE_ATTRIBUTES, to);
+}
+
+/* Stack, attributes and four headers: less than this. */
+#define SAMPLE_FIXED_BYTES 128
+#define EVENT_BYTES	   (8 + OTLP_VARINT_MAX) /* of a timestamp and a value */
 
 static void put_sample(struct encoder *enc, uint32_t row, struct range range)
 {
+	struct otlp_wire *wire = &enc->samples;
 	uint32_t stack = otlp_dictionary_stack(&enc->dictionary, enc->batch->sample_stack[row]);
+	uint8_t *start = otlp_wire_room(wire, SAMPLE_FIXED_BYTES + range.n * EVENT_BYTES), *to;
 
-	enc->body.len = 0;
-	otlp_put_uint(&enc->body, SAMPLE_STACK, stack);
-	put_attributes(enc, row);
+	if (!start)
+		return;
+	to = otlp_uint_write(start + OTLP_HEADER_SHORT, SAMPLE_STACK, stack);
+	to = write_attributes(enc, to, row);
 	if (has_values(enc, enc->event))
-		put_values(enc, row, range);
-	put_timestamps(enc, row, range);
-	otlp_put_message(&enc->samples, PROFILE_SAMPLES, &enc->body);
+		to = write_values(enc, to, row, range);
+	to = write_timestamps(enc, to, row, range);
+	to = otlp_message_write(start, PROFILE_SAMPLES, to);
+	wire->len = (size_t)(to - wire->data);
 }
 
 /* Field `field` of enc->body: type and unit. */
@@ -426,9 +433,9 @@ static int encode_samples(struct encoder *enc)
 			continue;
 		enter_group(enc, row);
 		r = add_sample(enc, row);
-		if (r == 0)
-			r = encoder_error(enc);
 	}
+	if (r == 0)
+		r = encoder_error(enc); /* they stick */
 	if (r == 0 && enc->n_events)
 		r = send_request(enc);
 	return r;

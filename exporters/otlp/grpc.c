@@ -458,10 +458,23 @@ static void end_if_over(struct otlp_client *client)
 		drop_connection(client);
 }
 
+static int send_frames(struct otlp_client *client)
+{
+	bool corks = client->conn && nghttp2_session_want_write(client->session);
+	int r;
+
+	if (corks)
+		otlp_conn_set_corked(client->conn, true);
+	r = nghttp2_session_send(client->session);
+	if (corks)
+		otlp_conn_set_corked(client->conn, false);
+	return r;
+}
+
 static void send_session(struct otlp_client *client)
 {
 	submit_waiting(client);
-	if (nghttp2_session_send(client->session) != 0) {
+	if (send_frames(client) != 0) {
 		fail_calls(client, "HTTP/2 failed while sending");
 		drop_connection(client);
 		return;

@@ -97,6 +97,15 @@ static size_t sequence_len(const unsigned char *text, size_t len)
 bool otlp_is_utf8(const char *text, size_t len)
 {
 	for (size_t i = 0; i < len;) {
+		uint64_t eight;
+
+		if (len - i >= sizeof(eight)) {
+			memcpy(&eight, text + i, sizeof(eight));
+			if (!(eight & 0x8080808080808080ull)) { /* all of them ASCII */
+				i += sizeof(eight);
+				continue;
+			}
+		}
 		size_t n = sequence_len((const unsigned char *)text + i, len - i);
 
 		if (n == 0)

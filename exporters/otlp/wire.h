@@ -13,6 +13,7 @@
 
 #include "core/base/util.h"
 
+#include <endian.h>
 #include <string.h>
 
 #define OTLP_VARINT_MAX 10 /* bytes of a 64-bit number, 7 bits each */
@@ -49,8 +50,18 @@ static inline size_t otlp_varint_len(uint64_t value)
 	return (size_t)(63 - __builtin_clzll(value | 1)) / 7 + 1;
 }
 
+/* Up to OTLP_VARINT_MAX bytes, mostly one or two. */
 static inline uint8_t *otlp_varint_write(uint8_t *to, uint64_t value)
 {
+	if (value < 0x80) {
+		to[0] = (uint8_t)value;
+		return to + 1;
+	}
+	if (value < 0x4000) {
+		to[0] = (uint8_t)value | 0x80;
+		to[1] = (uint8_t)(value >> 7);
+		return to + 2;
+	}
 	for (; value >= 0x80; value >>= 7)
 		*to++ = (uint8_t)value | 0x80;
 	*to++ = (uint8_t)value;
@@ -80,6 +91,8 @@ static inline void otlp_put_tag(struct otlp_wire *wire, uint32_t field, enum otl
 	otlp_put_varint(wire, field << 3 | type);
 }
 
+#define OTLP_HEADER_MAX (2 * OTLP_VARINT_MAX) /* a tag and a length */
+
 /* A field with a number; 0 is the default and is not written. */
 static inline void otlp_put_uint(struct otlp_wire *wire, uint32_t field, uint64_t value)
 {
@@ -89,22 +102,59 @@ static inline void otlp_put_uint(struct otlp_wire *wire, uint32_t field, uint64_
 	otlp_put_varint(wire, value);
 }
 
+/* The same where there is room, field up to 15: at most 11 bytes. */
+static inline uint8_t *otlp_uint_write(uint8_t *to, uint32_t field, uint64_t value)
+{
+	if (value == 0)
+		return to;
+	*to++ = (uint8_t)(field << 3 | OTLP_VARINT);
+	return otlp_varint_write(to, value);
+}
+
+/*
+ * A message written where it stays, into room that somebody made: what is in it goes to
+ * start + OTLP_HEADER_SHORT, and when it is there up to `end` its tag and length are written, for
+ * which a long one moves by up to OTLP_HEADER_MAX - OTLP_HEADER_SHORT bytes. Field up to 15.
+ */
+#define OTLP_HEADER_SHORT 2
+
+static inline uint8_t *otlp_message_write(uint8_t *start, uint32_t field, uint8_t *end)
+{
+	uint8_t *message = start + OTLP_HEADER_SHORT;
+	size_t len = (size_t)(end - message), more;
+
+	start[0] = (uint8_t)(field << 3 | OTLP_BYTES);
+	start[1] = (uint8_t)len;
+	if (len < 0x80)
+		return end;
+	more = otlp_varint_len(len) - 1;
+	memmove(message + more, message, len);
+	otlp_varint_write(start + 1, len);
+	return end + more;
+}
+
 static inline void otlp_put_fixed64(struct otlp_wire *wire, uint32_t field, uint64_t value)
 {
 	if (value == 0)
 		return;
 	otlp_put_tag(wire, field, OTLP_FIXED64);
-	for (int i = 0; i < 8; i++, value >>= 8)
-		otlp_put_raw(wire, &(uint8_t){(uint8_t)value}, 1);
+	value = htole64(value);
+	otlp_put_raw(wire, &value, sizeof(value));
 }
 
 /* A field with a string, bytes, a message or packed numbers; written even when it is empty. */
 static inline void otlp_put_bytes(struct otlp_wire *wire, uint32_t field, const void *data,
 				  size_t len)
 {
-	otlp_put_tag(wire, field, OTLP_BYTES);
-	otlp_put_varint(wire, len);
-	otlp_put_raw(wire, data, len);
+	uint8_t *to = otlp_wire_room(wire, len + OTLP_HEADER_MAX);
+
+	if (!to)
+		return;
+	to = otlp_varint_write(to, field << 3 | OTLP_BYTES);
+	to = otlp_varint_write(to, len);
+	if (len)
+		memcpy(to, data, len);
+	wire->len = (size_t)(to + len - wire->data);
 }
 
 static inline void otlp_put_message(struct otlp_wire *wire, uint32_t field,

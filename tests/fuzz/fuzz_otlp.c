@@ -57,6 +57,12 @@ size_t otlp_conn_write(struct otlp_conn *conn, const void *data, size_t len)
 	return EP_MIN(len, (size_t)1000);
 }
 
+void otlp_conn_set_corked(struct otlp_conn *conn, bool corked)
+{
+	(void)conn;
+	(void)corked;
+}
+
 void otlp_conn_set_busy(struct otlp_conn *conn, bool busy)
 {
 	(void)busy;

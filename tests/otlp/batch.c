@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #define START_NS    1767225600000000000ull
 #define DURATION_NS 5000000000ull
@@ -23,6 +24,7 @@ const struct test_shape test_shape_379k = {.processes = 40,
 					   .name_bytes = 24};
 
 static atomic_size_t n_alive;
+static _Thread_local uint64_t cpu_ns;
 
 struct owned {
 	struct ep_batch batch;
@@ -386,9 +388,18 @@ static void make_samples(struct owned *o, const struct test_shape *s)
 	o->batch.sample_time_ns = time;
 }
 
+static uint64_t thread_cpu_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
 struct ep_batch *test_batch_new(const struct test_shape *shape)
 {
 	struct owned *o = calloc(1, sizeof(*o));
+	uint64_t start_ns = thread_cpu_ns();
 
 	if (!o)
 		abort();
@@ -413,6 +424,7 @@ struct ep_batch *test_batch_new(const struct test_shape *shape)
 	o->batch.n_strings = o->n_strings;
 	o->batch.string_text = o->texts;
 	o->batch.string_bytes = o->lens;
+	cpu_ns += thread_cpu_ns() - start_ns;
 	return &o->batch;
 }
 
@@ -426,12 +438,8 @@ void test_batch_ref(const struct ep_batch *batch)
 	atomic_fetch_add(&owner_of(batch)->refs, 1);
 }
 
-void test_batch_unref(const struct ep_batch *batch)
+static void batch_free(struct owned *o)
 {
-	struct owned *o = owner_of(batch);
-
-	if (atomic_fetch_sub(&o->refs, 1) != 1)
-		return;
 	for (uint32_t i = 0; i < o->n_strings; i++)
 		free((void *)o->texts[i]);
 	while (o->n_blocks > 0)
@@ -440,9 +448,25 @@ void test_batch_unref(const struct ep_batch *batch)
 	atomic_fetch_sub(&n_alive, 1);
 }
 
+void test_batch_unref(const struct ep_batch *batch)
+{
+	struct owned *o = owner_of(batch);
+	uint64_t start_ns = thread_cpu_ns();
+
+	if (atomic_fetch_sub(&o->refs, 1) != 1)
+		return;
+	batch_free(o);
+	cpu_ns += thread_cpu_ns() - start_ns;
+}
+
 uint64_t test_batch_events(const struct ep_batch *batch)
 {
 	return batch->sample_time_first[batch->n_samples];
+}
+
+uint64_t test_batch_cpu_ns(void)
+{
+	return cpu_ns;
 }
 
 size_t test_batches_alive(void)

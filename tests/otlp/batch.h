@@ -29,5 +29,6 @@ void test_batch_ref(const struct ep_batch *batch);
 void test_batch_unref(const struct ep_batch *batch);
 uint64_t test_batch_events(const struct ep_batch *batch);
 size_t test_batches_alive(void);
+uint64_t test_batch_cpu_ns(void); /* CPU this thread has spent on making and freeing batches */
 
 #endif
