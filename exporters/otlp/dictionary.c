@@ -564,15 +564,18 @@ static void add_zero_elements(struct otlp_dictionary *d)
 
 /*
  * Room for what the big tables will most likely hold, so that they need not grow: all strings, and
- * for the others usual bytes per element.
+ * for the others usual bytes per element. Strings lie all over a heap that another CPU has written:
+ * they are asked for here, all together, because waiting for them one by one takes longer.
  */
 static void reserve_tables(struct otlp_dictionary *d, size_t max_bytes)
 {
 	const struct ep_batch *b = d->batch;
 	size_t strings = 64 * OTLP_OWN_STRINGS;
 
-	for (uint32_t row = 1; row < b->n_strings; row++)
+	for (uint32_t row = 1; row < b->n_strings; row++) {
+		__builtin_prefetch(b->string_text[row]);
 		strings += b->string_bytes[row] + 3;
+	}
 	(void)otlp_wire_room(&table(d, DICTIONARY_STRING)->bytes, EP_MIN(strings, max_bytes));
 	(void)otlp_wire_room(&table(d, DICTIONARY_FUNCTION)->bytes,
 			     EP_MIN((size_t)b->n_functions * 12, max_bytes));
@@ -608,8 +611,8 @@ int otlp_dictionary_init(struct otlp_dictionary *d, const struct ep_batch *batch
 		return -ENOMEM;
 	for (uint32_t i = 0; i < OTLP_OWN_STRINGS; i++)
 		(void)new_text(d, own_texts[i], strlen(own_texts[i]));
-	find_rows(d, 0);
 	reserve_tables(d, options->max_bytes);
+	find_rows(d, 0);
 	add_zero_elements(d);
 	return otlp_dictionary_error(d);
 }

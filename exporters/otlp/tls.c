@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "exporters/otlp/tls.h"
+#include "exporters/otlp/library.h"
 
 #include <arpa/inet.h>
 #include <dlfcn.h>
@@ -18,6 +19,7 @@
  */
 static struct {
 	bool is_loaded;
+	void *libssl, *libcrypto;
 #define OPENSSL_FUNCTION(name) __typeof__(&name) name;
 #include "exporters/otlp/openssl.def"
 #undef OPENSSL_FUNCTION
@@ -42,7 +44,8 @@ struct otlp_tls_stream {
 	int fd;
 	int socket_errno; /* of the last call that failed, 0: none did */
 	bool wants_write;
-	bool is_open; /* the handshake is done and nothing failed since */
+	bool has_dropped; /* pages of the libraries */
+	bool is_open;	  /* the handshake is done and nothing failed since */
 };
 
 /* --- loading --- */
@@ -76,6 +79,8 @@ static int load_functions(char why[OTLP_WHY_BYTES])
 	memcpy(&ssl.name, &function, sizeof(function));
 #include "exporters/otlp/openssl.def"
 #undef OPENSSL_FUNCTION
+	ssl.libssl = libssl;
+	ssl.libcrypto = libcrypto;
 	ssl.is_loaded = true;
 	return 0;
 }
@@ -382,13 +387,26 @@ int otlp_tls_handshake(struct otlp_tls_stream *stream, char why[OTLP_WHY_BYTES])
 	return r == -EAGAIN ? r : explain(stream, r, why);
 }
 
+/* Once a connection, behind the handshake and the tickets that come with the first data. */
+static void drop_pages(struct otlp_tls_stream *stream)
+{
+	if (stream->has_dropped)
+		return;
+	stream->has_dropped = true;
+	otlp_library_drop_pages(ssl.libssl);
+	otlp_library_drop_pages(ssl.libcrypto);
+}
+
 ssize_t otlp_tls_read(struct otlp_tls_stream *stream, void *data, size_t len)
 {
 	int n;
 
 	ssl.ERR_clear_error();
 	n = ssl.SSL_read(stream->ssl, data, (int)EP_MIN(len, (size_t)INT_MAX));
-	return n > 0 ? n : errno_of(stream, n);
+	if (n <= 0)
+		return errno_of(stream, n);
+	drop_pages(stream);
+	return n;
 }
 
 ssize_t otlp_tls_write(struct otlp_tls_stream *stream, const void *data, size_t len)

@@ -25,6 +25,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define POOL_THREADS   4 /* libuv's default */
+#define POOL_USE_US    20000
+#define POOL_USE_BYTES 100000
+
 extern const struct ep_plugin ep_plugin;
 
 /* Of otlp_bench (heap.c): bytes allocated now, and the most since the last call with reset. */
@@ -215,6 +219,34 @@ static int parse_args(struct driver *driver, int argc, char **argv)
 	return 0;
 }
 
+static void use_memory(void *arg)
+{
+	char *data = malloc(POOL_USE_BYTES);
+
+	(void)arg;
+	if (data)
+		memset(data, 1, POOL_USE_BYTES);
+	__asm__ volatile("" ::"r"(data) : "memory"); /* it is used */
+	usleep(POOL_USE_US);
+	free(data);
+}
+
+static void after_use(void *arg)
+{
+	(void)arg;
+}
+
+/*
+ * The host's workers, whose stacks and heaps are there before an exporter gives them work: each has
+ * one of these jobs, as it lasts.
+ */
+static void start_pool(const struct driver *driver, uv_loop_t *loop)
+{
+	for (int i = 0; i < POOL_THREADS; i++)
+		(void)driver->host.host.run(use_memory, after_use, NULL);
+	uv_run(loop, UV_RUN_DEFAULT);
+}
+
 static const struct ep_exporter_ops *find_ops(const char *module)
 {
 	void *handle = module ? dlopen(module, RTLD_NOW | RTLD_LOCAL) : NULL;
@@ -237,6 +269,7 @@ int main(int argc, char **argv)
 	test_host_init(&driver.host, loop, driver.host.quiet);
 	/* a batch that has been made and freed, so that what is measured is the exporter */
 	test_batch_unref(test_batch_new(&driver.shape));
+	start_pool(&driver, loop);
 	malloc_trim(0);
 	driver.rss_kb = read_rss_kb();
 	driver.ops = find_ops(driver.module);
