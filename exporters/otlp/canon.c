@@ -13,6 +13,7 @@ struct context {
 	uint64_t seed;
 	const struct ep_batch *batch;
 	const struct otlp_view *view;
+	const struct otlp_encode_options *options;
 	struct otlp_canon *canon;
 };
 
@@ -135,6 +136,16 @@ static bool equal_lines(const struct ep_batch *b, uint32_t x, uint32_t y)
 	return true;
 }
 
+/* Kinds may differ and be one type all the same: the option maps them. */
+static bool equal_types(const struct context *c, uint32_t x, uint32_t y)
+{
+	const struct ep_batch *b = c->batch;
+
+	return b->location_kind[x] == b->location_kind[y] ||
+	       strcmp(otlp_frame_type_of(b, x, c->options), otlp_frame_type_of(b, y, c->options)) ==
+		       0;
+}
+
 static bool equal_locations(const struct context *c, uint32_t x, uint32_t y)
 {
 	const struct ep_batch *b = c->batch;
@@ -143,8 +154,7 @@ static bool equal_locations(const struct context *c, uint32_t x, uint32_t y)
 	return is_error(b, x) == is_error(b, y) &&
 	       (is_error(b, x) || b->location_address[x] == b->location_address[y]) &&
 	       mapping_of[b->location_mapping[x]] == mapping_of[b->location_mapping[y]] &&
-	       strcmp(c->canon->frame_type[x], c->canon->frame_type[y]) == 0 &&
-	       equal_lines(b, x, y);
+	       equal_lines(b, x, y) && equal_types(c, x, y);
 }
 
 /* --- stacks --- */
@@ -251,31 +261,10 @@ static int find_all(const struct context *c)
 	return r;
 }
 
-#define CACHED_KINDS 16 /* a batch has a handful of kinds */
-
-static void find_frame_types(struct otlp_canon *canon, const struct ep_batch *batch,
-			     const struct otlp_encode_options *options)
-{
-	struct {
-		uint32_t kind;
-		const char *type;
-	} cache[CACHED_KINDS] = {0};
-
-	for (uint32_t row = 0; row < batch->n_locations; row++) {
-		uint32_t kind = batch->location_kind[row], at = kind % CACHED_KINDS;
-
-		if (!cache[at].type || cache[at].kind != kind) {
-			cache[at].kind = kind;
-			cache[at].type = otlp_frame_type_of(batch, row, options);
-		}
-		canon->frame_type[row] = cache[at].type;
-	}
-}
-
 int otlp_canon_init(struct otlp_canon *canon, const struct ep_batch *batch,
 		    const struct otlp_view *view, const struct otlp_encode_options *options)
 {
-	struct context c = {.batch = batch, .view = view, .canon = canon};
+	struct context c = {.batch = batch, .view = view, .options = options, .canon = canon};
 
 	(void)!getrandom(&c.seed, sizeof(c.seed), GRND_NONBLOCK);
 
@@ -283,11 +272,9 @@ int otlp_canon_init(struct otlp_canon *canon, const struct ep_batch *batch,
 		.mapping_of = calloc((size_t)batch->n_mappings + 1, sizeof(uint32_t)),
 		.location_of = calloc((size_t)batch->n_locations + 1, sizeof(uint32_t)),
 		.stack_of = calloc((size_t)batch->n_stacks + 1, sizeof(uint32_t)),
-		.frame_type = calloc((size_t)batch->n_locations + 1, sizeof(char *)),
 	};
-	if (!canon->mapping_of || !canon->location_of || !canon->stack_of || !canon->frame_type)
+	if (!canon->mapping_of || !canon->location_of || !canon->stack_of)
 		return -ENOMEM;
-	find_frame_types(canon, batch, options);
 	return find_all(&c);
 }
 
@@ -296,7 +283,6 @@ void otlp_canon_fini(struct otlp_canon *canon)
 	free(canon->mapping_of);
 	free(canon->location_of);
 	free(canon->stack_of);
-	free(canon->frame_type);
 	free(canon->next_sample);
 	free(canon->is_later);
 	*canon = (struct otlp_canon){0};

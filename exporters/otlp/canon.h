@@ -12,10 +12,9 @@
 
 struct otlp_canon {
 	uint32_t *mapping_of, *location_of, *stack_of;
-	const char **frame_type; /* per location; borrowed from batch and options */
-	uint32_t *next_sample;	 /* per sample: the next one of equal identity, 0: none; NULL: no
-				    sample has one */
-	uint8_t *is_later;	 /* per sample: some other one's next_sample */
+	uint32_t *next_sample; /* per sample: the next one of equal identity, 0: none; NULL: no
+				  sample has one */
+	uint8_t *is_later;     /* per sample: some other one's next_sample */
 };
 
 /* 0 or -ENOMEM; what was made is freed by fini in both cases. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "exporters/otlp/dictionary.h"
 #include "exporters/otlp/fields.h"
+#include "exporters/otlp/frame_type.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -268,7 +269,7 @@ static void list_mapping_attributes(struct otlp_dictionary *d, uint32_t row)
 	char hex[33];
 
 	d->list.len = 0;
-	if (d->devfiler && !file_id && !by_build_id)
+	if (d->options->devfiler && !file_id && !by_build_id)
 		return;
 	list_string(d, OTLP_BUILD_ID_GNU, gnu);
 	if (d->view->mapping_go_build_id)
@@ -411,15 +412,18 @@ static uint64_t location_address(const struct otlp_dictionary *d, uint32_t row)
 	return base && address >= base ? address - base : address;
 }
 
-/* A batch has a handful of types; canon.c gives equal ones one pointer, mostly. */
-static uint32_t frame_type(struct otlp_dictionary *d, const char *type)
+/* The attribute of a location's kind; a batch has a handful of kinds. */
+static uint32_t frame_type(struct otlp_dictionary *d, uint32_t row)
 {
-	struct otlp_type *at = &d->types[((uintptr_t)type >> 3 ^ (uintptr_t)type) % OTLP_TYPES];
+	uint32_t kind = d->batch->location_kind[row];
+	struct otlp_type *at = &d->types[kind % OTLP_TYPES];
 
-	if (at->type != type) {
+	if (!at->attribute || at->kind != kind) {
+		const char *type = otlp_frame_type_of(d->batch, row, d->options);
+
 		at->attribute =
 			otlp_dictionary_attribute_text(d, OTLP_FRAME_TYPE, type, strlen(type));
-		at->type = type;
+		at->kind = kind;
 	}
 	return at->attribute;
 }
@@ -458,7 +462,7 @@ static uint32_t add_location(struct otlp_dictionary *d, uint32_t row)
 	uint32_t first = b->location_line_first[row];
 	uint32_t end = otlp_is_nameless(b, row) ? first : b->location_line_first[row + 1];
 	uint32_t mapping = get_mapping(d, b->location_mapping[row]);
-	uint32_t attribute = frame_type(d, d->canon->frame_type[row]);
+	uint32_t attribute = frame_type(d, row);
 	uint8_t *to;
 
 	if (end - first > SHORT_LINES)
@@ -594,7 +598,7 @@ int otlp_dictionary_init(struct otlp_dictionary *d, const struct ep_batch *batch
 		.batch = batch,
 		.view = view,
 		.canon = canon,
-		.devfiler = options->devfiler,
+		.options = options,
 		.string_of = calloc((size_t)batch->n_strings + 1, sizeof(uint32_t)),
 		.function_of = calloc((size_t)batch->n_functions + 1, sizeof(uint32_t)),
 		.mapping_of = calloc((size_t)batch->n_mappings + 1, sizeof(uint32_t)),

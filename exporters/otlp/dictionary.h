@@ -50,10 +50,10 @@ struct otlp_recent {
 
 #define OTLP_RECENT 256
 
-/* A frame type, by its pointer, and its attribute. */
+/* A kind of locations and the attribute with its frame type. */
 struct otlp_type {
-	const char *type;
-	uint32_t attribute;
+	uint32_t kind;
+	uint32_t attribute; /* 0: none */
 };
 
 #define OTLP_TYPES 61
@@ -67,7 +67,7 @@ struct otlp_dictionary {
 	const struct ep_batch *batch;
 	const struct otlp_view *view;
 	const struct otlp_canon *canon;
-	bool devfiler;
+	const struct otlp_encode_options *options;
 	struct otlp_table tables[OTLP_N_TABLES]; /* by field number - 1 */
 	/* Rows of the batch to indices, 0: not there yet. */
 	uint32_t *string_of, *function_of, *mapping_of, *stack_of;
