@@ -110,7 +110,7 @@ struct ep_session_cost ep_session_cost(struct ep_session *session)
 	return (struct ep_session_cost){
 		.samples = samples,
 		.lost = ep_bpf_counter(session->bpf, EP_COUNTER_RING_FULL),
-		.bpf_ns_per_sample = samples ? (double)cost.run_ns / (double)samples : 0,
+		.bpf_ns = cost.run_ns,
 		.heap_bytes = memory.heap_bytes,
 		.bpf_bytes = memory.bpf_bytes,
 		.n_cpus = session->n_cpus > 0 ? (uint32_t)session->n_cpus : 0,

@@ -121,7 +121,7 @@ static void print_summary(struct record *record)
 		.n_files = named ? record->n_files : 0,
 		.agent_cpu_ns = record->cpu_ns,
 		.wall_ns = record->wall_ns,
-		.bpf_ns_per_sample = record->cost.bpf_ns_per_sample,
+		.bpf_ns = record->cost.bpf_ns,
 		.n_cpus = record->cost.n_cpus,
 	};
 

@@ -100,7 +100,7 @@ static void a_recording_is_told_in_full(void **state)
 		.files = files,
 		.n_files = 3,
 		.agent_cpu_ns = 4000000,
-		.bpf_ns_per_sample = 4321,
+		.bpf_ns = 1000000,
 		.n_cpus = 2,
 	};
 	ep_autofree char *text = print(batches, 1, &info);
@@ -128,7 +128,7 @@ static void a_recording_is_told_in_full(void **state)
 		"   80.00 %        10  app               /usr/bin/app\n"
 		"   15.00 %        11  evil?[2Jcomm\n"
 		"    5.00 %        10  app\n"
-		"\noverhead: profiler 0.20 % of one CPU, 4.3 us of BPF per sample, 25 samples lost "
+		"\noverhead: profiler 0.20 % of one CPU, BPF 0.05 %, 25 samples lost "
 		"(20.00 %)\n"
 		"wrote: out dir/it's.pb.gz, b.pprof\n"
 		"next: go tool pprof -top 'out dir/it'\\''s.pb.gz'\n");

@@ -138,8 +138,8 @@ static void print_overhead(FILE *out, const struct ep_shares *shares,
 	fprintf(out, "\noverhead: ");
 	if (info->agent_cpu_ns && wall)
 		fprintf(out, "profiler %.2f %% of one CPU, ", percent(info->agent_cpu_ns, wall));
-	if (info->bpf_ns_per_sample > 0)
-		fprintf(out, "%.1f us of BPF per sample, ", info->bpf_ns_per_sample / 1000);
+	if (info->bpf_ns && wall)
+		fprintf(out, "BPF %.2f %%, ", percent(info->bpf_ns, wall));
 	fprintf(out, "%" PRIu64 " samples lost", shares->lost);
 	if (shares->lost)
 		fprintf(out, " (%.2f %%)", percent(shares->lost, shares->lost + shares->samples));

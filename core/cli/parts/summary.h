@@ -17,7 +17,7 @@ struct ep_summary_info {
 	size_t n_files;
 	uint64_t agent_cpu_ns;	  /* this process's CPU time while recording; 0: not known */
 	uint64_t wall_ns;	  /* recording time; 0: the sum of the batches' durations */
-	double bpf_ns_per_sample; /* 0: not measured */
+	uint64_t bpf_ns; /* 0: not measured */
 	uint32_t n_cpus;	  /* that were sampled; 0: not known */
 	unsigned int width;	  /* columns; 0: 100 */
 	bool color;		  /* bold headings: see ep_summary_style */
