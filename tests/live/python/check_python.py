@@ -39,6 +39,7 @@ OLDEST = (3, 6)
 TRAMPOLINES = "PYTHONPERFSUPPORT", "1"  # 3.12: code without unwind rules before each evaluation
 FEWEST = 30       # samples of a run
 THRESHOLD = 99.5  # percent of samples
+JIT_ORDER = 95.0  # code the JIT has just made is not known to BPF for up to 0.1 s
 GRACE = 3         # samples that may be wrong however few there are
 # True for a moment, wrong when it is more: a thread that starts or ends has no Python frames, a
 # call does not have its callee yet, or has it no more.
@@ -81,7 +82,9 @@ class Case:
     def order_threshold(self):
         """Percent; 0 where native frames are known to be incomplete."""
         deeper_than_native = "deep" in self.scenarios and self.runtime.numbers < truth.INLINED_CALLS
-        return 0 if deeper_than_native or TRAMPOLINES in self.runtime.environment else THRESHOLD
+        if deeper_than_native or TRAMPOLINES in self.runtime.environment:
+            return 0
+        return JIT_ORDER if "jit" in self.runtime.flavors else THRESHOLD
 
     def argv(self, *arguments):
         with open(WORKLOAD, encoding="utf-8") as file:
