@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/agent/namer.h"
-#include "core/agent/executables.h"
-#include "core/agent/job.h"
-#include "core/agent/processes.h"
-#include "core/agent/unwinders.h"
+#include "core/process/executables.h"
+#include "core/process/job.h"
+#include "core/process/processes.h"
+#include "core/process/unwinders.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/vec.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/agent/executables.h"
+#include "core/process/executables.h"
 #include "core/agent/namer.h"
-#include "core/agent/processes.h"
+#include "core/process/processes.h"
 #include "core/agent/session_internal.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/agent/session.h"
-#include "core/agent/held.h"
+#include "core/process/held.h"
 #include "core/agent/namer.h"
-#include "core/agent/processes.h"
+#include "core/process/processes.h"
 #include "core/agent/session_internal.h"
-#include "core/agent/unwinders.h"
+#include "core/process/unwinders.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/bpf/chunks.h"

@@ -3,8 +3,8 @@
 #ifndef EP_AGENT_SESSION_INTERNAL_H
 #define EP_AGENT_SESSION_INTERNAL_H
 
-#include "core/agent/budget.h"
-#include "core/agent/job.h"
+#include "core/process/budget.h"
+#include "core/process/job.h"
 #include "core/agent/session.h"
 #include "core/trace/batch.h"
 #include "core/trace/store.h"

@@ -126,7 +126,7 @@ static int open_file(struct ep_capture_files *files, const struct ep_mapping *ma
 	}
 	ep_elf_file_init(&file->elf_file, file->elf, file->path);
 	file->elf_file.root = files->snapshot->root;
-	/* As core/agent/analysis.c: a debug file only where the file has no .eh_frame. */
+	/* As core/process/analysis.c: a debug file only where the file has no .eh_frame. */
 	if (ep_elf_find_section(file->elf, ".eh_frame", &section) < 0)
 		(void)ep_debug_file_open(file->elf, files->snapshot->root, file->path, &debug);
 	if (ep_unwind_table_build(file->elf, debug, &file->table) < 0)

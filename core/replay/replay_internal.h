@@ -3,7 +3,7 @@
 #ifndef EP_REPLAY_REPLAY_INTERNAL_H
 #define EP_REPLAY_REPLAY_INTERNAL_H
 
-#include "core/agent/executables.h"
+#include "core/process/executables.h"
 #include "core/plugin/unwinder.h"
 #include "core/replay/kernel.h"
 #include "core/replay/replay.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What becomes of a waiting sample's raw addresses; where they lie is said by the fake below. */
-#include "core/agent/held.h"
+#include "core/process/held.h"
 
 #include <errno.h>
 #include <setjmp.h>

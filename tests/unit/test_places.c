@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Places of a process, the rows made of them, and the budget that pays for reading /proc. */
-#include "core/agent/budget.h"
-#include "core/agent/places.h"
-#include "core/agent/rows.h"
+#include "core/process/budget.h"
+#include "core/process/places.h"
+#include "core/process/rows.h"
 
 #include <errno.h>
 #include <setjmp.h>

@@ -7,10 +7,10 @@
  *
  * Loop's thread only, but for what workers do on their own copies.
  */
-#ifndef EP_AGENT_EXECUTABLES_H
-#define EP_AGENT_EXECUTABLES_H
+#ifndef EP_PROCESS_EXECUTABLES_H
+#define EP_PROCESS_EXECUTABLES_H
 
-#include "core/agent/unwinders.h"
+#include "core/process/unwinders.h"
 #include "core/elf/file.h"
 #include "core/proc/maps.h"
 #include "core/proc/open.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/agent/executables.h"
-#include "core/agent/processes_internal.h"
+#include "core/process/executables.h"
+#include "core/process/internal.h"
 #include "core/base/clock.h"
 
 #include <string.h>

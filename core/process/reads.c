@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/agent/executables.h"
-#include "core/agent/job.h"
-#include "core/agent/process_read.h"
-#include "core/agent/processes_internal.h"
+#include "core/process/executables.h"
+#include "core/process/job.h"
+#include "core/process/read.h"
+#include "core/process/internal.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/plugin/host.h"

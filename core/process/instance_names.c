@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/agent/unwinders.h"
-#include "core/agent/unwinders_internal.h"
+#include "core/process/unwinders.h"
+#include "core/process/unwinders_internal.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/trace/frames.h"

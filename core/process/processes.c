@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/agent/processes.h"
-#include "core/agent/executables.h"
-#include "core/agent/processes_internal.h"
-#include "core/agent/rows.h"
+#include "core/process/processes.h"
+#include "core/process/executables.h"
+#include "core/process/internal.h"
+#include "core/process/rows.h"
 #include "core/base/clock.h"
 
 #include <errno.h>

@@ -3,10 +3,10 @@
  * The executable mappings of one process, sorted by address and disjoint: a vector of places, each
  * with a reference to the executable behind it. Loop's thread only.
  */
-#ifndef EP_AGENT_PLACES_H
-#define EP_AGENT_PLACES_H
+#ifndef EP_PROCESS_PLACES_H
+#define EP_PROCESS_PLACES_H
 
-#include "core/agent/executables.h"
+#include "core/process/executables.h"
 #include "core/base/vec.h"
 
 struct ep_place_in_memory {

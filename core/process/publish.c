@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/agent/executables.h"
-#include "core/agent/job.h"
-#include "core/agent/processes_internal.h"
-#include "core/agent/rows.h"
+#include "core/process/executables.h"
+#include "core/process/job.h"
+#include "core/process/internal.h"
+#include "core/process/rows.h"
 
 #include <bpf/bpf.h>
 

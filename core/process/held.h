@@ -6,10 +6,10 @@
  *
  * Loop's thread only.
  */
-#ifndef EP_AGENT_HELD_H
-#define EP_AGENT_HELD_H
+#ifndef EP_PROCESS_HELD_H
+#define EP_PROCESS_HELD_H
 
-#include "core/agent/processes.h"
+#include "core/process/processes.h"
 
 struct ep_held;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Work on libuv's thread pool: work(arg) on a worker, then after(arg) on the loop's thread. */
-#ifndef EP_AGENT_JOB_H
-#define EP_AGENT_JOB_H
+#ifndef EP_PROCESS_JOB_H
+#define EP_PROCESS_JOB_H
 
 struct uv_loop_s;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A token bucket: `per_second` on average, `burst` at once. */
-#ifndef EP_AGENT_BUDGET_H
-#define EP_AGENT_BUDGET_H
+#ifndef EP_PROCESS_BUDGET_H
+#define EP_PROCESS_BUDGET_H
 
 #include "core/base/clock.h"
 

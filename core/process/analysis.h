@@ -3,10 +3,10 @@
  * What a worker does with a new executable: open it, read its identity, build its unwind tables
  * and put them into the delta store. Works on copies; nothing here belongs to the loop.
  */
-#ifndef EP_AGENT_ANALYSIS_H
-#define EP_AGENT_ANALYSIS_H
+#ifndef EP_PROCESS_ANALYSIS_H
+#define EP_PROCESS_ANALYSIS_H
 
-#include "core/agent/unwinders.h"
+#include "core/process/unwinders.h"
 #include "core/elf/file.h"
 #include "core/proc/maps.h"
 #include "core/proc/open.h"

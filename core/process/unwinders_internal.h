@@ -4,10 +4,10 @@
  *	instance.c	one claim in one process
  *	instance_names.c	its frames' names
  */
-#ifndef EP_AGENT_UNWINDERS_INTERNAL_H
-#define EP_AGENT_UNWINDERS_INTERNAL_H
+#ifndef EP_PROCESS_UNWINDERS_INTERNAL_H
+#define EP_PROCESS_UNWINDERS_INTERNAL_H
 
-#include "core/agent/unwinders.h"
+#include "core/process/unwinders.h"
 #include "core/base/log.h"
 #include "core/plugin/host.h"
 #include "core/plugin/unwinder.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/agent/executables.h"
-#include "core/agent/analysis.h"
-#include "core/agent/job.h"
+#include "core/process/executables.h"
+#include "core/process/analysis.h"
+#include "core/process/job.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/map.h"

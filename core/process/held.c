@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/agent/held.h"
+#include "core/process/held.h"
 #include "core/base/clock.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/agent/places.h"
+#include "core/process/places.h"
 #include "bpf/shared.h"
 
 #include <errno.h>

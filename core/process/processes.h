@@ -12,8 +12,8 @@
  *
  * Loop's thread only.
  */
-#ifndef EP_AGENT_PROCESSES_H
-#define EP_AGENT_PROCESSES_H
+#ifndef EP_PROCESS_PROCESSES_H
+#define EP_PROCESS_PROCESSES_H
 
 #include "bpf/shared.h"
 #include "core/base/util.h"

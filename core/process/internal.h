@@ -3,20 +3,20 @@
  * The process manager's own: a live process, and the manager's fields, shared by the files that
  * make it up.
  *
- *	processes.c		the public calls, housekeeping
- *	process_table.c		which processes there are
- *	process_events.c	what the kernel said
- *	process_queue.c		reading /proc, paid from the budget
- *	process_rows.c		telling BPF
- *	process_languages.c	the languages that run in a process
+ *	processes.c	the public calls, housekeeping
+ *	table.c		which processes there are
+ *	events.c	what the kernel said
+ *	reads.c		reading /proc, paid from the budget
+ *	publish.c	telling BPF
+ *	languages.c	the languages that run in a process
  */
-#ifndef EP_AGENT_PROCESSES_INTERNAL_H
-#define EP_AGENT_PROCESSES_INTERNAL_H
+#ifndef EP_PROCESS_INTERNAL_H
+#define EP_PROCESS_INTERNAL_H
 
-#include "core/agent/budget.h"
-#include "core/agent/places.h"
-#include "core/agent/processes.h"
-#include "core/agent/unwinders.h"
+#include "core/process/budget.h"
+#include "core/process/places.h"
+#include "core/process/processes.h"
+#include "core/process/unwinders.h"
 #include "core/base/map.h"
 
 #include <sys/queue.h>
@@ -75,7 +75,7 @@ struct ep_processes {
 	struct ep_processes_stats stats;
 };
 
-/* process_table.c */
+/* table.c */
 struct ep_live *ep_live_find(const struct ep_processes *processes, pid_t pid);
 /* Same process, as far as a start time in clock ticks can tell. */
 bool ep_live_is_same(const struct ep_live *process, uint64_t start_ns);
@@ -86,7 +86,7 @@ void ep_live_free(struct ep_live *process);
 void ep_live_take_text(char **field, const char *text);
 void ep_live_take_environment(struct ep_live *process, const char *text, size_t bytes);
 
-/* process_rows.c */
+/* publish.c */
 void ep_live_drop_rows(struct ep_processes *processes, struct ep_live *process);
 /* Its rows will be written at the end of this loop turn. */
 void ep_live_mark(struct ep_processes *processes, struct ep_live *process);
@@ -96,7 +96,7 @@ void ep_live_retry_rows(struct ep_processes *processes);
 /* An executable was analysed or lost its tables: whoever maps it gets new rows. */
 void ep_live_executable_changed(void *arg, struct ep_executable *executable);
 
-/* process_languages.c */
+/* languages.c */
 /* Attaches what runs in it now, lets go of what does not any more. */
 void ep_live_sync_languages(struct ep_processes *processes, struct ep_live *process);
 void ep_live_fork_languages(struct ep_live *child, const struct ep_live *parent);
@@ -105,7 +105,7 @@ void ep_live_drop_languages(struct ep_live *process);
 void ep_live_mark_rows(struct ep_processes *processes, const struct ep_live *process);
 void ep_live_tell_languages(const struct ep_live *process, struct ep_proc *proc);
 
-/* process_queue.c */
+/* reads.c */
 void ep_live_enqueue(struct ep_processes *processes, struct ep_live *process, uint64_t delay_ns);
 /* The same, if the budget pays for it. */
 void ep_live_request(struct ep_processes *processes, struct ep_live *process, uint64_t delay_ns);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a worker reads of one process: who it is, its executable mappings, the files behind them. */
-#ifndef EP_AGENT_PROCESS_READ_H
-#define EP_AGENT_PROCESS_READ_H
+#ifndef EP_PROCESS_READ_H
+#define EP_PROCESS_READ_H
 
 #include "core/proc/maps.h"
 #include "core/proc/open.h"

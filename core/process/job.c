@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/agent/job.h"
+#include "core/process/job.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/agent/analysis.h"
+#include "core/process/analysis.h"
 #include "core/base/log.h"
 #include "core/elf/debug_file.h"
 #include "core/unwind/table.h"

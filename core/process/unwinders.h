@@ -10,8 +10,8 @@
  *
  * Loop's thread only, except for ep_unwinders_probe.
  */
-#ifndef EP_AGENT_UNWINDERS_H
-#define EP_AGENT_UNWINDERS_H
+#ifndef EP_PROCESS_UNWINDERS_H
+#define EP_PROCESS_UNWINDERS_H
 
 #include "core/base/util.h"
 #include "core/base/vec.h"

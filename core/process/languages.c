@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/agent/executables.h"
-#include "core/agent/processes_internal.h"
-#include "core/agent/rows.h"
+#include "core/process/executables.h"
+#include "core/process/internal.h"
+#include "core/process/rows.h"
 
 #include <string.h>
 

@@ -3,11 +3,11 @@
  * From a process's executable mappings to the rows BPF searches (struct ep_row): one row for each
  * mapping, cut where the page entries of its text are in different blocks.
  */
-#ifndef EP_AGENT_ROWS_H
-#define EP_AGENT_ROWS_H
+#ifndef EP_PROCESS_ROWS_H
+#define EP_PROCESS_ROWS_H
 
 #include "bpf/shared.h"
-#include "core/agent/places.h"
+#include "core/process/places.h"
 #include "core/base/vec.h"
 #include "ebpf-profiler/unwinder.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/agent/rows.h"
+#include "core/process/rows.h"
 
 #include <errno.h>
 
