@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The native unwinder: for each frame find the mapping, the rule for the address, and from the
- * rule the caller's pc, sp and fp. Only sp and fp are followed through frames; the other registers
- * are known in the sampled frame and in one interrupted by a signal.
+ * rule the caller's pc, sp and fp. Only sp and fp are followed through frames. The other registers
+ * are known in the sampled frame and in one interrupted by a signal, and from there on as long as
+ * no frame changes them (bpf/rule.h).
  */
 #ifndef EP_BPF_NATIVE_H
 #define EP_BPF_NATIVE_H
@@ -174,6 +175,7 @@ static __always_inline __u32 plan_frame_pointer(struct ep_core_record *rec, __u3
 	plan->fp_addr = fp;
 	plan->pc_addr = fp + 8;
 	plan->by_pointer = 1;
+	plan->keeps = EP_KNOWN_ALWAYS;
 	return STEP_AGAIN;
 }
 
@@ -240,7 +242,9 @@ static __always_inline __u32 plan_table(struct ep_core_record *rec, __u32 number
 		return error;
 	if (!plan_table_fp(rec, rule, plan))
 		return EP_ERROR_BAD_REGISTER;
-	plan->base_reg = rule->base_reg & 15;
+	plan->keeps = EP_KNOWN_ALWAYS | (rule->others >> 4 & 1) * EP_CALLEE_REGS |
+		      (rule->others >> 5 & 1) * EP_CALLER_REGS;
+	plan->base_reg = EP_OTHERS_REG(rule->others);
 	if (rule->base_slot)
 		plan->base_addr = plan->cfa - 8 * (__u64)rule->base_slot;
 	if (rule->ra_kind != EP_REG_IN_REG)
@@ -258,6 +262,7 @@ static __always_inline __u32 plan_immediate(struct ep_core_record *rec, __u32 ru
 
 	plan->cfa = (rule & EP_RULE_BASE_FP ? walk->regs[EP_REG_FP] : walk->regs[EP_REG_SP]) + EP_RULE_CFA_OFF(rule);
 	plan->pc_addr = plan->cfa - 8;
+	plan->keeps = EP_KNOWN_ALWAYS | EP_CALLER_REGS | (rule & EP_RULE_KEEPS) * EP_CALLEE_REGS;
 	if (slot)
 		plan->fp_addr = plan->cfa - 8 * (__u64)slot;
 	return STEP_AGAIN;
@@ -304,7 +309,7 @@ static __always_inline __u32 follow_plan(struct ep_core_record *rec, struct ep_p
 	walk->regs[EP_REG_SP] = plan->cfa;
 	walk->regs[EP_REG_FP] = plan->fp;
 	walk->return_address = 1;
-	walk->known_regs = EP_KNOWN_ALWAYS;
+	walk->known_regs &= plan->keeps;
 	if (plan->base_addr) {
 		walk->stack_reads++;
 		if (bpf_probe_read_user(&walk->regs[plan->base_reg & 15], 8,

@@ -28,6 +28,8 @@ struct ep_plan {
 	__u64 base_addr; /* 0: no other register is restored */
 	__u32 base_reg;
 	__u32 by_pointer;
+	__u32 keeps; /* bit n: the caller's register n is this frame's, if that is known */
+	__u32 pad;
 };
 
 /*

@@ -121,8 +121,8 @@ struct ep_rule {
 	__u8 ra_reg;
 	__u8 fp_kind; /* enum ep_reg_rule */
 	__u8 fp_reg;
-	__u8 base_reg;	/* a third register that a caller's CFA may start from: see below */
-	__u8 base_slot; /* k > 0: the caller's base_reg is saved at CFA - 8 * k */
+	__u8 others;	/* EP_OTHERS_*, and a third register that is followed: see below */
+	__u8 base_slot; /* k > 0: the caller's EP_OTHERS_REG is saved at CFA - 8 * k */
 	__s32 cfa_off; /* added to the register */
 	__s32 cfa_add; /* added after the dereference; PLT: the threshold */
 	__s32 ra_off;  /* from the CFA */
@@ -131,9 +131,10 @@ struct ep_rule {
 _Static_assert(sizeof(struct ep_rule) == 24, "ep_rule is shared with BPF");
 
 /*
- * Only sp and fp are followed through all frames. A function whose CFA starts from another register
- * (rbx in ld.so's _dl_runtime_resolve, which realigns the stack) needs that one from the function
- * it calls. In executables that have such a function, rules say where base_reg is saved.
+ * Only sp and fp are followed through all frames, others as long as no frame saves them. A function
+ * whose CFA starts from a register that the functions it calls save (rbx in ld.so's
+ * _dl_runtime_resolve, which realigns the stack) needs that one from them. In executables that have
+ * such a function, rules say where it is saved.
  */
 
 #define EP_MAX_RULES 16384

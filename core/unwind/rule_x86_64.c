@@ -200,16 +200,25 @@ static void fp_to_rule(struct x86 *x)
 	x->rule.fp_off = fp.off;
 }
 
-/* Where the caller's rbx is, for a caller whose CFA starts from it; other forms are not kept. */
-static void base_to_rule(struct x86 *x)
+/*
+ * What becomes of registers that are not followed, and where the caller's rbx is, for a caller whose
+ * CFA starts from it; other forms of that are not kept.
+ */
+static void others_to_rule(struct x86 *x)
 {
 	const struct ep_cfi_col *base = &x->row->cols[EP_COL_BASE];
 
-	if (base->kind != EP_COL_AT_CFA || base->value >= 0 || base->value % 8 ||
-	    base->value < -8 * UINT8_MAX)
+	if (x->row->cols[EP_COL_CALLER].kind == EP_COL_SAME)
+		x->rule.others |= EP_OTHERS_KEEPS_CALLER;
+	if (base->kind == EP_COL_AT_CFA && base->value < 0 && base->value % 8 == 0 &&
+	    base->value >= -8 * UINT8_MAX) {
+		x->rule.others |= X86_RBX;
+		x->rule.base_slot = (uint8_t)(-base->value / 8);
+	} else if (base->kind != EP_COL_SAME) {
 		return;
-	x->rule.base_reg = X86_RBX;
-	x->rule.base_slot = (uint8_t)(-base->value / 8);
+	}
+	if (x->row->keeps_callee)
+		x->rule.others |= EP_OTHERS_KEEPS_CALLEE;
 }
 
 /* The caller's rsp is the CFA; a row may say just that, but nothing else. */
@@ -232,7 +241,7 @@ static uint32_t x86_rule(const struct ep_cfi_row *row, bool signal, struct ep_ru
 	cfa_to_rule(&x);
 	ra_to_rule(&x);
 	fp_to_rule(&x);
-	base_to_rule(&x);
+	others_to_rule(&x);
 	if (!sp_is_cfa(row))
 		fail(&x, &counts->bad_sp);
 	return x.failed ? EP_RULE_UNSUPPORTED : ep_rule_set_add(set, &x.rule);
@@ -240,6 +249,12 @@ static uint32_t x86_rule(const struct ep_cfi_row *row, bool signal, struct ep_ru
 
 /* push %rbp: CFA offset 16, rbp at CFA - 16; mov %rsp, %rbp, 3 bytes: CFA register rbp. */
 #define FP_PROLOGUE 0x060d430286100e40
+
+/* System V psABI, figure 3.4: which registers belong to the calling function. Without rbx. */
+#define COLUMNS                                                                                    \
+	[0 ... 2] = EP_COL_CALLER, [4 ... 5] = EP_COL_CALLER, [X86_RBP] = EP_COL_FP,               \
+	[X86_RSP] = EP_COL_SP, [8 ... 11] = EP_COL_CALLER, [12 ... 15] = EP_COL_CALLEE,            \
+	[X86_RA] = EP_COL_RA
 
 static const struct ep_machine x86_64_with_base = {
 	.e_machine = EM_X86_64,
@@ -251,8 +266,7 @@ static const struct ep_machine x86_64_with_base = {
 	.trampoline = trampoline,
 	.trampoline_bytes = sizeof(trampoline),
 	.fp_prologue = FP_PROLOGUE,
-	.columns = { [X86_RBX] = EP_COL_BASE, [X86_RBP] = EP_COL_FP, [X86_RSP] = EP_COL_SP,
-		     [X86_RA] = EP_COL_RA },
+	.columns = { COLUMNS, [X86_RBX] = EP_COL_BASE },
 };
 
 const struct ep_machine ep_machine_x86_64 = {
@@ -265,6 +279,6 @@ const struct ep_machine ep_machine_x86_64 = {
 	.trampoline = trampoline,
 	.trampoline_bytes = sizeof(trampoline),
 	.fp_prologue = FP_PROLOGUE,
-	.columns = { [X86_RBP] = EP_COL_FP, [X86_RSP] = EP_COL_SP, [X86_RA] = EP_COL_RA },
+	.columns = { COLUMNS, [X86_RBX] = EP_COL_CALLEE },
 	.with_base = &x86_64_with_base,
 };

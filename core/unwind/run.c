@@ -16,14 +16,25 @@ struct state {
 	const struct ep_machine *machine;
 };
 
-static inline struct ep_cfi_col *column(struct state *st, uint64_t reg)
+static inline size_t column_of(const struct state *st, uint64_t reg)
 {
-	return &st->row.cols[reg < sizeof(st->machine->columns) ? st->machine->columns[reg] : 0];
+	return reg < sizeof(st->machine->columns) ? st->machine->columns[reg] : EP_COL_IGNORED;
 }
 
-static inline void set_column(struct state *st, uint64_t reg, enum ep_col_kind kind, int64_t value)
+/* Once one of a group was mentioned all of it is, until a state from before is restored. */
+static inline void set_column(struct state *st, uint64_t reg, struct ep_cfi_col col)
 {
-	*column(st, reg) = (struct ep_cfi_col){ .kind = kind, .value = value };
+	size_t i = column_of(st, reg);
+
+	if (i < EP_COL_FIRST_SHARED)
+		st->row.cols[i] = col;
+	else if (col.kind != EP_COL_SAME)
+		st->row.cols[i].kind = EP_COL_UNDEFINED;
+}
+
+static inline void set_value(struct state *st, uint64_t reg, enum ep_col_kind kind, int64_t value)
+{
+	set_column(st, reg, (struct ep_cfi_col){ .kind = kind, .value = value });
 }
 
 /* Factored offsets wrap like the address arithmetic they stand for. */
@@ -68,9 +79,9 @@ static const uint8_t *read_block(struct state *st)
 
 static void set_expression(struct state *st, enum ep_col_kind kind)
 {
-	struct ep_cfi_col *col = column(st, ep_cursor_uleb(&st->cur));
+	uint64_t reg = ep_cursor_uleb(&st->cur);
 
-	*col = (struct ep_cfi_col){ .kind = kind, .expr = read_block(st) };
+	set_column(st, reg, (struct ep_cfi_col){ .kind = kind, .expr = read_block(st) });
 }
 
 static void set_cfa_expression(struct state *st)
@@ -81,12 +92,12 @@ static void set_cfa_expression(struct state *st)
 
 static void restore_column(struct state *st, uint64_t reg)
 {
-	size_t i = reg < sizeof(st->machine->columns) ? st->machine->columns[reg] : 0;
+	size_t i = column_of(st, reg);
 
-	if (st->initial)
-		st->row.cols[i] = st->initial->cols[i];
-	else
+	if (!st->initial)
 		st->error = -EBADMSG;
+	else if (i < EP_COL_FIRST_SHARED)
+		st->row.cols[i] = st->initial->cols[i];
 }
 
 static void remember(struct state *st, struct ep_run *run)
@@ -111,28 +122,28 @@ static void run_register_op(struct state *st, uint8_t op)
 
 	switch (op) {
 	case DW_CFA_offset_extended:
-		set_column(st, reg, EP_COL_AT_CFA, factored(st, ep_cursor_uleb(&st->cur)));
+		set_value(st, reg, EP_COL_AT_CFA, factored(st, ep_cursor_uleb(&st->cur)));
 		break;
 	case DW_CFA_offset_extended_sf:
-		set_column(st, reg, EP_COL_AT_CFA, factored(st, (uint64_t)ep_cursor_sleb(&st->cur)));
+		set_value(st, reg, EP_COL_AT_CFA, factored(st, (uint64_t)ep_cursor_sleb(&st->cur)));
 		break;
 	case DW_CFA_GNU_negative_offset_extended:
-		set_column(st, reg, EP_COL_AT_CFA, -factored(st, ep_cursor_uleb(&st->cur)));
+		set_value(st, reg, EP_COL_AT_CFA, -factored(st, ep_cursor_uleb(&st->cur)));
 		break;
 	case DW_CFA_val_offset:
-		set_column(st, reg, EP_COL_IS_CFA, factored(st, ep_cursor_uleb(&st->cur)));
+		set_value(st, reg, EP_COL_IS_CFA, factored(st, ep_cursor_uleb(&st->cur)));
 		break;
 	case DW_CFA_val_offset_sf:
-		set_column(st, reg, EP_COL_IS_CFA, factored(st, (uint64_t)ep_cursor_sleb(&st->cur)));
+		set_value(st, reg, EP_COL_IS_CFA, factored(st, (uint64_t)ep_cursor_sleb(&st->cur)));
 		break;
 	case DW_CFA_register:
-		set_column(st, reg, EP_COL_IN_REG, (int64_t)ep_cursor_uleb(&st->cur));
+		set_value(st, reg, EP_COL_IN_REG, (int64_t)ep_cursor_uleb(&st->cur));
 		break;
 	case DW_CFA_undefined:
-		set_column(st, reg, EP_COL_UNDEFINED, 0);
+		set_value(st, reg, EP_COL_UNDEFINED, 0);
 		break;
 	case DW_CFA_same_value:
-		set_column(st, reg, EP_COL_SAME, 0);
+		set_value(st, reg, EP_COL_SAME, 0);
 		break;
 	case DW_CFA_restore_extended:
 		restore_column(st, reg);
@@ -250,6 +261,22 @@ static inline bool is_advance(uint8_t op)
 	return op == DW_CFA_MIPS_advance_loc8 || (op >= DW_CFA_set_loc && op <= DW_CFA_advance_loc4);
 }
 
+/*
+ * Where nothing but the return address is left on the stack, in front of a return, what was pushed
+ * has been popped, though compilers do not say so. Before anything was pushed it is otherwise: a
+ * function that calls none may save a register below the stack pointer.
+ */
+static inline void note_pushed(struct ep_cfi_row *row, const struct ep_machine *machine)
+{
+	struct ep_cfi_col *col = &row->cols[EP_COL_CALLEE];
+	bool at_return = row->cfa_kind == EP_ROW_CFA_REG && row->cfa_reg == machine->sp_reg &&
+			 row->cfa_off == 8;
+
+	if (col->kind != EP_COL_SAME && !at_return)
+		col->value = 1;
+	row->keeps_callee = col->kind == EP_COL_SAME || (at_return && col->value);
+}
+
 /* The row as an immediate rule, or 0 when it does not fit: see bpf/rule.h. */
 static inline uint32_t immediate_rule(const struct ep_cfi_row *row, const struct ep_machine *machine)
 {
@@ -262,7 +289,8 @@ static inline uint32_t immediate_rule(const struct ep_cfi_row *row, const struct
 	if (row->cfa_kind != EP_ROW_CFA_REG || (!base_fp && row->cfa_reg != machine->sp_reg) ||
 	    ra->kind != EP_COL_AT_CFA || ra->value != machine->imm_ra_off ||
 	    row->cols[EP_COL_SP].kind != EP_COL_SAME ||
-	    row->cols[EP_COL_BASE].kind == EP_COL_AT_CFA || off > EP_RULE_IMM_MAX_CFA_OFF || off % 8)
+	    row->cols[EP_COL_BASE].kind != EP_COL_SAME || row->cols[EP_COL_CALLER].kind != EP_COL_SAME ||
+	    off > EP_RULE_IMM_MAX_CFA_OFF || off % 8)
 		return 0;
 	if (fp->kind == EP_COL_AT_CFA) {
 		slot = (uint64_t)-fp->value;
@@ -271,13 +299,15 @@ static inline uint32_t immediate_rule(const struct ep_cfi_row *row, const struct
 	} else if (fp->kind != EP_COL_SAME) {
 		return 0;
 	}
-	return EP_RULE_IMM(base_fp, slot / 8, off);
+	return EP_RULE_IMM(base_fp, slot / 8, off) & ~(row->keeps_callee ? 0 : EP_RULE_KEEPS);
 }
 
 static inline void put_row(struct ep_run *run, struct state *st, uint64_t va)
 {
-	uint32_t rule = immediate_rule(&st->row, st->machine);
+	uint32_t rule;
 
+	note_pushed(&st->row, st->machine);
+	rule = immediate_rule(&st->row, st->machine);
 	if (__builtin_expect(rule == 0, 0))
 		rule = st->machine->rule(&st->row, st->cie->signal, run->rules, &run->counts);
 	ep_pack_put(run->pack, va, rule);
@@ -296,8 +326,8 @@ static int run_cie(struct ep_run *run, struct ep_cie *cie)
 		uint8_t op = *st.cur.pos++;
 
 		if (op >> 6 == DW_CFA_offset >> 6)
-			set_column(&st, op & 0x3f, EP_COL_AT_CFA,
-				   factored(&st, ep_cursor_uleb(&st.cur)));
+			set_value(&st, op & 0x3f, EP_COL_AT_CFA,
+				  factored(&st, ep_cursor_uleb(&st.cur)));
 		else if (op >> 6 || is_advance(op))
 			st.error = -EBADMSG;
 		else
@@ -307,8 +337,9 @@ static int run_cie(struct ep_run *run, struct ep_cie *cie)
 		st.error = -EBADMSG;
 	if (cie->ra_reg != run->machine->ra_reg)
 		st.error = -ENOTSUP;
+	note_pushed(&st.row, run->machine);
 	cie->initial = st.row;
-	if (!st.error && cie->code_align == 1 && cie->data_align == -8)
+	if (!st.error && cie->code_align == 1 && cie->data_align == -8 && st.row.keeps_callee)
 		cie->first_rule = immediate_rule(&st.row, run->machine);
 	return st.error;
 }
@@ -326,7 +357,7 @@ static inline bool run_slow(struct ep_run *run, struct state *st, const struct e
 {
 	switch (op >> 6) {
 	case DW_CFA_offset >> 6:
-		set_column(st, op & 0x3f, EP_COL_AT_CFA, factored(st, ep_cursor_uleb(&st->cur)));
+		set_value(st, op & 0x3f, EP_COL_AT_CFA, factored(st, ep_cursor_uleb(&st->cur)));
 		return false;
 	case DW_CFA_restore >> 6:
 		restore_column(st, op & 0x3f);

@@ -42,6 +42,27 @@ static inline uint32_t with_cfa_off(uint32_t rule, uint32_t off)
 	return (rule & ~CFA_OFF_MASK) | off >> 3 << 1;
 }
 
+/* CFA = sp + 8: nothing but the return address is on the stack. */
+static inline bool is_at_return(uint32_t rule)
+{
+	return (rule & CFA_MASK) == 8 >> 3 << 1;
+}
+
+/*
+ * Before anything was pushed a save is one below the stack pointer; behind that the stack is
+ * popped: run.c, note_pushed.
+ */
+static inline uint32_t with_save(uint32_t rule)
+{
+	return is_at_return(rule) ? 0 : rule & ~EP_RULE_KEEPS;
+}
+
+/* The rule that is put for a row: in front of a return, what was saved has been popped. */
+static inline uint32_t row_rule(uint32_t rule)
+{
+	return rule | is_at_return(rule) * EP_RULE_KEEPS;
+}
+
 static inline uint32_t with_cfa_reg(const struct ep_machine *machine, uint32_t rule, uint32_t reg)
 {
 	if (reg == machine->fp_reg)
@@ -70,6 +91,7 @@ enum action {
 	ADVANCE,
 	ADVANCE_LONG,
 	SAVE_IGNORED,
+	SAVE_CALLEE,
 	SAVE_FP,
 	RESTORE_FP,
 	CFA,
@@ -96,16 +118,18 @@ void ep_run_fast_init(struct ep_run_fast *fast, const struct ep_machine *machine
 
 		fast->actions[DW_CFA_advance_loc + reg] = ADVANCE;
 		fast->actions[DW_CFA_offset + reg] = column == EP_COL_IGNORED ? SAVE_IGNORED :
+						     column == EP_COL_CALLEE  ? SAVE_CALLEE :
 						     column == EP_COL_FP      ? SAVE_FP :
 										OTHER;
-		fast->actions[DW_CFA_restore + reg] = column == EP_COL_IGNORED ? NOP :
-						      column == EP_COL_FP      ? RESTORE_FP :
-										 OTHER;
+		fast->actions[DW_CFA_restore + reg] =
+			column == EP_COL_IGNORED || column >= EP_COL_FIRST_SHARED ? NOP :
+			column == EP_COL_FP					  ? RESTORE_FP :
+										    OTHER;
 	}
 	fast->leave = DW_CFA_remember_state | DW_CFA_def_cfa << 8 | (uint32_t)machine->sp_reg << 16 | 8u << 24;
 	fast->prologue = machine->fp_prologue ? machine->fp_prologue & ~PROLOGUE_STEPS : UINT64_MAX;
 	fast->other_save = BYTES(DW_CFA_offset |
-				 (machine->columns[OTHER_SAVED_REG] == EP_COL_IGNORED ? OTHER_SAVED_REG : 8));
+				 (machine->columns[OTHER_SAVED_REG] == EP_COL_CALLEE ? OTHER_SAVED_REG : 12));
 	fast->actions[DW_CFA_nop] = NOP;
 	fast->actions[DW_CFA_advance_loc1] = ADVANCE_LONG;
 	fast->actions[DW_CFA_advance_loc2] = ADVANCE_LONG;
@@ -118,14 +142,14 @@ void ep_run_fast_init(struct ep_run_fast *fast, const struct ep_machine *machine
 	fast->actions[DW_CFA_GNU_args_size] = ARGS_SIZE;
 }
 
-/* Behind an ignored DW_CFA_offset often come more, of registers 8 to 15: how many bytes of them. */
-static inline size_t more_ignored(const uint8_t *pos, const uint8_t *end)
+/* Behind a DW_CFA_offset often come more, of registers 12 to 15: how many bytes of them. */
+static inline size_t more_saves(const uint8_t *pos, const uint8_t *end)
 {
 	uint64_t other;
 
 	if (end - pos < 8)
 		return 0;
-	other = (ep_run_fast_load(pos) ^ 0x0088008800880088ull) & 0x80f880f880f880f8ull;
+	other = (ep_run_fast_load(pos) ^ 0x008c008c008c008cull) & 0x80fc80fc80fc80fcull;
 	return other ? (size_t)__builtin_ctzll(other) / 16 * 2 : 8;
 }
 
@@ -137,17 +161,19 @@ static inline uint64_t zero_bytes(uint64_t word)
 
 /*
  * Once the frame pointer is set up, compilers save other registers: DW_CFA_advance_loc, and
- * DW_CFA_offset of registers 8 to 15 and of `other_save`'s, whose operand is one byte. None of that
- * changes the rule.
- * How many bytes of `word` are such instructions, and how far they advance; all bytes at a time.
+ * DW_CFA_offset of registers 12 to 15 and of `other_save`'s, whose operand is one byte. None of that
+ * changes more of the rule than what it keeps.
+ * How many bytes of `word` are such instructions, whether one saves a register, and how far they
+ * advance; all bytes at a time.
  */
 struct quiet {
 	uint64_t bytes, step;
+	bool saves;
 };
 
 static inline struct quiet quiet_instructions(uint64_t word, uint64_t other_save)
 {
-	uint64_t saves = (zero_bytes((word ^ BYTES(0x88)) & BYTES(0xf8)) |
+	uint64_t saves = (zero_bytes((word ^ BYTES(0x8c)) & BYTES(0xfc)) |
 			  zero_bytes(word ^ other_save)) >> 7;
 	uint64_t operands = saves << 8;
 	uint64_t advances = word >> 6 & ~(word >> 7) & BYTES(1) & ~operands;
@@ -161,7 +187,8 @@ static inline struct quiet quiet_instructions(uint64_t word, uint64_t other_save
 	steps = word & (advances & below) * 0x3f;
 	steps = (steps & 0x00ff00ff00ff00ff) + (steps >> 8 & 0x00ff00ff00ff00ff);
 	return (struct quiet){ .bytes = (below & BYTES(1)) * BYTES(1) >> 56,
-			       .step = steps * 0x0001000100010001 >> 48 };
+			       .step = steps * 0x0001000100010001 >> 48,
+			       .saves = (saves & ~operands & below) != 0 };
 }
 
 /* What is being run. `loc` is far from wrapping: less than 2^30 steps of 32 bits. */
@@ -174,7 +201,7 @@ struct fast_state {
 static inline void step_by(struct fast_state *st, struct ep_pack *pack, uint32_t rule, uint64_t step)
 {
 	if (step && st->loc < st->hi)
-		ep_pack_put(pack, st->loc, rule);
+		ep_pack_put(pack, st->loc, row_rule(rule));
 	st->loc += step;
 }
 
@@ -192,6 +219,11 @@ static inline void run_framed(const struct ep_run_fast *fast, struct ep_pack *pa
 	do {
 		do {
 			quiet = quiet_instructions(ep_run_fast_peek(st->pos, st->end), fast->other_save);
+			/*
+			 * Registers are given up a few instructions before they are saved: a row
+			 * of its own for that would be a delta more in each such function.
+			 */
+			st->rule &= ~(quiet.saves * EP_RULE_KEEPS);
 			step_by(st, pack, st->rule, quiet.step);
 			st->pos += quiet.bytes;
 		} while (quiet.bytes >= 7 && st->pos < st->end);
@@ -273,8 +305,12 @@ advance:
 			goto advance;
 		case SAVE_IGNORED:
 			st.pos = skip_operand(st.pos, st.end);
+			break;
+		case SAVE_CALLEE:
+			st.rule = with_save(st.rule);
+			st.pos = skip_operand(st.pos, st.end);
 			if (st.pos)
-				st.pos += more_ignored(st.pos, st.end);
+				st.pos += more_saves(st.pos, st.end);
 			break;
 		case SAVE_FP:
 			a = read_operand(st.pos, st.end);
@@ -327,6 +363,6 @@ advance:
 	if (st.pos > st.end)
 		return false; /* run_framed stepped over the end */
 	if (st.loc < hi)
-		ep_pack_put(pack, st.loc, st.rule);
+		ep_pack_put(pack, st.loc, row_rule(st.rule));
 	return true;
 }

@@ -2,7 +2,8 @@
 /*
  * Compares our stack deltas with elfutils' libdw, which interprets CFI independently: for every row
  * of every FDE both ways run on the same random registers and memory, and the caller's CFA, return
- * address, rbp and rsp must come out equal.
+ * address, rbp and rsp must come out equal. Of the other registers, those that our rule says are
+ * kept must be unchanged for libdw too, and rbx must be where the rule says it is saved.
  *
  *	diff_unwind_libdw [-v] --all | FILE_OR_DIRECTORY...
  *
@@ -23,6 +24,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#define RBX	 3
 #define RBP	 6
 #define RSP	 7
 #define RA	 16
@@ -39,6 +41,7 @@ struct totals {
 	uint64_t files, no_cfi, rows, differences, unsupported, refused, fdes, bad_fdes;
 	uint64_t by_reg[N_REGS], by_deref[N_REGS], plt, stop, signal;
 	uint64_t ra_in_reg, fp_odd, cfa_odd;
+	uint64_t lost, lost_early; /* rows that lose the callee's registers; with all unchanged */
 	char exprs[MAX_EXPR][96];
 	uint64_t expr_counts[MAX_EXPR];
 };
@@ -86,6 +89,9 @@ struct result {
 
 struct caller {
 	struct result cfa, ra, fp, sp;
+	uint32_t kept;	   /* registers that have their values */
+	uint32_t below_sp; /* libdw: saved where the stack has been popped */
+	struct result rbx;
 };
 
 /* ---- libdw's way: an evaluator of Dwarf_Op ---- */
@@ -211,6 +217,31 @@ static struct result libdw_register(Dwarf_Frame *frame, int reg, uint64_t pc, ui
 	return eval_ops(ops, n, pc, cfa, true);
 }
 
+/*
+ * libdw says the same of a register that was not mentioned and of one said to be undefined, when a
+ * call may change it: both count as kept. So does rbx, which its x86_64_cfi.c confuses with rax.
+ */
+static void libdw_others(Dwarf_Frame *frame, uint64_t pc, struct caller *caller)
+{
+	for (int reg = 0; reg < RA; reg++) {
+		Dwarf_Op mem[3], *ops;
+		struct result at;
+		size_t n;
+
+		if (!((EP_CALLEE_REGS | EP_CALLER_REGS) >> reg & 1) ||
+		    dwarf_frame_register(frame, reg, mem, &ops, &n) != 0)
+			continue;
+		if (n == 0) {
+			caller->kept |= (!ops || (EP_CALLER_REGS >> reg & 1) || reg == RBX) << reg;
+			continue;
+		}
+		at = eval_ops(ops, n, pc, caller->cfa.value, false);
+		if (at.status == VALUE && at.value < reg_value(RSP, pc))
+			caller->below_sp |= 1u << reg;
+	}
+	caller->rbx = libdw_register(frame, RBX, pc, caller->cfa.value);
+}
+
 static struct caller libdw_caller(Dwarf_Frame *frame, uint64_t pc)
 {
 	struct caller caller = { .cfa = libdw_cfa(frame, pc) };
@@ -218,6 +249,7 @@ static struct caller libdw_caller(Dwarf_Frame *frame, uint64_t pc)
 	caller.ra = libdw_register(frame, RA, pc, caller.cfa.value);
 	caller.fp = libdw_register(frame, RBP, pc, caller.cfa.value);
 	caller.sp = libdw_register(frame, RSP, pc, caller.cfa.value);
+	libdw_others(frame, pc, &caller);
 	return caller;
 }
 
@@ -244,7 +276,11 @@ static struct result our_register(uint8_t kind, uint8_t reg, int32_t off, unsign
 static struct caller table_rule_caller(const struct ep_rule *rule, uint64_t pc)
 {
 	uint64_t cfa = reg_value(rule->cfa_reg, pc) + rule->cfa_off;
-	struct caller caller;
+	struct caller caller = {
+		.kept = (rule->others & EP_OTHERS_KEEPS_CALLEE ? EP_CALLEE_REGS : 0) |
+			(rule->others & EP_OTHERS_KEEPS_CALLER ? EP_CALLER_REGS : 0),
+		.rbx.status = UNKNOWN,
+	};
 
 	if (rule->cfa_kind == EP_CFA_DEREF)
 		cfa = memory(cfa) + rule->cfa_add;
@@ -253,6 +289,10 @@ static struct caller table_rule_caller(const struct ep_rule *rule, uint64_t pc)
 	caller.cfa = caller.sp = (struct result){ .value = cfa };
 	caller.ra = our_register(rule->ra_kind, rule->ra_reg, rule->ra_off, RA, pc, cfa);
 	caller.fp = our_register(rule->fp_kind, rule->fp_reg, rule->fp_off, RBP, pc, cfa);
+	if (rule->base_slot) {
+		caller.kept &= ~(1u << EP_OTHERS_REG(rule->others));
+		caller.rbx = (struct result){ .value = memory(cfa - 8 * rule->base_slot) };
+	}
 	return caller;
 }
 
@@ -266,6 +306,8 @@ static struct caller immediate_caller(uint32_t rule, uint64_t pc)
 		.sp.value = cfa,
 		.ra.value = memory(cfa - 8),
 		.fp.value = slot ? memory(cfa - 8 * slot) : reg_value(RBP, pc),
+		.kept = EP_CALLER_REGS | (rule & EP_RULE_KEEPS ? EP_CALLEE_REGS : 0),
+		.rbx.status = UNKNOWN,
 	};
 }
 
@@ -279,6 +321,7 @@ static struct caller signal_caller(uint64_t pc)
 		.sp.value = memory(sp + 160),
 		.ra.value = memory(sp + 168),
 		.fp.value = memory(sp + 120),
+		.rbx.status = UNKNOWN,
 	};
 }
 
@@ -406,6 +449,20 @@ static void count_rule(struct compare *c, uint32_t number, uint64_t start, uint6
 		       rule->ra_reg, rule->ra_off, rule->fp_kind, rule->fp_reg, rule->fp_off);
 }
 
+/*
+ * What was saved and lies below the stack pointer has been popped, in front of a return. The rule
+ * may lose what libdw keeps: registers share a bit, and it is set some instructions early.
+ */
+static bool same_others(struct compare *c, const struct caller *ours, const struct caller *libdw)
+{
+	bool lost = !(ours->kept & EP_CALLEE_REGS & ~(1u << RBX));
+
+	c->totals->lost += lost;
+	c->totals->lost_early += lost && (libdw->kept & EP_CALLEE_REGS) == EP_CALLEE_REGS;
+	return !(ours->kept & ~libdw->kept & ~libdw->below_sp) &&
+	       (ours->rbx.status == UNKNOWN || same(ours->rbx, libdw->rbx));
+}
+
 static void compare_callers(struct compare *c, uint64_t pc, uint32_t rule, const struct caller *ours,
 			    const struct caller *libdw)
 {
@@ -417,6 +474,8 @@ static void compare_callers(struct compare *c, uint64_t pc, uint32_t rule, const
 		difference(c, pc, rule, "return address");
 	else if (!same(ours->fp, libdw->fp))
 		difference(c, pc, rule, "rbp");
+	else if (!same_others(c, ours, libdw))
+		difference(c, pc, rule, "registers that are kept");
 }
 
 static void compare_at(struct compare *c, Dwarf_Frame *frame, uint64_t pc, uint32_t rule)
@@ -731,6 +790,8 @@ static void print_registers(const struct totals *t)
 	printf("rows by table rules %" PRIu64 ", return address in a register %" PRIu64
 	       ", rbp neither unchanged nor at the CFA %" PRIu64 "\n",
 	       t->cfa_odd, t->ra_in_reg, t->fp_odd);
+	printf("comparisons that lose rbx and r12 to r15 %" PRIu64 ", before one of them is saved or "
+	       "when all are restored %" PRIu64 "\n", t->lost, t->lost_early);
 }
 
 static int report(const struct totals *t)
