@@ -32,6 +32,8 @@ static __always_inline void reset_record(struct ep_core_record *rec, __u32 pid, 
 	rec->walk.read_faults = 0;
 	rec->walk.pointer_frames = 0;
 	rec->walk.by_pointer = 0;
+	rec->walk.interrupted = 1;
+	rec->walk.stood = 0;
 	rec->walk.entered = 0;
 	rec->walk.pending = 0;
 	rec->walk.sequence++;
@@ -39,6 +41,8 @@ static __always_inline void reset_record(struct ep_core_record *rec, __u32 pid, 
 	rec->row.start = 0;
 	rec->row.end = 0;
 	rec->window_base = ~0ULL;
+	rec->leaf_sp = 0;
+	rec->guessed = 0;
 }
 
 static __always_inline void add_kernel_stack(void *ctx, struct ep_core_record *rec)
@@ -47,8 +51,14 @@ static __always_inline void add_kernel_stack(void *ctx, struct ep_core_record *r
 	long bytes = bpf_get_stack(ctx, rec->words, EP_MAX_KERNEL * sizeof(__u64), 0);
 	__u32 n;
 
-	if (bytes <= 0)
+	/*
+	 * The address that was interrupted is in every stack (arch/x86/events/core.c,
+	 * perf_callchain_kernel), unless a guest of KVM was: nothing is a failure too.
+	 */
+	if (bytes <= 0) {
+		ep_push_error(&rec->record, EP_ERROR_KERNEL_STACK, 0);
 		return;
+	}
 	n = (__u32)bytes >> 3;
 	/* 127 rounds of about 10 instructions. */
 	for (__u32 i = 0; i < EP_MAX_KERNEL; i++) {
@@ -58,6 +68,8 @@ static __always_inline void add_kernel_stack(void *ctx, struct ep_core_record *r
 	}
 	rec->sample.n_kernel = n;
 	rec->walk.hash = ep_hash_word(hash, n);
+	if (n >= ep_config.kernel_frames) /* its outermost frames were cut off, nobody knows how many */
+		ep_push_error(&rec->record, EP_ERROR_KERNEL_DEPTH, 0);
 }
 
 /* Copies registers into DWARF order. */

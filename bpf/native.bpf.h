@@ -167,7 +167,7 @@ static __always_inline __u32 plan_frame_pointer(struct ep_core_record *rec, __u3
 	struct ep_walk *walk = &rec->walk;
 	__u64 fp = walk->regs[EP_REG_FP];
 
-	if (fp == 0 && walk->by_pointer && error == EP_ERROR_BAD_FRAME_POINTER)
+	if (fp == 0 && walk->by_pointer && !rec->guessed && error == EP_ERROR_BAD_FRAME_POINTER)
 		return STEP_ROOT;
 	if (fp < walk->regs[EP_REG_SP] || (fp & 7) || fp >= USER_LIMIT)
 		return error;
@@ -282,13 +282,25 @@ static __always_inline __u32 plan_rule(struct ep_core_record *rec, __u32 rule, _
 	return plan_table(rec, rule, plan);
 }
 
+/*
+ * vfork's child and parent return through the same stack, so it keeps its return address in a
+ * register, and its frame is empty. Nothing else may be: a walk that does not get on does not end.
+ */
+static __always_inline bool may_stand(struct ep_walk *walk, const struct ep_plan *plan)
+{
+	if (plan->cfa != walk->regs[EP_REG_SP] || plan->pc_addr || !walk->interrupted || walk->stood)
+		return false;
+	walk->stood = 1;
+	return true;
+}
+
 /* Makes the caller's registers the current ones. The lower address is read first: the window is
  * read upwards from it. */
 static __always_inline __u32 follow_plan(struct ep_core_record *rec, struct ep_plan *plan)
 {
 	struct ep_walk *walk = &rec->walk;
 
-	if (plan->cfa <= walk->regs[EP_REG_SP])
+	if (plan->cfa <= walk->regs[EP_REG_SP] && !may_stand(walk, plan))
 		return EP_ERROR_NO_PROGRESS;
 	if (plan->fp_addr && !read_stack(rec, plan->fp_addr, &plan->fp))
 		return EP_ERROR_BAD_READ;
@@ -302,6 +314,9 @@ static __always_inline __u32 follow_plan(struct ep_core_record *rec, struct ep_p
 		if (plan->pc < EP_PAGE_BYTES || plan->pc >= USER_LIMIT ||
 		    (!walk->known && plan->fp && plan->fp < plan->cfa))
 			return rec->place.error;
+		rec->leaf_sp = walk->regs[EP_REG_SP] & -(__u64)walk->interrupted;
+		rec->leaf_fp = walk->regs[EP_REG_FP];
+		rec->guessed = 0;
 	}
 	walk->by_pointer = plan->by_pointer;
 	walk->pointer_frames += plan->by_pointer;
@@ -309,6 +324,7 @@ static __always_inline __u32 follow_plan(struct ep_core_record *rec, struct ep_p
 	walk->regs[EP_REG_SP] = plan->cfa;
 	walk->regs[EP_REG_FP] = plan->fp;
 	walk->return_address = 1;
+	walk->interrupted = 0;
 	walk->known_regs &= plan->keeps;
 	if (plan->base_addr) {
 		walk->stack_reads++;
@@ -352,6 +368,7 @@ static __always_inline __u32 step_signal(struct ep_core_record *rec)
 		walk->regs[order[i]] = gregs[i];
 	walk->pc = gregs[16];
 	walk->return_address = 0;
+	walk->interrupted = 1;
 	walk->by_pointer = 0;
 	walk->known_regs = EP_KNOWN_ALL;
 	return STEP_AGAIN;
@@ -445,7 +462,11 @@ static __always_inline __u32 step_frame(struct ep_core_record *rec)
 	if (place->owner & EP_ROW_ENTER && rec->walk.entered != EP_GIVEN_BACK)
 		return STEP_ENTER;
 	rec->walk.entered = 0;
-	if (!place->executable)
+	/*
+	 * A known row without an executable is memory of no file, of which user space knows no more;
+	 * it does of all others, whose errors differ.
+	 */
+	if (!place->executable && place->error != EP_ERROR_BAD_FRAME_POINTER)
 		rec->sample.flags |= EP_SAMPLE_RAW;
 	if (EP_ROW_SLOT(place->owner) && !(place->owner & EP_ROW_ENTER))
 		flags = mark_frame(rec, place);
@@ -483,6 +504,66 @@ static __always_inline bool may_run_again(const struct ep_core_record *rec)
 	return rec->walk.tail_calls < EP_MAX_TAIL_CALLS - keep;
 }
 
+/*
+ * 1 when the last `bytes` before an address are ff /2, call through a register or memory, else 0.
+ * `forms` has a bit for each mod and r/m (mod << 3 | rm) that makes an instruction of that length
+ * (Intel SDM volume 2, table 2-2).
+ */
+static __always_inline __u64 is_indirect_call(__u64 before, __u32 bytes, __u64 forms)
+{
+	__u64 code = before >> (64 - 8 * bytes);
+	__u64 form = (code >> 14 & 3) << 3 | (code >> 8 & 7);
+
+	return not_above((code & 0x38ff) ^ 0x10ff, 0) & forms >> form;
+}
+
+/* Do the eight bytes before an address end with a call? Prefixes may lie before what is looked at. */
+static __always_inline bool ends_with_call(__u64 before)
+{
+	__u64 call = not_above((before >> 24 & 0xff) ^ 0xe8, 0); /* e8 rel32 */
+
+	call |= is_indirect_call(before, 2, 0xff0000cf); /* register, [register] */
+	call |= is_indirect_call(before, 3, 0x0000ef10); /* [register + disp8], [SIB] */
+	call |= is_indirect_call(before, 4, 0x00001000); /* [SIB + disp8] */
+	call |= is_indirect_call(before, 6, 0x00ef0020); /* [register + disp32], [rip + disp32] */
+	call |= is_indirect_call(before, 7, 0x00100010); /* [SIB + disp32], [disp32 + index] */
+	return call & 1;
+}
+
+/*
+ * The interrupted frame has no rule, and no frame pointer led to code. Most such functions are
+ * short and in assembly, and have pushed nothing: what lies at sp is taken for the return address
+ * when there is a call before it. Whether it is in known code the look-up of the caller tells, as
+ * with a frame pointer, and the caller is marked like one that was found by it.
+ */
+static __always_inline bool guess_caller(struct ep_core_record *rec)
+{
+	struct ep_walk *walk = &rec->walk;
+	bool was_led = rec->place.error == EP_ERROR_NO_MAPPING;
+	__u64 sp = was_led ? rec->leaf_sp : walk->regs[EP_REG_SP], before;
+
+	if (!walk->known || !(was_led ? sp : walk->interrupted))
+		return false;
+	rec->leaf_sp = 0;
+	walk->stack_reads += 2;
+	if (bpf_probe_read_user(&rec->plan.pc, 8, (void *)sp) ||
+	    rec->plan.pc - EP_PAGE_BYTES >= USER_LIMIT - EP_PAGE_BYTES ||
+	    bpf_probe_read_user(&before, 8, (void *)(rec->plan.pc - 8)) || !ends_with_call(before))
+		return false;
+	if (was_led)
+		walk->regs[EP_REG_FP] = rec->leaf_fp;
+	else
+		walk->pointer_frames++;
+	rec->guessed = 1;
+	walk->pc = rec->plan.pc;
+	walk->regs[EP_REG_SP] = sp + 8;
+	walk->by_pointer = 1;
+	walk->return_address = 1;
+	walk->interrupted = 0;
+	walk->known_regs = EP_KNOWN_ALWAYS;
+	return true;
+}
+
 SEC("perf_event")
 int ep_native(struct bpf_perf_event_data *ctx)
 {
@@ -491,6 +572,9 @@ int ep_native(struct bpf_perf_event_data *ctx)
 
 	if (!rec)
 		return 0;
+	/* A language has unwound the frame that was interrupted. */
+	if (rec->walk.entered == EP_ENTERED)
+		rec->walk.interrupted = 0;
 	/*
 	 * The counter is 64 bits wide: spilled as 32 bits it would share a stack slot with a map
 	 * key, and the verifier forgets what else is in a slot that is partly written.
@@ -502,6 +586,8 @@ int ep_native(struct bpf_perf_event_data *ctx)
 		if (step != STEP_AGAIN)
 			break;
 	}
+	if (step == EP_ERROR_BAD_FRAME_POINTER && guess_caller(rec))
+		step = STEP_AGAIN;
 	if (step == STEP_AGAIN && may_run_again(rec))
 		ep_go_to(ctx, &rec->record, EP_SLOT_NATIVE);
 	if (step == STEP_ENTER && may_run_again(rec)) {

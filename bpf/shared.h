@@ -157,6 +157,7 @@ struct ep_config {
 	__u32 signal_live_off;
 	__u32 mm_map_count_off;
 	__u32 task_tls_off; /* the thread pointer: thread.fsbase */
+	__u32 kernel_frames; /* bpf_get_stack stops there: EP_MAX_KERNEL or less, a sysctl */
 };
 
 /* Value of ep_control (mmapable, one entry): what user space changes while programs run. */

@@ -3,13 +3,15 @@
 #include "core/base/log.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include <bpf/btf.h>
 #include <linux/bpf.h>
 
-#define BTF_PATH "/sys/kernel/btf/vmlinux"
+#define BTF_PATH       "/sys/kernel/btf/vmlinux"
+#define MAX_STACK_PATH "/proc/sys/kernel/perf_event_max_stack"
 /* arch/x86/include/asm/page_64_types.h: THREAD_SIZE is 4 pages, 8 with KASAN. */
 #define KERNEL_STACK_BYTES 16384
 /* Anonymous structs and unions within task_struct are nested a few levels deep at most. */
@@ -103,6 +105,20 @@ static bool has_helper(const struct btf *btf, const char *name)
 	return false;
 }
 
+/* Both bpf_get_stack (kernel/bpf/stackmap.c) and who set this stop it at so many frames. */
+static uint32_t kernel_frames(void)
+{
+	FILE *file = fopen(MAX_STACK_PATH, "re");
+	unsigned int frames = EP_MAX_KERNEL;
+
+	if (!file)
+		return frames;
+	if (fscanf(file, "%u", &frames) != 1)
+		frames = EP_MAX_KERNEL;
+	fclose(file);
+	return EP_MIN(frames, (unsigned int)EP_MAX_KERNEL);
+}
+
 int ep_bpf_read_offsets(struct ep_config *config)
 {
 	struct ep_config facts = *config;
@@ -119,6 +135,7 @@ int ep_bpf_read_offsets(struct ep_config *config)
 	read_thread_pointer(btf, &facts);
 	facts.has_task_pt_regs = has_helper(btf, "BPF_FUNC_task_pt_regs");
 	facts.kernel_stack_bytes = KERNEL_STACK_BYTES;
+	facts.kernel_frames = kernel_frames();
 	btf__free(btf);
 	if (r == 0)
 		*config = facts;

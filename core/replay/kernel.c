@@ -26,6 +26,7 @@ const struct ep_config ep_kernel_config = {
 	.has_task_pt_regs = 1,
 	.task_signal_off = offsetof(struct ep_kernel_task, signal),
 	.task_tls_off = offsetof(struct ep_kernel_task, thread_pointer),
+	.kernel_frames = EP_MAX_KERNEL,
 };
 
 _Thread_local struct ep_kernel *ep_kernel_current;
@@ -38,6 +39,7 @@ int ep_kernel_new(ep_kernel_read read_user, void *arg, struct ep_kernel **ret_ke
 		return -ENOMEM;
 	kernel->read_user = read_user;
 	kernel->arg = arg;
+	kernel->kernel_stack = 1;
 	*ret_kernel = kernel;
 	return 0;
 }
@@ -169,6 +171,11 @@ void ep_kernel_remove_chunk(struct ep_kernel *kernel, uint32_t index)
 
 	if (map)
 		ep_kernel_map_drop_inner(map, index);
+}
+
+void ep_kernel_set_stack(struct ep_kernel *kernel, int32_t n)
+{
+	kernel->kernel_stack = n;
 }
 
 const char *ep_kernel_trouble(const struct ep_kernel *kernel)

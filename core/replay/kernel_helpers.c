@@ -181,11 +181,17 @@ __u64 ep_shim_task_pt_regs(__u64 task)
 	return task + offsetof(struct ep_kernel_task, regs);
 }
 
-/* No fixture has the kernel's part of a stack. */
+/* No fixture has the kernel's part of a stack: addresses of nothing, or what a test wants. */
 long ep_shim_kernel_stack(void *to, __u32 bytes, __u64 flags)
 {
-	(void)to, (void)bytes, (void)flags;
-	return 0;
+	int32_t n = ep_kernel_current->kernel_stack;
+	uint64_t *words = to;
+
+	(void)flags;
+	memset(to, 0, bytes);
+	for (int32_t i = 0; i < n && (uint32_t)i < bytes / 8; i++)
+		words[i] = EP_KERNEL_TEXT_ADDR + (uint64_t)i;
+	return n < 0 ? n : (long)EP_MIN((uint32_t)n * 8, bytes);
 }
 
 /* --- helpers of bytecode --------------------------------------------------------------------- */

@@ -56,6 +56,7 @@ struct ep_kernel_task {
 	struct pt_regs regs;
 };
 #define EP_KERNEL_TASK_ADDR 0xffff888000001000ull
+#define EP_KERNEL_TEXT_ADDR 0xffffffff81000000ull
 
 struct ep_bytecode;
 struct ep_bytecode_program;
@@ -88,6 +89,7 @@ struct ep_kernel {
 	struct ep_kernel_bound bound[EP_KERNEL_MAX_MAPS];
 	size_t n_bound;
 	struct ep_kernel_program programs[EP_SLOT_COUNT];
+	int32_t kernel_stack; /* addresses that bpf_get_stack gives; negative: its error */
 	/* of the run */
 	jmp_buf next_program;
 	struct ep_kernel_program next;

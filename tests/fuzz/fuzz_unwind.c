@@ -22,11 +22,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void check_rule(const struct ep_unwind_table *table, uint32_t rule)
 {
 	CHECK(rule < 1u << 20);
-	if (rule & EP_RULE_IMMEDIATE)
-		CHECK(!(rule & 1));
-	else
-		CHECK(rule <= EP_RULE_UNSUPPORTED ||
-		      (rule >= EP_RULE_FIRST_TABLE && rule - EP_RULE_FIRST_TABLE < table->n_rules));
+	CHECK((rule & EP_RULE_IMMEDIATE) || rule <= EP_RULE_UNSUPPORTED ||
+	      (rule >= EP_RULE_FIRST_TABLE && rule - EP_RULE_FIRST_TABLE < table->n_rules));
 }
 
 static void check_page(const struct ep_unwind_table *table, uint64_t page)

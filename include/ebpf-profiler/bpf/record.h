@@ -108,8 +108,10 @@ struct ep_walk {
 	__u16 states[EP_MAX_LANGUAGES]; /* index of its struct in ep_states, 0: no language */
 	__u8 slots[EP_MAX_LANGUAGES];
 	__u64 regs[EP_REGS];
+	__u32 interrupted; /* no call led out of this frame: it was sampled, or a signal hit it */
+	__u32 stood;	   /* a frame was left that has nothing on the stack */
 };
-_Static_assert(sizeof(struct ep_walk) == 88 + 8 * EP_REGS, "ep_walk is shared with plugins");
+_Static_assert(sizeof(struct ep_walk) == 96 + 8 * EP_REGS, "ep_walk is shared with plugins");
 
 struct ep_record {
 	struct ep_sample sample;
