@@ -201,8 +201,7 @@ int ep_proc_stat_mapping(pid_t pid, const struct ep_mapping *m, struct ep_proc_f
 
 /* --- vDSO ------------------------------------------------------------------------------------- */
 
-/* Our own image, when the kernel gave us one of that size: the same for every 64-bit process. */
-static int copy_own_vdso(void *dst, size_t bytes)
+int ep_proc_read_own_vdso(struct ep_vec *bytes)
 {
 	ep_cleanup(ep_maps_fini) struct ep_maps maps;
 	uint64_t addr = getauxval(AT_SYSINFO_EHDR);
@@ -214,10 +213,24 @@ static int copy_own_vdso(void *dst, size_t bytes)
 	if (r < 0)
 		return r;
 	own = ep_maps_find(&maps, addr);
-	if (!own || own->kind != EP_MAPPING_VDSO || own->end - own->start != bytes)
-		return -EFAULT;
-	memcpy(dst, (const void *)(uintptr_t)own->start, bytes);
-	return 0;
+	if (!own || own->kind != EP_MAPPING_VDSO)
+		return -ENOENT;
+	if (own->end - own->start > VDSO_MAX_BYTES)
+		return -E2BIG;
+	return ep_vec_append(bytes, (const void *)(uintptr_t)own->start,
+			     (size_t)(own->end - own->start));
+}
+
+/* When the other one cannot be read: ours, if it is of that size. */
+static int own_vdso_instead(struct ep_vec *bytes, size_t off, size_t size)
+{
+	int r;
+
+	bytes->len = off;
+	r = ep_proc_read_own_vdso(bytes);
+	if (r == 0 && bytes->len - off != size)
+		r = -EFAULT;
+	return r;
 }
 
 int ep_proc_read_vdso(pid_t pid, const struct ep_mapping *m, struct ep_vec *bytes)
@@ -237,7 +250,7 @@ int ep_proc_read_vdso(pid_t pid, const struct ep_mapping *m, struct ep_vec *byte
 	dst = (char *)bytes->data + off;
 	r = ep_memory_read(pid, m->start, dst, (size_t)size);
 	if (r < 0 && r != -ESRCH)
-		r = copy_own_vdso(dst, (size_t)size);
+		r = own_vdso_instead(bytes, off, (size_t)size);
 	if (r < 0)
 		bytes->len = off;
 	return r;

@@ -12,7 +12,10 @@
 
 #define VDSO_MAX_BYTES 65536
 
-/* The vDSO has no file: its image becomes one, so that symbols can be read from it later. */
+/*
+ * The vDSO has no file: its image becomes one, so that symbols can be read from it later. Ours, as
+ * every 64-bit process has it: what a process has in its memory would become everybody's.
+ */
 static int open_vdso(struct ep_analysis *analysis)
 {
 	ep_autoclose int fd = memfd_create("vdso", MFD_CLOEXEC);
@@ -22,7 +25,7 @@ static int open_vdso(struct ep_analysis *analysis)
 	if (fd < 0)
 		return -errno;
 	ep_vec_init(&bytes, 1, VDSO_MAX_BYTES);
-	r = ep_proc_read_vdso(analysis->pid, &analysis->mapping, &bytes);
+	r = ep_proc_read_own_vdso(&bytes);
 	if (r == 0 && pwrite(fd, bytes.data, bytes.len, 0) != (ssize_t)bytes.len)
 		r = -EIO;
 	if (r == 0) {

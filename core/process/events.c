@@ -121,7 +121,7 @@ static struct ep_executable *recognise(struct ep_processes *processes,
 	if (event->build_id)
 		return ep_executables_get_build_id(processes->executables, event->build_id,
 						   event->build_id_bytes);
-	if (strcmp(event->name, "[vdso]") == 0)
+	if (strcmp(event->name, "[vdso]") == 0 && event->addr >= EP_MAPS_COMPAT_END)
 		return ep_executables_get_vdso(processes->executables);
 	return NULL;
 }

@@ -14,12 +14,16 @@ static bool same_file(const struct ep_mapping *a, const struct ep_mapping *b)
 	return a->inode == b->inode && a->dev_major == b->dev_major && a->dev_minor == b->dev_minor;
 }
 
-/* A vDSO is one for all processes: its identity is that it has none. */
+/*
+ * A vDSO is one for all 64-bit processes: its identity is that it has none. That of a 32-bit process
+ * is another one of the same size; nothing is unwound there.
+ */
 static void identify(pid_t pid, const struct ep_mapping *mapping, struct ep_proc_file *file)
 {
 	*file = (struct ep_proc_file){.fd = -1};
 	if (mapping->kind == EP_MAPPING_VDSO) {
-		file->bytes = mapping->end - mapping->start;
+		if (mapping->start >= EP_MAPS_COMPAT_END)
+			file->bytes = mapping->end - mapping->start;
 		return;
 	}
 	if (mapping->kind != EP_MAPPING_FILE && mapping->kind != EP_MAPPING_MEMFD)

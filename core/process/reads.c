@@ -97,11 +97,6 @@ static void take_info(struct ep_live *process, const struct ep_process_info *inf
 	process->unnamed = false;
 }
 
-static bool has_file(const struct ep_mapping *mapping, const struct ep_proc_file *file)
-{
-	return mapping->kind == EP_MAPPING_VDSO || file->bytes > 0;
-}
-
 /* The new references are taken before the old ones go, so that what stays is not analysed anew. */
 static void take_maps(struct ep_processes *processes, struct ep_live *process,
 		      const struct ep_process_read *read)
@@ -124,7 +119,7 @@ static void take_maps(struct ep_processes *processes, struct ep_live *process,
 			.file_off = mapping->kind == EP_MAPPING_VDSO ? 0 : mapping->file_off,
 			.time_ns = read->time_ns,
 		};
-		if (has_file(mapping, file))
+		if (file->bytes > 0)
 			place->executable = ep_executables_get(processes->executables, process->pid,
 							       mapping, file);
 	}
