@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Nothing but vfork: its frame has nothing on the stack while the child runs, and while it is made. */
+#include "zoo.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+KEEP void have_a_child(void)
+{
+	pid_t pid = vfork();
+
+	if (pid == 0)
+		_exit(0);
+	waitpid(pid, NULL, 0);
+	BARRIER();
+}
+
+int main(int argc, char **argv)
+{
+	zoo_start(argc, argv,
+		  "STACK ... vfork|__vfork have_a_child main\n" /* BPF programs are no KERNEL */
+		  "STACK ... LIBC have_a_child main\n" /* waitpid, _exit */
+		  "MAY have_a_child main\n");
+	while (zoo_time_left())
+		have_a_child();
+	return 0;
+}
