@@ -79,7 +79,15 @@ static bool place_frame(const struct ep_held *held, const struct ep_sample *samp
 static void end_broken(struct ep_sample *sample, uint64_t *words)
 {
 	words[0] = EP_FRAME_HEADER(EP_FRAME_ERROR, 0, 1, EP_ERROR_BAD_FRAME_POINTER);
-	sample->error = EP_ERROR_BAD_FRAME_POINTER;
+	if (!sample->error)
+		sample->error = EP_ERROR_BAD_FRAME_POINTER;
+}
+
+/* Does the user's part say of itself that it is not whole? What the kernel's part says is first. */
+static bool has_user_error(const struct ep_sample *sample)
+{
+	return sample->error && sample->error != EP_ERROR_KERNEL_DEPTH &&
+	       sample->error != EP_ERROR_KERNEL_STACK;
 }
 
 /*
@@ -95,7 +103,7 @@ static size_t place_one(const struct ep_held *held, struct ep_sample *sample, ui
 		return 0;
 	if (native && !place_frame(held, sample, words)) {
 		*broken = true;
-		if (sample->error)
+		if (has_user_error(sample))
 			return 0;
 		end_broken(sample, to); /* where the frame was that is none */
 		return 2;

@@ -52,15 +52,6 @@ static void take_native_error(struct ep_merge *m)
 	m->native_end = next_at(header, m->native_end);
 }
 
-/* The kernel's part of the stack is short: that is said in front of the native frames. */
-static bool is_of_kernel(uint64_t header)
-{
-	uint32_t error = EP_FRAME_AUX(header);
-
-	return EP_FRAME_KIND(header) == EP_FRAME_ERROR &&
-	       (error == EP_ERROR_KERNEL_DEPTH || error == EP_ERROR_KERNEL_STACK);
-}
-
 static void find_native_part(struct ep_merge *m)
 {
 	uint64_t header;
@@ -70,7 +61,7 @@ static void find_native_part(struct ep_merge *m)
 		struct ep_merge_language *language;
 
 		header = header_at(m, at);
-		if ((EP_FRAME_KIND(header) == EP_FRAME_ERROR && !is_of_kernel(header)) ||
+		if (EP_FRAME_KIND(header) == EP_FRAME_ERROR ||
 		    EP_FRAME_KIND(header) >= EP_FRAME_FIRST_DYNAMIC)
 			continue;
 		m->native_end = next_at(header, at);

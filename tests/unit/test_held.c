@@ -86,11 +86,35 @@ static void stack_that_led_nowhere_is_not_complete(void **state)
 	assert_int_equal(EP_FRAME_AUX(passed.words[2]), EP_ERROR_BAD_FRAME_POINTER);
 }
 
+/* That the kernel's part is cut says nothing of the user's, in front of which it is said. */
+static void the_kernels_part_has_an_error_of_its_own(void **state)
+{
+	struct {
+		struct ep_sample sample;
+		uint64_t words[6];
+	} event = {
+		.sample = {.n_frames = 3, .n_words = 6, .error = EP_ERROR_KERNEL_DEPTH},
+		.words = {EP_FRAME_HEADER(EP_FRAME_ERROR, 0, 1, EP_ERROR_KERNEL_DEPTH), 0,
+			  EP_FRAME_HEADER(EP_FRAME_NATIVE, 0, 1, 0), FILE_CODE,
+			  EP_FRAME_HEADER(EP_FRAME_NATIVE, EP_FRAME_POINTER_WALK, 1, 0), NO_CODE}};
+	struct ep_held *held = NULL;
+
+	(void)state;
+	assert_int_equal(ep_held_new(NULL, 4096, pass, NULL, &held), 0);
+	ep_held_add(held, &event.sample, sizeof(event));
+	ep_held_free(held);
+	assert_int_equal(passed.sample.error, EP_ERROR_KERNEL_DEPTH);
+	assert_int_equal(passed.sample.n_frames, 3);
+	assert_int_equal(EP_FRAME_AUX(passed.words[2]), 7);
+	assert_int_equal(EP_FRAME_AUX(passed.words[4]), EP_ERROR_BAD_FRAME_POINTER);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(code_without_a_file_is_code),
 		cmocka_unit_test(stack_that_led_nowhere_is_not_complete),
+		cmocka_unit_test(the_kernels_part_has_an_error_of_its_own),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -213,6 +213,7 @@ static void malformed_events_lose_nothing(void **state)
 		{"not closed before another", "A1 B2 A3 a1 b1 a2", "a1 b1 a2"},
 		{"error between groups", "A1 N2 A3 a1. xa a2.", "a1. xa N2 a2."},
 		{"two errors", "A1 N2 a1. xa xa", "a1. xa xa N2"},
+		{"the kernel's part is short", "x N1 A2 N3 A4 N5 a1. a2.", "x N1 a1. N3 a2. N5"},
 		{"errors between native frames", "N1 x A2 x N3 a1.", "N1 x a1. x N3"},
 	};
 	uint64_t words[] = {EP_FRAME_HEADER(255, EP_FRAME_ENTRY, 0, 0),
