@@ -282,7 +282,8 @@ static bool is_language_wanted(void *arg, const char *name)
 static bool is_wanted(void *arg, pid_t pid)
 {
 	struct ep_session *session = arg;
-	uint32_t key = (uint32_t)pid, value;
+	struct ep_filter_entry value;
+	uint32_t key = (uint32_t)pid;
 
 	return bpf_map_lookup_elem(ep_bpf_map_fd(session->bpf, "ep_filter"), &key, &value) == 0;
 }
@@ -612,9 +613,10 @@ void ep_session_close(struct ep_session *session, void (*done)(void *arg), void 
 
 int ep_session_add_pid(struct ep_session *session, pid_t pid)
 {
-	uint32_t key = (uint32_t)pid, one = 1;
+	struct ep_filter_entry entry = {0};
+	uint32_t key = (uint32_t)pid;
 
-	return bpf_map_update_elem(ep_bpf_map_fd(session->bpf, "ep_filter"), &key, &one, BPF_ANY);
+	return bpf_map_update_elem(ep_bpf_map_fd(session->bpf, "ep_filter"), &key, &entry, BPF_ANY);
 }
 
 /* --- stores and batches ---------------------------------------------------------------------- */
