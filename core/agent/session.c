@@ -527,7 +527,7 @@ int ep_session_sample(struct ep_session *session)
 
 bool ep_session_is_settled(const struct ep_session *session)
 {
-	return ep_processes_busy(session->processes) == 0 &&
+	return !session->preparing && ep_processes_busy(session->processes) == 0 &&
 	       ep_unwinders_attaching(session->unwinders) == 0;
 }
 
@@ -563,7 +563,7 @@ static void close_handles(struct ep_session *session)
 
 static bool is_busy(const struct ep_session *session)
 {
-	return session->collecting ||
+	return session->collecting || session->preparing ||
 	       (session->unwinders && ep_unwinders_busy(session->unwinders)) || (session->namer && ep_namer_busy(session->namer)) ||
 	       (session->processes && ep_processes_busy(session->processes));
 }

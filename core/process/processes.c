@@ -83,6 +83,12 @@ struct ep_executable *ep_processes_executable(struct ep_processes *processes, ui
 	return ep_executables_find(processes->executables, id);
 }
 
+int ep_processes_prepare(struct ep_processes *processes, const char *path,
+			 struct ep_proc_file *file)
+{
+	return ep_executables_prepare(processes->executables, path, file);
+}
+
 /* --- housekeeping ---------------------------------------------------------------------------- */
 
 /* Names of processes that were never sampled are wanted by nobody: after a fork storm, thousands. */

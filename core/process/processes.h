@@ -26,6 +26,7 @@ struct ep_delta_store;
 struct ep_executable;
 struct ep_instance;
 struct ep_mapping_event;
+struct ep_proc_file;
 struct ep_unwinders;
 struct uv_loop_s;
 
@@ -69,6 +70,10 @@ void ep_processes_free(struct ep_processes *processes);
 
 /* Reads every process there is. 0 or a negative errno. */
 int ep_processes_scan(struct ep_processes *processes);
+
+/* A file that will be mapped soon; see ep_executables_prepare. */
+int ep_processes_prepare(struct ep_processes *processes, const char *path,
+			 struct ep_proc_file *file);
 
 /* What the kernel said. */
 void ep_processes_on_fork(struct ep_processes *processes, pid_t parent, pid_t pid,
