@@ -151,6 +151,12 @@ void ep_ring_begin(struct ep_ring *ring)
 	ring->end = load_producer(ring);
 }
 
+static uint32_t load_header(const uint8_t *record)
+{
+	return atomic_load_explicit((const _Atomic uint32_t *)(const void *)record,
+				    memory_order_acquire);
+}
+
 static int skip_all(struct ep_ring *ring)
 {
 	ring->at = ring->end;
@@ -163,8 +169,7 @@ int ep_ring_next(struct ep_ring *ring, const void **ret_record, size_t *ret_byte
 		return ring->at == ring->end ? EP_RING_END : skip_all(ring);
 	while (ring->at != ring->end) {
 		const uint8_t *record = ring->memory.data + (ring->at & (ring->memory.bytes - 1));
-		uint32_t header = atomic_load_explicit((const _Atomic uint32_t *)(const void *)record,
-						       memory_order_acquire);
+		uint32_t header = load_header(record);
 		uint32_t bytes = header & ~(BPF_RINGBUF_BUSY_BIT | BPF_RINGBUF_DISCARD_BIT);
 		uint64_t step = EP_ALIGN_UP((uint64_t)bytes + BPF_RINGBUF_HDR_SZ, 8);
 

@@ -11,8 +11,8 @@
 #include <time.h>
 
 /*
- * The largest record: 72 bytes, a name of PATH_MAX and the time, and before it 32 bytes that tell of
- * a loss (linux/kernel/events/core.c, perf_event_mmap_event and perf_event_mmap_output;
+ * The largest record: 72 bytes, a name of PATH_MAX and the time, and before it 32 bytes that tell
+ * of a loss (linux/kernel/events/core.c, perf_event_mmap_event and perf_event_mmap_output;
  * ring_buffer.c, __perf_output_begin).
  */
 #define LARGEST_BYTES	 (72 + 4096 + 8 + 32)
@@ -353,7 +353,8 @@ struct lost_record {
 };
 
 /* What follows the fixed part: a string, padding, and at the very end the time. */
-static bool read_tail(const uint8_t *record, size_t bytes, size_t fixed, struct ep_mapping_event *event)
+static bool read_tail(const uint8_t *record, size_t bytes, size_t fixed,
+		      struct ep_mapping_event *event)
 {
 	if (bytes < fixed + sizeof(event->time_ns) + 1)
 		return false;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Cost of the order of time, per record: 10 000 records of 80 bytes over three rings, a BPF ring and
- * those of two CPUs. Records are in order but for one in a hundred, which is a little late. Prints
+ * Cost of the order of time, per record: 10 000 records of 80 bytes over three rings, a BPF ring
+ * and those of two CPUs. Records are in order but for one in a hundred, which is a little late. Prints
  * rows for scripts/bench; fails when a record costs more than a microsecond, many times what it
  * should. Reading the rings one by one, without an order, is measured beside it.
  */
