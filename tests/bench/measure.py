@@ -38,6 +38,11 @@ def program(name):
     return path
 
 
+def samples_wanted():
+    """How many samples a share is of, at least: `scripts/bench --samples N`."""
+    return int(os.environ.get("EBPF_PROFILER_BENCH_SAMPLES", "2000"))
+
+
 def note(text):
     print(text, file=sys.stderr, flush=True)
 
