@@ -10,7 +10,7 @@ import os
 import resource
 import time
 
-import measure
+import measure  # it knows where the modules of the live tests are
 import judge
 import passes
 import stacks
@@ -18,6 +18,9 @@ import stacks
 MAX_PASSES = 400
 SETTLE = 1.5  # seconds: the agent's start is another bench's
 TRIES = 8  # sessions at most
+# Where `passes` looks for the profiler.
+os.environ.setdefault("EBPF_PROFILER_BINARY", measure.BINARY)
+os.environ.setdefault("EBPF_PROFILER_PLUGINS_DIR", measure.PLUGINS)
 
 
 @dataclasses.dataclass
@@ -108,8 +111,6 @@ def passes_for(load, samples, seconds):
 def run(load, samples, directory):
     """Sessions of a load until each share with a bar is of enough samples."""
     found = Found(load)
-    os.environ.setdefault("EBPF_PROFILER_BINARY", measure.BINARY)
-    os.environ.setdefault("EBPF_PROFILER_PLUGINS_DIR", measure.PLUGINS)
     seconds = pass_seconds(load, directory) if not load.command else 1
     for _ in range(TRIES if not load.command else 10 * TRIES):
         missing = found.missing(samples)

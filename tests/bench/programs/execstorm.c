@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * execstorm SECONDS RATE PROGRAM: starts PROGRAM so often a second, at a steady pace, from two processes
+ * execstorm SECONDS RATE PROGRAM: starts PROGRAM so often a second, from two processes
  * in turn, since each has to wait until its child executes. Each of the two prints how many it
  * started and the seconds it took. When the machine cannot keep the pace it starts the next one as
- * soon as it can; at most LIMIT children of each live at once.
+ * soon as it can; at most LIMIT children of each live at once. Each comes at a random moment of its
+ * own slot: a storm in step with a profiler's timer would be seen at one moment of its life alone.
  */
 #include "clocks.h"
 
@@ -42,12 +43,12 @@ static void sleep_until(uint64_t ns)
 /* One starter's part of the storm: how many it started. */
 static uint64_t storm(uint64_t begin_ns, uint64_t end_ns, uint64_t step_ns, char *program)
 {
-	unsigned int living = 0;
+	unsigned int living = 0, random = (unsigned int)getpid();
 	uint64_t n = 0;
 
 	for (; now_ns() < end_ns; n++) {
 		living = reap(living);
-		sleep_until(begin_ns + n * step_ns);
+		sleep_until(begin_ns + n * step_ns + step_ns * (uint64_t)rand_r(&random) / RAND_MAX);
 		if (start(program) != 0) {
 			perror(program);
 			exit(1);
