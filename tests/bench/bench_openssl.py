@@ -80,7 +80,7 @@ def main():
         if options.only not in name:
             continue
         if not shutil.which(command[0]):
-            measure.row(name, "skipped", f"no {os.path.basename(command[0])}")
+            measure.skip_row(name, f"no {os.path.basename(command[0])}")
             continue
         try:
             run(name, command, files, rooted, options.samples)
@@ -89,7 +89,7 @@ def main():
         except passes.Failed as failure:
             if "exit status 77" not in str(failure):
                 raise
-            measure.row(name, "skipped", "the kernel has no io_uring for us")
+            measure.skip_row(name, "the kernel has no io_uring for us")
 
 
 if __name__ == "__main__":

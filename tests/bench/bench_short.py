@@ -63,7 +63,7 @@ def python_load(directory):
 
 def rust_loads(directory):
     if not shutil.which("rustc"):
-        measure.row("record -- rustc", "skipped", "no rustc")
+        measure.skip_row("record -- rustc", "no rustc")
         return []
     source = os.path.join(directory, "short.rs")
     loads.write_rust(source)

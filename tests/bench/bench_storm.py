@@ -128,7 +128,7 @@ def print_cpu(storms):
     measure.row(f"agent CPU in a storm of {RATE} execs/s at {FREQ} Hz, median of {n}", ours,
                 "% of one CPU", f"<= {BAR}", BAR)
     if not PERF:
-        print("perf record in the same storm\t\t\tmore than ours\tskipped: no perf (package linux-perf)")
+        measure.skip_row("perf record in the same storm", "no perf (package linux-perf)")
         return
     theirs = statistics.median(storms.cpu["perf"])
     measure.row(f"perf record -F {FREQ} -a -g in the same storm, median of {n}", theirs, "% of one CPU")

@@ -56,6 +56,11 @@ def row(name, value, unit, bar="", limit=None, at_least=False):
     print(f"{name}\t{text}\t{unit}\t{bar}\t{verdict}", flush=True)
 
 
+def skip_row(name, reason):
+    """A row that could not be measured here: neither met nor missed."""
+    print(f"{name}\t\t\t\tskipped: {reason}", flush=True)
+
+
 def skip(reason):
     print(reason)
     sys.exit(SKIP)

@@ -155,4 +155,5 @@ def report(found):
     else:
         print_tally(f"{load.name}, first pass", found.first, load.first_bar)
         print_tally(f"{load.name}, later passes", found.later, load.bar)
-    print_images(load.name, found.images, found.samples)
+    if load.programs.files and found.samples:
+        print_images(load.name, found.images, found.samples)
