@@ -20,12 +20,11 @@ import loads
 import measure
 import passes
 import sessions
-from judge import Programs
+from judge import SHELLS, Programs
 from sessions import Load
 
 SHORT = os.path.join(measure.BUILD, "tests", "live", "shortlived")
 FUNCTIONS = dict.fromkeys(("short_leaf", "short_middle", "short_burn"), "shortlived")
-SHELLS = {"sh": {"dash"}, "dash": {"dash"}}
 COMPILED = 100  # C files
 PYTHON = "import time\nend = time.process_time() + 0.3\nwhile time.process_time() < end: sorted(map(str, range(500)))\n"
 

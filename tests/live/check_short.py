@@ -26,7 +26,6 @@ SKIP = 77
 FREQ = 499
 GRACE = 3  # samples that may be cut however few there are
 FUNCTIONS = dict.fromkeys(("short_leaf", "short_middle", "short_burn"), "shortlived")
-SHELLS = {"sh": {"dash"}, "dash": {"dash"}}
 BINARY = os.environ.get("EBPF_PROFILER_BINARY", "")
 
 
@@ -81,7 +80,7 @@ def case_image(case):
     """dash starts a 10 ms program over and over."""
     body = passes.again(60, case.program("shortlived") + " 10")
     session = passes.record(FREQ, body, 6, case.directory)
-    programs = judge.Programs({**SHELLS, "shortlived": {"shortlived"}}, FUNCTIONS)
+    programs = judge.Programs({**judge.SHELLS, "shortlived": {"shortlived"}}, FUNCTIONS)
     case.expect_whole("after the first second", session.later, 95, ("shortlived",), 1000)
     case.expect_right_image(session.own, programs)
 
@@ -289,6 +288,9 @@ def main():
     if os.geteuid() != 0:
         print("skip: profiling needs root")
         return SKIP
+    if not os.access(BINARY, os.X_OK):
+        print(f"no profiler at {BINARY!r}: build first, or set EBPF_PROFILER_BINARY")
+        return 1
     with tempfile.TemporaryDirectory(prefix="check-short-") as directory:
         case = Case(directory, os.path.realpath(sys.argv[2]))
         try:

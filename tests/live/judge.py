@@ -12,6 +12,7 @@ frames. Code of another program under that name, or a task that had the name of 
 by that of another, is a sample on the wrong image.
 """
 import collections
+import os
 import re
 
 import stacks
@@ -25,6 +26,8 @@ STATES = {
 # Below ret_from_fork of a task that never was in user space: kernel/kthread.c, io_uring/io-wq.c,
 # io_uring/sqpoll.c, kernel/vhost_task.c
 WORKERS = {"kthread", "io_wq_worker", "io_sq_thread", "vhost_task_fn"}
+# What a shell is called and what it is: a table for Programs.
+SHELLS = {"sh": {os.path.basename(os.path.realpath("/bin/sh"))}, "dash": {"dash"}}
 COMM_CHARS = 15  # TASK_COMM_LEN - 1, include/linux/sched.h
 
 
