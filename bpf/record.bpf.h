@@ -48,12 +48,15 @@ struct ep_core_record {
 	struct ep_row row; /* of the last look-up */
 	struct ep_place place;
 	struct ep_plan plan;
-	__u64 window_base; /* target address of window[0]; ~0: nothing read yet */
-	__u64 window[EP_WINDOW_WORDS];
-	struct pt_regs entry_regs;
 	/* The interrupted frame, once it was left by frame pointer; sp 0: it was not. */
 	__u64 leaf_sp, leaf_fp;
 	__u64 guessed; /* a caller was found by what lay at sp, and none by frame pointer since */
+	__u32 no_copy;	  /* of the stack: user space would not learn from it */
+	__u32 pad;
+	struct ep_copy copy; /* where the native walk stopped, if copy.pc is not 0 */
+	__u64 window_base; /* target address of window[0]; ~0: nothing read yet */
+	__u64 window[EP_WINDOW_WORDS];
+	struct pt_regs entry_regs;
 };
 _Static_assert(sizeof(struct ep_core_record) < 32768, "per-CPU values are limited to 32 KiB");
 

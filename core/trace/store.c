@@ -19,6 +19,7 @@ struct ep_store {
 	/* of the event in hand: */
 	bool has_languages;   /* frames of languages to be merged */
 	uint32_t first_error; /* of its error frames, 0: none */
+	bool has_user_error;  /* one of them is of the user's part */
 	size_t n_frame_ids;
 	uint32_t frame_ids[MAX_FRAMES];
 	struct ep_merge merge;
@@ -59,7 +60,7 @@ static int push_frame(struct ep_store *store, uint64_t header, const uint64_t *w
 		      const struct ep_sample *sample)
 {
 	assert(store->n_frame_ids < MAX_FRAMES);
-	return ep_frames_add(store->frames, header, words, sample->pid, sample->start_ns,
+	return ep_frames_add(store->frames, header, words, ep_program_of(sample),
 			     &store->frame_ids[store->n_frame_ids++]);
 }
 
@@ -94,13 +95,19 @@ static int push_user_frame(struct ep_store *store, const struct ep_sample *sampl
 	return push_frame(store, header, words, sample);
 }
 
+/* The header says that the user's part is not whole, and no frame does. */
+static bool lacks_error_frame(const struct ep_store *store, const struct ep_sample *sample)
+{
+	return sample->error && !ep_error_is_of_kernel(sample->error) && !store->has_user_error;
+}
+
 static int push_user(struct ep_store *store, const struct ep_sample *sample, const uint8_t *bytes)
 {
 	uint32_t n_frames = sample->n_frames, at = 0;
 
 	if (store->has_languages)
 		n_frames = ep_merge_frames(&store->merge, bytes, sample->n_words,
-					   sample->error && !store->first_error);
+					   lacks_error_frame(store, sample));
 	for (uint32_t i = 0; i < n_frames; i++) {
 		uint32_t n_words;
 		int r;
@@ -122,14 +129,15 @@ static int push_user(struct ep_store *store, const struct ep_sample *sample, con
 static int push_all(struct ep_store *store, const struct ep_sample *sample, const uint8_t *bytes,
 		    uint8_t *ret_error)
 {
-	uint32_t error = ep_error_text(sample->error) ? sample->error : store->first_error;
+	bool is_said = ep_error_text(sample->error) != NULL;
+	uint32_t error = is_said ? sample->error : store->first_error;
 	int r;
 
 	store->n_frame_ids = 0;
 	r = push_kernel(store, sample, bytes);
 	if (r == 0)
 		r = push_user(store, sample, bytes + sample->n_kernel * sizeof(uint64_t));
-	if (r == 0 && !store->first_error && (error || store->n_frame_ids == 0)) {
+	if (r == 0 && ((is_said && lacks_error_frame(store, sample)) || store->n_frame_ids == 0)) {
 		error = error ? error : EP_ERROR_LOST;
 		r = push_frame(store, EP_FRAME_HEADER(EP_FRAME_ERROR, 0, 0, error), NULL, sample);
 	}
@@ -145,6 +153,8 @@ static bool check_frame(uint64_t header)
 		return false;
 	if (kind == EP_FRAME_ERROR)
 		return ep_error_text(EP_FRAME_AUX(header)) != NULL;
+	if (kind == EP_FRAME_TASK)
+		return EP_FRAME_AUX(header) == EP_TASK_EXEC || EP_FRAME_AUX(header) == EP_TASK_EXIT;
 	return kind < EP_FRAME_ERROR ? n_words > 0 : kind >= EP_FRAME_FIRST_DYNAMIC;
 }
 
@@ -156,6 +166,7 @@ static bool check_frames(struct ep_store *store, const struct ep_sample *sample,
 
 	store->has_languages = false;
 	store->first_error = 0;
+	store->has_user_error = false;
 	for (uint32_t i = 0; i < sample->n_frames; i++) {
 		uint64_t header;
 
@@ -164,8 +175,11 @@ static bool check_frames(struct ep_store *store, const struct ep_sample *sample,
 		memcpy(&header, bytes + at * sizeof(header), sizeof(header));
 		if (!check_frame(header))
 			return false;
-		if (EP_FRAME_KIND(header) == EP_FRAME_ERROR && !store->first_error)
-			store->first_error = EP_FRAME_AUX(header);
+		if (EP_FRAME_KIND(header) == EP_FRAME_ERROR) {
+			if (!store->first_error)
+				store->first_error = EP_FRAME_AUX(header);
+			store->has_user_error |= !ep_error_is_of_kernel(EP_FRAME_AUX(header));
+		}
 		store->has_languages |= EP_FRAME_KIND(header) >= EP_FRAME_FIRST_DYNAMIC;
 		at += 1 + EP_FRAME_WORDS(header);
 	}
@@ -243,7 +257,7 @@ static int push_copies(struct ep_store *store, const struct ep_trace *trace)
 		r = ep_frames_add(
 			store->frames,
 			EP_FRAME_HEADER(frame.kind, frame.flags, frame.n_words, frame.aux),
-			frame.words, frame.pid, frame.start_ns, id);
+			frame.words, frame.program, id);
 		if (r < 0)
 			return r;
 	}
@@ -257,7 +271,7 @@ static int copy_from_previous(struct ep_store *store, const struct ep_sample *sa
 	int r;
 
 	if (store->previous)
-		id = ep_interval_find(store->previous, sample->hash, sample->pid, sample->start_ns);
+		id = ep_interval_find(store->previous, sample->hash, ep_program_of(sample));
 	if (!id) {
 		store->counters.unknown++;
 		return add_without_stack(store, sample);

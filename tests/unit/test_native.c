@@ -104,9 +104,12 @@ static void load(struct world *w)
 
 static int set_up(void **state)
 {
-	struct ep_proc proc = {.start_ns = 1, .rows = EP_REF(0, 64), .n_rows = N_ROWS};
+	/* No copies of the stack, here and for unknown processes: they end the walk. */
+	struct ep_proc proc = {
+		.start_ns = 1, .rows = EP_REF(0, 64), .n_rows = N_ROWS, .flags = EP_PROC_FINAL};
 	struct world *w = calloc(1, sizeof(*w));
 	uint32_t pid = PID;
+	struct ep_control *control;
 	void *chunk;
 
 	assert_non_null(w);
@@ -114,6 +117,9 @@ static int set_up(void **state)
 	load(w);
 	assert_int_equal(ep_kernel_add_chunk(w->kernel, 0, &chunk), 0);
 	assert_int_equal(ep_kernel_update(w->kernel, "ep_procs", &pid, &proc), 0);
+	control = ep_kernel_entry(w->kernel, "ep_control", 0);
+	assert_non_null(control);
+	control->no_copies = 1;
 	w->rules = ep_kernel_entry(w->kernel, "ep_rules", 0);
 	assert_non_null(w->rules);
 	fill_chunk(w, chunk);
