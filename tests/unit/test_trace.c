@@ -200,6 +200,33 @@ static void incomplete_stack_ends_in_its_error_frame_once(void **state)
 	ep_interval_unref(iv);
 }
 
+/* The frame that tells of the kernel's part is there, and says nothing of the user's. */
+static void kernels_part_is_cut_and_the_stack_is_incomplete(void **state)
+{
+	struct ep_store *store = *state;
+	static struct event event;
+	struct ep_interval *iv;
+	const uint32_t *ids;
+
+	event_init(&event, EP_EVENT_TRACE, 1, 7);
+	event_user(&event, EP_FRAME_ERROR, 0, EP_ERROR_KERNEL_DEPTH, 0);
+	event_user(&event, EP_FRAME_NATIVE, 0, 5, 0x1000);
+	event.sample.error = EP_ERROR_KERNEL_DEPTH;
+	assert_int_equal(event_add(store, &event), 0);
+	event.sample.hash = 2;
+	event.sample.error = EP_ERROR_NOT_ANALYSED;
+	assert_int_equal(event_add(store, &event), 0);
+	iv = seal(store);
+	assert_int_equal(ep_interval_trace(iv, 1)->n_frames, 2);
+	assert_int_equal(ep_interval_trace(iv, 1)->error, EP_ERROR_KERNEL_DEPTH);
+	assert_int_equal(ep_interval_trace(iv, 2)->n_frames, 3);
+	assert_int_equal(ep_interval_trace(iv, 2)->error, EP_ERROR_NOT_ANALYSED);
+	ids = ep_interval_frame_ids(iv, ep_interval_trace(iv, 2));
+	assert_int_equal(ids[0], EP_ERROR_KERNEL_DEPTH);
+	assert_int_equal(ids[2], EP_ERROR_NOT_ANALYSED);
+	ep_interval_unref(iv);
+}
+
 /* Samples of a process that is being analysed: their addresses are placed one by one. */
 static void raw_samples_that_changed_are_no_collision(void **state)
 {
@@ -462,6 +489,7 @@ int main(void)
 		STORE_TEST(known_of_previous_interval_is_copied),
 		STORE_TEST(unknown_hash_becomes_an_error_frame),
 		STORE_TEST(incomplete_stack_ends_in_its_error_frame_once),
+		STORE_TEST(kernels_part_is_cut_and_the_stack_is_incomplete),
 		STORE_TEST(raw_samples_that_changed_are_no_collision),
 		STORE_TEST(stack_without_any_frame_says_so),
 		STORE_TEST(malformed_events_are_refused),

@@ -255,6 +255,70 @@ static void return_address_may_be_in_a_register(void **state)
 	assert_int_equal(sample.error, EP_ERROR_BAD_REGISTER);
 }
 
+/* What the copy says of the frame it begins with decides (bpf/native.bpf.h, may_stand). */
+static void an_interrupted_frame_may_have_nothing_on_the_stack(void **state)
+{
+	static const struct {
+		uint16_t interrupted, stood;
+		uint32_t error;
+	} rows[] = {
+		{1, 0, 0},
+		{1, 1, EP_ERROR_NO_PROGRESS},
+		{0, 0, EP_ERROR_NO_PROGRESS},
+	};
+	struct fixture *fx = *state;
+	struct ep_sample sample = {0};
+
+	walk_event_init(&fx->event, WALK_VFORK, 1);
+	fx->event.copy.regs[5] = WALK_CODE + 0x1234;
+	walk_event_return(&fx->event, 0, WALK_ROOT + 9);
+	for (size_t i = 0; i < EP_LEN(rows); i++) {
+		fx->event.copy.interrupted = rows[i].interrupted;
+		fx->event.copy.stood = rows[i].stood;
+		assert_int_equal(run(fx, &sample), 0);
+		assert_int_equal(sample.error, rows[i].error);
+		assert_int_equal(sample.n_frames, rows[i].error ? 2 : 3);
+	}
+}
+
+/* A leaf without a rule and without a frame pointer: what lies at sp, when the file has a call there. */
+static void return_address_of_a_bare_leaf_is_behind_a_call(void **state)
+{
+	struct fixture *fx = *state;
+	struct ep_sample sample = {0};
+	uint64_t header;
+
+	walk_event_init(&fx->event, WALK_NO_RULE, 1);
+	fx->event.copy.interrupted = 1;
+	fx->event.copy.regs[EP_REG_FP] = 1;
+	fx->event.stack[(WALK_SP - WALK_STACK) / 8] = WALK_ABSENT + 0x10;
+	assert_int_equal(run(fx, &sample), 0);
+	assert_int_equal(sample.n_frames, 2); /* the leaf and an error */
+	fx->code = 0x00000000e8000000ull;
+	assert_int_equal(run(fx, &sample), 0);
+	assert_int_equal(sample.n_frames, 3);
+	memcpy(&header, (uint8_t *)fx->out.data + sizeof(sample) + 16, sizeof(header));
+	assert_int_equal(header, EP_FRAME_HEADER(NATIVE, RETURN | POINTER, 1, WALK_OTHER_ID));
+}
+
+/* The user's part is whole now, the kernel's is what it was. */
+static void error_of_the_kernels_part_stays(void **state)
+{
+	struct fixture *fx = *state;
+	const struct frame frames[] = {
+		{EP_FRAME_ERROR, 0, EP_ERROR_KERNEL_DEPTH, 0},
+		{NATIVE, 0, WALK_CODE_ID, VA(WALK_CODE + 5)},
+		{NATIVE, RETURN, WALK_CODE_ID, VA(WALK_ROOT + 9)},
+		{0},
+	};
+
+	walk_event_init(&fx->event, WALK_CODE + 5, 1);
+	walk_event_return(&fx->event, 0, WALK_ROOT + 9);
+	walk_event_frame(&fx->event, EP_FRAME_ERROR, 0, EP_ERROR_KERNEL_DEPTH, 0);
+	fx->event.copy.at_word = 2;
+	expect(fx, frames, EP_ERROR_KERNEL_DEPTH);
+}
+
 /* struct rt_sigframe's registers: r8-r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip. */
 static void put_signal_frame(struct walk_event *event, uint32_t word, uint64_t sp, uint64_t pc)
 {
@@ -722,6 +786,9 @@ int main(void)
 		TEST(late_frames_take_their_place),
 		TEST(all_rules_are_followed),
 		TEST(return_address_may_be_in_a_register),
+		TEST(an_interrupted_frame_may_have_nothing_on_the_stack),
+		TEST(return_address_of_a_bare_leaf_is_behind_a_call),
+		TEST(error_of_the_kernels_part_stays),
 		TEST(signal_frames_are_passed),
 		TEST(restorer_is_told_by_its_code),
 		TEST(copy_that_is_full_is_too_short),
