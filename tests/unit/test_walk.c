@@ -301,6 +301,47 @@ static void restorer_is_told_by_its_code(void **state)
 	assert_int_equal(fx->n_asked, 1);
 }
 
+/* Its last bytes belong to no file any more. */
+static void code_is_read_within_its_mapping(void **state)
+{
+	struct fixture *fx = *state;
+	struct ep_sample sample = {0};
+
+	fx->code = 0x0f0000000fc0c748ull;
+	for (uint32_t bytes = 1; bytes <= 8; bytes++) {
+		fx->n_asked = 0;
+		walk_event_init(&fx->event, WALK_CODE, 1);
+		walk_event_return(&fx->event, 0, WALK_ABSENT + 0x1000 - bytes);
+		put_signal_frame(&fx->event, 2, WALK_SP + 0x400, WALK_ROOT);
+		assert_int_equal(run(fx, &sample), 0);
+		assert_int_equal(fx->n_asked, bytes == 8);
+		assert_int_equal(sample.error, bytes == 8 ? 0 : EP_ERROR_BAD_FRAME_POINTER);
+	}
+}
+
+/* The one register besides sp and fp that rules restore. */
+static void base_register_reaches_its_caller(void **state)
+{
+	struct fixture *fx = *state;
+	struct ep_sample sample = {0};
+	uint64_t *stack;
+
+	walk_event_init(&fx->event, WALK_DEREF, 1);
+	stack = fx->event.stack + (WALK_SP - WALK_STACK) / 8;
+	stack[2] = WALK_SP + 80; /* CFA: sp + 96 */
+	stack[10] = WALK_SP + 160;
+	stack[11] = WALK_RBX + 1;
+	stack[21] = WALK_ROOT + 1;
+	assert_int_equal(run(fx, &sample), 0);
+	assert_int_equal(sample.error, 0);
+	assert_int_equal(sample.n_frames, 3);
+	/* a caller whose callee did not save it */
+	walk_event_init(&fx->event, WALK_CODE, 1);
+	walk_event_return(&fx->event, 0, WALK_RBX + 1);
+	assert_int_equal(run(fx, &sample), 0);
+	assert_int_equal(sample.error, EP_ERROR_BAD_REGISTER);
+}
+
 /* --- what is not there ------------------------------------------------------------------------ */
 
 /* Functions without end, as deep as the copy and deeper. */
@@ -724,6 +765,8 @@ int main(void)
 		TEST(return_address_may_be_in_a_register),
 		TEST(signal_frames_are_passed),
 		TEST(restorer_is_told_by_its_code),
+		TEST(code_is_read_within_its_mapping),
+		TEST(base_register_reaches_its_caller),
 		TEST(copy_that_is_full_is_too_short),
 		TEST(copy_that_is_not_full_has_all_there_is),
 		TEST(stack_behind_another_was_not_copied),
