@@ -20,7 +20,7 @@
 #include <bpf/libbpf.h>
 
 #define DEPTH	     40
-#define SAMPLES	     400 /* of both threads */
+#define SAMPLES	     100 /* of each thread at least */
 #define MAX_ROUNDS   2000 /* of 10 ms */
 #define MIN_COMPLETE 99	 /* per cent */
 
@@ -125,6 +125,11 @@ static int on_event(void *arg, void *event, size_t bytes)
 	return 0;
 }
 
+static bool has_enough(void)
+{
+	return test.n_deep >= SAMPLES && test.n_kernel >= SAMPLES;
+}
+
 static int sample_threads(struct ep_bpf *bpf, struct ep_events *events)
 {
 	struct ring_buffer *ring =
@@ -136,7 +141,7 @@ static int sample_threads(struct ep_bpf *bpf, struct ep_events *events)
 		return r;
 	pthread_create(&threads[0], NULL, burn, NULL);
 	pthread_create(&threads[1], NULL, call_kernel, NULL);
-	for (int i = 0; i < MAX_ROUNDS && test.n_samples < SAMPLES; i++) {
+	for (int i = 0; i < MAX_ROUNDS && !has_enough(); i++) {
 		usleep(10000);
 		(void)ring_buffer__consume(ring);
 	}
@@ -182,14 +187,10 @@ static int judge(void)
 		if (test.errors[i])
 			printf("error %zu: %u\n", i, test.errors[i]);
 	}
-	if (test.n_samples < SAMPLES || test.n_copies < test.n_samples * MIN_COMPLETE / 100 ||
-	    test.n_complete < test.n_copies * MIN_COMPLETE / 100)
-		return 1;
 	/* On its way down and up the thread is not as deep. */
-	if (test.n_other > test.n_samples / 100)
-		return 1;
-	/* The threads get about a half each. */
-	return test.n_deep < test.n_samples / 8 || test.n_kernel < test.n_samples / 8;
+	return !has_enough() || test.n_copies < test.n_samples * MIN_COMPLETE / 100 ||
+	       test.n_complete < test.n_copies * MIN_COMPLETE / 100 ||
+	       test.n_other > test.n_samples / 100;
 }
 
 int main(void)

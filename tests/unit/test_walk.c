@@ -471,6 +471,25 @@ static void process_without_rows_has_no_mapping(void **state)
 				       EP_MAX_ROWS + 1, NULL, &fx->out), -EINVAL);
 }
 
+/* References to what is not there any more are no rules, and no reads. */
+static void tables_that_are_gone_have_no_rules(void **state)
+{
+	struct fixture *fx = *state;
+	const struct frame frames[] = {
+		{NATIVE, 0, WALK_CODE_ID, VA(WALK_CODE)},
+		{EP_FRAME_ERROR, 0, EP_ERROR_BAD_FRAME_POINTER, WALK_CODE},
+		{0},
+	};
+	const uint32_t refs[] = {EP_REF(1, 2), EP_REF(EP_MAX_CHUNKS - 1, 2),
+				 EP_REF(EP_MAX_CHUNKS + 1, 2), UINT32_MAX - 1};
+
+	for (size_t i = 0; i < EP_LEN(refs); i++) {
+		fx->rows[0].pages = refs[i];
+		walk_event_init(&fx->event, WALK_CODE, 1);
+		expect(fx, frames, EP_ERROR_BAD_FRAME_POINTER);
+	}
+}
+
 /* --- languages -------------------------------------------------------------------------------- */
 
 static void init_marked(struct fixture *fx)
@@ -774,6 +793,7 @@ int main(void)
 		TEST(frame_pointer_to_no_code_was_none),
 		TEST(code_without_tables_is_passed_by_frame_pointer),
 		TEST(process_without_rows_has_no_mapping),
+		TEST(tables_that_are_gone_have_no_rules),
 		TEST(marked_frames_wait_for_their_language),
 		TEST(marked_frames_without_their_language_are_late),
 		TEST(error_of_a_language_is_the_samples),
