@@ -552,6 +552,30 @@ static void error_of_a_language_is_the_samples(void **state)
 	expect(fx, frames, EP_ERROR_TAIL_CALLS);
 }
 
+/* The first error frame, wherever it is; what BPF said of the sample is what the walk found out. */
+static void first_error_is_the_samples(void **state)
+{
+	struct fixture *fx = *state;
+	const struct frame frames[] = {
+		{EP_FRAME_ERROR, 0, EP_ERROR_NO_REGISTERS, 0},
+		{NATIVE, 0, WALK_CODE_ID, VA(WALK_CODE)},
+		{EP_FRAME_ERROR, 0, EP_ERROR_LATE, WALK_ENTER + 0x10},
+		{EP_FRAME_ERROR, 0, EP_ERROR_TAIL_CALLS, 0},
+		{0},
+	};
+
+	walk_event_init(&fx->event, WALK_CODE, 1);
+	walk_event_return(&fx->event, 0, WALK_ENTER + 0x10);
+	walk_event_frame(&fx->event, EP_FRAME_ERROR, 0, EP_ERROR_TAIL_CALLS, 0);
+	expect(fx, frames + 1, EP_ERROR_LATE);
+	walk_event_init(&fx->event, WALK_CODE, 1);
+	walk_event_return(&fx->event, 0, WALK_ENTER + 0x10);
+	walk_event_frame(&fx->event, EP_FRAME_ERROR, 0, EP_ERROR_NO_REGISTERS, 0);
+	fx->event.copy.at_word = 2;
+	walk_event_frame(&fx->event, EP_FRAME_ERROR, 0, EP_ERROR_TAIL_CALLS, 0);
+	expect(fx, frames, EP_ERROR_NO_REGISTERS);
+}
+
 static void code_that_a_language_unwinds_is_late(void **state)
 {
 	struct fixture *fx = *state;
@@ -797,6 +821,7 @@ int main(void)
 		TEST(marked_frames_wait_for_their_language),
 		TEST(marked_frames_without_their_language_are_late),
 		TEST(error_of_a_language_is_the_samples),
+		TEST(first_error_is_the_samples),
 		TEST(code_that_a_language_unwinds_is_late),
 		TEST(deep_stacks_end_where_the_words_do),
 		TEST(equal_stacks_have_equal_hashes),
