@@ -3,21 +3,12 @@
  * CPU time of a late walk: stacks of this very process, of two depths, over its own tables. Prints rows
  * for scripts/bench; fails when a frame costs more than a microsecond, ten times what it should.
  */
+#include "core/base/clock.h"
 #include "tests/unit/walk_own.h"
 
 #include <stdio.h>
-#include <time.h>
 
 #define WALKED_FRAMES 2000000
-
-/* What others do on this machine is no cost of ours. */
-static uint64_t cpu_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-	return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
-}
 
 static double measure(struct walk_world *world, const struct own *own, const struct ep_row *rows,
 		      size_t n_rows)
@@ -27,14 +18,14 @@ static double measure(struct walk_world *world, const struct own *own, const str
 	double ns;
 
 	ep_vec_init(&out, 1, EP_WALK_MAX_BYTES);
-	start_ns = cpu_ns();
+	start_ns = ep_clock_cpu_ns();
 	while (frames < WALKED_FRAMES) {
 		if (ep_walker_run(world->walker, own->event.flat, own->event.bytes, rows, n_rows,
 				  NULL, &out) != 0)
 			abort();
 		frames += ((const struct ep_sample *)out.data)->n_frames;
 	}
-	ns = (double)(cpu_ns() - start_ns) / (double)frames;
+	ns = (double)(ep_clock_cpu_ns() - start_ns) / (double)frames;
 	ep_vec_fini(&out);
 	return ns;
 }
