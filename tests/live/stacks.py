@@ -35,7 +35,8 @@ LD = re.compile(r"^(ld-linux|ld-musl|ld-2|ld\.so)")
 ROOTS = {"_start", "__libc_start_call_main", "__libc_start_main", "__libc_start_main_impl",
          "__libc_start_main@@GLIBC_2.34", "generic_start_main", "__libc_start_main_stage2",
          "libc_start_main_stage2", "_start_c", "__dls2", "_dlstart", "_dl_start_user",
-         "clone", "clone3", "__clone", "__clone3", "start_thread", "start", "c_start"}
+         "clone", "clone3", "__clone", "__clone3", "start_thread", "start", "c_start",
+         "[exec]", "[exit]"}  # a task without a user part: nothing but kernel frames before
 
 
 # --- names -------------------------------------------------------------------------------------
