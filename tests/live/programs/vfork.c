@@ -20,7 +20,7 @@ int main(int argc, char **argv)
 	zoo_start(argc, argv,
 		  "STACK ... vfork|__vfork have_a_child main\n" /* BPF programs are no KERNEL */
 		  "STACK ... LIBC have_a_child main\n" /* waitpid, _exit */
-		  "MAY ... KERNEL\n" /* behind its exit: [exit] and nothing of the user's */
+		  "MAY KERNEL ... [exit]\n" /* its memory is not its own any more */
 		  "MAY have_a_child main\n");
 	while (zoo_time_left())
 		have_a_child();
