@@ -71,7 +71,8 @@ static __always_inline void add_kernel_stack(void *ctx, struct ep_core_record *r
 	}
 	rec->sample.n_kernel = n;
 	rec->walk.hash = ep_hash_word(hash, n);
-	if (n >= ep_config.kernel_frames) /* its outermost frames were cut off, nobody knows how many */
+	/* Its outermost frames were cut off, nobody knows how many. */
+	if (n >= ep_config.kernel_frames)
 		ep_push_error(&rec->record, EP_ERROR_KERNEL_DEPTH, 0);
 }
 

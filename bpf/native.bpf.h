@@ -289,7 +289,8 @@ static __always_inline __u32 plan_rule(struct ep_core_record *rec, __u32 rule, _
  */
 static __always_inline bool may_stand(struct ep_walk *walk, const struct ep_plan *plan)
 {
-	if (plan->cfa != walk->regs[EP_REG_SP] || plan->pc_addr || !walk->interrupted || walk->stood)
+	if (plan->cfa != walk->regs[EP_REG_SP] || plan->pc_addr || !walk->interrupted ||
+	    walk->stood)
 		return false;
 	walk->stood = 1;
 	return true;
@@ -475,8 +476,8 @@ static __always_inline __u32 step_frame(struct ep_core_record *rec)
 	if (!rec->no_copy && is_unknown(rec, place))
 		return STEP_LATE;
 	/*
-	 * A known row without an executable is memory of no file, of which user space knows no more;
-	 * it does of all others, whose errors differ.
+	 * A known row without an executable is memory of no file, of which user space knows no
+	 * more; it does of all others, whose errors differ.
 	 */
 	if (!place->executable && place->error != EP_ERROR_BAD_FRAME_POINTER)
 		rec->sample.flags |= EP_SAMPLE_RAW;
@@ -559,7 +560,7 @@ static __always_inline __u64 is_indirect_call(__u64 before, __u32 bytes, __u64 f
 	return not_above((code & 0x38ff) ^ 0x10ff, 0) & forms >> form;
 }
 
-/* Do the eight bytes before an address end with a call? Prefixes may lie before what is looked at. */
+/* Do the eight bytes before an address end with a call? Prefixes may lie before its opcode. */
 static __always_inline bool ends_with_call(__u64 before)
 {
 	__u64 call = not_above((before >> 24 & 0xff) ^ 0xe8, 0); /* e8 rel32 */

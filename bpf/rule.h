@@ -11,11 +11,11 @@
  * base: 0 CFA = sp + offset, 1 CFA = fp + offset. fp slot: 0 the frame pointer is unchanged,
  * k > 0 it is saved at CFA - 8 * k. The return address is at CFA - 8 on x86-64.
  *
- * Registers that a row does not mention have their values, as for libgcc and gdb: a CFA that starts
- * from one of them is found in any frame, as long as no frame before has changed it. k, "keeps": the
- * row mentions none of those that a called function saves before it uses them (rbx, r12 to r15);
- * without it they are lost. A row that mentions one of the others is in the table, whose entries
- * say the same of both groups (EP_OTHERS_*).
+ * Registers that a row does not mention have their values, as for libgcc and gdb: a CFA that
+ * starts from one of them is found in any frame, as long as no frame before has changed it. k,
+ * "keeps": the row mentions none of those that a called function saves before it uses them (rbx,
+ * r12 to r15); without it they are lost. A row that mentions one of the others is in the table,
+ * whose entries say the same of both groups (EP_OTHERS_*).
  * The aarch64 form is reserved: its return address needs a slot of its own.
  */
 #ifndef EP_BPF_RULE_H
@@ -42,7 +42,7 @@
 /* Struct ep_rule's `others`: a register, and which groups of other ones the row leaves alone. */
 #define EP_OTHERS_REG(others)	((others) & 0xf)
 #define EP_OTHERS_KEEPS_CALLEE	(1u << 4) /* rbx, r12 to r15 */
-#define EP_OTHERS_KEEPS_CALLER	(1u << 5) /* what a call may change: rax, rcx, rdx, rsi, rdi, r8 to r11 */
+#define EP_OTHERS_KEEPS_CALLER	(1u << 5) /* what a call may change: rax, rcx, rdx, rsi, rdi, r8-r11 */
 #define EP_OTHERS_KEEPS		(EP_OTHERS_KEEPS_CALLEE | EP_OTHERS_KEEPS_CALLER)
 /* The same as bits of DWARF register numbers. */
 #define EP_CALLEE_REGS		(1u << 3 | 0xf000u)

@@ -30,7 +30,7 @@ enum ep_mapping_kind {
 	EP_MAPPING_OTHER = 4, /* [vsyscall], [uprobes], [vvar], ... */
 };
 
-/* A 32-bit process has everything below, a 64-bit one its vDSO near the end of its address space. */
+/* A 32-bit process has everything below, a 64-bit one its vDSO at the end of its address space. */
 #define EP_MAPS_COMPAT_END (1ull << 32)
 
 enum ep_mapping_prot {

@@ -15,8 +15,8 @@ static bool same_file(const struct ep_mapping *a, const struct ep_mapping *b)
 }
 
 /*
- * A vDSO is one for all 64-bit processes: its identity is that it has none. That of a 32-bit process
- * is another one of the same size; nothing is unwound there.
+ * A vDSO is one for all 64-bit processes: its identity is that it has none. That of a 32-bit
+ * process is another one of the same size; nothing is unwound there.
  */
 static void identify(pid_t pid, const struct ep_mapping *mapping, struct ep_proc_file *file)
 {

@@ -201,8 +201,8 @@ static void fp_to_rule(struct x86 *x)
 }
 
 /*
- * What becomes of registers that are not followed, and where the caller's rbx is, for a caller whose
- * CFA starts from it; other forms of that are not kept.
+ * What becomes of registers that are not followed, and where the caller's rbx is, for a caller
+ * whose CFA starts from it; other forms of that are not kept.
  */
 static void others_to_rule(struct x86 *x)
 {

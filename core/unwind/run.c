@@ -289,7 +289,8 @@ static inline uint32_t immediate_rule(const struct ep_cfi_row *row, const struct
 	if (row->cfa_kind != EP_ROW_CFA_REG || (!base_fp && row->cfa_reg != machine->sp_reg) ||
 	    ra->kind != EP_COL_AT_CFA || ra->value != machine->imm_ra_off ||
 	    row->cols[EP_COL_SP].kind != EP_COL_SAME ||
-	    row->cols[EP_COL_BASE].kind != EP_COL_SAME || row->cols[EP_COL_CALLER].kind != EP_COL_SAME ||
+	    row->cols[EP_COL_BASE].kind != EP_COL_SAME ||
+	    row->cols[EP_COL_CALLER].kind != EP_COL_SAME ||
 	    off > EP_RULE_IMM_MAX_CFA_OFF || off % 8)
 		return 0;
 	if (fp->kind == EP_COL_AT_CFA) {

@@ -112,6 +112,8 @@ enum action {
 
 void ep_run_fast_init(struct ep_run_fast *fast, const struct ep_machine *machine)
 {
+	uint64_t other;
+
 	*fast = (struct ep_run_fast){ .machine = machine };
 	for (unsigned int reg = 0; reg < 64; reg++) {
 		uint8_t column = reg < sizeof(machine->columns) ? machine->columns[reg] : 0;
@@ -128,8 +130,8 @@ void ep_run_fast_init(struct ep_run_fast *fast, const struct ep_machine *machine
 	}
 	fast->leave = DW_CFA_remember_state | DW_CFA_def_cfa << 8 | (uint32_t)machine->sp_reg << 16 | 8u << 24;
 	fast->prologue = machine->fp_prologue ? machine->fp_prologue & ~PROLOGUE_STEPS : UINT64_MAX;
-	fast->other_save = BYTES(DW_CFA_offset |
-				 (machine->columns[OTHER_SAVED_REG] == EP_COL_CALLEE ? OTHER_SAVED_REG : 12));
+	other = machine->columns[OTHER_SAVED_REG] == EP_COL_CALLEE ? OTHER_SAVED_REG : 12;
+	fast->other_save = BYTES(DW_CFA_offset | other);
 	fast->actions[DW_CFA_nop] = NOP;
 	fast->actions[DW_CFA_advance_loc1] = ADVANCE_LONG;
 	fast->actions[DW_CFA_advance_loc2] = ADVANCE_LONG;
@@ -161,8 +163,8 @@ static inline uint64_t zero_bytes(uint64_t word)
 
 /*
  * Once the frame pointer is set up, compilers save other registers: DW_CFA_advance_loc, and
- * DW_CFA_offset of registers 12 to 15 and of `other_save`'s, whose operand is one byte. None of that
- * changes more of the rule than what it keeps.
+ * DW_CFA_offset of registers 12 to 15 and of `other_save`'s, whose operand is one byte. None of
+ * that changes more of the rule than what it keeps.
  * How many bytes of `word` are such instructions, whether one saves a register, and how far they
  * advance; all bytes at a time.
  */

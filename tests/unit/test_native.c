@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The native unwinder (bpf/native.bpf.h) on a process made by hand: its bytecode is interpreted over
- * a page of code, a stack, and rules that each test writes down itself.
+ * The native unwinder (bpf/native.bpf.h) on a process made by hand: its bytecode is interpreted
+ * over a page of code, a stack, and rules that each test writes down itself.
  */
 #include "bpf/rule.h"
 #include "core/replay/kernel.h"
@@ -95,7 +95,8 @@ static void load(struct world *w)
 {
 	struct ep_kernel *kernel = w->kernel;
 
-	assert_int_equal(ep_kernel_add_object(kernel, "core", NULL, core_bpf_object, sizeof(core_bpf_object)), 0);
+	assert_int_equal(ep_kernel_add_object(kernel, "core", NULL, core_bpf_object,
+					      sizeof(core_bpf_object)), 0);
 	assert_int_equal(ep_kernel_set_constants(kernel, "core", "ep_config", &ep_kernel_config,
 						 sizeof(ep_kernel_config)), 0);
 	assert_int_equal(ep_kernel_set_program(kernel, EP_SLOT_FINISH, "core", "ep_finish"), 0);
@@ -166,7 +167,8 @@ static const char *walk_text(struct world *w)
 	size_t len = 0;
 
 	text[0] = '\0';
-	for (uint32_t at = 0; at < sample->n_words && len < sizeof(text) - 32; at += 1 + EP_FRAME_WORDS(words[at])) {
+	for (uint32_t at = 0; at < sample->n_words && len < sizeof(text) - 32;
+	     at += 1 + EP_FRAME_WORDS(words[at])) {
 		uint32_t aux = EP_FRAME_AUX(words[at]);
 		const char *by = EP_FRAME_FLAGS(words[at]) & EP_FRAME_POINTER_WALK ? "~" : "";
 		const char *space = len ? " " : "";
@@ -195,7 +197,8 @@ static const char *with_error(const char *frames, uint32_t error)
 /* glibc: pop %rdi, and the return address is in rdi while nothing is on the stack. */
 static void make_vfork(struct world *w, uint32_t function)
 {
-	w->rules[0] = (struct ep_rule){.cfa_reg = RSP, .ra_kind = EP_REG_IN_REG, .ra_reg = RDI, .others = EP_OTHERS_KEEPS};
+	w->rules[0] = (struct ep_rule){.cfa_reg = RSP, .ra_kind = EP_REG_IN_REG, .ra_reg = RDI,
+				       .others = EP_OTHERS_KEEPS};
 	set_rule(w, function, TABLE(0));
 	w->thread.regs[RDI] = RETURN(MIDDLE);
 	set_rule(w, MIDDLE, SP(16));
@@ -297,14 +300,16 @@ static void registers_no_row_changed_are_known(void **state)
 
 	for (size_t i = 0; i < EP_LEN(register_cases); i++) {
 		const struct register_case *c = &register_cases[i];
-		const char *want = c->found ? "leaf middle main" : with_error("leaf middle", EP_ERROR_BAD_REGISTER);
+		const char *want = c->found ? "leaf middle main" :
+					      with_error("leaf middle", EP_ERROR_BAD_REGISTER);
 
 		memset(w->thread.regs, 0, sizeof(w->thread.regs));
 		w->thread.regs[RIP] = AT(LEAF);
 		w->thread.regs[RSP] = STACK + 8 * 8;
 		w->thread.regs[c->reg] = STACK + 40 * 8;
 		w->rules[0] = c->rule;
-		w->rules[1] = (struct ep_rule){.cfa_reg = c->reg, .cfa_off = 16, AT_CFA, .others = EP_OTHERS_KEEPS};
+		w->rules[1] = (struct ep_rule){.cfa_reg = c->reg, .cfa_off = 16, AT_CFA,
+					       .others = EP_OTHERS_KEEPS};
 		set_rule(w, LEAF, c->leaf ? c->leaf : TABLE(0));
 		set_rule(w, MIDDLE, TABLE(1));
 		w->stack[8] = RETURN(MIDDLE);
@@ -324,7 +329,8 @@ static void a_frame_pointer_vouches_for_no_register(void **state)
 
 	w->thread.regs[RBP] = STACK + 16;
 	w->thread.regs[R12] = STACK + 40 * 8;
-	w->rules[0] = (struct ep_rule){.cfa_reg = R12, .cfa_off = 16, AT_CFA, .others = EP_OTHERS_KEEPS};
+	w->rules[0] = (struct ep_rule){.cfa_reg = R12, .cfa_off = 16, AT_CFA,
+				       .others = EP_OTHERS_KEEPS};
 	set_rule(w, MIDDLE, TABLE(0));
 	w->stack[3] = RETURN(MIDDLE);
 	assert_string_equal(walk_text(w), with_error("leaf middle~", EP_ERROR_BAD_REGISTER));
@@ -367,7 +373,8 @@ static void a_leaf_without_a_rule_has_its_return_address_at_sp(void **state)
 	w->stack[1] = RETURN(MAIN);
 	for (size_t i = 0; i < EP_LEN(call_cases); i++) {
 		const struct call_case *c = &call_cases[i];
-		const char *want = c->is_call ? "leaf middle~ main" : with_error("leaf", EP_ERROR_BAD_FRAME_POINTER);
+		const char *want = c->is_call ? "leaf middle~ main" :
+						with_error("leaf", EP_ERROR_BAD_FRAME_POINTER);
 
 		memcpy(w->code + (RETURN(MIDDLE) - 8 - CODE), c->bytes, sizeof(c->bytes));
 		if (strcmp(walk_text(w), want) != 0)

@@ -281,7 +281,7 @@ static void an_interrupted_frame_may_have_nothing_on_the_stack(void **state)
 	}
 }
 
-/* A leaf without a rule and without a frame pointer: what lies at sp, when the file has a call there. */
+/* A leaf without a rule and without a frame pointer: what lies at sp, if a call is before it. */
 static void return_address_of_a_bare_leaf_is_behind_a_call(void **state)
 {
 	struct fixture *fx = *state;
@@ -383,7 +383,7 @@ static void code_is_read_within_its_mapping(void **state)
 	}
 }
 
-/* The one register besides sp and fp that rules restore. */
+/* The one register besides sp and fp that rules restore; it is kept where none mentions it. */
 static void base_register_reaches_its_caller(void **state)
 {
 	struct fixture *fx = *state;
@@ -399,9 +399,17 @@ static void base_register_reaches_its_caller(void **state)
 	assert_int_equal(run(fx, &sample), 0);
 	assert_int_equal(sample.error, 0);
 	assert_int_equal(sample.n_frames, 3);
-	/* a caller whose callee did not save it */
+	/* a caller whose callee left it alone */
 	walk_event_init(&fx->event, WALK_CODE, 1);
 	walk_event_return(&fx->event, 0, WALK_RBX + 1);
+	fx->event.copy.regs[3] = WALK_SP + 160;
+	stack[21] = WALK_ROOT + 1;
+	assert_int_equal(run(fx, &sample), 0);
+	assert_int_equal(sample.error, 0);
+	assert_int_equal(sample.n_frames, 3);
+	/* and one whose callee's rule does not say so */
+	walk_event_init(&fx->event, WALK_PLT, 1);
+	stack[0] = WALK_RBX + 1;
 	assert_int_equal(run(fx, &sample), 0);
 	assert_int_equal(sample.error, EP_ERROR_BAD_REGISTER);
 }

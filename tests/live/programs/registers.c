@@ -20,10 +20,11 @@ __asm__(".p2align 4\n.globl helper\n.type helper,@function\nhelper:\n.cfi_startp
 
 /* Realigns its stack, and keeps what it was in REG. */
 #define BY_REGISTER(name, reg, save, restore)                                                      \
-	__asm__(".p2align 4\n.globl " name "\n.type " name ",@function\n" name ":\n.cfi_startproc\n" \
-		save "mov %rsp, %" reg "\n.cfi_def_cfa_register %" reg "\n"                        \
+	__asm__(".p2align 4\n.globl " name "\n.type " name ",@function\n" name ":\n"              \
+		".cfi_startproc\n" save "mov %rsp, %" reg "\n.cfi_def_cfa_register %" reg "\n"                        \
 		"sub $96, %rsp\n and $-64, %rsp\n call helper\n mov %" reg ", %rsp\n"              \
-		".cfi_def_cfa_register %rsp\n" restore "ret\n.cfi_endproc\n.size " name ",.-" name "\n")
+		".cfi_def_cfa_register %rsp\n" restore "ret\n.cfi_endproc\n"                       \
+		".size " name ",.-" name "\n")
 
 #define PUSH(reg) "push %" reg "\n.cfi_adjust_cfa_offset 8\n.cfi_offset %" reg ", -16\n"
 #define POP(reg)  "pop %" reg "\n.cfi_adjust_cfa_offset -8\n.cfi_restore %" reg "\n"

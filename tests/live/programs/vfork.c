@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Nothing but vfork: its frame has nothing on the stack while the child runs, and while it is made. */
+/* Nothing but vfork: its frame has nothing on the stack while the child is made, and runs. */
 #include "zoo.h"
 
 #include <sys/wait.h>
