@@ -573,6 +573,18 @@ static __always_inline bool ends_with_call(__u64 before)
 	return call & 1;
 }
 
+/* Leaves what lies at sp in rec->plan.pc. True when there is a call before the address it is. */
+static __always_inline bool read_return(struct ep_core_record *rec, __u64 sp)
+{
+	__u64 *pc = &rec->plan.pc, before;
+
+	rec->walk.stack_reads += 2;
+	return bpf_probe_read_user(pc, sizeof(*pc), (void *)sp) == 0 &&
+	       *pc - EP_PAGE_BYTES < USER_LIMIT - EP_PAGE_BYTES &&
+	       bpf_probe_read_user(&before, sizeof(before), (void *)(*pc - 8)) == 0 &&
+	       ends_with_call(before);
+}
+
 /*
  * The interrupted frame has no rule, and no frame pointer led to code. Most such functions are
  * short and in assembly, and have pushed nothing: what lies at sp is taken for the return address
@@ -583,15 +595,12 @@ static __always_inline bool guess_caller(struct ep_core_record *rec)
 {
 	struct ep_walk *walk = &rec->walk;
 	bool was_led = rec->place.error == EP_ERROR_NO_MAPPING;
-	__u64 sp = was_led ? rec->leaf_sp : walk->regs[EP_REG_SP], before;
+	__u64 sp = was_led ? rec->leaf_sp : walk->regs[EP_REG_SP];
 
 	if (!walk->known || !(was_led ? sp : walk->interrupted))
 		return false;
 	rec->leaf_sp = 0;
-	walk->stack_reads += 2;
-	if (bpf_probe_read_user(&rec->plan.pc, 8, (void *)sp) ||
-	    rec->plan.pc - EP_PAGE_BYTES >= USER_LIMIT - EP_PAGE_BYTES ||
-	    bpf_probe_read_user(&before, 8, (void *)(rec->plan.pc - 8)) || !ends_with_call(before))
+	if (!read_return(rec, sp))
 		return false;
 	if (was_led)
 		walk->regs[EP_REG_FP] = rec->leaf_fp;
