@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /* The program on the perf event: who is it, is it wanted, kernel stack, user registers. */
 #ifndef EP_BPF_ENTRY_H
 #define EP_BPF_ENTRY_H

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /* Births and deaths of processes, by raw tracepoints (include/trace/events/sched.h). */
 #ifndef EP_BPF_PROCESS_H
 #define EP_BPF_PROCESS_H
