@@ -203,6 +203,7 @@ struct ep_exec {
 	__u64 start_ns;
 	__u32 image;	/* of the new program */
 	__u32 is_going; /* the new program does not run yet */
+	char comm[EP_COMM_BYTES]; /* its name, which the task gets a moment later */
 };
 
 /* Value of ep_filter. */

@@ -142,7 +142,7 @@ class Programs:
             if frame:
                 found["frames"][f"{comm} has {frame.name} of {self.executable_of(frame)}"] += sample.count
             if self.wrong_name(sample):
-                found["name"][f"{sample.labels['thread_name']} goes by {comm}"] += sample.count
+                found["name"][f"{sample.labels['thread_name']} goes by {comm}: {text_of(sample)}"] += sample.count
         return found
 
 

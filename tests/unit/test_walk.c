@@ -841,6 +841,7 @@ int main(void)
 		TEST(deep_stacks_end_where_the_words_do),
 		TEST(equal_stacks_have_equal_hashes),
 		TEST(malformed_events_are_refused),
+		TEST(first_page_may_be_missing),
 		TEST(events_of_any_other_length_are_refused),
 		cmocka_unit_test(own_stack_is_as_the_c_library_sees_it),
 		cmocka_unit_test(own_stack_may_be_too_deep_for_a_copy),
