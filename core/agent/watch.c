@@ -7,6 +7,10 @@
 
 #define REST_FACTOR 20
 #define REST_MAX_MS 200
+/* What wakes us all the time does so no more than some 40 times a second. */
+#define LONG_REST_MS	       25
+#define SHORT_RESTS_PER_SECOND 10
+#define SHORT_RESTS_BURST      50
 
 static uint64_t thread_cpu_ns(void)
 {
@@ -29,13 +33,16 @@ static void rest(struct ep_watch *watch, uint64_t ms)
 static void on_poll(uv_poll_t *poll, int status, int events)
 {
 	struct ep_watch *watch = poll->data;
-	uint64_t spent_ns;
+	uint64_t spent_ns, rest_ms;
 
 	(void)status, (void)events;
 	watch->wakes++;
 	(void)watch->options.look(watch->options.arg);
 	spent_ns = thread_cpu_ns() - watch->cpu_ns;
-	rest(watch, REST_FACTOR * spent_ns / EP_NS_PER_MS);
+	rest_ms = REST_FACTOR * spent_ns / EP_NS_PER_MS;
+	if (!ep_budget_take(&watch->short_rests, ep_clock_mono_ns()))
+		rest_ms = EP_MAX(rest_ms, (uint64_t)LONG_REST_MS);
+	rest(watch, rest_ms);
 }
 
 static void sleep_again(struct ep_watch *watch)
@@ -79,6 +86,8 @@ int ep_watch_init(struct ep_watch *watch, const struct ep_watch_options *options
 	int r;
 
 	*watch = (struct ep_watch){.options = *options};
+	ep_budget_init(&watch->short_rests, SHORT_RESTS_PER_SECOND, SHORT_RESTS_BURST,
+		       ep_clock_mono_ns());
 	uv_timer_init(options->loop, &watch->rest);
 	uv_timer_init(options->loop, &watch->ticks);
 	watch->rest.data = watch;

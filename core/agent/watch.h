@@ -8,7 +8,7 @@
  *	   ▲                                                                                  │
  *	   └────── look ◄── 20 times as long as all since the last rest took ── RESTING ◄─────┘
  *
- * and twice a second in any case. The kernel wakes who is ASLEEP alone (struct ep_control: asleep).
+ * (and 25 ms at least, if there was no such quiet lately), and twice a second in any case. The kernel wakes who is ASLEEP alone (struct ep_control: asleep).
  *
  * Loop's thread only.
  */
@@ -17,6 +17,7 @@
 
 #include "bpf/shared.h"
 #include "core/base/util.h"
+#include "core/process/budget.h"
 
 #include <uv.h>
 
@@ -38,6 +39,7 @@ struct ep_watch {
 	uv_poll_t polls[2];
 	size_t n_polls;
 	uint64_t cpu_ns; /* of this thread, when it last went to sleep */
+	struct ep_budget short_rests;
 	uint64_t wakes;	 /* how often something woke it */
 };
 

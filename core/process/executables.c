@@ -434,11 +434,14 @@ static struct ep_executable *get_ready(struct ep_executables *executables, uint3
 struct ep_executable *ep_executables_get_build_id(struct ep_executables *executables,
 						  const uint8_t *build_id, size_t bytes)
 {
+	static const char digits[] = "0123456789abcdef";
 	char hex[2 * EP_ELF_BUILD_ID_MAX + 1] = "";
 	const uint64_t *id;
 
-	for (size_t i = 0; i < EP_MIN(bytes, (size_t)EP_ELF_BUILD_ID_MAX); i++)
-		snprintf(hex + 2 * i, 3, "%02x", build_id[i]);
+	for (size_t i = 0; i < EP_MIN(bytes, (size_t)EP_ELF_BUILD_ID_MAX); i++) {
+		hex[2 * i] = digits[build_id[i] >> 4];
+		hex[2 * i + 1] = digits[build_id[i] & 15];
+	}
 	id = ep_map_find(&executables->by_build_id, build_id_key(hex));
 	return id ? get_ready(executables, (uint32_t)*id) : NULL;
 }
