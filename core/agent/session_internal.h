@@ -6,6 +6,7 @@
 #include "core/process/budget.h"
 #include "core/process/job.h"
 #include "core/agent/session.h"
+#include "core/bpf/events.h"
 #include "core/trace/batch.h"
 #include "core/trace/store.h"
 
@@ -42,7 +43,8 @@ struct ep_session {
 	bool handles_ready, has_side_poll, sampling, collecting, seen_complete;
 	int n_cpus;
 	uint64_t ticks;
-	uint64_t ring_lost;    /* samples lost in the ring, already told to the stores */
+	uint64_t lost;	       /* samples in the ring and before, already told to the stores */
+	struct ep_events_missed missed;
 	uint64_t side_lost;    /* side-band records */
 	struct ep_budget short_rests;
 	unsigned int closing_turns;
