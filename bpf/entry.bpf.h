@@ -3,6 +3,7 @@
 #ifndef EP_BPF_ENTRY_H
 #define EP_BPF_ENTRY_H
 
+#include "bpf/program.bpf.h"
 #include "bpf/record.bpf.h"
 
 /* User code segments of x86-64 Linux: arch/x86/include/asm/segment.h, __USER32_CS. */
@@ -21,6 +22,7 @@ static __always_inline void reset_record(struct ep_core_record *rec, __u32 pid, 
 	sample->event.time_ns = bpf_ktime_get_ns();
 	sample->pid = pid;
 	sample->tid = tid;
+	sample->copy_bytes = 0;
 	sample->n_kernel = 0;
 	sample->n_frames = 0;
 	sample->n_words = 0;
@@ -38,6 +40,7 @@ static __always_inline void reset_record(struct ep_core_record *rec, __u32 pid, 
 	__builtin_memset(rec->walk.slots, 0, sizeof(rec->walk.slots));
 	rec->row.start = 0;
 	rec->row.end = 0;
+	rec->copy.pc = 0;
 	rec->window_base = ~0ULL;
 }
 
@@ -90,19 +93,20 @@ static __always_inline void take_regs(struct ep_walk *walk, const struct pt_regs
 
 static __always_inline void find_process(struct ep_core_record *rec, __u64 task)
 {
-	__u32 pid = rec->sample.pid;
-	struct ep_proc *proc = bpf_map_lookup_elem(&ep_procs, &pid);
+	struct ep_proc *proc = find_proc(rec->sample.pid, rec->sample.start_ns, rec->sample.image);
+	struct ep_control *control = get_control();
 
 	rec->walk.known = 0;
 	rec->walk.n_rows = 0;
-	/* /proc tells the start in clock ticks: what it says is at most one of them too early. */
-	if (!proc || rec->sample.start_ns - proc->start_ns >= EP_CLOCK_TICK_NS) {
+	if (!proc) {
 		/* Behind its exit event nobody needs to find out about a process any more. */
 		if (!task_is_exiting(task))
 			rec->sample.flags |= EP_SAMPLE_UNKNOWN_PROCESS;
+		rec->no_copy = !control || control->no_copies;
 		count(EP_COUNTER_UNKNOWN_PROCESS, 1);
 		return;
 	}
+	rec->no_copy = proc->flags & EP_PROC_FINAL;
 	rec->walk.known = 1;
 	rec->walk.rows = proc->rows;
 	rec->walk.n_rows = proc->n_rows;
@@ -110,12 +114,43 @@ static __always_inline void find_process(struct ep_core_record *rec, __u64 task)
 	__builtin_memcpy(rec->walk.slots, proc->slots, sizeof(proc->slots));
 }
 
+/* The stack ends with the kernel's part, and is complete. */
+static __always_inline void push_task_state(struct ep_core_record *rec, __u32 state)
+{
+	ep_push_words(&rec->record, EP_FRAME_HEADER(EP_FRAME_TASK, 0, 1, state), 1,
+		      rec->sample.image, 0, 0);
+}
+
+/* execve and execveat of x86-64, of 32-bit programs, and of x32: arch/x86/entry/syscalls. */
+static __always_inline bool is_exec_call(__u64 number)
+{
+	__u32 nr = (__u32)number & ~0x40000000u;
+
+	return nr == 59 || nr == 322 || nr == 11 || nr == 358 || nr == 520 || nr == 545;
+}
+
+/*
+ * From the moment the old memory is gone until the new program is ready (fs/exec.c, begin_new_exec
+ * and exec_binprm), the registers are those of a program that is not there.
+ */
+static __always_inline bool is_in_exec(struct ep_core_record *rec, __u64 task)
+{
+	__u32 pid = rec->sample.pid;
+	struct ep_exec *exec = bpf_map_lookup_elem(&ep_execs, &pid);
+
+	if (exec && exec->is_going && exec->start_ns == rec->sample.start_ns) {
+		rec->sample.image = exec->image;
+		return true;
+	}
+	return has_fresh_image(task);
+}
+
 /* Leaves the user registers in rec->walk. False when the sample has no user part to walk. */
 static __always_inline bool find_user_regs(struct bpf_perf_event_data *ctx, struct ep_core_record *rec,
 					   __u64 task)
 {
 	struct pt_regs *regs = &rec->entry_regs;
-	bool user = from_user_mode((const struct pt_regs *)&ctx->regs);
+	bool user = from_user_mode((const struct pt_regs *)&ctx->regs), in_exec_call = false;
 	__u64 cs;
 
 	if (user) {
@@ -129,6 +164,19 @@ static __always_inline bool find_user_regs(struct bpf_perf_event_data *ctx, stru
 			ep_push_error(&rec->record, EP_ERROR_NO_REGISTERS, 0);
 			return false;
 		}
+		/* A thread that the kernel made for a process (io_uring, vhost). The bits of its
+		 * flags that tell so differ by release. */
+		if (regs->rip == 0 && regs->rsp == 0)
+			return false;
+		if (!task_has_memory(task)) {
+			push_task_state(rec, EP_TASK_EXIT);
+			return false;
+		}
+		in_exec_call = is_exec_call(regs->orig_rax);
+		if (in_exec_call && is_in_exec(rec, task)) {
+			push_task_state(rec, EP_TASK_EXEC);
+			return false;
+		}
 	}
 	cs = regs->cs & 0xffff;
 	if ((cs & 3) == 0) { /* a task that never was in user space, as during exec */
@@ -140,7 +188,8 @@ static __always_inline bool find_user_regs(struct bpf_perf_event_data *ctx, stru
 		return false;
 	}
 	take_regs(&rec->walk, regs);
-	if (!user && (__s64)regs->orig_rax >= 0)
+	/* Behind an exec the pc is the new program's first instruction. */
+	if (!user && (__s64)regs->orig_rax >= 0 && !in_exec_call)
 		rec->walk.return_address = 1;
 	return true;
 }
@@ -148,7 +197,7 @@ static __always_inline bool find_user_regs(struct bpf_perf_event_data *ctx, stru
 SEC("perf_event")
 int ep_entry(struct bpf_perf_event_data *ctx)
 {
-	__u64 pid_tid = bpf_get_current_pid_tgid(), task;
+	__u64 pid_tid = bpf_get_current_pid_tgid(), task, start_ns;
 	__u32 pid = pid_tid >> 32;
 	struct ep_core_record *rec;
 
@@ -157,7 +206,9 @@ int ep_entry(struct bpf_perf_event_data *ctx)
 		count(EP_COUNTER_IDLE, 1);
 		return 0;
 	}
-	if (ep_config.filter && !bpf_map_lookup_elem(&ep_filter, &pid)) {
+	task = bpf_get_current_task();
+	start_ns = task_start_ns(task);
+	if (!in_filter(pid, start_ns)) {
 		count(EP_COUNTER_FILTERED, 1);
 		return 0;
 	}
@@ -165,10 +216,10 @@ int ep_entry(struct bpf_perf_event_data *ctx)
 	if (!rec)
 		return 0;
 	count(EP_COUNTER_SAMPLES, 1);
-	task = bpf_get_current_task();
 	reset_record(rec, pid, (__u32)pid_tid);
-	rec->sample.start_ns = task_start_ns(task);
-	rec->walk.hash = ep_hash_word(pid, rec->sample.start_ns);
+	rec->sample.start_ns = start_ns;
+	rec->sample.image = task_image(task);
+	rec->walk.hash = ep_hash_word((__u64)rec->sample.image << 32 | pid, start_ns);
 	if (!from_user_mode((const struct pt_regs *)&ctx->regs))
 		add_kernel_stack(ctx, rec);
 	if (find_user_regs(ctx, rec, task)) {

@@ -5,21 +5,57 @@
 
 #include "bpf/record.bpf.h"
 
-/* User space polls; it is woken only when the ring is half full, since a wake-up costs 5 us. */
-static __always_inline __u64 wakeup_flag(void)
+/* The last eighth of the ring is for births and deaths of processes. */
+#define SAMPLES_SHARE(bytes) ((bytes) - (bytes) / 8)
+#define WAKE_SHARE(bytes)    ((bytes) / 4)
+
+/*
+ * Sends the record. User space looks at the ring now and then by itself; it is woken when that
+ * fills up, and by a new trace of a language, whose names may be gone in a moment.
+ */
+static __always_inline bool send_record(struct ep_core_record *rec, struct ep_control *control,
+					__u64 bytes)
 {
 	__u64 used = bpf_ringbuf_query(&ep_ring, BPF_RB_AVAIL_DATA);
-	__u64 size = bpf_ringbuf_query(&ep_ring, BPF_RB_RING_SIZE);
+	__u64 size = bpf_ringbuf_query(&ep_ring, BPF_RB_RING_SIZE), flags = BPF_RB_NO_WAKEUP;
+	bool is_new_name = rec->sample.event.type == EP_EVENT_TRACE && rec->walk.slots[0];
 
-	return used > size / 2 ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
+	if (used > WAKE_SHARE(size) || is_new_name)
+		flags = wake_flag(control);
+	if (used <= SAMPLES_SHARE(size) && bpf_ringbuf_output(&ep_ring, rec, bytes, flags) == 0)
+		return true;
+	count(EP_COUNTER_RING_FULL, 1);
+	return false;
 }
 
-static __always_inline __u32 current_epoch(void)
-{
-	__u32 zero = 0;
-	struct ep_control *control = bpf_map_lookup_elem(&ep_control, &zero);
+#define COPY_WORDS (sizeof(struct ep_copy) / 8)
+#define PAGE_WORDS (EP_COPY_PAGE_BYTES / 8)
 
-	return control ? control->epoch : 0;
+/*
+ * Puts what keep_walk kept and the stack behind the words. Page by page, since a read is all or
+ * nothing; each of one size and aligned, so that it ends where the mapping does.
+ */
+static __always_inline void add_copy(struct ep_core_record *rec)
+{
+	__u32 at = (__u32)rec->sample.n_kernel + rec->sample.n_words, pages = 0;
+	struct ep_copy *copy;
+
+	if (at > EP_RECORD_WORDS - COPY_WORDS - EP_COPY_PAGES * PAGE_WORDS)
+		return;
+	copy = (struct ep_copy *)(rec->words + at);
+	rec->copy.addr = rec->copy.regs[EP_REG_SP] & ~(__u64)(EP_COPY_PAGE_BYTES - 1);
+#pragma unroll
+	for (__u32 i = 0; i < EP_COPY_PAGES; i++) {
+		if (pages == i &&
+		    bpf_probe_read_user(rec->words + at + COPY_WORDS + i * PAGE_WORDS,
+					EP_COPY_PAGE_BYTES,
+					(void *)(rec->copy.addr + i * EP_COPY_PAGE_BYTES)) == 0)
+			pages = i + 1;
+	}
+	rec->copy.bytes = pages * EP_COPY_PAGE_BYTES;
+	__builtin_memcpy(copy, &rec->copy, sizeof(*copy));
+	rec->sample.copy_bytes = sizeof(*copy) + rec->copy.bytes;
+	count(EP_COUNTER_COPIES, 1);
 }
 
 static __always_inline bool is_known(__u64 hash, __u32 epoch)
@@ -44,31 +80,34 @@ int ep_finish(struct bpf_perf_event_data *ctx)
 {
 	struct ep_core_record *rec = get_record();
 	__u64 hash, bytes = sizeof(struct ep_sample);
-	__u32 epoch = current_epoch();
+	struct ep_control *control = get_control();
+	bool is_fixed; /* the same frames each time it is sent */
+	__u32 epoch;
 
-	if (!rec)
+	if (!rec || !control)
 		return 0;
+	epoch = control->epoch;
 	count_frames(rec);
 	hash = hash_finish(rec->walk.hash);
 	rec->sample.hash = hash;
-	if (!(rec->sample.flags & EP_SAMPLE_RAW) && is_known(hash, epoch)) {
+	if (rec->copy.pc)
+		add_copy(rec);
+	is_fixed = !(rec->sample.flags & EP_SAMPLE_RAW) && !rec->copy.pc;
+	if (is_fixed && is_known(hash, epoch)) {
 		rec->sample.event.type = EP_EVENT_KNOWN;
-		if (bpf_ringbuf_output(&ep_ring, rec, bytes, wakeup_flag()))
-			count(EP_COUNTER_RING_FULL, 1);
-		else
+		if (send_record(rec, control, bytes))
 			count(EP_COUNTER_KNOWN_SENT, 1);
 		return 0;
 	}
 	rec->sample.event.type = EP_EVENT_TRACE;
-	bytes += (__u64)(rec->sample.n_kernel + rec->sample.n_words) * sizeof(__u64);
+	bytes += (__u64)(rec->sample.n_kernel + rec->sample.n_words) * sizeof(__u64) +
+		 rec->sample.copy_bytes;
 	if (bytes > sizeof(struct ep_sample) + sizeof(rec->words))
 		return 0;
-	if (bpf_ringbuf_output(&ep_ring, rec, bytes, wakeup_flag())) {
-		count(EP_COUNTER_RING_FULL, 1);
+	if (!send_record(rec, control, bytes))
 		return 0;
-	}
 	count(EP_COUNTER_TRACES_SENT, 1);
-	if (!(rec->sample.flags & EP_SAMPLE_RAW))
+	if (is_fixed)
 		bpf_map_update_elem(&ep_known, &hash, &epoch, BPF_ANY);
 	return 0;
 }

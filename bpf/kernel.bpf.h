@@ -61,6 +61,17 @@ static __always_inline __u64 task_start_ns(__u64 task)
 	return read_kernel_u64(leader + ep_config.task_start_off);
 }
 
+/* What a process runs changes with each exec; all threads of one have the same number. */
+static __always_inline __u32 task_image(__u64 task)
+{
+	return read_kernel_u32(task + ep_config.task_exec_id_off);
+}
+
+static __always_inline bool task_has_memory(__u64 task)
+{
+	return read_kernel_u64(task + ep_config.task_mm_off) != 0;
+}
+
 /* The registers with which the task entered the kernel. False when there are none. */
 static __always_inline bool read_entry_regs(__u64 task, struct pt_regs *regs)
 {

@@ -27,8 +27,16 @@ struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 16384); /* host: 1 without a filter */
 	__type(key, __u32);
-	__type(value, __u32);
+	__type(value, struct ep_filter_entry);
 } ep_filter SEC(".maps");
+
+/* pid -> its last exec. Kept until the process ends, for those user space knows no image of. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 16384);
+	__type(key, __u32);
+	__type(value, struct ep_exec);
+} ep_execs SEC(".maps");
 
 /*
  * The chunks of the delta store (bpf/shared.h). Outer and inner maps are filled by user space; the
@@ -78,6 +86,22 @@ struct {
 	__type(key, __u32);
 	__type(value, __u64);
 } ep_counters SEC(".maps");
+
+static __always_inline struct ep_control *get_control(void)
+{
+	__u32 zero = 0;
+
+	return bpf_map_lookup_elem(&ep_control, &zero);
+}
+
+/* For bpf_ringbuf_output: wakes user space if it sleeps, once. */
+static __always_inline __u64 wake_flag(struct ep_control *control)
+{
+	if (!control->asleep)
+		return BPF_RB_NO_WAKEUP;
+	control->asleep = 0;
+	return BPF_RB_FORCE_WAKEUP;
+}
 
 static __always_inline void count(__u32 counter, __u64 n)
 {

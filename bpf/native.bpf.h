@@ -25,6 +25,7 @@
 #define STEP_AGAIN 0u
 #define STEP_ROOT  0xffu
 #define STEP_ENTER 0xfeu /* a language unwinds this code */
+#define STEP_LATE  0xfdu /* user space may come to know this code, and go on from a copy */
 
 /*
  * Hides from the compiler how a value came about, so that arithmetic stays arithmetic: a branch in
@@ -381,14 +382,14 @@ static __always_inline void find_place(struct ep_core_record *rec, struct ep_pla
 		place->error = EP_ERROR_NO_MAPPING;
 		return;
 	}
-	if (rec->row.pages == EP_PAGES_PENDING)
+	if (rec->row.pages == EP_PAGES_PENDING || rec->row.pages == EP_PAGES_DROPPED)
 		place->error = EP_ERROR_NO_TABLES;
 	place->owner = rec->row.executable & ~EP_ROW_MAX_ID;
 	if (EP_ROW_ID(rec->row.executable)) {
 		place->executable = EP_ROW_ID(rec->row.executable);
 		place->word = walk->pc - rec->row.start + rec->row.va;
 	}
-	if (rec->row.pages > EP_PAGES_ABSENT)
+	if (rec->row.pages > EP_PAGES_LAST)
 		place->rule = find_rule(rec, addr - rec->row.start + rec->row.va);
 	if (place->rule == EP_RULE_NONE && walk->return_address && is_sigreturn(rec))
 		place->rule = EP_RULE_SIGNAL;
@@ -421,6 +422,15 @@ static __always_inline bool push_native(struct ep_core_record *rec, __u32 flags)
 			     rec->place.word, 0, 0);
 }
 
+/* What user space does not know yet: the process, the mapping, or its tables. */
+static __always_inline bool is_unknown(const struct ep_core_record *rec,
+				       const struct ep_place *place)
+{
+	if (!rec->walk.known || place->error == EP_ERROR_NO_MAPPING)
+		return true;
+	return place->error == EP_ERROR_NO_TABLES && rec->row.pages == EP_PAGES_PENDING;
+}
+
 /* One frame: push it, then step to its caller. */
 static __always_inline __u32 step_frame(struct ep_core_record *rec)
 {
@@ -440,6 +450,8 @@ static __always_inline __u32 step_frame(struct ep_core_record *rec)
 	if (place->owner & EP_ROW_ENTER && rec->walk.entered != EP_GIVEN_BACK)
 		return STEP_ENTER;
 	rec->walk.entered = 0;
+	if (!rec->no_copy && is_unknown(rec, place))
+		return STEP_LATE;
 	if (!place->executable)
 		rec->sample.flags |= EP_SAMPLE_RAW;
 	if (EP_ROW_SLOT(place->owner) && !(place->owner & EP_ROW_ENTER))
@@ -458,17 +470,45 @@ static __always_inline __u32 step_frame(struct ep_core_record *rec)
  * Where the stack could not be walked to its root, frames that run a language may be behind: each
  * one of the process is asked for its frames.
  */
+static __always_inline void ask_all_languages(struct ep_core_record *rec)
+{
+	rec->walk.pending = 0;
+#pragma unroll
+	for (__u32 i = 0; i < EP_MAX_LANGUAGES; i++)
+		rec->walk.pending |= (__u32)(rec->walk.slots[i] != 0) << i;
+}
+
 static __always_inline void end_walk(void *ctx, struct ep_core_record *rec, __u32 step)
 {
 	rec->walk.entered = 0;
 	if (step != STEP_ROOT) {
 		ep_push_error(&rec->record, step, rec->walk.pc);
-		rec->walk.pending = 0;
-#pragma unroll
-		for (__u32 i = 0; i < EP_MAX_LANGUAGES; i++)
-			rec->walk.pending |= (__u32)(rec->walk.slots[i] != 0) << i;
+		ask_all_languages(rec);
 	}
 	ep_next(ctx, &rec->record);
+}
+
+/*
+ * What a copy of the stack needs besides it; ep_finish makes it when languages have pushed their
+ * frames. Half of the ring is kept for samples without one.
+ */
+static __always_inline bool keep_walk(struct ep_core_record *rec)
+{
+	struct ep_copy *copy = &rec->copy;
+
+	rec->no_copy = 1;
+	if (bpf_ringbuf_query(&ep_ring, BPF_RB_AVAIL_DATA) >
+	    bpf_ringbuf_query(&ep_ring, BPF_RB_RING_SIZE) / 2)
+		return false;
+	copy->pc = rec->walk.pc;
+	copy->at_word = rec->sample.n_words;
+	copy->known_regs = rec->walk.known_regs;
+	copy->return_address = rec->walk.return_address;
+	copy->by_pointer = rec->walk.by_pointer;
+	__builtin_memcpy(copy->regs, rec->walk.regs, sizeof(copy->regs));
+	rec->sample.error = rec->place.error;
+	ask_all_languages(rec);
+	return true;
 }
 
 static __always_inline bool may_run_again(const struct ep_core_record *rec)
@@ -497,14 +537,19 @@ int ep_native(struct bpf_perf_event_data *ctx)
 		if (step != STEP_AGAIN)
 			break;
 	}
-	if (step == STEP_AGAIN && may_run_again(rec))
+	if (step == STEP_LATE && keep_walk(rec)) {
+		ep_next(ctx, &rec->record);
+		return 0;
+	}
+	/* Without a copy the walk goes on as far as it can: by frame pointers. */
+	if ((step == STEP_AGAIN || step == STEP_LATE) && may_run_again(rec))
 		ep_go_to(ctx, &rec->record, EP_SLOT_NATIVE);
 	if (step == STEP_ENTER && may_run_again(rec)) {
 		rec->walk.entered = EP_ENTERED;
 		ep_go_to(ctx, &rec->record, EP_ROW_SLOT(rec->place.owner));
 		step = EP_ERROR_NO_TABLES; /* its program is not loaded */
 	}
-	if (step == STEP_AGAIN || step == STEP_ENTER)
+	if (step == STEP_AGAIN || step == STEP_ENTER || step == STEP_LATE)
 		step = EP_ERROR_TAIL_CALLS;
 	end_walk(ctx, rec, step);
 	return 0;

@@ -3,29 +3,13 @@
 #ifndef EP_BPF_PROCESS_H
 #define EP_BPF_PROCESS_H
 
-#include "bpf/kernel.bpf.h"
-#include "bpf/maps.bpf.h"
+#include "bpf/program.bpf.h"
 
-static __always_inline bool in_filter(__u32 pid)
+static __always_inline bool send_process_event(struct ep_process_event *event, __u64 flags)
 {
-	return !ep_config.filter || bpf_map_lookup_elem(&ep_filter, &pid);
-}
-
-static __always_inline bool send_process_event(__u32 type, __u32 pid, __u32 parent_pid,
-					       __u64 start_ns)
-{
-	struct ep_process_event event = {
-		.event = {
-			.type = type,
-			.cpu = bpf_get_smp_processor_id(),
-			.time_ns = bpf_ktime_get_ns(),
-		},
-		.start_ns = start_ns,
-		.pid = pid,
-		.parent_pid = parent_pid,
-	};
-
-	if (bpf_ringbuf_output(&ep_ring, &event, sizeof(event), 0) == 0)
+	event->event.cpu = bpf_get_smp_processor_id();
+	event->event.time_ns = bpf_ktime_get_ns();
+	if (bpf_ringbuf_output(&ep_ring, event, sizeof(*event), flags) == 0)
 		return true;
 	count(EP_COUNTER_EVENTS_DROPPED, 1);
 	return false;
@@ -35,16 +19,27 @@ static __always_inline bool send_process_event(__u32 type, __u32 pid, __u32 pare
  * A forked child has its parent's mappings: it is known from its first instruction. The fork event
  * tells user space to keep the shared rows; without the event the child must not use them.
  */
-static __always_inline void share_mappings(__u32 parent_pid, __u32 pid, __u64 start_ns)
+static __always_inline void share_mappings(const struct ep_process_event *event,
+					   __u64 parent_start_ns)
 {
-	struct ep_proc *parent = bpf_map_lookup_elem(&ep_procs, &parent_pid);
+	struct ep_proc *parent = find_proc(event->parent_pid, parent_start_ns, event->image);
+	__u32 pid = event->pid;
 	struct ep_proc child;
 
 	if (!parent)
 		return;
 	child = *parent;
-	child.start_ns = start_ns;
+	child.start_ns = event->start_ns;
+	child.image = event->image;
 	bpf_map_update_elem(&ep_procs, &pid, &child, BPF_ANY);
+}
+
+static __always_inline void add_to_filter(__u32 pid, __u64 start_ns)
+{
+	struct ep_filter_entry entry = {.start_ns = start_ns};
+
+	if (ep_config.filter && bpf_map_update_elem(&ep_filter, &pid, &entry, BPF_ANY))
+		count(EP_COUNTER_FILTER_FULL, 1);
 }
 
 /* TP_PROTO(struct task_struct *parent, struct task_struct *child) */
@@ -52,60 +47,114 @@ SEC("raw_tracepoint/sched_process_fork")
 int ep_fork(struct bpf_raw_tracepoint_args *ctx)
 {
 	__u64 parent = ctx->args[0], child = ctx->args[1];
-	__u32 parent_pid = read_kernel_u32(parent + ep_config.task_tgid_off);
-	__u32 pid = read_kernel_u32(child + ep_config.task_tgid_off);
-	__u32 one = 1;
-	__u64 start_ns;
+	__u64 parent_start_ns = task_start_ns(parent);
+	struct ep_process_event event = {
+		.event.type = EP_EVENT_FORK,
+		.pid = read_kernel_u32(child + ep_config.task_tgid_off),
+		.parent_pid = read_kernel_u32(parent + ep_config.task_tgid_off),
+		.image = task_image(child),
+	};
+	__u32 pid = event.pid;
 
-	if (pid == parent_pid || !in_filter(parent_pid)) /* a thread, or not ours */
+	/* a thread, or not ours */
+	if (pid == event.parent_pid || !in_filter(event.parent_pid, parent_start_ns))
 		return 0;
-	if (ep_config.filter && bpf_map_update_elem(&ep_filter, &pid, &one, BPF_ANY))
-		count(EP_COUNTER_FILTER_FULL, 1);
-	start_ns = task_start_ns(child);
+	event.start_ns = task_start_ns(child);
+	add_to_filter(pid, event.start_ns);
 	/* In this order: what user space writes when it has the event must not be overwritten. */
-	share_mappings(parent_pid, pid, start_ns);
-	if (!send_process_event(EP_EVENT_FORK, pid, parent_pid, start_ns))
+	share_mappings(&event, parent_start_ns);
+	if (!send_process_event(&event, BPF_RB_NO_WAKEUP))
 		bpf_map_delete_elem(&ep_procs, &pid);
 	return 0;
+}
+
+/* User space is woken for an exec alone: to open what it does not know before that is gone. */
+static __always_inline __u64 exec_wake_flag(void)
+{
+	struct ep_control *control = get_control();
+
+	return control ? wake_flag(control) : BPF_RB_NO_WAKEUP;
 }
 
 /*
  * TP_PROTO(struct task_struct *task, const char *comm). An exec renames the task when the old
  * memory is gone and nothing of the new program is mapped yet (fs/exec.c, begin_new_exec): just
  * the moment to forget the old mappings. sched_process_exec comes only behind the new ones. Other
- * renames find a process with many mappings; a fresh image has its stack alone.
+ * renames find a process with many mappings; a fresh image has its stack alone. self_exec_id is
+ * counted up right behind this tracepoint, and the task still has its old name.
  */
-#define FRESH_IMAGE_MAPPINGS 2
 SEC("raw_tracepoint/task_rename")
 int ep_exec(struct bpf_raw_tracepoint_args *ctx)
 {
 	__u64 task = ctx->args[0];
-	__u64 mm = read_kernel_u64(task + ep_config.task_mm_off);
-	__u32 pid = read_kernel_u32(task + ep_config.task_tgid_off);
+	struct ep_process_event event = {.event.type = EP_EVENT_EXEC};
+	struct ep_exec exec = {.is_going = 1};
+	__u32 pid;
 
-	if (!mm || read_kernel_u32(mm + ep_config.mm_map_count_off) > FRESH_IMAGE_MAPPINGS)
+	if (!has_fresh_image(task))
 		return 0;
+	pid = read_kernel_u32(task + ep_config.task_tgid_off);
+	event.pid = pid;
+	exec.start_ns = event.start_ns = task_start_ns(task);
+	exec.image = event.image = task_image(task) + 1;
 	bpf_map_delete_elem(&ep_procs, &pid);
-	if (in_filter(pid))
-		send_process_event(EP_EVENT_EXEC, pid, 0, task_start_ns(task));
+	bpf_map_update_elem(&ep_execs, &pid, &exec, BPF_ANY);
+	if (!in_filter(pid, event.start_ns))
+		return 0;
+	bpf_probe_read_kernel_str(event.comm, sizeof(event.comm), (void *)ctx->args[1]);
+	send_process_event(&event, exec_wake_flag());
 	return 0;
 }
 
-/* TP_PROTO(struct task_struct *p): runs after the thread left signal->live (kernel/exit.c). */
+/* TP_PROTO(struct task_struct *p, pid_t old_pid, struct linux_binprm *bprm): it is ready to run. */
+SEC("raw_tracepoint/sched_process_exec")
+int ep_exec_done(struct bpf_raw_tracepoint_args *ctx)
+{
+	__u32 pid = bpf_get_current_pid_tgid() >> 32;
+	struct ep_exec *exec = bpf_map_lookup_elem(&ep_execs, &pid);
+
+	(void)ctx;
+	if (exec)
+		exec->is_going = 0;
+	return 0;
+}
+
+/*
+ * TP_PROTO(struct task_struct *p): runs after the thread left signal->live (kernel/exit.c); before
+ * its memory is gone since 6.16, after that on older kernels. Samples may follow on both.
+ */
 SEC("raw_tracepoint/sched_process_exit")
 int ep_exit(struct bpf_raw_tracepoint_args *ctx)
 {
 	__u64 task = ctx->args[0];
 	__u64 signal = read_kernel_u64(task + ep_config.task_signal_off);
+	struct ep_process_event event = {.event.type = EP_EVENT_EXIT};
 	__u32 pid = bpf_get_current_pid_tgid() >> 32;
 
 	if (read_kernel_u32(signal + ep_config.signal_live_off) != 0)
 		return 0;
 	bpf_map_delete_elem(&ep_procs, &pid);
-	if (!in_filter(pid))
+	bpf_map_delete_elem(&ep_execs, &pid);
+	event.pid = pid;
+	event.start_ns = task_start_ns(task);
+	event.image = task_image(task);
+	if (in_filter(pid, event.start_ns))
+		send_process_event(&event, BPF_RB_NO_WAKEUP);
+	return 0;
+}
+
+/* TP_PROTO(struct task_struct *p): nothing runs as this task any more. With a filter only. */
+SEC("raw_tracepoint/sched_process_free")
+int ep_free(struct bpf_raw_tracepoint_args *ctx)
+{
+	__u64 task = ctx->args[0];
+	__u32 pid = read_kernel_u32(task + ep_config.task_tgid_off);
+	struct ep_filter_entry *entry;
+
+	if (read_kernel_u64(task + ep_config.task_group_leader_off) != task)
 		return 0;
-	send_process_event(EP_EVENT_EXIT, pid, 0, task_start_ns(task));
-	if (ep_config.filter)
+	entry = bpf_map_lookup_elem(&ep_filter, &pid);
+	if (entry && (!entry->start_ns || entry->start_ns == task_start_ns(task)))
 		bpf_map_delete_elem(&ep_filter, &pid);
 	return 0;
 }

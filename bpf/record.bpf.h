@@ -46,6 +46,9 @@ struct ep_core_record {
 	struct ep_row row; /* of the last look-up */
 	struct ep_place place;
 	struct ep_plan plan;
+	__u32 no_copy;	  /* of the stack: user space would not learn from it */
+	__u32 pad;
+	struct ep_copy copy; /* where the native walk stopped, if copy.pc is not 0 */
 	__u64 window_base; /* target address of window[0]; ~0: nothing read yet */
 	__u64 window[EP_WINDOW_WORDS];
 	struct pt_regs entry_regs;

@@ -33,8 +33,29 @@ struct ep_process_event {
 	__u64 start_ns; /* of the process, CLOCK_BOOTTIME; for a fork: of the child */
 	__u32 pid;
 	__u32 parent_pid; /* fork only */
+	__u32 image;	  /* for an exec: the new one; a fork's child has its parent's */
+	__u32 pad;
+	char comm[EP_COMM_BYTES]; /* for an exec: the new name */
 };
-_Static_assert(sizeof(struct ep_process_event) == 32, "ep_process_event is shared with BPF");
+_Static_assert(sizeof(struct ep_process_event) == 56, "ep_process_event is shared with BPF");
+
+/*
+ * What a sample carries when its walk could not go on for want of knowledge that user space may
+ * come by: registers, and the stack from the page of the sp on. It lies behind the words; copy_bytes
+ * of the sample counts both. User space goes on from there (core/walk).
+ */
+struct ep_copy {
+	__u64 pc;
+	__u64 addr; /* of the first byte of the stack that follows: the start of sp's page */
+	__u32 bytes; /* of the stack: whole pages, up to EP_COPY_PAGES; maybe 0 */
+	__u32 at_word; /* of the sample's user words: where the frames to come belong */
+	__u32 known_regs, return_address, by_pointer; /* as in struct ep_walk */
+	__u32 pad;
+	__u64 regs[EP_REGS];
+};
+_Static_assert(sizeof(struct ep_copy) == 176, "ep_copy is shared with BPF");
+#define EP_COPY_PAGE_BYTES 4096u
+#define EP_COPY_PAGES	   4
 
 /* --- delta store ------------------------------------------------------------------------------
  *
@@ -86,6 +107,8 @@ struct ep_row {
 
 #define EP_PAGES_PENDING 0u /* the executable is being analysed */
 #define EP_PAGES_ABSENT	 1u /* it has no unwind tables; an odd word is no page entry's */
+#define EP_PAGES_DROPPED 3u /* it had some, which were dropped for want of memory */
+#define EP_PAGES_LAST	 3u /* refs of page entries are above */
 _Static_assert(sizeof(struct ep_row) == 32, "ep_row is shared with BPF");
 
 /* /proc/PID/stat counts starts in USER_HZ, which is 100 on every Linux we run on. */
@@ -102,14 +125,21 @@ _Static_assert(sizeof(struct ep_row) == 32, "ep_row is shared with BPF");
 #define EP_ROW_SLOT_SHIFT	27
 #define EP_ROW_SLOT(executable) ((executable) >> EP_ROW_SLOT_SHIFT)
 
+#define EP_IMAGE_ANY 0xffffffffu
+
+enum ep_proc_flag {
+	EP_PROC_FINAL = 1 << 0, /* user space cannot learn more of it: no copies of stacks */
+};
+
 /* Value of ep_procs, key: thread group id (u32). A fork's child gets a copy. */
 struct ep_proc {
 	__u64 start_ns; /* CLOCK_BOOTTIME, maybe rounded down to a clock tick */
 	__u32 rows;	/* ref of the first struct ep_row */
-	__u32 n_rows;
+	__u16 n_rows;	/* at most EP_MAX_ROWS */
+	__u16 flags;	/* enum ep_proc_flag */
 	__u16 states[EP_MAX_LANGUAGES]; /* see struct ep_walk */
 	__u8 slots[EP_MAX_LANGUAGES];
-	__u32 pad;
+	__u32 image; /* or EP_IMAGE_ANY: it was there before us, and no sample has told yet */
 };
 _Static_assert(sizeof(struct ep_proc) == 32, "ep_proc is shared with BPF");
 
@@ -156,12 +186,27 @@ struct ep_config {
 	__u32 signal_live_off;
 	__u32 mm_map_count_off;
 	__u32 task_tls_off; /* the thread pointer: thread.fsbase */
+	__u32 task_exec_id_off; /* self_exec_id; its low 32 bits are the image */
 };
 
 /* Value of ep_control (mmapable, one entry): what user space changes while programs run. */
 struct ep_control {
 	__u32 epoch; /* traces sent in an earlier epoch are sent with their frames again */
+	__u32 asleep; /* user space waits for the ring; whoever wakes it writes 0 */
+	__u32 no_copies; /* processes that are in no map are not to be learned: no copies */
 	__u32 pad;
+};
+
+/* Value of ep_execs, key as ep_procs: the last exec of a process since we are here. */
+struct ep_exec {
+	__u64 start_ns;
+	__u32 image;	/* of the new program */
+	__u32 is_going; /* the new program does not run yet */
+};
+
+/* Value of ep_filter. */
+struct ep_filter_entry {
+	__u64 start_ns; /* 0: whoever has this pid */
 };
 
 enum ep_counter {

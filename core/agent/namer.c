@@ -293,19 +293,23 @@ static bool name_kernel_frame(struct ep_namer *namer, struct ep_frames *frames, 
 /* --- languages ------------------------------------------------------------------------------- */
 
 struct spoken {
-	uint64_t start_ns;
-	uint32_t pid, kind, frame;
+	struct ep_program program;
+	uint32_t kind, frame;
 };
 
 static int compare_spoken(const void *a, const void *b)
 {
 	const struct spoken *x = a, *y = b;
 
-	if (x->pid != y->pid)
-		return x->pid < y->pid ? -1 : 1;
+	if (x->program.pid != y->program.pid)
+		return x->program.pid < y->program.pid ? -1 : 1;
 	if (x->kind != y->kind)
 		return x->kind < y->kind ? -1 : 1;
-	return x->start_ns < y->start_ns ? -1 : x->start_ns > y->start_ns;
+	if (x->program.image != y->program.image)
+		return x->program.image < y->program.image ? -1 : 1;
+	return x->program.start_ns < y->program.start_ns
+		       ? -1
+		       : x->program.start_ns > y->program.start_ns;
 }
 
 /* Frames of one language in one process. They wait while it is busy with others, or attaches. */
@@ -313,7 +317,7 @@ static void start_spoken(struct ep_namer *namer, struct ep_frames *frames,
 			 const struct spoken *spoken, const uint32_t *ids, size_t n)
 {
 	struct ep_instance *instance = ep_processes_language(
-		namer->options.processes, (pid_t)spoken->pid, spoken->start_ns,
+		namer->options.processes, spoken->program,
 		spoken->kind - EP_FRAME_FIRST_DYNAMIC);
 	int r = instance ? ep_instance_symbolize(instance, frames, ids, n) : -ESRCH;
 
@@ -353,8 +357,7 @@ static bool take_spoken(struct ep_vec *languages, uint32_t id, const struct ep_f
 	if (!spoken)
 		return false;
 	*spoken = (struct spoken){
-		.start_ns = frame->start_ns,
-		.pid = frame->pid,
+		.program = frame->program,
 		.kind = frame->kind,
 		.frame = id,
 	};

@@ -34,11 +34,11 @@ static int describe_executable(void *arg, uint32_t id, struct ep_batch_executabl
 	return 0;
 }
 
-static int describe_process(void *arg, uint32_t pid, uint64_t start_ns, struct ep_batch_process *ret)
+static int describe_process(void *arg, struct ep_program program, struct ep_batch_process *ret)
 {
 	struct ep_session *session = arg;
 	struct ep_process_description description;
-	int r = ep_processes_describe(session->processes, (pid_t)pid, start_ns, &description);
+	int r = ep_processes_describe(session->processes, program, &description);
 
 	if (r < 0)
 		return r;

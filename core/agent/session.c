@@ -286,7 +286,8 @@ static bool is_language_wanted(void *arg, const char *name)
 static bool is_wanted(void *arg, pid_t pid)
 {
 	struct ep_session *session = arg;
-	uint32_t key = (uint32_t)pid, value;
+	struct ep_filter_entry value;
+	uint32_t key = (uint32_t)pid;
 
 	return bpf_map_lookup_elem(ep_bpf_map_fd(session->bpf, "ep_filter"), &key, &value) == 0;
 }
@@ -531,7 +532,7 @@ int ep_session_sample(struct ep_session *session)
 
 bool ep_session_is_settled(const struct ep_session *session)
 {
-	return ep_processes_busy(session->processes) == 0 &&
+	return !session->preparing && ep_processes_busy(session->processes) == 0 &&
 	       ep_unwinders_attaching(session->unwinders) == 0;
 }
 
@@ -567,7 +568,7 @@ static void close_handles(struct ep_session *session)
 
 static bool is_busy(const struct ep_session *session)
 {
-	return session->collecting ||
+	return session->collecting || session->preparing ||
 	       (session->unwinders && ep_unwinders_busy(session->unwinders)) || (session->namer && ep_namer_busy(session->namer)) ||
 	       (session->processes && ep_processes_busy(session->processes));
 }
@@ -617,9 +618,10 @@ void ep_session_close(struct ep_session *session, void (*done)(void *arg), void 
 
 int ep_session_add_pid(struct ep_session *session, pid_t pid)
 {
-	uint32_t key = (uint32_t)pid, one = 1;
+	struct ep_filter_entry entry = {0};
+	uint32_t key = (uint32_t)pid;
 
-	return bpf_map_update_elem(ep_bpf_map_fd(session->bpf, "ep_filter"), &key, &one, BPF_ANY);
+	return bpf_map_update_elem(ep_bpf_map_fd(session->bpf, "ep_filter"), &key, &entry, BPF_ANY);
 }
 
 /* --- stores and batches ---------------------------------------------------------------------- */

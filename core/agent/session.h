@@ -57,6 +57,12 @@ int ep_session_add_pid(struct ep_session *session, pid_t pid);
 int ep_session_start(struct ep_session *session);
 /* Begins to sample. Who waits for ep_session_is_settled before gets whole stacks at once. */
 int ep_session_sample(struct ep_session *session);
+/*
+ * A command will be started: its executable, its loader and the libraries they need are analysed,
+ * and their languages loaded, before ep_session_is_settled is true again. argv and envp are borrowed
+ * until then. Between start and stop. 0 or a negative errno.
+ */
+int ep_session_prepare(struct ep_session *session, char *const *argv, char *const *envp);
 /* True when every process that is known was read and its executables are analysed. */
 bool ep_session_is_settled(const struct ep_session *session);
 /* Ends sampling and takes in what the ring still has. Batches can still be sealed. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The session's own fields, shared by session.c, seal.c and counters.c. */
+/* The session's own fields, shared by session.c, seal.c, prepare.c and counters.c. */
 #ifndef EP_AGENT_SESSION_INTERNAL_H
 #define EP_AGENT_SESSION_INTERNAL_H
 
@@ -41,6 +41,7 @@ struct ep_session {
 	uv_timer_t drain_timer, rest, housekeeping, closing;
 	uv_poll_t ring_poll, side_poll;
 	bool handles_ready, has_side_poll, sampling, collecting, seen_complete;
+	unsigned int preparing; /* ep_session_prepare, not done yet */
 	int n_cpus;
 	uint64_t ticks;
 	uint64_t lost;	       /* samples in the ring and before, already told to the stores */

@@ -6,25 +6,24 @@
 #include "core/bpf/cpus.h"
 #include "core/bpf/period.h"
 #include "core/bpf/sideband.h"
+#include "core/bpf/sideband_set.h"
 #include "core/bpf/ticker.h"
 #include "core/bpf/ticks.h"
 
 #include <errno.h>
 #include <inttypes.h>
-#include <sys/epoll.h>
 
 #define MAX_RATE_PATH "/proc/sys/kernel/perf_event_max_sample_rate"
 
 struct cpu_events {
 	uint32_t cpu;
 	struct ep_ticker ticker;
-	struct ep_sideband *sideband; /* NULL: none */
 };
 
 struct ep_events {
 	struct ep_events_options options;
 	struct ep_vec cpus; /* struct cpu_events, sorted by cpu */
-	int epoll_fd;
+	struct ep_sideband_set *sidebands; /* NULL: not wanted */
 	bool running;
 	struct ep_periods *periods;
 	struct ep_tick_reader *ticks; /* NULL: nobody counts them */
@@ -132,23 +131,20 @@ static int open_ticker(struct ep_events *events, uint32_t cpu, struct ep_ticker 
 	return r;
 }
 
-static void open_sideband(struct ep_events *events, struct cpu_events *cpu)
+static void open_sideband(struct ep_events *events, uint32_t cpu)
 {
-	struct epoll_event event = {.events = EPOLLIN};
-	int r = ep_sideband_open(cpu->cpu, &cpu->sideband);
+	int r = ep_sideband_set_add(events->sidebands, cpu);
 
-	if (r < 0) {
-		ep_log(EP_LOG_DEBUG, "events: CPU %u: no side-band records: %s", cpu->cpu,
+	if (r < 0)
+		ep_log(EP_LOG_DEBUG, "events: CPU %u: no side-band records: %s", cpu,
 		       ep_strerror(r));
-		return;
-	}
-	(void)epoll_ctl(events->epoll_fd, EPOLL_CTL_ADD, ep_sideband_fd(cpu->sideband), &event);
 }
 
-static void close_cpu(struct cpu_events *cpu)
+static void close_cpu(struct ep_events *events, struct cpu_events *cpu)
 {
 	ep_ticker_close(&cpu->ticker);
-	ep_sideband_close(cpu->sideband);
+	if (events->sidebands)
+		ep_sideband_set_remove(events->sidebands, cpu->cpu);
 }
 
 /* A CPU that went away between the list and the call is no error. */
@@ -168,8 +164,8 @@ static int add_cpu(struct ep_events *events, uint32_t number)
 		return -ENOMEM;
 	}
 	*cpu = (struct cpu_events){.cpu = number, .ticker = ticker};
-	if (events->options.sideband)
-		open_sideband(events, cpu);
+	if (events->sidebands)
+		open_sideband(events, number);
 	return 0;
 }
 
@@ -196,7 +192,7 @@ static void drop_cpus(struct ep_events *events, const struct ep_cpus *online)
 			continue;
 		}
 		look_last(events, cpu);
-		close_cpu(cpu);
+		close_cpu(events, cpu);
 	}
 	events->cpus.len = kept;
 }
@@ -231,17 +227,18 @@ static int open_periods(struct ep_events *events)
 int ep_events_open(const struct ep_events_options *options, struct ep_events **ret_events)
 {
 	struct ep_events *events = calloc(1, sizeof(*events));
-	int r;
+	int r = 0;
 
 	if (!events)
 		return -ENOMEM;
 	events->options = *options;
-	events->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	ep_vec_init(&events->cpus, sizeof(struct cpu_events), EP_MAX_CPUS);
 	events->throttles = is_throttled_at(options->freq_hz);
-	if (options->counters_fd >= 0)
+	if (options->counters_fd > 0)
 		(void)ep_tick_reader_new(options->counters_fd, &events->ticks);
 	r = open_periods(events);
+	if (r == 0 && options->sideband)
+		r = ep_sideband_set_new(ep_sideband_open, &events->sidebands);
 	if (r == 0)
 		r = ep_events_sync_cpus(events);
 	if (r < 0) {
@@ -259,9 +256,9 @@ void ep_events_close(struct ep_events *events)
 	if (!events)
 		return;
 	ep_vec_each(&events->cpus, cpu)
-		close_cpu(cpu);
+		ep_ticker_close(&cpu->ticker);
 	ep_vec_fini(&events->cpus);
-	ep_closep(&events->epoll_fd);
+	ep_sideband_set_free(events->sidebands);
 	ep_periods_free(events->periods);
 	ep_tick_reader_free(events->ticks);
 	free(events);
@@ -308,17 +305,22 @@ uint64_t ep_events_mean_period_ns(const struct ep_events *events)
 
 int ep_events_poll_fd(const struct ep_events *events)
 {
-	return events->options.sideband ? events->epoll_fd : -1;
+	return events->sidebands ? ep_sideband_set_fd(events->sidebands) : -1;
+}
+
+struct ep_sideband_set *ep_events_sidebands(const struct ep_events *events)
+{
+	return events->sidebands;
 }
 
 uint64_t ep_events_drain(struct ep_events *events, ep_mapping_visit visit, void *arg)
 {
-	struct cpu_events *cpu;
+	size_t n = events->sidebands ? ep_sideband_set_len(events->sidebands) : 0;
 	uint64_t lost = 0;
 
-	ep_vec_each(&events->cpus, cpu) {
-		if (cpu->sideband)
-			lost += ep_sideband_drain(cpu->sideband, visit, arg);
-	}
+	for (size_t i = 0; i < n; i++)
+		lost += ep_sideband_drain(ep_sideband_set_at(events->sidebands, i), visit, arg);
+	if (events->sidebands)
+		ep_sideband_set_settle(events->sidebands);
 	return lost;
 }

@@ -11,21 +11,30 @@
 #include <sys/types.h>
 
 struct ep_events;
+struct ep_sideband_set;
 
 struct ep_events_options {
 	uint32_t freq_hz;
 	int program_fd;	/* the entry program */
-	int counters_fd; /* the map it counts its runs in; -1: missed ticks stay unknown */
+	int counters_fd; /* the map it counts its runs in; 0: missed ticks stay unknown */
 	bool sideband;	/* open the side-band rings */
 };
 
-/* A new executable mapping, or code made executable. Strings are borrowed for the call. */
+/*
+ * A new executable mapping, or code made executable. Strings are borrowed for the call. The kernel
+ * tells either a build id or which file it is, by device and inode; for memory without a file
+ * ("//anon", "[vdso]") neither. The device is that of the file system the pages come from: on
+ * overlayfs and btrfs stat() of the path may name another one.
+ */
 struct ep_mapping_event {
 	pid_t pid;
 	uint64_t time_ns; /* CLOCK_MONOTONIC */
 	uint64_t addr, bytes, file_off;
 	const uint8_t *build_id; /* NULL: the kernel does not tell, or the file has none */
 	size_t build_id_bytes;
+	bool has_inode; /* the next four are told */
+	uint32_t device_major, device_minor;
+	uint64_t inode, inode_generation;
 	const char *name; /* of the mapped file */
 };
 typedef void (*ep_mapping_visit)(void *arg, const struct ep_mapping_event *event);
@@ -66,7 +75,9 @@ int ep_events_sync_cpus(struct ep_events *events);
 
 /* A descriptor for poll: readable when a side-band ring has records; -1 without them. */
 int ep_events_poll_fd(const struct ep_events *events);
-/* Calls visit for each record that waits. Returns lost records. */
+/* The side-band rings, for core/bpf/order.h; NULL without them. */
+struct ep_sideband_set *ep_events_sidebands(const struct ep_events *events);
+/* Calls visit for each record that waits, ring by ring. Returns lost records. */
 uint64_t ep_events_drain(struct ep_events *events, ep_mapping_visit visit, void *arg);
 
 #endif

@@ -28,6 +28,7 @@ static const struct wanted wanted[] = {
 	{"task_struct", "start_boottime", offsetof(struct ep_config, task_start_off)},
 	{"task_struct", "flags", offsetof(struct ep_config, task_flags_off)},
 	{"task_struct", "tgid", offsetof(struct ep_config, task_tgid_off)},
+	{"task_struct", "self_exec_id", offsetof(struct ep_config, task_exec_id_off)},
 	{"task_struct", "signal", offsetof(struct ep_config, task_signal_off)},
 	{"mm_struct", "map_count", offsetof(struct ep_config, mm_map_count_off)},
 	{"signal_struct", "live", offsetof(struct ep_config, signal_live_off)},

@@ -22,7 +22,7 @@ static const uint32_t frames_per_run[] = {36, 24, 12, 6};
 
 struct ep_bpf {
 	struct bpf_object *object;
-	struct bpf_link *links[3];
+	struct bpf_link *links[5];
 	struct ep_control *control;
 	struct ep_rule *rules;
 	size_t rules_bytes;
@@ -215,9 +215,11 @@ void ep_bpf_free(struct ep_bpf *bpf)
 
 int ep_bpf_attach_process_events(struct ep_bpf *bpf)
 {
-	static const char *const names[] = {"ep_fork", "ep_exec", "ep_exit"};
+	static const char *const names[] = {"ep_fork", "ep_exec", "ep_exec_done", "ep_exit",
+					    "ep_free"};
+	size_t n = EP_LEN(names) - !bpf->config.filter; /* the last one is for filters */
 
-	for (size_t i = 0; i < EP_LEN(names); i++) {
+	for (size_t i = 0; i < n; i++) {
 		struct bpf_program *prog = bpf_object__find_program_by_name(bpf->object, names[i]);
 
 		bpf->links[i] = prog ? bpf_program__attach(prog) : NULL;

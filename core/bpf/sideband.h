@@ -2,7 +2,21 @@
 /*
  * One CPU's ring of perf side-band records, from every process that runs on this CPU:
  * PERF_RECORD_MMAP2 for executable mappings (exec, dlopen, mprotect), with the build id where the
- * kernel reads it (5.12).
+ * kernel reads it (5.12), else with device and inode. Records are looked at in place and given back
+ * later, as in core/bpf/ring.h:
+ *
+ *	ep_sideband_begin	what is in the ring now is what will be read
+ *	ep_sideband_next	one mapping record after the other, valid until the release
+ *	ep_sideband_take_lost	when there is no next one: what the kernel had no room for
+ *	ep_sideband_release	the kernel may write there again
+ *
+ * Losses. What is promised: when the kernel could not write a record, that is told by the next
+ * drain (begin to release) after it. With PERF_FORMAT_LOST (6.0) the number is exact: the kernel's
+ * counter is read when the ring was more than half full since the last look, since a loss needs a
+ * full one, and when the ring itself tells of a loss. The counter lies with its CPU, so a read
+ * interrupts that CPU: it is not done otherwise. Without the counter, a ring that could not have
+ * taken one more record of the largest size counts as a loss of one, rightly or not; how many it
+ * was is told when the kernel says so, before the next record that fits.
  */
 #ifndef EP_BPF_SIDEBAND_H
 #define EP_BPF_SIDEBAND_H
@@ -10,14 +24,50 @@
 #include "core/bpf/events.h"
 
 struct ep_sideband;
+struct perf_event_mmap_page;
 
-int ep_sideband_open(uint32_t cpu, struct ep_sideband **ret_sideband);
+/* A record is about 120 bytes: room for 500 mappings between two looks, or 8 000. */
+#define EP_SIDEBAND_MIN_BYTES ((size_t)64 << 10)
+#define EP_SIDEBAND_MAX_BYTES ((size_t)1 << 20)
+
+/* Where a ring lies, for tests. Borrowed. */
+struct ep_sideband_memory {
+	struct perf_event_mmap_page *page;
+	const uint8_t *data;
+	size_t bytes; /* a power of two */
+	/* How many records were lost since the ring was opened; NULL: nobody knows. */
+	bool (*count_lost)(void *arg, uint64_t *ret_lost);
+	void *arg;
+};
+
+/* The ring has `bytes` bytes, a power of two of pages. 0 or what the kernel said. */
+int ep_sideband_open(uint32_t cpu, size_t bytes, struct ep_sideband **ret_sideband);
+int ep_sideband_new(uint32_t cpu, const struct ep_sideband_memory *memory,
+		    struct ep_sideband **ret_sideband);
 void ep_sideband_close(struct ep_sideband *sideband); /* accepts NULL */
-int ep_sideband_fd(const struct ep_sideband *sideband);
-/* Reads all records. Returns how many the kernel had to drop since the last call. */
+
+int ep_sideband_fd(const struct ep_sideband *sideband); /* -1: only memory */
+uint32_t ep_sideband_cpu(const struct ep_sideband *sideband);
+size_t ep_sideband_bytes(const struct ep_sideband *sideband);
+/* Bytes that wait to be read or given back. */
+size_t ep_sideband_used_bytes(const struct ep_sideband *sideband);
+/* Whether this ring ever lost a record. */
+bool ep_sideband_is_lossy(const struct ep_sideband *sideband);
+/* No more records from now on. What the ring has can still be read. */
+void ep_sideband_stop(struct ep_sideband *sideband);
+
+void ep_sideband_begin(struct ep_sideband *sideband);
+/* False: no more. The record is for ep_sideband_parse; it ends with its time. */
+bool ep_sideband_next(struct ep_sideband *sideband, const void **ret_record, size_t *ret_bytes,
+		      uint64_t *ret_time_ns);
+/* Records lost since this was last asked. */
+uint64_t ep_sideband_take_lost(struct ep_sideband *sideband);
+void ep_sideband_release(struct ep_sideband *sideband);
+
+/* Begin to release, for a reader that needs no order. Returns lost records. */
 uint64_t ep_sideband_drain(struct ep_sideband *sideband, ep_mapping_visit visit, void *arg);
 
-/* One record of `bytes` bytes, for the reader above and its tests. Returns lost records. */
+/* One record of `bytes` bytes: visits a mapping. Returns lost records. */
 uint64_t ep_sideband_parse(const void *record, size_t bytes, ep_mapping_visit visit, void *arg);
 
 #endif

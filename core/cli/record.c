@@ -26,11 +26,10 @@
 #define RING_BYTES     (4u << 20)
 #define WATCH_MS       100
 /*
- * Sampling waits until the processes there are have been analysed, and a command until its present
- * image, a copy of ours, is: its C library will most likely be the same one. At most so many looks
- * of a millisecond.
+ * Sampling waits until the processes there are have been analysed, and a command until what it will
+ * map is, and its present image, a copy of ours. At most so long: a library of 100 MB takes a while.
  */
-#define READY_LOOKS 1500
+#define READY_NS (2 * EP_NS_PER_SEC)
 #define OUTPUT_PLUGIN  "pprof"
 
 struct record {
@@ -50,7 +49,7 @@ struct record {
 	uint64_t wall_ns, cpu_ns;
 	int store;
 	uv_timer_t ready, limit, watch;
-	unsigned int looks;
+	uint64_t waited_from_ns;
 	uv_signal_t interrupt, term;
 	bool ending;
 	bool failed; /* the command could not be run */
@@ -288,7 +287,8 @@ static void on_ready(uv_timer_t *timer)
 {
 	struct record *record = timer->data;
 
-	if (!ep_session_is_settled(record->session) && ++record->looks < READY_LOOKS)
+	if (!ep_session_is_settled(record->session) &&
+	    ep_clock_mono_ns() - record->waited_from_ns < READY_NS)
 		return;
 	uv_timer_stop(timer);
 	if (ep_session_sample(record->session) < 0) {
@@ -313,6 +313,7 @@ static void start_handles(struct record *record)
 	record->watch.data = record;
 	record->interrupt.data = record;
 	record->term.data = record;
+	record->waited_from_ns = ep_clock_mono_ns();
 	uv_timer_start(&record->ready, on_ready, 0, 1);
 	uv_signal_start(&record->interrupt, on_signal, SIGINT);
 	uv_signal_start(&record->term, on_signal, SIGTERM);
@@ -330,6 +331,9 @@ static enum ep_exit start(struct record *record)
 	record->stats_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
 	if (ep_session_start(record->session) < 0)
 		return fail_early(record, EP_EXIT_FAILED);
+	/* Without it the command's first samples are not whole. */
+	if (record->args->child_argv)
+		(void)ep_session_prepare(record->session, record->args->child_argv, environ);
 	start_handles(record);
 	return EP_EXIT_OK;
 }

@@ -175,21 +175,44 @@ static int find_and_identify(pid_t pid, const struct ep_mapping *m, int *ret_pat
 	return 0;
 }
 
+/* The file that was identified, and no other. */
+static int reopen(int path_fd, const struct ep_proc_file *identified, struct ep_proc_file *ret_file)
+{
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", path_fd);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	if (fd < 0)
+		return -errno;
+	*ret_file = *identified;
+	ret_file->fd = fd;
+	return 0;
+}
+
 int ep_proc_open_mapping(pid_t pid, const struct ep_mapping *m, struct ep_proc_file *ret_file)
 {
 	ep_autoclose int path_fd = -1;
 	struct ep_proc_file file;
-	char path[64];
 	int r = find_and_identify(pid, m, &path_fd, &file);
 
-	if (r < 0)
-		return r;
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", path_fd);
-	file.fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	if (file.fd < 0)
-		return -errno;
-	*ret_file = file;
-	return 0;
+	return r < 0 ? r : reopen(path_fd, &file, ret_file);
+}
+
+/*
+ * A mapping is identified by fstat of what map_files or its path leads to: on overlayfs and btrfs
+ * that is what fstat of the path says, too, whatever device the lines of maps print.
+ */
+int ep_proc_open_path(const char *path, struct ep_proc_file *ret_file)
+{
+	ep_autoclose int path_fd = plain_fd(path);
+	struct ep_proc_file file;
+	int r;
+
+	if (path_fd < 0)
+		return path_fd;
+	r = identify(path_fd, &file);
+	return r < 0 ? r : reopen(path_fd, &file, ret_file);
 }
 
 int ep_proc_stat_mapping(pid_t pid, const struct ep_mapping *m, struct ep_proc_file *ret_file)

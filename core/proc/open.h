@@ -37,6 +37,11 @@ int ep_proc_open_mapping(pid_t pid, const struct ep_mapping *mapping,
  */
 int ep_proc_stat_mapping(pid_t pid, const struct ep_mapping *mapping,
 			 struct ep_proc_file *ret_file);
+/*
+ * A file that may be mapped later, by its path in our own mount namespace: the identity is that
+ * which its mappings will have. 0, -ENOTSUP not a regular file, -errno.
+ */
+int ep_proc_open_path(const char *path, struct ep_proc_file *ret_file);
 void ep_proc_file_close(struct ep_proc_file *file); /* accepts fd -1 */
 
 /*

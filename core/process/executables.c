@@ -26,6 +26,9 @@
 /* And its tables: a build runs its compiler again and again, with pauses. */
 #define TABLES_LINGER_NS (20 * EP_NS_PER_SEC)
 
+/* And both of a file that was prepared: the command that will map it waits for others. */
+#define AWAIT_NS (30 * EP_NS_PER_SEC)
+
 /* One analysis, waiting or under way. */
 struct task {
 	TAILQ_ENTRY(task) link; /* while it waits */
@@ -189,6 +192,14 @@ static uint64_t build_id_key(const char *hex)
 	return XXH3_64bits(hex, strlen(hex));
 }
 
+/* Its languages are wanted at once: what was awaited starts as soon as they are loaded. */
+static void load_languages(struct ep_executables *executables,
+			   const struct ep_executable *executable)
+{
+	for (size_t i = 0; executable->awaited_ns && i < executable->n_claims; i++)
+		ep_claim_load(executables->unwinders, executable->claims[i]);
+}
+
 static void free_task(struct task *task)
 {
 	ep_delta_store_drop_text(task->executables->store, task->analysis.text);
@@ -218,6 +229,7 @@ static void finish_task(void *arg)
 		    executable->state == EP_EXECUTABLE_READY)
 			(void)ep_map_set(&executables->by_build_id,
 					 build_id_key(executable->build_id), executable->id);
+		load_languages(executables, executable);
 		executables->changed(executables->arg, executable);
 	}
 	free_task(task);
@@ -370,6 +382,43 @@ struct ep_executable *ep_executables_get(struct ep_executables *executables, pid
 	return executable;
 }
 
+/* Takes fd in every case. */
+static int prepare(struct ep_executables *executables, struct ep_executable *executable,
+		   const char *path, int fd)
+{
+	struct ep_mapping mapping = {.kind = EP_MAPPING_FILE, .path = path};
+	int r;
+
+	r = start_analysis(executables, executable, getpid(), &mapping, fd);
+	if (r < 0)
+		executable->state = EP_EXECUTABLE_FAILED;
+	return r;
+}
+
+int ep_executables_prepare(struct ep_executables *executables, const char *path,
+			   struct ep_proc_file *file)
+{
+	struct ep_mapping mapping = {.kind = EP_MAPPING_FILE, .path = path};
+	ep_autoclose int fd = ep_take_fd(file->fd);
+	struct ep_executable *executable;
+	uint64_t key = key_of(executables, file, &executable);
+	uint64_t now_ns = ep_clock_mono_ns();
+	bool fresh = !executable;
+
+	if (fresh)
+		executable = add(executables, key, getpid(), &mapping, file);
+	if (!executable)
+		return -ENOMEM;
+	executable->awaited_ns = now_ns + AWAIT_NS;
+	if (executable->refs == 0)
+		executable->idle_since_ns = now_ns;
+	if (fresh || needs_analysis(executable))
+		return prepare(executables, executable, path, ep_take_fd(fd));
+	if (executable->state != EP_EXECUTABLE_PENDING)
+		load_languages(executables, executable);
+	return 0;
+}
+
 static struct ep_executable *get_ready(struct ep_executables *executables, uint32_t id)
 {
 	struct ep_executable *executable = ep_executables_find(executables, id);
@@ -442,7 +491,8 @@ void ep_executables_sweep(struct ep_executables *executables, uint64_t now_ns, u
 		struct ep_executable *executable = (struct ep_executable *)(uintptr_t)slot->value;
 		uint64_t idle = now_ns - executable->idle_since_ns;
 
-		if (executable->refs > 0 || executable->state == EP_EXECUTABLE_PENDING)
+		if (executable->refs > 0 || executable->state == EP_EXECUTABLE_PENDING ||
+		    now_ns < executable->awaited_ns)
 			continue;
 		if (idle >= FILE_LINGER_NS)
 			ep_proc_file_close(&executable->file);

@@ -48,6 +48,7 @@ struct ep_executable {
 	uint64_t idle_since_ns; /* monotonic; 0 while refs > 0 */
 	uint64_t hit_ns;	/* last seen in a batch */
 	uint64_t retry_ns;	/* evicted: not before then are its tables built again */
+	uint64_t awaited_ns;	/* prepared: until then it is expected to be mapped; else 0 */
 };
 
 struct ep_executables_stats {
@@ -73,6 +74,13 @@ void ep_executables_free(struct ep_executables *executables); /* no job may be u
 struct ep_executable *ep_executables_get(struct ep_executables *executables, pid_t pid,
 					 const struct ep_mapping *mapping,
 					 const struct ep_proc_file *file);
+/*
+ * A file that is going to be mapped: it is analysed now, and the languages it claims are loaded.
+ * `file` is what ep_proc_open_path said; its descriptor is taken in every case. Nobody has a
+ * reference; it is kept for a while, as if somebody had. 0, -ENOMEM.
+ */
+int ep_executables_prepare(struct ep_executables *executables, const char *path,
+			   struct ep_proc_file *file);
 /*
  * An analysed executable of this GNU build id whose file is still open, with one reference more;
  * NULL when there is none. Equal build ids are equal code, whatever file it is; only files that none

@@ -223,10 +223,11 @@ static const struct ep_live *find_process(const struct ep_processes *processes, 
  * Many a forked child is gone before it can be attached to. What its frames name was its parent's:
  * there it can still be read, and the plugin tells whether it is the same.
  */
-struct ep_instance *ep_processes_language(struct ep_processes *processes, pid_t pid,
-					  uint64_t start_ns, uint32_t slot)
+struct ep_instance *ep_processes_language(struct ep_processes *processes,
+					  struct ep_program program, uint32_t slot)
 {
-	const struct ep_live *process = find_process(processes, pid, start_ns);
+	const struct ep_live *process =
+		find_process(processes, (pid_t)program.pid, program.start_ns);
 	struct ep_instance *own = process ? find_slot(process, slot) : NULL, *instance = own;
 
 	for (uint32_t i = 0; i < MAX_FORKS && instance; i++) {

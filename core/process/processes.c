@@ -57,9 +57,11 @@ static void describe(const struct ep_live *process, struct ep_process_descriptio
 	};
 }
 
-int ep_processes_describe(struct ep_processes *processes, pid_t pid, uint64_t start_ns,
+int ep_processes_describe(struct ep_processes *processes, struct ep_program program,
 			  struct ep_process_description *ret)
 {
+	pid_t pid = (pid_t)program.pid;
+	uint64_t start_ns = program.start_ns;
 	const struct ep_live *process = ep_live_find(processes, pid);
 
 	if (process && ep_live_is_same(process, start_ns)) {
@@ -79,6 +81,12 @@ int ep_processes_describe(struct ep_processes *processes, pid_t pid, uint64_t st
 struct ep_executable *ep_processes_executable(struct ep_processes *processes, uint32_t id)
 {
 	return ep_executables_find(processes->executables, id);
+}
+
+int ep_processes_prepare(struct ep_processes *processes, const char *path,
+			 struct ep_proc_file *file)
+{
+	return ep_executables_prepare(processes->executables, path, file);
 }
 
 /* --- housekeeping ---------------------------------------------------------------------------- */

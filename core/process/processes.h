@@ -17,6 +17,7 @@
 
 #include "bpf/shared.h"
 #include "core/base/util.h"
+#include "core/trace/program.h"
 
 #include <sys/types.h>
 
@@ -25,6 +26,7 @@ struct ep_delta_store;
 struct ep_executable;
 struct ep_instance;
 struct ep_mapping_event;
+struct ep_proc_file;
 struct ep_unwinders;
 struct uv_loop_s;
 
@@ -69,6 +71,10 @@ void ep_processes_free(struct ep_processes *processes);
 /* Reads every process there is. 0 or a negative errno. */
 int ep_processes_scan(struct ep_processes *processes);
 
+/* A file that will be mapped soon; see ep_executables_prepare. */
+int ep_processes_prepare(struct ep_processes *processes, const char *path,
+			 struct ep_proc_file *file);
+
 /* What the kernel said. */
 void ep_processes_on_fork(struct ep_processes *processes, pid_t parent, pid_t pid,
 			  uint64_t start_ns);
@@ -93,15 +99,15 @@ int ep_processes_place(struct ep_processes *processes, pid_t pid, uint64_t start
 		       uint32_t *ret_executable, uint64_t *ret_va);
 
 /* Also of processes that ended in the last minutes. 0 or -ENODATA. */
-int ep_processes_describe(struct ep_processes *processes, pid_t pid, uint64_t start_ns,
+int ep_processes_describe(struct ep_processes *processes, struct ep_program program,
 			  struct ep_process_description *ret);
 struct ep_executable *ep_processes_executable(struct ep_processes *processes, uint32_t id);
 
 /* A language has something new to tell BPF of a process. */
 void ep_processes_on_language(struct ep_processes *processes, pid_t pid);
 /* The language of this slot in a process, for the names of its frames; NULL: none, or long gone. */
-struct ep_instance *ep_processes_language(struct ep_processes *processes, pid_t pid,
-					  uint64_t start_ns, uint32_t slot);
+struct ep_instance *ep_processes_language(struct ep_processes *processes,
+					  struct ep_program program, uint32_t slot);
 
 /* Housekeeping, once a second or so: memory of what is gone, at most `keep_ns` after its end. */
 void ep_processes_sweep(struct ep_processes *processes, uint64_t keep_ns);

@@ -102,7 +102,7 @@ static void build_rows(struct ep_processes *processes, const struct ep_live *pro
 static void tell_bpf(struct ep_processes *processes, struct ep_live *process, uint32_t rows,
 		     uint32_t n_rows)
 {
-	struct ep_proc proc = {.start_ns = process->start_ns, .rows = rows, .n_rows = n_rows};
+	struct ep_proc proc = {.start_ns = process->start_ns, .rows = rows, .n_rows = (uint16_t)n_rows, .image = EP_IMAGE_ANY};
 	uint32_t pid = (uint32_t)process->pid;
 
 	ep_live_tell_languages(process, &proc);

@@ -19,8 +19,10 @@ static int push(struct ep_vec *rows, struct ep_row row)
 /* What an executable without tables in the store says to a sample. */
 static uint32_t no_pages(const struct ep_executable *executable)
 {
-	if (executable->state == EP_EXECUTABLE_PENDING || executable->state == EP_EXECUTABLE_EVICTED)
+	if (executable->state == EP_EXECUTABLE_PENDING)
 		return EP_PAGES_PENDING;
+	if (executable->state == EP_EXECUTABLE_EVICTED)
+		return EP_PAGES_DROPPED;
 	return EP_PAGES_ABSENT;
 }
 
@@ -92,7 +94,7 @@ static struct ep_row row_from(struct ep_row row, uint64_t start)
 {
 	uint64_t va = row.va + (start - row.start);
 
-	if (row.pages > EP_PAGES_ABSENT)
+	if (row.pages > EP_PAGES_LAST)
 		row.pages += 2 * (uint32_t)((va >> EP_PAGE_SHIFT) - (row.va >> EP_PAGE_SHIFT));
 	row.start = start;
 	row.va = va;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/process/unwinders.h"
+#include "core/process/job.h"
 #include "core/process/unwinders_internal.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"
@@ -267,4 +268,34 @@ void ep_claim_unref(struct ep_claim *claim)
 		return;
 	claim->plugin->ops->unload(claim->executable);
 	free(claim);
+}
+
+/* --- before anybody needs it ----------------------------------------------------------------- */
+
+static void run_load(void *arg)
+{
+	(void)ep_language_plugin_load(arg);
+}
+
+static void finish_load(void *arg)
+{
+	struct ep_language_plugin *plugin = arg;
+
+	plugin->tried = true;
+	plugin->loading = false;
+	plugin->unwinders->busy--;
+	plugin->unwinders->attaching--;
+}
+
+void ep_claim_load(struct ep_unwinders *unwinders, const struct ep_claim *claim)
+{
+	struct ep_language_plugin *plugin = claim->plugin;
+
+	if (unwinders->stopped || plugin->tried || plugin->loading ||
+	    ep_unwinders_prepare(unwinders) < 0 ||
+	    ep_job_run(unwinders->options.loop, run_load, finish_load, plugin) < 0)
+		return;
+	plugin->loading = true;
+	unwinders->busy++;
+	unwinders->attaching++;
 }

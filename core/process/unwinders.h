@@ -6,7 +6,8 @@
  *
  * A claim is one plugin's data of one executable, reference counted; an instance is that claim in
  * one process. Calls of one instance never overlap: each is a job on a worker, and what comes
- * meanwhile waits. A plugin's BPF program is loaded by the first job that attaches.
+ * meanwhile waits. A plugin's BPF program is loaded by the first job that attaches, or before that
+ * by ep_claim_load.
  *
  * Loop's thread only, except for ep_unwinders_probe.
  */
@@ -68,6 +69,11 @@ size_t ep_unwinders_bpf_bytes(const struct ep_unwinders *unwinders);
 size_t ep_unwinders_probe(struct ep_unwinders *unwinders, struct ep_elf *elf, const char *path,
 			  struct ep_claim *claims[EP_MAX_CLAIMS]);
 void ep_claim_unref(struct ep_claim *claim); /* accepts NULL */
+/*
+ * Begins to load the program of a claim's plugin, if it was not tried yet: a process that it will
+ * be attached to is about to start. ep_unwinders_attaching counts it until it is done.
+ */
+void ep_claim_load(struct ep_unwinders *unwinders, const struct ep_claim *claim);
 
 /*
  * Begins to attach a claim to a process that has its executable mapped at module_addr. NULL: no

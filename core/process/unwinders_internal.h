@@ -31,6 +31,7 @@ struct ep_language_plugin {
 	struct ep_unwinder_program *program;
 	bool failed;
 	bool tried; /* loop's thread: its program was loaded, or refused */
+	bool loading; /* loop's thread: by ep_claim_load, now */
 	_Atomic uint64_t counters[EP_MAX_PLUGIN_COUNTERS]; /* those of user space */
 };
 

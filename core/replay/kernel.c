@@ -26,6 +26,8 @@ const struct ep_config ep_kernel_config = {
 	.has_task_pt_regs = 1,
 	.task_signal_off = offsetof(struct ep_kernel_task, signal),
 	.task_tls_off = offsetof(struct ep_kernel_task, thread_pointer),
+	.task_exec_id_off = offsetof(struct ep_kernel_task, self_exec_id),
+	.mm_map_count_off = offsetof(struct ep_kernel_task, map_count),
 };
 
 _Thread_local struct ep_kernel *ep_kernel_current;
@@ -226,6 +228,8 @@ static void enter(struct ep_kernel *kernel, const struct ep_replay_thread *threa
 	struct ep_kernel_task *task = &kernel->task;
 
 	*task = (struct ep_kernel_task){
+		.mm = EP_KERNEL_TASK_ADDR, /* what is read of it is in the task, too */
+		.map_count = ~0u,
 		.group_leader = EP_KERNEL_TASK_ADDR,
 		.start_boottime = thread->start_ns,
 		.thread_pointer = thread->thread_pointer,

@@ -51,8 +51,8 @@ void ep_kernel_map_drop_inner(struct ep_kernel_map *map, uint32_t index);
 
 /* A task_struct of our own: what the programs read of it, where ep_kernel_config says. */
 struct ep_kernel_task {
-	uint64_t mm, stack, group_leader, start_boottime, signal, thread_pointer;
-	uint32_t flags, tgid;
+	uint64_t mm, stack, group_leader, start_boottime, signal, thread_pointer, self_exec_id;
+	uint32_t flags, tgid, map_count;
 	struct pt_regs regs;
 };
 #define EP_KERNEL_TASK_ADDR 0xffff888000001000ull

@@ -200,7 +200,9 @@ static void fill_proc(const struct ep_replay *replay, struct ep_proc *proc)
 	*proc = (struct ep_proc){
 		.start_ns = replay->fixture->start_ns,
 		.rows = replay->rows_ref,
-		.n_rows = (uint32_t)replay->n_rows,
+		.n_rows = (uint16_t)replay->n_rows,
+		.image = EP_IMAGE_ANY,
+		.flags = EP_PROC_FINAL,
 	};
 	for (size_t i = 0; i < replay->n_languages && n < EP_MAX_LANGUAGES; i++) {
 		const struct ep_replay_language *language = &replay->languages[i];

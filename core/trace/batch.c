@@ -27,7 +27,7 @@ struct stack {
 
 struct process {
 	uint64_t start_ns;
-	uint32_t pid, comm, exe_path, container_id, env_first;
+	uint32_t pid, image, comm, exe_path, container_id, env_first;
 };
 
 struct variable {
@@ -201,17 +201,17 @@ static int add_environment(struct builder *b, const struct ep_batch_process *inf
 	return r;
 }
 
-static int add_process(struct builder *b, const struct ep_sample_process *from)
+static int add_process(struct builder *b, const struct ep_program *from)
 {
 	struct process process = {
 		.pid = from->pid,
+		.image = from->image,
 		.start_ns = from->start_ns + (uint64_t)b->source->boot_to_wall_ns,
 	};
 	struct ep_batch_process info = {0};
 	int r;
 
-	if (b->source->process &&
-	    b->source->process(b->source->arg, from->pid, from->start_ns, &info) < 0)
+	if (b->source->process && b->source->process(b->source->arg, *from, &info) < 0)
 		info = (struct ep_batch_process){0};
 	r = add_cstr(b, info.comm, &process.comm);
 	if (r == 0)
@@ -466,6 +466,7 @@ static void lay_out_stacks(const struct builder *b, struct arena *arena, struct 
 					   b->stack_locations.len * sizeof(uint32_t));
 	batch->n_processes = (uint32_t)processes->len - 1;
 	batch->process_pid = COLUMN(processes, struct process, pid);
+	batch->process_image = COLUMN(processes, struct process, image);
 	batch->process_start_ns = COLUMN(processes, struct process, start_ns);
 	batch->process_comm = COLUMN(processes, struct process, comm);
 	batch->process_exe_path = COLUMN(processes, struct process, exe_path);

@@ -14,9 +14,9 @@
 #define MAX_LINES_PER_FRAME 2
 
 /*
- * A key is an array of u64: header, words, and for frames of one process pid and start time.
+ * A key is an array of u64: header, words, and for frames of one program that program.
  *
- *	header | word 0 .. n_words - 1 | pid | start_ns
+ *	header | word 0 .. n_words - 1 | image, pid | start_ns
  */
 #define KEY_MAX (1 + EP_FRAME_MAX_WORDS + 2)
 
@@ -70,7 +70,8 @@ static int add_error_frames(struct ep_frames *f)
 {
 	for (uint32_t error = 1; error < EP_ERROR_COUNT; error++) {
 		uint32_t id = 0;
-		int r = ep_frames_add(f, EP_FRAME_HEADER(EP_FRAME_ERROR, 0, 0, error), NULL, 0, 0,
+		int r = ep_frames_add(f, EP_FRAME_HEADER(EP_FRAME_ERROR, 0, 0, error), NULL,
+				      (struct ep_program){0},
 				      &id);
 
 		if (r < 0)
@@ -117,7 +118,7 @@ static bool belongs_to_process(uint32_t kind, uint32_t aux)
 }
 
 /* Writes the key, returns its length. What does not name the frame is masked out. */
-static size_t make_key(uint64_t header, const uint64_t *words, uint32_t pid, uint64_t start_ns,
+static size_t make_key(uint64_t header, const uint64_t *words, struct ep_program program,
 		       uint64_t key[KEY_MAX])
 {
 	uint32_t kind = EP_FRAME_KIND(header), aux = EP_FRAME_AUX(header);
@@ -125,7 +126,7 @@ static size_t make_key(uint64_t header, const uint64_t *words, uint32_t pid, uin
 	uint32_t n_words = EP_FRAME_WORDS(header);
 	size_t n = 0;
 
-	if (kind == EP_FRAME_ERROR)
+	if (kind == EP_FRAME_ERROR || kind == EP_FRAME_TASK)
 		flags = n_words = 0;
 	if (kind >= EP_FRAME_FIRST_DYNAMIC)
 		flags = 0; /* EP_FRAME_ENTRY says where the frame goes */
@@ -133,8 +134,8 @@ static size_t make_key(uint64_t header, const uint64_t *words, uint32_t pid, uin
 	for (uint32_t i = 0; i < n_words; i++)
 		key[n++] = words[i];
 	if (belongs_to_process(kind, aux)) {
-		key[n++] = pid;
-		key[n++] = start_ns;
+		key[n++] = (uint64_t)program.image << 32 | program.pid;
+		key[n++] = program.start_ns;
 	}
 	return n;
 }
@@ -154,10 +155,14 @@ static uint32_t find(const struct ep_frames *f, uint64_t hash, const uint64_t *k
 	return 0;
 }
 
+static bool has_fixed_name(uint32_t kind)
+{
+	return kind == EP_FRAME_ERROR || kind == EP_FRAME_TASK;
+}
+
 static int append(struct ep_frames *f, uint64_t hash, const uint64_t *key, size_t n_key)
 {
-	uint8_t state =
-		EP_FRAME_KIND(key[0]) == EP_FRAME_ERROR ? EP_FRAME_RESOLVED : EP_FRAME_PENDING;
+	uint8_t state = has_fixed_name(EP_FRAME_KIND(key[0])) ? EP_FRAME_RESOLVED : EP_FRAME_PENDING;
 	struct frame frame = {
 		.key_first = (uint32_t)f->keys.len, .n_key = (uint8_t)n_key, .state = state};
 	int r;
@@ -177,8 +182,8 @@ static int append(struct ep_frames *f, uint64_t hash, const uint64_t *key, size_
 	return r;
 }
 
-int ep_frames_add(struct ep_frames *f, uint64_t header, const uint64_t *words, uint32_t pid,
-		  uint64_t start_ns, uint32_t *ret_id)
+int ep_frames_add(struct ep_frames *f, uint64_t header, const uint64_t *words,
+		  struct ep_program program, uint32_t *ret_id)
 {
 	uint64_t key[KEY_MAX], hash;
 	size_t n_key;
@@ -186,7 +191,7 @@ int ep_frames_add(struct ep_frames *f, uint64_t header, const uint64_t *words, u
 	int r;
 
 	assert(EP_FRAME_WORDS(header) <= EP_FRAME_MAX_WORDS);
-	n_key = make_key(header, words, pid, start_ns, key);
+	n_key = make_key(header, words, program, key);
 	hash = XXH3_64bits(key, n_key * sizeof(*key));
 	id = find(f, hash, key, n_key);
 	if (!id) {
@@ -214,8 +219,13 @@ void ep_frames_get(const struct ep_frames *f, uint32_t id, struct ep_frame *ret_
 	};
 	memcpy(ret_frame->words, key + 1, ret_frame->n_words * sizeof(*key));
 	if (belongs_to_process(ret_frame->kind, ret_frame->aux)) {
-		ret_frame->pid = (uint32_t)key[1 + ret_frame->n_words];
-		ret_frame->start_ns = key[2 + ret_frame->n_words];
+		uint64_t image_pid = key[1 + ret_frame->n_words];
+
+		ret_frame->program = (struct ep_program){
+			.start_ns = key[2 + ret_frame->n_words],
+			.pid = (uint32_t)image_pid,
+			.image = (uint32_t)(image_pid >> 32),
+		};
 	}
 }
 

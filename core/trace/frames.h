@@ -3,7 +3,7 @@
  * The frame table: every distinct frame seen once, with its names once they are known. Traces of
  * all intervals refer to frames by id. Identity of a frame: its kind, the flags that change what
  * is looked up (none of a dynamic kind's), aux and words; where words are addresses or handles of
- * one process (dynamic kinds, native frames in no known executable) also the process. Error frames
+ * one program (dynamic kinds, native frames in no known executable) also the program. Error frames
  * drop their address.
  *
  * Ids are dense from 1 and never change. Ids 1 .. EP_ERROR_COUNT - 1 are the error frames.
@@ -17,6 +17,7 @@
 
 #include "core/base/strings.h"
 #include "core/base/util.h"
+#include "core/trace/program.h"
 #include "ebpf-profiler/frame.h"
 
 struct ep_frames;
@@ -34,8 +35,7 @@ struct ep_frame {
 	uint32_t aux;	/* native: executable id; error: enum ep_error */
 	uint32_t n_words;
 	uint64_t words[EP_FRAME_MAX_WORDS]; /* as in the event; see ep_frame_lookup_addr */
-	uint32_t pid;			    /* of kinds that belong to a process, else 0 */
-	uint64_t start_ns;		    /* of the process, CLOCK_BOOTTIME */
+	struct ep_program program;	    /* of kinds that belong to one, else zero */
 };
 
 /* One name of a frame. All strings may be NULL: unknown. */
@@ -62,11 +62,11 @@ struct ep_frames *ep_frames_ref(struct ep_frames *frames);
 void ep_frames_unref(struct ep_frames *frames); /* accepts NULL */
 
 /*
- * The id of a frame given as header and words, as in an event; (pid, start_ns) is the process it
- * was seen in. 0, -E2BIG when the table is full, -ENOMEM. Amortized O(1); ~20 ns when it is known.
+ * The id of a frame given as header and words, as in an event; `program` is the one it was
+ * seen in. 0, -E2BIG when the table is full, -ENOMEM. Amortized O(1); ~20 ns when it is known.
  */
-int ep_frames_add(struct ep_frames *frames, uint64_t header, const uint64_t *words, uint32_t pid,
-		  uint64_t start_ns, uint32_t *ret_id);
+int ep_frames_add(struct ep_frames *frames, uint64_t header, const uint64_t *words,
+		  struct ep_program program, uint32_t *ret_id);
 void ep_frames_get(const struct ep_frames *frames, uint32_t id, struct ep_frame *ret_frame);
 uint32_t ep_frames_count(const struct ep_frames *frames); /* ids are 1 .. count */
 /* True when the table should be replaced: a frame or a name was refused, or it is 7/8 full. */

@@ -22,7 +22,7 @@ struct ep_interval {
 	struct ep_vec traces;	 /* struct ep_trace; id - 1 is the position */
 	struct ep_vec frame_ids; /* uint32_t */
 	struct ep_vec rows;	 /* struct ep_sample_row */
-	struct ep_vec processes; /* struct ep_sample_process; id - 1 is the position */
+	struct ep_vec processes; /* struct ep_program; id - 1 is the position */
 	struct ep_vec times;	 /* uint64_t, one per sample, in order of arrival */
 	struct ep_vec time_rows; /* uint32_t, the same */
 	struct ep_index trace_index, row_index, process_index; /* row_index: position + 1 */
@@ -34,8 +34,8 @@ static void init_tables(struct ep_interval *iv)
 	ep_vec_init(&iv->frame_ids, sizeof(uint32_t), iv->max_bytes / sizeof(uint32_t));
 	ep_vec_init(&iv->rows, sizeof(struct ep_sample_row),
 		    iv->max_bytes / sizeof(struct ep_sample_row));
-	ep_vec_init(&iv->processes, sizeof(struct ep_sample_process),
-		    iv->max_bytes / sizeof(struct ep_sample_process));
+	ep_vec_init(&iv->processes, sizeof(struct ep_program),
+		    iv->max_bytes / sizeof(struct ep_program));
 	ep_vec_init(&iv->times, sizeof(uint64_t), iv->max_bytes / sizeof(uint64_t));
 	ep_vec_init(&iv->time_rows, sizeof(uint32_t), iv->max_bytes / sizeof(uint32_t));
 }
@@ -172,28 +172,20 @@ static int append(struct ep_interval *iv, struct ep_vec *vec, struct ep_index *i
 
 /* --- processes --- */
 
-static uint64_t process_hash(uint32_t pid, uint64_t start_ns)
+static int intern_process(struct ep_interval *iv, struct ep_program program, uint32_t *ret_id)
 {
-	return ep_mix64(start_ns ^ (uint64_t)pid << 40);
-}
-
-static int intern_process(struct ep_interval *iv, uint32_t pid, uint64_t start_ns, uint32_t *ret_id)
-{
-	struct ep_sample_process process = {.pid = pid, .start_ns = start_ns};
-	uint64_t hash = process_hash(pid, start_ns);
+	uint64_t hash = ep_program_hash(program);
 	size_t pos;
 	int r;
 
 	for (uint32_t id = ep_index_first(&iv->process_index, hash, &pos); id;
 	     id = ep_index_next(&iv->process_index, hash, &pos)) {
-		const struct ep_sample_process *p = ep_interval_process(iv, id);
-
-		if (p->pid == pid && p->start_ns == start_ns) {
+		if (ep_program_is_same(*ep_interval_process(iv, id), program)) {
 			*ret_id = id;
 			return 0;
 		}
 	}
-	r = append(iv, &iv->processes, &iv->process_index, hash, &process);
+	r = append(iv, &iv->processes, &iv->process_index, hash, &program);
 	if (r == 0)
 		*ret_id = (uint32_t)iv->processes.len;
 	return r;
@@ -207,30 +199,27 @@ static struct ep_trace *trace_at(const struct ep_interval *iv, uint32_t id)
 	return ep_vec_at(&iv->traces, struct ep_trace, id - 1);
 }
 
-static uint64_t trace_hash(uint64_t hash, uint32_t pid, uint64_t start_ns)
+static uint64_t trace_hash(uint64_t hash, struct ep_program program)
 {
-	return ep_mix64(hash ^ process_hash(pid, start_ns));
+	return ep_mix64(hash ^ ep_program_hash(program));
 }
 
-static bool is_of_process(const struct ep_interval *iv, const struct ep_trace *trace, uint32_t pid,
-			  uint64_t start_ns)
+static bool is_of_program(const struct ep_interval *iv, const struct ep_trace *trace,
+			  struct ep_program program)
 {
-	const struct ep_sample_process *p = ep_interval_process(iv, trace->process);
-
-	return p->pid == pid && p->start_ns == start_ns;
+	return ep_program_is_same(*ep_interval_process(iv, trace->process), program);
 }
 
-uint32_t ep_interval_find(const struct ep_interval *iv, uint64_t hash, uint32_t pid,
-			  uint64_t start_ns)
+uint32_t ep_interval_find(const struct ep_interval *iv, uint64_t hash, struct ep_program program)
 {
-	uint64_t key = trace_hash(hash, pid, start_ns);
+	uint64_t key = trace_hash(hash, program);
 	size_t pos;
 
 	for (uint32_t id = ep_index_first(&iv->trace_index, key, &pos); id;
 	     id = ep_index_next(&iv->trace_index, key, &pos)) {
 		const struct ep_trace *trace = trace_at(iv, id);
 
-		if (trace->hash == hash && is_of_process(iv, trace, pid, start_ns))
+		if (trace->hash == hash && is_of_program(iv, trace, program))
 			return id;
 	}
 	return 0;
@@ -247,7 +236,8 @@ static bool has_frames(const struct ep_interval *iv, const struct ep_trace *trac
 static uint32_t find_same(const struct ep_interval *iv, const struct ep_sample *sample,
 			  const uint32_t *frame_ids, size_t n_frames, bool *ret_collision)
 {
-	uint64_t key = trace_hash(sample->hash, sample->pid, sample->start_ns);
+	struct ep_program program = ep_program_of(sample);
+	uint64_t key = trace_hash(sample->hash, program);
 	bool collision = false;
 	size_t pos;
 
@@ -255,8 +245,7 @@ static uint32_t find_same(const struct ep_interval *iv, const struct ep_sample *
 	     id = ep_index_next(&iv->trace_index, key, &pos)) {
 		const struct ep_trace *trace = trace_at(iv, id);
 
-		if (trace->hash != sample->hash ||
-		    !is_of_process(iv, trace, sample->pid, sample->start_ns))
+		if (trace->hash != sample->hash || !is_of_program(iv, trace, program))
 			continue;
 		if (has_frames(iv, trace, frame_ids, n_frames))
 			return id;
@@ -277,12 +266,12 @@ static int append_trace(struct ep_interval *iv, const struct ep_sample *sample,
 	};
 	int r;
 
-	r = intern_process(iv, sample->pid, sample->start_ns, &trace.process);
+	r = intern_process(iv, ep_program_of(sample), &trace.process);
 	if (r == 0)
 		r = reserve(iv, &iv->frame_ids, n_frames);
 	if (r == 0)
 		r = append(iv, &iv->traces, &iv->trace_index,
-			   trace_hash(sample->hash, sample->pid, sample->start_ns), &trace);
+			   trace_hash(sample->hash, ep_program_of(sample)), &trace);
 	if (r < 0)
 		return r;
 	*ret_id = (uint32_t)iv->traces.len;
@@ -355,7 +344,7 @@ static int count_sample(struct ep_interval *iv, uint32_t trace_id, const struct 
 
 int ep_interval_add_known(struct ep_interval *iv, const struct ep_sample *sample)
 {
-	uint32_t id = ep_interval_find(iv, sample->hash, sample->pid, sample->start_ns);
+	uint32_t id = ep_interval_find(iv, sample->hash, ep_program_of(sample));
 
 	assert(!iv->sealed);
 	return id ? count_sample(iv, id, sample) : EP_INTERVAL_UNKNOWN;
@@ -460,10 +449,10 @@ const struct ep_sample_row *ep_interval_row(const struct ep_interval *iv, uint32
 	return ep_vec_at(&iv->rows, struct ep_sample_row, row);
 }
 
-const struct ep_sample_process *ep_interval_process(const struct ep_interval *iv, uint32_t id)
+const struct ep_program *ep_interval_process(const struct ep_interval *iv, uint32_t id)
 {
 	assert(id > 0 && id <= iv->processes.len);
-	return ep_vec_at(&iv->processes, struct ep_sample_process, id - 1);
+	return ep_vec_at(&iv->processes, struct ep_program, id - 1);
 }
 
 const uint32_t *ep_interval_frame_ids(const struct ep_interval *iv, const struct ep_trace *trace)

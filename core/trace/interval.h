@@ -16,6 +16,7 @@
 #include "bpf/shared.h"
 #include "core/base/util.h"
 #include "core/trace/frames.h"
+#include "core/trace/program.h"
 
 struct ep_interval;
 
@@ -35,12 +36,6 @@ struct ep_sample_row {
 	uint32_t tid;
 	uint32_t cpu;
 	uint32_t count;
-};
-
-struct ep_sample_process {
-	uint64_t start_ns; /* CLOCK_BOOTTIME */
-	uint32_t pid;
-	uint32_t pad;
 };
 
 /* Outcomes of ep_interval_add_known. */
@@ -75,9 +70,9 @@ void ep_interval_seal(struct ep_interval *interval, uint64_t end_ns);
 struct ep_frames *ep_interval_frames(const struct ep_interval *interval); /* borrowed */
 /* True when all frames of a sealed interval have the names they will get. Amortized O(1). */
 bool ep_interval_is_named(const struct ep_interval *interval);
-/* The trace of a hash and process: its id, 0 when absent. */
-uint32_t ep_interval_find(const struct ep_interval *interval, uint64_t hash, uint32_t pid,
-			  uint64_t start_ns);
+/* The trace of a hash and program: its id, 0 when absent. */
+uint32_t ep_interval_find(const struct ep_interval *interval, uint64_t hash,
+			  struct ep_program program);
 size_t ep_interval_bytes(const struct ep_interval *interval);
 uint64_t ep_interval_start_ns(const struct ep_interval *interval); /* CLOCK_MONOTONIC */
 uint64_t ep_interval_end_ns(const struct ep_interval *interval);
@@ -91,8 +86,7 @@ size_t ep_interval_n_processes(const struct ep_interval *interval);
 size_t ep_interval_n_times(const struct ep_interval *interval);
 const struct ep_trace *ep_interval_trace(const struct ep_interval *interval, uint32_t id);
 const struct ep_sample_row *ep_interval_row(const struct ep_interval *interval, uint32_t row);
-const struct ep_sample_process *ep_interval_process(const struct ep_interval *interval,
-						    uint32_t id);
+const struct ep_program *ep_interval_process(const struct ep_interval *interval, uint32_t id);
 const uint32_t *ep_interval_frame_ids(const struct ep_interval *interval,
 				      const struct ep_trace *trace);
 /* The nth sample that came in: its time (CLOCK_MONOTONIC) and row. */

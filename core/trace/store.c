@@ -59,7 +59,7 @@ static int push_frame(struct ep_store *store, uint64_t header, const uint64_t *w
 		      const struct ep_sample *sample)
 {
 	assert(store->n_frame_ids < MAX_FRAMES);
-	return ep_frames_add(store->frames, header, words, sample->pid, sample->start_ns,
+	return ep_frames_add(store->frames, header, words, ep_program_of(sample),
 			     &store->frame_ids[store->n_frame_ids++]);
 }
 
@@ -145,6 +145,8 @@ static bool check_frame(uint64_t header)
 		return false;
 	if (kind == EP_FRAME_ERROR)
 		return ep_error_text(EP_FRAME_AUX(header)) != NULL;
+	if (kind == EP_FRAME_TASK)
+		return EP_FRAME_AUX(header) == EP_TASK_EXEC || EP_FRAME_AUX(header) == EP_TASK_EXIT;
 	return kind < EP_FRAME_ERROR ? n_words > 0 : kind >= EP_FRAME_FIRST_DYNAMIC;
 }
 
@@ -243,7 +245,7 @@ static int push_copies(struct ep_store *store, const struct ep_trace *trace)
 		r = ep_frames_add(
 			store->frames,
 			EP_FRAME_HEADER(frame.kind, frame.flags, frame.n_words, frame.aux),
-			frame.words, frame.pid, frame.start_ns, id);
+			frame.words, frame.program, id);
 		if (r < 0)
 			return r;
 	}
@@ -257,7 +259,7 @@ static int copy_from_previous(struct ep_store *store, const struct ep_sample *sa
 	int r;
 
 	if (store->previous)
-		id = ep_interval_find(store->previous, sample->hash, sample->pid, sample->start_ns);
+		id = ep_interval_find(store->previous, sample->hash, ep_program_of(sample));
 	if (!id) {
 		store->counters.unknown++;
 		return add_without_stack(store, sample);

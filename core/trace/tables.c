@@ -331,6 +331,8 @@ static const char *kind_name(const struct ep_tables *t, uint32_t kind)
 		return "native";
 	case EP_FRAME_ERROR:
 		return "error";
+	case EP_FRAME_TASK:
+		return "kernel";
 	default:
 		if (t->source->kind_name)
 			name = t->source->kind_name(t->source->arg, kind);
@@ -346,6 +348,11 @@ static int add_error_line(struct ep_tables *t, uint32_t error)
 
 	snprintf(text, sizeof(text), "[truncated: %s]", why ? why : "unknown");
 	return add_made_up_line(t, text);
+}
+
+static int add_task_line(struct ep_tables *t, uint32_t state)
+{
+	return add_made_up_line(t, state == EP_TASK_EXEC ? "[exec]" : "[exit]");
 }
 
 static int add_unnamed_line(struct ep_tables *t, const struct ep_frame *frame, uint64_t address,
@@ -413,6 +420,8 @@ static int add_lines(struct ep_tables *t, uint32_t frame_id, const struct ep_fra
 		location->flags |= EP_LOCATION_ERROR;
 		return add_error_line(t, frame->aux);
 	}
+	if (frame->kind == EP_FRAME_TASK)
+		return add_task_line(t, frame->aux);
 	r = add_names(t, names, n_names);
 	if (r < 0)
 		return r;

@@ -472,6 +472,15 @@ bool ep_delta_store_is_short(const struct ep_delta_store *store, uint32_t words)
 	return store->blocks.free_words < words;
 }
 
+const void *ep_delta_store_chunk(const struct ep_delta_store *store, uint32_t index)
+{
+	const void *memory = NULL;
+
+	if (index < EP_MAX_CHUNKS)
+		memory = __atomic_load_n(&store->chunks[index], __ATOMIC_RELAXED);
+	return memory == store ? NULL : memory;
+}
+
 size_t ep_delta_store_bytes(const struct ep_delta_store *store)
 {
 	return (size_t)store->n_chunks * EP_CHUNK_BYTES;

@@ -69,6 +69,13 @@ bool ep_delta_store_is_short(const struct ep_delta_store *store, uint32_t words)
 bool ep_delta_store_has_freed(const struct ep_delta_store *store);
 void ep_delta_store_collect(struct ep_delta_store *store);
 
+/*
+ * A chunk's memory, for a look-up in user space; NULL: there is none, or it is just being added or
+ * removed. Takes no lock: on the thread that drops rows and texts, what those that are not dropped
+ * refer to stays as it is.
+ */
+const void *ep_delta_store_chunk(const struct ep_delta_store *store, uint32_t index);
+
 /* Bytes of all chunks and of the rule table. */
 size_t ep_delta_store_bytes(const struct ep_delta_store *store);
 /* Bytes of blocks in use. */

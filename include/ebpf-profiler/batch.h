@@ -116,6 +116,8 @@ struct ep_batch {
 	const uint32_t *process_env_first; /* into process_env_*: per process, with an end mark */
 	const uint32_t *process_env_name;  /* string */
 	const uint32_t *process_env_value; /* string */
+	/* Another number after each exec: a process is (pid, start, image), and one row each. */
+	const uint32_t *process_image;
 	/*
 	 * CPU time each row stands for: its count times the period of its CPU's sampling clock. These
 	 * periods differ from CPU to CPU, and period_ns is their mean, so that shares and times are

@@ -29,11 +29,10 @@ static int find_executable(void *arg, uint32_t id, struct ep_batch_executable *r
 	return 0;
 }
 
-static int find_process(void *arg, uint32_t pid, uint64_t start_ns, struct ep_batch_process *ret)
+static int find_process(void *arg, struct ep_program program, struct ep_batch_process *ret)
 {
 	(void)arg;
-	(void)pid;
-	(void)start_ns;
+	(void)program;
 	*ret = (struct ep_batch_process){.comm = "server", .exe_path = "/opt/example/server"};
 	return 0;
 }

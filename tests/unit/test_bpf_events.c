@@ -2,12 +2,10 @@
 /* What the kernel writes for us besides BPF: the list of CPUs, side-band records. */
 #include "core/bpf/cpus.h"
 #include "core/bpf/sideband.h"
+#include "tests/unit/bpf_rings.h"
 
-#include <errno.h>
-#include <linux/perf_event.h>
 #include <setjmp.h>
 #include <stdarg.h>
-#include <string.h>
 
 #include <cmocka.h>
 
@@ -41,23 +39,12 @@ static void cpu_lists(void **state)
 	}
 }
 
-/* A PERF_RECORD_MMAP2 as the kernel lays it out, with its time at the end. */
-struct record {
-	struct perf_event_header header;
-	uint32_t pid, tid;
-	uint64_t addr, len, pgoff;
-	uint8_t build_id_bytes, reserved[3], build_id[20];
-	uint32_t prot, flags;
-	char name[16];
-	uint64_t time_ns;
-};
-
-static struct record mmap2(void)
+static struct fake_mmap2 mmap2(void)
 {
-	return (struct record){
+	return (struct fake_mmap2){
 		.header = {.type = PERF_RECORD_MMAP2,
 			   .misc = PERF_RECORD_MISC_MMAP_BUILD_ID,
-			   .size = sizeof(struct record)},
+			   .size = sizeof(struct fake_mmap2)},
 		.pid = 42,
 		.addr = 0x7f0000,
 		.len = 0x2000,
@@ -84,7 +71,7 @@ static void see(void *arg, const struct ep_mapping_event *event)
 
 static void mapping_record_is_read(void **state)
 {
-	struct record record = mmap2();
+	struct fake_mmap2 record = mmap2();
 	struct seen seen = {0};
 
 	(void)state;
@@ -101,21 +88,80 @@ static void mapping_record_is_read(void **state)
 
 static void mapping_record_without_build_id(void **state)
 {
-	struct record record = mmap2();
+	struct fake_mmap2 record = mmap2();
 	struct seen seen = {0};
 
 	(void)state;
 	record.header.misc = 0;
+	record.maj = 8;
+	record.min = 3;
+	record.ino = 1ull << 40;
+	record.ino_generation = 77;
 	ep_sideband_parse(&record, sizeof(record), see, &seen);
 	assert_int_equal(seen.n, 1);
 	assert_null(seen.last.build_id);
+	assert_true(seen.last.has_inode);
+	assert_int_equal(seen.last.device_major, 8);
+	assert_int_equal(seen.last.device_minor, 3);
+	assert_int_equal(seen.last.inode, 1ull << 40);
+	assert_int_equal(seen.last.inode_generation, 77);
+}
+
+/* What lies there is the build id: with one, nothing is known of the inode. */
+static void build_id_or_inode(void **state)
+{
+	static const struct {
+		const char *label;
+		uint16_t misc;
+		uint8_t build_id_bytes;
+		size_t told_bytes;
+	} rows[] = {
+		{"of 8 bytes", PERF_RECORD_MISC_MMAP_BUILD_ID, 8, 8},
+		{"longer than there is room for", PERF_RECORD_MISC_MMAP_BUILD_ID, 255, 20},
+		{"empty", PERF_RECORD_MISC_MMAP_BUILD_ID, 0, 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < EP_LEN(rows); i++) {
+		struct fake_mmap2 record = mmap2();
+		struct seen seen = {0};
+
+		record.header.misc = rows[i].misc;
+		record.build_id_bytes = rows[i].build_id_bytes;
+		ep_sideband_parse(&record, sizeof(record), see, &seen);
+		if (seen.n != 1 || seen.last.has_inode || seen.last.inode ||
+		    seen.last.build_id_bytes != rows[i].told_bytes ||
+		    (seen.last.build_id != NULL) != (rows[i].told_bytes > 0))
+			fail_msg("%s", rows[i].label);
+	}
+}
+
+static void memory_without_a_file(void **state)
+{
+	static const char *const names[] = {"//anon", "[vdso]"};
+
+	(void)state;
+	for (size_t i = 0; i < EP_LEN(names); i++) {
+		struct fake_mmap2 record = mmap2();
+		struct seen seen = {0};
+
+		record.header.misc = 0;
+		memset(record.build_id, 0, sizeof(record.build_id));
+		record.build_id_bytes = 0;
+		memcpy(record.name, names[i], strlen(names[i]) + 1);
+		ep_sideband_parse(&record, sizeof(record), see, &seen);
+		assert_int_equal(seen.n, 1);
+		assert_string_equal(seen.last.name, names[i]);
+		assert_false(seen.last.has_inode);
+		assert_null(seen.last.build_id);
+	}
 }
 
 static void every_shorter_record_is_survived(void **state)
 {
 	(void)state;
-	for (size_t bytes = 0; bytes < sizeof(struct record); bytes++) {
-		struct record record = mmap2();
+	for (size_t bytes = 0; bytes < sizeof(struct fake_mmap2); bytes++) {
+		struct fake_mmap2 record = mmap2();
 		uint8_t *exact = malloc(bytes ? bytes : 1); /* so that a sanitizer sees overreads */
 		struct seen seen = {0};
 
@@ -145,6 +191,8 @@ int main(void)
 		cmocka_unit_test(cpu_lists),
 		cmocka_unit_test(mapping_record_is_read),
 		cmocka_unit_test(mapping_record_without_build_id),
+		cmocka_unit_test(build_id_or_inode),
+		cmocka_unit_test(memory_without_a_file),
 		cmocka_unit_test(every_shorter_record_is_survived),
 		cmocka_unit_test(lost_records_are_counted),
 	};

@@ -146,7 +146,7 @@ static void rows_say_what_is_known_of_the_executable(void **state)
 	} rows[] = {
 		{"ready, no tables", EP_EXECUTABLE_READY, 0x1000, 7, EP_PAGES_ABSENT, 0x401000},
 		{"second page", EP_EXECUTABLE_READY, 0x2000, 7, EP_PAGES_ABSENT, 0x402000},
-		{"evicted", EP_EXECUTABLE_EVICTED, 0x1000, 7, EP_PAGES_PENDING, 0x401000},
+		{"evicted", EP_EXECUTABLE_EVICTED, 0x1000, 7, EP_PAGES_DROPPED, 0x401000},
 		{"not code of the file", EP_EXECUTABLE_READY, 0x8000, 0, EP_PAGES_ABSENT, 0},
 		{"last page is rounded up", EP_EXECUTABLE_READY, 0x3000, 7, EP_PAGES_ABSENT, 0x403000},
 	};

@@ -41,11 +41,10 @@ static int find_executable(void *arg, uint32_t id, struct ep_batch_executable *r
 	return 0;
 }
 
-static int find_process(void *arg, uint32_t pid, uint64_t start_ns, struct ep_batch_process *ret)
+static int find_process(void *arg, struct ep_program program, struct ep_batch_process *ret)
 {
 	(void)arg;
-	(void)start_ns;
-	if (pid == 8)
+	if (program.pid == 8)
 		return -ESRCH;
 	ret->comm = "server";
 	ret->exe_path = "/opt/example/server";

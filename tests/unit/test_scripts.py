@@ -1,8 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The scripts that judge the rest: check-layers and count_tests.py must be able to say no."""
+"""
+The scripts that judge the rest, check-layers and count_tests.py, must be able to say no; `profile`
+and `test` find their way to root.
+"""
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -90,6 +94,97 @@ class CountTests(unittest.TestCase):
 
     def test_only_skips_are_no_success(self):
         self.assertEqual(self.count({"name": "a", "result": "SKIP"})[0], 1)
+
+
+class Door(unittest.TestCase):
+    """profile and test in a tree of their own, with fakes of what would install, build and profile."""
+
+    FAKES = {
+        "tree/scripts/deps": "echo deps",
+        "tree/scripts/build": "echo build",
+        "tree/build/core/cli/ebpf-profiler":
+            'while [ "$1" != -o ]; do shift; done; echo profiled >"$2"; echo "options $*"',
+        "bin/id": "echo $FAKE_UID",
+        "bin/sudo": 'echo "sudo $*"; FAKE_UID=0 SUDO_UID=1234 SUDO_GID=5678 exec "$@"',
+        "bin/chown": 'echo "chown $*"',
+        "bin/hostname": "echo example",
+        "bin/meson": "exit 1",
+    }
+    TOOLS = ("sh", "dirname", "date", "env", "mktemp", "rm", "cp", "python3", "seq")
+
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.top = directory.name
+        for name, text in self.FAKES.items():
+            self.write(name, text)
+        for name in ("scripts/common.sh", "scripts/profile", "scripts/test", "tools/count_tests.py"):
+            os.makedirs(os.path.dirname(self.path("tree", name)), exist_ok=True)
+            shutil.copy(os.path.join(ROOT, name), self.path("tree", name))
+        for tool in self.TOOLS:
+            os.symlink(shutil.which(tool), self.path("bin", tool))
+        os.mkdir(self.path("work"))
+
+    def path(self, *parts):
+        return os.path.join(self.top, *parts)
+
+    def write(self, name, text):
+        os.makedirs(os.path.dirname(self.path(name)), exist_ok=True)
+        with open(self.path(name), "w", encoding="utf-8") as file:
+            file.write(f"#!/bin/sh\n{text}\n")
+        os.chmod(self.path(name), 0o755)
+
+    def call(self, script, *arguments, uid=1000, **environment):
+        done = subprocess.run([self.path("tree/scripts", script), *arguments], cwd=self.path("work"),
+                              env={"PATH": self.path("bin"), "FAKE_UID": str(uid), **environment},
+                              capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout.splitlines(), done.stderr.splitlines()
+
+    def test_root_needs_no_sudo(self):
+        os.remove(self.path("bin/sudo"))
+        status, output, errors = self.call("profile", "-F", "49", uid=0)
+        self.assertEqual((status, output[:2]), (0, ["deps", "build"]), errors)
+        self.assertRegex(output[2], r"^options -o profile-example-[-0-9]+\.pb\.gz -F 49$")
+        self.assertEqual(len(output), 3)
+        self.assertEqual(len(os.listdir(self.path("work"))), 1)
+
+    def test_a_user_calls_sudo_and_owns_the_profile(self):
+        status, output, errors = self.call("profile", "-d", "1 s")
+        script = self.path("tree/scripts/profile")
+        self.assertEqual(status, 0, errors)
+        self.assertEqual(output[:3], [f"sudo env {script} -d 1 s", "deps", "build"])
+        self.assertRegex(output[3], r" -d 1 s$")
+        self.assertRegex(output[4], r"^chown -h 1234:5678 profile-example-[-0-9]+\.pb\.gz$")
+        self.assertEqual(errors[0],
+                         "profile: profiling the whole machine needs root: calling sudo")
+        self.assertEqual(sum("sudo" in line for line in errors), 1)
+
+    def test_sudo_keeps_the_build_directory(self):
+        os.rename(self.path("tree/build"), self.path("else where"))
+        status, output, errors = self.call("profile", EBPF_PROFILER_BUILD=self.path("else where"))
+        self.assertEqual(status, 0, errors)
+        self.assertIn("EBPF_PROFILER_BUILD=" + self.path("else where"), output[0])
+
+    def test_without_sudo_it_is_one_sentence(self):
+        os.remove(self.path("bin/sudo"))
+        for script in ("profile", "test"):
+            status, output, errors = self.call(script)
+            self.assertEqual((status, output, len(errors)), (1, [], 1), errors)
+            self.assertIn("run it as root, for example by su -c", errors[0])
+
+    def test_only_live_tests_need_root(self):
+        self.assertIn("sudo env", self.call("test")[1][0])
+        self.assertIn("sudo env", self.call("test", "abi", "live")[1][0])
+        self.assertIn("sudo env", self.call("test", "--full", "fuzz")[1][0])
+        self.assertEqual(self.call("test", "abi", "fuzz")[1][0], "deps")
+        self.assertEqual(self.call("test", "nonsense")[:2], (2, []))
+
+    def test_root_builds_apart_in_a_users_tree(self):
+        if os.geteuid() != 0:
+            self.skipTest("a tree of another user can only be made by root")
+        os.chown(self.path("tree"), 1234, 5678)
+        os.rename(self.path("tree/build"), self.path("tree/build-root"))
+        self.assertEqual(self.call("profile", uid=0)[0], 0)
 
 
 if __name__ == "__main__":

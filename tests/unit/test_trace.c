@@ -302,10 +302,10 @@ static void frames_are_shared_where_they_are_equal(void **state)
 	assert_int_equal(ep_frames_new(1000, 1 << 20, &frames), 0);
 	for (size_t i = 0; i < EP_LEN(rows); i++) {
 		assert_int_equal(ep_frames_add(frames, rows[i].header_a, &rows[i].word_a,
-					       rows[i].pid_a, 1, &a),
+					       (struct ep_program){.pid = rows[i].pid_a, .start_ns = 1}, &a),
 				 0);
 		assert_int_equal(ep_frames_add(frames, rows[i].header_b, &rows[i].word_b,
-					       rows[i].pid_b, 1, &b),
+					       (struct ep_program){.pid = rows[i].pid_b, .start_ns = 1}, &b),
 				 0);
 		if ((a == b) != rows[i].equal)
 			fail_msg("%s: %u and %u", rows[i].label, a, b);
@@ -326,7 +326,8 @@ static void pending_frames_are_handed_out_once(void **state)
 	assert_int_equal(ep_frames_unresolved(frames), 0);
 	assert_int_equal(ep_frames_next_pending(frames, &cursor), 0);
 	assert_int_equal(
-		ep_frames_add(frames, EP_FRAME_HEADER(EP_FRAME_NATIVE, 0, 1, 3), &word, 1, 1, &id),
+		ep_frames_add(frames, EP_FRAME_HEADER(EP_FRAME_NATIVE, 0, 1, 3), &word,
+			      (struct ep_program){.pid = 1, .start_ns = 1}, &id),
 		0);
 	assert_int_equal(ep_frames_next_pending(frames, &cursor), id);
 	assert_int_equal(ep_frames_next_pending(frames, &cursor), 0);

@@ -24,10 +24,10 @@ static int find_executable(void *arg, uint32_t id, struct ep_batch_executable *r
 	return 0;
 }
 
-static int find_process(void *arg, uint32_t pid, uint64_t start_ns, struct ep_batch_process *ret)
+static int find_process(void *arg, struct ep_program program, struct ep_batch_process *ret)
 {
 	(void)arg;
-	if (pid != 7 || start_ns != 77)
+	if (program.pid != 7 || program.start_ns != 77)
 		return -ESRCH;
 	*ret = (struct ep_batch_process){
 		.comm = "bad\xff"

@@ -305,7 +305,7 @@ static void store_files_merged_frames(void **state)
 	assert_int_equal(frame.kind, KIND_OF('a'));
 	assert_int_equal(frame.flags, 0);
 	assert_int_equal(frame.words[0], 3);
-	assert_int_equal(frame.pid, 7);
+	assert_int_equal(frame.program.pid, 7);
 	ep_interval_unref(iv);
 	ep_store_free(store);
 }

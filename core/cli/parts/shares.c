@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/cli/parts/shares.h"
+#include "ebpf-profiler/abi.h"
 #include "ebpf-profiler/batch.h"
 
 #include <errno.h>
@@ -115,11 +116,13 @@ static void count_stack(struct ep_shares *shares, const struct ep_batch *batch,
 			       i == first);
 }
 
-/* The process's row, new or known: a pid that was used again is another process. */
+/* The process's row, new or known: a pid that was used again is another one, as after an exec. */
 static int find_process(struct ep_shares *shares, const struct ep_batch *batch, uint32_t row,
 			struct ep_share_process **ret_process)
 {
-	uint64_t key = ep_mix64(batch->process_start_ns[row]) ^ batch->process_pid[row];
+	uint64_t image = EP_HAS(batch, process_image) ? batch->process_image[row] : 0;
+	uint64_t key = ep_mix64(batch->process_start_ns[row]) ^ batch->process_pid[row] ^
+		       image << 32;
 	uint64_t *index = ep_map_find(&shares->process_index, key);
 	struct ep_share_process *process;
 	int r;

@@ -54,6 +54,8 @@ struct ep_sample {
 	__u64 hash;	/* over kernel addresses, user frame words, pid and start_ns; never 0 */
 	__u64 start_ns; /* process start, CLOCK_BOOTTIME */
 	__u32 pid, tid; /* thread group id and thread id, initial pid namespace */
+	__u32 image;	/* another one after each exec: (pid, start_ns, image) names a program */
+	__u32 copy_bytes; /* behind the words: struct ep_copy and a piece of the stack; 0: none */
 	char comm[EP_COMM_BYTES]; /* of the thread */
 	__u16 n_kernel; /* kernel addresses, one word each */
 	__u16 n_frames; /* user frames */
@@ -61,7 +63,7 @@ struct ep_sample {
 	__u8 error;	/* enum ep_error: why the user part is incomplete, 0 when it is complete */
 	__u8 flags;	/* enum ep_sample_flag */
 };
-_Static_assert(sizeof(struct ep_sample) == 64, "ep_sample is shared with BPF");
+_Static_assert(sizeof(struct ep_sample) == 72, "ep_sample is shared with BPF");
 
 /* Languages of one process that are attached at the same time. */
 #define EP_MAX_LANGUAGES 4

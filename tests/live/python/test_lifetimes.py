@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Python in processes and libraries that come and go: short-lived children, a second runtime in a
-process, libraries that are closed and others that take their place."""
+"""Python in processes and libraries that come and go: short-lived children and commands, a second
+runtime in a process, libraries that are closed and others that take their place."""
 import glob
 import os
 import re
@@ -35,6 +35,14 @@ while time.time() < end:
     os.waitpid(pid, 0)
 """
 
+SHORT = """
+import time
+def burn():
+    end = time.process_time() + 0.05
+    while time.process_time() < end: pass
+burn()
+"""
+
 SECOND_RUNTIME = f"""
 import ctypes, sys, time
 ctypes.CDLL(sys.argv[1])
@@ -66,11 +74,11 @@ class Lifetimes(unittest.TestCase):
         self.addCleanup(directory.cleanup)
         self.directory = directory.name
 
-    def record(self, *command):
+    def record(self, *command, rate=199):
         """Samples as (count, names of frames)."""
         out = os.path.join(self.directory, "out.pb.gz")
-        result = subprocess.run([BINARY, "record", "-q", "-F", "199", "-o", out, "--", *command],
-                                capture_output=True, text=True, check=False)
+        result = subprocess.run([BINARY, "record", "-q", "--force", "-F", str(rate), "-o", out, "--",
+                                 *command], capture_output=True, text=True, check=False)
         if result.returncode in (3, 4):
             self.skipTest(result.stderr)
         self.assertEqual(result.returncode, 0, result.stderr)
@@ -86,6 +94,13 @@ class Lifetimes(unittest.TestCase):
         samples = self.record(sys.executable, "-c", CHILDREN)
         samples = [(count, names) for count, names in samples if "work" in names or UNKNOWN in names]
         self.check(samples, lambda names: UNKNOWN not in names, 0.97)
+
+    def test_a_command_that_lives_for_milliseconds(self):
+        """Its language is loaded before it starts; the rest of its time it takes to start itself."""
+        samples = []
+        for _ in range(5):
+            samples += self.record(sys.executable, "-S", "-c", SHORT, rate=999)
+        self.check(samples, lambda names: "burn" in names and UNKNOWN not in names, 0.55)
 
     def test_second_runtime_that_is_not_used(self):
         if not libraries():

@@ -37,6 +37,8 @@
 #define bpf_probe_read_user(to, bytes, from)	 ep_shim_read_user((to), (bytes), (from))
 #define bpf_probe_read_user_str(to, bytes, from) ep_shim_read_user_str((to), (bytes), (from))
 #define bpf_probe_read_kernel(to, bytes, from)	 ep_shim_read_kernel((to), (bytes), (from))
+/* Of the programs for births and deaths, which a replay has none of. */
+#define bpf_probe_read_kernel_str(to, bytes, from) ep_shim_read_kernel((to), (bytes), (from))
 #define bpf_get_current_pid_tgid()		 ep_shim_pid_tgid()
 #define bpf_get_current_comm(to, bytes)		 ep_shim_comm((to), (bytes))
 #define bpf_get_current_task()			 ep_shim_task()

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The executable files a command will map as it starts: its programs, their loaders, and the
+ * libraries they need, found where the loader will find them (glibc's and musl's rules). Nothing is
+ * run, and what is found is open for reading. Libraries that a program opens later are not known.
+ */
+#ifndef EP_PROC_LIBRARIES_H
+#define EP_PROC_LIBRARIES_H
+
+#include "core/base/vec.h"
+#include "core/proc/open.h"
+
+#define EP_LIBRARIES_MAX_FILES 256
+#define EP_LIBRARIES_MAX_BYTES (2ull << 30) /* of all files; what would exceed it is left out */
+
+struct ep_library_file {
+	char *path;		  /* owned; as /proc/PID/maps would print it */
+	struct ep_proc_file file; /* open */
+};
+
+/* Where the system keeps what loaders read; a zeroed struct is the real one. */
+struct ep_libraries_system {
+	const char *ld_cache;	/* NULL: /etc/ld.so.cache */
+	const char *ld_preload; /* NULL: /etc/ld.so.preload */
+	const char *dirs;	/* of glibc, with ':' between them; NULL: the usual ones */
+};
+
+/* Appends to `files` (struct ep_library_file), each file once. 0, -ENOMEM. Blocking. */
+int ep_libraries_find(char *const *argv, char *const *envp,
+		      const struct ep_libraries_system *system, struct ep_vec *files);
+void ep_libraries_free(struct ep_vec *files); /* closes all that are still open */
+
+#endif

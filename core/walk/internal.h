@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The steps of a walk: bpf/native.bpf.h, compiled for user space (steps.c), behind a few functions,
+ * so that no other file sees the declarations BPF sources come with.
+ */
+#ifndef EP_WALK_INTERNAL_H
+#define EP_WALK_INTERNAL_H
+
+#include "bpf/shared.h"
+#include "core/walk/walk.h"
+
+struct ep_steps; /* the record, as BPF has one for each CPU */
+
+/* What steps read besides the record. All is borrowed for the run. */
+struct ep_steps_world {
+	const struct ep_delta_store *store;
+	const struct ep_rule *rules;
+	const struct ep_row *rows;
+	uint32_t n_rows;
+	const struct ep_walk_source *source;
+	uint64_t stack_addr;
+	uint32_t stack_bytes;
+	const uint8_t *stack;
+	uint64_t failed_end; /* target address behind the last read that failed */
+};
+
+int ep_steps_new(struct ep_steps **ret_steps);
+void ep_steps_free(struct ep_steps *steps);
+
+/* Sets the walk to where BPF stopped. The sample and its words, which it adds to, are the caller's. */
+struct ep_record *ep_steps_begin(struct ep_steps *steps, const struct ep_copy *copy);
+/* Pushes frames, up to max_words words of user frames. 0 at the root, else an enum ep_error. */
+uint32_t ep_steps_run(struct ep_steps *steps, struct ep_steps_world *world, uint32_t max_words);
+/* The error frame, and the sample's error. */
+void ep_steps_push_error(struct ep_steps *steps, uint32_t error);
+/* The hash that BPF would give this sample. */
+uint64_t ep_steps_hash(const struct ep_record *record);
+
+#endif

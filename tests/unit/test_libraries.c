@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The trees that libraries_samples.sh made, whose directory is the argument, and real programs of
+ * this machine beside what ldd says of them.
+ */
+#include "core/proc/command.h"
+#include "core/proc/libraries.h"
+#include "ld_cache_bytes.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+#define REAL_PROGRAMS	  30
+
+static char *samples; /* the directory, without links */
+
+static struct ep_vec find(char *const *argv, char *const *envp,
+			  const struct ep_libraries_system *system)
+{
+	struct ep_vec files;
+
+	ep_vec_init(&files, sizeof(struct ep_library_file), EP_LIBRARIES_MAX_FILES);
+	assert_int_equal(ep_libraries_find(argv, envp, system, &files), 0);
+	return files;
+}
+
+/* "a b c", the files below the directory of samples by their paths there. */
+static void describe(const struct ep_vec *files, char *text, size_t size)
+{
+	const struct ep_library_file *file;
+	size_t at = 0, prefix = strlen(samples);
+
+	text[0] = '\0';
+	ep_vec_each(files, file) {
+		bool ours = strncmp(file->path, samples, prefix) == 0;
+
+		assert_true(file->file.fd >= 0);
+		at += (size_t)snprintf(text + at, size - at, "%s%s", at ? " " : "",
+				       file->path + (ours ? prefix + 1 : 0));
+		assert_true(at < size);
+	}
+}
+
+/* Writes text with each @ replaced by the directory of samples. */
+static char *place(const char *text)
+{
+	struct ep_vec bytes;
+	char *copy;
+
+	ep_vec_init(&bytes, 1, 65536);
+	for (; *text; text++)
+		assert_int_equal(ep_vec_printf(&bytes, "%.*s", *text == '@' ? INT_MAX : 1,
+					       *text == '@' ? samples : text), 0);
+	copy = strndup(bytes.data, bytes.len);
+	ep_vec_fini(&bytes);
+	return copy;
+}
+
+static void write_file(const char *name, const void *data, size_t bytes, mode_t mode)
+{
+	char *path = place(name);
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, data, bytes), (ssize_t)bytes);
+	assert_int_equal(fchmod(fd, mode), 0);
+	close(fd);
+	free(path);
+}
+
+/* Both architectures that can run these tests. */
+static void write_cache(void)
+{
+	char *mid = place("@/cached/libcached-mid.so"), *wrong = place("@/foreign/libdeep.so");
+	const struct cache_entry entries[] = {
+		{0x0303, "libdeep.so", wrong},
+		{0x0a03, "libdeep.so", wrong},
+		{0x0303, "libmid.so", mid},
+		{0x0a03, "libmid.so", mid},
+	};
+	struct ep_vec bytes;
+
+	ep_vec_init(&bytes, 1, 65536);
+	put_new_cache(&bytes, entries, EP_LEN(entries), 2);
+	write_file("@/ld.so.cache", bytes.data, bytes.len, 0644);
+	ep_vec_fini(&bytes);
+	free(mid);
+	free(wrong);
+}
+
+#define MAX_LIST 4
+
+static void place_all(const char *const texts[MAX_LIST], char *placed[MAX_LIST + 1])
+{
+	size_t n = 0;
+
+	for (; n < MAX_LIST && texts[n]; n++)
+		placed[n] = place(texts[n]);
+	placed[n] = NULL;
+}
+
+static void free_all(char *texts[MAX_LIST + 1])
+{
+	for (; *texts; texts++)
+		free(*texts);
+}
+
+struct finding {
+	const char *label;
+	const char *argv[MAX_LIST], *envp[MAX_LIST];
+	const char *expected;
+};
+
+static const struct finding findings[] = {
+	{"a RUNPATH with $ORIGIN, of the program and of its library", {"@/runpath/bin/app"}, {NULL},
+	 "runpath/bin/app ld.so runpath/lib/libmid.so runpath/lib/deep/libdeep.so"},
+	{"$ORIGIN of a program called by a link", {"@/runpath/links/other"}, {NULL},
+	 "runpath/bin/app ld.so runpath/lib/libmid.so runpath/lib/deep/libdeep.so"},
+	{"RUNPATH does not serve libraries of libraries", {"@/runpath/bin/alone"}, {NULL},
+	 "runpath/bin/alone ld.so runpath/plain/libmid.so system/libdeep.so"},
+	{"RPATH does", {"@/rpath/bin/app"}, {NULL},
+	 "rpath/bin/app ld.so rpath/lib/libmid.so rpath/lib/libdeep.so"},
+	{"LD_LIBRARY_PATH goes before RUNPATH", {"@/runpath/bin/app"}, {"LD_LIBRARY_PATH=@/env"},
+	 "runpath/bin/app ld.so env/libmid.so env/libdeep.so"},
+	{"and behind RPATH", {"@/rpath/bin/app"}, {"LD_LIBRARY_PATH=@/env"},
+	 "rpath/bin/app ld.so rpath/lib/libmid.so rpath/lib/libdeep.so"},
+	{"a library of another machine is passed over", {"@/runpath/bin/app"},
+	 {"LD_LIBRARY_PATH=@/nowhere:@/foreign;@/env"},
+	 "runpath/bin/app ld.so env/libmid.so env/libdeep.so"},
+	{"ld.so.cache, then the system's directories", {"@/plain/bin/app"}, {NULL},
+	 "plain/bin/app ld.so cached/libcached-mid.so system/libdeep.so"},
+	{"neither for those that do not want them", {"@/plain/bin/nodefault"}, {NULL},
+	 "plain/bin/nodefault ld.so"},
+	{"$LIB is one of the usual ones", {"@/plain/bin/lib_token"}, {NULL},
+	 "plain/bin/lib_token ld.so token/lib64/libmid.so system/libdeep.so"},
+	{"LD_PRELOAD by path and by name, before what is needed", {"@/rpath/bin/app"},
+	 {"LD_PRELOAD=@/circle/liba.so:libdeep.so"},
+	 "rpath/bin/app ld.so circle/liba.so rpath/lib/libdeep.so rpath/lib/libmid.so "
+	 "circle/libb.so"},
+	{"libraries that need each other", {"@/circle/app"}, {NULL},
+	 "circle/app ld.so circle/liba.so circle/libb.so"},
+	{"a name with a slash", {"@/slash/app"}, {NULL}, "slash/app ld.so env/libdeep.so"},
+	{"a static program is alone", {"@/static"}, {"LD_PRELOAD=@/circle/liba.so"}, "static"},
+	{"musl: its path file, RPATHs of all that need it", {"@/musl/bin/app"}, {NULL},
+	 "musl/bin/app musl/lib/ld-musl-x86_64.so.1 musl/extra/libmid.so musl/own/libdeep.so"},
+	{"musl: LD_LIBRARY_PATH before RPATH", {"@/musl/bin/app"}, {"LD_LIBRARY_PATH=@/env"},
+	 "musl/bin/app musl/lib/ld-musl-x86_64.so.1 env/libmid.so env/libdeep.so"},
+	{"PATH, where a file that cannot be run is passed over", {"app", "-x"},
+	 {"PATH=/nowhere:@/not_run:@/circle"}, "circle/app ld.so circle/liba.so circle/libb.so"},
+	{"a name that is nowhere", {"no-such-program"}, {"PATH=@/circle"}, ""},
+	{"a script of a script", {"@/two"}, {NULL}, "static"},
+	{"a script of env", {"@/by_env"}, {"PATH=@/slash:@/bin"},
+	 "bin/env ld.so env/libmid.so env/libdeep.so slash/app"},
+	{"env with options and variables", {"env", "-i", "A=1", "app"}, {"PATH=@/slash:@/bin"},
+	 "bin/env ld.so env/libmid.so env/libdeep.so slash/app"},
+	{"scripts that run each other end", {"@/endless"}, {NULL}, ""},
+	{"a FIFO is not opened", {"@/fifo"}, {NULL}, ""},
+};
+
+static void write_scripts(void)
+{
+	static const struct {
+		const char *name, *text;
+	} scripts[] = {
+		{"@/one", "#! @/static -x\n"},
+		{"@/two", "#!@/one\n"},
+		{"@/by_env", "#!@/bin/env -S A=1 app -u\n"},
+		{"@/endless", "#!@/endless\n"},
+	};
+
+	for (size_t i = 0; i < EP_LEN(scripts); i++) {
+		char *text = place(scripts[i].text);
+
+		write_file(scripts[i].name, text, strlen(text), 0755);
+		free(text);
+	}
+}
+
+/* env: a program of that name, which needs the libraries of env/ */
+static void write_env(void)
+{
+	char *from = place("@/rpath/bin/app"), *to = place("@/bin"), command[3 * PATH_MAX];
+
+	(void)mkdir(to, 0755);
+	snprintf(command, sizeof(command), "cp '%s' '%s/env'", from, to);
+	assert_int_equal(system(command), 0);
+	free(from);
+	free(to);
+	from = place("@/env");
+	to = place("@/lib");
+	(void)unlink(to);
+	assert_int_equal(symlink(from, to), 0);
+	free(from);
+	free(to);
+}
+
+static void write_others(void)
+{
+	char *dir = place("@/not_run"), *fifo = place("@/fifo");
+
+	(void)mkdir(dir, 0755);
+	(void)unlink(fifo);
+	assert_int_equal(mkfifo(fifo, 0755), 0);
+	write_file("@/not_run/app", "\177ELF", 4, 0644);
+	free(dir);
+	free(fifo);
+}
+
+static int make_files(void **state)
+{
+	(void)state;
+	write_cache();
+	write_scripts();
+	write_env();
+	write_others();
+	return 0;
+}
+
+static void test_each_way(void **state)
+{
+	char *cache = place("@/ld.so.cache"), *preload = place("@/no-preload");
+	char *dirs = place("@/nowhere:@/system");
+	struct ep_libraries_system system = {.ld_cache = cache, .ld_preload = preload, .dirs = dirs};
+
+	(void)state;
+	for (size_t i = 0; i < EP_LEN(findings); i++) {
+		char *argv[MAX_LIST + 1], *envp[MAX_LIST + 1], text[4096];
+		struct ep_vec files;
+
+		place_all(findings[i].argv, argv);
+		place_all(findings[i].envp, envp);
+		files = find(argv, envp, &system);
+		describe(&files, text, sizeof(text));
+		if (strcmp(text, findings[i].expected) != 0)
+			fail_msg("%s:\n%s\n%s", findings[i].label, text, findings[i].expected);
+		ep_libraries_free(&files);
+		free_all(argv);
+		free_all(envp);
+	}
+	free(cache);
+	free(preload);
+	free(dirs);
+}
+
+static void test_preload_file(void **state)
+{
+	char *cache = place("@/ld.so.cache"), *preload = place("@/preload"), text[4096];
+	char *argv[] = {place("@/circle/app"), NULL}, *envp[] = {NULL};
+	struct ep_libraries_system system = {.ld_cache = cache, .ld_preload = preload, .dirs = ""};
+	struct ep_vec files;
+
+	(void)state;
+	free(preload);
+	preload = place("@/env/libdeep.so\n@/nowhere/x.so\n");
+	write_file("@/preload", preload, strlen(preload), 0644);
+	free(preload);
+	preload = place("@/preload");
+	system.ld_preload = preload;
+	files = find(argv, envp, &system);
+	describe(&files, text, sizeof(text));
+	assert_string_equal(text,
+			    "circle/app ld.so env/libdeep.so circle/liba.so circle/libb.so");
+	ep_libraries_free(&files);
+	free(argv[0]);
+	free(cache);
+	free(preload);
+}
+
+/* Thousands of directories that are not there, for each library: the search gives up. */
+static void test_a_hostile_search_path_ends(void **state)
+{
+	char *argv[] = {place("@/plain/bin/app"), NULL}, *envp[2] = {NULL, NULL};
+	struct ep_libraries_system system = {.ld_cache = "/nonexistent", .dirs = ""};
+	struct ep_vec path, files;
+
+	(void)state;
+	ep_vec_init(&path, 1, 1 << 20);
+	assert_int_equal(ep_vec_printf(&path, "LD_LIBRARY_PATH="), 0);
+	for (unsigned int i = 0; i < 30000; i++)
+		assert_int_equal(ep_vec_printf(&path, "/nowhere/%u:", i), 0);
+	assert_int_equal(ep_vec_printf(&path, "%s/env%c", samples, 0), 0);
+	envp[0] = path.data;
+	files = find(argv, envp, &system);
+	assert_int_equal(files.len, 2);
+	ep_libraries_free(&files);
+	ep_vec_fini(&path);
+	free(argv[0]);
+}
+
+/* --- real programs --------------------------------------------------------------------------- */
+
+static bool has_path(const struct ep_vec *files, const char *path)
+{
+	const struct ep_library_file *file;
+
+	ep_vec_each(files, file) {
+		if (strcmp(file->path, path) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* The path in a line of ldd, without links: "\tNAME => PATH (0x...)", or "\tPATH (0x...)". */
+static char *ldd_path(char *line)
+{
+	char *start = strstr(line, "=> "), *end = strstr(line, " (0x");
+
+	start = start ? start + 3 : line + strspn(line, "\t ");
+	if (!end || *start != '/')
+		return NULL;
+	*end = '\0';
+	return realpath(start, NULL);
+}
+
+/* Returns how many files ldd knows. */
+static size_t compare_with_ldd(const char *program, const struct ep_vec *files)
+{
+	char command[PATH_MAX + 32], line[2 * PATH_MAX];
+	size_t n = 0;
+	FILE *ldd;
+
+	snprintf(command, sizeof(command), "ldd '%s' 2>/dev/null", program);
+	ldd = popen(command, "r");
+	assert_non_null(ldd);
+	while (fgets(line, sizeof(line), ldd)) {
+		char *path = ldd_path(line);
+
+		if (!path)
+			continue;
+		n++;
+		if (!has_path(files, path))
+			fail_msg("%s needs %s, which was not found", program, path);
+		free(path);
+	}
+	pclose(ldd);
+	return n;
+}
+
+/* Dynamic programs only: ldd says nothing of others. */
+static bool check_program(const char *program)
+{
+	const struct ep_libraries_system system = {0};
+	char *argv[] = {(char *)(uintptr_t)program, NULL};
+	struct ep_vec files = find(argv, environ, &system);
+	const struct ep_library_file *first = files.data;
+	char *path = realpath(program, NULL);
+	size_t n = 0;
+
+	/* Scripts are left out: what is found is their interpreter's. */
+	if (path && files.len > 1 && strcmp(first->path, path) == 0)
+		n = compare_with_ldd(program, &files);
+	if (n > 0)
+		assert_int_equal(files.len, n + 1); /* and itself */
+	ep_libraries_free(&files);
+	free(path);
+	return n > 0;
+}
+
+static void test_real_programs_as_ldd_says(void **state)
+{
+	struct dirent **entries;
+	int n, checked = 0;
+
+	(void)state;
+	if (system("ldd --version >/dev/null 2>&1") != 0) {
+		print_message("skip: there is no ldd\n");
+		skip();
+	}
+	n = scandir("/usr/bin", &entries, NULL, alphasort);
+	assert_true(n > 0);
+	/* From all over the alphabet. */
+	for (int i = 0; i < n && checked < REAL_PROGRAMS; i++) {
+		int at = (int)((long)i * 97 % n);
+		char path[PATH_MAX];
+
+		snprintf(path, sizeof(path), "/usr/bin/%s", entries[at]->d_name);
+		checked += check_program(path);
+	}
+	print_message("%d programs compared\n", checked);
+	for (int i = 0; i < n; i++)
+		free(entries[i]);
+	free(entries);
+	assert_true(checked > 0);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_each_way),
+		cmocka_unit_test(test_preload_file),
+		cmocka_unit_test(test_a_hostile_search_path_ends),
+		cmocka_unit_test(test_real_programs_as_ldd_says),
+	};
+	int r;
+
+	samples = argc > 1 ? realpath(argv[1], NULL) : NULL;
+	if (!samples)
+		return 1;
+	r = cmocka_run_group_tests(tests, make_files, NULL);
+	free(samples);
+	return r;
+}

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Executables that are analysed before anybody maps them. */
+#include "core/base/clock.h"
+#include "core/process/executables.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <uv.h>
+
+#include <cmocka.h>
+
+static int add_chunk(void *arg, uint32_t index, void **ret_memory)
+{
+	(void)arg;
+	(void)index;
+	*ret_memory = calloc(1, EP_CHUNK_BYTES);
+	return *ret_memory ? 0 : -ENOMEM;
+}
+
+static void remove_chunk(void *arg, uint32_t index, void *memory)
+{
+	(void)arg;
+	(void)index;
+	free(memory);
+}
+
+static void count_change(void *arg, struct ep_executable *executable)
+{
+	unsigned int *changes = arg;
+
+	(void)executable;
+	(*changes)++;
+}
+
+struct room {
+	uv_loop_t loop;
+	struct ep_rule rules[EP_MAX_RULES];
+	struct ep_delta_store *store;
+	struct ep_executables *executables;
+	unsigned int changes;
+};
+
+static int open_room(void **state)
+{
+	struct room *room = calloc(1, sizeof(*room));
+	struct ep_delta_store_ops ops = {
+		.add_chunk = add_chunk,
+		.remove_chunk = remove_chunk,
+		.rules = room->rules,
+	};
+
+	assert_int_equal(uv_loop_init(&room->loop), 0);
+	assert_int_equal(ep_delta_store_new(&ops, 16u << 20, &room->store), 0);
+	assert_int_equal(ep_executables_new(&room->loop, room->store, NULL, count_change,
+					    &room->changes, &room->executables), 0);
+	*state = room;
+	return 0;
+}
+
+static int close_room(void **state)
+{
+	struct room *room = *state;
+
+	ep_executables_stop(room->executables);
+	uv_run(&room->loop, UV_RUN_DEFAULT);
+	ep_executables_free(room->executables);
+	ep_delta_store_free(room->store);
+	assert_int_equal(uv_loop_close(&room->loop), 0);
+	free(room);
+	return 0;
+}
+
+/* Where our own code is, as one who reads us would find it. */
+static struct ep_mapping own_code(struct ep_maps *maps)
+{
+	const struct ep_mapping *mapping;
+
+	ep_maps_init(maps, 4096);
+	assert_int_equal(ep_maps_read(maps, getpid(), EP_MAPS_EXECUTABLE), 0);
+	mapping = ep_maps_find(maps, (uint64_t)(uintptr_t)own_code);
+	assert_non_null(mapping);
+	return *mapping;
+}
+
+static void prepare(struct room *room, const char *path)
+{
+	struct ep_proc_file file;
+
+	assert_int_equal(ep_proc_open_path(path, &file), 0);
+	assert_int_equal(ep_executables_prepare(room->executables, path, &file), 0);
+	assert_int_equal(file.fd, -1);
+	uv_run(&room->loop, UV_RUN_DEFAULT);
+}
+
+static void test_what_was_prepared_is_ready_when_it_is_mapped(void **state)
+{
+	struct room *room = *state;
+	struct ep_executable *executable;
+	struct ep_proc_file seen;
+	struct ep_maps maps;
+	struct ep_mapping mapping = own_code(&maps);
+
+	prepare(room, mapping.path);
+	prepare(room, mapping.path);
+	assert_int_equal(ep_executables_stats(room->executables)->analysed, 1);
+	assert_int_equal(room->changes, 1);
+	assert_int_equal(ep_proc_stat_mapping(getpid(), &mapping, &seen), 0);
+	executable = ep_executables_get(room->executables, getpid(), &mapping, &seen);
+	assert_non_null(executable);
+	assert_int_equal(executable->state, EP_EXECUTABLE_READY);
+	assert_true(executable->file.fd >= 0);
+	assert_non_null(executable->text);
+	assert_int_equal(executable->refs, 1);
+	assert_int_equal(ep_executables_stats(room->executables)->live, 1);
+	assert_int_equal(ep_executables_stats(room->executables)->busy, 0);
+	ep_executables_unref(room->executables, executable);
+	ep_maps_fini(&maps);
+}
+
+/* The only entry there is: ids begin at 1. */
+static void test_it_is_kept_until_its_time_is_over(void **state)
+{
+	struct room *room = *state;
+	struct ep_executable *executable;
+	uint64_t now_ns = ep_clock_mono_ns();
+	struct ep_maps maps;
+	struct ep_mapping mapping = own_code(&maps);
+
+	prepare(room, mapping.path);
+	ep_maps_fini(&maps);
+	ep_executables_sweep(room->executables, now_ns + 25 * EP_NS_PER_SEC, 20 * EP_NS_PER_SEC);
+	executable = ep_executables_find(room->executables, 1);
+	assert_non_null(executable);
+	assert_true(executable->file.fd >= 0 && executable->text);
+	ep_executables_sweep(room->executables, now_ns + 60 * EP_NS_PER_SEC, 20 * EP_NS_PER_SEC);
+	assert_null(ep_executables_find(room->executables, 1));
+}
+
+static void test_a_file_that_is_no_program(void **state)
+{
+	struct room *room = *state;
+	char path[] = "/tmp/test_prepare.XXXXXX";
+	int fd = mkstemp(path);
+
+	assert_true(fd >= 0);
+	close(fd);
+	prepare(room, path);
+	(void)unlink(path);
+	assert_int_equal(ep_executables_stats(room->executables)->failed, 1);
+	assert_int_equal(ep_executables_find(room->executables, 1)->state, EP_EXECUTABLE_FAILED);
+}
+
+static void test_nothing_is_begun_after_stop(void **state)
+{
+	struct room *room = *state;
+	struct ep_proc_file file;
+
+	assert_int_equal(ep_proc_open_path("/proc/self/exe", &file), 0);
+	ep_executables_stop(room->executables);
+	assert_int_equal(ep_executables_prepare(room->executables, "/x", &file), -ENOMEM);
+	assert_int_equal(file.fd, -1);
+	assert_int_equal(ep_executables_stats(room->executables)->busy, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_what_was_prepared_is_ready_when_it_is_mapped,
+						open_room, close_room),
+		cmocka_unit_test_setup_teardown(test_it_is_kept_until_its_time_is_over, open_room,
+						close_room),
+		cmocka_unit_test_setup_teardown(test_a_file_that_is_no_program, open_room,
+						close_room),
+		cmocka_unit_test_setup_teardown(test_nothing_is_begun_after_stop, open_room,
+						close_room),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
