@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/agent/session_internal.h"
 #include "core/process/executables.h"
-#include "core/process/held.h"
+#include "core/bpf/order.h"
 #include "core/agent/namer.h"
 #include "core/process/processes.h"
 #include "core/process/unwinders.h"
@@ -59,10 +59,13 @@ static void print_stores(const struct ep_session *session, FILE *out)
 
 static void print_processes(struct ep_session *session, FILE *out)
 {
-	const struct ep_processes_stats *p = ep_processes_stats(session->processes);
+	const struct ep_processes_stats stats = ep_processes_stats(session->processes), *p = &stats;
+	struct ep_order_stats order;
 	const struct ep_executables_stats *e = ep_processes_executables_stats(session->processes);
 
+	ep_order_get_stats(session->order, &order);
 	print(out, "processes known", p->live);
+	print(out, "programs that ended and are remembered", p->ended);
 	print(out, "processes read", p->reads);
 	print(out, "processes gone while read", p->gone);
 	print(out, "processes refused: too many", p->refused);
@@ -72,8 +75,22 @@ static void print_processes(struct ep_session *session, FILE *out)
 	print(out, "execs", p->execs);
 	print(out, "exits", p->exits);
 	print(out, "new executable mappings", p->mappings);
-	print(out, "new mappings that needed no read", p->mappings_placed);
-	print(out, "side-band records lost", session->side_lost);
+	print(out, "new mappings of files that were known", p->mappings_placed);
+	print(out, "files looked at for the others", p->files_asked);
+	print(out, "files found", p->files_found);
+	print(out, "rows of processes written", p->published);
+	print(out, "rows that had not changed", p->unchanged);
+	print(out, "rows put off for want of budget", p->put_off);
+	print(out, "samples walked to their root in user space", p->walked);
+	print(out, "samples walked there as far as it went", p->incomplete);
+	print(out, "samples of processes nobody knows", p->unknown);
+	print(out, "samples that could not wait: too many", p->pushed_out);
+	print(out, "records of the kernel", order.records);
+	print(out, "records that came late", order.late);
+	print(out, "us of the latest", order.late_max_ns / 1000);
+	print(out, "side-band records lost", order.lost);
+	print(out, "times that nothing known was trusted", p->doubts);
+	print(out, "times something woke the profiler", session->watch.wakes);
 	print(out, "executables known", e->live);
 	print(out, "executables analysed", e->analysed);
 	print(out, "executables that are no ELF file we can read", e->failed);
@@ -89,7 +106,7 @@ static void print_memory(struct ep_session *session, FILE *out)
 	print(out, "bytes of BPF memory", memory.bpf_bytes);
 	print(out, "bytes of it in unwind tables", ep_delta_store_used_bytes(session->deltas));
 	print(out, "bytes of symbol tables", ep_namer_bytes(session->namer));
-	print(out, "bytes of samples waiting", ep_held_bytes(session->held));
+	print(out, "bytes of samples waiting", ep_processes_held_bytes(session->processes));
 	print(out, "ms of CPU used by the agent", ep_clock_cpu_ns() / EP_NS_PER_MS);
 }
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/agent/session.h"
-#include "core/process/held.h"
 #include "core/agent/namer.h"
 #include "core/process/processes.h"
 #include "core/agent/session_internal.h"
@@ -9,7 +8,9 @@
 #include "core/base/log.h"
 #include "core/bpf/chunks.h"
 #include "core/bpf/events.h"
+#include "core/bpf/order.h"
 #include "core/bpf/programs.h"
+#include "core/bpf/ring.h"
 #include "core/unwind/delta_store.h"
 
 #include <errno.h>
@@ -22,23 +23,9 @@
 #include <bpf/libbpf.h>
 
 #define MAX_PROCESSES 16384
-/* The ring is looked at after so many samples of one CPU; it wakes us earlier when half full. */
-#define DRAIN_SAMPLES 5
-#define DRAIN_MIN_MS  20
-#define DRAIN_MAX_MS  200
-/*
- * After a wake-up, rest: a storm of process events must not become one of wake-ups. A short rest
- * as long as there are few, so that a new process is known before it is sampled.
- */
-#define SHORT_REST_MS	      1
-#define LONG_REST_MS	      20
-#define SHORT_RESTS_PER_SECOND 20
-#define SHORT_RESTS_BURST      100
-#define HOUSEKEEPING_MS 1000
+#define HELD_MIN_BYTES (2u << 20)
 /* Of the memory limit, for all but the delta store and the ring: maps, symbols, traces. */
 #define OTHER_BYTES   (16u << 20)
-#define HELD_BYTES    (2u << 20)
-#define HELD_MAX_NS   (2 * EP_NS_PER_SEC)
 /* Names of processes and executables that are gone, for batches that are not written yet. */
 #define KEEP_GONE_NS (150 * EP_NS_PER_SEC)
 #define MAX_EVICTED  64 /* tables at once */
@@ -66,54 +53,17 @@ static void note_first_complete(struct ep_session *session, const struct ep_samp
 	       (uint64_t)sample->event.time_ns, (uint32_t)sample->pid);
 }
 
-static void on_sample(struct ep_session *session, const struct ep_sample *sample, size_t bytes)
-{
-	note_first_complete(session, sample);
-	if (sample->flags & EP_SAMPLE_UNKNOWN_PROCESS)
-		ep_processes_on_unknown(session->processes, (pid_t)sample->pid, sample->start_ns);
-	else if (sample->flags & EP_SAMPLE_UNKNOWN_ADDRESS)
-		ep_processes_on_unknown_address(session->processes, (pid_t)sample->pid);
-	else if (sample->event.type == EP_EVENT_TRACE)
-		ep_processes_on_sampled(session->processes, (pid_t)sample->pid);
-	if (sample->flags & EP_SAMPLE_RAW && sample->event.type == EP_EVENT_TRACE)
-		ep_held_add(session->held, sample, bytes);
-	else
-		pass_sample(session, sample, bytes);
-}
-
-static void on_process_event(struct ep_session *session, const struct ep_process_event *event)
-{
-	switch (event->event.type) {
-	case EP_EVENT_FORK:
-		ep_processes_on_fork(session->processes, (pid_t)event->parent_pid,
-				     (pid_t)event->pid, event->start_ns);
-		break;
-	case EP_EVENT_EXEC:
-		ep_processes_on_exec(session->processes, (pid_t)event->pid, event->start_ns,
-				     event->event.time_ns);
-		break;
-	case EP_EVENT_EXIT:
-		ep_processes_on_exit(session->processes, (pid_t)event->pid);
-		break;
-	default:
-		break;
-	}
-}
-
-static int on_event(void *arg, void *data, size_t bytes)
+static void on_event(void *arg, const struct ep_event *event, size_t bytes)
 {
 	struct ep_session *session = arg;
-	const struct ep_event *event = data;
+	bool is_sample = event->type == EP_EVENT_TRACE || event->type == EP_EVENT_KNOWN;
 
-	if (bytes < sizeof(*event))
-		return 0;
-	if (event->type == EP_EVENT_TRACE || event->type == EP_EVENT_KNOWN) {
-		if (bytes >= sizeof(struct ep_sample))
-			on_sample(session, data, bytes);
-	} else if (bytes >= sizeof(struct ep_process_event)) {
-		on_process_event(session, data);
+	if (is_sample && bytes >= sizeof(struct ep_sample)) {
+		note_first_complete(session, (const struct ep_sample *)event);
+		ep_processes_on_sample(session->processes, (const struct ep_sample *)event, bytes);
+	} else if (!is_sample && bytes >= sizeof(struct ep_process_event)) {
+		ep_processes_on_event(session->processes, (const struct ep_process_event *)event);
 	}
-	return 0;
 }
 
 static void on_mapping(void *arg, const struct ep_mapping_event *event)
@@ -121,6 +71,14 @@ static void on_mapping(void *arg, const struct ep_mapping_event *event)
 	struct ep_session *session = arg;
 
 	ep_processes_on_mapping(session->processes, event);
+}
+
+static void on_lost(void *arg, uint64_t records)
+{
+	struct ep_session *session = arg;
+
+	(void)records;
+	ep_processes_on_lost(session->processes);
 }
 
 /* What names a language's frames may be gone in a moment, other than files. */
@@ -132,45 +90,22 @@ static void name_soon(struct ep_session *session)
 
 static void drain(struct ep_session *session)
 {
-	session->side_lost += ep_events_drain(session->events, on_mapping, session);
-	(void)ring_buffer__consume(session->ring);
+	ep_processes_end_turn(session->processes, ep_order_drain(session->order));
 	if (ep_unwinders_in_use(session->unwinders))
 		name_soon(session);
 }
 
-/* --- timers and polls ------------------------------------------------------------------------ */
-
-static void on_drain_timer(uv_timer_t *timer)
+static bool on_look(void *arg)
 {
-	drain(timer->data);
-}
-
-static void on_poll(uv_poll_t *poll, int status, int events);
-
-static void on_rested(uv_timer_t *timer)
-{
-	struct ep_session *session = timer->data;
+	struct ep_session *session = arg;
 
 	drain(session);
-	uv_poll_start(&session->ring_poll, UV_READABLE, on_poll);
-	if (session->has_side_poll)
-		uv_poll_start(&session->side_poll, UV_READABLE, on_poll);
+	return ep_order_waiting(session->order) > 0;
 }
 
-static void on_poll(uv_poll_t *poll, int status, int events)
+static void catch_up(void *arg)
 {
-	struct ep_session *session = poll->data;
-
-	(void)status;
-	(void)events;
-	drain(session);
-	uv_poll_stop(&session->ring_poll);
-	if (session->has_side_poll)
-		uv_poll_stop(&session->side_poll);
-	uv_timer_start(&session->rest, on_rested,
-		       ep_budget_take(&session->short_rests, ep_clock_mono_ns()) ? SHORT_REST_MS
-										 : LONG_REST_MS,
-		       0);
+	drain(arg);
 }
 
 /* What the ring had no room for, and what was never sampled since the clock's tick did not come. */
@@ -220,12 +155,25 @@ static void keep_limit(struct ep_session *session)
 	}
 }
 
-static void on_housekeeping(uv_timer_t *timer)
+/* Births and deaths that did not fit into the ring. */
+static void look_for_drops(struct ep_session *session)
 {
-	struct ep_session *session = timer->data;
+	uint64_t dropped = ep_bpf_counter(session->bpf, EP_COUNTER_EVENTS_DROPPED);
 
+	if (dropped != session->events_dropped)
+		ep_processes_on_lost(session->processes);
+	session->events_dropped = dropped;
+}
+
+/* Twice a second; most of it every other time. */
+static void on_tick(void *arg)
+{
+	struct ep_session *session = arg;
+
+	look_for_drops(session);
+	if (++session->half_ticks % 2)
+		return;
 	session->ticks++;
-	ep_held_expire(session->held, HELD_MAX_NS);
 	ep_processes_sweep(session->processes,
 			   EP_MAX(KEEP_GONE_NS, session->options.keep_gone_ns));
 	name_soon(session);
@@ -243,14 +191,6 @@ static void on_housekeeping(uv_timer_t *timer)
 }
 
 /* --- from the parts -------------------------------------------------------------------------- */
-
-static void on_settled(void *arg, pid_t pid)
-{
-	struct ep_session *session = arg;
-
-	if (session->held)
-		ep_held_release(session->held, pid);
-}
 
 static void on_names(void *arg)
 {
@@ -365,20 +305,21 @@ static int new_processes(struct ep_session *session)
 	struct ep_processes_options options = {
 		.loop = session->options.loop,
 		.store = session->deltas,
+		.rules = ep_bpf_rules(session->bpf),
 		.unwinders = session->unwinders,
+		.control = ep_bpf_control(session->bpf),
 		.procs_fd = ep_bpf_map_fd(session->bpf, "ep_procs"),
 		.reads_per_second = 20 + session->options.freq_hz,
 		.max_processes = MAX_PROCESSES,
 		.hears_mappings = ep_events_poll_fd(session->events) >= 0,
-		.settled = on_settled,
+		.held_bytes = EP_MAX(session->options.held_bytes, (size_t)HELD_MIN_BYTES),
+		.pass = pass_sample,
+		.catch_up = catch_up,
 		.wanted = session->options.filter ? is_wanted : NULL,
 		.arg = session,
 	};
-	int r = ep_processes_new(&options, &session->processes);
 
-	if (r < 0)
-		return r;
-	return ep_held_new(session->processes, HELD_BYTES, pass_sample, session, &session->held);
+	return ep_processes_new(&options, &session->processes);
 }
 
 static int new_namer(struct ep_session *session)
@@ -396,11 +337,22 @@ static int new_namer(struct ep_session *session)
 	return ep_namer_new(&options, &session->namer);
 }
 
-static int new_ring(struct ep_session *session)
+static int new_order(struct ep_session *session)
 {
-	session->ring = ring_buffer__new(ep_bpf_map_fd(session->bpf, "ep_ring"), on_event, session,
-					 NULL);
-	return session->ring ? 0 : -errno;
+	static const struct ep_order_ops ops = {
+		.event = on_event,
+		.mapping = on_mapping,
+		.lost = on_lost,
+	};
+	struct ep_order_options options = {
+		.sidebands = ep_events_sidebands(session->events),
+		.ops = &ops,
+		.arg = session,
+	};
+	int r = ep_ring_open(ep_bpf_map_fd(session->bpf, "ep_ring"), &session->ring);
+
+	options.ring = session->ring;
+	return r < 0 ? r : ep_order_new(&options, &session->order);
 }
 
 static int new_events(struct ep_session *session)
@@ -415,36 +367,34 @@ static int new_events(struct ep_session *session)
 	return ep_events_open(&options, &session->events);
 }
 
-static void init_handles(struct ep_session *session)
+static int init_watch(struct ep_session *session)
 {
-	uv_loop_t *loop = session->options.loop;
-	int side_fd = ep_events_poll_fd(session->events);
+	struct ep_watch_options options = {
+		.loop = session->options.loop,
+		.control = ep_bpf_control(session->bpf),
+		.ring_fd = ep_ring_fd(session->ring),
+		.side_fd = ep_events_poll_fd(session->events),
+		.look = on_look,
+		.tick = on_tick,
+		.arg = session,
+	};
+	int r = ep_watch_init(&session->watch, &options);
 
-	uv_timer_init(loop, &session->drain_timer);
-	uv_timer_init(loop, &session->rest);
-	uv_timer_init(loop, &session->housekeeping);
-	uv_poll_init(loop, &session->ring_poll, ring_buffer__epoll_fd(session->ring));
-	session->has_side_poll = side_fd >= 0 &&
-				 uv_poll_init(loop, &session->side_poll, side_fd) == 0;
-	session->drain_timer.data = session;
-	session->rest.data = session;
-	session->housekeeping.data = session;
-	session->ring_poll.data = session;
-	session->side_poll.data = session;
 	session->handles_ready = true;
+	return r;
 }
 
 static void free_parts(struct ep_session *session)
 {
-	ep_held_free(session->held);
 	ep_namer_free(session->namer);
 	for (size_t i = 0; i < session->n_stores; i++)
 		ep_store_free(session->stores[i]);
 	ep_processes_free(session->processes);
 	ep_unwinders_free(session->unwinders);
 	ep_delta_store_free(session->deltas);
+	ep_order_free(session->order);
 	ep_events_close(session->events);
-	ring_buffer__free(session->ring);
+	ep_ring_close(session->ring);
 	ep_bpf_free(session->bpf);
 	free(session);
 }
@@ -473,7 +423,7 @@ static int new_parts(struct ep_session *session, enum ep_session_stage *stage)
 	*stage = EP_STAGE_STORE;
 	r = new_deltas(session);
 	if (r == 0)
-		r = new_ring(session);
+		r = new_order(session);
 	if (r == 0)
 		r = new_unwinders(session);
 	if (r == 0)
@@ -494,30 +444,22 @@ int ep_session_new(const struct ep_session_options *options, struct ep_session *
 		return -ENOMEM;
 	session->options = *options;
 	TAILQ_INIT(&session->seals);
-	ep_budget_init(&session->short_rests, SHORT_RESTS_PER_SECOND, SHORT_RESTS_BURST,
-		       ep_clock_mono_ns());
 	raise_file_limit();
 	r = new_parts(session, ret_stage);
+	if (r == 0)
+		r = init_watch(session);
 	if (r < 0) {
 		ep_session_close(session, NULL, NULL);
 		return r;
 	}
-	init_handles(session);
 	*ret_session = session;
 	return 0;
 }
 
 int ep_session_start(struct ep_session *session)
 {
-	uint64_t drain_ms = DRAIN_SAMPLES * 1000 / session->options.freq_hz;
-
 	uv_update_time(session->options.loop); /* loading took a while; timers count from now */
-	uv_poll_start(&session->ring_poll, UV_READABLE, on_poll);
-	if (session->has_side_poll)
-		uv_poll_start(&session->side_poll, UV_READABLE, on_poll);
-	drain_ms = EP_MIN(EP_MAX(drain_ms, DRAIN_MIN_MS), DRAIN_MAX_MS);
-	uv_timer_start(&session->drain_timer, on_drain_timer, drain_ms, drain_ms);
-	uv_timer_start(&session->housekeeping, on_housekeeping, HOUSEKEEPING_MS, HOUSEKEEPING_MS);
+	ep_watch_start(&session->watch);
 	return ep_processes_scan(session->processes);
 }
 
@@ -543,28 +485,12 @@ void ep_session_stop(struct ep_session *session)
 	ep_events_stop(session->events);
 	session->sampling = false;
 	drain(session);
+	ep_order_flush(session->order);
+	ep_processes_end_turn(session->processes, ep_clock_mono_ns());
 	add_lost(session);
 }
 
 /* --- closing --------------------------------------------------------------------------------- */
-
-static void close_handle(uv_handle_t *handle)
-{
-	if (!uv_is_closing(handle))
-		uv_close(handle, NULL);
-}
-
-static void close_handles(struct ep_session *session)
-{
-	if (!session->handles_ready)
-		return;
-	close_handle((uv_handle_t *)&session->drain_timer);
-	close_handle((uv_handle_t *)&session->rest);
-	close_handle((uv_handle_t *)&session->housekeeping);
-	close_handle((uv_handle_t *)&session->ring_poll);
-	if (session->has_side_poll)
-		close_handle((uv_handle_t *)&session->side_poll);
-}
 
 static bool is_busy(const struct ep_session *session)
 {
@@ -604,7 +530,8 @@ void ep_session_close(struct ep_session *session, void (*done)(void *arg), void 
 	session->closed_arg = arg;
 	if (session->sampling)
 		ep_session_stop(session);
-	close_handles(session);
+	if (session->handles_ready)
+		ep_watch_close(&session->watch);
 	if (session->processes)
 		ep_processes_stop(session->processes);
 	if (session->unwinders)
@@ -645,7 +572,7 @@ int ep_session_seal(struct ep_session *session, uint32_t store, uint64_t wait_ns
 	ep_bpf_control(session->bpf)->epoch++;
 	drain(session);
 	if (!session->sampling)
-		ep_held_release(session->held, 0);
+		ep_processes_release(session->processes);
 	add_lost(session);
 	return ep_session_add_seal(session, session->stores[store], wait_ns, take, arg);
 }

@@ -24,6 +24,7 @@ struct ep_session_options {
 	uint32_t freq_hz;
 	size_t ring_bytes;
 	size_t memory_bytes; /* heap and BPF memory together */
+	size_t held_bytes;   /* of it, for samples that wait for what is not known yet */
 	bool filter;	     /* only processes given with ep_session_add_pid, and their children */
 	bool native_names, kernel_names;
 	/* Where language plugins are; NULL: none are used. `languages` names those that are wanted,

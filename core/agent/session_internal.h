@@ -3,9 +3,9 @@
 #ifndef EP_AGENT_SESSION_INTERNAL_H
 #define EP_AGENT_SESSION_INTERNAL_H
 
-#include "core/process/budget.h"
 #include "core/process/job.h"
 #include "core/agent/session.h"
+#include "core/agent/watch.h"
 #include "core/bpf/events.h"
 #include "core/trace/batch.h"
 #include "core/trace/store.h"
@@ -30,24 +30,23 @@ struct ep_session {
 	struct ep_delta_store *deltas;
 	struct ep_unwinders *unwinders;
 	struct ep_processes *processes;
-	struct ep_held *held;
 	struct ep_namer *namer;
 	struct ep_events *events;
-	struct ring_buffer *ring;
+	struct ep_ring *ring;
+	struct ep_order *order;
 	struct ep_store *stores[EP_SESSION_MAX_STORES];
 	size_t n_stores;
 	TAILQ_HEAD(, ep_seal) seals;
 
-	uv_timer_t drain_timer, rest, housekeeping, closing;
-	uv_poll_t ring_poll, side_poll;
-	bool handles_ready, has_side_poll, sampling, collecting, seen_complete;
+	struct ep_watch watch;
+	uv_timer_t closing;
+	bool handles_ready, sampling, collecting, seen_complete;
 	unsigned int preparing; /* ep_session_prepare, not done yet */
 	int n_cpus;
-	uint64_t ticks;
+	uint64_t ticks, half_ticks;
 	uint64_t lost;	       /* samples in the ring and before, already told to the stores */
 	struct ep_events_missed missed;
-	uint64_t side_lost;    /* side-band records */
-	struct ep_budget short_rests;
+	uint64_t events_dropped; /* births and deaths, already acted on */
 	unsigned int closing_turns;
 	void (*closed)(void *arg);
 	void *closed_arg;

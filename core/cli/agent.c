@@ -12,6 +12,7 @@
 #define NAMES_WAIT_NS	 (3ull * 1000 * 1000 * 1000)
 #define INTERVAL_BYTES	 (6u << 20)
 #define MAX_TRACKS	 8
+#define HELD_MAX_BYTES	 (8u << 20)
 
 /* The exporters that share an interval length, and the store that is sealed for them. */
 struct track {
@@ -218,6 +219,7 @@ static enum ep_exit open_agent(struct agent *agent, uv_loop_t *loop)
 		.freq_hz = config->sampling.freq_hz,
 		.ring_bytes = config->limits.ring_bytes,
 		.memory_bytes = config->limits.memory_bytes,
+		.held_bytes = EP_MIN(config->limits.memory_bytes / 8, (size_t)HELD_MAX_BYTES),
 		.native_names = config->symbols.native,
 		.kernel_names = config->symbols.kernel,
 		.keep_gone_ns = keep_gone_ns(config),

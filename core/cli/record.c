@@ -24,6 +24,7 @@
 #define INTERVAL_BYTES (256u << 20)
 #define MEMORY_BYTES   (512u << 20)
 #define RING_BYTES     (4u << 20)
+#define HELD_BYTES     (64u << 20)
 #define WATCH_MS       100
 /*
  * Sampling waits until the processes there are have been analysed, and a command until what it will
@@ -345,6 +346,7 @@ static enum ep_exit open_session(struct record *record)
 		.freq_hz = record->args->freq_hz,
 		.ring_bytes = RING_BYTES,
 		.memory_bytes = MEMORY_BYTES,
+		.held_bytes = HELD_BYTES,
 		.filter = has_filter(record->args),
 		.native_names = true,
 		.kernel_names = true,

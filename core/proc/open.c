@@ -199,20 +199,35 @@ int ep_proc_open_mapping(pid_t pid, const struct ep_mapping *m, struct ep_proc_f
 	return r < 0 ? r : reopen(path_fd, &file, ret_file);
 }
 
+/* Takes an O_PATH descriptor, or the error that came in its place. */
+static int open_found(int found_fd, struct ep_proc_file *ret_file)
+{
+	ep_autoclose int path_fd = found_fd;
+	struct ep_proc_file file;
+	int r = path_fd < 0 ? path_fd : identify(path_fd, &file);
+
+	return r < 0 ? r : reopen(path_fd, &file, ret_file);
+}
+
 /*
  * A mapping is identified by fstat of what map_files or its path leads to: on overlayfs and btrfs
  * that is what fstat of the path says, too, whatever device the lines of maps print.
  */
 int ep_proc_open_path(const char *path, struct ep_proc_file *ret_file)
 {
-	ep_autoclose int path_fd = plain_fd(path);
-	struct ep_proc_file file;
-	int r;
+	return open_found(plain_fd(path), ret_file);
+}
 
-	if (path_fd < 0)
-		return path_fd;
-	r = identify(path_fd, &file);
-	return r < 0 ? r : reopen(path_fd, &file, ret_file);
+int ep_proc_open_range(pid_t pid, uint64_t start, uint64_t end, struct ep_proc_file *ret_file)
+{
+	struct ep_mapping mapping = {.start = start, .end = end};
+
+	return open_found(map_files_any_fd(pid, &mapping), ret_file);
+}
+
+int ep_proc_open_in_root(pid_t pid, const char *path, struct ep_proc_file *ret_file)
+{
+	return open_found(path[0] == '/' ? in_root_fd(pid, path) : -ENOENT, ret_file);
 }
 
 int ep_proc_stat_mapping(pid_t pid, const struct ep_mapping *m, struct ep_proc_file *ret_file)

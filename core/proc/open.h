@@ -42,6 +42,12 @@ int ep_proc_stat_mapping(pid_t pid, const struct ep_mapping *mapping,
  * which its mappings will have. 0, -ENOTSUP not a regular file, -errno.
  */
 int ep_proc_open_path(const char *path, struct ep_proc_file *ret_file);
+/*
+ * What a process maps at [start, end), by map_files alone; a path as a process sees it, below its
+ * root. Whoever asks judges whether it is the file that was meant. Errors as of ep_proc_open_mapping.
+ */
+int ep_proc_open_range(pid_t pid, uint64_t start, uint64_t end, struct ep_proc_file *ret_file);
+int ep_proc_open_in_root(pid_t pid, const char *path, struct ep_proc_file *ret_file);
 void ep_proc_file_close(struct ep_proc_file *file); /* accepts fd -1 */
 
 /*

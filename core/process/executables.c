@@ -5,6 +5,8 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/map.h"
+#include "core/bpf/events.h"
+#include "core/process/files.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,10 +25,7 @@
 #define COLD_NS (60 * EP_NS_PER_SEC)
 /* How long a file nobody maps stays open: names of its last samples may still be wanted. */
 #define FILE_LINGER_NS (3 * EP_NS_PER_SEC)
-/* And its tables: a build runs its compiler again and again, with pauses. */
-#define TABLES_LINGER_NS (20 * EP_NS_PER_SEC)
-
-/* And both of a file that was prepared: the command that will map it waits for others. */
+/* And that of one which was prepared: the command that will map it waits for others. */
 #define AWAIT_NS (30 * EP_NS_PER_SEC)
 
 /* One analysis, waiting or under way. */
@@ -48,6 +47,7 @@ struct ep_executables {
 	struct ep_map by_identity; /* hash -> struct ep_executable * */
 	struct ep_map by_id;
 	struct ep_map by_build_id; /* hash -> id; the last one analysed */
+	struct ep_map by_inode;	   /* hash of device, inode and generation -> id */
 	uint32_t vdso;		   /* id, 0: not seen yet */
 	uint32_t last_id;
 	bool stopped;
@@ -72,6 +72,7 @@ int ep_executables_new(struct uv_loop_s *loop, struct ep_delta_store *store,
 	ep_map_init(&executables->by_identity, MAX_EXECUTABLES);
 	ep_map_init(&executables->by_id, MAX_EXECUTABLES);
 	ep_map_init(&executables->by_build_id, MAX_EXECUTABLES);
+	ep_map_init(&executables->by_inode, MAX_EXECUTABLES);
 	*ret_executables = executables;
 	return 0;
 }
@@ -98,6 +99,7 @@ void ep_executables_free(struct ep_executables *executables)
 		free_executable(executables, (struct ep_executable *)(uintptr_t)slot->value);
 	ep_map_fini(&executables->by_id);
 	ep_map_fini(&executables->by_build_id);
+	ep_map_fini(&executables->by_inode);
 	ep_map_fini(&executables->by_identity);
 	free(executables);
 }
@@ -166,6 +168,7 @@ static void take_result(struct ep_executables *executables, struct ep_executable
 {
 	ep_proc_file_close(&executable->file);
 	executable->file.fd = ep_take_fd(analysis->file.fd);
+	executable->trusted = analysis->trusted;
 	memcpy(executable->build_id, analysis->build_id, sizeof(executable->build_id));
 	memcpy(executable->file_id, analysis->file_id, sizeof(executable->file_id));
 	memcpy(executable->go_build_id, analysis->go_build_id, sizeof(executable->go_build_id));
@@ -350,16 +353,14 @@ static struct ep_executable *add(struct ep_executables *executables, uint64_t ke
 }
 
 /*
- * An idle entry whose file was closed, or whose tables were dropped, is analysed anew; one whose
- * file could not be opened even while others map it.
+ * An idle entry whose tables were dropped is analysed anew; one whose file could not be opened even
+ * while others map it.
  */
 static bool needs_analysis(const struct ep_executable *executable)
 {
 	if (executable->state == EP_EXECUTABLE_FAILED)
 		return executable->unopened;
-	return executable->refs == 0 &&
-	       (executable->state == EP_EXECUTABLE_EVICTED ||
-		(executable->state == EP_EXECUTABLE_READY && executable->file.fd < 0));
+	return executable->refs == 0 && executable->state == EP_EXECUTABLE_EVICTED;
 }
 
 struct ep_executable *ep_executables_get(struct ep_executables *executables, pid_t pid,
@@ -423,7 +424,7 @@ static struct ep_executable *get_ready(struct ep_executables *executables, uint3
 {
 	struct ep_executable *executable = ep_executables_find(executables, id);
 
-	if (!executable || executable->state != EP_EXECUTABLE_READY || executable->file.fd < 0)
+	if (!executable || executable->state != EP_EXECUTABLE_READY)
 		return NULL;
 	executable->refs++;
 	executable->idle_since_ns = 0;
@@ -440,6 +441,66 @@ struct ep_executable *ep_executables_get_build_id(struct ep_executables *executa
 		snprintf(hex + 2 * i, 3, "%02x", build_id[i]);
 	id = ep_map_find(&executables->by_build_id, build_id_key(hex));
 	return id ? get_ready(executables, (uint32_t)*id) : NULL;
+}
+
+static uint64_t inode_key(uint32_t major, uint32_t minor, uint64_t inode, uint64_t generation)
+{
+	return ep_mix64(inode ^ ep_mix64(generation ^ ep_mix64((uint64_t)major << 32 | minor)));
+}
+
+struct ep_executable *ep_executables_get_inode(struct ep_executables *executables,
+					       const struct ep_mapping_event *event)
+{
+	uint64_t key = inode_key(event->device_major, event->device_minor, event->inode,
+				 event->inode_generation);
+	const uint64_t *id = ep_map_find(&executables->by_inode, key);
+	struct ep_executable *executable =
+		id ? ep_executables_find(executables, (uint32_t)*id) : NULL;
+
+	return executable && executable->trusted ? get_ready(executables, executable->id) : NULL;
+}
+
+/* A file that anybody can change is looked at each time. */
+static void learn_inode(struct ep_executables *executables,
+			const struct ep_executable *executable,
+			const struct ep_file_question *question)
+{
+	uint64_t key = inode_key(question->dev_major, question->dev_minor, question->inode,
+				 question->inode_generation);
+
+	if (question->inode && question->build_id_bytes == 0)
+		(void)ep_map_set(&executables->by_inode, key, executable->id);
+}
+
+/* What is known of a file that is not the one it was is of no use. */
+static bool wants_file(const struct ep_executable *executable)
+{
+	return executable->file.fd < 0 && executable->state == EP_EXECUTABLE_READY;
+}
+
+struct ep_executable *ep_executables_get_opened(struct ep_executables *executables,
+						struct ep_file_question *question)
+{
+	struct ep_mapping mapping = {.kind = EP_MAPPING_FILE, .path = question->path};
+	ep_autoclose int fd = ep_take_fd(question->file.fd);
+	struct ep_executable *executable;
+	uint64_t key = key_of(executables, &question->file, &executable);
+	bool fresh = !executable;
+
+	if (fresh)
+		executable = add(executables, key, question->root, &mapping, &question->file);
+	if (!executable)
+		return NULL;
+	if (wants_file(executable))
+		executable->file.fd = ep_take_fd(fd);
+	else if ((fresh || needs_analysis(executable)) &&
+		 start_analysis(executables, executable, question->root, &mapping,
+				ep_take_fd(fd)) < 0)
+		executable->state = EP_EXECUTABLE_FAILED;
+	learn_inode(executables, executable, question);
+	executable->refs++;
+	executable->idle_since_ns = 0;
+	return executable;
 }
 
 struct ep_executable *ep_executables_get_vdso(struct ep_executables *executables)
@@ -475,13 +536,6 @@ static void forget(struct ep_executables *executables, struct ep_executable *exe
 	free_executable(executables, executable);
 }
 
-/* Nobody maps it: if it comes back it is analysed anew. */
-static void drop_tables(struct ep_executables *executables, struct ep_executable *executable)
-{
-	ep_delta_store_drop_text(executables->store, ep_take(executable->text));
-	executable->state = EP_EXECUTABLE_EVICTED;
-}
-
 void ep_executables_sweep(struct ep_executables *executables, uint64_t now_ns, uint64_t idle_ns)
 {
 	struct ep_map_slot *slot;
@@ -496,16 +550,24 @@ void ep_executables_sweep(struct ep_executables *executables, uint64_t now_ns, u
 			continue;
 		if (idle >= FILE_LINGER_NS)
 			ep_proc_file_close(&executable->file);
-		if (idle >= TABLES_LINGER_NS && executable->text)
-			drop_tables(executables, executable);
-		if (idle >= idle_ns) {
+		if (idle >= idle_ns && !executable->text) {
 			forget(executables, executable);
 			pos = 0; /* the table moved */
 		}
 	}
 }
 
-/* The one with tables that was hit longest ago; NULL when none has any. */
+/* True when a's tables should go before b's. */
+static bool goes_before(const struct ep_executable *a, const struct ep_executable *b)
+{
+	if ((a->refs == 0) != (b->refs == 0))
+		return a->refs == 0;
+	if (a->refs == 0)
+		return a->idle_since_ns < b->idle_since_ns;
+	return a->hit_ns < b->hit_ns;
+}
+
+/* Of one nobody maps, else the one that was hit longest ago; NULL when none has tables. */
 static struct ep_executable *find_oldest(struct ep_executables *executables)
 {
 	struct ep_executable *oldest = NULL;
@@ -515,7 +577,7 @@ static struct ep_executable *find_oldest(struct ep_executables *executables)
 	while ((slot = ep_map_next(&executables->by_id, &pos)) != NULL) {
 		struct ep_executable *executable = (struct ep_executable *)(uintptr_t)slot->value;
 
-		if (executable->text && (!oldest || executable->hit_ns < oldest->hit_ns))
+		if (executable->text && (!oldest || goes_before(executable, oldest)))
 			oldest = executable;
 	}
 	return oldest;

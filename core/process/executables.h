@@ -2,8 +2,10 @@
 /*
  * The executables that processes map, shared by all of them: one entry for each (device, inode,
  * size, change time). An entry is analysed once, on a worker: build id, segments, unwind tables
- * into the delta store. It stays a while after the last process let go of it, since batches still
- * name it and short-lived programs come back; its tables are dropped first when memory is short.
+ * into the delta store. It stays known when the last process has let go of it, since programs come
+ * back: a compiler at once, a cron job the next day. Its file is closed soon, so that it keeps no
+ * deleted file on the disk; its tables go when memory is wanted, those nobody maps first; it is
+ * forgotten when it has no tables and batches do not name it any more.
  *
  * Loop's thread only, but for what workers do on their own copies.
  */
@@ -19,6 +21,8 @@
 #define EP_EXECUTABLE_MAX_SEGMENTS_KEPT 8
 
 struct ep_executables;
+struct ep_file_question;
+struct ep_mapping_event;
 struct uv_loop_s;
 
 enum ep_executable_state {
@@ -33,6 +37,7 @@ struct ep_executable {
 	uint32_t refs;
 	enum ep_executable_state state;
 	bool unopened; /* failed because its process was gone, or so: the next one is asked */
+	bool trusted;  /* only root can have made or changed the file */
 	struct ep_proc_file file; /* identity; fd: open while processes map it, else -1 */
 	char *path;		  /* as seen by the first process that mapped it */
 	char *root;		  /* "/proc/PID/root" of that process, for debug files */
@@ -82,12 +87,21 @@ struct ep_executable *ep_executables_get(struct ep_executables *executables, pid
 int ep_executables_prepare(struct ep_executables *executables, const char *path,
 			   struct ep_proc_file *file);
 /*
- * An analysed executable of this GNU build id whose file is still open, with one reference more;
- * NULL when there is none. Equal build ids are equal code, whatever file it is; only files that none
+ * An analysed executable of this GNU build id, with one reference more; NULL when there is none. Equal build ids are equal code, whatever file it is; only files that none
  * but root can have written are found this way.
  */
 struct ep_executable *ep_executables_get_build_id(struct ep_executables *executables,
 						  const uint8_t *build_id, size_t bytes);
+/* The same by device, inode and generation, where the record has no build id. */
+struct ep_executable *ep_executables_get_inode(struct ep_executables *executables,
+					       const struct ep_mapping_event *event);
+/*
+ * The entry for a file that was opened to answer a question (files.h), with one reference more; its
+ * descriptor is taken if it is of use. What the question's record has is remembered as one more way
+ * to know this file, if only root can change it. NULL: no memory.
+ */
+struct ep_executable *ep_executables_get_opened(struct ep_executables *executables,
+						struct ep_file_question *question);
 /* The vDSO, which is one for all processes; NULL before it was seen in one. */
 struct ep_executable *ep_executables_get_vdso(struct ep_executables *executables);
 void ep_executables_unref(struct ep_executables *executables, struct ep_executable *executable);
@@ -96,7 +110,7 @@ void ep_executables_hurry(struct ep_executables *executables,
 			  const struct ep_executable *executable);
 struct ep_executable *ep_executables_find(struct ep_executables *executables, uint32_t id);
 
-/* Forgets entries that were idle for `idle_ns`; closes files nobody maps any more. */
+/* Forgets entries without tables that were idle for `idle_ns`; closes files nobody maps any more. */
 void ep_executables_sweep(struct ep_executables *executables, uint64_t now_ns, uint64_t idle_ns);
 /* Drops the tables of the least recently hit executable. False when there is none to drop. */
 bool ep_executables_evict_one(struct ep_executables *executables);

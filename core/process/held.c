@@ -1,39 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/process/held.h"
 #include "core/base/clock.h"
+#include "core/process/executables.h"
+#include "core/process/places.h"
+#include "core/walk/walk.h"
 
 #include <errno.h>
 #include <string.h>
-#include <sys/queue.h>
 
 struct sample {
 	TAILQ_ENTRY(sample) link;
 	uint64_t since_ns;
 	size_t bytes;
-	struct ep_sample event; /* words follow */
+	struct ep_sample event; /* words, then the copy, follow */
 };
 
 struct ep_held {
 	TAILQ_HEAD(, sample) samples;
-	struct ep_processes *processes;
-	void (*pass)(void *arg, const void *event, size_t bytes);
-	void *arg;
-	size_t bytes, max_bytes;
+	struct ep_held_options options;
+	size_t bytes;
+	struct ep_vec event; /* bytes: as it is passed on */
+	struct ep_held_stats stats;
 };
 
-int ep_held_new(struct ep_processes *processes, size_t max_bytes,
-		void (*pass)(void *arg, const void *event, size_t bytes), void *arg,
-		struct ep_held **ret_held)
+int ep_held_new(const struct ep_held_options *options, struct ep_held **ret_held)
 {
 	struct ep_held *held = calloc(1, sizeof(*held));
 
 	if (!held)
 		return -ENOMEM;
 	TAILQ_INIT(&held->samples);
-	held->processes = processes;
-	held->pass = pass;
-	held->arg = arg;
-	held->max_bytes = max_bytes;
+	held->options = *options;
+	ep_vec_init(&held->event, 1, EP_WALK_MAX_BYTES);
 	*ret_held = held;
 	return 0;
 }
@@ -48,15 +46,34 @@ void ep_held_free(struct ep_held *held)
 		TAILQ_REMOVE(&held->samples, sample, link);
 		free(sample);
 	}
+	ep_vec_fini(&held->event);
 	free(held);
+}
+
+/* --- placing raw frames ---------------------------------------------------------------------- */
+
+/* Where a target address is: 0, 1 in code that is no ELF file's, as a JIT makes it, or -ENODATA. */
+static int place_addr(const struct ep_process *process, uint64_t addr, uint32_t *ret_executable,
+		      uint64_t *ret_va)
+{
+	const struct ep_place_in_memory *place =
+		process ? ep_places_find(&process->places, addr) : NULL;
+
+	if (!place)
+		return -ENODATA;
+	if (!place->executable ||
+	    ep_executable_find_va(place->executable, place->file_off, ret_va) < 0)
+		return 1;
+	*ret_executable = place->executable->id;
+	*ret_va += addr - place->start;
+	return 0;
 }
 
 /*
  * A raw address in code nobody can name ends up as it is. One that was reached by frame pointer
  * and lies in no executable mapping was no return address: the stack ends before it.
  */
-static bool place_frame(const struct ep_held *held, const struct ep_sample *sample,
-			  uint64_t *words)
+static bool place_frame(const struct ep_process *process, uint64_t *words)
 {
 	uint32_t flags = EP_FRAME_FLAGS(words[0]), executable = 0;
 	uint64_t back = flags & EP_FRAME_RETURN_ADDRESS ? 1 : 0, va = 0;
@@ -64,9 +81,8 @@ static bool place_frame(const struct ep_held *held, const struct ep_sample *samp
 
 	if (EP_FRAME_KIND(words[0]) != EP_FRAME_NATIVE || EP_FRAME_AUX(words[0]) != 0)
 		return true;
-	r = ep_processes_place(held->processes, (pid_t)sample->pid, sample->start_ns,
-			       words[1] - back, &executable, &va);
-	if (r == EP_PLACE_ANONYMOUS)
+	r = place_addr(process, words[1] - back, &executable, &va);
+	if (r > 0)
 		return true;
 	if (r < 0)
 		return !(flags & EP_FRAME_POINTER_WALK);
@@ -86,14 +102,14 @@ static void end_broken(struct ep_sample *sample, uint64_t *words)
  * One frame of `n` words at `words`, written to `to`, which is not behind it; returns the words
  * kept. Behind a frame that is none no native one is, but languages' frames are found by other ways.
  */
-static size_t place_one(const struct ep_held *held, struct ep_sample *sample, uint64_t *words,
-			size_t n, uint64_t *to, bool *broken)
+static size_t place_one(const struct ep_process *process, struct ep_sample *sample,
+			uint64_t *words, size_t n, uint64_t *to, bool *broken)
 {
 	bool native = EP_FRAME_KIND(words[0]) == EP_FRAME_NATIVE;
 
 	if (native && *broken)
 		return 0;
-	if (native && !place_frame(held, sample, words)) {
+	if (native && !place_frame(process, words)) {
 		*broken = true;
 		if (sample->error)
 			return 0;
@@ -104,7 +120,7 @@ static size_t place_one(const struct ep_held *held, struct ep_sample *sample, ui
 	return n;
 }
 
-static void place_frames(const struct ep_held *held, struct ep_sample *sample, size_t bytes)
+static void place_frames(const struct ep_process *process, struct ep_sample *sample, size_t bytes)
 {
 	uint64_t *words = (uint64_t *)(sample + 1) + sample->n_kernel;
 	size_t n = (bytes - sizeof(*sample)) / 8, kept = 0, n_frames = 0;
@@ -116,9 +132,9 @@ static void place_frames(const struct ep_held *held, struct ep_sample *sample, s
 		size_t more;
 
 		len = 1 + EP_FRAME_WORDS(words[at]);
-		if (at + len > sample->n_words || (len < 2 && EP_FRAME_KIND(words[at]) < 4))
+		if (at + len > sample->n_words || (len < 2 && EP_FRAME_KIND(words[at]) <= EP_FRAME_TASK))
 			return;
-		more = place_one(held, sample, words + at, len, words + kept, &broken);
+		more = place_one(process, sample, words + at, len, words + kept, &broken);
 		kept += more;
 		n_frames += more > 0;
 	}
@@ -126,19 +142,127 @@ static void place_frames(const struct ep_held *held, struct ep_sample *sample, s
 	sample->n_frames = (uint16_t)n_frames;
 }
 
-static void pass_on(struct ep_held *held, struct ep_sample *sample, size_t bytes)
+/* --- walking copies -------------------------------------------------------------------------- */
+
+static int append(struct ep_vec *event, const void *data, size_t bytes)
 {
-	place_frames(held, sample, bytes);
-	bytes = sizeof(*sample) + (size_t)(sample->n_kernel + sample->n_words) * 8;
-	held->pass(held->arg, sample, bytes);
+	event->len = 0;
+	return ep_vec_append(event, data, bytes);
+}
+
+/* Without its copy: it ends where BPF stopped, and says why. */
+static int strip_copy(struct ep_held *held, const struct ep_sample *sample, size_t bytes)
+{
+	size_t copy = EP_MIN((size_t)sample->copy_bytes, bytes - sizeof(*sample));
+	int r = append(&held->event, sample, bytes - copy);
+
+	if (r == 0)
+		((struct ep_sample *)held->event.data)->copy_bytes = 0;
+	return r;
+}
+
+/* Instructions, from the executable's file: the process may be gone. */
+static int read_code(void *arg, uint32_t id, uint64_t va, void *buf, size_t bytes)
+{
+	struct ep_held *held = arg;
+	const struct ep_executable *executable = ep_executables_find(held->options.executables, id);
+
+	for (size_t i = 0; executable && i < executable->n_segments; i++) {
+		const struct ep_elf_segment *segment = &executable->segments[i];
+
+		if (ep_in_bounds(va - segment->va, bytes, segment->file_bytes))
+			return pread(executable->file.fd, buf, bytes,
+				     (off_t)(segment->file_off + va - segment->va)) ==
+					       (ssize_t)bytes
+				       ? 0
+				       : -EFAULT;
+	}
+	return -EFAULT;
+}
+
+static bool is_known(const struct ep_process *process)
+{
+	return process && process->places.len > 0;
+}
+
+/* Leaves the event to pass on in held->event. 0, or a negative errno: it is malformed. */
+static int walk(struct ep_held *held, const struct ep_process *process,
+		const struct ep_sample *sample, size_t bytes)
+{
+	const struct ep_walk_source source = {.read_code = read_code, .arg = held};
+	const struct ep_vec *rows;
+
+	if (!is_known(process))
+		return strip_copy(held, sample, bytes);
+	rows = ep_publisher_build(held->options.publisher, process);
+	return ep_walker_run(held->options.walker, sample, bytes, rows->data, rows->len, &source,
+			     &held->event);
+}
+
+/* --- waiting --------------------------------------------------------------------------------- */
+
+/* The event as it is passed on, in held->event: as whole as it can be made now. */
+static int complete(struct ep_held *held, const struct ep_process *process,
+		    const struct ep_sample *sample, size_t bytes)
+{
+	int r = sample->copy_bytes ? walk(held, process, sample, bytes)
+				   : append(&held->event, sample, bytes);
+	struct ep_sample *event = held->event.data;
+
+	if (r < 0 || sample->copy_bytes)
+		return r;
+	place_frames(process, event, held->event.len);
+	held->event.len = sizeof(*event) + (size_t)(event->n_kernel + event->n_words) * 8;
+	return 0;
+}
+
+/* True while waiting may help. */
+static bool may_learn(const struct ep_process *process)
+{
+	if (!process)
+		return false;
+	return !ep_process_is_settled(process) || process->state == EP_PROCESS_NEW;
+}
+
+static void pass_on(struct ep_held *held)
+{
+	const struct ep_sample *event = held->event.data;
+
+	held->stats.walked += !event->error;
+	held->stats.incomplete += event->error != 0;
+	held->options.pass(held->options.arg, event, held->event.len);
+}
+
+/* False when it should wait. `final`: it will not get any better. */
+static bool try_pass(struct ep_held *held, const struct ep_sample *sample, size_t bytes, bool final)
+{
+	const struct ep_process *process = ep_table_find(held->options.table, ep_program_of(sample));
+	bool waits = !final && may_learn(process);
+	const struct ep_sample *event;
+
+	if (waits && !(sample->copy_bytes && is_known(process)))
+		return false;
+	if (complete(held, process, sample, bytes) < 0)
+		return true; /* malformed: nobody could use it */
+	event = held->event.data;
+	if (waits && event->error)
+		return false;
+	held->stats.unknown += sample->copy_bytes && !is_known(process);
+	pass_on(held);
+	return true;
+}
+
+static void drop(struct ep_held *held, struct sample *sample)
+{
+	TAILQ_REMOVE(&held->samples, sample, link);
+	held->bytes -= sizeof(*sample) + sample->bytes;
+	free(sample);
 }
 
 static void release(struct ep_held *held, struct sample *sample)
 {
-	TAILQ_REMOVE(&held->samples, sample, link);
-	held->bytes -= sizeof(*sample) + sample->bytes;
-	pass_on(held, &sample->event, sample->bytes);
-	free(sample);
+	(void)try_pass(held, &sample->event, sample->bytes, true);
+	drop(held, sample);
 }
 
 void ep_held_add(struct ep_held *held, const struct ep_sample *event, size_t bytes)
@@ -146,27 +270,34 @@ void ep_held_add(struct ep_held *held, const struct ep_sample *event, size_t byt
 	size_t size = offsetof(struct sample, event) + bytes;
 	struct sample *sample;
 
-	while (held->bytes + size > held->max_bytes && !TAILQ_EMPTY(&held->samples))
-		release(held, TAILQ_FIRST(&held->samples));
-	sample = malloc(EP_MAX(size, sizeof(*sample)));
-	if (!sample)
+	if (try_pass(held, event, bytes, false))
 		return;
+	while (held->bytes + size > held->options.max_bytes && !TAILQ_EMPTY(&held->samples)) {
+		held->stats.pushed_out++;
+		release(held, TAILQ_FIRST(&held->samples));
+	}
+	sample = malloc(EP_MAX(size, sizeof(*sample)));
+	if (!sample) {
+		(void)try_pass(held, event, bytes, true);
+		return;
+	}
 	sample->since_ns = ep_clock_mono_ns();
 	sample->bytes = bytes;
 	memcpy(&sample->event, event, bytes);
 	held->bytes += sizeof(*sample) + bytes;
 	TAILQ_INSERT_TAIL(&held->samples, sample, link);
-	if (ep_processes_is_settled(held->processes, (pid_t)event->pid, event->start_ns))
-		release(held, sample);
 }
 
-void ep_held_release(struct ep_held *held, pid_t pid)
+/* One is walked again when nothing more is awaited; in between it would mostly be in vain. */
+void ep_held_retry(struct ep_held *held)
 {
 	struct sample *sample, *next;
 
 	for (sample = TAILQ_FIRST(&held->samples); sample; sample = next) {
+		struct ep_program program = ep_program_of(&sample->event);
+
 		next = TAILQ_NEXT(sample, link);
-		if (pid == 0 || (pid_t)sample->event.pid == pid)
+		if (!may_learn(ep_table_find(held->options.table, program)))
 			release(held, sample);
 	}
 }
@@ -184,4 +315,9 @@ void ep_held_expire(struct ep_held *held, uint64_t max_age_ns)
 size_t ep_held_bytes(const struct ep_held *held)
 {
 	return held->bytes;
+}
+
+const struct ep_held_stats *ep_held_stats(const struct ep_held *held)
+{
+	return &held->stats;
 }

@@ -1,30 +1,49 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Samples of processes that are just being analysed. Their user frames are raw target addresses;
- * they wait here until the process is settled, then each address becomes executable and ELF
- * virtual address, and the sample goes on its way. Bounded in bytes and in time.
+ * Samples that need more than BPF knew: those with a copy of their stack, which are walked here, and
+ * those with raw addresses, which are placed. Where something is still being found out about their
+ * process they wait. Bounded in bytes and in time.
  *
  * Loop's thread only.
  */
 #ifndef EP_PROCESS_HELD_H
 #define EP_PROCESS_HELD_H
 
-#include "core/process/processes.h"
+#include "core/process/publisher.h"
+#include "core/process/table.h"
 
+struct ep_executables;
 struct ep_held;
+struct ep_walker;
 
-/* `pass` takes a sample on, placed as far as it could be. max_bytes bounds what waits. */
-int ep_held_new(struct ep_processes *processes, size_t max_bytes,
-		void (*pass)(void *arg, const void *event, size_t bytes), void *arg,
-		struct ep_held **ret_held);
-void ep_held_free(struct ep_held *held);
+struct ep_held_options {
+	const struct ep_table *table;
+	struct ep_publisher *publisher; /* for the rows of a process */
+	struct ep_executables *executables;
+	struct ep_walker *walker;
+	size_t max_bytes;
+	/* Takes a sample on: as whole as it could be made, without a copy. Borrowed for the call. */
+	void (*pass)(void *arg, const void *event, size_t bytes);
+	void *arg;
+};
 
-/* Takes an EP_EVENT_TRACE with EP_SAMPLE_RAW: passes it on at once, or keeps a copy. */
+struct ep_held_stats {
+	uint64_t walked;     /* whole now */
+	uint64_t incomplete; /* walked as far as it went */
+	uint64_t unknown;    /* of a process nobody knows anything of */
+	uint64_t pushed_out; /* had to go before anything was known: too many waited */
+};
+
+int ep_held_new(const struct ep_held_options *options, struct ep_held **ret_held);
+void ep_held_free(struct ep_held *held); /* accepts NULL */
+
+/* Takes an EP_EVENT_TRACE with a copy or raw frames: passes it on at once, or keeps it. */
 void ep_held_add(struct ep_held *held, const struct ep_sample *sample, size_t bytes);
-/* Passes on what waits for a process; all of it for pid 0. */
-void ep_held_release(struct ep_held *held, pid_t pid);
-/* Passes on what has waited longer than max_age_ns. */
+/* Something was found out: what can be passed on is. */
+void ep_held_retry(struct ep_held *held);
+/* Passes on what has waited longer than max_age_ns; 0: all of it. */
 void ep_held_expire(struct ep_held *held, uint64_t max_age_ns);
 size_t ep_held_bytes(const struct ep_held *held);
+const struct ep_held_stats *ep_held_stats(const struct ep_held *held);
 
 #endif

@@ -1,27 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "core/process/languages.h"
 #include "core/process/executables.h"
-#include "core/process/internal.h"
+#include "core/process/places.h"
 #include "core/process/rows.h"
+#include "core/process/table.h"
+#include "core/process/unwinders.h"
 
 #include <string.h>
 
 #define MAX_FORKS 8 /* from a child to a parent that can still be read */
 
-void ep_live_drop_languages(struct ep_live *process)
+void ep_languages_drop(struct ep_process *process)
 {
 	for (size_t i = 0; i < process->n_languages; i++)
 		ep_instance_release(process->languages[i]);
 	process->n_languages = 0;
-	process->parent_pid = 0;
+	process->parent = (struct ep_program){0};
 }
 
-void ep_live_fork_languages(struct ep_live *child, const struct ep_live *parent)
+void ep_languages_fork(struct ep_process *child, const struct ep_process *parent)
 {
-	child->parent_pid = parent->pid;
-	child->parent_start_ns = parent->start_ns;
+	child->parent = parent->program;
 	for (size_t i = 0; i < parent->n_languages; i++) {
 		struct ep_instance *instance =
-			ep_instance_fork(parent->languages[i], child->pid);
+			ep_instance_fork(parent->languages[i], (pid_t)child->program.pid);
 
 		if (instance)
 			child->languages[child->n_languages++] = instance;
@@ -51,7 +53,7 @@ static size_t find_place_claims(const struct ep_place_in_memory *place, struct f
 }
 
 /* Several places of one executable are one. */
-static size_t find_claims(const struct ep_live *process, struct found *found, size_t max)
+static size_t find_claims(const struct ep_process *process, struct found *found, size_t max)
 {
 	const struct ep_place_in_memory *place;
 	size_t n = 0;
@@ -76,7 +78,7 @@ static bool is_found(const struct ep_instance *instance, const struct found *fou
 	return false;
 }
 
-static bool is_attached(const struct ep_live *process, const struct found *found)
+static bool is_attached(const struct ep_process *process, const struct found *found)
 {
 	for (size_t i = 0; i < process->n_languages; i++) {
 		if (ep_instance_is(process->languages[i], found->claim, found->bias))
@@ -85,7 +87,7 @@ static bool is_attached(const struct ep_live *process, const struct found *found
 	return false;
 }
 
-static void drop_unfound(struct ep_live *process, const struct found *found, size_t n)
+static void drop_unfound(struct ep_process *process, const struct found *found, size_t n)
 {
 	size_t kept = 0;
 
@@ -100,46 +102,49 @@ static void drop_unfound(struct ep_live *process, const struct found *found, siz
 	process->n_languages = kept;
 }
 
-static struct ep_instance *find_slot(const struct ep_live *process, uint32_t slot);
+static struct ep_instance *find_slot(const struct ep_process *process, uint32_t slot);
 
-/* Nobody tells of a library that was closed: where a second runtime comes, the first may be gone. */
-static void attach(struct ep_processes *processes, struct ep_live *process,
+/* True when it is the second runtime of a language: the first may be gone. */
+static bool attach(struct ep_unwinders *unwinders, struct ep_process *process,
 		   const struct found *found)
 {
 	struct ep_instance *instance;
+	bool is_second;
 
 	if (process->n_languages == EP_MAX_LANGUAGES || is_attached(process, found))
-		return;
-	instance = ep_instance_new(processes->options.unwinders, found->claim, process->pid,
+		return false;
+	instance = ep_instance_new(unwinders, found->claim, (pid_t)process->program.pid,
 				   found->bias, found->addr);
 	if (!instance)
-		return;
-	if (find_slot(process, ep_instance_slot(instance)))
-		ep_live_request(processes, process, 0);
+		return false;
+	is_second = find_slot(process, ep_instance_slot(instance));
 	process->languages[process->n_languages++] = instance;
+	return is_second;
 }
 
-void ep_live_sync_languages(struct ep_processes *processes, struct ep_live *process)
+bool ep_languages_sync(struct ep_process *process, struct ep_unwinders *unwinders)
 {
 	struct found found[2 * EP_MAX_LANGUAGES];
+	bool read_again = false;
 	size_t n;
 
-	if (!processes->options.unwinders)
-		return;
+	if (!unwinders)
+		return false;
 	n = find_claims(process, found, EP_LEN(found));
 	drop_unfound(process, found, n);
 	for (size_t i = 0; process->remapped && i < process->n_languages; i++)
 		ep_instance_mappings_changed(process->languages[i]);
 	process->remapped = false;
 	for (size_t i = 0; i < n; i++)
-		attach(processes, process, &found[i]);
+		read_again |= attach(unwinders, process, &found[i]);
+	return read_again;
 }
 
 /*
  * True when BPF is told of a language. Of two runtimes of one language in a process (its program
  * and a library that brings another) the first with something to tell is the one that is walked.
  */
-static bool is_told(const struct ep_live *process, size_t at)
+static bool is_told(const struct ep_process *process, size_t at)
 {
 	const struct ep_instance *instance = process->languages[at];
 
@@ -152,26 +157,26 @@ static bool is_told(const struct ep_live *process, size_t at)
 }
 
 /* Rows that cannot be marked for want of room stay native. */
-void ep_live_mark_rows(struct ep_processes *processes, const struct ep_live *process)
+void ep_languages_mark_rows(const struct ep_process *process, struct ep_vec *rows,
+			    struct ep_vec *scratch)
 {
 	for (size_t i = 0; i < process->n_languages; i++) {
 		const struct ep_instance *instance = process->languages[i];
 		const struct ep_range *ranges;
 		size_t n = ep_instance_ranges(instance, &ranges);
-		struct ep_vec rows = processes->rows;
+		struct ep_vec unmarked = *rows;
 
 		if (n == 0 || !is_told(process, i))
 			continue;
-		processes->marked.len = 0;
-		if (ep_rows_mark(&rows, ranges, n, ep_instance_slot(instance),
-				 &processes->marked) < 0)
+		scratch->len = 0;
+		if (ep_rows_mark(&unmarked, ranges, n, ep_instance_slot(instance), scratch) < 0)
 			continue;
-		processes->rows = processes->marked;
-		processes->marked = rows;
+		*rows = *scratch;
+		*scratch = unmarked;
 	}
 }
 
-void ep_live_tell_languages(const struct ep_live *process, struct ep_proc *proc)
+void ep_languages_tell(const struct ep_process *process, struct ep_proc *proc)
 {
 	size_t n = 0;
 
@@ -183,15 +188,7 @@ void ep_live_tell_languages(const struct ep_live *process, struct ep_proc *proc)
 	}
 }
 
-void ep_processes_on_language(struct ep_processes *processes, pid_t pid)
-{
-	struct ep_live *process = ep_live_find(processes, pid);
-
-	if (process && process->places.len > 0)
-		ep_live_mark(processes, process);
-}
-
-static struct ep_instance *find_slot(const struct ep_live *process, uint32_t slot)
+static struct ep_instance *find_slot(const struct ep_process *process, uint32_t slot)
 {
 	struct ep_instance *found = NULL;
 
@@ -203,39 +200,18 @@ static struct ep_instance *find_slot(const struct ep_live *process, uint32_t slo
 	return found;
 }
 
-/* Alive, or among those that ended last. */
-static const struct ep_live *find_process(const struct ep_processes *processes, pid_t pid,
-					  uint64_t start_ns)
+struct ep_instance *ep_languages_find(const struct ep_table *table, struct ep_program program,
+				      uint32_t slot)
 {
-	const struct ep_live *process = ep_live_find(processes, pid);
-
-	if (process && ep_live_is_same(process, start_ns))
-		return process;
-	for (size_t i = processes->ended.len; i-- > 0;) {
-		process = *ep_vec_at(&processes->ended, struct ep_live *, i);
-		if (process->pid == pid && ep_live_is_same(process, start_ns))
-			return process;
-	}
-	return NULL;
-}
-
-/*
- * Many a forked child is gone before it can be attached to. What its frames name was its parent's:
- * there it can still be read, and the plugin tells whether it is the same.
- */
-struct ep_instance *ep_processes_language(struct ep_processes *processes,
-					  struct ep_program program, uint32_t slot)
-{
-	const struct ep_live *process =
-		find_process(processes, (pid_t)program.pid, program.start_ns);
+	const struct ep_process *process = ep_table_find(table, program);
 	struct ep_instance *own = process ? find_slot(process, slot) : NULL, *instance = own;
 
 	for (uint32_t i = 0; i < MAX_FORKS && instance; i++) {
 		if (!ep_instance_is_missed(instance, process->ended_ns != 0))
 			return instance;
-		if (process->parent_pid == 0)
+		if (process->parent.pid == 0)
 			break;
-		process = find_process(processes, process->parent_pid, process->parent_start_ns);
+		process = ep_table_find(table, process->parent);
 		instance = process ? find_slot(process, slot) : NULL;
 	}
 	return own;

@@ -3,6 +3,7 @@
 #include "bpf/shared.h"
 
 #include <errno.h>
+#include <string.h>
 
 #define MAX_ANONYMOUS 1024
 
@@ -34,67 +35,100 @@ int ep_places_copy(struct ep_vec *to, const struct ep_vec *from)
 	return r;
 }
 
-void ep_places_drop_older(struct ep_vec *places, struct ep_executables *executables,
-			  uint64_t time_ns)
+/* The first place that ends behind `addr`; places->len when there is none. */
+static size_t find_first(const struct ep_vec *places, uint64_t addr)
 {
-	size_t kept = 0;
+	size_t first = 0, len = places->len;
 
-	for (size_t i = 0; i < places->len; i++) {
-		struct ep_place_in_memory place = *at(places, i);
+	while (len > 0) {
+		size_t half = len / 2;
 
-		if (place.time_ns < time_ns)
-			ep_executables_unref(executables, place.executable);
-		else
-			*at(places, kept++) = place;
+		if (at(places, first + half)->end <= addr) {
+			first += half + 1;
+			len -= half + 1;
+		} else {
+			len = half;
+		}
 	}
-	places->len = kept;
+	return first;
 }
 
-/*
- * Cuts [start, end) out. A place around all of it keeps its lower part only: the upper one would
- * need a second entry, and is found again when it is sampled.
- */
-static void cut(struct ep_vec *places, struct ep_executables *executables, uint64_t start,
-		uint64_t end)
+static bool is_same_place(const struct ep_place_in_memory *a, const struct ep_place_in_memory *b)
 {
-	size_t kept = 0;
+	return a->start == b->start && a->end == b->end && a->file_off == b->file_off &&
+	       a->executable == b->executable && a->state == b->state;
+}
 
-	for (size_t i = 0; i < places->len; i++) {
-		struct ep_place_in_memory place = *at(places, i);
+/* A part of an old place, with a reference of its own. */
+static void keep_part(struct ep_place_in_memory part, uint64_t start, uint64_t end,
+		      struct ep_place_in_memory *parts, size_t *n)
+{
+	part.file_off += start - part.start;
+	part.start = start;
+	part.end = end;
+	if (part.executable)
+		part.executable->refs++;
+	parts[(*n)++] = part;
+}
 
-		if (place.start >= start && place.end <= end) {
-			ep_executables_unref(executables, place.executable);
-			continue;
-		}
-		if (place.start < start && place.end > start) {
-			place.end = start;
-		} else if (place.start < end && place.end > end) {
-			place.file_off += end - place.start;
-			place.start = end;
-		}
-		*at(places, kept++) = place;
-	}
-	places->len = kept;
+/* The new place, and what is left of [first, last) beside it, in order. */
+static size_t make_parts(const struct ep_vec *places, struct ep_executables *executables,
+			 size_t first, size_t last, struct ep_place_in_memory place,
+			 struct ep_place_in_memory parts[3])
+{
+	size_t n = 0;
+
+	if (first < last && at(places, first)->start < place.start)
+		keep_part(*at(places, first), at(places, first)->start, place.start, parts, &n);
+	parts[n++] = place;
+	if (first < last && at(places, last - 1)->end > place.end)
+		keep_part(*at(places, last - 1), place.end, at(places, last - 1)->end, parts, &n);
+	for (size_t i = first; i < last; i++)
+		ep_executables_unref(executables, at(places, i)->executable);
+	return n;
+}
+
+/* Puts `n` elements in the place of [first, last). There is room. */
+static void replace(struct ep_vec *places, size_t first, size_t last,
+		    const struct ep_place_in_memory *parts, size_t n)
+{
+	memmove(at(places, first + n), at(places, last),
+		(places->len - last) * sizeof(struct ep_place_in_memory));
+	memcpy(at(places, first), parts, n * sizeof(*parts));
+	places->len = places->len - (last - first) + n;
 }
 
 int ep_places_insert(struct ep_vec *places, struct ep_executables *executables,
 		     struct ep_place_in_memory place)
 {
-	size_t i;
+	size_t first = find_first(places, place.start), last = first;
+	struct ep_place_in_memory parts[3];
+	int r = place.end <= place.start ? -EINVAL : 0;
 
-	if (place.end <= place.start) {
-		ep_executables_unref(executables, place.executable);
-		return -EINVAL;
+	for (; last < places->len && at(places, last)->start < place.end; last++) {
+		if (r == 0 && at(places, last)->time_ns > place.time_ns)
+			r = EP_PLACES_OLDER;
 	}
-	cut(places, executables, place.start, place.end);
-	if (!ep_vec_push(places)) {
-		ep_executables_unref(executables, place.executable);
-		return -ENOMEM;
+	if (r == 0 && last == first + 1 && is_same_place(at(places, first), &place)) {
+		at(places, first)->time_ns = place.time_ns;
+		r = EP_PLACES_SAME;
 	}
-	for (i = places->len - 1; i > 0 && at(places, i - 1)->start > place.start; i--)
-		*at(places, i) = *at(places, i - 1);
-	*at(places, i) = place;
+	if (r == 0)
+		r = ep_vec_reserve(places, EP_MIN(places->len + 2 + places->len / 4, places->max));
+	if (r == 0 && places->len + 2 > places->max)
+		r = -ENOMEM;
+	if (r != 0) {
+		ep_executables_unref(executables, place.executable);
+		return r;
+	}
+	replace(places, first, last, parts,
+		make_parts(places, executables, first, last, place, parts));
 	return 0;
+}
+
+static bool is_anonymous(const struct ep_place_in_memory *place)
+{
+	return !place->executable && place->state == EP_PLACE_KNOWN;
 }
 
 void ep_places_coarsen(struct ep_vec *places)
@@ -102,13 +136,13 @@ void ep_places_coarsen(struct ep_vec *places)
 	size_t anonymous = 0, kept = 0;
 
 	for (size_t i = 0; i < places->len; i++)
-		anonymous += !at(places, i)->executable;
+		anonymous += is_anonymous(at(places, i));
 	if (anonymous <= MAX_ANONYMOUS)
 		return;
 	for (size_t i = 0; i < places->len; i++) {
 		struct ep_place_in_memory place = *at(places, i);
 
-		if (kept > 0 && !place.executable && !at(places, kept - 1)->executable)
+		if (kept > 0 && is_anonymous(&place) && is_anonymous(at(places, kept - 1)))
 			at(places, kept - 1)->end = place.end;
 		else
 			*at(places, kept++) = place;
@@ -146,11 +180,9 @@ bool ep_places_have(const struct ep_vec *places, const struct ep_executable *exe
 	return false;
 }
 
-const struct ep_place_in_memory *ep_places_find(const struct ep_vec *places, uint64_t addr)
+struct ep_place_in_memory *ep_places_find(const struct ep_vec *places, uint64_t addr)
 {
-	for (size_t i = 0; i < places->len; i++) {
-		if (addr >= at(places, i)->start && addr < at(places, i)->end)
-			return at(places, i);
-	}
-	return NULL;
+	size_t i = find_first(places, addr);
+
+	return i < places->len && at(places, i)->start <= addr ? at(places, i) : NULL;
 }

@@ -9,11 +9,22 @@
 #include "core/process/executables.h"
 #include "core/base/vec.h"
 
+enum ep_place_state {
+	EP_PLACE_KNOWN = 0, /* by its executable, or without one: anonymous code */
+	EP_PLACE_ASKED,	    /* its file is being looked at */
+	EP_PLACE_GONE,	    /* its file was gone before that */
+};
+
 struct ep_place_in_memory {
 	uint64_t start, end, file_off;
 	uint64_t time_ns; /* CLOCK_MONOTONIC: when it was mapped, or when /proc was read */
-	struct ep_executable *executable; /* NULL: anonymous code */
+	struct ep_executable *executable; /* NULL: anonymous code, or see the state */
+	enum ep_place_state state;
 };
+
+/* Outcomes of ep_places_insert: nothing has changed. */
+#define EP_PLACES_SAME	1 /* it was there */
+#define EP_PLACES_OLDER 2 /* something newer is there: the record came late */
 
 /* Of one process; more are not looked at. Rows, which have a lower limit, are made of the first. */
 #define EP_MAX_MAPPINGS_READ 131072
@@ -25,14 +36,11 @@ void ep_places_clear(struct ep_vec *places, struct ep_executables *executables);
 int ep_places_copy(struct ep_vec *to, const struct ep_vec *from);
 /*
  * Something new is mapped: what was there is cut off or goes. Takes the place's reference in every
- * case. 0, -EINVAL for an empty range, -ENOMEM (also: too many).
+ * case. 0, EP_PLACES_SAME, EP_PLACES_OLDER, -EINVAL for an empty range, -ENOMEM (also: too many).
+ * O(log n) to find it, and a move of what is behind it.
  */
 int ep_places_insert(struct ep_vec *places, struct ep_executables *executables,
 		     struct ep_place_in_memory place);
-/* Lets go of those mapped before time_ns: of the image that an exec replaced. */
-void ep_places_drop_older(struct ep_vec *places, struct ep_executables *executables,
-			  uint64_t time_ns);
-
 /*
  * Bounds anonymous places, of which a JIT or a hostile process can have any number: above a limit
  * neighbours become one, with the gap between them. All they are needed for is to tell code from
@@ -45,6 +53,6 @@ bool ep_places_are_pending(const struct ep_vec *places);
 /* Those of the executables that wait to be analysed go before others. */
 void ep_places_hurry(const struct ep_vec *places, struct ep_executables *executables);
 bool ep_places_have(const struct ep_vec *places, const struct ep_executable *executable);
-const struct ep_place_in_memory *ep_places_find(const struct ep_vec *places, uint64_t addr);
+struct ep_place_in_memory *ep_places_find(const struct ep_vec *places, uint64_t addr);
 
 #endif

@@ -1,81 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/process/processes.h"
-#include "core/process/executables.h"
-#include "core/process/internal.h"
-#include "core/process/rows.h"
 #include "core/base/clock.h"
+#include "core/proc/process.h"
+#include "core/process/internal.h"
+#include "core/walk/walk.h"
 
 #include <errno.h>
 #include <signal.h>
 
-/* Reads that are not charged: every process of a busy machine once. */
-#define READ_BURST 2000
-/* A process's last sample can be behind its exit. */
-#define UNSAMPLED_NS (2 * EP_NS_PER_SEC)
-#define CHECKS	     512
-/* Frames of a process that has ended may still want names that its languages remember. */
-#define LANGUAGES_LINGER_NS (3 * EP_NS_PER_SEC)
+#define CHECKS 512
 
 /* --- look-ups -------------------------------------------------------------------------------- */
-
-bool ep_processes_is_settled(struct ep_processes *processes, pid_t pid, uint64_t start_ns)
-{
-	const struct ep_live *process = ep_live_find(processes, pid);
-
-	if (!process || !ep_live_is_same(process, start_ns))
-		return true;
-	return !process->queued && !process->reading && !process->publish && !ep_places_are_pending(&process->places);
-}
-
-int ep_processes_place(struct ep_processes *processes, pid_t pid, uint64_t start_ns, uint64_t addr,
-		       uint32_t *ret_executable, uint64_t *ret_va)
-{
-	const struct ep_live *process = ep_live_find(processes, pid);
-	const struct ep_place_in_memory *place;
-
-	if (!process || !ep_live_is_same(process, start_ns))
-		return -ENODATA;
-	place = ep_places_find(&process->places, addr);
-	if (!place)
-		return -ENODATA;
-	if (!place->executable ||
-	    ep_executable_find_va(place->executable, place->file_off, ret_va) < 0)
-		return EP_PLACE_ANONYMOUS;
-	*ret_executable = place->executable->id;
-	*ret_va += addr - place->start;
-	return 0;
-}
-
-static void describe(const struct ep_live *process, struct ep_process_description *ret)
-{
-	*ret = (struct ep_process_description){
-		.comm = process->comm,
-		.exe_path = process->exe_path,
-		.container_id = process->container_id,
-		.environment = process->environment,
-		.environment_bytes = process->environment_bytes,
-	};
-}
 
 int ep_processes_describe(struct ep_processes *processes, struct ep_program program,
 			  struct ep_process_description *ret)
 {
-	pid_t pid = (pid_t)program.pid;
-	uint64_t start_ns = program.start_ns;
-	const struct ep_live *process = ep_live_find(processes, pid);
+	const struct ep_process *process = ep_table_find(&processes->table, program);
+	const struct ep_identity *identity = process ? process->identity : NULL;
 
-	if (process && ep_live_is_same(process, start_ns)) {
-		describe(process, ret);
-		return 0;
-	}
-	for (size_t i = processes->ended.len; i-- > 0;) {
-		process = *ep_vec_at(&processes->ended, struct ep_live *, i);
-		if (process->pid == pid && ep_live_is_same(process, start_ns)) {
-			describe(process, ret);
-			return 0;
-		}
-	}
-	return -ENODATA;
+	if (!identity)
+		return -ENODATA;
+	*ret = (struct ep_process_description){
+		.comm = identity->comm,
+		.exe_path = identity->exe_path,
+		.container_id = identity->container_id,
+		.environment = identity->environment,
+		.environment_bytes = identity->environment_bytes,
+	};
+	return 0;
 }
 
 struct ep_executable *ep_processes_executable(struct ep_processes *processes, uint32_t id)
@@ -89,49 +41,63 @@ int ep_processes_prepare(struct ep_processes *processes, const char *path,
 	return ep_executables_prepare(processes->executables, path, file);
 }
 
+void ep_processes_on_language(struct ep_processes *processes, pid_t pid)
+{
+	struct ep_process *process = ep_table_find_live(&processes->table, pid);
+
+	if (process && process->places.len > 0)
+		ep_processes_mark(processes, process);
+}
+
+struct ep_instance *ep_processes_language(struct ep_processes *processes,
+					  struct ep_program program, uint32_t slot)
+{
+	return ep_languages_find(&processes->table, program, slot);
+}
+
 /* --- housekeeping ---------------------------------------------------------------------------- */
 
-/* Names of processes that were never sampled are wanted by nobody: after a fork storm, thousands. */
-static bool is_over(const struct ep_live *process, uint64_t now_ns, uint64_t keep_ns)
+int ep_processes_scan(struct ep_processes *processes)
 {
-	uint64_t age_ns = now_ns - process->ended_ns;
+	const struct ep_processes_options *options = &processes->options;
+	struct ep_vec pids;
+	pid_t *pid;
+	int r;
 
-	return age_ns >= keep_ns || (!process->sampled && age_ns >= UNSAMPLED_NS);
-}
+	ep_vec_init(&pids, sizeof(pid_t), 1u << 22);
+	r = ep_process_list(&pids);
+	ep_vec_each (&pids, pid) {
+		struct ep_program program = {.pid = (uint32_t)*pid, .image = EP_IMAGE_ANY};
+		struct ep_process *process;
 
-static void sweep_ended(struct ep_processes *processes, uint64_t now_ns, uint64_t keep_ns)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < processes->ended.len; i++) {
-		struct ep_live *process = *ep_vec_at(&processes->ended, struct ep_live *, i);
-
-		if (now_ns - process->ended_ns > LANGUAGES_LINGER_NS)
-			ep_live_drop_languages(process);
-		if (is_over(process, now_ns, keep_ns))
-			ep_live_free(process);
-		else
-			*ep_vec_at(&processes->ended, struct ep_live *, kept++) = process;
+		if ((options->wanted && !options->wanted(options->arg, *pid)) ||
+		    ep_table_find_live(&processes->table, *pid))
+			continue;
+		process = ep_processes_add(processes, program, 0);
+		if (process)
+			ep_reads_enqueue(&processes->reads, process, 0);
 	}
-	processes->ended.len = kept;
+	ep_vec_fini(&pids);
+	ep_reads_run(&processes->reads);
+	return r;
 }
 
-/* Where the exit event was lost nothing else would ever end a process. A few at each call. */
+/* Where exit events were lost nothing else would ever end a process. A few at each call. */
 static void end_vanished(struct ep_processes *processes)
 {
-	for (size_t i = 0; i < CHECKS; i++) {
+	for (size_t i = 0; i < CHECKS && processes->to_check > 0; i++) {
 		const struct ep_map_slot *slot =
-			ep_map_next(&processes->live, &processes->check_pos);
-		pid_t pid = slot ? (pid_t)slot->key : 0;
+			ep_map_next(&processes->table.live, &processes->check_pos);
 
 		if (!slot) {
 			processes->check_pos = 0;
+			processes->to_check = 0;
 			return;
 		}
-		if (kill(pid, 0) == 0 || errno != ESRCH)
-			continue;
-		ep_live_end(processes, (struct ep_live *)(uintptr_t)slot->value);
-		processes->options.settled(processes->options.arg, pid);
+		processes->to_check--;
+		if (kill((pid_t)slot->key, 0) < 0 && errno == ESRCH)
+			ep_processes_end_vanished(processes,
+						  (struct ep_process *)(uintptr_t)slot->value);
 	}
 }
 
@@ -139,10 +105,16 @@ void ep_processes_sweep(struct ep_processes *processes, uint64_t keep_ns)
 {
 	uint64_t now_ns = ep_clock_mono_ns();
 
+	ep_held_expire(processes->held, EP_HELD_MAX_NS);
 	end_vanished(processes);
-	sweep_ended(processes, now_ns, keep_ns);
+	ep_processes_sweep_ended(processes, now_ns, keep_ns);
 	ep_executables_sweep(processes->executables, now_ns, keep_ns);
-	ep_live_retry_rows(processes);
+	ep_room_retry(&processes->room);
+}
+
+void ep_processes_release(struct ep_processes *processes)
+{
+	ep_held_expire(processes->held, 0);
 }
 
 bool ep_processes_evict_one(struct ep_processes *processes)
@@ -157,18 +129,102 @@ void ep_processes_restore_one(struct ep_processes *processes)
 
 size_t ep_processes_busy(const struct ep_processes *processes)
 {
-	return processes->queued + processes->reading + processes->growing +
+	return processes->reads.queued + processes->reads.running + processes->files.n_waiting +
+	       processes->files.running + (processes->room.state == EP_ROOM_GROWING) +
 	       ep_executables_stats(processes->executables)->busy;
 }
 
-const struct ep_processes_stats *ep_processes_stats(const struct ep_processes *processes)
+size_t ep_processes_held_bytes(const struct ep_processes *processes)
 {
-	return &processes->stats;
+	return ep_held_bytes(processes->held);
+}
+
+struct ep_processes_stats ep_processes_stats(const struct ep_processes *processes)
+{
+	struct ep_processes_stats stats = processes->stats;
+	const struct ep_held_stats *held = ep_held_stats(processes->held);
+	const struct ep_publisher_stats *published = &processes->publisher.stats;
+
+	stats.live = processes->table.live.len;
+	stats.ended = processes->table.n_ended;
+	stats.reads = processes->reads.stats.reads;
+	stats.deferred = processes->reads.stats.deferred;
+	stats.files_asked = processes->files.asked;
+	stats.files_found = processes->files.found;
+	stats.cut = published->cut;
+	stats.refused += published->refused;
+	stats.published = published->published;
+	stats.unchanged = published->unchanged;
+	stats.put_off = published->put_off;
+	stats.walked = held->walked;
+	stats.incomplete = held->incomplete;
+	stats.unknown = held->unknown;
+	stats.pushed_out = held->pushed_out;
+	return stats;
 }
 
 const struct ep_executables_stats *ep_processes_executables_stats(struct ep_processes *processes)
 {
 	return ep_executables_stats(processes->executables);
+}
+
+/* --- life ------------------------------------------------------------------------------------ */
+
+static void on_before_poll(uv_prepare_t *handle)
+{
+	ep_processes_act(handle->data);
+}
+
+static void on_after_poll(uv_check_t *handle)
+{
+	ep_processes_act(handle->data);
+}
+
+static void init_handles(struct ep_processes *processes)
+{
+	struct uv_loop_s *loop = processes->options.loop;
+
+	uv_prepare_init(loop, &processes->before_poll);
+	uv_check_init(loop, &processes->after_poll);
+	processes->before_poll.data = processes;
+	processes->after_poll.data = processes;
+	uv_prepare_start(&processes->before_poll, on_before_poll);
+	uv_check_start(&processes->after_poll, on_after_poll);
+}
+
+static int new_held(struct ep_processes *processes)
+{
+	const struct ep_processes_options *options = &processes->options;
+	struct ep_walker_options walker = {.store = options->store, .rules = options->rules};
+	struct ep_held_options held = {
+		.table = &processes->table,
+		.publisher = &processes->publisher,
+		.executables = processes->executables,
+		.max_bytes = options->held_bytes,
+		.pass = options->pass,
+		.arg = options->arg,
+	};
+	int r = ep_walker_new(&walker, &processes->walker);
+
+	held.walker = processes->walker;
+	return r < 0 ? r : ep_held_new(&held, &processes->held);
+}
+
+static int new_parts(struct ep_processes *processes)
+{
+	const struct ep_processes_options *options = &processes->options;
+	int r = ep_executables_new(options->loop, options->store, options->unwinders,
+				   ep_processes_on_executable, processes, &processes->executables);
+
+	return r < 0 ? r : new_held(processes);
+}
+
+static void free_parts(struct ep_processes *processes)
+{
+	ep_held_free(processes->held);
+	ep_walker_free(processes->walker);
+	ep_executables_free(processes->executables);
+	free(processes);
 }
 
 int ep_processes_new(const struct ep_processes_options *options, struct ep_processes **ret)
@@ -179,61 +235,65 @@ int ep_processes_new(const struct ep_processes_options *options, struct ep_proce
 	if (!processes)
 		return -ENOMEM;
 	processes->options = *options;
-	TAILQ_INIT(&processes->queue);
-	processes->room_turn = 1;
-	ep_map_init(&processes->live, options->max_processes);
-	ep_vec_init(&processes->ended, sizeof(struct ep_live *), 65536);
-	ep_vec_init(&processes->rows, sizeof(struct ep_row), EP_MAX_ROWS);
-	ep_vec_init(&processes->marked, sizeof(struct ep_row), EP_MAX_ROWS);
-	ep_budget_init(&processes->budget, options->reads_per_second, READ_BURST,
-		       ep_clock_mono_ns());
-	r = ep_executables_new(options->loop, options->store, options->unwinders, ep_live_executable_changed, processes,
-			       &processes->executables);
+	r = new_parts(processes);
 	if (r < 0) {
-		free(processes);
+		free_parts(processes);
 		return r;
 	}
-	uv_timer_init(options->loop, &processes->tick);
-	uv_check_init(options->loop, &processes->publisher);
-	processes->tick.data = processes;
-	processes->publisher.data = processes;
-	uv_check_start(&processes->publisher, ep_live_publish_marked);
+	ep_table_init(&processes->table, options->max_processes);
+	ep_room_init(&processes->room, options->loop, options->store, ep_processes_on_room,
+		     processes);
+	ep_publisher_init(&processes->publisher, &processes->room, options->procs_fd);
+	ep_reads_init(&processes->reads, options->loop, options->reads_per_second,
+		      ep_processes_on_read, processes);
+	ep_files_init(&processes->files, options->loop, ep_processes_on_file, processes);
+	init_handles(processes);
 	*ret = processes;
 	return 0;
 }
 
 void ep_processes_stop(struct ep_processes *processes)
 {
-	struct ep_live *process;
-
 	processes->stopped = true;
-	while ((process = TAILQ_FIRST(&processes->queue)) != NULL)
-		ep_live_unqueue(processes, process);
+	processes->room.stopped = true;
+	ep_reads_stop(&processes->reads);
+	ep_files_stop(&processes->files);
 	ep_executables_stop(processes->executables);
-	uv_close((uv_handle_t *)&processes->tick, NULL);
-	uv_close((uv_handle_t *)&processes->publisher, NULL);
+	uv_close((uv_handle_t *)&processes->before_poll, NULL);
+	uv_close((uv_handle_t *)&processes->after_poll, NULL);
+}
+
+static void free_process(struct ep_processes *processes, struct ep_process *process)
+{
+	ep_publisher_unmark(&processes->publisher, process);
+	ep_room_unref(&processes->room, process->rows);
+	ep_places_clear(&process->places, processes->executables);
+	ep_process_free(process);
+}
+
+static void free_ended(struct ep_processes *processes, struct ep_ended_list *list)
+{
+	struct ep_process *process;
+
+	while ((process = TAILQ_FIRST(list)) != NULL) {
+		ep_table_remove_ended(&processes->table, process, list);
+		free_process(processes, process);
+	}
 }
 
 void ep_processes_free(struct ep_processes *processes)
 {
 	struct ep_map_slot *slot;
-	struct ep_live **ended;
 	size_t pos = 0;
 
 	if (!processes)
 		return;
-	while ((slot = ep_map_next(&processes->live, &pos)) != NULL) {
-		struct ep_live *process = (struct ep_live *)(uintptr_t)slot->value;
-
-		ep_places_clear(&process->places, processes->executables);
-		ep_live_free(process);
-	}
-	ep_vec_each(&processes->ended, ended)
-		ep_live_free(*ended);
-	ep_map_fini(&processes->live);
-	ep_vec_fini(&processes->ended);
-	ep_vec_fini(&processes->rows);
-	ep_vec_fini(&processes->marked);
-	ep_executables_free(processes->executables);
-	free(processes);
+	while ((slot = ep_map_next(&processes->table.live, &pos)) != NULL)
+		free_process(processes, (struct ep_process *)(uintptr_t)slot->value);
+	free_ended(processes, &processes->table.recent);
+	free_ended(processes, &processes->table.lingering);
+	free_ended(processes, &processes->table.kept);
+	ep_table_fini(&processes->table);
+	ep_publisher_fini(&processes->publisher);
+	free_parts(processes);
 }

@@ -1,14 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The process manager: which processes there are, what they map, and the rows that tell BPF so.
+ * The process manager: which processes there are, what they map, what BPF is told of that; and the
+ * samples that need what BPF did not know.
  *
- *	scan, unknown pid or address, mapping of an unknown file ──► queue ──► worker reads /proc/PID
- *	    ──► places in memory ──► executables (analysed once) ──► rows ──► ep_procs
- *	fork, exec, mapping of a known file ──► places in memory, at once
+ *	kernel's records, in order of time          /proc, on workers
+ *	    │ fork exec exit mapping lost sample        │ reads, files
+ *	    ▼                                           ▼
+ *	  table: programs (pid, start, image) ── places ── executables (analysed once)
+ *	    │                                       │
+ *	    │ dirty ones, at the end of the turn    ▼
+ *	    ├──► publisher ──► rows, ep_procs ──► BPF
+ *	    └──► held ──► samples that wait, walked late ──► `pass`
  *
- * A process is (pid, start time). Reading /proc is paid from a budget, so that a storm of
- * short-lived processes costs no more than a quiet machine: when it is used up, a process is read
- * once it is sampled, and an unknown address is looked after with growing delay.
+ * Promises, if the caller hands over all records in order of time (core/bpf/order.h):
+ *  1. A sample is booked on the program that ran when it was taken, or on none.
+ *  2. What was learned is published in the turn of the loop in which it was learned, but for what a
+ *     process's own budget puts off.
+ *  3. A sample with a copy of its stack is as whole as what is known of its program within
+ *     EP_HELD_MAX_NS allows, whether the program still runs or not.
+ *  4. After a loss of records nothing that was known of mappings is trusted.
+ * "Mappings at that time" is approximate: the kernel tells of no unmapping.
  *
  * Loop's thread only.
  */
@@ -16,7 +27,7 @@
 #define EP_PROCESS_PROCESSES_H
 
 #include "bpf/shared.h"
-#include "core/base/util.h"
+#include "core/base/clock.h"
 #include "core/trace/program.h"
 
 #include <sys/types.h>
@@ -30,22 +41,29 @@ struct ep_proc_file;
 struct ep_unwinders;
 struct uv_loop_s;
 
+#define EP_HELD_MAX_NS (2 * EP_NS_PER_SEC)
+
 struct ep_processes_options {
 	struct uv_loop_s *loop;
 	struct ep_delta_store *store;
+	const struct ep_rule *rules;	/* the store's */
 	struct ep_unwinders *unwinders; /* NULL: native frames only */
-	int procs_fd;		  /* the map ep_procs */
+	struct ep_control *control;	/* of the BPF programs */
+	int procs_fd;			/* the map ep_procs */
 	uint32_t reads_per_second; /* budget for reading /proc/PID, sustained */
 	uint32_t max_processes;
+	size_t held_bytes;   /* of samples that wait */
 	bool hears_mappings; /* ep_processes_on_mapping will be called */
-	/* Called when a process's samples can be named: read, executables analysed; or gone. */
-	void (*settled)(void *arg, pid_t pid);
+	/* A sample as whole as it could be made. Borrowed for the call. */
+	void (*pass)(void *arg, const void *event, size_t bytes);
+	/* Hands over all records up to now: before something read from /proc is believed. */
+	void (*catch_up)(void *arg);
 	/* A process that is not wanted is not even read; NULL: all are. */
 	bool (*wanted)(void *arg, pid_t pid);
 	void *arg;
 };
 
-/* What a batch says of a process. Borrowed until the next call. */
+/* What a batch says of a program. Borrowed until the next call. */
 struct ep_process_description {
 	const char *comm, *exe_path, *container_id;
 	const char *environment; /* variables that were asked for, "NAME=value" with NUL each */
@@ -53,14 +71,18 @@ struct ep_process_description {
 };
 
 struct ep_processes_stats {
-	uint64_t live;
+	uint64_t live, ended;
 	uint64_t reads;	    /* of /proc/PID/maps */
 	uint64_t gone;	    /* died while they were read */
 	uint64_t refused;   /* more processes than max_processes */
 	uint64_t deferred;  /* reads put off for want of budget */
 	uint64_t cut;	    /* processes with more executable mappings than rows */
 	uint64_t forks, execs, exits;
-	uint64_t mappings, mappings_placed; /* records, and those that needed no read */
+	uint64_t mappings, mappings_placed; /* records, and those whose file was known */
+	uint64_t files_asked, files_found;  /* the others */
+	uint64_t published, unchanged, put_off; /* rows of a process */
+	uint64_t doubts; /* times that all that was known of mappings was forgotten */
+	uint64_t walked, incomplete, unknown, pushed_out; /* samples, see struct ep_held_stats */
 };
 
 int ep_processes_new(const struct ep_processes_options *options, struct ep_processes **ret);
@@ -75,37 +97,30 @@ int ep_processes_scan(struct ep_processes *processes);
 int ep_processes_prepare(struct ep_processes *processes, const char *path,
 			 struct ep_proc_file *file);
 
-/* What the kernel said. */
-void ep_processes_on_fork(struct ep_processes *processes, pid_t parent, pid_t pid,
-			  uint64_t start_ns);
-void ep_processes_on_exec(struct ep_processes *processes, pid_t pid, uint64_t start_ns,
-			  uint64_t time_ns);
-void ep_processes_on_exit(struct ep_processes *processes, pid_t pid);
-/* A mapping of an executable that is known by build id needs no read. */
+/* What the kernel said, in order of time. */
+void ep_processes_on_event(struct ep_processes *processes, const struct ep_process_event *event);
 void ep_processes_on_mapping(struct ep_processes *processes, const struct ep_mapping_event *event);
-/* A sample was taken in a process; who it is now is found out if it was not worth it before. */
-void ep_processes_on_sampled(struct ep_processes *processes, pid_t pid);
-void ep_processes_on_unknown(struct ep_processes *processes, pid_t pid, uint64_t start_ns);
-void ep_processes_on_unknown_address(struct ep_processes *processes, pid_t pid);
-
-/* True when nothing is being found out about this process at the moment. */
-bool ep_processes_is_settled(struct ep_processes *processes, pid_t pid, uint64_t start_ns);
+/* Records were lost: of mappings, or of births and deaths. */
+void ep_processes_on_lost(struct ep_processes *processes);
 /*
- * Places a target address: 0 with executable id and ELF virtual address; EP_PLACE_ANONYMOUS in code
- * that is no ELF file's, as a JIT makes it; -ENODATA in no executable mapping.
+ * A sample as it came. It is given to `pass`, now or within EP_HELD_MAX_NS. `bytes` at least those
+ * of the struct; what follows is not trusted.
  */
-#define EP_PLACE_ANONYMOUS 1
-int ep_processes_place(struct ep_processes *processes, pid_t pid, uint64_t start_ns, uint64_t addr,
-		       uint32_t *ret_executable, uint64_t *ret_va);
+void ep_processes_on_sample(struct ep_processes *processes, const struct ep_sample *sample,
+			    size_t bytes);
+/* All records up to this time were handed over: what follows from them is done. */
+void ep_processes_end_turn(struct ep_processes *processes, uint64_t time_ns);
+/* Passes on all samples that wait. */
+void ep_processes_release(struct ep_processes *processes);
 
-/* Also of processes that ended in the last minutes. 0 or -ENODATA. */
+/* Also of programs that ended in the last minutes. 0 or -ENODATA. */
 int ep_processes_describe(struct ep_processes *processes, struct ep_program program,
 			  struct ep_process_description *ret);
 struct ep_executable *ep_processes_executable(struct ep_processes *processes, uint32_t id);
 
 /* A language has something new to tell BPF of a process. */
 void ep_processes_on_language(struct ep_processes *processes, pid_t pid);
-/* The language of this slot in a process, for the names of its frames; NULL: none, or long gone. */
+/* The language of this slot in a program, for the names of its frames; NULL: none, or long gone. */
 struct ep_instance *ep_processes_language(struct ep_processes *processes,
 					  struct ep_program program, uint32_t slot);
 
@@ -117,8 +132,9 @@ bool ep_processes_evict_one(struct ep_processes *processes);
 void ep_processes_restore_one(struct ep_processes *processes);
 /* Reads or analyses under way or queued. */
 size_t ep_processes_busy(const struct ep_processes *processes);
+size_t ep_processes_held_bytes(const struct ep_processes *processes);
 
-const struct ep_processes_stats *ep_processes_stats(const struct ep_processes *processes);
+struct ep_processes_stats ep_processes_stats(const struct ep_processes *processes);
 const struct ep_executables_stats *ep_processes_executables_stats(struct ep_processes *processes);
 
 #endif

@@ -1,96 +1,119 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/process/executables.h"
-#include "core/process/internal.h"
-#include "core/base/clock.h"
+#include "core/process/table.h"
 
-#include <string.h>
+#include <errno.h>
 
-#include <bpf/bpf.h>
+#define MAX_ENDED 131072
 
-struct ep_live *ep_live_find(const struct ep_processes *processes, pid_t pid)
+void ep_table_init(struct ep_table *table, size_t max_live)
 {
-	const uint64_t *value = ep_map_find(&processes->live, (uint64_t)pid);
-
-	return value ? (struct ep_live *)(uintptr_t)*value : NULL;
+	*table = (struct ep_table){0};
+	ep_map_init(&table->live, max_live);
+	ep_map_init(&table->ended, MAX_ENDED);
+	TAILQ_INIT(&table->recent);
+	TAILQ_INIT(&table->lingering);
+	TAILQ_INIT(&table->kept);
 }
 
-bool ep_live_is_same(const struct ep_live *process, uint64_t start_ns)
+void ep_table_fini(struct ep_table *table)
 {
-	uint64_t a = process->start_ns / EP_CLOCK_TICK_NS, b = start_ns / EP_CLOCK_TICK_NS;
-
-	return process->start_ns == 0 || a == b;
+	ep_map_fini(&table->live);
+	ep_map_fini(&table->ended);
 }
 
-struct ep_live *ep_live_add(struct ep_processes *processes, pid_t pid, uint64_t start_ns)
+static struct ep_process *get(const struct ep_map *map, pid_t pid)
 {
-	struct ep_live *process;
+	const uint64_t *value = ep_map_find(map, (uint64_t)pid);
 
-	if (processes->live.len >= processes->options.max_processes) {
-		processes->stats.refused++;
-		return NULL;
+	return value ? (struct ep_process *)(uintptr_t)*value : NULL;
+}
+
+struct ep_process *ep_table_find_live(const struct ep_table *table, pid_t pid)
+{
+	return get(&table->live, pid);
+}
+
+struct ep_process *ep_table_find(const struct ep_table *table, struct ep_program program)
+{
+	struct ep_process *process = get(&table->live, (pid_t)program.pid);
+
+	if (process && ep_process_is(process, program))
+		return process;
+	for (process = get(&table->ended, (pid_t)program.pid); process; process = process->older) {
+		if (ep_process_is(process, program))
+			return process;
 	}
-	process = calloc(1, sizeof(*process));
-	if (!process)
-		return NULL;
-	process->pid = pid;
-	process->start_ns = start_ns;
-	ep_places_init(&process->places);
-	if (ep_map_set(&processes->live, (uint64_t)pid, (uintptr_t)process) < 0) {
-		free(process);
-		return NULL;
+	return NULL;
+}
+
+struct ep_process *ep_table_find_at(const struct ep_table *table, pid_t pid, uint64_t time_ns)
+{
+	struct ep_process *process = get(&table->live, pid);
+
+	if (process && time_ns >= process->born_ns)
+		return process;
+	for (process = get(&table->ended, pid); process; process = process->older) {
+		if (time_ns >= process->born_ns && time_ns <= process->ended_ns)
+			return process;
 	}
-	processes->stats.live++;
-	return process;
+	return NULL;
 }
 
-void ep_live_free(struct ep_live *process)
+int ep_table_add(struct ep_table *table, struct ep_process *process)
 {
-	ep_live_drop_languages(process);
-	free(process->comm);
-	free(process->exe_path);
-	free(process->container_id);
-	free(process->environment);
-	free(process);
+	return ep_map_set(&table->live, process->program.pid, (uintptr_t)process);
 }
 
-void ep_live_end(struct ep_processes *processes, struct ep_live *process)
+/* Without memory for the index it is found no more, and goes with the next sweep. */
+void ep_table_end(struct ep_table *table, struct ep_process *process, uint64_t time_ns)
 {
-	uint32_t pid = (uint32_t)process->pid;
-	struct ep_live **slot;
+	uint32_t pid = process->program.pid;
 
-	ep_live_unqueue(processes, process);
-	ep_map_remove(&processes->live, pid);
-	(void)bpf_map_delete_elem(processes->options.procs_fd, &pid);
-	ep_places_clear(&process->places, processes->executables);
-	ep_live_drop_rows(processes, process);
-	processes->stats.live--;
-	process->ended_ns = ep_clock_mono_ns();
-	slot = process->read_once ? ep_vec_push(&processes->ended) : NULL;
-	if (slot)
-		*slot = process;
-	else
-		ep_live_free(process);
+	(void)ep_map_remove(&table->live, pid);
+	process->state = EP_PROCESS_ENDED;
+	process->ended_ns = time_ns;
+	process->older = get(&table->ended, (pid_t)pid);
+	(void)ep_map_set(&table->ended, pid, (uintptr_t)process);
+	TAILQ_INSERT_TAIL(&table->recent, process, ended);
+	table->n_ended++;
 }
 
-void ep_live_take_text(char **field, const char *text)
+struct ep_process *ep_table_first_ended(struct ep_ended_list *list, uint64_t before_ns)
 {
-	char *copy = strdup(text);
+	struct ep_process *process = TAILQ_FIRST(list);
 
-	if (copy) {
-		free(*field);
-		*field = copy;
-	}
+	return process && process->ended_ns < before_ns ? process : NULL;
 }
 
-void ep_live_take_environment(struct ep_live *process, const char *text, size_t bytes)
+void ep_table_move(struct ep_process *process, struct ep_ended_list *from,
+		   struct ep_ended_list *to)
 {
-	char *copy = bytes ? malloc(bytes) : NULL;
+	TAILQ_REMOVE(from, process, ended);
+	TAILQ_INSERT_TAIL(to, process, ended);
+}
 
-	if (bytes && !copy)
+static void unlink_older(struct ep_table *table, struct ep_process *process)
+{
+	struct ep_process *newer = get(&table->ended, (pid_t)process->program.pid);
+
+	if (newer == process) {
+		if (process->older)
+			(void)ep_map_set(&table->ended, process->program.pid,
+					 (uintptr_t)process->older);
+		else
+			(void)ep_map_remove(&table->ended, process->program.pid);
 		return;
-	if (bytes)
-		memcpy(copy, text, bytes);
-	free(process->environment);
-	process->environment = copy;
-	process->environment_bytes = bytes;
+	}
+	while (newer && newer->older != process)
+		newer = newer->older;
+	if (newer)
+		newer->older = process->older;
+}
+
+void ep_table_remove_ended(struct ep_table *table, struct ep_process *process,
+			   struct ep_ended_list *list)
+{
+	unlink_older(table, process);
+	TAILQ_REMOVE(list, process, ended);
+	table->n_ended--;
 }

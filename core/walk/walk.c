@@ -109,7 +109,7 @@ static struct ep_record *put_head(struct ep_walker *walker, const struct pieces 
 	sample->n_words = (uint16_t)pieces->copy.at_word;
 	sample->n_frames = (uint16_t)pieces->head_frames;
 	sample->copy_bytes = 0;
-	sample->error = EP_ERROR_NONE;
+	sample->error = EP_ERROR_NONE; /* BPF's is why there is a copy */
 	sample->flags &= ~(EP_SAMPLE_RAW | EP_SAMPLE_UNKNOWN_ADDRESS | EP_SAMPLE_UNKNOWN_PROCESS);
 	memcpy(record->words, pieces->words,
 	       ((size_t)sample->n_kernel + sample->n_words) * WORD_BYTES);
@@ -202,8 +202,11 @@ static void walk(struct ep_walker *walker, const struct pieces *pieces,
 		 struct ep_steps_world *world, struct ep_record *record)
 {
 	uint32_t tail = pieces->sample.n_words - pieces->copy.at_word;
+	struct summary head = summarize(record->words + record->sample.n_kernel,
+					record->sample.n_words);
 	uint32_t error = ep_steps_run(walker->steps, world, EP_MAX_WORDS - tail);
 
+	record->sample.error = (uint8_t)head.error;
 	if (error == EP_ERROR_BAD_READ && is_behind_copy(pieces, record, world))
 		error = EP_ERROR_COPY_END;
 	if (error == 0 && lacks_language(pieces, record))
@@ -211,7 +214,7 @@ static void walk(struct ep_walker *walker, const struct pieces *pieces,
 	/* Without room for the frame the sample says it. */
 	if (error && record->sample.n_words + 2 + tail <= EP_MAX_WORDS)
 		ep_steps_push_error(walker->steps, error);
-	else
+	else if (!head.error)
 		record->sample.error = (uint8_t)error;
 }
 

@@ -38,6 +38,11 @@ def program(name):
     return path
 
 
+def samples_wanted():
+    """How many samples a share is of, at least: `scripts/bench --samples N`."""
+    return int(os.environ.get("EBPF_PROFILER_BENCH_SAMPLES", "2000"))
+
+
 def note(text):
     print(text, file=sys.stderr, flush=True)
 
@@ -49,6 +54,11 @@ def row(name, value, unit, bar="", limit=None, at_least=False):
         verdict = "met" if (value >= limit if at_least else value <= limit) else "missed"
     text = f"{value:.4g}" if isinstance(value, float) else str(value)
     print(f"{name}\t{text}\t{unit}\t{bar}\t{verdict}", flush=True)
+
+
+def skip_row(name, reason):
+    """A row that could not be measured here: neither met nor missed."""
+    print(f"{name}\t\t\t\tskipped: {reason}", flush=True)
 
 
 def skip(reason):

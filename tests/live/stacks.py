@@ -195,6 +195,9 @@ def fields(data):
             value, at = data[at:at + length], at + length
             if len(value) != length:
                 raise ValueError("message cut short")
+        elif kind in (1, 5):  # fixed64, fixed32: bytes
+            length = {1: 8, 5: 4}[kind]
+            value, at = data[at:at + length], at + length
         else:
             raise ValueError(f"wire type {kind}")
         yield key >> 3, value

@@ -5,6 +5,7 @@
  *	-p DIR	    language plugins; can be repeated
  *	--check	    compare with NAME.txt beside the fixture; --update: write it anew
  *	--faults    every read of the process's memory fails once, then every page (faults.c)
+ *	--late	    each stack once more, walked from a copy of it (late.c)
  *	--page ADDR one page cannot be read; --read N: the N-th read fails
  *	--bytecode  the BPF programs as a kernel gets them, interpreted
  *	--frames N  so many frames in one run, as on a kernel that takes no more
@@ -33,7 +34,7 @@
 struct options {
 	struct ep_replay_plugins plugins;
 	struct replay_way way;
-	bool check, update, faults, plain;
+	bool check, update, faults, late, plain;
 	uint64_t page; /* address */
 	uint64_t read; /* number */
 };
@@ -189,6 +190,8 @@ static int run(const char *path, const struct options *options)
 		r = STATUS_SKIP;
 	} else if (options->faults) {
 		r = replay_faults(path, &replay);
+	} else if (options->late) {
+		r = replay_late(path, &replay);
 	} else {
 		ep_replay_fail_read(replay.replay, options->read);
 		ep_replay_fail_range(replay.replay, options->page,
@@ -204,6 +207,7 @@ static int parse(int argc, char **argv, struct options *options)
 	static const struct option names[] = {{"check", no_argument, NULL, 'c'},
 					      {"update", no_argument, NULL, 'u'},
 					      {"faults", no_argument, NULL, 'f'},
+					      {"late", no_argument, NULL, 'l'},
 					      {"bytecode", no_argument, NULL, 'b'},
 					      {"frames", required_argument, NULL, 'F'},
 					      {"plain", no_argument, NULL, 'n'},
@@ -228,6 +232,7 @@ static int parse(int argc, char **argv, struct options *options)
 		options->check |= option == 'c';
 		options->update |= option == 'u';
 		options->faults |= option == 'f';
+		options->late |= option == 'l';
 		options->way.bytecode |= option == 'b';
 		options->plain |= option == 'n';
 	}
@@ -243,7 +248,7 @@ int main(int argc, char **argv)
 	ep_host_init(uv_default_loop(), "replay");
 	if (parse(argc, argv, &options) < 0) {
 		fprintf(stderr,
-			"usage: replay [-p DIR].. [--check | --update | --faults | --plain] "
+			"usage: replay [-p DIR].. [--check | --update | --faults | --late | --plain] "
 			"[--bytecode] [--frames N] [--page ADDR] [--read N] [-v] NAME" ENDING
 			"..\n");
 		return 2;

@@ -23,5 +23,7 @@ void replay_close(struct replay *replay);
 
 /* faults.c. 0, or 1 after what is wrong was said. */
 int replay_faults(const char *path, const struct replay *replay);
+/* late.c. The same; also when there was nothing to compare. */
+int replay_late(const char *path, const struct replay *replay);
 
 #endif

@@ -15,6 +15,35 @@
 #define MS	   1000000ull
 #define T0	   (1000 * MS)
 
+/* --- allocations (the linker sends them here) ------------------------------------------------- */
+
+void *__real_malloc(size_t bytes);
+void *__real_calloc(size_t n, size_t bytes);
+void *__real_realloc(void *ptr, size_t bytes);
+void *__wrap_malloc(size_t bytes);
+void *__wrap_calloc(size_t n, size_t bytes);
+void *__wrap_realloc(void *ptr, size_t bytes);
+
+static size_t n_allocations;
+
+void *__wrap_malloc(size_t bytes)
+{
+	n_allocations++;
+	return __real_malloc(bytes);
+}
+
+void *__wrap_calloc(size_t n, size_t bytes)
+{
+	n_allocations++;
+	return __real_calloc(n, bytes);
+}
+
+void *__wrap_realloc(void *ptr, size_t bytes)
+{
+	n_allocations++;
+	return __real_realloc(ptr, bytes);
+}
+
 /* --- a world of rings ------------------------------------------------------------------------ */
 
 /* An opener has no argument: rings it opened are found here. */
@@ -333,6 +362,26 @@ static void late_ones_are_delivered_and_counted(void **state)
 	assert_int_equal(world->seen[1].time_ns, T0 + 60);
 	assert_int_equal(stats(world).late, 2);
 	assert_int_equal(stats(world).late_max_ns, 40);
+	free_world(world);
+}
+
+static void nothing_is_allocated_once_all_rings_were_seen(void **state)
+{
+	struct world *world = new_world((struct setup){.n_cpus = 3});
+	size_t before;
+
+	(void)state;
+	ep_order_drain_to(world->order, T0);
+	before = n_allocations;
+	for (uint32_t round = 1; round < 50; round++) {
+		for (uint32_t id = 0; id < 100; id++) {
+			put_mapping(id % 3, T0 + round * 100 + rnd(world, 150), id);
+			put_event(world, EP_EVENT_KNOWN, T0 + round * 100 + rnd(world, 150), id);
+		}
+		ep_order_drain_to(world->order, T0 + round * 100 + 100);
+	}
+	assert_true(stats(world).waited > 1000);
+	assert_int_equal(n_allocations, before);
 	free_world(world);
 }
 
@@ -745,6 +794,7 @@ int main(void)
 		cmocka_unit_test(the_oldest_do_not_wait_without_room),
 		cmocka_unit_test(far_ahead_is_another_clock),
 		cmocka_unit_test(late_ones_are_delivered_and_counted),
+		cmocka_unit_test(nothing_is_allocated_once_all_rings_were_seen),
 		cmocka_unit_test(records_wrap_around),
 		cmocka_unit_test(a_busy_record_stops_the_ring),
 		cmocka_unit_test(nobody_waits_long_for_a_busy_record),

@@ -248,6 +248,55 @@ static int teardown(void **state)
 	return 0;
 }
 
+static struct ep_delta_store *chunk_store; /* of the test below */
+
+static int add_chunk_unseen(void *arg, uint32_t index, void **ret_memory)
+{
+	/* The first one comes before there is a store to ask. */
+	if (chunk_store)
+		assert_null(ep_delta_store_chunk(chunk_store, index));
+	return add_chunk(arg, index, ret_memory);
+}
+
+static void remove_chunk_unseen(void *arg, uint32_t index, void *memory)
+{
+	if (chunk_store)
+		assert_null(ep_delta_store_chunk(chunk_store, index));
+	remove_chunk(arg, index, memory);
+}
+
+static void chunks_are_seen_while_they_are_there(void **state)
+{
+	struct fake_kernel *kernel = *state;
+	struct ep_delta_store_ops ops = {.arg = kernel, .add_chunk = add_chunk_unseen,
+					 .remove_chunk = remove_chunk_unseen,
+					 .rules = kernel->rules};
+	struct ep_row *rows = calloc(EP_MAX_ROWS, sizeof(*rows));
+	uint32_t refs[3];
+
+	assert_non_null(rows);
+	memset(kernel, 0, sizeof(*kernel));
+	chunk_store = NULL;
+	assert_int_equal(ep_delta_store_new(&ops, 64u << 20, &chunk_store), 0);
+	for (size_t i = 0; i < EP_LEN(refs); i++) {
+		assert_int_equal(ep_delta_store_add_room(chunk_store, EP_MAX_ROWS * 8 + 8), 0);
+		assert_int_equal(ep_delta_store_put_rows(chunk_store, rows, EP_MAX_ROWS, &refs[i]),
+				 0);
+		assert_ptr_equal(ep_delta_store_chunk(chunk_store, EP_REF_CHUNK(refs[i])),
+				 kernel->chunks[EP_REF_CHUNK(refs[i])]);
+	}
+	assert_int_not_equal(EP_REF_CHUNK(refs[2]), 0);
+	for (size_t i = 0; i < EP_LEN(refs); i++)
+		ep_delta_store_drop_rows(chunk_store, refs[i], EP_MAX_ROWS);
+	ep_delta_store_collect(chunk_store);
+	ep_delta_store_collect(chunk_store);
+	assert_int_not_equal(kernel->removed, 0);
+	assert_null(ep_delta_store_chunk(chunk_store, EP_REF_CHUNK(refs[2])));
+	assert_null(ep_delta_store_chunk(chunk_store, EP_MAX_CHUNKS));
+	ep_delta_store_free(ep_take(chunk_store));
+	free(rows);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -259,6 +308,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(freed_rules_rest_too, setup, teardown),
 		cmocka_unit_test_setup_teardown(limit_is_kept, setup, teardown),
 		cmocka_unit_test(blocks_merge_with_their_neighbours),
+		cmocka_unit_test_setup_teardown(chunks_are_seen_while_they_are_there, setup,
+						teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What becomes of a waiting sample's raw addresses; where they lie is said by the fake below. */
+/* What becomes of samples that BPF could not finish: raw addresses are placed, copies wait. */
+#include "core/process/executables.h"
 #include "core/process/held.h"
+#include "core/process/places.h"
 
-#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
@@ -16,59 +17,95 @@
 static struct {
 	struct ep_sample sample;
 	uint64_t words[8];
+	int n;
 } passed;
 
-bool ep_processes_is_settled(struct ep_processes *processes, pid_t pid, uint64_t start_ns)
-{
-	(void)processes, (void)pid, (void)start_ns;
-	return true;
-}
+static struct ep_executable executable = {
+	.id = 7,
+	.refs = 100,
+	.state = EP_EXECUTABLE_READY,
+	.file.fd = -1,
+	.segments = {{.va = 0x400, .file_off = 0, .file_bytes = 0x2000}},
+	.n_segments = 1,
+};
 
-int ep_processes_place(struct ep_processes *processes, pid_t pid, uint64_t start_ns, uint64_t addr,
-		       uint32_t *ret_executable, uint64_t *ret_va)
-{
-	(void)processes, (void)pid, (void)start_ns;
-	if (addr >= NO_CODE)
-		return -ENODATA;
-	if (addr >= JIT_CODE)
-		return EP_PLACE_ANONYMOUS;
-	*ret_executable = 7;
-	*ret_va = 0x400 + addr - FILE_CODE;
-	return 0;
-}
+struct fixture {
+	struct ep_table table;
+	struct ep_publisher publisher;
+	struct ep_process *process;
+	struct ep_held *held;
+};
 
 static void pass(void *arg, const void *event, size_t bytes)
 {
 	(void)arg;
-	assert_true(bytes <= sizeof(passed));
-	memset(&passed, 0, sizeof(passed));
+	assert_true(bytes <= sizeof(passed.sample) + sizeof(passed.words));
+	memset(passed.words, 0, sizeof(passed.words));
 	memcpy(&passed, event, bytes);
+	passed.n++;
+}
+
+static void add_place(struct ep_process *process, uint64_t start, struct ep_executable *of)
+{
+	struct ep_place_in_memory place = {.start = start, .end = start + 0x1000, .executable = of};
+
+	assert_int_equal(ep_places_insert(&process->places, NULL, place), 0);
+}
+
+static int set_up(void **state)
+{
+	struct fixture *fx = calloc(1, sizeof(*fx));
+	struct ep_held_options options = {.max_bytes = 65536, .pass = pass};
+
+	memset(&passed, 0, sizeof(passed));
+	ep_table_init(&fx->table, 16);
+	fx->process = ep_process_new((struct ep_program){.pid = 9, .image = 1, .start_ns = 5});
+	fx->process->state = EP_PROCESS_KNOWN;
+	assert_int_equal(ep_table_add(&fx->table, fx->process), 0);
+	add_place(fx->process, FILE_CODE, &executable);
+	add_place(fx->process, JIT_CODE, NULL);
+	options.table = &fx->table;
+	options.publisher = &fx->publisher;
+	assert_int_equal(ep_held_new(&options, &fx->held), 0);
+	*state = fx;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct fixture *fx = *state;
+
+	ep_held_free(fx->held);
+	ep_places_clear(&fx->process->places, NULL);
+	ep_process_free(fx->process);
+	ep_table_fini(&fx->table);
+	free(fx);
+	return 0;
 }
 
 /* A leaf, then return addresses found by frame pointer. */
-static void send(const uint64_t *addrs, uint16_t n)
+static void send(struct fixture *fx, const uint64_t *addrs, uint16_t n, uint32_t copy_bytes)
 {
 	struct {
 		struct ep_sample sample;
-		uint64_t words[8];
-	} event = {.sample = {.n_frames = n, .n_words = 2 * n}};
-	struct ep_held *held = NULL;
+		uint64_t words[8 + 64];
+	} event = {.sample = {.n_frames = n, .n_words = 2 * n, .pid = 9, .image = 1, .start_ns = 5}};
 
+	event.sample.event.type = EP_EVENT_TRACE;
+	event.sample.copy_bytes = copy_bytes;
+	event.sample.error = copy_bytes ? EP_ERROR_NOT_ANALYSED : 0;
 	for (size_t i = 0; i < n; i++) {
 		uint32_t flags = i ? EP_FRAME_RETURN_ADDRESS | EP_FRAME_POINTER_WALK : 0;
 
 		event.words[2 * i] = EP_FRAME_HEADER(EP_FRAME_NATIVE, flags, 1, 0);
 		event.words[2 * i + 1] = addrs[i];
 	}
-	assert_int_equal(ep_held_new(NULL, 4096, pass, NULL, &held), 0);
-	ep_held_add(held, &event.sample, sizeof(event.sample) + 16 * (size_t)n);
-	ep_held_free(held);
+	ep_held_add(fx->held, &event.sample, sizeof(event.sample) + 16 * (size_t)n + copy_bytes);
 }
 
 static void code_without_a_file_is_code(void **state)
 {
-	(void)state;
-	send((const uint64_t[]){JIT_CODE, JIT_CODE + 8, FILE_CODE + 4}, 3);
+	send(*state, (const uint64_t[]){JIT_CODE, JIT_CODE + 8, FILE_CODE + 4}, 3, 0);
 	assert_int_equal(passed.sample.n_frames, 3);
 	assert_int_equal(passed.sample.error, 0);
 	assert_int_equal(passed.words[3], JIT_CODE + 8);
@@ -78,19 +115,82 @@ static void code_without_a_file_is_code(void **state)
 
 static void stack_that_led_nowhere_is_not_complete(void **state)
 {
-	(void)state;
-	send((const uint64_t[]){FILE_CODE, NO_CODE + 8, FILE_CODE + 4}, 3);
+	send(*state, (const uint64_t[]){FILE_CODE, NO_CODE + 8, FILE_CODE + 4}, 3, 0);
 	assert_int_equal(passed.sample.n_frames, 2);
 	assert_int_equal(passed.sample.error, EP_ERROR_BAD_FRAME_POINTER);
 	assert_int_equal(EP_FRAME_KIND(passed.words[2]), EP_FRAME_ERROR);
 	assert_int_equal(EP_FRAME_AUX(passed.words[2]), EP_ERROR_BAD_FRAME_POINTER);
 }
 
+static void sample_waits_while_a_file_is_looked_at(void **state)
+{
+	struct fixture *fx = *state;
+
+	fx->process->n_asked = 1;
+	send(fx, (const uint64_t[]){FILE_CODE}, 1, 0);
+	assert_int_equal(passed.n, 0);
+	assert_true(ep_held_bytes(fx->held) > 0);
+	ep_held_retry(fx->held);
+	assert_int_equal(passed.n, 0);
+	fx->process->n_asked = 0;
+	ep_held_retry(fx->held);
+	assert_int_equal(passed.n, 1);
+	assert_int_equal(EP_FRAME_AUX(passed.words[0]), 7);
+	assert_int_equal(ep_held_bytes(fx->held), 0);
+}
+
+/* It has waited long enough: without its copy, it says what BPF said. */
+static void copy_of_an_unknown_process_is_dropped_in_the_end(void **state)
+{
+	struct fixture *fx = *state;
+
+	ep_places_clear(&fx->process->places, NULL);
+	ep_places_init(&fx->process->places);
+	fx->process->state = EP_PROCESS_NEW;
+	send(fx, NULL, 0, sizeof(struct ep_copy));
+	assert_int_equal(passed.n, 0);
+	ep_held_expire(fx->held, 0);
+	assert_int_equal(passed.n, 1);
+	assert_int_equal(passed.sample.copy_bytes, 0);
+	assert_int_equal(passed.sample.error, EP_ERROR_NOT_ANALYSED);
+	assert_int_equal(ep_held_stats(fx->held)->unknown, 1);
+}
+
+static void nothing_waits_for_a_process_nobody_knows(void **state)
+{
+	struct fixture *fx = *state;
+
+	fx->process->program.image = 2;
+	send(fx, NULL, 0, sizeof(struct ep_copy));
+	assert_int_equal(passed.n, 1);
+	assert_int_equal(passed.sample.error, EP_ERROR_NOT_ANALYSED);
+}
+
+static void oldest_goes_when_too_many_wait(void **state)
+{
+	struct fixture *fx = *state;
+
+	fx->process->n_asked = 1;
+	for (int i = 0; i < 1000; i++)
+		send(fx, (const uint64_t[]){FILE_CODE}, 1, 0);
+	assert_true(passed.n > 0);
+	assert_true(ep_held_bytes(fx->held) <= 65536);
+	assert_int_equal(ep_held_stats(fx->held)->pushed_out, passed.n);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(code_without_a_file_is_code),
-		cmocka_unit_test(stack_that_led_nowhere_is_not_complete),
+		cmocka_unit_test_setup_teardown(code_without_a_file_is_code, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(stack_that_led_nowhere_is_not_complete, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(sample_waits_while_a_file_is_looked_at, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(copy_of_an_unknown_process_is_dropped_in_the_end,
+						set_up, tear_down),
+		cmocka_unit_test_setup_teardown(nothing_waits_for_a_process_nobody_knows, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(oldest_goes_when_too_many_wait, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

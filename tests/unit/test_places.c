@@ -79,21 +79,56 @@ static void empty_range_is_refused_and_its_reference_taken(void **state)
 	ep_places_clear(&places, NULL);
 }
 
-static void exec_lets_go_of_older_places_only(void **state)
+static void what_was_there_already_changes_nothing(void **state)
 {
 	struct ep_executable e = executable(EP_EXECUTABLE_READY);
-	struct ep_place_in_memory later = place(0x5000, 0x6000, &e);
+	struct ep_place_in_memory again = place(0x5000, 0x6000, &e);
 	struct ep_vec places;
 
 	(void)state;
-	later.time_ns = 10;
 	ep_places_init(&places);
-	assert_int_equal(ep_places_insert(&places, NULL, place(0x1000, 0x2000, &e)), 0);
-	assert_int_equal(ep_places_insert(&places, NULL, later), 0);
-	ep_places_drop_older(&places, NULL, 10);
-	assert_places(&places, (const uint64_t[][2]){{0x5000, 0x6000}}, 1);
+	assert_int_equal(ep_places_insert(&places, NULL, place(0x5000, 0x6000, &e)), 0);
+	again.time_ns = 10;
+	assert_int_equal(ep_places_insert(&places, NULL, again), EP_PLACES_SAME);
+	assert_int_equal(e.refs, 99);
+	assert_int_equal(ep_places_find(&places, 0x5000)->time_ns, 10);
 	ep_places_clear(&places, NULL);
 	assert_int_equal(e.refs, 98);
+}
+
+/* The kernel may tell of a mapping when a later one is known. */
+static void late_record_does_not_cover_a_newer_one(void **state)
+{
+	struct ep_executable old = executable(EP_EXECUTABLE_READY), new = old;
+	struct ep_place_in_memory late = place(0x1000, 0x9000, &old);
+	struct ep_vec places;
+
+	(void)state;
+	ep_places_init(&places);
+	assert_int_equal(ep_places_insert(&places, NULL, place(0x5000, 0x6000, &new)), 0);
+	late.time_ns = 4;
+	assert_int_equal(ep_places_insert(&places, NULL, late), EP_PLACES_OLDER);
+	assert_int_equal(old.refs, 99);
+	assert_ptr_equal(ep_places_find(&places, 0x5800)->executable, &new);
+	assert_null(ep_places_find(&places, 0x1000));
+	ep_places_clear(&places, NULL);
+}
+
+static void place_in_the_middle_leaves_both_ends(void **state)
+{
+	struct ep_executable old = executable(EP_EXECUTABLE_READY), new = old;
+	struct ep_vec places;
+
+	(void)state;
+	ep_places_init(&places);
+	assert_int_equal(ep_places_insert(&places, NULL, place(0x1000, 0x9000, &old)), 0);
+	assert_int_equal(ep_places_insert(&places, NULL, place(0x4000, 0x5000, &new)), 0);
+	assert_places(&places, (const uint64_t[][2]){{0x1000, 0x4000}, {0x4000, 0x5000}, {0x5000, 0x9000}}, 3);
+	assert_int_equal(ep_places_find(&places, 0x8fff)->file_off, 0x5000);
+	assert_int_equal(old.refs, 101); /* it has two places now */
+	ep_places_clear(&places, NULL);
+	assert_int_equal(old.refs, 99);
+	assert_int_equal(new.refs, 99);
 }
 
 static void anonymous_places_are_bounded(void **state)
@@ -278,7 +313,9 @@ int main(void)
 		cmocka_unit_test(what_one_language_has_another_does_not_take),
 		cmocka_unit_test(insert_cuts_what_was_there),
 		cmocka_unit_test(empty_range_is_refused_and_its_reference_taken),
-		cmocka_unit_test(exec_lets_go_of_older_places_only),
+		cmocka_unit_test(what_was_there_already_changes_nothing),
+		cmocka_unit_test(late_record_does_not_cover_a_newer_one),
+		cmocka_unit_test(place_in_the_middle_leaves_both_ends),
 		cmocka_unit_test(anonymous_places_are_bounded),
 		cmocka_unit_test(copies_have_their_own_references),
 		cmocka_unit_test(rows_say_what_is_known_of_the_executable),

@@ -301,6 +301,47 @@ static void restorer_is_told_by_its_code(void **state)
 	assert_int_equal(fx->n_asked, 1);
 }
 
+/* Its last bytes belong to no file any more. */
+static void code_is_read_within_its_mapping(void **state)
+{
+	struct fixture *fx = *state;
+	struct ep_sample sample = {0};
+
+	fx->code = 0x0f0000000fc0c748ull;
+	for (uint32_t bytes = 1; bytes <= 8; bytes++) {
+		fx->n_asked = 0;
+		walk_event_init(&fx->event, WALK_CODE, 1);
+		walk_event_return(&fx->event, 0, WALK_ABSENT + 0x1000 - bytes);
+		put_signal_frame(&fx->event, 2, WALK_SP + 0x400, WALK_ROOT);
+		assert_int_equal(run(fx, &sample), 0);
+		assert_int_equal(fx->n_asked, bytes == 8);
+		assert_int_equal(sample.error, bytes == 8 ? 0 : EP_ERROR_BAD_FRAME_POINTER);
+	}
+}
+
+/* The one register besides sp and fp that rules restore. */
+static void base_register_reaches_its_caller(void **state)
+{
+	struct fixture *fx = *state;
+	struct ep_sample sample = {0};
+	uint64_t *stack;
+
+	walk_event_init(&fx->event, WALK_DEREF, 1);
+	stack = fx->event.stack + (WALK_SP - WALK_STACK) / 8;
+	stack[2] = WALK_SP + 80; /* CFA: sp + 96 */
+	stack[10] = WALK_SP + 160;
+	stack[11] = WALK_RBX + 1;
+	stack[21] = WALK_ROOT + 1;
+	assert_int_equal(run(fx, &sample), 0);
+	assert_int_equal(sample.error, 0);
+	assert_int_equal(sample.n_frames, 3);
+	/* a caller whose callee did not save it */
+	walk_event_init(&fx->event, WALK_CODE, 1);
+	walk_event_return(&fx->event, 0, WALK_RBX + 1);
+	assert_int_equal(run(fx, &sample), 0);
+	assert_int_equal(sample.error, EP_ERROR_BAD_REGISTER);
+}
+
 /* --- what is not there ------------------------------------------------------------------------ */
 
 /* Functions without end, as deep as the copy and deeper. */
@@ -430,6 +471,25 @@ static void process_without_rows_has_no_mapping(void **state)
 				       EP_MAX_ROWS + 1, NULL, &fx->out), -EINVAL);
 }
 
+/* References to what is not there any more are no rules, and no reads. */
+static void tables_that_are_gone_have_no_rules(void **state)
+{
+	struct fixture *fx = *state;
+	const struct frame frames[] = {
+		{NATIVE, 0, WALK_CODE_ID, VA(WALK_CODE)},
+		{EP_FRAME_ERROR, 0, EP_ERROR_BAD_FRAME_POINTER, WALK_CODE},
+		{0},
+	};
+	const uint32_t refs[] = {EP_REF(1, 2), EP_REF(EP_MAX_CHUNKS - 1, 2),
+				 EP_REF(EP_MAX_CHUNKS + 1, 2), UINT32_MAX - 1};
+
+	for (size_t i = 0; i < EP_LEN(refs); i++) {
+		fx->rows[0].pages = refs[i];
+		walk_event_init(&fx->event, WALK_CODE, 1);
+		expect(fx, frames, EP_ERROR_BAD_FRAME_POINTER);
+	}
+}
+
 /* --- languages -------------------------------------------------------------------------------- */
 
 static void init_marked(struct fixture *fx)
@@ -490,6 +550,30 @@ static void error_of_a_language_is_the_samples(void **state)
 	init_marked(fx);
 	walk_event_frame(&fx->event, EP_FRAME_ERROR, 0, EP_ERROR_TAIL_CALLS, 0);
 	expect(fx, frames, EP_ERROR_TAIL_CALLS);
+}
+
+/* The first error frame, wherever it is; what BPF said of the sample is what the walk found out. */
+static void first_error_is_the_samples(void **state)
+{
+	struct fixture *fx = *state;
+	const struct frame frames[] = {
+		{EP_FRAME_ERROR, 0, EP_ERROR_NO_REGISTERS, 0},
+		{NATIVE, 0, WALK_CODE_ID, VA(WALK_CODE)},
+		{EP_FRAME_ERROR, 0, EP_ERROR_LATE, WALK_ENTER + 0x10},
+		{EP_FRAME_ERROR, 0, EP_ERROR_TAIL_CALLS, 0},
+		{0},
+	};
+
+	walk_event_init(&fx->event, WALK_CODE, 1);
+	walk_event_return(&fx->event, 0, WALK_ENTER + 0x10);
+	walk_event_frame(&fx->event, EP_FRAME_ERROR, 0, EP_ERROR_TAIL_CALLS, 0);
+	expect(fx, frames + 1, EP_ERROR_LATE);
+	walk_event_init(&fx->event, WALK_CODE, 1);
+	walk_event_return(&fx->event, 0, WALK_ENTER + 0x10);
+	walk_event_frame(&fx->event, EP_FRAME_ERROR, 0, EP_ERROR_NO_REGISTERS, 0);
+	fx->event.copy.at_word = 2;
+	walk_event_frame(&fx->event, EP_FRAME_ERROR, 0, EP_ERROR_TAIL_CALLS, 0);
+	expect(fx, frames, EP_ERROR_NO_REGISTERS);
 }
 
 static void code_that_a_language_unwinds_is_late(void **state)
@@ -724,6 +808,8 @@ int main(void)
 		TEST(return_address_may_be_in_a_register),
 		TEST(signal_frames_are_passed),
 		TEST(restorer_is_told_by_its_code),
+		TEST(code_is_read_within_its_mapping),
+		TEST(base_register_reaches_its_caller),
 		TEST(copy_that_is_full_is_too_short),
 		TEST(copy_that_is_not_full_has_all_there_is),
 		TEST(stack_behind_another_was_not_copied),
@@ -731,9 +817,11 @@ int main(void)
 		TEST(frame_pointer_to_no_code_was_none),
 		TEST(code_without_tables_is_passed_by_frame_pointer),
 		TEST(process_without_rows_has_no_mapping),
+		TEST(tables_that_are_gone_have_no_rules),
 		TEST(marked_frames_wait_for_their_language),
 		TEST(marked_frames_without_their_language_are_late),
 		TEST(error_of_a_language_is_the_samples),
+		TEST(first_error_is_the_samples),
 		TEST(code_that_a_language_unwinds_is_late),
 		TEST(deep_stacks_end_where_the_words_do),
 		TEST(equal_stacks_have_equal_hashes),

@@ -16,6 +16,7 @@
 
 #define OWN_MAX_FRAMES 512
 #define OWN_MAX_ROWS   256
+#define OWN_TAKE_BYTES 4096 /* more than the code of own_take, instrumented too */
 
 struct own {
 	unsigned int depth;
@@ -59,6 +60,9 @@ __attribute__((noipa)) static void own_take(struct own *own)
 	copy->addr = own->regs[EP_REG_SP] & ~(uint64_t)(EP_COPY_PAGE_BYTES - 1);
 	own_copy_stack(own);
 	own->n_frames = backtrace(own->frames, OWN_MAX_FRAMES);
+	/* A sanitizer puts a function of its own in front. */
+	while (own->n_frames > 0 && (uint64_t)own->frames[0] - (uint64_t)own_take >= OWN_TAKE_BYTES)
+		memmove(own->frames, own->frames + 1, sizeof(void *) * (size_t)--own->n_frames);
 }
 
 __attribute__((noipa)) static uint64_t own_recurse(struct own *own, unsigned int depth)

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/agent/watch.h"
+#include "core/base/clock.h"
+#include "core/base/util.h"
+
+#include <time.h>
+
+#define REST_FACTOR 20
+#define REST_MAX_MS 200
+
+static uint64_t thread_cpu_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return (uint64_t)ts.tv_sec * EP_NS_PER_SEC + (uint64_t)ts.tv_nsec;
+}
+
+static void on_rested(uv_timer_t *timer);
+
+static void rest(struct ep_watch *watch, uint64_t ms)
+{
+	watch->options.control->asleep = 0;
+	for (size_t i = 0; i < watch->n_polls; i++)
+		uv_poll_stop(&watch->polls[i]);
+	uv_timer_start(&watch->rest, on_rested, EP_MIN(EP_MAX(ms, 1u), (uint64_t)REST_MAX_MS), 0);
+}
+
+static void on_poll(uv_poll_t *poll, int status, int events)
+{
+	struct ep_watch *watch = poll->data;
+	uint64_t spent_ns;
+
+	(void)status, (void)events;
+	watch->wakes++;
+	(void)watch->options.look(watch->options.arg);
+	spent_ns = thread_cpu_ns() - watch->cpu_ns;
+	rest(watch, REST_FACTOR * spent_ns / EP_NS_PER_MS);
+}
+
+static void sleep_again(struct ep_watch *watch)
+{
+	watch->cpu_ns = thread_cpu_ns();
+	for (size_t i = 0; i < watch->n_polls; i++)
+		uv_poll_start(&watch->polls[i], UV_READABLE, on_poll);
+	watch->options.control->asleep = 1;
+}
+
+static void on_rested(uv_timer_t *timer)
+{
+	struct ep_watch *watch = timer->data;
+
+	if (watch->options.look(watch->options.arg))
+		rest(watch, 1);
+	else
+		sleep_again(watch);
+}
+
+static void on_tick(uv_timer_t *timer)
+{
+	struct ep_watch *watch = timer->data;
+
+	(void)watch->options.look(watch->options.arg);
+	watch->options.tick(watch->options.arg);
+}
+
+static int add_poll(struct ep_watch *watch, int fd)
+{
+	int r = fd < 0 ? 0 : uv_poll_init(watch->options.loop, &watch->polls[watch->n_polls], fd);
+
+	if (fd < 0 || r < 0)
+		return r;
+	watch->polls[watch->n_polls++].data = watch;
+	return 0;
+}
+
+int ep_watch_init(struct ep_watch *watch, const struct ep_watch_options *options)
+{
+	int r;
+
+	*watch = (struct ep_watch){.options = *options};
+	uv_timer_init(options->loop, &watch->rest);
+	uv_timer_init(options->loop, &watch->ticks);
+	watch->rest.data = watch;
+	watch->ticks.data = watch;
+	r = add_poll(watch, options->ring_fd);
+	return r < 0 ? r : add_poll(watch, options->side_fd);
+}
+
+void ep_watch_start(struct ep_watch *watch)
+{
+	uv_timer_start(&watch->ticks, on_tick, EP_WATCH_TICK_MS, EP_WATCH_TICK_MS);
+	sleep_again(watch);
+}
+
+static void close_handle(uv_handle_t *handle)
+{
+	if (!uv_is_closing(handle))
+		uv_close(handle, NULL);
+}
+
+void ep_watch_close(struct ep_watch *watch)
+{
+	watch->options.control->asleep = 0;
+	close_handle((uv_handle_t *)&watch->rest);
+	close_handle((uv_handle_t *)&watch->ticks);
+	for (size_t i = 0; i < watch->n_polls; i++)
+		close_handle((uv_handle_t *)&watch->polls[i]);
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * When the kernel's records are looked at. Stacks are whole however late they are seen, so this is
+ * about cost: an idle machine wakes us twice a second, a storm of processes as often as a twentieth
+ * of a CPU pays for.
+ *
+ *	ASLEEP ── an exec, a mapping, a ring that fills up, a new trace of a language ──► look, then
+ *	   ▲                                                                                  │
+ *	   └────── look ◄── 20 times as long as all since the last rest took ── RESTING ◄─────┘
+ *
+ * and twice a second in any case. The kernel wakes who is ASLEEP alone (struct ep_control: asleep).
+ *
+ * Loop's thread only.
+ */
+#ifndef EP_AGENT_WATCH_H
+#define EP_AGENT_WATCH_H
+
+#include "bpf/shared.h"
+#include "core/base/util.h"
+
+#include <uv.h>
+
+#define EP_WATCH_TICK_MS 500
+
+struct ep_watch_options {
+	uv_loop_t *loop;
+	struct ep_control *control;
+	int ring_fd, side_fd; /* -1: there is none */
+	/* Looks at all records. True when some could not be handled yet. */
+	bool (*look)(void *arg);
+	void (*tick)(void *arg); /* every EP_WATCH_TICK_MS, behind a look */
+	void *arg;
+};
+
+struct ep_watch {
+	struct ep_watch_options options;
+	uv_timer_t rest, ticks;
+	uv_poll_t polls[2];
+	size_t n_polls;
+	uint64_t cpu_ns; /* of this thread, when it last went to sleep */
+	uint64_t wakes;	 /* how often something woke it */
+};
+
+/* 0 or a negative errno. Nothing happens before the start. */
+int ep_watch_init(struct ep_watch *watch, const struct ep_watch_options *options);
+void ep_watch_start(struct ep_watch *watch);
+/* Closes its handles; the loop must run once more before the memory goes. */
+void ep_watch_close(struct ep_watch *watch);
+
+#endif

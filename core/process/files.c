@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/process/files.h"
+#include "core/elf/file.h"
+#include "core/process/job.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+
+#define MAX_WAITING 4096
+#define MAX_PER_JOB 64
+#define MAX_JOBS    2
+
+struct files_job {
+	struct ep_files *files;
+	struct ep_file_list questions;
+};
+
+void ep_files_init(struct ep_files *files, struct uv_loop_s *loop,
+		   void (*answered)(void *arg, struct ep_file_question *question), void *arg)
+{
+	*files = (struct ep_files){.loop = loop, .answered = answered, .arg = arg};
+	STAILQ_INIT(&files->waiting);
+}
+
+static void free_list(struct ep_file_list *list)
+{
+	struct ep_file_question *question;
+
+	while ((question = STAILQ_FIRST(list)) != NULL) {
+		STAILQ_REMOVE_HEAD(list, link);
+		ep_proc_file_close(&question->file);
+		free(question);
+	}
+}
+
+void ep_files_stop(struct ep_files *files)
+{
+	files->stopped = true;
+	free_list(&files->waiting);
+	files->n_waiting = 0;
+}
+
+int ep_files_ask(struct ep_files *files, const struct ep_mapping_event *event,
+		 struct ep_program program, const pid_t *roots, size_t n_roots)
+{
+	struct ep_file_question *question;
+
+	if (files->stopped || files->n_waiting == MAX_WAITING) {
+		files->refused++;
+		return -E2BIG;
+	}
+	question = calloc(1, sizeof(*question));
+	if (!question)
+		return -ENOMEM;
+	question->program = program;
+	question->addr = event->addr;
+	question->end = event->addr + event->bytes;
+	question->time_ns = event->time_ns;
+	question->file.fd = -1;
+	memcpy(question->roots, roots, EP_MIN(n_roots, EP_LEN(question->roots)) * sizeof(*roots));
+	question->build_id_bytes = EP_MIN(event->build_id_bytes, sizeof(question->build_id));
+	if (event->build_id)
+		memcpy(question->build_id, event->build_id, question->build_id_bytes);
+	else
+		question->build_id_bytes = 0;
+	question->inode = event->has_inode ? event->inode : 0;
+	question->inode_generation = event->inode_generation;
+	question->dev_major = event->device_major;
+	question->dev_minor = event->device_minor;
+	snprintf(question->path, sizeof(question->path), "%s", event->name);
+	STAILQ_INSERT_TAIL(&files->waiting, question, link);
+	files->n_waiting++;
+	files->asked++;
+	return 0;
+}
+
+/* --- on a worker ----------------------------------------------------------------------------- */
+
+static bool has_build_id(const struct ep_file_question *question, int fd)
+{
+	ep_cleanup(ep_elf_closep) struct ep_elf *elf = NULL;
+	uint8_t build_id[EP_ELF_BUILD_ID_MAX];
+	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0), n;
+
+	if (copy < 0 || ep_elf_open_fd(copy, &elf) < 0)
+		return false;
+	n = ep_elf_build_id(elf, build_id);
+	return n > 0 && (size_t)n == question->build_id_bytes &&
+	       memcmp(build_id, question->build_id, (size_t)n) == 0;
+}
+
+/* Maps and records may name another device than stat does: core/proc/open.c, is_mapped_file. */
+static bool has_inode(const struct ep_file_question *question, const struct ep_proc_file *file)
+{
+	if (file->inode != question->inode)
+		return false;
+	if (major(file->dev) == question->dev_major && minor(file->dev) == question->dev_minor)
+		return true;
+	return major(file->dev) == 0 && question->dev_major == 0;
+}
+
+static bool is_meant(const struct ep_file_question *question, const struct ep_proc_file *file)
+{
+	if (question->build_id_bytes > 0)
+		return has_build_id(question, file->fd);
+	return question->inode && has_inode(question, file);
+}
+
+/* The record's file, if that is what was opened. */
+static int take_file(struct ep_file_question *question, struct ep_proc_file *file, pid_t root)
+{
+	if (!is_meant(question, file)) {
+		ep_proc_file_close(file);
+		return -ENOENT;
+	}
+	question->file = *file;
+	question->root = root;
+	return 0;
+}
+
+static int look_in_process(struct ep_file_question *question)
+{
+	pid_t pid = (pid_t)question->program.pid;
+	struct ep_proc_file file;
+	int r = ep_proc_open_range(pid, question->addr, question->end, &file);
+
+	return r < 0 ? r : take_file(question, &file, pid);
+}
+
+static int look_in_root(struct ep_file_question *question, pid_t root)
+{
+	struct ep_proc_file file;
+	int r = ep_proc_open_in_root(root, question->path, &file);
+
+	return r < 0 ? r : take_file(question, &file, root);
+}
+
+static void answer(struct ep_file_question *question)
+{
+	int r = look_in_process(question);
+
+	for (size_t i = 0; r < 0 && i < EP_LEN(question->roots) && question->roots[i]; i++)
+		r = look_in_root(question, question->roots[i]);
+	if (r < 0)
+		r = look_in_root(question, getpid());
+	question->result = r;
+}
+
+static void run_files(void *arg)
+{
+	struct files_job *job = arg;
+	struct ep_file_question *question;
+
+	STAILQ_FOREACH (question, &job->questions, link)
+		answer(question);
+}
+
+/* --- on the loop ----------------------------------------------------------------------------- */
+
+static void finish_files(void *arg)
+{
+	struct files_job *job = arg;
+	struct ep_files *files = job->files;
+	struct ep_file_question *question;
+
+	files->running--;
+	STAILQ_FOREACH (question, &job->questions, link) {
+		files->found += question->result == 0;
+		files->answered(files->arg, question);
+	}
+	free_list(&job->questions);
+	free(job);
+	ep_files_run(files);
+}
+
+static struct files_job *take_waiting(struct ep_files *files)
+{
+	struct files_job *job = calloc(1, sizeof(*job));
+
+	if (!job)
+		return NULL;
+	job->files = files;
+	STAILQ_INIT(&job->questions);
+	for (size_t i = 0; i < MAX_PER_JOB && files->n_waiting > 0; i++) {
+		struct ep_file_question *question = STAILQ_FIRST(&files->waiting);
+
+		STAILQ_REMOVE_HEAD(&files->waiting, link);
+		files->n_waiting--;
+		STAILQ_INSERT_TAIL(&job->questions, question, link);
+	}
+	return job;
+}
+
+void ep_files_run(struct ep_files *files)
+{
+	while (files->n_waiting > 0 && files->running < MAX_JOBS) {
+		struct files_job *job = take_waiting(files);
+
+		if (!job)
+			return;
+		files->running++;
+		if (ep_job_run(files->loop, run_files, finish_files, job) < 0) {
+			struct ep_file_question *question;
+
+			STAILQ_FOREACH (question, &job->questions, link)
+				question->result = -ENOMEM;
+			finish_files(job);
+			return;
+		}
+	}
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Looks at the files behind mapping records, on a worker: which file is it that this process maps
+ * (or did, if it is gone), and is it still the one the record means? Nearly all are files that are
+ * known already, which takes one look at each; the others come back open, for their analysis.
+ *
+ * Tried in this order, and judged by what the record has (a build id, or device and inode):
+ *
+ *	/proc/PID/map_files	while the process runs
+ *	its path in /proc/PID/root of the process, its parents, and ourselves
+ *
+ * Bounded in files under way; what does not fit is not looked at. Loop's thread only.
+ */
+#ifndef EP_PROCESS_FILES_H
+#define EP_PROCESS_FILES_H
+
+#include "core/base/vec.h"
+#include "core/bpf/events.h"
+#include "core/proc/open.h"
+#include "core/trace/program.h"
+
+#include <sys/queue.h>
+
+struct uv_loop_s;
+
+#define EP_FILE_MAX_ROOTS     5
+#define EP_FILE_MAX_PATH      1024
+#define EP_FILE_BUILD_ID_MAX  20
+
+/* One question, and its answer. */
+struct ep_file_question {
+	STAILQ_ENTRY(ep_file_question) link;
+	/* in */
+	struct ep_program program;
+	uint64_t addr, end, time_ns;
+	pid_t roots[EP_FILE_MAX_ROOTS]; /* in whose /proc/PID/root it is looked for; 0 ends them */
+	uint8_t build_id[EP_FILE_BUILD_ID_MAX];
+	size_t build_id_bytes; /* 0: the record has none */
+	uint64_t inode;	       /* 0: it does not say */
+	uint64_t inode_generation;
+	uint32_t dev_major, dev_minor;
+	/* out */
+	int result; /* 0, -ENOENT: not found, or not the one that was mapped, -ENOTSUP: no file */
+	pid_t root; /* where it was found */
+	struct ep_proc_file file; /* open: whoever takes it sets fd to -1 */
+	char path[EP_FILE_MAX_PATH];
+};
+
+STAILQ_HEAD(ep_file_list, ep_file_question);
+
+struct ep_files {
+	struct uv_loop_s *loop;
+	struct ep_file_list waiting;
+	size_t n_waiting, running; /* running: jobs */
+	bool stopped;
+	void (*answered)(void *arg, struct ep_file_question *question); /* borrowed */
+	void *arg;
+	uint64_t asked, found, refused; /* refused: too many at once */
+};
+
+void ep_files_init(struct ep_files *files, struct uv_loop_s *loop,
+		   void (*answered)(void *arg, struct ep_file_question *question), void *arg);
+/* Drops what waits. */
+void ep_files_stop(struct ep_files *files);
+/* Copies the record. 0, -E2BIG when too many wait, -ENOMEM: it will not be answered. */
+int ep_files_ask(struct ep_files *files, const struct ep_mapping_event *event,
+		 struct ep_program program, const pid_t *roots, size_t n_roots);
+/* Starts a job for what waits. Once a turn. */
+void ep_files_run(struct ep_files *files);
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who a program is: what batches say of it. A forked child shares its parent's until it executes
+ * something else. Immutable once it is shared: whoever learns more makes a new one. Loop's thread
+ * only.
+ */
+#ifndef EP_PROCESS_IDENTITY_H
+#define EP_PROCESS_IDENTITY_H
+
+#include "core/base/util.h"
+
+struct ep_identity {
+	uint32_t refs;
+	bool was_read;	    /* from /proc: all of it is known */
+	const char *comm;   /* of its main thread; never NULL, as the others: "" when unknown */
+	const char *exe_path, *container_id;
+	const char *environment; /* variables that were asked for, "NAME=value" with NUL each */
+	size_t environment_bytes;
+};
+
+struct ep_identity_parts {
+	const char *comm, *exe_path, *container_id; /* NULL: "" */
+	const char *environment;
+	size_t environment_bytes;
+	bool was_read;
+};
+
+/* One allocation with copies of all parts, one reference. NULL: no memory. */
+struct ep_identity *ep_identity_new(const struct ep_identity_parts *parts);
+struct ep_identity *ep_identity_ref(struct ep_identity *identity); /* accepts NULL, as the next */
+void ep_identity_unref(struct ep_identity *identity);
+
+#endif

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What was found out beside the kernel's records: in /proc, and of the files behind mappings. */
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/process/internal.h"
+
+#include <errno.h>
+
+/* --- /proc ----------------------------------------------------------------------------------- */
+
+static void take_info(struct ep_process *process, const struct ep_process_read *read)
+{
+	const struct ep_process_info *info = &read->info;
+	struct ep_identity_parts parts = {
+		.comm = info->comm,
+		.exe_path = info->exe_path,
+		.container_id = info->container_id,
+		.environment = read->environment.data,
+		.environment_bytes = read->environment.len,
+		.was_read = true,
+	};
+
+	if (process->program.start_ns == 0)
+		process->program.start_ns = info->start_ns;
+	ep_process_take_identity(process, ep_identity_new(&parts));
+}
+
+static bool has_file(const struct ep_mapping *mapping, const struct ep_proc_file *file)
+{
+	return mapping->kind == EP_MAPPING_VDSO || file->bytes > 0;
+}
+
+static void add_read_place(struct ep_processes *processes, struct ep_process *process,
+			   const struct ep_process_read *read, size_t i)
+{
+	const struct ep_mapping *mapping = ep_vec_at(&read->maps.mappings, struct ep_mapping, i);
+	const struct ep_proc_file *file = ep_vec_at(&read->files, struct ep_proc_file, i);
+	struct ep_place_in_memory *place = ep_vec_push(&process->places);
+
+	if (!place)
+		return;
+	*place = (struct ep_place_in_memory){
+		.start = mapping->start,
+		.end = mapping->end,
+		.file_off = mapping->kind == EP_MAPPING_VDSO ? 0 : mapping->file_off,
+		.time_ns = read->time_ns,
+	};
+	if (has_file(mapping, file))
+		place->executable = ep_executables_get(processes->executables,
+						       (pid_t)process->program.pid, mapping, file);
+}
+
+/* What was heard of while it was read may not be in it. */
+static void keep_newer(struct ep_processes *processes, struct ep_process *process,
+		       const struct ep_vec *old, uint64_t time_ns)
+{
+	struct ep_place_in_memory *place;
+
+	ep_vec_each (old, place) {
+		if (place->time_ns < time_ns)
+			continue;
+		if (place->executable)
+			place->executable->refs++;
+		(void)ep_places_insert(&process->places, processes->executables, *place);
+	}
+}
+
+/* The new references are taken before the old ones go, so that what stays is not analysed anew. */
+static void take_maps(struct ep_processes *processes, struct ep_process *process,
+		      const struct ep_process_read *read)
+{
+	struct ep_vec old = process->places;
+
+	ep_places_init(&process->places);
+	for (size_t i = 0; i < read->files.len; i++)
+		add_read_place(processes, process, read, i);
+	ep_places_coarsen(&process->places);
+	keep_newer(processes, process, &old, read->time_ns);
+	ep_vec_shrink(&process->places);
+	ep_places_clear(&old, processes->executables);
+	process->remapped = true;
+	process->is_final = false;
+}
+
+static void take_read(struct ep_processes *processes, struct ep_process *process,
+		      const struct ep_process_read *read)
+{
+	take_info(process, read);
+	take_maps(processes, process, read);
+	process->state = EP_PROCESS_KNOWN;
+	if (process->hurried)
+		ep_places_hurry(&process->places, processes->executables);
+	process->hurried = false;
+	ep_processes_mark(processes, process);
+}
+
+static void take_failure(struct ep_processes *processes, struct ep_process *process, int result)
+{
+	processes->stats.gone++;
+	ep_log(EP_LOG_DEBUG, "processes: pid %d: %s", (int)process->program.pid,
+	       ep_strerror(result));
+	process->state = process->places.len > 0 ? EP_PROCESS_KNOWN : EP_PROCESS_NEW;
+	if (result == -ESRCH)
+		ep_processes_end_vanished(processes, process);
+	processes->changed = true;
+}
+
+/*
+ * Before it is believed, all that happened while it was read is heard of: a process that has
+ * executed something else since is another program.
+ */
+void ep_processes_on_read(void *arg, struct ep_program program, const struct ep_process_read *read)
+{
+	struct ep_processes *processes = arg;
+	struct ep_process *process;
+	struct ep_program found = program;
+
+	if (processes->stopped)
+		return;
+	processes->options.catch_up(processes->options.arg);
+	process = ep_table_find_live(&processes->table, (pid_t)program.pid);
+	if (!process || process->state != EP_PROCESS_READING || !ep_process_is(process, program))
+		return;
+	if (read->result < 0) {
+		take_failure(processes, process, read->result);
+		return;
+	}
+	found.start_ns = read->info.start_ns;
+	if (!ep_process_is(process, found)) { /* the pid was used again meanwhile */
+		ep_processes_end_vanished(processes, process);
+		found.image = EP_IMAGE_ANY;
+		process = ep_processes_add(processes, found, 0);
+	}
+	if (process)
+		take_read(processes, process, read);
+}
+
+/* --- files ----------------------------------------------------------------------------------- */
+
+static void settle_place(struct ep_processes *processes, struct ep_process *process,
+			 const struct ep_file_question *question, struct ep_executable *executable)
+{
+	struct ep_place_in_memory *place = ep_places_find(&process->places, question->addr);
+
+	if (process->n_asked > 0)
+		process->n_asked--;
+	if (place && place->state == EP_PLACE_ASKED && place->time_ns == question->time_ns) {
+		place->state = executable ? EP_PLACE_KNOWN : EP_PLACE_GONE;
+		place->executable = executable;
+		if (executable)
+			executable->refs++;
+	}
+	ep_processes_mark(processes, process);
+}
+
+/* Children that were forked while the file was looked at have the same place. */
+static void settle_children(struct ep_processes *processes, const struct ep_file_question *question,
+			    struct ep_executable *executable)
+{
+	struct ep_map_slot *slot;
+	size_t pos = 0;
+
+	while ((slot = ep_map_next(&processes->table.live, &pos)) != NULL) {
+		struct ep_process *process = (struct ep_process *)(uintptr_t)slot->value;
+
+		if (process->n_asked > 0 && process->born_from.pid == question->program.pid)
+			settle_place(processes, process, question, executable);
+	}
+}
+
+void ep_processes_on_file(void *arg, struct ep_file_question *question)
+{
+	struct ep_processes *processes = arg;
+	struct ep_process *process = ep_table_find(&processes->table, question->program);
+	struct ep_executable *executable = NULL;
+
+	if (processes->stopped)
+		return;
+	if (question->result == 0)
+		executable = ep_executables_get_opened(processes->executables, question);
+	if (process)
+		settle_place(processes, process, question, executable);
+	if (process && process->shares_asked)
+		settle_children(processes, question, executable);
+	ep_executables_unref(processes->executables, executable);
+	processes->changed = true;
+}
+
+void ep_processes_on_executable(void *arg, struct ep_executable *executable)
+{
+	struct ep_processes *processes = arg;
+	struct ep_map_slot *slot;
+	size_t pos = 0;
+
+	ep_room_look(&processes->room);
+	processes->changed = true;
+	while ((slot = ep_map_next(&processes->table.live, &pos)) != NULL) {
+		struct ep_process *process = (struct ep_process *)(uintptr_t)slot->value;
+
+		if (ep_places_have(&process->places, executable))
+			ep_processes_mark(processes, process);
+	}
+}

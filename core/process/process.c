@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/process/process.h"
+#include "core/process/places.h"
+#include "core/process/unwinders.h"
+
+struct ep_process *ep_process_new(struct ep_program program)
+{
+	struct ep_process *process = calloc(1, sizeof(*process));
+
+	if (!process)
+		return NULL;
+	process->program = program;
+	ep_places_init(&process->places);
+	return process;
+}
+
+void ep_process_free(struct ep_process *process)
+{
+	for (size_t i = 0; i < process->n_languages; i++)
+		ep_instance_release(process->languages[i]);
+	ep_identity_unref(process->identity);
+	free(process);
+}
+
+void ep_process_take_identity(struct ep_process *process, struct ep_identity *identity)
+{
+	if (!identity)
+		return;
+	ep_identity_unref(process->identity);
+	process->identity = identity;
+}
+
+static bool is_same_start(uint64_t a_ns, uint64_t b_ns)
+{
+	return a_ns == 0 || b_ns == 0 || a_ns / EP_CLOCK_TICK_NS == b_ns / EP_CLOCK_TICK_NS;
+}
+
+bool ep_process_is(const struct ep_process *process, struct ep_program program)
+{
+	const struct ep_program *own = &process->program;
+
+	return own->pid == program.pid && is_same_start(own->start_ns, program.start_ns) &&
+	       (own->image == program.image || own->image == EP_IMAGE_ANY ||
+		program.image == EP_IMAGE_ANY);
+}
+
+bool ep_process_is_settled(const struct ep_process *process)
+{
+	if (process->state == EP_PROCESS_WAITING || process->state == EP_PROCESS_READING)
+		return false;
+	return !process->n_asked && !ep_places_are_pending(&process->places);
+}
+
+void ep_process_forget_places(struct ep_process *process, struct ep_executables *executables)
+{
+	ep_places_clear(&process->places, executables);
+	ep_places_init(&process->places);
+	process->version++;
+	if (process->state == EP_PROCESS_KNOWN)
+		process->state = EP_PROCESS_NEW;
+}

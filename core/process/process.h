@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One program: a process between two of its execs. What is known of it moves through these states;
+ * each says what a sample of it gets.
+ *
+ *	 a sample, /proc, or records were lost: all of it is forgotten
+ *	    │
+ *	    ▼      sampled            a worker is free
+ *	   NEW ─────────────► WAITING ────────────────► READING
+ *	                         ▲ │ no such process      │ │
+ *	   an unknown address    │ ▼                      ▼ │
+ *	   KNOWN ────────────────┘ ENDED ◄── exit, exec ─── │
+ *	     ▲                       of any state           │
+ *	     └──────────────────────────────────────────────┘
+ *	     ▲ a fork of a known one; an exec, whose mappings are all heard of
+ *
+ *	NEW, WAITING, READING	what is known of its mappings helps; the rest of the stack waits
+ *	KNOWN			all mappings are known; their files may be looked at still
+ *	ENDED			as before; samples of its last moments may come yet
+ *
+ * Two more things are true or not in each state: it is *dirty* when BPF is to be told something
+ * new, and *final* when an address was looked for in /proc and is not there: then BPF copies no
+ * more stacks of it until something new is mapped.
+ */
+#ifndef EP_PROCESS_PROCESS_H
+#define EP_PROCESS_PROCESS_H
+
+#include "bpf/shared.h"
+#include "core/base/vec.h"
+#include "core/process/identity.h"
+#include "core/trace/program.h"
+
+#include <sys/queue.h>
+#include <sys/types.h>
+
+struct ep_executables;
+struct ep_instance;
+struct ep_row_block;
+
+enum ep_process_state {
+	EP_PROCESS_NEW,
+	EP_PROCESS_WAITING, /* in the queue of struct ep_reads */
+	EP_PROCESS_READING, /* a worker is at it */
+	EP_PROCESS_KNOWN,
+	EP_PROCESS_ENDED,
+};
+
+struct ep_process {
+	struct ep_program program; /* start_ns 0 until /proc or a sample tells; image EP_IMAGE_ANY */
+	enum ep_process_state state;
+	uint64_t born_ns;  /* CLOCK_MONOTONIC, as all below: of its fork or exec; 0: before us */
+	uint64_t ended_ns; /* of its exit or next exec; 0: it runs */
+	struct ep_identity *identity; /* a reference; NULL: nothing is known */
+	struct ep_program born_from;  /* the process it was forked from; pid 0: unknown */
+	bool sampled;		      /* batches may ask who it is */
+	bool is_final;
+
+	struct ep_vec places; /* struct ep_place_in_memory, sorted by start */
+	uint32_t version;     /* of the places, counted up with each change */
+	uint32_t n_asked;     /* files that are being looked at for it */
+	bool shares_asked;    /* a child was forked meanwhile */
+
+	/* struct ep_reads */
+	TAILQ_ENTRY(ep_process) queue;
+	uint64_t due_ns, backoff_ns, next_retry_ns;
+	bool hurried; /* a sample waits */
+
+	/* struct ep_publisher */
+	TAILQ_ENTRY(ep_process) dirty;
+	bool is_dirty;
+	struct ep_row_block *rows; /* a reference; what BPF was told */
+	uint64_t published_ns;	   /* when; 0: not yet */
+	uint64_t publish_after_ns;
+	uint32_t no_room; /* the turn of the room in which its rows found none */
+
+	/* languages.c */
+	bool remapped; /* its mappings changed since its languages were told */
+	struct ep_program parent; /* whose languages it has; pid 0: it executed something since */
+	struct ep_instance *languages[EP_MAX_LANGUAGES];
+	size_t n_languages;
+
+	/* struct ep_table */
+	struct ep_process *older; /* ended under the same pid */
+	TAILQ_ENTRY(ep_process) ended;
+};
+
+struct ep_process *ep_process_new(struct ep_program program);
+/* Lets go of all but its rows and places, which must be gone. */
+void ep_process_free(struct ep_process *process);
+/* Takes the reference. NULL is ignored. */
+void ep_process_take_identity(struct ep_process *process, struct ep_identity *identity);
+
+/*
+ * Same process, as far as a start time in clock ticks can tell. A program that was there before us
+ * may have any image.
+ */
+bool ep_process_is(const struct ep_process *process, struct ep_program program);
+/* True when nothing is being found out about it. */
+bool ep_process_is_settled(const struct ep_process *process);
+/* Forgets its places: it is NEW again, if it was KNOWN. */
+void ep_process_forget_places(struct ep_process *process, struct ep_executables *executables);
+
+#endif

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/process/publisher.h"
+#include "core/base/clock.h"
+#include "core/process/languages.h"
+#include "core/process/places.h"
+#include "core/process/rows.h"
+#include "core/unwind/delta_store.h"
+
+#include <string.h>
+
+#include <bpf/bpf.h>
+
+/* A process rests so many times as long as its rows took: they cost it 2 % of a CPU at most. */
+#define REST_FACTOR 50
+
+void ep_publisher_init(struct ep_publisher *publisher, struct ep_room *room, int procs_fd)
+{
+	*publisher = (struct ep_publisher){.room = room, .procs_fd = procs_fd};
+	TAILQ_INIT(&publisher->dirty);
+	ep_vec_init(&publisher->rows, sizeof(struct ep_row), EP_MAX_ROWS);
+	ep_vec_init(&publisher->marked, sizeof(struct ep_row), EP_MAX_ROWS);
+}
+
+void ep_publisher_fini(struct ep_publisher *publisher)
+{
+	ep_vec_fini(&publisher->rows);
+	ep_vec_fini(&publisher->marked);
+}
+
+void ep_publisher_mark(struct ep_publisher *publisher, struct ep_process *process)
+{
+	if (process->is_dirty || process->state == EP_PROCESS_ENDED)
+		return;
+	process->is_dirty = true;
+	TAILQ_INSERT_TAIL(&publisher->dirty, process, dirty);
+	publisher->n_dirty++;
+}
+
+void ep_publisher_unmark(struct ep_publisher *publisher, struct ep_process *process)
+{
+	if (!process->is_dirty)
+		return;
+	process->is_dirty = false;
+	TAILQ_REMOVE(&publisher->dirty, process, dirty);
+	publisher->n_dirty--;
+}
+
+const struct ep_vec *ep_publisher_build(struct ep_publisher *publisher,
+					const struct ep_process *process)
+{
+	const struct ep_place_in_memory *place;
+
+	publisher->rows.len = 0;
+	ep_vec_each(&process->places, place) {
+		if (ep_rows_add(&publisher->rows, place) == 0)
+			continue;
+		publisher->stats.cut++;
+		break;
+	}
+	ep_languages_mark_rows(process, &publisher->rows, &publisher->marked);
+	return &publisher->rows;
+}
+
+static struct ep_proc entry_of(const struct ep_process *process, const struct ep_row_block *block)
+{
+	struct ep_proc proc = {
+		.start_ns = process->program.start_ns,
+		.image = process->program.image,
+		.rows = block->ref,
+		.n_rows = (uint16_t)block->n_rows,
+		.flags = process->is_final ? EP_PROC_FINAL : 0,
+	};
+
+	ep_languages_tell(process, &proc);
+	return proc;
+}
+
+static void tell_bpf(struct ep_publisher *publisher, struct ep_process *process,
+		     struct ep_row_block *block)
+{
+	struct ep_proc proc = entry_of(process, block);
+	uint32_t pid = process->program.pid;
+
+	if (bpf_map_update_elem(publisher->procs_fd, &pid, &proc, BPF_ANY) < 0) {
+		publisher->stats.refused++;
+		(void)bpf_map_delete_elem(publisher->procs_fd, &pid);
+	}
+	ep_room_unref(publisher->room, process->rows);
+	process->rows = block;
+	publisher->stats.published++;
+}
+
+static const void *rows_in_store(const struct ep_delta_store *store, uint32_t ref)
+{
+	const char *chunk = ep_delta_store_chunk(store, EP_REF_CHUNK(ref));
+
+	return chunk + 4 * (size_t)EP_REF_WORD(ref);
+}
+
+/* The same rows need not be written again: BPF may be told something else of the process. */
+static bool has_rows(const struct ep_publisher *publisher, const struct ep_process *process)
+{
+	const struct ep_vec *rows = &publisher->rows;
+
+	return process->rows && process->rows->n_rows == rows->len &&
+	       (rows->len == 0 ||
+		memcmp(rows_in_store(publisher->room->store, process->rows->ref), rows->data,
+		       rows->len * sizeof(struct ep_row)) == 0);
+}
+
+/* False when there is no room in this turn. */
+static bool publish(struct ep_publisher *publisher, struct ep_process *process)
+{
+	const struct ep_vec *rows = ep_publisher_build(publisher, process);
+	struct ep_row_block *block;
+
+	if (has_rows(publisher, process)) {
+		publisher->stats.unchanged++;
+		block = ep_room_ref(process->rows);
+	} else {
+		block = ep_room_put(publisher->room, rows->data, rows->len);
+	}
+	if (!block) {
+		process->no_room = publisher->room->turn;
+		return false;
+	}
+	tell_bpf(publisher, process, block);
+	return true;
+}
+
+bool ep_publisher_run(struct ep_publisher *publisher, uint64_t now_ns)
+{
+	struct ep_process *process, *next;
+	bool any = false;
+
+	for (process = TAILQ_FIRST(&publisher->dirty); process; process = next) {
+		uint64_t start_ns = ep_clock_mono_ns();
+
+		next = TAILQ_NEXT(process, dirty);
+		if (now_ns < process->publish_after_ns) {
+			publisher->stats.put_off++;
+			continue;
+		}
+		if (process->no_room == publisher->room->turn || !publish(publisher, process))
+			continue;
+		process->published_ns = ep_clock_mono_ns();
+		process->publish_after_ns = process->published_ns +
+					    REST_FACTOR * (process->published_ns - start_ns);
+		ep_publisher_unmark(publisher, process);
+		any = true;
+	}
+	return any;
+}
+
+static void drop_rows(struct ep_publisher *publisher, struct ep_process *process)
+{
+	ep_room_unref(publisher->room, ep_take(process->rows));
+	process->published_ns = 0;
+}
+
+void ep_publisher_forget(struct ep_publisher *publisher, struct ep_process *process)
+{
+	uint32_t pid = process->program.pid;
+
+	(void)bpf_map_delete_elem(publisher->procs_fd, &pid);
+	drop_rows(publisher, process);
+}
+
+/* The entry under this pid may be another's by now, which BPF made at its fork. */
+void ep_publisher_end(struct ep_publisher *publisher, struct ep_process *process)
+{
+	uint32_t pid = process->program.pid;
+	struct ep_proc proc;
+
+	ep_publisher_unmark(publisher, process);
+	if (process->published_ns >= process->ended_ns &&
+	    bpf_map_lookup_elem(publisher->procs_fd, &pid, &proc) == 0 &&
+	    proc.start_ns == process->program.start_ns && proc.image == process->program.image)
+		(void)bpf_map_delete_elem(publisher->procs_fd, &pid);
+	drop_rows(publisher, process);
+}
+
+void ep_publisher_fork(struct ep_publisher *publisher, struct ep_process *child,
+		       const struct ep_process *parent)
+{
+	if (!parent->rows || parent->published_ns > child->born_ns) {
+		ep_publisher_mark(publisher, child);
+		return;
+	}
+	child->rows = ep_room_ref(parent->rows);
+	child->published_ns = child->born_ns;
+	if (parent->is_dirty)
+		ep_publisher_mark(publisher, child);
+}
+
+void ep_publisher_forget_starved(struct ep_publisher *publisher)
+{
+	struct ep_process *process;
+
+	TAILQ_FOREACH (process, &publisher->dirty, dirty) {
+		if (process->no_room == publisher->room->turn)
+			ep_publisher_forget(publisher, process);
+	}
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tells BPF of processes: their mappings as rows in the delta store, and an entry of ep_procs that
+ * refers to them. A process is marked dirty by whoever learned something; all of them are written
+ * at the end of the turn. What a process costs is bounded: one whose rows take long rests before
+ * they are written again, and meanwhile its stacks are copied. Loop's thread only.
+ */
+#ifndef EP_PROCESS_PUBLISHER_H
+#define EP_PROCESS_PUBLISHER_H
+
+#include "core/base/vec.h"
+#include "core/process/process.h"
+#include "core/process/room.h"
+
+struct ep_publisher_stats {
+	uint64_t published, unchanged, put_off;
+	uint64_t cut;	  /* processes with more executable mappings than rows */
+	uint64_t refused; /* ep_procs was full */
+};
+
+struct ep_publisher {
+	struct ep_room *room;
+	int procs_fd;
+	TAILQ_HEAD(, ep_process) dirty;
+	size_t n_dirty;
+	struct ep_vec rows, marked; /* scratch: struct ep_row */
+	struct ep_publisher_stats stats;
+};
+
+void ep_publisher_init(struct ep_publisher *publisher, struct ep_room *room, int procs_fd);
+void ep_publisher_fini(struct ep_publisher *publisher);
+
+void ep_publisher_mark(struct ep_publisher *publisher, struct ep_process *process);
+void ep_publisher_unmark(struct ep_publisher *publisher, struct ep_process *process);
+/* Writes what is dirty and may be written. True when something was. */
+bool ep_publisher_run(struct ep_publisher *publisher, uint64_t now_ns);
+/* BPF forgets the process: it is unknown to it from here on. */
+void ep_publisher_forget(struct ep_publisher *publisher, struct ep_process *process);
+/* Lets go of its rows. BPF forgot the process by itself, unless it was told behind its end. */
+void ep_publisher_end(struct ep_publisher *publisher, struct ep_process *process);
+/* A child has what BPF gave it: its parent's rows, if they were the same at the fork. */
+void ep_publisher_fork(struct ep_publisher *publisher, struct ep_process *child,
+		       const struct ep_process *parent);
+/* When the room is full: without new rows BPF would go on with old ones, whose tables may be gone. */
+void ep_publisher_forget_starved(struct ep_publisher *publisher);
+
+/* The rows of a process as BPF would get them, in publisher->rows. */
+const struct ep_vec *ep_publisher_build(struct ep_publisher *publisher,
+					const struct ep_process *process);
+
+#endif

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reading /proc/PID, on workers, paid from a budget: a storm of short-lived processes must not
+ * become one of reads. A process in the queue is WAITING, then READING; what was read is given to
+ * `done`, which decides what becomes of the process. Loop's thread only.
+ */
+#ifndef EP_PROCESS_READS_H
+#define EP_PROCESS_READS_H
+
+#include "core/process/budget.h"
+#include "core/process/process.h"
+#include "core/process/read.h"
+
+#include <uv.h>
+
+TAILQ_HEAD(ep_read_queue, ep_process);
+
+struct ep_reads_stats {
+	uint64_t reads, deferred; /* done; put off for want of budget */
+};
+
+struct ep_reads {
+	struct uv_loop_s *loop;
+	struct ep_read_queue queue;
+	size_t queued, running;
+	struct ep_budget budget;
+	uv_timer_t tick;
+	bool ticking, stopped;
+	/* `read` is borrowed. The process may have ended since, or executed something else. */
+	void (*done)(void *arg, struct ep_program program, const struct ep_process_read *read);
+	void *arg;
+	struct ep_reads_stats stats;
+};
+
+void ep_reads_init(struct ep_reads *reads, struct uv_loop_s *loop, uint32_t per_second,
+		   void (*done)(void *arg, struct ep_program program,
+				const struct ep_process_read *read),
+		   void *arg);
+/* Nothing is read any more; the handle closes with the loop. */
+void ep_reads_stop(struct ep_reads *reads);
+
+/* Has it read after a while, whatever the budget says. Nothing happens if it waits already. */
+void ep_reads_enqueue(struct ep_reads *reads, struct ep_process *process, uint64_t delay_ns);
+/* The same, if the budget pays for it. */
+void ep_reads_request(struct ep_reads *reads, struct ep_process *process, uint64_t delay_ns);
+/* A sample waits for it: it is read next. */
+void ep_reads_hurry(struct ep_reads *reads, struct ep_process *process);
+/* Out of the queue, before it ends. */
+void ep_reads_drop(struct ep_reads *reads, struct ep_process *process);
+/* Starts what is due. */
+void ep_reads_run(struct ep_reads *reads);
+
+#endif

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/process/room.h"
+#include "bpf/shared.h"
+#include "core/process/job.h"
+#include "core/unwind/delta_store.h"
+
+/* Kept free, so that nothing new has to wait for a chunk: 256 KiB. */
+#define SPARE_WORDS 65536u
+/* A process with more rows gets them only if there is room. */
+#define SMALL_ROWS 1024
+
+void ep_room_init(struct ep_room *room, struct uv_loop_s *loop, struct ep_delta_store *store,
+		  void (*changed)(void *arg), void *arg)
+{
+	*room = (struct ep_room){
+		.loop = loop,
+		.store = store,
+		.turn = 1,
+		.changed = changed,
+		.arg = arg,
+	};
+}
+
+static void grow_store(void *arg)
+{
+	struct ep_room *room = arg;
+
+	room->result = ep_delta_store_add_room(room->store, room->words) < 0;
+}
+
+static void store_grown(void *arg)
+{
+	struct ep_room *room = arg;
+
+	room->state = room->result ? EP_ROOM_FULL : EP_ROOM_OPEN;
+	room->turn += room->state == EP_ROOM_OPEN;
+	room->changed(room->arg);
+}
+
+static void need_room(struct ep_room *room, uint32_t words)
+{
+	if (room->state != EP_ROOM_OPEN || room->stopped)
+		return;
+	room->words = EP_MAX(words, SPARE_WORDS);
+	if (ep_job_run(room->loop, grow_store, store_grown, room) == 0)
+		room->state = EP_ROOM_GROWING;
+}
+
+void ep_room_look(struct ep_room *room)
+{
+	if (ep_delta_store_is_short(room->store, SPARE_WORDS))
+		need_room(room, SPARE_WORDS);
+}
+
+struct ep_row_block *ep_room_put(struct ep_room *room, const struct ep_row *rows, size_t n_rows)
+{
+	struct ep_row_block *block = calloc(1, sizeof(*block));
+
+	if (!block)
+		return NULL;
+	block->refs = 1;
+	block->n_rows = (uint32_t)n_rows;
+	if (n_rows == 0 || ep_delta_store_put_rows(room->store, rows, n_rows, &block->ref) == 0)
+		return block;
+	free(block);
+	room->small_starved |= n_rows <= SMALL_ROWS;
+	need_room(room, (uint32_t)(n_rows * sizeof(struct ep_row) / 4));
+	return NULL;
+}
+
+struct ep_row_block *ep_room_ref(struct ep_row_block *block)
+{
+	if (block)
+		block->refs++;
+	return block;
+}
+
+void ep_room_unref(struct ep_room *room, struct ep_row_block *block)
+{
+	if (!block || --block->refs > 0)
+		return;
+	ep_delta_store_drop_rows(room->store, block->ref, block->n_rows);
+	free(block);
+}
+
+void ep_room_retry(struct ep_room *room)
+{
+	if (room->state != EP_ROOM_FULL)
+		return;
+	room->state = EP_ROOM_OPEN;
+	room->turn++;
+	room->changed(room->arg);
+}

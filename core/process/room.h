@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Room for rows in the delta store. Rows are written on the loop's thread, where a chunk must not
+ * be added (that waits for the kernel), so room is made ahead, by a worker.
+ *
+ *	   OPEN ── no room for some rows ──► GROWING ── a chunk came ──► OPEN, next turn: try again
+ *	                                        │
+ *	                                        └── it may not grow ──► FULL ── a second later ──► OPEN
+ *
+ * Who found no room is remembered by the number of the turn, and tries again in the next one. Loop's
+ * thread only.
+ */
+#ifndef EP_PROCESS_ROOM_H
+#define EP_PROCESS_ROOM_H
+
+#include "core/base/util.h"
+
+struct ep_delta_store;
+struct ep_row;
+struct uv_loop_s;
+
+/* Rows of one or more processes: a forked child shares its parent's. */
+struct ep_row_block {
+	uint32_t refs;
+	uint32_t ref; /* in the delta store */
+	uint32_t n_rows;
+};
+
+enum ep_room_state {
+	EP_ROOM_OPEN,
+	EP_ROOM_GROWING,
+	EP_ROOM_FULL,
+};
+
+struct ep_room {
+	struct uv_loop_s *loop;
+	struct ep_delta_store *store;
+	enum ep_room_state state;
+	uint32_t turn; /* from 1: so often there may have been room again */
+	uint32_t words, result; /* of the job */
+	bool small_starved;	/* not only giants found no room */
+	bool stopped;
+	void (*changed)(void *arg); /* a new turn, or it is full */
+	void *arg;
+};
+
+void ep_room_init(struct ep_room *room, struct uv_loop_s *loop, struct ep_delta_store *store,
+		  void (*changed)(void *arg), void *arg);
+/* Makes room ahead when little is left. */
+void ep_room_look(struct ep_room *room);
+/* A block of rows with one reference. NULL: there is no room in this turn, more is being made. */
+struct ep_row_block *ep_room_put(struct ep_room *room, const struct ep_row *rows, size_t n_rows);
+struct ep_row_block *ep_room_ref(struct ep_row_block *block);		/* accepts NULL, as the next */
+void ep_room_unref(struct ep_room *room, struct ep_row_block *block);
+/* Once a second: what is full may not be any more. */
+void ep_room_retry(struct ep_room *room);
+
+#endif

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What follows from what was learned: the one place where the manager's parts meet. */
+#include "core/base/clock.h"
+#include "core/process/internal.h"
+
+/* So long after its end a program that was never sampled is wanted by nobody. */
+#define UNSAMPLED_NS (EP_NS_PER_SEC / 2)
+/* Samples of a program that ended, and names its languages remember, may be wanted so long. */
+#define LINGER_NS (3 * EP_NS_PER_SEC)
+
+void ep_processes_mark(struct ep_processes *processes, struct ep_process *process)
+{
+	process->version++;
+	processes->changed = true;
+	ep_publisher_mark(&processes->publisher, process);
+}
+
+static void sync_languages(struct ep_processes *processes)
+{
+	struct ep_process *process;
+
+	TAILQ_FOREACH (process, &processes->publisher.dirty, dirty) {
+		if (ep_languages_sync(process, processes->options.unwinders))
+			ep_reads_request(&processes->reads, process, 0);
+	}
+}
+
+/* In this order: what is published may let samples go on their way. */
+void ep_processes_act(struct ep_processes *processes)
+{
+	if (processes->stopped)
+		return;
+	ep_files_run(&processes->files);
+	ep_reads_run(&processes->reads);
+	if (processes->publisher.n_dirty > 0) {
+		sync_languages(processes);
+		(void)ep_publisher_run(&processes->publisher, ep_clock_mono_ns());
+	}
+	if (processes->changed) {
+		processes->changed = false;
+		ep_held_retry(processes->held);
+	}
+}
+
+void ep_processes_end_turn(struct ep_processes *processes, uint64_t time_ns)
+{
+	processes->known_until_ns = EP_MAX(processes->known_until_ns, time_ns);
+	ep_processes_act(processes);
+}
+
+/* Rows that found no room are tried again; where there is none, tables give way to them. */
+void ep_processes_on_room(void *arg)
+{
+	struct ep_processes *processes = arg;
+
+	processes->changed = true;
+	if (processes->room.state != EP_ROOM_FULL)
+		return;
+	ep_publisher_forget_starved(&processes->publisher);
+	if (processes->room.small_starved)
+		(void)ep_executables_evict_one(processes->executables);
+	processes->room.small_starved = false;
+}
+
+/* --- programs that ended --------------------------------------------------------------------- */
+
+static void let_go(struct ep_processes *processes, struct ep_process *process)
+{
+	ep_places_clear(&process->places, processes->executables);
+	ep_places_init(&process->places);
+	ep_languages_drop(process);
+	process->n_asked = 0;
+}
+
+static void sweep_recent(struct ep_processes *processes, uint64_t before_ns)
+{
+	struct ep_table *table = &processes->table;
+	struct ep_process *process;
+
+	while ((process = ep_table_first_ended(&table->recent, before_ns)) != NULL) {
+		if (process->sampled) {
+			ep_table_move(process, &table->recent, &table->lingering);
+			continue;
+		}
+		ep_table_remove_ended(table, process, &table->recent);
+		let_go(processes, process);
+		ep_process_free(process);
+	}
+}
+
+/* Times of records and the clock are the same; nothing is let go before it was all heard of. */
+void ep_processes_sweep_ended(struct ep_processes *processes, uint64_t now_ns, uint64_t keep_ns)
+{
+	struct ep_table *table = &processes->table;
+	uint64_t known_ns = EP_MIN(now_ns, processes->known_until_ns);
+	struct ep_process *process;
+
+	sweep_recent(processes, known_ns - EP_MIN(known_ns, UNSAMPLED_NS));
+	while ((process = ep_table_first_ended(&table->lingering,
+					       known_ns - EP_MIN(known_ns, LINGER_NS))) != NULL) {
+		let_go(processes, process);
+		ep_table_move(process, &table->lingering, &table->kept);
+	}
+	while ((process = ep_table_first_ended(&table->kept, now_ns - EP_MIN(now_ns, keep_ns))) !=
+	       NULL) {
+		ep_table_remove_ended(table, process, &table->kept);
+		ep_process_free(process);
+	}
+}

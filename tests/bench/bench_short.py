@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Complete stacks of processes that are short, new or ending, and whether they are booked on the right one.
+
+    bench_short.py [--samples N] [--only WORD]
+
+At least N samples (2000, or EBPF_PROFILER_BENCH_SAMPLES) for each share that has a bar; --only takes the
+workloads with WORD in their names. A stack is complete when it has no error frame; one of kernel frames
+alone, or with [exec] or [exit] in place of a user part, only where a task has none (tests/live/judge.py).
+The first pass of a workload under a profiler is counted apart; `record` of a single command has only
+that one, again and again with a new profiler.
+"""
+import argparse
+import os
+import shutil
+import sys
+import tempfile
+
+import loads
+import measure
+import passes
+import sessions
+from judge import SHELLS, Programs
+from sessions import Load
+
+SHORT = os.path.join(measure.BUILD, "tests", "live", "shortlived")
+FUNCTIONS = dict.fromkeys(("short_leaf", "short_middle", "short_burn"), "shortlived")
+COMPILED = 100  # C files
+PYTHON = "import time\nend = time.process_time() + 0.3\nwhile time.process_time() < end: sorted(map(str, range(500)))\n"
+
+
+def short_load(freq, ms, times, agent, bar):
+    """dash starts a program of so many milliseconds, over and over."""
+    return Load(f"dash starting a {ms} ms program {times} times, {freq} Hz {'agent' if agent else 'record'}",
+                freq, passes.again(times, f"{SHORT} {ms}"),
+                Programs({**SHELLS, "shortlived": {"shortlived"}}, FUNCTIONS), agent, ("shortlived",), bar)
+
+
+def gcc_loads(directory):
+    loads.write_c_files(directory, COMPILED)
+    body = f"for f in {directory}/file*.c; do gcc -O1 -c $f -o {directory}/out.o; done"
+    programs = Programs(loads.build_tools())
+    return [Load(f"gcc -O1 of {COMPILED} C files one after the other, {freq} Hz {who}", freq, body,
+                 programs, agent, bar=98)
+            for freq, who, agent in ((99, "agent", True), (199, "record", False))]
+
+
+def true_load():
+    return Load("sh starting /bin/true 800 times, 499 Hz record", 499, passes.again(800, "/bin/true"),
+                Programs({**SHELLS, "true": {"true"}}), bar=98)
+
+
+def python_load(directory):
+    """The interpreter itself, not a script that looks for one."""
+    path = os.path.join(directory, "short.py")
+    loads.write(path, PYTHON)
+    python = os.path.realpath(sys.executable)
+    name = os.path.basename(python)
+    return Load("a python3 that ends after 0.3 s, 499 Hz record", 499, f"{python} {path}",
+                Programs({**SHELLS, name: {name}}), bar=98)
+
+
+def rust_loads(directory):
+    if not shutil.which("rustc"):
+        measure.skip_row("record -- rustc", "no rustc")
+        return []
+    source = os.path.join(directory, "short.rs")
+    loads.write_rust(source)
+    out = os.path.join(directory, "short-rust")
+    return [Load("rustc, 499 Hz record", 499, f"rustc -O -o {out} {source}",
+                 Programs({**SHELLS, "rustc": {"rustc", "rustup"}}), bar=98, first_bar=97)]
+
+
+def driver_load(directory):
+    """A compiler driver that nobody has seen: a copy, so a new file for each run."""
+    compiled = os.path.join(directory, "driver")
+    load = Load("first run of an unknown compiler driver, 499 Hz record", 499, "", Programs({}),
+                first_bar=97)
+    if loads.rust_sysroot():
+        loads.write_rust(compiled + ".rs")
+        copy, rest = loads.copy_rustc, ["-O", "-o", compiled, compiled + ".rs"]
+        load.name += " (rustc, driver and LLVM copied)"
+    else:
+        loads.write(compiled + ".cc", loads.c_file(1))
+        copy, rest = loads.copy_cc1plus, ["-quiet", "-O2", "-o", compiled + ".s", compiled + ".cc"]
+        load.name += " (cc1plus copied)"
+
+    def prepare():
+        load.command = copy(directory) + rest
+    load.command, load.prepare = ["not yet"], prepare
+    return load
+
+
+def make_load(directory):
+    project = os.path.join(directory, "project")
+    os.makedirs(project)
+    loads.write_project(project)
+    clean = os.path.join(project, "clean.sh")
+    loads.write(clean, f"rm -f {project}/*.o {project}/*.a {project}/program\n")
+    return Load("make of a C project of 30 files, 199 Hz record", 199, "", Programs(loads.build_tools()),
+                first_bar=98, command=["make", "-s", "-C", project],
+                prepare=lambda: os.system("sh " + clean))
+
+
+def all_loads(directory):
+    yield from gcc_loads(directory)
+    yield true_load()
+    yield short_load(20, 50, 50, True, 98)
+    yield short_load(99, 50, 50, True, 98)
+    yield short_load(99, 10, 100, True, 98)
+    yield short_load(199, 10, 100, False, 98)
+    yield short_load(99, 1, 300, True, 95)
+    yield short_load(20, 300, 10, True, 98)
+    yield from rust_loads(directory)
+    yield python_load(directory)
+    yield driver_load(directory)
+    yield make_load(directory)
+
+
+def main():
+    parser = argparse.ArgumentParser(description="complete stacks of short processes")
+    parser.add_argument("--samples", type=int, default=measure.samples_wanted())
+    parser.add_argument("--only", default="", metavar="WORD")
+    options = parser.parse_args()
+    measure.begin()
+    if not os.access(SHORT, os.X_OK):
+        sys.exit(f"no {SHORT}: build first with scripts/build")
+    with tempfile.TemporaryDirectory(prefix="bench-short-") as directory:
+        for load in all_loads(directory):
+            if options.only in load.name:
+                try:
+                    sessions.report(sessions.run(load, options.samples, directory))
+                except passes.Cannot as reason:
+                    measure.skip(str(reason))
+
+
+if __name__ == "__main__":
+    main()

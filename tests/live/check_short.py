@@ -1,0 +1,309 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Processes that are short, new, forked or ending: are their stacks whole, and booked on the right program?
+
+    check_short.py CASE DIRECTORY       the programs are in DIRECTORY; --list names the cases
+
+Where the profiler is comes from EBPF_PROFILER_BINARY and EBPF_PROFILER_PLUGINS_DIR. Each case is a function
+`case_NAME` below that runs something for a few seconds and returns what is wrong, in words. What whole means
+is in judge.py. Exit status: 0 right, 1 something is wrong, 77 this machine cannot profile.
+"""
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
+import judge  # noqa: E402
+import otlp_rows  # noqa: E402
+import passes  # noqa: E402
+import stacks  # noqa: E402
+
+SKIP = 77
+FREQ = 499
+GRACE = 3  # samples that may be cut however few there are
+FUNCTIONS = dict.fromkeys(("short_leaf", "short_middle", "short_burn"), "shortlived")
+BINARY = os.environ.get("EBPF_PROFILER_BINARY", "")
+
+
+class Case:
+    """A directory for its files, where the programs are, and what was found wrong."""
+
+    def __init__(self, directory, programs):
+        self.directory, self.programs, self.wrong = directory, programs, []
+
+    def program(self, name):
+        return os.path.join(self.programs, name)
+
+    def expect(self, condition, text):
+        if not condition:
+            self.wrong.append(text)
+
+    def expect_whole(self, what, samples, percent, rooted=(), at_least=100):
+        tally = judge.Tally(rooted).add(samples)
+        print(f"{what}: {tally.all} samples, {tally.percent:.2f} % whole, at least {percent} wanted")
+        for why, count in tally.reasons.most_common():
+            print(f"  {count}: {why}: {judge.text_of(tally.examples[why])}")
+        for state, count in tally.states.items():
+            print(f"  {count} with {state}")
+        self.expect(tally.all >= at_least, f"{what}: only {tally.all} samples")
+        self.expect(tally.percent >= percent or tally.all - tally.whole <= GRACE,
+                    f"{what}: {tally.percent:.2f} % whole, not {percent}")
+        return tally
+
+    def expect_right_image(self, samples, programs):
+        for kind, wrong in programs.wrong_images(samples).items():
+            print(f"on the wrong image, by {kind}: {sum(wrong.values())}")
+            for what, count in wrong.most_common(5):
+                print(f"  {count}: {what}")
+            self.expect(not wrong, f"{sum(wrong.values())} samples on the wrong image, by {kind}")
+
+
+def count_of(samples):
+    return sum(sample.count for sample in samples)
+
+
+def has(sample, *names):
+    return any(stacks.bare(frame.name) in names for frame in sample.frames)
+
+
+def has_file(sample, file):
+    return any(frame.file == file for frame in sample.frames)
+
+
+# --- cases -----------------------------------------------------------------------------------------
+
+def case_image(case):
+    """dash starts a 10 ms program over and over."""
+    body = passes.again(60, case.program("shortlived") + " 10")
+    session = passes.record(FREQ, body, 6, case.directory)
+    programs = judge.Programs({**judge.SHELLS, "shortlived": {"shortlived"}}, FUNCTIONS)
+    case.expect_whole("after the first second", session.later, 95, ("shortlived",), 1000)
+    case.expect_right_image(session.own, programs)
+
+
+def case_exec(case):
+    """A program that executes itself: most of its time is exec and start, under one pid."""
+    profile, _, text = passes.run_record(FREQ, [case.program("reexec"), "5"], case.directory)
+    samples = passes.Session(profile.samples, [], None, text).own
+    tally = case.expect_whole("a program that executes itself", samples, 99, ("reexec",), 500)
+    case.expect(tally.states["[exec]"] > tally.all / 100,
+                f"{tally.states['[exec]']} of {tally.all} samples have [exec]")
+    case.expect(not tally.states["[exit]"] or tally.states["[exit]"] < tally.all / 100,
+                f"{tally.states['[exit]']} samples have [exit], but there was one exit")
+
+
+def children_seconds(text):
+    """CPU time of a shell's children, by its `times`: the second line, POSIX.1-2017 times."""
+    line = text.strip().splitlines()[-1]
+    return sum(60 * float(minutes) + float(seconds)
+               for minutes, seconds in (part.rstrip("s").split("m") for part in line.split()))
+
+
+def case_exit(case):
+    """Programs that leave 200 MB for the kernel to free."""
+    body = passes.again(16, case.program("bigexit") + " 200") + "; times"
+    profile, out, text = passes.run_record(FREQ, ["sh", "-c", body], case.directory)
+    own = [s for s in passes.Session(profile.samples, [], None, text).own
+           if s.labels.get("thread_name") == "bigexit"]
+    freeing = [s for s in own if has(s, "exit_mmap")]
+    print(f"{count_of(own)} samples of bigexit, {count_of(freeing)} in exit_mmap, "
+          f"{children_seconds(out) * FREQ:.0f} expected from its CPU time")
+    case.expect(count_of(own) > 0.93 * children_seconds(out) * FREQ - 10, "CPU time is missing")
+    case.expect(count_of(freeing) > 0.03 * count_of(own), "the time in exit_mmap is missing")
+    case.expect(all(s.labels.get("comm") == "bigexit" for s in freeing),
+                f"exit_mmap is booked on {sorted({str(s.labels.get('comm')) for s in freeing})}")
+    for sample in [s for s in freeing if s.frames[-1].name != "[exit]"][:1]:
+        case.expect(False, f"exit_mmap without [exit]: {judge.text_of(sample)}")
+    case.expect_whole("bigexit", own, 97, ("bigexit",))
+
+
+def case_fork(case):
+    """Children without an exec burn in one function, their parent in another."""
+    profile, out, text = passes.run_record(FREQ, [case.program("forkonly"), "5"], case.directory)
+    parent = passes.pids_of("PARENT", out)[0]
+    samples = passes.Session(profile.samples, [], None, text).own
+    children = [s for s in samples if s.labels["pid"] != parent]
+    of_parent = [s for s in samples if s.labels["pid"] == parent]
+    mixed = ([s for s in children if has(s, "parent_only", "parent_leaf")]
+             + [s for s in of_parent if has(s, "child_only", "child_leaf")])
+    for sample in mixed[:5]:
+        print(f"  mixed: {judge.text_of(sample)}")
+    case.expect(not mixed, f"{count_of(mixed)} samples of parent and child are mixed")
+    burning = count_of(s for s in children if has(s, "child_leaf"))
+    print(f"{burning} of {count_of(children)} samples of children are in child_leaf")
+    case.expect(burning > 0.75 * count_of(children), "children are not where they burn")
+    case.expect_whole("children", children, 99, ("forkonly",), 300)
+    case.expect_whole("the parent", of_parent, 99, ("forkonly",), 300)
+
+
+def case_vfork(case):
+    """vfork and exec, vfork and exit: the child runs on its parent's stack."""
+    command = [case.program("vforks"), "5", case.program("nothing")]
+    profile, _, text = passes.run_record(FREQ, command, case.directory)
+    samples = passes.Session(profile.samples, [], None, text).own
+    programs = judge.Programs({"vforks": {"vforks"}, "nothing": {"nothing"}})
+    for name, percent in (("vforks", 99.5), ("nothing", 95)):
+        own = [s for s in samples if s.labels.get("thread_name") == name]
+        case.expect_whole(name, own, percent, (name,))
+    case.expect_right_image(samples, programs)
+
+
+CONFIG = """
+[sampling]
+freq = {freq}
+[plugins]
+enable = ["{kind}"]
+[[exporter]]
+type = "{kind}"
+interval = "{interval}"
+{more}
+"""
+
+
+@contextlib.contextmanager
+def agent(case, freq, kind, interval, more):
+    """The agent, sampling; ended by SIGTERM, so that what it has is exported."""
+    path = os.path.join(case.directory, "profiler.toml")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(CONFIG.format(freq=freq, kind=kind, interval=interval, more=more))
+    log = os.path.join(case.directory, "log")
+    with open(log, "wb") as out:
+        proc = subprocess.Popen([BINARY, "--config", path], stderr=out, stdin=subprocess.DEVNULL)
+    try:
+        wait_sampling(proc, log)
+        yield proc
+        proc.send_signal(signal.SIGTERM)
+        if proc.wait(20) != 0:
+            raise passes.Failed(f"the agent ended with {proc.returncode}:\n{read_log(log)}")
+    finally:
+        if proc.poll() is None:
+            proc.kill()
+            proc.wait()
+
+
+def read_log(path):
+    with open(path, encoding="utf-8", errors="replace") as file:
+        return file.read()
+
+
+def wait_sampling(proc, log):
+    end = time.monotonic() + 20
+    while time.monotonic() < end:
+        if "sampling at" in read_log(log):
+            return
+        if proc.poll() is not None:
+            kind = passes.Cannot if proc.returncode in passes.CANNOT else passes.Failed
+            raise kind(read_log(log).strip().splitlines()[-1])
+        time.sleep(0.05)
+    raise passes.Failed(f"the agent does not start:\n{read_log(log)}")
+
+
+def case_name(case):
+    """10 ms programs that end before anything of them can be read have their own name and path."""
+    if not os.path.exists(os.path.join(os.environ.get("EBPF_PROFILER_PLUGINS_DIR", ""), "otlp.so")):
+        raise passes.Cannot("no otlp plugin: only it has paths of processes")
+    script = passes.write_script(case.directory, passes.again(250, case.program("shortlived") + " 10"))
+    receiver = otlp_rows.Receiver()
+    with agent(case, 199, "otlp", "1s", f'endpoint = "{receiver.url}"\nprotocol = "http/protobuf"'):
+        time.sleep(1)
+        passes.run_pass(script)
+        time.sleep(0.5)
+    receiver.close()
+    rows = [row for body in receiver.bodies for row in otlp_rows.rows(body)]
+    files = {"shortlived": {os.path.realpath(case.program("shortlived"))},
+             "sh": {os.path.realpath(path) for path in ("/bin/sh", "/usr/bin/dash")}}
+    own = [row for row in rows if row.thread == "shortlived"]
+    wrong = [row for row in own if row.path not in files["shortlived"]]
+    foreign = [row for row in rows if row.path in files["shortlived"] and row.thread == "sh"]
+    print(f"{count_of(own)} samples of shortlived, {count_of(wrong)} with another path or none; "
+          f"{count_of(foreign)} of sh with its path")
+    for path in sorted({row.path for row in wrong}):
+        print(f"  {count_of(row for row in wrong if row.path == path)}: path {path or 'unknown'}")
+    case.expect(count_of(own) >= 200, f"only {count_of(own)} samples of shortlived")
+    case.expect(not wrong and not foreign, "the path is not the program's")
+
+
+def cpu_of(pid):
+    """Seconds of all threads of a process: fields 14 and 15, man 5 proc."""
+    with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+        fields = file.read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+@contextlib.contextmanager
+def running(command):
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as proc:
+        try:
+            yield proc
+        finally:
+            proc.kill()
+
+
+def case_protect(case):
+    """30 000 mappings and one mprotect(PROT_EXEC) each 5 ms do not cost the agent more than it has."""
+    seconds = 6
+    more = f'directory = "{case.directory}"'
+    with agent(case, 99, "pprof", "60s", more) as proc, \
+            running([case.program("protects"), "60", "15000"]) as storm:
+        if storm.stdout.readline() != "READY\n":
+            raise passes.Failed("protects could not map its pages")
+        with running([case.program("shortlived"), str(1000 * (seconds + 2))]) as innocent:
+            time.sleep(1)
+            before = cpu_of(proc.pid)
+            time.sleep(seconds)
+            used = 100 * (cpu_of(proc.pid) - before) / seconds
+            pid = innocent.pid
+        storm.kill()
+    files = [name for name in os.listdir(case.directory) if name.endswith(".pb.gz")]
+    samples = [sample for name in files
+               for sample in stacks.read_profile(os.path.join(case.directory, name)).samples]
+    print(f"the agent took {used:.1f} % of one CPU")
+    case.expect(used < 10, f"the agent took {used:.1f} % of one CPU, not less than 10")
+    case.expect_whole("another program", [s for s in samples if s.labels.get("pid") == pid], 99,
+                      ("shortlived",))
+
+
+def case_dlopen(case):
+    """Programs that load a library, run in it for 20 ms or a little more, and end."""
+    body = passes.again(25, f"{case.program('dlopen_once')} {case.program('libzoo.so')}")
+    session = passes.record(FREQ, body, 5, case.directory)
+    own = [s for s in session.later if s.labels.get("thread_name") == "dlopen_once"]
+    case.expect_whole("programs with a library", own, 98, ("dlopen_once", "libzoo.so"), 500)
+    burning = [s for s in own if has(s, "lib_spin") or has_file(s, "libzoo.so")]
+    print(f"{count_of(burning)} of {count_of(own)} samples are in the library")
+    case.expect(count_of(burning) > 0.6 * count_of(own), "the library is not seen")
+
+
+# --- main ------------------------------------------------------------------------------------------
+
+def main():
+    cases = {name[5:]: fn for name, fn in globals().items() if name.startswith("case_")}
+    if len(sys.argv) != 3 or sys.argv[1] not in cases:
+        print("\n".join(cases) if sys.argv[1:] == ["--list"] else __doc__)
+        return 0 if sys.argv[1:] == ["--list"] else 2
+    if os.geteuid() != 0:
+        print("skip: profiling needs root")
+        return SKIP
+    if not os.access(BINARY, os.X_OK):
+        print(f"no profiler at {BINARY!r}: build first, or set EBPF_PROFILER_BINARY")
+        return 1
+    with tempfile.TemporaryDirectory(prefix="check-short-") as directory:
+        case = Case(directory, os.path.realpath(sys.argv[2]))
+        try:
+            cases[sys.argv[1]](case)
+        except passes.Cannot as reason:
+            print(f"skip: {reason}")
+            return SKIP
+        except passes.Failed as failure:
+            case.wrong.append(str(failure))
+    for text in case.wrong:
+        print(f"failed: {text}")
+    return 1 if case.wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
