@@ -30,7 +30,8 @@ static inline uint32_t ep_cpus_count_below(const struct ep_cpus *cpus, uint32_t 
 	for (uint32_t i = 0; i < EP_MIN(cpu, EP_MAX_CPUS) / 64; i++)
 		n += (uint32_t)__builtin_popcountll(cpus->bits[i]);
 	if (cpu < EP_MAX_CPUS)
-		n += (uint32_t)__builtin_popcountll(cpus->bits[cpu / 64] & ((1ull << cpu % 64) - 1));
+		n += (uint32_t)__builtin_popcountll(cpus->bits[cpu / 64] &
+						    ((1ull << cpu % 64) - 1));
 	return n;
 }
 

@@ -50,8 +50,8 @@ int ep_events_start(struct ep_events *events);
 void ep_events_stop(struct ep_events *events);
 
 /*
- * CPU time that one sample of a CPU stands for: the period of its clock, fixed for ever. The mean is
- * that of the CPUs sampled now.
+ * CPU time that one sample of a CPU stands for: the period of its clock, fixed for ever. The mean
+ * is that of the CPUs sampled now.
  */
 uint64_t ep_events_period_ns(const struct ep_events *events, uint32_t cpu);
 uint64_t ep_events_mean_period_ns(const struct ep_events *events);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Ticks of a sampling clock that never came. When the timer's interrupt is late (a virtual CPU was
- * stolen, interrupts were off), the kernel leaves out the ticks that are over meanwhile: one sample
- * comes for all of them (perf_swevent_hrtimer calls hrtimer_forward_now, linux/kernel/events/core.c).
- * Nobody knows what ran then, so they are lost samples, and no sample counts for more than its period.
+ * stolen, interrupts were off), the kernel leaves out the ticks that are over meanwhile, and one
+ * sample comes for all of them (perf_swevent_hrtimer calls hrtimer_forward_now,
+ * linux/kernel/events/core.c). Nobody knows what ran then, so they are lost samples, and no sample
+ * counts for more than its period.
  *
  * How many there should have been follows from the period, since the timer keeps its grid, and from
  * the time it was armed; how many there were, BPF counts. Pure arithmetic: core/bpf/ticker.c

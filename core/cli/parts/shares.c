@@ -73,7 +73,8 @@ static int add_functions(struct ep_shares *shares, const struct ep_batch *batch,
 	return 0;
 }
 
-static void count_function(struct ep_shares *shares, uint32_t name, uint64_t weight_ns, bool is_leaf)
+static void count_function(struct ep_shares *shares, uint32_t name, uint64_t weight_ns,
+			   bool is_leaf)
 {
 	struct ep_share_function *function =
 		ep_vec_at(&shares->functions, struct ep_share_function, name);

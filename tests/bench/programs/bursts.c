@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * bursts SECONDS PERIOD_MS BURST_MS PHASE_MS: uses CPU for BURST_MS at the start of each period and
- * sleeps for its rest, as what works by a timer does. Periods are those of CLOCK_MONOTONIC, moved by
- * the phase, so that programs that are started together keep their distance. Prints the CPU time
- * it used, in ns.
+ * sleeps for its rest, as what works by a timer does. Periods are those of CLOCK_MONOTONIC, moved
+ * by the phase, so that programs that are started together keep their distance. Prints the CPU
+ * time it used, in ns.
  */
 #include "clocks.h"
 

@@ -119,9 +119,9 @@ struct ep_batch {
 	/* Another number after each exec: a process is (pid, start, image), and one row each. */
 	const uint32_t *process_image;
 	/*
-	 * CPU time each row stands for: its count times the period of its CPU's sampling clock. These
-	 * periods differ from CPU to CPU, and period_ns is their mean, so that shares and times are
-	 * sums of weights; counts say how many samples they rest on.
+	 * CPU time each row stands for: its count times the period of its CPU's sampling clock.
+	 * These periods differ from CPU to CPU, and period_ns is their mean, so that shares and
+	 * times are sums of weights; counts say how many samples they rest on.
 	 */
 	const uint64_t *sample_weight_ns;
 };
