@@ -2,7 +2,7 @@
 /*
  * The period of each CPU's sampling clock. Clocks of exactly 1/F are in lockstep with whatever else
  * is periodic: at 20 Hz a program that works for 5 ms each 50 ms is hit by all of them or by none.
- * So each CPU has a period of its own, fixed for ever, 3 to 10 % off 1/F (docs/sampling.md). At 20 Hz:
+ * So each CPU has a period of its own, fixed for ever, 3 to 10 % off 1/F (docs/sampling.md):
  *
  *	CPU 0	50 ms + 4.7 %	CPU 1	50 ms - 4.7 %
  *	CPU 2	50 ms + 9.0 %	CPU 3	50 ms - 9.0 %	...

@@ -3,9 +3,9 @@
  * Which rows of samples go into one Profile: those of one process, one event type, and one period.
  *
  * What a sample weighs is the period of its CPU's clock (docs/sampling.md). A Profile has one
- * period, so each CPU of a process is a Profile of its own. Values beside the timestamps would say it
- * too, but not to the receivers there are: devfiler counts timestamps, and Pyroscope refuses more than
- * one value but multiplies samples/count by the Profile's period (convertSampleBack,
+ * period, so each CPU of a process is a Profile of its own. Values beside the timestamps would say
+ * it too, but not to the receivers there are: devfiler counts timestamps, and Pyroscope refuses more
+ * than one value but multiplies samples/count by the Profile's period (convertSampleBack,
  * grafana/pyroscope pkg/ingester/otlp/convert.go).
  */
 #ifndef OTLP_GROUPS_H

@@ -33,7 +33,8 @@ struct ep_shares {
 	struct ep_vec functions; /* struct ep_share_function, by id of names */
 	struct ep_vec processes; /* struct ep_share_process */
 	struct ep_map process_index;
-	uint64_t error_ns[EP_MAX_ERRORS]; /* by enum ep_error, and those of languages; 0: complete */
+	/* by enum ep_error, and those of languages; 0: complete */
+	uint64_t error_ns[EP_MAX_ERRORS];
 	uint64_t samples, lost;
 	uint64_t cpu_ns, duration_ns;
 	uint32_t period_hz;
