@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /* The core's programs in one object: perf event -> entry -> native unwinder -> finish. */
 #include <stdbool.h>
 

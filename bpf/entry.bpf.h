@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /* The program on the perf event: who is it, is it wanted, kernel stack, user registers. */
 #ifndef EP_BPF_ENTRY_H
 #define EP_BPF_ENTRY_H
@@ -140,6 +140,7 @@ static __always_inline bool is_in_exec(struct ep_core_record *rec, __u64 task)
 
 	if (exec && exec->is_going && exec->start_ns == rec->sample.start_ns) {
 		rec->sample.image = exec->image;
+		__builtin_memcpy(rec->sample.comm, exec->comm, sizeof(rec->sample.comm));
 		return true;
 	}
 	return has_fresh_image(task);

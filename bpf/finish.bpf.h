@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /* The last program of a sample: has this trace been sent in this epoch? Then its header will do. */
 #ifndef EP_BPF_FINISH_H
 #define EP_BPF_FINISH_H
@@ -33,7 +33,8 @@ static __always_inline bool send_record(struct ep_core_record *rec, struct ep_co
 
 /*
  * Puts what keep_walk kept and the stack behind the words. Page by page, since a read is all or
- * nothing; each of one size and aligned, so that it ends where the mapping does.
+ * nothing; each of one size and aligned, so that it ends where the mapping does. The first ones may
+ * not be there yet: a function that has just made room for its frame has not touched it.
  */
 static __always_inline void add_copy(struct ep_core_record *rec)
 {
@@ -46,11 +47,16 @@ static __always_inline void add_copy(struct ep_core_record *rec)
 	rec->copy.addr = rec->copy.regs[EP_REG_SP] & ~(__u64)(EP_COPY_PAGE_BYTES - 1);
 #pragma unroll
 	for (__u32 i = 0; i < EP_COPY_PAGES; i++) {
-		if (pages == i &&
-		    bpf_probe_read_user(rec->words + at + COPY_WORDS + i * PAGE_WORDS,
-					EP_COPY_PAGE_BYTES,
-					(void *)(rec->copy.addr + i * EP_COPY_PAGE_BYTES)) == 0)
-			pages = i + 1;
+		__u64 page = rec->copy.addr + (__u64)pages * EP_COPY_PAGE_BYTES;
+
+		if (bpf_probe_read_user(rec->words + at + COPY_WORDS +
+						(pages & (EP_COPY_PAGES - 1)) * PAGE_WORDS,
+					EP_COPY_PAGE_BYTES, (void *)page) == 0)
+			pages++;
+		else if (pages == 0)
+			rec->copy.addr += EP_COPY_PAGE_BYTES;
+		else
+			break;
 	}
 	rec->copy.bytes = pages * EP_COPY_PAGE_BYTES;
 	__builtin_memcpy(copy, &rec->copy, sizeof(*copy));

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
  * The kernel as the BPF programs see it: what of its structs they read, and how. No CO-RE: offsets
  * come from user space in struct ep_config, so that a kernel without BTF can be served as well,

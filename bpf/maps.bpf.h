@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /* Every map that the core's programs share. Sizes marked "host" are set by user space before load. */
 #ifndef EP_BPF_MAPS_H
 #define EP_BPF_MAPS_H

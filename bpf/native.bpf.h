@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
  * The native unwinder: for each frame find the mapping, the rule for the address, and from the
  * rule the caller's pc, sp and fp. Only sp and fp are followed through frames; the other registers
@@ -505,6 +505,7 @@ static __always_inline bool keep_walk(struct ep_core_record *rec)
 	copy->known_regs = rec->walk.known_regs;
 	copy->return_address = rec->walk.return_address;
 	copy->by_pointer = rec->walk.by_pointer;
+	__builtin_memcpy(copy->slots, rec->walk.slots, sizeof(copy->slots));
 	__builtin_memcpy(copy->regs, rec->walk.regs, sizeof(copy->regs));
 	rec->sample.error = rec->place.error;
 	ask_all_languages(rec);

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /* Births and deaths of processes, by raw tracepoints (include/trace/events/sched.h). */
 #ifndef EP_BPF_PROCESS_H
 #define EP_BPF_PROCESS_H
@@ -97,11 +97,12 @@ int ep_exec(struct bpf_raw_tracepoint_args *ctx)
 	event.pid = pid;
 	exec.start_ns = event.start_ns = task_start_ns(task);
 	exec.image = event.image = task_image(task) + 1;
+	bpf_probe_read_kernel_str(exec.comm, sizeof(exec.comm), (void *)ctx->args[1]);
+	__builtin_memcpy(event.comm, exec.comm, sizeof(event.comm));
 	bpf_map_delete_elem(&ep_procs, &pid);
 	bpf_map_update_elem(&ep_execs, &pid, &exec, BPF_ANY);
 	if (!in_filter(pid, event.start_ns))
 		return 0;
-	bpf_probe_read_kernel_str(event.comm, sizeof(event.comm), (void *)ctx->args[1]);
 	send_process_event(&event, exec_wake_flag());
 	return 0;
 }

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /* Which program a task runs, whether it is wanted, and what user space says of it. */
 #ifndef EP_BPF_PROGRAM_H
 #define EP_BPF_PROGRAM_H

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
  * The per-CPU record (ebpf-profiler/bpf/record.h) and what the core keeps behind it, out of sight
  * of languages.

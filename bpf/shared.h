@@ -46,11 +46,12 @@ _Static_assert(sizeof(struct ep_process_event) == 56, "ep_process_event is share
  */
 struct ep_copy {
 	__u64 pc;
-	__u64 addr; /* of the first byte of the stack that follows: the start of sp's page */
+	__u64 addr; /* of the first byte of the stack that follows: the start of sp's page, or of the
+		     * first behind it that is there */
 	__u32 bytes; /* of the stack: whole pages, up to EP_COPY_PAGES; maybe 0 */
 	__u32 at_word; /* of the sample's user words: where the frames to come belong */
 	__u32 known_regs, return_address, by_pointer; /* as in struct ep_walk */
-	__u32 pad;
+	__u8 slots[EP_MAX_LANGUAGES]; /* of the languages that are asked for their frames; 0: none */
 	__u64 regs[EP_REGS];
 };
 _Static_assert(sizeof(struct ep_copy) == 176, "ep_copy is shared with BPF");
@@ -202,6 +203,7 @@ struct ep_exec {
 	__u64 start_ns;
 	__u32 image;	/* of the new program */
 	__u32 is_going; /* the new program does not run yet */
+	char comm[EP_COMM_BYTES]; /* its name, which the task gets a moment later */
 };
 
 /* Value of ep_filter. */

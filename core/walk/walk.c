@@ -46,12 +46,17 @@ void ep_walker_free(struct ep_walker *walker)
 
 /* --- the event -------------------------------------------------------------------------------- */
 
+/* Bytes from the start of sp's page to where the copy begins: pages that were not there. */
+static uint64_t skipped_bytes(const struct ep_copy *copy)
+{
+	return copy->addr - (copy->regs[EP_REG_SP] & ~(uint64_t)(EP_COPY_PAGE_BYTES - 1));
+}
+
 static bool check_copy(const struct ep_copy *copy, uint32_t copy_bytes)
 {
-	uint64_t page = copy->regs[EP_REG_SP] & ~(uint64_t)(EP_COPY_PAGE_BYTES - 1);
-
 	return copy->bytes == copy_bytes - sizeof(*copy) && copy->bytes <= MAX_COPY_BYTES &&
-	       copy->bytes % EP_COPY_PAGE_BYTES == 0 && copy->addr == page && copy->pc != 0 &&
+	       copy->bytes % EP_COPY_PAGE_BYTES == 0 && copy->addr % EP_COPY_PAGE_BYTES == 0 &&
+	       skipped_bytes(copy) <= MAX_COPY_BYTES - copy->bytes && copy->pc != 0 &&
 	       (copy->known_regs & ~EP_KNOWN_ALL) == 0 &&
 	       (copy->known_regs & EP_KNOWN_ALWAYS) == EP_KNOWN_ALWAYS &&
 	       copy->return_address <= 1 && copy->by_pointer <= 1;
@@ -177,15 +182,17 @@ static bool is_behind_copy(const struct pieces *pieces, const struct ep_record *
 			   const struct ep_steps_world *world)
 {
 	const struct ep_copy *copy = &pieces->copy;
+	uint64_t skipped = skipped_bytes(copy), first = copy->addr - skipped;
 
-	if (record->walk.regs[EP_REG_SP] - copy->addr > MAX_COPY_BYTES)
+	if (record->walk.regs[EP_REG_SP] - first > MAX_COPY_BYTES)
 		return true;
-	return copy->bytes == MAX_COPY_BYTES && world->failed_end > copy->addr + copy->bytes;
+	return skipped + copy->bytes == MAX_COPY_BYTES &&
+	       world->failed_end > copy->addr + copy->bytes;
 }
 
 /*
- * At the root: marked frames whose language says nothing at all, not even why. BPF did not know
- * then that it was one.
+ * At the root: marked frames whose language was not asked, or says nothing at all, not even why: BPF
+ * did not know then that it was one. One that was asked may rightly have no frames.
  */
 static bool lacks_language(const struct pieces *pieces, const struct ep_record *record)
 {
@@ -195,6 +202,8 @@ static bool lacks_language(const struct pieces *pieces, const struct ep_record *
 	struct summary tail = summarize(pieces->words + (n_kernel + first) * WORD_BYTES,
 					pieces->sample.n_words - first);
 
+	for (size_t i = 0; i < EP_LEN(pieces->copy.slots); i++)
+		late.marks &= ~(1u << (pieces->copy.slots[i] & 31));
 	return (late.marks & ~tail.languages) && !tail.error;
 }
 

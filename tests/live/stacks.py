@@ -58,7 +58,7 @@ def bare(name):
 
 
 def is_kernel(frame):
-    return frame.file.startswith("[kernel") or frame.file.startswith("[guest.kernel")
+    return frame.file.startswith(("[kernel", "[guest.kernel", "[bpf"))
 
 
 def is_error(frame):

@@ -658,7 +658,8 @@ static void set_part_page(struct walk_event *e)
 	e->copy.bytes -= 8;
 	e->sample.copy_bytes -= 8;
 }
-static void set_addr(struct walk_event *e) { e->copy.addr += EP_COPY_PAGE_BYTES; }
+static void set_addr(struct walk_event *e) { e->copy.addr -= EP_COPY_PAGE_BYTES; }
+static void set_far_addr(struct walk_event *e) { e->copy.addr += EP_COPY_PAGES * EP_COPY_PAGE_BYTES; }
 static void set_odd_addr(struct walk_event *e) { e->copy.addr++; }
 static void set_pc(struct walk_event *e) { e->copy.pc = 0; }
 static void set_known(struct walk_event *e) { e->copy.known_regs = 1 << EP_REG_FP; }
@@ -678,7 +679,8 @@ static void malformed_events_are_refused(void **state)
 		{"at_word in a frame", set_border}, {"at_word beyond", set_beyond},
 		{"no copy", set_no_copy}, {"short copy", set_short_copy},
 		{"long copy", set_long_copy}, {"other bytes", set_other_bytes},
-		{"part of a page", set_part_page}, {"addr", set_addr}, {"odd addr", set_odd_addr},
+		{"part of a page", set_part_page}, {"addr", set_addr},
+		{"far addr", set_far_addr}, {"odd addr", set_odd_addr},
 		{"pc", set_pc}, {"known_regs", set_known}, {"more known_regs", set_more_known},
 		{"return_address", set_return}, {"by_pointer", set_pointer},
 	};
@@ -698,6 +700,19 @@ static void malformed_events_are_refused(void **state)
 		if (r != (i < EP_LEN(rows) ? -EBADMSG : 0))
 			fail_msg("%s: %d", i < EP_LEN(rows) ? rows[i].label : "as it was", r);
 	}
+}
+
+/* The page of sp was not touched yet: what is in it cannot be read, and that is the end of it. */
+static void first_page_may_be_missing(void **state)
+{
+	struct fixture *fx = *state;
+	struct ep_sample sample;
+
+	walk_event_init(&fx->event, WALK_ROOT, 2);
+	fx->event.copy.addr += EP_COPY_PAGE_BYTES;
+	assert_int_equal(run(fx, &sample), 0);
+	assert_int_equal(sample.n_frames, 1 + (sample.error != 0));
+	assert_int_not_equal(sample.error, EP_ERROR_COPY_END);
 }
 
 static void events_of_any_other_length_are_refused(void **state)
@@ -826,6 +841,7 @@ int main(void)
 		TEST(deep_stacks_end_where_the_words_do),
 		TEST(equal_stacks_have_equal_hashes),
 		TEST(malformed_events_are_refused),
+		TEST(first_page_may_be_missing),
 		TEST(events_of_any_other_length_are_refused),
 		cmocka_unit_test(own_stack_is_as_the_c_library_sees_it),
 		cmocka_unit_test(own_stack_may_be_too_deep_for_a_copy),
