@@ -35,6 +35,8 @@ static void print_bpf(const struct ep_session *session, FILE *out)
 
 	for (int i = 0; i < EP_COUNTER_COUNT; i++)
 		print(out, ep_bpf_counter_text(i), ep_bpf_counter(session->bpf, i));
+	print(out, "ticks of the sampling clocks that never came", session->missed.ticks);
+	print(out, "samples lost with them", session->missed.samples);
 	print(out, "frames walked in one run of the unwinder", ep_bpf_frames_per_run(session->bpf));
 	if (cost.runs)
 		print(out, "BPF ns per event, idle ones included", cost.run_ns / cost.runs);
@@ -126,7 +128,8 @@ struct ep_session_cost ep_session_cost(struct ep_session *session)
 
 	return (struct ep_session_cost){
 		.samples = samples,
-		.lost = ep_bpf_counter(session->bpf, EP_COUNTER_RING_FULL),
+		.lost = ep_bpf_counter(session->bpf, EP_COUNTER_RING_FULL) +
+			session->missed.samples,
 		.bpf_ns = cost.run_ns,
 		.heap_bytes = memory.heap_bytes,
 		.bpf_bytes = memory.bpf_bytes,

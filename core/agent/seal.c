@@ -50,6 +50,13 @@ static int describe_process(void *arg, struct ep_program program, struct ep_batc
 	return 0;
 }
 
+static uint64_t period_of(void *arg, uint32_t cpu)
+{
+	struct ep_session *session = arg;
+
+	return ep_events_period_ns(session->events, cpu);
+}
+
 static struct ep_batch *build_batch(struct ep_session *session, const struct ep_interval *interval)
 {
 	char host_name[HOST_NAME_MAX + 1] = "";
@@ -60,6 +67,8 @@ static struct ep_batch *build_batch(struct ep_session *session, const struct ep_
 		.kernel_build_id = ep_namer_kernel_build_id(session->namer),
 		.host_name = host_name,
 		.period_hz = session->options.freq_hz,
+		.period_ns = ep_events_mean_period_ns(session->events),
+		.cpu_period = period_of,
 	};
 	struct ep_batch *batch = NULL;
 	int r;

@@ -108,13 +108,16 @@ static void catch_up(void *arg)
 	drain(arg);
 }
 
+/* What the ring had no room for, and what was never sampled since the clock's tick did not come. */
 static void add_lost(struct ep_session *session)
 {
 	uint64_t lost = ep_bpf_counter(session->bpf, EP_COUNTER_RING_FULL);
 
+	session->missed = ep_events_count_missed(session->events);
+	lost += session->missed.samples;
 	for (size_t i = 0; i < session->n_stores; i++)
-		ep_store_add_lost(session->stores[i], lost - session->ring_lost);
-	session->ring_lost = lost;
+		ep_store_add_lost(session->stores[i], lost - session->lost);
+	session->lost = lost;
 }
 
 static void collect_work(void *arg)
@@ -178,6 +181,7 @@ static void on_tick(void *arg)
 	if (session->sampling)
 		session->n_cpus = ep_events_sync_cpus(session->events);
 	if (session->ticks % 5 == 0) {
+		add_lost(session);
 		keep_limit(session);
 		ep_processes_restore_one(session->processes);
 	}
@@ -356,6 +360,7 @@ static int new_events(struct ep_session *session)
 	struct ep_events_options options = {
 		.freq_hz = session->options.freq_hz,
 		.program_fd = ep_bpf_entry_fd(session->bpf),
+		.counters_fd = ep_bpf_map_fd(session->bpf, "ep_counters"),
 		.sideband = true,
 	};
 

@@ -6,6 +6,7 @@
 #include "core/process/job.h"
 #include "core/agent/session.h"
 #include "core/agent/watch.h"
+#include "core/bpf/events.h"
 #include "core/trace/batch.h"
 #include "core/trace/store.h"
 
@@ -43,7 +44,8 @@ struct ep_session {
 	unsigned int preparing; /* ep_session_prepare, not done yet */
 	int n_cpus;
 	uint64_t ticks, half_ticks;
-	uint64_t ring_lost;    /* samples lost in the ring, already told to the stores */
+	uint64_t lost;	       /* samples in the ring and before, already told to the stores */
+	struct ep_events_missed missed;
 	uint64_t events_dropped; /* births and deaths, already acted on */
 	unsigned int closing_turns;
 	void (*closed)(void *arg);

@@ -4,7 +4,8 @@
 
 #include <errno.h>
 
-#define ONLINE_PATH "/sys/devices/system/cpu/online"
+#define ONLINE_PATH   "/sys/devices/system/cpu/online"
+#define POSSIBLE_PATH "/sys/devices/system/cpu/possible"
 
 /* "A" or "A-B" at *pos. */
 static int parse_range(const char **pos, const char *end, struct ep_cpus *cpus)
@@ -47,15 +48,25 @@ int ep_cpus_parse(const char *text, size_t bytes, struct ep_cpus *ret_cpus)
 	return 0;
 }
 
-int ep_cpus_read_online(struct ep_cpus *ret_cpus)
+static int read_list(const char *path, struct ep_cpus *ret_cpus)
 {
 	struct ep_vec text;
 	int r;
 
 	ep_vec_init(&text, 1, 65536);
-	r = ep_read_file(ONLINE_PATH, &text);
+	r = ep_read_file(path, &text);
 	if (r == 0)
 		r = ep_cpus_parse(text.data, text.len, ret_cpus);
 	ep_vec_fini(&text);
 	return r;
+}
+
+int ep_cpus_read_online(struct ep_cpus *ret_cpus)
+{
+	return read_list(ONLINE_PATH, ret_cpus);
+}
+
+int ep_cpus_read_possible(struct ep_cpus *ret_cpus)
+{
+	return read_list(POSSIBLE_PATH, ret_cpus);
 }

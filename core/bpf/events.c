@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/bpf/events.h"
 #include "core/base/log.h"
+#include "core/base/parse.h"
 #include "core/base/vec.h"
 #include "core/bpf/cpus.h"
+#include "core/bpf/period.h"
 #include "core/bpf/sideband.h"
 #include "core/bpf/sideband_set.h"
+#include "core/bpf/ticker.h"
+#include "core/bpf/ticks.h"
 
 #include <errno.h>
-#include <linux/perf_event.h>
-#include <sys/ioctl.h>
-#include <sys/syscall.h>
+#include <inttypes.h>
+
+#define MAX_RATE_PATH "/proc/sys/kernel/perf_event_max_sample_rate"
 
 struct cpu_events {
 	uint32_t cpu;
-	int sample_fd;
-	uint64_t enabled_ns; /* how long the event has been enabled, when it was last looked at */
+	struct ep_ticker ticker;
 };
 
 struct ep_events {
@@ -22,36 +25,110 @@ struct ep_events {
 	struct ep_vec cpus; /* struct cpu_events, sorted by cpu */
 	struct ep_sideband_set *sidebands; /* NULL: not wanted */
 	bool running;
+	struct ep_periods *periods;
+	struct ep_tick_reader *ticks; /* NULL: nobody counts them */
+	bool throttles;		      /* the kernel allows fewer samples than we want */
+	struct ep_events_missed gone; /* of CPUs that went */
 };
 
-static int open_clock(uint32_t cpu, uint32_t freq_hz)
-{
-	struct perf_event_attr attr = {
-		.type = PERF_TYPE_SOFTWARE,
-		.size = sizeof(attr),
-		.config = PERF_COUNT_SW_CPU_CLOCK,
-		.sample_freq = freq_hz,
-		.freq = 1,
-		.disabled = 1,
-		.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED,
-	};
-	int fd = (int)syscall(SYS_perf_event_open, &attr, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
+/* --- missed ticks ---------------------------------------------------------------------------- */
 
-	return fd < 0 ? -errno : fd;
+static struct ep_ticks ticks_of(const struct ep_events *events, uint32_t cpu)
+{
+	return events->ticks ? ep_tick_reader_get(events->ticks, cpu) : (struct ep_ticks){0};
 }
 
-/* The ioctl works on every kernel; a link would need 5.15. */
-static int open_sampling(const struct ep_events *events, uint32_t cpu)
+static int read_ticks(struct ep_events *events)
 {
-	ep_autoclose int fd = open_clock(cpu, events->options.freq_hz);
+	return events->ticks ? ep_tick_reader_read(events->ticks) : -ENODATA;
+}
 
-	if (fd < 0)
-		return fd;
-	if (ioctl(fd, PERF_EVENT_IOC_SET_BPF, events->options.program_fd) < 0)
-		return -errno;
-	if (events->running && ioctl(fd, PERF_EVENT_IOC_ENABLE, 0) < 0)
-		return -errno;
-	return ep_take_fd(fd);
+static void end_look(const struct ep_events *events, struct cpu_events *cpu, bool is_last)
+{
+	struct ep_ticks ticks = ticks_of(events, cpu->cpu);
+
+	ep_ticker_end_look(&cpu->ticker, &ticks, is_last);
+}
+
+struct ep_events_missed ep_events_count_missed(struct ep_events *events)
+{
+	struct ep_events_missed sum = events->gone;
+	struct cpu_events *cpu;
+	bool is_read;
+
+	ep_vec_each(&events->cpus, cpu)
+		ep_ticker_begin_look(&cpu->ticker, events->throttles);
+	is_read = read_ticks(events) == 0;
+	ep_vec_each(&events->cpus, cpu) {
+		if (is_read)
+			end_look(events, cpu, !events->running);
+		sum.ticks += cpu->ticker.missed.ticks;
+		sum.samples += ep_missed_lost(&cpu->ticker.missed);
+	}
+	return sum;
+}
+
+static void look_last(struct ep_events *events, struct cpu_events *cpu)
+{
+	ep_ticker_begin_look(&cpu->ticker, events->throttles);
+	if (read_ticks(events) == 0)
+		end_look(events, cpu, true);
+	events->gone.ticks += cpu->ticker.missed.ticks;
+	events->gone.samples += ep_missed_lost(&cpu->ticker.missed);
+}
+
+/*
+ * The kernel allows so many samples per second and CPU, counted per clock tick of its own
+ * (max_samples_per_tick, linux/kernel/events/core.c), and suppresses the rest. It also does that to
+ * an idle CPU without such ticks, where nothing is lost.
+ */
+static bool is_throttled_at(uint32_t freq_hz)
+{
+	uint64_t max_hz = UINT64_MAX;
+	const char *pos;
+	struct ep_vec text;
+
+	ep_vec_init(&text, 1, 64);
+	if (ep_read_file(MAX_RATE_PATH, &text) == 0) {
+		pos = text.data;
+		(void)ep_parse_u64(&pos, pos + text.len, 10, &max_hz);
+	}
+	ep_vec_fini(&text);
+	if (max_hz >= freq_hz + freq_hz / 8)
+		return false;
+	ep_log(EP_LOG_WARN,
+	       "events: kernel.perf_event_max_sample_rate is %" PRIu64 ": samples are lost at %"
+	       PRIu32 " Hz; sysctl -w kernel.perf_event_max_sample_rate=%" PRIu32,
+	       max_hz, freq_hz, freq_hz * 2);
+	return true;
+}
+
+/* --- CPUs ------------------------------------------------------------------------------------ */
+
+static int start_ticker(const struct ep_events *events, struct ep_ticker *ticker)
+{
+	struct ep_ticks before = ticks_of(events, ticker->cpu);
+
+	return ep_ticker_start(ticker, &before);
+}
+
+static int open_ticker(struct ep_events *events, uint32_t cpu, struct ep_ticker *ret_ticker)
+{
+	struct ep_ticker ticker;
+	int r = ep_ticker_open(cpu, ep_periods_get(events->periods, cpu),
+			       events->options.program_fd, &ticker);
+
+	if (r < 0)
+		return r;
+	if (events->running) {
+		(void)read_ticks(events);
+		r = start_ticker(events, &ticker);
+	}
+	if (r < 0)
+		ep_ticker_close(&ticker);
+	else
+		*ret_ticker = ticker;
+	return r;
 }
 
 static void open_sideband(struct ep_events *events, uint32_t cpu)
@@ -65,7 +142,7 @@ static void open_sideband(struct ep_events *events, uint32_t cpu)
 
 static void close_cpu(struct ep_events *events, struct cpu_events *cpu)
 {
-	ep_closep(&cpu->sample_fd);
+	ep_ticker_close(&cpu->ticker);
 	if (events->sidebands)
 		ep_sideband_set_remove(events->sidebands, cpu->cpu);
 }
@@ -74,18 +151,19 @@ static void close_cpu(struct ep_events *events, struct cpu_events *cpu)
 static int add_cpu(struct ep_events *events, uint32_t number)
 {
 	struct cpu_events *cpu;
-	int fd = open_sampling(events, number);
+	struct ep_ticker ticker;
+	int r = open_ticker(events, number, &ticker);
 
-	if (fd == -ENODEV)
+	if (r == -ENODEV)
 		return 0;
-	if (fd < 0)
-		return fd;
+	if (r < 0)
+		return r;
 	cpu = ep_vec_push(&events->cpus);
 	if (!cpu) {
-		close(fd);
+		ep_ticker_close(&ticker);
 		return -ENOMEM;
 	}
-	*cpu = (struct cpu_events){.cpu = number, .sample_fd = fd};
+	*cpu = (struct cpu_events){.cpu = number, .ticker = ticker};
 	if (events->sidebands)
 		open_sideband(events, number);
 	return 0;
@@ -102,21 +180,6 @@ static bool has_cpu(const struct ep_events *events, uint32_t number)
 	return false;
 }
 
-/*
- * An event does not survive its CPU going offline, even if the CPU is back before anybody looks: it
- * then stands still. A running one gets older.
- */
-static bool is_alive(const struct ep_events *events, struct cpu_events *cpu)
-{
-	uint64_t values[2]; /* count, time enabled: perf_event_open(2), read_format */
-	uint64_t before_ns = cpu->enabled_ns;
-
-	if (!events->running || read(cpu->sample_fd, values, sizeof(values)) != sizeof(values))
-		return true;
-	cpu->enabled_ns = values[1];
-	return values[1] > before_ns;
-}
-
 static void drop_cpus(struct ep_events *events, const struct ep_cpus *online)
 {
 	size_t kept = 0;
@@ -124,10 +187,12 @@ static void drop_cpus(struct ep_events *events, const struct ep_cpus *online)
 	for (size_t i = 0; i < events->cpus.len; i++) {
 		struct cpu_events *cpu = ep_vec_at(&events->cpus, struct cpu_events, i);
 
-		if (ep_cpus_has(online, cpu->cpu) && is_alive(events, cpu))
+		if (ep_cpus_has(online, cpu->cpu) && ep_ticker_is_alive(&cpu->ticker)) {
 			*ep_vec_at(&events->cpus, struct cpu_events, kept++) = *cpu;
-		else
-			close_cpu(events, cpu);
+			continue;
+		}
+		look_last(events, cpu);
+		close_cpu(events, cpu);
 	}
 	events->cpus.len = kept;
 }
@@ -150,6 +215,15 @@ int ep_events_sync_cpus(struct ep_events *events)
 	return (int)events->cpus.len;
 }
 
+static int open_periods(struct ep_events *events)
+{
+	struct ep_cpus possible;
+	int r = ep_cpus_read_possible(&possible);
+
+	return ep_periods_new(events->options.freq_hz, r < 0 ? EP_MAX_CPUS : ep_cpus_end(&possible),
+			      &events->periods);
+}
+
 int ep_events_open(const struct ep_events_options *options, struct ep_events **ret_events)
 {
 	struct ep_events *events = calloc(1, sizeof(*events));
@@ -159,7 +233,11 @@ int ep_events_open(const struct ep_events_options *options, struct ep_events **r
 		return -ENOMEM;
 	events->options = *options;
 	ep_vec_init(&events->cpus, sizeof(struct cpu_events), EP_MAX_CPUS);
-	if (options->sideband)
+	events->throttles = is_throttled_at(options->freq_hz);
+	if (options->counters_fd > 0)
+		(void)ep_tick_reader_new(options->counters_fd, &events->ticks);
+	r = open_periods(events);
+	if (r == 0 && options->sideband)
 		r = ep_sideband_set_new(ep_sideband_open, &events->sidebands);
 	if (r == 0)
 		r = ep_events_sync_cpus(events);
@@ -178,33 +256,51 @@ void ep_events_close(struct ep_events *events)
 	if (!events)
 		return;
 	ep_vec_each(&events->cpus, cpu)
-		ep_closep(&cpu->sample_fd);
+		ep_ticker_close(&cpu->ticker);
 	ep_vec_fini(&events->cpus);
 	ep_sideband_set_free(events->sidebands);
+	ep_periods_free(events->periods);
+	ep_tick_reader_free(events->ticks);
 	free(events);
-}
-
-static int control_all(struct ep_events *events, unsigned long request)
-{
-	struct cpu_events *cpu;
-
-	ep_vec_each(&events->cpus, cpu) {
-		if (ioctl(cpu->sample_fd, request, 0) < 0)
-			return -errno;
-	}
-	return 0;
 }
 
 int ep_events_start(struct ep_events *events)
 {
+	struct cpu_events *cpu;
+
 	events->running = true;
-	return control_all(events, PERF_EVENT_IOC_ENABLE);
+	(void)read_ticks(events);
+	ep_vec_each(&events->cpus, cpu) {
+		int r = start_ticker(events, &cpu->ticker);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
 }
 
 void ep_events_stop(struct ep_events *events)
 {
+	struct cpu_events *cpu;
+
 	events->running = false;
-	(void)control_all(events, PERF_EVENT_IOC_DISABLE);
+	ep_vec_each(&events->cpus, cpu)
+		ep_ticker_stop(&cpu->ticker);
+}
+
+uint64_t ep_events_period_ns(const struct ep_events *events, uint32_t cpu)
+{
+	return ep_periods_get(events->periods, cpu);
+}
+
+uint64_t ep_events_mean_period_ns(const struct ep_events *events)
+{
+	const struct cpu_events *cpu;
+	uint64_t sum = 0;
+
+	ep_vec_each(&events->cpus, cpu)
+		sum += cpu->ticker.period_ns;
+	return events->cpus.len ? sum / events->cpus.len : 0;
 }
 
 int ep_events_poll_fd(const struct ep_events *events)

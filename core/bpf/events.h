@@ -16,6 +16,7 @@ struct ep_sideband_set;
 struct ep_events_options {
 	uint32_t freq_hz;
 	int program_fd;	/* the entry program */
+	int counters_fd; /* the map it counts its runs in; 0: missed ticks stay unknown */
 	bool sideband;	/* open the side-band rings */
 };
 
@@ -47,6 +48,24 @@ void ep_events_close(struct ep_events *events);
 
 int ep_events_start(struct ep_events *events);
 void ep_events_stop(struct ep_events *events);
+
+/*
+ * CPU time that one sample of a CPU stands for: the period of its clock, fixed for ever. The mean
+ * is that of the CPUs sampled now.
+ */
+uint64_t ep_events_period_ns(const struct ep_events *events, uint32_t cpu);
+uint64_t ep_events_mean_period_ns(const struct ep_events *events);
+
+/*
+ * Looks for ticks that never came, see core/bpf/missed.h. Sums since the start: of all CPUs, those
+ * that went included. Interrupts each CPU: every few seconds, at the end of an interval, and, to
+ * have it exactly, after the stop.
+ */
+struct ep_events_missed {
+	uint64_t ticks;
+	uint64_t samples; /* that these would have been, as far as one can tell */
+};
+struct ep_events_missed ep_events_count_missed(struct ep_events *events);
 
 /*
  * Follows CPU hot-plug: opens (and starts) events on CPUs that came, closes those of CPUs that

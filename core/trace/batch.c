@@ -36,6 +36,7 @@ struct variable {
 
 struct sample {
 	uint32_t stack, process, tid, thread_name, cpu, count, time_first;
+	uint64_t weight_ns;
 };
 
 struct builder {
@@ -281,6 +282,29 @@ static int add_samples(struct builder *b)
 	return 0;
 }
 
+static uint64_t mean_period(const struct builder *b)
+{
+	const struct ep_batch_source *source = b->source;
+
+	if (source->period_ns)
+		return source->period_ns;
+	return source->period_hz ? EP_NS_PER_SEC / source->period_hz : 0;
+}
+
+static void weigh_samples(struct builder *b)
+{
+	const struct ep_batch_source *source = b->source;
+	struct sample *sample;
+
+	ep_vec_each(&b->samples, sample) {
+		uint64_t period_ns = source->cpu_period
+					     ? source->cpu_period(source->arg, sample->cpu)
+					     : 0;
+
+		sample->weight_ns = sample->count * (period_ns ? period_ns : mean_period(b));
+	}
+}
+
 static void number_times(struct builder *b)
 {
 	uint32_t first = 0;
@@ -464,6 +488,7 @@ static void lay_out_samples(const struct builder *b, struct arena *arena, struct
 	batch->sample_thread_name = COLUMN(samples, struct sample, thread_name);
 	batch->sample_cpu = COLUMN(samples, struct sample, cpu);
 	batch->sample_count = COLUMN(samples, struct sample, count);
+	batch->sample_weight_ns = COLUMN(samples, struct sample, weight_ns);
 	batch->sample_time_first = COLUMN(samples, struct sample, time_first);
 	batch->sample_time_ns =
 		carve_copy(arena, b->times, ep_interval_n_times(b->interval) * sizeof(*b->times));
@@ -488,7 +513,7 @@ static void fill_header(const struct builder *b, struct ep_batch *batch)
 
 	batch->size = sizeof(*batch);
 	batch->period_hz = b->source->period_hz;
-	batch->period_ns = batch->period_hz ? EP_NS_PER_SEC / batch->period_hz : 0;
+	batch->period_ns = mean_period(b);
 	batch->start_ns = start_ns + (uint64_t)b->source->mono_to_wall_ns;
 	batch->duration_ns = ep_interval_end_ns(b->interval) - start_ns;
 	batch->sample_type = "cpu";
@@ -529,6 +554,7 @@ int ep_batch_build(const struct ep_interval *interval, const struct ep_batch_sou
 		r = add_samples(&b);
 	if (r < 0)
 		return r;
+	weigh_samples(&b);
 	group_times(&b);
 	r = add_end_marks(&b);
 	return r < 0 ? r : make_batch(&b, ret_batch);

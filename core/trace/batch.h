@@ -51,6 +51,9 @@ struct ep_batch_source {
 	const char *kernel_build_id; /* hex, may be NULL */
 	const char *host_name;
 	uint32_t period_hz;
+	uint64_t period_ns; /* mean of the CPUs'; 0: 1 / period_hz */
+	/* CPU time that a sample of this CPU stands for. NULL, or 0 as its result: period_ns. */
+	uint64_t (*cpu_period)(void *arg, uint32_t cpu);
 	int64_t mono_to_wall_ns; /* CLOCK_REALTIME - CLOCK_MONOTONIC */
 	int64_t boot_to_wall_ns; /* CLOCK_REALTIME - CLOCK_BOOTTIME */
 };

@@ -3,6 +3,7 @@
 #include "exporters/otlp/canon.h"
 #include "exporters/otlp/dictionary.h"
 #include "exporters/otlp/fields.h"
+#include "exporters/otlp/groups.h"
 #include "exporters/otlp/kernel.h"
 #include "exporters/otlp/resource.h"
 
@@ -17,7 +18,7 @@
 struct event_type {
 	const char *name; /* in the batch */
 	enum otlp_own_string type, unit;
-	bool has_period; /* an event stands for batch->period_ns of CPU time */
+	bool has_period; /* an event stands for that much CPU time */
 	bool has_values; /* view->sample_value */
 };
 
@@ -39,7 +40,7 @@ struct encoder {
 	struct otlp_view view;
 	struct otlp_canon canon;
 	struct otlp_dictionary dictionary;
-	uint32_t *order;	/* rows of samples by process, then event */
+	struct otlp_groups groups;
 	uint64_t *kernel_loads; /* of mappings, if the batch does not say */
 	uint64_t start_ns, end_ns;
 	uint64_t too_big;
@@ -48,43 +49,14 @@ struct encoder {
 	struct otlp_wire resources, resource, profiles, samples;
 	struct otlp_wire body, part;
 	uint64_t n_events; /* in the request */
-	uint32_t process, event;
+	uint32_t process, event, period; /* the last is one of groups.period_ns */
 };
 
-/* --- order and time --- */
+/* --- event types and time --- */
 
 static uint32_t event_of(const struct encoder *enc, uint32_t row)
 {
 	return enc->view.sample_event ? enc->view.sample_event[row] : 0;
-}
-
-static uint32_t n_groups(const struct encoder *enc)
-{
-	return enc->batch->n_processes * EP_MAX(enc->view.n_events, 1u);
-}
-
-static uint32_t group_of(const struct encoder *enc, uint32_t row)
-{
-	return enc->batch->sample_process[row] * EP_MAX(enc->view.n_events, 1u) +
-	       event_of(enc, row);
-}
-
-/* A counting sort: stable, so that rows keep their order within a group. */
-static int sort_rows(struct encoder *enc)
-{
-	uint32_t n = enc->batch->n_samples;
-	ep_autofree uint32_t *starts = calloc((size_t)n_groups(enc) + 2, sizeof(*starts));
-
-	enc->order = calloc((size_t)n + 1, sizeof(*enc->order));
-	if (!starts || !enc->order)
-		return -ENOMEM;
-	for (uint32_t row = 0; row < n; row++)
-		starts[group_of(enc, row) + 1]++;
-	for (uint32_t group = 1; group <= n_groups(enc); group++)
-		starts[group] += starts[group - 1];
-	for (uint32_t row = 0; row < n; row++)
-		enc->order[starts[group_of(enc, row)]++] = row;
-	return 0;
 }
 
 /* The interval, widened to what was sampled: a late sample must not lie outside of it. */
@@ -224,6 +196,12 @@ static void put_value_type(struct encoder *enc, uint32_t field, enum otlp_own_st
 	otlp_put_message(&enc->body, field, &enc->part);
 }
 
+/* CPU time that an event of the profile in hand stands for; 0: not known, or it is no CPU time. */
+static uint64_t period_ns(const struct encoder *enc)
+{
+	return type_of(enc, enc->event)->has_period ? enc->groups.period_ns[enc->period] : 0;
+}
+
 /* The fields of the profile that need strings: before its first sample, so that they count. */
 static void begin_profile(struct encoder *enc)
 {
@@ -231,7 +209,7 @@ static void begin_profile(struct encoder *enc)
 
 	(void)otlp_dictionary_own(&enc->dictionary, type->type);
 	(void)otlp_dictionary_own(&enc->dictionary, type->unit);
-	if (!type->has_period || !enc->batch->period_ns)
+	if (!period_ns(enc))
 		return;
 	(void)otlp_dictionary_own(&enc->dictionary, OTLP_CPU);
 	(void)otlp_dictionary_own(&enc->dictionary, OTLP_NANOSECONDS);
@@ -248,9 +226,9 @@ static void end_profile(struct encoder *enc)
 	otlp_put_raw(&enc->body, enc->samples.data, enc->samples.len);
 	otlp_put_fixed64(&enc->body, PROFILE_TIME, enc->start_ns);
 	otlp_put_uint(&enc->body, PROFILE_DURATION, enc->end_ns - enc->start_ns);
-	if (type->has_period && enc->batch->period_ns) {
+	if (period_ns(enc)) {
 		put_value_type(enc, PROFILE_PERIOD_TYPE, OTLP_CPU, OTLP_NANOSECONDS);
-		otlp_put_uint(&enc->body, PROFILE_PERIOD, enc->batch->period_ns);
+		otlp_put_uint(&enc->body, PROFILE_PERIOD, period_ns(enc));
 	}
 	otlp_put_message(&enc->profiles, SCOPE_PROFILES_PROFILES, &enc->body);
 	enc->samples.len = 0;
@@ -411,14 +389,16 @@ static int add_sample(struct encoder *enc, uint32_t row)
 static void enter_group(struct encoder *enc, uint32_t row)
 {
 	uint32_t process = enc->batch->sample_process[row], event = event_of(enc, row);
+	uint32_t period = enc->groups.period_of[row];
 
 	if (process != enc->process) {
 		end_resource(enc);
 		begin_resource(enc, process);
-	} else if (event != enc->event) {
+	} else if (event != enc->event || period != enc->period) {
 		end_profile(enc);
 	}
 	enc->event = event;
+	enc->period = period;
 }
 
 static int encode_samples(struct encoder *enc)
@@ -427,7 +407,7 @@ static int encode_samples(struct encoder *enc)
 
 	enc->process = UINT32_MAX; /* none yet */
 	for (uint32_t i = 0; i < enc->batch->n_samples && r == 0; i++) {
-		uint32_t row = enc->order[i];
+		uint32_t row = enc->groups.order[i];
 
 		if (enc->canon.is_later && enc->canon.is_later[row])
 			continue;
@@ -463,7 +443,7 @@ static int encoder_init(struct encoder *enc)
 	if (r == 0)
 		r = otlp_dictionary_init(&enc->dictionary, enc->batch, &enc->view, &enc->canon,
 					 enc->options);
-	return r < 0 ? r : sort_rows(enc);
+	return r < 0 ? r : otlp_groups_init(&enc->groups, enc->batch, &enc->view);
 }
 
 static void encoder_fini(struct encoder *enc)
@@ -476,7 +456,7 @@ static void encoder_fini(struct encoder *enc)
 	otlp_wire_fini(&enc->samples);
 	otlp_wire_fini(&enc->body);
 	otlp_wire_fini(&enc->part);
-	free(enc->order);
+	otlp_groups_fini(&enc->groups);
 	free(enc->kernel_loads);
 }
 

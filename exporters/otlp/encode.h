@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A batch as requests of the Profiles signal (ExportProfilesServiceRequest,
- *opentelemetry-proto 1.10 and 1.11, package v1development; wire.h says how messages are written).
+ * A batch as requests of the Profiles signal (ExportProfilesServiceRequest, opentelemetry-proto
+ * 1.10 and 1.11, package v1development; wire.h says how messages are written).
  *
- *	request ── resource_profiles[]      one per process: Resource, Scope, one Profile per event
- *type └── dictionary               mapping, location, function, link, string, attribute, stack
+ *	request ── resource_profiles[]      one per process: Resource, Scope, Profiles (groups.h)
+ *	        └── dictionary               mapping, location, function, link, string, attribute, stack
  *
  *  1. Element 0 of each table is the empty one and is always there.
  *  2. No table holds an element twice, and none that nothing refers to.
  *  3. A location has the attribute profile.frame.type; a list of attributes never has a key twice.
  *  4. A sample is (stack, attributes): equal ones are merged. On CPU: a timestamp for each event
- *and no values; off CPU: a value for each timestamp. Timestamps lie in [time, time + duration).
+ *     and no values; off CPU: a value for each timestamp. All lie in [time, time + duration).
  *  5. A request is at most max_bytes long. What does not fit goes into the next, which has a whole
  *     dictionary of its own. A sample that does not fit alone is left out and counted.
  *

@@ -237,13 +237,13 @@ static void put_mapping(struct encoder *enc, uint32_t row)
 	finish_message(enc, PROFILE_MAPPING);
 }
 
-/* Row of the program that most samples are of; 0 when its file is not among the mappings. */
-static uint32_t find_program(const struct ep_batch *batch, const uint64_t *samples_of)
+/* Row of the program that most CPU time is of; 0 when its file is not among the mappings. */
+static uint32_t find_program(const struct ep_batch *batch, const uint64_t *weight_of)
 {
 	uint32_t busiest = 0;
 
 	for (uint32_t i = 1; i < batch->n_processes; i++) {
-		if (samples_of[i] > samples_of[busiest])
+		if (weight_of[i] > weight_of[busiest])
 			busiest = i;
 	}
 	for (uint32_t i = 1; i < batch->n_mappings; i++) {
@@ -258,15 +258,15 @@ static uint32_t find_program(const struct ep_batch *batch, const uint64_t *sampl
 static int put_mappings(struct encoder *enc)
 {
 	const struct ep_batch *batch = enc->batch;
-	uint64_t *samples_of = calloc((size_t)batch->n_processes + 1, sizeof(*samples_of));
+	uint64_t *weight_of = calloc((size_t)batch->n_processes + 1, sizeof(*weight_of));
 	uint32_t program;
 
-	if (!samples_of)
+	if (!weight_of)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < batch->n_samples; i++)
-		samples_of[batch->sample_process[i]] += batch->sample_count[i];
-	program = find_program(batch, samples_of);
-	free(samples_of);
+		weight_of[batch->sample_process[i]] += ep_batch_weight_ns(batch, i);
+	program = find_program(batch, weight_of);
+	free(weight_of);
 	if (program)
 		put_mapping(enc, program);
 	for (uint32_t i = 1; i < batch->n_mappings; i++) {
@@ -334,7 +334,7 @@ static void put_labels(struct encoder *enc, uint32_t row)
 	put_string(enc, own(enc, STR_CONTAINER_ID), batch->process_container_id[process]);
 }
 
-static void put_sample(struct encoder *enc, uint32_t row, uint64_t count)
+static void put_sample(struct encoder *enc, uint32_t row, uint64_t count, uint64_t weight_ns)
 {
 	const struct ep_batch *batch = enc->batch;
 	uint32_t stack = batch->sample_stack[row];
@@ -346,7 +346,7 @@ static void put_sample(struct encoder *enc, uint32_t row, uint64_t count)
 	pb_message(&enc->message, SAMPLE_LOCATION_ID, &enc->part);
 	pb_clear(&enc->part);
 	pb_varint(&enc->part, count);
-	pb_varint(&enc->part, count * batch->period_ns);
+	pb_varint(&enc->part, weight_ns);
 	pb_message(&enc->message, SAMPLE_VALUE, &enc->part);
 	put_labels(enc, row);
 	finish_message(enc, PROFILE_SAMPLE);
@@ -355,18 +355,20 @@ static void put_sample(struct encoder *enc, uint32_t row, uint64_t count)
 static void put_samples(struct encoder *enc)
 {
 	const struct ep_batch *batch = enc->batch;
-	uint64_t count = 0;
+	uint64_t count = 0, weight_ns = 0;
 
 	for (uint32_t i = 0; i < batch->n_samples; i++)
 		enc->order[i] = i;
 	qsort_r(enc->order, batch->n_samples, sizeof(*enc->order), compare_rows, (void *)batch);
 	for (uint32_t i = 0; i < batch->n_samples; i++) {
 		count += batch->sample_count[enc->order[i]];
+		weight_ns += ep_batch_weight_ns(batch, enc->order[i]);
 		if (i + 1 < batch->n_samples &&
 		    compare_rows(&enc->order[i], &enc->order[i + 1], (void *)batch) == 0)
 			continue;
-		put_sample(enc, enc->order[i], count);
+		put_sample(enc, enc->order[i], count, weight_ns);
 		count = 0;
+		weight_ns = 0;
 	}
 }
 
@@ -392,8 +394,8 @@ void pprof_quality(const struct ep_batch *batch, char *text, size_t len)
 	for (uint32_t i = 0; i < batch->n_samples; i++) {
 		uint32_t error = batch->stack_error[batch->sample_stack[i]];
 
-		by_error[EP_MIN(error, (uint32_t)EP_ERROR_COUNT)] += batch->sample_count[i];
-		total += batch->sample_count[i];
+		by_error[EP_MIN(error, (uint32_t)EP_ERROR_COUNT)] += ep_batch_weight_ns(batch, i);
+		total += ep_batch_weight_ns(batch, i);
 	}
 	snprintf(text, len, "no samples");
 	for (uint32_t error = 0; error <= EP_ERROR_COUNT && total && used < len; error++) {

@@ -19,7 +19,8 @@ struct pprof_sink {
 /* `version` is the profiler's. 0, -E2BIG, -ENOMEM, or the first error of the sink. */
 int pprof_encode(const struct ep_batch *batch, const char *version, const struct pprof_sink *sink);
 
-/* "99.2 % complete, 0.5 % process not analysed yet, ...": at most len bytes with the NUL. */
+/* "99.2 % complete, 0.5 % process not analysed yet, ...", of CPU time: at most len bytes with the
+ * NUL. */
 void pprof_quality(const struct ep_batch *batch, char *text, size_t len);
 
 #endif

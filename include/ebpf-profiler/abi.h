@@ -6,7 +6,7 @@
  *
  * History
  *   1.0  exporters: options, batches, host services
- *   1.1  unwinders: unwinder.h and bpf/; environments and Go build ids in batches
+ *   1.1  unwinders: unwinder.h and bpf/; environments, Go build ids and weights in batches
  */
 #ifndef EP_ABI_H
 #define EP_ABI_H

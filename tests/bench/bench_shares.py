@@ -31,14 +31,14 @@ def main():
     seen = collections.Counter()
     for sample in samples:
         names = [frame.name for frame in sample.frames]
-        seen[next((n for n in names if n.startswith("share_")), "")] += sample.count
+        seen[next((n for n in names if n.startswith("share_")), "")] += sample.weight_ns
     total = sum(seen.values())
     worst = 0.0
     for name, percent in re.findall(r"^SHARE (\w+) ([0-9.]+)$", run.stdout, re.M):
         ours = check_stacks.percent(seen[name], total)
         worst = max(worst, abs(ours - float(percent)))
         print(f"{name}: itself {percent} %, profile {ours:.2f} %", file=sys.stderr)
-    print(f"largest error of a time share, {total} samples\t{worst:.2f}\tpercentage points"
+    print(f"largest error of a time share, {sum(s.count for s in samples)} samples\t{worst:.2f}\tpercentage points"
           f"\t<= 1\t{'met' if worst <= 1 else 'missed'}")
 
 

@@ -219,12 +219,13 @@ def check_amount(options, truth, samples):
         if not samples:
             fail("no samples")
         return
-    expected = float(used[-1]) * options.frequency
-    print(f"amount    {percent(samples, expected):.1f} % of {used[-1]} s of CPU time")
+    expected, seen = float(used[-1]), sum(s.weight_ns for s in samples) / 1e9
+    ten = 10 / options.frequency  # samples
+    print(f"amount    {percent(seen, expected):.1f} % of {expected} s of CPU time")
     # On a virtual machine that has to wait for its CPUs the program is not charged for the wait,
     # but the sampling clock goes on: there may be more samples, never fewer.
-    if samples < expected * (1 - options.lost / 100) - 10 or samples > expected * 1.3 + 10:
-        fail(f"{samples} samples, but {expected:.0f} expected from the CPU time used")
+    if seen < expected * (1 - options.lost / 100) - ten or seen > expected * 1.3 + ten:
+        fail(f"samples of {seen:.2f} s, but the program used {expected:.2f} s of CPU time")
 
 
 def check_labels(wanted, samples):
@@ -262,6 +263,7 @@ def load(options, directory):
 def main(options):
     with tempfile.TemporaryDirectory() as directory:
         truth, everything = load(options, directory)
+    check_amount(options, truth, everything)
     gap, everything = take_gap(options.known_gap, everything)
     patterns = stacks.parse_truth(truth)
     if not patterns:
@@ -270,7 +272,6 @@ def main(options):
     counts, hits, worst = judge(samples, patterns, options.no_root)
     report(options, counts, hits, worst, len(everything) - len(samples))
     check_labels(options.labels, samples)
-    check_amount(options, truth, gap + sum(s.count for s in everything))
     check_seen(patterns, hits, counts["all"])
     if percent(counts["aside"], counts["all"]) > options.aside:
         fail(f"more than {options.aside} % of the samples are aside")

@@ -27,7 +27,8 @@ import os
 import re
 
 Frame = collections.namedtuple("Frame", "name file")  # file: base name of the mapping
-Sample = collections.namedtuple("Sample", "frames count labels")
+# weight_ns: the CPU time it stands for; each CPU has a sampling period of its own. 0: not told
+Sample = collections.namedtuple("Sample", "frames count labels weight_ns", defaults=[0])
 
 LIBC = re.compile(r"^(libc[.-]|libpthread|ld-musl|ld-linux|ld-2)")
 RUNTIME = re.compile(r"^(libc[.-]|libstdc|libgcc_s|libm[.-]|libpthread|ld-musl|ld-linux|ld-2|\[vdso)")
@@ -252,7 +253,8 @@ class Profile:
         for label in map(message, msg[3]):
             text = first(label, 2)
             labels[self.strings[first(label, 1)]] = self.strings[text] if text else first(label, 3)
-        return Sample([f for i in ids for f in self.locations[i]], values[0], labels)
+        return Sample([f for i in ids for f in self.locations[i]], values[0], labels,
+                      values[1] if len(values) > 1 else 0)
 
 
 def read_profile(path):

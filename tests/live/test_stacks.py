@@ -31,21 +31,22 @@ def block(field, data):
     return varint(field << 3 | 2) + varint(len(data)) + data
 
 
-def write_profile(samples):
-    """samples: [(frames, count, {label: text})]"""
+def write_profile(samples, period_ns):
+    """samples: [(frames, count, {label: text})]; each of period_ns"""
     strings, functions, files, locations = {"": 0}, {}, {}, {}
 
     def string(text):
         return strings.setdefault(text, len(strings))
 
     body = block(1, number(1, string("samples")) + number(2, string("count")))
+    body += block(1, number(1, string("cpu")) + number(2, string("nanoseconds")))
     for frames, count, labels in samples:
         ids = b""
         for frame in frames:
             files.setdefault(frame.file, len(files) + 1)
             functions.setdefault(frame.name, len(functions) + 1)
             ids += varint(locations.setdefault(frame, len(locations) + 1))
-        body += block(2, block(1, ids) + block(2, varint(count)) + b"".join(
+        body += block(2, block(1, ids) + block(2, varint(count) + varint(count * period_ns)) + b"".join(
             block(3, number(1, string(k)) + number(2, string(v))) for k, v in labels.items()))
     for name, i in files.items():
         body += block(3, number(1, i) + number(2, i << 32) + number(3, (i + 1) << 32)
@@ -126,11 +127,11 @@ class Grammar(unittest.TestCase):
 class Checker(unittest.TestCase):
     GOOD = prog("spin", "a", "main") + ROOT
 
-    def check(self, samples, truth="STACK spin a main\n", options=()):
+    def check(self, samples, truth="STACK spin a main\n", options=(), period_ns=10**9 // 499):
         with tempfile.TemporaryDirectory() as directory:
             profile, text = os.path.join(directory, "p.pb.gz"), os.path.join(directory, "truth")
             with open(profile, "wb") as file:
-                file.write(write_profile(samples))
+                file.write(write_profile(samples, period_ns))
             with open(text, "w", encoding="utf-8") as file:
                 file.write(truth)
             run = subprocess.run([sys.executable, os.path.join(HERE, "check_stacks.py"), *options,
@@ -170,6 +171,12 @@ class Checker(unittest.TestCase):
     def test_cpu_time_that_is_missing(self):
         for used, wanted in [("2.0", 0), ("2.5", 1), ("1.5", 1)]:
             status, output = self.check([(self.GOOD, 998, {})], f"STACK spin a main\nCPU {used}\n")
+            self.assertEqual(status, wanted, output)
+
+    def test_cpu_time_is_the_weight(self):
+        truth = "STACK spin a main\nCPU 2.0\n"
+        for count, period_ns, wanted in [(910, 2200000, 0), (998, 1000000, 1), (499, 4000000, 0)]:
+            status, output = self.check([(self.GOOD, count, {})], truth, period_ns=period_ns)
             self.assertEqual(status, wanted, output)
 
     def test_a_known_gap_is_a_skip_until_it_is_closed(self):

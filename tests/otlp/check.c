@@ -74,7 +74,7 @@ static void print_sample(struct checker *c, const char *process, uint64_t stack,
 /* --- samples and profiles --- */
 
 struct profile {
-	uint64_t start, end;
+	uint64_t start, end, period;
 	int shape;		/* of its samples: 0 none yet */
 	struct numbers *hashes; /* of identities */
 	const char *process;
@@ -236,6 +236,8 @@ static void check_profile_fields(struct checker *c, struct otlp_reader reader,
 			has_type = true;
 		} else if (field.number == PROFILE_PERIOD_TYPE) {
 			check_value_type(c, field.bytes, false);
+		} else if (field.number == PROFILE_PERIOD) {
+			profile->period = field.value;
 		} else if (field.number == PROFILE_SAMPLES) {
 			check_sample(c, profile, field.bytes);
 		} else if (field.number == PROFILE_TIME) {
@@ -262,9 +264,11 @@ static void check_profile(struct checker *c, struct otlp_reader reader, const ch
 {
 	struct numbers hashes = {0};
 	struct profile profile = {.hashes = &hashes, .process = process};
+	uint64_t events = c->result->events;
 
 	read_times(reader, &profile);
 	check_profile_fields(c, reader, &profile);
+	c->result->weight_ns += (c->result->events - events) * profile.period;
 	check_identities(c, &hashes);
 	c->result->profiles++;
 	free(hashes.items);

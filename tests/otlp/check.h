@@ -33,6 +33,7 @@ struct otlp_check_result {
 	char text[4096]; /* the first ones, a line each */
 	uint32_t resources, profiles, samples;
 	uint64_t events;       /* timestamps, or values without timestamps */
+	uint64_t weight_ns;    /* each event times its profile's period */
 	uint32_t table_len[8]; /* by field number of ProfilesDictionary */
 };
 

@@ -39,6 +39,24 @@ static void cpu_lists(void **state)
 	}
 }
 
+static void cpus_are_counted(void **state)
+{
+	static const char text[] = "0-3,8-11,70\n";
+	struct ep_cpus cpus, none = {0};
+
+	(void)state;
+	assert_int_equal(ep_cpus_parse(text, strlen(text), &cpus), 0);
+	assert_int_equal(ep_cpus_count_below(&cpus, 0), 0);
+	assert_int_equal(ep_cpus_count_below(&cpus, 3), 3);
+	assert_int_equal(ep_cpus_count_below(&cpus, 8), 4);
+	assert_int_equal(ep_cpus_count_below(&cpus, 64), 8);
+	assert_int_equal(ep_cpus_count_below(&cpus, 70), 8);
+	assert_int_equal(ep_cpus_count_below(&cpus, 71), 9);
+	assert_int_equal(ep_cpus_count_below(&cpus, EP_MAX_CPUS + 64), 9);
+	assert_int_equal(ep_cpus_end(&cpus), 71);
+	assert_int_equal(ep_cpus_end(&none), 0);
+}
+
 static struct fake_mmap2 mmap2(void)
 {
 	return (struct fake_mmap2){
@@ -189,6 +207,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(cpu_lists),
+		cmocka_unit_test(cpus_are_counted),
 		cmocka_unit_test(mapping_record_is_read),
 		cmocka_unit_test(mapping_record_without_build_id),
 		cmocka_unit_test(build_id_or_inode),

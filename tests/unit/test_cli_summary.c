@@ -150,6 +150,28 @@ static void batches_of_one_recording_add_up(void **state)
 	assert_null(strstr(text, "next:"));
 }
 
+/* By counts leaf itself would be 60 %, and work 20 %. */
+static void shares_are_of_cpu_time(void **state)
+{
+	static const uint64_t weight_ns[] = {400000000, 80000000, 320000000, 165000000, 35000000};
+	struct ep_batch weighted = batch;
+	const struct ep_batch *batches[] = {&weighted};
+	struct ep_summary_info info = {.wall_ns = 2000000000, .n_cpus = 1};
+	ep_autofree char *text = NULL;
+
+	(void)state;
+	weighted.sample_weight_ns = weight_ns;
+	text = print(batches, 1, &info);
+	assert_non_null(strstr(text, "100 samples in 2.0 s at 100 Hz on 1 CPU: 1.00 s of CPU time, "
+				     "50 % of what there was\n"));
+	assert_non_null(strstr(text, "stacks: 80.00 % complete; 16.50 % address in no known "
+				     "executable, 3.50 % process not analysed yet\n"));
+	assert_non_null(strstr(text, "   48.00 %   64.50 %  leaf\n"));
+	assert_non_null(strstr(text, "   32.00 %   80.00 %  work\n"));
+	assert_non_null(strstr(text, "   16.50 %        11  "));
+	assert_non_null(strstr(text, "25 samples lost (20.00 %)\n"));
+}
+
 static void nothing_sampled_is_said(void **state)
 {
 	struct ep_summary_info info = {.wall_ns = 1000000000};
@@ -201,6 +223,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_recording_is_told_in_full),
 		cmocka_unit_test(batches_of_one_recording_add_up),
+		cmocka_unit_test(shares_are_of_cpu_time),
 		cmocka_unit_test(nothing_sampled_is_said),
 		cmocka_unit_test(names_are_cut_in_the_middle_and_made_safe),
 	};

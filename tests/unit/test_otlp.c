@@ -451,6 +451,67 @@ static void other_events_are_counted(void **state)
 	}
 }
 
+/* Each process has run on each of the CPUs 0 to 3. */
+static struct ep_batch *new_spread_batch(void)
+{
+	struct test_shape shape = test_shape_379k;
+
+	shape.processes = 37;
+	return test_batch_new(&shape);
+}
+
+/* Each CPU has a period of its own: the batch weighs what its profiles say. */
+static void samples_have_their_cpus_period(void **state)
+{
+	static const uint64_t periods_ns[] = {52000000, 48000000, 54500000, 45500000};
+	struct ep_batch *batch = new_spread_batch();
+	uint64_t *weight_ns = calloc(batch->n_samples, sizeof(*weight_ns)), sum_ns = 0;
+	struct otlp_check_result result;
+	struct requests requests;
+
+	(void)state;
+	assert_non_null(weight_ns);
+	for (uint32_t row = 0; row < batch->n_samples; row++) {
+		weight_ns[row] = batch->sample_count[row] * periods_ns[batch->sample_cpu[row]];
+		sum_ns += weight_ns[row];
+	}
+	batch->sample_weight_ns = weight_ns;
+	encode(batch, &defaults, &requests);
+	result = judge(&requests, 0, NULL);
+	assert_int_equal(result.events, test_batch_events(batch));
+	assert_int_equal(result.weight_ns, sum_ns);
+	assert_int_equal(result.profiles, 4 * result.resources - 3); /* row 0 is nobody's */
+	free_requests(&requests);
+	free(weight_ns);
+	test_batch_unref(batch);
+}
+
+/* Pieces of a batch that is cut keep the period they had. */
+static void pieces_have_their_cpus_period(void **state)
+{
+	struct otlp_encode_options options = defaults;
+	struct ep_batch *batch = new_spread_batch();
+	uint64_t *weight_ns = calloc(batch->n_samples, sizeof(*weight_ns)), sum_ns = 0;
+	struct requests requests;
+
+	(void)state;
+	assert_non_null(weight_ns);
+	options.max_bytes = 20000;
+	for (uint32_t row = 0; row < batch->n_samples; row++)
+		weight_ns[row] = batch->sample_count[row] * (1000 + batch->sample_cpu[row]);
+	for (uint32_t row = 0; row < batch->n_samples; row++)
+		sum_ns += weight_ns[row];
+	batch->sample_weight_ns = weight_ns;
+	assert_int_equal(encode(batch, &options, &requests), 0);
+	assert_in_range(requests.n, 10, MAX_REQUESTS);
+	for (size_t i = 0; i < requests.n; i++)
+		sum_ns -= judge(&requests, i, NULL).weight_ns;
+	assert_int_equal(sum_ns, 0);
+	free_requests(&requests);
+	free(weight_ns);
+	test_batch_unref(batch);
+}
+
 /* A batch of ABI 1.0 ends before the columns that came later. */
 static void batch_of_an_old_host(void **state)
 {
@@ -460,7 +521,8 @@ static void batch_of_an_old_host(void **state)
 	(void)state;
 	batch->size = offsetof(struct ep_batch, mapping_go_build_id);
 	encode(batch, &defaults, &requests);
-	judge(&requests, 0, NULL);
+	assert_int_equal(judge(&requests, 0, NULL).weight_ns,
+			 test_batch_events(batch) * batch->period_ns);
 	assert_false(holds(&requests, "shop"));
 	assert_false(holds(&requests, "build_id.go"));
 	free_requests(&requests);
@@ -549,6 +611,8 @@ int main(void)
 		cmocka_unit_test(resource_says_who_it_was),
 		cmocka_unit_test(processes_say_who_they_are),
 		cmocka_unit_test(other_events_are_counted),
+		cmocka_unit_test(samples_have_their_cpus_period),
+		cmocka_unit_test(pieces_have_their_cpus_period),
 		cmocka_unit_test(batch_of_an_old_host),
 		cmocka_unit_test(kernel_addresses_are_relative),
 		cmocka_unit_test(payload_is_what_went_in),

@@ -52,11 +52,20 @@ static int find_process(void *arg, struct ep_program program, struct ep_batch_pr
 	return 0;
 }
 
+static bool has_periods; /* CPU 0 has one of 9 ms, CPU 1 of 11 ms */
+
+static uint64_t period_of(void *arg, uint32_t cpu)
+{
+	(void)arg;
+	return !has_periods ? 0 : cpu ? 11000000 : 9000000;
+}
+
 static const struct ep_batch_source source = {
 	.executable = find_executable,
 	.process = find_process,
 	.host_name = "test host",
 	.period_hz = 100,
+	.cpu_period = period_of,
 };
 
 static void name_frames(struct ep_frames *frames)
@@ -528,6 +537,33 @@ static void go_filters_by_label(void **state)
 		expect(output_of(rows[i].focus, path), rows[i].part);
 }
 
+/* 49 samples of either CPU, and two more on CPU 0. */
+static void go_reads_weights(void **state)
+{
+	static const struct {
+		const char *command, *part;
+	} rows[] = {
+		{"go tool pprof -symbolize=none -top %s 2>&1", "Total samples = 998ms"},
+		{"go tool pprof -symbolize=none -sample_index=samples -top %s 2>&1",
+		 "Total samples = 100"},
+		{"go tool pprof -symbolize=none -tagfocus=cpu=0 -top %s 2>&1",
+		 "accounting for 459ms"},
+		{"go tool pprof -symbolize=none -tagfocus=cpu=1 -top %s 2>&1",
+		 "accounting for 539ms"},
+		{"go tool pprof -symbolize=none -comments %s 2>&1",
+		 "stacks: 98.2 % complete, 1.8 % process not analysed yet"},
+	};
+	struct fixture *fx = *state;
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/out.pb.gz", fx->dir);
+	has_periods = true;
+	write_to(fx, path);
+	has_periods = false;
+	for (size_t i = 0; i < EP_LEN(rows); i++)
+		expect(output_of(rows[i].command, path), rows[i].part);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 static const struct CMUnitTest file_tests[] = {
@@ -543,6 +579,7 @@ static const struct CMUnitTest file_tests[] = {
 static const struct CMUnitTest go_tests[] = {
 	TEST(go_reads_functions_and_values),
 	TEST(go_reads_labels_and_comments),
+	TEST(go_reads_weights),
 	TEST(go_filters_by_label),
 };
 

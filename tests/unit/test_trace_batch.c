@@ -216,6 +216,7 @@ static void processes_and_times_are_wall_clock(void **state)
 	assert_int_equal(batch->lost_samples, 4);
 	assert_int_equal(batch->n_samples, 2);
 	assert_int_equal(batch->sample_count[0], 2);
+	assert_int_equal(batch->sample_weight_ns[0], 2 * 50000000);
 	assert_int_equal(batch->sample_time_first[2], 3);
 	assert_int_equal(batch->sample_time_ns[0], 1000200);
 	assert_int_equal(batch->sample_time_ns[1], 1000202);
@@ -455,6 +456,47 @@ static void traces_that_look_alike_are_one_row(void **state)
 	ep_batch_unref(batch);
 }
 
+static uint64_t period_of(void *arg, uint32_t cpu)
+{
+	(void)arg;
+	return cpu == 0 ? 52000000 : cpu == 1 ? 48000000 : 0;
+}
+
+/* CPU 2 has no period of its own. */
+static void rows_weigh_their_cpus_periods(void **state)
+{
+	struct ep_batch_source weighted = source;
+	struct ep_store *store = new_store();
+	static struct event event;
+	struct ep_interval *interval;
+	struct ep_batch *batch;
+
+	(void)state;
+	event_init(&event, EP_EVENT_TRACE, 1, 7);
+	event_user(&event, EP_FRAME_NATIVE, 0, 5, 0x1234);
+	for (uint32_t i = 0; i < 9; i++) {
+		event.sample.event.cpu = i < 5 ? 0 : i < 7 ? 1 : 2;
+		assert_int_equal(event_add(store, &event), 0);
+	}
+	weighted.cpu_period = period_of;
+	weighted.period_ns = 50500000;
+	assert_int_equal(ep_store_seal(store, 5100, &interval), 0);
+	assert_int_equal(ep_batch_build(interval, &weighted, &batch), 0);
+	assert_int_equal(batch->period_hz, 20);
+	assert_int_equal(batch->period_ns, 50500000);
+	assert_int_equal(batch->n_samples, 3);
+	assert_int_equal(batch->sample_weight_ns[0], 5 * 52000000ull);
+	assert_int_equal(batch->sample_weight_ns[1], 2 * 48000000ull);
+	assert_int_equal(batch->sample_weight_ns[2], 2 * 50500000ull);
+	assert_int_equal(ep_batch_weight_ns(batch, 1), 2 * 48000000ull);
+	/* as a host of 1.0 would have made it */
+	batch->size = offsetof(struct ep_batch, mapping_go_build_id);
+	assert_int_equal(ep_batch_weight_ns(batch, 1), 2 * 50500000ull);
+	ep_batch_unref(batch);
+	ep_interval_unref(interval);
+	ep_store_free(store);
+}
+
 static void empty_interval_makes_an_empty_batch(void **state)
 {
 	struct ep_batch *batch = finish(new_store());
@@ -481,6 +523,7 @@ int main(void)
 		cmocka_unit_test(frames_of_a_language_have_their_lines_and_no_mapping),
 		cmocka_unit_test(equal_frames_of_a_language_are_one_location),
 		cmocka_unit_test(traces_that_look_alike_are_one_row),
+		cmocka_unit_test(rows_weigh_their_cpus_periods),
 		cmocka_unit_test(empty_interval_makes_an_empty_batch),
 	};
 

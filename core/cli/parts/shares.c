@@ -11,13 +11,13 @@
 
 /* Per row of a batch's table. */
 struct batch_rows {
-	uint64_t *stack_samples;
+	uint64_t *stack_ns;
 	uint32_t *function_name; /* ids of names */
 };
 
 static void batch_rows_fini(struct batch_rows *rows)
 {
-	free(rows->stack_samples);
+	free(rows->stack_ns);
 	free(rows->function_name);
 }
 
@@ -73,22 +73,23 @@ static int add_functions(struct ep_shares *shares, const struct ep_batch *batch,
 	return 0;
 }
 
-static void count_function(struct ep_shares *shares, uint32_t name, uint64_t samples, bool is_leaf)
+static void count_function(struct ep_shares *shares, uint32_t name, uint64_t weight_ns,
+			   bool is_leaf)
 {
 	struct ep_share_function *function =
 		ep_vec_at(&shares->functions, struct ep_share_function, name);
 
 	if (is_leaf)
-		function->self += samples;
+		function->self_ns += weight_ns;
 	if (function->last_stack == shares->n_stacks)
 		return;
 	function->last_stack = shares->n_stacks;
-	function->total += samples;
+	function->total_ns += weight_ns;
 }
 
 /* A frame that says why the stack ends is counted where it is all there is. */
 static void count_location(struct ep_shares *shares, const struct ep_batch *batch,
-			   const struct batch_rows *rows, uint32_t location, uint64_t samples,
+			   const struct batch_rows *rows, uint32_t location, uint64_t weight_ns,
 			   bool is_leaf)
 {
 	uint32_t first = batch->location_line_first[location];
@@ -97,7 +98,7 @@ static void count_location(struct ep_shares *shares, const struct ep_batch *batc
 	if (!is_leaf && (batch->location_flags[location] & EP_LOCATION_ERROR))
 		return;
 	for (uint32_t line = first; line < end; line++)
-		count_function(shares, rows->function_name[batch->line_function[line]], samples,
+		count_function(shares, rows->function_name[batch->line_function[line]], weight_ns,
 			       is_leaf && line == first);
 }
 
@@ -107,12 +108,13 @@ static void count_stack(struct ep_shares *shares, const struct ep_batch *batch,
 	uint32_t first = batch->stack_location_first[stack];
 	uint32_t end = batch->stack_location_first[stack + 1];
 	uint32_t error = batch->stack_error[stack];
-	uint64_t samples = rows->stack_samples[stack];
+	uint64_t weight_ns = rows->stack_ns[stack];
 
-	shares->errors[error < EP_MAX_ERRORS ? error : EP_ERROR_LOST] += samples;
+	shares->error_ns[error < EP_MAX_ERRORS ? error : EP_ERROR_LOST] += weight_ns;
 	shares->n_stacks++;
 	for (uint32_t i = first; i < end; i++)
-		count_location(shares, batch, rows, batch->stack_location[i], samples, i == first);
+		count_location(shares, batch, rows, batch->stack_location[i], weight_ns,
+			       i == first);
 }
 
 /* The process's row, new or known: a pid that was used again is another one, as after an exec. */
@@ -150,13 +152,15 @@ static int count_samples(struct ep_shares *shares, const struct ep_batch *batch,
 	int r;
 
 	for (uint32_t i = 0; i < batch->n_samples; i++) {
+		uint64_t weight_ns = ep_batch_weight_ns(batch, i);
+
 		r = find_process(shares, batch, batch->sample_process[i], &process);
 		if (r < 0)
 			return r;
-		process->samples += batch->sample_count[i];
+		process->cpu_ns += weight_ns;
+		shares->cpu_ns += weight_ns;
 		shares->samples += batch->sample_count[i];
-		rows->stack_samples[batch->sample_stack[i]] += batch->sample_count[i];
-		shares->cpu_ns += batch->sample_count[i] * batch->period_ns;
+		rows->stack_ns[batch->sample_stack[i]] += weight_ns;
 	}
 	return 0;
 }
@@ -164,12 +168,12 @@ static int count_samples(struct ep_shares *shares, const struct ep_batch *batch,
 int ep_shares_add(struct ep_shares *shares, const struct ep_batch *batch)
 {
 	ep_cleanup(batch_rows_fini) struct batch_rows rows = {
-		.stack_samples = calloc(batch->n_stacks + 1, sizeof(*rows.stack_samples)),
+		.stack_ns = calloc(batch->n_stacks + 1, sizeof(*rows.stack_ns)),
 		.function_name = calloc(batch->n_functions + 1, sizeof(*rows.function_name)),
 	};
 	int r;
 
-	if (!rows.stack_samples || !rows.function_name)
+	if (!rows.stack_ns || !rows.function_name)
 		return -ENOMEM;
 	shares->duration_ns += batch->duration_ns;
 	shares->lost += batch->lost_samples;
@@ -178,7 +182,7 @@ int ep_shares_add(struct ep_shares *shares, const struct ep_batch *batch)
 	if (r == 0)
 		r = add_functions(shares, batch, &rows);
 	for (uint32_t i = 0; i < batch->n_stacks && r == 0; i++)
-		if (rows.stack_samples[i])
+		if (rows.stack_ns[i])
 			count_stack(shares, batch, &rows, i);
 	return r;
 }
@@ -191,25 +195,25 @@ static int by_number(uint64_t a, uint64_t b)
 static int by_self(const void *left, const void *right)
 {
 	const struct ep_share_function *a = left, *b = right;
-	int order = by_number(a->self, b->self);
+	int order = by_number(a->self_ns, b->self_ns);
 
-	order = order ? order : by_number(a->total, b->total);
+	order = order ? order : by_number(a->total_ns, b->total_ns);
 	return order ? order : by_number(b->name, a->name);
 }
 
 static int by_total(const void *left, const void *right)
 {
 	const struct ep_share_function *a = left, *b = right;
-	int order = by_number(a->total, b->total);
+	int order = by_number(a->total_ns, b->total_ns);
 
-	order = order ? order : by_number(a->self, b->self);
+	order = order ? order : by_number(a->self_ns, b->self_ns);
 	return order ? order : by_number(b->name, a->name);
 }
 
-static int by_samples(const void *left, const void *right)
+static int by_cpu_time(const void *left, const void *right)
 {
 	const struct ep_share_process *a = left, *b = right;
-	int order = by_number(a->samples, b->samples);
+	int order = by_number(a->cpu_ns, b->cpu_ns);
 
 	return order ? order : by_number(b->pid, a->pid);
 }
@@ -232,5 +236,5 @@ void ep_shares_sort_total(struct ep_shares *shares)
 
 void ep_shares_sort_processes(struct ep_shares *shares)
 {
-	sort(&shares->processes, by_samples);
+	sort(&shares->processes, by_cpu_time);
 }

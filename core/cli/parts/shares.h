@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Batches added up for people: samples by function name, by process, by reason of a broken stack.
- * Private to the summary. Counts are samples.
+ * Batches added up for people: CPU time by function name, by process, by reason of a broken stack.
+ * Private to the summary. CPU time is the samples' weight, see docs/sampling.md.
  */
 #ifndef EP_CLI_SHARES_H
 #define EP_CLI_SHARES_H
@@ -15,7 +15,7 @@
 struct ep_batch;
 
 struct ep_share_function {
-	uint64_t self, total; /* as the leaf / anywhere in the stack, once however often */
+	uint64_t self_ns, total_ns; /* as the leaf / anywhere in the stack, once however often */
 	uint32_t name;	      /* of names; the index of the row as well */
 	uint32_t last_stack;  /* the last stack that counted it, numbered from 1 */
 };
@@ -23,7 +23,7 @@ struct ep_share_function {
 #define EP_MAX_ERRORS 256 /* numbers of languages are among them */
 
 struct ep_share_process {
-	uint64_t samples;
+	uint64_t cpu_ns;
 	uint32_t pid;
 	uint32_t comm, exe_path; /* of names */
 };
@@ -33,7 +33,8 @@ struct ep_shares {
 	struct ep_vec functions; /* struct ep_share_function, by id of names */
 	struct ep_vec processes; /* struct ep_share_process */
 	struct ep_map process_index;
-	uint64_t errors[EP_MAX_ERRORS]; /* by enum ep_error, and those of languages; 0: complete */
+	/* by enum ep_error, and those of languages; 0: complete */
+	uint64_t error_ns[EP_MAX_ERRORS];
 	uint64_t samples, lost;
 	uint64_t cpu_ns, duration_ns;
 	uint32_t period_hz;

@@ -67,14 +67,20 @@ static void print_totals(FILE *out, const struct ep_shares *shares,
 	fprintf(out, "\n");
 }
 
-/* Rounded down, so that 100 % means all of them. */
+/* Three weeks of CPU time, in ns and times 10000, are more than 64 bits. */
+static uint64_t ratio_of_10000(uint64_t part, uint64_t all)
+{
+	return all ? (uint64_t)((unsigned __int128)part * 10000 / all) : 0;
+}
+
+/* Rounded down, so that 100 % means all of it. */
 static void print_quality(FILE *out, const struct ep_shares *shares)
 {
 	uint64_t left[EP_MAX_ERRORS];
 	const char *separator = "; ";
-	uint64_t complete = shares->errors[EP_ERROR_NONE] * 10000 / shares->samples;
+	uint64_t complete = ratio_of_10000(shares->error_ns[EP_ERROR_NONE], shares->cpu_ns);
 
-	memcpy(left, shares->errors, sizeof(left));
+	memcpy(left, shares->error_ns, sizeof(left));
 	fprintf(out, "stacks: %" PRIu64 ".%02" PRIu64 " %% complete", complete / 100,
 		complete % 100);
 	for (;;) {
@@ -85,7 +91,7 @@ static void print_quality(FILE *out, const struct ep_shares *shares)
 				most = i;
 		if (left[most] == 0)
 			break;
-		fprintf(out, "%s%.2f %% %s", separator, percent(left[most], shares->samples),
+		fprintf(out, "%s%.2f %% %s", separator, percent(left[most], shares->cpu_ns),
 			ep_error_text((uint32_t)most) ? ep_error_text((uint32_t)most) : "?");
 		separator = ", ";
 		left[most] = 0;
@@ -102,11 +108,11 @@ static void print_functions(FILE *out, const struct ep_shares *shares,
 	for (size_t i = 0; i < EP_MIN(shares->functions.len, (size_t)TOP_FUNCTIONS); i++) {
 		const char *name = ep_strings_get(shares->names, function[i].name);
 
-		if (function[i].total == 0)
+		if (function[i].total_ns == 0)
 			break;
 		fprintf(out, "  %6.2f %%  %6.2f %%  %s\n",
-			percent(function[i].self, shares->samples),
-			percent(function[i].total, shares->samples),
+			percent(function[i].self_ns, shares->cpu_ns),
+			percent(function[i].total_ns, shares->cpu_ns),
 			name[0] ? ep_text_fit(name, info->width - 22, buf) : "[other names]");
 	}
 }
@@ -123,7 +129,7 @@ static void print_processes(FILE *out, struct ep_shares *shares, const struct ep
 		ep_text_fit(ep_strings_get(shares->names, process[i].exe_path), info->width - 40,
 			    path);
 		fprintf(out, "  %6.2f %%  %8u  %-*s%s\n",
-			percent(process[i].samples, shares->samples), process[i].pid,
+			percent(process[i].cpu_ns, shares->cpu_ns), process[i].pid,
 			path[0] ? 18 : 0, comm, path);
 	}
 	if (shares->processes.len > TOP_PROCESSES)

@@ -161,14 +161,20 @@ def record(case, seconds, path):
     if not by_process:
         raise Failed(f"no samples: {done.stderr[-1500:]}")
     result["stderr"] = done.stderr
+    result["frequency"] = frequency_of(samples_of(by_process))
     if case.attach:  # how much of it was seen is not known
-        result.update(cpu={}, cpu_total=sum(s.count for s in samples_of(by_process)) / FREQUENCY)
+        result.update(cpu={}, cpu_total=sum(s.weight_ns for s in samples_of(by_process)) / 1e9)
     return result, samples_of(by_process)
 
 
 def samples_of(by_process):
     """Those of the process that has most."""
     return max(by_process.values(), key=lambda samples: sum(s.count for s in samples))
+
+
+def frequency_of(samples):
+    """Samples for a second of its CPU time: what the CPUs had that it ran on."""
+    return sum(s.count for s in samples) / (sum(s.weight_ns for s in samples) / 1e9)
 
 
 # --- judging --------------------------------------------------------------------------------------
@@ -212,8 +218,11 @@ class Verdict:
         for name in {f.name for f in parts.python}:
             self.scenarios[name] += sample.count
 
+    def frequency(self):
+        return self.result.get("frequency", FREQUENCY)
+
     def startup_limit(self):
-        return int(self.result["cpu_start"] * FREQUENCY * STARTUP[0] + STARTUP[1])
+        return int(self.result["cpu_start"] * self.frequency() * STARTUP[0] + STARTUP[1])
 
     @property
     def percent(self):
@@ -258,9 +267,8 @@ class Verdict:
         if len(apart) * 50 > len(self.result["observed"]):
             yield "the truth lacks stacks the program has: " + truth.text_of(apart[0])
 
-    @staticmethod
-    def amount_problems(name, samples, seconds, limits):
-        expected = seconds * FREQUENCY
+    def amount_problems(self, name, samples, seconds, limits):
+        expected = seconds * self.frequency()
         low, high, more = limits
         if not expected * low - more <= samples <= expected * high + more:
             yield f"{name}: {samples} samples, but {expected:.0f} expected from its CPU time"

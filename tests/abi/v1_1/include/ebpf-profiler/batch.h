@@ -13,6 +13,8 @@
 #ifndef EP_BATCH_H
 #define EP_BATCH_H
 
+#include "ebpf-profiler/abi.h"
+
 #include <stdint.h>
 
 enum ep_mapping_flag {
@@ -32,7 +34,7 @@ struct ep_batch {
 
 	uint64_t start_ns; /* wall clock, Unix epoch */
 	uint64_t duration_ns;
-	uint64_t period_ns;	 /* CPU time one sample stands for */
+	uint64_t period_ns;	 /* CPU time one sample stands for, in the mean of all CPUs */
 	const char *host_name;	 /* NUL-terminated, never NULL */
 	const char *sample_type; /* "cpu" */
 
@@ -116,6 +118,19 @@ struct ep_batch {
 	const uint32_t *process_env_value; /* string */
 	/* Another number after each exec: a process is (pid, start, image), and one row each. */
 	const uint32_t *process_image;
+	/*
+	 * CPU time each row stands for: its count times the period of its CPU's sampling clock.
+	 * These periods differ from CPU to CPU, and period_ns is their mean, so that shares and
+	 * times are sums of weights; counts say how many samples they rest on.
+	 */
+	const uint64_t *sample_weight_ns;
 };
+
+/* The weight of a row, of a batch that any host made. */
+static inline uint64_t ep_batch_weight_ns(const struct ep_batch *batch, uint32_t row)
+{
+	return EP_HAS(batch, sample_weight_ns) ? batch->sample_weight_ns[row]
+					       : batch->sample_count[row] * batch->period_ns;
+}
 
 #endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which rows of samples go into one Profile: those of one process, one event type, and one period.
+ *
+ * What a sample weighs is the period of its CPU's clock (docs/sampling.md). A Profile has one
+ * period, so each CPU of a process is a Profile of its own. Values beside the timestamps would say
+ * it too, but not to the receivers there are: devfiler counts timestamps, and Pyroscope refuses more
+ * than one value but multiplies samples/count by the Profile's period (convertSampleBack,
+ * grafana/pyroscope pkg/ingester/otlp/convert.go).
+ */
+#ifndef OTLP_GROUPS_H
+#define OTLP_GROUPS_H
+
+#include "exporters/otlp/view.h"
+
+struct otlp_groups {
+	uint32_t *order;     /* rows by process, then event, then period, else as in the batch */
+	uint32_t *period_of; /* per row: into period_ns */
+	uint64_t *period_ns; /* different ones; 0: not known */
+	uint32_t n_periods;
+};
+
+/* 0 or -ENOMEM; what was made is freed by fini in both cases. */
+int otlp_groups_init(struct otlp_groups *groups, const struct ep_batch *batch,
+		     const struct otlp_view *view);
+void otlp_groups_fini(struct otlp_groups *groups);
+
+#endif
