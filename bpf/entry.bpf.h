@@ -3,6 +3,7 @@
 #ifndef EP_BPF_ENTRY_H
 #define EP_BPF_ENTRY_H
 
+#include "bpf/memo.bpf.h"
 #include "bpf/record.bpf.h"
 
 /* User code segments of x86-64 Linux: arch/x86/include/asm/segment.h, __USER32_CS. */
@@ -104,6 +105,7 @@ static __always_inline void find_process(struct ep_core_record *rec, __u64 task)
 		return;
 	}
 	rec->walk.known = 1;
+	rec->memo_tag = memo_tag(proc->rows);
 	rec->walk.rows = proc->rows;
 	rec->walk.n_rows = proc->n_rows;
 	__builtin_memcpy(rec->walk.states, proc->states, sizeof(proc->states));

@@ -56,6 +56,15 @@ struct {
 	__type(value, struct ep_rule);
 } ep_rules SEC(".maps");
 
+/* Of each CPU EP_MEMO_SETS. Mmapable ones begin on a page: so each set is one cache line. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, EP_MEMO_SETS); /* host */
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, __u32);
+	__type(value, struct ep_memo_set);
+} ep_memo SEC(".maps");
+
 /* Trace hash -> epoch in which its frames were sent. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);

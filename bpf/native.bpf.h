@@ -7,6 +7,7 @@
 #ifndef EP_BPF_NATIVE_H
 #define EP_BPF_NATIVE_H
 
+#include "bpf/memo.bpf.h"
 #include "bpf/record.bpf.h"
 #include "bpf/rule.h"
 
@@ -375,6 +376,8 @@ static __always_inline void find_place(struct ep_core_record *rec, struct ep_pla
 	struct ep_walk *walk = &rec->walk;
 	__u64 addr = walk->pc - walk->return_address;
 
+	if (recall(rec, addr, place))
+		return;
 	if (!find_row(rec, addr)) {
 		rec->sample.flags |= EP_SAMPLE_UNKNOWN_ADDRESS;
 		place->rule = EP_RULE_UNSUPPORTED;
@@ -392,6 +395,7 @@ static __always_inline void find_place(struct ep_core_record *rec, struct ep_pla
 		place->rule = find_rule(rec, addr - rec->row.start + rec->row.va);
 	if (place->rule == EP_RULE_NONE && walk->return_address && is_sigreturn(rec))
 		place->rule = EP_RULE_SIGNAL;
+	remember(rec, addr, place);
 }
 
 /*

@@ -46,6 +46,7 @@ struct ep_core_record {
 	struct ep_row row; /* of the last look-up */
 	struct ep_place place;
 	struct ep_plan plan;
+	__u64 memo_tag;	   /* which entries of ep_memo hold for this sample */
 	__u64 window_base; /* target address of window[0]; ~0: nothing read yet */
 	__u64 window[EP_WINDOW_WORDS];
 	struct pt_regs entry_regs;

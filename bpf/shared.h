@@ -138,6 +138,23 @@ _Static_assert(sizeof(struct ep_rule) == 24, "ep_rule is shared with BPF");
 
 #define EP_MAX_RULES 16384
 
+/* What BPF remembers of an address (bpf/memo.bpf.h). Two of them are a cache line. */
+struct ep_memo {
+	__u64 addr;
+	__u64 tag;  /* generation, then the process's rows */
+	__u64 bias; /* ELF virtual address - target address */
+	__u32 executable;
+	__u32 rule;
+};
+
+struct ep_memo_set {
+	struct ep_memo ways[2]; /* the one written last first */
+};
+_Static_assert(sizeof(struct ep_memo_set) == 64, "a set is a cache line");
+
+#define EP_MEMO_SHIFT 9
+#define EP_MEMO_SETS  (1u << EP_MEMO_SHIFT) /* of each CPU: 32 KiB */
+
 /* --- switches, in .rodata and in ep_control --------------------------------------------------- */
 
 /* One struct so that the compiler cannot reorder it. Offsets come from the kernel's BTF. */
@@ -161,7 +178,7 @@ struct ep_config {
 /* Value of ep_control (mmapable, one entry): what user space changes while programs run. */
 struct ep_control {
 	__u32 epoch; /* traces sent in an earlier epoch are sent with their frames again */
-	__u32 pad;
+	__u32 generation; /* of the delta store, never 0: another one when freed memory is used again */
 };
 
 enum ep_counter {
