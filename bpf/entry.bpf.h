@@ -117,11 +117,13 @@ static __always_inline bool find_user_regs(struct bpf_perf_event_data *ctx, stru
 					   __u64 task)
 {
 	struct pt_regs *regs = &rec->entry_regs;
-	bool user = from_user_mode((const struct pt_regs *)&ctx->regs);
 	__u64 cs;
 
-	if (user) {
-		__builtin_memcpy(regs, &ctx->regs, sizeof(*regs));
+	if (from_user_mode((const struct pt_regs *)&ctx->regs)) {
+		take_regs(&rec->walk, (const struct pt_regs *)&ctx->regs);
+		cs = ctx->regs.cs & 0xffff;
+		/* Or else the compiler makes one copy of two sources, which no verifier takes. */
+		EP_OPAQUE(cs);
 	} else {
 		if (task_is_kernel_thread(task)) {
 			rec->sample.flags |= EP_SAMPLE_KERNEL_THREAD;
@@ -131,19 +133,19 @@ static __always_inline bool find_user_regs(struct bpf_perf_event_data *ctx, stru
 			ep_push_error(&rec->record, EP_ERROR_NO_REGISTERS, 0);
 			return false;
 		}
+		take_regs(&rec->walk, regs);
+		cs = regs->cs & 0xffff;
+		if ((__s64)regs->orig_rax >= 0)
+			rec->walk.return_address = 1;
 	}
-	cs = regs->cs & 0xffff;
 	if ((cs & 3) == 0) { /* a task that never was in user space, as during exec */
 		ep_push_error(&rec->record, EP_ERROR_NO_REGISTERS, 0);
 		return false;
 	}
 	if (cs == USER32_CS) {
-		ep_push_error(&rec->record, EP_ERROR_COMPAT, regs->rip);
+		ep_push_error(&rec->record, EP_ERROR_COMPAT, rec->walk.pc);
 		return false;
 	}
-	take_regs(&rec->walk, regs);
-	if (!user && (__s64)regs->orig_rax >= 0)
-		rec->walk.return_address = 1;
 	return true;
 }
 
