@@ -22,11 +22,33 @@ static __always_inline __u32 current_epoch(void)
 	return control ? control->epoch : 0;
 }
 
-static __always_inline bool is_known(__u64 hash, __u32 epoch)
+static __always_inline struct ep_recent *recent_entry(const struct ep_core_record *rec, __u64 hash)
 {
-	__u32 *sent = bpf_map_lookup_elem(&ep_known, &hash);
+	__u32 index = rec->sample.event.cpu * EP_RECENT_LEN + (__u32)(hash >> (64 - EP_RECENT_SHIFT));
 
-	return sent && *sent == epoch;
+	return bpf_map_lookup_elem(&ep_recent, &index);
+}
+
+static __always_inline void keep_recent(struct ep_recent *recent, __u64 hash, __u32 epoch)
+{
+	if (!recent)
+		return;
+	recent->hash = hash;
+	recent->epoch = epoch;
+}
+
+static __always_inline bool is_known(const struct ep_core_record *rec, __u64 hash, __u32 epoch)
+{
+	struct ep_recent *recent = recent_entry(rec, hash);
+	__u32 *sent;
+
+	if (recent && recent->hash == hash && recent->epoch == epoch)
+		return true;
+	sent = bpf_map_lookup_elem(&ep_known, &hash);
+	if (!sent || *sent != epoch)
+		return false;
+	keep_recent(recent, hash, epoch);
+	return true;
 }
 
 static __always_inline void count_frames(struct ep_core_record *rec)
@@ -51,7 +73,7 @@ int ep_finish(struct bpf_perf_event_data *ctx)
 	count_frames(rec);
 	hash = hash_finish(rec->walk.hash);
 	rec->sample.hash = hash;
-	if (!(rec->sample.flags & EP_SAMPLE_RAW) && is_known(hash, epoch)) {
+	if (!(rec->sample.flags & EP_SAMPLE_RAW) && is_known(rec, hash, epoch)) {
 		rec->sample.event.type = EP_EVENT_KNOWN;
 		if (bpf_ringbuf_output(&ep_ring, rec, bytes, wakeup_flag()))
 			count(EP_COUNTER_RING_FULL, 1);

@@ -73,6 +73,15 @@ struct {
 	__type(value, __u32);
 } ep_known SEC(".maps");
 
+/* Of each CPU EP_RECENT_LEN: a look-up in ep_known goes through four lines and a hash, this through one. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, EP_RECENT_LEN); /* host */
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, __u32);
+	__type(value, struct ep_recent);
+} ep_recent SEC(".maps");
+
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);

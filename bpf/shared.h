@@ -152,6 +152,16 @@ struct ep_memo_set {
 };
 _Static_assert(sizeof(struct ep_memo_set) == 64, "a set is a cache line");
 
+/* A trace that this CPU knows to be known (ep_known): four of them are a cache line. */
+struct ep_recent {
+	__u64 hash;
+	__u32 epoch;
+	__u32 pad;
+};
+_Static_assert(sizeof(struct ep_recent) == 16, "four are a cache line");
+
+#define EP_RECENT_SHIFT 8
+#define EP_RECENT_LEN	(1u << EP_RECENT_SHIFT) /* of each CPU: 4 KiB */
 #define EP_MEMO_SHIFT 9
 #define EP_MEMO_SETS  (1u << EP_MEMO_SHIFT) /* of each CPU: 32 KiB */
 

@@ -68,6 +68,8 @@ static int set_sizes(struct bpf_object *object, const struct ep_bpf_options *opt
 
 	if (r == 0 && cpus > 0)
 		r = set_entries(object, "ep_memo", (uint32_t)EP_MIN(cpus, MAX_CPUS) * EP_MEMO_SETS);
+	if (r == 0 && cpus > 0)
+		r = set_entries(object, "ep_recent", (uint32_t)EP_MIN(cpus, MAX_CPUS) * EP_RECENT_LEN);
 	if (r == 0)
 		r = set_entries(object, "ep_procs", options->max_processes);
 	if (r == 0)
