@@ -36,34 +36,31 @@ static __always_inline struct ep_memo_set *memo_set(const struct ep_core_record 
 	return bpf_map_lookup_elem(&ep_memo, &index);
 }
 
-static __always_inline bool recall(const struct ep_core_record *rec, __u64 addr,
-				   struct ep_place *place)
+/* What is remembered of an address; NULL: nothing. */
+static __always_inline const struct ep_memo *recall(const struct ep_core_record *rec, __u64 addr)
 {
 	const struct ep_memo_set *set = memo_set(rec, addr);
 	const struct ep_memo *memo;
 
 	if (!set)
-		return false;
+		return NULL;
 	memo = &set->ways[0];
 	if (memo->addr != addr || memo->tag != rec->memo_tag) {
 		memo = &set->ways[1];
 		if (memo->addr != addr || memo->tag != rec->memo_tag)
-			return false;
+			return NULL;
 	}
-	place->word = rec->walk.pc + memo->bias;
-	place->executable = memo->executable;
-	place->rule = memo->rule;
-	return true;
+	return memo;
 }
 
-/* Only what the tables alone say: not what depends on the target's memory, nor a language's code. */
+/* Only what nearly all frames are: native code under a rule that is in its delta, and the root. */
 static __always_inline void remember(const struct ep_core_record *rec, __u64 addr,
 				     const struct ep_place *place)
 {
 	struct ep_memo_set *set;
 
-	if (place->owner || !place->executable || place->rule == EP_RULE_NONE ||
-	    place->rule == EP_RULE_SIGNAL)
+	if (place->owner || !place->executable ||
+	    !(place->rule & EP_RULE_IMMEDIATE || place->rule == EP_RULE_STOP))
 		return;
 	set = memo_set(rec, addr);
 	if (!set)
