@@ -3,6 +3,7 @@
 #ifndef EP_BPF_ENTRY_H
 #define EP_BPF_ENTRY_H
 
+#include "bpf/memo.bpf.h"
 #include "bpf/program.bpf.h"
 #include "bpf/record.bpf.h"
 
@@ -121,6 +122,7 @@ static __always_inline void find_process(struct ep_core_record *rec, __u64 task)
 	}
 	rec->no_copy = proc->flags & EP_PROC_FINAL;
 	rec->walk.known = 1;
+	rec->memo_tag = memo_tag(proc->rows);
 	rec->walk.rows = proc->rows;
 	rec->walk.n_rows = proc->n_rows;
 	__builtin_memcpy(rec->walk.states, proc->states, sizeof(proc->states));
@@ -164,11 +166,14 @@ static __always_inline bool find_user_regs(struct bpf_perf_event_data *ctx, stru
 					   __u64 task)
 {
 	struct pt_regs *regs = &rec->entry_regs;
-	bool user = from_user_mode((const struct pt_regs *)&ctx->regs), in_exec_call = false;
+	bool in_exec_call;
 	__u64 cs;
 
-	if (user) {
-		__builtin_memcpy(regs, &ctx->regs, sizeof(*regs));
+	if (from_user_mode((const struct pt_regs *)&ctx->regs)) {
+		take_regs(&rec->walk, (const struct pt_regs *)&ctx->regs);
+		cs = ctx->regs.cs & 0xffff;
+		/* Or else the compiler makes one copy of two sources, which no verifier takes. */
+		EP_OPAQUE(cs);
 	} else {
 		if (task_is_kernel_thread(task)) {
 			rec->sample.flags |= EP_SAMPLE_KERNEL_THREAD;
@@ -191,20 +196,20 @@ static __always_inline bool find_user_regs(struct bpf_perf_event_data *ctx, stru
 			push_task_state(rec, EP_TASK_EXEC);
 			return false;
 		}
+		take_regs(&rec->walk, regs);
+		cs = regs->cs & 0xffff;
+		/* Behind an exec the pc is the new program's first instruction. */
+		if ((__s64)regs->orig_rax >= 0 && !in_exec_call)
+			rec->walk.return_address = 1;
 	}
-	cs = regs->cs & 0xffff;
 	if ((cs & 3) == 0) { /* a task that never was in user space, as during exec */
 		ep_push_error(&rec->record, EP_ERROR_NO_REGISTERS, 0);
 		return false;
 	}
 	if (cs == USER32_CS) {
-		ep_push_error(&rec->record, EP_ERROR_COMPAT, regs->rip);
+		ep_push_error(&rec->record, EP_ERROR_COMPAT, rec->walk.pc);
 		return false;
 	}
-	take_regs(&rec->walk, regs);
-	/* Behind an exec the pc is the new program's first instruction. */
-	if (!user && (__s64)regs->orig_rax >= 0 && !in_exec_call)
-		rec->walk.return_address = 1;
 	return true;
 }
 

@@ -64,11 +64,33 @@ static __always_inline void add_copy(struct ep_core_record *rec)
 	count(EP_COUNTER_COPIES, 1);
 }
 
-static __always_inline bool is_known(__u64 hash, __u32 epoch)
+static __always_inline struct ep_recent *recent_entry(const struct ep_core_record *rec, __u64 hash)
 {
-	__u32 *sent = bpf_map_lookup_elem(&ep_known, &hash);
+	__u32 index = rec->sample.event.cpu * EP_RECENT_LEN + (__u32)(hash >> (64 - EP_RECENT_SHIFT));
 
-	return sent && *sent == epoch;
+	return bpf_map_lookup_elem(&ep_recent, &index);
+}
+
+static __always_inline void keep_recent(struct ep_recent *recent, __u64 hash, __u32 epoch)
+{
+	if (!recent)
+		return;
+	recent->hash = hash;
+	recent->epoch = epoch;
+}
+
+static __always_inline bool is_known(const struct ep_core_record *rec, __u64 hash, __u32 epoch)
+{
+	struct ep_recent *recent = recent_entry(rec, hash);
+	__u32 *sent;
+
+	if (recent && recent->hash == hash && recent->epoch == epoch)
+		return true;
+	sent = bpf_map_lookup_elem(&ep_known, &hash);
+	if (!sent || *sent != epoch)
+		return false;
+	keep_recent(recent, hash, epoch);
+	return true;
 }
 
 static __always_inline void count_frames(struct ep_core_record *rec)
@@ -99,7 +121,7 @@ int ep_finish(struct bpf_perf_event_data *ctx)
 	if (rec->copy.pc)
 		add_copy(rec);
 	is_fixed = !(rec->sample.flags & EP_SAMPLE_RAW) && !rec->copy.pc;
-	if (is_fixed && is_known(hash, epoch)) {
+	if (is_fixed && is_known(rec, hash, epoch)) {
 		rec->sample.event.type = EP_EVENT_KNOWN;
 		if (send_record(rec, control, bytes))
 			count(EP_COUNTER_KNOWN_SENT, 1);

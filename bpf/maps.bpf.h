@@ -64,6 +64,15 @@ struct {
 	__type(value, struct ep_rule);
 } ep_rules SEC(".maps");
 
+/* Of each CPU EP_MEMO_SETS. Mmapable ones begin on a page: so each set is one cache line. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, EP_MEMO_SETS); /* host */
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, __u32);
+	__type(value, struct ep_memo_set);
+} ep_memo SEC(".maps");
+
 /* Trace hash -> epoch in which its frames were sent. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
@@ -71,6 +80,15 @@ struct {
 	__type(key, __u64);
 	__type(value, __u32);
 } ep_known SEC(".maps");
+
+/* Of each CPU EP_RECENT_LEN: a look-up in ep_known goes through four lines and a hash, this through one. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, EP_RECENT_LEN); /* host */
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, __u32);
+	__type(value, struct ep_recent);
+} ep_recent SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

@@ -54,6 +54,7 @@ struct ep_core_record {
 	__u32 no_copy;	  /* of the stack: user space would not learn from it */
 	__u32 pad;
 	struct ep_copy copy; /* where the native walk stopped, if copy.pc is not 0 */
+	__u64 memo_tag;	   /* which entries of ep_memo hold for this sample */
 	__u64 window_base; /* target address of window[0]; ~0: nothing read yet */
 	__u64 window[EP_WINDOW_WORDS];
 	struct pt_regs entry_regs;

@@ -171,6 +171,33 @@ _Static_assert(sizeof(struct ep_rule) == 24, "ep_rule is shared with BPF");
 
 #define EP_MAX_RULES 16384
 
+/* What BPF remembers of an address (bpf/memo.bpf.h). Two of them are a cache line. */
+struct ep_memo {
+	__u64 addr;
+	__u64 tag;  /* generation, then the process's rows */
+	__u64 bias; /* ELF virtual address - target address */
+	__u32 executable;
+	__u32 rule;
+};
+
+struct ep_memo_set {
+	struct ep_memo ways[2]; /* the one written last first */
+};
+_Static_assert(sizeof(struct ep_memo_set) == 64, "a set is a cache line");
+
+/* A trace that this CPU knows to be known (ep_known): four of them are a cache line. */
+struct ep_recent {
+	__u64 hash;
+	__u32 epoch;
+	__u32 pad;
+};
+_Static_assert(sizeof(struct ep_recent) == 16, "four are a cache line");
+
+#define EP_RECENT_SHIFT 8
+#define EP_RECENT_LEN	(1u << EP_RECENT_SHIFT) /* of each CPU: 4 KiB */
+#define EP_MEMO_SHIFT 9
+#define EP_MEMO_SETS  (1u << EP_MEMO_SHIFT) /* of each CPU: 32 KiB */
+
 /* --- switches, in .rodata and in ep_control --------------------------------------------------- */
 
 /* One struct so that the compiler cannot reorder it. Offsets come from the kernel's BTF. */
@@ -198,7 +225,7 @@ struct ep_control {
 	__u32 epoch; /* traces sent in an earlier epoch are sent with their frames again */
 	__u32 asleep; /* user space waits for the ring; whoever wakes it writes 0 */
 	__u32 no_copies; /* processes that are in no map are not to be learned: no copies */
-	__u32 pad;
+	__u32 generation; /* of the delta store, never 0: another one when freed memory is used again */
 };
 
 /* Value of ep_execs, key as ep_procs: the last exec of a process since we are here. */

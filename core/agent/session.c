@@ -267,6 +267,7 @@ static int new_deltas(struct ep_session *session)
 		.add_chunk = add_chunk,
 		.remove_chunk = remove_chunk,
 		.rules = ep_bpf_rules(session->bpf),
+		.generation = &ep_bpf_control(session->bpf)->generation,
 	};
 
 	size_t rest = OTHER_BYTES + session->options.ring_bytes;

@@ -64,7 +64,12 @@ static int set_entries(struct bpf_object *object, const char *name, uint32_t ent
 static int set_sizes(struct bpf_object *object, const struct ep_bpf_options *options)
 {
 	int r = set_entries(object, "ep_ring", (uint32_t)ring_size(options->ring_bytes));
+	int cpus = libbpf_num_possible_cpus();
 
+	if (r == 0 && cpus > 0)
+		r = set_entries(object, "ep_memo", (uint32_t)EP_MIN(cpus, MAX_CPUS) * EP_MEMO_SETS);
+	if (r == 0 && cpus > 0)
+		r = set_entries(object, "ep_recent", (uint32_t)EP_MIN(cpus, MAX_CPUS) * EP_RECENT_LEN);
 	if (r == 0)
 		r = set_entries(object, "ep_procs", options->max_processes);
 	if (r == 0)
@@ -195,6 +200,7 @@ int ep_bpf_load(const struct ep_bpf_options *options, struct ep_bpf **ret_bpf)
 	if (r < 0)
 		return r;
 	bpf->control->epoch = 1;
+	bpf->control->generation = 1;
 	*ret_bpf = ep_take(bpf);
 	return 0;
 }

@@ -45,13 +45,17 @@ static int load_core(struct ep_replay *replay)
 
 static int make_store(struct ep_replay *replay)
 {
+	struct ep_control *control = ep_kernel_entry(replay->kernel, "ep_control", 0);
 	struct ep_delta_store_ops ops = {
 		.arg = replay->kernel,
 		.add_chunk = add_chunk,
 		.remove_chunk = remove_chunk,
 		.rules = ep_kernel_entry(replay->kernel, "ep_rules", 0),
+		.generation = control ? &control->generation : NULL,
 	};
 
+	if (control)
+		control->generation = 1;
 	return ops.rules ? ep_delta_store_new(&ops, MAX_STORE_BYTES, &replay->store) : -ENOENT;
 }
 

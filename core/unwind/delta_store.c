@@ -451,12 +451,23 @@ static void turn(struct ep_vec *fresh, struct ep_vec *rested)
 	*fresh = done;
 }
 
+static void begin_generation(struct ep_delta_store *store)
+{
+	uint32_t *generation = store->ops.generation;
+
+	if (!generation || store->rested.len + store->rested_rules.len == 0)
+		return;
+	/* 0 is nobody's. Written before the memory is given back, hence before it is written anew. */
+	__atomic_store_n(generation, *generation + 1 ? *generation + 1 : 1, __ATOMIC_SEQ_CST);
+}
+
 void ep_delta_store_collect(struct ep_delta_store *store)
 {
 	struct ep_block *block;
 	uint32_t *rule;
 
 	pthread_mutex_lock(&store->lock);
+	begin_generation(store);
 	ep_vec_each(&store->rested, block)
 		(void)ep_blocks_give(&store->blocks, *block);
 	ep_vec_each(&store->rested_rules, rule)

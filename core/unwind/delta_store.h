@@ -5,7 +5,8 @@
  *
  * A block is a piece of one chunk. Freed blocks and rules rest until ep_delta_store_collect is
  * called a second time, so that a BPF program that is just reading one is done with it before it is
- * written again.
+ * written again. What BPF remembers beyond that (bpf/memo.bpf.h) it forgets by the generation,
+ * which is another one before anything that rested is used.
  *
  * Thread-safe. Adding and removing a chunk waits 8 to 16 ms for the kernel's grace period, so the
  * calls that may do so are for worker threads: put_text, add_room, collect.
@@ -26,6 +27,7 @@ struct ep_delta_store_ops {
 	int (*add_chunk)(void *arg, uint32_t index, void **ret_memory);
 	void (*remove_chunk)(void *arg, uint32_t index, void *memory);
 	struct ep_rule *rules; /* EP_MAX_RULES entries */
+	uint32_t *generation; /* of struct ep_control; NULL: nobody remembers what he read */
 };
 
 int ep_delta_store_new(const struct ep_delta_store_ops *ops, size_t max_bytes, struct ep_delta_store **ret_store);

@@ -16,6 +16,7 @@ struct fake_kernel {
 	void *chunks[EP_MAX_CHUNKS];
 	unsigned int added, removed;
 	struct ep_rule rules[EP_MAX_RULES];
+	uint32_t generation;
 };
 
 static int add_chunk(void *arg, uint32_t index, void **ret_memory)
@@ -46,6 +47,7 @@ static struct ep_delta_store *new_store(struct fake_kernel *kernel, size_t max_b
 		.add_chunk = add_chunk,
 		.remove_chunk = remove_chunk,
 		.rules = kernel->rules,
+		.generation = &kernel->generation,
 	};
 	struct ep_delta_store *store = NULL;
 
@@ -194,6 +196,26 @@ static void freed_rules_rest_too(void **state)
 	ep_delta_store_free(store);
 }
 
+static void used_again_is_another_generation(void **state)
+{
+	struct fake_kernel *kernel = *state;
+	struct ep_delta_store *store = new_store(kernel, 64u << 20);
+	struct ep_row row = {.start = 1, .end = 2};
+	uint32_t ref;
+
+	kernel->generation = UINT32_MAX;
+	ep_delta_store_collect(store);
+	assert_int_equal(ep_delta_store_put_rows(store, &row, 1, &ref), 0);
+	ep_delta_store_drop_rows(store, ref, 1);
+	ep_delta_store_collect(store);
+	assert_int_equal(kernel->generation, UINT32_MAX); /* it rests */
+	ep_delta_store_collect(store);
+	assert_int_equal(kernel->generation, 1); /* 0 would be nobody's */
+	ep_delta_store_collect(store);
+	assert_int_equal(kernel->generation, 1);
+	ep_delta_store_free(store);
+}
+
 static void limit_is_kept(void **state)
 {
 	struct fake_kernel *kernel = *state;
@@ -306,6 +328,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(freed_words_rest_before_they_are_used_again, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(freed_rules_rest_too, setup, teardown),
+		cmocka_unit_test_setup_teardown(used_again_is_another_generation, setup, teardown),
 		cmocka_unit_test_setup_teardown(limit_is_kept, setup, teardown),
 		cmocka_unit_test(blocks_merge_with_their_neighbours),
 		cmocka_unit_test_setup_teardown(chunks_are_seen_while_they_are_there, setup,
