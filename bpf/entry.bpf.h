@@ -187,7 +187,11 @@ static __always_inline bool find_user_regs(struct bpf_perf_event_data *ctx, stru
 		 * flags that tell so differ by release. */
 		if (regs->rip == 0 && regs->rsp == 0)
 			return false;
-		if (!task_has_memory(task)) {
+		/*
+		 * In its exit what a stack holds may be another's by now: a vfork's parent runs on
+		 * as soon as the child lets go of their memory, a moment before it is gone.
+		 */
+		if (task_is_exiting(task) || !task_has_memory(task)) {
 			push_task_state(rec, EP_TASK_EXIT);
 			return false;
 		}

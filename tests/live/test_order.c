@@ -110,13 +110,14 @@ static int open_machine(struct machine *machine)
 	};
 	struct ep_events_options events_options = {.freq_hz = 99, .sideband = true};
 	struct ep_order_options options = {.ops = &ops, .arg = machine};
-	uint32_t pid = (uint32_t)getpid(), one = 1;
+	struct ep_filter_entry entry = {0};
+	uint32_t pid = (uint32_t)getpid();
 	int r = ep_bpf_load(&bpf_options, &machine->bpf);
 
 	if (r < 0)
 		return r;
 	events_options.program_fd = ep_bpf_entry_fd(machine->bpf);
-	r = bpf_map_update_elem(ep_bpf_map_fd(machine->bpf, "ep_filter"), &pid, &one, BPF_ANY);
+	r = bpf_map_update_elem(ep_bpf_map_fd(machine->bpf, "ep_filter"), &pid, &entry, BPF_ANY);
 	if (r == 0)
 		r = ep_bpf_attach_process_events(machine->bpf);
 	if (r == 0)

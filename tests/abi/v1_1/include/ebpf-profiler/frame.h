@@ -28,7 +28,7 @@ enum ep_frame_kind {
 /* What a task without user code was at. */
 enum ep_task_state {
 	EP_TASK_EXEC = 1, /* "[exec]": the old program is gone, the new one is not there yet */
-	EP_TASK_EXIT = 2, /* "[exit]": its memory is gone */
+	EP_TASK_EXIT = 2, /* "[exit]": its memory goes or is gone */
 };
 
 enum ep_frame_flag {
