@@ -409,6 +409,8 @@ static __always_inline void find_place(struct ep_core_record *rec, struct ep_pla
 	}
 	if (rec->row.pages == EP_PAGES_PENDING || rec->row.pages == EP_PAGES_DROPPED)
 		place->error = EP_ERROR_NO_TABLES;
+	if (rec->row.pages == EP_PAGES_GONE)
+		place->error = EP_ERROR_FILE_GONE;
 	place->owner = rec->row.executable & ~EP_ROW_MAX_ID;
 	if (EP_ROW_ID(rec->row.executable)) {
 		place->executable = EP_ROW_ID(rec->row.executable);

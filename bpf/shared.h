@@ -110,7 +110,8 @@ struct ep_row {
 #define EP_PAGES_PENDING 0u /* the executable is being analysed */
 #define EP_PAGES_ABSENT	 1u /* it has no unwind tables; an odd word is no page entry's */
 #define EP_PAGES_DROPPED 3u /* it had some, which were dropped for want of memory */
-#define EP_PAGES_LAST	 3u /* refs of page entries are above */
+#define EP_PAGES_GONE	 5u /* the file was gone before anybody could look at it */
+#define EP_PAGES_LAST	 5u /* refs of page entries are above */
 _Static_assert(sizeof(struct ep_row) == 32, "ep_row is shared with BPF");
 
 /* /proc/PID/stat counts starts in USER_HZ, which is 100 on every Linux we run on. */

@@ -74,13 +74,23 @@ static int add_covered(struct ep_vec *rows, const struct ep_place_in_memory *pla
 			  });
 }
 
+/* The same where not even the file is known. */
+static uint32_t no_file_pages(enum ep_place_state state)
+{
+	if (state == EP_PLACE_ASKED)
+		return EP_PAGES_PENDING;
+	return state == EP_PLACE_GONE ? EP_PAGES_GONE : EP_PAGES_ABSENT;
+}
+
 int ep_rows_add(struct ep_vec *rows, const struct ep_place_in_memory *place)
 {
 	struct ep_row raw = {.start = place->start, .end = place->end, .pages = EP_PAGES_ABSENT};
 	uint64_t va;
 
-	if (!place->executable)
+	if (!place->executable) {
+		raw.pages = no_file_pages(place->state);
 		return push(rows, raw);
+	}
 	if (ep_executable_find_va(place->executable, place->file_off, &va) < 0) {
 		if (place->executable->state == EP_EXECUTABLE_PENDING)
 			raw.pages = EP_PAGES_PENDING;
