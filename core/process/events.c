@@ -2,7 +2,6 @@
 /* What the kernel said. Records come in order of time; one that comes late is applied by its time. */
 #include "core/base/clock.h"
 #include "core/bpf/events.h"
-#include "core/plugin/host.h"
 #include "core/process/internal.h"
 
 #include <string.h>
@@ -336,16 +335,16 @@ static void ask_again(struct ep_processes *processes, struct ep_process *process
 	ep_reads_hurry(&processes->reads, process);
 }
 
-/* Who it is was not worth a read before it used the CPU; an exec's records tell most of it. */
+/*
+ * Who it is was not worth a read before it used the CPU. An exec's records tell its name and path;
+ * its container and environment are worth a look if it lives long enough.
+ */
 static void identify(struct ep_processes *processes, struct ep_process *process)
 {
 	const struct ep_identity *identity = process->identity;
-	const char *const *variables;
-	bool is_enough = identity && (identity->was_read || (*identity->exe_path &&
-							     ep_host_environment(&variables) == 0));
 
-	if (!is_enough && process->next_retry_ns == 0)
-		ep_reads_request(&processes->reads, process, IDENTIFY_NS);
+	if (!identity || !identity->was_read)
+		ep_reads_request_identity(&processes->reads, process, IDENTIFY_NS);
 }
 
 static void look(struct ep_processes *processes, struct ep_process *process,

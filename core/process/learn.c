@@ -81,8 +81,10 @@ static void take_read(struct ep_processes *processes, struct ep_process *process
 		      const struct ep_process_read *read)
 {
 	take_info(process, read);
-	take_maps(processes, process, read);
 	process->state = EP_PROCESS_KNOWN;
+	if (read->identity_only)
+		return;
+	take_maps(processes, process, read);
 	if (process->hurried)
 		ep_places_hurry(&process->places, processes->executables);
 	process->hurried = false;
@@ -163,6 +165,16 @@ static void settle_children(struct ep_processes *processes, const struct ep_file
 	}
 }
 
+/* A process that runs maps something, whatever became of the file that the record meant. */
+static void look_in_proc(struct ep_processes *processes, struct ep_process *process,
+			 const struct ep_file_question *question)
+{
+	ep_log(EP_LOG_DEBUG, "processes: pid %u: %s: %s", question->program.pid, question->path,
+	       ep_strerror(question->result));
+	if (process && process->state != EP_PROCESS_ENDED)
+		ep_reads_request(&processes->reads, process, 0);
+}
+
 void ep_processes_on_file(void *arg, struct ep_file_question *question)
 {
 	struct ep_processes *processes = arg;
@@ -173,6 +185,8 @@ void ep_processes_on_file(void *arg, struct ep_file_question *question)
 		return;
 	if (question->result == 0)
 		executable = ep_executables_get_opened(processes->executables, question);
+	else
+		look_in_proc(processes, process, question);
 	if (process)
 		settle_place(processes, process, question, executable);
 	if (process && process->shares_asked)

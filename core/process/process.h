@@ -63,7 +63,8 @@ struct ep_process {
 	/* struct ep_reads */
 	TAILQ_ENTRY(ep_process) queue;
 	uint64_t due_ns, backoff_ns, next_retry_ns;
-	bool hurried; /* a sample waits */
+	bool hurried;	    /* a sample waits */
+	bool identity_only; /* who it is is all that is wanted */
 
 	/* struct ep_publisher */
 	TAILQ_ENTRY(ep_process) dirty;

@@ -67,7 +67,7 @@ void ep_process_read_run(struct ep_process_read *read)
 	ep_vec_init(&read->files, sizeof(struct ep_proc_file), EP_MAX_MAPPINGS_READ);
 	read->time_ns = ep_clock_mono_ns();
 	read->result = ep_process_read(read->pid, &read->info);
-	if (read->result == 0 && !read->info.kernel_thread)
+	if (read->result == 0 && !read->info.kernel_thread && !read->identity_only)
 		read->result = ep_maps_read(&read->maps, read->pid, EP_MAPS_EXECUTABLE);
 	if (read->result == 0)
 		read->result = identify_all(read);

@@ -12,6 +12,7 @@ struct ep_process_read {
 	pid_t pid;
 	const char *const *variables; /* of its environment, wanted; borrowed */
 	size_t n_variables;
+	bool identity_only; /* its mappings are known */
 	/* out */
 	int result;	  /* 0, -ESRCH, ... */
 	uint64_t time_ns; /* CLOCK_MONOTONIC, before the first read */

@@ -62,6 +62,7 @@ void ep_reads_enqueue(struct ep_reads *reads, struct ep_process *process, uint64
 	    (process->state != EP_PROCESS_NEW && process->state != EP_PROCESS_KNOWN))
 		return;
 	process->due_ns = ep_clock_mono_ns() + delay_ns;
+	process->identity_only = false;
 	process->state = EP_PROCESS_WAITING;
 	reads->queued++;
 	TAILQ_INSERT_TAIL(&reads->queue, process, queue);
@@ -81,9 +82,19 @@ void ep_reads_request(struct ep_reads *reads, struct ep_process *process, uint64
 		reads->stats.deferred++;
 }
 
+void ep_reads_request_identity(struct ep_reads *reads, struct ep_process *process,
+			       uint64_t delay_ns)
+{
+	bool is_known = process->state == EP_PROCESS_KNOWN;
+
+	ep_reads_request(reads, process, delay_ns);
+	process->identity_only = is_known && process->state == EP_PROCESS_WAITING;
+}
+
 void ep_reads_hurry(struct ep_reads *reads, struct ep_process *process)
 {
 	process->hurried = true;
+	process->identity_only = false;
 	if (process->state != EP_PROCESS_WAITING)
 		return;
 	process->due_ns = 0;
@@ -127,6 +138,7 @@ static int start_read(struct ep_reads *reads, const struct ep_process *process)
 	task->reads = reads;
 	task->program = process->program;
 	task->read.pid = (pid_t)process->program.pid;
+	task->read.identity_only = process->identity_only;
 	task->read.n_variables = ep_host_environment(&task->read.variables);
 	r = ep_job_run(reads->loop, run_read, finish_read, task);
 	if (r < 0)

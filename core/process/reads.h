@@ -43,6 +43,9 @@ void ep_reads_stop(struct ep_reads *reads);
 void ep_reads_enqueue(struct ep_reads *reads, struct ep_process *process, uint64_t delay_ns);
 /* The same, if the budget pays for it. */
 void ep_reads_request(struct ep_reads *reads, struct ep_process *process, uint64_t delay_ns);
+/* The same where its mappings are known: who it is is not worth more. */
+void ep_reads_request_identity(struct ep_reads *reads, struct ep_process *process,
+			       uint64_t delay_ns);
 /* A sample waits for it: it is read next. */
 void ep_reads_hurry(struct ep_reads *reads, struct ep_process *process);
 /* Out of the queue, before it ends. */
