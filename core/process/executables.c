@@ -323,18 +323,31 @@ static int start_analysis(struct ep_executables *executables, struct ep_executab
 
 /* --- entries --------------------------------------------------------------------------------- */
 
+/*
+ * An id is used again when all others were: 67 million executables later no interval, batch or
+ * sample that waits can name the old one.
+ */
+static uint32_t next_id(struct ep_executables *executables)
+{
+	do
+		executables->last_id = executables->last_id % EP_ROW_MAX_ID + 1;
+	while (ep_map_find(&executables->by_id, executables->last_id) &&
+	       executables->by_id.len < MAX_EXECUTABLES);
+	return executables->last_id;
+}
+
 static struct ep_executable *add(struct ep_executables *executables, uint64_t key, pid_t pid,
 				 const struct ep_mapping *mapping, const struct ep_proc_file *file)
 {
 	struct ep_executable *executable = calloc(1, sizeof(*executable));
 	char root[32];
 
-	if (!executable || executables->last_id == EP_ROW_MAX_ID) {
+	if (!executable || ep_map_find(&executables->by_id, next_id(executables))) {
 		free(executable);
 		return NULL;
 	}
 	snprintf(root, sizeof(root), "/proc/%d/root", (int)pid);
-	executable->id = ++executables->last_id;
+	executable->id = executables->last_id;
 	executable->file = *file;
 	executable->file.fd = -1;
 	executable->path = strdup(mapping->kind == EP_MAPPING_VDSO ? "[vdso]" : mapping->path);

@@ -33,7 +33,7 @@ enum ep_executable_state {
 };
 
 struct ep_executable {
-	uint32_t id; /* from 1 to EP_ROW_MAX_ID, never used twice */
+	uint32_t id; /* from 1 to EP_ROW_MAX_ID; used again when all others were */
 	uint32_t refs;
 	enum ep_executable_state state;
 	bool unopened; /* failed because its process was gone, or so: the next one is asked */
