@@ -243,7 +243,8 @@ int ep_processes_new(const struct ep_processes_options *options, struct ep_proce
 	ep_table_init(&processes->table, options->max_processes);
 	ep_room_init(&processes->room, options->loop, options->store, ep_processes_on_room,
 		     processes);
-	ep_publisher_init(&processes->publisher, &processes->room, options->procs_fd);
+	ep_publisher_init(&processes->publisher, &processes->room, options->procs,
+			  options->procs ? options->procs_arg : &processes->options.procs_fd);
 	ep_reads_init(&processes->reads, options->loop, options->reads_per_second,
 		      ep_processes_on_read, processes);
 	ep_files_init(&processes->files, options->loop, ep_processes_on_file, processes);
