@@ -12,6 +12,11 @@
 
 /* A process rests so many times as long as its rows took: they cost it 2 % of a CPU at most. */
 #define REST_FACTOR 50
+/*
+ * BPF copies the parent's entry a moment before it takes the fork's time. What was written in
+ * between, where a virtual CPU was stolen, is not what the child has: it is told again.
+ */
+#define FORK_DOUBT_NS (10 * EP_NS_PER_MS)
 
 static int update_map(void *arg, uint32_t pid, const struct ep_proc *proc)
 {
@@ -208,13 +213,14 @@ void ep_publisher_end(struct ep_publisher *publisher, struct ep_process *process
 void ep_publisher_fork(struct ep_publisher *publisher, struct ep_process *child,
 		       const struct ep_process *parent)
 {
+	child->is_final = parent->is_final;
 	if (!parent->rows || parent->published_ns > child->born_ns) {
 		ep_publisher_mark(publisher, child);
 		return;
 	}
 	child->rows = ep_room_ref(parent->rows);
 	child->published_ns = child->born_ns;
-	if (parent->is_dirty)
+	if (parent->is_dirty || child->born_ns - parent->published_ns < FORK_DOUBT_NS)
 		ep_publisher_mark(publisher, child);
 }
 
