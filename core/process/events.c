@@ -169,20 +169,20 @@ static void inherit(struct ep_processes *processes, struct ep_process *child,
 static void inherit_late(struct ep_processes *processes, struct ep_process *child,
 			 struct ep_process *parent, uint64_t time_ns)
 {
-	struct ep_process *process = child;
-	struct ep_vec own = process->places;
+	struct ep_vec own = child->places;
 
-	process->born_ns = time_ns;
-	ep_process_take_identity(process, ep_identity_ref(parent->identity));
-	process->born_from = parent->program;
-	ep_languages_fork(process, parent);
-	ep_places_init(&process->places);
-	if (inherit_places(processes, process, parent) == 0 && !ep_process_is_unknown(parent))
-		ep_reads_spare(&processes->reads, process);
-	ep_places_keep_newer(&process->places, processes->executables, &own, 0);
+	child->born_ns = time_ns;
+	ep_process_take_identity(child, ep_identity_ref(parent->identity));
+	child->born_from = parent->program;
+	if (child->n_languages == 0)
+		ep_languages_fork(child, parent);
+	ep_places_init(&child->places);
+	if (inherit_places(processes, child, parent) == 0 && !ep_process_is_unknown(parent))
+		ep_reads_spare(&processes->reads, child);
+	ep_places_keep_newer(&child->places, processes->executables, &own, 0);
 	ep_places_clear(&own, processes->executables);
-	process->remapped = true;
-	ep_processes_mark(processes, process);
+	child->remapped = true;
+	ep_processes_mark(processes, child);
 }
 
 /* What it has executed since its birth, which was not known then. */
@@ -211,16 +211,18 @@ static void on_fork(struct ep_processes *processes, const struct ep_process_even
 	processes->stats.forks++;
 	live = ep_table_find_live(&processes->table, (pid_t)event->pid);
 	parent = ep_table_find_at(&processes->table, (pid_t)event->parent_pid, time_ns);
-	if (live && ep_process_is(live, program_of(event))) {
-		if (parent && !live->born_ns && !live->identity)
-			inherit_late(processes, live, parent, time_ns);
+	process = ep_table_find(&processes->table, program_of(event));
+	if (process && parent && !process->born_ns && !process->identity)
+		inherit_late(processes, process, parent, time_ns);
+	if (process && process == live)
 		return;
+	if (!process) {
+		process = begin(processes, event);
+		if (!process && (!live || live->born_ns <= time_ns))
+			ep_publisher_forget_pid(&processes->publisher, event->pid);
+		if (process && parent)
+			inherit(processes, process, parent);
 	}
-	process = begin(processes, event);
-	if (!process && (!live || live->born_ns <= time_ns))
-		ep_publisher_forget_pid(&processes->publisher, event->pid);
-	if (process && parent)
-		inherit(processes, process, parent);
 	live = ep_table_find_live(&processes->table, (pid_t)event->pid);
 	if (live && live != process && parent)
 		complete(live, event, parent);
@@ -267,7 +269,9 @@ static void name_late(struct ep_processes *processes, struct ep_process *process
 	struct ep_process *old;
 
 	process->born_ns = time_ns;
-	old = ep_table_newest_ended(&processes->table, (pid_t)event->pid);
+	old = process->state == EP_PROCESS_ENDED
+		      ? process->older
+		      : ep_table_newest_ended(&processes->table, (pid_t)event->pid);
 	if (old && old->program.start_ns == event->start_ns && old->ended_ns > time_ns)
 		cut_short(processes, old, time_ns);
 	if (!process->identity || process->read_ns < time_ns) {
@@ -285,14 +289,13 @@ static void name_late(struct ep_processes *processes, struct ep_process *process
 
 static void on_exec(struct ep_processes *processes, const struct ep_process_event *event)
 {
-	struct ep_process *live = ep_table_find_live(&processes->table, (pid_t)event->pid);
-	struct ep_process *old = find_old(processes, event), *process;
-	struct ep_program program = program_of(event);
+	struct ep_process *old = find_old(processes, event);
+	struct ep_process *process = ep_table_find(&processes->table, program_of(event));
 
 	processes->stats.execs++;
-	if (live && live->program.image == program.image && ep_process_is(live, program)) {
-		if (!live->born_ns)
-			name_late(processes, live, event);
+	if (process && process->program.image == event->image) {
+		if (!process->born_ns)
+			name_late(processes, process, event);
 		return;
 	}
 	process = begin(processes, event);

@@ -48,6 +48,7 @@ void ep_reads_drop(struct ep_reads *reads, struct ep_process *process)
 void ep_reads_spare(struct ep_reads *reads, struct ep_process *process)
 {
 	ep_reads_drop(reads, process);
+	process->was_known = true;
 	if (process->state == EP_PROCESS_NEW)
 		process->state = EP_PROCESS_KNOWN;
 }
