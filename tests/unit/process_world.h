@@ -20,6 +20,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <linux/fs.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
@@ -316,15 +318,19 @@ static inline struct world_file world_file(const char *path)
 {
 	struct world_file file = {0};
 	struct ep_elf *elf = NULL;
+	unsigned int generation;
 	struct stat st;
-	int n;
+	int fd, n;
 
 	snprintf(file.path, sizeof(file.path), "%s", path);
 	assert_int_equal(stat(path, &st), 0);
 	file.major = major(st.st_dev);
 	file.minor = minor(st.st_dev);
 	file.inode = st.st_ino;
-	assert_int_equal(ep_elf_open_fd(open(path, O_RDONLY | O_CLOEXEC), &elf), 0);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (ioctl(fd, FS_IOC_GETVERSION, &generation) == 0)
+		file.generation = generation;
+	assert_int_equal(ep_elf_open_fd(fd, &elf), 0);
 	n = ep_elf_build_id(elf, file.build_id);
 	file.build_id_bytes = n > 0 ? (size_t)n : 0;
 	ep_elf_close(elf);
