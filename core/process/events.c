@@ -93,6 +93,20 @@ static struct ep_process *add_ended(struct ep_processes *processes, struct ep_pr
 	return process;
 }
 
+/* The program of a birth or exec, if something told of it before: a sample, or /proc. */
+static struct ep_process *find_met(const struct ep_processes *processes,
+				   const struct ep_process_event *event)
+{
+	struct ep_process *live = ep_table_find_live(&processes->table, (pid_t)event->pid);
+
+	if (live && ep_process_is(live, program_of(event)))
+		return live;
+	/* Else it has ended before this was told. There may be many under one pid: not each time. */
+	return is_late(processes, event->event.time_ns)
+		       ? ep_table_find(&processes->table, program_of(event))
+		       : NULL;
+}
+
 /* A program begins at the time of this event, and whatever its pid ran before is over. */
 static struct ep_process *begin(struct ep_processes *processes,
 				const struct ep_process_event *event)
@@ -211,7 +225,7 @@ static void on_fork(struct ep_processes *processes, const struct ep_process_even
 	processes->stats.forks++;
 	live = ep_table_find_live(&processes->table, (pid_t)event->pid);
 	parent = ep_table_find_at(&processes->table, (pid_t)event->parent_pid, time_ns);
-	process = ep_table_find(&processes->table, program_of(event));
+	process = find_met(processes, event);
 	if (process && parent && !process->born_ns && !process->identity)
 		inherit_late(processes, process, parent, time_ns);
 	if (process && process == live)
@@ -290,7 +304,7 @@ static void name_late(struct ep_processes *processes, struct ep_process *process
 static void on_exec(struct ep_processes *processes, const struct ep_process_event *event)
 {
 	struct ep_process *old = find_old(processes, event);
-	struct ep_process *process = ep_table_find(&processes->table, program_of(event));
+	struct ep_process *process = find_met(processes, event);
 
 	processes->stats.execs++;
 	if (process && process->program.image == event->image) {

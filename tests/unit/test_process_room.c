@@ -17,7 +17,7 @@ static void start(struct world *w, struct ep_program program, uint32_t places)
 /* A live process that maps what we map; its start is what /proc says. */
 static struct ep_program start_child(pid_t *ret_pid)
 {
-	struct ep_process_info info;
+	ep_cleanup(ep_process_info_fini) struct ep_process_info info = {0};
 	pid_t pid = fork();
 
 	if (pid == 0) {
