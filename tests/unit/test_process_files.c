@@ -205,6 +205,7 @@ static void file_is_found_in_the_parents_root(void **state)
 	pid_t parent = fork();
 
 	if (parent == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* of a test that fails */
 		pause();
 		_exit(0);
 	}

@@ -21,6 +21,7 @@ static struct ep_program start_child(pid_t *ret_pid)
 	pid_t pid = fork();
 
 	if (pid == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* of a test that fails */
 		pause();
 		_exit(0);
 	}
