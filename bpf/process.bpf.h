@@ -8,7 +8,8 @@
 static __always_inline bool send_process_event(struct ep_process_event *event, __u64 flags)
 {
 	event->event.cpu = bpf_get_smp_processor_id();
-	event->event.time_ns = bpf_ktime_get_ns();
+	if (!event->event.time_ns)
+		event->event.time_ns = bpf_ktime_get_ns();
 	if (bpf_ringbuf_output(&ep_ring, event, sizeof(*event), flags) == 0)
 		return true;
 	count(EP_COUNTER_EVENTS_DROPPED, 1);
@@ -59,6 +60,8 @@ int ep_fork(struct bpf_raw_tracepoint_args *ctx)
 	/* a thread, or not ours */
 	if (pid == event.parent_pid || !in_filter(event.parent_pid, parent_start_ns))
 		return 0;
+	/* Before the rows are shared: user space asks whether it wrote others since. */
+	event.event.time_ns = bpf_ktime_get_ns();
 	event.start_ns = task_start_ns(child);
 	add_to_filter(pid, event.start_ns);
 	/* In this order: what user space writes when it has the event must not be overwritten. */

@@ -60,40 +60,186 @@ static struct ep_program program_of(const struct ep_process_event *event)
 		.pid = event->pid, .image = event->image, .start_ns = event->start_ns};
 }
 
+/* True when something younger was handed over before: what follows from both is to be mended. */
+static bool is_late(const struct ep_processes *processes, uint64_t time_ns)
+{
+	return time_ns < processes->newest_ns;
+}
+
+/* When a program that began at the time of this event was over; 0: as far as we know it runs. */
+static uint64_t find_end(const struct ep_processes *processes,
+			 const struct ep_process_event *event)
+{
+	uint64_t time_ns = event->event.time_ns;
+	uint64_t end_ns = ep_table_next_birth(&processes->table, (pid_t)event->pid, time_ns);
+	const struct ep_process_event *exit = ep_recent_find_exit(
+		&processes->recent, event->pid, event->start_ns, time_ns);
+
+	if (exit && (end_ns == 0 || exit->event.time_ns < end_ns))
+		return exit->event.time_ns;
+	return end_ns;
+}
+
+static struct ep_process *add_ended(struct ep_processes *processes, struct ep_program program,
+				    uint64_t born_ns, uint64_t ended_ns)
+{
+	struct ep_process *process = ep_process_new(program);
+
+	if (!process)
+		return NULL;
+	process->born_ns = born_ns;
+	ep_table_add_ended(&processes->table, process, ended_ns);
+	return process;
+}
+
+/* The program of a birth or exec, if something told of it before: a sample, or /proc. */
+static struct ep_process *find_met(const struct ep_processes *processes,
+				   const struct ep_process_event *event)
+{
+	struct ep_process *live = ep_table_find_live(&processes->table, (pid_t)event->pid);
+
+	if (live && ep_process_is(live, program_of(event)))
+		return live;
+	/* Else it has ended before this was told. There may be many under one pid: not each time. */
+	return is_late(processes, event->event.time_ns)
+		       ? ep_table_find(&processes->table, program_of(event))
+		       : NULL;
+}
+
+/* A program begins at the time of this event, and whatever its pid ran before is over. */
+static struct ep_process *begin(struct ep_processes *processes,
+				const struct ep_process_event *event)
+{
+	struct ep_process *live = ep_table_find_live(&processes->table, (pid_t)event->pid);
+	uint64_t time_ns = event->event.time_ns, end_ns = 0;
+
+	if (is_late(processes, time_ns))
+		end_ns = find_end(processes, event);
+	if (live && live->born_ns <= time_ns)
+		ep_processes_end(processes, live, time_ns);
+	return end_ns ? add_ended(processes, program_of(event), time_ns, end_ns)
+		      : ep_processes_add(processes, program_of(event), time_ns);
+}
+
+static void map(struct ep_processes *processes, const struct ep_mapping_event *event);
+
+static void map_again(void *arg, const struct ep_mapping_event *event)
+{
+	map(arg, event);
+}
+
+/* What was mapped since then was taken for an older program's, or for nobody's. */
+static void replay(struct ep_processes *processes, const struct ep_process_event *event)
+{
+	if (is_late(processes, event->event.time_ns))
+		ep_recent_each_mapping(&processes->recent, event->pid, event->event.time_ns,
+				       map_again, processes);
+}
+
 /*
- * All that its parent has at this time. What the parent's files are is being asked for it as well.
- * Places that cannot be copied are as unknown as the parent's own.
+ * The places that its parent had at the fork. What their files are is being asked for it as well.
+ * 0, -ENOMEM, -ESTALE: the parent's were found out behind that.
  */
+static int inherit_places(struct ep_processes *processes, struct ep_process *child,
+			  struct ep_process *parent)
+{
+	int r = ep_places_copy(&child->places, &parent->places);
+
+	if (r < 0)
+		return r;
+	if (parent->is_asking && ep_places_are_asked(&child->places)) {
+		child->is_asking = true;
+		child->is_heir = true;
+		LIST_INSERT_HEAD(&processes->heirs, child, heir);
+	}
+	if (ep_places_cut_time(&child->places, processes->executables, 0, child->born_ns + 1))
+		return -ESTALE;
+	return 0;
+}
+
+/* Places that cannot be had are as unknown as those of a parent that is. */
 static void inherit(struct ep_processes *processes, struct ep_process *child,
 		    struct ep_process *parent)
 {
+	int r;
+
 	ep_process_take_identity(child, ep_identity_ref(parent->identity));
 	child->born_from = parent->program;
 	ep_languages_fork(child, parent);
-	if (ep_places_copy(&child->places, &parent->places) < 0)
+	r = inherit_places(processes, child, parent);
+	child->was_known = r == 0 && !ep_process_is_unknown(parent);
+	if (child->state == EP_PROCESS_ENDED)
 		return;
-	if (parent->state == EP_PROCESS_KNOWN)
+	if (r == 0 && !ep_process_is_unknown(parent))
 		child->state = EP_PROCESS_KNOWN;
-	child->n_asked = parent->n_asked;
-	parent->shares_asked |= child->n_asked > 0;
-	ep_publisher_fork(&processes->publisher, child, parent);
+	if (r == -ENOMEM)
+		ep_publisher_forget_pid(&processes->publisher, child->program.pid);
+	else
+		ep_publisher_fork(&processes->publisher, child, parent);
+}
+
+/* A sample told of it before: it has nothing yet but what it mapped itself. */
+static void inherit_late(struct ep_processes *processes, struct ep_process *child,
+			 struct ep_process *parent, uint64_t time_ns)
+{
+	struct ep_vec own = child->places;
+
+	child->born_ns = time_ns;
+	ep_process_take_identity(child, ep_identity_ref(parent->identity));
+	child->born_from = parent->program;
+	if (child->n_languages == 0)
+		ep_languages_fork(child, parent);
+	ep_places_init(&child->places);
+	if (inherit_places(processes, child, parent) == 0 && !ep_process_is_unknown(parent))
+		ep_reads_spare(&processes->reads, child);
+	ep_places_keep_newer(&child->places, processes->executables, &own, 0);
+	ep_places_clear(&own, processes->executables);
+	child->remapped = true;
+	ep_processes_mark(processes, child);
+}
+
+/* What it has executed since its birth, which was not known then. */
+static void complete(struct ep_process *live, const struct ep_process_event *event,
+		     const struct ep_process *parent)
+{
+	const struct ep_identity *own = live->identity, *from = parent->identity;
+	struct ep_identity_parts parts = {0};
+
+	if (live->program.start_ns != event->start_ns || live->born_from.pid)
+		return;
+	live->born_from = parent->program;
+	if (!own || !from || own->was_read || *own->container_id)
+		return;
+	parts.comm = own->comm;
+	parts.exe_path = own->exe_path;
+	parts.container_id = from->container_id;
+	ep_process_take_identity(live, ep_identity_new(&parts));
 }
 
 static void on_fork(struct ep_processes *processes, const struct ep_process_event *event)
 {
 	uint64_t time_ns = event->event.time_ns;
-	struct ep_process *parent, *process;
+	struct ep_process *parent, *process, *live;
 
 	processes->stats.forks++;
-	process = ep_table_find_live(&processes->table, (pid_t)event->pid);
-	if (process && ep_process_is(process, program_of(event)))
-		return;
-	if (process)
-		ep_processes_end(processes, process, time_ns);
-	process = ep_processes_add(processes, program_of(event), time_ns);
+	live = ep_table_find_live(&processes->table, (pid_t)event->pid);
 	parent = ep_table_find_at(&processes->table, (pid_t)event->parent_pid, time_ns);
-	if (process && parent)
-		inherit(processes, process, parent);
+	process = find_met(processes, event);
+	if (process && parent && !process->born_ns && !process->identity)
+		inherit_late(processes, process, parent, time_ns);
+	if (process && process == live)
+		return;
+	if (!process) {
+		process = begin(processes, event);
+		if (!process && (!live || live->born_ns <= time_ns))
+			ep_publisher_forget_pid(&processes->publisher, event->pid);
+		if (process && parent)
+			inherit(processes, process, parent);
+	}
+	live = ep_table_find_live(&processes->table, (pid_t)event->pid);
+	if (live && live != process && parent)
+		complete(live, event, parent);
+	replay(processes, event);
 }
 
 static struct ep_identity *identity_of_exec(const struct ep_process_event *event,
@@ -108,44 +254,90 @@ static struct ep_identity *identity_of_exec(const struct ep_process_event *event
 	return ep_identity_new(&parts);
 }
 
-/* A sample told of it before: then only its name is news. */
-static void name_late(struct ep_process *process, const struct ep_process_event *event)
+/* What the same process ran until this exec. NULL: nobody knows. */
+static struct ep_process *find_old(const struct ep_processes *processes,
+				   const struct ep_process_event *event)
 {
-	if (!process->identity)
-		ep_process_take_identity(process, identity_of_exec(event, NULL));
-	process->born_ns = event->event.time_ns;
+	struct ep_program any = program_of(event);
+	struct ep_process *old = ep_table_find_at(&processes->table, (pid_t)event->pid,
+						  event->event.time_ns);
+
+	any.image = EP_IMAGE_ANY;
+	return old && ep_process_is(old, any) ? old : NULL;
+}
+
+/* It was over earlier than it seemed, and what was mapped since was not its own. */
+static void cut_short(struct ep_processes *processes, struct ep_process *old, uint64_t time_ns)
+{
+	old->ended_ns = EP_MIN(old->ended_ns, time_ns);
+	(void)ep_places_cut_time(&old->places, processes->executables, 0, time_ns);
+	old->version++;
+}
+
+/* A sample told of it before; of one that was there before us all we know may be of the old image. */
+static void name_late(struct ep_processes *processes, struct ep_process *process,
+		      const struct ep_process_event *event)
+{
+	uint64_t time_ns = event->event.time_ns;
+	struct ep_process *old;
+
+	process->born_ns = time_ns;
+	old = process->state == EP_PROCESS_ENDED
+		      ? process->older
+		      : ep_table_newest_ended(&processes->table, (pid_t)event->pid);
+	if (old && old->program.start_ns == event->start_ns && old->ended_ns > time_ns)
+		cut_short(processes, old, time_ns);
+	if (!process->identity || process->read_ns < time_ns) {
+		ep_process_take_identity(process,
+					 identity_of_exec(event, process->identity ? process : old));
+		process->path_ns = UINT64_MAX;
+	}
+	(void)ep_places_cut_time(&process->places, processes->executables, time_ns, UINT64_MAX);
+	if (processes->options.hears_mappings)
+		ep_reads_spare(&processes->reads, process);
+	process->remapped = true;
+	ep_processes_mark(processes, process);
+	replay(processes, event);
 }
 
 static void on_exec(struct ep_processes *processes, const struct ep_process_event *event)
 {
-	struct ep_process *old = ep_table_find_live(&processes->table, (pid_t)event->pid), *process;
-	struct ep_program program = program_of(event);
+	struct ep_process *old = find_old(processes, event);
+	struct ep_process *process = find_met(processes, event);
 
 	processes->stats.execs++;
-	if (old && old->program.image == program.image && ep_process_is(old, program)) {
-		name_late(old, event);
+	if (process && process->program.image == event->image) {
+		if (!process->born_ns)
+			name_late(processes, process, event);
 		return;
 	}
+	process = begin(processes, event);
 	if (old)
-		ep_processes_end(processes, old, event->event.time_ns);
-	process = ep_processes_add(processes, program, event->event.time_ns);
+		cut_short(processes, old, event->event.time_ns);
 	if (!process)
 		return;
 	ep_process_take_identity(process, identity_of_exec(event, old));
+	process->path_ns = UINT64_MAX;
 	if (old)
 		process->born_from = old->born_from;
-	if (processes->options.hears_mappings)
+	process->was_known = processes->options.hears_mappings;
+	if (process->state != EP_PROCESS_ENDED && processes->options.hears_mappings)
 		process->state = EP_PROCESS_KNOWN;
 	else
 		ep_reads_request(&processes->reads, process, EP_SETTLE_NS);
+	replay(processes, event);
 }
 
+/* Whatever it ran: a record of an exec may be late, or missing. */
 static void on_end(struct ep_processes *processes, const struct ep_process_event *event)
 {
 	struct ep_process *process = ep_table_find_live(&processes->table, (pid_t)event->pid);
+	struct ep_program any = program_of(event);
 
 	processes->stats.exits++;
-	if (process && ep_process_is(process, program_of(event)))
+	ep_recent_add_exit(&processes->recent, event);
+	any.image = EP_IMAGE_ANY;
+	if (process && ep_process_is(process, any))
 		ep_processes_end(processes, process, event->event.time_ns);
 }
 
@@ -157,6 +349,7 @@ void ep_processes_on_event(struct ep_processes *processes, const struct ep_proce
 		on_exec(processes, event);
 	else if (event->event.type == EP_EVENT_EXIT)
 		on_end(processes, event);
+	processes->newest_ns = EP_MAX(processes->newest_ns, event->event.time_ns);
 }
 
 /* --- mappings -------------------------------------------------------------------------------- */
@@ -209,22 +402,25 @@ static void ask_file(struct ep_processes *processes, struct ep_process *process,
 	pid_t roots[EP_FILE_MAX_ROOTS] = {0};
 	size_t n = find_roots(processes, process, roots);
 
-	if (ep_files_ask(&processes->files, event, process->program, roots, n) < 0) {
+	if (ep_files_ask(&processes->files, event, process->program, roots, n,
+			 &place->question) < 0) {
 		place->state = EP_PLACE_GONE;
 		return;
 	}
 	place->state = EP_PLACE_ASKED;
-	process->n_asked++;
+	process->is_asking = true;
 }
 
 /* What an exec maps first is the program; its interpreter comes behind it (fs/binfmt_elf.c). */
-static void take_path(struct ep_process *process, const char *path)
+static void take_path(struct ep_process *process, const struct ep_mapping_event *event)
 {
 	const struct ep_identity *old = process->identity;
-	struct ep_identity_parts parts = {.exe_path = path};
+	struct ep_identity_parts parts = {.exe_path = event->name};
 
-	if (!old || old->was_read || *old->exe_path || *path != '/')
+	if (!old || old->was_read || event->time_ns >= process->path_ns ||
+	    *event->name != '/' || is_anonymous(event->name))
 		return;
+	process->path_ns = event->time_ns;
 	parts.comm = old->comm;
 	parts.container_id = old->container_id;
 	ep_process_take_identity(process, ep_identity_new(&parts));
@@ -240,17 +436,16 @@ static struct ep_place_in_memory place_of(const struct ep_mapping_event *event)
 	};
 }
 
-void ep_processes_on_mapping(struct ep_processes *processes, const struct ep_mapping_event *event)
+static void map(struct ep_processes *processes, const struct ep_mapping_event *event)
 {
 	struct ep_process *process =
 		ep_table_find_at(&processes->table, event->pid, event->time_ns);
 	struct ep_place_in_memory place = place_of(event);
 	int r;
 
-	processes->stats.mappings++;
 	if (!process)
 		return; /* a sample brings it in; or it is of an image long gone */
-	take_path(process, event->name);
+	take_path(process, event);
 	place.executable = recognise(processes, event);
 	if (!place.executable && !is_anonymous(event->name))
 		ask_file(processes, process, event, &place);
@@ -263,6 +458,14 @@ void ep_processes_on_mapping(struct ep_processes *processes, const struct ep_map
 	process->remapped = true;
 	process->is_final = false;
 	ep_processes_mark(processes, process);
+}
+
+void ep_processes_on_mapping(struct ep_processes *processes, const struct ep_mapping_event *event)
+{
+	processes->stats.mappings++;
+	ep_recent_add_mapping(&processes->recent, event);
+	map(processes, event);
+	processes->newest_ns = EP_MAX(processes->newest_ns, event->time_ns);
 }
 
 /*
@@ -283,7 +486,8 @@ void ep_processes_on_lost(struct ep_processes *processes)
 		ep_process_forget_places(process, processes->executables);
 		process->next_retry_ns = 0;
 	}
-	processes->to_check = processes->table.live.len;
+	processes->to_check = processes->check_pos ? 2 : 1;
+	processes->doubted_ns = ep_clock_mono_ns();
 }
 
 /* --- samples --------------------------------------------------------------------------------- */
@@ -295,6 +499,8 @@ static struct ep_process *meet(struct ep_processes *processes, const struct ep_s
 
 	if (process && sample->event.time_ns < process->born_ns)
 		return NULL; /* late, and of a program long gone */
+	if (ep_recent_find_exit(&processes->recent, sample->pid, sample->start_ns, 0))
+		return NULL; /* nobody would ever end it */
 	if (process)
 		ep_processes_end(processes, process, sample->event.time_ns);
 	return ep_processes_add(processes, ep_program_of(sample), 0);
@@ -314,7 +520,7 @@ static void take_image(struct ep_processes *processes, struct ep_process *proces
 /* It was taken when BPF knew less than it knows by now. */
 static bool is_outdated(const struct ep_process *process, const struct ep_sample *sample)
 {
-	return process->is_dirty || process->n_asked > 0 ||
+	return process->is_dirty || process->is_asking ||
 	       sample->event.time_ns <= process->published_ns;
 }
 

@@ -112,11 +112,17 @@ static bool same_file(const struct ep_proc_file *a, const struct ep_proc_file *b
 	       a->bytes == b->bytes;
 }
 
+static uint64_t hash_of(const struct ep_proc_file *file)
+{
+	return ep_mix64(file->inode +
+			ep_mix64(file->dev + ep_mix64((uint64_t)file->ctime_ns)));
+}
+
 /* The key an identity is or would be stored under, and what is there. */
 static uint64_t key_of(const struct ep_executables *executables, const struct ep_proc_file *file,
 		       struct ep_executable **ret_executable)
 {
-	uint64_t key = ep_mix64(file->inode + ep_mix64(file->dev + ep_mix64((uint64_t)file->ctime_ns)));
+	uint64_t key = hash_of(file);
 	const uint64_t *value;
 
 	for (;; key++) {
@@ -484,8 +490,13 @@ static void learn_inode(struct ep_executables *executables,
 	uint64_t key = inode_key(question->dev_major, question->dev_minor, question->inode,
 				 question->inode_generation);
 
-	if (question->inode && question->build_id_bytes == 0)
-		(void)ep_map_set(&executables->by_inode, key, executable->id);
+	if (!question->inode || question->build_id_bytes > 0)
+		return;
+	/* Nobody tells of files that were deleted: when there are too many, it begins anew. */
+	if (ep_map_set(&executables->by_inode, key, executable->id) == -E2BIG) {
+		ep_map_fini(&executables->by_inode);
+		ep_map_init(&executables->by_inode, MAX_EXECUTABLES);
+	}
 }
 
 /* What is known of a file that is not the one it was is of no use. */
@@ -531,14 +542,31 @@ void ep_executables_unref(struct ep_executables *executables, struct ep_executab
 		executable->idle_since_ns = ep_clock_mono_ns();
 }
 
-static void forget(struct ep_executables *executables, struct ep_executable *executable)
+/*
+ * Those behind it with the same hash move up, since a lookup stops at a hole: one that was not found
+ * would be added again, and its first entry would stay in the map when it is gone.
+ */
+static void forget_identity(struct ep_executables *executables, struct ep_executable *executable)
 {
 	struct ep_executable *found;
-	uint64_t key = key_of(executables, &executable->file, &found);
+	uint64_t hole = key_of(executables, &executable->file, &found), key = hole;
+	const uint64_t *value;
 
-	/* A later entry of the same hash may have moved up; a lookup stops at a hole. */
-	if (found == executable)
-		ep_map_remove(&executables->by_identity, key);
+	if (found != executable)
+		return;
+	while ((value = ep_map_find(&executables->by_identity, ++key)) != NULL) {
+		found = (struct ep_executable *)(uintptr_t)*value;
+		if (hole - hash_of(&found->file) > key - hash_of(&found->file))
+			continue;
+		(void)ep_map_set(&executables->by_identity, hole, (uintptr_t)found);
+		hole = key;
+	}
+	ep_map_remove(&executables->by_identity, hole);
+}
+
+static void forget(struct ep_executables *executables, struct ep_executable *executable)
+{
+	forget_identity(executables, executable);
 	ep_map_remove(&executables->by_id, executable->id);
 	if (*executable->build_id) {
 		const uint64_t *id = ep_map_find(&executables->by_build_id,
@@ -568,7 +596,7 @@ void ep_executables_sweep(struct ep_executables *executables, uint64_t now_ns, u
 			ep_proc_file_close(&executable->file);
 		if (idle >= idle_ns && !executable->text) {
 			forget(executables, executable);
-			pos = 0; /* the table moved */
+			pos--; /* another one may be in its slot now */
 		}
 	}
 }

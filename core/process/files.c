@@ -5,8 +5,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/sysmacros.h>
 
 #define MAX_WAITING 4096
@@ -44,7 +46,8 @@ void ep_files_stop(struct ep_files *files)
 }
 
 int ep_files_ask(struct ep_files *files, const struct ep_mapping_event *event,
-		 struct ep_program program, const pid_t *roots, size_t n_roots)
+		 struct ep_program program, const pid_t *roots, size_t n_roots,
+		 uint32_t *ret_number)
 {
 	struct ep_file_question *question;
 
@@ -55,6 +58,8 @@ int ep_files_ask(struct ep_files *files, const struct ep_mapping_event *event,
 	question = calloc(1, sizeof(*question));
 	if (!question)
 		return -ENOMEM;
+	files->last_number += 1 + (files->last_number == UINT32_MAX);
+	*ret_number = question->number = files->last_number;
 	question->program = program;
 	question->addr = event->addr;
 	question->end = event->addr + event->bytes;
@@ -92,10 +97,23 @@ static bool has_build_id(const struct ep_file_question *question, int fd)
 	       memcmp(build_id, question->build_id, (size_t)n) == 0;
 }
 
+/*
+ * A file that took the place of one that was deleted may have its inode, but not its generation.
+ * Records have i_generation (kernel/events/core.c, perf_event_mmap_event); so does this ioctl, where
+ * the file system has it (fs/ext4/ioctl.c, EXT4_IOC_GETVERSION and its like).
+ */
+static bool has_generation(const struct ep_file_question *question, int fd)
+{
+	unsigned int generation = 0;
+
+	return ioctl(fd, FS_IOC_GETVERSION, &generation) < 0 ||
+	       generation == (uint32_t)question->inode_generation;
+}
+
 /* Maps and records may name another device than stat does: core/proc/open.c, is_mapped_file. */
 static bool has_inode(const struct ep_file_question *question, const struct ep_proc_file *file)
 {
-	if (file->inode != question->inode)
+	if (file->inode != question->inode || !has_generation(question, file->fd))
 		return false;
 	if (major(file->dev) == question->dev_major && minor(file->dev) == question->dev_minor)
 		return true;

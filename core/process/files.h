@@ -31,6 +31,7 @@ struct uv_loop_s;
 struct ep_file_question {
 	STAILQ_ENTRY(ep_file_question) link;
 	/* in */
+	uint32_t number; /* of this question; never 0 */
 	struct ep_program program;
 	uint64_t addr, end, time_ns;
 	pid_t roots[EP_FILE_MAX_ROOTS]; /* in whose /proc/PID/root it is looked for; 0 ends them */
@@ -52,6 +53,7 @@ struct ep_files {
 	struct uv_loop_s *loop;
 	struct ep_file_list waiting;
 	size_t n_waiting, running; /* running: jobs */
+	uint32_t last_number;
 	bool stopped;
 	void (*answered)(void *arg, struct ep_file_question *question); /* borrowed */
 	void *arg;
@@ -62,9 +64,10 @@ void ep_files_init(struct ep_files *files, struct uv_loop_s *loop,
 		   void (*answered)(void *arg, struct ep_file_question *question), void *arg);
 /* Drops what waits. */
 void ep_files_stop(struct ep_files *files);
-/* Copies the record. 0, -E2BIG when too many wait, -ENOMEM: it will not be answered. */
+/* Copies the record and gives the question's number. 0, -E2BIG when too many wait, -ENOMEM: it will not be answered. */
 int ep_files_ask(struct ep_files *files, const struct ep_mapping_event *event,
-		 struct ep_program program, const pid_t *roots, size_t n_roots);
+		 struct ep_program program, const pid_t *roots, size_t n_roots,
+		 uint32_t *ret_number);
 /* Starts a job for what waits. Once a turn. */
 void ep_files_run(struct ep_files *files);
 

@@ -20,6 +20,7 @@
 #include "core/process/processes.h"
 #include "core/process/publisher.h"
 #include "core/process/reads.h"
+#include "core/process/recent.h"
 #include "core/process/table.h"
 
 #include <uv.h>
@@ -41,9 +42,15 @@ struct ep_processes {
 	uv_prepare_t before_poll;
 	uv_check_t after_poll;
 	uint64_t known_until_ns; /* all records up to here were handed over */
+	uint64_t newest_ns;	 /* of all births, deaths and mappings */
+	uint64_t doubted_ns;	 /* what was read before is not believed */
+	struct ep_recent_records recent;
+	LIST_HEAD(, ep_process) heirs; /* of places whose files are looked at for their parents */
 	bool changed;		 /* samples that wait may be passed on */
 	bool stopped;
-	size_t to_check, check_pos; /* live processes whose exit may have been missed */
+	/* Live processes whose exits may have been missed: so often all are to be looked at yet,
+	 * where in the table that goes on, and the size that the table had then. */
+	size_t to_check, check_pos, check_cap;
 	struct ep_processes_stats stats;
 };
 

@@ -45,21 +45,6 @@ static void add_read_place(struct ep_processes *processes, struct ep_process *pr
 						       (pid_t)process->program.pid, mapping, file);
 }
 
-/* What was heard of while it was read may not be in it. */
-static void keep_newer(struct ep_processes *processes, struct ep_process *process,
-		       const struct ep_vec *old, uint64_t time_ns)
-{
-	struct ep_place_in_memory *place;
-
-	ep_vec_each (old, place) {
-		if (place->time_ns < time_ns)
-			continue;
-		if (place->executable)
-			place->executable->refs++;
-		(void)ep_places_insert(&process->places, processes->executables, *place);
-	}
-}
-
 /* The new references are taken before the old ones go, so that what stays is not analysed anew. */
 static void take_maps(struct ep_processes *processes, struct ep_process *process,
 		      const struct ep_process_read *read)
@@ -70,7 +55,8 @@ static void take_maps(struct ep_processes *processes, struct ep_process *process
 	for (size_t i = 0; i < read->files.len; i++)
 		add_read_place(processes, process, read, i);
 	ep_places_coarsen(&process->places);
-	keep_newer(processes, process, &old, read->time_ns);
+	/* What was heard of while it was read may not be in it. */
+	ep_places_keep_newer(&process->places, processes->executables, &old, read->time_ns);
 	ep_vec_shrink(&process->places);
 	ep_places_clear(&old, processes->executables);
 	process->remapped = true;
@@ -80,6 +66,7 @@ static void take_maps(struct ep_processes *processes, struct ep_process *process
 static void take_read(struct ep_processes *processes, struct ep_process *process,
 		      const struct ep_process_read *read)
 {
+	process->read_ns = read->time_ns;
 	take_info(process, read);
 	process->state = EP_PROCESS_KNOWN;
 	if (read->identity_only)
@@ -102,6 +89,16 @@ static void take_failure(struct ep_processes *processes, struct ep_process *proc
 	processes->changed = true;
 }
 
+/* Records that were lost since may have told of something else: it is read once more. */
+static void read_again(struct ep_processes *processes, struct ep_process *process)
+{
+	process->state = EP_PROCESS_NEW;
+	ep_reads_request(&processes->reads, process, 0);
+	if (process->hurried)
+		ep_reads_hurry(&processes->reads, process);
+	processes->changed = true;
+}
+
 /*
  * Before it is believed, all that happened while it was read is heard of: a process that has
  * executed something else since is another program.
@@ -118,8 +115,14 @@ void ep_processes_on_read(void *arg, struct ep_program program, const struct ep_
 	process = ep_table_find_live(&processes->table, (pid_t)program.pid);
 	if (!process || process->state != EP_PROCESS_READING || !ep_process_is(process, program))
 		return;
+	if (read->time_ns < process->born_ns)
+		return; /* of what the process was before; its own is under way */
 	if (read->result < 0) {
 		take_failure(processes, process, read->result);
+		return;
+	}
+	if (read->time_ns < processes->doubted_ns) {
+		read_again(processes, process);
 		return;
 	}
 	found.start_ns = read->info.start_ns;
@@ -127,6 +130,10 @@ void ep_processes_on_read(void *arg, struct ep_program program, const struct ep_
 		ep_processes_end_vanished(processes, process);
 		found.image = EP_IMAGE_ANY;
 		process = ep_processes_add(processes, found, 0);
+		if (process && read->identity_only) {
+			read_again(processes, process);
+			return;
+		}
 	}
 	if (process)
 		take_read(processes, process, read);
@@ -134,51 +141,71 @@ void ep_processes_on_read(void *arg, struct ep_program program, const struct ep_
 
 /* --- files ----------------------------------------------------------------------------------- */
 
-static void settle_place(struct ep_processes *processes, struct ep_process *process,
-			 const struct ep_file_question *question, struct ep_executable *executable)
+/* A place may have been cut since, or be gone. True when there was one. */
+static bool settle(struct ep_processes *processes, struct ep_process *process,
+		   const struct ep_file_question *question, struct ep_executable *executable)
 {
-	struct ep_place_in_memory *place = ep_places_find(&process->places, question->addr);
+	struct ep_place_in_memory *place;
+	bool found = false;
 
-	if (process->n_asked > 0)
-		process->n_asked--;
-	if (place && place->state == EP_PLACE_ASKED && place->time_ns == question->time_ns) {
+	ep_vec_each (&process->places, place) {
+		if (place->state != EP_PLACE_ASKED || place->question != question->number)
+			continue;
+		found = true;
 		place->state = executable ? EP_PLACE_KNOWN : EP_PLACE_GONE;
+		place->question = 0;
 		place->executable = executable;
 		if (executable)
 			executable->refs++;
 	}
-	ep_processes_mark(processes, process);
+	if (!ep_places_are_asked(&process->places))
+		ep_process_stop_asking(process);
+	if (found)
+		ep_processes_mark(processes, process);
+	return found;
 }
 
-/* Children that were forked while the file was looked at have the same place. */
-static void settle_children(struct ep_processes *processes, const struct ep_file_question *question,
-			    struct ep_executable *executable)
+/* The one that mapped it may have executed something else since, or be gone. */
+static void settle_pid(struct ep_processes *processes, const struct ep_file_question *question,
+		       struct ep_executable *executable)
 {
-	struct ep_map_slot *slot;
-	size_t pos = 0;
+	pid_t pid = (pid_t)question->program.pid;
+	struct ep_process *process = ep_table_find_live(&processes->table, pid);
+	bool found = process && process->is_asking &&
+		     settle(processes, process, question, executable);
 
-	while ((slot = ep_map_next(&processes->table.live, &pos)) != NULL) {
-		struct ep_process *process = (struct ep_process *)(uintptr_t)slot->value;
+	process = ep_table_newest_ended(&processes->table, pid);
+	for (; process && !found; process = process->older)
+		found = process->is_asking && settle(processes, process, question, executable);
+}
 
-		if (process->n_asked > 0 && process->born_from.pid == question->program.pid)
-			settle_place(processes, process, question, executable);
+/* Children that were forked while the file was looked at have the same place, and theirs. */
+static void settle_heirs(struct ep_processes *processes, const struct ep_file_question *question,
+			 struct ep_executable *executable)
+{
+	struct ep_process *process, *next;
+
+	for (process = LIST_FIRST(&processes->heirs); process; process = next) {
+		next = LIST_NEXT(process, heir);
+		(void)settle(processes, process, question, executable);
 	}
 }
 
 /* A process that runs maps something, whatever became of the file that the record meant. */
-static void look_in_proc(struct ep_processes *processes, struct ep_process *process,
-			 const struct ep_file_question *question)
+static void look_in_proc(struct ep_processes *processes, const struct ep_file_question *question)
 {
+	struct ep_process *process =
+		ep_table_find_live(&processes->table, (pid_t)question->program.pid);
+
 	ep_log(EP_LOG_DEBUG, "processes: pid %u: %s: %s", question->program.pid, question->path,
 	       ep_strerror(question->result));
-	if (process && process->state != EP_PROCESS_ENDED)
+	if (process && ep_process_is(process, question->program))
 		ep_reads_request(&processes->reads, process, 0);
 }
 
 void ep_processes_on_file(void *arg, struct ep_file_question *question)
 {
 	struct ep_processes *processes = arg;
-	struct ep_process *process = ep_table_find(&processes->table, question->program);
 	struct ep_executable *executable = NULL;
 
 	if (processes->stopped)
@@ -186,11 +213,9 @@ void ep_processes_on_file(void *arg, struct ep_file_question *question)
 	if (question->result == 0)
 		executable = ep_executables_get_opened(processes->executables, question);
 	else
-		look_in_proc(processes, process, question);
-	if (process)
-		settle_place(processes, process, question, executable);
-	if (process && process->shares_asked)
-		settle_children(processes, question, executable);
+		look_in_proc(processes, question);
+	settle_pid(processes, question, executable);
+	settle_heirs(processes, question, executable);
 	ep_executables_unref(processes->executables, executable);
 	processes->changed = true;
 }

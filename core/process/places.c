@@ -56,7 +56,8 @@ static size_t find_first(const struct ep_vec *places, uint64_t addr)
 static bool is_same_place(const struct ep_place_in_memory *a, const struct ep_place_in_memory *b)
 {
 	return a->start == b->start && a->end == b->end && a->file_off == b->file_off &&
-	       a->executable == b->executable && a->state == b->state;
+	       a->executable == b->executable && a->state == b->state &&
+	       a->question == b->question;
 }
 
 /* A part of an old place, with a reference of its own. */
@@ -168,6 +169,46 @@ void ep_places_hurry(const struct ep_vec *places, struct ep_executables *executa
 
 		if (executable && executable->state == EP_EXECUTABLE_PENDING)
 			ep_executables_hurry(executables, executable);
+	}
+}
+
+bool ep_places_are_asked(const struct ep_vec *places)
+{
+	for (size_t i = 0; i < places->len; i++) {
+		if (at(places, i)->state == EP_PLACE_ASKED)
+			return true;
+	}
+	return false;
+}
+
+bool ep_places_cut_time(struct ep_vec *places, struct ep_executables *executables,
+			uint64_t from_ns, uint64_t to_ns)
+{
+	size_t len = places->len, kept = 0;
+
+	for (size_t i = 0; i < len; i++) {
+		struct ep_place_in_memory place = *at(places, i);
+
+		if (place.time_ns >= from_ns && place.time_ns < to_ns)
+			*at(places, kept++) = place;
+		else
+			ep_executables_unref(executables, place.executable);
+	}
+	places->len = kept;
+	return kept < len;
+}
+
+void ep_places_keep_newer(struct ep_vec *places, struct ep_executables *executables,
+			  const struct ep_vec *old, uint64_t time_ns)
+{
+	const struct ep_place_in_memory *place;
+
+	ep_vec_each (old, place) {
+		if (place->time_ns < time_ns)
+			continue;
+		if (place->executable)
+			place->executable->refs++;
+		(void)ep_places_insert(places, executables, *place);
 	}
 }
 

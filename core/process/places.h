@@ -20,6 +20,7 @@ struct ep_place_in_memory {
 	uint64_t time_ns; /* CLOCK_MONOTONIC: when it was mapped, or when /proc was read */
 	struct ep_executable *executable; /* NULL: anonymous code, or see the state */
 	enum ep_place_state state;
+	uint32_t question; /* while it is asked: its number, see files.h */
 };
 
 /* Outcomes of ep_places_insert: nothing has changed. */
@@ -52,6 +53,14 @@ void ep_places_coarsen(struct ep_vec *places);
 bool ep_places_are_pending(const struct ep_vec *places);
 /* Those of the executables that wait to be analysed go before others. */
 void ep_places_hurry(const struct ep_vec *places, struct ep_executables *executables);
+/* True when the file of one is being looked at. */
+bool ep_places_are_asked(const struct ep_vec *places);
+/* Drops those that are not of [from_ns, to_ns). True when there were any. */
+bool ep_places_cut_time(struct ep_vec *places, struct ep_executables *executables,
+			uint64_t from_ns, uint64_t to_ns);
+/* Puts those of another vector on top that are not older than a time. */
+void ep_places_keep_newer(struct ep_vec *places, struct ep_executables *executables,
+			  const struct ep_vec *old, uint64_t time_ns);
 bool ep_places_have(const struct ep_vec *places, const struct ep_executable *executable);
 struct ep_place_in_memory *ep_places_find(const struct ep_vec *places, uint64_t addr);
 

@@ -18,6 +18,7 @@ void ep_process_free(struct ep_process *process)
 {
 	for (size_t i = 0; i < process->n_languages; i++)
 		ep_instance_release(process->languages[i]);
+	ep_process_stop_asking(process);
 	ep_identity_unref(process->identity);
 	free(process);
 }
@@ -48,7 +49,21 @@ bool ep_process_is_settled(const struct ep_process *process)
 {
 	if (process->state == EP_PROCESS_WAITING || process->state == EP_PROCESS_READING)
 		return false;
-	return !process->n_asked && !ep_places_are_pending(&process->places);
+	return !process->is_asking && !ep_places_are_pending(&process->places);
+}
+
+bool ep_process_is_unknown(const struct ep_process *process)
+{
+	return process->state == EP_PROCESS_ENDED ? !process->was_known
+						  : process->state != EP_PROCESS_KNOWN;
+}
+
+void ep_process_stop_asking(struct ep_process *process)
+{
+	if (process->is_heir)
+		LIST_REMOVE(process, heir);
+	process->is_heir = false;
+	process->is_asking = false;
 }
 
 void ep_process_forget_places(struct ep_process *process, struct ep_executables *executables)

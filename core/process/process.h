@@ -50,15 +50,19 @@ struct ep_process {
 	enum ep_process_state state;
 	uint64_t born_ns;  /* CLOCK_MONOTONIC, as all below: of its fork or exec; 0: before us */
 	uint64_t ended_ns; /* of its exit or next exec; 0: it runs */
+	uint64_t read_ns;  /* when /proc was read; 0: not yet */
+	uint64_t path_ns;  /* a mapping older than that tells what it executed; 0: none does */
 	struct ep_identity *identity; /* a reference; NULL: nothing is known */
 	struct ep_program born_from;  /* the process it was forked from; pid 0: unknown */
 	bool sampled;		      /* batches may ask who it is */
 	bool is_final;
+	bool was_known; /* until it ended */
 
 	struct ep_vec places; /* struct ep_place_in_memory, sorted by start */
 	uint32_t version;     /* of the places, counted up with each change */
-	uint32_t n_asked;     /* files that are being looked at for it */
-	bool shares_asked;    /* a child was forked meanwhile */
+	bool is_asking;	      /* files are being looked at for it */
+	bool is_heir;	      /* of such places of its parent's: in a list of those */
+	LIST_ENTRY(ep_process) heir;
 
 	/* struct ep_reads */
 	TAILQ_ENTRY(ep_process) queue;
@@ -81,7 +85,7 @@ struct ep_process {
 	size_t n_languages;
 
 	/* struct ep_table */
-	struct ep_process *older; /* ended under the same pid */
+	struct ep_process *older, *newer; /* ended under the same pid */
 	TAILQ_ENTRY(ep_process) ended;
 };
 
@@ -98,6 +102,10 @@ void ep_process_take_identity(struct ep_process *process, struct ep_identity *id
 bool ep_process_is(const struct ep_process *process, struct ep_program program);
 /* True when nothing is being found out about it. */
 bool ep_process_is_settled(const struct ep_process *process);
+/* True when not all of its mappings are known. */
+bool ep_process_is_unknown(const struct ep_process *process);
+/* No file is awaited any more. */
+void ep_process_stop_asking(struct ep_process *process);
 /* Forgets its places: it is NEW again, if it was KNOWN. */
 void ep_process_forget_places(struct ep_process *process, struct ep_executables *executables);
 

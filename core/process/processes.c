@@ -85,19 +85,22 @@ int ep_processes_scan(struct ep_processes *processes)
 /* Where exit events were lost nothing else would ever end a process. A few at each call. */
 static void end_vanished(struct ep_processes *processes)
 {
+	if (processes->check_cap != processes->table.live.cap)
+		processes->check_pos = 0; /* all of them are elsewhere now */
+	processes->check_cap = processes->table.live.cap;
 	for (size_t i = 0; i < CHECKS && processes->to_check > 0; i++) {
 		const struct ep_map_slot *slot =
 			ep_map_next(&processes->table.live, &processes->check_pos);
 
 		if (!slot) {
 			processes->check_pos = 0;
-			processes->to_check = 0;
+			processes->to_check--;
 			return;
 		}
-		processes->to_check--;
-		if (kill((pid_t)slot->key, 0) < 0 && errno == ESRCH)
-			ep_processes_end_vanished(processes,
-						  (struct ep_process *)(uintptr_t)slot->value);
+		if (kill((pid_t)slot->key, 0) == 0 || errno != ESRCH)
+			continue;
+		ep_processes_end_vanished(processes, (struct ep_process *)(uintptr_t)slot->value);
+		processes->check_pos--; /* another one may be in its slot now */
 	}
 }
 
@@ -243,7 +246,8 @@ int ep_processes_new(const struct ep_processes_options *options, struct ep_proce
 	ep_table_init(&processes->table, options->max_processes);
 	ep_room_init(&processes->room, options->loop, options->store, ep_processes_on_room,
 		     processes);
-	ep_publisher_init(&processes->publisher, &processes->room, options->procs_fd);
+	ep_publisher_init(&processes->publisher, &processes->room, options->procs,
+			  options->procs ? options->procs_arg : &processes->options.procs_fd);
 	ep_reads_init(&processes->reads, options->loop, options->reads_per_second,
 		      ep_processes_on_read, processes);
 	ep_files_init(&processes->files, options->loop, ep_processes_on_file, processes);
@@ -295,5 +299,6 @@ void ep_processes_free(struct ep_processes *processes)
 	free_ended(processes, &processes->table.kept);
 	ep_table_fini(&processes->table);
 	ep_publisher_fini(&processes->publisher);
+	ep_recent_fini(&processes->recent);
 	free_parts(processes);
 }

@@ -38,6 +38,7 @@ struct ep_executable;
 struct ep_instance;
 struct ep_mapping_event;
 struct ep_proc_file;
+struct ep_procs_ops;
 struct ep_unwinders;
 struct uv_loop_s;
 
@@ -50,6 +51,8 @@ struct ep_processes_options {
 	struct ep_unwinders *unwinders; /* NULL: native frames only */
 	struct ep_control *control;	/* of the BPF programs */
 	int procs_fd;			/* the map ep_procs */
+	const struct ep_procs_ops *procs; /* instead of it (publisher.h); NULL: procs_fd */
+	void *procs_arg;
 	uint32_t reads_per_second; /* budget for reading /proc/PID, sustained */
 	uint32_t max_processes;
 	size_t held_bytes;   /* of samples that wait */

@@ -12,10 +12,37 @@
 
 /* A process rests so many times as long as its rows took: they cost it 2 % of a CPU at most. */
 #define REST_FACTOR 50
+/*
+ * BPF copies the parent's entry a moment before it takes the fork's time. What was written in
+ * between, where a virtual CPU was stolen, is not what the child has: it is told again.
+ */
+#define FORK_DOUBT_NS (10 * EP_NS_PER_MS)
 
-void ep_publisher_init(struct ep_publisher *publisher, struct ep_room *room, int procs_fd)
+static int update_map(void *arg, uint32_t pid, const struct ep_proc *proc)
 {
-	*publisher = (struct ep_publisher){.room = room, .procs_fd = procs_fd};
+	return bpf_map_update_elem(*(const int *)arg, &pid, proc, BPF_ANY);
+}
+
+static int find_in_map(void *arg, uint32_t pid, struct ep_proc *ret_proc)
+{
+	return bpf_map_lookup_elem(*(const int *)arg, &pid, ret_proc);
+}
+
+static int remove_from_map(void *arg, uint32_t pid)
+{
+	return bpf_map_delete_elem(*(const int *)arg, &pid);
+}
+
+static const struct ep_procs_ops map_ops = {update_map, find_in_map, remove_from_map};
+
+void ep_publisher_init(struct ep_publisher *publisher, struct ep_room *room,
+		       const struct ep_procs_ops *ops, void *arg)
+{
+	*publisher = (struct ep_publisher){
+		.room = room,
+		.procs = ops ? ops : &map_ops,
+		.procs_arg = arg,
+	};
 	TAILQ_INIT(&publisher->dirty);
 	ep_vec_init(&publisher->rows, sizeof(struct ep_row), EP_MAX_ROWS);
 	ep_vec_init(&publisher->marked, sizeof(struct ep_row), EP_MAX_ROWS);
@@ -61,6 +88,11 @@ const struct ep_vec *ep_publisher_build(struct ep_publisher *publisher,
 	return &publisher->rows;
 }
 
+void ep_publisher_forget_pid(struct ep_publisher *publisher, uint32_t pid)
+{
+	(void)publisher->procs->remove(publisher->procs_arg, pid);
+}
+
 static struct ep_proc entry_of(const struct ep_process *process, const struct ep_row_block *block)
 {
 	struct ep_proc proc = {
@@ -81,9 +113,9 @@ static void tell_bpf(struct ep_publisher *publisher, struct ep_process *process,
 	struct ep_proc proc = entry_of(process, block);
 	uint32_t pid = process->program.pid;
 
-	if (bpf_map_update_elem(publisher->procs_fd, &pid, &proc, BPF_ANY) < 0) {
+	if (publisher->procs->update(publisher->procs_arg, pid, &proc) < 0) {
 		publisher->stats.refused++;
-		(void)bpf_map_delete_elem(publisher->procs_fd, &pid);
+		ep_publisher_forget_pid(publisher, pid);
 	}
 	ep_room_unref(publisher->room, process->rows);
 	process->rows = block;
@@ -160,9 +192,7 @@ static void drop_rows(struct ep_publisher *publisher, struct ep_process *process
 
 void ep_publisher_forget(struct ep_publisher *publisher, struct ep_process *process)
 {
-	uint32_t pid = process->program.pid;
-
-	(void)bpf_map_delete_elem(publisher->procs_fd, &pid);
+	ep_publisher_forget_pid(publisher, process->program.pid);
 	drop_rows(publisher, process);
 }
 
@@ -174,22 +204,23 @@ void ep_publisher_end(struct ep_publisher *publisher, struct ep_process *process
 
 	ep_publisher_unmark(publisher, process);
 	if (process->published_ns >= process->ended_ns &&
-	    bpf_map_lookup_elem(publisher->procs_fd, &pid, &proc) == 0 &&
+	    publisher->procs->find(publisher->procs_arg, pid, &proc) == 0 &&
 	    proc.start_ns == process->program.start_ns && proc.image == process->program.image)
-		(void)bpf_map_delete_elem(publisher->procs_fd, &pid);
+		ep_publisher_forget_pid(publisher, pid);
 	drop_rows(publisher, process);
 }
 
 void ep_publisher_fork(struct ep_publisher *publisher, struct ep_process *child,
 		       const struct ep_process *parent)
 {
+	child->is_final = parent->is_final;
 	if (!parent->rows || parent->published_ns > child->born_ns) {
 		ep_publisher_mark(publisher, child);
 		return;
 	}
 	child->rows = ep_room_ref(parent->rows);
 	child->published_ns = child->born_ns;
-	if (parent->is_dirty)
+	if (parent->is_dirty || child->born_ns - parent->published_ns < FORK_DOUBT_NS)
 		ep_publisher_mark(publisher, child);
 }
 

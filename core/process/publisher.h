@@ -18,16 +18,26 @@ struct ep_publisher_stats {
 	uint64_t refused; /* ep_procs was full */
 };
 
+/* How the map ep_procs is reached: a test sees what BPF would be told. 0 or a negative errno. */
+struct ep_procs_ops {
+	int (*update)(void *arg, uint32_t pid, const struct ep_proc *proc);
+	int (*find)(void *arg, uint32_t pid, struct ep_proc *ret_proc);
+	int (*remove)(void *arg, uint32_t pid);
+};
+
 struct ep_publisher {
 	struct ep_room *room;
-	int procs_fd;
+	const struct ep_procs_ops *procs;
+	void *procs_arg;
 	TAILQ_HEAD(, ep_process) dirty;
 	size_t n_dirty;
 	struct ep_vec rows, marked; /* scratch: struct ep_row */
 	struct ep_publisher_stats stats;
 };
 
-void ep_publisher_init(struct ep_publisher *publisher, struct ep_room *room, int procs_fd);
+/* `ops` NULL: the map of descriptor *(int *)arg, which stays where it is. */
+void ep_publisher_init(struct ep_publisher *publisher, struct ep_room *room,
+		       const struct ep_procs_ops *ops, void *arg);
 void ep_publisher_fini(struct ep_publisher *publisher);
 
 void ep_publisher_mark(struct ep_publisher *publisher, struct ep_process *process);
@@ -36,6 +46,7 @@ void ep_publisher_unmark(struct ep_publisher *publisher, struct ep_process *proc
 bool ep_publisher_run(struct ep_publisher *publisher, uint64_t now_ns);
 /* BPF forgets the process: it is unknown to it from here on. */
 void ep_publisher_forget(struct ep_publisher *publisher, struct ep_process *process);
+void ep_publisher_forget_pid(struct ep_publisher *publisher, uint32_t pid);
 /* Lets go of its rows. BPF forgot the process by itself, unless it was told behind its end. */
 void ep_publisher_end(struct ep_publisher *publisher, struct ep_process *process);
 /* A child has what BPF gave it: its parent's rows, if they were the same at the fork. */

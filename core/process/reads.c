@@ -45,6 +45,14 @@ void ep_reads_drop(struct ep_reads *reads, struct ep_process *process)
 	process->state = process->places.len > 0 ? EP_PROCESS_KNOWN : EP_PROCESS_NEW;
 }
 
+void ep_reads_spare(struct ep_reads *reads, struct ep_process *process)
+{
+	ep_reads_drop(reads, process);
+	process->was_known = true;
+	if (process->state == EP_PROCESS_NEW)
+		process->state = EP_PROCESS_KNOWN;
+}
+
 static void on_tick(uv_timer_t *timer)
 {
 	struct ep_reads *reads = timer->data;

@@ -50,6 +50,8 @@ void ep_reads_request_identity(struct ep_reads *reads, struct ep_process *proces
 void ep_reads_hurry(struct ep_reads *reads, struct ep_process *process);
 /* Out of the queue, before it ends. */
 void ep_reads_drop(struct ep_reads *reads, struct ep_process *process);
+/* All of its mappings are known by now: it need not be read, if that has not begun. */
+void ep_reads_spare(struct ep_reads *reads, struct ep_process *process);
 /* Starts what is due. */
 void ep_reads_run(struct ep_reads *reads);
 

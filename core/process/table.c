@@ -59,20 +59,45 @@ struct ep_process *ep_table_find_at(const struct ep_table *table, pid_t pid, uin
 	return NULL;
 }
 
+uint64_t ep_table_next_birth(const struct ep_table *table, pid_t pid, uint64_t time_ns)
+{
+	const struct ep_process *process = get(&table->live, pid);
+	uint64_t next_ns = process && process->born_ns > time_ns ? process->born_ns : 0;
+
+	for (process = get(&table->ended, pid); process; process = process->older) {
+		if (process->born_ns > time_ns && (!next_ns || process->born_ns < next_ns))
+			next_ns = process->born_ns;
+	}
+	return next_ns;
+}
+
+struct ep_process *ep_table_newest_ended(const struct ep_table *table, pid_t pid)
+{
+	return get(&table->ended, pid);
+}
+
 int ep_table_add(struct ep_table *table, struct ep_process *process)
 {
 	return ep_map_set(&table->live, process->program.pid, (uintptr_t)process);
 }
 
-/* Without memory for the index it is found no more, and goes with the next sweep. */
 void ep_table_end(struct ep_table *table, struct ep_process *process, uint64_t time_ns)
+{
+	(void)ep_map_remove(&table->live, process->program.pid);
+	ep_table_add_ended(table, process, time_ns);
+}
+
+/* Without memory for the index it is found no more, and goes with the next sweep. */
+void ep_table_add_ended(struct ep_table *table, struct ep_process *process, uint64_t time_ns)
 {
 	uint32_t pid = process->program.pid;
 
-	(void)ep_map_remove(&table->live, pid);
+	process->was_known = process->state == EP_PROCESS_KNOWN;
 	process->state = EP_PROCESS_ENDED;
 	process->ended_ns = time_ns;
 	process->older = get(&table->ended, (pid_t)pid);
+	if (process->older)
+		process->older->newer = process;
 	(void)ep_map_set(&table->ended, pid, (uintptr_t)process);
 	TAILQ_INSERT_TAIL(&table->recent, process, ended);
 	table->n_ended++;
@@ -92,28 +117,27 @@ void ep_table_move(struct ep_process *process, struct ep_ended_list *from,
 	TAILQ_INSERT_TAIL(to, process, ended);
 }
 
-static void unlink_older(struct ep_table *table, struct ep_process *process)
+/* In constant time: a script that executes itself over and over makes a long chain. */
+static void unlink_ended(struct ep_table *table, struct ep_process *process)
 {
-	struct ep_process *newer = get(&table->ended, (pid_t)process->program.pid);
+	uint32_t pid = process->program.pid;
 
-	if (newer == process) {
-		if (process->older)
-			(void)ep_map_set(&table->ended, process->program.pid,
-					 (uintptr_t)process->older);
-		else
-			(void)ep_map_remove(&table->ended, process->program.pid);
-		return;
-	}
-	while (newer && newer->older != process)
-		newer = newer->older;
-	if (newer)
-		newer->older = process->older;
+	if (process->older)
+		process->older->newer = process->newer;
+	if (process->newer)
+		process->newer->older = process->older;
+	else if (get(&table->ended, (pid_t)pid) != process)
+		return; /* it never was in the index */
+	else if (process->older)
+		(void)ep_map_set(&table->ended, pid, (uintptr_t)process->older);
+	else
+		(void)ep_map_remove(&table->ended, pid);
 }
 
 void ep_table_remove_ended(struct ep_table *table, struct ep_process *process,
 			   struct ep_ended_list *list)
 {
-	unlink_older(table, process);
+	unlink_ended(table, process);
 	TAILQ_REMOVE(list, process, ended);
 	table->n_ended--;
 }

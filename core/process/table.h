@@ -30,10 +30,18 @@ struct ep_process *ep_table_find(const struct ep_table *table, struct ep_program
 /* The program that a pid ran at a time; NULL: none, or long gone. */
 struct ep_process *ep_table_find_at(const struct ep_table *table, pid_t pid, uint64_t time_ns);
 
+/* When the next program under this pid began, behind a time; 0: none is known. */
+uint64_t ep_table_next_birth(const struct ep_table *table, pid_t pid, uint64_t time_ns);
+/* The others by `older`; NULL: none. */
+struct ep_process *ep_table_newest_ended(const struct ep_table *table, pid_t pid);
+
 /* Takes the process, whose pid has no other live one. 0, -E2BIG, -ENOMEM: it is not taken. */
 int ep_table_add(struct ep_table *table, struct ep_process *process);
 /* From live to ended; sets its state and ended_ns. */
 void ep_table_end(struct ep_table *table, struct ep_process *process, uint64_t time_ns);
+
+/* Takes one that was heard of when it had ended already. */
+void ep_table_add_ended(struct ep_table *table, struct ep_process *process, uint64_t time_ns);
 
 /* The first of a list that ended before a time; NULL: none. */
 struct ep_process *ep_table_first_ended(struct ep_ended_list *list, uint64_t before_ns);

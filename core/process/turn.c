@@ -69,7 +69,7 @@ static void let_go(struct ep_processes *processes, struct ep_process *process)
 	ep_places_clear(&process->places, processes->executables);
 	ep_places_init(&process->places);
 	ep_languages_drop(process);
-	process->n_asked = 0;
+	ep_process_stop_asking(process);
 }
 
 static void sweep_recent(struct ep_processes *processes, uint64_t before_ns)

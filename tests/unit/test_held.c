@@ -149,13 +149,13 @@ static void sample_waits_while_a_file_is_looked_at(void **state)
 {
 	struct fixture *fx = *state;
 
-	fx->process->n_asked = 1;
+	fx->process->is_asking = true;
 	send(fx, (const uint64_t[]){FILE_CODE}, 1, 0);
 	assert_int_equal(passed.n, 0);
 	assert_true(ep_held_bytes(fx->held) > 0);
 	ep_held_retry(fx->held);
 	assert_int_equal(passed.n, 0);
-	fx->process->n_asked = 0;
+	fx->process->is_asking = false;
 	ep_held_retry(fx->held);
 	assert_int_equal(passed.n, 1);
 	assert_int_equal(EP_FRAME_AUX(passed.words[0]), 7);
@@ -193,7 +193,7 @@ static void oldest_goes_when_too_many_wait(void **state)
 {
 	struct fixture *fx = *state;
 
-	fx->process->n_asked = 1;
+	fx->process->is_asking = true;
 	for (int i = 0; i < 1000; i++)
 		send(fx, (const uint64_t[]){FILE_CODE}, 1, 0);
 	assert_true(passed.n > 0);

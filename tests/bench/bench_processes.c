@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the process manager costs for each record, beside many live processes: 30 000 of them, and
+ * 100 000 more that are forked, execute something, map and exit; and one that executes itself so
+ * often. BPF is told by a map in the heap, so the system calls of the real one (about a microsecond
+ * each) are not in it. Prints ns of CPU; fails when a record costs more beside many live processes
+ * than a few times what it does beside few.
+ */
+#include "tests/unit/process_world.h"
+
+#include <time.h>
+
+#define PID(n)	  (0x500000u + (n))
+#define LIVE	  30000u
+#define FEW	  100u
+#define SHORT	  100000u
+#define PER_TURN  50u
+
+static const struct ep_program root = {.pid = PID(0), .image = 1, .start_ns = 1};
+
+enum step { FORK, EXEC, MAP, EXIT, TURN, SWEEP, AGAIN, STEPS };
+static const char *const names[STEPS] = {"fork", "exec", "mapping", "exit", "turn, per process",
+					 "sweep, per process", "exec again"};
+
+struct times {
+	uint64_t ns[STEPS];
+};
+
+/* Of this thread: others use the machine, too. */
+static uint64_t cpu_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return (uint64_t)ts.tv_sec * EP_NS_PER_SEC + (uint64_t)ts.tv_nsec;
+}
+
+static void fork_one(struct world *w, uint32_t i)
+{
+	world_fork(w, world_now(), root.pid,
+		   (struct ep_program){.pid = PID(1 + i), .image = 1, .start_ns = 2 + i});
+}
+
+static void map_some(struct world *w, uint32_t pid)
+{
+	for (uint64_t i = 1; i <= 3; i++)
+		world_map_anonymous(w, world_now(), pid, i << 20, 0x1000);
+}
+
+static void run_batch(struct world *w, uint32_t first, struct times *times)
+{
+	uint64_t at[STEPS + 1] = {cpu_ns()};
+	struct ep_program program = {.image = 2};
+
+	for (uint32_t i = first; i < first + PER_TURN; i++)
+		fork_one(w, i);
+	at[1] = cpu_ns();
+	for (uint32_t i = first; i < first + PER_TURN; i++) {
+		program.pid = PID(1 + i);
+		program.start_ns = 2 + i;
+		world_exec(w, world_now(), program, "tool");
+	}
+	at[2] = cpu_ns();
+	for (uint32_t i = first; i < first + PER_TURN; i++)
+		map_some(w, PID(1 + i));
+	at[3] = cpu_ns();
+	world_turn(w);
+	at[4] = cpu_ns();
+	for (uint32_t i = first; i < first + PER_TURN; i++) {
+		program.pid = PID(1 + i);
+		program.start_ns = 2 + i;
+		world_exit(w, world_now(), program);
+	}
+	at[5] = cpu_ns();
+	times->ns[FORK] += at[1] - at[0];
+	times->ns[EXEC] += at[2] - at[1];
+	times->ns[MAP] += (at[3] - at[2]) / 3;
+	times->ns[TURN] += at[4] - at[3];
+	times->ns[EXIT] += at[5] - at[4];
+}
+
+/* A program that executes itself over and over. */
+static void exec_again(struct world *w, struct times *times)
+{
+	struct ep_program program = {.pid = PID(LIVE + SHORT + 1), .start_ns = 1};
+	uint64_t begin_ns = cpu_ns();
+
+	for (program.image = 1; program.image <= SHORT; program.image++) {
+		world_exec(w, world_now(), program, "again");
+		world_map_anonymous(w, world_now(), program.pid, 0x10000, 0x1000);
+	}
+	times->ns[AGAIN] += cpu_ns() - begin_ns;
+}
+
+static struct times run(uint32_t live)
+{
+	struct times times = {0};
+	struct world *w = world_new(100000, 256u << 20);
+	void *state = w;
+	uint64_t begin_ns;
+
+	world_exec(w, world_now(), root, "root");
+	map_some(w, root.pid);
+	world_turn(w);
+	for (uint32_t i = 0; i < live; i++)
+		fork_one(w, i);
+	world_turn(w);
+	for (uint32_t i = 0; i < SHORT; i += PER_TURN) {
+		run_batch(w, live + i, &times);
+		if (i % 5000 == 0)
+			ep_delta_store_collect(w->store);
+	}
+	exec_again(w, &times);
+	usleep(600000); /* what has ended is let go half a second later */
+	world_turn(w);
+	begin_ns = cpu_ns();
+	ep_processes_sweep(w->processes, KEEP_NS);
+	times.ns[SWEEP] += cpu_ns() - begin_ns;
+	world_close(&state);
+	for (int i = 0; i < STEPS; i++)
+		times.ns[i] /= SHORT;
+	return times;
+}
+
+int main(void)
+{
+	struct times few = run(FEW), many = run(LIVE);
+	int r = 0;
+
+	printf("%-20s %10s %10s\n", "ns beside", "100", "30000");
+	for (int i = 0; i < STEPS; i++) {
+		printf("%-20s %10" PRIu64 " %10" PRIu64 "\n", names[i], few.ns[i], many.ns[i]);
+		if (many.ns[i] > 4 * few.ns[i] + 1000)
+			r = 1;
+	}
+	return r;
+}

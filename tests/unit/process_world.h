@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A world for the process manager without privileges: a real loop, a delta store in the heap, and a
+ * map ep_procs that does what the kernel's programs do (a fork copies an entry, exec and exit
+ * remove it). Records are fed by hand; what BPF was told and which samples were passed is seen.
+ */
+#ifndef TESTS_UNIT_PROCESS_WORLD_H
+#define TESTS_UNIT_PROCESS_WORLD_H
+
+#include "core/base/clock.h"
+#include "core/bpf/events.h"
+#include "core/elf/file.h"
+#include "core/process/internal.h"
+#include "core/unwind/delta_store.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <linux/fs.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/wait.h>
+#include <uv.h>
+
+#include <cmocka.h>
+
+#define KEEP_NS (60 * EP_NS_PER_SEC)
+
+struct world {
+	uv_loop_t loop;
+	struct ep_rule rules[EP_MAX_RULES];
+	struct ep_delta_store *store;
+	bool may_not_grow;
+	struct ep_control control;
+	struct ep_processes *processes;
+	struct ep_map procs; /* pid -> struct ep_proc *, owned */
+	uint32_t updates, removes;
+	uint32_t passed;
+	struct ep_sample last; /* that was passed */
+};
+
+/* --- what the manager is given --------------------------------------------------------------- */
+
+static inline int world_add_chunk(void *arg, uint32_t index, void **ret_memory)
+{
+	struct world *w = arg;
+
+	(void)index;
+	*ret_memory = w->may_not_grow ? NULL : calloc(1, EP_CHUNK_BYTES);
+	return *ret_memory ? 0 : -ENOMEM;
+}
+
+static inline void world_remove_chunk(void *arg, uint32_t index, void *memory)
+{
+	(void)arg;
+	(void)index;
+	free(memory);
+}
+
+static inline struct ep_proc *world_proc(struct world *w, uint32_t pid)
+{
+	const uint64_t *value = ep_map_find(&w->procs, pid);
+
+	return value ? (struct ep_proc *)(uintptr_t)*value : NULL;
+}
+
+static inline void put_proc(struct world *w, uint32_t pid, const struct ep_proc *proc)
+{
+	struct ep_proc *to = world_proc(w, pid);
+
+	if (!to) {
+		to = calloc(1, sizeof(*to));
+		assert_int_equal(ep_map_set(&w->procs, pid, (uintptr_t)to), 0);
+	}
+	*to = *proc;
+}
+
+static inline bool drop_proc(struct world *w, uint32_t pid)
+{
+	free(world_proc(w, pid));
+	return ep_map_remove(&w->procs, pid);
+}
+
+static inline int world_update(void *arg, uint32_t pid, const struct ep_proc *proc)
+{
+	struct world *w = arg;
+
+	w->updates++;
+	put_proc(w, pid, proc);
+	return 0;
+}
+
+static inline int world_find(void *arg, uint32_t pid, struct ep_proc *ret_proc)
+{
+	const struct ep_proc *proc = world_proc(arg, pid);
+
+	if (!proc)
+		return -ENOENT;
+	*ret_proc = *proc;
+	return 0;
+}
+
+static inline int world_remove(void *arg, uint32_t pid)
+{
+	struct world *w = arg;
+
+	w->removes++;
+	return drop_proc(w, pid) ? 0 : -ENOENT;
+}
+
+static inline void world_pass(void *arg, const void *event, size_t bytes)
+{
+	struct world *w = arg;
+
+	assert_true(bytes >= sizeof(w->last));
+	memcpy(&w->last, event, sizeof(w->last));
+	w->passed++;
+}
+
+static inline void world_catch_up(void *arg)
+{
+	struct world *w = arg;
+
+	ep_processes_end_turn(w->processes, ep_clock_mono_ns());
+}
+
+/* --- its life -------------------------------------------------------------------------------- */
+
+static inline struct world *world_new(uint32_t max_processes, size_t store_bytes)
+{
+	static const struct ep_procs_ops procs = {world_update, world_find, world_remove};
+	struct world *w = calloc(1, sizeof(*w));
+	struct ep_delta_store_ops ops = {.arg = w, .add_chunk = world_add_chunk,
+					 .remove_chunk = world_remove_chunk, .rules = w->rules};
+	struct ep_processes_options options = {
+		.loop = &w->loop,
+		.rules = w->rules,
+		.control = &w->control,
+		.procs_fd = -1,
+		.procs = &procs,
+		.procs_arg = w,
+		.reads_per_second = 1000,
+		.max_processes = max_processes,
+		.held_bytes = 1 << 20,
+		.hears_mappings = true,
+		.pass = world_pass,
+		.catch_up = world_catch_up,
+		.arg = w,
+	};
+
+	ep_map_init(&w->procs, 1u << 22);
+	assert_int_equal(uv_loop_init(&w->loop), 0);
+	assert_int_equal(ep_delta_store_new(&ops, store_bytes, &w->store), 0);
+	assert_int_equal(ep_delta_store_add_room(w->store, 1 << 17), 0);
+	options.store = w->store;
+	assert_int_equal(ep_processes_new(&options, &w->processes), 0);
+	return w;
+}
+
+static inline int world_open(void **state)
+{
+	*state = world_new(100000, 64u << 20);
+	return 0;
+}
+
+static inline void world_stop(struct world *w)
+{
+	ep_processes_stop(w->processes);
+	uv_run(&w->loop, UV_RUN_DEFAULT);
+	ep_processes_free(w->processes);
+	assert_int_equal(uv_loop_close(&w->loop), 0);
+}
+
+static inline int world_close(void **state)
+{
+	struct world *w = *state;
+	struct ep_map_slot *slot;
+	size_t pos = 0;
+
+	world_stop(w);
+	ep_delta_store_free(w->store);
+	while ((slot = ep_map_next(&w->procs, &pos)) != NULL)
+		free((void *)(uintptr_t)slot->value);
+	ep_map_fini(&w->procs);
+	free(w);
+	return 0;
+}
+
+/* --- what happens in it ---------------------------------------------------------------------- */
+
+static inline uint64_t world_now(void)
+{
+	return ep_clock_mono_ns();
+}
+
+static inline void world_turn(struct world *w)
+{
+	ep_processes_end_turn(w->processes, world_now());
+}
+
+/* Until nothing is being found out any more; two seconds at most. */
+static inline void world_settle(struct world *w)
+{
+	uint64_t end_ns = world_now() + 2 * EP_NS_PER_SEC;
+
+	world_turn(w);
+	while (ep_processes_busy(w->processes) > 0 && world_now() < end_ns)
+		uv_run(&w->loop, UV_RUN_ONCE);
+	assert_int_equal(ep_processes_busy(w->processes), 0);
+	world_turn(w);
+}
+
+/* Until what is dirty is written: a process may have to rest before. */
+static inline void world_publish(struct world *w)
+{
+	uint64_t end_ns = world_now() + 2 * EP_NS_PER_SEC;
+
+	do
+		world_turn(w);
+	while (w->processes->publisher.n_dirty > 0 && world_now() < end_ns);
+	assert_int_equal(w->processes->publisher.n_dirty, 0);
+}
+
+static inline struct ep_process_event event_of(uint32_t type, uint64_t time_ns,
+					       struct ep_program program)
+{
+	return (struct ep_process_event){
+		.event = {.type = type, .time_ns = time_ns},
+		.start_ns = program.start_ns,
+		.pid = program.pid,
+		.image = program.image,
+	};
+}
+
+static inline void world_fork(struct world *w, uint64_t time_ns, uint32_t parent_pid,
+			      struct ep_program child)
+{
+	struct ep_process_event event = event_of(EP_EVENT_FORK, time_ns, child);
+	const struct ep_proc *parent = world_proc(w, parent_pid);
+	struct ep_proc copy = parent ? *parent : (struct ep_proc){0};
+
+	copy.start_ns = child.start_ns;
+	copy.image = child.image;
+	if (parent)
+		put_proc(w, child.pid, &copy);
+	event.parent_pid = parent_pid;
+	ep_processes_on_event(w->processes, &event);
+}
+
+static inline void world_exec(struct world *w, uint64_t time_ns, struct ep_program program,
+			      const char *comm)
+{
+	struct ep_process_event event = event_of(EP_EVENT_EXEC, time_ns, program);
+
+	drop_proc(w, program.pid);
+	memcpy(event.comm, comm, EP_MIN(strlen(comm), sizeof(event.comm) - 1));
+	ep_processes_on_event(w->processes, &event);
+}
+
+static inline void world_exit(struct world *w, uint64_t time_ns, struct ep_program program)
+{
+	struct ep_process_event event = event_of(EP_EVENT_EXIT, time_ns, program);
+
+	drop_proc(w, program.pid);
+	ep_processes_on_event(w->processes, &event);
+}
+
+static inline void world_sample_with(struct world *w, uint64_t time_ns, struct ep_program program,
+				     uint8_t flags, uint32_t copy_bytes)
+{
+	struct {
+		struct ep_sample sample;
+		uint64_t room[64];
+	} event = {.sample = {.event = {.type = EP_EVENT_TRACE, .time_ns = time_ns},
+			      .start_ns = program.start_ns,
+			      .pid = program.pid,
+			      .tid = program.pid,
+			      .image = program.image,
+			      .hash = 1,
+			      .flags = flags,
+			      .copy_bytes = copy_bytes}};
+
+	assert_true(copy_bytes <= sizeof(event.room));
+	ep_processes_on_sample(w->processes, &event.sample, sizeof(event.sample) + copy_bytes);
+}
+
+static inline void world_sample(struct world *w, uint64_t time_ns, struct ep_program program)
+{
+	world_sample_with(w, time_ns, program, 0, 0);
+}
+
+static inline void world_map_anonymous(struct world *w, uint64_t time_ns, uint32_t pid,
+				       uint64_t addr, uint64_t bytes)
+{
+	struct ep_mapping_event event = {.pid = (pid_t)pid, .time_ns = time_ns, .addr = addr,
+					 .bytes = bytes, .name = "//anon"};
+
+	ep_processes_on_mapping(w->processes, &event);
+}
+
+/* --- files ----------------------------------------------------------------------------------- */
+
+/* As a record names it: by build id, where it has one and is to tell it; else by its inode. */
+struct world_file {
+	char path[256];
+	uint8_t build_id[EP_ELF_BUILD_ID_MAX];
+	size_t build_id_bytes;
+	uint32_t major, minor;
+	uint64_t inode, generation;
+};
+
+static inline struct world_file world_file(const char *path)
+{
+	struct world_file file = {0};
+	struct ep_elf *elf = NULL;
+	unsigned int generation;
+	struct stat st;
+	int fd, n;
+
+	snprintf(file.path, sizeof(file.path), "%s", path);
+	assert_int_equal(stat(path, &st), 0);
+	file.major = major(st.st_dev);
+	file.minor = minor(st.st_dev);
+	file.inode = st.st_ino;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (ioctl(fd, FS_IOC_GETVERSION, &generation) == 0)
+		file.generation = generation;
+	assert_int_equal(ep_elf_open_fd(fd, &elf), 0);
+	n = ep_elf_build_id(elf, file.build_id);
+	file.build_id_bytes = n > 0 ? (size_t)n : 0;
+	ep_elf_close(elf);
+	return file;
+}
+
+static inline void world_map(struct world *w, uint64_t time_ns, uint32_t pid, uint64_t addr,
+			     const struct world_file *file)
+{
+	struct ep_mapping_event event = {
+		.pid = (pid_t)pid,
+		.time_ns = time_ns,
+		.addr = addr,
+		.bytes = 0x1000,
+		.build_id = file->build_id_bytes ? file->build_id : NULL,
+		.build_id_bytes = file->build_id_bytes,
+		.has_inode = !file->build_id_bytes,
+		.device_major = file->major,
+		.device_minor = file->minor,
+		.inode = file->inode,
+		.inode_generation = file->generation,
+		.name = file->path,
+	};
+
+	ep_processes_on_mapping(w->processes, &event);
+}
+
+/* Analysed before anybody maps it. */
+static inline void world_prepare(struct world *w, const char *path)
+{
+	struct ep_proc_file file;
+
+	assert_int_equal(ep_proc_open_path(path, &file), 0);
+	assert_int_equal(ep_processes_prepare(w->processes, path, &file), 0);
+	world_settle(w);
+}
+
+static inline void copy_file(const char *from, const char *to, mode_t mode)
+{
+	char buf[65536];
+	int in = open(from, O_RDONLY | O_CLOEXEC), out;
+	ssize_t n;
+
+	(void)unlink(to);
+	out = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+	assert_true(in >= 0 && out >= 0);
+	while ((n = read(in, buf, sizeof(buf))) > 0)
+		assert_int_equal(write(out, buf, (size_t)n), n);
+	assert_int_equal(fchmod(out, mode), 0);
+	close(in);
+	close(out);
+}
+
+/* --- what is known --------------------------------------------------------------------------- */
+
+static inline struct ep_process *world_process(struct world *w, struct ep_program program)
+{
+	return ep_table_find(&w->processes->table, program);
+}
+
+static inline struct ep_process *world_live(struct world *w, uint32_t pid)
+{
+	return ep_table_find_live(&w->processes->table, (pid_t)pid);
+}
+
+static inline void assert_described(struct world *w, struct ep_program program, const char *comm,
+				    const char *exe_path)
+{
+	struct ep_process_description description;
+
+	assert_int_equal(ep_processes_describe(w->processes, program, &description), 0);
+	assert_string_equal(description.comm, comm);
+	assert_string_equal(description.exe_path, exe_path);
+}
+
+static inline struct ep_place_in_memory *world_place(struct world *w, struct ep_program program,
+						     uint64_t addr)
+{
+	struct ep_process *process = world_process(w, program);
+
+	return process ? ep_places_find(&process->places, addr) : NULL;
+}
+
+#endif

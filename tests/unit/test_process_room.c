@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the manager does where something is short: records, room, time, and what /proc can tell. */
+#include "tests/unit/process_world.h"
+
+#define PID(n) (0x500000u + (n))
+
+static const struct ep_program prog = {.pid = PID(1), .image = 1, .start_ns = 1000000000};
+static const struct ep_program other = {.pid = PID(2), .image = 1, .start_ns = 2000000000};
+
+static void start(struct world *w, struct ep_program program, uint32_t places)
+{
+	world_exec(w, world_now(), program, "prog");
+	for (uint32_t i = 1; i <= places; i++)
+		world_map_anonymous(w, world_now(), program.pid, i * 0x10000ull, 0x1000);
+}
+
+/* A live process that maps what we map; its start is what /proc says. */
+static struct ep_program start_child(pid_t *ret_pid)
+{
+	ep_cleanup(ep_process_info_fini) struct ep_process_info info = {0};
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* of a test that fails */
+		pause();
+		_exit(0);
+	}
+	assert_int_equal(ep_process_read(pid, &info), 0);
+	*ret_pid = pid;
+	return (struct ep_program){.pid = (uint32_t)pid, .image = 7, .start_ns = info.start_ns};
+}
+
+static void end_child(pid_t pid)
+{
+	(void)kill(pid, SIGKILL);
+	(void)waitpid(pid, NULL, 0);
+}
+
+#define OWN_ADDR ((uint64_t)(uintptr_t)end_child)
+
+/* --- records that were lost ------------------------------------------------------------------ */
+
+static void loss_is_followed_by_a_read(void **state)
+{
+	struct world *w = *state;
+	pid_t pid;
+	struct ep_program child = start_child(&pid);
+
+	world_exec(w, world_now(), child, "child");
+	world_map_anonymous(w, world_now(), child.pid, 0x10000, 0x1000);
+	world_publish(w);
+	assert_non_null(world_proc(w, child.pid));
+	ep_processes_on_lost(w->processes);
+	world_turn(w);
+	assert_null(world_proc(w, child.pid));
+	assert_null(world_live(w, child.pid)->rows);
+	assert_int_equal(world_live(w, child.pid)->places.len, 0);
+	world_sample_with(w, world_now(), child, EP_SAMPLE_UNKNOWN_PROCESS | EP_SAMPLE_RAW, 0);
+	assert_int_equal(w->passed, 0);
+	world_settle(w);
+	assert_int_equal(ep_processes_stats(w->processes).reads, 1);
+	assert_int_equal(w->passed, 1);
+	assert_non_null(world_place(w, child, OWN_ADDR)->executable);
+	assert_null(world_place(w, child, 0x10000));
+	world_publish(w);
+	assert_non_null(world_proc(w, child.pid));
+	end_child(pid);
+}
+
+static void read_that_began_before_a_loss_is_done_again(void **state)
+{
+	struct world *w = *state;
+	pid_t pid;
+	struct ep_program child = start_child(&pid);
+
+	world_sample_with(w, world_now(), child, EP_SAMPLE_UNKNOWN_PROCESS | EP_SAMPLE_RAW, 0);
+	world_turn(w);
+	assert_int_equal(world_live(w, child.pid)->state, EP_PROCESS_READING);
+	usleep(20000); /* the worker has read it */
+	ep_processes_on_lost(w->processes);
+	world_settle(w);
+	assert_int_equal(ep_processes_stats(w->processes).reads, 2);
+	assert_int_equal(world_live(w, child.pid)->state, EP_PROCESS_KNOWN);
+	assert_int_equal(w->passed, 1);
+	end_child(pid);
+}
+
+/* What it was before an exec is not what it is. */
+static void read_of_the_old_image_is_not_the_new_ones(void **state)
+{
+	struct world *w = *state;
+	pid_t pid;
+	struct ep_program child = start_child(&pid), tool = child;
+	struct ep_process *process;
+
+	child.image = EP_IMAGE_ANY;
+	tool.image = 8;
+	process = ep_processes_add(w->processes, child, 0);
+	ep_reads_enqueue(&w->processes->reads, process, 0);
+	world_turn(w);
+	usleep(20000);
+	world_exec(w, world_now(), tool, "tool");
+	world_live(w, tool.pid)->state = EP_PROCESS_NEW;
+	ep_reads_enqueue(&w->processes->reads, world_live(w, tool.pid), 10 * EP_NS_PER_MS);
+	world_live(w, tool.pid)->due_ns = 0;
+	ep_reads_run(&w->processes->reads);
+	assert_int_equal(world_live(w, tool.pid)->state, EP_PROCESS_READING);
+	world_settle(w);
+	assert_int_equal(ep_processes_stats(w->processes).reads, 2);
+	assert_true(world_live(w, tool.pid)->read_ns > world_live(w, tool.pid)->born_ns);
+	end_child(pid);
+}
+
+static void vanished_ones_are_ended(void **state)
+{
+	struct world *w = *state;
+	struct ep_program own = {.pid = (uint32_t)getpid(), .image = 1, .start_ns = 1};
+
+	start(w, own, 1);
+	for (uint32_t i = 1; i <= 3000; i++)
+		start(w, (struct ep_program){.pid = PID(i), .image = 1, .start_ns = 1}, 1);
+	world_turn(w);
+	ep_processes_on_lost(w->processes);
+	for (int i = 0; i < 20; i++)
+		ep_processes_sweep(w->processes, KEEP_NS);
+	assert_int_equal(ep_processes_stats(w->processes).live, 1);
+	assert_non_null(world_live(w, own.pid));
+}
+
+/* --- what /proc cannot tell either ----------------------------------------------------------- */
+
+static void unknown_sample(struct world *w, struct ep_program program)
+{
+	world_sample_with(w, world_now(), program, EP_SAMPLE_UNKNOWN_ADDRESS | EP_SAMPLE_RAW, 0);
+}
+
+static void copies_stop_until_something_is_mapped(void **state)
+{
+	struct world *w = *state;
+	pid_t pid;
+	struct ep_program child = start_child(&pid);
+
+	world_sample(w, world_now(), child);
+	world_settle(w);
+	world_publish(w);
+	assert_int_equal(world_proc(w, child.pid)->flags, 0);
+	unknown_sample(w, child);
+	world_publish(w);
+	assert_int_equal(world_proc(w, child.pid)->flags, EP_PROC_FINAL);
+	world_map_anonymous(w, world_now(), child.pid, 0x10000, 0x1000);
+	world_publish(w);
+	assert_int_equal(world_proc(w, child.pid)->flags, 0);
+	end_child(pid);
+}
+
+static void child_of_a_final_one_is_final(void **state)
+{
+	struct world *w = *state;
+
+	start(w, prog, 1);
+	world_live(w, prog.pid)->is_final = true;
+	world_publish(w);
+	world_fork(w, world_now(), prog.pid, other);
+	world_publish(w);
+	assert_int_equal(world_proc(w, other.pid)->flags, EP_PROC_FINAL);
+	world_map_anonymous(w, world_now(), other.pid, 0x90000, 0x1000);
+	world_publish(w);
+	assert_int_equal(world_proc(w, other.pid)->flags, 0);
+}
+
+/* --- a process that maps and maps ------------------------------------------------------------ */
+
+/* Each of them changes a table of 5000 rows; written each time that were 1.6 GB. */
+static void one_process_is_written_at_its_own_expense(void **state)
+{
+	struct world *w = *state;
+	struct ep_process *process;
+	uint64_t others = 0;
+	uint32_t updates;
+
+	world_prepare(w, "/proc/self/exe");
+	world_exec(w, world_now(), prog, "giant");
+	process = world_live(w, prog.pid);
+	for (uint64_t i = 1; i <= 5000; i++) {
+		struct ep_place_in_memory place = {
+			.start = i << 16, .end = (i << 16) + 0x1000, .time_ns = world_now()};
+
+		place.executable = ep_executables_find(w->processes->executables, 1);
+		place.executable->refs++;
+		assert_int_equal(ep_places_insert(&process->places, w->processes->executables,
+						  place), 0);
+	}
+	updates = w->updates;
+	for (uint32_t i = 0; i < 10000; i++) {
+		world_map_anonymous(w, world_now(), prog.pid, (1 + i % 5000ull) << 16,
+				    0x100 + i / 5000);
+		if (i % 100 == 99) {
+			struct ep_program small = {.pid = PID(2 + i), .image = 1, .start_ns = 1};
+
+			start(w, small, 1);
+			world_turn(w);
+			others += world_proc(w, small.pid) != NULL;
+		}
+	}
+	assert_int_equal(others, 100); /* nobody waits for the giant */
+	assert_true(w->updates - updates - others < 50);
+	assert_true(ep_processes_stats(w->processes).put_off > 0);
+}
+
+/* --- no room --------------------------------------------------------------------------------- */
+
+#define GIANT_PLACES 1100 /* more than a small process has; anonymous ones would become fewer */
+
+static void add_giant(struct world *w, uint32_t pid, uint32_t places)
+{
+	struct ep_process *process;
+
+	world_exec(w, world_now(), (struct ep_program){.pid = pid, .image = 1, .start_ns = 1}, "big");
+	process = world_live(w, pid);
+	for (uint64_t i = 1; i <= places; i++) {
+		struct ep_place_in_memory place = {.start = i << 16, .end = (i << 16) + 0x1000,
+						   .time_ns = world_now(),
+						   .state = EP_PLACE_GONE};
+
+		assert_int_equal(ep_places_insert(&process->places, w->processes->executables,
+						  place), 0);
+	}
+	ep_processes_mark(w->processes, process);
+}
+
+static void settle_room(struct world *w)
+{
+	for (int i = 0; i < 5; i++) {
+		world_turn(w);
+		while (w->processes->room.state == EP_ROOM_GROWING)
+			uv_run(&w->loop, UV_RUN_ONCE);
+	}
+}
+
+/* The store's two chunks are full of giants; the last one was written, and changes. */
+static void rows_of_a_giant_are_forgotten(void **state)
+{
+	struct world *w = *state;
+	uint32_t n = 0;
+
+	w->may_not_grow = true;
+	do
+		add_giant(w, PID(++n), GIANT_PLACES * 5);
+	while ((settle_room(w), world_proc(w, PID(n))) && n < 100);
+	assert_true(n > 2 && n < 100);
+	assert_non_null(world_proc(w, PID(1)));
+	assert_int_equal(w->processes->room.state, EP_ROOM_FULL);
+	world_map_anonymous(w, world_now(), PID(1), 0x7000, 0x1000);
+	ep_processes_sweep(w->processes, KEEP_NS); /* a second later */
+	while (world_now() < world_live(w, PID(1))->publish_after_ns)
+		;
+	settle_room(w);
+	assert_null(world_proc(w, PID(1)));
+	assert_null(world_live(w, PID(1))->rows);
+	assert_false(w->processes->room.small_starved);
+}
+
+static void tables_give_way_to_small_processes(void **state)
+{
+	struct world *w = *state;
+	uint32_t n = 0;
+
+	world_prepare(w, "/proc/self/exe");
+	w->may_not_grow = true;
+	do
+		add_giant(w, PID(++n), GIANT_PLACES);
+	while ((settle_room(w), world_proc(w, PID(n))) && n < 200);
+	assert_true(n < 200);
+	assert_int_equal(ep_processes_executables_stats(w->processes)->evicted, 0);
+	for (uint32_t i = 0; i < 400; i++)
+		add_giant(w, PID(1000 + i), 64);
+	settle_room(w);
+	ep_processes_sweep(w->processes, KEEP_NS);
+	settle_room(w);
+	assert_true(ep_processes_executables_stats(w->processes)->evicted > 0);
+	ep_delta_store_collect(w->store); /* so does the session, once a second */
+	ep_delta_store_collect(w->store);
+	n = w->updates;
+	ep_processes_sweep(w->processes, KEEP_NS);
+	settle_room(w);
+	assert_true(w->updates > n);
+}
+
+/* --- executables of one hash ----------------------------------------------------------------- */
+
+static struct ep_executable *get(struct world *w, uint64_t bytes)
+{
+	struct ep_mapping mapping = {.kind = EP_MAPPING_FILE, .path = "/nowhere"};
+	struct ep_proc_file file = {.dev = 1, .inode = 2, .ctime_ns = 3, .bytes = bytes, .fd = -1};
+	struct ep_executable *executable =
+		ep_executables_get(w->processes->executables, getpid(), &mapping, &file);
+
+	world_settle(w);
+	return executable;
+}
+
+/* A file that is written to within a tick of its change time. */
+static void one_of_the_same_hash_is_found_when_another_is_forgotten(void **state)
+{
+	struct world *w = *state;
+	struct ep_executables *executables = w->processes->executables;
+	struct ep_executable *a = get(w, 10), *b = get(w, 20), *c = get(w, 30);
+
+	ep_executables_unref(executables, a);
+	ep_executables_sweep(executables, world_now() + KEEP_NS, 1);
+	assert_ptr_equal(get(w, 20), b);
+	assert_ptr_equal(get(w, 30), c);
+	assert_int_equal(ep_processes_executables_stats(w->processes)->live, 2);
+	for (int i = 0; i < 2; i++) {
+		ep_executables_unref(executables, b);
+		ep_executables_unref(executables, c);
+	}
+	ep_executables_sweep(executables, world_now() + KEEP_NS, 1);
+	assert_int_equal(ep_processes_executables_stats(w->processes)->live, 0);
+	ep_executables_unref(executables, get(w, 30));
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, world_open, world_close)
+	const struct CMUnitTest tests[] = {
+		TEST(loss_is_followed_by_a_read),
+		TEST(read_that_began_before_a_loss_is_done_again),
+		TEST(read_of_the_old_image_is_not_the_new_ones),
+		TEST(vanished_ones_are_ended),
+		TEST(copies_stop_until_something_is_mapped),
+		TEST(child_of_a_final_one_is_final),
+		TEST(one_process_is_written_at_its_own_expense),
+		TEST(rows_of_a_giant_are_forgotten),
+		TEST(tables_give_way_to_small_processes),
+		TEST(one_of_the_same_hash_is_found_when_another_is_forgotten),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The process manager: records in, descriptions, places and what BPF is told out. */
+#include "tests/unit/process_world.h"
+
+/* Pids that no machine has: pid_max is at most 2^22 (include/linux/threads.h). */
+#define PID(n) (0x500000u + (n))
+
+#define MS EP_NS_PER_MS
+
+static const struct ep_program shell = {.pid = PID(1), .image = 1, .start_ns = 1000 * MS};
+static const struct ep_program child = {.pid = PID(2), .image = 1, .start_ns = 2000 * MS};
+static const struct ep_program tool = {.pid = PID(2), .image = 2, .start_ns = 2000 * MS};
+
+/* A shell that is known, with its program, at this time. */
+static void start_shell(struct world *w, uint64_t time_ns)
+{
+	world_exec(w, time_ns, shell, "sh");
+	world_map_anonymous(w, time_ns, shell.pid, 0x1000, 0x1000);
+	world_turn(w);
+}
+
+static void map_named(struct world *w, uint64_t time_ns, uint32_t pid, uint64_t addr,
+		      const char *name)
+{
+	struct ep_mapping_event event = {.pid = (pid_t)pid, .time_ns = time_ns, .addr = addr,
+					 .bytes = 0x1000, .name = name};
+
+	ep_processes_on_mapping(w->processes, &event);
+}
+
+/* --- one life -------------------------------------------------------------------------------- */
+
+static void a_life_in_order(void **state)
+{
+	struct world *w = *state;
+	uint64_t t = world_now();
+
+	start_shell(w, t);
+	world_fork(w, t + 1, shell.pid, child);
+	assert_described(w, child, "sh", "");
+	world_exec(w, t + 2, tool, "tool");
+	map_named(w, t + 3, tool.pid, 0x1000, "/nowhere/tool");
+	map_named(w, t + 4, tool.pid, 0x8000, "/nowhere/ld.so");
+	world_sample(w, t + 5, tool);
+	assert_int_equal(w->passed, 1);
+	assert_int_equal(w->last.image, tool.image);
+	assert_described(w, tool, "tool", "/nowhere/tool");
+	assert_described(w, child, "sh", "");
+	assert_described(w, shell, "sh", "");
+	world_settle(w);
+	world_exit(w, t + 6, tool);
+	assert_described(w, tool, "tool", "/nowhere/tool");
+	assert_null(world_live(w, tool.pid));
+}
+
+static void names_stay_for_a_while_if_it_was_sampled(void **state)
+{
+	struct world *w = *state;
+	uint64_t t = world_now() - 5 * EP_NS_PER_SEC;
+	struct ep_process_description description;
+
+	start_shell(w, t);
+	world_fork(w, t + 1, shell.pid, child);
+	world_exec(w, t + 2, tool, "tool");
+	map_named(w, t + 3, tool.pid, 0x1000, "/nowhere/tool");
+	world_sample(w, t + 4, tool);
+	world_exit(w, t + 5, tool);
+	world_settle(w);
+	ep_processes_sweep(w->processes, KEEP_NS);
+	assert_described(w, tool, "tool", "/nowhere/tool");
+	assert_int_equal(world_process(w, tool)->places.len, 0);
+	assert_int_equal(ep_processes_describe(w->processes, child, &description), -ENODATA);
+	ep_processes_sweep(w->processes, 4 * EP_NS_PER_SEC);
+	assert_int_equal(ep_processes_describe(w->processes, tool, &description), -ENODATA);
+	assert_int_equal(ep_processes_stats(w->processes).ended, 0);
+}
+
+static void nothing_is_let_go_before_it_was_all_heard_of(void **state)
+{
+	struct world *w = *state;
+	uint64_t t = world_now() - 5 * EP_NS_PER_SEC;
+
+	start_shell(w, t);
+	world_exit(w, t + 1, shell);
+	w->processes->known_until_ns = t + 2;
+	ep_processes_sweep(w->processes, KEEP_NS);
+	assert_non_null(world_process(w, shell));
+}
+
+/* --- across an exec -------------------------------------------------------------------------- */
+
+static void late_sample_is_the_old_images(void **state)
+{
+	struct world *w = *state;
+	uint64_t t = world_now();
+
+	start_shell(w, t);
+	world_fork(w, t + 1, shell.pid, child);
+	world_exec(w, t + 3, tool, "tool");
+	world_sample(w, t + 2, child);
+	assert_true(world_process(w, child)->sampled);
+	assert_false(world_process(w, tool)->sampled);
+	assert_ptr_equal(world_live(w, tool.pid), world_process(w, tool));
+}
+
+static void early_sample_gets_its_name_with_the_exec(void **state)
+{
+	struct world *w = *state;
+	uint64_t t = world_now();
+
+	start_shell(w, t);
+	world_fork(w, t + 1, shell.pid, child);
+	world_sample(w, t + 3, tool);
+	assert_int_equal(world_live(w, tool.pid)->program.image, tool.image);
+	world_exec(w, t + 2, tool, "tool");
+	map_named(w, t + 4, tool.pid, 0x1000, "/nowhere/tool");
+	assert_described(w, tool, "tool", "/nowhere/tool");
+	assert_described(w, child, "sh", "");
+	assert_non_null(world_place(w, child, 0x1000));
+}
+
+/* One that was there before us: nobody knew its image, so the sample seemed to be of what we knew. */
+static void exec_after_its_sample_renames_what_was_scanned(void **state)
+{
+	struct world *w = *state;
+	struct ep_program any = {.pid = PID(2), .image = EP_IMAGE_ANY, .start_ns = 2000 * MS};
+	uint64_t t = world_now();
+	struct ep_process *process = ep_processes_add(w->processes, any, 0);
+
+	ep_process_take_identity(process, ep_identity_new(&(struct ep_identity_parts){
+						  .comm = "old", .exe_path = "/old", .was_read = true}));
+	process->state = EP_PROCESS_KNOWN;
+	world_map_anonymous(w, t, PID(2), 0x1000, 0x1000);
+	world_sample(w, t + 3, tool);
+	world_exec(w, t + 2, tool, "tool");
+	map_named(w, t + 4, tool.pid, 0x8000, "/nowhere/tool");
+	assert_described(w, tool, "tool", "/nowhere/tool");
+	assert_null(world_place(w, tool, 0x1000));
+}
+
+/* --- pids that are used again ---------------------------------------------------------------- */
+
+static void pid_is_used_again_without_an_exit(void **state)
+{
+	struct world *w = *state;
+	struct ep_program second = {.pid = child.pid, .image = 1, .start_ns = 9000 * MS};
+	uint64_t t = world_now();
+
+	start_shell(w, t);
+	world_fork(w, t + 1, shell.pid, child);
+	world_exec(w, t + 2, tool, "tool");
+	map_named(w, t + 3, tool.pid, 0x9000, "/nowhere/tool");
+	world_fork(w, t + 4, shell.pid, second);
+	assert_ptr_equal(world_live(w, second.pid), world_process(w, second));
+	assert_int_equal(world_process(w, tool)->ended_ns, t + 4);
+	assert_described(w, second, "sh", "");
+	assert_null(world_place(w, second, 0x9000));
+	assert_non_null(world_place(w, tool, 0x9000));
+	world_sample(w, t + 3, tool);
+	assert_false(world_process(w, second)->sampled);
+	world_settle(w);
+}
+
+static void exit_of_the_one_before_ends_nobody(void **state)
+{
+	struct world *w = *state;
+	struct ep_program second = {.pid = child.pid, .image = 1, .start_ns = 9000 * MS};
+	uint64_t t = world_now();
+
+	start_shell(w, t);
+	world_fork(w, t + 1, shell.pid, child);
+	world_fork(w, t + 4, shell.pid, second);
+	world_exit(w, t + 3, child);
+	assert_ptr_equal(world_live(w, second.pid), world_process(w, second));
+}
+
+/* --- forked children and BPF's rows ---------------------------------------------------------- */
+
+static void child_shares_its_parents_rows(void **state)
+{
+	struct world *w = *state;
+	uint64_t t = world_now();
+	size_t used = ep_delta_store_used_bytes(w->store);
+	uint32_t ref;
+
+	start_shell(w, t);
+	ref = world_proc(w, shell.pid)->rows;
+	world_fork(w, world_now(), shell.pid, child);
+	world_turn(w);
+	assert_int_equal(world_proc(w, child.pid)->rows, ref);
+	assert_ptr_equal(world_live(w, child.pid)->rows, world_live(w, shell.pid)->rows);
+	assert_int_equal(world_live(w, shell.pid)->rows->refs, 2);
+	world_exit(w, world_now(), shell);
+	assert_true(ep_delta_store_used_bytes(w->store) > used);
+	world_exit(w, world_now(), child);
+	ep_delta_store_collect(w->store);
+	ep_delta_store_collect(w->store);
+	assert_int_equal(ep_delta_store_used_bytes(w->store), used);
+}
+
+static void child_gets_its_own_if_the_parents_are_newer(void **state)
+{
+	struct world *w = *state;
+	uint64_t t = world_now(), forked_ns;
+
+	start_shell(w, t);
+	forked_ns = world_now();
+	world_map_anonymous(w, world_now(), shell.pid, 0x9000, 0x1000);
+	world_publish(w);
+	world_fork(w, forked_ns, shell.pid, child);
+	world_publish(w);
+	assert_ptr_not_equal(world_live(w, child.pid)->rows, world_live(w, shell.pid)->rows);
+	assert_int_equal(world_proc(w, child.pid)->rows, world_live(w, child.pid)->rows->ref);
+	assert_int_equal(world_proc(w, shell.pid)->rows, world_live(w, shell.pid)->rows->ref);
+}
+
+/* What BPF copied at the fork are the parent's rows: nobody would keep them for the child. */
+static void child_that_is_refused_has_no_rows(void **state)
+{
+	struct world *w = *state;
+	uint64_t t = world_now();
+
+	w->processes->table.live.max = 1;
+	start_shell(w, t);
+	world_fork(w, world_now(), shell.pid, child);
+	assert_null(world_live(w, child.pid));
+	assert_null(world_proc(w, child.pid));
+}
+
+static void exit_before_the_rows_are_written(void **state)
+{
+	struct world *w = *state;
+	uint64_t t = world_now();
+
+	world_exec(w, t, shell, "sh");
+	world_map_anonymous(w, t, shell.pid, 0x1000, 0x1000);
+	drop_proc(w, shell.pid); /* it is gone already */
+	world_turn(w);
+	assert_non_null(world_proc(w, shell.pid));
+	ep_processes_on_event(w->processes, &(struct ep_process_event){
+						    .event = {.type = EP_EVENT_EXIT, .time_ns = t + 1},
+						    .start_ns = shell.start_ns,
+						    .pid = shell.pid,
+						    .image = shell.image});
+	assert_null(world_proc(w, shell.pid));
+}
+
+/* --- limits ---------------------------------------------------------------------------------- */
+
+static void more_processes_than_there_may_be(void **state)
+{
+	struct world *w = *state;
+	uint64_t t = world_now();
+
+	w->processes->table.live.max = 2;
+	w->processes->options.max_processes = 2;
+	start_shell(w, t);
+	world_fork(w, t + 1, shell.pid, child);
+	assert_int_equal(w->control.no_copies, 0);
+	world_fork(w, t + 2, shell.pid, (struct ep_program){.pid = PID(3), .image = 1, .start_ns = 5});
+	assert_int_equal(ep_processes_stats(w->processes).refused, 1);
+	assert_int_equal(w->control.no_copies, 1);
+	world_exit(w, t + 3, child);
+	assert_int_equal(w->control.no_copies, 0);
+	assert_int_equal(ep_processes_stats(w->processes).live, 1);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, world_open, world_close)
+	const struct CMUnitTest tests[] = {
+		TEST(a_life_in_order),
+		TEST(names_stay_for_a_while_if_it_was_sampled),
+		TEST(nothing_is_let_go_before_it_was_all_heard_of),
+		TEST(late_sample_is_the_old_images),
+		TEST(early_sample_gets_its_name_with_the_exec),
+		TEST(exec_after_its_sample_renames_what_was_scanned),
+		TEST(pid_is_used_again_without_an_exit),
+		TEST(exit_of_the_one_before_ends_nobody),
+		TEST(child_shares_its_parents_rows),
+		TEST(child_gets_its_own_if_the_parents_are_newer),
+		TEST(child_that_is_refused_has_no_rows),
+		TEST(exit_before_the_rows_are_written),
+		TEST(more_processes_than_there_may_be),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
