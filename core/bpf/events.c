@@ -4,6 +4,7 @@
 #include "core/base/parse.h"
 #include "core/base/vec.h"
 #include "core/bpf/cpus.h"
+#include "core/bpf/idle.h"
 #include "core/bpf/period.h"
 #include "core/bpf/sideband.h"
 #include "core/bpf/sideband_set.h"
@@ -27,6 +28,7 @@ struct ep_events {
 	bool running;
 	struct ep_periods *periods;
 	struct ep_tick_reader *ticks; /* NULL: nobody counts them */
+	struct ep_vec idle;	      /* by CPU, see idle.h */
 	bool throttles;		      /* the kernel allows fewer samples than we want */
 	struct ep_events_missed gone; /* of CPUs that went */
 };
@@ -40,6 +42,9 @@ static struct ep_ticks ticks_of(const struct ep_events *events, uint32_t cpu)
 
 static int read_ticks(struct ep_events *events)
 {
+	/* Without it a CPU counts as never idle. */
+	if (events->ticks && ep_idle_read(&events->idle) < 0)
+		events->idle.len = 0;
 	return events->ticks ? ep_tick_reader_read(events->ticks) : -ENODATA;
 }
 
@@ -47,7 +52,7 @@ static void end_look(const struct ep_events *events, struct cpu_events *cpu, boo
 {
 	struct ep_ticks ticks = ticks_of(events, cpu->cpu);
 
-	ep_ticker_end_look(&cpu->ticker, &ticks, is_last);
+	ep_ticker_end_look(&cpu->ticker, &ticks, ep_idle_get(&events->idle, cpu->cpu), is_last);
 }
 
 struct ep_events_missed ep_events_count_missed(struct ep_events *events)
@@ -109,7 +114,7 @@ static int start_ticker(const struct ep_events *events, struct ep_ticker *ticker
 {
 	struct ep_ticks before = ticks_of(events, ticker->cpu);
 
-	return ep_ticker_start(ticker, &before);
+	return ep_ticker_start(ticker, &before, ep_idle_get(&events->idle, ticker->cpu));
 }
 
 static int open_ticker(struct ep_events *events, uint32_t cpu, struct ep_ticker *ret_ticker)
@@ -233,6 +238,7 @@ int ep_events_open(const struct ep_events_options *options, struct ep_events **r
 		return -ENOMEM;
 	events->options = *options;
 	ep_vec_init(&events->cpus, sizeof(struct cpu_events), EP_MAX_CPUS);
+	ep_idle_init(&events->idle);
 	events->throttles = is_throttled_at(options->freq_hz);
 	if (options->counters_fd > 0)
 		(void)ep_tick_reader_new(options->counters_fd, &events->ticks);
@@ -258,6 +264,7 @@ void ep_events_close(struct ep_events *events)
 	ep_vec_each(&events->cpus, cpu)
 		ep_ticker_close(&cpu->ticker);
 	ep_vec_fini(&events->cpus);
+	ep_vec_fini(&events->idle);
 	ep_sideband_set_free(events->sidebands);
 	ep_periods_free(events->periods);
 	ep_tick_reader_free(events->ticks);

@@ -42,17 +42,31 @@ static int64_t count_came(const struct ep_missed *missed, const struct ep_ticks 
 	       (int64_t)(first->sampled + first->filtered + first->idle);
 }
 
-/*
- * A tick of the idle task is no sample. The CPU was not idle when ticks went missing, as a rule:
- * then nothing holds them up. So of `ticks` as many are lost samples as there were samples among
- * the ticks of programs.
- */
-static void add_missing(struct ep_missed *missed, const struct ep_ticks *now, uint64_t ticks)
+/* Of `ticks`, how many the time out of idle has room for, beside those that came and went missing. */
+static uint64_t count_busy(const struct ep_missed *missed, const struct ep_missed_look *look,
+			   uint64_t ticks)
 {
-	uint64_t sampled = now->sampled - missed->first.ticks.sampled;
-	uint64_t filtered = now->filtered - missed->first.ticks.filtered;
+	const struct ep_missed_look *first = &missed->first;
+	uint64_t passed_ns = since(since(look->before_ns, first->before_ns), missed->still_ns);
+	uint64_t busy_ns = since(passed_ns, since(look->idle_ns, first->idle_ns));
+	uint64_t came = look->ticks.sampled + look->ticks.filtered - first->ticks.sampled -
+			first->ticks.filtered;
 
-	missed->ticks += ticks;
+	return EP_MIN(ticks, since(busy_ns / missed->period_ns, came + missed->busy_ticks));
+}
+
+/*
+ * A tick of the idle task is no sample. Of the others as many are lost samples as there were samples
+ * among the ticks of programs.
+ */
+static void add_missing(struct ep_missed *missed, const struct ep_missed_look *look, uint64_t all)
+{
+	uint64_t sampled = look->ticks.sampled - missed->first.ticks.sampled;
+	uint64_t filtered = look->ticks.filtered - missed->first.ticks.filtered;
+	uint64_t ticks = count_busy(missed, look, all);
+
+	missed->ticks += all;
+	missed->busy_ticks += ticks;
 	if (sampled)
 		missed->lost_65536 +=
 			(uint64_t)((double)ticks * 65536 * (double)sampled /
@@ -80,7 +94,7 @@ void ep_missed_look(struct ep_missed *missed, const struct ep_missed_look *look,
 	missing = count_due(missed, look->before_ns) - came;
 	certain = is_last ? missing : EP_MIN(missing, missed->missing);
 	if (certain > (int64_t)missed->ticks)
-		add_missing(missed, &look->ticks, (uint64_t)certain - missed->ticks);
+		add_missing(missed, look, (uint64_t)certain - missed->ticks);
 	missed->missing = missing;
 	missed->last = *look;
 }

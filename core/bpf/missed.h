@@ -4,7 +4,8 @@
  * stolen, interrupts were off), the kernel leaves out the ticks that are over meanwhile, and one
  * sample comes for all of them (perf_swevent_hrtimer calls hrtimer_forward_now,
  * linux/kernel/events/core.c). Nobody knows what ran then, so they are lost samples, and no sample
- * counts for more than its period.
+ * counts for more than its period. A CPU that sleeps without ticks of its own clock loses most of
+ * them too, where nothing is lost: as many are lost samples as its time out of idle had room for.
  *
  * How many there should have been follows from the period, since the timer keeps its grid, and from
  * the time it was armed; how many there were, BPF counts. Pure arithmetic: core/bpf/ticker.c
@@ -26,6 +27,7 @@ struct ep_ticks {
 struct ep_missed_look {
 	uint64_t before_ns, behind_ns; /* CLOCK_MONOTONIC, which the timer runs by */
 	uint64_t armed_ns; /* how long it was armed in all, by a clock of about that rate */
+	uint64_t idle_ns;  /* how long its CPU was idle in all */
 	struct ep_ticks ticks;
 };
 
@@ -36,6 +38,7 @@ struct ep_missed {
 	int64_t extra;	     /* ticks beyond those of the grid that it began with */
 	int64_t missing;     /* at the last look */
 	uint64_t ticks;	     /* known to be missing */
+	uint64_t busy_ticks; /* of those, when its CPU was not idle */
 	uint64_t lost_65536; /* of those, how many would have been samples, times 65536 */
 };
 

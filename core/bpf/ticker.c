@@ -59,9 +59,9 @@ static bool read_clock(const struct ep_ticker *ticker, struct reading *ret)
 	return read(ticker->fd, ret, sizeof(*ret)) == sizeof(*ret);
 }
 
-int ep_ticker_start(struct ep_ticker *ticker, const struct ep_ticks *before)
+int ep_ticker_start(struct ep_ticker *ticker, const struct ep_ticks *before, uint64_t idle_ns)
 {
-	struct ep_missed_look first = {.ticks = *before};
+	struct ep_missed_look first = {.ticks = *before, .idle_ns = idle_ns};
 
 	if (ioctl(ticker->fd, PERF_EVENT_IOC_ENABLE, 0) < 0)
 		return -errno;
@@ -100,11 +100,13 @@ void ep_ticker_begin_look(struct ep_ticker *ticker, bool throttles)
 		ticker->look.armed_ns = throttles ? reading.enabled_ns : reading.count;
 }
 
-void ep_ticker_end_look(struct ep_ticker *ticker, const struct ep_ticks *ticks, bool is_last)
+void ep_ticker_end_look(struct ep_ticker *ticker, const struct ep_ticks *ticks, uint64_t idle_ns,
+			bool is_last)
 {
 	if (!ticker->is_started)
 		return;
 	ticker->look.behind_ns = ep_clock_mono_ns();
 	ticker->look.ticks = *ticks;
+	ticker->look.idle_ns = idle_ns;
 	ep_missed_look(&ticker->missed, &ticker->look, is_last);
 }

@@ -26,8 +26,8 @@ struct ep_ticker {
 int ep_ticker_open(uint32_t cpu, uint64_t period_ns, int program_fd, struct ep_ticker *ret_ticker);
 void ep_ticker_close(struct ep_ticker *ticker);
 
-/* `before`: what its CPU's ticks had found until now. 0 or a negative errno. */
-int ep_ticker_start(struct ep_ticker *ticker, const struct ep_ticks *before);
+/* What its CPU's ticks had found until now, and how long it was idle. 0 or a negative errno. */
+int ep_ticker_start(struct ep_ticker *ticker, const struct ep_ticks *before, uint64_t idle_ns);
 void ep_ticker_stop(struct ep_ticker *ticker);
 
 /*
@@ -42,6 +42,7 @@ bool ep_ticker_is_alive(struct ep_ticker *ticker);
  * the clock makes, so that what it suppresses is missing too. An interrupt on its CPU.
  */
 void ep_ticker_begin_look(struct ep_ticker *ticker, bool throttles);
-void ep_ticker_end_look(struct ep_ticker *ticker, const struct ep_ticks *ticks, bool is_last);
+void ep_ticker_end_look(struct ep_ticker *ticker, const struct ep_ticks *ticks, uint64_t idle_ns,
+			bool is_last);
 
 #endif

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Ticks that never came: a simulated clock, looked at now and then. */
 #include "core/base/clock.h"
+#include "core/bpf/idle.h"
 #include "core/bpf/missed.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -18,6 +20,7 @@ struct clock {
 	uint64_t now_ns;
 	uint64_t next_ns;  /* when the next tick is due */
 	uint64_t armed_ns;
+	uint64_t idle_ns;
 	struct ep_ticks ticks;
 };
 
@@ -61,6 +64,7 @@ static void look(struct clock *clock, bool is_last)
 		.before_ns = clock->now_ns,
 		.behind_ns = clock->now_ns + 100000,
 		.armed_ns = clock->armed_ns,
+		.idle_ns = clock->idle_ns,
 		.ticks = clock->ticks,
 	};
 
@@ -120,6 +124,44 @@ static void a_late_tick_is_not_missed(void **state)
 	}
 	look(&clock, true);
 	assert_int_equal(clock.missed.ticks, 0);
+}
+
+/* It sleeps without ticks of its own clock, and those of ours do not come either. */
+static void ticks_of_an_idle_cpu_are_no_samples(void **state)
+{
+	struct clock clock;
+
+	(void)state;
+	clock_begin(&clock);
+	for (int i = 0; i < 10; i++) {
+		run(&clock, EP_NS_PER_SEC, &clock.ticks.sampled);
+		steal(&clock, EP_NS_PER_SEC);
+		clock.idle_ns += EP_NS_PER_SEC;
+		look(&clock, false);
+	}
+	look(&clock, true);
+	assert_in_range(clock.missed.ticks, 180, 200);
+	assert_int_equal(ep_missed_lost(&clock.missed), 0);
+	steal(&clock, EP_NS_PER_SEC); /* and now it was not idle */
+	look(&clock, true);
+	look(&clock, true);
+	assert_in_range(ep_missed_lost(&clock.missed), 8, 20);
+}
+
+static void idle_time_is_read_by_cpu(void **state)
+{
+	static const char text[] = "cpu  1 2 3 4 5 6\ncpu0 10 0 20 300 40 1\ncpu2 1 1 1 7 0 0 0\nintr 5\n";
+	struct ep_vec idle;
+
+	(void)state;
+	ep_idle_init(&idle);
+	assert_int_equal(ep_idle_parse(&idle, text, strlen(text)), 0);
+	assert_int_equal(ep_idle_get(&idle, 0), 3400000000ull);
+	assert_int_equal(ep_idle_get(&idle, 1), 0);
+	assert_int_equal(ep_idle_get(&idle, 2), 70000000ull);
+	assert_int_equal(ep_idle_get(&idle, 3), 0);
+	assert_true(ep_idle_parse(&idle, "cpu0 1 2\n", 9) < 0);
+	ep_vec_fini(&idle);
 }
 
 static void time_away_is_nobodys(void **state)
@@ -211,6 +253,8 @@ int main(void)
 		cmocka_unit_test(a_clock_that_ticks_misses_nothing),
 		cmocka_unit_test(stolen_ticks_are_missed_once),
 		cmocka_unit_test(a_late_tick_is_not_missed),
+		cmocka_unit_test(ticks_of_an_idle_cpu_are_no_samples),
+		cmocka_unit_test(idle_time_is_read_by_cpu),
 		cmocka_unit_test(time_away_is_nobodys),
 		cmocka_unit_test(a_grid_that_moved_hides_nothing),
 		cmocka_unit_test(lost_samples_are_the_wanted_share),
