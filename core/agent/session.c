@@ -29,6 +29,8 @@
 /* Names of processes and executables that are gone, for batches that are not written yet. */
 #define KEEP_GONE_NS (150 * EP_NS_PER_SEC)
 #define MAX_EVICTED  64 /* tables at once */
+/* A quarter of the limit may be tables of programs that do not run, for when they come back. */
+#define IDLE_SHARE 4
 /* When memory is short, a language forgets what it remembers of processes that are so long idle. */
 #define LANGUAGE_IDLE_NS (10 * EP_NS_PER_SEC)
 
@@ -144,6 +146,7 @@ static void keep_limit(struct ep_session *session)
 	size_t bytes = memory.heap_bytes + memory.bpf_bytes, limit = session->options.memory_bytes;
 	size_t used = ep_delta_store_used_bytes(session->deltas);
 
+	ep_processes_trim_idle(session->processes, limit / IDLE_SHARE);
 	if (bytes > limit)
 		ep_unwinders_rest(session->unwinders, ep_clock_mono_ns(), LANGUAGE_IDLE_NS);
 	for (unsigned int i = 0; i < MAX_EVICTED; i++) {

@@ -638,6 +638,35 @@ static void evict(struct ep_executables *executables, struct ep_executable *exec
 	executables->stats.evicted++;
 }
 
+/* Bytes of idle tables; *ret_oldest is the one that has been idle longest. */
+static size_t count_idle(const struct ep_executables *executables, uint64_t now_ns,
+			 struct ep_executable **ret_oldest)
+{
+	struct ep_map_slot *slot;
+	size_t pos = 0, bytes = 0;
+
+	*ret_oldest = NULL;
+	while ((slot = ep_map_next(&executables->by_id, &pos)) != NULL) {
+		struct ep_executable *executable = (struct ep_executable *)(uintptr_t)slot->value;
+
+		if (executable->refs > 0 || !executable->text || now_ns < executable->awaited_ns)
+			continue;
+		bytes += ep_delta_store_text_bytes(executable->text);
+		if (!*ret_oldest || goes_before(executable, *ret_oldest))
+			*ret_oldest = executable;
+	}
+	return bytes;
+}
+
+void ep_executables_trim_idle(struct ep_executables *executables, uint64_t now_ns,
+			      size_t max_bytes)
+{
+	struct ep_executable *oldest;
+
+	while (count_idle(executables, now_ns, &oldest) > max_bytes)
+		evict(executables, oldest);
+}
+
 bool ep_executables_evict_one(struct ep_executables *executables)
 {
 	struct ep_executable *oldest = find_oldest(executables);

@@ -112,6 +112,9 @@ struct ep_executable *ep_executables_find(struct ep_executables *executables, ui
 
 /* Forgets entries without tables that were idle for `idle_ns`; closes files nobody maps any more. */
 void ep_executables_sweep(struct ep_executables *executables, uint64_t now_ns, uint64_t idle_ns);
+/* Tables of executables nobody maps may hold so many bytes; those idle longest go. */
+void ep_executables_trim_idle(struct ep_executables *executables, uint64_t now_ns,
+			      size_t max_bytes);
 /* Drops the tables of the least recently hit executable. False when there is none to drop. */
 bool ep_executables_evict_one(struct ep_executables *executables);
 

@@ -120,6 +120,11 @@ void ep_processes_release(struct ep_processes *processes)
 	ep_held_expire(processes->held, 0);
 }
 
+void ep_processes_trim_idle(struct ep_processes *processes, size_t max_bytes)
+{
+	ep_executables_trim_idle(processes->executables, ep_clock_mono_ns(), max_bytes);
+}
+
 bool ep_processes_evict_one(struct ep_processes *processes)
 {
 	return ep_executables_evict_one(processes->executables);

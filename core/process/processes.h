@@ -129,6 +129,8 @@ struct ep_instance *ep_processes_language(struct ep_processes *processes,
 
 /* Housekeeping, once a second or so: memory of what is gone, at most `keep_ns` after its end. */
 void ep_processes_sweep(struct ep_processes *processes, uint64_t keep_ns);
+/* See ep_executables_trim_idle. */
+void ep_processes_trim_idle(struct ep_processes *processes, size_t max_bytes);
 /* Drops the unwind tables that were hit longest ago. False when there are none. */
 bool ep_processes_evict_one(struct ep_processes *processes);
 /* Builds tables again that were dropped and are hit, if others are not; see executables.h. */

@@ -361,6 +361,16 @@ void ep_delta_store_drop_text(struct ep_delta_store *store, struct ep_delta_stor
 	free(text);
 }
 
+size_t ep_delta_store_text_bytes(const struct ep_delta_store_text *text)
+{
+	const struct ep_block *block;
+	size_t words = 0;
+
+	ep_vec_each(&text->blocks, block)
+		words += block->words;
+	return words * 4;
+}
+
 size_t ep_delta_store_text_segments(const struct ep_delta_store_text *text,
 			      const struct ep_delta_store_segment **ret_segments)
 {

@@ -50,6 +50,7 @@ struct ep_delta_store_text;
 int ep_delta_store_put_text(struct ep_delta_store *store, const struct ep_unwind_table *table,
 		      struct ep_delta_store_text **ret_text);
 void ep_delta_store_drop_text(struct ep_delta_store *store, struct ep_delta_store_text *text);
+size_t ep_delta_store_text_bytes(const struct ep_delta_store_text *text);
 size_t ep_delta_store_text_segments(const struct ep_delta_store_text *text,
 			      const struct ep_delta_store_segment **ret_segments);
 
