@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/process/executables.h"
+#include "core/process/executables_internal.h"
 #include "core/process/analysis.h"
 #include "core/process/job.h"
 #include "core/base/clock.h"
@@ -13,45 +14,22 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/queue.h>
 
 #include <xxhash.h>
 
 #define MAX_EXECUTABLES 65536
 #define MAX_RUNNING	3 /* analyses at once; libuv's pool has four threads */
-/* An evicted executable's tables are built again at most this often. */
-#define RETRY_NS (30 * EP_NS_PER_SEC)
-/* Tables not hit for so much longer than those that are wanted make room for them. */
-#define COLD_NS (60 * EP_NS_PER_SEC)
 /* How long a file nobody maps stays open: names of its last samples may still be wanted. */
 #define FILE_LINGER_NS (3 * EP_NS_PER_SEC)
 /* And that of one which was prepared: the command that will map it waits for others. */
 #define AWAIT_NS (30 * EP_NS_PER_SEC)
 
 /* One analysis, waiting or under way. */
-struct task {
-	TAILQ_ENTRY(task) link; /* while it waits */
+struct ep_executables_task {
+	TAILQ_ENTRY(ep_executables_task) link; /* while it waits */
 	struct ep_executables *executables;
 	uint32_t id;
 	struct ep_analysis analysis;
-};
-
-struct ep_executables {
-	struct uv_loop_s *loop;
-	TAILQ_HEAD(, task) waiting;
-	size_t running;
-	struct ep_delta_store *store;
-	struct ep_unwinders *unwinders; /* may be NULL */
-	void (*changed)(void *arg, struct ep_executable *executable);
-	void *arg;
-	struct ep_map by_identity; /* hash -> struct ep_executable * */
-	struct ep_map by_id;
-	struct ep_map by_build_id; /* hash -> id; the last one analysed */
-	struct ep_map by_inode;	   /* hash of device, inode and generation -> id */
-	uint32_t vdso;		   /* id, 0: not seen yet */
-	uint32_t last_id;
-	bool stopped;
-	struct ep_executables_stats stats;
 };
 
 int ep_executables_new(struct uv_loop_s *loop, struct ep_delta_store *store,
@@ -152,7 +130,7 @@ struct ep_executable *ep_executables_find(struct ep_executables *executables, ui
 
 static void run_task(void *arg)
 {
-	struct task *task = arg;
+	struct ep_executables_task *task = arg;
 
 	ep_analysis_run(&task->analysis);
 }
@@ -192,7 +170,7 @@ static void take_result(struct ep_executables *executables, struct ep_executable
 	executable->unopened = analysis->result < 0 && !analysis->opened;
 	if (analysis->table_result == -E2BIG) {
 		executable->state = EP_EXECUTABLE_EVICTED;
-		executable->retry_ns = ep_clock_mono_ns() + RETRY_NS;
+		executable->retry_ns = ep_clock_mono_ns() + EP_EXECUTABLE_RETRY_NS;
 	}
 }
 
@@ -209,7 +187,7 @@ static void load_languages(struct ep_executables *executables,
 		ep_claim_load(executables->unwinders, executable->claims[i]);
 }
 
-static void free_task(struct task *task)
+static void free_task(struct ep_executables_task *task)
 {
 	ep_delta_store_drop_text(task->executables->store, task->analysis.text);
 	ep_proc_file_close(&task->analysis.file);
@@ -223,7 +201,7 @@ static void start_waiting(struct ep_executables *executables);
 
 static void finish_task(void *arg)
 {
-	struct task *task = arg;
+	struct ep_executables_task *task = arg;
 	struct ep_executables *executables = task->executables;
 	struct ep_executable *executable = ep_executables_find(executables, task->id);
 
@@ -246,7 +224,7 @@ static void finish_task(void *arg)
 }
 
 /* A task that cannot be started leaves its executable without tables. */
-static void give_up(struct ep_executables *executables, struct task *task)
+static void give_up(struct ep_executables *executables, struct ep_executables_task *task)
 {
 	struct ep_executable *executable = ep_executables_find(executables, task->id);
 
@@ -260,7 +238,7 @@ static void give_up(struct ep_executables *executables, struct task *task)
 /* One thread of the pool is left to those who read processes and look for names. */
 static void start_waiting(struct ep_executables *executables)
 {
-	struct task *task;
+	struct ep_executables_task *task;
 
 	while (executables->running < MAX_RUNNING &&
 	       (task = TAILQ_FIRST(&executables->waiting)) != NULL) {
@@ -275,7 +253,7 @@ static void start_waiting(struct ep_executables *executables)
 void ep_executables_hurry(struct ep_executables *executables,
 			  const struct ep_executable *executable)
 {
-	struct task *task;
+	struct ep_executables_task *task;
 
 	TAILQ_FOREACH(task, &executables->waiting, link) {
 		if (task->id != executable->id)
@@ -288,7 +266,7 @@ void ep_executables_hurry(struct ep_executables *executables,
 
 void ep_executables_stop(struct ep_executables *executables)
 {
-	struct task *task;
+	struct ep_executables_task *task;
 
 	while ((task = TAILQ_FIRST(&executables->waiting)) != NULL) {
 		TAILQ_REMOVE(&executables->waiting, task, link);
@@ -297,11 +275,10 @@ void ep_executables_stop(struct ep_executables *executables)
 	executables->stopped = true;
 }
 
-/* fd: the file, taken in every case; -1: to be opened by process and mapping. */
-static int start_analysis(struct ep_executables *executables, struct ep_executable *executable,
-			  pid_t pid, const struct ep_mapping *mapping, int fd)
+int ep_executables_analyse(struct ep_executables *executables, struct ep_executable *executable,
+			   pid_t pid, const struct ep_mapping *mapping, int fd)
 {
-	struct task *task = executables->stopped ? NULL : calloc(1, sizeof(*task));
+	struct ep_executables_task *task = executables->stopped ? NULL : calloc(1, sizeof(*task));
 
 	if (!task) {
 		ep_closep(&fd);
@@ -395,7 +372,7 @@ struct ep_executable *ep_executables_get(struct ep_executables *executables, pid
 	if (!executable)
 		return NULL;
 	if ((fresh || needs_analysis(executable)) &&
-	    start_analysis(executables, executable, pid, mapping, -1) < 0)
+	    ep_executables_analyse(executables, executable, pid, mapping, -1) < 0)
 		executable->state = EP_EXECUTABLE_FAILED;
 	executable->refs++;
 	executable->idle_since_ns = 0;
@@ -409,7 +386,7 @@ static int prepare(struct ep_executables *executables, struct ep_executable *exe
 	struct ep_mapping mapping = {.kind = EP_MAPPING_FILE, .path = path};
 	int r;
 
-	r = start_analysis(executables, executable, getpid(), &mapping, fd);
+	r = ep_executables_analyse(executables, executable, getpid(), &mapping, fd);
 	if (r < 0)
 		executable->state = EP_EXECUTABLE_FAILED;
 	return r;
@@ -521,7 +498,7 @@ struct ep_executable *ep_executables_get_opened(struct ep_executables *executabl
 	if (wants_file(executable))
 		executable->file.fd = ep_take_fd(fd);
 	else if ((fresh || needs_analysis(executable)) &&
-		 start_analysis(executables, executable, question->root, &mapping,
+		 ep_executables_analyse(executables, executable, question->root, &mapping,
 				ep_take_fd(fd)) < 0)
 		executable->state = EP_EXECUTABLE_FAILED;
 	learn_inode(executables, executable, question);
@@ -599,120 +576,6 @@ void ep_executables_sweep(struct ep_executables *executables, uint64_t now_ns, u
 			pos--; /* another one may be in its slot now */
 		}
 	}
-}
-
-/* True when a's tables should go before b's. */
-static bool goes_before(const struct ep_executable *a, const struct ep_executable *b)
-{
-	if ((a->refs == 0) != (b->refs == 0))
-		return a->refs == 0;
-	if (a->refs == 0)
-		return a->idle_since_ns < b->idle_since_ns;
-	return a->hit_ns < b->hit_ns;
-}
-
-/* Of one nobody maps, else the one that was hit longest ago; NULL when none has tables. */
-static struct ep_executable *find_oldest(struct ep_executables *executables)
-{
-	struct ep_executable *oldest = NULL;
-	struct ep_map_slot *slot;
-	size_t pos = 0;
-
-	while ((slot = ep_map_next(&executables->by_id, &pos)) != NULL) {
-		struct ep_executable *executable = (struct ep_executable *)(uintptr_t)slot->value;
-
-		if (executable->text && (!oldest || goes_before(executable, oldest)))
-			oldest = executable;
-	}
-	return oldest;
-}
-
-static void evict(struct ep_executables *executables, struct ep_executable *executable)
-{
-	struct ep_delta_store_text *text = ep_take(executable->text);
-
-	executable->state = EP_EXECUTABLE_EVICTED;
-	executable->retry_ns = ep_clock_mono_ns() + RETRY_NS;
-	executables->changed(executables->arg, executable);
-	ep_delta_store_drop_text(executables->store, text);
-	executables->stats.evicted++;
-}
-
-/* Bytes of idle tables; *ret_oldest is the one that has been idle longest. */
-static size_t count_idle(const struct ep_executables *executables, uint64_t now_ns,
-			 struct ep_executable **ret_oldest)
-{
-	struct ep_map_slot *slot;
-	size_t pos = 0, bytes = 0;
-
-	*ret_oldest = NULL;
-	while ((slot = ep_map_next(&executables->by_id, &pos)) != NULL) {
-		struct ep_executable *executable = (struct ep_executable *)(uintptr_t)slot->value;
-
-		if (executable->refs > 0 || !executable->text || now_ns < executable->awaited_ns)
-			continue;
-		bytes += ep_delta_store_text_bytes(executable->text);
-		if (!*ret_oldest || goes_before(executable, *ret_oldest))
-			*ret_oldest = executable;
-	}
-	return bytes;
-}
-
-void ep_executables_trim_idle(struct ep_executables *executables, uint64_t now_ns,
-			      size_t max_bytes)
-{
-	struct ep_executable *oldest;
-
-	while (count_idle(executables, now_ns, &oldest) > max_bytes)
-		evict(executables, oldest);
-}
-
-bool ep_executables_evict_one(struct ep_executables *executables)
-{
-	struct ep_executable *oldest = find_oldest(executables);
-
-	if (oldest)
-		evict(executables, oldest);
-	return oldest != NULL;
-}
-
-/* The evicted one that was hit last and whose time has come; NULL when there is none. */
-static struct ep_executable *find_wanted(struct ep_executables *executables, uint64_t now_ns)
-{
-	struct ep_executable *wanted = NULL;
-	struct ep_map_slot *slot;
-	size_t pos = 0;
-
-	while ((slot = ep_map_next(&executables->by_id, &pos)) != NULL) {
-		struct ep_executable *executable = (struct ep_executable *)(uintptr_t)slot->value;
-
-		if (executable->state != EP_EXECUTABLE_EVICTED || executable->refs == 0 ||
-		    executable->file.fd < 0 || now_ns < executable->retry_ns)
-			continue;
-		if (!wanted || executable->hit_ns > wanted->hit_ns)
-			wanted = executable;
-	}
-	return wanted;
-}
-
-void ep_executables_restore_one(struct ep_executables *executables, uint64_t now_ns)
-{
-	struct ep_executable *wanted = find_wanted(executables, now_ns), *oldest;
-	struct ep_mapping mapping = {.kind = EP_MAPPING_FILE};
-	int fd;
-
-	if (!wanted)
-		return;
-	wanted->retry_ns = now_ns + RETRY_NS;
-	oldest = find_oldest(executables);
-	if (oldest && oldest->hit_ns + COLD_NS > wanted->hit_ns)
-		return; /* everything that has tables is about as much in use */
-	if (oldest)
-		evict(executables, oldest);
-	mapping.path = wanted->path;
-	fd = fcntl(wanted->file.fd, F_DUPFD_CLOEXEC, 0);
-	if (fd >= 0) /* without one it would be looked for in process 0 */
-		(void)start_analysis(executables, wanted, 0, &mapping, fd);
 }
 
 const struct ep_executables_stats *ep_executables_stats(struct ep_executables *executables)

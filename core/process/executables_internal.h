@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What executables.c (entries, analysis) and eviction.c (whose tables stay) share. */
+#ifndef EP_PROCESS_EXECUTABLES_INTERNAL_H
+#define EP_PROCESS_EXECUTABLES_INTERNAL_H
+
+#include "core/base/clock.h"
+#include "core/base/map.h"
+#include "core/process/executables.h"
+
+#include <sys/queue.h>
+
+/* An evicted executable's tables are built again at most this often. */
+#define EP_EXECUTABLE_RETRY_NS (30 * EP_NS_PER_SEC)
+
+struct ep_executables_task;
+
+struct ep_executables {
+	struct uv_loop_s *loop;
+	TAILQ_HEAD(, ep_executables_task) waiting;
+	size_t running;
+	struct ep_delta_store *store;
+	struct ep_unwinders *unwinders; /* may be NULL */
+	void (*changed)(void *arg, struct ep_executable *executable);
+	void *arg;
+	struct ep_map by_identity; /* hash -> struct ep_executable * */
+	struct ep_map by_id;
+	struct ep_map by_build_id; /* hash -> id; the last one analysed */
+	struct ep_map by_inode;	   /* hash of device, inode and generation -> id */
+	uint32_t vdso;		   /* id, 0: not seen yet */
+	uint32_t last_id;
+	bool stopped;
+	struct ep_executables_stats stats;
+};
+
+/* fd: the file, taken in every case; -1: to be opened by process and mapping. 0, -ENOMEM. */
+int ep_executables_analyse(struct ep_executables *executables, struct ep_executable *executable,
+			   pid_t pid, const struct ep_mapping *mapping, int fd);
+
+#endif
