@@ -81,7 +81,7 @@ def case_image(case):
     body = passes.again(60, case.program("shortlived") + " 10")
     session = passes.record(FREQ, body, 6, case.directory)
     programs = judge.Programs({**judge.SHELLS, "shortlived": {"shortlived"}}, FUNCTIONS)
-    case.expect_whole("after the first second", session.later, 95, ("shortlived",), 1000)
+    case.expect_whole("after the first second", session.later, 95, ("shortlived",), 400)
     case.expect_right_image(session.own, programs)
 
 
@@ -89,7 +89,7 @@ def case_exec(case):
     """A program that executes itself: most of its time is exec and start, under one pid."""
     profile, _, text = passes.run_record(FREQ, [case.program("reexec"), "5"], case.directory)
     samples = passes.Session(profile.samples, [], None, text).own
-    tally = case.expect_whole("a program that executes itself", samples, 99, ("reexec",), 500)
+    tally = case.expect_whole("a program that executes itself", samples, 98, ("reexec",), 250)
     case.expect(tally.states["[exec]"] > tally.all / 100,
                 f"{tally.states['[exec]']} of {tally.all} samples have [exec]")
     case.expect(not tally.states["[exit]"] or tally.states["[exit]"] < tally.all / 100,
@@ -112,7 +112,8 @@ def case_exit(case):
     freeing = [s for s in own if has(s, "exit_mmap")]
     print(f"{count_of(own)} samples of bigexit, {count_of(freeing)} in exit_mmap, "
           f"{children_seconds(out) * FREQ:.0f} expected from its CPU time")
-    case.expect(count_of(own) > 0.93 * children_seconds(out) * FREQ - 10, "CPU time is missing")
+    # A virtual CPU may lose a third of its ticks.
+    case.expect(count_of(own) > 0.6 * children_seconds(out) * FREQ - 10, "CPU time is missing")
     case.expect(count_of(freeing) > 0.03 * count_of(own), "the time in exit_mmap is missing")
     case.expect(all(s.labels.get("comm") == "bigexit" for s in freeing),
                 f"exit_mmap is booked on {sorted({str(s.labels.get('comm')) for s in freeing})}")
@@ -136,8 +137,8 @@ def case_fork(case):
     burning = count_of(s for s in children if has(s, "child_leaf"))
     print(f"{burning} of {count_of(children)} samples of children are in child_leaf")
     case.expect(burning > 0.75 * count_of(children), "children are not where they burn")
-    case.expect_whole("children", children, 99, ("forkonly",), 300)
-    case.expect_whole("the parent", of_parent, 99, ("forkonly",), 300)
+    case.expect_whole("children", children, 98, ("forkonly",), 150)
+    case.expect_whole("the parent", of_parent, 98, ("forkonly",), 150)
 
 
 def case_vfork(case):
@@ -146,7 +147,7 @@ def case_vfork(case):
     profile, _, text = passes.run_record(FREQ, command, case.directory)
     samples = passes.Session(profile.samples, [], None, text).own
     programs = judge.Programs({"vforks": {"vforks"}, "nothing": {"nothing"}})
-    for name, percent in (("vforks", 99.5), ("nothing", 95)):
+    for name, percent in (("vforks", 98), ("nothing", 95)):
         own = [s for s in samples if s.labels.get("thread_name") == name]
         case.expect_whole(name, own, percent, (name,))
     case.expect_right_image(samples, programs)
@@ -272,7 +273,7 @@ def case_dlopen(case):
     body = passes.again(25, f"{case.program('dlopen_once')} {case.program('libzoo.so')}")
     session = passes.record(FREQ, body, 5, case.directory)
     own = [s for s in session.later if s.labels.get("thread_name") == "dlopen_once"]
-    case.expect_whole("programs with a library", own, 98, ("dlopen_once", "libzoo.so"), 500)
+    case.expect_whole("programs with a library", own, 97, ("dlopen_once", "libzoo.so"), 250)
     burning = [s for s in own if has(s, "lib_spin") or has_file(s, "libzoo.so")]
     print(f"{count_of(burning)} of {count_of(own)} samples are in the library")
     case.expect(count_of(burning) > 0.6 * count_of(own), "the library is not seen")

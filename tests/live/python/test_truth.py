@@ -106,7 +106,7 @@ class Judging(unittest.TestCase):
         with tempfile.NamedTemporaryFile() as file:
             file.write(write_profile([(frames, 1, {})]))
             file.flush()
-            sample, = truth.read_profile(file.name)
+            sample, = truth.read_profile(file.name).samples
         self.assertEqual(sample.frames, frames)
         parts = truth.Sample(sample.frames)
         outcome = self.known.judge(parts)
@@ -193,7 +193,7 @@ class Judging(unittest.TestCase):
         with tempfile.NamedTemporaryFile() as file:
             file.write(write_profile(samples))
             file.flush()
-            read = truth.read_profile(file.name)
+            read = truth.read_profile(file.name).samples
         verdict = check_python.Verdict(self.known, dict(self.result(samples), **changes), read)
         return list(verdict.problems())
 

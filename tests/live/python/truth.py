@@ -50,7 +50,7 @@ class Profile(stacks.Profile):
 
 def read_profile(path):
     with open(path, "rb") as file:
-        return Profile(file.read()).samples
+        return Profile(file.read())
 
 
 def is_python(frame):
