@@ -457,11 +457,33 @@ int ep_session_new(const struct ep_session_options *options, struct ep_session *
 	return 0;
 }
 
+static void lengthen_work(void *arg)
+{
+	struct ep_session *session = arg;
+
+	(void)ep_bpf_lengthen_runs(session->bpf);
+}
+
+static void lengthen_after(void *arg)
+{
+	struct ep_session *session = arg;
+
+	session->lengthening = false;
+	ep_log(EP_LOG_DEBUG, "session: %" PRIu32 " frames walked in one run",
+	       ep_bpf_frames_per_run(session->bpf));
+}
+
+/* Behind the first reads of processes: the verifier holds a worker for a while. */
 int ep_session_start(struct ep_session *session)
 {
+	int r;
+
 	uv_update_time(session->options.loop); /* loading took a while; timers count from now */
 	ep_watch_start(&session->watch);
-	return ep_processes_scan(session->processes);
+	r = ep_processes_scan(session->processes);
+	session->lengthening =
+		ep_job_run(session->options.loop, lengthen_work, lengthen_after, session) == 0;
+	return r;
 }
 
 int ep_session_sample(struct ep_session *session)
@@ -475,7 +497,8 @@ int ep_session_sample(struct ep_session *session)
 
 bool ep_session_is_settled(const struct ep_session *session)
 {
-	return !session->preparing && ep_processes_busy(session->processes) == 0 &&
+	return !session->preparing && !session->lengthening &&
+	       ep_processes_busy(session->processes) == 0 &&
 	       ep_unwinders_attaching(session->unwinders) == 0;
 }
 
@@ -495,8 +518,9 @@ void ep_session_stop(struct ep_session *session)
 
 static bool is_busy(const struct ep_session *session)
 {
-	return session->collecting || session->preparing ||
-	       (session->unwinders && ep_unwinders_busy(session->unwinders)) || (session->namer && ep_namer_busy(session->namer)) ||
+	return session->collecting || session->preparing || session->lengthening ||
+	       (session->unwinders && ep_unwinders_busy(session->unwinders)) ||
+	       (session->namer && ep_namer_busy(session->namer)) ||
 	       (session->processes && ep_processes_busy(session->processes));
 }
 

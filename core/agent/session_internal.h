@@ -40,7 +40,7 @@ struct ep_session {
 
 	struct ep_watch watch;
 	uv_timer_t closing;
-	bool handles_ready, sampling, collecting, seen_complete;
+	bool handles_ready, sampling, collecting, lengthening, seen_complete;
 	unsigned int preparing; /* ep_session_prepare, not done yet */
 	int n_cpus;
 	uint64_t ticks, half_ticks;
