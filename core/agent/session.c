@@ -158,11 +158,11 @@ static void keep_limit(struct ep_session *session)
 /* Births and deaths that did not fit into the ring. */
 static void look_for_drops(struct ep_session *session)
 {
-	uint64_t dropped = ep_bpf_counter(session->bpf, EP_COUNTER_EVENTS_DROPPED);
+	struct ep_control *control = ep_bpf_control(session->bpf);
 
-	if (dropped != session->events_dropped)
-		ep_processes_on_lost(session->processes);
-	session->events_dropped = dropped;
+	if (!__atomic_exchange_n(&control->dropped, 0, __ATOMIC_ACQ_REL))
+		return;
+	ep_processes_on_lost(session->processes);
 }
 
 /* Twice a second; most of it every other time. */
@@ -179,7 +179,7 @@ static void on_tick(void *arg)
 	name_soon(session);
 	ep_session_finish_seals(session);
 	if (session->sampling)
-		session->n_cpus = ep_events_sync_cpus(session->events);
+		session->n_cpus = ep_events_follow_cpus(session->events);
 	if (session->ticks % 5 == 0) {
 		add_lost(session);
 		keep_limit(session);

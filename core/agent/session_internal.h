@@ -46,7 +46,6 @@ struct ep_session {
 	uint64_t ticks, half_ticks;
 	uint64_t lost;	       /* samples in the ring and before, already told to the stores */
 	struct ep_events_missed missed;
-	uint64_t events_dropped; /* births and deaths, already acted on */
 	unsigned int closing_turns;
 	void (*closed)(void *arg);
 	void *closed_arg;
