@@ -33,6 +33,7 @@ struct ep_bpf {
 	struct ep_control *control;
 	struct ep_rule *rules;
 	size_t rules_bytes;
+	size_t map_bytes; /* none of the maps grows */
 	_Atomic uint32_t frames_per_run; /* written by the worker that makes it more */
 	struct ep_config config;
 };
@@ -162,6 +163,35 @@ static int map_all(struct ep_bpf *bpf)
 	return bpf->control && bpf->rules ? 0 : -ENOMEM;
 }
 
+/* The kernel tells the memory of a map in /proc/self/fdinfo. */
+static size_t map_memlock(int fd)
+{
+	char path[64], line[128];
+	unsigned long long bytes = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	file = fopen(path, "re");
+	if (!file)
+		return 0;
+	while (fgets(line, sizeof(line), file)) {
+		if (sscanf(line, "memlock: %llu", &bytes) == 1)
+			break;
+	}
+	fclose(file);
+	return (size_t)bytes;
+}
+
+static size_t count_map_bytes(const struct ep_bpf *bpf)
+{
+	struct bpf_map *map;
+	size_t bytes = 0;
+
+	bpf_object__for_each_map(map, bpf->object)
+		bytes += map_memlock(bpf_map__fd(map));
+	return bytes;
+}
+
 int ep_bpf_load(const struct ep_bpf_options *options, struct ep_bpf **ret_bpf)
 {
 	ep_cleanup(ep_bpf_freep) struct ep_bpf *bpf = calloc(1, sizeof(*bpf));
@@ -180,6 +210,7 @@ int ep_bpf_load(const struct ep_bpf_options *options, struct ep_bpf **ret_bpf)
 		r = map_all(bpf);
 	if (r < 0)
 		return r;
+	bpf->map_bytes = count_map_bytes(bpf);
 	bpf->control->epoch = 1;
 	bpf->control->generation = 1;
 	*ret_bpf = ep_take(bpf);
@@ -353,33 +384,9 @@ struct ep_bpf_cost ep_bpf_cost(const struct ep_bpf *bpf)
 	return (struct ep_bpf_cost){.run_ns = info.run_time_ns, .runs = info.run_cnt};
 }
 
-/* The kernel tells the memory of a map in /proc/self/fdinfo. */
-static size_t map_memlock(int fd)
-{
-	char path[64], line[128];
-	unsigned long long bytes = 0;
-	FILE *file;
-
-	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
-	file = fopen(path, "re");
-	if (!file)
-		return 0;
-	while (fgets(line, sizeof(line), file)) {
-		if (sscanf(line, "memlock: %llu", &bytes) == 1)
-			break;
-	}
-	fclose(file);
-	return (size_t)bytes;
-}
-
 size_t ep_bpf_map_bytes(const struct ep_bpf *bpf)
 {
-	struct bpf_map *map;
-	size_t bytes = 0;
-
-	bpf_object__for_each_map(map, bpf->object)
-		bytes += map_memlock(bpf_map__fd(map));
-	return bytes;
+	return bpf->map_bytes;
 }
 
 uint32_t ep_bpf_frames_per_run(const struct ep_bpf *bpf)

@@ -44,6 +44,7 @@ struct ep_processes {
 	bool changed;		 /* samples that wait may be passed on */
 	bool stopped;
 	size_t to_check, check_pos; /* live processes whose exit may have been missed */
+	uint64_t swept_ns; /* when executables were last looked through */
 	struct ep_processes_stats stats;
 };
 
