@@ -5,6 +5,15 @@
 
 #include "bpf/program.bpf.h"
 
+static __always_inline void tell_of_drop(void)
+{
+	struct ep_control *control = get_control();
+
+	count(EP_COUNTER_EVENTS_DROPPED, 1);
+	if (control)
+		control->dropped = 1;
+}
+
 static __always_inline bool send_process_event(struct ep_process_event *event, __u64 flags)
 {
 	event->event.cpu = bpf_get_smp_processor_id();
@@ -12,7 +21,7 @@ static __always_inline bool send_process_event(struct ep_process_event *event, _
 		event->event.time_ns = bpf_ktime_get_ns();
 	if (bpf_ringbuf_output(&ep_ring, event, sizeof(*event), flags) == 0)
 		return true;
-	count(EP_COUNTER_EVENTS_DROPPED, 1);
+	tell_of_drop();
 	return false;
 }
 

@@ -161,11 +161,11 @@ static void keep_limit(struct ep_session *session)
 /* Births and deaths that did not fit into the ring. */
 static void look_for_drops(struct ep_session *session)
 {
-	uint64_t dropped = ep_bpf_counter(session->bpf, EP_COUNTER_EVENTS_DROPPED);
+	struct ep_control *control = ep_bpf_control(session->bpf);
 
-	if (dropped != session->events_dropped)
-		ep_processes_on_lost(session->processes);
-	session->events_dropped = dropped;
+	if (!__atomic_exchange_n(&control->dropped, 0, __ATOMIC_ACQ_REL))
+		return;
+	ep_processes_on_lost(session->processes);
 }
 
 /* Twice a second; most of it every other time. */
@@ -182,7 +182,7 @@ static void on_tick(void *arg)
 	name_soon(session);
 	ep_session_finish_seals(session);
 	if (session->sampling)
-		session->n_cpus = ep_events_sync_cpus(session->events);
+		session->n_cpus = ep_events_follow_cpus(session->events);
 	if (session->ticks % 5 == 0) {
 		add_lost(session);
 		keep_limit(session);
@@ -460,11 +460,33 @@ int ep_session_new(const struct ep_session_options *options, struct ep_session *
 	return 0;
 }
 
+static void lengthen_work(void *arg)
+{
+	struct ep_session *session = arg;
+
+	(void)ep_bpf_lengthen_runs(session->bpf);
+}
+
+static void lengthen_after(void *arg)
+{
+	struct ep_session *session = arg;
+
+	session->lengthening = false;
+	ep_log(EP_LOG_DEBUG, "session: %" PRIu32 " frames walked in one run",
+	       ep_bpf_frames_per_run(session->bpf));
+}
+
+/* Behind the first reads of processes: the verifier holds a worker for a while. */
 int ep_session_start(struct ep_session *session)
 {
+	int r;
+
 	uv_update_time(session->options.loop); /* loading took a while; timers count from now */
 	ep_watch_start(&session->watch);
-	return ep_processes_scan(session->processes);
+	r = ep_processes_scan(session->processes);
+	session->lengthening =
+		ep_job_run(session->options.loop, lengthen_work, lengthen_after, session) == 0;
+	return r;
 }
 
 int ep_session_sample(struct ep_session *session)
@@ -478,7 +500,8 @@ int ep_session_sample(struct ep_session *session)
 
 bool ep_session_is_settled(const struct ep_session *session)
 {
-	return !session->preparing && ep_processes_busy(session->processes) == 0 &&
+	return !session->preparing && !session->lengthening &&
+	       ep_processes_busy(session->processes) == 0 &&
 	       ep_unwinders_attaching(session->unwinders) == 0;
 }
 
@@ -498,8 +521,9 @@ void ep_session_stop(struct ep_session *session)
 
 static bool is_busy(const struct ep_session *session)
 {
-	return session->collecting || session->preparing ||
-	       (session->unwinders && ep_unwinders_busy(session->unwinders)) || (session->namer && ep_namer_busy(session->namer)) ||
+	return session->collecting || session->preparing || session->lengthening ||
+	       (session->unwinders && ep_unwinders_busy(session->unwinders)) ||
+	       (session->namer && ep_namer_busy(session->namer)) ||
 	       (session->processes && ep_processes_busy(session->processes));
 }
 

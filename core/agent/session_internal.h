@@ -40,13 +40,12 @@ struct ep_session {
 
 	struct ep_watch watch;
 	uv_timer_t closing;
-	bool handles_ready, sampling, collecting, seen_complete;
+	bool handles_ready, sampling, collecting, lengthening, seen_complete;
 	unsigned int preparing; /* ep_session_prepare, not done yet */
 	int n_cpus;
 	uint64_t ticks, half_ticks;
 	uint64_t lost;	       /* samples in the ring and before, already told to the stores */
 	struct ep_events_missed missed;
-	uint64_t events_dropped; /* births and deaths, already acted on */
 	unsigned int closing_turns;
 	void (*closed)(void *arg);
 	void *closed_arg;

@@ -10,9 +10,18 @@
 #include "core/bpf/sideband_set.h"
 #include "core/bpf/ticker.h"
 #include "core/bpf/ticks.h"
+#include "core/bpf/uevents.h"
 
 #include <errno.h>
 #include <inttypes.h>
+
+/*
+ * Nobody tells that an event stands still since a suspend, and /sys may know what no message told:
+ * all is looked at each so many calls, and after a message twice, for an event that has just
+ * stopped still looks alive the first time.
+ */
+#define LOOK_EVERY 5
+#define LOOKS_AFTER_MESSAGE 2
 
 #define MAX_RATE_PATH "/proc/sys/kernel/perf_event_max_sample_rate"
 
@@ -31,6 +40,8 @@ struct ep_events {
 	struct ep_vec idle;	      /* by CPU, see idle.h */
 	bool throttles;		      /* the kernel allows fewer samples than we want */
 	struct ep_events_missed gone; /* of CPUs that went */
+	int uevents_fd;		      /* negative: no such socket */
+	unsigned int calls, looks_due; /* of ep_events_follow_cpus */
 };
 
 /* --- missed ticks ---------------------------------------------------------------------------- */
@@ -220,6 +231,24 @@ int ep_events_sync_cpus(struct ep_events *events)
 	return (int)events->cpus.len;
 }
 
+static bool is_look_due(struct ep_events *events)
+{
+	if (events->uevents_fd < 0)
+		return true;
+	if (ep_uevents_take(events->uevents_fd))
+		events->looks_due = LOOKS_AFTER_MESSAGE;
+	if (events->looks_due > 0) {
+		events->looks_due--;
+		return true;
+	}
+	return ++events->calls % LOOK_EVERY == 0;
+}
+
+int ep_events_follow_cpus(struct ep_events *events)
+{
+	return is_look_due(events) ? ep_events_sync_cpus(events) : (int)events->cpus.len;
+}
+
 static int open_periods(struct ep_events *events)
 {
 	struct ep_cpus possible;
@@ -240,6 +269,7 @@ int ep_events_open(const struct ep_events_options *options, struct ep_events **r
 	ep_vec_init(&events->cpus, sizeof(struct cpu_events), EP_MAX_CPUS);
 	ep_idle_init(&events->idle);
 	events->throttles = is_throttled_at(options->freq_hz);
+	events->uevents_fd = ep_uevents_open(); /* before CPUs are looked at: nothing is missed */
 	if (options->counters_fd > 0)
 		(void)ep_tick_reader_new(options->counters_fd, &events->ticks);
 	r = open_periods(events);
@@ -268,6 +298,7 @@ void ep_events_close(struct ep_events *events)
 	ep_sideband_set_free(events->sidebands);
 	ep_periods_free(events->periods);
 	ep_tick_reader_free(events->ticks);
+	ep_closep(&events->uevents_fd);
 	free(events);
 }
 

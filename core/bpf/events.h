@@ -69,9 +69,14 @@ struct ep_events_missed ep_events_count_missed(struct ep_events *events);
 
 /*
  * Follows CPU hot-plug: opens (and starts) events on CPUs that came, closes those of CPUs that
- * went. Cheap when nothing changed: one small read. Number of CPUs sampled now, or -errno.
+ * went. Number of CPUs sampled now, or -errno.
  */
 int ep_events_sync_cpus(struct ep_events *events);
+/*
+ * The same for who calls it once a second: looks when the kernel told of CPUs that came or went,
+ * and at each fifth call in any case.
+ */
+int ep_events_follow_cpus(struct ep_events *events);
 
 /* A descriptor for poll: readable when a side-band ring has records; -1 without them. */
 int ep_events_poll_fd(const struct ep_events *events);

@@ -3,14 +3,18 @@
 #include "core/base/log.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <bpf/btf.h>
 #include <linux/bpf.h>
 
 #define BTF_PATH       "/sys/kernel/btf/vmlinux"
+#define MAX_BTF_BYTES  (256 << 20)
 #define MAX_STACK_PATH "/proc/sys/kernel/perf_event_max_stack"
 /* arch/x86/include/asm/page_64_types.h: THREAD_SIZE is 4 pages, 8 with KASAN. */
 #define KERNEL_STACK_BYTES 16384
@@ -120,6 +124,27 @@ static uint32_t kernel_frames(void)
 	return EP_MIN(frames, (unsigned int)EP_MAX_KERNEL);
 }
 
+/*
+ * Read, it comes a page at a time and is copied twice. Linux 6.16 lets it be mapped, privately and
+ * for reading (btf_sysfs_vmlinux_mmap, kernel/bpf/sysfs_btf.c).
+ */
+static struct btf *parse_mapped(void)
+{
+	ep_autoclose int fd = open(BTF_PATH, O_RDONLY | O_CLOEXEC);
+	struct btf *btf;
+	struct stat st;
+	void *data;
+
+	if (fd < 0 || fstat(fd, &st) < 0 || st.st_size <= 0 || st.st_size > MAX_BTF_BYTES)
+		return NULL;
+	data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (data == MAP_FAILED)
+		return NULL;
+	btf = btf__new(data, (uint32_t)st.st_size);
+	munmap(data, (size_t)st.st_size);
+	return btf;
+}
+
 int ep_bpf_read_offsets(struct ep_config *config)
 {
 	struct ep_config facts = *config;
@@ -128,7 +153,9 @@ int ep_bpf_read_offsets(struct ep_config *config)
 
 	if (access(BTF_PATH, R_OK) != 0)
 		return -ENOENT;
-	btf = btf__parse(BTF_PATH, NULL);
+	btf = parse_mapped();
+	if (!btf)
+		btf = btf__parse(BTF_PATH, NULL);
 	if (!btf)
 		return -errno;
 	for (size_t i = 0; r == 0 && i < EP_LEN(wanted); i++)

@@ -4,6 +4,7 @@
 #include "core/bpf/offsets.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -17,8 +18,15 @@
 #define VERIFIER_LOG_TAIL 1500
 #define MAX_CPUS	  8192
 
+/*
+ * The verifier's time grows with the frames: 36 take it twelve times as long as 4. So few are
+ * loaded first, and a program of more takes the place of that one once samples are taken. Until
+ * then 32 runs of it walk 128 frames.
+ */
+#define FIRST_FRAMES 4
 /* Tried in turn: the verifiers of some kernels walk far more paths than those of others. */
 static const uint32_t frames_per_run[] = {36, 24, 12, 6};
+#define NATIVE_NAME "ep_native"
 
 struct ep_bpf {
 	struct bpf_object *object;
@@ -26,7 +34,8 @@ struct ep_bpf {
 	struct ep_control *control;
 	struct ep_rule *rules;
 	size_t rules_bytes;
-	uint32_t frames_per_run;
+	size_t map_bytes; /* none of the maps grows */
+	_Atomic uint32_t frames_per_run; /* written by the worker that makes it more */
 	struct ep_config config;
 };
 
@@ -88,8 +97,7 @@ static int set_config(struct bpf_object *object, const struct ep_config *config)
 	return -ENOENT;
 }
 
-static int open_object(const struct ep_bpf_options *options, const struct ep_config *config,
-		       struct bpf_object **ret_object)
+static int open_object(const struct ep_config *config, struct bpf_object **ret_object)
 {
 	LIBBPF_OPTS(bpf_object_open_opts, opts, .object_name = "ep");
 	struct bpf_object *object;
@@ -98,9 +106,7 @@ static int open_object(const struct ep_bpf_options *options, const struct ep_con
 	object = bpf_object__open_mem(core_bpf_object, sizeof(core_bpf_object), &opts);
 	if (!object)
 		return -errno;
-	r = set_sizes(object, options);
-	if (r == 0)
-		r = set_config(object, config);
+	r = set_config(object, config);
 	if (r < 0) {
 		bpf_object__close(object);
 		return r;
@@ -109,40 +115,18 @@ static int open_object(const struct ep_bpf_options *options, const struct ep_con
 	return 0;
 }
 
-static int load_with(struct ep_bpf *bpf, const struct ep_bpf_options *options,
-		     struct ep_config config, uint32_t frames)
+static int load_first(struct ep_bpf *bpf, const struct ep_bpf_options *options)
 {
-	struct bpf_object *object = NULL;
 	int r;
 
-	config.frames_per_run = frames;
-	config.filter = options->filter;
-	r = open_object(options, &config, &object);
-	if (r < 0)
-		return r;
-	r = bpf_object__load(object);
-	if (r < 0) {
-		ep_log(EP_LOG_DEBUG, "bpf: %u frames per run refused: %s", frames, ep_strerror(r));
-		bpf_object__close(object);
-		return r;
-	}
-	bpf->object = object;
-	bpf->frames_per_run = frames;
-	bpf->config = config;
-	return 0;
-}
-
-/* A refusal for complexity is E2BIG, or EINVAL or ENOSPC on some kernels; EPERM is final. */
-static int load_any(struct ep_bpf *bpf, const struct ep_bpf_options *options,
-		    const struct ep_config *config)
-{
-	int r = -EINVAL;
-
-	for (size_t i = 0; i < EP_LEN(frames_per_run); i++) {
-		r = load_with(bpf, options, *config, frames_per_run[i]);
-		if (r == 0 || r == -EPERM || r == -EACCES || r == -ENOMEM)
-			break;
-	}
+	bpf->config.frames_per_run = FIRST_FRAMES;
+	bpf->config.filter = options->filter;
+	r = open_object(&bpf->config, &bpf->object);
+	if (r == 0)
+		r = set_sizes(bpf->object, options);
+	if (r == 0)
+		r = bpf_object__load(bpf->object);
+	atomic_store(&bpf->frames_per_run, FIRST_FRAMES);
 	return r;
 }
 
@@ -159,7 +143,7 @@ static void *map_memory(const struct ep_bpf *bpf, const char *name, size_t bytes
 
 static int fill_program_array(const struct ep_bpf *bpf)
 {
-	static const char *const names[] = {"ep_finish", "ep_native"}; /* by enum ep_slot */
+	static const char *const names[] = {"ep_finish", NATIVE_NAME}; /* by enum ep_slot */
 	int array = ep_bpf_map_fd(bpf, "ep_progs");
 
 	for (uint32_t slot = 0; slot < EP_LEN(names); slot++) {
@@ -180,30 +164,132 @@ static int map_all(struct ep_bpf *bpf)
 	return bpf->control && bpf->rules ? 0 : -ENOMEM;
 }
 
+/* The kernel tells the memory of a map in /proc/self/fdinfo. */
+static size_t map_memlock(int fd)
+{
+	char path[64], line[128];
+	unsigned long long bytes = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	file = fopen(path, "re");
+	if (!file)
+		return 0;
+	while (fgets(line, sizeof(line), file)) {
+		if (sscanf(line, "memlock: %llu", &bytes) == 1)
+			break;
+	}
+	fclose(file);
+	return (size_t)bytes;
+}
+
+static size_t count_map_bytes(const struct ep_bpf *bpf)
+{
+	struct bpf_map *map;
+	size_t bytes = 0;
+
+	bpf_object__for_each_map(map, bpf->object)
+		bytes += map_memlock(bpf_map__fd(map));
+	return bytes;
+}
+
 int ep_bpf_load(const struct ep_bpf_options *options, struct ep_bpf **ret_bpf)
 {
 	ep_cleanup(ep_bpf_freep) struct ep_bpf *bpf = calloc(1, sizeof(*bpf));
-	struct ep_config config = {0};
 	int r;
 
 	if (!bpf)
 		return -ENOMEM;
 	libbpf_set_print(quiet_print);
 	raise_memlock();
-	r = ep_bpf_read_offsets(&config);
+	r = ep_bpf_read_offsets(&bpf->config);
 	if (r == 0)
-		r = load_any(bpf, options, &config);
+		r = load_first(bpf, options);
 	if (r == 0)
 		r = fill_program_array(bpf);
 	if (r == 0)
 		r = map_all(bpf);
 	if (r < 0)
 		return r;
+	bpf->map_bytes = count_map_bytes(bpf);
 	bpf->control->epoch = 1;
 	bpf->control->generation = 1;
 	*ret_bpf = ep_take(bpf);
 	return 0;
 }
+
+/* --- a program that walks more frames at a time ------------------------------------------------ */
+
+/* All but what says how many frames it walks is the first object's. */
+static int share_maps(const struct ep_bpf *bpf, struct bpf_object *object)
+{
+	struct bpf_map *map;
+	int r = 0;
+
+	bpf_object__for_each_map(map, object) {
+		if (r == 0 && !strstr(bpf_map__name(map), ".rodata"))
+			r = bpf_map__reuse_fd(map, ep_bpf_map_fd(bpf, bpf_map__name(map)));
+	}
+	return r;
+}
+
+static int load_native(const struct ep_bpf *bpf, struct bpf_object *object)
+{
+	struct bpf_program *prog;
+	int r = share_maps(bpf, object);
+
+	bpf_object__for_each_program(prog, object)
+		(void)bpf_program__set_autoload(prog,
+						strcmp(bpf_program__name(prog), NATIVE_NAME) == 0);
+	return r < 0 ? r : bpf_object__load(object);
+}
+
+/* The array keeps the program; the object may go. */
+static int put_native(const struct ep_bpf *bpf, struct bpf_object *object)
+{
+	int fd = bpf_program__fd(bpf_object__find_program_by_name(object, NATIVE_NAME));
+	uint32_t slot = EP_SLOT_NATIVE;
+
+	if (bpf_map_update_elem(ep_bpf_map_fd(bpf, "ep_progs"), &slot, &fd, BPF_ANY) < 0)
+		return -errno;
+	bpf_program__unload(bpf_object__find_program_by_name(bpf->object, NATIVE_NAME));
+	return 0;
+}
+
+static int replace_native(struct ep_bpf *bpf, uint32_t frames)
+{
+	struct ep_config config = bpf->config;
+	struct bpf_object *object = NULL;
+	int r;
+
+	config.frames_per_run = frames;
+	r = open_object(&config, &object);
+	if (r == 0)
+		r = load_native(bpf, object);
+	if (r == 0)
+		r = put_native(bpf, object);
+	bpf_object__close(object);
+	if (r < 0)
+		ep_log(EP_LOG_DEBUG, "bpf: %u frames per run refused: %s", frames, ep_strerror(r));
+	else
+		atomic_store(&bpf->frames_per_run, frames);
+	return r;
+}
+
+/* A refusal for complexity is E2BIG, or EINVAL or ENOSPC on some kernels; EPERM is final. */
+int ep_bpf_lengthen_runs(struct ep_bpf *bpf)
+{
+	int r = -EINVAL;
+
+	for (size_t i = 0; i < EP_LEN(frames_per_run); i++) {
+		r = replace_native(bpf, frames_per_run[i]);
+		if (r == 0 || r == -EPERM || r == -EACCES || r == -ENOMEM)
+			break;
+	}
+	return r;
+}
+
+/* --- the rest ---------------------------------------------------------------------------------- */
 
 void ep_bpf_free(struct ep_bpf *bpf)
 {
@@ -299,36 +385,12 @@ struct ep_bpf_cost ep_bpf_cost(const struct ep_bpf *bpf)
 	return (struct ep_bpf_cost){.run_ns = info.run_time_ns, .runs = info.run_cnt};
 }
 
-/* The kernel tells the memory of a map in /proc/self/fdinfo. */
-static size_t map_memlock(int fd)
-{
-	char path[64], line[128];
-	unsigned long long bytes = 0;
-	FILE *file;
-
-	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
-	file = fopen(path, "re");
-	if (!file)
-		return 0;
-	while (fgets(line, sizeof(line), file)) {
-		if (sscanf(line, "memlock: %llu", &bytes) == 1)
-			break;
-	}
-	fclose(file);
-	return (size_t)bytes;
-}
-
 size_t ep_bpf_map_bytes(const struct ep_bpf *bpf)
 {
-	struct bpf_map *map;
-	size_t bytes = 0;
-
-	bpf_object__for_each_map(map, bpf->object)
-		bytes += map_memlock(bpf_map__fd(map));
-	return bytes;
+	return bpf->map_bytes;
 }
 
 uint32_t ep_bpf_frames_per_run(const struct ep_bpf *bpf)
 {
-	return bpf->frames_per_run;
+	return atomic_load(&bpf->frames_per_run);
 }

@@ -27,6 +27,14 @@ static inline void ep_bpf_freep(struct ep_bpf **bpf)
 	ep_bpf_free(*bpf);
 }
 
+/*
+ * The programs that were loaded walk few frames in one run, for the verifier is quick with those.
+ * This loads one that walks as many as the verifier takes and puts it in the place of the first, at
+ * any time and once. 0, or a negative errno: things stay as they are. It takes a tenth of a second
+ * or more: for a worker, which nobody must have the object freed under.
+ */
+int ep_bpf_lengthen_runs(struct ep_bpf *bpf);
+
 /* Attaches fork, exec and exit. 0 or a negative errno. */
 int ep_bpf_attach_process_events(struct ep_bpf *bpf);
 
@@ -52,7 +60,7 @@ struct ep_bpf_cost ep_bpf_cost(const struct ep_bpf *bpf);
 
 /* Bytes the kernel holds for the programs' maps, without the chunks of the delta store. */
 size_t ep_bpf_map_bytes(const struct ep_bpf *bpf);
-/* Native frames in one run, as the verifier accepted it. */
+/* Native frames in one run, as the verifier accepted it so far. Any thread. */
 uint32_t ep_bpf_frames_per_run(const struct ep_bpf *bpf);
 
 #endif

@@ -51,6 +51,7 @@ struct ep_processes {
 	/* Live processes whose exits may have been missed: so often all are to be looked at yet,
 	 * where in the table that goes on, and the size that the table had then. */
 	size_t to_check, check_pos, check_cap;
+	uint64_t swept_ns; /* when executables were last looked through */
 	struct ep_processes_stats stats;
 };
 

@@ -9,6 +9,8 @@
 #include <signal.h>
 
 #define CHECKS 512
+/* There may be thousands of executables, and none of them is in a hurry to go. */
+#define SWEEP_EXECUTABLES_NS (4 * EP_NS_PER_SEC)
 
 /* --- look-ups -------------------------------------------------------------------------------- */
 
@@ -111,7 +113,10 @@ void ep_processes_sweep(struct ep_processes *processes, uint64_t keep_ns)
 	ep_held_expire(processes->held, EP_HELD_MAX_NS);
 	end_vanished(processes);
 	ep_processes_sweep_ended(processes, now_ns, keep_ns);
-	ep_executables_sweep(processes->executables, now_ns, keep_ns);
+	if (now_ns - processes->swept_ns >= SWEEP_EXECUTABLES_NS) {
+		processes->swept_ns = now_ns;
+		ep_executables_sweep(processes->executables, now_ns, keep_ns);
+	}
 	ep_room_retry(&processes->room);
 }
 

@@ -6,7 +6,8 @@
 
 #include <errno.h>
 
-#define TICK_MS 2
+/* Reads that are due within that time of one another begin together. */
+#define SLACK_NS (2 * EP_NS_PER_MS)
 /* What a read may cost for its token; one of a huge process takes more tokens. */
 #define TOKEN_NS 200000
 /* Reads under way at once: the pool has four threads and other work to do. */
@@ -53,31 +54,49 @@ void ep_reads_spare(struct ep_reads *reads, struct ep_process *process)
 		process->state = EP_PROCESS_KNOWN;
 }
 
+static void on_tick(uv_timer_t *timer);
+
+/* Whoever is due now waits for no timer: the loop starts reads in each of its turns. */
+static void arm(struct ep_reads *reads, uint64_t now_ns, uint64_t due_ns)
+{
+	if (due_ns <= now_ns || (reads->ticking && reads->tick_ns <= due_ns + SLACK_NS))
+		return;
+	reads->ticking = true;
+	reads->tick_ns = due_ns + SLACK_NS;
+	uv_update_time(reads->loop); /* it counts from the turn's begin, which may be long ago */
+	uv_timer_start(&reads->tick, on_tick, (reads->tick_ns - now_ns) / EP_NS_PER_MS, 0);
+}
+
 static void on_tick(uv_timer_t *timer)
 {
 	struct ep_reads *reads = timer->data;
+	uint64_t now_ns = ep_clock_mono_ns(), next_ns = UINT64_MAX;
+	struct ep_process *process;
 
+	reads->ticking = false;
 	ep_reads_run(reads);
-	if (reads->queued == 0) {
-		uv_timer_stop(&reads->tick);
-		reads->ticking = false;
+	TAILQ_FOREACH (process, &reads->queue, queue) {
+		if (process->due_ns > now_ns)
+			next_ns = EP_MIN(next_ns, process->due_ns);
 	}
+	if (next_ns != UINT64_MAX)
+		arm(reads, now_ns, next_ns);
 }
 
 void ep_reads_enqueue(struct ep_reads *reads, struct ep_process *process, uint64_t delay_ns)
 {
+	uint64_t now_ns;
+
 	if (reads->stopped ||
 	    (process->state != EP_PROCESS_NEW && process->state != EP_PROCESS_KNOWN))
 		return;
-	process->due_ns = ep_clock_mono_ns() + delay_ns;
+	now_ns = ep_clock_mono_ns();
+	process->due_ns = now_ns + delay_ns;
 	process->identity_only = false;
 	process->state = EP_PROCESS_WAITING;
 	reads->queued++;
 	TAILQ_INSERT_TAIL(&reads->queue, process, queue);
-	if (!reads->ticking) {
-		reads->ticking = true;
-		uv_timer_start(&reads->tick, on_tick, TICK_MS, TICK_MS);
-	}
+	arm(reads, now_ns, process->due_ns);
 }
 
 void ep_reads_request(struct ep_reads *reads, struct ep_process *process, uint64_t delay_ns)

@@ -24,7 +24,8 @@ struct ep_reads {
 	struct ep_read_queue queue;
 	size_t queued, running;
 	struct ep_budget budget;
-	uv_timer_t tick;
+	uv_timer_t tick; /* when the next is due that is not due yet */
+	uint64_t tick_ns;
 	bool ticking, stopped;
 	/* `read` is borrowed. The process may have ended since, or executed something else. */
 	void (*done)(void *arg, struct ep_program program, const struct ep_process_read *read);

@@ -204,6 +204,15 @@ class Agent(Case):
         self.assertEqual(log.count("samples taken"), 2, log)
         self.assertGreaterEqual(int(re.findall(r"(\d+)  pprof: batches exported", log)[-1]), 4)
 
+    def test_walks_few_frames_at_a_time_at_first_alone(self):
+        config = self.write_config("1h", 9)
+        with subprocess.Popen([BINARY, "--config", config], stderr=subprocess.PIPE, text=True) as agent:
+            time.sleep(5)
+            agent.send_signal(signal.SIGTERM)
+            log = agent.communicate(timeout=20)[1]
+        self.assertEqual(agent.returncode, 0, log)
+        self.assertGreater(int(re.search(r"(\d+)  frames walked in one run", log)[1]), 4, log)
+
     def test_last_interval_is_flushed(self):
         config = self.write_config("1h", 9)
         with subprocess.Popen(burner(5)) as busy:

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/bpf/uevents.h"
+
+#include <errno.h>
+#include <linux/netlink.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+struct row {
+	const char *label, *message;
+	size_t bytes;
+	bool is_cpu;
+};
+
+#define TEXT(text) (text), sizeof(text)
+
+static const struct row rows[] = {
+	{"online", TEXT("online@/devices/system/cpu/cpu1\0ACTION=online\0SUBSYSTEM=cpu\0SEQNUM=7"), true},
+	{"offline", TEXT("offline@/x\0ACTION=offline\0SUBSYSTEM=cpu"), true},
+	{"add", TEXT("add@/x\0ACTION=add\0SUBSYSTEM=cpu"), true},
+	{"remove", TEXT("remove@/x\0SUBSYSTEM=cpu\0ACTION=remove"), true},
+	{"change", TEXT("change@/x\0ACTION=change\0SUBSYSTEM=cpu"), false},
+	{"longer action", TEXT("x@/x\0ACTION=onlines\0SUBSYSTEM=cpu"), false},
+	{"shorter action", TEXT("x@/x\0ACTION=onlin\0SUBSYSTEM=cpu"), false},
+	{"no action", TEXT("x@/x\0ACTION=\0SUBSYSTEM=cpu"), false},
+	{"other subsystem", TEXT("add@/x\0ACTION=add\0SUBSYSTEM=cpuid"), false},
+	{"network", TEXT("add@/devices/virtual/net/veth0\0ACTION=add\0SUBSYSTEM=net"), false},
+	{"cut off", "add@/x\0ACTION=add\0SUBSYSTEM=cpu", sizeof("add@/x\0ACTION=add\0SUBSYSTEM=cpu") - 1, false},
+	{"empty", "", 0, false},
+	{"zeroes", "\0\0\0", 4, false},
+};
+
+static void says_which_messages_are_of_cpus(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < EP_LEN(rows); i++) {
+		if (ep_uevent_is_cpu(rows[i].message, rows[i].bytes) != rows[i].is_cpu)
+			fail_msg("%s", rows[i].label);
+	}
+}
+
+/* As the kernel, but from a port of its own. */
+static int send_message(int to, const char *message, size_t bytes)
+{
+	struct sockaddr_nl addr = {0};
+	socklen_t addr_bytes = sizeof(addr);
+	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_KOBJECT_UEVENT);
+	ssize_t n;
+
+	assert_true(fd >= 0);
+	assert_int_equal(getsockname(to, (struct sockaddr *)&addr, &addr_bytes), 0);
+	addr.nl_groups = 0;
+	n = sendto(fd, message, bytes, 0, (struct sockaddr *)&addr, sizeof(addr));
+	close(fd);
+	return n < 0 ? -errno : 0;
+}
+
+static void listens_to_the_kernel_alone(void **state)
+{
+	int fd = ep_uevents_open(), r;
+
+	(void)state;
+	if (fd < 0)
+		skip();
+	(void)ep_uevents_take(fd);
+	r = send_message(fd, rows[0].message, rows[0].bytes);
+	if (r < 0) {
+		close(fd);
+		skip(); /* this kernel lets nobody send: nothing to refuse */
+	}
+	assert_false(ep_uevents_take(fd));
+	close(fd);
+}
+
+/* A datagram socket serves as the kernel's: its sender has no address that could be checked. */
+static void a_sender_without_a_port_is_nobody(void **state)
+{
+	int pair[2];
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0, pair), 0);
+	assert_false(ep_uevents_take(pair[0]));
+	assert_int_equal(send(pair[1], rows[0].message, rows[0].bytes, 0), rows[0].bytes);
+	assert_false(ep_uevents_take(pair[0]));
+	close(pair[0]);
+	close(pair[1]);
+}
+
+static void more_than_it_reads_counts_as_news(void **state)
+{
+	int pair[2], bytes = 4 << 20;
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair), 0);
+	(void)setsockopt(pair[1], SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
+	for (int i = 0; i < 300; i++) {
+		char block[EP_UEVENT_MAX_BYTES] = "x";
+
+		if (send(pair[1], block, sizeof(block), 0) != sizeof(block))
+			skip();
+	}
+	assert_true(ep_uevents_take(pair[0]));
+	close(pair[0]);
+	close(pair[1]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(says_which_messages_are_of_cpus),
+		cmocka_unit_test(listens_to_the_kernel_alone),
+		cmocka_unit_test(a_sender_without_a_port_is_nobody),
+		cmocka_unit_test(more_than_it_reads_counts_as_news),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
