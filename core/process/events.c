@@ -97,6 +97,7 @@ static void on_fork(struct ep_processes *processes, const struct ep_process_even
 		inherit(processes, process, parent);
 }
 
+/* What an exec tells, and what stays true of the program before it: where it runs. */
 static struct ep_identity *identity_of_exec(const struct ep_process_event *event,
 					    const struct ep_process *old)
 {
@@ -109,12 +110,27 @@ static struct ep_identity *identity_of_exec(const struct ep_process_event *event
 	return ep_identity_new(&parts);
 }
 
-/* A sample told of it before: then only its name is news. */
-static void name_late(struct ep_process *process, const struct ep_process_event *event)
+/* An exec's mappings are told of one by one, from the first on. */
+static void await_mappings(struct ep_processes *processes, struct ep_process *process)
 {
-	if (!process->identity)
-		ep_process_take_identity(process, identity_of_exec(event, NULL));
+	if (processes->options.hears_mappings)
+		process->state = EP_PROCESS_KNOWN;
+	else
+		ep_reads_request(&processes->reads, process, EP_SETTLE_NS);
+}
+
+/*
+ * A sample told of it before. What was read of it meanwhile may have the name of the program before
+ * it, which the task keeps for a moment more: it is read again when that is wanted.
+ */
+static void name_late(struct ep_processes *processes, struct ep_process *process,
+		      const struct ep_process_event *event)
+{
+	ep_process_take_identity(process, identity_of_exec(event, process));
 	process->born_ns = event->event.time_ns;
+	ep_reads_drop(&processes->reads, process);
+	await_mappings(processes, process);
+	process->next_retry_ns = 0;
 }
 
 static void on_exec(struct ep_processes *processes, const struct ep_process_event *event)
@@ -124,7 +140,7 @@ static void on_exec(struct ep_processes *processes, const struct ep_process_even
 
 	processes->stats.execs++;
 	if (old && old->program.image == program.image && ep_process_is(old, program)) {
-		name_late(old, event);
+		name_late(processes, old, event);
 		return;
 	}
 	if (old)
@@ -135,10 +151,7 @@ static void on_exec(struct ep_processes *processes, const struct ep_process_even
 	ep_process_take_identity(process, identity_of_exec(event, old));
 	if (old)
 		process->born_from = old->born_from;
-	if (processes->options.hears_mappings)
-		process->state = EP_PROCESS_KNOWN;
-	else
-		ep_reads_request(&processes->reads, process, EP_SETTLE_NS);
+	await_mappings(processes, process);
 }
 
 static void on_end(struct ep_processes *processes, const struct ep_process_event *event)
