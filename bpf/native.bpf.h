@@ -46,9 +46,9 @@ static __always_inline __u64 not_above(__u64 a, __u64 b)
 }
 
 /*
- * Keys of maps have 32 bits, the lower half of what is on the stack here: the verifier keeps in mind
- * what lies in each eight bytes of it, and only a write to all of them makes it forget. With halves
- * that are written in turn it takes what is the same state for many.
+ * Keys of maps have 32 bits, the lower half of what is on the stack here: the verifier keeps in
+ * mind what lies in each eight bytes of it, and only a write to all of them makes it forget. With
+ * halves that are written in turn it takes what is the same state for many.
  */
 
 /* First byte of a chunk, or NULL. The chunk's size is EP_CHUNK_BYTES. */
@@ -457,8 +457,8 @@ static __always_inline bool push_native(struct ep_core_record *rec, __u32 flags,
 }
 
 /*
- * plan_immediate and follow_plan in one: nothing between them goes through memory. The rule is 64 bits
- * wide since it is spilled: see get_chunk.
+ * plan_immediate and follow_plan in one: nothing between them goes through memory. The rule is 64
+ * bits wide since it is spilled: see get_chunk.
  */
 static __always_inline __u32 follow_immediate(struct ep_core_record *rec, __u64 rule)
 {

@@ -11,9 +11,9 @@
 #include <bpf/bpf.h>
 
 /*
- * A process rests so many times as long as its rows took: they cost it 2 % of a CPU at most. That is
- * CPU time: a loop that was preempted while it wrote has not spent more. Where a virtual CPU is
- * stolen its clock runs on all the same, hence the limit.
+ * A process rests so many times as long as its rows took: they cost it 2 % of a CPU at most. It is
+ * CPU time that counts: a loop that was preempted while it wrote has not spent more. Where a
+ * virtual CPU is stolen its clock runs on all the same, hence the limit.
  */
 #define REST_FACTOR 50
 #define REST_MAX_NS (200 * EP_NS_PER_MS)
