@@ -45,10 +45,16 @@ static __always_inline __u64 not_above(__u64 a, __u64 b)
 	return diff >> 63;
 }
 
+/*
+ * Keys of maps have 32 bits, the lower half of what is on the stack here: the verifier keeps in
+ * mind what lies in each eight bytes of it, and only a write to all of them makes it forget. With
+ * halves that are written in turn it takes what is the same state for many.
+ */
+
 /* First byte of a chunk, or NULL. The chunk's size is EP_CHUNK_BYTES. */
 static __always_inline __u8 *get_chunk(__u32 ref)
 {
-	__u32 index = EP_REF_CHUNK(ref), zero = 0;
+	__u64 index = EP_REF_CHUNK(ref), zero = 0;
 	void *chunk = bpf_map_lookup_elem(&ep_chunks, &index);
 
 	if (!chunk)
@@ -232,7 +238,7 @@ static __always_inline bool plan_table_fp(struct ep_core_record *rec, const stru
 /* A rule that did not fit into its delta. */
 static __always_inline __u32 plan_table(struct ep_core_record *rec, __u32 number, struct ep_plan *plan)
 {
-	__u32 index = number - EP_RULE_FIRST_TABLE;
+	__u64 index = number - EP_RULE_FIRST_TABLE; /* a key: see get_chunk */
 	const struct ep_rule *rule = bpf_map_lookup_elem(&ep_rules, &index);
 	__u32 error;
 
@@ -450,12 +456,15 @@ static __always_inline bool push_native(struct ep_core_record *rec, __u32 flags,
 			     EP_FRAME_HEADER(EP_FRAME_NATIVE, flags, 1, executable), 1, word, 0, 0);
 }
 
-/* plan_immediate and follow_plan in one: nothing between them goes through memory. */
-static __always_inline __u32 follow_immediate(struct ep_core_record *rec, __u32 rule)
+/*
+ * plan_immediate and follow_plan in one: nothing between them goes through memory. The rule is 64
+ * bits wide since it is spilled: see get_chunk.
+ */
+static __always_inline __u32 follow_immediate(struct ep_core_record *rec, __u64 rule)
 {
 	struct ep_walk *walk = &rec->walk;
 	__u64 cfa = rule & EP_RULE_BASE_FP ? walk->regs[EP_REG_FP] : walk->regs[EP_REG_SP];
-	__u32 slot = EP_RULE_FP_SLOT(rule);
+	__u64 slot = EP_RULE_FP_SLOT(rule);
 
 	cfa += EP_RULE_CFA_OFF(rule);
 	if (cfa <= walk->regs[EP_REG_SP])
@@ -482,7 +491,7 @@ static __always_inline __u32 follow_immediate(struct ep_core_record *rec, __u32 
 static __always_inline __u32 step_remembered(struct ep_core_record *rec)
 {
 	const struct ep_memo *memo;
-	__u32 rule;
+	__u64 rule;
 
 	if (!rec->walk.known)
 		return STEP_LONG;

@@ -14,11 +14,13 @@ static __always_inline void tell_of_drop(void)
 		control->dropped = 1;
 }
 
+/*
+ * The time of an event is taken first of all: a sample of what it brings, or a publication that
+ * does not know of it, is later. An interrupt may sample this very program.
+ */
 static __always_inline bool send_process_event(struct ep_process_event *event, __u64 flags)
 {
 	event->event.cpu = bpf_get_smp_processor_id();
-	if (!event->event.time_ns)
-		event->event.time_ns = bpf_ktime_get_ns();
 	if (bpf_ringbuf_output(&ep_ring, event, sizeof(*event), flags) == 0)
 		return true;
 	tell_of_drop();
@@ -59,7 +61,7 @@ int ep_fork(struct bpf_raw_tracepoint_args *ctx)
 	__u64 parent = ctx->args[0], child = ctx->args[1];
 	__u64 parent_start_ns = task_start_ns(parent);
 	struct ep_process_event event = {
-		.event.type = EP_EVENT_FORK,
+		.event = {.type = EP_EVENT_FORK, .time_ns = bpf_ktime_get_ns()},
 		.pid = read_kernel_u32(child + ep_config.task_tgid_off),
 		.parent_pid = read_kernel_u32(parent + ep_config.task_tgid_off),
 		.image = task_image(child),
@@ -69,8 +71,6 @@ int ep_fork(struct bpf_raw_tracepoint_args *ctx)
 	/* a thread, or not ours */
 	if (pid == event.parent_pid || !in_filter(event.parent_pid, parent_start_ns))
 		return 0;
-	/* Before the rows are shared: user space asks whether it wrote others since. */
-	event.event.time_ns = bpf_ktime_get_ns();
 	event.start_ns = task_start_ns(child);
 	add_to_filter(pid, event.start_ns);
 	/* In this order: what user space writes when it has the event must not be overwritten. */
@@ -99,7 +99,9 @@ SEC("raw_tracepoint/task_rename")
 int ep_exec(struct bpf_raw_tracepoint_args *ctx)
 {
 	__u64 task = ctx->args[0];
-	struct ep_process_event event = {.event.type = EP_EVENT_EXEC};
+	struct ep_process_event event = {
+		.event = {.type = EP_EVENT_EXEC, .time_ns = bpf_ktime_get_ns()},
+	};
 	struct ep_exec exec = {.is_going = 1};
 	__u32 pid;
 
@@ -141,7 +143,9 @@ int ep_exit(struct bpf_raw_tracepoint_args *ctx)
 {
 	__u64 task = ctx->args[0];
 	__u64 signal = read_kernel_u64(task + ep_config.task_signal_off);
-	struct ep_process_event event = {.event.type = EP_EVENT_EXIT};
+	struct ep_process_event event = {
+		.event = {.type = EP_EVENT_EXIT, .time_ns = bpf_ktime_get_ns()},
+	};
 	__u32 pid = bpf_get_current_pid_tgid() >> 32;
 
 	if (read_kernel_u32(signal + ep_config.signal_live_off) != 0)

@@ -3,22 +3,12 @@
 #include "core/base/clock.h"
 #include "core/base/util.h"
 
-#include <time.h>
-
 #define REST_FACTOR 20
 #define REST_MAX_MS 200
 /* What wakes us all the time does so no more than some 40 times a second. */
 #define LONG_REST_MS	       25
 #define SHORT_RESTS_PER_SECOND 10
 #define SHORT_RESTS_BURST      50
-
-static uint64_t thread_cpu_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-	return (uint64_t)ts.tv_sec * EP_NS_PER_SEC + (uint64_t)ts.tv_nsec;
-}
 
 static void on_rested(uv_timer_t *timer);
 
@@ -38,7 +28,7 @@ static void on_poll(uv_poll_t *poll, int status, int events)
 	(void)status, (void)events;
 	watch->wakes++;
 	(void)watch->options.look(watch->options.arg);
-	spent_ns = thread_cpu_ns() - watch->cpu_ns;
+	spent_ns = ep_clock_thread_cpu_ns() - watch->cpu_ns;
 	rest_ms = REST_FACTOR * spent_ns / EP_NS_PER_MS;
 	if (!ep_budget_take(&watch->short_rests, ep_clock_mono_ns()))
 		rest_ms = EP_MAX(rest_ms, (uint64_t)LONG_REST_MS);
@@ -47,7 +37,7 @@ static void on_poll(uv_poll_t *poll, int status, int events)
 
 static void sleep_again(struct ep_watch *watch)
 {
-	watch->cpu_ns = thread_cpu_ns();
+	watch->cpu_ns = ep_clock_thread_cpu_ns();
 	for (size_t i = 0; i < watch->n_polls; i++)
 		uv_poll_start(&watch->polls[i], UV_READABLE, on_poll);
 	watch->options.control->asleep = 1;

@@ -20,3 +20,8 @@ uint64_t ep_clock_cpu_ns(void)
 {
 	return read_clock(CLOCK_PROCESS_CPUTIME_ID);
 }
+
+uint64_t ep_clock_thread_cpu_ns(void)
+{
+	return read_clock(CLOCK_THREAD_CPUTIME_ID);
+}

@@ -11,5 +11,7 @@
 uint64_t ep_clock_mono_ns(void);
 /* CPU time of this process, user and system, all threads. */
 uint64_t ep_clock_cpu_ns(void);
+/* The same of this thread alone. */
+uint64_t ep_clock_thread_cpu_ns(void);
 
 #endif

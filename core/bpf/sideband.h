@@ -29,6 +29,8 @@ struct perf_event_mmap_page;
 /* A record is about 120 bytes: room for 500 mappings between two looks, or 8 000. */
 #define EP_SIDEBAND_MIN_BYTES ((size_t)64 << 10)
 #define EP_SIDEBAND_MAX_BYTES ((size_t)1 << 20)
+/* Where locked memory is short: the largest record needs 4208. */
+#define EP_SIDEBAND_LEAST_BYTES ((size_t)8 << 10)
 
 /* Where a ring lies, for tests. Borrowed. */
 struct ep_sideband_memory {

@@ -87,9 +87,25 @@ static int add_ring(struct ep_sideband_set *set, uint32_t cpu, size_t bytes)
 	return 0;
 }
 
+/*
+ * perf_event_mlock_kb and RLIMIT_MEMLOCK, or its pages are not to be had in a piece
+ * (kernel/events/core.c, perf_mmap).
+ */
+static bool is_too_large(int r)
+{
+	return r == -EPERM || r == -ENOMEM;
+}
+
 int ep_sideband_set_add(struct ep_sideband_set *set, uint32_t cpu)
 {
-	return add_ring(set, cpu, EP_SIDEBAND_MIN_BYTES);
+	size_t bytes = EP_SIDEBAND_MIN_BYTES;
+	int r = add_ring(set, cpu, bytes);
+
+	while (is_too_large(r) && bytes > EP_SIDEBAND_LEAST_BYTES) {
+		bytes /= 2;
+		r = add_ring(set, cpu, bytes);
+	}
+	return r;
 }
 
 static void stop(struct member *member)

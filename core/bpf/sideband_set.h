@@ -26,6 +26,7 @@ void ep_sideband_set_free(struct ep_sideband_set *set); /* accepts NULL */
 /* Readable when a ring has records: an epoll descriptor. */
 int ep_sideband_set_fd(const struct ep_sideband_set *set);
 
+/* EP_SIDEBAND_MIN_BYTES, or less where the kernel refuses that. */
 int ep_sideband_set_add(struct ep_sideband_set *set, uint32_t cpu);
 void ep_sideband_set_remove(struct ep_sideband_set *set, uint32_t cpu);
 

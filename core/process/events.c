@@ -242,6 +242,7 @@ static void on_fork(struct ep_processes *processes, const struct ep_process_even
 	replay(processes, event);
 }
 
+/* What an exec tells, and what stays true of the program before it: where it runs. */
 static struct ep_identity *identity_of_exec(const struct ep_process_event *event,
 					    const struct ep_process *old)
 {
@@ -287,14 +288,14 @@ static void name_late(struct ep_processes *processes, struct ep_process *process
 		      : ep_table_newest_ended(&processes->table, (pid_t)event->pid);
 	if (old && old->program.start_ns == event->start_ns && old->ended_ns > time_ns)
 		cut_short(processes, old, time_ns);
-	if (!process->identity || process->read_ns < time_ns) {
-		ep_process_take_identity(process,
-					 identity_of_exec(event, process->identity ? process : old));
-		process->path_ns = UINT64_MAX;
-	}
+	/* What was read meanwhile may have the name before, which the task keeps for a moment. */
+	ep_process_take_identity(process, identity_of_exec(event, process->identity ? process : old));
+	process->path_ns = UINT64_MAX;
 	(void)ep_places_cut_time(&process->places, processes->executables, time_ns, UINT64_MAX);
 	if (processes->options.hears_mappings)
 		ep_reads_spare(&processes->reads, process);
+	if (processes->options.hears_mappings && process->state == EP_PROCESS_READING)
+		process->state = EP_PROCESS_KNOWN; /* what is being read is not believed */
 	process->remapped = true;
 	ep_processes_mark(processes, process);
 	replay(processes, event);

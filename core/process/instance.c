@@ -12,7 +12,11 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* A runtime that is not initialised yet is asked again, soon at first. */
+/*
+ * A runtime that is not initialised yet is asked again, soon at first, and each wait is a quarter
+ * longer than the one before: it runs unseen for a quarter of the time it took to start, at most.
+ * What is sampled meanwhile cannot be walked from copies of stacks.
+ */
 #define RETRY_MIN_NS (2 * EP_NS_PER_MS)
 #define LOAD_WAIT_NS EP_NS_PER_SEC
 #define RETRY_MAX_NS (10 * EP_NS_PER_SEC)
@@ -202,8 +206,10 @@ static bool forget_said(struct ep_instance *instance)
 
 static void schedule_retry(struct ep_instance *instance)
 {
-	schedule(instance, EP_MIN(RETRY_MIN_NS << EP_MIN(instance->tries, 20u), RETRY_MAX_NS));
-	instance->tries++;
+	uint64_t wait_ns = EP_MAX(instance->wait_ns, RETRY_MIN_NS);
+
+	schedule(instance, wait_ns);
+	instance->wait_ns = EP_MIN(wait_ns + wait_ns / 4, RETRY_MAX_NS);
 }
 
 static void detach(struct ep_instance *instance)
@@ -271,7 +277,7 @@ static void take_success(struct ep_instance *instance)
 	unwinders->attached += !instance->attached;
 	unwinders->in_use = instance->attached = true;
 	instance->used_ns = ep_clock_mono_ns();
-	instance->tries = 0;
+	instance->wait_ns = 0;
 }
 
 static void finish_attach(void *arg)
@@ -440,7 +446,7 @@ void ep_instance_mappings_changed(struct ep_instance *instance)
 	else if (instance->dormant)
 		start_attach(instance);
 	else if (instance->retry_ns)
-		instance->tries = 0;
+		instance->wait_ns = 0;
 }
 
 bool ep_instance_is_missed(const struct ep_instance *instance, bool ended)

@@ -43,12 +43,18 @@ int ep_processes_prepare(struct ep_processes *processes, const char *path,
 	return ep_executables_prepare(processes->executables, path, file);
 }
 
+/*
+ * It says something new rarely (CHANGE_REST_NS of instance.c), and does not wait: copies of stacks
+ * make good for rows that come late, but not for a language.
+ */
 void ep_processes_on_language(struct ep_processes *processes, pid_t pid)
 {
 	struct ep_process *process = ep_table_find_live(&processes->table, pid);
 
-	if (process && process->places.len > 0)
-		ep_processes_mark(processes, process);
+	if (!process || process->places.len == 0)
+		return;
+	process->publish_after_ns = 0;
+	ep_processes_mark(processes, process);
 }
 
 struct ep_instance *ep_processes_language(struct ep_processes *processes,

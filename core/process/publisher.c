@@ -10,13 +10,13 @@
 
 #include <bpf/bpf.h>
 
-/* A process rests so many times as long as its rows took: they cost it 2 % of a CPU at most. */
-#define REST_FACTOR 50
 /*
- * BPF copies the parent's entry a moment before it takes the fork's time. What was written in
- * between, where a virtual CPU was stolen, is not what the child has: it is told again.
+ * A process rests so many times as long as its rows took: they cost it 2 % of a CPU at most. It is
+ * CPU time that counts: a loop that was preempted while it wrote has not spent more. Where a
+ * virtual CPU is stolen its clock runs on all the same, hence the limit.
  */
-#define FORK_DOUBT_NS (10 * EP_NS_PER_MS)
+#define REST_FACTOR 50
+#define REST_MAX_NS (200 * EP_NS_PER_MS)
 
 static int update_map(void *arg, uint32_t pid, const struct ep_proc *proc)
 {
@@ -160,24 +160,30 @@ static bool publish(struct ep_publisher *publisher, struct ep_process *process)
 	return true;
 }
 
+static uint64_t rest_ns(uint64_t spent_ns)
+{
+	return EP_MIN(REST_FACTOR * spent_ns, REST_MAX_NS);
+}
+
 bool ep_publisher_run(struct ep_publisher *publisher, uint64_t now_ns)
 {
 	struct ep_process *process, *next;
 	bool any = false;
 
 	for (process = TAILQ_FIRST(&publisher->dirty); process; process = next) {
-		uint64_t start_ns = ep_clock_mono_ns();
+		uint64_t start_ns;
 
 		next = TAILQ_NEXT(process, dirty);
 		if (now_ns < process->publish_after_ns) {
 			publisher->stats.put_off++;
 			continue;
 		}
+		start_ns = ep_clock_thread_cpu_ns();
 		if (process->no_room == publisher->room->turn || !publish(publisher, process))
 			continue;
 		process->published_ns = ep_clock_mono_ns();
-		process->publish_after_ns = process->published_ns +
-					    REST_FACTOR * (process->published_ns - start_ns);
+		process->publish_after_ns =
+			process->published_ns + rest_ns(ep_clock_thread_cpu_ns() - start_ns);
 		ep_publisher_unmark(publisher, process);
 		any = true;
 	}
@@ -220,7 +226,7 @@ void ep_publisher_fork(struct ep_publisher *publisher, struct ep_process *child,
 	}
 	child->rows = ep_room_ref(parent->rows);
 	child->published_ns = child->born_ns;
-	if (parent->is_dirty || child->born_ns - parent->published_ns < FORK_DOUBT_NS)
+	if (parent->is_dirty)
 		ep_publisher_mark(publisher, child);
 }
 

@@ -53,6 +53,7 @@ static struct {
 	size_t first_bytes;
 	bool counts;
 	int refuse; /* what an opener says */
+	size_t max_bytes; /* and of larger rings, unless it is 0 */
 } kernel;
 
 static int open_fake(uint32_t cpu, size_t bytes, struct ep_sideband **ret_sideband)
@@ -61,6 +62,8 @@ static int open_fake(uint32_t cpu, size_t bytes, struct ep_sideband **ret_sideba
 
 	if (kernel.refuse)
 		return kernel.refuse;
+	if (kernel.max_bytes && bytes > kernel.max_bytes)
+		return -EPERM;
 	if (bytes == EP_SIDEBAND_MIN_BYTES && kernel.first_bytes)
 		bytes = kernel.first_bytes;
 	assert_true(kernel.n < EP_LEN(kernel.rings));
@@ -768,6 +771,35 @@ static void a_ring_stays_when_there_is_no_larger_one(void **state)
 	free_world(world);
 }
 
+static void a_first_ring_takes_what_it_gets(void **state)
+{
+	static const struct {
+		size_t max_bytes;
+		int result;
+	} rows[] = {
+		{EP_SIDEBAND_MIN_BYTES, 0},
+		{EP_SIDEBAND_MIN_BYTES / 2 + 1, 0},
+		{EP_SIDEBAND_LEAST_BYTES, 0},
+		{EP_SIDEBAND_LEAST_BYTES - 1, -EPERM},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < EP_LEN(rows); i++) {
+		struct world *world = new_world((struct setup){.n_cpus = 1});
+		size_t n = kernel.n, bytes = EP_SIDEBAND_MIN_BYTES;
+
+		while (bytes > rows[i].max_bytes)
+			bytes /= 2;
+		kernel.max_bytes = rows[i].max_bytes;
+		assert_int_equal(ep_sideband_set_add(world->set, 5), rows[i].result);
+		kernel.max_bytes = 0;
+		assert_int_equal(kernel.n, n + (rows[i].result == 0));
+		if (rows[i].result == 0)
+			assert_int_equal(kernel.rings[n].bytes, bytes);
+		free_world(world);
+	}
+}
+
 static void a_cpu_that_goes_leaves_its_records(void **state)
 {
 	struct world *world = new_world((struct setup){.n_cpus = 2});
@@ -812,6 +844,7 @@ int main(void)
 		cmocka_unit_test(a_loss_during_a_drain_is_told_by_the_next),
 		cmocka_unit_test(a_ring_that_lost_is_replaced),
 		cmocka_unit_test(a_ring_stays_when_there_is_no_larger_one),
+		cmocka_unit_test(a_first_ring_takes_what_it_gets),
 		cmocka_unit_test(a_cpu_that_goes_leaves_its_records),
 	};
 
