@@ -20,7 +20,9 @@ import stacks
 # Where a task has no user part. Before load_*_binary an exec still has its old memory, and whoever is
 # there has a user stack: fs/exec.c, exec_binprm; fs/binfmt_elf.c. Exit: kernel/exit.c, kernel/fork.c.
 STATES = {
-    "[exec]": re.compile(r"^load_\w+_binary|^begin_new_exec|^exec_binprm|^bprm_execve"),
+    "[exec]": re.compile(r"^load_\w+_binary|^begin_new_exec|^exec_binprm|^bprm_execve"
+                         # cut at our own program in the tracepoint of an exec
+                         r"|^bpf_prog_\w+_ep_exec"),
     "[exit]": re.compile(r"^(do_exit|do_group_exit|__(x64|arm64)_sys_exit(_group)?|exit_mmap|__?mmput)$"),
 }
 # Below ret_from_fork of a task that never was in user space: kernel/kthread.c, io_uring/io-wq.c,
