@@ -41,17 +41,20 @@ static __always_inline void add_copy(struct ep_core_record *rec)
 	__u32 at = (__u32)rec->sample.n_kernel + rec->sample.n_words, pages = 0;
 	struct ep_copy *copy;
 
-	if (at > EP_RECORD_WORDS - COPY_WORDS - EP_COPY_PAGES * PAGE_WORDS)
+	if (at > EP_RECORD_WORDS - COPY_WORDS - PAGE_WORDS)
 		return;
 	copy = (struct ep_copy *)(rec->words + at);
 	rec->copy.addr = rec->copy.regs[EP_REG_SP] & ~(__u64)(EP_COPY_PAGE_BYTES - 1);
 #pragma unroll
 	for (__u32 i = 0; i < EP_COPY_PAGES; i++) {
 		__u64 page = rec->copy.addr + (__u64)pages * EP_COPY_PAGE_BYTES;
+		__u64 to = at + COPY_WORDS + pages * PAGE_WORDS;
 
-		if (bpf_probe_read_user(rec->words + at + COPY_WORDS +
-						(pages & (EP_COPY_PAGES - 1)) * PAGE_WORDS,
-					EP_COPY_PAGE_BYTES, (void *)page) == 0)
+		EP_OPAQUE(to); /* what is compared is what the address is made of */
+		/* Behind many frames there is room for fewer. */
+		if (to > EP_RECORD_WORDS - PAGE_WORDS)
+			break;
+		if (bpf_probe_read_user(rec->words + to, EP_COPY_PAGE_BYTES, (void *)page) == 0)
 			pages++;
 		else if (pages == 0)
 			rec->copy.addr += EP_COPY_PAGE_BYTES;

@@ -5,7 +5,11 @@
 
 #define REST_FACTOR 20
 #define REST_MAX_MS 200
-/* What wakes us all the time does so no more than some 40 times a second. */
+/*
+ * What wakes us now and then is seen to at once, since a program that was executed maps its
+ * libraries in the next moments; what does all the time no more than some 40 times a second.
+ */
+#define SHORT_REST_MS	       2
 #define LONG_REST_MS	       25
 #define SHORT_RESTS_PER_SECOND 10
 #define SHORT_RESTS_BURST      50
@@ -30,7 +34,9 @@ static void on_poll(uv_poll_t *poll, int status, int events)
 	(void)watch->options.look(watch->options.arg);
 	spent_ns = ep_clock_thread_cpu_ns() - watch->cpu_ns;
 	rest_ms = REST_FACTOR * spent_ns / EP_NS_PER_MS;
-	if (!ep_budget_take(&watch->short_rests, ep_clock_mono_ns()))
+	if (ep_budget_take(&watch->short_rests, ep_clock_mono_ns()))
+		rest_ms = EP_MIN(rest_ms, (uint64_t)SHORT_REST_MS);
+	else
 		rest_ms = EP_MAX(rest_ms, (uint64_t)LONG_REST_MS);
 	rest(watch, rest_ms);
 }

@@ -8,7 +8,8 @@
  *	   ▲                                                                                  │
  *	   └────── look ◄── 20 times as long as all since the last rest took ── RESTING ◄─────┘
  *
- * (and 25 ms at least, if there was no such quiet lately), and twice a second in any case. The kernel wakes who is ASLEEP alone (struct ep_control: asleep).
+ * (after the first wake-ups since it was quiet 2 ms at most, later 25 ms at least), and twice a second
+ * in any case. The kernel wakes who is ASLEEP alone (struct ep_control: asleep).
  *
  * Loop's thread only.
  */

@@ -174,6 +174,15 @@ static struct summary summarize(const void *words, uint32_t n_words)
 
 /* --- the walk --------------------------------------------------------------------------------- */
 
+/* Behind many frames a record has no room for another page (add_copy of bpf/finish.bpf.h). */
+static bool has_room(const struct pieces *pieces)
+{
+	size_t words = (size_t)pieces->sample.n_kernel + pieces->sample.n_words;
+
+	return words + (pieces->sample.copy_bytes + EP_COPY_PAGE_BYTES) / WORD_BYTES <=
+	       EP_RECORD_WORDS;
+}
+
 /*
  * Of an unreadable piece of stack: was it there, and only not copied? It was if the walk has gone on
  * to another stack (behind a signal frame), or if the copy ends because it is full; a shorter one
@@ -187,7 +196,7 @@ static bool is_behind_copy(const struct pieces *pieces, const struct ep_record *
 
 	if (record->walk.regs[EP_REG_SP] - first > MAX_COPY_BYTES)
 		return true;
-	return skipped + copy->bytes == MAX_COPY_BYTES &&
+	return (skipped + copy->bytes == MAX_COPY_BYTES || !has_room(pieces)) &&
 	       world->failed_end > copy->addr + copy->bytes;
 }
 
