@@ -29,6 +29,9 @@
 /* Names of processes and executables that are gone, for batches that are not written yet. */
 #define KEEP_GONE_NS (150 * EP_NS_PER_SEC)
 #define MAX_EVICTED  64 /* tables at once */
+/* Between these is the longest rest from the kernel's records. */
+#define REST_LEAST_MS 10
+#define REST_MOST_MS  200
 /* A quarter of the limit may be tables of programs that do not run, for when they come back. */
 #define IDLE_SHARE 4
 /* Frames are named so often, in half seconds: a file stays open for 3 s when nobody maps it more. */
@@ -374,6 +377,17 @@ static int new_events(struct ep_session *session)
 	return ep_events_open(&options, &session->events);
 }
 
+/* If each sample had a copy of its stack, a quarter of the ring would be full by then. */
+static uint32_t max_rest_ms(const struct ep_session *session)
+{
+	uint64_t copy_bytes = EP_COPY_PAGES * EP_COPY_PAGE_BYTES + 1024;
+	uint64_t n_cpus = (uint64_t)EP_MAX(sysconf(_SC_NPROCESSORS_ONLN), 1);
+	uint64_t per_second = session->options.freq_hz * n_cpus * copy_bytes;
+	uint64_t ms = 1000 * (uint64_t)ep_ring_bytes(session->ring) / 4 / per_second;
+
+	return (uint32_t)EP_MIN(EP_MAX(ms, (uint64_t)REST_LEAST_MS), (uint64_t)REST_MOST_MS);
+}
+
 static int init_watch(struct ep_session *session)
 {
 	struct ep_watch_options options = {
@@ -381,6 +395,7 @@ static int init_watch(struct ep_session *session)
 		.control = ep_bpf_control(session->bpf),
 		.ring_fd = ep_ring_fd(session->ring),
 		.side_fd = ep_events_poll_fd(session->events),
+		.max_rest_ms = max_rest_ms(session),
 		.look = on_look,
 		.tick = on_tick,
 		.arg = session,

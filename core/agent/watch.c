@@ -4,7 +4,6 @@
 #include "core/base/util.h"
 
 #define REST_FACTOR 20
-#define REST_MAX_MS 200
 /*
  * What wakes us now and then is seen to at once, since a program that was executed maps its
  * libraries in the next moments; what does all the time no more than some 40 times a second.
@@ -21,7 +20,7 @@ static void rest(struct ep_watch *watch, uint64_t ms)
 	watch->options.control->asleep = 0;
 	for (size_t i = 0; i < watch->n_polls; i++)
 		uv_poll_stop(&watch->polls[i]);
-	uv_timer_start(&watch->rest, on_rested, EP_MIN(EP_MAX(ms, 1u), (uint64_t)REST_MAX_MS), 0);
+	uv_timer_start(&watch->rest, on_rested, EP_MAX(EP_MIN(ms, (uint64_t)watch->options.max_rest_ms), 1u), 0);
 }
 
 static void on_poll(uv_poll_t *poll, int status, int events)

@@ -28,6 +28,7 @@ struct ep_watch_options {
 	uv_loop_t *loop;
 	struct ep_control *control;
 	int ring_fd, side_fd; /* -1: there is none */
+	uint32_t max_rest_ms; /* what comes meanwhile must fit into the ring */
 	/* Looks at all records. True when some could not be handled yet. */
 	bool (*look)(void *arg);
 	void (*tick)(void *arg); /* every EP_WATCH_TICK_MS, behind a look */
