@@ -585,8 +585,10 @@ static __always_inline bool keep_walk(struct ep_core_record *rec)
 
 	rec->no_copy = 1;
 	if (bpf_ringbuf_query(&ep_ring, BPF_RB_AVAIL_DATA) >
-	    bpf_ringbuf_query(&ep_ring, BPF_RB_RING_SIZE) / 2)
+	    bpf_ringbuf_query(&ep_ring, BPF_RB_RING_SIZE) / 2) {
+		count(EP_COUNTER_COPIES_REFUSED, 1);
 		return false;
+	}
 	copy->pc = rec->walk.pc;
 	copy->at_word = rec->sample.n_words;
 	copy->known_regs = rec->walk.known_regs;

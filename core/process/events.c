@@ -397,6 +397,7 @@ static size_t find_roots(const struct ep_processes *processes, const struct ep_p
 	return n;
 }
 
+/* What is not looked at is GONE, until /proc tells. */
 static void ask_file(struct ep_processes *processes, struct ep_process *process,
 		     const struct ep_mapping_event *event, struct ep_place_in_memory *place)
 {
@@ -406,6 +407,7 @@ static void ask_file(struct ep_processes *processes, struct ep_process *process,
 	if (ep_files_ask(&processes->files, event, process->program, roots, n,
 			 &place->question) < 0) {
 		place->state = EP_PLACE_GONE;
+		ep_reads_request(&processes->reads, process, 0);
 		return;
 	}
 	place->state = EP_PLACE_ASKED;

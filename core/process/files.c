@@ -24,15 +24,15 @@ void ep_files_init(struct ep_files *files, struct uv_loop_s *loop,
 		   void (*answered)(void *arg, struct ep_file_question *question), void *arg)
 {
 	*files = (struct ep_files){.loop = loop, .answered = answered, .arg = arg};
-	STAILQ_INIT(&files->waiting);
+	TAILQ_INIT(&files->waiting);
 }
 
 static void free_list(struct ep_file_list *list)
 {
 	struct ep_file_question *question;
 
-	while ((question = STAILQ_FIRST(list)) != NULL) {
-		STAILQ_REMOVE_HEAD(list, link);
+	while ((question = TAILQ_FIRST(list)) != NULL) {
+		TAILQ_REMOVE(list, question, link);
 		ep_proc_file_close(&question->file);
 		free(question);
 	}
@@ -45,41 +45,87 @@ void ep_files_stop(struct ep_files *files)
 	files->n_waiting = 0;
 }
 
-int ep_files_ask(struct ep_files *files, const struct ep_mapping_event *event,
-		 struct ep_program program, const pid_t *roots, size_t n_roots,
-		 uint32_t *ret_number)
+static void fill_in(struct ep_file_question *question, const struct ep_mapping_event *event,
+		    struct ep_program program, const pid_t *roots, size_t n_roots)
 {
-	struct ep_file_question *question;
-
-	if (files->stopped || files->n_waiting == MAX_WAITING) {
-		files->refused++;
-		return -E2BIG;
-	}
-	question = calloc(1, sizeof(*question));
-	if (!question)
-		return -ENOMEM;
-	files->last_number += 1 + (files->last_number == UINT32_MAX);
-	*ret_number = question->number = files->last_number;
 	question->program = program;
 	question->addr = event->addr;
 	question->end = event->addr + event->bytes;
 	question->time_ns = event->time_ns;
 	question->file.fd = -1;
 	memcpy(question->roots, roots, EP_MIN(n_roots, EP_LEN(question->roots)) * sizeof(*roots));
-	question->build_id_bytes = EP_MIN(event->build_id_bytes, sizeof(question->build_id));
-	if (event->build_id)
+	question->build_id_bytes =
+		event->build_id ? EP_MIN(event->build_id_bytes, sizeof(question->build_id)) : 0;
+	if (question->build_id_bytes > 0)
 		memcpy(question->build_id, event->build_id, question->build_id_bytes);
-	else
-		question->build_id_bytes = 0;
 	question->inode = event->has_inode ? event->inode : 0;
 	question->inode_generation = event->inode_generation;
 	question->dev_major = event->device_major;
 	question->dev_minor = event->device_minor;
 	snprintf(question->path, sizeof(question->path), "%s", event->name);
-	STAILQ_INSERT_TAIL(&files->waiting, question, link);
+}
+
+static bool is_same(const struct ep_file_question *a, const struct ep_file_question *b)
+{
+	return a->program.pid == b->program.pid && a->program.image == b->program.image &&
+	       a->program.start_ns == b->program.start_ns &&
+	       a->build_id_bytes == b->build_id_bytes &&
+	       memcmp(a->build_id, b->build_id, a->build_id_bytes) == 0 && a->inode == b->inode &&
+	       a->inode_generation == b->inode_generation && a->dev_major == b->dev_major &&
+	       a->dev_minor == b->dev_minor && strcmp(a->path, b->path) == 0;
+}
+
+/*
+ * A program may map one file thousands of times before it is looked at once: that is one question,
+ * about the place that is most likely still there.
+ */
+static bool join_last(struct ep_files *files, const struct ep_file_question *question)
+{
+	struct ep_file_question *last = TAILQ_LAST(&files->waiting, ep_file_list);
+
+	if (!last || !is_same(last, question))
+		return false;
+	last->addr = question->addr;
+	last->end = question->end;
+	last->time_ns = question->time_ns;
+	return true;
+}
+
+static int add_question(struct ep_files *files, const struct ep_file_question *asked)
+{
+	struct ep_file_question *question;
+
+	if (files->n_waiting == MAX_WAITING) {
+		files->refused++;
+		return -E2BIG;
+	}
+	question = malloc(sizeof(*question));
+	if (!question)
+		return -ENOMEM;
+	*question = *asked;
+	files->last_number += 1 + (files->last_number == UINT32_MAX);
+	question->number = files->last_number;
+	TAILQ_INSERT_TAIL(&files->waiting, question, link);
 	files->n_waiting++;
 	files->asked++;
 	return 0;
+}
+
+int ep_files_ask(struct ep_files *files, const struct ep_mapping_event *event,
+		 struct ep_program program, const pid_t *roots, size_t n_roots,
+		 uint32_t *ret_number)
+{
+	struct ep_file_question question = {0};
+	int r = 0;
+
+	if (files->stopped)
+		return -ESHUTDOWN;
+	fill_in(&question, event, program, roots, n_roots);
+	if (!join_last(files, &question))
+		r = add_question(files, &question);
+	if (r == 0)
+		*ret_number = TAILQ_LAST(&files->waiting, ep_file_list)->number;
+	return r;
 }
 
 /* --- on a worker ----------------------------------------------------------------------------- */
@@ -172,7 +218,7 @@ static void run_files(void *arg)
 	struct files_job *job = arg;
 	struct ep_file_question *question;
 
-	STAILQ_FOREACH (question, &job->questions, link)
+	TAILQ_FOREACH (question, &job->questions, link)
 		answer(question);
 }
 
@@ -185,7 +231,7 @@ static void finish_files(void *arg)
 	struct ep_file_question *question;
 
 	files->running--;
-	STAILQ_FOREACH (question, &job->questions, link) {
+	TAILQ_FOREACH (question, &job->questions, link) {
 		files->found += question->result == 0;
 		files->answered(files->arg, question);
 	}
@@ -201,13 +247,13 @@ static struct files_job *take_waiting(struct ep_files *files)
 	if (!job)
 		return NULL;
 	job->files = files;
-	STAILQ_INIT(&job->questions);
+	TAILQ_INIT(&job->questions);
 	for (size_t i = 0; i < MAX_PER_JOB && files->n_waiting > 0; i++) {
-		struct ep_file_question *question = STAILQ_FIRST(&files->waiting);
+		struct ep_file_question *question = TAILQ_FIRST(&files->waiting);
 
-		STAILQ_REMOVE_HEAD(&files->waiting, link);
+		TAILQ_REMOVE(&files->waiting, question, link);
 		files->n_waiting--;
-		STAILQ_INSERT_TAIL(&job->questions, question, link);
+		TAILQ_INSERT_TAIL(&job->questions, question, link);
 	}
 	return job;
 }
@@ -223,7 +269,7 @@ void ep_files_run(struct ep_files *files)
 		if (ep_job_run(files->loop, run_files, finish_files, job) < 0) {
 			struct ep_file_question *question;
 
-			STAILQ_FOREACH (question, &job->questions, link)
+			TAILQ_FOREACH (question, &job->questions, link)
 				question->result = -ENOMEM;
 			finish_files(job);
 			return;

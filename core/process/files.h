@@ -29,7 +29,7 @@ struct uv_loop_s;
 
 /* One question, and its answer. */
 struct ep_file_question {
-	STAILQ_ENTRY(ep_file_question) link;
+	TAILQ_ENTRY(ep_file_question) link;
 	/* in */
 	uint32_t number; /* of this question; never 0 */
 	struct ep_program program;
@@ -47,7 +47,7 @@ struct ep_file_question {
 	char path[EP_FILE_MAX_PATH];
 };
 
-STAILQ_HEAD(ep_file_list, ep_file_question);
+TAILQ_HEAD(ep_file_list, ep_file_question);
 
 struct ep_files {
 	struct uv_loop_s *loop;
@@ -64,7 +64,11 @@ void ep_files_init(struct ep_files *files, struct uv_loop_s *loop,
 		   void (*answered)(void *arg, struct ep_file_question *question), void *arg);
 /* Drops what waits. */
 void ep_files_stop(struct ep_files *files);
-/* Copies the record and gives the question's number. 0, -E2BIG when too many wait, -ENOMEM: it will not be answered. */
+/*
+ * Copies the record and gives the question's number, which is that of the one before while that
+ * waits and is of the same program and file. 0; it will not be answered: -E2BIG when too many wait,
+ * -ESHUTDOWN, -ENOMEM.
+ */
 int ep_files_ask(struct ep_files *files, const struct ep_mapping_event *event,
 		 struct ep_program program, const pid_t *roots, size_t n_roots,
 		 uint32_t *ret_number);

@@ -309,14 +309,37 @@ static void place_that_is_gone_is_waited_for_no_more(void **state)
 	assert_null(world_place(w, prog, ADDR)->executable);
 }
 
+static void one_file_mapped_over_and_over_is_one_question(void **state)
+{
+	struct world *w = *state;
+	struct world_file file = make_copy(0755, geteuid());
+	struct ep_program child = {.pid = PID(2), .image = 1, .start_ns = 2000000000};
+
+	start(w);
+	for (uint64_t i = 1; i <= 5000; i++)
+		(void)map_once(w, i * ADDR, &file);
+	assert_int_equal(ep_processes_stats(w->processes).files_asked, 1);
+	world_fork(w, world_now(), prog.pid, child);
+	world_map(w, world_now(), child.pid, 6000 * ADDR, &file);
+	assert_int_equal(ep_processes_stats(w->processes).files_asked, 2);
+	world_settle(w);
+	for (uint64_t i = 1; i <= 5000; i++)
+		assert_non_null(world_place(w, prog, i * ADDR)->executable);
+	assert_non_null(world_place(w, child, ADDR)->executable);
+	assert_non_null(world_place(w, child, 6000 * ADDR)->executable);
+	assert_true(ep_process_is_settled(world_process(w, child)));
+}
+
 static void more_files_than_may_wait(void **state)
 {
 	struct world *w = *state;
 	struct world_file file = make_copy(0755, geteuid());
 
 	start(w);
-	for (uint64_t i = 1; i <= 4100; i++)
+	for (uint64_t i = 1; i <= 4100; i++) {
+		snprintf(file.path, sizeof(file.path), "%s.%u", copy_path, (unsigned int)i);
 		(void)map_once(w, i * ADDR, &file);
+	}
 	assert_int_equal(world_place(w, prog, ADDR)->state, EP_PLACE_ASKED);
 	assert_int_equal(world_place(w, prog, 4100 * ADDR)->state, EP_PLACE_GONE);
 	assert_int_equal(ep_processes_stats(w->processes).files_asked, 4096);
@@ -354,6 +377,7 @@ int main(void)
 		TEST(child_that_executed_something_waits_for_its_own),
 		TEST(place_that_is_cut_gets_its_answer),
 		TEST(place_that_is_gone_is_waited_for_no_more),
+		TEST(one_file_mapped_over_and_over_is_one_question),
 		TEST(more_files_than_may_wait),
 		TEST(stop_while_files_are_looked_at),
 	};
