@@ -189,7 +189,7 @@ def answer_that_is_too_long():
                     http.serve()
                 if kind == 8 and where == stream:
                     credit += struct.unpack(">I", payload)[0]
-    result = send(Server(serve).url)
+    result = send(Server(serve).url, timeout="20s", flush_timeout="20s")
     result.expect(refused_requests=1)
     result.says("longer than 4 MiB")
 
