@@ -108,36 +108,32 @@ static void init(struct ep_ld_cache *cache)
 	ep_vec_init(&cache->bytes, 1, EP_LD_CACHE_MAX_BYTES);
 }
 
+/* What was read, or could not be: `r`. */
+static int give(struct ep_ld_cache *cache, int r, struct ep_ld_cache *ret_cache)
+{
+	if (r < 0)
+		ep_ld_cache_fini(cache);
+	else
+		r = parse(cache);
+	if (r == 0)
+		*ret_cache = *cache;
+	return r;
+}
+
 int ep_ld_cache_read(const char *path, struct ep_ld_cache *ret_cache)
 {
 	struct ep_ld_cache cache;
-	int r;
 
 	init(&cache);
-	r = ep_read_file(path, &cache.bytes);
-	if (r < 0)
-		ep_ld_cache_fini(&cache);
-	else
-		r = parse(&cache);
-	if (r == 0)
-		*ret_cache = cache;
-	return r;
+	return give(&cache, ep_read_file(path, &cache.bytes), ret_cache);
 }
 
 int ep_ld_cache_parse(const void *data, size_t bytes, struct ep_ld_cache *ret_cache)
 {
 	struct ep_ld_cache cache;
-	int r;
 
 	init(&cache);
-	r = bytes ? ep_vec_append(&cache.bytes, data, bytes) : 0;
-	if (r < 0)
-		ep_ld_cache_fini(&cache);
-	else
-		r = parse(&cache);
-	if (r == 0)
-		*ret_cache = cache;
-	return r;
+	return give(&cache, bytes ? ep_vec_append(&cache.bytes, data, bytes) : 0, ret_cache);
 }
 
 void ep_ld_cache_fini(struct ep_ld_cache *cache)
