@@ -15,6 +15,7 @@ import os
 import re
 import sys
 
+UNITTEST_SKIPS = re.compile(r"^OK \(skipped=(\d+)\)$", re.M)  # the last line of Python's unittest
 CMOCKA = re.compile(r"^\[ +(OK|FAILED|SKIPPED) +\] (\w+)$", re.M)
 OUTCOME = {"OK": "passed", "SKIPPED": "skipped", "FAILED": "failed"}
 
@@ -36,7 +37,10 @@ def cases_of(record):
     for state, case in CMOCKA.findall(output):
         cases[case] = OUTCOME[state]
     if result in ("OK", "EXPECTEDFAIL"):
-        return [(o, f"{name}.{c}", "see the test") for c, o in cases.items()] or [("passed", name, "")]
+        skips = sum(int(n) for n in UNITTEST_SKIPS.findall(output))
+        told = [("skipped", name, f"{skips} of its cases: see the test")] * bool(skips)
+        told += [(o, f"{name}.{c}", "see the test") for c, o in cases.items()]
+        return told or [("passed", name, "")]
     found = [(o, f"{name}.{c}", "") for c, o in cases.items()]
     if not any(o == "failed" for o, _, _ in found):
         found.append(("failed", name, result))  # a crash, a time-out, a sanitizer's exit

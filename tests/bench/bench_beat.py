@@ -63,7 +63,8 @@ def seen_by_perf(path):
     run = PERF and subprocess.run([PERF, "script", "-F", "pid", "-i", path], capture_output=True,
                                   text=True, check=False)
     if not run or run.returncode:
-        measure.note("no perf to compare with")
+        reason = (run.stderr.strip().splitlines() or ["it failed"])[-1] if run else "no perf (package linux-perf)"
+        measure.skip_row(f"the same by perf record -F {FREQ} in the same run", reason)
         return None
     return {int(pid): (n / FREQ, n) for pid, n in collections.Counter(run.stdout.split()).items()}
 

@@ -50,10 +50,10 @@ class Floor:
         self.procs = procs
 
     def __enter__(self):
-        self.proc = self.procs.start(self.command, stdout=subprocess.PIPE)
+        self.proc = self.procs.start(self.command, stdout=subprocess.PIPE, stderr=None)
         prefer(self.proc)
         if self.proc.stdout.readline() != b"sampling\n":
-            measure.skip("the floor program cannot run here")
+            raise SystemExit(f"the floor program failed with {self.proc.wait()}")
         return self
 
     def __exit__(self, *_):

@@ -66,7 +66,10 @@ def bench(name, procs, ms_bar, wakeups_bar=None):
         time.sleep(SETTLE)
         before = observe(agent)
         time.sleep(SECONDS)
-        report(name, before, observe_end(agent), ms_bar, wakeups_bar)
+        after = observe_end(agent)
+    if any(proc.poll() is not None for proc in procs.all if proc is not agent.proc):
+        raise SystemExit(f"{name}: a program that was to run has ended")
+    report(name, before, after, ms_bar, wakeups_bar)
 
 
 def main():

@@ -65,7 +65,7 @@ def run(name, command, files, rooted, samples):
             for kind, wrong in programs.wrong_images(own).items():
                 images[kind].update(wrong)
     for tally, (part, _, bar) in zip(tallies, parts):
-        sessions.print_tally(part, tally, bar)
+        sessions.print_tally(part, tally, bar, samples)
     if files:
         sessions.print_images(name, images, sum(tally.all for tally in tallies))
 

@@ -86,7 +86,10 @@ def driver_load(directory):
         load.name += " (cc1plus copied)"
 
     def prepare():
-        load.command = copy(directory) + rest
+        command = copy(directory)
+        if not command:
+            raise sessions.NotHere("there is neither rustc nor cc1plus (package g++)")
+        load.command = command + rest
     load.command, load.prepare = ["not yet"], prepare
     return load
 
@@ -130,6 +133,8 @@ def main():
             if options.only in load.name:
                 try:
                     sessions.report(sessions.run(load, options.samples, directory))
+                except sessions.NotHere as reason:
+                    measure.skip_row(load.name, str(reason))
                 except passes.Cannot as reason:
                     measure.skip(str(reason))
 

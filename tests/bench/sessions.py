@@ -39,6 +39,10 @@ class Load:
     prepare: object = None  # called before each session
 
 
+class NotHere(Exception):
+    """A load that this machine cannot run, for want of a program: a skip of that load."""
+
+
 class Found:
     """What the sessions of a load had in common."""
 
@@ -46,7 +50,7 @@ class Found:
         self.load = load
         self.first, self.later = judge.Tally(load.rooted), judge.Tally(load.rooted)
         self.images = {"frames": judge.collections.Counter(), "name": judge.collections.Counter()}
-        self.samples = 0
+        self.samples, self.asked = 0, 0
 
     def add(self, session):
         self.first.add(session.first)
@@ -111,6 +115,7 @@ def passes_for(load, samples, seconds):
 def run(load, samples, directory):
     """Sessions of a load until each share with a bar is of enough samples."""
     found = Found(load)
+    found.asked = samples
     seconds = pass_seconds(load, directory) if not load.command else 1
     for _ in range(TRIES if not load.command else 10 * TRIES):
         missing = found.missing(samples)
@@ -125,11 +130,15 @@ def run(load, samples, directory):
 
 # --- rows ------------------------------------------------------------------------------------------
 
-def print_tally(name, tally, bar=None):
+def print_tally(name, tally, bar=None, asked=1):
+    """A bar is for so many samples as were asked for; of fewer the share is told, and judged as a skip."""
     text = f">= {bar}" if bar is not None else ""
     if tally.all == 0:
         measure.row(name + ": samples", 0, "", text, 1 if bar is not None else None, True)
         return
+    if bar is not None and tally.all < asked:
+        measure.skip_row(f"{name}: complete, bar {text}", f"{tally.all} samples came of {asked}")
+        bar = None
     measure.row(f"{name}, {tally.all} samples: complete", tally.percent, "%", text, bar, True)
     for why, count in tally.reasons.most_common():
         measure.row(f"{name}: {why}", 100.0 * count / tally.all, "%")
@@ -141,6 +150,9 @@ def print_tally(name, tally, bar=None):
 
 def print_images(name, images, samples):
     """Samples on the wrong image: there is no excuse for one."""
+    if samples == 0:
+        measure.row(name + ": samples to judge the image of", 0, "", ">= 1", 1, True)
+        return
     for kind, text in (("frames", "with code of another program"), ("name", "with another's name")):
         wrong = images[kind]
         measure.row(f"{name}, {samples} samples: {text}", sum(wrong.values()), "samples", "0", 0)
@@ -151,9 +163,9 @@ def print_images(name, images, samples):
 def report(found):
     load = found.load
     if load.command:
-        print_tally(load.name, found.first, load.first_bar)
+        print_tally(load.name, found.first, load.first_bar, found.asked)
     else:
-        print_tally(f"{load.name}, first pass", found.first, load.first_bar)
-        print_tally(f"{load.name}, later passes", found.later, load.bar)
-    if load.programs.files and found.samples:
+        print_tally(f"{load.name}, first pass", found.first, load.first_bar, found.asked)
+        print_tally(f"{load.name}, later passes", found.later, load.bar, found.asked)
+    if load.programs.files:
         print_images(load.name, found.images, found.samples)

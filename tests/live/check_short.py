@@ -258,6 +258,7 @@ def case_protect(case):
             time.sleep(seconds)
             used = 100 * (cpu_of(proc.pid) - before) / seconds
             pid = innocent.pid
+        case.expect(storm.poll() is None, "the storm of mprotect ended before it was measured")
         storm.kill()
     files = [name for name in os.listdir(case.directory) if name.endswith(".pb.gz")]
     samples = [sample for name in files

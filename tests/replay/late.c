@@ -129,14 +129,31 @@ static bool is_prefix(const struct late *late)
 	return n <= wanted->n_words && memcmp(got_words, words, n * sizeof(*words)) == 0;
 }
 
+static bool has_language(const struct ep_sample *wanted)
+{
+	return native_words(wanted) < wanted->n_words;
+}
+
+/* Only where the copy ends, or code of a language begins. */
+static void compare_early(struct late *late, uint32_t tid)
+{
+	const struct ep_sample *got = late->got.data, *wanted = late->wanted.data;
+
+	late->n_prefix++;
+	if (!is_prefix(late))
+		complain(late, tid, "other frames in a copy that ends early");
+	else if (native_words(wanted) > 0 && got->n_words == 0)
+		complain(late, tid, "no frame at all");
+	else if (got->error == EP_ERROR_LATE && !has_language(wanted))
+		complain(late, tid, "late, and no language is in it");
+}
+
 static void compare(struct late *late, uint32_t tid)
 {
 	const struct ep_sample *got = late->got.data, *wanted = late->wanted.data;
 
 	if (got->error == EP_ERROR_COPY_END || got->error == EP_ERROR_LATE) {
-		late->n_prefix++;
-		if (!is_prefix(late))
-			complain(late, tid, "other frames in a copy that ends early");
+		compare_early(late, tid);
 		return;
 	}
 	late->n_equal++;

@@ -88,6 +88,12 @@ class CountTests(unittest.TestCase):
         status, lines = self.count({"name": "a", "result": "FAIL", "stdout": text})
         self.assertEqual((status, lines[-1]), (1, "1 passed, 1 failed, 1 skipped"))
 
+    def test_skips_of_a_python_test_are_counted(self):
+        text = "Ran 3 tests in 0.1s\n\nOK (skipped=2)\n"
+        status, lines = self.count({"name": "a", "result": "OK", "stderr": text},
+                                   {"name": "b", "result": "OK", "stderr": "OK\n"})
+        self.assertEqual((status, lines[-1]), (0, "1 passed, 0 failed, 1 skipped"))
+
     def test_a_crash_is_a_failure(self):
         status, lines = self.count({"name": "a", "result": "FAIL", "stdout": "[       OK ] x\n"})
         self.assertEqual((status, lines[-1]), (1, "1 passed, 1 failed, 0 skipped"))
