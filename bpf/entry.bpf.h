@@ -3,9 +3,9 @@
 #ifndef EP_BPF_ENTRY_H
 #define EP_BPF_ENTRY_H
 
-#include "bpf/memo.bpf.h"
 #include "bpf/program.bpf.h"
-#include "bpf/record.bpf.h"
+#include "bpf/remembered.bpf.h"
+#include "bpf/send.bpf.h"
 
 /* User code segments of x86-64 Linux: arch/x86/include/asm/segment.h, __USER32_CS. */
 #define USER32_CS 0x23
@@ -98,10 +98,6 @@ static __always_inline void take_regs(struct ep_walk *walk, const struct pt_regs
 	walk->regs[EP_REG_SP] = regs->rsp;
 	walk->regs[EP_REG_FP] = regs->rbp;
 	walk->known_regs = EP_KNOWN_ALL;
-	/*
-	 * In a system call the pc is behind the syscall instruction, which may be the function's
-	 * last one (rt_sigreturn); interrupts and faults set orig_rax to -1.
-	 */
 	walk->return_address = 0;
 }
 
@@ -117,7 +113,7 @@ static __always_inline void find_process(struct ep_core_record *rec, __u64 task)
 		if (!task_is_exiting(task))
 			rec->sample.flags |= EP_SAMPLE_UNKNOWN_PROCESS;
 		rec->no_copy = !control || control->no_copies;
-		count(EP_COUNTER_UNKNOWN_PROCESS, 1);
+		count(EP_COUNTER_UNKNOWN_PROCESS);
 		return;
 	}
 	rec->no_copy = proc->flags & EP_PROC_FINAL;
@@ -136,12 +132,27 @@ static __always_inline void push_task_state(struct ep_core_record *rec, __u32 st
 		      rec->sample.image, 0, 0);
 }
 
+/* execve of 32-bit programs, and munmap of others: who calls execve is not 32-bit behind it. */
+#define NR_COMPAT_EXECVE 11
+
 /* execve and execveat of x86-64, of 32-bit programs, and of x32: arch/x86/entry/syscalls. */
 static __always_inline bool is_exec_call(__u64 number)
 {
 	__u32 nr = (__u32)number & ~0x40000000u;
 
-	return nr == 59 || nr == 322 || nr == 11 || nr == 358 || nr == 520 || nr == 545;
+	return nr == 59 || nr == 322 || nr == NR_COMPAT_EXECVE || nr == 358 || nr == 520 ||
+	       nr == 545;
+}
+
+/*
+ * In a system call the pc is behind the syscall instruction, which may be the function's last one
+ * (rt_sigreturn); but at the end of an exec it is the new program's first one. Interrupts and faults
+ * set orig_rax to -1.
+ */
+static __always_inline bool is_behind_call(const struct pt_regs *regs)
+{
+	return (__s64)regs->orig_rax >= 0 &&
+	       (!is_exec_call(regs->orig_rax) || regs->orig_rax == NR_COMPAT_EXECVE);
 }
 
 /*
@@ -166,7 +177,6 @@ static __always_inline bool find_user_regs(struct bpf_perf_event_data *ctx, stru
 					   __u64 task)
 {
 	struct pt_regs *regs = &rec->entry_regs;
-	bool in_exec_call;
 	__u64 cs;
 
 	if (from_user_mode((const struct pt_regs *)&ctx->regs)) {
@@ -195,16 +205,13 @@ static __always_inline bool find_user_regs(struct bpf_perf_event_data *ctx, stru
 			push_task_state(rec, EP_TASK_EXIT);
 			return false;
 		}
-		in_exec_call = is_exec_call(regs->orig_rax);
-		if (in_exec_call && is_in_exec(rec, task)) {
+		if (is_exec_call(regs->orig_rax) && is_in_exec(rec, task)) {
 			push_task_state(rec, EP_TASK_EXEC);
 			return false;
 		}
 		take_regs(&rec->walk, regs);
 		cs = regs->cs & 0xffff;
-		/* Behind an exec the pc is the new program's first instruction. */
-		if ((__s64)regs->orig_rax >= 0 && !in_exec_call)
-			rec->walk.return_address = 1;
+		rec->walk.return_address = is_behind_call(regs);
 	}
 	if ((cs & 3) == 0) { /* a task that never was in user space, as during exec */
 		ep_push_error(&rec->record, EP_ERROR_NO_REGISTERS, 0);
@@ -220,36 +227,42 @@ static __always_inline bool find_user_regs(struct bpf_perf_event_data *ctx, stru
 SEC("perf_event")
 int ep_entry(struct bpf_perf_event_data *ctx)
 {
-	__u64 pid_tid = bpf_get_current_pid_tgid(), task, start_ns;
+	__u64 pid_tid = bpf_get_current_pid_tgid(), task;
 	__u32 pid = pid_tid >> 32;
-	struct ep_core_record *rec;
+	struct ep_identity identity;
+	struct ep_counts *counts = get_counts();
+	struct ep_core_record *rec = get_record();
+	__u32 step;
 
 	reserve_stack();
+	if (!counts || !rec)
+		return 0;
 	if ((__u32)pid_tid == 0) {
-		count(EP_COUNTER_IDLE, 1);
+		counts->n[EP_COUNTER_IDLE]++;
 		return 0;
 	}
 	task = bpf_get_current_task();
-	start_ns = task_start_ns(task);
-	if (!in_filter(pid, start_ns)) {
-		count(EP_COUNTER_FILTERED, 1);
+	identity = current_identity(task);
+	if (!in_filter(pid, identity.start_ns)) {
+		counts->n[EP_COUNTER_FILTERED]++;
 		return 0;
 	}
-	rec = get_record();
-	if (!rec)
-		return 0;
-	count(EP_COUNTER_SAMPLES, 1);
+	counts->n[EP_COUNTER_SAMPLES]++;
 	reset_record(rec, pid, (__u32)pid_tid);
-	rec->sample.start_ns = start_ns;
-	rec->sample.image = task_image(task);
-	rec->walk.hash = ep_hash_word((__u64)rec->sample.image << 32 | pid, start_ns);
+	rec->sample.start_ns = identity.start_ns;
+	rec->sample.image = identity.image;
+	rec->walk.hash = ep_hash_word((__u64)identity.image << 32 | pid, identity.start_ns);
 	if (!from_user_mode((const struct pt_regs *)&ctx->regs))
 		add_kernel_stack(ctx, rec);
 	if (find_user_regs(ctx, rec, task)) {
 		find_process(rec, task);
-		ep_go_to(ctx, &rec->record, EP_SLOT_NATIVE);
+		step = walk_remembered(rec);
+		rec->first_step = step == STEP_LONG ? STEP_AGAIN : step;
+		if (step != STEP_ROOT)
+			ep_go_to(ctx, &rec->record, EP_SLOT_NATIVE);
 	}
-	ep_go_to(ctx, &rec->record, EP_SLOT_FINISH);
+	if (!finish_known(rec, counts))
+		ep_go_to(ctx, &rec->record, EP_SLOT_FINISH);
 	return 0;
 }
 

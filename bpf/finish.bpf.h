@@ -3,30 +3,7 @@
 #ifndef EP_BPF_FINISH_H
 #define EP_BPF_FINISH_H
 
-#include "bpf/record.bpf.h"
-
-/* The last eighth of the ring is for births and deaths of processes. */
-#define SAMPLES_SHARE(bytes) ((bytes) - (bytes) / 8)
-#define WAKE_SHARE(bytes)    ((bytes) / 4)
-
-/*
- * Sends the record. User space looks at the ring now and then by itself; it is woken when that
- * fills up, and by a new trace of a language, whose names may be gone in a moment.
- */
-static __always_inline bool send_record(struct ep_core_record *rec, struct ep_control *control,
-					__u64 bytes)
-{
-	__u64 used = bpf_ringbuf_query(&ep_ring, BPF_RB_AVAIL_DATA);
-	__u64 size = bpf_ringbuf_query(&ep_ring, BPF_RB_RING_SIZE), flags = BPF_RB_NO_WAKEUP;
-	bool is_new_name = rec->sample.event.type == EP_EVENT_TRACE && rec->walk.slots[0];
-
-	if (used > WAKE_SHARE(size) || is_new_name)
-		flags = wake_flag(control);
-	if (used <= SAMPLES_SHARE(size) && bpf_ringbuf_output(&ep_ring, rec, bytes, flags) == 0)
-		return true;
-	count(EP_COUNTER_RING_FULL, 1);
-	return false;
-}
+#include "bpf/send.bpf.h"
 
 #define COPY_WORDS (sizeof(struct ep_copy) / 8)
 #define PAGE_WORDS (EP_COPY_PAGE_BYTES / 8)
@@ -64,46 +41,7 @@ static __always_inline void add_copy(struct ep_core_record *rec)
 	rec->copy.bytes = pages * EP_COPY_PAGE_BYTES;
 	__builtin_memcpy(copy, &rec->copy, sizeof(*copy));
 	rec->sample.copy_bytes = sizeof(*copy) + rec->copy.bytes;
-	count(EP_COUNTER_COPIES, 1);
-}
-
-static __always_inline struct ep_recent *recent_entry(const struct ep_core_record *rec, __u64 hash)
-{
-	__u32 index = rec->sample.event.cpu * EP_RECENT_LEN + (__u32)(hash >> (64 - EP_RECENT_SHIFT));
-
-	return bpf_map_lookup_elem(&ep_recent, &index);
-}
-
-static __always_inline void keep_recent(struct ep_recent *recent, __u64 hash, __u32 epoch)
-{
-	if (!recent)
-		return;
-	recent->hash = hash;
-	recent->epoch = epoch;
-}
-
-static __always_inline bool is_known(const struct ep_core_record *rec, __u64 hash, __u32 epoch)
-{
-	struct ep_recent *recent = recent_entry(rec, hash);
-	__u32 *sent;
-
-	if (recent && recent->hash == hash && recent->epoch == epoch)
-		return true;
-	sent = bpf_map_lookup_elem(&ep_known, &hash);
-	if (!sent || *sent != epoch)
-		return false;
-	keep_recent(recent, hash, epoch);
-	return true;
-}
-
-static __always_inline void count_frames(struct ep_core_record *rec)
-{
-	count(EP_COUNTER_USER_FRAMES, rec->sample.n_frames);
-	count(EP_COUNTER_STACK_READS, rec->walk.stack_reads);
-	if (rec->walk.pointer_frames)
-		count(EP_COUNTER_POINTER_FRAMES, rec->walk.pointer_frames);
-	if (rec->walk.read_faults)
-		count(EP_COUNTER_READ_FAULTS, rec->walk.read_faults);
+	count(EP_COUNTER_COPIES);
 }
 
 SEC("perf_event")
@@ -112,22 +50,20 @@ int ep_finish(struct bpf_perf_event_data *ctx)
 	struct ep_core_record *rec = get_record();
 	__u64 hash, bytes = sizeof(struct ep_sample);
 	struct ep_control *control = get_control();
+	struct ep_counts *counts = get_counts();
 	bool is_fixed; /* the same frames each time it is sent */
 	__u32 epoch;
 
-	if (!rec || !control)
+	if (!rec || !control || !counts)
 		return 0;
 	epoch = control->epoch;
-	count_frames(rec);
-	hash = hash_finish(rec->walk.hash);
-	rec->sample.hash = hash;
+	count_frames(rec, counts);
+	hash = take_hash(rec);
 	if (rec->copy.pc)
 		add_copy(rec);
 	is_fixed = !(rec->sample.flags & EP_SAMPLE_RAW) && !rec->copy.pc;
 	if (is_fixed && is_known(rec, hash, epoch)) {
-		rec->sample.event.type = EP_EVENT_KNOWN;
-		if (send_record(rec, control, bytes))
-			count(EP_COUNTER_KNOWN_SENT, 1);
+		send_known(rec, counts, control);
 		return 0;
 	}
 	rec->sample.event.type = EP_EVENT_TRACE;
@@ -137,7 +73,7 @@ int ep_finish(struct bpf_perf_event_data *ctx)
 		return 0;
 	if (!send_record(rec, control, bytes))
 		return 0;
-	count(EP_COUNTER_TRACES_SENT, 1);
+	counts->n[EP_COUNTER_TRACES_SENT]++;
 	if (is_fixed)
 		bpf_map_update_elem(&ep_known, &hash, &epoch, BPF_ANY);
 	return 0;

@@ -67,6 +67,28 @@ static __always_inline __u32 task_image(__u64 task)
 	return read_kernel_u32(task + ep_config.task_exec_id_off);
 }
 
+/* Which program the current task runs: its process's start, and its image. */
+struct ep_identity {
+	__u64 start_ns;
+	__u32 image;
+};
+
+/*
+ * Where the verifier knows what a task is (5.11), its fields are loads, where they else are calls.
+ * Each sample does that.
+ */
+static __always_inline struct ep_identity current_identity(__u64 task)
+{
+	const __u8 *known, *leader;
+
+	if (!ep_config.has_task_btf)
+		return (struct ep_identity){task_start_ns(task), task_image(task)};
+	known = (const __u8 *)bpf_get_current_task_btf();
+	leader = *(const __u8 *const *)(known + ep_config.task_group_leader_off);
+	return (struct ep_identity){*(const __u64 *)(leader + ep_config.task_start_off),
+				    *(const __u32 *)(known + ep_config.task_exec_id_off)};
+}
+
 static __always_inline bool task_has_memory(__u64 task)
 {
 	return read_kernel_u64(task + ep_config.task_mm_off) != 0;

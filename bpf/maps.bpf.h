@@ -98,11 +98,16 @@ struct {
 	__type(value, struct ep_control);
 } ep_control SEC(".maps");
 
+/*
+ * By CPU. A per-CPU map would be the same to BPF, but a pointer and a call more on most kernels;
+ * and user space would need a system call for each look at it.
+ */
 struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, EP_COUNTER_COUNT);
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1); /* host */
+	__uint(map_flags, BPF_F_MMAPABLE);
 	__type(key, __u32);
-	__type(value, __u64);
+	__type(value, struct ep_counts);
 } ep_counters SEC(".maps");
 
 static __always_inline struct ep_control *get_control(void)
@@ -121,12 +126,19 @@ static __always_inline __u64 wake_flag(struct ep_control *control)
 	return BPF_RB_FORCE_WAKEUP;
 }
 
-static __always_inline void count(__u32 counter, __u64 n)
+static __always_inline struct ep_counts *get_counts(void)
 {
-	__u64 *value = bpf_map_lookup_elem(&ep_counters, &counter);
+	__u32 cpu = bpf_get_smp_processor_id();
 
-	if (value)
-		*value += n;
+	return bpf_map_lookup_elem(&ep_counters, &cpu);
+}
+
+static __always_inline void count(enum ep_counter counter)
+{
+	struct ep_counts *counts = get_counts();
+
+	if (counts)
+		counts->n[counter]++;
 }
 
 #endif

@@ -8,9 +8,7 @@
 #ifndef EP_BPF_NATIVE_H
 #define EP_BPF_NATIVE_H
 
-#include "bpf/memo.bpf.h"
-#include "bpf/record.bpf.h"
-#include "bpf/rule.h"
+#include "bpf/remembered.bpf.h"
 
 /*
  * Frames in one run; ep_config.frames_per_run lowers it where the verifier refuses. A frame is
@@ -22,28 +20,6 @@
 
 /* x86-64 user addresses end below 2^47, with 5-level tables below 2^56. */
 #define USER_LIMIT (1ULL << 56)
-
-/* What a step gives: 0 when pc, sp and fp are now the caller's, STEP_ROOT, or an enum ep_error. */
-#define STEP_AGAIN 0u
-#define STEP_ROOT  0xffu
-#define STEP_ENTER 0xfeu /* a language unwinds this code */
-#define STEP_LATE  0xfdu /* user space may come to know this code, and go on from a copy */
-#define STEP_LONG  0xfcu /* step_frame is to find out */
-
-/*
- * Hides from the compiler how a value came about, so that arithmetic stays arithmetic: a branch in
- * a search loop would double the paths the verifier walks in each round.
- */
-#define OPAQUE(value) __asm__ volatile("" : "+r"(value))
-
-/* 1 when a <= b, else 0, without a branch; both below 2^63. */
-static __always_inline __u64 not_above(__u64 a, __u64 b)
-{
-	__u64 diff = a - b - 1;
-
-	OPAQUE(diff);
-	return diff >> 63;
-}
 
 /*
  * Keys of maps have 32 bits, the lower half of what is on the stack here: the verifier keeps in
@@ -137,33 +113,6 @@ static __always_inline __u32 find_rule(struct ep_core_record *rec, __u64 va)
 		len -= half;
 	}
 	return EP_DELTA_RULE(delta_at(chunk, ref, lo));
-}
-
-/*
- * Reads a word of the user's stack through a window: neighbouring reads, which nearly all are,
- * cost one bpf_probe_read_user for many.
- */
-static __always_inline bool read_stack(struct ep_core_record *rec, __u64 addr, __u64 *value)
-{
-	__u64 off = addr - rec->window_base;
-
-	if (off >= sizeof(rec->window) - 7 || (off & 7)) {
-		rec->walk.stack_reads++;
-		if (!(addr & 7) &&
-		    bpf_probe_read_user(rec->window, sizeof(rec->window), (void *)addr) == 0) {
-			rec->window_base = addr;
-			*value = rec->window[0];
-			return true;
-		}
-		/* Unaligned, or the window would reach beyond the end of the stack. */
-		rec->window_base = ~0ULL;
-		if (bpf_probe_read_user(value, sizeof(*value), (void *)addr) == 0)
-			return true;
-		rec->walk.read_faults++;
-		return false;
-	}
-	*value = rec->window[(off >> 3) & (EP_WINDOW_WORDS - 1)];
-	return true;
 }
 
 /*
@@ -394,13 +343,6 @@ static __always_inline bool is_sigreturn(struct ep_core_record *rec)
 	       code == 0x0f0000000fc0c748ULL;
 }
 
-/* Arithmetic instead of branches, for the verifier's sake; both members are 0 or 1. */
-static __always_inline __u32 frame_flags(const struct ep_core_record *rec)
-{
-	return rec->walk.return_address * EP_FRAME_RETURN_ADDRESS +
-	       rec->walk.by_pointer * EP_FRAME_POINTER_WALK;
-}
-
 /* Looks the current pc up; at a return address, what counts is the call before it. */
 static __always_inline void find_place(struct ep_core_record *rec, struct ep_place *place)
 {
@@ -443,66 +385,6 @@ static __always_inline __u32 mark_frame(struct ep_core_record *rec, struct ep_pl
 	rec->walk.pending |= pending;
 	place->word = rec->row.va;
 	return slot << EP_FRAME_SLOT_SHIFT;
-}
-
-/* Room for languages, whose frames follow, is kept. */
-static __always_inline bool push_native(struct ep_core_record *rec, __u32 flags, __u32 executable,
-					__u64 word)
-{
-	__u32 keep = rec->walk.slots[0] ? EP_LANGUAGE_WORDS : 0;
-
-	return rec->sample.n_words < EP_MAX_WORDS - 8 - keep &&
-	       ep_push_words(&rec->record,
-			     EP_FRAME_HEADER(EP_FRAME_NATIVE, flags, 1, executable), 1, word, 0, 0);
-}
-
-/*
- * plan_immediate and follow_plan in one: nothing between them goes through memory. The rule is 64
- * bits wide since it is spilled: see get_chunk.
- */
-static __always_inline __u32 follow_immediate(struct ep_core_record *rec, __u64 rule)
-{
-	struct ep_walk *walk = &rec->walk;
-	__u64 cfa = rule & EP_RULE_BASE_FP ? walk->regs[EP_REG_FP] : walk->regs[EP_REG_SP];
-	__u64 slot = EP_RULE_FP_SLOT(rule);
-
-	cfa += EP_RULE_CFA_OFF(rule);
-	if (cfa <= walk->regs[EP_REG_SP])
-		return EP_ERROR_NO_PROGRESS;
-	if (slot && !read_stack(rec, cfa - 8 * (__u64)slot, &walk->regs[EP_REG_FP]))
-		return EP_ERROR_BAD_READ;
-	/* Not into walk->pc: a read that fails leaves 0, and the error is said of the old one. */
-	if (!read_stack(rec, cfa - 8, &rec->plan.pc))
-		return EP_ERROR_BAD_READ;
-	walk->pc = rec->plan.pc;
-	walk->by_pointer = 0;
-	walk->regs[EP_REG_SP] = cfa;
-	walk->return_address = 1;
-	walk->interrupted = 0;
-	walk->known_regs &=
-		EP_KNOWN_ALWAYS | EP_CALLER_REGS | (rule & EP_RULE_KEEPS) * EP_CALLEE_REGS;
-	return walk->pc ? STEP_AGAIN : STEP_ROOT;
-}
-
-/*
- * A frame that is remembered: what step_frame does, by the shortest way, so that neither its code
- * nor the tables are touched. STEP_LONG: it is not one, and nothing was done.
- */
-static __always_inline __u32 step_remembered(struct ep_core_record *rec)
-{
-	const struct ep_memo *memo;
-	__u64 rule;
-
-	if (!rec->walk.known)
-		return STEP_LONG;
-	memo = recall(rec, rec->walk.pc - rec->walk.return_address);
-	if (!memo)
-		return STEP_LONG;
-	rule = memo->rule;
-	rec->walk.entered = 0;
-	if (!push_native(rec, frame_flags(rec), memo->executable, rec->walk.pc + memo->bias))
-		return EP_ERROR_TOO_DEEP;
-	return rule == EP_RULE_STOP ? STEP_ROOT : follow_immediate(rec, rule);
 }
 
 /* What user space does not know yet: the process, the mapping, or its tables. */
@@ -577,16 +459,18 @@ static __always_inline void end_walk(void *ctx, struct ep_core_record *rec, __u3
 
 /*
  * What a copy of the stack needs besides it; ep_finish makes it when languages have pushed their
- * frames. Half of the ring is kept for samples without one.
+ * frames. Half of the ring is kept for samples without one. leaf_sp need not go along: an address
+ * that a frame pointer led to and no mapping has is no reason for a copy.
  */
 static __always_inline bool keep_walk(struct ep_core_record *rec)
 {
 	struct ep_copy *copy = &rec->copy;
 
 	rec->no_copy = 1;
-	if (bpf_ringbuf_query(&ep_ring, BPF_RB_AVAIL_DATA) >
-	    bpf_ringbuf_query(&ep_ring, BPF_RB_RING_SIZE) / 2) {
-		count(EP_COUNTER_COPIES_REFUSED, 1);
+	if (!rec->walk.pc) /* a call through NULL: there is nothing to learn, and 0 says no copy */
+		return false;
+	if (bpf_ringbuf_query(&ep_ring, BPF_RB_AVAIL_DATA) > ep_config.ring_bytes / 2) {
+		count(EP_COUNTER_COPIES_REFUSED);
 		return false;
 	}
 	copy->pc = rec->walk.pc;
@@ -596,6 +480,7 @@ static __always_inline bool keep_walk(struct ep_core_record *rec)
 	copy->by_pointer = rec->walk.by_pointer;
 	copy->interrupted = rec->walk.interrupted;
 	copy->stood = rec->walk.stood;
+	copy->guessed = rec->guessed;
 	__builtin_memcpy(copy->slots, rec->walk.slots, sizeof(copy->slots));
 	__builtin_memcpy(copy->regs, rec->walk.regs, sizeof(copy->regs));
 	rec->sample.error = rec->place.error;
@@ -616,10 +501,11 @@ SEC("perf_event")
 int ep_native(struct bpf_perf_event_data *ctx)
 {
 	struct ep_core_record *rec = get_record();
-	__u32 step = STEP_AGAIN;
+	__u32 step;
 
 	if (!rec)
 		return 0;
+	step = rec->first_step;
 	/* A language has unwound the frame that was interrupted. */
 	if (rec->walk.entered == EP_ENTERED)
 		rec->walk.interrupted = 0;
@@ -628,13 +514,11 @@ int ep_native(struct bpf_perf_event_data *ctx)
 	 * key, and the verifier forgets what else is in a slot that is partly written.
 	 */
 	for (__u64 i = 0; i < EP_MAX_FRAMES_PER_RUN; i++) {
-		if (i >= ep_config.frames_per_run)
+		if (step != STEP_AGAIN || i >= ep_config.frames_per_run)
 			break;
 		step = step_remembered(rec);
 		if (step == STEP_LONG)
 			step = step_frame(rec);
-		if (step != STEP_AGAIN)
-			break;
 	}
 	if (step == EP_ERROR_BAD_FRAME_POINTER && guess_caller(rec))
 		step = STEP_AGAIN;

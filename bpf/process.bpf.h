@@ -9,7 +9,7 @@ static __always_inline void tell_of_drop(void)
 {
 	struct ep_control *control = get_control();
 
-	count(EP_COUNTER_EVENTS_DROPPED, 1);
+	count(EP_COUNTER_EVENTS_DROPPED);
 	if (control)
 		control->dropped = 1;
 }
@@ -51,7 +51,7 @@ static __always_inline void add_to_filter(__u32 pid, __u64 start_ns)
 	struct ep_filter_entry entry = {.start_ns = start_ns};
 
 	if (ep_config.filter && bpf_map_update_elem(&ep_filter, &pid, &entry, BPF_ANY))
-		count(EP_COUNTER_FILTER_FULL, 1);
+		count(EP_COUNTER_FILTER_FULL);
 }
 
 /* TP_PROTO(struct task_struct *parent, struct task_struct *child) */

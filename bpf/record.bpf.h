@@ -52,7 +52,7 @@ struct ep_core_record {
 	__u64 leaf_sp, leaf_fp;
 	__u64 guessed; /* a caller was found by what lay at sp, and none by frame pointer since */
 	__u32 no_copy;	  /* of the stack: user space would not learn from it */
-	__u32 pad;
+	__u32 first_step; /* what ep_entry's walk ended with, for ep_native: STEP_AGAIN or an error */
 	struct ep_copy copy; /* where the native walk stopped, if copy.pc is not 0 */
 	__u64 memo_tag;	   /* which entries of ep_memo hold for this sample */
 	__u64 window_base; /* target address of window[0]; ~0: nothing read yet */

@@ -51,7 +51,9 @@ struct ep_copy {
 	__u32 bytes; /* of the stack: whole pages, up to EP_COPY_PAGES; maybe 0 */
 	__u32 at_word; /* of the sample's user words: where the frames to come belong */
 	__u32 known_regs; /* this and the next as in struct ep_walk */
-	__u16 return_address, by_pointer, interrupted, stood;
+	__u16 return_address, by_pointer, interrupted;
+	__u8 stood;
+	__u8 guessed; /* as in struct ep_core_record */
 	__u8 slots[EP_MAX_LANGUAGES]; /* of the languages that are asked for their frames; 0: none */
 	__u64 regs[EP_REGS];
 };
@@ -212,6 +214,7 @@ struct ep_config {
 	__u32 task_flags_off;
 	__u32 task_tgid_off;
 	__u32 has_task_pt_regs;	  /* bpf_task_pt_regs exists */
+	__u32 has_task_btf;	  /* bpf_get_current_task_btf exists */
 	__u32 kernel_stack_bytes; /* THREAD_SIZE, where it does not */
 	__u32 task_signal_off;
 	__u32 signal_live_off;
@@ -219,6 +222,7 @@ struct ep_config {
 	__u32 task_tls_off; /* the thread pointer: thread.fsbase */
 	__u32 task_exec_id_off; /* self_exec_id; its low 32 bits are the image */
 	__u32 kernel_frames; /* bpf_get_stack stops there: EP_MAX_KERNEL or less, a sysctl */
+	__u32 ring_bytes; /* of ep_ring */
 };
 
 /* Value of ep_control (mmapable, one entry): what user space changes while programs run. */
@@ -249,5 +253,10 @@ enum ep_counter {
 #undef EP_COUNTER
 	EP_COUNTER_COUNT
 };
+
+/* What BPF counts on one CPU, which has these cache lines alone. */
+struct ep_counts {
+	__u64 n[EP_COUNTER_COUNT];
+} __attribute__((aligned(128)));
 
 #endif

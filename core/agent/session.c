@@ -370,10 +370,10 @@ static int new_events(struct ep_session *session)
 	struct ep_events_options options = {
 		.freq_hz = session->options.freq_hz,
 		.program_fd = ep_bpf_entry_fd(session->bpf),
-		.counters_fd = ep_bpf_map_fd(session->bpf, "ep_counters"),
 		.sideband = true,
 	};
 
+	options.counts = ep_bpf_counts(session->bpf, &options.n_counts);
 	return ep_events_open(&options, &session->events);
 }
 

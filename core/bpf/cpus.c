@@ -70,3 +70,10 @@ int ep_cpus_read_possible(struct ep_cpus *ret_cpus)
 {
 	return read_list(POSSIBLE_PATH, ret_cpus);
 }
+
+uint32_t ep_cpus_possible_end(void)
+{
+	struct ep_cpus possible;
+
+	return ep_cpus_read_possible(&possible) < 0 ? 0 : ep_cpus_end(&possible);
+}

@@ -45,4 +45,7 @@ static inline uint32_t ep_cpus_end(const struct ep_cpus *cpus)
 	return end;
 }
 
+/* The number of entries that a table by CPU number needs; 0 where nobody says. */
+uint32_t ep_cpus_possible_end(void);
+
 #endif

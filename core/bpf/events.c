@@ -51,12 +51,16 @@ static struct ep_ticks ticks_of(const struct ep_events *events, uint32_t cpu)
 	return events->ticks ? ep_tick_reader_get(events->ticks, cpu) : (struct ep_ticks){0};
 }
 
-static int read_ticks(struct ep_events *events)
+/* False: nobody counts them. */
+static bool read_ticks(struct ep_events *events)
 {
+	if (!events->ticks)
+		return false;
 	/* Without it a CPU counts as never idle. */
-	if (events->ticks && ep_idle_read(&events->idle) < 0)
+	if (ep_idle_read(&events->idle) < 0)
 		events->idle.len = 0;
-	return events->ticks ? ep_tick_reader_read(events->ticks) : -ENODATA;
+	ep_tick_reader_read(events->ticks);
+	return true;
 }
 
 static void end_look(const struct ep_events *events, struct cpu_events *cpu, bool is_last)
@@ -74,7 +78,7 @@ struct ep_events_missed ep_events_count_missed(struct ep_events *events)
 
 	ep_vec_each(&events->cpus, cpu)
 		ep_ticker_begin_look(&cpu->ticker, events->throttles);
-	is_read = read_ticks(events) == 0;
+	is_read = read_ticks(events);
 	ep_vec_each(&events->cpus, cpu) {
 		if (is_read)
 			end_look(events, cpu, !events->running);
@@ -87,7 +91,7 @@ struct ep_events_missed ep_events_count_missed(struct ep_events *events)
 static void look_last(struct ep_events *events, struct cpu_events *cpu)
 {
 	ep_ticker_begin_look(&cpu->ticker, events->throttles);
-	if (read_ticks(events) == 0)
+	if (read_ticks(events))
 		end_look(events, cpu, true);
 	events->gone.ticks += cpu->ticker.missed.ticks;
 	events->gone.samples += ep_missed_lost(&cpu->ticker.missed);
@@ -251,11 +255,9 @@ int ep_events_follow_cpus(struct ep_events *events)
 
 static int open_periods(struct ep_events *events)
 {
-	struct ep_cpus possible;
-	int r = ep_cpus_read_possible(&possible);
+	uint32_t cpus = ep_cpus_possible_end();
 
-	return ep_periods_new(events->options.freq_hz, r < 0 ? EP_MAX_CPUS : ep_cpus_end(&possible),
-			      &events->periods);
+	return ep_periods_new(events->options.freq_hz, cpus ? cpus : EP_MAX_CPUS, &events->periods);
 }
 
 int ep_events_open(const struct ep_events_options *options, struct ep_events **ret_events)
@@ -270,8 +272,8 @@ int ep_events_open(const struct ep_events_options *options, struct ep_events **r
 	ep_idle_init(&events->idle);
 	events->throttles = is_throttled_at(options->freq_hz);
 	events->uevents_fd = ep_uevents_open(); /* before CPUs are looked at: nothing is missed */
-	if (options->counters_fd > 0)
-		(void)ep_tick_reader_new(options->counters_fd, &events->ticks);
+	if (options->counts)
+		(void)ep_tick_reader_new(options->counts, options->n_counts, &events->ticks);
 	r = open_periods(events);
 	if (r == 0 && options->sideband)
 		r = ep_sideband_set_new(ep_sideband_open, &events->sidebands);
@@ -349,16 +351,4 @@ int ep_events_poll_fd(const struct ep_events *events)
 struct ep_sideband_set *ep_events_sidebands(const struct ep_events *events)
 {
 	return events->sidebands;
-}
-
-uint64_t ep_events_drain(struct ep_events *events, ep_mapping_visit visit, void *arg)
-{
-	size_t n = events->sidebands ? ep_sideband_set_len(events->sidebands) : 0;
-	uint64_t lost = 0;
-
-	for (size_t i = 0; i < n; i++)
-		lost += ep_sideband_drain(ep_sideband_set_at(events->sidebands, i), visit, arg);
-	if (events->sidebands)
-		ep_sideband_set_settle(events->sidebands);
-	return lost;
 }

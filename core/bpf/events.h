@@ -10,13 +10,15 @@
 
 #include <sys/types.h>
 
+struct ep_counts;
 struct ep_events;
 struct ep_sideband_set;
 
 struct ep_events_options {
 	uint32_t freq_hz;
 	int program_fd;	/* the entry program */
-	int counters_fd; /* the map it counts its runs in; 0: missed ticks stay unknown */
+	const struct ep_counts *counts; /* where it counts its runs, by CPU; NULL: missed ticks stay unknown */
+	uint32_t n_counts;
 	bool sideband;	/* open the side-band rings */
 };
 
@@ -82,7 +84,5 @@ int ep_events_follow_cpus(struct ep_events *events);
 int ep_events_poll_fd(const struct ep_events *events);
 /* The side-band rings, for core/bpf/order.h; NULL without them. */
 struct ep_sideband_set *ep_events_sidebands(const struct ep_events *events);
-/* Calls visit for each record that waits, ring by ring. Returns lost records. */
-uint64_t ep_events_drain(struct ep_events *events, ep_mapping_visit visit, void *arg);
 
 #endif

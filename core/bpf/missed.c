@@ -85,8 +85,19 @@ static void follow_grid(struct ep_missed *missed, const struct ep_missed_look *l
 		missed->extra += came - most;
 }
 
-void ep_missed_look(struct ep_missed *missed, const struct ep_missed_look *look, bool is_last)
+/* The kernel tells nothing of a CPU that is offline. Its idle time does not go back: it is not 0. */
+static struct ep_missed_look keep_idle(const struct ep_missed *missed,
+				       const struct ep_missed_look *look)
 {
+	struct ep_missed_look kept = *look;
+
+	kept.idle_ns = EP_MAX(kept.idle_ns, missed->last.idle_ns);
+	return kept;
+}
+
+void ep_missed_look(struct ep_missed *missed, const struct ep_missed_look *raw, bool is_last)
+{
+	const struct ep_missed_look kept = keep_idle(missed, raw), *look = &kept;
 	int64_t came = count_came(missed, &look->ticks), missing, certain;
 
 	note_standing_still(missed, look);

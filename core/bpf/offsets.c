@@ -162,6 +162,7 @@ int ep_bpf_read_offsets(struct ep_config *config)
 		r = read_member(btf, &wanted[i], &facts);
 	read_thread_pointer(btf, &facts);
 	facts.has_task_pt_regs = has_helper(btf, "BPF_FUNC_task_pt_regs");
+	facts.has_task_btf = has_helper(btf, "BPF_FUNC_get_current_task_btf");
 	facts.kernel_stack_bytes = KERNEL_STACK_BYTES;
 	facts.kernel_frames = kernel_frames();
 	btf__free(btf);

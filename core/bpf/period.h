@@ -17,8 +17,7 @@
 
 #include "core/base/util.h"
 
-/* The shortest that the kernel makes: perf_swevent_hrtimer, linux/kernel/events/core.c. */
-#define EP_PERIOD_MIN_NS     10000
+/* No timer of the kernel is shorter than 10 us: perf_swevent_hrtimer, linux/kernel/events/core.c. */
 #define EP_PERIOD_MAX_FREQ_HZ 10000
 
 struct ep_periods;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/bpf/programs.h"
 #include "core/base/log.h"
+#include "core/bpf/cpus.h"
 #include "core/bpf/offsets.h"
 
 #include <errno.h>
@@ -16,7 +17,6 @@
 #include "core_bpf.inc.h"
 
 #define VERIFIER_LOG_TAIL 1500
-#define MAX_CPUS	  8192
 
 /*
  * The verifier's time grows with the frames: 36 take it twelve times as long as 4. So few are
@@ -34,6 +34,8 @@ struct ep_bpf {
 	struct ep_control *control;
 	struct ep_rule *rules;
 	size_t rules_bytes;
+	struct ep_counts *counts; /* by CPU */
+	uint32_t n_counts;
 	size_t map_bytes; /* none of the maps grows */
 	_Atomic uint32_t frames_per_run; /* written by the worker that makes it more */
 	struct ep_config config;
@@ -54,6 +56,7 @@ static void raise_memlock(void)
 	(void)setrlimit(RLIMIT_MEMLOCK, &limit);
 }
 
+/* A power of two of pages: what the kernel wants. */
 static size_t ring_size(size_t bytes)
 {
 	size_t size = (size_t)getpagesize();
@@ -70,15 +73,29 @@ static int set_entries(struct bpf_object *object, const char *name, uint32_t ent
 	return map ? bpf_map__set_max_entries(map, entries) : -ENOENT;
 }
 
-static int set_sizes(struct bpf_object *object, const struct ep_bpf_options *options)
+/* Of maps that are looked into by a CPU's number. */
+static int set_cpu_sizes(struct ep_bpf *bpf)
 {
-	int r = set_entries(object, "ep_ring", (uint32_t)ring_size(options->ring_bytes));
-	int cpus = libbpf_num_possible_cpus();
+	uint32_t cpus = ep_cpus_possible_end();
+	int r;
 
+	bpf->n_counts = cpus > 0 ? cpus : EP_MAX_CPUS;
+	r = set_entries(bpf->object, "ep_counters", bpf->n_counts);
+	/* Where nobody says how many there are the first one alone has a memo. */
 	if (r == 0 && cpus > 0)
-		r = set_entries(object, "ep_memo", (uint32_t)EP_MIN(cpus, MAX_CPUS) * EP_MEMO_SETS);
+		r = set_entries(bpf->object, "ep_memo", cpus * EP_MEMO_SETS);
 	if (r == 0 && cpus > 0)
-		r = set_entries(object, "ep_recent", (uint32_t)EP_MIN(cpus, MAX_CPUS) * EP_RECENT_LEN);
+		r = set_entries(bpf->object, "ep_recent", cpus * EP_RECENT_LEN);
+	return r;
+}
+
+static int set_sizes(struct ep_bpf *bpf, const struct ep_bpf_options *options)
+{
+	struct bpf_object *object = bpf->object;
+	int r = set_entries(object, "ep_ring", bpf->config.ring_bytes);
+
+	if (r == 0)
+		r = set_cpu_sizes(bpf);
 	if (r == 0)
 		r = set_entries(object, "ep_procs", options->max_processes);
 	if (r == 0)
@@ -121,9 +138,10 @@ static int load_first(struct ep_bpf *bpf, const struct ep_bpf_options *options)
 
 	bpf->config.frames_per_run = FIRST_FRAMES;
 	bpf->config.filter = options->filter;
+	bpf->config.ring_bytes = (uint32_t)ring_size(options->ring_bytes);
 	r = open_object(&bpf->config, &bpf->object);
 	if (r == 0)
-		r = set_sizes(bpf->object, options);
+		r = set_sizes(bpf, options);
 	if (r == 0)
 		r = bpf_object__load(bpf->object);
 	atomic_store(&bpf->frames_per_run, FIRST_FRAMES);
@@ -156,12 +174,18 @@ static int fill_program_array(const struct ep_bpf *bpf)
 	return 0;
 }
 
+static size_t counts_bytes(const struct ep_bpf *bpf)
+{
+	return EP_ALIGN_UP(sizeof(*bpf->counts) * bpf->n_counts, (size_t)getpagesize());
+}
+
 static int map_all(struct ep_bpf *bpf)
 {
 	bpf->rules_bytes = EP_ALIGN_UP(sizeof(struct ep_rule) * EP_MAX_RULES, getpagesize());
 	bpf->control = map_memory(bpf, "ep_control", (size_t)getpagesize());
 	bpf->rules = map_memory(bpf, "ep_rules", bpf->rules_bytes);
-	return bpf->control && bpf->rules ? 0 : -ENOMEM;
+	bpf->counts = map_memory(bpf, "ep_counters", counts_bytes(bpf));
+	return bpf->control && bpf->rules && bpf->counts ? 0 : -ENOMEM;
 }
 
 /* The kernel tells the memory of a map in /proc/self/fdinfo. */
@@ -301,6 +325,8 @@ void ep_bpf_free(struct ep_bpf *bpf)
 		munmap(bpf->control, (size_t)getpagesize());
 	if (bpf->rules)
 		munmap(bpf->rules, bpf->rules_bytes);
+	if (bpf->counts)
+		munmap(bpf->counts, counts_bytes(bpf));
 	bpf_object__close(bpf->object);
 	free(bpf);
 }
@@ -346,17 +372,19 @@ struct ep_rule *ep_bpf_rules(const struct ep_bpf *bpf)
 	return bpf->rules;
 }
 
+const struct ep_counts *ep_bpf_counts(const struct ep_bpf *bpf, uint32_t *ret_n)
+{
+	*ret_n = bpf->n_counts;
+	return bpf->counts;
+}
+
 uint64_t ep_bpf_counter(const struct ep_bpf *bpf, enum ep_counter counter)
 {
-	int n = libbpf_num_possible_cpus();
-	ep_autofree uint64_t *values = n > 0 ? calloc((size_t)n, sizeof(*values)) : NULL;
-	uint32_t key = counter;
 	uint64_t sum = 0;
 
-	if (!values || bpf_map_lookup_elem(ep_bpf_map_fd(bpf, "ep_counters"), &key, values) < 0)
-		return 0;
-	for (int i = 0; i < n; i++)
-		sum += values[i];
+	for (uint32_t cpu = 0; cpu < bpf->n_counts; cpu++)
+		sum += atomic_load_explicit((_Atomic uint64_t *)&bpf->counts[cpu].n[counter],
+					    memory_order_relaxed);
 	return sum;
 }
 

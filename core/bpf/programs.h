@@ -47,6 +47,8 @@ int ep_bpf_map_fd(const struct ep_bpf *bpf, const char *name); /* -ENOENT for an
 struct ep_control *ep_bpf_control(const struct ep_bpf *bpf);
 struct ep_rule *ep_bpf_rules(const struct ep_bpf *bpf);
 
+/* What each CPU has counted, by its number: BPF writes there. */
+const struct ep_counts *ep_bpf_counts(const struct ep_bpf *bpf, uint32_t *ret_n);
 /* Sums a counter over all CPUs. */
 uint64_t ep_bpf_counter(const struct ep_bpf *bpf, enum ep_counter counter);
 const char *ep_bpf_counter_text(enum ep_counter counter);

@@ -220,7 +220,7 @@ static void look_for_lost(struct ep_sideband *sideband, uint64_t used)
 {
 	bool near = sideband->near || is_nearly_full(sideband, used);
 
-	if (!sideband->look && used <= sideband->memory.bytes / 2)
+	if (!sideband->look && !near && used <= sideband->memory.bytes / 2)
 		return;
 	if (!count_lost(sideband) && near)
 		add_lost(sideband, 1);
@@ -308,19 +308,6 @@ void ep_sideband_release(struct ep_sideband *sideband)
 	sideband->released = sideband->at;
 	atomic_store_explicit((_Atomic uint64_t *)&sideband->memory.page->data_tail, sideband->at,
 			      memory_order_release);
-}
-
-uint64_t ep_sideband_drain(struct ep_sideband *sideband, ep_mapping_visit visit, void *arg)
-{
-	const void *record;
-	uint64_t time_ns;
-	size_t bytes;
-
-	ep_sideband_begin(sideband);
-	while (ep_sideband_next(sideband, &record, &bytes, &time_ns))
-		(void)ep_sideband_parse(record, bytes, visit, arg);
-	ep_sideband_release(sideband);
-	return ep_sideband_take_lost(sideband);
 }
 
 /* --- records --------------------------------------------------------------------------------- */

@@ -66,9 +66,6 @@ bool ep_sideband_next(struct ep_sideband *sideband, const void **ret_record, siz
 uint64_t ep_sideband_take_lost(struct ep_sideband *sideband);
 void ep_sideband_release(struct ep_sideband *sideband);
 
-/* Begin to release, for a reader that needs no order. Returns lost records. */
-uint64_t ep_sideband_drain(struct ep_sideband *sideband, ep_mapping_visit visit, void *arg);
-
 /* One record of `bytes` bytes: visits a mapping. Returns lost records. */
 uint64_t ep_sideband_parse(const void *record, size_t bytes, ep_mapping_visit visit, void *arg);
 

@@ -29,6 +29,7 @@ const struct ep_config ep_kernel_config = {
 	.task_exec_id_off = offsetof(struct ep_kernel_task, self_exec_id),
 	.mm_map_count_off = offsetof(struct ep_kernel_task, map_count),
 	.kernel_frames = EP_MAX_KERNEL,
+	.ring_bytes = 1 << 20,
 };
 
 _Thread_local struct ep_kernel *ep_kernel_current;

@@ -60,7 +60,7 @@ static bool check_copy(const struct ep_copy *copy, uint32_t copy_bytes)
 	       (copy->known_regs & ~EP_KNOWN_ALL) == 0 &&
 	       (copy->known_regs & EP_KNOWN_ALWAYS) == EP_KNOWN_ALWAYS &&
 	       copy->return_address <= 1 && copy->by_pointer <= 1 && copy->interrupted <= 1 &&
-	       copy->stood <= 1;
+	       copy->stood <= 1 && copy->guessed <= 1;
 }
 
 /* Frames must fill the words exactly, and one must end at at_word. */

@@ -180,6 +180,24 @@ static void time_away_is_nobodys(void **state)
 	assert_int_equal(clock.missed.ticks, 0);
 }
 
+/* /proc/stat has no line of it then: that its idle time is 0 makes it not busy. */
+static void idle_time_of_a_cpu_that_is_away_stays(void **state)
+{
+	struct clock clock;
+
+	(void)state;
+	clock_begin(&clock);
+	run(&clock, EP_NS_PER_SEC, &clock.ticks.sampled);
+	steal(&clock, 9 * EP_NS_PER_SEC);
+	clock.idle_ns += 9 * EP_NS_PER_SEC;
+	look(&clock, false);
+	clock.idle_ns = 0;
+	look(&clock, false);
+	look(&clock, true);
+	assert_in_range(clock.missed.ticks, 170, 190);
+	assert_int_equal(ep_missed_lost(&clock.missed), 0);
+}
+
 /* Throttled for a while, it ticks at once when it goes on, and each period from then on. */
 static void a_grid_that_moved_hides_nothing(void **state)
 {
@@ -256,6 +274,7 @@ int main(void)
 		cmocka_unit_test(ticks_of_an_idle_cpu_are_no_samples),
 		cmocka_unit_test(idle_time_is_read_by_cpu),
 		cmocka_unit_test(time_away_is_nobodys),
+		cmocka_unit_test(idle_time_of_a_cpu_that_is_away_stays),
 		cmocka_unit_test(a_grid_that_moved_hides_nothing),
 		cmocka_unit_test(lost_samples_are_the_wanted_share),
 		cmocka_unit_test(an_idle_cpu_loses_no_samples),

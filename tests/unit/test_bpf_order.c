@@ -684,6 +684,22 @@ static void a_nearly_full_ring_is_suspected(void **state)
 	free_world(world);
 }
 
+/* Of two pages, which the kernel gives where memory may not be locked, half is nearly full. */
+static void the_smallest_ring_is_suspected_too(void **state)
+{
+	struct fake_sideband ring;
+
+	(void)state;
+	fake_sideband_init(&ring, 0, 8192, 0, false);
+	while (ring.page.data_head + 4208 <= ring.bytes)
+		assert_true(fake_sideband_put_mapping(&ring, T0, 1));
+	assert_true(ring.page.data_head <= ring.bytes / 2);
+	ep_sideband_begin(ring.reader);
+	assert_int_equal(ep_sideband_take_lost(ring.reader), 1);
+	ep_sideband_close(ring.reader);
+	free(ring.data);
+}
+
 /* Fills the ring from within a drain: what the kernel does while we are slow. */
 static void fill_on_first_event(void *arg, const struct ep_event *event, size_t bytes)
 {
@@ -841,6 +857,7 @@ int main(void)
 		cmocka_unit_test(a_lost_record_tells_without_a_counter),
 		cmocka_unit_test(a_lost_record_asks_the_counter),
 		cmocka_unit_test(a_nearly_full_ring_is_suspected),
+		cmocka_unit_test(the_smallest_ring_is_suspected_too),
 		cmocka_unit_test(a_loss_during_a_drain_is_told_by_the_next),
 		cmocka_unit_test(a_ring_that_lost_is_replaced),
 		cmocka_unit_test(a_ring_stays_when_there_is_no_larger_one),

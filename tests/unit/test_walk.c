@@ -301,6 +301,22 @@ static void return_address_of_a_bare_leaf_is_behind_a_call(void **state)
 	assert_int_equal(header, EP_FRAME_HEADER(NATIVE, RETURN | POINTER, 1, WALK_OTHER_ID));
 }
 
+/* fp 0 ends a chain of frame pointers; behind a caller that was guessed it may be any register. */
+static void guessed_caller_without_frame_pointer_is_no_root(void **state)
+{
+	struct fixture *fx = *state;
+	struct ep_sample sample = {0};
+
+	walk_event_init(&fx->event, WALK_NO_RULE + 5, 1);
+	fx->event.copy.return_address = fx->event.copy.by_pointer = 1;
+	fx->event.copy.regs[EP_REG_FP] = 0;
+	assert_int_equal(run(fx, &sample), 0);
+	assert_int_equal(sample.error, 0);
+	fx->event.copy.guessed = 1;
+	assert_int_equal(run(fx, &sample), 0);
+	assert_int_equal(sample.error, EP_ERROR_BAD_FRAME_POINTER);
+}
+
 /* The user's part is whole now, the kernel's is what it was. */
 static void error_of_the_kernels_part_stays(void **state)
 {
@@ -738,6 +754,8 @@ static void set_known(struct walk_event *e) { e->copy.known_regs = 1 << EP_REG_F
 static void set_more_known(struct walk_event *e) { e->copy.known_regs = 1 << 20 | EP_KNOWN_ALL; }
 static void set_return(struct walk_event *e) { e->copy.return_address = 2; }
 static void set_pointer(struct walk_event *e) { e->copy.by_pointer = 0x80; }
+static void set_stood(struct walk_event *e) { e->copy.stood = 2; }
+static void set_guessed(struct walk_event *e) { e->copy.guessed = 0x80; }
 
 static void malformed_events_are_refused(void **state)
 {
@@ -755,6 +773,7 @@ static void malformed_events_are_refused(void **state)
 		{"far addr", set_far_addr}, {"odd addr", set_odd_addr},
 		{"pc", set_pc}, {"known_regs", set_known}, {"more known_regs", set_more_known},
 		{"return_address", set_return}, {"by_pointer", set_pointer},
+		{"stood", set_stood}, {"guessed", set_guessed},
 	};
 	struct fixture *fx = *state;
 	struct ep_sample sample;
@@ -895,6 +914,7 @@ int main(void)
 		TEST(return_address_may_be_in_a_register),
 		TEST(an_interrupted_frame_may_have_nothing_on_the_stack),
 		TEST(return_address_of_a_bare_leaf_is_behind_a_call),
+		TEST(guessed_caller_without_frame_pointer_is_no_root),
 		TEST(error_of_the_kernels_part_stays),
 		TEST(signal_frames_are_passed),
 		TEST(restorer_is_told_by_its_code),

@@ -45,6 +45,7 @@ static inline long bpf_probe_read_kernel(void *to, __u32 bytes, const void *from
 
 #define bpf_tail_call(ctx, map, slot) ((void)(ctx), (void)(slot))
 #define bpf_ringbuf_query(map, what)  ((void)(what), 0ull)
+#define bpf_get_smp_processor_id() 0u
 #define bpf_get_current_task()	      0ull
 #define bpf_get_current_task_btf()    0ull
 #define bpf_task_pt_regs(task)	      (task)

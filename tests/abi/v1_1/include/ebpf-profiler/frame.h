@@ -20,7 +20,7 @@ enum ep_frame_kind {
 	EP_FRAME_NATIVE = 2, /* aux: executable id (0: in no known one); word 0: ELF virtual address,
 				or the raw target address when aux is 0 */
 	EP_FRAME_ERROR = 3,  /* aux: enum ep_error, why the walk ended here; word 0: the address */
-	EP_FRAME_TASK = 4,   /* aux: enum ep_task_state; word 0: 0. The task had no user code to be
+	EP_FRAME_TASK = 4,   /* aux: enum ep_task_state; word 0: image. The task had no user code to be
 				in: this is the root of a complete stack */
 	EP_FRAME_FIRST_DYNAMIC = 16,
 };

@@ -51,7 +51,7 @@ struct ep_event {
 
 struct ep_sample {
 	struct ep_event event;
-	__u64 hash;	/* over kernel addresses, user frame words, pid and start_ns; never 0 */
+	__u64 hash;	/* over kernel addresses, user frame words, the program; never 0 */
 	__u64 start_ns; /* process start, CLOCK_BOOTTIME */
 	__u32 pid, tid; /* thread group id and thread id, initial pid namespace */
 	__u32 image;	/* another one after each exec: (pid, start_ns, image) names a program */
