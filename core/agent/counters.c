@@ -78,6 +78,7 @@ static void print_processes(struct ep_session *session, FILE *out)
 	print(out, "new mappings of files that were known", p->mappings_placed);
 	print(out, "files looked at for the others", p->files_asked);
 	print(out, "files found", p->files_found);
+	print(out, "files not looked at: too many at once", p->files_refused);
 	print(out, "rows of processes written", p->published);
 	print(out, "rows that had not changed", p->unchanged);
 	print(out, "rows put off for want of budget", p->put_off);

@@ -272,7 +272,6 @@ static void cut_short(struct ep_processes *processes, struct ep_process *old, ui
 {
 	old->ended_ns = EP_MIN(old->ended_ns, time_ns);
 	(void)ep_places_cut_time(&old->places, processes->executables, 0, time_ns);
-	old->version++;
 }
 
 /* A sample told of it before; of one that was there before us all we know may be of the old image. */

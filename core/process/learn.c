@@ -66,7 +66,6 @@ static void take_maps(struct ep_processes *processes, struct ep_process *process
 static void take_read(struct ep_processes *processes, struct ep_process *process,
 		      const struct ep_process_read *read)
 {
-	process->read_ns = read->time_ns;
 	take_info(process, read);
 	process->state = EP_PROCESS_KNOWN;
 	if (read->identity_only)

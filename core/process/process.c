@@ -70,7 +70,6 @@ void ep_process_forget_places(struct ep_process *process, struct ep_executables 
 {
 	ep_places_clear(&process->places, executables);
 	ep_places_init(&process->places);
-	process->version++;
 	if (process->state == EP_PROCESS_KNOWN)
 		process->state = EP_PROCESS_NEW;
 }

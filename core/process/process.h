@@ -50,7 +50,6 @@ struct ep_process {
 	enum ep_process_state state;
 	uint64_t born_ns;  /* CLOCK_MONOTONIC, as all below: of its fork or exec; 0: before us */
 	uint64_t ended_ns; /* of its exit or next exec; 0: it runs */
-	uint64_t read_ns;  /* when /proc was read; 0: not yet */
 	uint64_t path_ns;  /* a mapping older than that tells what it executed; 0: none does */
 	struct ep_identity *identity; /* a reference; NULL: nothing is known */
 	struct ep_program born_from;  /* the process it was forked from; pid 0: unknown */
@@ -59,7 +58,6 @@ struct ep_process {
 	bool was_known; /* until it ended */
 
 	struct ep_vec places; /* struct ep_place_in_memory, sorted by start */
-	uint32_t version;     /* of the places, counted up with each change */
 	bool is_asking;	      /* files are being looked at for it */
 	bool is_heir;	      /* of such places of its parent's: in a list of those */
 	LIST_ENTRY(ep_process) heir;

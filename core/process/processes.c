@@ -170,6 +170,7 @@ struct ep_processes_stats ep_processes_stats(const struct ep_processes *processe
 	stats.deferred = processes->reads.stats.deferred;
 	stats.files_asked = processes->files.asked;
 	stats.files_found = processes->files.found;
+	stats.files_refused = processes->files.refused;
 	stats.cut = published->cut;
 	stats.refused += published->refused;
 	stats.published = published->published;

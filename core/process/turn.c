@@ -10,7 +10,6 @@
 
 void ep_processes_mark(struct ep_processes *processes, struct ep_process *process)
 {
-	process->version++;
 	processes->changed = true;
 	ep_publisher_mark(&processes->publisher, process);
 }

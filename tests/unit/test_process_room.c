@@ -107,7 +107,7 @@ static void read_of_the_old_image_is_not_the_new_ones(void **state)
 	assert_int_equal(world_live(w, tool.pid)->state, EP_PROCESS_READING);
 	world_settle(w);
 	assert_int_equal(ep_processes_stats(w->processes).reads, 2);
-	assert_true(world_live(w, tool.pid)->read_ns > world_live(w, tool.pid)->born_ns);
+	assert_true(world_place(w, tool, OWN_ADDR)->time_ns > world_live(w, tool.pid)->born_ns);
 	end_child(pid);
 }
 
