@@ -51,7 +51,10 @@ enum ep_session_stage {
 int ep_session_new(const struct ep_session_options *options, struct ep_session **ret_session,
 		   enum ep_session_stage *ret_stage);
 
-/* With a filter: a process and all its present descendants. 0, -ESRCH, -E2BIG. */
+/*
+ * With a filter: a process, running or not, and the children it makes from here on. Those it has
+ * are for the caller to add (core/cli/targets.h). 0, -E2BIG when the filter is full, -errno.
+ */
 int ep_session_add_pid(struct ep_session *session, pid_t pid);
 
 /* Begins to read all processes and to follow what becomes of them. */
