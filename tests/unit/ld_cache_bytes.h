@@ -63,7 +63,7 @@ static inline void put_old_cache(struct ep_vec *bytes, const struct cache_entry 
 	put_u32(bytes, (uint32_t)n);
 	put_entries(bytes, entries, n, inner ? (uint32_t)(pad + inner->len) : 0, 0);
 	if (inner) {
-		assert(pad == 0 || ep_vec_append(bytes, NULL, pad) == 0);
+		assert(ep_vec_append(bytes, NULL, pad) == 0);
 		assert(ep_vec_append(bytes, inner->data, inner->len) == 0);
 	}
 	put_strings(bytes, entries, n);

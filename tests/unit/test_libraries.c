@@ -355,7 +355,7 @@ static bool check_program(const char *program)
 	size_t n = 0;
 
 	/* Scripts are left out: what is found is their interpreter's. */
-	if (path && files.len > 1 && strcmp(first->path, path) == 0)
+	if (path && files.len > 0 && strcmp(first->path, path) == 0)
 		n = compare_with_ldd(path, &files); /* $ORIGIN is where links lead */
 	if (n > 0 && files.len != n + 1) /* and itself */
 		fail_msg("%s: %zu files, %zu by ldd", program, files.len, n);
