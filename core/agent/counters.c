@@ -70,7 +70,6 @@ static void print_processes(struct ep_session *session, FILE *out)
 	print(out, "processes gone while read", p->gone);
 	print(out, "processes refused: too many", p->refused);
 	print(out, "process reads put off", p->deferred);
-	print(out, "processes with too many mappings", p->cut);
 	print(out, "forks", p->forks);
 	print(out, "execs", p->execs);
 	print(out, "exits", p->exits);
@@ -80,6 +79,7 @@ static void print_processes(struct ep_session *session, FILE *out)
 	print(out, "files found", p->files_found);
 	print(out, "files not looked at: too many at once", p->files_refused);
 	print(out, "rows of processes written", p->published);
+	print(out, "rows of processes with too many mappings", p->cut);
 	print(out, "rows that had not changed", p->unchanged);
 	print(out, "rows put off for want of budget", p->put_off);
 	print(out, "samples walked to their root in user space", p->walked);

@@ -79,12 +79,12 @@ struct ep_processes_stats {
 	uint64_t gone;	    /* died while they were read */
 	uint64_t refused;   /* more processes than max_processes */
 	uint64_t deferred;  /* reads put off for want of budget */
-	uint64_t cut;	    /* processes with more executable mappings than rows */
 	uint64_t forks, execs, exits;
 	uint64_t mappings, mappings_placed; /* records, and those whose file was known */
 	uint64_t files_asked, files_found;  /* the others */
 	uint64_t files_refused; /* not looked at: too many at once */
 	uint64_t published, unchanged, put_off; /* rows of a process */
+	uint64_t cut; /* published, but there were more executable mappings than rows */
 	uint64_t doubts; /* times that all that was known of mappings was forgotten */
 	uint64_t walked, incomplete, unknown, pushed_out; /* samples, see struct ep_held_stats */
 };

@@ -207,10 +207,6 @@ static void one_process_is_written_at_its_own_expense(void **state)
 	assert_true(ep_processes_stats(w->processes).put_off > 0);
 }
 
-/* --- no room --------------------------------------------------------------------------------- */
-
-#define GIANT_PLACES 1100 /* more than a small process has; anonymous ones would become fewer */
-
 static void add_giant(struct world *w, uint32_t pid, uint32_t places)
 {
 	struct ep_process *process;
@@ -227,6 +223,23 @@ static void add_giant(struct world *w, uint32_t pid, uint32_t places)
 	}
 	ep_processes_mark(w->processes, process);
 }
+
+/* Samples that are walked here have its rows made as well: that is none more. */
+static void what_is_cut_counts_once_it_is_told(void **state)
+{
+	struct world *w = *state;
+
+	add_giant(w, prog.pid, EP_MAX_ROWS + 1);
+	world_publish(w);
+	assert_int_equal(world_proc(w, prog.pid)->n_rows, EP_MAX_ROWS);
+	for (int i = 0; i < 3; i++)
+		(void)ep_publisher_build(&w->processes->publisher, world_live(w, prog.pid));
+	assert_int_equal(ep_processes_stats(w->processes).cut, 1);
+}
+
+/* --- no room --------------------------------------------------------------------------------- */
+
+#define GIANT_PLACES 1100 /* more than a small process has; anonymous ones would become fewer */
 
 static void settle_room(struct world *w)
 {
@@ -331,6 +344,7 @@ int main(void)
 		TEST(copies_stop_until_something_is_mapped),
 		TEST(child_of_a_final_one_is_final),
 		TEST(one_process_is_written_at_its_own_expense),
+		TEST(what_is_cut_counts_once_it_is_told),
 		TEST(rows_of_a_giant_are_forgotten),
 		TEST(tables_give_way_to_small_processes),
 		TEST(one_of_the_same_hash_is_found_when_another_is_forgotten),
