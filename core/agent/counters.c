@@ -86,6 +86,7 @@ static void print_processes(struct ep_session *session, FILE *out)
 	print(out, "samples walked there as far as it went", p->incomplete);
 	print(out, "samples of processes nobody knows", p->unknown);
 	print(out, "samples that could not wait: too many", p->pushed_out);
+	print(out, "samples dropped there: malformed, or no memory", p->dropped);
 	print(out, "records of the kernel", order.records);
 	print(out, "records that came late", order.late);
 	print(out, "us of the latest", order.late_max_ns / 1000);

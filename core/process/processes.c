@@ -180,6 +180,7 @@ struct ep_processes_stats ep_processes_stats(const struct ep_processes *processe
 	stats.incomplete = held->incomplete;
 	stats.unknown = held->unknown;
 	stats.pushed_out = held->pushed_out;
+	stats.dropped = held->dropped;
 	return stats;
 }
 

@@ -86,7 +86,7 @@ struct ep_processes_stats {
 	uint64_t published, unchanged, put_off; /* rows of a process */
 	uint64_t cut; /* published, but there were more executable mappings than rows */
 	uint64_t doubts; /* times that all that was known of mappings was forgotten */
-	uint64_t walked, incomplete, unknown, pushed_out; /* samples, see struct ep_held_stats */
+	uint64_t walked, incomplete, unknown, pushed_out, dropped; /* struct ep_held_stats */
 };
 
 int ep_processes_new(const struct ep_processes_options *options, struct ep_processes **ret);
