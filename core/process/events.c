@@ -530,7 +530,7 @@ static bool is_outdated(const struct ep_process *process, const struct ep_sample
 static void ask_again(struct ep_processes *processes, struct ep_process *process, uint64_t now_ns)
 {
 	if (now_ns < process->next_retry_ns) {
-		if (process->state == EP_PROCESS_KNOWN && !process->is_final) {
+		if (!ep_process_is_unknown(process) && !process->is_final) {
 			process->is_final = true;
 			ep_publisher_mark(&processes->publisher, process);
 		}
@@ -564,7 +564,7 @@ static void look(struct ep_processes *processes, struct ep_process *process,
 	process->sampled = true;
 	if (process->state == EP_PROCESS_ENDED || sample->flags & EP_SAMPLE_KERNEL_THREAD) {
 		if (process->state == EP_PROCESS_NEW)
-			identify(processes, process);
+			ep_reads_request(&processes->reads, process, IDENTIFY_NS);
 		return;
 	}
 	take_image(processes, process, sample);

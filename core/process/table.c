@@ -92,7 +92,7 @@ void ep_table_add_ended(struct ep_table *table, struct ep_process *process, uint
 {
 	uint32_t pid = process->program.pid;
 
-	process->was_known = process->state == EP_PROCESS_KNOWN;
+	process->was_known = !ep_process_is_unknown(process);
 	process->state = EP_PROCESS_ENDED;
 	process->ended_ns = time_ns;
 	process->older = get(&table->ended, (pid_t)pid);

@@ -168,6 +168,126 @@ static void child_of_a_final_one_is_final(void **state)
 	assert_int_equal(world_proc(w, other.pid)->flags, 0);
 }
 
+/* --- who it is, and what it maps ------------------------------------------------------------- */
+
+/* A live one whose mappings are known, and are none that it has: a read would tell. */
+static struct ep_program start_known(struct world *w, pid_t *ret_pid)
+{
+	struct ep_program child = start_child(ret_pid);
+
+	world_exec(w, world_now(), child, "child");
+	world_map_anonymous(w, world_now(), child.pid, 0x10000, 0x1000);
+	world_publish(w);
+	return child;
+}
+
+static void known_one_stays_known_while_it_is_identified(void **state)
+{
+	struct world *w = *state;
+	pid_t pid;
+	struct ep_program child = start_known(w, &pid);
+	struct ep_process *process = world_live(w, child.pid);
+
+	for (int i = 0; i < 3; i++)
+		world_sample(w, world_now(), child);
+	for (int reading = 0; reading < 2; reading++) {
+		assert_int_equal(process->state,
+				 reading ? EP_PROCESS_READING : EP_PROCESS_WAITING);
+		assert_true(process->identity_only && ep_process_is_settled(process));
+		assert_false(ep_process_is_unknown(process));
+		process->due_ns = 0;
+		world_turn(w);
+	}
+	world_fork(w, world_now(), child.pid, other);
+	assert_int_equal(world_live(w, other.pid)->state, EP_PROCESS_KNOWN);
+	world_settle(w);
+	assert_int_equal(ep_processes_stats(w->processes).reads, 1);
+	assert_true(process->identity->was_read);
+	assert_non_null(world_place(w, child, 0x10000));
+	assert_null(world_place(w, child, OWN_ADDR));
+	end_child(pid);
+}
+
+static void one_that_ends_while_it_is_identified_was_known(void **state)
+{
+	struct world *w = *state;
+	pid_t pid;
+	struct ep_program child = start_known(w, &pid);
+
+	world_sample(w, world_now(), child);
+	world_live(w, child.pid)->due_ns = 0;
+	world_turn(w);
+	assert_int_equal(world_live(w, child.pid)->state, EP_PROCESS_READING);
+	world_exit(w, world_now(), child);
+	assert_false(ep_process_is_unknown(world_process(w, child)));
+	world_settle(w);
+	end_child(pid);
+}
+
+/* Its languages want it, say, when its identity is waited for, or is being read. */
+static void all_is_read_if_that_is_wanted_meanwhile(void **state)
+{
+	struct world *w = *state;
+
+	for (int reading = 0; reading < 2; reading++) {
+		pid_t pid;
+		struct ep_program child = start_known(w, &pid);
+		struct ep_process *process = world_live(w, child.pid);
+
+		world_sample(w, world_now(), child);
+		process->due_ns = 0;
+		if (reading)
+			world_turn(w);
+		assert_true(process->identity_only);
+		ep_reads_request(&w->processes->reads, process, 0);
+		world_sample(w, world_now(), child); /* who it is comes with the rest */
+		assert_true(ep_process_is_unknown(process));
+		world_settle(w);
+		assert_false(ep_process_is_unknown(process));
+		assert_non_null(world_place(w, child, OWN_ADDR));
+		assert_null(world_place(w, child, 0x10000));
+		end_child(pid);
+	}
+}
+
+static void loss_makes_a_read_of_the_name_one_of_all(void **state)
+{
+	struct world *w = *state;
+	pid_t pid;
+	struct ep_program child = start_known(w, &pid);
+
+	world_sample(w, world_now(), child);
+	ep_processes_on_lost(w->processes);
+	assert_true(ep_process_is_unknown(world_live(w, child.pid)));
+	world_settle(w);
+	assert_non_null(world_place(w, child, OWN_ADDR));
+	end_child(pid);
+}
+
+/* What was heard of one that was never read is not all there is. */
+static void one_that_cannot_be_read_is_what_it_was(void **state)
+{
+	struct world *w = *state;
+	struct ep_process *unknown = ep_processes_add(w->processes, prog, 0), *known;
+	struct ep_reads *reads = &w->processes->reads;
+
+	world_map_anonymous(w, world_now(), prog.pid, 0x10000, 0x1000);
+	ep_reads_request(reads, unknown, 0);
+	ep_reads_drop(reads, unknown);
+	assert_int_equal(unknown->state, EP_PROCESS_NEW);
+	start(w, other, 0);
+	known = world_live(w, other.pid);
+	ep_reads_request(reads, known, 0);
+	ep_reads_drop(reads, known);
+	assert_int_equal(known->state, EP_PROCESS_KNOWN);
+	ep_reads_request(reads, unknown, 0);
+	ep_reads_request(reads, known, 0);
+	world_settle(w); /* there are no such processes */
+	assert_int_equal(unknown->state, EP_PROCESS_ENDED);
+	assert_true(ep_process_is_unknown(unknown));
+	assert_false(ep_process_is_unknown(known));
+}
+
 /* --- a process that maps and maps ------------------------------------------------------------ */
 
 /* Each of them changes a table of 5000 rows; written each time that were 1.6 GB. */
@@ -343,6 +463,11 @@ int main(void)
 		TEST(vanished_ones_are_ended),
 		TEST(copies_stop_until_something_is_mapped),
 		TEST(child_of_a_final_one_is_final),
+		TEST(known_one_stays_known_while_it_is_identified),
+		TEST(one_that_ends_while_it_is_identified_was_known),
+		TEST(all_is_read_if_that_is_wanted_meanwhile),
+		TEST(loss_makes_a_read_of_the_name_one_of_all),
+		TEST(one_that_cannot_be_read_is_what_it_was),
 		TEST(one_process_is_written_at_its_own_expense),
 		TEST(what_is_cut_counts_once_it_is_told),
 		TEST(rows_of_a_giant_are_forgotten),
