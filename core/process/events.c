@@ -470,6 +470,15 @@ void ep_processes_on_mapping(struct ep_processes *processes, const struct ep_map
 	processes->newest_ns = EP_MAX(processes->newest_ns, event->time_ns);
 }
 
+/* They can be read no more: samples of theirs that wait are passed on as they are. */
+static void forget_ended(struct ep_processes *processes, struct ep_ended_list *list)
+{
+	struct ep_process *process;
+
+	TAILQ_FOREACH (process, list, ended)
+		ep_process_forget_places(process, processes->executables);
+}
+
 /*
  * Nothing that is known of mappings is believed any more, by us and by BPF; each process is read
  * when it is sampled. Births and deaths may be missing as well.
@@ -488,6 +497,9 @@ void ep_processes_on_lost(struct ep_processes *processes)
 		ep_process_forget_places(process, processes->executables);
 		process->next_retry_ns = 0;
 	}
+	forget_ended(processes, &processes->table.recent);
+	forget_ended(processes, &processes->table.lingering);
+	processes->changed = true;
 	processes->to_check = processes->check_pos ? 2 : 1;
 	processes->doubted_ns = ep_clock_mono_ns();
 }

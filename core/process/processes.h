@@ -18,7 +18,8 @@
  *     process's own budget puts off.
  *  3. A sample with a copy of its stack is as whole as what is known of its program within
  *     EP_HELD_MAX_NS allows, whether the program still runs or not.
- *  4. After a loss of records nothing that was known of mappings is trusted.
+ *  4. After a loss of records nothing that was known of mappings is trusted, of programs that ended
+ *     neither.
  * "Mappings at that time" is approximate: the kernel tells of no unmapping.
  *
  * Loop's thread only.

@@ -67,6 +67,25 @@ static void loss_is_followed_by_a_read(void **state)
 	end_child(pid);
 }
 
+/* A record of what it mapped may be among them, and nobody can be asked. */
+static void ended_ones_are_trusted_no_more_than_others(void **state)
+{
+	struct world *w = *state;
+
+	start(w, prog, 1);
+	start(w, other, 1);
+	world_exit(w, world_now(), prog);
+	ep_table_move(world_process(w, prog), &w->processes->table.recent,
+		      &w->processes->table.lingering);
+	world_exit(w, world_now(), other);
+	ep_processes_on_lost(w->processes);
+	assert_int_equal(world_process(w, prog)->places.len, 0);
+	assert_int_equal(world_process(w, other)->places.len, 0);
+	assert_true(ep_process_is_unknown(world_process(w, prog)));
+	world_sample_with(w, world_now(), other, EP_SAMPLE_RAW, 0);
+	assert_int_equal(w->passed, 1);
+}
+
 static void read_that_began_before_a_loss_is_done_again(void **state)
 {
 	struct world *w = *state;
@@ -458,6 +477,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, world_open, world_close)
 	const struct CMUnitTest tests[] = {
 		TEST(loss_is_followed_by_a_read),
+		TEST(ended_ones_are_trusted_no_more_than_others),
 		TEST(read_that_began_before_a_loss_is_done_again),
 		TEST(read_of_the_old_image_is_not_the_new_ones),
 		TEST(vanished_ones_are_ended),
