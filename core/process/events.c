@@ -584,10 +584,8 @@ static void look(struct ep_processes *processes, struct ep_process *process,
 		ask_again(processes, process, sample->event.time_ns);
 	else
 		identify(processes, process);
-	if (sample->copy_bytes && !ep_process_is_settled(process)) {
-		process->hurried = true;
-		ep_places_hurry(&process->places, processes->executables);
-	}
+	if (sample->copy_bytes && !ep_process_is_settled(process))
+		ep_processes_hurry(processes, process);
 }
 
 void ep_processes_on_sample(struct ep_processes *processes, const struct ep_sample *sample,

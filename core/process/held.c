@@ -228,7 +228,7 @@ static int complete(struct ep_held *held, const struct ep_process *process,
 }
 
 /* True while waiting may help. */
-static bool may_learn(const struct ep_process *process)
+static bool may_learn(struct ep_process *process)
 {
 	if (!process)
 		return false;
@@ -247,7 +247,7 @@ static void pass_on(struct ep_held *held)
 /* False when it should wait. `final`: it will not get any better. */
 static bool try_pass(struct ep_held *held, const struct ep_sample *sample, size_t bytes, bool final)
 {
-	const struct ep_process *process = ep_table_find(held->options.table, ep_program_of(sample));
+	struct ep_process *process = ep_table_find(held->options.table, ep_program_of(sample));
 	bool waits = !final && may_learn(process);
 	const struct ep_sample *event;
 

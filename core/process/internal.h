@@ -72,6 +72,8 @@ void ep_processes_on_executable(void *arg, struct ep_executable *executable);
 /* turn.c */
 /* Its places or languages changed. */
 void ep_processes_mark(struct ep_processes *processes, struct ep_process *process);
+/* A sample waits for it: its executables go before others, once for the places it has. */
+void ep_processes_hurry(struct ep_processes *processes, struct ep_process *process);
 void ep_processes_act(struct ep_processes *processes);
 void ep_processes_on_room(void *arg);
 /* Programs that ended: their places, languages and names go, one after the other. */

@@ -92,10 +92,10 @@ static void take_read(struct ep_processes *processes, struct ep_process *process
 	}
 	process->state = EP_PROCESS_KNOWN;
 	take_maps(processes, process, read);
-	if (process->hurried)
-		ep_places_hurry(&process->places, processes->executables);
-	process->hurried = false;
 	ep_processes_mark(processes, process);
+	if (process->hurried)
+		ep_processes_hurry(processes, process);
+	process->hurried = false;
 }
 
 static void take_failure(struct ep_processes *processes, struct ep_process *process, int result)

@@ -52,10 +52,10 @@ static bool is_awaited(const struct ep_process *process)
 	       !process->identity_only;
 }
 
-bool ep_process_is_settled(const struct ep_process *process)
+bool ep_process_is_settled(struct ep_process *process)
 {
 	return !is_awaited(process) && !process->is_asking &&
-	       !ep_places_are_pending(&process->places);
+	       !ep_places_are_pending(&process->places, &process->pending_at);
 }
 
 bool ep_process_is_unknown(const struct ep_process *process)

@@ -59,6 +59,8 @@ struct ep_process {
 	bool was_known; /* until it ended, or began to wait for a read */
 
 	struct ep_vec places; /* struct ep_place_in_memory, sorted by start */
+	bool places_hurried;  /* its executables, too; false when places changed since */
+	size_t pending_at;    /* see ep_places_are_pending */
 	bool is_asking;	      /* files are being looked at for it */
 	bool is_heir;	      /* of such places of its parent's: in a list of those */
 	LIST_ENTRY(ep_process) heir;
@@ -66,7 +68,7 @@ struct ep_process {
 	/* struct ep_reads */
 	TAILQ_ENTRY(ep_process) queue;
 	uint64_t due_ns, backoff_ns, next_retry_ns;
-	bool hurried;	    /* a sample waits */
+	bool hurried;	    /* a sample waits: its read goes before others */
 	bool identity_only; /* while it is to be read: who it is is all that is wanted */
 
 	/* struct ep_publisher */
@@ -100,7 +102,7 @@ void ep_process_take_identity(struct ep_process *process, struct ep_identity *id
  */
 bool ep_process_is(const struct ep_process *process, struct ep_program program);
 /* True when nothing is being found out about it. */
-bool ep_process_is_settled(const struct ep_process *process);
+bool ep_process_is_settled(struct ep_process *process);
 /* True when not all of its mappings are known. */
 bool ep_process_is_unknown(const struct ep_process *process);
 /* It was to be read, and is not, or not all of it: what it was before. */

@@ -11,7 +11,17 @@
 void ep_processes_mark(struct ep_processes *processes, struct ep_process *process)
 {
 	processes->changed = true;
+	process->places_hurried = false;
 	ep_publisher_mark(&processes->publisher, process);
+}
+
+void ep_processes_hurry(struct ep_processes *processes, struct ep_process *process)
+{
+	process->hurried = true;
+	if (process->places_hurried)
+		return;
+	process->places_hurried = true;
+	ep_places_hurry(&process->places, processes->executables);
 }
 
 static void sync_languages(struct ep_processes *processes)

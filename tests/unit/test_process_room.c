@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the manager does where something is short: records, room, time, and what /proc can tell. */
+#include "core/process/executables_internal.h"
 #include "tests/unit/process_world.h"
 
 #define PID(n) (0x500000u + (n))
@@ -438,6 +439,56 @@ static void tables_give_way_to_small_processes(void **state)
 	assert_true(w->updates > n);
 }
 
+/* --- who goes first -------------------------------------------------------------------------- */
+
+/* Of a file that is none; the loop does not run here, so that its analysis waits behind others. */
+static struct ep_executable *wait_for(struct world *w, uint32_t pid, uint64_t bytes)
+{
+	struct ep_mapping mapping = {.kind = EP_MAPPING_FILE, .path = "/nowhere"};
+	struct ep_proc_file file = {.dev = 1, .inode = 2, .ctime_ns = 3, .bytes = bytes, .fd = -1};
+	struct ep_place_in_memory place = {.start = 0x10000 * bytes, .time_ns = world_now()};
+	struct ep_process *process = world_live(w, pid);
+
+	place.end = place.start + 0x1000;
+	place.executable = ep_executables_get(w->processes->executables, getpid(), &mapping, &file);
+	assert_int_equal(ep_places_insert(&process->places, w->processes->executables, place), 0);
+	ep_processes_mark(w->processes, process);
+	return place.executable;
+}
+
+static void assert_first(struct world *w, const struct ep_executable *executable)
+{
+	assert_non_null(executable->waiting);
+	assert_ptr_equal(TAILQ_FIRST(&w->processes->executables->waiting), executable->waiting);
+}
+
+/* Thousands of samples may come while thousands of its executables wait. */
+static void samples_hurry_a_process_once(void **state)
+{
+	struct world *w = *state;
+	struct ep_executable *a, *b, *c;
+
+	start(w, prog, 0);
+	start(w, other, 0);
+	for (uint64_t i = 1; i <= 3; i++)
+		assert_null(wait_for(w, prog.pid, i)->waiting); /* a worker is at it */
+	a = wait_for(w, prog.pid, 10);
+	b = wait_for(w, other.pid, 20);
+	assert_first(w, a);
+	world_sample_with(w, world_now(), other, 0, sizeof(struct ep_copy));
+	assert_first(w, b);
+	world_sample_with(w, world_now(), prog, 0, sizeof(struct ep_copy));
+	assert_first(w, a);
+	world_sample_with(w, world_now(), other, 0, sizeof(struct ep_copy));
+	assert_first(w, a);
+	c = wait_for(w, other.pid, 30);
+	world_sample_with(w, world_now(), other, 0, sizeof(struct ep_copy));
+	assert_first(w, c);
+	world_settle(w);
+	assert_null(a->waiting);
+	assert_true(ep_process_is_settled(world_process(w, prog)));
+}
+
 /* --- executables of one hash ----------------------------------------------------------------- */
 
 static struct ep_executable *get(struct world *w, uint64_t bytes)
@@ -492,6 +543,7 @@ int main(void)
 		TEST(what_is_cut_counts_once_it_is_told),
 		TEST(rows_of_a_giant_are_forgotten),
 		TEST(tables_give_way_to_small_processes),
+		TEST(samples_hurry_a_process_once),
 		TEST(one_of_the_same_hash_is_found_when_another_is_forgotten),
 	};
 
