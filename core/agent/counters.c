@@ -71,6 +71,7 @@ static void print_processes(struct ep_session *session, FILE *out)
 	print(out, "processes refused: too many", p->refused);
 	print(out, "process reads put off", p->deferred);
 	print(out, "forks", p->forks);
+	print(out, "forks that copied no mappings: too many", p->disinherited);
 	print(out, "execs", p->execs);
 	print(out, "exits", p->exits);
 	print(out, "new executable mappings", p->mappings);

@@ -59,6 +59,7 @@ struct ep_process {
 	bool was_known; /* until it ended, or began to wait for a read */
 
 	struct ep_vec places; /* struct ep_place_in_memory, sorted by start */
+	size_t n_counted;     /* of them, among those of all programs */
 	bool places_hurried;  /* its executables, too; false when places changed since */
 	size_t pending_at;    /* see ep_places_are_pending */
 	bool is_asking;	      /* files are being looked at for it */

@@ -256,6 +256,7 @@ int ep_processes_new(const struct ep_processes_options *options, struct ep_proce
 	if (!processes)
 		return -ENOMEM;
 	processes->options = *options;
+	processes->max_places = EP_MAX_PLACES;
 	r = new_parts(processes);
 	if (r < 0) {
 		free_parts(processes);

@@ -22,6 +22,11 @@
  *     neither.
  * "Mappings at that time" is approximate: the kernel tells of no unmapping.
  *
+ * A child has its parent's mappings, as a copy of its own. A process may have a hundred thousand,
+ * and thousands of children: beyond EP_MAX_PLACES of all programs, running or just ended, children
+ * inherit none. They are unknown, and read from /proc at their first sample; that the budget of
+ * reads bounds.
+ *
  * Loop's thread only.
  */
 #ifndef EP_PROCESS_PROCESSES_H
@@ -44,6 +49,7 @@ struct ep_unwinders;
 struct uv_loop_s;
 
 #define EP_HELD_MAX_NS (2 * EP_NS_PER_SEC)
+#define EP_MAX_PLACES  (1u << 20) /* 48 MiB */
 
 struct ep_processes_options {
 	struct uv_loop_s *loop;
@@ -81,6 +87,7 @@ struct ep_processes_stats {
 	uint64_t refused;   /* more processes than max_processes */
 	uint64_t deferred;  /* reads put off for want of budget */
 	uint64_t forks, execs, exits;
+	uint64_t disinherited; /* children whose parents' mappings were too many, with all others */
 	uint64_t mappings, mappings_placed; /* records, and those whose file was known */
 	uint64_t files_asked, files_found;  /* the others */
 	uint64_t files_refused; /* not looked at: too many at once */

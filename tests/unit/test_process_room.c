@@ -377,6 +377,55 @@ static void what_is_cut_counts_once_it_is_told(void **state)
 	assert_int_equal(ep_processes_stats(w->processes).cut, 1);
 }
 
+static void children_of_a_giant_inherit_until_there_are_too_many(void **state)
+{
+	struct world *w = *state;
+	const uint32_t places = 2000, n = 5;
+
+	w->processes->max_places = places * n;
+	add_giant(w, prog.pid, places);
+	world_publish(w);
+	for (uint32_t i = 1; i < 2 * n; i++) {
+		struct ep_program child = {.pid = PID(10 + i), .image = 1, .start_ns = 2 + i};
+		bool inherits = i < n;
+
+		world_fork(w, world_now(), prog.pid, child);
+		assert_int_equal(world_live(w, child.pid)->places.len, inherits ? places : 0);
+		assert_int_equal(ep_process_is_unknown(world_live(w, child.pid)), !inherits);
+		assert_int_equal(world_proc(w, child.pid) != NULL, inherits);
+	}
+	assert_int_equal(ep_processes_stats(w->processes).disinherited, n);
+	world_sample(w, world_now(),
+		     (struct ep_program){.pid = PID(10 + n), .image = 1, .start_ns = 2 + n});
+	assert_int_equal(world_live(w, PID(10 + n))->state, EP_PROCESS_WAITING);
+}
+
+/* Whatever way they go. */
+static void places_are_counted_while_they_are_there(void **state)
+{
+	struct world *w = *state;
+	uint64_t t = world_now() - 5 * EP_NS_PER_SEC;
+	pid_t pid;
+	struct ep_program child = start_child(&pid);
+
+	world_exec(w, t, prog, "prog");
+	world_map_anonymous(w, t + 1, prog.pid, 0x10000, 0x1000);
+	world_map_anonymous(w, t + 2, prog.pid, 0x20000, 0x1000);
+	world_fork(w, t + 3, prog.pid, other);
+	world_map_anonymous(w, t + 4, other.pid, 0x30000, 0x1000);
+	assert_int_equal(w->processes->n_places, 5);
+	world_exit(w, t + 5, other);
+	world_turn(w);
+	ep_processes_sweep(w->processes, KEEP_NS);
+	assert_int_equal(w->processes->n_places, 2);
+	world_sample(w, world_now(), child);
+	world_settle(w);
+	assert_int_equal(w->processes->n_places, 2 + world_live(w, child.pid)->places.len);
+	ep_processes_on_lost(w->processes);
+	assert_int_equal(w->processes->n_places, 0);
+	end_child(pid);
+}
+
 /* --- no room --------------------------------------------------------------------------------- */
 
 #define GIANT_PLACES 1100 /* more than a small process has; anonymous ones would become fewer */
@@ -541,6 +590,8 @@ int main(void)
 		TEST(one_that_cannot_be_read_is_what_it_was),
 		TEST(one_process_is_written_at_its_own_expense),
 		TEST(what_is_cut_counts_once_it_is_told),
+		TEST(children_of_a_giant_inherit_until_there_are_too_many),
+		TEST(places_are_counted_while_they_are_there),
 		TEST(rows_of_a_giant_are_forgotten),
 		TEST(tables_give_way_to_small_processes),
 		TEST(samples_hurry_a_process_once),
