@@ -64,7 +64,8 @@ int ep_session_sample(struct ep_session *session);
 /*
  * A command will be started: its executable, its loader and the libraries they need are analysed,
  * and their languages loaded, before ep_session_is_settled is true again. argv and envp are borrowed
- * until then. Between start and stop. 0 or a negative errno.
+ * until then. What is not found within two seconds is not looked for any more. Between start and
+ * stop. 0 or a negative errno.
  */
 int ep_session_prepare(struct ep_session *session, char *const *argv, char *const *envp);
 /* True when every process that is known was read and its executables are analysed. */
