@@ -114,7 +114,7 @@ int ep_places_insert(struct ep_vec *places, struct ep_executables *executables,
 		at(places, first)->time_ns = place.time_ns;
 		r = EP_PLACES_SAME;
 	}
-	if (r == 0)
+	if (r == 0 && places->cap < places->len + 2)
 		r = ep_vec_reserve(places, EP_MIN(places->len + 2 + places->len / 4, places->max));
 	if (r == 0 && places->len + 2 > places->max)
 		r = -ENOMEM;

@@ -152,6 +152,24 @@ static void anonymous_places_are_bounded(void **state)
 	ep_places_clear(&places, NULL);
 }
 
+/* A process that maps and maps: its places are not all moved to new memory for each. */
+static void memory_grows_by_more_than_it_needs(void **state)
+{
+	struct ep_vec places;
+	size_t cap = 0, grown = 0;
+
+	(void)state;
+	ep_places_init(&places);
+	for (uint64_t i = 1; i <= 1000; i++) {
+		assert_int_equal(ep_places_insert(&places, NULL,
+						  place(i << 16, (i << 16) + 0x1000, NULL)), 0);
+		grown += places.cap != cap;
+		cap = places.cap;
+	}
+	assert_true(grown < 50);
+	ep_places_clear(&places, NULL);
+}
+
 static void copies_have_their_own_references(void **state)
 {
 	struct ep_executable e = executable(EP_EXECUTABLE_PENDING);
@@ -346,6 +364,7 @@ int main(void)
 		cmocka_unit_test(late_record_does_not_cover_a_newer_one),
 		cmocka_unit_test(place_in_the_middle_leaves_both_ends),
 		cmocka_unit_test(anonymous_places_are_bounded),
+		cmocka_unit_test(memory_grows_by_more_than_it_needs),
 		cmocka_unit_test(copies_have_their_own_references),
 		cmocka_unit_test(pending_until_the_last_one_is_done),
 		cmocka_unit_test(rows_say_what_is_known_of_the_executable),
