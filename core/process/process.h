@@ -60,7 +60,7 @@ struct ep_process {
 
 	struct ep_vec places; /* struct ep_place_in_memory, sorted by start */
 	size_t n_counted;     /* of them, among those of all programs */
-	bool places_hurried;  /* its executables, too; false when places changed since */
+	bool places_hurried;  /* its executables were put first; unset when its places change */
 	size_t pending_at;    /* see ep_places_are_pending */
 	bool is_asking;	      /* files are being looked at for it */
 	bool is_heir;	      /* of such places of its parent's: in a list of those */
