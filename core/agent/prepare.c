@@ -2,15 +2,20 @@
 /* A command that is about to start: what it will map is found on a worker, then analysed. */
 #include "core/agent/session.h"
 #include "core/agent/session_internal.h"
+#include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/proc/libraries.h"
 #include "core/process/processes.h"
 
 #include <errno.h>
 
+/* The command starts by then in any case (core/cli/record.c, READY_NS). */
+#define FIND_NS (2 * EP_NS_PER_SEC)
+
 struct prepare {
 	struct ep_session *session;
 	char *const *argv, *const *envp;
+	struct ep_libraries_limits limits;
 	struct ep_vec files;
 	int result;
 };
@@ -20,7 +25,8 @@ static void run_find(void *arg)
 	struct prepare *prepare = arg;
 	const struct ep_libraries_system system = {0};
 
-	prepare->result = ep_libraries_find(prepare->argv, prepare->envp, &system, &prepare->files);
+	prepare->result = ep_libraries_find(prepare->argv, prepare->envp, &system,
+					    &prepare->limits, &prepare->files);
 }
 
 static void finish_find(void *arg)
@@ -48,6 +54,8 @@ int ep_session_prepare(struct ep_session *session, char *const *argv, char *cons
 	if (!prepare)
 		return -ENOMEM;
 	*prepare = (struct prepare){.session = session, .argv = argv, .envp = envp};
+	prepare->limits.deadline_ns = ep_clock_mono_ns() + FIND_NS;
+	prepare->limits.cancelled = &session->cancelled;
 	ep_vec_init(&prepare->files, sizeof(struct ep_library_file), EP_LIBRARIES_MAX_FILES);
 	r = ep_job_run(session->options.loop, run_find, finish_find, prepare);
 	if (r < 0)

@@ -574,6 +574,7 @@ void ep_session_close(struct ep_session *session, void (*done)(void *arg), void 
 {
 	session->closed = done;
 	session->closed_arg = arg;
+	__atomic_store_n(&session->cancelled, true, __ATOMIC_RELAXED);
 	if (session->sampling)
 		ep_session_stop(session);
 	if (session->handles_ready)

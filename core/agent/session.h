@@ -51,7 +51,10 @@ enum ep_session_stage {
 int ep_session_new(const struct ep_session_options *options, struct ep_session **ret_session,
 		   enum ep_session_stage *ret_stage);
 
-/* With a filter: a process and all its present descendants. 0, -ESRCH, -E2BIG. */
+/*
+ * With a filter: a process, running or not, and the children it makes from here on. Those it has
+ * are for the caller to add (core/cli/targets.h). 0, -E2BIG when the filter is full, -errno.
+ */
 int ep_session_add_pid(struct ep_session *session, pid_t pid);
 
 /* Begins to read all processes and to follow what becomes of them. */
@@ -61,7 +64,8 @@ int ep_session_sample(struct ep_session *session);
 /*
  * A command will be started: its executable, its loader and the libraries they need are analysed,
  * and their languages loaded, before ep_session_is_settled is true again. argv and envp are borrowed
- * until then. Between start and stop. 0 or a negative errno.
+ * until then. What is not found within two seconds is not looked for any more. Between start and
+ * stop. 0 or a negative errno.
  */
 int ep_session_prepare(struct ep_session *session, char *const *argv, char *const *envp);
 /* True when every process that is known was read and its executables are analysed. */

@@ -42,6 +42,7 @@ struct ep_session {
 	uv_timer_t closing;
 	bool handles_ready, sampling, collecting, lengthening, seen_complete;
 	unsigned int preparing; /* ep_session_prepare, not done yet */
+	bool cancelled;		/* it closes: workers need not find anything more; atomic */
 	int n_cpus;
 	uint64_t ticks, half_ticks;
 	uint64_t lost;	       /* samples in the ring and before, already told to the stores */

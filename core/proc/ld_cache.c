@@ -63,15 +63,18 @@ static int take_entries(struct ep_ld_cache *cache, uint64_t off, uint64_t n, uin
 static int parse_new(struct ep_ld_cache *cache, uint64_t off)
 {
 	uint8_t order;
+	int r;
 
 	if (!has_magic(cache, off, NEW_MAGIC, NEW_HEADER))
 		return -EBADMSG;
 	order = ((const uint8_t *)cache->bytes.data)[off + NEW_ORDER_OFF] & ORDER_MASK;
 	if (order != 0 && order != ORDER_LITTLE)
 		return -EBADMSG;
-	cache->strings_off = off;
-	return take_entries(cache, off + NEW_HEADER, u32_at(cache, off + sizeof(NEW_MAGIC) - 1),
-			    NEW_ENTRY);
+	r = take_entries(cache, off + NEW_HEADER, u32_at(cache, off + sizeof(NEW_MAGIC) - 1),
+			 NEW_ENTRY);
+	if (r == 0)
+		cache->strings_off = off;
+	return r;
 }
 
 static int parse_old(struct ep_ld_cache *cache)

@@ -16,6 +16,8 @@
  * (glibc-hwcaps) is listed with all that ld.so.cache has.
  */
 #include "core/proc/libraries.h"
+#include "core/base/clock.h"
+#include "core/base/map.h"
 #include "core/base/parse.h"
 #include "core/elf/needed.h"
 #include "core/proc/command.h"
@@ -29,6 +31,7 @@
 #include <sys/auxv.h>
 
 #define MAX_TRIES	20000 /* looks in one call: a hostile RPATH names thousands of places */
+#define MAX_REJECTED	4096
 #define LD_CACHE	"/etc/ld.so.cache"
 #define LD_PRELOAD_FILE "/etc/ld.so.preload"
 /* glibc's are set when it is built: Debian's, then those of others. */
@@ -50,10 +53,12 @@ struct object {
 struct walk {
 	char *const *envp;
 	const struct ep_libraries_system *system;
+	const struct ep_libraries_limits *limits; /* may be NULL */
 	struct ep_ld_cache cache;
 	struct ep_vec *files;	/* the result, of all walks */
 	struct ep_vec objects;	/* struct object, of this one */
 	struct ep_vec musl_dirs; /* bytes, with a NUL: what musl's path file says */
+	struct ep_map rejected; /* by rejected_key: files that are none of this program's */
 	uint16_t machine;	/* of the program */
 	bool musl;
 	unsigned int tries;
@@ -72,9 +77,21 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
+static bool is_over(const struct walk *walk)
+{
+	const struct ep_libraries_limits *limits = walk->limits;
+
+	if (!limits)
+		return false;
+	return (limits->deadline_ns && ep_clock_mono_ns() >= limits->deadline_ns) ||
+	       (limits->cancelled && __atomic_load_n(limits->cancelled, __ATOMIC_RELAXED));
+}
+
 /* Each look costs one; true while there are some left. */
 static bool may_look(struct walk *walk)
 {
+	if (is_over(walk))
+		walk->tries = 0;
 	if (walk->tries == 0)
 		return false;
 	walk->tries--;
@@ -131,17 +148,33 @@ static int list(struct walk *walk, const char *path, struct ep_proc_file *file)
 	return 0;
 }
 
-static int read_needed(const struct ep_proc_file *file, uint16_t *ret_machine,
-		       struct ep_elf_needed *ret_needed)
+/* A file of another machine is known by its first bytes. 0, -EBADMSG, -ENOTSUP. */
+static int check_machine(const struct walk *walk, const struct ep_proc_file *file,
+			 uint16_t *ret_machine)
+{
+	Elf64_Ehdr header;
+
+	if (pread(file->fd, &header, sizeof(header), 0) != (ssize_t)sizeof(header) ||
+	    memcmp(header.e_ident, ELFMAG, SELFMAG) != 0)
+		return -EBADMSG;
+	if (walk->objects.len > 0 && header.e_machine != walk->machine)
+		return -ENOTSUP;
+	*ret_machine = header.e_machine;
+	return 0;
+}
+
+static int read_needed(const struct ep_proc_file *file, struct ep_elf_needed *ret_needed)
 {
 	ep_cleanup(ep_elf_closep) struct ep_elf *elf = NULL;
 	int r = ep_elf_open_fd(fcntl(file->fd, F_DUPFD_CLOEXEC, 0), &elf);
 
-	if (r == 0)
-		r = ep_elf_needed_read(elf, ret_needed);
-	if (r == 0)
-		*ret_machine = ep_elf_machine(elf);
-	return r;
+	return r < 0 ? r : ep_elf_needed_read(elf, ret_needed);
+}
+
+/* Of another file that has the same by accident no table is made in advance: no harm is done. */
+static uint64_t rejected_key(const struct ep_proc_file *file)
+{
+	return ep_mix64(file->inode + ep_mix64(file->dev));
 }
 
 static int add_object(struct walk *walk, const char *path, size_t needed_by,
@@ -183,25 +216,25 @@ static int try_file(struct walk *walk, const char *path, size_t needed_by)
 {
 	struct ep_elf_needed needed;
 	struct ep_proc_file file;
-	uint16_t machine = 0;
+	bool has = false;
 	int r;
 
 	if (ep_proc_open_path(path, &file) < 0)
 		return 0;
-	if (has_file(walk, &file)) {
+	has = has_file(walk, &file);
+	if (has || ep_map_find(&walk->rejected, rejected_key(&file))) {
 		ep_proc_file_close(&file);
-		return 1;
+		return has;
 	}
-	r = read_needed(&file, &machine, &needed);
-	if (r == 0 && walk->objects.len > 0 && machine != walk->machine) {
-		ep_elf_needed_fini(&needed);
-		r = -ENOTSUP;
-	}
+	r = check_machine(walk, &file, &walk->machine);
+	if (r == 0)
+		r = read_needed(&file, &needed);
 	if (r < 0) {
+		if (r != -ENOMEM)
+			(void)ep_map_set(&walk->rejected, rejected_key(&file), 1);
 		ep_proc_file_close(&file);
 		return r == -ENOMEM ? r : 0;
 	}
-	walk->machine = machine;
 	r = add_object(walk, path, needed_by, &file, &needed);
 	return r < 0 ? r : 1;
 }
@@ -367,7 +400,8 @@ static int try_cache(struct walk *walk, const char *name, size_t needed_by)
 	uint64_t pos = 0;
 	int found = 0;
 
-	while ((path = ep_ld_cache_next(&walk->cache, walk->machine, name, &pos)) != NULL) {
+	while ((path = ep_ld_cache_next(&walk->cache, walk->machine, name, &pos)) != NULL &&
+	       may_look(walk)) {
 		int r = try_file(walk, path, needed_by);
 
 		if (r < 0)
@@ -552,6 +586,7 @@ static void end_walk(struct walk *walk)
 	}
 	ep_vec_fini(&walk->objects);
 	ep_vec_fini(&walk->musl_dirs);
+	ep_map_fini(&walk->rejected);
 }
 
 /* The program's $ORIGIN is without links: the loader asks /proc/self/exe. */
@@ -562,6 +597,7 @@ static int walk_program(struct walk *walk, const char *program)
 
 	ep_vec_init(&walk->objects, sizeof(struct object), EP_LIBRARIES_MAX_FILES);
 	ep_vec_init(&walk->musl_dirs, 1, MAX_PATH_FILE);
+	ep_map_init(&walk->rejected, MAX_REJECTED);
 	walk->musl = false;
 	r = path ? try_file(walk, path, NOBODY) : 0;
 	if (r > 0) {
@@ -577,9 +613,11 @@ static int walk_program(struct walk *walk, const char *program)
 }
 
 int ep_libraries_find(char *const *argv, char *const *envp,
-		      const struct ep_libraries_system *system, struct ep_vec *files)
+		      const struct ep_libraries_system *system,
+		      const struct ep_libraries_limits *limits, struct ep_vec *files)
 {
-	struct walk walk = {.envp = envp, .system = system, .files = files, .tries = MAX_TRIES};
+	struct walk walk = {.envp = envp, .system = system, .limits = limits, .files = files,
+			    .tries = MAX_TRIES};
 	struct ep_vec programs;
 	char **program;
 	int r;
@@ -589,7 +627,7 @@ int ep_libraries_find(char *const *argv, char *const *envp,
 	if (ep_ld_cache_read(system->ld_cache ? system->ld_cache : LD_CACHE, &walk.cache) < 0)
 		walk.cache = (struct ep_ld_cache){0};
 	ep_vec_each(&programs, program) {
-		if (r == 0)
+		if (r == 0 && !is_over(&walk))
 			r = walk_program(&walk, *program);
 	}
 	ep_ld_cache_fini(&walk.cache);

@@ -25,9 +25,19 @@ struct ep_libraries_system {
 	const char *dirs;	/* of glibc, with ':' between them; NULL: the usual ones */
 };
 
-/* Appends to `files` (struct ep_library_file), each file once. 0, -ENOMEM. Blocking. */
+/* Whoever waits for it waits no longer: what was found by then is all. */
+struct ep_libraries_limits {
+	uint64_t deadline_ns;  /* CLOCK_MONOTONIC; 0: none */
+	const bool *cancelled; /* set by another thread, atomically; NULL: by nobody */
+};
+
+/*
+ * Appends to `files` (struct ep_library_file), each file once. `limits` NULL: none but the number
+ * of looks. 0, -ENOMEM. Blocking.
+ */
 int ep_libraries_find(char *const *argv, char *const *envp,
-		      const struct ep_libraries_system *system, struct ep_vec *files);
+		      const struct ep_libraries_system *system,
+		      const struct ep_libraries_limits *limits, struct ep_vec *files);
 void ep_libraries_free(struct ep_vec *files); /* closes all that are still open */
 
 #endif

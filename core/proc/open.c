@@ -152,7 +152,6 @@ static int identify(int path_fd, struct ep_proc_file *ret_file)
 		.inode = st.st_ino,
 		.bytes = (uint64_t)st.st_size,
 		.ctime_ns = ns_of(st.st_ctim),
-		.mtime_ns = ns_of(st.st_mtim),
 	};
 	return 0;
 }

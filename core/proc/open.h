@@ -21,7 +21,7 @@ struct ep_proc_file {
 	uint64_t dev;
 	uint64_t inode;
 	uint64_t bytes;
-	int64_t ctime_ns, mtime_ns; /* (dev, inode, ctime, bytes) names one content of one file */
+	int64_t ctime_ns; /* (dev, inode, ctime, bytes) names one content of one file */
 };
 
 /*

@@ -4,6 +4,7 @@
 #include "core/bpf/events.h"
 #include "core/process/internal.h"
 
+#include <errno.h>
 #include <string.h>
 
 /* Who a sampled process is can wait a little; many are gone by then. */
@@ -136,14 +137,25 @@ static void replay(struct ep_processes *processes, const struct ep_process_event
 				       map_again, processes);
 }
 
+static int copy_places(struct ep_processes *processes, struct ep_process *child,
+		       const struct ep_process *parent)
+{
+	if (processes->n_places + parent->places.len > processes->max_places) {
+		processes->stats.disinherited++;
+		return -E2BIG;
+	}
+	return ep_places_copy(&child->places, &parent->places);
+}
+
 /*
  * The places that its parent had at the fork. What their files are is being asked for it as well.
- * 0, -ENOMEM, -ESTALE: the parent's were found out behind that.
+ * 0, -ENOMEM, -E2BIG: there are too many, -ESTALE: the parent's were found out behind that.
  */
 static int inherit_places(struct ep_processes *processes, struct ep_process *child,
 			  struct ep_process *parent)
 {
-	int r = ep_places_copy(&child->places, &parent->places);
+	int r = copy_places(processes, child, parent);
+	bool stale;
 
 	if (r < 0)
 		return r;
@@ -152,9 +164,9 @@ static int inherit_places(struct ep_processes *processes, struct ep_process *chi
 		child->is_heir = true;
 		LIST_INSERT_HEAD(&processes->heirs, child, heir);
 	}
-	if (ep_places_cut_time(&child->places, processes->executables, 0, child->born_ns + 1))
-		return -ESTALE;
-	return 0;
+	stale = ep_places_cut_time(&child->places, processes->executables, 0, child->born_ns + 1);
+	ep_processes_count_places(processes, child);
+	return stale ? -ESTALE : 0;
 }
 
 /* Places that cannot be had are as unknown as those of a parent that is. */
@@ -172,7 +184,7 @@ static void inherit(struct ep_processes *processes, struct ep_process *child,
 		return;
 	if (r == 0 && !ep_process_is_unknown(parent))
 		child->state = EP_PROCESS_KNOWN;
-	if (r == -ENOMEM)
+	if (r == -ENOMEM || r == -E2BIG)
 		ep_publisher_forget_pid(&processes->publisher, child->program.pid);
 	else
 		ep_publisher_fork(&processes->publisher, child, parent);
@@ -272,7 +284,6 @@ static void cut_short(struct ep_processes *processes, struct ep_process *old, ui
 {
 	old->ended_ns = EP_MIN(old->ended_ns, time_ns);
 	(void)ep_places_cut_time(&old->places, processes->executables, 0, time_ns);
-	old->version++;
 }
 
 /* A sample told of it before; of one that was there before us all we know may be of the old image. */
@@ -471,6 +482,21 @@ void ep_processes_on_mapping(struct ep_processes *processes, const struct ep_map
 	processes->newest_ns = EP_MAX(processes->newest_ns, event->time_ns);
 }
 
+static void forget_places(struct ep_processes *processes, struct ep_process *process)
+{
+	ep_process_forget_places(process, processes->executables);
+	ep_processes_count_places(processes, process);
+}
+
+/* They can be read no more: samples of theirs that wait are passed on as they are. */
+static void forget_ended(struct ep_processes *processes, struct ep_ended_list *list)
+{
+	struct ep_process *process;
+
+	TAILQ_FOREACH (process, list, ended)
+		forget_places(processes, process);
+}
+
 /*
  * Nothing that is known of mappings is believed any more, by us and by BPF; each process is read
  * when it is sampled. Births and deaths may be missing as well.
@@ -486,9 +512,12 @@ void ep_processes_on_lost(struct ep_processes *processes)
 
 		ep_publisher_unmark(&processes->publisher, process);
 		ep_publisher_forget(&processes->publisher, process);
-		ep_process_forget_places(process, processes->executables);
+		forget_places(processes, process);
 		process->next_retry_ns = 0;
 	}
+	forget_ended(processes, &processes->table.recent);
+	forget_ended(processes, &processes->table.lingering);
+	processes->changed = true;
 	processes->to_check = processes->check_pos ? 2 : 1;
 	processes->doubted_ns = ep_clock_mono_ns();
 }
@@ -531,7 +560,7 @@ static bool is_outdated(const struct ep_process *process, const struct ep_sample
 static void ask_again(struct ep_processes *processes, struct ep_process *process, uint64_t now_ns)
 {
 	if (now_ns < process->next_retry_ns) {
-		if (process->state == EP_PROCESS_KNOWN && !process->is_final) {
+		if (!ep_process_is_unknown(process) && !process->is_final) {
 			process->is_final = true;
 			ep_publisher_mark(&processes->publisher, process);
 		}
@@ -565,7 +594,7 @@ static void look(struct ep_processes *processes, struct ep_process *process,
 	process->sampled = true;
 	if (process->state == EP_PROCESS_ENDED || sample->flags & EP_SAMPLE_KERNEL_THREAD) {
 		if (process->state == EP_PROCESS_NEW)
-			identify(processes, process);
+			ep_reads_request(&processes->reads, process, IDENTIFY_NS);
 		return;
 	}
 	take_image(processes, process, sample);
@@ -573,10 +602,8 @@ static void look(struct ep_processes *processes, struct ep_process *process,
 		ask_again(processes, process, sample->event.time_ns);
 	else
 		identify(processes, process);
-	if (sample->copy_bytes && !ep_process_is_settled(process)) {
-		process->hurried = true;
-		ep_places_hurry(&process->places, processes->executables);
-	}
+	if (sample->copy_bytes && !ep_process_is_settled(process))
+		ep_processes_hurry(processes, process);
 }
 
 void ep_processes_on_sample(struct ep_processes *processes, const struct ep_sample *sample,

@@ -235,14 +235,26 @@ static void give_up(struct ep_executables *executables, struct ep_executables_ta
 	free_task(task);
 }
 
+/* The next; NULL: none waits. */
+static struct ep_executables_task *take_waiting(struct ep_executables *executables)
+{
+	struct ep_executables_task *task = TAILQ_FIRST(&executables->waiting);
+	struct ep_executable *executable = task ? ep_executables_find(executables, task->id) : NULL;
+
+	if (task)
+		TAILQ_REMOVE(&executables->waiting, task, link);
+	if (executable)
+		executable->waiting = NULL;
+	return task;
+}
+
 /* One thread of the pool is left to those who read processes and look for names. */
 static void start_waiting(struct ep_executables *executables)
 {
 	struct ep_executables_task *task;
 
 	while (executables->running < MAX_RUNNING &&
-	       (task = TAILQ_FIRST(&executables->waiting)) != NULL) {
-		TAILQ_REMOVE(&executables->waiting, task, link);
+	       (task = take_waiting(executables)) != NULL) {
 		if (ep_job_run(executables->loop, run_task, finish_task, task) < 0)
 			give_up(executables, task);
 		else
@@ -253,25 +265,20 @@ static void start_waiting(struct ep_executables *executables)
 void ep_executables_hurry(struct ep_executables *executables,
 			  const struct ep_executable *executable)
 {
-	struct ep_executables_task *task;
+	struct ep_executables_task *task = executable->waiting;
 
-	TAILQ_FOREACH(task, &executables->waiting, link) {
-		if (task->id != executable->id)
-			continue;
-		TAILQ_REMOVE(&executables->waiting, task, link);
-		TAILQ_INSERT_HEAD(&executables->waiting, task, link);
+	if (!task)
 		return;
-	}
+	TAILQ_REMOVE(&executables->waiting, task, link);
+	TAILQ_INSERT_HEAD(&executables->waiting, task, link);
 }
 
 void ep_executables_stop(struct ep_executables *executables)
 {
 	struct ep_executables_task *task;
 
-	while ((task = TAILQ_FIRST(&executables->waiting)) != NULL) {
-		TAILQ_REMOVE(&executables->waiting, task, link);
+	while ((task = take_waiting(executables)) != NULL)
 		give_up(executables, task);
-	}
 	executables->stopped = true;
 }
 
@@ -299,6 +306,7 @@ int ep_executables_analyse(struct ep_executables *executables, struct ep_executa
 	}
 	executables->stats.busy++;
 	executable->state = EP_EXECUTABLE_PENDING;
+	executable->waiting = task;
 	TAILQ_INSERT_TAIL(&executables->waiting, task, link);
 	start_waiting(executables);
 	return 0;

@@ -21,6 +21,7 @@
 #define EP_EXECUTABLE_MAX_SEGMENTS_KEPT 8
 
 struct ep_executables;
+struct ep_executables_task;
 struct ep_file_question;
 struct ep_mapping_event;
 struct uv_loop_s;
@@ -54,6 +55,7 @@ struct ep_executable {
 	uint64_t hit_ns;	/* last seen in a batch */
 	uint64_t retry_ns;	/* evicted: not before then are its tables built again */
 	uint64_t awaited_ns;	/* prepared: until then it is expected to be mapped; else 0 */
+	struct ep_executables_task *waiting; /* its analysis, until that begins; else NULL */
 };
 
 struct ep_executables_stats {
@@ -105,7 +107,7 @@ struct ep_executable *ep_executables_get_opened(struct ep_executables *executabl
 /* The vDSO, which is one for all processes; NULL before it was seen in one. */
 struct ep_executable *ep_executables_get_vdso(struct ep_executables *executables);
 void ep_executables_unref(struct ep_executables *executables, struct ep_executable *executable);
-/* A sample waits for it: it is analysed before others that wait. */
+/* A sample waits for it: it is analysed before others that wait. O(1). */
 void ep_executables_hurry(struct ep_executables *executables,
 			  const struct ep_executable *executable);
 struct ep_executable *ep_executables_find(struct ep_executables *executables, uint32_t id);

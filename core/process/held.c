@@ -128,26 +128,28 @@ static size_t place_one(const struct ep_process *process, struct ep_sample *samp
 	return n;
 }
 
-static void place_frames(const struct ep_process *process, struct ep_sample *sample, size_t bytes)
+/* 0; -EBADMSG when the words are not those that the sample and its frames count. */
+static int place_frames(const struct ep_process *process, struct ep_sample *sample, size_t bytes)
 {
 	uint64_t *words = (uint64_t *)(sample + 1) + sample->n_kernel;
 	size_t n = (bytes - sizeof(*sample)) / 8, kept = 0, n_frames = 0;
 	bool broken = false;
 
 	if (sample->n_kernel > n || sample->n_words > n - sample->n_kernel)
-		return; /* the store refuses it */
+		return -EBADMSG;
 	for (size_t at = 0, len; at < sample->n_words; at += len) {
 		size_t more;
 
 		len = 1 + EP_FRAME_WORDS(words[at]);
 		if (at + len > sample->n_words || (len < 2 && EP_FRAME_KIND(words[at]) <= EP_FRAME_TASK))
-			return;
+			return -EBADMSG;
 		more = place_one(process, sample, words + at, len, words + kept, &broken);
 		kept += more;
 		n_frames += more > 0;
 	}
 	sample->n_words = (uint16_t)kept;
 	sample->n_frames = (uint16_t)n_frames;
+	return 0;
 }
 
 /* --- walking copies -------------------------------------------------------------------------- */
@@ -209,7 +211,7 @@ static int walk(struct ep_held *held, const struct ep_process *process,
 
 /* --- waiting --------------------------------------------------------------------------------- */
 
-/* The event as it is passed on, in held->event: as whole as it can be made now. */
+/* The event as it is passed on, in held->event: as whole as it can be made now. 0, or -errno. */
 static int complete(struct ep_held *held, const struct ep_process *process,
 		    const struct ep_sample *sample, size_t bytes)
 {
@@ -219,13 +221,14 @@ static int complete(struct ep_held *held, const struct ep_process *process,
 
 	if (r < 0 || sample->copy_bytes)
 		return r;
-	place_frames(process, event, held->event.len);
-	held->event.len = sizeof(*event) + (size_t)(event->n_kernel + event->n_words) * 8;
-	return 0;
+	r = place_frames(process, event, held->event.len);
+	if (r == 0)
+		held->event.len = sizeof(*event) + (size_t)(event->n_kernel + event->n_words) * 8;
+	return r;
 }
 
 /* True while waiting may help. */
-static bool may_learn(const struct ep_process *process)
+static bool may_learn(struct ep_process *process)
 {
 	if (!process)
 		return false;
@@ -244,14 +247,16 @@ static void pass_on(struct ep_held *held)
 /* False when it should wait. `final`: it will not get any better. */
 static bool try_pass(struct ep_held *held, const struct ep_sample *sample, size_t bytes, bool final)
 {
-	const struct ep_process *process = ep_table_find(held->options.table, ep_program_of(sample));
+	struct ep_process *process = ep_table_find(held->options.table, ep_program_of(sample));
 	bool waits = !final && may_learn(process);
 	const struct ep_sample *event;
 
 	if (waits && !(sample->copy_bytes && is_known(process)))
 		return false;
-	if (complete(held, process, sample, bytes) < 0)
-		return true; /* malformed: nobody could use it */
+	if (complete(held, process, sample, bytes) < 0) {
+		held->stats.dropped++; /* nobody could use it */
+		return true;
+	}
 	event = held->event.data;
 	if (waits && event->error)
 		return false;

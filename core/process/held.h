@@ -32,6 +32,7 @@ struct ep_held_stats {
 	uint64_t incomplete; /* walked as far as it went */
 	uint64_t unknown;    /* of a process nobody knows anything of */
 	uint64_t pushed_out; /* had to go before anything was known: too many waited */
+	uint64_t dropped;    /* not passed on: malformed, or no memory */
 };
 
 int ep_held_new(const struct ep_held_options *options, struct ep_held **ret_held);

@@ -46,6 +46,7 @@ struct ep_processes {
 	uint64_t doubted_ns;	 /* what was read before is not believed */
 	struct ep_recent_records recent;
 	LIST_HEAD(, ep_process) heirs; /* of places whose files are looked at for their parents */
+	size_t n_places, max_places; /* of all programs, see struct ep_process; EP_MAX_PLACES */
 	bool changed;		 /* samples that wait may be passed on */
 	bool stopped;
 	/* Live processes whose exits may have been missed: so often all are to be looked at yet,
@@ -72,6 +73,10 @@ void ep_processes_on_executable(void *arg, struct ep_executable *executable);
 /* turn.c */
 /* Its places or languages changed. */
 void ep_processes_mark(struct ep_processes *processes, struct ep_process *process);
+/* The same for its places alone: those of all programs are counted. */
+void ep_processes_count_places(struct ep_processes *processes, struct ep_process *process);
+/* A sample waits for it: its executables go before others, once for the places it has. */
+void ep_processes_hurry(struct ep_processes *processes, struct ep_process *process);
 void ep_processes_act(struct ep_processes *processes);
 void ep_processes_on_room(void *arg);
 /* Programs that ended: their places, languages and names go, one after the other. */

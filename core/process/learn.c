@@ -63,19 +63,39 @@ static void take_maps(struct ep_processes *processes, struct ep_process *process
 	process->is_final = false;
 }
 
+/* Before others, if a sample waits for them. */
+static void ask_for_maps(struct ep_processes *processes, struct ep_process *process)
+{
+	ep_reads_request(&processes->reads, process, 0);
+	if (process->hurried)
+		ep_reads_hurry(&processes->reads, process);
+	processes->changed = true;
+}
+
+/* Something may have wanted all of it meanwhile. */
+static void take_identity(struct ep_processes *processes, struct ep_process *process)
+{
+	bool all = process->identity_only;
+
+	ep_process_unread(process);
+	if (!all)
+		ask_for_maps(processes, process);
+}
+
 static void take_read(struct ep_processes *processes, struct ep_process *process,
 		      const struct ep_process_read *read)
 {
-	process->read_ns = read->time_ns;
 	take_info(process, read);
-	process->state = EP_PROCESS_KNOWN;
-	if (read->identity_only)
+	if (read->identity_only) {
+		take_identity(processes, process);
 		return;
+	}
+	process->state = EP_PROCESS_KNOWN;
 	take_maps(processes, process, read);
-	if (process->hurried)
-		ep_places_hurry(&process->places, processes->executables);
-	process->hurried = false;
 	ep_processes_mark(processes, process);
+	if (process->hurried)
+		ep_processes_hurry(processes, process);
+	process->hurried = false;
 }
 
 static void take_failure(struct ep_processes *processes, struct ep_process *process, int result)
@@ -83,7 +103,7 @@ static void take_failure(struct ep_processes *processes, struct ep_process *proc
 	processes->stats.gone++;
 	ep_log(EP_LOG_DEBUG, "processes: pid %d: %s", (int)process->program.pid,
 	       ep_strerror(result));
-	process->state = process->places.len > 0 ? EP_PROCESS_KNOWN : EP_PROCESS_NEW;
+	ep_process_unread(process);
 	if (result == -ESRCH)
 		ep_processes_end_vanished(processes, process);
 	processes->changed = true;
@@ -93,10 +113,7 @@ static void take_failure(struct ep_processes *processes, struct ep_process *proc
 static void read_again(struct ep_processes *processes, struct ep_process *process)
 {
 	process->state = EP_PROCESS_NEW;
-	ep_reads_request(&processes->reads, process, 0);
-	if (process->hurried)
-		ep_reads_hurry(&processes->reads, process);
-	processes->changed = true;
+	ask_for_maps(processes, process);
 }
 
 /*

@@ -114,7 +114,7 @@ int ep_places_insert(struct ep_vec *places, struct ep_executables *executables,
 		at(places, first)->time_ns = place.time_ns;
 		r = EP_PLACES_SAME;
 	}
-	if (r == 0)
+	if (r == 0 && places->cap < places->len + 2)
 		r = ep_vec_reserve(places, EP_MIN(places->len + 2 + places->len / 4, places->max));
 	if (r == 0 && places->len + 2 > places->max)
 		r = -ENOMEM;
@@ -151,12 +151,18 @@ void ep_places_coarsen(struct ep_vec *places)
 	places->len = kept;
 }
 
-bool ep_places_are_pending(const struct ep_vec *places)
+static bool is_pending(const struct ep_place_in_memory *place)
 {
-	for (size_t i = 0; i < places->len; i++) {
-		const struct ep_executable *executable = at(places, i)->executable;
+	return place->executable && place->executable->state == EP_EXECUTABLE_PENDING;
+}
 
-		if (executable && executable->state == EP_EXECUTABLE_PENDING)
+bool ep_places_are_pending(const struct ep_vec *places, size_t *last)
+{
+	if (*last < places->len && is_pending(at(places, *last)))
+		return true;
+	for (size_t i = 0; i < places->len; i++) {
+		*last = i;
+		if (is_pending(at(places, i)))
 			return true;
 	}
 	return false;
@@ -165,10 +171,8 @@ bool ep_places_are_pending(const struct ep_vec *places)
 void ep_places_hurry(const struct ep_vec *places, struct ep_executables *executables)
 {
 	for (size_t i = 0; i < places->len; i++) {
-		const struct ep_executable *executable = at(places, i)->executable;
-
-		if (executable && executable->state == EP_EXECUTABLE_PENDING)
-			ep_executables_hurry(executables, executable);
+		if (is_pending(at(places, i)))
+			ep_executables_hurry(executables, at(places, i)->executable);
 	}
 }
 

@@ -49,9 +49,12 @@ int ep_places_insert(struct ep_vec *places, struct ep_executables *executables,
  */
 void ep_places_coarsen(struct ep_vec *places);
 
-/* True when one of the executables is still being analysed. */
-bool ep_places_are_pending(const struct ep_vec *places);
-/* Those of the executables that wait to be analysed go before others. */
+/*
+ * True when one of the executables is still being analysed. `last` is where one was, from 0:
+ * whoever asks again and again, with each sample, has the answer in O(1) until that one is done.
+ */
+bool ep_places_are_pending(const struct ep_vec *places, size_t *last);
+/* Those of the executables that wait to be analysed go before others. O(n). */
 void ep_places_hurry(const struct ep_vec *places, struct ep_executables *executables);
 /* True when the file of one is being looked at. */
 bool ep_places_are_asked(const struct ep_vec *places);

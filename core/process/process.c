@@ -45,17 +45,29 @@ bool ep_process_is(const struct ep_process *process, struct ep_program program)
 		program.image == EP_IMAGE_ANY);
 }
 
-bool ep_process_is_settled(const struct ep_process *process)
+/* True while its mappings are to be read. */
+static bool is_awaited(const struct ep_process *process)
 {
-	if (process->state == EP_PROCESS_WAITING || process->state == EP_PROCESS_READING)
-		return false;
-	return !process->is_asking && !ep_places_are_pending(&process->places);
+	return (process->state == EP_PROCESS_WAITING || process->state == EP_PROCESS_READING) &&
+	       !process->identity_only;
+}
+
+bool ep_process_is_settled(struct ep_process *process)
+{
+	return !is_awaited(process) && !process->is_asking &&
+	       !ep_places_are_pending(&process->places, &process->pending_at);
 }
 
 bool ep_process_is_unknown(const struct ep_process *process)
 {
-	return process->state == EP_PROCESS_ENDED ? !process->was_known
-						  : process->state != EP_PROCESS_KNOWN;
+	if (process->state == EP_PROCESS_ENDED)
+		return !process->was_known;
+	return process->state == EP_PROCESS_NEW || is_awaited(process);
+}
+
+void ep_process_unread(struct ep_process *process)
+{
+	process->state = process->was_known ? EP_PROCESS_KNOWN : EP_PROCESS_NEW;
 }
 
 void ep_process_stop_asking(struct ep_process *process)
@@ -70,7 +82,8 @@ void ep_process_forget_places(struct ep_process *process, struct ep_executables 
 {
 	ep_places_clear(&process->places, executables);
 	ep_places_init(&process->places);
-	process->version++;
 	if (process->state == EP_PROCESS_KNOWN)
 		process->state = EP_PROCESS_NEW;
+	process->was_known = false;
+	process->identity_only = false;
 }

@@ -16,6 +16,7 @@
  *
  *	NEW, WAITING, READING	what is known of its mappings helps; the rest of the stack waits
  *	KNOWN			all mappings are known; their files may be looked at still
+ *				(also WAITING and READING, if who it is is all that is wanted)
  *	ENDED			as before; samples of its last moments may come yet
  *
  * Two more things are true or not in each state: it is *dirty* when BPF is to be told something
@@ -50,16 +51,17 @@ struct ep_process {
 	enum ep_process_state state;
 	uint64_t born_ns;  /* CLOCK_MONOTONIC, as all below: of its fork or exec; 0: before us */
 	uint64_t ended_ns; /* of its exit or next exec; 0: it runs */
-	uint64_t read_ns;  /* when /proc was read; 0: not yet */
 	uint64_t path_ns;  /* a mapping older than that tells what it executed; 0: none does */
 	struct ep_identity *identity; /* a reference; NULL: nothing is known */
 	struct ep_program born_from;  /* the process it was forked from; pid 0: unknown */
 	bool sampled;		      /* batches may ask who it is */
 	bool is_final;
-	bool was_known; /* until it ended */
+	bool was_known; /* until it ended, or began to wait for a read */
 
 	struct ep_vec places; /* struct ep_place_in_memory, sorted by start */
-	uint32_t version;     /* of the places, counted up with each change */
+	size_t n_counted;     /* of them, among those of all programs */
+	bool places_hurried;  /* its executables were put first; unset when its places change */
+	size_t pending_at;    /* see ep_places_are_pending */
 	bool is_asking;	      /* files are being looked at for it */
 	bool is_heir;	      /* of such places of its parent's: in a list of those */
 	LIST_ENTRY(ep_process) heir;
@@ -67,8 +69,8 @@ struct ep_process {
 	/* struct ep_reads */
 	TAILQ_ENTRY(ep_process) queue;
 	uint64_t due_ns, backoff_ns, next_retry_ns;
-	bool hurried;	    /* a sample waits */
-	bool identity_only; /* who it is is all that is wanted */
+	bool hurried;	    /* a sample waits: its read goes before others */
+	bool identity_only; /* while it is to be read: who it is is all that is wanted */
 
 	/* struct ep_publisher */
 	TAILQ_ENTRY(ep_process) dirty;
@@ -101,12 +103,14 @@ void ep_process_take_identity(struct ep_process *process, struct ep_identity *id
  */
 bool ep_process_is(const struct ep_process *process, struct ep_program program);
 /* True when nothing is being found out about it. */
-bool ep_process_is_settled(const struct ep_process *process);
+bool ep_process_is_settled(struct ep_process *process);
 /* True when not all of its mappings are known. */
 bool ep_process_is_unknown(const struct ep_process *process);
+/* It was to be read, and is not, or not all of it: what it was before. */
+void ep_process_unread(struct ep_process *process);
 /* No file is awaited any more. */
 void ep_process_stop_asking(struct ep_process *process);
-/* Forgets its places: it is NEW again, if it was KNOWN. */
+/* Forgets its places: it is NEW again, if it was KNOWN; what waits to be read is all of it. */
 void ep_process_forget_places(struct ep_process *process, struct ep_executables *executables);
 
 #endif

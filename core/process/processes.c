@@ -170,6 +170,7 @@ struct ep_processes_stats ep_processes_stats(const struct ep_processes *processe
 	stats.deferred = processes->reads.stats.deferred;
 	stats.files_asked = processes->files.asked;
 	stats.files_found = processes->files.found;
+	stats.files_refused = processes->files.refused;
 	stats.cut = published->cut;
 	stats.refused += published->refused;
 	stats.published = published->published;
@@ -179,6 +180,7 @@ struct ep_processes_stats ep_processes_stats(const struct ep_processes *processe
 	stats.incomplete = held->incomplete;
 	stats.unknown = held->unknown;
 	stats.pushed_out = held->pushed_out;
+	stats.dropped = held->dropped;
 	return stats;
 }
 
@@ -254,6 +256,7 @@ int ep_processes_new(const struct ep_processes_options *options, struct ep_proce
 	if (!processes)
 		return -ENOMEM;
 	processes->options = *options;
+	processes->max_places = EP_MAX_PLACES;
 	r = new_parts(processes);
 	if (r < 0) {
 		free_parts(processes);

@@ -18,8 +18,14 @@
  *     process's own budget puts off.
  *  3. A sample with a copy of its stack is as whole as what is known of its program within
  *     EP_HELD_MAX_NS allows, whether the program still runs or not.
- *  4. After a loss of records nothing that was known of mappings is trusted.
+ *  4. After a loss of records nothing that was known of mappings is trusted, of programs that ended
+ *     neither.
  * "Mappings at that time" is approximate: the kernel tells of no unmapping.
+ *
+ * A child has its parent's mappings, as a copy of its own. A process may have a hundred thousand,
+ * and thousands of children: beyond EP_MAX_PLACES of all programs, running or just ended, children
+ * inherit none. They are unknown, and read from /proc at their first sample; that the budget of
+ * reads bounds.
  *
  * Loop's thread only.
  */
@@ -43,6 +49,7 @@ struct ep_unwinders;
 struct uv_loop_s;
 
 #define EP_HELD_MAX_NS (2 * EP_NS_PER_SEC)
+#define EP_MAX_PLACES  (1u << 20) /* 48 MiB */
 
 struct ep_processes_options {
 	struct uv_loop_s *loop;
@@ -79,13 +86,15 @@ struct ep_processes_stats {
 	uint64_t gone;	    /* died while they were read */
 	uint64_t refused;   /* more processes than max_processes */
 	uint64_t deferred;  /* reads put off for want of budget */
-	uint64_t cut;	    /* processes with more executable mappings than rows */
 	uint64_t forks, execs, exits;
+	uint64_t disinherited; /* children whose parents' mappings were too many, with all others */
 	uint64_t mappings, mappings_placed; /* records, and those whose file was known */
 	uint64_t files_asked, files_found;  /* the others */
+	uint64_t files_refused; /* not looked at: too many at once */
 	uint64_t published, unchanged, put_off; /* rows of a process */
+	uint64_t cut; /* published, but there were more executable mappings than rows */
 	uint64_t doubts; /* times that all that was known of mappings was forgotten */
-	uint64_t walked, incomplete, unknown, pushed_out; /* samples, see struct ep_held_stats */
+	uint64_t walked, incomplete, unknown, pushed_out, dropped; /* struct ep_held_stats */
 };
 
 int ep_processes_new(const struct ep_processes_options *options, struct ep_processes **ret);

@@ -72,19 +72,26 @@ void ep_publisher_unmark(struct ep_publisher *publisher, struct ep_process *proc
 	publisher->n_dirty--;
 }
 
-const struct ep_vec *ep_publisher_build(struct ep_publisher *publisher,
-					const struct ep_process *process)
+/* Leaves them in publisher->rows. False when they are not all that there should be. */
+static bool build(struct ep_publisher *publisher, const struct ep_process *process)
 {
 	const struct ep_place_in_memory *place;
+	bool all = true;
 
 	publisher->rows.len = 0;
 	ep_vec_each(&process->places, place) {
-		if (ep_rows_add(&publisher->rows, place) == 0)
-			continue;
-		publisher->stats.cut++;
-		break;
+		all = ep_rows_add(&publisher->rows, place) == 0;
+		if (!all)
+			break;
 	}
 	ep_languages_mark_rows(process, &publisher->rows, &publisher->marked);
+	return all;
+}
+
+const struct ep_vec *ep_publisher_build(struct ep_publisher *publisher,
+					const struct ep_process *process)
+{
+	(void)build(publisher, process);
 	return &publisher->rows;
 }
 
@@ -143,7 +150,8 @@ static bool has_rows(const struct ep_publisher *publisher, const struct ep_proce
 /* False when there is no room in this turn. */
 static bool publish(struct ep_publisher *publisher, struct ep_process *process)
 {
-	const struct ep_vec *rows = ep_publisher_build(publisher, process);
+	bool all = build(publisher, process);
+	const struct ep_vec *rows = &publisher->rows;
 	struct ep_row_block *block;
 
 	if (has_rows(publisher, process)) {
@@ -157,6 +165,7 @@ static bool publish(struct ep_publisher *publisher, struct ep_process *process)
 		return false;
 	}
 	tell_bpf(publisher, process, block);
+	publisher->stats.cut += !all;
 	return true;
 }
 

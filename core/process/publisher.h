@@ -14,7 +14,7 @@
 
 struct ep_publisher_stats {
 	uint64_t published, unchanged, put_off;
-	uint64_t cut;	  /* processes with more executable mappings than rows */
+	uint64_t cut;	  /* of them, with more executable mappings than there may be rows */
 	uint64_t refused; /* ep_procs was full */
 };
 

@@ -5,7 +5,6 @@
 #include "core/proc/environment.h"
 
 #include <errno.h>
-#include <time.h>
 
 #define MAX_ENVIRONMENT_BYTES 65536
 
@@ -50,17 +49,9 @@ static int identify_all(struct ep_process_read *read)
 	return 0;
 }
 
-static uint64_t thread_cpu_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-	return (uint64_t)ts.tv_sec * EP_NS_PER_SEC + (uint64_t)ts.tv_nsec;
-}
-
 void ep_process_read_run(struct ep_process_read *read)
 {
-	uint64_t cost_ns = thread_cpu_ns();
+	uint64_t cost_ns = ep_clock_thread_cpu_ns();
 
 	ep_maps_init(&read->maps, EP_MAX_MAPPINGS_READ);
 	ep_vec_init(&read->environment, 1, MAX_ENVIRONMENT_BYTES);
@@ -75,7 +66,7 @@ void ep_process_read_run(struct ep_process_read *read)
 	if (read->result == 0 && !read->info.kernel_thread)
 		(void)ep_environment_read(read->pid, read->variables, read->n_variables,
 					  &read->environment);
-	read->cost_ns = thread_cpu_ns() - cost_ns;
+	read->cost_ns = ep_clock_thread_cpu_ns() - cost_ns;
 }
 
 void ep_process_read_fini(struct ep_process_read *read)

@@ -43,7 +43,7 @@ void ep_reads_drop(struct ep_reads *reads, struct ep_process *process)
 		return;
 	TAILQ_REMOVE(&reads->queue, process, queue);
 	reads->queued--;
-	process->state = process->places.len > 0 ? EP_PROCESS_KNOWN : EP_PROCESS_NEW;
+	ep_process_unread(process);
 }
 
 void ep_reads_spare(struct ep_reads *reads, struct ep_process *process)
@@ -93,6 +93,7 @@ void ep_reads_enqueue(struct ep_reads *reads, struct ep_process *process, uint64
 	now_ns = ep_clock_mono_ns();
 	process->due_ns = now_ns + delay_ns;
 	process->identity_only = false;
+	process->was_known = process->state == EP_PROCESS_KNOWN;
 	process->state = EP_PROCESS_WAITING;
 	reads->queued++;
 	TAILQ_INSERT_TAIL(&reads->queue, process, queue);
@@ -101,6 +102,7 @@ void ep_reads_enqueue(struct ep_reads *reads, struct ep_process *process, uint64
 
 void ep_reads_request(struct ep_reads *reads, struct ep_process *process, uint64_t delay_ns)
 {
+	process->identity_only = false;
 	if (process->state != EP_PROCESS_NEW && process->state != EP_PROCESS_KNOWN)
 		return;
 	if (ep_budget_take(&reads->budget, ep_clock_mono_ns()))
@@ -112,10 +114,10 @@ void ep_reads_request(struct ep_reads *reads, struct ep_process *process, uint64
 void ep_reads_request_identity(struct ep_reads *reads, struct ep_process *process,
 			       uint64_t delay_ns)
 {
-	bool is_known = process->state == EP_PROCESS_KNOWN;
-
+	if (process->state != EP_PROCESS_KNOWN)
+		return;
 	ep_reads_request(reads, process, delay_ns);
-	process->identity_only = is_known && process->state == EP_PROCESS_WAITING;
+	process->identity_only = process->state == EP_PROCESS_WAITING;
 }
 
 void ep_reads_hurry(struct ep_reads *reads, struct ep_process *process)

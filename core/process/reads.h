@@ -42,9 +42,12 @@ void ep_reads_stop(struct ep_reads *reads);
 
 /* Has it read after a while, whatever the budget says. Nothing happens if it waits already. */
 void ep_reads_enqueue(struct ep_reads *reads, struct ep_process *process, uint64_t delay_ns);
-/* The same, if the budget pays for it. */
+/*
+ * The same, if the budget pays for it. Who it is is not enough from here on: where that is under
+ * way already, identity_only is found unset when it is done.
+ */
 void ep_reads_request(struct ep_reads *reads, struct ep_process *process, uint64_t delay_ns);
-/* The same where its mappings are known: who it is is not worth more. */
+/* Who it is, of a KNOWN one, as which it counts meanwhile. Of others it comes with the rest. */
 void ep_reads_request_identity(struct ep_reads *reads, struct ep_process *process,
 			       uint64_t delay_ns);
 /* A sample waits for it: it is read next. */

@@ -87,12 +87,12 @@ void ep_table_end(struct ep_table *table, struct ep_process *process, uint64_t t
 	ep_table_add_ended(table, process, time_ns);
 }
 
-/* Without memory for the index it is found no more, and goes with the next sweep. */
+/* Without memory for the index it is found no more, but is swept like the others. */
 void ep_table_add_ended(struct ep_table *table, struct ep_process *process, uint64_t time_ns)
 {
 	uint32_t pid = process->program.pid;
 
-	process->was_known = process->state == EP_PROCESS_KNOWN;
+	process->was_known = !ep_process_is_unknown(process);
 	process->state = EP_PROCESS_ENDED;
 	process->ended_ns = time_ns;
 	process->older = get(&table->ended, (pid_t)pid);

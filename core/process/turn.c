@@ -10,9 +10,25 @@
 
 void ep_processes_mark(struct ep_processes *processes, struct ep_process *process)
 {
-	process->version++;
 	processes->changed = true;
+	process->places_hurried = false;
+	ep_processes_count_places(processes, process);
 	ep_publisher_mark(&processes->publisher, process);
+}
+
+void ep_processes_count_places(struct ep_processes *processes, struct ep_process *process)
+{
+	processes->n_places += process->places.len - process->n_counted;
+	process->n_counted = process->places.len;
+}
+
+void ep_processes_hurry(struct ep_processes *processes, struct ep_process *process)
+{
+	process->hurried = true;
+	if (process->places_hurried)
+		return;
+	process->places_hurried = true;
+	ep_places_hurry(&process->places, processes->executables);
 }
 
 static void sync_languages(struct ep_processes *processes)
@@ -68,6 +84,7 @@ static void let_go(struct ep_processes *processes, struct ep_process *process)
 {
 	ep_places_clear(&process->places, processes->executables);
 	ep_places_init(&process->places);
+	ep_processes_count_places(processes, process);
 	ep_languages_drop(process);
 	ep_process_stop_asking(process);
 }

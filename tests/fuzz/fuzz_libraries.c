@@ -59,7 +59,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (ftruncate(fd, 0) < 0 || pwrite(fd, data, size, 0) != (ssize_t)size)
 		return 0;
 	ep_vec_init(&files, sizeof(struct ep_library_file), EP_LIBRARIES_MAX_FILES);
-	assert(ep_libraries_find(argv, envp, &system, &files) == 0);
+	assert(ep_libraries_find(argv, envp, &system, NULL, &files) == 0);
 	check(&files);
 	ep_libraries_free(&files);
 	return 0;

@@ -53,15 +53,17 @@ static inline void put_new_cache(struct ep_vec *bytes, const struct cache_entry 
 	put_strings(bytes, entries, n);
 }
 
-/* With the new format behind it, when `inner` is not NULL. */
+/* With the new format behind it, when `inner` is not NULL; the strings are behind both. */
 static inline void put_old_cache(struct ep_vec *bytes, const struct cache_entry *entries, size_t n,
 				 const struct ep_vec *inner)
 {
+	size_t pad = -(16 + 12 * n) % 8;
+
 	assert(ep_vec_append(bytes, "ld.so-1.7.0\0", 12) == 0);
 	put_u32(bytes, (uint32_t)n);
-	put_entries(bytes, entries, n, 0, 0);
+	put_entries(bytes, entries, n, inner ? (uint32_t)(pad + inner->len) : 0, 0);
 	if (inner) {
-		assert(ep_vec_append(bytes, NULL, -bytes->len % 8) == 0);
+		assert(ep_vec_append(bytes, NULL, pad) == 0);
 		assert(ep_vec_append(bytes, inner->data, inner->len) == 0);
 	}
 	put_strings(bytes, entries, n);

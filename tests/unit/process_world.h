@@ -12,6 +12,7 @@
 #include "core/elf/file.h"
 #include "core/process/internal.h"
 #include "core/unwind/delta_store.h"
+#include "tests/unit/heap_chunks.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -50,18 +51,9 @@ struct world {
 
 static inline int world_add_chunk(void *arg, uint32_t index, void **ret_memory)
 {
-	struct world *w = arg;
+	const struct world *w = arg;
 
-	(void)index;
-	*ret_memory = w->may_not_grow ? NULL : calloc(1, EP_CHUNK_BYTES);
-	return *ret_memory ? 0 : -ENOMEM;
-}
-
-static inline void world_remove_chunk(void *arg, uint32_t index, void *memory)
-{
-	(void)arg;
-	(void)index;
-	free(memory);
+	return w->may_not_grow ? -ENOMEM : heap_add_chunk(NULL, index, ret_memory);
 }
 
 static inline struct ep_proc *world_proc(struct world *w, uint32_t pid)
@@ -138,7 +130,7 @@ static inline struct world *world_new(uint32_t max_processes, size_t store_bytes
 	static const struct ep_procs_ops procs = {world_update, world_find, world_remove};
 	struct world *w = calloc(1, sizeof(*w));
 	struct ep_delta_store_ops ops = {.arg = w, .add_chunk = world_add_chunk,
-					 .remove_chunk = world_remove_chunk, .rules = w->rules};
+					 .remove_chunk = heap_remove_chunk, .rules = w->rules};
 	struct ep_processes_options options = {
 		.loop = &w->loop,
 		.rules = w->rules,

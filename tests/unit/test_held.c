@@ -201,6 +201,33 @@ static void oldest_goes_when_too_many_wait(void **state)
 	assert_int_equal(ep_held_stats(fx->held)->pushed_out, passed.n);
 }
 
+/* The counts of a record are not taken for those of its bytes. */
+static void sample_that_counts_more_words_than_it_has_is_dropped(void **state)
+{
+	struct {
+		struct ep_sample sample;
+		uint64_t words[2];
+	} event = {.sample = {.n_frames = 1, .n_words = 2, .pid = 9, .image = 1, .start_ns = 5},
+		   .words = {EP_FRAME_HEADER(EP_FRAME_NATIVE, 0, 1, 0), FILE_CODE}};
+	struct fixture *fx = *state;
+	struct {
+		uint16_t n_kernel, n_words;
+	} counts[] = {{0, 3}, {1, 2}, {3, 0}, {0, UINT16_MAX}, {0, 1}};
+
+	event.sample.event.type = EP_EVENT_TRACE;
+	for (size_t i = 0; i < EP_LEN(counts); i++) {
+		event.sample.n_kernel = counts[i].n_kernel;
+		event.sample.n_words = counts[i].n_words;
+		ep_held_add(fx->held, &event.sample, sizeof(event));
+		assert_int_equal(passed.n, 0);
+		assert_int_equal(ep_held_stats(fx->held)->dropped, i + 1);
+	}
+	event.sample.n_kernel = 0;
+	event.sample.n_words = 2;
+	ep_held_add(fx->held, &event.sample, sizeof(event));
+	assert_int_equal(passed.n, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -216,6 +243,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(oldest_goes_when_too_many_wait, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(the_kernels_part_has_an_error_of_its_own, set_up,
 						tear_down),
+		cmocka_unit_test_setup_teardown(
+			sample_that_counts_more_words_than_it_has_is_dropped, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

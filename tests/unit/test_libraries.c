@@ -28,7 +28,7 @@ static struct ep_vec find(char *const *argv, char *const *envp,
 	struct ep_vec files;
 
 	ep_vec_init(&files, sizeof(struct ep_library_file), EP_LIBRARIES_MAX_FILES);
-	assert_int_equal(ep_libraries_find(argv, envp, system, &files), 0);
+	assert_int_equal(ep_libraries_find(argv, envp, system, NULL, &files), 0);
 	return files;
 }
 
@@ -295,6 +295,36 @@ static void test_a_hostile_search_path_ends(void **state)
 	free(argv[0]);
 }
 
+static void test_a_search_that_nobody_waits_for_ends(void **state)
+{
+	char *argv[] = {place("@/runpath/bin/app"), NULL}, *envp[] = {NULL};
+	const struct ep_libraries_system system = {.ld_cache = "/nonexistent", .dirs = ""};
+	const bool yes = true, no = false;
+	const struct {
+		const char *label;
+		struct ep_libraries_limits limits;
+		size_t files;
+	} rows[] = {
+		{"neither", {UINT64_MAX, &no}, 4},
+		{"nobody may cancel it", {UINT64_MAX, NULL}, 4},
+		{"its time is over", {1, &no}, 0},
+		{"cancelled", {0, &yes}, 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < EP_LEN(rows); i++) {
+		struct ep_vec files;
+
+		ep_vec_init(&files, sizeof(struct ep_library_file), EP_LIBRARIES_MAX_FILES);
+		assert_int_equal(
+			ep_libraries_find(argv, envp, &system, &rows[i].limits, &files), 0);
+		if (files.len != rows[i].files)
+			fail_msg("%s: %zu files", rows[i].label, files.len);
+		ep_libraries_free(&files);
+	}
+	free(argv[0]);
+}
+
 /* --- real programs --------------------------------------------------------------------------- */
 
 static bool has_path(const struct ep_vec *files, const char *path)
@@ -355,7 +385,7 @@ static bool check_program(const char *program)
 	size_t n = 0;
 
 	/* Scripts are left out: what is found is their interpreter's. */
-	if (path && files.len > 1 && strcmp(first->path, path) == 0)
+	if (path && files.len > 0 && strcmp(first->path, path) == 0)
 		n = compare_with_ldd(path, &files); /* $ORIGIN is where links lead */
 	if (n > 0 && files.len != n + 1) /* and itself */
 		fail_msg("%s: %zu files, %zu by ldd", program, files.len, n);
@@ -397,6 +427,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_each_way),
 		cmocka_unit_test(test_preload_file),
 		cmocka_unit_test(test_a_hostile_search_path_ends),
+		cmocka_unit_test(test_a_search_that_nobody_waits_for_ends),
 		cmocka_unit_test(test_real_programs_as_ldd_says),
 	};
 	int r;

@@ -152,10 +152,29 @@ static void anonymous_places_are_bounded(void **state)
 	ep_places_clear(&places, NULL);
 }
 
+/* A process that maps and maps: its places are not all moved to new memory for each. */
+static void memory_grows_by_more_than_it_needs(void **state)
+{
+	struct ep_vec places;
+	size_t cap = 0, grown = 0;
+
+	(void)state;
+	ep_places_init(&places);
+	for (uint64_t i = 1; i <= 1000; i++) {
+		assert_int_equal(ep_places_insert(&places, NULL,
+						  place(i << 16, (i << 16) + 0x1000, NULL)), 0);
+		grown += places.cap != cap;
+		cap = places.cap;
+	}
+	assert_true(grown < 50);
+	ep_places_clear(&places, NULL);
+}
+
 static void copies_have_their_own_references(void **state)
 {
 	struct ep_executable e = executable(EP_EXECUTABLE_PENDING);
 	struct ep_vec parent, child;
+	size_t last = 5; /* of places it had once */
 
 	(void)state;
 	ep_places_init(&parent);
@@ -163,11 +182,39 @@ static void copies_have_their_own_references(void **state)
 	assert_int_equal(ep_places_insert(&parent, NULL, place(0x1000, 0x2000, &e)), 0);
 	assert_int_equal(ep_places_copy(&child, &parent), 0);
 	assert_int_equal(e.refs, 101);
-	assert_true(ep_places_are_pending(&child));
+	assert_true(ep_places_are_pending(&child, &last));
 	assert_true(ep_places_have(&child, &e));
 	ep_places_clear(&parent, NULL);
 	ep_places_clear(&child, NULL);
 	assert_int_equal(e.refs, 99);
+}
+
+/* The one where it was found is asked first, and all others when it is done. */
+static void pending_until_the_last_one_is_done(void **state)
+{
+	struct ep_executable all[3];
+	struct ep_vec places;
+	size_t last = 0;
+
+	(void)state;
+	ep_places_init(&places);
+	for (size_t i = 0; i < EP_LEN(all); i++) {
+		uint64_t start = (i + 1) * 0x10000;
+
+		all[i] = executable(EP_EXECUTABLE_PENDING);
+		assert_int_equal(ep_places_insert(&places, NULL,
+						  place(start, start + 0x1000, &all[i])), 0);
+	}
+	for (size_t i = 0; i < EP_LEN(all); i++) {
+		assert_true(ep_places_are_pending(&places, &last));
+		assert_int_equal(last, i);
+		all[i].state = EP_EXECUTABLE_READY;
+	}
+	assert_false(ep_places_are_pending(&places, &last));
+	all[0].state = EP_EXECUTABLE_PENDING;
+	assert_true(ep_places_are_pending(&places, &last));
+	assert_int_equal(last, 0);
+	ep_places_clear(&places, NULL);
 }
 
 static void rows_say_what_is_known_of_the_executable(void **state)
@@ -317,7 +364,9 @@ int main(void)
 		cmocka_unit_test(late_record_does_not_cover_a_newer_one),
 		cmocka_unit_test(place_in_the_middle_leaves_both_ends),
 		cmocka_unit_test(anonymous_places_are_bounded),
+		cmocka_unit_test(memory_grows_by_more_than_it_needs),
 		cmocka_unit_test(copies_have_their_own_references),
+		cmocka_unit_test(pending_until_the_last_one_is_done),
 		cmocka_unit_test(rows_say_what_is_known_of_the_executable),
 		cmocka_unit_test(rows_have_a_limit),
 		cmocka_unit_test(budget_is_a_burst_and_then_a_rate),

@@ -2,6 +2,7 @@
 /* Executables that are analysed before anybody maps them. */
 #include "core/base/clock.h"
 #include "core/process/executables.h"
+#include "tests/unit/heap_chunks.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,21 +13,6 @@
 #include <uv.h>
 
 #include <cmocka.h>
-
-static int add_chunk(void *arg, uint32_t index, void **ret_memory)
-{
-	(void)arg;
-	(void)index;
-	*ret_memory = calloc(1, EP_CHUNK_BYTES);
-	return *ret_memory ? 0 : -ENOMEM;
-}
-
-static void remove_chunk(void *arg, uint32_t index, void *memory)
-{
-	(void)arg;
-	(void)index;
-	free(memory);
-}
 
 static void count_change(void *arg, struct ep_executable *executable)
 {
@@ -48,8 +34,8 @@ static int open_room(void **state)
 {
 	struct room *room = calloc(1, sizeof(*room));
 	struct ep_delta_store_ops ops = {
-		.add_chunk = add_chunk,
-		.remove_chunk = remove_chunk,
+		.add_chunk = heap_add_chunk,
+		.remove_chunk = heap_remove_chunk,
 		.rules = room->rules,
 	};
 

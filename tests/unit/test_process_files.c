@@ -343,6 +343,7 @@ static void more_files_than_may_wait(void **state)
 	assert_int_equal(world_place(w, prog, ADDR)->state, EP_PLACE_ASKED);
 	assert_int_equal(world_place(w, prog, 4100 * ADDR)->state, EP_PLACE_GONE);
 	assert_int_equal(ep_processes_stats(w->processes).files_asked, 4096);
+	assert_int_equal(ep_processes_stats(w->processes).files_refused, 4);
 }
 
 /* Jobs are under way: nothing of them may be left. */

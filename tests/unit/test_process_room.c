@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the manager does where something is short: records, room, time, and what /proc can tell. */
+#include "core/process/executables_internal.h"
 #include "tests/unit/process_world.h"
 
 #define PID(n) (0x500000u + (n))
@@ -67,6 +68,25 @@ static void loss_is_followed_by_a_read(void **state)
 	end_child(pid);
 }
 
+/* A record of what it mapped may be among them, and nobody can be asked. */
+static void ended_ones_are_trusted_no_more_than_others(void **state)
+{
+	struct world *w = *state;
+
+	start(w, prog, 1);
+	start(w, other, 1);
+	world_exit(w, world_now(), prog);
+	ep_table_move(world_process(w, prog), &w->processes->table.recent,
+		      &w->processes->table.lingering);
+	world_exit(w, world_now(), other);
+	ep_processes_on_lost(w->processes);
+	assert_int_equal(world_process(w, prog)->places.len, 0);
+	assert_int_equal(world_process(w, other)->places.len, 0);
+	assert_true(ep_process_is_unknown(world_process(w, prog)));
+	world_sample_with(w, world_now(), other, EP_SAMPLE_RAW, 0);
+	assert_int_equal(w->passed, 1);
+}
+
 static void read_that_began_before_a_loss_is_done_again(void **state)
 {
 	struct world *w = *state;
@@ -107,7 +127,7 @@ static void read_of_the_old_image_is_not_the_new_ones(void **state)
 	assert_int_equal(world_live(w, tool.pid)->state, EP_PROCESS_READING);
 	world_settle(w);
 	assert_int_equal(ep_processes_stats(w->processes).reads, 2);
-	assert_true(world_live(w, tool.pid)->read_ns > world_live(w, tool.pid)->born_ns);
+	assert_true(world_place(w, tool, OWN_ADDR)->time_ns > world_live(w, tool.pid)->born_ns);
 	end_child(pid);
 }
 
@@ -168,6 +188,126 @@ static void child_of_a_final_one_is_final(void **state)
 	assert_int_equal(world_proc(w, other.pid)->flags, 0);
 }
 
+/* --- who it is, and what it maps ------------------------------------------------------------- */
+
+/* A live one whose mappings are known, and are none that it has: a read would tell. */
+static struct ep_program start_known(struct world *w, pid_t *ret_pid)
+{
+	struct ep_program child = start_child(ret_pid);
+
+	world_exec(w, world_now(), child, "child");
+	world_map_anonymous(w, world_now(), child.pid, 0x10000, 0x1000);
+	world_publish(w);
+	return child;
+}
+
+static void known_one_stays_known_while_it_is_identified(void **state)
+{
+	struct world *w = *state;
+	pid_t pid;
+	struct ep_program child = start_known(w, &pid);
+	struct ep_process *process = world_live(w, child.pid);
+
+	for (int i = 0; i < 3; i++)
+		world_sample(w, world_now(), child);
+	for (int reading = 0; reading < 2; reading++) {
+		assert_int_equal(process->state,
+				 reading ? EP_PROCESS_READING : EP_PROCESS_WAITING);
+		assert_true(process->identity_only && ep_process_is_settled(process));
+		assert_false(ep_process_is_unknown(process));
+		process->due_ns = 0;
+		world_turn(w);
+	}
+	world_fork(w, world_now(), child.pid, other);
+	assert_int_equal(world_live(w, other.pid)->state, EP_PROCESS_KNOWN);
+	world_settle(w);
+	assert_int_equal(ep_processes_stats(w->processes).reads, 1);
+	assert_true(process->identity->was_read);
+	assert_non_null(world_place(w, child, 0x10000));
+	assert_null(world_place(w, child, OWN_ADDR));
+	end_child(pid);
+}
+
+static void one_that_ends_while_it_is_identified_was_known(void **state)
+{
+	struct world *w = *state;
+	pid_t pid;
+	struct ep_program child = start_known(w, &pid);
+
+	world_sample(w, world_now(), child);
+	world_live(w, child.pid)->due_ns = 0;
+	world_turn(w);
+	assert_int_equal(world_live(w, child.pid)->state, EP_PROCESS_READING);
+	world_exit(w, world_now(), child);
+	assert_false(ep_process_is_unknown(world_process(w, child)));
+	world_settle(w);
+	end_child(pid);
+}
+
+/* Its languages want it, say, when its identity is waited for, or is being read. */
+static void all_is_read_if_that_is_wanted_meanwhile(void **state)
+{
+	struct world *w = *state;
+
+	for (int reading = 0; reading < 2; reading++) {
+		pid_t pid;
+		struct ep_program child = start_known(w, &pid);
+		struct ep_process *process = world_live(w, child.pid);
+
+		world_sample(w, world_now(), child);
+		process->due_ns = 0;
+		if (reading)
+			world_turn(w);
+		assert_true(process->identity_only);
+		ep_reads_request(&w->processes->reads, process, 0);
+		world_sample(w, world_now(), child); /* who it is comes with the rest */
+		assert_true(ep_process_is_unknown(process));
+		world_settle(w);
+		assert_false(ep_process_is_unknown(process));
+		assert_non_null(world_place(w, child, OWN_ADDR));
+		assert_null(world_place(w, child, 0x10000));
+		end_child(pid);
+	}
+}
+
+static void loss_makes_a_read_of_the_name_one_of_all(void **state)
+{
+	struct world *w = *state;
+	pid_t pid;
+	struct ep_program child = start_known(w, &pid);
+
+	world_sample(w, world_now(), child);
+	ep_processes_on_lost(w->processes);
+	assert_true(ep_process_is_unknown(world_live(w, child.pid)));
+	world_settle(w);
+	assert_non_null(world_place(w, child, OWN_ADDR));
+	end_child(pid);
+}
+
+/* What was heard of one that was never read is not all there is. */
+static void one_that_cannot_be_read_is_what_it_was(void **state)
+{
+	struct world *w = *state;
+	struct ep_process *unknown = ep_processes_add(w->processes, prog, 0), *known;
+	struct ep_reads *reads = &w->processes->reads;
+
+	world_map_anonymous(w, world_now(), prog.pid, 0x10000, 0x1000);
+	ep_reads_request(reads, unknown, 0);
+	ep_reads_drop(reads, unknown);
+	assert_int_equal(unknown->state, EP_PROCESS_NEW);
+	start(w, other, 0);
+	known = world_live(w, other.pid);
+	ep_reads_request(reads, known, 0);
+	ep_reads_drop(reads, known);
+	assert_int_equal(known->state, EP_PROCESS_KNOWN);
+	ep_reads_request(reads, unknown, 0);
+	ep_reads_request(reads, known, 0);
+	world_settle(w); /* there are no such processes */
+	assert_int_equal(unknown->state, EP_PROCESS_ENDED);
+	assert_true(ep_process_is_unknown(unknown));
+	assert_false(ep_process_is_unknown(known));
+}
+
 /* --- a process that maps and maps ------------------------------------------------------------ */
 
 /* Each of them changes a table of 5000 rows; written each time that were 1.6 GB. */
@@ -194,7 +334,7 @@ static void one_process_is_written_at_its_own_expense(void **state)
 	for (uint32_t i = 0; i < 10000; i++) {
 		world_map_anonymous(w, world_now(), prog.pid, (1 + i % 5000ull) << 16,
 				    0x100 + i / 5000);
-		if (i % 100 == 99) {
+		if (i % 100 >= 98) { /* of two turns in a row it has to wait for one */
 			struct ep_program small = {.pid = PID(2 + i), .image = 1, .start_ns = 1};
 
 			start(w, small, 1);
@@ -202,14 +342,10 @@ static void one_process_is_written_at_its_own_expense(void **state)
 			others += world_proc(w, small.pid) != NULL;
 		}
 	}
-	assert_int_equal(others, 100); /* nobody waits for the giant */
+	assert_int_equal(others, 200); /* nobody waits for the giant */
 	assert_true(w->updates - updates - others < 50);
 	assert_true(ep_processes_stats(w->processes).put_off > 0);
 }
-
-/* --- no room --------------------------------------------------------------------------------- */
-
-#define GIANT_PLACES 1100 /* more than a small process has; anonymous ones would become fewer */
 
 static void add_giant(struct world *w, uint32_t pid, uint32_t places)
 {
@@ -227,6 +363,72 @@ static void add_giant(struct world *w, uint32_t pid, uint32_t places)
 	}
 	ep_processes_mark(w->processes, process);
 }
+
+/* Samples that are walked here have its rows made as well: that is none more. */
+static void what_is_cut_counts_once_it_is_told(void **state)
+{
+	struct world *w = *state;
+
+	add_giant(w, prog.pid, EP_MAX_ROWS + 1);
+	world_publish(w);
+	assert_int_equal(world_proc(w, prog.pid)->n_rows, EP_MAX_ROWS);
+	for (int i = 0; i < 3; i++)
+		(void)ep_publisher_build(&w->processes->publisher, world_live(w, prog.pid));
+	assert_int_equal(ep_processes_stats(w->processes).cut, 1);
+}
+
+static void children_of_a_giant_inherit_until_there_are_too_many(void **state)
+{
+	struct world *w = *state;
+	const uint32_t places = 2000, n = 5;
+
+	w->processes->max_places = places * n;
+	add_giant(w, prog.pid, places);
+	world_publish(w);
+	for (uint32_t i = 1; i < 2 * n; i++) {
+		struct ep_program child = {.pid = PID(10 + i), .image = 1, .start_ns = 2 + i};
+		bool inherits = i < n;
+
+		world_fork(w, world_now(), prog.pid, child);
+		assert_int_equal(world_live(w, child.pid)->places.len, inherits ? places : 0);
+		assert_int_equal(ep_process_is_unknown(world_live(w, child.pid)), !inherits);
+		assert_int_equal(world_proc(w, child.pid) != NULL, inherits);
+	}
+	assert_int_equal(ep_processes_stats(w->processes).disinherited, n);
+	world_sample(w, world_now(),
+		     (struct ep_program){.pid = PID(10 + n), .image = 1, .start_ns = 2 + n});
+	assert_int_equal(world_live(w, PID(10 + n))->state, EP_PROCESS_WAITING);
+}
+
+/* Whatever way they go. */
+static void places_are_counted_while_they_are_there(void **state)
+{
+	struct world *w = *state;
+	uint64_t t = world_now() - 5 * EP_NS_PER_SEC;
+	pid_t pid;
+	struct ep_program child = start_child(&pid);
+
+	world_exec(w, t, prog, "prog");
+	world_map_anonymous(w, t + 1, prog.pid, 0x10000, 0x1000);
+	world_map_anonymous(w, t + 2, prog.pid, 0x20000, 0x1000);
+	world_fork(w, t + 3, prog.pid, other);
+	world_map_anonymous(w, t + 4, other.pid, 0x30000, 0x1000);
+	assert_int_equal(w->processes->n_places, 5);
+	world_exit(w, t + 5, other);
+	world_turn(w);
+	ep_processes_sweep(w->processes, KEEP_NS);
+	assert_int_equal(w->processes->n_places, 2);
+	world_sample(w, world_now(), child);
+	world_settle(w);
+	assert_int_equal(w->processes->n_places, 2 + world_live(w, child.pid)->places.len);
+	ep_processes_on_lost(w->processes);
+	assert_int_equal(w->processes->n_places, 0);
+	end_child(pid);
+}
+
+/* --- no room --------------------------------------------------------------------------------- */
+
+#define GIANT_PLACES 1100 /* more than a small process has; anonymous ones would become fewer */
 
 static void settle_room(struct world *w)
 {
@@ -286,6 +488,56 @@ static void tables_give_way_to_small_processes(void **state)
 	assert_true(w->updates > n);
 }
 
+/* --- who goes first -------------------------------------------------------------------------- */
+
+/* Of a file that is none; the loop does not run here, so that its analysis waits behind others. */
+static struct ep_executable *wait_for(struct world *w, uint32_t pid, uint64_t bytes)
+{
+	struct ep_mapping mapping = {.kind = EP_MAPPING_FILE, .path = "/nowhere"};
+	struct ep_proc_file file = {.dev = 1, .inode = 2, .ctime_ns = 3, .bytes = bytes, .fd = -1};
+	struct ep_place_in_memory place = {.start = 0x10000 * bytes, .time_ns = world_now()};
+	struct ep_process *process = world_live(w, pid);
+
+	place.end = place.start + 0x1000;
+	place.executable = ep_executables_get(w->processes->executables, getpid(), &mapping, &file);
+	assert_int_equal(ep_places_insert(&process->places, w->processes->executables, place), 0);
+	ep_processes_mark(w->processes, process);
+	return place.executable;
+}
+
+static void assert_first(struct world *w, const struct ep_executable *executable)
+{
+	assert_non_null(executable->waiting);
+	assert_ptr_equal(TAILQ_FIRST(&w->processes->executables->waiting), executable->waiting);
+}
+
+/* Thousands of samples may come while thousands of its executables wait. */
+static void samples_hurry_a_process_once(void **state)
+{
+	struct world *w = *state;
+	struct ep_executable *a, *b, *c;
+
+	start(w, prog, 0);
+	start(w, other, 0);
+	for (uint64_t i = 1; i <= 3; i++)
+		assert_null(wait_for(w, prog.pid, i)->waiting); /* a worker is at it */
+	a = wait_for(w, prog.pid, 10);
+	b = wait_for(w, other.pid, 20);
+	assert_first(w, a);
+	world_sample_with(w, world_now(), other, 0, sizeof(struct ep_copy));
+	assert_first(w, b);
+	world_sample_with(w, world_now(), prog, 0, sizeof(struct ep_copy));
+	assert_first(w, a);
+	world_sample_with(w, world_now(), other, 0, sizeof(struct ep_copy));
+	assert_first(w, a);
+	c = wait_for(w, other.pid, 30);
+	world_sample_with(w, world_now(), other, 0, sizeof(struct ep_copy));
+	assert_first(w, c);
+	world_settle(w);
+	assert_null(a->waiting);
+	assert_true(ep_process_is_settled(world_process(w, prog)));
+}
+
 /* --- executables of one hash ----------------------------------------------------------------- */
 
 static struct ep_executable *get(struct world *w, uint64_t bytes)
@@ -325,14 +577,24 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, world_open, world_close)
 	const struct CMUnitTest tests[] = {
 		TEST(loss_is_followed_by_a_read),
+		TEST(ended_ones_are_trusted_no_more_than_others),
 		TEST(read_that_began_before_a_loss_is_done_again),
 		TEST(read_of_the_old_image_is_not_the_new_ones),
 		TEST(vanished_ones_are_ended),
 		TEST(copies_stop_until_something_is_mapped),
 		TEST(child_of_a_final_one_is_final),
+		TEST(known_one_stays_known_while_it_is_identified),
+		TEST(one_that_ends_while_it_is_identified_was_known),
+		TEST(all_is_read_if_that_is_wanted_meanwhile),
+		TEST(loss_makes_a_read_of_the_name_one_of_all),
+		TEST(one_that_cannot_be_read_is_what_it_was),
 		TEST(one_process_is_written_at_its_own_expense),
+		TEST(what_is_cut_counts_once_it_is_told),
+		TEST(children_of_a_giant_inherit_until_there_are_too_many),
+		TEST(places_are_counted_while_they_are_there),
 		TEST(rows_of_a_giant_are_forgotten),
 		TEST(tables_give_way_to_small_processes),
+		TEST(samples_hurry_a_process_once),
 		TEST(one_of_the_same_hash_is_found_when_another_is_forgotten),
 	};
 

@@ -2,6 +2,7 @@
 /* One vDSO for all 64-bit processes, and that one is ours. */
 #include "core/process/analysis.h"
 #include "core/process/read.h"
+#include "tests/unit/heap_chunks.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -87,26 +88,13 @@ static void a_32_bit_process_has_none(void **state)
 	assert_int_equal(bytes, 0);
 }
 
-static int add_chunk(void *arg, uint32_t index, void **ret_memory)
-{
-	(void)arg, (void)index;
-	*ret_memory = calloc(1, EP_CHUNK_BYTES);
-	return *ret_memory ? 0 : -ENOMEM;
-}
-
-static void remove_chunk(void *arg, uint32_t index, void *memory)
-{
-	(void)arg, (void)index;
-	free(memory);
-}
-
 /* Whoever's mapping it was that made the vDSO known: the image is not read from there. */
 static void the_image_is_ours(void **state)
 {
 	static char nowhere[] = "[vdso]";
 	static struct ep_rule rules[EP_MAX_RULES];
 	struct ep_delta_store_ops ops = {
-		.add_chunk = add_chunk, .remove_chunk = remove_chunk, .rules = rules};
+		.add_chunk = heap_add_chunk, .remove_chunk = heap_remove_chunk, .rules = rules};
 	struct ep_analysis analysis = {
 		.pid = getpid(),
 		.mapping = {.start = 0x1000, .end = 0x2000, .kind = EP_MAPPING_VDSO,

@@ -10,6 +10,7 @@
 #include "core/unwind/delta_store.h"
 #include "core/unwind/table.h"
 #include "core/walk/walk.h"
+#include "tests/unit/heap_chunks.h"
 
 #include <assert.h>
 #include <string.h>
@@ -26,27 +27,12 @@ struct walk_world {
 	struct ep_walker *walker;
 };
 
-static inline int walk_add_chunk(void *arg, uint32_t index, void **ret_memory)
-{
-	(void)arg;
-	(void)index;
-	*ret_memory = calloc(1, EP_CHUNK_BYTES);
-	return *ret_memory ? 0 : -1;
-}
-
-static inline void walk_remove_chunk(void *arg, uint32_t index, void *memory)
-{
-	(void)arg;
-	(void)index;
-	free(memory);
-}
-
 static inline void walk_world_init(struct walk_world *world)
 {
 	struct ep_delta_store_ops ops = {
 		.arg = world,
-		.add_chunk = walk_add_chunk,
-		.remove_chunk = walk_remove_chunk,
+		.add_chunk = heap_add_chunk,
+		.remove_chunk = heap_remove_chunk,
 		.rules = world->rules,
 	};
 	struct ep_walker_options options = {.rules = world->rules};
