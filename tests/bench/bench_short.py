@@ -67,8 +67,10 @@ def rust_loads(directory):
     source = os.path.join(directory, "short.rs")
     loads.write_rust(source)
     out = os.path.join(directory, "short-rust")
-    return [Load("rustc, 499 Hz record", 499, f"rustc -O -o {out} {source}",
-                 Programs({**SHELLS, "rustc": {"rustc", "rustup"}}), bar=98, first_bar=97)]
+    programs = Programs({**SHELLS, "rustc": {"rustc", "rustup"}})
+    command = ["rustc", "-O", "-o", out, source]
+    return [Load("rustc, 499 Hz record", 499, " ".join(command), programs, bar=98),
+            Load("record -- rustc, 499 Hz", 499, "", programs, command=command)]
 
 
 def driver_load(directory):
