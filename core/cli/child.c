@@ -46,6 +46,15 @@ static int drop_to_sudo_user(void)
 	return 0;
 }
 
+/* A setuid profiler's privileges are not for what it starts; those of a file end with the exec. */
+static int drop_setuid(void)
+{
+	uid_t uid = getuid();
+	gid_t gid = getgid();
+
+	return setresgid(gid, gid, gid) < 0 || setresuid(uid, uid, uid) < 0 ? -errno : 0;
+}
+
 static void fail_child(int failure_fd, int err)
 {
 	(void)!write(failure_fd, &err, sizeof(err));
@@ -60,7 +69,9 @@ static void run_child(char **argv, bool keep_root, int go_fd, int failure_fd)
 	if (read(go_fd, &go, 1) != 1) /* the profiler gave up */
 		_exit(127);
 	(void)signal(SIGPIPE, SIG_DFL); /* we ignore it, and an exec keeps what is ignored */
-	r = keep_root ? 0 : drop_to_sudo_user();
+	r = drop_setuid();
+	if (r == 0 && !keep_root)
+		r = drop_to_sudo_user();
 	if (r < 0)
 		fail_child(failure_fd, -r);
 	execvp(argv[0], argv);

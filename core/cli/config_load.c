@@ -1,10 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "core/base/elevated.h"
 #include "core/cli/commands.h"
 #include "core/config/config.h"
 
 #include <errno.h>
+#include <string.h>
 
 extern char **environ;
+
+/* The environment that may configure us; NULL: none may, and who tries is told. */
+static char **trusted_environment(void)
+{
+	static const char prefix[] = "EBPF_PROFILER_";
+
+	if (!ep_is_elevated())
+		return environ;
+	for (char **variable = environ; *variable; variable++) {
+		if (strncmp(*variable, prefix, sizeof(prefix) - 1) == 0) {
+			fprintf(stderr, "ebpf-profiler: EBPF_PROFILER_... in the environment is "
+					"ignored, since this program may do more than you: run it "
+					"as root, or use --config\n");
+			break;
+		}
+	}
+	return NULL;
+}
 
 struct ep_config_file *ep_cmd_load_config(const char *path)
 {
@@ -13,7 +33,7 @@ struct ep_config_file *ep_cmd_load_config(const char *path)
 	int r;
 
 	ep_config_problems_init(&problems);
-	r = ep_config_load(path, environ, &problems, &config);
+	r = ep_config_load(path, trusted_environment(), &problems, &config);
 	if (r < 0) {
 		config = NULL;
 		ep_config_problems_print(&problems, stderr);

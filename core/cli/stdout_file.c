@@ -11,7 +11,7 @@
 
 char *ep_stdout_file_new(void)
 {
-	const char *top = getenv("TMPDIR");
+	const char *top = secure_getenv("TMPDIR");
 	ep_autofree char *directory = NULL;
 	char *path;
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "core/base/elevated.h"
 #include "core/base/log.h"
 #include "core/base/vec.h"
 #include "core/plugin/host.h"
@@ -45,13 +46,19 @@ static bool is_name(const char *name)
 }
 
 /*
- * Owned by root or by us, and nobody else may write. The group may if it is root's. Sticky does
- * not help a directory: its owner could still rename what is in it.
+ * Owned by root or by us, and nobody else may write; where we may do more than our user, by root
+ * alone. The group may write if it is root's. Sticky does not help a directory: its owner could
+ * still rename what is in it.
  */
 static int check_owner(const struct stat *st, const char *path, char reason[EP_REASON_BYTES])
 {
 	bool group = st->st_mode & S_IWGRP && st->st_gid != 0;
 
+	if (st->st_uid != 0 && ep_is_elevated())
+		return refuse(reason, -EPERM,
+			      "%s belongs to user %u, and this program may do more than that user: "
+			      "run `chown root %s` as root",
+			      path, st->st_uid, path);
 	if (st->st_uid != 0 && st->st_uid != geteuid())
 		return refuse(reason, -EPERM,
 			      "%s belongs to user %u, who could change what runs here as user %u: "

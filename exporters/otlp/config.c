@@ -54,13 +54,13 @@ static const char *variable(const char *name, bool *ret_is_general)
 	const char *value;
 
 	snprintf(full, sizeof(full), "OTEL_EXPORTER_OTLP_PROFILES_%s", name);
-	value = getenv(full);
+	value = secure_getenv(full);
 	if (ret_is_general)
 		*ret_is_general = false;
 	if (value && value[0])
 		return value;
 	snprintf(full, sizeof(full), "OTEL_EXPORTER_OTLP_%s", name);
-	value = getenv(full);
+	value = secure_getenv(full);
 	if (ret_is_general)
 		*ret_is_general = true;
 	return value ? value : "";
@@ -391,7 +391,7 @@ static int read_host_id(struct otlp_config *config)
 
 static const char *utf8_variable(const char *name)
 {
-	const char *value = getenv(name);
+	const char *value = secure_getenv(name);
 
 	return value && otlp_is_utf8(value, strlen(value)) ? value : "";
 }

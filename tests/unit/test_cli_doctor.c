@@ -19,7 +19,7 @@
 struct machine {
 	const char *label;
 	const char *release, *build, *caps, *paranoid, *pid_namespace, *mounts, *lockdown;
-	const char *expect[8]; /* parts of the text that must be there */
+	const char *expect[12]; /* parts of the text that must be there */
 	bool kernel;	       /* exit status 4 whatever the real kernel says */
 };
 
@@ -40,7 +40,8 @@ static const struct machine machines[] = {
 		.paranoid = "3",
 		.expect =
 			{"upstream's 6.1.176\n", "ok    user memory",
-			 "fail  CAP_BPF                 missing, needed for loading BPF",
+			 "ok    who may run it          it may do what",
+			 "fail  CAP_BPF                 missing, needed for loading BPF", "chmod 750",
 			 "fail  CAP_PERFMON ", "fail  CAP_SYS_PTRACE ", "warn  CAP_SYSLOG ",
 			 "fail  CAP_SYS_ADMIN           missing: with kernel.perf_event_paranoid 3 "
 			 "CAP_PERFMON is not enough"},

@@ -1,18 +1,49 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Capabilities, one by one, and what else stands between us and other processes. */
+#include "core/base/elevated.h"
+#include "core/base/log.h"
 #include "core/cli/parts/check.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <linux/capability.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 /* The pid namespace a machine starts with: PROC_PID_INIT_INO, linux/include/linux/proc_ns.h */
 #define INITIAL_PID_NAMESPACE 0xEFFFFFFCu
 
+/*
+ * `record` and `capture` read anybody's memory: not everybody may run such a file. What changes its
+ * group takes its capabilities, so these come last.
+ */
 static const char fix_caps[] =
-	"run as root (sudo), or: sudo setcap cap_bpf,cap_perfmon,cap_sys_ptrace,"
-	"cap_dac_read_search,cap_syslog,cap_checkpoint_restore+ep \"$(command -v ebpf-profiler)\"";
+	"run as root (sudo), or let the members of a group run it, who can then read the memory of "
+	"all users: p=$(command -v ebpf-profiler); sudo groupadd -f ebpf-profiler; "
+	"sudo chgrp ebpf-profiler \"$p\"; sudo chmod 750 \"$p\"; "
+	"sudo setcap cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search,cap_syslog,"
+	"cap_checkpoint_restore+ep \"$p\"";
+static const char fix_file[] =
+	"p=$(command -v ebpf-profiler); sudo chown root:ebpf-profiler \"$p\"; sudo chmod 750 \"$p\"; "
+	"then setcap again";
+
+/* A file with capabilities that everybody may run lends them to everybody. */
+static void check_file(const struct ep_check_env *env, struct ep_check_result *ret)
+{
+	struct stat st;
+
+	(void)env;
+	if (!ep_is_elevated())
+		ep_check_ok(ret, "it may do what who starts it may, no more");
+	else if (stat("/proc/self/exe", &st) < 0)
+		ep_check_warn(ret, fix_file, "nobody knows who may run it: %s", ep_strerror(errno));
+	else if (st.st_mode & S_IXOTH)
+		ep_check_warn(ret, fix_file, "everybody may run it, and read the memory of all users "
+			      "with it");
+	else
+		ep_check_ok(ret, "root and group %u may run it, with the capabilities it has", st.st_gid);
+}
 
 /* `or_admin`: CAP_SYS_ADMIN contains it, capabilities(7). */
 static void check_cap(const struct ep_check_env *env, int cap, bool or_admin, const char *what_for,
@@ -170,6 +201,7 @@ static void check_hidepid(const struct ep_check_env *env, struct ep_check_result
 }
 
 const struct ep_check ep_privilege_checks[] = {
+	{"who may run it", check_file},
 	{"CAP_BPF", check_bpf},		  {"CAP_PERFMON", check_perfmon},
 	{"CAP_SYS_PTRACE", check_ptrace}, {"CAP_DAC_READ_SEARCH", check_dac},
 	{"CAP_SYSLOG", check_syslog},	  {"CAP_CHECKPOINT_RESTORE", check_restore},
