@@ -37,6 +37,8 @@ static __always_inline void reset_record(struct ep_core_record *rec, __u32 pid, 
 	rec->walk.by_pointer = 0;
 	rec->walk.interrupted = 1;
 	rec->walk.stood = 0;
+	rec->walk.takers = 0;
+	rec->walk.offered = 0;
 	rec->walk.entered = 0;
 	rec->walk.pending = 0;
 	rec->walk.sequence++;
@@ -118,6 +120,7 @@ static __always_inline void find_process(struct ep_core_record *rec, __u64 task)
 	}
 	rec->no_copy = proc->flags & EP_PROC_FINAL;
 	rec->walk.known = 1;
+	rec->walk.takers = proc->flags >> EP_PROC_TAKERS_SHIFT;
 	rec->memo_tag = memo_tag(proc->rows);
 	rec->walk.rows = proc->rows;
 	rec->walk.n_rows = proc->n_rows;

@@ -5,7 +5,7 @@
 
 #include "bpf/shared.h"
 
-/* ep_progs is declared here, as for languages. */
+/* ep_progs and ep_chunks are declared here, as for languages. */
 #define EP_BPF_CORE
 #include "ebpf-profiler/bpf/unwinder.h"
 
@@ -37,24 +37,6 @@ struct {
 	__type(key, __u32);
 	__type(value, struct ep_exec);
 } ep_execs SEC(".maps");
-
-/*
- * The chunks of the delta store (bpf/shared.h). Outer and inner maps are filled by user space; the
- * inner map is described by sizes alone, since a type would reach BTF as a forward declaration.
- */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
-	__uint(max_entries, EP_MAX_CHUNKS);
-	__uint(key_size, sizeof(__u32));
-	__uint(value_size, sizeof(__u32));
-	__array(values, struct {
-		__uint(type, BPF_MAP_TYPE_ARRAY);
-		__uint(max_entries, 1);
-		__uint(map_flags, BPF_F_MMAPABLE);
-		__uint(key_size, sizeof(__u32));
-		__uint(value_size, EP_CHUNK_BYTES);
-	});
-} ep_chunks SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

@@ -15,7 +15,7 @@
  * about 250 instructions and two search loops.
  */
 #define EP_MAX_FRAMES_PER_RUN 64
-#define EP_ROW_STEPS	      15 /* EP_MAX_ROWS is 2^14 */
+#define EP_ROW_STEPS	      15 /* EP_MAX_ROWS is below 2^14 */
 #define EP_DELTA_STEPS	      13 /* a page has at most 2^12 deltas */
 
 /* x86-64 user addresses end below 2^47, with 5-level tables below 2^56. */
@@ -350,7 +350,7 @@ static __always_inline void find_place(struct ep_core_record *rec, struct ep_pla
 	__u64 addr = walk->pc - walk->return_address;
 
 	if (!find_row(rec, addr)) {
-		rec->sample.flags |= EP_SAMPLE_UNKNOWN_ADDRESS;
+		place->owner = rec->walk.takers ? EP_ROW_ANONYMOUS : 0;
 		place->rule = EP_RULE_UNSUPPORTED;
 		place->error = EP_ERROR_NO_MAPPING;
 		return;
@@ -396,6 +396,39 @@ static __always_inline bool is_unknown(const struct ep_core_record *rec,
 	return place->error == EP_ERROR_NO_TABLES && rec->row.pages == EP_PAGES_PENDING;
 }
 
+/* Of the languages that take anonymous code, the next one's slot; 0: all were asked. */
+static __always_inline __u32 next_taker(struct ep_walk *walk)
+{
+	__u32 left, slot = 0;
+
+	if (walk->entered != EP_GIVEN_BACK)
+		walk->offered = 0;
+	left = walk->takers & ~walk->offered;
+#pragma unroll
+	for (__u32 i = 0; i < EP_MAX_LANGUAGES; i++) {
+		if (left & 1u << i) {
+			walk->offered |= 1u << i;
+			slot = walk->slots[i];
+			break;
+		}
+	}
+	return slot;
+}
+
+/* The language that is to unwind this code, in place->owner. False: it is native, or was given back. */
+static __always_inline bool find_unwinder(struct ep_core_record *rec, struct ep_place *place)
+{
+	__u32 slot = EP_ROW_SLOT(place->owner);
+
+	if (!(place->owner & EP_ROW_ENTER))
+		return false;
+	if (slot != EP_ROW_SLOT_ANY)
+		return rec->walk.entered != EP_GIVEN_BACK;
+	slot = next_taker(&rec->walk);
+	place->owner = slot << EP_ROW_SLOT_SHIFT | EP_ROW_ENTER;
+	return slot != 0;
+}
+
 /* One frame: push it, then step to its caller. */
 static __always_inline __u32 step_frame(struct ep_core_record *rec)
 {
@@ -409,12 +442,15 @@ static __always_inline __u32 step_frame(struct ep_core_record *rec)
 	place->error = rec->walk.known ? EP_ERROR_BAD_FRAME_POINTER : EP_ERROR_NOT_ANALYSED;
 	if (rec->walk.known)
 		find_place(rec, place);
-	/* Where a frame pointer led us to no code, it was none: say so instead of showing it. */
-	if (place->error == EP_ERROR_NO_MAPPING && rec->walk.by_pointer)
-		return EP_ERROR_BAD_FRAME_POINTER;
-	if (place->owner & EP_ROW_ENTER && rec->walk.entered != EP_GIVEN_BACK)
+	if (find_unwinder(rec, place))
 		return STEP_ENTER;
 	rec->walk.entered = 0;
+	if (place->error == EP_ERROR_NO_MAPPING) {
+		rec->sample.flags |= EP_SAMPLE_UNKNOWN_ADDRESS;
+		/* Where a frame pointer led us to no code, it was none: do not show it. */
+		if (rec->walk.by_pointer)
+			return EP_ERROR_BAD_FRAME_POINTER;
+	}
 	if (!rec->no_copy && is_unknown(rec, place))
 		return STEP_LATE;
 	/*

@@ -11,7 +11,7 @@
 #include "bpf/rule.h"
 
 /* In one run of ep_entry. */
-#define EP_REMEMBERED_FRAMES 16
+#define EP_REMEMBERED_FRAMES 8
 
 /* What a step gives: one of these, or an enum ep_error. */
 #define STEP_AGAIN 0u	 /* pc, sp and fp are the caller's now */

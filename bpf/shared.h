@@ -6,6 +6,7 @@
 #ifndef EP_BPF_SHARED_H
 #define EP_BPF_SHARED_H
 
+#include "ebpf-profiler/bpf/code.h"
 #include "ebpf-profiler/bpf/record.h"
 
 #include <linux/types.h>
@@ -64,10 +65,7 @@ _Static_assert(sizeof(struct ep_copy) == 176, "ep_copy is shared with BPF");
 /* --- delta store ------------------------------------------------------------------------------
  *
  * Everything an unwinder looks up by address lies in equal chunks that user space maps and BPF
- * reads through an array of maps. A reference names a 4-byte word of one chunk:
- *
- *	ref      31            18 17              0
- *	        |     chunk      |  4-byte word    |
+ * reads through an array of maps; references are told in ebpf-profiler/bpf/code.h.
  *
  * process ──► row table (struct ep_row, sorted by start) ──► page table (one u64 for each 4 KiB of
  * text) ──► deltas (u32, sorted by offset within the page).
@@ -80,19 +78,12 @@ _Static_assert(sizeof(struct ep_copy) == 176, "ep_copy is shared with BPF");
  * A rule holds from its delta's offset to the next delta's. A page with a count begins with a
  * delta at offset 0. Rule forms are in bpf/rule.h.
  */
-#define EP_CHUNK_BYTES	  (1u << 20)
-#define EP_CHUNK_WORDS	  (EP_CHUNK_BYTES / 4)
-#define EP_CHUNK_SHIFT	  18
-#define EP_MAX_CHUNKS	  1024
 #define EP_PAGE_SHIFT	  12
 #define EP_PAGE_BYTES	  (1u << EP_PAGE_SHIFT)
-#define EP_MAX_ROWS	  16384 /* executable mappings of one process that are looked up */
+/* Executable mappings of one process that are looked up: with the codes of four languages a chunk. */
+#define EP_MAX_ROWS	  16383
 /* Text one row can cover: its page table must lie in one chunk. */
 #define EP_ROW_MAX_PAGES  65536
-
-#define EP_REF(chunk, word) ((__u32)(chunk) << EP_CHUNK_SHIFT | (__u32)(word))
-#define EP_REF_CHUNK(ref)   ((__u32)(ref) >> EP_CHUNK_SHIFT)
-#define EP_REF_WORD(ref)    ((__u32)(ref) & (EP_CHUNK_WORDS - 1))
 
 #define EP_PAGE(count, ref)	((__u64)(count) << 32 | (__u32)(ref))
 #define EP_PAGE_COUNT(page)	((__u32)((page) >> 32) & 0xffff)
@@ -114,7 +105,7 @@ struct ep_row {
 #define EP_PAGES_DROPPED 3u /* it had some, which were dropped for want of memory */
 #define EP_PAGES_GONE	 5u /* the file was gone before anybody could look at it */
 #define EP_PAGES_LAST	 5u /* refs of page entries are above */
-_Static_assert(sizeof(struct ep_row) == 32, "ep_row is shared with BPF");
+_Static_assert(sizeof(struct ep_row) == EP_ENTRY_BYTES, "ep_row is shared with BPF");
 
 /* /proc/PID/stat counts starts in USER_HZ, which is 100 on every Linux we run on. */
 #define EP_CLOCK_TICK_NS 10000000ull
@@ -129,11 +120,15 @@ _Static_assert(sizeof(struct ep_row) == 32, "ep_row is shared with BPF");
 #define EP_ROW_ENTER		(1u << EP_ROW_ID_BITS)
 #define EP_ROW_SLOT_SHIFT	27
 #define EP_ROW_SLOT(executable) ((executable) >> EP_ROW_SLOT_SHIFT)
+/* Nobody's slot: code that no file backs, for whoever takes such (EP_RANGE_ANONYMOUS). */
+#define EP_ROW_SLOT_ANY	  31u
+#define EP_ROW_ANONYMOUS  (EP_ROW_SLOT_ANY << EP_ROW_SLOT_SHIFT | EP_ROW_ENTER)
 
 #define EP_IMAGE_ANY 0xffffffffu
 
 enum ep_proc_flag {
 	EP_PROC_FINAL = 1 << 0, /* user space cannot learn more of it: no copies of stacks */
+	EP_PROC_TAKERS_SHIFT = 8, /* from this bit on: struct ep_walk's takers */
 };
 
 /* Value of ep_procs, key: thread group id (u32). A fork's child gets a copy. */

@@ -25,7 +25,8 @@ struct ep_unwinder_program {
 static int core_map(const struct ep_bpf *bpf, const struct ep_language_maps *maps,
 		    const char *name)
 {
-	if (strcmp(name, "ep_records") == 0 || strcmp(name, "ep_progs") == 0)
+	if (strcmp(name, "ep_records") == 0 || strcmp(name, "ep_progs") == 0 ||
+	    strcmp(name, "ep_chunks") == 0)
 		return ep_bpf_map_fd(bpf, name);
 	return ep_language_maps_map_fd(maps, name);
 }

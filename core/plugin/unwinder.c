@@ -89,12 +89,22 @@ static int set_state(struct ep_target *target, const void *state, size_t bytes)
 	return bytes > EP_STATE_BYTES ? -E2BIG : target->ops->set_state(target->arg, state, bytes);
 }
 
+static bool is_range(const struct ep_range *range)
+{
+	if (range->start >= range->end || range->mode > EP_RANGE_ENTER)
+		return false;
+	if (range->flags == EP_RANGE_ANONYMOUS)
+		return range->mode == EP_RANGE_ENTER && range->start == 0 &&
+		       range->end == UINT64_MAX;
+	return range->flags == 0;
+}
+
 static int set_ranges(struct ep_target *target, const struct ep_range *ranges, size_t n)
 {
 	if (n > EP_MAX_RANGES)
 		return -E2BIG;
 	for (size_t i = 0; i < n; i++) {
-		if (ranges[i].start >= ranges[i].end || ranges[i].mode > EP_RANGE_ENTER)
+		if (!is_range(&ranges[i]))
 			return -EINVAL;
 	}
 	return target->ops->set_ranges(target->arg, ranges, n);

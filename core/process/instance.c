@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/process/job.h"
+#include "core/process/rows.h"
 #include "core/process/unwinders.h"
 #include "core/process/unwinders_internal.h"
 #include "core/base/clock.h"
@@ -39,29 +40,33 @@ static int set_state(void *arg, const void *state, size_t bytes)
 	return 0;
 }
 
-static int compare_ranges(const void *a, const void *b)
+static bool is_same(const struct ep_said *said, const struct ep_vec *exact, bool anonymous)
 {
-	const struct ep_range *x = a, *y = b;
-
-	return x->start < y->start ? -1 : x->start > y->start;
+	return said->anonymous == anonymous && said->ranges.len == exact->len &&
+	       (exact->len == 0 || memcmp(said->ranges.data, exact->data,
+					  exact->len * sizeof(struct ep_range)) == 0);
 }
 
 static int set_ranges(void *arg, const struct ep_range *ranges, size_t n)
 {
 	struct ep_instance *instance = arg;
-	struct ep_vec *said = &instance->said.ranges;
+	struct ep_said *said = &instance->said;
+	struct ep_vec exact;
+	bool anonymous;
 	int r;
 
-	if (said->len == n && n > 0 && memcmp(said->data, ranges, n * sizeof(*ranges)) == 0)
-		return 0;
-	said->len = 0;
-	r = n > 0 ? ep_vec_append(said, ranges, n) : 0;
-	if (r < 0)
-		return r;
-	if (n > 1)
-		qsort(said->data, said->len, sizeof(struct ep_range), compare_ranges);
-	instance->said.changed = true;
-	return 0;
+	ep_vec_init(&exact, sizeof(struct ep_range), EP_MAX_RANGES);
+	r = ep_ranges_take(ranges, n, &exact, &anonymous);
+	if (r == 0 && !is_same(said, &exact, anonymous)) {
+		struct ep_vec old = said->ranges;
+
+		said->ranges = exact;
+		exact = old;
+		said->anonymous = anonymous;
+		said->changed = true;
+	}
+	ep_vec_fini(&exact);
+	return r;
 }
 
 static int target_map_fd(void *arg, const char *name)
@@ -182,6 +187,7 @@ static bool take_said(struct ep_instance *instance)
 	instance->ranges.len = 0;
 	if (said->ranges.len > 0)
 		(void)ep_vec_append(&instance->ranges, said->ranges.data, said->ranges.len);
+	instance->anonymous = said->anonymous;
 	if (said->has_state)
 		state = ep_language_maps_get_state(maps, said->state, said->state_bytes);
 	if (state < 0)
@@ -194,12 +200,13 @@ static bool take_said(struct ep_instance *instance)
 /* BPF must not go on with a state that does not hold. */
 static bool forget_said(struct ep_instance *instance)
 {
-	bool told = instance->state != 0 || instance->ranges.len > 0;
+	bool told = instance->state != 0 || instance->ranges.len > 0 || instance->anonymous;
 
 	ep_language_maps_put_state(instance->unwinders->maps, instance->state);
 	instance->state = 0;
 	instance->ranges.len = 0;
 	instance->said.ranges.len = 0;
+	instance->anonymous = instance->said.anonymous = false;
 	instance->said.has_state = instance->said.changed = false;
 	return told;
 }
@@ -415,6 +422,7 @@ struct ep_instance *ep_instance_fork(const struct ep_instance *parent, pid_t pid
 		return NULL;
 	if (parent->ranges.len > 0)
 		(void)ep_vec_append(&instance->ranges, parent->ranges.data, parent->ranges.len);
+	instance->anonymous = parent->anonymous;
 	if (parent->state)
 		instance->state = ep_language_maps_share_state(unwinders->maps, parent->state);
 	instance->dormant = instance->state != 0;
@@ -530,4 +538,9 @@ size_t ep_instance_ranges(const struct ep_instance *instance, const struct ep_ra
 {
 	*ret_ranges = instance->ranges.data;
 	return instance->ranges.len;
+}
+
+bool ep_instance_takes_anonymous(const struct ep_instance *instance)
+{
+	return instance->anonymous;
 }

@@ -111,13 +111,22 @@ static bool attach(struct ep_unwinders *unwinders, struct ep_process *process,
 	struct ep_instance *instance;
 	bool is_second;
 
-	if (process->n_languages == EP_MAX_LANGUAGES || is_attached(process, found))
+	if (is_attached(process, found))
 		return false;
+	if (process->n_languages == EP_MAX_LANGUAGES) {
+		ep_claim_tell_left_out(unwinders, found->claim, (pid_t)process->program.pid,
+				       "four languages run in it already, this one's frames stay native");
+		return false;
+	}
 	instance = ep_instance_new(unwinders, found->claim, (pid_t)process->program.pid,
 				   found->bias, found->addr);
 	if (!instance)
 		return false;
 	is_second = find_slot(process, ep_instance_slot(instance));
+	if (is_second)
+		ep_claim_tell_left_out(unwinders, found->claim, (pid_t)process->program.pid,
+				       "a second runtime of the language, of the two only the first "
+				       "that runs is walked");
 	process->languages[process->n_languages++] = instance;
 	return is_second;
 }
@@ -156,6 +165,15 @@ static bool is_told(const struct ep_process *process, size_t at)
 	return ep_instance_state(instance) != 0;
 }
 
+uint32_t ep_languages_anonymous(const struct ep_process *process)
+{
+	for (size_t i = 0; i < process->n_languages; i++) {
+		if (ep_instance_takes_anonymous(process->languages[i]) && is_told(process, i))
+			return EP_ROW_ANONYMOUS;
+	}
+	return 0;
+}
+
 /* Rows that cannot be marked for want of room stay native. */
 void ep_languages_mark_rows(const struct ep_process *process, struct ep_vec *rows,
 			    struct ep_vec *scratch)
@@ -176,6 +194,20 @@ void ep_languages_mark_rows(const struct ep_process *process, struct ep_vec *row
 	}
 }
 
+int ep_languages_add_codes(const struct ep_process *process, struct ep_vec *entries)
+{
+	struct ep_ranges languages[EP_MAX_LANGUAGES];
+	size_t n = 0;
+
+	for (size_t i = 0; i < process->n_languages; i++) {
+		if (!is_told(process, i))
+			continue;
+		languages[n].n = ep_instance_ranges(process->languages[i], &languages[n].ranges);
+		n++;
+	}
+	return ep_rows_add_codes(entries, languages, n);
+}
+
 void ep_languages_tell(const struct ep_process *process, struct ep_proc *proc)
 {
 	size_t n = 0;
@@ -183,6 +215,8 @@ void ep_languages_tell(const struct ep_process *process, struct ep_proc *proc)
 	for (size_t i = 0; i < process->n_languages; i++) {
 		if (!is_told(process, i))
 			continue;
+		if (ep_instance_takes_anonymous(process->languages[i]))
+			proc->flags |= (uint16_t)(1u << (EP_PROC_TAKERS_SHIFT + n));
 		proc->states[n] = (uint16_t)ep_instance_state(process->languages[i]);
 		proc->slots[n++] = (uint8_t)ep_instance_slot(process->languages[i]);
 	}

@@ -20,9 +20,13 @@ bool ep_languages_sync(struct ep_process *process, struct ep_unwinders *unwinder
 void ep_languages_fork(struct ep_process *child, const struct ep_process *parent);
 void ep_languages_drop(struct ep_process *process);
 
+/* Whose the code is that no file backs: EP_ROW_ANONYMOUS, or 0. */
+uint32_t ep_languages_anonymous(const struct ep_process *process);
 /* Marks the rows (struct ep_row) that belong to languages; `scratch` is another vector of rows. */
 void ep_languages_mark_rows(const struct ep_process *process, struct ep_vec *rows,
 			    struct ep_vec *scratch);
+/* Appends what their programs find their code by to its rows: ep_rows_add_codes. */
+int ep_languages_add_codes(const struct ep_process *process, struct ep_vec *entries);
 void ep_languages_tell(const struct ep_process *process, struct ep_proc *proc);
 
 /*

@@ -76,6 +76,7 @@ struct ep_process {
 	TAILQ_ENTRY(ep_process) dirty;
 	bool is_dirty;
 	struct ep_row_block *rows; /* a reference; what BPF was told */
+	struct ep_proc told;	   /* with them, by us */
 	uint64_t published_ns;	   /* when; 0: not yet */
 	uint64_t publish_after_ns;
 	uint32_t no_room; /* the turn of the room in which its rows found none */

@@ -45,12 +45,14 @@ void ep_publisher_init(struct ep_publisher *publisher, struct ep_room *room,
 	};
 	TAILQ_INIT(&publisher->dirty);
 	ep_vec_init(&publisher->rows, sizeof(struct ep_row), EP_MAX_ROWS);
+	ep_vec_init(&publisher->entries, sizeof(struct ep_row), EP_CHUNK_BYTES / EP_ENTRY_BYTES);
 	ep_vec_init(&publisher->marked, sizeof(struct ep_row), EP_MAX_ROWS);
 }
 
 void ep_publisher_fini(struct ep_publisher *publisher)
 {
 	ep_vec_fini(&publisher->rows);
+	ep_vec_fini(&publisher->entries);
 	ep_vec_fini(&publisher->marked);
 }
 
@@ -75,17 +77,32 @@ void ep_publisher_unmark(struct ep_publisher *publisher, struct ep_process *proc
 /* Leaves them in publisher->rows. False when they are not all that there should be. */
 static bool build(struct ep_publisher *publisher, const struct ep_process *process)
 {
+	uint32_t anonymous = ep_languages_anonymous(process);
 	const struct ep_place_in_memory *place;
 	bool all = true;
 
 	publisher->rows.len = 0;
 	ep_vec_each(&process->places, place) {
-		all = ep_rows_add(&publisher->rows, place) == 0;
+		all = ep_rows_add(&publisher->rows, place, anonymous) == 0;
 		if (!all)
 			break;
 	}
 	ep_languages_mark_rows(process, &publisher->rows, &publisher->marked);
 	return all;
+}
+
+/* The rows, and behind them the codes of languages, if there are any. NULL: no memory. */
+static const struct ep_vec *add_codes(struct ep_publisher *publisher, const struct ep_process *process)
+{
+	struct ep_vec *entries = &publisher->entries;
+
+	if (process->n_languages == 0)
+		return &publisher->rows;
+	entries->len = 0;
+	if (ep_vec_append(entries, publisher->rows.data, publisher->rows.len) < 0 ||
+	    ep_languages_add_codes(process, entries) < 0)
+		return NULL;
+	return entries;
 }
 
 const struct ep_vec *ep_publisher_build(struct ep_publisher *publisher,
@@ -119,8 +136,16 @@ static void tell_bpf(struct ep_publisher *publisher, struct ep_process *process,
 {
 	struct ep_proc proc = entry_of(process, block);
 	uint32_t pid = process->program.pid;
+	int r;
 
-	if (publisher->procs->update(publisher->procs_arg, pid, &proc) < 0) {
+	/* Its rows are what they were, and nothing else of it is new. */
+	if (block == process->rows && memcmp(&process->told, &proc, sizeof(proc)) == 0) {
+		ep_room_unref(publisher->room, block);
+		return;
+	}
+	r = publisher->procs->update(publisher->procs_arg, pid, &proc);
+	process->told = r < 0 ? (struct ep_proc){0} : proc;
+	if (r < 0) {
 		publisher->stats.refused++;
 		ep_publisher_forget_pid(publisher, pid);
 	}
@@ -137,28 +162,29 @@ static const void *rows_in_store(const struct ep_delta_store *store, uint32_t re
 }
 
 /* The same rows need not be written again: BPF may be told something else of the process. */
-static bool has_rows(const struct ep_publisher *publisher, const struct ep_process *process)
+static bool has_entries(const struct ep_publisher *publisher, const struct ep_process *process,
+			const struct ep_vec *entries)
 {
-	const struct ep_vec *rows = &publisher->rows;
-
-	return process->rows && process->rows->n_rows == rows->len &&
-	       (rows->len == 0 ||
-		memcmp(rows_in_store(publisher->room->store, process->rows->ref), rows->data,
-		       rows->len * sizeof(struct ep_row)) == 0);
+	return process->rows && process->rows->n_entries == entries->len &&
+	       process->rows->n_rows == publisher->rows.len &&
+	       (entries->len == 0 ||
+		memcmp(rows_in_store(publisher->room->store, process->rows->ref), entries->data,
+		       entries->len * sizeof(struct ep_row)) == 0);
 }
 
 /* False when there is no room in this turn. */
 static bool publish(struct ep_publisher *publisher, struct ep_process *process)
 {
 	bool all = build(publisher, process);
-	const struct ep_vec *rows = &publisher->rows;
-	struct ep_row_block *block;
+	const struct ep_vec *entries = add_codes(publisher, process);
+	struct ep_row_block *block = NULL;
 
-	if (has_rows(publisher, process)) {
+	if (entries && has_entries(publisher, process, entries)) {
 		publisher->stats.unchanged++;
 		block = ep_room_ref(process->rows);
-	} else {
-		block = ep_room_put(publisher->room, rows->data, rows->len);
+	} else if (entries) {
+		block = ep_room_put(publisher->room, entries->data, entries->len,
+				    publisher->rows.len);
 	}
 	if (!block) {
 		process->no_room = publisher->room->turn;

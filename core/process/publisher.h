@@ -31,7 +31,7 @@ struct ep_publisher {
 	void *procs_arg;
 	TAILQ_HEAD(, ep_process) dirty;
 	size_t n_dirty;
-	struct ep_vec rows, marked; /* scratch: struct ep_row */
+	struct ep_vec rows, marked, entries; /* scratch: struct ep_row */
 	struct ep_publisher_stats stats;
 };
 

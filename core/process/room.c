@@ -52,19 +52,22 @@ void ep_room_look(struct ep_room *room)
 		need_room(room, SPARE_WORDS);
 }
 
-struct ep_row_block *ep_room_put(struct ep_room *room, const struct ep_row *rows, size_t n_rows)
+struct ep_row_block *ep_room_put(struct ep_room *room, const struct ep_row *entries,
+				 size_t n_entries, size_t n_rows)
 {
 	struct ep_row_block *block = calloc(1, sizeof(*block));
 
 	if (!block)
 		return NULL;
 	block->refs = 1;
+	block->n_entries = (uint32_t)n_entries;
 	block->n_rows = (uint32_t)n_rows;
-	if (n_rows == 0 || ep_delta_store_put_rows(room->store, rows, n_rows, &block->ref) == 0)
+	if (n_entries == 0 ||
+	    ep_delta_store_put_rows(room->store, entries, n_entries, &block->ref) == 0)
 		return block;
 	free(block);
-	room->small_starved |= n_rows <= SMALL_ROWS;
-	need_room(room, (uint32_t)(n_rows * sizeof(struct ep_row) / 4));
+	room->small_starved |= n_entries <= SMALL_ROWS;
+	need_room(room, (uint32_t)(n_entries * EP_ENTRY_WORDS));
 	return NULL;
 }
 
@@ -79,7 +82,7 @@ void ep_room_unref(struct ep_room *room, struct ep_row_block *block)
 {
 	if (!block || --block->refs > 0)
 		return;
-	ep_delta_store_drop_rows(room->store, block->ref, block->n_rows);
+	ep_delta_store_drop_rows(room->store, block->ref, block->n_entries);
 	free(block);
 }
 

@@ -23,6 +23,7 @@ struct uv_loop_s;
 struct ep_row_block {
 	uint32_t refs;
 	uint32_t ref; /* in the delta store */
+	uint32_t n_entries; /* rows, and what is behind them (ebpf-profiler/bpf/code.h) */
 	uint32_t n_rows;
 };
 
@@ -48,8 +49,12 @@ void ep_room_init(struct ep_room *room, struct uv_loop_s *loop, struct ep_delta_
 		  void (*changed)(void *arg), void *arg);
 /* Makes room ahead when little is left. */
 void ep_room_look(struct ep_room *room);
-/* A block of rows with one reference. NULL: there is no room in this turn, more is being made. */
-struct ep_row_block *ep_room_put(struct ep_room *room, const struct ep_row *rows, size_t n_rows);
+/*
+ * A block of entries, the first n_rows of which are rows, with one reference. NULL: there is no room
+ * in this turn, more is being made.
+ */
+struct ep_row_block *ep_room_put(struct ep_room *room, const struct ep_row *entries,
+				 size_t n_entries, size_t n_rows);
 struct ep_row_block *ep_room_ref(struct ep_row_block *block);		/* accepts NULL, as the next */
 void ep_room_unref(struct ep_room *room, struct ep_row_block *block);
 /* Once a second: what is full may not be any more. */

@@ -2,6 +2,8 @@
 #include "core/process/rows.h"
 
 #include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 
 static int push(struct ep_vec *rows, struct ep_row row)
 {
@@ -82,13 +84,23 @@ static uint32_t no_file_pages(enum ep_place_state state)
 	return state == EP_PLACE_GONE ? EP_PAGES_GONE : EP_PAGES_ABSENT;
 }
 
-int ep_rows_add(struct ep_vec *rows, const struct ep_place_in_memory *place)
+static bool is_no_elf(const struct ep_executable *executable)
+{
+	return executable->state == EP_EXECUTABLE_FAILED && !executable->unopened;
+}
+
+int ep_rows_add(struct ep_vec *rows, const struct ep_place_in_memory *place, uint32_t anonymous)
 {
 	struct ep_row raw = {.start = place->start, .end = place->end, .pages = EP_PAGES_ABSENT};
 	uint64_t va;
 
 	if (!place->executable) {
 		raw.pages = no_file_pages(place->state);
+		raw.executable = raw.pages == EP_PAGES_ABSENT ? anonymous : 0;
+		return push(rows, raw);
+	}
+	if (is_no_elf(place->executable)) {
+		raw.executable = anonymous;
 		return push(rows, raw);
 	}
 	if (ep_executable_find_va(place->executable, place->file_off, &va) < 0) {
@@ -111,56 +123,180 @@ static struct ep_row row_from(struct ep_row row, uint64_t start)
 	return row;
 }
 
+/*
+ * As push, but one row with what is before it where both are a language's and no file's: memory in a
+ * reserved heap is committed piece by piece, and BPF need not be told of each.
+ */
+static int push_merged(struct ep_vec *marked, struct ep_row row)
+{
+	struct ep_row *last = marked->len ? (struct ep_row *)marked->data + marked->len - 1 : NULL;
+
+	if (!last || last->end != row.start || last->executable != row.executable ||
+	    EP_ROW_ID(row.executable) || last->pages != row.pages)
+		return push(marked, row);
+	last->end = row.end;
+	return 0;
+}
+
 /* [start, end) of a row, with what a range says of it. */
 static int push_part(struct ep_vec *marked, struct ep_row row, uint64_t start, uint64_t end,
 		     uint32_t owner)
 {
 	row = row_from(row, start);
 	row.end = end;
-	row.executable |= owner;
-	return push(marked, row);
+	if (!owner)
+		return push(marked, row);
+	row.executable = (row.executable & EP_ROW_MAX_ID) | owner;
+	return push_merged(marked, row);
 }
 
-static int mark_row(struct ep_vec *marked, const struct ep_row *row, const struct ep_range *ranges,
-		    size_t n, uint32_t slot)
+static uint32_t owner_of(const struct ep_range *range, uint32_t slot)
+{
+	return slot << EP_ROW_SLOT_SHIFT | (range->mode == EP_RANGE_ENTER ? EP_ROW_ENTER : 0);
+}
+
+/* A language's ranges against rows, both from low addresses to high ones. */
+struct marking {
+	const struct ep_range *ranges;
+	size_t n, first; /* those before the first end below what is left */
+	uint32_t slot;
+	struct ep_vec *marked;
+};
+
+static int mark_row(struct marking *marking, const struct ep_row *row)
 {
 	uint64_t at = row->start;
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < n && ranges[i].start < row->end; i++) {
-		uint64_t start = EP_MAX(ranges[i].start, at), end = EP_MIN(ranges[i].end, row->end);
-		uint32_t owner = slot << EP_ROW_SLOT_SHIFT |
-				 (ranges[i].mode == EP_RANGE_ENTER ? EP_ROW_ENTER : 0);
+	for (size_t i = marking->first; r == 0 && i < marking->n; i++) {
+		const struct ep_range *range = &marking->ranges[i];
+		uint64_t start = EP_MAX(range->start, at), end = EP_MIN(range->end, row->end);
 
+		if (range->start >= row->end)
+			break;
 		if (start >= end)
 			continue;
 		if (at < start)
-			r = push_part(marked, *row, at, start, 0);
+			r = push_part(marking->marked, *row, at, start, 0);
 		if (r == 0)
-			r = push_part(marked, *row, start, end, owner);
+			r = push_part(marking->marked, *row, start, end,
+				      owner_of(range, marking->slot));
 		at = end;
 	}
 	if (r == 0 && at < row->end)
-		r = push_part(marked, *row, at, row->end, 0);
+		r = push_part(marking->marked, *row, at, row->end, 0);
 	return r;
+}
+
+/* What is not mapped, or not known to be: [start, end) between two rows. */
+static int fill_gap(struct marking *marking, uint64_t start, uint64_t end)
+{
+	int r = 0;
+
+	for (size_t i = marking->first; r == 0 && i < marking->n; i++) {
+		const struct ep_range *range = &marking->ranges[i];
+		struct ep_row row = {.start = EP_MAX(range->start, start),
+				     .end = EP_MIN(range->end, end),
+				     .executable = owner_of(range, marking->slot),
+				     .pages = EP_PAGES_ABSENT};
+
+		if (range->start >= end)
+			break;
+		if (row.start >= row.end)
+			continue;
+		row.va = row.start;
+		start = row.end;
+		r = push_merged(marking->marked, row);
+	}
+	return r;
+}
+
+static void pass_ranges(struct marking *marking, uint64_t addr)
+{
+	while (marking->first < marking->n && marking->ranges[marking->first].end <= addr)
+		marking->first++;
+}
+
+/* By another language; for anonymous code exact ranges go before. */
+static bool is_taken(const struct ep_row *row)
+{
+	uint32_t slot = EP_ROW_SLOT(row->executable);
+
+	return slot != 0 && slot != EP_ROW_SLOT_ANY;
 }
 
 int ep_rows_mark(const struct ep_vec *rows, const struct ep_range *ranges, size_t n, uint32_t slot,
 		 struct ep_vec *marked)
 {
+	struct marking marking = {.ranges = ranges, .n = n, .slot = slot, .marked = marked};
 	const struct ep_row *row;
-	size_t first = 0;
+	uint64_t at = 0;
 
 	ep_vec_each(rows, row) {
-		int r;
+		int r = fill_gap(&marking, at, row->start);
 
-		while (first < n && ranges[first].end <= row->start)
-			first++;
-		r = EP_ROW_SLOT(row->executable)
-			    ? push(marked, *row)
-			    : mark_row(marked, row, ranges + first, n - first, slot);
+		pass_ranges(&marking, row->start);
+		if (r == 0)
+			r = is_taken(row) ? push(marked, *row) : mark_row(&marking, row);
 		if (r < 0)
 			return r;
+		at = row->end;
+		pass_ranges(&marking, at);
 	}
-	return 0;
+	return fill_gap(&marking, at, UINT64_MAX);
+}
+
+static int compare_ranges(const void *a, const void *b)
+{
+	const struct ep_range *one = a, *other = b;
+
+	return one->start < other->start ? -1 : one->start > other->start;
+}
+
+static bool are_disjoint(const struct ep_vec *exact)
+{
+	const struct ep_range *ranges = exact->data;
+
+	for (size_t i = 1; i < exact->len; i++) {
+		if (ranges[i].start < ranges[i - 1].end)
+			return false;
+	}
+	return true;
+}
+
+int ep_ranges_take(const struct ep_range *ranges, size_t n, struct ep_vec *exact,
+		   bool *ret_anonymous)
+{
+	int r = 0;
+
+	exact->len = 0;
+	*ret_anonymous = false;
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		if (ranges[i].flags & EP_RANGE_ANONYMOUS)
+			*ret_anonymous = true;
+		else
+			r = ep_vec_append(exact, &ranges[i], 1);
+	}
+	if (exact->len > 1)
+		qsort(exact->data, exact->len, sizeof(struct ep_range), compare_ranges);
+	return r == 0 && !are_disjoint(exact) ? -EINVAL : r;
+}
+
+int ep_rows_add_codes(struct ep_vec *entries, const struct ep_ranges *languages, size_t n)
+{
+	struct ep_code_index index = {0};
+	size_t at = entries->len;
+	int r = n > 0 ? ep_vec_append(entries, &index, 1) : 0;
+
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		index.of[i].first = (uint32_t)entries->len;
+		index.of[i].n = (uint32_t)languages[i].n;
+		if (languages[i].n > 0)
+			r = ep_vec_append(entries, languages[i].ranges, languages[i].n);
+	}
+	if (r < 0)
+		entries->len = at;
+	else if (n > 0)
+		memcpy((struct ep_row *)entries->data + at, &index, sizeof(index));
+	return r;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/process/unwinders.h"
+#include "bpf/shared.h"
 #include "core/process/job.h"
 #include "core/process/unwinders_internal.h"
 #include "core/base/clock.h"
@@ -37,7 +38,7 @@ static int add_plugin(struct ep_unwinders *unwinders, struct ep_module *module)
 					EP_MAX_PLUGIN_COUNTERS);
 	int r;
 
-	if (slot >= EP_SLOT_COUNT ||
+	if (slot >= EP_ROW_SLOT_ANY ||
 	    unwinders->n_counters + n_counters > EP_MAX_LANGUAGE_COUNTERS)
 		return -E2BIG;
 	plugin->unwinders = unwinders;
@@ -103,6 +104,7 @@ int ep_unwinders_new(const struct ep_unwinders_options *options, struct ep_unwin
 		return -ENOMEM;
 	unwinders->options = *options;
 	unwinders->full_lines = (struct ep_log_limit){.interval_ns = 60 * EP_NS_PER_SEC, .burst = 1};
+	unwinders->left_out_lines = (struct ep_log_limit){.interval_ns = 60 * EP_NS_PER_SEC, .burst = 4};
 	LIST_INIT(&unwinders->instances);
 	uv_timer_init(options->loop, &unwinders->retry_timer);
 	unwinders->retry_timer.data = unwinders;
@@ -260,6 +262,13 @@ size_t ep_unwinders_probe(struct ep_unwinders *unwinders, struct ep_elf *elf, co
 	}
 	ep_elf_file_fini(&file);
 	return n;
+}
+
+void ep_claim_tell_left_out(struct ep_unwinders *unwinders, const struct ep_claim *claim, pid_t pid,
+			    const char *why)
+{
+	if (ep_log_limit_ok(&unwinders->left_out_lines))
+		ep_log(EP_LOG_INFO, "%s: pid %d: %s", claim->plugin->name, (int)pid, why);
 }
 
 void ep_claim_unref(struct ep_claim *claim)

@@ -69,6 +69,9 @@ size_t ep_unwinders_bpf_bytes(const struct ep_unwinders *unwinders);
 size_t ep_unwinders_probe(struct ep_unwinders *unwinders, struct ep_elf *elf, const char *path,
 			  struct ep_claim *claims[EP_MAX_CLAIMS]);
 void ep_claim_unref(struct ep_claim *claim); /* accepts NULL */
+/* Says that a language of this process is not walked, and why; not too often. */
+void ep_claim_tell_left_out(struct ep_unwinders *unwinders, const struct ep_claim *claim, pid_t pid,
+			    const char *why);
 /*
  * Begins to load the program of a claim's plugin, if it was not tried yet: a process that it will
  * be attached to is about to start. ep_unwinders_attaching counts it until it is done.
@@ -94,8 +97,10 @@ bool ep_instance_is_missed(const struct ep_instance *instance, bool ended);
 uint32_t ep_instance_slot(const struct ep_instance *instance);
 /* What BPF is to be told: the index of its state, 0 when there is nothing (yet). */
 uint32_t ep_instance_state(const struct ep_instance *instance);
-/* Sorted by start, disjoint. */
+/* The exact ones, sorted by start, disjoint. */
 size_t ep_instance_ranges(const struct ep_instance *instance, const struct ep_range **ret_ranges);
+/* EP_RANGE_ANONYMOUS. */
+bool ep_instance_takes_anonymous(const struct ep_instance *instance);
 
 /*
  * Looks for the names of `n` frames of this instance, on a worker; `frames` is referenced until

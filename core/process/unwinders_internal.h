@@ -50,7 +50,7 @@ struct ep_unwinders {
 	size_t busy, attaching;
 	uv_timer_t retry_timer;
 	bool stopped, in_use;
-	struct ep_log_limit full_lines;
+	struct ep_log_limit full_lines, left_out_lines;
 	uint64_t attached, refused, symbolized, gone, unnamed;
 };
 
@@ -59,7 +59,8 @@ struct ep_said {
 	bool has_state, changed;
 	uint8_t state[EP_STATE_BYTES];
 	size_t state_bytes;
-	struct ep_vec ranges; /* struct ep_range */
+	struct ep_vec ranges; /* struct ep_range: the exact ones */
+	bool anonymous;	      /* it takes anonymous code */
 };
 
 struct ep_instance {
@@ -73,6 +74,7 @@ struct ep_instance {
 	struct ep_said said; /* belongs to the job while busy */
 	uint32_t state;	     /* what BPF is told */
 	struct ep_vec ranges;
+	bool anonymous;
 	bool busy, released, remap, refused, first;
 	bool attached;	     /* it was, once: counted */
 	bool gone;	     /* its process cannot be read any more */

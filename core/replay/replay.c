@@ -10,7 +10,7 @@
 
 #define MAX_STORE_BYTES ((size_t)256 << 20)
 #define MAX_RANGE_BYTES (1u << 20)
-#define ROW_ROOM	(EP_MAX_ROWS * (uint32_t)(sizeof(struct ep_row) / 4) + 64)
+#define ROW_ROOM	(EP_CHUNK_WORDS / 2 + 64)
 
 static int add_chunk(void *arg, uint32_t index, void **ret_memory)
 {
@@ -82,30 +82,6 @@ static int make_executables(struct ep_replay *replay)
 	return ep_replay_put_tables(replay);
 }
 
-/* As the agent does it: what is executable has rows. */
-static int make_rows(struct ep_replay *replay)
-{
-	const struct ep_fixture_mapping *mapping;
-	int r = 0;
-
-	ep_vec_each (&replay->fixture->mappings, mapping) {
-		struct ep_place_in_memory place = {
-			.start = mapping->start,
-			.end = mapping->end,
-			.file_off = mapping->file_off,
-		};
-
-		if (!(mapping->prot & PROT_EXEC))
-			continue;
-		if (mapping->executable)
-			place.executable = &replay->executables[mapping->executable - 1];
-		r = ep_rows_add(&replay->rows, &place);
-		if (r < 0)
-			break;
-	}
-	return r;
-}
-
 int ep_replay_new(struct ep_fixture *fixture, const struct ep_replay_source *source,
 		  const struct ep_shim_object *const *shims, struct ep_replay **ret_replay)
 {
@@ -119,14 +95,13 @@ int ep_replay_new(struct ep_fixture *fixture, const struct ep_replay_source *sou
 	replay->shims = shims;
 	ep_vec_init(&replay->rows, sizeof(struct ep_row), EP_MAX_ROWS);
 	ep_vec_init(&replay->marked, sizeof(struct ep_row), EP_MAX_ROWS);
+	ep_vec_init(&replay->entries, sizeof(struct ep_row), EP_CHUNK_BYTES / EP_ENTRY_BYTES);
 	ep_vec_init(&replay->event, 1, sizeof(struct ep_sample) + EP_RECORD_WORDS * 8);
 	r = load_core(replay);
 	if (r == 0)
 		r = make_store(replay);
 	if (r == 0)
 		r = make_executables(replay);
-	if (r == 0)
-		r = make_rows(replay);
 	if (r == 0)
 		*ret_replay = ep_take(replay);
 	return r;
@@ -151,6 +126,7 @@ void ep_replay_free(struct ep_replay *replay)
 	ep_kernel_free(replay->kernel);
 	ep_vec_fini(&replay->rows);
 	ep_vec_fini(&replay->marked);
+	ep_vec_fini(&replay->entries);
 	ep_vec_fini(&replay->event);
 	free(replay);
 }
@@ -174,14 +150,56 @@ void ep_replay_drop_source(struct ep_replay *replay)
 
 /* --- walking --------------------------------------------------------------------------------- */
 
+/* True for a language that BPF is told of. */
+static bool is_told(const struct ep_replay_language *language)
+{
+	return language->instance && language->state;
+}
+
+static uint32_t anonymous_owner(const struct ep_replay *replay)
+{
+	for (size_t i = 0; i < replay->n_languages; i++) {
+		if (is_told(&replay->languages[i]) && replay->languages[i].anonymous)
+			return EP_ROW_ANONYMOUS;
+	}
+	return 0;
+}
+
+/* As the agent does it: what is executable has rows. */
+static int make_rows(struct ep_replay *replay)
+{
+	const struct ep_fixture_mapping *mapping;
+	uint32_t anonymous = anonymous_owner(replay);
+	int r = 0;
+
+	replay->rows.len = 0;
+	ep_vec_each (&replay->fixture->mappings, mapping) {
+		struct ep_place_in_memory place = {
+			.start = mapping->start,
+			.end = mapping->end,
+			.file_off = mapping->file_off,
+		};
+
+		if (!(mapping->prot & PROT_EXEC))
+			continue;
+		if (mapping->executable)
+			place.executable = &replay->executables[mapping->executable - 1];
+		r = ep_rows_add(&replay->rows, &place, anonymous);
+		if (r < 0)
+			break;
+	}
+	return r;
+}
+
 /* Rows as the attached languages cut them, into replay->marked. */
 static int mark_rows(struct ep_replay *replay)
 {
 	struct ep_vec from, empty;
-	int r = 0;
+	int r = make_rows(replay);
 
 	replay->marked.len = 0;
-	r = ep_vec_append(&replay->marked, replay->rows.data, replay->rows.len);
+	if (r == 0)
+		r = ep_vec_append(&replay->marked, replay->rows.data, replay->rows.len);
 	for (size_t i = 0; r == 0 && i < replay->n_languages; i++) {
 		const struct ep_replay_language *language = &replay->languages[i];
 
@@ -195,6 +213,34 @@ static int mark_rows(struct ep_replay *replay)
 		ep_vec_fini(&from);
 	}
 	return r;
+}
+
+/* The rows and what is behind them, into replay->entries. */
+static int make_entries(struct ep_replay *replay)
+{
+	struct ep_ranges languages[EP_MAX_LANGUAGES];
+	size_t n = 0;
+	int r;
+
+	for (size_t i = 0; i < replay->n_languages && n < EP_MAX_LANGUAGES; i++) {
+		const struct ep_vec *ranges = &replay->languages[i].ranges;
+
+		if (is_told(&replay->languages[i]))
+			languages[n++] = (struct ep_ranges){ranges->data, ranges->len};
+	}
+	replay->entries.len = 0;
+	r = ep_vec_append(&replay->entries, replay->marked.data, replay->marked.len);
+	return r < 0 ? r : ep_rows_add_codes(&replay->entries, languages, n);
+}
+
+static int put_entries(struct ep_replay *replay)
+{
+	const struct ep_vec *entries = &replay->entries;
+
+	if (entries->len == 0)
+		return 0;
+	return ep_delta_store_put_rows(replay->store, entries->data, entries->len,
+				       &replay->rows_ref);
 }
 
 static void fill_proc(const struct ep_replay *replay, struct ep_proc *proc)
@@ -211,8 +257,10 @@ static void fill_proc(const struct ep_replay *replay, struct ep_proc *proc)
 	for (size_t i = 0; i < replay->n_languages && n < EP_MAX_LANGUAGES; i++) {
 		const struct ep_replay_language *language = &replay->languages[i];
 
-		if (!language->instance || !language->state)
+		if (!is_told(language))
 			continue;
+		if (language->anonymous)
+			proc->flags |= (uint16_t)(1u << (EP_PROC_TAKERS_SHIFT + n));
 		proc->slots[n] = (uint8_t)language->slot;
 		proc->states[n++] = (uint16_t)language->state;
 	}
@@ -223,22 +271,23 @@ int ep_replay_publish(struct ep_replay *replay)
 	struct ep_proc proc;
 	int r = mark_rows(replay);
 
-	ep_delta_store_drop_rows(replay->store, replay->rows_ref, replay->n_rows);
-	replay->n_rows = 0;
+	ep_delta_store_drop_rows(replay->store, replay->rows_ref, replay->n_entries);
+	replay->n_rows = replay->n_entries = 0;
 	ep_delta_store_collect(replay->store);
 	ep_delta_store_collect(replay->store);
-	if (r == 0 && replay->marked.len > 0)
-		r = ep_delta_store_put_rows(replay->store, replay->marked.data, replay->marked.len,
-					    &replay->rows_ref);
+	if (r == 0)
+		r = make_entries(replay);
+	if (r == 0)
+		r = put_entries(replay);
 	if (r == -ENOSPC) {
 		r = ep_delta_store_add_room(replay->store, ROW_ROOM);
 		if (r == 0)
-			r = ep_delta_store_put_rows(replay->store, replay->marked.data,
-						    replay->marked.len, &replay->rows_ref);
+			r = put_entries(replay);
 	}
 	if (r < 0)
 		return r;
 	replay->n_rows = replay->marked.len;
+	replay->n_entries = replay->entries.len;
 	fill_proc(replay, &proc);
 	return ep_kernel_update(replay->kernel, "ep_procs", &replay->fixture->pid, &proc);
 }

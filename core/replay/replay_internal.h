@@ -26,7 +26,8 @@ struct ep_replay_language {
 	void *instance;	     /* NULL: not attached */
 	struct ep_target target;
 	uint32_t state;	      /* index in ep_states; 0: nothing was told */
-	struct ep_vec ranges; /* struct ep_range, sorted */
+	struct ep_vec ranges; /* struct ep_range, sorted: the exact ones */
+	bool anonymous; /* it takes anonymous code */
 };
 
 /* What struct ep_file's arg is: an executable of the fixture. */
@@ -43,8 +44,9 @@ struct ep_replay {
 	struct ep_delta_store *store;
 	struct ep_executable *executables; /* one for each of the fixture's */
 	struct ep_vec rows, marked;	   /* struct ep_row: as mapped; as languages cut them */
+	struct ep_vec entries;		   /* those, and what is behind them for languages */
 	uint32_t rows_ref;
-	size_t n_rows; /* at rows_ref */
+	size_t n_rows, n_entries; /* at rows_ref */
 	struct ep_replay_language languages[EP_REPLAY_MAX_PLUGINS];
 	size_t n_languages;
 	struct ep_merge merge;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/base/log.h"
+#include "core/process/rows.h"
 #include "core/replay/replay_internal.h"
 #include "core/trace/languages.h"
 #include "ebpf-profiler/bpf/self.h"
@@ -72,23 +73,11 @@ static int target_set_state(void *arg, const void *state, size_t bytes)
 	return 0;
 }
 
-static int compare_ranges(const void *a, const void *b)
-{
-	const struct ep_range *one = a, *other = b;
-
-	return one->start < other->start ? -1 : one->start > other->start;
-}
-
 static int target_set_ranges(void *arg, const struct ep_range *ranges, size_t n)
 {
 	struct ep_replay_language *language = arg;
-	int r;
 
-	language->ranges.len = 0;
-	r = ep_vec_append(&language->ranges, ranges, n);
-	if (r == 0 && n > 0)
-		qsort(language->ranges.data, n, sizeof(*ranges), compare_ranges);
-	return r;
+	return ep_ranges_take(ranges, n, &language->ranges, &language->anonymous);
 }
 
 /* Maps that only a descriptor leads to are in a real kernel. */
@@ -238,6 +227,7 @@ static void attach(struct ep_replay_language *language)
 
 	language->state = 0;
 	language->ranges.len = 0;
+	language->anonymous = false;
 	if (!language->claim || find_bias(replay, language->executable, &bias) < 0)
 		return;
 	language->target = (struct ep_target){

@@ -386,7 +386,7 @@ int ep_delta_store_put_rows(struct ep_delta_store *store, const struct ep_row *r
 	struct ep_block block;
 	int r;
 
-	if (n_rows == 0 || n_rows > EP_MAX_ROWS)
+	if (n_rows == 0 || n_rows > EP_CHUNK_WORDS / ROW_WORDS)
 		return -EINVAL;
 	r = take(store, (uint32_t)(n_rows * ROW_WORDS), ROW_WORDS, &block);
 	if (r < 0)

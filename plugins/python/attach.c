@@ -326,7 +326,7 @@ static uint32_t find_ranges(const struct instance *inst, struct ep_range *ranges
 	for (uint32_t i = 0; i < n; i++) {
 		ranges[i].start = target_addr(inst, exe->code[i].va);
 		ranges[i].end = ranges[i].start + exe->code[i].bytes;
-		ranges[i].mode = EP_RANGE_REPLACE;
+		ranges[i].mode = EP_RANGE_MARK;
 	}
 	if (inst->state.jit != PY_JIT_NONE)
 		n += py_find_jit(exe->host, inst->target, inst->state.jit == PY_JIT_POINTER,

@@ -109,7 +109,7 @@ static int tell_ranges(const struct toy_executable *executable, struct ep_target
 	struct ep_range range = {
 		.start = start,
 		.end = start + executable->run.bytes,
-		.mode = EP_RANGE_REPLACE,
+		.mode = EP_RANGE_MARK,
 	};
 
 	return executable->host->set_ranges(target, &range, 1);

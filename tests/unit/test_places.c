@@ -242,7 +242,7 @@ static void rows_say_what_is_known_of_the_executable(void **state)
 
 		at.file_off = rows[i].file_off;
 		ep_vec_init(&made, sizeof(struct ep_row), EP_MAX_ROWS);
-		assert_int_equal(ep_rows_add(&made, &at), 0);
+		assert_int_equal(ep_rows_add(&made, &at, 0), 0);
 		row = made.data;
 		if (made.len != 1 || row->executable != rows[i].id || row->pages != rows[i].pages ||
 		    row->va != rows[i].va || row->start != 0x7f0000 || row->end != 0x7f1000)
@@ -258,9 +258,9 @@ static void rows_have_a_limit(void **state)
 
 	(void)state;
 	ep_vec_init(&made, sizeof(struct ep_row), 2);
-	assert_int_equal(ep_rows_add(&made, &at), 0);
-	assert_int_equal(ep_rows_add(&made, &at), 0);
-	assert_int_equal(ep_rows_add(&made, &at), -E2BIG);
+	assert_int_equal(ep_rows_add(&made, &at, 0), 0);
+	assert_int_equal(ep_rows_add(&made, &at, 0), 0);
+	assert_int_equal(ep_rows_add(&made, &at, 0), -E2BIG);
 	ep_vec_fini(&made);
 }
 
@@ -284,80 +284,9 @@ static void budget_is_a_burst_and_then_a_rate(void **state)
 	assert_true(ep_budget_take(&budget, now_ns + EP_NS_PER_SEC));
 }
 
-/* Rows of two mappings; the second one's pages are not analysed. */
-static const struct ep_row plain[] = {
-	{.start = 0x10000, .end = 0x20000, .va = 0x1800, .executable = 5, .pages = 100},
-	{.start = 0x20000, .end = 0x30000, .va = 0x0, .executable = 6, .pages = EP_PAGES_PENDING},
-};
-
-static void mark(const struct ep_range *ranges, size_t n, struct ep_vec *marked)
-{
-	struct ep_vec rows = {(void *)(uintptr_t)plain, 2, 2, 2, sizeof(plain[0])};
-
-	ep_vec_init(marked, sizeof(struct ep_row), 16);
-	assert_int_equal(ep_rows_mark(&rows, ranges, n, 9, marked), 0);
-}
-
-static void marked_rows_are_cut_at_the_borders_of_ranges(void **state)
-{
-	const struct ep_range ranges[] = {
-		{.start = 0x8000, .end = 0x9000},
-		{.start = 0x12000, .end = 0x12800},
-		{.start = 0x1f000, .end = 0x21000, .mode = EP_RANGE_ENTER},
-	};
-	const struct ep_row *row;
-	struct ep_vec marked;
-
-	(void)state;
-	mark(ranges, 3, &marked);
-	row = marked.data;
-	assert_int_equal(marked.len, 6);
-	assert_int_equal(row[0].start, 0x10000);
-	assert_int_equal(row[0].end, 0x12000);
-	assert_int_equal(row[0].executable, 5);
-	assert_int_equal(row[1].start, 0x12000);
-	assert_int_equal(row[1].end, 0x12800);
-	assert_int_equal(row[1].va, 0x3800);
-	assert_int_equal(row[1].pages, 100 + 2 * 2);
-	assert_int_equal(EP_ROW_ID(row[1].executable), 5);
-	assert_int_equal(EP_ROW_SLOT(row[1].executable), 9);
-	assert_false(row[1].executable & EP_ROW_ENTER);
-	assert_int_equal(row[2].va, 0x4000);
-	assert_int_equal(row[2].pages, 100 + 2 * 3);
-	assert_int_equal(row[3].end, 0x20000);
-	assert_true(row[3].executable & EP_ROW_ENTER);
-	assert_int_equal(row[4].start, 0x20000);
-	assert_int_equal(row[4].end, 0x21000);
-	assert_int_equal(row[4].pages, EP_PAGES_PENDING);
-	assert_int_equal(row[5].executable, 6);
-	assert_int_equal(row[5].end, 0x30000);
-	ep_vec_fini(&marked);
-}
-
-static void what_one_language_has_another_does_not_take(void **state)
-{
-	const struct ep_range first = {.start = 0x10000, .end = 0x11000};
-	const struct ep_range second = {.start = 0x10000, .end = 0x12000};
-	struct ep_vec once, twice;
-	const struct ep_row *row;
-
-	(void)state;
-	mark(&first, 1, &once);
-	ep_vec_init(&twice, sizeof(struct ep_row), 16);
-	assert_int_equal(ep_rows_mark(&once, &second, 1, 11, &twice), 0);
-	row = twice.data;
-	assert_int_equal(EP_ROW_SLOT(row[0].executable), 9);
-	assert_int_equal(EP_ROW_SLOT(row[1].executable), 11);
-	assert_int_equal(row[1].end, 0x12000);
-	ep_vec_fini(&once);
-	ep_vec_fini(&twice);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(marked_rows_are_cut_at_the_borders_of_ranges),
-		cmocka_unit_test(what_one_language_has_another_does_not_take),
 		cmocka_unit_test(insert_cuts_what_was_there),
 		cmocka_unit_test(empty_range_is_refused_and_its_reference_taken),
 		cmocka_unit_test(what_was_there_already_changes_nothing),

@@ -219,7 +219,7 @@ static void a_process_is_armed_before_it_is_initialised(void **state)
 	assert_int_equal(p->state.paths[0].steps, 0);
 	assert_int_equal(p->n_ranges, 1);
 	assert_int_equal(p->ranges[0].start, BIAS + EVAL_VA);
-	assert_int_equal(p->ranges[0].mode, EP_RANGE_REPLACE);
+	assert_int_equal(p->ranges[0].mode, EP_RANGE_MARK);
 	assert_int_equal(py_mappings_changed(instance), EP_NOT_YET);
 
 	initialise(p);

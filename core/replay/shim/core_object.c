@@ -5,6 +5,7 @@
 
 #define ep_records core_ep_records
 #define ep_progs   core_ep_progs
+#define ep_chunks  core_ep_chunks
 #define LICENSE	   core_LICENSE
 #include EP_SHIM_SOURCE
 

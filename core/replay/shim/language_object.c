@@ -5,6 +5,7 @@
 
 #define ep_records     EP_SHIM_OWN(records)
 #define ep_progs       EP_SHIM_OWN(progs)
+#define ep_chunks      EP_SHIM_OWN(chunks)
 #define ep_states      EP_SHIM_OWN(states)
 #define ep_lang_counts EP_SHIM_OWN(lang_counts)
 #define ep_scratch     EP_SHIM_OWN(scratch)

@@ -10,7 +10,7 @@
  * Frames of a language are of kind EP_FRAME_FIRST_DYNAMIC + its slot. A language comes by them in
  * one of two ways, which it chooses for each range of code it declares (ebpf-profiler/unwinder.h):
  *
- *  - replace: native frames in the range run the language's interpreter, and have unwind rules.
+ *  - mark: native frames in the range run the language's interpreter, and have unwind rules.
  *    The native unwinder goes on through them and marks each with the language's slot. When it is
  *    at the root, the language's program runs once, pushes all of its frames, leaf first, and sets
  *    EP_FRAME_ENTRY on each that was entered from native code. User space puts the two together:
@@ -111,7 +111,9 @@ struct ep_walk {
 	__u8 slots[EP_MAX_LANGUAGES];
 	__u64 regs[EP_REGS];
 	__u32 interrupted; /* no call led out of this frame: it was sampled, or a signal hit it */
-	__u32 stood;	   /* a frame was left that has nothing on the stack */
+	__u16 stood;	   /* a frame was left that has nothing on the stack */
+	__u8 takers;	   /* bit i: languages[i] takes code that no file backs (EP_RANGE_ANONYMOUS) */
+	__u8 offered;	   /* of them, those that were asked for the code at pc */
 };
 _Static_assert(sizeof(struct ep_walk) == 96 + 8 * EP_REGS, "ep_walk is shared with plugins");
 

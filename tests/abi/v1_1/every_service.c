@@ -144,7 +144,7 @@ static int tell(const struct executable *executable, struct ep_target *target)
 	struct every_state state = {.code_start = 0};
 	struct ep_range ranges[2] = {
 		{bias + executable->run.va, bias + executable->run.va + executable->run.bytes,
-		 EP_RANGE_REPLACE, 0},
+		 EP_RANGE_MARK, 0, 0},
 	};
 	int r;
 
@@ -156,7 +156,7 @@ static int tell(const struct executable *executable, struct ep_target *target)
 	if (r < 0)
 		return r;
 	memcpy(&state.code_start, leap_about, sizeof(leap_about));
-	ranges[1] = (struct ep_range){state.code_start, state.code_end, EP_RANGE_ENTER, 0};
+	ranges[1] = (struct ep_range){state.code_start, state.code_end, EP_RANGE_ENTER, 0, 0};
 	r = services->tls_variable(target, executable->top.va, &state.top);
 	CHECK(r == 0 && state.top.steps >= 1 && state.top.steps <= EP_TLS_MAX_STEPS);
 	r = services->set_state(target, &state, sizeof(state));

@@ -5,7 +5,10 @@
  *
  *	main ─► swing ─► leap ─► swing ─► leap ─► ... swing ─► spin
  *
- *	leap SECONDS [LEAPS]
+ *	leap SECONDS [LEAPS [heap|anonymous]]
+ *
+ * Where its code lies: in a page that stays; in a heap, reserved as a whole, where it moves to a page
+ * that is committed anew every 2 ms; or in a new mapping as often, the old one being unmapped.
  *
  * With -DWITH_TOY each swing is called by the toy interpreter, and that by leap:
  *
@@ -17,6 +20,7 @@
 #include "zoo.h"
 #endif
 
+#include <stdbool.h>
 #include <sys/mman.h>
 
 ZOO_DEFINE_SPIN(spin)
@@ -26,7 +30,9 @@ ZOO_DEFINE_SPIN(spin)
 /* Read by the plugin: struct leap_state. */
 struct {
 	uint64_t code_start, code_end, kept_start, kept_end, top_addr, key;
+	uint64_t heap_start, heap_end, mode;
 } volatile leap_about;
+enum { MODE_PAGE, MODE_HEAP, MODE_ANONYMOUS };
 
 static uint64_t side_stack[64], *side_top = side_stack;
 typedef void (*leap_fn)(void (*function)(long), long argument);
@@ -103,6 +109,8 @@ static void assemble(uint8_t *code)
 	PUT("\x4d\x8b\x13\x49\x8b\x0a\x48\xb8"); /* rcx = **r11; mov $KEY, %rax */
 	at = put_u64(at, KEY);
 	PUT("\x48\x31\xc1\xff\xe1"); /* xor %rax, %rcx; jmp *%rcx */
+	if (leap_about.code_start) /* where it was first: all copies are alike */
+		return;
 	leap_about.code_end = (uintptr_t)at;
 	leap_about.kept_start = kept_start;
 	leap_about.kept_end = kept_end;
@@ -111,18 +119,78 @@ static void assemble(uint8_t *code)
 	leap_about.code_start = (uintptr_t)code; /* the last: now it can be used */
 }
 
+#define PAGE_BYTES 4096
+#define HEAP_BYTES (64 * PAGE_BYTES)
+#define MOVE_NS	   2000000
+
+static void *map(void *at, size_t bytes, int protection, int flags)
+{
+	void *memory = mmap(at, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
+
+	if (memory == MAP_FAILED) {
+		printf("skip: no memory for code\n");
+		exit(77);
+	}
+	return memory;
+}
+
+static void reserve_heap(void)
+{
+	leap_about.heap_start = (uintptr_t)map(NULL, HEAP_BYTES, PROT_NONE, 0);
+	leap_about.heap_end = leap_about.heap_start + HEAP_BYTES;
+}
+
+/* In the heap the next page but one, round and round, so that what is executable does not grow. */
+static void *new_page(void)
+{
+	static uint64_t n;
+	const int all = PROT_READ | PROT_WRITE | PROT_EXEC;
+
+	if (leap_about.mode != MODE_HEAP)
+		return map(NULL, PAGE_BYTES, all, 0);
+	return map((char *)leap_about.heap_start + (2 * n++ * PAGE_BYTES) % HEAP_BYTES, PAGE_BYTES,
+		   all, MAP_FIXED);
+}
+
+static void move_code(void)
+{
+	void *old = (void *)leap, *code = new_page();
+
+	assemble(code);
+	leap = (leap_fn)code;
+	if (old && leap_about.mode == MODE_HEAP)
+		(void)map(old, PAGE_BYTES, PROT_NONE, MAP_FIXED);
+	else if (old)
+		(void)munmap(old, PAGE_BYTES);
+}
+
+static bool is_time_to_move(void)
+{
+	static uint64_t moved_ns;
+	struct timespec now;
+	uint64_t now_ns;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	now_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+	if (leap_about.mode == MODE_PAGE || now_ns - moved_ns < MOVE_NS)
+		return false;
+	moved_ns = now_ns;
+	return true;
+}
+
 int main(int argc, char **argv)
 {
 	long leaps = argc > 2 ? atol(argv[2]) : 3;
-	void *code = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
-			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	const char *where = argc > 3 ? argv[3] : "";
 
-	if (code == MAP_FAILED || leaps > 60) {
-		printf("skip: no memory for code\n");
+	if (leaps > 60)
 		return 77;
-	}
-	assemble(code);
-	leap = (leap_fn)code;
+	leap_about.mode = strcmp(where, "heap") == 0	    ? MODE_HEAP
+			  : strcmp(where, "anonymous") == 0 ? MODE_ANONYMOUS
+							    : MODE_PAGE;
+	if (leap_about.mode == MODE_HEAP)
+		reserve_heap();
+	move_code();
 #ifdef WITH_TOY
 	toy_about.ready = 1;
 #endif
@@ -131,7 +199,10 @@ int main(int argc, char **argv)
 		printf(" " STEP);
 	printf(" main\n");
 	zoo_start(argc, argv, "");
-	while (zoo_time_left())
+	while (zoo_time_left()) {
+		if (is_time_to_move())
+			move_code();
 		swing(leaps);
+	}
 	return 0;
 }

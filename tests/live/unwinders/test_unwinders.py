@@ -4,7 +4,7 @@
 
     test_unwinders.py [NAME...]
 
-toy replaces the frames of an interpreter (plugins/template), leap is entered for code without
+toy marks the frames of an interpreter (plugins/template), leap is entered for code without
 unwind rules (leap/). EBPF_PROFILER_BUILD is the build directory whose headers they are built with.
 """
 import os
@@ -174,7 +174,7 @@ class Listing(Case):
         self.assertRegex(listing, r"(?m)^leap +1\.0 +unwinder +1\.\d+ +ok ")
 
 
-class Replace(Case):
+class Mark(Case):
     """toy: marked native frames are replaced by what they interpret."""
 
     @classmethod
@@ -233,6 +233,21 @@ class Refused(Case):
         self.assertIn("toy_run", {frame.name for s in samples for frame in s.frames})
 
 
+def other_leap(directory):
+    """leap under another name, for code that begins in another way: it is offered leap's, too."""
+    source = os.path.join(directory, "jump_source")
+    os.mkdir(source)
+    for name in os.listdir(os.path.join(HERE, "leap")):
+        with open(os.path.join(HERE, "leap", name), encoding="utf-8") as file:
+            text = file.read()
+        text = text.replace("0xbb4958ull", "0xffffffull").replace('.name = "leap"', '.name = "jump"')
+        for word in ("leap_bpf", "leap_shared"):
+            text = text.replace(word, word.replace("leap", "jump"))
+        with open(os.path.join(source, name.replace("leap", "jump")), "w", encoding="utf-8") as file:
+            file.write(text)
+    return source
+
+
 class Enter(Case):
     """leap: native to language and back by tail calls."""
 
@@ -247,6 +262,22 @@ class Enter(Case):
         for leaps in ("1", "3", "9"):
             with self.subTest(leaps=leaps):
                 self.check(self.leap, leaps)
+
+    def test_code_that_moves(self):
+        """To a new page every 2 ms: in one exact range, mapped or not, and without any."""
+        for where in ("heap", "anonymous"):
+            with self.subTest(where=where):
+                self.check(self.leap, "3", where)
+
+    def test_anonymous_code_is_offered_in_turn(self):
+        built = run(os.path.join(ROOT, "tests", "abi", "build_unwinder"), BUILD, self.plugins,
+                    "jump=" + other_leap(self.dir))
+        self.assertEqual(built.returncode, 0, built.stdout + built.stderr)
+        try:
+            self.check(self.leap, "2", "anonymous")
+            self.assertIn("jump: unwinder loaded", self.record(self.leap, "1", "2", "anonymous"))
+        finally:
+            os.remove(os.path.join(self.plugins, "jump.so"))
 
     def test_too_many_turns_end_in_an_error(self):
         self.record(self.leap, SECONDS, "30")

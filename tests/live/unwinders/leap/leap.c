@@ -31,12 +31,25 @@ static int probe(const struct ep_unwinder_host *host, const struct ep_file *file
 	return 0;
 }
 
+/* Its data is where its first page begins, which BPF is to find by ep_find_code. */
+static struct ep_range range_of(const struct leap_state *state)
+{
+	if (state->mode == LEAP_ANONYMOUS)
+		return (struct ep_range){
+			.end = UINT64_MAX, .mode = EP_RANGE_ENTER, .flags = EP_RANGE_ANONYMOUS};
+	if (state->mode == LEAP_HEAP)
+		return (struct ep_range){state->heap_start, state->heap_end, EP_RANGE_ENTER, 0,
+					 state->heap_start};
+	return (struct ep_range){state->code_start, state->code_end, EP_RANGE_ENTER, 0,
+				 state->code_start};
+}
+
 static int attach(void *arg, struct ep_target *target, void **ret_instance)
 {
 	const struct leap_executable *executable = arg;
 	const struct ep_unwinder_host *host = executable->host;
 	struct leap_state state;
-	struct ep_range range = {.mode = EP_RANGE_ENTER};
+	struct ep_range range;
 	int r;
 
 	r = host->target_read(target, host->target_bias(target) + executable->about_va, &state,
@@ -45,8 +58,7 @@ static int attach(void *arg, struct ep_target *target, void **ret_instance)
 		return r;
 	if (!state.code_start)
 		return EP_NOT_YET;
-	range.start = state.code_start;
-	range.end = state.code_end;
+	range = range_of(&state);
 	r = host->set_state(target, &state, sizeof(state));
 	if (r == 0)
 		r = host->set_ranges(target, &range, 1);
@@ -75,7 +87,8 @@ static void unload(void *arg)
 	free(arg);
 }
 
-static const char *const errors[] = {"leap is between two frames", "side stack unreadable", NULL};
+static const char *const errors[] = {"leap is between two frames", "side stack unreadable",
+				     "no code is known there", NULL};
 
 static const struct ep_bpf_image bpf = {
 	.size = sizeof(bpf),

@@ -16,20 +16,37 @@ struct leap_scratch {
 };
 EP_SCRATCH(struct leap_scratch)
 
+/* pop %rax; mov $..., %r11: what a copy of the code begins with. */
+#define LEAP_MAGIC 0xbb4958ull
+
+/* Is this our code? In its own ranges only that is known to be; elsewhere the page tells. */
+static __always_inline bool is_ours(const struct ep_record *rec, const struct leap_state *state)
+{
+	__u64 pc = rec->walk.pc, page = pc & -LEAP_PAGE_BYTES, word = 0;
+	struct ep_code code;
+
+	if (state->mode == LEAP_ANONYMOUS)
+		return bpf_probe_read_user(&word, sizeof(word), (void *)page) == 0 &&
+		       (word & 0xffffff) == LEAP_MAGIC;
+	if (!ep_find_code(rec, pc, &code) || code.data != code.start)
+		return false;
+	return code.start == (state->mode == LEAP_HEAP ? state->heap_start : state->code_start);
+}
+
 /* The caller's pc, with sp as the caller has it. 0, or an error. */
 static __always_inline __u32 find_caller(struct ep_walk *walk, const struct leap_state *state,
 					 struct leap_scratch *s, __u64 *ret_pc)
 {
-	__u64 word = 0;
+	__u64 page = walk->pc & -LEAP_PAGE_BYTES, moved = page - state->code_start, word = 0;
 
-	if (walk->pc == state->code_start) { /* nothing has run yet */
+	if (walk->pc == page) { /* nothing has run yet */
 		if (bpf_probe_read_user(&word, sizeof(word), (void *)walk->regs[EP_REG_SP]))
 			return EP_ERROR_BAD_READ;
 		walk->regs[EP_REG_SP] += 8;
 		*ret_pc = word;
 		return 0;
 	}
-	if (walk->pc < state->kept_start || walk->pc >= state->kept_end)
+	if (walk->pc < state->kept_start + moved || walk->pc >= state->kept_end + moved)
 		return ep_self.first_error + LEAP_ERROR_BETWEEN;
 	if (!s->top && bpf_probe_read_user(&s->top, sizeof(s->top), (void *)state->top_addr))
 		return ep_self.first_error + LEAP_ERROR_SIDE_STACK;
@@ -55,7 +72,14 @@ int leap_unwind(struct bpf_perf_event_data *ctx)
 	s = ep_get_scratch(rec);
 	/* Not entered: the native walk has ended in an error, and we have nothing to add. */
 	if (state && s && ep_is_entered(rec)) {
-		ep_push_frame(rec, 0, 0, rec->walk.pc - state->code_start, 0);
+		if (!is_ours(rec, state)) {
+			if (state->mode == LEAP_ANONYMOUS)
+				ep_give_back(ctx, rec);
+			ep_push_error(rec, ep_self.first_error + LEAP_ERROR_NO_CODE, rec->walk.pc);
+			ep_next(ctx, rec);
+			return 0;
+		}
+		ep_push_frame(rec, 0, 0, rec->walk.pc & (LEAP_PAGE_BYTES - 1), 0);
 		error = find_caller(&rec->walk, state, s, &pc);
 		if (error) {
 			ep_push_error(rec, error, rec->walk.pc);

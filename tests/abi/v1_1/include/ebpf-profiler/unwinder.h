@@ -18,6 +18,7 @@
 #define EP_UNWINDER_H
 
 #include "ebpf-profiler/abi.h"
+#include "ebpf-profiler/bpf/code.h"
 #include "ebpf-profiler/bpf/record.h"
 #include "ebpf-profiler/bpf/tls.h"
 #include "ebpf-profiler/host.h"
@@ -37,24 +38,38 @@ struct ep_symbol {
 };
 
 enum ep_range_mode {
-	EP_RANGE_REPLACE = 0, /* see ebpf-profiler/bpf/record.h */
-	EP_RANGE_ENTER = 1,
+	EP_RANGE_MARK = 0, /* native code that runs the language: see ebpf-profiler/bpf/record.h */
+	EP_RANGE_ENTER = 1, /* code that only the language can unwind */
 };
 
-/* Code of a process: target addresses [start, end). */
+enum ep_range_flag {
+	/*
+	 * All executable memory that no ELF file backs, known or not, after the exact ranges of all
+	 * languages: {0, UINT64_MAX, EP_RANGE_ENTER, EP_RANGE_ANONYMOUS}. It may be another's code:
+	 * several languages that say so are asked in turn, until one does not give it back
+	 * (ep_give_back). A JIT needs no range for each piece of code then, and there is no time
+	 * between its first run and user space's knowledge of it.
+	 */
+	EP_RANGE_ANONYMOUS = 1 << 0,
+};
+
+/*
+ * Code of a process: target addresses [start, end), mapped yet or not: a code heap that is reserved
+ * as a whole needs one range, and none more when it grows.
+ */
 struct ep_range {
 	uint64_t start, end;
-	uint32_t mode; /* enum ep_range_mode */
-	uint32_t pad;
+	uint32_t mode;	/* enum ep_range_mode */
+	uint32_t flags; /* enum ep_range_flag */
+	uint64_t data;	/* of the plugin, for its BPF program: ep_find_code */
 };
-#define EP_MAX_RANGES 4096 /* of one instance */
 
 /* A mapping of a process, as /proc/PID/maps tells it. */
 struct ep_target_mapping {
 	uint64_t start, end, file_off;
 	uint32_t prot; /* PROT_READ | PROT_WRITE | PROT_EXEC */
 	uint32_t is_file;
-	const char *path; /* "" for anonymous memory; borrowed for the call */
+	const char *path; /* anonymous memory: "" or its name, "[heap]"; borrowed for the call */
 };
 
 /* One name of a frame. Zero and NULL: unknown. Strings are copied. */
@@ -111,7 +126,8 @@ struct ep_unwinder_host {
 	/* --- what BPF gets to know of a process; takes effect when the call returns 0 --- */
 	/* At most EP_STATE_BYTES, as the BPF program's ep_get_state gives them. 0, -E2BIG. */
 	int (*set_state)(struct ep_target *target, const void *state, size_t bytes);
-	/* Replaces all earlier ones. Sorted or not, disjoint. 0, -EINVAL, -E2BIG, -ENOMEM. */
+	/* Replaces all earlier ones. Sorted or not, disjoint; at most EP_MAX_RANGES. 0, -EINVAL,
+	 * -E2BIG, -ENOMEM. */
 	int (*set_ranges)(struct ep_target *target, const struct ep_range *ranges, size_t n);
 	/* A map of the plugin's own BPF object, by name. A descriptor (borrowed) or -ENOENT. */
 	int (*map_fd)(const struct ep_target *target, const char *name);

@@ -25,6 +25,7 @@
 #ifndef EP_BPF_UNWINDER_H
 #define EP_BPF_UNWINDER_H
 
+#include "ebpf-profiler/bpf/code.h"
 #include "ebpf-profiler/bpf/record.h"
 #include "ebpf-profiler/bpf/self.h"
 #include "ebpf-profiler/bpf/tls.h"
@@ -63,6 +64,25 @@ struct {
 	__type(key, __u32);
 	__type(value, __u32);
 } ep_progs SEC(".maps");
+
+/*
+ * What user space writes of processes and executables (ebpf-profiler/bpf/code.h). Outer and inner
+ * maps are filled by user space; the inner map is described by sizes alone, since a type would reach
+ * BTF as a forward declaration.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, EP_MAX_CHUNKS);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, sizeof(__u32));
+	__array(values, struct {
+		__uint(type, BPF_MAP_TYPE_ARRAY);
+		__uint(max_entries, 1);
+		__uint(map_flags, BPF_F_MMAPABLE);
+		__uint(key_size, sizeof(__u32));
+		__uint(value_size, EP_CHUNK_BYTES);
+	});
+} ep_chunks SEC(".maps");
 
 struct ep_state_cell {
 	__u8 bytes[EP_STATE_BYTES];
@@ -112,7 +132,7 @@ static __always_inline __u64 ep_hash_word(__u64 hash, __u64 word)
  *
  * What is compared must be what the address is made of: verifiers of 5.10 and 6.1 know no bounds of
  * a number that is read back from the stack, where clang 14 had put it before it compared. So what
- * else is needed is made before. The order also decides how many paths a verifier sees, up to six
+ * else is needed is made before. The order also decides how many paths a verifier sees, up to eight
  * times more: measure it on all kernels (scripts/kernels --verifier) before it is changed.
  */
 static __always_inline bool ep_push_words(struct ep_record *rec, __u64 header, __u32 n, __u64 word0,
@@ -213,6 +233,68 @@ static __always_inline const void *ep_get_state(const struct ep_record *rec)
 			index = rec->walk.states[i];
 	}
 	return index ? bpf_map_lookup_elem(&ep_states, &index) : NULL;
+}
+
+/* --- its code in this process ------------------------------------------------------------------ */
+
+/* Where entry `index` behind the first row is; both numbers may be anything. */
+static __always_inline const void *ep_entry_at(const __u8 *chunk, __u32 rows, __u32 index)
+{
+	__u64 word = (EP_REF_WORD(rows) + index * EP_ENTRY_WORDS) & (EP_CHUNK_WORDS - EP_ENTRY_WORDS);
+
+	return chunk + word * 4;
+}
+
+/* The chunk that a process's rows and codes are in; NULL: its language is not told yet. */
+static __always_inline const __u8 *ep_get_codes(const struct ep_record *rec)
+{
+	__u32 index = EP_REF_CHUNK(rec->walk.rows), zero = 0;
+	void *chunk = bpf_map_lookup_elem(&ep_chunks, &index);
+
+	if (!chunk || !rec->walk.slots[0])
+		return NULL;
+	return bpf_map_lookup_elem(chunk, &zero);
+}
+
+/*
+ * The range of this language that holds an address (struct ep_unwinder_host: set_ranges). False:
+ * none does. 13 steps of a binary search at most.
+ */
+static __always_inline bool ep_find_code(const struct ep_record *rec, __u64 addr,
+					 struct ep_code *ret_code)
+{
+	__u32 rows = rec->walk.rows, lo = 0, len = 0;
+	const struct ep_code_index *index;
+	const struct ep_code *code;
+	const __u8 *chunk = ep_get_codes(rec);
+
+	if (!chunk)
+		return false;
+	index = ep_entry_at(chunk, rows, rec->walk.n_rows);
+	for (__u32 i = 0; i < EP_MAX_LANGUAGES; i++) {
+		if (rec->walk.slots[i] == ep_self.slot) {
+			lo = index->of[i].first;
+			len = index->of[i].n;
+		}
+	}
+	if (!len)
+		return false;
+	/* The last one with start <= addr: [lo, lo + len) is halved, with no branch on what it is. */
+	for (__u32 i = 0; i < EP_CODE_STEPS; i++) {
+		__u32 half = len >> 1;
+		__u64 below;
+
+		if (!half)
+			break;
+		code = ep_entry_at(chunk, rows, lo + half);
+		below = (code->start - addr - 1) >> 63; /* start <= addr, both below 2^63 */
+		EP_OPAQUE(below);
+		lo += half * (__u32)below;
+		len -= half;
+	}
+	code = ep_entry_at(chunk, rows, lo);
+	*ret_code = *code;
+	return addr - code->start < code->end - code->start;
 }
 
 static __always_inline void ep_count(__u32 counter)

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What languages say is theirs, in the rows that BPF searches and behind them. */
+#include "core/process/places.h"
+#include "core/process/rows.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+/* Rows of two mappings; the second one's pages are not analysed. */
+static const struct ep_row plain[] = {
+	{.start = 0x10000, .end = 0x20000, .va = 0x1800, .executable = 5, .pages = 100},
+	{.start = 0x20000, .end = 0x30000, .va = 0x0, .executable = 6, .pages = EP_PAGES_PENDING},
+};
+
+static void mark(const struct ep_range *ranges, size_t n, struct ep_vec *marked)
+{
+	struct ep_vec rows = {(void *)(uintptr_t)plain, 2, 2, 2, sizeof(plain[0])};
+
+	ep_vec_init(marked, sizeof(struct ep_row), 16);
+	assert_int_equal(ep_rows_mark(&rows, ranges, n, 9, marked), 0);
+}
+
+static void marked_rows_are_cut_at_the_borders_of_ranges(void **state)
+{
+	const struct ep_range ranges[] = {
+		{.start = 0x8000, .end = 0x9000},
+		{.start = 0x12000, .end = 0x12800},
+		{.start = 0x1f000, .end = 0x21000, .mode = EP_RANGE_ENTER},
+	};
+	const struct ep_row *row;
+	struct ep_vec marked;
+
+	(void)state;
+	mark(ranges, 3, &marked);
+	row = marked.data;
+	assert_int_equal(marked.len, 7);
+	assert_int_equal(row[0].start, 0x8000);
+	row++;
+	assert_int_equal(row[0].start, 0x10000);
+	assert_int_equal(row[0].end, 0x12000);
+	assert_int_equal(row[0].executable, 5);
+	assert_int_equal(row[1].start, 0x12000);
+	assert_int_equal(row[1].end, 0x12800);
+	assert_int_equal(row[1].va, 0x3800);
+	assert_int_equal(row[1].pages, 100 + 2 * 2);
+	assert_int_equal(EP_ROW_ID(row[1].executable), 5);
+	assert_int_equal(EP_ROW_SLOT(row[1].executable), 9);
+	assert_false(row[1].executable & EP_ROW_ENTER);
+	assert_int_equal(row[2].va, 0x4000);
+	assert_int_equal(row[2].pages, 100 + 2 * 3);
+	assert_int_equal(row[3].end, 0x20000);
+	assert_true(row[3].executable & EP_ROW_ENTER);
+	assert_int_equal(row[4].start, 0x20000);
+	assert_int_equal(row[4].end, 0x21000);
+	assert_int_equal(row[4].pages, EP_PAGES_PENDING);
+	assert_int_equal(row[5].executable, 6);
+	assert_int_equal(row[5].end, 0x30000);
+	ep_vec_fini(&marked);
+}
+
+static void what_one_language_has_another_does_not_take(void **state)
+{
+	const struct ep_range first = {.start = 0x10000, .end = 0x11000};
+	const struct ep_range second = {.start = 0x10000, .end = 0x12000};
+	struct ep_vec once, twice;
+	const struct ep_row *row;
+
+	(void)state;
+	mark(&first, 1, &once);
+	ep_vec_init(&twice, sizeof(struct ep_row), 16);
+	assert_int_equal(ep_rows_mark(&once, &second, 1, 11, &twice), 0);
+	row = twice.data;
+	assert_int_equal(EP_ROW_SLOT(row[0].executable), 9);
+	assert_int_equal(EP_ROW_SLOT(row[1].executable), 11);
+	assert_int_equal(row[1].end, 0x12000);
+	ep_vec_fini(&once);
+	ep_vec_fini(&twice);
+}
+
+/* A reserved heap: rows of its committed parts, of another's memory, and of none are there or not. */
+static void exact_ranges_need_no_mapping(void **state)
+{
+	static const struct ep_row committed[] = {
+		{.start = 0x12000, .end = 0x13000, .pages = EP_PAGES_ABSENT},
+		{.start = 0x15000, .end = 0x16000, .executable = 5, .pages = 100},
+		{.start = 0x18000, .end = 0x22000, .pages = EP_PAGES_ABSENT},
+	};
+	const struct ep_range range = {.start = 0x10000, .end = 0x20000, .mode = EP_RANGE_ENTER};
+	struct ep_vec rows = {(void *)(uintptr_t)committed, 3, 3, 3, sizeof(committed[0])};
+	const uint32_t owner = 9u << EP_ROW_SLOT_SHIFT | EP_ROW_ENTER;
+	struct ep_vec marked;
+
+	(void)state;
+	for (uint32_t n = 0; n <= 3; n++) {
+		const struct ep_row *row;
+
+		rows.len = n;
+		ep_vec_init(&marked, sizeof(struct ep_row), 16);
+		assert_int_equal(ep_rows_mark(&rows, &range, 1, 9, &marked), 0);
+		row = marked.data;
+		assert_int_equal(marked.len, n < 2 ? 1 : n == 2 ? 3 : 4);
+		assert_int_equal(row[0].start, 0x10000);
+		assert_int_equal(row[0].executable, owner);
+		/* What is committed with no file is one with what is not. */
+		assert_int_equal(row[0].end, n < 2 ? 0x20000 : 0x15000);
+		if (n >= 2) {
+			assert_int_equal(row[1].executable, owner | 5);
+			assert_int_equal(row[2].end, 0x20000);
+		}
+		if (n == 3)
+			assert_int_equal(row[3].executable, 0);
+		ep_vec_fini(&marked);
+	}
+}
+
+static void anonymous_code_is_whose_range_it_is_in(void **state)
+{
+	struct ep_executable no_elf = {.id = 7, .refs = 1, .state = EP_EXECUTABLE_FAILED};
+	struct ep_place_in_memory places[] = {
+		{.start = 0x1000, .end = 0x2000},
+		{.start = 0x3000, .end = 0x4000, .executable = &no_elf},
+		{.start = 0x5000, .end = 0x6000, .state = EP_PLACE_ASKED},
+		{.start = 0x7000, .end = 0x8000, .state = EP_PLACE_GONE},
+	};
+	const struct ep_range range = {.start = 0x1800, .end = 0x2000, .mode = EP_RANGE_ENTER};
+	struct ep_vec rows, marked;
+	const struct ep_row *row;
+
+	(void)state;
+	ep_vec_init(&rows, sizeof(struct ep_row), 16);
+	ep_vec_init(&marked, sizeof(struct ep_row), 16);
+	for (size_t i = 0; i < EP_LEN(places); i++)
+		assert_int_equal(ep_rows_add(&rows, &places[i], EP_ROW_ANONYMOUS), 0);
+	assert_int_equal(ep_rows_mark(&rows, &range, 1, 9, &marked), 0);
+	row = marked.data;
+	assert_int_equal(marked.len, 5);
+	assert_int_equal(row[0].executable, EP_ROW_ANONYMOUS);
+	assert_int_equal(EP_ROW_SLOT(row[1].executable), 9);
+	assert_int_equal(row[2].executable, EP_ROW_ANONYMOUS);
+	assert_int_equal(row[3].executable, 0); /* its file is being looked at */
+	assert_int_equal(row[4].executable, 0);
+	ep_vec_fini(&rows);
+	ep_vec_fini(&marked);
+}
+
+static void ranges_are_sorted_and_may_not_overlap(void **state)
+{
+	const struct ep_range ranges[] = {
+		{.start = 0x3000, .end = 0x4000},
+		{.end = UINT64_MAX, .mode = EP_RANGE_ENTER, .flags = EP_RANGE_ANONYMOUS},
+		{.start = 0x1000, .end = 0x3000},
+		{.start = 0x1fff, .end = 0x2000},
+	};
+	const struct ep_range *exact;
+	struct ep_vec taken;
+	bool anonymous;
+
+	(void)state;
+	ep_vec_init(&taken, sizeof(struct ep_range), 16);
+	assert_int_equal(ep_ranges_take(ranges, 3, &taken, &anonymous), 0);
+	assert_true(anonymous);
+	exact = taken.data;
+	assert_int_equal(taken.len, 2);
+	assert_int_equal(exact[0].start, 0x1000);
+	assert_int_equal(exact[1].start, 0x3000);
+	assert_int_equal(ep_ranges_take(ranges, 4, &taken, &anonymous), -EINVAL);
+	assert_int_equal(ep_ranges_take(ranges, 1, &taken, &anonymous), 0);
+	assert_false(anonymous);
+	assert_int_equal(ep_ranges_take(NULL, 0, &taken, &anonymous), 0);
+	assert_int_equal(taken.len, 0);
+	ep_vec_fini(&taken);
+}
+
+static void codes_lie_behind_the_rows(void **state)
+{
+	const struct ep_range one[] = {{.start = 1, .end = 2, .data = 77}};
+	const struct ep_range two[] = {{.start = 3, .end = 4}, {.start = 5, .end = 6, .data = 88}};
+	const struct ep_ranges languages[] = {{one, 1}, {NULL, 0}, {two, 2}};
+	const struct ep_code_index *index;
+	const struct ep_code *entries;
+	struct ep_vec rows;
+
+	(void)state;
+	ep_vec_init(&rows, sizeof(struct ep_row), 16);
+	assert_int_equal(ep_vec_append(&rows, plain, 2), 0);
+	assert_int_equal(ep_rows_add_codes(&rows, NULL, 0), 0);
+	assert_int_equal(rows.len, 2);
+	assert_int_equal(ep_rows_add_codes(&rows, languages, 3), 0);
+	assert_int_equal(rows.len, 6);
+	entries = rows.data;
+	index = (const struct ep_code_index *)&entries[2];
+	assert_int_equal(index->of[0].n, 1);
+	assert_int_equal(entries[index->of[0].first].data, 77);
+	assert_int_equal(index->of[1].n, 0);
+	assert_int_equal(index->of[2].n, 2);
+	assert_int_equal(entries[index->of[2].first + 1].data, 88);
+	rows.max = 7;
+	assert_int_equal(ep_rows_add_codes(&rows, languages, 3), -E2BIG);
+	assert_int_equal(rows.len, 6);
+	ep_vec_fini(&rows);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(marked_rows_are_cut_at_the_borders_of_ranges),
+		cmocka_unit_test(what_one_language_has_another_does_not_take),
+		cmocka_unit_test(exact_ranges_need_no_mapping),
+		cmocka_unit_test(anonymous_code_is_whose_range_it_is_in),
+		cmocka_unit_test(ranges_are_sorted_and_may_not_overlap),
+		cmocka_unit_test(codes_lie_behind_the_rows),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
