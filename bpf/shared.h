@@ -21,14 +21,6 @@ enum ep_event_type {
 	EP_EVENT_EXIT = 5,
 };
 
-enum ep_sample_flag {
-	EP_SAMPLE_KERNEL_THREAD = 1 << 0,
-	EP_SAMPLE_UNKNOWN_PROCESS = 1 << 1, /* not in ep_procs, or under another start time */
-	EP_SAMPLE_UNKNOWN_ADDRESS = 1 << 2, /* an address in no mapping: its maps have changed */
-	EP_SAMPLE_RAW = 1 << 3, /* has target addresses that user space may be able to place;
-				   always sent with its frames */
-};
-
 struct ep_process_event {
 	struct ep_event event;
 	__u64 start_ns; /* of the process, CLOCK_BOOTTIME; for a fork: of the child */
@@ -249,9 +241,12 @@ enum ep_counter {
 	EP_COUNTER_COUNT
 };
 
-/* What BPF counts on one CPU, which has these cache lines alone. */
+/* What BPF counts on one CPU, which has these cache lines alone; not by alignment, which a test's
+ * memory need not have. */
 struct ep_counts {
-	__u64 n[EP_COUNTER_COUNT];
-} __attribute__((aligned(128)));
+	__u64 n[16];
+};
+_Static_assert(sizeof(struct ep_counts) == 128, "two cache lines");
+_Static_assert(EP_COUNTER_COUNT <= 16, "each counter has its word");
 
 #endif

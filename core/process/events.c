@@ -604,6 +604,8 @@ static void look(struct ep_processes *processes, struct ep_process *process,
 		identify(processes, process);
 	if (sample->copy_bytes && !ep_process_is_settled(process))
 		ep_processes_hurry(processes, process);
+	if (sample->flags & EP_SAMPLE_REFRESH)
+		ep_languages_refresh(process);
 }
 
 void ep_processes_on_sample(struct ep_processes *processes, const struct ep_sample *sample,

@@ -145,7 +145,7 @@ static void run_changed(void *arg)
 {
 	struct ep_instance *instance = arg;
 
-	instance->result = instance->claim->plugin->ops->mappings_changed(instance->handle);
+	instance->result = instance->claim->plugin->ops->refresh(instance->handle);
 }
 
 /* Another wait for the same is not put off by this one. */
@@ -215,6 +215,9 @@ static void schedule_retry(struct ep_instance *instance)
 {
 	uint64_t wait_ns = EP_MAX(instance->wait_ns, RETRY_MIN_NS);
 
+	if (instance->result < 0)
+		ep_log(EP_LOG_DEBUG, "%s: pid %d: %s: tried again", instance->claim->plugin->name,
+		       (int)instance->pid, ep_strerror(instance->result));
 	schedule(instance, wait_ns);
 	instance->wait_ns = EP_MIN(wait_ns + wait_ns / 4, RETRY_MAX_NS);
 }
@@ -258,10 +261,16 @@ void ep_instance_end_job(struct ep_instance *instance)
 		free_instance(instance);
 		return;
 	}
-	if (instance->handle && take_said(instance))
+	if (instance->handle && instance->result == 0 && take_said(instance))
 		tell(instance);
 	if (instance->remap && instance->handle)
 		start_changed_soon(instance);
+}
+
+/* What will not be otherwise before an exec: a layout that is not known, or no process. */
+static bool is_final(int result)
+{
+	return result == -ENOTSUP || result == -ESRCH;
 }
 
 static void take_failure(struct ep_instance *instance)
@@ -296,9 +305,9 @@ static void finish_attach(void *arg)
 	instance->first = false;
 	instance->claim->plugin->tried = true;
 	instance->retry_ns = 0;
-	if (instance->result < 0)
+	if (is_final(instance->result))
 		take_failure(instance);
-	else if (instance->result == EP_NOT_YET)
+	else if (instance->result != 0)
 		schedule_retry(instance);
 	else if (instance->handle)
 		take_success(instance);
@@ -319,12 +328,12 @@ int ep_instance_start_job(struct ep_instance *instance, void (*work)(void *arg),
 	return 0;
 }
 
-/* The result of mappings_changed is taken as attach's. */
+/* The result of refresh is taken as attach's. */
 static void start_changed(struct ep_instance *instance)
 {
 	instance->remap = false;
 	instance->changed_ns = ep_clock_mono_ns();
-	if (EP_HAS(instance->claim->plugin->ops, mappings_changed))
+	if (EP_HAS(instance->claim->plugin->ops, refresh))
 		(void)ep_instance_start_job(instance, run_changed, finish_attach, instance);
 }
 
@@ -445,7 +454,7 @@ bool ep_instance_is(const struct ep_instance *instance, const struct ep_claim *c
 	return instance->claim == claim && instance->target.bias == bias;
 }
 
-void ep_instance_mappings_changed(struct ep_instance *instance)
+void ep_instance_refresh(struct ep_instance *instance)
 {
 	if (instance->busy)
 		instance->remap = true;
@@ -455,6 +464,14 @@ void ep_instance_mappings_changed(struct ep_instance *instance)
 		start_attach(instance);
 	else if (instance->retry_ns)
 		instance->wait_ns = 0;
+}
+
+void ep_instance_ask_refresh(struct ep_instance *instance)
+{
+	if (instance->busy)
+		instance->remap = true;
+	else if (instance->handle)
+		start_changed_soon(instance);
 }
 
 bool ep_instance_is_missed(const struct ep_instance *instance, bool ended)
@@ -496,7 +513,7 @@ void ep_unwinders_rest(struct ep_unwinders *unwinders, uint64_t now_ns, uint64_t
 static void retry(struct ep_instance *instance)
 {
 	instance->retry_ns = 0;
-	if (instance->said.changed && take_said(instance))
+	if (instance->result == 0 && instance->said.changed && take_said(instance))
 		tell(instance);
 	if (instance->handle)
 		start_changed(instance);

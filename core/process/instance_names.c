@@ -128,7 +128,10 @@ static void take_wanted(const struct names_job *job, const struct wanted *wanted
 		       ep_strerror(wanted->result));
 }
 
-/* When the process has just gone, its frames are looked for once more: in its parent. */
+/*
+ * When the process has just gone, its frames are looked for once more: in its parent. Those that the
+ * plugin cannot name yet wait for the next job.
+ */
 static void finish_names(void *arg)
 {
 	struct names_job *job = arg;
@@ -139,8 +142,8 @@ static void finish_names(void *arg)
 	for (size_t i = 0; i < job->n; i++) {
 		const struct wanted *wanted = &job->wanted[i];
 
-		if (wanted->result == -ESRCH && !was_gone) {
-			instance->gone = true;
+		if ((wanted->result == -ESRCH && !was_gone) || wanted->result == EP_NOT_YET) {
+			instance->gone |= wanted->result == -ESRCH;
 			ep_frames_put_back(job->frames, wanted->id);
 		} else {
 			take_wanted(job, wanted);

@@ -30,6 +30,12 @@ void ep_languages_fork(struct ep_process *child, const struct ep_process *parent
 	}
 }
 
+void ep_languages_refresh(const struct ep_process *process)
+{
+	for (size_t i = 0; i < process->n_languages; i++)
+		ep_instance_ask_refresh(process->languages[i]);
+}
+
 /* The claims of all places, with where they are loaded. */
 struct found {
 	struct ep_claim *claim;
@@ -142,7 +148,7 @@ bool ep_languages_sync(struct ep_process *process, struct ep_unwinders *unwinder
 	n = find_claims(process, found, EP_LEN(found));
 	drop_unfound(process, found, n);
 	for (size_t i = 0; process->remapped && i < process->n_languages; i++)
-		ep_instance_mappings_changed(process->languages[i]);
+		ep_instance_refresh(process->languages[i]);
 	process->remapped = false;
 	for (size_t i = 0; i < n; i++)
 		read_again |= attach(unwinders, process, &found[i]);

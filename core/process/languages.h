@@ -17,6 +17,8 @@ struct ep_unwinders;
  * read again: nobody tells of a library that was closed.
  */
 bool ep_languages_sync(struct ep_process *process, struct ep_unwinders *unwinders);
+/* A sample asks for it (ep_ask_refresh): all of them look again, soon. */
+void ep_languages_refresh(const struct ep_process *process);
 void ep_languages_fork(struct ep_process *child, const struct ep_process *parent);
 void ep_languages_drop(struct ep_process *process);
 

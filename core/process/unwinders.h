@@ -90,7 +90,10 @@ struct ep_instance *ep_instance_fork(const struct ep_instance *parent, pid_t pid
 void ep_instance_release(struct ep_instance *instance);
 bool ep_instance_is(const struct ep_instance *instance, const struct ep_claim *claim,
 		    uint64_t bias);
-void ep_instance_mappings_changed(struct ep_instance *instance);
+/* Its process's mappings have changed. */
+void ep_instance_refresh(struct ep_instance *instance);
+/* Its BPF program asks for it, maybe with each sample: if it is attached. */
+void ep_instance_ask_refresh(struct ep_instance *instance);
 /* True when its process cannot be asked for names any more. */
 bool ep_instance_is_missed(const struct ep_instance *instance, bool ended);
 

@@ -83,7 +83,7 @@ struct ep_instance {
 	bool dormant;
 	uint64_t born_ns;    /* CLOCK_MONOTONIC */
 	uint64_t used_ns;    /* CLOCK_MONOTONIC: attached, or asked for names */
-	uint64_t changed_ns; /* CLOCK_MONOTONIC, of the last mappings_changed */
+	uint64_t changed_ns; /* CLOCK_MONOTONIC, of the last refresh */
 	int result; /* of the last job */
 	uint64_t wait_ns; /* before it is asked again; 0: as short as it may be */
 	uint64_t retry_ns; /* CLOCK_MONOTONIC; 0: nothing to retry */

@@ -94,7 +94,7 @@ static int print_language(struct ep_replay *replay, struct ep_vec *text, const u
 	struct ep_raw_frame frame = {
 		.aux = EP_FRAME_AUX(words[0]),
 		.n_words = EP_FRAME_WORDS(words[0]),
-		.flags = EP_FRAME_FLAGS(words[0]),
+		.flags = EP_FRAME_FLAGS(words[0]) & ~(uint32_t)EP_FRAME_ENTRY,
 	};
 	struct line_names out = {.text = text, .language = language ? language->name : "unknown"};
 	struct ep_names names = {.add = add_name, .arg = &out};

@@ -129,7 +129,7 @@ static size_t make_key(uint64_t header, const uint64_t *words, struct ep_program
 	if (kind == EP_FRAME_ERROR || kind == EP_FRAME_TASK)
 		flags = n_words = 0;
 	if (kind >= EP_FRAME_FIRST_DYNAMIC)
-		flags = 0; /* EP_FRAME_ENTRY says where the frame goes */
+		flags = EP_FRAME_FLAGS(header) & ~(uint32_t)EP_FRAME_ENTRY;
 	key[n++] = EP_FRAME_HEADER(kind, flags, n_words, aux);
 	for (uint32_t i = 0; i < n_words; i++)
 		key[n++] = words[i];

@@ -31,7 +31,7 @@ enum ep_frame_state {
 /* A frame, decoded. */
 struct ep_frame {
 	uint32_t kind;	/* enum ep_frame_kind, or a dynamic one */
-	uint32_t flags; /* EP_FRAME_RETURN_ADDRESS, EP_FRAME_POINTER_WALK */
+	uint32_t flags; /* EP_FRAME_RETURN_ADDRESS, EP_FRAME_POINTER_WALK; of a language: without ENTRY */
 	uint32_t aux;	/* native: executable id; error: enum ep_error */
 	uint32_t n_words;
 	uint64_t words[EP_FRAME_MAX_WORDS]; /* as in the event; see ep_frame_lookup_addr */

@@ -5,7 +5,7 @@
  *
  *	an ELF file is analysed ──► probe: is it my runtime? offsets ──► executable data, shared
  *	a process maps it ──► attach: where are its structures? ──► instance; state and ranges for BPF
- *	    its mappings change ──► mappings_changed
+ *	    its mappings change, or its BPF program asks (ep_ask_refresh) ──► refresh
  *	frames the BPF program pushed ──► symbolize: names (inlined functions: several)
  *	process or mapping gone ──► detach          executable data no longer needed ──► unload
  *
@@ -29,7 +29,8 @@ struct ep_names;  /* takes the names of one frame, during symbolize */
 
 /* Positive outcomes. */
 #define EP_NOT_MINE    1 /* probe: another plugin's, or nobody's */
-#define EP_NOT_YET     2 /* attach, mappings_changed: the runtime is not initialised; asked again */
+#define EP_NOT_YET     2 /* attach, refresh: the runtime is not initialised; symbolize: what
+			  * it needs is not there yet. Asked again */
 #define EP_FRAME_GONE  3 /* symbolize: what it ran is no longer in memory: an honest unknown frame */
 
 struct ep_symbol {
@@ -85,7 +86,7 @@ struct ep_name {
 struct ep_raw_frame {
 	uint32_t aux;	  /* the header's */
 	uint32_t n_words;
-	uint32_t flags;	  /* EP_FRAME_ENTRY */
+	uint32_t flags;	  /* EP_FRAME_INTERRUPTED, and what is the language's own */
 	uint32_t pad;
 	uint64_t words[EP_FRAME_MAX_WORDS];
 };
@@ -162,12 +163,14 @@ struct ep_unwinder_ops {
 		     void **ret_executable);
 	/*
 	 * Required. 0, EP_NOT_YET, -ENOTSUP (a layout that does not hold: the plugin has logged one
-	 * warning; frames stay native), or another negative errno. Leaves nothing when it fails.
+	 * warning; frames stay native until an exec), -ESRCH, or another negative errno: something
+	 * that may pass, such as memory that could not be read; asked again, less and less often.
+	 * Leaves nothing when it fails; what was set then takes no effect.
 	 */
 	int (*attach)(void *executable, struct ep_target *target, void **ret_instance);
-	/* Optional. As attach; a failure detaches. */
-	int (*mappings_changed)(void *instance);
-	/* Required. 0 after add_name was called, EP_FRAME_GONE, or a negative errno. */
+	/* Optional: look again. At most each 50 ms. As attach; -ENOTSUP and -ESRCH detach, after others what BPF was told stays. */
+	int (*refresh)(void *instance);
+	/* Required. 0 after add_name was called, EP_FRAME_GONE, EP_NOT_YET, or a negative errno. */
 	int (*symbolize)(void *instance, const struct ep_raw_frame *frame, struct ep_names *names);
 	void (*detach)(void *instance);	   /* required; the process may be gone */
 	void (*unload)(void *executable);  /* required; no instance of it is left */

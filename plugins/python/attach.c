@@ -456,7 +456,7 @@ int py_attach(void *executable, struct ep_target *target, void **ret_instance)
 	return 0;
 }
 
-int py_mappings_changed(void *instance)
+int py_refresh(void *instance)
 {
 	struct instance *inst = instance;
 	int r = inst->complete ? 0 : complete(inst, false), ranges;

@@ -76,7 +76,7 @@ int py_decode_argument(const struct ep_unwinder_host *host, const struct ep_file
 		       const char *name, uint64_t *ret_va);
 
 int py_attach(void *executable, struct ep_target *target, void **ret_instance);
-int py_mappings_changed(void *instance);
+int py_refresh(void *instance);
 int py_symbolize(void *instance, const struct ep_raw_frame *frame, struct ep_names *names);
 void py_detach(void *instance);
 

@@ -242,8 +242,8 @@ static int live(const struct ep_unwinder_ops *ops, char **argv)
 		target.pid = seen.pid = start(argv);
 		r = attach(ops, executable, &target, &seen, argv[0], elf, &instance);
 	}
-	if (r == 0 && EP_HAS(ops, mappings_changed))
-		r = ops->mappings_changed(instance);
+	if (r == 0 && EP_HAS(ops, refresh))
+		r = ops->refresh(instance);
 	if (r == 0)
 		r = stop(seen.pid, &thread_pointer);
 	if (r == 0)

@@ -178,7 +178,7 @@ static void use(void *instance, const struct input *input)
 			    sizeof(frame.words));
 		frame.n_words = frame.aux % 4;
 		(void)py_symbolize(instance, &frame, &frame_names);
-		if (py_mappings_changed(instance) < 0)
+		if (py_refresh(instance) < 0)
 			return;
 	}
 }

@@ -220,10 +220,10 @@ static void a_process_is_armed_before_it_is_initialised(void **state)
 	assert_int_equal(p->n_ranges, 1);
 	assert_int_equal(p->ranges[0].start, BIAS + EVAL_VA);
 	assert_int_equal(p->ranges[0].mode, EP_RANGE_MARK);
-	assert_int_equal(py_mappings_changed(instance), EP_NOT_YET);
+	assert_int_equal(py_refresh(instance), EP_NOT_YET);
 
 	initialise(p);
-	assert_int_equal(py_mappings_changed(instance), 0);
+	assert_int_equal(py_refresh(instance), 0);
 	assert_int_equal(p->state.paths[0].steps, 2);
 	assert_int_equal(p->state.paths[0].off[1], 88);
 	assert_int_equal(p->n_warnings, 0);
@@ -243,7 +243,7 @@ static void a_layout_that_does_not_hold_is_given_up_with_one_warning(void **stat
 	r = py_attach(&p->exe, &p->target, &instance);
 	/* A known version gets some more looks. */
 	for (int i = 0; i < 10 && r >= 0; i++)
-		r = py_mappings_changed(instance);
+		r = py_refresh(instance);
 	assert_int_equal(r, -ENOTSUP);
 	assert_int_equal(p->n_warnings, 1);
 	py_detach(instance);
@@ -280,18 +280,18 @@ static void code_of_the_jit_is_entered(void **state)
 	assert_int_equal(p->n_ranges, 1);
 
 	p->jit = BIAS + 0x3000; /* somebody else's */
-	assert_int_equal(py_mappings_changed(instance), 0);
+	assert_int_equal(py_refresh(instance), 0);
 	assert_int_equal(p->n_ranges, 1);
 
 	memcpy(p->bytes + 0x3000, shim, sizeof(shim));
-	assert_int_equal(py_mappings_changed(instance), 0);
+	assert_int_equal(py_refresh(instance), 0);
 	assert_int_equal(p->n_ranges, 2);
 	assert_int_equal(p->ranges[1].start, BIAS + 0x3000);
 	assert_int_equal(p->ranges[1].end, BIAS + 0x4000);
 	assert_int_equal(p->ranges[1].mode, EP_RANGE_ENTER);
 
 	p->jit = 0;
-	assert_int_equal(py_mappings_changed(instance), 0);
+	assert_int_equal(py_refresh(instance), 0);
 	assert_int_equal(p->n_ranges, 1);
 	py_detach(instance);
 	free(p);
@@ -316,7 +316,7 @@ static void reads_may_fail(void **state)
 			r = py_attach(&p->exe, &p->target, &instance);
 			reads = EP_MAX(reads, p->reads);
 			assert_int_equal(r, 0);
-			assert_int_equal(py_mappings_changed(instance), 0);
+			assert_int_equal(py_refresh(instance), 0);
 			assert_int_equal(p->state.paths[0].steps, 2);
 			assert_int_equal(p->n_warnings, 0);
 			py_detach(instance);

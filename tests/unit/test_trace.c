@@ -321,6 +321,9 @@ static void frames_are_shared_where_they_are_equal(void **state)
 		{"raw address of two processes", H(2, 0, 0), H(2, 0, 0), 5, 5, 1, 2, false},
 		{"dynamic of two processes", H(16, 0, 0), H(16, 0, 0), 6, 6, 1, 2, false},
 		{"dynamic of one process", H(16, 0, 0), H(16, 0, 0), 7, 7, 1, 1, true},
+		{"entry says where", H(16, 0, 0), H(16, EP_FRAME_ENTRY, 0), 10, 10, 1, 1, true},
+		{"interrupted or not", H(16, 0, 0), H(16, EP_FRAME_INTERRUPTED, 0), 11, 11, 1, 1, false},
+		{"the language's own", H(16, 0x80, 0), H(16, 0x40, 0), 12, 12, 1, 1, false},
 		{"error at two addresses", H(3, 0, 2), H(3, 0, 2), 8, 9, 1, 2, true},
 #undef H
 	};

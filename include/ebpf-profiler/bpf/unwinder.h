@@ -216,7 +216,7 @@ static __always_inline void ep_next(void *ctx, struct ep_record *rec)
 }
 
 #ifndef EP_BPF_CORE
-/* Adds a frame of this language. `flags`: EP_FRAME_ENTRY or 0. */
+/* Adds a frame of this language. `flags`: EP_FRAME_ENTRY, EP_FRAME_INTERRUPTED, bits of its own. */
 static __always_inline bool ep_push_frame(struct ep_record *rec, __u32 flags, __u32 aux,
 					  __u64 word0, __u64 word1)
 {
@@ -315,6 +315,12 @@ static __always_inline void ep_run_again(void *ctx, struct ep_record *rec)
 {
 	if (rec->walk.tail_calls < EP_MAX_TAIL_CALLS)
 		ep_go_to(ctx, rec, ep_self.slot);
+}
+
+/* What user space said of this process is not true any more, or not all: its languages' refresh. */
+static __always_inline void ep_ask_refresh(struct ep_record *rec)
+{
+	rec->sample.flags |= EP_SAMPLE_REFRESH;
 }
 
 /* For a language with ranges of both modes: true when it is to unwind the code at the walk's pc. */

@@ -189,7 +189,7 @@ static int attach(void *arg, struct ep_target *target, void **ret)
 	return 0;
 }
 
-static int mappings_changed(void *arg)
+static int refresh(void *arg)
 {
 	struct instance *instance = arg;
 
@@ -252,7 +252,7 @@ static const struct ep_unwinder_ops ops = {
 	.bpf = &bpf,
 	.probe = probe,
 	.attach = attach,
-	.mappings_changed = mappings_changed,
+	.refresh = refresh,
 	.symbolize = symbolize,
 	.detach = detach,
 	.unload = unload,

@@ -5,10 +5,11 @@
  *
  *	main ─► swing ─► leap ─► swing ─► leap ─► ... swing ─► spin
  *
- *	leap SECONDS [LEAPS [heap|anonymous]]
+ *	leap SECONDS [LEAPS [heap|anonymous|untold]]
  *
  * Where its code lies: in a page that stays; in a heap, reserved as a whole, where it moves to a page
- * that is committed anew every 2 ms; or in a new mapping as often, the old one being unmapped.
+ * that is committed anew every 2 ms; or in a new mapping as often, the old one being unmapped. Or it
+ * moves once, after 300 ms, to a page that was mapped before: no mapping tells.
  *
  * With -DWITH_TOY each swing is called by the toy interpreter, and that by leap:
  *
@@ -32,7 +33,7 @@ struct {
 	uint64_t code_start, code_end, kept_start, kept_end, top_addr, key;
 	uint64_t heap_start, heap_end, mode;
 } volatile leap_about;
-enum { MODE_PAGE, MODE_HEAP, MODE_ANONYMOUS };
+enum { MODE_PAGE, MODE_HEAP, MODE_ANONYMOUS, MODE_UNTOLD };
 
 static uint64_t side_stack[64], *side_top = side_stack;
 typedef void (*leap_fn)(void (*function)(long), long argument);
@@ -122,6 +123,7 @@ static void assemble(uint8_t *code)
 #define PAGE_BYTES 4096
 #define HEAP_BYTES (64 * PAGE_BYTES)
 #define MOVE_NS	   2000000
+#define UNTOLD_NS  300000000
 
 static void *map(void *at, size_t bytes, int protection, int flags)
 {
@@ -152,6 +154,17 @@ static void *new_page(void)
 		   all, MAP_FIXED);
 }
 
+static void *second_page;
+
+/* The plugin has to read all of it again. */
+static void move_untold(void)
+{
+	leap_about.code_start = 0;
+	assemble(second_page);
+	leap = (leap_fn)second_page;
+	leap_about.mode = MODE_PAGE;
+}
+
 static void move_code(void)
 {
 	void *old = (void *)leap, *code = new_page();
@@ -172,7 +185,10 @@ static bool is_time_to_move(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	now_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-	if (leap_about.mode == MODE_PAGE || now_ns - moved_ns < MOVE_NS)
+	if (moved_ns == 0)
+		moved_ns = now_ns;
+	if (leap_about.mode == MODE_PAGE ||
+	    now_ns - moved_ns < (leap_about.mode == MODE_UNTOLD ? UNTOLD_NS : MOVE_NS))
 		return false;
 	moved_ns = now_ns;
 	return true;
@@ -187,9 +203,11 @@ int main(int argc, char **argv)
 		return 77;
 	leap_about.mode = strcmp(where, "heap") == 0	    ? MODE_HEAP
 			  : strcmp(where, "anonymous") == 0 ? MODE_ANONYMOUS
+			  : strcmp(where, "untold") == 0    ? MODE_UNTOLD
 							    : MODE_PAGE;
 	if (leap_about.mode == MODE_HEAP)
 		reserve_heap();
+	second_page = new_page();
 	move_code();
 #ifdef WITH_TOY
 	toy_about.ready = 1;
@@ -201,7 +219,7 @@ int main(int argc, char **argv)
 	zoo_start(argc, argv, "");
 	while (zoo_time_left()) {
 		if (is_time_to_move())
-			move_code();
+			leap_about.mode == MODE_UNTOLD ? move_untold() : move_code();
 		swing(leaps);
 	}
 	return 0;

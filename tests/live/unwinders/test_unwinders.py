@@ -269,6 +269,9 @@ class Enter(Case):
             with self.subTest(where=where):
                 self.check(self.leap, "3", where)
 
+    def test_program_asks_for_a_refresh(self):
+        self.check(self.leap, "3", "untold", threshold="97")
+
     def test_anonymous_code_is_offered_in_turn(self):
         built = run(os.path.join(ROOT, "tests", "abi", "build_unwinder"), BUILD, self.plugins,
                     "jump=" + other_leap(self.dir))

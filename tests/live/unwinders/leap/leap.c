@@ -44,42 +44,60 @@ static struct ep_range range_of(const struct leap_state *state)
 				 state->code_start};
 }
 
-static int attach(void *arg, struct ep_target *target, void **ret_instance)
+struct leap_instance {
+	const struct leap_executable *executable;
+	struct ep_target *target;
+};
+
+/* Where its code is may change without any mapping: its BPF program asks then. */
+static int refresh(void *arg)
 {
-	const struct leap_executable *executable = arg;
-	const struct ep_unwinder_host *host = executable->host;
+	const struct leap_instance *instance = arg;
+	const struct ep_unwinder_host *host = instance->executable->host;
+	struct ep_target *target = instance->target;
 	struct leap_state state;
 	struct ep_range range;
 	int r;
 
-	r = host->target_read(target, host->target_bias(target) + executable->about_va, &state,
-			      sizeof(state));
+	r = host->target_read(target, host->target_bias(target) + instance->executable->about_va,
+			      &state, sizeof(state));
 	if (r < 0)
 		return r;
 	if (!state.code_start)
 		return EP_NOT_YET;
 	range = range_of(&state);
 	r = host->set_state(target, &state, sizeof(state));
-	if (r == 0)
-		r = host->set_ranges(target, &range, 1);
-	if (r < 0)
-		return r;
-	*ret_instance = arg;
-	return 0;
+	return r < 0 ? r : host->set_ranges(target, &range, 1);
+}
+
+static int attach(void *arg, struct ep_target *target, void **ret_instance)
+{
+	struct leap_instance *instance = malloc(sizeof(*instance));
+	int r;
+
+	if (!instance)
+		return -ENOMEM;
+	*instance = (struct leap_instance){arg, target};
+	r = refresh(instance);
+	if (r != 0)
+		free(instance);
+	else
+		*ret_instance = instance;
+	return r;
 }
 
 static int symbolize(void *arg, const struct ep_raw_frame *frame, struct ep_names *names)
 {
-	const struct leap_executable *executable = arg;
+	const struct leap_instance *instance = arg;
 	struct ep_name name = {.size = sizeof(name), .function = "leap"};
 
 	(void)frame;
-	return executable->host->add_name(names, &name);
+	return instance->executable->host->add_name(names, &name);
 }
 
 static void detach(void *arg)
 {
-	(void)arg;
+	free(arg);
 }
 
 static void unload(void *arg)
@@ -104,6 +122,7 @@ static const struct ep_unwinder_ops ops = {
 	.bpf = &bpf,
 	.probe = probe,
 	.attach = attach,
+	.refresh = refresh,
 	.symbolize = symbolize,
 	.detach = detach,
 	.unload = unload,

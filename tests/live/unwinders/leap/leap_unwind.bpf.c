@@ -70,7 +70,12 @@ int leap_unwind(struct bpf_perf_event_data *ctx)
 		return 0;
 	state = ep_get_state(rec);
 	s = ep_get_scratch(rec);
-	/* Not entered: the native walk has ended in an error, and we have nothing to add. */
+	/*
+	 * Not entered: the native walk has ended in an error, and we have nothing to add. It may be
+	 * in code of ours that nobody knows.
+	 */
+	if (!ep_is_entered(rec))
+		ep_ask_refresh(rec);
 	if (state && s && ep_is_entered(rec)) {
 		if (!is_ours(rec, state)) {
 			if (state->mode == LEAP_ANONYMOUS)

@@ -38,8 +38,12 @@ enum ep_frame_flag {
 	/* Of a native frame, bits 3 to 7: slot of the language whose frames it may run; 0: none.
 	 * Its word is then where the range begins. */
 	EP_FRAME_SLOT_SHIFT = 3,
-	/* Of a language's frame: it was called by native code, not by the frame that follows. */
-	EP_FRAME_ENTRY = 1 << 0,
+	/*
+	 * Of a language's frame. The first one says where it belongs and not what it is; all others
+	 * are a part of what names it, bits 2 to 7 those of the language.
+	 */
+	EP_FRAME_ENTRY = 1 << 0,       /* called by native code, not by the frame that follows */
+	EP_FRAME_INTERRUPTED = 1 << 1, /* its address was interrupted, none it returns to */
 };
 
 #define EP_FRAME_HEADER(kind, flags, words, aux)                                                   \

@@ -49,6 +49,15 @@ struct ep_event {
 	__u64 time_ns; /* CLOCK_MONOTONIC */
 };
 
+enum ep_sample_flag {
+	EP_SAMPLE_KERNEL_THREAD = 1 << 0,
+	EP_SAMPLE_UNKNOWN_PROCESS = 1 << 1, /* not in ep_procs, or under another start time */
+	EP_SAMPLE_UNKNOWN_ADDRESS = 1 << 2, /* an address in no mapping: its maps have changed */
+	EP_SAMPLE_RAW = 1 << 3, /* has target addresses that user space may be able to place;
+				   always sent with its frames */
+	EP_SAMPLE_REFRESH = 1 << 4, /* a language wants user space to look again: ep_ask_refresh */
+};
+
 struct ep_sample {
 	struct ep_event event;
 	__u64 hash;	/* over kernel addresses, user frame words, the program; never 0 */
