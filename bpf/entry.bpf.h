@@ -110,6 +110,9 @@ static __always_inline void find_process(struct ep_core_record *rec, __u64 task)
 
 	rec->walk.known = 0;
 	rec->walk.n_rows = 0;
+	rec->keep_words = 0;
+	rec->keep_calls = 0;
+	rec->language_words = 0;
 	if (!proc) {
 		/* Behind its exit event nobody needs to find out about a process any more. */
 		if (!task_is_exiting(task))
@@ -121,6 +124,12 @@ static __always_inline void find_process(struct ep_core_record *rec, __u64 task)
 	rec->no_copy = proc->flags & EP_PROC_FINAL;
 	rec->walk.known = 1;
 	rec->walk.takers = proc->flags >> EP_PROC_TAKERS_SHIFT;
+	/* One for each language that is asked when the native walk ends in an error. */
+	rec->keep_calls = proc->slots[0] ? EP_MAX_LANGUAGES : 0;
+	if (proc->flags & EP_PROC_MARKS) {
+		rec->keep_words = EP_LANGUAGE_WORDS;
+		rec->keep_calls = EP_LANGUAGE_TAIL_CALLS;
+	}
 	rec->memo_tag = memo_tag(proc->rows);
 	rec->walk.rows = proc->rows;
 	rec->walk.n_rows = proc->n_rows;

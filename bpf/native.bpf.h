@@ -526,9 +526,7 @@ static __always_inline bool keep_walk(struct ep_core_record *rec)
 
 static __always_inline bool may_run_again(const struct ep_core_record *rec)
 {
-	__u32 keep = rec->walk.slots[0] ? EP_LANGUAGE_TAIL_CALLS : 0;
-
-	return rec->walk.tail_calls < EP_MAX_TAIL_CALLS - keep;
+	return rec->walk.tail_calls < EP_MAX_TAIL_CALLS - rec->keep_calls;
 }
 
 #include "bpf/leaf.bpf.h"
@@ -542,6 +540,8 @@ int ep_native(struct bpf_perf_event_data *ctx)
 	if (!rec)
 		return 0;
 	step = rec->first_step;
+	if (rec->walk.entered)
+		rec->language_words += rec->sample.n_words - rec->left_at;
 	/* A language has unwound the frame that was interrupted. */
 	if (rec->walk.entered == EP_ENTERED)
 		rec->walk.interrupted = 0;
@@ -567,6 +567,7 @@ int ep_native(struct bpf_perf_event_data *ctx)
 		ep_go_to(ctx, &rec->record, EP_SLOT_NATIVE);
 	if (step == STEP_ENTER && may_run_again(rec)) {
 		rec->walk.entered = EP_ENTERED;
+		rec->left_at = rec->sample.n_words;
 		ep_go_to(ctx, &rec->record, EP_ROW_SLOT(rec->place.owner));
 		step = EP_ERROR_NO_TABLES; /* its program is not loaded */
 	}

@@ -52,6 +52,10 @@ struct ep_core_record {
 	__u64 leaf_sp, leaf_fp;
 	__u64 guessed; /* a caller was found by what lay at sp, and none by frame pointer since */
 	__u32 no_copy;	  /* of the stack: user space would not learn from it */
+	/* Kept for languages whose frames come when the native walk is done. */
+	__u32 keep_words, keep_calls;
+	__u32 language_words; /* of languages that were entered: they take none of native frames' */
+	__u32 left_at;	      /* words when one was entered */
 	__u32 first_step; /* what ep_entry's walk ended with, for ep_native: STEP_AGAIN or an error */
 	struct ep_copy copy; /* where the native walk stopped, if copy.pc is not 0 */
 	__u64 memo_tag;	   /* which entries of ep_memo hold for this sample */

@@ -70,9 +70,10 @@ static __always_inline __u32 frame_flags(const struct ep_core_record *rec)
 static __always_inline bool push_native(struct ep_core_record *rec, __u32 flags, __u32 executable,
 					__u64 word)
 {
-	__u32 keep = rec->walk.slots[0] ? EP_LANGUAGE_WORDS : 0;
+	__u32 used = rec->sample.n_words;
 
-	return rec->sample.n_words < EP_MAX_WORDS - 8 - keep &&
+	return used < EP_MAX_WORDS - 8 &&
+	       used - rec->language_words < EP_MAX_WORDS - 8 - rec->keep_words &&
 	       ep_push_words(&rec->record,
 			     EP_FRAME_HEADER(EP_FRAME_NATIVE, flags, 1, executable), 1, word, 0, 0);
 }

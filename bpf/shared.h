@@ -120,6 +120,7 @@ _Static_assert(sizeof(struct ep_row) == EP_ENTRY_BYTES, "ep_row is shared with B
 
 enum ep_proc_flag {
 	EP_PROC_FINAL = 1 << 0, /* user space cannot learn more of it: no copies of stacks */
+	EP_PROC_MARKS = 1 << 1, /* a language's frames come when the native walk is done: room is kept */
 	EP_PROC_TAKERS_SHIFT = 8, /* from this bit on: struct ep_walk's takers */
 };
 

@@ -214,6 +214,14 @@ int ep_languages_add_codes(const struct ep_process *process, struct ep_vec *entr
 	return ep_rows_add_codes(entries, languages, n);
 }
 
+static bool has_mark(const struct ep_instance *instance)
+{
+	const struct ep_range *ranges;
+	size_t n = ep_instance_ranges(instance, &ranges);
+
+	return ep_ranges_have_mark(ranges, n);
+}
+
 void ep_languages_tell(const struct ep_process *process, struct ep_proc *proc)
 {
 	size_t n = 0;
@@ -223,6 +231,8 @@ void ep_languages_tell(const struct ep_process *process, struct ep_proc *proc)
 			continue;
 		if (ep_instance_takes_anonymous(process->languages[i]))
 			proc->flags |= (uint16_t)(1u << (EP_PROC_TAKERS_SHIFT + n));
+		if (has_mark(process->languages[i]))
+			proc->flags |= EP_PROC_MARKS;
 		proc->states[n] = (uint16_t)ep_instance_state(process->languages[i]);
 		proc->slots[n++] = (uint8_t)ep_instance_slot(process->languages[i]);
 	}

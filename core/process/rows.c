@@ -282,6 +282,15 @@ int ep_ranges_take(const struct ep_range *ranges, size_t n, struct ep_vec *exact
 	return r == 0 && !are_disjoint(exact) ? -EINVAL : r;
 }
 
+bool ep_ranges_have_mark(const struct ep_range *ranges, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (ranges[i].mode == EP_RANGE_MARK)
+			return true;
+	}
+	return false;
+}
+
 int ep_rows_add_codes(struct ep_vec *entries, const struct ep_ranges *languages, size_t n)
 {
 	struct ep_code_index index = {0};

@@ -39,6 +39,9 @@ struct ep_ranges {
 int ep_ranges_take(const struct ep_range *ranges, size_t n, struct ep_vec *exact,
 		   bool *ret_anonymous);
 
+/* True when one of them is marked. */
+bool ep_ranges_have_mark(const struct ep_range *ranges, size_t n);
+
 /*
  * Appends what a language's program finds its code by (ebpf-profiler/bpf/code.h) to a process's
  * rows, which are all there is in `entries`: nothing where there is no language, `n` 0. 0, -ENOMEM,

@@ -51,6 +51,7 @@ static int add_plugin(struct ep_unwinders *unwinders, struct ep_module *module)
 			    &plugin->first_error);
 	if (r < 0)
 		return r;
+	ep_language_set_frame_type(slot, EP_HAS(ops, frame_type) ? ops->frame_type : NULL);
 	r = uv_mutex_init(&plugin->mutex);
 	if (r < 0)
 		return r;

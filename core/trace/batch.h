@@ -45,8 +45,6 @@ struct ep_batch_source {
 	/* 0, or a negative errno when it is not known (any more); `ret` is zeroed before. */
 	int (*executable)(void *arg, uint32_t id, struct ep_batch_executable *ret);
 	int (*process)(void *arg, struct ep_program program, struct ep_batch_process *ret);
-	/* Name of a dynamic frame kind; NULL callback or result: see core/trace/languages.h. */
-	const char *(*kind_name)(void *arg, uint32_t kind);
 
 	const char *kernel_build_id; /* hex, may be NULL */
 	const char *host_name;

@@ -13,6 +13,7 @@ _Static_assert((int)EP_ERROR_COUNT <= EP_ERROR_FIRST_DYNAMIC, "errors of languag
 /* Earned: see the header. Fixed arrays, so that adding cannot fail half-way. */
 static struct {
 	char names[EP_SLOT_COUNT][EP_LANGUAGE_MAX_NAME]; /* "": free */
+	char types[EP_SLOT_COUNT][EP_LANGUAGE_MAX_NAME]; /* "": as the name */
 	uint32_t n_errors;
 	uint8_t slots[MAX_ERRORS];
 	char texts[MAX_ERRORS][EP_LANGUAGE_MAX_TEXT];
@@ -55,6 +56,12 @@ int ep_language_add(uint32_t slot, const char *name, const char *const *errors,
 	return 0;
 }
 
+void ep_language_set_frame_type(uint32_t slot, const char *type)
+{
+	if (slot < EP_SLOT_COUNT && type)
+		snprintf(registry.types[slot], sizeof(registry.types[slot]), "%s", type);
+}
+
 void ep_language_clear(void)
 {
 	memset(&registry, 0, sizeof(registry));
@@ -67,6 +74,15 @@ const char *ep_language_name(uint32_t kind)
 	if (kind < EP_FRAME_FIRST_DYNAMIC || slot >= EP_SLOT_COUNT || !registry.names[slot][0])
 		return NULL;
 	return registry.names[slot];
+}
+
+const char *ep_language_frame_type(uint32_t kind)
+{
+	const char *name = ep_language_name(kind);
+
+	if (name && registry.types[kind - EP_FRAME_FIRST_DYNAMIC][0])
+		return registry.types[kind - EP_FRAME_FIRST_DYNAMIC];
+	return name;
 }
 
 static bool is_of_language(uint32_t error)

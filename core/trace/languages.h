@@ -26,11 +26,15 @@
  */
 int ep_language_add(uint32_t slot, const char *name, const char *const *errors,
 		    uint32_t *ret_first_error);
+/* Of a language that was added: what its frames are called in batches; NULL: its name. */
+void ep_language_set_frame_type(uint32_t slot, const char *type);
 /* Forgets all of them: after the last store and batch are gone, and between tests. */
 void ep_language_clear(void);
 
 /* Name of a dynamic frame kind ("python"); NULL: nobody's. Borrowed until the clear. */
 const char *ep_language_name(uint32_t kind);
+/* Its frame type ("cpython"), likewise. */
+const char *ep_language_frame_type(uint32_t kind);
 /* "stack memory unreadable", "python: code object unreadable"; NULL: there is no such error. */
 const char *ep_error_text(uint32_t error);
 /* Slot of the language whose error it is, 0: none's. */

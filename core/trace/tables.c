@@ -320,25 +320,29 @@ static int kernel_mapping(struct ep_tables *t, uint32_t module, uint32_t *ret_ro
 
 /* --- locations --- */
 
-static const char *kind_name(const struct ep_tables *t, uint32_t kind)
+static const char *type_name(uint32_t kind)
 {
-	const char *name = NULL;
+	const char *type;
 
 	switch (kind) {
 	case EP_FRAME_KERNEL:
+	case EP_FRAME_TASK:
 		return "kernel";
 	case EP_FRAME_NATIVE:
 		return "native";
 	case EP_FRAME_ERROR:
 		return "error";
-	case EP_FRAME_TASK:
-		return "kernel";
 	default:
-		if (t->source->kind_name)
-			name = t->source->kind_name(t->source->arg, kind);
-		name = name ? name : ep_language_name(kind);
-		return name ? name : "unknown";
+		type = ep_language_frame_type(kind);
+		return type ? type : "unknown";
 	}
+}
+
+static const char *language_name(uint32_t kind)
+{
+	const char *name = ep_language_name(kind);
+
+	return name ? name : "unknown";
 }
 
 static int add_error_line(struct ep_tables *t, uint32_t error)
@@ -368,7 +372,7 @@ static int add_unnamed_line(struct ep_tables *t, const struct ep_frame *frame, u
 		snprintf(text, sizeof(text), "%.255s+0x%" PRIx64,
 			 base_name ? text_of(t, base_name) : "[unknown]", address);
 	else
-		snprintf(text, sizeof(text), "[%s: unknown function]", kind_name(t, frame->kind));
+		snprintf(text, sizeof(text), "[%s: unknown function]", language_name(frame->kind));
 	return add_made_up_line(t, text);
 }
 
@@ -505,7 +509,7 @@ static int make_location(struct ep_tables *t, uint32_t frame_id, const struct ep
 
 	(void)ep_frames_names(t->frames, frame_id, &names, &module);
 	*location = (struct ep_table_location){.line_first = (uint32_t)t->lines.len};
-	r = add_cstr(t, kind_name(t, frame->kind), &location->kind);
+	r = add_cstr(t, type_name(frame->kind), &location->kind);
 	if (r == 0 && !is_dynamic) {
 		location->address = ep_frame_lookup_addr(frame);
 		location->flags =

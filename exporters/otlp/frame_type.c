@@ -4,29 +4,21 @@
 #include <errno.h>
 
 /*
- * Names of plugins and their kinds, to those of semantic conventions 1.44.0, model/profile
- * (profile.frame.type). A kind in neither column goes out as it is: custom values are allowed.
+ * Kinds of frames are frame types already (profile.frame.type, semantic conventions 1.44.0,
+ * model/profile; custom values are allowed), but for one: the OpenTelemetry profiler says it like that.
  */
-static const struct otlp_frame_type conventions[] = {
-	{"error", "abort-marker"}, /* as the OpenTelemetry profiler says it */
-	{"python", "cpython"},	   {"java", "jvm"},    {"hotspot", "jvm"},   {"v8", "v8js"},
-	{"node", "v8js"},	   {"nodejs", "v8js"}, {"erlang", "beam"},   {"lua", "luajit"},
-	{"coreclr", "dotnet"},	   {"clr", "dotnet"},  {"kernel", "kernel"},
-};
+static const char *type_of(const char *kind)
+{
+	if (strcmp(kind, "error") == 0)
+		return "abort-marker";
+	return kind[0] ? kind : "unknown";
+}
 
 /* devfiler refuses a whole request for one frame type that is not in its list. */
 static const char *const devfiler_types[] = {
 	"native", "kernel", "jvm",  "perl", "cpython", "php",	       "phpjit",
 	"ruby",	  "dotnet", "v8js", "beam", "go",      "abort-marker",
 };
-
-static const char *convention_of(const char *kind)
-{
-	for (size_t i = 0; i < EP_LEN(conventions); i++)
-		if (strcmp(conventions[i].from, kind) == 0)
-			return conventions[i].to;
-	return kind[0] ? kind : "unknown";
-}
 
 static bool devfiler_knows(const char *type)
 {
@@ -47,7 +39,7 @@ static const char *find_mapped(const struct otlp_encode_options *options, const 
 const char *otlp_frame_type_of(const struct ep_batch *batch, uint32_t location,
 			       const struct otlp_encode_options *options)
 {
-	const char *type = convention_of(batch->string_text[batch->location_kind[location]]);
+	const char *type = type_of(batch->string_text[batch->location_kind[location]]);
 	const char *mapped = find_mapped(options, type);
 
 	if (mapped)

@@ -67,7 +67,8 @@ struct ep_batch {
 	 */
 	const uint64_t *location_address;
 	const uint32_t *location_mapping;   /* row of mappings */
-	const uint32_t *location_kind;	    /* string: "kernel", "native", "python", "error" */
+	/* String: "kernel", "native", "error", or a language's frame_type: "cpython". */
+	const uint32_t *location_kind;
 	const uint32_t *location_flags;	    /* enum ep_location_flag */
 	const uint32_t *location_line_first; /* into lines, innermost (inlined) first */
 

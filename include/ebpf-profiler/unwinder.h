@@ -174,6 +174,9 @@ struct ep_unwinder_ops {
 	int (*symbolize)(void *instance, const struct ep_raw_frame *frame, struct ep_names *names);
 	void (*detach)(void *instance);	   /* required; the process may be gone */
 	void (*unload)(void *executable);  /* required; no instance of it is left */
+	/* Of its frames, as OpenTelemetry's profile.frame.type has it: "cpython", "jvm". NULL: the
+	 * plugin's name. */
+	const char *frame_type;
 };
 
 #endif

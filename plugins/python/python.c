@@ -40,6 +40,7 @@ static const struct ep_unwinder_ops ops = {
 	.symbolize = py_symbolize,
 	.detach = py_detach,
 	.unload = py_unload,
+	.frame_type = "cpython",
 };
 
 EP_PLUGIN_DEFINE = {

@@ -81,7 +81,7 @@ __attribute__((format(printf, 2, 3))) static uint32_t add_string(struct owned *o
 
 static void make_strings(struct owned *o, const struct test_shape *s)
 {
-	static const char *const kinds[] = {"native", "kernel", "python", "error", "rust"};
+	static const char *const kinds[] = {"native", "kernel", "cpython", "error", "rust"};
 
 	o->cap_strings = 2 * s->functions + 4 * s->processes + 512;
 	o->texts = block(o, o->cap_strings, sizeof(*o->texts));

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/trace/batch.h"
+#include "core/trace/languages.h"
+#include "ebpf-profiler/bpf/record.h"
 #include "tests/unit/trace_events.h"
 
 #include <errno.h>
@@ -38,16 +40,9 @@ static int find_process(void *arg, struct ep_program program, struct ep_batch_pr
 	return 0;
 }
 
-static const char *kind_name(void *arg, uint32_t kind)
-{
-	(void)arg;
-	return kind == 16 ? "python" : NULL;
-}
-
 static const struct ep_batch_source source = {
 	.executable = find_executable,
 	.process = find_process,
-	.kind_name = kind_name,
 	.kernel_build_id = "feed",
 	.host_name = "host",
 	.period_hz = 20,
@@ -296,7 +291,8 @@ static void equal_stacks_of_two_processes_share_a_row(void **state)
 	ep_batch_unref(batch);
 }
 
-#define PYTHON 16 /* see kind_name */
+#define PYTHON_SLOT EP_SLOT_FIRST_DYNAMIC
+#define PYTHON	    (EP_FRAME_FIRST_DYNAMIC + PYTHON_SLOT)
 
 /* A stack of one frame of a language, as a batch of its own. */
 static struct ep_batch *batch_of_language(uint32_t pid, uint64_t word,
@@ -374,7 +370,7 @@ static void frames_of_a_language_have_their_lines_and_no_mapping(void **state)
 	batch = finish(store);
 
 	at = location_of(batch, 0, 0);
-	assert_string_equal(text(batch, batch->location_kind[at]), "python");
+	assert_string_equal(text(batch, batch->location_kind[at]), "cpython");
 	assert_int_equal(batch->location_mapping[at], 0);
 	assert_int_equal(batch->location_address[at], 0);
 	assert_int_equal(batch->location_flags[at], 0);
@@ -526,6 +522,11 @@ int main(void)
 		cmocka_unit_test(rows_weigh_their_cpus_periods),
 		cmocka_unit_test(empty_interval_makes_an_empty_batch),
 	};
+	uint32_t first_error;
+
+	if (ep_language_add(PYTHON_SLOT, "python", NULL, &first_error) < 0)
+		return 1;
+	ep_language_set_frame_type(PYTHON_SLOT, "cpython");
 
 	return cmocka_run_group_tests_name("trace_batch", tests, NULL, NULL);
 }

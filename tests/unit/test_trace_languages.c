@@ -38,6 +38,12 @@ static void numbers_are_handed_out_in_order(void **state)
 	assert_int_equal(ep_error_slot(toy + 1), FIRST);
 	assert_int_equal(ep_error_slot(other), FIRST + 4);
 	assert_string_equal(ep_language_name(EP_FRAME_FIRST_DYNAMIC + FIRST + 1), "silent");
+	ep_language_set_frame_type(FIRST, "ctoy");
+	ep_language_set_frame_type(FIRST + 1, NULL);
+	ep_language_set_frame_type(EP_SLOT_COUNT, "nobody");
+	assert_string_equal(ep_language_frame_type(EP_FRAME_FIRST_DYNAMIC + FIRST), "ctoy");
+	assert_string_equal(ep_language_frame_type(EP_FRAME_FIRST_DYNAMIC + FIRST + 1), "silent");
+	assert_null(ep_language_frame_type(EP_FRAME_FIRST_DYNAMIC + FIRST + 2));
 }
 
 static void what_nobody_was_given_is_unknown(void **state)

@@ -5,11 +5,12 @@
  *
  *	main ─► swing ─► leap ─► swing ─► leap ─► ... swing ─► spin
  *
- *	leap SECONDS [LEAPS [heap|anonymous|untold]]
+ *	leap SECONDS [LEAPS [page|heap|anonymous|untold [FRAMES]]]
  *
  * Where its code lies: in a page that stays; in a heap, reserved as a whole, where it moves to a page
  * that is committed anew every 2 ms; or in a new mapping as often, the old one being unmapped. Or it
- * moves once, after 300 ms, to a page that was mapped before: no mapping tells.
+ * moves once, after 300 ms, to a page that was mapped before: no mapping tells. Each leap is so many
+ * frames.
  *
  * With -DWITH_TOY each swing is called by the toy interpreter, and that by leap:
  *
@@ -31,7 +32,7 @@ ZOO_DEFINE_SPIN(spin)
 /* Read by the plugin: struct leap_state. */
 struct {
 	uint64_t code_start, code_end, kept_start, kept_end, top_addr, key;
-	uint64_t heap_start, heap_end, mode;
+	uint64_t heap_start, heap_end, mode, frames;
 } volatile leap_about;
 enum { MODE_PAGE, MODE_HEAP, MODE_ANONYMOUS, MODE_UNTOLD };
 
@@ -42,7 +43,7 @@ static leap_fn leap;
 KEEP void swing(long left);
 
 #ifdef WITH_TOY
-#define STEP "swing_tune tune play leap swing"
+#define BEFORE_LEAP " swing_tune tune play"
 static long tune_left;
 KEEP void swing_tune(void);
 KEEP void play(long left);
@@ -64,7 +65,7 @@ KEEP void swing_tune(void)
 	BARRIER();
 }
 #else
-#define STEP "leap swing"
+#define BEFORE_LEAP ""
 #define play swing
 #endif
 
@@ -194,6 +195,14 @@ static bool is_time_to_move(void)
 	return true;
 }
 
+static void print_leap(void)
+{
+	printf(BEFORE_LEAP);
+	for (uint64_t i = 0; i < leap_about.frames; i++)
+		printf(" leap");
+	printf(" swing");
+}
+
 int main(int argc, char **argv)
 {
 	long leaps = argc > 2 ? atol(argv[2]) : 3;
@@ -205,6 +214,7 @@ int main(int argc, char **argv)
 			  : strcmp(where, "anonymous") == 0 ? MODE_ANONYMOUS
 			  : strcmp(where, "untold") == 0    ? MODE_UNTOLD
 							    : MODE_PAGE;
+	leap_about.frames = argc > 4 ? strtoul(argv[4], NULL, 10) : 1;
 	if (leap_about.mode == MODE_HEAP)
 		reserve_heap();
 	second_page = new_page();
@@ -214,7 +224,7 @@ int main(int argc, char **argv)
 #endif
 	printf("STACK spin swing");
 	for (long i = 0; i < leaps; i++)
-		printf(" " STEP);
+		print_leap();
 	printf(" main\n");
 	zoo_start(argc, argv, "");
 	while (zoo_time_left()) {

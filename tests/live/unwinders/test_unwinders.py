@@ -269,6 +269,9 @@ class Enter(Case):
             with self.subTest(where=where):
                 self.check(self.leap, "3", where)
 
+    def test_many_frames_of_a_language_leave_room_for_native_ones(self):
+        self.check(self.leap, "1", "page", "1024")
+
     def test_program_asks_for_a_refresh(self):
         self.check(self.leap, "3", "untold", threshold="97")
 

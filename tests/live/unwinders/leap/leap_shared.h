@@ -12,8 +12,11 @@ struct leap_state {
 	__u64 key;
 	__u64 heap_start, heap_end;
 	__u64 mode; /* enum leap_mode */
+	__u64 frames; /* that each leap stands for */
 };
 _Static_assert(sizeof(struct leap_state) <= EP_STATE_BYTES, "leap_state is too large");
+
+#define LEAP_MAX_FRAMES 1024
 
 /* Each copy of the code begins a page. */
 #define LEAP_PAGE_BYTES 4096ull

@@ -57,6 +57,18 @@ static __always_inline __u32 find_caller(struct ep_walk *walk, const struct leap
 	return 0;
 }
 
+static __always_inline void push_frames(struct ep_record *rec, const struct leap_state *state)
+{
+	for (__u32 i = 0; i < LEAP_MAX_FRAMES; i++) {
+		if (i >= state->frames)
+			break;
+		if (!ep_push_frame(rec, 0, 0, rec->walk.pc & (LEAP_PAGE_BYTES - 1), 0)) {
+			ep_push_error(rec, EP_ERROR_TOO_DEEP, rec->walk.pc);
+			break;
+		}
+	}
+}
+
 SEC("perf_event")
 int leap_unwind(struct bpf_perf_event_data *ctx)
 {
@@ -84,7 +96,7 @@ int leap_unwind(struct bpf_perf_event_data *ctx)
 			ep_next(ctx, rec);
 			return 0;
 		}
-		ep_push_frame(rec, 0, 0, rec->walk.pc & (LEAP_PAGE_BYTES - 1), 0);
+		push_frames(rec, state);
 		error = find_caller(&rec->walk, state, s, &pc);
 		if (error) {
 			ep_push_error(rec, error, rec->walk.pc);

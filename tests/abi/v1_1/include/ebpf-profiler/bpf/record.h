@@ -32,7 +32,7 @@
 #define EP_MAX_KERNEL	 127  /* bpf_get_stack stops there: PERF_MAX_STACK_DEPTH */
 #define EP_MAX_WORDS	 3584 /* words of user frames in one trace: 1792 native frames */
 #define EP_RECORD_WORDS	 (EP_MAX_KERNEL + 1 + EP_MAX_WORDS)
-#define EP_LANGUAGE_WORDS 2048 /* of EP_MAX_WORDS kept for languages, where a process has one */
+#define EP_LANGUAGE_WORDS 2048 /* of EP_MAX_WORDS kept for languages whose frames are marked */
 
 /* Slots of ep_progs. Languages get theirs from the host, from EP_SLOT_FIRST_DYNAMIC on. */
 enum ep_slot {
