@@ -197,7 +197,7 @@ static bool is_time_to_move(void)
 
 static void print_leap(void)
 {
-	printf(BEFORE_LEAP);
+	printf("%s", BEFORE_LEAP);
 	for (uint64_t i = 0; i < leap_about.frames; i++)
 		printf(" leap");
 	printf(" swing");
