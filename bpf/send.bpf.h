@@ -22,7 +22,8 @@ static __always_inline bool send_record(struct ep_core_record *rec, struct ep_co
 
 	if (used > WAKE_SHARE(ep_config.ring_bytes) || is_new_name)
 		flags = wake_flag(control);
-	if (used <= SAMPLES_SHARE(ep_config.ring_bytes) && bpf_ringbuf_output(&ep_ring, rec, bytes, flags) == 0)
+	if (used <= SAMPLES_SHARE(ep_config.ring_bytes) &&
+	    bpf_ringbuf_output(&ep_ring, rec, bytes, flags) == 0)
 		return true;
 	count(EP_COUNTER_RING_FULL);
 	return false;

@@ -89,29 +89,35 @@ static void test_old_format(void **state)
 	ep_vec_fini(&bytes);
 }
 
+/* `entries` are all there is; both vectors are done with. */
+static void check_only_entries(struct ep_vec *inner, struct ep_vec *bytes)
+{
+	struct ep_ld_cache cache;
+
+	assert_int_equal(ep_ld_cache_parse(bytes->data, bytes->len, &cache), 0);
+	check_all(&cache);
+	check_found(&cache, EM_X86_64, "libold.so.1", NULL, NULL);
+	ep_ld_cache_fini(&cache);
+	ep_vec_fini(inner);
+	ep_vec_fini(bytes);
+}
+
 static void test_of_both_the_new_one_counts(void **state)
 {
 	struct ep_vec inner, bytes;
-	struct ep_ld_cache cache;
 
 	(void)state;
 	init(&inner);
 	init(&bytes);
 	put_new_cache(&inner, entries, EP_LEN(entries), 2);
 	put_old_cache(&bytes, others, EP_LEN(others), &inner);
-	assert_int_equal(ep_ld_cache_parse(bytes.data, bytes.len, &cache), 0);
-	check_all(&cache);
-	check_found(&cache, EM_X86_64, "libold.so.1", NULL, NULL);
-	ep_ld_cache_fini(&cache);
-	ep_vec_fini(&inner);
-	ep_vec_fini(&bytes);
+	check_only_entries(&inner, &bytes);
 }
 
 /* It has more entries than bytes: the old one before it is as good as without it. */
 static void test_a_new_one_that_is_broken_changes_nothing(void **state)
 {
 	struct ep_vec inner, bytes;
-	struct ep_ld_cache cache;
 	uint32_t many = 1000000;
 
 	(void)state;
@@ -120,12 +126,7 @@ static void test_a_new_one_that_is_broken_changes_nothing(void **state)
 	put_new_cache(&inner, others, EP_LEN(others), 2);
 	memcpy((char *)inner.data + 20, &many, sizeof(many));
 	put_old_cache(&bytes, entries, EP_LEN(entries), &inner);
-	assert_int_equal(ep_ld_cache_parse(bytes.data, bytes.len, &cache), 0);
-	check_all(&cache);
-	check_found(&cache, EM_X86_64, "libold.so.1", NULL, NULL);
-	ep_ld_cache_fini(&cache);
-	ep_vec_fini(&inner);
-	ep_vec_fini(&bytes);
+	check_only_entries(&inner, &bytes);
 }
 
 /* Each shorter cache is refused, or finds less, and is never read beyond its end. */
