@@ -46,6 +46,11 @@ class CheckLayers(unittest.TestCase):
         ("include/ebpf-profiler/a.h", "ebpf-profiler/abi.h", True),
         ("bpf/a.bpf.c", "core/base/vec.h", False),
         ("core/new/a.c", "core/base/vec.h", False),
+        ("plugins/a/a.c", "core/agent/x.h", False),
+        ("plugins/a/tests/unit/a.c", "core/agent/x.h", True),
+        ("plugins/a/tests/unit/a.c", "plugins/a/a.h", True),
+        ("plugins/a/a.c", "plugins/a/tests/unit/a.h", False),
+        ("core/agent/a.c", "plugins/a/tests/unit/a.h", False),
     ]
 
     def test_each_rule(self):

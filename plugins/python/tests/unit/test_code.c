@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Naming a frame: what is there, what is gone, what breaks off; and what the cache keeps. */
 #include "plugins/python/symbolize/code_cache.h"
-#include "tests/unit/python_objects.h"
+#include "plugins/python/tests/unit/objects.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

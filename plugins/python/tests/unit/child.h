@@ -13,7 +13,7 @@
 #define TEST_PYTHON_CHILD_H
 
 #include "plugins/python/symbolize/code.h"
-#include "tests/unit/python_target.h"
+#include "plugins/python/tests/unit/target.h"
 
 #include <glob.h>
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Code objects that come and go while they are named: python_churn.py puts function f_N on line N
+ * Code objects that come and go while they are named: churn.py puts function f_N on line N
  *of N.py, at the same addresses over and over. A name that comes out must fit together, and be that
  *of the object whose check was taken; everything else must be said to be gone.
  *
@@ -8,7 +8,7 @@
  */
 #include "core/base/clock.h"
 #include "core/base/map.h"
-#include "tests/unit/python_child.h"
+#include "plugins/python/tests/unit/child.h"
 
 #define RUN_NS (600 * EP_NS_PER_MS)
 #define LATER  4096 /* frames are named when so many others have been taken: some 10 ms */

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the seeds of fuzz_python_lines and fuzz_python_code beside itself. Runs on 3.11 and newer.
+"""Makes the seeds of fuzz_lines and fuzz_code beside itself. Runs on 3.11 and newer.
 
 lines_*: format, first line (4 bytes), table.  code_*: minor version, address of the code object
 (2 bytes, from BASE), change (2 bytes), memory from BASE on.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The symbolizer beside CPython itself: starts each interpreter it finds on
- * python_symbolize_live.py, which says of some thousand code objects what their names are and which
+ * live.py, which says of some thousand code objects what their names are and which
  * lines PyCode_Addr2Line gives for their instructions, and reads the same from its memory.
  *
  *	test_python_live SCRIPT [INTERPRETER...]
@@ -10,7 +10,7 @@
  * with EP_TEST_FULL in the environment. Minors that are nowhere are said to be skipped; when there
  * is none at all, the test is (exit 77).
  */
-#include "tests/unit/python_child.h"
+#include "plugins/python/tests/unit/child.h"
 
 #define MAX_SHOWN 10 /* differences printed of one interpreter */
 struct run {

@@ -4,7 +4,7 @@
 #define TEST_PYTHON_OBJECTS_H
 
 #include "plugins/python/symbolize/code.h"
-#include "tests/unit/python_target.h"
+#include "plugins/python/tests/unit/target.h"
 
 #define HEAP_ADDR  0x7f1234560000ULL
 #define HEAP_BYTES 0x10000

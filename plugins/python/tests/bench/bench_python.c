@@ -10,7 +10,7 @@
 #include "core/base/clock.h"
 #include "core/base/map.h"
 #include "plugins/python/symbolize/code.h"
-#include "tests/unit/python_target.h"
+#include "plugins/python/tests/unit/target.h"
 
 #include <inttypes.h>
 #include <signal.h>
@@ -81,7 +81,7 @@ static void add_code(uint64_t addr)
 	codes[n_codes++] = (struct code){addr, py_code_check(words, layout.check_mask)};
 }
 
-/* The lines of python_symbolize_live.py; only addresses are of interest. */
+/* The lines of live.py; only addresses are of interest. */
 static int read_codes(FILE *out)
 {
 	unsigned int major, minor, debug, trace_refs;
@@ -183,8 +183,7 @@ int main(int argc, char **argv)
 	FILE *out = NULL;
 	int r;
 
-	snprintf(script, sizeof(script), "%s/tests/unit/python_symbolize_live.py",
-		 root ? root : ".");
+	snprintf(script, sizeof(script), "%s/plugins/python/tests/unit/live.py", root ? root : ".");
 	r = start(argc > 1 ? argv[1] : "python3", argc > 2 ? argv[2] : script, &out);
 	if (r == 0)
 		r = read_codes(out);

@@ -5,7 +5,7 @@
  * of times, or in larger pieces than a line table may have.
  */
 #include "plugins/python/symbolize/code.h"
-#include "tests/unit/python_target.h"
+#include "plugins/python/tests/unit/target.h"
 
 #include <stdbool.h>
 

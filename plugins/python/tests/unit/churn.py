@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes and drops code objects for as long as its standard input is open: see test_python_churn.c.
+"""Makes and drops code objects for as long as its standard input is open: see test_churn.c.
 
 The function f_N is on line N of N.py, so whoever names one can tell whether the parts fit. A table
 says which ones are alive: address and N, or 0 and 0. Prints the interpreter and the table's address

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* str objects of every form as UTF-8. */
 #include "plugins/python/symbolize/text.h"
-#include "tests/unit/python_objects.h"
+#include "plugins/python/tests/unit/objects.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

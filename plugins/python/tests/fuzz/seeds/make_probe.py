@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the seeds of fuzz_python_probe: a 3.6, a 3.11, a 3.14 and a 3.99. Writes beside itself."""
+"""Makes the seeds of fuzz_probe: a 3.6, a 3.11, a 3.14 and a 3.99. Writes beside itself."""
 import os
 import struct
 
