@@ -13,7 +13,8 @@ import collections
 import os
 import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
+HERE = os.path.dirname(os.path.realpath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "..", "..", "..", "tests", "live"))
 import stacks  # noqa: E402
 
 Frame = collections.namedtuple("Frame", "name file source line")  # file: of the mapping

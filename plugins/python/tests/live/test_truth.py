@@ -13,8 +13,7 @@ import unittest
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 sys.dont_write_bytecode = True  # this is a source tree
-sys.path.insert(0, HERE)
-sys.path.insert(0, os.path.join(HERE, ".."))
+sys.path[:0] = [HERE, os.path.join(HERE, "..", "..", "..", "..", "tests", "live")]
 import check_python  # noqa: E402
 import truth  # noqa: E402
 from test_stacks import block, number, varint  # noqa: E402

@@ -24,15 +24,16 @@ import time
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 sys.dont_write_bytecode = True  # this is a source tree
-sys.path.insert(0, HERE)
-sys.path.insert(0, os.path.join(HERE, "..", "..", "runtimes"))
+TESTS = os.path.realpath(os.path.join(HERE, "..", "..", "..", "..", "tests"))
+sys.path[:0] = [HERE, os.path.join(TESTS, "live"), os.path.join(TESTS, "runtimes")]
 import runtimes  # noqa: E402
+import shares  # noqa: E402
 import truth  # noqa: E402
 
 SKIP = 77
 WORKLOAD = os.path.join(HERE, "workload.py")
-INSTALL = os.path.join(HERE, "..", "..", "runtimes", "install")
-START = os.path.join(HERE, "..", "start.py")
+INSTALL = os.path.join(TESTS, "runtimes", "install")
+START = os.path.join(TESTS, "live", "start.py")
 FREQUENCY = 499
 ATTACH_AFTER = 1  # seconds
 OLDEST = (3, 6)
@@ -48,7 +49,6 @@ MOMENTS = (THREAD_ENDS, truth.AT_A_CALL)
 MOMENTS_LIMIT = 0.5  # percent of samples, all of them together
 STARTUP = 1.3, 15  # samples before the workload: times its CPU time until then, and more
 AMOUNT = 0.94, 1.3, 15  # samples by CPU time used: at least, at most, and so many more or less
-SHARE = 0.8, 1.3, 15    # the same for one scenario
 GONE = ("[python: unknown function]",)  # its code was freed before it could be named
 CANNOT = {3: "no permission to profile", 4: "this kernel cannot"}  # exit codes of the profiler
 
@@ -260,22 +260,30 @@ class Verdict:
         misplaced = self.counts[truth.TRUE] - self.order[truth.TRUE]
         if misplaced > GRACE and self.percent_in_order < order_threshold:
             yield f"{self.percent_in_order:.2f} % of them with native frames in order"
-        yield from self.amount_problems("all", self.all, self.result["cpu_total"], AMOUNT)
-        # Without the GIL each thread repeats its scenarios undisturbed, and such a rhythm beats
-        # against that of the samples: one scenario's surplus is its neighbour's want.
-        for name, seconds in [] if self.racy else self.result["cpu"].items():
-            yield from self.amount_problems(name, self.scenarios[name], seconds, SHARE)
+        yield from self.amount_problems()
+        yield from [] if self.racy else self.share_problems()
         apart = [] if self.racy else list(self.observed_apart())
         if len(apart) * 50 > len(self.result["observed"]):
             yield "the truth lacks stacks the program has: " + truth.text_of(apart[0])
 
-    def amount_problems(self, name, samples, seconds, limits):
-        expected = seconds * self.frequency()
-        low, high, more = limits
+    def amount_problems(self):
+        expected = self.result["cpu_total"] * self.frequency()
+        low, high, more = AMOUNT
         # What the profiler says it lost is not missing.
-        if (samples + self.result.get("lost", 0) < expected * low - more
-                or samples > expected * high + more):
-            yield f"{name}: {samples} samples, but {expected:.0f} expected from its CPU time"
+        if (self.all + self.result.get("lost", 0) < expected * low - more
+                or self.all > expected * high + more):
+            yield f"{self.all} samples, but {expected:.0f} expected from its CPU time"
+
+    def share_problems(self):
+        """
+        Of each scenario's CPU time, counted as samples. Not without the GIL: each thread repeats its
+        scenarios undisturbed then, and such a rhythm beats against that of the samples, so that one
+        scenario's surplus is its neighbour's want.
+        """
+        cpu = self.result["cpu"]
+        if cpu:
+            yield from shares.problems({name: self.scenarios[name] for name in cpu},
+                                       {name: seconds * self.frequency() for name, seconds in cpu.items()})
 
 
 def print_wrong(verdict, limit=4):
