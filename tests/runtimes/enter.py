@@ -2,17 +2,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs a program of another root file system, as `install` makes them.
 
-    enter.py WAY ROOT DIRECTORY PROGRAM [ARG...]      PROGRAM: a path inside ROOT
+    enter.py WAY ROOT DIRECTORY [NAME=VALUE...] PROGRAM [ARG...]      PROGRAM: a path inside ROOT
 
     chroot      chroot in a mount namespace of its own: paths in /proc/PID/maps have ROOT in front
     container   pivot_root in mount and pid namespaces of its own: they have not
     ldso        ROOT's dynamic linker and libraries, no change of root: needs no privilege
 
-DIRECTORY of the host is seen by the program under the same path. It runs in this process (or, in a
-container, in a child): what a profiler saw of Python before the exec is this file's.
+DIRECTORY of the host is seen by the program under the same path. Of the environment it gets what is
+given here, and no more. It runs in this process (or, in a container, in a child): what a profiler saw
+before the exec is this file's.
 Exit status 77 with a line that begins with "skip:" when this machine cannot.
 """
 import glob
+import itertools
 import os
 import sys
 
@@ -81,15 +83,15 @@ def enter_ldso(root, _directory, argv):
 
 def main(arguments):
     ways = {name[6:]: fn for name, fn in globals().items() if name.startswith("enter_")}
-    if len(arguments) < 4 or arguments[0] not in ways:
+    settings = list(itertools.takewhile(lambda word: "=" in word, arguments[3:]))
+    argv = arguments[3 + len(settings):]
+    if not argv or arguments[0] not in ways:
         print(__doc__)
         return 2
-    for name in [name for name in os.environ if name.startswith(("PYTHON", "LD_", "NODE_"))]:
-        if name not in ("PYTHON_JIT", "PYTHONPERFSUPPORT"):
-            del os.environ[name]
-    os.environ.update(ENVIRONMENT)
+    os.environ.clear()
+    os.environ.update(ENVIRONMENT, **dict(setting.split("=", 1) for setting in settings))
     root, directory = map(os.path.realpath, arguments[1:3])
-    return ways[arguments[0]](root, directory, arguments[3:])
+    return ways[arguments[0]](root, directory, argv)
 
 
 if __name__ == "__main__":

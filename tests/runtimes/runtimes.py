@@ -1,43 +1,43 @@
 # SPDX-License-Identifier: Apache-2.0
 """The language runtimes of this machine: its own, pyenv's, and those `install` unpacked.
 
-    for runtime in find("python"):
-        subprocess.run(runtime.argv(["-c", "print(1)"], directory="/what/it/may/see"))
+    for runtime in find("toy"):
+        subprocess.run(runtime.argv(["--version"], directory="/what/it/may/see"))
 
-What a runtime is, its version and its flavours, is asked from the runtime itself. A language is one
-row of LANGUAGES: where its programs are, and what to run to ask.
+What a runtime is, its version and its flavours, is asked from the runtime itself. How, each language
+says in plugins/LANGUAGE/tests/runtimes/runtime.py:
+
+    PATTERN     base names of programs in bin directories, as a regular expression
+    PROBE       arguments that print "version flavor flavor... [variant:NAME=VALUE:flavor...]"; a variant
+                is the same program with an environment variable set, and is a runtime of its own
 """
-import collections
 import dataclasses
 import glob
+import importlib.util
 import os
 import re
 import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.realpath(__file__))
+PLUGINS = os.path.realpath(os.path.join(HERE, "..", "..", "plugins"))
 ENTER = os.path.join(HERE, "enter.py")
 CACHE = os.environ.get("EBPF_PROFILER_RUNTIMES", "/var/tmp/ebpf-profiler-runtimes")
 PROBE_SECONDS = 30
 
-# patterns: base names of programs in bin directories, as a regular expression.
-# probe: arguments that print "version flavor flavor... [variant:NAME=VALUE:flavor...]"; a variant
-# is the same program with an environment variable set, and is a runtime of its own.
-Language = collections.namedtuple("Language", "pattern probe")
 
-PYTHON_PROBE = """
-import platform, sys
-shared = 'libpython' in open('/proc/self/maps').read()
-jit = getattr(sys, '_jit', None)
-print(platform.python_version(), 'libpython' if shared else 'static',
-      'debug' if hasattr(sys, 'gettotalrefcount') else '',
-      'freethreaded' if 't' in sys.abiflags else '',
-      'variant:PYTHON_JIT=1:jit' if jit and jit.is_available() else '')
-"""
+def load_languages():
+    """{name: module} of plugins/NAME/tests/runtimes/runtime.py."""
+    found = {}
+    for path in sorted(glob.glob(glob.escape(PLUGINS) + "/*/tests/runtimes/runtime.py")):
+        name = os.path.relpath(path, PLUGINS).split(os.sep)[0]
+        spec = importlib.util.spec_from_file_location("runtime_of_" + name, path)
+        found[name] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(found[name])
+    return found
 
-LANGUAGES = {
-    "python": Language(r"python3\.\d+[dt]*(-nopie)?", ["-c", PYTHON_PROBE]),
-}
+
+LANGUAGES = load_languages()
 
 
 @dataclasses.dataclass
@@ -61,10 +61,12 @@ class Runtime:
 
     def argv(self, arguments, directory=HERE, way=None):
         """The command line on the host. way: one of enter.py's, for a runtime that has a root."""
-        command = ["env", *(f"{k}={v}" for k, v in self.environment)] if self.environment else []
+        settings = [f"{name}={value}" for name, value in self.environment]
         if self.root:
             way = way or ("chroot" if os.geteuid() == 0 else "ldso")
-            command += [sys.executable, ENTER, way, self.root, directory]
+            command = [sys.executable, ENTER, way, self.root, directory, *settings]
+        else:
+            command = ["env", *settings] if settings else []
         return [*command, self.program, *arguments]
 
 
@@ -80,7 +82,7 @@ def programs_in(directory, pattern):
 
 def candidates(language):
     """(source, root, program) for everything that may be a runtime of the language."""
-    pattern = LANGUAGES[language].pattern
+    pattern = LANGUAGES[language].PATTERN
     for program in programs_in("/usr/bin", pattern):
         yield "host", "", program
     pyenv = os.environ.get("PYENV_ROOT", os.path.expanduser("~/.pyenv"))
@@ -99,7 +101,7 @@ def candidates(language):
 def ask(runtime):
     """What the runtime prints of itself, or "" when it does not run."""
     try:
-        run = subprocess.run(runtime.argv(LANGUAGES[runtime.language].probe), check=False,
+        run = subprocess.run(runtime.argv(LANGUAGES[runtime.language].PROBE), check=False,
                              capture_output=True, text=True, errors="replace",
                              timeout=PROBE_SECONDS, stdin=subprocess.DEVNULL)
     except (OSError, subprocess.TimeoutExpired):

@@ -324,7 +324,7 @@ def skip(name, why):
 
 def install(everything):
     """What cannot be had is a skip; what is there already will do."""
-    done = subprocess.run([INSTALL, "full" if everything else "quick"], check=False,
+    done = subprocess.run([INSTALL, "-l", "python", "full" if everything else "quick"], check=False,
                           stdout=subprocess.PIPE, text=True)
     print(done.stdout, end="")
     for name, why in re.findall(r"^skipped: (.*?): (.*)$", done.stdout, re.M):
