@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""list.py DIRECTORY: the names of its fixtures."""
+"""list.py DIRECTORY...: the paths of their fixtures, without ending."""
 import os
 import sys
 
 ENDING = ".fixture.zst"
-print("\n".join(sorted(name[:-len(ENDING)] for name in os.listdir(sys.argv[1]) if name.endswith(ENDING))))
+for directory in filter(os.path.isdir, sys.argv[1:]):
+    for name in sorted(os.listdir(directory)):
+        if name.endswith(ENDING):
+            print(os.path.join(directory, name.removesuffix(ENDING)))
