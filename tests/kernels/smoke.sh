@@ -126,9 +126,12 @@ check_short() {
 	check_record short 'short_leaf touch_all' /bin/sh /tmp/short.sh
 }
 
-# Python functions, by a program that BPF walks in several runs; it rests until it is attached to.
-check_python() {
-	check_record "$1" 'spin climb climb_or_not main' /t/cpython -I -S /t/climb.py $seconds 3
+# check_languages PREFIX: what each language adds; PREFIX is of the names of its recordings.
+check_languages() {
+	prefix=$1
+	for check in /t/checks/*.sh; do
+		[ ! -f "$check" ] || . "$check"
+	done
 }
 
 # Interpreted programs share one stack frame: that of the first, whatever languages come after it.
@@ -137,7 +140,7 @@ check_interpreter() {
 	echo 0 >/proc/sys/net/core/bpf_jit_enable
 	check_record interpreted 'spin inner outer main' /t/burner $seconds
 	complete=75
-	check_python interpreted_python
+	check_languages interpreted_
 	check_record interpreted_leap 'spin leap swing main' /t/leap $seconds 8
 }
 
@@ -227,7 +230,7 @@ freq=49 complete=90
 # Until a plugin is attached, which takes emulation a second, nobody can unwind leap; and a program
 # that loads libraries is sampled before its tables are.
 complete=75
-check_python python
+check_languages ''
 check_record toy 'spin inner outer main' /t/toy $seconds 6
 check_record leap 'spin leap swing main' /t/leap $seconds 8
 complete=90
