@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An unwinder for the toy interpreter of tests/live/programs/toy.c, to be copied for a real
+ * An unwinder for the toy interpreter of plugins/template/tests/programs/toy.c, to be copied for a real
  * language; docs/adding-a-language.md walks through it. What the interpreter publishes of itself:
  *
  *	toy_run		symbol: the function that interprets
@@ -20,7 +20,7 @@
 #define TOY_NAME_BYTES 256
 #define TOY_OFF_MAX    (TOY_FRAME_BYTES - 8)
 
-/* struct toy_about of tests/live/programs/toy.c. */
+/* struct toy_about of plugins/template/tests/programs/toy.c. */
 struct toy_about {
 	uint32_t version;
 	uint32_t ready; /* 0 until the interpreter is initialised */

@@ -6,7 +6,7 @@
  *
  *	unwinder_host DIR NAME PROGRAM [ARG...]
  *
- * PROGRAM is tests/live/programs/toy.c. Prints a line FUNCTION FILE LINE for each frame, leaf
+ * PROGRAM is plugins/template/tests/programs/toy.c. Prints a line FUNCTION FILE LINE for each frame, leaf
  * first.
  */
 #include "core/elf/file.h"

@@ -151,7 +151,7 @@ class Capture(unittest.TestCase):
 class OutOfTree(unittest.TestCase):
     """Plugins built as a stranger would: one whose frames replace an interpreter's, one that is entered."""
 
-    def capture(self, name, source):
+    def capture(self, name, source, programs):
         with tempfile.TemporaryDirectory() as directory:
             build = subprocess.run([TESTS + "/abi/build_unwinder", os.environ["EBPF_PROFILER_BUILD"], directory,
                                     f"{name}={TESTS}/{source}"], check=False, capture_output=True, text=True)
@@ -159,8 +159,8 @@ class OutOfTree(unittest.TestCase):
                 self.skipTest(build.stdout.strip())
             self.assertEqual(build.returncode, 0, build.stdout + build.stderr)
             program = f"{directory}/{name}"
-            subprocess.run(["gcc", "-O2", "-fomit-frame-pointer", "-D_GNU_SOURCE",
-                            f"{TESTS}/live/programs/{name}.c", "-o", program], check=True)
+            subprocess.run(["gcc", "-O2", "-fomit-frame-pointer", "-D_GNU_SOURCE", f"-I{TESTS}/..",
+                            f"{TESTS}/{programs}/{name}.c", "-o", program], check=True)
             with subprocess.Popen([program, "60"], stdout=subprocess.DEVNULL) as run:
                 self.addCleanup(run.kill)
                 time.sleep(0.3)
@@ -172,12 +172,13 @@ class OutOfTree(unittest.TestCase):
             return [tuple(line.split("  ")) for line in result.stdout.splitlines()[1:]]
 
     def test_replace(self):
-        names = [f[1] if f[0] == "toy" else f[2] for f in self.capture("toy", "../plugins/template")]
+        names = [f[1] if f[0] == "toy" else f[2] for f in self.capture(
+            "toy", "../plugins/template", "../plugins/template/tests/programs")]
         self.assertIn(names[0], ("spin", "busy"))
         self.assertEqual(names[1:20], ["bounce", "inner", "outer"] * 6 + ["main"])
 
     def test_enter(self):
-        frames = self.capture("leap", "live/unwinders/leap")
+        frames = self.capture("leap", "live/unwinders/leap", "live/programs")
         names = [f[1] if f[0] == "leap" else f[2] for f in frames]
         self.assertEqual(names[:9], ["spin", "swing", "leap", "swing", "leap", "swing", "leap", "swing", "main"])
 

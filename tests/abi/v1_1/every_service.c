@@ -23,7 +23,7 @@
 		}                                                                                  \
 	} while (0)
 
-/* struct toy_about of tests/live/programs/toy.h; offsets are those of struct every_frame. */
+/* struct toy_about of plugins/template/tests/programs/toy.h; offsets are those of struct every_frame. */
 struct about {
 	uint32_t version, ready;
 	uint32_t frame_previous, frame_function, frame_line, frame_entry;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
-/* What both sides see; programs: tests/live/programs/leap.c built with -DWITH_TOY, and toy.c. */
+/* What both sides see; programs: tests/live/programs/leap.c built with -DWITH_TOY, and the template's. */
 #ifndef EVERY_SERVICE_SHARED_H
 #define EVERY_SERVICE_SHARED_H
 

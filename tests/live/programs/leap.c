@@ -12,12 +12,12 @@
  * moves once, after 300 ms, to a page that was mapped before: no mapping tells. Each leap is so many
  * frames.
  *
- * With -DWITH_TOY each swing is called by the toy interpreter, and that by leap:
+ * With -DWITH_TOY each swing is called by the interpreter of the template, and that by leap:
  *
  *	main ─► swing ─► leap ─► play ─► toy_run [tune] ─► swing_tune ─► swing ─► leap ─► ...
  */
 #ifdef WITH_TOY
-#include "toy.h"
+#include "plugins/template/tests/programs/toy.h"
 #else
 #include "zoo.h"
 #endif

@@ -4,8 +4,8 @@
 
     test_unwinders.py [NAME...]
 
-toy marks the frames of an interpreter (plugins/template), leap is entered for code without
-unwind rules (leap/). EBPF_PROFILER_BUILD is the build directory whose headers they are built with.
+toy, the template (plugins/template), marks the frames of an interpreter; leap is entered for code
+without unwind rules (leap/). EBPF_PROFILER_BUILD is the build directory whose headers they are built with.
 """
 import os
 import shutil
@@ -17,6 +17,7 @@ import unittest
 HERE = os.path.dirname(os.path.realpath(__file__))
 LIVE = os.path.join(HERE, "..")
 ROOT = os.path.join(LIVE, "..", "..")
+TEMPLATE = os.path.join(ROOT, "plugins", "template")
 sys.path.insert(0, LIVE)
 import stacks  # noqa: E402
 
@@ -56,8 +57,9 @@ def run(*args, **more):
 
 def compile_program(directory, name, *flags, output=None):
     path = os.path.join(directory, output or name)
-    result = run("cc", "-O2", "-fomit-frame-pointer", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-o", path,
-                 os.path.join(LIVE, "programs", name + ".c"), *flags)
+    sources = os.path.join(TEMPLATE, "tests") if name == "toy" else LIVE
+    result = run("cc", "-O2", "-fomit-frame-pointer", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-I" + ROOT, "-o", path,
+                 os.path.join(sources, "programs", name + ".c"), *flags)
     if result.returncode != 0:
         raise RuntimeError(result.stderr)
     return path
@@ -70,7 +72,7 @@ class Case(unittest.TestCase):
         cls.plugins = os.path.join(cls.dir, "plugins")
         os.mkdir(cls.plugins, 0o755)
         built = run(os.path.join(ROOT, "tests", "abi", "build_unwinder"), BUILD, cls.plugins,
-                    "toy=" + os.path.join(ROOT, "plugins", "template"),
+                    "toy=" + TEMPLATE,
                     "leap=" + os.path.join(HERE, "leap"))
         if built.returncode == SKIP:
             raise unittest.SkipTest(built.stdout)
@@ -108,7 +110,7 @@ def changed_template(directory, *changes):
     """A copy of plugins/template with (file, old text, new text) exchanged."""
     source = os.path.join(directory, "changed")
     shutil.rmtree(source, ignore_errors=True)
-    shutil.copytree(os.path.join(ROOT, "plugins", "template"), source)
+    shutil.copytree(TEMPLATE, source)
     for name, old, new in changes:
         path = os.path.join(source, name)
         with open(path, encoding="utf-8") as file:

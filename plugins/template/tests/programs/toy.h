@@ -6,7 +6,7 @@
 #ifndef TOY_H
 #define TOY_H
 
-#include "zoo.h"
+#include "tests/live/programs/zoo.h"
 
 #include <stddef.h>
 
