@@ -72,7 +72,7 @@ int ep_replay_walk(struct ep_replay *replay, size_t i, struct ep_vec *event);
  *	native  libc.so.6  epoll_wait		"+0x1234" without a name
  *	native  -  0x7f0000001234		code in no file
  *	native~ program  main			found by frame pointer
- *	python  Class.method  /srv/work.py:12	"?" for what is no longer known
+ *	toy  outer  outer.toy:12		"?" for what is no longer known
  *	error  stack memory unreadable		why there is no more
  */
 int ep_replay_print(struct ep_replay *replay, struct ep_vec *text);

@@ -8,7 +8,7 @@
  * A frame without a name gets a made-up function: "libx.so+0x1234" (file name, ELF virtual address
  * where its function begins if that is known, so that one function is one, else its own
  * address), "0x7f12..." where no file is known, "[kernel]+0xffffffff..." in the kernel,
- * "[truncated: ...]" for an error frame, "[python: unknown function]" for a language's.
+ * "[truncated: ...]" for an error frame, "[toy: unknown function]" for a language's.
  */
 #ifndef EP_TRACE_BATCH_H
 #define EP_TRACE_BATCH_H

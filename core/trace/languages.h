@@ -31,11 +31,11 @@ void ep_language_set_frame_type(uint32_t slot, const char *type);
 /* Forgets all of them: after the last store and batch are gone, and between tests. */
 void ep_language_clear(void);
 
-/* Name of a dynamic frame kind ("python"); NULL: nobody's. Borrowed until the clear. */
+/* Name of a dynamic frame kind ("toy"); NULL: nobody's. Borrowed until the clear. */
 const char *ep_language_name(uint32_t kind);
-/* Its frame type ("cpython"), likewise. */
+/* Its frame type ("toyscript"), likewise. */
 const char *ep_language_frame_type(uint32_t kind);
-/* "stack memory unreadable", "python: code object unreadable"; NULL: there is no such error. */
+/* "stack memory unreadable", "toy: frame unreadable"; NULL: there is no such error. */
 const char *ep_error_text(uint32_t error);
 /* Slot of the language whose error it is, 0: none's. */
 uint32_t ep_error_slot(uint32_t error);

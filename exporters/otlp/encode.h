@@ -72,7 +72,7 @@ struct otlp_sink {
 int otlp_encode(const struct ep_batch *batch, const struct otlp_encode_options *options,
 		const struct otlp_sink *sink, uint64_t *ret_too_big);
 
-/* "devfiler", "rust=native,luajit=native", "*=native", or a mix. 0 or -EINVAL. */
+/* "devfiler", "rust=native,wasm=native", "*=native", or a mix. 0 or -EINVAL. */
 int otlp_parse_frame_types(const char *text, struct otlp_encode_options *options);
 
 #endif

@@ -157,7 +157,7 @@ const struct ep_option_spec otlp_option_specs[] = {
 		.name = "frame_type_map",
 		.type = EP_OPTION_STRING,
 		.fallback = "",
-		.help = "\"devfiler\", or \"rust=native,luajit=native\" for receivers with a list "
+		.help = "\"devfiler\", or \"rust=native,wasm=native\" for receivers with a list "
 			"of types",
 	},
 	{0},

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the agent costs: its CPU time, and how much a CPU-bound program slows down.
 
-CPU: all CPUs busy with C, Python and perl programs, 20 Hz, measured after the start. The agent's time
+CPU: all CPUs busy with programs in C and interpreted ones, 20 Hz, measured after the start. The agent's time
 is the scheduler's, BPF time is the kernel's own (bpf_stats) and is spent inside the busy programs.
 
 Slowdown: blocks of units of fixed work, on one CPU, with and without the agent in turn. A unit's time

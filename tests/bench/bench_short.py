@@ -26,7 +26,7 @@ from sessions import Load
 SHORT = os.path.join(measure.BUILD, "tests", "live", "shortlived")
 FUNCTIONS = dict.fromkeys(("short_leaf", "short_middle", "short_burn"), "shortlived")
 COMPILED = 100  # C files
-PYTHON = "import time\nend = time.process_time() + 0.3\nwhile time.process_time() < end: sorted(map(str, range(500)))\n"
+SCRIPT = "import time\nend = time.process_time() + 0.3\nwhile time.process_time() < end: sorted(map(str, range(500)))\n"
 
 
 def short_load(freq, ms, times, agent, bar):
@@ -50,13 +50,13 @@ def true_load():
                 Programs({**SHELLS, "true": {"true"}}), bar=98)
 
 
-def python_load(directory):
+def interpreter_load(directory):
     """The interpreter itself, not a script that looks for one."""
     path = os.path.join(directory, "short.py")
-    loads.write(path, PYTHON)
-    python = os.path.realpath(sys.executable)
-    name = os.path.basename(python)
-    return Load("a python3 that ends after 0.3 s, 499 Hz record", 499, f"{python} {path}",
+    loads.write(path, SCRIPT)
+    program = os.path.realpath(sys.executable)
+    name = os.path.basename(program)
+    return Load("a python3 that ends after 0.3 s, 499 Hz record", 499, f"{program} {path}",
                 Programs({**SHELLS, name: {name}}), bar=98)
 
 
@@ -117,7 +117,7 @@ def all_loads(directory):
     yield short_load(99, 1, 300, True, 95)
     yield short_load(20, 300, 10, True, 98)
     yield from rust_loads(directory)
-    yield python_load(directory)
+    yield interpreter_load(directory)
     yield driver_load(directory)
     yield make_load(directory)
 

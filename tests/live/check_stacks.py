@@ -24,7 +24,7 @@ import stacks  # noqa: E402
 
 SKIP = 77
 # Who runs before the program does: the profiler's child, and start.py with its helpers.
-STARTERS = re.compile(r"^(ebpf-profiler|(lib)?python.*|env|sh|bash|dash|ldd|readelf)$")
+STARTERS = re.compile(r"^(ebpf-profiler|(lib)?python3.*|env|sh|bash|dash|ldd|readelf)$")
 CANNOT = {3: "no permission to profile", 4: "this kernel cannot"}  # exit codes of the profiler
 
 

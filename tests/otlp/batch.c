@@ -99,7 +99,7 @@ static uint32_t add_name(struct owned *o, uint32_t i, uint32_t min_bytes)
 {
 	static const char *const spaces[] = {
 		"std::__cxx11::", "net::http::",    "core::slice::sort::",
-		"v8::internal::", "app::storage::", ""};
+		"vm::internal::", "app::storage::", ""};
 	static const char *const words[] = {
 		"Parse",  "Find",  "Insert", "Resize", "Handle", "Visit",  "Buffer", "Request",
 		"Stream", "Table", "Index",  "Worker", "Signal", "Module", "Socket", "Cache",

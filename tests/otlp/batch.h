@@ -2,7 +2,7 @@
 /*
  * Batches made of numbers, for tests and measurements of the OTLP exporter: as many processes,
  * functions, stacks and samples as asked for, the same ones for the same shape. Everything is
- * there once in a small one: kernel, native, Python and error frames, inlined functions, names
+ * there once in a small one: kernel, native, interpreted and error frames, inlined functions, names
  * that are made up, a process that is not known.
  */
 #ifndef OTLP_TEST_BATCH_H

@@ -24,9 +24,9 @@ JS_PACKAGE = "@grpc/grpc-js@1.14.7"
 
 def core_command(cache):
     del cache
-    for python in ("/usr/bin/python3", sys.executable):
-        if subprocess.run([python, "-c", "import grpc"], stderr=subprocess.DEVNULL).returncode == 0:
-            return [python, f"{PEERS}/peer_core.py"], {}
+    for program in ("/usr/bin/python3", sys.executable):
+        if subprocess.run([program, "-c", "import grpc"], stderr=subprocess.DEVNULL).returncode == 0:
+            return [program, f"{PEERS}/peer_core.py"], {}
     return skip("no python3-grpcio")
 
 

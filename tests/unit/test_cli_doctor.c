@@ -201,15 +201,15 @@ static void json_is_read_by_another_parser(void **state)
 		"assert rows[-1][\"detail\"].startswith(\"/no/\\\"such\\\\?/dir\"), rows[-1]\n";
 	struct ep_doctor_options options = {.json = true, .plugin_dir = "/no/\"such\\\n/dir"};
 	char command[1024];
-	FILE *python;
+	FILE *reader;
 	int status;
 
 	(void)state;
 	snprintf(command, sizeof(command), "python3 -c '%s'", script);
-	python = popen(command, "w");
-	assert_non_null(python);
-	ep_doctor_run(&options, python);
-	status = pclose(python);
+	reader = popen(command, "w");
+	assert_non_null(reader);
+	ep_doctor_run(&options, reader);
+	status = pclose(reader);
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
 		skip();
 	assert_int_equal(status, 0);

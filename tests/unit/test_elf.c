@@ -378,7 +378,7 @@ static void notes_are_bounded(void **state)
 	assert_int_equal(ep_elf_notes_build_id(bytes, sizeof(note), 8, id), -ENODATA);
 }
 
-/* Sums were made by Python's hashlib over the same bytes. */
+/* Sums were made by hashlib over the same bytes. */
 static void file_id_is_head_tail_and_length(void **state)
 {
 	static const struct {

@@ -68,6 +68,41 @@ class CheckLayers(unittest.TestCase):
                 status, output = run("scripts/check-layers", tree)
                 self.assertEqual(status, 0 if allowed else 1, output)
 
+    NAMES = [  # file, a line of it, allowed; there is a language snake
+        ("core/elf/a.c", "/* as Snake does */", False),
+        ("core/elf/a.c", "static int snake_find(void);", False),
+        ("core/elf/a.c", "#define SNAKE 1", False),
+        ("core/elf/a.c", "/* snakes, cobrasnake, snake3 */", True),
+        ("core/elf/a.c", '"/usr/bin/snake"', True),
+        ("core/elf/a.c", "plugins/snake/tests", False),
+        ("core/elf/a.c", "/* the template, put together */", True),
+        ("bpf/a.bpf.c", "/* snake */", False),
+        ("exporters/otlp/a.c", "/* snake */", False),
+        ("exporters/otlp/frame_type.c", '"snake"', True),
+        ("scripts/a", "# snake", False),
+        ("tests/unit/a.py", "# snake", False),
+        ("tests/unit/test_snake.c", "", False),
+        ("tests/live/snake/a.c", "", False),
+        ("tests/replay/fixtures/snake-3.bin", b"\xff", False),
+        ("tests/replay/fixtures/any.bin", b"snake\xff", True),
+        ("include/ebpf-profiler/a.h", '/* "snake" */', True),
+        ("plugins/snake/tests/unit/test_snake.c", "/* snake */", True),
+        ("plugins/other/a.c", "/* snake */", True),
+        ("docs/a.md", "snake", True),
+    ]
+
+    def test_no_language_is_named_outside_its_directory(self):
+        for path, text, allowed in self.NAMES:
+            with self.subTest(path=path, text=text), tempfile.TemporaryDirectory() as tree:
+                for name, content in (("plugins/snake/snake.c", b""), ("plugins/template/a.c", b""),
+                                      ("plugins/together/a.c", b""),
+                                      (path, text if isinstance(text, bytes) else text.encode())):
+                    os.makedirs(os.path.join(tree, os.path.dirname(name)), exist_ok=True)
+                    with open(os.path.join(tree, name), "wb") as file:
+                        file.write(content)
+                status, output = run("scripts/check-layers", tree)
+                self.assertEqual(status, 0 if allowed else 1, output)
+
     def test_an_empty_tree_is_no_success(self):
         with tempfile.TemporaryDirectory() as tree:
             self.assertEqual(run("scripts/check-layers", tree)[0], 1)
@@ -93,7 +128,7 @@ class CountTests(unittest.TestCase):
         status, lines = self.count({"name": "a", "result": "FAIL", "stdout": text})
         self.assertEqual((status, lines[-1]), (1, "1 passed, 1 failed, 1 skipped"))
 
-    def test_skips_of_a_python_test_are_counted(self):
+    def test_skips_of_unittest_are_counted(self):
         text = "Ran 3 tests in 0.1s\n\nOK (skipped=2)\n"
         status, lines = self.count({"name": "a", "result": "OK", "stderr": text},
                                    {"name": "b", "result": "OK", "stderr": "OK\n"})

@@ -387,28 +387,28 @@ static void newer_glibc_keeps_variables_the_same_way(void **state)
 static void older_and_newer_glibc_keep_keys_the_same_way(void **state)
 {
 	static const struct {
-		const char *suite, *python, *glibc;
+		const char *suite, *program, *glibc;
 	} rows[] = {
 		{"bullseye", "/usr/bin/python3.9", "2.31"},
 		{"trixie", "/usr/bin/python3.13", "2.41"},
 		{"sid", "/usr/bin/python3.13", "the latest"},
 	};
-	char root[PATH_BYTES - 100], python[PATH_BYTES], script_in[100];
+	char root[PATH_BYTES - 100], program[PATH_BYTES], script_in[100];
 	struct recipe recipe = {.argv = {NULL, script_in}};
 
 	(void)state;
 	name_inside(script_in, "program.py");
 	for (size_t i = 0; i < EP_LEN(rows); i++) {
 		snprintf(root, sizeof(root), "%s/%s", runtimes_dir(), rows[i].suite);
-		snprintf(python, sizeof(python), "%s%s", root, rows[i].python);
-		if (access(python, X_OK) < 0 || geteuid() != 0 ||
+		snprintf(program, sizeof(program), "%s%s", root, rows[i].program);
+		if (access(program, X_OK) < 0 || geteuid() != 0 ||
 		    copy_into(root, script_path, script_in) != 0) {
 			print_message("left out: glibc %s: no root with %s of Debian %s\n",
-				      rows[i].glibc, rows[i].python, rows[i].suite);
+				      rows[i].glibc, rows[i].program, rows[i].suite);
 			continue;
 		}
 		recipe.root = root;
-		recipe.argv[0] = rows[i].python;
+		recipe.argv[0] = rows[i].program;
 		check_all(rows[i].suite, &recipe, (struct steps){2, 0, 0});
 		remove_from(root, script_in);
 	}

@@ -291,8 +291,8 @@ static void equal_stacks_of_two_processes_share_a_row(void **state)
 	ep_batch_unref(batch);
 }
 
-#define PYTHON_SLOT EP_SLOT_FIRST_DYNAMIC
-#define PYTHON	    (EP_FRAME_FIRST_DYNAMIC + PYTHON_SLOT)
+#define TOY_SLOT EP_SLOT_FIRST_DYNAMIC
+#define TOY	 (EP_FRAME_FIRST_DYNAMIC + TOY_SLOT)
 
 /* A stack of one frame of a language, as a batch of its own. */
 static struct ep_batch *batch_of_language(uint32_t pid, uint64_t word,
@@ -302,7 +302,7 @@ static struct ep_batch *batch_of_language(uint32_t pid, uint64_t word,
 	static struct event event;
 
 	event_init(&event, EP_EVENT_TRACE, word * pid, pid);
-	event_user(&event, PYTHON, EP_FRAME_ENTRY, 0, word);
+	event_user(&event, TOY, EP_FRAME_ENTRY, 0, word);
 	assert_int_equal(event_add(store, &event), 0);
 	resolve(store, 1, line, line->function != NULL, NULL);
 	return finish(store);
@@ -360,9 +360,9 @@ static void frames_of_a_language_have_their_lines_and_no_mapping(void **state)
 
 	(void)state;
 	event_init(&event, EP_EVENT_TRACE, 1, 7);
-	event_user(&event, PYTHON, 0, 0, 0x1000);
-	event_user(&event, PYTHON, EP_FRAME_ENTRY, 0, 0x2000);
-	event_user(&event, PYTHON + 1, 0, 0, 0x3000);
+	event_user(&event, TOY, 0, 0, 0x1000);
+	event_user(&event, TOY, EP_FRAME_ENTRY, 0, 0x2000);
+	event_user(&event, TOY + 1, 0, 0, 0x3000);
 	assert_int_equal(event_add(store, &event), 0);
 	resolve(store, 1, inlined, 2, "a module that is not a file");
 	resolve(store, 2, NULL, 0, NULL);
@@ -370,7 +370,7 @@ static void frames_of_a_language_have_their_lines_and_no_mapping(void **state)
 	batch = finish(store);
 
 	at = location_of(batch, 0, 0);
-	assert_string_equal(text(batch, batch->location_kind[at]), "cpython");
+	assert_string_equal(text(batch, batch->location_kind[at]), "toyscript");
 	assert_int_equal(batch->location_mapping[at], 0);
 	assert_int_equal(batch->location_address[at], 0);
 	assert_int_equal(batch->location_flags[at], 0);
@@ -382,7 +382,7 @@ static void frames_of_a_language_have_their_lines_and_no_mapping(void **state)
 	assert_int_equal(batch->function_line[function], 1);
 	assert_string_equal(text(batch, batch->function_name[function]), "leaf");
 	assert_string_equal(text(batch, batch->function_file[function]), "a.py");
-	assert_string_equal(name_of(batch, 0, 1, 0), "[python: unknown function]");
+	assert_string_equal(name_of(batch, 0, 1, 0), "[toy: unknown function]");
 	assert_int_equal(batch->location_flags[location_of(batch, 0, 1)], EP_LOCATION_UNNAMED);
 	assert_string_equal(name_of(batch, 0, 2, 0), "[unknown: unknown function]");
 	ep_batch_unref(batch);
@@ -404,7 +404,7 @@ static void equal_frames_of_a_language_are_one_location(void **state)
 	for (uint32_t pid = 7; pid < 9; pid++) {
 		event_init(&event, EP_EVENT_TRACE, pid, pid);
 		for (uint64_t i = 0; i < 5; i++)
-			event_user(&event, PYTHON, 0, 0, pid * 0x10000 + i);
+			event_user(&event, TOY, 0, 0, pid * 0x10000 + i);
 		assert_int_equal(event_add(store, &event), 0);
 	}
 	for (uint32_t i = 0; i < 10; i++)
@@ -431,7 +431,7 @@ static void traces_that_look_alike_are_one_row(void **state)
 		event_init(&event, EP_EVENT_TRACE, 1 + i % 3, 7);
 		event.sample.event.time_ns = 200 + i;
 		event.sample.event.cpu = i % 3 == 2;
-		event_user(&event, PYTHON, 0, 0, 0x1000 * (1 + i % 3));
+		event_user(&event, TOY, 0, 0, 0x1000 * (1 + i % 3));
 		assert_int_equal(event_add(store, &event), 0);
 	}
 	for (uint32_t i = 1; i <= 3; i++)
@@ -524,9 +524,9 @@ int main(void)
 	};
 	uint32_t first_error;
 
-	if (ep_language_add(PYTHON_SLOT, "python", NULL, &first_error) < 0)
+	if (ep_language_add(TOY_SLOT, "toy", NULL, &first_error) < 0)
 		return 1;
-	ep_language_set_frame_type(PYTHON_SLOT, "cpython");
+	ep_language_set_frame_type(TOY_SLOT, "toyscript");
 
 	return cmocka_run_group_tests_name("trace_batch", tests, NULL, NULL);
 }

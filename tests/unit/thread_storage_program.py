@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pthread keys of thread_storage_program.c, for C libraries that we can only run Python with."""
+"""The pthread keys of thread_storage_program.c, for C libraries that we have an interpreter of, and no compiler."""
 import ctypes
 import sys
 import threading
