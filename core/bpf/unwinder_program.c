@@ -189,13 +189,6 @@ void ep_unwinder_program_free(struct ep_unwinder_program *program)
 	free(program);
 }
 
-int ep_unwinder_program_map_fd(const struct ep_unwinder_program *program, const char *name)
-{
-	int fd = bpf_object__find_map_fd_by_name(program->object, name);
-
-	return fd < 0 ? -ENOENT : fd; /* libbpf 1.1 says EINVAL */
-}
-
 uint32_t ep_unwinder_program_frames_per_run(const struct ep_unwinder_program *program)
 {
 	return program->frames_per_run;

@@ -110,11 +110,6 @@ static int set_ranges(struct ep_target *target, const struct ep_range *ranges, s
 	return target->ops->set_ranges(target->arg, ranges, n);
 }
 
-static int map_fd(const struct ep_target *target, const char *name)
-{
-	return target->ops->map_fd(target->arg, name);
-}
-
 static int add_name(struct ep_names *names, const struct ep_name *name)
 {
 	return names->add(names->arg, name);
@@ -143,7 +138,6 @@ const struct ep_unwinder_host *ep_unwinder_host_get(void)
 		.tls_key = tls_key,
 		.set_state = set_state,
 		.set_ranges = set_ranges,
-		.map_fd = map_fd,
 		.add_name = add_name,
 		.count = count,
 	};

@@ -36,7 +36,6 @@ struct ep_target_ops {
 	int (*tls_key)(void *arg, uint32_t key, struct ep_tls *ret);
 	int (*set_state)(void *arg, const void *state, size_t bytes);
 	int (*set_ranges)(void *arg, const struct ep_range *ranges, size_t n);
-	int (*map_fd)(void *arg, const char *name);
 	void (*count)(void *arg, uint32_t counter, uint64_t n);
 };
 

@@ -6,7 +6,6 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/bpf/language_maps.h"
-#include "core/bpf/unwinder_program.h"
 #include "core/plugin/process_target.h"
 
 #include <errno.h>
@@ -69,13 +68,6 @@ static int set_ranges(void *arg, const struct ep_range *ranges, size_t n)
 	return r;
 }
 
-static int target_map_fd(void *arg, const char *name)
-{
-	struct ep_instance *instance = arg;
-
-	return ep_unwinder_program_map_fd(instance->claim->plugin->program, name);
-}
-
 static void target_count(void *arg, uint32_t counter, uint64_t n)
 {
 	struct ep_instance *instance = arg;
@@ -122,7 +114,6 @@ static const struct ep_target_ops target_ops = {
 	.tls_key = target_tls_key,
 	.set_state = set_state,
 	.set_ranges = set_ranges,
-	.map_fd = target_map_fd,
 	.count = target_count,
 };
 

@@ -80,13 +80,6 @@ static int target_set_ranges(void *arg, const struct ep_range *ranges, size_t n)
 	return ep_ranges_take(ranges, n, &language->ranges, &language->anonymous);
 }
 
-/* Maps that only a descriptor leads to are in a real kernel. */
-static int target_map_fd(void *arg, const char *name)
-{
-	(void)arg, (void)name;
-	return -ENOENT;
-}
-
 static void target_count(void *arg, uint32_t counter, uint64_t n)
 {
 	(void)arg, (void)counter, (void)n;
@@ -99,7 +92,6 @@ static const struct ep_target_ops target_ops = {
 	.tls_key = target_tls_key,
 	.set_state = target_set_state,
 	.set_ranges = target_set_ranges,
-	.map_fd = target_map_fd,
 	.count = target_count,
 };
 

@@ -79,12 +79,6 @@ static int set_ranges(void *arg, const struct ep_range *ranges, size_t n)
 	return 0;
 }
 
-static int map_fd(void *arg, const char *name)
-{
-	(void)arg;
-	return strcmp(name, "ep_scratch") == 0 ? 0 : -ENOENT;
-}
-
 static void count(void *arg, uint32_t counter, uint64_t n)
 {
 	(void)arg;
@@ -99,7 +93,6 @@ static const struct ep_target_ops target_ops = {
 	.tls_key = target_tls_key,
 	.set_state = set_state,
 	.set_ranges = set_ranges,
-	.map_fd = map_fd,
 	.count = count,
 };
 

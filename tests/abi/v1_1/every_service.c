@@ -49,7 +49,7 @@ static int check_services(void)
 	CHECK(services->host->abi_minor >= 1 && services->host->version[0]);
 	CHECK(EP_HAS(services, file_path) && EP_HAS(services, file_function));
 	CHECK(EP_HAS(services, target_mappings) && EP_HAS(services, tls_key));
-	CHECK(EP_HAS(services, map_fd) && EP_HAS(services, add_name) && EP_HAS(services, count));
+	CHECK(EP_HAS(services, add_name) && EP_HAS(services, count));
 	return 0;
 }
 
@@ -133,8 +133,6 @@ static int check_target(const struct executable *executable, struct ep_target *t
 	CHECK(r == 0 || r == -ENODATA || r == -ENOTSUP);
 	CHECK(services->set_state(target, too_much, sizeof(too_much)) == -E2BIG);
 	CHECK(services->set_ranges(target, &wrong, 1) == -EINVAL);
-	CHECK(services->map_fd(target, "ep_scratch") >= 0);
-	CHECK(services->map_fd(target, "no_such_map") == -ENOENT);
 	return 0;
 }
 

@@ -130,8 +130,6 @@ struct ep_unwinder_host {
 	/* Replaces all earlier ones. Sorted or not, disjoint; at most EP_MAX_RANGES. 0, -EINVAL,
 	 * -E2BIG, -ENOMEM. */
 	int (*set_ranges)(struct ep_target *target, const struct ep_range *ranges, size_t n);
-	/* A map of the plugin's own BPF object, by name. A descriptor (borrowed) or -ENOENT. */
-	int (*map_fd)(const struct ep_target *target, const char *name);
 
 	/* --- names and counts --- */
 	/* Innermost (inlined) first. 0, -E2BIG, -ENOMEM. */
