@@ -173,7 +173,7 @@ static enum ep_exit check_probe(const struct ep_unwinder_ops *ops)
 		say("fail", "probe", "/proc/self/exe: %s", ep_strerror(r));
 		return EP_EXIT_FAILED;
 	}
-	ep_elf_file_init(&file, elf, "/usr/sbin/ebpf-profiler");
+	ep_elf_file_init(&file, elf, "", "/usr/sbin/ebpf-profiler");
 	start_ns = ep_clock_mono_ns();
 	r = ops->probe(ep_unwinder_host_get(), &file.file, &executable);
 	us = (ep_clock_mono_ns() - start_ns) / 1000;

@@ -248,15 +248,15 @@ static struct ep_claim *probe(struct ep_language_plugin *plugin, const struct ep
 	return NULL;
 }
 
-size_t ep_unwinders_probe(struct ep_unwinders *unwinders, struct ep_elf *elf, const char *path,
-			  struct ep_claim *claims[EP_MAX_CLAIMS])
+size_t ep_unwinders_probe(struct ep_unwinders *unwinders, struct ep_elf *elf, const char *root,
+			  const char *path, struct ep_claim *claims[EP_MAX_CLAIMS])
 {
 	struct ep_elf_file file;
 	size_t n = 0;
 
 	if (unwinders->n_plugins == 0)
 		return 0;
-	ep_elf_file_init(&file, elf, path);
+	ep_elf_file_init(&file, elf, root, path);
 	for (size_t i = 0; i < unwinders->n_plugins && n < EP_MAX_CLAIMS; i++) {
 		claims[n] = probe(&unwinders->plugins[i], &file.file);
 		n += claims[n] != NULL;

@@ -65,9 +65,12 @@ void ep_unwinders_rest(struct ep_unwinders *unwinders, uint64_t now_ns, uint64_t
 void ep_unwinders_print_counters(const struct ep_unwinders *unwinders, FILE *out);
 size_t ep_unwinders_bpf_bytes(const struct ep_unwinders *unwinders);
 
-/* Any thread. Asks each plugin; writes the claims (gives) and returns how many. */
-size_t ep_unwinders_probe(struct ep_unwinders *unwinders, struct ep_elf *elf, const char *path,
-			  struct ep_claim *claims[EP_MAX_CLAIMS]);
+/*
+ * Any thread. Asks each plugin; writes the claims (gives) and returns how many. `root` is where the
+ * path begins ("/proc/PID/root"), and the file's debug file is looked for.
+ */
+size_t ep_unwinders_probe(struct ep_unwinders *unwinders, struct ep_elf *elf, const char *root,
+			  const char *path, struct ep_claim *claims[EP_MAX_CLAIMS]);
 void ep_claim_unref(struct ep_claim *claim); /* accepts NULL */
 /* Says that a language of this process is not walked, and why; not too often. */
 void ep_claim_tell_left_out(struct ep_unwinders *unwinders, const struct ep_claim *claim, pid_t pid,

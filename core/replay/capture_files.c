@@ -124,8 +124,7 @@ static int open_file(struct ep_capture_files *files, const struct ep_mapping *ma
 		file->elf = NULL;
 		return -EBADMSG;
 	}
-	ep_elf_file_init(&file->elf_file, file->elf, file->path);
-	file->elf_file.root = files->snapshot->root;
+	ep_elf_file_init(&file->elf_file, file->elf, files->snapshot->root, file->path);
 	/* As core/process/analysis.c: a debug file only where the file has no .eh_frame. */
 	if (ep_elf_find_section(file->elf, ".eh_frame", &section) < 0)
 		(void)ep_debug_file_open(file->elf, files->snapshot->root, file->path, &debug);

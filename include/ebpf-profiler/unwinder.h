@@ -97,15 +97,24 @@ struct ep_unwinder_host {
 	uint32_t pad;
 	const struct ep_host *host; /* log; options are not for unwinders */
 
-	/* --- an ELF file. 0, -ENODATA (absent), -EBADMSG, -E2BIG, -ENOMEM --- */
+	/*
+	 * --- an ELF file. 0, -ENODATA (absent), -EBADMSG, -E2BIG, -ENOMEM ---
+	 *
+	 * A stripped file whose separate debug file is installed (by build id or .gnu_debuglink,
+	 * in the process's file system or, by build id, the host's) answers as the whole file
+	 * would: symbols of .symtab and function bounds are the debug file's then. Most machines
+	 * have none. Sections and bytes are those of the file itself. A fixture holds what was
+	 * answered when it was recorded.
+	 */
 	/* Path as the process that maps it sees it; never NULL. */
 	const char *(*file_path)(const struct ep_file *file);
-	/* A defined symbol of .dynsym, else of .symtab. */
+	/* A defined symbol of .dynsym, else of .symtab, of the file's own or of its debug file. */
 	int (*file_symbol)(const struct ep_file *file, const char *name, struct ep_symbol *ret);
 	int (*file_section)(const struct ep_file *file, const char *name, struct ep_symbol *ret);
 	/* Initialised data or code as the file has it, by virtual address. */
 	int (*file_read)(const struct ep_file *file, uint64_t va, void *buf, size_t bytes);
-	/* The function that holds va, by the bounds .eh_frame gives it: also parts without symbols. */
+	/* The function that holds va, by the bounds that .eh_frame, or else .debug_frame, gives it:
+	 * also parts without symbols. */
 	int (*file_function)(const struct ep_file *file, uint64_t va, struct ep_symbol *ret);
 
 	/* --- a process --- */

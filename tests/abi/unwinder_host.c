@@ -228,7 +228,7 @@ static int live(const struct ep_unwinder_ops *ops, char **argv)
 
 	if (r < 0)
 		return r;
-	ep_elf_file_init(&file, elf, argv[0]);
+	ep_elf_file_init(&file, elf, "", argv[0]);
 	r = ops->probe(ep_unwinder_host_get(), &file.file, &executable);
 	ep_elf_file_fini(&file);
 	if (r == 0) {

@@ -28,7 +28,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (ep_elf_open_memory(data, size, &elf) < 0)
 		return 0;
-	ep_elf_file_init(&file, elf, "x");
+	ep_elf_file_init(&file, elf, NULL, "x");
 	for (size_t i = 0; i < EP_LEN(names); i++) {
 		if (host->file_symbol(&file.file, names[i], &found) == 0)
 			try_address(&file.file, found.va);

@@ -43,15 +43,20 @@ struct fixture {
 	struct ep_elf_file file;
 };
 
-static struct fixture *fixture_open(const char *path)
+static struct fixture *fixture_open_in(const char *root, const char *path, const char *seen_as)
 {
 	struct fixture *fx = calloc(1, sizeof(*fx));
 
 	assert_non_null(fx);
 	if (ep_elf_open(path, &fx->elf) < 0)
 		fail_msg("%s cannot be opened", path);
-	ep_elf_file_init(&fx->file, fx->elf, path);
+	ep_elf_file_init(&fx->file, fx->elf, root, seen_as);
 	return fx;
+}
+
+static struct fixture *fixture_open(const char *path)
+{
+	return fixture_open_in(NULL, path, path);
 }
 
 static struct fixture *fixture_sample(const char *name)
@@ -188,20 +193,40 @@ static void a_stripped_file_has_only_dynamic_symbols(void **state)
 
 static void a_debug_file_has_the_rest(void **state)
 {
-	struct fixture *fx = fixture_sample("root/bin/stripped"), *full = fixture_sample("full");
+	struct fixture *fx, *full = fixture_sample("full");
 	struct ep_symbol found = {0}, expected = {0};
-	char root[4096];
+	char root[4096], path[4096 + 16];
 
 	(void)state;
 	snprintf(root, sizeof(root), "%s/root", samples_dir);
-	fx->file.root = root;
-	fx->file.file.path = "/bin/stripped";
+	snprintf(path, sizeof(path), "%s/bin/stripped", root);
+	fx = fixture_open_in(root, path, "/bin/stripped");
 	assert_int_equal(symbol(full, "sample_compare", &expected), 0);
 	assert_int_equal(symbol(fx, "sample_compare", &found), 0);
 	assert_int_equal(found.va, expected.va);
 	assert_int_equal(symbol(fx, "sample_compare2", &found), -ENODATA);
 	fixture_close(fx);
 	fixture_close(full);
+}
+
+/* Without .eh_frame of its own, a file has the bounds that its debug file's .debug_frame gives. */
+static void a_debug_file_has_function_bounds(void **state)
+{
+	const struct ep_unwinder_host *host = ep_unwinder_host_get();
+	struct ep_symbol known = {0}, found = {0};
+	struct fixture *fx, *alone = fixture_sample("beside/bare");
+	char path[4096];
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/beside/bare", samples_dir);
+	fx = fixture_open_in("", path, path);
+	assert_int_equal(symbol(alone, "sample_known", &known), 0);
+	assert_int_equal(host->file_function(&alone->file.file, known.va + 1, &found), -ENODATA);
+	assert_int_equal(host->file_function(&fx->file.file, known.va + 1, &found), 0);
+	assert_int_equal(found.va, known.va);
+	assert_int_equal(found.bytes, known.bytes);
+	fixture_close(alone);
+	fixture_close(fx);
 }
 
 static void sections_without_bits_have_an_address(void **state)
@@ -345,6 +370,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(every_dynamic_symbol_is_found),
 		cmocka_unit_test(a_stripped_file_has_only_dynamic_symbols),
 		cmocka_unit_test(a_debug_file_has_the_rest),
+		cmocka_unit_test(a_debug_file_has_function_bounds),
 		cmocka_unit_test(sections_without_bits_have_an_address),
 		cmocka_unit_test(bytes_are_read_by_address),
 		cmocka_unit_test(functions_have_the_bounds_of_their_fde),

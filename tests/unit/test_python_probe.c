@@ -489,7 +489,7 @@ static bool probe_file(const char *path)
 
 	if (version < PY_VERSION(3, 6) || ep_elf_open(path, &elf) < 0)
 		return false;
-	ep_elf_file_init(&file, elf, path);
+	ep_elf_file_init(&file, elf, NULL, path);
 	r = py_probe(ep_unwinder_host_get(), &file.file, &executable);
 	if (r == 0)
 		checked = check_executable(executable, version, path);
