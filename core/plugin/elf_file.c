@@ -6,6 +6,8 @@
 
 #include <errno.h>
 
+#define MAX_MATCHES (4 * EP_MAX_SYMBOLS) /* a name may be in several tables, and twice in one */
+
 /* --- symbols and sections --- */
 
 static int debug_file_open(struct ep_elf_file *file)
@@ -50,6 +52,41 @@ static int file_symbol(void *arg, const char *name, struct ep_symbol *ret)
 	if (r < 0)
 		return r;
 	*ret = (struct ep_symbol){.va = symbol.va, .bytes = symbol.bytes};
+	return 0;
+}
+
+static int find_matches(struct ep_elf_file *file, const char *prefix, struct ep_vec *matches)
+{
+	int r = ep_elf_lookup_prefix(&file->lookup, prefix, matches);
+
+	if (r == 0)
+		r = debug_names_open(file);
+	if (r == 0)
+		r = ep_elf_lookup_prefix(&file->debug_lookup, prefix, matches);
+	if (r < 0 && r != -ENODATA)
+		return r;
+	ep_elf_matches_sort(matches);
+	return matches->len > EP_MAX_SYMBOLS ? -E2BIG : 0;
+}
+
+static int file_symbols(void *arg, const char *prefix,
+			int (*visit)(void *arg, const char *name, const struct ep_symbol *symbol),
+			void *visit_arg)
+{
+	ep_cleanup(ep_vec_fini) struct ep_vec matches = {0};
+	const struct ep_elf_match *match;
+	int r;
+
+	ep_vec_init(&matches, sizeof(*match), MAX_MATCHES);
+	r = find_matches(arg, prefix, &matches);
+	if (r < 0)
+		return r;
+	ep_vec_each (&matches, match) {
+		struct ep_symbol symbol = {.va = match->symbol.va, .bytes = match->symbol.bytes};
+
+		if (visit(visit_arg, match->name, &symbol) != 0)
+			break;
+	}
 	return 0;
 }
 
@@ -170,6 +207,7 @@ static int file_function(void *arg, uint64_t va, struct ep_symbol *ret)
 
 static const struct ep_file_ops elf_file_ops = {
 	.symbol = file_symbol,
+	.symbols = file_symbols,
 	.section = file_section,
 	.read = file_read,
 	.function = file_function,

@@ -19,6 +19,13 @@ static int file_symbol(const struct ep_file *file, const char *name, struct ep_s
 	return file->ops->symbol(file->arg, name, ret);
 }
 
+static int file_symbols(const struct ep_file *file, const char *prefix,
+			int (*visit)(void *arg, const char *name, const struct ep_symbol *symbol),
+			void *arg)
+{
+	return file->ops->symbols(file->arg, prefix, visit, arg);
+}
+
 static int file_section(const struct ep_file *file, const char *name, struct ep_symbol *ret)
 {
 	return file->ops->section(file->arg, name, ret);
@@ -126,6 +133,7 @@ const struct ep_unwinder_host *ep_unwinder_host_get(void)
 		.size = sizeof(host),
 		.file_path = file_path,
 		.file_symbol = file_symbol,
+		.file_symbols = file_symbols,
 		.file_section = file_section,
 		.file_read = file_read,
 		.file_function = file_function,

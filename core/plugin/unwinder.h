@@ -16,6 +16,9 @@
 /* Members and errors as those of struct ep_unwinder_host. */
 struct ep_file_ops {
 	int (*symbol)(void *arg, const char *name, struct ep_symbol *ret);
+	int (*symbols)(void *arg, const char *prefix,
+		       int (*visit)(void *arg, const char *name, const struct ep_symbol *symbol),
+		       void *visit_arg);
 	int (*section)(void *arg, const char *name, struct ep_symbol *ret);
 	int (*read)(void *arg, uint64_t va, void *buf, size_t bytes);
 	int (*function)(void *arg, uint64_t va, struct ep_symbol *ret);

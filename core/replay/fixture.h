@@ -55,6 +55,9 @@ enum ep_fixture_question {
 	EP_FIXTURE_READ = 4,	     /* va, bytes -> data */
 	EP_FIXTURE_TLS_VARIABLE = 5, /* va: the offset; bytes: index of the executable */
 	EP_FIXTURE_TLS_KEY = 6,	     /* va: the key; bytes: index of the executable */
+	/* name: a prefix -> data[data .. data + symbol.bytes): for each, ascending by name, 8 bytes
+	 * of va, 8 of its size, the name and a NUL */
+	EP_FIXTURE_SYMBOLS = 7,
 };
 
 /* What a language plugin asked, and was told. */
@@ -122,6 +125,14 @@ const struct ep_fixture_mapping *ep_fixture_find_mapping(const struct ep_fixture
 							 uint64_t addr);
 /* The name of the function at va; NULL: not recorded. */
 const char *ep_fixture_find_name(const struct ep_fixture_executable *executable, uint64_t va);
+
+/*
+ * The symbol at *at, from 0 on, of an answer to EP_FIXTURE_SYMBOLS; *at goes to the next one. False:
+ * there is none, or no whole one, *at is not at the end then.
+ */
+bool ep_fixture_next_symbol(const struct ep_fixture *fixture,
+			    const struct ep_fixture_answer *answer, uint64_t *at,
+			    const char **ret_name, struct ep_symbol *ret_symbol);
 
 /* The whole file. `bytes` are empty. 0, -ENOMEM, -E2BIG. */
 int ep_fixture_encode(const struct ep_fixture *fixture, struct ep_vec *bytes);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/replay/replay_internal.h"
+#include "core/elf/lookup.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #define MAX_FILE_READ (1u << 20)
@@ -179,10 +181,89 @@ static int file_read(void *arg, uint64_t va, void *buf, size_t bytes)
 	return answer->result;
 }
 
+/* What file_symbols visits, on its way into the fixture. */
+struct keeping {
+	struct ep_vec *data;
+	int result;
+};
+
+static int keep_symbol(void *arg, const char *name, const struct ep_symbol *symbol)
+{
+	struct keeping *keeping = arg;
+	uint64_t words[2] = {symbol->va, symbol->bytes};
+
+	keeping->result = ep_vec_append(keeping->data, words, sizeof(words));
+	if (keeping->result == 0)
+		keeping->result = ep_vec_append(keeping->data, name, strlen(name) + 1);
+	return keeping->result;
+}
+
+static int ask_symbols(const struct ep_replay_file *file, const char *prefix,
+		       struct ep_fixture_answer *ret_answer)
+{
+	const struct ep_file *real = source_file(file->replay, file->executable);
+	struct ep_fixture *fixture = file->replay->fixture;
+	struct ep_fixture_answer answer = {.question = EP_FIXTURE_SYMBOLS};
+	struct keeping keeping = {.data = &fixture->data};
+
+	if (!real)
+		return -ENODATA;
+	answer.data = (uint32_t)fixture->data.len;
+	answer.result = real->ops->symbols(real->arg, prefix, keep_symbol, &keeping);
+	if (answer.result == 0)
+		answer.result = keeping.result;
+	if (answer.result < 0)
+		fixture->data.len = answer.data;
+	answer.symbol.bytes = fixture->data.len - answer.data;
+	if (!keep_answer(fixture, &executable_of(file->replay, file->executable)->answers, answer,
+			 prefix))
+		return -ENOMEM;
+	*ret_answer = answer;
+	return answer.result;
+}
+
+static int get_symbols(const struct ep_replay_file *file, const char *prefix,
+		       struct ep_fixture_answer *ret_answer)
+{
+	const struct ep_fixture_answer *answer = find_answer(
+		&executable_of(file->replay, file->executable)->answers, EP_FIXTURE_SYMBOLS,
+		prefix, 0, 0);
+
+	if (!answer)
+		return ask_symbols(file, prefix, ret_answer);
+	*ret_answer = *answer;
+	return answer->result;
+}
+
+/* What visit asks in its turn may move all that the fixture has: it is given copies. */
+static int file_symbols(void *arg, const char *prefix,
+			int (*visit)(void *arg, const char *name, const struct ep_symbol *symbol),
+			void *visit_arg)
+{
+	const struct ep_replay_file *file = arg;
+	struct ep_fixture_answer answer;
+	char name[EP_ELF_MAX_SYMBOL];
+	struct ep_symbol symbol;
+	const char *kept;
+	uint64_t at = 0;
+	int r;
+
+	r = get_symbols(file, prefix, &answer);
+	if (r < 0)
+		return r;
+	while (ep_fixture_next_symbol(file->replay->fixture, &answer, &at, &kept, &symbol)) {
+		snprintf(name, sizeof(name), "%s", kept);
+		if (visit(visit_arg, name, &symbol) != 0)
+			break;
+	}
+	return 0;
+}
+
 struct ep_file ep_replay_file(struct ep_replay_file *file)
 {
 	static const struct ep_file_ops ops = {
 		.symbol = file_symbol,
+		.symbols = file_symbols,
 		.section = file_section,
 		.read = file_read,
 		.function = file_function,

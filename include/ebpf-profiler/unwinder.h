@@ -38,6 +38,8 @@ struct ep_symbol {
 	uint64_t bytes; /* 0: unknown */
 };
 
+#define EP_MAX_SYMBOLS 4096 /* of one file_symbols */
+
 enum ep_range_mode {
 	EP_RANGE_MARK = 0, /* native code that runs the language: see ebpf-profiler/bpf/record.h */
 	EP_RANGE_ENTER = 1, /* code that only the language can unwind */
@@ -110,6 +112,17 @@ struct ep_unwinder_host {
 	const char *(*file_path)(const struct ep_file *file);
 	/* A defined symbol of .dynsym, else of .symtab, of the file's own or of its debug file. */
 	int (*file_symbol)(const struct ep_file *file, const char *name, struct ep_symbol *ret);
+	/*
+	 * All of them whose names begin with a prefix, ascending by name as bytes compare, each name
+	 * once, with what file_symbol gives for it; visit returns non-zero to stop, and may ask the
+	 * host for other things; the name is borrowed for the call. 0, also when there is none;
+	 * -E2BIG: more than EP_MAX_SYMBOLS, none was visited. Names of 512 bytes and more are not
+	 * seen. Reads the tables whole: first make sure that the file is yours.
+	 */
+	int (*file_symbols)(const struct ep_file *file, const char *prefix,
+			    int (*visit)(void *arg, const char *name,
+					 const struct ep_symbol *symbol),
+			    void *arg);
 	int (*file_section)(const struct ep_file *file, const char *name, struct ep_symbol *ret);
 	/* Initialised data or code as the file has it, by virtual address. */
 	int (*file_read)(const struct ep_file *file, uint64_t va, void *buf, size_t bytes);

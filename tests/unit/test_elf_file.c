@@ -229,6 +229,81 @@ static void a_debug_file_has_function_bounds(void **state)
 	fixture_close(fx);
 }
 
+struct names_seen {
+	struct fixture *fx;
+	size_t n, stop_at;
+	char last[64], all[4096];
+};
+
+/* In order, and what file_symbol says. */
+static int see_name(void *arg, const char *name, const struct ep_symbol *found)
+{
+	struct names_seen *seen = arg;
+	struct ep_symbol expected = {0};
+
+	assert_true(strcmp(seen->last, name) < 0);
+	snprintf(seen->last, sizeof(seen->last), "%s", name);
+	assert_int_equal(symbol(seen->fx, name, &expected), 0);
+	assert_int_equal(found->va, expected.va);
+	assert_int_equal(found->bytes, expected.bytes);
+	snprintf(seen->all + strlen(seen->all), sizeof(seen->all) - strlen(seen->all), "%s ", name);
+	return ++seen->n == seen->stop_at;
+}
+
+static int see_names(struct names_seen *seen, const char *prefix)
+{
+	seen->n = 0;
+	seen->last[0] = seen->all[0] = '\0';
+	return ep_unwinder_host_get()->file_symbols(&seen->fx->file.file, prefix, see_name, seen);
+}
+
+/* test_elf_sample.c: of .dynsym and .symtab, functions, data and labels, each once. */
+static void symbols_are_found_by_prefix(void **state)
+{
+	struct names_seen seen = {.fx = fixture_sample("full")};
+
+	(void)state;
+	assert_int_equal(see_names(&seen, "sample_"), 0);
+	assert_string_equal(seen.all,
+			    "sample_asm_func sample_asm_label sample_asm_long "
+			    "sample_compare sample_inner_label sample_known sample_public sample_w ");
+	assert_int_equal(see_names(&seen, "sample_compare"), 0);
+	assert_string_equal(seen.all, "sample_compare ");
+	assert_int_equal(see_names(&seen, "sample_compares"), 0);
+	assert_int_equal(seen.n, 0);
+	seen.stop_at = 2;
+	assert_int_equal(see_names(&seen, "sample_"), 0);
+	assert_string_equal(seen.all, "sample_asm_func sample_asm_label ");
+	fixture_close(seen.fx);
+	seen = (struct names_seen){.fx = fixture_sample("stripped")};
+	assert_int_equal(see_names(&seen, "sample_c"), 0);
+	assert_int_equal(seen.n, 0);
+	assert_int_equal(see_names(&seen, "sample_k"), 0);
+	assert_string_equal(seen.all, "sample_known ");
+	fixture_close(seen.fx);
+}
+
+static int count_name(void *arg, const char *name, const struct ep_symbol *found)
+{
+	(void)name, (void)found;
+	(*(size_t *)arg)++;
+	return 0;
+}
+
+static void too_many_symbols_are_none(void **state)
+{
+	const struct ep_unwinder_host *host = ep_unwinder_host_get();
+	struct fixture *fx = fixture_sample("crowd");
+	size_t n = 0;
+
+	(void)state;
+	assert_int_equal(host->file_symbols(&fx->file.file, "crowd_", count_name, &n), -E2BIG);
+	assert_int_equal(n, 0);
+	assert_int_equal(host->file_symbols(&fx->file.file, "crowd_1", count_name, &n), 0);
+	assert_int_equal(n, 1111); /* 1, 10 to 19, 100 to 199, 1000 to 1999 */
+	fixture_close(fx);
+}
+
 static void sections_without_bits_have_an_address(void **state)
 {
 	const struct ep_unwinder_host *host = ep_unwinder_host_get();
@@ -371,6 +446,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_stripped_file_has_only_dynamic_symbols),
 		cmocka_unit_test(a_debug_file_has_the_rest),
 		cmocka_unit_test(a_debug_file_has_function_bounds),
+		cmocka_unit_test(symbols_are_found_by_prefix),
+		cmocka_unit_test(too_many_symbols_are_none),
 		cmocka_unit_test(sections_without_bits_have_an_address),
 		cmocka_unit_test(bytes_are_read_by_address),
 		cmocka_unit_test(functions_have_the_bounds_of_their_fde),

@@ -22,7 +22,7 @@
 
 #include <cmocka.h>
 
-#define MAX_ANSWERS 32
+#define MAX_ANSWERS 256
 #define CODE_BYTES  16
 
 static const char *samples_dir;
@@ -31,6 +31,7 @@ static const char *samples_dir;
 
 struct answer {
 	int result;
+	char name[32];
 	struct ep_symbol symbol;
 	uint8_t code[CODE_BYTES];
 };
@@ -56,6 +57,19 @@ static void ask_address(const struct ep_unwinder_host *host, const struct ep_fil
 	answer->result = host->file_read(file, va, answer->code, CODE_BYTES);
 }
 
+/* Asks something in its turn, which moves what a recording has. */
+static int see_symbol(void *arg, const char *name, const struct ep_symbol *symbol)
+{
+	const struct ep_file *file = arg;
+	struct answer *answer;
+
+	ask_address(ep_unwinder_host_get(), file, symbol->va);
+	answer = new_answer();
+	answer->symbol = *symbol;
+	snprintf(answer->name, sizeof(answer->name), "%s", name);
+	return strcmp(name, "sample_known") == 0; /* there are more */
+}
+
 static int probe(const struct ep_unwinder_host *host, const struct ep_file *file, void **ret)
 {
 	static const char *const symbols[] = {"sample_known", "sample_compare", "not_there"};
@@ -75,6 +89,8 @@ static int probe(const struct ep_unwinder_host *host, const struct ep_file *file
 
 		answer->result = host->file_section(file, sections[i], &answer->symbol);
 	}
+	new_answer()->result = host->file_symbols(file, "sample_", see_symbol, (void *)file);
+	new_answer()->result = host->file_symbols(file, "no_such_", see_symbol, (void *)file);
 	return EP_NOT_MINE;
 }
 
@@ -181,6 +197,7 @@ static void check_same(const struct answer *expected, size_t n)
 	assert_int_equal(told.n, n);
 	for (size_t i = 0; i < n; i++) {
 		assert_int_equal(told.answers[i].result, expected[i].result);
+		assert_string_equal(told.answers[i].name, expected[i].name);
 		assert_int_equal(told.answers[i].symbol.va, expected[i].symbol.va);
 		assert_int_equal(told.answers[i].symbol.bytes, expected[i].symbol.bytes);
 		assert_memory_equal(told.answers[i].code, expected[i].code, CODE_BYTES);
@@ -224,6 +241,26 @@ static void a_debug_file_is_seen_live_and_recorded(void **state)
 	assert_true(told.answers[3].symbol.va && told.answers[3].symbol.bytes);
 }
 
+static bool was_told_of(const char *name)
+{
+	for (size_t i = 0; i < told.n; i++) {
+		if (strcmp(told.answers[i].name, name) == 0)
+			return true;
+	}
+	return false;
+}
+
+static void symbols_by_prefix_are_seen_live_and_recorded(void **state)
+{
+	(void)state;
+	check_sample("stripped");
+	assert_true(was_told_of("sample_known"));
+	assert_false(was_told_of("sample_compare"));
+	check_sample("beside/linked");
+	assert_true(was_told_of("sample_known") && was_told_of("sample_compare"));
+	assert_false(was_told_of("sample_public")); /* behind the one that ends it */
+}
+
 /* Function bounds are in its debug file's .debug_frame alone. */
 static void a_debug_file_gives_bounds_live_and_recorded(void **state)
 {
@@ -238,6 +275,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_file_without_a_debug_file_answers_alike),
 		cmocka_unit_test(a_debug_file_is_seen_live_and_recorded),
+		cmocka_unit_test(symbols_by_prefix_are_seen_live_and_recorded),
 		cmocka_unit_test(a_debug_file_gives_bounds_live_and_recorded),
 	};
 	char path[PATH_MAX];

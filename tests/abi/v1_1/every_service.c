@@ -43,24 +43,46 @@ struct instance {
 
 static const struct ep_unwinder_host *services;
 
+struct symbols_seen {
+	const struct ep_file *file;
+	int n, calls;
+	char last[128];
+};
+
 static int check_services(void)
 {
 	CHECK(services->size >= sizeof(struct ep_unwinder_host));
 	CHECK(services->host->abi_minor >= 1 && services->host->version[0]);
-	CHECK(EP_HAS(services, file_path) && EP_HAS(services, file_function));
+	CHECK(EP_HAS(services, file_symbols) && EP_HAS(services, file_path) && EP_HAS(services, file_function));
 	CHECK(EP_HAS(services, target_mappings) && EP_HAS(services, tls_key));
 	CHECK(EP_HAS(services, add_name) && EP_HAS(services, count));
 	return 0;
 }
 
+/* Ascending; each is what file_symbol gives for its name. */
+static int see_symbol(void *arg, const char *name, const struct ep_symbol *symbol)
+{
+	struct symbols_seen *seen = arg;
+	struct ep_symbol found = {0};
+
+	seen->n += services->file_symbol(seen->file, name, &found) == 0 && found.va == symbol->va &&
+		   strncmp(name, "toy_", 4) == 0 && strcmp(seen->last, name) < 0;
+	seen->calls++;
+	strncpy(seen->last, name, sizeof(seen->last) - 1);
+	return 0;
+}
+
 static int check_file(const struct ep_file *file, const struct executable *executable)
 {
+	struct symbols_seen seen = {.file = file};
 	struct ep_symbol found;
 	struct about about;
 	uint8_t code[16];
 
 	CHECK(services->file_path(file)[0] == '/');
 	CHECK(services->file_symbol(file, "no_such_symbol", &found) == -ENODATA);
+	CHECK(services->file_symbols(file, "toy_", see_symbol, &seen) == 0);
+	CHECK(seen.n >= 3 && seen.n == seen.calls);
 	CHECK(services->file_section(file, ".no_such_section", &found) == -ENODATA);
 	CHECK(services->file_section(file, ".bss", &found) == 0 && found.va && found.bytes);
 	CHECK(services->file_read(file, executable->about.va, &about, sizeof(about)) == 0);
