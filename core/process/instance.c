@@ -89,14 +89,14 @@ static int target_mappings(void *arg,
 {
 	struct ep_instance *instance = arg;
 
-	return ep_process_target_mappings(instance->pid, visit, visit_arg);
+	return ep_process_target_mappings(&instance->process, visit, visit_arg);
 }
 
 static int target_tls_variable(void *arg, uint64_t tls_off, struct ep_tls *ret)
 {
 	struct ep_instance *instance = arg;
 
-	return ep_process_target_tls_variable(instance->pid, NULL, instance->module_addr,
+	return ep_process_target_tls_variable(&instance->process, NULL, instance->module_addr,
 					      instance->target.bias, tls_off, ret);
 }
 
@@ -104,7 +104,7 @@ static int target_tls_key(void *arg, uint32_t key, struct ep_tls *ret)
 {
 	struct ep_instance *instance = arg;
 
-	return ep_process_target_tls_key(instance->pid, key, ret);
+	return ep_process_target_tls_key(&instance->process, key, ret);
 }
 
 static const struct ep_target_ops target_ops = {
@@ -248,6 +248,7 @@ void ep_instance_end_job(struct ep_instance *instance)
 {
 	instance->busy = false;
 	instance->unwinders->busy--;
+	ep_process_target_end_job(&instance->process);
 	if (instance->released) {
 		free_instance(instance);
 		return;
@@ -377,6 +378,7 @@ static struct ep_instance *new_instance(struct ep_unwinders *unwinders, struct e
 	instance->pid = pid;
 	instance->module_addr = module_addr;
 	instance->born_ns = ep_clock_mono_ns();
+	ep_process_target_init(&instance->process, pid);
 	instance->target = (struct ep_target){
 		.ops = &target_ops,
 		.arg = instance,

@@ -10,6 +10,7 @@
 #include "core/process/unwinders.h"
 #include "core/base/log.h"
 #include "core/plugin/host.h"
+#include "core/plugin/process_target.h"
 #include "core/plugin/unwinder.h"
 
 #include <stdatomic.h>
@@ -68,6 +69,7 @@ struct ep_instance {
 	struct ep_unwinders *unwinders;
 	struct ep_claim *claim; /* a reference */
 	struct ep_target target;
+	struct ep_process_target process; /* belongs to the job while busy */
 	pid_t pid;
 	uint64_t module_addr; /* where the probed file is mapped */
 	void *handle;	     /* the plugin's; NULL: not attached */

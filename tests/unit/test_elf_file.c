@@ -367,7 +367,7 @@ static void functions_have_the_bounds_of_their_fde(void **state)
 struct seen {
 	uint64_t addr;
 	size_t n;
-	bool found, stop;
+	bool mapped, found, stop;
 };
 
 static int see(void *arg, const struct ep_target_mapping *mapping)
@@ -375,22 +375,84 @@ static int see(void *arg, const struct ep_target_mapping *mapping)
 	struct seen *seen = arg;
 
 	seen->n++;
+	seen->mapped |= seen->addr >= mapping->start && seen->addr < mapping->end;
 	if (seen->addr >= mapping->start && seen->addr < mapping->end)
 		seen->found = mapping->is_file && mapping->prot == (PROT_READ | PROT_EXEC) &&
 			      strstr(mapping->path, "test_elf_file");
 	return seen->stop;
 }
 
+static size_t maps_reads;
+
+int __real_ep_maps_read(struct ep_maps *maps, pid_t pid, enum ep_maps_filter filter);
+int __wrap_ep_maps_read(struct ep_maps *maps, pid_t pid, enum ep_maps_filter filter);
+int __wrap_ep_maps_read(struct ep_maps *maps, pid_t pid, enum ep_maps_filter filter)
+{
+	maps_reads++;
+	return __real_ep_maps_read(maps, pid, filter);
+}
+
 static void mappings_of_a_process_are_visited(void **state)
 {
 	struct seen seen = {.addr = (uintptr_t)test_elf_file_function}, first = {.stop = true};
+	struct ep_process_target process;
 
 	(void)state;
-	assert_int_equal(ep_process_target_mappings(getpid(), see, &seen), 0);
+	ep_process_target_init(&process, getpid());
+	assert_int_equal(ep_process_target_mappings(&process, see, &seen), 0);
 	assert_true(seen.found && seen.n > 10);
-	assert_int_equal(ep_process_target_mappings(getpid(), see, &first), 0);
+	assert_int_equal(ep_process_target_mappings(&process, see, &first), 0);
 	assert_int_equal(first.n, 1);
-	assert_int_equal(ep_process_target_mappings(INT32_MAX, see, &first), -ESRCH);
+	ep_process_target_end_job(&process);
+}
+
+/* What was mapped meanwhile is seen by the next one. */
+static void a_job_reads_mappings_once(void **state)
+{
+	struct fixture *fx = fixture_open("/proc/self/exe");
+	struct ep_process_target process;
+	struct seen seen = {0}, new = {0};
+	struct ep_symbol variable = {0};
+	struct ep_tls tls;
+	void *page;
+
+	(void)state;
+	assert_int_equal(symbol(fx, "test_elf_file_thread_first", &variable), 0);
+	ep_process_target_init(&process, getpid());
+	maps_reads = 0;
+	assert_int_equal(ep_process_target_tls_variable(
+				 &process, NULL, (uintptr_t)test_elf_file_function,
+				 (uint64_t)(uintptr_t)&__ehdr_start, variable.va, &tls),
+			 0);
+	assert_int_equal(ep_process_target_tls_key(&process, 0, &tls), 0);
+	page = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_ptr_not_equal(page, MAP_FAILED);
+	seen.addr = new.addr = (uintptr_t)page;
+	assert_int_equal(ep_process_target_mappings(&process, see, &seen), 0);
+	assert_int_equal(maps_reads, 1);
+	assert_false(seen.mapped);
+	ep_process_target_end_job(&process);
+	assert_int_equal(ep_process_target_mappings(&process, see, &new), 0);
+	assert_int_equal(maps_reads, 2);
+	assert_true(new.mapped);
+	ep_process_target_end_job(&process);
+	(void)munmap(page, 4096);
+	fixture_close(fx);
+}
+
+static void mappings_that_could_not_be_read_are_read_again(void **state)
+{
+	struct ep_process_target process;
+	struct seen seen = {0};
+
+	(void)state;
+	ep_process_target_init(&process, INT32_MAX);
+	maps_reads = 0;
+	assert_int_equal(ep_process_target_mappings(&process, see, &seen), -ESRCH);
+	assert_int_equal(ep_process_target_mappings(&process, see, &seen), -ESRCH);
+	assert_int_equal(maps_reads, 2);
+	assert_int_equal(seen.n, 0);
+	ep_process_target_end_job(&process);
 }
 
 static void memory_of_a_process_is_read_all_or_nothing(void **state)
@@ -452,6 +514,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(bytes_are_read_by_address),
 		cmocka_unit_test(functions_have_the_bounds_of_their_fde),
 		cmocka_unit_test(mappings_of_a_process_are_visited),
+		cmocka_unit_test(a_job_reads_mappings_once),
+		cmocka_unit_test(mappings_that_could_not_be_read_are_read_again),
 		cmocka_unit_test(memory_of_a_process_is_read_all_or_nothing),
 	};
 

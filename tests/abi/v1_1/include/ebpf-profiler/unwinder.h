@@ -138,7 +138,12 @@ struct ep_unwinder_host {
 	int (*target_read)(const struct ep_target *target, uint64_t addr, void *buf, size_t bytes);
 	/* NUL-terminated, cut at size - 1. 0, -EFAULT, -ESRCH. */
 	int (*target_string)(const struct ep_target *target, uint64_t addr, char *buf, size_t size);
-	/* Reads /proc anew; visit returns non-zero to stop. 0, -ESRCH, -ENOMEM. */
+	/*
+	 * All of them, as they were when this attach, refresh, or batch of symbolize first needed
+	 * them, be it for this or for a path to thread storage: /proc is read once for each. Code
+	 * that is mapped after that brings a refresh. visit returns non-zero to stop. 0, -ESRCH,
+	 * -ENOMEM.
+	 */
 	int (*target_mappings)(const struct ep_target *target,
 			       int (*visit)(void *arg, const struct ep_target_mapping *mapping),
 			       void *arg);
