@@ -217,7 +217,8 @@ void ep_elf_file_init(struct ep_elf_file *file, const struct ep_elf *elf, const 
 		      const char *path)
 {
 	*file = (struct ep_elf_file){
-		.file = {.ops = &elf_file_ops, .arg = file, .path = path},
+		.file = {.ops = &elf_file_ops, .arg = file, .path = path,
+			 .machine = ep_elf_machine(elf)},
 		.elf = elf,
 		.root = root,
 		.debug_result = 1,

@@ -28,6 +28,7 @@ struct ep_file {
 	const struct ep_file_ops *ops;
 	void *arg;
 	const char *path; /* borrowed */
+	uint16_t machine; /* EM_X86_64, ... */
 };
 
 struct ep_target_ops {

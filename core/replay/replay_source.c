@@ -6,8 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MAX_FILE_READ (1u << 20)
-
 /* --- memory ---------------------------------------------------------------------------------- */
 
 static int take_block(struct ep_replay *replay, uint64_t addr)
@@ -170,7 +168,7 @@ static int file_read(void *arg, uint64_t va, void *buf, size_t bytes)
 	const struct ep_replay_file *file = arg;
 	const struct ep_fixture_answer *answer;
 
-	if (bytes > MAX_FILE_READ)
+	if (bytes > EP_MAX_FILE_READ)
 		return -E2BIG;
 	answer = find_answer(&executable_of(file->replay, file->executable)->answers,
 			     EP_FIXTURE_READ, "", va, (uint32_t)bytes);
@@ -273,6 +271,7 @@ struct ep_file ep_replay_file(struct ep_replay_file *file)
 		.ops = &ops,
 		.arg = file,
 		.path = executable_of(file->replay, file->executable)->path,
+		.machine = file->replay->fixture->arch->machine,
 	};
 }
 

@@ -162,44 +162,6 @@ static int fill_state(struct instance *inst)
 
 /* --- the way to a thread's state -------------------------------------------------------------- */
 
-/* An offset from the thread pointer, if it can be one. */
-static int path_from_pointer(uint64_t off, struct ep_tls *ret)
-{
-	int64_t value = (int64_t)off;
-
-	if (value == 0 || value < INT32_MIN || value > INT32_MAX)
-		return -ENODATA;
-	*ret = (struct ep_tls){.steps = 1, .off = {(int32_t)value}};
-	return 0;
-}
-
-/* 0, or a negative errno: it may work later, when the loader has filled the GOT. */
-static int variable_path(const struct instance *inst, const struct py_thread_variable *variable,
-			 struct ep_tls *ret)
-{
-	const struct ep_unwinder_host *host = inst->exe->host;
-	uint64_t pair[2];
-	int r;
-
-	switch (variable->kind) {
-	case PY_VARIABLE_SEGMENT:
-		return host->tls_variable(inst->target, variable->value, ret);
-	case PY_VARIABLE_POINTER:
-		return path_from_pointer(variable->value, ret);
-	case PY_VARIABLE_WORD:
-		return path_from_pointer(read_word(inst, target_addr(inst, variable->value)), ret);
-	case PY_VARIABLE_PAIR:
-		r = read_target(inst, target_addr(inst, variable->value), pair, sizeof(pair));
-		if (r < 0)
-			return r;
-		if (pair[0] == 0)
-			return -ENODATA;
-		return host->tls_variable(inst->target, pair[1] + variable->add, ret);
-	default:
-		return -ENOTSUP;
-	}
-}
-
 static int key_path(const struct instance *inst, struct ep_tls *ret)
 {
 	const struct py_executable *exe = inst->exe;
@@ -233,7 +195,8 @@ static bool find_paths(struct instance *inst)
 	for (uint32_t i = 0; i < PY_TLS_PATHS; i++) {
 		if (!exe->variables[i].kind)
 			continue;
-		r = paths[n].steps ? 0 : variable_path(inst, &exe->variables[i], &paths[n]);
+		r = paths[n].steps ? 0 : exe->host->tls_path(inst->target, &exe->variables[i],
+						    &paths[n]);
 		all = all && (r == 0 || r == -ENOTSUP);
 		n++;
 	}

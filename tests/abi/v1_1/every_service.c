@@ -55,6 +55,8 @@ static int check_services(void)
 	CHECK(services->host->abi_minor >= 1 && services->host->version[0]);
 	CHECK(EP_HAS(services, file_symbols) && EP_HAS(services, file_path) && EP_HAS(services, file_function));
 	CHECK(EP_HAS(services, target_mappings) && EP_HAS(services, tls_key));
+	CHECK(EP_HAS(services, file_parts) && EP_HAS(services, tls_path));
+	CHECK(EP_HAS(services, file_variable) && EP_HAS(services, file_argument));
 	CHECK(EP_HAS(services, add_name) && EP_HAS(services, count));
 	return 0;
 }
@@ -75,8 +77,10 @@ static int see_symbol(void *arg, const char *name, const struct ep_symbol *symbo
 static int check_file(const struct ep_file *file, const struct executable *executable)
 {
 	struct symbols_seen seen = {.file = file};
-	struct ep_symbol found;
+	struct ep_symbol found, parts[4];
+	struct ep_variable variable;
 	struct about about;
+	uint64_t va;
 	uint8_t code[16];
 
 	CHECK(services->file_path(file)[0] == '/');
@@ -91,6 +95,10 @@ static int check_file(const struct ep_file *file, const struct executable *execu
 	CHECK(services->file_read(file, UINT64_MAX - 100, code, sizeof(code)) < 0);
 	CHECK(services->file_function(file, executable->run.va + 1, &found) == 0);
 	CHECK(found.va == executable->run.va && found.bytes > 16);
+	CHECK(services->file_parts(file, &found, parts, 4) >= 1);
+	CHECK(parts[0].va == found.va && parts[0].bytes == found.bytes);
+	CHECK(services->file_variable(file, UINT64_MAX - 100, &variable) < 0);
+	CHECK(services->file_argument(file, UINT64_MAX - 100, &va) < 0);
 	return 0;
 }
 
@@ -138,6 +146,7 @@ static int see_mapping(void *arg, const struct ep_target_mapping *mapping)
 static int check_target(const struct executable *executable, struct ep_target *target)
 {
 	uint64_t run = services->target_bias(target) + executable->run.va;
+	struct ep_variable variable = {.kind = EP_VARIABLE_POINTER, .value = (uint64_t)-8};
 	struct ep_range wrong = {.start = 2, .end = 1};
 	static char too_much[EP_STATE_BYTES + 1];
 	struct search search = {.addr = run};
@@ -151,6 +160,8 @@ static int check_target(const struct executable *executable, struct ep_target *t
 	CHECK(services->target_mappings(target, see_mapping, &search) == 0);
 	CHECK(search.found && search.calls > 0);
 	CHECK(services->tls_variable(target, UINT32_MAX, &tls) < 0);
+	CHECK(services->tls_path(target, &variable, &tls) == 0);
+	CHECK(tls.steps == 1 && tls.off[0] == -8);
 	r = services->tls_key(target, 0, &tls);
 	CHECK(r == 0 || r == -ENODATA || r == -ENOTSUP);
 	CHECK(services->set_state(target, too_much, sizeof(too_much)) == -E2BIG);

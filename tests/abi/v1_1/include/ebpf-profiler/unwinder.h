@@ -38,7 +38,23 @@ struct ep_symbol {
 	uint64_t bytes; /* 0: unknown */
 };
 
-#define EP_MAX_SYMBOLS 4096 /* of one file_symbols */
+#define EP_MAX_SYMBOLS	 4096	    /* of one file_symbols */
+#define EP_MAX_FILE_READ (1u << 20) /* bytes of one file_read */
+
+/* Where a thread variable is, as far as a file tells: by a symbol, or by code that reads it. */
+enum ep_variable_kind {
+	EP_VARIABLE_NONE = 0,
+	EP_VARIABLE_SEGMENT = 1, /* value: offset in the file's TLS segment, a TLS symbol's va */
+	EP_VARIABLE_POINTER = 2, /* value: offset from the thread pointer, signed */
+	EP_VARIABLE_WORD = 3,	 /* value: va of the word (in the GOT) that holds that offset */
+	EP_VARIABLE_PAIR = 4,	 /* value: va of the pair (module, offset in its segment) */
+};
+
+struct ep_variable {
+	uint32_t kind; /* enum ep_variable_kind */
+	uint32_t add;  /* to the offset, with EP_VARIABLE_PAIR */
+	uint64_t value;
+};
 
 enum ep_range_mode {
 	EP_RANGE_MARK = 0, /* native code that runs the language: see ebpf-profiler/bpf/record.h */
@@ -124,11 +140,25 @@ struct ep_unwinder_host {
 					 const struct ep_symbol *symbol),
 			    void *arg);
 	int (*file_section)(const struct ep_file *file, const char *name, struct ep_symbol *ret);
-	/* Initialised data or code as the file has it, by virtual address. */
+	/* Initialised data or code as the file has it, by virtual address; at most
+	 * EP_MAX_FILE_READ bytes. */
 	int (*file_read)(const struct ep_file *file, uint64_t va, void *buf, size_t bytes);
 	/* The function that holds va, by the bounds that .eh_frame, or else .debug_frame, gives it:
 	 * also parts without symbols. */
 	int (*file_function)(const struct ep_file *file, uint64_t va, struct ep_symbol *ret);
+
+	/*
+	 * What code tells, of functions of x86-64; -ENOTSUP: not understood.
+	 *
+	 * The function itself and then the parts that the compiler put elsewhere (toy_run.cold),
+	 * with or without symbols, of functions up to EP_MAX_FILE_READ. How many of `max`.
+	 */
+	uint32_t (*file_parts)(const struct ep_file *file, const struct ep_symbol *function,
+			       struct ep_symbol *parts, uint32_t max);
+	/* The variable that the function at va does nothing but return: one without a symbol. */
+	int (*file_variable)(const struct ep_file *file, uint64_t va, struct ep_variable *ret);
+	/* Address of the int that the function at va passes on as first argument: a pthread key. */
+	int (*file_argument)(const struct ep_file *file, uint64_t va, uint64_t *ret_va);
 
 	/* --- a process --- */
 	int32_t (*target_pid)(const struct ep_target *target);
@@ -150,6 +180,9 @@ struct ep_unwinder_host {
 	/* Paths to thread storage; 0, -ENODATA, -ENOTSUP (a C library we do not know), -EFAULT. */
 	int (*tls_variable)(const struct ep_target *target, uint64_t tls_off, struct ep_tls *ret);
 	int (*tls_key)(const struct ep_target *target, uint32_t key, struct ep_tls *ret);
+	/* The same for what file_variable found. -ENODATA: not relocated yet. */
+	int (*tls_path)(const struct ep_target *target, const struct ep_variable *variable,
+			struct ep_tls *ret);
 
 	/* --- what BPF gets to know of a process; takes effect when the call returns 0 --- */
 	/* At most EP_STATE_BYTES, as the BPF program's ep_get_state gives them. 0, -E2BIG. */
