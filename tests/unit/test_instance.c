@@ -35,12 +35,20 @@ static int next(const int **results)
 	return result;
 }
 
+static int see_mapping(void *arg, const struct ep_target_mapping *mapping)
+{
+	(void)arg;
+	assert_true(mapping->start < mapping->end);
+	return 0;
+}
+
 static int attach(void *executable, struct ep_target *target, void **ret_instance)
 {
 	(void)executable;
 	script.n_attached++;
 	script.state++;
 	script.target = target;
+	assert_int_equal(target->ops->mappings(target->arg, see_mapping, NULL), 0);
 	*ret_instance = &script;
 	assert_int_equal(target->ops->set_state(target->arg, &script.state, sizeof(script.state)), 0);
 	return next(&script.attach);
@@ -162,6 +170,20 @@ static void what_may_pass_is_tried_again(void **state)
 	assert_int_equal(script.n_detached, 1);
 }
 
+/* Also of one that failed: the next one reads them anew. */
+static void mappings_are_kept_until_the_job_ends(void **state)
+{
+	static const int attached[] = {-EFAULT, 0, END};
+
+	(void)state;
+	begin(attached, NULL);
+	run_until(&script.n_attached, 1);
+	assert_false(host.instance->process.has_maps);
+	run_until(&script.n_told, 1);
+	assert_false(host.instance->process.has_maps);
+	end();
+}
+
 static void a_layout_that_is_not_known_is_final(void **state)
 {
 	static const int attached[] = {-ENOTSUP, END};
@@ -215,6 +237,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_may_pass_is_tried_again),
+		cmocka_unit_test(mappings_are_kept_until_the_job_ends),
 		cmocka_unit_test(a_layout_that_is_not_known_is_final),
 		cmocka_unit_test(a_change_takes_effect_when_it_succeeds),
 		cmocka_unit_test(a_change_that_is_final_detaches),
