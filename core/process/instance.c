@@ -22,51 +22,22 @@
 #define LOAD_WAIT_NS EP_NS_PER_SEC
 #define RETRY_MAX_NS (10 * EP_NS_PER_SEC)
 /* A process that maps all the time is looked at so often; its names have their turn in between. */
-#define CHANGE_REST_NS (50 * EP_NS_PER_MS)
+#define REFRESH_REST_NS (50 * EP_NS_PER_MS)
 
 /* --- what the plugin says, on a worker ------------------------------------------------------- */
 
-static int set_state(void *arg, const void *state, size_t bytes)
+static int target_set_state(void *arg, const void *state, size_t bytes)
 {
 	struct ep_instance *instance = arg;
-	struct ep_said *said = &instance->said;
 
-	if (said->has_state && said->state_bytes == bytes && memcmp(said->state, state, bytes) == 0)
-		return 0;
-	memcpy(said->state, state, bytes);
-	said->state_bytes = bytes;
-	said->has_state = true;
-	said->changed = true;
-	return 0;
+	return ep_said_set_state(&instance->call, state, bytes);
 }
 
-static bool is_same(const struct ep_said *said, const struct ep_vec *exact, bool anonymous)
-{
-	return said->anonymous == anonymous && said->ranges.len == exact->len &&
-	       (exact->len == 0 || memcmp(said->ranges.data, exact->data,
-					  exact->len * sizeof(struct ep_range)) == 0);
-}
-
-static int set_ranges(void *arg, const struct ep_range *ranges, size_t n)
+static int target_set_ranges(void *arg, const struct ep_range *ranges, size_t n)
 {
 	struct ep_instance *instance = arg;
-	struct ep_said *said = &instance->said;
-	struct ep_vec exact;
-	bool anonymous;
-	int r;
 
-	ep_vec_init(&exact, sizeof(struct ep_range), EP_MAX_RANGES);
-	r = ep_ranges_take(ranges, n, &exact, &anonymous);
-	if (r == 0 && !is_same(said, &exact, anonymous)) {
-		struct ep_vec old = said->ranges;
-
-		said->ranges = exact;
-		exact = old;
-		said->anonymous = anonymous;
-		said->changed = true;
-	}
-	ep_vec_fini(&exact);
-	return r;
+	return ep_said_set_ranges(&instance->call, ranges, n);
 }
 
 static int target_map_fd(void *arg, const char *name)
@@ -120,33 +91,50 @@ static const struct ep_target_ops target_ops = {
 	.mappings = target_mappings,
 	.tls_variable = target_tls_variable,
 	.tls_key = target_tls_key,
-	.set_state = set_state,
-	.set_ranges = set_ranges,
+	.set_state = target_set_state,
+	.set_ranges = target_set_ranges,
 	.map_fd = target_map_fd,
 	.count = target_count,
 };
 
-/* --- jobs ------------------------------------------------------------------------------------ */
+static int attach(struct ep_instance *instance)
+{
+	struct ep_language_plugin *plugin = instance->claim->plugin;
+	int r = ep_language_plugin_load(plugin);
 
+	if (r < 0)
+		return r;
+	return ep_attachment_attach(plugin->ops, instance->claim->executable, &instance->target,
+				    &instance->handle);
+}
+
+/* What an attach does not say does not hold, whatever an earlier one or a parent's said. */
 static void run_attach(void *arg)
 {
 	struct ep_instance *instance = arg;
-	struct ep_language_plugin *plugin = instance->claim->plugin;
 
-	instance->result = ep_language_plugin_load(plugin);
-	if (instance->result == 0)
-		instance->result = plugin->ops->attach(instance->claim->executable,
-						       &instance->target, &instance->handle);
-	if (instance->result != 0)
-		instance->handle = NULL;
+	instance->result = attach(instance);
+	if (instance->result == 0) {
+		ep_said_clear(&instance->holds);
+		instance->untold = true;
+	}
+	ep_instance_end_call(instance, instance->result);
 }
 
-static void run_changed(void *arg)
+static void run_refresh(void *arg)
 {
 	struct ep_instance *instance = arg;
 
 	instance->result = instance->claim->plugin->ops->refresh(instance->handle);
+	ep_instance_end_call(instance, instance->result);
 }
+
+void ep_instance_end_call(struct ep_instance *instance, int result)
+{
+	instance->untold |= ep_said_end(&instance->holds, &instance->call, result);
+}
+
+/* --- what BPF is told ------------------------------------------------------------------------ */
 
 /* Another wait for the same is not put off by this one. */
 static void schedule(struct ep_instance *instance, uint64_t wait_ns)
@@ -170,31 +158,54 @@ static void wait_for_cell(struct ep_instance *instance)
 		       "%s: pid %d: more than %d processes at once, its frames stay "
 		       "native for now",
 		       instance->claim->plugin->name, (int)instance->pid, EP_MAX_STATES);
-	instance->said.changed = true;
+	instance->untold = true;
 	schedule(instance, RETRY_MAX_NS);
 }
 
-/* The loop's copy of what the plugin said; true when BPF is to be told. */
-static bool take_said(struct ep_instance *instance)
+/* Equal states share a cell: it is another one when the state is. */
+static bool take_state(struct ep_instance *instance)
 {
-	struct ep_said *said = &instance->said;
+	const struct ep_said *holds = &instance->holds;
 	struct ep_language_maps *maps = instance->unwinders->maps;
+	uint32_t old = instance->state;
 	int state = 0;
 
-	if (!said->changed)
-		return false;
-	said->changed = false;
-	instance->ranges.len = 0;
-	if (said->ranges.len > 0)
-		(void)ep_vec_append(&instance->ranges, said->ranges.data, said->ranges.len);
-	instance->anonymous = said->anonymous;
-	if (said->has_state)
-		state = ep_language_maps_get_state(maps, said->state, said->state_bytes);
+	if (holds->has_state)
+		state = ep_language_maps_get_state(maps, holds->state, holds->state_bytes);
 	if (state < 0)
 		wait_for_cell(instance);
-	ep_language_maps_put_state(maps, instance->state);
 	instance->state = state > 0 ? (uint32_t)state : 0;
+	ep_language_maps_put_state(maps, old);
+	return instance->state != old;
+}
+
+static bool take_ranges(struct ep_instance *instance)
+{
+	const struct ep_vec *said = &instance->holds.ranges;
+	struct ep_vec *told = &instance->ranges;
+
+	if (instance->anonymous == instance->holds.anonymous && told->len == said->len &&
+	    (said->len == 0 ||
+	     memcmp(told->data, said->data, said->len * sizeof(struct ep_range)) == 0))
+		return false;
+	instance->anonymous = instance->holds.anonymous;
+	told->len = 0;
+	if (said->len > 0)
+		(void)ep_vec_append(told, said->data, said->len);
 	return true;
+}
+
+/* The loop's copy of what holds; true when BPF is to be told. */
+static bool take_said(struct ep_instance *instance)
+{
+	bool state, ranges;
+
+	if (!instance->untold)
+		return false;
+	instance->untold = false;
+	state = take_state(instance);
+	ranges = take_ranges(instance);
+	return state || ranges;
 }
 
 /* BPF must not go on with a state that does not hold. */
@@ -205,11 +216,21 @@ static bool forget_said(struct ep_instance *instance)
 	ep_language_maps_put_state(instance->unwinders->maps, instance->state);
 	instance->state = 0;
 	instance->ranges.len = 0;
-	instance->said.ranges.len = 0;
-	instance->anonymous = instance->said.anonymous = false;
-	instance->said.has_state = instance->said.changed = false;
+	instance->anonymous = false;
+	instance->untold = false;
+	ep_said_clear(&instance->holds);
 	return told;
 }
+
+static void tell(struct ep_instance *instance)
+{
+	struct ep_unwinders *unwinders = instance->unwinders;
+
+	if (!unwinders->stopped)
+		unwinders->options.changed(unwinders->options.arg, instance->pid);
+}
+
+/* --- jobs ------------------------------------------------------------------------------------ */
 
 static void schedule_retry(struct ep_instance *instance)
 {
@@ -229,6 +250,19 @@ static void detach(struct ep_instance *instance)
 	instance->handle = NULL;
 }
 
+/* After a call that ended; nothing is under way then. Returns the new state's actions. */
+static uint32_t step(struct ep_instance *instance, enum ep_attachment_call call, int result)
+{
+	struct ep_attachment_step next = ep_attachment_after(instance->attachment, call, result);
+
+	instance->attachment = next.state;
+	if (next.actions & EP_ATTACHMENT_DETACH)
+		detach(instance);
+	if ((next.actions & EP_ATTACHMENT_FORGET) && forget_said(instance))
+		tell(instance);
+	return next.actions;
+}
+
 static void free_instance(struct ep_instance *instance)
 {
 	detach(instance);
@@ -238,19 +272,12 @@ static void free_instance(struct ep_instance *instance)
 		instance->unwinders->attaching--;
 	ep_claim_unref(instance->claim);
 	ep_vec_fini(&instance->ranges);
-	ep_vec_fini(&instance->said.ranges);
+	ep_said_fini(&instance->call);
+	ep_said_fini(&instance->holds);
 	free(instance);
 }
 
-static void tell(struct ep_instance *instance)
-{
-	struct ep_unwinders *unwinders = instance->unwinders;
-
-	if (!unwinders->stopped)
-		unwinders->options.changed(unwinders->options.arg, instance->pid);
-}
-
-static void start_changed_soon(struct ep_instance *instance);
+static void start_refresh_soon(struct ep_instance *instance);
 
 /* Also while it looked for names a plugin may have come to know more. */
 void ep_instance_end_job(struct ep_instance *instance)
@@ -261,39 +288,40 @@ void ep_instance_end_job(struct ep_instance *instance)
 		free_instance(instance);
 		return;
 	}
-	if (instance->handle && instance->result == 0 && take_said(instance))
+	if (take_said(instance))
 		tell(instance);
-	if (instance->remap && instance->handle)
-		start_changed_soon(instance);
-}
-
-/* What will not be otherwise before an exec: a layout that is not known, or no process. */
-static bool is_final(int result)
-{
-	return result == -ENOTSUP || result == -ESRCH;
-}
-
-static void take_failure(struct ep_instance *instance)
-{
-	struct ep_unwinders *unwinders = instance->unwinders;
-
-	detach(instance);
-	unwinders->refused += !instance->refused && instance->result != -ESRCH;
-	instance->refused = true;
-	ep_log(EP_LOG_DEBUG, "%s: pid %d: %s", instance->claim->plugin->name, (int)instance->pid,
-	       ep_strerror(instance->result));
-	if (forget_said(instance))
-		tell(instance);
+	if (instance->refresh_wanted && instance->attachment == EP_ATTACHMENT_ATTACHED)
+		start_refresh_soon(instance);
 }
 
 static void take_success(struct ep_instance *instance)
 {
 	struct ep_unwinders *unwinders = instance->unwinders;
 
-	unwinders->attached += !instance->attached;
-	unwinders->in_use = instance->attached = true;
+	unwinders->attached += instance->used_ns == 0;
+	unwinders->in_use = true;
 	instance->used_ns = ep_clock_mono_ns();
 	instance->wait_ns = 0;
+}
+
+static void take_failure(struct ep_instance *instance)
+{
+	instance->unwinders->refused += instance->attachment == EP_ATTACHMENT_REFUSED;
+	ep_log(EP_LOG_DEBUG, "%s: pid %d: %s", instance->claim->plugin->name, (int)instance->pid,
+	       ep_strerror(instance->result));
+}
+
+/* Of attach and refresh. */
+static void take_result(struct ep_instance *instance, enum ep_attachment_call call)
+{
+	instance->retry_ns = 0;
+	if (step(instance, call, instance->result) & EP_ATTACHMENT_AGAIN)
+		schedule_retry(instance);
+	else if (instance->attachment == EP_ATTACHMENT_ATTACHED)
+		take_success(instance);
+	else
+		take_failure(instance);
+	ep_instance_end_job(instance);
 }
 
 static void finish_attach(void *arg)
@@ -304,14 +332,22 @@ static void finish_attach(void *arg)
 		instance->unwinders->attaching--;
 	instance->first = false;
 	instance->claim->plugin->tried = true;
-	instance->retry_ns = 0;
-	if (is_final(instance->result))
-		take_failure(instance);
-	else if (instance->result != 0)
-		schedule_retry(instance);
-	else if (instance->handle)
-		take_success(instance);
-	ep_instance_end_job(instance);
+	take_result(instance, EP_ATTACHMENT_ATTACH);
+}
+
+static void finish_refresh(void *arg)
+{
+	take_result(arg, EP_ATTACHMENT_REFRESH);
+}
+
+bool ep_instance_end_frame(struct ep_instance *instance, enum ep_attachment was, int result)
+{
+	struct ep_attachment_step next =
+		ep_attachment_after(was, EP_ATTACHMENT_SYMBOLIZE, result);
+
+	if (next.state != was)
+		instance->attachment = next.state;
+	return next.actions & EP_ATTACHMENT_AGAIN;
 }
 
 int ep_instance_start_job(struct ep_instance *instance, void (*work)(void *arg),
@@ -328,23 +364,22 @@ int ep_instance_start_job(struct ep_instance *instance, void (*work)(void *arg),
 	return 0;
 }
 
-/* The result of refresh is taken as attach's. */
-static void start_changed(struct ep_instance *instance)
+static void start_refresh(struct ep_instance *instance)
 {
-	instance->remap = false;
-	instance->changed_ns = ep_clock_mono_ns();
+	instance->refresh_wanted = false;
+	instance->refreshed_ns = ep_clock_mono_ns();
 	if (EP_HAS(instance->claim->plugin->ops, refresh))
-		(void)ep_instance_start_job(instance, run_changed, finish_attach, instance);
+		(void)ep_instance_start_job(instance, run_refresh, finish_refresh, instance);
 }
 
-static void start_changed_soon(struct ep_instance *instance)
+static void start_refresh_soon(struct ep_instance *instance)
 {
-	uint64_t since_ns = ep_clock_mono_ns() - instance->changed_ns;
+	uint64_t since_ns = ep_clock_mono_ns() - instance->refreshed_ns;
 
-	if (since_ns >= CHANGE_REST_NS)
-		start_changed(instance);
+	if (since_ns >= REFRESH_REST_NS)
+		start_refresh(instance);
 	else
-		schedule(instance, CHANGE_REST_NS - since_ns);
+		schedule(instance, REFRESH_REST_NS - since_ns);
 }
 
 /*
@@ -366,7 +401,7 @@ static void start_attach(struct ep_instance *instance)
 		schedule(instance, RETRY_MIN_NS);
 		return;
 	}
-	instance->dormant = false;
+	instance->refresh_wanted = false; /* it looks at all there is */
 	if (ep_instance_start_job(instance, run_attach, finish_attach, instance) < 0)
 		schedule_retry(instance);
 }
@@ -393,7 +428,8 @@ static struct ep_instance *new_instance(struct ep_unwinders *unwinders, struct e
 		.bias = bias,
 	};
 	ep_vec_init(&instance->ranges, sizeof(struct ep_range), EP_MAX_RANGES);
-	ep_vec_init(&instance->said.ranges, sizeof(struct ep_range), EP_MAX_RANGES);
+	ep_said_init(&instance->call);
+	ep_said_init(&instance->holds);
 	LIST_INSERT_HEAD(&unwinders->instances, instance, link);
 	return instance;
 }
@@ -434,8 +470,9 @@ struct ep_instance *ep_instance_fork(const struct ep_instance *parent, pid_t pid
 	instance->anonymous = parent->anonymous;
 	if (parent->state)
 		instance->state = ep_language_maps_share_state(unwinders->maps, parent->state);
-	instance->dormant = instance->state != 0;
-	if (!instance->dormant)
+	if (instance->state)
+		instance->attachment = EP_ATTACHMENT_DORMANT;
+	else
 		start_attach(instance);
 	return instance;
 }
@@ -457,44 +494,53 @@ bool ep_instance_is(const struct ep_instance *instance, const struct ep_claim *c
 void ep_instance_refresh(struct ep_instance *instance)
 {
 	if (instance->busy)
-		instance->remap = true;
-	else if (instance->handle)
-		start_changed_soon(instance);
-	else if (instance->dormant)
+		instance->refresh_wanted = true;
+	else if (instance->attachment == EP_ATTACHMENT_ATTACHED)
+		start_refresh_soon(instance);
+	else if (instance->attachment == EP_ATTACHMENT_DORMANT)
 		start_attach(instance);
-	else if (instance->retry_ns)
+	else if (instance->attachment == EP_ATTACHMENT_WAITING)
 		instance->wait_ns = 0;
 }
 
 void ep_instance_ask_refresh(struct ep_instance *instance)
 {
 	if (instance->busy)
-		instance->remap = true;
-	else if (instance->handle)
-		start_changed_soon(instance);
+		instance->refresh_wanted = true;
+	else if (instance->attachment == EP_ATTACHMENT_ATTACHED)
+		start_refresh_soon(instance);
+}
+
+/* Until its process executes something. */
+static bool is_final(const struct ep_instance *instance)
+{
+	return instance->attachment == EP_ATTACHMENT_REFUSED ||
+	       instance->attachment == EP_ATTACHMENT_GONE;
 }
 
 bool ep_instance_is_missed(const struct ep_instance *instance, bool ended)
 {
 	if (instance->busy)
 		return false;
-	return instance->gone ||
-	       (!instance->handle && (instance->refused || (ended && instance->dormant)));
+	return is_final(instance) ||
+	       (ended && instance->attachment == EP_ATTACHMENT_DORMANT);
 }
 
 int ep_instance_wake(struct ep_instance *instance)
 {
-	if (instance->handle && !instance->busy)
+	if (instance->busy)
+		return -EBUSY;
+	if (instance->handle)
 		return 0;
-	if (instance->dormant && !instance->busy)
+	if (instance->attachment == EP_ATTACHMENT_DORMANT)
 		start_attach(instance);
-	return instance->refused ? -ENODATA : -EBUSY;
+	return is_final(instance) ? -ENODATA : -EBUSY;
 }
 
 /* What a plugin remembers of a process costs memory; BPF goes on without it. */
 static bool may_rest(const struct ep_instance *instance, uint64_t now_ns, uint64_t idle_ns)
 {
-	return instance->handle && instance->state && !instance->busy && !instance->remap &&
+	return instance->handle && instance->state && !instance->busy && !instance->refresh_wanted &&
 	       !instance->retry_ns && now_ns - instance->used_ns >= idle_ns;
 }
 
@@ -503,21 +549,20 @@ void ep_unwinders_rest(struct ep_unwinders *unwinders, uint64_t now_ns, uint64_t
 	struct ep_instance *instance;
 
 	LIST_FOREACH (instance, &unwinders->instances, link) {
-		if (!may_rest(instance, now_ns, idle_ns))
-			continue;
-		detach(instance);
-		instance->dormant = true;
+		if (may_rest(instance, now_ns, idle_ns))
+			(void)step(instance, EP_ATTACHMENT_REST, 0);
 	}
 }
 
 static void retry(struct ep_instance *instance)
 {
 	instance->retry_ns = 0;
-	if (instance->result == 0 && instance->said.changed && take_said(instance))
+	if (take_said(instance))
 		tell(instance);
-	if (instance->handle)
-		start_changed(instance);
-	else
+	if (instance->attachment == EP_ATTACHMENT_ATTACHED)
+		start_refresh(instance);
+	else if (instance->attachment == EP_ATTACHMENT_WAITING ||
+		 instance->attachment == EP_ATTACHMENT_DORMANT)
 		start_attach(instance);
 }
 

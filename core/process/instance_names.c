@@ -83,6 +83,7 @@ static void run_names(void *arg)
 
 		wanted->first = (uint32_t)job->lines.len;
 		wanted->result = ops->symbolize(instance->handle, &wanted->raw, &names);
+		ep_instance_end_call(instance, wanted->result);
 		if (wanted->result != 0)
 			job->lines.len = wanted->first;
 		wanted->n_lines = (uint32_t)job->lines.len - wanted->first;
@@ -137,17 +138,15 @@ static void finish_names(void *arg)
 	struct names_job *job = arg;
 	struct ep_instance *instance = job->instance;
 	struct ep_unwinders *unwinders = instance->unwinders;
-	bool was_gone = instance->gone;
+	enum ep_attachment was = instance->attachment;
 
 	for (size_t i = 0; i < job->n; i++) {
 		const struct wanted *wanted = &job->wanted[i];
 
-		if ((wanted->result == -ESRCH && !was_gone) || wanted->result == EP_NOT_YET) {
-			instance->gone |= wanted->result == -ESRCH;
+		if (ep_instance_end_frame(instance, was, wanted->result))
 			ep_frames_put_back(job->frames, wanted->id);
-		} else {
+		else
 			take_wanted(job, wanted);
-		}
 	}
 	free_job(job);
 	instance->used_ns = ep_clock_mono_ns();

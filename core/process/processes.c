@@ -44,7 +44,7 @@ int ep_processes_prepare(struct ep_processes *processes, const char *path,
 }
 
 /*
- * It says something new rarely (CHANGE_REST_NS of instance.c), and does not wait: copies of stacks
+ * It says something new rarely (REFRESH_REST_NS of instance.c), and does not wait: copies of stacks
  * make good for rows that come late, but not for a language.
  */
 void ep_processes_on_language(struct ep_processes *processes, pid_t pid)

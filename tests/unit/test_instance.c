@@ -5,6 +5,7 @@
  */
 #include "core/process/unwinders_internal.h"
 #include "core/bpf/language_maps.h"
+#include "core/trace/frames.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -16,14 +17,19 @@
 #include <cmocka.h>
 
 #define SKIP 77
+#define SLOT 2
 #define END  INT32_MAX /* of a script */
 
 static struct {
-	const int *attach, *changed; /* results, in turn; the last one before END for ever */
-	uint64_t state;		     /* what is set before each result; counted up */
+	/* Results, in turn; the last one before END for ever. */
+	const int *attach, *changed, *symbolize;
+	const int *says;   /* which of all these calls set a state, in turn; NULL: all but symbolize */
+	uint64_t state;	   /* what is set; counted up before that */
+	bool stays;	   /* it is not */
+	bool no_instance;
 	struct ep_target *target;
-	int n_attached, n_changed, n_detached;
-	int n_told;
+	int n_attached, n_changed, n_symbolized, n_detached;
+	int n_told, n_named;
 } script;
 
 static int next(const int **results)
@@ -35,14 +41,23 @@ static int next(const int **results)
 	return result;
 }
 
+static void say(bool by_default)
+{
+	struct ep_target *target = script.target;
+
+	if (script.says ? !next(&script.says) : !by_default)
+		return;
+	script.state += !script.stays;
+	assert_int_equal(target->ops->set_state(target->arg, &script.state, sizeof(script.state)), 0);
+}
+
 static int attach(void *executable, struct ep_target *target, void **ret_instance)
 {
 	(void)executable;
 	script.n_attached++;
-	script.state++;
 	script.target = target;
-	*ret_instance = &script;
-	assert_int_equal(target->ops->set_state(target->arg, &script.state, sizeof(script.state)), 0);
+	*ret_instance = script.no_instance ? NULL : &script;
+	say(true);
 	return next(&script.attach);
 }
 
@@ -50,10 +65,21 @@ static int changed(void *instance)
 {
 	(void)instance;
 	script.n_changed++;
-	script.state++;
-	assert_int_equal(script.target->ops->set_state(script.target->arg, &script.state,
-						       sizeof(script.state)), 0);
+	say(true);
 	return next(&script.changed);
+}
+
+static int symbolize(void *instance, const struct ep_raw_frame *frame, struct ep_names *names)
+{
+	struct ep_name name = {.size = sizeof(name), .function = "f"};
+	int result = next(&script.symbolize);
+
+	(void)instance, (void)frame;
+	script.n_symbolized++;
+	say(false);
+	if (result == 0)
+		assert_int_equal(names->add(names->arg, &name), 0);
+	return result;
 }
 
 static void detach(void *instance)
@@ -71,6 +97,7 @@ static const struct ep_unwinder_ops ops = {
 	.size = sizeof(ops),
 	.attach = attach,
 	.refresh = changed,
+	.symbolize = symbolize,
 	.detach = detach,
 	.unload = unload,
 };
@@ -82,6 +109,7 @@ static struct {
 	struct ep_unwinders *unwinders;
 	struct ep_claim *claim;
 	struct ep_instance *instance;
+	struct ep_frames *frames;
 } host;
 
 static void on_changed(void *arg, pid_t pid)
@@ -94,6 +122,7 @@ static void on_changed(void *arg, pid_t pid)
 static void on_named(void *arg)
 {
 	(void)arg;
+	script.n_named++;
 }
 
 static bool is_hurried(void *arg)
@@ -102,20 +131,20 @@ static bool is_hurried(void *arg)
 	return false;
 }
 
-static void begin(const int *attached, const int *changes)
+/* What the script has beside results is set. */
+static void begin_as_set(const int *attached, const int *changes)
 {
 	struct ep_unwinders_options options = {
 		.loop = &host.loop, .changed = on_changed, .named = on_named, .hurried = is_hurried};
 	struct ep_language_plugin *plugin;
 
-	memset(&script, 0, sizeof(script));
 	script.attach = attached;
 	script.changed = changes;
 	assert_int_equal(uv_loop_init(&host.loop), 0);
 	assert_int_equal(ep_unwinders_new(&options, &host.unwinders), 0);
 	plugin = &host.unwinders->plugins[0];
 	*plugin = (struct ep_language_plugin){.unwinders = host.unwinders, .ops = &ops,
-					      .name = "script", .slot = 2, .tried = true};
+					      .name = "script", .slot = SLOT, .tried = true};
 	uv_mutex_init(&plugin->mutex);
 	plugin->program = (void *)plugin; /* is loaded */
 	host.claim = calloc(1, sizeof(*host.claim));
@@ -123,11 +152,20 @@ static void begin(const int *attached, const int *changes)
 	host.claim->plugin = plugin;
 	host.instance = ep_instance_new(host.unwinders, host.claim, getpid(), 0, 0);
 	assert_non_null(host.instance);
+	assert_int_equal(ep_frames_new(1000, 1 << 16, &host.frames), 0);
+}
+
+static void begin(const int *attached, const int *changes)
+{
+	memset(&script, 0, sizeof(script));
+	begin_as_set(attached, changes);
 }
 
 static void end(void)
 {
 	ep_instance_release(host.instance);
+	ep_frames_unref(host.frames);
+	host.frames = NULL;
 	ep_claim_unref(host.claim);
 	uv_mutex_destroy(&host.unwinders->plugins[0].mutex);
 	ep_unwinders_stop(host.unwinders);
@@ -141,6 +179,28 @@ static void run_until(const int *count, int wanted)
 {
 	while (*count < wanted || ep_unwinders_busy(host.unwinders) > 0)
 		(void)uv_run(&host.loop, UV_RUN_ONCE);
+}
+
+static uint32_t new_frame(uint64_t word)
+{
+	uint64_t header = EP_FRAME_HEADER(EP_FRAME_FIRST_DYNAMIC + SLOT, 0, 1, 0);
+	uint32_t id;
+
+	assert_int_equal(ep_frames_add(host.frames, header, &word,
+				       (struct ep_program){.pid = (uint32_t)getpid()}, &id), 0);
+	return id;
+}
+
+/* Asks for the name of a frame, and waits for the end of that. The frame's state. */
+static enum ep_frame_state ask(struct ep_instance *instance, uint32_t id)
+{
+	int wanted = script.n_named + 1;
+	uint32_t cursor = id - 1;
+
+	assert_int_equal(ep_frames_next_pending(host.frames, &cursor), id);
+	assert_int_equal(ep_instance_symbolize(instance, host.frames, &id, 1), 0);
+	run_until(&script.n_named, wanted);
+	return ep_frames_state(host.frames, id);
 }
 
 /* --- tests --------------------------------------------------------------------------------------- */
@@ -211,6 +271,277 @@ static void a_change_that_is_final_detaches(void **state)
 	end();
 }
 
+/* Neither now nor with the next call, that says nothing and succeeds. */
+static void what_a_failed_call_said_is_not_taken_later(void **state)
+{
+	static const int attached[] = {-EFAULT, 0, END}, changes[] = {-EFAULT, 0, END};
+	static const int says[] = {1, 0, 1, 0, END};
+
+	(void)state;
+	memset(&script, 0, sizeof(script));
+	script.says = says;
+	begin_as_set(attached, changes);
+	run_until(&script.n_attached, 2);
+	assert_int_equal(host.instance->attachment, EP_ATTACHMENT_ATTACHED);
+	assert_int_equal(ep_instance_state(host.instance), 0);
+	ep_instance_refresh(host.instance);
+	run_until(&script.n_changed, 2);
+	assert_int_equal(ep_instance_state(host.instance), 0);
+	assert_int_equal(script.n_told, 0);
+	end();
+}
+
+static void a_success_without_an_instance_is_none(void **state)
+{
+	static const int attached[] = {0, END};
+
+	(void)state;
+	memset(&script, 0, sizeof(script));
+	script.no_instance = true;
+	begin_as_set(attached, NULL);
+	run_until(&script.n_attached, 1);
+	assert_int_equal(host.unwinders->refused, 1);
+	assert_int_equal(ep_instance_state(host.instance), 0);
+	assert_int_equal(ep_instance_symbolize(host.instance, host.frames, NULL, 0), -ENODATA);
+	end();
+	assert_int_equal(script.n_detached, 0);
+}
+
+static void what_is_refused_is_called_no_more(void **state)
+{
+	static const int attached[] = {0, END}, changes[] = {-ENOTSUP, END};
+	uint32_t id;
+
+	(void)state;
+	begin(attached, changes);
+	run_until(&script.n_told, 1);
+	ep_instance_refresh(host.instance);
+	run_until(&script.n_told, 2);
+	id = new_frame(1);
+	assert_int_equal(ep_instance_symbolize(host.instance, host.frames, &id, 1), -ENODATA);
+	ep_instance_refresh(host.instance);
+	ep_instance_ask_refresh(host.instance);
+	ep_unwinders_rest(host.unwinders, UINT64_MAX, 0);
+	assert_int_equal(ep_unwinders_busy(host.unwinders), 0);
+	assert_int_equal(host.instance->retry_ns, 0);
+	assert_int_equal(host.instance->attachment, EP_ATTACHMENT_REFUSED);
+	assert_int_equal(script.n_attached, 1);
+	assert_int_equal(script.n_changed, 1);
+	assert_int_equal(host.unwinders->refused, 1);
+	end();
+}
+
+static void frames_are_asked_for_again_when_it_is_too_early(void **state)
+{
+	static const int attached[] = {0, END}, names[] = {EP_NOT_YET, EP_NOT_YET, 0, END};
+	uint32_t id;
+
+	(void)state;
+	begin(attached, NULL);
+	script.symbolize = names;
+	run_until(&script.n_told, 1);
+	id = new_frame(1);
+	assert_int_equal(ask(host.instance, id), EP_FRAME_PENDING);
+	assert_int_equal(ask(host.instance, id), EP_FRAME_PENDING);
+	assert_int_equal(ask(host.instance, id), EP_FRAME_RESOLVED);
+	assert_int_equal(host.unwinders->symbolized, 1);
+	assert_false(ep_instance_is_missed(host.instance, false));
+	end();
+}
+
+/* What the plugin remembers still names frames, but its process is not looked at any more. */
+static void a_process_that_is_gone_is_asked_for_names_only(void **state)
+{
+	static const int attached[] = {0, END}, changes[] = {0, END};
+	static const int names[] = {-ESRCH, -ESRCH, EP_NOT_YET, 0, END};
+	uint32_t id, told;
+
+	(void)state;
+	begin(attached, changes);
+	script.symbolize = names;
+	run_until(&script.n_told, 1);
+	told = ep_instance_state(host.instance);
+	id = new_frame(1);
+	assert_int_equal(ask(host.instance, id), EP_FRAME_PENDING);
+	assert_true(ep_instance_is_missed(host.instance, false));
+	assert_int_equal(ask(host.instance, id), EP_FRAME_RESOLVED);
+	assert_int_equal(ask(host.instance, new_frame(2)), EP_FRAME_RESOLVED);
+	assert_int_equal(host.unwinders->unnamed, 2);
+	assert_int_equal(ask(host.instance, new_frame(3)), EP_FRAME_RESOLVED);
+	assert_int_equal(host.unwinders->symbolized, 1);
+	ep_instance_refresh(host.instance);
+	assert_int_equal(ep_unwinders_busy(host.unwinders), 0);
+	assert_int_equal(script.n_changed, 0);
+	assert_int_equal(ep_instance_state(host.instance), told);
+	assert_int_equal(script.n_detached, 0);
+	ep_unwinders_rest(host.unwinders, UINT64_MAX, 0);
+	assert_int_equal(script.n_detached, 1);
+	assert_int_equal(ep_instance_symbolize(host.instance, host.frames, &id, 1), -ENODATA);
+	end();
+	assert_int_equal(script.n_detached, 1);
+}
+
+static void what_is_said_with_a_name_is_told(void **state)
+{
+	static const int attached[] = {0, END}, names[] = {EP_FRAME_GONE, -EFAULT, 0, END};
+	static const int says[] = {1, 1, 1, 1, END};
+	uint32_t told;
+
+	(void)state;
+	memset(&script, 0, sizeof(script));
+	script.says = says;
+	begin_as_set(attached, NULL);
+	script.symbolize = names;
+	run_until(&script.n_told, 1);
+	told = ep_instance_state(host.instance);
+	(void)ask(host.instance, new_frame(1));
+	(void)ask(host.instance, new_frame(2));
+	assert_int_equal(script.n_told, 1);
+	assert_int_equal(ep_instance_state(host.instance), told);
+	(void)ask(host.instance, new_frame(3));
+	assert_int_equal(script.n_told, 2);
+	assert_int_not_equal(ep_instance_state(host.instance), told);
+	end();
+}
+
+static void what_rests_is_attached_again_for_a_name(void **state)
+{
+	static const int attached[] = {0, END}, names[] = {0, END};
+	uint32_t id, told;
+
+	(void)state;
+	memset(&script, 0, sizeof(script));
+	script.stays = true;
+	begin_as_set(attached, NULL);
+	script.symbolize = names;
+	run_until(&script.n_told, 1);
+	told = ep_instance_state(host.instance);
+	ep_unwinders_rest(host.unwinders, UINT64_MAX, 0);
+	assert_int_equal(script.n_detached, 1);
+	assert_int_equal(ep_instance_state(host.instance), told);
+	assert_false(ep_instance_is_missed(host.instance, false));
+	assert_true(ep_instance_is_missed(host.instance, true));
+	ep_instance_ask_refresh(host.instance);
+	assert_int_equal(ep_unwinders_busy(host.unwinders), 0);
+	id = new_frame(1);
+	assert_int_equal(ep_instance_symbolize(host.instance, host.frames, &id, 1), -EBUSY);
+	run_until(&script.n_attached, 2);
+	assert_int_equal(ask(host.instance, id), EP_FRAME_RESOLVED);
+	assert_int_equal(script.n_told, 1); /* it is what BPF knows */
+	assert_int_equal(ep_instance_state(host.instance), told);
+	assert_int_equal(host.unwinders->attached, 1);
+	end();
+	assert_int_equal(script.n_detached, 2);
+}
+
+/* While it cannot be attached to BPF goes on with what it was told of the parent. */
+static void a_child_has_what_its_parent_has_until_it_is_refused(void **state)
+{
+	static const int attached[] = {0, -EFAULT, EP_NOT_YET, -ENOTSUP, END};
+	struct ep_instance *child;
+	uint32_t id;
+
+	(void)state;
+	begin(attached, NULL);
+	run_until(&script.n_told, 1);
+	child = ep_instance_fork(host.instance, getpid());
+	assert_non_null(child);
+	assert_int_equal(ep_instance_state(child), ep_instance_state(host.instance));
+	assert_int_equal(script.n_attached, 1);
+	id = new_frame(1);
+	assert_int_equal(ep_instance_symbolize(child, host.frames, &id, 1), -EBUSY);
+	run_until(&script.n_attached, 3);
+	assert_int_equal(ep_instance_state(child), ep_instance_state(host.instance));
+	assert_int_equal(ep_instance_symbolize(child, host.frames, &id, 1), -EBUSY);
+	run_until(&script.n_told, 2);
+	assert_int_equal(ep_instance_state(child), 0);
+	assert_true(ep_instance_is_missed(child, false));
+	assert_true(ep_instance_state(host.instance) > 0);
+	ep_instance_release(child);
+	end();
+}
+
+/* What a child's attach does not say is not its parent's any more. */
+static void a_child_that_is_attached_has_its_own(void **state)
+{
+	static const int attached[] = {0, END}, says[] = {1, 0, END};
+	struct ep_instance *child;
+
+	(void)state;
+	memset(&script, 0, sizeof(script));
+	script.says = says;
+	begin_as_set(attached, NULL);
+	run_until(&script.n_told, 1);
+	child = ep_instance_fork(host.instance, getpid());
+	assert_non_null(child);
+	assert_true(ep_instance_state(child) > 0);
+	ep_instance_refresh(child);
+	run_until(&script.n_told, 2);
+	assert_int_equal(ep_instance_state(child), 0);
+	ep_instance_release(child);
+	end();
+}
+
+static void what_an_earlier_instance_said_does_not_hold(void **state)
+{
+	static const int attached[] = {0, END}, says[] = {1, 0, END};
+
+	(void)state;
+	memset(&script, 0, sizeof(script));
+	script.says = says;
+	begin_as_set(attached, NULL);
+	run_until(&script.n_told, 1);
+	ep_unwinders_rest(host.unwinders, UINT64_MAX, 0);
+	ep_instance_refresh(host.instance);
+	run_until(&script.n_told, 2);
+	assert_int_equal(script.n_attached, 2);
+	assert_int_equal(ep_instance_state(host.instance), 0);
+	end();
+}
+
+static void what_changes_meanwhile_is_looked_at_afterwards(void **state)
+{
+	static const int attached[] = {0, END}, changes[] = {0, END};
+
+	(void)state;
+	begin(attached, changes);
+	assert_int_equal(ep_unwinders_busy(host.unwinders), 1);
+	ep_instance_refresh(host.instance);
+	ep_instance_ask_refresh(host.instance);
+	run_until(&script.n_changed, 1);
+	assert_int_equal(script.n_changed, 1);
+	end();
+}
+
+static void what_is_released_meanwhile_is_detached_afterwards(void **state)
+{
+	static const int attached[] = {0, END};
+
+	(void)state;
+	begin(attached, NULL);
+	ep_instance_release(host.instance);
+	host.instance = NULL;
+	run_until(&script.n_detached, 1);
+	assert_int_equal(ep_unwinders_attaching(host.unwinders), 0);
+	assert_int_equal(script.n_told, 0);
+	end();
+	assert_int_equal(script.n_detached, 1);
+}
+
+static void a_process_that_is_gone_is_not_refused(void **state)
+{
+	static const int attached[] = {-EFAULT, -ESRCH, END};
+
+	(void)state;
+	begin(attached, NULL);
+	run_until(&script.n_attached, 2);
+	assert_int_equal(host.unwinders->refused, 0);
+	assert_int_equal(host.instance->retry_ns, 0);
+	assert_true(ep_instance_is_missed(host.instance, false));
+	end();
+	assert_int_equal(script.n_attached, 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -218,6 +549,19 @@ int main(void)
 		cmocka_unit_test(a_layout_that_is_not_known_is_final),
 		cmocka_unit_test(a_change_takes_effect_when_it_succeeds),
 		cmocka_unit_test(a_change_that_is_final_detaches),
+		cmocka_unit_test(what_a_failed_call_said_is_not_taken_later),
+		cmocka_unit_test(a_success_without_an_instance_is_none),
+		cmocka_unit_test(what_is_refused_is_called_no_more),
+		cmocka_unit_test(frames_are_asked_for_again_when_it_is_too_early),
+		cmocka_unit_test(a_process_that_is_gone_is_asked_for_names_only),
+		cmocka_unit_test(what_is_said_with_a_name_is_told),
+		cmocka_unit_test(what_rests_is_attached_again_for_a_name),
+		cmocka_unit_test(a_child_has_what_its_parent_has_until_it_is_refused),
+		cmocka_unit_test(a_child_that_is_attached_has_its_own),
+		cmocka_unit_test(what_an_earlier_instance_said_does_not_hold),
+		cmocka_unit_test(what_changes_meanwhile_is_looked_at_afterwards),
+		cmocka_unit_test(what_is_released_meanwhile_is_detached_afterwards),
+		cmocka_unit_test(a_process_that_is_gone_is_not_refused),
 	};
 	struct ep_language_maps *maps = NULL;
 	int r = ep_language_maps_new(&maps);

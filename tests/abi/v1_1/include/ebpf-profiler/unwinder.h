@@ -165,12 +165,15 @@ struct ep_unwinder_ops {
 	 * Required. 0, EP_NOT_YET, -ENOTSUP (a layout that does not hold: the plugin has logged one
 	 * warning; frames stay native until an exec), -ESRCH, or another negative errno: something
 	 * that may pass, such as memory that could not be read; asked again, less and less often.
-	 * Leaves nothing when it fails; what was set then takes no effect.
+	 * Leaves nothing when it fails; what was set then takes no effect. *ret_instance is not NULL.
 	 */
 	int (*attach)(void *executable, struct ep_target *target, void **ret_instance);
 	/* Optional: look again. At most each 50 ms. As attach; -ENOTSUP and -ESRCH detach, after others what BPF was told stays. */
 	int (*refresh)(void *instance);
-	/* Required. 0 after add_name was called, EP_FRAME_GONE, EP_NOT_YET, or a negative errno. */
+	/*
+	 * Required. 0 after add_name was called, EP_FRAME_GONE, EP_NOT_YET, or a negative errno. After
+	 * -ESRCH the process is not looked at again: what is remembered of it may still name frames.
+	 */
 	int (*symbolize)(void *instance, const struct ep_raw_frame *frame, struct ep_names *names);
 	void (*detach)(void *instance);	   /* required; the process may be gone */
 	void (*unload)(void *executable);  /* required; no instance of it is left */
