@@ -90,7 +90,7 @@ static int add_name(void *arg, const struct ep_name *name)
 static int print_language(struct ep_replay *replay, struct ep_vec *text, const uint64_t *words)
 {
 	uint32_t kind = EP_FRAME_KIND(words[0]);
-	const struct ep_replay_language *language = ep_replay_language_of_kind(replay, kind);
+	struct ep_replay_language *language = ep_replay_language_of_kind(replay, kind);
 	struct ep_raw_frame frame = {
 		.aux = EP_FRAME_AUX(words[0]),
 		.n_words = EP_FRAME_WORDS(words[0]),
@@ -102,8 +102,8 @@ static int print_language(struct ep_replay *replay, struct ep_vec *text, const u
 
 	frame.n_words = EP_MIN(frame.n_words, EP_FRAME_MAX_WORDS);
 	memcpy(frame.words, words + 1, frame.n_words * sizeof(words[0]));
-	if (language && language->instance)
-		r = language->ops->symbolize(language->instance, &frame, &names);
+	if (language)
+		r = ep_replay_symbolize(language, &frame, &names);
 	if (out.result < 0)
 		return out.result;
 	return r == 0 && out.n > 0 ? 0 : ep_vec_printf(text, "%s  ?\n", out.language);
