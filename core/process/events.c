@@ -177,7 +177,7 @@ static void inherit(struct ep_processes *processes, struct ep_process *child,
 
 	ep_process_take_identity(child, ep_identity_ref(parent->identity));
 	child->born_from = parent->program;
-	ep_languages_fork(child, parent);
+	ep_process_languages_fork(child, parent);
 	r = inherit_places(processes, child, parent);
 	child->was_known = r == 0 && !ep_process_is_unknown(parent);
 	if (child->state == EP_PROCESS_ENDED)
@@ -200,7 +200,7 @@ static void inherit_late(struct ep_processes *processes, struct ep_process *chil
 	ep_process_take_identity(child, ep_identity_ref(parent->identity));
 	child->born_from = parent->program;
 	if (child->n_languages == 0)
-		ep_languages_fork(child, parent);
+		ep_process_languages_fork(child, parent);
 	ep_places_init(&child->places);
 	if (inherit_places(processes, child, parent) == 0 && !ep_process_is_unknown(parent))
 		ep_reads_spare(&processes->reads, child);
@@ -605,7 +605,7 @@ static void look(struct ep_processes *processes, struct ep_process *process,
 	if (sample->copy_bytes && !ep_process_is_settled(process))
 		ep_processes_hurry(processes, process);
 	if (sample->flags & EP_SAMPLE_REFRESH)
-		ep_languages_refresh(process);
+		ep_process_languages_refresh(process);
 }
 
 void ep_processes_on_sample(struct ep_processes *processes, const struct ep_sample *sample,

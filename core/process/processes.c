@@ -60,7 +60,7 @@ void ep_processes_on_language(struct ep_processes *processes, pid_t pid)
 struct ep_instance *ep_processes_language(struct ep_processes *processes,
 					  struct ep_program program, uint32_t slot)
 {
-	return ep_languages_find(&processes->table, program, slot);
+	return ep_process_languages_find(&processes->table, program, slot);
 }
 
 /* --- housekeeping ---------------------------------------------------------------------------- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/process/languages.h"
+#include "core/process/process_languages.h"
 #include "core/process/executables.h"
 #include "core/process/places.h"
 #include "core/process/rows.h"
@@ -10,7 +10,7 @@
 
 #define MAX_FORKS 8 /* from a child to a parent that can still be read */
 
-void ep_languages_drop(struct ep_process *process)
+void ep_process_languages_drop(struct ep_process *process)
 {
 	for (size_t i = 0; i < process->n_languages; i++)
 		ep_instance_release(process->languages[i]);
@@ -18,7 +18,7 @@ void ep_languages_drop(struct ep_process *process)
 	process->parent = (struct ep_program){0};
 }
 
-void ep_languages_fork(struct ep_process *child, const struct ep_process *parent)
+void ep_process_languages_fork(struct ep_process *child, const struct ep_process *parent)
 {
 	child->parent = parent->program;
 	for (size_t i = 0; i < parent->n_languages; i++) {
@@ -30,7 +30,7 @@ void ep_languages_fork(struct ep_process *child, const struct ep_process *parent
 	}
 }
 
-void ep_languages_refresh(const struct ep_process *process)
+void ep_process_languages_refresh(const struct ep_process *process)
 {
 	for (size_t i = 0; i < process->n_languages; i++)
 		ep_instance_ask_refresh(process->languages[i]);
@@ -137,7 +137,7 @@ static bool attach(struct ep_unwinders *unwinders, struct ep_process *process,
 	return is_second;
 }
 
-bool ep_languages_sync(struct ep_process *process, struct ep_unwinders *unwinders)
+bool ep_process_languages_sync(struct ep_process *process, struct ep_unwinders *unwinders)
 {
 	struct found found[2 * EP_MAX_LANGUAGES];
 	bool read_again = false;
@@ -171,7 +171,7 @@ static bool is_told(const struct ep_process *process, size_t at)
 	return ep_instance_state(instance) != 0;
 }
 
-uint32_t ep_languages_anonymous(const struct ep_process *process)
+uint32_t ep_process_languages_anonymous(const struct ep_process *process)
 {
 	for (size_t i = 0; i < process->n_languages; i++) {
 		if (ep_instance_takes_anonymous(process->languages[i]) && is_told(process, i))
@@ -181,8 +181,8 @@ uint32_t ep_languages_anonymous(const struct ep_process *process)
 }
 
 /* Rows that cannot be marked for want of room stay native. */
-void ep_languages_mark_rows(const struct ep_process *process, struct ep_vec *rows,
-			    struct ep_vec *scratch)
+void ep_process_languages_mark_rows(const struct ep_process *process, struct ep_vec *rows,
+				    struct ep_vec *scratch)
 {
 	for (size_t i = 0; i < process->n_languages; i++) {
 		const struct ep_instance *instance = process->languages[i];
@@ -200,7 +200,7 @@ void ep_languages_mark_rows(const struct ep_process *process, struct ep_vec *row
 	}
 }
 
-int ep_languages_add_codes(const struct ep_process *process, struct ep_vec *entries)
+int ep_process_languages_add_codes(const struct ep_process *process, struct ep_vec *entries)
 {
 	struct ep_ranges languages[EP_MAX_LANGUAGES];
 	size_t n = 0;
@@ -222,7 +222,7 @@ static bool has_mark(const struct ep_instance *instance)
 	return ep_ranges_have_mark(ranges, n);
 }
 
-void ep_languages_tell(const struct ep_process *process, struct ep_proc *proc)
+void ep_process_languages_tell(const struct ep_process *process, struct ep_proc *proc)
 {
 	size_t n = 0;
 
@@ -250,8 +250,8 @@ static struct ep_instance *find_slot(const struct ep_process *process, uint32_t 
 	return found;
 }
 
-struct ep_instance *ep_languages_find(const struct ep_table *table, struct ep_program program,
-				      uint32_t slot)
+struct ep_instance *ep_process_languages_find(const struct ep_table *table,
+					      struct ep_program program, uint32_t slot)
 {
 	const struct ep_process *process = ep_table_find(table, program);
 	struct ep_instance *own = process ? find_slot(process, slot) : NULL, *instance = own;
