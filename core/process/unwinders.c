@@ -9,7 +9,7 @@
 #include "core/bpf/unwinder_program.h"
 #include "core/elf/file.h"
 #include "core/plugin/elf_file.h"
-#include "core/trace/languages.h"
+#include "core/trace/kinds.h"
 #include "ebpf-profiler/bpf/self.h"
 
 #include <errno.h>
@@ -47,11 +47,11 @@ static int add_plugin(struct ep_unwinders *unwinders, struct ep_module *module)
 	plugin->slot = slot;
 	plugin->first_counter = (uint32_t)unwinders->n_counters;
 	plugin->n_counters = (uint32_t)n_counters;
-	r = ep_language_add(slot, plugin->name, EP_HAS(ops, errors) ? ops->errors : NULL,
-			    &plugin->first_error);
+	r = ep_kind_add(slot, plugin->name, EP_HAS(ops, errors) ? ops->errors : NULL,
+			&plugin->first_error);
 	if (r < 0)
 		return r;
-	ep_language_set_frame_type(slot, EP_HAS(ops, frame_type) ? ops->frame_type : NULL);
+	ep_kind_set_frame_type(slot, EP_HAS(ops, frame_type) ? ops->frame_type : NULL);
 	r = uv_mutex_init(&plugin->mutex);
 	if (r < 0)
 		return r;

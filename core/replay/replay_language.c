@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/base/log.h"
 #include "core/replay/replay_internal.h"
-#include "core/trace/languages.h"
+#include "core/trace/kinds.h"
 #include "ebpf-profiler/bpf/self.h"
 
 #include <errno.h>
@@ -139,11 +139,11 @@ static int get_numbers(struct ep_replay_language *language)
 	static uint32_t first_errors[EP_SLOT_COUNT];
 	const char *const *errors = EP_HAS(language->ops, errors) ? language->ops->errors : NULL;
 	uint32_t slot = language->slot, kind = EP_FRAME_FIRST_DYNAMIC + slot;
-	const char *known = ep_language_name(kind);
+	const char *known = ep_kind_name(kind);
 	int r = 0;
 
 	if (!known)
-		r = ep_language_add(slot, language->name, errors, &first_errors[slot]);
+		r = ep_kind_add(slot, language->name, errors, &first_errors[slot]);
 	else if (strcmp(known, language->name) != 0)
 		r = -EEXIST;
 	language->first_error = first_errors[slot];

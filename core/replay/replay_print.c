@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/replay/replay_internal.h"
-#include "core/trace/languages.h"
+#include "core/trace/kinds.h"
 
 #include <errno.h>
 #include <inttypes.h>

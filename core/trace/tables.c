@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "core/trace/kinds.h"
 #include "core/trace/tables.h"
-#include "core/trace/languages.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -333,14 +333,14 @@ static const char *type_name(uint32_t kind)
 	case EP_FRAME_ERROR:
 		return "error";
 	default:
-		type = ep_language_frame_type(kind);
+		type = ep_kind_frame_type(kind);
 		return type ? type : "unknown";
 	}
 }
 
 static const char *language_name(uint32_t kind)
 {
-	const char *name = ep_language_name(kind);
+	const char *name = ep_kind_name(kind);
 
 	return name ? name : "unknown";
 }
@@ -348,7 +348,7 @@ static const char *language_name(uint32_t kind)
 static int add_error_line(struct ep_tables *t, uint32_t error)
 {
 	const char *why = ep_error_text(error);
-	char text[EP_LANGUAGE_MAX_TEXT + 16];
+	char text[EP_KIND_MAX_TEXT + 16];
 
 	snprintf(text, sizeof(text), "[truncated: %s]", why ? why : "unknown");
 	return add_made_up_line(t, text);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/trace/batch.h"
-#include "core/trace/languages.h"
+#include "core/trace/kinds.h"
 #include "ebpf-profiler/bpf/record.h"
 #include "tests/unit/trace_events.h"
 
@@ -524,9 +524,9 @@ int main(void)
 	};
 	uint32_t first_error;
 
-	if (ep_language_add(PYTHON_SLOT, "python", NULL, &first_error) < 0)
+	if (ep_kind_add(PYTHON_SLOT, "python", NULL, &first_error) < 0)
 		return 1;
-	ep_language_set_frame_type(PYTHON_SLOT, "cpython");
+	ep_kind_set_frame_type(PYTHON_SLOT, "cpython");
 
 	return cmocka_run_group_tests_name("trace_batch", tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/cli/parts/summary.h"
-#include "core/trace/languages.h"
+#include "core/trace/kinds.h"
 #include "core/base/clock.h"
 #include "core/cli/parts/shares.h"
 #include "core/cli/parts/text.h"
