@@ -12,7 +12,7 @@
 #ifndef EP_PROCESS_EXECUTABLES_H
 #define EP_PROCESS_EXECUTABLES_H
 
-#include "core/process/unwinders.h"
+#include "core/process/language.h"
 #include "core/elf/file.h"
 #include "core/proc/maps.h"
 #include "core/proc/open.h"
@@ -67,7 +67,7 @@ struct ep_executables_stats {
 
 /* `changed` is called when an executable is no longer PENDING, or was evicted. */
 int ep_executables_new(struct uv_loop_s *loop, struct ep_delta_store *store,
-		       struct ep_unwinders *unwinders,
+		       struct ep_languages *languages,
 		       void (*changed)(void *arg, struct ep_executable *executable), void *arg,
 		       struct ep_executables **ret_executables);
 /* Nothing new is analysed from here on; what waits is given up. */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "core/process/language.h"
 #include "core/process/job.h"
-#include "core/process/rows.h"
-#include "core/process/unwinders.h"
-#include "core/process/unwinders_internal.h"
+#include "core/process/language_internal.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/bpf/language_maps.h"
@@ -44,7 +43,7 @@ static int target_map_fd(void *arg, const char *name)
 {
 	struct ep_instance *instance = arg;
 
-	return ep_unwinder_program_map_fd(instance->claim->plugin->program, name);
+	return ep_unwinder_program_map_fd(instance->claim->language->program, name);
 }
 
 static void target_count(void *arg, uint32_t counter, uint64_t n)
@@ -52,7 +51,7 @@ static void target_count(void *arg, uint32_t counter, uint64_t n)
 	struct ep_instance *instance = arg;
 
 	if (counter < EP_MAX_PLUGIN_COUNTERS)
-		atomic_fetch_add(&instance->claim->plugin->counters[counter], n);
+		atomic_fetch_add(&instance->claim->language->counters[counter], n);
 }
 
 static int target_read(void *arg, uint64_t addr, void *buf, size_t bytes)
@@ -99,12 +98,12 @@ static const struct ep_target_ops target_ops = {
 
 static int attach(struct ep_instance *instance)
 {
-	struct ep_language_plugin *plugin = instance->claim->plugin;
-	int r = ep_language_plugin_load(plugin);
+	struct ep_language *language = instance->claim->language;
+	int r = ep_language_load(language);
 
 	if (r < 0)
 		return r;
-	return ep_attachment_attach(plugin->ops, instance->claim->executable, &instance->target,
+	return ep_attachment_attach(language->ops, instance->claim->executable, &instance->target,
 				    &instance->handle);
 }
 
@@ -125,7 +124,7 @@ static void run_refresh(void *arg)
 {
 	struct ep_instance *instance = arg;
 
-	instance->result = instance->claim->plugin->ops->refresh(instance->handle);
+	instance->result = instance->claim->language->ops->refresh(instance->handle);
 	ep_instance_end_call(instance, instance->result);
 }
 
@@ -139,13 +138,13 @@ void ep_instance_end_call(struct ep_instance *instance, int result)
 /* Another wait for the same is not put off by this one. */
 static void schedule(struct ep_instance *instance, uint64_t wait_ns)
 {
-	struct ep_unwinders *unwinders = instance->unwinders;
+	struct ep_languages *languages = instance->languages;
 	uint64_t at_ns = ep_clock_mono_ns() + wait_ns, wait_ms = wait_ns / EP_NS_PER_MS + 1;
-	uv_timer_t *timer = &unwinders->retry_timer;
+	uv_timer_t *timer = &languages->retry_timer;
 
 	if (!instance->retry_ns || at_ns < instance->retry_ns)
 		instance->retry_ns = at_ns;
-	if (!unwinders->stopped &&
+	if (!languages->stopped &&
 	    (!uv_is_active((uv_handle_t *)timer) || uv_timer_get_due_in(timer) > wait_ms))
 		uv_timer_start(timer, ep_instance_on_retry, wait_ms, 0);
 }
@@ -153,11 +152,11 @@ static void schedule(struct ep_instance *instance, uint64_t wait_ns)
 /* What it said is taken when another process has let go of its cell. */
 static void wait_for_cell(struct ep_instance *instance)
 {
-	if (ep_log_limit_ok(&instance->unwinders->full_lines))
+	if (ep_log_limit_ok(&instance->languages->full_lines))
 		ep_log(EP_LOG_WARN,
 		       "%s: pid %d: more than %d processes at once, its frames stay "
 		       "native for now",
-		       instance->claim->plugin->name, (int)instance->pid, EP_MAX_STATES);
+		       instance->claim->language->name, (int)instance->pid, EP_MAX_STATES);
 	instance->untold = true;
 	schedule(instance, RETRY_MAX_NS);
 }
@@ -166,7 +165,7 @@ static void wait_for_cell(struct ep_instance *instance)
 static bool take_state(struct ep_instance *instance)
 {
 	const struct ep_said *holds = &instance->holds;
-	struct ep_language_maps *maps = instance->unwinders->maps;
+	struct ep_language_maps *maps = instance->languages->maps;
 	uint32_t old = instance->state;
 	int state = 0;
 
@@ -213,7 +212,7 @@ static bool forget_said(struct ep_instance *instance)
 {
 	bool told = instance->state != 0 || instance->ranges.len > 0 || instance->anonymous;
 
-	ep_language_maps_put_state(instance->unwinders->maps, instance->state);
+	ep_language_maps_put_state(instance->languages->maps, instance->state);
 	instance->state = 0;
 	instance->ranges.len = 0;
 	instance->anonymous = false;
@@ -224,10 +223,10 @@ static bool forget_said(struct ep_instance *instance)
 
 static void tell(struct ep_instance *instance)
 {
-	struct ep_unwinders *unwinders = instance->unwinders;
+	struct ep_languages *languages = instance->languages;
 
-	if (!unwinders->stopped)
-		unwinders->options.changed(unwinders->options.arg, instance->pid);
+	if (!languages->stopped)
+		languages->options.changed(languages->options.arg, instance->pid);
 }
 
 /* --- jobs ------------------------------------------------------------------------------------ */
@@ -237,7 +236,7 @@ static void schedule_retry(struct ep_instance *instance)
 	uint64_t wait_ns = EP_MAX(instance->wait_ns, RETRY_MIN_NS);
 
 	if (instance->result < 0)
-		ep_log(EP_LOG_DEBUG, "%s: pid %d: %s: tried again", instance->claim->plugin->name,
+		ep_log(EP_LOG_DEBUG, "%s: pid %d: %s: tried again", instance->claim->language->name,
 		       (int)instance->pid, ep_strerror(instance->result));
 	schedule(instance, wait_ns);
 	instance->wait_ns = EP_MIN(wait_ns + wait_ns / 4, RETRY_MAX_NS);
@@ -246,7 +245,7 @@ static void schedule_retry(struct ep_instance *instance)
 static void detach(struct ep_instance *instance)
 {
 	if (instance->handle)
-		instance->claim->plugin->ops->detach(instance->handle);
+		instance->claim->language->ops->detach(instance->handle);
 	instance->handle = NULL;
 }
 
@@ -269,7 +268,7 @@ static void free_instance(struct ep_instance *instance)
 	(void)forget_said(instance);
 	LIST_REMOVE(instance, link);
 	if (instance->first)
-		instance->unwinders->attaching--;
+		instance->languages->attaching--;
 	ep_claim_unref(instance->claim);
 	ep_vec_fini(&instance->ranges);
 	ep_said_fini(&instance->call);
@@ -283,7 +282,7 @@ static void start_refresh_soon(struct ep_instance *instance);
 void ep_instance_end_job(struct ep_instance *instance)
 {
 	instance->busy = false;
-	instance->unwinders->busy--;
+	instance->languages->busy--;
 	if (instance->released) {
 		free_instance(instance);
 		return;
@@ -296,18 +295,18 @@ void ep_instance_end_job(struct ep_instance *instance)
 
 static void take_success(struct ep_instance *instance)
 {
-	struct ep_unwinders *unwinders = instance->unwinders;
+	struct ep_languages *languages = instance->languages;
 
-	unwinders->attached += instance->used_ns == 0;
-	unwinders->in_use = true;
+	languages->attached += instance->used_ns == 0;
+	languages->in_use = true;
 	instance->used_ns = ep_clock_mono_ns();
 	instance->wait_ns = 0;
 }
 
 static void take_failure(struct ep_instance *instance)
 {
-	instance->unwinders->refused += instance->attachment == EP_ATTACHMENT_REFUSED;
-	ep_log(EP_LOG_DEBUG, "%s: pid %d: %s", instance->claim->plugin->name, (int)instance->pid,
+	instance->languages->refused += instance->attachment == EP_ATTACHMENT_REFUSED;
+	ep_log(EP_LOG_DEBUG, "%s: pid %d: %s", instance->claim->language->name, (int)instance->pid,
 	       ep_strerror(instance->result));
 }
 
@@ -329,9 +328,9 @@ static void finish_attach(void *arg)
 	struct ep_instance *instance = arg;
 
 	if (instance->first)
-		instance->unwinders->attaching--;
+		instance->languages->attaching--;
 	instance->first = false;
-	instance->claim->plugin->tried = true;
+	instance->claim->language->tried = true;
 	take_result(instance, EP_ATTACHMENT_ATTACH);
 }
 
@@ -353,14 +352,14 @@ bool ep_instance_end_frame(struct ep_instance *instance, enum ep_attachment was,
 int ep_instance_start_job(struct ep_instance *instance, void (*work)(void *arg),
 			  void (*after)(void *arg), void *arg)
 {
-	struct ep_unwinders *unwinders = instance->unwinders;
-	int r = unwinders->stopped ? -ECANCELED
-				   : ep_job_run(unwinders->options.loop, work, after, arg);
+	struct ep_languages *languages = instance->languages;
+	int r = languages->stopped ? -ECANCELED
+				   : ep_job_run(languages->options.loop, work, after, arg);
 
 	if (r < 0)
 		return r;
 	instance->busy = true;
-	unwinders->busy++;
+	languages->busy++;
 	return 0;
 }
 
@@ -368,7 +367,7 @@ static void start_refresh(struct ep_instance *instance)
 {
 	instance->refresh_wanted = false;
 	instance->refreshed_ns = ep_clock_mono_ns();
-	if (EP_HAS(instance->claim->plugin->ops, refresh))
+	if (EP_HAS(instance->claim->language->ops, refresh))
 		(void)ep_instance_start_job(instance, run_refresh, finish_refresh, instance);
 }
 
@@ -388,11 +387,11 @@ static void start_refresh_soon(struct ep_instance *instance)
  */
 static bool must_wait(const struct ep_instance *instance)
 {
-	const struct ep_unwinders *unwinders = instance->unwinders;
+	const struct ep_languages *languages = instance->languages;
 
-	return !instance->claim->plugin->tried &&
+	return !instance->claim->language->tried &&
 	       ep_clock_mono_ns() - instance->born_ns < LOAD_WAIT_NS &&
-	       unwinders->options.hurried(unwinders->options.arg);
+	       languages->options.hurried(languages->options.arg);
 }
 
 static void start_attach(struct ep_instance *instance)
@@ -408,14 +407,14 @@ static void start_attach(struct ep_instance *instance)
 
 /* --- the public calls ------------------------------------------------------------------------ */
 
-static struct ep_instance *new_instance(struct ep_unwinders *unwinders, struct ep_claim *claim,
+static struct ep_instance *new_instance(struct ep_languages *languages, struct ep_claim *claim,
 					pid_t pid, uint64_t bias, uint64_t module_addr)
 {
 	struct ep_instance *instance = calloc(1, sizeof(*instance));
 
 	if (!instance)
 		return NULL;
-	instance->unwinders = unwinders;
+	instance->languages = languages;
 	instance->claim = claim;
 	atomic_fetch_add(&claim->refs, 1);
 	instance->pid = pid;
@@ -430,21 +429,21 @@ static struct ep_instance *new_instance(struct ep_unwinders *unwinders, struct e
 	ep_vec_init(&instance->ranges, sizeof(struct ep_range), EP_MAX_RANGES);
 	ep_said_init(&instance->call);
 	ep_said_init(&instance->holds);
-	LIST_INSERT_HEAD(&unwinders->instances, instance, link);
+	LIST_INSERT_HEAD(&languages->instances, instance, link);
 	return instance;
 }
 
-struct ep_instance *ep_instance_new(struct ep_unwinders *unwinders, struct ep_claim *claim,
+struct ep_instance *ep_instance_new(struct ep_languages *languages, struct ep_claim *claim,
 				    pid_t pid, uint64_t bias, uint64_t module_addr)
 {
 	struct ep_instance *instance = NULL;
 
-	if (!unwinders->stopped && ep_unwinders_prepare(unwinders) == 0)
-		instance = new_instance(unwinders, claim, pid, bias, module_addr);
+	if (!languages->stopped && ep_languages_prepare(languages) == 0)
+		instance = new_instance(languages, claim, pid, bias, module_addr);
 	if (!instance)
 		return NULL;
 	instance->first = true;
-	unwinders->attaching++;
+	languages->attaching++;
 	start_attach(instance);
 	return instance;
 }
@@ -456,12 +455,12 @@ struct ep_instance *ep_instance_new(struct ep_unwinders *unwinders, struct ep_cl
  */
 struct ep_instance *ep_instance_fork(const struct ep_instance *parent, pid_t pid)
 {
-	struct ep_unwinders *unwinders = parent->unwinders;
+	struct ep_languages *languages = parent->languages;
 	struct ep_instance *instance;
 
-	if (unwinders->stopped || !parent->claim)
+	if (languages->stopped || !parent->claim)
 		return NULL;
-	instance = new_instance(unwinders, parent->claim, pid, parent->target.bias,
+	instance = new_instance(languages, parent->claim, pid, parent->target.bias,
 				parent->module_addr);
 	if (!instance)
 		return NULL;
@@ -469,7 +468,7 @@ struct ep_instance *ep_instance_fork(const struct ep_instance *parent, pid_t pid
 		(void)ep_vec_append(&instance->ranges, parent->ranges.data, parent->ranges.len);
 	instance->anonymous = parent->anonymous;
 	if (parent->state)
-		instance->state = ep_language_maps_share_state(unwinders->maps, parent->state);
+		instance->state = ep_language_maps_share_state(languages->maps, parent->state);
 	if (instance->state)
 		instance->attachment = EP_ATTACHMENT_DORMANT;
 	else
@@ -544,11 +543,11 @@ static bool may_rest(const struct ep_instance *instance, uint64_t now_ns, uint64
 	       !instance->retry_ns && now_ns - instance->used_ns >= idle_ns;
 }
 
-void ep_unwinders_rest(struct ep_unwinders *unwinders, uint64_t now_ns, uint64_t idle_ns)
+void ep_languages_rest(struct ep_languages *languages, uint64_t now_ns, uint64_t idle_ns)
 {
 	struct ep_instance *instance;
 
-	LIST_FOREACH (instance, &unwinders->instances, link) {
+	LIST_FOREACH (instance, &languages->instances, link) {
 		if (may_rest(instance, now_ns, idle_ns))
 			(void)step(instance, EP_ATTACHMENT_REST, 0);
 	}
@@ -569,11 +568,11 @@ static void retry(struct ep_instance *instance)
 /* The timer runs for the one that is due first; one that is due earlier does not wait long. */
 void ep_instance_on_retry(uv_timer_t *timer)
 {
-	struct ep_unwinders *unwinders = timer->data;
+	struct ep_languages *languages = timer->data;
 	uint64_t now_ns = ep_clock_mono_ns(), next_ns = UINT64_MAX;
 	struct ep_instance *instance;
 
-	LIST_FOREACH (instance, &unwinders->instances, link) {
+	LIST_FOREACH (instance, &languages->instances, link) {
 		if (!instance->retry_ns)
 			continue;
 		if (!instance->busy && now_ns >= instance->retry_ns)
@@ -581,14 +580,14 @@ void ep_instance_on_retry(uv_timer_t *timer)
 		else
 			next_ns = EP_MIN(next_ns, EP_MAX(instance->retry_ns, now_ns));
 	}
-	if (next_ns != UINT64_MAX && !unwinders->stopped)
+	if (next_ns != UINT64_MAX && !languages->stopped)
 		uv_timer_start(timer, ep_instance_on_retry, (next_ns - now_ns) / EP_NS_PER_MS + 2,
 			       0);
 }
 
 uint32_t ep_instance_slot(const struct ep_instance *instance)
 {
-	return instance->claim->plugin->slot;
+	return instance->claim->language->slot;
 }
 
 uint32_t ep_instance_state(const struct ep_instance *instance)

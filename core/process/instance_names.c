@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/process/unwinders.h"
-#include "core/process/unwinders_internal.h"
+#include "core/process/language.h"
+#include "core/process/language_internal.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/trace/frames.h"
@@ -75,7 +75,7 @@ static void run_names(void *arg)
 {
 	struct names_job *job = arg;
 	struct ep_instance *instance = job->instance;
-	const struct ep_unwinder_ops *ops = instance->claim->plugin->ops;
+	const struct ep_unwinder_ops *ops = instance->claim->language->ops;
 	struct ep_names names = {.add = add_name, .arg = job};
 
 	for (size_t i = 0; i < job->n; i++) {
@@ -117,16 +117,16 @@ static void resolve(const struct names_job *job, const struct wanted *wanted)
 static void take_wanted(const struct names_job *job, const struct wanted *wanted)
 {
 	struct ep_instance *instance = job->instance;
-	struct ep_unwinders *unwinders = instance->unwinders;
+	struct ep_languages *languages = instance->languages;
 
 	resolve(job, wanted);
-	unwinders->symbolized += wanted->n_lines > 0;
-	unwinders->gone += wanted->result == EP_FRAME_GONE;
-	unwinders->unnamed += wanted->n_lines == 0 && wanted->result != EP_FRAME_GONE;
+	languages->symbolized += wanted->n_lines > 0;
+	languages->gone += wanted->result == EP_FRAME_GONE;
+	languages->unnamed += wanted->n_lines == 0 && wanted->result != EP_FRAME_GONE;
 	if (wanted->result < 0)
-		ep_log(EP_LOG_DEBUG, "%s: pid %d: frame 0x%llx: %s", instance->claim->plugin->name,
-		       (int)instance->pid, (unsigned long long)wanted->raw.words[0],
-		       ep_strerror(wanted->result));
+		ep_log(EP_LOG_DEBUG, "%s: pid %d: frame 0x%llx: %s",
+		       instance->claim->language->name, (int)instance->pid,
+		       (unsigned long long)wanted->raw.words[0], ep_strerror(wanted->result));
 }
 
 /*
@@ -137,7 +137,7 @@ static void finish_names(void *arg)
 {
 	struct names_job *job = arg;
 	struct ep_instance *instance = job->instance;
-	struct ep_unwinders *unwinders = instance->unwinders;
+	struct ep_languages *languages = instance->languages;
 	enum ep_attachment was = instance->attachment;
 
 	for (size_t i = 0; i < job->n; i++) {
@@ -151,8 +151,8 @@ static void finish_names(void *arg)
 	free_job(job);
 	instance->used_ns = ep_clock_mono_ns();
 	ep_instance_end_job(instance);
-	if (!unwinders->stopped)
-		unwinders->options.named(unwinders->options.arg);
+	if (!languages->stopped)
+		languages->options.named(languages->options.arg);
 }
 
 static void take_frame(struct names_job *job, struct wanted *wanted, uint32_t id)

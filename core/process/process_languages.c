@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/process/process_languages.h"
 #include "core/process/executables.h"
+#include "core/process/language.h"
 #include "core/process/places.h"
 #include "core/process/rows.h"
 #include "core/process/table.h"
-#include "core/process/unwinders.h"
 
 #include <string.h>
 
@@ -111,7 +111,7 @@ static void drop_unfound(struct ep_process *process, const struct found *found, 
 static struct ep_instance *find_slot(const struct ep_process *process, uint32_t slot);
 
 /* True when it is the second runtime of a language: the first may be gone. */
-static bool attach(struct ep_unwinders *unwinders, struct ep_process *process,
+static bool attach(struct ep_languages *languages, struct ep_process *process,
 		   const struct found *found)
 {
 	struct ep_instance *instance;
@@ -120,30 +120,30 @@ static bool attach(struct ep_unwinders *unwinders, struct ep_process *process,
 	if (is_attached(process, found))
 		return false;
 	if (process->n_languages == EP_MAX_LANGUAGES) {
-		ep_claim_tell_left_out(unwinders, found->claim, (pid_t)process->program.pid,
+		ep_claim_tell_left_out(languages, found->claim, (pid_t)process->program.pid,
 				       "four languages run in it already, this one's frames stay native");
 		return false;
 	}
-	instance = ep_instance_new(unwinders, found->claim, (pid_t)process->program.pid,
+	instance = ep_instance_new(languages, found->claim, (pid_t)process->program.pid,
 				   found->bias, found->addr);
 	if (!instance)
 		return false;
 	is_second = find_slot(process, ep_instance_slot(instance));
 	if (is_second)
-		ep_claim_tell_left_out(unwinders, found->claim, (pid_t)process->program.pid,
+		ep_claim_tell_left_out(languages, found->claim, (pid_t)process->program.pid,
 				       "a second runtime of the language, of the two only the first "
 				       "that runs is walked");
 	process->languages[process->n_languages++] = instance;
 	return is_second;
 }
 
-bool ep_process_languages_sync(struct ep_process *process, struct ep_unwinders *unwinders)
+bool ep_process_languages_sync(struct ep_process *process, struct ep_languages *languages)
 {
 	struct found found[2 * EP_MAX_LANGUAGES];
 	bool read_again = false;
 	size_t n;
 
-	if (!unwinders)
+	if (!languages)
 		return false;
 	n = find_claims(process, found, EP_LEN(found));
 	drop_unfound(process, found, n);
@@ -151,7 +151,7 @@ bool ep_process_languages_sync(struct ep_process *process, struct ep_unwinders *
 		ep_instance_refresh(process->languages[i]);
 	process->remapped = false;
 	for (size_t i = 0; i < n; i++)
-		read_again |= attach(unwinders, process, &found[i]);
+		read_again |= attach(languages, process, &found[i]);
 	return read_again;
 }
 

@@ -10,13 +10,13 @@
 #include "core/process/process.h"
 
 struct ep_table;
-struct ep_unwinders;
+struct ep_languages;
 
 /*
  * Attaches what runs in it now, lets go of what does not any more. True when its mappings should be
  * read again: nobody tells of a library that was closed.
  */
-bool ep_process_languages_sync(struct ep_process *process, struct ep_unwinders *unwinders);
+bool ep_process_languages_sync(struct ep_process *process, struct ep_languages *languages);
 /* A sample asks for it (ep_ask_refresh): all of them look again, soon. */
 void ep_process_languages_refresh(const struct ep_process *process);
 void ep_process_languages_fork(struct ep_process *child, const struct ep_process *parent);

@@ -234,7 +234,7 @@ static int new_held(struct ep_processes *processes)
 static int new_parts(struct ep_processes *processes)
 {
 	const struct ep_processes_options *options = &processes->options;
-	int r = ep_executables_new(options->loop, options->store, options->unwinders,
+	int r = ep_executables_new(options->loop, options->store, options->languages,
 				   ep_processes_on_executable, processes, &processes->executables);
 
 	return r < 0 ? r : new_held(processes);

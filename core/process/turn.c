@@ -36,7 +36,7 @@ static void sync_languages(struct ep_processes *processes)
 	struct ep_process *process;
 
 	TAILQ_FOREACH (process, &processes->publisher.dirty, dirty) {
-		if (ep_process_languages_sync(process, processes->options.unwinders))
+		if (ep_process_languages_sync(process, processes->options.languages))
 			ep_reads_request(&processes->reads, process, 0);
 	}
 }

@@ -3,7 +3,7 @@
  * A language in one process: what its plugin's answers lead to. The plugin is a script of answers; its
  * BPF program is never run, but the cells of its state are BPF's: without privileges this is a skip.
  */
-#include "core/process/unwinders_internal.h"
+#include "core/process/language_internal.h"
 #include "core/bpf/language_maps.h"
 #include "core/trace/frames.h"
 
@@ -106,7 +106,7 @@ static const struct ep_unwinder_ops ops = {
 
 static struct {
 	uv_loop_t loop;
-	struct ep_unwinders *unwinders;
+	struct ep_languages *languages;
 	struct ep_claim *claim;
 	struct ep_instance *instance;
 	struct ep_frames *frames;
@@ -134,23 +134,23 @@ static bool is_hurried(void *arg)
 /* What the script has beside results is set. */
 static void begin_as_set(const int *attached, const int *changes)
 {
-	struct ep_unwinders_options options = {
+	struct ep_languages_options options = {
 		.loop = &host.loop, .changed = on_changed, .named = on_named, .hurried = is_hurried};
-	struct ep_language_plugin *plugin;
+	struct ep_language *language;
 
 	script.attach = attached;
 	script.changed = changes;
 	assert_int_equal(uv_loop_init(&host.loop), 0);
-	assert_int_equal(ep_unwinders_new(&options, &host.unwinders), 0);
-	plugin = &host.unwinders->plugins[0];
-	*plugin = (struct ep_language_plugin){.unwinders = host.unwinders, .ops = &ops,
-					      .name = "script", .slot = SLOT, .tried = true};
-	uv_mutex_init(&plugin->mutex);
-	plugin->program = (void *)plugin; /* is loaded */
+	assert_int_equal(ep_languages_new(&options, &host.languages), 0);
+	language = &host.languages->all[0];
+	*language = (struct ep_language){.languages = host.languages, .ops = &ops,
+					 .name = "script", .slot = SLOT, .tried = true};
+	uv_mutex_init(&language->mutex);
+	language->program = (void *)language; /* is loaded */
 	host.claim = calloc(1, sizeof(*host.claim));
 	host.claim->refs = 1;
-	host.claim->plugin = plugin;
-	host.instance = ep_instance_new(host.unwinders, host.claim, getpid(), 0, 0);
+	host.claim->language = language;
+	host.instance = ep_instance_new(host.languages, host.claim, getpid(), 0, 0);
 	assert_non_null(host.instance);
 	assert_int_equal(ep_frames_new(1000, 1 << 16, &host.frames), 0);
 }
@@ -167,17 +167,17 @@ static void end(void)
 	ep_frames_unref(host.frames);
 	host.frames = NULL;
 	ep_claim_unref(host.claim);
-	uv_mutex_destroy(&host.unwinders->plugins[0].mutex);
-	ep_unwinders_stop(host.unwinders);
+	uv_mutex_destroy(&host.languages->all[0].mutex);
+	ep_languages_stop(host.languages);
 	(void)uv_run(&host.loop, UV_RUN_DEFAULT);
-	ep_unwinders_free(host.unwinders);
+	ep_languages_free(host.languages);
 	assert_int_equal(uv_loop_close(&host.loop), 0);
 }
 
 /* Until a count is reached, and nothing is under way. */
 static void run_until(const int *count, int wanted)
 {
-	while (*count < wanted || ep_unwinders_busy(host.unwinders) > 0)
+	while (*count < wanted || ep_languages_busy(host.languages) > 0)
 		(void)uv_run(&host.loop, UV_RUN_ONCE);
 }
 
@@ -217,7 +217,7 @@ static void what_may_pass_is_tried_again(void **state)
 	run_until(&script.n_told, 1);
 	assert_int_equal(script.n_attached, 5);
 	assert_true(ep_instance_state(host.instance) > 0);
-	assert_int_equal(host.unwinders->refused, 0);
+	assert_int_equal(host.languages->refused, 0);
 	end();
 	assert_int_equal(script.n_detached, 1);
 }
@@ -229,7 +229,7 @@ static void a_layout_that_is_not_known_is_final(void **state)
 	(void)state;
 	begin(attached, NULL);
 	run_until(&script.n_attached, 1);
-	assert_int_equal(host.unwinders->refused, 1);
+	assert_int_equal(host.languages->refused, 1);
 	assert_int_equal(host.instance->retry_ns, 0);
 	assert_true(ep_instance_is_missed(host.instance, false));
 	end();
@@ -300,7 +300,7 @@ static void a_success_without_an_instance_is_none(void **state)
 	script.no_instance = true;
 	begin_as_set(attached, NULL);
 	run_until(&script.n_attached, 1);
-	assert_int_equal(host.unwinders->refused, 1);
+	assert_int_equal(host.languages->refused, 1);
 	assert_int_equal(ep_instance_state(host.instance), 0);
 	assert_int_equal(ep_instance_symbolize(host.instance, host.frames, NULL, 0), -ENODATA);
 	end();
@@ -321,13 +321,13 @@ static void what_is_refused_is_called_no_more(void **state)
 	assert_int_equal(ep_instance_symbolize(host.instance, host.frames, &id, 1), -ENODATA);
 	ep_instance_refresh(host.instance);
 	ep_instance_ask_refresh(host.instance);
-	ep_unwinders_rest(host.unwinders, UINT64_MAX, 0);
-	assert_int_equal(ep_unwinders_busy(host.unwinders), 0);
+	ep_languages_rest(host.languages, UINT64_MAX, 0);
+	assert_int_equal(ep_languages_busy(host.languages), 0);
 	assert_int_equal(host.instance->retry_ns, 0);
 	assert_int_equal(host.instance->attachment, EP_ATTACHMENT_REFUSED);
 	assert_int_equal(script.n_attached, 1);
 	assert_int_equal(script.n_changed, 1);
-	assert_int_equal(host.unwinders->refused, 1);
+	assert_int_equal(host.languages->refused, 1);
 	end();
 }
 
@@ -344,7 +344,7 @@ static void frames_are_asked_for_again_when_it_is_too_early(void **state)
 	assert_int_equal(ask(host.instance, id), EP_FRAME_PENDING);
 	assert_int_equal(ask(host.instance, id), EP_FRAME_PENDING);
 	assert_int_equal(ask(host.instance, id), EP_FRAME_RESOLVED);
-	assert_int_equal(host.unwinders->symbolized, 1);
+	assert_int_equal(host.languages->symbolized, 1);
 	assert_false(ep_instance_is_missed(host.instance, false));
 	end();
 }
@@ -366,15 +366,15 @@ static void a_process_that_is_gone_is_asked_for_names_only(void **state)
 	assert_true(ep_instance_is_missed(host.instance, false));
 	assert_int_equal(ask(host.instance, id), EP_FRAME_RESOLVED);
 	assert_int_equal(ask(host.instance, new_frame(2)), EP_FRAME_RESOLVED);
-	assert_int_equal(host.unwinders->unnamed, 2);
+	assert_int_equal(host.languages->unnamed, 2);
 	assert_int_equal(ask(host.instance, new_frame(3)), EP_FRAME_RESOLVED);
-	assert_int_equal(host.unwinders->symbolized, 1);
+	assert_int_equal(host.languages->symbolized, 1);
 	ep_instance_refresh(host.instance);
-	assert_int_equal(ep_unwinders_busy(host.unwinders), 0);
+	assert_int_equal(ep_languages_busy(host.languages), 0);
 	assert_int_equal(script.n_changed, 0);
 	assert_int_equal(ep_instance_state(host.instance), told);
 	assert_int_equal(script.n_detached, 0);
-	ep_unwinders_rest(host.unwinders, UINT64_MAX, 0);
+	ep_languages_rest(host.languages, UINT64_MAX, 0);
 	assert_int_equal(script.n_detached, 1);
 	assert_int_equal(ep_instance_symbolize(host.instance, host.frames, &id, 1), -ENODATA);
 	end();
@@ -416,20 +416,20 @@ static void what_rests_is_attached_again_for_a_name(void **state)
 	script.symbolize = names;
 	run_until(&script.n_told, 1);
 	told = ep_instance_state(host.instance);
-	ep_unwinders_rest(host.unwinders, UINT64_MAX, 0);
+	ep_languages_rest(host.languages, UINT64_MAX, 0);
 	assert_int_equal(script.n_detached, 1);
 	assert_int_equal(ep_instance_state(host.instance), told);
 	assert_false(ep_instance_is_missed(host.instance, false));
 	assert_true(ep_instance_is_missed(host.instance, true));
 	ep_instance_ask_refresh(host.instance);
-	assert_int_equal(ep_unwinders_busy(host.unwinders), 0);
+	assert_int_equal(ep_languages_busy(host.languages), 0);
 	id = new_frame(1);
 	assert_int_equal(ep_instance_symbolize(host.instance, host.frames, &id, 1), -EBUSY);
 	run_until(&script.n_attached, 2);
 	assert_int_equal(ask(host.instance, id), EP_FRAME_RESOLVED);
 	assert_int_equal(script.n_told, 1); /* it is what BPF knows */
 	assert_int_equal(ep_instance_state(host.instance), told);
-	assert_int_equal(host.unwinders->attached, 1);
+	assert_int_equal(host.languages->attached, 1);
 	end();
 	assert_int_equal(script.n_detached, 2);
 }
@@ -491,7 +491,7 @@ static void what_an_earlier_instance_said_does_not_hold(void **state)
 	script.says = says;
 	begin_as_set(attached, NULL);
 	run_until(&script.n_told, 1);
-	ep_unwinders_rest(host.unwinders, UINT64_MAX, 0);
+	ep_languages_rest(host.languages, UINT64_MAX, 0);
 	ep_instance_refresh(host.instance);
 	run_until(&script.n_told, 2);
 	assert_int_equal(script.n_attached, 2);
@@ -505,7 +505,7 @@ static void what_changes_meanwhile_is_looked_at_afterwards(void **state)
 
 	(void)state;
 	begin(attached, changes);
-	assert_int_equal(ep_unwinders_busy(host.unwinders), 1);
+	assert_int_equal(ep_languages_busy(host.languages), 1);
 	ep_instance_refresh(host.instance);
 	ep_instance_ask_refresh(host.instance);
 	run_until(&script.n_changed, 1);
@@ -522,7 +522,7 @@ static void what_is_released_meanwhile_is_detached_afterwards(void **state)
 	ep_instance_release(host.instance);
 	host.instance = NULL;
 	run_until(&script.n_detached, 1);
-	assert_int_equal(ep_unwinders_attaching(host.unwinders), 0);
+	assert_int_equal(ep_languages_attaching(host.languages), 0);
 	assert_int_equal(script.n_told, 0);
 	end();
 	assert_int_equal(script.n_detached, 1);
@@ -535,7 +535,7 @@ static void a_process_that_is_gone_is_not_refused(void **state)
 	(void)state;
 	begin(attached, NULL);
 	run_until(&script.n_attached, 2);
-	assert_int_equal(host.unwinders->refused, 0);
+	assert_int_equal(host.languages->refused, 0);
 	assert_int_equal(host.instance->retry_ns, 0);
 	assert_true(ep_instance_is_missed(host.instance, false));
 	end();

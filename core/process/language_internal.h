@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- *	unwinders.c	plugins, claims
+ *	language.c	the plugins that are loaded, claims
  *	instance.c	one claim in one process
  *	instance_names.c	its frames' names
  */
-#ifndef EP_PROCESS_UNWINDERS_INTERNAL_H
-#define EP_PROCESS_UNWINDERS_INTERNAL_H
+#ifndef EP_PROCESS_LANGUAGE_INTERNAL_H
+#define EP_PROCESS_LANGUAGE_INTERNAL_H
 
 #include "core/process/attachment.h"
+#include "core/process/language.h"
 #include "core/process/said.h"
-#include "core/process/unwinders.h"
 #include "core/base/log.h"
 #include "core/plugin/host.h"
 #include "core/plugin/unwinder.h"
@@ -23,8 +23,8 @@
 struct ep_language_maps;
 struct ep_unwinder_program;
 
-struct ep_language_plugin {
-	struct ep_unwinders *unwinders;
+struct ep_language {
+	struct ep_languages *languages;
 	struct ep_module *module;
 	const struct ep_unwinder_ops *ops;
 	const char *name;
@@ -39,15 +39,15 @@ struct ep_language_plugin {
 
 struct ep_claim {
 	_Atomic uint32_t refs;
-	struct ep_language_plugin *plugin;
+	struct ep_language *language;
 	void *executable;
 };
 
-struct ep_unwinders {
-	struct ep_unwinders_options options;
+struct ep_languages {
+	struct ep_languages_options options;
 	struct ep_language_maps *maps; /* NULL until the first attach */
-	size_t n_plugins, n_counters;
-	struct ep_language_plugin plugins[EP_SLOT_COUNT];
+	size_t n, n_counters;
+	struct ep_language all[EP_SLOT_COUNT]; /* n of them */
 	LIST_HEAD(, ep_instance) instances;
 	size_t busy, attaching;
 	uv_timer_t retry_timer;
@@ -58,13 +58,13 @@ struct ep_unwinders {
 
 struct ep_instance {
 	LIST_ENTRY(ep_instance) link;
-	struct ep_unwinders *unwinders;
+	struct ep_languages *languages;
 	struct ep_claim *claim; /* a reference */
 	struct ep_target target;
 	pid_t pid;
 	uint64_t module_addr; /* where the probed file is mapped */
 	enum ep_attachment attachment;
-	void *handle; /* the plugin's; NULL: it has no instance. Of this process, as ATTACHED says */
+	void *handle; /* the plugin's; NULL: it has no instance of this process */
 	/* These belong to the job while one is under way. */
 	struct ep_said call;  /* by the call under way */
 	struct ep_said holds; /* by those that returned 0 */
@@ -85,11 +85,11 @@ struct ep_instance {
 	uint64_t retry_ns; /* CLOCK_MONOTONIC; 0: nothing to retry */
 };
 
-/* unwinders.c */
+/* language.c */
 /* On a worker: 0 when its program is loaded. */
-int ep_language_plugin_load(struct ep_language_plugin *plugin);
+int ep_language_load(struct ep_language *language);
 /* On the loop, before the first job. */
-int ep_unwinders_prepare(struct ep_unwinders *unwinders);
+int ep_languages_prepare(struct ep_languages *languages);
 
 /* instance.c: on the loop, at the end of a job. */
 void ep_instance_end_job(struct ep_instance *instance);
