@@ -119,6 +119,9 @@ static int print_frame(struct ep_replay *replay, struct ep_vec *text, const uint
 	case EP_FRAME_ERROR:
 		error = ep_error_text(EP_FRAME_AUX(words[0]));
 		return ep_vec_printf(text, "error  %s\n", error ? error : "unknown");
+	case EP_FRAME_GAP:
+		error = ep_error_text(EP_FRAME_AUX(words[0]));
+		return ep_vec_printf(text, "gap  %s\n", error ? error : "unknown");
 	case EP_FRAME_TASK:
 		return ep_vec_printf(text, "task  %s\n",
 				     EP_FRAME_AUX(words[0]) == EP_TASK_EXEC ? "[exec]" : "[exit]");

@@ -117,6 +117,11 @@ static bool belongs_to_process(uint32_t kind, uint32_t aux)
 	return kind >= EP_FRAME_FIRST_DYNAMIC || (kind == EP_FRAME_NATIVE && aux == 0);
 }
 
+static bool has_fixed_name(uint32_t kind)
+{
+	return kind == EP_FRAME_ERROR || kind == EP_FRAME_TASK || kind == EP_FRAME_GAP;
+}
+
 /* Writes the key, returns its length. What does not name the frame is masked out. */
 static size_t make_key(uint64_t header, const uint64_t *words, struct ep_program program,
 		       uint64_t key[KEY_MAX])
@@ -126,7 +131,7 @@ static size_t make_key(uint64_t header, const uint64_t *words, struct ep_program
 	uint32_t n_words = EP_FRAME_WORDS(header);
 	size_t n = 0;
 
-	if (kind == EP_FRAME_ERROR || kind == EP_FRAME_TASK)
+	if (has_fixed_name(kind))
 		flags = n_words = 0;
 	if (kind >= EP_FRAME_FIRST_DYNAMIC)
 		flags = EP_FRAME_FLAGS(header) & ~(uint32_t)EP_FRAME_ENTRY;
@@ -153,11 +158,6 @@ static uint32_t find(const struct ep_frames *f, uint64_t hash, const uint64_t *k
 			return id;
 	}
 	return 0;
-}
-
-static bool has_fixed_name(uint32_t kind)
-{
-	return kind == EP_FRAME_ERROR || kind == EP_FRAME_TASK;
 }
 
 static int append(struct ep_frames *f, uint64_t hash, const uint64_t *key, size_t n_key)

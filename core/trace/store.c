@@ -151,7 +151,7 @@ static bool check_frame(uint64_t header)
 
 	if (n_words > EP_FRAME_MAX_WORDS || kind == EP_FRAME_NONE)
 		return false;
-	if (kind == EP_FRAME_ERROR)
+	if (kind == EP_FRAME_ERROR || kind == EP_FRAME_GAP)
 		return ep_error_text(EP_FRAME_AUX(header)) != NULL;
 	if (kind == EP_FRAME_TASK)
 		return EP_FRAME_AUX(header) == EP_TASK_EXEC || EP_FRAME_AUX(header) == EP_TASK_EXIT;

@@ -140,6 +140,14 @@ struct ep_unwinder_host {
 	void (*count)(const struct ep_target *target, uint32_t counter, uint64_t n);
 };
 
+enum ep_bpf_flag {
+	/*
+	 * Where the native walk cannot go on, its program is asked whether it knows where the language's
+	 * next frame is (ep_has_failed, ep_resume).
+	 */
+	EP_BPF_RESUMES = 1 << 0,
+};
+
 /* The BPF object, as bytes in the plugin. */
 struct ep_bpf_image {
 	uint32_t size;
@@ -147,6 +155,8 @@ struct ep_bpf_image {
 	const void *object;
 	size_t object_bytes;
 	const char *program; /* name of the one that unwinds */
+	uint32_t flags;	     /* enum ep_bpf_flag */
+	uint32_t pad;
 };
 
 struct ep_unwinder_ops {
