@@ -38,6 +38,7 @@ static __always_inline void reset_record(struct ep_core_record *rec, __u32 pid, 
 	rec->walk.interrupted = 1;
 	rec->stood = 0;
 	rec->takers = 0;
+	rec->may_resume = 0;
 	rec->resumers = 0;
 	rec->offered = 0;
 	rec->walk.entered = 0;
@@ -125,7 +126,8 @@ static __always_inline void find_process(struct ep_core_record *rec, __u64 task)
 	rec->no_copy = proc->flags & EP_PROC_FINAL;
 	rec->known = 1;
 	rec->takers = proc->flags >> EP_PROC_TAKERS_SHIFT & EP_PROC_LANGUAGES;
-	rec->resumers = proc->flags >> EP_PROC_RESUMERS_SHIFT & EP_PROC_LANGUAGES;
+	rec->may_resume = proc->flags >> EP_PROC_RESUMERS_SHIFT & EP_PROC_LANGUAGES;
+	rec->resumers = rec->may_resume;
 	/* One for each language that is asked when the native walk ends in an error. */
 	if (proc->slots[0])
 		rec->walk.max_calls = EP_MAX_TAIL_CALLS - EP_MAX_LANGUAGES;

@@ -573,6 +573,8 @@ static __always_inline __u32 begin_run(struct ep_core_record *rec)
 	/* A language has unwound the frame that was interrupted. */
 	if (entered == EP_ENTERED)
 		rec->walk.interrupted = 0;
+	if (entered == EP_RESUMED)
+		rec->resumers = rec->may_resume;
 	return entered == EP_FAILED ? step : STEP_AGAIN;
 }
 

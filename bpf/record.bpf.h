@@ -52,8 +52,8 @@ struct ep_core_record {
 	__u16 stood;   /* a frame was left that has nothing on the stack */
 	__u8 takers;   /* bit i: languages[i] takes code that no file backs (EP_RANGE_ANONYMOUS) */
 	__u8 offered;  /* of them, those that were asked for the code at pc */
-	__u32 resumers; /* bit i: languages[i] may know more where this walk fails (EP_BPF_RESUMES) */
-	__u32 pad;
+	__u32 may_resume; /* bit i: languages[i] may know more where the walk fails (EP_BPF_RESUMES) */
+	__u32 resumers;	  /* of them, those that were not asked since it failed */
 	__u64 sure_sp; /* of the last frame that was not found by frame pointer */
 	struct ep_row row; /* of the last look-up */
 	struct ep_place place;

@@ -143,6 +143,31 @@ static void mixed_stack_has_all_its_names(void **state)
 	ep_batch_unref(batch);
 }
 
+static void gap_says_why_and_the_stack_is_complete(void **state)
+{
+	struct ep_store *store = new_store();
+	static struct event event;
+	struct ep_batch *batch;
+
+	(void)state;
+	event_init(&event, EP_EVENT_TRACE, 1, 7);
+	event_user(&event, EP_FRAME_NATIVE, 0, 5, 0x1234);
+	event_word(&event, EP_FRAME_HEADER(EP_FRAME_GAP, 0, 0, EP_ERROR_BAD_READ));
+	event.sample.n_words++;
+	event.sample.n_frames++;
+	event_user(&event, EP_FRAME_NATIVE, EP_FRAME_RETURN_ADDRESS, 5, 0x1300);
+	assert_int_equal(event_add(store, &event), 0);
+	batch = finish(store);
+
+	assert_int_equal(batch->n_samples, 1);
+	assert_string_equal(name_of(batch, 0, 1, 0), "[gap: stack memory unreadable]");
+	assert_int_equal(batch->location_flags[location_of(batch, 0, 1)], EP_LOCATION_GAP);
+	assert_string_equal(text(batch, batch->location_kind[location_of(batch, 0, 1)]), "gap");
+	assert_string_equal(name_of(batch, 0, 2, 0), "libx.so+0x12ff");
+	assert_int_equal(batch->stack_error[batch->sample_stack[0]], 0);
+	ep_batch_unref(batch);
+}
+
 static void mappings_are_those_of_the_file(void **state)
 {
 	static const struct ep_frame_line line = {.function = "f"};
@@ -511,6 +536,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(mixed_stack_has_all_its_names),
+		cmocka_unit_test(gap_says_why_and_the_stack_is_complete),
 		cmocka_unit_test(mappings_are_those_of_the_file),
 		cmocka_unit_test(processes_and_times_are_wall_clock),
 		cmocka_unit_test(stack_hash_is_that_of_the_names),

@@ -520,7 +520,7 @@ static __always_inline __u32 ep_step_native(struct ep_record *rec)
 
 /* --- where the native walk could not go on (EP_BPF_RESUMES) -------------------------------------- */
 
-/* True when the program was called for that alone: ep_resume, or ep_next. Once for each sample. */
+/* True when the program was called for that alone: ep_resume, or ep_next. */
 static __always_inline bool ep_has_failed(const struct ep_record *rec)
 {
 	return rec->walk.entered == EP_FAILED;
