@@ -361,7 +361,10 @@ static __always_inline void ep_count(__u32 counter)
  */
 static __always_inline void ep_run_again(void *ctx, struct ep_record *rec)
 {
-	if (rec->walk.tail_calls < EP_MAX_TAIL_CALLS)
+	/* Some are kept for those whose frames are pushed behind the native ones. */
+	__u32 max = rec->walk.entered == EP_ENTERED ? rec->walk.max_calls : EP_MAX_TAIL_CALLS;
+
+	if (rec->walk.tail_calls < max)
 		ep_go_to(ctx, rec, ep_self.slot);
 }
 
@@ -520,7 +523,7 @@ static __always_inline __u32 ep_step_native(struct ep_record *rec)
 
 /* --- where the native walk could not go on (EP_BPF_RESUMES) -------------------------------------- */
 
-/* True when the program was called for that alone: ep_resume, or ep_next. Once for each sample. */
+/* True when the program was called for that alone: ep_resume, or ep_next. */
 static __always_inline bool ep_has_failed(const struct ep_record *rec)
 {
 	return rec->walk.entered == EP_FAILED;
