@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A function's ops become a block: machine code, and for each instruction that changes the depth, the
- * line or the scope an entry in the table. The same function comes out different each time: the size
- * of its frame, what is pushed around calls, how long its code is.
+ * A function's ops become a block: machine code, and for each instruction that changes the depth,
+ * the line or the scope an entry in the table. The same function comes out different each time:
+ * the size of its frame, what is pushed around calls, how long its code is.
  *
- * Registers: r15 is the thread, rdi the argument, which is kept at slot - 8; all others are nobody's
- * across a call, rbp too. At a call sp is a multiple of 16, so depth is 8 more than one.
+ * Registers: r15 is the thread, rdi the argument, which is kept at slot - 8; all others are
+ * nobody's across a call, rbp too. At a call sp is a multiple of 16, so depth is 8 more than one.
  */
 #include "runtime.h"
 
@@ -372,7 +372,7 @@ static void set_flags(struct maker *m, uint16_t flags)
 	mark(m);
 }
 
-/* rdi: the thread, rsi: the entry, rdx: the argument. What JIT_FP_DEPTH and JIT_ANCHOR_DEPTH mean. */
+/* rdi: the thread, rsi: the entry, rdx: the argument. See JIT_FP_DEPTH and JIT_ANCHOR_DEPTH. */
 static void put_entry_stub(struct maker *m)
 {
 	PUSH(m, "\x55"); /* push %rbp */

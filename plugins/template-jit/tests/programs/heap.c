@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where blocks of code lie: two heaps with a map of their units, and single pages. A heap is searched
- * from behind the block that was placed last, so that it grows to its end before space is used again.
- * One thread at a time changes it.
+ * Where blocks of code lie: two heaps with a map of their units, and single pages. A heap is
+ * searched from behind the block that was placed last, so that it grows to its end before space is
+ * used again. One thread at a time changes it.
  */
 #include "runtime.h"
 
@@ -115,6 +115,8 @@ void jit_heap_decommit(void)
 {
 	struct heap *heap = &heaps[JIT_IN_HEAP_1];
 
+	if (find_units(heap, 0, HEAP_UNITS) == HEAP_UNITS)
+		return;
 	madvise(heap->memory, JIT_HEAP_BYTES, MADV_DONTNEED);
 	if (mprotect(heap->memory, JIT_HEAP_BYTES, PROT_NONE))
 		abort();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A JIT as small as they come, for the unwinder in plugins/template-jit: jitted functions without frame
- * pointers, which call each other and C, and move all the time.
+ * A JIT as small as they come, for the unwinder in plugins/template-jit: jitted functions without
+ * frame pointers, which call each other and C, and move all the time.
  *
  *	jit SECONDS plain               two heaps, inlined functions, C that calls back; two threads
  *	jit SECONDS turns N             N times jitted code, C, jitted code, ...
@@ -11,8 +11,9 @@
  *	jit SECONDS fresh               as plain, each time in memory that was not executable before
  *	jit SECONDS walk MODE [N [N]]   walks its own stacks instead: walk.c; 0 when they are right
  *
- * Prints the stacks there can be, as tests/live/stacks.py reads them. JIT_KEEP_MS in the environment: for
- * how many milliseconds at least a block that is no longer used stays readable; 0 without it.
+ * Prints the stacks there can be, as tests/live/stacks.py reads them. JIT_KEEP_MS in the
+ * environment: for how many milliseconds at least a block that is no longer used stays readable; 0
+ * without it.
  *
  *	cc -O2 -fomit-frame-pointer -D_GNU_SOURCE -Wall -Wextra -pthread -o jit *.c
  */
@@ -94,7 +95,9 @@ KEEP void native_spin(long argument)
 		__asm__ volatile("");
 }
 
-static inline __attribute__((always_inline)) void enter(const struct jit_function *function, long argument)
+/* Not a frame of its own. */
+static inline __attribute__((always_inline)) void enter(const struct jit_function *function,
+							long argument)
 {
 	jit_enter(jit_self, __atomic_load_n(&function->entry, __ATOMIC_ACQUIRE), argument);
 }
@@ -118,15 +121,16 @@ KEEP void dive(long argument)
 }
 
 /*
- * Without .cfi directives: no unwind rules. No frame pointer either: rbp is odd. What they push looks
- * like return addresses, so that a guess is wrong; five words, since sp is a multiple of 16 at a call.
+ * Without .cfi directives: no unwind rules. No frame pointer either: rbp is odd. What they push
+ * looks like return addresses, so that a guess is wrong; five words, since sp is a multiple of 16
+ * at a call.
  */
-#define NO_RULES(name, target)                                                                         \
-	__asm__(".text\n\t.globl " name "\n\t.type " name ", @function\n" name ":\n\t"                 \
-		"lea 1f(%rip), %rax\n\t"                                                               \
-		"push %rax\n\tpush %rbx\n\tpush $0x1234567\n\tpush %rax\n\tpush %rsp\n\t"              \
-		"mov $0x7b7b7b7b, %ebp\n\t"                                                            \
-		"call " target "\n"                                                                    \
+#define NO_RULES(name, target)                                                                     \
+	__asm__(".text\n\t.globl " name "\n\t.type " name ", @function\n" name ":\n\t"             \
+		"lea 1f(%rip), %rax\n\t"                                                           \
+		"push %rax\n\tpush %rbx\n\tpush $0x1234567\n\tpush %rax\n\tpush %rsp\n\t"          \
+		"mov $0x7b7b7b7b, %ebp\n\t"                                                        \
+		"call " target "\n"                                                                \
 		"1:\tadd $40, %rsp\n\tret\n\t.size " name ", .-" name "\n")
 NO_RULES("no_rules_spin", "native_spin");
 NO_RULES("no_rules_callback", "native_callback");
@@ -142,8 +146,8 @@ static const struct jit_native gap_spin_native = {"native_spin", "no_rules_spin"
 static const struct jit_native gap_callback_native = {"native_callback", "no_rules_callback",
 						      no_rules_callback, NATIVE_CALLS_BACK};
 
-#define FUNCTION(name, line, id, ...)                                                                  \
-	static const struct jit_op name##_ops[] = {__VA_ARGS__, {JIT_RETURN, (line) + 9, NULL}};       \
+#define FUNCTION(name, line, id, ...)                                                              \
+	static const struct jit_op name##_ops[] = {__VA_ARGS__, {JIT_RETURN, (line) + 9, NULL}};   \
 	static struct jit_function name = {#name, "program.jit", line, id, 0, name##_ops}
 
 /* plain: outer [glue] ─► middle [twist [turn]] ─► C ─► inner [heat [glow]] ─► finish ─► C */
@@ -346,7 +350,8 @@ static const struct mode *find_mode(const char *name)
 		if (strcmp(modes[i].name, name) == 0)
 			return &modes[i];
 	}
-	fprintf(stderr, "usage: jit SECONDS [walk] plain|turns N|deep N_JIT N_C|gap|anywhere|fresh\n");
+	fprintf(stderr, "usage: jit SECONDS [walk] "
+			"plain|turns N|deep N_JIT N_C|gap|anywhere|fresh\n");
 	exit(2);
 }
 
@@ -365,7 +370,10 @@ static void set_program(const struct mode *mode, int argc, char **argv, int at)
 static void prepare(const struct mode *mode)
 {
 	bool anywhere = strcmp(mode->name, "anywhere") == 0;
+	const char *keep = getenv("JIT_KEEP_MS");
 
+	if (keep)
+		jit_set_keep(strtoull(keep, NULL, 10) * 1000000);
 	is_fresh = strcmp(mode->name, "fresh") == 0;
 	jit_about.anywhere = anywhere || is_fresh;
 	jit_heaps_init();

@@ -4,8 +4,8 @@
  * rules that hold for them. All numbers are little-endian, all addresses the process's own. x86-64.
  *
  * Where code is. There are two heaps, reserved as a whole and committed as they grow, and single
- * anonymous pages. In a heap a block of code begins at a multiple of 64 bytes, a unit. The heap's map
- * has a byte for each unit, and lies elsewhere:
+ * anonymous pages. In a heap a block of code begins at a multiple of 64 bytes, a unit. The heap's
+ * map has a byte for each unit, and lies elsewhere:
  *
  *	heap   |  free  |      block A      |        block B, 300 units         |  free  |
  *	map    |  0  0  |  1   2   3   4    |  1   2   3  ...  254  254  254    |  0  0  |
@@ -13,8 +13,8 @@
  *	0: no block here; 1: a block begins here; n: go back n - 1 units and look again.
  *	A byte is at most 254, so that JIT_MAX_HOPS looks suffice for the largest block.
  *
- * In an anonymous page there is one block, which begins with the page. No list of pages is published:
- * the magic tells.
+ * In an anonymous page there is one block, which begins with the page. No list of pages is
+ * published: the magic tells.
  *
  * What a block is. A header, two tables, and the code:
  *
@@ -24,9 +24,9 @@
  *	code_off    code_bytes of machine code
  *	bytes       the end, a multiple of 64
  *
- * What a frame is. No frame pointer: rbp is a register like any other, and not kept for the caller. A
- * struct jit_pc holds for all instructions from its code_off to the next one's: before such an
- * instruction runs, sp and the return address are so far apart:
+ * What a frame is. No frame pointer: rbp is a register like any other, and not kept for the
+ * caller. A struct jit_pc holds for all instructions from its code_off to the next one's: before
+ * such an instruction runs, sp and the return address are so far apart:
  *
  *	higher addresses
  *	    ...                    caller's frame
@@ -38,8 +38,8 @@
  *	    (sp points here)
  *	lower addresses
  *
- * The pc of an interrupted instruction is looked up as it is. A return address is behind a call, which
- * may be the last instruction of its scope or line: look up the byte before it.
+ * The pc of an interrupted instruction is looked up as it is. A return address is behind a call,
+ * which may be the last instruction of its scope or line: look up the byte before it.
  *
  * What a frame is called. A jit_pc names a scope and a line in it. Each scope but [0] is a function
  * that was inlined into the scope `caller`, at `line` of that one:
@@ -47,28 +47,29 @@
  *	for (; scope != JIT_NO_SCOPE; line = scopes[scope].line, scope = scopes[scope].caller)
  *		innermost first: scopes[scope].function, at line
  *
- * How C and jitted code call each other. Two blocks of kind other than JIT_FUNCTION, which have tables
- * like all:
+ * How C and jitted code call each other. Two blocks of kind other than JIT_FUNCTION, which have
+ * tables like all:
  *
- *	entry_stub  C calls jitted code. Keeps C's registers: where JIT_PC_FP_SAVED is set, C's rbp is
- *	            at slot - 8; where it is not, it is still, or again, in rbp. Where
+ *	entry_stub  C calls jitted code. Keeps C's registers: where JIT_PC_FP_SAVED is set, C's rbp
+ *	            is at slot - JIT_FP_DEPTH, else still, or again, in rbp. Where
  *	            JIT_PC_ANCHOR_SAVED is set, the thread's anchor from before is at
  *	            slot - JIT_ANCHOR_DEPTH, else still, or again, in the thread.
- *	call_stub   jitted code calls C. Sets the thread's anchor to {its own return point, its sp} until
- *	            C has returned: there the walk goes on if C has no unwind rules.
+ *	call_stub   jitted code calls C. Sets the thread's anchor to its own return point and sp
+ *	            until C has returned: a walk goes on there if C has no unwind rules.
  *
  *	 main ─► entry_stub ─► f ─► call_stub ─► C ─► entry_stub ─► g ─► call_stub ─► no_rules ─► C2
  *	              ▲ anchor {0, 0}   │              ▲ anchor 1        │                        ▲
  *	              └─ saved here     └─ anchor 1 ───┘ saved here      └─ anchor 2, in the thread
  *
- * So a walk that begins in C2 and cannot pass no_rules goes on at anchor 2; when it is behind g and
- * its entry_stub and cannot pass C, at the anchor saved in that frame, not at the thread's.
- * An anchor whose sp is 0 is none: sp is written last when one is set, and first when it is taken away.
+ * So a walk that begins in C2 and cannot pass no_rules goes on at anchor 2; when it is behind g
+ * and its entry_stub and cannot pass C, at the anchor saved in that frame, not at the thread's. An
+ * anchor whose sp is 0 is none: sp is written last when one is set, and first when it is taken
+ * away.
  *
- * When memory holds still. As long as a frame of a block may be on any stack, the block does not change.
- * Functions move all the time, and old blocks are overwritten and their space is used again: an address
- * says nothing a moment later, but no two blocks ever have the same unique_id. struct jit_function and
- * its strings live as long as the process.
+ * When memory holds still. As long as a frame of a block may be on any stack, the block does not
+ * change. Functions move all the time, and old blocks are overwritten and their space is used
+ * again: an address says nothing a moment later, but no two blocks ever have the same unique_id.
+ * struct jit_function and its strings live as long as the process.
  */
 #ifndef JIT_H
 #define JIT_H
@@ -88,7 +89,7 @@
 
 #define JIT_MAX_BLOCK_BYTES (64u << 10) /* 1024 units: 5 looks back by 253, and the first */
 #define JIT_MAX_HOPS	    6
-#define JIT_MAX_PCS	    64
+#define JIT_MAX_PCS	    32
 #define JIT_MAX_SCOPES	    8
 #define JIT_NO_SCOPE	    0xffffffffu
 
@@ -169,7 +170,7 @@ struct jit_about {
 	uint32_t version;
 	uint32_t ready; /* set when all below is */
 	struct jit_heap heaps[JIT_HEAPS]; /* [0]: compiled a moment ago; [1]: hot */
-	uint64_t entry_stub, call_stub;	  /* their blocks, which stay where they are */
+	uint64_t entry_stub, call_stub;	  /* their blocks, which stay in heap 0 */
 	uint32_t unit_bytes, max_block_bytes;
 	uint32_t anywhere; /* 1: there are blocks in anonymous pages, too */
 	uint32_t thread_anchor;

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Functions move to new blocks, and old blocks are freed. One thread at a time moves and frees; others
- * run the code meanwhile.
+ * Functions move to new blocks, and old blocks are freed. One thread at a time moves and frees;
+ * others run the code meanwhile.
  *
- * When is a block free of frames? All calls go through jit_function.entry, so once that names another
- * block nobody enters the old one who reads it anew. Each thread counts its epoch up at a place where its
- * stack has no jitted frame, by a locked instruction. For a block that was replaced:
+ * When is a block free of frames? All calls go through jit_function.entry, so once that names
+ * another block nobody enters the old one who reads it anew. Each thread counts its epoch up at a
+ * place where its stack has no jitted frame, by a locked instruction. For a block that was
+ * replaced:
  *
- *	mover	entry = new block;  fence;  n = epoch of the thread           [now, or later] epoch != n ?
- *	thread	call *entry ... return;                     epoch++;  call *entry ...
+ *	mover	entry = new block; fence; n = epoch			later: epoch != n ?
+ *	thread	call *entry ... return;			epoch++; call *entry ...
  *
- * Where the mover then sees another epoch, the thread has passed its place since the mover read n: it
- * had no frame of the block then. What it has entered since, it entered by an entry that it read behind
- * its locked instruction, and so behind the mover's store: the new block. When that holds for all threads
- * the block has no frame left, and never will have one.
+ * Where the mover then sees another epoch, the thread has passed its place since the mover read n:
+ * it had no frame of the block then. What it has entered since, it entered by an entry that it
+ * read behind its locked instruction, and so behind the mover's store: the new block. When that
+ * holds for all threads the block has no frame left, and never will have one.
  */
 #include "runtime.h"
 
@@ -37,6 +38,12 @@ static struct unused {
 	uint64_t since_ns;
 } unused[MAX_UNUSED];
 static size_t n_unused;
+static uint64_t keep_ns;
+
+void jit_set_keep(uint64_t ns)
+{
+	keep_ns = ns;
+}
 
 void jit_functions_add(struct jit_function *const *added, size_t n)
 {
@@ -60,9 +67,10 @@ void jit_thread_pause(struct jit_thread *self, bool done)
 }
 
 /*
- * No CPU may run instructions that it has fetched from where the new block is before it was there. To
- * jump to what another CPU has just written asks for this (Intel SDM volume 3, "Handling Self- and
- * Cross-Modifying Code"); membarrier(2) does it for all threads of the process, where it is known.
+ * No CPU may run instructions that it has fetched from where the new block is before it was there.
+ * To jump to what another CPU has just written asks for this (Intel SDM volume 3, "Handling Self-
+ * and Cross-Modifying Code"); membarrier(2) does it for all threads of the process, where it is
+ * known.
  */
 static void synchronize_code(void)
 {
@@ -119,14 +127,6 @@ void jit_move(size_t index, enum jit_place place)
 		old->epochs[i] = __atomic_load_n(&jit_threads[i].epoch, __ATOMIC_SEQ_CST);
 }
 
-/* JIT_KEEP_MS: a block that can be freed is kept so long all the same, as JITs do. */
-static uint64_t get_keep_ns(void)
-{
-	const char *text = getenv("JIT_KEEP_MS");
-
-	return text ? strtoull(text, NULL, 10) * 1000000 : 0;
-}
-
 static bool can_be_freed(const struct unused *old)
 {
 	for (size_t i = 0; i < JIT_MAX_THREADS; i++) {
@@ -135,7 +135,7 @@ static bool can_be_freed(const struct unused *old)
 		if (epoch == old->epochs[i] && epoch != DONE)
 			return false;
 	}
-	return now_ns() - old->since_ns >= get_keep_ns();
+	return now_ns() - old->since_ns >= keep_ns;
 }
 
 void jit_free_unused(bool keep_pages)

@@ -76,7 +76,7 @@ struct jit_block *jit_place_new(enum jit_place place, uint32_t bytes);
 enum jit_place jit_place_of(const struct jit_block *block);
 /* Overwrites all of it. `keep_page`: a page may be used again, else it is unmapped. */
 void jit_place_free(struct jit_block *block, bool keep_page);
-/* Gives all of heap 1 back to the kernel; there is no block in it. */
+/* Gives all of heap 1 back to the kernel, if there is no block in it. */
 void jit_heap_decommit(void);
 /* Does a page of code begin here? For walk.c. */
 bool jit_is_page(uint64_t addr);
@@ -101,6 +101,8 @@ void jit_functions_add(struct jit_function *const *functions, size_t n);
 void jit_move(size_t function, enum jit_place place);
 enum jit_place jit_place_now(size_t function);
 void jit_free_unused(bool keep_pages);
+/* How long a block is kept that could be freed, as other JITs do; 0 at first. */
+void jit_set_keep(uint64_t ns);
 size_t jit_count_functions(void);
 /* By a thread, when its stack has no jitted frame; `done`: nor will it ever have. */
 void jit_thread_pause(struct jit_thread *self, bool done);

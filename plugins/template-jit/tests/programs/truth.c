@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which stacks there can be: the program is gone through op by op, as an interpreter would, without any
- * code or table. Each place that burns CPU is the leaf of one stack; each other moment of a run is in a
- * function on the way to one. (Functions here call themselves as the programs do, which are our own.)
+ * Which stacks there can be: the program is gone through op by op, as an interpreter would,
+ * without any code or table. Each place that burns CPU is the leaf of one stack; each other moment
+ * of a run is in a function on the way to one. (Functions here call themselves as the programs do,
+ * which are our own.)
  */
 #include "runtime.h"
 

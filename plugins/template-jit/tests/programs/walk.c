@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Walks the stack of the thread that it interrupts, by what jit.h says and nothing else, and compares with
- * truth.c: an unwinder in the small, and the proof that the tables are right at each instruction. C's
- * frames are not walked: from entry_stub it goes on at the anchor.
+ * Walks the stack of the thread that it interrupts, by what jit.h says and nothing else, and
+ * compares with truth.c: an unwinder in the small, and the proof that the tables are right at each
+ * instruction. C's frames are not walked: from entry_stub it goes on at the anchor.
  *
  * It interrupts behind every single instruction (the trap flag of rflags), and by a timer.
  *
- * A walk is right if it ends where the thread's first entry_stub has always ended, with the rbp that C had
- * there, and if its frames are the outer part of a stack that can be, with the same lines; only the
- * innermost may be at another line.
+ * A walk is right if it ends where the thread's first entry_stub has always ended, with the rbp
+ * that C had there, and if its frames are the outer part of a stack that can be, with the same
+ * lines; only the innermost may be at another line.
  */
 #include "runtime.h"
 
@@ -21,7 +21,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#ifndef sigev_notify_thread_id /* glibc before 2.38 has no name for it: sigevent(7) */
+#ifndef sigev_notify_thread_id /* not all versions of glibc name it: sigevent(7) */
 #define sigev_notify_thread_id _sigev_un._tid
 #endif
 
@@ -107,7 +107,8 @@ static void read_saved(struct walk *walk, const struct jit_pc *at)
 	uint64_t slot = walk->sp + at->depth;
 
 	if (at->flags & JIT_PC_ANCHOR_SAVED)
-		memcpy(&walk->anchor, (const void *)(slot - JIT_ANCHOR_DEPTH), sizeof(walk->anchor));
+		memcpy(&walk->anchor, (const void *)(slot - JIT_ANCHOR_DEPTH),
+		       sizeof(walk->anchor));
 	if (at->flags & JIT_PC_FP_SAVED)
 		memcpy(&walk->fp, (const void *)(slot - JIT_FP_DEPTH), sizeof(walk->fp));
 }
@@ -211,14 +212,11 @@ static void judge(struct walk *walk)
 			 (unsigned long)walk->pc, (unsigned long)walk->sp);
 }
 
-/* While C runs that jitted code has called, the walk begins at the anchor; elsewhere there is none. */
-static void on_signal(int number, siginfo_t *info, void *context)
+/* While C runs that jitted code has called, the walk begins at the anchor; else there is none. */
+static void walk_from(const greg_t *regs)
 {
 	static __thread struct walk walk;
-	const greg_t *regs = ((ucontext_t *)context)->uc_mcontext.gregs;
 
-	if (number == SIGTRAP && info->si_code == SI_KERNEL)
-		abort(); /* int3: a block was run that had been freed */
 	walk.n = 0;
 	walk.wrong = NULL;
 	walk.anchor = jit_self->anchor;
@@ -236,6 +234,25 @@ static void on_signal(int number, siginfo_t *info, void *context)
 	while (walk_frame(&walk))
 		;
 	judge(&walk);
+}
+
+static __thread timer_t timer;
+
+/* Once: a walk may take longer than the time between two, and the thread is to get on. */
+static void arm_timer(void)
+{
+	const struct itimerspec once = {.it_value = {0, TIMER_NS}};
+
+	timer_settime(timer, 0, &once, NULL);
+}
+
+static void on_signal(int number, siginfo_t *info, void *context)
+{
+	if (number == SIGTRAP && info->si_code == SI_KERNEL)
+		abort(); /* int3: a block was run that had been freed */
+	walk_from(((ucontext_t *)context)->uc_mcontext.gregs);
+	if (number == SIGPROF)
+		arm_timer();
 }
 
 /* --- when --- */
@@ -268,16 +285,14 @@ void walk_step_end(void)
 			 : "memory", "cc");
 }
 
-static __thread timer_t timer;
-
 void walk_timer_begin(void)
 {
 	struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGPROF};
-	const struct itimerspec often = {{0, TIMER_NS}, {0, TIMER_NS}};
 
 	event.sigev_notify_thread_id = (int)syscall(SYS_gettid);
-	if (timer_create(CLOCK_MONOTONIC, &event, &timer) || timer_settime(timer, 0, &often, NULL))
+	if (timer_create(CLOCK_MONOTONIC, &event, &timer))
 		abort();
+	arm_timer();
 }
 
 void walk_timer_end(void)
