@@ -185,12 +185,12 @@ static const struct mode {
 	size_t n_functions;
 	struct jit_program program;
 } modes[] = {
-	{"plain", plain_functions, LEN(plain_functions), {&outer, &inner, 1, 0, 0, 2}},
-	{"turns", turns_functions, LEN(turns_functions), {&bounce, &bounce, 0, 0, 0, 1}},
-	{"deep", deep_functions, LEN(deep_functions), {&deep, NULL, 0, 0, 1, 1}},
-	{"gap", gap_functions, LEN(gap_functions), {&gap_outer, &gap_inner, 1, 0, 0, 1}},
-	{"anywhere", plain_functions, LEN(plain_functions), {&outer, &inner, 1, 0, 0, 2}},
-	{"fresh", plain_functions, LEN(plain_functions), {&outer, &inner, 1, 0, 0, 1}},
+	{"plain", plain_functions, LEN(plain_functions), {&outer, &inner, 1, 0, 0, 2, 1}},
+	{"turns", turns_functions, LEN(turns_functions), {&bounce, &bounce, 0, 0, 0, 1, 1}},
+	{"deep", deep_functions, LEN(deep_functions), {&deep, NULL, 0, 0, 1, 1, 10}},
+	{"gap", gap_functions, LEN(gap_functions), {&gap_outer, &gap_inner, 1, 0, 0, 1, 1}},
+	{"anywhere", plain_functions, LEN(plain_functions), {&outer, &inner, 1, 0, 0, 2, 1}},
+	{"fresh", plain_functions, LEN(plain_functions), {&outer, &inner, 1, 0, 0, 1, 1}},
 };
 
 /* --- the thread that moves functions --- */
@@ -277,7 +277,7 @@ KEEP static void work(struct jit_thread *self)
 	self->spins = STEP_SPINS;
 	while (is_walking && now_ns() < start_ns + (end_ns - start_ns) / 2)
 		pass();
-	self->spins = SPINS;
+	self->spins = SPINS * jit_program.burns;
 	if (is_walking)
 		walk_timer_begin();
 	while (now_ns() < end_ns)

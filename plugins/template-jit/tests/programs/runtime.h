@@ -63,6 +63,7 @@ struct jit_program {
 	long argument;
 	long around, between;
 	uint32_t n_threads;
+	uint32_t burns; /* times SPINS: deep ones more, so that the way there is little of it */
 };
 extern struct jit_program jit_program;
 
