@@ -24,8 +24,8 @@
 
 /* Bounds of ours: they may be higher than what the process says it keeps. */
 #define JIT_MAX_HOPS   8
-#define JIT_MAX_PCS    64
-#define JIT_PC_STEPS   7 /* 2^6 */
+#define JIT_MAX_PCS    32
+#define JIT_PC_STEPS   6 /* 2^5 */
 #define JIT_MAX_SCOPES 8
 
 #define JIT_FRAME_FUNCTIONS EP_FRAME_MAX_WORDS
