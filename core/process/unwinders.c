@@ -225,6 +225,8 @@ void ep_unwinders_print_counters(const struct ep_unwinders *unwinders, FILE *out
 	fprintf(out, "%12" PRIu64 "  language frames named\n", unwinders->symbolized);
 	fprintf(out, "%12" PRIu64 "  language frames whose code was gone\n", unwinders->gone);
 	fprintf(out, "%12" PRIu64 "  language frames that got no name\n", unwinders->unnamed);
+	fprintf(out, "%12" PRIu64 "  inlined functions of one frame left out: too many, or too long\n",
+		unwinders->lines_left_out);
 	for (size_t i = 0; i < unwinders->n_plugins; i++)
 		print_plugin(&unwinders->plugins[i], out);
 }

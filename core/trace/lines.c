@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/trace/lines.h"
+#include "ebpf-profiler/unwinder.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -116,6 +117,20 @@ int ep_lines_add(struct ep_lines *l, const struct ep_frame_line *line)
 	if (r < 0)
 		l->text.len = kept.text_first;
 	return r;
+}
+
+int ep_lines_add_name(struct ep_lines *l, const struct ep_name *name)
+{
+	return ep_lines_add(l, &(struct ep_frame_line){
+				       .function = EP_HAS(name, function) ? name->function : NULL,
+				       .system_name = EP_HAS(name, system_name) ? name->system_name
+										: NULL,
+				       .file = EP_HAS(name, file) ? name->file : NULL,
+				       .line = EP_HAS(name, line) ? name->line : 0,
+				       .column = EP_HAS(name, column) ? name->column : 0,
+				       .start_line = EP_HAS(name, start_line) ? name->start_line
+									      : 0,
+			       });
 }
 
 void ep_lines_drop(struct ep_lines *l)

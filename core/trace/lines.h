@@ -17,6 +17,8 @@
 
 #include "core/base/vec.h"
 
+struct ep_name;
+
 /* One name of a frame. All strings may be NULL: unknown. */
 struct ep_frame_line {
 	const char *function;	 /* demangled */
@@ -52,6 +54,8 @@ void ep_lines_fini(struct ep_lines *lines);
  * there. 0, -E2BIG: no room for this frame; -ENOMEM.
  */
 int ep_lines_add(struct ep_lines *lines, const struct ep_frame_line *line);
+/* The same for what a language unwinder says. */
+int ep_lines_add_name(struct ep_lines *lines, const struct ep_name *name);
 /* Forgets the lines of the frame in hand. */
 void ep_lines_drop(struct ep_lines *lines);
 /* The frame in hand has its lines, or is to have none. At most max_frames times. */

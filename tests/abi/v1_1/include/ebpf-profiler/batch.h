@@ -47,7 +47,8 @@ struct ep_batch {
 
 	uint32_t n_functions;
 	const uint32_t *function_name;	      /* string: demangled */
-	const uint32_t *function_system_name; /* string: as in the symbol table */
+	/* String: as the symbol table or the runtime has it: mangled, or with a signature. */
+	const uint32_t *function_system_name;
 	const uint32_t *function_file;	      /* string: source file, "" when unknown */
 	const uint32_t *function_line;	      /* where it starts, 0 when unknown */
 
