@@ -6,6 +6,7 @@
  *	jit SECONDS plain               two heaps, inlined functions, C that calls back; two threads
  *	jit SECONDS turns N             N times jitted code, C, jitted code, ...
  *	jit SECONDS deep N_JIT N_C      N_C frames of C, N_JIT of one jitted function, N_C of C
+ *	jit SECONDS apart N             the same, and each C frame has a rule that few functions have
  *	jit SECONDS gap                 C without unwind rules between jitted code and C
  *	jit SECONDS anywhere            as plain, in anonymous pages
  *	jit SECONDS fresh               as plain, each time in memory that was not executable before
@@ -85,6 +86,7 @@ static uint64_t start_ns, end_ns;
 KEEP void native_spin(long argument);
 KEEP void native_callback(long argument);
 KEEP void dive(long argument);
+void apart(long argument);
 void no_rules_spin(long argument);
 void no_rules_callback(long argument);
 
@@ -135,16 +137,31 @@ KEEP void dive(long argument)
 NO_RULES("no_rules_spin", "native_spin");
 NO_RULES("no_rules_callback", "native_callback");
 
+/*
+ * Its CFA is what lies at sp: a rule that profilers have, and that no shortcut of theirs is for.
+ * .cfi_escape: DW_CFA_def_cfa_expression, DW_OP_breg7 (rsp) with an offset, DW_OP_deref.
+ */
+__asm__(".text\n\t.globl apart\n\t.type apart, @function\napart:\n\t.cfi_startproc\n\t"
+	"push %rbx\n\t.cfi_def_cfa_offset 16\n\t.cfi_offset %rbx, -16\n\t"
+	"lea 16(%rsp), %rax\n\tpush %rax\n\t.cfi_escape 0x0f, 3, 0x77, 0, 6\n\t"
+	"sub $8, %rsp\n\t.cfi_escape 0x0f, 3, 0x77, 8, 6\n\t"
+	"call native_callback\n\t"
+	"add $8, %rsp\n\t.cfi_escape 0x0f, 3, 0x77, 0, 6\n\t"
+	"pop %rax\n\t.cfi_def_cfa %rsp, 16\n\t"
+	"pop %rbx\n\t.cfi_def_cfa_offset 8\n\tret\n\t.cfi_endproc\n\t.size apart, .-apart\n");
+
 /* --- the jitted programs --- */
 
 static const struct jit_native spin_native = {"native_spin", NULL, native_spin, NATIVE_SPINS};
 static const struct jit_native callback_native = {"native_callback", NULL, native_callback,
 						  NATIVE_CALLS_BACK};
 static const struct jit_native dive_native = {"dive", NULL, dive, NATIVE_DIVES};
-static const struct jit_native gap_spin_native = {"native_spin", "no_rules_spin", no_rules_spin,
+static const struct jit_native apart_native = {"native_callback", "apart|[gap*", apart,
+					       NATIVE_CALLS_BACK};
+static const struct jit_native gap_spin_native = {"native_spin", "no_rules_spin ?GAP", no_rules_spin,
 						  NATIVE_SPINS};
-static const struct jit_native gap_callback_native = {"native_callback", "no_rules_callback",
-						      no_rules_callback, NATIVE_CALLS_BACK};
+static const struct jit_native gap_callback_native = {
+	"native_callback", "no_rules_callback ?GAP", no_rules_callback, NATIVE_CALLS_BACK};
 
 #define FUNCTION(name, line, id, ...)                                                              \
 	static const struct jit_op name##_ops[] = {__VA_ARGS__, {JIT_RETURN, (line) + 9, NULL}};   \
@@ -166,6 +183,10 @@ FUNCTION(busy, 110, 10, {JIT_BURN, 111, NULL});
 FUNCTION(bounce, 100, 11, {JIT_NATIVE, 101, &callback_native}, {JIT_LAST, 102, NULL},
 	 {JIT_CALL, 103, &busy});
 
+/* apart: the same with another C */
+FUNCTION(skip, 150, 15, {JIT_NATIVE, 151, &apart_native}, {JIT_LAST, 152, NULL},
+	 {JIT_CALL, 153, &busy});
+
 /* deep */
 FUNCTION(deep, 120, 12, {JIT_DEEPER, 121, NULL}, {JIT_NATIVE, 122, &dive_native},
 	 {JIT_SPILL, 123, NULL});
@@ -176,6 +197,7 @@ FUNCTION(gap_outer, 140, 14, {JIT_NATIVE, 141, &gap_callback_native});
 
 static struct jit_function *const plain_functions[] = {&outer, &middle, &inner, &finish};
 static struct jit_function *const turns_functions[] = {&bounce, &busy};
+static struct jit_function *const apart_functions[] = {&skip, &busy};
 static struct jit_function *const deep_functions[] = {&deep};
 static struct jit_function *const gap_functions[] = {&gap_outer, &gap_inner};
 
@@ -187,6 +209,7 @@ static const struct mode {
 } modes[] = {
 	{"plain", plain_functions, LEN(plain_functions), {&outer, &inner, 1, 0, 0, 2, 1}},
 	{"turns", turns_functions, LEN(turns_functions), {&bounce, &bounce, 0, 0, 0, 1, 1}},
+	{"apart", apart_functions, LEN(apart_functions), {&skip, &skip, 0, 0, 0, 1, 1}},
 	{"deep", deep_functions, LEN(deep_functions), {&deep, NULL, 0, 0, 1, 1, 10}},
 	{"gap", gap_functions, LEN(gap_functions), {&gap_outer, &gap_inner, 1, 0, 0, 1, 1}},
 	{"anywhere", plain_functions, LEN(plain_functions), {&outer, &inner, 1, 0, 0, 2, 1}},
@@ -351,7 +374,7 @@ static const struct mode *find_mode(const char *name)
 			return &modes[i];
 	}
 	fprintf(stderr, "usage: jit SECONDS [walk] "
-			"plain|turns N|deep N_JIT N_C|gap|anywhere|fresh\n");
+			"plain|turns N|apart N|deep N_JIT N_C|gap|anywhere|fresh\n");
 	exit(2);
 }
 
@@ -359,7 +382,7 @@ static const struct mode *find_mode(const char *name)
 static void set_program(const struct mode *mode, int argc, char **argv, int at)
 {
 	jit_program = mode->program;
-	if (jit_program.first == &bounce)
+	if (jit_program.first == &bounce || jit_program.first == &skip)
 		jit_program.argument = number(argc, argv, at, MAX_TURNS) - 1;
 	if (jit_program.first == &deep) {
 		jit_program.argument = number(argc, argv, at, MAX_DEEP) - 1;
@@ -389,7 +412,13 @@ static void print_truth(void)
 {
 	truth_find();
 	truth_print(jit_program.n_threads > 1 ? "pass work main|worker" : "pass work main");
-	printf("MAY ... %s\n", is_fresh ? "make_fresh pass work main" : "mover");
+	if (is_fresh)
+		printf("MAY ... make_fresh|jit_heap_decommit pass work main\n");
+	else
+		printf("MAY ... mover\n");
+	/* On the way down and up. */
+	if (jit_program.around > 0)
+		printf("MAY ?deep+ ?entry_stub ?run around+ pass work main\n");
 	fflush(stdout);
 }
 

@@ -54,10 +54,8 @@ static void run_native(const struct jit_native *native, long argument)
 	size_t n = path.n;
 
 	push("call_stub", 2);
-	if (native->via) {
-		push("?GAP", 0); /* a profiler may say that it could not walk this */
+	if (native->via)
 		push(native->via, 0);
-	}
 	if (native->kind == NATIVE_CALLS_BACK) {
 		push(native->name, 0);
 		if (argument > 0)
