@@ -447,6 +447,7 @@ static struct ep_place_in_memory place_of(const struct ep_mapping_event *event)
 		.end = event->addr + event->bytes,
 		.file_off = strcmp(event->name, "[vdso]") == 0 ? 0 : event->file_off,
 		.time_ns = event->time_ns,
+		.is_memfd = ep_is_memfd_path(event->name),
 	};
 }
 

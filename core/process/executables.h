@@ -18,6 +18,8 @@
 #include "core/proc/open.h"
 #include "core/unwind/delta_store.h"
 
+#include <string.h>
+
 #define EP_EXECUTABLE_MAX_SEGMENTS_KEPT 8
 
 struct ep_executables;
@@ -131,5 +133,11 @@ const struct ep_executables_stats *ep_executables_stats(struct ep_executables *e
 /* ELF virtual address of a mapping's start. 0, or -ENODATA when no segment covers it. */
 int ep_executable_find_va(const struct ep_executable *executable, uint64_t file_off,
 			  uint64_t *ret_va);
+
+/* Memory that was given a name (memfd_create): the kernel shows it as "/memfd:NAME (deleted)". */
+static inline bool ep_is_memfd_path(const char *path)
+{
+	return path && strncmp(path, "/memfd:", strlen("/memfd:")) == 0;
+}
 
 #endif

@@ -605,3 +605,8 @@ bool ep_instance_takes_anonymous(const struct ep_instance *instance)
 {
 	return instance->anonymous;
 }
+
+bool ep_instance_resumes(const struct ep_instance *instance)
+{
+	return ep_bpf_image_resumes(instance->claim->language->ops->bpf);
+}

@@ -225,6 +225,8 @@ void ep_languages_print_counters(const struct ep_languages *languages, FILE *out
 	fprintf(out, "%12" PRIu64 "  language frames named\n", languages->symbolized);
 	fprintf(out, "%12" PRIu64 "  language frames whose code was gone\n", languages->gone);
 	fprintf(out, "%12" PRIu64 "  language frames that got no name\n", languages->unnamed);
+	fprintf(out, "%12" PRIu64 "  inlined functions of one frame left out: too many, or too long\n",
+		languages->lines_left_out);
 	for (size_t i = 0; i < languages->n; i++)
 		print_language(&languages->all[i], out);
 }

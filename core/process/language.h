@@ -105,6 +105,8 @@ uint32_t ep_instance_state(const struct ep_instance *instance);
 size_t ep_instance_ranges(const struct ep_instance *instance, const struct ep_range **ret_ranges);
 /* EP_RANGE_ANONYMOUS. */
 bool ep_instance_takes_anonymous(const struct ep_instance *instance);
+/* EP_BPF_RESUMES. */
+bool ep_instance_resumes(const struct ep_instance *instance);
 
 /*
  * Looks for the names of `n` frames of this instance, on a worker; `frames` is referenced until

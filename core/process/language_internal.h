@@ -53,7 +53,7 @@ struct ep_languages {
 	uv_timer_t retry_timer;
 	bool stopped, in_use;
 	struct ep_log_limit full_lines, left_out_lines;
-	uint64_t attached, refused, symbolized, gone, unnamed;
+	uint64_t attached, refused, symbolized, gone, unnamed, lines_left_out;
 };
 
 struct ep_instance {

@@ -231,6 +231,8 @@ void ep_process_languages_tell(const struct ep_process *process, struct ep_proc 
 			continue;
 		if (ep_instance_takes_anonymous(process->languages[i]))
 			proc->flags |= (uint16_t)(1u << (EP_PROC_TAKERS_SHIFT + n));
+		if (ep_instance_resumes(process->languages[i]))
+			proc->flags |= (uint16_t)(1u << (EP_PROC_RESUMERS_SHIFT + n));
 		if (has_mark(process->languages[i]))
 			proc->flags |= EP_PROC_MARKS;
 		proc->states[n] = (uint16_t)ep_instance_state(process->languages[i]);

@@ -263,6 +263,8 @@ static void fill_proc(const struct ep_replay *replay, struct ep_proc *proc)
 			continue;
 		if (ep_ranges_have_mark(language->holds.ranges.data, language->holds.ranges.len))
 			proc->flags |= EP_PROC_MARKS;
+		if (ep_bpf_image_resumes(language->ops->bpf))
+			proc->flags |= (uint16_t)(1u << (EP_PROC_RESUMERS_SHIFT + n));
 		if (language->holds.anonymous)
 			proc->flags |= (uint16_t)(1u << (EP_PROC_TAKERS_SHIFT + n));
 		proc->slots[n] = (uint8_t)language->slot;

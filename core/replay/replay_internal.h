@@ -63,7 +63,8 @@ int ep_replay_read(void *replay, uint64_t addr, void *buf, size_t bytes);
 struct ep_file ep_replay_file(struct ep_replay_file *file);
 int ep_replay_tls(struct ep_replay *replay, uint32_t question, uint32_t executable, uint64_t bias,
 		  uint64_t value, struct ep_tls *ret);
-const char *ep_replay_name(struct ep_replay *replay, uint32_t executable, uint64_t va);
+/* From here on the fixture has the names at va, if there are any. */
+void ep_replay_keep_names(struct ep_replay *replay, uint32_t executable, uint64_t va);
 
 /* replay_text.c: makes the table that a fixture has of an executable, for the delta store. */
 int ep_replay_put_tables(struct ep_replay *replay);

@@ -117,6 +117,7 @@ static int load_program(struct ep_replay_language *language)
 		.first_counter = (language->slot - EP_SLOT_FIRST_DYNAMIC) * COUNTERS_PER_LANGUAGE,
 		.frames_per_run = image->max_frames_per_run,
 		.task_tls_off = ep_kernel_config.task_tls_off,
+		.abi_minor = EP_ABI_MINOR,
 	};
 	int r;
 

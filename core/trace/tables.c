@@ -332,6 +332,8 @@ static const char *type_name(uint32_t kind)
 		return "native";
 	case EP_FRAME_ERROR:
 		return "error";
+	case EP_FRAME_GAP:
+		return "gap";
 	default:
 		type = ep_kind_frame_type(kind);
 		return type ? type : "unknown";
@@ -345,12 +347,12 @@ static const char *language_name(uint32_t kind)
 	return name ? name : "unknown";
 }
 
-static int add_error_line(struct ep_tables *t, uint32_t error)
+static int add_error_line(struct ep_tables *t, const char *what, uint32_t error)
 {
 	const char *why = ep_error_text(error);
 	char text[EP_KIND_MAX_TEXT + 16];
 
-	snprintf(text, sizeof(text), "[truncated: %s]", why ? why : "unknown");
+	snprintf(text, sizeof(text), "[%s: %s]", what, why ? why : "unknown");
 	return add_made_up_line(t, text);
 }
 
@@ -422,7 +424,11 @@ static int add_lines(struct ep_tables *t, uint32_t frame_id, const struct ep_fra
 
 	if (frame->kind == EP_FRAME_ERROR) {
 		location->flags |= EP_LOCATION_ERROR;
-		return add_error_line(t, frame->aux);
+		return add_error_line(t, "truncated", frame->aux);
+	}
+	if (frame->kind == EP_FRAME_GAP) {
+		location->flags |= EP_LOCATION_GAP;
+		return add_error_line(t, "gap", frame->aux);
 	}
 	if (frame->kind == EP_FRAME_TASK)
 		return add_task_line(t, frame->aux);

@@ -80,6 +80,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct ep_store_limits limits = {
 		.max_frames = 64,
 		.max_string_bytes = 65536,
+		.max_line_bytes = 65536,
 		.max_interval_bytes = 65536,
 	};
 	struct ep_store *store;

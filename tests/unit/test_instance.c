@@ -69,12 +69,11 @@ static int changed(void *instance)
 	return next(&script.changed);
 }
 
-static int symbolize(void *instance, const struct ep_raw_frame *frame, struct ep_names *names)
+static int symbolize_as_set(struct ep_names *names)
 {
 	struct ep_name name = {.size = sizeof(name), .function = "f"};
 	int result = next(&script.symbolize);
 
-	(void)instance, (void)frame;
 	script.n_symbolized++;
 	say(false);
 	if (result == 0)
@@ -91,6 +90,39 @@ static void detach(void *instance)
 static void unload(void *executable)
 {
 	(void)executable;
+}
+
+/* Two lines with all there is. Of what begins at LONG_NAMES, more and longer ones than may be, and
+ * every other time no word of it when they do not fit. */
+#define LONG_NAMES 1000
+
+static int add_long_names(uint64_t frame, struct ep_names *names)
+{
+	static char text[3 * EP_FRAME_MAX_NAME_BYTES];
+	struct ep_name name = {.size = sizeof(name), .function = text, .file = text};
+	int r = 0;
+
+	memset(text, 'n', sizeof(text) - 1);
+	for (name.line = 1; r == 0 && name.line <= 2 * EP_FRAME_MAX_LINES; name.line++)
+		r = names->add(names->arg, &name);
+	return frame % 2 ? r : 0;
+}
+
+static int symbolize(void *instance, const struct ep_raw_frame *frame, struct ep_names *names)
+{
+	static const struct ep_name inner = {.size = sizeof(inner), .line = 3, .column = 5,
+					     .start_line = 2, .function = "C.m",
+					     .system_name = "C.m(I)V", .file = "C.java"};
+	static const struct ep_name outer = {.size = sizeof(outer), .function = "D.m"};
+
+	(void)instance;
+	if (script.symbolize)
+		return symbolize_as_set(names);
+	if (frame->words[0] >= LONG_NAMES)
+		return add_long_names(frame->words[0], names);
+	assert_int_equal(names->add(names->arg, &inner), 0);
+	assert_int_equal(names->add(names->arg, &outer), 0);
+	return (int)frame->words[0];
 }
 
 static const struct ep_unwinder_ops ops = {
@@ -152,7 +184,7 @@ static void begin_as_set(const int *attached, const int *changes)
 	host.claim->language = language;
 	host.instance = ep_instance_new(host.languages, host.claim, getpid(), 0, 0);
 	assert_non_null(host.instance);
-	assert_int_equal(ep_frames_new(1000, 1 << 16, &host.frames), 0);
+	assert_int_equal(ep_frames_new(1000, 1 << 16, 1 << 20, &host.frames), 0);
 }
 
 static void begin(const int *attached, const int *changes)
@@ -542,6 +574,103 @@ static void a_process_that_is_gone_is_not_refused(void **state)
 	assert_int_equal(script.n_attached, 2);
 }
 
+/* --- names --------------------------------------------------------------------------------------- */
+
+static struct ep_frames *begin_names(void)
+{
+	static const int attached[] = {0, END};
+	struct ep_frames *frames;
+
+	begin(attached, NULL);
+	run_until(&script.n_told, 1);
+	assert_int_equal(ep_frames_new(1000, 8 << 20, 1 << 20, &frames), 0);
+	return frames;
+}
+
+static uint32_t add_frame(struct ep_frames *frames, uint64_t word)
+{
+	uint32_t id = 0;
+
+	assert_int_equal(ep_frames_add(frames, EP_FRAME_HEADER(EP_FRAME_FIRST_DYNAMIC + 2, 0, 1, 0),
+				       &word, (struct ep_program){.pid = 1}, &id),
+			 0);
+	return id;
+}
+
+/* One job for all that have no names yet. */
+static void run_names(struct ep_frames *frames)
+{
+	uint32_t ids[100], cursor = 0, id;
+	size_t n = 0;
+
+	while ((id = ep_frames_next_pending(frames, &cursor)) != 0)
+		ids[n++] = id;
+	assert_int_equal(ep_instance_symbolize(host.instance, frames, ids, n), 0);
+	run_until(&script.n_told, 1);
+}
+
+static const char *text_of(const struct ep_frames *frames, uint32_t string)
+{
+	return ep_strings_get(ep_frames_strings(frames), string);
+}
+
+static void names_have_all_that_was_said(void **state)
+{
+	struct ep_frames *frames = begin_names();
+	uint32_t named = add_frame(frames, 0), gone = add_frame(frames, EP_FRAME_GONE), module;
+	uint32_t waits = add_frame(frames, EP_NOT_YET), after = add_frame(frames, 0);
+	const struct ep_frame_name *names;
+
+	(void)state;
+	run_names(frames);
+	assert_int_equal(ep_frames_names(frames, gone, &names, &module), 0);
+	assert_int_equal(ep_frames_state(frames, gone), EP_FRAME_RESOLVED);
+	assert_int_equal(ep_frames_state(frames, waits), EP_FRAME_PENDING);
+	assert_int_equal(ep_frames_names(frames, after, &names, &module), 2);
+	assert_int_equal(ep_frames_names(frames, named, &names, &module), 2);
+	assert_string_equal(text_of(frames, names[0].function), "C.m");
+	assert_string_equal(text_of(frames, names[0].system_name), "C.m(I)V");
+	assert_string_equal(text_of(frames, names[0].file), "C.java");
+	assert_int_equal(names[0].line, 3);
+	assert_int_equal(names[0].column, 5);
+	assert_int_equal(names[0].start_line, 2);
+	assert_string_equal(text_of(frames, names[1].function), "D.m");
+	assert_string_equal(text_of(frames, names[1].system_name), "D.m");
+	assert_int_equal(names[1].file, 0);
+	ep_frames_unref(frames);
+	end();
+}
+
+static void what_does_not_fit_is_asked_for_again(void **state)
+{
+	struct ep_frames *frames = begin_names();
+	const struct ep_frame_name *names;
+	uint32_t first = 0, module;
+	int n_jobs = 0;
+
+	(void)state;
+	for (uint64_t i = 0; i < 40; i++)
+		first = add_frame(frames, LONG_NAMES + i) - (uint32_t)i;
+	for (; ep_frames_unresolved(frames) > 0 && n_jobs < 40; n_jobs++)
+		run_names(frames);
+	assert_int_equal(n_jobs, 3); /* 15 frames of 1 MiB each, kept for the way */
+	for (uint32_t i = 0; i < 40; i++) {
+		size_t n = ep_frames_names(frames, first + i, &names, &module);
+
+		assert_int_equal(n, 3); /* of 16 KiB: 64 KiB are one frame's */
+		assert_int_equal(names[1].line, 2);
+		assert_int_equal(names[2].line, 2 * EP_FRAME_MAX_LINES);
+		assert_int_equal(strlen(text_of(frames, names[0].function)),
+				 EP_FRAME_MAX_NAME_BYTES);
+	}
+	assert_int_equal(host.languages->symbolized, 40);
+	assert_int_equal(host.languages->unnamed, 0);
+	assert_int_equal(host.languages->lines_left_out, 40 * (2 * EP_FRAME_MAX_LINES - 3));
+	assert_false(ep_frames_is_full(frames));
+	ep_frames_unref(frames);
+	end();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -562,6 +691,8 @@ int main(void)
 		cmocka_unit_test(what_changes_meanwhile_is_looked_at_afterwards),
 		cmocka_unit_test(what_is_released_meanwhile_is_detached_afterwards),
 		cmocka_unit_test(a_process_that_is_gone_is_not_refused),
+		cmocka_unit_test(names_have_all_that_was_said),
+		cmocka_unit_test(what_does_not_fit_is_asked_for_again),
 	};
 	struct ep_language_maps *maps = NULL;
 	int r = ep_language_maps_new(&maps);

@@ -83,6 +83,8 @@ static void print_quality(FILE *out, const struct ep_shares *shares)
 	memcpy(left, shares->error_ns, sizeof(left));
 	fprintf(out, "stacks: %" PRIu64 ".%02" PRIu64 " %% complete", complete / 100,
 		complete % 100);
+	if (shares->gap_ns)
+		fprintf(out, " (%.2f %% with a gap)", percent(shares->gap_ns, shares->cpu_ns));
 	for (;;) {
 		size_t most = EP_ERROR_NONE + 1;
 

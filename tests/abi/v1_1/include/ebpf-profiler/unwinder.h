@@ -79,6 +79,9 @@ struct ep_name {
 	uint32_t line, column;
 	uint32_t start_line;  /* of the function */
 	const char *function; /* UTF-8; as the language's users write it: "Class.method" */
+	/* As the runtime has it: mangled, or with its signature, which tells overloads apart. NULL:
+	 * as function. */
+	const char *system_name;
 	const char *file;
 };
 
@@ -134,10 +137,21 @@ struct ep_unwinder_host {
 	int (*map_fd)(const struct ep_target *target, const char *name);
 
 	/* --- names and counts --- */
-	/* Innermost (inlined) first. 0, -E2BIG, -ENOMEM. */
+	/*
+	 * Innermost (inlined) first. Long strings are cut, and of more than 64 names those before
+	 * the last. -E2BIG: no room now, the frame is asked for again; -ENOMEM.
+	 */
 	int (*add_name)(struct ep_names *names, const struct ep_name *name);
 	/* Adds to a counter of the plugin (ep_unwinder_ops.counters). */
 	void (*count)(const struct ep_target *target, uint32_t counter, uint64_t n);
+};
+
+enum ep_bpf_flag {
+	/*
+	 * Where the native walk cannot go on, its program is asked whether it knows where the language's
+	 * next frame is (ep_has_failed, ep_resume).
+	 */
+	EP_BPF_RESUMES = 1 << 0,
 };
 
 /* The BPF object, as bytes in the plugin. */
@@ -147,6 +161,8 @@ struct ep_bpf_image {
 	const void *object;
 	size_t object_bytes;
 	const char *program; /* name of the one that unwinds */
+	uint32_t flags;	     /* enum ep_bpf_flag */
+	uint32_t pad;
 };
 
 struct ep_unwinder_ops {
