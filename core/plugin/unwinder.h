@@ -55,6 +55,11 @@ struct ep_names {
 	void *arg;
 };
 
+static inline bool ep_bpf_image_resumes(const struct ep_bpf_image *image)
+{
+	return EP_HAS(image, flags) && image->flags & EP_BPF_RESUMES;
+}
+
 /* After ep_host_init. */
 const struct ep_unwinder_host *ep_unwinder_host_get(void);
 

@@ -134,8 +134,8 @@ void ep_analysis_run(struct ep_analysis *analysis)
 	}
 	analysis->trusted = is_trusted(analysis->file.fd);
 	read_ids(analysis, elf);
-	if (analysis->unwinders)
-		analysis->n_claims = ep_unwinders_probe(analysis->unwinders, elf, root,
+	if (analysis->languages)
+		analysis->n_claims = ep_languages_probe(analysis->languages, elf, root,
 							analysis->mapping.path, analysis->claims);
 	analysis->table_result = put_table(analysis, elf, root);
 	if (analysis->table_result < 0)

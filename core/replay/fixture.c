@@ -156,13 +156,14 @@ const struct ep_fixture_mapping *ep_fixture_find_mapping(const struct ep_fixture
 	return NULL;
 }
 
-const char *ep_fixture_find_name(const struct ep_fixture_executable *executable, uint64_t va)
+const struct ep_fixture_name *ep_fixture_find_name(const struct ep_fixture_executable *executable,
+						   uint64_t va, const struct ep_fixture_name *after)
 {
-	const struct ep_fixture_name *name;
+	const struct ep_fixture_name *names = executable->names.data;
 
-	ep_vec_each (&executable->names, name) {
-		if (name->va == va)
-			return name->name;
+	for (size_t i = after ? (size_t)(after - names) + 1 : 0; i < executable->names.len; i++) {
+		if (names[i].va == va)
+			return &names[i];
 	}
 	return NULL;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/replay/replay_internal.h"
 #include "core/elf/lookup.h"
+#include "core/trace/lines.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -301,19 +302,29 @@ int ep_replay_tls(struct ep_replay *replay, uint32_t question, uint32_t executab
 	return found->result;
 }
 
-const char *ep_replay_name(struct ep_replay *replay, uint32_t executable, uint64_t va)
+static void keep_name(struct ep_replay *replay, uint32_t executable, uint64_t va, const char *name)
 {
-	struct ep_fixture_executable *of = executable_of(replay, executable);
-	const char *known = ep_fixture_find_name(of, va);
-	struct ep_fixture_name *slot;
-	ep_autofree char *name = NULL;
+	struct ep_fixture_name *slot = ep_vec_push(&executable_of(replay, executable)->names);
 
-	if (known || !replay->source || !replay->source->name)
-		return known;
-	name = replay->source->name(replay->source->arg, executable, va);
-	slot = name ? ep_vec_push(&of->names) : NULL;
-	if (!slot)
-		return NULL;
-	*slot = (struct ep_fixture_name){va, ep_fixture_string(replay->fixture, name)};
-	return slot->name;
+	if (slot)
+		*slot = (struct ep_fixture_name){va, ep_fixture_string(replay->fixture, name)};
+}
+
+void ep_replay_keep_names(struct ep_replay *replay, uint32_t executable, uint64_t va)
+{
+	ep_cleanup(ep_lines_fini) struct ep_lines lines = {0};
+	struct ep_frame_line line[EP_FRAME_MAX_LINES];
+	size_t n;
+
+	if (ep_fixture_find_name(executable_of(replay, executable), va, NULL) || !replay->source ||
+	    !replay->source->names)
+		return;
+	if (ep_lines_init(&lines, 1) < 0 ||
+	    replay->source->names(replay->source->arg, executable, va, &lines) < 0)
+		return;
+	n = ep_lines_frames(&lines) ? ep_lines_get(&lines, 0, line) : 0;
+	for (size_t i = 0; i < n; i++) {
+		if (line[i].function)
+			keep_name(replay, executable, va, line[i].function);
+	}
 }

@@ -102,8 +102,9 @@ static const struct ep_target_ops target_ops = {
 static int add_name(void *arg, const struct ep_name *name)
 {
 	(void)arg;
-	printf("%s %s %u\n", name->function ? name->function : "?", name->file ? name->file : "?",
-	       name->line);
+	printf("%s %s %u%s%s\n", name->function ? name->function : "?",
+	       name->file ? name->file : "?", name->line, EP_HAS(name, system_name) ? " " : "",
+	       EP_HAS(name, system_name) ? name->system_name : "");
 	return 0;
 }
 

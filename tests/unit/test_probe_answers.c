@@ -7,7 +7,7 @@
  *	test_probe_answers SAMPLES	the directory of test_elf_samples.sh
  */
 #include "core/process/analysis.h"
-#include "core/process/unwinders_internal.h"
+#include "core/process/language_internal.h"
 #include "core/replay/capture_files.h"
 #include "core/replay/replay_internal.h"
 #include "tests/unit/heap_chunks.h"
@@ -100,20 +100,20 @@ static const struct ep_unwinder_ops ops = {.size = sizeof(ops), .probe = probe};
 
 static void probe_live(const char *path)
 {
-	static struct ep_unwinders unwinders = {.n_plugins = 1};
+	static struct ep_languages languages = {.n = 1};
 	static struct ep_rule rules[EP_MAX_RULES];
 	struct ep_delta_store_ops store_ops = {
 		.add_chunk = heap_add_chunk, .remove_chunk = heap_remove_chunk, .rules = rules};
 	struct ep_analysis analysis = {
 		.pid = getpid(),
 		.mapping = {.path = path, .kind = EP_MAPPING_FILE},
-		.unwinders = &unwinders,
+		.languages = &languages,
 		.file.fd = open(path, O_RDONLY | O_CLOEXEC),
 	};
 
 	assert_int_equal(ep_delta_store_new(&store_ops, 16 << 20, &analysis.store), 0);
-	unwinders.plugins[0].ops = &ops;
-	unwinders.plugins[0].name = "script";
+	languages.all[0].ops = &ops;
+	languages.all[0].name = "script";
 	ep_analysis_run(&analysis);
 	assert_int_equal(analysis.result, 0);
 	assert_int_equal(analysis.n_claims, 0);

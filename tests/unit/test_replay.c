@@ -45,7 +45,7 @@ static struct ep_fixture *make_fixture(void)
 	uint8_t block[EP_FIXTURE_BLOCK_BYTES];
 	struct ep_fixture *fixture = NULL;
 	struct ep_fixture_executable *executable;
-	struct ep_replay_thread thread = {.tid = 7, .comm = "toy", .thread_pointer = 0x7000};
+	struct ep_replay_thread thread = {.pid = 7, .tid = 7, .comm = "toy", .thread_pointer = 0x7000};
 	struct ep_fixture_mapping mapping = {.start = 0x1000,
 					     .end = 0x3000,
 					     .prot = PROT_READ,
@@ -88,6 +88,44 @@ static void what_was_written_is_read(void **state)
 	ep_fixture_free(fixture);
 	ep_fixture_free(again);
 	ep_vec_fini(&bytes);
+}
+
+static void add_name(struct ep_fixture *fixture, uint64_t va, const char *name)
+{
+	struct ep_fixture_executable *executable =
+		ep_vec_at(&fixture->executables, struct ep_fixture_executable, 0);
+	struct ep_fixture_name slot = {va, ep_fixture_string(fixture, name)};
+
+	assert_int_equal(ep_vec_append(&executable->names, &slot, 1), 0);
+}
+
+static void inlined_functions_are_lines_of_the_text(void **state)
+{
+	ep_cleanup(ep_fixture_freep) struct ep_fixture *fixture = make_fixture();
+	struct ep_elf_segment segment = {.va = 0x1000, .mem_bytes = 0x2000, .file_bytes = 0x2000,
+					 .align = 4096};
+	struct ep_replay *replay = NULL;
+	struct ep_vec text;
+
+	(void)state;
+	ep_vec_at(&fixture->mappings, struct ep_fixture_mapping, 0)->prot |= PROT_EXEC;
+	assert_int_equal(ep_vec_append(&ep_vec_at(&fixture->executables,
+						  struct ep_fixture_executable, 0)->segments,
+				       &segment, 1),
+			 0);
+	add_name(fixture, 0x1234, "inner");
+	add_name(fixture, 0x1235, "other");
+	add_name(fixture, 0x1234, "outer");
+	ep_vec_init(&text, 1, 65536);
+	assert_int_equal(ep_replay_new(fixture, NULL, NULL, &replay), 0);
+	assert_int_equal(ep_replay_attach(replay), 0);
+	assert_int_equal(ep_replay_print(replay, &text), 0);
+	assert_int_equal(ep_vec_append(&text, "", 1), 0);
+	if (!strstr(text.data, "\nnative  toy  inner\nnative  toy  outer\n") ||
+	    strstr(text.data, "other"))
+		fail_msg("%s", (char *)text.data);
+	ep_replay_free(replay);
+	ep_vec_fini(&text);
 }
 
 /* Cut anywhere, or with one byte changed: refused, or taken as something that is sound. */
@@ -336,6 +374,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_was_written_is_read),
+		cmocka_unit_test(inlined_functions_are_lines_of_the_text),
 		cmocka_unit_test(broken_fixtures_do_no_harm),
 		cmocka_unit_test(mappings_must_ascend),
 		cmocka_unit_test(symbols_must_be_as_a_file_gives_them),

@@ -8,6 +8,7 @@
 #include "every_service_shared.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -232,8 +233,9 @@ static int refresh(void *arg)
 static int symbolize(void *arg, const struct ep_raw_frame *frame, struct ep_names *names)
 {
 	struct instance *instance = arg;
-	char function[64] = "", file[64];
-	struct ep_name name = {.size = sizeof(name), .function = function, .file = file};
+	char function[64] = "", system_name[72], file[64];
+	struct ep_name name = {.size = sizeof(name), .function = function,
+			       .system_name = system_name, .file = file};
 	struct {
 		uint64_t name_addr, file_addr;
 		uint32_t line;
@@ -252,6 +254,7 @@ static int symbolize(void *arg, const struct ep_raw_frame *frame, struct ep_name
 	name.line = frame->aux >> 8;
 	name.start_line = known.line;
 	name.column = 7;
+	(void)snprintf(system_name, sizeof(system_name), "%s()", function);
 	return services->add_name(names, &name);
 }
 

@@ -97,6 +97,9 @@ struct ep_name {
 	uint32_t line, column;
 	uint32_t start_line;  /* of the function */
 	const char *function; /* UTF-8; as the language's users write it: "Class.method" */
+	/* As the runtime has it: mangled, or with its signature, which tells overloads apart. NULL:
+	 * as function. */
+	const char *system_name;
 	const char *file;
 };
 
@@ -192,10 +195,21 @@ struct ep_unwinder_host {
 	int (*set_ranges)(struct ep_target *target, const struct ep_range *ranges, size_t n);
 
 	/* --- names and counts --- */
-	/* Innermost (inlined) first. 0, -E2BIG, -ENOMEM. */
+	/*
+	 * Innermost (inlined) first. Long strings are cut, and of more than 64 names those before
+	 * the last. -E2BIG: no room now, the frame is asked for again; -ENOMEM.
+	 */
 	int (*add_name)(struct ep_names *names, const struct ep_name *name);
 	/* Adds to a counter of the plugin (ep_unwinder_ops.counters). */
 	void (*count)(const struct ep_target *target, uint32_t counter, uint64_t n);
+};
+
+enum ep_bpf_flag {
+	/*
+	 * Where the native walk cannot go on, its program is asked whether it knows where the language's
+	 * next frame is (ep_has_failed, ep_resume).
+	 */
+	EP_BPF_RESUMES = 1 << 0,
 };
 
 /* The BPF object, as bytes in the plugin. */
@@ -205,6 +219,8 @@ struct ep_bpf_image {
 	const void *object;
 	size_t object_bytes;
 	const char *program; /* name of the one that unwinds */
+	uint32_t flags;	     /* enum ep_bpf_flag */
+	uint32_t pad;
 };
 
 struct ep_unwinder_ops {
@@ -223,12 +239,15 @@ struct ep_unwinder_ops {
 	 * Required. 0, EP_NOT_YET, -ENOTSUP (a layout that does not hold: the plugin has logged one
 	 * warning; frames stay native until an exec), -ESRCH, or another negative errno: something
 	 * that may pass, such as memory that could not be read; asked again, less and less often.
-	 * Leaves nothing when it fails; what was set then takes no effect.
+	 * Leaves nothing when it fails; what was set then takes no effect. *ret_instance is not NULL.
 	 */
 	int (*attach)(void *executable, struct ep_target *target, void **ret_instance);
 	/* Optional: look again. At most each 50 ms. As attach; -ENOTSUP and -ESRCH detach, after others what BPF was told stays. */
 	int (*refresh)(void *instance);
-	/* Required. 0 after add_name was called, EP_FRAME_GONE, EP_NOT_YET, or a negative errno. */
+	/*
+	 * Required. 0 after add_name was called, EP_FRAME_GONE, EP_NOT_YET, or a negative errno. After
+	 * -ESRCH the process is not looked at again: what is remembered of it may still name frames.
+	 */
 	int (*symbolize)(void *instance, const struct ep_raw_frame *frame, struct ep_names *names);
 	void (*detach)(void *instance);	   /* required; the process may be gone */
 	void (*unload)(void *executable);  /* required; no instance of it is left */
