@@ -31,14 +31,16 @@ static __always_inline void reset_record(struct ep_core_record *rec, __u32 pid, 
 	sample->flags = 0;
 	bpf_get_current_comm(sample->comm, sizeof(sample->comm));
 	rec->walk.tail_calls = 0;
-	rec->walk.stack_reads = 0;
-	rec->walk.read_faults = 0;
-	rec->walk.pointer_frames = 0;
+	rec->stack_reads = 0;
+	rec->read_faults = 0;
+	rec->pointer_frames = 0;
 	rec->walk.by_pointer = 0;
 	rec->walk.interrupted = 1;
-	rec->walk.stood = 0;
-	rec->walk.takers = 0;
-	rec->walk.offered = 0;
+	rec->stood = 0;
+	rec->takers = 0;
+	rec->may_resume = 0;
+	rec->resumers = 0;
+	rec->offered = 0;
 	rec->walk.entered = 0;
 	rec->walk.pending = 0;
 	rec->walk.sequence++;
@@ -108,10 +110,10 @@ static __always_inline void find_process(struct ep_core_record *rec, __u64 task)
 	struct ep_proc *proc = find_proc(rec->sample.pid, rec->sample.start_ns, rec->sample.image);
 	struct ep_control *control = get_control();
 
-	rec->walk.known = 0;
+	rec->known = 0;
 	rec->walk.n_rows = 0;
+	rec->walk.max_calls = EP_MAX_TAIL_CALLS;
 	rec->keep_words = 0;
-	rec->keep_calls = 0;
 	rec->language_words = 0;
 	if (!proc) {
 		/* Behind its exit event nobody needs to find out about a process any more. */
@@ -122,15 +124,18 @@ static __always_inline void find_process(struct ep_core_record *rec, __u64 task)
 		return;
 	}
 	rec->no_copy = proc->flags & EP_PROC_FINAL;
-	rec->walk.known = 1;
-	rec->walk.takers = proc->flags >> EP_PROC_TAKERS_SHIFT;
+	rec->known = 1;
+	rec->takers = proc->flags >> EP_PROC_TAKERS_SHIFT & EP_PROC_LANGUAGES;
+	rec->may_resume = proc->flags >> EP_PROC_RESUMERS_SHIFT & EP_PROC_LANGUAGES;
+	rec->resumers = rec->may_resume;
 	/* One for each language that is asked when the native walk ends in an error. */
-	rec->keep_calls = proc->slots[0] ? EP_MAX_LANGUAGES : 0;
+	if (proc->slots[0])
+		rec->walk.max_calls = EP_MAX_TAIL_CALLS - EP_MAX_LANGUAGES;
 	if (proc->flags & EP_PROC_MARKS) {
 		rec->keep_words = EP_LANGUAGE_WORDS;
-		rec->keep_calls = EP_LANGUAGE_TAIL_CALLS;
+		rec->walk.max_calls = EP_MAX_TAIL_CALLS - EP_LANGUAGE_TAIL_CALLS;
 	}
-	rec->memo_tag = memo_tag(proc->rows);
+	rec->walk.memo_tag = memo_tag(proc->rows);
 	rec->walk.rows = proc->rows;
 	rec->walk.n_rows = proc->n_rows;
 	__builtin_memcpy(rec->walk.states, proc->states, sizeof(proc->states));

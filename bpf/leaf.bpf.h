@@ -37,7 +37,7 @@ static __always_inline bool read_return(struct ep_core_record *rec, __u64 sp)
 {
 	__u64 *pc = &rec->plan.pc, before;
 
-	rec->walk.stack_reads += 2;
+	rec->stack_reads += 2;
 	return bpf_probe_read_user(pc, sizeof(*pc), (void *)sp) == 0 &&
 	       *pc - EP_PAGE_BYTES < USER_LIMIT - EP_PAGE_BYTES &&
 	       bpf_probe_read_user(&before, sizeof(before), (void *)(*pc - 8)) == 0 &&
@@ -56,15 +56,17 @@ static __always_inline bool guess_caller(struct ep_core_record *rec)
 	bool was_led = rec->place.error == EP_ERROR_NO_MAPPING;
 	__u64 sp = was_led ? rec->leaf_sp : walk->regs[EP_REG_SP];
 
-	if (!walk->known || !(was_led ? sp : walk->interrupted))
+	if (!rec->known || !(was_led ? sp : walk->interrupted))
 		return false;
 	rec->leaf_sp = 0;
 	if (!read_return(rec, sp))
 		return false;
-	if (was_led)
+	if (was_led) {
 		walk->regs[EP_REG_FP] = rec->leaf_fp;
-	else
-		walk->pointer_frames++;
+	} else {
+		rec->sure_sp = sp;
+		rec->pointer_frames++;
+	}
 	rec->guessed = 1;
 	walk->pc = rec->plan.pc;
 	walk->regs[EP_REG_SP] = sp + 8;

@@ -52,7 +52,7 @@ static __always_inline const struct ep_row *row_at(const __u8 *chunk, __u32 base
  */
 static __always_inline bool find_row(struct ep_core_record *rec, __u64 addr)
 {
-	__u32 lo = rec->walk.zero, len = rec->walk.n_rows, base = EP_REF_WORD(rec->walk.rows);
+	__u32 lo = rec->zero, len = rec->walk.n_rows, base = EP_REF_WORD(rec->walk.rows);
 	const struct ep_row *row;
 	__u8 *chunk;
 
@@ -89,7 +89,7 @@ static __always_inline __u32 find_rule(struct ep_core_record *rec, __u64 va)
 	__u32 index = (__u32)((va >> EP_PAGE_SHIFT) - (row->va >> EP_PAGE_SHIFT));
 	__u32 word = (EP_REF_WORD(row->pages) + index * 2) & (EP_CHUNK_WORDS - 2);
 	__u32 key = ((__u32)va & (EP_PAGE_BYTES - 1)) << 20 | 0xfffff;
-	__u32 lo = rec->walk.zero, len, ref;
+	__u32 lo = rec->zero, len, ref;
 	__u8 *chunk = get_chunk(row->pages);
 	__u64 page;
 
@@ -155,7 +155,7 @@ static __always_inline __u32 plan_table_cfa(struct ep_core_record *rec, const st
 	if (rule->cfa_kind == EP_CFA_PLT && (rec->walk.pc & 15) >= (__u32)rule->cfa_add)
 		base += 8;
 	if (rule->cfa_kind == EP_CFA_DEREF) {
-		rec->walk.stack_reads++;
+		rec->stack_reads++;
 		if (bpf_probe_read_user(&base, sizeof(base), (void *)base))
 			return EP_ERROR_BAD_READ;
 		base += (__s64)rule->cfa_add;
@@ -244,12 +244,14 @@ static __always_inline __u32 plan_rule(struct ep_core_record *rec, __u32 rule, _
  * vfork's child and parent return through the same stack, so it keeps its return address in a
  * register, and its frame is empty. Nothing else may be: a walk that does not get on does not end.
  */
-static __always_inline bool may_stand(struct ep_walk *walk, const struct ep_plan *plan)
+static __always_inline bool may_stand(struct ep_core_record *rec, const struct ep_plan *plan)
 {
+	const struct ep_walk *walk = &rec->walk;
+
 	if (plan->cfa != walk->regs[EP_REG_SP] || plan->pc_addr || !walk->interrupted ||
-	    walk->stood)
+	    rec->stood)
 		return false;
-	walk->stood = 1;
+	rec->stood = 1;
 	return true;
 }
 
@@ -259,7 +261,7 @@ static __always_inline __u32 follow_plan(struct ep_core_record *rec, struct ep_p
 {
 	struct ep_walk *walk = &rec->walk;
 
-	if (plan->cfa <= walk->regs[EP_REG_SP] && !may_stand(walk, plan))
+	if (plan->cfa <= walk->regs[EP_REG_SP] && !may_stand(rec, plan))
 		return EP_ERROR_NO_PROGRESS;
 	if (plan->fp_addr && !read_stack(rec, plan->fp_addr, &plan->fp))
 		return EP_ERROR_BAD_READ;
@@ -271,14 +273,16 @@ static __always_inline __u32 follow_plan(struct ep_core_record *rec, struct ep_p
 		 * tells whether it is code. Where nothing can be looked up the chain must ascend.
 		 */
 		if (plan->pc < EP_PAGE_BYTES || plan->pc >= USER_LIMIT ||
-		    (!walk->known && plan->fp && plan->fp < plan->cfa))
+		    (!rec->known && plan->fp && plan->fp < plan->cfa))
 			return rec->place.error;
+		if (!walk->by_pointer)
+			rec->sure_sp = walk->regs[EP_REG_SP];
 		rec->leaf_sp = walk->regs[EP_REG_SP] & -(__u64)walk->interrupted;
 		rec->leaf_fp = walk->regs[EP_REG_FP];
 		rec->guessed = 0;
 	}
 	walk->by_pointer = plan->by_pointer;
-	walk->pointer_frames += plan->by_pointer;
+	rec->pointer_frames += plan->by_pointer;
 	walk->pc = plan->pc;
 	walk->regs[EP_REG_SP] = plan->cfa;
 	walk->regs[EP_REG_FP] = plan->fp;
@@ -286,7 +290,7 @@ static __always_inline __u32 follow_plan(struct ep_core_record *rec, struct ep_p
 	walk->interrupted = 0;
 	walk->known_regs &= plan->keeps;
 	if (plan->base_addr) {
-		walk->stack_reads++;
+		rec->stack_reads++;
 		if (bpf_probe_read_user(&walk->regs[plan->base_reg & 15], 8,
 					(void *)plan->base_addr) == 0)
 			walk->known_regs |= 1u << (plan->base_reg & 15);
@@ -319,7 +323,7 @@ static __always_inline __u32 step_signal(struct ep_core_record *rec)
 	__u64 *gregs = rec->window;
 
 	rec->window_base = ~0ULL;
-	walk->stack_reads++;
+	rec->stack_reads++;
 	if (bpf_probe_read_user(gregs, EP_REGS * 8, (void *)(walk->regs[EP_REG_SP] + SIGNAL_REGS_OFF)))
 		return EP_ERROR_BAD_READ;
 #pragma unroll
@@ -338,7 +342,7 @@ static __always_inline bool is_sigreturn(struct ep_core_record *rec)
 {
 	__u64 code = 0;
 
-	rec->walk.stack_reads++;
+	rec->stack_reads++;
 	return bpf_probe_read_user(&code, sizeof(code), (void *)rec->walk.pc) == 0 &&
 	       code == 0x0f0000000fc0c748ULL;
 }
@@ -350,7 +354,7 @@ static __always_inline void find_place(struct ep_core_record *rec, struct ep_pla
 	__u64 addr = walk->pc - walk->return_address;
 
 	if (!find_row(rec, addr)) {
-		place->owner = rec->walk.takers ? EP_ROW_ANONYMOUS : 0;
+		place->owner = rec->takers ? EP_ROW_ANONYMOUS : 0;
 		place->rule = EP_RULE_UNSUPPORTED;
 		place->error = EP_ERROR_NO_MAPPING;
 		return;
@@ -391,23 +395,24 @@ static __always_inline __u32 mark_frame(struct ep_core_record *rec, struct ep_pl
 static __always_inline bool is_unknown(const struct ep_core_record *rec,
 				       const struct ep_place *place)
 {
-	if (!rec->walk.known || place->error == EP_ERROR_NO_MAPPING)
+	if (!rec->known || place->error == EP_ERROR_NO_MAPPING)
 		return true;
 	return place->error == EP_ERROR_NO_TABLES && rec->row.pages == EP_PAGES_PENDING;
 }
 
 /* Of the languages that take anonymous code, the next one's slot; 0: all were asked. */
-static __always_inline __u32 next_taker(struct ep_walk *walk)
+static __always_inline __u32 next_taker(struct ep_core_record *rec)
 {
+	const struct ep_walk *walk = &rec->walk;
 	__u32 left, slot = 0;
 
 	if (walk->entered != EP_GIVEN_BACK)
-		walk->offered = 0;
-	left = walk->takers & ~walk->offered;
+		rec->offered = 0;
+	left = rec->takers & ~rec->offered;
 #pragma unroll
 	for (__u32 i = 0; i < EP_MAX_LANGUAGES; i++) {
 		if (left & 1u << i) {
-			walk->offered |= 1u << i;
+			rec->offered |= 1u << i;
 			slot = walk->slots[i];
 			break;
 		}
@@ -424,7 +429,7 @@ static __always_inline bool find_unwinder(struct ep_core_record *rec, struct ep_
 		return false;
 	if (slot != EP_ROW_SLOT_ANY)
 		return rec->walk.entered != EP_GIVEN_BACK;
-	slot = next_taker(&rec->walk);
+	slot = next_taker(rec);
 	place->owner = slot << EP_ROW_SLOT_SHIFT | EP_ROW_ENTER;
 	return slot != 0;
 }
@@ -439,8 +444,8 @@ static __always_inline __u32 step_frame(struct ep_core_record *rec)
 	place->executable = 0;
 	place->owner = 0;
 	place->rule = EP_RULE_NONE;
-	place->error = rec->walk.known ? EP_ERROR_BAD_FRAME_POINTER : EP_ERROR_NOT_ANALYSED;
-	if (rec->walk.known)
+	place->error = rec->known ? EP_ERROR_BAD_FRAME_POINTER : EP_ERROR_NOT_ANALYSED;
+	if (rec->known)
 		find_place(rec, place);
 	if (find_unwinder(rec, place))
 		return STEP_ENTER;
@@ -471,24 +476,54 @@ static __always_inline __u32 step_frame(struct ep_core_record *rec)
 	return step_rule(rec, place->rule, place->error);
 }
 
-/*
- * Where the stack could not be walked to its root, frames that run a language may be behind: each
- * one of the process is asked for its frames.
- */
-static __always_inline void ask_all_languages(struct ep_core_record *rec)
+static __always_inline bool may_run_again(const struct ep_core_record *rec)
 {
-	rec->walk.pending = 0;
+	return rec->walk.tail_calls < rec->walk.max_calls;
+}
+
+/*
+ * The walk cannot go on. Of the languages that may know where it can, the next one's slot; 0: all were
+ * asked. What a frame pointer led to on the way here was no frame of theirs.
+ */
+static __always_inline __u32 next_resumer(struct ep_core_record *rec, __u32 step)
+{
+	__u32 slot = 0;
+
+	if (!rec->resumers || step == EP_ERROR_TAIL_CALLS || step == EP_ERROR_TOO_DEEP ||
+	    !may_run_again(rec))
+		return 0;
 #pragma unroll
-	for (__u32 i = 0; i < EP_MAX_LANGUAGES; i++)
-		rec->walk.pending |= (__u32)(rec->walk.slots[i] != 0) << i;
+	for (__u32 i = 0; i < EP_MAX_LANGUAGES; i++) {
+		if (rec->resumers & 1u << i) {
+			rec->resumers &= ~(1u << i);
+			slot = rec->walk.slots[i];
+			break;
+		}
+	}
+	return slot;
+}
+
+static __always_inline void ask_resumer(void *ctx, struct ep_core_record *rec, __u32 slot, __u32 step)
+{
+	if (rec->walk.by_pointer)
+		rec->walk.regs[EP_REG_SP] = rec->sure_sp;
+	rec->first_step = step; /* if it knows no more */
+	rec->walk.failed = step;
+	rec->walk.entered = EP_FAILED;
+	rec->walk.left_at = rec->sample.n_words;
+	ep_go_to(ctx, &rec->record, slot);
 }
 
 static __always_inline void end_walk(void *ctx, struct ep_core_record *rec, __u32 step)
 {
-	rec->walk.entered = 0;
+	__u32 slot = step == STEP_ROOT ? 0 : next_resumer(rec, step);
+
+	if (slot)
+		ask_resumer(ctx, rec, slot, step);
+	rec->walk.entered = EP_NOT_ENTERED;
 	if (step != STEP_ROOT) {
 		ep_push_error(&rec->record, step, rec->walk.pc);
-		ask_all_languages(rec);
+		ep_ask_all(&rec->record);
 	}
 	ep_next(ctx, &rec->record);
 }
@@ -515,21 +550,33 @@ static __always_inline bool keep_walk(struct ep_core_record *rec)
 	copy->return_address = rec->walk.return_address;
 	copy->by_pointer = rec->walk.by_pointer;
 	copy->interrupted = rec->walk.interrupted;
-	copy->stood = rec->walk.stood;
+	copy->stood = rec->stood;
 	copy->guessed = rec->guessed;
 	__builtin_memcpy(copy->slots, rec->walk.slots, sizeof(copy->slots));
 	__builtin_memcpy(copy->regs, rec->walk.regs, sizeof(copy->regs));
 	rec->sample.error = rec->place.error;
-	ask_all_languages(rec);
+	ep_ask_all(&rec->record);
 	return true;
 }
 
-static __always_inline bool may_run_again(const struct ep_core_record *rec)
-{
-	return rec->walk.tail_calls < EP_MAX_TAIL_CALLS - rec->keep_calls;
-}
-
 #include "bpf/leaf.bpf.h"
+
+/* What the run begins with: STEP_AGAIN, or how the walk has ended before. */
+static __always_inline __u32 begin_run(struct ep_core_record *rec)
+{
+	__u32 entered = rec->walk.entered, step = rec->first_step;
+
+	rec->first_step = STEP_AGAIN;
+	if (!entered)
+		return step;
+	rec->language_words += (__u16)(rec->sample.n_words - rec->walk.left_at);
+	/* A language has unwound the frame that was interrupted. */
+	if (entered == EP_ENTERED)
+		rec->walk.interrupted = 0;
+	if (entered == EP_RESUMED)
+		rec->resumers = rec->may_resume;
+	return entered == EP_FAILED ? step : STEP_AGAIN;
+}
 
 SEC("perf_event")
 int ep_native(struct bpf_perf_event_data *ctx)
@@ -539,12 +586,7 @@ int ep_native(struct bpf_perf_event_data *ctx)
 
 	if (!rec)
 		return 0;
-	step = rec->first_step;
-	if (rec->walk.entered)
-		rec->language_words += rec->sample.n_words - rec->left_at;
-	/* A language has unwound the frame that was interrupted. */
-	if (rec->walk.entered == EP_ENTERED)
-		rec->walk.interrupted = 0;
+	step = begin_run(rec);
 	/*
 	 * The counter is 64 bits wide: spilled as 32 bits it would share a stack slot with a map
 	 * key, and the verifier forgets what else is in a slot that is partly written.
@@ -556,7 +598,8 @@ int ep_native(struct bpf_perf_event_data *ctx)
 		if (step == STEP_LONG)
 			step = step_frame(rec);
 	}
-	if (step == EP_ERROR_BAD_FRAME_POINTER && guess_caller(rec))
+	if (step == EP_ERROR_BAD_FRAME_POINTER && rec->walk.entered != EP_FAILED &&
+	    guess_caller(rec))
 		step = STEP_AGAIN;
 	if (step == STEP_LATE && keep_walk(rec)) {
 		ep_next(ctx, &rec->record);
@@ -567,7 +610,7 @@ int ep_native(struct bpf_perf_event_data *ctx)
 		ep_go_to(ctx, &rec->record, EP_SLOT_NATIVE);
 	if (step == STEP_ENTER && may_run_again(rec)) {
 		rec->walk.entered = EP_ENTERED;
-		rec->left_at = rec->sample.n_words;
+		rec->walk.left_at = rec->sample.n_words;
 		ep_go_to(ctx, &rec->record, EP_ROW_SLOT(rec->place.owner));
 		step = EP_ERROR_NO_TABLES; /* its program is not loaded */
 	}

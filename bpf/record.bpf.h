@@ -45,6 +45,16 @@ struct ep_core_record {
 			struct ep_walk walk;
 		};
 	};
+	__u32 known; /* user space has told of the process */
+	__u32 zero;  /* always 0, which only we know: where a search begins, for the verifier */
+	__u32 stack_reads, read_faults;
+	__u32 pointer_frames;
+	__u16 stood;   /* a frame was left that has nothing on the stack */
+	__u8 takers;   /* bit i: languages[i] takes code that no file backs (EP_RANGE_ANONYMOUS) */
+	__u8 offered;  /* of them, those that were asked for the code at pc */
+	__u32 may_resume; /* bit i: languages[i] may know more where the walk fails (EP_BPF_RESUMES) */
+	__u32 resumers;	  /* of them, those that were not asked since it failed */
+	__u64 sure_sp; /* of the last frame that was not found by frame pointer */
 	struct ep_row row; /* of the last look-up */
 	struct ep_place place;
 	struct ep_plan plan;
@@ -53,12 +63,10 @@ struct ep_core_record {
 	__u64 guessed; /* a caller was found by what lay at sp, and none by frame pointer since */
 	__u32 no_copy;	  /* of the stack: user space would not learn from it */
 	/* Kept for languages whose frames come when the native walk is done. */
-	__u32 keep_words, keep_calls;
+	__u32 keep_words;
 	__u32 language_words; /* of languages that were entered: they take none of native frames' */
-	__u32 left_at;	      /* words when one was entered */
-	__u32 first_step; /* what ep_entry's walk ended with, for ep_native: STEP_AGAIN or an error */
+	__u32 first_step; /* for ep_native: STEP_AGAIN, or the error that the walk has ended with */
 	struct ep_copy copy; /* where the native walk stopped, if copy.pc is not 0 */
-	__u64 memo_tag;	   /* which entries of ep_memo hold for this sample */
 	__u64 window_base; /* target address of window[0]; ~0: nothing read yet */
 	__u64 window[EP_WINDOW_WORDS];
 	struct pt_regs entry_regs;

@@ -14,11 +14,11 @@
 #define EP_REMEMBERED_FRAMES 8
 
 /* What a step gives: one of these, or an enum ep_error. */
-#define STEP_AGAIN 0u	 /* pc, sp and fp are the caller's now */
-#define STEP_ROOT  0xffu
+#define STEP_AGAIN EP_STEP_CALLER /* pc, sp and fp are the caller's now */
+#define STEP_ROOT  EP_STEP_ROOT
 #define STEP_ENTER 0xfeu /* a language unwinds this code */
 #define STEP_LATE  0xfdu /* user space may come to know this code, and go on from a copy */
-#define STEP_LONG  0xfcu /* step_frame is to find out */
+#define STEP_LONG  EP_STEP_UNKNOWN /* step_frame is to find out */
 
 /*
  * 1 when a <= b, else 0; both below 2^63. Without a branch, which in a search loop would double the
@@ -41,7 +41,7 @@ static __always_inline bool read_stack(struct ep_core_record *rec, __u64 addr, _
 	__u64 off = addr - rec->window_base;
 
 	if (off >= sizeof(rec->window) - 7 || (off & 7)) {
-		rec->walk.stack_reads++;
+		rec->stack_reads++;
 		if (!(addr & 7) &&
 		    bpf_probe_read_user(rec->window, sizeof(rec->window), (void *)addr) == 0) {
 			rec->window_base = addr;
@@ -52,7 +52,7 @@ static __always_inline bool read_stack(struct ep_core_record *rec, __u64 addr, _
 		rec->window_base = ~0ULL;
 		if (bpf_probe_read_user(value, sizeof(*value), (void *)addr) == 0)
 			return true;
-		rec->walk.read_faults++;
+		rec->read_faults++;
 		return false;
 	}
 	*value = rec->window[(off >> 3) & (EP_WINDOW_WORDS - 1)];
@@ -115,7 +115,7 @@ static __always_inline __u32 step_remembered(struct ep_core_record *rec)
 	const struct ep_memo *memo;
 	__u64 rule;
 
-	if (!rec->walk.known)
+	if (!rec->known)
 		return STEP_LONG;
 	memo = recall(rec, rec->walk.pc - rec->walk.return_address);
 	if (!memo)

@@ -3,35 +3,28 @@
  * The 20-bit rule of a delta (bpf/shared.h): how to get the caller's registers. Nearly all rules
  * fit into the delta itself; what does not is an entry of ep_rules.
  *
- *	immediate   19  18   17        13 12              1  0
- *	           | 1 | base | fp slot    | CFA offset / 8   | k |    x86-64
+ *	immediate   19  18                                   0
+ *	           | 1 |   base, fp slot, CFA offset, k      |  ebpf-profiler/bpf/native.h
  *	table      19  18                                    0
  *	           | 0 |      EP_RULE_FIRST_TABLE + index      |    or one of the EP_RULE_* below
- *
- * base: 0 CFA = sp + offset, 1 CFA = fp + offset. fp slot: 0 the frame pointer is unchanged,
- * k > 0 it is saved at CFA - 8 * k. The return address is at CFA - 8 on x86-64.
  *
  * Registers that a row does not mention have their values, as for libgcc and gdb: a CFA that
  * starts from one of them is found in any frame, as long as no frame before has changed it. k,
  * "keeps": the row mentions none of those that a called function saves before it uses them (rbx,
  * r12 to r15); without it they are lost. A row that mentions one of the others is in the table,
  * whose entries say the same of both groups (EP_OTHERS_*).
- * The aarch64 form is reserved: its return address needs a slot of its own.
  */
 #ifndef EP_BPF_RULE_H
 #define EP_BPF_RULE_H
 
+#include "ebpf-profiler/bpf/native.h"
+
 #define EP_RULE_NONE	    0u /* nothing known: frame pointer walk */
-#define EP_RULE_STOP	    1u /* the root of the stack */
+/* EP_RULE_STOP, 1: the root of the stack */
 #define EP_RULE_SIGNAL	    2u /* signal trampoline: registers are in the frame the kernel made */
 #define EP_RULE_UNSUPPORTED 3u /* there is a rule, but it is one we cannot follow */
 #define EP_RULE_FIRST_TABLE 16u
 
-#define EP_RULE_IMMEDIATE    (1u << 19)
-#define EP_RULE_BASE_FP	     (1u << 18)
-#define EP_RULE_KEEPS	     (1u << 0)
-#define EP_RULE_FP_SLOT(rule) ((rule) >> 13 & 0x1f)
-#define EP_RULE_CFA_OFF(rule) (((rule) >> 1 & 0xfff) << 3)
 #define EP_RULE_IMM(base_fp, fp_slot, cfa_off)                                                     \
 	(EP_RULE_IMMEDIATE | EP_RULE_KEEPS | ((base_fp) ? EP_RULE_BASE_FP : 0) |                   \
 	 (__u32)(fp_slot) << 13 |                                                                  \
@@ -44,9 +37,6 @@
 #define EP_OTHERS_KEEPS_CALLEE	(1u << 4) /* rbx, r12 to r15 */
 #define EP_OTHERS_KEEPS_CALLER	(1u << 5) /* what a call may change: rax, rcx, rdx, rsi, rdi, r8-r11 */
 #define EP_OTHERS_KEEPS		(EP_OTHERS_KEEPS_CALLEE | EP_OTHERS_KEEPS_CALLER)
-/* The same as bits of DWARF register numbers. */
-#define EP_CALLEE_REGS		(1u << 3 | 0xf000u)
-#define EP_CALLER_REGS		(0x0f37u)
 
 enum ep_cfa {
 	EP_CFA_REG = 0,	  /* cfa_reg + cfa_off */

@@ -61,11 +61,11 @@ static __always_inline bool is_known(const struct ep_core_record *rec, __u64 has
 static __always_inline void count_frames(const struct ep_core_record *rec, struct ep_counts *counts)
 {
 	counts->n[EP_COUNTER_USER_FRAMES] += rec->sample.n_frames;
-	counts->n[EP_COUNTER_STACK_READS] += rec->walk.stack_reads;
-	if (rec->walk.pointer_frames)
-		counts->n[EP_COUNTER_POINTER_FRAMES] += rec->walk.pointer_frames;
-	if (rec->walk.read_faults)
-		counts->n[EP_COUNTER_READ_FAULTS] += rec->walk.read_faults;
+	counts->n[EP_COUNTER_STACK_READS] += rec->stack_reads;
+	if (rec->pointer_frames)
+		counts->n[EP_COUNTER_POINTER_FRAMES] += rec->pointer_frames;
+	if (rec->read_faults)
+		counts->n[EP_COUNTER_READ_FAULTS] += rec->read_faults;
 }
 
 static __always_inline __u64 take_hash(struct ep_core_record *rec)

@@ -7,6 +7,7 @@
 #define EP_BPF_SHARED_H
 
 #include "ebpf-profiler/bpf/code.h"
+#include "ebpf-profiler/bpf/native.h"
 #include "ebpf-profiler/bpf/record.h"
 
 #include <linux/types.h>
@@ -50,7 +51,7 @@ struct ep_copy {
 	__u8 slots[EP_MAX_LANGUAGES]; /* of the languages that are asked for their frames; 0: none */
 	__u64 regs[EP_REGS];
 };
-_Static_assert(sizeof(struct ep_copy) == 176, "ep_copy is shared with BPF");
+_Static_assert(sizeof(struct ep_copy) == 40 + 8 * EP_REGS, "ep_copy is shared with BPF");
 #define EP_COPY_PAGE_BYTES 4096u
 #define EP_COPY_PAGES	   4
 
@@ -72,8 +73,6 @@ _Static_assert(sizeof(struct ep_copy) == 176, "ep_copy is shared with BPF");
  */
 #define EP_PAGE_SHIFT	  12
 #define EP_PAGE_BYTES	  (1u << EP_PAGE_SHIFT)
-/* Executable mappings of one process that are looked up: with the codes of four languages a chunk. */
-#define EP_MAX_ROWS	  16383
 /* Text one row can cover: its page table must lie in one chunk. */
 #define EP_ROW_MAX_PAGES  65536
 
@@ -83,45 +82,25 @@ _Static_assert(sizeof(struct ep_copy) == 176, "ep_copy is shared with BPF");
 #define EP_DELTA(off, rule)	((__u32)(off) << 20 | (__u32)(rule))
 #define EP_DELTA_RULE(delta)	((__u32)(delta)&0xfffff)
 
-/* An executable mapping of a process: target addresses [start, end). */
-struct ep_row {
-	__u64 start;
-	__u64 end;
-	__u64 va;	  /* ELF virtual address of `start` */
-	__u32 executable; /* id; 0: not backed by an ELF file */
-	__u32 pages;	  /* ref of the page entry that covers `va`, or one of EP_PAGES_* */
-};
-
+/* What struct ep_row's `pages` is: ref of the page entry that covers `va`, or one of these. */
 #define EP_PAGES_PENDING 0u /* the executable is being analysed */
 #define EP_PAGES_ABSENT	 1u /* it has no unwind tables; an odd word is no page entry's */
 #define EP_PAGES_DROPPED 3u /* it had some, which were dropped for want of memory */
 #define EP_PAGES_GONE	 5u /* the file was gone before anybody could look at it */
 #define EP_PAGES_LAST	 5u /* refs of page entries are above */
-_Static_assert(sizeof(struct ep_row) == EP_ENTRY_BYTES, "ep_row is shared with BPF");
 
 /* /proc/PID/stat counts starts in USER_HZ, which is 100 on every Linux we run on. */
 #define EP_CLOCK_TICK_NS 10000000ull
-
-/*
- * What a row says in the upper bits of `executable`: the slot of the language that this code
- * belongs to (0: none), and whether it is the one to unwind it (EP_RANGE_ENTER).
- */
-#define EP_ROW_ID_BITS		26
-#define EP_ROW_MAX_ID		((1u << EP_ROW_ID_BITS) - 1)
-#define EP_ROW_ID(executable)	((executable) & EP_ROW_MAX_ID)
-#define EP_ROW_ENTER		(1u << EP_ROW_ID_BITS)
-#define EP_ROW_SLOT_SHIFT	27
-#define EP_ROW_SLOT(executable) ((executable) >> EP_ROW_SLOT_SHIFT)
-/* Nobody's slot: code that no file backs, for whoever takes such (EP_RANGE_ANONYMOUS). */
-#define EP_ROW_SLOT_ANY	  31u
-#define EP_ROW_ANONYMOUS  (EP_ROW_SLOT_ANY << EP_ROW_SLOT_SHIFT | EP_ROW_ENTER)
 
 #define EP_IMAGE_ANY 0xffffffffu
 
 enum ep_proc_flag {
 	EP_PROC_FINAL = 1 << 0, /* user space cannot learn more of it: no copies of stacks */
 	EP_PROC_MARKS = 1 << 1, /* a language's frames come when the native walk is done: room is kept */
-	EP_PROC_TAKERS_SHIFT = 8, /* from this bit on: struct ep_walk's takers */
+	/* From these bits on one for each of its languages: */
+	EP_PROC_TAKERS_SHIFT = 8,    /* it takes code that no file backs (EP_RANGE_ANONYMOUS) */
+	EP_PROC_RESUMERS_SHIFT = 12, /* it may know more where the native walk fails (EP_BPF_RESUMES) */
+	EP_PROC_LANGUAGES = (1 << EP_MAX_LANGUAGES) - 1,
 };
 
 /* Value of ep_procs, key: thread group id (u32). A fork's child gets a copy. */
@@ -162,20 +141,6 @@ _Static_assert(sizeof(struct ep_rule) == 24, "ep_rule is shared with BPF");
 
 #define EP_MAX_RULES 16384
 
-/* What BPF remembers of an address (bpf/memo.bpf.h). Two of them are a cache line. */
-struct ep_memo {
-	__u64 addr;
-	__u64 tag;  /* generation, then the process's rows */
-	__u64 bias; /* ELF virtual address - target address */
-	__u32 executable;
-	__u32 rule;
-};
-
-struct ep_memo_set {
-	struct ep_memo ways[2]; /* the one written last first */
-};
-_Static_assert(sizeof(struct ep_memo_set) == 64, "a set is a cache line");
-
 /* A trace that this CPU knows to be known (ep_known): four of them are a cache line. */
 struct ep_recent {
 	__u64 hash;
@@ -186,8 +151,6 @@ _Static_assert(sizeof(struct ep_recent) == 16, "four are a cache line");
 
 #define EP_RECENT_SHIFT 8
 #define EP_RECENT_LEN	(1u << EP_RECENT_SHIFT) /* of each CPU: 4 KiB */
-#define EP_MEMO_SHIFT 9
-#define EP_MEMO_SETS  (1u << EP_MEMO_SHIFT) /* of each CPU: 32 KiB */
 
 /* --- switches, in .rodata and in ep_control --------------------------------------------------- */
 

@@ -3,8 +3,8 @@
 #include "core/process/executables.h"
 #include "core/bpf/order.h"
 #include "core/agent/namer.h"
+#include "core/process/language.h"
 #include "core/process/processes.h"
-#include "core/process/unwinders.h"
 #include "core/base/clock.h"
 #include "core/bpf/programs.h"
 #include "core/unwind/delta_store.h"
@@ -20,7 +20,7 @@ struct ep_memory ep_session_memory(struct ep_session *session)
 		.heap_bytes = info.uordblks + info.hblkhd,
 		.bpf_bytes = ep_bpf_map_bytes(session->bpf) +
 			     ep_delta_store_bytes(session->deltas) +
-			     ep_unwinders_bpf_bytes(session->unwinders),
+			     ep_languages_bpf_bytes(session->languages),
 	};
 }
 
@@ -118,7 +118,7 @@ void ep_session_print_counters(struct ep_session *session, FILE *out)
 	print_bpf(session, out);
 	print_stores(session, out);
 	print_processes(session, out);
-	ep_unwinders_print_counters(session->unwinders, out);
+	ep_languages_print_counters(session->languages, out);
 	print_memory(session, out);
 	fflush(out);
 }

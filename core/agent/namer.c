@@ -2,8 +2,8 @@
 #include "core/agent/namer.h"
 #include "core/process/executables.h"
 #include "core/process/job.h"
+#include "core/process/language.h"
 #include "core/process/processes.h"
-#include "core/process/unwinders.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/vec.h"
@@ -50,7 +50,7 @@ struct native_job {
 	size_t n;
 	uint32_t *ids;
 	uint64_t *vas;
-	struct ep_native_name *names;
+	struct ep_lines lines;
 	int result;
 };
 
@@ -106,21 +106,33 @@ static void run_native(void *arg)
 	};
 
 	job->result = ep_native_symbols_resolve(job->namer->native, &file, job->vas, job->n,
-						job->names);
+						&job->lines);
 }
 
 static void free_native_job(struct native_job *job)
 {
-	for (size_t i = 0; job->names && i < job->n; i++)
-		ep_native_name_fini(&job->names[i]);
+	ep_lines_fini(&job->lines);
 	ep_frames_unref(job->frames);
 	ep_closep(&job->fd);
 	free(job->root);
 	free(job->path);
 	free(job->ids);
 	free(job->vas);
-	free(job->names);
 	free(job);
+}
+
+/* A frame whose names did not fit any more waits for the next job. */
+static void take_native(const struct native_job *job, size_t i)
+{
+	struct ep_frame_line lines[EP_FRAME_MAX_LINES];
+
+	if (i < ep_lines_frames(&job->lines))
+		(void)ep_frames_resolve(job->frames, job->ids[i], lines,
+					ep_lines_get(&job->lines, i, lines), NULL);
+	else if (job->result < 0)
+		(void)ep_frames_resolve(job->frames, job->ids[i], NULL, 0, NULL);
+	else
+		ep_frames_put_back(job->frames, job->ids[i]);
 }
 
 static void finish_native(void *arg)
@@ -130,15 +142,8 @@ static void finish_native(void *arg)
 
 	if (job->result < 0)
 		ep_log(EP_LOG_DEBUG, "namer: %s: %s", job->path, ep_strerror(job->result));
-	for (size_t i = 0; i < job->n; i++) {
-		struct ep_frame_line line = {
-			.function = job->names[i].name,
-			.system_name = job->names[i].system_name,
-			.start_va = job->names[i].start_va,
-		};
-
-		ep_frames_resolve(job->frames, job->ids[i], &line, line.start_va ? 1 : 0, NULL);
-	}
+	for (size_t i = 0; i < job->n; i++)
+		take_native(job, i);
 	free_native_job(job);
 	namer->busy--;
 	namer->options.progress(namer->options.arg);
@@ -154,8 +159,7 @@ static int fill_native_job(struct native_job *job, const struct ep_executable *e
 	job->path = strdup(executable->path);
 	job->ids = calloc(n, sizeof(*job->ids));
 	job->vas = calloc(n, sizeof(*job->vas));
-	job->names = calloc(n, sizeof(*job->names));
-	if (!job->root || !job->path || !job->ids || !job->vas || !job->names)
+	if (ep_lines_init(&job->lines, n) < 0 || !job->root || !job->path || !job->ids || !job->vas)
 		return -ENOMEM;
 	job->n = n;
 	for (size_t i = 0; i < n; i++) {

@@ -3,7 +3,7 @@
 #include "core/agent/namer.h"
 #include "core/process/processes.h"
 #include "core/agent/session_internal.h"
-#include "core/process/unwinders.h"
+#include "core/process/language.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/bpf/chunks.h"
@@ -98,7 +98,7 @@ static void name_soon(struct ep_session *session)
 static void drain(struct ep_session *session)
 {
 	ep_processes_end_turn(session->processes, ep_order_drain(session->order));
-	if (ep_unwinders_in_use(session->unwinders))
+	if (ep_languages_in_use(session->languages))
 		name_soon(session);
 }
 
@@ -153,7 +153,7 @@ static void keep_limit(struct ep_session *session)
 
 	ep_processes_trim_idle(session->processes, limit / IDLE_SHARE);
 	if (bytes > limit)
-		ep_unwinders_rest(session->unwinders, ep_clock_mono_ns(), LANGUAGE_IDLE_NS);
+		ep_languages_rest(session->languages, ep_clock_mono_ns(), LANGUAGE_IDLE_NS);
 	for (unsigned int i = 0; i < MAX_EVICTED; i++) {
 		size_t freed = used - EP_MIN(used, ep_delta_store_used_bytes(session->deltas));
 
@@ -286,9 +286,9 @@ static int new_deltas(struct ep_session *session)
 				  &session->deltas);
 }
 
-static int new_unwinders(struct ep_session *session)
+static int new_languages(struct ep_session *session)
 {
-	struct ep_unwinders_options options = {
+	struct ep_languages_options options = {
 		.loop = session->options.loop,
 		.bpf = session->bpf,
 		.plugin_dir = session->options.plugin_dir,
@@ -298,13 +298,13 @@ static int new_unwinders(struct ep_session *session)
 		.hurried = is_hurried,
 		.arg = session,
 	};
-	int r = ep_unwinders_new(&options, &session->unwinders);
+	int r = ep_languages_new(&options, &session->languages);
 
 	for (size_t i = 0; r == 0 && i < session->options.n_languages; i++) {
 		const char *name = session->options.languages[i];
 
-		if (!ep_unwinders_have(session->unwinders, name))
-			ep_log(EP_LOG_WARN, "languages: no unwinder \"%s\" in %s: its frames stay "
+		if (!ep_languages_have(session->languages, name))
+			ep_log(EP_LOG_WARN, "languages: no plugin \"%s\" in %s: its frames stay "
 			       "native", name, session->options.plugin_dir);
 	}
 	return r;
@@ -316,7 +316,7 @@ static int new_processes(struct ep_session *session)
 		.loop = session->options.loop,
 		.store = session->deltas,
 		.rules = ep_bpf_rules(session->bpf),
-		.unwinders = session->unwinders,
+		.languages = session->languages,
 		.control = ep_bpf_control(session->bpf),
 		.procs_fd = ep_bpf_map_fd(session->bpf, "ep_procs"),
 		.reads_per_second = 20 + session->options.freq_hz,
@@ -412,7 +412,7 @@ static void free_parts(struct ep_session *session)
 	for (size_t i = 0; i < session->n_stores; i++)
 		ep_store_free(session->stores[i]);
 	ep_processes_free(session->processes);
-	ep_unwinders_free(session->unwinders);
+	ep_languages_free(session->languages);
 	ep_delta_store_free(session->deltas);
 	ep_order_free(session->order);
 	ep_events_close(session->events);
@@ -447,7 +447,7 @@ static int new_parts(struct ep_session *session, enum ep_session_stage *stage)
 	if (r == 0)
 		r = new_order(session);
 	if (r == 0)
-		r = new_unwinders(session);
+		r = new_languages(session);
 	if (r == 0)
 		r = new_processes(session);
 	if (r == 0)
@@ -520,7 +520,7 @@ bool ep_session_is_settled(const struct ep_session *session)
 {
 	return !session->preparing && !session->lengthening &&
 	       ep_processes_busy(session->processes) == 0 &&
-	       ep_unwinders_attaching(session->unwinders) == 0;
+	       ep_languages_attaching(session->languages) == 0;
 }
 
 void ep_session_stop(struct ep_session *session)
@@ -540,7 +540,7 @@ void ep_session_stop(struct ep_session *session)
 static bool is_busy(const struct ep_session *session)
 {
 	return session->collecting || session->preparing || session->lengthening ||
-	       (session->unwinders && ep_unwinders_busy(session->unwinders)) ||
+	       (session->languages && ep_languages_busy(session->languages)) ||
 	       (session->namer && ep_namer_busy(session->namer)) ||
 	       (session->processes && ep_processes_busy(session->processes));
 }
@@ -581,8 +581,8 @@ void ep_session_close(struct ep_session *session, void (*done)(void *arg), void 
 		ep_watch_close(&session->watch);
 	if (session->processes)
 		ep_processes_stop(session->processes);
-	if (session->unwinders)
-		ep_unwinders_stop(session->unwinders);
+	if (session->languages)
+		ep_languages_stop(session->languages);
 	uv_timer_init(session->options.loop, &session->closing);
 	session->closing.data = session;
 	uv_timer_start(&session->closing, on_closing, 0, 1);

@@ -28,7 +28,7 @@ struct ep_session {
 	struct ep_session_options options;
 	struct ep_bpf *bpf;
 	struct ep_delta_store *deltas;
-	struct ep_unwinders *unwinders;
+	struct ep_languages *languages;
 	struct ep_processes *processes;
 	struct ep_namer *namer;
 	struct ep_events *events;

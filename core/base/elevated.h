@@ -15,4 +15,10 @@ static inline bool ep_is_elevated(void)
 	return getauxval(AT_SECURE) != 0;
 }
 
+/*
+ * Opens a file for reading, if who started this program may read it. A descriptor or a negative errno.
+ * For this thread alone: no other's rights change meanwhile.
+ */
+int ep_open_as_caller(const char *path);
+
 #endif

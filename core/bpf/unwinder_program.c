@@ -3,6 +3,7 @@
 #include "core/base/log.h"
 #include "core/bpf/language_maps.h"
 #include "core/bpf/programs.h"
+#include "ebpf-profiler/abi.h"
 #include "ebpf-profiler/bpf/self.h"
 
 #include <errno.h>
@@ -26,7 +27,7 @@ static int core_map(const struct ep_bpf *bpf, const struct ep_language_maps *map
 		    const char *name)
 {
 	if (strcmp(name, "ep_records") == 0 || strcmp(name, "ep_progs") == 0 ||
-	    strcmp(name, "ep_chunks") == 0)
+	    strcmp(name, "ep_chunks") == 0 || strcmp(name, "ep_memo") == 0)
 		return ep_bpf_map_fd(bpf, name);
 	return ep_language_maps_map_fd(maps, name);
 }
@@ -74,6 +75,7 @@ static int prepare(struct ep_unwinder_program *program, const struct ep_bpf *bpf
 		.first_counter = options->first_counter,
 		.frames_per_run = program->frames_per_run,
 		.task_tls_off = ep_bpf_config(bpf)->task_tls_off,
+		.abi_minor = EP_ABI_MINOR,
 	};
 	int r;
 
@@ -187,13 +189,6 @@ void ep_unwinder_program_free(struct ep_unwinder_program *program)
 	(void)bpf_map_delete_elem(program->progs_fd, &program->slot);
 	bpf_object__close(program->object);
 	free(program);
-}
-
-int ep_unwinder_program_map_fd(const struct ep_unwinder_program *program, const char *name)
-{
-	int fd = bpf_object__find_map_fd_by_name(program->object, name);
-
-	return fd < 0 ? -ENOENT : fd; /* libbpf 1.1 says EINVAL */
 }
 
 uint32_t ep_unwinder_program_frames_per_run(const struct ep_unwinder_program *program)

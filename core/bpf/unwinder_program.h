@@ -29,8 +29,6 @@ int ep_unwinder_program_load(const struct ep_bpf *bpf, const struct ep_language_
 /* Out of its slot, and freed. Accepts NULL. */
 void ep_unwinder_program_free(struct ep_unwinder_program *program);
 
-/* A map of its own, by name; -ENOENT. */
-int ep_unwinder_program_map_fd(const struct ep_unwinder_program *program, const char *name);
 uint32_t ep_unwinder_program_frames_per_run(const struct ep_unwinder_program *program);
 uint32_t ep_unwinder_program_instructions(const struct ep_unwinder_program *program);
 

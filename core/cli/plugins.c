@@ -13,7 +13,7 @@
 #include "core/elf/file.h"
 #include "core/plugin/elf_file.h"
 #include "core/plugin/host.h"
-#include "core/trace/languages.h"
+#include "core/trace/kinds.h"
 #include "ebpf-profiler/bpf/self.h"
 
 #include <errno.h>
@@ -145,9 +145,9 @@ static enum ep_exit check_texts(const char *step, const char *const *texts, size
 	size_t n = 0;
 
 	while (texts && n < MAX_TEXTS && texts[n]) {
-		if (strlen(texts[n]) >= EP_LANGUAGE_MAX_TEXT) {
+		if (strlen(texts[n]) >= EP_KIND_MAX_TEXT) {
 			say("fail", step, "\"%.40s...\" is longer than %d bytes", texts[n],
-			    EP_LANGUAGE_MAX_TEXT - 1);
+			    EP_KIND_MAX_TEXT - 1);
 			return EP_EXIT_FAILED;
 		}
 		n++;
@@ -173,7 +173,7 @@ static enum ep_exit check_probe(const struct ep_unwinder_ops *ops)
 		say("fail", "probe", "/proc/self/exe: %s", ep_strerror(r));
 		return EP_EXIT_FAILED;
 	}
-	ep_elf_file_init(&file, elf, "/usr/sbin/ebpf-profiler");
+	ep_elf_file_init(&file, elf, "", "/usr/sbin/ebpf-profiler");
 	start_ns = ep_clock_mono_ns();
 	r = ops->probe(ep_unwinder_host_get(), &file.file, &executable);
 	us = (ep_clock_mono_ns() - start_ns) / 1000;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/config/config.h"
+#include "core/base/elevated.h"
 #include "core/base/parse.h"
 #include "core/config/schema.h"
 #include "core/config/toml.h"
@@ -306,7 +307,8 @@ int ep_config_parse(const char *name, const char *text, size_t len, char *const 
 static int read_config(const char *path, struct ep_vec *bytes, struct ep_config_problems *problems)
 {
 	struct ep_config_where where = {path, 0, 0};
-	int r = ep_read_file(path, bytes);
+	ep_autoclose int fd = ep_open_as_caller(path);
+	int r = fd < 0 ? fd : ep_read_fd(fd, bytes);
 
 	if (r == -ENOMEM || r == 0)
 		return r;

@@ -265,11 +265,8 @@ static int names_scan(const struct ep_elf_names *names, const char *name, size_t
 	return r;
 }
 
-static int names_find(const struct ep_elf *elf, uint32_t type, struct ep_elf_names *names,
-		      const char *name, size_t len, struct ep_elf_symbol *ret)
+static int names_open(const struct ep_elf *elf, uint32_t type, struct ep_elf_names *names)
 {
-	uint32_t bits[2];
-
 	if (names->result == 1) {
 		int r = names_read(elf, type, names);
 
@@ -277,8 +274,17 @@ static int names_find(const struct ep_elf *elf, uint32_t type, struct ep_elf_nam
 			names_fini(names);
 		names->result = r;
 	}
-	if (names->result < 0)
-		return names->result;
+	return names->result;
+}
+
+static int names_find(const struct ep_elf *elf, uint32_t type, struct ep_elf_names *names,
+		      const char *name, size_t len, struct ep_elf_symbol *ret)
+{
+	uint32_t bits[2];
+	int r = names_open(elf, type, names);
+
+	if (r < 0)
+		return r;
 	filter_bits(names, hash_name(name, len), bits);
 	if (!(names->filter[bits[0] / 64] >> (bits[0] % 64) & 1) ||
 	    !(names->filter[bits[1] / 64] >> (bits[1] % 64) & 1))
@@ -309,6 +315,84 @@ int ep_elf_lookup_symbol(struct ep_elf_lookup *lookup, const char *name, struct 
 	if (r == 0)
 		return 0;
 	return names_find(lookup->elf, SHT_SYMTAB, &lookup->statics, name, len, ret);
+}
+
+/* --- by prefix --- */
+
+/* The name of a symbol when it is defined and begins with the prefix, else NULL. */
+static const char *match_name(const struct ep_elf_names *names, const Elf64_Sym *symbol,
+			      const char *prefix, size_t len)
+{
+	const char *name = (const char *)names->strings.data + symbol->st_name;
+	size_t most;
+
+	if (!is_defined(symbol) || !ep_in_bounds(symbol->st_name, len, names->strings.bytes) ||
+	    memcmp(name, prefix, len) != 0)
+		return NULL;
+	most = EP_MIN(names->strings.bytes - symbol->st_name, (size_t)EP_ELF_MAX_SYMBOL);
+	return memchr(name, '\0', most) && *name ? name : NULL;
+}
+
+static int names_match(const struct ep_elf_names *names, const char *prefix, bool global,
+		       struct ep_vec *matches)
+{
+	size_t len = strlen(prefix);
+	int r = 0;
+
+	for (size_t i = 0; i < names_count(names) && r == 0; i++) {
+		const Elf64_Sym *symbol = names_at(names, i);
+		struct ep_elf_match match = {.rank = matches->len};
+
+		if ((ELF64_ST_BIND(symbol->st_info) != STB_LOCAL) != global)
+			continue;
+		match.name = match_name(names, symbol, prefix, len);
+		match.symbol = symbol_of(symbol);
+		if (match.name)
+			r = ep_vec_append(matches, &match, 1);
+	}
+	return r;
+}
+
+static int table_match(const struct ep_elf *elf, uint32_t type, struct ep_elf_names *names,
+		       const char *prefix, struct ep_vec *matches)
+{
+	int r = names_open(elf, type, names);
+
+	if (r == 0)
+		r = names_match(names, prefix, true, matches);
+	if (r == 0)
+		r = names_match(names, prefix, false, matches);
+	return r == -ENODATA ? 0 : r;
+}
+
+int ep_elf_lookup_prefix(struct ep_elf_lookup *lookup, const char *prefix, struct ep_vec *matches)
+{
+	int r = table_match(lookup->elf, SHT_DYNSYM, &lookup->dynamics, prefix, matches);
+
+	return r < 0 ? r
+		     : table_match(lookup->elf, SHT_SYMTAB, &lookup->statics, prefix, matches);
+}
+
+static int match_compare(const void *a, const void *b)
+{
+	const struct ep_elf_match *x = a, *y = b;
+	int r = strcmp(x->name, y->name);
+
+	return r ? r : (x->rank > y->rank) - (x->rank < y->rank);
+}
+
+void ep_elf_matches_sort(struct ep_vec *matches)
+{
+	struct ep_elf_match *match = matches->data;
+	size_t n = 0;
+
+	if (matches->len > 0)
+		qsort(matches->data, matches->len, sizeof(*match), match_compare);
+	for (size_t i = 0; i < matches->len; i++) {
+		if (n == 0 || strcmp(match[n - 1].name, match[i].name) != 0)
+			match[n++] = match[i];
+	}
+	matches->len = n;
 }
 
 void ep_elf_lookup_init(struct ep_elf_lookup *lookup, const struct ep_elf *elf)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Symbols of an ELF file by exact name. Made for files that most likely do not have the name: a
+ * Symbols of an ELF file by name. Made for files that most likely do not have the name: a
  * miss in .dynsym costs a few small reads (.gnu.hash), the first miss in .symtab one pass over its
- * names, and each further one two bits of memory. core/symbol is for names of addresses.
+ * names, and each further one two bits of memory. By prefix the tables are read whole, and kept.
+ * core/symbol is for names of addresses.
  *
  * The caller embeds the struct; it serves one thread at a time. Section headers are needed: in a
  * file without them nothing is found.
@@ -10,6 +11,7 @@
 #ifndef EP_ELF_LOOKUP_H
 #define EP_ELF_LOOKUP_H
 
+#include "core/base/vec.h"
 #include "core/elf/file.h"
 
 #define EP_ELF_MAX_SYMBOL 512 /* bytes of a name that can be looked up, with the NUL */
@@ -52,5 +54,20 @@ void ep_elf_lookup_fini(struct ep_elf_lookup *lookup); /* accepts a zeroed struc
  * -ENODATA, -EBADMSG, -E2BIG (the name, or a .symtab of more than 64 MiB), -ENOMEM, -errno.
  */
 int ep_elf_lookup_symbol(struct ep_elf_lookup *lookup, const char *name, struct ep_elf_symbol *ret);
+
+struct ep_elf_match {
+	const char *name; /* borrowed from the lookup; 1 to EP_ELF_MAX_SYMBOL - 1 bytes */
+	struct ep_elf_symbol symbol;
+	size_t rank; /* its place in the vector before it was sorted */
+};
+
+/*
+ * Appends to `matches` (struct ep_elf_match) the defined symbols whose names begin with `prefix`:
+ * those of .dynsym, then of .symtab, in each global ones before local ones. 0, also for none;
+ * -EBADMSG, -E2BIG (the vector is full, or a table of more than 64 MiB), -ENOMEM, -errno.
+ */
+int ep_elf_lookup_prefix(struct ep_elf_lookup *lookup, const char *prefix, struct ep_vec *matches);
+/* Sorts by name, as bytes compare; of equal names the first that was appended stays. */
+void ep_elf_matches_sort(struct ep_vec *matches);
 
 #endif

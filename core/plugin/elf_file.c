@@ -6,24 +6,38 @@
 
 #include <errno.h>
 
+#define MAX_MATCHES (4 * EP_MAX_SYMBOLS) /* a name may be in several tables, and twice in one */
+
 /* --- symbols and sections --- */
 
-/* Only for a file without a .symtab of its own: else the debug file has nothing more. */
-static int debug_symbol(struct ep_elf_file *file, const char *name, struct ep_elf_symbol *ret)
+static int debug_file_open(struct ep_elf_file *file)
 {
-	struct ep_elf_section section;
-
 	if (file->debug_result == 1) {
 		file->debug_result = -ENODATA;
-		if (file->root && ep_elf_find_section_type(file->elf, SHT_SYMTAB, &section) < 0)
+		if (file->root)
 			file->debug_result = ep_debug_file_open(file->elf, file->root,
 								file->file.path, &file->debug);
 		if (file->debug_result == 0)
 			ep_elf_lookup_init(&file->debug_lookup, file->debug);
 	}
-	if (file->debug_result < 0)
-		return file->debug_result;
-	return ep_elf_lookup_symbol(&file->debug_lookup, name, ret);
+	return file->debug_result;
+}
+
+/* 0: it may have names that the file has not. With a .symtab of its own the file has them all. */
+static int debug_names_open(struct ep_elf_file *file)
+{
+	struct ep_elf_section section;
+
+	if (ep_elf_find_section_type(file->elf, SHT_SYMTAB, &section) == 0)
+		return -ENODATA;
+	return debug_file_open(file);
+}
+
+static int debug_symbol(struct ep_elf_file *file, const char *name, struct ep_elf_symbol *ret)
+{
+	int r = debug_names_open(file);
+
+	return r < 0 ? r : ep_elf_lookup_symbol(&file->debug_lookup, name, ret);
 }
 
 static int file_symbol(void *arg, const char *name, struct ep_symbol *ret)
@@ -38,6 +52,41 @@ static int file_symbol(void *arg, const char *name, struct ep_symbol *ret)
 	if (r < 0)
 		return r;
 	*ret = (struct ep_symbol){.va = symbol.va, .bytes = symbol.bytes};
+	return 0;
+}
+
+static int find_matches(struct ep_elf_file *file, const char *prefix, struct ep_vec *matches)
+{
+	int r = ep_elf_lookup_prefix(&file->lookup, prefix, matches);
+
+	if (r == 0)
+		r = debug_names_open(file);
+	if (r == 0)
+		r = ep_elf_lookup_prefix(&file->debug_lookup, prefix, matches);
+	if (r < 0 && r != -ENODATA)
+		return r;
+	ep_elf_matches_sort(matches);
+	return matches->len > EP_MAX_SYMBOLS ? -E2BIG : 0;
+}
+
+static int file_symbols(void *arg, const char *prefix,
+			int (*visit)(void *arg, const char *name, const struct ep_symbol *symbol),
+			void *visit_arg)
+{
+	ep_cleanup(ep_vec_fini) struct ep_vec matches = {0};
+	const struct ep_elf_match *match;
+	int r;
+
+	ep_vec_init(&matches, sizeof(*match), MAX_MATCHES);
+	r = find_matches(arg, prefix, &matches);
+	if (r < 0)
+		return r;
+	ep_vec_each (&matches, match) {
+		struct ep_symbol symbol = {.va = match->symbol.va, .bytes = match->symbol.bytes};
+
+		if (visit(visit_arg, match->name, &symbol) != 0)
+			break;
+	}
 	return 0;
 }
 
@@ -76,26 +125,35 @@ static int eh_open(struct ep_elf_file *file)
 	return r;
 }
 
-static int debug_frame_open(struct ep_elf_file *file)
+static int debug_frame_open(struct ep_elf_file *file, const struct ep_elf *elf)
 {
 	ep_autofree struct ep_debug_source *source = calloc(1, sizeof(*source));
 	int r;
 
 	if (!source)
 		return -ENOMEM;
-	r = ep_debug_source_open(source, file->elf);
+	r = ep_debug_source_open(source, elf);
 	if (r == 0)
 		file->debug_frame = ep_take(source);
 	return r;
 }
 
+static int functions_open(struct ep_elf_file *file)
+{
+	int r = eh_open(file);
+
+	if (r == -ENODATA)
+		r = debug_frame_open(file, file->elf);
+	if (r != -ENODATA)
+		return r;
+	r = debug_file_open(file);
+	return r < 0 ? r : debug_frame_open(file, file->debug);
+}
+
 static struct ep_fde_list *functions_list(struct ep_elf_file *file)
 {
-	if (file->functions_result == 1) {
-		file->functions_result = eh_open(file);
-		if (file->functions_result == -ENODATA)
-			file->functions_result = debug_frame_open(file);
-	}
+	if (file->functions_result == 1)
+		file->functions_result = functions_open(file);
 	if (file->functions_result < 0)
 		return NULL;
 	return file->eh ? &file->eh->list : &file->debug_frame->list;
@@ -149,16 +207,20 @@ static int file_function(void *arg, uint64_t va, struct ep_symbol *ret)
 
 static const struct ep_file_ops elf_file_ops = {
 	.symbol = file_symbol,
+	.symbols = file_symbols,
 	.section = file_section,
 	.read = file_read,
 	.function = file_function,
 };
 
-void ep_elf_file_init(struct ep_elf_file *file, const struct ep_elf *elf, const char *path)
+void ep_elf_file_init(struct ep_elf_file *file, const struct ep_elf *elf, const char *root,
+		      const char *path)
 {
 	*file = (struct ep_elf_file){
-		.file = {.ops = &elf_file_ops, .arg = file, .path = path},
+		.file = {.ops = &elf_file_ops, .arg = file, .path = path,
+			 .machine = ep_elf_machine(elf)},
 		.elf = elf,
+		.root = root,
 		.debug_result = 1,
 		.functions_result = 1,
 	};

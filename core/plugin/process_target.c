@@ -10,10 +10,25 @@
 
 #define MAX_MAPPINGS 262144 /* vm.max_map_count is 65530 unless somebody raised it */
 
-static int maps_read(pid_t pid, struct ep_maps *maps)
+void ep_process_target_init(struct ep_process_target *process, pid_t pid)
 {
-	ep_maps_init(maps, MAX_MAPPINGS);
-	return ep_maps_read(maps, pid, EP_MAPS_ALL);
+	*process = (struct ep_process_target){.pid = pid};
+	ep_maps_init(&process->maps, MAX_MAPPINGS);
+}
+
+void ep_process_target_end_job(struct ep_process_target *process)
+{
+	ep_maps_fini(&process->maps);
+	ep_process_target_init(process, process->pid);
+}
+
+/* What failed is tried again by the next one that asks. */
+static int maps_need(struct ep_process_target *process)
+{
+	int r = process->has_maps ? 0 : ep_maps_read(&process->maps, process->pid, EP_MAPS_ALL);
+
+	process->has_maps = r == 0;
+	return r;
 }
 
 int ep_process_target_read(pid_t pid, uint64_t addr, void *buf, size_t bytes)
@@ -21,18 +36,16 @@ int ep_process_target_read(pid_t pid, uint64_t addr, void *buf, size_t bytes)
 	return ep_memory_read(pid, addr, buf, bytes);
 }
 
-int ep_process_target_mappings(pid_t pid,
+int ep_process_target_mappings(struct ep_process_target *process,
 			       int (*visit)(void *arg, const struct ep_target_mapping *mapping),
 			       void *arg)
 {
-	ep_cleanup(ep_maps_fini) struct ep_maps maps = {0};
 	const struct ep_mapping *mapping;
-	int r;
+	int r = maps_need(process);
 
-	r = maps_read(pid, &maps);
 	if (r < 0)
 		return r;
-	ep_vec_each (&maps.mappings, mapping) {
+	ep_vec_each (&process->maps.mappings, mapping) {
 		struct ep_target_mapping target = {
 			.start = mapping->start,
 			.end = mapping->end,
@@ -49,13 +62,11 @@ int ep_process_target_mappings(pid_t pid,
 	return 0;
 }
 
-int ep_process_target_tls_key(pid_t pid, uint32_t key, struct ep_tls *ret)
+int ep_process_target_tls_key(struct ep_process_target *process, uint32_t key, struct ep_tls *ret)
 {
-	ep_cleanup(ep_maps_fini) struct ep_maps maps = {0};
-	int r;
+	int r = maps_need(process);
 
-	r = maps_read(pid, &maps);
-	return r < 0 ? r : ep_tls_find_key(pid, &maps, key, ret);
+	return r < 0 ? r : ep_tls_find_key(process->pid, &process->maps, key, ret);
 }
 
 static int module_open(pid_t pid, const struct ep_maps *maps, uint64_t addr,
@@ -71,17 +82,17 @@ static int module_open(pid_t pid, const struct ep_maps *maps, uint64_t addr,
 	return r < 0 ? r : ep_elf_open_fd(file.fd, ret_elf);
 }
 
-int ep_process_target_tls_variable(pid_t pid, const struct ep_elf *elf, uint64_t module_addr,
-				   uint64_t bias, uint64_t tls_off, struct ep_tls *ret)
+int ep_process_target_tls_variable(struct ep_process_target *process, const struct ep_elf *elf,
+				   uint64_t module_addr, uint64_t bias, uint64_t tls_off,
+				   struct ep_tls *ret)
 {
-	ep_cleanup(ep_maps_fini) struct ep_maps maps = {0};
 	ep_cleanup(ep_elf_closep) struct ep_elf *opened = NULL;
-	int r;
+	int r = maps_need(process);
 
-	r = maps_read(pid, &maps);
 	if (r == 0 && !elf)
-		r = module_open(pid, &maps, module_addr, &opened);
+		r = module_open(process->pid, &process->maps, module_addr, &opened);
 	if (r < 0)
 		return r;
-	return ep_tls_find_variable(pid, &maps, elf ? elf : opened, bias, tls_off, ret);
+	return ep_tls_find_variable(process->pid, &process->maps, elf ? elf : opened, bias, tls_off,
+				    ret);
 }

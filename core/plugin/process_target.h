@@ -2,22 +2,40 @@
 /*
  * A live process as unwinder plugins see it: what is behind the members of struct ep_target_ops that
  * only read (core/plugin/unwinder.h). Errors are those of struct ep_unwinder_host.
+ *
+ * Its mappings are read from /proc when something first needs them, and kept until the job ends:
+ * where a plugin asks for paths to thread storage and then for mappings, the kernel prints them
+ * once. What the core knows of a process does not serve, as that is executable mappings alone.
+ *
+ * Embedded by the caller; belongs to one job at a time.
  */
 #ifndef EP_PLUGIN_PROCESS_TARGET_H
 #define EP_PLUGIN_PROCESS_TARGET_H
 
 #include "core/plugin/unwinder.h"
+#include "core/proc/maps.h"
 
 struct ep_elf;
 
+struct ep_process_target {
+	pid_t pid;
+	bool has_maps;
+	struct ep_maps maps; /* all of them; of the job that runs */
+};
+
+void ep_process_target_init(struct ep_process_target *process, pid_t pid);
+/* The next one that asks reads mappings anew. Also the end of the struct; accepts a zeroed one. */
+void ep_process_target_end_job(struct ep_process_target *process);
+
 int ep_process_target_read(pid_t pid, uint64_t addr, void *buf, size_t bytes);
 /* Named anonymous memory has its name ("[heap]", "[anon:x]") and is_file 0. */
-int ep_process_target_mappings(pid_t pid,
+int ep_process_target_mappings(struct ep_process_target *process,
 			       int (*visit)(void *arg, const struct ep_target_mapping *mapping),
 			       void *arg);
-int ep_process_target_tls_key(pid_t pid, uint32_t key, struct ep_tls *ret);
+int ep_process_target_tls_key(struct ep_process_target *process, uint32_t key, struct ep_tls *ret);
 /* `elf` is the probed file, borrowed; NULL: it is opened through the mapping at `module_addr`. */
-int ep_process_target_tls_variable(pid_t pid, const struct ep_elf *elf, uint64_t module_addr,
-				   uint64_t bias, uint64_t tls_off, struct ep_tls *ret);
+int ep_process_target_tls_variable(struct ep_process_target *process, const struct ep_elf *elf,
+				   uint64_t module_addr, uint64_t bias, uint64_t tls_off,
+				   struct ep_tls *ret);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/plugin/unwinder.h"
+#include "core/plugin/function_code.h"
 #include "core/plugin/host.h"
 
 #include <errno.h>
@@ -19,6 +20,13 @@ static int file_symbol(const struct ep_file *file, const char *name, struct ep_s
 	return file->ops->symbol(file->arg, name, ret);
 }
 
+static int file_symbols(const struct ep_file *file, const char *prefix,
+			int (*visit)(void *arg, const char *name, const struct ep_symbol *symbol),
+			void *arg)
+{
+	return file->ops->symbols(file->arg, prefix, visit, arg);
+}
+
 static int file_section(const struct ep_file *file, const char *name, struct ep_symbol *ret)
 {
 	return file->ops->section(file->arg, name, ret);
@@ -26,7 +34,7 @@ static int file_section(const struct ep_file *file, const char *name, struct ep_
 
 static int file_read(const struct ep_file *file, uint64_t va, void *buf, size_t bytes)
 {
-	return file->ops->read(file->arg, va, buf, bytes);
+	return bytes > EP_MAX_FILE_READ ? -E2BIG : file->ops->read(file->arg, va, buf, bytes);
 }
 
 static int file_function(const struct ep_file *file, uint64_t va, struct ep_symbol *ret)
@@ -84,6 +92,53 @@ static int tls_key(const struct ep_target *target, uint32_t key, struct ep_tls *
 	return target->ops->tls_key(target->arg, key, ret);
 }
 
+/* An offset from the thread pointer, if it can be one. */
+static int path_from_pointer(uint64_t off, struct ep_tls *ret)
+{
+	int64_t value = (int64_t)off;
+
+	if (value == 0 || value < INT32_MIN || value > INT32_MAX)
+		return -ENODATA;
+	*ret = (struct ep_tls){.steps = 1, .off = {(int32_t)value}};
+	return 0;
+}
+
+static int path_from_word(const struct ep_target *target, uint64_t va, struct ep_tls *ret)
+{
+	uint64_t word;
+	int r = target_read(target, target->bias + va, &word, sizeof(word));
+
+	return r < 0 ? r : path_from_pointer(word, ret);
+}
+
+static int path_from_pair(const struct ep_target *target, const struct ep_variable *variable,
+			  struct ep_tls *ret)
+{
+	uint64_t pair[2];
+	int r = target_read(target, target->bias + variable->value, pair, sizeof(pair));
+
+	if (r < 0)
+		return r;
+	return pair[0] ? tls_variable(target, pair[1] + variable->add, ret) : -ENODATA;
+}
+
+static int tls_path(const struct ep_target *target, const struct ep_variable *variable,
+		    struct ep_tls *ret)
+{
+	switch (variable->kind) {
+	case EP_VARIABLE_SEGMENT:
+		return tls_variable(target, variable->value, ret);
+	case EP_VARIABLE_POINTER:
+		return path_from_pointer(variable->value, ret);
+	case EP_VARIABLE_WORD:
+		return path_from_word(target, variable->value, ret);
+	case EP_VARIABLE_PAIR:
+		return path_from_pair(target, variable, ret);
+	default:
+		return -ENOTSUP;
+	}
+}
+
 static int set_state(struct ep_target *target, const void *state, size_t bytes)
 {
 	return bytes > EP_STATE_BYTES ? -E2BIG : target->ops->set_state(target->arg, state, bytes);
@@ -110,11 +165,6 @@ static int set_ranges(struct ep_target *target, const struct ep_range *ranges, s
 	return target->ops->set_ranges(target->arg, ranges, n);
 }
 
-static int map_fd(const struct ep_target *target, const char *name)
-{
-	return target->ops->map_fd(target->arg, name);
-}
-
 static int add_name(struct ep_names *names, const struct ep_name *name)
 {
 	return names->add(names->arg, name);
@@ -131,9 +181,13 @@ const struct ep_unwinder_host *ep_unwinder_host_get(void)
 		.size = sizeof(host),
 		.file_path = file_path,
 		.file_symbol = file_symbol,
+		.file_symbols = file_symbols,
 		.file_section = file_section,
 		.file_read = file_read,
 		.file_function = file_function,
+		.file_parts = ep_function_parts,
+		.file_variable = ep_function_variable,
+		.file_argument = ep_function_argument,
 		.target_pid = target_pid,
 		.target_bias = target_bias,
 		.target_read = target_read,
@@ -141,9 +195,9 @@ const struct ep_unwinder_host *ep_unwinder_host_get(void)
 		.target_mappings = target_mappings,
 		.tls_variable = tls_variable,
 		.tls_key = tls_key,
+		.tls_path = tls_path,
 		.set_state = set_state,
 		.set_ranges = set_ranges,
-		.map_fd = map_fd,
 		.add_name = add_name,
 		.count = count,
 	};

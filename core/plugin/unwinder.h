@@ -16,6 +16,9 @@
 /* Members and errors as those of struct ep_unwinder_host. */
 struct ep_file_ops {
 	int (*symbol)(void *arg, const char *name, struct ep_symbol *ret);
+	int (*symbols)(void *arg, const char *prefix,
+		       int (*visit)(void *arg, const char *name, const struct ep_symbol *symbol),
+		       void *visit_arg);
 	int (*section)(void *arg, const char *name, struct ep_symbol *ret);
 	int (*read)(void *arg, uint64_t va, void *buf, size_t bytes);
 	int (*function)(void *arg, uint64_t va, struct ep_symbol *ret);
@@ -25,6 +28,7 @@ struct ep_file {
 	const struct ep_file_ops *ops;
 	void *arg;
 	const char *path; /* borrowed */
+	uint16_t machine; /* EM_X86_64, ... */
 };
 
 struct ep_target_ops {
@@ -36,7 +40,6 @@ struct ep_target_ops {
 	int (*tls_key)(void *arg, uint32_t key, struct ep_tls *ret);
 	int (*set_state)(void *arg, const void *state, size_t bytes);
 	int (*set_ranges)(void *arg, const struct ep_range *ranges, size_t n);
-	int (*map_fd)(void *arg, const char *name);
 	void (*count)(void *arg, uint32_t counter, uint64_t n);
 };
 
@@ -51,6 +54,11 @@ struct ep_names {
 	int (*add)(void *arg, const struct ep_name *name);
 	void *arg;
 };
+
+static inline bool ep_bpf_image_resumes(const struct ep_bpf_image *image)
+{
+	return EP_HAS(image, flags) && image->flags & EP_BPF_RESUMES;
+}
 
 /* After ep_host_init. */
 const struct ep_unwinder_host *ep_unwinder_host_get(void);

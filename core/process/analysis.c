@@ -93,22 +93,20 @@ static void read_ids(struct ep_analysis *analysis, const struct ep_elf *elf)
 
 /* A separate debug file is looked for only when the file itself has no .eh_frame. */
 static int build_table(const struct ep_analysis *analysis, const struct ep_elf *elf,
-		       struct ep_unwind_table **ret_table)
+		       const char *root, struct ep_unwind_table **ret_table)
 {
 	ep_cleanup(ep_elf_closep) struct ep_elf *debug = NULL;
 	struct ep_elf_section section;
-	char root[32];
 
-	snprintf(root, sizeof(root), "/proc/%d/root", (int)analysis->pid);
 	if (ep_elf_find_section(elf, ".eh_frame", &section) < 0)
 		(void)ep_debug_file_open(elf, root, analysis->mapping.path, &debug);
 	return ep_unwind_table_build(elf, debug, ret_table);
 }
 
-static int put_table(struct ep_analysis *analysis, const struct ep_elf *elf)
+static int put_table(struct ep_analysis *analysis, const struct ep_elf *elf, const char *root)
 {
 	struct ep_unwind_table *table = NULL;
-	int r = build_table(analysis, elf, &table);
+	int r = build_table(analysis, elf, root, &table);
 
 	if (r == 0)
 		r = ep_delta_store_put_text(analysis->store, table, &analysis->text);
@@ -119,8 +117,10 @@ static int put_table(struct ep_analysis *analysis, const struct ep_elf *elf)
 void ep_analysis_run(struct ep_analysis *analysis)
 {
 	ep_cleanup(ep_elf_closep) struct ep_elf *elf = NULL;
+	char root[32];
 	int fd;
 
+	snprintf(root, sizeof(root), "/proc/%d/root", (int)analysis->pid);
 	if (analysis->file.fd < 0)
 		analysis->result = open_file(analysis);
 	if (analysis->result < 0)
@@ -134,10 +134,10 @@ void ep_analysis_run(struct ep_analysis *analysis)
 	}
 	analysis->trusted = is_trusted(analysis->file.fd);
 	read_ids(analysis, elf);
-	if (analysis->unwinders)
-		analysis->n_claims = ep_unwinders_probe(analysis->unwinders, elf,
+	if (analysis->languages)
+		analysis->n_claims = ep_languages_probe(analysis->languages, elf, root,
 							analysis->mapping.path, analysis->claims);
-	analysis->table_result = put_table(analysis, elf);
+	analysis->table_result = put_table(analysis, elf, root);
 	if (analysis->table_result < 0)
 		ep_log(EP_LOG_DEBUG, "analysis: %s: no unwind tables: %s", analysis->mapping.path,
 		       ep_strerror(analysis->table_result));

@@ -6,7 +6,7 @@
 #ifndef EP_PROCESS_ANALYSIS_H
 #define EP_PROCESS_ANALYSIS_H
 
-#include "core/process/unwinders.h"
+#include "core/process/language.h"
 #include "core/elf/file.h"
 #include "core/proc/maps.h"
 #include "core/proc/open.h"
@@ -18,7 +18,7 @@ struct ep_analysis {
 	struct ep_mapping mapping; /* path is owned by the analysis */
 	struct ep_proc_file expected; /* the identity under which it is known */
 	struct ep_delta_store *store;
-	struct ep_unwinders *unwinders; /* asked whose it is; NULL: nobody is asked */
+	struct ep_languages *languages; /* asked whose it is; NULL: nobody is asked */
 	/* out */
 	int result;	  /* 0, or why it failed */
 	bool opened;	  /* if not, another process may have better luck with the same file */

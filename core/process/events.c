@@ -177,7 +177,7 @@ static void inherit(struct ep_processes *processes, struct ep_process *child,
 
 	ep_process_take_identity(child, ep_identity_ref(parent->identity));
 	child->born_from = parent->program;
-	ep_languages_fork(child, parent);
+	ep_process_languages_fork(child, parent);
 	r = inherit_places(processes, child, parent);
 	child->was_known = r == 0 && !ep_process_is_unknown(parent);
 	if (child->state == EP_PROCESS_ENDED)
@@ -200,7 +200,7 @@ static void inherit_late(struct ep_processes *processes, struct ep_process *chil
 	ep_process_take_identity(child, ep_identity_ref(parent->identity));
 	child->born_from = parent->program;
 	if (child->n_languages == 0)
-		ep_languages_fork(child, parent);
+		ep_process_languages_fork(child, parent);
 	ep_places_init(&child->places);
 	if (inherit_places(processes, child, parent) == 0 && !ep_process_is_unknown(parent))
 		ep_reads_spare(&processes->reads, child);
@@ -447,6 +447,7 @@ static struct ep_place_in_memory place_of(const struct ep_mapping_event *event)
 		.end = event->addr + event->bytes,
 		.file_off = strcmp(event->name, "[vdso]") == 0 ? 0 : event->file_off,
 		.time_ns = event->time_ns,
+		.is_memfd = ep_is_memfd_path(event->name),
 	};
 }
 
@@ -605,7 +606,7 @@ static void look(struct ep_processes *processes, struct ep_process *process,
 	if (sample->copy_bytes && !ep_process_is_settled(process))
 		ep_processes_hurry(processes, process);
 	if (sample->flags & EP_SAMPLE_REFRESH)
-		ep_languages_refresh(process);
+		ep_process_languages_refresh(process);
 }
 
 void ep_processes_on_sample(struct ep_processes *processes, const struct ep_sample *sample,

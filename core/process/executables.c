@@ -33,7 +33,7 @@ struct ep_executables_task {
 };
 
 int ep_executables_new(struct uv_loop_s *loop, struct ep_delta_store *store,
-		       struct ep_unwinders *unwinders,
+		       struct ep_languages *languages,
 		       void (*changed)(void *arg, struct ep_executable *executable), void *arg,
 		       struct ep_executables **ret_executables)
 {
@@ -44,7 +44,7 @@ int ep_executables_new(struct uv_loop_s *loop, struct ep_delta_store *store,
 	TAILQ_INIT(&executables->waiting);
 	executables->loop = loop;
 	executables->store = store;
-	executables->unwinders = unwinders;
+	executables->languages = languages;
 	executables->changed = changed;
 	executables->arg = arg;
 	ep_map_init(&executables->by_identity, MAX_EXECUTABLES);
@@ -160,7 +160,7 @@ static void take_result(struct ep_executables *executables, struct ep_executable
 	executable->n_segments = analysis->n_segments;
 	ep_delta_store_drop_text(executables->store, executable->text);
 	executable->text = ep_take(analysis->text);
-	if (analysis->unwinders && analysis->opened) {
+	if (analysis->languages && analysis->opened) {
 		executable->probed = true;
 		memcpy(executable->claims, analysis->claims, sizeof(executable->claims));
 		executable->n_claims = analysis->n_claims;
@@ -184,7 +184,7 @@ static void load_languages(struct ep_executables *executables,
 			   const struct ep_executable *executable)
 {
 	for (size_t i = 0; executable->awaited_ns && i < executable->n_claims; i++)
-		ep_claim_load(executables->unwinders, executable->claims[i]);
+		ep_claim_load(executables->languages, executable->claims[i]);
 }
 
 static void free_task(struct ep_executables_task *task)
@@ -297,7 +297,7 @@ int ep_executables_analyse(struct ep_executables *executables, struct ep_executa
 	task->analysis.mapping = *mapping;
 	task->analysis.mapping.path = strdup(mapping->path);
 	task->analysis.store = executables->store;
-	task->analysis.unwinders = executable->probed ? NULL : executables->unwinders;
+	task->analysis.languages = executable->probed ? NULL : executables->languages;
 	task->analysis.file.fd = fd;
 	task->analysis.expected = executable->file;
 	if (!task->analysis.mapping.path) {

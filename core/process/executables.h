@@ -12,11 +12,13 @@
 #ifndef EP_PROCESS_EXECUTABLES_H
 #define EP_PROCESS_EXECUTABLES_H
 
-#include "core/process/unwinders.h"
+#include "core/process/language.h"
 #include "core/elf/file.h"
 #include "core/proc/maps.h"
 #include "core/proc/open.h"
 #include "core/unwind/delta_store.h"
+
+#include <string.h>
 
 #define EP_EXECUTABLE_MAX_SEGMENTS_KEPT 8
 
@@ -67,7 +69,7 @@ struct ep_executables_stats {
 
 /* `changed` is called when an executable is no longer PENDING, or was evicted. */
 int ep_executables_new(struct uv_loop_s *loop, struct ep_delta_store *store,
-		       struct ep_unwinders *unwinders,
+		       struct ep_languages *languages,
 		       void (*changed)(void *arg, struct ep_executable *executable), void *arg,
 		       struct ep_executables **ret_executables);
 /* Nothing new is analysed from here on; what waits is given up. */
@@ -131,5 +133,11 @@ const struct ep_executables_stats *ep_executables_stats(struct ep_executables *e
 /* ELF virtual address of a mapping's start. 0, or -ENODATA when no segment covers it. */
 int ep_executable_find_va(const struct ep_executable *executable, uint64_t file_off,
 			  uint64_t *ret_va);
+
+/* Memory that was given a name (memfd_create): the kernel shows it as "/memfd:NAME (deleted)". */
+static inline bool ep_is_memfd_path(const char *path)
+{
+	return path && strncmp(path, "/memfd:", strlen("/memfd:")) == 0;
+}
 
 #endif

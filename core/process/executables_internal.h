@@ -19,7 +19,7 @@ struct ep_executables {
 	TAILQ_HEAD(, ep_executables_task) waiting;
 	size_t running;
 	struct ep_delta_store *store;
-	struct ep_unwinders *unwinders; /* may be NULL */
+	struct ep_languages *languages; /* may be NULL */
 	void (*changed)(void *arg, struct ep_executable *executable);
 	void *arg;
 	struct ep_map by_identity; /* hash -> struct ep_executable * */

@@ -3,7 +3,7 @@
 #include "core/base/clock.h"
 #include "core/process/executables.h"
 #include "core/process/places.h"
-#include "core/trace/languages.h"
+#include "core/trace/kinds.h"
 #include "core/walk/walk.h"
 
 #include <errno.h>

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "core/process/language.h"
 #include "core/process/job.h"
-#include "core/process/rows.h"
-#include "core/process/unwinders.h"
-#include "core/process/unwinders_internal.h"
+#include "core/process/language_internal.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/bpf/language_maps.h"
-#include "core/bpf/unwinder_program.h"
 #include "core/plugin/process_target.h"
 
 #include <errno.h>
@@ -22,58 +20,22 @@
 #define LOAD_WAIT_NS EP_NS_PER_SEC
 #define RETRY_MAX_NS (10 * EP_NS_PER_SEC)
 /* A process that maps all the time is looked at so often; its names have their turn in between. */
-#define CHANGE_REST_NS (50 * EP_NS_PER_MS)
+#define REFRESH_REST_NS (50 * EP_NS_PER_MS)
 
 /* --- what the plugin says, on a worker ------------------------------------------------------- */
 
-static int set_state(void *arg, const void *state, size_t bytes)
-{
-	struct ep_instance *instance = arg;
-	struct ep_said *said = &instance->said;
-
-	if (said->has_state && said->state_bytes == bytes && memcmp(said->state, state, bytes) == 0)
-		return 0;
-	memcpy(said->state, state, bytes);
-	said->state_bytes = bytes;
-	said->has_state = true;
-	said->changed = true;
-	return 0;
-}
-
-static bool is_same(const struct ep_said *said, const struct ep_vec *exact, bool anonymous)
-{
-	return said->anonymous == anonymous && said->ranges.len == exact->len &&
-	       (exact->len == 0 || memcmp(said->ranges.data, exact->data,
-					  exact->len * sizeof(struct ep_range)) == 0);
-}
-
-static int set_ranges(void *arg, const struct ep_range *ranges, size_t n)
-{
-	struct ep_instance *instance = arg;
-	struct ep_said *said = &instance->said;
-	struct ep_vec exact;
-	bool anonymous;
-	int r;
-
-	ep_vec_init(&exact, sizeof(struct ep_range), EP_MAX_RANGES);
-	r = ep_ranges_take(ranges, n, &exact, &anonymous);
-	if (r == 0 && !is_same(said, &exact, anonymous)) {
-		struct ep_vec old = said->ranges;
-
-		said->ranges = exact;
-		exact = old;
-		said->anonymous = anonymous;
-		said->changed = true;
-	}
-	ep_vec_fini(&exact);
-	return r;
-}
-
-static int target_map_fd(void *arg, const char *name)
+static int target_set_state(void *arg, const void *state, size_t bytes)
 {
 	struct ep_instance *instance = arg;
 
-	return ep_unwinder_program_map_fd(instance->claim->plugin->program, name);
+	return ep_said_set_state(&instance->call, state, bytes);
+}
+
+static int target_set_ranges(void *arg, const struct ep_range *ranges, size_t n)
+{
+	struct ep_instance *instance = arg;
+
+	return ep_said_set_ranges(&instance->call, ranges, n);
 }
 
 static void target_count(void *arg, uint32_t counter, uint64_t n)
@@ -81,7 +43,7 @@ static void target_count(void *arg, uint32_t counter, uint64_t n)
 	struct ep_instance *instance = arg;
 
 	if (counter < EP_MAX_PLUGIN_COUNTERS)
-		atomic_fetch_add(&instance->claim->plugin->counters[counter], n);
+		atomic_fetch_add(&instance->claim->language->counters[counter], n);
 }
 
 static int target_read(void *arg, uint64_t addr, void *buf, size_t bytes)
@@ -97,14 +59,14 @@ static int target_mappings(void *arg,
 {
 	struct ep_instance *instance = arg;
 
-	return ep_process_target_mappings(instance->pid, visit, visit_arg);
+	return ep_process_target_mappings(&instance->process, visit, visit_arg);
 }
 
 static int target_tls_variable(void *arg, uint64_t tls_off, struct ep_tls *ret)
 {
 	struct ep_instance *instance = arg;
 
-	return ep_process_target_tls_variable(instance->pid, NULL, instance->module_addr,
+	return ep_process_target_tls_variable(&instance->process, NULL, instance->module_addr,
 					      instance->target.bias, tls_off, ret);
 }
 
@@ -112,7 +74,7 @@ static int target_tls_key(void *arg, uint32_t key, struct ep_tls *ret)
 {
 	struct ep_instance *instance = arg;
 
-	return ep_process_target_tls_key(instance->pid, key, ret);
+	return ep_process_target_tls_key(&instance->process, key, ret);
 }
 
 static const struct ep_target_ops target_ops = {
@@ -120,44 +82,60 @@ static const struct ep_target_ops target_ops = {
 	.mappings = target_mappings,
 	.tls_variable = target_tls_variable,
 	.tls_key = target_tls_key,
-	.set_state = set_state,
-	.set_ranges = set_ranges,
-	.map_fd = target_map_fd,
+	.set_state = target_set_state,
+	.set_ranges = target_set_ranges,
 	.count = target_count,
 };
 
-/* --- jobs ------------------------------------------------------------------------------------ */
+static int attach(struct ep_instance *instance)
+{
+	struct ep_language *language = instance->claim->language;
+	int r = ep_language_load(language);
 
+	if (r < 0)
+		return r;
+	return ep_attachment_attach(language->ops, instance->claim->executable, &instance->target,
+				    &instance->handle);
+}
+
+/* What an attach does not say does not hold, whatever an earlier one or a parent's said. */
 static void run_attach(void *arg)
 {
 	struct ep_instance *instance = arg;
-	struct ep_language_plugin *plugin = instance->claim->plugin;
 
-	instance->result = ep_language_plugin_load(plugin);
-	if (instance->result == 0)
-		instance->result = plugin->ops->attach(instance->claim->executable,
-						       &instance->target, &instance->handle);
-	if (instance->result != 0)
-		instance->handle = NULL;
+	instance->result = attach(instance);
+	if (instance->result == 0) {
+		ep_said_clear(&instance->holds);
+		instance->untold = true;
+	}
+	ep_instance_end_call(instance, instance->result);
 }
 
-static void run_changed(void *arg)
+static void run_refresh(void *arg)
 {
 	struct ep_instance *instance = arg;
 
-	instance->result = instance->claim->plugin->ops->refresh(instance->handle);
+	instance->result = instance->claim->language->ops->refresh(instance->handle);
+	ep_instance_end_call(instance, instance->result);
 }
+
+void ep_instance_end_call(struct ep_instance *instance, int result)
+{
+	instance->untold |= ep_said_end(&instance->holds, &instance->call, result);
+}
+
+/* --- what BPF is told ------------------------------------------------------------------------ */
 
 /* Another wait for the same is not put off by this one. */
 static void schedule(struct ep_instance *instance, uint64_t wait_ns)
 {
-	struct ep_unwinders *unwinders = instance->unwinders;
+	struct ep_languages *languages = instance->languages;
 	uint64_t at_ns = ep_clock_mono_ns() + wait_ns, wait_ms = wait_ns / EP_NS_PER_MS + 1;
-	uv_timer_t *timer = &unwinders->retry_timer;
+	uv_timer_t *timer = &languages->retry_timer;
 
 	if (!instance->retry_ns || at_ns < instance->retry_ns)
 		instance->retry_ns = at_ns;
-	if (!unwinders->stopped &&
+	if (!languages->stopped &&
 	    (!uv_is_active((uv_handle_t *)timer) || uv_timer_get_due_in(timer) > wait_ms))
 		uv_timer_start(timer, ep_instance_on_retry, wait_ms, 0);
 }
@@ -165,36 +143,59 @@ static void schedule(struct ep_instance *instance, uint64_t wait_ns)
 /* What it said is taken when another process has let go of its cell. */
 static void wait_for_cell(struct ep_instance *instance)
 {
-	if (ep_log_limit_ok(&instance->unwinders->full_lines))
+	if (ep_log_limit_ok(&instance->languages->full_lines))
 		ep_log(EP_LOG_WARN,
 		       "%s: pid %d: more than %d processes at once, its frames stay "
 		       "native for now",
-		       instance->claim->plugin->name, (int)instance->pid, EP_MAX_STATES);
-	instance->said.changed = true;
+		       instance->claim->language->name, (int)instance->pid, EP_MAX_STATES);
+	instance->untold = true;
 	schedule(instance, RETRY_MAX_NS);
 }
 
-/* The loop's copy of what the plugin said; true when BPF is to be told. */
-static bool take_said(struct ep_instance *instance)
+/* Equal states share a cell: it is another one when the state is. */
+static bool take_state(struct ep_instance *instance)
 {
-	struct ep_said *said = &instance->said;
-	struct ep_language_maps *maps = instance->unwinders->maps;
+	const struct ep_said *holds = &instance->holds;
+	struct ep_language_maps *maps = instance->languages->maps;
+	uint32_t old = instance->state;
 	int state = 0;
 
-	if (!said->changed)
-		return false;
-	said->changed = false;
-	instance->ranges.len = 0;
-	if (said->ranges.len > 0)
-		(void)ep_vec_append(&instance->ranges, said->ranges.data, said->ranges.len);
-	instance->anonymous = said->anonymous;
-	if (said->has_state)
-		state = ep_language_maps_get_state(maps, said->state, said->state_bytes);
+	if (holds->has_state)
+		state = ep_language_maps_get_state(maps, holds->state, holds->state_bytes);
 	if (state < 0)
 		wait_for_cell(instance);
-	ep_language_maps_put_state(maps, instance->state);
 	instance->state = state > 0 ? (uint32_t)state : 0;
+	ep_language_maps_put_state(maps, old);
+	return instance->state != old;
+}
+
+static bool take_ranges(struct ep_instance *instance)
+{
+	const struct ep_vec *said = &instance->holds.ranges;
+	struct ep_vec *told = &instance->ranges;
+
+	if (instance->anonymous == instance->holds.anonymous && told->len == said->len &&
+	    (said->len == 0 ||
+	     memcmp(told->data, said->data, said->len * sizeof(struct ep_range)) == 0))
+		return false;
+	instance->anonymous = instance->holds.anonymous;
+	told->len = 0;
+	if (said->len > 0)
+		(void)ep_vec_append(told, said->data, said->len);
 	return true;
+}
+
+/* The loop's copy of what holds; true when BPF is to be told. */
+static bool take_said(struct ep_instance *instance)
+{
+	bool state, ranges;
+
+	if (!instance->untold)
+		return false;
+	instance->untold = false;
+	state = take_state(instance);
+	ranges = take_ranges(instance);
+	return state || ranges;
 }
 
 /* BPF must not go on with a state that does not hold. */
@@ -202,21 +203,31 @@ static bool forget_said(struct ep_instance *instance)
 {
 	bool told = instance->state != 0 || instance->ranges.len > 0 || instance->anonymous;
 
-	ep_language_maps_put_state(instance->unwinders->maps, instance->state);
+	ep_language_maps_put_state(instance->languages->maps, instance->state);
 	instance->state = 0;
 	instance->ranges.len = 0;
-	instance->said.ranges.len = 0;
-	instance->anonymous = instance->said.anonymous = false;
-	instance->said.has_state = instance->said.changed = false;
+	instance->anonymous = false;
+	instance->untold = false;
+	ep_said_clear(&instance->holds);
 	return told;
 }
+
+static void tell(struct ep_instance *instance)
+{
+	struct ep_languages *languages = instance->languages;
+
+	if (!languages->stopped)
+		languages->options.changed(languages->options.arg, instance->pid);
+}
+
+/* --- jobs ------------------------------------------------------------------------------------ */
 
 static void schedule_retry(struct ep_instance *instance)
 {
 	uint64_t wait_ns = EP_MAX(instance->wait_ns, RETRY_MIN_NS);
 
 	if (instance->result < 0)
-		ep_log(EP_LOG_DEBUG, "%s: pid %d: %s: tried again", instance->claim->plugin->name,
+		ep_log(EP_LOG_DEBUG, "%s: pid %d: %s: tried again", instance->claim->language->name,
 		       (int)instance->pid, ep_strerror(instance->result));
 	schedule(instance, wait_ns);
 	instance->wait_ns = EP_MIN(wait_ns + wait_ns / 4, RETRY_MAX_NS);
@@ -225,8 +236,21 @@ static void schedule_retry(struct ep_instance *instance)
 static void detach(struct ep_instance *instance)
 {
 	if (instance->handle)
-		instance->claim->plugin->ops->detach(instance->handle);
+		instance->claim->language->ops->detach(instance->handle);
 	instance->handle = NULL;
+}
+
+/* After a call that ended; nothing is under way then. Returns the new state's actions. */
+static uint32_t step(struct ep_instance *instance, enum ep_attachment_call call, int result)
+{
+	struct ep_attachment_step next = ep_attachment_after(instance->attachment, call, result);
+
+	instance->attachment = next.state;
+	if (next.actions & EP_ATTACHMENT_DETACH)
+		detach(instance);
+	if ((next.actions & EP_ATTACHMENT_FORGET) && forget_said(instance))
+		tell(instance);
+	return next.actions;
 }
 
 static void free_instance(struct ep_instance *instance)
@@ -235,65 +259,60 @@ static void free_instance(struct ep_instance *instance)
 	(void)forget_said(instance);
 	LIST_REMOVE(instance, link);
 	if (instance->first)
-		instance->unwinders->attaching--;
+		instance->languages->attaching--;
 	ep_claim_unref(instance->claim);
 	ep_vec_fini(&instance->ranges);
-	ep_vec_fini(&instance->said.ranges);
+	ep_said_fini(&instance->call);
+	ep_said_fini(&instance->holds);
 	free(instance);
 }
 
-static void tell(struct ep_instance *instance)
-{
-	struct ep_unwinders *unwinders = instance->unwinders;
-
-	if (!unwinders->stopped)
-		unwinders->options.changed(unwinders->options.arg, instance->pid);
-}
-
-static void start_changed_soon(struct ep_instance *instance);
+static void start_refresh_soon(struct ep_instance *instance);
 
 /* Also while it looked for names a plugin may have come to know more. */
 void ep_instance_end_job(struct ep_instance *instance)
 {
 	instance->busy = false;
-	instance->unwinders->busy--;
+	instance->languages->busy--;
+	ep_process_target_end_job(&instance->process);
 	if (instance->released) {
 		free_instance(instance);
 		return;
 	}
-	if (instance->handle && instance->result == 0 && take_said(instance))
+	if (take_said(instance))
 		tell(instance);
-	if (instance->remap && instance->handle)
-		start_changed_soon(instance);
-}
-
-/* What will not be otherwise before an exec: a layout that is not known, or no process. */
-static bool is_final(int result)
-{
-	return result == -ENOTSUP || result == -ESRCH;
-}
-
-static void take_failure(struct ep_instance *instance)
-{
-	struct ep_unwinders *unwinders = instance->unwinders;
-
-	detach(instance);
-	unwinders->refused += !instance->refused && instance->result != -ESRCH;
-	instance->refused = true;
-	ep_log(EP_LOG_DEBUG, "%s: pid %d: %s", instance->claim->plugin->name, (int)instance->pid,
-	       ep_strerror(instance->result));
-	if (forget_said(instance))
-		tell(instance);
+	if (instance->refresh_wanted && instance->attachment == EP_ATTACHMENT_ATTACHED)
+		start_refresh_soon(instance);
 }
 
 static void take_success(struct ep_instance *instance)
 {
-	struct ep_unwinders *unwinders = instance->unwinders;
+	struct ep_languages *languages = instance->languages;
 
-	unwinders->attached += !instance->attached;
-	unwinders->in_use = instance->attached = true;
+	languages->attached += instance->used_ns == 0;
+	languages->in_use = true;
 	instance->used_ns = ep_clock_mono_ns();
 	instance->wait_ns = 0;
+}
+
+static void take_failure(struct ep_instance *instance)
+{
+	instance->languages->refused += instance->attachment == EP_ATTACHMENT_REFUSED;
+	ep_log(EP_LOG_DEBUG, "%s: pid %d: %s", instance->claim->language->name, (int)instance->pid,
+	       ep_strerror(instance->result));
+}
+
+/* Of attach and refresh. */
+static void take_result(struct ep_instance *instance, enum ep_attachment_call call)
+{
+	instance->retry_ns = 0;
+	if (step(instance, call, instance->result) & EP_ATTACHMENT_AGAIN)
+		schedule_retry(instance);
+	else if (instance->attachment == EP_ATTACHMENT_ATTACHED)
+		take_success(instance);
+	else
+		take_failure(instance);
+	ep_instance_end_job(instance);
 }
 
 static void finish_attach(void *arg)
@@ -301,50 +320,57 @@ static void finish_attach(void *arg)
 	struct ep_instance *instance = arg;
 
 	if (instance->first)
-		instance->unwinders->attaching--;
+		instance->languages->attaching--;
 	instance->first = false;
-	instance->claim->plugin->tried = true;
-	instance->retry_ns = 0;
-	if (is_final(instance->result))
-		take_failure(instance);
-	else if (instance->result != 0)
-		schedule_retry(instance);
-	else if (instance->handle)
-		take_success(instance);
-	ep_instance_end_job(instance);
+	instance->claim->language->tried = true;
+	take_result(instance, EP_ATTACHMENT_ATTACH);
+}
+
+static void finish_refresh(void *arg)
+{
+	take_result(arg, EP_ATTACHMENT_REFRESH);
+}
+
+bool ep_instance_end_frame(struct ep_instance *instance, enum ep_attachment was, int result)
+{
+	struct ep_attachment_step next =
+		ep_attachment_after(was, EP_ATTACHMENT_SYMBOLIZE, result);
+
+	if (next.state != was)
+		instance->attachment = next.state;
+	return next.actions & EP_ATTACHMENT_AGAIN;
 }
 
 int ep_instance_start_job(struct ep_instance *instance, void (*work)(void *arg),
 			  void (*after)(void *arg), void *arg)
 {
-	struct ep_unwinders *unwinders = instance->unwinders;
-	int r = unwinders->stopped ? -ECANCELED
-				   : ep_job_run(unwinders->options.loop, work, after, arg);
+	struct ep_languages *languages = instance->languages;
+	int r = languages->stopped ? -ECANCELED
+				   : ep_job_run(languages->options.loop, work, after, arg);
 
 	if (r < 0)
 		return r;
 	instance->busy = true;
-	unwinders->busy++;
+	languages->busy++;
 	return 0;
 }
 
-/* The result of refresh is taken as attach's. */
-static void start_changed(struct ep_instance *instance)
+static void start_refresh(struct ep_instance *instance)
 {
-	instance->remap = false;
-	instance->changed_ns = ep_clock_mono_ns();
-	if (EP_HAS(instance->claim->plugin->ops, refresh))
-		(void)ep_instance_start_job(instance, run_changed, finish_attach, instance);
+	instance->refresh_wanted = false;
+	instance->refreshed_ns = ep_clock_mono_ns();
+	if (EP_HAS(instance->claim->language->ops, refresh))
+		(void)ep_instance_start_job(instance, run_refresh, finish_refresh, instance);
 }
 
-static void start_changed_soon(struct ep_instance *instance)
+static void start_refresh_soon(struct ep_instance *instance)
 {
-	uint64_t since_ns = ep_clock_mono_ns() - instance->changed_ns;
+	uint64_t since_ns = ep_clock_mono_ns() - instance->refreshed_ns;
 
-	if (since_ns >= CHANGE_REST_NS)
-		start_changed(instance);
+	if (since_ns >= REFRESH_REST_NS)
+		start_refresh(instance);
 	else
-		schedule(instance, CHANGE_REST_NS - since_ns);
+		schedule(instance, REFRESH_REST_NS - since_ns);
 }
 
 /*
@@ -353,11 +379,11 @@ static void start_changed_soon(struct ep_instance *instance)
  */
 static bool must_wait(const struct ep_instance *instance)
 {
-	const struct ep_unwinders *unwinders = instance->unwinders;
+	const struct ep_languages *languages = instance->languages;
 
-	return !instance->claim->plugin->tried &&
+	return !instance->claim->language->tried &&
 	       ep_clock_mono_ns() - instance->born_ns < LOAD_WAIT_NS &&
-	       unwinders->options.hurried(unwinders->options.arg);
+	       languages->options.hurried(languages->options.arg);
 }
 
 static void start_attach(struct ep_instance *instance)
@@ -366,26 +392,27 @@ static void start_attach(struct ep_instance *instance)
 		schedule(instance, RETRY_MIN_NS);
 		return;
 	}
-	instance->dormant = false;
+	instance->refresh_wanted = false; /* it looks at all there is */
 	if (ep_instance_start_job(instance, run_attach, finish_attach, instance) < 0)
 		schedule_retry(instance);
 }
 
 /* --- the public calls ------------------------------------------------------------------------ */
 
-static struct ep_instance *new_instance(struct ep_unwinders *unwinders, struct ep_claim *claim,
+static struct ep_instance *new_instance(struct ep_languages *languages, struct ep_claim *claim,
 					pid_t pid, uint64_t bias, uint64_t module_addr)
 {
 	struct ep_instance *instance = calloc(1, sizeof(*instance));
 
 	if (!instance)
 		return NULL;
-	instance->unwinders = unwinders;
+	instance->languages = languages;
 	instance->claim = claim;
 	atomic_fetch_add(&claim->refs, 1);
 	instance->pid = pid;
 	instance->module_addr = module_addr;
 	instance->born_ns = ep_clock_mono_ns();
+	ep_process_target_init(&instance->process, pid);
 	instance->target = (struct ep_target){
 		.ops = &target_ops,
 		.arg = instance,
@@ -393,22 +420,23 @@ static struct ep_instance *new_instance(struct ep_unwinders *unwinders, struct e
 		.bias = bias,
 	};
 	ep_vec_init(&instance->ranges, sizeof(struct ep_range), EP_MAX_RANGES);
-	ep_vec_init(&instance->said.ranges, sizeof(struct ep_range), EP_MAX_RANGES);
-	LIST_INSERT_HEAD(&unwinders->instances, instance, link);
+	ep_said_init(&instance->call);
+	ep_said_init(&instance->holds);
+	LIST_INSERT_HEAD(&languages->instances, instance, link);
 	return instance;
 }
 
-struct ep_instance *ep_instance_new(struct ep_unwinders *unwinders, struct ep_claim *claim,
+struct ep_instance *ep_instance_new(struct ep_languages *languages, struct ep_claim *claim,
 				    pid_t pid, uint64_t bias, uint64_t module_addr)
 {
 	struct ep_instance *instance = NULL;
 
-	if (!unwinders->stopped && ep_unwinders_prepare(unwinders) == 0)
-		instance = new_instance(unwinders, claim, pid, bias, module_addr);
+	if (!languages->stopped && ep_languages_prepare(languages) == 0)
+		instance = new_instance(languages, claim, pid, bias, module_addr);
 	if (!instance)
 		return NULL;
 	instance->first = true;
-	unwinders->attaching++;
+	languages->attaching++;
 	start_attach(instance);
 	return instance;
 }
@@ -420,12 +448,12 @@ struct ep_instance *ep_instance_new(struct ep_unwinders *unwinders, struct ep_cl
  */
 struct ep_instance *ep_instance_fork(const struct ep_instance *parent, pid_t pid)
 {
-	struct ep_unwinders *unwinders = parent->unwinders;
+	struct ep_languages *languages = parent->languages;
 	struct ep_instance *instance;
 
-	if (unwinders->stopped || !parent->claim)
+	if (languages->stopped || !parent->claim)
 		return NULL;
-	instance = new_instance(unwinders, parent->claim, pid, parent->target.bias,
+	instance = new_instance(languages, parent->claim, pid, parent->target.bias,
 				parent->module_addr);
 	if (!instance)
 		return NULL;
@@ -433,9 +461,10 @@ struct ep_instance *ep_instance_fork(const struct ep_instance *parent, pid_t pid
 		(void)ep_vec_append(&instance->ranges, parent->ranges.data, parent->ranges.len);
 	instance->anonymous = parent->anonymous;
 	if (parent->state)
-		instance->state = ep_language_maps_share_state(unwinders->maps, parent->state);
-	instance->dormant = instance->state != 0;
-	if (!instance->dormant)
+		instance->state = ep_language_maps_share_state(languages->maps, parent->state);
+	if (instance->state)
+		instance->attachment = EP_ATTACHMENT_DORMANT;
+	else
 		start_attach(instance);
 	return instance;
 }
@@ -457,78 +486,86 @@ bool ep_instance_is(const struct ep_instance *instance, const struct ep_claim *c
 void ep_instance_refresh(struct ep_instance *instance)
 {
 	if (instance->busy)
-		instance->remap = true;
-	else if (instance->handle)
-		start_changed_soon(instance);
-	else if (instance->dormant)
+		instance->refresh_wanted = true;
+	else if (instance->attachment == EP_ATTACHMENT_ATTACHED)
+		start_refresh_soon(instance);
+	else if (instance->attachment == EP_ATTACHMENT_DORMANT)
 		start_attach(instance);
-	else if (instance->retry_ns)
+	else if (instance->attachment == EP_ATTACHMENT_WAITING)
 		instance->wait_ns = 0;
 }
 
 void ep_instance_ask_refresh(struct ep_instance *instance)
 {
 	if (instance->busy)
-		instance->remap = true;
-	else if (instance->handle)
-		start_changed_soon(instance);
+		instance->refresh_wanted = true;
+	else if (instance->attachment == EP_ATTACHMENT_ATTACHED)
+		start_refresh_soon(instance);
+}
+
+/* Until its process executes something. */
+static bool is_final(const struct ep_instance *instance)
+{
+	return instance->attachment == EP_ATTACHMENT_REFUSED ||
+	       instance->attachment == EP_ATTACHMENT_GONE;
 }
 
 bool ep_instance_is_missed(const struct ep_instance *instance, bool ended)
 {
 	if (instance->busy)
 		return false;
-	return instance->gone ||
-	       (!instance->handle && (instance->refused || (ended && instance->dormant)));
+	return is_final(instance) ||
+	       (ended && instance->attachment == EP_ATTACHMENT_DORMANT);
 }
 
 int ep_instance_wake(struct ep_instance *instance)
 {
-	if (instance->handle && !instance->busy)
+	if (instance->busy)
+		return -EBUSY;
+	if (instance->handle)
 		return 0;
-	if (instance->dormant && !instance->busy)
+	if (instance->attachment == EP_ATTACHMENT_DORMANT)
 		start_attach(instance);
-	return instance->refused ? -ENODATA : -EBUSY;
+	return is_final(instance) ? -ENODATA : -EBUSY;
 }
 
 /* What a plugin remembers of a process costs memory; BPF goes on without it. */
 static bool may_rest(const struct ep_instance *instance, uint64_t now_ns, uint64_t idle_ns)
 {
-	return instance->handle && instance->state && !instance->busy && !instance->remap &&
+	return instance->handle && instance->state && !instance->busy && !instance->refresh_wanted &&
 	       !instance->retry_ns && now_ns - instance->used_ns >= idle_ns;
 }
 
-void ep_unwinders_rest(struct ep_unwinders *unwinders, uint64_t now_ns, uint64_t idle_ns)
+void ep_languages_rest(struct ep_languages *languages, uint64_t now_ns, uint64_t idle_ns)
 {
 	struct ep_instance *instance;
 
-	LIST_FOREACH (instance, &unwinders->instances, link) {
-		if (!may_rest(instance, now_ns, idle_ns))
-			continue;
-		detach(instance);
-		instance->dormant = true;
+	LIST_FOREACH (instance, &languages->instances, link) {
+		if (may_rest(instance, now_ns, idle_ns))
+			(void)step(instance, EP_ATTACHMENT_REST, 0);
 	}
 }
 
 static void retry(struct ep_instance *instance)
 {
 	instance->retry_ns = 0;
-	if (instance->result == 0 && instance->said.changed && take_said(instance))
+	if (take_said(instance))
 		tell(instance);
-	if (instance->handle)
-		start_changed(instance);
-	else
+	if (instance->attachment == EP_ATTACHMENT_ATTACHED)
+		start_refresh(instance);
+	else if (instance->attachment == EP_ATTACHMENT_WAITING ||
+		 instance->attachment == EP_ATTACHMENT_DORMANT)
 		start_attach(instance);
 }
 
 /* The timer runs for the one that is due first; one that is due earlier does not wait long. */
 void ep_instance_on_retry(uv_timer_t *timer)
 {
-	struct ep_unwinders *unwinders = timer->data;
+	struct ep_languages *languages = timer->data;
 	uint64_t now_ns = ep_clock_mono_ns(), next_ns = UINT64_MAX;
 	struct ep_instance *instance;
 
-	LIST_FOREACH (instance, &unwinders->instances, link) {
+	LIST_FOREACH (instance, &languages->instances, link) {
 		if (!instance->retry_ns)
 			continue;
 		if (!instance->busy && now_ns >= instance->retry_ns)
@@ -536,14 +573,14 @@ void ep_instance_on_retry(uv_timer_t *timer)
 		else
 			next_ns = EP_MIN(next_ns, EP_MAX(instance->retry_ns, now_ns));
 	}
-	if (next_ns != UINT64_MAX && !unwinders->stopped)
+	if (next_ns != UINT64_MAX && !languages->stopped)
 		uv_timer_start(timer, ep_instance_on_retry, (next_ns - now_ns) / EP_NS_PER_MS + 2,
 			       0);
 }
 
 uint32_t ep_instance_slot(const struct ep_instance *instance)
 {
-	return instance->claim->plugin->slot;
+	return instance->claim->language->slot;
 }
 
 uint32_t ep_instance_state(const struct ep_instance *instance)
@@ -560,4 +597,9 @@ size_t ep_instance_ranges(const struct ep_instance *instance, const struct ep_ra
 bool ep_instance_takes_anonymous(const struct ep_instance *instance)
 {
 	return instance->anonymous;
+}
+
+bool ep_instance_resumes(const struct ep_instance *instance)
+{
+	return ep_bpf_image_resumes(instance->claim->language->ops->bpf);
 }

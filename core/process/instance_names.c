@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/process/unwinders.h"
-#include "core/process/unwinders_internal.h"
+#include "core/process/language.h"
+#include "core/process/language_internal.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/trace/frames.h"
@@ -8,19 +8,9 @@
 #include <errno.h>
 #include <string.h>
 
-#define MAX_LINES	 (1u << 20) /* of one job */
-#define MAX_STRING_BYTES (16u << 20)
-
-/* A name while it is on its way from the worker: strings by offset into `text`. */
-struct line {
-	uint32_t function, file; /* offset + 1; 0: none */
-	uint32_t line, column, start_line;
-};
-
 struct wanted {
 	uint32_t id; /* in the frame table */
 	struct ep_raw_frame raw;
-	uint32_t first, n_lines;
 	int result;
 };
 
@@ -29,131 +19,97 @@ struct names_job {
 	struct ep_frames *frames; /* a reference, loop's thread only */
 	size_t n;
 	struct wanted *wanted;
-	struct ep_vec lines; /* struct line */
-	struct ep_vec text;  /* char */
+	struct ep_lines lines; /* of the first of them, until it is full */
+	bool full;
 };
 
 static void free_job(struct names_job *job)
 {
 	ep_frames_unref(job->frames);
-	ep_vec_fini(&job->lines);
-	ep_vec_fini(&job->text);
+	ep_lines_fini(&job->lines);
 	free(job->wanted);
 	free(job);
-}
-
-static int add_text(struct names_job *job, const char *str, uint32_t *ret_off)
-{
-	size_t at = job->text.len;
-	int r;
-
-	*ret_off = 0;
-	if (!str)
-		return 0;
-	r = ep_vec_append(&job->text, str, strlen(str) + 1);
-	if (r == 0)
-		*ret_off = (uint32_t)at + 1;
-	return r;
 }
 
 static int add_name(void *arg, const struct ep_name *name)
 {
 	struct names_job *job = arg;
-	struct line line = {
-		.line = EP_HAS(name, line) ? name->line : 0,
-		.column = EP_HAS(name, column) ? name->column : 0,
-		.start_line = EP_HAS(name, start_line) ? name->start_line : 0,
-	};
-	int r = add_text(job, EP_HAS(name, function) ? name->function : NULL, &line.function);
+	int r = ep_lines_add_name(&job->lines, name);
 
-	if (r == 0)
-		r = add_text(job, EP_HAS(name, file) ? name->file : NULL, &line.file);
-	return r < 0 ? r : ep_vec_append(&job->lines, &line, 1);
+	job->full |= r == -E2BIG;
+	return r;
 }
 
+/* What a plugin makes of a list that is full does not matter: the frame is asked for again. */
 static void run_names(void *arg)
 {
 	struct names_job *job = arg;
 	struct ep_instance *instance = job->instance;
-	const struct ep_unwinder_ops *ops = instance->claim->plugin->ops;
+	const struct ep_unwinder_ops *ops = instance->claim->language->ops;
 	struct ep_names names = {.add = add_name, .arg = job};
 
 	for (size_t i = 0; i < job->n; i++) {
 		struct wanted *wanted = &job->wanted[i];
 
-		wanted->first = (uint32_t)job->lines.len;
 		wanted->result = ops->symbolize(instance->handle, &wanted->raw, &names);
+		ep_instance_end_call(instance, job->full ? -E2BIG : wanted->result);
+		if (job->full)
+			return;
 		if (wanted->result != 0)
-			job->lines.len = wanted->first;
-		wanted->n_lines = (uint32_t)job->lines.len - wanted->first;
+			ep_lines_drop(&job->lines);
+		ep_lines_end(&job->lines);
 	}
 }
 
-static const char *text_at(const struct names_job *job, uint32_t off)
+static void take_wanted(const struct names_job *job, size_t i)
 {
-	return off ? (const char *)job->text.data + off - 1 : NULL;
-}
-
-static void resolve(const struct names_job *job, const struct wanted *wanted)
-{
-	struct ep_frame_line lines[EP_FRAME_MAX_LINES];
-	size_t n = EP_MIN(wanted->n_lines, (uint32_t)EP_FRAME_MAX_LINES);
-
-	for (size_t i = 0; i < n; i++) {
-		const struct line *line = ep_vec_at(&job->lines, struct line, wanted->first + i);
-
-		lines[i] = (struct ep_frame_line){
-			.function = text_at(job, line->function),
-			.file = text_at(job, line->file),
-			.line = line->line,
-			.column = line->column,
-			.start_line = line->start_line,
-		};
-	}
-	ep_frames_resolve(job->frames, wanted->id, lines, n, NULL);
-}
-
-static void take_wanted(const struct names_job *job, const struct wanted *wanted)
-{
+	const struct wanted *wanted = &job->wanted[i];
 	struct ep_instance *instance = job->instance;
-	struct ep_unwinders *unwinders = instance->unwinders;
+	struct ep_languages *languages = instance->languages;
+	struct ep_frame_line lines[EP_FRAME_MAX_LINES];
+	size_t n_lines = ep_lines_get(&job->lines, i, lines);
 
-	resolve(job, wanted);
-	unwinders->symbolized += wanted->n_lines > 0;
-	unwinders->gone += wanted->result == EP_FRAME_GONE;
-	unwinders->unnamed += wanted->n_lines == 0 && wanted->result != EP_FRAME_GONE;
+	languages->lines_left_out +=
+		ep_frames_resolve(job->frames, wanted->id, lines, n_lines, NULL);
+	languages->symbolized += n_lines > 0;
+	languages->gone += wanted->result == EP_FRAME_GONE;
+	languages->unnamed += n_lines == 0 && wanted->result != EP_FRAME_GONE;
 	if (wanted->result < 0)
-		ep_log(EP_LOG_DEBUG, "%s: pid %d: frame 0x%llx: %s", instance->claim->plugin->name,
-		       (int)instance->pid, (unsigned long long)wanted->raw.words[0],
-		       ep_strerror(wanted->result));
+		ep_log(EP_LOG_DEBUG, "%s: pid %d: frame 0x%llx: %s",
+		       instance->claim->language->name, (int)instance->pid,
+		       (unsigned long long)wanted->raw.words[0], ep_strerror(wanted->result));
+}
+
+/* True when the frame is to be asked for once more: its names did not fit, or it is too early. */
+static bool is_put_back(const struct names_job *job, size_t i, enum ep_attachment was)
+{
+	return i >= ep_lines_frames(&job->lines) ||
+	       ep_instance_end_frame(job->instance, was, job->wanted[i].result);
 }
 
 /*
  * When the process has just gone, its frames are looked for once more: in its parent. Those that the
- * plugin cannot name yet wait for the next job.
+ * plugin cannot name yet, or whose names did not fit any more, wait for the next job.
  */
 static void finish_names(void *arg)
 {
 	struct names_job *job = arg;
 	struct ep_instance *instance = job->instance;
-	struct ep_unwinders *unwinders = instance->unwinders;
-	bool was_gone = instance->gone;
+	struct ep_languages *languages = instance->languages;
+	enum ep_attachment was = instance->attachment;
 
 	for (size_t i = 0; i < job->n; i++) {
-		const struct wanted *wanted = &job->wanted[i];
-
-		if ((wanted->result == -ESRCH && !was_gone) || wanted->result == EP_NOT_YET) {
-			instance->gone |= wanted->result == -ESRCH;
-			ep_frames_put_back(job->frames, wanted->id);
-		} else {
-			take_wanted(job, wanted);
-		}
+		if (is_put_back(job, i, was))
+			ep_frames_put_back(job->frames, job->wanted[i].id);
+		else
+			take_wanted(job, i);
 	}
+	languages->lines_left_out += job->lines.left_out;
 	free_job(job);
 	instance->used_ns = ep_clock_mono_ns();
 	ep_instance_end_job(instance);
-	if (!unwinders->stopped)
-		unwinders->options.named(unwinders->options.arg);
+	if (!languages->stopped)
+		languages->options.named(languages->options.arg);
 }
 
 static void take_frame(struct names_job *job, struct wanted *wanted, uint32_t id)
@@ -180,10 +136,8 @@ static struct names_job *new_job(struct ep_instance *instance, struct ep_frames 
 	job->instance = instance;
 	job->frames = ep_frames_ref(frames);
 	job->n = n;
-	ep_vec_init(&job->lines, sizeof(struct line), MAX_LINES);
-	ep_vec_init(&job->text, 1, MAX_STRING_BYTES);
 	job->wanted = calloc(n, sizeof(*job->wanted));
-	if (!job->wanted) {
+	if (ep_lines_init(&job->lines, n) < 0 || !job->wanted) {
 		free_job(job);
 		return NULL;
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/process/process.h"
+#include "core/process/language.h"
 #include "core/process/places.h"
-#include "core/process/unwinders.h"
 
 struct ep_process *ep_process_new(struct ep_program program)
 {

@@ -81,7 +81,7 @@ struct ep_process {
 	uint64_t publish_after_ns;
 	uint32_t no_room; /* the turn of the room in which its rows found none */
 
-	/* languages.c */
+	/* process_languages.c */
 	bool remapped; /* its mappings changed since its languages were told */
 	struct ep_program parent; /* whose languages it has; pid 0: it executed something since */
 	struct ep_instance *languages[EP_MAX_LANGUAGES];

@@ -44,7 +44,7 @@ int ep_processes_prepare(struct ep_processes *processes, const char *path,
 }
 
 /*
- * It says something new rarely (CHANGE_REST_NS of instance.c), and does not wait: copies of stacks
+ * It says something new rarely (REFRESH_REST_NS of instance.c), and does not wait: copies of stacks
  * make good for rows that come late, but not for a language.
  */
 void ep_processes_on_language(struct ep_processes *processes, pid_t pid)
@@ -60,7 +60,7 @@ void ep_processes_on_language(struct ep_processes *processes, pid_t pid)
 struct ep_instance *ep_processes_language(struct ep_processes *processes,
 					  struct ep_program program, uint32_t slot)
 {
-	return ep_languages_find(&processes->table, program, slot);
+	return ep_process_languages_find(&processes->table, program, slot);
 }
 
 /* --- housekeeping ---------------------------------------------------------------------------- */
@@ -234,7 +234,7 @@ static int new_held(struct ep_processes *processes)
 static int new_parts(struct ep_processes *processes)
 {
 	const struct ep_processes_options *options = &processes->options;
-	int r = ep_executables_new(options->loop, options->store, options->unwinders,
+	int r = ep_executables_new(options->loop, options->store, options->languages,
 				   ep_processes_on_executable, processes, &processes->executables);
 
 	return r < 0 ? r : new_held(processes);

@@ -45,7 +45,7 @@ struct ep_instance;
 struct ep_mapping_event;
 struct ep_proc_file;
 struct ep_procs_ops;
-struct ep_unwinders;
+struct ep_languages;
 struct uv_loop_s;
 
 #define EP_HELD_MAX_NS (2 * EP_NS_PER_SEC)
@@ -55,7 +55,7 @@ struct ep_processes_options {
 	struct uv_loop_s *loop;
 	struct ep_delta_store *store;
 	const struct ep_rule *rules;	/* the store's */
-	struct ep_unwinders *unwinders; /* NULL: native frames only */
+	struct ep_languages *languages; /* NULL: native frames only */
 	struct ep_control *control;	/* of the BPF programs */
 	int procs_fd;			/* the map ep_procs */
 	const struct ep_procs_ops *procs; /* instead of it (publisher.h); NULL: procs_fd */

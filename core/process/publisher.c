@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/process/publisher.h"
 #include "core/base/clock.h"
-#include "core/process/languages.h"
+#include "core/process/process_languages.h"
 #include "core/process/places.h"
 #include "core/process/rows.h"
 #include "core/unwind/delta_store.h"
@@ -77,7 +77,7 @@ void ep_publisher_unmark(struct ep_publisher *publisher, struct ep_process *proc
 /* Leaves them in publisher->rows. False when they are not all that there should be. */
 static bool build(struct ep_publisher *publisher, const struct ep_process *process)
 {
-	uint32_t anonymous = ep_languages_anonymous(process);
+	uint32_t anonymous = ep_process_languages_anonymous(process);
 	const struct ep_place_in_memory *place;
 	bool all = true;
 
@@ -87,7 +87,7 @@ static bool build(struct ep_publisher *publisher, const struct ep_process *proce
 		if (!all)
 			break;
 	}
-	ep_languages_mark_rows(process, &publisher->rows, &publisher->marked);
+	ep_process_languages_mark_rows(process, &publisher->rows, &publisher->marked);
 	return all;
 }
 
@@ -100,7 +100,7 @@ static const struct ep_vec *add_codes(struct ep_publisher *publisher, const stru
 		return &publisher->rows;
 	entries->len = 0;
 	if (ep_vec_append(entries, publisher->rows.data, publisher->rows.len) < 0 ||
-	    ep_languages_add_codes(process, entries) < 0)
+	    ep_process_languages_add_codes(process, entries) < 0)
 		return NULL;
 	return entries;
 }
@@ -127,7 +127,7 @@ static struct ep_proc entry_of(const struct ep_process *process, const struct ep
 		.flags = process->is_final ? EP_PROC_FINAL : 0,
 	};
 
-	ep_languages_tell(process, &proc);
+	ep_process_languages_tell(process, &proc);
 	return proc;
 }
 

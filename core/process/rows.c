@@ -89,20 +89,30 @@ static bool is_no_elf(const struct ep_executable *executable)
 	return executable->state == EP_EXECUTABLE_FAILED && !executable->unopened;
 }
 
+/* While nobody knows whether it is an ELF file, languages may say that it is theirs. */
+static bool may_be_anonymous(const struct ep_place_in_memory *place)
+{
+	const struct ep_executable *executable = place->executable;
+
+	if (!executable)
+		return place->state == EP_PLACE_KNOWN || place->is_memfd;
+	return is_no_elf(executable) || (executable->state == EP_EXECUTABLE_PENDING &&
+					 ep_is_memfd_path(executable->path));
+}
+
 int ep_rows_add(struct ep_vec *rows, const struct ep_place_in_memory *place, uint32_t anonymous)
 {
 	struct ep_row raw = {.start = place->start, .end = place->end, .pages = EP_PAGES_ABSENT};
 	uint64_t va;
 
+	if (may_be_anonymous(place))
+		raw.executable = anonymous;
 	if (!place->executable) {
 		raw.pages = no_file_pages(place->state);
-		raw.executable = raw.pages == EP_PAGES_ABSENT ? anonymous : 0;
 		return push(rows, raw);
 	}
-	if (is_no_elf(place->executable)) {
-		raw.executable = anonymous;
+	if (is_no_elf(place->executable))
 		return push(rows, raw);
-	}
 	if (ep_executable_find_va(place->executable, place->file_off, &va) < 0) {
 		if (place->executable->state == EP_EXECUTABLE_PENDING)
 			raw.pages = EP_PAGES_PENDING;

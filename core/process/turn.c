@@ -36,7 +36,7 @@ static void sync_languages(struct ep_processes *processes)
 	struct ep_process *process;
 
 	TAILQ_FOREACH (process, &processes->publisher.dirty, dirty) {
-		if (ep_languages_sync(process, processes->options.unwinders))
+		if (ep_process_languages_sync(process, processes->options.languages))
 			ep_reads_request(&processes->reads, process, 0);
 	}
 }
@@ -85,7 +85,7 @@ static void let_go(struct ep_processes *processes, struct ep_process *process)
 	ep_places_clear(&process->places, processes->executables);
 	ep_places_init(&process->places);
 	ep_processes_count_places(processes, process);
-	ep_languages_drop(process);
+	ep_process_languages_drop(process);
 	ep_process_stop_asking(process);
 }
 

@@ -50,11 +50,12 @@ static int source_tls(void *arg, uint32_t question, uint32_t executable, uint64_
 				    value, ret);
 }
 
-static char *source_name(void *arg, uint32_t executable, uint64_t va)
+static int source_names(void *arg, uint32_t executable, uint64_t va, struct ep_lines *lines)
 {
 	struct capture *capture = arg;
 
-	return capture->named ? ep_capture_files_name(capture->files, executable, va) : NULL;
+	return capture->named ? ep_capture_files_names(capture->files, executable, va, lines)
+			      : -ENODATA;
 }
 
 /* --- steps ----------------------------------------------------------------------------------- */
@@ -223,7 +224,7 @@ int ep_capture_run(const struct ep_capture_options *options, struct ep_capture_r
 		.table = source_table,
 		.file = source_file,
 		.tls = source_tls,
-		.name = source_name,
+		.names = source_names,
 	};
 	r = open_snapshot(&capture);
 	if (r == 0)

@@ -124,8 +124,7 @@ static int open_file(struct ep_capture_files *files, const struct ep_mapping *ma
 		file->elf = NULL;
 		return -EBADMSG;
 	}
-	ep_elf_file_init(&file->elf_file, file->elf, file->path);
-	file->elf_file.root = files->snapshot->root;
+	ep_elf_file_init(&file->elf_file, file->elf, files->snapshot->root, file->path);
 	/* As core/process/analysis.c: a debug file only where the file has no .eh_frame. */
 	if (ep_elf_find_section(file->elf, ".eh_frame", &section) < 0)
 		(void)ep_debug_file_open(file->elf, files->snapshot->root, file->path, &debug);
@@ -247,7 +246,8 @@ static int open_again(void *arg)
 	return fd < 0 ? -errno : fd;
 }
 
-char *ep_capture_files_name(struct ep_capture_files *files, uint32_t i, uint64_t va)
+int ep_capture_files_names(struct ep_capture_files *files, uint32_t i, uint64_t va,
+			   struct ep_lines *lines)
 {
 	struct file *file = file_at(files, i);
 	struct ep_native_file native = {
@@ -257,12 +257,7 @@ char *ep_capture_files_name(struct ep_capture_files *files, uint32_t i, uint64_t
 		.root = files->snapshot->root,
 		.path = file->path,
 	};
-	struct ep_native_name name = {0};
-	char *text;
 
-	if (file->fd < 0 || ep_native_symbols_resolve(files->symbols, &native, &va, 1, &name) < 0)
-		return NULL;
-	text = ep_take(name.name);
-	ep_native_name_fini(&name);
-	return text;
+	return file->fd < 0 ? -ENODATA
+			    : ep_native_symbols_resolve(files->symbols, &native, &va, 1, lines);
 }

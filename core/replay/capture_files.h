@@ -8,6 +8,7 @@
 #include "core/replay/snapshot.h"
 
 struct ep_capture_files;
+struct ep_lines;
 
 int ep_capture_files_new(struct ep_snapshot *snapshot, struct ep_fixture *fixture,
 			 struct ep_capture_files **ret_files);
@@ -24,6 +25,7 @@ const struct ep_unwind_table *ep_capture_files_table(struct ep_capture_files *fi
 const struct ep_file *ep_capture_files_file(struct ep_capture_files *files, uint32_t i);
 int ep_capture_files_tls(struct ep_capture_files *files, uint32_t question, uint32_t i,
 			 uint64_t bias, uint64_t value, struct ep_tls *ret);
-char *ep_capture_files_name(struct ep_capture_files *files, uint32_t i, uint64_t va);
+int ep_capture_files_names(struct ep_capture_files *files, uint32_t i, uint64_t va,
+			   struct ep_lines *lines);
 
 #endif

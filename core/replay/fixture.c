@@ -156,13 +156,34 @@ const struct ep_fixture_mapping *ep_fixture_find_mapping(const struct ep_fixture
 	return NULL;
 }
 
-const char *ep_fixture_find_name(const struct ep_fixture_executable *executable, uint64_t va)
+const struct ep_fixture_name *ep_fixture_find_name(const struct ep_fixture_executable *executable,
+						   uint64_t va, const struct ep_fixture_name *after)
 {
-	const struct ep_fixture_name *name;
+	const struct ep_fixture_name *names = executable->names.data;
 
-	ep_vec_each (&executable->names, name) {
-		if (name->va == va)
-			return name->name;
+	for (size_t i = after ? (size_t)(after - names) + 1 : 0; i < executable->names.len; i++) {
+		if (names[i].va == va)
+			return &names[i];
 	}
 	return NULL;
+}
+
+bool ep_fixture_next_symbol(const struct ep_fixture *fixture,
+			    const struct ep_fixture_answer *answer, uint64_t *at,
+			    const char **ret_name, struct ep_symbol *ret_symbol)
+{
+	uint64_t words[2], left = answer->symbol.bytes - *at;
+	const char *bytes, *end;
+
+	if (*at >= answer->symbol.bytes || left <= sizeof(words))
+		return false;
+	bytes = (const char *)fixture->data.data + answer->data + *at;
+	end = memchr(bytes + sizeof(words), '\0', left - sizeof(words));
+	if (!end)
+		return false;
+	memcpy(words, bytes, sizeof(words));
+	*ret_symbol = (struct ep_symbol){.va = words[0], .bytes = words[1]};
+	*ret_name = bytes + sizeof(words);
+	*at += (uint64_t)(end + 1 - bytes);
+	return true;
 }

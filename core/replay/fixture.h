@@ -55,6 +55,9 @@ enum ep_fixture_question {
 	EP_FIXTURE_READ = 4,	     /* va, bytes -> data */
 	EP_FIXTURE_TLS_VARIABLE = 5, /* va: the offset; bytes: index of the executable */
 	EP_FIXTURE_TLS_KEY = 6,	     /* va: the key; bytes: index of the executable */
+	/* name: a prefix -> data[data .. data + symbol.bytes): for each, ascending by name, 8 bytes
+	 * of va, 8 of its size, the name and a NUL */
+	EP_FIXTURE_SYMBOLS = 7,
 };
 
 /* What a language plugin asked, and was told. */
@@ -82,7 +85,8 @@ struct ep_fixture_executable {
 	struct ep_vec deltas;	  /* uint32_t; rules are EP_RULE_FIRST_TABLE + index in rules */
 	struct ep_vec rules;	  /* struct ep_rule */
 	struct ep_vec answers;	  /* struct ep_fixture_answer */
-	struct ep_vec names;	  /* struct ep_fixture_name: of native frames */
+	struct ep_vec names;	  /* struct ep_fixture_name: of native frames; of one va: inlined
+				   * functions, innermost first */
 };
 
 struct ep_fixture {
@@ -120,8 +124,17 @@ bool ep_fixture_has_block(const struct ep_fixture *fixture, uint64_t addr);
 int ep_fixture_read(const struct ep_fixture *fixture, uint64_t addr, void *buf, size_t bytes);
 const struct ep_fixture_mapping *ep_fixture_find_mapping(const struct ep_fixture *fixture,
 							 uint64_t addr);
-/* The name of the function at va; NULL: not recorded. */
-const char *ep_fixture_find_name(const struct ep_fixture_executable *executable, uint64_t va);
+/* A name of the function at va: behind `after`, or with NULL the first. NULL: there is none. */
+const struct ep_fixture_name *ep_fixture_find_name(const struct ep_fixture_executable *executable,
+						   uint64_t va, const struct ep_fixture_name *after);
+
+/*
+ * The symbol at *at, from 0 on, of an answer to EP_FIXTURE_SYMBOLS; *at goes to the next one. False:
+ * there is none, or no whole one, *at is not at the end then.
+ */
+bool ep_fixture_next_symbol(const struct ep_fixture *fixture,
+			    const struct ep_fixture_answer *answer, uint64_t *at,
+			    const char **ret_name, struct ep_symbol *ret_symbol);
 
 /* The whole file. `bytes` are empty. 0, -ENOMEM, -E2BIG. */
 int ep_fixture_encode(const struct ep_fixture *fixture, struct ep_vec *bytes);

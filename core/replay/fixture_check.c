@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What core/replay/fixture_format.c promises of a fixture that was read. */
 #include "bpf/rule.h"
+#include "core/elf/lookup.h"
 #include "core/replay/fixture.h"
 
 #include <errno.h>
+#include <string.h>
 
 static bool is_rule(const struct ep_fixture_executable *executable, uint32_t rule)
 {
@@ -62,6 +64,26 @@ static bool is_text_sound(const struct ep_fixture_executable *executable, uint64
 	return *total <= EP_FIXTURE_MAX_TEXT_PAGES;
 }
 
+/* Each begins with the prefix and can be looked up, and they ascend. */
+static bool are_symbols_sound(const struct ep_fixture *fixture,
+			      const struct ep_fixture_answer *answer)
+{
+	size_t n = 0, prefix = strlen(answer->name);
+	const char *name, *last = "";
+	struct ep_symbol symbol;
+	uint64_t at = 0;
+
+	if (!ep_in_bounds(answer->data, answer->symbol.bytes, fixture->data.len))
+		return false;
+	while (ep_fixture_next_symbol(fixture, answer, &at, &name, &symbol)) {
+		if (++n > EP_MAX_SYMBOLS || strncmp(name, answer->name, prefix) != 0 ||
+		    strcmp(name, last) <= 0 || strlen(name) >= EP_ELF_MAX_SYMBOL)
+			return false;
+		last = name;
+	}
+	return at == answer->symbol.bytes;
+}
+
 static bool are_answers_sound(const struct ep_fixture *fixture, const struct ep_vec *answers)
 {
 	const struct ep_fixture_answer *answer;
@@ -69,6 +91,9 @@ static bool are_answers_sound(const struct ep_fixture *fixture, const struct ep_
 	ep_vec_each (answers, answer) {
 		if (answer->question == EP_FIXTURE_READ && answer->result == 0 &&
 		    !ep_in_bounds(answer->data, answer->bytes, fixture->data.len))
+			return false;
+		if (answer->question == EP_FIXTURE_SYMBOLS && answer->result == 0 &&
+		    !are_symbols_sound(fixture, answer))
 			return false;
 		if (answer->result > 0 || answer->tls.steps > EP_TLS_MAX_STEPS)
 			return false;

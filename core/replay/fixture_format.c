@@ -9,7 +9,8 @@
  *	THRD  threads: tid, comm, thread pointer, registers in DWARF order
  *	MAPS  mappings: start, end, file offset, protection, executable, path
  *	EXEC  executables: path, build id, segments, text, rules of text pages, answers, names
- *	DATA  bytes of files that answers refer to
+ *	      (of one address: those of inlined functions, innermost first)
+ *	DATA  bytes and symbols of files that answers refer to
  *	MEMO  memory: the addresses of all blocks, then their contents
  *
  * Numbers are little-endian; a list is a u32 count and its elements; a string is a u32 count and

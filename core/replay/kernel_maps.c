@@ -45,8 +45,8 @@ void ep_kernel_maps_fini(struct ep_kernel_maps *maps)
 /* Those every object declares for itself, and means the same by (ebpf-profiler/bpf/unwinder.h). */
 static bool is_shared(const char *name)
 {
-	static const char *const names[] = {"ep_records", "ep_progs", "ep_chunks", "ep_states",
-					    "ep_lang_counts"};
+	static const char *const names[] = {"ep_records", "ep_progs",  "ep_chunks",
+					    "ep_memo",	  "ep_states", "ep_lang_counts"};
 
 	for (size_t i = 0; i < EP_LEN(names); i++) {
 		if (strcmp(names[i], name) == 0)

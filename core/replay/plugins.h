@@ -14,7 +14,7 @@ struct ep_replay_plugins {
 };
 
 /*
- * Adds the unwinders of a directory; one that cannot be loaded is logged and left out. After
+ * Adds the languages of a directory; one that cannot be loaded is logged and left out. After
  * ep_host_init. 0, -ENOENT (no such directory), -errno.
  */
 int ep_replay_plugins_load(struct ep_replay_plugins *plugins, const char *dir);

@@ -117,7 +117,8 @@ void ep_replay_free(struct ep_replay *replay)
 
 		if (language->claim)
 			language->ops->unload(language->claim);
-		ep_vec_fini(&language->ranges);
+		ep_said_fini(&language->call);
+		ep_said_fini(&language->holds);
 	}
 	for (size_t i = 0; replay->executables && i < replay->fixture->executables.len; i++)
 		ep_delta_store_drop_text(replay->store, replay->executables[i].text);
@@ -153,13 +154,13 @@ void ep_replay_drop_source(struct ep_replay *replay)
 /* True for a language that BPF is told of. */
 static bool is_told(const struct ep_replay_language *language)
 {
-	return language->instance && language->state;
+	return language->state != 0;
 }
 
 static uint32_t anonymous_owner(const struct ep_replay *replay)
 {
 	for (size_t i = 0; i < replay->n_languages; i++) {
-		if (is_told(&replay->languages[i]) && replay->languages[i].anonymous)
+		if (is_told(&replay->languages[i]) && replay->languages[i].holds.anonymous)
 			return EP_ROW_ANONYMOUS;
 	}
 	return 0;
@@ -202,13 +203,14 @@ static int mark_rows(struct ep_replay *replay)
 		r = ep_vec_append(&replay->marked, replay->rows.data, replay->rows.len);
 	for (size_t i = 0; r == 0 && i < replay->n_languages; i++) {
 		const struct ep_replay_language *language = &replay->languages[i];
+		const struct ep_vec *ranges = &language->holds.ranges;
 
-		if (!language->instance || language->ranges.len == 0)
+		if (!is_told(language) || ranges->len == 0)
 			continue;
 		ep_vec_init(&empty, sizeof(struct ep_row), EP_MAX_ROWS);
 		from = replay->marked;
 		replay->marked = empty;
-		r = ep_rows_mark(&from, language->ranges.data, language->ranges.len, language->slot,
+		r = ep_rows_mark(&from, ranges->data, ranges->len, language->slot,
 				 &replay->marked);
 		ep_vec_fini(&from);
 	}
@@ -223,7 +225,7 @@ static int make_entries(struct ep_replay *replay)
 	int r;
 
 	for (size_t i = 0; i < replay->n_languages && n < EP_MAX_LANGUAGES; i++) {
-		const struct ep_vec *ranges = &replay->languages[i].ranges;
+		const struct ep_vec *ranges = &replay->languages[i].holds.ranges;
 
 		if (is_told(&replay->languages[i]))
 			languages[n++] = (struct ep_ranges){ranges->data, ranges->len};
@@ -259,9 +261,11 @@ static void fill_proc(const struct ep_replay *replay, struct ep_proc *proc)
 
 		if (!is_told(language))
 			continue;
-		if (ep_ranges_have_mark(language->ranges.data, language->ranges.len))
+		if (ep_ranges_have_mark(language->holds.ranges.data, language->holds.ranges.len))
 			proc->flags |= EP_PROC_MARKS;
-		if (language->anonymous)
+		if (ep_bpf_image_resumes(language->ops->bpf))
+			proc->flags |= (uint16_t)(1u << (EP_PROC_RESUMERS_SHIFT + n));
+		if (language->holds.anonymous)
 			proc->flags |= (uint16_t)(1u << (EP_PROC_TAKERS_SHIFT + n));
 		proc->slots[n] = (uint8_t)language->slot;
 		proc->states[n++] = (uint16_t)language->state;
@@ -275,6 +279,7 @@ int ep_replay_publish(struct ep_replay *replay)
 
 	ep_delta_store_drop_rows(replay->store, replay->rows_ref, replay->n_entries);
 	replay->n_rows = replay->n_entries = 0;
+	replay->untold = false;
 	ep_delta_store_collect(replay->store);
 	ep_delta_store_collect(replay->store);
 	if (r == 0)
@@ -348,8 +353,10 @@ int ep_replay_walk(struct ep_replay *replay, size_t i, struct ep_vec *event)
 {
 	const struct ep_replay_thread *thread =
 		ep_vec_at(&replay->fixture->threads, struct ep_replay_thread, i);
-	int r = ep_kernel_run(replay->kernel, thread, event);
+	int r = replay->untold ? ep_replay_publish(replay) : 0;
 
+	if (r == 0)
+		r = ep_kernel_run(replay->kernel, thread, event);
 	if (r == 0 && replay->source)
 		r = keep_stack_text(replay, event);
 	return r;

@@ -15,6 +15,7 @@
 
 #include "core/replay/fixture.h"
 
+struct ep_lines;
 struct ep_plugin;
 struct ep_replay;
 struct ep_shim_object;
@@ -32,8 +33,8 @@ struct ep_replay_source {
 	/* Thread storage: question is EP_FIXTURE_TLS_VARIABLE or _KEY. As struct ep_target_ops. */
 	int (*tls)(void *arg, uint32_t question, uint32_t executable, uint64_t bias, uint64_t value,
 		   struct ep_tls *ret);
-	/* The function at a virtual address: a string from malloc, NULL when it has no name. */
-	char *(*name)(void *arg, uint32_t executable, uint64_t va);
+	/* The functions at a virtual address: a frame of `lines`. 0, -ENODATA, ... */
+	int (*names)(void *arg, uint32_t executable, uint64_t va, struct ep_lines *lines);
 };
 
 /*
@@ -67,12 +68,13 @@ int ep_replay_attach(struct ep_replay *replay);
 int ep_replay_walk(struct ep_replay *replay, size_t i, struct ep_vec *event);
 /*
  * All stacks as text; `text` is emptied first. For each thread a line "thread TID COMM", then its
- * frames, leaf first, then an empty line:
+ * frames, leaf first, a line for each inlined function, then an empty line:
  *
  *	native  libc.so.6  epoll_wait		"+0x1234" without a name
  *	native  -  0x7f0000001234		code in no file
  *	native~ program  main			found by frame pointer
  *	toy  outer  outer.toy:12		"?" for what is no longer known
+ *	toy  C.m  c.toy:3  C.m(I)V		with its system name, if that is another
  *	error  stack memory unreadable		why there is no more
  */
 int ep_replay_print(struct ep_replay *replay, struct ep_vec *text);

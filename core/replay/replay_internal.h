@@ -3,7 +3,9 @@
 #ifndef EP_REPLAY_REPLAY_INTERNAL_H
 #define EP_REPLAY_REPLAY_INTERNAL_H
 
+#include "core/process/attachment.h"
 #include "core/process/executables.h"
+#include "core/process/said.h"
 #include "core/plugin/unwinder.h"
 #include "core/replay/kernel.h"
 #include "core/replay/replay.h"
@@ -23,11 +25,11 @@ struct ep_replay_language {
 	/* of the executable it claimed */
 	uint32_t executable; /* index */
 	void *claim;	     /* NULL: none */
-	void *instance;	     /* NULL: not attached */
+	enum ep_attachment attachment;
+	void *instance; /* NULL: the plugin has none */
 	struct ep_target target;
-	uint32_t state;	      /* index in ep_states; 0: nothing was told */
-	struct ep_vec ranges; /* struct ep_range, sorted: the exact ones */
-	bool anonymous; /* it takes anonymous code */
+	struct ep_said call, holds; /* by the call under way; by those that returned 0 */
+	uint32_t state;		    /* index in ep_states; 0: BPF is not told of it */
 };
 
 /* What struct ep_file's arg is: an executable of the fixture. */
@@ -49,6 +51,7 @@ struct ep_replay {
 	size_t n_rows, n_entries; /* at rows_ref */
 	struct ep_replay_language languages[EP_REPLAY_MAX_PLUGINS];
 	size_t n_languages;
+	bool untold; /* languages said more since BPF was told of the process */
 	struct ep_merge merge;
 	struct ep_vec event;
 	uint32_t frames_per_run; /* 0: as many as the programs can */
@@ -60,7 +63,8 @@ int ep_replay_read(void *replay, uint64_t addr, void *buf, size_t bytes);
 struct ep_file ep_replay_file(struct ep_replay_file *file);
 int ep_replay_tls(struct ep_replay *replay, uint32_t question, uint32_t executable, uint64_t bias,
 		  uint64_t value, struct ep_tls *ret);
-const char *ep_replay_name(struct ep_replay *replay, uint32_t executable, uint64_t va);
+/* From here on the fixture has the names at va, if there are any. */
+void ep_replay_keep_names(struct ep_replay *replay, uint32_t executable, uint64_t va);
 
 /* replay_text.c: makes the table that a fixture has of an executable, for the delta store. */
 int ep_replay_put_tables(struct ep_replay *replay);
@@ -74,7 +78,9 @@ int ep_replay_walk_native(struct ep_replay *replay);
 
 /* replay_language.c */
 void ep_replay_detach(struct ep_replay *replay);
-const struct ep_replay_language *ep_replay_language_of_kind(const struct ep_replay *replay,
-							    uint32_t kind);
+struct ep_replay_language *ep_replay_language_of_kind(struct ep_replay *replay, uint32_t kind);
+/* As the plugin's; -ESRCH when it has no instance. What it says of the process the next walk sees. */
+int ep_replay_symbolize(struct ep_replay_language *language, const struct ep_raw_frame *frame,
+			struct ep_names *names);
 
 #endif

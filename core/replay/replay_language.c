@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/base/log.h"
-#include "core/process/rows.h"
 #include "core/replay/replay_internal.h"
-#include "core/trace/languages.h"
+#include "core/trace/kinds.h"
 #include "ebpf-profiler/bpf/self.h"
 
 #include <errno.h>
@@ -62,29 +61,15 @@ static int target_tls_key(void *arg, uint32_t key, struct ep_tls *ret)
 static int target_set_state(void *arg, const void *state, size_t bytes)
 {
 	struct ep_replay_language *language = arg;
-	uint32_t index = 1 + (uint32_t)(language - language->replay->languages);
-	uint8_t *cell = ep_kernel_entry(language->replay->kernel, "ep_states", index);
 
-	if (!cell || bytes > EP_STATE_BYTES)
-		return -E2BIG;
-	memset(cell, 0, EP_STATE_BYTES);
-	memcpy(cell, state, bytes);
-	language->state = index;
-	return 0;
+	return ep_said_set_state(&language->call, state, bytes);
 }
 
 static int target_set_ranges(void *arg, const struct ep_range *ranges, size_t n)
 {
 	struct ep_replay_language *language = arg;
 
-	return ep_ranges_take(ranges, n, &language->ranges, &language->anonymous);
-}
-
-/* Maps that only a descriptor leads to are in a real kernel. */
-static int target_map_fd(void *arg, const char *name)
-{
-	(void)arg, (void)name;
-	return -ENOENT;
+	return ep_said_set_ranges(&language->call, ranges, n);
 }
 
 static void target_count(void *arg, uint32_t counter, uint64_t n)
@@ -99,7 +84,6 @@ static const struct ep_target_ops target_ops = {
 	.tls_key = target_tls_key,
 	.set_state = target_set_state,
 	.set_ranges = target_set_ranges,
-	.map_fd = target_map_fd,
 	.count = target_count,
 };
 
@@ -125,6 +109,7 @@ static int load_program(struct ep_replay_language *language)
 		.first_counter = (language->slot - EP_SLOT_FIRST_DYNAMIC) * COUNTERS_PER_LANGUAGE,
 		.frames_per_run = image->max_frames_per_run,
 		.task_tls_off = ep_kernel_config.task_tls_off,
+		.abi_minor = EP_ABI_MINOR,
 	};
 	int r;
 
@@ -147,11 +132,11 @@ static int get_numbers(struct ep_replay_language *language)
 	static uint32_t first_errors[EP_SLOT_COUNT];
 	const char *const *errors = EP_HAS(language->ops, errors) ? language->ops->errors : NULL;
 	uint32_t slot = language->slot, kind = EP_FRAME_FIRST_DYNAMIC + slot;
-	const char *known = ep_language_name(kind);
+	const char *known = ep_kind_name(kind);
 	int r = 0;
 
 	if (!known)
-		r = ep_language_add(slot, language->name, errors, &first_errors[slot]);
+		r = ep_kind_add(slot, language->name, errors, &first_errors[slot]);
 	else if (strcmp(known, language->name) != 0)
 		r = -EEXIST;
 	language->first_error = first_errors[slot];
@@ -190,7 +175,8 @@ int ep_replay_add_language(struct ep_replay *replay, const struct ep_plugin *plu
 	};
 	if (replay->shims && !language->shim)
 		return -ENOENT;
-	ep_vec_init(&language->ranges, sizeof(struct ep_range), EP_MAX_RANGES);
+	ep_said_init(&language->call);
+	ep_said_init(&language->holds);
 	r = get_numbers(language);
 	if (r == 0)
 		r = load_program(language);
@@ -202,6 +188,16 @@ int ep_replay_add_language(struct ep_replay *replay, const struct ep_plugin *plu
 }
 
 /* --- attaching ------------------------------------------------------------------------------- */
+
+/* As a process is before its languages are attached for the first time. */
+static void begin(struct ep_replay_language *language)
+{
+	language->attachment = EP_ATTACHMENT_WAITING;
+	language->instance = NULL;
+	ep_said_clear(&language->call);
+	ep_said_clear(&language->holds);
+	language->state = 0;
+}
 
 /* Where an executable is loaded: address minus virtual address, by its first executable mapping. */
 static int find_bias(const struct ep_replay *replay, uint32_t index, uint64_t *ret_bias)
@@ -219,15 +215,43 @@ static int find_bias(const struct ep_replay *replay, uint32_t index, uint64_t *r
 	return -ENODATA;
 }
 
+/* Gives BPF the state that holds: the cell of a language is its own. */
+static void put_state(struct ep_replay_language *language)
+{
+	const struct ep_said *holds = &language->holds;
+	uint32_t index = 1 + (uint32_t)(language - language->replay->languages);
+	uint8_t *cell = ep_kernel_entry(language->replay->kernel, "ep_states", index);
+
+	language->state = 0;
+	if (!cell || !holds->has_state)
+		return;
+	memset(cell, 0, EP_STATE_BYTES);
+	memcpy(cell, holds->state, holds->state_bytes);
+	language->state = index;
+}
+
+static void end_call(struct ep_replay_language *language, enum ep_attachment_call call, int result)
+{
+	struct ep_attachment_step next =
+		ep_attachment_after(language->attachment, call, result);
+
+	language->attachment = next.state;
+	if (!ep_said_end(&language->holds, &language->call, result))
+		return;
+	put_state(language);
+	language->replay->untold = true;
+}
+
+/*
+ * What may pass does not pass in a process that stands still: it is not attached again before all
+ * are.
+ */
 static void attach(struct ep_replay_language *language)
 {
 	struct ep_replay *replay = language->replay;
 	uint64_t bias;
 	int r;
 
-	language->state = 0;
-	language->ranges.len = 0;
-	language->anonymous = false;
 	if (!language->claim || find_bias(replay, language->executable, &bias) < 0)
 		return;
 	language->target = (struct ep_target){
@@ -236,12 +260,24 @@ static void attach(struct ep_replay_language *language)
 		.pid = (pid_t)replay->fixture->pid,
 		.bias = bias,
 	};
-	r = language->ops->attach(language->claim, &language->target, &language->instance);
-	if (r != 0) {
-		language->instance = NULL;
+	r = ep_attachment_attach(language->ops, language->claim, &language->target,
+				 &language->instance);
+	end_call(language, EP_ATTACHMENT_ATTACH, r);
+	if (r != 0)
 		ep_log(EP_LOG_DEBUG, "replay: %s: attach: %s", language->name,
 		       r > 0 ? "not yet" : ep_strerror(r));
-	}
+}
+
+int ep_replay_symbolize(struct ep_replay_language *language, const struct ep_raw_frame *frame,
+			struct ep_names *names)
+{
+	int r = -ESRCH;
+
+	if (!language->instance)
+		return r;
+	r = language->ops->symbolize(language->instance, frame, names);
+	end_call(language, EP_ATTACHMENT_SYMBOLIZE, r);
+	return r;
 }
 
 void ep_replay_detach(struct ep_replay *replay)
@@ -251,7 +287,7 @@ void ep_replay_detach(struct ep_replay *replay)
 
 		if (language->instance)
 			language->ops->detach(language->instance);
-		language->instance = NULL;
+		begin(language);
 	}
 }
 
@@ -281,8 +317,7 @@ int ep_replay_languages(const struct ep_replay *replay, struct ep_vec *text)
 	return r;
 }
 
-const struct ep_replay_language *ep_replay_language_of_kind(const struct ep_replay *replay,
-							    uint32_t kind)
+struct ep_replay_language *ep_replay_language_of_kind(struct ep_replay *replay, uint32_t kind)
 {
 	for (size_t i = 0; i < replay->n_languages; i++) {
 		if (kind == EP_FRAME_FIRST_DYNAMIC + replay->languages[i].slot)

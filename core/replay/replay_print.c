@@ -1,20 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/replay/replay_internal.h"
-#include "core/trace/languages.h"
+#include "core/trace/kinds.h"
+#include "core/trace/lines.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
-
-/* Frames of one stack, with their inlined functions. */
-#define MAX_NAMES_PER_FRAME 64
-
-struct line_names { /* what symbolize says of one frame */
-	struct ep_vec *text;
-	const char *language;
-	uint32_t n;
-	int result;
-};
 
 static const char *base_name(const char *path)
 {
@@ -47,66 +38,102 @@ static int put_line(struct ep_vec *text, const char *kind, const char *where, co
 	return r == 0 ? ep_vec_printf(text, "\n") : r;
 }
 
+/* The functions at va, innermost first; the address when there is no name. */
+static int print_names(struct ep_replay *replay, struct ep_vec *text, const char *kind,
+		       uint32_t index, uint64_t va)
+{
+	const struct ep_fixture_executable *executable =
+		ep_vec_at(&replay->fixture->executables, struct ep_fixture_executable, index);
+	const char *file = base_name(executable->path);
+	const struct ep_fixture_name *name;
+	char number[32];
+	int r = 0;
+
+	ep_replay_keep_names(replay, index, va);
+	name = ep_fixture_find_name(executable, va, NULL);
+	snprintf(number, sizeof(number), "+0x%" PRIx64, va);
+	if (!name)
+		return put_line(text, kind, file, number);
+	for (int n = 0; r == 0 && name && n < EP_FRAME_MAX_LINES; n++) {
+		r = put_line(text, kind, file, name->name);
+		name = ep_fixture_find_name(executable, va, name);
+	}
+	return r;
+}
+
 static int print_native(struct ep_replay *replay, struct ep_vec *text, uint64_t header,
 			uint64_t word)
 {
 	uint32_t flags = EP_FRAME_FLAGS(header), id = EP_FRAME_AUX(header);
-	const struct ep_fixture_executable *executable;
 	bool marker = flags >> EP_FRAME_SLOT_SHIFT;
 	uint64_t va = word - (!marker && (flags & EP_FRAME_RETURN_ADDRESS) ? 1 : 0);
-	const char *kind = !marker && (flags & EP_FRAME_POINTER_WALK) ? "native~" : "native", *name;
+	const char *kind = !marker && (flags & EP_FRAME_POINTER_WALK) ? "native~" : "native";
 	char number[32];
 
-	if (id == 0 || id > replay->fixture->executables.len) {
-		snprintf(number, sizeof(number), "0x%" PRIx64, word);
-		return put_line(text, kind, "-", number);
-	}
-	executable = ep_vec_at(&replay->fixture->executables, struct ep_fixture_executable, id - 1);
-	name = ep_replay_name(replay, id - 1, va);
-	snprintf(number, sizeof(number), "+0x%" PRIx64, va);
-	return put_line(text, kind, base_name(executable->path), name ? name : number);
+	if (id > 0 && id <= replay->fixture->executables.len)
+		return print_names(replay, text, kind, id - 1, va);
+	snprintf(number, sizeof(number), "0x%" PRIx64, word);
+	return put_line(text, kind, "-", number);
 }
 
 static int add_name(void *arg, const struct ep_name *name)
 {
-	struct line_names *names = arg;
-	char line[16];
+	return ep_lines_add_name(arg, name);
+}
 
-	if (names->n++ == MAX_NAMES_PER_FRAME)
-		return -E2BIG;
-	snprintf(line, sizeof(line), ":%u\n", name->line);
-	names->result = ep_vec_printf(names->text, "%s  ", names->language);
-	if (names->result == 0)
-		names->result = put_word(names->text, name->function ? name->function : "?");
-	if (names->result == 0)
-		names->result = ep_vec_printf(names->text, "  ");
-	if (names->result == 0)
-		names->result = put_word(names->text, name->file ? name->file : "?");
-	if (names->result == 0)
-		names->result = ep_vec_printf(names->text, "%s", name->line ? line : "\n");
-	return names->result;
+static int print_line(struct ep_vec *text, const char *language, const struct ep_frame_line *line)
+{
+	int r = ep_vec_printf(text, "%s  ", language);
+
+	if (r == 0)
+		r = put_word(text, line->function ? line->function : "?");
+	if (r == 0)
+		r = ep_vec_printf(text, "  ");
+	if (r == 0)
+		r = put_word(text, line->file ? line->file : "?");
+	if (r == 0 && line->line)
+		r = ep_vec_printf(text, ":%u", line->line);
+	if (r == 0 && line->system_name)
+		r = ep_vec_printf(text, "  ");
+	if (r == 0 && line->system_name)
+		r = put_word(text, line->system_name);
+	return r == 0 ? ep_vec_printf(text, "\n") : r;
+}
+
+/* The names that the language has for a frame: 0 of them when it is no longer known. */
+static size_t get_names(struct ep_replay_language *language, const uint64_t *words,
+			struct ep_lines *lines, struct ep_frame_line line[EP_FRAME_MAX_LINES])
+{
+	struct ep_raw_frame frame = {
+		.aux = EP_FRAME_AUX(words[0]),
+		.n_words = EP_MIN(EP_FRAME_WORDS(words[0]), EP_FRAME_MAX_WORDS),
+		.flags = EP_FRAME_FLAGS(words[0]) & ~(uint32_t)EP_FRAME_ENTRY,
+	};
+	struct ep_names names = {.add = add_name, .arg = lines};
+
+	memcpy(frame.words, words + 1, frame.n_words * sizeof(words[0]));
+	if (!language || ep_replay_symbolize(language, &frame, &names) != 0)
+		return 0;
+	ep_lines_end(lines);
+	return ep_lines_get(lines, 0, line);
 }
 
 static int print_language(struct ep_replay *replay, struct ep_vec *text, const uint64_t *words)
 {
-	uint32_t kind = EP_FRAME_KIND(words[0]);
-	const struct ep_replay_language *language = ep_replay_language_of_kind(replay, kind);
-	struct ep_raw_frame frame = {
-		.aux = EP_FRAME_AUX(words[0]),
-		.n_words = EP_FRAME_WORDS(words[0]),
-		.flags = EP_FRAME_FLAGS(words[0]) & ~(uint32_t)EP_FRAME_ENTRY,
-	};
-	struct line_names out = {.text = text, .language = language ? language->name : "unknown"};
-	struct ep_names names = {.add = add_name, .arg = &out};
-	int r = -ESRCH;
+	struct ep_replay_language *language =
+		ep_replay_language_of_kind(replay, EP_FRAME_KIND(words[0]));
+	const char *name = language ? language->name : "unknown";
+	ep_cleanup(ep_lines_fini) struct ep_lines lines = {0};
+	struct ep_frame_line line[EP_FRAME_MAX_LINES];
+	int r = ep_lines_init(&lines, 1);
+	size_t n;
 
-	frame.n_words = EP_MIN(frame.n_words, EP_FRAME_MAX_WORDS);
-	memcpy(frame.words, words + 1, frame.n_words * sizeof(words[0]));
-	if (language && language->instance)
-		r = language->ops->symbolize(language->instance, &frame, &names);
-	if (out.result < 0)
-		return out.result;
-	return r == 0 && out.n > 0 ? 0 : ep_vec_printf(text, "%s  ?\n", out.language);
+	if (r < 0)
+		return r;
+	n = get_names(language, words, &lines, line);
+	for (size_t i = 0; r == 0 && i < n; i++)
+		r = print_line(text, name, &line[i]);
+	return n ? r : ep_vec_printf(text, "%s  ?\n", name);
 }
 
 static int print_frame(struct ep_replay *replay, struct ep_vec *text, const uint64_t *words)
@@ -119,6 +146,9 @@ static int print_frame(struct ep_replay *replay, struct ep_vec *text, const uint
 	case EP_FRAME_ERROR:
 		error = ep_error_text(EP_FRAME_AUX(words[0]));
 		return ep_vec_printf(text, "error  %s\n", error ? error : "unknown");
+	case EP_FRAME_GAP:
+		error = ep_error_text(EP_FRAME_AUX(words[0]));
+		return ep_vec_printf(text, "gap  %s\n", error ? error : "unknown");
 	case EP_FRAME_TASK:
 		return ep_vec_printf(text, "task  %s\n",
 				     EP_FRAME_AUX(words[0]) == EP_TASK_EXEC ? "[exec]" : "[exit]");
@@ -136,7 +166,7 @@ static void keep_marker_names(struct ep_replay *replay, const uint64_t *words, u
 		if (EP_FRAME_KIND(words[at]) == EP_FRAME_NATIVE && id > 0 &&
 		    id <= replay->fixture->executables.len &&
 		    EP_FRAME_FLAGS(words[at]) >> EP_FRAME_SLOT_SHIFT)
-			(void)ep_replay_name(replay, id - 1, words[at + 1]);
+			ep_replay_keep_names(replay, id - 1, words[at + 1]);
 	}
 }
 

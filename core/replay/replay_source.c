@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/replay/replay_internal.h"
+#include "core/elf/lookup.h"
+#include "core/trace/lines.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
-
-#define MAX_FILE_READ (1u << 20)
 
 /* --- memory ---------------------------------------------------------------------------------- */
 
@@ -168,7 +169,7 @@ static int file_read(void *arg, uint64_t va, void *buf, size_t bytes)
 	const struct ep_replay_file *file = arg;
 	const struct ep_fixture_answer *answer;
 
-	if (bytes > MAX_FILE_READ)
+	if (bytes > EP_MAX_FILE_READ)
 		return -E2BIG;
 	answer = find_answer(&executable_of(file->replay, file->executable)->answers,
 			     EP_FIXTURE_READ, "", va, (uint32_t)bytes);
@@ -179,10 +180,89 @@ static int file_read(void *arg, uint64_t va, void *buf, size_t bytes)
 	return answer->result;
 }
 
+/* What file_symbols visits, on its way into the fixture. */
+struct keeping {
+	struct ep_vec *data;
+	int result;
+};
+
+static int keep_symbol(void *arg, const char *name, const struct ep_symbol *symbol)
+{
+	struct keeping *keeping = arg;
+	uint64_t words[2] = {symbol->va, symbol->bytes};
+
+	keeping->result = ep_vec_append(keeping->data, words, sizeof(words));
+	if (keeping->result == 0)
+		keeping->result = ep_vec_append(keeping->data, name, strlen(name) + 1);
+	return keeping->result;
+}
+
+static int ask_symbols(const struct ep_replay_file *file, const char *prefix,
+		       struct ep_fixture_answer *ret_answer)
+{
+	const struct ep_file *real = source_file(file->replay, file->executable);
+	struct ep_fixture *fixture = file->replay->fixture;
+	struct ep_fixture_answer answer = {.question = EP_FIXTURE_SYMBOLS};
+	struct keeping keeping = {.data = &fixture->data};
+
+	if (!real)
+		return -ENODATA;
+	answer.data = (uint32_t)fixture->data.len;
+	answer.result = real->ops->symbols(real->arg, prefix, keep_symbol, &keeping);
+	if (answer.result == 0)
+		answer.result = keeping.result;
+	if (answer.result < 0)
+		fixture->data.len = answer.data;
+	answer.symbol.bytes = fixture->data.len - answer.data;
+	if (!keep_answer(fixture, &executable_of(file->replay, file->executable)->answers, answer,
+			 prefix))
+		return -ENOMEM;
+	*ret_answer = answer;
+	return answer.result;
+}
+
+static int get_symbols(const struct ep_replay_file *file, const char *prefix,
+		       struct ep_fixture_answer *ret_answer)
+{
+	const struct ep_fixture_answer *answer = find_answer(
+		&executable_of(file->replay, file->executable)->answers, EP_FIXTURE_SYMBOLS,
+		prefix, 0, 0);
+
+	if (!answer)
+		return ask_symbols(file, prefix, ret_answer);
+	*ret_answer = *answer;
+	return answer->result;
+}
+
+/* What visit asks in its turn may move all that the fixture has: it is given copies. */
+static int file_symbols(void *arg, const char *prefix,
+			int (*visit)(void *arg, const char *name, const struct ep_symbol *symbol),
+			void *visit_arg)
+{
+	const struct ep_replay_file *file = arg;
+	struct ep_fixture_answer answer;
+	char name[EP_ELF_MAX_SYMBOL];
+	struct ep_symbol symbol;
+	const char *kept;
+	uint64_t at = 0;
+	int r;
+
+	r = get_symbols(file, prefix, &answer);
+	if (r < 0)
+		return r;
+	while (ep_fixture_next_symbol(file->replay->fixture, &answer, &at, &kept, &symbol)) {
+		snprintf(name, sizeof(name), "%s", kept);
+		if (visit(visit_arg, name, &symbol) != 0)
+			break;
+	}
+	return 0;
+}
+
 struct ep_file ep_replay_file(struct ep_replay_file *file)
 {
 	static const struct ep_file_ops ops = {
 		.symbol = file_symbol,
+		.symbols = file_symbols,
 		.section = file_section,
 		.read = file_read,
 		.function = file_function,
@@ -192,6 +272,7 @@ struct ep_file ep_replay_file(struct ep_replay_file *file)
 		.ops = &ops,
 		.arg = file,
 		.path = executable_of(file->replay, file->executable)->path,
+		.machine = file->replay->fixture->arch->machine,
 	};
 }
 
@@ -221,19 +302,29 @@ int ep_replay_tls(struct ep_replay *replay, uint32_t question, uint32_t executab
 	return found->result;
 }
 
-const char *ep_replay_name(struct ep_replay *replay, uint32_t executable, uint64_t va)
+static void keep_name(struct ep_replay *replay, uint32_t executable, uint64_t va, const char *name)
 {
-	struct ep_fixture_executable *of = executable_of(replay, executable);
-	const char *known = ep_fixture_find_name(of, va);
-	struct ep_fixture_name *slot;
-	ep_autofree char *name = NULL;
+	struct ep_fixture_name *slot = ep_vec_push(&executable_of(replay, executable)->names);
 
-	if (known || !replay->source || !replay->source->name)
-		return known;
-	name = replay->source->name(replay->source->arg, executable, va);
-	slot = name ? ep_vec_push(&of->names) : NULL;
-	if (!slot)
-		return NULL;
-	*slot = (struct ep_fixture_name){va, ep_fixture_string(replay->fixture, name)};
-	return slot->name;
+	if (slot)
+		*slot = (struct ep_fixture_name){va, ep_fixture_string(replay->fixture, name)};
+}
+
+void ep_replay_keep_names(struct ep_replay *replay, uint32_t executable, uint64_t va)
+{
+	ep_cleanup(ep_lines_fini) struct ep_lines lines = {0};
+	struct ep_frame_line line[EP_FRAME_MAX_LINES];
+	size_t n;
+
+	if (ep_fixture_find_name(executable_of(replay, executable), va, NULL) || !replay->source ||
+	    !replay->source->names)
+		return;
+	if (ep_lines_init(&lines, 1) < 0 ||
+	    replay->source->names(replay->source->arg, executable, va, &lines) < 0)
+		return;
+	n = ep_lines_frames(&lines) ? ep_lines_get(&lines, 0, line) : 0;
+	for (size_t i = 0; i < n; i++) {
+		if (line[i].function)
+			keep_name(replay, executable, va, line[i].function);
+	}
 }

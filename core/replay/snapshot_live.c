@@ -263,11 +263,12 @@ static int live_open(struct ep_snapshot *snapshot, const struct ep_mapping *mapp
 static int live_tls(struct ep_snapshot *snapshot, uint32_t question, const struct ep_elf *elf,
 		    uint64_t module_addr, uint64_t bias, uint64_t value, struct ep_tls *ret)
 {
-	pid_t pid = live_of(snapshot)->access;
+	ep_cleanup(ep_process_target_end_job) struct ep_process_target process;
 
+	ep_process_target_init(&process, live_of(snapshot)->access);
 	if (question == EP_FIXTURE_TLS_KEY)
-		return ep_process_target_tls_key(pid, (uint32_t)value, ret);
-	return ep_process_target_tls_variable(pid, elf, module_addr, bias, value, ret);
+		return ep_process_target_tls_key(&process, (uint32_t)value, ret);
+	return ep_process_target_tls_variable(&process, elf, module_addr, bias, value, ret);
 }
 
 static void live_close(struct ep_snapshot *snapshot)

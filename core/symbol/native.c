@@ -12,6 +12,7 @@
 #include "core/symbol/demangle.h"
 #include "core/symbol/starts.h"
 #include "core/symbol/symtab.h"
+#include "core/trace/lines.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -21,6 +22,7 @@
 
 #define MAX_ENTRIES ((size_t)65536)
 #define MAX_FDS	    128 /* of tables whose names stay in files; the usual soft limit is 1024 */
+#define NOT_FOUND   1	/* outcome: no function there */
 
 enum entry_state {
 	ENTRY_BUILDING,
@@ -50,13 +52,6 @@ struct ep_native_symbols {
 	size_t fds;
 	size_t max_bytes;
 };
-
-void ep_native_name_fini(struct ep_native_name *name)
-{
-	free(name->name);
-	free(name->system_name);
-	*name = (struct ep_native_name){0};
-}
 
 /* ---- entries, all under the lock ---- */
 
@@ -197,42 +192,59 @@ static int open_functions(const struct ep_native_file *file, struct functions *r
 	return read_functions(fd, file, ret);
 }
 
-static int resolve_one(const struct ep_symtab *symtab, uint64_t va, struct ep_native_name *name)
+/* A symbol of the table: one function, whose source is not known. */
+static int add_symbol(const struct ep_symtab *symtab, uint64_t va, struct ep_lines *lines)
 {
 	char system_name[EP_SYMTAB_NAME_MAX];
+	ep_autofree char *readable = NULL;
 	struct ep_symtab_hit hit;
-	char *readable = NULL;
 
 	if (ep_symtab_find(symtab, va, &hit) < 0 ||
 	    ep_symtab_name(symtab, &hit, system_name, sizeof(system_name)) <= 0)
-		return 0;
+		return NOT_FOUND;
 	if (ep_demangle(system_name, &readable) < 0)
 		return -ENOMEM;
 	ep_name_clean(system_name);
-	name->system_name = strdup(system_name);
-	if (!name->system_name) {
-		free(readable);
-		return -ENOMEM;
-	}
-	name->name = readable;
-	name->start_va = hit.start_va;
-	return 0;
+	return ep_lines_add(lines, &(struct ep_frame_line){
+					   .function = readable,
+					   .system_name = system_name,
+					   .start_va = hit.start_va,
+				   });
+}
+
+static int add_start(const struct ep_starts *starts, uint64_t va, struct ep_lines *lines)
+{
+	struct ep_frame_line line = {0};
+
+	return ep_starts_find(starts, va, &line.start_va) < 0 ? NOT_FOUND
+							      : ep_lines_add(lines, &line);
+}
+
+/* The functions at va, from the first source that knows of one. */
+static int add_functions(const struct entry *entry, uint64_t va, struct ep_lines *lines)
+{
+	int r = NOT_FOUND;
+
+	if (entry->symtab)
+		r = add_symbol(entry->symtab, va, lines);
+	if (r == NOT_FOUND && entry->starts)
+		r = add_start(entry->starts, va, lines);
+	return r;
 }
 
 static int resolve_all(const struct entry *entry, const uint64_t *vas, size_t n,
-		       struct ep_native_name *names)
+		       struct ep_lines *lines)
 {
-	int r = 0;
+	for (size_t i = 0; i < n; i++) {
+		int r = add_functions(entry, vas[i], lines);
 
-	for (size_t i = 0; i < n && r == 0; i++) {
-		if (entry->symtab)
-			r = resolve_one(entry->symtab, vas[i], &names[i]);
-		if (r == 0 && !names[i].name && entry->starts)
-			(void)ep_starts_find(entry->starts, vas[i], &names[i].start_va);
+		if (r < 0) {
+			ep_lines_drop(lines);
+			return r == -E2BIG ? 0 : r; /* the others next time */
+		}
+		ep_lines_end(lines);
 	}
-	for (size_t i = 0; i < n && r < 0; i++)
-		ep_native_name_fini(&names[i]);
-	return r;
+	return 0;
 }
 
 /* ---- the cache ---- */
@@ -268,19 +280,16 @@ static void entry_release(struct ep_native_symbols *symbols, struct entry *entry
 }
 
 int ep_native_symbols_resolve(struct ep_native_symbols *symbols, const struct ep_native_file *file,
-			      const uint64_t *vas, size_t n, struct ep_native_name *names)
+			      const uint64_t *vas, size_t n, struct ep_lines *lines)
 {
-	struct entry *entry;
+	struct entry *entry = entry_acquire(symbols, file);
 	int r;
 
-	for (size_t i = 0; i < n; i++)
-		names[i] = (struct ep_native_name){0};
-	entry = entry_acquire(symbols, file);
 	if (!entry)
 		return -ENOMEM;
 	r = entry->state == ENTRY_FAILED ? entry->error : 0;
 	if (r == 0)
-		r = resolve_all(entry, vas, n, names);
+		r = resolve_all(entry, vas, n, lines);
 	entry_release(symbols, entry);
 	return r;
 }

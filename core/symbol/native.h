@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct ep_lines;
 struct ep_native_symbols; /* locked inside: any thread may call */
 
 struct ep_native_file {	     /* which executable, and how to open it */
@@ -22,24 +23,21 @@ struct ep_native_file {	     /* which executable, and how to open it */
 	const char *path; /* of the executable within root, absolute; "" when it has none */
 };
 
-struct ep_native_name {	   /* from malloc; all NULL and 0 when no function is there */
-	char *name;	   /* readable: demangled; NULL: a function without a name */
-	char *system_name; /* as in the symbol table */
-	uint64_t start_va; /* of the function */
-};
-void ep_native_name_fini(struct ep_native_name *name);
-
 /* max_bytes bounds the tables; a single one above it is used once and not kept. 0, -ENOMEM. */
 int ep_native_symbols_new(size_t max_bytes, struct ep_native_symbols **ret_symbols);
 void ep_native_symbols_free(struct ep_native_symbols *symbols); /* no call is under way */
 
 /*
- * Names for `n` addresses of one executable, given into names[0..n). 0 also when none was found;
- * what `open` said when it failed, -ENOMEM, -EMFILE, -ENFILE: nothing is remembered then, and the
- * next call tries again. On failure names are all NULL.
+ * Names for addresses of one executable. `lines` is empty, with room for `n` frames, and has one for
+ * each address afterwards, in their order: the functions that are there, innermost first, with what
+ * is known of them, or nothing. A function without a name has its start_va only.
+ *
+ * 0 also when no name was found. What did not fit into `lines` has no frame there, and is to be
+ * asked for again; the first address always has one. What `open` said when it failed, -ENOMEM,
+ * -EMFILE, -ENFILE: nothing is remembered then, and the next call tries again.
  */
 int ep_native_symbols_resolve(struct ep_native_symbols *symbols, const struct ep_native_file *file,
-			      const uint64_t *vas, size_t n, struct ep_native_name *names);
+			      const uint64_t *vas, size_t n, struct ep_lines *lines);
 
 /* The executable is gone for good. */
 void ep_native_symbols_forget(struct ep_native_symbols *symbols, uint64_t key);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/trace/batch.h"
 #include "core/base/clock.h"
-#include "core/trace/languages.h"
+#include "core/trace/kinds.h"
 #include "core/trace/tables.h"
 
 #include <assert.h>

@@ -8,11 +8,6 @@
 #include <string.h>
 #include <xxhash.h>
 
-/* Bytes of one name that are kept; the longest demangled C++ name seen was 4.2 KB. */
-#define MAX_NAME_BYTES 8192
-/* Names beyond this many lines of all frames are refused: 24 bytes each. */
-#define MAX_LINES_PER_FRAME 2
-
 /*
  * A key is an array of u64: header, words, and for frames of one program that program.
  *
@@ -81,7 +76,8 @@ static int add_error_frames(struct ep_frames *f)
 	return 0;
 }
 
-int ep_frames_new(uint32_t max_frames, size_t max_string_bytes, struct ep_frames **ret_frames)
+int ep_frames_new(uint32_t max_frames, size_t max_string_bytes, size_t max_line_bytes,
+		  struct ep_frames **ret_frames)
 {
 	struct ep_frames *f = calloc(1, sizeof(*f));
 	int r;
@@ -93,7 +89,7 @@ int ep_frames_new(uint32_t max_frames, size_t max_string_bytes, struct ep_frames
 	ep_vec_init(&f->frames, sizeof(struct frame), max_frames);
 	ep_vec_init(&f->keys, sizeof(uint64_t), (size_t)max_frames * KEY_MAX);
 	ep_vec_init(&f->lines, sizeof(struct ep_frame_name),
-		    (size_t)max_frames * MAX_LINES_PER_FRAME);
+		    max_line_bytes / sizeof(struct ep_frame_name));
 	r = ep_strings_new(max_string_bytes, &f->strings);
 	if (r == 0)
 		r = add_error_frames(f);
@@ -117,6 +113,11 @@ static bool belongs_to_process(uint32_t kind, uint32_t aux)
 	return kind >= EP_FRAME_FIRST_DYNAMIC || (kind == EP_FRAME_NATIVE && aux == 0);
 }
 
+static bool has_fixed_name(uint32_t kind)
+{
+	return kind == EP_FRAME_ERROR || kind == EP_FRAME_TASK || kind == EP_FRAME_GAP;
+}
+
 /* Writes the key, returns its length. What does not name the frame is masked out. */
 static size_t make_key(uint64_t header, const uint64_t *words, struct ep_program program,
 		       uint64_t key[KEY_MAX])
@@ -126,7 +127,7 @@ static size_t make_key(uint64_t header, const uint64_t *words, struct ep_program
 	uint32_t n_words = EP_FRAME_WORDS(header);
 	size_t n = 0;
 
-	if (kind == EP_FRAME_ERROR || kind == EP_FRAME_TASK)
+	if (has_fixed_name(kind))
 		flags = n_words = 0;
 	if (kind >= EP_FRAME_FIRST_DYNAMIC)
 		flags = EP_FRAME_FLAGS(header) & ~(uint32_t)EP_FRAME_ENTRY;
@@ -153,11 +154,6 @@ static uint32_t find(const struct ep_frames *f, uint64_t hash, const uint64_t *k
 			return id;
 	}
 	return 0;
-}
-
-static bool has_fixed_name(uint32_t kind)
-{
-	return kind == EP_FRAME_ERROR || kind == EP_FRAME_TASK;
 }
 
 static int append(struct ep_frames *f, uint64_t hash, const uint64_t *key, size_t n_key)
@@ -234,9 +230,14 @@ uint32_t ep_frames_count(const struct ep_frames *f)
 	return (uint32_t)f->frames.len;
 }
 
+static bool is_nearly_full(const struct ep_vec *vec)
+{
+	return vec->len >= vec->max - vec->max / 8;
+}
+
 bool ep_frames_is_full(const struct ep_frames *f)
 {
-	return f->refused || f->frames.len >= f->frames.max - f->frames.max / 8;
+	return f->refused || is_nearly_full(&f->frames) || is_nearly_full(&f->lines);
 }
 
 size_t ep_frames_bytes(const struct ep_frames *f)
@@ -294,22 +295,10 @@ uint32_t ep_frames_unresolved(const struct ep_frames *f)
 	return f->unresolved;
 }
 
-/* Cuts at a limit, and not in the middle of a UTF-8 sequence. */
-static size_t name_bytes(const char *str)
-{
-	size_t len = strnlen(str, MAX_NAME_BYTES);
-
-	if (len == MAX_NAME_BYTES) {
-		while (len > 0 && ((unsigned char)str[len] & 0xc0) == 0x80)
-			len--;
-	}
-	return len;
-}
-
 static int add_string(struct ep_frames *f, const char *str, uint32_t *ret_id)
 {
 	*ret_id = 0;
-	return str ? ep_strings_add(f->strings, str, name_bytes(str), ret_id) : 0;
+	return str ? ep_strings_add(f->strings, str, ep_name_bytes(str), ret_id) : 0;
 }
 
 static int add_line(struct ep_frames *f, const struct ep_frame_line *line)
@@ -331,38 +320,65 @@ static int add_line(struct ep_frames *f, const struct ep_frame_line *line)
 	return r < 0 ? r : ep_vec_append(&f->lines, &name, 1);
 }
 
-static int add_lines(struct ep_frames *f, const struct ep_frame_line *lines, size_t n_lines)
+/* Bytes of its strings at most: of those that are known already there is one copy. */
+static size_t text_bytes(const struct ep_frame_line *line)
 {
-	size_t first = f->lines.len;
+	const char *const strings[] = {line->function, line->system_name, line->file};
+	size_t bytes = 0;
 
-	for (size_t i = 0; i < n_lines; i++) {
-		int r = add_line(f, &lines[i]);
-
-		if (r < 0) {
-			f->lines.len = first;
-			return r;
-		}
-	}
-	return 0;
+	for (size_t i = 0; i < EP_LEN(strings); i++)
+		bytes += strings[i] ? ep_name_bytes(strings[i]) + 1 : 0;
+	return bytes;
 }
 
-void ep_frames_resolve(struct ep_frames *f, uint32_t id, const struct ep_frame_line *lines,
-		       size_t n_lines, const char *module)
+/* How many lines are kept before the last one. */
+static size_t count_inlined(const struct ep_frame_line *lines, size_t n_lines)
+{
+	size_t max = EP_MIN(n_lines, (size_t)EP_FRAME_MAX_LINES) - 1, n = 0;
+	size_t bytes = text_bytes(&lines[n_lines - 1]);
+
+	for (; n < max; n++) {
+		bytes += text_bytes(&lines[n]);
+		if (bytes > EP_FRAME_MAX_TEXT_BYTES)
+			break;
+	}
+	return n;
+}
+
+/* Adds the first n_inlined lines and the last one. */
+static int add_lines(struct ep_frames *f, const struct ep_frame_line *lines, size_t n_lines,
+		     size_t n_inlined)
+{
+	size_t first = f->lines.len;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < n_inlined; i++)
+		r = add_line(f, &lines[i]);
+	if (r == 0)
+		r = add_line(f, &lines[n_lines - 1]);
+	if (r < 0)
+		f->lines.len = first;
+	return r;
+}
+
+size_t ep_frames_resolve(struct ep_frames *f, uint32_t id, const struct ep_frame_line *lines,
+			 size_t n_lines, const char *module)
 {
 	struct frame *frame = frame_at(f, id);
+	size_t n_inlined = n_lines ? count_inlined(lines, n_lines) : 0;
+	size_t n_kept = n_lines ? n_inlined + 1 : 0;
 	uint32_t first = (uint32_t)f->lines.len;
 
 	if (frame->state == EP_FRAME_RESOLVED)
-		return;
-	n_lines = EP_MIN(n_lines, (size_t)EP_FRAME_MAX_LINES);
-	if (add_string(f, module, &frame->module) < 0 || add_lines(f, lines, n_lines) < 0) {
+		return 0;
+	if (add_string(f, module, &frame->module) < 0 ||
+	    (n_lines && add_lines(f, lines, n_lines, n_inlined) < 0))
 		f->refused = true;
-		n_lines = 0;
-	}
 	frame->line_first = first;
-	frame->n_lines = (uint8_t)n_lines;
+	frame->n_lines = (uint8_t)(f->lines.len - first);
 	frame->state = EP_FRAME_RESOLVED;
 	f->unresolved--;
+	return n_lines - n_kept;
 }
 
 enum ep_frame_state ep_frames_state(const struct ep_frames *f, uint32_t id)

@@ -17,6 +17,7 @@
 
 #include "core/base/strings.h"
 #include "core/base/util.h"
+#include "core/trace/lines.h"
 #include "core/trace/program.h"
 #include "ebpf-profiler/frame.h"
 
@@ -38,26 +39,22 @@ struct ep_frame {
 	struct ep_program program;	    /* of kinds that belong to one, else zero */
 };
 
-/* One name of a frame. All strings may be NULL: unknown. */
-struct ep_frame_line {
-	const char *function;	 /* demangled */
-	const char *system_name; /* as in the symbol table; NULL: equal to function */
-	const char *file;
-	uint32_t line, column; /* 0: unknown */
-	uint32_t start_line;   /* of the function */
-	uint64_t start_va;     /* of a function that has no name: all of it gets one made-up name */
-};
-#define EP_FRAME_MAX_LINES 64 /* inlined functions at one address; more are cut off */
-
-/* The same as the table keeps it: strings by id of ep_frames_strings. */
+/* A line as the table keeps it: strings by id of ep_frames_strings. */
 struct ep_frame_name {
 	uint32_t function, system_name, file;
 	uint32_t line, column, start_line;
 	uint64_t start_va; /* where the function is nameless; 0: unknown */
 };
 
-/* -ENOMEM. max_frames at least EP_ERROR_COUNT, max_string_bytes bounds the names. */
-int ep_frames_new(uint32_t max_frames, size_t max_string_bytes, struct ep_frames **ret_frames);
+/* Bytes of all strings of one frame that are kept: a small part of a table's max_string_bytes. */
+#define EP_FRAME_MAX_TEXT_BYTES (64u << 10)
+
+/*
+ * -ENOMEM. max_frames at least EP_ERROR_COUNT. max_string_bytes bounds the names, max_line_bytes
+ * the lines that have them: sizeof(struct ep_frame_name) each.
+ */
+int ep_frames_new(uint32_t max_frames, size_t max_string_bytes, size_t max_line_bytes,
+		  struct ep_frames **ret_frames);
 struct ep_frames *ep_frames_ref(struct ep_frames *frames);
 void ep_frames_unref(struct ep_frames *frames); /* accepts NULL */
 
@@ -69,7 +66,11 @@ int ep_frames_add(struct ep_frames *frames, uint64_t header, const uint64_t *wor
 		  struct ep_program program, uint32_t *ret_id);
 void ep_frames_get(const struct ep_frames *frames, uint32_t id, struct ep_frame *ret_frame);
 uint32_t ep_frames_count(const struct ep_frames *frames); /* ids are 1 .. count */
-/* True when the table should be replaced: a frame or a name was refused, or it is 7/8 full. */
+/*
+ * True when the table should be replaced: 7/8 of the frames or lines it may have are used, or a
+ * frame or a name was refused. What one frame may have is so little of it that one alone, whatever
+ * its names are, is refused by a table only that is all but full.
+ */
 bool ep_frames_is_full(const struct ep_frames *frames);
 size_t ep_frames_bytes(const struct ep_frames *frames);
 
@@ -95,9 +96,12 @@ uint32_t ep_frames_first_unresolved(struct ep_frames *frames);
  * names what a kernel frame or a frame of no executable belongs to ("ext4", "bpf"), NULL when it
  * is the kernel proper, or nothing. Strings are copied. A second call for a frame is ignored.
  * When names do not fit any more the frame stays without.
+ *
+ * Of more than EP_FRAME_MAX_LINES, or EP_FRAME_MAX_TEXT_BYTES, the innermost lines are kept and the
+ * last one, the function that really was compiled there. The number of lines that are left out.
  */
-void ep_frames_resolve(struct ep_frames *frames, uint32_t id, const struct ep_frame_line *lines,
-		       size_t n_lines, const char *module);
+size_t ep_frames_resolve(struct ep_frames *frames, uint32_t id, const struct ep_frame_line *lines,
+			 size_t n_lines, const char *module);
 
 enum ep_frame_state ep_frames_state(const struct ep_frames *frames, uint32_t id);
 /* Borrowed until the next call that changes the table. The count, 0 when it has no names. */

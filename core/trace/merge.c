@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "core/trace/kinds.h"
 #include "core/trace/merge.h"
-#include "core/trace/languages.h"
 
 #include <assert.h>
 #include <string.h>

@@ -18,7 +18,7 @@
  *			is complete behind the last marker's group.
  *
  * An error of a language stays behind its last group, without any before its first marker. It is
- * that of the language that registered it (core/trace/languages.h), else of the one before it.
+ * that of the language that registered it (core/trace/kinds.h), else of the one before it.
  * An error of a language without markers is one of the native walk: it asked that language.
  * What has no marker to go to stays behind the native part.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "core/trace/kinds.h"
 #include "core/trace/store.h"
-#include "core/trace/languages.h"
 #include "core/trace/merge.h"
 
 #include <assert.h>
@@ -25,6 +25,12 @@ struct ep_store {
 	struct ep_merge merge;
 };
 
+static int new_frames(const struct ep_store_limits *limits, struct ep_frames **ret_frames)
+{
+	return ep_frames_new(limits->max_frames, limits->max_string_bytes, limits->max_line_bytes,
+			     ret_frames);
+}
+
 int ep_store_new(const struct ep_store_limits *limits, uint64_t start_ns,
 		 struct ep_store **ret_store)
 {
@@ -34,7 +40,7 @@ int ep_store_new(const struct ep_store_limits *limits, uint64_t start_ns,
 	if (!store)
 		return -ENOMEM;
 	store->limits = *limits;
-	r = ep_frames_new(limits->max_frames, limits->max_string_bytes, &store->frames);
+	r = new_frames(limits, &store->frames);
 	if (r == 0)
 		r = ep_interval_new(store->frames, limits->max_interval_bytes, start_ns,
 				    &store->current);
@@ -151,7 +157,7 @@ static bool check_frame(uint64_t header)
 
 	if (n_words > EP_FRAME_MAX_WORDS || kind == EP_FRAME_NONE)
 		return false;
-	if (kind == EP_FRAME_ERROR)
+	if (kind == EP_FRAME_ERROR || kind == EP_FRAME_GAP)
 		return ep_error_text(EP_FRAME_AUX(header)) != NULL;
 	if (kind == EP_FRAME_TASK)
 		return EP_FRAME_AUX(header) == EP_TASK_EXEC || EP_FRAME_AUX(header) == EP_TASK_EXIT;
@@ -329,8 +335,7 @@ void ep_store_add_lost(struct ep_store *store, uint64_t samples)
 static int next_frames(struct ep_store *store, struct ep_frames **ret_frames)
 {
 	if (ep_frames_is_full(store->frames))
-		return ep_frames_new(store->limits.max_frames, store->limits.max_string_bytes,
-				     ret_frames);
+		return new_frames(&store->limits, ret_frames);
 	*ret_frames = ep_frames_ref(store->frames);
 	return 0;
 }

@@ -20,12 +20,13 @@ struct ep_store;
 struct ep_store_limits {
 	uint32_t max_frames;	   /* distinct frames before the table is replaced */
 	size_t max_string_bytes;   /* of their names */
+	size_t max_line_bytes;	   /* of what has these names: 32 each, one for each inlined function */
 	size_t max_interval_bytes; /* one interval; two exist while one is being written out */
 };
 #define EP_STORE_DEFAULT_LIMITS                                                                    \
 	(struct ep_store_limits)                                                                   \
 	{                                                                                          \
-		.max_frames = 128 * 1024, .max_string_bytes = 8 << 20,                             \
+		.max_frames = 128 * 1024, .max_string_bytes = 8 << 20, .max_line_bytes = 16 << 20, \
 		.max_interval_bytes = 8 << 20                                                      \
 	}
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "core/trace/kinds.h"
 #include "core/trace/tables.h"
-#include "core/trace/languages.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -332,25 +332,27 @@ static const char *type_name(uint32_t kind)
 		return "native";
 	case EP_FRAME_ERROR:
 		return "error";
+	case EP_FRAME_GAP:
+		return "gap";
 	default:
-		type = ep_language_frame_type(kind);
+		type = ep_kind_frame_type(kind);
 		return type ? type : "unknown";
 	}
 }
 
 static const char *language_name(uint32_t kind)
 {
-	const char *name = ep_language_name(kind);
+	const char *name = ep_kind_name(kind);
 
 	return name ? name : "unknown";
 }
 
-static int add_error_line(struct ep_tables *t, uint32_t error)
+static int add_error_line(struct ep_tables *t, const char *what, uint32_t error)
 {
 	const char *why = ep_error_text(error);
-	char text[EP_LANGUAGE_MAX_TEXT + 16];
+	char text[EP_KIND_MAX_TEXT + 16];
 
-	snprintf(text, sizeof(text), "[truncated: %s]", why ? why : "unknown");
+	snprintf(text, sizeof(text), "[%s: %s]", what, why ? why : "unknown");
 	return add_made_up_line(t, text);
 }
 
@@ -422,7 +424,11 @@ static int add_lines(struct ep_tables *t, uint32_t frame_id, const struct ep_fra
 
 	if (frame->kind == EP_FRAME_ERROR) {
 		location->flags |= EP_LOCATION_ERROR;
-		return add_error_line(t, frame->aux);
+		return add_error_line(t, "truncated", frame->aux);
+	}
+	if (frame->kind == EP_FRAME_GAP) {
+		location->flags |= EP_LOCATION_GAP;
+		return add_error_line(t, "gap", frame->aux);
 	}
 	if (frame->kind == EP_FRAME_TASK)
 		return add_task_line(t, frame->aux);

@@ -107,9 +107,9 @@ struct ep_record *ep_steps_begin(struct ep_steps *steps, const struct ep_copy *c
 	rec->walk.return_address = copy->return_address;
 	rec->walk.by_pointer = copy->by_pointer;
 	rec->walk.interrupted = copy->interrupted;
-	rec->walk.stood = copy->stood;
+	rec->stood = copy->stood;
 	rec->guessed = copy->guessed;
-	rec->walk.known = 1;
+	rec->known = 1;
 	rec->walk.rows = EP_REF(ROWS_CHUNK, 0);
 	memcpy(rec->walk.regs, copy->regs, sizeof(copy->regs));
 	return &rec->record;

@@ -110,6 +110,7 @@ static uint32_t n_lines(const struct ep_batch *b, uint32_t location)
 	return b->location_line_first[location + 1] - b->location_line_first[location];
 }
 
+/* All lines: one function is inlined into many, and a source may be one long line. */
 static uint64_t hash_location(const struct context *c, uint32_t row)
 {
 	const struct ep_batch *b = c->batch;
@@ -117,9 +118,10 @@ static uint64_t hash_location(const struct context *c, uint32_t row)
 	uint64_t hash = mix(c, c->canon->mapping_of[b->location_mapping[row]],
 			    is_error(b, row) ? 0 : b->location_address[row]);
 
-	if (n_lines(b, row) == 0)
-		return hash;
-	return mix(c, hash, (uint64_t)b->line_function[line] << 32 | b->line_line[line]);
+	for (uint32_t n = n_lines(b, row); n > 0; n--, line++)
+		hash = mix(c, hash + b->line_column[line],
+			   (uint64_t)b->line_function[line] << 32 | b->line_line[line]);
+	return hash;
 }
 
 static bool equal_lines(const struct ep_batch *b, uint32_t x, uint32_t y)

@@ -5,11 +5,12 @@
 
 /*
  * Kinds of frames are frame types already (profile.frame.type, semantic conventions 1.44.0,
- * model/profile; custom values are allowed), but for one: the OpenTelemetry profiler says it like that.
+ * model/profile; custom values are allowed), but for what is no code: the OpenTelemetry profiler says
+ * it like that, at the end of a stack or in its middle.
  */
 static const char *type_of(const char *kind)
 {
-	if (strcmp(kind, "error") == 0)
+	if (strcmp(kind, "error") == 0 || strcmp(kind, "gap") == 0)
 		return "abort-marker";
 	return kind[0] ? kind : "unknown";
 }

@@ -40,8 +40,6 @@ struct instance {
 	struct ep_target *target;
 	struct py_code_cache *cache;
 	struct py_state state;
-	struct ep_range *ranges; /* that BPF has */
-	uint32_t n_ranges;
 	bool armed;    /* BPF has the state and the ranges */
 	bool complete; /* nothing is left to find out */
 	uint32_t completions, doubts;
@@ -162,44 +160,6 @@ static int fill_state(struct instance *inst)
 
 /* --- the way to a thread's state -------------------------------------------------------------- */
 
-/* An offset from the thread pointer, if it can be one. */
-static int path_from_pointer(uint64_t off, struct ep_tls *ret)
-{
-	int64_t value = (int64_t)off;
-
-	if (value == 0 || value < INT32_MIN || value > INT32_MAX)
-		return -ENODATA;
-	*ret = (struct ep_tls){.steps = 1, .off = {(int32_t)value}};
-	return 0;
-}
-
-/* 0, or a negative errno: it may work later, when the loader has filled the GOT. */
-static int variable_path(const struct instance *inst, const struct py_thread_variable *variable,
-			 struct ep_tls *ret)
-{
-	const struct ep_unwinder_host *host = inst->exe->host;
-	uint64_t pair[2];
-	int r;
-
-	switch (variable->kind) {
-	case PY_VARIABLE_SEGMENT:
-		return host->tls_variable(inst->target, variable->value, ret);
-	case PY_VARIABLE_POINTER:
-		return path_from_pointer(variable->value, ret);
-	case PY_VARIABLE_WORD:
-		return path_from_pointer(read_word(inst, target_addr(inst, variable->value)), ret);
-	case PY_VARIABLE_PAIR:
-		r = read_target(inst, target_addr(inst, variable->value), pair, sizeof(pair));
-		if (r < 0)
-			return r;
-		if (pair[0] == 0)
-			return -ENODATA;
-		return host->tls_variable(inst->target, pair[1] + variable->add, ret);
-	default:
-		return -ENOTSUP;
-	}
-}
-
 static int key_path(const struct instance *inst, struct ep_tls *ret)
 {
 	const struct py_executable *exe = inst->exe;
@@ -233,7 +193,8 @@ static bool find_paths(struct instance *inst)
 	for (uint32_t i = 0; i < PY_TLS_PATHS; i++) {
 		if (!exe->variables[i].kind)
 			continue;
-		r = paths[n].steps ? 0 : variable_path(inst, &exe->variables[i], &paths[n]);
+		r = paths[n].steps ? 0 : exe->host->tls_path(inst->target, &exe->variables[i],
+						    &paths[n]);
 		all = all && (r == 0 || r == -ENOTSUP);
 		n++;
 	}
@@ -334,27 +295,17 @@ static uint32_t find_ranges(const struct instance *inst, struct ep_range *ranges
 	return n;
 }
 
-static int set_ranges(struct instance *inst)
+static int set_ranges(const struct instance *inst)
 {
 	size_t max = PY_MAX_CODE_RANGES + PY_MAX_JIT_RANGES;
-	struct ep_range *ranges = calloc(max, sizeof(*ranges)), *fewer;
-	uint32_t n;
-	int r = 0;
+	struct ep_range *ranges = calloc(max, sizeof(*ranges));
+	int r;
 
 	if (!ranges)
 		return -ENOMEM;
-	n = find_ranges(inst, ranges);
-	if (n != inst->n_ranges || memcmp(ranges, inst->ranges, n * sizeof(*ranges)) != 0)
-		r = inst->exe->host->set_ranges(inst->target, ranges, n);
-	if (r < 0) {
-		free(ranges);
-		return r;
-	}
-	free(inst->ranges);
-	fewer = realloc(ranges, n * sizeof(*ranges));
-	inst->ranges = fewer ? fewer : ranges;
-	inst->n_ranges = n;
-	return 0;
+	r = inst->exe->host->set_ranges(inst->target, ranges, find_ranges(inst, ranges));
+	free(ranges);
+	return r;
 }
 
 /* Versions that were seen are walked before anything runs in them. */
@@ -418,7 +369,6 @@ static void instance_free(struct instance *inst)
 	if (!inst)
 		return;
 	py_code_cache_free(inst->cache);
-	free(inst->ranges);
 	free(inst);
 }
 
@@ -456,20 +406,24 @@ int py_attach(void *executable, struct ep_target *target, void **ret_instance)
 	return 0;
 }
 
+/* What was said in a call that fails takes no effect: it is not complete then. */
 int py_refresh(void *instance)
 {
 	struct instance *inst = instance;
-	int r = inst->complete ? 0 : complete(inst, false), ranges;
+	bool was_complete = inst->complete;
+	int r = was_complete ? 0 : complete(inst, false), ranges;
 
 	if (r < 0 || !inst->armed)
 		return r;
 	ranges = set_ranges(inst);
+	if (ranges < 0)
+		inst->complete = was_complete;
 	return ranges < 0 ? ranges : r;
 }
 
-int py_symbolize(void *instance, const struct ep_raw_frame *frame, struct ep_names *names)
+static int symbolize(struct instance *inst, const struct ep_raw_frame *frame,
+		     struct ep_names *names)
 {
-	struct instance *inst = instance;
 	const struct ep_unwinder_host *host = inst->exe->host;
 	uint64_t code = frame->words[0];
 	uint32_t instruction = (uint32_t)frame->words[1];
@@ -479,8 +433,6 @@ int py_symbolize(void *instance, const struct ep_raw_frame *frame, struct ep_nam
 		instruction = (uint32_t)(code >> PY_INSTRUCTION_SHIFT);
 		code &= PY_ADDRESS_MASK;
 	}
-	if (!inst->complete && inst->doubts == 0 && inst->completions++ < MAX_COMPLETIONS)
-		(void)complete(inst, true);
 	if (frame->n_words < 1)
 		return -EBADMSG;
 	if (frame->words[0] == PY_FRAME_CLEANUP) {
@@ -492,6 +444,20 @@ int py_symbolize(void *instance, const struct ep_raw_frame *frame, struct ep_nam
 			      instruction, names);
 	if (r == EP_FRAME_GONE)
 		host->count(inst->target, PY_COUNT_CODE_GONE, 1);
+	return r;
+}
+
+int py_symbolize(void *instance, const struct ep_raw_frame *frame, struct ep_names *names)
+{
+	struct instance *inst = instance;
+	bool was_complete = inst->complete;
+	int r;
+
+	if (!was_complete && inst->doubts == 0 && inst->completions++ < MAX_COMPLETIONS)
+		(void)complete(inst, true);
+	r = symbolize(inst, frame, names);
+	if (r != 0)
+		inst->complete = was_complete;
 	return r;
 }
 

@@ -80,6 +80,15 @@ static int find_offsets(struct py_executable *exe, const struct ep_file *file,
 	return py_offsets_find(find_version(exe->host, file), trace_refs, &exe->offsets);
 }
 
+/* 3.6: PyGILState_GetThisThreadState passes `static int autoTLSkey` on. */
+static void find_old_key(struct py_executable *exe, const struct ep_file *file)
+{
+	uint64_t va = symbol_va(exe->host, file, "PyGILState_GetThisThreadState");
+
+	if (va)
+		(void)exe->host->file_argument(file, va, &exe->key_va);
+}
+
 /* Py_tss_t, 3.7 and newer Include/cpython/pythread.h: int _is_initialized; pthread_key_t _key. */
 static void find_globals(struct py_executable *exe, const struct ep_file *file)
 {
@@ -89,8 +98,7 @@ static void find_globals(struct py_executable *exe, const struct ep_file *file)
 	if (!exe->runtime_va) {
 		/* 3.6 Python/pystate.c */
 		exe->holder_va = symbol_va(host, file, "_PyThreadState_Current");
-		/* static int autoTLSkey */
-		(void)py_decode_argument(host, file, "PyGILState_GetThisThreadState", &exe->key_va);
+		find_old_key(exe, file);
 		exe->interpreters_va = symbol_va(host, file, "interp_head");
 		return;
 	}
@@ -103,18 +111,24 @@ static void find_globals(struct py_executable *exe, const struct ep_file *file)
 	}
 }
 
+/*
+ * _PyThreadState_GetCurrent (3.12 and newer) and, from 3.15 on, PyGILState_GetThisThreadState
+ * return a variable of thread storage that has no dynamic symbol.
+ */
 static void find_variable(struct py_executable *exe, const struct ep_file *file, const char *symbol,
-			  const char *getter, struct py_thread_variable *variable)
+			  const char *getter, struct ep_variable *variable)
 {
+	const struct ep_unwinder_host *host = exe->host;
 	struct ep_symbol found;
 
 	/* Code that has the offset from the thread pointer needs no knowledge of the C library. */
-	if (py_decode_getter(exe->host, file, getter, variable) == 0 &&
-	    variable->kind == PY_VARIABLE_POINTER)
+	if (host->file_symbol(file, getter, &found) == 0 &&
+	    host->file_variable(file, found.va, variable) == 0 &&
+	    variable->kind == EP_VARIABLE_POINTER)
 		return;
-	if (exe->host->file_symbol(file, symbol, &found) == 0)
-		*variable = (struct py_thread_variable){
-			.kind = PY_VARIABLE_SEGMENT,
+	if (host->file_symbol(file, symbol, &found) == 0)
+		*variable = (struct ep_variable){
+			.kind = EP_VARIABLE_SEGMENT,
 			.value = found.va,
 		};
 }
@@ -166,7 +180,7 @@ static int probe(struct py_executable *exe, const struct ep_file *file)
 	find_globals(exe, file);
 	find_variables(exe, file);
 	exe->jit = find_jit(exe, file);
-	exe->n_code = py_find_code(host, file, &eval, exe->code);
+	exe->n_code = host->file_parts(file, &eval, exe->code, PY_MAX_CODE_RANGES);
 	return 0;
 }
 

@@ -397,18 +397,14 @@ static __always_inline bool is_eval_pointer(__u64 fp, __u64 sp)
 	return fp - sp < PY_MAX_EVAL_FRAME && !(fp & 7);
 }
 
-static __always_inline bool leave_by_pointer(const struct py_state *state, struct ep_walk *walk,
+static __always_inline bool leave_by_pointer(const struct py_state *state, struct ep_record *rec,
 					     struct py_scratch *s)
 {
-	__u64 fp = walk->regs[EP_REG_FP];
+	__u64 fp = rec->walk.regs[EP_REG_FP];
 
-	if (fp < walk->regs[EP_REG_SP] || bpf_probe_read_user(s->stack, 16, (void *)fp) ||
-	    !is_eval(state, s->stack[1]))
-		return false;
-	walk->pc = s->stack[1];
-	walk->regs[EP_REG_SP] = fp + 16;
-	walk->regs[EP_REG_FP] = s->stack[0];
-	return true;
+	return fp >= rec->walk.regs[EP_REG_SP] &&
+	       bpf_probe_read_user(s->stack, 16, (void *)fp) == 0 && is_eval(state, s->stack[1]) &&
+	       ep_set_caller(rec, s->stack[1], fp + 16, s->stack[0]);
 }
 
 /* pop %rbx, %r12, %r13, %r14, ...: what an executor's first function does at its end. */
@@ -427,9 +423,10 @@ static __always_inline bool is_shim(__u64 addr)
  *	      rbx r12 r13 r14 r15, maybe rbp
  *	      return address in the evaluation loop
  */
-static __always_inline bool leave_shim(const struct py_state *state, struct ep_walk *walk,
+static __always_inline bool leave_shim(const struct py_state *state, struct ep_record *rec,
 				       struct py_scratch *s, __u32 at)
 {
+	const struct ep_walk *walk = &rec->walk;
 	__u32 ret = at + 6;
 	__u64 fp = walk->regs[EP_REG_FP], sp;
 
@@ -445,23 +442,21 @@ static __always_inline bool leave_shim(const struct py_state *state, struct ep_w
 			break;
 		fp = s->stack[i];
 	}
-	walk->pc = s->stack[ret & (PY_STACK_WORDS - 1)];
-	walk->regs[EP_REG_SP] = sp;
-	if (is_eval_pointer(fp, sp))
-		walk->regs[EP_REG_FP] = fp;
-	return true;
+	if (!is_eval_pointer(fp, sp))
+		fp = walk->regs[EP_REG_FP];
+	return ep_set_caller(rec, s->stack[ret & (PY_STACK_WORDS - 1)], sp, fp);
 }
 
-static __always_inline bool leave_by_stack(const struct py_state *state, struct ep_walk *walk,
+static __always_inline bool leave_by_stack(const struct py_state *state, struct ep_record *rec,
 					   struct py_scratch *s)
 {
 	__u32 at;
 
-	if (bpf_probe_read_user(s->stack, sizeof(s->stack), (void *)walk->regs[EP_REG_SP]))
+	if (bpf_probe_read_user(s->stack, sizeof(s->stack), (void *)rec->walk.regs[EP_REG_SP]))
 		return false;
 	for (at = 0; at < PY_MAX_SAVED; at++) {
 		if (is_shim(s->stack[at]))
-			return leave_shim(state, walk, s, at);
+			return leave_shim(state, rec, s, at);
 	}
 	return false;
 }
@@ -470,18 +465,14 @@ static __always_inline bool leave_by_stack(const struct py_state *state, struct 
 static __always_inline void leave_jit(void *ctx, struct ep_record *rec,
 				      const struct py_state *state, struct py_scratch *s)
 {
-	struct ep_walk *walk = &rec->walk;
-	bool found = state->jit == PY_JIT_POINTER ? leave_by_pointer(state, walk, s)
-						  : leave_by_stack(state, walk, s);
+	bool found = state->jit == PY_JIT_POINTER ? leave_by_pointer(state, rec, s)
+						  : leave_by_stack(state, rec, s);
 
 	if (!found) {
 		ep_count(PY_COUNT_JIT_UNKNOWN);
 		ep_give_back(ctx, rec);
 		return;
 	}
-	walk->return_address = 1;
-	walk->by_pointer = 0;
-	walk->known_regs = EP_KNOWN_ALWAYS;
 	ep_go_native(ctx, rec);
 }
 

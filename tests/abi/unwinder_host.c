@@ -30,6 +30,7 @@
 
 struct seen {
 	pid_t pid;
+	struct ep_process_target process;
 	uint64_t state[EP_STATE_BYTES / 8];
 	size_t n_ranges;
 	struct ep_range range;
@@ -47,20 +48,20 @@ static int target_mappings(void *arg,
 			   int (*visit)(void *arg, const struct ep_target_mapping *mapping),
 			   void *visit_arg)
 {
-	return ep_process_target_mappings(((struct seen *)arg)->pid, visit, visit_arg);
+	return ep_process_target_mappings(&((struct seen *)arg)->process, visit, visit_arg);
 }
 
 static int target_tls_variable(void *arg, uint64_t tls_off, struct ep_tls *ret)
 {
 	struct seen *seen = arg;
 
-	return ep_process_target_tls_variable(seen->pid, NULL, seen->addr, seen->bias, tls_off,
+	return ep_process_target_tls_variable(&seen->process, NULL, seen->addr, seen->bias, tls_off,
 					      ret);
 }
 
 static int target_tls_key(void *arg, uint32_t key, struct ep_tls *ret)
 {
-	return ep_process_target_tls_key(((struct seen *)arg)->pid, key, ret);
+	return ep_process_target_tls_key(&((struct seen *)arg)->process, key, ret);
 }
 
 static int set_state(void *arg, const void *state, size_t bytes)
@@ -79,12 +80,6 @@ static int set_ranges(void *arg, const struct ep_range *ranges, size_t n)
 	return 0;
 }
 
-static int map_fd(void *arg, const char *name)
-{
-	(void)arg;
-	return strcmp(name, "ep_scratch") == 0 ? 0 : -ENOENT;
-}
-
 static void count(void *arg, uint32_t counter, uint64_t n)
 {
 	(void)arg;
@@ -99,7 +94,6 @@ static const struct ep_target_ops target_ops = {
 	.tls_key = target_tls_key,
 	.set_state = set_state,
 	.set_ranges = set_ranges,
-	.map_fd = map_fd,
 	.count = count,
 };
 
@@ -108,8 +102,9 @@ static const struct ep_target_ops target_ops = {
 static int add_name(void *arg, const struct ep_name *name)
 {
 	(void)arg;
-	printf("%s %s %u\n", name->function ? name->function : "?", name->file ? name->file : "?",
-	       name->line);
+	printf("%s %s %u%s%s\n", name->function ? name->function : "?",
+	       name->file ? name->file : "?", name->line, EP_HAS(name, system_name) ? " " : "",
+	       EP_HAS(name, system_name) ? name->system_name : "");
 	return 0;
 }
 
@@ -160,7 +155,8 @@ static int attach(const struct ep_unwinder_ops *ops, void *executable, struct ep
 		struct mapping_search search = {.path = path};
 
 		wait_a_moment();
-		if (ep_process_target_mappings(seen->pid, find_program, &search) < 0 ||
+		ep_process_target_end_job(&seen->process);
+		if (ep_process_target_mappings(&seen->process, find_program, &search) < 0 ||
 		    !search.addr)
 			continue;
 		seen->addr = search.addr;
@@ -235,11 +231,12 @@ static int live(const struct ep_unwinder_ops *ops, char **argv)
 
 	if (r < 0)
 		return r;
-	ep_elf_file_init(&file, elf, argv[0]);
+	ep_elf_file_init(&file, elf, "", argv[0]);
 	r = ops->probe(ep_unwinder_host_get(), &file.file, &executable);
 	ep_elf_file_fini(&file);
 	if (r == 0) {
 		target.pid = seen.pid = start(argv);
+		ep_process_target_init(&seen.process, seen.pid);
 		r = attach(ops, executable, &target, &seen, argv[0], elf, &instance);
 	}
 	if (r == 0 && EP_HAS(ops, refresh))
@@ -252,6 +249,7 @@ static int live(const struct ep_unwinder_ops *ops, char **argv)
 		r = -EPROTO; /* it had nothing to say */
 	if (seen.pid > 0)
 		(void)kill(seen.pid, SIGKILL);
+	ep_process_target_end_job(&seen.process);
 	if (instance)
 		ops->detach(instance);
 	if (executable)

@@ -18,6 +18,23 @@ static void try_address(const struct ep_file *file, uint64_t va)
 		assert(found.va <= va && va - found.va < found.bytes);
 }
 
+static int see_symbol(void *arg, const char *name, const struct ep_symbol *symbol)
+{
+	char *last = arg;
+
+	(void)symbol;
+	assert(strcmp(last, name) < 0 && strlen(name) < EP_ELF_MAX_SYMBOL);
+	memcpy(last, name, strlen(name) + 1);
+	return 0;
+}
+
+static void try_prefix(const struct ep_file *file, const char *prefix)
+{
+	char last[EP_ELF_MAX_SYMBOL] = "";
+
+	(void)ep_unwinder_host_get()->file_symbols(file, prefix, see_symbol, last);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const struct ep_unwinder_host *host = ep_unwinder_host_get();
@@ -28,11 +45,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (ep_elf_open_memory(data, size, &elf) < 0)
 		return 0;
-	ep_elf_file_init(&file, elf, "x");
+	ep_elf_file_init(&file, elf, NULL, "x");
 	for (size_t i = 0; i < EP_LEN(names); i++) {
 		if (host->file_symbol(&file.file, names[i], &found) == 0)
 			try_address(&file.file, found.va);
 	}
+	try_prefix(&file.file, "sample_");
+	try_prefix(&file.file, "");
 	if (host->file_section(&file.file, ".bss", &found) == 0)
 		try_address(&file.file, found.va);
 	try_address(&file.file, ep_elf_entry_va(elf));

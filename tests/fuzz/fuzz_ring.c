@@ -7,7 +7,7 @@
  */
 #include "bpf/shared.h"
 #include "core/trace/batch.h"
-#include "core/trace/languages.h"
+#include "core/trace/kinds.h"
 #include "core/trace/merge.h"
 #include "core/trace/store.h"
 #include "tests/unit/trace_order.h"
@@ -54,9 +54,9 @@ static void add_languages(void)
 	static const char *const errors[] = {"no thread state", "torn", NULL};
 	uint32_t first;
 
-	ep_language_clear();
-	(void)ep_language_add(EP_SLOT_FIRST_DYNAMIC, "one", errors, &first);
-	(void)ep_language_add(EP_SLOT_FIRST_DYNAMIC + 1, "two", errors, &first);
+	ep_kind_clear();
+	(void)ep_kind_add(EP_SLOT_FIRST_DYNAMIC, "one", errors, &first);
+	(void)ep_kind_add(EP_SLOT_FIRST_DYNAMIC + 1, "two", errors, &first);
 }
 
 static void check_merge(const uint8_t *event)
@@ -80,6 +80,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct ep_store_limits limits = {
 		.max_frames = 64,
 		.max_string_bytes = 65536,
+		.max_line_bytes = 65536,
 		.max_interval_bytes = 65536,
 	};
 	struct ep_store *store;

@@ -9,6 +9,7 @@ A STACK line lists a stack leaf first, tokens separated by spaces:
     ...         any frames, or none
     LIBC  LD  VDSO   frames (one or more) of that file, whatever their names
     KERNEL      kernel frames, one or more
+    GAP         the one frame that says that frames are missing there
     SIGRETURN   the one frame that the kernel pushes for a signal handler's return
 
 A line that begins with MAY instead of STACK is right too, but need not be seen. A sample may also be
@@ -66,6 +67,10 @@ def is_error(frame):
     return frame.name.startswith("[truncated")
 
 
+def is_gap(frame):
+    return frame.name.startswith("[gap: ")
+
+
 def is_root(frame):
     return frame.name in ROOTS or bool(LIBC.match(frame.file))
 
@@ -83,6 +88,7 @@ CLASSES = {
     "VDSO": lambda f: f.file == "[vdso]",
     "KERNEL": is_kernel,
 }
+SINGLE = {"SIGRETURN": is_sigreturn, "GAP": is_gap}
 TOKEN = re.compile(r"^(?P<optional>\??)(?P<body>.+?)(?:(?P<more>\+)|\{(?P<count>\d+)\})?$")
 
 
@@ -90,8 +96,8 @@ def test_of(body):
     """(predicate of a frame, may repeat) for a token without its prefix and suffix."""
     if body in CLASSES:
         return CLASSES[body], True
-    if body == "SIGRETURN":
-        return is_sigreturn, False
+    if body in SINGLE:
+        return SINGLE[body], False
     globs = [re.compile(fnmatch.translate(glob.replace("[", "[[]"))) for glob in body.split("|")]
     return (lambda f: any(g.match(bare(f.name).replace(" ", "")) for g in globs)), False
 

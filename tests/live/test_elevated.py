@@ -106,6 +106,18 @@ class Elevated(unittest.TestCase):
             self.assertNotEqual(result.returncode, 0, args)
             self.assertIn("this program may do more than that user", result.stdout + result.stderr)
 
+    def test_a_file_that_the_user_may_not_read_is_no_configuration(self):
+        path = os.path.join(self.roots, "secret")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("root:secret:1:0\n")
+        os.chmod(path, 0o600)
+        for args in (["--config", path], ["--config", path, "--check"]):
+            result = self.run_as_nobody(*args)
+            self.assertNotEqual(result.returncode, 0)
+            self.assertIn("cannot be read: Permission denied", result.stderr)
+            self.assertNotIn("secret:1", result.stdout + result.stderr)
+        os.unlink(path)
+
     def test_a_users_plugin_in_roots_directory_is_refused(self):
         path = shutil.copy(self.plugin, self.roots)
         os.chown(path, NOBODY, NOBODY)

@@ -98,6 +98,8 @@ class Grammar(unittest.TestCase):
         ("KERNEL LIBC a main", LIBC_READ + prog("a", "main") + ROOT, False),
         ("spin SIGRETURN spin main", prog("spin") + LIBC_READ + prog("spin", "main") + ROOT, True),
         ("spin SIGRETURN spin main", prog("spin") + QSORT + prog("spin", "main") + ROOT, False),
+        ("spin GAP main", prog("spin", "[gap: unwind tables not loaded]", "main") + ROOT, True),
+        ("spin main", prog("spin", "[gap: unwind tables not loaded]", "main") + ROOT, False),
         ("x|y? main", prog("yz", "main") + ROOT, True),
         ("n::f<int> main", prog("n::f<int>(int (*)(int)) const", "main") + ROOT, True),
         ("f main", prog("f.constprop.0.cold", "main") + ROOT, True),

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Memory that cannot be read, one piece after the other: each read of a run from attach to the last
- * name fails once, then each page of the fixture is taken away. What must hold of every stack:
+ * name fails once, then each page of the fixture is taken away; at last attaching fails when all has
+ * been said. What must hold of every stack:
  *
  * 1. Its native frames are the first ones of the stack without faults. Behind a read that failed
  *    only frames found by frame pointer may differ, and they are marked. (A frame that a language
@@ -12,9 +13,11 @@
  *    that could not be read whole only the address it begins with, of what it runs. Fewer of
  *    them: the sample says that it is incomplete; none at all: native frames stand there.
  * 4. What is printed of a language's frame is a line of the stack without faults, or has a "?".
+ * 5. There is no frame of a language whose attach did not return 0, whatever it said before.
  */
 #include "tests/replay/replay.h"
 #include "bpf/shared.h"
+#include "core/replay/replay_internal.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -264,6 +267,65 @@ static size_t try_pages(struct faults *f)
 	return n;
 }
 
+static struct {
+	const struct ep_unwinder_ops *ops; /* the plugin's */
+	int result;
+} failing;
+
+static int attach_and_fail(void *executable, struct ep_target *target, void **ret_instance)
+{
+	int r = failing.ops->attach(executable, target, ret_instance);
+
+	if (r == 0)
+		failing.ops->detach(*ret_instance);
+	return r == 0 ? failing.result : r;
+}
+
+static bool has_kind(const struct ep_vec *event, uint32_t kind)
+{
+	const uint64_t *frame;
+	uint32_t at = 0;
+
+	while ((frame = next_frame(event, false, &at)) != NULL) {
+		if (EP_FRAME_KIND(*frame) == kind)
+			return true;
+	}
+	return false;
+}
+
+static void try_failing(struct faults *f, const struct ep_replay_language *language)
+{
+	uint32_t kind = EP_FRAME_FIRST_DYNAMIC + language->slot;
+
+	try_fault(f);
+	for (size_t i = 0; i < f->replay->fixture->threads.len; i++) {
+		if (ep_replay_walk(f->replay->replay, i, &f->event) == 0 &&
+		    has_kind(&f->event, kind))
+			complain(f, tid_of(f, i), "a frame of a language that is not attached");
+	}
+}
+
+static void try_attaches(struct faults *f)
+{
+	static const int results[] = {EP_NOT_YET, -EFAULT, -ENOTSUP, -ESRCH};
+	struct ep_replay *replay = f->replay->replay;
+
+	for (size_t i = 0; i < replay->n_languages * EP_LEN(results); i++) {
+		struct ep_replay_language *language = &replay->languages[i / EP_LEN(results)];
+		struct ep_unwinder_ops ops = *language->ops;
+
+		failing.ops = language->ops;
+		failing.result = results[i % EP_LEN(results)];
+		ops.attach = attach_and_fail;
+		language->ops = &ops;
+		snprintf(f->what, sizeof(f->what), "%s: attach returns %d", language->name,
+			 failing.result);
+		try_failing(f, language);
+		ep_replay_detach(replay);
+		language->ops = failing.ops;
+	}
+}
+
 int replay_faults(const char *path, const struct replay *replay)
 {
 	struct faults f = {.replay = replay, .path = path};
@@ -281,6 +343,7 @@ int replay_faults(const char *path, const struct replay *replay)
 	if (r == 0) {
 		try_reads(&f, reads);
 		n_pages = try_pages(&f);
+		try_attaches(&f);
 		printf("%s: %" PRIu64 " reads and %zu pages, %u complaints\n", path, reads, n_pages,
 		       f.complaints);
 	} else {

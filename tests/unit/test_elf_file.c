@@ -43,15 +43,20 @@ struct fixture {
 	struct ep_elf_file file;
 };
 
-static struct fixture *fixture_open(const char *path)
+static struct fixture *fixture_open_in(const char *root, const char *path, const char *seen_as)
 {
 	struct fixture *fx = calloc(1, sizeof(*fx));
 
 	assert_non_null(fx);
 	if (ep_elf_open(path, &fx->elf) < 0)
 		fail_msg("%s cannot be opened", path);
-	ep_elf_file_init(&fx->file, fx->elf, path);
+	ep_elf_file_init(&fx->file, fx->elf, root, seen_as);
 	return fx;
+}
+
+static struct fixture *fixture_open(const char *path)
+{
+	return fixture_open_in(NULL, path, path);
 }
 
 static struct fixture *fixture_sample(const char *name)
@@ -188,20 +193,115 @@ static void a_stripped_file_has_only_dynamic_symbols(void **state)
 
 static void a_debug_file_has_the_rest(void **state)
 {
-	struct fixture *fx = fixture_sample("root/bin/stripped"), *full = fixture_sample("full");
+	struct fixture *fx, *full = fixture_sample("full");
 	struct ep_symbol found = {0}, expected = {0};
-	char root[4096];
+	char root[4096], path[4096 + 16];
 
 	(void)state;
 	snprintf(root, sizeof(root), "%s/root", samples_dir);
-	fx->file.root = root;
-	fx->file.file.path = "/bin/stripped";
+	snprintf(path, sizeof(path), "%s/bin/stripped", root);
+	fx = fixture_open_in(root, path, "/bin/stripped");
 	assert_int_equal(symbol(full, "sample_compare", &expected), 0);
 	assert_int_equal(symbol(fx, "sample_compare", &found), 0);
 	assert_int_equal(found.va, expected.va);
 	assert_int_equal(symbol(fx, "sample_compare2", &found), -ENODATA);
 	fixture_close(fx);
 	fixture_close(full);
+}
+
+/* Without .eh_frame of its own, a file has the bounds that its debug file's .debug_frame gives. */
+static void a_debug_file_has_function_bounds(void **state)
+{
+	const struct ep_unwinder_host *host = ep_unwinder_host_get();
+	struct ep_symbol known = {0}, found = {0};
+	struct fixture *fx, *alone = fixture_sample("beside/bare");
+	char path[4096];
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/beside/bare", samples_dir);
+	fx = fixture_open_in("", path, path);
+	assert_int_equal(symbol(alone, "sample_known", &known), 0);
+	assert_int_equal(host->file_function(&alone->file.file, known.va + 1, &found), -ENODATA);
+	assert_int_equal(host->file_function(&fx->file.file, known.va + 1, &found), 0);
+	assert_int_equal(found.va, known.va);
+	assert_int_equal(found.bytes, known.bytes);
+	fixture_close(alone);
+	fixture_close(fx);
+}
+
+struct names_seen {
+	struct fixture *fx;
+	size_t n, stop_at;
+	char last[64], all[4096];
+};
+
+/* In order, and what file_symbol says. */
+static int see_name(void *arg, const char *name, const struct ep_symbol *found)
+{
+	struct names_seen *seen = arg;
+	struct ep_symbol expected = {0};
+
+	assert_true(strcmp(seen->last, name) < 0);
+	snprintf(seen->last, sizeof(seen->last), "%s", name);
+	assert_int_equal(symbol(seen->fx, name, &expected), 0);
+	assert_int_equal(found->va, expected.va);
+	assert_int_equal(found->bytes, expected.bytes);
+	snprintf(seen->all + strlen(seen->all), sizeof(seen->all) - strlen(seen->all), "%s ", name);
+	return ++seen->n == seen->stop_at;
+}
+
+static int see_names(struct names_seen *seen, const char *prefix)
+{
+	seen->n = 0;
+	seen->last[0] = seen->all[0] = '\0';
+	return ep_unwinder_host_get()->file_symbols(&seen->fx->file.file, prefix, see_name, seen);
+}
+
+/* test_elf_sample.c: of .dynsym and .symtab, functions, data and labels, each once. */
+static void symbols_are_found_by_prefix(void **state)
+{
+	struct names_seen seen = {.fx = fixture_sample("full")};
+
+	(void)state;
+	assert_int_equal(see_names(&seen, "sample_"), 0);
+	assert_string_equal(seen.all,
+			    "sample_asm_func sample_asm_label sample_asm_long "
+			    "sample_compare sample_inner_label sample_known sample_public sample_w ");
+	assert_int_equal(see_names(&seen, "sample_compare"), 0);
+	assert_string_equal(seen.all, "sample_compare ");
+	assert_int_equal(see_names(&seen, "sample_compares"), 0);
+	assert_int_equal(seen.n, 0);
+	seen.stop_at = 2;
+	assert_int_equal(see_names(&seen, "sample_"), 0);
+	assert_string_equal(seen.all, "sample_asm_func sample_asm_label ");
+	fixture_close(seen.fx);
+	seen = (struct names_seen){.fx = fixture_sample("stripped")};
+	assert_int_equal(see_names(&seen, "sample_c"), 0);
+	assert_int_equal(seen.n, 0);
+	assert_int_equal(see_names(&seen, "sample_k"), 0);
+	assert_string_equal(seen.all, "sample_known ");
+	fixture_close(seen.fx);
+}
+
+static int count_name(void *arg, const char *name, const struct ep_symbol *found)
+{
+	(void)name, (void)found;
+	(*(size_t *)arg)++;
+	return 0;
+}
+
+static void too_many_symbols_are_none(void **state)
+{
+	const struct ep_unwinder_host *host = ep_unwinder_host_get();
+	struct fixture *fx = fixture_sample("crowd");
+	size_t n = 0;
+
+	(void)state;
+	assert_int_equal(host->file_symbols(&fx->file.file, "crowd_", count_name, &n), -E2BIG);
+	assert_int_equal(n, 0);
+	assert_int_equal(host->file_symbols(&fx->file.file, "crowd_1", count_name, &n), 0);
+	assert_int_equal(n, 1111); /* 1, 10 to 19, 100 to 199, 1000 to 1999 */
+	fixture_close(fx);
 }
 
 static void sections_without_bits_have_an_address(void **state)
@@ -267,7 +367,7 @@ static void functions_have_the_bounds_of_their_fde(void **state)
 struct seen {
 	uint64_t addr;
 	size_t n;
-	bool found, stop;
+	bool mapped, found, stop;
 };
 
 static int see(void *arg, const struct ep_target_mapping *mapping)
@@ -275,22 +375,84 @@ static int see(void *arg, const struct ep_target_mapping *mapping)
 	struct seen *seen = arg;
 
 	seen->n++;
+	seen->mapped |= seen->addr >= mapping->start && seen->addr < mapping->end;
 	if (seen->addr >= mapping->start && seen->addr < mapping->end)
 		seen->found = mapping->is_file && mapping->prot == (PROT_READ | PROT_EXEC) &&
 			      strstr(mapping->path, "test_elf_file");
 	return seen->stop;
 }
 
+static size_t maps_reads;
+
+int __real_ep_maps_read(struct ep_maps *maps, pid_t pid, enum ep_maps_filter filter);
+int __wrap_ep_maps_read(struct ep_maps *maps, pid_t pid, enum ep_maps_filter filter);
+int __wrap_ep_maps_read(struct ep_maps *maps, pid_t pid, enum ep_maps_filter filter)
+{
+	maps_reads++;
+	return __real_ep_maps_read(maps, pid, filter);
+}
+
 static void mappings_of_a_process_are_visited(void **state)
 {
 	struct seen seen = {.addr = (uintptr_t)test_elf_file_function}, first = {.stop = true};
+	struct ep_process_target process;
 
 	(void)state;
-	assert_int_equal(ep_process_target_mappings(getpid(), see, &seen), 0);
+	ep_process_target_init(&process, getpid());
+	assert_int_equal(ep_process_target_mappings(&process, see, &seen), 0);
 	assert_true(seen.found && seen.n > 10);
-	assert_int_equal(ep_process_target_mappings(getpid(), see, &first), 0);
+	assert_int_equal(ep_process_target_mappings(&process, see, &first), 0);
 	assert_int_equal(first.n, 1);
-	assert_int_equal(ep_process_target_mappings(INT32_MAX, see, &first), -ESRCH);
+	ep_process_target_end_job(&process);
+}
+
+/* What was mapped meanwhile is seen by the next one. */
+static void a_job_reads_mappings_once(void **state)
+{
+	struct fixture *fx = fixture_open("/proc/self/exe");
+	struct ep_process_target process;
+	struct seen seen = {0}, new = {0};
+	struct ep_symbol variable = {0};
+	struct ep_tls tls;
+	void *page;
+
+	(void)state;
+	assert_int_equal(symbol(fx, "test_elf_file_thread_first", &variable), 0);
+	ep_process_target_init(&process, getpid());
+	maps_reads = 0;
+	assert_int_equal(ep_process_target_tls_variable(
+				 &process, NULL, (uintptr_t)test_elf_file_function,
+				 (uint64_t)(uintptr_t)&__ehdr_start, variable.va, &tls),
+			 0);
+	assert_int_equal(ep_process_target_tls_key(&process, 0, &tls), 0);
+	page = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_ptr_not_equal(page, MAP_FAILED);
+	seen.addr = new.addr = (uintptr_t)page;
+	assert_int_equal(ep_process_target_mappings(&process, see, &seen), 0);
+	assert_int_equal(maps_reads, 1);
+	assert_false(seen.mapped);
+	ep_process_target_end_job(&process);
+	assert_int_equal(ep_process_target_mappings(&process, see, &new), 0);
+	assert_int_equal(maps_reads, 2);
+	assert_true(new.mapped);
+	ep_process_target_end_job(&process);
+	(void)munmap(page, 4096);
+	fixture_close(fx);
+}
+
+static void mappings_that_could_not_be_read_are_read_again(void **state)
+{
+	struct ep_process_target process;
+	struct seen seen = {0};
+
+	(void)state;
+	ep_process_target_init(&process, INT32_MAX);
+	maps_reads = 0;
+	assert_int_equal(ep_process_target_mappings(&process, see, &seen), -ESRCH);
+	assert_int_equal(ep_process_target_mappings(&process, see, &seen), -ESRCH);
+	assert_int_equal(maps_reads, 2);
+	assert_int_equal(seen.n, 0);
+	ep_process_target_end_job(&process);
 }
 
 static void memory_of_a_process_is_read_all_or_nothing(void **state)
@@ -345,10 +507,15 @@ int main(int argc, char **argv)
 		cmocka_unit_test(every_dynamic_symbol_is_found),
 		cmocka_unit_test(a_stripped_file_has_only_dynamic_symbols),
 		cmocka_unit_test(a_debug_file_has_the_rest),
+		cmocka_unit_test(a_debug_file_has_function_bounds),
+		cmocka_unit_test(symbols_are_found_by_prefix),
+		cmocka_unit_test(too_many_symbols_are_none),
 		cmocka_unit_test(sections_without_bits_have_an_address),
 		cmocka_unit_test(bytes_are_read_by_address),
 		cmocka_unit_test(functions_have_the_bounds_of_their_fde),
 		cmocka_unit_test(mappings_of_a_process_are_visited),
+		cmocka_unit_test(a_job_reads_mappings_once),
+		cmocka_unit_test(mappings_that_could_not_be_read_are_read_again),
 		cmocka_unit_test(memory_of_a_process_is_read_all_or_nothing),
 	};
 

@@ -7,6 +7,8 @@
 #                     full with compressed debug sections (the second only if objcopy can)
 #   linked            stripped, .gnu_debuglink to linked.debug, no build id
 #   mini              stripped, its functions in .gnu_debugdata (only if there is xz)
+#   beside/           linked, and bare: without .eh_frame; their debug files in .debug/
+#   crowd             5000 symbols crowd_0 to crowd_4999
 #   root/             a file system with /bin/stripped and debug files for it
 # usage: test_elf_samples.sh SOURCE DIR STAMP CC...
 set -eu
@@ -34,6 +36,18 @@ strip -o linked linked.full
 objcopy --add-gnu-debuglink=linked.debug linked
 mkdir -p beside/.debug wrong
 cp linked beside/ && cp linked.debug beside/.debug/
+"$@" -g -O1 -fno-asynchronous-unwind-tables -fPIC -shared -nostdlib -Wl,--build-id=none \
+	-Wl,--no-ld-generated-unwind-info -o bare.full "$source"
+objcopy --only-keep-debug bare.full beside/.debug/bare.debug
+strip -o beside/bare bare.full
+(cd beside/.debug && objcopy --add-gnu-debuglink=bare.debug ../bare)
+i=0
+while [ $i -lt 5000 ]; do
+	echo ".globl crowd_$i"
+	echo "crowd_$i: .byte 0"
+	i=$((i + 1))
+done >crowd.s
+"$@" -shared -nostdlib -o crowd crowd.s
 cp linked wrong/ && cp full.debug wrong/linked.debug
 
 if command -v xz >/dev/null; then

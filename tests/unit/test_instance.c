@@ -3,8 +3,9 @@
  * A language in one process: what its plugin's answers lead to. The plugin is a script of answers; its
  * BPF program is never run, but the cells of its state are BPF's: without privileges this is a skip.
  */
-#include "core/process/unwinders_internal.h"
+#include "core/process/language_internal.h"
 #include "core/bpf/language_maps.h"
+#include "core/trace/frames.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -16,14 +17,19 @@
 #include <cmocka.h>
 
 #define SKIP 77
+#define SLOT 2
 #define END  INT32_MAX /* of a script */
 
 static struct {
-	const int *attach, *changed; /* results, in turn; the last one before END for ever */
-	uint64_t state;		     /* what is set before each result; counted up */
+	/* Results, in turn; the last one before END for ever. */
+	const int *attach, *changed, *symbolize;
+	const int *says;   /* which of all these calls set a state, in turn; NULL: all but symbolize */
+	uint64_t state;	   /* what is set; counted up before that */
+	bool stays;	   /* it is not */
+	bool no_instance;
 	struct ep_target *target;
-	int n_attached, n_changed, n_detached;
-	int n_told;
+	int n_attached, n_changed, n_symbolized, n_detached;
+	int n_told, n_named;
 } script;
 
 static int next(const int **results)
@@ -35,14 +41,31 @@ static int next(const int **results)
 	return result;
 }
 
+static int see_mapping(void *arg, const struct ep_target_mapping *mapping)
+{
+	(void)arg;
+	assert_true(mapping->start < mapping->end);
+	return 0;
+}
+
+static void say(bool by_default)
+{
+	struct ep_target *target = script.target;
+
+	if (script.says ? !next(&script.says) : !by_default)
+		return;
+	script.state += !script.stays;
+	assert_int_equal(target->ops->set_state(target->arg, &script.state, sizeof(script.state)), 0);
+}
+
 static int attach(void *executable, struct ep_target *target, void **ret_instance)
 {
 	(void)executable;
 	script.n_attached++;
-	script.state++;
 	script.target = target;
-	*ret_instance = &script;
-	assert_int_equal(target->ops->set_state(target->arg, &script.state, sizeof(script.state)), 0);
+	assert_int_equal(target->ops->mappings(target->arg, see_mapping, NULL), 0);
+	*ret_instance = script.no_instance ? NULL : &script;
+	say(true);
 	return next(&script.attach);
 }
 
@@ -50,10 +73,20 @@ static int changed(void *instance)
 {
 	(void)instance;
 	script.n_changed++;
-	script.state++;
-	assert_int_equal(script.target->ops->set_state(script.target->arg, &script.state,
-						       sizeof(script.state)), 0);
+	say(true);
 	return next(&script.changed);
+}
+
+static int symbolize_as_set(struct ep_names *names)
+{
+	struct ep_name name = {.size = sizeof(name), .function = "f"};
+	int result = next(&script.symbolize);
+
+	script.n_symbolized++;
+	say(false);
+	if (result == 0)
+		assert_int_equal(names->add(names->arg, &name), 0);
+	return result;
 }
 
 static void detach(void *instance)
@@ -67,10 +100,44 @@ static void unload(void *executable)
 	(void)executable;
 }
 
+/* Two lines with all there is. Of what begins at LONG_NAMES, more and longer ones than may be, and
+ * every other time no word of it when they do not fit. */
+#define LONG_NAMES 1000
+
+static int add_long_names(uint64_t frame, struct ep_names *names)
+{
+	static char text[3 * EP_FRAME_MAX_NAME_BYTES];
+	struct ep_name name = {.size = sizeof(name), .function = text, .file = text};
+	int r = 0;
+
+	memset(text, 'n', sizeof(text) - 1);
+	for (name.line = 1; r == 0 && name.line <= 2 * EP_FRAME_MAX_LINES; name.line++)
+		r = names->add(names->arg, &name);
+	return frame % 2 ? r : 0;
+}
+
+static int symbolize(void *instance, const struct ep_raw_frame *frame, struct ep_names *names)
+{
+	static const struct ep_name inner = {.size = sizeof(inner), .line = 3, .column = 5,
+					     .start_line = 2, .function = "C.m",
+					     .system_name = "C.m(I)V", .file = "C.java"};
+	static const struct ep_name outer = {.size = sizeof(outer), .function = "D.m"};
+
+	(void)instance;
+	if (script.symbolize)
+		return symbolize_as_set(names);
+	if (frame->words[0] >= LONG_NAMES)
+		return add_long_names(frame->words[0], names);
+	assert_int_equal(names->add(names->arg, &inner), 0);
+	assert_int_equal(names->add(names->arg, &outer), 0);
+	return (int)frame->words[0];
+}
+
 static const struct ep_unwinder_ops ops = {
 	.size = sizeof(ops),
 	.attach = attach,
 	.refresh = changed,
+	.symbolize = symbolize,
 	.detach = detach,
 	.unload = unload,
 };
@@ -79,9 +146,10 @@ static const struct ep_unwinder_ops ops = {
 
 static struct {
 	uv_loop_t loop;
-	struct ep_unwinders *unwinders;
+	struct ep_languages *languages;
 	struct ep_claim *claim;
 	struct ep_instance *instance;
+	struct ep_frames *frames;
 } host;
 
 static void on_changed(void *arg, pid_t pid)
@@ -94,6 +162,7 @@ static void on_changed(void *arg, pid_t pid)
 static void on_named(void *arg)
 {
 	(void)arg;
+	script.n_named++;
 }
 
 static bool is_hurried(void *arg)
@@ -102,45 +171,76 @@ static bool is_hurried(void *arg)
 	return false;
 }
 
-static void begin(const int *attached, const int *changes)
+/* What the script has beside results is set. */
+static void begin_as_set(const int *attached, const int *changes)
 {
-	struct ep_unwinders_options options = {
+	struct ep_languages_options options = {
 		.loop = &host.loop, .changed = on_changed, .named = on_named, .hurried = is_hurried};
-	struct ep_language_plugin *plugin;
+	struct ep_language *language;
 
-	memset(&script, 0, sizeof(script));
 	script.attach = attached;
 	script.changed = changes;
 	assert_int_equal(uv_loop_init(&host.loop), 0);
-	assert_int_equal(ep_unwinders_new(&options, &host.unwinders), 0);
-	plugin = &host.unwinders->plugins[0];
-	*plugin = (struct ep_language_plugin){.unwinders = host.unwinders, .ops = &ops,
-					      .name = "script", .slot = 2, .tried = true};
-	uv_mutex_init(&plugin->mutex);
-	plugin->program = (void *)plugin; /* is loaded */
+	assert_int_equal(ep_languages_new(&options, &host.languages), 0);
+	language = &host.languages->all[0];
+	*language = (struct ep_language){.languages = host.languages, .ops = &ops,
+					 .name = "script", .slot = SLOT, .tried = true};
+	uv_mutex_init(&language->mutex);
+	language->program = (void *)language; /* is loaded */
 	host.claim = calloc(1, sizeof(*host.claim));
 	host.claim->refs = 1;
-	host.claim->plugin = plugin;
-	host.instance = ep_instance_new(host.unwinders, host.claim, getpid(), 0, 0);
+	host.claim->language = language;
+	host.instance = ep_instance_new(host.languages, host.claim, getpid(), 0, 0);
 	assert_non_null(host.instance);
+	assert_int_equal(ep_frames_new(1000, 1 << 16, 1 << 20, &host.frames), 0);
+}
+
+static void begin(const int *attached, const int *changes)
+{
+	memset(&script, 0, sizeof(script));
+	begin_as_set(attached, changes);
 }
 
 static void end(void)
 {
 	ep_instance_release(host.instance);
+	ep_frames_unref(host.frames);
+	host.frames = NULL;
 	ep_claim_unref(host.claim);
-	uv_mutex_destroy(&host.unwinders->plugins[0].mutex);
-	ep_unwinders_stop(host.unwinders);
+	uv_mutex_destroy(&host.languages->all[0].mutex);
+	ep_languages_stop(host.languages);
 	(void)uv_run(&host.loop, UV_RUN_DEFAULT);
-	ep_unwinders_free(host.unwinders);
+	ep_languages_free(host.languages);
 	assert_int_equal(uv_loop_close(&host.loop), 0);
 }
 
 /* Until a count is reached, and nothing is under way. */
 static void run_until(const int *count, int wanted)
 {
-	while (*count < wanted || ep_unwinders_busy(host.unwinders) > 0)
+	while (*count < wanted || ep_languages_busy(host.languages) > 0)
 		(void)uv_run(&host.loop, UV_RUN_ONCE);
+}
+
+static uint32_t new_frame(uint64_t word)
+{
+	uint64_t header = EP_FRAME_HEADER(EP_FRAME_FIRST_DYNAMIC + SLOT, 0, 1, 0);
+	uint32_t id;
+
+	assert_int_equal(ep_frames_add(host.frames, header, &word,
+				       (struct ep_program){.pid = (uint32_t)getpid()}, &id), 0);
+	return id;
+}
+
+/* Asks for the name of a frame, and waits for the end of that. The frame's state. */
+static enum ep_frame_state ask(struct ep_instance *instance, uint32_t id)
+{
+	int wanted = script.n_named + 1;
+	uint32_t cursor = id - 1;
+
+	assert_int_equal(ep_frames_next_pending(host.frames, &cursor), id);
+	assert_int_equal(ep_instance_symbolize(instance, host.frames, &id, 1), 0);
+	run_until(&script.n_named, wanted);
+	return ep_frames_state(host.frames, id);
 }
 
 /* --- tests --------------------------------------------------------------------------------------- */
@@ -157,9 +257,23 @@ static void what_may_pass_is_tried_again(void **state)
 	run_until(&script.n_told, 1);
 	assert_int_equal(script.n_attached, 5);
 	assert_true(ep_instance_state(host.instance) > 0);
-	assert_int_equal(host.unwinders->refused, 0);
+	assert_int_equal(host.languages->refused, 0);
 	end();
 	assert_int_equal(script.n_detached, 1);
+}
+
+/* Also of one that failed: the next one reads them anew. */
+static void mappings_are_kept_until_the_job_ends(void **state)
+{
+	static const int attached[] = {-EFAULT, 0, END};
+
+	(void)state;
+	begin(attached, NULL);
+	run_until(&script.n_attached, 1);
+	assert_false(host.instance->process.has_maps);
+	run_until(&script.n_told, 1);
+	assert_false(host.instance->process.has_maps);
+	end();
 }
 
 static void a_layout_that_is_not_known_is_final(void **state)
@@ -169,7 +283,7 @@ static void a_layout_that_is_not_known_is_final(void **state)
 	(void)state;
 	begin(attached, NULL);
 	run_until(&script.n_attached, 1);
-	assert_int_equal(host.unwinders->refused, 1);
+	assert_int_equal(host.languages->refused, 1);
 	assert_int_equal(host.instance->retry_ns, 0);
 	assert_true(ep_instance_is_missed(host.instance, false));
 	end();
@@ -211,13 +325,397 @@ static void a_change_that_is_final_detaches(void **state)
 	end();
 }
 
+/* Neither now nor with the next call, that says nothing and succeeds. */
+static void what_a_failed_call_said_is_not_taken_later(void **state)
+{
+	static const int attached[] = {-EFAULT, 0, END}, changes[] = {-EFAULT, 0, END};
+	static const int says[] = {1, 0, 1, 0, END};
+
+	(void)state;
+	memset(&script, 0, sizeof(script));
+	script.says = says;
+	begin_as_set(attached, changes);
+	run_until(&script.n_attached, 2);
+	assert_int_equal(host.instance->attachment, EP_ATTACHMENT_ATTACHED);
+	assert_int_equal(ep_instance_state(host.instance), 0);
+	ep_instance_refresh(host.instance);
+	run_until(&script.n_changed, 2);
+	assert_int_equal(ep_instance_state(host.instance), 0);
+	assert_int_equal(script.n_told, 0);
+	end();
+}
+
+static void a_success_without_an_instance_is_none(void **state)
+{
+	static const int attached[] = {0, END};
+
+	(void)state;
+	memset(&script, 0, sizeof(script));
+	script.no_instance = true;
+	begin_as_set(attached, NULL);
+	run_until(&script.n_attached, 1);
+	assert_int_equal(host.languages->refused, 1);
+	assert_int_equal(ep_instance_state(host.instance), 0);
+	assert_int_equal(ep_instance_symbolize(host.instance, host.frames, NULL, 0), -ENODATA);
+	end();
+	assert_int_equal(script.n_detached, 0);
+}
+
+static void what_is_refused_is_called_no_more(void **state)
+{
+	static const int attached[] = {0, END}, changes[] = {-ENOTSUP, END};
+	uint32_t id;
+
+	(void)state;
+	begin(attached, changes);
+	run_until(&script.n_told, 1);
+	ep_instance_refresh(host.instance);
+	run_until(&script.n_told, 2);
+	id = new_frame(1);
+	assert_int_equal(ep_instance_symbolize(host.instance, host.frames, &id, 1), -ENODATA);
+	ep_instance_refresh(host.instance);
+	ep_instance_ask_refresh(host.instance);
+	ep_languages_rest(host.languages, UINT64_MAX, 0);
+	assert_int_equal(ep_languages_busy(host.languages), 0);
+	assert_int_equal(host.instance->retry_ns, 0);
+	assert_int_equal(host.instance->attachment, EP_ATTACHMENT_REFUSED);
+	assert_int_equal(script.n_attached, 1);
+	assert_int_equal(script.n_changed, 1);
+	assert_int_equal(host.languages->refused, 1);
+	end();
+}
+
+static void frames_are_asked_for_again_when_it_is_too_early(void **state)
+{
+	static const int attached[] = {0, END}, names[] = {EP_NOT_YET, EP_NOT_YET, 0, END};
+	uint32_t id;
+
+	(void)state;
+	begin(attached, NULL);
+	script.symbolize = names;
+	run_until(&script.n_told, 1);
+	id = new_frame(1);
+	assert_int_equal(ask(host.instance, id), EP_FRAME_PENDING);
+	assert_int_equal(ask(host.instance, id), EP_FRAME_PENDING);
+	assert_int_equal(ask(host.instance, id), EP_FRAME_RESOLVED);
+	assert_int_equal(host.languages->symbolized, 1);
+	assert_false(ep_instance_is_missed(host.instance, false));
+	end();
+}
+
+/* What the plugin remembers still names frames, but its process is not looked at any more. */
+static void a_process_that_is_gone_is_asked_for_names_only(void **state)
+{
+	static const int attached[] = {0, END}, changes[] = {0, END};
+	static const int names[] = {-ESRCH, -ESRCH, EP_NOT_YET, 0, END};
+	uint32_t id, told;
+
+	(void)state;
+	begin(attached, changes);
+	script.symbolize = names;
+	run_until(&script.n_told, 1);
+	told = ep_instance_state(host.instance);
+	id = new_frame(1);
+	assert_int_equal(ask(host.instance, id), EP_FRAME_PENDING);
+	assert_true(ep_instance_is_missed(host.instance, false));
+	assert_int_equal(ask(host.instance, id), EP_FRAME_RESOLVED);
+	assert_int_equal(ask(host.instance, new_frame(2)), EP_FRAME_RESOLVED);
+	assert_int_equal(host.languages->unnamed, 2);
+	assert_int_equal(ask(host.instance, new_frame(3)), EP_FRAME_RESOLVED);
+	assert_int_equal(host.languages->symbolized, 1);
+	ep_instance_refresh(host.instance);
+	assert_int_equal(ep_languages_busy(host.languages), 0);
+	assert_int_equal(script.n_changed, 0);
+	assert_int_equal(ep_instance_state(host.instance), told);
+	assert_int_equal(script.n_detached, 0);
+	ep_languages_rest(host.languages, UINT64_MAX, 0);
+	assert_int_equal(script.n_detached, 1);
+	assert_int_equal(ep_instance_symbolize(host.instance, host.frames, &id, 1), -ENODATA);
+	end();
+	assert_int_equal(script.n_detached, 1);
+}
+
+static void what_is_said_with_a_name_is_told(void **state)
+{
+	static const int attached[] = {0, END}, names[] = {EP_FRAME_GONE, -EFAULT, 0, END};
+	static const int says[] = {1, 1, 1, 1, END};
+	uint32_t told;
+
+	(void)state;
+	memset(&script, 0, sizeof(script));
+	script.says = says;
+	begin_as_set(attached, NULL);
+	script.symbolize = names;
+	run_until(&script.n_told, 1);
+	told = ep_instance_state(host.instance);
+	(void)ask(host.instance, new_frame(1));
+	(void)ask(host.instance, new_frame(2));
+	assert_int_equal(script.n_told, 1);
+	assert_int_equal(ep_instance_state(host.instance), told);
+	(void)ask(host.instance, new_frame(3));
+	assert_int_equal(script.n_told, 2);
+	assert_int_not_equal(ep_instance_state(host.instance), told);
+	end();
+}
+
+static void what_rests_is_attached_again_for_a_name(void **state)
+{
+	static const int attached[] = {0, END}, names[] = {0, END};
+	uint32_t id, told;
+
+	(void)state;
+	memset(&script, 0, sizeof(script));
+	script.stays = true;
+	begin_as_set(attached, NULL);
+	script.symbolize = names;
+	run_until(&script.n_told, 1);
+	told = ep_instance_state(host.instance);
+	ep_languages_rest(host.languages, UINT64_MAX, 0);
+	assert_int_equal(script.n_detached, 1);
+	assert_int_equal(ep_instance_state(host.instance), told);
+	assert_false(ep_instance_is_missed(host.instance, false));
+	assert_true(ep_instance_is_missed(host.instance, true));
+	ep_instance_ask_refresh(host.instance);
+	assert_int_equal(ep_languages_busy(host.languages), 0);
+	id = new_frame(1);
+	assert_int_equal(ep_instance_symbolize(host.instance, host.frames, &id, 1), -EBUSY);
+	run_until(&script.n_attached, 2);
+	assert_int_equal(ask(host.instance, id), EP_FRAME_RESOLVED);
+	assert_int_equal(script.n_told, 1); /* it is what BPF knows */
+	assert_int_equal(ep_instance_state(host.instance), told);
+	assert_int_equal(host.languages->attached, 1);
+	end();
+	assert_int_equal(script.n_detached, 2);
+}
+
+/* While it cannot be attached to BPF goes on with what it was told of the parent. */
+static void a_child_has_what_its_parent_has_until_it_is_refused(void **state)
+{
+	static const int attached[] = {0, -EFAULT, EP_NOT_YET, -ENOTSUP, END};
+	struct ep_instance *child;
+	uint32_t id;
+
+	(void)state;
+	begin(attached, NULL);
+	run_until(&script.n_told, 1);
+	child = ep_instance_fork(host.instance, getpid());
+	assert_non_null(child);
+	assert_int_equal(ep_instance_state(child), ep_instance_state(host.instance));
+	assert_int_equal(script.n_attached, 1);
+	id = new_frame(1);
+	assert_int_equal(ep_instance_symbolize(child, host.frames, &id, 1), -EBUSY);
+	run_until(&script.n_attached, 3);
+	assert_int_equal(ep_instance_state(child), ep_instance_state(host.instance));
+	assert_int_equal(ep_instance_symbolize(child, host.frames, &id, 1), -EBUSY);
+	run_until(&script.n_told, 2);
+	assert_int_equal(ep_instance_state(child), 0);
+	assert_true(ep_instance_is_missed(child, false));
+	assert_true(ep_instance_state(host.instance) > 0);
+	ep_instance_release(child);
+	end();
+}
+
+/* What a child's attach does not say is not its parent's any more. */
+static void a_child_that_is_attached_has_its_own(void **state)
+{
+	static const int attached[] = {0, END}, says[] = {1, 0, END};
+	struct ep_instance *child;
+
+	(void)state;
+	memset(&script, 0, sizeof(script));
+	script.says = says;
+	begin_as_set(attached, NULL);
+	run_until(&script.n_told, 1);
+	child = ep_instance_fork(host.instance, getpid());
+	assert_non_null(child);
+	assert_true(ep_instance_state(child) > 0);
+	ep_instance_refresh(child);
+	run_until(&script.n_told, 2);
+	assert_int_equal(ep_instance_state(child), 0);
+	ep_instance_release(child);
+	end();
+}
+
+static void what_an_earlier_instance_said_does_not_hold(void **state)
+{
+	static const int attached[] = {0, END}, says[] = {1, 0, END};
+
+	(void)state;
+	memset(&script, 0, sizeof(script));
+	script.says = says;
+	begin_as_set(attached, NULL);
+	run_until(&script.n_told, 1);
+	ep_languages_rest(host.languages, UINT64_MAX, 0);
+	ep_instance_refresh(host.instance);
+	run_until(&script.n_told, 2);
+	assert_int_equal(script.n_attached, 2);
+	assert_int_equal(ep_instance_state(host.instance), 0);
+	end();
+}
+
+static void what_changes_meanwhile_is_looked_at_afterwards(void **state)
+{
+	static const int attached[] = {0, END}, changes[] = {0, END};
+
+	(void)state;
+	begin(attached, changes);
+	assert_int_equal(ep_languages_busy(host.languages), 1);
+	ep_instance_refresh(host.instance);
+	ep_instance_ask_refresh(host.instance);
+	run_until(&script.n_changed, 1);
+	assert_int_equal(script.n_changed, 1);
+	end();
+}
+
+static void what_is_released_meanwhile_is_detached_afterwards(void **state)
+{
+	static const int attached[] = {0, END};
+
+	(void)state;
+	begin(attached, NULL);
+	ep_instance_release(host.instance);
+	host.instance = NULL;
+	run_until(&script.n_detached, 1);
+	assert_int_equal(ep_languages_attaching(host.languages), 0);
+	assert_int_equal(script.n_told, 0);
+	end();
+	assert_int_equal(script.n_detached, 1);
+}
+
+static void a_process_that_is_gone_is_not_refused(void **state)
+{
+	static const int attached[] = {-EFAULT, -ESRCH, END};
+
+	(void)state;
+	begin(attached, NULL);
+	run_until(&script.n_attached, 2);
+	assert_int_equal(host.languages->refused, 0);
+	assert_int_equal(host.instance->retry_ns, 0);
+	assert_true(ep_instance_is_missed(host.instance, false));
+	end();
+	assert_int_equal(script.n_attached, 2);
+}
+
+/* --- names --------------------------------------------------------------------------------------- */
+
+static struct ep_frames *begin_names(void)
+{
+	static const int attached[] = {0, END};
+	struct ep_frames *frames;
+
+	begin(attached, NULL);
+	run_until(&script.n_told, 1);
+	assert_int_equal(ep_frames_new(1000, 8 << 20, 1 << 20, &frames), 0);
+	return frames;
+}
+
+static uint32_t add_frame(struct ep_frames *frames, uint64_t word)
+{
+	uint32_t id = 0;
+
+	assert_int_equal(ep_frames_add(frames, EP_FRAME_HEADER(EP_FRAME_FIRST_DYNAMIC + 2, 0, 1, 0),
+				       &word, (struct ep_program){.pid = 1}, &id),
+			 0);
+	return id;
+}
+
+/* One job for all that have no names yet. */
+static void run_names(struct ep_frames *frames)
+{
+	uint32_t ids[100], cursor = 0, id;
+	size_t n = 0;
+
+	while ((id = ep_frames_next_pending(frames, &cursor)) != 0)
+		ids[n++] = id;
+	assert_int_equal(ep_instance_symbolize(host.instance, frames, ids, n), 0);
+	run_until(&script.n_told, 1);
+}
+
+static const char *text_of(const struct ep_frames *frames, uint32_t string)
+{
+	return ep_strings_get(ep_frames_strings(frames), string);
+}
+
+static void names_have_all_that_was_said(void **state)
+{
+	struct ep_frames *frames = begin_names();
+	uint32_t named = add_frame(frames, 0), gone = add_frame(frames, EP_FRAME_GONE), module;
+	uint32_t waits = add_frame(frames, EP_NOT_YET), after = add_frame(frames, 0);
+	const struct ep_frame_name *names;
+
+	(void)state;
+	run_names(frames);
+	assert_int_equal(ep_frames_names(frames, gone, &names, &module), 0);
+	assert_int_equal(ep_frames_state(frames, gone), EP_FRAME_RESOLVED);
+	assert_int_equal(ep_frames_state(frames, waits), EP_FRAME_PENDING);
+	assert_int_equal(ep_frames_names(frames, after, &names, &module), 2);
+	assert_int_equal(ep_frames_names(frames, named, &names, &module), 2);
+	assert_string_equal(text_of(frames, names[0].function), "C.m");
+	assert_string_equal(text_of(frames, names[0].system_name), "C.m(I)V");
+	assert_string_equal(text_of(frames, names[0].file), "C.java");
+	assert_int_equal(names[0].line, 3);
+	assert_int_equal(names[0].column, 5);
+	assert_int_equal(names[0].start_line, 2);
+	assert_string_equal(text_of(frames, names[1].function), "D.m");
+	assert_string_equal(text_of(frames, names[1].system_name), "D.m");
+	assert_int_equal(names[1].file, 0);
+	ep_frames_unref(frames);
+	end();
+}
+
+static void what_does_not_fit_is_asked_for_again(void **state)
+{
+	struct ep_frames *frames = begin_names();
+	const struct ep_frame_name *names;
+	uint32_t first = 0, module;
+	int n_jobs = 0;
+
+	(void)state;
+	for (uint64_t i = 0; i < 40; i++)
+		first = add_frame(frames, LONG_NAMES + i) - (uint32_t)i;
+	for (; ep_frames_unresolved(frames) > 0 && n_jobs < 40; n_jobs++)
+		run_names(frames);
+	assert_int_equal(n_jobs, 3); /* 15 frames of 1 MiB each, kept for the way */
+	for (uint32_t i = 0; i < 40; i++) {
+		size_t n = ep_frames_names(frames, first + i, &names, &module);
+
+		assert_int_equal(n, 3); /* of 16 KiB: 64 KiB are one frame's */
+		assert_int_equal(names[1].line, 2);
+		assert_int_equal(names[2].line, 2 * EP_FRAME_MAX_LINES);
+		assert_int_equal(strlen(text_of(frames, names[0].function)),
+				 EP_FRAME_MAX_NAME_BYTES);
+	}
+	assert_int_equal(host.languages->symbolized, 40);
+	assert_int_equal(host.languages->unnamed, 0);
+	assert_int_equal(host.languages->lines_left_out, 40 * (2 * EP_FRAME_MAX_LINES - 3));
+	assert_false(ep_frames_is_full(frames));
+	ep_frames_unref(frames);
+	end();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_may_pass_is_tried_again),
+		cmocka_unit_test(mappings_are_kept_until_the_job_ends),
 		cmocka_unit_test(a_layout_that_is_not_known_is_final),
 		cmocka_unit_test(a_change_takes_effect_when_it_succeeds),
 		cmocka_unit_test(a_change_that_is_final_detaches),
+		cmocka_unit_test(what_a_failed_call_said_is_not_taken_later),
+		cmocka_unit_test(a_success_without_an_instance_is_none),
+		cmocka_unit_test(what_is_refused_is_called_no_more),
+		cmocka_unit_test(frames_are_asked_for_again_when_it_is_too_early),
+		cmocka_unit_test(a_process_that_is_gone_is_asked_for_names_only),
+		cmocka_unit_test(what_is_said_with_a_name_is_told),
+		cmocka_unit_test(what_rests_is_attached_again_for_a_name),
+		cmocka_unit_test(a_child_has_what_its_parent_has_until_it_is_refused),
+		cmocka_unit_test(a_child_that_is_attached_has_its_own),
+		cmocka_unit_test(what_an_earlier_instance_said_does_not_hold),
+		cmocka_unit_test(what_changes_meanwhile_is_looked_at_afterwards),
+		cmocka_unit_test(what_is_released_meanwhile_is_detached_afterwards),
+		cmocka_unit_test(a_process_that_is_gone_is_not_refused),
+		cmocka_unit_test(names_have_all_that_was_said),
+		cmocka_unit_test(what_does_not_fit_is_asked_for_again),
 	};
 	struct ep_language_maps *maps = NULL;
 	int r = ep_language_maps_new(&maps);

@@ -339,6 +339,122 @@ static void stacks_come_out_as_they_went_in(void **state)
 	test_batch_unref(batch);
 }
 
+/* Message number `index` of a field. */
+static struct otlp_reader message_of(struct otlp_reader reader, uint32_t number, uint64_t index)
+{
+	struct otlp_field field;
+
+	while (otlp_read_field(&reader, &field) == 1) {
+		if (field.number == number && index-- == 0)
+			return field.bytes;
+	}
+	return (struct otlp_reader){0};
+}
+
+static uint64_t number_of(struct otlp_reader reader, uint32_t number)
+{
+	struct otlp_field field;
+
+	while (otlp_read_field(&reader, &field) == 1) {
+		if (field.number == number)
+			return field.value;
+	}
+	return 0;
+}
+
+static void check_string(struct otlp_reader dictionary, uint64_t index, const struct ep_batch *b,
+			 uint32_t string)
+{
+	struct otlp_reader text = message_of(dictionary, DICTIONARY_STRING, index);
+
+	assert_int_equal(otlp_reader_len(&text), b->string_bytes[string]);
+	assert_memory_equal(text.pos, b->string_text[string], b->string_bytes[string]);
+}
+
+static void check_line(struct otlp_reader dictionary, struct otlp_reader line,
+		       const struct ep_batch *b, uint32_t row)
+{
+	uint32_t function = b->line_function[row];
+	struct otlp_reader found =
+		message_of(dictionary, DICTIONARY_FUNCTION, number_of(line, LINE_FUNCTION));
+
+	assert_int_equal(number_of(line, LINE_LINE), b->line_line[row]);
+	assert_int_equal(number_of(line, LINE_COLUMN), b->line_column[row]);
+	assert_int_equal(number_of(found, FUNCTION_START_LINE), b->function_line[function]);
+	check_string(dictionary, number_of(found, FUNCTION_NAME), b, b->function_name[function]);
+	check_string(dictionary, number_of(found, FUNCTION_SYSTEM_NAME), b,
+		     b->function_system_name[function]);
+	check_string(dictionary, number_of(found, FUNCTION_FILENAME), b,
+		     b->function_file[function]);
+}
+
+/* Which row a location was made of: its second line has a number that no other has. */
+static uint32_t row_of(struct otlp_reader location, const struct ep_batch *b)
+{
+	uint64_t mark = number_of(message_of(location, LOCATION_LINES, 1), LINE_LINE);
+
+	for (uint32_t row = 1; row < b->n_locations; row++) {
+		if (b->line_line[b->location_line_first[row] + 1] == mark)
+			return row;
+	}
+	fail_msg("no location with line %u", (unsigned int)mark);
+	return 0;
+}
+
+/* Each location gets 2 lines and more, the innermost of all the same; the outer ones differ. */
+static void give_lines(struct ep_batch *b, uint32_t *first, uint32_t *function, uint32_t *line,
+		       uint32_t *column)
+{
+	uint32_t n = 0;
+
+	for (uint32_t row = 1; row < b->n_locations; row++) {
+		first[row] = n;
+		for (uint32_t i = 0; i < 2 + row % 7; i++, n++) {
+			function[n] = i ? 1 + (row + i) % (b->n_functions - 1) : 1;
+			line[n] = i ? 1000 * row + i : 7;
+			column[n] = i ? i % 3 * 100 : 9;
+		}
+		((uint32_t *)b->location_flags)[row] &= ~(uint32_t)EP_LOCATION_UNNAMED;
+	}
+	first[b->n_locations] = n;
+	b->location_line_first = first;
+	b->line_function = function;
+	b->line_line = line;
+	b->line_column = column;
+	b->n_lines = n;
+}
+
+static void inlined_functions_are_lines_of_a_location(void **state)
+{
+	struct ep_batch *batch = test_batch_new(&test_shape_small), changed = *batch;
+	uint32_t first[64], function[256], line[256], column[256], n = 0;
+	struct otlp_reader dictionary, location;
+	struct requests requests;
+
+	(void)state;
+	assert_in_range(batch->n_locations, 8, 30);
+	give_lines(&changed, first, function, line, column);
+	encode(&changed, &defaults, &requests);
+	judge(&requests, 0, NULL);
+	dictionary = message_of(otlp_reader_of(requests.data[0], requests.len[0]),
+				REQUEST_DICTIONARY, 0);
+	for (;; n++) {
+		uint32_t row, n_lines = 0;
+
+		location = message_of(dictionary, DICTIONARY_LOCATION, n + 1);
+		if (!location.pos)
+			break;
+		row = row_of(location, &changed);
+		for (; message_of(location, LOCATION_LINES, n_lines).pos; n_lines++)
+			check_line(dictionary, message_of(location, LOCATION_LINES, n_lines),
+				   &changed, first[row] + n_lines);
+		assert_int_equal(n_lines, first[row + 1] - first[row]);
+	}
+	assert_true(n > 7); /* short ones and long ones */
+	free_requests(&requests);
+	test_batch_unref(batch);
+}
+
 static bool holds(const struct requests *requests, const char *text)
 {
 	return memmem(requests->data[0], requests->len[0], text, strlen(text)) != NULL;
@@ -606,6 +722,7 @@ int main(void)
 		cmocka_unit_test(one_long_sample_goes_in_pieces),
 		cmocka_unit_test(stack_that_never_fits_is_counted),
 		cmocka_unit_test(stacks_come_out_as_they_went_in),
+		cmocka_unit_test(inlined_functions_are_lines_of_a_location),
 		cmocka_unit_test(devfiler_gets_only_types_it_knows),
 		cmocka_unit_test(frame_types_are_mapped),
 		cmocka_unit_test(resource_says_who_it_was),

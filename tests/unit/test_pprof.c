@@ -75,6 +75,7 @@ static void name_frames(struct ep_frames *frames)
 		 .system_name = "_ZN2ns5innerEi",
 		 .file = "in.cc",
 		 .line = 3,
+		 .column = 5,
 		 .start_line = 1},
 		{.function = "ns::outer()", .file = "out.cc", .line = 9},
 	};
@@ -496,6 +497,7 @@ static void go_reads_labels_and_comments(void **state)
 		"/opt/example/server 0123abcd [FN][FL][LN][IN]",
 		"[kernel.kallsyms]  [FN]",
 		"/usr/lib/libstripped.so  \n",
+		"ns::inner(int) in.cc:3:5 s=1(_ZN2ns5innerEi)\n             ns::outer() out.cc:9:0 s=0\n",
 		"0x2fff", /* a return address, looked up within the call */
 	};
 	static const char *const comments[] = {

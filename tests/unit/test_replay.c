@@ -23,12 +23,29 @@ static const char *core_x86_64, *core_aarch64; /* from the command line */
 
 /* --- fixtures -------------------------------------------------------------------------------- */
 
+/* The answer to file_symbols(prefix): this name, and "v_b". */
+static void add_symbols(struct ep_fixture *fixture, struct ep_fixture_executable *executable,
+			const char *prefix, const char *name)
+{
+	struct ep_fixture_answer answer = {.question = EP_FIXTURE_SYMBOLS,
+					   .name = ep_fixture_string(fixture, prefix),
+					   .data = (uint32_t)fixture->data.len};
+	uint64_t words[2] = {0x1000, 8};
+
+	assert_int_equal(ep_vec_append(&fixture->data, words, sizeof(words)), 0);
+	assert_int_equal(ep_vec_append(&fixture->data, name, strlen(name) + 1), 0);
+	assert_int_equal(ep_vec_append(&fixture->data, words, sizeof(words)), 0);
+	assert_int_equal(ep_vec_append(&fixture->data, "v_b", 4), 0);
+	answer.symbol.bytes = fixture->data.len - answer.data;
+	assert_int_equal(ep_vec_append(&executable->answers, &answer, 1), 0);
+}
+
 static struct ep_fixture *make_fixture(void)
 {
 	uint8_t block[EP_FIXTURE_BLOCK_BYTES];
 	struct ep_fixture *fixture = NULL;
 	struct ep_fixture_executable *executable;
-	struct ep_replay_thread thread = {.tid = 7, .comm = "toy", .thread_pointer = 0x7000};
+	struct ep_replay_thread thread = {.pid = 7, .tid = 7, .comm = "toy", .thread_pointer = 0x7000};
 	struct ep_fixture_mapping mapping = {.start = 0x1000,
 					     .end = 0x3000,
 					     .prot = PROT_READ,
@@ -44,6 +61,7 @@ static struct ep_fixture *make_fixture(void)
 	executable = ep_fixture_add_executable(fixture);
 	assert_non_null(executable);
 	executable->path = ep_fixture_string(fixture, "/usr/bin/toy");
+	add_symbols(fixture, executable, "v_", "v_a");
 	memset(block, 0x5a, sizeof(block));
 	assert_int_equal(ep_fixture_add_block(fixture, 0x8000, block), 0);
 	return fixture;
@@ -70,6 +88,44 @@ static void what_was_written_is_read(void **state)
 	ep_fixture_free(fixture);
 	ep_fixture_free(again);
 	ep_vec_fini(&bytes);
+}
+
+static void add_name(struct ep_fixture *fixture, uint64_t va, const char *name)
+{
+	struct ep_fixture_executable *executable =
+		ep_vec_at(&fixture->executables, struct ep_fixture_executable, 0);
+	struct ep_fixture_name slot = {va, ep_fixture_string(fixture, name)};
+
+	assert_int_equal(ep_vec_append(&executable->names, &slot, 1), 0);
+}
+
+static void inlined_functions_are_lines_of_the_text(void **state)
+{
+	ep_cleanup(ep_fixture_freep) struct ep_fixture *fixture = make_fixture();
+	struct ep_elf_segment segment = {.va = 0x1000, .mem_bytes = 0x2000, .file_bytes = 0x2000,
+					 .align = 4096};
+	struct ep_replay *replay = NULL;
+	struct ep_vec text;
+
+	(void)state;
+	ep_vec_at(&fixture->mappings, struct ep_fixture_mapping, 0)->prot |= PROT_EXEC;
+	assert_int_equal(ep_vec_append(&ep_vec_at(&fixture->executables,
+						  struct ep_fixture_executable, 0)->segments,
+				       &segment, 1),
+			 0);
+	add_name(fixture, 0x1234, "inner");
+	add_name(fixture, 0x1235, "other");
+	add_name(fixture, 0x1234, "outer");
+	ep_vec_init(&text, 1, 65536);
+	assert_int_equal(ep_replay_new(fixture, NULL, NULL, &replay), 0);
+	assert_int_equal(ep_replay_attach(replay), 0);
+	assert_int_equal(ep_replay_print(replay, &text), 0);
+	assert_int_equal(ep_vec_append(&text, "", 1), 0);
+	if (!strstr(text.data, "\nnative  toy  inner\nnative  toy  outer\n") ||
+	    strstr(text.data, "other"))
+		fail_msg("%s", (char *)text.data);
+	ep_replay_free(replay);
+	ep_vec_fini(&text);
 }
 
 /* Cut anywhere, or with one byte changed: refused, or taken as something that is sound. */
@@ -116,6 +172,57 @@ static void mappings_must_ascend(void **state)
 	assert_int_equal(ep_fixture_decode(bytes.data, bytes.len, &again), -EBADMSG);
 	ep_fixture_free(fixture);
 	ep_vec_fini(&bytes);
+}
+
+static int read_again(const struct ep_fixture *fixture)
+{
+	struct ep_fixture *again = NULL;
+	struct ep_vec bytes;
+	int r;
+
+	ep_vec_init(&bytes, 1, EP_FIXTURE_MAX_BYTES);
+	assert_int_equal(ep_fixture_encode(fixture, &bytes), 0);
+	r = ep_fixture_decode(bytes.data, bytes.len, &again);
+	ep_fixture_free(again);
+	ep_vec_fini(&bytes);
+	return r;
+}
+
+/* Names that do not ascend, are others than asked for, too long, or cut off. */
+static void symbols_must_be_as_a_file_gives_them(void **state)
+{
+	static const struct {
+		const char *prefix, *name;
+		int result;
+	} rows[] = {
+		{"v_", "v_a", 0},	   {"", "a", 0},	     {"v_", "v_b", -EBADMSG},
+		{"v_", "v_c", -EBADMSG}, {"w_", "v_a", -EBADMSG}, {"", "", -EBADMSG},
+	};
+	char long_name[600] = "";
+	struct ep_fixture *fixture;
+
+	(void)state;
+	memset(long_name, 'a', sizeof(long_name) - 1);
+	for (size_t i = 0; i <= EP_LEN(rows); i++) {
+		struct ep_fixture_executable *executable;
+
+		fixture = make_fixture();
+		executable = fixture->executables.data;
+		executable->answers.len = 0;
+		if (i < EP_LEN(rows))
+			add_symbols(fixture, executable, rows[i].prefix, rows[i].name);
+		else
+			add_symbols(fixture, executable, "", long_name);
+		assert_int_equal(read_again(fixture),
+				 i < EP_LEN(rows) ? rows[i].result : -EBADMSG);
+		ep_fixture_free(fixture);
+	}
+	fixture = make_fixture();
+	((struct ep_fixture_answer *)((struct ep_fixture_executable *)fixture->executables.data)
+		 ->answers.data)
+		->symbol.bytes--;
+	assert_int_equal(read_again(fixture), -EBADMSG);
+	ep_fixture_free(fixture);
 }
 
 /* --- core files: what tests/replay/make_core.py writes ---------------------------------------- */
@@ -267,8 +374,10 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_was_written_is_read),
+		cmocka_unit_test(inlined_functions_are_lines_of_the_text),
 		cmocka_unit_test(broken_fixtures_do_no_harm),
 		cmocka_unit_test(mappings_must_ascend),
+		cmocka_unit_test(symbols_must_be_as_a_file_gives_them),
 		cmocka_unit_test(core_of_x86_64),
 		cmocka_unit_test(core_of_aarch64),
 		cmocka_unit_test(core_memory_and_files),

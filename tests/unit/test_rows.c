@@ -119,11 +119,16 @@ static void exact_ranges_need_no_mapping(void **state)
 static void anonymous_code_is_whose_range_it_is_in(void **state)
 {
 	struct ep_executable no_elf = {.id = 7, .refs = 1, .state = EP_EXECUTABLE_FAILED};
+	char name[] = "/memfd:code (deleted)", path[] = "/x";
+	struct ep_executable memfd = {.id = 8, .path = name}, file = {.id = 9, .path = path};
 	struct ep_place_in_memory places[] = {
 		{.start = 0x1000, .end = 0x2000},
 		{.start = 0x3000, .end = 0x4000, .executable = &no_elf},
 		{.start = 0x5000, .end = 0x6000, .state = EP_PLACE_ASKED},
 		{.start = 0x7000, .end = 0x8000, .state = EP_PLACE_GONE},
+		{.start = 0x8000, .end = 0x9000, .state = EP_PLACE_ASKED, .is_memfd = true},
+		{.start = 0x9000, .end = 0xa000, .executable = &memfd},
+		{.start = 0xa000, .end = 0xb000, .executable = &file},
 	};
 	const struct ep_range range = {.start = 0x1800, .end = 0x2000, .mode = EP_RANGE_ENTER};
 	struct ep_vec rows, marked;
@@ -136,12 +141,18 @@ static void anonymous_code_is_whose_range_it_is_in(void **state)
 		assert_int_equal(ep_rows_add(&rows, &places[i], EP_ROW_ANONYMOUS), 0);
 	assert_int_equal(ep_rows_mark(&rows, &range, 1, 9, &marked), 0);
 	row = marked.data;
-	assert_int_equal(marked.len, 5);
+	assert_int_equal(marked.len, 8);
 	assert_int_equal(row[0].executable, EP_ROW_ANONYMOUS);
 	assert_int_equal(EP_ROW_SLOT(row[1].executable), 9);
 	assert_int_equal(row[2].executable, EP_ROW_ANONYMOUS);
 	assert_int_equal(row[3].executable, 0); /* its file is being looked at */
 	assert_int_equal(row[4].executable, 0);
+	/* Named memory is a JIT's until it turns out to be a program. */
+	assert_int_equal(row[5].executable, EP_ROW_ANONYMOUS);
+	assert_int_equal(row[5].pages, EP_PAGES_PENDING);
+	assert_int_equal(row[6].executable, EP_ROW_ANONYMOUS);
+	assert_int_equal(row[6].pages, EP_PAGES_PENDING);
+	assert_int_equal(row[7].executable, 0);
 	ep_vec_fini(&rows);
 	ep_vec_fini(&marked);
 }

@@ -9,6 +9,7 @@
 #include "core/symbol/kernel.h"
 #include "core/symbol/native.h"
 #include "core/symbol/symtab.h"
+#include "core/trace/lines.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -560,6 +561,46 @@ static struct ep_native_file native_file(uint64_t key, struct opener *opener)
 		.key = key, .open = opener_open, .arg = opener, .root = "", .path = opener->path};
 }
 
+/* `lines` are the caller's to finish. */
+static int resolve(struct ep_native_symbols *symbols, const struct ep_native_file *file,
+		   const uint64_t *vas, size_t n, struct ep_lines *lines)
+{
+	int r = ep_lines_init(lines, n);
+
+	return r < 0 ? r : ep_native_symbols_resolve(symbols, file, vas, n, lines);
+}
+
+/* The one line of frame i, whose strings are of `lines`; zero when it has none. */
+static struct ep_frame_line line_of(const struct ep_lines *lines, size_t i)
+{
+	struct ep_frame_line line[EP_FRAME_MAX_LINES];
+
+	if (i >= ep_lines_frames(lines) || ep_lines_get(lines, i, line) != 1)
+		return (struct ep_frame_line){0};
+	return line[0];
+}
+
+/* Asks for the function at va, which is to be of this name. */
+static bool is_named(struct ep_native_symbols *symbols, const struct ep_native_file *file,
+		     uint64_t va, const char *name)
+{
+	struct ep_lines lines;
+	bool is = resolve(symbols, file, &va, 1, &lines) == 0 && line_of(&lines, 0).function &&
+		  strcmp(line_of(&lines, 0).function, name) == 0;
+
+	ep_lines_fini(&lines);
+	return is;
+}
+
+/* Asks for nothing: the table is built, or used. */
+static void touch(struct ep_native_symbols *symbols, const struct ep_native_file *file)
+{
+	struct ep_lines lines;
+
+	assert_int_equal(resolve(symbols, file, NULL, 0, &lines), 0);
+	ep_lines_fini(&lines);
+}
+
 static void cache_builds_once(void **state)
 {
 	struct opener opener = {.path = strdup(sample_path("full"))};
@@ -567,27 +608,57 @@ static void cache_builds_once(void **state)
 	uint64_t vas[] = {nm_address("full.nm", "sample_known") + 1, 1,
 			  nm_address("full.nm", "sample_public")};
 	struct ep_native_symbols *symbols = NULL;
-	struct ep_native_name names[3];
+	struct ep_lines lines;
 
 	(void)state;
 	assert_int_equal(ep_native_symbols_new(1 << 20, &symbols), 0);
 	for (int round = 0; round < 3; round++) {
-		assert_int_equal(ep_native_symbols_resolve(symbols, &file, vas, 3, names), 0);
-		assert_string_equal(names[0].name, "sample_known");
-		assert_string_equal(names[0].system_name, "sample_known");
-		assert_int_equal(names[0].start_va, vas[0] - 1);
-		assert_null(names[1].name);
-		assert_string_equal(names[2].name, "sample_public");
-		for (int i = 0; i < 3; i++)
-			ep_native_name_fini(&names[i]);
+		assert_int_equal(resolve(symbols, &file, vas, 3, &lines), 0);
+		assert_int_equal(ep_lines_frames(&lines), 3);
+		assert_string_equal(line_of(&lines, 0).function, "sample_known");
+		assert_null(line_of(&lines, 0).system_name);
+		assert_int_equal(line_of(&lines, 0).start_va, vas[0] - 1);
+		assert_null(line_of(&lines, 1).function);
+		assert_string_equal(line_of(&lines, 2).function, "sample_public");
+		ep_lines_fini(&lines);
 	}
 	assert_int_equal(opener.opened, 1);
 	ep_native_symbols_forget(symbols, 1);
 	ep_native_symbols_forget(symbols, 1);
-	assert_int_equal(ep_native_symbols_resolve(symbols, &file, vas, 0, names), 0);
+	touch(symbols, &file);
 	assert_int_equal(opener.opened, 2);
 	ep_native_symbols_free(symbols);
 	free((char *)(uintptr_t)opener.path);
+}
+
+/* One question about more addresses than a list has lines for, and a second about the others. */
+static void what_does_not_fit_is_left_for_another_list(void **state)
+{
+	struct opener opener = {.path = strdup(sample_path("full"))};
+	struct ep_native_file file = native_file(1, &opener);
+	uint64_t known = nm_address("full.nm", "sample_known");
+	size_t n = 300000, done;
+	uint64_t *vas = calloc(n, sizeof(*vas));
+	struct ep_native_symbols *symbols = NULL;
+	struct ep_lines lines;
+
+	(void)state;
+	assert_non_null(vas);
+	for (size_t i = 0; i < n; i++)
+		vas[i] = known;
+	assert_int_equal(ep_native_symbols_new(1 << 20, &symbols), 0);
+	assert_int_equal(resolve(symbols, &file, vas, n, &lines), 0);
+	done = ep_lines_frames(&lines);
+	assert_in_range(done, 1, n - 1);
+	assert_string_equal(line_of(&lines, done - 1).function, "sample_known");
+	ep_lines_fini(&lines);
+	assert_int_equal(resolve(symbols, &file, vas + done, n - done, &lines), 0);
+	assert_int_equal(ep_lines_frames(&lines), n - done);
+	assert_string_equal(line_of(&lines, n - done - 1).function, "sample_known");
+	ep_lines_fini(&lines);
+	ep_native_symbols_free(symbols);
+	free((char *)(uintptr_t)opener.path);
+	free(vas);
 }
 
 static void cache_remembers_what_has_no_symbols(void **state)
@@ -595,14 +666,16 @@ static void cache_remembers_what_has_no_symbols(void **state)
 	struct opener opener = {.path = strdup(sample_path("full.nm"))}; /* not even ELF */
 	struct ep_native_file file = native_file(7, &opener);
 	struct ep_native_symbols *symbols = NULL;
-	struct ep_native_name name;
+	struct ep_lines lines;
 	uint64_t va = 0x1000;
 
 	(void)state;
 	assert_int_equal(ep_native_symbols_new(1 << 20, &symbols), 0);
 	for (int round = 0; round < 3; round++) {
-		assert_int_equal(ep_native_symbols_resolve(symbols, &file, &va, 1, &name), 0);
-		assert_null(name.name);
+		assert_int_equal(resolve(symbols, &file, &va, 1, &lines), 0);
+		assert_int_equal(ep_lines_frames(&lines), 1);
+		assert_null(line_of(&lines, 0).function);
+		ep_lines_fini(&lines);
 	}
 	assert_int_equal(opener.opened, 1);
 	ep_native_symbols_free(symbols);
@@ -614,17 +687,16 @@ static void cache_tries_again_after_a_failed_open(void **state)
 	struct opener opener = {.path = strdup(sample_path("full")), .error = -ESRCH};
 	struct ep_native_file file = native_file(7, &opener);
 	struct ep_native_symbols *symbols = NULL;
-	struct ep_native_name name;
+	struct ep_lines lines;
 	uint64_t va = nm_address("full.nm", "main");
 
 	(void)state;
 	assert_int_equal(ep_native_symbols_new(1 << 20, &symbols), 0);
-	assert_int_equal(ep_native_symbols_resolve(symbols, &file, &va, 1, &name), -ESRCH);
-	assert_null(name.name);
+	assert_int_equal(resolve(symbols, &file, &va, 1, &lines), -ESRCH);
+	assert_int_equal(ep_lines_frames(&lines), 0);
+	ep_lines_fini(&lines);
 	opener.error = 0;
-	assert_int_equal(ep_native_symbols_resolve(symbols, &file, &va, 1, &name), 0);
-	assert_string_equal(name.name, "main");
-	ep_native_name_fini(&name);
+	assert_true(is_named(symbols, &file, va, "main"));
 	ep_native_symbols_free(symbols);
 	free((char *)(uintptr_t)opener.path);
 }
@@ -633,7 +705,6 @@ static void cache_drops_the_least_recently_used(void **state)
 {
 	struct opener openers[4];
 	struct ep_native_symbols *symbols = NULL;
-	struct ep_native_name name;
 	uint64_t va = nm_address("full.nm", "main");
 	char *path = strdup(sample_path("full"));
 	size_t empty;
@@ -647,18 +718,16 @@ static void cache_drops_the_least_recently_used(void **state)
 
 		openers[key] = (struct opener){.path = path};
 		file.path = path;
-		assert_int_equal(ep_native_symbols_resolve(symbols, &file, &va, 1, &name), 0);
-		assert_string_equal(name.name, "main");
-		ep_native_name_fini(&name);
+		assert_true(is_named(symbols, &file, va, "main"));
 		/* key 0 stays the most recently used but one */
 		file = native_file(0, &openers[0]);
-		assert_int_equal(ep_native_symbols_resolve(symbols, &file, &va, 0, NULL), 0);
+		touch(symbols, &file);
 	}
 	assert_int_equal(openers[0].opened, 1);
 	for (uint64_t key = 1; key < 3; key++) {
 		struct ep_native_file file = native_file(key, &openers[key]);
 
-		assert_int_equal(ep_native_symbols_resolve(symbols, &file, &va, 0, NULL), 0);
+		touch(symbols, &file);
 		assert_int_equal(openers[key].opened, 2);
 	}
 	assert_true(ep_native_symbols_bytes(symbols) < empty + 1800 + 1024);
@@ -679,12 +748,9 @@ static void *crowd_run(void *arg)
 
 	for (uint64_t i = 0; i < 400; i++) {
 		struct ep_native_file file = native_file(i % 5, &crowd->openers[i % 5]);
-		struct ep_native_name name;
 
-		if (ep_native_symbols_resolve(crowd->symbols, &file, &crowd->va, 1, &name) < 0 ||
-		    !name.name || strcmp(name.name, "main"))
+		if (!is_named(crowd->symbols, &file, crowd->va, "main"))
 			__atomic_add_fetch(&crowd->wrong, 1, __ATOMIC_RELAXED);
-		ep_native_name_fini(&name);
 		if (i % 17 == 0)
 			ep_native_symbols_forget(crowd->symbols, i % 5);
 	}
@@ -718,15 +784,12 @@ static void cache_finds_the_debug_file(void **state)
 	struct ep_native_file file = native_file(1, &opener);
 	struct ep_native_symbols *symbols = NULL;
 	uint64_t va = nm_address("full.nm", "sample_compare");
-	struct ep_native_name name;
 
 	(void)state;
 	file.root = root;
 	file.path = "/bin/stripped";
 	assert_int_equal(ep_native_symbols_new(1 << 20, &symbols), 0);
-	assert_int_equal(ep_native_symbols_resolve(symbols, &file, &va, 1, &name), 0);
-	assert_string_equal(name.name, "sample_compare");
-	ep_native_name_fini(&name);
+	assert_true(is_named(symbols, &file, va, "sample_compare"));
 	ep_native_symbols_free(symbols);
 	free(root);
 	free(path);
@@ -752,6 +815,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(modules_may_be_far_away),
 		cmocka_unit_test(running_kernel_agrees_with_its_list),
 		cmocka_unit_test(cache_builds_once),
+		cmocka_unit_test(what_does_not_fit_is_left_for_another_list),
 		cmocka_unit_test(cache_remembers_what_has_no_symbols),
 		cmocka_unit_test(cache_tries_again_after_a_failed_open),
 		cmocka_unit_test(cache_drops_the_least_recently_used),

@@ -7,6 +7,7 @@
 #include "core/symbol/kernel.h"
 #include "core/symbol/native.h"
 #include "core/symbol/symtab.h"
+#include "core/trace/lines.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -113,19 +114,19 @@ static int resolve_names(const char *path)
 				      .arg = (void *)(uintptr_t)path,
 				      .root = "",
 				      .path = path};
-	struct ep_native_name names[64] = {{0}};
+	ep_cleanup(ep_lines_fini) struct ep_lines lines = {0};
 	struct ep_native_symbols *symbols = NULL;
 	uint64_t vas[64];
 	int r;
 
 	for (size_t i = 0; i < EP_LEN(vas); i++)
 		vas[i] = 0x401000 + i * 16;
-	r = ep_native_symbols_new(1 << 20, &symbols);
+	r = ep_lines_init(&lines, EP_LEN(vas));
+	if (r == 0)
+		r = ep_native_symbols_new(1 << 20, &symbols);
 	if (r < 0)
 		return r;
-	r = ep_native_symbols_resolve(symbols, &file, vas, EP_LEN(vas), names);
-	for (size_t i = 0; i < EP_LEN(names); i++)
-		ep_native_name_fini(&names[i]);
+	r = ep_native_symbols_resolve(symbols, &file, vas, EP_LEN(vas), &lines);
 	ep_native_symbols_free(symbols);
 	return r;
 }

@@ -329,7 +329,7 @@ static void frames_are_shared_where_they_are_equal(void **state)
 	};
 
 	(void)state;
-	assert_int_equal(ep_frames_new(1000, 1 << 20, &frames), 0);
+	assert_int_equal(ep_frames_new(1000, 1 << 20, 1 << 20, &frames), 0);
 	for (size_t i = 0; i < EP_LEN(rows); i++) {
 		assert_int_equal(ep_frames_add(frames, rows[i].header_a, &rows[i].word_a,
 					       (struct ep_program){.pid = rows[i].pid_a, .start_ns = 1}, &a),
@@ -352,7 +352,7 @@ static void pending_frames_are_handed_out_once(void **state)
 	uint64_t word = 0x1000;
 
 	(void)state;
-	assert_int_equal(ep_frames_new(1000, 1 << 20, &frames), 0);
+	assert_int_equal(ep_frames_new(1000, 1 << 20, 1 << 20, &frames), 0);
 	assert_int_equal(ep_frames_unresolved(frames), 0);
 	assert_int_equal(ep_frames_next_pending(frames, &cursor), 0);
 	assert_int_equal(
@@ -404,6 +404,197 @@ static void sealed_interval_is_named_without_later_frames(void **state)
 	assert_true(later > second);
 	assert_int_equal(ep_frames_first_unresolved(frames), later);
 	ep_interval_unref(iv);
+}
+
+/* A frame of its own for each va. */
+static uint32_t add_frame(struct ep_frames *frames, uint64_t va)
+{
+	uint32_t id = 0;
+
+	assert_int_equal(ep_frames_add(frames, EP_FRAME_HEADER(EP_FRAME_NATIVE, 0, 1, 3), &va,
+				       (struct ep_program){0}, &id),
+			 0);
+	return id;
+}
+
+/* Of too many lines the innermost are kept and the outermost; of too much text likewise. */
+static void lines_of_one_frame_are_cut_in_the_middle(void **state)
+{
+	static char long_name[3000];
+	static const struct {
+		const char *label, *name;
+		size_t n, kept;
+	} rows[] = {
+		{"none", "f", 0, 0},
+		{"one", "f", 1, 1},
+		{"all there may be", "f", EP_FRAME_MAX_LINES, EP_FRAME_MAX_LINES},
+		{"one more", "f", EP_FRAME_MAX_LINES + 1, EP_FRAME_MAX_LINES},
+		{"many", "f", 1000, EP_FRAME_MAX_LINES},
+		{"text that fits", long_name, 21, 21},
+		{"too much text", long_name, 1000, EP_FRAME_MAX_TEXT_BYTES / sizeof(long_name)},
+	};
+	static struct ep_frame_line lines[1000];
+	struct ep_frames *frames;
+
+	(void)state;
+	memset(long_name, 'n', sizeof(long_name) - 1);
+	assert_int_equal(ep_frames_new(1000, 1 << 20, 1 << 20, &frames), 0);
+	for (size_t i = 0; i < EP_LEN(rows); i++) {
+		uint32_t id = add_frame(frames, 0x1000 * (i + 1)), module;
+		const struct ep_frame_name *names;
+
+		for (size_t n = 0; n < rows[i].n; n++)
+			lines[n] = (struct ep_frame_line){.function = rows[i].name,
+							  .line = (uint32_t)n + 1};
+		if (ep_frames_resolve(frames, id, lines, rows[i].n, NULL) !=
+			    rows[i].n - rows[i].kept ||
+		    ep_frames_names(frames, id, &names, &module) != rows[i].kept)
+			fail_msg("%s: %zu lines", rows[i].label,
+				 ep_frames_names(frames, id, &names, &module));
+		for (size_t n = 0; n + 1 < rows[i].kept; n++)
+			assert_int_equal(names[n].line, n + 1);
+		if (rows[i].kept)
+			assert_int_equal(names[rows[i].kept - 1].line, rows[i].n);
+	}
+	assert_false(ep_frames_is_full(frames));
+	ep_frames_unref(frames);
+}
+
+static void long_names_are_cut_between_characters(void **state)
+{
+	static const struct {
+		const char *label, *text;
+		size_t at, bytes; /* where the text is in a name of 'n'; what is kept */
+	} rows[] = {
+		{"short of it", "", 0, EP_FRAME_MAX_NAME_BYTES},
+		{"two bytes, one fits", "\u00e9", EP_FRAME_MAX_NAME_BYTES - 1,
+		 EP_FRAME_MAX_NAME_BYTES - 1},
+		{"two bytes, both fit", "\u00e9", EP_FRAME_MAX_NAME_BYTES - 2,
+		 EP_FRAME_MAX_NAME_BYTES},
+		{"four bytes, three fit", "\U0001f525", EP_FRAME_MAX_NAME_BYTES - 3,
+		 EP_FRAME_MAX_NAME_BYTES - 3},
+		{"no UTF-8", "\x80\x80\x80\x80\x80\x80", EP_FRAME_MAX_NAME_BYTES - 5,
+		 EP_FRAME_MAX_NAME_BYTES - 3},
+	};
+	char *name = malloc(1 << 20);
+
+	(void)state;
+	assert_non_null(name);
+	for (size_t i = 0; i < EP_LEN(rows); i++) {
+		memset(name, 'n', (1 << 20) - 1);
+		name[(1 << 20) - 1] = '\0';
+		memcpy(name + rows[i].at, rows[i].text, strlen(rows[i].text));
+		if (ep_name_bytes(name) != rows[i].bytes)
+			fail_msg("%s: %zu", rows[i].label, ep_name_bytes(name));
+	}
+	name[EP_FRAME_MAX_NAME_BYTES] = '\0';
+	assert_int_equal(ep_name_bytes(name), EP_FRAME_MAX_NAME_BYTES);
+	assert_int_equal(ep_name_bytes(""), 0);
+	free(name);
+}
+
+/* Frames of ten lines each, as inlining makes them, until the lines they may have are used up. */
+static void a_table_is_full_when_its_lines_are(void **state)
+{
+	static const size_t max_line_bytes = 1000 * sizeof(struct ep_frame_name);
+	static const struct ep_frame_line lines[10] = {{.function = "f"}};
+	const struct ep_frame_name *names;
+	struct ep_frames *frames;
+	uint32_t id, module, n = 0;
+	size_t bytes;
+
+	(void)state;
+	assert_int_equal(ep_frames_new(100000, 1 << 20, max_line_bytes, &frames), 0);
+	bytes = ep_frames_bytes(frames);
+	while (!ep_frames_is_full(frames)) {
+		id = add_frame(frames, ++n);
+		(void)ep_frames_resolve(frames, id, lines, EP_LEN(lines), NULL);
+		assert_int_equal(ep_frames_names(frames, id, &names, &module), EP_LEN(lines));
+	}
+	assert_int_equal(n, 88); /* 7/8 */
+	assert_true(ep_frames_bytes(frames) - bytes > 880 * sizeof(*names));
+	for (; n < 101; n++)
+		(void)ep_frames_resolve(frames, add_frame(frames, n + 1), lines, EP_LEN(lines),
+					NULL);
+	id = ep_frames_count(frames);
+	assert_int_equal(ep_frames_names(frames, id, &names, &module), 0);
+	assert_int_equal(ep_frames_state(frames, id), EP_FRAME_RESOLVED);
+	ep_frames_unref(frames);
+}
+
+/* --- lines on their way to the table --- */
+
+static void lists_keep_lines_by_frame(void **state)
+{
+	static const struct ep_frame_line inner = {
+		.function = "f(int)", .system_name = "_Z1fi", .file = "f.cc",
+		.line = 3, .column = 5, .start_line = 2, .start_va = 0x1234};
+	static const struct ep_frame_line outer = {.function = "g", .system_name = "g"};
+	struct ep_frame_line lines[EP_FRAME_MAX_LINES];
+	struct ep_lines list;
+
+	(void)state;
+	assert_int_equal(ep_lines_init(&list, 3), 0);
+	assert_int_equal(ep_lines_add(&list, &inner), 0);
+	assert_int_equal(ep_lines_add(&list, &outer), 0);
+	ep_lines_end(&list);
+	assert_int_equal(ep_lines_add(&list, &inner), 0);
+	ep_lines_drop(&list);
+	ep_lines_end(&list);
+	assert_int_equal(ep_lines_add(&list, &outer), 0);
+	ep_lines_end(&list);
+	assert_int_equal(ep_lines_frames(&list), 3);
+	assert_int_equal(ep_lines_get(&list, 1, lines), 0);
+	assert_int_equal(ep_lines_get(&list, 2, lines), 1);
+	assert_string_equal(lines[0].function, "g");
+	assert_int_equal(ep_lines_get(&list, 0, lines), 2);
+	assert_string_equal(lines[0].function, "f(int)");
+	assert_string_equal(lines[0].system_name, "_Z1fi");
+	assert_string_equal(lines[0].file, "f.cc");
+	assert_int_equal(lines[0].line, 3);
+	assert_int_equal(lines[0].column, 5);
+	assert_int_equal(lines[0].start_line, 2);
+	assert_int_equal(lines[0].start_va, 0x1234);
+	assert_string_equal(lines[1].function, "g");
+	assert_null(lines[1].system_name);
+	assert_null(lines[1].file);
+	ep_lines_fini(&list);
+}
+
+/* One frame after the other takes all it may have, and then some. */
+static void full_lists_refuse_the_frame_in_hand(void **state)
+{
+	struct ep_frame_line lines[EP_FRAME_MAX_LINES], line = {0};
+	char *name = malloc(1 << 20);
+	struct ep_lines list;
+	int r = 0;
+
+	(void)state;
+	assert_non_null(name);
+	memset(name, 'n', (1 << 20) - 1);
+	name[(1 << 20) - 1] = '\0';
+	line.function = line.file = name;
+	assert_int_equal(ep_lines_init(&list, 100), 0);
+	while (r == 0 && ep_lines_frames(&list) < 100) {
+		for (line.line = 1; r == 0 && line.line <= 100; line.line++)
+			r = ep_lines_add(&list, &line);
+		if (r == 0)
+			ep_lines_end(&list);
+	}
+	assert_int_equal(r, -E2BIG);
+	ep_lines_drop(&list);
+	assert_int_equal(ep_lines_frames(&list), 15); /* of 1 MiB and 16 KiB */
+	assert_int_equal(list.left_out, 15 * 36);
+	for (size_t i = 0; i < 15; i++) {
+		assert_int_equal(ep_lines_get(&list, i, lines), EP_FRAME_MAX_LINES);
+		assert_int_equal(strlen(lines[0].file), EP_FRAME_MAX_NAME_BYTES);
+		assert_int_equal(lines[62].line, 63);
+		assert_int_equal(lines[63].line, 100);
+	}
+	line = (struct ep_frame_line){.function = "small"};
+	assert_int_equal(ep_lines_add(&list, &line), 0);
+	ep_lines_fini(&list);
+	free(name);
 }
 
 static void full_frame_table_is_replaced_at_the_seal(void **state)
@@ -500,6 +691,11 @@ int main(void)
 		STORE_TEST(sealed_interval_is_named_without_later_frames),
 		cmocka_unit_test(frames_are_shared_where_they_are_equal),
 		cmocka_unit_test(pending_frames_are_handed_out_once),
+		cmocka_unit_test(lines_of_one_frame_are_cut_in_the_middle),
+		cmocka_unit_test(long_names_are_cut_between_characters),
+		cmocka_unit_test(a_table_is_full_when_its_lines_are),
+		cmocka_unit_test(lists_keep_lines_by_frame),
+		cmocka_unit_test(full_lists_refuse_the_frame_in_hand),
 		cmocka_unit_test(full_frame_table_is_replaced_at_the_seal),
 		cmocka_unit_test(full_interval_counts_what_it_loses),
 	};

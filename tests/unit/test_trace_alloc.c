@@ -84,13 +84,36 @@ static void add_all(struct ep_store *store, uint64_t *added, uint64_t *refused)
 	}
 }
 
+/* None without memory. */
+static size_t make_lines(struct ep_lines *list, struct ep_frame_line lines[EP_FRAME_MAX_LINES])
+{
+	static const struct ep_frame_line inner = {
+		.function = "f(int)", .system_name = "_Z1fi", .file = "file.cc", .line = 3};
+	static const struct ep_frame_line outer = {.function = "g"};
+	int r = ep_lines_init(list, 1);
+
+	if (r == 0)
+		r = ep_lines_add(list, &inner);
+	if (r == 0)
+		r = ep_lines_add(list, &outer);
+	assert_true(r == 0 || r == -ENOMEM);
+	if (r < 0)
+		return 0;
+	ep_lines_end(list);
+	assert_int_equal(ep_lines_get(list, 0, lines), 2);
+	return 2;
+}
+
 static void resolve_all(struct ep_frames *frames)
 {
-	struct ep_frame_line line = {.function = "f", .file = "file.c"};
+	struct ep_frame_line lines[EP_FRAME_MAX_LINES];
 	uint32_t cursor = 0, id;
+	struct ep_lines list;
+	size_t n_lines = make_lines(&list, lines);
 
 	while ((id = ep_frames_next_pending(frames, &cursor)) != 0)
-		ep_frames_resolve(frames, id, &line, 1, NULL);
+		(void)ep_frames_resolve(frames, id, lines, n_lines, NULL);
+	ep_lines_fini(&list);
 }
 
 /* One run; the numbers must add up whatever failed. */

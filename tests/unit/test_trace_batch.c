@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/trace/batch.h"
-#include "core/trace/languages.h"
+#include "core/trace/kinds.h"
 #include "ebpf-profiler/bpf/record.h"
 #include "tests/unit/trace_events.h"
 
@@ -140,6 +140,82 @@ static void mixed_stack_has_all_its_names(void **state)
 	assert_int_equal(batch->location_flags[location_of(batch, 0, 4)], EP_LOCATION_ERROR);
 	assert_string_equal(text(batch, batch->location_kind[location_of(batch, 0, 0)]), "kernel");
 	assert_string_equal(text(batch, batch->location_kind[location_of(batch, 0, 4)]), "error");
+	ep_batch_unref(batch);
+}
+
+/* As a worker gives them: what is known of each inlined function of a native frame. */
+static void native_frames_have_all_their_lines(void **state)
+{
+	static const struct ep_frame_line said[] = {
+		{.function = "main.(*T).get", .system_name = "main.(*T).get[go.shape.int]",
+		 .file = "t.go", .line = 3, .column = 5, .start_line = 2},
+		{.function = "main.(*T).get", .system_name = "main.(*T).get[go.shape.string]",
+		 .file = "t.go", .line = 4, .start_line = 2},
+		{.function = "main.main", .file = "main.go", .line = 30, .column = 7,
+		 .start_line = 28, .start_va = 0x1200},
+	};
+	struct ep_frame_line lines[EP_FRAME_MAX_LINES];
+	struct ep_store *store = new_store();
+	static struct event event;
+	struct ep_batch *batch;
+	struct ep_lines list;
+	uint32_t at, line;
+
+	(void)state;
+	event_init(&event, EP_EVENT_TRACE, 1, 7);
+	event_user(&event, EP_FRAME_NATIVE, 0, 5, 0x1234);
+	assert_int_equal(event_add(store, &event), 0);
+	assert_int_equal(ep_lines_init(&list, 1), 0);
+	for (size_t i = 0; i < EP_LEN(said); i++)
+		assert_int_equal(ep_lines_add(&list, &said[i]), 0);
+	ep_lines_end(&list);
+	resolve(store, 1, lines, ep_lines_get(&list, 0, lines), NULL);
+	ep_lines_fini(&list);
+	batch = finish(store);
+
+	at = location_of(batch, 0, 0);
+	line = batch->location_line_first[at];
+	assert_int_equal(batch->location_flags[at], 0);
+	assert_int_equal(batch->location_line_first[at + 1] - line, EP_LEN(said));
+	for (size_t i = 0; i < EP_LEN(said); i++, line++) {
+		uint32_t function = batch->line_function[line];
+		const char *system_name =
+			said[i].system_name ? said[i].system_name : said[i].function;
+
+		assert_int_equal(batch->line_line[line], said[i].line);
+		assert_int_equal(batch->line_column[line], said[i].column);
+		assert_int_equal(batch->function_line[function], said[i].start_line);
+		assert_string_equal(text(batch, batch->function_name[function]), said[i].function);
+		assert_string_equal(text(batch, batch->function_system_name[function]),
+				    system_name);
+		assert_string_equal(text(batch, batch->function_file[function]), said[i].file);
+	}
+	assert_int_equal(batch->n_functions, 4); /* one name, two functions; row 0 */
+	ep_batch_unref(batch);
+}
+
+static void gap_says_why_and_the_stack_is_complete(void **state)
+{
+	struct ep_store *store = new_store();
+	static struct event event;
+	struct ep_batch *batch;
+
+	(void)state;
+	event_init(&event, EP_EVENT_TRACE, 1, 7);
+	event_user(&event, EP_FRAME_NATIVE, 0, 5, 0x1234);
+	event_word(&event, EP_FRAME_HEADER(EP_FRAME_GAP, 0, 0, EP_ERROR_BAD_READ));
+	event.sample.n_words++;
+	event.sample.n_frames++;
+	event_user(&event, EP_FRAME_NATIVE, EP_FRAME_RETURN_ADDRESS, 5, 0x1300);
+	assert_int_equal(event_add(store, &event), 0);
+	batch = finish(store);
+
+	assert_int_equal(batch->n_samples, 1);
+	assert_string_equal(name_of(batch, 0, 1, 0), "[gap: stack memory unreadable]");
+	assert_int_equal(batch->location_flags[location_of(batch, 0, 1)], EP_LOCATION_GAP);
+	assert_string_equal(text(batch, batch->location_kind[location_of(batch, 0, 1)]), "gap");
+	assert_string_equal(name_of(batch, 0, 2, 0), "libx.so+0x12ff");
+	assert_int_equal(batch->stack_error[batch->sample_stack[0]], 0);
 	ep_batch_unref(batch);
 }
 
@@ -511,6 +587,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(mixed_stack_has_all_its_names),
+		cmocka_unit_test(gap_says_why_and_the_stack_is_complete),
+		cmocka_unit_test(native_frames_have_all_their_lines),
 		cmocka_unit_test(mappings_are_those_of_the_file),
 		cmocka_unit_test(processes_and_times_are_wall_clock),
 		cmocka_unit_test(stack_hash_is_that_of_the_names),
@@ -524,9 +602,9 @@ int main(void)
 	};
 	uint32_t first_error;
 
-	if (ep_language_add(TOY_SLOT, "toy", NULL, &first_error) < 0)
+	if (ep_kind_add(TOY_SLOT, "toy", NULL, &first_error) < 0)
 		return 1;
-	ep_language_set_frame_type(TOY_SLOT, "toyscript");
+	ep_kind_set_frame_type(TOY_SLOT, "toyscript");
 
 	return cmocka_run_group_tests_name("trace_batch", tests, NULL, NULL);
 }

@@ -9,7 +9,7 @@
  * c is a language that has no markers: one that unwinds its code itself.
  */
 #include "core/base/map.h"
-#include "core/trace/languages.h"
+#include "core/trace/kinds.h"
 #include "core/trace/merge.h"
 #include "tests/unit/trace_events.h"
 #include "tests/unit/trace_order.h"
@@ -35,7 +35,7 @@ static int add_languages(void **state)
 	for (char letter = 'a'; letter <= 'c'; letter++) {
 		char name[2] = {letter, 0};
 
-		if (ep_language_add(SLOT_OF(letter), name, errors, &first_errors[(size_t)letter]) <
+		if (ep_kind_add(SLOT_OF(letter), name, errors, &first_errors[(size_t)letter]) <
 		    0)
 			return -1;
 	}
@@ -45,7 +45,7 @@ static int add_languages(void **state)
 static int clear_languages(void **state)
 {
 	(void)state;
-	ep_language_clear();
+	ep_kind_clear();
 	return 0;
 }
 

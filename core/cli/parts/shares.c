@@ -87,7 +87,7 @@ static void count_function(struct ep_shares *shares, uint32_t name, uint64_t wei
 	function->total_ns += weight_ns;
 }
 
-/* A frame that says why the stack ends is counted where it is all there is. */
+/* A frame that says why others are missing is counted where it is all there is. */
 static void count_location(struct ep_shares *shares, const struct ep_batch *batch,
 			   const struct batch_rows *rows, uint32_t location, uint64_t weight_ns,
 			   bool is_leaf)
@@ -95,11 +95,20 @@ static void count_location(struct ep_shares *shares, const struct ep_batch *batc
 	uint32_t first = batch->location_line_first[location];
 	uint32_t end = batch->location_line_first[location + 1];
 
-	if (!is_leaf && (batch->location_flags[location] & EP_LOCATION_ERROR))
+	if (!is_leaf && (batch->location_flags[location] & (EP_LOCATION_ERROR | EP_LOCATION_GAP)))
 		return;
 	for (uint32_t line = first; line < end; line++)
 		count_function(shares, rows->function_name[batch->line_function[line]], weight_ns,
 			       is_leaf && line == first);
+}
+
+static bool has_gap(const struct ep_batch *batch, uint32_t first, uint32_t end)
+{
+	for (uint32_t i = first; i < end; i++) {
+		if (batch->location_flags[batch->stack_location[i]] & EP_LOCATION_GAP)
+			return true;
+	}
+	return false;
 }
 
 static void count_stack(struct ep_shares *shares, const struct ep_batch *batch,
@@ -112,6 +121,8 @@ static void count_stack(struct ep_shares *shares, const struct ep_batch *batch,
 
 	shares->error_ns[error < EP_MAX_ERRORS ? error : EP_ERROR_LOST] += weight_ns;
 	shares->n_stacks++;
+	if (error == EP_ERROR_NONE && has_gap(batch, first, end))
+		shares->gap_ns += weight_ns;
 	for (uint32_t i = first; i < end; i++)
 		count_location(shares, batch, rows, batch->stack_location[i], weight_ns,
 			       i == first);

@@ -35,6 +35,7 @@ struct ep_shares {
 	struct ep_map process_index;
 	/* by enum ep_error, and those of languages; 0: complete */
 	uint64_t error_ns[EP_MAX_ERRORS];
+	uint64_t gap_ns; /* of what is complete: frames are missing in the middle */
 	uint64_t samples, lost;
 	uint64_t cpu_ns, duration_ns;
 	uint32_t period_hz;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/cli/parts/summary.h"
-#include "core/trace/languages.h"
+#include "core/trace/kinds.h"
 #include "core/base/clock.h"
 #include "core/cli/parts/shares.h"
 #include "core/cli/parts/text.h"
@@ -83,6 +83,8 @@ static void print_quality(FILE *out, const struct ep_shares *shares)
 	memcpy(left, shares->error_ns, sizeof(left));
 	fprintf(out, "stacks: %" PRIu64 ".%02" PRIu64 " %% complete", complete / 100,
 		complete % 100);
+	if (shares->gap_ns)
+		fprintf(out, " (%.2f %% with a gap)", percent(shares->gap_ns, shares->cpu_ns));
 	for (;;) {
 		size_t most = EP_ERROR_NONE + 1;
 

@@ -8,6 +8,7 @@
 #define ep_chunks      EP_SHIM_OWN(chunks)
 #define ep_states      EP_SHIM_OWN(states)
 #define ep_lang_counts EP_SHIM_OWN(lang_counts)
+#define ep_memo        EP_SHIM_OWN(memo)
 #define ep_scratch     EP_SHIM_OWN(scratch)
 #define LICENSE	       EP_SHIM_OWN(license)
 #define ep_self	       EP_SHIM_OWN(self)

@@ -26,6 +26,7 @@
 #define EP_BPF_UNWINDER_H
 
 #include "ebpf-profiler/bpf/code.h"
+#include "ebpf-profiler/bpf/native.h"
 #include "ebpf-profiler/bpf/record.h"
 #include "ebpf-profiler/bpf/self.h"
 #include "ebpf-profiler/bpf/tls.h"
@@ -96,6 +97,15 @@ struct {
 	__type(key, __u32);
 	__type(value, struct ep_state_cell);
 } ep_states SEC(".maps");
+
+/* Of each CPU EP_MEMO_SETS (native.h). */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, EP_MEMO_SETS);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, __u32);
+	__type(value, struct ep_memo_set);
+} ep_memo SEC(".maps");
 
 /* Counters of all languages; see struct ep_unwinder_ops: counters. */
 struct {
@@ -196,12 +206,26 @@ static __always_inline void ep_go_to(void *ctx, struct ep_record *rec, __u32 slo
 	bpf_tail_call(ctx, &ep_progs, slot);
 }
 
+/* Where the stack could not be walked to its root, frames that are marked may be behind. */
+static __always_inline void ep_ask_all(struct ep_record *rec)
+{
+	rec->walk.pending = 0;
+#pragma unroll
+	for (__u32 i = 0; i < EP_MAX_LANGUAGES; i++)
+		rec->walk.pending |= (__u32)(rec->walk.slots[i] != 0) << i;
+}
+
 /*
  * The next language that has frames to push, else the end of the sample. Last statement. A language
  * whose program is not there is passed over; when no tail call is left for one, the stack says so.
  */
 static __always_inline void ep_next(void *ctx, struct ep_record *rec)
 {
+	if (rec->walk.entered == EP_FAILED) {
+		/* This language does not know more: maybe another one. */
+		ep_go_to(ctx, rec, EP_SLOT_NATIVE);
+		ep_push_error(rec, rec->walk.failed, rec->walk.pc);
+	}
 #pragma unroll
 	for (__u32 i = 0; i < EP_MAX_LANGUAGES; i++) {
 		if (!(rec->walk.pending >> i & 1))
@@ -213,6 +237,22 @@ static __always_inline void ep_next(void *ctx, struct ep_record *rec)
 			ep_push_error(rec, EP_ERROR_TAIL_CALLS, rec->walk.pc);
 	}
 	ep_go_to(ctx, rec, EP_SLOT_FINISH);
+}
+
+/* The stack ends here: says why, and asks for frames that are marked. Last statement. */
+static __always_inline void ep_end(void *ctx, struct ep_record *rec, __u32 error, __u64 addr)
+{
+	ep_push_error(rec, error, addr);
+	if (rec->walk.entered == EP_ENTERED)
+		ep_ask_all(rec);
+	rec->walk.entered = EP_NOT_ENTERED;
+	ep_next(ctx, rec);
+}
+
+/* Frames are missing between the one before and the one that follows. False when full. */
+static __always_inline bool ep_push_gap(struct ep_record *rec, __u32 error)
+{
+	return ep_push_words(rec, EP_FRAME_HEADER(EP_FRAME_GAP, 0, 0, error), 0, 0, 0, 0);
 }
 
 #ifndef EP_BPF_CORE
@@ -257,8 +297,29 @@ static __always_inline const __u8 *ep_get_codes(const struct ep_record *rec)
 }
 
 /*
+ * The last of the entries [lo, lo + len) that begins at or below an address, or the first one; len is
+ * not 0. Rows and codes begin with their start. [lo, lo + len) is halved, with no branch on what it is.
+ */
+static __always_inline const void *ep_find_entry(const __u8 *chunk, __u32 rows, __u32 lo, __u32 len,
+						 __u64 addr)
+{
+	for (__u32 i = 0; i < EP_ENTRY_STEPS; i++) {
+		__u32 half = len >> 1;
+		__u64 below;
+
+		if (!half)
+			break;
+		below = (*(const __u64 *)ep_entry_at(chunk, rows, lo + half) - addr - 1) >> 63;
+		EP_OPAQUE(below); /* start <= addr: both are below 2^63 */
+		lo += half * (__u32)below;
+		len -= half;
+	}
+	return ep_entry_at(chunk, rows, lo);
+}
+
+/*
  * The range of this language that holds an address (struct ep_unwinder_host: set_ranges). False:
- * none does. 13 steps of a binary search at most.
+ * none does. 15 steps of a binary search at most.
  */
 static __always_inline bool ep_find_code(const struct ep_record *rec, __u64 addr,
 					 struct ep_code *ret_code)
@@ -279,20 +340,7 @@ static __always_inline bool ep_find_code(const struct ep_record *rec, __u64 addr
 	}
 	if (!len)
 		return false;
-	/* The last one with start <= addr: [lo, lo + len) is halved, with no branch on what it is. */
-	for (__u32 i = 0; i < EP_CODE_STEPS; i++) {
-		__u32 half = len >> 1;
-		__u64 below;
-
-		if (!half)
-			break;
-		code = ep_entry_at(chunk, rows, lo + half);
-		below = (code->start - addr - 1) >> 63; /* start <= addr, both below 2^63 */
-		EP_OPAQUE(below);
-		lo += half * (__u32)below;
-		len -= half;
-	}
-	code = ep_entry_at(chunk, rows, lo);
+	code = ep_find_entry(chunk, rows, lo, len, addr);
 	*ret_code = *code;
 	return addr - code->start < code->end - code->start;
 }
@@ -313,7 +361,10 @@ static __always_inline void ep_count(__u32 counter)
  */
 static __always_inline void ep_run_again(void *ctx, struct ep_record *rec)
 {
-	if (rec->walk.tail_calls < EP_MAX_TAIL_CALLS)
+	/* Some are kept for those whose frames are pushed behind the native ones. */
+	__u32 max = rec->walk.entered == EP_ENTERED ? rec->walk.max_calls : EP_MAX_TAIL_CALLS;
+
+	if (rec->walk.tail_calls < max)
 		ep_go_to(ctx, rec, ep_self.slot);
 }
 
@@ -323,25 +374,172 @@ static __always_inline void ep_ask_refresh(struct ep_record *rec)
 	rec->sample.flags |= EP_SAMPLE_REFRESH;
 }
 
-/* For a language with ranges of both modes: true when it is to unwind the code at the walk's pc. */
+/* --- "enter": from frame to frame -------------------------------------------------------------- */
+
+/* True when it is to unwind the code at the walk's pc; else to push the frames of what is marked. */
 static __always_inline bool ep_is_entered(const struct ep_record *rec)
 {
 	return rec->walk.entered == EP_ENTERED;
 }
 
-/* "enter" only. The walk has the caller's pc, sp and fp: native unwinding goes on from there. */
+/* True when the code at pc was sampled, or a signal came there; else pc is behind a call. */
+static __always_inline bool ep_is_interrupted(const struct ep_record *rec)
+{
+	return rec->walk.interrupted;
+}
+
+/*
+ * Makes the caller's registers the walk's; pc is where the call returns to. False, and nothing is
+ * done, when sp does not grow, of which there would be no end: EP_ERROR_NO_PROGRESS. (Who has return
+ * addresses elsewhere, and nothing on this stack, sets the walk's registers, and bounds itself.)
+ */
+static __always_inline bool ep_set_caller(struct ep_record *rec, __u64 pc, __u64 sp, __u64 fp)
+{
+	struct ep_walk *walk = &rec->walk;
+
+	if (sp <= walk->regs[EP_REG_SP])
+		return false;
+	walk->pc = pc;
+	walk->regs[EP_REG_SP] = sp;
+	walk->regs[EP_REG_FP] = fp;
+	walk->known_regs = EP_KNOWN_ALWAYS;
+	walk->return_address = 1;
+	walk->by_pointer = 0;
+	walk->interrupted = 0;
+	return true;
+}
+
+/* The native unwinder goes on from the walk's registers. */
 static __always_inline void ep_go_native(void *ctx, struct ep_record *rec)
 {
 	ep_go_to(ctx, rec, EP_SLOT_NATIVE);
 }
 
 /*
- * "enter" only. This pc is not ours after all: let the native unwinder take it. `entered` keeps it
- * from coming back here for this frame.
+ * This pc is not ours after all: let the native unwinder take it. `entered` keeps it from coming back
+ * here for this frame.
  */
 static __always_inline void ep_give_back(void *ctx, struct ep_record *rec)
 {
 	rec->walk.entered = EP_GIVEN_BACK;
+	ep_go_to(ctx, rec, EP_SLOT_NATIVE);
+}
+
+/* Tail calls that are left for this walk; ep_go_native and the way back take two. */
+static __always_inline __u32 ep_calls_left(const struct ep_record *rec)
+{
+	__u32 max = rec->walk.max_calls, made = rec->walk.tail_calls;
+
+	return made < max ? max - made : 0;
+}
+
+static __always_inline bool ep_push_native_words(struct ep_record *rec, __u32 executable,
+						 __u64 word)
+{
+	__u32 flags = rec->walk.return_address * EP_FRAME_RETURN_ADDRESS;
+
+	rec->walk.left_at += 2; /* these are no words of the language */
+	return ep_push_words(rec, EP_FRAME_HEADER(EP_FRAME_NATIVE, flags, 1, executable), 1, word, 0,
+			     0);
+}
+
+/*
+ * Adds the code at pc as a native frame, which its file names, for a language that knows better how to
+ * go on from it: code that a compiler put into an executable without unwind rules. Its ranges say it
+ * is to be entered. False when full.
+ */
+static __always_inline bool ep_push_native(struct ep_record *rec)
+{
+	__u64 pc = rec->walk.pc, addr = pc - rec->walk.return_address;
+	const __u8 *chunk = rec->walk.n_rows ? ep_get_codes(rec) : NULL;
+	const struct ep_row *row;
+
+	if (chunk) {
+		row = ep_find_entry(chunk, rec->walk.rows, 0, rec->walk.n_rows, addr);
+		if (addr - row->start < row->end - row->start && EP_ROW_ID(row->executable))
+			return ep_push_native_words(rec, EP_ROW_ID(row->executable),
+						    pc - row->start + row->va);
+	}
+	rec->sample.flags |= EP_SAMPLE_RAW;
+	return ep_push_native_words(rec, 0, pc);
+}
+
+static __always_inline const struct ep_memo *ep_recall(const struct ep_record *rec, __u64 addr)
+{
+	__u32 index = EP_MEMO_SET(rec->sample.event.cpu, addr, rec->walk.memo_tag);
+	const struct ep_memo_set *set = bpf_map_lookup_elem(&ep_memo, &index);
+
+	if (!set)
+		return NULL;
+	if (set->ways[0].addr == addr && set->ways[0].tag == rec->walk.memo_tag)
+		return &set->ways[0];
+	if (set->ways[1].addr == addr && set->ways[1].tag == rec->walk.memo_tag)
+		return &set->ways[1];
+	return NULL;
+}
+
+static __always_inline __u32 ep_follow_rule(struct ep_record *rec, __u64 rule)
+{
+	const struct ep_walk *walk = &rec->walk;
+	__u64 cfa = rule & EP_RULE_BASE_FP ? walk->regs[EP_REG_FP] : walk->regs[EP_REG_SP];
+	__u64 pc = 0, fp = walk->regs[EP_REG_FP], slot = EP_RULE_FP_SLOT(rule);
+	__u32 known = walk->known_regs;
+
+	cfa += EP_RULE_CFA_OFF(rule);
+	if (cfa <= walk->regs[EP_REG_SP])
+		return EP_ERROR_NO_PROGRESS;
+	if (bpf_probe_read_user(&pc, sizeof(pc), (void *)(cfa - 8)) ||
+	    (slot && bpf_probe_read_user(&fp, sizeof(fp), (void *)(cfa - 8 * slot))))
+		return EP_ERROR_BAD_READ;
+	ep_set_caller(rec, pc, cfa, fp);
+	rec->walk.known_regs = known & (EP_KNOWN_ALWAYS | EP_CALLER_REGS |
+					(rule & EP_RULE_KEEPS) * EP_CALLEE_REGS);
+	return pc ? EP_STEP_CALLER : EP_STEP_ROOT;
+}
+
+/*
+ * Native code that is remembered (native.h): what ep_go_native would do of it, without a tail call. So
+ * a language that is called by native code, again and again, is walked in one run of its program:
+ *
+ *	for (...) {
+ *		if (is_mine(rec->walk.pc))
+ *			... push a frame, ep_set_caller ...
+ *		else
+ *			step = ep_step_native(rec);
+ *	}
+ */
+static __always_inline __u32 ep_step_native(struct ep_record *rec)
+{
+	const struct ep_memo *memo = ep_recall(rec, rec->walk.pc - rec->walk.return_address);
+	__u64 rule;
+
+	if (!memo)
+		return EP_STEP_UNKNOWN;
+	rule = memo->rule;
+	if (!ep_push_native_words(rec, memo->executable, rec->walk.pc + memo->bias))
+		return EP_ERROR_TOO_DEEP;
+	return rule == EP_RULE_STOP ? EP_STEP_ROOT : ep_follow_rule(rec, rule);
+}
+
+/* --- where the native walk could not go on (EP_BPF_RESUMES) -------------------------------------- */
+
+/* True when the program was called for that alone: ep_resume, or ep_next. */
+static __always_inline bool ep_has_failed(const struct ep_record *rec)
+{
+	return rec->walk.entered == EP_FAILED;
+}
+
+/*
+ * Native code without rules has called, and the language keeps where its last frame was left: the walk
+ * goes on from there, behind a frame that says that some are missing. Comes back when that is not
+ * above where the walk stopped, or no tail call is left.
+ */
+static __always_inline void ep_resume(void *ctx, struct ep_record *rec, __u64 pc, __u64 sp, __u64 fp)
+{
+	if (rec->walk.tail_calls >= EP_MAX_TAIL_CALLS || !ep_set_caller(rec, pc, sp, fp) ||
+	    !ep_push_gap(rec, rec->walk.failed))
+		return;
+	rec->walk.entered = EP_RESUMED;
 	ep_go_to(ctx, rec, EP_SLOT_NATIVE);
 }
 

@@ -8,6 +8,7 @@
 #include "every_service_shared.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -43,24 +44,50 @@ struct instance {
 
 static const struct ep_unwinder_host *services;
 
+struct symbols_seen {
+	const struct ep_file *file;
+	int n, calls;
+	char last[128];
+};
+
 static int check_services(void)
 {
 	CHECK(services->size >= sizeof(struct ep_unwinder_host));
 	CHECK(services->host->abi_minor >= 1 && services->host->version[0]);
-	CHECK(EP_HAS(services, file_path) && EP_HAS(services, file_function));
+	CHECK(EP_HAS(services, file_symbols) && EP_HAS(services, file_path) && EP_HAS(services, file_function));
 	CHECK(EP_HAS(services, target_mappings) && EP_HAS(services, tls_key));
-	CHECK(EP_HAS(services, map_fd) && EP_HAS(services, add_name) && EP_HAS(services, count));
+	CHECK(EP_HAS(services, file_parts) && EP_HAS(services, tls_path));
+	CHECK(EP_HAS(services, file_variable) && EP_HAS(services, file_argument));
+	CHECK(EP_HAS(services, add_name) && EP_HAS(services, count));
+	return 0;
+}
+
+/* Ascending; each is what file_symbol gives for its name. */
+static int see_symbol(void *arg, const char *name, const struct ep_symbol *symbol)
+{
+	struct symbols_seen *seen = arg;
+	struct ep_symbol found = {0};
+
+	seen->n += services->file_symbol(seen->file, name, &found) == 0 && found.va == symbol->va &&
+		   strncmp(name, "toy_", 4) == 0 && strcmp(seen->last, name) < 0;
+	seen->calls++;
+	strncpy(seen->last, name, sizeof(seen->last) - 1);
 	return 0;
 }
 
 static int check_file(const struct ep_file *file, const struct executable *executable)
 {
-	struct ep_symbol found;
+	struct symbols_seen seen = {.file = file};
+	struct ep_symbol found, parts[4];
+	struct ep_variable variable;
 	struct about about;
+	uint64_t va;
 	uint8_t code[16];
 
 	CHECK(services->file_path(file)[0] == '/');
 	CHECK(services->file_symbol(file, "no_such_symbol", &found) == -ENODATA);
+	CHECK(services->file_symbols(file, "toy_", see_symbol, &seen) == 0);
+	CHECK(seen.n >= 3 && seen.n == seen.calls);
 	CHECK(services->file_section(file, ".no_such_section", &found) == -ENODATA);
 	CHECK(services->file_section(file, ".bss", &found) == 0 && found.va && found.bytes);
 	CHECK(services->file_read(file, executable->about.va, &about, sizeof(about)) == 0);
@@ -69,6 +96,10 @@ static int check_file(const struct ep_file *file, const struct executable *execu
 	CHECK(services->file_read(file, UINT64_MAX - 100, code, sizeof(code)) < 0);
 	CHECK(services->file_function(file, executable->run.va + 1, &found) == 0);
 	CHECK(found.va == executable->run.va && found.bytes > 16);
+	CHECK(services->file_parts(file, &found, parts, 4) >= 1);
+	CHECK(parts[0].va == found.va && parts[0].bytes == found.bytes);
+	CHECK(services->file_variable(file, UINT64_MAX - 100, &variable) < 0);
+	CHECK(services->file_argument(file, UINT64_MAX - 100, &va) < 0);
 	return 0;
 }
 
@@ -116,6 +147,7 @@ static int see_mapping(void *arg, const struct ep_target_mapping *mapping)
 static int check_target(const struct executable *executable, struct ep_target *target)
 {
 	uint64_t run = services->target_bias(target) + executable->run.va;
+	struct ep_variable variable = {.kind = EP_VARIABLE_POINTER, .value = (uint64_t)-8};
 	struct ep_range wrong = {.start = 2, .end = 1};
 	static char too_much[EP_STATE_BYTES + 1];
 	struct search search = {.addr = run};
@@ -129,12 +161,12 @@ static int check_target(const struct executable *executable, struct ep_target *t
 	CHECK(services->target_mappings(target, see_mapping, &search) == 0);
 	CHECK(search.found && search.calls > 0);
 	CHECK(services->tls_variable(target, UINT32_MAX, &tls) < 0);
+	CHECK(services->tls_path(target, &variable, &tls) == 0);
+	CHECK(tls.steps == 1 && tls.off[0] == -8);
 	r = services->tls_key(target, 0, &tls);
 	CHECK(r == 0 || r == -ENODATA || r == -ENOTSUP);
 	CHECK(services->set_state(target, too_much, sizeof(too_much)) == -E2BIG);
 	CHECK(services->set_ranges(target, &wrong, 1) == -EINVAL);
-	CHECK(services->map_fd(target, "ep_scratch") >= 0);
-	CHECK(services->map_fd(target, "no_such_map") == -ENOENT);
 	return 0;
 }
 
@@ -201,8 +233,9 @@ static int refresh(void *arg)
 static int symbolize(void *arg, const struct ep_raw_frame *frame, struct ep_names *names)
 {
 	struct instance *instance = arg;
-	char function[64] = "", file[64];
-	struct ep_name name = {.size = sizeof(name), .function = function, .file = file};
+	char function[64] = "", system_name[72], file[64];
+	struct ep_name name = {.size = sizeof(name), .function = function,
+			       .system_name = system_name, .file = file};
 	struct {
 		uint64_t name_addr, file_addr;
 		uint32_t line;
@@ -221,6 +254,7 @@ static int symbolize(void *arg, const struct ep_raw_frame *frame, struct ep_name
 	name.line = frame->aux >> 8;
 	name.start_line = known.line;
 	name.column = 7;
+	(void)snprintf(system_name, sizeof(system_name), "%s()", function);
 	return services->add_name(names, &name);
 }
 

@@ -11,6 +11,7 @@
 #include "core/plugin/unwinder.h"
 #include "plugins/python/python.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -220,7 +221,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	};
 	size_t head = 4 * EP_LEN(names);
 	struct input input = {.symbols = data, .bytes = data + head, .size = size - head};
-	struct ep_file file = {.ops = &file_ops, .arg = &input, .path = "/python"};
+	struct ep_file file = {.ops = &file_ops, .arg = &input, .path = "/python",
+			       .machine = EM_X86_64};
 	struct ep_target target = {.ops = &target_ops, .arg = &input, .pid = 1};
 	void *executable = NULL, *instance = NULL;
 

@@ -92,21 +92,21 @@ int leap_unwind(struct bpf_perf_event_data *ctx)
 		if (!is_ours(rec, state)) {
 			if (state->mode == LEAP_ANONYMOUS)
 				ep_give_back(ctx, rec);
-			ep_push_error(rec, ep_self.first_error + LEAP_ERROR_NO_CODE, rec->walk.pc);
-			ep_next(ctx, rec);
+			ep_end(ctx, rec, ep_self.first_error + LEAP_ERROR_NO_CODE, rec->walk.pc);
 			return 0;
 		}
 		push_frames(rec, state);
 		error = find_caller(&rec->walk, state, s, &pc);
 		if (error) {
-			ep_push_error(rec, error, rec->walk.pc);
-		} else {
-			rec->walk.pc = pc;
-			rec->walk.return_address = 1;
-			rec->walk.by_pointer = 0;
-			rec->walk.known_regs = EP_KNOWN_ALWAYS;
-			ep_go_native(ctx, rec);
+			ep_end(ctx, rec, error, rec->walk.pc);
+			return 0;
 		}
+		/* Not ep_set_caller: its frame has nothing on this stack. */
+		rec->walk.pc = pc;
+		rec->walk.return_address = 1;
+		rec->walk.by_pointer = 0;
+		rec->walk.known_regs = EP_KNOWN_ALWAYS;
+		ep_go_native(ctx, rec);
 	}
 	ep_next(ctx, rec);
 	return 0;

@@ -26,6 +26,8 @@ enum ep_location_flag {
 	EP_LOCATION_POINTER_WALK = 1 << 0, /* found by frame pointer, no unwind rule vouches for it */
 	EP_LOCATION_ERROR = 1 << 1,	   /* not code: says why the stack ends here */
 	EP_LOCATION_UNNAMED = 1 << 2,	   /* its function is a made-up "libx.so+0x1234" */
+	EP_LOCATION_GAP = 1 << 3,	   /* not code: says why frames are missing here, and the
+					    * stack goes on behind them */
 };
 
 struct ep_batch {
@@ -45,7 +47,8 @@ struct ep_batch {
 
 	uint32_t n_functions;
 	const uint32_t *function_name;	      /* string: demangled */
-	const uint32_t *function_system_name; /* string: as in the symbol table */
+	/* String: as the symbol table or the runtime has it: mangled, or with a signature. */
+	const uint32_t *function_system_name;
 	const uint32_t *function_file;	      /* string: source file, "" when unknown */
 	const uint32_t *function_line;	      /* where it starts, 0 when unknown */
 
@@ -67,7 +70,7 @@ struct ep_batch {
 	 */
 	const uint64_t *location_address;
 	const uint32_t *location_mapping;   /* row of mappings */
-	/* String: "kernel", "native", "error", or a language's frame_type: "cpython". */
+	/* String: "kernel", "native", "error", "gap", or a language's frame_type: "cpython". */
 	const uint32_t *location_kind;
 	const uint32_t *location_flags;	    /* enum ep_location_flag */
 	const uint32_t *location_line_first; /* into lines, innermost (inlined) first */

@@ -22,6 +22,8 @@ enum ep_frame_kind {
 	EP_FRAME_ERROR = 3,  /* aux: enum ep_error, why the walk ended here; word 0: the address */
 	EP_FRAME_TASK = 4,   /* aux: enum ep_task_state; word 0: image. The task had no user code to be
 				in: this is the root of a complete stack */
+	EP_FRAME_GAP = 5,    /* aux: enum ep_error, why frames are missing between the two around it;
+				no words. A stack with gaps may be complete */
 	EP_FRAME_FIRST_DYNAMIC = 16,
 };
 

@@ -38,6 +38,24 @@ struct ep_symbol {
 	uint64_t bytes; /* 0: unknown */
 };
 
+#define EP_MAX_SYMBOLS	 4096	    /* of one file_symbols */
+#define EP_MAX_FILE_READ (1u << 20) /* bytes of one file_read */
+
+/* Where a thread variable is, as far as a file tells: by a symbol, or by code that reads it. */
+enum ep_variable_kind {
+	EP_VARIABLE_NONE = 0,
+	EP_VARIABLE_SEGMENT = 1, /* value: offset in the file's TLS segment, a TLS symbol's va */
+	EP_VARIABLE_POINTER = 2, /* value: offset from the thread pointer, signed */
+	EP_VARIABLE_WORD = 3,	 /* value: va of the word (in the GOT) that holds that offset */
+	EP_VARIABLE_PAIR = 4,	 /* value: va of the pair (module, offset in its segment) */
+};
+
+struct ep_variable {
+	uint32_t kind; /* enum ep_variable_kind */
+	uint32_t add;  /* to the offset, with EP_VARIABLE_PAIR */
+	uint64_t value;
+};
+
 enum ep_range_mode {
 	EP_RANGE_MARK = 0, /* native code that runs the language: see ebpf-profiler/bpf/record.h */
 	EP_RANGE_ENTER = 1, /* code that only the language can unwind */
@@ -79,6 +97,9 @@ struct ep_name {
 	uint32_t line, column;
 	uint32_t start_line;  /* of the function */
 	const char *function; /* UTF-8; as the language's users write it: "Class.method" */
+	/* As the runtime has it: mangled, or with its signature, which tells overloads apart. NULL:
+	 * as function. */
+	const char *system_name;
 	const char *file;
 };
 
@@ -97,16 +118,50 @@ struct ep_unwinder_host {
 	uint32_t pad;
 	const struct ep_host *host; /* log; options are not for unwinders */
 
-	/* --- an ELF file. 0, -ENODATA (absent), -EBADMSG, -E2BIG, -ENOMEM --- */
+	/*
+	 * --- an ELF file. 0, -ENODATA (absent), -EBADMSG, -E2BIG, -ENOMEM ---
+	 *
+	 * A stripped file whose separate debug file is installed (by build id or .gnu_debuglink,
+	 * in the process's file system or, by build id, the host's) answers as the whole file
+	 * would: symbols of .symtab and function bounds are the debug file's then. Most machines
+	 * have none. Sections and bytes are those of the file itself. A fixture holds what was
+	 * answered when it was recorded.
+	 */
 	/* Path as the process that maps it sees it; never NULL. */
 	const char *(*file_path)(const struct ep_file *file);
-	/* A defined symbol of .dynsym, else of .symtab. */
+	/* A defined symbol of .dynsym, else of .symtab, of the file's own or of its debug file. */
 	int (*file_symbol)(const struct ep_file *file, const char *name, struct ep_symbol *ret);
+	/*
+	 * All of them whose names begin with a prefix, ascending by name as bytes compare, each name
+	 * once, with what file_symbol gives for it; visit returns non-zero to stop, and may ask the
+	 * host for other things; the name is borrowed for the call. 0, also when there is none;
+	 * -E2BIG: more than EP_MAX_SYMBOLS, none was visited. Names of 512 bytes and more are not
+	 * seen. Reads the tables whole: first make sure that the file is yours.
+	 */
+	int (*file_symbols)(const struct ep_file *file, const char *prefix,
+			    int (*visit)(void *arg, const char *name,
+					 const struct ep_symbol *symbol),
+			    void *arg);
 	int (*file_section)(const struct ep_file *file, const char *name, struct ep_symbol *ret);
-	/* Initialised data or code as the file has it, by virtual address. */
+	/* Initialised data or code as the file has it, by virtual address; at most
+	 * EP_MAX_FILE_READ bytes. */
 	int (*file_read)(const struct ep_file *file, uint64_t va, void *buf, size_t bytes);
-	/* The function that holds va, by the bounds .eh_frame gives it: also parts without symbols. */
+	/* The function that holds va, by the bounds that .eh_frame, or else .debug_frame, gives it:
+	 * also parts without symbols. */
 	int (*file_function)(const struct ep_file *file, uint64_t va, struct ep_symbol *ret);
+
+	/*
+	 * What code tells, of functions of x86-64; -ENOTSUP: not understood.
+	 *
+	 * The function itself and then the parts that the compiler put elsewhere (toy_run.cold),
+	 * with or without symbols, of functions up to EP_MAX_FILE_READ. How many of `max`.
+	 */
+	uint32_t (*file_parts)(const struct ep_file *file, const struct ep_symbol *function,
+			       struct ep_symbol *parts, uint32_t max);
+	/* The variable that the function at va does nothing but return: one without a symbol. */
+	int (*file_variable)(const struct ep_file *file, uint64_t va, struct ep_variable *ret);
+	/* Address of the int that the function at va passes on as first argument: a pthread key. */
+	int (*file_argument)(const struct ep_file *file, uint64_t va, uint64_t *ret_va);
 
 	/* --- a process --- */
 	int32_t (*target_pid)(const struct ep_target *target);
@@ -116,13 +171,21 @@ struct ep_unwinder_host {
 	int (*target_read)(const struct ep_target *target, uint64_t addr, void *buf, size_t bytes);
 	/* NUL-terminated, cut at size - 1. 0, -EFAULT, -ESRCH. */
 	int (*target_string)(const struct ep_target *target, uint64_t addr, char *buf, size_t size);
-	/* Reads /proc anew; visit returns non-zero to stop. 0, -ESRCH, -ENOMEM. */
+	/*
+	 * All of them, as they were when this attach, refresh, or batch of symbolize first needed
+	 * them, be it for this or for a path to thread storage: /proc is read once for each. Code
+	 * that is mapped after that brings a refresh. visit returns non-zero to stop. 0, -ESRCH,
+	 * -ENOMEM.
+	 */
 	int (*target_mappings)(const struct ep_target *target,
 			       int (*visit)(void *arg, const struct ep_target_mapping *mapping),
 			       void *arg);
 	/* Paths to thread storage; 0, -ENODATA, -ENOTSUP (a C library we do not know), -EFAULT. */
 	int (*tls_variable)(const struct ep_target *target, uint64_t tls_off, struct ep_tls *ret);
 	int (*tls_key)(const struct ep_target *target, uint32_t key, struct ep_tls *ret);
+	/* The same for what file_variable found. -ENODATA: not relocated yet. */
+	int (*tls_path)(const struct ep_target *target, const struct ep_variable *variable,
+			struct ep_tls *ret);
 
 	/* --- what BPF gets to know of a process; takes effect when the call returns 0 --- */
 	/* At most EP_STATE_BYTES, as the BPF program's ep_get_state gives them. 0, -E2BIG. */
@@ -130,14 +193,23 @@ struct ep_unwinder_host {
 	/* Replaces all earlier ones. Sorted or not, disjoint; at most EP_MAX_RANGES. 0, -EINVAL,
 	 * -E2BIG, -ENOMEM. */
 	int (*set_ranges)(struct ep_target *target, const struct ep_range *ranges, size_t n);
-	/* A map of the plugin's own BPF object, by name. A descriptor (borrowed) or -ENOENT. */
-	int (*map_fd)(const struct ep_target *target, const char *name);
 
 	/* --- names and counts --- */
-	/* Innermost (inlined) first. 0, -E2BIG, -ENOMEM. */
+	/*
+	 * Innermost (inlined) first. Long strings are cut, and of more than 64 names those before
+	 * the last. -E2BIG: no room now, the frame is asked for again; -ENOMEM.
+	 */
 	int (*add_name)(struct ep_names *names, const struct ep_name *name);
 	/* Adds to a counter of the plugin (ep_unwinder_ops.counters). */
 	void (*count)(const struct ep_target *target, uint32_t counter, uint64_t n);
+};
+
+enum ep_bpf_flag {
+	/*
+	 * Where the native walk cannot go on, its program is asked whether it knows where the language's
+	 * next frame is (ep_has_failed, ep_resume).
+	 */
+	EP_BPF_RESUMES = 1 << 0,
 };
 
 /* The BPF object, as bytes in the plugin. */
@@ -147,6 +219,8 @@ struct ep_bpf_image {
 	const void *object;
 	size_t object_bytes;
 	const char *program; /* name of the one that unwinds */
+	uint32_t flags;	     /* enum ep_bpf_flag */
+	uint32_t pad;
 };
 
 struct ep_unwinder_ops {
@@ -165,12 +239,15 @@ struct ep_unwinder_ops {
 	 * Required. 0, EP_NOT_YET, -ENOTSUP (a layout that does not hold: the plugin has logged one
 	 * warning; frames stay native until an exec), -ESRCH, or another negative errno: something
 	 * that may pass, such as memory that could not be read; asked again, less and less often.
-	 * Leaves nothing when it fails; what was set then takes no effect.
+	 * Leaves nothing when it fails; what was set then takes no effect. *ret_instance is not NULL.
 	 */
 	int (*attach)(void *executable, struct ep_target *target, void **ret_instance);
 	/* Optional: look again. At most each 50 ms. As attach; -ENOTSUP and -ESRCH detach, after others what BPF was told stays. */
 	int (*refresh)(void *instance);
-	/* Required. 0 after add_name was called, EP_FRAME_GONE, EP_NOT_YET, or a negative errno. */
+	/*
+	 * Required. 0 after add_name was called, EP_FRAME_GONE, EP_NOT_YET, or a negative errno. After
+	 * -ESRCH the process is not looked at again: what is remembered of it may still name frames.
+	 */
 	int (*symbolize)(void *instance, const struct ep_raw_frame *frame, struct ep_names *names);
 	void (*detach)(void *instance);	   /* required; the process may be gone */
 	void (*unload)(void *executable);  /* required; no instance of it is left */

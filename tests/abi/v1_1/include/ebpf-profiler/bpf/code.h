@@ -28,6 +28,32 @@
 #define EP_ENTRY_BYTES 32u
 #define EP_ENTRY_WORDS (EP_ENTRY_BYTES / 4)
 
+/* An executable mapping of a process, or the part of one that a range cuts out: [start, end). */
+struct ep_row {
+	__u64 start;
+	__u64 end;
+	__u64 va;	  /* ELF virtual address of `start` */
+	__u32 executable; /* id, 0: not backed by an ELF file; above it EP_ROW_* */
+	__u32 pages;	  /* the core's own: where its unwind rules are */
+};
+_Static_assert(sizeof(struct ep_row) == EP_ENTRY_BYTES, "a row is an entry");
+
+#define EP_MAX_ROWS 16383 /* of one process: with the codes of four languages a chunk */
+
+/*
+ * What a row says in the upper bits of `executable`: the slot of the language that this code
+ * belongs to (0: none), and whether it is the one to unwind it (EP_RANGE_ENTER).
+ */
+#define EP_ROW_ID_BITS		26
+#define EP_ROW_MAX_ID		((1u << EP_ROW_ID_BITS) - 1)
+#define EP_ROW_ID(executable)	((executable) & EP_ROW_MAX_ID)
+#define EP_ROW_ENTER		(1u << EP_ROW_ID_BITS)
+#define EP_ROW_SLOT_SHIFT	27
+#define EP_ROW_SLOT(executable) ((executable) >> EP_ROW_SLOT_SHIFT)
+/* Nobody's slot: code that no file backs, for whoever takes such (EP_RANGE_ANONYMOUS). */
+#define EP_ROW_SLOT_ANY	  31u
+#define EP_ROW_ANONYMOUS  (EP_ROW_SLOT_ANY << EP_ROW_SLOT_SHIFT | EP_ROW_ENTER)
+
 /* The same as struct ep_range. */
 struct ep_code {
 	__u64 start, end; /* target addresses [start, end) */
@@ -45,6 +71,6 @@ struct ep_code_index {
 _Static_assert(sizeof(struct ep_code_index) == EP_ENTRY_BYTES, "the index is an entry");
 
 #define EP_MAX_RANGES 4096 /* of one instance */
-#define EP_CODE_STEPS 13   /* that are searched: 2^12 */
+#define EP_ENTRY_STEPS 15  /* of a search: both are below 2^14 */
 
 #endif

@@ -80,12 +80,22 @@ _Static_assert(sizeof(struct ep_sample) == 72, "ep_sample is shared with BPF");
 #define EP_STATE_BYTES 256
 #define EP_MAX_STATES  4096
 
-/* DWARF register numbers; x86-64: System V ABI AMD64 supplement, figure 3.36. */
-#define EP_REGS	  17
-#define EP_REG_FP 6
-#define EP_REG_SP 7
-#define EP_REG_PC 16
-#define EP_KNOWN_ALL	0xffffu
+/* DWARF register numbers. */
+#if defined(__x86_64__) /* System V ABI AMD64 supplement, figure 3.36 */
+#define EP_REGS	     17
+#define EP_REG_FP    6
+#define EP_REG_SP    7
+#define EP_REG_PC    16
+#define EP_KNOWN_ALL 0xffffu
+#elif defined(__aarch64__) /* DWARF for the Arm 64-bit Architecture, 4.1; 30 is the link register */
+#define EP_REGS	     33
+#define EP_REG_FP    29
+#define EP_REG_SP    31
+#define EP_REG_PC    32
+#define EP_KNOWN_ALL 0xffffffffu
+#else
+#error "the registers of this machine are not known"
+#endif
 #define EP_KNOWN_ALWAYS (1u << EP_REG_FP | 1u << EP_REG_SP)
 
 /* The kernel gives a perf event 33 tail calls; the rest is for the way to the finish program. */
@@ -93,11 +103,14 @@ _Static_assert(sizeof(struct ep_sample) == 72, "ep_sample is shared with BPF");
 /* So many of them are left for languages, where a process has one. */
 #define EP_LANGUAGE_TAIL_CALLS 10
 
-/* How a language's program comes to run, and what it says of an address it was offered. */
+/* How a language's program comes to run, and what it has to say. */
 enum ep_entered {
 	EP_NOT_ENTERED = 0, /* the native walk is done: push frames */
-	EP_GIVEN_BACK = 1,  /* not its code after all: native goes on (ep_give_back) */
+	EP_GIVEN_BACK = 1,  /* said: not its code after all, native goes on (ep_give_back) */
 	EP_ENTERED = 2,	    /* unwind the code at pc */
+	EP_FAILED = 3,	    /* the native walk could not go on at pc: does the language know where its
+			     * next frame is? (EP_BPF_RESUMES) */
+	EP_RESUMED = 4,	    /* said: it does (ep_resume) */
 };
 
 struct ep_walk {
@@ -108,23 +121,20 @@ struct ep_walk {
 	__u32 known_regs;     /* bit n: regs[n] is this frame's; sp and fp always are */
 	__u32 by_pointer;     /* this frame was found by frame pointer */
 	__u32 tail_calls;
-	__u32 stack_reads, read_faults;
-	__u32 pointer_frames;
-	__u32 rows;   /* struct ep_proc's */
-	__u32 n_rows; /* 0: process not known */
-	__u32 known;
-	__u32 zero;	/* always 0, which only we know: where a search begins, for the verifier */
+	__u32 rows;	/* of the process, and behind them the codes of languages: code.h */
+	__u32 n_rows;	/* 0: process not known */
+	__u64 memo_tag; /* which remembered frames hold for this sample: native.h */
 	__u32 entered;	/* enum ep_entered */
 	__u32 pending;	/* bit i: languages[i] has frames to push when native is done */
+	__u32 interrupted; /* no call led out of this frame: it was sampled, or a signal hit it */
+	__u32 failed;	   /* enum ep_error: why, where entered is EP_FAILED */
 	__u16 states[EP_MAX_LANGUAGES]; /* index of its struct in ep_states, 0: no language */
 	__u8 slots[EP_MAX_LANGUAGES];
+	__u16 left_at;	 /* words when a language was entered; behind them are its frames' */
+	__u16 max_calls; /* tail calls after which nothing is entered any more */
 	__u64 regs[EP_REGS];
-	__u32 interrupted; /* no call led out of this frame: it was sampled, or a signal hit it */
-	__u16 stood;	   /* a frame was left that has nothing on the stack */
-	__u8 takers;	   /* bit i: languages[i] takes code that no file backs (EP_RANGE_ANONYMOUS) */
-	__u8 offered;	   /* of them, those that were asked for the code at pc */
 };
-_Static_assert(sizeof(struct ep_walk) == 96 + 8 * EP_REGS, "ep_walk is shared with plugins");
+_Static_assert(sizeof(struct ep_walk) == 88 + 8 * EP_REGS, "ep_walk is shared with plugins");
 
 struct ep_record {
 	struct ep_sample sample;

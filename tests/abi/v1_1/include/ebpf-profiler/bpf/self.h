@@ -15,7 +15,8 @@ struct ep_self {
 	__u32 first_counter; /* its counter number i is first_counter + i */
 	__u32 frames_per_run; /* of what bpf.max_frames_per_run says: this kernel's verifier took it */
 	__u32 task_tls_off;  /* the thread pointer in task_struct */
-	__u32 reserved[10];
+	__u32 abi_minor;    /* the host's EP_ABI_MINOR: what it knows of what these headers say */
+	__u32 reserved[9];
 };
 _Static_assert(sizeof(struct ep_self) == 64, "ep_self is shared with the host");
 

@@ -1,40 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What was handed out to languages: frame kinds, and numbers for the reasons why their frames are
- * missing. Slot n makes frames of kind EP_FRAME_FIRST_DYNAMIC + n; errors are numbered from
+ * Frame kinds, as they were handed out to languages, and numbers for the reasons why their frames
+ * are missing. Slot n makes frames of kind EP_FRAME_FIRST_DYNAMIC + n; errors are numbered from
  * EP_ERROR_FIRST_DYNAMIC to EP_ERROR_LAST_DYNAMIC in the order of adding, those of one language
  * one after the other.
  *
  * One registry for the process: numbers mean the same in every store, batch and program. It is
  * written on the loop's thread while plugins are loaded, before a sample or a worker can ask, and
- * only read from then on. Texts are copied, cut at EP_LANGUAGE_MAX_TEXT bytes.
+ * only read from then on. Texts are copied, cut at EP_KIND_MAX_TEXT bytes.
  */
-#ifndef EP_TRACE_LANGUAGES_H
-#define EP_TRACE_LANGUAGES_H
+#ifndef EP_TRACE_KINDS_H
+#define EP_TRACE_KINDS_H
 
 #include "core/base/util.h"
 #include "ebpf-profiler/frame.h"
 
 #define EP_ERROR_LAST_DYNAMIC 255 /* struct ep_sample keeps an error in 8 bits */
-#define EP_LANGUAGE_MAX_NAME  32  /* with the NUL */
-#define EP_LANGUAGE_MAX_TEXT  128
+#define EP_KIND_MAX_NAME  32  /* with the NUL */
+#define EP_KIND_MAX_TEXT  128
 
 /*
  * `errors` as in struct ep_unwinder_ops: ends with NULL, may be NULL. Its number i becomes
  * *ret_first_error + i. 0, -EINVAL (no slot of a language, no name), -EEXIST (the slot is taken),
  * -E2BIG (not that many error numbers are left); nothing is added then.
  */
-int ep_language_add(uint32_t slot, const char *name, const char *const *errors,
-		    uint32_t *ret_first_error);
+int ep_kind_add(uint32_t slot, const char *name, const char *const *errors,
+		uint32_t *ret_first_error);
 /* Of a language that was added: what its frames are called in batches; NULL: its name. */
-void ep_language_set_frame_type(uint32_t slot, const char *type);
+void ep_kind_set_frame_type(uint32_t slot, const char *type);
 /* Forgets all of them: after the last store and batch are gone, and between tests. */
-void ep_language_clear(void);
+void ep_kind_clear(void);
 
 /* Name of a dynamic frame kind ("toy"); NULL: nobody's. Borrowed until the clear. */
-const char *ep_language_name(uint32_t kind);
+const char *ep_kind_name(uint32_t kind);
 /* Its frame type ("toyscript"), likewise. */
-const char *ep_language_frame_type(uint32_t kind);
+const char *ep_kind_frame_type(uint32_t kind);
 /* "stack memory unreadable", "toy: frame unreadable"; NULL: there is no such error. */
 const char *ep_error_text(uint32_t error);
 /* Slot of the language whose error it is, 0: none's. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/trace/languages.h"
+#include "core/trace/kinds.h"
 #include "ebpf-profiler/bpf/record.h"
 #include "tests/unit/trace_events.h"
 
@@ -18,7 +18,7 @@ static const char *const toy_errors[] = {"no thread state", "code object unreada
 static int clear(void **state)
 {
 	(void)state;
-	ep_language_clear();
+	ep_kind_clear();
 	return 0;
 }
 
@@ -28,22 +28,22 @@ static void numbers_are_handed_out_in_order(void **state)
 	uint32_t toy = 0, none = 0, other = 0;
 
 	(void)state;
-	assert_int_equal(ep_language_add(FIRST, "toy", toy_errors, &toy), 0);
-	assert_int_equal(ep_language_add(FIRST + 1, "silent", NULL, &none), 0);
-	assert_int_equal(ep_language_add(FIRST + 4, "other", one, &other), 0);
+	assert_int_equal(ep_kind_add(FIRST, "toy", toy_errors, &toy), 0);
+	assert_int_equal(ep_kind_add(FIRST + 1, "silent", NULL, &none), 0);
+	assert_int_equal(ep_kind_add(FIRST + 4, "other", one, &other), 0);
 	assert_int_equal(toy, EP_ERROR_FIRST_DYNAMIC);
 	assert_int_equal(other, EP_ERROR_FIRST_DYNAMIC + 2);
 	assert_string_equal(ep_error_text(toy + 1), "toy: code object unreadable");
 	assert_string_equal(ep_error_text(other), "other: stack torn");
 	assert_int_equal(ep_error_slot(toy + 1), FIRST);
 	assert_int_equal(ep_error_slot(other), FIRST + 4);
-	assert_string_equal(ep_language_name(EP_FRAME_FIRST_DYNAMIC + FIRST + 1), "silent");
-	ep_language_set_frame_type(FIRST, "ctoy");
-	ep_language_set_frame_type(FIRST + 1, NULL);
-	ep_language_set_frame_type(EP_SLOT_COUNT, "nobody");
-	assert_string_equal(ep_language_frame_type(EP_FRAME_FIRST_DYNAMIC + FIRST), "ctoy");
-	assert_string_equal(ep_language_frame_type(EP_FRAME_FIRST_DYNAMIC + FIRST + 1), "silent");
-	assert_null(ep_language_frame_type(EP_FRAME_FIRST_DYNAMIC + FIRST + 2));
+	assert_string_equal(ep_kind_name(EP_FRAME_FIRST_DYNAMIC + FIRST + 1), "silent");
+	ep_kind_set_frame_type(FIRST, "ctoy");
+	ep_kind_set_frame_type(FIRST + 1, NULL);
+	ep_kind_set_frame_type(EP_SLOT_COUNT, "nobody");
+	assert_string_equal(ep_kind_frame_type(EP_FRAME_FIRST_DYNAMIC + FIRST), "ctoy");
+	assert_string_equal(ep_kind_frame_type(EP_FRAME_FIRST_DYNAMIC + FIRST + 1), "silent");
+	assert_null(ep_kind_frame_type(EP_FRAME_FIRST_DYNAMIC + FIRST + 2));
 }
 
 static void what_nobody_was_given_is_unknown(void **state)
@@ -57,9 +57,9 @@ static void what_nobody_was_given_is_unknown(void **state)
 	uint32_t first;
 
 	(void)state;
-	assert_int_equal(ep_language_add(FIRST, "toy", toy_errors, &first), 0);
+	assert_int_equal(ep_kind_add(FIRST, "toy", toy_errors, &first), 0);
 	for (size_t i = 0; i < EP_LEN(kinds); i++)
-		assert_null(ep_language_name(kinds[i]));
+		assert_null(ep_kind_name(kinds[i]));
 	for (size_t i = 0; i < EP_LEN(errors); i++) {
 		assert_null(ep_error_text(errors[i]));
 		assert_int_equal(ep_error_slot(errors[i]), 0);
@@ -80,20 +80,20 @@ static void what_does_not_fit_is_refused_whole(void **state)
 	for (size_t i = 0; i < 192; i++)
 		many[i] = long_name;
 	many[192] = "one too many";
-	assert_int_equal(ep_language_add(FIRST, "toy", many, &first), -E2BIG);
-	assert_int_equal(ep_language_add(FIRST - 1, "toy", NULL, &first), -EINVAL);
-	assert_int_equal(ep_language_add(EP_SLOT_COUNT, "toy", NULL, &first), -EINVAL);
-	assert_int_equal(ep_language_add(FIRST, "", NULL, &first), -EINVAL);
-	assert_int_equal(ep_language_add(FIRST, NULL, NULL, &first), -EINVAL);
+	assert_int_equal(ep_kind_add(FIRST, "toy", many, &first), -E2BIG);
+	assert_int_equal(ep_kind_add(FIRST - 1, "toy", NULL, &first), -EINVAL);
+	assert_int_equal(ep_kind_add(EP_SLOT_COUNT, "toy", NULL, &first), -EINVAL);
+	assert_int_equal(ep_kind_add(FIRST, "", NULL, &first), -EINVAL);
+	assert_int_equal(ep_kind_add(FIRST, NULL, NULL, &first), -EINVAL);
 	assert_int_equal(first, 77);
-	assert_null(ep_language_name(EP_FRAME_FIRST_DYNAMIC + FIRST));
+	assert_null(ep_kind_name(EP_FRAME_FIRST_DYNAMIC + FIRST));
 	many[192] = NULL;
-	assert_int_equal(ep_language_add(FIRST, long_name, many, &first), 0);
-	assert_int_equal(strlen(ep_language_name(EP_FRAME_FIRST_DYNAMIC + FIRST)),
-			 EP_LANGUAGE_MAX_NAME - 1);
-	assert_int_equal(strlen(ep_error_text(EP_ERROR_LAST_DYNAMIC)), EP_LANGUAGE_MAX_TEXT - 1);
-	assert_int_equal(ep_language_add(FIRST, "again", NULL, &first), -EEXIST);
-	assert_int_equal(ep_language_add(FIRST + 1, "late", toy_errors, &first), -E2BIG);
+	assert_int_equal(ep_kind_add(FIRST, long_name, many, &first), 0);
+	assert_int_equal(strlen(ep_kind_name(EP_FRAME_FIRST_DYNAMIC + FIRST)),
+			 EP_KIND_MAX_NAME - 1);
+	assert_int_equal(strlen(ep_error_text(EP_ERROR_LAST_DYNAMIC)), EP_KIND_MAX_TEXT - 1);
+	assert_int_equal(ep_kind_add(FIRST, "again", NULL, &first), -EEXIST);
+	assert_int_equal(ep_kind_add(FIRST + 1, "late", toy_errors, &first), -E2BIG);
 }
 
 /* The store takes an error number when its language was added, as a frame and in the header. */
@@ -114,7 +114,7 @@ static void store_takes_errors_of_languages(void **state)
 	event_user(&sent, EP_FRAME_NATIVE, 0, 5, 0x1000);
 	event_user(&sent, EP_FRAME_ERROR, 0, EP_ERROR_FIRST_DYNAMIC + 1, 0xdead);
 	assert_int_equal(event_add(store, &sent), -EBADMSG);
-	assert_int_equal(ep_language_add(FIRST, "toy", toy_errors, &first), 0);
+	assert_int_equal(ep_kind_add(FIRST, "toy", toy_errors, &first), 0);
 	assert_int_equal(event_add(store, &said), 0);
 	assert_int_equal(event_add(store, &sent), 0);
 	assert_int_equal(ep_store_seal(store, 1, &iv), 0);
@@ -143,5 +143,5 @@ int main(void)
 		CLEARED(store_takes_errors_of_languages),
 	};
 
-	return cmocka_run_group_tests_name("trace_languages", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("trace_kinds", tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/trace/languages.h"
+#include "core/trace/kinds.h"
 #include "ebpf-profiler/bpf/record.h"
 
 #include <errno.h>
@@ -12,11 +12,11 @@ _Static_assert((int)EP_ERROR_COUNT <= EP_ERROR_FIRST_DYNAMIC, "errors of languag
 
 /* Earned: see the header. Fixed arrays, so that adding cannot fail half-way. */
 static struct {
-	char names[EP_SLOT_COUNT][EP_LANGUAGE_MAX_NAME]; /* "": free */
-	char types[EP_SLOT_COUNT][EP_LANGUAGE_MAX_NAME]; /* "": as the name */
+	char names[EP_SLOT_COUNT][EP_KIND_MAX_NAME]; /* "": free */
+	char types[EP_SLOT_COUNT][EP_KIND_MAX_NAME]; /* "": as the name */
 	uint32_t n_errors;
 	uint8_t slots[MAX_ERRORS];
-	char texts[MAX_ERRORS][EP_LANGUAGE_MAX_TEXT];
+	char texts[MAX_ERRORS][EP_KIND_MAX_TEXT];
 } registry;
 
 static const char *const error_texts[EP_ERROR_COUNT] = {
@@ -34,8 +34,8 @@ static uint32_t count_errors(const char *const *errors)
 	return n;
 }
 
-int ep_language_add(uint32_t slot, const char *name, const char *const *errors,
-		    uint32_t *ret_first_error)
+int ep_kind_add(uint32_t slot, const char *name, const char *const *errors,
+		uint32_t *ret_first_error)
 {
 	uint32_t n = count_errors(errors), first = registry.n_errors;
 
@@ -49,25 +49,25 @@ int ep_language_add(uint32_t slot, const char *name, const char *const *errors,
 	for (uint32_t i = 0; i < n; i++) {
 		registry.slots[first + i] = (uint8_t)slot;
 		snprintf(registry.texts[first + i], sizeof(registry.texts[first + i]), "%.*s: %s",
-			 EP_LANGUAGE_MAX_NAME - 1, name, errors[i]);
+			 EP_KIND_MAX_NAME - 1, name, errors[i]);
 	}
 	registry.n_errors = first + n;
 	*ret_first_error = EP_ERROR_FIRST_DYNAMIC + first;
 	return 0;
 }
 
-void ep_language_set_frame_type(uint32_t slot, const char *type)
+void ep_kind_set_frame_type(uint32_t slot, const char *type)
 {
 	if (slot < EP_SLOT_COUNT && type)
 		snprintf(registry.types[slot], sizeof(registry.types[slot]), "%s", type);
 }
 
-void ep_language_clear(void)
+void ep_kind_clear(void)
 {
 	memset(&registry, 0, sizeof(registry));
 }
 
-const char *ep_language_name(uint32_t kind)
+const char *ep_kind_name(uint32_t kind)
 {
 	uint32_t slot = kind - EP_FRAME_FIRST_DYNAMIC;
 
@@ -76,9 +76,9 @@ const char *ep_language_name(uint32_t kind)
 	return registry.names[slot];
 }
 
-const char *ep_language_frame_type(uint32_t kind)
+const char *ep_kind_frame_type(uint32_t kind)
 {
-	const char *name = ep_language_name(kind);
+	const char *name = ep_kind_name(kind);
 
 	if (name && registry.types[kind - EP_FRAME_FIRST_DYNAMIC][0])
 		return registry.types[kind - EP_FRAME_FIRST_DYNAMIC];

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The language unwinders that are loaded, what they claim, and the processes they are attached to.
+ * The languages that are loaded, what they claim, and the processes they are attached to. A language
+ * is a plugin: it has a slot, claims executables and names frames; its unwinder is its BPF program.
  *
- *	plugin ── probe(executable) ──► claim ── attach(process) ──► instance ──► names
+ *	language ── probe(executable) ──► claim ── attach(process) ──► instance ──► names
  *
- * A claim is one plugin's data of one executable, reference counted; an instance is that claim in
+ * A claim is one language's data of one executable, reference counted; an instance is that claim in
  * one process. Calls of one instance never overlap: each is a job on a worker, and what comes
- * meanwhile waits. A plugin's BPF program is loaded by the first job that attaches, or before that
+ * meanwhile waits. A language's unwinder is loaded by the first job that attaches, or before that
  * by ep_claim_load.
  *
- * Loop's thread only, except for ep_unwinders_probe.
+ * Loop's thread only, except for ep_languages_probe.
  */
-#ifndef EP_PROCESS_UNWINDERS_H
-#define EP_PROCESS_UNWINDERS_H
+#ifndef EP_PROCESS_LANGUAGE_H
+#define EP_PROCESS_LANGUAGE_H
 
 #include "core/base/util.h"
 #include "core/base/vec.h"
@@ -26,12 +27,12 @@ struct ep_claim;
 struct ep_elf;
 struct ep_frames;
 struct ep_instance;
-struct ep_unwinders;
+struct ep_languages;
 struct uv_loop_s;
 
 #define EP_MAX_CLAIMS EP_MAX_LANGUAGES /* of one executable */
 
-struct ep_unwinders_options {
+struct ep_languages_options {
 	struct uv_loop_s *loop;
 	const struct ep_bpf *bpf;
 	const char *plugin_dir;
@@ -44,45 +45,48 @@ struct ep_unwinders_options {
 	void *arg;
 };
 
-/* Loads every unwinder plugin there is. Those that cannot be loaded are logged. 0, -ENOMEM. */
-int ep_unwinders_new(const struct ep_unwinders_options *options, struct ep_unwinders **ret);
+/* Loads every language plugin there is. Those that cannot be loaded are logged. 0, -ENOMEM. */
+int ep_languages_new(const struct ep_languages_options *options, struct ep_languages **ret);
 /* True when the plugin of this name was loaded. */
-bool ep_unwinders_have(const struct ep_unwinders *unwinders, const char *name);
+bool ep_languages_have(const struct ep_languages *languages, const char *name);
 /* From here on `changed` and `named` are not called, and nothing new is begun. The loop must run
  * once more before free. */
-void ep_unwinders_stop(struct ep_unwinders *unwinders);
-void ep_unwinders_free(struct ep_unwinders *unwinders); /* nothing may be busy; accepts NULL */
-size_t ep_unwinders_busy(const struct ep_unwinders *unwinders);
+void ep_languages_stop(struct ep_languages *languages);
+void ep_languages_free(struct ep_languages *languages); /* nothing may be busy; accepts NULL */
+size_t ep_languages_busy(const struct ep_languages *languages);
 /* Attaching for the first time: who waits for whole stacks waits for these. */
-size_t ep_unwinders_attaching(const struct ep_unwinders *unwinders);
+size_t ep_languages_attaching(const struct ep_languages *languages);
 /* True once a process has been attached to: its frames want names soon. */
-bool ep_unwinders_in_use(const struct ep_unwinders *unwinders);
+bool ep_languages_in_use(const struct ep_languages *languages);
 /*
  * Detaches from processes whose frames wanted no names for so long. BPF goes on walking them; the
  * next name attaches again.
  */
-void ep_unwinders_rest(struct ep_unwinders *unwinders, uint64_t now_ns, uint64_t idle_ns);
-void ep_unwinders_print_counters(const struct ep_unwinders *unwinders, FILE *out);
-size_t ep_unwinders_bpf_bytes(const struct ep_unwinders *unwinders);
+void ep_languages_rest(struct ep_languages *languages, uint64_t now_ns, uint64_t idle_ns);
+void ep_languages_print_counters(const struct ep_languages *languages, FILE *out);
+size_t ep_languages_bpf_bytes(const struct ep_languages *languages);
 
-/* Any thread. Asks each plugin; writes the claims (gives) and returns how many. */
-size_t ep_unwinders_probe(struct ep_unwinders *unwinders, struct ep_elf *elf, const char *path,
-			  struct ep_claim *claims[EP_MAX_CLAIMS]);
+/*
+ * Any thread. Asks each language; writes the claims (gives) and returns how many. `root` is where the
+ * path begins ("/proc/PID/root"), and the file's debug file is looked for.
+ */
+size_t ep_languages_probe(struct ep_languages *languages, struct ep_elf *elf, const char *root,
+			  const char *path, struct ep_claim *claims[EP_MAX_CLAIMS]);
 void ep_claim_unref(struct ep_claim *claim); /* accepts NULL */
 /* Says that a language of this process is not walked, and why; not too often. */
-void ep_claim_tell_left_out(struct ep_unwinders *unwinders, const struct ep_claim *claim, pid_t pid,
+void ep_claim_tell_left_out(struct ep_languages *languages, const struct ep_claim *claim, pid_t pid,
 			    const char *why);
 /*
- * Begins to load the program of a claim's plugin, if it was not tried yet: a process that it will
- * be attached to is about to start. ep_unwinders_attaching counts it until it is done.
+ * Begins to load the unwinder of a claim's language, if it was not tried yet: a process that it will
+ * be attached to is about to start. ep_languages_attaching counts it until it is done.
  */
-void ep_claim_load(struct ep_unwinders *unwinders, const struct ep_claim *claim);
+void ep_claim_load(struct ep_languages *languages, const struct ep_claim *claim);
 
 /*
  * Begins to attach a claim to a process that has its executable mapped at module_addr. NULL: no
  * memory, or nothing new is begun any more.
  */
-struct ep_instance *ep_instance_new(struct ep_unwinders *unwinders, struct ep_claim *claim,
+struct ep_instance *ep_instance_new(struct ep_languages *languages, struct ep_claim *claim,
 				    pid_t pid, uint64_t bias, uint64_t module_addr);
 /* The same for a child that was forked: it has all that BPF was told of its parent at once. */
 struct ep_instance *ep_instance_fork(const struct ep_instance *parent, pid_t pid);
@@ -104,6 +108,8 @@ uint32_t ep_instance_state(const struct ep_instance *instance);
 size_t ep_instance_ranges(const struct ep_instance *instance, const struct ep_range **ret_ranges);
 /* EP_RANGE_ANONYMOUS. */
 bool ep_instance_takes_anonymous(const struct ep_instance *instance);
+/* EP_BPF_RESUMES. */
+bool ep_instance_resumes(const struct ep_instance *instance);
 
 /*
  * Looks for the names of `n` frames of this instance, on a worker; `frames` is referenced until

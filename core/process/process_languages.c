@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/process/languages.h"
+#include "core/process/process_languages.h"
 #include "core/process/executables.h"
+#include "core/process/language.h"
 #include "core/process/places.h"
 #include "core/process/rows.h"
 #include "core/process/table.h"
-#include "core/process/unwinders.h"
 
 #include <string.h>
 
 #define MAX_FORKS 8 /* from a child to a parent that can still be read */
 
-void ep_languages_drop(struct ep_process *process)
+void ep_process_languages_drop(struct ep_process *process)
 {
 	for (size_t i = 0; i < process->n_languages; i++)
 		ep_instance_release(process->languages[i]);
@@ -18,7 +18,7 @@ void ep_languages_drop(struct ep_process *process)
 	process->parent = (struct ep_program){0};
 }
 
-void ep_languages_fork(struct ep_process *child, const struct ep_process *parent)
+void ep_process_languages_fork(struct ep_process *child, const struct ep_process *parent)
 {
 	child->parent = parent->program;
 	for (size_t i = 0; i < parent->n_languages; i++) {
@@ -30,7 +30,7 @@ void ep_languages_fork(struct ep_process *child, const struct ep_process *parent
 	}
 }
 
-void ep_languages_refresh(const struct ep_process *process)
+void ep_process_languages_refresh(const struct ep_process *process)
 {
 	for (size_t i = 0; i < process->n_languages; i++)
 		ep_instance_ask_refresh(process->languages[i]);
@@ -111,7 +111,7 @@ static void drop_unfound(struct ep_process *process, const struct found *found, 
 static struct ep_instance *find_slot(const struct ep_process *process, uint32_t slot);
 
 /* True when it is the second runtime of a language: the first may be gone. */
-static bool attach(struct ep_unwinders *unwinders, struct ep_process *process,
+static bool attach(struct ep_languages *languages, struct ep_process *process,
 		   const struct found *found)
 {
 	struct ep_instance *instance;
@@ -120,30 +120,30 @@ static bool attach(struct ep_unwinders *unwinders, struct ep_process *process,
 	if (is_attached(process, found))
 		return false;
 	if (process->n_languages == EP_MAX_LANGUAGES) {
-		ep_claim_tell_left_out(unwinders, found->claim, (pid_t)process->program.pid,
+		ep_claim_tell_left_out(languages, found->claim, (pid_t)process->program.pid,
 				       "four languages run in it already, this one's frames stay native");
 		return false;
 	}
-	instance = ep_instance_new(unwinders, found->claim, (pid_t)process->program.pid,
+	instance = ep_instance_new(languages, found->claim, (pid_t)process->program.pid,
 				   found->bias, found->addr);
 	if (!instance)
 		return false;
 	is_second = find_slot(process, ep_instance_slot(instance));
 	if (is_second)
-		ep_claim_tell_left_out(unwinders, found->claim, (pid_t)process->program.pid,
+		ep_claim_tell_left_out(languages, found->claim, (pid_t)process->program.pid,
 				       "a second runtime of the language, of the two only the first "
 				       "that runs is walked");
 	process->languages[process->n_languages++] = instance;
 	return is_second;
 }
 
-bool ep_languages_sync(struct ep_process *process, struct ep_unwinders *unwinders)
+bool ep_process_languages_sync(struct ep_process *process, struct ep_languages *languages)
 {
 	struct found found[2 * EP_MAX_LANGUAGES];
 	bool read_again = false;
 	size_t n;
 
-	if (!unwinders)
+	if (!languages)
 		return false;
 	n = find_claims(process, found, EP_LEN(found));
 	drop_unfound(process, found, n);
@@ -151,7 +151,7 @@ bool ep_languages_sync(struct ep_process *process, struct ep_unwinders *unwinder
 		ep_instance_refresh(process->languages[i]);
 	process->remapped = false;
 	for (size_t i = 0; i < n; i++)
-		read_again |= attach(unwinders, process, &found[i]);
+		read_again |= attach(languages, process, &found[i]);
 	return read_again;
 }
 
@@ -171,7 +171,7 @@ static bool is_told(const struct ep_process *process, size_t at)
 	return ep_instance_state(instance) != 0;
 }
 
-uint32_t ep_languages_anonymous(const struct ep_process *process)
+uint32_t ep_process_languages_anonymous(const struct ep_process *process)
 {
 	for (size_t i = 0; i < process->n_languages; i++) {
 		if (ep_instance_takes_anonymous(process->languages[i]) && is_told(process, i))
@@ -181,8 +181,8 @@ uint32_t ep_languages_anonymous(const struct ep_process *process)
 }
 
 /* Rows that cannot be marked for want of room stay native. */
-void ep_languages_mark_rows(const struct ep_process *process, struct ep_vec *rows,
-			    struct ep_vec *scratch)
+void ep_process_languages_mark_rows(const struct ep_process *process, struct ep_vec *rows,
+				    struct ep_vec *scratch)
 {
 	for (size_t i = 0; i < process->n_languages; i++) {
 		const struct ep_instance *instance = process->languages[i];
@@ -200,7 +200,7 @@ void ep_languages_mark_rows(const struct ep_process *process, struct ep_vec *row
 	}
 }
 
-int ep_languages_add_codes(const struct ep_process *process, struct ep_vec *entries)
+int ep_process_languages_add_codes(const struct ep_process *process, struct ep_vec *entries)
 {
 	struct ep_ranges languages[EP_MAX_LANGUAGES];
 	size_t n = 0;
@@ -222,7 +222,7 @@ static bool has_mark(const struct ep_instance *instance)
 	return ep_ranges_have_mark(ranges, n);
 }
 
-void ep_languages_tell(const struct ep_process *process, struct ep_proc *proc)
+void ep_process_languages_tell(const struct ep_process *process, struct ep_proc *proc)
 {
 	size_t n = 0;
 
@@ -231,6 +231,8 @@ void ep_languages_tell(const struct ep_process *process, struct ep_proc *proc)
 			continue;
 		if (ep_instance_takes_anonymous(process->languages[i]))
 			proc->flags |= (uint16_t)(1u << (EP_PROC_TAKERS_SHIFT + n));
+		if (ep_instance_resumes(process->languages[i]))
+			proc->flags |= (uint16_t)(1u << (EP_PROC_RESUMERS_SHIFT + n));
 		if (has_mark(process->languages[i]))
 			proc->flags |= EP_PROC_MARKS;
 		proc->states[n] = (uint16_t)ep_instance_state(process->languages[i]);
@@ -250,8 +252,8 @@ static struct ep_instance *find_slot(const struct ep_process *process, uint32_t 
 	return found;
 }
 
-struct ep_instance *ep_languages_find(const struct ep_table *table, struct ep_program program,
-				      uint32_t slot)
+struct ep_instance *ep_process_languages_find(const struct ep_table *table,
+					      struct ep_program program, uint32_t slot)
 {
 	const struct ep_process *process = ep_table_find(table, program);
 	struct ep_instance *own = process ? find_slot(process, slot) : NULL, *instance = own;

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/process/language.h"
+#include "bpf/shared.h"
+#include "core/process/job.h"
+#include "core/process/language_internal.h"
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/bpf/language_maps.h"
+#include "core/bpf/unwinder_program.h"
+#include "core/elf/file.h"
+#include "core/plugin/elf_file.h"
+#include "core/trace/kinds.h"
+#include "ebpf-profiler/bpf/self.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+/* --- languages ------------------------------------------------------------------------------- */
+
+static size_t count_texts(const char *const *texts, size_t max)
+{
+	size_t n = 0;
+
+	while (texts && n < max && texts[n])
+		n++;
+	return n;
+}
+
+/* Slots, kinds, error codes and counters are given in the order in which plugins are found. */
+static int add_plugin(struct ep_languages *languages, struct ep_module *module)
+{
+	const struct ep_plugin *descriptor = ep_module_plugin(module);
+	const struct ep_unwinder_ops *ops = descriptor->unwinder;
+	struct ep_language *language = &languages->all[languages->n];
+	uint32_t slot = EP_SLOT_FIRST_DYNAMIC + (uint32_t)languages->n;
+	size_t n_counters = count_texts(EP_HAS(ops, counters) ? ops->counters : NULL,
+					EP_MAX_PLUGIN_COUNTERS);
+	int r;
+
+	if (slot >= EP_ROW_SLOT_ANY ||
+	    languages->n_counters + n_counters > EP_MAX_LANGUAGE_COUNTERS)
+		return -E2BIG;
+	language->languages = languages;
+	language->ops = ops;
+	language->name = descriptor->name;
+	language->slot = slot;
+	language->first_counter = (uint32_t)languages->n_counters;
+	language->n_counters = (uint32_t)n_counters;
+	r = ep_kind_add(slot, language->name, EP_HAS(ops, errors) ? ops->errors : NULL,
+			&language->first_error);
+	if (r < 0)
+		return r;
+	ep_kind_set_frame_type(slot, EP_HAS(ops, frame_type) ? ops->frame_type : NULL);
+	r = uv_mutex_init(&language->mutex);
+	if (r < 0)
+		return r;
+	language->module = module;
+	languages->n_counters += n_counters;
+	languages->n++;
+	return 0;
+}
+
+bool ep_languages_have(const struct ep_languages *languages, const char *name)
+{
+	for (size_t i = 0; i < languages->n; i++) {
+		if (strcmp(languages->all[i].name, name) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Exporters are loaded by who asks for them; here they are only passed over. */
+static void visit_plugin(void *arg, const struct ep_plugin_entry *entry)
+{
+	struct ep_languages *languages = arg;
+	const struct ep_languages_options *options = &languages->options;
+	char reason[EP_REASON_BYTES] = "";
+	struct ep_module *module;
+	int r;
+
+	if (options->enabled && !options->enabled(options->arg, entry->name))
+		return;
+	if (entry->result < 0)
+		ep_log(EP_LOG_WARN, "languages: %s", entry->reason);
+	if (strcmp(entry->kind, "unwinder") != 0 || ep_languages_have(languages, entry->name))
+		return;
+	r = ep_module_load(options->plugin_dir, entry->name, &module, reason);
+	if (r < 0) {
+		ep_log(EP_LOG_WARN, "languages: %s", reason);
+		return;
+	}
+	r = add_plugin(languages, module);
+	if (r < 0) {
+		ep_log(EP_LOG_WARN, "languages: plugin %s: %s", entry->name, ep_strerror(r));
+		ep_module_unload(module);
+	}
+}
+
+int ep_languages_new(const struct ep_languages_options *options, struct ep_languages **ret)
+{
+	struct ep_languages *languages = calloc(1, sizeof(*languages));
+
+	if (!languages)
+		return -ENOMEM;
+	languages->options = *options;
+	languages->full_lines = (struct ep_log_limit){.interval_ns = 60 * EP_NS_PER_SEC, .burst = 1};
+	languages->left_out_lines = (struct ep_log_limit){.interval_ns = 60 * EP_NS_PER_SEC, .burst = 4};
+	LIST_INIT(&languages->instances);
+	uv_timer_init(options->loop, &languages->retry_timer);
+	languages->retry_timer.data = languages;
+	if (options->plugin_dir)
+		(void)ep_plugin_list(options->plugin_dir, visit_plugin, languages);
+	*ret = languages;
+	return 0;
+}
+
+int ep_languages_prepare(struct ep_languages *languages)
+{
+	return languages->maps ? 0 : ep_language_maps_new(&languages->maps);
+}
+
+static int load_program(struct ep_language *language)
+{
+	struct ep_unwinder_program_options options = {
+		.name = language->name,
+		.image = language->ops->bpf,
+		.slot = language->slot,
+		.first_error = language->first_error,
+		.first_counter = language->first_counter,
+	};
+	uint64_t start_ns = ep_clock_mono_ns();
+	char reason[512] = "";
+	int r = ep_unwinder_program_load(language->languages->options.bpf,
+					 language->languages->maps, &options, &language->program,
+					 reason);
+
+	if (r < 0) {
+		ep_log(EP_LOG_WARN,
+		       "%s: its unwinder cannot be loaded, its frames stay native: %s",
+		       language->name, reason);
+		return r;
+	}
+	ep_log(EP_LOG_INFO, "%s: unwinder loaded in %" PRIu64 " ms, %u frames per run",
+	       language->name, (uint64_t)((ep_clock_mono_ns() - start_ns) / EP_NS_PER_MS),
+	       ep_unwinder_program_frames_per_run(language->program));
+	return 0;
+}
+
+int ep_language_load(struct ep_language *language)
+{
+	int r = 0;
+
+	uv_mutex_lock(&language->mutex);
+	if (language->failed)
+		r = -ENOTSUP;
+	else if (!language->program)
+		r = load_program(language);
+	language->failed = r < 0;
+	uv_mutex_unlock(&language->mutex);
+	return r;
+}
+
+void ep_languages_stop(struct ep_languages *languages)
+{
+	if (!languages->stopped)
+		uv_close((uv_handle_t *)&languages->retry_timer, NULL);
+	languages->stopped = true;
+}
+
+void ep_languages_free(struct ep_languages *languages)
+{
+	if (!languages)
+		return;
+	for (size_t i = 0; i < languages->n; i++) {
+		struct ep_language *language = &languages->all[i];
+
+		ep_unwinder_program_free(language->program);
+		uv_mutex_destroy(&language->mutex);
+		ep_module_unload(language->module);
+	}
+	ep_language_maps_free(languages->maps);
+	free(languages);
+}
+
+size_t ep_languages_busy(const struct ep_languages *languages)
+{
+	return languages->busy;
+}
+
+size_t ep_languages_attaching(const struct ep_languages *languages)
+{
+	return languages->attaching;
+}
+
+bool ep_languages_in_use(const struct ep_languages *languages)
+{
+	return languages->in_use;
+}
+
+size_t ep_languages_bpf_bytes(const struct ep_languages *languages)
+{
+	return languages->maps ? ep_language_maps_bytes(languages->maps) : 0;
+}
+
+static void print_language(const struct ep_language *language, FILE *out)
+{
+	const struct ep_languages *languages = language->languages;
+
+	for (uint32_t i = 0; i < language->n_counters; i++) {
+		uint64_t value = atomic_load(&language->counters[i]);
+
+		if (languages->maps)
+			value += ep_language_maps_counter(languages->maps,
+						      language->first_counter + i);
+		fprintf(out, "%12" PRIu64 "  %s: %s\n", value, language->name,
+			language->ops->counters[i]);
+	}
+}
+
+void ep_languages_print_counters(const struct ep_languages *languages, FILE *out)
+{
+	fprintf(out, "%12" PRIu64 "  language runtimes attached\n", languages->attached);
+	fprintf(out, "%12" PRIu64 "  language runtimes not understood\n", languages->refused);
+	fprintf(out, "%12" PRIu64 "  language frames named\n", languages->symbolized);
+	fprintf(out, "%12" PRIu64 "  language frames whose code was gone\n", languages->gone);
+	fprintf(out, "%12" PRIu64 "  language frames that got no name\n", languages->unnamed);
+	fprintf(out, "%12" PRIu64 "  inlined functions of one frame left out: too many, or too long\n",
+		languages->lines_left_out);
+	for (size_t i = 0; i < languages->n; i++)
+		print_language(&languages->all[i], out);
+}
+
+/* --- claims ---------------------------------------------------------------------------------- */
+
+static struct ep_claim *probe(struct ep_language *language, const struct ep_file *file)
+{
+	struct ep_claim *claim = calloc(1, sizeof(*claim));
+	int r = claim ? language->ops->probe(ep_unwinder_host_get(), file, &claim->executable)
+		      : -ENOMEM;
+
+	if (r == 0) {
+		atomic_init(&claim->refs, 1);
+		claim->language = language;
+		return claim;
+	}
+	if (r < 0)
+		ep_log(EP_LOG_DEBUG, "%s: %s: %s", language->name, file->path, ep_strerror(r));
+	free(claim);
+	return NULL;
+}
+
+size_t ep_languages_probe(struct ep_languages *languages, struct ep_elf *elf, const char *root,
+			  const char *path, struct ep_claim *claims[EP_MAX_CLAIMS])
+{
+	struct ep_elf_file file;
+	size_t n = 0;
+
+	if (languages->n == 0)
+		return 0;
+	ep_elf_file_init(&file, elf, root, path);
+	for (size_t i = 0; i < languages->n && n < EP_MAX_CLAIMS; i++) {
+		claims[n] = probe(&languages->all[i], &file.file);
+		n += claims[n] != NULL;
+	}
+	ep_elf_file_fini(&file);
+	return n;
+}
+
+void ep_claim_tell_left_out(struct ep_languages *languages, const struct ep_claim *claim, pid_t pid,
+			    const char *why)
+{
+	if (ep_log_limit_ok(&languages->left_out_lines))
+		ep_log(EP_LOG_INFO, "%s: pid %d: %s", claim->language->name, (int)pid, why);
+}
+
+void ep_claim_unref(struct ep_claim *claim)
+{
+	if (!claim || atomic_fetch_sub(&claim->refs, 1) != 1)
+		return;
+	claim->language->ops->unload(claim->executable);
+	free(claim);
+}
+
+/* --- before anybody needs it ----------------------------------------------------------------- */
+
+static void run_load(void *arg)
+{
+	(void)ep_language_load(arg);
+}
+
+static void finish_load(void *arg)
+{
+	struct ep_language *language = arg;
+
+	language->tried = true;
+	language->loading = false;
+	language->languages->busy--;
+	language->languages->attaching--;
+}
+
+void ep_claim_load(struct ep_languages *languages, const struct ep_claim *claim)
+{
+	struct ep_language *language = claim->language;
+
+	if (languages->stopped || language->tried || language->loading ||
+	    ep_languages_prepare(languages) < 0 ||
+	    ep_job_run(languages->options.loop, run_load, finish_load, language) < 0)
+		return;
+	language->loading = true;
+	languages->busy++;
+	languages->attaching++;
+}
