@@ -9,101 +9,28 @@ without unwind rules (leap/). EBPF_PROFILER_BUILD is the build directory whose h
 """
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 import unittest
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 LIVE = os.path.join(HERE, "..")
-ROOT = os.path.join(LIVE, "..", "..")
-TEMPLATE = os.path.join(ROOT, "plugins", "template")
 sys.path.insert(0, LIVE)
+import outside  # noqa: E402
 import stacks  # noqa: E402
+from outside import BINARY, BUILD, ROOT, lines_in, run  # noqa: E402
 
-SKIP = 77
-BINARY = os.environ["EBPF_PROFILER_BINARY"]
-BUILD = os.environ["EBPF_PROFILER_BUILD"]
-SECONDS = "3"
-
-
-class Lines(stacks.Profile):
-    """samples: tuples of (function, source file, line, first line of the function)"""
-
-    def __init__(self, data):
-        super().__init__(data)
-        strings = self.strings
-        self.whole = {stacks.first(m, 1): (strings[stacks.first(m, 2)], strings[stacks.first(m, 4)],
-                                           stacks.first(m, 5))
-                      for m in map(stacks.message, self.raw[5])}
-        self.where = {stacks.first(m, 1): self.lines_of(m) for m in map(stacks.message, self.raw[4])}
-
-    def lines_of(self, location):
-        for line in map(stacks.message, location[4]):
-            name, source, start = self.whole[stacks.first(line, 1)]
-            yield name, source, stacks.first(line, 2), start
-
-
-def lines_in(path):
-    with open(path, "rb") as file:
-        return {line for lines in Lines(stacks.gzip.decompress(file.read())).where.values()
-                for line in lines}
-
-
-def run(*args, **more):
-    return subprocess.run(args, capture_output=True, text=True, errors="replace", check=False,
-                          timeout=120, **more)
+TEMPLATE = os.path.join(ROOT, "plugins", "template")
 
 
 def compile_program(directory, name, *flags, output=None):
-    path = os.path.join(directory, output or name)
     sources = os.path.join(TEMPLATE, "tests") if name == "toy" else LIVE
-    result = run("cc", "-O2", "-fomit-frame-pointer", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-I" + ROOT, "-o", path,
-                 os.path.join(sources, "programs", name + ".c"), *flags)
-    if result.returncode != 0:
-        raise RuntimeError(result.stderr)
-    return path
+    return outside.compile_program(os.path.join(directory, output or name),
+                                   os.path.join(sources, "programs", name + ".c"), *flags)
 
 
-class Case(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.dir = tempfile.mkdtemp(prefix="ebpf-profiler-test-")
-        cls.plugins = os.path.join(cls.dir, "plugins")
-        os.mkdir(cls.plugins, 0o755)
-        built = run(os.path.join(ROOT, "tests", "abi", "build_unwinder"), BUILD, cls.plugins,
-                    "toy=" + TEMPLATE,
-                    "leap=" + os.path.join(HERE, "leap"))
-        if built.returncode == SKIP:
-            raise unittest.SkipTest(built.stdout)
-        if built.returncode != 0:
-            raise RuntimeError(built.stdout + built.stderr)
-        together = os.path.join(BUILD, "plugins", "together")
-        shutil.copy(os.path.join(together, "pprof.so"), cls.plugins)
-        cls.environment = dict(os.environ, EBPF_PROFILER_PLUGINS_DIR=cls.plugins)
-
-    @classmethod
-    def tearDownClass(cls):
-        shutil.rmtree(cls.dir)
-
-    def setUp(self):
-        self.out = os.path.join(self.dir, "out.pb.gz")
-
-    def check(self, program, *arguments, threshold="99"):
-        """Every stack is one of those that the program says it has; some are native, in part or
-        all, as they are from before the plugin was attached."""
-        result = run(sys.executable, os.path.join(LIVE, "check_stacks.py"), "--plugins", self.plugins,
-                     "--seconds", SECONDS, "--threshold", threshold, "--keep", self.out, "--grace", "40",
-                     program, "{seconds}", *arguments)
-        if result.returncode == SKIP:
-            self.skipTest(result.stdout)
-        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
-
-    def record(self, *command):
-        result = run(BINARY, "record", "-v", "--force", "-F", "499", "-o", self.out, "--", *command,
-                     env=self.environment)
-        self.assertEqual(result.returncode, 0, result.stderr)
-        return result.stderr
+class Case(outside.Case):
+    unwinders = {"toy": TEMPLATE, "leap": os.path.join(HERE, "leap")}
 
 
 def changed_template(directory, *changes):
@@ -288,7 +215,7 @@ class Enter(Case):
             os.remove(os.path.join(self.plugins, "jump.so"))
 
     def test_too_many_turns_end_in_an_error(self):
-        self.record(self.leap, SECONDS, "30")
+        self.record(self.leap, outside.SECONDS, "30")
         samples = [s for s in stacks.read_profile(self.out).samples
                    if [f.name for f in stacks.without_kernel(s.frames)[:1]] == ["spin"]]
         count = sum(s.count for s in samples)
@@ -340,11 +267,4 @@ class Frozen(Case):
 
 
 if __name__ == "__main__":
-    if os.geteuid() != 0:
-        print("skip: profiling needs root")
-        sys.exit(SKIP)
-    doctor = run(BINARY, "doctor")
-    if doctor.returncode != 0:
-        print("skip: this machine cannot profile: " + doctor.stdout.strip().splitlines()[-1])
-        sys.exit(SKIP)
-    unittest.main()
+    outside.main()

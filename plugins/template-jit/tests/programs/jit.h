@@ -76,7 +76,9 @@
 
 #include <stdint.h>
 
+#ifndef JIT_VERSION
 #define JIT_VERSION   1
+#endif
 #define JIT_MAGIC     0x4b434f4c4254494aull /* "JITBLOCK" */
 #define JIT_HEAPS     2
 #define JIT_HEAP_BYTES (1u << 20)
