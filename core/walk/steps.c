@@ -115,6 +115,18 @@ struct ep_record *ep_steps_begin(struct ep_steps *steps, const struct ep_copy *c
 	return &rec->record;
 }
 
+/* Whoever takes anonymous code would have been asked: any slot stands for it. */
+static void set_takers(struct ep_core_record *rec, const struct ep_steps_world *world)
+{
+	for (uint32_t i = 0; i < world->n_rows; i++) {
+		if (EP_ROW_SLOT(world->rows[i].executable) == EP_ROW_SLOT_ANY) {
+			rec->takers = 1;
+			rec->walk.slots[0] = EP_ROW_SLOT_ANY;
+			return;
+		}
+	}
+}
+
 uint32_t ep_steps_run(struct ep_steps *steps, struct ep_steps_world *world, uint32_t max_words)
 {
 	struct ep_core_record *rec = &steps->rec;
@@ -123,6 +135,7 @@ uint32_t ep_steps_run(struct ep_steps *steps, struct ep_steps_world *world, uint
 
 	current = world;
 	rec->walk.n_rows = world->n_rows;
+	set_takers(rec, world);
 	/* Each step pushes a frame; one for an error has room behind it. */
 	while (step == STEP_AGAIN) {
 		if (rec->sample.n_words + 2 * FRAME_WORDS > max_words)

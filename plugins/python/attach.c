@@ -11,7 +11,6 @@
  *	else		in the list of all threads
  * Whatever the way, thread_id (pthread_self()) must be that of the sampled thread.
  */
-#include "plugins/python/jit.h"
 #include "plugins/python/python.h"
 
 #include <errno.h>
@@ -278,34 +277,26 @@ static enum validity check_layout(const struct instance *inst)
 
 /* --- operations ------------------------------------------------------------------------------- */
 
-/* The evaluation loop, then the code of the JIT. The count. */
-static uint32_t find_ranges(const struct instance *inst, struct ep_range *ranges)
-{
-	const struct py_executable *exe = inst->exe;
-	uint32_t n = exe->n_code;
-
-	for (uint32_t i = 0; i < n; i++) {
-		ranges[i].start = target_addr(inst, exe->code[i].va);
-		ranges[i].end = ranges[i].start + exe->code[i].bytes;
-		ranges[i].mode = EP_RANGE_MARK;
-	}
-	if (inst->state.jit != PY_JIT_NONE)
-		n += py_find_jit(exe->host, inst->target, inst->state.jit == PY_JIT_POINTER,
-				 ranges + n, PY_MAX_JIT_RANGES);
-	return n;
-}
-
+/*
+ * The evaluation loop; and what the JIT makes, in an anonymous mapping for each executor
+ * (_PyJIT_Compile, 3.13 and newer Python/jit.c): BPF tells it from what others make.
+ */
 static int set_ranges(const struct instance *inst)
 {
-	size_t max = PY_MAX_CODE_RANGES + PY_MAX_JIT_RANGES;
-	struct ep_range *ranges = calloc(max, sizeof(*ranges));
-	int r;
+	const struct py_executable *exe = inst->exe;
+	struct ep_range ranges[PY_MAX_CODE_RANGES + 1] = {0};
+	uint32_t n = 0;
 
-	if (!ranges)
-		return -ENOMEM;
-	r = inst->exe->host->set_ranges(inst->target, ranges, find_ranges(inst, ranges));
-	free(ranges);
-	return r;
+	for (; n < exe->n_code; n++) {
+		ranges[n].start = target_addr(inst, exe->code[n].va);
+		ranges[n].end = ranges[n].start + exe->code[n].bytes;
+		ranges[n].mode = EP_RANGE_MARK;
+	}
+	if (inst->state.jit != PY_JIT_NONE)
+		ranges[n++] = (struct ep_range){.end = UINT64_MAX,
+						.mode = EP_RANGE_ENTER,
+						.flags = EP_RANGE_ANONYMOUS};
+	return exe->host->set_ranges(inst->target, ranges, n);
 }
 
 /* Versions that were seen are walked before anything runs in them. */
@@ -406,19 +397,11 @@ int py_attach(void *executable, struct ep_target *target, void **ret_instance)
 	return 0;
 }
 
-/* What was said in a call that fails takes no effect: it is not complete then. */
 int py_refresh(void *instance)
 {
 	struct instance *inst = instance;
-	bool was_complete = inst->complete;
-	int r = was_complete ? 0 : complete(inst, false), ranges;
 
-	if (r < 0 || !inst->armed)
-		return r;
-	ranges = set_ranges(inst);
-	if (ranges < 0)
-		inst->complete = was_complete;
-	return ranges < 0 ? ranges : r;
+	return inst->complete ? 0 : complete(inst, false);
 }
 
 static int symbolize(struct instance *inst, const struct ep_raw_frame *frame,

@@ -3,7 +3,6 @@
  * The parts of the plugin that belong to a process and to an executable.
  *
  *	probe.c		an ELF file: is it CPython, which one, offsets, where its globals are
- *	jit.c		code made by the JIT
  *	attach.c	a process: what BPF needs to know of it
  *	python.c	the descriptor
  */

@@ -456,9 +456,12 @@ static __always_inline bool leave_by_stack(const struct py_state *state, struct 
 		return false;
 	for (at = 0; at < PY_MAX_SAVED; at++) {
 		if (is_shim(s->stack[at]))
-			return leave_shim(state, rec, s, at);
+			break;
 	}
-	return false;
+	/* Functions in C end like that, too. */
+	if (at == PY_MAX_SAVED || ep_find_file(rec, s->stack[at & (PY_STACK_WORDS - 1)]))
+		return false;
+	return leave_shim(state, rec, s, at);
 }
 
 /* The walk goes on in the evaluation loop, whose frame stands for what the JIT's code runs. */

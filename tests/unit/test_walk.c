@@ -682,6 +682,21 @@ static void code_that_a_language_unwinds_is_late(void **state)
 					  {0}}, EP_ERROR_LATE);
 }
 
+/* A language takes what no file backs: it was not there to say whose this is. */
+static void anonymous_code_is_late(void **state)
+{
+	static const uint64_t places[] = {WALK_ANON + 0x10, WALK_NOTHING};
+	struct fixture *fx = *state;
+
+	fx->rows[WALK_N_ROWS - 2].executable = EP_ROW_ANONYMOUS;
+	for (size_t i = 0; i < EP_LEN(places); i++) {
+		const struct frame frames[] = {{EP_FRAME_ERROR, 0, EP_ERROR_LATE, places[i]}, {0}};
+
+		walk_event_init(&fx->event, places[i], 1);
+		expect(fx, frames, EP_ERROR_LATE);
+	}
+}
+
 /* --- limits ----------------------------------------------------------------------------------- */
 
 /* However full the sample is already, what comes out is one that the store takes. */
@@ -933,6 +948,7 @@ int main(void)
 		TEST(error_of_a_language_is_the_samples),
 		TEST(first_error_is_the_samples),
 		TEST(code_that_a_language_unwinds_is_late),
+		TEST(anonymous_code_is_late),
 		TEST(deep_stacks_end_where_the_words_do),
 		TEST(equal_stacks_have_equal_hashes),
 		TEST(malformed_events_are_refused),

@@ -443,6 +443,18 @@ static __always_inline bool ep_push_native_words(struct ep_record *rec, __u32 ex
 			     0);
 }
 
+/* The mapping of an ELF file that holds an address; NULL: memory of no file, or none. */
+static __always_inline const struct ep_row *ep_find_file(const struct ep_record *rec, __u64 addr)
+{
+	const __u8 *chunk = rec->walk.n_rows ? ep_get_codes(rec) : NULL;
+	const struct ep_row *row;
+
+	if (!chunk)
+		return NULL;
+	row = ep_find_entry(chunk, rec->walk.rows, 0, rec->walk.n_rows, addr);
+	return addr - row->start < row->end - row->start && EP_ROW_ID(row->executable) ? row : NULL;
+}
+
 /*
  * Adds the code at pc as a native frame, which its file names, for a language that knows better how to
  * go on from it: code that a compiler put into an executable without unwind rules. Its ranges say it
@@ -450,16 +462,12 @@ static __always_inline bool ep_push_native_words(struct ep_record *rec, __u32 ex
  */
 static __always_inline bool ep_push_native(struct ep_record *rec)
 {
-	__u64 pc = rec->walk.pc, addr = pc - rec->walk.return_address;
-	const __u8 *chunk = rec->walk.n_rows ? ep_get_codes(rec) : NULL;
-	const struct ep_row *row;
+	__u64 pc = rec->walk.pc;
+	const struct ep_row *row = ep_find_file(rec, pc - rec->walk.return_address);
 
-	if (chunk) {
-		row = ep_find_entry(chunk, rec->walk.rows, 0, rec->walk.n_rows, addr);
-		if (addr - row->start < row->end - row->start && EP_ROW_ID(row->executable))
-			return ep_push_native_words(rec, EP_ROW_ID(row->executable),
-						    pc - row->start + row->va);
-	}
+	if (row)
+		return ep_push_native_words(rec, EP_ROW_ID(row->executable),
+					    pc - row->start + row->va);
 	rec->sample.flags |= EP_SAMPLE_RAW;
 	return ep_push_native_words(rec, 0, pc);
 }

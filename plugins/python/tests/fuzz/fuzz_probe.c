@@ -15,7 +15,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <time.h>
 
 #define FILE_VA 0x1000u
@@ -100,25 +99,6 @@ static int target_read(void *arg, uint64_t addr, void *buf, size_t bytes)
 		return -EFAULT;
 	for (size_t i = 0; i < bytes; i++)
 		out[i] = input->bytes[(addr + i) % input->size];
-	return 0;
-}
-
-static int target_mappings(void *arg,
-			   int (*visit)(void *arg, const struct ep_target_mapping *mapping),
-			   void *visit_arg)
-{
-	const struct input *input = arg;
-	struct ep_target_mapping mapping = {.path = ""};
-
-	for (uint64_t i = 0; i < input->size && i < 2000; i++) {
-		mapping.start = (i * 2 + input->bytes[i] % 2) << 12;
-		mapping.end = mapping.start + 4096;
-		mapping.prot = input->bytes[i] & 4 ? PROT_READ | PROT_EXEC : PROT_READ;
-		mapping.is_file = input->bytes[i] & 8;
-		mapping.path = input->bytes[i] & 16 ? "[anon:cpython:jit]" : "";
-		if (visit(visit_arg, &mapping))
-			return 0;
-	}
 	return 0;
 }
 
@@ -212,7 +192,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	};
 	static const struct ep_target_ops target_ops = {
 		.read = target_read,
-		.mappings = target_mappings,
 		.tls_variable = target_tls,
 		.tls_key = target_key,
 		.set_state = target_set_state,
