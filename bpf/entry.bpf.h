@@ -5,6 +5,7 @@
 
 #include "bpf/program.bpf.h"
 #include "bpf/remembered.bpf.h"
+#include "bpf/resume.bpf.h"
 #include "bpf/send.bpf.h"
 
 /* User code segments of x86-64 Linux: arch/x86/include/asm/segment.h, __USER32_CS. */
@@ -113,8 +114,9 @@ static __always_inline void find_process(struct ep_core_record *rec, __u64 task)
 	rec->known = 0;
 	rec->walk.n_rows = 0;
 	rec->walk.max_calls = EP_MAX_TAIL_CALLS;
-	rec->keep_words = 0;
-	rec->language_words = 0;
+	rec->walk.keep_words = 0;
+	rec->walk.language_words = 0;
+	rec->use_memo = 0;
 	if (!proc) {
 		/* Behind its exit event nobody needs to find out about a process any more. */
 		if (!task_is_exiting(task))
@@ -125,14 +127,17 @@ static __always_inline void find_process(struct ep_core_record *rec, __u64 task)
 	}
 	rec->no_copy = proc->flags & EP_PROC_FINAL;
 	rec->known = 1;
+	rec->use_memo = 1;
 	rec->takers = proc->flags >> EP_PROC_TAKERS_SHIFT & EP_PROC_LANGUAGES;
 	rec->may_resume = proc->flags >> EP_PROC_RESUMERS_SHIFT & EP_PROC_LANGUAGES;
-	rec->resumers = rec->may_resume;
+	rec->has_gap = 0;
+	if (rec->may_resume)
+		forget_bound(rec);
 	/* One for each language that is asked when the native walk ends in an error. */
 	if (proc->slots[0])
 		rec->walk.max_calls = EP_MAX_TAIL_CALLS - EP_MAX_LANGUAGES;
 	if (proc->flags & EP_PROC_MARKS) {
-		rec->keep_words = EP_LANGUAGE_WORDS;
+		rec->walk.keep_words = EP_LANGUAGE_WORDS;
 		rec->walk.max_calls = EP_MAX_TAIL_CALLS - EP_LANGUAGE_TAIL_CALLS;
 	}
 	rec->walk.memo_tag = memo_tag(proc->rows);

@@ -56,17 +56,16 @@ static __always_inline bool guess_caller(struct ep_core_record *rec)
 	bool was_led = rec->place.error == EP_ERROR_NO_MAPPING;
 	__u64 sp = was_led ? rec->leaf_sp : walk->regs[EP_REG_SP];
 
-	if (!rec->known || !(was_led ? sp : walk->interrupted))
+	if (!rec->known || !(was_led ? sp : walk->interrupted) || is_behind_bound(rec, sp + 8))
 		return false;
 	rec->leaf_sp = 0;
 	if (!read_return(rec, sp))
 		return false;
-	if (was_led) {
+	if (was_led)
 		walk->regs[EP_REG_FP] = rec->leaf_fp;
-	} else {
-		rec->sure_sp = sp;
+	else
 		rec->pointer_frames++;
-	}
+	begin_doubt(rec);
 	rec->guessed = 1;
 	walk->pc = rec->plan.pc;
 	walk->regs[EP_REG_SP] = sp + 8;

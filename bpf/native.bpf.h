@@ -9,6 +9,7 @@
 #define EP_BPF_NATIVE_H
 
 #include "bpf/remembered.bpf.h"
+#include "bpf/resume.bpf.h"
 
 /*
  * Frames in one run; ep_config.frames_per_run lowers it where the verifier refuses. A frame is
@@ -263,6 +264,8 @@ static __always_inline __u32 follow_plan(struct ep_core_record *rec, struct ep_p
 
 	if (plan->cfa <= walk->regs[EP_REG_SP] && !may_stand(rec, plan))
 		return EP_ERROR_NO_PROGRESS;
+	if (is_behind_bound(rec, plan->cfa))
+		return EP_ERROR_BAD_FRAME_POINTER;
 	if (plan->fp_addr && !read_stack(rec, plan->fp_addr, &plan->fp))
 		return EP_ERROR_BAD_READ;
 	if (plan->pc_addr && !read_stack(rec, plan->pc_addr, &plan->pc))
@@ -275,8 +278,7 @@ static __always_inline __u32 follow_plan(struct ep_core_record *rec, struct ep_p
 		if (plan->pc < EP_PAGE_BYTES || plan->pc >= USER_LIMIT ||
 		    (!rec->known && plan->fp && plan->fp < plan->cfa))
 			return rec->place.error;
-		if (!walk->by_pointer)
-			rec->sure_sp = walk->regs[EP_REG_SP];
+		begin_doubt(rec);
 		rec->leaf_sp = walk->regs[EP_REG_SP] & -(__u64)walk->interrupted;
 		rec->leaf_fp = walk->regs[EP_REG_FP];
 		rec->guessed = 0;
@@ -453,7 +455,7 @@ static __always_inline __u32 step_frame(struct ep_core_record *rec)
 	if (place->error == EP_ERROR_NO_MAPPING) {
 		rec->sample.flags |= EP_SAMPLE_UNKNOWN_ADDRESS;
 		/* Where a frame pointer led us to no code, it was none: do not show it. */
-		if (rec->walk.by_pointer)
+		if (rec->walk.by_pointer || is_doubtful(rec))
 			return EP_ERROR_BAD_FRAME_POINTER;
 	}
 	if (!rec->no_copy && is_unknown(rec, place))
@@ -469,6 +471,8 @@ static __always_inline __u32 step_frame(struct ep_core_record *rec)
 	else
 		flags = frame_flags(rec) +
 			(__u32)not_above(place->rule ^ EP_RULE_SIGNAL, 0) * EP_FRAME_SIGNAL;
+	if (place->rule == EP_RULE_NONE && must_ask(rec))
+		return STEP_ASK;
 	if (!push_native(rec, flags, place->executable, place->word))
 		return EP_ERROR_TOO_DEEP;
 	if (place->rule == EP_RULE_SIGNAL)
@@ -481,50 +485,14 @@ static __always_inline bool may_run_again(const struct ep_core_record *rec)
 	return rec->walk.tail_calls < rec->walk.max_calls;
 }
 
-/*
- * The walk cannot go on. Of the languages that may know where it can, the next one's slot; 0: all were
- * asked. What a frame pointer led to on the way here was no frame of theirs.
- */
-static __always_inline __u32 next_resumer(struct ep_core_record *rec, __u32 step)
-{
-	__u32 slot = 0;
-
-	if (!rec->resumers || step == EP_ERROR_TAIL_CALLS || step == EP_ERROR_TOO_DEEP ||
-	    !may_run_again(rec))
-		return 0;
-#pragma unroll
-	for (__u32 i = 0; i < EP_MAX_LANGUAGES; i++) {
-		if (rec->resumers & 1u << i) {
-			rec->resumers &= ~(1u << i);
-			slot = rec->walk.slots[i];
-			break;
-		}
-	}
-	return slot;
-}
-
-static __always_inline void ask_resumer(void *ctx, struct ep_core_record *rec, __u32 slot, __u32 step)
-{
-	if (rec->walk.by_pointer)
-		rec->walk.regs[EP_REG_SP] = rec->sure_sp;
-	rec->first_step = step; /* if it knows no more */
-	rec->walk.failed = step;
-	rec->walk.entered = EP_FAILED;
-	rec->walk.left_at = rec->sample.n_words;
-	ep_go_to(ctx, &rec->record, slot);
-}
-
+/* Frames that are marked may be where some are missing. */
 static __always_inline void end_walk(void *ctx, struct ep_core_record *rec, __u32 step)
 {
-	__u32 slot = step == STEP_ROOT ? 0 : next_resumer(rec, step);
-
-	if (slot)
-		ask_resumer(ctx, rec, slot, step);
 	rec->walk.entered = EP_NOT_ENTERED;
-	if (step != STEP_ROOT) {
+	if (step != STEP_ROOT)
 		ep_push_error(&rec->record, step, rec->walk.pc);
+	if (step != STEP_ROOT || (rec->may_resume && rec->has_gap))
 		ep_ask_all(&rec->record);
-	}
 	ep_next(ctx, &rec->record);
 }
 
@@ -567,15 +535,16 @@ static __always_inline __u32 begin_run(struct ep_core_record *rec)
 	__u32 entered = rec->walk.entered, step = rec->first_step;
 
 	rec->first_step = STEP_AGAIN;
-	if (!entered)
-		return step;
-	rec->language_words += (__u16)(rec->sample.n_words - rec->walk.left_at);
+	if (entered)
+		rec->walk.language_words += rec->sample.n_words - rec->walk.left_at;
 	/* A language has unwound the frame that was interrupted. */
 	if (entered == EP_ENTERED)
 		rec->walk.interrupted = 0;
-	if (entered == EP_RESUMED)
-		rec->resumers = rec->may_resume;
-	return entered == EP_FAILED ? step : STEP_AGAIN;
+	if (rec->may_resume)
+		step = resume(rec, step);
+	if (entered >= EP_FAILED)
+		rec->walk.entered = EP_NOT_ENTERED;
+	return step;
 }
 
 SEC("perf_event")
@@ -598,23 +567,34 @@ int ep_native(struct bpf_perf_event_data *ctx)
 		if (step == STEP_LONG)
 			step = step_frame(rec);
 	}
-	if (step == EP_ERROR_BAD_FRAME_POINTER && rec->walk.entered != EP_FAILED &&
-	    guess_caller(rec))
+	if (step == EP_ERROR_BAD_FRAME_POINTER && guess_caller(rec))
 		step = STEP_AGAIN;
 	if (step == STEP_LATE && keep_walk(rec)) {
 		ep_next(ctx, &rec->record);
 		return 0;
 	}
+	if (rec->may_resume && may_run_again(rec) && (step == STEP_ASK || has_failed(step))) {
+		if (!rec->asked)
+			ask_resumers(ctx, rec, step);
+		if (step == STEP_ASK)
+			step = STEP_AGAIN;
+		if (rec->bound_pc) {
+			rec->first_step = step;
+			ep_go_to(ctx, &rec->record, EP_SLOT_NATIVE);
+		}
+	}
 	/* Without a copy the walk goes on as far as it can: by frame pointers. */
 	if ((step == STEP_AGAIN || step == STEP_LATE) && may_run_again(rec))
 		ep_go_to(ctx, &rec->record, EP_SLOT_NATIVE);
 	if (step == STEP_ENTER && may_run_again(rec)) {
+		if (rec->may_resume)
+			forget_bound(rec);
 		rec->walk.entered = EP_ENTERED;
 		rec->walk.left_at = rec->sample.n_words;
 		ep_go_to(ctx, &rec->record, EP_ROW_SLOT(rec->place.owner));
 		step = EP_ERROR_NO_TABLES; /* its program is not loaded */
 	}
-	if (step == STEP_AGAIN || step == STEP_ENTER || step == STEP_LATE)
+	if (step == STEP_AGAIN || step == STEP_ENTER || step == STEP_LATE || step == STEP_ASK)
 		step = EP_ERROR_TAIL_CALLS;
 	end_walk(ctx, rec, step);
 	return 0;

@@ -52,9 +52,22 @@ struct ep_core_record {
 	__u16 stood;   /* a frame was left that has nothing on the stack */
 	__u8 takers;   /* bit i: languages[i] takes code that no file backs (EP_RANGE_ANONYMOUS) */
 	__u8 offered;  /* of them, those that were asked for the code at pc */
-	__u32 may_resume; /* bit i: languages[i] may know more where the walk fails (EP_BPF_RESUMES) */
-	__u32 resumers;	  /* of them, those that were not asked since it failed */
-	__u64 sure_sp; /* of the last frame that was not found by frame pointer */
+	__u32 use_memo; /* 1: known, and no guess was made since a language was asked */
+	/*
+	 * Bit i: languages[i] may know where the walk goes on (EP_BPF_RESUMES). Where it is 0 nothing of
+	 * what follows is used.
+	 */
+	__u32 may_resume;
+	__u32 resumers; /* of them, those that are to be asked yet */
+	__u32 asked;	/* nobody is, until another frame of a language */
+	__u32 has_gap;
+	__u32 doubtful; /* a frame pointer was followed: what came since may be wrong */
+	/* What the walk must not pass: a language's next frame. pc 0 and sp ~0: not known. */
+	__u64 bound_pc, bound_sp, bound_fp;
+	/* What there was before it became doubtful. */
+	__u64 sure_hash;
+	__u16 sure_words, sure_frames;
+	__u32 pad;
 	struct ep_row row; /* of the last look-up */
 	struct ep_place place;
 	struct ep_plan plan;
@@ -62,9 +75,6 @@ struct ep_core_record {
 	__u64 leaf_sp, leaf_fp;
 	__u64 guessed; /* a caller was found by what lay at sp, and none by frame pointer since */
 	__u32 no_copy;	  /* of the stack: user space would not learn from it */
-	/* Kept for languages whose frames come when the native walk is done. */
-	__u32 keep_words;
-	__u32 language_words; /* of languages that were entered: they take none of native frames' */
 	__u32 first_step; /* for ep_native: STEP_AGAIN, or the error that the walk has ended with */
 	struct ep_copy copy; /* where the native walk stopped, if copy.pc is not 0 */
 	__u64 window_base; /* target address of window[0]; ~0: nothing read yet */

@@ -18,6 +18,7 @@
 #define STEP_ROOT  EP_STEP_ROOT
 #define STEP_ENTER 0xfeu /* a language unwinds this code */
 #define STEP_LATE  0xfdu /* user space may come to know this code, and go on from a copy */
+#define STEP_ASK   0xfbu /* a language may know more than can be guessed */
 #define STEP_LONG  EP_STEP_UNKNOWN /* step_frame is to find out */
 
 /*
@@ -73,7 +74,7 @@ static __always_inline bool push_native(struct ep_core_record *rec, __u32 flags,
 	__u32 used = rec->sample.n_words;
 
 	return used < EP_MAX_WORDS - 8 &&
-	       used - rec->language_words < EP_MAX_WORDS - 8 - rec->keep_words &&
+	       used - rec->walk.language_words < EP_MAX_WORDS - 8u - rec->walk.keep_words &&
 	       ep_push_words(&rec->record,
 			     EP_FRAME_HEADER(EP_FRAME_NATIVE, flags, 1, executable), 1, word, 0, 0);
 }
@@ -115,7 +116,7 @@ static __always_inline __u32 step_remembered(struct ep_core_record *rec)
 	const struct ep_memo *memo;
 	__u64 rule;
 
-	if (!rec->known)
+	if (!rec->use_memo)
 		return STEP_LONG;
 	memo = recall(rec, rec->walk.pc - rec->walk.return_address);
 	if (!memo)

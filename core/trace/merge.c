@@ -52,6 +52,21 @@ static void take_native_error(struct ep_merge *m)
 	m->native_end = next_at(header, m->native_end);
 }
 
+/* The markers that come are behind the last gap, as far as is known. */
+static void take_gap(struct ep_merge *m)
+{
+	m->n_gaps++;
+	for (size_t i = 0; i < EP_LEN(m->languages); i++)
+		m->languages[i].n_behind = 0;
+}
+
+static void take_marker(struct ep_merge *m, struct ep_merge_language *language)
+{
+	language->n_markers++;
+	language->n_before += m->n_gaps == 0;
+	language->n_behind += m->n_gaps > 0;
+}
+
 static void find_native_part(struct ep_merge *m)
 {
 	uint64_t header;
@@ -65,9 +80,11 @@ static void find_native_part(struct ep_merge *m)
 		    EP_FRAME_KIND(header) >= EP_FRAME_FIRST_DYNAMIC)
 			continue;
 		m->native_end = next_at(header, at);
+		if (EP_FRAME_KIND(header) == EP_FRAME_GAP)
+			take_gap(m);
 		language = language_of_marker(m, header);
 		if (language)
-			language->n_markers++;
+			take_marker(m, language);
 	}
 	take_native_error(m);
 }
@@ -143,12 +160,49 @@ static void put_errors(struct ep_merge *m, struct ep_merge_language *language)
 		put_next(m, language);
 }
 
+/* Groups that belong before the first gap, or into one: those behind the last one come first. */
+static uint32_t groups_left(const struct ep_merge_language *language)
+{
+	return language->n_groups > language->n_behind ? language->n_groups - language->n_behind : 0;
+}
+
+/* The same where there is a gap; a walk that failed says nothing of what is behind it. */
+static uint32_t groups_around_gap(const struct ep_merge *m, const struct ep_merge_language *language,
+				  uint32_t n)
+{
+	uint32_t behind = language->n_markers - language->n_behind;
+	bool failed = m->native_failed || language->failed;
+
+	if (failed)
+		return n < language->n_before && n < language->n_groups;
+	if (n < language->n_before)
+		return n + EP_MIN(groups_left(language), (uint32_t)language->n_before) >=
+		       language->n_before;
+	if (n < behind)
+		return n < groups_left(language);
+	return n - behind + language->n_groups >= language->n_behind;
+}
+
+/* Of one language, those that no marker takes. */
+static uint32_t groups_in_gap(const struct ep_merge *m, const struct ep_merge_language *language)
+{
+	uint32_t taken = language->n_markers - language->n_behind;
+
+	if (m->native_failed || language->failed)
+		return language->n_groups > language->n_before
+			       ? language->n_groups - language->n_before
+			       : 0;
+	return groups_left(language) > taken ? groups_left(language) - taken : 0;
+}
+
 /* How many groups take the place of a marker: number n of its language, from the leaf, from 0. */
 static uint32_t groups_of_marker(const struct ep_merge *m, const struct ep_merge_language *language,
 				 uint32_t n)
 {
 	uint32_t markers = language->n_markers, groups = language->n_groups;
 
+	if (m->n_gaps)
+		return groups_around_gap(m, language, n);
 	if (m->native_failed || language->failed) {
 		if (n == markers - 1 && groups > markers && !m->native_failed)
 			return groups - n;
@@ -173,6 +227,24 @@ static void put_marker(struct ep_merge *m, struct ep_merge_language *language, u
 	}
 }
 
+/* The first one: groups that have no marker come here. */
+static void put_gap(struct ep_merge *m, uint32_t at)
+{
+	m->order[m->n_order++] = (uint16_t)at;
+	if (m->passed_gap)
+		return;
+	m->passed_gap = true;
+	for (size_t i = 0; i < EP_LEN(m->languages); i++) {
+		struct ep_merge_language *language = &m->languages[i];
+
+		for (uint32_t n = groups_in_gap(m, language); n && language->head; n--) {
+			put_errors(m, language);
+			if (language->head)
+				put_next(m, language);
+		}
+	}
+}
+
 static void put_native_part(struct ep_merge *m)
 {
 	uint64_t header;
@@ -184,6 +256,8 @@ static void put_native_part(struct ep_merge *m)
 		language = language_of_marker(m, header);
 		if (language)
 			put_marker(m, language, at);
+		else if (EP_FRAME_KIND(header) == EP_FRAME_GAP)
+			put_gap(m, at);
 		else
 			m->order[m->n_order++] = (uint16_t)at;
 	}

@@ -17,6 +17,10 @@
  *			frames. Groups too many come behind the native part's error, or where that
  *			is complete behind the last marker's group.
  *
+ * A gap (EP_FRAME_GAP) in the native part may hide markers. Those before the first one are aligned
+ * at the leaf, those behind the last one at the root; groups that are left have their markers in
+ * between, or nowhere: then they are behind the first gap, as all that are left when a walk failed.
+ *
  * An error of a language stays behind its last group, without any before its first marker. It is
  * that of the language that registered it (core/trace/kinds.h), else of the one before it.
  * An error of a language without markers is one of the native walk: it asked that language.
@@ -38,6 +42,7 @@ struct ep_merge_item {
 
 struct ep_merge_language {
 	uint16_t n_markers, n_groups;
+	uint16_t n_before, n_behind; /* of the markers: the first gap, the last one */
 	uint16_t n_seen;     /* markers that were passed */
 	uint16_t head, tail; /* items that are not placed */
 	uint16_t failed;     /* it has an error */
@@ -47,7 +52,8 @@ struct ep_merge_language {
 struct ep_merge {
 	const uint8_t *words; /* of the event in hand, as the members below */
 	uint32_t n_words, native_end;
-	bool native_failed;
+	uint32_t n_gaps; /* in the native part */
+	bool native_failed, passed_gap;
 	uint32_t n_items, n_order;
 	struct ep_merge_language languages[EP_SLOT_COUNT];
 	struct ep_merge_item items[EP_MAX_WORDS + 1]; /* from 1 */

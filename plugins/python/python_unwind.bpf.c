@@ -450,6 +450,7 @@ static __always_inline bool leave_shim(const struct py_state *state, struct ep_r
 static __always_inline bool leave_by_stack(const struct py_state *state, struct ep_record *rec,
 					   struct py_scratch *s)
 {
+	const struct ep_row *row;
 	__u32 at;
 
 	if (bpf_probe_read_user(s->stack, sizeof(s->stack), (void *)rec->walk.regs[EP_REG_SP]))
@@ -459,9 +460,10 @@ static __always_inline bool leave_by_stack(const struct py_state *state, struct 
 			break;
 	}
 	/* Functions in C end like that, too. */
-	if (at == PY_MAX_SAVED || ep_find_file(rec, s->stack[at & (PY_STACK_WORDS - 1)]))
+	if (at == PY_MAX_SAVED)
 		return false;
-	return leave_shim(state, rec, s, at);
+	row = ep_find_row(rec, s->stack[at & (PY_STACK_WORDS - 1)]);
+	return (!row || !EP_ROW_ID(row->executable)) && leave_shim(state, rec, s, at);
 }
 
 /* The walk goes on in the evaluation loop, whose frame stands for what the JIT's code runs. */

@@ -261,22 +261,22 @@ static int symbolize(void *arg, const struct ep_raw_frame *frame, struct ep_name
 	int r = frame->n_words ? 0 : -EBADMSG;
 
 	for (uint32_t i = 0; r == 0 && i < frame->n_words; i++)
-		r = add_function(instance, frame->words[i], JIT_LINE(frame->aux, i), names);
-	return r;
+		r = add_function(instance, JIT_FUNCTION(frame->words[i]), JIT_LINE(frame->words[i]),
+				 names);
+	return r == -EFAULT ? EP_FRAME_GONE : r; /* functions stay: this was none */
 }
 
 /* --- the descriptor -------------------------------------------------------------------------- */
 
 /* As enum jit_error. */
 static const char *const errors[] = {
-	"no block of code is there",
 	"tables of a block that do not hold",
 	NULL,
 };
 
 /* As enum jit_counter. */
 static const char *const counters[] = {
-	"walks that went on behind code without unwind rules",
+	"anchors told, for walks through code without unwind rules",
 	"native frames skipped for want of tail calls",
 	NULL,
 };

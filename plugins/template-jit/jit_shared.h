@@ -3,9 +3,8 @@
  * What both sides of the unwinder see. All offsets are those that the process publishes.
  *
  *	range	data: where its heap's map is; 0: the entry stub, which is native code by itself
- *	frame	aux: a line for each word, 10 bits, that of word 0 lowest
- *		words: struct jit_function of what is inlined there, innermost first, the last one's caller
- *		       in the next frame or none
+ *	frame	words: struct jit_function of what is inlined there, in 47 bits, and above it the line;
+ *		       innermost first, the last one's caller in the next frame or none
  *
  * A frame says the functions and not the block and its offset, though these would be shorter: a block
  * may be gone a millisecond later, functions stay. What names a frame must outlive the sample.
@@ -29,8 +28,9 @@
 #define JIT_MAX_SCOPES 8
 
 #define JIT_FRAME_FUNCTIONS EP_FRAME_MAX_WORDS
-#define JIT_LINE_BITS	    10
-#define JIT_LINE(aux, i)    ((aux) >> (i)*JIT_LINE_BITS & ((1u << JIT_LINE_BITS) - 1))
+#define JIT_LINE_SHIFT	    47 /* user addresses are below: x86-64 with four levels of tables */
+#define JIT_FUNCTION(word)  ((word) & ((1ull << JIT_LINE_SHIFT) - 1))
+#define JIT_LINE(word)	    ((uint32_t)((word) >> JIT_LINE_SHIFT)) /* up to 131071 */
 
 enum jit_pc_flag {
 	JIT_PC_FP_SAVED = 1 << 0,
@@ -52,12 +52,11 @@ _Static_assert(sizeof(struct jit_state) <= EP_STATE_BYTES, "jit_state is too lar
 
 /* In the order of the texts in jit.c. */
 enum jit_error {
-	JIT_ERROR_NO_BLOCK = 0,
-	JIT_ERROR_TABLES,
+	JIT_ERROR_TABLES = 0,
 };
 
 enum jit_counter {
-	JIT_COUNT_RESUMED = 0,
+	JIT_COUNT_ANCHORS = 0,
 	JIT_COUNT_SKIPPED,
 };
 

@@ -8,7 +8,7 @@
  *	entered ──► block of pc ──► its tables: depth, functions ──► push ──► caller ─┐
  *	              ▲ no block: a remembered native frame? ── no ──► ep_go_native   │
  *	              └────────────────────────────────────────────────────────────────┘
- *	failed  ──► where C was called from: the anchor ──► ep_resume
+ *	no rules ─► where C was called from: the anchor ──► ep_resume
  */
 #include <ebpf-profiler/bpf/unwinder.h>
 
@@ -22,15 +22,16 @@ EP_UNWINDER();
 /* With fewer tail calls left native frames are skipped, where the anchor says what is behind them. */
 #define JIT_KEEP_CALLS 6
 
-/* One outcome more than ep_step_native has. */
-#define JIT_STEP_GIVE_BACK 0xf0
-
 struct jit_scratch {
 	__u64 sequence;
 	__u64 anchor; /* where the struct jit_anchor is that holds here; 0: the thread's */
 	__u64 block;
+	__u64 return_pc, sp, fp; /* what was read; see ep_read_caller: not on the stack */
 	__u64 functions[JIT_FRAME_FUNCTIONS];
-	__u32 lines, n_functions;
+	__u32 n_functions;
+	__u32 pad;
+	__u32 has_stepped; /* since it was entered */
+	__u32 goes_on;	   /* this run is the one before, continued */
 	__u8 header[JIT_BLOCK_BYTES];
 	__u8 pc[JIT_PC_BYTES];
 	__u8 scope[JIT_PC_BYTES];
@@ -136,11 +137,10 @@ static __always_inline bool find_pc(const struct jit_state *state, struct jit_sc
 
 static __always_inline bool push_functions(struct ep_record *rec, struct jit_scratch *s)
 {
-	__u32 n = s->n_functions, lines = s->lines;
+	__u32 n = s->n_functions;
 
 	s->n_functions = 0;
-	s->lines = 0;
-	return ep_push_words(rec, EP_FRAME_HEADER(ep_self.kind, 0, n, lines), n, s->functions[0],
+	return ep_push_words(rec, EP_FRAME_HEADER(ep_self.kind, 0, n, 0), n, s->functions[0],
 			     s->functions[1], s->functions[2]);
 }
 
@@ -153,7 +153,6 @@ static __always_inline __u32 push_scopes(struct ep_record *rec, const struct jit
 	__u32 n = header_int(s, state->block_n_scopes);
 
 	s->n_functions = 0;
-	s->lines = 0;
 	for (__u32 i = 0; i < JIT_MAX_SCOPES; i++) {
 		__u32 at = s->n_functions;
 
@@ -167,8 +166,8 @@ static __always_inline __u32 push_scopes(struct ep_record *rec, const struct jit
 			at = 0;
 		}
 		s->functions[at] =
-			*(const __u64 *)(s->scope + (state->scope_function & (JIT_PC_BYTES - 8)));
-		s->lines |= (line & ((1u << JIT_LINE_BITS) - 1)) << at * JIT_LINE_BITS;
+			*(const __u64 *)(s->scope + (state->scope_function & (JIT_PC_BYTES - 8))) |
+			(__u64)line << JIT_LINE_SHIFT;
 		s->n_functions = at + 1;
 		line = small_int(s->scope, state->scope_line);
 		scope = small_int(s->scope, state->scope_caller);
@@ -180,50 +179,46 @@ static __always_inline __u32 push_scopes(struct ep_record *rec, const struct jit
 
 /* --- to the caller ----------------------------------------------------------------------------- */
 
-/* Stubs keep for us what C had, and where the jitted frames before C are. */
-static __always_inline __u32 step_caller(struct ep_record *rec, const struct jit_state *state,
-					 struct jit_scratch *s)
+/* Leaves it in s->return_pc and s->sp. False: there is none, or it cannot be read. */
+static __always_inline bool read_anchor(const struct jit_state *state, struct jit_scratch *s)
 {
-	__u64 slot = rec->walk.regs[EP_REG_SP] + small_int(s->pc, state->pc_depth);
-	__u64 fp = rec->walk.regs[EP_REG_FP], pc = 0;
-	__u32 flags = small_half(s->pc, state->pc_flags);
-
-	if (flags & JIT_PC_FP_SAVED && !read_word(slot - state->fp_depth, &fp))
-		return EP_ERROR_BAD_READ;
-	if (flags & JIT_PC_ANCHOR_SAVED)
-		s->anchor = slot - state->anchor_depth;
-	if (!read_word(slot, &pc))
-		return EP_ERROR_BAD_READ;
-	return ep_set_caller(rec, pc, slot + 8, fp) ? EP_STEP_CALLER : EP_ERROR_NO_PROGRESS;
-}
-
-/* False: there is none, or it cannot be read. */
-static __always_inline bool read_anchor(const struct jit_state *state, struct jit_scratch *s,
-					__u64 *pc, __u64 *sp)
-{
-	__u64 thread = 0;
-
-	if (!s->anchor && ep_read_tls(&state->self, ep_thread_pointer(), &thread))
-		s->anchor = thread + state->thread_anchor;
-	return s->anchor && read_word(s->anchor + state->anchor_sp, sp) && *sp &&
-	       read_word(s->anchor + state->anchor_pc, pc);
+	return read_word(s->anchor + state->anchor_sp, &s->sp) && s->sp &&
+	       read_word(s->anchor + state->anchor_pc, &s->return_pc);
 }
 
 /*
- * In C that jitted code has called, behind a stub of ours, and hardly a tail call is left: the rest of
- * the jitted frames is worth more than what C there is between. False: go on as always.
+ * C has called, whose caller was called by jitted code, and hardly a tail call is left: the rest of the
+ * jitted frames is worth more than what C there is between. False: go on as always.
  */
 static __always_inline bool skip_native(struct ep_record *rec, const struct jit_state *state,
 					struct jit_scratch *s)
 {
-	__u64 pc = 0, sp = 0;
-
-	if (ep_calls_left(rec) >= JIT_KEEP_CALLS || !s->anchor ||
-	    !read_anchor(state, s, &pc, &sp) || sp <= rec->walk.regs[EP_REG_SP] ||
-	    !ep_push_gap(rec, EP_ERROR_TAIL_CALLS))
+	if (ep_calls_left(rec) >= JIT_KEEP_CALLS || !read_anchor(state, s) ||
+	    !ep_skip_to(rec, EP_ERROR_TAIL_CALLS, s->return_pc, s->sp, 0))
 		return false;
 	ep_count(JIT_COUNT_SKIPPED);
-	return ep_set_caller(rec, pc, sp, 0);
+	return true;
+}
+
+/* The entry stub keeps for us what C had, and where the jitted frames before C are. */
+static __always_inline __u32 step_caller(struct ep_record *rec, const struct jit_state *state,
+					 struct jit_scratch *s)
+{
+	__u64 slot = rec->walk.regs[EP_REG_SP] + small_int(s->pc, state->pc_depth);
+	__u32 flags = small_half(s->pc, state->pc_flags);
+
+	s->fp = rec->walk.regs[EP_REG_FP];
+	if (flags & JIT_PC_FP_SAVED && !read_word(slot - state->fp_depth, &s->fp))
+		return EP_ERROR_BAD_READ;
+	if (flags & JIT_PC_ANCHOR_SAVED) {
+		s->anchor = slot - state->anchor_depth;
+		if (skip_native(rec, state, s))
+			return EP_STEP_CALLER;
+	}
+	if (!read_word(slot, &s->return_pc))
+		return EP_ERROR_BAD_READ;
+	return ep_set_caller(rec, s->return_pc, slot + 8, s->fp) ? EP_STEP_CALLER
+								 : EP_ERROR_NO_PROGRESS;
 }
 
 /* --- the walk ---------------------------------------------------------------------------------- */
@@ -243,36 +238,34 @@ static __always_inline __u32 step(struct ep_record *rec, const struct jit_state 
 				  struct jit_scratch *s)
 {
 	__u64 addr = rec->walk.pc - rec->walk.return_address;
-	__u32 native;
 
-	if (find_block(rec, state, s, addr))
-		return step_block(rec, state, s, addr);
-	native = ep_step_native(rec);
-	if (native == EP_STEP_UNKNOWN && skip_native(rec, state, s))
-		return EP_STEP_CALLER;
-	return native;
+	return find_block(rec, state, s, addr) ? step_block(rec, state, s, addr) : ep_step_native(rec);
 }
 
 static __always_inline void walk(void *ctx, struct ep_record *rec, const struct jit_state *state,
 				 struct jit_scratch *s)
 {
-	__u64 begin = rec->walk.pc;
 	__u32 done = EP_STEP_CALLER;
 
+	if (!s->goes_on)
+		s->has_stepped = 0;
+	s->goes_on = 0;
 	for (__u64 i = 0; i < JIT_MAX_FRAMES_PER_RUN; i++) {
 		if (i >= ep_self.frames_per_run)
 			break;
 		done = step(rec, state, s);
 		if (done != EP_STEP_CALLER)
 			break;
+		s->has_stepped = 1;
 	}
 	if (done == EP_STEP_CALLER) {
+		s->goes_on = 1;
 		ep_run_again(ctx, rec);
 		done = EP_ERROR_TAIL_CALLS;
 	}
 	if (done == EP_STEP_UNKNOWN) {
 		/* Where it was entered there is no block: another language's code, or what is no code. */
-		if (rec->walk.pc == begin)
+		if (!s->has_stepped)
 			ep_give_back(ctx, rec);
 		ep_go_native(ctx, rec);
 		done = EP_ERROR_TAIL_CALLS;
@@ -286,12 +279,14 @@ static __always_inline void walk(void *ctx, struct ep_record *rec, const struct 
 static __always_inline void resume(void *ctx, struct ep_record *rec, const struct jit_state *state,
 				   struct jit_scratch *s)
 {
-	__u64 pc = 0, sp = 0;
+	__u64 thread = 0;
 
-	if (!read_anchor(state, s, &pc, &sp))
+	if (!s->anchor && ep_read_tls(&state->self, ep_thread_pointer(), &thread))
+		s->anchor = thread + state->thread_anchor;
+	if (!s->anchor || !read_anchor(state, s))
 		return;
-	ep_count(JIT_COUNT_RESUMED);
-	ep_resume(ctx, rec, pc, sp, 0);
+	ep_count(JIT_COUNT_ANCHORS);
+	ep_resume(ctx, rec, s->return_pc, s->sp, 0);
 }
 
 SEC("perf_event")

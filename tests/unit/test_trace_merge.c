@@ -57,6 +57,8 @@ static uint64_t header_of(const char *token)
 		return EP_FRAME_HEADER(EP_FRAME_ERROR, 0, 1,
 				       token[1] ? first_errors[(size_t)token[1]]
 						: EP_ERROR_BAD_READ);
+	if (kind == '-')
+		return EP_FRAME_HEADER(EP_FRAME_GAP, 0, 0, EP_ERROR_BAD_READ);
 	if (kind == 'N')
 		return EP_FRAME_HEADER(EP_FRAME_NATIVE, EP_FRAME_RETURN_ADDRESS, 1, 5);
 	if (kind >= 'A' && kind <= 'Z')
@@ -206,6 +208,29 @@ static void frames_pushed_in_place_stay_there(void **state)
 	check_rows(rows, EP_LEN(rows), false);
 }
 
+static void gaps_may_hide_markers(void **state)
+{
+	static const struct row rows[] = {
+		{"none hidden", "A1 N2 - N3 A4 N5 a1. a2.", "a1. N2 - N3 a2. N5"},
+		{"one hidden", "A1 N2 - N3 A4 N5 a1. a2. a3.", "a1. N2 - a2. N3 a3. N5"},
+		{"all hidden", "N1 - N2 a1. a2.", "N1 - a1. a2. N2"},
+		{"leafmost has no frame yet", "A1 A2 - A3 a1. a2.", "A1 a1. - a2."},
+		{"none before, one hidden", "N1 - N2 A3 a1. a2.", "N1 - a1. N2 a2."},
+		{"none behind, one hidden", "A1 N2 - N3 a1. a2.", "a1. N2 - a2. N3"},
+		{"fewer than are behind", "A1 - A2 A3 a1.", "A1 - A2 a1."},
+		{"two gaps", "A1 - A2 - A3 a1. a2. a3.", "a1. - a2. - a3."},
+		{"two gaps, one hidden", "A1 - A2 - A3 a1. a2. a3. a4.", "a1. - a2. a3. - a4."},
+		{"the walk failed behind it", "A1 - A2 x a1. a2. a3.", "a1. - a2. a3. A2 x"},
+		{"the language failed", "A1 N2 - A3 N4 a1. a2. xa", "a1. N2 - a2. A3 N4 xa"},
+		{"in place", "A1 N2 c1 - c2 N3 A4 a1. a2. a3.", "a1. N2 c1 - a2. c2 N3 a3."},
+		{"two languages", "A1 B2 - N3 A4 B5 a1. a2. b1. b2. b3.",
+		 "a1. b1. - b2. N3 a2. b3."},
+	};
+
+	(void)state;
+	check_rows(rows, EP_LEN(rows), false);
+}
+
 static void malformed_events_lose_nothing(void **state)
 {
 	static const struct row rows[] = {
@@ -338,6 +363,7 @@ int main(void)
 		cmocka_unit_test(incomplete_walks_meet_at_the_leaf),
 		cmocka_unit_test(languages_do_not_mix),
 		cmocka_unit_test(frames_pushed_in_place_stay_there),
+		cmocka_unit_test(gaps_may_hide_markers),
 		cmocka_unit_test(malformed_events_lose_nothing),
 		cmocka_unit_test(any_event_keeps_its_frames),
 		cmocka_unit_test(the_longest_event_fits),

@@ -108,9 +108,9 @@ enum ep_entered {
 	EP_NOT_ENTERED = 0, /* the native walk is done: push frames */
 	EP_GIVEN_BACK = 1,  /* said: not its code after all, native goes on (ep_give_back) */
 	EP_ENTERED = 2,	    /* unwind the code at pc */
-	EP_FAILED = 3,	    /* the native walk could not go on at pc: does the language know where its
-			     * next frame is? (EP_BPF_RESUMES) */
-	EP_RESUMED = 4,	    /* said: it does (ep_resume) */
+	EP_FAILED = 3,	    /* the native walk cannot go on, or has to guess: does the language know
+			     * where its next frame is? (EP_BPF_RESUMES) */
+	EP_RESUMED = 4,	    /* said: at next_pc (ep_resume) */
 };
 
 struct ep_walk {
@@ -127,14 +127,16 @@ struct ep_walk {
 	__u32 entered;	/* enum ep_entered */
 	__u32 pending;	/* bit i: languages[i] has frames to push when native is done */
 	__u32 interrupted; /* no call led out of this frame: it was sampled, or a signal hit it */
-	__u32 failed;	   /* enum ep_error: why, where entered is EP_FAILED */
-	__u16 states[EP_MAX_LANGUAGES]; /* index of its struct in ep_states, 0: no language */
 	__u8 slots[EP_MAX_LANGUAGES];
-	__u16 left_at;	 /* words when a language was entered; behind them are its frames' */
+	__u16 states[EP_MAX_LANGUAGES]; /* index of its struct in ep_states, 0: no language */
+	__u16 left_at;	 /* words when a language was entered, and those of native frames since */
 	__u16 max_calls; /* tail calls after which nothing is entered any more */
+	__u16 keep_words;     /* of EP_MAX_WORDS, for languages whose frames come behind */
+	__u16 language_words; /* of languages that were entered: they take none of native frames' */
+	__u64 next_pc, next_sp, next_fp; /* what ep_resume said */
 	__u64 regs[EP_REGS];
 };
-_Static_assert(sizeof(struct ep_walk) == 88 + 8 * EP_REGS, "ep_walk is shared with plugins");
+_Static_assert(sizeof(struct ep_walk) == 112 + 8 * EP_REGS, "ep_walk is shared with plugins");
 
 struct ep_record {
 	struct ep_sample sample;

@@ -209,10 +209,16 @@ static __always_inline void ep_go_to(void *ctx, struct ep_record *rec, __u32 slo
 /* Where the stack could not be walked to its root, frames that are marked may be behind. */
 static __always_inline void ep_ask_all(struct ep_record *rec)
 {
-	rec->walk.pending = 0;
+	__u32 pending = 0;
+
 #pragma unroll
-	for (__u32 i = 0; i < EP_MAX_LANGUAGES; i++)
-		rec->walk.pending |= (__u32)(rec->walk.slots[i] != 0) << i;
+	for (__u32 i = 0; i < EP_MAX_LANGUAGES; i++) {
+		__u64 none = (rec->walk.slots[i] - 1ULL) >> 63;
+
+		EP_OPAQUE(none); /* or it becomes a branch */
+		pending |= (1 - (__u32)none) << i;
+	}
+	rec->walk.pending = pending;
 }
 
 /*
@@ -224,8 +230,9 @@ static __always_inline void ep_next(void *ctx, struct ep_record *rec)
 	if (rec->walk.entered == EP_FAILED) {
 		/* This language does not know more: maybe another one. */
 		ep_go_to(ctx, rec, EP_SLOT_NATIVE);
-		ep_push_error(rec, rec->walk.failed, rec->walk.pc);
+		ep_push_error(rec, EP_ERROR_TAIL_CALLS, rec->walk.pc);
 	}
+	rec->walk.entered = EP_NOT_ENTERED;
 #pragma unroll
 	for (__u32 i = 0; i < EP_MAX_LANGUAGES; i++) {
 		if (!(rec->walk.pending >> i & 1))
@@ -243,16 +250,10 @@ static __always_inline void ep_next(void *ctx, struct ep_record *rec)
 static __always_inline void ep_end(void *ctx, struct ep_record *rec, __u32 error, __u64 addr)
 {
 	ep_push_error(rec, error, addr);
-	if (rec->walk.entered == EP_ENTERED)
+	if (rec->walk.entered != EP_NOT_ENTERED)
 		ep_ask_all(rec);
 	rec->walk.entered = EP_NOT_ENTERED;
 	ep_next(ctx, rec);
-}
-
-/* Frames are missing between the one before and the one that follows. False when full. */
-static __always_inline bool ep_push_gap(struct ep_record *rec, __u32 error)
-{
-	return ep_push_words(rec, EP_FRAME_HEADER(EP_FRAME_GAP, 0, 0, error), 0, 0, 0, 0);
 }
 
 #ifndef EP_BPF_CORE
@@ -425,26 +426,45 @@ static __always_inline void ep_give_back(void *ctx, struct ep_record *rec)
 	ep_go_to(ctx, rec, EP_SLOT_NATIVE);
 }
 
-/* Tail calls that are left for this walk; ep_go_native and the way back take two. */
-static __always_inline __u32 ep_calls_left(const struct ep_record *rec)
+/* Tail calls that are left for this walk, maybe below 0; ep_go_native and the way back take two. */
+static __always_inline __s32 ep_calls_left(const struct ep_record *rec)
 {
-	__u32 max = rec->walk.max_calls, made = rec->walk.tail_calls;
-
-	return made < max ? max - made : 0;
+	return (__s32)rec->walk.max_calls - (__s32)rec->walk.tail_calls;
 }
 
+/*
+ * Native code between two frames of the language is skipped, which may be marked: for a stub of its own
+ * that knows what called it, when ep_calls_left runs out. False, and nothing is done, when sp does not
+ * grow or the record is full.
+ */
+static __always_inline bool ep_skip_to(struct ep_record *rec, __u32 error, __u64 pc, __u64 sp, __u64 fp)
+{
+	__u32 why = error ? error : EP_ERROR_LOST;
+
+	if (sp <= rec->walk.regs[EP_REG_SP] || !ep_is_entered(rec) ||
+	    !ep_push_words(rec, EP_FRAME_HEADER(EP_FRAME_GAP, 0, 0, why), 0, 0, 0, 0))
+		return false;
+	ep_ask_all(rec);
+	return ep_set_caller(rec, pc, sp, fp);
+}
+
+/* Of what is entered. These are no words of the language. False when full. */
 static __always_inline bool ep_push_native_words(struct ep_record *rec, __u32 executable,
 						 __u64 word)
 {
-	__u32 flags = rec->walk.return_address * EP_FRAME_RETURN_ADDRESS;
+	__u32 flags = rec->walk.return_address * EP_FRAME_RETURN_ADDRESS +
+		      rec->walk.by_pointer * EP_FRAME_POINTER_WALK;
+	__u32 native = rec->walk.left_at - rec->walk.language_words;
 
-	rec->walk.left_at += 2; /* these are no words of the language */
-	return ep_push_words(rec, EP_FRAME_HEADER(EP_FRAME_NATIVE, flags, 1, executable), 1, word, 0,
-			     0);
+	if (!ep_is_entered(rec) || native >= EP_MAX_WORDS - 8u - rec->walk.keep_words ||
+	    !ep_push_words(rec, EP_FRAME_HEADER(EP_FRAME_NATIVE, flags, 1, executable), 1, word, 0, 0))
+		return false;
+	rec->walk.left_at += 2;
+	return true;
 }
 
-/* The mapping of an ELF file that holds an address; NULL: memory of no file, or none. */
-static __always_inline const struct ep_row *ep_find_file(const struct ep_record *rec, __u64 addr)
+/* The mapping that holds an address; NULL: none that is known. EP_ROW_ID 0: memory of no file. */
+static __always_inline const struct ep_row *ep_find_row(const struct ep_record *rec, __u64 addr)
 {
 	const __u8 *chunk = rec->walk.n_rows ? ep_get_codes(rec) : NULL;
 	const struct ep_row *row;
@@ -452,7 +472,7 @@ static __always_inline const struct ep_row *ep_find_file(const struct ep_record 
 	if (!chunk)
 		return NULL;
 	row = ep_find_entry(chunk, rec->walk.rows, 0, rec->walk.n_rows, addr);
-	return addr - row->start < row->end - row->start && EP_ROW_ID(row->executable) ? row : NULL;
+	return addr - row->start < row->end - row->start ? row : NULL;
 }
 
 /*
@@ -463,12 +483,13 @@ static __always_inline const struct ep_row *ep_find_file(const struct ep_record 
 static __always_inline bool ep_push_native(struct ep_record *rec)
 {
 	__u64 pc = rec->walk.pc;
-	const struct ep_row *row = ep_find_file(rec, pc - rec->walk.return_address);
+	const struct ep_row *row = ep_find_row(rec, pc - rec->walk.return_address);
 
-	if (row)
+	if (row && EP_ROW_ID(row->executable))
 		return ep_push_native_words(rec, EP_ROW_ID(row->executable),
 					    pc - row->start + row->va);
-	rec->sample.flags |= EP_SAMPLE_RAW;
+	if (!row) /* user space may come to know it */
+		rec->sample.flags |= EP_SAMPLE_RAW;
 	return ep_push_native_words(rec, 0, pc);
 }
 
@@ -486,23 +507,21 @@ static __always_inline const struct ep_memo *ep_recall(const struct ep_record *r
 	return NULL;
 }
 
-static __always_inline __u32 ep_follow_rule(struct ep_record *rec, __u64 rule)
+/*
+ * The caller's registers by a rule, into next_pc, next_sp and next_fp; not on the stack, of which a
+ * verifier remembers what was read where. False: it cannot be followed.
+ */
+static __always_inline bool ep_read_caller(struct ep_walk *walk, __u64 rule)
 {
-	const struct ep_walk *walk = &rec->walk;
 	__u64 cfa = rule & EP_RULE_BASE_FP ? walk->regs[EP_REG_FP] : walk->regs[EP_REG_SP];
-	__u64 pc = 0, fp = walk->regs[EP_REG_FP], slot = EP_RULE_FP_SLOT(rule);
-	__u32 known = walk->known_regs;
+	__u64 slot = EP_RULE_FP_SLOT(rule);
 
 	cfa += EP_RULE_CFA_OFF(rule);
-	if (cfa <= walk->regs[EP_REG_SP])
-		return EP_ERROR_NO_PROGRESS;
-	if (bpf_probe_read_user(&pc, sizeof(pc), (void *)(cfa - 8)) ||
-	    (slot && bpf_probe_read_user(&fp, sizeof(fp), (void *)(cfa - 8 * slot))))
-		return EP_ERROR_BAD_READ;
-	ep_set_caller(rec, pc, cfa, fp);
-	rec->walk.known_regs = known & (EP_KNOWN_ALWAYS | EP_CALLER_REGS |
-					(rule & EP_RULE_KEEPS) * EP_CALLEE_REGS);
-	return pc ? EP_STEP_CALLER : EP_STEP_ROOT;
+	walk->next_sp = cfa;
+	walk->next_fp = walk->regs[EP_REG_FP];
+	return cfa > walk->regs[EP_REG_SP] &&
+	       bpf_probe_read_user(&walk->next_pc, 8, (void *)(cfa - 8)) == 0 &&
+	       (!slot || bpf_probe_read_user(&walk->next_fp, 8, (void *)(cfa - 8 * slot)) == 0);
 }
 
 /*
@@ -519,36 +538,49 @@ static __always_inline __u32 ep_follow_rule(struct ep_record *rec, __u64 rule)
 static __always_inline __u32 ep_step_native(struct ep_record *rec)
 {
 	const struct ep_memo *memo = ep_recall(rec, rec->walk.pc - rec->walk.return_address);
+	struct ep_walk *walk = &rec->walk;
+	__u32 known = walk->known_regs;
 	__u64 rule;
 
 	if (!memo)
 		return EP_STEP_UNKNOWN;
 	rule = memo->rule;
+	if (rule != EP_RULE_STOP && !ep_read_caller(walk, rule))
+		return EP_STEP_UNKNOWN;
 	if (!ep_push_native_words(rec, memo->executable, rec->walk.pc + memo->bias))
 		return EP_ERROR_TOO_DEEP;
-	return rule == EP_RULE_STOP ? EP_STEP_ROOT : ep_follow_rule(rec, rule);
+	if (rule == EP_RULE_STOP || !walk->next_pc)
+		return EP_STEP_ROOT;
+	ep_set_caller(rec, walk->next_pc, walk->next_sp, walk->next_fp);
+	walk->known_regs = known & (EP_KNOWN_ALWAYS | EP_CALLER_REGS |
+					(rule & EP_RULE_KEEPS) * EP_CALLEE_REGS);
+	return EP_STEP_CALLER;
 }
 
-/* --- where the native walk could not go on (EP_BPF_RESUMES) -------------------------------------- */
+/* --- where the native walk cannot go on (EP_BPF_RESUMES) ------------------------------------------ */
 
-/* True when the program was called for that alone: ep_resume, or ep_next. */
+/*
+ * True when the program was called for that alone: to ep_resume, or to ep_next. It is asked before the
+ * native unwinder follows a frame pointer where it has no rule, and where it fails.
+ */
 static __always_inline bool ep_has_failed(const struct ep_record *rec)
 {
 	return rec->walk.entered == EP_FAILED;
 }
 
 /*
- * Native code without rules has called, and the language keeps where its last frame was left: the walk
- * goes on from there, behind a frame that says that some are missing. Comes back when that is not
- * above where the walk stopped, or no tail call is left.
+ * Native code without rules has called, and the language keeps where its last frame was left: these are
+ * that frame's registers. The native unwinder will not pass them; where it fails before it comes there,
+ * the walk goes on from there, behind a frame that says that some are missing. Last statement.
  */
 static __always_inline void ep_resume(void *ctx, struct ep_record *rec, __u64 pc, __u64 sp, __u64 fp)
 {
-	if (rec->walk.tail_calls >= EP_MAX_TAIL_CALLS || !ep_set_caller(rec, pc, sp, fp) ||
-	    !ep_push_gap(rec, rec->walk.failed))
-		return;
+	rec->walk.next_pc = pc;
+	rec->walk.next_sp = sp;
+	rec->walk.next_fp = fp;
 	rec->walk.entered = EP_RESUMED;
 	ep_go_to(ctx, rec, EP_SLOT_NATIVE);
+	ep_end(ctx, rec, EP_ERROR_TAIL_CALLS, rec->walk.pc);
 }
 
 /* --- the thread --------------------------------------------------------------------------------- */

@@ -69,7 +69,7 @@ class Jit(outside.Case):
         self.check_mode("apart", "40")
         text = self.record(self.jit, "2", "apart", "40")
         self.assertGreater(self.count(text, "jit: native frames skipped for want of tail calls"), 1000)
-        self.assertEqual(self.count(text, "jit: walks that went on behind"), 0)
+        self.assertEqual(self.count(text, "jit: anchors told"), 0)
 
     def test_deep_stacks(self):
         self.check_mode("deep", "1000", "200", threshold="99")
@@ -77,7 +77,7 @@ class Jit(outside.Case):
     def test_code_without_unwind_rules_is_a_gap(self):
         self.check_mode("gap")
         text = self.record(self.jit, "2", "gap")
-        self.assertGreater(self.count(text, "jit: walks that went on behind"), 500)
+        self.assertGreater(self.count(text, "jit: anchors told"), 500)
         self.assertRegex(text, r"(?m)^stacks: \d+\.\d+ % complete \(9\d\.\d+ % with a gap\)")
 
     def test_layout_that_does_not_hold_is_refused(self):

@@ -86,6 +86,7 @@ static uint64_t start_ns, end_ns;
 KEEP void native_spin(long argument);
 KEEP void native_callback(long argument);
 KEEP void dive(long argument);
+extern volatile uint64_t jit_lure;
 void apart(long argument);
 void no_rules_spin(long argument);
 void no_rules_callback(long argument);
@@ -123,19 +124,23 @@ KEEP void dive(long argument)
 }
 
 /*
- * Without .cfi directives: no unwind rules. No frame pointer either: rbp is odd. What they push
- * looks like return addresses, so that a guess is wrong; five words, since sp is a multiple of 16
- * at a call.
+ * Without .cfi directives: no unwind rules. What they push looks like return addresses, so that a guess
+ * is wrong; five words, since sp is a multiple of 16 at a call. And rbp is no frame pointer of theirs,
+ * but one that a profiler may well follow: no_rules_spin's leads to a frame that is none, and
+ * no_rules_callback's past all jitted frames.
  */
-#define NO_RULES(name, target)                                                                     \
+#define NO_RULES(name, fp, target)                                                                 \
 	__asm__(".text\n\t.globl " name "\n\t.type " name ", @function\n" name ":\n\t"             \
-		"lea 1f(%rip), %rax\n\t"                                                           \
-		"push %rax\n\tpush %rbx\n\tpush $0x1234567\n\tpush %rax\n\tpush %rsp\n\t"          \
-		"mov $0x7b7b7b7b, %ebp\n\t"                                                        \
+		"lea dive+4(%rip), %rax\n\t"                                                       \
+		"push %rax\n\tpush %rbx\n\tpush $0x1234567\n\tpush %rax\n\tpush $0\n\t"            \
+		"mov " fp ", %rbp\n\t"                                                             \
 		"call " target "\n"                                                                \
-		"1:\tadd $40, %rsp\n\tret\n\t.size " name ", .-" name "\n")
-NO_RULES("no_rules_spin", "native_spin");
-NO_RULES("no_rules_callback", "native_callback");
+		"\tadd $40, %rsp\n\tret\n\t.size " name ", .-" name "\n")
+NO_RULES("no_rules_spin", "%rsp", "native_spin");
+NO_RULES("no_rules_callback", "jit_lure(%rip)", "native_callback");
+
+/* Two words as a frame pointer leads to them: the next one, and a return address; in a frame of C. */
+volatile uint64_t jit_lure;
 
 /*
  * Its CFA is what lies at sp: a rule that profilers have, and that no shortcut of theirs is for.
@@ -156,7 +161,7 @@ static const struct jit_native spin_native = {"native_spin", NULL, native_spin, 
 static const struct jit_native callback_native = {"native_callback", NULL, native_callback,
 						  NATIVE_CALLS_BACK};
 static const struct jit_native dive_native = {"dive", NULL, dive, NATIVE_DIVES};
-static const struct jit_native apart_native = {"native_callback", "apart|[gap*", apart,
+static const struct jit_native apart_native = {"native_callback|[gap*", "?apart", apart,
 					       NATIVE_CALLS_BACK};
 static const struct jit_native gap_spin_native = {"native_spin", "no_rules_spin ?GAP", no_rules_spin,
 						  NATIVE_SPINS};
@@ -296,7 +301,10 @@ static uint64_t now_ns(void)
 /* A walker steps for the first half of the time. */
 KEEP static void work(struct jit_thread *self)
 {
+	volatile uint64_t lure[2] = {0, (uint64_t)(uintptr_t)__builtin_return_address(0)};
+
 	jit_self = self;
+	jit_lure = (uint64_t)(uintptr_t)lure;
 	self->spins = STEP_SPINS;
 	while (is_walking && now_ns() < start_ns + (end_ns - start_ns) / 2)
 		pass();
