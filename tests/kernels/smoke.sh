@@ -141,6 +141,7 @@ check_interpreter() {
 	check_record interpreted 'spin inner outer main' /t/burner $seconds
 	complete=75
 	check_languages interpreted_
+	check_record interpreted_jit 'busy bounce call_stub run main' /t/jit $seconds turns 10
 	check_record interpreted_leap 'spin leap swing main' /t/leap $seconds 8
 }
 
@@ -232,6 +233,7 @@ freq=49 complete=90
 complete=75
 check_languages ''
 check_record toy 'spin inner outer main' /t/toy $seconds 6
+check_record jit 'gap_inner entry_stub no_rules_callback main' /t/jit $seconds gap
 check_record leap 'spin leap swing main' /t/leap $seconds 8
 complete=90
 check_pid
