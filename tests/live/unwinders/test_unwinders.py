@@ -116,6 +116,9 @@ class Mark(Case):
             with self.subTest(rounds=rounds):
                 self.check(self.toy, rounds)
 
+    def test_a_thousand_frames_and_two_hundred_native_ones(self):
+        self.check(self.toy, "100", "deep")
+
     def test_static_program(self):
         self.check(compile_program(self.dir, "toy", "-static", output="toy_static"), "4")
 

@@ -41,7 +41,7 @@ struct toy_frame {
 #ifndef TOY_VERSION
 #define TOY_VERSION 1
 #endif
-#define TOY_DEPTH 4 /* toy functions in one toy_run */
+#define TOY_DEPTH 10 /* toy functions in one toy_run */
 
 __thread struct toy_frame *toy_top;
 
