@@ -14,7 +14,7 @@
  *
  * Prints the stacks there can be, as tests/live/stacks.py reads them. JIT_KEEP_MS in the
  * environment: for how many milliseconds at least a block that is no longer used stays readable; 0
- * without it.
+ * without it. JIT_REST_MS: so long it rests before it burns, for a profiler to be attached.
  *
  *	cc -O2 -fomit-frame-pointer -D_GNU_SOURCE -Wall -Wextra -pthread -o jit *.c
  */
@@ -26,6 +26,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 
 #ifndef __x86_64__
 #error "machine code for x86-64 only"
@@ -430,6 +431,14 @@ static void print_truth(void)
 	fflush(stdout);
 }
 
+static void rest(void)
+{
+	const char *ms = getenv("JIT_REST_MS");
+
+	if (ms)
+		usleep((useconds_t)strtoul(ms, NULL, 10) * 1000);
+}
+
 int main(int argc, char **argv)
 {
 	const struct mode *mode;
@@ -443,6 +452,7 @@ int main(int argc, char **argv)
 	print_truth();
 	if (is_walking)
 		walk_init();
+	rest();
 	start_ns = now_ns();
 	end_ns = start_ns + (uint64_t)(strtod(argv[1], NULL) * 1e9);
 	run_all(!is_fresh);
