@@ -173,8 +173,10 @@ int ep_replay_add_language(struct ep_replay *replay, const struct ep_plugin *plu
 		.shim = find_shim(replay, plugin->name),
 		.slot = EP_SLOT_FIRST_DYNAMIC + (uint32_t)replay->n_languages,
 	};
-	if (replay->shims && !language->shim)
-		return -ENOENT;
+	if (replay->shims && !language->shim) {
+		ep_log(EP_LOG_ERROR, "replay: %s: it is not compiled in: use --bytecode", plugin->name);
+		return -ENOTSUP;
+	}
 	ep_said_init(&language->call);
 	ep_said_init(&language->holds);
 	r = get_numbers(language);

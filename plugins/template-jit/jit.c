@@ -283,7 +283,7 @@ static const char *const counters[] = {
 
 static const struct ep_bpf_image bpf = {
 	.size = sizeof(bpf),
-	.max_frames_per_run = 64,
+	.max_frames_per_run = JIT_MAX_FRAMES_PER_RUN,
 	.object = jit_bpf_object,
 	.object_bytes = sizeof(jit_bpf_object),
 	.program = "jit_unwind",

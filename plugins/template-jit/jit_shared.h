@@ -15,6 +15,9 @@
 #include <ebpf-profiler/bpf/record.h>
 #include <ebpf-profiler/bpf/tls.h>
 
+/* Some 700 instructions each: both the descriptor's wish and the loop's bound. */
+#define JIT_MAX_FRAMES_PER_RUN 64
+
 #define JIT_MAGIC	0x4b434f4c4254494aull
 #define JIT_PAGE_BYTES	4096ull
 #define JIT_BLOCK_BYTES 64 /* of struct jit_block; its offsets lie inside */

@@ -16,9 +16,6 @@
 
 EP_UNWINDER();
 
-/* About 700 instructions each. ep_self.frames_per_run is as many of them as this kernel accepts. */
-#define JIT_MAX_FRAMES_PER_RUN 64
-
 /* With fewer tail calls left native frames are skipped, where the anchor says what is behind them. */
 #define JIT_KEEP_CALLS 6
 

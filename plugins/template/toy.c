@@ -18,6 +18,7 @@
 
 #define TOY_VERSION    1
 #define TOY_NAME_BYTES 256
+#define TOY_MAX_PARTS  4
 #define TOY_OFF_MAX    (TOY_FRAME_BYTES - 8)
 
 /* struct toy_about of plugins/template/tests/programs/toy.c. */
@@ -32,7 +33,9 @@ struct toy_about {
 /* One ELF file that has the interpreter; does not change after probe. Addresses are of the file. */
 struct toy_executable {
 	const struct ep_unwinder_host *host;
-	struct ep_symbol run, about, top;
+	struct ep_symbol about, top;
+	struct ep_symbol run[TOY_MAX_PARTS]; /* the interpreter; compilers put parts of it elsewhere */
+	uint32_t n_run;
 };
 
 /* One process that runs it. */
@@ -61,7 +64,8 @@ static int probe(const struct ep_unwinder_host *host, const struct ep_file *file
 	executable = malloc(sizeof(*executable));
 	if (!executable)
 		return -ENOMEM;
-	*executable = (struct toy_executable){host, run, about, top};
+	*executable = (struct toy_executable){.host = host, .about = about, .top = top};
+	executable->n_run = host->file_parts(file, &run, executable->run, TOY_MAX_PARTS);
 	*ret_executable = executable;
 	return 0;
 }
@@ -105,14 +109,18 @@ static int tell_state(const struct toy_executable *executable, struct ep_target 
 /* The interpreter has unwind rules of its own: native unwinding goes on through it. */
 static int tell_ranges(const struct toy_executable *executable, struct ep_target *target)
 {
-	uint64_t start = executable->host->target_bias(target) + executable->run.va;
-	struct ep_range range = {
-		.start = start,
-		.end = start + executable->run.bytes,
-		.mode = EP_RANGE_MARK,
-	};
+	struct ep_range ranges[TOY_MAX_PARTS];
 
-	return executable->host->set_ranges(target, &range, 1);
+	for (uint32_t i = 0; i < executable->n_run; i++) {
+		uint64_t start = executable->host->target_bias(target) + executable->run[i].va;
+
+		ranges[i] = (struct ep_range){
+			.start = start,
+			.end = start + executable->run[i].bytes,
+			.mode = EP_RANGE_MARK,
+		};
+	}
+	return executable->host->set_ranges(target, ranges, executable->n_run);
 }
 
 static int attach(void *arg, struct ep_target *target, void **ret_instance)
@@ -198,7 +206,7 @@ static const char *const counters[] = {
 
 static const struct ep_bpf_image bpf = {
 	.size = sizeof(bpf),
-	.max_frames_per_run = 128,
+	.max_frames_per_run = TOY_MAX_FRAMES_PER_RUN,
 	.object = toy_bpf_object,
 	.object_bytes = sizeof(toy_bpf_object),
 	.program = "toy_unwind",

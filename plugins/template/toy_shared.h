@@ -13,6 +13,9 @@
 #include <ebpf-profiler/bpf/record.h>
 #include <ebpf-profiler/bpf/tls.h>
 
+/* About 60 instructions each: both the descriptor's wish and the loop's bound. */
+#define TOY_MAX_FRAMES_PER_RUN 128
+
 #define TOY_FRAME_BYTES 64 /* what is read of a frame at once; offsets lie inside */
 
 /* Bytes from the start of struct toy_frame. */

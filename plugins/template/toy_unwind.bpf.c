@@ -12,9 +12,6 @@
 
 EP_UNWINDER();
 
-/* About 60 instructions each. ep_self.frames_per_run is as many of them as this kernel accepts. */
-#define TOY_MAX_FRAMES_PER_RUN 128
-
 /* Survives tail calls, begins as zeroes for each sample. */
 struct toy_scratch {
 	__u64 sequence;
@@ -66,7 +63,7 @@ static __always_inline void walk(void *ctx, struct ep_record *rec, const struct 
 	bool more = true;
 
 	for (__u64 i = 0; i < TOY_MAX_FRAMES_PER_RUN; i++) {
-		if (i >= ep_self.frames_per_run)
+		if (i >= ep_self.frames_per_run) /* as many as this kernel accepts */
 			break;
 		more = step_frame(rec, state, s);
 		if (!more)

@@ -129,7 +129,8 @@ struct ep_unwinder_host {
 	 */
 	/* Path as the process that maps it sees it; never NULL. */
 	const char *(*file_path)(const struct ep_file *file);
-	/* A defined symbol of .dynsym, else of .symtab, of the file's own or of its debug file. */
+	/* A defined symbol of .dynsym, else of .symtab, of the file's own or of its debug file: also
+	 * static functions and variables. */
 	int (*file_symbol)(const struct ep_file *file, const char *name, struct ep_symbol *ret);
 	/*
 	 * All of them whose names begin with a prefix, ascending by name as bytes compare, each name
@@ -154,7 +155,8 @@ struct ep_unwinder_host {
 	 * What code tells, of functions of x86-64; -ENOTSUP: not understood.
 	 *
 	 * The function itself and then the parts that the compiler put elsewhere (toy_run.cold),
-	 * with or without symbols, of functions up to EP_MAX_FILE_READ. How many of `max`.
+	 * with or without symbols, of functions up to EP_MAX_FILE_READ. How many of `max`, each once:
+	 * at least the function, whose size must be known.
 	 */
 	uint32_t (*file_parts)(const struct ep_file *file, const struct ep_symbol *function,
 			       struct ep_symbol *parts, uint32_t max);
