@@ -242,6 +242,7 @@ static struct ep_claim *probe(struct ep_language *language, const struct ep_file
 	if (r == 0) {
 		atomic_init(&claim->refs, 1);
 		claim->language = language;
+		ep_log(EP_LOG_DEBUG, "%s: its runtime is in %s", language->name, file->path);
 		return claim;
 	}
 	if (r < 0)
