@@ -2,7 +2,7 @@
 /*
  * What both sides of the unwinder see. All offsets are those that the process publishes.
  *
- *	range	data: where its heap's map is; 0: the entry stub, which is native code by itself
+ *	range	data: where its heap's map is
  *	frame	words: struct jit_function of what is inlined there, in 47 bits, and above it the line;
  *		       innermost first, the last one's caller in the next frame or none
  *
