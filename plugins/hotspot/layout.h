@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The layout of one VM, from the tables that it publishes about itself. The members are those of
+ * fields.def.
+ */
+#ifndef HOTSPOT_LAYOUT_H
+#define HOTSPOT_LAYOUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "ebpf-profiler/unwinder.h"
+
+enum hotspot_field_id {
+#define HOTSPOT_FIELD(member, type, field) HOTSPOT_F_##member,
+#include "plugins/hotspot/fields.def"
+	HOTSPOT_N_FIELDS,
+};
+
+enum hotspot_static_id {
+#define HOTSPOT_STATIC(member, type, field) HOTSPOT_S_##member,
+#include "plugins/hotspot/fields.def"
+	HOTSPOT_N_STATICS,
+};
+
+enum hotspot_size_id {
+#define HOTSPOT_SIZE(member, type) HOTSPOT_Z_##member,
+#include "plugins/hotspot/fields.def"
+	HOTSPOT_N_SIZES,
+};
+
+enum hotspot_constant_id {
+#define HOTSPOT_CONSTANT(member, name) HOTSPOT_C_##member,
+#include "plugins/hotspot/fields.def"
+	HOTSPOT_N_CONSTANTS,
+};
+
+struct hotspot_member {
+	uint16_t off;
+	uint8_t bytes;	/* 1, 2, 4 or 8, by its type string; 0 for a struct within; see `has` */
+	uint8_t is_signed;
+	bool has;
+};
+
+struct hotspot_layout {
+	struct hotspot_member fields[HOTSPOT_N_FIELDS];
+	uint64_t statics[HOTSPOT_N_STATICS]; /* target addresses; 0: absent */
+	uint32_t sizes[HOTSPOT_N_SIZES];     /* 0: absent */
+	int64_t constants[HOTSPOT_N_CONSTANTS];
+	bool has_constant[HOTSPOT_N_CONSTANTS];
+};
+
+static inline bool hotspot_has(const struct hotspot_layout *layout, enum hotspot_field_id id)
+{
+	return layout->fields[id].has;
+}
+
+static inline uint32_t hotspot_off(const struct hotspot_layout *layout, enum hotspot_field_id id)
+{
+	return layout->fields[id].off;
+}
+
+/*
+ * The value of a field in `bytes` bytes read from where its struct begins, extended as its type says.
+ * 0 where it is absent or not within.
+ */
+uint64_t hotspot_get(const struct hotspot_layout *layout, enum hotspot_field_id id, const void *from,
+		     size_t bytes);
+
+#endif
