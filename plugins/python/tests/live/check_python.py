@@ -36,6 +36,7 @@ INSTALL = os.path.join(TESTS, "runtimes", "install")
 START = os.path.join(TESTS, "live", "start.py")
 FREQUENCY = 499
 ATTACH_AFTER = 1  # seconds
+ATTACH_MORE = 4   # the target runs so much longer: a profiler on a slow machine starts late
 OLDEST = (3, 6)
 TRAMPOLINES = "PYTHONPERFSUPPORT", "1"  # 3.12: code without unwind rules before each evaluation
 FEWEST = 30       # samples of a run
@@ -146,11 +147,10 @@ def record(case, seconds, path):
     if not os.access(binary, os.X_OK):
         raise Failed(f"no profiler at {binary!r}: set EBPF_PROFILER_BINARY")
     command = [binary, "record", "-F", str(FREQUENCY), "-o", path, "--force"]
-    target = case.argv(case.mode, str(seconds))
     if case.attach:
-        done = run_attached(command, target, seconds)
+        done = run_attached(command, case.argv(case.mode, str(seconds + ATTACH_MORE)), seconds)
     else:
-        done = run([*command, "--", *target], seconds)
+        done = run([*command, "--", *case.argv(case.mode, str(seconds))], seconds)
     if done.returncode in CANNOT and not os.path.exists(path):
         raise Skipped(f"skip: {CANNOT[done.returncode]}: {done.stderr.strip()[-200:]}")
     result = said(done, "RESULT", "burn")
