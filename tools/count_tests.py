@@ -7,7 +7,8 @@
 A text file holds lines "NAME: passed|failed|skipped (reason)", as scripts/kernels prints them.
 
 A cmocka program counts as its test functions, everything else as one test. Failures and skips are
-named, skips with the reason they printed. Exit status 1 when anything failed or nothing ran.
+named, skips with the reason they printed. Failures come last, each with the last lines it printed, so
+that the end of a log says what failed and why. Exit status 1 when anything failed or nothing ran.
 """
 import collections
 import json
@@ -18,6 +19,8 @@ import sys
 UNITTEST_SKIPS = re.compile(r"^OK \(skipped=(\d+)\)$", re.M)  # the last line of Python's unittest
 CMOCKA = re.compile(r"^\[ +(OK|FAILED|SKIPPED) +\] (\w+)$", re.M)
 OUTCOME = {"OK": "passed", "SKIPPED": "skipped", "FAILED": "failed"}
+LAST_LINES = 30     # of what a failed test printed
+LINE_LENGTH = 300
 
 
 def reason_of(output):
@@ -26,10 +29,33 @@ def reason_of(output):
     return (named or lines or ["no reason given"])[-1]
 
 
+def last_lines(output):
+    """What a failure is to be shown with."""
+    lines = [line.rstrip()[:LINE_LENGTH] for line in output.splitlines() if line.strip()]
+    return lines[-LAST_LINES:]
+
+
+def output_of_case(output, case):
+    """What was printed while the case ran, with its outcome; all of it when that cannot be told."""
+    begin = re.search(rf"^\[ +RUN +\] {case}$", output, re.M)
+    end = begin and re.compile(rf"^\[ +FAILED +\] {case}$", re.M).search(output, begin.end())
+    return output[begin.end():end.end()] if end else output
+
+
+def output_of(record):
+    return (record.get("stdout") or "") + (record.get("stderr") or "")
+
+
+def failed_output(record, name):
+    """Of a test that cases_of() named: of one case, or of all of the program."""
+    _, dot, case = name.partition(".")
+    return last_lines(output_of_case(output_of(record), case) if dot else output_of(record))
+
+
 def cases_of(record):
     """(outcome, name, reason) for each test a record stands for."""
     name = record["name"].split(" / ")[-1]
-    output = (record.get("stdout") or "") + (record.get("stderr") or "")
+    output = output_of(record)
     result = record["result"]
     if result == "SKIP":
         return [("skipped", name, reason_of(output))]
@@ -51,31 +77,31 @@ LINE = re.compile(r"^(.+): (passed|failed|skipped)(?: \((.*)\))?$", re.M)
 
 
 def read_lines(path):
-    """(outcome, name, reason) for each line; none at all is a failure, as with records."""
+    """(outcome, name, reason, no output) for each line; none at all is a failure, as with records."""
     with open(path, encoding="utf-8", errors="replace") as file:
-        return [(m[2], m[1], m[3] or "") for m in LINE.finditer(file.read())]
+        return [(m[2], m[1], m[3] or "", []) for m in LINE.finditer(file.read())]
 
 
 def read_records(path):
+    """(outcome, name, reason, last lines of a failure)"""
     with open(path, encoding="utf-8", errors="replace") as file:
-        return [json.loads(line) for line in file if line.strip()]
+        for record in [json.loads(line) for line in file if line.strip()]:
+            for outcome, name, reason in cases_of(record):
+                yield outcome, name, reason, \
+                    failed_output(record, name) if outcome == "failed" else []
 
 
 def main(paths):
-    counts = collections.Counter()
+    counts, told = collections.Counter(), collections.defaultdict(list)
     for path in paths:
         suite = os.path.splitext(os.path.basename(path))[0]
-        if path.endswith(".txt"):
-            cases = read_lines(path)
-        else:
-            cases = [case for record in read_records(path) for case in cases_of(record)]
-        if not cases:
-            print(f"failed: {suite}: no test ran")
-            counts["failed"] += 1
-        for outcome, name, reason in cases:
+        cases = list((read_lines if path.endswith(".txt") else read_records)(path))
+        for outcome, name, reason, lines in cases or [("failed", "no test ran", "", [])]:
             counts[outcome] += 1
-            if outcome != "passed":
-                print(f"{outcome}: {suite}: {name}" + (f": {reason}" if reason else ""))
+            told[outcome].append(f"{outcome}: {suite}: {name}" + (f": {reason}" if reason else ""))
+            told[outcome] += ["    " + line for line in lines]
+    for line in told["skipped"] + told["failed"]:
+        print(line)
     print(f"{counts['passed']} passed, {counts['failed']} failed, {counts['skipped']} skipped")
     return 1 if counts["failed"] or not counts["passed"] else 0
 

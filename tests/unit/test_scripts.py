@@ -138,6 +138,26 @@ class CountTests(unittest.TestCase):
         status, lines = self.count({"name": "a", "result": "FAIL", "stdout": "[       OK ] x\n"})
         self.assertEqual((status, lines[-1]), (1, "1 passed, 1 failed, 0 skipped"))
 
+    def test_a_failed_case_is_shown_with_what_it_printed_last(self):
+        lots = "".join(f"line {i}\n" for i in range(100))
+        text = ("[ RUN      ] x\nof x\n[       OK ] x\n"
+                f"[ RUN      ] y\n{lots}why y failed\n[   FAILED ] y\n"
+                "[ RUN      ] z\nof z\n[       OK ] z\n[  FAILED  ] y\n")
+        _, lines = self.count({"name": "a", "result": "FAIL", "stdout": text},
+                              {"name": "b", "result": "SKIP", "stdout": "skip: not root\n"})
+        self.assertEqual(lines[:2], ["skipped: unit: b: skip: not root", "failed: unit: a.y"])
+        self.assertEqual(lines[2], "    line 72")
+        self.assertEqual(lines[-3:-1], ["    why y failed", "    [   FAILED ] y"])
+        self.assertEqual(len(lines), 2 + 30 + 1)
+
+    def test_a_failed_program_is_shown_with_what_it_printed_last(self):
+        text = "x" * 5000 + "\n" + "[ RUN      ] y\nof y\n"
+        _, lines = self.count({"name": "a", "result": "TIMEOUT", "stdout": text},
+                              {"name": "b", "result": "FAIL"})
+        self.assertEqual(lines, ["failed: unit: a: TIMEOUT", "    " + "x" * 300,
+                                 "    [ RUN      ] y", "    of y", "failed: unit: b: FAIL",
+                                 "0 passed, 2 failed, 0 skipped"])
+
     def test_no_tests_are_a_failure(self):
         self.assertEqual(self.count()[1][-1], "0 passed, 1 failed, 0 skipped")
 

@@ -36,17 +36,19 @@ INSTALL = os.path.join(TESTS, "runtimes", "install")
 START = os.path.join(TESTS, "live", "start.py")
 FREQUENCY = 499
 ATTACH_AFTER = 1  # seconds
+ATTACH_MORE = 4   # the target runs so much longer: a profiler on a slow machine starts late
 OLDEST = (3, 6)
 TRAMPOLINES = "PYTHONPERFSUPPORT", "1"  # 3.12: code without unwind rules before each evaluation
 FEWEST = 30       # samples of a run
 THRESHOLD = 99.5  # percent of samples
 JIT_ORDER = 95.0  # code the JIT has just made is not known to BPF for up to 0.1 s
 GRACE = 3         # samples that may be wrong however few there are
-# True for a moment, wrong when it is more: a thread that starts or ends has no Python frames, a
-# call does not have its callee yet, or has it no more.
+# True for a moment, wrong when it is more: a call does not have its callee yet, or has it no more; a
+# thread that starts or ends has no Python frames.
+AT_A_CALL_LIMIT = 0.5  # percent of samples
 THREAD_ENDS = "a thread's start or end"
-MOMENTS = (THREAD_ENDS, truth.AT_A_CALL)
-MOMENTS_LIMIT = 0.5  # percent of samples, all of them together
+# So many threads start and end however many samples there are: what that takes, the machine decides.
+THREAD_ENDS_LIMIT = 1.5, 5  # times its CPU time, and more
 STARTUP = 1.3, 15  # samples before the workload: times its CPU time until then, and more
 AMOUNT = 0.94, 1.3, 15  # samples by CPU time used: at least, at most, and so many more or less
 GONE = ("[python: unknown function]",)  # its code was freed before it could be named
@@ -145,11 +147,10 @@ def record(case, seconds, path):
     if not os.access(binary, os.X_OK):
         raise Failed(f"no profiler at {binary!r}: set EBPF_PROFILER_BINARY")
     command = [binary, "record", "-F", str(FREQUENCY), "-o", path, "--force"]
-    target = case.argv(case.mode, str(seconds))
     if case.attach:
-        done = run_attached(command, target, seconds)
+        done = run_attached(command, case.argv(case.mode, str(seconds + ATTACH_MORE)), seconds)
     else:
-        done = run([*command, "--", *target], seconds)
+        done = run([*command, "--", *case.argv(case.mode, str(seconds))], seconds)
     if done.returncode in CANNOT and not os.path.exists(path):
         raise Skipped(f"skip: {CANNOT[done.returncode]}: {done.stderr.strip()[-200:]}")
     result = said(done, "RESULT", "burn")
@@ -203,9 +204,10 @@ class Verdict:
         self.outside = min(self.counts[truth.OUTSIDE], self.startup_limit())
         self.aside = sum(self.counts[reason] for reason in set_aside)
         self.tested = self.all - self.outside - self.aside
-        self.moments = min(sum(self.counts[moment] for moment in MOMENTS),
-                           max(GRACE, int(self.tested * MOMENTS_LIMIT / 100)))
-        self.true = self.counts[truth.TRUE] + self.moments
+        self.at_calls = min(self.counts[truth.AT_A_CALL],
+                            max(GRACE, int(self.tested * AT_A_CALL_LIMIT / 100)))
+        self.thread_ends = min(self.counts[THREAD_ENDS], self.thread_ends_limit())
+        self.true = self.counts[truth.TRUE] + self.at_calls + self.thread_ends
 
     def add(self, sample, parts, outcome):
         if outcome in (truth.WITHOUT_PYTHON, truth.OUTSIDE):
@@ -223,8 +225,15 @@ class Verdict:
     def frequency(self):
         return self.result.get("frequency", FREQUENCY)
 
+    def limit(self, cpu, times, more):
+        """Samples that something may have which took so much CPU time, in seconds."""
+        return int(cpu * self.frequency() * times + more)
+
     def startup_limit(self):
-        return int(self.result["cpu_start"] * self.frequency() * STARTUP[0] + STARTUP[1])
+        return self.limit(self.result["cpu_start"], *STARTUP)
+
+    def thread_ends_limit(self):
+        return self.limit(self.result["cpu_threads"], *THREAD_ENDS_LIMIT)
 
     @property
     def percent(self):

@@ -183,9 +183,10 @@ class Judging(unittest.TestCase):
     def test_without_python(self):
         self.expect(truth.WITHOUT_PYTHON, native("PyObject_Malloc") + ROOT)
 
-    def result(self, samples, cpu_start=0.1):
+    def result(self, samples, cpu_start=0.1, cpu_threads=0.001):
         count = sum(n for _, n, _ in samples)
-        return {"cpu_start": cpu_start, "cpu_total": count / check_python.FREQUENCY, "observed": [],
+        return {"cpu_start": cpu_start, "cpu_threads": cpu_threads, "observed": [],
+                "cpu_total": count / check_python.FREQUENCY,
                 "cpu": {"recursion": count / check_python.FREQUENCY}, "stderr": ""}
 
     def problems(self, samples, **changes):
@@ -203,6 +204,8 @@ class Judging(unittest.TestCase):
         right = [(frames, 1000, main), (start, 50, main)]
         self.assertEqual(self.problems(right), [])
         self.assertEqual(self.problems(right + [(frames[1:], 5, main), (start, 2, other)]), [])
+        slow = right + [(start, 13, other)]  # its threads take long to start
+        self.assertEqual(self.problems(slow, cpu_threads=0.02), [])
         for label, samples, changes in [
                 ("1 % without leaf", right + [(frames[1:], 13, main)], {}),
                 ("all without leaf", [(frames[1:], 1000, main), (start, 50, main)], {}),
@@ -210,6 +213,8 @@ class Judging(unittest.TestCase):
                 ("next to nothing", [(frames, 20, main)], {}),
                 ("too much before the start", [(frames, 1000, main), (start, 200, main)], {}),
                 ("a thread without Python", right + [(start, 13, other)], {}),
+                ("and it did not start slowly", slow + [(start, 13, other)], {"cpu_threads": 0.02}),
+                ("slow threads, and no leaf", slow + [(frames[1:], 13, main)], {"cpu_threads": 0.02}),
                 ("a thread without root", right + [(frames[:end], 11, other)], {}),
                 ("samples lost", right, {"cpu_total": 4.0}),
                 ("samples twice", right, {"cpu_total": 1.0}),

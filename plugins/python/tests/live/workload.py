@@ -2,8 +2,9 @@
 """Burns CPU in Python stacks of many kinds, and says which it can have. CPython 3.6 and newer.
 
     workload.py trace 0 [SCENARIO...]          every stack it can have: a line "TRUTH {json}"
-    workload.py burn SECONDS [SCENARIO...]     runs; CPU time by scenario and what
-                                               sys._current_frames() showed: a line "RESULT {json}"
+    workload.py burn SECONDS [SCENARIO...]     runs; CPU time by scenario, that of its threads' starts
+                                               and ends, and what sys._current_frames() showed: a
+                                               line "RESULT {json}"
     workload.py fork SECONDS [SCENARIO...]     the same in a child process
 
 A scenario does the same calls each time it runs. So tracing two rounds of it (sys.setprofile) gives
@@ -35,6 +36,7 @@ import zlib
 TRACED_ROUNDS = 2
 OBSERVE_SECONDS = 0.02
 SETTLE_SECONDS = 0.6
+LINGER_SECONDS = 0.3
 MAX_OBSERVED = 4000
 BLOB = bytes(range(256)) * 1500
 
@@ -638,6 +640,7 @@ class Plan:
         self.rounds = rounds
         self.end = time.monotonic() + seconds
         self.cpu = {}
+        self.inside = []  # CPU seconds of each thread's worker() or monitor()
         self.running = True
 
     def goes_on(self, done):
@@ -647,19 +650,24 @@ class Plan:
 
 
 def worker(plan, names):
-    done = 0
+    done, entered = 0, thread_cpu()
     while plan.goes_on(done):
         for name in names:
             begin = thread_cpu()
             SCENARIOS[name]()
             plan.cpu[name] = plan.cpu.get(name, 0) + thread_cpu() - begin
         done += 1
+    inside = thread_cpu() - entered
+    plan.inside.append(inside)
+    return inside
 
 
 def monitor(plan, observer):
+    entered = thread_cpu()
     while plan.running:
         time.sleep(OBSERVE_SECONDS)
         observer.observe()
+    plan.inside.append(thread_cpu() - entered)
 
 
 def settle(seconds):
@@ -678,24 +686,27 @@ def main(mode, seconds, names):
     shares = [names[i::3] for i in range(3)]
     threads = [threading.Thread(target=worker, args=(plan, share)) for share in shares[1:] if share]
     watch = threading.Thread(target=monitor, args=(plan, observer))
-    start_cpu = time.process_time()
+    start_cpu, own_start = time.process_time(), thread_cpu()
     if mode == "trace":
         threading.setprofile(truth.profile)
         sys.setprofile(truth.profile)
     for thread in threads + [watch]:
         thread.start()
     try:
-        worker(plan, shares[0])
+        own_inside = worker(plan, shares[0])
         for thread in threads:
             thread.join()
     finally:
         plan.running = False
     watch.join()
+    total_cpu = time.process_time()
+    own_outside = thread_cpu() - own_start - own_inside
     sys.setprofile(None)
     if mode == "trace":
         return "TRUTH " + json.dumps(truth.as_json())
     return "RESULT " + json.dumps({
-        "version": sys.version, "cpu_start": start_cpu, "cpu_total": time.process_time(),
+        "version": sys.version, "cpu_start": start_cpu, "cpu_total": total_cpu,
+        "cpu_threads": total_cpu - start_cpu - own_outside - sum(plan.inside),
         "cpu": plan.cpu, "observed": [[stack, n] for stack, n in observer.seen.items()]})
 
 
@@ -715,6 +726,8 @@ def run(mode, seconds, names):
     text = main(mode, float(seconds), names)
     sys.stdout.buffer.write(text.encode() + b"\n")
     sys.stdout.flush()
+    if mode != "trace":
+        time.sleep(LINGER_SECONDS)  # what it did last has names as long as it lives
     os._exit(0)  # what an interpreter does to end is not what is tested
 
 
