@@ -9,7 +9,7 @@
 
 #include <errno.h>
 
-/* The command starts by then in any case (core/cli/record.c, READY_NS). */
+/* Of what the command waits at most (core/cli/record.c, READY_NS): the rest is for analysis. */
 #define FIND_NS (2 * EP_NS_PER_SEC)
 
 struct prepare {

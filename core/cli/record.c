@@ -28,9 +28,10 @@
 #define WATCH_MS       100
 /*
  * Sampling waits until the processes there are have been analysed, and a command until what it will
- * map is, and its present image, a copy of ours. At most so long: a library of 100 MB takes a while.
+ * map is, and its present image, a copy of ours. At most so long: a library of 100 MB takes a while, and
+ * so does the load of an unwinder on a busy machine.
  */
-#define READY_NS (2 * EP_NS_PER_SEC)
+#define READY_NS (5 * EP_NS_PER_SEC)
 #define OUTPUT_PLUGIN  "pprof"
 
 struct record {
