@@ -31,29 +31,27 @@ static int32_t get_i32(const uint8_t *at)
 }
 
 /*
- *	mov x(%rip),%edi		8b 3d rel32
- *	lea x(%rip),%rax; mov (%rax),%edi	48 8d 05 rel32 8b 38 (so do GCC's -fPIC and a linker)
- * and then call f: e8 rel32.
+ *	mov x(%rip),%edi			8b 3d rel32
+ *	lea x(%rip),%rax ... mov (%rax),%edi	48 8d 05 rel32 ... 8b 38 (so do GCC's -fPIC and a linker)
+ * and then call f: e8 rel32. Between the two a register may be saved.
  */
 static bool parse_key_use(const uint8_t *code, size_t bytes, uint64_t va, struct key_use *ret)
 {
-	for (size_t i = 0; i + 14 <= bytes; i++) {
-		size_t end;
+	for (size_t i = 0; i + 11 <= bytes; i++) {
+		size_t end = 0;
 
+		if (code[i] == 0x48 && code[i + 1] == 0x8d && code[i + 2] == 0x05)
+			ret->key_va = va + i + 7 + (uint64_t)(int64_t)get_i32(code + i + 3);
 		if (code[i] == 0x8b && code[i + 1] == 0x3d) {
 			end = i + 6;
 			ret->key_va = va + end + (uint64_t)(int64_t)get_i32(code + i + 2);
-		} else if (code[i] == 0x48 && code[i + 1] == 0x8d && code[i + 2] == 0x05 &&
-			   code[i + 7] == 0x8b && code[i + 8] == 0x38) {
-			end = i + 9;
-			ret->key_va = va + i + 7 + (uint64_t)(int64_t)get_i32(code + i + 3);
-		} else {
-			continue;
+		} else if (code[i] == 0x8b && code[i + 1] == 0x38) {
+			end = i + 2;
 		}
-		if (code[end] != 0xe8)
-			return false;
+		if (!end || code[end] != 0xe8)
+			continue;
 		ret->callee_va = va + end + 5 + (uint64_t)(int64_t)get_i32(code + end + 1);
-		return true;
+		return ret->key_va != 0;
 	}
 	return false;
 }
@@ -68,11 +66,12 @@ static uint64_t find_key_in_code(const struct ep_unwinder_host *host, const stru
 {
 	static const char *const functions[] = {"JVM_GC", "JVM_MaxMemory", "JVM_FreeMemory",
 						"JVM_TotalMemory"};
-	struct key_use first = {0}, use;
+	struct key_use first = {0};
 	uint8_t code[64];
 
 	for (size_t i = 0; i < EP_LEN(functions); i++) {
 		uint64_t va = symbol_va(host, file, functions[i]);
+		struct key_use use = {0};
 
 		if (!va || host->file_read(file, va, code, sizeof(code)) < 0 ||
 		    !parse_key_use(code, sizeof(code), va, &use))
