@@ -444,6 +444,69 @@ static bool check(struct vm *vm, double probe_ms, double attach_ms)
 	return right;
 }
 
+/* A file whose local symbols are stripped: C++ names are all that is not in .dynsym. */
+static struct {
+	const struct ep_file_ops *ops;
+	void *arg;
+} whole;
+
+static int stripped_symbol(void *arg, const char *name, struct ep_symbol *ret)
+{
+	(void)arg;
+	return strncmp(name, "_Z", 2) == 0 ? -ENODATA : whole.ops->symbol(whole.arg, name, ret);
+}
+
+static int stripped_symbols(void *arg, const char *prefix,
+			    int (*visit)(void *arg, const char *name,
+					 const struct ep_symbol *symbol),
+			    void *visit_arg)
+{
+	(void)arg;
+	(void)prefix;
+	(void)visit;
+	(void)visit_arg;
+	return 0;
+}
+
+static int stripped_section(void *arg, const char *name, struct ep_symbol *ret)
+{
+	(void)arg;
+	return whole.ops->section(whole.arg, name, ret);
+}
+
+static int stripped_read(void *arg, uint64_t va, void *buf, size_t bytes)
+{
+	(void)arg;
+	return whole.ops->read(whole.arg, va, buf, bytes);
+}
+
+static bool check_stripped(struct vm *vm, const struct ep_file *file)
+{
+	static const struct ep_file_ops ops = {
+		.symbol = stripped_symbol,
+		.symbols = stripped_symbols,
+		.section = stripped_section,
+		.read = stripped_read,
+	};
+	struct ep_file stripped = *file;
+	void *executable = NULL, *instance = NULL;
+	double attach_ms = 0;
+	bool right;
+
+	whole.ops = file->ops;
+	whole.arg = file->arg;
+	stripped.ops = &ops;
+	printf("    stripped:\n");
+	right = expect(hotspot_probe(test_host(), &stripped, &executable) == 0, "probe") &&
+		expect(attach(vm, executable, &instance, &attach_ms) == 0, "attach") &&
+		expect(vm->state.thread.steps > 0, "the key of threads") && check_threads(vm);
+	if (instance)
+		hotspot_detach(instance);
+	if (executable)
+		hotspot_unload(executable);
+	return right;
+}
+
 static bool run_plugin(struct vm *vm)
 {
 	struct ep_elf_file file = {0};
@@ -467,9 +530,8 @@ static bool run_plugin(struct vm *vm)
 		(void)sleep_ms(1500, &waited); /* until its threads wait */
 		ep_process_target_end_job(&vm->process);
 		r = hotspot_refresh(instance);
-		if (r)
-			printf("    refresh says %d\n", r);
-		right = expect(r == 0, "refresh") && check(vm, probe_ms, attach_ms);
+		right = expect(r == 0, "refresh") && check(vm, probe_ms, attach_ms) &&
+			check_stripped(vm, &file.file);
 		hotspot_detach(instance);
 	}
 	if (executable)
