@@ -36,6 +36,8 @@ static size_t parse_line(const char *line, uint8_t bytes[32])
 
 		bytes[n++] = (uint8_t)strtoul(hex, NULL, 16);
 	}
+	if (n > 1 && bytes[0] == 0x8f && (bytes[1] & 0x1f) >= 8) /* XOP: of some AMD processors; HotSpot has none */
+		return 0;
 	return n;
 }
 
