@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Walks frames of Java on HotSpot. It is entered at the first frame in code that the VM made, and goes
+ * on as long as it can without the native unwinder, through native frames that are remembered.
+ *
+ *	pc ──► its range ──► heap: block ──► method, adapter, other ─┐     frame.bpf.h: push, caller ─┐
+ *	 ▲  │          └───► interpreter, stub: by rule ─────────────┴──►                             │
+ *	 │  └ none: a frame of Java has called? ── search.bpf.h ─────────────────────────────────────►│
+ *	 │          else a remembered native frame? ── no ──► ep_go_native                            │
+ *	 └────────────────────────────────────────────────────────────────────────────────────────────┘
+ *	return barrier ─► frames in the heap, then those of the carrier         thread.bpf.h
+ *	no rules ─► where Java called native code: the anchor ──► ep_resume     thread.bpf.h
+ */
+#include <ebpf-profiler/bpf/unwinder.h>
+
+EP_UNWINDER();
+
+#include "plugins/hotspot/bpf/compiled.bpf.h"
+
+#define HOTSPOT_MAX_FRAMES_PER_RUN 64
+
+/* Native code that is remembered; what it was called by is no word that could be wrong. */
+static __always_inline __u32 step_native(const struct hotspot_walk *w)
+{
+	w->s->exact = 0;
+	w->s->sure = 1;
+	return ep_step_native(w->rec);
+}
+
+/* No code of ours at pc. */
+static __always_inline __u32 step_outside(const struct hotspot_walk *w)
+{
+	return w->s->searches ? search(w) : step_native(w);
+}
+
+/*
+ * The pc itself tells the range: the interpreter's return addresses are entries of their own, behind no
+ * call. In a heap the call counts, which is before it.
+ */
+static __always_inline __u32 step(const struct hotspot_walk *w)
+{
+	struct ep_walk *walk = &w->rec->walk;
+	__u64 pc = walk->pc;
+
+	if (is_barrier(w))
+		return step_barrier(w);
+	if (pc - w->s->code.start >= w->s->code.end - w->s->code.start &&
+	    !ep_find_code(w->rec, pc, &w->s->code))
+		return step_outside(w);
+	if (HOTSPOT_CODE(w->s->code.data) != HOTSPOT_CODE_HEAP)
+		return step_fixed(w);
+	if (!find_block(w, pc - walk->return_address))
+		return w->s->searches ? search(w) : own_error(HOTSPOT_ERROR_BLOCK);
+	return step_block(w);
+}
+
+static __always_inline void go_on(void *ctx, const struct hotspot_walk *w, __u32 done)
+{
+	struct ep_record *rec = w->rec;
+
+	if (done == EP_STEP_CALLER) {
+		w->s->goes_on = 1;
+		ep_run_again(ctx, rec);
+		done = EP_ERROR_TAIL_CALLS;
+	}
+	if (done == EP_STEP_UNKNOWN) {
+		if (!w->s->has_stepped)
+			ep_give_back(ctx, rec);
+		ep_go_native(ctx, rec);
+		done = EP_ERROR_TAIL_CALLS;
+	}
+	if (done == EP_STEP_ROOT)
+		ep_next(ctx, rec);
+	else
+		ep_end(ctx, rec, done, rec->walk.pc);
+}
+
+static __always_inline void begin_run(const struct hotspot_walk *w)
+{
+	if (!w->s->goes_on) {
+		w->s->has_stepped = 0;
+		w->s->exact = 0;
+		w->s->sure = 1;
+		w->s->searches = 0;
+		note_thread(w);
+	}
+	w->s->goes_on = 0;
+	find_bounds(w);
+}
+
+static __always_inline void walk(void *ctx, const struct hotspot_walk *w)
+{
+	__u32 done = EP_STEP_CALLER;
+
+	begin_run(w);
+	for (__u64 i = 0; i < HOTSPOT_MAX_FRAMES_PER_RUN; i++) {
+		if (i >= ep_self.frames_per_run)
+			break;
+		done = step(w);
+		if (done != EP_STEP_CALLER)
+			break;
+		w->s->has_stepped = 1;
+	}
+	go_on(ctx, w, done);
+}
+
+SEC("perf_event")
+int hotspot_unwind(struct bpf_perf_event_data *ctx)
+{
+	struct hotspot_walk w = {.rec = ep_get_record()};
+	__u32 zero = 0;
+
+	if (!w.rec)
+		return 0;
+	w.state = ep_get_state(w.rec);
+	w.s = ep_get_scratch(w.rec);
+	w.b = bpf_map_lookup_elem(&hotspot_bytes, &zero);
+	if (!ep_is_entered(w.rec)) {
+		if (w.state && w.s && w.b && ep_has_failed(w.rec))
+			resume(ctx, &w);
+		ep_next(ctx, w.rec);
+		return 0;
+	}
+	if (w.state && w.s && w.b)
+		walk(ctx, &w);
+	else
+		ep_give_back(ctx, w.rec);
+	return 0;
+}
