@@ -19,6 +19,65 @@ EP_UNWINDER();
 
 #define HOTSPOT_MAX_FRAMES_PER_RUN 64
 
+/*
+ * The pc itself tells the range: the interpreter's return addresses are entries of their own, behind no
+ * call. In a heap the call counts, which is before it.
+ */
+static __always_inline bool find_range(const struct hotspot_walk *w, __u64 pc)
+{
+	return pc - w->s->code.start < w->s->code.end - w->s->code.start ||
+	       ep_find_code(w->rec, pc, &w->s->code);
+}
+
+static __always_inline __u64 find_kind(const struct hotspot_walk *w)
+{
+	static const __u8 of_rule[4] = {HOTSPOT_IS_STUB, HOTSPOT_IS_INTERPRETED, HOTSPOT_IS_ENTRY,
+					HOTSPOT_IS_STUB};
+	static const __u8 of_blob[8] = {HOTSPOT_IS_OTHER, HOTSPOT_IS_METHOD, HOTSPOT_IS_FRAMELESS,
+					HOTSPOT_IS_FRAMELESS, HOTSPOT_IS_FRAMELESS};
+	struct ep_walk *walk = &w->rec->walk;
+
+	if (is_barrier(w))
+		return HOTSPOT_IS_BARRIER;
+	if (!find_range(w, walk->pc))
+		return HOTSPOT_IS_OUTSIDE;
+	if (HOTSPOT_CODE(w->s->code.data) != HOTSPOT_CODE_HEAP)
+		return of_rule[HOTSPOT_RULE_METHOD(w->s->code.data) & 3];
+	if (!find_block(w, walk->pc - walk->return_address))
+		return HOTSPOT_IS_LOST;
+	return of_blob[w->s->blob & 7];
+}
+
+/* No code of ours: the caller of Java code is searched, else it is a native frame. */
+static __always_inline void step_outside(const struct hotspot_walk *w)
+{
+	w->s->at.how = w->s->searches ? HOTSPOT_HOW_SEARCH : HOTSPOT_HOW_NATIVE;
+	if (w->s->at.is == HOTSPOT_IS_LOST && !w->s->searches)
+		fail_own(w, HOTSPOT_ERROR_BLOCK);
+}
+
+static __always_inline void describe(const struct hotspot_walk *w)
+{
+	__u64 is = w->s->at.is;
+
+	if (is == HOTSPOT_IS_METHOD)
+		step_method(w);
+	else if (is == HOTSPOT_IS_INTERPRETED)
+		step_interpreted(w);
+	else if (is == HOTSPOT_IS_STUB)
+		step_stub(w);
+	else if (is == HOTSPOT_IS_ENTRY)
+		step_entry(w);
+	else if (is == HOTSPOT_IS_FRAMELESS)
+		step_frameless(w);
+	else if (is == HOTSPOT_IS_OTHER)
+		step_other(w);
+	else if (is == HOTSPOT_IS_BARRIER)
+		be_barrier(w);
+	else
+		step_outside(w);
+}
+
 /* Native code that is remembered; what it was called by is no word that could be wrong. */
 static __always_inline __u32 step_native(const struct hotspot_walk *w)
 {
@@ -27,31 +86,31 @@ static __always_inline __u32 step_native(const struct hotspot_walk *w)
 	return ep_step_native(w->rec);
 }
 
-/* No code of ours at pc. */
-static __always_inline __u32 step_outside(const struct hotspot_walk *w)
-{
-	return w->s->searches ? search(w) : step_native(w);
-}
-
-/*
- * The pc itself tells the range: the interpreter's return addresses are entries of their own, behind no
- * call. In a heap the call counts, which is before it.
- */
 static __always_inline __u32 step(const struct hotspot_walk *w)
 {
-	struct ep_walk *walk = &w->rec->walk;
-	__u64 pc = walk->pc;
+	struct hotspot_frame_at *at = &w->s->at;
 
-	if (is_barrier(w))
-		return step_barrier(w);
-	if (pc - w->s->code.start >= w->s->code.end - w->s->code.start &&
-	    !ep_find_code(w->rec, pc, &w->s->code))
-		return step_outside(w);
-	if (HOTSPOT_CODE(w->s->code.data) != HOTSPOT_CODE_HEAP)
-		return step_fixed(w);
-	if (!find_block(w, pc - walk->return_address))
-		return w->s->searches ? search(w) : own_error(HOTSPOT_ERROR_BLOCK);
-	return step_block(w);
+	at->error = 0;
+	at->pushes = 0;
+	at->may_stand = 0;
+	at->is = find_kind(w);
+	HOTSPOT_MEET();
+	describe(w);
+	HOTSPOT_MEET();
+	if (at->error)
+		return at->error;
+	if (at->how == HOTSPOT_HOW_NATIVE)
+		return step_native(w);
+	if (at->pushes) {
+		push(w);
+		HOTSPOT_MEET();
+		if (at->is == HOTSPOT_IS_STUB && skip_native(w))
+			at->how = HOTSPOT_HOW_SKIPPED;
+		HOTSPOT_MEET();
+	}
+	go_to_caller(w);
+	HOTSPOT_MEET();
+	return at->error;
 }
 
 static __always_inline void go_on(void *ctx, const struct hotspot_walk *w, __u32 done)
@@ -86,6 +145,9 @@ static __always_inline void begin_run(const struct hotspot_walk *w)
 	}
 	w->s->goes_on = 0;
 	find_bounds(w);
+	if (w->rec->walk.interrupted && find_range(w, w->rec->walk.pc) &&
+	    HOTSPOT_CODE(w->s->code.data) == HOTSPOT_CODE_HEAP)
+		read_leaf(w);
 }
 
 static __always_inline void walk(void *ctx, const struct hotspot_walk *w)

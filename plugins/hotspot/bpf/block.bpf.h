@@ -34,16 +34,14 @@ static __always_inline __u64 find_segment(const struct hotspot_walk *w, __u64 ad
 	__u32 shift = w->s->code.data >> HOTSPOT_SEGMENT_SHIFT & 31;
 	__u64 at = map + (addr >> shift);
 
-	for (__u32 i = 0; i < HOTSPOT_MAX_HOPS; i++) {
-		__u8 back = 0;
-
-		if (bpf_probe_read_user(&back, 1, (void *)at) || back == HOTSPOT_FREE)
-			return ~0ull;
-		if (!back)
-			return (at - map) << shift;
-		at -= back;
+	for (__u64 i = 0; i < HOTSPOT_MAX_HOPS; i++) {
+		if (bpf_probe_read_user(&w->b->hop, 1, (void *)at))
+			w->b->hop = HOTSPOT_FREE;
+		if ((__u8)(w->b->hop + 1) <= 1) /* free, or here */
+			break;
+		at -= w->b->hop;
 	}
-	return ~0ull;
+	return w->b->hop ? ~0ull : (at - map) << shift;
 }
 
 /* By the first eight bytes of the name: src/hotspot/share/code/codeBlob.cpp, nmethod.cpp, 8 to 22. */

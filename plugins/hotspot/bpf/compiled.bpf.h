@@ -14,14 +14,12 @@
 #define HOTSPOT_FRAME_MAX  0x100000
 #define HOTSPOT_MOVED_MAX  0x1000 /* bytes of arguments an adapter moves */
 
-/* 0: absent. */
+/* Of an absent one: where a block or its code begins, or 0, to none of which a call returns. */
 static __always_inline __u64 handler_at(const struct hotspot_walk *w, const struct hotspot_field *field)
 {
-	__u64 value = get_field(w, field), how = w->state->deopt_relative;
+	__u64 how = w->state->deopt_relative;
 
-	if (how == 0 || field->shift >= 64)
-		return value;
-	return value + (how == 1 ? w->s->block : w->s->code_begin);
+	return get_field(w, field) + (w->s->block & -(how & 1)) + (w->s->code_begin & -(how >> 1 & 1));
 }
 
 static __always_inline bool is_deoptimized(const struct hotspot_walk *w)
@@ -45,7 +43,7 @@ static __always_inline bool read_original_pc(const struct hotspot_walk *w)
 /* Does what is at pc follow a call? Asked where sp is not known to be right. */
 static __always_inline bool is_return_address(const struct hotspot_walk *w)
 {
-	return read_word(w->rec->walk.pc - 8, &w->b->value) && is_behind_call(w->b->value);
+	return read_word(w->rec->walk.pc - 8, &w->b->before) && is_behind_call(w);
 }
 
 static __always_inline void be_compiled(const struct hotspot_walk *w, __u64 pc)
@@ -55,58 +53,56 @@ static __always_inline void be_compiled(const struct hotspot_walk *w, __u64 pc)
 	at->flags = HOTSPOT_FRAME_COMPILED;
 	at->aux = (__u32)(pc - w->s->block);
 	at->n_words = 2;
+	at->pushes = 1;
 	at->words[0] = w->s->block;
 	at->words[1] = HOTSPOT_COMPILED_WORD(get_field(w, &w->state->compile_id),
 					     get_field(w, &w->state->method));
 }
 
 /* From a frame of so many bytes; what called the leaf, or what native code called, is looked at twice. */
-static __always_inline __u32 leave_block(const struct hotspot_walk *w, __u64 frame_bytes)
+static __always_inline void leave_block(const struct hotspot_walk *w, __u64 frame_bytes)
 {
 	struct hotspot_frame_at *at = &w->s->at;
-	__u64 begin = w->rec->walk.pc - w->s->code_begin < get_field(w, &w->state->frame_complete);
+	__u64 complete = w->rec->walk.pc - w->s->code_begin - get_field(w, &w->state->frame_complete);
 
 	at->slot = get_sp(w) + frame_bytes - 8;
 	at->keeps_fp = 0;
 	if (w->rec->walk.interrupted)
-		find_leaf_slot(w, frame_bytes, begin);
+		find_leaf_slot(w, frame_bytes, complete >> 63);
 	w->s->sure = w->s->exact;
 	allow_search(w, at->slot + 8);
 	w->s->exact = 1;
-	return return_by_slot(w);
+	at->how = HOTSPOT_HOW_SLOT;
 }
 
-static __always_inline __u32 step_method(const struct hotspot_walk *w)
+static __always_inline void step_method(const struct hotspot_walk *w)
 {
-	__u64 pc = w->rec->walk.pc, frame_bytes = get_field(w, &w->state->frame_size) * 8;
+	__u64 frame_bytes = get_field(w, &w->state->frame_size) * 8;
 
+	w->b->value = w->rec->walk.pc;
 	if (is_deoptimized(w)) {
 		if (!read_original_pc(w))
-			return own_error(HOTSPOT_ERROR_DEOPT);
-		pc = w->b->value;
+			fail_own(w, HOTSPOT_ERROR_DEOPT);
 	} else if (!w->s->sure && w->rec->walk.return_address && !is_return_address(w)) {
-		return search(w);
+		w->s->at.how = HOTSPOT_HOW_SEARCH;
+		return;
 	}
 	if (frame_bytes < 8 || frame_bytes >= HOTSPOT_FRAME_MAX)
-		return own_error(HOTSPOT_ERROR_BLOCK);
-	be_compiled(w, pc);
-	if (!push_at(w))
-		return EP_ERROR_TOO_DEEP;
-	return leave_block(w, frame_bytes);
+		fail_own(w, HOTSPOT_ERROR_BLOCK);
+	be_compiled(w, w->b->value);
+	leave_block(w, frame_bytes);
 }
 
 /*
  * What an adapter and its like has moved: the return address is at sp, but for the instructions between
  * the pop into rax and the push of it; where it has called the VM r13 keeps sp as it was.
  */
-static __always_inline __u32 step_frameless(const struct hotspot_walk *w)
+static __always_inline void step_frameless(const struct hotspot_walk *w)
 {
 	struct hotspot_frame_at *at = &w->s->at;
 	const __u64 *regs = w->rec->walk.regs;
 
 	be_stub(w);
-	if (!push_at(w))
-		return EP_ERROR_TOO_DEEP;
 	at->slot = get_sp(w);
 	if (!w->rec->walk.interrupted && is_known(w, HOTSPOT_REG_BCP))
 		at->slot = regs[HOTSPOT_REG_BCP];
@@ -116,47 +112,35 @@ static __always_inline __u32 step_frameless(const struct hotspot_walk *w)
 	w->s->sure = 0;
 	w->s->exact = 0;
 	if (!read_word(at->slot, &at->pc))
-		return EP_ERROR_BAD_READ;
+		fail(w, EP_ERROR_BAD_READ);
 	if (!is_near(w, at->pc) && is_known(w, HOTSPOT_REG_RETURN)) {
 		at->pc = regs[HOTSPOT_REG_RETURN];
 		at->sp = at->slot;
 	}
-	if (!is_near(w, at->pc))
-		return search(w);
 	if (w->s->blob != HOTSPOT_BLOB_VTABLE && w->rec->walk.interrupted &&
 	    regs[HOTSPOT_REG_BCP] - at->sp < HOTSPOT_MOVED_MAX)
 		at->sp = regs[HOTSPOT_REG_BCP];
-	return set_caller(w);
+	at->how = is_near(w, at->pc) ? HOTSPOT_HOW_KNOWN : HOTSPOT_HOW_SEARCH;
 }
 
 /* A blob that was made since user space looked. */
-static __always_inline __u32 step_other(const struct hotspot_walk *w)
+static __always_inline void step_other(const struct hotspot_walk *w)
 {
+	struct hotspot_frame_at *at = &w->s->at;
 	__u64 frame_bytes = get_field(w, &w->state->frame_size) * 8;
 
 	ep_ask_refresh(w->rec);
 	if (is_remaking(w))
-		return own_error(HOTSPOT_ERROR_DEOPT);
+		fail_own(w, HOTSPOT_ERROR_DEOPT);
 	be_stub(w);
-	if (!push_at(w))
-		return EP_ERROR_TOO_DEEP;
 	w->s->exact = 0;
-	if (w->rec->walk.interrupted || frame_bytes < 16 || frame_bytes >= HOTSPOT_FRAME_MAX)
-		return guess_caller(w);
-	w->s->at.slot = get_sp(w) + frame_bytes - 8;
-	w->s->at.keeps_fp = 0;
 	w->s->sure = 0;
 	allow_search(w, get_sp(w));
-	return return_by_slot(w);
-}
-
-static __always_inline __u32 step_block(const struct hotspot_walk *w)
-{
-	if (w->s->blob == HOTSPOT_BLOB_METHOD)
-		return step_method(w);
-	if (w->s->blob == HOTSPOT_BLOB_OTHER)
-		return step_other(w);
-	return step_frameless(w);
+	at->slot = get_sp(w) + frame_bytes - 8;
+	at->keeps_fp = 0;
+	at->how = HOTSPOT_HOW_SLOT;
+	if (w->rec->walk.interrupted || frame_bytes < 16 || frame_bytes >= HOTSPOT_FRAME_MAX)
+		at->how = HOTSPOT_HOW_GUESS;
 }
 
 #endif

@@ -27,14 +27,18 @@ static __always_inline bool be_interpreted(const struct hotspot_walk *w, __u64 m
 	struct hotspot_frame_at *at = &w->s->at;
 	struct hotspot_buffers *b = w->b;
 
-	if (!method || !read_word(method + w->state->method_const, &b->constants) ||
-	    !read_word(b->constants + w->state->const_code_size, &b->quad))
-		return false;
 	at->flags = HOTSPOT_FRAME_INTERPRETED;
 	at->n_words = 2;
+	at->pushes = 1;
 	at->words[0] = method;
+	w->s->exact = 1;
+	w->s->sure = 1;
+	w->s->searches = 0;
+	if (!method || !read_word(method + w->state->method_const, &b->constants) ||
+	    !read_word(b->constants + w->state->const_code_size, &b->quad) || b->constants >> 47)
+		return false;
 	at->words[1] = b->constants | (__u64)HOTSPOT_MARK(b->quad) << 48;
-	return b->constants >> 47 == 0;
+	return true;
 }
 
 /* A leaf's bcp may be in its register, which has other things at times; else the slot has it. */
@@ -49,36 +53,24 @@ static __always_inline __u64 find_bci(const struct hotspot_walk *w)
 	return bci < size ? bci : HOTSPOT_BCI_NATIVE;
 }
 
-static __always_inline __u32 read_interpreted(const struct hotspot_walk *w)
+static __always_inline void step_interpreted(const struct hotspot_walk *w)
 {
 	struct hotspot_frame_at *at = &w->s->at;
 	__u64 fp = get_fp(w);
 
 	if (fp < get_sp(w) ||
 	    bpf_probe_read_user(w->b->slots, HOTSPOT_SLOTS * 8, (void *)(fp - HOTSPOT_SLOTS_BACK * 8)) ||
-	    !be_interpreted(w, get_slot(w, w->state->method_slot)))
-		return own_error(HOTSPOT_ERROR_INTERPRETER);
+	    !be_interpreted(w, get_slot(w, w->state->method_slot))) {
+		fail_own(w, HOTSPOT_ERROR_INTERPRETER);
+		return;
+	}
 	at->aux = find_bci(w);
 	at->pc = get_slot(w, 1);
 	at->fp = get_slot(w, 0);
 	at->sp = get_slot(w, w->state->sender_sp_slot);
+	at->how = HOTSPOT_HOW_KNOWN;
 	if (at->sp - fp >= HOTSPOT_SENDER_MAX)
-		return own_error(HOTSPOT_ERROR_INTERPRETER);
-	return EP_STEP_CALLER;
-}
-
-static __always_inline __u32 step_interpreted(const struct hotspot_walk *w)
-{
-	__u32 step = read_interpreted(w);
-
-	if (step != EP_STEP_CALLER)
-		return step;
-	if (!push_at(w))
-		return EP_ERROR_TOO_DEEP;
-	w->s->exact = 1;
-	w->s->sure = 1;
-	w->s->searches = 0;
-	return set_caller(w);
+		fail_own(w, HOTSPOT_ERROR_INTERPRETER);
 }
 
 #endif

@@ -164,41 +164,51 @@ static __always_inline __u64 is_frame_made(const struct hotspot_walk *w)
 	return 1 ^ not_made;
 }
 
+/* Asked once, before the first frame: none behind it was interrupted. */
+static __always_inline void read_leaf(const struct hotspot_walk *w)
+{
+	w->s->says = 0;
+	w->s->made = 0;
+	if (bpf_probe_read_user(w->b->code, HOTSPOT_CODE_BYTES,
+				(void *)(w->rec->walk.pc - HOTSPOT_CODE_BACK)))
+		return;
+	w->s->says = find_shapes(w);
+	w->s->made = is_frame_made(w);
+}
+
 /* Where the return address of an interrupted method is, into at.slot and at.keeps_fp. */
 static __always_inline void find_leaf_slot(const struct hotspot_walk *w, __u64 frame_bytes,
 					   __u64 begins)
 {
 	struct hotspot_frame_at *at = &w->s->at;
-	__u64 says, pushed, left, made;
+	__u64 says = w->s->says, pushed, left, made;
 
-	if (bpf_probe_read_user(w->b->code, HOTSPOT_CODE_BYTES,
-				(void *)(w->rec->walk.pc - HOTSPOT_CODE_BACK)))
-		return;
-	says = find_shapes(w);
 	pushed = is_set(says & HOTSPOT_SHAPE_PUSHED) | (begins & is_set(says & HOTSPOT_SHAPE_BEGINS));
-	left = is_set(says & HOTSPOT_SHAPE_LEFT) | (begins & (1 ^ is_frame_made(w)));
+	left = is_set(says & HOTSPOT_SHAPE_LEFT) | (begins & (1 ^ w->s->made));
 	left &= 1 ^ pushed;
 	made = 1 ^ (pushed | left);
 	at->slot = get_sp(w) + pushed * 8 + made * (frame_bytes - 8);
 	at->keeps_fp = left | (begins & is_set(says & HOTSPOT_SHAPE_UNSAVED));
 }
 
-/* Is there a call right before the address behind the eight bytes that were read? */
-static __always_inline bool is_behind_call(__u64 before)
-{
-	__u8 b1 = before >> 56, b2 = before >> 48, b3 = before >> 40, b4 = before >> 32;
-	__u8 b5 = before >> 24, b6 = before >> 16, b7 = before >> 8;
-	__u64 is;
+/* call: rel32; by register; by memory, 0xff /2 with each kind of address. The last byte is the highest. */
+static const __u64 hotspot_calls[][2] = {
+	{0x000000e800000000, 0x000000ff00000000}, {0xd0ff000000000000, 0xf8ff000000000000},
+	{0x10ff000000000000, 0xf8ff000000000000}, {0x0014ff0000000000, 0x00ffff0000000000},
+	{0x0050ff0000000000, 0x00f8ff0000000000}, {0x000054ff00000000, 0x0000ffff00000000},
+	{0x0000000090ff0000, 0x00000000f8ff0000}, {0x0000000015ff0000, 0x00000000ffff0000},
+	{0x0000000094ff0000 >> 8, 0x00000000ffff0000 >> 8},
+};
 
-	/* call rel32; call reg; call [reg], [sib], [reg + d8], [sib + d8], [reg + d32] or [rip + d32],
-	 * [sib + d32]: opcode 0xff /2 */
-	is = b5 == 0xe8;
-	is |= b2 == 0xff && ((b1 & 0xf8) == 0xd0 || (b1 & 0xf8) == 0x10);
-	is |= b3 == 0xff && (b2 == 0x14 || (b2 & 0xf8) == 0x50);
-	is |= b4 == 0xff && b3 == 0x54;
-	is |= b6 == 0xff && ((b5 & 0xf8) == 0x90 || b5 == 0x15);
-	is |= b7 == 0xff && b6 == 0x94;
-	return is;
+/* Is there a call right before the address behind the eight bytes that were read? */
+static __always_inline bool is_behind_call(const struct hotspot_walk *w)
+{
+	__u64 none = 1;
+
+#pragma clang loop unroll(disable)
+	for (__u64 i = 0; i < sizeof(hotspot_calls) / sizeof(hotspot_calls[0]); i++)
+		none &= is_set((w->b->before ^ hotspot_calls[i][0]) & hotspot_calls[i][1]);
+	return !none;
 }
 
 #endif

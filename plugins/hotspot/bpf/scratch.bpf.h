@@ -12,11 +12,44 @@
 
 /* What one frame is, and where its caller is. */
 struct hotspot_frame_at {
-	__u64 pc, sp, fp; /* the caller's */
-	__u64 slot;	  /* where the return address is; sp is behind it */
-	__u64 keeps_fp;	  /* the caller's fp is in the register, else below the slot */
+	__u64 is;	    /* enum hotspot_is */
+	__u64 how;	    /* enum hotspot_how */
+	__u64 error;	    /* why the stack ends here, 0: it does not */
+	__u64 pc, sp, fp;   /* the caller's */
+	__u64 slot;	    /* where the return address is; sp is behind it */
+	__u64 keeps_fp;	    /* the caller's fp is in the register, else below the slot */
+	__u64 may_stand;    /* it may have no bytes at all */
+	__u64 pushes;	    /* it is a frame to show: */
 	__u64 flags, aux, words[2], n_words;
 };
+
+enum hotspot_is {
+	HOTSPOT_IS_OUTSIDE = 0, /* no code of ours */
+	HOTSPOT_IS_LOST,	/* in a heap, but in no block */
+	HOTSPOT_IS_BARRIER,	/* what is behind the frame before is in the heap of objects */
+	HOTSPOT_IS_INTERPRETED,
+	HOTSPOT_IS_ENTRY,
+	HOTSPOT_IS_STUB,
+	HOTSPOT_IS_METHOD,
+	HOTSPOT_IS_FRAMELESS,
+	HOTSPOT_IS_OTHER,
+};
+
+enum hotspot_how {
+	HOTSPOT_HOW_NATIVE = 0, /* a native frame: the core's rules */
+	HOTSPOT_HOW_KNOWN,	/* at.pc, at.sp, at.fp */
+	HOTSPOT_HOW_SLOT,	/* at.slot */
+	HOTSPOT_HOW_RULE,	/* the rule of the range */
+	HOTSPOT_HOW_GUESS,	/* fp, if a return address is there, else a search */
+	HOTSPOT_HOW_SEARCH,
+	HOTSPOT_HOW_SKIPPED,	/* the walk is there already */
+};
+
+/*
+ * What was written is read anew behind it: a compiler that knows it makes a copy of what follows for
+ * each way that leads there, and a verifier walks all of them.
+ */
+#define HOTSPOT_MEET() __asm__ volatile("" ::: "memory")
 
 struct hotspot_scratch {
 	__u64 sequence;
@@ -32,7 +65,8 @@ struct hotspot_scratch {
 	__u64 last_frame;      /* place of the frame whose caller is searched, in words */
 	__u64 exact;	       /* sp is where a frame of Java left it */
 	__u64 sure;	       /* pc is what a call or jump of Java code is known to return to */
-	__u64 seen;	       /* frames of ours of this sample */
+	__u64 seen;	       /* a frame of ours was pushed in this sample */
+	__u64 says, made;      /* of the code around the pc that was interrupted: leaf.bpf.h */
 	__u64 has_stepped;     /* since it was entered */
 	__u64 goes_on;	       /* this run is the one before, continued */
 	struct ep_code code;   /* the range that was found last */
@@ -50,12 +84,13 @@ EP_SCRATCH(struct hotspot_scratch)
 /* What was read: not zeroed for each sample. */
 struct hotspot_buffers {
 	__u8 block[512 + 8]; /* its header, its struct CodeBlob; what is behind HOTSPOT_BLOB_BYTES is 0 */
-	__u64 words[HOTSPOT_WINDOW + 1];
+	__u64 words[HOTSPOT_WINDOW];
 	__u8 code[HOTSPOT_CODE_BYTES + 8];
 	__u64 slots[16];
 	__u64 pair[2]; /* saved fp, return address */
 	__u64 constants, quad; /* of a Method: its ConstMethod, and the four u2 of that */
-	__u64 value;
+	__u64 value, before;
+	__u8 hop;
 };
 
 struct {
@@ -93,9 +128,15 @@ static __always_inline bool is_known(const struct hotspot_walk *w, __u32 reg)
 	return w->rec->walk.known_regs >> (reg & 31) & 1;
 }
 
-static __always_inline __u32 own_error(__u32 error)
+/* The stack ends here. */
+static __always_inline void fail(const struct hotspot_walk *w, __u32 error)
 {
-	return ep_self.first_error + error;
+	w->s->at.error = error;
+}
+
+static __always_inline void fail_own(const struct hotspot_walk *w, __u32 error)
+{
+	w->s->at.error = ep_self.first_error + error;
 }
 
 /* May be code of ours: what it is in is not looked up. */

@@ -31,26 +31,40 @@ static __always_inline void allow_search(const struct hotspot_walk *w, __u64 slo
 	w->s->searches = HOTSPOT_WINDOWS;
 }
 
-static __always_inline __u32 search(const struct hotspot_walk *w)
+/* How many words behind the first are none; without a branch, of which each would be a way of its own. */
+static __always_inline __u64 find_near(const struct hotspot_walk *w)
+{
+	__u64 found = 0, none = 1;
+
+#pragma clang loop unroll(disable)
+	for (__u64 i = 1; i < HOTSPOT_WINDOW; i++) {
+		__u64 off = w->b->words[i] - w->s->low, is = (~off & (off - w->s->bytes)) >> 63;
+
+		EP_OPAQUE(is);
+		none &= 1 ^ is;
+		found += none;
+	}
+	return found;
+}
+
+/* The next word that may be one. Where a window has none pc stays as bad as it was, for the next one. */
+static __always_inline void search(const struct hotspot_walk *w)
 {
 	struct ep_walk *walk = &w->rec->walk;
-	__u64 found = 0;
+	__u64 found;
 
-	if (!w->s->searches)
-		return own_error(HOTSPOT_ERROR_RETURN);
-	w->s->searches--;
-	if (bpf_probe_read_user(w->b->words, sizeof(w->b->words), (void *)(w->s->search_sp - 8)))
-		return own_error(HOTSPOT_ERROR_RETURN);
-	for (__u64 i = 1; i <= HOTSPOT_WINDOW; i++) {
-		found = i;
-		if (is_near(w, w->b->words[i]))
-			break;
+	if (!w->s->searches ||
+	    bpf_probe_read_user(w->b->words, sizeof(w->b->words), (void *)(w->s->search_sp - 8))) {
+		fail_own(w, HOTSPOT_ERROR_RETURN);
+		return;
 	}
-	EP_OPAQUE(found);
-	found &= 127;
-	w->s->search_sp += found * 8;
-	if (found > HOTSPOT_WINDOW || !is_near(w, w->b->words[found]))
-		return EP_STEP_CALLER; /* the next window: pc is as bad as it was */
+	w->s->searches--;
+	found = find_near(w);
+	w->s->search_sp += 8 * found;
+	if (found >= HOTSPOT_WINDOW - 1)
+		return;
+	found++;
+	w->s->search_sp += 8;
 	walk->pc = w->b->words[found];
 	walk->regs[EP_REG_FP] = w->b->words[found - 1];
 	walk->regs[EP_REG_SP] = w->s->search_sp;
@@ -60,7 +74,6 @@ static __always_inline __u32 search(const struct hotspot_walk *w)
 	walk->by_pointer = 0;
 	w->s->sure = 0;
 	mark_searched(w);
-	return EP_STEP_CALLER;
 }
 
 #endif

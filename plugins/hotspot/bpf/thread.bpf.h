@@ -110,28 +110,25 @@ static __always_inline bool is_barrier(const struct hotspot_walk *w)
  * this stack the carrier's frames follow, behind that of Continuation.enterSpecial: its sp is the
  * ContinuationEntry's address (src/hotspot/cpu/x86/continuationEntry_x86.inline.hpp, to_frame, 21 to 27).
  */
-static __always_inline __u32 step_barrier(const struct hotspot_walk *w)
+static __always_inline void be_barrier(const struct hotspot_walk *w)
 {
 	__u64 thread = get_thread(w);
-	struct ep_walk *walk = &w->rec->walk;
 	struct hotspot_frame_at *at = &w->s->at;
 
-	if (!thread || !w->state->thread_continuation || !w->state->continuation_return_at ||
-	    !read_word(thread + w->state->thread_continuation, &at->sp) ||
-	    !read_word(w->state->continuation_return_at, &at->pc) || at->sp < walk->regs[EP_REG_SP] ||
-	    at->pc == walk->pc)
-		return own_error(HOTSPOT_ERROR_CONTINUATION);
-	if (!ep_push_words(w->rec,
-			   EP_FRAME_HEADER(ep_self.kind,
-					   HOTSPOT_FRAME_HEAP_FRAMES << HOTSPOT_FRAME_SHIFT, 0, 0),
-			   0, 0, 0, 0))
-		return EP_ERROR_TOO_DEEP;
-	walk->pc = at->pc;
-	walk->regs[EP_REG_SP] = at->sp;
+	at->flags = HOTSPOT_FRAME_HEAP_FRAMES;
+	at->aux = 0;
+	at->n_words = 0;
+	at->pushes = 1;
+	at->may_stand = 1;
+	at->how = HOTSPOT_HOW_KNOWN;
+	at->fp = get_fp(w);
 	w->s->exact = 1;
 	w->s->sure = 1;
 	w->s->searches = 0;
-	return EP_STEP_CALLER;
+	if (!thread || !w->state->thread_continuation || !w->state->continuation_return_at ||
+	    !read_word(thread + w->state->thread_continuation, &at->sp) ||
+	    !read_word(w->state->continuation_return_at, &at->pc) || at->pc == w->rec->walk.pc)
+		fail_own(w, HOTSPOT_ERROR_CONTINUATION);
 }
 
 #endif
