@@ -50,6 +50,7 @@ enum hotspot_code {
 #define HOTSPOT_RULE_FP_AT(rule)     ((__u32)((rule) >> 21 & 31)) /* words below CFA; 0: unchanged */
 #define HOTSPOT_RULE_RETURN_IN(rule) ((__u32)((rule) >> 26 & 31)) /* a DWARF register number... */
 #define HOTSPOT_RULE_ON_STACK	     16u			  /* ...this one: at CFA - 8 */
+#define HOTSPOT_RULE_AT_SP	     7u /* ...sp's: where it points to; CFA is elsewhere */
 #define HOTSPOT_RULE_METHOD(rule)    ((__u32)((rule) >> 31 & 31)) /* enum hotspot_rule_method */
 /* Base of code whose rule is not known: search. */
 #define HOTSPOT_RULE_UNKNOWN 31u
