@@ -59,7 +59,11 @@ enum hotspot_code {
 enum hotspot_rule_method {
 	HOTSPOT_METHOD_NONE = 0,  /* none: a stub */
 	HOTSPOT_METHOD_FRAME = 1, /* that of the interpreter's frame at fp */
-	HOTSPOT_METHOD_ENTRY = 2, /* rbx has it: the frame is not made yet; bci 0 */
+	/*
+	 * rbx has it: the frame is not made yet; bci 0. The caller's sp is in r13; in the frame's slot
+	 * where the base is fp.
+	 */
+	HOTSPOT_METHOD_ENTRY = 2,
 };
 
 /* What a block of a heap is, as far as the walk has to know. */
