@@ -52,7 +52,8 @@ def shares(counts):
 
 
 def by_us(command, directory):
-    profile, done = javas.record(command, os.path.join(directory, "ours.pb.gz"), RATE)
+    profile, done = javas.record(command, os.path.join(directory, "ours.pb.gz"), RATE,
+                                 sleeps=javas.sleeper(command[:1], directory))
     if done.returncode:
         raise javas.Failed(done.stderr[-800:])
     counts = collections.Counter()

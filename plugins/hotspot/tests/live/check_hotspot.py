@@ -175,8 +175,9 @@ def check(case, library, options):
     path = os.path.join(options.keep or library.directory, case.name + ".pb.gz")
     seconds = case.seconds or options.seconds
     command = case.argv(library.directory, options.seconds)
-    attach = {"after": 1.5, "seconds": max(1, int(seconds) - 2)} if case.attach else {}
-    profile, done = javas.record(command, path, FREQUENCY, 90 + 10 * seconds, **attach)
+    how = {"after": 1.5, "seconds": max(1, int(seconds) - 2)} if case.attach else \
+        {"sleeps": javas.sleeper(case.runtime.argv([], library.directory), library.directory)}
+    profile, done = javas.record(command, path, FREQUENCY, 90 + 10 * seconds, **how)
     if done.returncode:
         why = why_not_started(done)
         if why:

@@ -4,9 +4,11 @@
 Compiles with any javac there is: the machine's, or one of a root file system of tests/runtimes.
 """
 import collections
+import contextlib
 import glob
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -186,19 +188,74 @@ def process_of(samples):
     return max(by_process.values(), default=[], key=lambda own: sum(s.count for s in own))
 
 
-def record(command, path, frequency=499, timeout=120, after=None, seconds=0):
-    """(profile, what the command said). after: begins so many seconds after it, for `seconds`."""
+# An unwinder is loaded when the first process needs it, which takes a second or two: a JVM that sleeps
+# is there before, so that what is seen of the command's first seconds is not that.
+AWAKE = """%s >/dev/null & sleeper=$!
+while [ ! -e "$0" ]; do sleep 0.05; done
+"$@"; status=$?
+kill $sleeper
+exit $status"""
+LOADED_SECONDS = 30
+
+
+def sleeper(java, directory):
+    """java: a command that runs one"""
+    return [*java, "-Xint", "-cp", directory, "Burner", "300", "none"]
+
+
+def wait_loaded(log, process):
+    end = time.monotonic() + LOADED_SECONDS
+    while time.monotonic() < end and process.poll() is None:
+        with open(log, encoding="utf-8", errors="replace") as file:
+            if "unwinder loaded in" in file.read():
+                return
+        time.sleep(0.05)
+
+
+def record(command, path, frequency=499, timeout=120, sleeps=(), after=None, seconds=0):
+    """
+    (profile, what the command and the profiler said). sleeps: the command of a sleeper.
+    after: begins so many seconds after the command, for `seconds`.
+    """
     start = [profiler(), "record", "-v", "-F", str(frequency), "-o", path, "--force"]
-    if after is None:
-        done = run([*start, "--", *command], timeout)
-    else:
+    if after is not None:
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment(),
                               stdin=subprocess.DEVNULL) as process:
             time.sleep(after)
             done = run([*start, "-p", str(process.pid), "-d", f"{seconds}s"], timeout)
             done.stdout += process.communicate()[0]
+    elif sleeps:
+        done = run_awake([*start, "--", "sh", "-c", AWAKE % shlex.join(sleeps), path + ".go", *command],
+                         path, timeout)
+    else:
+        done = run([*start, "--", *command], timeout)
     if done.returncode in CANNOT and not os.path.exists(path):
         raise Skipped(f"skip: {CANNOT[done.returncode]}: {done.stderr.strip()[-200:]}")
     if not os.path.exists(path):
         raise Failed(f"no profile: {done.stderr[-1500:]}")
     return chains.read_profile(path), done
+
+
+def run_awake(command, path, timeout):
+    """Lets the command go on when the profiler says that it is ready."""
+    go, log, said = path + ".go", path + ".log", path + ".out"
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(go)
+    with open(log, "w", encoding="utf-8") as err, open(said, "w", encoding="utf-8") as out, \
+            subprocess.Popen(command, stdout=out, stderr=err, env=environment(),
+                             stdin=subprocess.DEVNULL) as process:
+        wait_loaded(log, process)
+        with open(go, "w", encoding="utf-8"):
+            pass
+        try:
+            status = process.wait(timeout)
+        except subprocess.TimeoutExpired as error:
+            process.kill()
+            raise Failed(f"still runs after {timeout:.0f} s: {' '.join(command)[-300:]}") from error
+    texts = []
+    for name in (said, log):
+        with open(name, encoding="utf-8", errors="replace") as file:
+            texts.append(file.read())
+        os.unlink(name)
+    os.unlink(go)
+    return subprocess.CompletedProcess(command, status, *texts)

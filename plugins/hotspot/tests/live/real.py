@@ -177,7 +177,8 @@ def measure(name, options):
     try:
         os.makedirs(directory + "/out")
         command = PROGRAMS[name](options.java, directory, options.cache)
-        profile, done = javas.record(command, path, timeout=300)
+        profile, done = javas.record(command, path, timeout=300,
+                                     sleeps=javas.sleeper([options.java], options.burner))
         if done.returncode:
             raise Failed(f"exit status {done.returncode}: {done.stderr[-800:]}")
     finally:
@@ -206,6 +207,13 @@ def main(options):
     if os.geteuid() != 0 or not options.java:
         print("skip: needs root, and a java")
         return SKIP
+    with tempfile.TemporaryDirectory() as directory:
+        options.burner = directory
+        javas.build(directory)
+        return measure_all(options)
+
+
+def measure_all(options):
     counts = collections.Counter()
     for name in PROGRAMS:
         if not re.search(options.only, name):

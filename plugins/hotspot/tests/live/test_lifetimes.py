@@ -36,7 +36,8 @@ class Lifetimes(unittest.TestCase):
 
     def record(self, command):
         try:
-            return javas.record(command, os.path.join(self.directory, "out.pb.gz"))
+            return javas.record(command, os.path.join(self.directory, "out.pb.gz"), sleeps=javas.sleeper(
+                self.found[-1].argv([], self.directory), self.directory))
         except javas.Skipped as reason:
             self.skipTest(str(reason))
 
