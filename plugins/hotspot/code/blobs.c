@@ -10,6 +10,7 @@
 #include "plugins/hotspot/code/stubs_internal.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -195,6 +196,8 @@ static enum hs_start start_at(const uint8_t *code, size_t bytes, bool is_trapped
 			return HS_START_THROWN;
 		if (is_trapped && code[at] == 0x53)
 			return HS_START_TRAPPED;
+		if (bytes - at >= 3 && code[at] == 0x49 && code[at + 1] == 0x8b && code[at + 2] == 0xa7)
+			return HS_START_CONTINUATION; /* mov rsp, [r15 + ...]: generate_cont_thaw */
 		/* Only moves lie before: 4x 8b, 4x 89, 4x c7. */
 		if (bytes - at < 8 || (code[at] & 0xf8) != 0x48)
 			break;
@@ -251,11 +254,28 @@ static int follow_entries(struct blobs *blobs, const struct blob *blob)
 	return 0;
 }
 
-/* Code that nothing leads to: another stub, or data. */
-static int follow_rest(struct blobs *blobs, const struct blob *blob)
+/*
+ * Can a stub begin there? Most are aligned, with padding before (`behind`: no unknown code is right before it);
+ * those of mathematics are not since 21, and make a frame at once.
+ */
+static bool may_begin(const struct blobs *blobs, const struct blob *blob, size_t off, bool behind)
+{
+	static const uint8_t enter[2][4] = { { 0x55, 0x48, 0x8b, 0xec }, { 0x55, 0x48, 0x89, 0xe5 } };
+	const uint8_t *code = blobs->reader->code + off;
+
+	if (blob->bytes - off >= 4 && (!memcmp(code, enter[0], 4) || !memcmp(code, enter[1], 4)))
+		return true;
+	return behind && !((blob->code + off) % ENTRY_ALIGNMENT);
+}
+
+/*
+ * Code that nothing leads to: another stub, or data. First what begins where stubs may begin: what else is left
+ * may be a part of one that is not known yet.
+ */
+static int follow_rest(struct blobs *blobs, const struct blob *blob, bool anywhere)
 {
 	struct hs_rules *rules = blobs->reader->rules;
-	size_t off = 0;
+	size_t off = 0, skipped = SIZE_MAX;
 
 	for (;;) {
 		int r;
@@ -263,11 +283,16 @@ static int follow_rest(struct blobs *blobs, const struct blob *blob)
 		off = hs_rules_next(rules, off);
 		if (off >= blob->bytes)
 			return 0;
-		r = hs_rules_follow(rules, off,
-				    start_at(blobs->reader->code + off, blob->bytes - off, is_trapped(blob->name)),
-				    true);
+		if (!anywhere && !may_begin(blobs, blob, off, off != skipped)) {
+			skipped = off = hs_rules_skip(rules, off);
+			continue;
+		}
+		r = -EBADMSG;
+		if (!is_stub_buffer(blob->name) || hs_rules_plausible(rules, off))
+			r = hs_rules_follow(rules, off, start_at(blobs->reader->code + off, blob->bytes - off,
+								 is_trapped(blob->name)), true);
 		if (r == -EBADMSG)
-			off = (off + ENTRY_ALIGNMENT) & ~(size_t)(ENTRY_ALIGNMENT - 1);
+			off += ENTRY_ALIGNMENT - (blob->code + off) % ENTRY_ALIGNMENT;
 		else if (r)
 			return r;
 	}
@@ -300,7 +325,7 @@ static int name_stubs(struct blobs *blobs, const struct blob *blob)
 	int r = 0;
 
 	for (size_t off = 0; off < blob->bytes && !r; off++) {
-		bool begins = hs_rules_begins(blobs->reader->rules, off) && !((blob->code + off) % ENTRY_ALIGNMENT);
+		bool begins = hs_rules_begins(blobs->reader->rules, off) && may_begin(blobs, blob, off, true);
 		const struct entry *here = entry < end && entry->addr == blob->code + off ? entry : NULL;
 
 		if (here || (begins && off)) {
@@ -341,7 +366,9 @@ static int read_blob(struct blobs *blobs, const struct blob *blob)
 	if (!r && is_stub_buffer(blob->name))
 		r = follow_entries(blobs, blob);
 	if (!r)
-		r = follow_rest(blobs, blob);
+		r = follow_rest(blobs, blob, false);
+	if (!r)
+		r = follow_rest(blobs, blob, true);
 	if (!r)
 		r = is_stub_buffer(blob->name) ?
 			    name_stubs(blobs, blob) :
