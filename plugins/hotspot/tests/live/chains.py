@@ -27,6 +27,7 @@ NO_METHODS = "none of its methods"  # a thread that starts or ends
 HEAP_FRAMES = "[frames in the heap]"
 RULES = "libjavarules.so"  # C whose frames are in chains
 JAVA_NAME = re.compile(r"[^\s:()\[\]]+\.[^\s:()\[\].]+")
+UNKNOWN = re.compile(r"\[\w+: unknown|0x")
 NEVER = {"Burner.never"}
 # Made at run time, or with frames that are not their own: method handles call what no bytecode names.
 PLUMBING = ("java.lang.invoke.",)
@@ -72,10 +73,8 @@ def method_of(frame):
 
 
 def is_unknown(frame):
-    """A frame of Java's that has no name, or code that nobody knows."""
-    return (not frame.file and frame.name.startswith(("[", "0x")) and frame.name != HEAP_FRAMES
-            and not stacks.is_error(frame) and not stacks.is_gap(frame)
-            and frame.name not in stacks.ROOTS)
+    """A frame of Java's that has no name, or code that nobody knows. [NAME] is a stub."""
+    return not frame.file and bool(UNKNOWN.match(frame.name))
 
 
 def descriptor_of(frame):
@@ -268,10 +267,12 @@ class Judge:
             if why:
                 return why
         for caller, callee, native in pairs(frames):
-            why = self.code.why_no_line(caller) if native else self.code.why_no_call(caller, callee)
+            # At a call of a stub compiled code has no debug point, so no line.
+            why = self.code.why_no_call(caller, callee) if not native else \
+                caller.line and self.code.why_no_line(caller)
             if why:
                 return why
-        return self.code.why_no_line(java[0]) if java else None
+        return self.code.why_no_line(java[0]) if java and java[0].line else None
 
     def judge(self, frames, thread):
         """TRUE or a reason. thread: its id"""

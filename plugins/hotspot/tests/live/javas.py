@@ -207,7 +207,7 @@ def wait_loaded(log, process):
     end = time.monotonic() + LOADED_SECONDS
     while time.monotonic() < end and process.poll() is None:
         with open(log, encoding="utf-8", errors="replace") as file:
-            if "unwinder loaded in" in file.read():
+            if "hotspot: unwinder loaded" in file.read():
                 return
         time.sleep(0.05)
 

@@ -44,7 +44,8 @@ class Grammar(unittest.TestCase):
 class Incomplete(unittest.TestCase):
     CASES = [  # frame, why
         (chains.Frame("[truncated: frame unreadable]", ""), "[truncated: frame unreadable]"),
-        (chains.Frame("[hotspot: unknown]", ""), "unknown: [hotspot: unknown]"),
+        (chains.Frame("[hotspot: unknown function]", ""), "unknown: [hotspot: unknown function]"),
+        (chains.Frame("[call_stub]", ""), None),
         (chains.Frame("0x7f00", ""), "unknown: code"),
         (chains.Frame(chains.HEAP_FRAMES, ""), None),
         (chains.Frame("[gap: no unwind rule]", ""), None),
