@@ -27,6 +27,7 @@ NO_METHODS = "none of its methods"  # a thread that starts or ends
 HEAP_FRAMES = "[frames in the heap]"
 RULES = "libjavarules.so"  # C whose frames are in chains
 JAVA_NAME = re.compile(r"[^\s:()\[\]]+\.[^\s:()\[\].]+")
+DESCRIPTOR = re.compile(r"\([^()\s]*\)\S+")
 UNKNOWN = re.compile(r"\[\w+: unknown|0x")
 NEVER = {"Burner.never"}
 # Made at run time, or with frames that are not their own: method handles call what no bytecode names.
@@ -78,9 +79,9 @@ def is_unknown(frame):
 
 
 def descriptor_of(frame):
-    """Its method's descriptor, where the profile says it."""
-    at = frame.signature.find("(")
-    return frame.signature[at:] if at >= 0 and ")" in frame.signature[at:] else ""
+    """Its method's descriptor, where the profile says it; that may say more behind a space."""
+    found = DESCRIPTOR.search(frame.signature)
+    return found[0] if found else ""
 
 
 def why_incomplete(frames):
@@ -278,6 +279,12 @@ class Judge:
         """TRUE or a reason. thread: its id"""
         return (why_incomplete(frames) or self.why_no_code(frames)
                 or self.why_no_chain(frames, self.said.threads.get(thread, "")) or TRUE)
+
+
+def has_no_line(frames):
+    """Its innermost Java frame is a method that the profile gives no line of."""
+    leaf = next((frame for frame in frames if is_java(frame)), None)
+    return leaf is not None and not leaf.line
 
 
 def is_wrong_name(reason):

@@ -89,7 +89,7 @@ class Verdict:
 
     def __init__(self, judge, samples):
         self.judge = judge
-        self.counts, self.all = collections.Counter(), 0
+        self.counts, self.all, self.without_line = collections.Counter(), 0, 0
         self.scenarios = collections.defaultdict(collections.Counter)
         self.examples = collections.defaultdict(collections.Counter)
         memo = {}
@@ -100,6 +100,7 @@ class Verdict:
                 memo[key] = judge.judge(sample.frames, thread)
             reason = memo[key]
             self.all += sample.count
+            self.without_line += sample.count if chains.has_no_line(sample.frames) else 0
             self.counts[reason] += sample.count
             self.scenarios[judge.said.threads.get(thread, "others")][reason] += sample.count
             self.examples[reason][tuple(sample.frames)] += sample.count
@@ -195,7 +196,8 @@ def check(case, library, options):
         rate = sum(s.count for s in samples) / (sum(s.weight_ns for s in samples) / 1e9 or 1)
         problems += verdict.amount_problems(rate, profile.lost)
     print(f"  {verdict.percent(verdict.all - verdict.incomplete):6.2f} % of {verdict.all} samples "
-          f"complete, {verdict.percent(verdict.true):6.2f} % true")
+          f"complete, {verdict.percent(verdict.true):6.2f} % true; "
+          f"{verdict.percent(verdict.without_line):.2f} % have no line at the leaf")
     if problems or options.examples:
         print_wrong(verdict)
     if problems:
