@@ -367,6 +367,7 @@ static bool is_unknown_stub(const struct instance *inst, const struct ep_raw_fra
 int hotspot_symbolize(void *instance, const struct ep_raw_frame *frame, struct ep_names *names)
 {
 	struct instance *inst = instance;
+	uint64_t guesses;
 	int r;
 
 	if (inst->next_look_ns <= SOON_NS || is_unknown_stub(inst, frame))
