@@ -282,9 +282,9 @@ class Judge:
 
 
 def has_no_line(frames):
-    """Its innermost Java frame is a method that the profile gives no line of."""
-    leaf = next((frame for frame in frames if is_java(frame)), None)
-    return leaf is not None and not leaf.line
+    """It was interrupted in a Java method that the profile gives no line of."""
+    leaf = next(iter(stacks.without_kernel(list(frames))), None)
+    return leaf is not None and is_java(leaf) and not leaf.line
 
 
 def is_wrong_name(reason):
