@@ -4,7 +4,7 @@
 
     real.py [--only REGEX] [--cache DIRECTORY] [--java PATH] [--keep DIRECTORY] [PROGRAM...]
 
-By hand, and by check_hotspot.py --full. What is no JDK's comes from Maven Central by Maven, into the
+By hand. What is no JDK's comes from Maven Central by Maven, into the
 cache; what cannot be had is a skip. Exit status: 0, 1 below the bar, 77 when nothing could be profiled.
 """
 import argparse
