@@ -10,6 +10,8 @@ says in plugins/LANGUAGE/tests/runtimes/runtime.py:
     PATTERN     base names of programs in bin directories, as a regular expression
     PROBE       arguments that print "version flavor flavor... [variant:NAME=VALUE:flavor...]"; a variant
                 is the same program with an environment variable set, and is a runtime of its own
+    answer(text)    optional: makes such words of what it printed, errors too, where PROBE alone cannot
+    PLACES      optional: more bin directories, as glob patterns relative to a root file system
 """
 import dataclasses
 import glob
@@ -80,10 +82,21 @@ def programs_in(directory, pattern):
     return sorted(found.values())
 
 
+def programs_of(root, language):
+    """Programs of a root file system, each file once: as a path inside the root."""
+    module, found = LANGUAGES[language], {}
+    for place in ("usr/bin", *getattr(module, "PLACES", ())):
+        for directory in sorted(glob.glob(os.path.join(glob.escape(root or "/"), place))):
+            for program in programs_in(directory, module.PATTERN):
+                file = os.stat(program)
+                found.setdefault((file.st_dev, file.st_ino), program[len(root):])
+    return sorted(found.values())
+
+
 def candidates(language):
     """(source, root, program) for everything that may be a runtime of the language."""
     pattern = LANGUAGES[language].PATTERN
-    for program in programs_in("/usr/bin", pattern):
+    for program in programs_of("", language):
         yield "host", "", program
     pyenv = os.environ.get("PYENV_ROOT", os.path.expanduser("~/.pyenv"))
     for version in sorted(glob.glob(glob.escape(pyenv) + "/versions/*")):
@@ -91,8 +104,8 @@ def candidates(language):
             yield "pyenv", "", program
     for root in sorted(glob.glob(glob.escape(CACHE) + "/*")):
         source = os.path.basename(root)
-        for program in programs_in(root + "/usr/bin", pattern):
-            yield source, root, program[len(root):]
+        for program in programs_of(root, language):
+            yield source, root, program
         if not os.path.isdir(root + "/usr"):  # built for the host, not a root file system
             for program in programs_in(root + "/bin", pattern):
                 yield source, "", program
@@ -100,13 +113,16 @@ def candidates(language):
 
 def ask(runtime):
     """What the runtime prints of itself, or "" when it does not run."""
+    module = LANGUAGES[runtime.language]
     try:
-        run = subprocess.run(runtime.argv(LANGUAGES[runtime.language].PROBE), check=False,
+        run = subprocess.run(runtime.argv(module.PROBE), check=False,
                              capture_output=True, text=True, errors="replace",
                              timeout=PROBE_SECONDS, stdin=subprocess.DEVNULL)
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    return run.stdout if run.returncode == 0 else ""
+    if run.returncode != 0:
+        return ""
+    return module.answer(run.stdout + run.stderr) if hasattr(module, "answer") else run.stdout
 
 
 def find(*languages, complain=None):

@@ -1,0 +1,158 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The checker of Java stacks must itself be right: over stacks that a JVM shows of the burner, as they
+are and changed in each way that a profiler could be wrong."""
+import os
+import random
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
+import chains  # noqa: E402
+import javas  # noqa: E402
+
+ROOT = chains.Frame("start_thread", "libc.so.6")
+SCENARIOS = ("many", "inlined", "deep500", "thrown", "lambdas", "sorted", "multiply")
+OBSERVE = 6
+NOT_RUN = 0x7fffffff  # a thread id that nobody has
+MOST = 0.85  # on the way down a recursion nobody can tell that a call is missing
+
+
+class Grammar(unittest.TestCase):
+    CASES = [  # chain, calls, anywhere, right
+        ("a b c", "a", False, True),
+        ("a b c", "a b c", False, True),
+        ("a b c", "a c", False, False),
+        ("a b c", "b c", False, False),
+        ("a b c", "b c", True, True),
+        ("a b c", "a b c d", False, False),
+        ("a b{3} c", "a b b b c", False, True),
+        ("a b{3} c", "a b b c", False, False),
+        ("a b{3} c", "a b b b b", False, False),
+        ("a b{+} c", "a b b b b c", False, True),
+        ("a b{+} c", "a c", False, False),
+        ("a l$* c", "a l$x$0 c", False, True),
+    ]
+
+    def test_chains(self):
+        for chain, calls, anywhere, right in self.CASES:
+            with self.subTest(chain=chain, calls=calls):
+                self.assertEqual(chains.is_chain(chains.parse_chain(chain), calls.split(), anywhere), right)
+
+
+class Incomplete(unittest.TestCase):
+    CASES = [  # frame, why
+        (chains.Frame("[truncated: frame unreadable]", ""), "[truncated: frame unreadable]"),
+        (chains.Frame("[hotspot: unknown function]", ""), "unknown: [hotspot: unknown function]"),
+        (chains.Frame("[call_stub]", ""), None),
+        (chains.Frame("0x7f00", ""), "unknown: code"),
+        (chains.Frame(chains.HEAP_FRAMES, ""), None),
+        (chains.Frame("[gap: no unwind rule]", ""), None),
+        (chains.Frame("a.B.c", ""), None),
+    ]
+
+    def test_reasons(self):
+        for frame, why in self.CASES:
+            with self.subTest(frame=frame.name):
+                self.assertEqual(chains.why_incomplete([frame, ROOT]), why)
+        self.assertEqual(chains.why_incomplete([chains.Frame("a.B.c", "")]), "native root missing")
+
+
+class Observed(unittest.TestCase):
+    """Without a profiler: what the JVM says of its own threads."""
+
+    @classmethod
+    def setUpClass(cls):
+        directory = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(directory.cleanup)
+        found = next((r for r in javas.runtimes.find("hotspot") if not r.root or os.geteuid() == 0), None)
+        if not found:
+            raise unittest.SkipTest("no Java here")
+        try:
+            javas.build(directory.name)
+        except javas.Skipped as reason:
+            raise unittest.SkipTest(str(reason))
+        done = javas.run(found.argv(["-Dobserve=" + str(OBSERVE), "-cp", directory.name, "Burner", "0",
+                                     *SCENARIOS], directory.name))
+        cls.said = chains.Said(done.stdout)
+        cls.numbers = {name: number for number, name in cls.said.threads.items()}
+        library = javas.Library(directory.name)
+        seen = [chains.stacks.Sample(frames, 1, {}) for _, frames in cls.said.seen]
+        cls.judge = chains.Judge(cls.said, library.code(found, seen), set(library.own))
+
+    def judged(self, name, frames):
+        return self.judge.judge([*frames, ROOT], self.numbers.get(name, NOT_RUN))
+
+    def stacks(self):
+        """
+        Those in the midst of their work, of the burner's own methods alone: a stack trace has no
+        signatures, which tell the JDK's overloads apart, and not what the VM does in between.
+        """
+        return [(name, frames) for name, frames in self.said.seen
+                if frames and self.judged(name, frames) == chains.TRUE
+                and all(chains.class_of(f) in self.judge.own for f in frames)
+                and any(f.name.endswith(".turn") for f in frames[1:])]
+
+    def test_most_are_true(self):
+        seen = [(name, frames) for name, frames in self.said.seen if name in SCENARIOS and frames]
+        wrong = [(self.judged(*one), chains.text_of(one[1])) for one in seen
+                 if self.judged(*one) != chains.TRUE]
+        # Called by the VM: in a profile native frames are between.
+        wrong = [one for one in wrong if not one[0].endswith((".<clinit>", "Exception.<init>"))]
+        self.assertGreater(len(seen), len(SCENARIOS))
+        self.assertLess(len(wrong), len(seen) * 0.1, wrong[:3])
+
+    def changed(self, change):
+        """Shares of changed stacks that are not true."""
+        pick, wrong, all_of = random.Random(5), 0, 0
+        for name, frames in self.stacks():
+            for _ in range(5):
+                other = change(pick, list(frames))
+                if other != frames:
+                    all_of += 1
+                    wrong += self.judged(name, other) != chains.TRUE
+        self.assertGreater(all_of, 20)
+        return wrong / all_of
+
+    def test_a_frame_is_missing(self):
+        """But the leaf, whose caller may itself be the leaf."""
+        def drop(pick, frames):
+            del frames[pick.randrange(1, len(frames))]
+            return frames
+        self.assertGreater(self.changed(drop), MOST)
+
+    def test_a_frame_is_twice(self):
+        def double(pick, frames):
+            at = pick.randrange(1, len(frames))
+            return frames[:at] + frames[at - 1:]
+        self.assertGreater(self.changed(double), MOST)
+
+    def test_two_are_exchanged(self):
+        def exchange(pick, frames):
+            at = pick.randrange(1, len(frames))
+            frames[at - 1], frames[at] = frames[at], frames[at - 1]
+            return frames
+        self.assertGreater(self.changed(exchange), MOST)
+
+    def test_a_line_is_the_next(self):
+        def other_line(pick, frames):
+            at = pick.randrange(1, len(frames))
+            if frames[at].line:
+                frames[at] = frames[at]._replace(line=frames[at].line + 1)
+            return frames
+        self.assertGreater(self.changed(other_line), MOST)
+
+    def test_a_name_never_ran(self):
+        def rename(name):
+            def change(pick, frames):
+                at = pick.randrange(len(frames))
+                frames[at] = frames[at]._replace(name=name)
+                return frames
+            return change
+        self.assertEqual(self.changed(rename("Burner.never")), 1)
+        self.assertEqual(self.changed(rename("Burner.absent")), 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
