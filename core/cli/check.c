@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* --check and --print-config, and doctor: commands that look and do nothing. */
 #include "core/base/log.h"
+#include "core/cli/advice.h"
 #include "core/cli/commands.h"
 #include "core/cli/config_outputs.h"
 #include "core/cli/parts/doctor.h"
@@ -39,6 +40,8 @@ int ep_cmd_doctor(const struct ep_args *args)
 		.color = isatty(STDOUT_FILENO) && !getenv("NO_COLOR"),
 		.plugin_dir = config ? config->plugins.dir : NULL,
 		.memory_bytes = config ? config->limits.memory_bytes : 0,
+		.advise = config ? ep_cmd_advise : NULL,
+		.advise_arg = config,
 	};
 
 	return ep_doctor_run(&options, stdout);

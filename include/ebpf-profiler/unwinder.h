@@ -8,6 +8,7 @@
  *	    its mappings change, or its BPF program asks (ep_ask_refresh) ──► refresh
  *	frames the BPF program pushed ──► symbolize: names (inlined functions: several)
  *	process or mapping gone ──► detach          executable data no longer needed ──► unload
+ *	a user runs doctor ──► attach, advise, detach: nothing is walked
  *
  * Threads: every call may come on any worker thread. probe runs for several files at once. Calls
  * for one instance never overlap; calls for different instances do, so what they share is constant.
@@ -256,6 +257,14 @@ struct ep_unwinder_ops {
 	/* Of its frames, as OpenTelemetry's profile.frame.type has it: "cpython", "jvm". NULL: the
 	 * plugin's name. */
 	const char *frame_type;
+	/*
+	 * Optional: what the users of this process can do to see more, such as an option of their
+	 * runtime. `doctor` asks once, after attach, and prints what it is told: what is so, and what
+	 * to do about it, each a sentence of at most 160 bytes without its full stop; fix may be NULL.
+	 * Both are borrowed for the call. As all calls it only reads. 0, or a negative errno.
+	 */
+	int (*advise)(void *instance, void (*say)(void *arg, const char *found, const char *fix),
+		      void *arg);
 };
 
 #endif

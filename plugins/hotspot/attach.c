@@ -268,20 +268,42 @@ static int read_code(struct instance *inst, uint64_t interpreter)
 	return r;
 }
 
-/* The users' own question: why do lines and inlined methods look odd? */
-static void tell_flag(const struct instance *inst)
+/* False as well where it cannot be read. */
+static bool is_flag_off(const struct instance *inst)
 {
 	bool on = true;
 
-	if (hotspot_tables_flag(inst->exe->tables, &inst->memory, bias_of(inst), &inst->layout,
-				"DebugNonSafepoints", &on) == 0 &&
-	    !on)
+	return hotspot_tables_flag(inst->exe->tables, &inst->memory, bias_of(inst), &inst->layout,
+				   "DebugNonSafepoints", &on) == 0 &&
+	       !on;
+}
+
+/* The users' own question: why do lines and inlined methods look odd? */
+static void tell_flag(const struct instance *inst)
+{
+	if (is_flag_off(inst))
 		host_of(inst)->host->log(
 			EP_HOST_DEBUG,
 			"hotspot: pid %d: DebugNonSafepoints is off: what is inlined at a leaf is that "
 			"of the next debug point; java -XX:+UnlockDiagnosticVMOptions "
 			"-XX:+DebugNonSafepoints makes it exact",
 			host_of(inst)->target_pid(inst->target));
+}
+
+/*
+ * An agent that takes CompiledMethodLoad events leaves the flag as it is: what is compiled from then on has
+ * the records all the same, unless the flag was set by hand (DebugInformationRecorder::
+ * recording_non_safepoints, share/code/debugInfoRec.cpp, 8 to 27).
+ */
+int hotspot_advise(void *instance, void (*say)(void *arg, const char *found, const char *fix), void *arg)
+{
+	if (is_flag_off(instance))
+		say(arg,
+		    "DebugNonSafepoints is off: which inlined method a sample hit is guessed from the next "
+		    "place that the compiler recorded",
+		    "java -XX:+UnlockDiagnosticVMOptions -XX:+DebugNonSafepoints: then it is exact; an "
+		    "agent with CompiledMethodLoad turns it on, too");
+	return 0;
 }
 
 static void instance_free(struct instance *inst)

@@ -45,6 +45,7 @@ static const struct ep_unwinder_ops ops = {
 	.detach = hotspot_detach,
 	.unload = hotspot_unload,
 	.frame_type = "jvm",
+	.advise = hotspot_advise,
 };
 
 EP_PLUGIN_DEFINE = {

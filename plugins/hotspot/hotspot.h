@@ -53,6 +53,8 @@ int hotspot_state_fill(const struct hotspot_executable *exe, const struct hotspo
 int hotspot_attach(void *executable, struct ep_target *target, void **ret_instance);
 int hotspot_refresh(void *instance);
 int hotspot_symbolize(void *instance, const struct ep_raw_frame *frame, struct ep_names *names);
+int hotspot_advise(void *instance, void (*say)(void *arg, const char *found, const char *fix),
+		   void *arg);
 void hotspot_detach(void *instance);
 
 #endif

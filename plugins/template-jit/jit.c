@@ -224,6 +224,20 @@ static void detach(void *arg)
 	free(arg);
 }
 
+/* --- advise: what `doctor` tells who runs it -------------------------------------------------- */
+
+/* Optional: for what costs users something, or hides something from them, and can be changed. */
+static int advise(void *arg, void (*say)(void *arg, const char *found, const char *fix),
+		  void *say_arg)
+{
+	const struct jit_instance *instance = arg;
+
+	if (instance->about.anywhere)
+		say(say_arg, "its code is in pages of its own, too, which takes longer to tell from others'",
+		    "run it in another mode than anywhere and fresh, such as plain");
+	return 0;
+}
+
 /* --- symbolize: names for a frame that BPF pushed -------------------------------------------- */
 
 static int read_text(const struct jit_instance *instance, uint64_t pointer_addr,
@@ -301,6 +315,7 @@ static const struct ep_unwinder_ops ops = {
 	.detach = detach,
 	.unload = unload,
 	.frame_type = "jit",
+	.advise = advise,
 };
 
 EP_PLUGIN_DEFINE = {

@@ -32,7 +32,7 @@ struct seen {
 	pid_t pid;
 	struct ep_process_target process;
 	uint64_t state[EP_STATE_BYTES / 8];
-	size_t n_ranges;
+	size_t n_ranges, n_advice;
 	struct ep_range range;
 	uint64_t addr, bias; /* of the program */
 };
@@ -219,6 +219,23 @@ static int walk(const struct ep_unwinder_ops *ops, void *instance, struct seen *
 	return n;
 }
 
+static void take_advice(void *arg, const char *found, const char *fix)
+{
+	struct seen *seen = arg;
+
+	seen->n_advice += found && *found && strlen(found) <= 160 && (!fix || strlen(fix) <= 160);
+}
+
+/* Who advises here has something to say. */
+static int advise(const struct ep_unwinder_ops *ops, void *instance, struct seen *seen)
+{
+	int r = EP_HAS(ops, advise) ? ops->advise(instance, take_advice, seen) : 0;
+
+	if (r == 0 && EP_HAS(ops, advise) && seen->n_advice == 0)
+		r = -EPROTO;
+	return r;
+}
+
 static int live(const struct ep_unwinder_ops *ops, char **argv)
 {
 	struct seen seen = {0};
@@ -241,6 +258,8 @@ static int live(const struct ep_unwinder_ops *ops, char **argv)
 	}
 	if (r == 0 && EP_HAS(ops, refresh))
 		r = ops->refresh(instance);
+	if (r == 0)
+		r = advise(ops, instance, &seen);
 	if (r == 0)
 		r = stop(seen.pid, &thread_pointer);
 	if (r == 0)

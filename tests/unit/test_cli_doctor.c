@@ -215,6 +215,40 @@ static void json_is_read_by_another_parser(void **state)
 	assert_int_equal(status, 0);
 }
 
+static void advise(void *arg, const struct ep_doctor_rows *rows)
+{
+	struct ep_check_result result = {.status = EP_CHECK_WARN};
+
+	snprintf(result.detail, sizeof(result.detail), "pid 7: an option is off");
+	snprintf(result.fix, sizeof(result.fix), "set \"it\"");
+	rows->say(rows, arg, &result);
+	rows->say(rows, arg, &(struct ep_check_result){.detail = "pid 8: nothing to advise"});
+}
+
+/* It comes last, counts as other rows do, and fails nothing. */
+static void advice_is_printed_behind_the_checks(void **state)
+{
+	struct ep_doctor_options options = {.advise = advise, .advise_arg = (void *)"a_language"};
+	ep_autofree char *text = NULL, *json = NULL;
+	size_t bytes, json_bytes;
+	FILE *out = open_memstream(&text, &bytes);
+
+	(void)state;
+	(void)ep_doctor_run(&options, out);
+	fclose(out);
+	assert_non_null(strstr(text, "warn  a_language              pid 7: an option is off\n"
+				     "                              fix: set \"it\"\n"
+				     "ok    a_language              pid 8: nothing to advise\n\n"
+				     "profiling can"));
+	assert_null(strstr(text, " 0 warnings"));
+	options.json = true;
+	out = open_memstream(&json, &json_bytes);
+	(void)ep_doctor_run(&options, out);
+	fclose(out);
+	assert_non_null(strstr(json, "{\"check\": \"a_language\", \"status\": \"warn\", \"detail\": "
+				     "\"pid 7: an option is off\", \"fix\": \"set \\\"it\\\"\"},\n"));
+}
+
 static void failures_are_explained_with_a_fix(void **state)
 {
 	char text[512];
@@ -262,6 +296,7 @@ int main(void)
 		cmocka_unit_test(each_machine_gets_its_verdict),
 		cmocka_unit_test(a_kernel_without_btf_cannot),
 		cmocka_unit_test(json_is_read_by_another_parser),
+		cmocka_unit_test(advice_is_printed_behind_the_checks),
 		cmocka_unit_test(failures_are_explained_with_a_fix),
 		cmocka_unit_test(versions_are_read),
 	};

@@ -72,6 +72,17 @@ static void count(struct report *report, const struct ep_check_result *result)
 	report->kernel |= result->blame == EP_EXIT_KERNEL;
 }
 
+static void print_result(struct report *report, const char *name,
+			 const struct ep_check_result *result)
+{
+	if (report->options->json)
+		print_json(report, name, result);
+	else
+		print_line(report, name, result);
+	report->printed++;
+	count(report, result);
+}
+
 static void run_checks(struct report *report, const struct ep_check_env *env,
 		       const struct ep_check *checks, size_t n)
 {
@@ -79,13 +90,22 @@ static void run_checks(struct report *report, const struct ep_check_env *env,
 		struct ep_check_result result = {0};
 
 		checks[i].run(env, &result);
-		if (report->options->json)
-			print_json(report, checks[i].name, &result);
-		else
-			print_line(report, checks[i].name, &result);
-		report->printed++;
-		count(report, &result);
+		print_result(report, checks[i].name, &result);
 	}
+}
+
+static void say_row(const struct ep_doctor_rows *rows, const char *name,
+		    const struct ep_check_result *result)
+{
+	print_result(rows->arg, name, result);
+}
+
+static void ask_for_advice(struct report *report)
+{
+	const struct ep_doctor_rows rows = {.say = say_row, .arg = report};
+
+	if (report->options->advise)
+		report->options->advise(report->options->advise_arg, &rows);
 }
 
 static void print_verdict(const struct report *report)
@@ -120,6 +140,7 @@ enum ep_exit ep_doctor_run(const struct ep_doctor_options *options, FILE *out)
 	run_checks(&report, &env, ep_kernel_checks, ep_n_kernel_checks);
 	run_checks(&report, &env, ep_privilege_checks, ep_n_privilege_checks);
 	run_checks(&report, &env, ep_machine_checks, ep_n_machine_checks);
+	ask_for_advice(&report);
 	print_verdict(&report);
 	libbpf_set_print(before);
 	if (report.kernel)

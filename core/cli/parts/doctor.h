@@ -26,12 +26,22 @@ struct ep_check_result {
 	char fix[256];	    /* what to type; "" when there is nothing to do */
 };
 
+/* Where rows are said that are no checks of the machine. */
+struct ep_doctor_rows {
+	void (*say)(const struct ep_doctor_rows *rows, const char *name,
+		    const struct ep_check_result *result);
+	void *arg;
+};
+
 struct ep_doctor_options {
 	bool json;
 	bool color;		/* headings and status words; the caller asks isatty, NO_COLOR */
 	const char *plugin_dir; /* NULL: not checked */
 	uint64_t memory_bytes;	/* the limit that will apply; 0: not checked */
 	const char *root;	/* prefix of /proc and /sys; NULL: none (tests give a directory) */
+	/* Says what languages advise about processes, after the checks; NULL: nobody does. */
+	void (*advise)(void *arg, const struct ep_doctor_rows *rows);
+	void *advise_arg;
 };
 
 /*

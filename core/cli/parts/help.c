@@ -59,7 +59,9 @@ static const char doctor_help[] =
 	"usage: ebpf-profiler doctor [--json]\n"
 	"\n"
 	"One line for each thing that profiling needs: ok, info, warn or fail, what was found, and\n"
-	"what to type when it is not good. --json prints an array of {check, status, detail, fix}.\n"
+	"what to type when it is not good; then what the languages of running\n"
+	"processes advise for better profiles of them. It only reads.\n"
+	"--json prints an array of {check, status, detail, fix}.\n"
 	"\n"
 	"exit status: 0 profiling can work, 3 privileges are missing, 4 the kernel cannot\n";
 

@@ -258,6 +258,17 @@ static int symbolize(void *arg, const struct ep_raw_frame *frame, struct ep_name
 	return services->add_name(names, &name);
 }
 
+static int advise(void *arg, void (*say)(void *arg, const char *found, const char *fix),
+		  void *say_arg)
+{
+	const struct instance *instance = arg;
+
+	CHECK(instance->target != NULL);
+	say(say_arg, "every service is used", "use fewer");
+	say(say_arg, "it runs", NULL);
+	return 0;
+}
+
 static void detach(void *arg)
 {
 	free(arg);
@@ -290,6 +301,7 @@ static const struct ep_unwinder_ops ops = {
 	.symbolize = symbolize,
 	.detach = detach,
 	.unload = unload,
+	.advise = advise,
 };
 
 EP_PLUGIN_DEFINE = {

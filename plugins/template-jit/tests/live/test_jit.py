@@ -6,7 +6,9 @@ root and bpf().
     test_jit.py [NAME...]
 """
 import glob
+import json
 import os
+import subprocess
 import sys
 import unittest
 
@@ -79,6 +81,26 @@ class Jit(outside.Case):
         text = self.record(self.jit, "2", "gap")
         self.assertGreater(self.count(text, "jit: anchors told"), 500)
         self.assertRegex(text, r"(?m)^stacks: \d+\.\d+ % complete \(9\d\.\d+ % with a gap\)")
+
+    def advice_about(self, mode):
+        """What doctor says while the JIT runs in this mode: (status, detail, fix), the pid cut off."""
+        with subprocess.Popen([self.jit, "60", mode], stdout=subprocess.PIPE, text=True) as program:
+            try:
+                program.stdout.readline()  # it runs
+                doctor = outside.run(outside.BINARY, "doctor", "--json", env=self.environment)
+            finally:
+                program.kill()
+        self.assertEqual(doctor.returncode, 0, doctor.stderr)
+        rows = [row for row in json.loads(doctor.stdout) if row["check"] == "jit"]
+        return [(row["status"], row["detail"].partition(": ")[2], row["fix"]) for row in rows
+                if str(program.pid) in row["detail"].partition(":")[0].split()]
+
+    def test_doctor_has_its_advice(self):
+        self.assertEqual(self.advice_about("plain"), [("ok", "nothing to advise", "")])
+        (status, found, fix), = self.advice_about("anywhere")
+        self.assertEqual(status, "info")
+        self.assertIn("pages of its own", found)
+        self.assertIn("plain", fix)
 
     def test_layout_that_does_not_hold_is_refused(self):
         changed = outside.compile_program(

@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/process/advice.h"
+#include "core/process/attachment.h"
+#include "core/process/executables.h"
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/base/vec.h"
+#include "core/elf/file.h"
+#include "core/plugin/elf_file.h"
+#include "core/plugin/process_target.h"
+#include "core/proc/maps.h"
+#include "core/proc/open.h"
+#include "core/proc/process.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#define MAX_PROCESSES 65536
+#define MAX_MAPPINGS  65536 /* executable ones of a process */
+#define MAX_FILES     16384 /* on the whole machine */
+#define MAX_PLUGINS   EP_MAX_LANGUAGES
+
+struct claim {
+	const struct ep_plugin *plugin;
+	void *executable;
+};
+
+/* An executable that some process maps: asked about once. */
+struct file {
+	struct ep_executable known; /* its identity and segments; the rest is zero */
+	struct claim claims[MAX_PLUGINS];
+	size_t n_claims;
+};
+
+struct advisor {
+	const struct ep_advice_question *question;
+	struct ep_advice_stats stats;
+	uint64_t end_ns;
+	struct ep_vec files; /* struct file * */
+	struct ep_maps maps; /* of the process that is looked at */
+};
+
+/* One language in one process, from attach to detach. */
+struct consultation {
+	const struct advisor *advisor;
+	const struct claim *claim;
+	struct ep_target target;
+	struct ep_process_target process;
+	uint64_t module_addr;
+	bool has_said;
+};
+
+static bool is_late(struct advisor *advisor)
+{
+	advisor->stats.late |= ep_clock_mono_ns() >= advisor->end_ns;
+	return advisor->stats.late;
+}
+
+/* --- a process as the plugin sees it --------------------------------------------------------- */
+
+static int target_read(void *arg, uint64_t addr, void *buf, size_t bytes)
+{
+	const struct consultation *c = arg;
+
+	return ep_process_target_read(c->target.pid, addr, buf, bytes);
+}
+
+static int target_mappings(void *arg,
+			   int (*visit)(void *arg, const struct ep_target_mapping *mapping),
+			   void *visit_arg)
+{
+	struct consultation *c = arg;
+
+	return ep_process_target_mappings(&c->process, visit, visit_arg);
+}
+
+static int target_tls_variable(void *arg, uint64_t tls_off, struct ep_tls *ret)
+{
+	struct consultation *c = arg;
+
+	return ep_process_target_tls_variable(&c->process, NULL, c->module_addr, c->target.bias,
+					      tls_off, ret);
+}
+
+static int target_tls_key(void *arg, uint32_t key, struct ep_tls *ret)
+{
+	struct consultation *c = arg;
+
+	return ep_process_target_tls_key(&c->process, key, ret);
+}
+
+/* Nobody walks: what is said for BPF is right, and of no use. */
+static int target_set_state(void *arg, const void *state, size_t bytes)
+{
+	(void)arg, (void)state, (void)bytes;
+	return 0;
+}
+
+static int target_set_ranges(void *arg, const struct ep_range *ranges, size_t n)
+{
+	(void)arg, (void)ranges, (void)n;
+	return 0;
+}
+
+static void target_count(void *arg, uint32_t counter, uint64_t n)
+{
+	(void)arg, (void)counter, (void)n;
+}
+
+static const struct ep_target_ops target_ops = {
+	.read = target_read,
+	.mappings = target_mappings,
+	.tls_variable = target_tls_variable,
+	.tls_key = target_tls_key,
+	.set_state = target_set_state,
+	.set_ranges = target_set_ranges,
+	.count = target_count,
+};
+
+/* --- asking ---------------------------------------------------------------------------------- */
+
+static void tell(const struct consultation *c, int result, const char *found, const char *fix)
+{
+	const struct ep_advice_question *question = c->advisor->question;
+	struct ep_advice advice = {
+		.language = c->claim->plugin->name,
+		.pid = c->target.pid,
+		.result = result,
+		.found = found,
+		.fix = fix,
+	};
+
+	question->say(question->arg, &advice);
+}
+
+static void say(void *arg, const char *found, const char *fix)
+{
+	struct consultation *c = arg;
+
+	if (!found || !*found)
+		return;
+	c->has_said = true;
+	tell(c, 0, found, fix && *fix ? fix : NULL);
+}
+
+static void consult(const struct advisor *advisor, const struct claim *claim, pid_t pid,
+		    uint64_t bias, uint64_t module_addr)
+{
+	const struct ep_unwinder_ops *ops = claim->plugin->unwinder;
+	struct consultation c = {.advisor = advisor, .claim = claim, .module_addr = module_addr};
+	void *instance = NULL;
+	int r;
+
+	c.target = (struct ep_target){.ops = &target_ops, .arg = &c, .pid = pid, .bias = bias};
+	ep_process_target_init(&c.process, pid);
+	r = ep_attachment_attach(ops, claim->executable, &c.target, &instance);
+	if (r == 0) {
+		r = ops->advise(instance, say, &c);
+		ops->detach(instance);
+	}
+	if (r != 0 || !c.has_said)
+		tell(&c, r, NULL, NULL);
+	ep_process_target_end_job(&c.process);
+}
+
+/* --- files ----------------------------------------------------------------------------------- */
+
+static bool is_same(const struct ep_proc_file *a, const struct ep_proc_file *b)
+{
+	return a->inode == b->inode && a->dev == b->dev && a->ctime_ns == b->ctime_ns &&
+	       a->bytes == b->bytes;
+}
+
+static struct file *find_file(const struct advisor *advisor, const struct ep_proc_file *identity)
+{
+	struct file **file;
+
+	ep_vec_each (&advisor->files, file) {
+		if (is_same(&(*file)->known.file, identity))
+			return *file;
+	}
+	return NULL;
+}
+
+static bool advises(const struct ep_plugin *plugin)
+{
+	return plugin->kind == EP_PLUGIN_UNWINDER && EP_HAS(plugin->unwinder, advise);
+}
+
+static void probe(const struct advisor *advisor, struct file *file, const struct ep_elf *elf,
+		  const char *root, const char *path)
+{
+	struct ep_elf_file elf_file;
+
+	ep_elf_file_init(&elf_file, elf, root, path);
+	for (size_t i = 0; i < advisor->question->n && file->n_claims < MAX_PLUGINS; i++) {
+		const struct ep_plugin *plugin = advisor->question->plugins[i];
+		void *executable = NULL;
+
+		if (advises(plugin) && plugin->unwinder->probe(ep_unwinder_host_get(),
+							       &elf_file.file, &executable) == 0)
+			file->claims[file->n_claims++] = (struct claim){plugin, executable};
+	}
+	ep_elf_file_fini(&elf_file);
+}
+
+/* What is no ELF file that we can read is nobody's; it is not asked about again. */
+static void look_into(const struct advisor *advisor, struct file *file, pid_t pid,
+		      const struct ep_mapping *mapping)
+{
+	ep_cleanup(ep_elf_closep) struct ep_elf *elf = NULL;
+	struct ep_proc_file opened = {.fd = -1};
+	char root[32];
+
+	if (ep_proc_open_mapping(pid, mapping, &opened) < 0)
+		return;
+	if (!is_same(&opened, &file->known.file)) {
+		ep_proc_file_close(&opened);
+		return;
+	}
+	if (ep_elf_open_fd(opened.fd, &elf) < 0)
+		return;
+	file->known.n_segments = ep_elf_exec_segments(elf, file->known.segments,
+						      EP_LEN(file->known.segments));
+	file->known.n_segments = EP_MIN(file->known.n_segments, EP_LEN(file->known.segments));
+	snprintf(root, sizeof(root), "/proc/%d/root", (int)pid);
+	probe(advisor, file, elf, root, mapping->path);
+}
+
+/* NULL: it cannot be told which file that is, or there is no time or memory for another one. */
+static struct file *get_file(struct advisor *advisor, pid_t pid, const struct ep_mapping *mapping)
+{
+	struct ep_proc_file identity;
+	struct file *file, **slot;
+
+	if (ep_proc_stat_mapping(pid, mapping, &identity) < 0)
+		return NULL;
+	file = find_file(advisor, &identity);
+	if (file || is_late(advisor))
+		return file;
+	file = calloc(1, sizeof(*file));
+	slot = file ? ep_vec_push(&advisor->files) : NULL;
+	if (!slot) {
+		free(file);
+		return NULL;
+	}
+	*slot = file;
+	file->known.file = identity;
+	look_into(advisor, file, pid, mapping);
+	return file;
+}
+
+/* --- processes ------------------------------------------------------------------------------- */
+
+/* A runtime that is loaded once and mapped in several places. */
+struct place {
+	const struct file *file;
+	uint64_t bias;
+};
+
+static bool is_new(struct place *places, size_t *n, struct place place)
+{
+	for (size_t i = 0; i < *n; i++) {
+		if (places[i].file == place.file && places[i].bias == place.bias)
+			return false;
+	}
+	if (*n == EP_MAX_LANGUAGES)
+		return false;
+	places[(*n)++] = place;
+	return true;
+}
+
+static void look_at_mappings(struct advisor *advisor, pid_t pid)
+{
+	struct place places[EP_MAX_LANGUAGES];
+	const struct ep_mapping *mapping;
+	size_t n = 0;
+	uint64_t va;
+
+	ep_vec_each (&advisor->maps.mappings, mapping) {
+		const struct file *file =
+			mapping->kind == EP_MAPPING_FILE || mapping->kind == EP_MAPPING_MEMFD
+				? get_file(advisor, pid, mapping)
+				: NULL;
+
+		if (!file || file->n_claims == 0 ||
+		    ep_executable_find_va(&file->known, mapping->file_off, &va) < 0 ||
+		    !is_new(places, &n, (struct place){file, mapping->start - va}))
+			continue;
+		for (size_t i = 0; i < file->n_claims; i++)
+			consult(advisor, &file->claims[i], pid, mapping->start - va, mapping->start);
+	}
+}
+
+static void look_at(struct advisor *advisor, pid_t pid)
+{
+	int r = ep_maps_read(&advisor->maps, pid, EP_MAPS_EXECUTABLE);
+
+	advisor->stats.closed += r == -EACCES || r == -EPERM;
+	if (r < 0)
+		return;
+	advisor->stats.read++;
+	look_at_mappings(advisor, pid);
+}
+
+static int look_at_all(struct advisor *advisor)
+{
+	struct ep_vec pids;
+	pid_t *pid;
+	int r;
+
+	ep_vec_init(&pids, sizeof(pid_t), MAX_PROCESSES);
+	r = ep_process_list(&pids);
+	advisor->stats.processes = pids.len;
+	ep_vec_each (&pids, pid) {
+		if (r < 0 || is_late(advisor))
+			break;
+		look_at(advisor, *pid);
+	}
+	ep_vec_fini(&pids);
+	return r;
+}
+
+static void release(struct advisor *advisor)
+{
+	struct file **file;
+
+	ep_vec_each (&advisor->files, file) {
+		for (size_t i = 0; i < (*file)->n_claims; i++) {
+			const struct claim *claim = &(*file)->claims[i];
+
+			claim->plugin->unwinder->unload(claim->executable);
+		}
+		free(*file);
+	}
+	ep_vec_fini(&advisor->files);
+	ep_maps_fini(&advisor->maps);
+}
+
+int ep_advice_ask(const struct ep_advice_question *question, struct ep_advice_stats *ret_stats)
+{
+	struct advisor advisor = {
+		.question = question,
+		.end_ns = ep_clock_mono_ns() + question->max_ns,
+	};
+	bool is_anybody_there = false;
+	int r = 0;
+
+	for (size_t i = 0; i < question->n; i++)
+		is_anybody_there |= advises(question->plugins[i]);
+	ep_vec_init(&advisor.files, sizeof(struct file *), MAX_FILES);
+	ep_maps_init(&advisor.maps, MAX_MAPPINGS);
+	if (is_anybody_there)
+		r = look_at_all(&advisor);
+	release(&advisor);
+	if (r == 0)
+		*ret_stats = advisor.stats;
+	return r;
+}
