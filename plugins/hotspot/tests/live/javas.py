@@ -24,6 +24,7 @@ import classes  # noqa: E402
 import runtimes  # noqa: E402
 
 CANNOT = {3: "no permission to profile", 4: "this kernel cannot"}  # exit codes of the profiler
+QUICK = (8, 11, 17, 21, 25, 28)  # the releases of a quick run
 RELEASE = 8  # of the class files: what the oldest runtime takes
 # Who runs before the program does: check_stacks.py.
 STARTERS = re.compile(r"^(ebpf-profiler|(lib)?python3.*|env|sh|bash|dash)$")
@@ -70,7 +71,7 @@ def one_of_each(found):
     chosen = {}
     for runtime in sorted(found, key=lambda r: not r.root):
         chosen.setdefault(major(runtime), runtime)
-    return [chosen[n] for n in (8, 11, 17, 21, 25, 28) if n in chosen]
+    return [chosen[n] for n in QUICK if n in chosen]
 
 
 def options_of(runtime):
