@@ -6,6 +6,7 @@
  *	tables.c	a process: its tables, read once ──► layout.h
  *	heaps.c		its heaps of code ──► ranges
  *	code/		code at fixed places: interpreter and stubs ──► names, and rules of each instruction
+ *	state.c		the layout, and what else a process tells ──► state for BPF
  *	attach.c	state and ranges for BPF; looks again when heaps or stubs have come
  *	symbolize/	names of frames
  *	hotspot.c	the descriptor
@@ -14,12 +15,40 @@
 #define HOTSPOT_H
 
 #include "ebpf-profiler/unwinder.h"
+#include "plugins/hotspot/code/stubs.h"
 #include "plugins/hotspot/hotspot_shared.h"
 #include "plugins/hotspot/layout.h"
+#include "plugins/hotspot/tables.h"
+
+/* A variable of the file that points to code: StubRoutines::_call_stub_entry and its like. */
+struct hotspot_pointer {
+	uint64_t va;
+	char *name; /* of what it points to: "call_stub_entry" */
+};
+#define HOTSPOT_MAX_POINTERS 1024
+
+struct hotspot_executable {
+	const struct ep_unwinder_host *host;
+	struct hotspot_tables *tables;
+	struct ep_variable thread; /* Thread::_thr_current; kind 0: not found */
+	uint64_t thread_key_va;	   /* of the int that is its pthread key; 0: not found */
+	/* Variables that not every VM publishes, by their symbols; 0: not found. */
+	uint64_t return_barrier_va, return_barrier_exception_va, continuation_return_va;
+	struct hotspot_pointer *pointers; /* ascending by va */
+	size_t n_pointers;
+};
 
 int hotspot_probe(const struct ep_unwinder_host *host, const struct ep_file *file,
 		  void **ret_executable);
 void hotspot_unload(void *executable);
+
+/*
+ * What BPF has to know of a VM, but for the path to a thread. 0; -ENOTSUP: members are missing, or what
+ * is there does not fit, and *ret_why says which; or what a read says.
+ */
+int hotspot_state_fill(const struct hotspot_executable *exe, const struct hotspot_memory *memory,
+		       uint64_t bias, const struct hotspot_layout *layout,
+		       struct hotspot_state *state, const char **ret_why);
 
 int hotspot_attach(void *executable, struct ep_target *target, void **ret_instance);
 int hotspot_refresh(void *instance);
