@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * From an address in a heap of code to its block:
+ *
+ *	segment map     255: free; n: the block begins n segments before, or before that; 0: here
+ *	block           HeapBlock::Header (length in segments, used) | struct CodeBlob ... | code ...
+ *
+ * Free blocks that are joined leave more hops than one; what they lead to is checked.
+ */
+#ifndef HOTSPOT_BLOCK_BPF_H
+#define HOTSPOT_BLOCK_BPF_H
+
+#include "plugins/hotspot/bpf/scratch.bpf.h"
+
+#define HOTSPOT_MAX_HOPS 64 /* of at most 254 segments each: src/hotspot/share/memory/heap.cpp */
+#define HOTSPOT_FREE	 0xff
+
+/* A field of the block that was read: sign-extended from its bytes, 0 where it is absent. */
+static __always_inline __u64 get_field(const struct hotspot_walk *w, const struct hotspot_field *field)
+{
+	__u32 at = (field->off + w->state->block_header_bytes) & 511, shift = field->shift;
+	__u64 raw = *(const __u64 *)(w->b->block + at), sign;
+
+	raw = raw << (shift & 63) >> (shift & 63);
+	sign = (__u64)(field->is_signed & 1) << ((63 - shift) & 63);
+	raw = (raw ^ sign) - sign;
+	return raw & ((__u64)(shift >> 6 & 1) - 1);
+}
+
+/* The first segment of what holds an address of the range that was found. ~0: nothing does. */
+static __always_inline __u64 find_segment(const struct hotspot_walk *w, __u64 addr)
+{
+	__u64 map = w->s->code.data & HOTSPOT_SEGMAP_MASK;
+	__u32 shift = w->s->code.data >> HOTSPOT_SEGMENT_SHIFT & 31;
+	__u64 at = map + (addr >> shift);
+
+	for (__u64 i = 0; i < HOTSPOT_MAX_HOPS; i++) {
+		if (bpf_probe_read_user(&w->b->hop, 1, (void *)at))
+			w->b->hop = HOTSPOT_FREE;
+		if ((__u8)(w->b->hop + 1) <= 1) /* free, or here */
+			break;
+		at -= w->b->hop;
+	}
+	return w->b->hop ? ~0ull : (at - map) << shift;
+}
+
+/* By the first eight bytes of the name: src/hotspot/share/code/codeBlob.cpp, nmethod.cpp, 8 to 22. */
+static __always_inline __u64 blob_of_name(__u64 name)
+{
+	__u64 blob = HOTSPOT_BLOB_OTHER;
+
+	if (name == 0x00646f6874656d6eull || name == 0x6e2065766974616eull) /* "nmethod", "native n" */
+		blob = HOTSPOT_BLOB_METHOD;
+	if (name == 0x6320656c62617476ull) /* "vtable c" */
+		blob = HOTSPOT_BLOB_VTABLE;
+	if (name == 0x204932432f433249ull) /* "I2C/C2I " */
+		blob = HOTSPOT_BLOB_ADAPTER;
+	if (name == 0x6148646f6874654dull) /* "MethodHa" */
+		blob = HOTSPOT_BLOB_MH_ADAPTER;
+	return blob;
+}
+
+/* Nearly all blocks of a stack have the same name, at one address. */
+static __always_inline __u64 read_name(const struct hotspot_walk *w)
+{
+	__u64 name = get_field(w, &w->state->name);
+
+	if (name != w->s->name) {
+		if (!read_word(name, &w->b->value))
+			w->b->value = 0;
+		w->s->name = name;
+		w->s->name_blob = blob_of_name(w->b->value);
+	}
+	return w->s->name_blob;
+}
+
+static __always_inline void classify(const struct hotspot_walk *w)
+{
+	const struct hotspot_state *state = w->state;
+	__u64 base = state->relative ? w->s->block : 0;
+
+	w->s->code_begin = base + get_field(w, &state->code_begin);
+	w->s->code_end = base + get_field(w, &state->code_end);
+	if (state->has_kind)
+		w->s->blob = state->blobs[get_field(w, &state->kind) & (HOTSPOT_MAX_KINDS - 1)];
+	else
+		w->s->blob = read_name(w);
+}
+
+/* Reads what holds an address; false: it is free. */
+static __always_inline bool read_block(const struct hotspot_walk *w, __u64 addr)
+{
+	const struct hotspot_state *state = w->state;
+	__u64 start = w->s->code.start, segment = find_segment(w, addr - start), length;
+	__u32 shift = w->s->code.data >> HOTSPOT_SEGMENT_SHIFT & 31;
+
+	if (segment == ~0ull)
+		return false;
+	start += segment;
+	w->s->block = 0;
+	w->s->block_end = 0;
+	if (bpf_probe_read_user(w->b->block, HOTSPOT_BLOB_BYTES, (void *)start))
+		return false;
+	length = *(const __u64 *)w->b->block;
+	length = length << (state->block_length_shift & 63) >> (state->block_length_shift & 63);
+	if (!w->b->block[state->block_used_off & 31] || (addr - start) >> shift >= length)
+		return false;
+	w->s->block = start + state->block_header_bytes;
+	w->s->block_end = start + (length << shift);
+	classify(w);
+	return true;
+}
+
+/*
+ * The block whose code an address is in: that of the frame before for recursive ones. Nobody frees what
+ * is on the stack of the thread that is sampled, so what was read holds for the sample.
+ */
+static __always_inline bool find_block(const struct hotspot_walk *w, __u64 addr)
+{
+	if (addr - w->s->block >= w->s->block_end - w->s->block && !read_block(w, addr))
+		return false;
+	return addr - w->s->code_begin < w->s->code_end - w->s->code_begin;
+}
+
+#endif

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Frames of blocks: methods that C1 and C2 compiled, wrappers of native methods, and what has no frame
+ * of its own: adapters between interpreter and compiled code, vtable stubs, method handle linkers.
+ */
+#ifndef HOTSPOT_COMPILED_BPF_H
+#define HOTSPOT_COMPILED_BPF_H
+
+#include "plugins/hotspot/bpf/block.bpf.h"
+#include "plugins/hotspot/bpf/fixed.bpf.h"
+#include "plugins/hotspot/bpf/leaf.bpf.h"
+
+#define HOTSPOT_REG_RETURN 0 /* rax: adapters move the return address by it, 8 to 27 */
+#define HOTSPOT_FRAME_MAX  0x100000
+#define HOTSPOT_MOVED_MAX  0x1000 /* bytes of arguments an adapter moves */
+
+/* Of an absent one: where a block or its code begins, or 0, to none of which a call returns. */
+static __always_inline __u64 handler_at(const struct hotspot_walk *w, const struct hotspot_field *field)
+{
+	__u64 how = w->state->deopt_relative;
+
+	return get_field(w, field) + (w->s->block & -(how & 1)) + (w->s->code_begin & -(how >> 1 & 1));
+}
+
+static __always_inline bool is_deoptimized(const struct hotspot_walk *w)
+{
+	__u64 pc = w->rec->walk.pc;
+
+	return w->rec->walk.return_address && (pc == handler_at(w, &w->state->deopt) ||
+					       pc == handler_at(w, &w->state->deopt_mh));
+}
+
+/* A frame that is to be remade returns to its deoptimization handler, and keeps where it was. */
+static __always_inline bool read_original_pc(const struct hotspot_walk *w)
+{
+	__u64 off = get_field(w, &w->state->orig_pc);
+
+	if (off >= HOTSPOT_FRAME_MAX || !read_word(get_sp(w) + off, &w->b->value))
+		return false;
+	return w->b->value - w->s->code_begin <= w->s->code_end - w->s->code_begin;
+}
+
+/* Does what is at pc follow a call? Asked where sp is not known to be right. */
+static __always_inline bool is_return_address(const struct hotspot_walk *w)
+{
+	return read_word(w->rec->walk.pc - 8, &w->b->before) && is_behind_call(w);
+}
+
+static __always_inline void be_compiled(const struct hotspot_walk *w, __u64 pc)
+{
+	struct hotspot_frame_at *at = &w->s->at;
+
+	at->flags = HOTSPOT_FRAME_COMPILED;
+	at->aux = (__u32)(pc - w->s->block);
+	at->n_words = 2;
+	at->pushes = 1;
+	at->words[0] = w->s->block;
+	at->words[1] = HOTSPOT_COMPILED_WORD(get_field(w, &w->state->compile_id),
+					     get_field(w, &w->state->method));
+}
+
+/* From a frame of so many bytes; what called the leaf, or what native code called, is looked at twice. */
+static __always_inline void leave_block(const struct hotspot_walk *w, __u64 frame_bytes)
+{
+	struct hotspot_frame_at *at = &w->s->at;
+	__u64 complete = w->rec->walk.pc - w->s->code_begin - get_field(w, &w->state->frame_complete);
+
+	at->slot = get_sp(w) + frame_bytes - 8;
+	at->keeps_fp = 0;
+	if (w->rec->walk.interrupted)
+		find_leaf_slot(w, frame_bytes, complete >> 63);
+	w->s->sure = w->s->exact;
+	allow_search(w, at->slot + 8);
+	w->s->exact = 1;
+	at->how = HOTSPOT_HOW_SLOT;
+}
+
+static __always_inline void step_method(const struct hotspot_walk *w)
+{
+	__u64 frame_bytes = get_field(w, &w->state->frame_size) * 8;
+
+	w->b->value = w->rec->walk.pc;
+	if (is_deoptimized(w)) {
+		if (!read_original_pc(w))
+			fail_own(w, HOTSPOT_ERROR_DEOPT);
+	} else if (!w->s->sure && w->rec->walk.return_address && !is_return_address(w)) {
+		w->s->at.how = HOTSPOT_HOW_SEARCH;
+		return;
+	}
+	if (frame_bytes < 8 || frame_bytes >= HOTSPOT_FRAME_MAX)
+		fail_own(w, HOTSPOT_ERROR_BLOCK);
+	be_compiled(w, w->b->value);
+	leave_block(w, frame_bytes);
+}
+
+/*
+ * What an adapter and its like has moved: the return address is at sp, but for the instructions between
+ * the pop into rax and the push of it; where it has called the VM r13 keeps sp as it was.
+ */
+static __always_inline void step_frameless(const struct hotspot_walk *w)
+{
+	struct hotspot_frame_at *at = &w->s->at;
+	const __u64 *regs = w->rec->walk.regs;
+
+	be_stub(w);
+	at->slot = get_sp(w);
+	if (!w->rec->walk.interrupted && is_known(w, HOTSPOT_REG_BCP))
+		at->slot = regs[HOTSPOT_REG_BCP];
+	at->fp = get_fp(w);
+	at->sp = at->slot + 8;
+	allow_search(w, get_sp(w));
+	w->s->sure = 0;
+	w->s->exact = 0;
+	if (!read_word(at->slot, &at->pc))
+		fail(w, EP_ERROR_BAD_READ);
+	if (!is_near(w, at->pc) && is_known(w, HOTSPOT_REG_RETURN)) {
+		at->pc = regs[HOTSPOT_REG_RETURN];
+		at->sp = at->slot;
+	}
+	if (w->s->blob != HOTSPOT_BLOB_VTABLE && w->rec->walk.interrupted &&
+	    regs[HOTSPOT_REG_BCP] - at->sp < HOTSPOT_MOVED_MAX)
+		at->sp = regs[HOTSPOT_REG_BCP];
+	at->how = is_near(w, at->pc) ? HOTSPOT_HOW_KNOWN : HOTSPOT_HOW_SEARCH;
+}
+
+/* A blob that was made since user space looked. */
+static __always_inline void step_other(const struct hotspot_walk *w)
+{
+	struct hotspot_frame_at *at = &w->s->at;
+	__u64 frame_bytes = get_field(w, &w->state->frame_size) * 8;
+
+	ep_ask_refresh(w->rec);
+	if (is_remaking(w))
+		fail_own(w, HOTSPOT_ERROR_DEOPT);
+	be_stub(w);
+	w->s->exact = 0;
+	w->s->sure = 0;
+	allow_search(w, get_sp(w));
+	at->slot = get_sp(w) + frame_bytes - 8;
+	at->keeps_fp = 0;
+	at->how = HOTSPOT_HOW_SLOT;
+	if (w->rec->walk.interrupted || frame_bytes < 16 || frame_bytes >= HOTSPOT_FRAME_MAX)
+		at->how = HOTSPOT_HOW_GUESS;
+}
+
+#endif

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Where the return address of an interrupted method is: its frame may be half made or gone already.
+ * The code around the pc says so. With F the size of the frame, return address and saved fp included:
+ *
+ *	prologue	... | push rbp | [mov rbp, rsp] | sub rsp, F - 16 | ... frame_complete
+ *			... | sub rsp, F - 8 | mov [rsp + F - 16], rbp | ... frame_complete
+ *	epilogue	add rsp, F - 16 | pop rbp | poll | ret
+ *			add rsp, F - 16 | pop rbp | jmp
+ *			leave | [cmp dword [r15 + x], 0 | jne] | ret or jmp
+ *	poll stub	lea r10, [rip + x] | mov [r15 + x], r10 | jmp, behind the method: no frame
+ *
+ * Polls: 8 test [rip + x], eax; 8, 11 mov r10, ... | test [r10], eax; 17 on cmp rsp, [r15 + x] | ja.
+ * C2: src/hotspot/cpu/x86/x86_64.ad, MachPrologNode and MachEpilogNode, 8 to 27, and
+ * c2_safepointPollStubTable_x86.cpp, c2_CodeStubs_x86.cpp; C1: c1_MacroAssembler_x86.cpp, build_frame,
+ * and c1_LIRAssembler_x86.cpp, return_op, emit_unwind_handler; native methods:
+ * sharedRuntime_x86_64.cpp, generate_native_wrapper.
+ */
+#ifndef HOTSPOT_LEAF_BPF_H
+#define HOTSPOT_LEAF_BPF_H
+
+#include "plugins/hotspot/bpf/scratch.bpf.h"
+
+enum hotspot_shape_says {
+	HOTSPOT_SHAPE_LEFT = 1,	  /* no frame: the return address is at sp */
+	HOTSPOT_SHAPE_PUSHED = 2, /* rbp is at sp, the return address behind it */
+	HOTSPOT_SHAPE_BEGINS = 4, /* the same, in a prologue */
+	HOTSPOT_SHAPE_UNSAVED = 8, /* the frame is made, rbp is still in its register */
+};
+
+/* Sixteen bytes of code, from an offset to pc on. */
+struct hotspot_shape {
+	__u64 bytes[2], mask[2];
+	__s64 off;
+	__u64 says;
+};
+
+#define ANY	   (-1)
+#define MASK(b)	   ((b) < 0 ? 0ull : 0xffull)
+#define BYTE(b)	   ((b) < 0 ? 0ull : (unsigned long long)(b))
+#define OF(f, a, b, c, d, e, g, h, i)                                                              \
+	(f(a) | f(b) << 8 | f(c) << 16 | f(d) << 24 | f(e) << 32 | f(g) << 40 | f(h) << 48 |       \
+	 f(i) << 56)
+#define SHAPE16(says, off, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, ...)                    \
+	{{OF(BYTE, a, b, c, d, e, f, g, h), OF(BYTE, i, j, k, l, m, n, o, p)},                     \
+	 {OF(MASK, a, b, c, d, e, f, g, h), OF(MASK, i, j, k, l, m, n, o, p)},                     \
+	 off,                                                                                      \
+	 HOTSPOT_SHAPE_##says},
+#define SHAPE(says, off, ...)                                                                      \
+	SHAPE16(says, off, __VA_ARGS__, ANY, ANY, ANY, ANY, ANY, ANY, ANY, ANY, ANY, ANY, ANY, ANY, \
+		ANY, ANY, ANY, ANY)
+#define X ANY
+
+static const struct hotspot_shape hotspot_shapes[] = {
+	/* push rbp, and then sub rsp or mov rbp, rsp */
+	SHAPE(LEFT, 0, 0x55, 0x48, 0x83, 0xec)
+	SHAPE(LEFT, 0, 0x55, 0x48, 0x81, 0xec)
+	SHAPE(LEFT, 0, 0x55, 0x48, 0x8b, 0xec)
+	SHAPE(LEFT, 0, 0x55, 0x48, 0x89, 0xe5)
+	SHAPE(LEFT, 0, 0x89, 0x84, 0x24, X, X, X, X, 0x55) /* mov [rsp - x], eax before it */
+	SHAPE(PUSHED, -1, 0x55, 0x48, 0x83, 0xec)
+	SHAPE(PUSHED, -1, 0x55, 0x48, 0x81, 0xec)
+	SHAPE(PUSHED, -1, 0x55, 0x48, 0x8b, 0xec)
+	SHAPE(PUSHED, -1, 0x55, 0x48, 0x89, 0xe5)
+	SHAPE(PUSHED, -4, 0x55, 0x48, 0x8b, 0xec, 0x48, 0x83, 0xec)
+	SHAPE(PUSHED, -4, 0x55, 0x48, 0x8b, 0xec, 0x48, 0x81, 0xec)
+	SHAPE(PUSHED, -4, 0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xec)
+	SHAPE(PUSHED, -4, 0x55, 0x48, 0x89, 0xe5, 0x48, 0x81, 0xec)
+	SHAPE(BEGINS, -1, 0x55)
+	SHAPE(BEGINS, -4, 0x55, 0x48, 0x8b, 0xec)
+	SHAPE(BEGINS, -4, 0x55, 0x48, 0x89, 0xe5)
+	/* mov [rsp + x], rbp */
+	SHAPE(UNSAVED, 0, 0x48, 0x89, 0x6c, 0x24)
+	SHAPE(UNSAVED, 0, 0x48, 0x89, 0xac, 0x24)
+	/* pop rbp; the same with REX2, where the processor has it */
+	SHAPE(PUSHED, 0, 0x5d)
+	SHAPE(PUSHED, 0, 0xd5, 0x08, 0x5d)
+	SHAPE(LEFT, 0, 0xc3)
+	/* polls, and what is left of them */
+	SHAPE(LEFT, 0, 0x85, 0x05, X, X, X, X, 0xc3)
+	SHAPE(LEFT, 0, 0x49, 0xba, X, X, X, X, X, X, X, X, 0x41, 0x85, 0x02, 0xc3)
+	SHAPE(LEFT, 0, 0x4d, 0x8b, 0x97, X, X, X, X, 0x41, 0x85, 0x02, 0xc3)
+	SHAPE(LEFT, 0, 0x4d, 0x8b, 0x57, X, 0x41, 0x85, 0x02, 0xc3)
+	SHAPE(LEFT, 0, 0x41, 0x85, 0x02, 0xc3)
+	SHAPE(LEFT, 0, 0x49, 0x3b, 0xa7, X, X, X, X, 0x0f, 0x87, X, X, X, X, 0xc3)
+	SHAPE(LEFT, 0, 0x49, 0x3b, 0x67, X, 0x0f, 0x87, X, X, X, X, 0xc3)
+	SHAPE(LEFT, 0, 0x0f, 0x87, X, X, X, X, 0xc3)
+	/* their stubs */
+	SHAPE(LEFT, 0, 0x4c, 0x8d, 0x15, X, X, X, X, 0x4d, 0x89, 0x97, X, X, X, X, 0xe9)
+	SHAPE(LEFT, -7, 0x4c, 0x8d, 0x15, X, X, X, X, 0x4d, 0x89, 0x97, X, X, X, X, 0xe9)
+	SHAPE(LEFT, -14, 0x4c, 0x8d, 0x15, X, X, X, X, 0x4d, 0x89, 0x97, X, X, X, X, 0xe9)
+	/* pop rbp or leave, and then a jump; the check of the reserved zone of the stack */
+	SHAPE(LEFT, -1, 0x5d, 0xe9)
+	SHAPE(LEFT, -1, 0x5d, 0xeb)
+	SHAPE(LEFT, -1, 0x5d, 0xff)
+	SHAPE(LEFT, -1, 0x5d, 0x41, 0xff)
+	SHAPE(LEFT, -1, 0x5d, 0x49, 0x3b, 0xa7, X, X, X, X, 0x0f, 0x82)
+	SHAPE(LEFT, -1, 0xc9, 0xe9)
+	SHAPE(LEFT, -1, 0xc9, 0xeb)
+	SHAPE(LEFT, -1, 0xc9, 0xff)
+	SHAPE(LEFT, -1, 0xc9, 0x41, 0xff)
+	/* leave, and then: is there an exception? ret, or forward it */
+	SHAPE(LEFT, -1, 0xc9, 0x49, 0x83, 0x7f)
+	SHAPE(LEFT, -1, 0xc9, 0x49, 0x83, 0xbf)
+	SHAPE(LEFT, -6, 0xc9, 0x49, 0x83, 0x7f, X, 0x00, 0x0f, 0x85)
+	SHAPE(LEFT, -6, 0xc9, 0x49, 0x83, 0x7f, X, 0x00, 0x75)
+	SHAPE(LEFT, -9, 0xc9, 0x49, 0x83, 0xbf, X, X, X, X, 0x00, 0x0f, 0x85)
+	SHAPE(LEFT, -9, 0xc9, 0x49, 0x83, 0xbf, X, X, X, X, 0x00, 0x75)
+	SHAPE(LEFT, -13, 0xc9, 0x49, 0x83, 0x7f, X, 0x00, 0x0f, 0x85, X, X, X, X, 0xc3, 0xe9)
+	SHAPE(LEFT, -9, 0xc9, 0x49, 0x83, 0x7f, X, 0x00, 0x75, X, 0xc3, 0xe9)
+	SHAPE(LEFT, -16, 0xc9, 0x49, 0x83, 0xbf, X, X, X, X, 0x00, 0x0f, 0x85, X, X, X, X, 0xc3)
+	SHAPE(LEFT, -12, 0xc9, 0x49, 0x83, 0xbf, X, X, X, X, 0x00, 0x75, X, 0xc3, 0xe9)
+};
+#define HOTSPOT_SHAPES (sizeof(hotspot_shapes) / sizeof(hotspot_shapes[0]))
+
+#undef X
+#undef SHAPE
+#undef SHAPE16
+#undef OF
+#undef BYTE
+#undef MASK
+#undef ANY
+
+/* Eight bytes of the code that was read, at an offset to pc. */
+static __always_inline __u64 get_code(const struct hotspot_walk *w, __s64 off)
+{
+	return *(const __u64 *)(w->b->code + ((HOTSPOT_CODE_BACK + off) & (HOTSPOT_CODE_BYTES - 1)));
+}
+
+/* 1 where it is not 0: without a branch, of which a verifier walks both ways. */
+static __always_inline __u64 is_set(__u64 value)
+{
+	value = (value | -value) >> 63;
+	EP_OPAQUE(value);
+	return value;
+}
+
+/* All that the shapes say together. */
+static __always_inline __u64 find_shapes(const struct hotspot_walk *w)
+{
+	__u64 says = 0;
+
+#pragma clang loop unroll(disable)
+	for (__u64 i = 0; i < HOTSPOT_SHAPES; i++) {
+		const struct hotspot_shape *shape = &hotspot_shapes[i];
+		__u64 differs = (get_code(w, shape->off) ^ shape->bytes[0]) & shape->mask[0];
+
+		differs |= (get_code(w, shape->off + 8) ^ shape->bytes[1]) & shape->mask[1];
+		says |= shape->says & (is_set(differs) - 1);
+	}
+	return says;
+}
+
+/* Has `sub rsp` been passed a moment ago? */
+static __always_inline __u64 is_frame_made(const struct hotspot_walk *w)
+{
+	__u64 not_made = 1;
+
+#pragma clang loop unroll(disable)
+	for (__s64 i = 4; i <= HOTSPOT_CODE_BACK; i++) {
+		not_made &= is_set((get_code(w, -i) & 0xffffff) ^ 0xec8348);
+		not_made &= is_set((get_code(w, -i) & 0xffffff) ^ 0xec8148) | (i < 7);
+	}
+	return 1 ^ not_made;
+}
+
+/* Asked once, before the first frame: none behind it was interrupted. */
+static __always_inline void read_leaf(const struct hotspot_walk *w)
+{
+	w->s->says = 0;
+	w->s->made = 0;
+	if (bpf_probe_read_user(w->b->code, HOTSPOT_CODE_BYTES,
+				(void *)(w->rec->walk.pc - HOTSPOT_CODE_BACK)))
+		return;
+	w->s->says = find_shapes(w);
+	w->s->made = is_frame_made(w);
+}
+
+/* Where the return address of an interrupted method is, into at.slot and at.keeps_fp. */
+static __always_inline void find_leaf_slot(const struct hotspot_walk *w, __u64 frame_bytes,
+					   __u64 begins)
+{
+	struct hotspot_frame_at *at = &w->s->at;
+	__u64 says = w->s->says, pushed, left, made;
+
+	pushed = is_set(says & HOTSPOT_SHAPE_PUSHED) | (begins & is_set(says & HOTSPOT_SHAPE_BEGINS));
+	left = is_set(says & HOTSPOT_SHAPE_LEFT) | (begins & (1 ^ w->s->made));
+	left &= 1 ^ pushed;
+	made = 1 ^ (pushed | left);
+	at->slot = get_sp(w) + pushed * 8 + made * (frame_bytes - 8);
+	at->keeps_fp = left | (begins & is_set(says & HOTSPOT_SHAPE_UNSAVED));
+}
+
+/* call: rel32; by register; by memory, 0xff /2 with each kind of address. The last byte is the highest. */
+static const __u64 hotspot_calls[][2] = {
+	{0x000000e800000000, 0x000000ff00000000}, {0xd0ff000000000000, 0xf8ff000000000000},
+	{0x10ff000000000000, 0xf8ff000000000000}, {0x0014ff0000000000, 0x00ffff0000000000},
+	{0x0050ff0000000000, 0x00f8ff0000000000}, {0x000054ff00000000, 0x0000ffff00000000},
+	{0x0000000090ff0000, 0x00000000f8ff0000}, {0x0000000015ff0000, 0x00000000ffff0000},
+	{0x0000000094ff0000 >> 8, 0x00000000ffff0000 >> 8},
+};
+
+/* Is there a call right before the address behind the eight bytes that were read? */
+static __always_inline bool is_behind_call(const struct hotspot_walk *w)
+{
+	__u64 none = 1;
+
+#pragma clang loop unroll(disable)
+	for (__u64 i = 0; i < sizeof(hotspot_calls) / sizeof(hotspot_calls[0]); i++)
+		none &= is_set((w->b->before ^ hotspot_calls[i][0]) & hotspot_calls[i][1]);
+	return !none;
+}
+
+#endif

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the steps of a walk leave for each other. It is in maps, not on the stack, of which a verifier
+ * remembers what was read where.
+ */
+#ifndef HOTSPOT_SCRATCH_BPF_H
+#define HOTSPOT_SCRATCH_BPF_H
+
+#include <ebpf-profiler/bpf/unwinder.h>
+
+#include "plugins/hotspot/hotspot_shared.h"
+
+/* What one frame is, and where its caller is. */
+struct hotspot_frame_at {
+	__u64 is;	    /* enum hotspot_is */
+	__u64 how;	    /* enum hotspot_how */
+	__u64 error;	    /* why the stack ends here, 0: it does not */
+	__u64 pc, sp, fp;   /* the caller's */
+	__u64 slot;	    /* where the return address is; sp is behind it */
+	__u64 keeps_fp;	    /* the caller's fp is in the register, else below the slot */
+	__u64 may_stand;    /* it may have no bytes at all */
+	__u64 pushes;	    /* it is a frame to show: */
+	__u64 flags, aux, words[2], n_words;
+};
+
+enum hotspot_is {
+	HOTSPOT_IS_OUTSIDE = 0, /* no code of ours */
+	HOTSPOT_IS_LOST,	/* in a heap, but in no block */
+	HOTSPOT_IS_BARRIER,	/* what is behind the frame before is in the heap of objects */
+	HOTSPOT_IS_INTERPRETED,
+	HOTSPOT_IS_ENTRY,
+	HOTSPOT_IS_STUB,
+	HOTSPOT_IS_METHOD,
+	HOTSPOT_IS_FRAMELESS,
+	HOTSPOT_IS_OTHER,
+};
+
+enum hotspot_how {
+	HOTSPOT_HOW_NATIVE = 0, /* a native frame: the core's rules */
+	HOTSPOT_HOW_KNOWN,	/* at.pc, at.sp, at.fp */
+	HOTSPOT_HOW_SLOT,	/* at.slot */
+	HOTSPOT_HOW_RULE,	/* the rule of the range */
+	HOTSPOT_HOW_GUESS,	/* fp, if a return address is there, else a search */
+	HOTSPOT_HOW_SEARCH,
+	HOTSPOT_HOW_SKIPPED,	/* the walk is there already */
+};
+
+/*
+ * What was written is read anew behind it: a compiler that knows it makes a copy of what follows for
+ * each way that leads there, and a verifier walks all of them.
+ */
+#define HOTSPOT_MEET() __asm__ volatile("" ::: "memory")
+
+struct hotspot_scratch {
+	__u64 sequence;
+	__u64 anchor; /* where the JavaFrameAnchor is that holds here; 0: the thread's */
+	__u64 thread; /* struct JavaThread; 0: not looked for */
+	__u64 low, bytes; /* all code of ours is in [low, low + bytes) */
+	__u64 block, block_end; /* of the CodeBlob whose bytes were read last, with its header */
+	__u64 blob;		/* enum hotspot_blob of it */
+	__u64 code_begin, code_end;
+	__u64 name, name_blob; /* the name that was read last, and what it says */
+	__u64 search_sp;       /* where the search for the return address goes on */
+	__u64 searches;	       /* windows of it that are left; 0: the pc is where it is */
+	__u64 last_frame;      /* place of the frame whose caller is searched, in words */
+	__u64 exact;	       /* sp is where a frame of Java left it */
+	__u64 sure;	       /* pc is what a call or jump of Java code is known to return to */
+	__u64 seen;	       /* a frame of ours was pushed in this sample */
+	__u64 says, made;      /* of the code around the pc that was interrupted: leaf.bpf.h */
+	__u64 has_stepped;     /* since it was entered */
+	__u64 goes_on;	       /* this run is the one before, continued */
+	struct ep_code code;   /* the range that was found last */
+	struct hotspot_frame_at at;
+};
+EP_SCRATCH(struct hotspot_scratch)
+
+#define HOTSPOT_WINDOW	   64 /* words that are searched at once */
+#define HOTSPOT_WINDOWS	   8
+#define HOTSPOT_CODE_BYTES 64 /* around a pc */
+#define HOTSPOT_CODE_BACK  32
+#define HOTSPOT_SLOTS	   10 /* words of a frame of the interpreter: its fp is at word 8 */
+#define HOTSPOT_SLOTS_BACK 8
+
+/* What was read: not zeroed for each sample. */
+struct hotspot_buffers {
+	__u8 block[512 + 8]; /* its header, its struct CodeBlob; what is behind HOTSPOT_BLOB_BYTES is 0 */
+	__u64 words[HOTSPOT_WINDOW];
+	__u8 code[HOTSPOT_CODE_BYTES + 8];
+	__u64 slots[16];
+	__u64 pair[2]; /* saved fp, return address */
+	__u64 constants, quad; /* of a Method: its ConstMethod, and the four u2 of that */
+	__u64 value, before;
+	__u8 hop;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct hotspot_buffers);
+} hotspot_bytes SEC(".maps");
+
+/* All that a step needs. */
+struct hotspot_walk {
+	struct ep_record *rec;
+	const struct hotspot_state *state;
+	struct hotspot_scratch *s;
+	struct hotspot_buffers *b;
+};
+
+static __always_inline bool read_word(__u64 addr, __u64 *value)
+{
+	return bpf_probe_read_user(value, sizeof(*value), (void *)addr) == 0;
+}
+
+static __always_inline __u64 get_sp(const struct hotspot_walk *w)
+{
+	return w->rec->walk.regs[EP_REG_SP];
+}
+
+static __always_inline __u64 get_fp(const struct hotspot_walk *w)
+{
+	return w->rec->walk.regs[EP_REG_FP];
+}
+
+static __always_inline bool is_known(const struct hotspot_walk *w, __u32 reg)
+{
+	return w->rec->walk.known_regs >> (reg & 31) & 1;
+}
+
+/* The stack ends here. */
+static __always_inline void fail(const struct hotspot_walk *w, __u32 error)
+{
+	w->s->at.error = error;
+}
+
+static __always_inline void fail_own(const struct hotspot_walk *w, __u32 error)
+{
+	w->s->at.error = ep_self.first_error + error;
+}
+
+/* May be code of ours: what it is in is not looked up. */
+static __always_inline bool is_near(const struct hotspot_walk *w, __u64 addr)
+{
+	return addr - w->s->low < w->s->bytes;
+}
+
+/* Where code of ours begins and ends: its ranges are sorted. */
+static __always_inline void find_bounds(const struct hotspot_walk *w)
+{
+	const struct ep_record *rec = w->rec;
+	const __u8 *chunk = ep_get_codes(rec);
+	const struct ep_code_index *index;
+	__u32 first = 0, n = 0;
+
+	if (w->s->bytes || !chunk)
+		return;
+	index = ep_entry_at(chunk, rec->walk.rows, rec->walk.n_rows);
+	for (__u32 i = 0; i < EP_MAX_LANGUAGES; i++) {
+		if (rec->walk.slots[i] == ep_self.slot) {
+			first = index->of[i].first;
+			n = index->of[i].n;
+		}
+	}
+	if (!n)
+		return;
+	w->s->low = ((const struct ep_code *)ep_entry_at(chunk, rec->walk.rows, first))->start;
+	w->s->bytes = ((const struct ep_code *)ep_entry_at(chunk, rec->walk.rows, first + n - 1))->end -
+		      w->s->low;
+}
+
+#endif

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What a thread keeps of its stack: where Java called native code last (JavaFrameAnchor), the innermost
+ * continuation, and frames that are being remade.
+ */
+#ifndef HOTSPOT_THREAD_BPF_H
+#define HOTSPOT_THREAD_BPF_H
+
+#include "plugins/hotspot/bpf/scratch.bpf.h"
+
+/* With fewer tail calls left native frames are skipped, where the anchor says what is behind them. */
+#define HOTSPOT_KEEP_CALLS 6
+
+#define HOTSPOT_REG_THREAD 15 /* in Java code: src/hotspot/cpu/x86/macroAssembler_x86.hpp, 8 to 27 */
+
+/* Code of Java that was interrupted has the thread in r15; it is used where its variable is not known. */
+static __always_inline __u64 get_thread(const struct hotspot_walk *w)
+{
+	__u64 thread = 0;
+
+	if (ep_read_tls(&w->state->thread, ep_thread_pointer(), &thread) && thread)
+		w->s->thread = thread;
+	return w->s->thread;
+}
+
+static __always_inline void note_thread(const struct hotspot_walk *w)
+{
+	if (!w->s->thread && !w->state->thread.steps && is_known(w, HOTSPOT_REG_THREAD))
+		w->s->thread = w->rec->walk.regs[HOTSPOT_REG_THREAD];
+}
+
+/* Into at.pc, at.sp, at.fp. False: there is none, or it cannot be read. */
+static __always_inline bool read_anchor(const struct hotspot_walk *w)
+{
+	const struct hotspot_state *state = w->state;
+	struct hotspot_frame_at *at = &w->s->at;
+	__u64 anchor = w->s->anchor;
+
+	if (!read_word(anchor + state->anchor_sp, &at->sp) || !at->sp ||
+	    !read_word(anchor + state->anchor_pc, &at->pc) ||
+	    !read_word(anchor + state->anchor_fp, &at->fp))
+		return false;
+	/* Not set: the VM was called, and the return address is what that call pushed:
+	 * src/hotspot/cpu/x86/javaFrameAnchor_x86.hpp and frame_x86.cpp, make_walkable, 8 to 27. */
+	return at->pc || read_word(at->sp - 8, &at->pc);
+}
+
+/* The call stub at fp: it keeps where Java was left before. */
+static __always_inline void pass_call_stub(const struct hotspot_walk *w)
+{
+	__u64 wrapper = 0;
+
+	if (w->rec->walk.pc != w->state->call_stub_return)
+		return;
+	if (read_word(get_fp(w) + w->state->wrapper_slot * 8, &w->b->value))
+		wrapper = w->b->value;
+	w->s->anchor = wrapper ? wrapper + w->state->wrapper_anchor : 0;
+}
+
+/* Native code called Java, and hardly a tail call is left: the rest of Java is worth more. */
+static __always_inline bool skip_native(const struct hotspot_walk *w)
+{
+	struct hotspot_frame_at *at = &w->s->at;
+
+	if (w->rec->walk.pc != w->state->call_stub_return || !w->s->anchor ||
+	    ep_calls_left(w->rec) >= HOTSPOT_KEEP_CALLS || !read_anchor(w))
+		return false;
+	return ep_skip_to(w->rec, EP_ERROR_TAIL_CALLS, at->pc, at->sp, at->fp);
+}
+
+static __always_inline void resume(void *ctx, const struct hotspot_walk *w)
+{
+	struct hotspot_frame_at *at = &w->s->at;
+
+	if (!w->s->anchor) {
+		__u64 thread = get_thread(w);
+
+		w->s->anchor = thread ? thread + w->state->thread_anchor : 0;
+	}
+	if (!w->s->anchor || !read_anchor(w))
+		return;
+	ep_count(HOTSPOT_COUNT_ANCHORS);
+	ep_resume(ctx, w->rec, at->pc, at->sp, at->fp);
+}
+
+/*
+ * Are frames being remade? The deoptimization blob has called the VM, and what is behind it may be
+ * frames of the interpreter that nobody has filled yet.
+ */
+static __always_inline bool is_remaking(const struct hotspot_walk *w)
+{
+	__u64 thread;
+
+	if (w->s->seen || w->rec->walk.interrupted || !w->state->thread_vframes)
+		return false;
+	thread = get_thread(w);
+	return thread && read_word(thread + w->state->thread_vframes, &w->b->value) && w->b->value;
+}
+
+static __always_inline bool is_barrier(const struct hotspot_walk *w)
+{
+	__u64 pc = w->rec->walk.pc;
+
+	return w->rec->walk.return_address && pc &&
+	       (pc == w->state->return_barrier || pc == w->state->return_barrier_exception);
+}
+
+/*
+ * The frame before returns to the heap: what of the virtual thread was not needed yet lies there. On
+ * this stack the carrier's frames follow, behind that of Continuation.enterSpecial: its sp is the
+ * ContinuationEntry's address (src/hotspot/cpu/x86/continuationEntry_x86.inline.hpp, to_frame, 21 to 27).
+ */
+static __always_inline void be_barrier(const struct hotspot_walk *w)
+{
+	__u64 thread = get_thread(w);
+	struct hotspot_frame_at *at = &w->s->at;
+
+	at->flags = HOTSPOT_FRAME_HEAP_FRAMES;
+	at->aux = 0;
+	at->n_words = 0;
+	at->pushes = 1;
+	at->may_stand = 1;
+	at->how = HOTSPOT_HOW_KNOWN;
+	at->fp = get_fp(w);
+	w->s->exact = 1;
+	w->s->sure = 1;
+	w->s->searches = 0;
+	if (!thread || !w->state->thread_continuation || !w->state->continuation_return_at ||
+	    !read_word(thread + w->state->thread_continuation, &at->sp) ||
+	    !read_word(w->state->continuation_return_at, &at->pc) || at->pc == w->rec->walk.pc)
+		fail_own(w, HOTSPOT_ERROR_CONTINUATION);
+}
+
+#endif
