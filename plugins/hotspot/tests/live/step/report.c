@@ -75,7 +75,8 @@ static bool is_right(const struct sample *sample, const struct shadow_caller *tr
 
 static bool is_judged(const struct shadow_caller *truth)
 {
-	return truth->fate == FATE_OPEN || truth->fate == FATE_RETURNED;
+	return truth->fate == FATE_OPEN || truth->fate == FATE_RETURNED ||
+	       truth->fate == FATE_THROWN;
 }
 
 static void count(struct class *class, const struct sample *sample,
@@ -98,7 +99,7 @@ static void count(struct class *class, const struct sample *sample,
 static void print_example(const struct report *report, const struct sample *sample,
 			  const struct shadow_caller *truth)
 {
-	static const char *const fates[] = {"open", "returned", "patched", "unwound", "unknown"};
+	static const char *const fates[] = {"open", "returned", "patched", "thrown", "unwound", "unknown"};
 
 	printf("  %s %s pc %#" PRIx64 " (blob %#" PRIx64 "+%#" PRIx64 ") sp %#" PRIx64 "\n    bytes",
 	       is_judged(truth) ? "WRONG" : "unsure", report->classes[sample->class].name, sample->pc,

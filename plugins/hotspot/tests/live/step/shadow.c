@@ -231,7 +231,7 @@ static int step_jump(struct shadow *shadow, uint64_t sp, const struct blob *blob
 		bool is_return = shadow_caller(shadow, top->caller)->addr == target;
 
 		shadow->returns += is_return;
-		pop(shadow, is_return ? FATE_RETURNED : FATE_UNWOUND);
+		pop(shadow, is_return ? FATE_RETURNED : FATE_THROWN);
 		return shadow->n == 0 ? push_unknown(shadow, 0) : 0;
 	}
 	if (is_interpreter_call(shadow, sp, blob) && blob_at(shadow, shadow->pushed)) {

@@ -77,7 +77,8 @@ enum fate {
 	FATE_OPEN,     /* it was there when the stretch ended */
 	FATE_RETURNED, /* a return went there */
 	FATE_PATCHED,  /* a return took another address from where it was: deoptimization */
-	FATE_UNWOUND,  /* cut off: an exception, deoptimization */
+	FATE_THROWN,   /* an exception went on from there */
+	FATE_UNWOUND,  /* cut off: deoptimization, or what is not understood */
 	FATE_UNKNOWN,  /* it was never seen where it returns to */
 };
 
