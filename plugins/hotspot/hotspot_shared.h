@@ -50,6 +50,7 @@ enum hotspot_code {
 #define HOTSPOT_RULE_FP_AT(rule)     ((__u32)((rule) >> 21 & 31)) /* words below CFA; 0: unchanged */
 #define HOTSPOT_RULE_RETURN_IN(rule) ((__u32)((rule) >> 26 & 31)) /* a DWARF register number... */
 #define HOTSPOT_RULE_ON_STACK	     16u			  /* ...this one: at CFA - 8 */
+#define HOTSPOT_RULE_AT_SP	     7u /* ...sp's: where it points to; CFA is elsewhere */
 #define HOTSPOT_RULE_METHOD(rule)    ((__u32)((rule) >> 31 & 31)) /* enum hotspot_rule_method */
 /* Base of code whose rule is not known: search. */
 #define HOTSPOT_RULE_UNKNOWN 31u
@@ -58,7 +59,11 @@ enum hotspot_code {
 enum hotspot_rule_method {
 	HOTSPOT_METHOD_NONE = 0,  /* none: a stub */
 	HOTSPOT_METHOD_FRAME = 1, /* that of the interpreter's frame at fp */
-	HOTSPOT_METHOD_ENTRY = 2, /* rbx has it: the frame is not made yet; bci 0 */
+	/*
+	 * rbx has it: the frame is not made yet; bci 0. The caller's sp is in r13; in the frame's slot
+	 * where the base is fp.
+	 */
+	HOTSPOT_METHOD_ENTRY = 2,
 };
 
 /* What a block of a heap is, as far as the walk has to know. */

@@ -1,0 +1,551 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Blobs that are made once: runtime stubs, StubRoutines, deoptimization and others. Heaps are walked block
+ * by block (src/hotspot/share/memory/heap.hpp, code/codeBlob.hpp, 8 to 27):
+ *
+ *	| HeapBlock: length in segments, used | CodeBlob ... | code                | data | HeapBlock ...
+ *
+ * Methods, adapters and vtable chunks come and go; the walk knows them by their block.
+ */
+#include "plugins/hotspot/code/stubs_internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_HEAPS	 8
+#define MAX_BLOCKS	 16384
+#define MAX_HEAP_BYTES	 (12u << 20) /* what one heap's blocks are looked for in */
+#define WINDOW_BYTES	 (64u << 10) /* read at once */
+#define METHODS_AT_FIRST 64 /* a heap that begins with so many methods holds nothing else */
+#define HEAD_BYTES	 192 /* HeapBlock and CodeBlob */
+#define MAX_ENTRIES	 1024
+#define MAX_NAME_CACHE	 256
+#define ENTRY_ALIGNMENT	 16 /* the least CodeEntryAlignment, globals_x86.hpp */
+
+/* A blob's name is a constant of the VM: blobs share it. */
+struct known_name {
+	uint64_t addr;
+	char text[HS_NAME_BYTES];
+};
+
+struct entry {
+	uint64_t addr;
+	const char *name;
+	size_t len;
+};
+
+struct blobs {
+	struct hotspot_stubs *stubs;
+	struct hs_reader *reader;
+	struct known_name *names;
+	size_t n_names;
+	struct entry entries[MAX_ENTRIES];
+	size_t n_entries;
+	uint64_t call_stub_return;
+	uint8_t *window;
+	uint64_t window_addr;
+	size_t window_bytes;
+	uint32_t n_blobs;
+};
+
+struct heap {
+	uint64_t low, high;
+	unsigned int log2_segment;
+};
+
+struct blob {
+	uint64_t code;
+	size_t bytes;
+	const char *name;
+};
+
+/* --- names of stubs */
+
+/* "StubRoutines::_dsin", or as the file's symbol table has it ("_ZN12StubRoutines5_dsinE"): "dsin". */
+static void plain_name(const char *name, struct entry *ret)
+{
+	const char *last = NULL;
+	size_t len;
+
+	if (!strncmp(name, "_ZN", 3)) {
+		const char *at = name + 3;
+
+		while (*at >= '1' && *at <= '9') {
+			char *end;
+			unsigned long n = strtoul(at, &end, 10);
+
+			if (n > strlen(end))
+				break;
+			last = end;
+			at = end + n;
+			ret->len = n;
+		}
+	}
+	if (last) {
+		len = ret->len;
+	} else {
+		for (const char *at = name; (at = strstr(at, "::")); last = at)
+			at += 2;
+		last = last ? last : name;
+		len = strlen(last);
+	}
+	while (len && *last == '_') {
+		last++;
+		len--;
+	}
+	ret->name = last;
+	ret->len = len;
+}
+
+static bool contains(const struct entry *entry, const char *part)
+{
+	size_t len = strlen(part);
+
+	for (size_t i = 0; i + len <= entry->len; i++)
+		if (!strncmp(entry->name + i, part, len))
+			return true;
+	return false;
+}
+
+/*
+ * Variables of StubRoutines that do not point to where a stub begins: tables and masks, which lie among the
+ * stubs (stubRoutines_x86.hpp, stubRoutines.hpp, 8 to 27).
+ */
+static bool is_entry(const struct entry *entry)
+{
+	static const char *const no[] = { "mask", "table", "_tbl", "_addr", "_adr", "return_address", "return_pc",
+					  "cntrl", "mxcsr", "flip", "shuffle", "const", "_lut", "k256", "k512",
+					  "sign", "code", "count", "perm", "vector_", "log_two", "by128",
+					  "ones", "iota", "data", "lookup", "shuf", "PI", "_inv", "initialized" };
+
+	if (!entry->len || entry->len >= HS_NAME_BYTES)
+		return false;
+	for (size_t i = 0; i < sizeof(no) / sizeof(no[0]); i++)
+		if (contains(entry, no[i]) && !contains(entry, "_entry"))
+			return contains(entry, "encode") || contains(entry, "decode") || contains(entry, "code_point");
+	return true;
+}
+
+static void add_entry(struct blobs *blobs, uint64_t addr, const char *name)
+{
+	struct entry entry = { .addr = addr };
+
+	plain_name(name, &entry);
+	if (entry.len > 6 && !strncmp(entry.name + entry.len - 6, "_entry", 6) && !contains(&entry, "throw"))
+		entry.len -= 6; /* call_stub_entry */
+	if (addr && is_entry(&entry) && blobs->n_entries < MAX_ENTRIES)
+		blobs->entries[blobs->n_entries++] = entry;
+}
+
+/* By address; of names for one, that which says the least first: jbyte_arraycopy, not arrayof_jbyte_... */
+static int compare_entries(const void *a, const void *b)
+{
+	const struct entry *left = a, *right = b;
+
+	if (left->addr != right->addr)
+		return left->addr < right->addr ? -1 : 1;
+	if (left->len != right->len)
+		return left->len < right->len ? -1 : 1;
+	return strncmp(left->name, right->name, left->len);
+}
+
+static void find_entries(struct blobs *blobs)
+{
+	static const struct {
+		enum hotspot_static_id id;
+		const char *name;
+	} published[] = {
+#define HOTSPOT_STUB(name) { HOTSPOT_S_stub_##name, #name },
+#include "plugins/hotspot/code/stub_names.def"
+#undef HOTSPOT_STUB
+	};
+	struct hs_reader *reader = blobs->reader;
+	uint64_t addr;
+
+	for (size_t i = 0; i < sizeof(published) / sizeof(published[0]); i++) {
+		uint64_t at = reader->layout->statics[published[i].id];
+
+		if (at && !hs_read(reader, at, &addr, sizeof(addr)))
+			add_entry(blobs, addr, published[i].name);
+	}
+	for (size_t i = 0; i < reader->n_names; i++)
+		add_entry(blobs, reader->names[i].addr, reader->names[i].name);
+	qsort(blobs->entries, blobs->n_entries, sizeof(blobs->entries[0]), compare_entries);
+	if (reader->layout->statics[HOTSPOT_S_call_stub_return] &&
+	    !hs_read(reader, reader->layout->statics[HOTSPOT_S_call_stub_return], &addr, sizeof(addr)))
+		blobs->call_stub_return = addr;
+}
+
+/* --- rules of a blob */
+
+/*
+ * Does code make room for the return address before all else (push rbx, push 0)? A signal handler or a
+ * thrower jumps there: SharedRuntime::generate_handler_blob, generate_deopt_blob; OptoRuntime::
+ * generate_exception_blob has it in rdx (sharedRuntime_x86_64.cpp, runtime_x86_64.cpp, 8 to 27).
+ */
+static enum hs_start start_at(const uint8_t *code, size_t bytes, bool is_trapped)
+{
+	size_t at = 0;
+
+	for (int i = 0; i < 8 && at < bytes; i++) {
+		if (bytes - at >= 2 && code[at] == 0x6a && !code[at + 1])
+			return HS_START_THROWN;
+		if (is_trapped && code[at] == 0x52)
+			return HS_START_THROWN;
+		if (is_trapped && code[at] == 0x53)
+			return HS_START_TRAPPED;
+		/* Only moves lie before: 4x 8b, 4x 89, 4x c7. */
+		if (bytes - at < 8 || (code[at] & 0xf8) != 0x48)
+			break;
+		if (code[at + 1] == 0xc7 && (code[at + 2] & 0xc0) == 0x80)
+			at += 11;
+		else if ((code[at + 1] == 0x89 || code[at + 1] == 0x8b) && (code[at + 2] & 0xc0) == 0x80)
+			at += 7;
+		else
+			break;
+	}
+	return HS_START_CALLED;
+}
+
+static bool is_stub_buffer(const char *name)
+{
+	return !strncmp(name, "StubRoutines", 12);
+}
+
+/* Where a signal handler or a thrower may lead to: by the name of the blob. */
+static bool is_trapped(const char *name)
+{
+	return !strcmp(name, "SafepointBlob") || !strcmp(name, "ExceptionBlob") || strstr(name, "handler_blob") ||
+	       strstr(name, "polling_page");
+}
+
+static const struct entry *first_entry(const struct blobs *blobs, uint64_t addr)
+{
+	size_t low = 0, high = blobs->n_entries;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (blobs->entries[middle].addr < addr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return &blobs->entries[low];
+}
+
+/* The stubs of a buffer whose names are known, each with what it leads to. */
+static int follow_entries(struct blobs *blobs, const struct blob *blob)
+{
+	const struct entry *end = blobs->entries + blobs->n_entries;
+
+	for (const struct entry *entry = first_entry(blobs, blob->code);
+	     entry < end && entry->addr - blob->code < blob->bytes; entry++) {
+		int r = hs_rules_follow(blobs->reader->rules, (size_t)(entry->addr - blob->code),
+					HS_START_CALLED, true);
+
+		if (r && r != -EBADMSG)
+			return r;
+	}
+	return 0;
+}
+
+/* Code that nothing leads to: another stub, or data. */
+static int follow_rest(struct blobs *blobs, const struct blob *blob)
+{
+	struct hs_rules *rules = blobs->reader->rules;
+	size_t off = 0;
+
+	for (;;) {
+		int r;
+
+		off = hs_rules_next(rules, off);
+		if (off >= blob->bytes)
+			return 0;
+		r = hs_rules_follow(rules, off,
+				    start_at(blobs->reader->code + off, blob->bytes - off, is_trapped(blob->name)),
+				    true);
+		if (r == -EBADMSG)
+			off = (off + ENTRY_ALIGNMENT) & ~(size_t)(ENTRY_ALIGNMENT - 1);
+		else if (r)
+			return r;
+	}
+}
+
+static int add_stub(struct blobs *blobs, const struct blob *blob, const struct entry *entry, uint64_t start,
+		    uint64_t end)
+{
+	char name[HS_NAME_BYTES];
+
+	if (entry) {
+		memcpy(name, entry->name, entry->len);
+		name[entry->len] = 0;
+		return hs_add_piece(blobs->stubs, start, end, name);
+	}
+	if (blobs->call_stub_return > start && blobs->call_stub_return <= end)
+		return hs_add_piece(blobs->stubs, start, end, "call_stub");
+	return hs_add_piece(blobs->stubs, start, end, blob->name);
+}
+
+/*
+ * Names within a buffer of stubs: one goes up to the next known one, or to where code begins anew at a place
+ * where stubs begin.
+ */
+static int name_stubs(struct blobs *blobs, const struct blob *blob)
+{
+	const struct entry *end = blobs->entries + blobs->n_entries, *entry = first_entry(blobs, blob->code);
+	const struct entry *current = NULL;
+	uint64_t start = blob->code;
+	int r = 0;
+
+	for (size_t off = 0; off < blob->bytes && !r; off++) {
+		bool begins = hs_rules_begins(blobs->reader->rules, off) && !((blob->code + off) % ENTRY_ALIGNMENT);
+		const struct entry *here = entry < end && entry->addr == blob->code + off ? entry : NULL;
+
+		if (here || (begins && off)) {
+			r = add_stub(blobs, blob, current, start, blob->code + off);
+			start = blob->code + off;
+			current = here;
+		}
+		while (entry < end && entry->addr <= blob->code + off)
+			entry++;
+	}
+	return r ? r : add_stub(blobs, blob, current, start, blob->code + blob->bytes);
+}
+
+/* Code that changes as long as the VM runs, and never pushes: one rule. */
+static bool is_changing(const char *name)
+{
+	/* The handlers of native methods' signatures (interpreterRuntime.cpp), calls' inline caches (icBuffer.cpp,
+	 * 8 to 21). */
+	return !strcmp(name, "native signature handlers") || !strcmp(name, "InlineCacheBuffer");
+}
+
+static int read_blob(struct blobs *blobs, const struct blob *blob)
+{
+	struct hs_reader *reader = blobs->reader;
+	uint32_t number = ++blobs->n_blobs;
+	int r;
+
+	if (is_changing(blob->name)) {
+		uint64_t rule = HOTSPOT_RULE(1, 7, 0, HOTSPOT_RULE_ON_STACK, HOTSPOT_METHOD_NONE);
+
+		r = hs_add_piece(blobs->stubs, blob->code, blob->code + blob->bytes, blob->name);
+		return r ? r : hs_add_range(blobs->stubs, blob->code, blob->code + blob->bytes, rule, number);
+	}
+	r = hs_read_code(reader, blob->code, blob->bytes);
+	if (r)
+		return r == -EFAULT ? 0 : r;
+	r = hs_rules_begin(reader->rules, reader->code, blob->bytes);
+	if (!r && is_stub_buffer(blob->name))
+		r = follow_entries(blobs, blob);
+	if (!r)
+		r = follow_rest(blobs, blob);
+	if (!r)
+		r = is_stub_buffer(blob->name) ?
+			    name_stubs(blobs, blob) :
+			    hs_add_piece(blobs->stubs, blob->code, blob->code + blob->bytes, blob->name);
+	return r ? r : hs_add_rules(blobs->stubs, reader->rules, blob->code, blob->bytes, number);
+}
+
+/* --- blocks */
+
+/* Some bytes of a heap; NULL: cannot be read. */
+static const uint8_t *at_window(struct blobs *blobs, const struct heap *heap, uint64_t addr, size_t bytes)
+{
+	size_t want = heap->high - addr < WINDOW_BYTES ? (size_t)(heap->high - addr) : WINDOW_BYTES;
+
+	if (addr >= blobs->window_addr && addr - blobs->window_addr <= blobs->window_bytes &&
+	    blobs->window_bytes - (addr - blobs->window_addr) >= bytes)
+		return blobs->window + (addr - blobs->window_addr);
+	if (want < bytes)
+		return NULL;
+	blobs->window_bytes = 0;
+	if (hs_read(blobs->reader, addr, blobs->window, want))
+		return NULL;
+	blobs->window_addr = addr;
+	blobs->window_bytes = want;
+	return blobs->window;
+}
+
+static const char *name_at(struct blobs *blobs, uint64_t addr)
+{
+	struct known_name *name;
+
+	for (size_t i = 0; i < blobs->n_names; i++)
+		if (blobs->names[i].addr == addr)
+			return blobs->names[i].text;
+	if (blobs->n_names == MAX_NAME_CACHE)
+		blobs->n_names--;
+	name = &blobs->names[blobs->n_names];
+	if (!addr || hs_read_string(blobs->reader, addr, name->text, sizeof(name->text)))
+		return NULL;
+	name->addr = addr;
+	blobs->n_names++;
+	return name->text;
+}
+
+static bool is_method(const char *name)
+{
+	return !strcmp(name, "nmethod") || !strcmp(name, "native nmethod");
+}
+
+/* What the walk knows by its block, and buffers that compilers work in. */
+static bool is_of_block(const char *name)
+{
+	static const char *const names[] = { "I2C/C2I adapters", "vtable chunks", "MethodHandles adapters",
+					     "Interpreter", "adapters", "C1 temporary CodeBuffer",
+					     "Compile::scratch_buffer", "Signature Handler Temp Buffer" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(name, names[i]))
+			return true;
+	return is_method(name);
+}
+
+/* Where the code of a blob is; false: nowhere. */
+static bool find_code(const struct blobs *blobs, const uint8_t *bytes, uint64_t addr, uint64_t room, struct blob *ret)
+{
+	const struct hs_reader *reader = blobs->reader;
+	uint64_t begin, end;
+
+	if (hotspot_has(reader->layout, HOTSPOT_F_blob_code_begin)) {
+		begin = hs_field(reader, HOTSPOT_F_blob_code_begin, bytes, HEAD_BYTES);
+		end = hs_field(reader, HOTSPOT_F_blob_code_end, bytes, HEAD_BYTES);
+	} else {
+		begin = addr + hs_field(reader, HOTSPOT_F_blob_code_offset, bytes, HEAD_BYTES);
+		end = addr + hs_field(reader, HOTSPOT_F_blob_data_offset, bytes, HEAD_BYTES);
+	}
+	if (begin <= addr || end <= begin || begin - addr > room || end - addr > room)
+		return false;
+	ret->code = begin;
+	ret->bytes = (size_t)(end - begin);
+	return ret->bytes <= HS_MAX_CODE;
+}
+
+/* A used block. Whether it is a method; other outcomes: negative errno. */
+static int read_block(struct blobs *blobs, const uint8_t *bytes, uint64_t addr, uint64_t room)
+{
+	uint64_t name = hs_field(blobs->reader, HOTSPOT_F_blob_name, bytes, HEAD_BYTES);
+	struct blob blob = { .name = name_at(blobs, name) };
+
+	if (!blob.name)
+		return 0;
+	if (is_of_block(blob.name) || !find_code(blobs, bytes, addr, room, &blob))
+		return is_method(blob.name);
+	return read_blob(blobs, &blob);
+}
+
+static int read_blocks(struct blobs *blobs, const struct heap *heap)
+{
+	const struct hs_reader *reader = blobs->reader;
+	size_t header = reader->layout->sizes[HOTSPOT_Z_block_bytes];
+	unsigned int methods = 0;
+	uint64_t addr = heap->low;
+
+	for (unsigned int i = 0; i < MAX_BLOCKS && addr < heap->high; i++) {
+		const uint8_t *bytes = at_window(blobs, heap, addr, header + HEAD_BYTES);
+		uint64_t length = bytes ? hs_field(reader, HOTSPOT_F_block_length, bytes, header) : 0;
+		int r = 0;
+
+		/* Behind the last block the heap was never used. */
+		if (!length || length > (heap->high - addr) >> heap->log2_segment)
+			return 0;
+		length <<= heap->log2_segment;
+		if (hs_field(reader, HOTSPOT_F_block_used, bytes, header) & 0xff && length > header)
+			r = read_block(blobs, bytes + header, addr + header, length - header);
+		if (r < 0)
+			return r;
+		methods += (unsigned int)r;
+		if (methods == METHODS_AT_FIRST && methods == i + 1)
+			return 0;
+		addr += length;
+	}
+	return 0;
+}
+
+static int read_heap(struct blobs *blobs, uint64_t addr)
+{
+	struct hs_reader *reader = blobs->reader;
+	uint8_t bytes[384];
+	uint32_t memory = hotspot_off(reader->layout, HOTSPOT_F_heap_memory);
+	struct heap heap;
+	uint64_t log2;
+	int r = hs_read(reader, addr, bytes, sizeof(bytes));
+
+	if (r)
+		return r == -EFAULT ? 0 : r;
+	if (memory > sizeof(bytes) - 64)
+		return -ENOTSUP;
+	heap.low = hs_field(reader, HOTSPOT_F_space_low, bytes + memory, sizeof(bytes) - memory);
+	heap.high = hs_field(reader, HOTSPOT_F_space_high, bytes + memory, sizeof(bytes) - memory);
+	log2 = hs_field(reader, HOTSPOT_F_heap_log2_segment, bytes, sizeof(bytes));
+	if (!heap.low || heap.high <= heap.low || log2 < 4 || log2 > 16)
+		return 0;
+	if (heap.high - heap.low > MAX_HEAP_BYTES)
+		heap.high = heap.low + MAX_HEAP_BYTES;
+	heap.log2_segment = (unsigned int)log2;
+	blobs->window_bytes = 0;
+	return read_blocks(blobs, &heap);
+}
+
+/* How many heaps, their addresses in `ret`. GrowableArray<CodeHeap*>: its _len is first (growableArray.hpp,
+ * 9 to 27; 9 to 16 do not publish it). */
+static int find_heaps(struct hs_reader *reader, uint64_t ret[MAX_HEAPS])
+{
+	const struct hotspot_layout *layout = reader->layout;
+	uint64_t at = layout->statics[HOTSPOT_S_heaps], array, data, n;
+	uint8_t bytes[64];
+	int r;
+
+	if (layout->statics[HOTSPOT_S_heap]) {
+		r = hs_read(reader, layout->statics[HOTSPOT_S_heap], ret, sizeof(*ret));
+		return r ? r : 1;
+	}
+	if (!at)
+		return -ENOTSUP;
+	r = hs_read(reader, at, &array, sizeof(array));
+	if (!r)
+		r = hs_read(reader, array, bytes, sizeof(bytes));
+	if (r)
+		return r;
+	n = hotspot_has(layout, HOTSPOT_F_array_len) ?
+		    hs_field(reader, HOTSPOT_F_array_len, bytes, sizeof(bytes)) : (uint64_t)bytes[0];
+	data = hs_field(reader, HOTSPOT_F_array_data, bytes, sizeof(bytes));
+	if (n > MAX_HEAPS)
+		n = MAX_HEAPS;
+	r = n ? hs_read(reader, data, ret, (size_t)n * sizeof(*ret)) : 0;
+	return r ? r : (int)n;
+}
+
+static int read_heaps(struct blobs *blobs)
+{
+	uint64_t heaps[MAX_HEAPS];
+	int n = find_heaps(blobs->reader, heaps), r = 0;
+
+	for (int i = 0; i < n && !r; i++)
+		r = read_heap(blobs, heaps[i]);
+	return n < 0 ? n : r;
+}
+
+int hs_read_blobs(struct hotspot_stubs *stubs, struct hs_reader *reader)
+{
+	struct blobs *blobs = calloc(1, sizeof(*blobs));
+	int r = -ENOMEM;
+
+	if (!blobs)
+		return -ENOMEM;
+	blobs->stubs = stubs;
+	blobs->reader = reader;
+	blobs->names = malloc(MAX_NAME_CACHE * sizeof(*blobs->names));
+	blobs->window = malloc(WINDOW_BYTES);
+	if (blobs->names && blobs->window) {
+		find_entries(blobs);
+		r = read_heaps(blobs);
+	}
+	free(blobs->names);
+	free(blobs->window);
+	free(blobs);
+	return r;
+}
