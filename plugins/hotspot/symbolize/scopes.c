@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "plugins/hotspot/symbolize/scopes.h"
+
+#include "core/base/map.h"
+#include "core/base/util.h"
+#include "plugins/hotspot/symbolize/unsigned5.h"
+
+#include <errno.h>
+#include <string.h>
+
+struct builder {
+	const struct hotspot_scopes_input *input;
+	struct hotspot_scopes out;
+	size_t max_scopes, max_methods;
+	uint32_t excluded;
+	struct ep_map scope_of;	 /* offset ──► number, and above it its depth */
+	struct ep_map method_of; /* number in the metadata ──► in `methods` */
+};
+
+/* A scope as it is in the data. */
+struct record {
+	uint32_t off, caller_off, metadata, bci;
+};
+
+static int32_t get_int(const uint8_t *from)
+{
+	int32_t value;
+
+	memcpy(&value, from, sizeof(value));
+	return value;
+}
+
+static int read_record(const struct builder *b, uint32_t off, struct record *ret)
+{
+	const struct hotspot_scopes_input *in = b->input;
+	size_t pos = off;
+	uint32_t bci;
+
+	ret->off = off;
+	if (!hotspot_unsigned5(in->data, in->data_bytes, &pos, b->excluded, &ret->caller_off) ||
+	    !hotspot_unsigned5(in->data, in->data_bytes, &pos, b->excluded, &ret->metadata) ||
+	    !hotspot_unsigned5(in->data, in->data_bytes, &pos, b->excluded, &bci))
+		return -EBADMSG;
+	if (ret->caller_off >= off || ret->metadata < 1 || ret->metadata > in->n_metadata ||
+	    bci > HOTSPOT_NO_BCI)
+		return -EBADMSG;
+	if (!ret->caller_off && in->metadata[ret->metadata - 1] != in->method)
+		return -EBADMSG;
+	ret->bci = bci ? bci - 1 : HOTSPOT_NO_BCI;
+	return 0;
+}
+
+static int grow(void **array, size_t *max, size_t len, size_t bytes)
+{
+	size_t n = *max ? *max * 2 : 32;
+	void *p;
+
+	if (len < *max)
+		return 0;
+	p = realloc(*array, n * bytes);
+	if (!p)
+		return -ENOMEM;
+	*array = p;
+	*max = n;
+	return 0;
+}
+
+static int add_method(struct builder *b, uint64_t addr)
+{
+	int r = grow((void **)&b->out.methods, &b->max_methods, b->out.n_methods, sizeof(addr));
+
+	if (r < 0)
+		return r;
+	if (b->out.n_methods > UINT16_MAX)
+		return -E2BIG;
+	b->out.methods[b->out.n_methods++] = addr;
+	return 0;
+}
+
+/* 0, *ret: its number in `methods`. */
+static int find_method(struct builder *b, uint32_t metadata, uint16_t *ret)
+{
+	uint64_t addr = b->input->metadata[metadata - 1];
+	uint64_t *known = ep_map_find(&b->method_of, metadata);
+	uint32_t number = 0;
+	int r;
+
+	if (known) {
+		*ret = (uint16_t)*known;
+		return 0;
+	}
+	if (addr != b->input->method) {
+		number = b->out.n_methods;
+		r = add_method(b, addr);
+		if (r < 0)
+			return r;
+	}
+	*ret = (uint16_t)number;
+	return ep_map_set(&b->method_of, metadata, number);
+}
+
+static int add_scope(struct builder *b, const struct record *record, uint32_t caller,
+		     uint64_t depth)
+{
+	struct hotspot_scope scope = {.caller = caller, .bci = (uint16_t)record->bci};
+	int r;
+
+	if (b->out.n_scopes >= HOTSPOT_MAX_SCOPES)
+		return -E2BIG;
+	r = find_method(b, record->metadata, &scope.method);
+	if (r < 0)
+		return r;
+	r = grow((void **)&b->out.scopes, &b->max_scopes, b->out.n_scopes, sizeof(scope));
+	if (r < 0)
+		return r;
+	r = ep_map_set(&b->scope_of, record->off, b->out.n_scopes | depth << 32);
+	if (r < 0)
+		return r;
+	b->out.scopes[b->out.n_scopes++] = scope;
+	return 0;
+}
+
+/* Inwards from the outermost that is not known yet. */
+static int find_scope(struct builder *b, uint32_t off, uint32_t *ret)
+{
+	struct record chain[HOTSPOT_MAX_CHAIN];
+	uint32_t caller = HOTSPOT_NO_SCOPE;
+	uint64_t depth = 0;
+	size_t n = 0;
+	int r;
+
+	while (off) {
+		const uint64_t *known = ep_map_find(&b->scope_of, off);
+
+		if (known) {
+			caller = (uint32_t)*known;
+			depth = *known >> 32;
+			break;
+		}
+		if (n >= EP_LEN(chain))
+			return -E2BIG;
+		r = read_record(b, off, &chain[n]);
+		if (r < 0)
+			return r;
+		off = chain[n++].caller_off;
+	}
+	if (n + depth > HOTSPOT_MAX_CHAIN)
+		return -E2BIG;
+	while (n > 0) {
+		r = add_scope(b, &chain[--n], caller, ++depth);
+		if (r < 0)
+			return r;
+		caller = b->out.n_scopes - 1;
+	}
+	*ret = caller;
+	return 0;
+}
+
+static int add_pc(struct builder *b, const uint8_t *desc)
+{
+	struct hotspot_scopes *out = &b->out;
+	int32_t off = get_int(desc + b->input->pc_off);
+	int32_t scope = get_int(desc + b->input->pc_scope);
+	uint32_t number;
+	int r;
+
+	if (off < 0 || scope < 0 || (out->n_pcs && (uint32_t)off <= out->pcs[out->n_pcs - 1].off))
+		return -EBADMSG;
+	r = find_scope(b, (uint32_t)scope, &number);
+	if (r < 0)
+		return r;
+	out->pcs[out->n_pcs++] = (struct hotspot_pc){.off = (uint32_t)off, .scope = number};
+	return 0;
+}
+
+static int build(struct builder *b)
+{
+	const struct hotspot_scopes_input *in = b->input;
+	int r;
+
+	b->out.pcs = calloc(in->n_pcs + 1, sizeof(*b->out.pcs));
+	if (!b->out.pcs)
+		return -ENOMEM;
+	r = add_method(b, in->method);
+	for (size_t i = 1; r == 0 && i + 1 < in->n_pcs; i++)
+		r = add_pc(b, in->pcs + i * in->pc_bytes);
+	return r;
+}
+
+static int try_parse(const struct hotspot_scopes_input *input, uint32_t excluded,
+		     struct hotspot_scopes *ret)
+{
+	struct builder b = {.input = input, .excluded = excluded};
+	int r;
+
+	ep_map_init(&b.scope_of, HOTSPOT_MAX_SCOPES);
+	ep_map_init(&b.method_of, HOTSPOT_MAX_SCOPES);
+	r = build(&b);
+	ep_map_fini(&b.scope_of);
+	ep_map_fini(&b.method_of);
+	if (r < 0)
+		hotspot_scopes_fini(&b.out);
+	else
+		*ret = b.out;
+	return r;
+}
+
+/*
+ * An outermost scope begins with 0, a byte that the new code excludes. One of the new code begins with 1,
+ * which in the old one is a caller at offset 1: there is none, the data begin with a byte 0xff
+ * (DebugInformationRecorder's constructor, share/code/debugInfoRec.cpp, 8 to 27) and then a value that
+ * is no scope, whose first number would have to be 0. So one of them is wrong at every scope there is.
+ */
+int hotspot_scopes_parse(const struct hotspot_scopes_input *input, uint32_t *excluded,
+			 struct hotspot_scopes *ret)
+{
+	int r;
+
+	if (input->pc_bytes < 8 || input->pc_off > input->pc_bytes - 4 ||
+	    input->pc_scope > input->pc_bytes - 4 || input->n_pcs > HOTSPOT_MAX_SCOPES)
+		return -EBADMSG;
+	r = try_parse(input, *excluded, ret);
+	if (r != -EBADMSG)
+		return r;
+	r = try_parse(input, *excluded ^ 1, ret);
+	if (r == 0)
+		*excluded ^= 1;
+	return r;
+}
+
+void hotspot_scopes_fini(struct hotspot_scopes *scopes)
+{
+	free(scopes->pcs);
+	free(scopes->scopes);
+	free(scopes->methods);
+	*scopes = (struct hotspot_scopes){0};
+}
+
+uint32_t hotspot_pcs_find(const struct hotspot_pc *pcs, uint32_t n, int64_t off)
+{
+	uint32_t low = 0, high = n;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (pcs[middle].off < off)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}

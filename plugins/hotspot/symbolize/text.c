@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "plugins/hotspot/symbolize/text.h"
+
+#include "core/base/util.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define REPLACEMENT    0xfffd
+#define ELLIPSIS       0x2026
+#define ELLIPSIS_BYTES 3
+#define PAGE_BYTES     4096
+#define GUESS_BYTES    128 /* most symbols with their heads */
+#define MAX_BODY       4096
+
+/* Up to three bytes at *i as one UTF-16 unit; 0xfffd and one byte further where there is none. */
+static uint32_t get_unit(const uint8_t *bytes, size_t n, size_t *i)
+{
+	size_t at = *i, left = n - at;
+	uint32_t first = bytes[at];
+
+	*i = at + 1;
+	if (first < 0x80)
+		return first;
+	if (first >> 5 == 6 && left >= 2 && bytes[at + 1] >> 6 == 2) {
+		*i = at + 2;
+		return (first & 31) << 6 | (bytes[at + 1] & 63);
+	}
+	if (first >> 4 == 14 && left >= 3 && bytes[at + 1] >> 6 == 2 && bytes[at + 2] >> 6 == 2) {
+		*i = at + 3;
+		return (first & 15) << 12 | (bytes[at + 1] & 63u) << 6 | (bytes[at + 2] & 63u);
+	}
+	return REPLACEMENT;
+}
+
+static uint32_t get_character(const uint8_t *bytes, size_t n, size_t *i)
+{
+	uint32_t unit = get_unit(bytes, n, i);
+	size_t next = *i;
+
+	if (unit >= 0xd800 && unit < 0xdc00 && next < n) {
+		uint32_t low = get_unit(bytes, n, &next);
+
+		if (low >= 0xdc00 && low < 0xe000) {
+			*i = next;
+			return 0x10000 + ((unit - 0xd800) << 10) + (low - 0xdc00);
+		}
+	}
+	if (unit < 0x20 || (unit >= 0x7f && unit < 0xa0) || (unit >= 0xd800 && unit < 0xe000))
+		return REPLACEMENT;
+	return unit;
+}
+
+/* Its length; up to 4 bytes. RFC 3629. */
+static size_t put_character(char *out, uint32_t character)
+{
+	if (character < 0x80) {
+		out[0] = (char)character;
+		return 1;
+	}
+	if (character < 0x800) {
+		out[0] = (char)(0xc0 | character >> 6);
+		out[1] = (char)(0x80 | (character & 63));
+		return 2;
+	}
+	if (character < 0x10000) {
+		out[0] = (char)(0xe0 | character >> 12);
+		out[1] = (char)(0x80 | (character >> 6 & 63));
+		out[2] = (char)(0x80 | (character & 63));
+		return 3;
+	}
+	out[0] = (char)(0xf0 | character >> 18);
+	out[1] = (char)(0x80 | (character >> 12 & 63));
+	out[2] = (char)(0x80 | (character >> 6 & 63));
+	out[3] = (char)(0x80 | (character & 63));
+	return 4;
+}
+
+void hotspot_text_encode(const uint8_t *bytes, size_t n, bool more, char *buf, size_t size)
+{
+	size_t used = 0, cut = 0; /* cut: the last end with room for the ellipsis and the NUL */
+
+	for (size_t i = 0; i < n;) {
+		char encoded[4];
+		size_t len = put_character(encoded, get_character(bytes, n, &i));
+
+		if (used + ELLIPSIS_BYTES + 1 <= size)
+			cut = used;
+		if (used + len + 1 > size) {
+			more = true;
+			break;
+		}
+		memcpy(buf + used, encoded, len);
+		used += len;
+	}
+	if (more) {
+		if (used + ELLIPSIS_BYTES + 1 > size)
+			used = cut;
+		used += put_character(buf + used, ELLIPSIS);
+	}
+	buf[used] = '\0';
+}
+
+/* Small symbols may end where mapped memory does: then no further than the page. */
+static int read_head(const struct hotspot_memory *memory, uint64_t addr, uint8_t head[GUESS_BYTES],
+		     size_t *ret_bytes)
+{
+	size_t in_page = PAGE_BYTES - addr % PAGE_BYTES;
+	int r = memory->read(memory->arg, addr, head, GUESS_BYTES);
+
+	*ret_bytes = GUESS_BYTES;
+	if (r != -EFAULT || in_page >= GUESS_BYTES)
+		return r;
+	memset(head, 0, GUESS_BYTES);
+	*ret_bytes = in_page;
+	return memory->read(memory->arg, addr, head, in_page);
+}
+
+int hotspot_symbol_read(const struct hotspot_memory *memory, const struct hotspot_layout *layout,
+			uint64_t addr, char *buf, size_t size)
+{
+	uint32_t body = hotspot_off(layout, HOTSPOT_F_names_symbol_body);
+	uint8_t head[GUESS_BYTES], bytes[MAX_BODY];
+	size_t got, len, n;
+	int r;
+
+	if (!addr)
+		return -EBADMSG;
+	r = read_head(memory, addr, head, &got);
+	if (r < 0)
+		return r;
+	len = hotspot_get(layout, HOTSPOT_F_names_symbol_bytes, head, got);
+	n = EP_MIN(len, EP_MIN((size_t)MAX_BODY, size));
+	if (ep_in_bounds(body, n, got)) {
+		hotspot_text_encode(head + body, n, n < len, buf, size);
+		return 0;
+	}
+	r = memory->read(memory->arg, addr + body, bytes, n);
+	if (r < 0)
+		return r;
+	hotspot_text_encode(bytes, n, n < len, buf, size);
+	return 0;
+}
+
+static bool is_all(const char *text, const char *of)
+{
+	return *text && strspn(text, of) == strlen(text);
+}
+
+/*
+ * A hidden class is its name, "+0x" and an address (mangle_hidden_class_name,
+ * share/classfile/classFileParser.cpp, 15 on). Classes of lambdas are numbered before 21 (8 to 20:
+ * InnerClassLambdaMetafactory of the class library: "$$Lambda$" and a counter).
+ */
+void hotspot_class_name(char *name)
+{
+	char *tail = strrchr(name, '+');
+
+	if (tail && strncmp(tail, "+0x", 3) == 0 && is_all(tail + 3, "0123456789abcdef"))
+		*tail = '\0';
+	tail = strrchr(name, '$');
+	if (tail && tail - name >= 8 && strncmp(tail - 8, "$$Lambda", 8) == 0 &&
+	    is_all(tail + 1, "0123456789"))
+		*tail = '\0';
+	for (char *c = name; *c; c++) {
+		if (*c == '/')
+			*c = '.';
+	}
+}
