@@ -202,54 +202,63 @@ static int tell(struct instance *inst)
 
 /* --- attach ----------------------------------------------------------------------------------- */
 
-/* 0 or EP_NOT_YET; where the heap is whose first block is there from start-up on. */
-static int find_interpreter(const struct instance *inst, const struct hotspot_heap **ret)
+/*
+ * The interpreter is made when the heaps are: what does not hold before that is not made yet, or not even
+ * relocated (rows of the tables are then missing), and proves nothing.
+ */
+static int find_interpreter(const struct instance *inst, uint64_t *ret_buffer)
 {
 	const struct hotspot_layout *layout = &inst->layout;
-	uint64_t queue = 0, buffer = 0;
+	uint64_t queue = 0;
 	int r;
 
 	if (!layout->statics[HOTSPOT_S_interpreter] ||
 	    !hotspot_has(layout, HOTSPOT_F_queue_buffer))
-		return refuse(inst, "AbstractInterpreter::_code");
+		return EP_NOT_YET;
 	r = read_pointer(inst, layout->statics[HOTSPOT_S_interpreter], &queue);
-	if (r == 0 && queue)
-		r = read_pointer(inst, queue + hotspot_off(layout, HOTSPOT_F_queue_buffer), &buffer);
+	if (r == 0 && !queue)
+		return EP_NOT_YET;
+	if (r == 0)
+		r = read_pointer(inst, queue + hotspot_off(layout, HOTSPOT_F_queue_buffer),
+				 ret_buffer);
 	if (r < 0)
 		return r;
-	if (!queue || !buffer)
-		return EP_NOT_YET;
-	for (size_t i = 0; i < inst->n_heaps; i++) {
-		if (buffer >= inst->heaps[i].start && buffer < inst->heaps[i].end) {
-			*ret = &inst->heaps[i];
-			return 0;
-		}
-	}
-	return refuse(inst, "the interpreter is in no heap of code");
+	return *ret_buffer ? 0 : EP_NOT_YET;
 }
 
-static int read_layout(struct instance *inst)
+/* The first block of the interpreter's heap is made when the VM starts, and stays. */
+static int check_heap_of(const struct instance *inst, uint64_t addr)
+{
+	for (size_t i = 0; i < inst->n_heaps; i++) {
+		const struct hotspot_heap *heap = &inst->heaps[i];
+
+		if (addr >= heap->start && addr < heap->end)
+			return hotspot_heaps_check(&inst->memory, &inst->layout, heap);
+	}
+	return -EBADMSG;
+}
+
+static int read_layout(struct instance *inst, uint64_t *ret_interpreter)
 {
 	int r = hotspot_tables_read(inst->exe->tables, &inst->memory, bias_of(inst), &inst->layout);
 
 	if (r == -EBADMSG)
 		return refuse(inst, "gHotSpotVMStructs");
+	if (r == 0)
+		r = find_interpreter(inst, ret_interpreter);
 	if (r == 0 && is_zero(inst))
 		return refuse_zero(inst);
 	return r;
 }
 
-static int read_code(struct instance *inst)
+static int read_code(struct instance *inst, uint64_t interpreter)
 {
-	const struct hotspot_heap *heap = NULL;
 	int r = hotspot_heaps_read(&inst->memory, &inst->layout, inst->heaps, &inst->n_heaps);
 
 	if (r == -EBADMSG)
 		return refuse(inst, "CodeCache::_heaps");
-	if (r == 0)
-		r = find_interpreter(inst, &heap);
 	if (r == 0) {
-		r = hotspot_heaps_check(&inst->memory, &inst->layout, heap);
+		r = check_heap_of(inst, interpreter);
 		if (r == -EBADMSG)
 			return refuse(inst, "HeapBlock and CodeBlob");
 	}
@@ -285,10 +294,11 @@ static void instance_free(struct instance *inst)
 
 static int attach(struct instance *inst)
 {
-	int r = read_layout(inst);
+	uint64_t interpreter = 0;
+	int r = read_layout(inst, &interpreter);
 
 	if (r == 0)
-		r = read_code(inst);
+		r = read_code(inst, interpreter);
 	if (r == 0)
 		r = hotspot_names_new(&inst->memory, &inst->layout, &inst->names);
 	if (r == 0)

@@ -31,29 +31,27 @@ static int32_t get_i32(const uint8_t *at)
 }
 
 /*
- *	mov x(%rip),%edi		8b 3d rel32
- *	lea x(%rip),%rax; mov (%rax),%edi	48 8d 05 rel32 8b 38 (so do GCC's -fPIC and a linker)
- * and then call f: e8 rel32.
+ *	mov x(%rip),%edi			8b 3d rel32
+ *	lea x(%rip),%rax ... mov (%rax),%edi	48 8d 05 rel32 ... 8b 38 (so do GCC's -fPIC and a linker)
+ * and then call f: e8 rel32. Between the two a register may be saved.
  */
 static bool parse_key_use(const uint8_t *code, size_t bytes, uint64_t va, struct key_use *ret)
 {
-	for (size_t i = 0; i + 14 <= bytes; i++) {
-		size_t end;
+	for (size_t i = 0; i + 11 <= bytes; i++) {
+		size_t end = 0;
 
+		if (code[i] == 0x48 && code[i + 1] == 0x8d && code[i + 2] == 0x05)
+			ret->key_va = va + i + 7 + (uint64_t)(int64_t)get_i32(code + i + 3);
 		if (code[i] == 0x8b && code[i + 1] == 0x3d) {
 			end = i + 6;
 			ret->key_va = va + end + (uint64_t)(int64_t)get_i32(code + i + 2);
-		} else if (code[i] == 0x48 && code[i + 1] == 0x8d && code[i + 2] == 0x05 &&
-			   code[i + 7] == 0x8b && code[i + 8] == 0x38) {
-			end = i + 9;
-			ret->key_va = va + i + 7 + (uint64_t)(int64_t)get_i32(code + i + 3);
-		} else {
-			continue;
+		} else if (code[i] == 0x8b && code[i + 1] == 0x38) {
+			end = i + 2;
 		}
-		if (code[end] != 0xe8)
-			return false;
+		if (!end || code[end] != 0xe8)
+			continue;
 		ret->callee_va = va + end + 5 + (uint64_t)(int64_t)get_i32(code + end + 1);
-		return true;
+		return ret->key_va != 0;
 	}
 	return false;
 }
@@ -68,11 +66,12 @@ static uint64_t find_key_in_code(const struct ep_unwinder_host *host, const stru
 {
 	static const char *const functions[] = {"JVM_GC", "JVM_MaxMemory", "JVM_FreeMemory",
 						"JVM_TotalMemory"};
-	struct key_use first = {0}, use;
+	struct key_use first = {0};
 	uint8_t code[64];
 
 	for (size_t i = 0; i < EP_LEN(functions); i++) {
 		uint64_t va = symbol_va(host, file, functions[i]);
+		struct key_use use = {0};
 
 		if (!va || host->file_read(file, va, code, sizeof(code)) < 0 ||
 		    !parse_key_use(code, sizeof(code), va, &use))
@@ -83,6 +82,52 @@ static uint64_t find_key_in_code(const struct ep_unwinder_host *host, const stru
 			return 0;
 	}
 	return first.key_va;
+}
+
+/*
+ * 9 on, stripped: AsyncGetCallTrace, which all export, asks Thread::current_or_null_safe(), and that calls
+ * ThreadLocalStorage::thread(), which is no more than
+ *
+ *	mov x(%rip),%edi, or lea x(%rip),%rax; mov (%rax),%edi
+ *	jmp pthread_getspecific
+ *
+ * (src/hotspot/share/prims/forte.cpp, os/posix/threadLocalStorage_posix.cpp, 11 to 27). The first function
+ * it calls that looks so.
+ */
+static bool parse_thread_getter(const uint8_t *code, size_t bytes, uint64_t va, uint64_t *ret_key_va)
+{
+	static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
+	size_t at = memcmp(code, endbr64, sizeof(endbr64)) == 0 ? sizeof(endbr64) : 0;
+
+	if (bytes < 24)
+		return false;
+	if (code[at] == 0x8b && code[at + 1] == 0x3d) {
+		*ret_key_va = va + at + 6 + (uint64_t)(int64_t)get_i32(code + at + 2);
+		return code[at + 6] == 0xe9;
+	}
+	if (code[at] != 0x48 || code[at + 1] != 0x8d || code[at + 2] != 0x05 ||
+	    code[at + 7] != 0x8b || code[at + 8] != 0x38)
+		return false;
+	*ret_key_va = va + at + 7 + (uint64_t)(int64_t)get_i32(code + at + 3);
+	return code[at + 9] == 0xe9;
+}
+
+static uint64_t find_key_of_getter(const struct ep_unwinder_host *host, const struct ep_file *file)
+{
+	uint64_t va = symbol_va(host, file, "AsyncGetCallTrace"), key_va;
+	uint8_t code[256], callee[24];
+
+	if (!va || host->file_read(file, va, code, sizeof(code)) < 0)
+		return 0;
+	for (size_t i = 0; i + 5 <= sizeof(code); i++) {
+		uint64_t callee_va = va + i + 5 + (uint64_t)(int64_t)get_i32(code + i + 1);
+
+		if (code[i] == 0xe8 &&
+		    host->file_read(file, callee_va, callee, sizeof(callee)) == 0 &&
+		    parse_thread_getter(callee, sizeof(callee), callee_va, &key_va))
+			return key_va;
+	}
+	return 0;
 }
 
 /*
@@ -106,6 +151,8 @@ static void find_thread(struct hotspot_executable *exe, const struct ep_file *fi
 		exe->thread_key_va = symbol_va(host, file, "_ZL11_thread_key");
 	if (!exe->thread_key_va)
 		exe->thread_key_va = find_key_in_code(host, file);
+	if (!exe->thread_key_va)
+		exe->thread_key_va = find_key_of_getter(host, file);
 }
 
 /* --- variables that point to stubs ------------------------------------------------------------ */
