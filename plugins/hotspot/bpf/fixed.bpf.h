@@ -6,16 +6,26 @@
 #include "plugins/hotspot/bpf/interpreter.bpf.h"
 
 /*
- * The interpreter is entered: its frame is not there yet. What compiled code that called it had as sp is
- * in r13: arguments lie between.
+ * The interpreter is entered: its frame is not there yet, or not whole. What compiled code that called it
+ * had as sp is in r13, or in its slot already: arguments lie between.
  */
+static __always_inline void set_sender_sp(const struct hotspot_walk *w)
+{
+	struct hotspot_frame_at *at = &w->s->at;
+
+	w->b->value = w->rec->walk.regs[HOTSPOT_REG_BCP];
+	if (HOTSPOT_RULE_BASE(w->s->code.data) == EP_REG_FP &&
+	    !read_word(get_fp(w) + w->state->sender_sp_slot * 8, &w->b->value))
+		return;
+	if (w->b->value - at->sp < HOTSPOT_FIXED_MAX)
+		at->sp = w->b->value;
+}
+
 static __always_inline void step_entry(const struct hotspot_walk *w)
 {
 	struct hotspot_frame_at *at = &w->s->at;
-	__u64 sender = w->rec->walk.regs[HOTSPOT_REG_BCP];
 
-	if (!is_known(w, HOTSPOT_REG_METHOD) || !is_known(w, HOTSPOT_REG_BCP) ||
-	    !has_rule(w, w->s->code.data) ||
+	if (!is_known(w, HOTSPOT_REG_METHOD) || !has_rule(w, w->s->code.data) ||
 	    !be_interpreted(w, w->rec->walk.regs[HOTSPOT_REG_METHOD])) {
 		fail_own(w, HOTSPOT_ERROR_INTERPRETER);
 		return;
@@ -23,8 +33,7 @@ static __always_inline void step_entry(const struct hotspot_walk *w)
 	at->aux = w->b->quad & 0xffff ? 0 : HOTSPOT_BCI_NATIVE;
 	at->how = HOTSPOT_HOW_KNOWN;
 	return_by_rule(w);
-	if (sender - at->sp < HOTSPOT_FIXED_MAX)
-		at->sp = sender;
+	set_sender_sp(w);
 }
 
 static __always_inline void step_stub(const struct hotspot_walk *w)

@@ -60,13 +60,15 @@ static __always_inline void return_by_rule(const struct hotspot_walk *w)
 {
 	struct hotspot_frame_at *at = &w->s->at;
 	const __u64 *regs = w->rec->walk.regs;
-	__u64 rule = w->s->code.data;
+	__u64 rule = w->s->code.data, slot;
 	__u32 in = HOTSPOT_RULE_RETURN_IN(rule), fp_at = HOTSPOT_RULE_FP_AT(rule);
 
 	at->sp = regs[HOTSPOT_RULE_BASE(rule) & 15] + HOTSPOT_RULE_OFFSET(rule);
 	at->fp = get_fp(w);
 	at->pc = regs[in & 15];
-	if ((in >= HOTSPOT_RULE_ON_STACK && !read_word(at->sp - 8, &at->pc)) ||
+	slot = in == HOTSPOT_RULE_AT_SP ? get_sp(w) : at->sp - 8;
+	if (((in >= HOTSPOT_RULE_ON_STACK || in == HOTSPOT_RULE_AT_SP) &&
+	     !read_word(slot, &at->pc)) ||
 	    (fp_at && !read_word(at->sp - 8 * (__u64)fp_at, &at->fp)))
 		fail(w, EP_ERROR_BAD_READ);
 }
