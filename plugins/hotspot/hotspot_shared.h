@@ -54,6 +54,13 @@ enum hotspot_code {
 #define HOTSPOT_RULE_METHOD(rule)    ((__u32)((rule) >> 31 & 31)) /* enum hotspot_rule_method */
 /* Base of code whose rule is not known: search. */
 #define HOTSPOT_RULE_UNKNOWN 31u
+/* Base of code that a virtual thread's frames come from or go to: on at the continuation's entry. */
+#define HOTSPOT_RULE_CONTINUATION 30u
+/*
+ * Base of code that has aligned sp and keeps the old one in memory: CFA = word at [sp + offset] + return_in
+ * words; the return address is at CFA - 8.
+ */
+#define HOTSPOT_RULE_SAVED_SP 29u
 
 /* Which method a piece of the interpreter is of. */
 enum hotspot_rule_method {

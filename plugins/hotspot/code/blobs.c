@@ -195,6 +195,8 @@ static enum hs_start start_at(const uint8_t *code, size_t bytes, bool is_trapped
 			return HS_START_THROWN;
 		if (is_trapped && code[at] == 0x53)
 			return HS_START_TRAPPED;
+		if (bytes - at >= 3 && code[at] == 0x49 && code[at + 1] == 0x8b && code[at + 2] == 0xa7)
+			return HS_START_CONTINUATION; /* mov rsp, [r15 + ...]: generate_cont_thaw */
 		/* Only moves lie before: 4x 8b, 4x 89, 4x c7. */
 		if (bytes - at < 8 || (code[at] & 0xf8) != 0x48)
 			break;
@@ -251,23 +253,33 @@ static int follow_entries(struct blobs *blobs, const struct blob *blob)
 	return 0;
 }
 
-/* Code that nothing leads to: another stub, or data. */
-static int follow_rest(struct blobs *blobs, const struct blob *blob)
+/*
+ * Code that nothing leads to: another stub, or data. First what begins where stubs may begin: what else is left
+ * may be a part of one that is not known yet.
+ */
+static int follow_rest(struct blobs *blobs, const struct blob *blob, bool anywhere)
 {
 	struct hs_rules *rules = blobs->reader->rules;
 	size_t off = 0;
 
 	for (;;) {
+		bool aligned;
 		int r;
 
 		off = hs_rules_next(rules, off);
 		if (off >= blob->bytes)
 			return 0;
-		r = hs_rules_follow(rules, off,
-				    start_at(blobs->reader->code + off, blob->bytes - off, is_trapped(blob->name)),
-				    true);
+		aligned = !((blob->code + off) % ENTRY_ALIGNMENT);
+		if (!aligned && !anywhere) {
+			off = hs_rules_skip(rules, off);
+			continue;
+		}
+		r = -EBADMSG;
+		if (!is_stub_buffer(blob->name) || hs_rules_plausible(rules, off))
+			r = hs_rules_follow(rules, off, start_at(blobs->reader->code + off, blob->bytes - off,
+								 is_trapped(blob->name)), true);
 		if (r == -EBADMSG)
-			off = (off + ENTRY_ALIGNMENT) & ~(size_t)(ENTRY_ALIGNMENT - 1);
+			off += ENTRY_ALIGNMENT - (blob->code + off) % ENTRY_ALIGNMENT;
 		else if (r)
 			return r;
 	}
@@ -341,7 +353,9 @@ static int read_blob(struct blobs *blobs, const struct blob *blob)
 	if (!r && is_stub_buffer(blob->name))
 		r = follow_entries(blobs, blob);
 	if (!r)
-		r = follow_rest(blobs, blob);
+		r = follow_rest(blobs, blob, false);
+	if (!r)
+		r = follow_rest(blobs, blob, true);
 	if (!r)
 		r = is_stub_buffer(blob->name) ?
 			    name_stubs(blobs, blob) :

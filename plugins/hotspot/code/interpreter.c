@@ -63,7 +63,8 @@ static const char *shown_name(const char *description)
 
 static int follow_all(struct hs_rules *rules, size_t bytes, enum hs_start start)
 {
-	enum hs_start others = start == HS_START_ENTRY ? HS_START_NOWHERE : start;
+	/* What nothing leads to in an entry runs in the frame that it made. */
+	enum hs_start others = start == HS_START_ENTRY ? HS_START_FRAME : start;
 	size_t off = 0;
 	int r = hs_rules_follow(rules, 0, start, false);
 

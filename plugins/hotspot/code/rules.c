@@ -44,6 +44,10 @@ struct state {
 	int16_t return_at, fp_at, sender_at; /* from CFA, SLOT_NONE: not on the stack */
 	uint8_t has_method; /* the frame of the interpreter has it */
 	uint8_t exact;	    /* CFA is the interpreter's SENDER: see push */
+	uint8_t at_entry;   /* on the stack of a continuation's entry: CFA is not known */
+	uint8_t pad;
+	/* Where sp has no place: a value that was put into memory, and where from sp; SLOT_NONE: none. */
+	int16_t saved_at, saved;
 };
 
 /* An instruction that was decoded. */
@@ -206,7 +210,8 @@ static void forget_places(struct state *state)
 	for (int i = 0; i < HS_N_REGISTERS; i++)
 		if (is_number(state->regs[i]))
 			state->regs[i] = V_UNKNOWN;
-	state->return_at = state->fp_at = state->sender_at = SLOT_NONE;
+	state->return_at = state->fp_at = state->sender_at = state->saved_at = SLOT_NONE;
+	state->saved = V_UNKNOWN;
 	state->has_method = 0;
 }
 
@@ -225,6 +230,14 @@ static void push_return(struct state *state)
 	state->return_at = -8;
 }
 
+/* Something that sp has no place for any longer is as far from it as before. */
+static void move_saved(struct state *state, int64_t sp_by)
+{
+	int16_t at = state->saved_at == SLOT_NONE ? V_UNKNOWN : add(state->saved_at, -sp_by);
+
+	state->saved_at = is_number(at) && at >= 0 ? at : SLOT_NONE;
+}
+
 static void push(struct state *state, int16_t value)
 {
 	if (value == V_RETURN && !state->exact && holds(state, V_SENDER)) {
@@ -232,6 +245,7 @@ static void push(struct state *state, int16_t value)
 		return;
 	}
 	state->regs[HS_RSP] = add(state->regs[HS_RSP], -8);
+	move_saved(state, -8);
 	store(state, state->regs[HS_RSP], value);
 }
 
@@ -240,6 +254,7 @@ static int16_t pop(struct state *state)
 	int16_t value = load(state, state->regs[HS_RSP]);
 
 	state->regs[HS_RSP] = add(state->regs[HS_RSP], 8);
+	move_saved(state, 8);
 	drop_below(state);
 	return value;
 }
@@ -259,7 +274,61 @@ static void set_register(struct state *state, uint8_t reg, int16_t value)
 		value = 0;
 	}
 	state->regs[HS_RSP] = is_number(value) ? value : V_UNKNOWN;
+	state->saved_at = SLOT_NONE;
+	state->at_entry = 0;
 	drop_below(state);
+}
+
+static void add_to_sp(struct state *state, int64_t more)
+{
+	state->regs[HS_RSP] = add(state->regs[HS_RSP], more);
+	move_saved(state, more);
+	drop_below(state);
+}
+
+/* Stores by fp to where the return address is give the frame another one: SharedRuntime's blobs that a signal or
+ * a thrower enters, Runtime1::handle_exception. */
+static void store_register(struct state *state, const struct hs_insn *insn)
+{
+	int16_t value = insn->to == HS_NO_REGISTER ? V_UNKNOWN : state->regs[insn->to];
+	int16_t at = add(state->regs[insn->from], insn->value);
+
+	if (at == -8 && insn->to != HS_NO_REGISTER && !state->exact &&
+	    (insn->from == HS_RBP || state->return_at == SLOT_NONE))
+		value = V_RETURN;
+	if (insn->from == HS_RSP && !is_number(state->regs[HS_RSP]) && insn->value >= 0 &&
+	    insn->value <= INT16_MAX) {
+		if (is_number(value)) {
+			state->saved_at = (int16_t)insn->value;
+			state->saved = value;
+		} else if (state->saved_at == insn->value) {
+			state->saved_at = SLOT_NONE;
+		}
+	}
+	store(state, at, value);
+}
+
+/* MacroAssembler::pusha, popa (macroAssembler_x86.cpp, 8 to 27): 16 words, rbp's is the eleventh. */
+#define PUSHA_RBP 0x50
+
+static int16_t load_register(const struct state *state, const struct hs_insn *insn)
+{
+	int16_t value = load(state, add(state->regs[insn->from], insn->value));
+
+	if (value != V_UNKNOWN || insn->from != HS_RSP)
+		return value;
+	if (insn->value == state->saved_at)
+		return state->saved;
+	return insn->to == HS_RBP && insn->value == PUSHA_RBP ? state->regs[HS_RBP] : value;
+}
+
+/* The stack of the continuation's entry: JavaThread::_cont_entry, from r15 (generate_cont_thaw,
+ * stubGenerator_x86_64.cpp, 21 to 27; no other code loads sp from the thread). */
+static void enter_continuation(struct state *state)
+{
+	forget_places(state);
+	state->regs[HS_RSP] = state->regs[HS_RBP] = V_UNKNOWN;
+	state->at_entry = 1;
 }
 
 /*
@@ -272,6 +341,8 @@ static void align(struct state *state, const struct hs_insn *insn)
 	int16_t value = state->regs[insn->to];
 
 	state->regs[insn->to] = V_UNKNOWN;
+	if (insn->to == HS_RSP && (insn->value < -16 || !is_number(value)))
+		state->saved_at = SLOT_NONE;
 	if (insn->to != HS_RSP || insn->value != -16 || !is_number(value) || value % 16)
 		return;
 	for (int i = 0; i < HS_N_REGISTERS; i++)
@@ -287,12 +358,24 @@ static void leave(struct state *state)
 	state->regs[HS_RBP] = pop(state);
 }
 
+/*
+ * Only generate_cont_thaw calls with the return address in no other place than a register that is lost: its frame
+ * is the continuation's entry's (stubGenerator_x86_64.cpp, 21 to 27).
+ */
+static bool loses_return(const struct state *state)
+{
+	return state->return_at == SLOT_NONE && state->regs[HS_RCX] == V_RETURN &&
+	       state->regs[HS_RBP] == V_FP && !state->exact;
+}
+
 /* rbx, rbp, r12 to r15 are kept by what is called (System V ABI; Java code keeps rbp alone). */
 static void call(struct state *state)
 {
 	static const uint8_t lost[] = { HS_RAX, HS_RCX, HS_RDX, HS_RSI, HS_RDI,
 					HS_R8, HS_R9, HS_R10, HS_R11 };
 
+	if (loses_return(state))
+		enter_continuation(state);
 	for (size_t i = 0; i < sizeof(lost); i++)
 		state->regs[lost[i]] = V_UNKNOWN;
 	drop_below(state);
@@ -314,21 +397,22 @@ static void step(struct state *state, const struct hs_insn *insn)
 			set_register(state, insn->to, value);
 		break;
 	case HS_SET:
-		set_register(state, insn->to, add(state->regs[insn->from], insn->value));
+		if (insn->to == HS_RSP && insn->from == HS_RSP)
+			add_to_sp(state, insn->value);
+		else
+			set_register(state, insn->to, add(state->regs[insn->from], insn->value));
 		break;
 	case HS_ALIGN:
 		align(state, insn);
 		break;
 	case HS_LOAD:
-		set_register(state, insn->to, load(state, add(state->regs[insn->from], insn->value)));
+		if (insn->to == HS_RSP && insn->from == HS_R15)
+			enter_continuation(state);
+		else
+			set_register(state, insn->to, load_register(state, insn));
 		break;
 	case HS_STORE:
-		value = insn->to == HS_NO_REGISTER ? V_UNKNOWN : state->regs[insn->to];
-		/* Blobs that a signal or a thrower enters put the return address where it belongs. */
-		if (add(state->regs[insn->from], insn->value) == -8 && state->return_at == SLOT_NONE &&
-		    insn->to != HS_NO_REGISTER && !state->exact)
-			value = V_RETURN;
-		store(state, add(state->regs[insn->from], insn->value), value);
+		store_register(state, insn);
 		break;
 	case HS_LEAVE:
 		leave(state);
@@ -366,8 +450,15 @@ static int meet(struct state *state, const struct state *other)
 	lost |= meet_slot(&state->return_at, other->return_at, SLOT_NONE);
 	lost |= meet_slot(&state->fp_at, other->fp_at, SLOT_NONE);
 	lost |= meet_slot(&state->sender_at, other->sender_at, SLOT_NONE);
-	if (state->has_method > other->has_method || state->exact > other->exact)
+	lost |= meet_slot(&state->saved_at, other->saved_at, SLOT_NONE);
+	if (state->saved_at != SLOT_NONE && state->saved != other->saved) {
+		state->saved_at = SLOT_NONE;
 		lost = 1;
+	}
+	if (state->has_method > other->has_method || state->exact > other->exact ||
+	    state->at_entry > other->at_entry)
+		lost = 1;
+	state->at_entry &= other->at_entry;
 	state->has_method &= other->has_method;
 	state->exact &= other->exact;
 	return lost;
@@ -375,7 +466,8 @@ static int meet(struct state *state, const struct state *other)
 
 static struct state start_state(enum hs_start start)
 {
-	struct state state = { .return_at = SLOT_NONE, .fp_at = SLOT_NONE, .sender_at = SLOT_NONE };
+	struct state state = { .return_at = SLOT_NONE, .fp_at = SLOT_NONE, .sender_at = SLOT_NONE,
+			       .saved_at = SLOT_NONE, .saved = V_UNKNOWN };
 
 	for (int i = 0; i < HS_N_REGISTERS; i++)
 		state.regs[i] = V_UNKNOWN;
@@ -403,7 +495,8 @@ static struct state start_state(enum hs_start start)
 		state.regs[HS_RSP] = 0;
 		state.regs[HS_RBP] = V_FP;
 		break;
-	case HS_START_NOWHERE:
+	case HS_START_CONTINUATION:
+		state.at_entry = 1;
 		break;
 	}
 	return state;
@@ -499,6 +592,11 @@ static int reach_called(struct hs_rules *rules, int64_t off, const struct state 
 	return reach(rules, off, &state);
 }
 
+static bool is_end(const struct hs_insn *insn)
+{
+	return insn->kind == HS_JUMP || insn->kind == HS_RETURN || insn->kind == HS_TRAP;
+}
+
 static int go_on(struct hs_rules *rules, uint32_t at)
 {
 	struct node *node = &rules->nodes[at];
@@ -513,7 +611,7 @@ static int go_on(struct hs_rules *rules, uint32_t at)
 		r = reach_called(rules, off + insn.value, &before);
 	else if ((insn.kind == HS_JUMP || insn.kind == HS_BRANCH) && insn.has_target)
 		r = reach(rules, off + insn.value, &state);
-	if (r || insn.kind == HS_JUMP || insn.kind == HS_RETURN || insn.kind == HS_TRAP)
+	if (r || is_end(&insn))
 		return r;
 	return reach(rules, next, &state);
 }
@@ -588,6 +686,46 @@ size_t hs_rules_next(const struct hs_rules *rules, size_t off)
 	return off < rules->bytes ? off : rules->bytes;
 }
 
+/* Operations on bytes of registers, input and output: no stub begins with these, data often seems to. */
+static bool is_odd(const uint8_t *code, const struct hs_insn *insn)
+{
+	uint8_t op = code[0] >= 0x40 && code[0] < 0x50 && insn->bytes > 1 ? code[1] : code[0];
+
+	if (op < 0x38 && ((op & 7) == 0 || (op & 7) == 2 || (op & 7) == 4))
+		return true;
+	return (op >= 0x6c && op <= 0x6f) || (op >= 0xe4 && op <= 0xe7) || (op >= 0xec && op <= 0xef) ||
+	       op == 0xc8 || op == 0xca || op == 0xcb || op == 0xcd || op == 0xcf || op == 0xd7 || op == 0x9f ||
+	       op == 0x9e || op == 0xf4 || op == 0xfa || op == 0xfb || op == 0xe0 || op == 0xe1;
+}
+
+bool hs_rules_plausible(const struct hs_rules *rules, size_t off)
+{
+	struct hs_insn insn;
+
+	for (int i = 0; i < 8 && off < rules->bytes; i++) {
+		if (hs_decode(rules->code + off, rules->bytes - off, &insn) || is_odd(rules->code + off, &insn))
+			return false;
+		if (is_end(&insn))
+			return true;
+		off += insn.bytes;
+	}
+	return true;
+}
+
+size_t hs_rules_skip(const struct hs_rules *rules, size_t off)
+{
+	struct hs_insn insn;
+
+	while (off < rules->bytes && !node_at(rules, off)) {
+		if (hs_decode(rules->code + off, rules->bytes - off, &insn))
+			return off + 1;
+		off += insn.bytes;
+		if (is_end(&insn))
+			break;
+	}
+	return off;
+}
+
 /* --- the rule */
 
 static uint32_t dwarf_register(unsigned int reg)
@@ -647,6 +785,31 @@ static uint64_t sender_rule(const struct state *state, int sender, int return_in
 	return HOTSPOT_RULE(0, dwarf_register((unsigned int)sender), 0, return_in, method);
 }
 
+/* The old sp is in memory: see HOTSPOT_RULE_SAVED_SP. */
+static uint64_t saved_rule(const struct state *state)
+{
+	int words = -state->saved / 8, fp_at = 0;
+
+	if (state->regs[HS_RBP] != V_FP)
+		fp_at = state->fp_at != SLOT_NONE && !(state->fp_at % 8) ? -state->fp_at / 8 : -1;
+	if (state->saved_at == SLOT_NONE || state->saved_at % 8 || state->return_at != -8 || words < 0 ||
+	    words > 31 || state->saved % 8 || fp_at < 0 || fp_at > 31)
+		return unknown_rule();
+	return HOTSPOT_RULE(state->saved_at / 8, HOTSPOT_RULE_SAVED_SP, fp_at, words, HOTSPOT_METHOD_NONE);
+}
+
+/*
+ * The return address is at another place than CFA - 8, and no rule says where: as if CFA were behind it. The
+ * caller's sp is a word or two off then, which only compiled callers need.
+ */
+static uint64_t displaced_rule(const struct state *state, int base)
+{
+	if (base < 0 || state->return_at == SLOT_NONE || state->regs[HS_RBP] != V_FP)
+		return unknown_rule();
+	return HOTSPOT_RULE((state->return_at + 8 - state->regs[base]) / 8,
+			    dwarf_register((unsigned int)base), 0, HOTSPOT_RULE_ON_STACK, HOTSPOT_METHOD_NONE);
+}
+
 static uint64_t rule_of(const struct state *state)
 {
 	bool entry = !state->has_method && state->regs[HS_RBX] == V_METHOD;
@@ -657,8 +820,11 @@ static uint64_t rule_of(const struct state *state)
 	if (state->has_method && state->regs[HS_RBP] == FRAME_FP)
 		return HOTSPOT_RULE(2, dwarf_register(HS_RBP), 2, HOTSPOT_RULE_ON_STACK,
 				    HOTSPOT_METHOD_FRAME);
+	if (state->at_entry)
+		return HOTSPOT_RULE(0, HOTSPOT_RULE_CONTINUATION, 0, HOTSPOT_RULE_ON_STACK,
+				    HOTSPOT_METHOD_NONE);
 	if (return_in < 0)
-		return unknown_rule();
+		return displaced_rule(state, base);
 	if (sender >= 0 && (!entry || base < 0)) {
 		uint64_t rule = sender_rule(state, sender, return_in, method);
 
@@ -670,6 +836,8 @@ static uint64_t rule_of(const struct state *state)
 		base = is_number(state->regs[HS_RSP]) ? HS_RSP : -1;
 	if (state->regs[HS_RBP] != V_FP)
 		fp_at = state->fp_at != SLOT_NONE && !(state->fp_at % 8) ? -state->fp_at / 8 : -1;
+	if (base < 0 && !entry)
+		return saved_rule(state);
 	if (base < 0 || fp_at < 0 || fp_at > 31)
 		return unknown_rule();
 	return HOTSPOT_RULE(-state->regs[base] / 8, dwarf_register((unsigned int)base), fp_at, return_in,

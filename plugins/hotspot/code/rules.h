@@ -23,7 +23,7 @@ enum hs_start {
 	HS_START_ENTRY,	     /* of a method in the interpreter: as called; rbx: Method, r13: caller's sp */
 	HS_START_TRAPPED,    /* in place of an instruction: nothing was pushed, it will be */
 	HS_START_THROWN,     /* the same, and rdx is the return address */
-	HS_START_NOWHERE,    /* nothing is known */
+	HS_START_CONTINUATION, /* returned to, in place of a virtual thread's frames */
 };
 
 struct hs_rules; /* working memory; of one piece at a time */
@@ -40,6 +40,15 @@ int hs_rules_begin(struct hs_rules *rules, const uint8_t *code, size_t bytes);
  * code: nothing is kept where an instruction is not known. 0, -EBADMSG (a wrong guess), -ENOMEM.
  */
 int hs_rules_follow(struct hs_rules *rules, size_t off, enum hs_start start, bool guess);
+
+/*
+ * Can a stub begin there? False for most of what is data: its first instructions are none that HotSpot's
+ * stubs begin with.
+ */
+bool hs_rules_plausible(const struct hs_rules *rules, size_t off);
+
+/* Behind code from `off` on that no way led to: where what comes next may begin. */
+size_t hs_rules_skip(const struct hs_rules *rules, size_t off);
 
 /* The next offset that no way led to, from `off` on, without padding; the code's size: none. */
 size_t hs_rules_next(const struct hs_rules *rules, size_t off);
