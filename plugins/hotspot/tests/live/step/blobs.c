@@ -158,7 +158,7 @@ static void classify(const struct blobs *blobs, const uint8_t *bytes, struct blo
 	} kinds[] = {
 		{"Interpreter", BLOB_INTERPRETER},   {"I2C/C2I", BLOB_ADAPTER},
 		{"DeoptimizationBlob", BLOB_DEOPT},  {"UncommonTrapBlob", BLOB_DEOPT},
-		{"SafepointBlob", BLOB_SAFEPOINT},
+		{"SafepointBlob", BLOB_SAFEPOINT},   {"ExceptionBlob", BLOB_EXCEPTION},
 	};
 
 	if (strcmp(blob->name, "nmethod") == 0 || strcmp(blob->name, "native nmethod") == 0) {

@@ -106,6 +106,9 @@ static void print_example(const struct report *report, const struct sample *samp
 	       sample->start, sample->pc - sample->start, sample->sp);
 	for (size_t i = 0; i < STEP_CODE_BYTES; i++)
 		printf(" %02x", sample->code[i]);
+	printf(" |");
+	for (size_t i = STEP_CODE_BYTES; i < 2 * STEP_CODE_BYTES; i++)
+		printf(" %02x", sample->code[i]);
 	printf("\n    said %#" PRIx64 " true %#" PRIx64 " (%s) slot holds %#" PRIx64
 	       " error %u frames %u headers %x %x %x leaf %#" PRIx64 "\n",
 	       sample->walked.caller, truth->addr, fates[truth->fate], sample->now,

@@ -8,7 +8,7 @@
  *	interpreter			pushes an entry of its own, then jumps to the method; leaves a
  *					method by pop and jump
  *	exceptions			pop it, jump to a handler in the caller
- *	exception blob			pushes where the exception was thrown: a call without a call
+ *	exception blob			is jumped to, and pushes rdx, where the exception was thrown
  *	deoptimization			replaces it by the address of a handler
  *
  * (src/hotspot/cpu/x86: sharedRuntime_x86_64.cpp, templateInterpreterGenerator_x86.cpp,
@@ -25,6 +25,7 @@
 #include <string.h>
 
 #define MAX_CALLERS (4u << 20)
+#define PUSH_RBX    0x53
 
 enum op { OP_OTHER, OP_CALL, OP_RET, OP_PUSH, OP_POP, OP_JUMP };
 
@@ -173,17 +174,30 @@ static int step_return(struct shadow *shadow, uint64_t slot, const struct blob *
 	return 0;
 }
 
-static int step_call(struct shadow *shadow, uint64_t return_addr)
+/* InterpreterMacroAssembler::call_VM calls the instruction behind the next one, for a pc of its own. */
+static int step_call(struct shadow *shadow, uint64_t return_addr, const struct blob *blob)
 {
 	const struct user_regs_struct *regs = &shadow->tracee->regs;
 	int r = push(shadow, return_addr, regs->rsp, SHADOW_AT_SLOT);
 
-	if (r == 0)
-		shadow_top(shadow)->is_call_next = regs->rip == return_addr;
-	return r;
+	if (r < 0)
+		return r;
+	shadow_top(shadow)->is_call_next = regs->rip == return_addr;
+	shadow_top(shadow)->is_within = blob->kind == BLOB_INTERPRETER &&
+					blob_at(shadow, regs->rip) == blob->start;
+	return 0;
 }
 
-static int step_push(struct shadow *shadow, uint64_t value, const struct blob *blob)
+const struct shadow_entry *shadow_calling(const struct shadow *shadow, const struct blob *blob)
+{
+	size_t n = shadow->n - 1;
+
+	while (n > 0 && blob->kind == BLOB_INTERPRETER && shadow->entries[n].is_within)
+		n--;
+	return &shadow->entries[n];
+}
+
+static void step_push(struct shadow *shadow, uint64_t value, const struct blob *blob)
 {
 	struct shadow_entry *top = shadow_top(shadow);
 	uint64_t slot = shadow->tracee->regs.rsp;
@@ -196,11 +210,7 @@ static int step_push(struct shadow *shadow, uint64_t value, const struct blob *b
 	} else if (blob->kind == BLOB_INTERPRETER) {
 		shadow->pushed = value;
 		shadow->pushed_at = slot;
-	} else if (blob->kind == BLOB_OTHER && strcmp(blob->name, "ExceptionBlob") == 0 &&
-		   blob_at(shadow, value)) {
-		return push(shadow, value, slot, SHADOW_AT_SLOT);
 	}
-	return 0;
 }
 
 static void step_pop(struct shadow *shadow, uint64_t slot)
@@ -244,6 +254,21 @@ static int step_jump(struct shadow *shadow, uint64_t sp, const struct blob *blob
 	return blob->kind == BLOB_DEOPT ? forget(shadow) : 0;
 }
 
+/*
+ * Compiled code jumps to the exception blob with the frame as it is (OptoRuntime::generate_exception_blob,
+ * runtime_x86_64.cpp, 8 to 28).
+ */
+static int enter_exception_blob(struct shadow *shadow, const struct blob *from)
+{
+	const struct user_regs_struct *regs = &shadow->tracee->regs;
+	struct blob to;
+
+	if (from->kind != BLOB_NMETHOD || !blobs_find(shadow->blobs, regs->rip, &to) ||
+	    to.kind != BLOB_EXCEPTION)
+		return 0;
+	return push(shadow, regs->rdx, regs->rsp - 8, SHADOW_EXPECTED);
+}
+
 int shadow_step(struct shadow *shadow, const struct user_regs_struct *before, const uint8_t *code,
 		const struct blob *blob)
 {
@@ -256,15 +281,17 @@ int shadow_step(struct shadow *shadow, const struct user_regs_struct *before, co
 	if (op == OP_POP)
 		step_pop(shadow, before->rsp);
 	else if (op == OP_PUSH)
-		r = step_push(shadow, tracee_word(shadow->tracee, regs->rsp), blob);
+		step_push(shadow, tracee_word(shadow->tracee, regs->rsp), blob);
 	else if (op == OP_CALL)
-		r = step_call(shadow, tracee_word(shadow->tracee, regs->rsp));
+		r = step_call(shadow, tracee_word(shadow->tracee, regs->rsp), blob);
 	else if (op == OP_JUMP)
 		r = step_jump(shadow, before->rsp, blob);
 	if (r == 0 && shadow_top(shadow)->where == SHADOW_EXPECTED &&
 	    regs->rsp <= shadow_top(shadow)->slot)
 		shadow_top(shadow)->where = SHADOW_AT_SLOT;
-	return r < 0 ? r : cut(shadow, regs->rsp);
+	if (r == 0)
+		r = cut(shadow, regs->rsp);
+	return r < 0 ? r : enter_exception_blob(shadow, blob);
 }
 
 void shadow_returned(struct shadow *shadow)
@@ -275,8 +302,9 @@ void shadow_returned(struct shadow *shadow)
 
 /*
  * The handler of a safepoint poll lets the thread go on in a stub that makes itself a call from where
- * the poll was (SharedRuntime::generate_handler_blob, sharedRuntime_x86_64.cpp, 8 to 28): it stores
- * the address in the slot below sp. Else it is a handler of the same frame, or not known.
+ * the poll was (SharedRuntime::generate_handler_blob, sharedRuntime_x86_64.cpp, 8 to 28): it pushes rbx
+ * to make a slot, and stores the address there. At a return's poll (8, 11) the frame is gone, and the
+ * stub takes its return address. Else it is a handler of the same frame, or not known.
  */
 int shadow_moved(struct shadow *shadow, const struct user_regs_struct *before,
 		 const struct blob *blob)
@@ -290,5 +318,7 @@ int shadow_moved(struct shadow *shadow, const struct user_regs_struct *before,
 		return 0;
 	if (to.kind != BLOB_SAFEPOINT)
 		return forget(shadow);
+	if ((uint8_t)tracee_word(shadow->tracee, regs->rip) != PUSH_RBX)
+		return 0;
 	return push(shadow, before->rip, regs->rsp - 8, SHADOW_EXPECTED);
 }

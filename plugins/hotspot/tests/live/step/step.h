@@ -49,6 +49,7 @@ enum blob_kind {
 	BLOB_ADAPTER,
 	BLOB_DEOPT,
 	BLOB_SAFEPOINT,
+	BLOB_EXCEPTION,
 	BLOB_NMETHOD,
 };
 
@@ -100,6 +101,7 @@ struct shadow_entry {
 	enum shadow_where where;
 	uint64_t blob;	  /* SHADOW_UNKNOWN: start of the one it was in */
 	bool is_call_next; /* "call" of the next instruction, to get an address */
+	bool is_within;	   /* the interpreter called a piece of itself: its frame is the same */
 };
 
 struct shadow {
@@ -124,6 +126,8 @@ static inline struct shadow_caller *shadow_caller(const struct shadow *shadow, u
 {
 	return ep_vec_at(&shadow->callers, struct shadow_caller, i);
 }
+/* Who called the frame that runs now. */
+const struct shadow_entry *shadow_calling(const struct shadow *shadow, const struct blob *blob);
 /* The instruction at before's pc, whose bytes are `code`, in `blob`, was executed. */
 int shadow_step(struct shadow *shadow, const struct user_regs_struct *before, const uint8_t *code,
 		const struct blob *blob);
@@ -161,7 +165,7 @@ struct sample {
 	uint32_t caller; /* in shadow->callers */
 	uint64_t pc, sp, start, now; /* now: what was in the slot at that moment; 0: unknown */
 	struct walked walked;
-	uint8_t code[STEP_CODE_BYTES];
+	uint8_t code[2 * STEP_CODE_BYTES]; /* before pc, and from it on */
 };
 
 struct report;

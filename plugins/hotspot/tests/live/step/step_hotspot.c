@@ -106,7 +106,7 @@ static void compare_chain(const struct run *run, struct walked *walked)
 
 static int take_sample(struct run *run, const struct blob *blob, const uint8_t *code)
 {
-	const struct shadow_entry *top = shadow_top(&run->shadow);
+	const struct shadow_entry *top = shadow_calling(&run->shadow, blob);
 	struct sample sample = {
 		.class = class_of(run, blob),
 		.caller = top->caller,
@@ -172,8 +172,8 @@ static int step_signal(struct run *run, const struct blob *blob)
 static int step_code(struct run *run, const struct blob *blob)
 {
 	const struct user_regs_struct before = run->tracee.regs;
-	uint8_t code[STEP_CODE_BYTES];
-	int r = ep_memory_read(run->tracee.pid, before.rip, code, sizeof(code));
+	uint8_t code[2 * STEP_CODE_BYTES];
+	int r = ep_memory_read(run->tracee.pid, before.rip - STEP_CODE_BYTES, code, sizeof(code));
 
 	if (r == 0)
 		r = take_sample(run, blob, code);
@@ -181,7 +181,7 @@ static int step_code(struct run *run, const struct blob *blob)
 		r = tracee_step(&run->tracee);
 	if (r == 1)
 		return step_signal(run, blob);
-	return r < 0 ? r : shadow_step(&run->shadow, &before, code, blob);
+	return r < 0 ? r : shadow_step(&run->shadow, &before, code + STEP_CODE_BYTES, blob);
 }
 
 static int step_stretch(struct run *run)

@@ -29,22 +29,26 @@ struct walker {
 	struct ep_replay_source source;
 	struct ep_replay *replay;
 	struct ep_vec event;
-	uint64_t start_pc; /* of the walk under way; 0: none */
+	uint64_t sequence; /* of the walk before */
 	struct {
 		uint64_t pc, sp;
-	} seen[MAX_SEEN];
-	size_t n_seen;
+	} seen[MAX_SEEN]; /* of the walk under way: where it was */
+	size_t n_seen;	  /* 0: none is */
 };
+
+static const struct ep_record *get_record(const struct walker *walker)
+{
+	return ep_kernel_entry(walker->replay->kernel, "ep_records", 0);
+}
 
 static void look_at_walk(struct walker *walker)
 {
-	const struct ep_record *rec = ep_kernel_entry(walker->replay->kernel, "ep_records", 0);
+	const struct ep_record *rec = get_record(walker);
 	uint64_t pc = rec->walk.pc, sp = rec->walk.regs[EP_REG_SP];
 	size_t n = walker->n_seen;
 
-	if (walker->start_pc == 0 || (n == 0 && pc != walker->start_pc) || n == MAX_SEEN)
-		return;
-	if (n > 0 && walker->seen[n - 1].pc == pc && walker->seen[n - 1].sp == sp)
+	if (n == 0 || n == MAX_SEEN || rec->walk.sequence == walker->sequence ||
+	    (walker->seen[n - 1].pc == pc && walker->seen[n - 1].sp == sp))
 		return;
 	walker->seen[n].pc = pc;
 	walker->seen[n].sp = sp;
@@ -57,7 +61,8 @@ static int source_read(void *arg, uint64_t addr, void *buf, size_t bytes)
 {
 	struct walker *walker = arg;
 
-	look_at_walk(walker);
+	if (walker->n_seen > 0)
+		look_at_walk(walker);
 	return ep_memory_read(walker->pid, addr, buf, bytes);
 }
 
@@ -254,16 +259,19 @@ int walker_walk(struct walker *walker, const struct tracee *tracee, struct walke
 	int r = put_thread(walker, tracee);
 
 	*ret = (struct walked){0};
-	walker->n_seen = 0;
-	walker->start_pc = tracee->regs.rip;
+	walker->sequence = get_record(walker)->walk.sequence;
+	walker->seen[0].pc = tracee->regs.rip;
+	walker->seen[0].sp = tracee->regs.rsp;
+	walker->n_seen = 1;
 	if (r == 0)
 		r = ep_replay_walk(walker->replay, 0, &walker->event);
 	if (r == 0)
 		look_at_walk(walker);
-	walker->start_pc = 0;
+	if (r == 0)
+		read_event(walker, ret);
+	walker->n_seen = 0;
 	if (r < 0)
 		return r;
 	sample = walker->event.data;
-	read_event(walker, ret);
 	return sample->flags & EP_SAMPLE_REFRESH ? ep_replay_refresh(walker->replay) : 0;
 }
