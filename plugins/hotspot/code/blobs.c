@@ -10,6 +10,7 @@
 #include "plugins/hotspot/code/stubs_internal.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -254,24 +255,36 @@ static int follow_entries(struct blobs *blobs, const struct blob *blob)
 }
 
 /*
+ * Can a stub begin there? Most are aligned, with padding before (`behind`: no unknown code is right before it);
+ * those of mathematics are not since 21, and make a frame at once.
+ */
+static bool may_begin(const struct blobs *blobs, const struct blob *blob, size_t off, bool behind)
+{
+	static const uint8_t enter[2][4] = { { 0x55, 0x48, 0x8b, 0xec }, { 0x55, 0x48, 0x89, 0xe5 } };
+	const uint8_t *code = blobs->reader->code + off;
+
+	if (blob->bytes - off >= 4 && (!memcmp(code, enter[0], 4) || !memcmp(code, enter[1], 4)))
+		return true;
+	return behind && !((blob->code + off) % ENTRY_ALIGNMENT);
+}
+
+/*
  * Code that nothing leads to: another stub, or data. First what begins where stubs may begin: what else is left
  * may be a part of one that is not known yet.
  */
 static int follow_rest(struct blobs *blobs, const struct blob *blob, bool anywhere)
 {
 	struct hs_rules *rules = blobs->reader->rules;
-	size_t off = 0;
+	size_t off = 0, skipped = SIZE_MAX;
 
 	for (;;) {
-		bool aligned;
 		int r;
 
 		off = hs_rules_next(rules, off);
 		if (off >= blob->bytes)
 			return 0;
-		aligned = !((blob->code + off) % ENTRY_ALIGNMENT);
-		if (!aligned && !anywhere) {
-			off = hs_rules_skip(rules, off);
+		if (!anywhere && !may_begin(blobs, blob, off, off != skipped)) {
+			skipped = off = hs_rules_skip(rules, off);
 			continue;
 		}
 		r = -EBADMSG;
@@ -312,7 +325,7 @@ static int name_stubs(struct blobs *blobs, const struct blob *blob)
 	int r = 0;
 
 	for (size_t off = 0; off < blob->bytes && !r; off++) {
-		bool begins = hs_rules_begins(blobs->reader->rules, off) && !((blob->code + off) % ENTRY_ALIGNMENT);
+		bool begins = hs_rules_begins(blobs->reader->rules, off) && may_begin(blobs, blob, off, true);
 		const struct entry *here = entry < end && entry->addr == blob->code + off ? entry : NULL;
 
 		if (here || (begins && off)) {
