@@ -23,12 +23,6 @@ EP_UNWINDER();
  * The pc itself tells the range: the interpreter's return addresses are entries of their own, behind no
  * call. In a heap the call counts, which is before it.
  */
-static __always_inline bool find_range(const struct hotspot_walk *w, __u64 pc)
-{
-	return pc - w->s->code.start < w->s->code.end - w->s->code.start ||
-	       ep_find_code(w->rec, pc, &w->s->code);
-}
-
 static __always_inline __u64 find_kind(const struct hotspot_walk *w)
 {
 	static const __u8 of_rule[4] = {HOTSPOT_IS_STUB, HOTSPOT_IS_INTERPRETED, HOTSPOT_IS_ENTRY,
@@ -113,10 +107,21 @@ static __always_inline __u32 step(const struct hotspot_walk *w)
 	return at->error;
 }
 
+static __always_inline void count_searched(const struct hotspot_walk *w)
+{
+	__u32 index = ep_self.first_counter + HOTSPOT_COUNT_SEARCHED;
+	__u64 *value = w->s->searched ? bpf_map_lookup_elem(&ep_lang_counts, &index) : NULL;
+
+	if (value)
+		*value += w->s->searched;
+	w->s->searched = 0;
+}
+
 static __always_inline void go_on(void *ctx, const struct hotspot_walk *w, __u32 done)
 {
 	struct ep_record *rec = w->rec;
 
+	count_searched(w);
 	if (done == EP_STEP_CALLER) {
 		w->s->goes_on = 1;
 		ep_run_again(ctx, rec);
@@ -177,13 +182,14 @@ int hotspot_unwind(struct bpf_perf_event_data *ctx)
 	w.state = ep_get_state(w.rec);
 	w.s = ep_get_scratch(w.rec);
 	w.b = bpf_map_lookup_elem(&hotspot_bytes, &zero);
+	w.chunk = ep_get_codes(w.rec);
 	if (!ep_is_entered(w.rec)) {
 		if (w.state && w.s && w.b && ep_has_failed(w.rec))
 			resume(ctx, &w);
 		ep_next(ctx, w.rec);
 		return 0;
 	}
-	if (w.state && w.s && w.b)
+	if (w.state && w.s && w.b && w.chunk)
 		walk(ctx, &w);
 	else
 		ep_give_back(ctx, w.rec);

@@ -130,9 +130,10 @@ static __always_inline __u64 get_code(const struct hotspot_walk *w, __s64 off)
 /* 1 where it is not 0: without a branch, of which a verifier walks both ways. */
 static __always_inline __u64 is_set(__u64 value)
 {
-	value = (value | -value) >> 63;
-	EP_OPAQUE(value);
-	return value;
+	__u64 minus = -value;
+
+	EP_OPAQUE(minus); /* or it becomes a branch */
+	return (value | minus) >> 63;
 }
 
 /* All that the shapes say together. */

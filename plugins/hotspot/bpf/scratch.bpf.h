@@ -56,6 +56,8 @@ struct hotspot_scratch {
 	__u64 anchor; /* where the JavaFrameAnchor is that holds here; 0: the thread's */
 	__u64 thread; /* struct JavaThread; 0: not looked for */
 	__u64 low, bytes; /* all code of ours is in [low, low + bytes) */
+	__u64 first, n_codes; /* its ranges, in entries from the first row */
+	__u64 searched;	      /* frames whose caller was searched: HOTSPOT_COUNT_SEARCHED */
 	__u64 block, block_end; /* of the CodeBlob whose bytes were read last, with its header */
 	__u64 blob;		/* enum hotspot_blob of it */
 	__u64 code_begin, code_end;
@@ -103,6 +105,7 @@ struct {
 /* All that a step needs. */
 struct hotspot_walk {
 	struct ep_record *rec;
+	const __u8 *chunk; /* the process's ranges are in it */
 	const struct hotspot_state *state;
 	struct hotspot_scratch *s;
 	struct hotspot_buffers *b;
@@ -145,28 +148,52 @@ static __always_inline bool is_near(const struct hotspot_walk *w, __u64 addr)
 	return addr - w->s->low < w->s->bytes;
 }
 
-/* Where code of ours begins and ends: its ranges are sorted. */
+static __always_inline const struct ep_code *get_code_at(const struct hotspot_walk *w, __u64 index)
+{
+	__u64 word = (EP_REF_WORD(w->rec->walk.rows) + index * EP_ENTRY_WORDS) &
+		     (EP_CHUNK_WORDS - EP_ENTRY_WORDS);
+
+	return (const struct ep_code *)(w->chunk + word * 4);
+}
+
+/* Where our ranges are, and where code of ours begins and ends: they are sorted. */
 static __always_inline void find_bounds(const struct hotspot_walk *w)
 {
-	const struct ep_record *rec = w->rec;
-	const __u8 *chunk = ep_get_codes(rec);
-	const struct ep_code_index *index;
-	__u32 first = 0, n = 0;
+	const struct ep_code_index *index =
+		(const struct ep_code_index *)get_code_at(w, w->rec->walk.n_rows);
 
-	if (w->s->bytes || !chunk)
+	if (w->s->n_codes)
 		return;
-	index = ep_entry_at(chunk, rec->walk.rows, rec->walk.n_rows);
 	for (__u32 i = 0; i < EP_MAX_LANGUAGES; i++) {
-		if (rec->walk.slots[i] == ep_self.slot) {
-			first = index->of[i].first;
-			n = index->of[i].n;
+		if (w->rec->walk.slots[i] == ep_self.slot) {
+			w->s->first = index->of[i].first;
+			w->s->n_codes = index->of[i].n;
 		}
 	}
-	if (!n)
-		return;
-	w->s->low = ((const struct ep_code *)ep_entry_at(chunk, rec->walk.rows, first))->start;
-	w->s->bytes = ((const struct ep_code *)ep_entry_at(chunk, rec->walk.rows, first + n - 1))->end -
-		      w->s->low;
+	HOTSPOT_MEET();
+	w->s->low = get_code_at(w, w->s->first)->start;
+	w->s->bytes = get_code_at(w, w->s->first + w->s->n_codes - 1)->end - w->s->low;
+}
+
+/*
+ * The range of an address, into code; as ep_find_code, with the look-ups of maps done once, and in
+ * numbers of 64 bits: of halves a verifier takes the same for different things.
+ */
+static __always_inline bool find_range(const struct hotspot_walk *w, __u64 addr)
+{
+	__u64 lo = w->s->first, len = w->s->n_codes;
+
+	if (addr - w->s->code.start < w->s->code.end - w->s->code.start)
+		return true;
+	for (__u64 i = 0; i < EP_ENTRY_STEPS; i++) {
+		__u64 half = len >> 1, below = (get_code_at(w, lo + half)->start - addr - 1) >> 63;
+
+		EP_OPAQUE(below);
+		lo += half & -below;
+		len -= half;
+	}
+	w->s->code = *get_code_at(w, lo);
+	return addr - w->s->code.start < w->s->code.end - w->s->code.start;
 }
 
 #endif

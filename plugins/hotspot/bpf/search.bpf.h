@@ -21,7 +21,7 @@ static __always_inline void mark_searched(const struct hotspot_walk *w)
 		return;
 	w->rec->words[at] |= flag;
 	w->rec->walk.hash = ep_hash_word(w->rec->walk.hash, flag);
-	ep_count(HOTSPOT_COUNT_SEARCHED);
+	w->s->searched++;
 }
 
 /* Begins at a slot, and looks at more than one only where what is there does not hold. */

@@ -13,13 +13,31 @@
 
 #define HOTSPOT_REG_THREAD 15 /* in Java code: src/hotspot/cpu/x86/macroAssembler_x86.hpp, 8 to 27 */
 
+/* As ep_read_tls, by way of scratch memory: see hotspot_frame_at. */
+static __always_inline bool read_thread(const struct hotspot_walk *w)
+{
+	const struct ep_tls *tls = &w->state->thread;
+	__u64 *at = &w->b->value;
+
+	if (!tls->steps ||
+	    bpf_probe_read_kernel(at, sizeof(*at),
+				  (void *)(bpf_get_current_task() + ep_self.task_tls_off)))
+		return false;
+	for (__u64 i = 0; i < EP_TLS_MAX_STEPS; i++) {
+		if (i >= tls->steps)
+			break;
+		if (!read_word(*at + (__s64)tls->off[i], at))
+			return false;
+	}
+	return true;
+}
+
 /* Code of Java that was interrupted has the thread in r15; it is used where its variable is not known. */
 static __always_inline __u64 get_thread(const struct hotspot_walk *w)
 {
-	__u64 thread = 0;
-
-	if (ep_read_tls(&w->state->thread, ep_thread_pointer(), &thread) && thread)
-		w->s->thread = thread;
+	if (read_thread(w) && w->b->value)
+		w->s->thread = w->b->value;
+	HOTSPOT_MEET();
 	return w->s->thread;
 }
 
