@@ -18,6 +18,7 @@
 #define MAX_KEYS	 1024 /* PTHREAD_KEYS_MAX of glibc; musl has 128 */
 #define FIRST_LOOK_NS	 50000000ull
 #define LAST_LOOK_NS	 (60 * 1000000000ull)
+#define SOON_NS		 2000000000ull /* while it starts, names are an occasion as well */
 #define MAX_POINTER_SPAN 65536
 
 struct instance {
@@ -356,14 +357,19 @@ int hotspot_refresh(void *instance)
 	return look_again(instance);
 }
 
+/* Made since. */
+static bool is_unknown_stub(const struct instance *inst, const struct ep_raw_frame *frame)
+{
+	return HOTSPOT_FRAME(frame->flags) == HOTSPOT_FRAME_STUB && frame->n_words > 0 &&
+	       !hotspot_stubs_name(inst->stubs, frame->words[0]);
+}
+
 int hotspot_symbolize(void *instance, const struct ep_raw_frame *frame, struct ep_names *names)
 {
 	struct instance *inst = instance;
 	int r;
 
-	/* Stubs that are not known: made since. */
-	if (HOTSPOT_FRAME(frame->flags) == HOTSPOT_FRAME_STUB && frame->n_words > 0 &&
-	    !hotspot_stubs_name(inst->stubs, frame->words[0]))
+	if (inst->next_look_ns <= SOON_NS || is_unknown_stub(inst, frame))
 		(void)look_again(inst);
 	r = hotspot_names_of(inst->names, inst->stubs, frame, host_of(inst)->add_name, names);
 	if (r == EP_FRAME_GONE)

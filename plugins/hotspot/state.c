@@ -220,7 +220,8 @@ static int8_t slot_of(const struct hotspot_layout *layout, enum hotspot_constant
 }
 
 /*
- * An interpreter's frame, in words from fp (src/hotspot/cpu/x86/frame_x86.hpp):
+ * An interpreter's frame, in words from fp (src/hotspot/cpu/x86/frame_x86.hpp, 9 to 27;
+ * src/cpu/x86/vm/frame_x86.hpp, 8):
  *
  *		8	9 to 27
  *	-1	sender sp	published from 9 on
@@ -232,17 +233,78 @@ static int8_t slot_of(const struct hotspot_layout *layout, enum hotspot_constant
  *	-7	bcx		locals
  *	-8	-		bcp
  *
- * The mirror came with 9, as did the two constants: the same change is in neither, but no 8 has the one
- * and no 9 lacks the other.
+ * The interpreter keeps its bcp in r13, and loads and saves it all over its code (InterpreterMacroAssembler::
+ * restore_bcp, save_bcp; src/hotspot/cpu/x86/interp_masm_x86.hpp):
+ *
+ *	mov disp8(%rbp),%r13	4c 8b 6d disp8
+ *	mov %r13,disp8(%rbp)	4c 89 6d disp8
+ *
+ * so the code says which slot it is. Until it is made, the constants that came with the mirror do.
  */
-static void fill_slots(struct hotspot_state *state, const struct hotspot_layout *layout)
+#define MAX_INTERPRETER	(1u << 20) /* 85 to 256 KiB in 8 to 28 */
+#define PIECE		16384
+#define ENOUGH_USES	16
+
+static void count_bcp_uses(const uint8_t *code, size_t bytes, uint32_t uses[256])
+{
+	for (size_t i = 0; i + 4 <= bytes; i++) {
+		if (code[i] == 0x4c && (code[i + 1] == 0x8b || code[i + 1] == 0x89) &&
+		    code[i + 2] == 0x6d)
+			uses[code[i + 3]]++;
+	}
+}
+
+/* The slot that nine of ten uses have; 0: not known. */
+static int8_t most_used(const uint32_t uses[256])
+{
+	uint32_t best = 0, total = 0;
+
+	for (uint32_t i = 0; i < 256; i++) {
+		total += uses[i];
+		if (uses[i] > uses[best])
+			best = i;
+	}
+	if (total < ENOUGH_USES || uses[best] * 10 < total * 9 || best % WORD)
+		return 0;
+	return (int8_t)((int8_t)best / WORD);
+}
+
+static int8_t find_bcp_slot(const struct hotspot_memory *memory, const struct hotspot_layout *layout)
+{
+	uint8_t queue[256], code[PIECE];
+	uint32_t uses[256] = {0};
+	uint64_t addr = 0, buffer, limit;
+
+	if (!hotspot_has(layout, HOTSPOT_F_queue_buffer) ||
+	    memory->read(memory->arg, layout->statics[HOTSPOT_S_interpreter], &addr, sizeof(addr)) < 0 ||
+	    memory->read(memory->arg, addr, queue, layout->sizes[HOTSPOT_Z_queue_bytes]) < 0)
+		return 0;
+	buffer = hotspot_get(layout, HOTSPOT_F_queue_buffer, queue, sizeof(queue));
+	limit = hotspot_get(layout, HOTSPOT_F_queue_limit, queue, sizeof(queue));
+	for (uint64_t off = 0; off < limit && limit <= MAX_INTERPRETER; off += PIECE) {
+		size_t n = EP_MIN(limit - off, (uint64_t)PIECE);
+
+		if (memory->read(memory->arg, buffer + off, code, n) < 0)
+			break;
+		count_bcp_uses(code, n, uses);
+	}
+	return most_used(uses);
+}
+
+static const char *fill_slots(struct hotspot_state *state, const struct hotspot_memory *memory,
+			      const struct hotspot_layout *layout)
 {
 	bool has_mirror = layout->has_constant[HOTSPOT_C_last_sp_slot];
+	int8_t bcp;
 
+	if (layout->sizes[HOTSPOT_Z_queue_bytes] > 256)
+		return "sizeof(StubQueue)";
+	bcp = find_bcp_slot(memory, layout);
 	state->sender_sp_slot = slot_of(layout, HOTSPOT_C_sender_sp_slot, -1);
 	state->last_sp_slot = slot_of(layout, HOTSPOT_C_last_sp_slot, -2);
 	state->method_slot = state->last_sp_slot - 1;
-	state->bcp_slot = state->method_slot - (has_mirror ? 5 : 4);
+	state->bcp_slot = bcp ? bcp : state->method_slot - (has_mirror ? 5 : 4);
+	return state->bcp_slot < state->method_slot ? NULL : "the bcp of the interpreter's frame";
 }
 
 /* --- code ------------------------------------------------------------------------------------- */
@@ -326,11 +388,12 @@ int hotspot_state_fill(const struct hotspot_executable *exe, const struct hotspo
 	/* Not published by a VM whose frames are not the template interpreter's. */
 	if (!why && !layout->has_constant[HOTSPOT_C_wrapper_slot])
 		why = "frame::entry_frame_call_wrapper_offset";
+	if (!why)
+		why = fill_slots(state, memory, layout);
 	if (why) {
 		*ret_why = why;
 		return -ENOTSUP;
 	}
 	state->wrapper_slot = slot_of(layout, HOTSPOT_C_wrapper_slot, -6);
-	fill_slots(state, layout);
 	return fill_addresses(exe, memory, bias, layout, state);
 }

@@ -333,6 +333,7 @@ struct reader {
 	uint64_t bias;
 	uint64_t vars[N_VARIABLES];
 	uint32_t n_strings;
+	int string_error; /* not an answer: the process is gone */
 	struct answer answers[N_WANTS];
 	struct hotspot_layout *layout;
 	uint64_t window_addr;
@@ -371,6 +372,20 @@ static int compare_place(const void *key, const void *element)
 	return *off < place->off ? -1 : *off > place->off;
 }
 
+/* False: nothing can be read there. */
+static bool read_string(struct reader *reader, uint64_t addr, char text[MAX_NAME])
+{
+	int r;
+
+	if (!addr || reader->n_strings == MAX_STRINGS)
+		return false;
+	reader->n_strings++;
+	r = hotspot_read_string(reader->memory, addr, text, MAX_NAME);
+	if (r < 0 && r != -EFAULT)
+		reader->string_error = r;
+	return r == 0;
+}
+
 /* Which of the names is at an address; NONE: another. */
 static uint16_t name_at(struct reader *reader, uint64_t addr)
 {
@@ -384,10 +399,7 @@ static uint16_t name_at(struct reader *reader, uint64_t addr)
 				compare_place);
 		return place ? place->name : NONE;
 	}
-	if (!addr || ++reader->n_strings > MAX_STRINGS ||
-	    hotspot_read_string(reader->memory, addr, text, sizeof(text)) < 0)
-		return NONE;
-	return find_name(tables, text);
+	return read_string(reader, addr, text) ? find_name(tables, text) : NONE;
 }
 
 /* A window of memory that begins with a row: as much as there is. */
@@ -547,8 +559,7 @@ static void read_type_string(struct reader *reader, struct answer *answer)
 	char text[MAX_NAME], *name = text;
 	size_t len;
 
-	if (!answer->type_string || ++reader->n_strings > MAX_STRINGS ||
-	    hotspot_read_string(reader->memory, answer->type_string, text, sizeof(text)) < 0)
+	if (!read_string(reader, answer->type_string, text))
 		return;
 	while (strncmp(name, "volatile ", 9) == 0 || strncmp(name, "const ", 6) == 0)
 		name = strchr(name, ' ') + 1;
@@ -674,6 +685,8 @@ int hotspot_tables_read(const struct hotspot_tables *tables, const struct hotspo
 	if (r != 0)
 		return r;
 	fill_layout(reader);
+	if (reader->string_error)
+		return reader->string_error;
 	*ret = *layout;
 	return 0;
 }

@@ -1,0 +1,493 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A VM's tables, heaps and state, of a VM that is made up here: as they are, before they are, and as
+ * nobody would make them.
+ */
+#include "plugins/hotspot/heaps.h"
+#include "plugins/hotspot/tests/unit/made_up_vm.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+static struct made_up_vm *running; /* whose log this is */
+static char logged[512];
+
+EP_PRINTF(2, 3) static void take_log(enum ep_host_level level, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(logged, sizeof(logged), fmt, args);
+	va_end(args);
+	running->n_warnings += level <= EP_HOST_WARN;
+}
+
+static const struct ep_unwinder_host *test_host(void)
+{
+	static const struct ep_host host = {.size = sizeof(host), .log = take_log};
+	static struct ep_unwinder_host unwinder_host;
+
+	unwinder_host = *ep_unwinder_host_get();
+	unwinder_host.host = &host;
+	return &unwinder_host;
+}
+
+static struct made_up_vm *new_vm(void)
+{
+	struct made_up_vm *vm = calloc(1, sizeof(*vm));
+
+	assert_non_null(vm);
+	vm_init(vm);
+	running = vm;
+	return vm;
+}
+
+/* One whole life: probe, attach; the outcome of attach. */
+static int attach_to(struct made_up_vm *vm)
+{
+	void *executable = NULL, *instance = NULL;
+	int r;
+
+	assert_int_equal(hotspot_probe(test_host(), &vm->file, &executable), 0);
+	r = hotspot_attach(executable, &vm->target, &instance);
+	if (r == 0) {
+		assert_int_equal(hotspot_refresh(instance), 0);
+		hotspot_detach(instance);
+	}
+	hotspot_unload(executable);
+	return r;
+}
+
+static int read_layout(struct made_up_vm *vm, struct hotspot_layout *layout)
+{
+	const struct hotspot_memory memory = {.read = vm_read, .arg = vm};
+	struct hotspot_tables *tables;
+	int r;
+
+	assert_int_equal(hotspot_tables_find(test_host(), &vm->file, &tables), 0);
+	vm->n_reads = 0;
+	r = hotspot_tables_read(tables, &memory, BIAS, layout);
+	hotspot_tables_free(tables);
+	return r;
+}
+
+/* --- tables ----------------------------------------------------------------------------------- */
+
+static void members_have_their_widths(void **state)
+{
+	static const struct {
+		enum hotspot_field_id id;
+		uint16_t off;
+		uint8_t bytes, is_signed;
+	} expected[] = {
+		{HOTSPOT_F_blob_frame_complete, 50, 2, 1}, {HOTSPOT_F_blob_header_size, 48, 2, 0},
+		{HOTSPOT_F_blob_name, 8, 8, 0},		   {HOTSPOT_F_blob_kind, 52, 1, 0},
+		{HOTSPOT_F_block_length, 0, 4, 0},	   {HOTSPOT_F_block_used, 4, 1, 0},
+		{HOTSPOT_F_blob_size, 16, 4, 1},	   {HOTSPOT_F_heap_memory, 16, 0, 0},
+		{HOTSPOT_F_deopt_offset, 80, 4, 1},	   {HOTSPOT_F_flag_addr, 0, 0, 0},
+	};
+	struct made_up_vm *vm = new_vm();
+	struct hotspot_layout layout;
+
+	(void)state;
+	assert_int_equal(read_layout(vm, &layout), 0);
+	for (size_t i = 0; i < EP_LEN(expected); i++) {
+		const struct hotspot_member *member = &layout.fields[expected[i].id];
+
+		assert_true(member->has);
+		assert_int_equal(member->off, expected[i].off);
+		assert_int_equal(member->bytes, expected[i].bytes);
+		assert_int_equal(member->is_signed, expected[i].is_signed);
+	}
+	assert_false(hotspot_has(&layout, HOTSPOT_F_blob_code_begin));
+	assert_int_equal(layout.statics[HOTSPOT_S_heaps], BIAS + STATICS);
+	assert_int_equal(layout.statics[HOTSPOT_S_heap], 0);
+	assert_int_equal(layout.sizes[HOTSPOT_Z_const_bytes], 48);
+	assert_int_equal(layout.constants[HOTSPOT_C_wrapper_slot], -6);
+	assert_int_equal(layout.constants[HOTSPOT_C_kind_adapter], 3);
+	assert_true(layout.has_constant[HOTSPOT_C_kind_adapter]);
+	assert_false(layout.has_constant[HOTSPOT_C_kind_mh_adapter]);
+	free(vm);
+}
+
+static void values_are_extended_as_their_types_say(void **state)
+{
+	struct made_up_vm *vm = new_vm();
+	struct hotspot_layout layout;
+	uint8_t blob[64];
+
+	(void)state;
+	assert_int_equal(read_layout(vm, &layout), 0);
+	memset(blob, 0xff, sizeof(blob));
+	assert_int_equal((int64_t)hotspot_get(&layout, HOTSPOT_F_blob_frame_complete, blob, 64), -1);
+	assert_int_equal(hotspot_get(&layout, HOTSPOT_F_blob_header_size, blob, 64), 0xffff);
+	assert_int_equal(hotspot_get(&layout, HOTSPOT_F_blob_header_size, blob, 49), 0);
+	assert_int_equal(hotspot_get(&layout, HOTSPOT_F_blob_code_begin, blob, 64), 0);
+	free(vm);
+}
+
+/* A linker lets a name be the end of another string: then the pointer leads into that. */
+static void names_may_be_the_ends_of_others(void **state)
+{
+	struct made_up_vm *vm = new_vm();
+	struct hotspot_layout layout;
+
+	(void)state;
+	vm_add_row(vm, vm_string(vm, "xyCompiledMethod") + 2, vm_string(vm, "my_deopt_handler_begin") + 2,
+		   vm_string(vm, "address"), false, 128);
+	assert_int_equal(read_layout(vm, &layout), 0);
+	assert_true(hotspot_has(&layout, HOTSPOT_F_deopt));
+	assert_int_equal(hotspot_off(&layout, HOTSPOT_F_deopt), 128);
+	free(vm);
+}
+
+/* The whole string's address is not the name's. */
+static void names_are_not_their_ends(void **state)
+{
+	struct made_up_vm *vm = new_vm();
+	struct hotspot_layout layout;
+
+	(void)state;
+	vm_add_row(vm, vm_string(vm, "xyCompiledMethod"), vm_string(vm, "_deopt_handler_begin"),
+		   vm_string(vm, "address"), false, 128);
+	assert_int_equal(read_layout(vm, &layout), 0);
+	assert_false(hotspot_has(&layout, HOTSPOT_F_deopt));
+	free(vm);
+}
+
+static void names_outside_of_rodata_are_read(void **state)
+{
+	struct made_up_vm *vm = new_vm();
+	struct hotspot_layout layout;
+	uint32_t inside = vm->strings_end;
+
+	(void)state;
+	vm->strings_end = ELSEWHERE;
+	vm_add_field(vm, "CompiledMethod", "_deopt_handler_begin", "volatile int", false, 128);
+	vm->strings_end = inside;
+	assert_int_equal(read_layout(vm, &layout), 0);
+	assert_true(hotspot_has(&layout, HOTSPOT_F_deopt));
+	assert_int_equal(layout.fields[HOTSPOT_F_deopt].bytes, 4);
+	assert_int_equal(layout.fields[HOTSPOT_F_deopt].is_signed, 1);
+	free(vm);
+}
+
+static void the_first_place_of_a_member_wins(void **state)
+{
+	struct made_up_vm *vm = new_vm();
+	struct hotspot_layout layout;
+
+	(void)state;
+	vm_add_field(vm, "CompiledMethod", "_method", "Method*", false, 200);
+	assert_int_equal(read_layout(vm, &layout), 0);
+	assert_int_equal(hotspot_off(&layout, HOTSPOT_F_nmethod_method), 64);
+	free(vm);
+}
+
+static void few_reads_suffice(void **state)
+{
+	struct made_up_vm *vm = new_vm();
+	struct hotspot_layout layout;
+
+	(void)state;
+	assert_int_equal(read_layout(vm, &layout), 0);
+	/* 22 variables, the four tables, type strings of pointers. */
+	assert_true(vm->n_reads < 22 + 8 + 32);
+	free(vm);
+}
+
+/* --- before it is there ----------------------------------------------------------------------- */
+
+static void nothing_is_refused_before_it_is_made(void **state)
+{
+	static const struct {
+		const char *label;
+		uint32_t va; /* of a word that is not set yet */
+	} words[] = {
+		{"no structs", VARIABLES},
+		{"no stride", VARIABLES + 8 * 7},
+		{"the first row is not relocated", 0x5000},
+		{"nor a later one", 0x5000 + 5 * ROW_BYTES},
+		{"no types", 0x8000},
+		{"no ints", 0x9000},
+		{"no longs", 0x9800},
+		{"no heaps", STATICS},
+		{"no heap in the list", HEAP_LIST},
+		{"a heap that is not reserved", HEAP + 16},
+		{"no interpreter", STATICS + 8},
+		{"no buffer", QUEUE + 8},
+		{"an empty heap", CODE},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < EP_LEN(words); i++) {
+		struct made_up_vm *vm = new_vm();
+		int r;
+
+		vm_put(vm, words[i].va, 0);
+		r = attach_to(vm);
+		if (r != EP_NOT_YET || vm->n_warnings)
+			fail_msg("%s: %d, %u warnings", words[i].label, r, vm->n_warnings);
+		free(vm);
+	}
+}
+
+/* --- attach ----------------------------------------------------------------------------------- */
+
+static void bpf_is_told_what_is_there(void **state)
+{
+	struct made_up_vm *vm = new_vm();
+	const struct hotspot_state *told = &vm->state;
+
+	(void)state;
+	assert_int_equal(attach_to(vm), 0);
+	assert_int_equal(vm->n_warnings, 0);
+	assert_int_equal(vm->n_ranges, 1);
+	assert_int_equal(vm->ranges[0].start, BIAS + CODE);
+	assert_int_equal(vm->ranges[0].end, BIAS + CODE_END);
+	assert_int_equal(vm->ranges[0].mode, EP_RANGE_ENTER);
+	assert_int_equal(vm->ranges[0].data, 6ull << HOTSPOT_SEGMENT_SHIFT | (BIAS + SEGMAP));
+	assert_int_equal(told->call_stub_return, BIAS + CODE + 0x4000);
+	assert_int_equal(told->relative, 1);
+	assert_int_equal(told->code_begin.off, 24);
+	assert_int_equal(told->code_begin.shift, 32);
+	assert_int_equal(told->code_end.off, 28);
+	assert_int_equal(told->frame_complete.shift, 48);
+	assert_int_equal(told->frame_complete.is_signed, 1);
+	assert_int_equal(told->deopt_relative, 1);
+	assert_int_equal(told->deopt.off, 80);
+	assert_int_equal(told->deopt_mh.shift, 64);
+	assert_int_equal(told->verified_relative, 1);
+	assert_int_equal(told->has_kind, 1);
+	assert_int_equal(told->blobs[1], HOTSPOT_BLOB_METHOD);
+	assert_int_equal(told->blobs[3], HOTSPOT_BLOB_ADAPTER);
+	assert_int_equal(told->blobs[4], HOTSPOT_BLOB_VTABLE);
+	assert_int_equal(told->block_header_bytes, 8);
+	assert_int_equal(told->block_length_shift, 32);
+	assert_int_equal(told->block_used_off, 4);
+	assert_int_equal(told->thread_anchor, 1000);
+	assert_int_equal(told->wrapper_slot, -6);
+	assert_int_equal(told->method_slot, -3);
+	assert_int_equal(told->bcp_slot, -8);
+	assert_int_equal(told->const_bytes, 48);
+	assert_int_equal(told->thread.steps, 0);
+	free(vm);
+}
+
+/* As in 8: no mirror, so the slot is another, and the code says so. */
+static void the_code_tells_where_the_bcp_is(void **state)
+{
+	struct made_up_vm *vm = new_vm();
+
+	(void)state;
+	for (uint32_t i = 0; i < 32; i++)
+		vm->bytes[BUFFER + 64 * i + 3] = 0xc8;
+	assert_int_equal(attach_to(vm), 0);
+	assert_int_equal(vm->state.bcp_slot, -7);
+	free(vm);
+}
+
+static void the_zero_vm_is_refused_in_one_line(void **state)
+{
+	struct made_up_vm *vm = new_vm();
+
+	(void)state;
+	vm_put(vm, STATICS + 24, vm_string(vm, "OpenJDK 64-Bit Zero VM (17+35)"));
+	assert_int_equal(attach_to(vm), -ENOTSUP);
+	assert_int_equal(vm->n_warnings, 1);
+	assert_non_null(strstr(logged, "Zero"));
+	free(vm);
+}
+
+static void the_flag_for_exact_lines_is_read(void **state)
+{
+	struct made_up_vm *vm = new_vm();
+
+	(void)state;
+	logged[0] = '\0';
+	assert_int_equal(attach_to(vm), 0);
+	assert_non_null(strstr(logged, "-XX:+DebugNonSafepoints"));
+	logged[0] = '\0';
+	vm->bytes[FLAGS + 0x100] = 1;
+	assert_int_equal(attach_to(vm), 0);
+	assert_int_equal(logged[0], '\0');
+	/* More flags than there can be. */
+	vm->bytes[FLAGS + 0x100] = 0;
+	vm_put(vm, STATICS + 40, 1u << 30);
+	assert_int_equal(attach_to(vm), 0);
+	assert_int_equal(logged[0], '\0');
+	free(vm);
+}
+
+/* One warning, and it is final. */
+static void layouts_that_do_not_hold_are_refused(void **state)
+{
+	static const struct {
+		const char *label;
+		uint32_t va;
+		uint64_t value;
+	} words[] = {
+		{"a stride beyond all bounds", VARIABLES + 8 * 7, 1u << 20},
+		{"an offset beyond the row", VARIABLES + 8 * 2, ROW_BYTES - 7},
+		{"an offset that wraps", VARIABLES + 8 * 2, UINT64_MAX - 3},
+		{"more heaps than there can be", HEAP_LIST, 0x7fffffff00000000},
+		{"fewer than none", HEAP_LIST, 0xffffffff00000000},
+		{"a heap that ends before it begins", HEAP + 24, BIAS},
+		{"a heap of a terabyte", HEAP + 24, BIAS + (1ull << 40)},
+		{"a heap in the kernel", HEAP + 16, 0xffff800000000000},
+		{"segments of no size", HEAP, 0},
+		{"segments of any size", HEAP, 63ull << 32},
+		{"a segment map that is too short", HEAP + 128 + 8, BIAS + SEGMAP + 8},
+		{"an interpreter that is in no heap", QUEUE + 8, BIAS + 0x1000},
+		{"a block longer than the heap", CODE, 0x1ffffffff},
+		{"a block neither used nor not", CODE, 0x700000100},
+		{"code before its header", CODE + 8 + 24, 0x8},
+		{"a header of no size", CODE + 8 + 48, 0},
+		{"code beyond its block", CODE + 8 + 28, 0x7fffffff},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < EP_LEN(words); i++) {
+		struct made_up_vm *vm = new_vm();
+		int r;
+
+		vm_put(vm, words[i].va, words[i].value);
+		r = attach_to(vm);
+		if (r != -ENOTSUP || vm->n_warnings != 1 || vm->n_states)
+			fail_msg("%s: %d, %u warnings", words[i].label, r, vm->n_warnings);
+		free(vm);
+	}
+}
+
+/* Each row that attach needs, in turn, names something else. */
+static void rows_may_be_missing(void **state)
+{
+	uint32_t n = 0;
+
+	(void)state;
+	for (uint32_t at = 0x5000; n == 0 || at < 0x5000 + n * ROW_BYTES; at += ROW_BYTES) {
+		struct made_up_vm *vm = new_vm();
+		int r;
+
+		n = (vm->structs_end - 0x5000) / ROW_BYTES;
+		vm_put(vm, at + 8, vm_string(vm, "_other"));
+		r = attach_to(vm);
+		/* As a rule one warning; the interpreter's own rows may just not be relocated; some
+		 * members are not in all releases. */
+		assert_true((r == -ENOTSUP && vm->n_warnings == 1) || r == EP_NOT_YET || r == 0);
+		assert_int_equal(r == 0, vm->n_states > 0);
+		free(vm);
+	}
+	assert_true(n > 40);
+}
+
+static void tables_without_an_end_are_refused(void **state)
+{
+	struct made_up_vm *vm = new_vm();
+	struct hotspot_layout layout;
+
+	(void)state;
+	/* Rows of 8 bytes, each with a name, up to the end of memory. */
+	memset(vm->bytes + 0x9800, 0x41, VM_BYTES - 0x9800);
+	vm_put(vm, VARIABLES + 8 * 21, 16);
+	assert_int_equal(read_layout(vm, &layout), -EFAULT);
+	free(vm);
+}
+
+static void reads_may_fail(void **state)
+{
+	struct made_up_vm *whole = new_vm();
+	unsigned int n;
+
+	(void)state;
+	assert_int_equal(attach_to(whole), 0);
+	n = whole->n_reads;
+	free(whole);
+	for (unsigned int at = 1; at <= n; at++) {
+		struct made_up_vm *vm = new_vm();
+		int r;
+
+		vm->fail_at = at;
+		vm->fail_with = -ESRCH;
+		r = attach_to(vm);
+		assert_true(r == 0 || r == -ESRCH);
+		assert_int_equal(vm->n_warnings, 0);
+		free(vm);
+	}
+	assert_true(n > 30);
+}
+
+/* --- ranges ----------------------------------------------------------------------------------- */
+
+static void pieces_are_cut_out_of_heaps(void **state)
+{
+	static const struct hotspot_heap heaps[] = {
+		{.start = 0x1000, .end = 0x2000, .segmap = 0x9000, .log2_segment = 6},
+		{.start = 0x3000, .end = 0x4000, .segmap = 0xa000, .log2_segment = 7},
+	};
+	static const struct ep_range pieces[] = {
+		{.start = 0x800, .end = 0x900, .data = 1},   {.start = 0x1000, .end = 0x1100, .data = 2},
+		{.start = 0x1100, .end = 0x1200, .data = 3}, {.start = 0x1800, .end = 0x2000, .data = 4},
+		{.start = 0x3800, .end = 0x3900, .data = 5}, {.start = 0x5000, .end = 0x5100, .data = 6},
+	};
+	static const uint64_t expected[][2] = {
+		{0x800, 0x900},	  {0x1000, 0x1100}, {0x1100, 0x1200}, {0x1200, 0x1800},
+		{0x1800, 0x2000}, {0x3000, 0x3800}, {0x3800, 0x3900}, {0x3900, 0x4000},
+		{0x5000, 0x5100},
+	};
+	struct ep_range ranges[64];
+	size_t n = hotspot_heaps_ranges(heaps, 2, pieces, EP_LEN(pieces), ranges, EP_LEN(ranges));
+
+	(void)state;
+	assert_int_equal(n, EP_LEN(expected));
+	for (size_t i = 0; i < n; i++) {
+		assert_int_equal(ranges[i].start, expected[i][0]);
+		assert_int_equal(ranges[i].end, expected[i][1]);
+	}
+	assert_int_equal(ranges[3].data, 6ull << HOTSPOT_SEGMENT_SHIFT | 0x9000);
+	assert_int_equal(ranges[4].data, 4);
+}
+
+static void more_pieces_than_room_leave_the_heaps(void **state)
+{
+	static const struct hotspot_heap heap = {.start = 0, .end = 1 << 20, .segmap = 0x9000};
+	struct ep_range pieces[64], ranges[40];
+	size_t n;
+
+	(void)state;
+	for (size_t i = 0; i < EP_LEN(pieces); i++)
+		pieces[i] = (struct ep_range){.start = 0x100 * i + 0x10, .end = 0x100 * i + 0x20};
+	n = hotspot_heaps_ranges(&heap, 1, pieces, EP_LEN(pieces), ranges, EP_LEN(ranges));
+	assert_true(n <= EP_LEN(ranges));
+	assert_int_equal(ranges[n - 1].end, 1 << 20);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(members_have_their_widths),
+		cmocka_unit_test(values_are_extended_as_their_types_say),
+		cmocka_unit_test(names_may_be_the_ends_of_others),
+		cmocka_unit_test(names_are_not_their_ends),
+		cmocka_unit_test(names_outside_of_rodata_are_read),
+		cmocka_unit_test(the_first_place_of_a_member_wins),
+		cmocka_unit_test(few_reads_suffice),
+		cmocka_unit_test(nothing_is_refused_before_it_is_made),
+		cmocka_unit_test(bpf_is_told_what_is_there),
+		cmocka_unit_test(the_code_tells_where_the_bcp_is),
+		cmocka_unit_test(the_zero_vm_is_refused_in_one_line),
+		cmocka_unit_test(the_flag_for_exact_lines_is_read),
+		cmocka_unit_test(layouts_that_do_not_hold_are_refused),
+		cmocka_unit_test(rows_may_be_missing),
+		cmocka_unit_test(tables_without_an_end_are_refused),
+		cmocka_unit_test(reads_may_fail),
+		cmocka_unit_test(pieces_are_cut_out_of_heaps),
+		cmocka_unit_test(more_pieces_than_room_leave_the_heaps),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
