@@ -167,6 +167,7 @@ enum hotspot_counter {
 	HOTSPOT_COUNT_SEARCHED = 0, /* return addresses that were searched */
 	HOTSPOT_COUNT_ANCHORS,	    /* walks resumed at an anchor */
 	HOTSPOT_COUNT_GONE,	    /* frames whose code was gone when they were named */
+	HOTSPOT_COUNT_APPROXIMATE,  /* names of inlined methods that are a guess: symbolize/names.h */
 };
 
 #endif

@@ -20,6 +20,12 @@
 #define NAME_BYTES  2800 /* of a system name: class, method, signature */
 #define APPROXIMATE " [approximate]"
 
+/*
+ * What a null check goes on at is a call into the VM, behind a few moves: seen up to 130 bytes of them.
+ * C2 may also have it go to a handler elsewhere, without a call of its own; then the rule is the usual one.
+ */
+#define MAX_TRAP_BYTES 128
+
 struct hotspot_names {
 	struct hotspot_memory memory;
 	struct hotspot_methods methods;
@@ -199,15 +205,19 @@ static struct place find_interrupted(const struct hotspot_nmethod *nmethod, int6
 	const struct hotspot_scopes *scopes = &nmethod->scopes;
 	struct place place = {.scope = HOTSPOT_NO_SCOPE};
 	uint32_t to, i;
+	bool is_check;
 
 	if (off < 0 || off > UINT32_MAX)
 		return place;
 	to = hotspot_nmethod_null_check(nmethod, (uint32_t)off);
-	i = hotspot_pcs_find(scopes->pcs, scopes->n_pcs, (int64_t)(to > off ? to : off) + 1);
+	i = hotspot_pcs_find(scopes->pcs, scopes->n_pcs, (int64_t)to + 1);
+	is_check = to != off && i < scopes->n_pcs && scopes->pcs[i].off - to <= MAX_TRAP_BYTES;
+	if (!is_check)
+		i = hotspot_pcs_find(scopes->pcs, scopes->n_pcs, off + 1);
 	if (i >= scopes->n_pcs)
 		return place;
 	place.scope = scopes->pcs[i].scope;
-	if (nmethod->is_dense || to > off || place.scope == HOTSPOT_NO_SCOPE)
+	if (nmethod->is_dense || is_check || place.scope == HOTSPOT_NO_SCOPE)
 		return place;
 	place.n_approximate =
 		get_depth(scopes, place.scope) -

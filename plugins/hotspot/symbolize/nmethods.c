@@ -393,5 +393,5 @@ uint32_t hotspot_nmethod_null_check(const struct hotspot_nmethod *nmethod, uint3
 		bsearch(&key, nmethod->null_checks, nmethod->n_null_checks, sizeof(key),
 			compare_checks);
 
-	return found ? found->to : 0;
+	return found ? found->to : off;
 }

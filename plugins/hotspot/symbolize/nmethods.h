@@ -67,7 +67,7 @@ int hotspot_nmethod_check(const struct hotspot_methods *methods,
 int hotspot_nmethod_method(const struct hotspot_methods *methods, struct hotspot_nmethod *nmethod,
 			   uint32_t number, struct hotspot_method **ret, bool *ret_read);
 
-/* Where the null check at an offset goes on; 0: it is none. */
+/* Where the null check at an offset goes on; the offset itself: it is none, or nowhere. */
 uint32_t hotspot_nmethod_null_check(const struct hotspot_nmethod *nmethod, uint32_t off);
 
 #endif
