@@ -69,6 +69,8 @@ static bool is_right(const struct sample *sample, const struct shadow_caller *tr
 {
 	if (truth->addr && sample->walked.caller == truth->addr)
 		return true;
+	if (sample->within && sample->walked.caller == sample->within)
+		return true;
 	/* A replaced return address, while it is replaced: either may be said. */
 	return truth->fate == FATE_PATCHED && sample->now && sample->walked.caller == sample->now;
 }

@@ -164,6 +164,7 @@ struct sample {
 	uint32_t class;
 	uint32_t caller; /* in shadow->callers */
 	uint64_t pc, sp, start, now; /* now: what was in the slot at that moment; 0: unknown */
+	uint64_t within; /* where the interpreter called a piece of itself: may be said as well */
 	struct walked walked;
 	uint8_t code[2 * STEP_CODE_BYTES]; /* before pc, and from it on */
 };

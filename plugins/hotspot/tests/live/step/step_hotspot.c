@@ -116,6 +116,8 @@ static int take_sample(struct run *run, const struct blob *blob, const uint8_t *
 	};
 	int r = 0;
 
+	if (top != shadow_top(&run->shadow))
+		sample.within = shadow_caller(&run->shadow, shadow_top(&run->shadow)->caller)->addr;
 	run->counted += blob->kind == run->options.counted;
 	run->anything++;
 	memcpy(sample.code, code, sizeof(sample.code));

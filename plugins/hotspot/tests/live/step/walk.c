@@ -33,7 +33,8 @@ struct walker {
 	struct {
 		uint64_t pc, sp;
 	} seen[MAX_SEEN]; /* of the walk under way: where it was */
-	size_t n_seen;	  /* 0: none is */
+	size_t n_seen;
+	bool is_walking;
 };
 
 static const struct ep_record *get_record(const struct walker *walker)
@@ -47,7 +48,8 @@ static void look_at_walk(struct walker *walker)
 	uint64_t pc = rec->walk.pc, sp = rec->walk.regs[EP_REG_SP];
 	size_t n = walker->n_seen;
 
-	if (n == 0 || n == MAX_SEEN || rec->walk.sequence == walker->sequence ||
+	if (n == MAX_SEEN || rec->walk.sequence == walker->sequence ||
+	    rec->walk.interrupted ||
 	    (walker->seen[n - 1].pc == pc && walker->seen[n - 1].sp == sp))
 		return;
 	walker->seen[n].pc = pc;
@@ -61,7 +63,7 @@ static int source_read(void *arg, uint64_t addr, void *buf, size_t bytes)
 {
 	struct walker *walker = arg;
 
-	if (walker->n_seen > 0)
+	if (walker->is_walking)
 		look_at_walk(walker);
 	return ep_memory_read(walker->pid, addr, buf, bytes);
 }
@@ -263,13 +265,14 @@ int walker_walk(struct walker *walker, const struct tracee *tracee, struct walke
 	walker->seen[0].pc = tracee->regs.rip;
 	walker->seen[0].sp = tracee->regs.rsp;
 	walker->n_seen = 1;
+	walker->is_walking = true;
 	if (r == 0)
 		r = ep_replay_walk(walker->replay, 0, &walker->event);
 	if (r == 0)
 		look_at_walk(walker);
 	if (r == 0)
 		read_event(walker, ret);
-	walker->n_seen = 0;
+	walker->is_walking = false;
 	if (r < 0)
 		return r;
 	sample = walker->event.data;
