@@ -77,8 +77,8 @@ static int refuse(const struct instance *inst, const char *why)
 
 /*
  * The Zero VM interprets in C++ and compiles nothing. Its internal_vm_info_string begins with "OpenJDK
- * 64-Bit Zero VM" (Abstract_VM_Version::vm_name, src/hotspot/share/runtime/vm_version.cpp, 11 to 27;
- * src/share/vm/runtime/vm_version.cpp, 8).
+ * 64-Bit Zero VM" (VMNAME: src/share/vm/runtime/vm_version.cpp, 8;
+ * src/hotspot/share/runtime/abstract_vm_version.cpp, 11 to 27).
  */
 static bool is_zero(const struct instance *inst)
 {

@@ -30,8 +30,14 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#define PROBE_BAR_MS  60.0 /* once per file, whole symbol tables among it; generous: a machine under load */
-#define ATTACH_BAR_MS 10.0
+#ifdef __SANITIZE_ADDRESS__
+#define SLOWER 8
+#else
+#define SLOWER 1
+#endif
+#define PROBE_BAR_MS  (60.0 * SLOWER) /* once per file, its whole symbol tables among it */
+#define ATTACH_BAR_MS (10.0 * SLOWER)
+#define MAX_BYTES     (1u << 20) /* read of one process */
 #define WAIT_MS	      30000
 #define MAX_FRAMES    64
 
@@ -421,7 +427,7 @@ static bool check_blocks(struct vm *vm)
 	return expect(n >= 20, "blocks of code");
 }
 
-static bool check(struct vm *vm, double probe_ms, double attach_ms)
+static bool check(struct vm *vm, double probe_ms, double attach_ms, uint64_t attach_bytes)
 {
 	const struct hotspot_state *state = &vm->state;
 	bool right = true;
@@ -436,6 +442,7 @@ static bool check(struct vm *vm, double probe_ms, double attach_ms)
 			"continuations");
 	right &= expect(probe_ms < PROBE_BAR_MS, "probe's CPU time");
 	right &= expect(attach_ms < ATTACH_BAR_MS, "attach's CPU time");
+	right &= expect(attach_bytes < MAX_BYTES, "what attach read");
 	right &= check_blocks(vm);
 	right &= check_threads(vm);
 	printf("    bcp slot %d, deopt %u/%u, barrier %d, continuation at %u, kinds %u\n",
@@ -512,6 +519,7 @@ static bool run_plugin(struct vm *vm)
 	struct ep_elf_file file = {0};
 	void *executable = NULL, *instance = NULL;
 	double before = cpu_ms(), probe_ms, attach_ms = 0;
+	uint64_t attach_bytes = 0;
 	unsigned int waited = 0;
 	bool right = false;
 	int r;
@@ -525,12 +533,13 @@ static bool run_plugin(struct vm *vm)
 		printf("    probed in %.2f ms, %zu places of names, %zu pointers\n", probe_ms,
 		       hotspot_tables_places(exe->tables), exe->n_pointers);
 		right = expect(attach(vm, executable, &instance, &attach_ms) == 0, "attach");
+		attach_bytes = vm->n_bytes;
 	}
 	if (right) {
 		(void)sleep_ms(1500, &waited); /* until its threads wait */
 		ep_process_target_end_job(&vm->process);
 		r = hotspot_refresh(instance);
-		right = expect(r == 0, "refresh") && check(vm, probe_ms, attach_ms) &&
+		right = expect(r == 0, "refresh") && check(vm, probe_ms, attach_ms, attach_bytes) &&
 			check_stripped(vm, &file.file);
 		hotspot_detach(instance);
 	}
