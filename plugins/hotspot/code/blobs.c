@@ -223,6 +223,19 @@ static bool is_trapped(const char *name)
 	       strstr(name, "polling_page");
 }
 
+/* C1's stubs jump there with their frames (StubAssembler::call_RT, c1_Runtime1_x86.cpp, 8 to 27). */
+static bool is_with_fp(const char *name)
+{
+	return !strncmp(name, "forward_exception Runtime1", 26) || strstr(name, "C1 Runtime forward_exception");
+}
+
+static enum hs_start blob_start(const struct blobs *blobs, const struct blob *blob, size_t off)
+{
+	if (is_with_fp(blob->name))
+		return HS_START_WITH_FP;
+	return start_at(blobs->reader->code + off, blob->bytes - off, is_trapped(blob->name));
+}
+
 static const struct entry *first_entry(const struct blobs *blobs, uint64_t addr)
 {
 	size_t low = 0, high = blobs->n_entries;
@@ -289,8 +302,7 @@ static int follow_rest(struct blobs *blobs, const struct blob *blob, bool anywhe
 		}
 		r = -EBADMSG;
 		if (!is_stub_buffer(blob->name) || hs_rules_plausible(rules, off))
-			r = hs_rules_follow(rules, off, start_at(blobs->reader->code + off, blob->bytes - off,
-								 is_trapped(blob->name)), true);
+			r = hs_rules_follow(rules, off, blob_start(blobs, blob, off), true);
 		if (r == -EBADMSG)
 			off += ENTRY_ALIGNMENT - (blob->code + off) % ENTRY_ALIGNMENT;
 		else if (r)

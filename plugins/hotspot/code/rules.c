@@ -482,11 +482,13 @@ static struct state start_state(enum hs_start start)
 		state.return_at = -8;
 		break;
 	case HS_START_FRAME:
+		state.sender_at = FRAME_SENDER;
+		state.has_method = 1;
+		/* fallthrough */
+	case HS_START_WITH_FP:
 		state.regs[HS_RBP] = FRAME_FP;
 		state.fp_at = FRAME_FP;
 		state.return_at = -8;
-		state.sender_at = FRAME_SENDER;
-		state.has_method = 1;
 		break;
 	case HS_START_THROWN:
 		state.regs[HS_RDX] = V_RETURN;

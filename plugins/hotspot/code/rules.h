@@ -23,6 +23,7 @@ enum hs_start {
 	HS_START_ENTRY,	     /* of a method in the interpreter: as called; rbx: Method, r13: caller's sp */
 	HS_START_TRAPPED,    /* in place of an instruction: nothing was pushed, it will be */
 	HS_START_THROWN,     /* the same, and rdx is the return address */
+	HS_START_WITH_FP,    /* in a frame that has fp, of a stub */
 	HS_START_CONTINUATION, /* returned to, in place of a virtual thread's frames */
 };
 

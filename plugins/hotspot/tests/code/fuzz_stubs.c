@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A VM's memory of any bytes: reading ends, names end, and ranges ascend.
+ *
+ *	input	memory from WORLD_ADDR on; a pointer within is what it was made for
+ */
+#include "plugins/hotspot/tests/code/world.h"
+
+#include "plugins/hotspot/hotspot_shared.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static struct world world;
+	struct hotspot_layout layout = world_layout();
+	struct hotspot_memory memory = { world_read, &world };
+	struct hotspot_stubs *stubs = NULL;
+	const struct ep_range *ranges;
+	size_t n;
+
+	world.size = size < WORLD_BYTES ? size : WORLD_BYTES;
+	memcpy(world.bytes, data, world.size);
+	if (hotspot_stubs_read(&memory, &layout, NULL, 0, &stubs))
+		return 0;
+	n = hotspot_stubs_ranges(stubs, &ranges);
+	assert(n <= EP_MAX_RANGES / 2);
+	for (size_t i = 0; i < n; i++) {
+		const char *name = hotspot_stubs_name(stubs, ranges[i].start);
+
+		assert(ranges[i].start < ranges[i].end);
+		assert(!i || ranges[i - 1].end <= ranges[i].start);
+		assert(!name || strlen(name) < 256);
+	}
+	hotspot_stubs_free(stubs);
+	return 0;
+}

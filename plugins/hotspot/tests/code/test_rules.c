@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rules of small pieces of code, as HotSpot makes such. */
+#include "plugins/hotspot/code/rules.h"
+#include "plugins/hotspot/hotspot_shared.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { RAX = 0, RDX = 1, RBX = 3, RBP = 6, RSP = 7, R13 = 13 }; /* DWARF */
+#define STACK	HOTSPOT_RULE_ON_STACK
+#define NO	HOTSPOT_METHOD_NONE
+#define UNKNOWN HOTSPOT_RULE(0, HOTSPOT_RULE_UNKNOWN, 0, STACK, NO)
+#define FRAME	HOTSPOT_RULE(2, RBP, 2, STACK, HOTSPOT_METHOD_FRAME)
+
+struct want {
+	size_t off;
+	uint64_t rule;
+};
+
+static void check(const uint8_t *code, size_t bytes, enum hs_start start, const struct want *want, size_t n)
+{
+	struct hs_rules *rules = hs_rules_new();
+
+	assert_non_null(rules);
+	assert_int_equal(hs_rules_begin(rules, code, bytes), 0);
+	assert_int_equal(hs_rules_follow(rules, 0, start, false), 0);
+	for (size_t i = 0; i < n; i++) {
+		uint64_t rule = 0;
+
+		if (!hs_rules_at(rules, want[i].off, &rule))
+			fail_msg("nothing at %zu", want[i].off);
+		if (rule != want[i].rule)
+			fail_msg("at %zu: %#llx, not %#llx", want[i].off, (unsigned long long)rule,
+				 (unsigned long long)want[i].rule);
+	}
+	hs_rules_free(rules);
+}
+#define CHECK(code, start, ...)                                                                    \
+	check(code, sizeof(code), start, (const struct want[]){ __VA_ARGS__ },                     \
+	      sizeof((const struct want[]){ __VA_ARGS__ }) / sizeof(struct want))
+
+static void a_frame_with_fp(void **state)
+{
+	static const uint8_t code[] = { 0x55, 0x48, 0x8b, 0xec, 0x48, 0x83, 0xec, 0x60, 0xff, 0xd0, 0xc9, 0xc3 };
+
+	(void)state;
+	CHECK(code, HS_START_CALLED, { 0, HOTSPOT_RULE(1, RSP, 0, STACK, NO) },
+	      { 1, HOTSPOT_RULE(2, RSP, 0, STACK, NO) }, { 4, HOTSPOT_RULE(2, RBP, 2, STACK, NO) },
+	      { 10, HOTSPOT_RULE(2, RBP, 2, STACK, NO) }, { 11, HOTSPOT_RULE(1, RSP, 0, STACK, NO) });
+}
+
+static void a_frame_of_a_runtime_stub(void **state)
+{
+	/* sub rsp, 24; mov [rsp + 16], rbp; xor ebp, ebp; call; mov rbp, [rsp + 16]; add rsp, 24; ret */
+	static const uint8_t code[] = { 0x48, 0x83, 0xec, 24, 0x48, 0x89, 0x6c, 0x24, 16, 0x31, 0xed, 0xff, 0xd0,
+					0x48, 0x8b, 0x6c, 0x24, 16, 0x48, 0x83, 0xc4, 24, 0xc3 };
+
+	(void)state;
+	CHECK(code, HS_START_CALLED, { 4, HOTSPOT_RULE(4, RSP, 0, STACK, NO) },
+	      { 11, HOTSPOT_RULE(4, RSP, 2, STACK, NO) }, { 13, HOTSPOT_RULE(4, RSP, 2, STACK, NO) },
+	      { 18, HOTSPOT_RULE(4, RSP, 0, STACK, NO) }, { 22, HOTSPOT_RULE(1, RSP, 0, STACK, NO) });
+}
+
+static void ways_that_differ_meet_in_the_unknown(void **state)
+{
+	/* je over; push rax; over: nop */
+	static const uint8_t code[] = { 0x74, 1, 0x50, 0x90, 0xc3 };
+	/* The same in a frame with fp. */
+	static const uint8_t with_fp[] = { 0x55, 0x48, 0x8b, 0xec, 0x74, 1, 0x50, 0x90, 0xc9, 0xc3 };
+
+	(void)state;
+	CHECK(code, HS_START_CALLED, { 2, HOTSPOT_RULE(1, RSP, 0, STACK, NO) }, { 3, UNKNOWN });
+	CHECK(with_fp, HS_START_CALLED, { 7, HOTSPOT_RULE(2, RBP, 2, STACK, NO) },
+	      { 9, HOTSPOT_RULE(1, RSP, 0, STACK, NO) });
+}
+
+static void loops_end(void **state)
+{
+	/* again: push rax; jmp again */
+	static const uint8_t code[] = { 0x50, 0xeb, 0xfd };
+
+	(void)state;
+	CHECK(code, HS_START_CALLED, { 0, UNKNOWN }, { 1, UNKNOWN });
+}
+
+/* generate_normal_entry and generate_fixed_frame, templateInterpreterGenerator_x86.cpp. */
+static void an_entry_of_the_interpreter(void **state)
+{
+	static const uint8_t code[] = {
+		0x58,			      /* 0 pop rax */
+		0x4c, 0x8d, 0x74, 0xcc, 0xf8, /* 1 lea r14, [rsp + rcx * 8 - 8] */
+		0x85, 0xd2,		      /* 6 test edx, edx */
+		0x7e, 6,		      /* 8 jle over */
+		0x6a, 0,		      /* 10 again: push 0 */
+		0xff, 0xca,		      /* 12 dec edx */
+		0x7f, 0xfa,		      /* 14 jg again */
+		0x50,			      /* 16 over: push rax */
+		0x55,			      /* 17 push rbp */
+		0x48, 0x8b, 0xec,	      /* 18 mov rbp, rsp */
+		0x41, 0x55,		      /* 21 push r13 */
+		0x6a, 0,		      /* 23 push 0 */
+		0x4c, 0x8b, 0x6b, 8,	      /* 25 mov r13, [rbx + 8] */
+		0x53,			      /* 29 push rbx */
+		0x90,			      /* 30 */
+		0x48, 0x8b, 0x5d, 0xf8,	      /* 31 mov rbx, [rbp - 8] */
+		0xc9,			      /* 35 leave */
+		0x5a,			      /* 36 pop rdx */
+		0x48, 0x8b, 0xe3,	      /* 37 mov rsp, rbx */
+		0xff, 0xe2,		      /* 40 jmp rdx */
+	};
+	unsigned int entry = HOTSPOT_METHOD_ENTRY;
+
+	(void)state;
+	CHECK(code, HS_START_ENTRY, { 0, HOTSPOT_RULE(1, RSP, 0, STACK, entry) },
+	      { 1, HOTSPOT_RULE(0, RSP, 0, RAX, entry) }, { 12, HOTSPOT_RULE(0, R13, 0, RAX, entry) },
+	      { 17, HOTSPOT_RULE(1, RSP, 0, STACK, entry) }, { 18, HOTSPOT_RULE(2, RSP, 0, STACK, entry) },
+	      { 21, HOTSPOT_RULE(2, RSP, 2, STACK, entry) }, { 23, HOTSPOT_RULE(2, RBP, 2, STACK, entry) },
+	      { 29, HOTSPOT_RULE(2, RBP, 2, STACK, entry) }, { 30, FRAME }, { 35, FRAME },
+	      { 36, HOTSPOT_RULE(0, RBX, 0, HOTSPOT_RULE_AT_SP, NO) }, { 37, HOTSPOT_RULE(0, RBX, 0, RDX, NO) },
+	      { 40, HOTSPOT_RULE(0, RSP, 0, RDX, NO) });
+}
+
+static void a_frame_of_the_interpreter_goes_with_exceptions(void **state)
+{
+	/* mov rbx, [rbp - 8]; leave; pop rdx; mov rsp, rbx; push rax; push rdx; call; pop rdx; pop rax; jmp rbx */
+	static const uint8_t code[] = { 0x48, 0x8b, 0x5d, 0xf8, 0xc9, 0x5a, 0x48, 0x8b, 0xe3, 0x50, 0x52,
+					0xff, 0xd1, 0x5a, 0x58, 0xff, 0xe3 };
+
+	(void)state;
+	CHECK(code, HS_START_FRAME, { 0, FRAME }, { 13, HOTSPOT_RULE(2, RSP, 0, HOTSPOT_RULE_AT_SP, NO) },
+	      { 14, HOTSPOT_RULE(1, RSP, 0, RDX, NO) }, { 15, HOTSPOT_RULE(0, RSP, 0, RDX, NO) });
+}
+
+static void calls_within_a_frame_are_a_part_of_it(void **state)
+{
+	/* call over; jmp end; over: lea rax, [rsp + 8]; ret; end: leave; jmp rax */
+	static const uint8_t code[] = { 0xe8, 2, 0, 0, 0, 0xeb, 6, 0x48, 0x8d, 0x44, 0x24, 8, 0xc3, 0xc9, 0xff, 0xe0 };
+
+	(void)state;
+	CHECK(code, HS_START_FRAME, { 5, FRAME }, { 7, FRAME }, { 12, FRAME },
+	      { 14, HOTSPOT_RULE(1, RSP, 0, STACK, NO) });
+}
+
+static void an_aligned_sp_is_found_in_memory(void **state)
+{
+	/* push rbp; mov rax, rsp; sub rsp, 64; and rsp, -64; mov [rsp + 24], rax; mov ebp, eax; xor eax, eax;
+	 * push rdx; pop rdx; mov rsp, [rsp + 24]; pop rbp; ret: SHA-256 */
+	static const uint8_t code[] = { 0x55, 0x48, 0x8b, 0xc4, 0x48, 0x83, 0xec, 64, 0x48, 0x83, 0xe4, 0xc0, 0x48, 0x89,
+					0x44, 0x24, 24, 0x8b, 0xe8, 0x31, 0xc0, 0x52, 0x5a, 0x48, 0x8b, 0x64, 0x24, 24,
+					0x5d, 0xc3 };
+
+	(void)state;
+	CHECK(code, HS_START_CALLED, { 12, HOTSPOT_RULE(2, RAX, 0, STACK, NO) },
+	      { 21, HOTSPOT_RULE(3, HOTSPOT_RULE_SAVED_SP, 2, 2, NO) },
+	      { 22, HOTSPOT_RULE(4, HOTSPOT_RULE_SAVED_SP, 2, 2, NO) },
+	      { 23, HOTSPOT_RULE(3, HOTSPOT_RULE_SAVED_SP, 2, 2, NO) },
+	      { 28, HOTSPOT_RULE(2, RSP, 2, STACK, NO) }, { 29, HOTSPOT_RULE(1, RSP, 0, STACK, NO) });
+}
+
+static void blobs_that_a_signal_enters(void **state)
+{
+	/* push rbx; push rbp; mov rbp, rsp; mov [rbp + 8], rbx; nop */
+	static const uint8_t code[] = { 0x53, 0x55, 0x48, 0x8b, 0xec, 0x48, 0x89, 0x5d, 8, 0x90, 0xf4 };
+
+	(void)state;
+	CHECK(code, HS_START_TRAPPED, { 0, UNKNOWN }, { 5, UNKNOWN }, { 9, HOTSPOT_RULE(2, RBP, 2, STACK, NO) });
+}
+
+static void exceptions_bring_their_return_address(void **state)
+{
+	/* push rdx; sub rsp, 8 */
+	static const uint8_t code[] = { 0x52, 0x48, 0x83, 0xec, 8, 0xf4 };
+
+	(void)state;
+	CHECK(code, HS_START_THROWN, { 0, HOTSPOT_RULE(0, RSP, 0, RDX, NO) },
+	      { 1, HOTSPOT_RULE(1, RSP, 0, STACK, NO) }, { 5, HOTSPOT_RULE(2, RSP, 0, STACK, NO) });
+}
+
+static void continuations_are_left_at_their_entry(void **state)
+{
+	/* pop rcx; call; mov rsp, rbx: and mov rsp, [r15 + 0x618]; push rax */
+	static const uint8_t thaw[] = { 0x59, 0xff, 0xd0, 0x90, 0x48, 0x8b, 0xe3, 0x90, 0xf4 };
+	static const uint8_t barrier[] = { 0x49, 0x8b, 0xa7, 0x18, 6, 0, 0, 0x50, 0xf4 };
+	uint64_t entry = HOTSPOT_RULE(0, HOTSPOT_RULE_CONTINUATION, 0, STACK, NO);
+
+	(void)state;
+	CHECK(thaw, HS_START_CALLED, { 1, HOTSPOT_RULE(0, RSP, 0, 2, NO) }, { 3, entry }, { 7, UNKNOWN });
+	CHECK(barrier, HS_START_CONTINUATION, { 0, entry }, { 7, entry }, { 8, entry });
+}
+
+static void a_wrong_guess_leaves_nothing(void **state)
+{
+	static const uint8_t code[] = { 0x90, 0x50, 0x06, 0x90, 0xc3 };
+	struct hs_rules *rules = hs_rules_new();
+	uint64_t rule;
+
+	(void)state;
+	assert_non_null(rules);
+	assert_int_equal(hs_rules_begin(rules, code, sizeof(code)), 0);
+	assert_int_equal(hs_rules_follow(rules, 0, HS_START_CALLED, true), -EBADMSG);
+	assert_int_equal(hs_rules_at(rules, 0, &rule), 0);
+	assert_int_equal(hs_rules_follow(rules, 0, HS_START_CALLED, false), 0);
+	assert_int_equal(hs_rules_at(rules, 1, &rule), 1);
+	assert_int_equal(hs_rules_next(rules, 0), 2);
+	assert_int_equal(hs_rules_follow(rules, 3, HS_START_CALLED, true), 0);
+	assert_true(hs_rules_begins(rules, 3));
+	assert_false(hs_rules_begins(rules, 4));
+	hs_rules_free(rules);
+}
+
+static void code_has_a_limit(void **state)
+{
+	struct hs_rules *rules = hs_rules_new();
+
+	(void)state;
+	assert_non_null(rules);
+	assert_int_equal(hs_rules_begin(rules, NULL, HS_MAX_CODE + 1), -E2BIG);
+	assert_int_equal(hs_rules_begin(rules, NULL, 0), 0);
+	assert_int_equal(hs_rules_next(rules, 0), 0);
+	hs_rules_free(rules);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_frame_with_fp),
+		cmocka_unit_test(a_frame_of_a_runtime_stub),
+		cmocka_unit_test(ways_that_differ_meet_in_the_unknown),
+		cmocka_unit_test(loops_end),
+		cmocka_unit_test(an_entry_of_the_interpreter),
+		cmocka_unit_test(a_frame_of_the_interpreter_goes_with_exceptions),
+		cmocka_unit_test(calls_within_a_frame_are_a_part_of_it),
+		cmocka_unit_test(an_aligned_sp_is_found_in_memory),
+		cmocka_unit_test(blobs_that_a_signal_enters),
+		cmocka_unit_test(exceptions_bring_their_return_address),
+		cmocka_unit_test(continuations_are_left_at_their_entry),
+		cmocka_unit_test(a_wrong_guess_leaves_nothing),
+		cmocka_unit_test(code_has_a_limit),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An interpreter of two codelets and a heap of four blocks: names, ranges, and memory that is wrong. */
+#include "plugins/hotspot/tests/code/world.h"
+
+#include "plugins/hotspot/hotspot_shared.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+enum {
+	QUEUE = 0x100,
+	CODELETS = 0x1000,
+	ARRAY = 0x200,
+	HEAP = 0x300,
+	NAMES = 0x600,
+	BLOCKS = 0x4000,
+};
+
+static void put(struct world *world, size_t at, uint64_t value, size_t bytes)
+{
+	memcpy(world->bytes + at, &value, bytes);
+}
+
+static uint64_t put_name(struct world *world, size_t at, const char *name)
+{
+	memcpy(world->bytes + NAMES + at, name, strlen(name) + 1);
+	return WORLD_ADDR + NAMES + at;
+}
+
+static void put_codelet(struct world *world, size_t at, size_t size, uint64_t name, const uint8_t *code, size_t bytes)
+{
+	put(world, CODELETS + at, name, 8);
+	put(world, CODELETS + at + 8, size, 4);
+	memcpy(world->bytes + CODELETS + at + 32, code, bytes);
+}
+
+/* A block of n segments of 128 bytes; code begins 128 bytes behind its CodeBlob. */
+static void put_block(struct world *world, size_t at, size_t n, uint64_t name, const uint8_t *code, size_t bytes)
+{
+	size_t blob = BLOCKS + at + 16;
+
+	put(world, BLOCKS + at, n, 8);
+	put(world, BLOCKS + at + 8, name != 0, 1);
+	put(world, blob + 8, WORLD_ADDR + blob + 112, 8);
+	put(world, blob + 16, WORLD_ADDR + blob + 112 + bytes, 8);
+	put(world, blob + 64, name, 8);
+	memcpy(world->bytes + blob + 112, code, bytes);
+}
+
+/* push rbp; mov rbp, rsp; leave; ret */
+static const uint8_t with_fp[] = { 0x55, 0x48, 0x8b, 0xec, 0xc9, 0xc3 };
+/* pop rax; push rax; jmp rax */
+static const uint8_t entry[] = { 0x58, 0x50, 0xff, 0xe0 };
+/* inc r13; jmp rax */
+static const uint8_t bytecode[] = { 0x49, 0xff, 0xc5, 0xff, 0xe0 };
+
+static struct world *new_world(void)
+{
+	struct world *world = calloc(1, sizeof(*world));
+	uint8_t stubs[64];
+
+	assert_non_null(world);
+	world->size = WORLD_BYTES;
+	put(world, AT_INTERPRETER, WORLD_ADDR + QUEUE, 8);
+	put(world, QUEUE + 8, WORLD_ADDR + CODELETS, 8);
+	put(world, QUEUE + 28, 256, 4);
+	put_codelet(world, 0, 128, put_name(world, 0, "iload_0"), bytecode, sizeof(bytecode));
+	put_codelet(world, 128, 128, put_name(world, 32, "method entry point (kind = zerolocals)"), entry,
+		    sizeof(entry));
+	put(world, AT_HEAPS, WORLD_ADDR + ARRAY, 8);
+	put(world, ARRAY, 1, 4);
+	put(world, ARRAY + 8, WORLD_ADDR + ARRAY + 32, 8);
+	put(world, ARRAY + 32, WORLD_ADDR + HEAP, 8);
+	put(world, HEAP + 16, WORLD_ADDR + BLOCKS, 8);
+	put(world, HEAP + 24, WORLD_ADDR + BLOCKS + 0x2000, 8);
+	put(world, HEAP + 248, 7, 4);
+	/* Two stubs, 16 bytes apart: the first is the call stub. */
+	memset(stubs, 0x90, sizeof(stubs));
+	memcpy(stubs, with_fp, sizeof(with_fp));
+	memcpy(stubs + 16, with_fp, sizeof(with_fp));
+	memcpy(stubs + 32, with_fp, sizeof(with_fp));
+	put_block(world, 0, 2, put_name(world, 96, "StubRoutines (1)"), stubs, 48);
+	put(world, AT_CALL_STUB, WORLD_ADDR + BLOCKS + 128 + 4, 8);
+	put(world, AT_SIN, WORLD_ADDR + BLOCKS + 128 + 16, 8);
+	put_block(world, 256, 2, put_name(world, 128, "nmethod"), with_fp, sizeof(with_fp));
+	put_block(world, 512, 2, 0, with_fp, sizeof(with_fp));
+	put_block(world, 768, 2, put_name(world, 160, "new_instance Runtime1 stub"), with_fp, sizeof(with_fp));
+	return world;
+}
+
+static uint64_t data_at(const struct hotspot_stubs *stubs, uint64_t addr)
+{
+	const struct ep_range *ranges;
+	size_t n = hotspot_stubs_ranges(stubs, &ranges);
+
+	for (size_t i = 0; i < n; i++)
+		if (addr >= ranges[i].start && addr < ranges[i].end)
+			return ranges[i].data;
+	return 0;
+}
+
+static void what_is_there_is_found(void **state)
+{
+	struct world *world = new_world();
+	struct hotspot_layout layout = world_layout();
+	struct hotspot_memory memory = { world_read, world };
+	struct hotspot_stubs *stubs = NULL;
+	const struct ep_range *ranges;
+	uint64_t code = WORLD_ADDR + BLOCKS + 128;
+	size_t n;
+
+	(void)state;
+	assert_int_equal(hotspot_stubs_read(&memory, &layout, NULL, 0, &stubs), 0);
+	assert_string_equal(hotspot_stubs_name(stubs, WORLD_ADDR + CODELETS + 33), "Interpreter");
+	assert_string_equal(hotspot_stubs_name(stubs, WORLD_ADDR + CODELETS + 160),
+			    "method entry point (kind = zerolocals)");
+	assert_string_equal(hotspot_stubs_name(stubs, code), "call_stub");
+	assert_string_equal(hotspot_stubs_name(stubs, code + 16), "dsin");
+	assert_string_equal(hotspot_stubs_name(stubs, code + 33), "StubRoutines (1)");
+	assert_string_equal(hotspot_stubs_name(stubs, code + 768), "new_instance Runtime1 stub");
+	assert_null(hotspot_stubs_name(stubs, code + 256)); /* a method */
+	assert_null(hotspot_stubs_name(stubs, code + 512)); /* free */
+	assert_null(hotspot_stubs_name(stubs, 0));
+	assert_int_equal(data_at(stubs, WORLD_ADDR + CODELETS + 33) >> HOTSPOT_CODE_SHIFT,
+			 HOTSPOT_CODE_INTERPRETER);
+	assert_int_equal(HOTSPOT_RULE_METHOD(data_at(stubs, WORLD_ADDR + CODELETS + 33)), HOTSPOT_METHOD_FRAME);
+	assert_int_equal(HOTSPOT_RULE_METHOD(data_at(stubs, WORLD_ADDR + CODELETS + 160)), HOTSPOT_METHOD_ENTRY);
+	assert_int_equal(HOTSPOT_RULE_RETURN_IN(data_at(stubs, WORLD_ADDR + CODELETS + 161)), 0);
+	assert_int_equal(data_at(stubs, code + 16 + 4) >> HOTSPOT_CODE_SHIFT, HOTSPOT_CODE_STUB);
+	assert_int_equal(HOTSPOT_RULE_BASE(data_at(stubs, code + 16 + 4)), 6);
+	n = hotspot_stubs_ranges(stubs, &ranges);
+	for (size_t i = 0; i < n; i++) {
+		assert_true(ranges[i].start < ranges[i].end);
+		assert_true(!i || ranges[i - 1].end <= ranges[i].start);
+		assert_int_equal(ranges[i].mode, EP_RANGE_ENTER);
+	}
+	hotspot_stubs_free(stubs);
+	free(world);
+}
+
+static void names_of_symbols_are_taken(void **state)
+{
+	struct world *world = new_world();
+	struct hotspot_layout layout = world_layout();
+	struct hotspot_memory memory = { world_read, world };
+	struct hotspot_stubs *stubs = NULL;
+	uint64_t code = WORLD_ADDR + BLOCKS + 128;
+	const struct hotspot_named_address names[] = {
+		{ code, "_ZN12StubRoutines16_call_stub_entryE" },
+		{ code + 16, "StubRoutines::x86::_k256_adr" },
+		{ code + 32, "StubRoutines::_sha256_implCompress" },
+		{ code + 40, "_ZN99" },
+	};
+
+	(void)state;
+	layout.statics[HOTSPOT_S_stub_dsin] = 0;
+	assert_int_equal(hotspot_stubs_read(&memory, &layout, names, 4, &stubs), 0);
+	assert_string_equal(hotspot_stubs_name(stubs, code), "call_stub");
+	assert_string_equal(hotspot_stubs_name(stubs, code + 16), "StubRoutines (1)");
+	assert_string_equal(hotspot_stubs_name(stubs, code + 32), "sha256_implCompress");
+	hotspot_stubs_free(stubs);
+	free(world);
+}
+
+static void an_interpreter_that_is_not_there_is_waited_for(void **state)
+{
+	struct world *world = new_world();
+	struct hotspot_layout layout = world_layout();
+	struct hotspot_memory memory = { world_read, world };
+	struct hotspot_stubs *stubs = NULL;
+
+	(void)state;
+	put(world, AT_INTERPRETER, 0, 8);
+	assert_int_equal(hotspot_stubs_read(&memory, &layout, NULL, 0, &stubs), EP_NOT_YET);
+	put(world, AT_INTERPRETER, 0x10, 8);
+	assert_int_equal(hotspot_stubs_read(&memory, &layout, NULL, 0, &stubs), -EFAULT);
+	layout.statics[HOTSPOT_S_interpreter] = 0;
+	assert_int_equal(hotspot_stubs_read(&memory, &layout, NULL, 0, &stubs), -ENOTSUP);
+	assert_null(stubs);
+	free(world);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_there_is_found),
+		cmocka_unit_test(names_of_symbols_are_taken),
+		cmocka_unit_test(an_interpreter_that_is_not_there_is_waited_for),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
