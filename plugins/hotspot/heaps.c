@@ -161,7 +161,7 @@ static uint64_t heap_data(const struct hotspot_heap *heap)
 {
 	return (uint64_t)HOTSPOT_CODE_HEAP << HOTSPOT_CODE_SHIFT |
 	       (uint64_t)heap->log2_segment << HOTSPOT_SEGMENT_SHIFT |
-	       (heap->segmap & HOTSPOT_SEGMAP_MASK);
+	       ((heap->segmap - (heap->start >> heap->log2_segment)) & HOTSPOT_SEGMAP_MASK);
 }
 
 static size_t add_range(struct ep_range *ranges, size_t n, uint64_t start, uint64_t end,

@@ -25,7 +25,7 @@ static const char *const counters[] = {
 
 static const struct ep_bpf_image bpf = {
 	.size = sizeof(bpf),
-	.max_frames_per_run = 24,
+	.max_frames_per_run = 48,
 	.object = hotspot_bpf_object,
 	.object_bytes = sizeof(hotspot_bpf_object),
 	.program = "hotspot_unwind",

@@ -20,6 +20,9 @@
  *	| code   | shift   | segment map               |	HOTSPOT_CODE_HEAP
  *	| code   |         | rule                      |	HOTSPOT_CODE_INTERPRETER, _STUB
  *
+ * A segment's byte is at segment map + (address >> shift): the map as if it began with address 0, since a
+ * heap is more than one range where fixed code is cut out of it.
+ *
  * Ranges are disjoint: what is not under a rule of the code at fixed places in a heap is the heap's.
  */
 #define HOTSPOT_CODE_SHIFT    60

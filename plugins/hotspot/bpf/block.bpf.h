@@ -27,8 +27,8 @@ static __always_inline __u64 get_field(const struct hotspot_walk *w, const struc
 	return raw & ((__u64)(shift >> 6 & 1) - 1);
 }
 
-/* The first segment of what holds an address of the range that was found. ~0: nothing does. */
-static __always_inline __u64 find_segment(const struct hotspot_walk *w, __u64 addr)
+/* Where what holds an address of the range that was found begins; 0: nothing does. */
+static __always_inline __u64 find_start(const struct hotspot_walk *w, __u64 addr)
 {
 	__u64 map = w->s->code.data & HOTSPOT_SEGMAP_MASK;
 	__u32 shift = w->s->code.data >> HOTSPOT_SEGMENT_SHIFT & 31;
@@ -41,7 +41,7 @@ static __always_inline __u64 find_segment(const struct hotspot_walk *w, __u64 ad
 			break;
 		at -= w->b->hop;
 	}
-	return w->b->hop ? ~0ull : (at - map) << shift;
+	return w->b->hop ? 0 : (at - map) << shift;
 }
 
 /* By the first eight bytes of the name: src/hotspot/share/code/codeBlob.cpp, nmethod.cpp, 8 to 22. */
@@ -91,12 +91,11 @@ static __always_inline void classify(const struct hotspot_walk *w)
 static __always_inline bool read_block(const struct hotspot_walk *w, __u64 addr)
 {
 	const struct hotspot_state *state = w->state;
-	__u64 start = w->s->code.start, segment = find_segment(w, addr - start), length;
+	__u64 start = find_start(w, addr), length;
 	__u32 shift = w->s->code.data >> HOTSPOT_SEGMENT_SHIFT & 31;
 
-	if (segment == ~0ull)
+	if (!start)
 		return false;
-	start += segment;
 	w->s->block = 0;
 	w->s->block_end = 0;
 	if (bpf_probe_read_user(w->b->block, HOTSPOT_BLOB_BYTES, (void *)start))

@@ -194,11 +194,11 @@ static __always_inline void find_leaf_slot(const struct hotspot_walk *w, __u64 f
 
 /* call: rel32; by register; by memory, 0xff /2 with each kind of address. The last byte is the highest. */
 static const __u64 hotspot_calls[][2] = {
-	{0x000000e800000000, 0x000000ff00000000}, {0xd0ff000000000000, 0xf8ff000000000000},
+	{0x00000000e8000000, 0x00000000ff000000}, {0xd0ff000000000000, 0xf8ff000000000000},
 	{0x10ff000000000000, 0xf8ff000000000000}, {0x0014ff0000000000, 0x00ffff0000000000},
 	{0x0050ff0000000000, 0x00f8ff0000000000}, {0x000054ff00000000, 0x0000ffff00000000},
 	{0x0000000090ff0000, 0x00000000f8ff0000}, {0x0000000015ff0000, 0x00000000ffff0000},
-	{0x0000000094ff0000 >> 8, 0x00000000ffff0000 >> 8},
+	{0x000000000094ff00, 0x0000000000ffff00},
 };
 
 /* Is there a call right before the address behind the eight bytes that were read? */

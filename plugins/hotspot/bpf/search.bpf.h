@@ -47,7 +47,7 @@ static __always_inline __u64 find_near(const struct hotspot_walk *w)
 	return found;
 }
 
-/* The next word that may be one. Where a window has none pc stays as bad as it was, for the next one. */
+/* The next word that may be one. Where a window has none pc is no code, for the next one. */
 static __always_inline void search(const struct hotspot_walk *w)
 {
 	struct ep_walk *walk = &w->rec->walk;
@@ -61,8 +61,11 @@ static __always_inline void search(const struct hotspot_walk *w)
 	w->s->searches--;
 	found = find_near(w);
 	w->s->search_sp += 8 * found;
-	if (found >= HOTSPOT_WINDOW - 1)
+	walk->interrupted = 0;
+	if (found >= HOTSPOT_WINDOW - 1) {
+		walk->pc = 0;
 		return;
+	}
 	found++;
 	w->s->search_sp += 8;
 	walk->pc = w->b->words[found];
@@ -70,7 +73,6 @@ static __always_inline void search(const struct hotspot_walk *w)
 	walk->regs[EP_REG_SP] = w->s->search_sp;
 	walk->known_regs = EP_KNOWN_ALWAYS;
 	walk->return_address = 1;
-	walk->interrupted = 0;
 	walk->by_pointer = 0;
 	w->s->sure = 0;
 	mark_searched(w);
