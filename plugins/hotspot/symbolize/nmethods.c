@@ -389,9 +389,10 @@ int hotspot_nmethod_method(const struct hotspot_methods *methods, struct hotspot
 uint32_t hotspot_nmethod_null_check(const struct hotspot_nmethod *nmethod, uint32_t off)
 {
 	struct hotspot_null_check key = {.off = off};
-	const struct hotspot_null_check *found =
-		bsearch(&key, nmethod->null_checks, nmethod->n_null_checks, sizeof(key),
-			compare_checks);
+	const struct hotspot_null_check *found = NULL;
 
+	if (nmethod->n_null_checks)
+		found = bsearch(&key, nmethod->null_checks, nmethod->n_null_checks, sizeof(key),
+				compare_checks);
 	return found ? found->to : off;
 }

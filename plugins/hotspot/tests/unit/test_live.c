@@ -12,6 +12,12 @@
 
 #include <time.h>
 
+/* No stubs here. */
+const char *hotspot_stubs_name(const struct hotspot_stubs *stubs, uint64_t addr)
+{
+	return stubs && addr ? "" : NULL;
+}
+
 struct tally {
 	uint64_t nmethods, natives, pcs, names, lines, inlined, gone, bad, dense, sparse, checks, far_checks;
 	uint64_t interpreted, approximate, longest_ns, total_ns;

@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Single-steps Java's compiled code in each runtime, with a walk at every instruction (step.h).
 
-    check_step.py --step step_hotspot --classes DIR [--plugins DIR] [--only WORD] [-n N] [--flags "FLAG.."]
+    check_step.py --step step_hotspot --classes DIR [--plugins DIR] [--quick] [--only WORD] [-n N] [--flags="FLAG.."]
 
-Runs what tests/runtimes has installed. Exit status 77 when there is none, or no right to trace.
+Runs what tests/runtimes has installed; --quick: one of each release that it names quick, with the
+compilers as they are, and the oldest and the newest with each compiler alone and with none. Exit status 77 when
+there is no runtime, or no right to trace.
 """
 import argparse
 import glob
@@ -19,6 +21,7 @@ TREE = os.path.realpath(os.path.join(os.path.dirname(os.path.realpath(__file__))
 ENTER = os.path.join(TREE, "tests/runtimes/enter.py")
 ROOTS = os.environ.get("EBPF_PROFILER_RUNTIMES", "/var/tmp/ebpf-profiler-runtimes")
 SKIP = 77
+ALONE = ["-Xint", "-XX:TieredStopAtLevel=1", "-XX:-TieredCompilation -XX:-Inline"]
 
 
 class Tables:
@@ -126,6 +129,16 @@ def runtimes():
                 break
 
 
+def quick(found):
+    """One runtime of each release in groups.txt, and the flags it is started with."""
+    with open(os.path.join(TREE, "plugins/hotspot/tests/runtimes/groups.txt"), encoding="utf-8") as groups:
+        words = [line.split() for line in groups]
+    names = {f"{w[0][3:].split('-')[0]}-{w[2]}" for w in words if len(w) > 2 and w[1] == "quick"}
+    chosen = sorted((r for r in found if r[0] in names), key=lambda r: int(r[0].split("-")[0]))
+    for i, runtime in enumerate(chosen):
+        yield runtime, [""] + (ALONE if i in (0, len(chosen) - 1) else [])
+
+
 def check(args, name, root, java, flags):
     command = [ENTER, "chroot", root, args.classes, java, *flags, "-cp", args.classes, "Steps",
                str(args.warm)]
@@ -158,6 +171,7 @@ def main():
     parser.add_argument("--step", required=True)
     parser.add_argument("--classes", required=True)
     parser.add_argument("--plugins")
+    parser.add_argument("--quick", action="store_true")
     parser.add_argument("--only", action="append", default=[])
     parser.add_argument("--flags", action="append", metavar="=FLAGS", default=[])
     parser.add_argument("-n", type=int, default=20000)
@@ -167,10 +181,11 @@ def main():
     parser.add_argument("--warm", type=int, default=3)
     args = parser.parse_args()
     results = []
-    for name, root, java in runtimes():
+    chosen = quick(runtimes()) if args.quick else ((r, args.flags or [""]) for r in runtimes())
+    for (name, root, java), all_flags in chosen:
         if args.only and name not in args.only and name.split("-")[0] not in args.only:
             continue
-        for flags in args.flags or [""]:
+        for flags in all_flags:
             results.append((name, flags, check(args, name, root, java, flags.split())))
     for name, flags, status in results:
         print(f"{'ok' if status == 0 else 'SKIPPED' if status == SKIP else 'NOT OK'} {name} {flags}")

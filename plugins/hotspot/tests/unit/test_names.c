@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/base/util.h"
+#include "plugins/hotspot/symbolize/names.h"
+#include "plugins/hotspot/tests/unit/made_app.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#define MAX_NAMES 8
+
+struct got {
+	struct ep_name names[MAX_NAMES];
+	char strings[MAX_NAMES][3][256];
+	size_t n;
+	int result; /* what `add` gives */
+};
+
+struct fixture {
+	struct made_vm vm;
+	struct made_app app;
+	struct hotspot_memory memory;
+	struct hotspot_names *names;
+	struct got got;
+};
+
+const char *hotspot_stubs_name(const struct hotspot_stubs *stubs, uint64_t addr)
+{
+	return stubs && addr == 0x1000 ? "StubRoutines (\n1)" : NULL;
+}
+
+static const char *keep(struct got *got, size_t which, const char *text)
+{
+	if (!text)
+		return NULL;
+	snprintf(got->strings[got->n][which], sizeof(got->strings[0][0]), "%s", text);
+	return got->strings[got->n][which];
+}
+
+static int add(struct ep_names *to, const struct ep_name *name)
+{
+	struct got *got = (struct got *)to;
+
+	assert_true(got->n < MAX_NAMES);
+	got->names[got->n] = *name;
+	got->names[got->n].function = keep(got, 0, name->function);
+	got->names[got->n].system_name = keep(got, 1, name->system_name);
+	got->names[got->n].file = keep(got, 2, name->file);
+	got->n++;
+	return got->result;
+}
+
+static struct fixture *make(enum made_family family, uint32_t oop_maps)
+{
+	struct fixture *fx = calloc(1, sizeof(*fx));
+
+	assert_non_null(fx);
+	made_init(&fx->vm, family);
+	fx->app = made_app(&fx->vm, oop_maps);
+	fx->memory = (struct hotspot_memory){.read = made_read, .arg = &fx->vm};
+	assert_int_equal(hotspot_names_new(&fx->memory, &fx->vm.layout, &fx->names), 0);
+	return fx;
+}
+
+static void unmake(struct fixture *fx)
+{
+	hotspot_names_free(fx->names);
+	free(fx);
+}
+
+static int ask(struct fixture *fx, const struct ep_raw_frame *frame)
+{
+	int result = fx->got.result;
+
+	fx->got = (struct got){.result = result};
+	return hotspot_names_of(fx->names, NULL, frame, add, (struct ep_names *)&fx->got);
+}
+
+static struct ep_raw_frame compiled(const struct fixture *fx, uint32_t off, uint32_t flags)
+{
+	return (struct ep_raw_frame){
+		.aux = MADE_CODE_OFF + off,
+		.n_words = 2,
+		.flags = HOTSPOT_FRAME_COMPILED << HOTSPOT_FRAME_SHIFT | flags,
+		.words = {fx->app.blob, HOTSPOT_COMPILED_WORD(APP_ID, fx->app.run)},
+	};
+}
+
+static struct ep_raw_frame interpreted(const struct fixture *fx, uint64_t method, uint32_t bci)
+{
+	uint64_t const_method, quad;
+
+	memcpy(&const_method, fx->vm.memory + (method - MADE_BASE) + 8, 8);
+	memcpy(&quad, fx->vm.memory + (const_method - MADE_BASE) + 32, 8);
+	return (struct ep_raw_frame){
+		.aux = bci,
+		.n_words = 2,
+		.flags = HOTSPOT_FRAME_INTERPRETED << HOTSPOT_FRAME_SHIFT,
+		.words = {method, const_method | (uint64_t)HOTSPOT_MARK(quad) << 48},
+	};
+}
+
+static void check(const struct fixture *fx, size_t i, const char *function, const char *system_name,
+		  const char *file, uint32_t line)
+{
+	assert_true(i < fx->got.n);
+	assert_string_equal(fx->got.names[i].function, function);
+	assert_string_equal(fx->got.names[i].system_name, system_name);
+	if (file)
+		assert_string_equal(fx->got.names[i].file, file);
+	else
+		assert_null(fx->got.names[i].file);
+	assert_int_equal(fx->got.names[i].line, line);
+}
+
+#define RUN    "com.example.Main.run", "com.example.Main.run(I)V"
+#define INNER  "com.example.Main$Inner.inner", "com.example.Main$Inner.inner()Ljava/lang/String;"
+#define APPLY  "com.example.Main$$Lambda.apply", "com.example.Main$$Lambda.apply(I)I"
+#define GUESS(text) text " [approximate]"
+
+static void check_three(const struct fixture *fx)
+{
+	assert_int_equal(fx->got.n, 3);
+	check(fx, 0, APPLY, NULL, 0);
+	check(fx, 1, INNER, "Main.kt", 301);
+	check(fx, 2, RUN, "Other.kt", 8); /* 102 by the source map */
+	assert_int_equal(fx->got.names[1].start_line, 300);
+	assert_int_equal(fx->got.names[2].start_line, 0);
+}
+
+/* Inlined methods, in order, in the layouts of all families. */
+static void names_what_was_inlined(void **state)
+{
+	(void)state;
+	for (enum made_family family = 0; family < MADE_FAMILIES; family++) {
+		struct fixture *fx = make(family, 100);
+		struct ep_raw_frame frame = compiled(fx, 128, 0);
+
+		assert_int_equal(ask(fx, &frame), 0);
+		check_three(fx);
+		unmake(fx);
+	}
+}
+
+static void knows_no_scope_between_calls(void **state)
+{
+	static const uint32_t offs[] = {0, 15, 17, 127, 129, 220, 221, 0x4001};
+
+	(void)state;
+	for (size_t i = 0; i < EP_LEN(offs); i++) {
+		struct fixture *fx = make(MADE_17, 100);
+		struct ep_raw_frame frame = compiled(fx, offs[i], 0);
+
+		assert_int_equal(ask(fx, &frame), 0);
+		assert_int_equal(fx->got.n, 1);
+		check(fx, 0, RUN, "Main.kt", 0);
+		assert_int_equal(fx->got.names[0].start_line, 10);
+		unmake(fx);
+	}
+}
+
+/* The first debug point behind, not the one before, nor one at the very place. */
+static void looks_behind_where_interrupted(void **state)
+{
+	struct fixture *fx = make(MADE_25, 6);
+	struct ep_raw_frame frame = compiled(fx, 16, EP_FRAME_INTERRUPTED);
+
+	(void)state;
+	assert_int_equal(ask(fx, &frame), 0);
+	assert_int_equal(fx->got.n, 1);
+	check(fx, 0, RUN, "Other.kt", 8);
+	frame.aux = MADE_CODE_OFF + 15;
+	assert_int_equal(ask(fx, &frame), 0);
+	check(fx, 0, RUN, "Main.kt", 11);
+	frame.aux = MADE_CODE_OFF + 210; /* behind it: a point without a scope */
+	assert_int_equal(ask(fx, &frame), 0);
+	check(fx, 0, RUN, "Main.kt", 0);
+	frame.aux = 3; /* before the code */
+	assert_int_equal(ask(fx, &frame), 0);
+	check(fx, 0, RUN, "Main.kt", 0);
+	unmake(fx);
+}
+
+/* An oop map for each debug point: there are none between calls. */
+static void flags_what_is_a_guess(void **state)
+{
+	struct fixture *fx = make(MADE_25, 6);
+	struct ep_raw_frame frame = compiled(fx, 100, EP_FRAME_INTERRUPTED);
+
+	(void)state;
+	assert_int_equal(ask(fx, &frame), 0);
+	assert_int_equal(fx->got.n, 3); /* apply only behind; run and inner before as well */
+	check(fx, 0, "com.example.Main$$Lambda.apply", GUESS("com.example.Main$$Lambda.apply(I)I"),
+	      NULL, 0);
+	check(fx, 1, INNER, "Main.kt", 301);
+	check(fx, 2, RUN, "Other.kt", 8);
+	assert_int_equal(hotspot_names_take_approximate(fx->names), 1);
+	assert_int_equal(hotspot_names_take_approximate(fx->names), 0);
+	frame.aux = MADE_CODE_OFF + 70;
+	assert_int_equal(ask(fx, &frame), 0);
+	assert_int_equal(fx->got.n, 2);
+	check(fx, 0, "com.example.Main$Inner.inner",
+	      GUESS("com.example.Main$Inner.inner()Ljava/lang/String;"), "Main.kt", 301);
+	check(fx, 1, RUN, "Other.kt", 8);
+	unmake(fx);
+}
+
+static void flags_nothing_where_points_are_dense(void **state)
+{
+	struct fixture *fx = make(MADE_8, 5);
+	struct ep_raw_frame frame = compiled(fx, 100, EP_FRAME_INTERRUPTED);
+
+	(void)state;
+	assert_int_equal(ask(fx, &frame), 0);
+	check_three(fx);
+	assert_int_equal(hotspot_names_take_approximate(fx->names), 0);
+	unmake(fx);
+}
+
+static void knows_null_checks(void **state)
+{
+	struct fixture *fx = make(MADE_17, 6);
+	struct ep_raw_frame frame = compiled(fx, 40, EP_FRAME_INTERRUPTED);
+
+	(void)state;
+	assert_int_equal(ask(fx, &frame), 0);
+	check(fx, 0, RUN, "Main.kt", 20);
+	frame.aux++;
+	assert_int_equal(ask(fx, &frame), 0);
+	check(fx, 0, RUN, "Other.kt", 8);
+	unmake(fx);
+}
+
+static void names_interpreted_methods(void **state)
+{
+	(void)state;
+	for (enum made_family family = 0; family < MADE_FAMILIES; family++) {
+		struct fixture *fx = make(family, 6);
+		struct ep_raw_frame frame = interpreted(fx, fx->app.run, 7);
+
+		assert_int_equal(ask(fx, &frame), 0);
+		check(fx, 0, RUN, "Main.kt", 11);
+		frame.aux = HOTSPOT_BCI_NATIVE;
+		assert_int_equal(ask(fx, &frame), 0);
+		check(fx, 0, RUN, "Main.kt", 0);
+		frame.words[1] ^= 1ull << 50;
+		assert_int_equal(ask(fx, &frame), EP_FRAME_GONE);
+		unmake(fx);
+	}
+}
+
+/* Known frames, and known code at new places, need no read at all. */
+static void reads_once(void **state)
+{
+	struct fixture *fx = make(MADE_25, 100);
+	struct ep_raw_frame frame = compiled(fx, 128, 0), other = interpreted(fx, fx->app.inner, 9);
+	uint64_t reads;
+
+	(void)state;
+	assert_int_equal(ask(fx, &frame), 0);
+	assert_int_equal(ask(fx, &other), 0);
+	reads = fx->vm.reads;
+	for (uint32_t off = 0; off < 240; off++) {
+		frame.aux = MADE_CODE_OFF + off;
+		frame.flags ^= EP_FRAME_INTERRUPTED;
+		assert_int_equal(ask(fx, &frame), 0);
+		assert_int_equal(ask(fx, &other), 0);
+	}
+	assert_int_equal(fx->vm.reads, reads);
+	unmake(fx);
+}
+
+static void put_id(struct made_vm *vm)
+{
+	made_put(vm, vm->a, HOTSPOT_F_nmethod_compile_id, APP_ID + 1);
+}
+
+static void put_unused(struct made_vm *vm)
+{
+	made_poke(vm, vm->a - 16 + 4, &(uint8_t){0}, 1);
+}
+
+static void put_method(struct made_vm *vm)
+{
+	made_put(vm, vm->a, HOTSPOT_F_nmethod_method, vm->b);
+}
+
+/* Whenever compiled code goes, it is named as it was or not at all; once gone, not again. */
+static void gives_up_what_is_gone(void **state)
+{
+	void (*const changes[])(struct made_vm *vm) = {put_id, put_unused, put_method};
+	uint64_t n_reads = 0;
+
+	(void)state;
+	for (size_t i = 0; i < EP_LEN(changes); i++) {
+		for (uint64_t at = 1; at <= n_reads || at == 1; at++) {
+			struct fixture *fx = make(MADE_25, 100);
+			struct ep_raw_frame frame = compiled(fx, 128, 0);
+
+			fx->vm.a = fx->app.blob;
+			fx->vm.b = fx->app.inner;
+			fx->vm.change = n_reads ? changes[i] : NULL;
+			fx->vm.change_at = at;
+			assert_int_equal(ask(fx, &frame), n_reads ? EP_FRAME_GONE : 0);
+			assert_int_equal(fx->got.n, n_reads ? 0 : 3);
+			if (!n_reads) {
+				n_reads = fx->vm.reads;
+				at = 0;
+			}
+			unmake(fx);
+		}
+	}
+	assert_true(n_reads > 10);
+}
+
+static void put_const(struct made_vm *vm)
+{
+	made_put(vm, vm->a, HOTSPOT_F_names_method_const, vm->b);
+}
+
+static void gives_up_interpreted_that_changed(void **state)
+{
+	uint64_t n_reads, const_method;
+	struct fixture *fx = make(MADE_17, 6);
+	struct ep_raw_frame frame = interpreted(fx, fx->app.run, 7);
+
+	(void)state;
+	assert_int_equal(ask(fx, &frame), 0);
+	n_reads = fx->vm.reads;
+	unmake(fx);
+	/* The last four look whether it is still the same: the last three of them see no Method. */
+	for (uint64_t at = 1; at <= n_reads - 4; at++) {
+		fx = make(MADE_17, 6);
+		memcpy(&const_method, fx->vm.memory + (fx->app.inner - MADE_BASE) + 8, 8);
+		fx->vm.a = fx->app.run;
+		fx->vm.b = const_method;
+		fx->vm.change = put_const;
+		fx->vm.change_at = at;
+		assert_int_equal(ask(fx, &frame), EP_FRAME_GONE);
+		assert_int_equal(fx->got.n, 0);
+		unmake(fx);
+	}
+}
+
+static void fails_as_its_reads_do(void **state)
+{
+	static const int failures[] = {-ESRCH, -EFAULT};
+
+	(void)state;
+	for (size_t i = 0; i < EP_LEN(failures); i++) {
+		for (uint64_t at = 1; at <= 12; at++) {
+			struct fixture *fx = make(MADE_8, 6);
+			struct ep_raw_frame frame = compiled(fx, 128, 0);
+			int r;
+
+			fx->vm.fail_at = at;
+			fx->vm.failure = failures[i];
+			r = ask(fx, &frame);
+			if (failures[i] == -ESRCH)
+				assert_int_equal(r, -ESRCH);
+			else /* a symbol that ends where memory does is read again */
+				assert_true(r == EP_FRAME_GONE || r == 0);
+			assert_true(r == 0 || fx->got.n == 0);
+			fx->vm.fail_at = 0;
+			assert_int_equal(ask(fx, &frame), 0);
+			check_three(fx);
+			unmake(fx);
+		}
+	}
+}
+
+static void passes_on_what_add_says(void **state)
+{
+	struct fixture *fx = make(MADE_8, 6);
+	struct ep_raw_frame frame = compiled(fx, 128, 0);
+
+	(void)state;
+	fx->got.result = -E2BIG;
+	assert_int_equal(ask(fx, &frame), -E2BIG);
+	assert_int_equal(fx->got.n, 1);
+	unmake(fx);
+}
+
+static void names_the_rest(void **state)
+{
+	struct fixture *fx = make(MADE_8, 6);
+	struct ep_raw_frame frame = {.n_words = 1, .words = {0x1000}};
+
+	(void)state;
+	frame.flags = HOTSPOT_FRAME_STUB << HOTSPOT_FRAME_SHIFT;
+	assert_int_equal(ask(fx, &frame), 0);
+	assert_string_equal(fx->got.names[0].function, "[stub]");
+	fx->got.n = 0;
+	assert_int_equal(hotspot_names_of(fx->names, (const struct hotspot_stubs *)fx, &frame, add,
+					  (struct ep_names *)&fx->got),
+			 0);
+	assert_string_equal(fx->got.names[0].function, "[StubRoutines (\ufffd1)]");
+	frame.flags = HOTSPOT_FRAME_HEAP_FRAMES << HOTSPOT_FRAME_SHIFT;
+	assert_int_equal(ask(fx, &frame), 0);
+	assert_string_equal(fx->got.names[0].function, "[frames in the heap]");
+	frame.flags = 7u << HOTSPOT_FRAME_SHIFT;
+	assert_int_equal(ask(fx, &frame), -EBADMSG);
+	frame.flags = HOTSPOT_FRAME_COMPILED << HOTSPOT_FRAME_SHIFT;
+	assert_int_equal(ask(fx, &frame), -EBADMSG);
+	frame.flags = HOTSPOT_FRAME_INTERPRETED << HOTSPOT_FRAME_SHIFT;
+	assert_int_equal(ask(fx, &frame), -EBADMSG);
+	unmake(fx);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(names_what_was_inlined),
+		cmocka_unit_test(knows_no_scope_between_calls),
+		cmocka_unit_test(looks_behind_where_interrupted),
+		cmocka_unit_test(flags_what_is_a_guess),
+		cmocka_unit_test(flags_nothing_where_points_are_dense),
+		cmocka_unit_test(knows_null_checks),
+		cmocka_unit_test(names_interpreted_methods),
+		cmocka_unit_test(reads_once),
+		cmocka_unit_test(gives_up_what_is_gone),
+		cmocka_unit_test(gives_up_interpreted_that_changed),
+		cmocka_unit_test(fails_as_its_reads_do),
+		cmocka_unit_test(passes_on_what_add_says),
+		cmocka_unit_test(names_the_rest),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
