@@ -26,6 +26,7 @@
 
 #define MAX_CALLERS (4u << 20)
 #define PUSH_RBX    0x53
+#define PUSH_RDX    0x52
 
 enum op { OP_OTHER, OP_CALL, OP_RET, OP_PUSH, OP_POP, OP_JUMP };
 
@@ -255,16 +256,17 @@ static int step_jump(struct shadow *shadow, uint64_t sp, const struct blob *blob
 }
 
 /*
- * Compiled code jumps to the exception blob with the frame as it is (OptoRuntime::generate_exception_blob,
- * runtime_x86_64.cpp, 8 to 28).
+ * Compiled code, or in 28 the stub that found no handler in it, jumps to the exception blob with the frame
+ * as it is; there rdx is pushed (OptoRuntime::generate_exception_blob, runtime_x86_64.cpp, 8 to 27).
  */
 static int enter_exception_blob(struct shadow *shadow, const struct blob *from)
 {
 	const struct user_regs_struct *regs = &shadow->tracee->regs;
 	struct blob to;
 
-	if (from->kind != BLOB_NMETHOD || !blobs_find(shadow->blobs, regs->rip, &to) ||
-	    to.kind != BLOB_EXCEPTION)
+	if (from->kind == BLOB_EXCEPTION || !blobs_find(shadow->blobs, regs->rip, &to) ||
+	    to.kind != BLOB_EXCEPTION ||
+	    (uint8_t)tracee_word(shadow->tracee, regs->rip) != PUSH_RDX)
 		return 0;
 	return push(shadow, regs->rdx, regs->rsp - 8, SHADOW_EXPECTED);
 }

@@ -49,7 +49,7 @@ struct run {
 	struct shadow shadow;
 	struct walker *walker;
 	struct report *report;
-	size_t counted;	 /* instructions of what the bar is for, */
+	size_t counted;	 /* instructions of what the bar is for, whose caller is known, */
 	size_t anything; /* and of all code */
 };
 
@@ -118,7 +118,7 @@ static int take_sample(struct run *run, const struct blob *blob, const uint8_t *
 
 	if (top != shadow_top(&run->shadow))
 		sample.within = shadow_caller(&run->shadow, shadow_top(&run->shadow)->caller)->addr;
-	run->counted += blob->kind == run->options.counted;
+	run->counted += blob->kind == run->options.counted && top->where != SHADOW_UNKNOWN;
 	run->anything++;
 	memcpy(sample.code, code, sizeof(sample.code));
 	if (top->where == SHADOW_AT_SLOT)
@@ -239,7 +239,7 @@ static int finish(struct run *run)
 	double percent;
 
 	percent = report_print(run->report, &run->shadow, run->options.examples, &judged);
-	printf("%s: %zu stepped, %zu judged, %.4f %% right\n",
+	printf("%s: %zu with a caller that was seen, %zu judged, %.4f %% right\n",
 	       run->options.counted == BLOB_NMETHOD ? "compiled code" : "interpreter", run->counted,
 	       judged, percent);
 	if (!run->walker)
