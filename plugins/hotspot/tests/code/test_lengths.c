@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lengths of instructions, as objdump (binutils) has them: of libc, of this program, of a VM and a library of
- * vector code where they are installed.
+ * Lengths of instructions, as objdump (binutils) has them: of libc and libm (vector code), of this program, and
+ * of a VM where one is installed.
  */
 #include "plugins/hotspot/code/decode.h"
 
@@ -18,7 +18,7 @@
 static const char *const files[] = {
 	"/proc/self/exe",
 	"/lib/x86_64-linux-gnu/libc.so.6",
-	"/usr/lib/x86_64-linux-gnu/libcrypto.so.3",
+	"/lib/x86_64-linux-gnu/libm.so.6",
 	"/usr/lib/jvm/*/lib/server/libjvm.so",
 };
 
@@ -38,7 +38,8 @@ static size_t parse_line(const char *line, uint8_t bytes[32])
 	}
 	if (n > 1 && bytes[0] == 0x8f && (bytes[1] & 0x1f) >= 8) /* XOP: of some AMD processors; HotSpot has none */
 		return 0;
-	return n;
+	/* objdump takes fwait as a prefix of what is behind it. */
+	return n > 1 && bytes[0] == 0x9b ? 0 : n;
 }
 
 /* How many are wrong; *ret_lines: were looked at. */
