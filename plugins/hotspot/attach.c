@@ -367,6 +367,7 @@ static bool is_unknown_stub(const struct instance *inst, const struct ep_raw_fra
 int hotspot_symbolize(void *instance, const struct ep_raw_frame *frame, struct ep_names *names)
 {
 	struct instance *inst = instance;
+	uint64_t guesses;
 	int r;
 
 	if (inst->next_look_ns <= SOON_NS || is_unknown_stub(inst, frame))
@@ -374,6 +375,9 @@ int hotspot_symbolize(void *instance, const struct ep_raw_frame *frame, struct e
 	r = hotspot_names_of(inst->names, inst->stubs, frame, host_of(inst)->add_name, names);
 	if (r == EP_FRAME_GONE)
 		host_of(inst)->count(inst->target, HOTSPOT_COUNT_GONE, 1);
+	guesses = hotspot_names_take_approximate(inst->names);
+	if (guesses)
+		host_of(inst)->count(inst->target, HOTSPOT_COUNT_APPROXIMATE, guesses);
 	return r;
 }
 

@@ -20,6 +20,7 @@ static const char *const counters[] = {
 	"return addresses that were searched for",
 	"walks resumed where the VM says that Java code called",
 	"frames whose code was gone when they were named",
+	"names of inlined methods that are a guess: no DebugNonSafepoints",
 	NULL,
 };
 

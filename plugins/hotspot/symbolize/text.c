@@ -149,8 +149,8 @@ static bool is_all(const char *text, const char *of)
 
 /*
  * A hidden class is its name, "+0x" and an address (mangle_hidden_class_name,
- * share/classfile/classFileParser.cpp, 15 on). Classes of lambdas are numbered before 21 (8 to 20:
- * InnerClassLambdaMetafactory of the class library: "$$Lambda$" and a counter).
+ * share/classfile/classFileParser.cpp, 15 on). Classes of lambdas are numbered in 8, 11 and
+ * 17 (the class library's InnerClassLambdaMetafactory: "$$Lambda$" and a counter), and were seen not to be in 21.
  */
 void hotspot_class_name(char *name)
 {
