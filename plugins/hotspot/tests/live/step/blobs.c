@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A heap of code has a byte for each segment: 0 where a block begins, else how many segments to go
- * back, in steps, to come nearer to where it does; 0xff where none is used (CodeHeap::find_block_for,
- * src/hotspot/share/memory/heap.cpp, all releases).
+ * back, in steps, to come nearer to where it does; 0xff where none is used
+ * (CodeHeap::find_block_for, src/hotspot/share/memory/heap.cpp, 8 to 27).
  */
 #include "core/base/util.h"
 #include "core/proc/memory.h"
@@ -131,7 +131,7 @@ static int64_t get(const uint8_t *bytes, struct member member)
 	return member.bytes ? (int64_t)(value << shift) >> shift : 0;
 }
 
-/* "C1 Runtime slow_subtype_check_blob", "StubRoutines (2)", "RuntimeStub - ...": to where numbers begin. */
+/* "StubRoutines (2)", "fast_new_instance Runtime1 stub": to where numbers begin. */
 static void trim(char *name)
 {
 	char *end = strpbrk(name, "(0@");
@@ -149,7 +149,7 @@ static const char *level_name(int64_t level)
 	return level >= 0 && level < (int64_t)EP_LEN(names) ? names[level] : "nmethod";
 }
 
-/* CodeBlob's names: src/hotspot/share/code/codeBlob.cpp, sharedRuntime.cpp, all releases. */
+/* Names of blobs: src/hotspot/share/code/codeBlob.cpp and nmethod.cpp, 8 to 27. */
 static void classify(const struct blobs *blobs, const uint8_t *bytes, struct blob *blob)
 {
 	static const struct {

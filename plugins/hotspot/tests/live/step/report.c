@@ -101,11 +101,12 @@ static void count(struct class *class, const struct sample *sample,
 static void print_example(const struct report *report, const struct sample *sample,
 			  const struct shadow_caller *truth)
 {
-	static const char *const fates[] = {"open", "returned", "patched", "thrown", "unwound", "unknown"};
+	static const char *const fates[] = {"open",   "returned", "patched",
+					    "thrown", "unwound",  "unknown"};
 
 	printf("  %s %s pc %#" PRIx64 " (blob %#" PRIx64 "+%#" PRIx64 ") sp %#" PRIx64 "\n    bytes",
-	       is_judged(truth) ? "WRONG" : "unsure", report->classes[sample->class].name, sample->pc,
-	       sample->start, sample->pc - sample->start, sample->sp);
+	       is_judged(truth) ? "WRONG" : "unsure", report->classes[sample->class].name,
+	       sample->pc, sample->start, sample->pc - sample->start, sample->sp);
 	for (size_t i = 0; i < STEP_CODE_BYTES; i++)
 		printf(" %02x", sample->code[i]);
 	printf(" |");
@@ -187,8 +188,8 @@ double report_print(const struct report *report, const struct shadow *shadow, un
 	}
 	print_class(&counted);
 	print_class(&others);
-	printf("returns %" PRIu64 ", elsewhere %" PRIu64 ", lost track %" PRIu64 "\n", shadow->returns,
-	       shadow->returns_elsewhere, shadow->lost);
+	printf("returns %" PRIu64 ", elsewhere %" PRIu64 ", lost track %" PRIu64 "\n",
+	       shadow->returns, shadow->returns_elsewhere, shadow->lost);
 	*ret_judged = counted.right + counted.wrong;
 	return *ret_judged ? 100.0 * (double)counted.right / (double)*ret_judged : 0.0;
 }

@@ -12,7 +12,7 @@
  *	deoptimization			replaces it by the address of a handler
  *
  * (src/hotspot/cpu/x86: sharedRuntime_x86_64.cpp, templateInterpreterGenerator_x86.cpp,
- * interp_masm_x86.cpp, stubGenerator_x86_64.cpp, runtime_x86_64.cpp, 8 to 28.) What does not fit
+ * interp_masm_x86.cpp, stubGenerator_x86_64.cpp, runtime_x86_64.cpp, 8 to 27.) What does not fit
  * ends what is known: sp above a slot whose address nobody took. The first frame of a stretch was
  * called before: its caller is known when it returns.
  */
@@ -76,7 +76,7 @@ static int push(struct shadow *shadow, uint64_t addr, uint64_t slot, enum shadow
 	return 0;
 }
 
-/* The frame that runs now was called before anything is known. `blob`: 0 if it is not sure whose. */
+/* The frame that runs now was called before anything is known. `blob`: 0 if it is not sure. */
 static int push_unknown(struct shadow *shadow, uint64_t blob)
 {
 	int r = push(shadow, 0, 0, SHADOW_UNKNOWN);
@@ -175,7 +175,7 @@ static int step_return(struct shadow *shadow, uint64_t slot, const struct blob *
 	return 0;
 }
 
-/* InterpreterMacroAssembler::call_VM calls the instruction behind the next one, for a pc of its own. */
+/* MacroAssembler::call_VM calls what is behind the next instruction, to have a pc of its own. */
 static int step_call(struct shadow *shadow, uint64_t return_addr, const struct blob *blob)
 {
 	const struct user_regs_struct *regs = &shadow->tracee->regs;
@@ -256,8 +256,9 @@ static int step_jump(struct shadow *shadow, uint64_t sp, const struct blob *blob
 }
 
 /*
- * Compiled code, or in 28 the stub that found no handler in it, jumps to the exception blob with the frame
- * as it is; there rdx is pushed (OptoRuntime::generate_exception_blob, runtime_x86_64.cpp, 8 to 27).
+ * Compiled code, or in 28 the stub that found no handler in it, jumps to the exception blob with the
+ * frame as it is; there rdx is pushed (OptoRuntime::generate_exception_blob, runtime_x86_64.cpp, 8 to
+ * 27).
  */
 static int enter_exception_blob(struct shadow *shadow, const struct blob *from)
 {
@@ -303,10 +304,11 @@ void shadow_returned(struct shadow *shadow)
 }
 
 /*
- * The handler of a safepoint poll lets the thread go on in a stub that makes itself a call from where
- * the poll was (SharedRuntime::generate_handler_blob, sharedRuntime_x86_64.cpp, 8 to 28): it pushes rbx
- * to make a slot, and stores the address there. At a return's poll (8, 11) the frame is gone, and the
- * stub takes its return address. Else it is a handler of the same frame, or not known.
+ * The handler of a safepoint poll lets the thread go on in a stub that makes itself a call from
+ * where the poll was (SharedRuntime::generate_handler_blob, sharedRuntime_x86_64.cpp, 8 to 27): it
+ * pushes rbx to make a slot, and stores the address there, or that of the next instruction. At a
+ * return's poll (8, 11) the frame is gone, and the stub takes its return address. Else it is a
+ * handler of the same frame, or not known.
  */
 int shadow_moved(struct shadow *shadow, const struct user_regs_struct *before,
 		 const struct blob *blob)

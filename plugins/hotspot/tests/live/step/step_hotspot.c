@@ -4,7 +4,7 @@
  *		[-e EXAMPLES] [-m PERCENT]
  *
  *	-l	where the heaps of code are, as check_step.py reads it from the VM's tables
- *	-P	directory of the plugin; without it nothing is walked, and the shadow stack alone checked
+ *	-P	directory of the plugin; without it nothing is walked, and the shadow stack checked
  *	-n	instructions of compiled code to step
  *	-i	the interpreter's instructions instead of compiled code's
  *	-s	instructions in a stretch; between two the thread runs freely for a moment
@@ -256,7 +256,13 @@ static bool parse(int argc, char **argv, struct options *options)
 {
 	int option;
 
-	*options = (struct options){.counted = BLOB_NMETHOD, .judged = 20000, .stretch = 4000, .examples = 2, .percent = 99.9};
+	*options = (struct options){
+		.counted = BLOB_NMETHOD,
+		.judged = 20000,
+		.stretch = 4000,
+		.examples = 2,
+		.percent = 99.9,
+	};
 	while ((option = getopt(argc, argv, "p:t:l:P:n:s:e:m:iv")) != -1) {
 		if (option == 'p')
 			options->pid = (pid_t)strtol(optarg, NULL, 10);

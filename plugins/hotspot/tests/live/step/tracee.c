@@ -21,11 +21,6 @@ static void poke_debug_register(const struct tracee *tracee, size_t n, uint64_t 
 		     value);
 }
 
-static uint64_t peek_pc(const struct tracee *tracee)
-{
-	return (uint64_t)ptrace(PTRACE_PEEKUSER, tracee->tid, offsetof(struct user, regs.rip), NULL);
-}
-
 /* SIGALRM has a handler that does nothing: waitpid comes back. */
 static int wait_stop(const struct tracee *tracee, int *ret_status)
 {
@@ -107,7 +102,7 @@ int tracee_run_to(struct tracee *tracee, uint64_t addr, uint64_t sp)
 		if (r == 0)
 			r = get_regs(tracee);
 		signal = r == 0 ? signal_of(status) : 0;
-	} while (r == 0 && !(peek_pc(tracee) == addr && tracee->regs.rsp == sp));
+	} while (r == 0 && !(tracee->regs.rip == addr && tracee->regs.rsp == sp));
 	if (r == -ETIMEDOUT && tracee_stop(tracee) < 0)
 		return -ESRCH;
 	poke_debug_register(tracee, 7, 0);
