@@ -53,7 +53,7 @@ struct ep_copy {
 };
 _Static_assert(sizeof(struct ep_copy) == 40 + 8 * EP_REGS, "ep_copy is shared with BPF");
 #define EP_COPY_PAGE_BYTES 4096u
-#define EP_COPY_PAGES	   4
+#define EP_COPY_PAGES	   6
 
 /* --- delta store ------------------------------------------------------------------------------
  *

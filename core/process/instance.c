@@ -19,6 +19,7 @@
 #define RETRY_MIN_NS (2 * EP_NS_PER_MS)
 #define LOAD_WAIT_NS EP_NS_PER_SEC
 #define RETRY_MAX_NS (10 * EP_NS_PER_SEC)
+#define YOUNG_NS     (2 * EP_NS_PER_SEC) /* while it maps what it needs */
 /* A process that maps all the time is looked at so often; its names have their turn in between. */
 #define REFRESH_REST_NS (50 * EP_NS_PER_MS)
 
@@ -486,6 +487,14 @@ bool ep_instance_is(const struct ep_instance *instance, const struct ep_claim *c
 	return instance->claim == claim && instance->target.bias == bias;
 }
 
+/* What is mapped may be what was waited for: a runtime's code, right before it runs. */
+static void try_again_soon(struct ep_instance *instance)
+{
+	instance->wait_ns = 0;
+	if (ep_clock_mono_ns() - instance->born_ns < YOUNG_NS)
+		schedule(instance, RETRY_MIN_NS);
+}
+
 void ep_instance_refresh(struct ep_instance *instance)
 {
 	if (instance->busy)
@@ -495,7 +504,7 @@ void ep_instance_refresh(struct ep_instance *instance)
 	else if (instance->attachment == EP_ATTACHMENT_DORMANT)
 		start_attach(instance);
 	else if (instance->attachment == EP_ATTACHMENT_WAITING)
-		instance->wait_ns = 0;
+		try_again_soon(instance);
 }
 
 void ep_instance_ask_refresh(struct ep_instance *instance)

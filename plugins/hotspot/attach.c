@@ -2,7 +2,8 @@
 /*
  * A process. The library's tables are there as soon as it is relocated, its heaps of code and the
  * interpreter a few ten milliseconds later: until then EP_NOT_YET. Stubs come later too, when compilers
- * start or are first needed, so they are looked for again, after 50 ms, 100 ms and so on.
+ * start or are first needed, so they are looked for again, after 50 ms, 200 ms and so on: 4 ms of CPU time
+ * each.
  */
 #include "core/base/util.h"
 #include "plugins/hotspot/heaps.h"
@@ -17,6 +18,7 @@
 
 #define MAX_KEYS	 1024 /* PTHREAD_KEYS_MAX of glibc; musl has 128 */
 #define FIRST_LOOK_NS	 50000000ull
+#define LOOK_FACTOR	 4
 #define LAST_LOOK_NS	 (60 * 1000000000ull)
 #define SOON_NS		 2000000000ull /* while it starts, names are an occasion as well */
 #define MAX_POINTER_SPAN 65536
@@ -32,6 +34,7 @@ struct instance {
 	struct hotspot_stubs *stubs;
 	struct hotspot_names *names;
 	uint64_t looked_ns, next_look_ns; /* when, and how long until the next */
+	uint64_t interpreter_end; /* of its code when it was read: it may not all have been made */
 };
 
 static const struct ep_unwinder_host *host_of(const struct instance *inst)
@@ -239,12 +242,28 @@ static int check_heap_of(const struct instance *inst, uint64_t addr)
 	return -EBADMSG;
 }
 
+/* It grows while the VM makes it, in a few milliseconds. 0: not known. */
+static uint64_t find_interpreter_end(const struct instance *inst)
+{
+	const struct hotspot_layout *layout = &inst->layout;
+	uint8_t bytes[256];
+	uint32_t size = layout->sizes[HOTSPOT_Z_queue_bytes];
+	uint64_t queue = 0;
+
+	if (size > sizeof(bytes) || !layout->statics[HOTSPOT_S_interpreter] ||
+	    read_pointer(inst, layout->statics[HOTSPOT_S_interpreter], &queue) < 0 ||
+	    read_target((void *)inst, queue, bytes, size) < 0)
+		return 0;
+	return hotspot_get(layout, HOTSPOT_F_queue_end, bytes, size);
+}
+
 static int read_layout(struct instance *inst, uint64_t *ret_interpreter)
 {
 	int r = hotspot_tables_read(inst->exe->tables, &inst->memory, bias_of(inst), &inst->layout);
 
+	/* Between the mapping of the file and that of its .bss the strides are what the file has there. */
 	if (r == -EBADMSG)
-		return refuse(inst, "gHotSpotVMStructs");
+		return EP_NOT_YET;
 	if (r == 0)
 		r = find_interpreter(inst, ret_interpreter);
 	if (r == 0 && is_zero(inst))
@@ -263,6 +282,7 @@ static int read_code(struct instance *inst, uint64_t interpreter)
 		if (r == -EBADMSG)
 			return refuse(inst, "HeapBlock and CodeBlob");
 	}
+	inst->interpreter_end = find_interpreter_end(inst);
 	if (r == 0)
 		r = read_stubs(inst, &inst->stubs);
 	return r;
@@ -355,17 +375,33 @@ int hotspot_attach(void *executable, struct ep_target *target, void **ret_instan
 
 /* --- later ------------------------------------------------------------------------------------ */
 
+/* An interpreter that was read while it was made is read anew when it is whole. */
+static bool may_look(struct instance *inst)
+{
+	uint64_t end, now = now_ns();
+
+	if (now - inst->looked_ns >= inst->next_look_ns) {
+		inst->looked_ns = now;
+		inst->next_look_ns = EP_MIN(LOOK_FACTOR * inst->next_look_ns, LAST_LOOK_NS);
+		return true;
+	}
+	if (inst->next_look_ns > FIRST_LOOK_NS)
+		return false;
+	end = find_interpreter_end(inst);
+	if (!end || end == inst->interpreter_end)
+		return false;
+	inst->interpreter_end = end;
+	return true;
+}
+
 /* What fails leaves all as it was: the process may be ending. */
 static int look_again(struct instance *inst)
 {
 	struct hotspot_stubs *stubs = NULL;
-	uint64_t now = now_ns();
 	int r;
 
-	if (now - inst->looked_ns < inst->next_look_ns)
+	if (!may_look(inst))
 		return 0;
-	inst->looked_ns = now;
-	inst->next_look_ns = EP_MIN(2 * inst->next_look_ns, LAST_LOOK_NS);
 	r = read_stubs(inst, &stubs);
 	if (r != 0)
 		return r;

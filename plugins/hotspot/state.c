@@ -244,6 +244,7 @@ static int8_t slot_of(const struct hotspot_layout *layout, enum hotspot_constant
 #define MAX_INTERPRETER	(1u << 20) /* 85 to 256 KiB in 8 to 28 */
 #define PIECE		16384
 #define ENOUGH_USES	16
+#define PLENTY_OF_USES	256 /* the first tenth of the code has them */
 
 static void count_bcp_uses(const uint8_t *code, size_t bytes, uint32_t uses[256])
 {
@@ -254,13 +255,21 @@ static void count_bcp_uses(const uint8_t *code, size_t bytes, uint32_t uses[256]
 	}
 }
 
+static uint32_t sum(const uint32_t uses[256])
+{
+	uint32_t total = 0;
+
+	for (uint32_t i = 0; i < 256; i++)
+		total += uses[i];
+	return total;
+}
+
 /* The slot that nine of ten uses have; 0: not known. */
 static int8_t most_used(const uint32_t uses[256])
 {
-	uint32_t best = 0, total = 0;
+	uint32_t best = 0, total = sum(uses);
 
 	for (uint32_t i = 0; i < 256; i++) {
-		total += uses[i];
 		if (uses[i] > uses[best])
 			best = i;
 	}
@@ -281,7 +290,8 @@ static int8_t find_bcp_slot(const struct hotspot_memory *memory, const struct ho
 		return 0;
 	buffer = hotspot_get(layout, HOTSPOT_F_queue_buffer, queue, sizeof(queue));
 	limit = hotspot_get(layout, HOTSPOT_F_queue_limit, queue, sizeof(queue));
-	for (uint64_t off = 0; off < limit && limit <= MAX_INTERPRETER; off += PIECE) {
+	for (uint64_t off = 0; off < limit && limit <= MAX_INTERPRETER && sum(uses) < PLENTY_OF_USES;
+	     off += PIECE) {
 		size_t n = EP_MIN(limit - off, (uint64_t)PIECE);
 
 		if (memory->read(memory->arg, buffer + off, code, n) < 0)

@@ -192,6 +192,7 @@ def process_of(samples):
 # An unwinder is loaded when the first process needs it, which takes a second or two: a JVM that sleeps
 # is there before, so that what is seen of the command's first seconds is not that.
 AWAKE = """%s >/dev/null & sleeper=$!
+echo "sleeper $sleeper" >&2
 while [ ! -e "$0" ]; do sleep 0.05; done
 "$@"; status=$?
 kill $sleeper
@@ -202,6 +203,12 @@ LOADED_SECONDS = 30
 def sleeper(java, directory):
     """java: a command that runs one"""
     return [*java, "-Xint", "-cp", directory, "Burner", "300", "none"]
+
+
+def not_of_sleeper(samples, done):
+    """The sleeper itself is sampled while nothing is known yet."""
+    found = re.search(r"^sleeper (\d+)$", done.stderr, re.MULTILINE)
+    return [s for s in samples if not found or str(s.labels.get("pid")) != found[1]]
 
 
 def wait_loaded(log, process):

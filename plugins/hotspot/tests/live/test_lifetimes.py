@@ -121,8 +121,8 @@ class Lifetimes(unittest.TestCase):
         command = " ".join(self.java(runtime, "0.3", "inlined", "many", "lambdas"))
         script = f"i=0; while [ $i -lt {SHORT_LIVES} ]; do {command}; i=$((i+1)); done"
         profile, done = self.record(["sh", "-c", script])
-        samples = [s for s in profile.samples if s.labels.get("comm") == "java"
-                   and not javas.is_starter(s)]
+        samples = [s for s in javas.not_of_sleeper(profile.samples, done)
+                   if s.labels.get("comm") == "java" and not javas.is_starter(s)]
         self.check(runtime, samples, done.stdout, check_hotspot.STARTUP_THRESHOLD)
 
     def test_ends_by_a_signal(self):
