@@ -183,8 +183,7 @@ def measure(name, options):
             raise Failed(f"exit status {done.returncode}: {done.stderr[-800:]}")
     finally:
         shutil.rmtree(directory)
-    samples = [s for s in profile.samples if s.labels.get("comm") in ("java", "javac")
-               and not javas.is_starter(s)]
+    samples = javas.process_of(profile.samples)  # and not the sleeper's
     whole, complete, reasons, examples = judge(samples)
     java = sum(s.count for s in samples if is_interpreted(s))
     print(f"{name:10} {whole:7} samples, {100 * java / max(whole, 1):5.1f} % with Java frames, "

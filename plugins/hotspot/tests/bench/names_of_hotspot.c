@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a name costs, over a running JVM: bench_hotspot PID. All its nmethods are taken, each three debug points of
+ * What a name costs, over a running JVM: names_of_hotspot PID. All its nmethods are taken, each three debug points of
  * those that have any: first when nothing is known of it, then a new place in it, then a known one. Medians and
  * 99th percentiles, in nanoseconds.
  */
@@ -136,7 +136,7 @@ int main(int argc, char **argv)
 	size_t n;
 
 	if (argc != 2) {
-		fprintf(stderr, "usage: bench_hotspot PID\n");
+		fprintf(stderr, "usage: names_of_hotspot PID\n");
 		return 77;
 	}
 	live_vm_init(&vm, atoi(argv[1]), &layout);
