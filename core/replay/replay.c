@@ -357,7 +357,7 @@ int ep_replay_walk(struct ep_replay *replay, size_t i, struct ep_vec *event)
 
 	if (r == 0)
 		r = ep_kernel_run(replay->kernel, thread, event);
-	if (r == 0 && replay->source)
+	if (r == 0 && replay->source && !replay->source->read)
 		r = keep_stack_text(replay, event);
 	return r;
 }

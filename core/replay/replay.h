@@ -26,6 +26,11 @@ struct ep_replay_source {
 	void *arg;
 	/* EP_FIXTURE_BLOCK_BYTES at a multiple of that. 0, -EFAULT. */
 	int (*read_block)(void *arg, uint64_t addr, uint8_t *block);
+	/*
+	 * Optional: memory of a process that goes on between two walks. It is asked for each time, and
+	 * nothing that is looked at is kept. 0, -EFAULT (all or nothing), -ESRCH.
+	 */
+	int (*read)(void *arg, uint64_t addr, void *buf, size_t bytes);
 	/* Unwind tables of an executable, borrowed; NULL: it has none. */
 	const struct ep_unwind_table *(*table)(void *arg, uint32_t executable);
 	/* For the questions of plugins; NULL: it cannot be opened. */
@@ -64,6 +69,8 @@ void ep_replay_drop_source(struct ep_replay *replay);
 int ep_replay_add_language(struct ep_replay *replay, const struct ep_plugin *plugin);
 /* Attaches the languages that claim an executable; again: anew. 0, -ENOMEM, -E2BIG. */
 int ep_replay_attach(struct ep_replay *replay);
+/* As the agent does when a language asks for it: refresh of those that are attached. 0, -ENOMEM. */
+int ep_replay_refresh(struct ep_replay *replay);
 /* The event of thread number i: struct ep_sample, then words (bpf/shared.h). As ep_kernel_run. */
 int ep_replay_walk(struct ep_replay *replay, size_t i, struct ep_vec *event);
 /*

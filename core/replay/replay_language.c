@@ -307,6 +307,20 @@ int ep_replay_attach(struct ep_replay *replay)
 	return ep_replay_publish(replay);
 }
 
+static void refresh(struct ep_replay_language *language)
+{
+	if (language->instance && EP_HAS(language->ops, refresh))
+		end_call(language, EP_ATTACHMENT_REFRESH,
+			 language->ops->refresh(language->instance));
+}
+
+int ep_replay_refresh(struct ep_replay *replay)
+{
+	for (size_t i = 0; i < replay->n_languages; i++)
+		refresh(&replay->languages[i]);
+	return replay->untold ? ep_replay_publish(replay) : 0;
+}
+
 int ep_replay_languages(const struct ep_replay *replay, struct ep_vec *text)
 {
 	int r = 0;

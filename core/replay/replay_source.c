@@ -41,6 +41,8 @@ int ep_replay_read(void *arg, uint64_t addr, void *buf, size_t bytes)
 	replay->reads++;
 	if (is_failing(replay, addr, last))
 		return -EFAULT;
+	if (replay->source && replay->source->read)
+		return replay->source->read(replay->source->arg, addr, buf, bytes);
 	for (block = EP_ALIGN_DOWN(addr, EP_FIXTURE_BLOCK_BYTES); block <= last;
 	     block += EP_FIXTURE_BLOCK_BYTES) {
 		int r = take_block(replay, block);

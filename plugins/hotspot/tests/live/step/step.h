@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Single-steps a Java thread and walks its stack at every instruction, with the plugin's own program
+ * (core/replay); what it says of the caller is compared with what the executed instructions say.
+ *
+ *	tracee.c	the thread: stopped, stepped, run to an address
+ *	blobs.c		what an address of the code cache is in, by the VM's tables alone
+ *	shadow.c	who called whom, from calls, returns, pushes and pops
+ *	walk.c		the walk, and which caller it shows
+ *	report.c	samples, compared and counted
+ *	step_hotspot.c	options, and the loop
+ */
+#ifndef HOTSPOT_STEP_H
+#define HOTSPOT_STEP_H
+
+#include "core/base/vec.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/user.h>
+
+#define STEP_CODE_BYTES 16 /* an x86 instruction has at most 15 */
+#define STEP_NAME_BYTES 40
+
+/* --- tracee.c */
+
+struct tracee {
+	pid_t pid, tid;
+	int signal; /* that it gets when it goes on */
+	struct user_regs_struct regs;
+};
+
+/* 0; -ESRCH: it has ended; -ETIMEDOUT: it went on for longer than tracee_limit lets it. */
+int tracee_stop(struct tracee *tracee);
+int tracee_continue(struct tracee *tracee, unsigned int microseconds);
+/* One instruction, or the first of a signal's handler. A signal is kept for the next step: 1. */
+int tracee_step(struct tracee *tracee);
+/* Until pc is `addr` with this sp. */
+int tracee_run_to(struct tracee *tracee, uint64_t addr, uint64_t sp);
+void tracee_end(struct tracee *tracee);
+uint64_t tracee_word(const struct tracee *tracee, uint64_t addr); /* 0: cannot be read */
+
+/* --- blobs.c */
+
+enum blob_kind {
+	BLOB_OTHER,
+	BLOB_INTERPRETER,
+	BLOB_ADAPTER,
+	BLOB_DEOPT,
+	BLOB_SAFEPOINT,
+	BLOB_EXCEPTION,
+	BLOB_NMETHOD,
+};
+
+struct blob {
+	uint64_t start, end; /* of struct CodeBlob; of all that it has */
+	uint64_t code;
+	enum blob_kind kind;
+	int64_t frame_bytes;	/* of a compiled frame, with its return address */
+	int64_t frame_complete; /* from `code` on */
+	char name[STEP_NAME_BYTES];
+};
+
+struct blobs;
+
+/* From the text that check_step.py makes of the VM's tables. NULL: it is not understood. */
+struct blobs *blobs_new(const char *path, pid_t pid);
+void blobs_free(struct blobs *blobs);
+/* False: it is in no heap of code, or no block there is used. */
+bool blobs_find(struct blobs *blobs, uint64_t addr, struct blob *ret);
+
+/* --- shadow.c */
+
+#define SHADOW_MAX 4096
+
+enum fate {
+	FATE_OPEN,     /* it was there when the stretch ended */
+	FATE_RETURNED, /* a return went there */
+	FATE_PATCHED,  /* a return took another address from where it was: deoptimization */
+	FATE_THROWN,   /* an exception went on from there */
+	FATE_UNWOUND,  /* cut off: deoptimization, or what is not understood */
+	FATE_UNKNOWN,  /* it was never seen where it returns to */
+};
+
+struct shadow_caller { /* one call's caller; samples refer to it, since it may be known later */
+	uint64_t addr;
+	enum fate fate;
+};
+
+enum shadow_where {
+	SHADOW_AT_SLOT,
+	SHADOW_IN_REGISTER,
+	SHADOW_EXPECTED, /* to be stored at the slot by code that a signal led to */
+	SHADOW_UNKNOWN,	 /* the first frame of a stretch: called before */
+};
+
+struct shadow_entry {
+	uint64_t slot;
+	uint32_t caller; /* index in callers */
+	enum shadow_where where;
+	uint64_t blob;	  /* SHADOW_UNKNOWN: start of the one it was in */
+	bool is_call_next; /* "call" of the next instruction, to get an address */
+	bool is_within;	   /* the interpreter called a piece of itself: its frame is the same */
+};
+
+struct shadow {
+	struct tracee *tracee;
+	struct blobs *blobs;
+	struct ep_vec callers; /* struct shadow_caller */
+	struct shadow_entry entries[SHADOW_MAX];
+	size_t n;
+	uint64_t pushed, pushed_at; /* by the interpreter: maybe a return address */
+	uint64_t returns, returns_elsewhere, lost;
+};
+
+void shadow_init(struct shadow *shadow, struct tracee *tracee, struct blobs *blobs);
+void shadow_fini(struct shadow *shadow);
+/* A stretch begins: nothing is known. */
+int shadow_begin(struct shadow *shadow);
+static inline struct shadow_entry *shadow_top(struct shadow *shadow)
+{
+	return &shadow->entries[shadow->n - 1];
+}
+static inline struct shadow_caller *shadow_caller(const struct shadow *shadow, uint32_t i)
+{
+	return ep_vec_at(&shadow->callers, struct shadow_caller, i);
+}
+/* Who called the frame that runs now. */
+const struct shadow_entry *shadow_calling(const struct shadow *shadow, const struct blob *blob);
+/* The instruction at before's pc, whose bytes are `code`, in `blob`, was executed. */
+int shadow_step(struct shadow *shadow, const struct user_regs_struct *before, const uint8_t *code,
+		const struct blob *blob);
+/* The return out of native code that was not stepped. */
+void shadow_returned(struct shadow *shadow);
+/* A signal's handler has let the thread go on elsewhere than where it was. */
+int shadow_moved(struct shadow *shadow, const struct user_regs_struct *before,
+		 const struct blob *blob);
+
+/* --- walk.c */
+
+struct ep_replay;
+struct walker;
+
+struct walked {
+	uint64_t caller; /* return address; 0: none was found */
+	uint64_t leaf;	 /* what the first frame says where it is */
+	uint32_t error;
+	uint32_t n_frames;
+	uint32_t n_right; /* of the shadow's callers, in order; at most n_known */
+	uint32_t n_known;
+	uint32_t header[3]; /* of the first frames: kind, flags, words */
+};
+
+int walker_new(pid_t pid, const char *plugins, struct walker **ret_walker);
+void walker_free(struct walker *walker);
+int walker_walk(struct walker *walker, const struct tracee *tracee, struct walked *ret);
+/* Of the last walk: pc of the n-th frame; 0 is where it was interrupted. 0: not seen. */
+uint64_t walker_pc(const struct walker *walker, size_t n);
+
+/* --- report.c */
+
+struct sample {
+	uint32_t class;
+	uint32_t caller; /* in shadow->callers */
+	uint64_t pc, sp, start, now; /* now: what was in the slot at that moment; 0: unknown */
+	uint64_t within; /* where the interpreter called a piece of itself: may be said as well */
+	struct walked walked;
+	uint8_t code[2 * STEP_CODE_BYTES]; /* before pc, and from it on */
+};
+
+struct report;
+
+struct report *report_new(void);
+void report_free(struct report *report);
+/* Number of a class of code; those that count are what the bar is for. */
+uint32_t report_class(struct report *report, const char *name, bool is_counted);
+int report_add(struct report *report, const struct sample *sample);
+size_t report_len(const struct report *report);
+/* Compares all samples and prints. Percent right of what counts and was judged. */
+double report_print(const struct report *report, const struct shadow *shadow, unsigned int examples,
+		    size_t *ret_judged);
+
+#endif
