@@ -150,9 +150,7 @@ static __always_inline void begin_run(const struct hotspot_walk *w)
 	}
 	w->s->goes_on = 0;
 	find_bounds(w);
-	if (w->rec->walk.interrupted && find_range(w, w->rec->walk.pc) &&
-	    HOTSPOT_CODE(w->s->code.data) == HOTSPOT_CODE_HEAP)
-		read_leaf(w);
+	look_at_first(w);
 }
 
 static __always_inline void walk(void *ctx, const struct hotspot_walk *w)
