@@ -153,11 +153,26 @@ static __always_inline void begin_run(const struct hotspot_walk *w)
 	look_at_first(w);
 }
 
-static __always_inline void walk(void *ctx, const struct hotspot_walk *w)
+/*
+ * The same, as values that a compiler knows nothing of: addresses it made before are not kept on the
+ * stack, where each has a state of its own for a verifier.
+ */
+static __always_inline struct hotspot_walk forget(const struct hotspot_walk *w)
+{
+	struct hotspot_walk same = *w;
+
+	EP_OPAQUE(same.rec);
+	EP_OPAQUE(same.chunk);
+	EP_OPAQUE(same.state);
+	EP_OPAQUE(same.s);
+	EP_OPAQUE(same.b);
+	return same;
+}
+
+static __always_inline void walk_frames(void *ctx, const struct hotspot_walk *w)
 {
 	__u32 done = EP_STEP_CALLER;
 
-	begin_run(w);
 	for (__u64 i = 0; i < HOTSPOT_MAX_FRAMES_PER_RUN; i++) {
 		if (i >= ep_self.frames_per_run)
 			break;
@@ -167,6 +182,15 @@ static __always_inline void walk(void *ctx, const struct hotspot_walk *w)
 		w->s->has_stepped = 1;
 	}
 	go_on(ctx, w, done);
+}
+
+static __always_inline void walk(void *ctx, const struct hotspot_walk *w)
+{
+	struct hotspot_walk same;
+
+	begin_run(w);
+	same = forget(w);
+	walk_frames(ctx, &same);
 }
 
 SEC("perf_event")
