@@ -87,6 +87,7 @@ static __always_inline __u32 step(const struct hotspot_walk *w)
 	at->error = 0;
 	at->pushes = 0;
 	at->may_stand = 0;
+	at->keeps_regs = 0;
 	at->is = find_kind(w);
 	HOTSPOT_MEET();
 	describe(w);

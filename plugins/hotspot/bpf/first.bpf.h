@@ -78,6 +78,30 @@ static __always_inline void search_first(const struct hotspot_walk *w)
 	}
 }
 
+/*
+ * Registers were saved by pusha, around a call of C for an x87 intrinsic: it has stored sp as it was five
+ * words below that, which tells (src/hotspot/cpu/x86: only 8, macroAssembler_x86.cpp, pusha and
+ * fp_runtime_fallback). Below them are vector registers, the argument, and what aligns sp:
+ *
+ *	sp | 0, 8, 16 | ymm 0, 100h | xmm 0, 100h | 58h: 28h + its own address | 80h: the frame
+ */
+static __always_inline __u64 pass_pusha(const struct hotspot_walk *w)
+{
+	static const __u16 offs[] = {0, 0x100, 0x200, 0x208, 0x210};
+	__u64 sp = get_sp(w), pushed = 0;
+
+	if (bpf_probe_read_user(w->b->words, 0x218, (void *)(sp + 0x58)))
+		return 0;
+#pragma clang loop unroll(full)
+	for (__u64 i = 0; i < sizeof(offs) / sizeof(offs[0]); i++) {
+		__u64 is = 1 ^ is_set(w->b->words[offs[i] / 8] ^ (sp + 0x80 + offs[i]));
+
+		pushed |= (0x80 + offs[i]) & -is;
+	}
+	w->s->first_slot += pushed;
+	return pushed;
+}
+
 static __always_inline void check_first(const struct hotspot_walk *w)
 {
 	w->s->first_begin = w->s->code_begin;
@@ -111,7 +135,8 @@ static __always_inline void look_at_first(const struct hotspot_walk *w)
 			return;
 	}
 	HOTSPOT_MEET();
-	check_first(w);
+	if (!pass_pusha(w))
+		check_first(w);
 }
 
 #endif

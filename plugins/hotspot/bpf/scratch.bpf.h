@@ -18,6 +18,7 @@ struct hotspot_frame_at {
 	__u64 pc, sp, fp;   /* the caller's */
 	__u64 slot;	    /* where the return address is; sp is behind it */
 	__u64 keeps_fp;	    /* the caller's fp is in the register, else below the slot */
+	__u64 keeps_regs;   /* registers that the caller has as they are */
 	__u64 may_stand;    /* it may have no bytes at all */
 	__u64 pushes;	    /* it is a frame to show: */
 	__u64 flags, aux, words[2], n_words;
@@ -89,7 +90,7 @@ EP_SCRATCH(struct hotspot_scratch)
 /* What was read: not zeroed for each sample. */
 struct hotspot_buffers {
 	__u8 block[512 + 8]; /* its header, its struct CodeBlob; what is behind HOTSPOT_BLOB_BYTES is 0 */
-	__u64 words[HOTSPOT_WINDOW];
+	__u64 words[HOTSPOT_WINDOW + 4];
 	__u8 code[HOTSPOT_CODE_BYTES + 8];
 	__u64 slots[16];
 	__u64 pair[2]; /* saved fp, return address */
