@@ -9,6 +9,8 @@
  *			a stub, an adapter, a method handle linker	: good, it leads to any method
  *			another method's code				: not ours; words above are tried
  *
+ * and by what is behind it, where that one's frame should end.
+ *
  * Done once, before the frames.
  */
 #ifndef HOTSPOT_FIRST_BPF_H
@@ -28,34 +30,70 @@ static __always_inline __u64 get_target(const struct hotspot_walk *w, __u64 addr
 	return (addr + (__u64)((__s64)w->b->before >> 32)) & -is_call;
 }
 
-/* Of the first frame's method: its block is not what was read last any more. */
-static __always_inline bool is_in_first(const struct hotspot_walk *w, __u64 addr)
+static __always_inline bool is_in(const struct hotspot_callee *callee, __u64 addr)
 {
-	return addr - w->s->first_begin < w->s->first_end - w->s->first_begin;
+	return addr - callee->begin < callee->end - callee->begin;
 }
 
-/* May a call of this lead to the first frame's method? */
-static __always_inline bool leads_there(const struct hotspot_walk *w, __u64 target)
+/* A method's call of a static one of the interpreter goes by a piece of code behind its own. */
+static __always_inline bool is_behind_code(const struct hotspot_walk *w, __u64 from, __u64 target)
 {
-	if (is_in_first(w, target) || !find_range(w, target) ||
+	return from - w->s->code_begin < w->s->code_end - w->s->code_begin &&
+	       target - w->s->code_begin > get_field(w, &w->state->frame_complete);
+}
+
+/* May a call lead to the callee? Its own method, but for a version that was made later, is asked for. */
+static __always_inline bool leads_there(const struct hotspot_walk *w, __u64 from, __u64 target)
+{
+	if (is_in(&w->s->callee, target) || !find_range(w, target) ||
 	    HOTSPOT_CODE(w->s->code.data) != HOTSPOT_CODE_HEAP || !find_block(w, target) ||
 	    w->s->blob != HOTSPOT_BLOB_METHOD)
 		return true;
-	return !get_field(w, &w->state->frame_size) ||
-	       get_field(w, &w->state->method) == w->s->first_method;
+	return !get_field(w, &w->state->frame_size) || is_behind_code(w, from, target) ||
+	       get_field(w, &w->state->method) == w->s->callee.method;
 }
 
-static __always_inline bool is_callers(const struct hotspot_walk *w)
+static __always_inline void be_callee(const struct hotspot_walk *w)
 {
-	__u64 addr = w->b->value, target;
+	w->s->callee.begin = w->s->code_begin;
+	w->s->callee.end = w->s->code_end;
+	w->s->callee.method = get_field(w, &w->state->method);
+}
 
-	if (!is_near(w, addr) || !read_word(addr - 8, &w->b->before))
-		return true; /* the walk sees what it is */
-	target = get_target(w, addr);
-	if (!target)
-		return true;
-	w->b->value = target;
-	return leads_there(w, w->b->value);
+/* To the frame that a return address is in, if it is one of a method. */
+static __always_inline bool next_link(const struct hotspot_walk *w, __u64 addr)
+{
+	if (!find_range(w, addr) || HOTSPOT_CODE(w->s->code.data) != HOTSPOT_CODE_HEAP ||
+	    !find_block(w, addr - 1) || w->s->blob != HOTSPOT_BLOB_METHOD)
+		return false;
+	be_callee(w);
+	w->s->link_slot += get_field(w, &w->state->frame_size) * 8;
+	return true;
+}
+
+/* Two return addresses in a row: an old one that is right by itself does not lead to another one. */
+static __always_inline bool is_chain(const struct hotspot_walk *w)
+{
+	w->s->link_slot = w->s->first_slot;
+#pragma clang loop unroll(disable)
+	for (__u64 i = 0; i < 2; i++) {
+		__u64 addr, target;
+
+		if (!read_word(w->s->link_slot, &w->b->value))
+			return true;
+		w->s->link = w->b->value;
+		HOTSPOT_MEET();
+		addr = w->s->link;
+		if (!is_near(w, addr) || !read_word(addr - 8, &w->b->before))
+			return false;
+		target = get_target(w, addr);
+		if (target && !leads_there(w, addr, target))
+			return false;
+		HOTSPOT_MEET();
+		if (!next_link(w, w->s->link))
+			return true;
+	}
+	return true;
 }
 
 /* Words above: the return address of a call of this very method, or one into the interpreter. */
@@ -70,7 +108,7 @@ static __always_inline void search_first(const struct hotspot_walk *w)
 		if (!is_near(w, addr) || !read_word(addr - 8, &w->b->before))
 			continue;
 		w->b->value = get_target(w, addr);
-		if (is_in_first(w, w->b->value) || addr == w->state->call_stub_return) {
+		if (is_in(&w->s->callee, w->b->value) || addr == w->state->call_stub_return) {
 			w->s->first_slot = slot;
 			w->s->first_is_searched = 1;
 			return;
@@ -104,11 +142,14 @@ static __always_inline __u64 pass_pusha(const struct hotspot_walk *w)
 
 static __always_inline void check_first(const struct hotspot_walk *w)
 {
-	w->s->first_begin = w->s->code_begin;
-	w->s->first_end = w->s->code_end;
-	w->s->first_method = get_field(w, &w->state->method);
-	if (read_word(w->s->first_slot, &w->b->value) && !is_callers(w))
-		search_first(w);
+	struct hotspot_callee first;
+
+	be_callee(w);
+	first = w->s->callee;
+	if (is_chain(w))
+		return;
+	w->s->callee = first;
+	search_first(w);
 }
 
 /* Where the first frame's return address is, if it is one of a method. */
