@@ -140,12 +140,25 @@ static __always_inline __u64 pass_pusha(const struct hotspot_walk *w)
 	return pushed;
 }
 
+/* Is at a slot what a call of this very method returns to? */
+static __always_inline bool is_own_call(const struct hotspot_walk *w, __u64 slot)
+{
+	if (!read_word(slot, &w->b->value) || !is_near(w, w->b->value) ||
+	    !read_word(w->b->value - 8, &w->b->before))
+		return false;
+	return is_in(&w->s->callee, get_target(w, w->b->value));
+}
+
 static __always_inline void check_first(const struct hotspot_walk *w)
 {
 	struct hotspot_callee first;
 
 	be_callee(w);
 	first = w->s->callee;
+	if (w->s->spilled && is_own_call(w, w->s->first_slot + w->s->spilled)) {
+		w->s->first_slot += w->s->spilled;
+		return;
+	}
 	if (is_chain(w))
 		return;
 	w->s->callee = first;
@@ -161,6 +174,7 @@ static __always_inline void look_at_first(const struct hotspot_walk *w)
 	w->s->first_slot = 0;
 	w->s->first_keeps_fp = 0;
 	w->s->first_is_searched = 0;
+	w->s->spilled = 0;
 	if (!find_range(w, walk->pc) || HOTSPOT_CODE(w->s->code.data) != HOTSPOT_CODE_HEAP ||
 	    !find_block(w, walk->pc - walk->return_address) || w->s->blob != HOTSPOT_BLOB_METHOD)
 		return;
@@ -174,6 +188,7 @@ static __always_inline void look_at_first(const struct hotspot_walk *w)
 		read_leaf(w);
 		if (find_leaf_slot(w, frame_bytes, complete >> 63))
 			return;
+		w->s->spilled = find_spilled(w) & ((complete >> 63) - 1);
 	}
 	HOTSPOT_MEET();
 	if (!pass_pusha(w))

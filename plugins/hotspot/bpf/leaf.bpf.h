@@ -178,6 +178,31 @@ static __always_inline __u64 is_frame_made(const struct hotspot_walk *w)
 	return 1 ^ not_made;
 }
 
+/*
+ * Bytes below the frame that a barrier of a collector spills registers to, where it is seen to begin or to
+ * end; 0: neither.
+ *
+ *	sub rsp, n | mov [rsp + x], ... | call | ... | add rsp, n | jmp back into the method
+ *
+ * src/hotspot/cpu/x86/gc/z/zBarrierSetAssembler_x86.cpp, 17, gc/shared/barrierSetAssembler_x86.cpp, 21 to
+ * 27: SaveLiveRegisters.
+ */
+static __always_inline __u64 find_spilled(const struct hotspot_walk *w)
+{
+	__u64 n = 0;
+
+#pragma clang loop unroll(disable)
+	for (__s64 i = HOTSPOT_CODE_BACK; i >= 4; i--) {
+		__u64 code = get_code(w, -i), is = is_set((code & 0xffffff) ^ 0xec8348) - 1;
+		__u64 end = get_code(w, HOTSPOT_CODE_BACK - i);
+		__u64 ends = is_set((end & 0xff00ffffff) ^ 0xe900c48348) - 1;
+
+		n = (n & ~is) | ((code >> 24 & 0xff) & is);
+		n = (n & ~ends) | ((end >> 24 & 0xff) & ends);
+	}
+	return n & 0x70;
+}
+
 /* Asked once, before the first frame: none behind it was interrupted. */
 static __always_inline void read_leaf(const struct hotspot_walk *w)
 {
