@@ -72,9 +72,9 @@ static __always_inline bool next_link(const struct hotspot_walk *w, __u64 addr)
 }
 
 /* Two return addresses in a row: an old one that is right by itself does not lead to another one. */
-static __always_inline bool is_chain(const struct hotspot_walk *w)
+static __always_inline bool is_chain(const struct hotspot_walk *w, __u64 slot)
 {
-	w->s->link_slot = w->s->first_slot;
+	w->s->link_slot = slot;
 #pragma clang loop unroll(disable)
 	for (__u64 i = 0; i < 2; i++) {
 		__u64 addr, target;
@@ -84,8 +84,9 @@ static __always_inline bool is_chain(const struct hotspot_walk *w)
 		w->s->link = w->b->value;
 		HOTSPOT_MEET();
 		addr = w->s->link;
+		/* No code at all: the walk sees that by itself. */
 		if (!is_near(w, addr) || !read_word(addr - 8, &w->b->before))
-			return false;
+			return !i;
 		target = get_target(w, addr);
 		if (target && !leads_there(w, addr, target))
 			return false;
@@ -96,7 +97,7 @@ static __always_inline bool is_chain(const struct hotspot_walk *w)
 	return true;
 }
 
-/* Words above: the return address of a call of this very method, or one into the interpreter. */
+/* Words above: the return address of a call of this very method. */
 static __always_inline void search_first(const struct hotspot_walk *w)
 {
 	for (__u64 i = 1; i <= HOTSPOT_FIRST_TRIES; i++) {
@@ -108,9 +109,8 @@ static __always_inline void search_first(const struct hotspot_walk *w)
 		if (!is_near(w, addr) || !read_word(addr - 8, &w->b->before))
 			continue;
 		w->b->value = get_target(w, addr);
-		if (is_in(&w->s->callee, w->b->value) || addr == w->state->call_stub_return) {
-			w->s->first_slot = slot;
-			w->s->first_is_searched = 1;
+		if (is_in(&w->s->callee, w->b->value)) {
+			w->s->searched_slot = slot;
 			return;
 		}
 	}
@@ -159,10 +159,15 @@ static __always_inline void check_first(const struct hotspot_walk *w)
 		w->s->first_slot += w->s->spilled;
 		return;
 	}
-	if (is_chain(w))
+	if (is_chain(w, w->s->first_slot))
 		return;
 	w->s->callee = first;
+	w->s->searched_slot = 0;
 	search_first(w);
+	if (!w->s->searched_slot || !is_chain(w, w->s->searched_slot))
+		return;
+	w->s->first_slot = w->s->searched_slot;
+	w->s->first_is_searched = 1;
 }
 
 /* Where the first frame's return address is, if it is one of a method. */
@@ -191,8 +196,11 @@ static __always_inline void look_at_first(const struct hotspot_walk *w)
 		w->s->spilled = find_spilled(w) & ((complete >> 63) - 1);
 	}
 	HOTSPOT_MEET();
-	if (!pass_pusha(w))
-		check_first(w);
+	if (pass_pusha(w))
+		return;
+	/* A word was pushed. */
+	w->s->first_slot += (w->s->first_slot + 8) & 8;
+	check_first(w);
 }
 
 #endif

@@ -73,6 +73,7 @@ struct hotspot_scratch {
 	__u64 first_slot;      /* of the return address of the first frame; 0: it is no method's */
 	__u64 first_keeps_fp, first_is_searched;
 	__u64 spilled;	     /* bytes that its sp is lower, as its code says */
+	__u64 searched_slot; /* of it, if that one is no good */
 	__u64 link_slot, link; /* of the chain that begins there */
 	struct hotspot_callee {
 		__u64 begin, end, method; /* its code, its Method */
