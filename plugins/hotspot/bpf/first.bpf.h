@@ -123,7 +123,7 @@ static __always_inline void search_first(const struct hotspot_walk *w)
  *
  *	sp | 0, 8, 16 | ymm 0, 100h | xmm 0, 100h | 58h: 28h + its own address | 80h: the frame
  */
-static __always_inline __u64 pass_pusha(const struct hotspot_walk *w)
+static __always_inline __u64 find_pusha(const struct hotspot_walk *w)
 {
 	static const __u16 offs[] = {0, 0x100, 0x200, 0x208, 0x210};
 	__u64 sp = get_sp(w), pushed = 0;
@@ -134,9 +134,8 @@ static __always_inline __u64 pass_pusha(const struct hotspot_walk *w)
 	for (__u64 i = 0; i < sizeof(offs) / sizeof(offs[0]); i++) {
 		__u64 is = 1 ^ is_set(w->b->words[offs[i] / 8] ^ (sp + 0x80 + offs[i]));
 
-		pushed |= (0x80 + offs[i]) & -is;
+		pushed |= (0x80 + (offs[i] & ~15ull)) & -is;
 	}
-	w->s->first_slot += pushed;
 	return pushed;
 }
 
@@ -196,10 +195,9 @@ static __always_inline void look_at_first(const struct hotspot_walk *w)
 		w->s->spilled = find_spilled(w) & ((complete >> 63) - 1);
 	}
 	HOTSPOT_MEET();
-	if (pass_pusha(w))
-		return;
-	/* A word was pushed. */
-	w->s->first_slot += (w->s->first_slot + 8) & 8;
+	w->s->first_slot += (w->s->first_slot + 8) & 8; /* a word was pushed */
+	w->s->spilled |= find_pusha(w);
+	HOTSPOT_MEET();
 	check_first(w);
 }
 
