@@ -87,6 +87,7 @@ static __always_inline __u32 step(const struct hotspot_walk *w)
 	at->error = 0;
 	at->pushes = 0;
 	at->may_stand = 0;
+	at->keeps_regs = 0;
 	at->is = find_kind(w);
 	HOTSPOT_MEET();
 	describe(w);
@@ -150,16 +151,29 @@ static __always_inline void begin_run(const struct hotspot_walk *w)
 	}
 	w->s->goes_on = 0;
 	find_bounds(w);
-	if (w->rec->walk.interrupted && find_range(w, w->rec->walk.pc) &&
-	    HOTSPOT_CODE(w->s->code.data) == HOTSPOT_CODE_HEAP)
-		read_leaf(w);
+	look_at_first(w);
 }
 
-static __always_inline void walk(void *ctx, const struct hotspot_walk *w)
+/*
+ * The same, as values that a compiler knows nothing of: addresses it made before are not kept on the
+ * stack, where each has a state of its own for a verifier.
+ */
+static __always_inline struct hotspot_walk forget(const struct hotspot_walk *w)
+{
+	struct hotspot_walk same = *w;
+
+	EP_OPAQUE(same.rec);
+	EP_OPAQUE(same.chunk);
+	EP_OPAQUE(same.state);
+	EP_OPAQUE(same.s);
+	EP_OPAQUE(same.b);
+	return same;
+}
+
+static __always_inline void walk_frames(void *ctx, const struct hotspot_walk *w)
 {
 	__u32 done = EP_STEP_CALLER;
 
-	begin_run(w);
 	for (__u64 i = 0; i < HOTSPOT_MAX_FRAMES_PER_RUN; i++) {
 		if (i >= ep_self.frames_per_run)
 			break;
@@ -169,6 +183,15 @@ static __always_inline void walk(void *ctx, const struct hotspot_walk *w)
 		w->s->has_stepped = 1;
 	}
 	go_on(ctx, w, done);
+}
+
+static __always_inline void walk(void *ctx, const struct hotspot_walk *w)
+{
+	struct hotspot_walk same;
+
+	begin_run(w);
+	same = forget(w);
+	walk_frames(ctx, &same);
 }
 
 SEC("perf_event")

@@ -7,11 +7,12 @@
 #define HOTSPOT_COMPILED_BPF_H
 
 #include "plugins/hotspot/bpf/block.bpf.h"
+#include "plugins/hotspot/bpf/first.bpf.h"
 #include "plugins/hotspot/bpf/fixed.bpf.h"
-#include "plugins/hotspot/bpf/leaf.bpf.h"
 
 #define HOTSPOT_REG_RETURN 0 /* rax: adapters move the return address by it, 8 to 27 */
 #define HOTSPOT_FRAME_MAX  0x100000
+#define HOTSPOT_SEARCHED_SHIFT 3 /* HOTSPOT_FRAME_SEARCHED, in at.flags */
 #define HOTSPOT_MOVED_MAX  0x1000 /* bytes of arguments an adapter moves */
 
 /* Of an absent one: where a block or its code begins, or 0, to none of which a call returns. */
@@ -63,12 +64,15 @@ static __always_inline void be_compiled(const struct hotspot_walk *w, __u64 pc)
 static __always_inline void leave_block(const struct hotspot_walk *w, __u64 frame_bytes)
 {
 	struct hotspot_frame_at *at = &w->s->at;
-	__u64 complete = w->rec->walk.pc - w->s->code_begin - get_field(w, &w->state->frame_complete);
+	__u64 first = -is_set(w->s->first_slot);
 
-	at->slot = get_sp(w) + frame_bytes - 8;
-	at->keeps_fp = 0;
-	if (w->rec->walk.interrupted)
-		find_leaf_slot(w, frame_bytes, complete >> 63);
+	at->slot = (w->s->first_slot & first) | ((get_sp(w) + frame_bytes - 8) & ~first);
+	at->keeps_fp = w->s->first_keeps_fp | (1 ^ is_set(frame_bytes ^ 8));
+	at->flags |= w->s->first_is_searched << HOTSPOT_SEARCHED_SHIFT;
+	w->s->searched += w->s->first_is_searched;
+	w->s->first_slot = 0;
+	w->s->first_keeps_fp = 0;
+	w->s->first_is_searched = 0;
 	w->s->sure = w->s->exact;
 	allow_search(w, at->slot + 8);
 	w->s->exact = 1;
@@ -87,10 +91,11 @@ static __always_inline void step_method(const struct hotspot_walk *w)
 		w->s->at.how = HOTSPOT_HOW_SEARCH;
 		return;
 	}
-	if (frame_bytes < 8 || frame_bytes >= HOTSPOT_FRAME_MAX)
+	if (frame_bytes >= HOTSPOT_FRAME_MAX)
 		fail_own(w, HOTSPOT_ERROR_BLOCK);
 	be_compiled(w, w->b->value);
-	leave_block(w, frame_bytes);
+	/* Method handle linkers say 0: they have but the return address. */
+	leave_block(w, frame_bytes + (1 ^ is_set(frame_bytes)) * 8);
 }
 
 /*

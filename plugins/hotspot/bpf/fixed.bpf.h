@@ -21,21 +21,6 @@ static __always_inline void set_sender_sp(const struct hotspot_walk *w)
 		at->sp = w->b->value;
 }
 
-static __always_inline void step_entry(const struct hotspot_walk *w)
-{
-	struct hotspot_frame_at *at = &w->s->at;
-
-	if (!is_known(w, HOTSPOT_REG_METHOD) || !has_rule(w, w->s->code.data) ||
-	    !be_interpreted(w, w->rec->walk.regs[HOTSPOT_REG_METHOD])) {
-		fail_own(w, HOTSPOT_ERROR_INTERPRETER);
-		return;
-	}
-	at->aux = w->b->quad & 0xffff ? 0 : HOTSPOT_BCI_NATIVE;
-	at->how = HOTSPOT_HOW_KNOWN;
-	return_by_rule(w);
-	set_sender_sp(w);
-}
-
 static __always_inline void step_stub(const struct hotspot_walk *w)
 {
 	be_stub(w);
@@ -43,9 +28,27 @@ static __always_inline void step_stub(const struct hotspot_walk *w)
 	w->s->sure = 1;
 	w->s->searches = 0;
 	w->s->at.how = has_rule(w, w->s->code.data) ? HOTSPOT_HOW_RULE : HOTSPOT_HOW_GUESS;
+	/* What code of the interpreter calls it has its registers from: C's, and it may use none of them. */
+	w->s->at.keeps_regs = w->rec->walk.interrupted * EP_CALLEE_REGS;
 	if (is_remaking(w))
 		fail_own(w, HOTSPOT_ERROR_DEOPT);
 	pass_call_stub(w);
+}
+
+/* Its method is not known where a stub that it called has used rbx: then it is but code. */
+static __always_inline void step_entry(const struct hotspot_walk *w)
+{
+	struct hotspot_frame_at *at = &w->s->at;
+
+	if (!is_known(w, HOTSPOT_REG_METHOD) || !has_rule(w, w->s->code.data) ||
+	    !be_interpreted(w, w->rec->walk.regs[HOTSPOT_REG_METHOD])) {
+		step_stub(w);
+		return;
+	}
+	at->aux = w->b->quad & 0xffff ? 0 : HOTSPOT_BCI_NATIVE;
+	at->how = HOTSPOT_HOW_KNOWN;
+	return_by_rule(w);
+	set_sender_sp(w);
 }
 
 #endif

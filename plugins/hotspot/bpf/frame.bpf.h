@@ -103,7 +103,7 @@ static __always_inline void set_caller(const struct hotspot_walk *w)
 	walk->pc = at->pc;
 	walk->regs[EP_REG_SP] = at->sp;
 	walk->regs[EP_REG_FP] = at->fp;
-	walk->known_regs = EP_KNOWN_ALWAYS;
+	walk->known_regs = EP_KNOWN_ALWAYS | (walk->known_regs & at->keeps_regs);
 	walk->return_address = 1;
 	walk->by_pointer = 0;
 	walk->interrupted = 0;

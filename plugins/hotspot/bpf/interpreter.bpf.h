@@ -69,8 +69,11 @@ static __always_inline void step_interpreted(const struct hotspot_walk *w)
 	at->fp = get_slot(w, 0);
 	at->sp = get_slot(w, w->state->sender_sp_slot);
 	at->how = HOTSPOT_HOW_KNOWN;
-	if (at->sp - fp >= HOTSPOT_SENDER_MAX)
-		fail_own(w, HOTSPOT_ERROR_INTERPRETER);
+	/* Only compiled callers need it. */
+	if (at->sp - fp >= HOTSPOT_SENDER_MAX) {
+		at->sp = fp + 16;
+		w->s->exact = 0;
+	}
 }
 
 #endif

@@ -26,11 +26,14 @@ enum hotspot_shape_says {
 	HOTSPOT_SHAPE_PUSHED = 2, /* rbp is at sp, the return address behind it */
 	HOTSPOT_SHAPE_BEGINS = 4, /* the same, in a prologue */
 	HOTSPOT_SHAPE_UNSAVED = 8, /* the frame is made, rbp is still in its register */
+	HOTSPOT_SHAPE_SMALL = 16, /* no frame, where it is but rbp and the return address */
 };
 
-/* Sixteen bytes of code, from an offset to pc on. */
+#define HOTSPOT_SHAPE_WORDS 3
+
+/* 24 bytes of code, from an offset to pc on. */
 struct hotspot_shape {
-	__u64 bytes[2], mask[2];
+	__u64 bytes[HOTSPOT_SHAPE_WORDS], mask[HOTSPOT_SHAPE_WORDS];
 	__s64 off;
 	__u64 says;
 };
@@ -41,14 +44,16 @@ struct hotspot_shape {
 #define OF(f, a, b, c, d, e, g, h, i)                                                              \
 	(f(a) | f(b) << 8 | f(c) << 16 | f(d) << 24 | f(e) << 32 | f(g) << 40 | f(h) << 48 |       \
 	 f(i) << 56)
-#define SHAPE16(says, off, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, ...)                    \
-	{{OF(BYTE, a, b, c, d, e, f, g, h), OF(BYTE, i, j, k, l, m, n, o, p)},                     \
-	 {OF(MASK, a, b, c, d, e, f, g, h), OF(MASK, i, j, k, l, m, n, o, p)},                     \
+#define SHAPE24(says, off, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, ...) \
+	{{OF(BYTE, a, b, c, d, e, f, g, h), OF(BYTE, i, j, k, l, m, n, o, p),                      \
+	  OF(BYTE, q, r, s, t, u, v, w, x)},                                                       \
+	 {OF(MASK, a, b, c, d, e, f, g, h), OF(MASK, i, j, k, l, m, n, o, p),                      \
+	  OF(MASK, q, r, s, t, u, v, w, x)},                                                       \
 	 off,                                                                                      \
 	 HOTSPOT_SHAPE_##says},
 #define SHAPE(says, off, ...)                                                                      \
-	SHAPE16(says, off, __VA_ARGS__, ANY, ANY, ANY, ANY, ANY, ANY, ANY, ANY, ANY, ANY, ANY, ANY, \
-		ANY, ANY, ANY, ANY)
+	SHAPE24(says, off, __VA_ARGS__, ANY, ANY, ANY, ANY, ANY, ANY, ANY, ANY, ANY, ANY, ANY, ANY, \
+		ANY, ANY, ANY, ANY, ANY, ANY, ANY, ANY, ANY, ANY, ANY, ANY)
 #define X ANY
 
 static const struct hotspot_shape hotspot_shapes[] = {
@@ -85,37 +90,44 @@ static const struct hotspot_shape hotspot_shapes[] = {
 	SHAPE(LEFT, 0, 0x49, 0x3b, 0xa7, X, X, X, X, 0x0f, 0x87, X, X, X, X, 0xc3)
 	SHAPE(LEFT, 0, 0x49, 0x3b, 0x67, X, 0x0f, 0x87, X, X, X, X, 0xc3)
 	SHAPE(LEFT, 0, 0x0f, 0x87, X, X, X, X, 0xc3)
-	/* their stubs */
+	/* add rsp, x | pop rbp: done, whatever follows; without the add: a jump, or a poll */
+	SHAPE(LEFT, -5, 0x48, 0x83, 0xc4, X, 0x5d)
+	SHAPE(LEFT, -8, 0x48, 0x81, 0xc4, X, X, X, X, 0x5d)
+	SHAPE(LEFT, -7, 0x48, 0x83, 0xc4, X, 0xd5, 0x08, 0x5d)
+	SHAPE(LEFT, -10, 0x48, 0x81, 0xc4, X, X, X, X, 0xd5, 0x08, 0x5d)
+	SHAPE(SMALL, -1, 0x5d, 0xe9)
+	SHAPE(SMALL, -1, 0x5d, 0xeb)
+	SHAPE(SMALL, -1, 0x5d, 0xff)
+	SHAPE(SMALL, -1, 0x5d, 0x41, 0xff)
+	SHAPE(SMALL, -1, 0x5d, 0x49, 0x3b)
+	/* the polls' stubs, and what a native method of 25 on has of them */
 	SHAPE(LEFT, 0, 0x4c, 0x8d, 0x15, X, X, X, X, 0x4d, 0x89, 0x97, X, X, X, X, 0xe9)
 	SHAPE(LEFT, -7, 0x4c, 0x8d, 0x15, X, X, X, X, 0x4d, 0x89, 0x97, X, X, X, X, 0xe9)
 	SHAPE(LEFT, -14, 0x4c, 0x8d, 0x15, X, X, X, X, 0x4d, 0x89, 0x97, X, X, X, X, 0xe9)
-	/* pop rbp or leave, and then a jump; the check of the reserved zone of the stack */
-	SHAPE(LEFT, -1, 0x5d, 0xe9)
-	SHAPE(LEFT, -1, 0x5d, 0xeb)
-	SHAPE(LEFT, -1, 0x5d, 0xff)
-	SHAPE(LEFT, -1, 0x5d, 0x41, 0xff)
-	SHAPE(LEFT, -1, 0x5d, 0x49, 0x3b, 0xa7, X, X, X, X, 0x0f, 0x82)
-	SHAPE(LEFT, -1, 0xc9, 0xe9)
-	SHAPE(LEFT, -1, 0xc9, 0xeb)
-	SHAPE(LEFT, -1, 0xc9, 0xff)
-	SHAPE(LEFT, -1, 0xc9, 0x41, 0xff)
-	/* leave, and then: is there an exception? ret, or forward it */
-	SHAPE(LEFT, -1, 0xc9, 0x49, 0x83, 0x7f)
-	SHAPE(LEFT, -1, 0xc9, 0x49, 0x83, 0xbf)
-	SHAPE(LEFT, -6, 0xc9, 0x49, 0x83, 0x7f, X, 0x00, 0x0f, 0x85)
-	SHAPE(LEFT, -6, 0xc9, 0x49, 0x83, 0x7f, X, 0x00, 0x75)
-	SHAPE(LEFT, -9, 0xc9, 0x49, 0x83, 0xbf, X, X, X, X, 0x00, 0x0f, 0x85)
-	SHAPE(LEFT, -9, 0xc9, 0x49, 0x83, 0xbf, X, X, X, X, 0x00, 0x75)
-	SHAPE(LEFT, -13, 0xc9, 0x49, 0x83, 0x7f, X, 0x00, 0x0f, 0x85, X, X, X, X, 0xc3, 0xe9)
-	SHAPE(LEFT, -9, 0xc9, 0x49, 0x83, 0x7f, X, 0x00, 0x75, X, 0xc3, 0xe9)
-	SHAPE(LEFT, -16, 0xc9, 0x49, 0x83, 0xbf, X, X, X, X, 0x00, 0x0f, 0x85, X, X, X, X, 0xc3)
-	SHAPE(LEFT, -12, 0xc9, 0x49, 0x83, 0xbf, X, X, X, X, 0x00, 0x75, X, 0xc3, 0xe9)
+	SHAPE(LEFT, 0, 0x49, 0xba, X, X, X, X, X, X, X, X, 0x4d, 0x89, 0x97, X, X, X, X, 0xe9)
+	SHAPE(LEFT, -10, 0x49, 0xba, X, X, X, X, X, X, X, X, 0x4d, 0x89, 0x97, X, X, X, X, 0xe9)
+	SHAPE(LEFT, -17, 0x49, 0xba, X, X, X, X, X, X, X, X, 0x4d, 0x89, 0x97, X, X, X, X, 0xe9)
+	/* leave; it is told from xor ecx, ecx by the mov dword [rcx + x], 0 before it */
+	SHAPE(LEFT, -5, 0x00, 0x00, 0x00, 0x00, 0xc9)
+	SHAPE(LEFT, -10, 0x00, 0x00, 0x00, 0x00, 0xc9, 0x41, 0xf6, 0x47, X, 0x01, 0x74)
+	SHAPE(LEFT, -13, 0x00, 0x00, 0x00, 0x00, 0xc9, 0x41, 0xf6, 0x87, X, X, X, X, 0x01, 0x74)
+	/* is there an exception? ret, or forward it */
+	SHAPE(LEFT, 0, 0x49, 0x83, 0x7f, X, 0x00, 0x0f, 0x85, X, X, X, X, 0xc3)
+	SHAPE(LEFT, 0, 0x49, 0x83, 0x7f, X, 0x00, 0x75, X, 0xc3)
+	SHAPE(LEFT, 0, 0x49, 0x83, 0xbf, X, X, X, X, 0x00, 0x0f, 0x85, X, X, X, X, 0xc3)
+	SHAPE(LEFT, 0, 0x49, 0x83, 0xbf, X, X, X, X, 0x00, 0x75, X, 0xc3)
+	SHAPE(LEFT, 0, 0x49, 0x81, 0x7f, X, 0x00, 0x00, 0x00, 0x00, 0x0f, 0x85, X, X, X, X, 0xc3)
+	SHAPE(LEFT, 0, 0x49, 0x81, 0x7f, X, 0x00, 0x00, 0x00, 0x00, 0x75, X, 0xc3)
+	SHAPE(LEFT, 0, 0x0f, 0x85, X, X, X, X, 0xc3)
+	SHAPE(LEFT, 0, 0x75, X, 0xc3)
+	SHAPE(LEFT, -7, 0x0f, 0x85, X, X, X, X, 0xc3, 0xe9)
+	SHAPE(LEFT, -3, 0x75, X, 0xc3, 0xe9)
 };
 #define HOTSPOT_SHAPES (sizeof(hotspot_shapes) / sizeof(hotspot_shapes[0]))
 
 #undef X
 #undef SHAPE
-#undef SHAPE16
+#undef SHAPE24
 #undef OF
 #undef BYTE
 #undef MASK
@@ -147,6 +159,7 @@ static __always_inline __u64 find_shapes(const struct hotspot_walk *w)
 		__u64 differs = (get_code(w, shape->off) ^ shape->bytes[0]) & shape->mask[0];
 
 		differs |= (get_code(w, shape->off + 8) ^ shape->bytes[1]) & shape->mask[1];
+		differs |= (get_code(w, shape->off + 16) ^ shape->bytes[2]) & shape->mask[2];
 		says |= shape->says & (is_set(differs) - 1);
 	}
 	return says;
@@ -165,6 +178,31 @@ static __always_inline __u64 is_frame_made(const struct hotspot_walk *w)
 	return 1 ^ not_made;
 }
 
+/*
+ * Bytes below the frame that a barrier of a collector spills registers to, where it is seen to begin or to
+ * end; 0: neither.
+ *
+ *	sub rsp, n | mov [rsp + x], ... | call | ... | add rsp, n | jmp back into the method
+ *
+ * src/hotspot/cpu/x86/gc/z/zBarrierSetAssembler_x86.cpp, 17, gc/shared/barrierSetAssembler_x86.cpp, 21 to
+ * 27: SaveLiveRegisters.
+ */
+static __always_inline __u64 find_spilled(const struct hotspot_walk *w)
+{
+	__u64 n = 0;
+
+#pragma clang loop unroll(disable)
+	for (__s64 i = HOTSPOT_CODE_BACK; i >= 4; i--) {
+		__u64 code = get_code(w, -i), is = is_set((code & 0xffffff) ^ 0xec8348) - 1;
+		__u64 end = get_code(w, HOTSPOT_CODE_BACK - i);
+		__u64 ends = is_set((end & 0xff00ffffff) ^ 0xe900c48348) - 1;
+
+		n = (n & ~is) | ((code >> 24 & 0xff) & is);
+		n = (n & ~ends) | ((end >> 24 & 0xff) & ends);
+	}
+	return n & 0x70;
+}
+
 /* Asked once, before the first frame: none behind it was interrupted. */
 static __always_inline void read_leaf(const struct hotspot_walk *w)
 {
@@ -177,19 +215,21 @@ static __always_inline void read_leaf(const struct hotspot_walk *w)
 	w->s->made = is_frame_made(w);
 }
 
-/* Where the return address of an interrupted method is, into at.slot and at.keeps_fp. */
-static __always_inline void find_leaf_slot(const struct hotspot_walk *w, __u64 frame_bytes,
+/* Where the return address of an interrupted method is. False: as in a frame that is whole. */
+static __always_inline bool find_leaf_slot(const struct hotspot_walk *w, __u64 frame_bytes,
 					   __u64 begins)
 {
-	struct hotspot_frame_at *at = &w->s->at;
-	__u64 says = w->s->says, pushed, left, made;
+	struct hotspot_scratch *s = w->s;
+	__u64 says = s->says, pushed, left, made;
 
 	pushed = is_set(says & HOTSPOT_SHAPE_PUSHED) | (begins & is_set(says & HOTSPOT_SHAPE_BEGINS));
-	left = is_set(says & HOTSPOT_SHAPE_LEFT) | (begins & (1 ^ w->s->made));
+	left = is_set(says & HOTSPOT_SHAPE_LEFT) | (begins & (1 ^ s->made)) |
+	       (is_set(says & HOTSPOT_SHAPE_SMALL) & (1 ^ is_set(frame_bytes ^ 16)));
 	left &= 1 ^ pushed;
 	made = 1 ^ (pushed | left);
-	at->slot = get_sp(w) + pushed * 8 + made * (frame_bytes - 8);
-	at->keeps_fp = left | (begins & is_set(says & HOTSPOT_SHAPE_UNSAVED));
+	s->first_slot = get_sp(w) + pushed * 8 + made * (frame_bytes - 8);
+	s->first_keeps_fp = left | (begins & is_set(says & HOTSPOT_SHAPE_UNSAVED));
+	return !made;
 }
 
 /* call: rel32; by register; by memory, 0xff /2 with each kind of address. The last byte is the highest. */

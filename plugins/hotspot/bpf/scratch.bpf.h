@@ -18,6 +18,7 @@ struct hotspot_frame_at {
 	__u64 pc, sp, fp;   /* the caller's */
 	__u64 slot;	    /* where the return address is; sp is behind it */
 	__u64 keeps_fp;	    /* the caller's fp is in the register, else below the slot */
+	__u64 keeps_regs;   /* registers that the caller has as they are */
 	__u64 may_stand;    /* it may have no bytes at all */
 	__u64 pushes;	    /* it is a frame to show: */
 	__u64 flags, aux, words[2], n_words;
@@ -69,6 +70,14 @@ struct hotspot_scratch {
 	__u64 sure;	       /* pc is what a call or jump of Java code is known to return to */
 	__u64 seen;	       /* a frame of ours was pushed in this sample */
 	__u64 says, made;      /* of the code around the pc that was interrupted: leaf.bpf.h */
+	__u64 first_slot;      /* of the return address of the first frame; 0: it is no method's */
+	__u64 first_keeps_fp, first_is_searched;
+	__u64 spilled;	     /* bytes that its sp is lower, as its code says */
+	__u64 searched_slot; /* of it, if that one is no good */
+	__u64 link_slot, link; /* of the chain that begins there */
+	struct hotspot_callee {
+		__u64 begin, end, method; /* its code, its Method */
+	} callee;
 	__u64 has_stepped;     /* since it was entered */
 	__u64 goes_on;	       /* this run is the one before, continued */
 	struct ep_code code;   /* the range that was found last */
@@ -86,7 +95,7 @@ EP_SCRATCH(struct hotspot_scratch)
 /* What was read: not zeroed for each sample. */
 struct hotspot_buffers {
 	__u8 block[512 + 8]; /* its header, its struct CodeBlob; what is behind HOTSPOT_BLOB_BYTES is 0 */
-	__u64 words[HOTSPOT_WINDOW];
+	__u64 words[HOTSPOT_WINDOW + 4];
 	__u8 code[HOTSPOT_CODE_BYTES + 8];
 	__u64 slots[16];
 	__u64 pair[2]; /* saved fp, return address */

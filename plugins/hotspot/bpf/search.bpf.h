@@ -54,7 +54,7 @@ static __always_inline void search(const struct hotspot_walk *w)
 	__u64 found;
 
 	if (!w->s->searches ||
-	    bpf_probe_read_user(w->b->words, sizeof(w->b->words), (void *)(w->s->search_sp - 8))) {
+	    bpf_probe_read_user(w->b->words, HOTSPOT_WINDOW * 8, (void *)(w->s->search_sp - 8))) {
 		fail_own(w, HOTSPOT_ERROR_RETURN);
 		return;
 	}

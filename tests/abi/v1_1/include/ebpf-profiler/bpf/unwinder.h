@@ -539,8 +539,10 @@ static __always_inline __u32 ep_step_native(struct ep_record *rec)
 {
 	const struct ep_memo *memo = ep_recall(rec, rec->walk.pc - rec->walk.return_address);
 	struct ep_walk *walk = &rec->walk;
-	__u32 known = walk->known_regs;
-	__u64 rule;
+	__u64 known = walk->known_regs, rule;
+
+	/* Of 64 bits: of half a word on the stack a verifier never knows that it is not used any more. */
+	EP_OPAQUE(known);
 
 	if (!memo)
 		return EP_STEP_UNKNOWN;

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The first compiled frame of a walk: the one that was interrupted, or that has called native code. Its
+ * sp is not where its frame's size says while it spills registers below the frame, be it for a barrier
+ * of a collector, for an intrinsic or (8) around a call. What lies where the return address should be
+ * is then an older one, which looks good by itself; it gives itself away by what its call was of:
+ *
+ *	call rel32 to	this method's code				: good
+ *			a stub, an adapter, a method handle linker	: good, it leads to any method
+ *			another method's code				: not ours; words above are tried
+ *
+ * and by what is behind it, where that one's frame should end.
+ *
+ * Done once, before the frames.
+ */
+#ifndef HOTSPOT_FIRST_BPF_H
+#define HOTSPOT_FIRST_BPF_H
+
+#include "plugins/hotspot/bpf/block.bpf.h"
+#include "plugins/hotspot/bpf/leaf.bpf.h"
+
+/* Compiled frames end at a multiple of 16: src/hotspot/cpu/x86/globalDefinitions_x86.hpp, 8 to 27. */
+#define HOTSPOT_FIRST_TRIES 48
+
+/* What the call before a return address, which was read, leads to; 0: another kind of call, or none. */
+static __always_inline __u64 get_target(const struct hotspot_walk *w, __u64 addr)
+{
+	__u64 is_call = 1 ^ is_set((w->b->before ^ 0xe8000000) & 0xff000000);
+
+	return (addr + (__u64)((__s64)w->b->before >> 32)) & -is_call;
+}
+
+static __always_inline bool is_in(const struct hotspot_callee *callee, __u64 addr)
+{
+	return addr - callee->begin < callee->end - callee->begin;
+}
+
+/* A method's call of a static one of the interpreter goes by a piece of code behind its own. */
+static __always_inline bool is_behind_code(const struct hotspot_walk *w, __u64 from, __u64 target)
+{
+	return from - w->s->code_begin < w->s->code_end - w->s->code_begin &&
+	       target - w->s->code_begin > get_field(w, &w->state->frame_complete);
+}
+
+/* May a call lead to the callee? Its own method, but for a version that was made later, is asked for. */
+static __always_inline bool leads_there(const struct hotspot_walk *w, __u64 from, __u64 target)
+{
+	if (is_in(&w->s->callee, target) || !find_range(w, target) ||
+	    HOTSPOT_CODE(w->s->code.data) != HOTSPOT_CODE_HEAP || !find_block(w, target) ||
+	    w->s->blob != HOTSPOT_BLOB_METHOD)
+		return true;
+	return !get_field(w, &w->state->frame_size) || is_behind_code(w, from, target) ||
+	       get_field(w, &w->state->method) == w->s->callee.method;
+}
+
+static __always_inline void be_callee(const struct hotspot_walk *w)
+{
+	w->s->callee.begin = w->s->code_begin;
+	w->s->callee.end = w->s->code_end;
+	w->s->callee.method = get_field(w, &w->state->method);
+}
+
+/* To the frame that a return address is in, if it is one of a method. */
+static __always_inline bool next_link(const struct hotspot_walk *w, __u64 addr)
+{
+	if (!find_range(w, addr) || HOTSPOT_CODE(w->s->code.data) != HOTSPOT_CODE_HEAP ||
+	    !find_block(w, addr - 1) || w->s->blob != HOTSPOT_BLOB_METHOD)
+		return false;
+	be_callee(w);
+	w->s->link_slot += get_field(w, &w->state->frame_size) * 8;
+	return true;
+}
+
+/* Two return addresses in a row: an old one that is right by itself does not lead to another one. */
+static __always_inline bool is_chain(const struct hotspot_walk *w, __u64 slot)
+{
+	w->s->link_slot = slot;
+#pragma clang loop unroll(disable)
+	for (__u64 i = 0; i < 2; i++) {
+		__u64 addr, target;
+
+		if (!read_word(w->s->link_slot, &w->b->value))
+			return true;
+		w->s->link = w->b->value;
+		HOTSPOT_MEET();
+		addr = w->s->link;
+		/* No code at all: the walk sees that by itself. */
+		if (!is_near(w, addr) || !read_word(addr - 8, &w->b->before))
+			return !i;
+		target = get_target(w, addr);
+		if (target && !leads_there(w, addr, target))
+			return false;
+		HOTSPOT_MEET();
+		if (!next_link(w, w->s->link))
+			return true;
+	}
+	return true;
+}
+
+/* Words above: the return address of a call of this very method. */
+static __always_inline void search_first(const struct hotspot_walk *w)
+{
+	for (__u64 i = 1; i <= HOTSPOT_FIRST_TRIES; i++) {
+		__u64 slot = ((w->s->first_slot + 8) & ~15ull) - 8 + i * 16, addr;
+
+		if (!read_word(slot, &w->b->value))
+			return;
+		addr = w->b->value;
+		if (!is_near(w, addr) || !read_word(addr - 8, &w->b->before))
+			continue;
+		w->b->value = get_target(w, addr);
+		if (is_in(&w->s->callee, w->b->value)) {
+			w->s->searched_slot = slot;
+			return;
+		}
+	}
+}
+
+/*
+ * Registers were saved by pusha, around a call of C for an x87 intrinsic: it has stored sp as it was five
+ * words below that, which tells (src/hotspot/cpu/x86: only 8, macroAssembler_x86.cpp, pusha and
+ * fp_runtime_fallback). Below them are vector registers, the argument, and what aligns sp:
+ *
+ *	sp | 0, 8, 16 | ymm 0, 100h | xmm 0, 100h | 58h: 28h + its own address | 80h: the frame
+ */
+static __always_inline __u64 find_pusha(const struct hotspot_walk *w)
+{
+	static const __u16 offs[] = {0, 0x100, 0x200, 0x208, 0x210};
+	__u64 sp = get_sp(w), pushed = 0;
+
+	if (bpf_probe_read_user(w->b->words, 0x218, (void *)(sp + 0x58)))
+		return 0;
+#pragma clang loop unroll(full)
+	for (__u64 i = 0; i < sizeof(offs) / sizeof(offs[0]); i++) {
+		__u64 is = 1 ^ is_set(w->b->words[offs[i] / 8] ^ (sp + 0x80 + offs[i]));
+
+		pushed |= (0x80 + (offs[i] & ~15ull)) & -is;
+	}
+	return pushed;
+}
+
+/* Is at a slot what a call of this very method returns to? */
+static __always_inline bool is_own_call(const struct hotspot_walk *w, __u64 slot)
+{
+	if (!read_word(slot, &w->b->value) || !is_near(w, w->b->value) ||
+	    !read_word(w->b->value - 8, &w->b->before))
+		return false;
+	return is_in(&w->s->callee, get_target(w, w->b->value));
+}
+
+static __always_inline void check_first(const struct hotspot_walk *w)
+{
+	struct hotspot_callee first;
+
+	be_callee(w);
+	first = w->s->callee;
+	if (w->s->spilled && is_own_call(w, w->s->first_slot + w->s->spilled)) {
+		w->s->first_slot += w->s->spilled;
+		return;
+	}
+	if (is_chain(w, w->s->first_slot))
+		return;
+	w->s->callee = first;
+	w->s->searched_slot = 0;
+	search_first(w);
+	if (!w->s->searched_slot || !is_chain(w, w->s->searched_slot))
+		return;
+	w->s->first_slot = w->s->searched_slot;
+	w->s->first_is_searched = 1;
+}
+
+/* Where the first frame's return address is, if it is one of a method. */
+static __always_inline void look_at_first(const struct hotspot_walk *w)
+{
+	struct ep_walk *walk = &w->rec->walk;
+	__u64 frame_bytes, complete;
+
+	w->s->first_slot = 0;
+	w->s->first_keeps_fp = 0;
+	w->s->first_is_searched = 0;
+	w->s->spilled = 0;
+	if (!find_range(w, walk->pc) || HOTSPOT_CODE(w->s->code.data) != HOTSPOT_CODE_HEAP ||
+	    !find_block(w, walk->pc - walk->return_address) || w->s->blob != HOTSPOT_BLOB_METHOD)
+		return;
+	frame_bytes = get_field(w, &w->state->frame_size) * 8;
+	if (frame_bytes < 16)
+		return;
+	complete = walk->pc - w->s->code_begin - get_field(w, &w->state->frame_complete);
+	w->s->first_slot = get_sp(w) + frame_bytes - 8;
+	HOTSPOT_MEET();
+	if (walk->interrupted) {
+		read_leaf(w);
+		if (find_leaf_slot(w, frame_bytes, complete >> 63))
+			return;
+		w->s->spilled = find_spilled(w) & ((complete >> 63) - 1);
+	}
+	HOTSPOT_MEET();
+	w->s->first_slot += (w->s->first_slot + 8) & 8; /* a word was pushed */
+	w->s->spilled |= find_pusha(w);
+	HOTSPOT_MEET();
+	check_first(w);
+}
+
+#endif
