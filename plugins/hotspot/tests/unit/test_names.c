@@ -176,11 +176,26 @@ static void looks_behind_where_interrupted(void **state)
 	check(fx, 0, RUN, "Main.kt", 11);
 	frame.aux = MADE_CODE_OFF + 210; /* behind it: a point without a scope */
 	assert_int_equal(ask(fx, &frame), 0);
-	check(fx, 0, RUN, "Main.kt", 0);
+	check(fx, 0, RUN, "Main.kt", 10);
 	frame.aux = 3; /* before the code */
 	assert_int_equal(ask(fx, &frame), 0);
-	check(fx, 0, RUN, "Main.kt", 0);
+	check(fx, 0, RUN, "Main.kt", 10);
 	unmake(fx);
+}
+
+/* The last debug point that has a scope. */
+static void looks_before_where_nothing_is_behind(void **state)
+{
+	(void)state;
+	for (uint64_t maps = 5; maps <= 6; maps++) { /* dense or not */
+		struct fixture *fx = make(MADE_25, maps);
+		struct ep_raw_frame frame = compiled(fx, 1000, EP_FRAME_INTERRUPTED);
+
+		assert_int_equal(ask(fx, &frame), 0);
+		assert_int_equal(fx->got.n, 1);
+		check(fx, 0, RUN, "Main.kt", 20);
+		unmake(fx);
+	}
 }
 
 /* An oop map for each debug point: there are none between calls. */
@@ -415,6 +430,7 @@ int main(void)
 		cmocka_unit_test(names_what_was_inlined),
 		cmocka_unit_test(knows_no_scope_between_calls),
 		cmocka_unit_test(looks_behind_where_interrupted),
+		cmocka_unit_test(looks_before_where_nothing_is_behind),
 		cmocka_unit_test(flags_what_is_a_guess),
 		cmocka_unit_test(flags_nothing_where_points_are_dense),
 		cmocka_unit_test(knows_null_checks),
