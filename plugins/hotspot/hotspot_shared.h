@@ -107,19 +107,21 @@ enum hotspot_frame {
 #define HOTSPOT_BCI_NATIVE 0xffffffffu
 /*
  * What tells a method from another that is later at its address: classes that a program makes by one
- * pattern and that are unloaded take each other's. All that is on the way from a Method to its class's name.
+ * pattern and that are unloaded take each other's. All that is on the way from a Method to its own name and
+ * to its class's. The symbols both count, since either may be in use elsewhere longer than the class.
  */
 struct hotspot_way {
 	__u64 const_method;
 	__u64 quad; /* of that: four u2 in a row: size of its code, name, signature, number */
-	__u64 pool, class, name; /* addresses */
+	__u64 pool, class, class_name, name; /* addresses */
 	/*
-	 * The first 8 bytes of the name's Symbol, without its count of references: its length and a random
+	 * The first 8 bytes of the names' Symbols, without their count of references: its length and a random
 	 * number of its own (share/oops/symbol.cpp, Symbol::Symbol: os::random(), 8 to 27).
 	 */
-	__u64 symbol;
+	__u64 class_symbol, symbol;
 };
 #define HOTSPOT_SYMBOL_MASK(shift) (~(0xffffull << (shift))) /* shift: of the count, a u2 */
+#define HOTSPOT_NAME_INDEX(quad)   ((quad) >> 16 & 0xffff)   /* of the pool's entries, a word each */
 
 static inline __u64 hotspot_mix(__u64 hash, __u64 value)
 {
@@ -133,6 +135,8 @@ static inline __u64 hotspot_interpreted_word(const struct hotspot_way *way)
 
 	hash = hotspot_mix(hash, way->pool);
 	hash = hotspot_mix(hash, way->class);
+	hash = hotspot_mix(hash, way->class_name);
+	hash = hotspot_mix(hash, way->class_symbol);
 	hash = hotspot_mix(hash, way->name);
 	return hotspot_mix(hash, way->symbol);
 }
@@ -183,6 +187,7 @@ struct hotspot_state {
 	__u16 const_bytes;  /* of ConstMethod: its code follows */
 	__u16 const_code_size; /* u2; then name, signature, number */
 	__u16 const_pool, pool_holder, class_name; /* from a ConstMethod to the name of its class */
+	__u16 pool_bytes; /* of ConstantPool: its entries follow */
 	__u8 symbol_shift; /* of a Symbol's count of references in its first word */
 };
 _Static_assert(sizeof(struct hotspot_state) <= EP_STATE_BYTES, "hotspot_state is too large");

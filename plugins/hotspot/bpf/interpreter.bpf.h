@@ -21,7 +21,7 @@ static __always_inline __u64 get_slot(const struct hotspot_walk *w, __s32 slot)
 	return w->b->slots[(__u32)(HOTSPOT_SLOTS_BACK + slot) & 15];
 }
 
-/* On to its class's name. What cannot be read is 0, and so no method that who names it knows. */
+/* On to its name and its class's. What cannot be read is 0, and so no method that who names it knows. */
 static __always_inline void read_way(const struct hotspot_walk *w)
 {
 	const struct hotspot_state *state = w->state;
@@ -29,8 +29,11 @@ static __always_inline void read_way(const struct hotspot_walk *w)
 
 	read_word(way->const_method + state->const_pool, &way->pool);
 	read_word(way->pool + state->pool_holder, &way->class);
-	read_word(way->class + state->class_name, &way->name);
+	read_word(way->class + state->class_name, &way->class_name);
+	read_word(way->class_name, &way->class_symbol);
+	read_word(way->pool + state->pool_bytes + 8 * HOTSPOT_NAME_INDEX(way->quad), &way->name);
 	read_word(way->name, &way->symbol);
+	way->class_symbol &= HOTSPOT_SYMBOL_MASK(state->symbol_shift);
 	way->symbol &= HOTSPOT_SYMBOL_MASK(state->symbol_shift);
 }
 

@@ -117,7 +117,7 @@ static int read_class(const struct hotspot_methods *m, struct hotspot_identity *
 	r = read_memory(m, id->way.class, head, bytes);
 	if (r < 0)
 		return r;
-	id->way.name = hotspot_get(layout, HOTSPOT_F_names_class_name, head, bytes);
+	id->way.class_name = hotspot_get(layout, HOTSPOT_F_names_class_name, head, bytes);
 	id->debug = hotspot_get(layout, HOTSPOT_F_names_class_debug, head, bytes);
 	/* The linkers of method handles are the class MethodHandle's, with a pool of their own
 	 * (Method::make_method_handle_intrinsic, share/oops/method.cpp, 8 to 27), which names no file. */
@@ -128,20 +128,44 @@ static int read_class(const struct hotspot_methods *m, struct hotspot_identity *
 	return 0;
 }
 
-/* The count of references changes: the random number and the length stay. */
-static int read_symbol_head(const struct hotspot_methods *m, struct hotspot_identity *id)
+/*
+ * The count of references changes, the random number and the length stay. A class that is unloaded gives up
+ * its names, then its memory (InstanceKlass::release_C_heap_structures, share/oops/instanceKlass.cpp, 8 to
+ * 27): without references there is none.
+ */
+static int read_symbol_head(const struct hotspot_methods *m, uint64_t addr, __u64 *ret)
 {
-	int r = read_memory(m, id->way.name, &id->way.symbol, sizeof(id->way.symbol));
+	const uint64_t mask = HOTSPOT_SYMBOL_MASK(hotspot_symbol_shift(m->layout));
+	uint64_t head;
+	int r = read_memory(m, addr, &head, sizeof(head));
 
 	if (r < 0)
 		return r;
-	/* A class that is unloaded gives up its names, then its memory (InstanceKlass::release_C_heap_structures,
-	 * share/oops/instanceKlass.cpp, 8 to 27). */
-	if (!(id->way.symbol & ~HOTSPOT_SYMBOL_MASK(hotspot_symbol_shift(m->layout))))
+	if (!(head & ~mask))
 		return -EBADMSG;
-	id->way.symbol &= HOTSPOT_SYMBOL_MASK(hotspot_symbol_shift(m->layout));
-	id->word = hotspot_interpreted_word(&id->way);
+	*ret = head & mask;
 	return 0;
+}
+
+/* Entries follow the head, a word each (share/oops/constantPool.hpp: base, obj_at_addr). */
+static uint64_t find_entry(const struct hotspot_methods *m, const struct hotspot_identity *id,
+			   uint32_t number)
+{
+	return id->way.pool + m->layout->sizes[HOTSPOT_Z_names_pool_bytes] + 8ull * number;
+}
+
+static int read_symbols(const struct hotspot_methods *m, struct hotspot_identity *id)
+{
+	int r = read_symbol_head(m, id->way.class_name, &id->way.class_symbol);
+
+	if (r == 0)
+		r = read_memory(m, find_entry(m, id, id->name), &id->way.name,
+				sizeof(id->way.name));
+	if (r == 0)
+		r = read_symbol_head(m, id->way.name, &id->way.symbol);
+	if (r == 0)
+		id->word = hotspot_interpreted_word(&id->way);
+	return r;
 }
 
 int hotspot_identity_read(const struct hotspot_methods *methods, uint64_t method,
@@ -162,7 +186,7 @@ int hotspot_identity_read(const struct hotspot_methods *methods, uint64_t method
 	if (r == 0)
 		r = read_class(methods, &id);
 	if (r == 0)
-		r = read_symbol_head(methods, &id);
+		r = read_symbols(methods, &id);
 	if (r == 0)
 		*ret = id;
 	return r;
@@ -189,11 +213,9 @@ struct draft {
 	size_t n_others;
 };
 
-/* Entries follow the head, a word each (share/oops/constantPool.hpp: base, obj_at_addr). */
 static int read_entry(const struct draft *d, uint32_t number, char *buf, size_t size)
 {
-	uint64_t addr = d->id->way.pool + d->m->layout->sizes[HOTSPOT_Z_names_pool_bytes] +
-			8ull * number;
+	uint64_t addr = find_entry(d->m, d->id, number);
 	uint64_t symbol;
 	int r;
 
@@ -215,7 +237,7 @@ static bool is_method(const char *name, const char *signature)
 
 static int read_texts(struct draft *d)
 {
-	int r = hotspot_symbol_read(d->m->memory, d->m->layout, d->id->way.name, d->class,
+	int r = hotspot_symbol_read(d->m->memory, d->m->layout, d->id->way.class_name, d->class,
 				    sizeof(d->class));
 
 	if (r < 0)

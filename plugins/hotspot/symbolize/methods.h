@@ -49,7 +49,7 @@ struct hotspot_methods {
 	uint32_t *excluded; /* unsigned5.h */
 };
 
-/* 0, -EBADMSG, -EFAULT, -ESRCH. Four reads. */
+/* 0, -EBADMSG, -EFAULT, -ESRCH. Seven reads. */
 int hotspot_identity_read(const struct hotspot_methods *methods, uint64_t method,
 			  struct hotspot_identity *ret);
 bool hotspot_identity_equal(const struct hotspot_identity *a, const struct hotspot_identity *b);

@@ -245,6 +245,7 @@ static inline void vm_put_types(struct made_up_vm *vm)
 	vm_add_type(vm, "CodeBlobKind", 1, false, false);
 	vm_add_type(vm, "VirtualSpace", 112, false, false);
 	vm_add_type(vm, "CodeHeap", 256, false, false);
+	vm_add_type(vm, "ConstantPool", 72, false, false);
 	vm_add_type(vm, "HeapBlock", 8, false, false);
 	vm_add_type(vm, "ConstMethod", 48, false, false);
 	vm_add_type(vm, "StubQueue", 48, false, false);

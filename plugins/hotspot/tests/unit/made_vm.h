@@ -170,13 +170,16 @@ static inline uint64_t made_word(struct made_vm *vm, uint64_t addr)
 /* Word 1 of an interpreted method's frames, as BPF makes it. */
 static inline uint64_t made_interpreted_word(struct made_vm *vm, uint64_t method)
 {
+	const uint64_t mask = HOTSPOT_SYMBOL_MASK(vm->family == MADE_8 ? 16 : 0);
 	struct hotspot_way way = {.const_method = made_word(vm, method + 8)};
 
 	way.quad = made_word(vm, way.const_method + 32);
 	way.pool = made_word(vm, way.const_method + 8);
 	way.class = made_word(vm, way.pool + 24);
-	way.name = made_word(vm, way.class + 24);
-	way.symbol = made_word(vm, way.name) & HOTSPOT_SYMBOL_MASK(vm->family == MADE_8 ? 16 : 0);
+	way.class_name = made_word(vm, way.class + 24);
+	way.name = made_word(vm, way.pool + 72 + 8 * HOTSPOT_NAME_INDEX(way.quad));
+	way.class_symbol = made_word(vm, way.class_name) & mask;
+	way.symbol = made_word(vm, way.name) & mask;
 	return hotspot_interpreted_word(&way);
 }
 

@@ -341,8 +341,8 @@ static void gives_up_interpreted_that_changed(void **state)
 	assert_int_equal(ask(fx, &frame), 0);
 	n_reads = fx->vm.reads;
 	unmake(fx);
-	/* The last four look whether it is still the same: the last three of them see no Method. */
-	for (uint64_t at = 1; at <= n_reads - 4; at++) {
+	/* The last seven look whether it is still the same: the last six of them see no Method. */
+	for (uint64_t at = 1; at <= n_reads - 6; at++) {
 		fx = make(MADE_17, 6);
 		memcpy(&const_method, fx->vm.memory + (fx->app.inner - MADE_BASE) + 8, 8);
 		fx->vm.a = fx->app.run;
