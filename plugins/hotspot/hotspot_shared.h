@@ -91,8 +91,7 @@ enum hotspot_blob {
  *	COMPILED	aux: pc - block's struct CodeBlob; word 0: CodeBlob; word 1: compile id, and above
  *			it bits 3 to 34 of the Method
  *	INTERPRETED	aux: bci, HOTSPOT_BCI_NATIVE where there is none; word 0: Method;
- *			word 1: ConstMethod, and above it (bit 48) HOTSPOT_MARK of its name, signature,
- *			number and size
+ *			word 1: hotspot_interpreted_word
  *	STUB		word 0: pc
  *	HEAP_FRAMES	no words: the rest of a virtual thread's frames, which are not on this stack
  */
@@ -106,8 +105,41 @@ enum hotspot_frame {
 	HOTSPOT_FRAME_HEAP_FRAMES = 3,
 };
 #define HOTSPOT_BCI_NATIVE 0xffffffffu
-/* Four u2 in a row: code size, name index, signature index, method number. */
-#define HOTSPOT_MARK(quad)    ((__u16)(((quad) * 0x9e3779b97f4a7c15ull) >> 48))
+/*
+ * What tells a method from another that is later at its address: classes that a program makes by one
+ * pattern and that are unloaded take each other's. All that is on the way from a Method to its own name and
+ * to its class's. The symbols both count, since either may be in use elsewhere longer than the class.
+ */
+struct hotspot_way {
+	__u64 const_method;
+	__u64 quad; /* of that: four u2 in a row: size of its code, name, signature, number */
+	__u64 pool, class, class_name, name; /* addresses */
+	/*
+	 * The first 8 bytes of the names' Symbols, without their count of references: its length and a random
+	 * number of its own (share/oops/symbol.cpp, Symbol::Symbol: os::random(), 8 to 27).
+	 */
+	__u64 class_symbol, symbol;
+};
+#define HOTSPOT_SYMBOL_MASK(shift) (~(0xffffull << (shift))) /* shift: of the count, a u2 */
+#define HOTSPOT_NAME_INDEX(quad)   ((quad) >> 16 & 0xffff)   /* of the pool's entries, a word each */
+
+static inline __u64 hotspot_mix(__u64 hash, __u64 value)
+{
+	hash = (hash ^ value) * 0x9e3779b97f4a7c15ull;
+	return hash ^ hash >> 32;
+}
+
+static inline __u64 hotspot_interpreted_word(const struct hotspot_way *way)
+{
+	__u64 hash = hotspot_mix(way->const_method, way->quad);
+
+	hash = hotspot_mix(hash, way->pool);
+	hash = hotspot_mix(hash, way->class);
+	hash = hotspot_mix(hash, way->class_name);
+	hash = hotspot_mix(hash, way->class_symbol);
+	hash = hotspot_mix(hash, way->name);
+	return hotspot_mix(hash, way->symbol);
+}
 #define HOTSPOT_COMPILED_WORD(compile_id, method) \
 	((__u64)(__u32)(compile_id) | (((__u64)(method) >> 3) & 0xffffffffu) << 32)
 
@@ -154,6 +186,9 @@ struct hotspot_state {
 	__u16 method_const; /* Method::_constMethod */
 	__u16 const_bytes;  /* of ConstMethod: its code follows */
 	__u16 const_code_size; /* u2; then name, signature, number */
+	__u16 const_pool, pool_holder, class_name; /* from a ConstMethod to the name of its class */
+	__u16 pool_bytes; /* of ConstantPool: its entries follow */
+	__u8 symbol_shift; /* of a Symbol's count of references in its first word */
 };
 _Static_assert(sizeof(struct hotspot_state) <= EP_STATE_BYTES, "hotspot_state is too large");
 

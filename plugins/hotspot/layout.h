@@ -68,4 +68,13 @@ static inline uint32_t hotspot_off(const struct hotspot_layout *layout, enum hot
 uint64_t hotspot_get(const struct hotspot_layout *layout, enum hotspot_field_id id, const void *from,
 		     size_t bytes);
 
+/*
+ * Where a Symbol's first 8 bytes have its count of references, a u2: behind the length where that is the
+ * first (8 to 12), else it is the lower half of _hash_and_refcount (share/oops/symbol.hpp).
+ */
+static inline uint8_t hotspot_symbol_shift(const struct hotspot_layout *layout)
+{
+	return hotspot_off(layout, HOTSPOT_F_names_symbol_bytes) ? 0 : 16;
+}
+
 #endif

@@ -206,6 +206,17 @@ static const char *fill_interpreted(struct hotspot_state *state, const struct ho
 		return "ConstMethod::_code_size and what follows";
 	if (layout->sizes[HOTSPOT_Z_const_bytes] < first + 8)
 		return "sizeof(ConstMethod)";
+	if (!hotspot_has(layout, HOTSPOT_F_names_const_pool) ||
+	    !hotspot_has(layout, HOTSPOT_F_names_pool_holder) ||
+	    !hotspot_has(layout, HOTSPOT_F_names_class_name) ||
+	    !layout->sizes[HOTSPOT_Z_names_pool_bytes] ||
+	    layout->sizes[HOTSPOT_Z_names_pool_bytes] > UINT16_MAX)
+		return "the way from a ConstMethod to its class";
+	state->const_pool = offset_of(layout, HOTSPOT_F_names_const_pool);
+	state->pool_holder = offset_of(layout, HOTSPOT_F_names_pool_holder);
+	state->pool_bytes = (uint16_t)layout->sizes[HOTSPOT_Z_names_pool_bytes];
+	state->class_name = offset_of(layout, HOTSPOT_F_names_class_name);
+	state->symbol_shift = hotspot_symbol_shift(layout);
 	state->method_const = offset_of(layout, HOTSPOT_F_method_const);
 	state->const_code_size = (uint16_t)first;
 	state->const_bytes = (uint16_t)layout->sizes[HOTSPOT_Z_const_bytes];

@@ -45,7 +45,7 @@ static __always_inline void step_entry(const struct hotspot_walk *w)
 		step_stub(w);
 		return;
 	}
-	at->aux = w->b->quad & 0xffff ? 0 : HOTSPOT_BCI_NATIVE;
+	at->aux = w->b->way.quad & 0xffff ? 0 : HOTSPOT_BCI_NATIVE;
 	at->how = HOTSPOT_HOW_KNOWN;
 	return_by_rule(w);
 	set_sender_sp(w);

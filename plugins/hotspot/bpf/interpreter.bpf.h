@@ -21,6 +21,22 @@ static __always_inline __u64 get_slot(const struct hotspot_walk *w, __s32 slot)
 	return w->b->slots[(__u32)(HOTSPOT_SLOTS_BACK + slot) & 15];
 }
 
+/* On to its name and its class's. What cannot be read is 0, and so no method that who names it knows. */
+static __always_inline void read_way(const struct hotspot_walk *w)
+{
+	const struct hotspot_state *state = w->state;
+	struct hotspot_way *way = &w->b->way;
+
+	read_word(way->const_method + state->const_pool, &way->pool);
+	read_word(way->pool + state->pool_holder, &way->class);
+	read_word(way->class + state->class_name, &way->class_name);
+	read_word(way->class_name, &way->class_symbol);
+	read_word(way->pool + state->pool_bytes + 8 * HOTSPOT_NAME_INDEX(way->quad), &way->name);
+	read_word(way->name, &way->symbol);
+	way->class_symbol &= HOTSPOT_SYMBOL_MASK(state->symbol_shift);
+	way->symbol &= HOTSPOT_SYMBOL_MASK(state->symbol_shift);
+}
+
 /* The words that name it. */
 static __always_inline bool be_interpreted(const struct hotspot_walk *w, __u64 method)
 {
@@ -34,17 +50,18 @@ static __always_inline bool be_interpreted(const struct hotspot_walk *w, __u64 m
 	w->s->exact = 1;
 	w->s->sure = 1;
 	w->s->searches = 0;
-	if (!method || !read_word(method + w->state->method_const, &b->constants) ||
-	    !read_word(b->constants + w->state->const_code_size, &b->quad) || b->constants >> 47)
+	if (!method || !read_word(method + w->state->method_const, &b->way.const_method) ||
+	    !read_word(b->way.const_method + w->state->const_code_size, &b->way.quad) || b->way.const_method >> 47)
 		return false;
-	at->words[1] = b->constants | (__u64)HOTSPOT_MARK(b->quad) << 48;
+	read_way(w);
+	at->words[1] = hotspot_interpreted_word(&b->way);
 	return true;
 }
 
 /* A leaf's bcp may be in its register, which has other things at times; else the slot has it. */
 static __always_inline __u64 find_bci(const struct hotspot_walk *w)
 {
-	__u64 begin = w->b->constants + w->state->const_bytes, size = w->b->quad & 0xffff;
+	__u64 begin = w->b->way.const_method + w->state->const_bytes, size = w->b->way.quad & 0xffff;
 	__u64 bci = get_slot(w, w->state->bcp_slot) - begin;
 	__u64 in_reg = w->rec->walk.regs[HOTSPOT_REG_BCP] - begin;
 

@@ -99,7 +99,7 @@ struct hotspot_buffers {
 	__u8 code[HOTSPOT_CODE_BYTES + 8];
 	__u64 slots[16];
 	__u64 pair[2]; /* saved fp, return address */
-	__u64 constants, quad; /* of a Method: its ConstMethod, and the four u2 of that */
+	struct hotspot_way way; /* of a Method */
 	__u64 value, before;
 	__u8 hop;
 };

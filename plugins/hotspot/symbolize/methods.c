@@ -39,17 +39,15 @@ static bool get_has_lines(const struct hotspot_layout *layout, uint64_t flags)
 	return layout->has_constant[id] && (flags & (uint64_t)layout->constants[id]);
 }
 
-/* Size, name, signature, number: four u2 in a row (hotspot_shared.h: HOTSPOT_MARK). */
-static int get_mark(const struct hotspot_layout *layout, const uint8_t *head, size_t bytes,
-		    uint16_t *ret)
+/* Size, name, signature, number: four u2 in a row (hotspot_shared.h: hotspot_way). */
+static int get_quad(const struct hotspot_layout *layout, const uint8_t *head, size_t bytes,
+		    __u64 *ret)
 {
 	uint32_t off = hotspot_off(layout, HOTSPOT_F_names_const_code_bytes);
-	uint64_t quad;
 
-	if (!ep_in_bounds(off, sizeof(quad), bytes))
+	if (!ep_in_bounds(off, sizeof(*ret), bytes))
 		return -EBADMSG;
-	memcpy(&quad, head + off, sizeof(quad));
-	*ret = HOTSPOT_MARK(quad);
+	memcpy(ret, head + off, sizeof(*ret));
 	return 0;
 }
 
@@ -59,19 +57,17 @@ static int read_const(const struct hotspot_methods *m, struct hotspot_identity *
 	uint32_t bytes = layout->sizes[HOTSPOT_Z_names_const_bytes];
 	_Alignas(8) uint8_t head[HOTSPOT_MAX_CONST];
 	uint64_t words;
-	uint16_t mark;
 	int r;
 
 	if (!bytes || bytes > sizeof(head))
 		return -ENOTSUP;
-	r = read_memory(m, id->const_method, head, bytes);
+	r = read_memory(m, id->way.const_method, head, bytes);
 	if (r < 0)
 		return r;
-	r = get_mark(layout, head, bytes, &mark);
+	r = get_quad(layout, head, bytes, &id->way.quad);
 	if (r < 0)
 		return r;
-	id->word = (id->const_method & 0xffffffffffffull) | (uint64_t)mark << 48;
-	id->pool = hotspot_get(layout, HOTSPOT_F_names_const_pool, head, bytes);
+	id->way.pool = hotspot_get(layout, HOTSPOT_F_names_const_pool, head, bytes);
 	id->code_bytes =
 		(uint32_t)hotspot_get(layout, HOTSPOT_F_names_const_code_bytes, head, bytes);
 	id->name = (uint32_t)hotspot_get(layout, HOTSPOT_F_names_const_name, head, bytes);
@@ -94,10 +90,10 @@ static int read_pool(const struct hotspot_methods *m, struct hotspot_identity *i
 
 	if (!bytes || bytes > sizeof(head))
 		return -ENOTSUP;
-	r = read_memory(m, id->pool, head, bytes);
+	r = read_memory(m, id->way.pool, head, bytes);
 	if (r < 0)
 		return r;
-	id->class = hotspot_get(layout, HOTSPOT_F_names_pool_holder, head, bytes);
+	id->way.class = hotspot_get(layout, HOTSPOT_F_names_pool_holder, head, bytes);
 	id->pool_len = (uint32_t)hotspot_get(layout, HOTSPOT_F_names_pool_len, head, bytes);
 	id->file = (uint32_t)hotspot_get(layout, HOTSPOT_F_names_pool_file, head, bytes);
 	if (id->pool_len > UINT16_MAX + 1u || id->name >= id->pool_len ||
@@ -118,31 +114,58 @@ static int read_class(const struct hotspot_methods *m, struct hotspot_identity *
 	bytes = EP_MAX(bytes, end_of(layout, HOTSPOT_F_names_class_debug));
 	if (bytes > sizeof(head))
 		return -ENOTSUP;
-	r = read_memory(m, id->class, head, bytes);
+	r = read_memory(m, id->way.class, head, bytes);
 	if (r < 0)
 		return r;
-	id->class_name = hotspot_get(layout, HOTSPOT_F_names_class_name, head, bytes);
+	id->way.class_name = hotspot_get(layout, HOTSPOT_F_names_class_name, head, bytes);
 	id->debug = hotspot_get(layout, HOTSPOT_F_names_class_debug, head, bytes);
 	/* The linkers of method handles are the class MethodHandle's, with a pool of their own
 	 * (Method::make_method_handle_intrinsic, share/oops/method.cpp, 8 to 27), which names no file. */
-	if (hotspot_get(layout, HOTSPOT_F_names_class_pool, head, bytes) != id->pool)
+	if (hotspot_get(layout, HOTSPOT_F_names_class_pool, head, bytes) != id->way.pool)
 		id->file = 0;
 	else if (!hotspot_has(layout, HOTSPOT_F_names_pool_file))
 		id->file = (uint32_t)hotspot_get(layout, HOTSPOT_F_names_class_file, head, bytes);
 	return 0;
 }
 
-/* A symbol's count of references, in its first word, changes (share/oops/symbol.hpp: _refcount, then the
- * upper half of _length's or _hash_and_refcount's word): the hash and the length stay. */
-static int read_symbol_head(const struct hotspot_methods *m, struct hotspot_identity *id)
+/*
+ * The count of references changes, the random number and the length stay. A class that is unloaded gives up
+ * its names, then its memory (InstanceKlass::release_C_heap_structures, share/oops/instanceKlass.cpp, 8 to
+ * 27): without references there is none.
+ */
+static int read_symbol_head(const struct hotspot_methods *m, uint64_t addr, __u64 *ret)
 {
-	uint32_t length = hotspot_off(m->layout, HOTSPOT_F_names_symbol_bytes);
-	int r = read_memory(m, id->class_name, id->symbol, sizeof(id->symbol));
+	const uint64_t mask = HOTSPOT_SYMBOL_MASK(hotspot_symbol_shift(m->layout));
+	uint64_t head;
+	int r = read_memory(m, addr, &head, sizeof(head));
 
 	if (r < 0)
 		return r;
-	memset(id->symbol + (length ? 0 : 2), 0, 2);
+	if (!(head & ~mask))
+		return -EBADMSG;
+	*ret = head & mask;
 	return 0;
+}
+
+/* Entries follow the head, a word each (share/oops/constantPool.hpp: base, obj_at_addr). */
+static uint64_t find_entry(const struct hotspot_methods *m, const struct hotspot_identity *id,
+			   uint32_t number)
+{
+	return id->way.pool + m->layout->sizes[HOTSPOT_Z_names_pool_bytes] + 8ull * number;
+}
+
+static int read_symbols(const struct hotspot_methods *m, struct hotspot_identity *id)
+{
+	int r = read_symbol_head(m, id->way.class_name, &id->way.class_symbol);
+
+	if (r == 0)
+		r = read_memory(m, find_entry(m, id, id->name), &id->way.name,
+				sizeof(id->way.name));
+	if (r == 0)
+		r = read_symbol_head(m, id->way.name, &id->way.symbol);
+	if (r == 0)
+		id->word = hotspot_interpreted_word(&id->way);
+	return r;
 }
 
 int hotspot_identity_read(const struct hotspot_methods *methods, uint64_t method,
@@ -156,14 +179,14 @@ int hotspot_identity_read(const struct hotspot_methods *methods, uint64_t method
 			&const_method, sizeof(const_method));
 	if (r < 0)
 		return r;
-	id.const_method = const_method;
+	id.way.const_method = const_method;
 	r = read_const(methods, &id);
 	if (r == 0)
 		r = read_pool(methods, &id);
 	if (r == 0)
 		r = read_class(methods, &id);
 	if (r == 0)
-		r = read_symbol_head(methods, &id);
+		r = read_symbols(methods, &id);
 	if (r == 0)
 		*ret = id;
 	return r;
@@ -171,12 +194,10 @@ int hotspot_identity_read(const struct hotspot_methods *methods, uint64_t method
 
 bool hotspot_identity_equal(const struct hotspot_identity *a, const struct hotspot_identity *b)
 {
-	return a->method == b->method && a->word == b->word && a->pool == b->pool &&
-	       a->class == b->class && a->class_name == b->class_name &&
-	       a->code_bytes == b->code_bytes && a->name == b->name &&
-	       a->signature == b->signature && a->file == b->file && a->debug == b->debug &&
-	       a->const_bytes == b->const_bytes &&
-	       memcmp(a->symbol, b->symbol, sizeof(a->symbol)) == 0;
+	return a->method == b->method && a->word == b->word &&
+	       memcmp(&a->way, &b->way, sizeof(a->way)) == 0 && a->code_bytes == b->code_bytes &&
+	       a->name == b->name && a->signature == b->signature && a->file == b->file &&
+	       a->debug == b->debug && a->const_bytes == b->const_bytes;
 }
 
 /* What a method is made of, while it is put together. */
@@ -192,11 +213,9 @@ struct draft {
 	size_t n_others;
 };
 
-/* Entries follow the head, a word each (share/oops/constantPool.hpp: base, obj_at_addr). */
 static int read_entry(const struct draft *d, uint32_t number, char *buf, size_t size)
 {
-	uint64_t addr = d->id->pool + d->m->layout->sizes[HOTSPOT_Z_names_pool_bytes] +
-			8ull * number;
+	uint64_t addr = find_entry(d->m, d->id, number);
 	uint64_t symbol;
 	int r;
 
@@ -206,9 +225,19 @@ static int read_entry(const struct draft *d, uint32_t number, char *buf, size_t 
 	return r < 0 ? r : hotspot_symbol_read(d->m->memory, d->m->layout, symbol, buf, size);
 }
 
+/*
+ * Not what lies where a symbol was: a class that is unloaded gives up its methods' names while other parts
+ * of the VM still hold its own. JVMS 4.2.2, and 4.3.3; what is no UTF-8 was made U+FFFD.
+ */
+static bool is_method(const char *name, const char *signature)
+{
+	return !strpbrk(name, ".;[/ ") && !strstr(name, "\xef\xbf\xbd") && signature[0] == '(' &&
+	       strchr(signature, ')') && !strstr(signature, "\xef\xbf\xbd");
+}
+
 static int read_texts(struct draft *d)
 {
-	int r = hotspot_symbol_read(d->m->memory, d->m->layout, d->id->class_name, d->class,
+	int r = hotspot_symbol_read(d->m->memory, d->m->layout, d->id->way.class_name, d->class,
 				    sizeof(d->class));
 
 	if (r < 0)
@@ -217,6 +246,8 @@ static int read_texts(struct draft *d)
 	r = read_entry(d, d->id->name, d->name, sizeof(d->name));
 	if (r == 0)
 		r = read_entry(d, d->id->signature, d->signature, sizeof(d->signature));
+	if (r == 0 && !is_method(d->name, d->signature))
+		return -EBADMSG;
 	if (r == 0 && d->id->file)
 		r = read_entry(d, d->id->file, d->file, sizeof(d->file));
 	return r;
@@ -236,7 +267,7 @@ static int read_lines(struct draft *d)
 	table = malloc(bytes);
 	if (!table)
 		return -ENOMEM;
-	r = read_memory(d->m, d->id->const_method + head, table, bytes);
+	r = read_memory(d->m, d->id->way.const_method + head, table, bytes);
 	if (r < 0)
 		return r;
 	r = hotspot_lines_parse(table, bytes, d->id->code_bytes, d->m->excluded, &d->lines);

@@ -13,6 +13,7 @@
 #define HOTSPOT_METHODS_H
 
 #include "plugins/hotspot/code/stubs.h"
+#include "plugins/hotspot/hotspot_shared.h"
 #include "plugins/hotspot/layout.h"
 #include "plugins/hotspot/symbolize/cache.h"
 #include "plugins/hotspot/symbolize/lines.h"
@@ -23,13 +24,12 @@
 /* All of what a method is named by; other methods that are later at its addresses have another one. */
 struct hotspot_identity {
 	uint64_t method, word; /* as an interpreted frame has them: hotspot_shared.h */
-	uint64_t const_method, pool, class, class_name;
+	struct hotspot_way way;
 	uint32_t code_bytes, name, signature, file; /* numbers of the pool's entries */
 	uint32_t pool_len;
 	uint32_t const_bytes; /* with all that follows it */
 	uint64_t debug;	      /* address of the source map, 0: none */
 	bool has_lines;
-	uint8_t symbol[8]; /* where the class's name begins */
 };
 
 struct hotspot_method {
@@ -49,7 +49,7 @@ struct hotspot_methods {
 	uint32_t *excluded; /* unsigned5.h */
 };
 
-/* 0, -EBADMSG, -EFAULT, -ESRCH. Four reads. */
+/* 0, -EBADMSG, -EFAULT, -ESRCH. Seven reads. */
 int hotspot_identity_read(const struct hotspot_methods *methods, uint64_t method,
 			  struct hotspot_identity *ret);
 bool hotspot_identity_equal(const struct hotspot_identity *a, const struct hotspot_identity *b);

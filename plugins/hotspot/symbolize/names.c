@@ -184,6 +184,7 @@ static uint32_t count_common(const struct hotspot_scopes *scopes, uint32_t scope
 struct place {
 	uint32_t scope;
 	uint32_t n_approximate; /* of its innermost */
+	bool is_inside;		/* without a scope: of the method's code all the same, its first line */
 };
 
 static struct place find_return(const struct hotspot_scopes *scopes, int64_t off)
@@ -197,13 +198,29 @@ static struct place find_return(const struct hotspot_scopes *scopes, int64_t off
 }
 
 /*
+ * Behind the last debug point, as in a loop that has none and is laid out last: the one before, of which
+ * the compiled method alone is sure. Without any debug point the line is the method's first, as what
+ * HotSpot has for a frame it cannot decipher is the method alone (share/prims/forte.cpp, 8 to 27).
+ */
+static struct place find_last(const struct hotspot_scopes *scopes)
+{
+	struct place place = {.scope = HOTSPOT_NO_SCOPE, .is_inside = true};
+
+	for (uint32_t i = scopes->n_pcs; i > 0 && place.scope == HOTSPOT_NO_SCOPE; i--)
+		place.scope = scopes->pcs[i - 1].scope;
+	if (place.scope != HOTSPOT_NO_SCOPE)
+		place.n_approximate = get_depth(scopes, place.scope) - 1;
+	return place;
+}
+
+/*
  * The first debug point behind. A null check that traps is one of its own: what it goes on at calls into
  * the VM, with the debug point of the check.
  */
 static struct place find_interrupted(const struct hotspot_nmethod *nmethod, int64_t off)
 {
 	const struct hotspot_scopes *scopes = &nmethod->scopes;
-	struct place place = {.scope = HOTSPOT_NO_SCOPE};
+	struct place place = {.scope = HOTSPOT_NO_SCOPE, .is_inside = true};
 	uint32_t to, i;
 	bool is_check;
 
@@ -215,7 +232,7 @@ static struct place find_interrupted(const struct hotspot_nmethod *nmethod, int6
 	if (!is_check)
 		i = hotspot_pcs_find(scopes->pcs, scopes->n_pcs, off + 1);
 	if (i >= scopes->n_pcs)
-		return place;
+		return find_last(scopes);
 	place.scope = scopes->pcs[i].scope;
 	if (nmethod->is_dense || is_check || place.scope == HOTSPOT_NO_SCOPE)
 		return place;
@@ -241,7 +258,7 @@ static int find_parts(const struct hotspot_names *names, struct hotspot_nmethod 
 
 		*part = (struct part){
 			.bci = scope && scope->bci != HOTSPOT_NO_BCI ? scope->bci : -1,
-			.has_bci = scope != NULL,
+			.has_bci = scope || place.is_inside,
 			.is_approximate = parts->n < place.n_approximate,
 		};
 		r = hotspot_nmethod_method(&names->methods, nmethod, scope ? scope->method : 0,

@@ -156,9 +156,10 @@ static int read_header(const struct hotspot_methods *m, uint64_t blob, struct ho
 	return 0;
 }
 
+/* One that is dead has no method any more, and may stay in the heap (8 to 17: zombie, unloaded). */
 static bool is_word(const struct hotspot_header *h, uint64_t word)
 {
-	return h->is_used && HOTSPOT_COMPILED_WORD(h->compile_id, h->method) == word;
+	return h->is_used && h->method && HOTSPOT_COMPILED_WORD(h->compile_id, h->method) == word;
 }
 
 static int read_section(const struct hotspot_methods *m, uint64_t addr, uint32_t bytes,

@@ -116,6 +116,15 @@ static int read_head(const struct hotspot_memory *memory, uint64_t addr, uint8_t
 	return memory->read(memory->arg, addr, head, in_page);
 }
 
+/* One that nobody refers to is freed, or will be (share/oops/symbol.cpp, decrement_refcount, 8 to 27). */
+static bool is_alive(const struct hotspot_layout *layout, const uint8_t *head)
+{
+	uint16_t count;
+
+	memcpy(&count, head + hotspot_symbol_shift(layout) / 8, sizeof(count));
+	return count != 0;
+}
+
 int hotspot_symbol_read(const struct hotspot_memory *memory, const struct hotspot_layout *layout,
 			uint64_t addr, char *buf, size_t size)
 {
@@ -129,6 +138,8 @@ int hotspot_symbol_read(const struct hotspot_memory *memory, const struct hotspo
 	r = read_head(memory, addr, head, &got);
 	if (r < 0)
 		return r;
+	if (!is_alive(layout, head))
+		return -EBADMSG;
 	len = hotspot_get(layout, HOTSPOT_F_names_symbol_bytes, head, got);
 	n = EP_MIN(len, EP_MIN((size_t)MAX_BODY, size));
 	if (ep_in_bounds(body, n, got)) {

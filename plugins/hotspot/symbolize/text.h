@@ -14,7 +14,7 @@
 #include <stdbool.h>
 
 /*
- * At most `size` bytes with the NUL, size >= 8; a longer text ends in "…". 0, -EBADMSG (no symbol), or
+ * At most `size` bytes with the NUL, size >= 8; a longer text ends in "…". 0, -EBADMSG (no symbol that is in use), or
  * what the memory says.
  */
 int hotspot_symbol_read(const struct hotspot_memory *memory, const struct hotspot_layout *layout,

@@ -52,7 +52,7 @@ static void name(struct hotspot_names *names, const struct ep_raw_frame *frame)
 static void name_all(struct hotspot_names *names, const struct made_app *app)
 {
 	struct ep_raw_frame frame = {.n_words = 2};
-	uint64_t method, const_method, quad = 0;
+	uint64_t method;
 	uint32_t id;
 
 	memcpy(&method, vm.memory + (app->blob - MADE_BASE) + 80, 8);
@@ -67,9 +67,7 @@ static void name_all(struct hotspot_names *names, const struct made_app *app)
 	}
 	frame.flags = HOTSPOT_FRAME_INTERPRETED << HOTSPOT_FRAME_SHIFT;
 	frame.words[0] = app->run;
-	memcpy(&const_method, vm.memory + (app->run - MADE_BASE) + 8, 8);
-	(void)made_read(&vm, const_method + 32, &quad, 8);
-	frame.words[1] = (const_method & 0xffffffffffffull) | (uint64_t)HOTSPOT_MARK(quad) << 48;
+	frame.words[1] = made_interpreted_word(&vm, app->run);
 	for (frame.aux = 0; frame.aux < 80; frame.aux += 30)
 		name(names, &frame);
 }

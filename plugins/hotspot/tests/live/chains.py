@@ -8,6 +8,9 @@ or unknown. It is *true* when besides
 - each caller's line is one whose bytecode calls the callee (its callee being Java, with nothing native
   between), and the leaf's line one of its method,
 - the calls of the burner's own methods are one of its CHAINs (Burner.java), or the first part of one.
+
+Inlined methods at the leaf that the profile calls approximate (no DebugNonSafepoints) are no calls it
+claims: they must exist and fit the bytecode, but are no part of the chain.
 """
 import collections
 import fnmatch
@@ -76,6 +79,10 @@ def method_of(frame):
 def is_unknown(frame):
     """A frame of Java's that has no name, or code that nobody knows. [NAME] is a stub."""
     return not frame.file and bool(UNKNOWN.match(frame.name))
+
+
+def is_approximate(frame):
+    return frame.signature.endswith(" [approximate]")
 
 
 def descriptor_of(frame):
@@ -239,8 +246,8 @@ class Judge:
     def own_calls(self, frames):
         """Names, root first, of the burner's methods and the C functions of chains."""
         names = [f.name for f in frames
-                 if f.file == RULES or (is_java(f) and class_of(f) in self.own
-                                        and not self.code.is_bridge(f))]
+                 if f.file == RULES or (is_java(f) and class_of(f) in self.own and
+                                        not is_approximate(f) and not self.code.is_bridge(f))]
         names.reverse()
         return names
 
@@ -275,16 +282,17 @@ class Judge:
                 return why
         return self.code.why_no_line(java[0]) if java and java[0].line else None
 
+    def has_no_line(self, frames):
+        """It was interrupted in a Java method that has lines, and the profile gives none."""
+        leaf = next(iter(stacks.without_kernel(list(frames))), None)
+        if leaf is None or leaf.line or not is_java(leaf):
+            return False
+        return any(m.lines for m in self.code.methods(leaf) or [])
+
     def judge(self, frames, thread):
         """TRUE or a reason. thread: its id"""
         return (why_incomplete(frames) or self.why_no_code(frames)
                 or self.why_no_chain(frames, self.said.threads.get(thread, "")) or TRUE)
-
-
-def has_no_line(frames):
-    """It was interrupted in a Java method that the profile gives no line of."""
-    leaf = next(iter(stacks.without_kernel(list(frames))), None)
-    return leaf is not None and is_java(leaf) and not leaf.line
 
 
 def is_wrong_name(reason):

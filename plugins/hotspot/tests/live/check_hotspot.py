@@ -100,7 +100,7 @@ class Verdict:
                 memo[key] = judge.judge(sample.frames, thread)
             reason = memo[key]
             self.all += sample.count
-            self.without_line += sample.count if chains.has_no_line(sample.frames) else 0
+            self.without_line += sample.count if judge.has_no_line(sample.frames) else 0
             self.counts[reason] += sample.count
             self.scenarios[judge.said.threads.get(thread, "others")][reason] += sample.count
             self.examples[reason][tuple(sample.frames)] += sample.count
@@ -128,6 +128,8 @@ class Verdict:
         never = sum(n for reason, n in self.counts.items() if " does not call " in reason)
         if never:
             yield f"{never} samples with a call that is not in the code"
+        if self.without_line > GRACE:
+            yield f"{self.without_line} samples without a line where they were interrupted"
 
     def amount_problems(self, frequency, lost):
         cpu = self.judge.said.cpu

@@ -245,6 +245,7 @@ static inline void vm_put_types(struct made_up_vm *vm)
 	vm_add_type(vm, "CodeBlobKind", 1, false, false);
 	vm_add_type(vm, "VirtualSpace", 112, false, false);
 	vm_add_type(vm, "CodeHeap", 256, false, false);
+	vm_add_type(vm, "ConstantPool", 72, false, false);
 	vm_add_type(vm, "HeapBlock", 8, false, false);
 	vm_add_type(vm, "ConstMethod", 48, false, false);
 	vm_add_type(vm, "StubQueue", 48, false, false);
@@ -284,6 +285,10 @@ static inline void vm_put_fields(struct made_up_vm *vm)
 		{"nmethod", "_deopt_handler_entry_offset", "int", false, 80},
 		{"nmethod", "_orig_pc_offset", "int", false, 84},
 		{"Method", "_constMethod", "ConstMethod*", false, 8},
+		{"ConstMethod", "_constants", "ConstantPool*", false, 8},
+		{"ConstantPool", "_pool_holder", "InstanceKlass*", false, 24},
+		{"Klass", "_name", "Symbol*", false, 24},
+		{"Symbol", "_length", "u2", false, 4},
 		{"ConstMethod", "_code_size", "u2", false, 34},
 		{"ConstMethod", "_name_index", "u2", false, 36},
 		{"ConstMethod", "_signature_index", "u2", false, 38},

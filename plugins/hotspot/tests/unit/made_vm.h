@@ -157,11 +157,38 @@ static inline void made_put(struct made_vm *vm, uint64_t addr, enum hotspot_fiel
 		made_poke(vm, addr + vm->layout.fields[id].off, &value, vm->layout.fields[id].bytes);
 }
 
+/* Not counted; what cannot be read is 0. */
+static inline uint64_t made_word(struct made_vm *vm, uint64_t addr)
+{
+	uint64_t value = 0;
+
+	if (addr >= MADE_BASE && addr - MADE_BASE <= sizeof(vm->memory) - sizeof(value))
+		memcpy(&value, vm->memory + (addr - MADE_BASE), sizeof(value));
+	return value;
+}
+
+/* Word 1 of an interpreted method's frames, as BPF makes it. */
+static inline uint64_t made_interpreted_word(struct made_vm *vm, uint64_t method)
+{
+	const uint64_t mask = HOTSPOT_SYMBOL_MASK(vm->family == MADE_8 ? 16 : 0);
+	struct hotspot_way way = {.const_method = made_word(vm, method + 8)};
+
+	way.quad = made_word(vm, way.const_method + 32);
+	way.pool = made_word(vm, way.const_method + 8);
+	way.class = made_word(vm, way.pool + 24);
+	way.class_name = made_word(vm, way.class + 24);
+	way.name = made_word(vm, way.pool + 72 + 8 * HOTSPOT_NAME_INDEX(way.quad));
+	way.class_symbol = made_word(vm, way.class_name) & mask;
+	way.symbol = made_word(vm, way.name) & mask;
+	return hotspot_interpreted_word(&way);
+}
+
 static inline uint64_t made_symbol(struct made_vm *vm, const char *text)
 {
 	uint64_t addr = made_alloc(vm, strlen(text) + 16);
 
 	made_put(vm, addr, HOTSPOT_F_names_symbol_bytes, strlen(text));
+	made_poke(vm, addr + (vm->family == MADE_8 ? 2 : 0), &(uint16_t){1}, 2); /* references */
 	made_poke(vm, addr + vm->layout.fields[HOTSPOT_F_names_symbol_body].off, text,
 		  strlen(text));
 	return addr;

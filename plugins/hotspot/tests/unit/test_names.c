@@ -88,17 +88,13 @@ static struct ep_raw_frame compiled(const struct fixture *fx, uint32_t off, uint
 	};
 }
 
-static struct ep_raw_frame interpreted(const struct fixture *fx, uint64_t method, uint32_t bci)
+static struct ep_raw_frame interpreted(struct fixture *fx, uint64_t method, uint32_t bci)
 {
-	uint64_t const_method, quad;
-
-	memcpy(&const_method, fx->vm.memory + (method - MADE_BASE) + 8, 8);
-	memcpy(&quad, fx->vm.memory + (const_method - MADE_BASE) + 32, 8);
 	return (struct ep_raw_frame){
 		.aux = bci,
 		.n_words = 2,
 		.flags = HOTSPOT_FRAME_INTERPRETED << HOTSPOT_FRAME_SHIFT,
-		.words = {method, const_method | (uint64_t)HOTSPOT_MARK(quad) << 48},
+		.words = {method, made_interpreted_word(&fx->vm, method)},
 	};
 }
 
@@ -176,11 +172,26 @@ static void looks_behind_where_interrupted(void **state)
 	check(fx, 0, RUN, "Main.kt", 11);
 	frame.aux = MADE_CODE_OFF + 210; /* behind it: a point without a scope */
 	assert_int_equal(ask(fx, &frame), 0);
-	check(fx, 0, RUN, "Main.kt", 0);
+	check(fx, 0, RUN, "Main.kt", 10);
 	frame.aux = 3; /* before the code */
 	assert_int_equal(ask(fx, &frame), 0);
-	check(fx, 0, RUN, "Main.kt", 0);
+	check(fx, 0, RUN, "Main.kt", 10);
 	unmake(fx);
+}
+
+/* The last debug point that has a scope. */
+static void looks_before_where_nothing_is_behind(void **state)
+{
+	(void)state;
+	for (uint64_t maps = 5; maps <= 6; maps++) { /* dense or not */
+		struct fixture *fx = make(MADE_25, maps);
+		struct ep_raw_frame frame = compiled(fx, 1000, EP_FRAME_INTERRUPTED);
+
+		assert_int_equal(ask(fx, &frame), 0);
+		assert_int_equal(fx->got.n, 1);
+		check(fx, 0, RUN, "Main.kt", 20);
+		unmake(fx);
+	}
 }
 
 /* An oop map for each debug point: there are none between calls. */
@@ -330,8 +341,8 @@ static void gives_up_interpreted_that_changed(void **state)
 	assert_int_equal(ask(fx, &frame), 0);
 	n_reads = fx->vm.reads;
 	unmake(fx);
-	/* The last four look whether it is still the same: the last three of them see no Method. */
-	for (uint64_t at = 1; at <= n_reads - 4; at++) {
+	/* The last seven look whether it is still the same: the last six of them see no Method. */
+	for (uint64_t at = 1; at <= n_reads - 6; at++) {
 		fx = make(MADE_17, 6);
 		memcpy(&const_method, fx->vm.memory + (fx->app.inner - MADE_BASE) + 8, 8);
 		fx->vm.a = fx->app.run;
@@ -340,6 +351,45 @@ static void gives_up_interpreted_that_changed(void **state)
 		fx->vm.change_at = at;
 		assert_int_equal(ask(fx, &frame), EP_FRAME_GONE);
 		assert_int_equal(fx->got.n, 0);
+		unmake(fx);
+	}
+}
+
+/* A class of the same shape, of another name, with the same addresses: a frame of the first is gone. */
+static void tells_classes_of_one_shape_apart(void **state)
+{
+	(void)state;
+	for (enum made_family family = 0; family < MADE_FAMILIES; family++) {
+		struct fixture *fx = make(family, 6);
+		struct ep_raw_frame frame = interpreted(fx, fx->app.run, 7), other;
+		uint64_t pool = made_word(&fx->vm, made_word(&fx->vm, fx->app.run + 8) + 8);
+		uint64_t class = made_word(&fx->vm, pool + 24);
+
+		assert_int_equal(ask(fx, &frame), 0);
+		made_put(&fx->vm, class, HOTSPOT_F_names_class_name,
+			 made_symbol(&fx->vm, "com/example/Niam"));
+		other = interpreted(fx, fx->app.run, 7);
+		assert_int_not_equal(other.words[1], frame.words[1]);
+		assert_int_equal(ask(fx, &other), 0);
+		assert_string_equal(fx->got.names[0].function, "com.example.Niam.run");
+		frame.aux = 8;
+		assert_int_equal(ask(fx, &frame), EP_FRAME_GONE);
+		unmake(fx);
+	}
+}
+
+/* The name's symbol is given up before the class's memory is. */
+static void names_no_class_that_is_unloaded(void **state)
+{
+	(void)state;
+	for (enum made_family family = 0; family < MADE_FAMILIES; family++) {
+		struct fixture *fx = make(family, 6);
+		struct ep_raw_frame frame = interpreted(fx, fx->app.run, 7);
+		uint64_t pool = made_word(&fx->vm, made_word(&fx->vm, fx->app.run + 8) + 8);
+		uint64_t name = made_word(&fx->vm, made_word(&fx->vm, pool + 24) + 24);
+
+		made_poke(&fx->vm, name + (family == MADE_8 ? 2 : 0), &(uint16_t){0}, 2);
+		assert_int_equal(ask(fx, &frame), EP_FRAME_GONE);
 		unmake(fx);
 	}
 }
@@ -415,6 +465,7 @@ int main(void)
 		cmocka_unit_test(names_what_was_inlined),
 		cmocka_unit_test(knows_no_scope_between_calls),
 		cmocka_unit_test(looks_behind_where_interrupted),
+		cmocka_unit_test(looks_before_where_nothing_is_behind),
 		cmocka_unit_test(flags_what_is_a_guess),
 		cmocka_unit_test(flags_nothing_where_points_are_dense),
 		cmocka_unit_test(knows_null_checks),
@@ -422,6 +473,8 @@ int main(void)
 		cmocka_unit_test(reads_once),
 		cmocka_unit_test(gives_up_what_is_gone),
 		cmocka_unit_test(gives_up_interpreted_that_changed),
+		cmocka_unit_test(tells_classes_of_one_shape_apart),
+		cmocka_unit_test(names_no_class_that_is_unloaded),
 		cmocka_unit_test(fails_as_its_reads_do),
 		cmocka_unit_test(passes_on_what_add_says),
 		cmocka_unit_test(names_the_rest),
