@@ -185,7 +185,7 @@ static void look_at(struct hotspot_names *names, const struct hotspot_methods *m
 	uint64_t took = now_ns() - before;
 
 	if (r == EP_FRAME_GONE) {
-		tally.gone++;
+		tally.gone += method != 0; /* 0: dead, not swept yet */
 		return;
 	}
 	if (r != 0) {
