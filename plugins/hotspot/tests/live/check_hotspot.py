@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Profiles programs/Burner.java in every Java of this machine and judges each stack (chains.py).
 
-    check_hotspot.py [--full] [--only REGEX] [--seconds N] [--keep DIRECTORY] [--examples]
+    check_hotspot.py [--full] [--bars] [--only REGEX] [--seconds N] [--keep DIRECTORY] [--examples]
 
-Quick: one runtime of each of 8, 11, 17, 21, 25 and 28; --full: all, and flags of theirs. Where the
-profiler is comes from EBPF_PROFILER_BINARY and EBPF_PROFILER_PLUGINS_DIR. A line
+Quick: one runtime of each of 8, 11, 17, 21, 25 and 28; --full: all, and flags of theirs. A run fails
+that is below its bar by more than short runs on a busy machine are (SLACK); one that is below by less
+says so; --bars: it fails, too. Names that never ran fail always. Where the profiler is comes from EBPF_PROFILER_BINARY and EBPF_PROFILER_PLUGINS_DIR. A line
 "[       OK ] NAME" for each run, one for each scenario that is below its bar.
 Exit status: 0, 1 when a run failed, 77 when this machine cannot profile.
 """
@@ -28,6 +29,8 @@ INSTALL = os.path.join(javas.TESTS, "runtimes", "install")
 THRESHOLD = 99.5        # percent of samples: complete, and true
 STARTUP_THRESHOLD = 98.0
 STARTUP_SECONDS = 2
+SLACK = 3.0             # points below a bar: in short runs a start, or a busy moment, weighs much
+SLACK_CALLS = 0.1       # percent of samples with a call that is not in the code
 GRACE = 3               # samples that may be wrong however few there are
 NO_METHODS_LIMIT = 1.0  # percent of a run: threads that start and end
 FEWEST = 200
@@ -36,6 +39,7 @@ FREQUENCY = 499
 # What a JVM of these may lack without a word.
 NEWER = {"virtual": 21, "foreign": 22}
 INTERPRETED_SECONDS = 4
+ATTACHED_SECONDS = 12   # of them 3 are sampled: the unwinder's load takes seconds on a busy machine
 
 FLAGS = {  # label: options; what a JVM does not take is a skip
     "int": ["-Xint"],
@@ -115,7 +119,8 @@ class Verdict:
     def reasons(self):
         return [(reason, n) for reason, n in self.counts.most_common() if reason != chains.TRUE]
 
-    def problems(self, threshold, fewest=FEWEST):
+    def problems(self, threshold, fewest=FEWEST, calls=0.0):
+        """threshold: percent; calls: as SLACK_CALLS."""
         if self.all < fewest:
             yield f"{self.all} samples are too few to tell"
         if self.incomplete > GRACE and self.percent(self.all - self.incomplete) < threshold:
@@ -126,7 +131,7 @@ class Verdict:
         if wrong:
             yield f"{wrong} samples with a name that never ran"
         never = sum(n for reason, n in self.counts.items() if " does not call " in reason)
-        if never:
+        if never and self.percent(never) > calls:
             yield f"{never} samples with a call that is not in the code"
         if self.without_line > GRACE:
             yield f"{self.without_line} samples without a line where they were interrupted"
@@ -159,6 +164,10 @@ def print_wrong(verdict, limit=2):
             print(f"    {name}: {100.0 * bad / whole:.1f} % of {whole} are not true: {'; '.join(worst)}")
 
 
+def slack_problems(verdict, threshold, fewest=FEWEST):
+    return verdict.problems(threshold - SLACK, fewest, max(SLACK_CALLS, verdict.percent(GRACE)))
+
+
 def why_not_started(done):
     """A JVM without this collector, this flag or this much memory."""
     found = re.search(r"Unrecognized VM option.*|.*not supported.*|Conflicting collector.*|"
@@ -178,7 +187,7 @@ def check(case, library, options):
     path = os.path.join(options.keep or library.directory, case.name + ".pb.gz")
     seconds = case.seconds or options.seconds
     command = case.argv(library.directory, options.seconds)
-    how = {"after": 1.5, "seconds": max(1, int(seconds) - 2)} if case.attach else \
+    how = {"after": 1.5, "seconds": 3} if case.attach else \
         {"sleeps": javas.sleeper(case.runtime.argv([], library.directory), library.directory)}
     profile, done = javas.record(command, path, FREQUENCY, 90 + 10 * seconds, **how)
     if done.returncode:
@@ -193,14 +202,17 @@ def check(case, library, options):
         raise Failed("no samples: " + done.stderr[-1000:])
     judge = chains.Judge(said, library.code(case.runtime, samples), set(library.own))
     verdict = Verdict(judge, samples)
-    problems = list(verdict.problems(case.threshold))
+    below = list(verdict.problems(case.threshold))
+    problems = below if options.bars else list(slack_problems(verdict, case.threshold))
     if not case.attach:
         rate = sum(s.count for s in samples) / (sum(s.weight_ns for s in samples) / 1e9 or 1)
         problems += verdict.amount_problems(rate, profile.lost)
     print(f"  {verdict.percent(verdict.all - verdict.incomplete):6.2f} % of {verdict.all} samples "
           f"complete, {verdict.percent(verdict.true):6.2f} % true; "
           f"{verdict.percent(verdict.without_line):.2f} % have no line at the leaf")
-    if problems or options.examples:
+    if below:
+        print("  below its bar: " + "; ".join(below))
+    if below or problems or options.examples:
         print_wrong(verdict)
     if problems:
         raise Failed("; ".join(problems))
@@ -243,7 +255,7 @@ def cases(options):
         labels = FLAGS if options.full else QUICK_FLAGS.get(javas.major(runtime), [])
         yield from flag_cases(runtime, labels)
     for runtime in quick if options.full else quick[-2:]:
-        yield Case(runtime, "attached", attach=True, seconds=5)
+        yield Case(runtime, "attached", attach=True, seconds=ATTACHED_SECONDS)
         if runtime.root:
             yield Case(runtime, "container", way="container", scenarios=("many", "turns", "deep500"),
                        seconds=4)
@@ -253,6 +265,7 @@ def arguments():
     parser = argparse.ArgumentParser()
     parser.add_argument("--full", action="store_true",
                         default=bool(os.environ.get("EBPF_PROFILER_TEST_FULL")))
+    parser.add_argument("--bars", action="store_true", help="no slack below a bar")
     parser.add_argument("--only", default="", help="names of runs that match this")
     parser.add_argument("--seconds", type=float)
     parser.add_argument("--keep", help="directory to leave the profiles in")

@@ -2,15 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Single-steps Java's compiled code in each runtime, with a walk at every instruction (step.h).
 
-    check_step.py --step step_hotspot --classes DIR [--plugins DIR] [--quick] [--only WORD] [-n N] [--flags="FLAG.."]
+    check_step.py --step step_hotspot [--plugins DIR] [--quick] [--only WORD] [-n N] [--flags="FLAG.."]
+                  [--percent P]
 
 Runs what tests/runtimes has installed; --quick: one of each release that it names quick, with the
-compilers as they are, and the oldest and the newest with each compiler alone and with none. Exit status 77 when
-there is no runtime, or no right to trace.
+compilers as they are, and the oldest and the newest with each compiler alone and with none. A run fails below P percent of right callers (99.9).
+Exit status 77 when there is no runtime, no javac, or no right to trace.
 """
 import argparse
 import glob
 import os
+import re
 import struct
 import subprocess
 import sys
@@ -18,6 +20,9 @@ import tempfile
 
 sys.dont_write_bytecode = True  # this is a source tree
 TREE = os.path.realpath(os.path.join(os.path.dirname(os.path.realpath(__file__)), *[".."] * 5))
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
+import javas  # noqa: E402
+
 ENTER = os.path.join(TREE, "tests/runtimes/enter.py")
 ROOTS = os.environ.get("EBPF_PROFILER_RUNTIMES", "/var/tmp/ebpf-profiler-runtimes")
 SKIP = 77
@@ -142,7 +147,6 @@ def quick(found):
 def check(args, name, root, java, flags):
     command = [ENTER, "chroot", root, args.classes, java, *flags, "-cp", args.classes, "Steps",
                str(args.warm)]
-    print(f"=== {name} {' '.join(flags)}", flush=True)
     with tempfile.NamedTemporaryFile("w") as layout, \
             subprocess.Popen([sys.executable, *command], stdout=subprocess.PIPE, text=True) as process:
         try:
@@ -169,7 +173,6 @@ def check(args, name, root, java, flags):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--step", required=True)
-    parser.add_argument("--classes", required=True)
     parser.add_argument("--plugins")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--only", action="append", default=[])
@@ -180,18 +183,31 @@ def main():
     parser.add_argument("--percent", type=float, default=99.9)
     parser.add_argument("--warm", type=int, default=3)
     args = parser.parse_args()
-    results = []
+    with tempfile.TemporaryDirectory() as args.classes:
+        try:
+            javas.compile_java([os.path.join(os.path.dirname(os.path.realpath(__file__)), "Steps.java")],
+                               args.classes)
+        except javas.Skipped as why:
+            print(why)
+            return SKIP
+        statuses = list(run_all(args))
+    if all(status == SKIP for status in statuses):
+        return SKIP
+    return 1 if any(status not in (0, SKIP) for status in statuses) else 0
+
+
+def run_all(args):
     chosen = quick(runtimes()) if args.quick else ((r, args.flags or [""]) for r in runtimes())
     for (name, root, java), all_flags in chosen:
         if args.only and name not in args.only and name.split("-")[0] not in args.only:
             continue
         for flags in all_flags:
-            results.append((name, flags, check(args, name, root, java, flags.split())))
-    for name, flags, status in results:
-        print(f"{'ok' if status == 0 else 'SKIPPED' if status == SKIP else 'NOT OK'} {name} {flags}")
-    if all(status == SKIP for _, _, status in results):
-        return SKIP
-    return 1 if any(status not in (0, SKIP) for _, _, status in results) else 0
+            label = re.sub(r"\W+", "_", f"step_{name}_{flags}").strip("_")
+            print(f"[ RUN      ] {label}", flush=True)
+            status = check(args, name, root, java, flags.split())
+            outcome = {0: "      OK", SKIP: " SKIPPED"}.get(status, "  FAILED")
+            print(f"[ {outcome} ] {label}", flush=True)
+            yield status
 
 
 if __name__ == "__main__":
