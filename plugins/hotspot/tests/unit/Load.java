@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+import java.lang.management.CompilationMXBean;
+import java.lang.management.ManagementFactory;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.HashMap;
@@ -6,7 +8,10 @@ import java.util.List;
 import java.util.Map;
 import java.util.function.IntUnaryOperator;
 
-/** Work of many kinds for so many milliseconds, so that both compilers compile some hundred methods; then waits. */
+/**
+ * Work of many kinds until the compilers have had so many milliseconds, which on a busy machine takes its time, or a minute
+ * is over: both have compiled some hundred methods then. Waits.
+ */
 public class Load {
     static int sum;
 
@@ -38,9 +43,10 @@ public class Load {
     }
 
     public static void main(String[] args) throws Exception {
-        long end = System.currentTimeMillis() + Long.parseLong(args[0]);
+        CompilationMXBean compilers = ManagementFactory.getCompilationMXBean();
+        long enough = Long.parseLong(args[0]), end = System.currentTimeMillis() + 60000;
         IntUnaryOperator twice = x -> x * 2;
-        while (System.currentTimeMillis() < end) {
+        while (compilers.getTotalCompilationTime() < enough && System.currentTimeMillis() < end) {
             sum += words(500).size() + sorted(500) + twice.applyAsInt(3);
             for (int i = 0; i < 1000; i++)
                 sum += caught(i);

@@ -14,7 +14,7 @@ import tempfile
 RELEASES = (8, 11, 17, 21, 25, 26, 27, 28)
 ROOTS = os.environ.get("EBPF_PROFILER_RUNTIMES", "/var/tmp/ebpf-profiler-runtimes")
 PLACES = ("/usr/lib/jvm/*/bin/java", "/usr/lib/jvm/*/jre/bin/java")
-MILLISECONDS = "2000"
+MILLISECONDS = "1200"  # of the compilers
 FULL = bool(os.environ.get("EP_TEST_FULL"))
 
 
