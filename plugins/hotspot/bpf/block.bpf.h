@@ -31,7 +31,7 @@ static __always_inline __u64 get_field(const struct hotspot_walk *w, const struc
 static __always_inline __u64 find_start(const struct hotspot_walk *w, __u64 addr)
 {
 	__u64 map = w->s->code.data & HOTSPOT_SEGMAP_MASK;
-	__u32 shift = w->s->code.data >> HOTSPOT_SEGMENT_SHIFT & 31;
+	__u64 shift = w->s->code.data >> HOTSPOT_SEGMENT_SHIFT & 31;
 	__u64 at = map + (addr >> shift);
 
 	for (__u64 i = 0; i < HOTSPOT_MAX_HOPS; i++) {
@@ -41,7 +41,9 @@ static __always_inline __u64 find_start(const struct hotspot_walk *w, __u64 addr
 			break;
 		at -= w->b->hop;
 	}
-	return w->b->hop ? 0 : (at - map) << shift;
+	w->b->value = at; /* and not on the stack */
+	HOTSPOT_MEET();
+	return w->b->hop ? 0 : (w->b->value - map) << shift;
 }
 
 /* By the first eight bytes of the name: src/hotspot/share/code/codeBlob.cpp, nmethod.cpp, 8 to 22. */
@@ -77,7 +79,7 @@ static __always_inline __u64 read_name(const struct hotspot_walk *w)
 static __always_inline void classify(const struct hotspot_walk *w)
 {
 	const struct hotspot_state *state = w->state;
-	__u64 base = state->relative ? w->s->block : 0;
+	__u64 base = w->s->block & -(__u64)(state->relative & 1);
 
 	w->s->code_begin = base + get_field(w, &state->code_begin);
 	w->s->code_end = base + get_field(w, &state->code_end);
@@ -92,7 +94,7 @@ static __always_inline bool read_block(const struct hotspot_walk *w, __u64 addr)
 {
 	const struct hotspot_state *state = w->state;
 	__u64 start = find_start(w, addr), length;
-	__u32 shift = w->s->code.data >> HOTSPOT_SEGMENT_SHIFT & 31;
+	__u64 shift = w->s->code.data >> HOTSPOT_SEGMENT_SHIFT & 31;
 
 	if (!start)
 		return false;

@@ -250,7 +250,7 @@ static void bpf_is_told_what_is_there(void **state)
 	assert_int_equal(vm->ranges[0].start, BIAS + CODE);
 	assert_int_equal(vm->ranges[0].end, BIAS + CODE_END);
 	assert_int_equal(vm->ranges[0].mode, EP_RANGE_ENTER);
-	assert_int_equal(vm->ranges[0].data, 6ull << HOTSPOT_SEGMENT_SHIFT | (BIAS + SEGMAP));
+	assert_int_equal(vm->ranges[0].data, 6ull << HOTSPOT_SEGMENT_SHIFT | (BIAS + SEGMAP - (vm->ranges[0].start >> 6)));
 	assert_int_equal(told->call_stub_return, BIAS + CODE + 0x4000);
 	assert_int_equal(told->relative, 1);
 	assert_int_equal(told->code_begin.off, 24);
@@ -448,7 +448,7 @@ static void pieces_are_cut_out_of_heaps(void **state)
 		assert_int_equal(ranges[i].start, expected[i][0]);
 		assert_int_equal(ranges[i].end, expected[i][1]);
 	}
-	assert_int_equal(ranges[3].data, 6ull << HOTSPOT_SEGMENT_SHIFT | 0x9000);
+	assert_int_equal(ranges[3].data, 6ull << HOTSPOT_SEGMENT_SHIFT | (0x9000 - (0x1000 >> 6)));
 	assert_int_equal(ranges[4].data, 4);
 }
 
