@@ -73,6 +73,8 @@ static enum ep_exit capture(const struct ep_args *args, const struct ep_replay_p
 	struct ep_capture_options options = {
 		.pid = args->n_pids ? args->pids[0] : 0,
 		.core = args->core_path,
+		.tids = args->tids,
+		.n_tids = args->n_tids,
 		.plugins = plugins->plugins,
 		.n_plugins = plugins->n,
 	};

@@ -19,6 +19,7 @@ struct capture {
 	struct ep_fixture *fixture;
 	struct ep_capture_files *files;
 	struct ep_replay_source source;
+	struct ep_vec data; /* the fixture's, before it was trimmed */
 	char *reason;
 	bool named; /* names are looked for only when the process runs again */
 };
@@ -145,21 +146,62 @@ static int look(struct capture *capture, struct ep_replay *replay)
 	return r < 0 ? r : print(capture, replay, &capture->result->text);
 }
 
+static bool is_wanted(const struct ep_capture_options *options, uint32_t tid)
+{
+	for (size_t i = 0; i < options->n_tids; i++) {
+		if ((uint32_t)options->tids[i] == tid)
+			return true;
+	}
+	return options->n_tids == 0;
+}
+
+static int take_threads(struct capture *capture)
+{
+	const struct ep_replay_thread *thread;
+	int r = 0;
+
+	ep_vec_each (&capture->snapshot->threads, thread) {
+		if (r == 0 && is_wanted(capture->options, thread->tid))
+			r = ep_vec_append(&capture->fixture->threads, thread, 1);
+	}
+	if (r < 0 || capture->fixture->threads.len > 0)
+		return r;
+	snprintf(capture->reason, EP_CAPTURE_REASON_BYTES,
+		 "process %u has no thread of those that -t names", capture->snapshot->pid);
+	return -ESRCH;
+}
+
+/*
+ * What plugins ask of files is asked before the process stands still, and then known. It may load
+ * others until then.
+ */
+static int probe(struct capture *capture)
+{
+	ep_cleanup(ep_replay_freep) struct ep_replay *replay = NULL;
+	int r;
+
+	if (capture->options->core)
+		return 0;
+	r = ep_replay_new(capture->fixture, &capture->source, NULL, &replay);
+	return r < 0 ? r : add_languages(capture, replay);
+}
+
 static int record(struct capture *capture)
 {
 	ep_cleanup(ep_replay_freep) struct ep_replay *replay = NULL;
 	const struct ep_snapshot_ops *ops = capture->snapshot->ops;
-	uint64_t stopped_ns = ep_clock_mono_ns();
-	int r = 0;
+	uint64_t stopped_ns;
+	int r;
 
-	if (!capture->options->core)
+	describe_process(capture);
+	r = probe(capture);
+	stopped_ns = ep_clock_mono_ns();
+	if (r == 0 && !capture->options->core)
 		r = ep_snapshot_stop(capture->snapshot, capture->reason);
 	if (r == 0)
 		r = ep_capture_files_update(capture->files);
 	if (r == 0)
-		r = ep_vec_append(&capture->fixture->threads, capture->snapshot->threads.data,
-				  capture->snapshot->threads.len);
-	describe_process(capture);
+		r = take_threads(capture);
 	if (r == 0)
 		r = ep_replay_new(capture->fixture, &capture->source, NULL, &replay);
 	if (r == 0)
@@ -171,6 +213,11 @@ static int record(struct capture *capture)
 	capture->named = true;
 	if (r == 0)
 		r = print(capture, replay, &capture->result->text);
+	if (r == 0)
+		r = ep_vec_append(&capture->data, capture->fixture->data.data,
+				  capture->fixture->data.len);
+	if (r == 0)
+		r = ep_replay_trim(replay);
 	return r < 0 ? fail(capture, r, "cannot record the process") : 0;
 }
 
@@ -187,20 +234,43 @@ static int replay_fixture(const struct capture *capture, struct ep_fixture *fixt
 	return r < 0 ? r : print(capture, replay, text);
 }
 
-/* What was written must give the stacks that were seen. */
-static int verify(struct capture *capture)
+/* What is to be written must give the stacks that were seen. 0, 1 (others), or a negative errno. */
+static int compare(struct capture *capture, struct ep_vec *text)
 {
 	ep_cleanup(ep_fixture_freep) struct ep_fixture *fixture = NULL;
 	const struct ep_vec *file = &capture->result->file, *seen = &capture->result->text;
-	ep_cleanup(ep_vec_fini) struct ep_vec text = {0};
 	int r = ep_fixture_decode(file->data, file->len, &fixture);
 
 	if (r == 0)
-		r = replay_fixture(capture, fixture, &text);
+		r = replay_fixture(capture, fixture, text);
 	if (r < 0)
 		return fail(capture, r, "what was recorded cannot be read again; report this");
-	if (text.len == seen->len && memcmp(text.data, seen->data, text.len) == 0)
-		return 0;
+	return text->len != seen->len || memcmp(text->data, seen->data, text->len) != 0;
+}
+
+static int encode(struct capture *capture, struct ep_vec *text)
+{
+	int r;
+
+	capture->result->file.len = 0;
+	r = ep_fixture_encode(capture->fixture, &capture->result->file);
+	return r < 0 ? r : compare(capture, text);
+}
+
+/* Trimmed if that is enough; a plugin may have looked for more in a file than what memory points to. */
+static int make_file(struct capture *capture)
+{
+	struct ep_vec *seen = &capture->result->text, *data = &capture->fixture->data;
+	ep_cleanup(ep_vec_fini) struct ep_vec text = {0};
+	int r = encode(capture, &text);
+
+	if (r == 1) {
+		if (data->len > 0)
+			memcpy(data->data, capture->data.data, data->len);
+		r = encode(capture, &text);
+	}
+	if (r <= 0)
+		return r;
 	if (ep_log_get_level() >= EP_LOG_DEBUG)
 		fprintf(stderr, "--- seen\n%.*s--- replayed\n%.*s", (int)seen->len,
 			(char *)seen->data, (int)text.len, (char *)text.data);
@@ -218,6 +288,7 @@ int ep_capture_run(const struct ep_capture_options *options, struct ep_capture_r
 
 	*reason = '\0';
 	ep_vec_init(&result->file, 1, EP_FIXTURE_MAX_BYTES);
+	ep_vec_init(&capture.data, 1, EP_FIXTURE_MAX_BYTES);
 	capture.source = (struct ep_replay_source){
 		.arg = &capture,
 		.read_block = source_block,
@@ -230,13 +301,12 @@ int ep_capture_run(const struct ep_capture_options *options, struct ep_capture_r
 	if (r == 0)
 		r = record(&capture);
 	if (r == 0)
-		r = ep_fixture_encode(capture.fixture, &result->file);
-	if (r == 0)
-		r = verify(&capture);
+		r = make_file(&capture);
 	if (r == 0) {
 		result->n_threads = capture.fixture->threads.len;
 		result->memory_bytes = capture.fixture->block_addrs.len * EP_FIXTURE_BLOCK_BYTES;
 	}
+	ep_vec_fini(&capture.data);
 	ep_capture_files_free(capture.files);
 	ep_snapshot_close(capture.snapshot);
 	ep_fixture_free(capture.fixture);

@@ -17,6 +17,8 @@ struct ep_plugin;
 struct ep_capture_options {
 	pid_t pid;
 	const char *core;			/* NULL: the process */
+	const pid_t *tids;			/* threads that are recorded; all are stopped */
+	size_t n_tids;				/* 0: all */
 	const struct ep_plugin *const *plugins; /* languages */
 	size_t n_plugins;
 };

@@ -59,6 +59,11 @@ static inline void ep_replay_freep(struct ep_replay **replay)
  * first language is added. 0, -EINVAL.
  */
 int ep_replay_limit_frames(struct ep_replay *replay, uint32_t frames);
+/*
+ * Of long reads of files, what the recorded memory points to stays, to the next NUL; the rest becomes
+ * zeros. A plugin that looks for names in a file finds those that the process uses. 0, -ENOMEM.
+ */
+int ep_replay_trim(struct ep_replay *replay);
 /* From here on it is asked no more. */
 void ep_replay_drop_source(struct ep_replay *replay);
 

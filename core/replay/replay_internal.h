@@ -72,6 +72,8 @@ int ep_replay_put_tables(struct ep_replay *replay);
 int ep_replay_keep_text(struct ep_replay *replay, uint32_t executable, uint64_t va);
 
 /* replay.c: tells BPF of the process, as the attached languages see it. */
+/* Where an executable is loaded: address minus virtual address, by its first executable mapping. */
+int ep_replay_find_bias(const struct ep_replay *replay, uint32_t index, uint64_t *ret_bias);
 int ep_replay_publish(struct ep_replay *replay);
 /* Walks all threads with no language attached, for the source's tables. */
 int ep_replay_walk_native(struct ep_replay *replay);

@@ -201,8 +201,7 @@ static void begin(struct ep_replay_language *language)
 	language->state = 0;
 }
 
-/* Where an executable is loaded: address minus virtual address, by its first executable mapping. */
-static int find_bias(const struct ep_replay *replay, uint32_t index, uint64_t *ret_bias)
+int ep_replay_find_bias(const struct ep_replay *replay, uint32_t index, uint64_t *ret_bias)
 {
 	const struct ep_fixture_mapping *mapping;
 	uint64_t va;
@@ -254,7 +253,7 @@ static void attach(struct ep_replay_language *language)
 	uint64_t bias;
 	int r;
 
-	if (!language->claim || find_bias(replay, language->executable, &bias) < 0)
+	if (!language->claim || ep_replay_find_bias(replay, language->executable, &bias) < 0)
 		return;
 	language->target = (struct ep_target){
 		.ops = &target_ops,

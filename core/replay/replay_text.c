@@ -98,11 +98,9 @@ static int put_table(struct ep_replay *replay, uint32_t index, struct ep_delta_s
 		replay->source ? replay->source->table(replay->source->arg, index) : NULL;
 	int r;
 
-	if (executable->text.len > 0)
-		return put_recorded(replay, executable, ret);
 	if (!table)
-		return 0;
-	r = keep_segments(executable, table);
+		return executable->text.len > 0 ? put_recorded(replay, executable, ret) : 0;
+	r = executable->text.len > 0 ? 0 : keep_segments(executable, table);
 	return r < 0 ? r : ep_delta_store_put_text(replay->store, table, ret);
 }
 

@@ -74,6 +74,22 @@ class Capture(unittest.TestCase):
         self.assertEqual(again.stdout, run.stdout)
         self.assert_runs(pid)
 
+    def test_one_thread(self):
+        pid = self.start(THREADS, "60")
+        tid = max(int(name) for name in os.listdir(f"/proc/{pid}/task"))
+        run = capture("-p", str(pid), "-t", str(tid), "-o", self.path)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertEqual(run.stdout.count("thread "), 1)
+        self.assertTrue(run.stdout.startswith(f"thread {tid} "), run.stdout)
+        again = subprocess.run([REPLAY, self.path], check=True, capture_output=True, text=True)
+        self.assertEqual(again.stdout, run.stdout)
+
+    def test_no_such_thread(self):
+        pid = self.start(THREADS, "60")
+        self.assert_refused(capture("-p", str(pid), "-t", "1", "-o", self.path), "no thread", "-t")
+        self.assertFalse(os.path.exists(self.path))
+        self.assert_runs(pid)
+
     def test_nothing_is_overwritten(self):
         with open(self.path, "w", encoding="ascii") as file:
             file.write("precious")
@@ -94,7 +110,7 @@ class Capture(unittest.TestCase):
 
     def test_usage(self):
         for arguments in ([], ["-p", "1"], ["-o", "x"], ["-p", "1,2", "-o", "x"], ["-p", "1", "--core", "x", "-o", "x"],
-                          ["-p", "1", "-o", "x", "-o", "y"]):
+                          ["-p", "1", "-o", "x", "-o", "y"], ["-p", "1", "-t", "x", "-o", "x"]):
             run = capture(*arguments)
             self.assertEqual(run.returncode, 2, arguments)
             self.assert_refused(run)

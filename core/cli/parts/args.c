@@ -80,6 +80,7 @@ static const struct option plugins_options[] = {
 
 static const struct option capture_options[] = {
 	{"pid", required_argument, NULL, 'p'},
+	{"tid", required_argument, NULL, 't'},
 	{"core", required_argument, NULL, OPT_CORE},
 	{"output", required_argument, NULL, 'o'},
 	{"quiet", no_argument, NULL, 'q'},
@@ -93,7 +94,7 @@ static const struct command commands[] = {
 	{"record", "record ", EP_COMMAND_RECORD, "+:F:r:p:ad:o:gqvh", record_options},
 	{"doctor", "doctor ", EP_COMMAND_DOCTOR, "+:vh", doctor_options},
 	{"plugins", "plugins ", EP_COMMAND_PLUGINS, "+:vh", plugins_options},
-	{"capture", "capture ", EP_COMMAND_CAPTURE, "+:p:o:qvh", capture_options},
+	{"capture", "capture ", EP_COMMAND_CAPTURE, "+:p:t:o:qvh", capture_options},
 };
 
 static int fail(struct ep_args *args, const char *fmt, ...) EP_PRINTF(2, 3);
@@ -147,35 +148,58 @@ static int add_output(struct ep_args *args, const char *path)
 	return 0;
 }
 
-static int add_pid(struct ep_args *args, const char *pos, const char *end)
-{
-	uint64_t pid;
+/* Of processes or of threads. */
+struct ids {
+	const char *option, *what, *too_many;
+	pid_t *ids;
+	size_t *n;
+};
 
-	if (ep_parse_u64(&pos, end, 10, &pid) < 0 || pos != end || pid == 0 || pid > INT_MAX)
-		return fail(args,
-			    "-p takes process ids with commas between them, like -p 1234,1235");
-	for (size_t i = 0; i < args->n_pids; i++)
-		if (args->pids[i] == (pid_t)pid)
+static int add_id(struct ep_args *args, const struct ids *to, const char *pos, const char *end)
+{
+	uint64_t id;
+
+	if (ep_parse_u64(&pos, end, 10, &id) < 0 || pos != end || id == 0 || id > INT_MAX)
+		return fail(args, "%s takes %s ids with commas between them, like %s 1234,1235",
+			    to->option, to->what, to->option);
+	for (size_t i = 0; i < *to->n; i++)
+		if (to->ids[i] == (pid_t)id)
 			return 0;
-	if (args->n_pids == EP_LEN(args->pids))
-		return fail(args, "more than %d processes: record the whole machine instead",
-			    EP_ARGS_MAX_PIDS);
-	args->pids[args->n_pids++] = (pid_t)pid;
+	if (*to->n == EP_ARGS_MAX_PIDS)
+		return fail(args, "more than %d %s", EP_ARGS_MAX_PIDS, to->too_many);
+	to->ids[(*to->n)++] = (pid_t)id;
 	return 0;
 }
 
-static int add_pids(struct ep_args *args, const char *text)
+static int add_ids(struct ep_args *args, const struct ids *to, const char *text)
 {
 	int r;
 
 	for (;;) {
 		const char *end = strchrnul(text, ',');
 
-		r = add_pid(args, text, end);
+		r = add_id(args, to, text, end);
 		if (r < 0 || *end == '\0')
 			return r;
 		text = end + 1;
 	}
+}
+
+static int add_pids(struct ep_args *args, const char *text)
+{
+	const struct ids pids = {"-p", "process",
+				 "processes: record the whole machine instead", args->pids,
+				 &args->n_pids};
+
+	return add_ids(args, &pids, text);
+}
+
+static int add_tids(struct ep_args *args, const char *text)
+{
+	const struct ids tids = {"-t", "thread", "threads: leave -t out for all of them",
+				 args->tids, &args->n_tids};
+
+	return add_ids(args, &tids, text);
 }
 
 static int set_freq(struct ep_args *args, const char *text)
@@ -218,6 +242,8 @@ static int apply_record_option(struct ep_args *args, int option, const char *val
 		return set_freq(args, value);
 	case 'p':
 		return add_pids(args, value);
+	case 't':
+		return add_tids(args, value);
 	case 'd':
 		return set_duration(args, value);
 	case 'o':

@@ -43,6 +43,8 @@ struct ep_args {
 	unsigned int verbose;	    /* number of -v */
 	bool json;		    /* doctor */
 	const char *core_path;	    /* capture: NULL when not given */
+	pid_t tids[EP_ARGS_MAX_PIDS]; /* capture: none is all threads */
+	size_t n_tids;
 	const char *plugin_path;    /* plugins --check: NULL when not given */
 
 	/* record */

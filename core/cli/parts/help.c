@@ -79,7 +79,7 @@ static const char plugins_help[] =
 	"cannot\n";
 
 static const char capture_help[] =
-	"usage: ebpf-profiler capture {-p PID | --core FILE} -o FILE\n"
+	"usage: ebpf-profiler capture {-p PID | --core FILE} [-t TID] -o FILE\n"
 	"\n"
 	"Records the stacks of all threads of a process, with everything they were found and named\n"
 	"by: registers, mappings, the pieces of memory that were read (they may hold anything\n"
@@ -89,6 +89,7 @@ static const char capture_help[] =
 	"\n"
 	"  -p, --pid PID      a process; it is stopped with ptrace for some milliseconds, and\n"
 	"                     nothing is written into it\n"
+	"  -t, --tid TID      only this thread; TID,TID.. for more\n"
 	"      --core FILE    a core file of x86-64 or aarch64, instead; files it names are read\n"
 	"                     from disk\n"
 	"  -o, --output FILE  where to; a file that exists is not overwritten\n"

@@ -62,14 +62,18 @@ static __always_inline __u64 blob_of_name(__u64 name)
 	return blob;
 }
 
-/* Nearly all blocks of a stack have the same name, at one address. */
+/*
+ * Nearly all blocks of a stack have the same name, at one address. One that cannot be read, since its page
+ * is not in memory, says nothing: a method must not become a stub by it.
+ */
 static __always_inline __u64 read_name(const struct hotspot_walk *w)
 {
 	__u64 name = get_field(w, &w->state->name);
 
 	if (name != w->s->name) {
+		w->s->name = 0;
 		if (!read_word(name, &w->b->value))
-			w->b->value = 0;
+			return HOTSPOT_BLOB_UNREADABLE;
 		w->s->name = name;
 		w->s->name_blob = blob_of_name(w->b->value);
 	}
@@ -87,6 +91,8 @@ static __always_inline void classify(const struct hotspot_walk *w)
 		w->s->blob = state->blobs[get_field(w, &state->kind) & (HOTSPOT_MAX_KINDS - 1)];
 	else
 		w->s->blob = read_name(w);
+	if (w->s->blob == HOTSPOT_BLOB_UNREADABLE) /* no address is in its code */
+		w->s->code_end = w->s->code_begin;
 }
 
 /* Reads what holds an address; false: it is free. */
