@@ -105,6 +105,9 @@ struct hotspot_known {
 };
 #define HOTSPOT_KNOWN 128
 
+#define HOTSPOT_HOPS	    128 /* are as dear to read as one */
+#define HOTSPOT_HOPS_WITHIN 2
+
 /* What was read: not zeroed for each sample. */
 struct hotspot_buffers {
 	__u8 block[512 + 8]; /* its header, its struct CodeBlob; what is behind HOTSPOT_BLOB_BYTES is 0 */
@@ -115,6 +118,7 @@ struct hotspot_buffers {
 	struct hotspot_way way; /* of a Method */
 	struct hotspot_known known[HOTSPOT_KNOWN];
 	__u64 value, before;
+	__u8 hops[HOTSPOT_HOPS]; /* of a segment map, as far as a segment */
 	__u8 hop;
 };
 
