@@ -34,6 +34,7 @@ struct hotspot_executable {
 	uint64_t thread_key_va;	   /* of the int that is its pthread key; 0: not found */
 	/* Variables that not every VM publishes, by their symbols; 0: not found. */
 	uint64_t return_barrier_va, return_barrier_exception_va, continuation_return_va;
+	struct ep_symbol safepoints; /* SafepointSynchronize::_safepoint_counter */
 	struct hotspot_pointer *pointers; /* ascending by va */
 	size_t n_pointers;
 };

@@ -159,6 +159,7 @@ struct hotspot_state {
 	struct ep_tls thread; /* path to struct JavaThread; 0 steps: not known */
 	__u64 return_barrier, return_barrier_exception; /* addresses of code; 0: none */
 	__u64 continuation_return_at; /* where ContinuationEntry::_return_pc is; 0: none */
+	__u64 safepoints_at; /* where SafepointSynchronize::_safepoint_counter is; 0: not known */
 	__u64 call_stub_return;	/* where Java calls by the VM return to */
 
 	struct hotspot_field name, kind; /* name: address of a C string; kind: the newer VMs' */
@@ -189,6 +190,7 @@ struct hotspot_state {
 	__u16 const_code_size; /* u2; then name, signature, number */
 	__u16 const_pool, pool_holder, class_name; /* from a ConstMethod to the name of its class */
 	__u16 pool_bytes; /* of ConstantPool: its entries follow */
+	__u8 safepoints_shift; /* 64 - 8 * bytes of the counter */
 	__u8 symbol_shift; /* of a Symbol's count of references in its first word */
 };
 _Static_assert(sizeof(struct hotspot_state) <= EP_STATE_BYTES, "hotspot_state is too large");

@@ -148,6 +148,7 @@ static __always_inline void begin_run(const struct hotspot_walk *w)
 		w->s->sure = 1;
 		w->s->searches = 0;
 		note_thread(w);
+		begin_epoch(w);
 	}
 	w->s->goes_on = 0;
 	find_bounds(w);

@@ -248,6 +248,17 @@ static void find_continuations(struct hotspot_executable *exe, const struct ep_f
 	exe->continuation_return_va = symbol_va(host, file, "_ZN17ContinuationEntry10_return_pcE");
 }
 
+/* An int in 8 and 11, 64 bits from 17 on (runtime/safepoint.hpp, 8 to 27; 28 by its symbol). */
+static void find_safepoints(struct hotspot_executable *exe, const struct ep_file *file)
+{
+	struct ep_symbol symbol;
+
+	if (exe->host->file_symbol(file, "_ZN20SafepointSynchronize18_safepoint_counterE",
+				   &symbol) == 0 &&
+	    (symbol.bytes == 4 || symbol.bytes == 8))
+		exe->safepoints = symbol;
+}
+
 int hotspot_probe(const struct ep_unwinder_host *host, const struct ep_file *file,
 		  void **ret_executable)
 {
@@ -266,6 +277,7 @@ int hotspot_probe(const struct ep_unwinder_host *host, const struct ep_file *fil
 	exe->tables = tables;
 	find_thread(exe, file);
 	find_continuations(exe, file);
+	find_safepoints(exe, file);
 	r = find_pointers(exe, file);
 	if (r < 0) {
 		hotspot_unload(exe);

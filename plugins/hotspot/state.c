@@ -386,6 +386,8 @@ static int fill_addresses(const struct hotspot_executable *exe, const struct hot
 		return r;
 	state->continuation_return_at =
 		published ? published : at_va(bias, exe->continuation_return_va);
+	state->safepoints_at = at_va(bias, exe->safepoints.va);
+	state->safepoints_shift = exe->safepoints.bytes == 4 ? 32 : 0;
 	find_cont_entry(state, memory);
 	return 0;
 }

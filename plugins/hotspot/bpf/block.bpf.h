@@ -27,13 +27,31 @@ static __always_inline __u64 get_field(const struct hotspot_walk *w, const struc
 	return raw & ((__u64)(shift >> 6 & 1) - 1);
 }
 
-/* Where what holds an address of the range that was found begins; 0: nothing does. */
-static __always_inline __u64 find_start(const struct hotspot_walk *w, __u64 addr)
+/*
+ * One read of the map's bytes that end at `at`, and hops within them: without branches, all of which a
+ * verifier walks. A free segment's is as one that leads out. Before the map there may be nothing to read:
+ * then the next hop leads to `at` itself.
+ */
+static __always_inline __u64 hop_within(const struct hotspot_walk *w, __u64 at)
 {
-	__u64 map = w->s->code.data & HOTSPOT_SEGMAP_MASK;
-	__u64 shift = w->s->code.data >> HOTSPOT_SEGMENT_SHIFT & 31;
-	__u64 at = map + (addr >> shift);
+	__u64 last = HOTSPOT_HOPS - 1, i = last;
+	__u64 failed = (__u64)bpf_probe_read_user(w->b->hops, HOTSPOT_HOPS, (void *)(at - last)) >> 63;
 
+	EP_OPAQUE(failed);
+#pragma unroll
+	for (__u32 n = 0; n < HOTSPOT_HOPS_WITHIN; n++) {
+		__u64 hop = w->b->hops[i & (HOTSPOT_HOPS - 1)], is_out = (i - hop) >> 63;
+
+		EP_OPAQUE(is_out);
+		i -= hop & (is_out - 1);
+	}
+	w->b->hop = (w->b->hops[i & (HOTSPOT_HOPS - 1)] & (failed - 1)) | failed;
+	return at + failed - ((last - i) & (failed - 1));
+}
+
+/* From where what was read does not reach. */
+static __always_inline __u64 hop_on(const struct hotspot_walk *w, __u64 at)
+{
 	for (__u64 i = 0; i < HOTSPOT_MAX_HOPS; i++) {
 		if (bpf_probe_read_user(&w->b->hop, 1, (void *)at))
 			w->b->hop = HOTSPOT_FREE;
@@ -41,6 +59,19 @@ static __always_inline __u64 find_start(const struct hotspot_walk *w, __u64 addr
 			break;
 		at -= w->b->hop;
 	}
+	return at;
+}
+
+/* Where what holds an address of the range that was found begins; 0: nothing does. */
+static __always_inline __u64 find_start(const struct hotspot_walk *w, __u64 addr)
+{
+	__u64 map = w->s->code.data & HOTSPOT_SEGMAP_MASK;
+	__u64 shift = w->s->code.data >> HOTSPOT_SEGMENT_SHIFT & 31;
+	__u64 at = hop_within(w, map + (addr >> shift));
+
+	HOTSPOT_MEET();
+	if ((__u8)(w->b->hop + 1) > 1)
+		at = hop_on(w, at - w->b->hop);
 	w->b->value = at; /* and not on the stack */
 	HOTSPOT_MEET();
 	return w->b->hop ? 0 : (w->b->value - map) << shift;

@@ -37,11 +37,84 @@ static __always_inline void read_way(const struct hotspot_walk *w)
 	way->symbol &= HOTSPOT_SYMBOL_MASK(state->symbol_shift);
 }
 
+/*
+ * What was read of a Method holds while no safepoint begins or ends. A Method whose frame is on a stack is
+ * alive, and its class with it: marking takes the frames as roots. So before another is at its address, a
+ * marking has to end that did not find it, and that is a safepoint behind the sample that read it, also
+ * where classes are unloaded beside running threads:
+ *
+ *	Z		pause_mark_end, then concurrent_process_non_strong_references, ZUnload::purge
+ *			(gc/z/zDriver.cpp, 17; zGeneration.cpp, ZGenerationOld::collect, 21 to 27)
+ *	Shenandoah	vmop_entry_final_mark, then entry_class_unloading
+ *			(gc/shenandoah/shenandoahConcurrentGC.cpp, 17 to 27)
+ *	the others	ClassLoaderDataGraph::purge at a safepoint, or behind the one that ended marking (8
+ *			to 27); so does redefinition of classes (VM_RedefineClasses)
+ *
+ * The counter is incremented when a safepoint begins and when it ends, before threads run on
+ * (SafepointSynchronize::begin and end, runtime/safepoint.cpp, 8 to 27). Where it is not known: this sample,
+ * in which the frames are there all the time.
+ */
+static __always_inline void begin_epoch(const struct hotspot_walk *w)
+{
+	const struct ep_record *rec = w->rec;
+	struct hotspot_epoch *epoch = &w->s->epoch;
+	__u64 at = w->state->safepoints_at;
+
+	epoch->start_ns = rec->sample.start_ns;
+	epoch->image = (__u64)rec->sample.pid << 32 | rec->sample.image;
+	epoch->counter_at = at;
+	if (at && read_word(at, &w->b->value)) {
+		epoch->counter = w->b->value << (w->state->safepoints_shift & 63);
+		return;
+	}
+	epoch->counter_at = 0;
+	epoch->counter = rec->walk.sequence;
+}
+
+static __always_inline struct hotspot_known *get_known(const struct hotspot_walk *w, __u64 method)
+{
+	__u64 hash = (method >> 3) * 0x9e3779b97f4a7c15ull >> 57;
+
+	return &w->b->known[hash & (HOTSPOT_KNOWN - 1)];
+}
+
+/* Without branches, of which a verifier would walk each. */
+static __always_inline bool is_known_method(const struct hotspot_walk *w,
+					    const struct hotspot_known *known, __u64 method)
+{
+	const struct hotspot_epoch *now = &w->s->epoch, *then = &known->epoch;
+	__u64 differs = (now->start_ns ^ then->start_ns) | (now->image ^ then->image) |
+			(now->counter_at ^ then->counter_at) | (now->counter ^ then->counter) |
+			(method ^ known->method);
+
+	EP_OPAQUE(differs);
+	return !differs;
+}
+
+/* Into the buffers' way and the one that is remembered. */
+static __always_inline bool read_method(const struct hotspot_walk *w, struct hotspot_known *known,
+					__u64 method)
+{
+	struct hotspot_way *way = &w->b->way;
+
+	if (!method || !read_word(method + w->state->method_const, &way->const_method) ||
+	    !read_word(way->const_method + w->state->const_code_size, &way->quad) ||
+	    way->const_method >> 47)
+		return false;
+	read_way(w);
+	known->epoch = w->s->epoch;
+	known->method = method;
+	known->const_method = way->const_method;
+	known->quad = way->quad;
+	known->word = hotspot_interpreted_word(way);
+	return true;
+}
+
 /* The words that name it. */
 static __always_inline bool be_interpreted(const struct hotspot_walk *w, __u64 method)
 {
 	struct hotspot_frame_at *at = &w->s->at;
-	struct hotspot_buffers *b = w->b;
+	struct hotspot_known *known = get_known(w, method);
 
 	at->flags = HOTSPOT_FRAME_INTERPRETED;
 	at->n_words = 2;
@@ -50,11 +123,12 @@ static __always_inline bool be_interpreted(const struct hotspot_walk *w, __u64 m
 	w->s->exact = 1;
 	w->s->sure = 1;
 	w->s->searches = 0;
-	if (!method || !read_word(method + w->state->method_const, &b->way.const_method) ||
-	    !read_word(b->way.const_method + w->state->const_code_size, &b->way.quad) || b->way.const_method >> 47)
+	if (!is_known_method(w, known, method) && !read_method(w, known, method))
 		return false;
-	read_way(w);
-	at->words[1] = hotspot_interpreted_word(&b->way);
+	HOTSPOT_MEET();
+	w->b->way.const_method = known->const_method;
+	w->b->way.quad = known->quad;
+	at->words[1] = known->word;
 	return true;
 }
 

@@ -80,6 +80,10 @@ struct hotspot_scratch {
 	} callee;
 	__u64 has_stepped;     /* since it was entered */
 	__u64 goes_on;	       /* this run is the one before, continued */
+	struct hotspot_epoch { /* what is known of Methods holds in it alone */
+		__u64 start_ns, image; /* of the program */
+		__u64 counter_at, counter;
+	} epoch;
 	struct ep_code code;   /* the range that was found last */
 	struct hotspot_frame_at at;
 };
@@ -92,6 +96,18 @@ EP_SCRATCH(struct hotspot_scratch)
 #define HOTSPOT_SLOTS	   10 /* words of a frame of the interpreter: its fp is at word 8 */
 #define HOTSPOT_SLOTS_BACK 8
 
+/* What a Method says, in an epoch: interpreter.bpf.h. */
+struct hotspot_known {
+	struct hotspot_epoch epoch;
+	__u64 method; /* 0: none */
+	__u64 const_method, quad; /* as struct hotspot_way has them */
+	__u64 word;
+};
+#define HOTSPOT_KNOWN 128
+
+#define HOTSPOT_HOPS	    128 /* are as dear to read as one */
+#define HOTSPOT_HOPS_WITHIN 2
+
 /* What was read: not zeroed for each sample. */
 struct hotspot_buffers {
 	__u8 block[512 + 8]; /* its header, its struct CodeBlob; what is behind HOTSPOT_BLOB_BYTES is 0 */
@@ -100,7 +116,9 @@ struct hotspot_buffers {
 	__u64 slots[16];
 	__u64 pair[2]; /* saved fp, return address */
 	struct hotspot_way way; /* of a Method */
+	struct hotspot_known known[HOTSPOT_KNOWN];
 	__u64 value, before;
+	__u8 hops[HOTSPOT_HOPS]; /* of a segment map, as far as a segment */
 	__u8 hop;
 };
 

@@ -440,6 +440,8 @@ static bool check(struct vm *vm, double probe_ms, double attach_ms, uint64_t att
 	right &= expect(!state->return_barrier ||
 				(state->thread_continuation && state->continuation_return_at),
 			"continuations");
+	/* Both by symbols of .symtab. */
+	right &= expect(!state->return_barrier || state->safepoints_at, "the counter of safepoints");
 	right &= expect(probe_ms < PROBE_BAR_MS, "probe's CPU time");
 	right &= expect(attach_ms < ATTACH_BAR_MS, "attach's CPU time");
 	right &= expect(attach_bytes < MAX_BYTES, "what attach read");
