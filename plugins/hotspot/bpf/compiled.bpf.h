@@ -128,6 +128,24 @@ static __always_inline void step_frameless(const struct hotspot_walk *w)
 	at->how = is_near(w, at->pc) ? HOTSPOT_HOW_KNOWN : HOTSPOT_HOW_SEARCH;
 }
 
+/*
+ * Stubs by which native code calls Java have no frame's size, but fp, and are left to native code:
+ * src/hotspot/cpu/x86/upcallLinker_x86_64.cpp, 18 to 27, universalUpcallHandler_x86_64.cpp, 17.
+ */
+static __always_inline bool return_by_fp(const struct hotspot_walk *w)
+{
+	struct hotspot_frame_at *at = &w->s->at;
+	__u64 fp = get_fp(w);
+
+	if (fp - get_sp(w) >= HOTSPOT_FIXED_MAX || (fp & 7) ||
+	    bpf_probe_read_user(w->b->pair, sizeof(w->b->pair), (void *)fp))
+		return false;
+	at->pc = w->b->pair[1];
+	at->fp = w->b->pair[0];
+	at->sp = fp + 16;
+	return true;
+}
+
 /* A blob that was made since user space looked. */
 static __always_inline void step_other(const struct hotspot_walk *w)
 {
@@ -146,6 +164,11 @@ static __always_inline void step_other(const struct hotspot_walk *w)
 	at->how = HOTSPOT_HOW_SLOT;
 	if (w->rec->walk.interrupted || frame_bytes < 16 || frame_bytes >= HOTSPOT_FRAME_MAX)
 		at->how = HOTSPOT_HOW_GUESS;
+	if (!w->rec->walk.interrupted && !frame_bytes && return_by_fp(w)) {
+		at->how = HOTSPOT_HOW_KNOWN;
+		w->s->searches = 0;
+		w->s->sure = 1;
+	}
 }
 
 #endif

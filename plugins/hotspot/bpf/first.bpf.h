@@ -21,6 +21,8 @@
 
 /* Compiled frames end at a multiple of 16: src/hotspot/cpu/x86/globalDefinitions_x86.hpp, 8 to 27. */
 #define HOTSPOT_FIRST_TRIES 48
+#define HOTSPOT_PUSHA_WORDS 71
+#define HOTSPOT_FIRST_ABOVE 0x100000 /* bytes to the fp of an interpreter's frame: 65535 words and more */
 
 /* What the call before a return address, which was read, leads to; 0: another kind of call, or none. */
 static __always_inline __u64 get_target(const struct hotspot_walk *w, __u64 addr)
@@ -118,25 +120,29 @@ static __always_inline void search_first(const struct hotspot_walk *w)
 
 /*
  * Registers were saved by pusha, around a call of C for an x87 intrinsic: it has stored sp as it was five
- * words below that, which tells (src/hotspot/cpu/x86: only 8, macroAssembler_x86.cpp, pusha and
- * fp_runtime_fallback). Below them are vector registers, the argument, and what aligns sp:
+ * words below that, which tells, and rbp below it, which leaves no doubt: the same is still in its register
+ * (src/hotspot/cpu/x86: only 8, macroAssembler_x86.cpp, pusha and fp_runtime_fallback). Below them are
+ * vector registers, arguments and results, and what aligns sp:
  *
- *	sp | 0, 8, 16 | ymm 0, 100h | xmm 0, 100h | 58h: 28h + its own address | 80h: the frame
+ *	sp | 0 to 5 words | ymm, 100h or none | xmm, 100h | 50h: rbp | 58h: 28h + its own address | 80h: the frame
  */
-static __always_inline __u64 find_pusha(const struct hotspot_walk *w)
+static __always_inline void find_pusha(const struct hotspot_walk *w)
 {
-	static const __u16 offs[] = {0, 0x100, 0x200, 0x208, 0x210};
-	__u64 sp = get_sp(w), pushed = 0;
+	static const __u64 words[] = {0, 32, 33, 34, 35, 36, 37, 64, 65, 66, 67, 68, 69};
+	__u64 sp = get_sp(w), fp = get_fp(w), pushed = 0, seems = 0;
 
-	if (bpf_probe_read_user(w->b->words, 0x218, (void *)(sp + 0x58)))
-		return 0;
-#pragma clang loop unroll(full)
-	for (__u64 i = 0; i < sizeof(offs) / sizeof(offs[0]); i++) {
-		__u64 is = 1 ^ is_set(w->b->words[offs[i] / 8] ^ (sp + 0x80 + offs[i]));
+	if (bpf_probe_read_user(w->b->words, HOTSPOT_PUSHA_WORDS * 8, (void *)(sp + 0x50)))
+		return;
+#pragma clang loop unroll(disable)
+	for (__u64 i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		__u64 at = words[i], bytes = 0x80 + at * 8;
+		__u64 differs = w->b->words[(at + 1) & 127] ^ (sp + bytes);
 
-		pushed |= (0x80 + (offs[i] & ~15ull)) & -is;
+		seems |= bytes & (is_set(differs) - 1);
+		pushed |= bytes & (is_set(differs | (w->b->words[at & 127] ^ fp)) - 1);
 	}
-	return pushed;
+	w->s->pushed = pushed;
+	w->s->spilled |= seems & ~15ull;
 }
 
 /* Is at a slot what a call of this very method returns to? */
@@ -148,10 +154,40 @@ static __always_inline bool is_own_call(const struct hotspot_walk *w, __u64 slot
 	return is_in(&w->s->callee, get_target(w, w->b->value));
 }
 
+/* Into the pair: what a slot has, and the word below it. */
+static __always_inline bool returns_to_interpreter(const struct hotspot_walk *w, __u64 slot)
+{
+	return !bpf_probe_read_user(w->b->pair, sizeof(w->b->pair), (void *)(slot - 8)) &&
+	       find_range(w, w->b->pair[1]) &&
+	       HOTSPOT_CODE(w->s->code.data) == HOTSPOT_CODE_INTERPRETER;
+}
+
+/*
+ * An older return address to the interpreter has no fp of a frame above it. One that has is 16 bytes higher
+ * where the x87 code of Math.exp and pow has taken two words of the stack (8: macroAssembler_x86.cpp,
+ * increase_precision, pow_exp_core_encoding).
+ */
+static __always_inline bool check_interpreter(const struct hotspot_walk *w)
+{
+	__u64 slot = w->s->first_slot;
+
+	if (!returns_to_interpreter(w, slot) || w->b->pair[0] - slot < HOTSPOT_FIRST_ABOVE)
+		return false;
+	HOTSPOT_MEET();
+	slot = w->s->first_slot + 16;
+	if (!returns_to_interpreter(w, slot) || w->b->pair[0] - slot >= HOTSPOT_FIRST_ABOVE)
+		return false;
+	w->s->first_slot = slot;
+	return true;
+}
+
 static __always_inline void check_first(const struct hotspot_walk *w)
 {
 	struct hotspot_callee first;
 
+	if (check_interpreter(w))
+		return;
+	HOTSPOT_MEET();
 	be_callee(w);
 	first = w->s->callee;
 	if (w->s->spilled && is_own_call(w, w->s->first_slot + w->s->spilled)) {
@@ -179,6 +215,7 @@ static __always_inline void look_at_first(const struct hotspot_walk *w)
 	w->s->first_keeps_fp = 0;
 	w->s->first_is_searched = 0;
 	w->s->spilled = 0;
+	w->s->pushed = 0;
 	if (!find_range(w, walk->pc) || HOTSPOT_CODE(w->s->code.data) != HOTSPOT_CODE_HEAP ||
 	    !find_block(w, walk->pc - walk->return_address) || w->s->blob != HOTSPOT_BLOB_METHOD)
 		return;
@@ -195,10 +232,13 @@ static __always_inline void look_at_first(const struct hotspot_walk *w)
 		w->s->spilled = find_spilled(w) & ((complete >> 63) - 1);
 	}
 	HOTSPOT_MEET();
-	w->s->first_slot += (w->s->first_slot + 8) & 8; /* a word was pushed */
-	w->s->spilled |= find_pusha(w);
+	find_pusha(w);
 	HOTSPOT_MEET();
-	check_first(w);
+	w->s->first_slot += w->s->pushed;
+	w->s->first_slot += (w->s->first_slot + 8) & 8; /* a word was pushed */
+	HOTSPOT_MEET();
+	if (!w->s->pushed)
+		check_first(w);
 }
 
 #endif

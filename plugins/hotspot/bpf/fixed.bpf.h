@@ -21,6 +21,43 @@ static __always_inline void set_sender_sp(const struct hotspot_walk *w)
 		at->sp = w->b->value;
 }
 
+/* The old sp is in memory, and with it CFA. */
+static __always_inline bool return_by_saved_sp(const struct hotspot_walk *w)
+{
+	struct hotspot_frame_at *at = &w->s->at;
+	__u64 rule = w->s->code.data;
+	__u32 fp_at = HOTSPOT_RULE_FP_AT(rule);
+
+	if (!read_word(get_sp(w) + HOTSPOT_RULE_OFFSET(rule), &w->b->value))
+		return false;
+	at->sp = w->b->value + 8 * (__u64)HOTSPOT_RULE_RETURN_IN(rule);
+	at->fp = get_fp(w);
+	return read_word(at->sp - 8, &at->pc) &&
+	       (!fp_at || read_word(at->sp - 8 * (__u64)fp_at, &at->fp));
+}
+
+/* Frames of a virtual thread come out of the heap just now: as if the one before returned to there. */
+static __always_inline bool return_to_barrier(const struct hotspot_walk *w)
+{
+	struct hotspot_frame_at *at = &w->s->at;
+
+	at->pc = w->state->return_barrier;
+	at->sp = get_sp(w);
+	at->fp = get_fp(w);
+	at->may_stand = 1;
+	return at->pc;
+}
+
+/* How a stub is left whose rule has no register as its base. */
+static __always_inline bool is_left_otherwise(const struct hotspot_walk *w)
+{
+	__u32 base = HOTSPOT_RULE_BASE(w->s->code.data);
+
+	if (base == HOTSPOT_RULE_CONTINUATION)
+		return return_to_barrier(w);
+	return base == HOTSPOT_RULE_SAVED_SP && return_by_saved_sp(w);
+}
+
 static __always_inline void step_stub(const struct hotspot_walk *w)
 {
 	be_stub(w);
@@ -28,6 +65,10 @@ static __always_inline void step_stub(const struct hotspot_walk *w)
 	w->s->sure = 1;
 	w->s->searches = 0;
 	w->s->at.how = has_rule(w, w->s->code.data) ? HOTSPOT_HOW_RULE : HOTSPOT_HOW_GUESS;
+	HOTSPOT_MEET();
+	if (is_left_otherwise(w))
+		w->s->at.how = HOTSPOT_HOW_KNOWN;
+	HOTSPOT_MEET();
 	/* What code of the interpreter calls it has its registers from: C's, and it may use none of them. */
 	w->s->at.keeps_regs = w->rec->walk.interrupted * EP_CALLEE_REGS;
 	if (is_remaking(w))

@@ -73,6 +73,7 @@ struct hotspot_scratch {
 	__u64 first_slot;      /* of the return address of the first frame; 0: it is no method's */
 	__u64 first_keeps_fp, first_is_searched;
 	__u64 spilled;	     /* bytes that its sp is lower, as its code says */
+	__u64 pushed;	     /* the same, as what lies there says beyond doubt */
 	__u64 searched_slot; /* of it, if that one is no good */
 	__u64 link_slot, link; /* of the chain that begins there */
 	struct hotspot_callee {
@@ -111,7 +112,7 @@ struct hotspot_known {
 /* What was read: not zeroed for each sample. */
 struct hotspot_buffers {
 	__u8 block[512 + 8]; /* its header, its struct CodeBlob; what is behind HOTSPOT_BLOB_BYTES is 0 */
-	__u64 words[HOTSPOT_WINDOW + 4];
+	__u64 words[2 * HOTSPOT_WINDOW];
 	__u8 code[HOTSPOT_CODE_BYTES + 8];
 	__u64 slots[16];
 	__u64 pair[2]; /* saved fp, return address */
