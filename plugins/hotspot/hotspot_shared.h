@@ -124,13 +124,15 @@ struct hotspot_way {
 #define HOTSPOT_SYMBOL_MASK(shift) (~(0xffffull << (shift))) /* shift: of the count, a u2 */
 #define HOTSPOT_NAME_INDEX(quad)   ((quad) >> 16 & 0xffff)   /* of the pool's entries, a word each */
 
-static inline __u64 hotspot_mix(__u64 hash, __u64 value)
+static inline __attribute__((always_inline)) __u64 hotspot_mix(__u64 hash, __u64 value)
 {
 	hash = (hash ^ value) * 0x9e3779b97f4a7c15ull;
 	return hash ^ hash >> 32;
 }
 
-static inline __u64 hotspot_interpreted_word(const struct hotspot_way *way)
+/* Always inline: an unwinder has no subprograms. */
+static inline __attribute__((always_inline)) __u64
+hotspot_interpreted_word(const struct hotspot_way *way)
 {
 	__u64 hash = hotspot_mix(way->const_method, way->quad);
 
