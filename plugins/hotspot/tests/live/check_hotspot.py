@@ -5,8 +5,7 @@
     check_hotspot.py [--full] [--bars] [--only REGEX] [--seconds N] [--keep DIRECTORY] [--examples]
 
 Quick: one runtime of each of 8, 11, 17, 21, 25 and 28; --full: all, and flags of theirs. A run fails
-that is below its bar by more than short runs on a busy machine are (SLACK); one that is below by less
-says so; --bars: it fails, too. Names that never ran fail always. Where the profiler is comes from EBPF_PROFILER_BINARY and EBPF_PROFILER_PLUGINS_DIR. A line
+that is far below its bar (SLACK); one that is below by less says so; --bars: it fails, too. Names that never ran fail always. Where the profiler is comes from EBPF_PROFILER_BINARY and EBPF_PROFILER_PLUGINS_DIR. A line
 "[       OK ] NAME" for each run, one for each scenario that is below its bar.
 Exit status: 0, 1 when a run failed, 77 when this machine cannot profile.
 """
@@ -29,8 +28,11 @@ INSTALL = os.path.join(javas.TESTS, "runtimes", "install")
 THRESHOLD = 99.5        # percent of samples: complete, and true
 STARTUP_THRESHOLD = 98.0
 STARTUP_SECONDS = 2
-SLACK = 3.0             # points below a bar: in short runs a start, or a busy moment, weighs much
-SLACK_CALLS = 0.1       # percent of samples with a call that is not in the code
+# What a run may be below its bar by and pass, without --bars. In seven seconds a start, or a busy moment,
+# weighs much; and one stack that stands for a second or two and is wrong, of the 28 that a run has, is 3 %
+# of it (docs/hotspot.md, "Limits").
+SLACK = 10.0            # points
+SLACK_CALLS = 5.0       # percent of samples with a call that is not in the code
 GRACE = 3               # samples that may be wrong however few there are
 NO_METHODS_LIMIT = 1.0  # percent of a run: threads that start and end
 FEWEST = 200
