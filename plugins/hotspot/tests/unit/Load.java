@@ -9,8 +9,8 @@ import java.util.Map;
 import java.util.function.IntUnaryOperator;
 
 /**
- * Work of many kinds until the compilers have had so many milliseconds, which on a busy machine takes its time, or a minute
- * is over: both have compiled some hundred methods then. Waits.
+ * Work of many kinds for two seconds, and on a busy machine, where the compilers have not had so many milliseconds by then,
+ * up to eight: both have compiled some hundred methods. Then waits.
  */
 public class Load {
     static int sum;
@@ -44,9 +44,9 @@ public class Load {
 
     public static void main(String[] args) throws Exception {
         CompilationMXBean compilers = ManagementFactory.getCompilationMXBean();
-        long enough = Long.parseLong(args[0]), end = System.currentTimeMillis() + 60000;
+        long enough = Long.parseLong(args[0]), begin = System.currentTimeMillis(), soon = begin + 2000, end = begin + 8000, now = begin;
         IntUnaryOperator twice = x -> x * 2;
-        while (compilers.getTotalCompilationTime() < enough && System.currentTimeMillis() < end) {
+        for (; now < soon || now < end && compilers.getTotalCompilationTime() < enough; now = System.currentTimeMillis()) {
             sum += words(500).size() + sorted(500) + twice.applyAsInt(3);
             for (int i = 0; i < 1000; i++)
                 sum += caught(i);
