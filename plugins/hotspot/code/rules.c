@@ -26,6 +26,7 @@ enum {
 	V_FP,
 	V_SENDER,
 	V_METHOD,
+	V_INNER, /* points to a word that holds the interpreter's frame pointer: see make_inner */
 	V_FIRST, /* numbers begin here */
 };
 
@@ -246,6 +247,10 @@ static void push(struct state *state, int16_t value)
 	}
 	state->regs[HS_RSP] = add(state->regs[HS_RSP], -8);
 	move_saved(state, -8);
+	if (!is_number(state->regs[HS_RSP]) && is_number(value)) {
+		state->saved_at = 0;
+		state->saved = value;
+	}
 	store(state, state->regs[HS_RSP], value);
 }
 
@@ -253,10 +258,31 @@ static int16_t pop(struct state *state)
 {
 	int16_t value = load(state, state->regs[HS_RSP]);
 
+	if (!is_number(state->regs[HS_RSP]) && !state->saved_at)
+		value = state->saved;
 	state->regs[HS_RSP] = add(state->regs[HS_RSP], 8);
 	move_saved(state, 8);
 	drop_below(state);
 	return value;
+}
+
+/*
+ * In the interpreter's frame sp may be anywhere. A barrier of a collector makes a frame of its own there, as a
+ * function does, to align sp for what it calls: push rbp | mov rbp, rsp | and rsp, -16 | ... | leave
+ * (gc/shenandoah/shenandoahBarrierSetAssembler_x86.cpp, load_reference_barrier, 17 to 27).
+ */
+static bool makes_inner(const struct state *state, const struct hs_insn *insn)
+{
+	return state->has_method && insn->to == HS_RBP && insn->from == HS_RSP && !insn->value &&
+	       !state->saved_at && state->saved == FRAME_FP;
+}
+
+/* sp is where the inner frame has the outer one's fp. */
+static void back_to_inner(struct state *state)
+{
+	state->regs[HS_RSP] = V_UNKNOWN;
+	state->saved_at = 0;
+	state->saved = FRAME_FP;
 }
 
 static void set_register(struct state *state, uint8_t reg, int16_t value)
@@ -272,6 +298,10 @@ static void set_register(struct state *state, uint8_t reg, int16_t value)
 				state->regs[i] = 0;
 		state->exact = 1;
 		value = 0;
+	}
+	if (value == V_INNER) {
+		back_to_inner(state);
+		return;
 	}
 	state->regs[HS_RSP] = is_number(value) ? value : V_UNKNOWN;
 	state->saved_at = SLOT_NONE;
@@ -353,7 +383,10 @@ static void align(struct state *state, const struct hs_insn *insn)
 
 static void leave(struct state *state)
 {
-	state->regs[HS_RSP] = is_number(state->regs[HS_RBP]) ? state->regs[HS_RBP] : V_UNKNOWN;
+	if (state->regs[HS_RBP] == V_INNER)
+		back_to_inner(state);
+	else
+		state->regs[HS_RSP] = is_number(state->regs[HS_RBP]) ? state->regs[HS_RBP] : V_UNKNOWN;
 	drop_below(state);
 	state->regs[HS_RBP] = pop(state);
 }
@@ -399,6 +432,8 @@ static void step(struct state *state, const struct hs_insn *insn)
 	case HS_SET:
 		if (insn->to == HS_RSP && insn->from == HS_RSP)
 			add_to_sp(state, insn->value);
+		else if (makes_inner(state, insn))
+			state->regs[HS_RBP] = V_INNER;
 		else
 			set_register(state, insn->to, add(state->regs[insn->from], insn->value));
 		break;
@@ -822,6 +857,9 @@ static uint64_t rule_of(const struct state *state)
 	if (state->has_method && state->regs[HS_RBP] == FRAME_FP)
 		return HOTSPOT_RULE(2, dwarf_register(HS_RBP), 2, HOTSPOT_RULE_ON_STACK,
 				    HOTSPOT_METHOD_FRAME);
+	if (state->has_method && state->regs[HS_RBP] == V_INNER)
+		return HOTSPOT_RULE(2, dwarf_register(HS_RBP), 2, HOTSPOT_RULE_ON_STACK,
+				    HOTSPOT_METHOD_INNER);
 	if (state->at_entry)
 		return HOTSPOT_RULE(0, HOTSPOT_RULE_CONTINUATION, 0, HOTSPOT_RULE_ON_STACK,
 				    HOTSPOT_METHOD_NONE);
