@@ -43,6 +43,7 @@ enum {
 struct state {
 	int16_t regs[HS_N_REGISTERS];
 	int16_t return_at, fp_at, sender_at; /* from CFA, SLOT_NONE: not on the stack */
+	int16_t inner_at; /* where the fp of the interpreter's frame was put: see makes_inner */
 	uint8_t has_method; /* the frame of the interpreter has it */
 	uint8_t exact;	    /* CFA is the interpreter's SENDER: see push */
 	uint8_t at_entry;   /* on the stack of a continuation's entry: CFA is not known */
@@ -147,6 +148,8 @@ static void drop_below(struct state *state)
 		state->fp_at = SLOT_NONE;
 	if (state->sender_at < sp)
 		state->sender_at = SLOT_NONE;
+	if (state->inner_at < sp)
+		state->inner_at = SLOT_NONE;
 }
 
 static int16_t load(const struct state *state, int16_t at)
@@ -157,6 +160,8 @@ static int16_t load(const struct state *state, int16_t at)
 		return V_RETURN;
 	if (at == state->fp_at)
 		return V_FP;
+	if (at == state->inner_at)
+		return FRAME_FP;
 	return at == state->sender_at ? V_SENDER : V_UNKNOWN;
 }
 
@@ -176,6 +181,10 @@ static void store(struct state *state, int16_t at, int16_t value)
 		state->sender_at = at;
 	else if (at == state->sender_at)
 		state->sender_at = SLOT_NONE;
+	if (state->has_method && value == FRAME_FP)
+		state->inner_at = at;
+	else if (at == state->inner_at)
+		state->inner_at = SLOT_NONE;
 	if (at == FRAME_METHOD && state->regs[HS_RBP] == FRAME_FP && value == V_METHOD)
 		state->has_method = 1;
 }
@@ -204,6 +213,7 @@ static void move_cfa(struct state *state, int16_t by)
 	state->return_at = moved(state->return_at, by);
 	state->fp_at = moved(state->fp_at, by);
 	state->sender_at = moved(state->sender_at, by);
+	state->inner_at = SLOT_NONE;
 }
 
 static void forget_places(struct state *state)
@@ -212,6 +222,7 @@ static void forget_places(struct state *state)
 		if (is_number(state->regs[i]))
 			state->regs[i] = V_UNKNOWN;
 	state->return_at = state->fp_at = state->sender_at = state->saved_at = SLOT_NONE;
+	state->inner_at = SLOT_NONE;
 	state->saved = V_UNKNOWN;
 	state->has_method = 0;
 }
@@ -269,7 +280,8 @@ static int16_t pop(struct state *state)
 /*
  * In the interpreter's frame sp may be anywhere. A barrier of a collector makes a frame of its own there, as a
  * function does, to align sp for what it calls: push rbp | mov rbp, rsp | and rsp, -16 | ... | leave
- * (gc/shenandoah/shenandoahBarrierSetAssembler_x86.cpp, load_reference_barrier, 17 to 27).
+ * (gc/shenandoah/shenandoahBarrierSetAssembler_x86.cpp, load_reference_barrier, 17 to 27). In a method's entry,
+ * behind the frame that it made, sp has a place, and so has the fp that is saved.
  */
 static bool makes_inner(const struct state *state, const struct hs_insn *insn)
 {
@@ -485,6 +497,7 @@ static int meet(struct state *state, const struct state *other)
 	lost |= meet_slot(&state->return_at, other->return_at, SLOT_NONE);
 	lost |= meet_slot(&state->fp_at, other->fp_at, SLOT_NONE);
 	lost |= meet_slot(&state->sender_at, other->sender_at, SLOT_NONE);
+	lost |= meet_slot(&state->inner_at, other->inner_at, SLOT_NONE);
 	lost |= meet_slot(&state->saved_at, other->saved_at, SLOT_NONE);
 	if (state->saved_at != SLOT_NONE && state->saved != other->saved) {
 		state->saved_at = SLOT_NONE;
@@ -502,7 +515,7 @@ static int meet(struct state *state, const struct state *other)
 static struct state start_state(enum hs_start start)
 {
 	struct state state = { .return_at = SLOT_NONE, .fp_at = SLOT_NONE, .sender_at = SLOT_NONE,
-			       .saved_at = SLOT_NONE, .saved = V_UNKNOWN };
+			       .inner_at = SLOT_NONE, .saved_at = SLOT_NONE, .saved = V_UNKNOWN };
 
 	for (int i = 0; i < HS_N_REGISTERS; i++)
 		state.regs[i] = V_UNKNOWN;
@@ -847,6 +860,11 @@ static uint64_t displaced_rule(const struct state *state, int base)
 			    dwarf_register((unsigned int)base), 0, HOTSPOT_RULE_ON_STACK, HOTSPOT_METHOD_NONE);
 }
 
+static bool is_inner(const struct state *state, int16_t value)
+{
+	return value == V_INNER || (is_number(value) && value == state->inner_at);
+}
+
 static uint64_t rule_of(const struct state *state)
 {
 	bool entry = !state->has_method && state->regs[HS_RBX] == V_METHOD;
@@ -857,7 +875,7 @@ static uint64_t rule_of(const struct state *state)
 	if (state->has_method && state->regs[HS_RBP] == FRAME_FP)
 		return HOTSPOT_RULE(2, dwarf_register(HS_RBP), 2, HOTSPOT_RULE_ON_STACK,
 				    HOTSPOT_METHOD_FRAME);
-	if (state->has_method && state->regs[HS_RBP] == V_INNER)
+	if (state->has_method && is_inner(state, state->regs[HS_RBP]))
 		return HOTSPOT_RULE(2, dwarf_register(HS_RBP), 2, HOTSPOT_RULE_ON_STACK,
 				    HOTSPOT_METHOD_INNER);
 	if (state->at_entry)

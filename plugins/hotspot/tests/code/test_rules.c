@@ -156,11 +156,17 @@ static void a_frame_within_the_interpreters(void **state)
 	/* no frame of the interpreter: nothing is known of what fp points to */
 	static const uint8_t aligned[] = { 0x48, 0x83, 0xe4, 0xc0, 0x55, 0x48, 0x8b, 0xec, 0x31, 0xed, 0x90, 0xf4 };
 
+	/* behind the frame that an entry made: push rbp; mov rbp, rsp; push r13; push 0; push rbx, and then as above */
+	static const uint8_t entry[] = { 0x55, 0x48, 0x8b, 0xec, 0x41, 0x55, 0x6a, 0, 0x53, 0x55, 0x48, 0x8b, 0xec,
+					 0x48, 0x83, 0xe4, 0xf0, 0x90, 0xc9, 0x90, 0xf4 };
+
 	(void)state;
 	CHECK(code, HS_START_FRAME, { 1, FRAME }, { 2, FRAME }, { 5, INNER }, { 9, INNER }, { 15, INNER },
 	      { 16, INNER }, { 17, FRAME }, { 18, FRAME });
 	CHECK(other, HS_START_FRAME, { 1, FRAME }, { 4, INNER }, { 8, INNER }, { 11, INNER }, { 12, FRAME });
 	CHECK(aligned, HS_START_CALLED, { 10, UNKNOWN });
+	CHECK(entry, HS_START_ENTRY, { 9, FRAME }, { 10, FRAME }, { 13, INNER }, { 17, INNER }, { 18, INNER },
+	      { 19, FRAME });
 }
 
 static void an_aligned_sp_is_found_in_memory(void **state)
