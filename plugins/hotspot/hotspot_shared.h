@@ -74,6 +74,7 @@ enum hotspot_rule_method {
 	 * where the base is fp.
 	 */
 	HOTSPOT_METHOD_ENTRY = 2,
+	HOTSPOT_METHOD_INNER = 3, /* as FRAME; that fp is where fp points to: a frame within the frame */
 };
 
 /* What a block of a heap is, as far as the walk has to know. */

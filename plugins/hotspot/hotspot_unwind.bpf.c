@@ -26,7 +26,7 @@ EP_UNWINDER();
 static __always_inline __u64 find_kind(const struct hotspot_walk *w)
 {
 	static const __u8 of_rule[4] = {HOTSPOT_IS_STUB, HOTSPOT_IS_INTERPRETED, HOTSPOT_IS_ENTRY,
-					HOTSPOT_IS_STUB};
+					HOTSPOT_IS_INTERPRETED};
 	static const __u8 of_blob[8] = {HOTSPOT_IS_OTHER, HOTSPOT_IS_METHOD, HOTSPOT_IS_FRAMELESS,
 					HOTSPOT_IS_FRAMELESS, HOTSPOT_IS_FRAMELESS};
 	struct ep_walk *walk = &w->rec->walk;

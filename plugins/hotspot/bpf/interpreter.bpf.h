@@ -144,10 +144,20 @@ static __always_inline __u64 find_bci(const struct hotspot_walk *w)
 	return bci < size ? bci : HOTSPOT_BCI_NATIVE;
 }
 
+/* That of the frame: a barrier has made one within it (HOTSPOT_METHOD_INNER). */
+static __always_inline __u64 find_frame(const struct hotspot_walk *w)
+{
+	if (HOTSPOT_RULE_METHOD(w->s->code.data) != HOTSPOT_METHOD_INNER)
+		return get_fp(w);
+	w->b->value = 0;
+	read_word(get_fp(w), &w->b->value);
+	return w->b->value;
+}
+
 static __always_inline void step_interpreted(const struct hotspot_walk *w)
 {
 	struct hotspot_frame_at *at = &w->s->at;
-	__u64 fp = get_fp(w);
+	__u64 fp = find_frame(w);
 
 	if (fp < get_sp(w) ||
 	    bpf_probe_read_user(w->b->slots, HOTSPOT_SLOTS * 8, (void *)(fp - HOTSPOT_SLOTS_BACK * 8)) ||

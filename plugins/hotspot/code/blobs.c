@@ -223,10 +223,15 @@ static bool is_trapped(const char *name)
 	       strstr(name, "polling_page");
 }
 
-/* C1's stubs jump there with their frames (StubAssembler::call_RT, c1_Runtime1_x86.cpp, 8 to 27). */
+/*
+ * C1's stubs jump there with their frames (StubAssembler::call_RT, c1_Runtime1_x86.cpp, 8 to 27). Its name is
+ * "forward_exception Runtime1 stub", "C1 Runtime forward_exception_blob" from 25 on, and
+ * "forward_exception_blob (C1 runtime)" from 27 on.
+ */
 static bool is_with_fp(const char *name)
 {
-	return !strncmp(name, "forward_exception Runtime1", 26) || strstr(name, "C1 Runtime forward_exception");
+	return strstr(name, "forward_exception") &&
+	       (strstr(name, "Runtime1") || strstr(name, "C1 Runtime") || strstr(name, "C1 runtime"));
 }
 
 static enum hs_start blob_start(const struct blobs *blobs, const struct blob *blob, size_t off)

@@ -26,6 +26,7 @@ enum {
 	V_FP,
 	V_SENDER,
 	V_METHOD,
+	V_INNER, /* points to a word that holds the interpreter's frame pointer: see make_inner */
 	V_FIRST, /* numbers begin here */
 };
 
@@ -42,6 +43,7 @@ enum {
 struct state {
 	int16_t regs[HS_N_REGISTERS];
 	int16_t return_at, fp_at, sender_at; /* from CFA, SLOT_NONE: not on the stack */
+	int16_t inner_at; /* where the fp of the interpreter's frame was put: see makes_inner */
 	uint8_t has_method; /* the frame of the interpreter has it */
 	uint8_t exact;	    /* CFA is the interpreter's SENDER: see push */
 	uint8_t at_entry;   /* on the stack of a continuation's entry: CFA is not known */
@@ -146,6 +148,8 @@ static void drop_below(struct state *state)
 		state->fp_at = SLOT_NONE;
 	if (state->sender_at < sp)
 		state->sender_at = SLOT_NONE;
+	if (state->inner_at < sp)
+		state->inner_at = SLOT_NONE;
 }
 
 static int16_t load(const struct state *state, int16_t at)
@@ -156,6 +160,8 @@ static int16_t load(const struct state *state, int16_t at)
 		return V_RETURN;
 	if (at == state->fp_at)
 		return V_FP;
+	if (at == state->inner_at)
+		return FRAME_FP;
 	return at == state->sender_at ? V_SENDER : V_UNKNOWN;
 }
 
@@ -175,6 +181,10 @@ static void store(struct state *state, int16_t at, int16_t value)
 		state->sender_at = at;
 	else if (at == state->sender_at)
 		state->sender_at = SLOT_NONE;
+	if (state->has_method && value == FRAME_FP)
+		state->inner_at = at;
+	else if (at == state->inner_at)
+		state->inner_at = SLOT_NONE;
 	if (at == FRAME_METHOD && state->regs[HS_RBP] == FRAME_FP && value == V_METHOD)
 		state->has_method = 1;
 }
@@ -203,6 +213,7 @@ static void move_cfa(struct state *state, int16_t by)
 	state->return_at = moved(state->return_at, by);
 	state->fp_at = moved(state->fp_at, by);
 	state->sender_at = moved(state->sender_at, by);
+	state->inner_at = SLOT_NONE;
 }
 
 static void forget_places(struct state *state)
@@ -211,6 +222,7 @@ static void forget_places(struct state *state)
 		if (is_number(state->regs[i]))
 			state->regs[i] = V_UNKNOWN;
 	state->return_at = state->fp_at = state->sender_at = state->saved_at = SLOT_NONE;
+	state->inner_at = SLOT_NONE;
 	state->saved = V_UNKNOWN;
 	state->has_method = 0;
 }
@@ -246,6 +258,10 @@ static void push(struct state *state, int16_t value)
 	}
 	state->regs[HS_RSP] = add(state->regs[HS_RSP], -8);
 	move_saved(state, -8);
+	if (!is_number(state->regs[HS_RSP]) && is_number(value)) {
+		state->saved_at = 0;
+		state->saved = value;
+	}
 	store(state, state->regs[HS_RSP], value);
 }
 
@@ -253,10 +269,32 @@ static int16_t pop(struct state *state)
 {
 	int16_t value = load(state, state->regs[HS_RSP]);
 
+	if (!is_number(state->regs[HS_RSP]) && !state->saved_at)
+		value = state->saved;
 	state->regs[HS_RSP] = add(state->regs[HS_RSP], 8);
 	move_saved(state, 8);
 	drop_below(state);
 	return value;
+}
+
+/*
+ * In the interpreter's frame sp may be anywhere. A barrier of a collector makes a frame of its own there, as a
+ * function does, to align sp for what it calls: push rbp | mov rbp, rsp | and rsp, -16 | ... | leave
+ * (gc/shenandoah/shenandoahBarrierSetAssembler_x86.cpp, load_reference_barrier, 17 to 27). In a method's entry,
+ * behind the frame that it made, sp has a place, and so has the fp that is saved.
+ */
+static bool makes_inner(const struct state *state, const struct hs_insn *insn)
+{
+	return state->has_method && insn->to == HS_RBP && insn->from == HS_RSP && !insn->value &&
+	       !state->saved_at && state->saved == FRAME_FP;
+}
+
+/* sp is where the inner frame has the outer one's fp. */
+static void back_to_inner(struct state *state)
+{
+	state->regs[HS_RSP] = V_UNKNOWN;
+	state->saved_at = 0;
+	state->saved = FRAME_FP;
 }
 
 static void set_register(struct state *state, uint8_t reg, int16_t value)
@@ -272,6 +310,10 @@ static void set_register(struct state *state, uint8_t reg, int16_t value)
 				state->regs[i] = 0;
 		state->exact = 1;
 		value = 0;
+	}
+	if (value == V_INNER) {
+		back_to_inner(state);
+		return;
 	}
 	state->regs[HS_RSP] = is_number(value) ? value : V_UNKNOWN;
 	state->saved_at = SLOT_NONE;
@@ -353,7 +395,10 @@ static void align(struct state *state, const struct hs_insn *insn)
 
 static void leave(struct state *state)
 {
-	state->regs[HS_RSP] = is_number(state->regs[HS_RBP]) ? state->regs[HS_RBP] : V_UNKNOWN;
+	if (state->regs[HS_RBP] == V_INNER)
+		back_to_inner(state);
+	else
+		state->regs[HS_RSP] = is_number(state->regs[HS_RBP]) ? state->regs[HS_RBP] : V_UNKNOWN;
 	drop_below(state);
 	state->regs[HS_RBP] = pop(state);
 }
@@ -399,6 +444,8 @@ static void step(struct state *state, const struct hs_insn *insn)
 	case HS_SET:
 		if (insn->to == HS_RSP && insn->from == HS_RSP)
 			add_to_sp(state, insn->value);
+		else if (makes_inner(state, insn))
+			state->regs[HS_RBP] = V_INNER;
 		else
 			set_register(state, insn->to, add(state->regs[insn->from], insn->value));
 		break;
@@ -450,6 +497,7 @@ static int meet(struct state *state, const struct state *other)
 	lost |= meet_slot(&state->return_at, other->return_at, SLOT_NONE);
 	lost |= meet_slot(&state->fp_at, other->fp_at, SLOT_NONE);
 	lost |= meet_slot(&state->sender_at, other->sender_at, SLOT_NONE);
+	lost |= meet_slot(&state->inner_at, other->inner_at, SLOT_NONE);
 	lost |= meet_slot(&state->saved_at, other->saved_at, SLOT_NONE);
 	if (state->saved_at != SLOT_NONE && state->saved != other->saved) {
 		state->saved_at = SLOT_NONE;
@@ -467,7 +515,7 @@ static int meet(struct state *state, const struct state *other)
 static struct state start_state(enum hs_start start)
 {
 	struct state state = { .return_at = SLOT_NONE, .fp_at = SLOT_NONE, .sender_at = SLOT_NONE,
-			       .saved_at = SLOT_NONE, .saved = V_UNKNOWN };
+			       .inner_at = SLOT_NONE, .saved_at = SLOT_NONE, .saved = V_UNKNOWN };
 
 	for (int i = 0; i < HS_N_REGISTERS; i++)
 		state.regs[i] = V_UNKNOWN;
@@ -812,6 +860,11 @@ static uint64_t displaced_rule(const struct state *state, int base)
 			    dwarf_register((unsigned int)base), 0, HOTSPOT_RULE_ON_STACK, HOTSPOT_METHOD_NONE);
 }
 
+static bool is_inner(const struct state *state, int16_t value)
+{
+	return value == V_INNER || (is_number(value) && value == state->inner_at);
+}
+
 static uint64_t rule_of(const struct state *state)
 {
 	bool entry = !state->has_method && state->regs[HS_RBX] == V_METHOD;
@@ -822,6 +875,9 @@ static uint64_t rule_of(const struct state *state)
 	if (state->has_method && state->regs[HS_RBP] == FRAME_FP)
 		return HOTSPOT_RULE(2, dwarf_register(HS_RBP), 2, HOTSPOT_RULE_ON_STACK,
 				    HOTSPOT_METHOD_FRAME);
+	if (state->has_method && is_inner(state, state->regs[HS_RBP]))
+		return HOTSPOT_RULE(2, dwarf_register(HS_RBP), 2, HOTSPOT_RULE_ON_STACK,
+				    HOTSPOT_METHOD_INNER);
 	if (state->at_entry)
 		return HOTSPOT_RULE(0, HOTSPOT_RULE_CONTINUATION, 0, HOTSPOT_RULE_ON_STACK,
 				    HOTSPOT_METHOD_NONE);

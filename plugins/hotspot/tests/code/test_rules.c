@@ -15,6 +15,7 @@ enum { RAX = 0, RDX = 1, RBX = 3, RBP = 6, RSP = 7, R13 = 13 }; /* DWARF */
 #define NO	HOTSPOT_METHOD_NONE
 #define UNKNOWN HOTSPOT_RULE(0, HOTSPOT_RULE_UNKNOWN, 0, STACK, NO)
 #define FRAME	HOTSPOT_RULE(2, RBP, 2, STACK, HOTSPOT_METHOD_FRAME)
+#define INNER	HOTSPOT_RULE(2, RBP, 2, STACK, HOTSPOT_METHOD_INNER)
 
 struct want {
 	size_t off;
@@ -145,6 +146,29 @@ static void calls_within_a_frame_are_a_part_of_it(void **state)
 	      { 14, HOTSPOT_RULE(1, RSP, 0, STACK, NO) });
 }
 
+static void a_frame_within_the_interpreters(void **state)
+{
+	/* push rdi; push rbp; mov rbp, rsp; and rsp, -16; push rax; call far; pop rax; leave; pop rdi; nop */
+	static const uint8_t code[] = { 0x57, 0x55, 0x48, 0x8b, 0xec, 0x48, 0x83, 0xe4, 0xf0, 0x50, 0xe8, 0, 1, 0, 0,
+					0x58, 0xc9, 0x5f, 0x90, 0xf4 };
+	/* the same, left by mov rsp, rbp; pop rbp */
+	static const uint8_t other[] = { 0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xec, 0x20, 0x48, 0x89, 0xec, 0x5d, 0x90, 0xf4 };
+	/* no frame of the interpreter: nothing is known of what fp points to */
+	static const uint8_t aligned[] = { 0x48, 0x83, 0xe4, 0xc0, 0x55, 0x48, 0x8b, 0xec, 0x31, 0xed, 0x90, 0xf4 };
+
+	/* behind the frame that an entry made: push rbp; mov rbp, rsp; push r13; push 0; push rbx, and then as above */
+	static const uint8_t entry[] = { 0x55, 0x48, 0x8b, 0xec, 0x41, 0x55, 0x6a, 0, 0x53, 0x55, 0x48, 0x8b, 0xec,
+					 0x48, 0x83, 0xe4, 0xf0, 0x90, 0xc9, 0x90, 0xf4 };
+
+	(void)state;
+	CHECK(code, HS_START_FRAME, { 1, FRAME }, { 2, FRAME }, { 5, INNER }, { 9, INNER }, { 15, INNER },
+	      { 16, INNER }, { 17, FRAME }, { 18, FRAME });
+	CHECK(other, HS_START_FRAME, { 1, FRAME }, { 4, INNER }, { 8, INNER }, { 11, INNER }, { 12, FRAME });
+	CHECK(aligned, HS_START_CALLED, { 10, UNKNOWN });
+	CHECK(entry, HS_START_ENTRY, { 9, FRAME }, { 10, FRAME }, { 13, INNER }, { 17, INNER }, { 18, INNER },
+	      { 19, FRAME });
+}
+
 static void an_aligned_sp_is_found_in_memory(void **state)
 {
 	/* push rbp; mov rax, rsp; sub rsp, 64; and rsp, -64; mov [rsp + 24], rax; mov ebp, eax; xor eax, eax;
@@ -234,6 +258,7 @@ int main(void)
 		cmocka_unit_test(an_entry_of_the_interpreter),
 		cmocka_unit_test(a_frame_of_the_interpreter_goes_with_exceptions),
 		cmocka_unit_test(calls_within_a_frame_are_a_part_of_it),
+		cmocka_unit_test(a_frame_within_the_interpreters),
 		cmocka_unit_test(an_aligned_sp_is_found_in_memory),
 		cmocka_unit_test(blobs_that_a_signal_enters),
 		cmocka_unit_test(exceptions_bring_their_return_address),

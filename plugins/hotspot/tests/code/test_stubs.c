@@ -165,6 +165,30 @@ static void names_of_symbols_are_taken(void **state)
 	free(world);
 }
 
+/* Its code begins in a frame that another stub has made: the rule of its first instruction is by fp. */
+static void exceptions_are_forwarded_in_a_frame(void **state)
+{
+	static const char *const names[] = { "forward_exception Runtime1 stub", "C1 Runtime forward_exception_blob",
+					     "forward_exception_blob (C1 runtime)" };
+	struct hotspot_layout layout = world_layout();
+	uint64_t code = WORLD_ADDR + BLOCKS + 128;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		struct world *world = new_world();
+		struct hotspot_memory memory = { world_read, world };
+		struct hotspot_stubs *stubs = NULL;
+
+		put_block(world, 1024, 2, put_name(world, 192, names[i]), with_fp, sizeof(with_fp));
+		assert_int_equal(hotspot_stubs_read(&memory, &layout, NULL, 0, &stubs), 0);
+		assert_string_equal(hotspot_stubs_name(stubs, code + 1024), names[i]);
+		assert_int_equal(HOTSPOT_RULE_BASE(data_at(stubs, code + 1024)), 6);
+		assert_int_equal(HOTSPOT_RULE_BASE(data_at(stubs, code + 768)), 7);
+		hotspot_stubs_free(stubs);
+		free(world);
+	}
+}
+
 static void an_interpreter_that_is_not_there_is_waited_for(void **state)
 {
 	struct world *world = new_world();
@@ -188,6 +212,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_there_is_found),
 		cmocka_unit_test(names_of_symbols_are_taken),
+		cmocka_unit_test(exceptions_are_forwarded_in_a_frame),
 		cmocka_unit_test(an_interpreter_that_is_not_there_is_waited_for),
 	};
 
