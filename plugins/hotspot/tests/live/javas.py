@@ -21,9 +21,10 @@ TESTS = os.path.realpath(os.path.join(HERE, "..", "..", "..", "..", "tests"))
 sys.path[:0] = [HERE, os.path.join(TESTS, "live"), os.path.join(TESTS, "runtimes")]
 import chains  # noqa: E402
 import classes  # noqa: E402
+import runs  # noqa: E402
 import runtimes  # noqa: E402
+from runs import Failed, Skipped, profiler  # noqa: E402
 
-CANNOT = {3: "no permission to profile", 4: "this kernel cannot"}  # exit codes of the profiler
 QUICK = (8, 11, 17, 21, 25, 28)  # the releases of a quick run
 RELEASE = 8  # of the class files: what the oldest runtime takes
 # Who runs before the program does: check_stacks.py.
@@ -32,26 +33,12 @@ NATIVE_FLAGS = ["-O2", "-shared", "-fPIC", "-nostdlib", "-fomit-frame-pointer", 
 BARE_FLAGS = ["-DBARE", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables"]
 
 
-class Skipped(Exception):
-    pass
-
-
-class Failed(Exception):
-    pass
-
-
 def environment():
-    """A command runs as the user who called sudo; here it must be root."""
-    return {k: v for k, v in os.environ.items()
-            if not k.startswith(("SUDO_", "JAVA_", "JDK_JAVA", "_JAVA"))}
+    return runs.environment("JAVA_", "JDK_JAVA", "_JAVA")
 
 
 def run(command, timeout=120):
-    try:
-        return subprocess.run(command, capture_output=True, text=True, errors="replace", check=False,
-                              env=environment(), timeout=timeout, stdin=subprocess.DEVNULL)
-    except subprocess.TimeoutExpired as error:
-        raise Failed(f"still runs after {timeout:.0f} s: {' '.join(command)[:300]}") from error
+    return runs.run(command, timeout, environment())
 
 
 # --- runtimes -------------------------------------------------------------------------------------
@@ -168,13 +155,6 @@ class Library:
 
 # --- profiling ------------------------------------------------------------------------------------
 
-def profiler():
-    binary = os.environ.get("EBPF_PROFILER_BINARY", "")
-    if not os.access(binary, os.X_OK):
-        raise Failed(f"no profiler at {binary!r}: set EBPF_PROFILER_BINARY")
-    return binary
-
-
 def is_starter(sample):
     """Before Java is executed, its process is the profiler, or enter.py."""
     return any(STARTERS.match(frame.file) for frame in sample.frames)
@@ -182,11 +162,7 @@ def is_starter(sample):
 
 def process_of(samples):
     """Those of the process that has most."""
-    by_process = collections.defaultdict(list)
-    for sample in samples:
-        if not is_starter(sample):
-            by_process[sample.labels.get("pid")].append(sample)
-    return max(by_process.values(), default=[], key=lambda own: sum(s.count for s in own))
+    return runs.process_of([s for s in samples if not is_starter(s)])
 
 
 # An unwinder is loaded when the first process needs it, which takes a second or two: a JVM that sleeps
@@ -237,8 +213,7 @@ def record(command, path, frequency=499, timeout=120, sleeps=(), after=None, sec
                          path, timeout)
     else:
         done = run([*start, "--", *command], timeout)
-    if done.returncode in CANNOT and not os.path.exists(path):
-        raise Skipped(f"skip: {CANNOT[done.returncode]}: {done.stderr.strip()[-200:]}")
+    runs.check_can(done, path)
     if not os.path.exists(path):
         raise Failed(f"no profile: {done.stderr[-1500:]}")
     return chains.read_profile(path), done
