@@ -8,10 +8,13 @@ profile. Where the profiler is comes from EBPF_PROFILER_BINARY and EBPF_PROFILER
 """
 import argparse
 import collections
+import contextlib
 import os
 import re
+import shlex
 import subprocess
 import tempfile
+import time
 
 SKIP = 77
 CANNOT = {3: "no permission to profile", 4: "this kernel cannot"}  # exit codes of the profiler
@@ -55,11 +58,12 @@ def check_can(done, path):
         raise Skipped(f"skip: {CANNOT[done.returncode]}: {done.stderr.strip()[-200:]}")
 
 
-def process_of(samples):
-    """Those of the process that has most."""
+def process_of(samples, but=lambda sample: False):
+    """Those of the process that has most; without what `but` says is not of it yet."""
     by_process = collections.defaultdict(list)
     for sample in samples:
-        by_process[sample.labels.get("pid")].append(sample)
+        if not but(sample):
+            by_process[sample.labels.get("pid")].append(sample)
     return max(by_process.values(), default=[], key=lambda own: sum(s.count for s in own))
 
 
@@ -73,6 +77,88 @@ def amount_problems(samples, lost, expected, bounds):
     low, high, more = bounds
     if samples + lost < expected * low - more or samples > expected * high + more:
         yield f"{samples} samples, but {expected:.0f} expected from its CPU time"
+
+
+# --- recording ------------------------------------------------------------------------------------
+
+# Who runs before the program does: check_stacks.py.
+STARTERS = re.compile(r"^(ebpf-profiler|(lib)?python3.*|env|sh|bash|dash)$")
+LOADED_SECONDS = 30
+# An unwinder is loaded when the first process needs it, which takes a second or two: a runtime that sleeps
+# is there before, so that what is seen of the command's first seconds is not that.
+AWAKE = """%s >/dev/null & sleeper=$!
+echo "sleeper $sleeper" >&2
+while [ ! -e "$0" ]; do sleep 0.05; done
+"$@"; status=$?
+kill $sleeper
+exit $status"""
+
+
+def is_starter(sample):
+    """Before the runtime is executed, its process is the profiler, or enter.py."""
+    return any(STARTERS.match(frame.file) for frame in sample.frames)
+
+
+def not_of_sleeper(samples, done):
+    """The sleeper itself is sampled while nothing is known yet."""
+    found = re.search(r"^sleeper (\d+)$", done.stderr, re.MULTILINE)
+    return [s for s in samples if not found or str(s.labels.get("pid")) != found[1]]
+
+
+def record(command, path, env, frequency=499, timeout=120, sleeper=(), loaded="", after=None, seconds=0):
+    """
+    Makes a profile at path; what the command and the profiler said. sleeper: the command of one, loaded: what
+    the profiler says when its unwinder is loaded. after: begins so many seconds after the command, for `seconds`.
+    """
+    start = [profiler(), "record", "-v", "-F", str(frequency), "-o", path, "--force"]
+    if after is not None:
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=env,
+                              stdin=subprocess.DEVNULL) as process:
+            time.sleep(after)
+            done = run([*start, "-p", str(process.pid), "-d", f"{seconds}s"], timeout, env)
+            done.stdout += process.communicate()[0]
+    elif sleeper:
+        script = ["sh", "-c", AWAKE % shlex.join(sleeper), path + ".go", *command]
+        done = run_awake([*start, "--", *script], path, timeout, env, loaded)
+    else:
+        done = run([*start, "--", *command], timeout, env)
+    check_can(done, path)
+    if not os.path.exists(path):
+        raise Failed(f"no profile: {done.stderr[-1500:]}")
+    return done
+
+
+def wait_loaded(log, process, loaded):
+    end = time.monotonic() + LOADED_SECONDS
+    while time.monotonic() < end and process.poll() is None:
+        with open(log, encoding="utf-8", errors="replace") as file:
+            if loaded in file.read():
+                return
+        time.sleep(0.05)
+
+
+def run_awake(command, path, timeout, env, loaded):
+    """Lets the command go on when the profiler says that it is ready."""
+    go, log, said = path + ".go", path + ".log", path + ".out"
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(go)
+    with open(log, "w", encoding="utf-8") as err, open(said, "w", encoding="utf-8") as out, \
+            subprocess.Popen(command, stdout=out, stderr=err, env=env, stdin=subprocess.DEVNULL) as process:
+        wait_loaded(log, process, loaded)
+        with open(go, "w", encoding="utf-8"):
+            pass
+        try:
+            status = process.wait(timeout)
+        except subprocess.TimeoutExpired as error:
+            process.kill()
+            raise Failed(f"still runs after {timeout:.0f} s: {' '.join(command)[-300:]}") from error
+    texts = []
+    for name in (said, log):
+        with open(name, encoding="utf-8", errors="replace") as file:
+            texts.append(file.read())
+        os.unlink(name)
+    os.unlink(go)
+    return subprocess.CompletedProcess(command, status, *texts)
 
 
 # --- which ----------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ The judge of a language has
     has_no_line(frames)     it was interrupted where there are lines, and the profile gives none
     text_of(frames)         a stack in one line
     MOMENT                  the reason that is right for a moment: of a thread that starts or ends
+    moment_seconds          optional: CPU time of starts, which it has besides
     said.cpu                seconds of CPU time that the program says it used
 A reason that begins with NEVER_RUNS or NO_SUCH is a wrong name, one with NO_CALL in it a call that is
 not in the code.
@@ -20,6 +21,7 @@ TRUE = "true"
 NEVER_RUNS, NO_SUCH, NO_CALL = "never runs: ", "no such ", " does not call "
 GRACE = 3               # samples that may be wrong however few there are
 MOMENTS_LIMIT = 1.0     # percent of a run
+START = 1.3             # times what the program says its start took
 FEWEST = 200
 AMOUNT = 0.94, 1.3, 40  # samples by CPU time used: at least, at most, and so many more or less
 # What a run may be below its bar by and pass, without --bars. In seven seconds a start, or a busy moment,
@@ -53,8 +55,12 @@ class Verdict:
                 memo[key] = judge.judge(sample.frames, key[0])
             self.add(sample, memo[key])
         self.incomplete = sum(n for reason, n in self.counts.items() if is_incomplete(reason))
-        self.moments = min(self.counts[judge.MOMENT], max(GRACE, int(self.all * MOMENTS_LIMIT / 100)))
+        self.moments = min(self.counts[judge.MOMENT], self.moments_limit(samples))
         self.true = self.counts[TRUE] + self.moments
+
+    def moments_limit(self, samples):
+        started = getattr(self.judge, "moment_seconds", 0) * START * runs.frequency_of(samples)
+        return int(max(GRACE, self.all * MOMENTS_LIMIT / 100) + started)
 
     def add(self, sample, reason):
         self.all += sample.count
@@ -113,10 +119,10 @@ class Verdict:
                 worst = [f"{n} {reason}" for reason, n in counts.most_common(3) if reason != TRUE]
                 print(f"    {name}: {100.0 * bad / whole:.1f} % of {whole} are not true: {'; '.join(worst)}")
 
-    def check(self, threshold, more=(), bars=False, examples=False):
+    def check(self, threshold, more=(), bars=False, examples=False, fewest=FEWEST):
         """Prints it, and raises Failed. more: other problems; bars: without slack."""
-        below = list(self.problems(threshold))
-        problems = [*(below if bars else self.slack_problems(threshold)), *more]
+        below = list(self.problems(threshold, fewest))
+        problems = [*(below if bars else self.slack_problems(threshold, fewest)), *more]
         self.print_summary()
         if below:
             print("  below its bar: " + "; ".join(below))
