@@ -44,7 +44,6 @@ FLAGS = {  # label: options; what a Node does not take is a skip
     "no_inlining": ["--no-turbo-inlining"],
     "no_short_calls": ["--no-short-builtin-calls"],
     "small_young": ["--max-semi-space-size=1"],
-    "perf_basic": ["--perf-basic-prof"],
     "regexp_interpreted": ["--regexp-interpret-all"],
     "wasm_baseline": ["--liftoff", "--no-wasm-tier-up"],
     "wasm_optimized": ["--no-liftoff"],

@@ -32,7 +32,7 @@ try {
 const isWorker = threads !== null && !threads.isMainThread;
 const options = isWorker ? threads.workerData : read(process.argv.slice(2)); //> read
 const ready = [];
-let at = 0, deadline = 0, current = null, began = 0;
+let at = 0, deadline = 0, sliceEnd = 0, current = null, began = 0;
 
 //@ driver
 function read(words) { //= read
@@ -107,21 +107,33 @@ function loadAll() { //= loadAll
 }
 
 function slice(scenario) { //= slice
-    const end = milliseconds() + SLICE_MS; //> milliseconds
     let result;
 
     do {
         scenario.turns++;
         result = scenario.turn(); //> @turn
-    } while (!(result && result.then) && milliseconds() < end && !options.observe); //> milliseconds
+    } while (!(result && result.then) && isWithin()); //> isWithin
     return result;
+}
+
+function isWithin() { //= isWithin
+    return milliseconds() < sliceEnd && !options.observe; //> milliseconds
+}
+
+// Of a scenario that goes on later: another turn of the same slice, or the next slice.
+function settle() { //= settle entry
+    if (isWithin()) { //> isWithin
+        slice(current).then(settle, broken); //> slice
+    } else {
+        finished(); //> finished
+    }
 }
 
 function isPrepared(one) { //= isPrepared
     return one.prepared;
 }
 
-function finished() { //= finished entry
+function finished() { //= finished
     state.observing = 0;
     current.seconds += threadTime() - began; //> threadTime
     current.prepared = true;
@@ -143,10 +155,11 @@ function drive() { //= drive entry
     state.observing = current.prepared || options.lazy ? 0 : options.observe || PREPARED;
     state.print = options.observe > 0;
     began = threadTime(); //> threadTime
+    sliceEnd = milliseconds() + SLICE_MS; //> milliseconds
     const result = slice(current); //> slice
 
     if (result && result.then) {
-        result.then(finished, broken);
+        result.then(settle, broken);
     } else {
         finished(); //> finished
     }

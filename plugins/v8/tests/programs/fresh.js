@@ -54,19 +54,24 @@
         }
     }
 
-    function caller(object, i, change) { //= caller
-        return middle(object, i, change) + 1; //> middle
+    function quiet() { //= quiet
+        return '';
     }
 
-    function middle(object, i, change) { //= middle
-        if (change) {
-            Changing.prototype.step =
-                function stepped2(j) { //= stepped2
-                    return spin(70 + (j & 3)); //> spin
-                };
-            spin(20000); //> spin
-        }
-        return object.step(i); //> step stepped2
+    function changing() { //= changing
+        Changing.prototype.step =
+            function stepped2(j) { //= stepped2
+                return spin(70 + (j & 3)); //> spin
+            };
+        spin(20000); //> spin
+        return '';
+    }
+
+    // What it goes through is never made one with it.
+    function caller(object, i, act) { //= caller
+        const length = 'x'.replace('x', act).length; //> quiet! changing!
+
+        return object.step(i) + length; //> step stepped2
     }
 
     function lazy(n) { //= lazy
@@ -74,7 +79,7 @@
         let sum = 0;
 
         for (let i = 0; i < n; i++) {
-            sum += caller(object, i, i === n - 10); //> caller
+            sum += caller(object, i, i === n - 10 ? changing : quiet); //> caller
         }
         return sum;
     }

@@ -60,7 +60,7 @@ function timedTurn() { //= timedTurn turn
             let left = 6;
 
             function ticked() { //= ticked entry
-                spin(3000); //> spin
+                spin(30000); //> spin
                 if (left-- === 0) {
                     resolve(left);
                 } else if (left % 3 === 0) {
