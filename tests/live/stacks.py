@@ -176,6 +176,29 @@ def is_complete(frames):
     return not user or is_root(user[-1])
 
 
+UNKNOWN = re.compile(r"\[[\w-]+: unknown|0x")
+UNKNOWN_REASON, NO_ROOT = "unknown: ", "native root missing"
+
+
+def is_unknown(frame):
+    """A language's frame without a name, or code that nobody knows."""
+    return not frame.file and bool(UNKNOWN.match(frame.name))
+
+
+def why_incomplete(frames):
+    """Of a program with code in memory, in whose stacks no name is missing. None for a complete stack."""
+    for frame in frames:
+        if is_error(frame):
+            return frame.name
+    for frame in frames:
+        if is_unknown(frame):
+            return UNKNOWN_REASON + ("code" if frame.name.startswith("0x") else frame.name)
+    user = without_kernel(list(frames))
+    if user and not is_root(user[-1]):
+        return NO_ROOT
+    return None
+
+
 # --- reading pprof: profile.proto, github.com/google/pprof ---------------------------------------
 
 def varint(data, at):
@@ -266,9 +289,29 @@ class Profile:
                       values[1] if len(values) > 1 else 0)
 
 
-def read_profile(path):
+def read_profile(path, kind=Profile):
     with open(path, "rb") as file:
-        return Profile(file.read())
+        return kind(file.read())
+
+
+# signature: the system name, where it is not the name
+LineFrame = collections.namedtuple("LineFrame", "name file source line signature", defaults=["", 0, ""])
+
+
+class LineProfile(Profile):
+    """With source file, line and signature of each frame."""
+
+    def frames_of(self, location):
+        if not hasattr(self, "more"):
+            self.more = {first(m, 1): (self.strings[first(m, 4)], self.strings[first(m, 3)])
+                         for m in map(message, self.raw[5])}
+        file = self.mappings.get(first(location, 2), "")
+        frames = []
+        for line in map(message, location[4]):
+            function = first(line, 1)
+            source, signature = self.more[function]
+            frames.append(LineFrame(self.functions[function], file, source, first(line, 2), signature))
+        return frames or [LineFrame(f"0x{first(location, 3):x}", file)]
 
 
 # --- reading `perf script`, to check the programs' claims with another unwinder ------------------

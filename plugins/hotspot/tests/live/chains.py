@@ -22,43 +22,24 @@ HERE = os.path.dirname(os.path.realpath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "..", "..", "..", "tests", "live"))
 import classes  # noqa: E402
 import stacks  # noqa: E402
+from stacks import why_incomplete  # noqa: E402
+from verdicts import NEVER_RUNS, NO_CALL, TRUE  # noqa: E402
 
-Frame = collections.namedtuple("Frame", "name file source line signature", defaults=["", 0, ""])
+Frame = stacks.LineFrame
 
-TRUE = "true"
 NO_METHODS = "none of its methods"  # a thread that starts or ends
 HEAP_FRAMES = "[frames in the heap]"
 RULES = "libjavarules.so"  # C whose frames are in chains
 JAVA_NAME = re.compile(r"[^\s:()\[\]]+\.[^\s:()\[\].]+")
 DESCRIPTOR = re.compile(r"\([^()\s]*\)\S+")
-UNKNOWN = re.compile(r"\[\w+: unknown|0x")
 NEVER = {"Burner.never"}
 # Made at run time, or with frames that are not their own: method handles call what no bytecode names.
 PLUMBING = ("java.lang.invoke.",)
 POLYMORPHIC = ("java.lang.invoke.MethodHandle", "java.lang.invoke.VarHandle")
 
 
-class Profile(stacks.Profile):
-    """With source file, line and signature of each frame."""
-
-    def frames_of(self, location):
-        if not hasattr(self, "more"):
-            self.more = {stacks.first(m, 1): (self.strings[stacks.first(m, 4)],
-                                              self.strings[stacks.first(m, 3)])
-                         for m in map(stacks.message, self.raw[5])}
-        file = self.mappings.get(stacks.first(location, 2), "")
-        frames = []
-        for line in map(stacks.message, location[4]):
-            function = stacks.first(line, 1)
-            source, signature = self.more[function]
-            frames.append(Frame(self.functions[function], file, source, stacks.first(line, 2),
-                                signature))
-        return frames or [Frame(f"0x{stacks.first(location, 3):x}", file)]
-
-
 def read_profile(path):
-    with open(path, "rb") as file:
-        return Profile(file.read())
+    return stacks.read_profile(path, stacks.LineProfile)
 
 
 # --- frames ---------------------------------------------------------------------------------------
@@ -76,11 +57,6 @@ def method_of(frame):
     return frame.name.rpartition(".")[2]
 
 
-def is_unknown(frame):
-    """A frame of Java's that has no name, or code that nobody knows. [NAME] is a stub."""
-    return not frame.file and bool(UNKNOWN.match(frame.name))
-
-
 def is_approximate(frame):
     return frame.signature.endswith(" [approximate]")
 
@@ -89,20 +65,6 @@ def descriptor_of(frame):
     """Its method's descriptor, where the profile says it; that may say more behind a space."""
     found = DESCRIPTOR.search(frame.signature)
     return found[0] if found else ""
-
-
-def why_incomplete(frames):
-    """None for a complete stack."""
-    for frame in frames:
-        if stacks.is_error(frame):
-            return frame.name
-    for frame in frames:
-        if is_unknown(frame):
-            return "unknown: " + ("code" if frame.name.startswith("0x") else frame.name)
-    user = stacks.without_kernel(list(frames))
-    if user and not stacks.is_root(user[-1]):
-        return "native root missing"
-    return None
 
 
 # --- bytecode -------------------------------------------------------------------------------------
@@ -124,7 +86,7 @@ class Code:
     def why_no_name(self, frame):
         """A name that cannot have been run."""
         if frame.name in NEVER:
-            return "never runs: " + frame.name
+            return NEVER_RUNS + frame.name
         if self.methods(frame) == []:
             return f"no such method: {frame.name}{descriptor_of(frame)}"
         return None
@@ -150,7 +112,7 @@ class Code:
         calls = set().union(*(m.calls_at(caller.line) for m in methods))
         if any(is_call_of(call, callee) for call in calls):
             return None
-        return f"{caller.name}:{caller.line} does not call {callee.name}"
+        return f"{caller.name}:{caller.line}{NO_CALL}{callee.name}"
 
 
 def is_call_of(call, callee):
@@ -238,10 +200,17 @@ def seen_frame(call):
 
 
 class Judge:
-    """own: names of the burner's classes."""
+    """own: names of the burner's classes. What verdicts.py asks for."""
+    MOMENT = NO_METHODS
 
     def __init__(self, said, code, own):
         self.said, self.code, self.own = said, code, own
+
+    def scenario_of(self, sample):
+        return self.said.threads.get(sample.labels.get("tid"), "others")
+
+    def text_of(self, frames):
+        return text_of(frames)
 
     def own_calls(self, frames):
         """Names, root first, of the burner's methods and the C functions of chains."""
@@ -293,10 +262,6 @@ class Judge:
         """TRUE or a reason. thread: its id"""
         return (why_incomplete(frames) or self.why_no_code(frames)
                 or self.why_no_chain(frames, self.said.threads.get(thread, "")) or TRUE)
-
-
-def is_wrong_name(reason):
-    return reason.startswith(("never runs: ", "no such method: "))
 
 
 def text_of(frames, limit=24):

@@ -4,15 +4,12 @@
 Compiles with any javac there is: the machine's, or one of a root file system of tests/runtimes.
 """
 import collections
-import contextlib
 import glob
 import os
 import re
-import shlex
 import shutil
 import subprocess
 import sys
-import time
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 sys.dont_write_bytecode = True  # this is a source tree
@@ -21,37 +18,23 @@ TESTS = os.path.realpath(os.path.join(HERE, "..", "..", "..", "..", "tests"))
 sys.path[:0] = [HERE, os.path.join(TESTS, "live"), os.path.join(TESTS, "runtimes")]
 import chains  # noqa: E402
 import classes  # noqa: E402
+import runs  # noqa: E402
 import runtimes  # noqa: E402
+from runs import Failed, Skipped, is_starter, not_of_sleeper, profiler  # noqa: E402, F401
 
-CANNOT = {3: "no permission to profile", 4: "this kernel cannot"}  # exit codes of the profiler
 QUICK = (8, 11, 17, 21, 25, 28)  # the releases of a quick run
 RELEASE = 8  # of the class files: what the oldest runtime takes
-# Who runs before the program does: check_stacks.py.
-STARTERS = re.compile(r"^(ebpf-profiler|(lib)?python3.*|env|sh|bash|dash)$")
+LOADED = "hotspot: unwinder loaded"
 NATIVE_FLAGS = ["-O2", "-shared", "-fPIC", "-nostdlib", "-fomit-frame-pointer", "-fno-sanitize=all"]
 BARE_FLAGS = ["-DBARE", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables"]
 
 
-class Skipped(Exception):
-    pass
-
-
-class Failed(Exception):
-    pass
-
-
 def environment():
-    """A command runs as the user who called sudo; here it must be root."""
-    return {k: v for k, v in os.environ.items()
-            if not k.startswith(("SUDO_", "JAVA_", "JDK_JAVA", "_JAVA"))}
+    return runs.environment("JAVA_", "JDK_JAVA", "_JAVA")
 
 
 def run(command, timeout=120):
-    try:
-        return subprocess.run(command, capture_output=True, text=True, errors="replace", check=False,
-                              env=environment(), timeout=timeout, stdin=subprocess.DEVNULL)
-    except subprocess.TimeoutExpired as error:
-        raise Failed(f"still runs after {timeout:.0f} s: {' '.join(command)[:300]}") from error
+    return runs.run(command, timeout, environment())
 
 
 # --- runtimes -------------------------------------------------------------------------------------
@@ -168,36 +151,9 @@ class Library:
 
 # --- profiling ------------------------------------------------------------------------------------
 
-def profiler():
-    binary = os.environ.get("EBPF_PROFILER_BINARY", "")
-    if not os.access(binary, os.X_OK):
-        raise Failed(f"no profiler at {binary!r}: set EBPF_PROFILER_BINARY")
-    return binary
-
-
-def is_starter(sample):
-    """Before Java is executed, its process is the profiler, or enter.py."""
-    return any(STARTERS.match(frame.file) for frame in sample.frames)
-
-
 def process_of(samples):
     """Those of the process that has most."""
-    by_process = collections.defaultdict(list)
-    for sample in samples:
-        if not is_starter(sample):
-            by_process[sample.labels.get("pid")].append(sample)
-    return max(by_process.values(), default=[], key=lambda own: sum(s.count for s in own))
-
-
-# An unwinder is loaded when the first process needs it, which takes a second or two: a JVM that sleeps
-# is there before, so that what is seen of the command's first seconds is not that.
-AWAKE = """%s >/dev/null & sleeper=$!
-echo "sleeper $sleeper" >&2
-while [ ! -e "$0" ]; do sleep 0.05; done
-"$@"; status=$?
-kill $sleeper
-exit $status"""
-LOADED_SECONDS = 30
+    return runs.process_of(samples, is_starter)
 
 
 def sleeper(java, directory):
@@ -205,65 +161,7 @@ def sleeper(java, directory):
     return [*java, "-Xint", "-cp", directory, "Burner", "300", "none"]
 
 
-def not_of_sleeper(samples, done):
-    """The sleeper itself is sampled while nothing is known yet."""
-    found = re.search(r"^sleeper (\d+)$", done.stderr, re.MULTILINE)
-    return [s for s in samples if not found or str(s.labels.get("pid")) != found[1]]
-
-
-def wait_loaded(log, process):
-    end = time.monotonic() + LOADED_SECONDS
-    while time.monotonic() < end and process.poll() is None:
-        with open(log, encoding="utf-8", errors="replace") as file:
-            if "hotspot: unwinder loaded" in file.read():
-                return
-        time.sleep(0.05)
-
-
 def record(command, path, frequency=499, timeout=120, sleeps=(), after=None, seconds=0):
-    """
-    (profile, what the command and the profiler said). sleeps: the command of a sleeper.
-    after: begins so many seconds after the command, for `seconds`.
-    """
-    start = [profiler(), "record", "-v", "-F", str(frequency), "-o", path, "--force"]
-    if after is not None:
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment(),
-                              stdin=subprocess.DEVNULL) as process:
-            time.sleep(after)
-            done = run([*start, "-p", str(process.pid), "-d", f"{seconds}s"], timeout)
-            done.stdout += process.communicate()[0]
-    elif sleeps:
-        done = run_awake([*start, "--", "sh", "-c", AWAKE % shlex.join(sleeps), path + ".go", *command],
-                         path, timeout)
-    else:
-        done = run([*start, "--", *command], timeout)
-    if done.returncode in CANNOT and not os.path.exists(path):
-        raise Skipped(f"skip: {CANNOT[done.returncode]}: {done.stderr.strip()[-200:]}")
-    if not os.path.exists(path):
-        raise Failed(f"no profile: {done.stderr[-1500:]}")
+    """(profile, what the command and the profiler said); the arguments are those of runs.record."""
+    done = runs.record(command, path, environment(), frequency, timeout, sleeps, LOADED, after, seconds)
     return chains.read_profile(path), done
-
-
-def run_awake(command, path, timeout):
-    """Lets the command go on when the profiler says that it is ready."""
-    go, log, said = path + ".go", path + ".log", path + ".out"
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(go)
-    with open(log, "w", encoding="utf-8") as err, open(said, "w", encoding="utf-8") as out, \
-            subprocess.Popen(command, stdout=out, stderr=err, env=environment(),
-                             stdin=subprocess.DEVNULL) as process:
-        wait_loaded(log, process)
-        with open(go, "w", encoding="utf-8"):
-            pass
-        try:
-            status = process.wait(timeout)
-        except subprocess.TimeoutExpired as error:
-            process.kill()
-            raise Failed(f"still runs after {timeout:.0f} s: {' '.join(command)[-300:]}") from error
-    texts = []
-    for name in (said, log):
-        with open(name, encoding="utf-8", errors="replace") as file:
-            texts.append(file.read())
-        os.unlink(name)
-    os.unlink(go)
-    return subprocess.CompletedProcess(command, status, *texts)

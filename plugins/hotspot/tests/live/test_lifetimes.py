@@ -52,8 +52,8 @@ class Lifetimes(unittest.TestCase):
         below = list(verdict.problems(threshold, fewest))
         if below:
             print(f"{self.id()}: below its bar: {'; '.join(below)}", flush=True)
-            check_hotspot.print_wrong(verdict)
-        problems = list(check_hotspot.slack_problems(verdict, threshold, fewest))
+            verdict.print_wrong()
+        problems = list(verdict.slack_problems(threshold, fewest))
         self.assertEqual(problems, [], runtime.name)
 
     def embedded(self, program, runtime):
@@ -138,5 +138,5 @@ class Lifetimes(unittest.TestCase):
 if __name__ == "__main__":
     if os.geteuid() != 0:
         print("skip: profiling needs root")
-        sys.exit(check_hotspot.SKIP)
+        sys.exit(javas.runs.SKIP)
     unittest.main()

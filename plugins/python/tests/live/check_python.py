@@ -9,30 +9,27 @@ Where the profiler is comes from EBPF_PROFILER_BINARY and EBPF_PROFILER_PLUGINS_
 "[       OK ] NAME" for each run; what is wrong is printed with its share and an example.
 Exit status: 0, 1 when a run failed, 77 when this machine cannot profile.
 """
-import argparse
 import collections
 import dataclasses
 import glob
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 sys.dont_write_bytecode = True  # this is a source tree
 TESTS = os.path.realpath(os.path.join(HERE, "..", "..", "..", "..", "tests"))
 sys.path[:0] = [HERE, os.path.join(TESTS, "live"), os.path.join(TESTS, "runtimes")]
+import runs  # noqa: E402
 import runtimes  # noqa: E402
 import shares  # noqa: E402
 import truth  # noqa: E402
+from runs import Failed, Skipped, skip  # noqa: E402
 
-SKIP = 77
 WORKLOAD = os.path.join(HERE, "workload.py")
-INSTALL = os.path.join(TESTS, "runtimes", "install")
 START = os.path.join(TESTS, "live", "start.py")
 FREQUENCY = 499
 ATTACH_AFTER = 1  # seconds
@@ -52,15 +49,6 @@ THREAD_ENDS_LIMIT = 1.5, 5  # times its CPU time, and more
 STARTUP = 1.3, 15  # samples before the workload: times its CPU time until then, and more
 AMOUNT = 0.94, 1.3, 15  # samples by CPU time used: at least, at most, and so many more or less
 GONE = ("[python: unknown function]",)  # its code was freed before it could be named
-CANNOT = {3: "no permission to profile", 4: "this kernel cannot"}  # exit codes of the profiler
-
-
-class Skipped(Exception):
-    pass
-
-
-class Failed(Exception):
-    pass
 
 
 @dataclasses.dataclass
@@ -78,7 +66,7 @@ class Case:
 
     @property
     def name(self):
-        return re.sub(r"\W", "_", "_".join(filter(None, [self.runtime.name, self.label])))
+        return runs.name_of(self.runtime.name, self.label)
 
     @property
     def order_threshold(self):
@@ -99,18 +87,11 @@ class Case:
 # --- running --------------------------------------------------------------------------------------
 
 def environment():
-    """A command runs as the user who called sudo; here it must be root."""
-    env = {k: v for k, v in os.environ.items() if not k.startswith(("SUDO_", "PYTHON"))}
-    return dict(env, PYTHONDONTWRITEBYTECODE="1")
+    return dict(runs.environment("PYTHON"), PYTHONDONTWRITEBYTECODE="1")
 
 
 def run(command, seconds):
-    try:
-        return subprocess.run(command, capture_output=True, text=True, errors="replace",
-                              env=environment(), check=False, timeout=60 + 10 * seconds,
-                              stdin=subprocess.DEVNULL)
-    except subprocess.TimeoutExpired as error:
-        raise Failed(f"still runs after {error.timeout:.0f} s") from error
+    return runs.run(command, 60 + 10 * seconds, environment())
 
 
 def said(done, word, what):
@@ -143,41 +124,25 @@ def run_attached(command, target, seconds):
 
 def record(case, seconds, path):
     """(what the workload said, samples of its process)"""
-    binary = os.environ.get("EBPF_PROFILER_BINARY", "")
-    if not os.access(binary, os.X_OK):
-        raise Failed(f"no profiler at {binary!r}: set EBPF_PROFILER_BINARY")
-    command = [binary, "record", "-F", str(FREQUENCY), "-o", path, "--force"]
+    command = [runs.profiler(), "record", "-F", str(FREQUENCY), "-o", path, "--force"]
     if case.attach:
         done = run_attached(command, case.argv(case.mode, str(seconds + ATTACH_MORE)), seconds)
     else:
         done = run([*command, "--", *case.argv(case.mode, str(seconds))], seconds)
-    if done.returncode in CANNOT and not os.path.exists(path):
-        raise Skipped(f"skip: {CANNOT[done.returncode]}: {done.stderr.strip()[-200:]}")
+    runs.check_can(done, path)
     result = said(done, "RESULT", "burn")
     if done.returncode:
         raise Failed(f"exit status {done.returncode}: {done.stderr[:1500]}")
-    by_process = collections.defaultdict(list)
     profile = truth.read_profile(path)
-    for sample in profile.samples:
-        by_process[sample.labels.get("pid")].append(sample)
-    if not by_process:
+    samples = runs.process_of(profile.samples)
+    if not samples:
         raise Failed(f"no samples: {done.stderr[-1500:]}")
     result["stderr"] = done.stderr
     result["lost"] = profile.lost
-    result["frequency"] = frequency_of(samples_of(by_process))
+    result["frequency"] = runs.frequency_of(samples)
     if case.attach:  # how much of it was seen is not known
-        result.update(cpu={}, cpu_total=sum(s.weight_ns for s in samples_of(by_process)) / 1e9)
-    return result, samples_of(by_process)
-
-
-def samples_of(by_process):
-    """Those of the process that has most."""
-    return max(by_process.values(), key=lambda samples: sum(s.count for s in samples))
-
-
-def frequency_of(samples):
-    """Samples for a second of its CPU time: what the CPUs had that it ran on."""
-    return sum(s.count for s in samples) / (sum(s.weight_ns for s in samples) / 1e9)
+        result.update(cpu={}, cpu_total=sum(s.weight_ns for s in samples) / 1e9)
+    return result, samples
 
 
 # --- judging --------------------------------------------------------------------------------------
@@ -276,12 +241,8 @@ class Verdict:
             yield "the truth lacks stacks the program has: " + truth.text_of(apart[0])
 
     def amount_problems(self):
-        expected = self.result["cpu_total"] * self.frequency()
-        low, high, more = AMOUNT
-        # What the profiler says it lost is not missing.
-        if (self.all + self.result.get("lost", 0) < expected * low - more
-                or self.all > expected * high + more):
-            yield f"{self.all} samples, but {expected:.0f} expected from its CPU time"
+        yield from runs.amount_problems(self.all, self.result.get("lost", 0),
+                                        self.result["cpu_total"] * self.frequency(), AMOUNT)
 
     def share_problems(self):
         """
@@ -324,23 +285,6 @@ def check(case, options, directory):
 
 
 # --- which ----------------------------------------------------------------------------------------
-
-def skip(name, why):
-    """Counted like a run."""
-    name = re.sub(r"\W", "_", name)
-    print(f"  {why}\n[  SKIPPED ] {name}")
-
-
-def install(everything):
-    """What cannot be had is a skip; what is there already will do."""
-    done = subprocess.run([INSTALL, "-l", "python", "full" if everything else "quick"], check=False,
-                          stdout=subprocess.PIPE, text=True)
-    print(done.stdout, end="")
-    for name, why in re.findall(r"^skipped: (.*?): (.*)$", done.stdout, re.M):
-        skip("install_" + name, why)
-    if done.returncode:
-        skip("install", f"exit status {done.returncode}")
-
 
 def by_version(found):
     return sorted(found, key=lambda r: (r.numbers, r.source, r.flavors))
@@ -404,56 +348,23 @@ def cases(options, directory):
     if not any(r.source == "pyenv" for r in found):
         skip("pyenv", "not installed, or has no Python")
     found = found if options.full else list(worth_it(found))
-    for case in [Case(r) for r in found] + list(special_cases(found, options.full, directory)):
-        if re.search(options.only, case.name):
-            yield case
+    yield from (Case(r) for r in found)
+    yield from special_cases(found, options.full, directory)
 
 
 def arguments():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--full", action="store_true",
-                        default=bool(os.environ.get("EBPF_PROFILER_TEST_FULL")))
-    parser.add_argument("--only", default="", help="names of runs that match this")
-    parser.add_argument("--seconds", type=float)
-    parser.add_argument("--keep", help="directory to leave the profiles in")
-    parser.add_argument("--examples", action="store_true", help="what is wrong, passed or not")
-    parser.add_argument("--no-install", action="store_true")
-    options = parser.parse_args()
+    options = runs.parser().parse_args()
     options.seconds = options.seconds or (5 if options.full else 2)
     return options
 
 
-def run_all(options, directory):
-    counts = collections.Counter()
-    for case in cases(options, directory):
-        print(f"[ RUN      ] {case.name}", flush=True)
-        try:
-            check(case, options, directory)
-            outcome = "      OK"
-        except Skipped as reason:
-            print(f"  {reason}")
-            outcome = " SKIPPED"
-        except Failed as reason:
-            print(f"  {reason}")
-            outcome = "  FAILED"
-        counts[outcome.strip()] += 1
-        print(f"[ {outcome} ] {case.name}", flush=True)
-    return counts
+def prepare(options, directory):
+    directory = options.keep or directory
+    return cases(options, directory), lambda case: check(case, options, directory)
 
 
 def main(options):
-    if os.geteuid() != 0:
-        print("skip: profiling needs root")
-        return SKIP
-    if not options.no_install:
-        install(options.full)
-    with tempfile.TemporaryDirectory() as directory:
-        counts = run_all(options, options.keep or directory)
-    print(f"{counts['OK']} true, {counts['FAILED']} not, {counts['SKIPPED']} skipped")
-    if not counts["OK"] and not counts["FAILED"]:
-        print("skip: no run was possible")
-        return SKIP
-    return 1 if counts["FAILED"] else 0
+    return runs.main(options, "python", lambda directory: prepare(options, directory))
 
 
 if __name__ == "__main__":

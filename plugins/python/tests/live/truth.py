@@ -17,7 +17,7 @@ HERE = os.path.dirname(os.path.realpath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "..", "..", "..", "tests", "live"))
 import stacks  # noqa: E402
 
-Frame = collections.namedtuple("Frame", "name file source line")  # file: of the mapping
+Frame = stacks.LineFrame  # file: of the mapping
 
 # What runs Python code, by version: Python frames stand in its place. (Python/ceval.c; the second
 # is the JIT's way in, Python/jit.c; the third what gcc splits off.)
@@ -34,24 +34,8 @@ WITHOUT_PYTHON = "no Python frame"
 AT_A_CALL = "the leaf is at a call"  # and the callee is missing, or just begins or ends
 
 
-class Profile(stacks.Profile):
-    """With source file and line of each frame."""
-
-    def frames_of(self, location):
-        if not hasattr(self, "sources"):
-            self.sources = {stacks.first(m, 1): self.strings[stacks.first(m, 4)]
-                            for m in map(stacks.message, self.raw[5])}
-        file = self.mappings.get(stacks.first(location, 2), "")
-        lines = [stacks.message(line) for line in location[4]]
-        frames = [Frame(self.functions[stacks.first(line, 1)], file,
-                        self.sources[stacks.first(line, 1)], stacks.first(line, 2))
-                  for line in lines]
-        return frames or [Frame(f"0x{stacks.first(location, 3):x}", file, "", 0)]
-
-
 def read_profile(path):
-    with open(path, "rb") as file:
-        return Profile(file.read())
+    return stacks.read_profile(path, stacks.LineProfile)
 
 
 def is_python(frame):

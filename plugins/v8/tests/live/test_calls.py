@@ -1,0 +1,294 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The checker of JavaScript stacks must itself be right: over made-up stacks, and over those that V8 shows of
+the burner, as they are and changed in each way that a profiler could be wrong."""
+import collections
+import json
+import os
+import random
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
+import calls  # noqa: E402
+import nodes  # noqa: E402
+from verdicts import TRUE  # noqa: E402
+
+Frame = calls.Frame
+ROOT = Frame("start_thread", "libc.so.6")
+MAIN = 77           # the thread that runs JavaScript
+OBSERVED = 12       # calls of each scenario
+MOST = 0.85         # of a recursion's frames each is like the other
+
+
+def builtin(name):
+    return Frame(name, "node")
+
+
+class Program(unittest.TestCase):
+    """A program of two files, written here."""
+    SOURCES = {
+        "one.js": """//@ one
+function leaf(x) { //= leaf
+    if (x) {
+        return 1;
+    }
+    return helper(); //> helper
+}
+
+class Shape {
+    get side() { //= get Shape.side
+        return leaf(1); //> leaf
+    }
+}
+
+function turn(list) { //= turn turn
+    list.sort(compared); //> compared!
+    list.map( //> ~mapping?
+        (x) => leaf(x)); //= ~mapping > leaf
+    return shape.side + //> side?
+        across(list); //> c_across!
+}
+
+function deep(n) { //= deep # deep=3
+    return n ? deep(n - 1) : leaf(0); //> deep leaf
+}
+
+function compared(a, b) { //= compared
+    return leaf(a); //> leaf
+}
+
+function helper() { //= helper
+    return 3;
+}
+
+function never() { //= never
+    return 4;
+}
+
+drive(() => 5); //> drive
+""",
+        "two.js": """//@ two
+function drive(work) { //= drive entry
+    work(); //> @turn deep
+}
+""",
+        "addon.c": """//@ two
+/*= c_across > leaf! */
+""",
+    }
+
+    @classmethod
+    def setUpClass(cls):
+        cls.directory = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(cls.directory.cleanup)
+        for name, text in cls.SOURCES.items():
+            with open(os.path.join(cls.directory.name, name), "w", encoding="utf-8") as file:
+                file.write(text)
+        cls.truth = calls.Truth(cls.directory.name)
+        cls.judge = calls.Judge(calls.Said("THREAD main 77\nCPU 1"), cls.truth, {MAIN: "main"})
+
+    def frames(self, text):
+        """Leaf first: NAME:LINE of one.js, NAME:LINE@two, a builtin as [NAME], C of the addon as <NAME>."""
+        found = []
+        for word in text.split():
+            if word[0] == "[":
+                found.append(builtin(word[1:-1]))
+            elif word[0] == "<":
+                found.append(Frame(word[1:-1], calls.ADDON))
+            else:
+                name, _, line = word.rpartition(":")
+                line, _, file = line.partition("@")
+                name = name.replace("_", " ") if name.startswith("get") else name
+                found.append(Frame(name, "", f"/x/{file or 'one'}.js", int(line)))
+        return found
+
+    def judged(self, text, thread=MAIN):
+        return self.judge.judge([*self.frames(text), ROOT], thread)
+
+    RIGHT = [
+        "drive:3@two",
+        "leaf:3 compared:28 [ArraySort] turn:16 drive:3@two",
+        "[Math] compared:28 [ArraySort] turn:16 drive:3@two",
+        "leaf:3 (anonymous):18 turn:17 drive:3@two",
+        "leaf:3 (anonymous):18 [ArrayMap] turn:17 drive:3@two",
+        "leaf:3 list.map:18 turn:17 drive:3@two",
+        "leaf:4 get_side:11 turn:19 drive:3@two",
+        "leaf:4 get_Shape.side:11 turn:19 drive:3@two",
+        "leaf:4 Shape.side:11 [LoadIC] turn:19 drive:3@two",
+        "leaf:4 [ArgumentsAdaptorTrampoline] side:11 turn:19 drive:3@two",
+        "leaf:4 [Call] <c_across> [HandleApiCall] turn:20 drive:3@two",
+        "helper:32 leaf:6 deep:24 deep:24 deep:24 drive:3@two",
+        "(anonymous):39",
+        "[epoll]",
+    ]
+    WRONG = [  # stack, what is said of it
+        ("leaf:3 turn:16 drive:3@two", "does not call leaf"),
+        ("leaf:3 compared:28 turn:16 drive:3@two", "nothing between"),
+        ("leaf:3 compared:28 [ArraySort] turn:17 drive:3@two", "wrong line"),
+        ("leaf:3 [ArraySort] compared:28 [ArraySort] turn:16 drive:3@two", "between"),
+        ("leaf:30 compared:28 [ArraySort] turn:16 drive:3@two", "no line of leaf"),
+        ("leaf:3 compared:28 [ArraySort] turn:16", "root missing"),
+        ("leaf:3 set_side:11 turn:19 drive:3@two", "no such function"),
+        ("leaf:3 Square.side:11 turn:19 drive:3@two", "no such function"),
+        ("leaf:3 other.words:18 turn:17 drive:3@two", "no such function"),
+        ("helper:32 leaf:6 deep:24 deep:24 drive:3@two", "2 of deep"),
+        ("helper:32 leaf:6 deep:24 deep:24 deep:24 deep:24 drive:3@two", "4 of deep"),
+        ("never:36 drive:3@two", "never runs"),
+        ("leaf:4 turn:20 drive:3@two", "does not call leaf"),
+        ("leaf:4 <c_across> turn:20 drive:3@two", "between"),
+        ("leaf:4 [Call] <c_across> [HandleApiCall] turn:19 drive:3@two", "wrong line"),
+        ("leaf:3 gone:2@three drive:3@two", "no such function"),
+        ("leaf:3 [InterpreterEntryTrampoline] drive:3@two", "unknown: an interpreted"),
+    ]
+
+    def test_right_ones(self):
+        for text in self.RIGHT:
+            with self.subTest(text=text):
+                expected = calls.NONE_OF_ITS if text == "[epoll]" else TRUE
+                self.assertEqual(self.judged(text), expected)
+
+    def test_wrong_ones(self):
+        for text, why in self.WRONG:
+            with self.subTest(text=text):
+                self.assertIn(why, self.judged(text))
+
+    def test_other_threads_run_no_script(self):
+        self.assertEqual(self.judged("[MarkCompact]", 78), TRUE)
+        self.assertIn("thread without JavaScript", self.judged("drive:3@two", 78))
+        anywhere = calls.Judge(calls.Said(""), self.truth, None)
+        self.assertEqual(anywhere.judge([*self.frames("drive:3@two"), ROOT], 78), TRUE)
+
+    def test_incomplete_ones(self):
+        frames = self.frames("drive:3@two")
+        for more, why in (([], "native root missing"), ([Frame("[truncated: x]", "")], "[truncated: x]"),
+                          ([Frame("0x7f00", ""), ROOT], "unknown: code")):
+            self.assertEqual(self.judge.judge([*frames, *more], MAIN), why)
+
+    def test_lines_on_demand(self):
+        """A caller at its function's first line, where V8 has no table and the profile says so."""
+        leaf, turn, drive = self.frames("get_side:11 turn:15 drive:3@two")
+        marked = turn._replace(signature="turn" + calls.FALLBACK)
+        lazy = calls.Judge(calls.Said(""), self.truth, {MAIN: "main"}, lazy=True)
+        self.assertEqual(lazy.judge([leaf, marked, drive, ROOT], MAIN), TRUE)
+        self.assertNotEqual(lazy.judge([leaf, turn, drive, ROOT], MAIN), TRUE)
+        self.assertNotEqual(self.judge.judge([leaf, marked, drive, ROOT], MAIN), TRUE)
+
+    def test_leaf_without_a_line(self):
+        self.assertTrue(self.judge.has_no_line(self.frames("leaf:0 drive:3@two")))
+        self.assertFalse(self.judge.has_no_line(self.frames("leaf:3 drive:3@two")))
+        self.assertFalse(self.judge.has_no_line(self.frames("[Call] leaf:0")))
+
+    def test_scenarios(self):
+        def scenario(text):
+            return self.judge.scenario_of(calls.stacks.Sample(self.frames(text), 1, {}))
+        self.assertEqual(scenario("compared:28 [ArraySort] turn:16 drive:3@two"), "two")
+        self.assertEqual(scenario("[epoll]"), "others")
+
+    def test_what_cannot_be_the_truth(self):
+        for text in ("function a() { //= a > b\n}\n", "function a() { //= a\n}\nfunction a() { //= a\n}\n",
+                     "function a() { //= a\n"):
+            with self.subTest(text=text), tempfile.TemporaryDirectory() as directory:
+                with open(os.path.join(directory, "a.js"), "w", encoding="utf-8") as file:
+                    file.write(text)
+                self.assertRaises(ValueError, calls.Truth, directory)
+
+
+class Burner(unittest.TestCase):
+    """Without a profiler: what V8 says of the burner's calls, in a Node of each major."""
+
+    @classmethod
+    def setUpClass(cls):
+        directory = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(directory.cleanup)
+        cls.directory, cls.addon = directory.name, nodes.build(directory.name)
+        found = [r for r in nodes.find() if not r.root or os.geteuid() == 0]
+        cls.found = list({nodes.major(r): r for r in found}.values())
+        if not cls.found:
+            raise unittest.SkipTest("no Node here")
+        cls.said = {}
+        for runtime in cls.found:
+            words = [os.path.join(directory.name, "burner.js"), "0", f"--observe={OBSERVED}", "--workers=0"]
+            words += ["--addon=" + cls.addon] if cls.addon else []
+            done = nodes.run(runtime.argv(words, directory.name))
+            if done.returncode:
+                raise AssertionError(f"{runtime.name}: {done.stdout[-300:]} {done.stderr[-500:]}")
+            cls.said[runtime.name] = calls.Said(done.stdout)
+        truth = calls.Truth()
+        cls.judge = calls.Judge(calls.Said(""), truth, None, scripts_only=True)
+
+    def judged(self, frames):
+        return self.judge.judge([*frames, ROOT], MAIN)
+
+    def stacks(self, name):
+        return [[calls.seen_frames(call) for call in json.loads(text)] for text in self.said[name].seen]
+
+    def test_all_are_true(self):
+        for runtime in self.found:
+            with self.subTest(runtime=runtime.name):
+                said, seen = self.said[runtime.name], self.stacks(runtime.name)
+                lacking = set(said.missing) - nodes.may_lack(runtime, self.addon)
+                self.assertEqual((said.broken, lacking), ({}, set()))
+                wrong = collections.Counter(self.judged(one) for one in seen)
+                self.assertGreater(wrong.pop(TRUE), OBSERVED * 10)
+                self.assertEqual(wrong, {})
+                self.assertGreater(said.cpu, 0)
+
+    def test_every_scenario_is_seen(self):
+        for runtime in self.found:
+            scenarios = {self.judge.scenario_of(calls.stacks.Sample(one, 1, {}))
+                         for one in self.stacks(runtime.name)}
+            self.assertEqual(set(self.said[runtime.name].work) - scenarios, set(), runtime.name)
+
+    def changed(self, change):
+        """Share of changed stacks that are not true."""
+        pick, wrong, all_of = random.Random(5), 0, 0
+        for frames in self.stacks(self.found[-1].name):
+            own = [i for i, frame in enumerate(frames) if self.judge.is_own(frame)]
+            other = change(pick, list(frames), own[1:])
+            if other and other != frames:
+                all_of += 1
+                wrong += self.judged(other) != TRUE
+        self.assertGreater(all_of, 50)
+        return wrong / all_of
+
+    def test_a_frame_is_missing(self):
+        def drop(pick, frames, own):
+            del frames[pick.choice(own)]
+            return frames
+        self.assertGreater(self.changed(drop), MOST)
+
+    def test_a_frame_is_twice(self):
+        def double(pick, frames, own):
+            at = pick.choice(own)
+            return frames[:at] + frames[at:at + 1] + frames[at:]
+        self.assertGreater(self.changed(double), MOST)
+
+    def test_two_are_exchanged(self):
+        def exchange(pick, frames, own):
+            at = pick.choice(own)
+            frames[at - 1], frames[at] = frames[at], frames[at - 1]
+            return frames
+        self.assertGreater(self.changed(exchange), MOST)
+
+    def test_a_line_is_the_next(self):
+        def other_line(pick, frames, own):
+            at = pick.choice(own)
+            frames[at] = frames[at]._replace(line=frames[at].line + 1)
+            return frames
+        self.assertGreater(self.changed(other_line), MOST)
+
+    def test_a_name_never_ran(self):
+        def rename(name):
+            def change(pick, frames, own):
+                at = pick.choice(own)
+                frames[at] = frames[at]._replace(name=name)
+                return frames
+            return change
+        self.assertEqual(self.changed(rename("never")), 1)
+        self.assertEqual(self.changed(rename("absent")), 1)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks of a language: a run for each runtime there is, profiled while it runs a program that knows its stacks.
+
+    sys.exit(runs.main(options, "toy", prepare))    options: of runs.parser()
+
+A line "[       OK ] NAME" for each run. Exit status: 0, 1 when a run failed, 77 when this machine cannot
+profile. Where the profiler is comes from EBPF_PROFILER_BINARY and EBPF_PROFILER_PLUGINS_DIR.
+"""
+import argparse
+import collections
+import contextlib
+import os
+import re
+import shlex
+import subprocess
+import tempfile
+import time
+
+SKIP = 77
+CANNOT = {3: "no permission to profile", 4: "this kernel cannot"}  # exit codes of the profiler
+HERE = os.path.dirname(os.path.realpath(__file__))
+INSTALL = os.path.join(HERE, "..", "runtimes", "install")
+
+
+class Skipped(Exception):
+    pass
+
+
+class Failed(Exception):
+    pass
+
+
+# --- running --------------------------------------------------------------------------------------
+
+def environment(*prefixes):
+    """Without variables that begin so. A command runs as the user who called sudo; here it must be root."""
+    return {k: v for k, v in os.environ.items() if not k.startswith(("SUDO_", *prefixes))}
+
+
+def run(command, timeout, env):
+    try:
+        return subprocess.run(command, capture_output=True, text=True, errors="replace", check=False,
+                              env=env, timeout=timeout, stdin=subprocess.DEVNULL)
+    except subprocess.TimeoutExpired as error:
+        raise Failed(f"still runs after {timeout:.0f} s: {' '.join(command)[:300]}") from error
+
+
+def profiler():
+    binary = os.environ.get("EBPF_PROFILER_BINARY", "")
+    if not os.access(binary, os.X_OK):
+        raise Failed(f"no profiler at {binary!r}: set EBPF_PROFILER_BINARY")
+    return binary
+
+
+def check_can(done, path):
+    """What the profiler left, when it should have made the profile at path."""
+    if done.returncode in CANNOT and not os.path.exists(path):
+        raise Skipped(f"skip: {CANNOT[done.returncode]}: {done.stderr.strip()[-200:]}")
+
+
+def process_of(samples, but=lambda sample: False):
+    """Those of the process that has most; without what `but` says is not of it yet."""
+    by_process = collections.defaultdict(list)
+    for sample in samples:
+        if not but(sample):
+            by_process[sample.labels.get("pid")].append(sample)
+    return max(by_process.values(), default=[], key=lambda own: sum(s.count for s in own))
+
+
+def frequency_of(samples):
+    """Samples for a second of its CPU time: what the CPUs had that it ran on."""
+    return sum(s.count for s in samples) / (sum(s.weight_ns for s in samples) / 1e9 or 1)
+
+
+def amount_problems(samples, lost, expected, bounds):
+    """bounds: at least, at most, and so many more or less. What the profiler says it lost is not missing."""
+    low, high, more = bounds
+    if samples + lost < expected * low - more or samples > expected * high + more:
+        yield f"{samples} samples, but {expected:.0f} expected from its CPU time"
+
+
+# --- recording ------------------------------------------------------------------------------------
+
+# Who runs before the program does: check_stacks.py.
+STARTERS = re.compile(r"^(ebpf-profiler|(lib)?python3.*|env|sh|bash|dash)$")
+LOADED_SECONDS = 30
+# An unwinder is loaded when the first process needs it, which takes a second or two: a runtime that sleeps
+# is there before, so that what is seen of the command's first seconds is not that.
+AWAKE = """%s >/dev/null & sleeper=$!
+echo "sleeper $sleeper" >&2
+while [ ! -e "$0" ]; do sleep 0.05; done
+"$@"; status=$?
+kill $sleeper
+exit $status"""
+
+
+def is_starter(sample):
+    """Before the runtime is executed, its process is the profiler, or enter.py."""
+    return any(STARTERS.match(frame.file) for frame in sample.frames)
+
+
+def not_of_sleeper(samples, done):
+    """The sleeper itself is sampled while nothing is known yet."""
+    found = re.search(r"^sleeper (\d+)$", done.stderr, re.MULTILINE)
+    return [s for s in samples if not found or str(s.labels.get("pid")) != found[1]]
+
+
+def record(command, path, env, frequency=499, timeout=120, sleeper=(), loaded="", after=None, seconds=0):
+    """
+    Makes a profile at path; what the command and the profiler said. sleeper: the command of one, loaded: what
+    the profiler says when its unwinder is loaded. after: begins so many seconds after the command, for `seconds`.
+    """
+    start = [profiler(), "record", "-v", "-F", str(frequency), "-o", path, "--force"]
+    if after is not None:
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=env,
+                              stdin=subprocess.DEVNULL) as process:
+            time.sleep(after)
+            done = run([*start, "-p", str(process.pid), "-d", f"{seconds}s"], timeout, env)
+            done.stdout += process.communicate()[0]
+    elif sleeper:
+        script = ["sh", "-c", AWAKE % shlex.join(sleeper), path + ".go", *command]
+        done = run_awake([*start, "--", *script], path, timeout, env, loaded)
+    else:
+        done = run([*start, "--", *command], timeout, env)
+    check_can(done, path)
+    if not os.path.exists(path):
+        raise Failed(f"no profile: {done.stderr[-1500:]}")
+    return done
+
+
+def wait_loaded(log, process, loaded):
+    end = time.monotonic() + LOADED_SECONDS
+    while time.monotonic() < end and process.poll() is None:
+        with open(log, encoding="utf-8", errors="replace") as file:
+            if loaded in file.read():
+                return
+        time.sleep(0.05)
+
+
+def run_awake(command, path, timeout, env, loaded):
+    """Lets the command go on when the profiler says that it is ready."""
+    go, log, said = path + ".go", path + ".log", path + ".out"
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(go)
+    with open(log, "w", encoding="utf-8") as err, open(said, "w", encoding="utf-8") as out, \
+            subprocess.Popen(command, stdout=out, stderr=err, env=env, stdin=subprocess.DEVNULL) as process:
+        wait_loaded(log, process, loaded)
+        with open(go, "w", encoding="utf-8"):
+            pass
+        try:
+            status = process.wait(timeout)
+        except subprocess.TimeoutExpired as error:
+            process.kill()
+            raise Failed(f"still runs after {timeout:.0f} s: {' '.join(command)[-300:]}") from error
+    texts = []
+    for name in (said, log):
+        with open(name, encoding="utf-8", errors="replace") as file:
+            texts.append(file.read())
+        os.unlink(name)
+    os.unlink(go)
+    return subprocess.CompletedProcess(command, status, *texts)
+
+
+# --- which ----------------------------------------------------------------------------------------
+
+def name_of(*words):
+    """Of a run, for a test's output."""
+    return re.sub(r"\W", "_", "_".join(filter(None, words)))
+
+
+def skip(name, why):
+    """Counted like a run."""
+    print(f"  {why}\n[  SKIPPED ] {name_of(name)}")
+
+
+def install(language, everything):
+    """What cannot be had is a skip; what is there already will do."""
+    done = subprocess.run([INSTALL, "-l", language, "full" if everything else "quick"], check=False,
+                          stdout=subprocess.PIPE, text=True)
+    print(done.stdout, end="")
+    for name, why in re.findall(r"^skipped: (.*?): (.*)$", done.stdout, re.M):
+        skip("install_" + name, why)
+    if done.returncode:
+        skip("install", f"exit status {done.returncode}")
+
+
+def parser():
+    """Options of every such check."""
+    made = argparse.ArgumentParser()
+    made.add_argument("--full", action="store_true", default=bool(os.environ.get("EBPF_PROFILER_TEST_FULL")))
+    made.add_argument("--only", default="", help="names of runs that match this")
+    made.add_argument("--seconds", type=float)
+    made.add_argument("--keep", help="directory to leave the profiles in")
+    made.add_argument("--examples", action="store_true", help="what is wrong, passed or not")
+    made.add_argument("--no-install", action="store_true")
+    return made
+
+
+def run_all(cases, check, only=""):
+    """check(case) returns when it passed, or raises Skipped or Failed. Counts by outcome."""
+    counts = collections.Counter()
+    for case in cases:
+        if not re.search(only, case.name):
+            continue
+        print(f"[ RUN      ] {case.name}", flush=True)
+        try:
+            check(case)
+            outcome = "      OK"
+        except Skipped as reason:
+            print(f"  {reason}")
+            outcome = " SKIPPED"
+        except Failed as reason:
+            print(f"  {reason}")
+            outcome = "  FAILED"
+        counts[outcome.strip()] += 1
+        print(f"[ {outcome} ] {case.name}", flush=True)
+    return counts
+
+
+def main(options, language, prepare):
+    """prepare(directory) returns (cases, check) or raises Skipped; the directory goes in the end."""
+    if os.geteuid() != 0:
+        print("skip: profiling needs root")
+        return SKIP
+    if not options.no_install:
+        install(language, options.full)
+    with tempfile.TemporaryDirectory() as directory:
+        try:
+            cases, check = prepare(directory)
+        except Skipped as reason:
+            print(reason)
+            return SKIP
+        counts = run_all(cases, check, options.only)
+    print(f"{counts['OK']} true, {counts['FAILED']} not, {counts['SKIPPED']} skipped")
+    if not counts["OK"] and not counts["FAILED"]:
+        print("skip: no run was possible")
+        return SKIP
+    return 1 if counts["FAILED"] else 0

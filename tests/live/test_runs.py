@@ -1,0 +1,116 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What the checks of languages share: which runs passed, and which verdicts are below their bar."""
+import collections
+import contextlib
+import io
+import os
+import sys
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
+import runs  # noqa: E402
+import stacks  # noqa: E402
+import verdicts  # noqa: E402
+
+Case = collections.namedtuple("Case", "name")
+Said = collections.namedtuple("Said", "cpu")
+
+
+class Judge:
+    """Says of a stack what its leaf is called."""
+    MOMENT = "a start"
+
+    def __init__(self, cpu=None):
+        self.said = Said(cpu)
+
+    def judge(self, frames, _thread):
+        return frames[0].name
+
+    def scenario_of(self, sample):
+        return str(sample.labels.get("tid"))
+
+    def has_no_line(self, frames):
+        return frames[0].file == "no line"
+
+    def text_of(self, frames):
+        return frames[0].name
+
+
+def quiet(function, *arguments):
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        result = function(*arguments)
+    return result, out.getvalue()
+
+
+def verdict_of(counts, judge=None):
+    """counts: {reason: samples}"""
+    samples = [stacks.Sample([stacks.Frame(reason, "")], n, {"tid": 1}) for reason, n in counts.items()]
+    return verdicts.Verdict(judge or Judge(), samples)
+
+
+class Runs(unittest.TestCase):
+    def test_outcomes_are_counted(self):
+        def check(case):
+            if case.name != "good":
+                raise {"bad": runs.Failed, "absent": runs.Skipped}[case.name]("why it did")
+        counts, out = quiet(runs.run_all, map(Case, ("good", "bad", "absent", "other")), check, "good|bad|absent")
+        self.assertEqual(counts, {"OK": 1, "FAILED": 1, "SKIPPED": 1})
+        self.assertIn("FAILED ] bad", out)
+        self.assertNotIn("other", out)
+
+    def test_amounts(self):
+        bounds = 0.9, 1.2, 5
+        for samples, lost, right in ((1000, 0, True), (894, 0, False), (894, 10, True), (1206, 0, False)):
+            with self.subTest(samples=samples):
+                self.assertEqual(not list(runs.amount_problems(samples, lost, 1000, bounds)), right)
+
+    def test_the_process_with_most_samples(self):
+        samples = [stacks.Sample([], n, {"pid": pid}) for pid, n in ((1, 5), (2, 4), (2, 4))]
+        self.assertEqual({s.labels["pid"] for s in runs.process_of(samples)}, {2})
+        self.assertEqual(runs.process_of([]), [])
+
+
+class Verdicts(unittest.TestCase):
+    CASES = [  # what there is, what it is said to be; with and without slack
+        ({"true": 1000}, None, None),
+        ({"true": 100}, "too few", "too few"),
+        ({"true": 990, "native root missing": 10}, "complete", None),
+        ({"true": 800, "[truncated: x]": 200}, "complete", "complete"),
+        ({"true": 800, "no such chain": 200}, "true stacks", "true stacks"),
+        ({"true": 9999, "never runs: f": 1}, "never ran", "never ran"),
+        ({"true": 9999, "no such function: f": 1}, "never ran", "never ran"),
+        ({"true": 995, "f:3 does not call g": 5}, "not in the code", None),
+        ({"true": 900, "f:3 does not call g": 100}, "not in the code", "not in the code"),
+        ({"true": 991, "a start": 9}, None, None),
+        ({"true": 900, "a start": 100}, "true stacks", None),
+    ]
+
+    def test_bars(self):
+        for counts, strict, slack in self.CASES:
+            verdict = verdict_of(counts)
+            for found, wanted in ((verdict.problems(99.5), strict), (verdict.slack_problems(99.5), slack)):
+                with self.subTest(counts=counts, wanted=wanted):
+                    text = "; ".join(found)
+                    self.assertEqual(bool(text), bool(wanted), text)
+                    self.assertIn(wanted or "", text)
+
+    def test_lines_that_are_missing(self):
+        samples = [stacks.Sample([stacks.Frame("true", "no line")], 300, {})]
+        self.assertIn("without a line", "; ".join(verdicts.Verdict(Judge(), samples).problems(99)))
+
+    def test_amount_by_cpu_time(self):
+        self.assertIn("did not say", "".join(verdict_of({"true": 1000}).amount_problems(100, 0)))
+        self.assertEqual(list(verdict_of({"true": 1000}, Judge(10)).amount_problems(100, 0)), [])
+        self.assertTrue(list(verdict_of({"true": 500}, Judge(10)).amount_problems(100, 0)))
+
+    def test_a_check_fails_by_what_is_wrong(self):
+        with self.assertRaises(runs.Failed):
+            quiet(verdict_of({"true": 500, "no such chain": 500}).check, 99.5)
+        with self.assertRaises(runs.Failed):
+            quiet(verdict_of({"true": 500}).check, 99.5, ["something else"])
+        self.assertIn("100.00 % true", quiet(verdict_of({"true": 500}).check, 99.5)[1])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Counts judged samples, and says what is below a bar.
+
+The judge of a language has
+    judge(frames, thread)   TRUE, or a reason as text; thread: the sample's id of it
+    scenario_of(sample)     what the program was doing, for a table
+    has_no_line(frames)     it was interrupted where there are lines, and the profile gives none
+    text_of(frames)         a stack in one line
+    MOMENT                  the reason that is right for a moment: of a thread that starts or ends
+    moment_seconds          optional: CPU time of starts, which it has besides
+    said.cpu                seconds of CPU time that the program says it used
+A reason that begins with NEVER_RUNS or NO_SUCH is a wrong name, one with NO_CALL in it a call that is
+not in the code.
+"""
+import collections
+
+import runs
+import stacks
+
+TRUE = "true"
+NEVER_RUNS, NO_SUCH, NO_CALL = "never runs: ", "no such ", " does not call "
+GRACE = 3               # samples that may be wrong however few there are
+MOMENTS_LIMIT = 1.0     # percent of a run
+START = 1.3             # times what the program says its start took
+FEWEST = 200
+AMOUNT = 0.94, 1.3, 40  # samples by CPU time used: at least, at most, and so many more or less
+# What a run may be below its bar by and pass, without --bars. In seven seconds a start, or a busy moment,
+# weighs much; and one stack that stands for a second or two and is wrong, of the 28 that a run has, is 3 %
+# of it.
+SLACK = 10.0            # points
+SLACK_CALLS = 5.0       # percent of samples with a call that is not in the code
+
+
+def is_incomplete(reason):
+    return reason.startswith(("[truncated", stacks.UNKNOWN_REASON, stacks.NO_ROOT))
+
+
+def is_wrong_name(reason):
+    return reason.startswith(NEVER_RUNS) or (reason.startswith(NO_SUCH + "method: ") or
+                                             reason.startswith(NO_SUCH + "function: "))
+
+
+class Verdict:
+    """Counts samples by what is wrong with them."""
+
+    def __init__(self, judge, samples):
+        self.judge = judge
+        self.counts, self.all, self.without_line = collections.Counter(), 0, 0
+        self.scenarios = collections.defaultdict(collections.Counter)
+        self.examples = collections.defaultdict(collections.Counter)
+        memo = {}
+        for sample in samples:
+            key = sample.labels.get("tid"), tuple(sample.frames)
+            if key not in memo:
+                memo[key] = judge.judge(sample.frames, key[0])
+            self.add(sample, memo[key])
+        self.incomplete = sum(n for reason, n in self.counts.items() if is_incomplete(reason))
+        self.moments = min(self.counts[judge.MOMENT], self.moments_limit(samples))
+        self.true = self.counts[TRUE] + self.moments
+
+    def moments_limit(self, samples):
+        started = getattr(self.judge, "moment_seconds", 0) * START * runs.frequency_of(samples)
+        return int(max(GRACE, self.all * MOMENTS_LIMIT / 100) + started)
+
+    def add(self, sample, reason):
+        self.all += sample.count
+        self.without_line += sample.count if self.judge.has_no_line(sample.frames) else 0
+        self.counts[reason] += sample.count
+        self.scenarios[self.judge.scenario_of(sample)][reason] += sample.count
+        self.examples[reason][tuple(sample.frames)] += sample.count
+
+    def percent(self, n):
+        return 100.0 * n / max(self.all, 1)
+
+    def reasons(self):
+        return [(reason, n) for reason, n in self.counts.most_common() if reason != TRUE]
+
+    def problems(self, threshold, fewest=FEWEST, calls=0.0):
+        """threshold: percent; calls: as SLACK_CALLS."""
+        if self.all < fewest:
+            yield f"{self.all} samples are too few to tell"
+        if self.incomplete > GRACE and self.percent(self.all - self.incomplete) < threshold:
+            yield f"{self.percent(self.all - self.incomplete):.2f} % complete stacks"
+        if self.all - self.true > GRACE and self.percent(self.true) < threshold:
+            yield f"{self.percent(self.true):.2f} % true stacks"
+        wrong = sum(n for reason, n in self.counts.items() if is_wrong_name(reason))
+        if wrong:
+            yield f"{wrong} samples with a name that never ran"
+        never = sum(n for reason, n in self.counts.items() if NO_CALL in reason)
+        if never and self.percent(never) > calls:
+            yield f"{never} samples with a call that is not in the code"
+        if self.without_line > GRACE:
+            yield f"{self.without_line} samples without a line where they were interrupted"
+
+    def slack_problems(self, threshold, fewest=FEWEST):
+        """Far below the bar."""
+        return self.problems(threshold - SLACK, fewest, max(SLACK_CALLS, self.percent(GRACE)))
+
+    def amount_problems(self, frequency, lost):
+        if self.judge.said.cpu is None:
+            yield "it did not say what CPU time it used"
+            return
+        yield from runs.amount_problems(self.all, lost, self.judge.said.cpu * frequency, AMOUNT)
+
+    def print_summary(self):
+        print(f"  {self.percent(self.all - self.incomplete):6.2f} % of {self.all} samples "
+              f"complete, {self.percent(self.true):6.2f} % true; "
+              f"{self.percent(self.without_line):.2f} % have no line at the leaf")
+
+    def print_wrong(self, limit=2):
+        for reason, n in self.reasons()[:12]:
+            print(f"    {self.percent(n):6.2f} %  {reason}")
+            for frames, count in self.examples[reason].most_common(limit):
+                print(f"              {count}: {self.judge.text_of(frames)}")
+        for name, counts in sorted(self.scenarios.items()):
+            whole = sum(counts.values())
+            bad = whole - counts[TRUE]
+            if bad * 200 > whole and bad > 1:
+                worst = [f"{n} {reason}" for reason, n in counts.most_common(3) if reason != TRUE]
+                print(f"    {name}: {100.0 * bad / whole:.1f} % of {whole} are not true: {'; '.join(worst)}")
+
+    def check(self, threshold, more=(), bars=False, examples=False, fewest=FEWEST):
+        """Prints it, and raises Failed. more: other problems; bars: without slack."""
+        below = list(self.problems(threshold, fewest))
+        problems = [*(below if bars else self.slack_problems(threshold, fewest)), *more]
+        self.print_summary()
+        if below:
+            print("  below its bar: " + "; ".join(below))
+        if below or problems or examples:
+            self.print_wrong()
+        if problems:
+            raise runs.Failed("; ".join(problems))
