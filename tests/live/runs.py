@@ -193,27 +193,37 @@ def parser():
     made.add_argument("--keep", help="directory to leave the profiles in")
     made.add_argument("--examples", action="store_true", help="what is wrong, passed or not")
     made.add_argument("--no-install", action="store_true")
+    made.add_argument("--tries", type=int, default=2, help="so often at most is a run made until it passes (2)")
     return made
 
 
-def run_all(cases, check, only=""):
-    """check(case) returns when it passed, or raises Skipped or Failed. Counts by outcome."""
+def outcome_of(case, check):
+    try:
+        check(case)
+        return "OK"
+    except (Skipped, Failed) as reason:
+        print(f"  {reason}")
+        return "SKIPPED" if isinstance(reason, Skipped) else "FAILED"
+
+
+def run_all(cases, check, only="", tries=1):
+    """
+    check(case) returns when it passed, or raises Skipped or Failed. Counts by outcome. tries: seconds of samples
+    are few, and a machine may stand still in them: what failed is run again so often, which is said and counted.
+    """
     counts = collections.Counter()
     for case in cases:
         if not re.search(only, case.name):
             continue
         print(f"[ RUN      ] {case.name}", flush=True)
-        try:
-            check(case)
-            outcome = "      OK"
-        except Skipped as reason:
-            print(f"  {reason}")
-            outcome = " SKIPPED"
-        except Failed as reason:
-            print(f"  {reason}")
-            outcome = "  FAILED"
-        counts[outcome.strip()] += 1
-        print(f"[ {outcome} ] {case.name}", flush=True)
+        outcome = outcome_of(case, check)
+        for _ in range(1, tries):
+            if outcome == "FAILED":
+                print(f"[    AGAIN ] {case.name}", flush=True)
+                counts["AGAIN"] += 1
+                outcome = outcome_of(case, check)
+        counts[outcome] += 1
+        print(f"[ {outcome:>8} ] {case.name}", flush=True)
     return counts
 
 
@@ -230,8 +240,8 @@ def main(options, language, prepare):
         except Skipped as reason:
             print(reason)
             return SKIP
-        counts = run_all(cases, check, options.only)
-    print(f"{counts['OK']} true, {counts['FAILED']} not, {counts['SKIPPED']} skipped")
+        counts = run_all(cases, check, options.only, options.tries)
+    print(f"{counts['OK']} true, {counts['FAILED']} not, {counts['SKIPPED']} skipped; {counts['AGAIN']} run again")
     if not counts["OK"] and not counts["FAILED"]:
         print("skip: no run was possible")
         return SKIP

@@ -59,6 +59,18 @@ class Runs(unittest.TestCase):
         self.assertIn("FAILED ] bad", out)
         self.assertNotIn("other", out)
 
+    def test_what_failed_is_run_again(self):
+        for failures, tries, outcome, again in ((1, 2, "OK", 1), (2, 2, "FAILED", 1), (1, 1, "FAILED", 0)):
+            left = iter([True] * failures)
+
+            def check(_case, left=left):
+                if next(left, False):
+                    raise runs.Failed("why it did")
+            with self.subTest(failures=failures, tries=tries):
+                counts, out = quiet(runs.run_all, [Case("it")], check, "", tries)
+                self.assertEqual(dict(counts), {outcome: 1, **({"AGAIN": again} if again else {})})
+                self.assertEqual(out.count("AGAIN ] it"), again)
+
     def test_amounts(self):
         bounds = 0.9, 1.2, 5
         for samples, lost, right in ((1000, 0, True), (894, 0, False), (894, 10, True), (1206, 0, False)):

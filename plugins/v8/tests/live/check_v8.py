@@ -167,9 +167,10 @@ def cases(options):
 
 def arguments():
     parser = runs.parser()
-    parser.add_argument("--bars", action="store_true", help="no slack below a bar")
+    parser.add_argument("--bars", action="store_true", help="no slack below a bar, and one try")
     options = parser.parse_args()
     options.seconds = options.seconds or (10 if options.full else 7)
+    options.tries = 1 if options.bars else options.tries
     return options
 
 
