@@ -18,6 +18,7 @@
 
 #include "plugins/hotspot/bpf/block.bpf.h"
 #include "plugins/hotspot/bpf/leaf.bpf.h"
+#include "plugins/hotspot/bpf/window.bpf.h"
 
 /* Compiled frames end at a multiple of 16: src/hotspot/cpu/x86/globalDefinitions_x86.hpp, 8 to 27. */
 #define HOTSPOT_FIRST_TRIES 48
@@ -81,9 +82,9 @@ static __always_inline bool is_chain(const struct hotspot_walk *w, __u64 slot)
 	for (__u64 i = 0; i < 2; i++) {
 		__u64 addr, target;
 
-		if (!read_word(w->s->link_slot, &w->b->value))
+		if (!see_stack(w, w->s->link_slot, 8))
 			return true;
-		w->s->link = w->b->value;
+		w->s->link = get_seen(w, 0);
 		HOTSPOT_MEET();
 		addr = w->s->link;
 		/* No code at all: the walk sees that by itself. */
@@ -154,11 +155,10 @@ static __always_inline bool is_own_call(const struct hotspot_walk *w, __u64 slot
 	return is_in(&w->s->callee, get_target(w, w->b->value));
 }
 
-/* Into the pair: what a slot has, and the word below it. */
+/* Into the window: what a slot has, and the word below it. */
 static __always_inline bool returns_to_interpreter(const struct hotspot_walk *w, __u64 slot)
 {
-	return !bpf_probe_read_user(w->b->pair, sizeof(w->b->pair), (void *)(slot - 8)) &&
-	       find_range(w, w->b->pair[1]) &&
+	return see_stack(w, slot - 8, 16) && find_range(w, get_seen(w, 1)) &&
 	       HOTSPOT_CODE(w->s->code.data) == HOTSPOT_CODE_INTERPRETER;
 }
 
@@ -171,11 +171,11 @@ static __always_inline bool check_interpreter(const struct hotspot_walk *w)
 {
 	__u64 slot = w->s->first_slot;
 
-	if (!returns_to_interpreter(w, slot) || w->b->pair[0] - slot < HOTSPOT_FIRST_ABOVE)
+	if (!returns_to_interpreter(w, slot) || get_seen(w, 0) - slot < HOTSPOT_FIRST_ABOVE)
 		return false;
 	HOTSPOT_MEET();
 	slot = w->s->first_slot + 16;
-	if (!returns_to_interpreter(w, slot) || w->b->pair[0] - slot >= HOTSPOT_FIRST_ABOVE)
+	if (!returns_to_interpreter(w, slot) || get_seen(w, 0) - slot >= HOTSPOT_FIRST_ABOVE)
 		return false;
 	w->s->first_slot = slot;
 	return true;
