@@ -52,15 +52,15 @@ static __always_inline bool leads_there(const struct hotspot_walk *w, __u64 from
 	    HOTSPOT_CODE(w->s->code.data) != HOTSPOT_CODE_HEAP || !find_block(w, target) ||
 	    w->s->blob != HOTSPOT_BLOB_METHOD)
 		return true;
-	return !get_field(w, &w->state->frame_size) || is_behind_code(w, from, target) ||
-	       get_field(w, &w->state->method) == w->s->callee.method;
+	return !w->s->frame_bytes || is_behind_code(w, from, target) ||
+	       w->s->method == w->s->callee.method;
 }
 
 static __always_inline void be_callee(const struct hotspot_walk *w)
 {
 	w->s->callee.begin = w->s->code_begin;
 	w->s->callee.end = w->s->code_end;
-	w->s->callee.method = get_field(w, &w->state->method);
+	w->s->callee.method = w->s->method;
 }
 
 /* To the frame that a return address is in, if it is one of a method. */
@@ -70,7 +70,7 @@ static __always_inline bool next_link(const struct hotspot_walk *w, __u64 addr)
 	    !find_block(w, addr - 1) || w->s->blob != HOTSPOT_BLOB_METHOD)
 		return false;
 	be_callee(w);
-	w->s->link_slot += get_field(w, &w->state->frame_size) * 8;
+	w->s->link_slot += w->s->frame_bytes;
 	return true;
 }
 
@@ -219,7 +219,7 @@ static __always_inline void look_at_first(const struct hotspot_walk *w)
 	if (!find_range(w, walk->pc) || HOTSPOT_CODE(w->s->code.data) != HOTSPOT_CODE_HEAP ||
 	    !find_block(w, walk->pc - walk->return_address) || w->s->blob != HOTSPOT_BLOB_METHOD)
 		return;
-	frame_bytes = get_field(w, &w->state->frame_size) * 8;
+	frame_bytes = w->s->frame_bytes;
 	if (frame_bytes < 16)
 		return;
 	complete = walk->pc - w->s->code_begin - get_field(w, &w->state->frame_complete);

@@ -62,6 +62,9 @@ struct hotspot_scratch {
 	__u64 block, block_end; /* of the CodeBlob whose bytes were read last, with its header */
 	__u64 blob;		/* enum hotspot_blob of it */
 	__u64 code_begin, code_end;
+	__u64 frame_bytes;      /* of its frames; 0: but the return address */
+	__u64 method, compiled; /* its Method; HOTSPOT_COMPILED_WORD */
+	__u64 deopt, deopt_mh;  /* where those of its frames return to that are to be remade */
 	__u64 name, name_blob; /* the name that was read last, and what it says */
 	__u64 window, window_bytes, window_at; /* window.bpf.h */
 	__u64 search_sp;       /* where the search for the return address goes on */
