@@ -166,7 +166,7 @@ static __always_inline bool read_block(const struct hotspot_walk *w, __u64 addr)
 		return false;
 	w->s->block = 0;
 	w->s->block_end = 0;
-	if (bpf_probe_read_user(w->b->block, HOTSPOT_BLOB_BYTES, (void *)start))
+	if (bpf_probe_read_user(w->b->block, state->block_bytes & 511, (void *)start))
 		return false;
 	length = *(const __u64 *)w->b->block;
 	length = length << (state->block_length_shift & 63) >> (state->block_length_shift & 63);

@@ -115,7 +115,7 @@ struct hotspot_known {
 
 /* What was read: not zeroed for each sample. */
 struct hotspot_buffers {
-	__u8 block[512 + 8]; /* its header, its struct CodeBlob; what is behind HOTSPOT_BLOB_BYTES is 0 */
+	__u8 block[512 + 8]; /* its header, its struct CodeBlob, as far as state->block_bytes */
 	__u64 window[HOTSPOT_WINDOW]; /* of the stack */
 	__u64 words[2 * HOTSPOT_WINDOW];
 	__u8 code[HOTSPOT_CODE_BYTES + 8];
