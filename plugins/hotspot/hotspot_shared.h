@@ -155,7 +155,7 @@ struct hotspot_field {
 	__u8 is_signed;
 };
 
-#define HOTSPOT_BLOB_BYTES 384 /* read at once: HeapBlock's header and all of nmethod that is wanted */
+#define HOTSPOT_BLOB_BYTES 384 /* what is wanted of a HeapBlock's header and nmethod ends before */
 #define HOTSPOT_MAX_KINDS  16
 
 struct hotspot_state {
@@ -174,6 +174,7 @@ struct hotspot_state {
 	__u8 relative;	/* code_begin and code_end are offsets from CodeBlob */
 	__u8 verified_relative; /* verified_entry: an offset from code_begin */
 	__u8 deopt_relative; /* 0: addresses, 1: offsets from CodeBlob, 2: from code_begin */
+	__u16 block_bytes; /* that are read at once: header, and all that is wanted of the CodeBlob */
 	__u8 block_header_bytes; /* of HeapBlock, before the CodeBlob */
 	__u8 block_length_shift; /* 64 - 8 * bytes of its _length, which is at 0 */
 	__u8 block_used_off;

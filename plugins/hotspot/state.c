@@ -117,14 +117,15 @@ static const char *fill_block(struct hotspot_state *state, const struct hotspot_
 
 	if (why)
 		return why;
+	state->block_bytes = 0;
 	state->block_header_bytes = (uint8_t)layout->sizes[HOTSPOT_Z_block_bytes];
 	state->block_length_shift = (uint8_t)(64 - 8 * layout->fields[HOTSPOT_F_block_length].bytes);
 	state->block_used_off = (uint8_t)layout->fields[HOTSPOT_F_block_used].off;
 	return NULL;
 }
 
-/* What BPF reads of a block is HOTSPOT_BLOB_BYTES from its header on. */
-static const char *check_fields(const struct hotspot_state *state)
+/* What BPF reads of a block ends with the last of them. */
+static const char *check_fields(struct hotspot_state *state)
 {
 	const struct {
 		const struct hotspot_field *field;
@@ -147,12 +148,15 @@ static const char *check_fields(const struct hotspot_state *state)
 
 	for (size_t i = 0; i < EP_LEN(fields); i++) {
 		const struct hotspot_field *field = fields[i].field;
+		uint32_t end;
 
 		if (field->shift == 64 && fields[i].is_optional)
 			continue;
 		if (field->shift == 64 ||
 		    !ep_in_bounds(state->block_header_bytes + field->off, WORD, HOTSPOT_BLOB_BYTES))
 			return fields[i].name;
+		end = state->block_header_bytes + field->off + (64u - field->shift) / 8;
+		state->block_bytes = (uint16_t)EP_MAX(state->block_bytes, end);
 	}
 	return NULL;
 }

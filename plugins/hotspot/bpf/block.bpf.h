@@ -27,6 +27,14 @@ static __always_inline __u64 get_field(const struct hotspot_walk *w, const struc
 	return raw & ((__u64)(shift >> 6 & 1) - 1);
 }
 
+/* One that every block has, and that is not negative. */
+static __always_inline __u64 get_number(const struct hotspot_walk *w, const struct hotspot_field *field)
+{
+	__u32 at = (field->off + w->state->block_header_bytes) & 511;
+
+	return *(const __u64 *)(w->b->block + at) << (field->shift & 63) >> (field->shift & 63);
+}
+
 /*
  * One read of the map's bytes that end at `at`, and hops within them: without branches, all of which a
  * verifier walks. A free segment's is as one that leads out. Before the map there may be nothing to read:
@@ -99,7 +107,7 @@ static __always_inline __u64 blob_of_name(__u64 name)
  */
 static __always_inline __u64 read_name(const struct hotspot_walk *w)
 {
-	__u64 name = get_field(w, &w->state->name);
+	__u64 name = get_number(w, &w->state->name);
 
 	if (name != w->s->name) {
 		w->s->name = 0;
@@ -111,19 +119,40 @@ static __always_inline __u64 read_name(const struct hotspot_walk *w)
 	return w->s->name_blob;
 }
 
+/* Of an absent one: where a block or its code begins, or 0, to none of which a call returns. */
+static __always_inline __u64 handler_at(const struct hotspot_walk *w, const struct hotspot_field *field)
+{
+	__u64 how = w->state->deopt_relative;
+
+	return get_field(w, field) + (w->s->block & -(how & 1)) + (w->s->code_begin & -(how >> 1 & 1));
+}
+
+/* What each of its frames asks for. */
+static __always_inline void look_at_method(const struct hotspot_walk *w)
+{
+	const struct hotspot_state *state = w->state;
+
+	w->s->frame_bytes = get_number(w, &state->frame_size) * 8;
+	w->s->method = get_number(w, &state->method);
+	w->s->compiled = HOTSPOT_COMPILED_WORD(get_number(w, &state->compile_id), w->s->method);
+	w->s->deopt = handler_at(w, &state->deopt);
+	w->s->deopt_mh = handler_at(w, &state->deopt_mh);
+}
+
 static __always_inline void classify(const struct hotspot_walk *w)
 {
 	const struct hotspot_state *state = w->state;
 	__u64 base = w->s->block & -(__u64)(state->relative & 1);
 
-	w->s->code_begin = base + get_field(w, &state->code_begin);
-	w->s->code_end = base + get_field(w, &state->code_end);
+	w->s->code_begin = base + get_number(w, &state->code_begin);
+	w->s->code_end = base + get_number(w, &state->code_end);
 	if (state->has_kind)
-		w->s->blob = state->blobs[get_field(w, &state->kind) & (HOTSPOT_MAX_KINDS - 1)];
+		w->s->blob = state->blobs[get_number(w, &state->kind) & (HOTSPOT_MAX_KINDS - 1)];
 	else
 		w->s->blob = read_name(w);
 	if (w->s->blob == HOTSPOT_BLOB_UNREADABLE) /* no address is in its code */
 		w->s->code_end = w->s->code_begin;
+	look_at_method(w);
 }
 
 /* Reads what holds an address; false: it is free. */
@@ -137,7 +166,7 @@ static __always_inline bool read_block(const struct hotspot_walk *w, __u64 addr)
 		return false;
 	w->s->block = 0;
 	w->s->block_end = 0;
-	if (bpf_probe_read_user(w->b->block, HOTSPOT_BLOB_BYTES, (void *)start))
+	if (bpf_probe_read_user(w->b->block, state->block_bytes & 511, (void *)start))
 		return false;
 	length = *(const __u64 *)w->b->block;
 	length = length << (state->block_length_shift & 63) >> (state->block_length_shift & 63);

@@ -15,20 +15,11 @@
 #define HOTSPOT_SEARCHED_SHIFT 3 /* HOTSPOT_FRAME_SEARCHED, in at.flags */
 #define HOTSPOT_MOVED_MAX  0x1000 /* bytes of arguments an adapter moves */
 
-/* Of an absent one: where a block or its code begins, or 0, to none of which a call returns. */
-static __always_inline __u64 handler_at(const struct hotspot_walk *w, const struct hotspot_field *field)
-{
-	__u64 how = w->state->deopt_relative;
-
-	return get_field(w, field) + (w->s->block & -(how & 1)) + (w->s->code_begin & -(how >> 1 & 1));
-}
-
 static __always_inline bool is_deoptimized(const struct hotspot_walk *w)
 {
 	__u64 pc = w->rec->walk.pc;
 
-	return w->rec->walk.return_address && (pc == handler_at(w, &w->state->deopt) ||
-					       pc == handler_at(w, &w->state->deopt_mh));
+	return w->rec->walk.return_address && (pc == w->s->deopt || pc == w->s->deopt_mh);
 }
 
 /* A frame that is to be remade returns to its deoptimization handler, and keeps where it was. */
@@ -56,8 +47,7 @@ static __always_inline void be_compiled(const struct hotspot_walk *w, __u64 pc)
 	at->n_words = 2;
 	at->pushes = 1;
 	at->words[0] = w->s->block;
-	at->words[1] = HOTSPOT_COMPILED_WORD(get_field(w, &w->state->compile_id),
-					     get_field(w, &w->state->method));
+	at->words[1] = w->s->compiled;
 }
 
 /* From a frame of so many bytes; what called the leaf, or what native code called, is looked at twice. */
@@ -81,7 +71,7 @@ static __always_inline void leave_block(const struct hotspot_walk *w, __u64 fram
 
 static __always_inline void step_method(const struct hotspot_walk *w)
 {
-	__u64 frame_bytes = get_field(w, &w->state->frame_size) * 8;
+	__u64 frame_bytes = w->s->frame_bytes;
 
 	w->b->value = w->rec->walk.pc;
 	if (is_deoptimized(w)) {
@@ -150,7 +140,7 @@ static __always_inline bool return_by_fp(const struct hotspot_walk *w)
 static __always_inline void step_other(const struct hotspot_walk *w)
 {
 	struct hotspot_frame_at *at = &w->s->at;
-	__u64 frame_bytes = get_field(w, &w->state->frame_size) * 8;
+	__u64 frame_bytes = w->s->frame_bytes;
 
 	ep_ask_refresh(w->rec);
 	if (is_remaking(w))

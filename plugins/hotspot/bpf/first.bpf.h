@@ -18,6 +18,7 @@
 
 #include "plugins/hotspot/bpf/block.bpf.h"
 #include "plugins/hotspot/bpf/leaf.bpf.h"
+#include "plugins/hotspot/bpf/window.bpf.h"
 
 /* Compiled frames end at a multiple of 16: src/hotspot/cpu/x86/globalDefinitions_x86.hpp, 8 to 27. */
 #define HOTSPOT_FIRST_TRIES 48
@@ -51,15 +52,15 @@ static __always_inline bool leads_there(const struct hotspot_walk *w, __u64 from
 	    HOTSPOT_CODE(w->s->code.data) != HOTSPOT_CODE_HEAP || !find_block(w, target) ||
 	    w->s->blob != HOTSPOT_BLOB_METHOD)
 		return true;
-	return !get_field(w, &w->state->frame_size) || is_behind_code(w, from, target) ||
-	       get_field(w, &w->state->method) == w->s->callee.method;
+	return !w->s->frame_bytes || is_behind_code(w, from, target) ||
+	       w->s->method == w->s->callee.method;
 }
 
 static __always_inline void be_callee(const struct hotspot_walk *w)
 {
 	w->s->callee.begin = w->s->code_begin;
 	w->s->callee.end = w->s->code_end;
-	w->s->callee.method = get_field(w, &w->state->method);
+	w->s->callee.method = w->s->method;
 }
 
 /* To the frame that a return address is in, if it is one of a method. */
@@ -69,7 +70,7 @@ static __always_inline bool next_link(const struct hotspot_walk *w, __u64 addr)
 	    !find_block(w, addr - 1) || w->s->blob != HOTSPOT_BLOB_METHOD)
 		return false;
 	be_callee(w);
-	w->s->link_slot += get_field(w, &w->state->frame_size) * 8;
+	w->s->link_slot += w->s->frame_bytes;
 	return true;
 }
 
@@ -81,9 +82,9 @@ static __always_inline bool is_chain(const struct hotspot_walk *w, __u64 slot)
 	for (__u64 i = 0; i < 2; i++) {
 		__u64 addr, target;
 
-		if (!read_word(w->s->link_slot, &w->b->value))
+		if (!see_stack(w, w->s->link_slot, 8))
 			return true;
-		w->s->link = w->b->value;
+		w->s->link = get_seen(w, 0);
 		HOTSPOT_MEET();
 		addr = w->s->link;
 		/* No code at all: the walk sees that by itself. */
@@ -154,11 +155,10 @@ static __always_inline bool is_own_call(const struct hotspot_walk *w, __u64 slot
 	return is_in(&w->s->callee, get_target(w, w->b->value));
 }
 
-/* Into the pair: what a slot has, and the word below it. */
+/* Into the window: what a slot has, and the word below it. */
 static __always_inline bool returns_to_interpreter(const struct hotspot_walk *w, __u64 slot)
 {
-	return !bpf_probe_read_user(w->b->pair, sizeof(w->b->pair), (void *)(slot - 8)) &&
-	       find_range(w, w->b->pair[1]) &&
+	return see_stack(w, slot - 8, 16) && find_range(w, get_seen(w, 1)) &&
 	       HOTSPOT_CODE(w->s->code.data) == HOTSPOT_CODE_INTERPRETER;
 }
 
@@ -171,11 +171,11 @@ static __always_inline bool check_interpreter(const struct hotspot_walk *w)
 {
 	__u64 slot = w->s->first_slot;
 
-	if (!returns_to_interpreter(w, slot) || w->b->pair[0] - slot < HOTSPOT_FIRST_ABOVE)
+	if (!returns_to_interpreter(w, slot) || get_seen(w, 0) - slot < HOTSPOT_FIRST_ABOVE)
 		return false;
 	HOTSPOT_MEET();
 	slot = w->s->first_slot + 16;
-	if (!returns_to_interpreter(w, slot) || w->b->pair[0] - slot >= HOTSPOT_FIRST_ABOVE)
+	if (!returns_to_interpreter(w, slot) || get_seen(w, 0) - slot >= HOTSPOT_FIRST_ABOVE)
 		return false;
 	w->s->first_slot = slot;
 	return true;
@@ -219,7 +219,7 @@ static __always_inline void look_at_first(const struct hotspot_walk *w)
 	if (!find_range(w, walk->pc) || HOTSPOT_CODE(w->s->code.data) != HOTSPOT_CODE_HEAP ||
 	    !find_block(w, walk->pc - walk->return_address) || w->s->blob != HOTSPOT_BLOB_METHOD)
 		return;
-	frame_bytes = get_field(w, &w->state->frame_size) * 8;
+	frame_bytes = w->s->frame_bytes;
 	if (frame_bytes < 16)
 		return;
 	complete = walk->pc - w->s->code_begin - get_field(w, &w->state->frame_complete);

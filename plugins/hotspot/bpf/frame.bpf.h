@@ -41,10 +41,10 @@ static __always_inline void return_by_slot(const struct hotspot_walk *w)
 	struct hotspot_frame_at *at = &w->s->at;
 	__u64 fp = get_fp(w), keeps = -(at->keeps_fp & 1);
 
-	if (bpf_probe_read_user(w->b->pair, sizeof(w->b->pair), (void *)(at->slot - 8)))
+	if (!see_stack(w, at->slot - 8, 16))
 		fail(w, EP_ERROR_BAD_READ);
-	at->pc = w->b->pair[1];
-	at->fp = (fp & keeps) | (w->b->pair[0] & ~keeps);
+	at->pc = get_seen(w, 1);
+	at->fp = (fp & keeps) | (get_seen(w, 0) & ~keeps);
 	at->sp = at->slot + 8;
 }
 

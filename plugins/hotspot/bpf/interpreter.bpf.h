@@ -18,7 +18,7 @@
 
 static __always_inline __u64 get_slot(const struct hotspot_walk *w, __s32 slot)
 {
-	return w->b->slots[(__u32)(HOTSPOT_SLOTS_BACK + slot) & 15];
+	return get_seen(w, (__u64)(HOTSPOT_SLOTS_BACK + slot));
 }
 
 /* On to its name and its class's. What cannot be read is 0, and so no method that who names it knows. */
@@ -160,7 +160,7 @@ static __always_inline void step_interpreted(const struct hotspot_walk *w)
 	__u64 fp = find_frame(w);
 
 	if (fp < get_sp(w) ||
-	    bpf_probe_read_user(w->b->slots, HOTSPOT_SLOTS * 8, (void *)(fp - HOTSPOT_SLOTS_BACK * 8)) ||
+	    !see_stack(w, fp - HOTSPOT_SLOTS_BACK * 8, HOTSPOT_SLOTS * 8) ||
 	    !be_interpreted(w, get_slot(w, w->state->method_slot))) {
 		fail_own(w, HOTSPOT_ERROR_INTERPRETER);
 		return;

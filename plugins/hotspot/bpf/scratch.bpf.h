@@ -62,7 +62,11 @@ struct hotspot_scratch {
 	__u64 block, block_end; /* of the CodeBlob whose bytes were read last, with its header */
 	__u64 blob;		/* enum hotspot_blob of it */
 	__u64 code_begin, code_end;
+	__u64 frame_bytes;      /* of its frames; 0: but the return address */
+	__u64 method, compiled; /* its Method; HOTSPOT_COMPILED_WORD */
+	__u64 deopt, deopt_mh;  /* where those of its frames return to that are to be remade */
 	__u64 name, name_blob; /* the name that was read last, and what it says */
+	__u64 window, window_bytes, window_at; /* window.bpf.h */
 	__u64 search_sp;       /* where the search for the return address goes on */
 	__u64 searches;	       /* windows of it that are left; 0: the pc is where it is */
 	__u64 last_frame;      /* place of the frame whose caller is searched, in words */
@@ -90,7 +94,7 @@ struct hotspot_scratch {
 };
 EP_SCRATCH(struct hotspot_scratch)
 
-#define HOTSPOT_WINDOW	   64 /* words that are searched at once */
+#define HOTSPOT_WINDOW	   64 /* words of the stack that are read at once, and searched */
 #define HOTSPOT_WINDOWS	   8
 #define HOTSPOT_CODE_BYTES 64 /* around a pc */
 #define HOTSPOT_CODE_BACK  32
@@ -111,10 +115,10 @@ struct hotspot_known {
 
 /* What was read: not zeroed for each sample. */
 struct hotspot_buffers {
-	__u8 block[512 + 8]; /* its header, its struct CodeBlob; what is behind HOTSPOT_BLOB_BYTES is 0 */
+	__u8 block[512 + 8]; /* its header, its struct CodeBlob, as far as state->block_bytes */
+	__u64 window[HOTSPOT_WINDOW]; /* of the stack */
 	__u64 words[2 * HOTSPOT_WINDOW];
 	__u8 code[HOTSPOT_CODE_BYTES + 8];
-	__u64 slots[16];
 	__u64 pair[2]; /* saved fp, return address */
 	struct hotspot_way way; /* of a Method */
 	struct hotspot_known known[HOTSPOT_KNOWN];

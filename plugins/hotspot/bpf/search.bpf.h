@@ -10,7 +10,7 @@
 #ifndef HOTSPOT_SEARCH_BPF_H
 #define HOTSPOT_SEARCH_BPF_H
 
-#include "plugins/hotspot/bpf/scratch.bpf.h"
+#include "plugins/hotspot/bpf/window.bpf.h"
 
 /* The frame before was searched: that is part of it now, and of the trace's hash. */
 static __always_inline void mark_searched(const struct hotspot_walk *w)
@@ -38,7 +38,7 @@ static __always_inline __u64 find_near(const struct hotspot_walk *w)
 
 #pragma clang loop unroll(disable)
 	for (__u64 i = 1; i < HOTSPOT_WINDOW; i++) {
-		__u64 off = w->b->words[i] - w->s->low, is = (~off & (off - w->s->bytes)) >> 63;
+		__u64 off = w->b->window[i] - w->s->low, is = (~off & (off - w->s->bytes)) >> 63;
 
 		EP_OPAQUE(is);
 		none &= 1 ^ is;
@@ -54,7 +54,7 @@ static __always_inline void search(const struct hotspot_walk *w)
 	__u64 found;
 
 	if (!w->s->searches ||
-	    bpf_probe_read_user(w->b->words, HOTSPOT_WINDOW * 8, (void *)(w->s->search_sp - 8))) {
+	    !see_stack(w, w->s->search_sp - 8, sizeof(w->b->window))) {
 		fail_own(w, HOTSPOT_ERROR_RETURN);
 		return;
 	}
@@ -68,8 +68,8 @@ static __always_inline void search(const struct hotspot_walk *w)
 	}
 	found++;
 	w->s->search_sp += 8;
-	walk->pc = w->b->words[found];
-	walk->regs[EP_REG_FP] = w->b->words[found - 1];
+	walk->pc = w->b->window[found];
+	walk->regs[EP_REG_FP] = w->b->window[found - 1];
 	walk->regs[EP_REG_SP] = w->s->search_sp;
 	walk->known_regs = EP_KNOWN_ALWAYS;
 	walk->return_address = 1;

@@ -26,6 +26,8 @@ static void check_state(const struct hotspot_state *state)
 		     state->block_header_bytes + fields[i]->off + 8 > HOTSPOT_BLOB_BYTES))
 			abort();
 	}
+	if (state->block_bytes <= state->block_header_bytes || state->block_bytes > HOTSPOT_BLOB_BYTES)
+		abort();
 	if (state->block_length_shift >= 64 || state->bcp_slot >= 0 || state->method_slot >= 0 ||
 	    state->wrapper_slot >= 0 || state->block_used_off >= state->block_header_bytes)
 		abort();

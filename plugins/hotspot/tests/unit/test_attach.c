@@ -271,6 +271,7 @@ static void bpf_is_told_what_is_there(void **state)
 	assert_int_equal(told->blobs[3], HOTSPOT_BLOB_ADAPTER);
 	assert_int_equal(told->blobs[4], HOTSPOT_BLOB_VTABLE);
 	assert_int_equal(told->block_header_bytes, 8);
+	assert_int_equal(told->block_bytes, 8 + 84 + 4); /* as far as _orig_pc_offset */
 	assert_int_equal(told->block_length_shift, 32);
 	assert_int_equal(told->block_used_off, 4);
 	assert_int_equal(told->thread_anchor, 1000);
