@@ -141,7 +141,7 @@ static int read_stubs(const struct instance *inst, struct hotspot_stubs **ret)
 
 	if (named)
 		n = read_pointers(inst, named);
-	return hotspot_stubs_read(&inst->memory, &inst->layout, named, n, ret);
+	return hotspot_stubs_read(&inst->memory, &inst->layout, named, n, inst->stubs, ret);
 }
 
 /* --- the way to a thread ---------------------------------------------------------------------- */
@@ -257,9 +257,21 @@ static uint64_t find_interpreter_end(const struct instance *inst)
 	return hotspot_get(layout, HOTSPOT_F_queue_end, bytes, size);
 }
 
+/* A look at one word tells of most tries that they come too early; without the symbol the tables do. */
+static bool is_too_early(const struct instance *inst)
+{
+	uint64_t va = inst->exe->interpreter_va, queue;
+
+	return va && read_pointer(inst, bias_of(inst) + va, &queue) == 0 && !queue;
+}
+
 static int read_layout(struct instance *inst, uint64_t *ret_interpreter)
 {
-	int r = hotspot_tables_read(inst->exe->tables, &inst->memory, bias_of(inst), &inst->layout);
+	int r;
+
+	if (is_too_early(inst))
+		return EP_NOT_YET;
+	r = hotspot_tables_read(inst->exe->tables, &inst->memory, bias_of(inst), &inst->layout);
 
 	/* Between the mapping of the file and that of its .bss the strides are what the file has there. */
 	if (r == -EBADMSG)

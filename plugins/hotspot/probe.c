@@ -3,6 +3,7 @@
 
 #include "core/base/util.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -131,6 +132,45 @@ static uint64_t find_key_of_getter(const struct ep_unwinder_host *host, const st
 }
 
 /*
+ * A shared library reads a variable of its own by a word in its GOT that the dynamic linker fills in: of a
+ * local symbol the relocation has the offset as its addend. The relocations of a libjvm.so are 700 KB: they
+ * are searched once for each file, not for each process.
+ */
+#define RELOCATIONS_AT_ONCE 680 /* 16 KiB */
+#define MAX_RELOCATION_BYTES (64u << 20)
+
+static bool find_word_in(const Elf64_Rela *relas, size_t n, uint64_t tls_off, uint64_t *ret_va)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (relas[i].r_info != ELF64_R_INFO(0, R_X86_64_TPOFF64) ||
+		    (uint64_t)relas[i].r_addend != tls_off)
+			continue;
+		*ret_va = relas[i].r_offset;
+		return true;
+	}
+	return false;
+}
+
+static bool find_word(const struct ep_unwinder_host *host, const struct ep_file *file, uint64_t tls_off,
+		      uint64_t *ret_va)
+{
+	Elf64_Rela relas[RELOCATIONS_AT_ONCE];
+	struct ep_symbol section;
+	uint64_t n;
+
+	if (host->file_section(file, ".rela.dyn", &section) < 0 || section.bytes > MAX_RELOCATION_BYTES)
+		return false;
+	for (uint64_t off = 0; off < section.bytes; off += n) {
+		n = EP_MIN(section.bytes - off, (uint64_t)sizeof(relas));
+		if (host->file_read(file, section.va + off, relas, n) < 0)
+			return false;
+		if (find_word_in(relas, n / sizeof(*relas), tls_off, ret_va))
+			return true;
+	}
+	return false;
+}
+
+/*
  * 9 on: `static THREAD_LOCAL Thread* _thr_current` (src/hotspot/share/runtime/thread.hpp), a local symbol;
  * and, with or without it, the pthread key (src/hotspot/os/posix/threadLocalStorage_posix.cpp).
  */
@@ -144,6 +184,8 @@ static void find_thread(struct hotspot_executable *exe, const struct ep_file *fi
 			.kind = EP_VARIABLE_SEGMENT,
 			.value = symbol.va,
 		};
+		if (find_word(host, file, symbol.va, &exe->thread.value))
+			exe->thread.kind = EP_VARIABLE_WORD;
 		return;
 	}
 	exe->thread_key_va = symbol_va(host, file, "_ZN18ThreadLocalStorage13_thread_indexE");
@@ -275,6 +317,7 @@ int hotspot_probe(const struct ep_unwinder_host *host, const struct ep_file *fil
 	}
 	exe->host = host;
 	exe->tables = tables;
+	exe->interpreter_va = symbol_va(host, file, "_ZN19AbstractInterpreter5_codeE");
 	find_thread(exe, file);
 	find_continuations(exe, file);
 	find_safepoints(exe, file);
