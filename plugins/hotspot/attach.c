@@ -146,25 +146,32 @@ static int read_stubs(const struct instance *inst, struct hotspot_stubs **ret)
 
 /* --- the way to a thread ---------------------------------------------------------------------- */
 
-/* Not known (yet) is no error: the walk has the thread in a register, in Java code. */
+static bool find_thread_by_key(const struct instance *inst, struct ep_tls *ret)
+{
+	const struct hotspot_executable *exe = inst->exe;
+	int32_t key;
+
+	if (!exe->thread_key_va ||
+	    read_target((void *)inst, bias_of(inst) + exe->thread_key_va, &key, sizeof(key)) < 0)
+		return false;
+	/* Until it is created it is -1 (8: threadLocalStorage.cpp) or 0. */
+	return key >= 0 && key < MAX_KEYS && exe->host->tls_key(inst->target, (uint32_t)key, ret) == 0;
+}
+
+/*
+ * The key before the variable: to find where a variable is takes all relocations of the file, 2.6 MB, for
+ * each process, and the walk one read more. Not known (yet) is no error: the walk has the thread in a
+ * register, in Java code.
+ */
 static void find_thread(struct instance *inst)
 {
 	const struct hotspot_executable *exe = inst->exe;
 	struct ep_tls tls = {0};
-	int32_t key;
 
 	if (inst->state.thread.steps)
 		return;
-	if (exe->thread.kind) {
-		if (exe->host->tls_path(inst->target, &exe->thread, &tls) == 0)
-			inst->state.thread = tls;
-		return;
-	}
-	if (!exe->thread_key_va ||
-	    read_target(inst, bias_of(inst) + exe->thread_key_va, &key, sizeof(key)) < 0)
-		return;
-	/* Until it is created it is -1 (8: threadLocalStorage.cpp) or 0. */
-	if (key >= 0 && key < MAX_KEYS && exe->host->tls_key(inst->target, (uint32_t)key, &tls) == 0)
+	if (find_thread_by_key(inst, &tls) ||
+	    (exe->thread.kind && exe->host->tls_path(inst->target, &exe->thread, &tls) == 0))
 		inst->state.thread = tls;
 }
 

@@ -3,7 +3,6 @@
 
 #include "core/base/util.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -132,68 +131,25 @@ static uint64_t find_key_of_getter(const struct ep_unwinder_host *host, const st
 }
 
 /*
- * A shared library reads a variable of its own by a word in its GOT that the dynamic linker fills in: of a
- * local symbol the relocation has the offset as its addend. The relocations of a libjvm.so are 700 KB: they
- * are searched once for each file, not for each process.
- */
-#define RELOCATIONS_AT_ONCE 680 /* 16 KiB */
-#define MAX_RELOCATION_BYTES (64u << 20)
-
-static bool find_word_in(const Elf64_Rela *relas, size_t n, uint64_t tls_off, uint64_t *ret_va)
-{
-	for (size_t i = 0; i < n; i++) {
-		if (relas[i].r_info != ELF64_R_INFO(0, R_X86_64_TPOFF64) ||
-		    (uint64_t)relas[i].r_addend != tls_off)
-			continue;
-		*ret_va = relas[i].r_offset;
-		return true;
-	}
-	return false;
-}
-
-static bool find_word(const struct ep_unwinder_host *host, const struct ep_file *file, uint64_t tls_off,
-		      uint64_t *ret_va)
-{
-	Elf64_Rela relas[RELOCATIONS_AT_ONCE];
-	struct ep_symbol section;
-	uint64_t n;
-
-	if (host->file_section(file, ".rela.dyn", &section) < 0 || section.bytes > MAX_RELOCATION_BYTES)
-		return false;
-	for (uint64_t off = 0; off < section.bytes; off += n) {
-		n = EP_MIN(section.bytes - off, (uint64_t)sizeof(relas));
-		if (host->file_read(file, section.va + off, relas, n) < 0)
-			return false;
-		if (find_word_in(relas, n / sizeof(*relas), tls_off, ret_va))
-			return true;
-	}
-	return false;
-}
-
-/*
- * 9 on: `static THREAD_LOCAL Thread* _thr_current` (src/hotspot/share/runtime/thread.hpp), a local symbol;
- * and, with or without it, the pthread key (src/hotspot/os/posix/threadLocalStorage_posix.cpp).
+ * 9 on there are two ways: `static THREAD_LOCAL Thread* _thr_current` (src/hotspot/share/runtime/thread.hpp),
+ * and the pthread key (src/hotspot/os/posix/threadLocalStorage_posix.cpp), both local symbols.
  */
 static void find_thread(struct hotspot_executable *exe, const struct ep_file *file)
 {
 	const struct ep_unwinder_host *host = exe->host;
 	struct ep_symbol symbol;
 
-	if (host->file_symbol(file, "_ZN6Thread12_thr_currentE", &symbol) == 0) {
+	exe->thread_key_va = symbol_va(host, file, "_ZN18ThreadLocalStorage13_thread_indexE");
+	if (!exe->thread_key_va)
+		exe->thread_key_va = symbol_va(host, file, "_ZL11_thread_key");
+	if (host->file_symbol(file, "_ZN6Thread12_thr_currentE", &symbol) == 0)
 		exe->thread = (struct ep_variable){
 			.kind = EP_VARIABLE_SEGMENT,
 			.value = symbol.va,
 		};
-		if (find_word(host, file, symbol.va, &exe->thread.value))
-			exe->thread.kind = EP_VARIABLE_WORD;
-		return;
-	}
-	exe->thread_key_va = symbol_va(host, file, "_ZN18ThreadLocalStorage13_thread_indexE");
-	if (!exe->thread_key_va)
-		exe->thread_key_va = symbol_va(host, file, "_ZL11_thread_key");
-	if (!exe->thread_key_va)
+	if (!exe->thread_key_va && !exe->thread.kind)
 		exe->thread_key_va = find_key_in_code(host, file);
-	if (!exe->thread_key_va)
+	if (!exe->thread_key_va && !exe->thread.kind)
 		exe->thread_key_va = find_key_of_getter(host, file);
 }
 
