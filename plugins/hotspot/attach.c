@@ -141,30 +141,37 @@ static int read_stubs(const struct instance *inst, struct hotspot_stubs **ret)
 
 	if (named)
 		n = read_pointers(inst, named);
-	return hotspot_stubs_read(&inst->memory, &inst->layout, named, n, ret);
+	return hotspot_stubs_read(&inst->memory, &inst->layout, named, n, inst->stubs, ret);
 }
 
 /* --- the way to a thread ---------------------------------------------------------------------- */
 
-/* Not known (yet) is no error: the walk has the thread in a register, in Java code. */
+static bool find_thread_by_key(const struct instance *inst, struct ep_tls *ret)
+{
+	const struct hotspot_executable *exe = inst->exe;
+	int32_t key;
+
+	if (!exe->thread_key_va ||
+	    read_target((void *)inst, bias_of(inst) + exe->thread_key_va, &key, sizeof(key)) < 0)
+		return false;
+	/* Until it is created it is -1 (8: threadLocalStorage.cpp) or 0. */
+	return key >= 0 && key < MAX_KEYS && exe->host->tls_key(inst->target, (uint32_t)key, ret) == 0;
+}
+
+/*
+ * The key before the variable: to find where a variable is takes all relocations of the file, 2.6 MB, for
+ * each process, and the walk one read more. Not known (yet) is no error: the walk has the thread in a
+ * register, in Java code.
+ */
 static void find_thread(struct instance *inst)
 {
 	const struct hotspot_executable *exe = inst->exe;
 	struct ep_tls tls = {0};
-	int32_t key;
 
 	if (inst->state.thread.steps)
 		return;
-	if (exe->thread.kind) {
-		if (exe->host->tls_path(inst->target, &exe->thread, &tls) == 0)
-			inst->state.thread = tls;
-		return;
-	}
-	if (!exe->thread_key_va ||
-	    read_target(inst, bias_of(inst) + exe->thread_key_va, &key, sizeof(key)) < 0)
-		return;
-	/* Until it is created it is -1 (8: threadLocalStorage.cpp) or 0. */
-	if (key >= 0 && key < MAX_KEYS && exe->host->tls_key(inst->target, (uint32_t)key, &tls) == 0)
+	if (find_thread_by_key(inst, &tls) ||
+	    (exe->thread.kind && exe->host->tls_path(inst->target, &exe->thread, &tls) == 0))
 		inst->state.thread = tls;
 }
 
@@ -257,9 +264,21 @@ static uint64_t find_interpreter_end(const struct instance *inst)
 	return hotspot_get(layout, HOTSPOT_F_queue_end, bytes, size);
 }
 
+/* A look at one word tells of most tries that they come too early; without the symbol the tables do. */
+static bool is_too_early(const struct instance *inst)
+{
+	uint64_t va = inst->exe->interpreter_va, queue;
+
+	return va && read_pointer(inst, bias_of(inst) + va, &queue) == 0 && !queue;
+}
+
 static int read_layout(struct instance *inst, uint64_t *ret_interpreter)
 {
-	int r = hotspot_tables_read(inst->exe->tables, &inst->memory, bias_of(inst), &inst->layout);
+	int r;
+
+	if (is_too_early(inst))
+		return EP_NOT_YET;
+	r = hotspot_tables_read(inst->exe->tables, &inst->memory, bias_of(inst), &inst->layout);
 
 	/* Between the mapping of the file and that of its .bss the strides are what the file has there. */
 	if (r == -EBADMSG)

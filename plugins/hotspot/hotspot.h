@@ -31,6 +31,7 @@ struct hotspot_executable {
 	const struct ep_unwinder_host *host;
 	struct hotspot_tables *tables;
 	struct ep_variable thread; /* Thread::_thr_current; kind 0: not found */
+	uint64_t interpreter_va;   /* of AbstractInterpreter::_code; 0: only its row says it */
 	uint64_t thread_key_va;	   /* of the int that is its pthread key; 0: not found */
 	/* Variables that not every VM publishes, by their symbols; 0: not found. */
 	uint64_t return_barrier_va, return_barrier_exception_va, continuation_return_va;

@@ -131,27 +131,25 @@ static uint64_t find_key_of_getter(const struct ep_unwinder_host *host, const st
 }
 
 /*
- * 9 on: `static THREAD_LOCAL Thread* _thr_current` (src/hotspot/share/runtime/thread.hpp), a local symbol;
- * and, with or without it, the pthread key (src/hotspot/os/posix/threadLocalStorage_posix.cpp).
+ * 9 on there are two ways: `static THREAD_LOCAL Thread* _thr_current` (src/hotspot/share/runtime/thread.hpp),
+ * and the pthread key (src/hotspot/os/posix/threadLocalStorage_posix.cpp), both local symbols.
  */
 static void find_thread(struct hotspot_executable *exe, const struct ep_file *file)
 {
 	const struct ep_unwinder_host *host = exe->host;
 	struct ep_symbol symbol;
 
-	if (host->file_symbol(file, "_ZN6Thread12_thr_currentE", &symbol) == 0) {
+	exe->thread_key_va = symbol_va(host, file, "_ZN18ThreadLocalStorage13_thread_indexE");
+	if (!exe->thread_key_va)
+		exe->thread_key_va = symbol_va(host, file, "_ZL11_thread_key");
+	if (host->file_symbol(file, "_ZN6Thread12_thr_currentE", &symbol) == 0)
 		exe->thread = (struct ep_variable){
 			.kind = EP_VARIABLE_SEGMENT,
 			.value = symbol.va,
 		};
-		return;
-	}
-	exe->thread_key_va = symbol_va(host, file, "_ZN18ThreadLocalStorage13_thread_indexE");
-	if (!exe->thread_key_va)
-		exe->thread_key_va = symbol_va(host, file, "_ZL11_thread_key");
-	if (!exe->thread_key_va)
+	if (!exe->thread_key_va && !exe->thread.kind)
 		exe->thread_key_va = find_key_in_code(host, file);
-	if (!exe->thread_key_va)
+	if (!exe->thread_key_va && !exe->thread.kind)
 		exe->thread_key_va = find_key_of_getter(host, file);
 }
 
@@ -275,6 +273,7 @@ int hotspot_probe(const struct ep_unwinder_host *host, const struct ep_file *fil
 	}
 	exe->host = host;
 	exe->tables = tables;
+	exe->interpreter_va = symbol_va(host, file, "_ZN19AbstractInterpreter5_codeE");
 	find_thread(exe, file);
 	find_continuations(exe, file);
 	find_safepoints(exe, file);

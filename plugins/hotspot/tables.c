@@ -457,7 +457,7 @@ static int visit_rows(struct reader *reader, enum variable table, enum variable 
 		      void (*visit)(struct reader *reader, const uint8_t *row))
 {
 	uint64_t addr = reader->vars[table];
-	const uint8_t *row;
+	const uint8_t *row = NULL;
 
 	reader->window_bytes = 0;
 	for (uint32_t i = 0; i < MAX_ROWS; i++, addr += reader->vars[stride]) {
@@ -715,7 +715,7 @@ static int find_flag(struct reader *reader, uint64_t table, uint64_t n, uint32_t
 	const struct hotspot_layout *layout = reader->layout;
 	const struct hotspot_member *names = &layout->fields[HOTSPOT_F_flag_name];
 	const struct hotspot_member *addrs = &layout->fields[HOTSPOT_F_flag_addr];
-	const uint8_t *row;
+	const uint8_t *row = NULL;
 	uint64_t text;
 
 	for (uint64_t i = 0; i < n; i++) {

@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 #define MAX_HEAPS	 8
 #define MAX_BLOCKS	 16384
@@ -342,7 +343,7 @@ static int name_stubs(struct blobs *blobs, const struct blob *blob)
 	int r = 0;
 
 	for (size_t off = 0; off < blob->bytes && !r; off++) {
-		bool begins = hs_rules_begins(blobs->reader->rules, off) && may_begin(blobs, blob, off, true);
+		bool begins = may_begin(blobs, blob, off, true) && hs_rules_begins(blobs->reader->rules, off);
 		const struct entry *here = entry < end && entry->addr == blob->code + off ? entry : NULL;
 
 		if (here || (begins && off)) {
@@ -364,22 +365,25 @@ static bool is_changing(const char *name)
 	return !strcmp(name, "native signature handlers") || !strcmp(name, "InlineCacheBuffer");
 }
 
-static int read_blob(struct blobs *blobs, const struct blob *blob)
+/* Its code, name, and the names in it: all that rules and pieces come from. */
+static uint64_t hash_blob(const struct blobs *blobs, const struct blob *blob)
+{
+	const struct entry *end = blobs->entries + blobs->n_entries;
+	uint64_t seed = is_stub_buffer(blob->name) ? blobs->call_stub_return : 0;
+	uint64_t hash = XXH3_64bits_withSeed(blobs->reader->code, blob->bytes, seed);
+
+	hash = XXH3_64bits_withSeed(blob->name, strlen(blob->name), hash);
+	for (const struct entry *entry = first_entry(blobs, blob->code);
+	     entry < end && entry->addr - blob->code < blob->bytes; entry++)
+		hash = XXH3_64bits_withSeed(entry->name, entry->len, hash ^ entry->addr);
+	return hash;
+}
+
+static int follow_blob(struct blobs *blobs, const struct blob *blob, uint32_t number)
 {
 	struct hs_reader *reader = blobs->reader;
-	uint32_t number = ++blobs->n_blobs;
-	int r;
+	int r = hs_rules_begin(reader->rules, reader->code, blob->bytes);
 
-	if (is_changing(blob->name)) {
-		uint64_t rule = HOTSPOT_RULE(1, 7, 0, HOTSPOT_RULE_ON_STACK, HOTSPOT_METHOD_NONE);
-
-		r = hs_add_piece(blobs->stubs, blob->code, blob->code + blob->bytes, blob->name);
-		return r ? r : hs_add_range(blobs->stubs, blob->code, blob->code + blob->bytes, rule, number);
-	}
-	r = hs_read_code(reader, blob->code, blob->bytes);
-	if (r)
-		return r == -EFAULT ? 0 : r;
-	r = hs_rules_begin(reader->rules, reader->code, blob->bytes);
 	if (!r && is_stub_buffer(blob->name))
 		r = follow_entries(blobs, blob);
 	if (!r)
@@ -391,6 +395,30 @@ static int read_blob(struct blobs *blobs, const struct blob *blob)
 			    name_stubs(blobs, blob) :
 			    hs_add_piece(blobs->stubs, blob->code, blob->code + blob->bytes, blob->name);
 	return r ? r : hs_add_rules(blobs->stubs, reader->rules, blob->code, blob->bytes, number);
+}
+
+static int read_blob(struct blobs *blobs, const struct blob *blob)
+{
+	struct hs_reader *reader = blobs->reader;
+	uint32_t number = ++blobs->n_blobs;
+	struct hs_kept what;
+	int r;
+
+	if (is_changing(blob->name)) {
+		uint64_t rule = HOTSPOT_RULE(1, 7, 0, HOTSPOT_RULE_ON_STACK, HOTSPOT_METHOD_NONE);
+
+		r = hs_add_piece(blobs->stubs, blob->code, blob->code + blob->bytes, blob->name);
+		return r ? r : hs_add_range(blobs->stubs, blob->code, blob->code + blob->bytes, rule, number);
+	}
+	r = hs_read_code(reader, blob->code, blob->bytes);
+	if (r)
+		return r == -EFAULT ? 0 : r;
+	what = (struct hs_kept){ .start = blob->code, .bytes = blob->bytes, .hash = hash_blob(blobs, blob) };
+	r = hs_take_earlier(blobs->stubs, reader->earlier, &what, number);
+	if (r)
+		return r < 0 ? r : 0;
+	r = follow_blob(blobs, blob, number);
+	return r ? r : hs_keep(blobs->stubs, &what);
 }
 
 /* --- blocks */

@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 #define MAX_CODELETS  2048 /* 25 has 290 */
 #define MIN_ALIGNMENT 16   /* CodeEntryAlignment, globals_x86.hpp: 16, 32 or 64 */
@@ -90,12 +91,17 @@ static int read_codelet(struct hotspot_stubs *stubs, struct hs_reader *reader, u
 	uint64_t code = (addr + header + MIN_ALIGNMENT - 1) & ~(uint64_t)(MIN_ALIGNMENT - 1);
 	static const uint8_t zeros[MIN_ALIGNMENT];
 	size_t off = (size_t)(code - addr);
+	struct hs_kept what;
 	int r;
 
 	while (off + MIN_ALIGNMENT < size && off < 128 && !memcmp(bytes + off, zeros, sizeof(zeros)))
 		off += MIN_ALIGNMENT;
 	if (off >= size)
 		return 0;
+	what = (struct hs_kept){ .start = addr + off, .bytes = size - off, .hash = XXH3_64bits(bytes, size) };
+	r = hs_take_earlier(stubs, reader->earlier, &what, HS_BLOB_INTERPRETER);
+	if (r)
+		return r < 0 ? r : 0;
 	r = hs_read_string(reader, name_addr, description, sizeof(description));
 	if (r == -EFAULT)
 		return 0;
@@ -105,7 +111,9 @@ static int read_codelet(struct hotspot_stubs *stubs, struct hs_reader *reader, u
 		r = hs_rules_begin(reader->rules, bytes + off, size - off);
 	if (!r)
 		r = follow_all(reader->rules, size - off, start_of(description));
-	return r ? r : hs_add_rules(stubs, reader->rules, addr + off, size - off, HS_BLOB_INTERPRETER);
+	if (!r)
+		r = hs_add_rules(stubs, reader->rules, addr + off, size - off, HS_BLOB_INTERPRETER);
+	return r ? r : hs_keep(stubs, &what);
 }
 
 static int read_codelets(struct hotspot_stubs *stubs, struct hs_reader *reader, uint64_t addr, size_t bytes)

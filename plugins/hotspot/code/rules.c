@@ -74,6 +74,8 @@ struct hs_rules {
 	uint32_t epoch;
 	uint32_t chain; /* of the epoch's nodes, the newest: + 1 */
 	uint64_t steps, max_steps;
+	uint32_t ruled; /* the node that hs_rules_at was asked for last: + 1 */
+	uint64_t rule;	/* of it */
 	bool bad;
 };
 
@@ -111,7 +113,7 @@ int hs_rules_begin(struct hs_rules *rules, const uint8_t *code, size_t bytes)
 	rules->code = code;
 	rules->bytes = bytes;
 	rules->n_nodes = rules->n_queue = 0;
-	rules->epoch = 0;
+	rules->epoch = rules->ruled = 0;
 	rules->max_steps = rules->steps + bytes * STEPS_PER_BYTE;
 	return 0;
 }
@@ -902,13 +904,23 @@ static uint64_t rule_of(const struct state *state)
 			    method);
 }
 
-unsigned int hs_rules_at(const struct hs_rules *rules, size_t off, uint64_t *ret_rule)
+/* Most instructions leave all as it was before them. */
+static bool is_as_last(const struct hs_rules *rules, const struct node *node)
+{
+	return rules->ruled &&
+	       !memcmp(&node->state, &rules->nodes[rules->ruled - 1].state, sizeof(node->state));
+}
+
+unsigned int hs_rules_at(struct hs_rules *rules, size_t off, uint64_t *ret_rule)
 {
 	const struct node *node = node_at(rules, off);
 
 	if (!node)
 		return 0;
-	*ret_rule = rule_of(&node->state);
+	if (!is_as_last(rules, node))
+		rules->rule = rule_of(&node->state);
+	rules->ruled = rules->index[off];
+	*ret_rule = rules->rule;
 	return node->insn.bytes;
 }
 

@@ -55,7 +55,7 @@ size_t hs_rules_skip(const struct hs_rules *rules, size_t off);
 size_t hs_rules_next(const struct hs_rules *rules, size_t off);
 
 /* Is it the first byte of an instruction that was followed? Then its length and rule, else 0. */
-unsigned int hs_rules_at(const struct hs_rules *rules, size_t off, uint64_t *ret_rule);
+unsigned int hs_rules_at(struct hs_rules *rules, size_t off, uint64_t *ret_rule);
 
 /* Does code begin there: was it followed from there on, and no way led to it before? */
 bool hs_rules_begins(const struct hs_rules *rules, size_t off);

@@ -90,11 +90,8 @@ int hs_add_piece(struct hotspot_stubs *stubs, uint64_t start, uint64_t end, cons
 /* Bytes between two pieces of code that never run: one range goes over them. */
 #define HS_GAP 128
 
-int hs_add_range(struct hotspot_stubs *stubs, uint64_t start, uint64_t end, uint64_t rule, uint32_t blob)
+int hs_add_data(struct hotspot_stubs *stubs, uint64_t start, uint64_t end, uint64_t data, uint32_t blob)
 {
-	enum hotspot_code code = HOTSPOT_RULE_METHOD(rule) == HOTSPOT_METHOD_NONE ? HOTSPOT_CODE_STUB :
-										   HOTSPOT_CODE_INTERPRETER;
-	uint64_t data = rule | (uint64_t)code << HOTSPOT_CODE_SHIFT;
 	struct hs_range *last = stubs->n_found ? &stubs->found[stubs->n_found - 1] : NULL;
 
 	if (last && last->blob == blob && last->end <= start && start - last->end < HS_GAP) {
@@ -112,7 +109,15 @@ int hs_add_range(struct hotspot_stubs *stubs, uint64_t start, uint64_t end, uint
 	return 0;
 }
 
-int hs_add_rules(struct hotspot_stubs *stubs, const struct hs_rules *rules, uint64_t addr, size_t bytes,
+int hs_add_range(struct hotspot_stubs *stubs, uint64_t start, uint64_t end, uint64_t rule, uint32_t blob)
+{
+	enum hotspot_code code = HOTSPOT_RULE_METHOD(rule) == HOTSPOT_METHOD_NONE ? HOTSPOT_CODE_STUB :
+										   HOTSPOT_CODE_INTERPRETER;
+
+	return hs_add_data(stubs, start, end, rule | (uint64_t)code << HOTSPOT_CODE_SHIFT, blob);
+}
+
+int hs_add_rules(struct hotspot_stubs *stubs, struct hs_rules *rules, uint64_t addr, size_t bytes,
 		 uint32_t blob)
 {
 	size_t off = 0;
@@ -213,6 +218,7 @@ static int make_ranges(struct hotspot_stubs *stubs)
 
 		if (!blob) {
 			stubs->n_found = EP_MAX_RANGES / 2;
+			stubs->n_coarse++;
 			break;
 		}
 		coarsen(stubs, blob);
@@ -275,18 +281,20 @@ static int read_all(struct hotspot_stubs *stubs, struct hs_reader *reader)
 	if (r)
 		return r;
 	qsort(stubs->pieces, stubs->n_pieces, sizeof(*stubs->pieces), compare_pieces);
+	hs_end_kept(stubs);
 	return make_ranges(stubs);
 }
 
 int hotspot_stubs_read(const struct hotspot_memory *memory, const struct hotspot_layout *layout,
 		       const struct hotspot_named_address *names, size_t n_names,
-		       struct hotspot_stubs **ret)
+		       const struct hotspot_stubs *earlier, struct hotspot_stubs **ret)
 {
 	struct hs_reader reader = {
 		.memory = memory,
 		.layout = layout,
 		.names = names,
 		.n_names = n_names,
+		.earlier = earlier,
 		.left = HS_MAX_READ,
 	};
 	struct hotspot_stubs *stubs = NULL;
@@ -314,6 +322,7 @@ void hotspot_stubs_free(struct hotspot_stubs *stubs)
 	free(stubs->pieces);
 	free(stubs->names);
 	free(stubs->found);
+	free(stubs->kept);
 	free(stubs->ranges);
 	free(stubs);
 }

@@ -23,6 +23,8 @@ struct hotspot_memory {
 
 /*
  * Reads what is there now; more may come later (the compilers make theirs when they start): read anew.
+ * earlier: optional, what was read of this memory before, with the same layout; of code that is still the
+ * same, what is known is taken from there; borrowed for the call.
  * symbol_names: optional, names of addresses that the file's symbols hold (variables that point to
  * stubs), sorted by address; borrowed for the call.
  * 0, EP_NOT_YET (no interpreter yet), or a negative errno.
@@ -33,7 +35,7 @@ struct hotspot_named_address {
 };
 int hotspot_stubs_read(const struct hotspot_memory *memory, const struct hotspot_layout *layout,
 		       const struct hotspot_named_address *names, size_t n_names,
-		       struct hotspot_stubs **ret);
+		       const struct hotspot_stubs *earlier, struct hotspot_stubs **ret);
 void hotspot_stubs_free(struct hotspot_stubs *stubs);
 
 /* The piece that holds an address, NULL: none. Valid as long as `stubs`. */

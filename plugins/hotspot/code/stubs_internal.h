@@ -26,6 +26,11 @@ struct hs_range {
 	uint32_t blob; /* number of the blob that it is of; 0: the interpreter */
 };
 
+/* Code that was followed: where, and what it was. */
+struct hs_kept {
+	uint64_t start, bytes, hash;
+};
+
 struct hotspot_stubs {
 	struct hs_piece *pieces;
 	size_t n_pieces;
@@ -34,6 +39,8 @@ struct hotspot_stubs {
 	struct hs_range *found; /* while it is read */
 	size_t n_found;
 	size_t n_coarse; /* blobs whose rules were given up */
+	struct hs_kept *kept; /* ascending when all is read */
+	size_t n_kept, max_kept;
 	struct ep_range *ranges;
 	size_t n_ranges;
 };
@@ -43,6 +50,7 @@ struct hs_reader {
 	const struct hotspot_layout *layout;
 	const struct hotspot_named_address *names;
 	size_t n_names;
+	const struct hotspot_stubs *earlier; /* NULL: none */
 	struct hs_rules *rules;
 	size_t left; /* bytes that may be read */
 	uint8_t *code; /* room for code */
@@ -59,13 +67,22 @@ int hs_read_string(struct hs_reader *reader, uint64_t addr, char *buf, size_t si
 int hs_add_piece(struct hotspot_stubs *stubs, uint64_t start, uint64_t end, const char *name);
 /* Ascending within a blob. What lies between it and the range before goes with that one. */
 int hs_add_range(struct hotspot_stubs *stubs, uint64_t start, uint64_t end, uint64_t rule, uint32_t blob);
+/* The same, with what a range says of its code (hotspot_shared.h). */
+int hs_add_data(struct hotspot_stubs *stubs, uint64_t start, uint64_t end, uint64_t data, uint32_t blob);
 /* The rules of a piece of code at an address. */
-int hs_add_rules(struct hotspot_stubs *stubs, const struct hs_rules *rules, uint64_t addr, size_t bytes,
+int hs_add_rules(struct hotspot_stubs *stubs, struct hs_rules *rules, uint64_t addr, size_t bytes,
 		 uint32_t blob);
 
 /* 0, EP_NOT_YET, -E2BIG (what fitted is there), or another negative errno. */
 int hs_read_interpreter(struct hotspot_stubs *stubs, struct hs_reader *reader);
 int hs_read_blobs(struct hotspot_stubs *stubs, struct hs_reader *reader);
+
+/* kept.c: an earlier look at the same code. 1: all of it was taken; 0: nothing is known; -E2BIG, -ENOMEM. */
+int hs_take_earlier(struct hotspot_stubs *stubs, const struct hotspot_stubs *earlier, const struct hs_kept *what,
+		    uint32_t blob);
+/* For a later look. 0, -ENOMEM. */
+int hs_keep(struct hotspot_stubs *stubs, const struct hs_kept *what);
+void hs_end_kept(struct hotspot_stubs *stubs);
 
 /* Reads code into reader->code. */
 int hs_read_code(struct hs_reader *reader, uint64_t addr, size_t bytes);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An interpreter of two codelets and a heap of four blocks: names, ranges, and memory that is wrong. */
+#include "plugins/hotspot/code/stubs_internal.h"
 #include "plugins/hotspot/tests/code/world.h"
 
 #include "plugins/hotspot/hotspot_shared.h"
@@ -113,7 +114,7 @@ static void what_is_there_is_found(void **state)
 	size_t n;
 
 	(void)state;
-	assert_int_equal(hotspot_stubs_read(&memory, &layout, NULL, 0, &stubs), 0);
+	assert_int_equal(hotspot_stubs_read(&memory, &layout, NULL, 0, NULL, &stubs), 0);
 	assert_string_equal(hotspot_stubs_name(stubs, WORLD_ADDR + CODELETS + 33), "Interpreter");
 	assert_string_equal(hotspot_stubs_name(stubs, WORLD_ADDR + CODELETS + 160),
 			    "method entry point (kind = zerolocals)");
@@ -157,7 +158,7 @@ static void names_of_symbols_are_taken(void **state)
 
 	(void)state;
 	layout.statics[HOTSPOT_S_stub_dsin] = 0;
-	assert_int_equal(hotspot_stubs_read(&memory, &layout, names, 4, &stubs), 0);
+	assert_int_equal(hotspot_stubs_read(&memory, &layout, names, 4, NULL, &stubs), 0);
 	assert_string_equal(hotspot_stubs_name(stubs, code), "call_stub");
 	assert_string_equal(hotspot_stubs_name(stubs, code + 16), "StubRoutines (1)");
 	assert_string_equal(hotspot_stubs_name(stubs, code + 32), "sha256_implCompress");
@@ -180,13 +181,87 @@ static void exceptions_are_forwarded_in_a_frame(void **state)
 		struct hotspot_stubs *stubs = NULL;
 
 		put_block(world, 1024, 2, put_name(world, 192, names[i]), with_fp, sizeof(with_fp));
-		assert_int_equal(hotspot_stubs_read(&memory, &layout, NULL, 0, &stubs), 0);
+		assert_int_equal(hotspot_stubs_read(&memory, &layout, NULL, 0, NULL, &stubs), 0);
 		assert_string_equal(hotspot_stubs_name(stubs, code + 1024), names[i]);
 		assert_int_equal(HOTSPOT_RULE_BASE(data_at(stubs, code + 1024)), 6);
 		assert_int_equal(HOTSPOT_RULE_BASE(data_at(stubs, code + 768)), 7);
 		hotspot_stubs_free(stubs);
 		free(world);
 	}
+}
+
+/* Ranges of what was read earlier say 1 more than the code does: who takes them has that, too. */
+#define MARK ((uint64_t)1 << HOTSPOT_CODE_SHIFT)
+
+static struct hotspot_stubs *read_marked(const struct hotspot_memory *memory, const struct hotspot_layout *layout)
+{
+	struct hotspot_stubs *stubs = NULL;
+
+	assert_int_equal(hotspot_stubs_read(memory, layout, NULL, 0, NULL, &stubs), 0);
+	for (size_t i = 0; i < stubs->n_ranges; i++)
+		stubs->ranges[i].data ^= MARK;
+	return stubs;
+}
+
+static struct hotspot_stubs *read_again(const struct hotspot_memory *memory, const struct hotspot_layout *layout,
+					const struct hotspot_stubs *earlier)
+{
+	struct hotspot_stubs *stubs = NULL;
+
+	assert_int_equal(hotspot_stubs_read(memory, layout, NULL, 0, earlier, &stubs), 0);
+	return stubs;
+}
+
+static void what_did_not_change_is_taken(void **state)
+{
+	struct world *world = new_world();
+	struct hotspot_layout layout = world_layout();
+	struct hotspot_memory memory = { world_read, world };
+	struct hotspot_stubs *earlier = read_marked(&memory, &layout), *again = read_again(&memory, &layout, earlier);
+
+	(void)state;
+	assert_int_equal(again->n_ranges, earlier->n_ranges);
+	assert_memory_equal(again->ranges, earlier->ranges, again->n_ranges * sizeof(*again->ranges));
+	assert_int_equal(again->n_pieces, earlier->n_pieces);
+	for (size_t i = 0; i < again->n_pieces; i++) {
+		assert_int_equal(again->pieces[i].start, earlier->pieces[i].start);
+		assert_int_equal(again->pieces[i].end, earlier->pieces[i].end);
+		assert_string_equal(again->names + again->pieces[i].name, earlier->names + earlier->pieces[i].name);
+	}
+	assert_int_equal(again->n_kept, earlier->n_kept);
+	hotspot_stubs_free(earlier);
+	hotspot_stubs_free(again);
+	free(world);
+}
+
+/* One byte of a stub, of a codelet, or the name that another blob has at the same place. */
+static void what_changed_is_followed(void **state)
+{
+	struct world *world = new_world();
+	struct hotspot_layout layout = world_layout();
+	struct hotspot_memory memory = { world_read, world };
+	struct hotspot_stubs *whole = read_again(&memory, &layout, NULL);
+	struct hotspot_stubs *earlier = read_marked(&memory, &layout), *again;
+	uint64_t code = WORLD_ADDR + BLOCKS + 128, codelet = WORLD_ADDR + CODELETS + 33;
+
+	(void)state;
+	world->bytes[BLOCKS + 128 + 47] ^= 1; /* padding behind the last stub */
+	again = read_again(&memory, &layout, earlier);
+	assert_int_equal(data_at(again, code + 16 + 4), data_at(whole, code + 16 + 4));
+	assert_int_equal(data_at(again, codelet), data_at(whole, codelet) ^ MARK);
+	assert_int_equal(data_at(again, code + 768), data_at(whole, code + 768) ^ MARK);
+	hotspot_stubs_free(again);
+	world->bytes[CODELETS + 127] ^= 1; /* the last of the first codelet */
+	put_name(world, 160, "forward_exception Runtime1 stub");
+	again = read_again(&memory, &layout, earlier);
+	assert_int_equal(data_at(again, codelet), data_at(whole, codelet));
+	assert_int_equal(data_at(again, codelet + 127), data_at(whole, codelet + 127) ^ MARK);
+	assert_string_equal(hotspot_stubs_name(again, code + 768), "forward_exception Runtime1 stub");
+	assert_int_not_equal(data_at(again, code + 768), data_at(earlier, code + 768));
+	hotspot_stubs_free(again);
+	hotspot_stubs_free(earlier);
+	hotspot_stubs_free(whole);
+	free(world);
 }
 
 static void an_interpreter_that_is_not_there_is_waited_for(void **state)
@@ -198,11 +273,11 @@ static void an_interpreter_that_is_not_there_is_waited_for(void **state)
 
 	(void)state;
 	put(world, AT_INTERPRETER, 0, 8);
-	assert_int_equal(hotspot_stubs_read(&memory, &layout, NULL, 0, &stubs), EP_NOT_YET);
+	assert_int_equal(hotspot_stubs_read(&memory, &layout, NULL, 0, NULL, &stubs), EP_NOT_YET);
 	put(world, AT_INTERPRETER, 0x10, 8);
-	assert_int_equal(hotspot_stubs_read(&memory, &layout, NULL, 0, &stubs), -EFAULT);
+	assert_int_equal(hotspot_stubs_read(&memory, &layout, NULL, 0, NULL, &stubs), -EFAULT);
 	layout.statics[HOTSPOT_S_interpreter] = 0;
-	assert_int_equal(hotspot_stubs_read(&memory, &layout, NULL, 0, &stubs), -ENOTSUP);
+	assert_int_equal(hotspot_stubs_read(&memory, &layout, NULL, 0, NULL, &stubs), -ENOTSUP);
 	assert_null(stubs);
 	free(world);
 }
@@ -213,6 +288,8 @@ int main(void)
 		cmocka_unit_test(what_is_there_is_found),
 		cmocka_unit_test(names_of_symbols_are_taken),
 		cmocka_unit_test(exceptions_are_forwarded_in_a_frame),
+		cmocka_unit_test(what_did_not_change_is_taken),
+		cmocka_unit_test(what_changed_is_followed),
 		cmocka_unit_test(an_interpreter_that_is_not_there_is_waited_for),
 	};
 

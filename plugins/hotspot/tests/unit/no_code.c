@@ -15,8 +15,9 @@ struct hotspot_names {
 
 int hotspot_stubs_read(const struct hotspot_memory *memory, const struct hotspot_layout *layout,
 		       const struct hotspot_named_address *names, size_t n_names,
-		       struct hotspot_stubs **ret)
+		       const struct hotspot_stubs *earlier, struct hotspot_stubs **ret)
 {
+	(void)earlier;
 	(void)memory;
 	(void)layout;
 	(void)names;

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What an earlier look found out is true of the same bytes at the same place: pieces and ranges are taken
+ * from there, and nothing is decoded. The hash is of all bytes of the code, and of all else that rules and
+ * names depend on, so code that another took the place of is never mistaken for it.
+ */
+#include "plugins/hotspot/code/stubs_internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+int hs_keep(struct hotspot_stubs *stubs, const struct hs_kept *what)
+{
+	if (stubs->n_kept == stubs->max_kept) {
+		size_t max = stubs->max_kept ? 2 * stubs->max_kept : 512;
+		struct hs_kept *kept = realloc(stubs->kept, max * sizeof(*kept));
+
+		if (!kept)
+			return -ENOMEM;
+		stubs->kept = kept;
+		stubs->max_kept = max;
+	}
+	stubs->kept[stubs->n_kept++] = *what;
+	return 0;
+}
+
+static int compare_kept(const void *a, const void *b)
+{
+	const struct hs_kept *left = a, *right = b;
+
+	if (left->start != right->start)
+		return left->start < right->start ? -1 : 1;
+	if (left->bytes != right->bytes)
+		return left->bytes < right->bytes ? -1 : 1;
+	return left->hash < right->hash ? -1 : left->hash > right->hash;
+}
+
+void hs_end_kept(struct hotspot_stubs *stubs)
+{
+	void *less = realloc(stubs->kept, (stubs->n_kept + 1) * sizeof(*stubs->kept));
+
+	if (less)
+		stubs->kept = less;
+	if (stubs->n_kept)
+		qsort(stubs->kept, stubs->n_kept, sizeof(*stubs->kept), compare_kept);
+}
+
+static bool is_known(const struct hotspot_stubs *earlier, const struct hs_kept *what)
+{
+	/* Where there was no room for all rules, some are not what the code says. */
+	if (!earlier || !earlier->n_kept || earlier->n_coarse)
+		return false;
+	return bsearch(what, earlier->kept, earlier->n_kept, sizeof(*what), compare_kept);
+}
+
+static int take_pieces(struct hotspot_stubs *stubs, const struct hotspot_stubs *earlier, uint64_t start,
+		       uint64_t end)
+{
+	size_t low = 0, high = earlier->n_pieces;
+	int r = 0;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (earlier->pieces[middle].start < start)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (; !r && low < earlier->n_pieces && earlier->pieces[low].start < end; low++)
+		r = hs_add_piece(stubs, earlier->pieces[low].start, earlier->pieces[low].end,
+				 earlier->names + earlier->pieces[low].name);
+	return r;
+}
+
+/* A range may go on into what lies behind: see hs_add_range. */
+static int take_ranges(struct hotspot_stubs *stubs, const struct hotspot_stubs *earlier, uint64_t start,
+		       uint64_t end, uint32_t blob)
+{
+	size_t low = 0, high = earlier->n_ranges;
+	int r = 0;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (earlier->ranges[middle].end <= start)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (; !r && low < earlier->n_ranges && earlier->ranges[low].start < end; low++) {
+		const struct ep_range *range = &earlier->ranges[low];
+
+		r = hs_add_data(stubs, range->start < start ? start : range->start,
+				range->end < end ? range->end : end, range->data, blob);
+	}
+	return r;
+}
+
+int hs_take_earlier(struct hotspot_stubs *stubs, const struct hotspot_stubs *earlier, const struct hs_kept *what,
+		    uint32_t blob)
+{
+	uint64_t end = what->start + what->bytes;
+	int r;
+
+	if (!is_known(earlier, what))
+		return 0;
+	r = take_pieces(stubs, earlier, what->start, end);
+	if (!r)
+		r = take_ranges(stubs, earlier, what->start, end, blob);
+	if (!r)
+		r = hs_keep(stubs, what);
+	return r ? r : 1;
+}
