@@ -179,6 +179,7 @@ struct hotspot_state {
 	__u8 block_length_shift; /* 64 - 8 * bytes of its _length, which is at 0 */
 	__u8 block_used_off;
 	__u8 has_kind;
+	__u8 has_pusha; /* 8: code saves registers by pusha around calls of C for x87 */
 	__u8 blobs[HOTSPOT_MAX_KINDS]; /* enum hotspot_blob of each kind */
 
 	/* struct JavaThread, and its JavaFrameAnchor and ContinuationEntry */

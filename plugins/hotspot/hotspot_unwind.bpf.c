@@ -142,7 +142,9 @@ static __always_inline void go_on(void *ctx, const struct hotspot_walk *w, __u32
 
 static __always_inline void begin_run(const struct hotspot_walk *w)
 {
-	if (!w->s->goes_on) {
+	bool goes_on = w->s->goes_on;
+
+	if (!goes_on) {
 		w->s->has_stepped = 0;
 		w->s->exact = 0;
 		w->s->sure = 1;
@@ -152,7 +154,8 @@ static __always_inline void begin_run(const struct hotspot_walk *w)
 	}
 	w->s->goes_on = 0;
 	find_bounds(w);
-	look_at_first(w);
+	if (!goes_on)
+		look_at_first(w);
 }
 
 /*

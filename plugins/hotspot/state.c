@@ -88,6 +88,7 @@ static void set_kind(struct hotspot_state *state, const struct hotspot_layout *l
 static void fill_kinds(struct hotspot_state *state, const struct hotspot_layout *layout)
 {
 	state->kind = field_of(layout, HOTSPOT_F_blob_kind);
+	state->has_pusha = layout->statics[HOTSPOT_S_heap] && !layout->statics[HOTSPOT_S_heaps];
 	state->has_kind = state->kind.shift != 64 &&
 			  layout->has_constant[HOTSPOT_C_kind_nmethod];
 	set_kind(state, layout, HOTSPOT_C_kind_nmethod, HOTSPOT_BLOB_METHOD);

@@ -126,13 +126,16 @@ static __always_inline void search_first(const struct hotspot_walk *w)
  * vector registers, arguments and results, and what aligns sp:
  *
  *	sp | 0 to 5 words | ymm, 100h or none | xmm, 100h | 50h: rbp | 58h: 28h + its own address | 80h: the frame
+ *
+ * No other release is asked: words that were left on a stack look like it.
  */
 static __always_inline void find_pusha(const struct hotspot_walk *w)
 {
 	static const __u64 words[] = {0, 32, 33, 34, 35, 36, 37, 64, 65, 66, 67, 68, 69};
 	__u64 sp = get_sp(w), fp = get_fp(w), pushed = 0, seems = 0;
 
-	if (bpf_probe_read_user(w->b->words, HOTSPOT_PUSHA_WORDS * 8, (void *)(sp + 0x50)))
+	if (!w->state->has_pusha ||
+	    bpf_probe_read_user(w->b->words, HOTSPOT_PUSHA_WORDS * 8, (void *)(sp + 0x50)))
 		return;
 #pragma clang loop unroll(disable)
 	for (__u64 i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
@@ -229,7 +232,7 @@ static __always_inline void look_at_first(const struct hotspot_walk *w)
 		read_leaf(w);
 		if (find_leaf_slot(w, frame_bytes, complete >> 63))
 			return;
-		w->s->spilled = find_spilled(w) & ((complete >> 63) - 1);
+		w->s->spilled = find_spilled(w, frame_bytes) & ((complete >> 63) - 1);
 	}
 	HOTSPOT_MEET();
 	find_pusha(w);

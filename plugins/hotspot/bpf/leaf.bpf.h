@@ -185,9 +185,9 @@ static __always_inline __u64 is_frame_made(const struct hotspot_walk *w)
  *	sub rsp, n | mov [rsp + x], ... | call | ... | add rsp, n | jmp back into the method
  *
  * src/hotspot/cpu/x86/gc/z/zBarrierSetAssembler_x86.cpp, 17, gc/shared/barrierSetAssembler_x86.cpp, 21 to
- * 27: SaveLiveRegisters.
+ * 27: SaveLiveRegisters. The prologue's own sub rsp makes the frame: F - 16 or F - 8.
  */
-static __always_inline __u64 find_spilled(const struct hotspot_walk *w)
+static __always_inline __u64 find_spilled(const struct hotspot_walk *w, __u64 frame_bytes)
 {
 	__u64 n = 0;
 
@@ -200,7 +200,8 @@ static __always_inline __u64 find_spilled(const struct hotspot_walk *w)
 		n = (n & ~is) | ((code >> 24 & 0xff) & is);
 		n = (n & ~ends) | ((end >> 24 & 0xff) & ends);
 	}
-	return n & 0x70;
+	n &= 0x70;
+	return n & -is_set((frame_bytes - n - 8) & ~8ull);
 }
 
 /* Asked once, before the first frame: none behind it was interrupted. */
