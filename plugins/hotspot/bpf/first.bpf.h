@@ -119,6 +119,12 @@ static __always_inline void search_first(const struct hotspot_walk *w)
 	}
 }
 
+static __always_inline bool follows_call(const struct hotspot_walk *w, __u64 slot)
+{
+	return read_word(slot, &w->b->value) && is_near(w, w->b->value) &&
+	       read_word(w->b->value - 8, &w->b->before) && is_behind_call(w);
+}
+
 /*
  * Registers were saved by pusha, around a call of C for an x87 intrinsic: it has stored sp as it was five
  * words below that, which tells, and rbp below it, which leaves no doubt: the same is still in its register
@@ -127,14 +133,15 @@ static __always_inline void search_first(const struct hotspot_walk *w)
  *
  *	sp | 0 to 5 words | ymm, 100h or none | xmm, 100h | 50h: rbp | 58h: 28h + its own address | 80h: the frame
  *
- * No other release is asked: words that were left on a stack look like it.
+ * Words that were left on a stack look like it: every stub that saves registers does it by pusha. So no other
+ * release is asked, and no frame whose return address is where it should be, behind a call.
  */
 static __always_inline void find_pusha(const struct hotspot_walk *w)
 {
 	static const __u64 words[] = {0, 32, 33, 34, 35, 36, 37, 64, 65, 66, 67, 68, 69};
 	__u64 sp = get_sp(w), fp = get_fp(w), pushed = 0, seems = 0;
 
-	if (!w->state->has_pusha ||
+	if (!w->state->has_pusha || follows_call(w, w->s->first_slot) ||
 	    bpf_probe_read_user(w->b->words, HOTSPOT_PUSHA_WORDS * 8, (void *)(sp + 0x50)))
 		return;
 #pragma clang loop unroll(disable)
