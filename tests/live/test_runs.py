@@ -95,7 +95,8 @@ class Verdicts(unittest.TestCase):
         ({"true": 995, "f:3 does not call g": 5}, "not in the code", None),
         ({"true": 900, "f:3 does not call g": 100}, "not in the code", "not in the code"),
         ({"true": 991, "a start": 9}, None, None),
-        ({"true": 900, "a start": 100}, "true stacks", None),
+        ({"true": 970, "a start": 30}, "true stacks", None),
+        ({"true": 900, "a start": 100}, "true stacks", "true stacks"),
     ]
 
     def test_bars(self):
