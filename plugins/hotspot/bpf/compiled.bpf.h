@@ -112,7 +112,7 @@ static __always_inline void step_frameless(const struct hotspot_walk *w)
 		at->pc = regs[HOTSPOT_REG_RETURN];
 		at->sp = at->slot;
 	}
-	if (w->s->blob != HOTSPOT_BLOB_VTABLE && w->rec->walk.interrupted &&
+	if (w->rec->walk.interrupted && w->s->first_sp_moved &&
 	    regs[HOTSPOT_REG_BCP] - at->sp < HOTSPOT_MOVED_MAX)
 		at->sp = regs[HOTSPOT_REG_BCP];
 	at->how = is_near(w, at->pc) ? HOTSPOT_HOW_KNOWN : HOTSPOT_HOW_SEARCH;

@@ -23,6 +23,7 @@
 /* Compiled frames end at a multiple of 16: src/hotspot/cpu/x86/globalDefinitions_x86.hpp, 8 to 27. */
 #define HOTSPOT_FIRST_TRIES 48
 #define HOTSPOT_PUSHA_WORDS 71
+#define HOTSPOT_MOVES 256 /* bytes of code, of 20 arguments or so */
 #define HOTSPOT_FIRST_ABOVE 0x100000 /* bytes to the fp of an interpreter's frame: 65535 words and more */
 
 /* What the call before a return address, which was read, leads to; 0: another kind of call, or none. */
@@ -215,6 +216,31 @@ static __always_inline void check_first(const struct hotspot_walk *w)
 	w->s->first_is_searched = 1;
 }
 
+/*
+ * An adapter from compiled code to the interpreter keeps the caller's sp in r13, before it makes room for the
+ * arguments; what is there earlier is anybody's (gen_c2i_adapter, sharedRuntime_x86_64.cpp, 8 to 27):
+ *
+ *	pop rax | mov r13, rsp | sub rsp, n | mov [rsp], rax | mov [rsp + x], argument | ... | jmp
+ *
+ * One that goes the other way has it from the interpreter, which needs no sp.
+ */
+static __always_inline void look_at_adapter(const struct hotspot_walk *w)
+{
+	__u64 none = 1;
+
+	if (bpf_probe_read_user(w->b->words, HOTSPOT_MOVES, (void *)(w->rec->walk.pc - HOTSPOT_MOVES)))
+		return;
+	HOTSPOT_MEET();
+#pragma clang loop unroll(disable)
+	for (__u64 i = 0; i <= HOTSPOT_MOVES - 3; i++) {
+		const __u8 *code = (const __u8 *)w->b->words + (i & (HOTSPOT_MOVES - 1));
+		__u64 differs = (code[0] ^ 0x4c) | (code[1] ^ 0x8b) | (code[2] ^ 0xec);
+
+		none &= is_set(differs);
+	}
+	w->s->first_sp_moved = 1 ^ none;
+}
+
 /* Where the first frame's return address is, if it is one of a method. */
 static __always_inline void look_at_first(const struct hotspot_walk *w)
 {
@@ -224,10 +250,16 @@ static __always_inline void look_at_first(const struct hotspot_walk *w)
 	w->s->first_slot = 0;
 	w->s->first_keeps_fp = 0;
 	w->s->first_is_searched = 0;
+	w->s->first_sp_moved = 0;
 	w->s->spilled = 0;
 	w->s->pushed = 0;
 	if (!find_range(w, walk->pc) || HOTSPOT_CODE(w->s->code.data) != HOTSPOT_CODE_HEAP ||
-	    !find_block(w, walk->pc - walk->return_address) || w->s->blob != HOTSPOT_BLOB_METHOD)
+	    !find_block(w, walk->pc - walk->return_address))
+		return;
+	if (w->s->blob == HOTSPOT_BLOB_ADAPTER && walk->interrupted)
+		look_at_adapter(w);
+	HOTSPOT_MEET();
+	if (w->s->blob != HOTSPOT_BLOB_METHOD)
 		return;
 	frame_bytes = w->s->frame_bytes;
 	if (frame_bytes < 16)

@@ -75,7 +75,7 @@ struct hotspot_scratch {
 	__u64 seen;	       /* a frame of ours was pushed in this sample */
 	__u64 says, made;      /* of the code around the pc that was interrupted: leaf.bpf.h */
 	__u64 first_slot;      /* of the return address of the first frame; 0: it is no method's */
-	__u64 first_keeps_fp, first_is_searched;
+	__u64 first_keeps_fp, first_is_searched, first_sp_moved;
 	__u64 spilled;	     /* bytes that its sp is lower, as its code says */
 	__u64 pushed;	     /* the same, as what lies there says beyond doubt */
 	__u64 searched_slot; /* of it, if that one is no good */
