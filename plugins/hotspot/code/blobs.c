@@ -212,9 +212,14 @@ static enum hs_start start_at(const uint8_t *code, size_t bytes, bool is_trapped
 	return HS_START_CALLED;
 }
 
+/*
+ * "StubRoutines (initial stubs)"; where they come from an AOT cache "Stub Generator initial_blob" (26) or
+ * "initial_blob (stub gen)" (27, 28): StubRoutines::initialize_stubs, stubRoutines.cpp; StubInfo, stubInfo.cpp.
+ */
 static bool is_stub_buffer(const char *name)
 {
-	return !strncmp(name, "StubRoutines", 12);
+	return !strncmp(name, "StubRoutines", 12) || !strncmp(name, "Stub Generator", 14) ||
+	       strstr(name, "_blob (stub gen)");
 }
 
 /* Where a signal handler or a thrower may lead to: by the name of the blob. */

@@ -10,9 +10,11 @@ that is far below its bar (verdicts.SLACK); one that is below by less says so; -
 Exit status: 0, 1 when a run failed, 77 when this machine cannot profile.
 """
 import dataclasses
+import glob
 import os
 import re
 import sys
+import zipfile
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 import chains  # noqa: E402
@@ -64,15 +66,37 @@ class Case:
     threshold: float = THRESHOLD
     attach: bool = False     # profiled from its middle on
     way: str = None          # of tests/runtimes/enter.py
+    archive: bool = False    # classes come from a file that an earlier run wrote
 
     @property
     def name(self):
         return runs.name_of(self.runtime.name, self.label)
 
-    def argv(self, directory, seconds):
-        options = [*javas.options_of(self.runtime), *self.options, "-Dnatives=" + directory,
-                   "-cp", directory, "Burner", str(self.seconds or seconds), *self.scenarios]
+    def argv(self, directory, seconds, writes=False):
+        """writes: the run before that one, for its archive."""
+        archive = archive_options(self.runtime, directory, writes) if self.archive else []
+        path = os.path.join(directory, "burner.jar") if self.archive else directory
+        options = [*javas.options_of(self.runtime), *self.options, *archive, "-Dnatives=" + directory,
+                   "-cp", path, "Burner", str(1 if writes else self.seconds or seconds), *self.scenarios]
         return self.runtime.argv(options, directory, self.way)
+
+
+def archive_options(runtime, directory, writes):
+    """An AOT cache, with code of its own from 26 on; before 25 a dynamic archive of class data."""
+    path = os.path.join(directory, f"classes-{runtime.name}")
+    if javas.major(runtime) >= 25:
+        return [f"-XX:AOTCache{'Output' if writes else ''}={path}.aot"]
+    return [f"-XX:{'ArchiveClassesAtExit' if writes else 'SharedArchiveFile'}={path}.jsa"]
+
+
+def write_archive(case, directory):
+    """Of a jar: classes in a directory are not archived."""
+    with zipfile.ZipFile(os.path.join(directory, "burner.jar"), "w") as jar:
+        for name in glob.glob(os.path.join(directory, "*.class")):
+            jar.write(name, os.path.basename(name))
+    done = javas.run(case.argv(directory, 1, writes=True), 120)
+    if not glob.glob(os.path.join(directory, f"classes-{case.runtime.name}.*")):
+        raise Skipped(f"skip: no archive: {(done.stdout + done.stderr)[-300:]}")
 
 
 # --- judging --------------------------------------------------------------------------------------
@@ -96,6 +120,8 @@ def check(case, library, options):
     path = os.path.join(options.keep or library.directory, case.name + ".pb.gz")
     seconds = case.seconds or options.seconds
     command = case.argv(library.directory, options.seconds)
+    if case.archive:
+        write_archive(case, library.directory)
     how = {"after": 1.5, "seconds": 3} if case.attach else \
         {"sleeps": javas.sleeper(case.runtime.argv([], library.directory), library.directory)}
     profile, done = javas.record(command, path, FREQUENCY, 90 + 10 * seconds, **how)
@@ -134,6 +160,8 @@ def cases(options):
         yield Case(runtime, "start", threshold=STARTUP_THRESHOLD, seconds=STARTUP_SECONDS)
         labels = FLAGS if options.full else QUICK_FLAGS.get(javas.major(runtime), [])
         yield from flag_cases(runtime, labels)
+        if javas.major(runtime) >= 17 if options.full else runtime is quick[-1]:
+            yield Case(runtime, "archive", archive=True)
     for runtime in quick if options.full else quick[-2:]:
         yield Case(runtime, "attached", attach=True, seconds=ATTACHED_SECONDS)
         if runtime.root:

@@ -150,6 +150,7 @@ struct walked {
 	uint32_t n_right; /* of the shadow's callers, in order; at most n_known */
 	uint32_t n_known;
 	uint32_t header[3]; /* of the first frames: kind, flags, words */
+	bool is_seen;	/* the caller is where the walk was seen, not what a frame says */
 };
 
 int walker_new(pid_t pid, const char *plugins, struct walker **ret_walker);

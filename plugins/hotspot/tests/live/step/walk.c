@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#define WINDOW_BYTES 512 /* of the stack: plugins/hotspot/bpf/window.bpf.h */
 #define MAX_SEEN 16
 
 struct walker {
@@ -34,7 +35,7 @@ struct walker {
 		uint64_t pc, sp;
 	} seen[MAX_SEEN]; /* of the walk under way: where it was */
 	size_t n_seen;
-	bool is_walking;
+	bool is_walking, denies_windows;
 };
 
 static const struct ep_record *get_record(const struct walker *walker)
@@ -65,6 +66,8 @@ static int source_read(void *arg, uint64_t addr, void *buf, size_t bytes)
 
 	if (walker->is_walking)
 		look_at_walk(walker);
+	if (walker->denies_windows && bytes == WINDOW_BYTES)
+		return -EFAULT;
 	return ep_memory_read(walker->pid, addr, buf, bytes);
 }
 
@@ -249,15 +252,15 @@ static void read_event(const struct walker *walker, struct walked *walked)
 			uint64_t pc = frame_pc(walker, &words[at]);
 
 			walked->caller = pc ? pc : walker_pc(walker, 1);
+			walked->is_seen = !pc;
 			if (EP_FRAME_KIND(words[at]) == EP_FRAME_ERROR)
 				walked->caller = 0;
 		}
 	}
 }
 
-int walker_walk(struct walker *walker, const struct tracee *tracee, struct walked *ret)
+static int walk_once(struct walker *walker, const struct tracee *tracee, struct walked *ret)
 {
-	const struct ep_sample *sample;
 	int r = put_thread(walker, tracee);
 
 	*ret = (struct walked){0};
@@ -273,6 +276,37 @@ int walker_walk(struct walker *walker, const struct tracee *tracee, struct walke
 	if (r == 0)
 		read_event(walker, ret);
 	walker->is_walking = false;
+	return r;
+}
+
+/*
+ * Where its pc was when memory was read tells what no frame says. Through a window several frames are read at
+ * once: then it is walked again without one, and must come to the same frames.
+ */
+static int walk_without_window(struct walker *walker, const struct tracee *tracee, struct walked *walked)
+{
+	struct walked again;
+	int r;
+
+	walker->denies_windows = true;
+	r = walk_once(walker, tracee, &again);
+	walker->denies_windows = false;
+	if (r < 0)
+		return r;
+	walked->caller = again.caller;
+	if (again.n_frames != walked->n_frames || again.error != walked->error ||
+	    memcmp(again.header, walked->header, sizeof(again.header)) != 0)
+		walked->caller = 1; /* nobody's */
+	return 0;
+}
+
+int walker_walk(struct walker *walker, const struct tracee *tracee, struct walked *ret)
+{
+	const struct ep_sample *sample;
+	int r = walk_once(walker, tracee, ret);
+
+	if (r == 0 && ret->is_seen)
+		r = walk_without_window(walker, tracee, ret);
 	if (r < 0)
 		return r;
 	sample = walker->event.data;
