@@ -481,6 +481,21 @@ static bool is_of_block(const char *name)
 	return is_method(name);
 }
 
+static bool is_kind(const struct blobs *blobs, const uint8_t *bytes, enum hotspot_constant_id kind)
+{
+	const struct hotspot_layout *layout = blobs->reader->layout;
+
+	return hotspot_has(layout, HOTSPOT_F_blob_kind) && layout->has_constant[kind] &&
+	       hs_field(blobs->reader, HOTSPOT_F_blob_kind, bytes, HEAD_BYTES) == (uint64_t)layout->constants[kind];
+}
+
+/* The same by its kind, where that is published: with an AOT cache the names of adapters are signatures. */
+static bool is_of_known_kind(const struct blobs *blobs, const uint8_t *bytes)
+{
+	return is_kind(blobs, bytes, HOTSPOT_C_kind_adapter) || is_kind(blobs, bytes, HOTSPOT_C_kind_vtable) ||
+	       is_kind(blobs, bytes, HOTSPOT_C_kind_mh_adapter);
+}
+
 /* Where the code of a blob is; false: nowhere. */
 static bool find_code(const struct blobs *blobs, const uint8_t *bytes, uint64_t addr, uint64_t room, struct blob *ret)
 {
@@ -507,7 +522,9 @@ static int read_block(struct blobs *blobs, const uint8_t *bytes, uint64_t addr, 
 	uint64_t name = hs_field(blobs->reader, HOTSPOT_F_blob_name, bytes, HEAD_BYTES);
 	struct blob blob = { .name = name_at(blobs, name) };
 
-	if (!blob.name)
+	if (is_kind(blobs, bytes, HOTSPOT_C_kind_nmethod))
+		return 1;
+	if (!blob.name || is_of_known_kind(blobs, bytes))
 		return 0;
 	if (is_of_block(blob.name) || !find_code(blobs, bytes, addr, room, &blob))
 		return is_method(blob.name);

@@ -4,6 +4,7 @@
  *	heaps ──► blocks ──► blobs that are made once (blobs.c) ─┴─► rules ──► ranges; names
  */
 #include "plugins/hotspot/code/stubs_internal.h"
+#include "plugins/hotspot/heaps.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -209,15 +210,25 @@ static void cut_overlaps(struct hotspot_stubs *stubs)
 	stubs->n_found = to;
 }
 
+/* Of a process, with what is left of the heaps between them and at their ends. */
+static size_t count_ranges(const struct hotspot_stubs *stubs)
+{
+	size_t n = stubs->n_found + 2 * HOTSPOT_MAX_HEAPS;
+
+	for (size_t i = 1; i < stubs->n_found; i++)
+		n += stubs->found[i].start != stubs->found[i - 1].end;
+	return n;
+}
+
 static int make_ranges(struct hotspot_stubs *stubs)
 {
 	qsort(stubs->found, stubs->n_found, sizeof(*stubs->found), compare_ranges);
 	cut_overlaps(stubs);
-	while (stubs->n_found > EP_MAX_RANGES / 2) {
+	while (count_ranges(stubs) > EP_MAX_RANGES) {
 		uint32_t blob = largest_blob(stubs);
 
 		if (!blob) {
-			stubs->n_found = EP_MAX_RANGES / 2;
+			stubs->n_found = EP_MAX_RANGES / 2 - HOTSPOT_MAX_HEAPS;
 			stubs->n_coarse++;
 			break;
 		}

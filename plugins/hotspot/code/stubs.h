@@ -43,7 +43,7 @@ const char *hotspot_stubs_name(const struct hotspot_stubs *stubs, uint64_t addr)
 
 /*
  * Ranges for BPF, ascending and disjoint: data is HOTSPOT_CODE_INTERPRETER or _STUB with its rule
- * (hotspot_shared.h). At most EP_MAX_RANGES / 2 of them. The array is the stubs'.
+ * (hotspot_shared.h). With what they leave of heaps at most EP_MAX_RANGES. The array is the stubs'.
  */
 size_t hotspot_stubs_ranges(const struct hotspot_stubs *stubs, const struct ep_range **ret);
 

@@ -19,7 +19,7 @@ static void check(const struct hotspot_stubs *stubs)
 	const struct ep_range *ranges;
 	size_t n = hotspot_stubs_ranges(stubs, &ranges);
 
-	assert(n <= EP_MAX_RANGES / 2);
+	assert(n <= EP_MAX_RANGES);
 	for (size_t i = 0; i < n; i++) {
 		const char *name = hotspot_stubs_name(stubs, ranges[i].start);
 
