@@ -109,13 +109,20 @@ enum hotspot_frame {
 #define HOTSPOT_BCI_NATIVE 0xffffffffu
 /*
  * What tells a method from another that is later at its address: classes that a program makes by one
- * pattern and that are unloaded take each other's. All that is on the way from a Method to its own name and
- * to its class's. The symbols both count, since either may be in use elsewhere longer than the class.
+ * pattern and that are unloaded take each other's, versions of a class that is redefined too. All that is on
+ * the way from a Method to its own name and to its class's. The symbols both count, since either may be in use
+ * elsewhere longer than the class.
  */
 struct hotspot_way {
 	__u64 const_method;
 	__u64 quad; /* of that: four u2 in a row: size of its code, name, signature, number */
 	__u64 pool, class, class_name, name; /* addresses */
+	/*
+	 * The pool's length, and behind it the number of its version, one more with each redefinition, by which
+	 * the VM itself tells versions apart in backtraces (ConstantPool::_length, ::_saved._version:
+	 * share/oops/constantPool.hpp, 8 to 27; share/prims/jvmtiRedefineClasses.cpp, merge_cp_and_rewrite).
+	 */
+	__u64 version;
 	/*
 	 * The first 8 bytes of the names' Symbols, without their count of references: its length and a random
 	 * number of its own (share/oops/symbol.cpp, Symbol::Symbol: os::random(), 8 to 27).
@@ -138,6 +145,7 @@ hotspot_interpreted_word(const struct hotspot_way *way)
 	__u64 hash = hotspot_mix(way->const_method, way->quad);
 
 	hash = hotspot_mix(hash, way->pool);
+	hash = hotspot_mix(hash, way->version);
 	hash = hotspot_mix(hash, way->class);
 	hash = hotspot_mix(hash, way->class_name);
 	hash = hotspot_mix(hash, way->class_symbol);
@@ -195,6 +203,7 @@ struct hotspot_state {
 	__u16 const_code_size; /* u2; then name, signature, number */
 	__u16 const_pool, pool_holder, class_name; /* from a ConstMethod to the name of its class */
 	__u16 pool_bytes; /* of ConstantPool: its entries follow */
+	__u16 pool_len; /* its length, an int; then its version */
 	__u8 safepoints_shift; /* 64 - 8 * bytes of the counter */
 	__u8 symbol_shift; /* of a Symbol's count of references in its first word */
 };

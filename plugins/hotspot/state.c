@@ -213,12 +213,16 @@ static const char *fill_interpreted(struct hotspot_state *state, const struct ho
 		return "sizeof(ConstMethod)";
 	if (!hotspot_has(layout, HOTSPOT_F_names_const_pool) ||
 	    !hotspot_has(layout, HOTSPOT_F_names_pool_holder) ||
-	    !hotspot_has(layout, HOTSPOT_F_names_class_name) ||
-	    !layout->sizes[HOTSPOT_Z_names_pool_bytes] ||
-	    layout->sizes[HOTSPOT_Z_names_pool_bytes] > UINT16_MAX)
+	    !hotspot_has(layout, HOTSPOT_F_names_class_name))
 		return "the way from a ConstMethod to its class";
+	if (!hotspot_has(layout, HOTSPOT_F_names_pool_len) ||
+	    layout->sizes[HOTSPOT_Z_names_pool_bytes] > UINT16_MAX ||
+	    layout->sizes[HOTSPOT_Z_names_pool_bytes] <
+		    hotspot_off(layout, HOTSPOT_F_names_pool_len) + sizeof(uint64_t))
+		return "sizeof(ConstantPool) and ConstantPool::_length";
 	state->const_pool = offset_of(layout, HOTSPOT_F_names_const_pool);
 	state->pool_holder = offset_of(layout, HOTSPOT_F_names_pool_holder);
+	state->pool_len = offset_of(layout, HOTSPOT_F_names_pool_len);
 	state->pool_bytes = (uint16_t)layout->sizes[HOTSPOT_Z_names_pool_bytes];
 	state->class_name = offset_of(layout, HOTSPOT_F_names_class_name);
 	state->symbol_shift = hotspot_symbol_shift(layout);

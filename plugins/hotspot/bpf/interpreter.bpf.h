@@ -28,6 +28,7 @@ static __always_inline void read_way(const struct hotspot_walk *w)
 	struct hotspot_way *way = &w->b->way;
 
 	read_word(way->const_method + state->const_pool, &way->pool);
+	read_word(way->pool + state->pool_len, &way->version);
 	read_word(way->pool + state->pool_holder, &way->class);
 	read_word(way->class + state->class_name, &way->class_name);
 	read_word(way->class_name, &way->class_symbol);

@@ -81,6 +81,18 @@ static int read_const(const struct hotspot_methods *m, struct hotspot_identity *
 	return 0;
 }
 
+/* The pool's length and its version (hotspot_shared.h: hotspot_way). */
+static int get_version(const struct hotspot_layout *layout, const uint8_t *head, size_t bytes,
+		       __u64 *ret)
+{
+	uint32_t off = hotspot_off(layout, HOTSPOT_F_names_pool_len);
+
+	if (!ep_in_bounds(off, sizeof(*ret), bytes))
+		return -EBADMSG;
+	memcpy(ret, head + off, sizeof(*ret));
+	return 0;
+}
+
 static int read_pool(const struct hotspot_methods *m, struct hotspot_identity *id)
 {
 	const struct hotspot_layout *layout = m->layout;
@@ -91,6 +103,9 @@ static int read_pool(const struct hotspot_methods *m, struct hotspot_identity *i
 	if (!bytes || bytes > sizeof(head))
 		return -ENOTSUP;
 	r = read_memory(m, id->way.pool, head, bytes);
+	if (r < 0)
+		return r;
+	r = get_version(layout, head, bytes, &id->way.version);
 	if (r < 0)
 		return r;
 	id->way.class = hotspot_get(layout, HOTSPOT_F_names_pool_holder, head, bytes);

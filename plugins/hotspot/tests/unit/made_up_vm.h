@@ -287,6 +287,7 @@ static inline void vm_put_fields(struct made_up_vm *vm)
 		{"Method", "_constMethod", "ConstMethod*", false, 8},
 		{"ConstMethod", "_constants", "ConstantPool*", false, 8},
 		{"ConstantPool", "_pool_holder", "InstanceKlass*", false, 24},
+		{"ConstantPool", "_length", "int", false, 52},
 		{"Klass", "_name", "Symbol*", false, 24},
 		{"Symbol", "_length", "u2", false, 4},
 		{"ConstMethod", "_code_size", "u2", false, 34},

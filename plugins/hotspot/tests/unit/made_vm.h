@@ -175,6 +175,7 @@ static inline uint64_t made_interpreted_word(struct made_vm *vm, uint64_t method
 
 	way.quad = made_word(vm, way.const_method + 32);
 	way.pool = made_word(vm, way.const_method + 8);
+	way.version = made_word(vm, way.pool + 60);
 	way.class = made_word(vm, way.pool + 24);
 	way.class_name = made_word(vm, way.class + 24);
 	way.name = made_word(vm, way.pool + 72 + 8 * HOTSPOT_NAME_INDEX(way.quad));

@@ -378,6 +378,26 @@ static void tells_classes_of_one_shape_apart(void **state)
 	}
 }
 
+/* A class that was redefined, and whose new version took the addresses of one before it. */
+static void tells_versions_of_a_class_apart(void **state)
+{
+	(void)state;
+	for (enum made_family family = 0; family < MADE_FAMILIES; family++) {
+		struct fixture *fx = make(family, 6);
+		struct ep_raw_frame frame = interpreted(fx, fx->app.run, 7), other;
+		uint64_t pool = made_word(&fx->vm, made_word(&fx->vm, fx->app.run + 8) + 8);
+
+		assert_int_equal(ask(fx, &frame), 0);
+		made_poke(&fx->vm, pool + 64, &(uint32_t){1}, 4);
+		other = interpreted(fx, fx->app.run, 7);
+		assert_int_not_equal(other.words[1], frame.words[1]);
+		assert_int_equal(ask(fx, &other), 0);
+		frame.aux = 8;
+		assert_int_equal(ask(fx, &frame), EP_FRAME_GONE);
+		unmake(fx);
+	}
+}
+
 /* The name's symbol is given up before the class's memory is. */
 static void names_no_class_that_is_unloaded(void **state)
 {
@@ -474,6 +494,7 @@ int main(void)
 		cmocka_unit_test(gives_up_what_is_gone),
 		cmocka_unit_test(gives_up_interpreted_that_changed),
 		cmocka_unit_test(tells_classes_of_one_shape_apart),
+		cmocka_unit_test(tells_versions_of_a_class_apart),
 		cmocka_unit_test(names_no_class_that_is_unloaded),
 		cmocka_unit_test(fails_as_its_reads_do),
 		cmocka_unit_test(passes_on_what_add_says),
