@@ -437,7 +437,8 @@ int hotspot_refresh(void *instance)
 /* Made since. */
 static bool is_unknown_stub(const struct instance *inst, const struct ep_raw_frame *frame)
 {
-	return HOTSPOT_FRAME(frame->flags) == HOTSPOT_FRAME_STUB && frame->n_words > 0 &&
+	return HOTSPOT_FRAME(frame->flags) == HOTSPOT_FRAME_STUB &&
+	       frame->aux == HOTSPOT_BLOB_OTHER && frame->n_words > 0 &&
 	       !hotspot_stubs_name(inst->stubs, frame->words[0]);
 }
 

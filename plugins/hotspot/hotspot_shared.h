@@ -94,7 +94,7 @@ enum hotspot_blob {
  *			it bits 3 to 34 of the Method
  *	INTERPRETED	aux: bci, HOTSPOT_BCI_NATIVE where there is none; word 0: Method;
  *			word 1: hotspot_interpreted_word
- *	STUB		word 0: pc
+ *	STUB		aux: enum hotspot_blob; word 0: pc
  *	HEAP_FRAMES	no words: the rest of a virtual thread's frames, which are not on this stack
  */
 #define HOTSPOT_FRAME_SHIFT    2

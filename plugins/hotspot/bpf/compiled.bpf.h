@@ -98,6 +98,7 @@ static __always_inline void step_frameless(const struct hotspot_walk *w)
 	const __u64 *regs = w->rec->walk.regs;
 
 	be_stub(w);
+	at->aux = (__u32)w->s->blob;
 	at->slot = get_sp(w);
 	if (!w->rec->walk.interrupted && is_known(w, HOTSPOT_REG_BCP))
 		at->slot = regs[HOTSPOT_REG_BCP];

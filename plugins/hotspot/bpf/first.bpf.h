@@ -23,6 +23,8 @@
 /* Compiled frames end at a multiple of 16: src/hotspot/cpu/x86/globalDefinitions_x86.hpp, 8 to 27. */
 #define HOTSPOT_FIRST_TRIES 48
 #define HOTSPOT_PUSHA_WORDS 71
+#define HOTSPOT_POPA_BEHIND 96	/* bytes of popa that may have run: it has not moved sp before its end */
+#define HOTSPOT_POPA_BYTES  768 /* and what is before it: the call, all vector registers stored and loaded */
 #define HOTSPOT_MOVES 256 /* bytes of code, of 20 arguments or so */
 #define HOTSPOT_FIRST_ABOVE 0x100000 /* bytes to the fp of an interpreter's frame: 65535 words and more */
 
@@ -126,6 +128,24 @@ static __always_inline bool follows_call(const struct hotspot_walk *w, __u64 slo
 	       read_word(w->b->value - 8, &w->b->before) && is_behind_call(w);
 }
 
+/* popa begins with mov r15, [rsp] (assembler_x86.cpp, 8). */
+static __always_inline bool has_popa_ahead(const struct hotspot_walk *w)
+{
+	__u64 from = w->rec->walk.pc - HOTSPOT_POPA_BEHIND, none = 1;
+
+	if (bpf_probe_read_user(w->b->words, HOTSPOT_POPA_BYTES, (void *)from))
+		return false;
+	HOTSPOT_MEET();
+#pragma clang loop unroll(disable)
+	for (__u64 i = 0; i <= HOTSPOT_POPA_BYTES - 4; i++) {
+		const __u8 *code = (const __u8 *)w->b->words + (i & 1023);
+		__u64 differs = (code[0] ^ 0x4c) | (code[1] ^ 0x8b) | (code[2] ^ 0x3c) | (code[3] ^ 0x24);
+
+		none &= is_set(differs);
+	}
+	return 1 ^ none;
+}
+
 /*
  * Registers were saved by pusha, around a call of C for an x87 intrinsic: it has stored sp as it was five
  * words below that, which tells, and rbp below it, which leaves no doubt: the same is still in its register
@@ -135,14 +155,15 @@ static __always_inline bool follows_call(const struct hotspot_walk *w, __u64 slo
  *	sp | 0 to 5 words | ymm, 100h or none | xmm, 100h | 50h: rbp | 58h: 28h + its own address | 80h: the frame
  *
  * Words that were left on a stack look like it: every stub that saves registers does it by pusha. So no other
- * release is asked, and no frame whose return address is where it should be, behind a call.
+ * release is asked; and an address behind a call where the return address should be is it, but for code that
+ * has a popa ahead: there it is what was left.
  */
 static __always_inline void find_pusha(const struct hotspot_walk *w)
 {
 	static const __u64 words[] = {0, 32, 33, 34, 35, 36, 37, 64, 65, 66, 67, 68, 69};
 	__u64 sp = get_sp(w), fp = get_fp(w), pushed = 0, seems = 0;
 
-	if (!w->state->has_pusha || follows_call(w, w->s->first_slot) ||
+	if (!w->state->has_pusha ||
 	    bpf_probe_read_user(w->b->words, HOTSPOT_PUSHA_WORDS * 8, (void *)(sp + 0x50)))
 		return;
 #pragma clang loop unroll(disable)
@@ -153,6 +174,9 @@ static __always_inline void find_pusha(const struct hotspot_walk *w)
 		seems |= bytes & (is_set(differs) - 1);
 		pushed |= bytes & (is_set(differs | (w->b->words[at & 127] ^ fp)) - 1);
 	}
+	HOTSPOT_MEET();
+	if (!seems || (follows_call(w, w->s->first_slot) && !has_popa_ahead(w)))
+		return;
 	w->s->pushed = pushed;
 	w->s->spilled |= seems & ~15ull;
 }

@@ -468,17 +468,27 @@ static bool is_method(const char *name)
 	return !strcmp(name, "nmethod") || !strcmp(name, "native nmethod");
 }
 
-/* What the walk knows by its block, and buffers that compilers work in. */
+/*
+ * Buffers that compilers work in: no code runs there, and others', methods' too, take their places at once
+ * (opto/output.cpp, to 11 compile.cpp: Compile::Fill_buffer, Compile::scratch_buffer; c1_Compiler.cpp;
+ * jvmciCodeInstaller.cpp: "JVMCI Compiler CodeBuffer"; 8 to 27).
+ */
+static bool is_workplace(const char *name)
+{
+	return !strncmp(name, "Compile::", 9) || !strncmp(name, "JVMCI Compiler", 14) ||
+	       !strcmp(name, "C1 temporary CodeBuffer") || !strcmp(name, "Signature Handler Temp Buffer");
+}
+
+/* What the walk knows by its block. */
 static bool is_of_block(const char *name)
 {
 	static const char *const names[] = { "I2C/C2I adapters", "vtable chunks", "MethodHandles adapters",
-					     "Interpreter", "adapters", "C1 temporary CodeBuffer",
-					     "Compile::scratch_buffer", "Signature Handler Temp Buffer" };
+					     "Interpreter", "adapters" };
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (!strcmp(name, names[i]))
 			return true;
-	return is_method(name);
+	return is_method(name) || is_workplace(name);
 }
 
 static bool is_kind(const struct blobs *blobs, const uint8_t *bytes, enum hotspot_constant_id kind)

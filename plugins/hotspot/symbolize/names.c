@@ -389,6 +389,18 @@ static int name_interpreted(struct hotspot_names *names, const struct ep_raw_fra
 	return r;
 }
 
+/* Blobs of which there are many, each made when it is needed: none has a name of its own. */
+static const char *get_blob_name(uint32_t blob)
+{
+	static const char *const names[] = {
+		[HOTSPOT_BLOB_VTABLE] = "vtable stub",
+		[HOTSPOT_BLOB_ADAPTER] = "I2C/C2I adapter",
+		[HOTSPOT_BLOB_MH_ADAPTER] = "method handle adapter",
+	};
+
+	return blob < EP_LEN(names) && names[blob] ? names[blob] : "stub";
+}
+
 static int name_stub(const struct hotspot_stubs *stubs, const struct ep_raw_frame *frame,
 		     const struct sink *sink)
 {
@@ -397,8 +409,9 @@ static int name_stub(const struct hotspot_stubs *stubs, const struct ep_raw_fram
 
 	if (stubs && frame->n_words >= 1)
 		name = hotspot_stubs_name(stubs, frame->words[0]);
-	hotspot_text_encode((const uint8_t *)(name ? name : "stub"), strlen(name ? name : "stub"),
-			    false, clean, sizeof(clean) - 1);
+	if (!name)
+		name = get_blob_name(frame->aux);
+	hotspot_text_encode((const uint8_t *)name, strlen(name), false, clean, sizeof(clean) - 1);
 	snprintf(text, sizeof(text), "[%s]", clean);
 	return add_text(sink, text);
 }

@@ -33,8 +33,9 @@ RULES = "libjavarules.so"  # C whose frames are in chains
 JAVA_NAME = re.compile(r"[^\s:()\[\]]+\.[^\s:()\[\].]+")
 DESCRIPTOR = re.compile(r"\([^()\s]*\)\S+")
 NEVER = {"Burner.never"}
-# Made at run time, or with frames that are not their own: method handles call what no bytecode names.
-PLUMBING = ("java.lang.invoke.",)
+# Made at run time, or with frames that are not their own: method handles call what no bytecode names, events
+# have methods of no class file (share/jfr/instrumentation/jfrEventClassTransformer.cpp, 28).
+PLUMBING = ("java.lang.invoke.", "jdk.internal.event.")
 POLYMORPHIC = ("java.lang.invoke.MethodHandle", "java.lang.invoke.VarHandle")
 
 

@@ -463,6 +463,14 @@ static void names_the_rest(void **state)
 	assert_int_equal(ask(fx, &frame), 0);
 	assert_string_equal(fx->got.names[0].function, "[stub]");
 	fx->got.n = 0;
+	frame.aux = HOTSPOT_BLOB_VTABLE;
+	assert_int_equal(ask(fx, &frame), 0);
+	assert_string_equal(fx->got.names[0].function, "[vtable stub]");
+	fx->got.n = 0;
+	frame.aux = UINT32_MAX;
+	assert_int_equal(ask(fx, &frame), 0);
+	assert_string_equal(fx->got.names[0].function, "[stub]");
+	fx->got.n = 0;
 	assert_int_equal(hotspot_names_of(fx->names, (const struct hotspot_stubs *)fx, &frame, add,
 					  (struct ep_names *)&fx->got),
 			 0);
