@@ -234,6 +234,8 @@ def main(options, language, prepare):
         return SKIP
     if not options.no_install:
         install(language, options.full)
+    if options.keep:
+        os.makedirs(options.keep, exist_ok=True)
     with tempfile.TemporaryDirectory() as directory:
         try:
             cases, check = prepare(directory)
