@@ -69,10 +69,36 @@ static __always_inline void leave_block(const struct hotspot_walk *w, __u64 fram
 	at->how = HOTSPOT_HOW_SLOT;
 }
 
+/*
+ * C1 pushes the two classes that slow_subtype_check compares, and pops them behind the call: until then sp is
+ * two words below the frame (c1_LIRAssembler_x86.cpp, emit_typecheck_helper, 8 to 27). pop: 58 to 5f with the
+ * register, 41 before it for r8 to r15; an epilogue's is of rbp, 5d.
+ */
+static __always_inline void drop_pushed(const struct hotspot_walk *w)
+{
+	struct ep_walk *walk = &w->rec->walk;
+	__u64 code, pops = 1, bytes = 0;
+
+	if (w->s->exact || w->s->first_slot || !walk->return_address || !read_word(walk->pc, &w->b->value))
+		return;
+	code = w->b->value;
+#pragma clang loop unroll(full)
+	for (int i = 0; i < 2; i++) {
+		__u64 is_high = 1 ^ is_set((code & 0xff) ^ 0x41), pop;
+
+		pop = code >> (8 * is_high) & 0xff;
+		pops &= (1 ^ is_set((pop & 0xf8) ^ 0x58)) & (is_high | is_set(pop ^ 0x5d));
+		bytes += 8 * pops;
+		code >>= 8 + 8 * is_high;
+	}
+	walk->regs[EP_REG_SP] += bytes;
+}
+
 static __always_inline void step_method(const struct hotspot_walk *w)
 {
 	__u64 frame_bytes = w->s->frame_bytes;
 
+	drop_pushed(w);
 	w->b->value = w->rec->walk.pc;
 	if (is_deoptimized(w)) {
 		if (!read_original_pc(w))

@@ -207,6 +207,44 @@ int hotspot_identity_read(const struct hotspot_methods *methods, uint64_t method
 	return r;
 }
 
+/* What was read from memory that was not there, and what is found by it. */
+enum missing {
+	MISSING_CLASS_SYMBOL = 1,
+	MISSING_SYMBOL = 2,
+	MISSING_CLASS = 4,
+	MISSING_POOL = 8,
+	MISSING_NAME = 16,
+	MISSING_END = 32,
+};
+
+static struct hotspot_way leave_out(const struct hotspot_way *whole, unsigned int missing)
+{
+	struct hotspot_way way = *whole;
+
+	if (missing & MISSING_POOL)
+		way.version = way.class = 0;
+	if (missing & (MISSING_POOL | MISSING_CLASS))
+		way.class_name = 0;
+	if (missing & (MISSING_POOL | MISSING_CLASS | MISSING_CLASS_SYMBOL))
+		way.class_symbol = 0;
+	if (missing & MISSING_NAME)
+		way.name = 0;
+	if (missing & (MISSING_NAME | MISSING_SYMBOL))
+		way.symbol = 0;
+	return way;
+}
+
+bool hotspot_identity_is(const struct hotspot_identity *identity, uint64_t word)
+{
+	for (unsigned int missing = 0; missing < MISSING_END; missing++) {
+		struct hotspot_way way = leave_out(&identity->way, missing);
+
+		if (hotspot_interpreted_word(&way) == word)
+			return true;
+	}
+	return false;
+}
+
 bool hotspot_identity_equal(const struct hotspot_identity *a, const struct hotspot_identity *b)
 {
 	return a->method == b->method && a->word == b->word &&

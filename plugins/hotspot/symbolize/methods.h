@@ -52,6 +52,11 @@ struct hotspot_methods {
 /* 0, -EBADMSG, -EFAULT, -ESRCH. Seven reads. */
 int hotspot_identity_read(const struct hotspot_methods *methods, uint64_t method,
 			  struct hotspot_identity *ret);
+/*
+ * Is word 1 of a frame this method's? BPF reads no page that the process has not touched, and finds 0 there:
+ * such pages are of class data archives, which are never unloaded, so what else is the same is enough.
+ */
+bool hotspot_identity_is(const struct hotspot_identity *identity, uint64_t word);
 bool hotspot_identity_equal(const struct hotspot_identity *a, const struct hotspot_identity *b);
 
 /*

@@ -347,7 +347,7 @@ static int read_interpreted(struct hotspot_names *names, const struct ep_raw_fra
 	r = hotspot_identity_read(&names->methods, frame->words[0], &before);
 	if (r < 0)
 		return gone(r);
-	if (before.word != frame->words[1])
+	if (!hotspot_identity_is(&before, frame->words[1]))
 		return EP_FRAME_GONE;
 	r = hotspot_method_get(&names->methods, &before, &method, &read);
 	if (r < 0)

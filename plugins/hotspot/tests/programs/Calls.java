@@ -173,6 +173,52 @@ final class Calls {
         }
     }
 
+    /** Asks what objects are, by turns of two interfaces: what is cached is always of the other one. */
+    static final class Subtypes extends Burner.Scenario {
+        interface First {
+        }
+
+        interface Second {
+        }
+
+        static final class Both implements First, Second, Shape {
+            @Override
+            public long area(int rounds) {
+                return rounds;
+            }
+        }
+
+        private final Object[] objects = {new Both(), new Both(), "neither", new Both()};
+
+        Subtypes() {
+            super("subtypes");
+        }
+
+        @Override
+        String[] chains() {
+            return new String[] {"Calls$Subtypes.turn Calls$Subtypes.between Calls$Subtypes.count"};
+        }
+
+        @Override
+        void turn() {
+            for (int i = 0; i < 500; i++) {
+                Burner.sink += between(i);
+            }
+        }
+
+        long between(int i) {
+            return count(objects[i & 3], i) + count(objects[i + 1 & 3], 1);
+        }
+
+        static long count(Object object, long sum) {
+            for (int i = 0; i < WORK / 4; i++) {
+                sum += object instanceof First ? 1 : 0;
+                sum += object instanceof Second ? i : 2;
+            }
+            return sum;
+        }
+    }
+
     /** Two of these share a lock, so that both wait, spin and wake each other. */
     static final class Locked extends Burner.Scenario {
         private static final Object LOCK = new Object();
@@ -212,6 +258,7 @@ final class Calls {
         Burner.add(new Many());
         Burner.add(new Inlined());
         Burner.add(new Loop());
+        Burner.add(new Subtypes());
         Burner.add(new Locked("locked1"));
         Burner.add(new Locked("locked2"));
     }

@@ -167,8 +167,8 @@ static inline uint64_t made_word(struct made_vm *vm, uint64_t addr)
 	return value;
 }
 
-/* Word 1 of an interpreted method's frames, as BPF makes it. */
-static inline uint64_t made_interpreted_word(struct made_vm *vm, uint64_t method)
+/* What BPF reads of an interpreted method, and word 1 of its frames. */
+static inline struct hotspot_way made_way(struct made_vm *vm, uint64_t method)
 {
 	const uint64_t mask = HOTSPOT_SYMBOL_MASK(vm->family == MADE_8 ? 16 : 0);
 	struct hotspot_way way = {.const_method = made_word(vm, method + 8)};
@@ -181,6 +181,13 @@ static inline uint64_t made_interpreted_word(struct made_vm *vm, uint64_t method
 	way.name = made_word(vm, way.pool + 72 + 8 * HOTSPOT_NAME_INDEX(way.quad));
 	way.class_symbol = made_word(vm, way.class_name) & mask;
 	way.symbol = made_word(vm, way.name) & mask;
+	return way;
+}
+
+static inline uint64_t made_interpreted_word(struct made_vm *vm, uint64_t method)
+{
+	const struct hotspot_way way = made_way(vm, method);
+
 	return hotspot_interpreted_word(&way);
 }
 

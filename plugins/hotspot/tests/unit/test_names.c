@@ -398,6 +398,33 @@ static void tells_versions_of_a_class_apart(void **state)
 	}
 }
 
+/* BPF finds 0 where a page of an archive was never touched; where all is there, another value is another method. */
+static void names_methods_of_untouched_pages(void **state)
+{
+	(void)state;
+	for (enum made_family family = 0; family < MADE_FAMILIES; family++) {
+		struct fixture *fx = make(family, 6);
+		struct ep_raw_frame frame = interpreted(fx, fx->app.run, 7);
+		struct hotspot_way way = made_way(&fx->vm, fx->app.run);
+
+		way.symbol = way.class_symbol = 0;
+		frame.words[1] = hotspot_interpreted_word(&way);
+		assert_int_equal(ask(fx, &frame), 0);
+		assert_string_equal(fx->got.names[0].function, "com.example.Main.run");
+		way.class_name = way.class = way.version = 0;
+		frame.words[1] = hotspot_interpreted_word(&way);
+		assert_int_equal(ask(fx, &frame), 0);
+		way.pool = 0;
+		frame.words[1] = hotspot_interpreted_word(&way);
+		assert_int_equal(ask(fx, &frame), EP_FRAME_GONE);
+		way = made_way(&fx->vm, fx->app.run);
+		way.symbol = 8;
+		frame.words[1] = hotspot_interpreted_word(&way);
+		assert_int_equal(ask(fx, &frame), EP_FRAME_GONE);
+		unmake(fx);
+	}
+}
+
 /* The name's symbol is given up before the class's memory is. */
 static void names_no_class_that_is_unloaded(void **state)
 {
@@ -503,6 +530,7 @@ int main(void)
 		cmocka_unit_test(gives_up_interpreted_that_changed),
 		cmocka_unit_test(tells_classes_of_one_shape_apart),
 		cmocka_unit_test(tells_versions_of_a_class_apart),
+		cmocka_unit_test(names_methods_of_untouched_pages),
 		cmocka_unit_test(names_no_class_that_is_unloaded),
 		cmocka_unit_test(fails_as_its_reads_do),
 		cmocka_unit_test(passes_on_what_add_says),
