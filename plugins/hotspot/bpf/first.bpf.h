@@ -171,8 +171,8 @@ static __always_inline void find_pusha(const struct hotspot_walk *w)
 		__u64 at = words[i], bytes = 0x80 + at * 8;
 		__u64 differs = w->b->words[(at + 1) & 127] ^ (sp + bytes);
 
-		seems |= bytes & (is_set(differs) - 1);
-		pushed |= bytes & (is_set(differs | (w->b->words[at & 127] ^ fp)) - 1);
+		seems |= if_not(differs, bytes);
+		pushed |= if_not(differs | (w->b->words[at & 127] ^ fp), bytes);
 	}
 	HOTSPOT_MEET();
 	if (!seems || (follows_call(w, w->s->first_slot) && !has_popa_ahead(w)))

@@ -148,6 +148,15 @@ static __always_inline __u64 is_set(__u64 value)
 	return (value | minus) >> 63;
 }
 
+/*
+ * What is said where nothing differs, else 0. A product: of a mask, all ones or none, that is ANDed with a
+ * constant newer verifiers (6.12.y on) walk both ways.
+ */
+static __always_inline __u64 if_not(__u64 differs, __u64 says)
+{
+	return says * (1 ^ is_set(differs));
+}
+
 /* All that the shapes say together. */
 static __always_inline __u64 find_shapes(const struct hotspot_walk *w)
 {
@@ -160,7 +169,7 @@ static __always_inline __u64 find_shapes(const struct hotspot_walk *w)
 
 		differs |= (get_code(w, shape->off + 8) ^ shape->bytes[1]) & shape->mask[1];
 		differs |= (get_code(w, shape->off + 16) ^ shape->bytes[2]) & shape->mask[2];
-		says |= shape->says & (is_set(differs) - 1);
+		says |= if_not(differs, shape->says);
 	}
 	return says;
 }
