@@ -44,6 +44,12 @@ static const struct ep_file *source_file(void *arg, uint32_t executable)
 	return ep_capture_files_file(((struct capture *)arg)->files, executable);
 }
 
+static void source_describe(void *arg, uint32_t executable, const struct ep_unwinder_ops *ops,
+			    void *claim)
+{
+	ep_capture_files_describe(((struct capture *)arg)->files, executable, ops, claim);
+}
+
 static int source_tls(void *arg, uint32_t question, uint32_t executable, uint64_t bias,
 		      uint64_t value, struct ep_tls *ret)
 {
@@ -294,6 +300,7 @@ int ep_capture_run(const struct ep_capture_options *options, struct ep_capture_r
 		.read_block = source_block,
 		.table = source_table,
 		.file = source_file,
+		.describe = source_describe,
 		.tls = source_tls,
 		.names = source_names,
 	};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/replay/capture_files.h"
 #include "core/elf/debug_file.h"
+#include "core/plugin/description.h"
 #include "core/plugin/elf_file.h"
 #include "core/symbol/native.h"
 #include "core/unwind/table.h"
@@ -22,7 +23,11 @@ struct file {
 	struct ep_elf *elf;
 	struct ep_elf_file elf_file; /* for plugins; never moved: allocated each */
 	struct ep_unwind_table *table;
+	struct ep_vec asked; /* const struct ep_unwinder_ops *: who described it, or could not */
+	struct ep_description description;
 };
+
+#define MAX_ASKED 64
 
 struct ep_capture_files {
 	struct ep_snapshot *snapshot;
@@ -54,6 +59,8 @@ static void free_file(struct file *file)
 		return;
 	if (file->elf)
 		ep_elf_file_fini(&file->elf_file);
+	ep_vec_fini(&file->asked);
+	ep_description_fini(&file->description);
 	ep_unwind_table_free(file->table);
 	ep_elf_close(file->elf);
 	if (file->fd >= 0)
@@ -107,11 +114,24 @@ static uint32_t find_file(const struct ep_capture_files *files, const struct ep_
 	return 0;
 }
 
+/* As core/process/analysis.c: a debug file only where the file has no .eh_frame. */
+static void build_table(const struct ep_capture_files *files, struct file *file)
+{
+	const struct ep_vec *rows = &file->description.rows;
+	ep_cleanup(ep_elf_closep) struct ep_elf *debug = NULL;
+	struct ep_elf_section section;
+
+	ep_unwind_table_free(ep_take(file->table));
+	if (ep_elf_find_section(file->elf, ".eh_frame", &section) < 0)
+		(void)ep_debug_file_open(file->elf, files->snapshot->root, file->path, &debug);
+	if (ep_unwind_table_build_described(file->elf, debug, rows->data, rows->len,
+					    &file->table) < 0)
+		file->table = NULL;
+}
+
 static int open_file(struct ep_capture_files *files, const struct ep_mapping *mapping,
 		     struct file *file)
 {
-	struct ep_elf *debug = NULL;
-	struct ep_elf_section section;
 	int fd;
 
 	file->fd = files->snapshot->ops->open(files->snapshot, mapping);
@@ -125,12 +145,7 @@ static int open_file(struct ep_capture_files *files, const struct ep_mapping *ma
 		return -EBADMSG;
 	}
 	ep_elf_file_init(&file->elf_file, file->elf, files->snapshot->root, file->path);
-	/* As core/process/analysis.c: a debug file only where the file has no .eh_frame. */
-	if (ep_elf_find_section(file->elf, ".eh_frame", &section) < 0)
-		(void)ep_debug_file_open(file->elf, files->snapshot->root, file->path, &debug);
-	if (ep_unwind_table_build(file->elf, debug, &file->table) < 0)
-		file->table = NULL;
-	ep_elf_close(debug);
+	build_table(files, file);
 	return 0;
 }
 
@@ -165,6 +180,8 @@ static int add_file(struct ep_capture_files *files, const struct ep_mapping *map
 		return -ENOMEM;
 	}
 	*slot = file;
+	ep_vec_init(&file->asked, sizeof(const struct ep_unwinder_ops *), MAX_ASKED);
+	ep_description_init(&file->description);
 	file->fd = -1;
 	file->dev = dev_of(mapping);
 	file->inode = mapping->inode;
@@ -229,6 +246,29 @@ const struct ep_file *ep_capture_files_file(struct ep_capture_files *files, uint
 	return file->elf ? &file->elf_file.file : NULL;
 }
 
+static bool was_asked(const struct file *file, const struct ep_unwinder_ops *ops)
+{
+	const struct ep_unwinder_ops **asked;
+
+	ep_vec_each (&file->asked, asked) {
+		if (*asked == ops)
+			return true;
+	}
+	return false;
+}
+
+void ep_capture_files_describe(struct ep_capture_files *files, uint32_t i,
+			       const struct ep_unwinder_ops *ops, void *claim)
+{
+	struct file *file = file_at(files, i);
+
+	if (!file->elf || was_asked(file, ops) || ep_vec_append(&file->asked, &ops, 1) < 0)
+		return;
+	(void)ep_description_ask(&file->description, ops, claim, &file->elf_file.file);
+	ep_description_end(&file->description);
+	build_table(files, file);
+}
+
 int ep_capture_files_tls(struct ep_capture_files *files, uint32_t question, uint32_t i,
 			 uint64_t bias, uint64_t value, struct ep_tls *ret)
 {
@@ -256,6 +296,7 @@ int ep_capture_files_names(struct ep_capture_files *files, uint32_t i, uint64_t 
 		.arg = file,
 		.root = files->snapshot->root,
 		.path = file->path,
+		.described = file->description.symbols,
 	};
 
 	return file->fd < 0 ? -ENODATA

@@ -9,6 +9,7 @@
 
 struct ep_capture_files;
 struct ep_lines;
+struct ep_unwinder_ops;
 
 int ep_capture_files_new(struct ep_snapshot *snapshot, struct ep_fixture *fixture,
 			 struct ep_capture_files **ret_files);
@@ -23,6 +24,9 @@ int ep_capture_files_update(struct ep_capture_files *files);
 /* What ep_replay_source asks. */
 const struct ep_unwind_table *ep_capture_files_table(struct ep_capture_files *files, uint32_t i);
 const struct ep_file *ep_capture_files_file(struct ep_capture_files *files, uint32_t i);
+/* A language describes each file once: what it said holds for the next replay, too. */
+void ep_capture_files_describe(struct ep_capture_files *files, uint32_t i,
+			       const struct ep_unwinder_ops *ops, void *claim);
 int ep_capture_files_tls(struct ep_capture_files *files, uint32_t question, uint32_t i,
 			 uint64_t bias, uint64_t value, struct ep_tls *ret);
 int ep_capture_files_names(struct ep_capture_files *files, uint32_t i, uint64_t va,

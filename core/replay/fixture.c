@@ -85,7 +85,8 @@ struct ep_fixture_executable *ep_fixture_add_executable(struct ep_fixture *fixtu
 		    EP_FIXTURE_MAX_TEXT_PAGES);
 	ep_vec_init(&executable->deltas, sizeof(uint32_t), 1u << 22);
 	ep_vec_init(&executable->rules, sizeof(struct ep_rule), EP_MAX_RULES);
-	ep_vec_init(&executable->answers, sizeof(struct ep_fixture_answer), 4096);
+	ep_vec_init(&executable->answers, sizeof(struct ep_fixture_answer),
+		    EP_FIXTURE_MAX_ANSWERS);
 	ep_vec_init(&executable->names, sizeof(struct ep_fixture_name), 65536);
 	return executable;
 }

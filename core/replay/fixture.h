@@ -25,6 +25,7 @@
 #define EP_FIXTURE_MAX_THREADS	   4096
 #define EP_FIXTURE_MAX_MAPPINGS	   65536
 #define EP_FIXTURE_MAX_EXECUTABLES 4096
+#define EP_FIXTURE_MAX_ANSWERS	   65536 /* of a file; a language may ask for a name with each of thousands */
 #define EP_FIXTURE_MAX_TEXT_PAGES  (1u << 20)	/* of all executables together */
 #define EP_FIXTURE_MAX_BYTES	   (128u << 20) /* not compressed */
 

@@ -36,6 +36,7 @@ struct ep_replay_language {
 struct ep_replay_file {
 	struct ep_replay *replay;
 	uint32_t executable;
+	size_t next_answer; /* likely the next one: questions come in the same order */
 };
 
 struct ep_replay {
@@ -68,6 +69,8 @@ void ep_replay_keep_names(struct ep_replay *replay, uint32_t executable, uint64_
 
 /* replay_text.c: makes the table that a fixture has of an executable, for the delta store. */
 int ep_replay_put_tables(struct ep_replay *replay);
+/* That of one executable anew. */
+int ep_replay_put_table(struct ep_replay *replay, uint32_t executable);
 /* Keeps the rules of the text page that holds va. */
 int ep_replay_keep_text(struct ep_replay *replay, uint32_t executable, uint64_t va);
 

@@ -143,12 +143,24 @@ static int get_numbers(struct ep_replay_language *language)
 	return r;
 }
 
+static int describe(struct ep_replay_language *language)
+{
+	struct ep_replay *replay = language->replay;
+
+	if (!language->claim || !replay->source || !replay->source->describe ||
+	    !EP_HAS(language->ops, describe))
+		return 0;
+	replay->source->describe(replay->source->arg, language->executable, language->ops,
+				 language->claim);
+	return ep_replay_put_table(replay, language->executable);
+}
+
 static void probe(struct ep_replay_language *language)
 {
 	struct ep_replay *replay = language->replay;
 
 	for (uint32_t i = 0; i < replay->fixture->executables.len && !language->claim; i++) {
-		struct ep_replay_file arg = {replay, i};
+		struct ep_replay_file arg = {.replay = replay, .executable = i};
 		struct ep_file file = ep_replay_file(&arg);
 		void *claim = NULL;
 
@@ -186,7 +198,7 @@ int ep_replay_add_language(struct ep_replay *replay, const struct ep_plugin *plu
 		return r;
 	replay->n_languages++;
 	probe(language);
-	return 0;
+	return describe(language);
 }
 
 /* --- attaching ------------------------------------------------------------------------------- */

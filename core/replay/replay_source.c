@@ -62,17 +62,29 @@ static struct ep_fixture_executable *executable_of(const struct ep_replay *repla
 	return ep_vec_at(&replay->fixture->executables, struct ep_fixture_executable, index);
 }
 
-static struct ep_fixture_answer *find_answer(const struct ep_vec *answers, uint32_t question,
-					     const char *name, uint64_t va, uint32_t bytes)
+/* From *next on, which is then what is behind it, and around. */
+static struct ep_fixture_answer *find_answer(const struct ep_vec *answers, size_t *next,
+					     uint32_t question, const char *name, uint64_t va,
+					     uint32_t bytes)
 {
-	struct ep_fixture_answer *answer;
+	for (size_t n = 0; n < answers->len; n++) {
+		size_t i = (*next + n) % answers->len;
+		struct ep_fixture_answer *answer = ep_vec_at(answers, struct ep_fixture_answer, i);
 
-	ep_vec_each (answers, answer) {
-		if (answer->question == question && answer->va == va && answer->bytes == bytes &&
-		    strcmp(answer->name, name) == 0)
-			return answer;
+		if (answer->question != question || answer->va != va || answer->bytes != bytes ||
+		    strcmp(answer->name, name) != 0)
+			continue;
+		*next = i + 1;
+		return answer;
 	}
 	return NULL;
+}
+
+static struct ep_fixture_answer *find_file_answer(struct ep_replay_file *file, uint32_t question,
+						  const char *name, uint64_t va, uint32_t bytes)
+{
+	return find_answer(&executable_of(file->replay, file->executable)->answers,
+			   &file->next_answer, question, name, va, bytes);
 }
 
 static struct ep_fixture_answer *keep_answer(struct ep_fixture *fixture, struct ep_vec *answers,
@@ -121,9 +133,8 @@ static int ask(const struct ep_replay_file *file, uint32_t question, const char 
 
 static int get(void *arg, uint32_t question, const char *name, uint64_t va, struct ep_symbol *ret)
 {
-	const struct ep_replay_file *file = arg;
-	const struct ep_fixture_answer *answer = find_answer(
-		&executable_of(file->replay, file->executable)->answers, question, name, va, 0);
+	struct ep_replay_file *file = arg;
+	const struct ep_fixture_answer *answer = find_file_answer(file, question, name, va, 0);
 
 	if (!answer)
 		return ask(file, question, name, va, ret);
@@ -168,13 +179,12 @@ static int ask_bytes(const struct ep_replay_file *file, uint64_t va, void *buf, 
 
 static int file_read(void *arg, uint64_t va, void *buf, size_t bytes)
 {
-	const struct ep_replay_file *file = arg;
+	struct ep_replay_file *file = arg;
 	const struct ep_fixture_answer *answer;
 
 	if (bytes > EP_MAX_FILE_READ)
 		return -E2BIG;
-	answer = find_answer(&executable_of(file->replay, file->executable)->answers,
-			     EP_FIXTURE_READ, "", va, (uint32_t)bytes);
+	answer = find_file_answer(file, EP_FIXTURE_READ, "", va, (uint32_t)bytes);
 	if (!answer)
 		return ask_bytes(file, va, buf, bytes);
 	if (answer->result == 0)
@@ -223,12 +233,11 @@ static int ask_symbols(const struct ep_replay_file *file, const char *prefix,
 	return answer.result;
 }
 
-static int get_symbols(const struct ep_replay_file *file, const char *prefix,
+static int get_symbols(struct ep_replay_file *file, const char *prefix,
 		       struct ep_fixture_answer *ret_answer)
 {
-	const struct ep_fixture_answer *answer = find_answer(
-		&executable_of(file->replay, file->executable)->answers, EP_FIXTURE_SYMBOLS,
-		prefix, 0, 0);
+	const struct ep_fixture_answer *answer =
+		find_file_answer(file, EP_FIXTURE_SYMBOLS, prefix, 0, 0);
 
 	if (!answer)
 		return ask_symbols(file, prefix, ret_answer);
@@ -241,7 +250,7 @@ static int file_symbols(void *arg, const char *prefix,
 			int (*visit)(void *arg, const char *name, const struct ep_symbol *symbol),
 			void *visit_arg)
 {
-	const struct ep_replay_file *file = arg;
+	struct ep_replay_file *file = arg;
 	struct ep_fixture_answer answer;
 	char name[EP_ELF_MAX_SYMBOL];
 	struct ep_symbol symbol;
@@ -286,8 +295,9 @@ int ep_replay_tls(struct ep_replay *replay, uint32_t question, uint32_t executab
 	struct ep_vec *answers = &replay->fixture->answers;
 	const struct ep_fixture_answer *found;
 	struct ep_fixture_answer answer = {.question = question, .va = value, .bytes = executable};
+	size_t first = 0;
 
-	found = find_answer(answers, question, "", value, executable);
+	found = find_answer(answers, &first, question, "", value, executable);
 	if (!found && !replay->source) {
 		replay->unanswered++;
 		return -ENODATA;

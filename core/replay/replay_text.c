@@ -104,15 +104,25 @@ static int put_table(struct ep_replay *replay, uint32_t index, struct ep_delta_s
 	return r < 0 ? r : ep_delta_store_put_text(replay->store, table, ret);
 }
 
+int ep_replay_put_table(struct ep_replay *replay, uint32_t index)
+{
+	struct ep_delta_store_text *text = NULL;
+	int r = put_table(replay, index, &text);
+
+	if (r < 0)
+		return r;
+	ep_delta_store_drop_text(replay->store, replay->executables[index].text);
+	replay->executables[index].text = text;
+	return 0;
+}
+
 int ep_replay_put_tables(struct ep_replay *replay)
 {
-	for (uint32_t i = 0; i < replay->fixture->executables.len; i++) {
-		int r = put_table(replay, i, &replay->executables[i].text);
+	int r = 0;
 
-		if (r < 0)
-			return r;
-	}
-	return 0;
+	for (uint32_t i = 0; r == 0 && i < replay->fixture->executables.len; i++)
+		r = ep_replay_put_table(replay, i);
+	return r;
 }
 
 static int keep_rule(struct ep_fixture_executable *executable, const struct ep_unwind_table *table,

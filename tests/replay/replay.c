@@ -9,6 +9,7 @@
  *	--page ADDR one page cannot be read; --read N: the N-th read fails
  *	--bytecode  the BPF programs as a kernel gets them, interpreted
  *	--frames N  so many frames in one run, as on a kernel that takes no more
+ *	--shrink    write the fixture anew, without what its stacks do not need (shrink.c)
  *	--plain	    the file without its compression, for tests of the reader
  *	-v	    what the plugins say
  *
@@ -34,7 +35,7 @@
 struct options {
 	struct ep_replay_plugins plugins;
 	struct replay_way way;
-	bool check, update, faults, late, plain;
+	bool check, update, faults, late, plain, shrink;
 	uint64_t page; /* address */
 	uint64_t read; /* number */
 };
@@ -190,6 +191,9 @@ static int run(const char *path, const struct options *options)
 		r = STATUS_SKIP;
 	} else if (options->faults) {
 		r = replay_faults(path, &replay);
+	} else if (options->shrink) {
+		r = replay_shrink(path, &options->plugins);
+		r = r < 0 ? complain(path, ep_strerror(r)) : 0;
 	} else if (options->late) {
 		r = replay_late(path, &replay);
 	} else {
@@ -210,6 +214,7 @@ static int parse(int argc, char **argv, struct options *options)
 					      {"late", no_argument, NULL, 'l'},
 					      {"bytecode", no_argument, NULL, 'b'},
 					      {"frames", required_argument, NULL, 'F'},
+					      {"shrink", no_argument, NULL, 's'},
 					      {"plain", no_argument, NULL, 'n'},
 					      {"read", required_argument, NULL, 'R'},
 					      {"page", required_argument, NULL, 'P'},
@@ -235,6 +240,7 @@ static int parse(int argc, char **argv, struct options *options)
 		options->late |= option == 'l';
 		options->way.bytecode |= option == 'b';
 		options->plain |= option == 'n';
+		options->shrink |= option == 's';
 	}
 	return optind < argc ? 0 : -1;
 }
@@ -248,7 +254,7 @@ int main(int argc, char **argv)
 	ep_host_init(uv_default_loop(), "replay");
 	if (parse(argc, argv, &options) < 0) {
 		fprintf(stderr,
-			"usage: replay [-p DIR].. [--check | --update | --faults | --late | --plain] "
+			"usage: replay [-p DIR].. [--check | --update | --faults | --late | --shrink | --plain] "
 			"[--bytecode] [--frames N] [--page ADDR] [--read N] [-v] NAME" ENDING
 			"..\n");
 		return 2;

@@ -25,5 +25,7 @@ void replay_close(struct replay *replay);
 int replay_faults(const char *path, const struct replay *replay);
 /* late.c. The same; also when there was nothing to compare. */
 int replay_late(const char *path, const struct replay *replay);
+/* shrink.c. 0 or a negative errno. */
+int replay_shrink(const char *path, const struct ep_replay_plugins *plugins);
 
 #endif

@@ -167,7 +167,7 @@ class Capture(unittest.TestCase):
 class OutOfTree(unittest.TestCase):
     """Plugins built as a stranger would: one whose frames replace an interpreter's, one that is entered."""
 
-    def capture(self, name, source, programs):
+    def capture(self, name, source, programs, *arguments):
         with tempfile.TemporaryDirectory() as directory:
             build = subprocess.run([TESTS + "/abi/build_unwinder", os.environ["EBPF_PROFILER_BUILD"], directory,
                                     f"{name}={TESTS}/{source}"], check=False, capture_output=True, text=True)
@@ -177,7 +177,7 @@ class OutOfTree(unittest.TestCase):
             program = f"{directory}/{name}"
             subprocess.run(["gcc", "-O2", "-fomit-frame-pointer", "-D_GNU_SOURCE", f"-I{TESTS}/..",
                             f"{TESTS}/{programs}/{name}.c", "-o", program], check=True)
-            with subprocess.Popen([program, "60"], stdout=subprocess.DEVNULL) as run:
+            with subprocess.Popen([program, "60", *arguments], stdout=subprocess.DEVNULL) as run:
                 self.addCleanup(run.kill)
                 time.sleep(0.3)
                 result = subprocess.run([BINARY, "capture", "-p", str(run.pid), "-o", directory + "/x.fixture.zst"],
@@ -192,6 +192,18 @@ class OutOfTree(unittest.TestCase):
             "toy", "../plugins/template", "../plugins/template/tests/programs")]
         self.assertIn(names[0], ("spin", "busy"))
         self.assertEqual(names[1:20], ["bounce", "inner", "outer"] * 6 + ["main"])
+
+    def test_describe(self):
+        """A stub that has neither unwind rules nor a symbol, and keeps no frame pointer. What capture writes
+        must give the same stacks when nobody describes it."""
+        for _ in range(5):      # it may have been stopped elsewhere
+            frames = self.capture("toy", "../plugins/template", "../plugins/template/tests/programs", "3", "nap")
+            if frames[0][0] != "toy":
+                break
+        names = [f[1] if f[0] == "toy" else f[2] for f in frames]
+        self.assertEqual(names[:11], ["toy_nap", "bounce", "inner", "outer", "bounce", "inner", "outer",
+                                      "bounce", "inner", "outer", "main"])
+        self.assertEqual({f[0] for f in frames}, {"native", "toy"})
 
     def test_enter(self):
         frames = self.capture("leap", "live/unwinders/leap", "live/programs")
