@@ -7,6 +7,7 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/vec.h"
+#include "core/symbol/described.h"
 #include "core/symbol/kernel.h"
 #include "core/symbol/native.h"
 #include "core/trace/frames.h"
@@ -47,6 +48,7 @@ struct native_job {
 	int fd;
 	char *root, *path;
 	struct ep_proc_file file; /* its identity only */
+	struct ep_described_symbols *described; /* a reference, or NULL */
 	size_t n;
 	uint32_t *ids;
 	uint64_t *vas;
@@ -103,6 +105,7 @@ static void run_native(void *arg)
 		.arg = job,
 		.root = job->root,
 		.path = job->path,
+		.described = job->described,
 	};
 
 	job->result = ep_native_symbols_resolve(job->namer->native, &file, job->vas, job->n,
@@ -113,6 +116,7 @@ static void free_native_job(struct native_job *job)
 {
 	ep_lines_fini(&job->lines);
 	ep_frames_unref(job->frames);
+	ep_described_symbols_unref(job->described);
 	ep_closep(&job->fd);
 	free(job->root);
 	free(job->path);
@@ -155,6 +159,7 @@ static int fill_native_job(struct native_job *job, const struct ep_executable *e
 	job->fd = executable->file.fd >= 0 ? fcntl(executable->file.fd, F_DUPFD_CLOEXEC, 0) : -1;
 	job->executable = executable->id;
 	job->file = executable->file;
+	job->described = ep_described_symbols_ref(executable->described);
 	job->root = strdup(executable->root);
 	job->path = strdup(executable->path);
 	job->ids = calloc(n, sizeof(*job->ids));

@@ -6,6 +6,7 @@
  *	local exec	mov %fs:off,%rax			64 48 8b 04 25 off32
  *	initial exec	mov got(%rip),%rax; mov %fs:(%rax),%rax	48 8b 05 rel32  64 48 8b 00
  *	general		data16 lea got(%rip),%rdi; call ...	66 48 8d 3d rel32 66 66 48 e8 rel32
+ *			maybe pop %rbp				5d
  *			mov (%rax),%rax				48 8b 00
  *	local dynamic	lea got(%rip),%rdi; call ...;		48 8d 3d rel32 e8 rel32
  *			maybe pop %rbp				5d
@@ -63,9 +64,10 @@ static bool initial_exec(const uint8_t *code, uint64_t va, struct ep_variable *v
 
 static bool general_dynamic(const uint8_t *code, uint64_t va, struct ep_variable *variable)
 {
+	const uint8_t *load = code + (code[16] == 0x5d ? 17 : 16);
+
 	if (memcmp(code, "\x66\x48\x8d\x3d", 4) != 0 ||
-	    memcmp(code + 8, "\x66\x66\x48\xe8", 4) != 0 ||
-	    memcmp(code + 16, "\x48\x8b\x00", 3) != 0)
+	    memcmp(code + 8, "\x66\x66\x48\xe8", 4) != 0 || memcmp(load, "\x48\x8b\x00", 3) != 0)
 		return false;
 	variable->kind = EP_VARIABLE_PAIR;
 	variable->value = va + 8 + get_i32(code + 4);

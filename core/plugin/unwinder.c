@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/plugin/unwinder.h"
+#include "core/plugin/description.h"
 #include "core/plugin/function_code.h"
 #include "core/plugin/host.h"
 
@@ -200,6 +201,8 @@ const struct ep_unwinder_host *ep_unwinder_host_get(void)
 		.set_ranges = set_ranges,
 		.add_name = add_name,
 		.count = count,
+		.add_rows = ep_description_add_rows,
+		.add_symbol = ep_description_add_symbol,
 	};
 
 	host.host = ep_host_get();

@@ -270,6 +270,29 @@ static bool is_new(struct place *places, size_t *n, struct place place)
 	return true;
 }
 
+/* As ep_place_is_part: code of a file that is mapped once more, for itself. */
+static bool is_part(const struct ep_mapping *part, const struct ep_mapping *whole)
+{
+	uint64_t part_bytes = part->end - part->start, whole_bytes = whole->end - whole->start;
+
+	return whole->inode == part->inode && whole->dev_major == part->dev_major &&
+	       whole->dev_minor == part->dev_minor && part->file_off >= whole->file_off &&
+	       part->start - part->file_off != whole->start - whole->file_off &&
+	       part_bytes < whole_bytes &&
+	       ep_in_bounds(part->file_off - whole->file_off, part_bytes, whole_bytes);
+}
+
+static bool has_whole(const struct ep_maps *maps, const struct ep_mapping *part)
+{
+	const struct ep_mapping *mapping;
+
+	ep_vec_each (&maps->mappings, mapping) {
+		if (is_part(part, mapping))
+			return true;
+	}
+	return false;
+}
+
 static void look_at_mappings(struct advisor *advisor, pid_t pid)
 {
 	struct place places[EP_MAX_LANGUAGES];
@@ -285,6 +308,7 @@ static void look_at_mappings(struct advisor *advisor, pid_t pid)
 
 		if (!file || file->n_claims == 0 ||
 		    ep_executable_find_va(&file->known, mapping->file_off, &va) < 0 ||
+		    has_whole(&advisor->maps, mapping) ||
 		    !is_new(places, &n, (struct place){file, mapping->start - va}))
 			continue;
 		for (size_t i = 0; i < file->n_claims; i++)

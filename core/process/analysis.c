@@ -2,6 +2,7 @@
 #include "core/process/analysis.h"
 #include "core/base/log.h"
 #include "core/elf/debug_file.h"
+#include "core/plugin/description.h"
 #include "core/unwind/table.h"
 
 #include <errno.h>
@@ -93,25 +94,38 @@ static void read_ids(struct ep_analysis *analysis, const struct ep_elf *elf)
 
 /* A separate debug file is looked for only when the file itself has no .eh_frame. */
 static int build_table(const struct ep_analysis *analysis, const struct ep_elf *elf,
-		       const char *root, struct ep_unwind_table **ret_table)
+		       const char *root, const struct ep_vec *rows,
+		       struct ep_unwind_table **ret_table)
 {
 	ep_cleanup(ep_elf_closep) struct ep_elf *debug = NULL;
 	struct ep_elf_section section;
 
 	if (ep_elf_find_section(elf, ".eh_frame", &section) < 0)
 		(void)ep_debug_file_open(elf, root, analysis->mapping.path, &debug);
-	return ep_unwind_table_build(elf, debug, ret_table);
+	return ep_unwind_table_build_described(elf, debug, rows->data, rows->len, ret_table);
 }
 
-static int put_table(struct ep_analysis *analysis, const struct ep_elf *elf, const char *root)
+static int put_table(struct ep_analysis *analysis, const struct ep_elf *elf, const char *root,
+		     const struct ep_vec *rows)
 {
 	struct ep_unwind_table *table = NULL;
-	int r = build_table(analysis, elf, root, &table);
+	int r = build_table(analysis, elf, root, rows, &table);
 
 	if (r == 0)
 		r = ep_delta_store_put_text(analysis->store, table, &analysis->text);
 	ep_unwind_table_free(table);
 	return r;
+}
+
+static void make_table(struct ep_analysis *analysis, struct ep_elf *elf, const char *root)
+{
+	ep_cleanup(ep_description_fini) struct ep_description description;
+
+	ep_description_init(&description);
+	ep_claims_describe(analysis->claims, analysis->n_claims, elf, root, analysis->mapping.path,
+			   &description);
+	analysis->table_result = put_table(analysis, elf, root, &description.rows);
+	analysis->described = ep_take(description.symbols);
 }
 
 void ep_analysis_run(struct ep_analysis *analysis)
@@ -137,7 +151,7 @@ void ep_analysis_run(struct ep_analysis *analysis)
 	if (analysis->languages)
 		analysis->n_claims = ep_languages_probe(analysis->languages, elf, root,
 							analysis->mapping.path, analysis->claims);
-	analysis->table_result = put_table(analysis, elf, root);
+	make_table(analysis, elf, root);
 	if (analysis->table_result < 0)
 		ep_log(EP_LOG_DEBUG, "analysis: %s: no unwind tables: %s", analysis->mapping.path,
 		       ep_strerror(analysis->table_result));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a worker does with a new executable: open it, read its identity, build its unwind tables
- * and put them into the delta store. Works on copies; nothing here belongs to the loop.
+ * What a worker does with a new executable: open it, read its identity, ask the languages about it,
+ * build its unwind tables and put them into the delta store. Works on copies; nothing here belongs to the loop.
  */
 #ifndef EP_PROCESS_ANALYSIS_H
 #define EP_PROCESS_ANALYSIS_H
@@ -12,13 +12,15 @@
 #include "core/proc/open.h"
 #include "core/unwind/delta_store.h"
 
+struct ep_described_symbols;
+
 struct ep_analysis {
 	/* in; file.fd: the file when it is open already (taken), else -1 */
 	pid_t pid;
 	struct ep_mapping mapping; /* path is owned by the analysis */
 	struct ep_proc_file expected; /* the identity under which it is known */
 	struct ep_delta_store *store;
-	struct ep_languages *languages; /* asked whose it is; NULL: nobody is asked */
+	struct ep_languages *languages; /* asked whose it is; NULL: that is known, see claims */
 	/* out */
 	int result;	  /* 0, or why it failed */
 	bool opened;	  /* if not, another process may have better luck with the same file */
@@ -31,8 +33,10 @@ struct ep_analysis {
 	struct ep_elf_segment segments[8];
 	size_t n_segments;
 	struct ep_delta_store_text *text;
-	struct ep_claim *claims[EP_MAX_CLAIMS]; /* references */
+	/* References. Given where languages is NULL; either way they describe the file's code. */
+	struct ep_claim *claims[EP_MAX_CLAIMS];
 	size_t n_claims;
+	struct ep_described_symbols *described; /* a reference; NULL: no symbols were */
 };
 
 void ep_analysis_run(struct ep_analysis *analysis);

@@ -8,6 +8,7 @@
 #include "core/base/map.h"
 #include "core/bpf/events.h"
 #include "core/process/files.h"
+#include "core/symbol/described.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,6 +24,9 @@
 #define FILE_LINGER_NS (3 * EP_NS_PER_SEC)
 /* And that of one which was prepared: the command that will map it waits for others. */
 #define AWAIT_NS (30 * EP_NS_PER_SEC)
+
+/* Of files that are known, one has some 100 KB; who makes many such files gets no names for more. */
+#define MAX_DESCRIBED_BYTES ((uint64_t)16 << 20)
 
 /* One analysis, waiting or under way. */
 struct ep_executables_task {
@@ -55,8 +59,27 @@ int ep_executables_new(struct uv_loop_s *loop, struct ep_delta_store *store,
 	return 0;
 }
 
+static void drop_described(struct ep_executables *executables, struct ep_executable *executable)
+{
+	executables->stats.described_bytes -= ep_described_symbols_bytes(executable->described);
+	ep_described_symbols_unref(ep_take(executable->described));
+}
+
+static void take_described(struct ep_executables *executables, struct ep_executable *executable,
+			   struct ep_described_symbols **described)
+{
+	size_t bytes = ep_described_symbols_bytes(*described);
+
+	drop_described(executables, executable);
+	if (bytes > MAX_DESCRIBED_BYTES - executables->stats.described_bytes)
+		return;
+	executables->stats.described_bytes += bytes;
+	executable->described = ep_take(*described);
+}
+
 static void free_executable(struct ep_executables *executables, struct ep_executable *executable)
 {
+	drop_described(executables, executable);
 	ep_delta_store_drop_text(executables->store, executable->text);
 	ep_proc_file_close(&executable->file);
 	for (size_t i = 0; i < executable->n_claims; i++)
@@ -166,6 +189,8 @@ static void take_result(struct ep_executables *executables, struct ep_executable
 		executable->n_claims = analysis->n_claims;
 		analysis->n_claims = 0;
 	}
+	if (analysis->opened)
+		take_described(executables, executable, &analysis->described);
 	executable->state = analysis->result < 0 ? EP_EXECUTABLE_FAILED : EP_EXECUTABLE_READY;
 	executable->unopened = analysis->result < 0 && !analysis->opened;
 	if (analysis->table_result == -E2BIG) {
@@ -193,6 +218,7 @@ static void free_task(struct ep_executables_task *task)
 	ep_proc_file_close(&task->analysis.file);
 	for (size_t i = 0; i < task->analysis.n_claims; i++)
 		ep_claim_unref(task->analysis.claims[i]);
+	ep_described_symbols_unref(task->analysis.described);
 	free((char *)task->analysis.mapping.path);
 	free(task);
 }
@@ -282,6 +308,14 @@ void ep_executables_stop(struct ep_executables *executables)
 	executables->stopped = true;
 }
 
+/* Who claimed it once describes it again. */
+static void give_claims(struct ep_analysis *analysis, const struct ep_executable *executable)
+{
+	for (size_t i = 0; i < executable->n_claims; i++)
+		analysis->claims[i] = ep_claim_ref(executable->claims[i]);
+	analysis->n_claims = executable->n_claims;
+}
+
 int ep_executables_analyse(struct ep_executables *executables, struct ep_executable *executable,
 			   pid_t pid, const struct ep_mapping *mapping, int fd)
 {
@@ -297,7 +331,10 @@ int ep_executables_analyse(struct ep_executables *executables, struct ep_executa
 	task->analysis.mapping = *mapping;
 	task->analysis.mapping.path = strdup(mapping->path);
 	task->analysis.store = executables->store;
-	task->analysis.languages = executable->probed ? NULL : executables->languages;
+	if (executable->probed)
+		give_claims(&task->analysis, executable);
+	else
+		task->analysis.languages = executables->languages;
 	task->analysis.file.fd = fd;
 	task->analysis.expected = executable->file;
 	if (!task->analysis.mapping.path) {

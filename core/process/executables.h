@@ -22,6 +22,7 @@
 
 #define EP_EXECUTABLE_MAX_SEGMENTS_KEPT 8
 
+struct ep_described_symbols;
 struct ep_executables;
 struct ep_executables_task;
 struct ep_file_question;
@@ -53,6 +54,7 @@ struct ep_executable {
 	bool probed; /* the languages were asked */
 	struct ep_claim *claims[EP_MAX_CLAIMS]; /* references: languages that run in it */
 	size_t n_claims;
+	struct ep_described_symbols *described; /* that its file does not have; NULL: none */
 	uint64_t idle_since_ns; /* monotonic; 0 while refs > 0 */
 	uint64_t hit_ns;	/* last seen in a batch */
 	uint64_t retry_ns;	/* evicted: not before then are its tables built again */
@@ -63,6 +65,7 @@ struct ep_executable {
 struct ep_executables_stats {
 	uint64_t analysed, failed, evicted;
 	uint64_t over_limit; /* analysed, but their tables did not fit the memory limit */
+	uint64_t described_bytes; /* of all their described symbols */
 	uint64_t live;	     /* entries now */
 	uint64_t busy;	     /* being analysed now, or waiting for it */
 };

@@ -411,8 +411,7 @@ static struct ep_instance *new_instance(struct ep_languages *languages, struct e
 	if (!instance)
 		return NULL;
 	instance->languages = languages;
-	instance->claim = claim;
-	atomic_fetch_add(&claim->refs, 1);
+	instance->claim = ep_claim_ref(claim);
 	instance->pid = pid;
 	instance->module_addr = module_addr;
 	instance->born_ns = ep_clock_mono_ns();

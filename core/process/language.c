@@ -8,6 +8,7 @@
 #include "core/bpf/language_maps.h"
 #include "core/bpf/unwinder_program.h"
 #include "core/elf/file.h"
+#include "core/plugin/description.h"
 #include "core/plugin/elf_file.h"
 #include "core/trace/kinds.h"
 #include "ebpf-profiler/bpf/self.h"
@@ -268,11 +269,49 @@ size_t ep_languages_probe(struct ep_languages *languages, struct ep_elf *elf, co
 	return n;
 }
 
+static void describe(const struct ep_claim *claim, const struct ep_file *file,
+		     struct ep_description *description)
+{
+	const struct ep_language *language = claim->language;
+	size_t n_rows = description->rows.len;
+	uint64_t start_ns = ep_clock_mono_ns();
+	int r = ep_description_ask(description, language->ops, claim->executable, file);
+
+	if (r < 0)
+		ep_log(EP_LOG_DEBUG, "%s: %s: its code is not described: %s", language->name,
+		       file->path, ep_strerror(r));
+	else
+		ep_log(EP_LOG_DEBUG, "%s: %s: described by %zu rows in %" PRIu64 " us",
+		       language->name, file->path, description->rows.len - n_rows,
+		       (uint64_t)((ep_clock_mono_ns() - start_ns) / 1000));
+}
+
+void ep_claims_describe(struct ep_claim *const *claims, size_t n, struct ep_elf *elf,
+			const char *root, const char *path, struct ep_description *description)
+{
+	struct ep_elf_file file;
+
+	for (size_t i = 0; i < n; i++) {
+		if (!EP_HAS(claims[i]->language->ops, describe))
+			continue;
+		ep_elf_file_init(&file, elf, root, path);
+		describe(claims[i], &file.file, description);
+		ep_elf_file_fini(&file);
+	}
+	ep_description_end(description);
+}
+
 void ep_claim_tell_left_out(struct ep_languages *languages, const struct ep_claim *claim, pid_t pid,
 			    const char *why)
 {
 	if (ep_log_limit_ok(&languages->left_out_lines))
 		ep_log(EP_LOG_INFO, "%s: pid %d: %s", claim->language->name, (int)pid, why);
+}
+
+struct ep_claim *ep_claim_ref(struct ep_claim *claim)
+{
+	atomic_fetch_add(&claim->refs, 1);
+	return claim;
 }
 
 void ep_claim_unref(struct ep_claim *claim)

@@ -10,7 +10,7 @@
  * meanwhile waits. A language's unwinder is loaded by the first job that attaches, or before that
  * by ep_claim_load.
  *
- * Loop's thread only, except for ep_languages_probe.
+ * Loop's thread only, except for ep_languages_probe and ep_claims_describe.
  */
 #ifndef EP_PROCESS_LANGUAGE_H
 #define EP_PROCESS_LANGUAGE_H
@@ -24,6 +24,7 @@
 
 struct ep_bpf;
 struct ep_claim;
+struct ep_description;
 struct ep_elf;
 struct ep_frames;
 struct ep_instance;
@@ -72,7 +73,14 @@ size_t ep_languages_bpf_bytes(const struct ep_languages *languages);
  */
 size_t ep_languages_probe(struct ep_languages *languages, struct ep_elf *elf, const char *root,
 			  const char *path, struct ep_claim *claims[EP_MAX_CLAIMS]);
-void ep_claim_unref(struct ep_claim *claim); /* accepts NULL */
+/*
+ * Any thread. Lets those languages that claimed the file say what it does not say of its code; one
+ * that cannot is logged. The description is ended then. What else is as above.
+ */
+void ep_claims_describe(struct ep_claim *const *claims, size_t n, struct ep_elf *elf,
+			const char *root, const char *path, struct ep_description *description);
+struct ep_claim *ep_claim_ref(struct ep_claim *claim);
+void ep_claim_unref(struct ep_claim *claim); /* accepts NULL; both on any thread */
 /* Says that a language of this process is not walked, and why; not too often. */
 void ep_claim_tell_left_out(struct ep_languages *languages, const struct ep_claim *claim, pid_t pid,
 			    const char *why);

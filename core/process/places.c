@@ -225,6 +225,16 @@ bool ep_places_have(const struct ep_vec *places, const struct ep_executable *exe
 	return false;
 }
 
+bool ep_place_is_part(const struct ep_place_in_memory *part, const struct ep_place_in_memory *whole)
+{
+	uint64_t part_bytes = part->end - part->start, whole_bytes = whole->end - whole->start;
+
+	return whole->executable == part->executable && part->file_off >= whole->file_off &&
+	       part->start - part->file_off != whole->start - whole->file_off &&
+	       part_bytes < whole_bytes &&
+	       ep_in_bounds(part->file_off - whole->file_off, part_bytes, whole_bytes);
+}
+
 struct ep_place_in_memory *ep_places_find(const struct ep_vec *places, uint64_t addr)
 {
 	size_t i = find_first(places, addr);

@@ -66,6 +66,11 @@ bool ep_places_cut_time(struct ep_vec *places, struct ep_executables *executable
 void ep_places_keep_newer(struct ep_vec *places, struct ep_executables *executables,
 			  const struct ep_vec *old, uint64_t time_ns);
 bool ep_places_have(const struct ep_vec *places, const struct ep_executable *executable);
+/*
+ * True when it is a smaller part of another place of its executable, elsewhere: a runtime may map code of its
+ * file once more, near to what it generates. Where that is says nothing of where the file is loaded.
+ */
+bool ep_place_is_part(const struct ep_place_in_memory *part, const struct ep_place_in_memory *whole);
 struct ep_place_in_memory *ep_places_find(const struct ep_vec *places, uint64_t addr);
 
 #endif

@@ -58,15 +58,59 @@ static size_t find_place_claims(const struct ep_place_in_memory *place, struct f
 	return n;
 }
 
-/* Several places of one executable are one. */
+/* The largest place of each executable that has claims. More of them than of languages: not all. */
+struct wholes {
+	const struct ep_place_in_memory *of[2 * EP_MAX_LANGUAGES];
+	size_t n;
+};
+
+static const struct ep_place_in_memory **find_whole(struct wholes *wholes,
+						    const struct ep_executable *executable)
+{
+	for (size_t i = 0; i < wholes->n; i++) {
+		if (wholes->of[i]->executable == executable)
+			return &wholes->of[i];
+	}
+	return NULL;
+}
+
+static void add_whole(struct wholes *wholes, const struct ep_place_in_memory *place)
+{
+	const struct ep_place_in_memory **whole;
+
+	if (!place->executable || place->executable->n_claims == 0)
+		return;
+	whole = find_whole(wholes, place->executable);
+	if (!whole && wholes->n < EP_LEN(wholes->of))
+		wholes->of[wholes->n++] = place;
+	else if (whole && place->end - place->start > (*whole)->end - (*whole)->start)
+		*whole = place;
+}
+
+static bool is_copy(struct wholes *wholes, const struct ep_place_in_memory *place)
+{
+	const struct ep_place_in_memory **whole = find_whole(wholes, place->executable);
+
+	return whole && ep_place_is_part(place, *whole);
+}
+
+/*
+ * Several places of one executable are one, and a copy of some of its code is none. A process may
+ * have made a hundred thousand of them: each is compared with one other.
+ */
 static size_t find_claims(const struct ep_process *process, struct found *found, size_t max)
 {
 	const struct ep_place_in_memory *place;
+	struct wholes wholes = {.n = 0};
 	size_t n = 0;
 
+	ep_vec_each(&process->places, place)
+		add_whole(&wholes, place);
 	ep_vec_each(&process->places, place) {
 		size_t more = find_place_claims(place, found + n, max - n);
 
+		if (more > 0 && is_copy(&wholes, place))
+			continue;
 		if (more > 0 && n > 0 && found[n - 1].claim == found[n + more - 1].claim &&
 		    found[n - 1].bias == found[n].bias)
 			continue;

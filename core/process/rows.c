@@ -165,13 +165,87 @@ static uint32_t owner_of(const struct ep_range *range, uint32_t slot)
 	return slot << EP_ROW_SLOT_SHIFT | (range->mode == EP_RANGE_ENTER ? EP_ROW_ENTER : 0);
 }
 
+/* [va, end) of an executable is code that a language is to unwind: in each mapping of it. */
+struct entered {
+	uint32_t executable, owner;
+	uint64_t va, end;
+};
+
+#define MAX_ENTERED 16
+
 /* A language's ranges against rows, both from low addresses to high ones. */
 struct marking {
 	const struct ep_range *ranges;
 	size_t n, first; /* those before the first end below what is left */
 	uint32_t slot;
 	struct ep_vec *marked;
+	struct entered entered[MAX_ENTERED];
+	size_t n_entered;
 };
+
+static bool is_behind(const struct entered *last, const struct entered *entered)
+{
+	return last->executable != entered->executable || last->end <= entered->va;
+}
+
+/* Of a second mapping of the same, nothing is new. */
+static void note_entered(struct marking *marking, const struct ep_row *row, uint64_t start, uint64_t end)
+{
+	struct entered entered = {
+		.executable = EP_ROW_ID(row->executable),
+		.owner = marking->slot << EP_ROW_SLOT_SHIFT | EP_ROW_ENTER,
+		.va = row->va + (start - row->start),
+		.end = row->va + (end - row->start),
+	};
+	size_t n = marking->n_entered;
+
+	if (n < MAX_ENTERED && (n == 0 || is_behind(&marking->entered[n - 1], &entered)))
+		marking->entered[marking->n_entered++] = entered;
+}
+
+static void find_entered(struct marking *marking, const struct ep_vec *rows)
+{
+	const struct ep_row *row;
+	size_t first = 0;
+
+	ep_vec_each(rows, row) {
+		while (first < marking->n && marking->ranges[first].end <= row->start)
+			first++;
+		if (!EP_ROW_ID(row->executable))
+			continue;
+		for (size_t i = first; i < marking->n && marking->ranges[i].start < row->end; i++) {
+			const struct ep_range *range = &marking->ranges[i];
+
+			if (range->mode == EP_RANGE_ENTER)
+				note_entered(marking, row, EP_MAX(range->start, row->start),
+					     EP_MIN(range->end, row->end));
+		}
+	}
+}
+
+/*
+ * [start, end) of a row is in no range: it may be another mapping of what is in one. A runtime may map its code
+ * again at any time, and runs it at once.
+ */
+static int push_rest(struct marking *marking, const struct ep_row *row, uint64_t start, uint64_t end)
+{
+	uint64_t bias = row->start - row->va;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < marking->n_entered; i++) {
+		const struct entered *entered = &marking->entered[i];
+		uint64_t va = EP_MAX(entered->va, start - bias), va_end = EP_MIN(entered->end, end - bias);
+
+		if (entered->executable != EP_ROW_ID(row->executable) || va >= va_end)
+			continue;
+		if (start < va + bias)
+			r = push_part(marking->marked, *row, start, va + bias, 0);
+		if (r == 0)
+			r = push_part(marking->marked, *row, va + bias, va_end + bias, entered->owner);
+		start = va_end + bias;
+	}
+	return r == 0 && start < end ? push_part(marking->marked, *row, start, end, 0) : r;
+}
 
 static int mark_row(struct marking *marking, const struct ep_row *row)
 {
@@ -187,14 +261,14 @@ static int mark_row(struct marking *marking, const struct ep_row *row)
 		if (start >= end)
 			continue;
 		if (at < start)
-			r = push_part(marking->marked, *row, at, start, 0);
+			r = push_rest(marking, row, at, start);
 		if (r == 0)
 			r = push_part(marking->marked, *row, start, end,
 				      owner_of(range, marking->slot));
 		at = end;
 	}
 	if (r == 0 && at < row->end)
-		r = push_part(marking->marked, *row, at, row->end, 0);
+		r = push_rest(marking, row, at, row->end);
 	return r;
 }
 
@@ -242,6 +316,7 @@ int ep_rows_mark(const struct ep_vec *rows, const struct ep_range *ranges, size_
 	const struct ep_row *row;
 	uint64_t at = 0;
 
+	find_entered(&marking, rows);
 	ep_vec_each(rows, row) {
 		int r = fill_gap(&marking, at, row->start);
 

@@ -20,8 +20,8 @@ int ep_rows_add(struct ep_vec *rows, const struct ep_place_in_memory *place, uin
 
 /*
  * Copies rows to `marked`, cut at the borders of `ranges` (sorted, disjoint); what lies in a range
- * and is no other language's gets `slot`, and where there is no row there is one. 0, -E2BIG,
- * -ENOMEM.
+ * and is no other language's gets `slot`, and where there is no row there is one. An executable's code
+ * that is entered in one row is so in all of them. 0, -E2BIG, -ENOMEM.
  */
 int ep_rows_mark(const struct ep_vec *rows, const struct ep_range *ranges, size_t n, uint32_t slot,
 		 struct ep_vec *marked);

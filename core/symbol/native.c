@@ -10,9 +10,11 @@
 #include "core/base/map.h"
 #include "core/elf/debug_file.h"
 #include "core/symbol/demangle.h"
+#include "core/symbol/described.h"
 #include "core/symbol/starts.h"
 #include "core/symbol/symtab.h"
 #include "core/trace/lines.h"
+#include "ebpf-profiler/unwinder.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -192,14 +194,24 @@ static int open_functions(const struct ep_native_file *file, struct functions *r
 	return read_functions(fd, file, ret);
 }
 
-/* A symbol of the table: one function, whose source is not known. */
-static int add_symbol(const struct ep_symtab *symtab, uint64_t va, struct ep_lines *lines)
+/* Whether what the file has is as far inside as what was described: a function, or all of them. */
+static bool is_inner(const struct ep_symtab_hit *hit, const struct ep_symbol *described)
+{
+	if (hit->start_va != described->va)
+		return hit->start_va > described->va;
+	return hit->size <= described->bytes;
+}
+
+/* A symbol of the table: one function, whose source is not known. Nothing described: bytes are 0. */
+static int add_symbol(const struct ep_symtab *symtab, uint64_t va,
+		      const struct ep_symbol *described, struct ep_lines *lines)
 {
 	char system_name[EP_SYMTAB_NAME_MAX];
 	ep_autofree char *readable = NULL;
 	struct ep_symtab_hit hit;
 
 	if (ep_symtab_find(symtab, va, &hit) < 0 ||
+	    (described->bytes && !is_inner(&hit, described)) ||
 	    ep_symtab_name(symtab, &hit, system_name, sizeof(system_name)) <= 0)
 		return NOT_FOUND;
 	if (ep_demangle(system_name, &readable) < 0)
@@ -221,22 +233,30 @@ static int add_start(const struct ep_starts *starts, uint64_t va, struct ep_line
 }
 
 /* The functions at va, from the first source that knows of one. */
-static int add_functions(const struct entry *entry, uint64_t va, struct ep_lines *lines)
+static int add_functions(const struct entry *entry, const struct ep_described_symbols *described,
+			 uint64_t va, struct ep_lines *lines)
 {
+	struct ep_symbol symbol = {0};
+	const char *name = NULL;
 	int r = NOT_FOUND;
 
+	if (described)
+		name = ep_described_symbols_find(described, va, &symbol);
 	if (entry->symtab)
-		r = add_symbol(entry->symtab, va, lines);
+		r = add_symbol(entry->symtab, va, &symbol, lines);
+	if (r == NOT_FOUND && name)
+		r = ep_lines_add(lines, &(struct ep_frame_line){.function = name,
+								.start_va = symbol.va});
 	if (r == NOT_FOUND && entry->starts)
 		r = add_start(entry->starts, va, lines);
 	return r;
 }
 
-static int resolve_all(const struct entry *entry, const uint64_t *vas, size_t n,
-		       struct ep_lines *lines)
+static int resolve_all(const struct entry *entry, const struct ep_described_symbols *described,
+		       const uint64_t *vas, size_t n, struct ep_lines *lines)
 {
 	for (size_t i = 0; i < n; i++) {
-		int r = add_functions(entry, vas[i], lines);
+		int r = add_functions(entry, described, vas[i], lines);
 
 		if (r < 0) {
 			ep_lines_drop(lines);
@@ -289,7 +309,7 @@ int ep_native_symbols_resolve(struct ep_native_symbols *symbols, const struct ep
 		return -ENOMEM;
 	r = entry->state == ENTRY_FAILED ? entry->error : 0;
 	if (r == 0)
-		r = resolve_all(entry, vas, n, lines);
+		r = resolve_all(entry, file->described, vas, n, lines);
 	entry_release(symbols, entry);
 	return r;
 }

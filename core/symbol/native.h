@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct ep_described_symbols;
 struct ep_lines;
 struct ep_native_symbols; /* locked inside: any thread may call */
 
@@ -21,6 +22,9 @@ struct ep_native_file {	     /* which executable, and how to open it */
 	void *arg;
 	const char *root; /* where debug files are looked for: "/proc/123/root", or "" */
 	const char *path; /* of the executable within root, absolute; "" when it has none */
+	/* What its own symbols are put beside, sorted; the innermost function of both is the one
+	 * that is meant. NULL: nothing. */
+	const struct ep_described_symbols *described;
 };
 
 /* max_bytes bounds the tables; a single one above it is used once and not kept. 0, -ENOMEM. */

@@ -23,6 +23,8 @@ struct build {
 	struct ep_pack pack;
 	struct ep_run run;
 	uint64_t end; /* the range is decided up to here */
+	size_t row;	   /* the next one of what is described */
+	uint64_t row_va;   /* where it begins; UINT64_MAX: there is none */
 	uint64_t insns_left; /* bytes of instructions that may still be interpreted */
 };
 
@@ -136,6 +138,43 @@ static inline struct ep_fde_ref fde_or_end(const struct ep_fde_list *list, size_
 	return i < list->n ? ep_fde_list_get(list, i) : (struct ep_fde_ref){ .start = UINT64_MAX };
 }
 
+static uint64_t row_start(const struct build *b, size_t i)
+{
+	return i < b->input->n_rows ? b->input->rows[i].va : UINT64_MAX;
+}
+
+/* A row holds until the next one begins, as an FDE does. True when it ends before `to`. */
+static bool emit_row(struct build *b, uint64_t to)
+{
+	const struct ep_code_row *row = &b->input->rows[b->row];
+	uint64_t row_end = EP_MIN(row->va + row->bytes, row_start(b, b->row + 1));
+	uint64_t start = EP_MAX(row->va, b->end), end = EP_MIN(row_end, to);
+
+	if (start < end) {
+		put_gap(b, start);
+		ep_pack_put(&b->pack, start, ep_run_row(&b->run, row));
+		b->table->stats.described_bytes += end - start;
+		b->end = end;
+	}
+	return row_end <= to;
+}
+
+/* What no source says of [b->end, to): what is described, and that there is nothing. */
+static void emit_rows(struct build *b, uint64_t to)
+{
+	while (b->row_va < to && emit_row(b, to))
+		b->row_va = row_start(b, ++b->row);
+	put_gap(b, to);
+}
+
+static inline void emit_rest(struct build *b, uint64_t to)
+{
+	if (__builtin_expect(b->row_va < to, 0))
+		emit_rows(b, to);
+	else
+		put_gap(b, to);
+}
+
 static void emit_list(struct build *b, size_t level, uint64_t to);
 
 /* An FDE holds until the next one begins, as it does for a binary search by start address. */
@@ -153,7 +192,7 @@ static inline void emit_fde(struct build *b, size_t level, struct ep_fde_list *l
 		return;
 	}
 	if (ref.start > b->end && level + 1 == b->input->n_lists)
-		put_gap(b, ref.start);
+		emit_rest(b, ref.start);
 	else if (ref.start > b->end)
 		emit_list(b, level + 1, ref.start);
 	if (read_fde(list, ref, &fde) < 0) {
@@ -173,7 +212,7 @@ static void emit_list(struct build *b, size_t level, uint64_t to)
 	struct ep_fde_ref ref, next;
 
 	if (level == b->input->n_lists) {
-		put_gap(b, to);
+		emit_rest(b, to);
 		return;
 	}
 	list = b->input->lists[level];
@@ -239,7 +278,9 @@ static void fill_segments(const struct ep_build_input *input, struct ep_unwind_t
 
 /*
  * A delta takes two bytes of CFI at least (one to advance, one to change something), an FDE's own
- * two take its twelve; a page adds the one that carries a rule over its edge.
+ * two take its twelve, and so does the one that goes on with a row behind it; a row takes one and
+ * the gap before it one, and begins anew in each range; a page adds the one that carries a rule over
+ * its edge.
  */
 static size_t max_deltas(struct build *b)
 {
@@ -249,7 +290,8 @@ static size_t max_deltas(struct build *b)
 		bytes += b->input->lists[i]->sec.bytes;
 	b->table->stats.section_bytes = bytes;
 	b->insns_left = bytes;
-	return (size_t)(bytes / 2) + b->table->n_pages + 16;
+	return (size_t)(bytes / 2) + 2 * (b->input->n_rows + b->input->n_ranges) +
+	       b->table->n_pages + 16;
 }
 
 /* Every page and delta of a table is written, so what an older table left does no harm. */
@@ -346,6 +388,7 @@ int ep_build(struct ep_build_input *input, struct ep_unwind_table **ret_table)
 	b->run = (struct ep_run){
 		.machine = input->machine, .pack = &b->pack, .rules = &table->rule_set
 	};
+	b->row_va = row_start(b, 0);
 	ep_run_fast_init(&b->run.fast, input->machine);
 	r = build_table(b, input);
 	if (r < 0)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Merges the FDEs of several sources into one table: the first source rules, each further one
- * fills what those before it leave open. Needs no ELF file, so tests feed it bytes.
+ * fills what those before it leave open, and what was described last of all. Needs no ELF file, so
+ * tests feed it bytes.
  */
 #ifndef EP_UNWIND_BUILD_H
 #define EP_UNWIND_BUILD_H
@@ -9,6 +10,7 @@
 #include "core/unwind/fde_list.h"
 #include "core/unwind/pack.h"
 #include "core/unwind/table.h"
+#include "ebpf-profiler/unwinder.h"
 
 #define EP_BUILD_MAX_LISTS  4
 #define EP_BUILD_MAX_RANGES 128 /* executable segments; linkers make one or two */
@@ -26,6 +28,8 @@ struct ep_build_input {
 	size_t n_ranges;
 	struct ep_fde_list *lists[EP_BUILD_MAX_LISTS]; /* by priority; their `pos` is used */
 	size_t n_lists;
+	const struct ep_code_row *rows; /* what is described: ascending va, none ends behind all addresses */
+	size_t n_rows;
 	uint64_t entry_va; /* where programs start; 0: none */
 	/* Reads code at va into buf. True when all of it could be read. NULL: no code at hand. */
 	bool (*read_code)(void *arg, uint64_t va, uint8_t *buf, size_t bytes);

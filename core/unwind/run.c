@@ -314,6 +314,38 @@ static inline void put_row(struct ep_run *run, struct state *st, uint64_t va)
 	ep_pack_put(run->pack, va, rule);
 }
 
+static struct ep_cfi_col described_col(uint8_t place, int32_t value)
+{
+	static const uint8_t kinds[] = {
+		[EP_CODE_SAME] = EP_COL_SAME,
+		[EP_CODE_AT_CFA] = EP_COL_AT_CFA,
+		[EP_CODE_IN_REG] = EP_COL_IN_REG,
+		[EP_CODE_LOST] = EP_COL_UNDEFINED,
+	};
+
+	return (struct ep_cfi_col){
+		.kind = place < sizeof(kinds) ? kinds[place] : EP_COL_UNDEFINED, .value = value
+	};
+}
+
+uint32_t ep_run_row(struct ep_run *run, const struct ep_code_row *row)
+{
+	struct ep_cfi_row cfi = {
+		.cfa_kind = EP_ROW_CFA_REG,
+		.cfa_reg = row->cfa_reg,
+		.cfa_off = row->cfa_off,
+		.keeps_callee = row->flags & EP_CODE_KEEPS,
+		.cols = { [EP_COL_RA] = described_col(row->ra_place, row->ra),
+			  [EP_COL_FP] = described_col(row->fp_place, row->fp) },
+	};
+	uint32_t rule;
+
+	if (row->flags & EP_CODE_UNKNOWN)
+		return EP_RULE_NONE;
+	rule = immediate_rule(&cfi, run->machine);
+	return rule ? rule : run->machine->rule(&cfi, false, run->rules, &run->counts);
+}
+
 /* CIE instructions describe the first row; a location has no meaning there. */
 static int run_cie(struct ep_run *run, struct ep_cie *cie)
 {

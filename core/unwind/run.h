@@ -10,6 +10,7 @@
 #include "core/unwind/machine.h"
 #include "core/unwind/pack.h"
 #include "core/unwind/run_fast.h"
+#include "ebpf-profiler/unwinder.h"
 
 /* remember_state nests as deep as a function's early returns do; compilers emit 1, rarely 2. */
 #define EP_RUN_DEPTH 64
@@ -26,6 +27,9 @@ struct ep_run {
 /* The same as ep_run_fde, for any FDE. */
 int ep_run_fde_general(struct ep_run *run, const struct ep_cfi_section *sec,
 		       const struct ep_fde *fde, uint64_t hi);
+
+/* The rule of a row that was described. */
+uint32_t ep_run_row(struct ep_run *run, const struct ep_code_row *row);
 
 /*
  * Puts the rules of `fde` from its start to hi. 0; -EBADMSG or -ENOTSUP when its instructions or

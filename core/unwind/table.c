@@ -182,13 +182,21 @@ static void log_table(const struct ep_unwind_table *table)
 	ep_log(EP_LOG_DEBUG,
 	       "unwind: sources 0x%" PRIx32 ": %" PRIu64 " FDEs (%" PRIu64 " bad), %zu pages, "
 	       "%zu deltas, %zu rules, %" PRIu64 " rows unsupported, %" PRIu64 " of %" PRIu64
-	       " text bytes covered",
+	       " text bytes covered, %" PRIu64 " described",
 	       stats->sources, stats->fdes, stats->bad_fdes, table->n_pages, table->n_deltas,
-	       table->n_rules, stats->unsupported, stats->covered_bytes, stats->text_bytes);
+	       table->n_rules, stats->unsupported, stats->covered_bytes, stats->text_bytes,
+	       stats->described_bytes);
 }
 
-static int build_for(const struct ep_elf *elf, const struct ep_elf *debug,
-		     const struct ep_machine *machine, struct ep_unwind_table **ret_table)
+/* A file, and what is known of it beside. */
+struct subject {
+	const struct ep_elf *elf, *debug;
+	const struct ep_code_row *rows;
+	size_t n_rows;
+};
+
+static int build_for(const struct subject *subject, const struct ep_machine *machine,
+		     struct ep_unwind_table **ret_table)
 {
 	ep_cleanup(ep_unwind_table_freep) struct ep_unwind_table *table = NULL;
 	ep_cleanup(sources_freep) struct sources *sources = calloc(1, sizeof(*sources));
@@ -196,36 +204,46 @@ static int build_for(const struct ep_elf *elf, const struct ep_elf *debug,
 
 	if (!sources)
 		return -ENOMEM;
-	sources->elf = elf;
+	sources->elf = subject->elf;
 	sources->input.machine = machine;
-	sources->input.entry_va = ep_elf_entry_va(elf);
+	sources->input.rows = subject->rows;
+	sources->input.n_rows = subject->n_rows;
+	sources->input.entry_va = ep_elf_entry_va(subject->elf);
 	sources->input.read_code = read_code;
-	sources->input.read_code_arg = (void *)(uintptr_t)elf;
-	r = build_from(sources, debug, &table);
+	sources->input.read_code_arg = (void *)(uintptr_t)subject->elf;
+	r = build_from(sources, subject->debug, &table);
 	if (r == 0)
 		*ret_table = ep_take(table);
 	return r;
 }
 
-int ep_unwind_table_build(const struct ep_elf *elf, const struct ep_elf *debug,
-			  struct ep_unwind_table **ret_table)
+int ep_unwind_table_build_described(const struct ep_elf *elf, const struct ep_elf *debug,
+				    const struct ep_code_row *rows, size_t n_rows,
+				    struct ep_unwind_table **ret_table)
 {
 	ep_cleanup(ep_unwind_table_freep) struct ep_unwind_table *table = NULL;
+	struct subject subject = { elf, debug, rows, n_rows };
 	const struct ep_machine *machine = ep_machine_find(ep_elf_machine(elf));
 	int r;
 
 	if (!machine || ep_elf_type(elf) == ET_REL)
 		return -ENOTSUP;
-	r = build_for(elf, debug, machine, &table);
+	r = build_for(&subject, machine, &table);
 	if (r == 0 && table->stats.why.base_cfa && machine->with_base) {
 		ep_unwind_table_free(ep_take(table));
-		r = build_for(elf, debug, machine->with_base, &table);
+		r = build_for(&subject, machine->with_base, &table);
 	}
 	if (r < 0)
 		return r;
 	log_table(table);
 	*ret_table = ep_take(table);
 	return 0;
+}
+
+int ep_unwind_table_build(const struct ep_elf *elf, const struct ep_elf *debug,
+			  struct ep_unwind_table **ret_table)
+{
+	return ep_unwind_table_build_described(elf, debug, NULL, 0, ret_table);
 }
 
 void ep_unwind_table_free(struct ep_unwind_table *table)

@@ -5,6 +5,9 @@
  * (bpf/shared.h), except that references are plain indices into the arrays here; the store
  * relocates them when it copies a table. Addresses are ELF virtual addresses.
  *
+ * Code without call frame information may have been described (ep_code_row); what the file itself
+ * says goes before that.
+ *
  * A table owns anonymous memory, about 4 bytes for each row of the CFI and 8 for each 4 KiB of
  * text, and is immutable. docs/stack-deltas.md tells how CFI becomes deltas.
  */
@@ -14,6 +17,7 @@
 #include "core/unwind/machine.h"
 #include "core/unwind/region.h"
 
+struct ep_code_row;
 struct ep_elf;
 
 /* Text: at most EP_ROW_MAX_PAGES pages; larger text is several segments, one after the other. */
@@ -43,6 +47,7 @@ struct ep_unwind_stats {
 	uint64_t refused_rules; /* table rules above EP_RULE_SET_MAX */
 	uint64_t text_bytes;	/* in executable segments, as in the file */
 	uint64_t covered_bytes; /* of these, in FDEs that gave rules */
+	uint64_t described_bytes; /* of the others, in rows that were described */
 };
 
 struct ep_unwind_table {
@@ -68,6 +73,10 @@ struct ep_unwind_table {
  */
 int ep_unwind_table_build(const struct ep_elf *elf, const struct ep_elf *debug,
 			  struct ep_unwind_table **ret_table);
+/* The same, and rows for what the file does not describe: as ep_build_input's, ascending. */
+int ep_unwind_table_build_described(const struct ep_elf *elf, const struct ep_elf *debug,
+				    const struct ep_code_row *rows, size_t n_rows,
+				    struct ep_unwind_table **ret_table);
 void ep_unwind_table_free(struct ep_unwind_table *table);
 static inline void ep_unwind_table_freep(struct ep_unwind_table **table)
 {

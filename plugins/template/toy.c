@@ -6,6 +6,7 @@
  *	toy_run		symbol: the function that interprets
  *	toy_top		thread-local symbol: struct toy_frame *, the innermost frame
  *	toy_about	symbol: struct toy_about, which version it is and where its fields are
+ *	toy_stubs	symbol: struct toy_stubs_head and struct toy_stub, its code in assembly
  */
 #include "toy_shared.h"
 
@@ -13,6 +14,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "toy_bpf.inc.h" /* toy_bpf_object: the bytes of the BPF object */
 
@@ -20,6 +22,7 @@
 #define TOY_NAME_BYTES 256
 #define TOY_MAX_PARTS  4
 #define TOY_OFF_MAX    (TOY_FRAME_BYTES - 8)
+#define TOY_MAX_STUBS  64
 
 /* struct toy_about of plugins/template/tests/programs/toy.c. */
 struct toy_about {
@@ -30,10 +33,23 @@ struct toy_about {
 	uint32_t pad;
 };
 
+/* toy_stubs of plugins/template/tests/programs/stubs.h: a head, and then n of these. */
+struct toy_stubs_head {
+	uint32_t n, stub_bytes;
+};
+
+struct toy_stub {
+	int32_t off; /* of its code, from the head */
+	uint32_t bytes;
+	uint32_t pushed_at, popped_at; /* between them rbp is on the stack */
+	char name[16];
+};
+
 /* One ELF file that has the interpreter; does not change after probe. Addresses are of the file. */
 struct toy_executable {
 	const struct ep_unwinder_host *host;
 	struct ep_symbol about, top;
+	struct ep_symbol stubs; /* va 0: it has none */
 	struct ep_symbol run[TOY_MAX_PARTS]; /* the interpreter; compilers put parts of it elsewhere */
 	uint32_t n_run;
 };
@@ -65,6 +81,8 @@ static int probe(const struct ep_unwinder_host *host, const struct ep_file *file
 	if (!executable)
 		return -ENOMEM;
 	*executable = (struct toy_executable){.host = host, .about = about, .top = top};
+	if (host->file_symbol(file, "toy_stubs", &executable->stubs) < 0)
+		executable->stubs.va = 0;
 	executable->n_run = host->file_parts(file, &run, executable->run, TOY_MAX_PARTS);
 	*ret_executable = executable;
 	return 0;
@@ -73,6 +91,65 @@ static int probe(const struct ep_unwinder_host *host, const struct ep_file *file
 static void unload(void *arg)
 {
 	free(arg);
+}
+
+/* --- describe: code that has neither unwind rules nor symbols -------------------------------- */
+
+/* In front of its push, behind it, and behind its pop. rbx and r12 to r15 are not touched. */
+static int describe_stub(const struct toy_executable *executable, uint64_t va,
+			 const struct toy_stub *stub, struct ep_description *description)
+{
+	const struct ep_code_row entry = {
+		.va = va,
+		.bytes = stub->pushed_at,
+		.flags = EP_CODE_KEEPS,
+		.cfa_reg = 7, /* rsp */
+		.cfa_off = 8,
+		.ra_place = EP_CODE_AT_CFA,
+		.ra = -8,
+	};
+	struct ep_code_row rows[3] = {entry, entry, entry};
+	struct ep_symbol symbol = {.va = va, .bytes = stub->bytes};
+	char name[sizeof(stub->name) + 1] = "";
+	int r;
+
+	/* What a file says is checked, too. */
+	if (stub->pushed_at == 0 || stub->popped_at <= stub->pushed_at ||
+	    stub->bytes <= stub->popped_at)
+		return -EBADMSG;
+	rows[1].va = va + stub->pushed_at;
+	rows[1].bytes = stub->popped_at - stub->pushed_at;
+	rows[1].cfa_off = 16;
+	rows[1].fp_place = EP_CODE_AT_CFA;
+	rows[1].fp = -16;
+	rows[2].va = va + stub->popped_at;
+	rows[2].bytes = stub->bytes - stub->popped_at;
+	r = executable->host->add_rows(description, rows, 3);
+	memcpy(name, stub->name, sizeof(stub->name));
+	return r < 0 ? r : executable->host->add_symbol(description, &symbol, name);
+}
+
+static int describe(void *arg, const struct ep_file *file, struct ep_description *description)
+{
+	const struct toy_executable *executable = arg;
+	uint64_t start = executable->stubs.va;
+	struct toy_stubs_head head;
+	struct toy_stub stub;
+	int r;
+
+	if (!start)
+		return 0;
+	r = executable->host->file_read(file, start, &head, sizeof(head));
+	if (r == 0 && (head.n > TOY_MAX_STUBS || head.stub_bytes != sizeof(stub)))
+		r = -ENOTSUP;
+	for (uint32_t i = 0; r == 0 && i < head.n; i++) {
+		r = executable->host->file_read(
+			file, start + sizeof(head) + i * sizeof(stub), &stub, sizeof(stub));
+		if (r == 0)
+			r = describe_stub(executable, start + (uint64_t)(int64_t)stub.off, &stub,
+					  description);
+	}
+	return r;
 }
 
 /* --- attach: where are its structures in this process? --------------------------------------- */
@@ -222,6 +299,7 @@ static const struct ep_unwinder_ops ops = {
 	.symbolize = symbolize,
 	.detach = detach,
 	.unload = unload,
+	.describe = describe,
 };
 
 EP_PLUGIN_DEFINE = {

@@ -10,6 +10,7 @@
  * first.
  */
 #include "core/elf/file.h"
+#include "core/plugin/description.h"
 #include "core/plugin/elf_file.h"
 #include "core/plugin/host.h"
 #include "core/plugin/process_target.h"
@@ -236,6 +237,20 @@ static int advise(const struct ep_unwinder_ops *ops, void *instance, struct seen
 	return r;
 }
 
+/* Who describes code here says something of it. */
+static int describe(const struct ep_unwinder_ops *ops, void *executable, const struct ep_file *file)
+{
+	ep_cleanup(ep_description_fini) struct ep_description description;
+	int r;
+
+	ep_description_init(&description);
+	r = ep_description_ask(&description, ops, executable, file);
+	ep_description_end(&description);
+	if (r == 0 && EP_HAS(ops, describe) && (description.rows.len == 0 || !description.symbols))
+		r = -EPROTO;
+	return r;
+}
+
 static int live(const struct ep_unwinder_ops *ops, char **argv)
 {
 	struct seen seen = {0};
@@ -250,6 +265,8 @@ static int live(const struct ep_unwinder_ops *ops, char **argv)
 		return r;
 	ep_elf_file_init(&file, elf, "", argv[0]);
 	r = ops->probe(ep_unwinder_host_get(), &file.file, &executable);
+	if (r == 0)
+		r = describe(ops, executable, &file.file);
 	ep_elf_file_fini(&file);
 	if (r == 0) {
 		target.pid = seen.pid = start(argv);

@@ -2,7 +2,8 @@
 /*
  * ELF bytes → table of stack deltas; whatever the bytes, the table must keep the promises that the
  * BPF unwinder and the delta store rely on. The same bytes also serve as the debug file. Input that
- * is no ELF file is taken as the bytes of .eh_frame and of .debug_frame.
+ * is no ELF file is taken as the bytes of .eh_frame and of .debug_frame, and its last ones as rows that somebody
+ * described.
  */
 #include "core/elf/file.h"
 #include "core/unwind/build.h"
@@ -87,10 +88,36 @@ static void check_table(const struct ep_unwind_table *table)
 	}
 	CHECK(deltas == table->n_deltas); /* each delta belongs to one page */
 	CHECK(table->stats.covered_bytes <= table->stats.text_bytes);
+	CHECK(table->stats.described_bytes <=
+	      table->stats.text_bytes - table->stats.covered_bytes);
+}
+
+#define MAX_ROWS 64
+
+static int compare_rows(const void *left, const void *right)
+{
+	const struct ep_code_row *a = left, *b = right;
+
+	return a->va < b->va ? -1 : a->va > b->va;
+}
+
+/* What a plugin may say, which keeps to what ep_build_input asks for and to nothing else. */
+static size_t make_rows(const uint8_t *data, size_t size, struct ep_code_row *rows)
+{
+	size_t n = EP_MIN(size / sizeof(*rows), (size_t)MAX_ROWS);
+
+	if (n > 0)
+		memcpy(rows, data + size - n * sizeof(*rows), n * sizeof(*rows));
+	for (size_t i = 0; i < n; i++)
+		rows[i].va &= rows[i].pad & 1 ? UINT64_MAX >> 1 : 0x4fffff;
+	if (n > 1)
+		qsort(rows, n, sizeof(*rows), compare_rows);
+	return n;
 }
 
 static void build_sections(const uint8_t *data, size_t size)
 {
+	static struct ep_code_row rows[MAX_ROWS];
 	struct ep_cfi_section eh = { .data = data, .bytes = size, .va = 0x9000, .eh = true };
 	struct ep_cfi_section debug = { .data = data, .bytes = size };
 	struct ep_build_input input = {
@@ -98,6 +125,8 @@ static void build_sections(const uint8_t *data, size_t size)
 		.ranges = { { .start = 0x1000, .end = 0x8123 }, { .start = 0x400010, .end = 0x480000 } },
 		.n_ranges = 2,
 		.n_lists = 2,
+		.rows = rows,
+		.n_rows = make_rows(data, size, rows),
 		.entry_va = 0x1070,
 	};
 	ep_cleanup(ep_unwind_table_freep) struct ep_unwind_table *table = NULL;

@@ -37,7 +37,7 @@ static struct test {
 	unsigned int errors[EP_ERROR_COUNT];
 } test;
 
-__attribute__((noipa, section("deep_code"))) static uint64_t go_deep(unsigned int depth)
+OWN_KEEP __attribute__((section("deep_code"))) static uint64_t go_deep(unsigned int depth)
 {
 	uint64_t value = depth;
 

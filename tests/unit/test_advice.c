@@ -11,9 +11,11 @@
 
 #include <cmocka.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -250,6 +252,36 @@ static void each_process_is_asked_and_left(void **state)
 	assert_true(stats.read >= 2 && stats.read + stats.closed <= stats.processes);
 }
 
+/* A page of this program's code, once more. */
+static void a_copy_of_code_is_not_asked(void **state)
+{
+	uintptr_t code = (uintptr_t)start_child & ~4095ul;
+	struct said said = {0};
+	char line[4352];
+	void *copy = MAP_FAILED;
+	FILE *maps = fopen("/proc/self/maps", "re");
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+
+	(void)state;
+	assert_non_null(maps);
+	while (copy == MAP_FAILED && fgets(line, sizeof(line), maps)) {
+		unsigned long start, end, off;
+
+		if (sscanf(line, "%lx-%lx r-xp %lx", &start, &end, &off) == 3 && code >= start &&
+		    code < end)
+			copy = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd,
+				    (off_t)(off + (code - start)));
+	}
+	fclose(maps);
+	close(fd);
+	assert_ptr_not_equal(copy, MAP_FAILED);
+	(void)ask(&said, A_MINUTE);
+	munmap(copy, 4096);
+	assert_int_equal(count_said(&said, getpid(), 0, "value 1|set it"), 1);
+	for (size_t i = 0; i < said.n; i++)
+		assert_int_equal(said.all[i].result, 0);
+}
+
 static void what_cannot_be_asked_is_told(void **state)
 {
 	static const int results[] = {EP_NOT_YET, -ENOTSUP, -ESRCH, -EFAULT};
@@ -310,6 +342,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(each_process_is_asked_and_left, setup),
+		cmocka_unit_test_setup(a_copy_of_code_is_not_asked, setup),
 		cmocka_unit_test_setup(what_cannot_be_asked_is_told, setup),
 		cmocka_unit_test_setup(advise_may_fail_or_have_nothing_to_say, setup),
 		cmocka_unit_test_setup(who_does_not_advise_is_not_asked, setup),

@@ -2,11 +2,13 @@
 /* Places of a process, the rows made of them, and the budget that pays for reading /proc. */
 #include "core/process/budget.h"
 #include "core/process/places.h"
+#include "core/process/process_languages.h"
 #include "core/process/rows.h"
 
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -284,6 +286,68 @@ static void budget_is_a_burst_and_then_a_rate(void **state)
 	assert_true(ep_budget_take(&budget, now_ns + EP_NS_PER_SEC));
 }
 
+/* Code of the file that is mapped once more, for itself. */
+static void a_copy_of_a_part_has_a_whole(void **state)
+{
+	struct ep_executable e = executable(EP_EXECUTABLE_READY), other = e;
+	struct ep_place_in_memory whole = place(0x401000, 0x403800, &e);
+	struct ep_place_in_memory part = place(0x7f0000, 0x7f1000, &e);
+	struct ep_place_in_memory again = place(0x501000, 0x503800, &e);
+	struct ep_place_in_memory past = part, beside = part, of_other = part;
+
+	(void)state;
+	part.file_off = 0x2000;
+	past.file_off = 0x3000;
+	beside.file_off = 0x2000;
+	beside.start = 0x402000;
+	beside.end = 0x403000;
+	of_other.executable = &other;
+	assert_true(ep_place_is_part(&part, &whole));
+	assert_false(ep_place_is_part(&whole, &whole));
+	assert_false(ep_place_is_part(&whole, &part));
+	assert_false(ep_place_is_part(&again, &whole)); /* loaded twice */
+	assert_false(ep_place_is_part(&past, &whole));
+	assert_false(ep_place_is_part(&beside, &whole)); /* a part of what is loaded there */
+	assert_false(ep_place_is_part(&of_other, &whole));
+}
+
+#define MANY 100000u
+
+static double cpu_seconds(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+/* A page of the file, mapped so often as a process may, in front of all of it and behind. */
+static void many_copies_are_no_more_work_each(void **state)
+{
+	struct ep_executable e = executable(EP_EXECUTABLE_READY);
+	struct ep_place_in_memory whole = place(0x400000000, 0x400003800, &e);
+	struct ep_process process = {0};
+	double began = cpu_seconds();
+
+	(void)state;
+	e.n_claims = 1;
+	e.refs = MANY + 2;
+	whole.file_off = 0; /* what begins there is in no segment: nothing is attached to here */
+	ep_places_init(&process.places);
+	for (uint32_t i = 0; i < MANY; i++) {
+		uint64_t start = 0x10000 + 0x2000 * (uint64_t)i;
+		struct ep_place_in_memory copy = place(start, start + 0x1000, &e);
+
+		assert_int_equal(ep_vec_append(&process.places, &copy, 1), 0);
+		if (i == MANY / 2)
+			assert_int_equal(ep_vec_append(&process.places, &whole, 1), 0);
+	}
+	assert_false(ep_process_languages_sync(&process, (struct ep_languages *)&process));
+	assert_int_equal(process.n_languages, 0);
+	assert_true(cpu_seconds() - began < 1);
+	ep_vec_fini(&process.places);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -297,6 +361,8 @@ int main(void)
 		cmocka_unit_test(copies_have_their_own_references),
 		cmocka_unit_test(pending_until_the_last_one_is_done),
 		cmocka_unit_test(rows_say_what_is_known_of_the_executable),
+		cmocka_unit_test(a_copy_of_a_part_has_a_whole),
+		cmocka_unit_test(many_copies_are_no_more_work_each),
 		cmocka_unit_test(rows_have_a_limit),
 		cmocka_unit_test(budget_is_a_burst_and_then_a_rate),
 	};

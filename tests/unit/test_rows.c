@@ -116,6 +116,52 @@ static void exact_ranges_need_no_mapping(void **state)
 	}
 }
 
+/* Of rows 0, 1 and 3 the file is the same one; 0x2000 to 0x2800 of it is entered in the first. */
+static void code_is_entered_in_each_mapping_of_its_file(void **state)
+{
+	static const struct ep_row mapped[] = {
+		{.start = 0x10000, .end = 0x11000, .va = 0x1800, .executable = 5, .pages = 100},
+		{.start = 0x20000, .end = 0x24000, .va = 0x1000, .executable = 5, .pages = 200},
+		{.start = 0x30000, .end = 0x34000, .va = 0x1000, .executable = 6, .pages = 300},
+		{.start = 0x40000, .end = 0x41000, .va = 0x2400, .executable = 5, .pages = 400},
+	};
+	const struct ep_range ranges[] = {
+		{.start = 0x10000, .end = 0x10400},
+		{.start = 0x10800, .end = 0x11000, .mode = EP_RANGE_ENTER},
+	};
+	struct ep_vec rows = {(void *)(uintptr_t)mapped, 4, 4, 4, sizeof(mapped[0])}, marked;
+	const uint32_t owner = 9u << EP_ROW_SLOT_SHIFT | EP_ROW_ENTER | 5;
+	const struct {
+		uint64_t start, end, va;
+		uint32_t executable;
+	} wanted[] = {
+		{0x10000, 0x10400, 0x1800, 9u << EP_ROW_SLOT_SHIFT | 5},
+		{0x10400, 0x10800, 0x1c00, 5},
+		{0x10800, 0x11000, 0x2000, owner},
+		{0x20000, 0x21000, 0x1000, 5},
+		{0x21000, 0x21800, 0x2000, owner},
+		{0x21800, 0x24000, 0x2800, 5},
+		{0x30000, 0x34000, 0x1000, 6},
+		{0x40000, 0x40400, 0x2400, owner},
+		{0x40400, 0x41000, 0x2800, 5},
+	};
+	const struct ep_row *row;
+
+	(void)state;
+	ep_vec_init(&marked, sizeof(struct ep_row), 16);
+	assert_int_equal(ep_rows_mark(&rows, ranges, 2, 9, &marked), 0);
+	assert_int_equal(marked.len, EP_LEN(wanted));
+	row = marked.data;
+	for (size_t i = 0; i < EP_LEN(wanted); i++) {
+		assert_int_equal(row[i].start, wanted[i].start);
+		assert_int_equal(row[i].end, wanted[i].end);
+		assert_int_equal(row[i].va, wanted[i].va);
+		assert_int_equal(row[i].executable, wanted[i].executable);
+	}
+	assert_int_equal(row[4].pages, 200 + 2 * 1);
+	ep_vec_fini(&marked);
+}
+
 static void anonymous_code_is_whose_range_it_is_in(void **state)
 {
 	struct ep_executable no_elf = {.id = 7, .refs = 1, .state = EP_EXECUTABLE_FAILED};
@@ -220,6 +266,7 @@ int main(void)
 		cmocka_unit_test(marked_rows_are_cut_at_the_borders_of_ranges),
 		cmocka_unit_test(what_one_language_has_another_does_not_take),
 		cmocka_unit_test(exact_ranges_need_no_mapping),
+		cmocka_unit_test(code_is_entered_in_each_mapping_of_its_file),
 		cmocka_unit_test(anonymous_code_is_whose_range_it_is_in),
 		cmocka_unit_test(ranges_are_sorted_and_may_not_overlap),
 		cmocka_unit_test(codes_lie_behind_the_rows),

@@ -993,6 +993,183 @@ static void the_linkers_table_is_checked(void **state)
 	}
 }
 
+/* ---- what is described ---- */
+
+#define ROW_SP(at, n, off)                                                                         \
+	{                                                                                          \
+		.va = (at), .bytes = (n), .cfa_reg = 7, .cfa_off = (off), .flags = EP_CODE_KEEPS,  \
+		.ra_place = EP_CODE_AT_CFA, .ra = -8                                               \
+	}
+
+static struct ep_unwind_table *build_rows(struct image *image, const struct ep_code_row *rows,
+					  size_t n)
+{
+	struct ep_build_input input = asm_input();
+
+	input.rows = rows;
+	input.n_rows = n;
+	return build_input(&input, &image, image ? 1 : 0);
+}
+
+/* What a row says, and the rule of that. */
+static void rows_say_what_call_frame_information_says(void **state)
+{
+	static const struct {
+		const char *label;
+		struct ep_code_row row;
+		uint32_t rule;
+		struct ep_rule table;
+	} cases[] = {
+		{ "entry", { .cfa_reg = 7, .cfa_off = 8, .flags = EP_CODE_KEEPS,
+			     .ra_place = EP_CODE_AT_CFA, .ra = -8 }, SP(8), { 0 } },
+		{ "registers lost", { .cfa_reg = 7, .cfa_off = 8, .ra_place = EP_CODE_AT_CFA, .ra = -8 },
+		  LOST(SP(8)), { 0 } },
+		{ "frame", { .cfa_reg = 6, .cfa_off = 16, .flags = EP_CODE_KEEPS,
+			     .ra_place = EP_CODE_AT_CFA, .ra = -8, .fp_place = EP_CODE_AT_CFA,
+			     .fp = -16 }, FP(16, 2), { 0 } },
+		{ "return address in rcx", { .cfa_reg = 7, .flags = EP_CODE_KEEPS,
+					     .ra_place = EP_CODE_IN_REG, .ra = 2 }, TABLE,
+		  { .cfa_reg = 7, .ra_kind = EP_REG_IN_REG, .ra_reg = 2 } },
+		{ "return address elsewhere", { .cfa_reg = 7, .cfa_off = 24, .flags = EP_CODE_KEEPS,
+						.ra_place = EP_CODE_AT_CFA, .ra = -24 }, TABLE,
+		  { .cfa_reg = 7, .cfa_off = 24, .ra_kind = EP_REG_AT_CFA, .ra_off = -24 } },
+		{ "frame pointer lost", { .cfa_reg = 12, .cfa_off = -8, .ra_place = EP_CODE_AT_CFA,
+					  .ra = -8, .fp_place = EP_CODE_LOST }, TABLE,
+		  { .cfa_reg = 12, .cfa_off = -8, .ra_kind = EP_REG_AT_CFA, .ra_off = -8,
+		    .fp_kind = EP_REG_UNDEFINED, .others = EP_OTHERS_KEEPS_CALLER } },
+		{ "frame pointer in r11", { .cfa_reg = 7, .cfa_off = 8, .flags = EP_CODE_KEEPS,
+					    .ra_place = EP_CODE_AT_CFA, .ra = -8,
+					    .fp_place = EP_CODE_IN_REG, .fp = 11 }, TABLE,
+		  { .cfa_reg = 7, .cfa_off = 8, .ra_kind = EP_REG_AT_CFA, .ra_off = -8,
+		    .fp_kind = EP_REG_IN_REG, .fp_reg = 11 } },
+		{ "root", { .cfa_reg = 7, .ra_place = EP_CODE_LOST }, EP_RULE_STOP, { 0 } },
+		{ "unknown", { .flags = EP_CODE_UNKNOWN }, NONE, { 0 } },
+		{ "no return address", { .cfa_reg = 7, .cfa_off = 8 }, UNSUPPORTED, { 0 } },
+		{ "no such register", { .cfa_reg = 16, .ra_place = EP_CODE_AT_CFA }, UNSUPPORTED, { 0 } },
+		{ "no such register to return to", { .cfa_reg = 7, .ra_place = EP_CODE_IN_REG, .ra = -1 },
+		  UNSUPPORTED, { 0 } },
+		{ "no such place", { .cfa_reg = 7, .cfa_off = 8, .ra_place = EP_CODE_AT_CFA, .ra = -8,
+				     .fp_place = 200 }, TABLE,
+		  { .cfa_reg = 7, .cfa_off = 8, .ra_kind = EP_REG_AT_CFA, .ra_off = -8,
+		    .fp_kind = EP_REG_UNDEFINED, .others = EP_OTHERS_KEEPS_CALLER } },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < EP_LEN(cases); i++) {
+		struct ep_code_row row = cases[i].row;
+		struct ep_unwind_table *table;
+
+		row.va = 0x1801;
+		row.bytes = 0x30;
+		table = build_rows(NULL, &row, 1);
+		if (ep_unwind_table_find(table, 0x1801) != cases[i].rule ||
+		    ep_unwind_table_find(table, 0x1830) != cases[i].rule)
+			fail_msg("%s: rule 0x%x", cases[i].label, ep_unwind_table_find(table, 0x1801));
+		if (cases[i].rule == TABLE && !is_first_rule(table, cases[i].table))
+			fail_msg("%s: another table rule", cases[i].label);
+		assert_rule(table, 0x1800, NONE);
+		assert_rule(table, 0x1831, NONE);
+		assert_int_equal(table->stats.described_bytes, 0x30);
+		assert_int_equal(table->stats.covered_bytes, 0);
+		ep_unwind_table_free(table);
+	}
+}
+
+static void rows_fill_what_the_file_leaves_open(void **state)
+{
+	static const struct ep_code_row rows[] = {
+		ROW_SP(0x500, 0x10, 32),   /* before the text */
+		ROW_SP(0xff0, 0x40, 40),   /* its end is in it */
+		ROW_SP(0x10e0, 0x100, 48), /* two FDEs are in it */
+		ROW_SP(0x1300, 0x10, 56),  /* 15 bytes between two: padding */
+		ROW_SP(0x131f, 0x80, 64),  /* cut where the next begins, and not gone on with */
+		ROW_SP(0x1340, 0x10, 72),
+		ROW_SP(0x1400, 0x10, 80),  /* an FDE is all of it */
+		ROW_SP(0x4ff0, 0x80, 88),  /* its begin is in the text */
+		ROW_SP(0x9000, 0x80, 96),  /* behind it */
+	};
+	struct cie cie = CIE_GCC;
+	struct bytes none = { .len = 0 };
+	struct image *image = new_image(true);
+	size_t cie_at = asm_cie(image, &cie);
+	struct ep_unwind_table *table;
+
+	(void)state;
+	asm_fde(image, cie_at, 0x1100, 0x10, &none);
+	asm_fde(image, cie_at, 0x1118, 0x28, &none);
+	asm_fde(image, cie_at, 0x1400, 0x10, &none);
+	table = build_rows(image, rows, EP_LEN(rows));
+	assert_rule(table, 0x1000, SP(40));
+	assert_rule(table, 0x102f, SP(40));
+	assert_rule(table, 0x1030, NONE);
+	assert_rule(table, 0x10e0, SP(48));
+	assert_rule(table, 0x1100, SP(8));
+	assert_rule(table, 0x1110, SP(48)); /* 8 bytes, and no padding */
+	assert_rule(table, 0x1118, SP(8));
+	assert_rule(table, 0x113f, SP(8));
+	assert_rule(table, 0x1140, SP(48));
+	assert_rule(table, 0x11df, SP(48));
+	assert_rule(table, 0x11e0, NONE);
+	assert_rule(table, 0x131e, SP(56));
+	assert_rule(table, 0x133f, SP(64));
+	assert_rule(table, 0x134f, SP(72));
+	assert_rule(table, 0x1350, NONE);
+	assert_rule(table, 0x1400, SP(8));
+	assert_rule(table, 0x1410, NONE);
+	assert_rule(table, 0x4ff0, SP(88));
+	assert_rule(table, 0x5000, NONE);
+	assert_int_equal(table->stats.covered_bytes, 0x48);
+	assert_int_equal(table->stats.described_bytes, 0x30 + 0x20 + 8 + 0xa0 + 0x10 + 0x21 + 0x10 + 0x10);
+	ep_unwind_table_free(table);
+	free(image);
+}
+
+/* Text of many ranges, each with all of one row: there is room for what that takes. */
+static void a_row_may_go_through_many_ranges(void **state)
+{
+	struct ep_code_row rows[] = {ROW_SP(0x100, 0x10000000, 16), ROW_SP(0x20000000, 1, 24)};
+	struct ep_build_input input = asm_input();
+	struct ep_unwind_table *table;
+
+	(void)state;
+	input.n_ranges = EP_BUILD_MAX_RANGES;
+	for (size_t i = 0; i < input.n_ranges; i++)
+		input.ranges[i] = (struct ep_pack_range){ .start = 0x10010 + i * 0x3000,
+							  .end = 0x10018 + i * 0x3000 };
+	ep_build_sort_ranges(&input);
+	input.rows = rows;
+	input.n_rows = 2;
+	table = build_input(&input, NULL, 0);
+	assert_int_equal(table->n_pages, EP_BUILD_MAX_RANGES);
+	for (size_t i = 0; i < input.n_ranges; i++) {
+		assert_rule(table, 0x1000f + i * 0x3000, NONE);
+		assert_rule(table, 0x10017 + i * 0x3000, SP(16));
+		assert_rule(table, 0x10018 + i * 0x3000, NONE);
+	}
+	ep_unwind_table_free(table);
+}
+
+/* The program's entry may be code that somebody describes. */
+static void a_row_at_the_entry_holds(void **state)
+{
+	static const struct ep_code_row rows[] = {ROW_SP(0x2000, 0x100, 16)};
+	struct ep_build_input input = asm_input();
+	struct ep_unwind_table *table;
+
+	(void)state;
+	input.entry_va = 0x2010;
+	input.rows = rows;
+	input.n_rows = 1;
+	table = build_input(&input, NULL, 0);
+	assert_rule(table, 0x2010, SP(16));
+	ep_unwind_table_free(table);
+	input.entry_va = 0x3010;
+	table = build_input(&input, NULL, 0);
+	assert_rule(table, 0x2010, SP(16));
+	assert_rule(table, 0x3010, EP_RULE_STOP);
+	ep_unwind_table_free(table);
+}
+
 /* ---- pages ---- */
 
 static void rules_carry_over_pages(void **state)
@@ -1086,6 +1263,10 @@ int main(void)
 		cmocka_unit_test(another_frame_with_s_is_a_usual_one),
 		cmocka_unit_test(debug_frame_fills_gaps),
 		cmocka_unit_test(the_linkers_table_is_checked),
+		cmocka_unit_test(rows_say_what_call_frame_information_says),
+		cmocka_unit_test(rows_fill_what_the_file_leaves_open),
+		cmocka_unit_test(a_row_may_go_through_many_ranges),
+		cmocka_unit_test(a_row_at_the_entry_holds),
 		cmocka_unit_test(rules_carry_over_pages),
 		cmocka_unit_test(large_text_is_several_segments),
 		cmocka_unit_test(too_much_text_is_refused),

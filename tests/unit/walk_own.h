@@ -27,6 +27,13 @@ struct own {
 };
 
 /* As BPF does it: page by page, until one cannot be read. */
+/* Each call is one, in code of its own. */
+#if __has_attribute(noipa)
+#define OWN_KEEP __attribute__((noipa))
+#else
+#define OWN_KEEP __attribute__((noinline))
+#endif
+
 static inline void own_copy_stack(struct own *own)
 {
 	struct ep_copy *copy = &own->event.copy;
@@ -42,7 +49,7 @@ static inline void own_copy_stack(struct own *own)
 }
 
 /* Registers in DWARF order: System V ABI AMD64 supplement, figure 3.36. */
-__attribute__((noipa)) static void own_take(struct own *own)
+OWN_KEEP static void own_take(struct own *own)
 {
 	struct ep_copy *copy = &own->event.copy;
 
@@ -65,7 +72,7 @@ __attribute__((noipa)) static void own_take(struct own *own)
 		memmove(own->frames, own->frames + 1, sizeof(void *) * (size_t)--own->n_frames);
 }
 
-__attribute__((noipa)) static uint64_t own_recurse(struct own *own, unsigned int depth)
+OWN_KEEP static uint64_t own_recurse(struct own *own, unsigned int depth)
 {
 	uint64_t value = depth;
 

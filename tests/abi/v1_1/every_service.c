@@ -59,6 +59,7 @@ static int check_services(void)
 	CHECK(EP_HAS(services, file_parts) && EP_HAS(services, tls_path));
 	CHECK(EP_HAS(services, file_variable) && EP_HAS(services, file_argument));
 	CHECK(EP_HAS(services, add_name) && EP_HAS(services, count));
+	CHECK(EP_HAS(services, add_rows) && EP_HAS(services, add_symbol));
 	return 0;
 }
 
@@ -126,6 +127,30 @@ static int probe(const struct ep_unwinder_host *host, const struct ep_file *file
 	*executable = found;
 	*ret = executable;
 	return 0;
+}
+
+/* Of toy_run, which has rules and a name: nothing changes by it. */
+static int describe(void *arg, const struct ep_file *file, struct ep_description *description)
+{
+	const struct executable *executable = arg;
+	struct ep_code_row row = {
+		.va = executable->run.va,
+		.bytes = 16,
+		.cfa_reg = 7,
+		.cfa_off = 8,
+		.ra_place = EP_CODE_AT_CFA,
+		.ra = -8,
+	};
+	struct ep_code_row wrong = row;
+	struct ep_symbol symbol = {executable->run.va, 16}, nothing = {executable->run.va, 0};
+
+	wrong.cfa_reg = 16;
+	CHECK(services->file_path(file)[0] == '/');
+	CHECK(services->add_rows(description, &wrong, 1) == -EINVAL);
+	CHECK(services->add_symbol(description, &nothing, "nothing") == -EINVAL);
+	CHECK(services->add_symbol(description, &symbol, "") == -EINVAL);
+	CHECK(services->add_rows(description, &row, 1) == 0);
+	return services->add_symbol(description, &symbol, "toy_run too");
 }
 
 struct search {
@@ -302,6 +327,7 @@ static const struct ep_unwinder_ops ops = {
 	.detach = detach,
 	.unload = unload,
 	.advise = advise,
+	.describe = describe,
 };
 
 EP_PLUGIN_DEFINE = {

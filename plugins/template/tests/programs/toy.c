@@ -4,16 +4,19 @@
  *
  *	main ─► toy_run [outer ─► inner] ─► bounce ─► toy_run [outer ─► inner] ─► bounce ─► ... spin
  *
- *	toy SECONDS [ROUNDS [late|deep]]	"late": the interpreter is ready only after 300 ms; "deep": 8
- *						toy functions more, link, between outer and inner
+ *	toy SECONDS [ROUNDS [late|deep|nap]]	"late": the interpreter is ready only after 300 ms; "deep": 8
+ *						toy functions more, link, between outer and inner;
+ *						"nap": its stub in place of spin
  */
 #include "toy.h"
+
+#include "stubs.h"
 
 #include <unistd.h>
 
 ZOO_DEFINE_SPIN(spin)
 
-static int rounds = 6, round_now;
+static int rounds = 6, round_now, naps;
 KEEP void bounce(void);
 
 static const struct toy_instruction busy_code[] = {{TOY_BUSY, 31, NULL}, {TOY_RETURN, 32, NULL}};
@@ -48,7 +51,10 @@ KEEP void bounce(void)
 	if (++round_now < rounds) {
 		toy_run(first);
 	} else {
-		spin(SPINS_PER_MS);
+		if (naps)
+			TOY_NAP(SPINS_PER_MS);
+		else
+			spin(SPINS_PER_MS);
 		BARRIER();
 		toy_run(&busy);
 	}
@@ -70,10 +76,11 @@ int main(int argc, char **argv)
 		rounds = atoi(argv[2]);
 	if (argc > 3 && strcmp(argv[3], "deep") == 0)
 		make_links();
-	print_truth("spin");
+	naps = argc > 3 && strcmp(argv[3], "nap") == 0;
+	print_truth(naps ? "toy_nap" : "spin");
 	print_truth("busy");
 	zoo_start(argc, argv, "");
-	if (argc > 3 && first == &outer)
+	if (argc > 3 && strcmp(argv[3], "late") == 0)
 		usleep(300000);
 	toy_about.ready = 1;
 	while (zoo_time_left())

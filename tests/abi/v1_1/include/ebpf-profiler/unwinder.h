@@ -4,16 +4,17 @@
  * written against ebpf-profiler/bpf/unwinder.h. docs/adding-a-language.md walks through both.
  *
  *	an ELF file is analysed ──► probe: is it my runtime? offsets ──► executable data, shared
+ *	    its tables are made ──► describe: code that has neither unwind rules nor symbols
  *	a process maps it ──► attach: where are its structures? ──► instance; state and ranges for BPF
  *	    its mappings change, or its BPF program asks (ep_ask_refresh) ──► refresh
  *	frames the BPF program pushed ──► symbolize: names (inlined functions: several)
  *	process or mapping gone ──► detach          executable data no longer needed ──► unload
  *	a user runs doctor ──► attach, advise, detach: nothing is walked
  *
- * Threads: every call may come on any worker thread. probe runs for several files at once. Calls
- * for one instance never overlap; calls for different instances do, so what they share is constant.
- * A call may read files and the target's memory, and nothing else of the system; what it reads is
- * hostile: bound every length, follow no chain for ever.
+ * Threads: every call may come on any worker thread. probe and describe run for several files at
+ * once. Calls for one instance never overlap; calls for different instances do, so what they share
+ * is constant. A call may read files and the target's memory, and nothing else of the system; what
+ * it reads is hostile: bound every length, follow no chain for ever.
  */
 #ifndef EP_UNWINDER_H
 #define EP_UNWINDER_H
@@ -24,7 +25,8 @@
 #include "ebpf-profiler/bpf/tls.h"
 #include "ebpf-profiler/host.h"
 
-struct ep_file;	  /* an ELF file, during probe */
+struct ep_file;	  /* an ELF file, during probe and describe */
+struct ep_description; /* takes what is said of a file's code, during describe */
 struct ep_target; /* a process, from attach to detach */
 struct ep_names;  /* takes the names of one frame, during symbolize */
 
@@ -57,9 +59,54 @@ struct ep_variable {
 	uint64_t value;
 };
 
+/*
+ * Unwind rules for code of a file that has none: how to get from [va, va + bytes) to the caller, as
+ * it is in front of an instruction that begins there. As in call frame information the CFA is the
+ * caller's stack pointer; registers are those of the file's machine in DWARF's numbers (x86-64: 6
+ * rbp, 7 rsp), 0 to 15.
+ */
+enum ep_code_place {
+	EP_CODE_SAME = 0,   /* in the register itself */
+	EP_CODE_AT_CFA = 1, /* in memory, at CFA + ra, or + fp */
+	EP_CODE_IN_REG = 2, /* in register number ra, or fp */
+	/* Nowhere: a frame pointer that was lost; of a return address: the root of the stack. */
+	EP_CODE_LOST = 3,
+};
+
+enum ep_code_flag {
+	/* The registers that a called function saves have the caller's values: rbx, r12 to r15. */
+	EP_CODE_KEEPS = 1 << 0,
+	/*
+	 * No rule: the frame pointer is followed, as where there is no row. What lies between rows
+	 * and is no longer than 15 bytes is padding, which goes on with the rule before it.
+	 */
+	EP_CODE_UNKNOWN = 1 << 1,
+};
+
+struct ep_code_row {
+	uint64_t va;
+	uint32_t bytes;
+	uint8_t flags;	  /* enum ep_code_flag */
+	uint8_t cfa_reg;
+	uint8_t ra_place; /* enum ep_code_place: the return address */
+	uint8_t fp_place; /* the caller's frame pointer */
+	int32_t cfa_off;  /* the CFA is cfa_reg + cfa_off */
+	int32_t ra, fp;
+	uint32_t pad; /* 0 */
+};
+
+#define EP_MAX_CODE_ROWS    65536      /* of a file, as are those below */
+#define EP_MAX_CODE_SYMBOLS 16384
+#define EP_MAX_CODE_NAMES   (1u << 20) /* bytes of their names, with NULs */
+
 enum ep_range_mode {
 	EP_RANGE_MARK = 0, /* native code that runs the language: see ebpf-profiler/bpf/record.h */
-	EP_RANGE_ENTER = 1, /* code that only the language can unwind */
+	/*
+	 * Code that only the language can unwind. Of a file: in each mapping that the process makes of it,
+	 * without a time between its first run and a range of its own; ep_find_row tells where it is in
+	 * the file.
+	 */
+	EP_RANGE_ENTER = 1,
 };
 
 enum ep_range_flag {
@@ -205,6 +252,22 @@ struct ep_unwinder_host {
 	int (*add_name)(struct ep_names *names, const struct ep_name *name);
 	/* Adds to a counter of the plugin (ep_unwinder_ops.counters). */
 	void (*count)(const struct ep_target *target, uint32_t counter, uint64_t n);
+
+	/* --- what a file does not say of its code: during describe, as often as wanted --- */
+	/*
+	 * In any order. The file's own rules win where it has some; of rows that overlap each holds
+	 * until the next one begins. What lies outside its code is of no use, and no error. 0,
+	 * -EINVAL (no bytes, or past the end of all addresses; a place, flag or register that there
+	 * is not: none of these rows was taken), -E2BIG, -ENOMEM.
+	 */
+	int (*add_rows)(struct ep_description *description, const struct ep_code_row *rows, size_t n);
+	/*
+	 * A name for [va, va + bytes), shown as it is; it is copied. Where a symbol of the file holds
+	 * an address, too, the inner one wins: that which begins later, then the shorter one, then
+	 * the file's. 0, -EINVAL (no name, no bytes, or past the end of all addresses), -E2BIG, -ENOMEM.
+	 */
+	int (*add_symbol)(struct ep_description *description, const struct ep_symbol *symbol,
+			  const char *name);
 };
 
 enum ep_bpf_flag {
@@ -265,6 +328,14 @@ struct ep_unwinder_ops {
 	 */
 	int (*advise)(void *instance, void (*say)(void *arg, const char *found, const char *fix),
 		      void *arg);
+	/*
+	 * Optional: unwind rules and symbols for code of the file that has none, such as assembly or
+	 * a compiler's output that was linked in. Called after probe returned 0, when the file's
+	 * tables are made, and again should they be made anew; not where no stack is walked. The
+	 * executable is shared by then: it does not change. 0, or a negative errno: nothing that was
+	 * added holds then.
+	 */
+	int (*describe)(void *executable, const struct ep_file *file, struct ep_description *description);
 };
 
 #endif
