@@ -20,7 +20,7 @@ static uint64_t unknown_rule(void)
 
 static int find_register(const struct hs_state *state, int16_t value)
 {
-	for (int i = 0; i < HS_N_REGISTERS; i++)
+	for (int i = 0; i < X86_N_REGISTERS; i++)
 		if (state->regs[i] == value)
 			return i;
 	return -1;
@@ -29,12 +29,12 @@ static int find_register(const struct hs_state *state, int16_t value)
 /* A register that has a place: fp before sp, since it does not change with it. */
 static int find_base(const struct hs_state *state)
 {
-	static const uint8_t first[] = { HS_RBP, HS_RSP };
+	static const uint8_t first[] = { X86_RBP, X86_RSP };
 
 	for (size_t i = 0; i < sizeof(first); i++)
 		if (hs_is_number(state->regs[first[i]]) && !(state->regs[first[i]] % 8))
 			return first[i];
-	for (int i = 0; i < HS_N_REGISTERS; i++)
+	for (int i = 0; i < X86_N_REGISTERS; i++)
 		if (hs_is_number(state->regs[i]) && !(state->regs[i] % 8))
 			return i;
 	return -1;
@@ -47,7 +47,7 @@ static int find_return(const struct hs_state *state)
 
 	if (state->return_at == -8)
 		return HOTSPOT_RULE_ON_STACK;
-	if (state->return_at != SLOT_NONE && state->return_at == state->regs[HS_RSP])
+	if (state->return_at != SLOT_NONE && state->return_at == state->regs[X86_RSP])
 		return HOTSPOT_RULE_AT_SP;
 	reg = find_register(state, V_RETURN);
 	return reg < 0 ? -1 : (int)dwarf_register((unsigned int)reg);
@@ -56,9 +56,9 @@ static int find_return(const struct hs_state *state)
 /* The caller's sp is SENDER, in a register: the frame of the interpreter is just gone. */
 static uint64_t sender_rule(const struct hs_state *state, int sender, int return_in, unsigned int method)
 {
-	if (return_in == HOTSPOT_RULE_ON_STACK && state->regs[HS_RSP] == -8)
+	if (return_in == HOTSPOT_RULE_ON_STACK && state->regs[X86_RSP] == -8)
 		return_in = HOTSPOT_RULE_AT_SP;
-	if (return_in == HOTSPOT_RULE_ON_STACK || state->regs[HS_RBP] != V_FP)
+	if (return_in == HOTSPOT_RULE_ON_STACK || state->regs[X86_RBP] != V_FP)
 		return 0;
 	return HOTSPOT_RULE(0, dwarf_register((unsigned int)sender), 0, return_in, method);
 }
@@ -68,7 +68,7 @@ static uint64_t saved_rule(const struct hs_state *state)
 {
 	int words = -state->saved / 8, fp_at = 0;
 
-	if (state->regs[HS_RBP] != V_FP)
+	if (state->regs[X86_RBP] != V_FP)
 		fp_at = state->fp_at != SLOT_NONE && !(state->fp_at % 8) ? -state->fp_at / 8 : -1;
 	if (state->saved_at == SLOT_NONE || state->saved_at % 8 || state->return_at != -8 || words < 0 ||
 	    words > 31 || state->saved % 8 || fp_at < 0 || fp_at > 31)
@@ -82,7 +82,7 @@ static uint64_t saved_rule(const struct hs_state *state)
  */
 static uint64_t displaced_rule(const struct hs_state *state, int base)
 {
-	if (base < 0 || state->return_at == SLOT_NONE || state->regs[HS_RBP] != V_FP)
+	if (base < 0 || state->return_at == SLOT_NONE || state->regs[X86_RBP] != V_FP)
 		return unknown_rule();
 	return HOTSPOT_RULE((state->return_at + 8 - state->regs[base]) / 8,
 			    dwarf_register((unsigned int)base), 0, HOTSPOT_RULE_ON_STACK, HOTSPOT_METHOD_NONE);
@@ -95,16 +95,16 @@ static bool is_inner(const struct hs_state *state, int16_t value)
 
 uint64_t hs_state_rule(const struct hs_state *state)
 {
-	bool entry = !state->has_method && state->regs[HS_RBX] == V_METHOD;
+	bool entry = !state->has_method && state->regs[X86_RBX] == V_METHOD;
 	int return_in = find_return(state), base = find_base(state), sender = find_register(state, V_SENDER);
 	unsigned int method = entry ? HOTSPOT_METHOD_ENTRY : HOTSPOT_METHOD_NONE;
 	int fp_at = 0;
 
-	if (state->has_method && state->regs[HS_RBP] == FRAME_FP)
-		return HOTSPOT_RULE(2, dwarf_register(HS_RBP), 2, HOTSPOT_RULE_ON_STACK,
+	if (state->has_method && state->regs[X86_RBP] == FRAME_FP)
+		return HOTSPOT_RULE(2, dwarf_register(X86_RBP), 2, HOTSPOT_RULE_ON_STACK,
 				    HOTSPOT_METHOD_FRAME);
-	if (state->has_method && is_inner(state, state->regs[HS_RBP]))
-		return HOTSPOT_RULE(2, dwarf_register(HS_RBP), 2, HOTSPOT_RULE_ON_STACK,
+	if (state->has_method && is_inner(state, state->regs[X86_RBP]))
+		return HOTSPOT_RULE(2, dwarf_register(X86_RBP), 2, HOTSPOT_RULE_ON_STACK,
 				    HOTSPOT_METHOD_INNER);
 	if (state->at_entry)
 		return HOTSPOT_RULE(0, HOTSPOT_RULE_CONTINUATION, 0, HOTSPOT_RULE_ON_STACK,
@@ -118,9 +118,9 @@ uint64_t hs_state_rule(const struct hs_state *state)
 			return rule;
 	}
 	/* fp is a frame's already, the caller's sp not yet in its slot: see hotspot_rule_method. */
-	if (entry && base == HS_RBP && state->sender_at != FRAME_SENDER)
-		base = hs_is_number(state->regs[HS_RSP]) ? HS_RSP : -1;
-	if (state->regs[HS_RBP] != V_FP)
+	if (entry && base == X86_RBP && state->sender_at != FRAME_SENDER)
+		base = hs_is_number(state->regs[X86_RSP]) ? X86_RSP : -1;
+	if (state->regs[X86_RBP] != V_FP)
 		fp_at = state->fp_at != SLOT_NONE && !(state->fp_at % 8) ? -state->fp_at / 8 : -1;
 	if (base < 0 && !entry)
 		return saved_rule(state);

@@ -20,7 +20,7 @@ static int16_t add(int16_t value, int64_t more)
 /* What lies below sp is no longer there. */
 static void drop_below(struct hs_state *state)
 {
-	int16_t sp = state->regs[HS_RSP];
+	int16_t sp = state->regs[X86_RSP];
 
 	if (!hs_is_number(sp))
 		return;
@@ -67,13 +67,13 @@ static void store(struct hs_state *state, int16_t at, int16_t value)
 		state->inner_at = at;
 	else if (at == state->inner_at)
 		state->inner_at = SLOT_NONE;
-	if (at == FRAME_METHOD && state->regs[HS_RBP] == FRAME_FP && value == V_METHOD)
+	if (at == FRAME_METHOD && state->regs[X86_RBP] == FRAME_FP && value == V_METHOD)
 		state->has_method = 1;
 }
 
 static bool holds(const struct hs_state *state, int16_t value)
 {
-	for (int i = 0; i < HS_N_REGISTERS; i++)
+	for (int i = 0; i < X86_N_REGISTERS; i++)
 		if (state->regs[i] == value)
 			return true;
 	return false;
@@ -89,7 +89,7 @@ static int16_t moved(int16_t slot, int16_t by)
 /* Measures from another CFA: what was `by` less. */
 static void move_cfa(struct hs_state *state, int16_t by)
 {
-	for (int i = 0; i < HS_N_REGISTERS; i++)
+	for (int i = 0; i < X86_N_REGISTERS; i++)
 		if (hs_is_number(state->regs[i]))
 			state->regs[i] = add(state->regs[i], by);
 	state->return_at = moved(state->return_at, by);
@@ -100,7 +100,7 @@ static void move_cfa(struct hs_state *state, int16_t by)
 
 static void forget_places(struct hs_state *state)
 {
-	for (int i = 0; i < HS_N_REGISTERS; i++)
+	for (int i = 0; i < X86_N_REGISTERS; i++)
 		if (hs_is_number(state->regs[i]))
 			state->regs[i] = V_UNKNOWN;
 	state->return_at = state->fp_at = state->sender_at = state->saved_at = SLOT_NONE;
@@ -115,12 +115,12 @@ static void forget_places(struct hs_state *state)
  */
 static void push_return(struct hs_state *state)
 {
-	if (hs_is_number(state->regs[HS_RSP])) {
-		move_cfa(state, (int16_t)-state->regs[HS_RSP]);
+	if (hs_is_number(state->regs[X86_RSP])) {
+		move_cfa(state, (int16_t)-state->regs[X86_RSP]);
 	} else {
 		forget_places(state);
 	}
-	state->regs[HS_RSP] = -8;
+	state->regs[X86_RSP] = -8;
 	state->return_at = -8;
 }
 
@@ -138,22 +138,22 @@ void hs_state_push(struct hs_state *state, int16_t value)
 		push_return(state);
 		return;
 	}
-	state->regs[HS_RSP] = add(state->regs[HS_RSP], -8);
+	state->regs[X86_RSP] = add(state->regs[X86_RSP], -8);
 	move_saved(state, -8);
-	if (!hs_is_number(state->regs[HS_RSP]) && hs_is_number(value)) {
+	if (!hs_is_number(state->regs[X86_RSP]) && hs_is_number(value)) {
 		state->saved_at = 0;
 		state->saved = value;
 	}
-	store(state, state->regs[HS_RSP], value);
+	store(state, state->regs[X86_RSP], value);
 }
 
 static int16_t pop(struct hs_state *state)
 {
-	int16_t value = load(state, state->regs[HS_RSP]);
+	int16_t value = load(state, state->regs[X86_RSP]);
 
-	if (!hs_is_number(state->regs[HS_RSP]) && !state->saved_at)
+	if (!hs_is_number(state->regs[X86_RSP]) && !state->saved_at)
 		value = state->saved;
-	state->regs[HS_RSP] = add(state->regs[HS_RSP], 8);
+	state->regs[X86_RSP] = add(state->regs[X86_RSP], 8);
 	move_saved(state, 8);
 	drop_below(state);
 	return value;
@@ -165,29 +165,29 @@ static int16_t pop(struct hs_state *state)
  * (gc/shenandoah/shenandoahBarrierSetAssembler_x86.cpp, load_reference_barrier, 17 to 27). In a method's entry,
  * behind the frame that it made, sp has a place, and so has the fp that is saved.
  */
-static bool makes_inner(const struct hs_state *state, const struct hs_insn *insn)
+static bool makes_inner(const struct hs_state *state, const struct x86_insn *insn)
 {
-	return state->has_method && insn->to == HS_RBP && insn->from == HS_RSP && !insn->value &&
+	return state->has_method && insn->to == X86_RBP && insn->from == X86_RSP && !insn->value &&
 	       !state->saved_at && state->saved == FRAME_FP;
 }
 
 /* sp is where the inner frame has the outer one's fp. */
 static void back_to_inner(struct hs_state *state)
 {
-	state->regs[HS_RSP] = V_UNKNOWN;
+	state->regs[X86_RSP] = V_UNKNOWN;
 	state->saved_at = 0;
 	state->saved = FRAME_FP;
 }
 
 static void set_register(struct hs_state *state, uint8_t reg, int16_t value)
 {
-	if (reg != HS_RSP) {
+	if (reg != X86_RSP) {
 		state->regs[reg] = value;
 		return;
 	}
 	if (value == V_SENDER) { /* the frame is gone: CFA is where sp is now */
 		forget_places(state);
-		for (int i = 0; i < HS_N_REGISTERS; i++)
+		for (int i = 0; i < X86_N_REGISTERS; i++)
 			if (state->regs[i] == V_SENDER)
 				state->regs[i] = 0;
 		state->exact = 1;
@@ -197,7 +197,7 @@ static void set_register(struct hs_state *state, uint8_t reg, int16_t value)
 		back_to_inner(state);
 		return;
 	}
-	state->regs[HS_RSP] = hs_is_number(value) ? value : V_UNKNOWN;
+	state->regs[X86_RSP] = hs_is_number(value) ? value : V_UNKNOWN;
 	state->saved_at = SLOT_NONE;
 	state->at_entry = 0;
 	drop_below(state);
@@ -205,22 +205,22 @@ static void set_register(struct hs_state *state, uint8_t reg, int16_t value)
 
 static void add_to_sp(struct hs_state *state, int64_t more)
 {
-	state->regs[HS_RSP] = add(state->regs[HS_RSP], more);
+	state->regs[X86_RSP] = add(state->regs[X86_RSP], more);
 	move_saved(state, more);
 	drop_below(state);
 }
 
 /* Stores by fp to where the return address is give the frame another one: SharedRuntime's blobs that a signal or
  * a thrower enters, Runtime1::handle_exception. */
-static void store_register(struct hs_state *state, const struct hs_insn *insn)
+static void store_register(struct hs_state *state, const struct x86_insn *insn)
 {
-	int16_t value = insn->to == HS_NO_REGISTER ? V_UNKNOWN : state->regs[insn->to];
+	int16_t value = insn->to == X86_NO_REGISTER ? V_UNKNOWN : state->regs[insn->to];
 	int16_t at = add(state->regs[insn->from], insn->value);
 
-	if (at == -8 && insn->to != HS_NO_REGISTER && !state->exact &&
-	    (insn->from == HS_RBP || state->return_at == SLOT_NONE))
+	if (at == -8 && insn->to != X86_NO_REGISTER && !state->exact &&
+	    (insn->from == X86_RBP || state->return_at == SLOT_NONE))
 		value = V_RETURN;
-	if (insn->from == HS_RSP && !hs_is_number(state->regs[HS_RSP]) && insn->value >= 0 &&
+	if (insn->from == X86_RSP && !hs_is_number(state->regs[X86_RSP]) && insn->value >= 0 &&
 	    insn->value <= INT16_MAX) {
 		if (hs_is_number(value)) {
 			state->saved_at = (int16_t)insn->value;
@@ -235,15 +235,15 @@ static void store_register(struct hs_state *state, const struct hs_insn *insn)
 /* MacroAssembler::pusha, popa (macroAssembler_x86.cpp, 8 to 27): 16 words, rbp's is the eleventh. */
 #define PUSHA_RBP 0x50
 
-static int16_t load_register(const struct hs_state *state, const struct hs_insn *insn)
+static int16_t load_register(const struct hs_state *state, const struct x86_insn *insn)
 {
 	int16_t value = load(state, add(state->regs[insn->from], insn->value));
 
-	if (value != V_UNKNOWN || insn->from != HS_RSP)
+	if (value != V_UNKNOWN || insn->from != X86_RSP)
 		return value;
 	if (insn->value == state->saved_at)
 		return state->saved;
-	return insn->to == HS_RBP && insn->value == PUSHA_RBP ? state->regs[HS_RBP] : value;
+	return insn->to == X86_RBP && insn->value == PUSHA_RBP ? state->regs[X86_RBP] : value;
 }
 
 /* The stack of the continuation's entry: JavaThread::_cont_entry, from r15 (generate_cont_thaw,
@@ -251,7 +251,7 @@ static int16_t load_register(const struct hs_state *state, const struct hs_insn 
 static void enter_continuation(struct hs_state *state)
 {
 	forget_places(state);
-	state->regs[HS_RSP] = state->regs[HS_RBP] = V_UNKNOWN;
+	state->regs[X86_RSP] = state->regs[X86_RBP] = V_UNKNOWN;
 	state->at_entry = 1;
 }
 
@@ -260,29 +260,29 @@ static void enter_continuation(struct hs_state *state)
  * nothing to align where sp is at such a place already. Where another register has a place, it stays
  * the better base.
  */
-static void align(struct hs_state *state, const struct hs_insn *insn)
+static void align(struct hs_state *state, const struct x86_insn *insn)
 {
 	int16_t value = state->regs[insn->to];
 
 	state->regs[insn->to] = V_UNKNOWN;
-	if (insn->to == HS_RSP && (insn->value < -16 || !hs_is_number(value)))
+	if (insn->to == X86_RSP && (insn->value < -16 || !hs_is_number(value)))
 		state->saved_at = SLOT_NONE;
-	if (insn->to != HS_RSP || insn->value != -16 || !hs_is_number(value) || value % 16)
+	if (insn->to != X86_RSP || insn->value != -16 || !hs_is_number(value) || value % 16)
 		return;
-	for (int i = 0; i < HS_N_REGISTERS; i++)
+	for (int i = 0; i < X86_N_REGISTERS; i++)
 		if (hs_is_number(state->regs[i]))
 			return;
-	state->regs[HS_RSP] = value;
+	state->regs[X86_RSP] = value;
 }
 
 static void leave(struct hs_state *state)
 {
-	if (state->regs[HS_RBP] == V_INNER)
+	if (state->regs[X86_RBP] == V_INNER)
 		back_to_inner(state);
 	else
-		state->regs[HS_RSP] = hs_is_number(state->regs[HS_RBP]) ? state->regs[HS_RBP] : V_UNKNOWN;
+		state->regs[X86_RSP] = hs_is_number(state->regs[X86_RBP]) ? state->regs[X86_RBP] : V_UNKNOWN;
 	drop_below(state);
-	state->regs[HS_RBP] = pop(state);
+	state->regs[X86_RBP] = pop(state);
 }
 
 /*
@@ -291,15 +291,15 @@ static void leave(struct hs_state *state)
  */
 static bool loses_return(const struct hs_state *state)
 {
-	return state->return_at == SLOT_NONE && state->regs[HS_RCX] == V_RETURN &&
-	       state->regs[HS_RBP] == V_FP && !state->exact;
+	return state->return_at == SLOT_NONE && state->regs[X86_RCX] == V_RETURN &&
+	       state->regs[X86_RBP] == V_FP && !state->exact;
 }
 
 /* rbx, rbp, r12 to r15 are kept by what is called (System V ABI; Java code keeps rbp alone). */
 static void call(struct hs_state *state)
 {
-	static const uint8_t lost[] = { HS_RAX, HS_RCX, HS_RDX, HS_RSI, HS_RDI,
-					HS_R8, HS_R9, HS_R10, HS_R11 };
+	static const uint8_t lost[] = { X86_RAX, X86_RCX, X86_RDX, X86_RSI, X86_RDI,
+					X86_R8, X86_R9, X86_R10, X86_R11 };
 
 	if (loses_return(state))
 		enter_continuation(state);
@@ -308,45 +308,45 @@ static void call(struct hs_state *state)
 	drop_below(state);
 }
 
-void hs_state_step(struct hs_state *state, const struct hs_insn *insn)
+void hs_state_step(struct hs_state *state, const struct x86_insn *insn)
 {
 	int16_t value;
 
 	for (uint16_t left = insn->written; left; left &= left - 1)
 		state->regs[__builtin_ctz(left)] = V_UNKNOWN;
 	switch (insn->kind) {
-	case HS_PUSH:
-		hs_state_push(state, insn->to == HS_NO_REGISTER ? V_UNKNOWN : state->regs[insn->to]);
+	case X86_PUSH:
+		hs_state_push(state, insn->to == X86_NO_REGISTER ? V_UNKNOWN : state->regs[insn->to]);
 		break;
-	case HS_POP:
+	case X86_POP:
 		value = pop(state);
-		if (insn->to != HS_NO_REGISTER)
+		if (insn->to != X86_NO_REGISTER)
 			set_register(state, insn->to, value);
 		break;
-	case HS_SET:
-		if (insn->to == HS_RSP && insn->from == HS_RSP)
+	case X86_SET:
+		if (insn->to == X86_RSP && insn->from == X86_RSP)
 			add_to_sp(state, insn->value);
 		else if (makes_inner(state, insn))
-			state->regs[HS_RBP] = V_INNER;
+			state->regs[X86_RBP] = V_INNER;
 		else
 			set_register(state, insn->to, add(state->regs[insn->from], insn->value));
 		break;
-	case HS_ALIGN:
+	case X86_ALIGN:
 		align(state, insn);
 		break;
-	case HS_LOAD:
-		if (insn->to == HS_RSP && insn->from == HS_R15)
+	case X86_LOAD:
+		if (insn->to == X86_RSP && insn->from == X86_R15)
 			enter_continuation(state);
 		else
 			set_register(state, insn->to, load_register(state, insn));
 		break;
-	case HS_STORE:
+	case X86_STORE:
 		store_register(state, insn);
 		break;
-	case HS_LEAVE:
+	case X86_LEAVE:
 		leave(state);
 		break;
-	case HS_CALL:
+	case X86_CALL:
 		if (insn->has_target && insn->value == insn->bytes)
 			hs_state_push(state, V_UNKNOWN);
 		else
@@ -371,7 +371,7 @@ int hs_state_meet(struct hs_state *state, const struct hs_state *other)
 
 	if (!memcmp(state, other, sizeof(*state)))
 		return 0;
-	for (int i = 0; i < HS_N_REGISTERS; i++)
+	for (int i = 0; i < X86_N_REGISTERS; i++)
 		lost |= meet_slot(&state->regs[i], other->regs[i], V_UNKNOWN);
 	lost |= meet_slot(&state->return_at, other->return_at, SLOT_NONE);
 	lost |= meet_slot(&state->fp_at, other->fp_at, SLOT_NONE);
@@ -396,16 +396,16 @@ struct hs_state hs_state_start(enum hs_start start)
 	struct hs_state state = { .return_at = SLOT_NONE, .fp_at = SLOT_NONE, .sender_at = SLOT_NONE,
 			       .inner_at = SLOT_NONE, .saved_at = SLOT_NONE, .saved = V_UNKNOWN };
 
-	for (int i = 0; i < HS_N_REGISTERS; i++)
+	for (int i = 0; i < X86_N_REGISTERS; i++)
 		state.regs[i] = V_UNKNOWN;
 	switch (start) {
 	case HS_START_ENTRY:
-		state.regs[HS_R13] = V_SENDER;
-		state.regs[HS_RBX] = V_METHOD;
+		state.regs[X86_R13] = V_SENDER;
+		state.regs[X86_RBX] = V_METHOD;
 		/* fallthrough */
 	case HS_START_CALLED:
-		state.regs[HS_RSP] = -8;
-		state.regs[HS_RBP] = V_FP;
+		state.regs[X86_RSP] = -8;
+		state.regs[X86_RBP] = V_FP;
 		state.return_at = -8;
 		break;
 	case HS_START_FRAME:
@@ -413,16 +413,16 @@ struct hs_state hs_state_start(enum hs_start start)
 		state.has_method = 1;
 		/* fallthrough */
 	case HS_START_WITH_FP:
-		state.regs[HS_RBP] = FRAME_FP;
+		state.regs[X86_RBP] = FRAME_FP;
 		state.fp_at = FRAME_FP;
 		state.return_at = -8;
 		break;
 	case HS_START_THROWN:
-		state.regs[HS_RDX] = V_RETURN;
+		state.regs[X86_RDX] = V_RETURN;
 		/* fallthrough */
 	case HS_START_TRAPPED:
-		state.regs[HS_RSP] = 0;
-		state.regs[HS_RBP] = V_FP;
+		state.regs[X86_RSP] = 0;
+		state.regs[X86_RBP] = V_FP;
 		break;
 	case HS_START_CONTINUATION:
 		state.at_entry = 1;

@@ -14,8 +14,8 @@
 #ifndef HOTSPOT_FLOW_STATE_H
 #define HOTSPOT_FLOW_STATE_H
 
-#include "plugins/hotspot/code/decode.h"
 #include "plugins/hotspot/code/rules.h"
+#include "plugins/shared/x86/decode.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -41,7 +41,7 @@ enum {
 #define FRAME_METHOD (FRAME_FP - 24)
 
 struct hs_state {
-	int16_t regs[HS_N_REGISTERS];
+	int16_t regs[X86_N_REGISTERS];
 	int16_t return_at, fp_at, sender_at; /* from CFA, SLOT_NONE: not on the stack */
 	int16_t inner_at; /* where the fp of the interpreter's frame was put: see makes_inner */
 	uint8_t has_method; /* the frame of the interpreter has it */
@@ -60,7 +60,7 @@ static inline bool hs_is_number(int16_t value)
 struct hs_state hs_state_start(enum hs_start start);
 
 /* What an instruction changes. */
-void hs_state_step(struct hs_state *state, const struct hs_insn *insn);
+void hs_state_step(struct hs_state *state, const struct x86_insn *insn);
 void hs_state_push(struct hs_state *state, int16_t value);
 
 /* Where ways meet: what they do not agree on is lost. Whether something was. */

@@ -13,7 +13,7 @@
 
 /* An instruction that was decoded. */
 struct node {
-	struct hs_insn insn;
+	struct x86_insn insn;
 	struct hs_state state;
 	uint32_t epoch; /* of the way that led here; 0: none yet */
 	uint32_t off;
@@ -102,7 +102,7 @@ static int grow(struct hs_rules *rules)
 /* The node of an offset, decoded when first asked for. 0, -EBADMSG, -ENOMEM. */
 static int find_node(struct hs_rules *rules, size_t off, struct node **ret)
 {
-	struct hs_insn insn;
+	struct x86_insn insn;
 	int r;
 
 	if (rules->index[off] == UINT32_MAX)
@@ -114,7 +114,7 @@ static int find_node(struct hs_rules *rules, size_t off, struct node **ret)
 	r = grow(rules);
 	if (r)
 		return r;
-	r = hs_decode(rules->code + off, rules->bytes - off, &insn);
+	r = x86_decode(rules->code + off, rules->bytes - off, &insn);
 	if (r) {
 		rules->index[off] = UINT32_MAX;
 		return -EBADMSG;
@@ -162,31 +162,31 @@ static int reach_called(struct hs_rules *rules, int64_t off, const struct hs_sta
 {
 	struct hs_state state = hs_state_start(HS_START_CALLED);
 
-	if (hs_is_number(before->regs[HS_RBP])) {
+	if (hs_is_number(before->regs[X86_RBP])) {
 		state = *before;
 		hs_state_push(&state, V_UNKNOWN);
 	}
 	return reach(rules, off, &state);
 }
 
-static bool is_end(const struct hs_insn *insn)
+static bool is_end(const struct x86_insn *insn)
 {
-	return insn->kind == HS_JUMP || insn->kind == HS_RETURN || insn->kind == HS_TRAP;
+	return insn->kind == X86_JUMP || insn->kind == X86_RETURN || insn->kind == X86_TRAP;
 }
 
 static int go_on(struct hs_rules *rules, uint32_t at)
 {
 	struct node *node = &rules->nodes[at];
-	struct hs_insn insn = node->insn;
+	struct x86_insn insn = node->insn;
 	struct hs_state state = node->state, before = state;
 	int64_t off = node->off, next = off + insn.bytes;
 	int r = 0;
 
 	node->queued = false;
 	hs_state_step(&state, &insn);
-	if (insn.kind == HS_CALL && insn.has_target && insn.value != insn.bytes)
+	if (insn.kind == X86_CALL && insn.has_target && insn.value != insn.bytes)
 		r = reach_called(rules, off + insn.value, &before);
-	else if ((insn.kind == HS_JUMP || insn.kind == HS_BRANCH) && insn.has_target)
+	else if ((insn.kind == X86_JUMP || insn.kind == X86_BRANCH) && insn.has_target)
 		r = reach(rules, off + insn.value, &state);
 	if (r || is_end(&insn))
 		return r;
@@ -236,7 +236,7 @@ static const struct node *node_at(const struct hs_rules *rules, size_t off)
 /* Bytes of a no-op, hlt or int3, which fill up code; or of zeros. */
 static size_t padding(const uint8_t *code, size_t bytes)
 {
-	struct hs_insn insn;
+	struct x86_insn insn;
 	size_t at = 0;
 
 	if (bytes >= 8 && !memcmp(code, "\0\0\0\0\0\0\0", 8))
@@ -245,7 +245,7 @@ static size_t padding(const uint8_t *code, size_t bytes)
 		at++;
 	if (at < bytes && (code[at] == 0x90 || ((code[at] == 0xf4 || code[at] == 0xcc) && !at)))
 		return at + 1;
-	if (bytes - at >= 2 && code[at] == 0x0f && code[at + 1] == 0x1f && !hs_decode(code, bytes, &insn))
+	if (bytes - at >= 2 && code[at] == 0x0f && code[at + 1] == 0x1f && !x86_decode(code, bytes, &insn))
 		return insn.bytes;
 	return 0;
 }
@@ -264,7 +264,7 @@ size_t hs_rules_next(const struct hs_rules *rules, size_t off)
 }
 
 /* Operations on bytes of registers, input and output: no stub begins with these, data often seems to. */
-static bool is_odd(const uint8_t *code, const struct hs_insn *insn)
+static bool is_odd(const uint8_t *code, const struct x86_insn *insn)
 {
 	uint8_t op = code[0] >= 0x40 && code[0] < 0x50 && insn->bytes > 1 ? code[1] : code[0];
 
@@ -277,10 +277,10 @@ static bool is_odd(const uint8_t *code, const struct hs_insn *insn)
 
 bool hs_rules_plausible(const struct hs_rules *rules, size_t off)
 {
-	struct hs_insn insn;
+	struct x86_insn insn;
 
 	for (int i = 0; i < 8 && off < rules->bytes; i++) {
-		if (hs_decode(rules->code + off, rules->bytes - off, &insn) || is_odd(rules->code + off, &insn))
+		if (x86_decode(rules->code + off, rules->bytes - off, &insn) || is_odd(rules->code + off, &insn))
 			return false;
 		if (is_end(&insn))
 			return true;
@@ -291,10 +291,10 @@ bool hs_rules_plausible(const struct hs_rules *rules, size_t off)
 
 size_t hs_rules_skip(const struct hs_rules *rules, size_t off)
 {
-	struct hs_insn insn;
+	struct x86_insn insn;
 
 	while (off < rules->bytes && !node_at(rules, off)) {
-		if (hs_decode(rules->code + off, rules->bytes - off, &insn))
+		if (x86_decode(rules->code + off, rules->bytes - off, &insn))
 			return off + 1;
 		off += insn.bytes;
 		if (is_end(&insn))

@@ -6,7 +6,7 @@
  * One byte of what[] per opcode and map says what follows it and which operand it writes. What changes
  * the stack or control is then told apart by opcode.
  */
-#include "plugins/hotspot/code/decode.h"
+#include "plugins/shared/x86/decode.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -79,7 +79,7 @@ struct decoder {
 	uint8_t vvvv, pp;
 	uint8_t opcode, what;
 	uint8_t mod, reg, rm; /* with REX */
-	uint8_t base, index;  /* of memory; HS_NO_REGISTER: none */
+	uint8_t base, index;  /* of memory; X86_NO_REGISTER: none */
 	int64_t displacement, immediate;
 };
 
@@ -283,7 +283,7 @@ static int take_memory(struct decoder *d)
 	uint8_t sib;
 	int r;
 
-	d->index = HS_NO_REGISTER;
+	d->index = X86_NO_REGISTER;
 	d->base = d->rm | d->rex_b;
 	if (d->rm == 4) {
 		r = take_byte(d, &sib);
@@ -292,13 +292,13 @@ static int take_memory(struct decoder *d)
 		d->base = (sib & 7) | d->rex_b;
 		d->index = (sib >> 3 & 7) | d->rex_x;
 		if (d->index == 4)
-			d->index = HS_NO_REGISTER;
+			d->index = X86_NO_REGISTER;
 		if ((sib & 7) == 5 && !d->mod) {
-			d->base = HS_NO_REGISTER;
+			d->base = X86_NO_REGISTER;
 			return take(d, 4, &d->displacement);
 		}
 	} else if (d->rm == 5 && !d->mod) { /* from rip */
-		d->base = HS_NO_REGISTER;
+		d->base = X86_NO_REGISTER;
 		return take(d, 4, &d->displacement);
 	}
 	if (!d->mod)
@@ -316,7 +316,7 @@ static int take_modrm(struct decoder *d)
 	d->mod = byte >> 6;
 	d->reg = byte >> 3 & 7;
 	d->rm = byte & 7;
-	d->base = d->index = HS_NO_REGISTER;
+	d->base = d->index = X86_NO_REGISTER;
 	if (d->mod != 3) {
 		r = take_memory(d);
 		if (r)
@@ -375,25 +375,25 @@ static uint16_t one_byte_written(const struct decoder *d)
 
 		if (op < 0xb8 && op >= 0xb0 && !d->rex && reg >= 4)
 			reg -= 4;
-		return HS_BIT(reg) | (op < 0x98 && op >= 0x90 ? HS_BIT(HS_RAX) : 0);
+		return X86_BIT(reg) | (op < 0x98 && op >= 0x90 ? X86_BIT(X86_RAX) : 0);
 	}
 	switch (op) {
 	case 0x6c: case 0x6d: case 0x6e: case 0x6f:
 	case 0xa4: case 0xa5: case 0xa6: case 0xa7: case 0xaa: case 0xab:
 	case 0xac: case 0xad: case 0xae: case 0xaf:
-		return HS_BIT(HS_RSI) | HS_BIT(HS_RDI) | HS_BIT(HS_RCX);
+		return X86_BIT(X86_RSI) | X86_BIT(X86_RDI) | X86_BIT(X86_RCX);
 	case 0x90:
-		return d->rex_b ? HS_BIT(HS_RAX) | HS_BIT(HS_R8) : 0;
+		return d->rex_b ? X86_BIT(X86_RAX) | X86_BIT(X86_R8) : 0;
 	case 0x99:
-		return HS_BIT(HS_RDX);
+		return X86_BIT(X86_RDX);
 	case 0xdf: /* fnstsw ax */
-		return HS_BIT(HS_RAX);
+		return X86_BIT(X86_RAX);
 	case 0xe0: case 0xe1: case 0xe2: case 0xe3:
-		return HS_BIT(HS_RCX);
+		return X86_BIT(X86_RCX);
 	case 0xf6:
 	case 0xf7:
-		return group >= 4 ? HS_BIT(HS_RAX) | HS_BIT(HS_RDX) :
-		       group >= 2 && d->mod == 3 ? HS_BIT(whole_register(d, d->rm)) : 0;
+		return group >= 4 ? X86_BIT(X86_RAX) | X86_BIT(X86_RDX) :
+		       group >= 2 && d->mod == 3 ? X86_BIT(whole_register(d, d->rm)) : 0;
 	default:
 		return 0;
 	}
@@ -405,22 +405,22 @@ static uint16_t two_bytes_written(const struct decoder *d)
 		return 0;
 	switch (d->opcode) {
 	case 0x01: /* xgetbv, rdtscp and others */
-		return HS_BIT(HS_RAX) | HS_BIT(HS_RDX) | HS_BIT(HS_RCX);
+		return X86_BIT(X86_RAX) | X86_BIT(X86_RDX) | X86_BIT(X86_RCX);
 	case 0x05:
 	case 0x34:
-		return HS_BIT(HS_RAX) | HS_BIT(HS_RCX) | HS_BIT(HS_R11);
+		return X86_BIT(X86_RAX) | X86_BIT(X86_RCX) | X86_BIT(X86_R11);
 	case 0x20:
 	case 0x21:
-		return HS_BIT(d->rm);
+		return X86_BIT(d->rm);
 	case 0x31: case 0x32: case 0x33:
 	case 0xc7:
-		return HS_BIT(HS_RDX);
+		return X86_BIT(X86_RDX);
 	case 0xa2:
-		return HS_BIT(HS_RBX) | HS_BIT(HS_RCX) | HS_BIT(HS_RDX);
+		return X86_BIT(X86_RBX) | X86_BIT(X86_RCX) | X86_BIT(X86_RDX);
 	case 0xae: /* rdfsbase */
-		return d->mod == 3 && d->repeat == 0xf3 ? HS_BIT(d->rm & 15) : 0;
+		return d->mod == 3 && d->repeat == 0xf3 ? X86_BIT(d->rm & 15) : 0;
 	case 0xc8: case 0xc9: case 0xca: case 0xcb: case 0xcc: case 0xcd: case 0xce: case 0xcf:
-		return HS_BIT((d->opcode & 7) | d->rex_b);
+		return X86_BIT((d->opcode & 7) | d->rex_b);
 	default:
 		return 0;
 	}
@@ -442,13 +442,13 @@ static uint16_t find_written(const struct decoder *d)
 	uint16_t written = 0;
 
 	if (d->what & WR)
-		written |= HS_BIT(whole_register(d, d->reg));
+		written |= X86_BIT(whole_register(d, d->reg));
 	if (d->what & WM && d->mod == 3 && !only_reads(d))
-		written |= HS_BIT(whole_register(d, d->rm));
+		written |= X86_BIT(whole_register(d, d->rm));
 	if (d->what & WA)
-		written |= HS_BIT(HS_RAX);
+		written |= X86_BIT(X86_RAX);
 	if (d->vex && d->map == 2 && !d->evex && (d->opcode == 0xf3 || d->opcode == 0xf6))
-		written |= HS_BIT(d->vvvv); /* blsr and its like; mulx */
+		written |= X86_BIT(d->vvvv); /* blsr and its like; mulx */
 	if (!d->map)
 		written |= one_byte_written(d);
 	else if (d->map == 1)
@@ -459,10 +459,10 @@ static uint16_t find_written(const struct decoder *d)
 /* [base + displacement] without an index. */
 static bool is_plain_memory(const struct decoder *d)
 {
-	return d->mod != 3 && d->base != HS_NO_REGISTER && d->index == HS_NO_REGISTER && !d->address_32;
+	return d->mod != 3 && d->base != X86_NO_REGISTER && d->index == X86_NO_REGISTER && !d->address_32;
 }
 
-static void set(struct hs_insn *insn, enum hs_kind kind, uint8_t to, uint8_t from, int64_t value)
+static void set(struct x86_insn *insn, enum x86_kind kind, uint8_t to, uint8_t from, int64_t value)
 {
 	insn->kind = kind;
 	insn->to = to;
@@ -470,40 +470,50 @@ static void set(struct hs_insn *insn, enum hs_kind kind, uint8_t to, uint8_t fro
 	insn->value = value;
 }
 
-static void set_and_forget(struct hs_insn *insn, enum hs_kind kind, uint8_t to, uint8_t from, int64_t value)
+static void set_and_forget(struct x86_insn *insn, enum x86_kind kind, uint8_t to, uint8_t from, int64_t value)
 {
 	set(insn, kind, to, from, value);
-	insn->written &= ~HS_BIT(to);
+	insn->written &= ~X86_BIT(to);
 }
 
-static void set_target(const struct decoder *d, struct hs_insn *insn, enum hs_kind kind)
+static void set_target(const struct decoder *d, struct x86_insn *insn, enum x86_kind kind)
 {
-	set(insn, kind, HS_NO_REGISTER, HS_NO_REGISTER, (int64_t)d->at + d->immediate);
+	set(insn, kind, X86_NO_REGISTER, X86_NO_REGISTER, (int64_t)d->at + d->immediate);
 	insn->has_target = 1;
 }
 
+/* push or pop of what ModRM names; [from + value] where that is plain memory. */
+static void set_stack(const struct decoder *d, struct x86_insn *insn, enum x86_kind kind)
+{
+	set(insn, kind, d->mod == 3 ? d->rm : X86_NO_REGISTER, X86_NO_REGISTER, 0);
+	if (!is_plain_memory(d) || d->operand_16)
+		return;
+	insn->from = d->base;
+	insn->value = d->displacement;
+}
+
 /* The group at ff: inc, dec, call, jmp, push. */
-static int tell_ff(const struct decoder *d, struct hs_insn *insn)
+static int tell_ff(const struct decoder *d, struct x86_insn *insn)
 {
 	switch (d->reg & 7) {
 	case 0:
 	case 1:
 		if (d->mod == 3 && d->wide)
-			set_and_forget(insn, HS_SET, d->rm, d->rm, (d->reg & 7) ? -1 : 1);
+			set_and_forget(insn, X86_SET, d->rm, d->rm, (d->reg & 7) ? -1 : 1);
 		return 0;
 	case 2:
 	case 3:
-		set(insn, HS_CALL, HS_NO_REGISTER, HS_NO_REGISTER, 0);
+		set(insn, X86_CALL, X86_NO_REGISTER, X86_NO_REGISTER, 0);
 		insn->written = 0;
 		return 0;
 	case 4:
 	case 5:
-		set(insn, HS_JUMP, HS_NO_REGISTER, HS_NO_REGISTER, 0);
+		set(insn, X86_JUMP, X86_NO_REGISTER, X86_NO_REGISTER, 0);
 		insn->written = 0;
 		return 0;
 	case 6:
-		set(insn, HS_PUSH, d->mod == 3 ? d->rm : HS_NO_REGISTER, HS_NO_REGISTER, 0);
-		insn->written = d->operand_16 ? HS_BIT(HS_RSP) : 0;
+		set_stack(d, insn, X86_PUSH);
+		insn->written = d->operand_16 ? X86_BIT(X86_RSP) : 0;
 		return 0;
 	default:
 		return -EBADMSG;
@@ -511,58 +521,58 @@ static int tell_ff(const struct decoder *d, struct hs_insn *insn)
 }
 
 /* The groups at 81 and 83: of add, sub, and with an immediate. */
-static void tell_arithmetic(const struct decoder *d, struct hs_insn *insn)
+static void tell_arithmetic(const struct decoder *d, struct x86_insn *insn)
 {
 	uint8_t group = d->reg & 7;
 
 	if (d->mod != 3 || !d->wide)
 		return;
 	if (!group || group == 5)
-		set_and_forget(insn, HS_SET, d->rm, d->rm, group ? -d->immediate : d->immediate);
+		set_and_forget(insn, X86_SET, d->rm, d->rm, group ? -d->immediate : d->immediate);
 	else if (group == 4 && d->immediate < 0 && !(-d->immediate & (-d->immediate - 1)))
-		set_and_forget(insn, HS_ALIGN, d->rm, d->rm, d->immediate);
+		set_and_forget(insn, X86_ALIGN, d->rm, d->rm, d->immediate);
 }
 
-static void tell_move(const struct decoder *d, struct hs_insn *insn)
+static void tell_move(const struct decoder *d, struct x86_insn *insn)
 {
 	bool store = d->opcode == 0x89;
 
 	if (!d->wide) {
 		if (d->mod != 3 && store && is_plain_memory(d))
-			set(insn, HS_STORE, HS_NO_REGISTER, d->base, d->displacement);
+			set(insn, X86_STORE, X86_NO_REGISTER, d->base, d->displacement);
 		return;
 	}
 	if (d->mod == 3)
-		set_and_forget(insn, HS_SET, store ? d->rm : d->reg, store ? d->reg : d->rm, 0);
+		set_and_forget(insn, X86_SET, store ? d->rm : d->reg, store ? d->reg : d->rm, 0);
 	else if (is_plain_memory(d) && store)
-		set(insn, HS_STORE, d->reg, d->base, d->displacement);
+		set(insn, X86_STORE, d->reg, d->base, d->displacement);
 	else if (is_plain_memory(d))
-		set_and_forget(insn, HS_LOAD, d->reg, d->base, d->displacement);
+		set_and_forget(insn, X86_LOAD, d->reg, d->base, d->displacement);
 }
 
-static int tell_one_byte(const struct decoder *d, struct hs_insn *insn)
+static int tell_one_byte(const struct decoder *d, struct x86_insn *insn)
 {
 	uint8_t op = d->opcode;
 
 	if (op >= 0x50 && op < 0x60) {
-		set(insn, op < 0x58 ? HS_PUSH : HS_POP, (op & 7) | d->rex_b, HS_NO_REGISTER, 0);
-		insn->written = d->operand_16 ? HS_BIT(HS_RSP) : 0;
+		set(insn, op < 0x58 ? X86_PUSH : X86_POP, (op & 7) | d->rex_b, X86_NO_REGISTER, 0);
+		insn->written = d->operand_16 ? X86_BIT(X86_RSP) : 0;
 		return 0;
 	}
 	if (op >= 0x70 && op < 0x80)
-		set_target(d, insn, HS_BRANCH);
+		set_target(d, insn, X86_BRANCH);
 	switch (op) {
 	case 0x68: case 0x6a: case 0x9c:
-		set(insn, HS_PUSH, HS_NO_REGISTER, HS_NO_REGISTER, 0);
-		insn->written = d->operand_16 ? HS_BIT(HS_RSP) : 0;
+		set(insn, X86_PUSH, X86_NO_REGISTER, X86_NO_REGISTER, 0);
+		insn->written = d->operand_16 ? X86_BIT(X86_RSP) : 0;
 		return 0;
 	case 0x9d:
-		set(insn, HS_POP, HS_NO_REGISTER, HS_NO_REGISTER, 0);
+		set(insn, X86_POP, X86_NO_REGISTER, X86_NO_REGISTER, 0);
 		return 0;
 	case 0x8f:
 		if (d->reg & 7) /* XOP */
 			return -EBADMSG;
-		set(insn, HS_POP, d->mod == 3 ? d->rm : HS_NO_REGISTER, HS_NO_REGISTER, 0);
+		set_stack(d, insn, X86_POP);
 		return 0;
 	case 0x81: case 0x83:
 		tell_arithmetic(d, insn);
@@ -574,38 +584,38 @@ static int tell_one_byte(const struct decoder *d, struct hs_insn *insn)
 		if (d->mod == 3)
 			return -EBADMSG;
 		if (d->wide && is_plain_memory(d))
-			set_and_forget(insn, HS_SET, d->reg, d->base, d->displacement);
+			set_and_forget(insn, X86_SET, d->reg, d->base, d->displacement);
 		else
-			insn->written |= HS_BIT(d->reg);
+			insn->written |= X86_BIT(d->reg);
 		return 0;
 	case 0xc7:
 		if (d->mod == 3 && d->reg == 7) /* xbegin: goes on here or there */
-			set_target(d, insn, HS_BRANCH);
+			set_target(d, insn, X86_BRANCH);
 		else if (d->reg & 7)
 			return -EBADMSG;
 		else if (is_plain_memory(d))
-			set(insn, HS_STORE, HS_NO_REGISTER, d->base, d->displacement);
+			set(insn, X86_STORE, X86_NO_REGISTER, d->base, d->displacement);
 		return 0;
 	case 0xc2: case 0xc3: case 0xca: case 0xcb: case 0xcf:
-		set(insn, HS_RETURN, HS_NO_REGISTER, HS_NO_REGISTER, 0);
+		set(insn, X86_RETURN, X86_NO_REGISTER, X86_NO_REGISTER, 0);
 		return 0;
-	case 0xc8: /* enter: no code of HotSpot's has it */
-		insn->written = HS_BIT(HS_RSP) | HS_BIT(HS_RBP);
+	case 0xc8: /* enter: no code that is followed has it */
+		insn->written = X86_BIT(X86_RSP) | X86_BIT(X86_RBP);
 		return 0;
 	case 0xc9:
-		set(insn, HS_LEAVE, HS_NO_REGISTER, HS_NO_REGISTER, 0);
+		set(insn, X86_LEAVE, X86_NO_REGISTER, X86_NO_REGISTER, 0);
 		return 0;
 	case 0xcc: case 0xf4:
-		set(insn, HS_TRAP, HS_NO_REGISTER, HS_NO_REGISTER, 0);
+		set(insn, X86_TRAP, X86_NO_REGISTER, X86_NO_REGISTER, 0);
 		return 0;
 	case 0xe0: case 0xe1: case 0xe2: case 0xe3:
-		set_target(d, insn, HS_BRANCH);
+		set_target(d, insn, X86_BRANCH);
 		return 0;
 	case 0xe8:
-		set_target(d, insn, HS_CALL);
+		set_target(d, insn, X86_CALL);
 		return 0;
 	case 0xe9: case 0xeb:
-		set_target(d, insn, HS_JUMP);
+		set_target(d, insn, X86_JUMP);
 		return 0;
 	case 0xff:
 		return tell_ff(d, insn);
@@ -614,18 +624,18 @@ static int tell_one_byte(const struct decoder *d, struct hs_insn *insn)
 	}
 }
 
-static void tell_two_bytes(const struct decoder *d, struct hs_insn *insn)
+static void tell_two_bytes(const struct decoder *d, struct x86_insn *insn)
 {
 	if (d->vex)
 		return;
 	if ((d->opcode & 0xf0) == 0x80)
-		set_target(d, insn, HS_BRANCH);
+		set_target(d, insn, X86_BRANCH);
 	else if (d->opcode == 0x0b || d->opcode == 0xff || d->opcode == 0xb9)
-		set(insn, d->opcode == 0xb9 ? HS_PLAIN : HS_TRAP, HS_NO_REGISTER, HS_NO_REGISTER, 0);
+		set(insn, d->opcode == 0xb9 ? X86_PLAIN : X86_TRAP, X86_NO_REGISTER, X86_NO_REGISTER, 0);
 	else if (d->opcode == 0xa0 || d->opcode == 0xa8)
-		set(insn, HS_PUSH, HS_NO_REGISTER, HS_NO_REGISTER, 0);
+		set(insn, X86_PUSH, X86_NO_REGISTER, X86_NO_REGISTER, 0);
 	else if (d->opcode == 0xa1 || d->opcode == 0xa9)
-		set(insn, HS_POP, HS_NO_REGISTER, HS_NO_REGISTER, 0);
+		set(insn, X86_POP, X86_NO_REGISTER, X86_NO_REGISTER, 0);
 	/* movd and movq to a general register: not f3's, which is between vectors. */
 	else if (d->opcode == 0x7e && (d->repeat || !d->operand_16))
 		insn->written = d->repeat ? 0 : insn->written;
@@ -651,10 +661,10 @@ static int take_rest(struct decoder *d)
 	return take(d, immediate_bytes(d), &d->immediate);
 }
 
-int hs_decode(const uint8_t *code, size_t bytes, struct hs_insn *ret)
+int x86_decode(const uint8_t *code, size_t bytes, struct x86_insn *ret)
 {
 	struct decoder d = { .code = code, .bytes = bytes > 15 ? 15 : bytes };
-	struct hs_insn insn = { .to = HS_NO_REGISTER, .from = HS_NO_REGISTER };
+	struct x86_insn insn = { .to = X86_NO_REGISTER, .from = X86_NO_REGISTER };
 	int r = take_opcode(&d);
 
 	if (!r)

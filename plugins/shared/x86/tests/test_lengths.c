@@ -3,7 +3,7 @@
  * Lengths of instructions, as objdump (binutils) has them: of libc and libm (vector code), of this program, and
  * of a VM where one is installed.
  */
-#include "plugins/hotspot/code/decode.h"
+#include "plugins/shared/x86/decode.h"
 
 #include <ctype.h>
 #include <glob.h>
@@ -36,7 +36,7 @@ static size_t parse_line(const char *line, uint8_t bytes[32])
 
 		bytes[n++] = (uint8_t)strtoul(hex, NULL, 16);
 	}
-	if (n > 1 && bytes[0] == 0x8f && (bytes[1] & 0x1f) >= 8) /* XOP: of some AMD processors; HotSpot has none */
+	if (n > 1 && bytes[0] == 0x8f && (bytes[1] & 0x1f) >= 8) /* XOP: of some AMD processors; no runtime's code has it */
 		return 0;
 	/* objdump takes fwait as a prefix of what is behind it. */
 	return n > 1 && bytes[0] == 0x9b ? 0 : n;
@@ -55,7 +55,7 @@ static unsigned long check_file(const char *path, unsigned long *ret_lines)
 		return 0;
 	*ret_lines = 0;
 	while (*ret_lines < MAX_LINES && fgets(line, sizeof(line), out)) {
-		struct hs_insn insn;
+		struct x86_insn insn;
 		uint8_t bytes[32];
 		size_t n = parse_line(line, bytes);
 		int r;
@@ -63,7 +63,7 @@ static unsigned long check_file(const char *path, unsigned long *ret_lines)
 		if (!n)
 			continue;
 		(*ret_lines)++;
-		r = hs_decode(bytes, n, &insn);
+		r = x86_decode(bytes, n, &insn);
 		if ((r || insn.bytes != n) && wrong++ < 10)
 			printf("%s: %d, %d bytes: %s", path, r, r ? 0 : insn.bytes, line);
 	}
