@@ -71,7 +71,7 @@ class Function:
 # --- what the files say ---------------------------------------------------------------------------
 
 NOTE = re.compile(r"(?://|/\*)([=>@]) (.*?)(?: \*/)?$")
-SHOWN = re.compile(r"(?:(?P<word>get|set|static|new|wasm) )?(?P<class>\w+\.)?(?P<name>[~#$\w]+)(?P<unique>/\S+)?")
+SHOWN = re.compile(r"(?:(?P<word>get|set|static|new|wasm) )?(?P<class>\w+\.)?(?P<name>[~#$\w]+|<\w+>)(?P<unique>/\S+)?")
 
 
 def parse_note(kind, text):
@@ -192,10 +192,18 @@ class Truth:
         return found
 
     def innermost(self, functions, line):
-        """Those that are at the line and have none of the others within."""
+        """
+        Those that are at the line and have none of the others within. Where one begins, what is around it is at
+        the line as well: there it makes the function.
+        """
         inside = [f for f in functions if f.first <= line <= f.last]
-        narrow = min((f.last - f.first for f in inside), default=0)
-        return [f for f in inside if f.last - f.first == narrow]
+        around = [f for f in inside if f.first < line]
+        return self.narrowest(inside) + [f for f in self.narrowest(around) if f not in self.narrowest(inside)]
+
+    @staticmethod
+    def narrowest(functions):
+        narrow = min((f.last - f.first for f in functions), default=0)
+        return [f for f in functions if f.last - f.first == narrow]
 
     def all_callees(self, function):
         return set().union(*(self.callees_at(function, line) for line in function.calls), set())

@@ -4,7 +4,7 @@
 
     check_v8.py [--full] [--bars] [--only REGEX] [--seconds N] [--keep DIRECTORY] [--examples]
 
-Quick: of each of 8, 12, 16, 18, 20, 22, 24 and 26 one of npm's and one of Debian's; --full: all, and flags
+Quick: one of each of 8, 12, 16, 18, 20, 22, 24 and 26, Debian's where there is one; --full: all, and flags
 of theirs. A run fails that is far below its bar (verdicts.SLACK); one that is below by less says so; --bars: it
 fails, too. Names that never ran fail always. Where the profiler is comes from EBPF_PROFILER_BINARY and
 EBPF_PROFILER_PLUGINS_DIR. A line "[       OK ] NAME" for each run, one for each scenario that is below its bar.
@@ -169,7 +169,7 @@ def arguments():
     parser = runs.parser()
     parser.add_argument("--bars", action="store_true", help="no slack below a bar, and one try")
     options = parser.parse_args()
-    options.seconds = options.seconds or (10 if options.full else 7)
+    options.seconds = options.seconds or (10 if options.full else 5)
     options.tries = 1 if options.bars else options.tries
     return options
 

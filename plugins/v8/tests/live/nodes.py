@@ -40,11 +40,11 @@ def find(complain=None):
 
 
 def one_of_each(found):
-    """For a quick run: of each of these majors one of npm's, and one of each of Debian's."""
+    """For a quick run: one of each of these majors, Debian's where there is one."""
     chosen = {}
-    for runtime in sorted(found, key=lambda r: (major(r), r.source == "host")):
+    for runtime in sorted(found, key=lambda r: (major(r), r.flavors[-1] != "libnode", r.source == "host")):
         if major(runtime) in QUICK:
-            chosen.setdefault((major(runtime), runtime.flavors[-1]), runtime)
+            chosen.setdefault(major(runtime), runtime)
     return list(chosen.values())
 
 

@@ -48,6 +48,7 @@
     }
 
     // A method that is replaced while its callers, compiled, are on the stack.
+    //= new Changing
     class Changing {
         step(i) { //= Changing.step
             return spin(60 + (i & 3)); //> spin
@@ -75,7 +76,7 @@
     }
 
     function lazy(n) { //= lazy
-        const object = new Changing();
+        const object = new Changing(); //> Changing?
         let sum = 0;
 
         for (let i = 0; i < n; i++) {

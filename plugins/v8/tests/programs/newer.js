@@ -4,7 +4,10 @@
 const {spin} = require('./common.js'); //> @module!
 
 //@ newer
-class Hidden {
+//= Hidden.<instance_members_initializer>
+//= Hidden.<static_initializer>
+//= new Hidden > <instance_members_initializer>?
+class Hidden { //> <static_initializer>?
     #count = 1;
 
     static total = 0;
@@ -35,7 +38,7 @@ async function* streamed(n) { //= streamed entry
 }
 
 async function newerTurn() { //= newerTurn turn entry
-    const hidden = new Hidden();
+    const hidden = new Hidden(); //> Hidden?
     let sum = 0;
 
     for (let i = 0; i < 20; i++) {

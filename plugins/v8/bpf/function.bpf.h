@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Frames of JavaScript: what names them, and those of the interpreter, which are two in one:
+ *
+ *	handler of a bytecode	a builtin, with a frame of its own (Stub) or without: not shown
+ *	  its return address	behind InterpreterEntryTrampoline's only call of handlers; what a handler jumps
+ *				to, such as what it calls last, returns there too, and is shown
+ *	the function's frame	has BytecodeArray and the offset of the last bytecode that called
+ *
+ * SharedFunctionInfo is taken from the JSFunction, which moves while it is young. Of one that was moved the
+ * old copy keeps all but its first word (objects/objects-inl.h: MapWord), until its page is used again.
+ */
+#ifndef V8_FUNCTION_BPF_H
+#define V8_FUNCTION_BPF_H
+
+#include "plugins/v8/bpf/scratch.bpf.h"
+
+static __always_inline void be_code(const struct v8_walk *w, __u64 kind)
+{
+	struct v8_frame_at *at = &w->s->at;
+
+	at->kind = kind;
+	at->flags = 0;
+	at->aux = 0;
+	at->n_words = 1;
+	at->words[0] = w->rec->walk.pc;
+	at->what |= V8_PUSH_WORDS;
+	at->is_function = 0;
+}
+
+/* The words of a function. False: what should be one is none. */
+static __always_inline bool be_function(const struct v8_walk *w, __u64 function)
+{
+	struct v8_frame_at *at = &w->s->at;
+	const struct v8_state *state = w->state;
+
+	if (!is_tagged(function) ||
+	    !read_word(function - 1 + state->js_function_shared, &w->b->shared) ||
+	    !is_tagged(w->b->shared) ||
+	    bpf_probe_read_user(w->b->cookie, sizeof(w->b->cookie),
+				(void *)(w->b->shared - 1 + state->cookie_at)))
+		return false;
+	at->kind = V8_FRAME_COMPILED;
+	at->flags = 0;
+	at->aux = 0;
+	at->n_words = 3;
+	at->words[0] = w->b->shared - 1;
+	at->words[1] = v8_cookie(w->b->cookie, state->cookie_masks, state->flags & V8_STATE_UNIQUE_ID);
+	at->words[2] = w->rec->walk.pc;
+	at->what |= V8_PUSH_WORDS;
+	return true;
+}
+
+/* Bytes from the first bytecode, of an offset that counts from the BytecodeArray's tagged pointer. */
+static __always_inline __u64 count_bytes(const struct v8_walk *w, __u64 offset)
+{
+	return offset - (w->state->bytecode_header - 1ull);
+}
+
+static __always_inline __u64 get_saved_offset(const struct v8_walk *w)
+{
+	__u64 smi = get_slot(w, w->state->offset_slot), bytes = count_bytes(w, smi >> 32);
+	__u64 is_none = is_set(smi << 32 | bytes >> 32);
+
+	return (bytes | -is_none) & V8_OFFSET_UNKNOWN;
+}
+
+/*
+ * A handler that was interrupted has not written the offset, unless it calls. Its register has other things at
+ * times: it counts where the array's register is what the frame says, and where it leads into the array.
+ */
+static __always_inline void take_offset(const struct v8_walk *w, __u64 array)
+{
+	struct v8_frame_at *at = &w->s->at;
+	__u32 array_reg = w->state->array_reg & 15, offset_reg = w->state->offset_reg & 15;
+	__u64 bytes = count_bytes(w, w->rec->walk.regs[offset_reg]);
+
+	if (!is_known(w, array_reg) || !is_known(w, offset_reg) ||
+	    w->rec->walk.regs[array_reg] != array ||
+	    !read_word(array - 1 + w->state->bytecode_length, &w->b->value) ||
+	    bytes >= w->b->value >> 32)
+		return;
+	at->aux = bytes;
+}
+
+/* The inverse of ep_hash_word for a known word: its steps are bijections. */
+static __always_inline __u64 unhash_word(__u64 hash, __u64 word)
+{
+	hash ^= hash >> 32;
+	return (hash * 0x2ab9c720d1024adull) ^ word;
+}
+
+/* Where the handlers are is not known in 8 and 10: those that call have a type. */
+static __always_inline bool is_handler(const struct v8_walk *w, __u64 va)
+{
+	__u64 off = va - w->state->blob_va - w->state->handlers_begin;
+	__u64 bytes = w->state->handlers_end - w->state->handlers_begin;
+
+	if (w->s->last == V8_LAST_NATIVE && bytes)
+		return off < bytes;
+	return w->s->near_leaf || w->s->last_type == V8_TYPE_STUB;
+}
+
+/* The frame that was pushed last is taken back, if it is a handler's. */
+static __always_inline void take_back(const struct v8_walk *w)
+{
+	struct ep_record *rec = w->rec;
+	__u64 at = (__u64)rec->sample.n_kernel + rec->sample.n_words - 2, header, word;
+
+	if (w->s->last != V8_LAST_NATIVE && w->s->last != V8_LAST_CODE)
+		return;
+	EP_OPAQUE(at);
+	if (rec->sample.n_words < 2 || at > EP_RECORD_WORDS - 2)
+		return;
+	header = rec->words[at];
+	word = rec->words[at + 1];
+	if (EP_FRAME_WORDS(header) != 1 || !is_handler(w, word))
+		return;
+	w->s->at.is_interrupted = w->s->near_leaf;
+	rec->walk.hash = unhash_word(unhash_word(rec->walk.hash, word), header);
+	rec->sample.n_words -= 2;
+	rec->sample.n_frames--;
+	if (w->s->last == V8_LAST_NATIVE)
+		rec->walk.left_at -= 2;
+	w->s->last = V8_LAST_OTHER;
+}
+
+/* The function whose frame was pushed last was called by new: that is part of it now, and of the hash. */
+static __always_inline void mark_construct(const struct v8_walk *w)
+{
+	__u64 at = w->s->function_at, flag = (__u64)V8_FRAME_CONSTRUCT << 8;
+
+	if (w->s->last != V8_LAST_FUNCTION || at > EP_RECORD_WORDS - 1)
+		return;
+	w->rec->words[at] |= flag;
+	w->rec->walk.hash = ep_hash_word(w->rec->walk.hash, flag);
+}
+
+static __always_inline void take_bytecode(const struct v8_walk *w)
+{
+	struct v8_frame_at *at = &w->s->at;
+	__u64 array = get_slot(w, w->state->array_slot);
+
+	at->kind = V8_FRAME_INTERPRETED;
+	at->aux = get_saved_offset(w);
+	at->words[2] = is_tagged(array) ? array - 1 : 0;
+	V8_MEET();
+	if (at->is_interrupted)
+		take_offset(w, array);
+}
+
+static __always_inline void be_entered(const struct v8_walk *w)
+{
+	struct v8_frame_at *at = &w->s->at;
+
+	at->kind = V8_FRAME_INTERPRETED;
+	at->aux = V8_OFFSET_UNKNOWN;
+	at->words[2] = 0;
+}
+
+/* All functions come here: what is said of one whose words cannot be read is code at a pc. */
+static __always_inline void name_function(const struct v8_walk *w)
+{
+	struct v8_frame_at *at = &w->s->at;
+
+	if (!be_function(w, at->function)) {
+		be_code(w, V8_FRAME_CODE);
+		return;
+	}
+	V8_MEET();
+	if (at->as >= V8_AS_ENTERED)
+		at->flags = V8_FRAME_FROM_REGISTER;
+	if (at->as == V8_AS_INTERPRETED)
+		take_bytecode(w);
+	else if (at->as == V8_AS_ENTERED)
+		be_entered(w);
+	else if (w->state->flags & V8_STATE_IET_UNKNOWN && at->as == V8_AS_COMPILED)
+		at->aux = get_saved_offset(w);
+}
+
+#endif

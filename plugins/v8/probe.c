@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Is V8 in this file? What it holds says it, its name does not:
+ *
+ *	v8dbg_*				what V8 says of itself to debuggers (tools/gen-postmortem-metadata.py):
+ *					Node, npm's and distributions', and libv8; in .dynsym
+ *	v8::V8::GetVersion		the API: embedders that let addons use it
+ *	"InterpreterEntryTrampoline"	a builtin's name (builtins/builtins.cc): all others, stripped
+ */
+#include "core/base/util.h"
+#include "plugins/v8/v8.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PREFIX "v8dbg_"
+
+/* V8 alone is larger: those of Node 8 have 17 and 6 MiB. */
+#define MIN_TEXT_BYTES	 (6u << 20)
+#define MAX_RODATA_BYTES (256u << 20)
+#define PIECE_BYTES	 (1u << 20)
+#define OVERLAP_BYTES	 64 /* what is looked for is shorter */
+
+static uint64_t symbol_va(const struct ep_unwinder_host *host, const struct ep_file *file,
+			  const char *name)
+{
+	struct ep_symbol symbol;
+
+	return host->file_symbol(file, name, &symbol) == 0 ? symbol.va : 0;
+}
+
+/* --- what its strings say --------------------------------------------------------------------- */
+
+/* Of .rodata, NUL-terminated, with a NUL before it. */
+struct strings {
+	bool has_trampoline;
+	struct v8_version version; /* major 0: none */
+	bool has_embedder;	   /* "-node.33" behind it: others may be of other libraries */
+};
+
+static void take_string(struct strings *strings, const char *text)
+{
+	struct v8_version version;
+	bool has_embedder;
+
+	if (*text == 'I') {
+		strings->has_trampoline |= strcmp(text, "InterpreterEntryTrampoline") == 0;
+		return;
+	}
+	if (!v8_version_parse(text, &version))
+		return;
+	has_embedder = strchr(text, '-') != NULL;
+	if (strings->version.major && (strings->has_embedder || !has_embedder))
+		return;
+	strings->version = version;
+	strings->has_embedder = has_embedder;
+}
+
+static void take_piece(struct strings *strings, const uint8_t *piece, size_t bytes)
+{
+	const uint8_t *end = piece + bytes, *at = piece;
+
+	while ((at = memchr(at, '\0', (size_t)(end - at))) != NULL && ++at < end) {
+		size_t rest = (size_t)(end - at);
+
+		if ((*at == 'I' || (*at >= '1' && *at <= '9')) &&
+		    memchr(at, '\0', EP_MIN(rest, (size_t)OVERLAP_BYTES)))
+			take_string(strings, (const char *)at);
+	}
+}
+
+static int read_strings(const struct ep_unwinder_host *host, const struct ep_file *file,
+			struct strings *ret)
+{
+	ep_autofree uint8_t *piece = NULL;
+	struct ep_symbol rodata;
+	int r = host->file_section(file, ".rodata", &rodata);
+
+	*ret = (struct strings){0};
+	if (r < 0)
+		return r;
+	piece = malloc(PIECE_BYTES);
+	if (!piece)
+		return -ENOMEM;
+	rodata.bytes = EP_MIN(rodata.bytes, (uint64_t)MAX_RODATA_BYTES);
+	for (uint64_t off = 0; off < rodata.bytes; off += PIECE_BYTES - OVERLAP_BYTES) {
+		size_t bytes = (size_t)EP_MIN(rodata.bytes - off, (uint64_t)PIECE_BYTES);
+
+		r = host->file_read(file, rodata.va + off, piece, bytes);
+		if (r < 0)
+			return r;
+		take_piece(ret, piece, bytes);
+		if (bytes < PIECE_BYTES)
+			break;
+	}
+	return 0;
+}
+
+/* --- is it V8, and which? --------------------------------------------------------------------- */
+
+static bool has_much_code(const struct ep_unwinder_host *host, const struct ep_file *file)
+{
+	struct ep_symbol text;
+
+	return host->file_section(file, ".text", &text) == 0 && text.bytes >= MIN_TEXT_BYTES;
+}
+
+/* 0: strings are read where nothing else tells; EP_NOT_MINE. */
+static int recognise(const struct ep_unwinder_host *host, const struct ep_file *file,
+		     struct strings *strings)
+{
+	int r;
+
+	if (symbol_va(host, file, PREFIX "SmiShiftSize") ||
+	    symbol_va(host, file, "_ZN2v82V810GetVersionEv"))
+		return 0;
+	if (!has_much_code(host, file))
+		return EP_NOT_MINE;
+	r = read_strings(host, file, strings);
+	if (r == -ENODATA)
+		return EP_NOT_MINE;
+	return r == 0 && !strings->has_trampoline ? EP_NOT_MINE : r;
+}
+
+/* v8::internal::Version::major_ and its like are ints in .data (utils/version.cc, 6.2 to 14.6). */
+static bool read_version_part(const struct ep_unwinder_host *host, const struct ep_file *file,
+			      const char *name, uint32_t *ret)
+{
+	uint64_t va = symbol_va(host, file, name);
+
+	return va && host->file_read(file, va, ret, sizeof(*ret)) == 0;
+}
+
+static bool read_version(const struct ep_unwinder_host *host, const struct ep_file *file,
+			 struct v8_version *ret)
+{
+	uint32_t major, minor, build, patch;
+
+	if (!read_version_part(host, file, "_ZN2v88internal7Version6major_E", &major) ||
+	    !read_version_part(host, file, "_ZN2v88internal7Version6minor_E", &minor) ||
+	    !read_version_part(host, file, "_ZN2v88internal7Version6build_E", &build) ||
+	    !read_version_part(host, file, "_ZN2v88internal7Version6patch_E", &patch) ||
+	    major == 0 || major > 99 || minor > 99)
+		return false;
+	*ret = (struct v8_version){
+		.major = (uint16_t)major,
+		.minor = (uint16_t)minor,
+		.build = build,
+		.patch = patch,
+	};
+	return true;
+}
+
+static int find_version(const struct ep_unwinder_host *host, const struct ep_file *file,
+			struct strings *strings, struct v8_version *ret)
+{
+	int r = 0;
+
+	*ret = (struct v8_version){0};
+	if (read_version(host, file, ret))
+		return 0;
+	if (!strings->has_trampoline)
+		r = read_strings(host, file, strings);
+	*ret = strings->version;
+	return r == -ENODATA || r == -EBADMSG ? 0 : r;
+}
+
+/* --- what it publishes ------------------------------------------------------------------------ */
+
+struct visit {
+	const struct ep_unwinder_host *host;
+	const struct ep_file *file;
+	struct v8_published *published;
+	struct ep_symbol bss; /* those that are 0 */
+};
+
+static int take_constant(void *arg, const char *name, const struct ep_symbol *symbol)
+{
+	struct visit *visit = arg;
+	int32_t value = 0;
+
+	name += strlen(PREFIX);
+	if (!v8_published_wants(name))
+		return 0;
+	if (symbol->va - visit->bss.va >= visit->bss.bytes &&
+	    visit->host->file_read(visit->file, symbol->va, &value, sizeof(value)) < 0)
+		return 0;
+	v8_published_add(visit->published, name, value);
+	return 0;
+}
+
+static int read_published(const struct ep_unwinder_host *host, const struct ep_file *file,
+			  struct v8_published *ret)
+{
+	struct visit visit = {.host = host, .file = file, .published = ret};
+	int r;
+
+	v8_published_init(ret);
+	(void)host->file_section(file, ".bss", &visit.bss);
+	r = host->file_symbols(file, PREFIX, take_constant, &visit);
+	return r == -E2BIG ? 0 : r; /* not V8's: as if there were none */
+}
+
+/* --- the isolate of a thread ------------------------------------------------------------------ */
+
+/*
+ * `thread_local Isolate* g_current_isolate_` (execution/isolate.cc, 11.x on), or a pthread key (Isolate::
+ * isolate_key_, before that). v8::Isolate::GetCurrent() returns it (api/api.cc), TryGetCurrent() as well.
+ */
+static uint64_t follow_jump(const struct ep_unwinder_host *host, const struct ep_file *file, uint64_t va)
+{
+	uint8_t code[5];
+	int32_t rel;
+
+	if (host->file_read(file, va, code, sizeof(code)) < 0 || code[0] != 0xe9)
+		return va;
+	memcpy(&rel, code + 1, sizeof(rel));
+	return va + sizeof(code) + (uint64_t)(int64_t)rel;
+}
+
+static void find_isolate(struct v8_executable *exe, const struct ep_file *file)
+{
+	static const char *const getters[] = {
+		"_ZN2v87Isolate13TryGetCurrentEv",
+		"_ZN2v87Isolate10GetCurrentEv",
+	};
+	const struct ep_unwinder_host *host = exe->host;
+	struct ep_symbol symbol;
+
+	exe->isolate_key_va = symbol_va(host, file, "_ZN2v88internal7Isolate12isolate_key_E");
+	if (host->file_symbol(file, "_ZN2v88internal18g_current_isolate_E", &symbol) == 0)
+		exe->isolate = (struct ep_variable){
+			.kind = EP_VARIABLE_SEGMENT,
+			.value = symbol.va,
+		};
+	for (size_t i = 0; i < EP_LEN(getters); i++) {
+		uint64_t va = symbol_va(host, file, getters[i]);
+
+		if (!va || exe->isolate_key_va || exe->isolate.kind)
+			continue;
+		va = follow_jump(host, file, va);
+		if (host->file_variable(file, va, &exe->isolate) < 0 &&
+		    host->file_argument(file, va, &exe->isolate_key_va) < 0)
+			exe->isolate_key_va = 0;
+	}
+}
+
+/*
+ * Where InterpreterEntryTrampoline has its frame: behind it may be others, for calls of the runtime, which do
+ * not push rsi and rdi (builtins/x64/builtins-x64.cc, 7.8 to 14.6):
+ *
+ *	push %rbp; mov %rsp,%rbp; push %rsi; push %rdi		55 48 89 e5 56 57
+ */
+static uint32_t find_push(const struct v8_executable *exe, const struct v8_builtin *iet,
+			  const uint8_t *code, size_t bytes)
+{
+	static const uint8_t prologue[] = {0x55, 0x48, 0x89, 0xe5, 0x56, 0x57};
+	const uint8_t *at = memmem(code, bytes, prologue, sizeof(prologue));
+
+	return at ? (uint32_t)(iet->va - v8_builtins_va(exe->builtins)) + (uint32_t)(at - code) : 0;
+}
+
+/* What a handler returns to takes the array and the offset from the frame: no other code does. */
+static uint64_t get_behind(const struct v8_executable *exe, const struct v8_builtin *iet,
+			   const uint8_t *code, size_t bytes)
+{
+	uint64_t off = v8_builtins_dispatch_return(exe->builtins) - iet->va, behind = 0;
+
+	if (bytes >= sizeof(behind) && off <= bytes - sizeof(behind))
+		memcpy(&behind, code + off, sizeof(behind));
+	return behind;
+}
+
+static void read_trampoline(struct v8_executable *exe, const struct ep_file *file)
+{
+	const struct v8_builtin *iet =
+		exe->builtins ? v8_builtins_find(exe->builtins, "InterpreterEntryTrampoline") : NULL;
+	uint8_t code[2048];
+	size_t bytes;
+
+	if (!iet)
+		return;
+	bytes = EP_MIN((size_t)iet->bytes, sizeof(code));
+	if (exe->host->file_read(file, iet->va, code, bytes) < 0)
+		return;
+	exe->iet_push = find_push(exe, iet, code, bytes);
+	exe->iet_behind = get_behind(exe, iet, code, bytes);
+}
+
+/* --- all of it -------------------------------------------------------------------------------- */
+
+static int fill(struct v8_executable *exe, const struct ep_file *file, struct strings *strings)
+{
+	struct v8_published published;
+	struct v8_version version;
+	int r = find_version(exe->host, file, strings, &version);
+
+	if (r == 0)
+		r = read_published(exe->host, file, &published);
+	if (r < 0)
+		return r;
+	exe->has_version = version.major != 0;
+	v8_layout_fill(&exe->layout, &version, &published);
+	find_isolate(exe, file);
+	exe->frames_flag_va = v8_flag_find(exe->host, file, "interpreted_frames_native_stack");
+	exe->lines_flag_va = v8_flag_find(exe->host, file, "detailed_line_info");
+	r = v8_builtins_read(exe->host, file, &exe->builtins);
+	if (r == 0)
+		read_trampoline(exe, file);
+	if (r == -ENODATA && exe->layout.code_builtin_bytes == 4)
+		r = v8_metadata_read(&(struct v8_reader){exe->host, file, &(uint32_t){0}}, &exe->heap_builtins);
+	return r == -ENODATA || r == -EBADMSG || r == -E2BIG ? 0 : r;
+}
+
+int v8_probe(const struct ep_unwinder_host *host, const struct ep_file *file, void **ret_executable)
+{
+	struct strings strings = {0};
+	struct v8_executable *exe;
+	int r = recognise(host, file, &strings);
+
+	if (r != 0)
+		return r;
+	exe = calloc(1, sizeof(*exe));
+	if (!exe)
+		return -ENOMEM;
+	exe->host = host;
+	r = fill(exe, file, &strings);
+	if (r < 0) {
+		v8_unload(exe);
+		return r;
+	}
+	*ret_executable = exe;
+	return 0;
+}
+
+void v8_unload(void *executable)
+{
+	struct v8_executable *exe = executable;
+
+	v8_builtins_free(exe->builtins);
+	v8_metadata_free(&exe->heap_builtins);
+	free(exe);
+}

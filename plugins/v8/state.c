@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/base/util.h"
+#include "plugins/v8/v8.h"
+
+#include <string.h>
+
+#define WORD 8
+
+/* --- what tells functions apart --------------------------------------------------------------- */
+
+struct field {
+	int32_t off;
+	uint32_t bytes;
+	uint64_t mask;
+};
+
+static void add_mask(struct v8_state *state, const struct field *field)
+{
+	uint32_t at = (uint32_t)field->off - state->cookie_at;
+
+	if ((uint32_t)field->off < state->cookie_at || at % WORD + field->bytes > WORD ||
+	    at / WORD >= V8_COOKIE_WORDS)
+		return;
+	state->cookie_masks[at / WORD] |= field->mask << at % WORD * 8;
+}
+
+/* The words that end with the last of the fields: what is behind an object may not be there. */
+static void fill_fields(struct v8_state *state, const struct field *fields, size_t n)
+{
+	int32_t end = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (v8_has(fields[i].off))
+			end = EP_MAX(end, fields[i].off + (int32_t)fields[i].bytes);
+	}
+	end = (end + WORD - 1) / WORD * WORD;
+	state->cookie_at = (uint16_t)EP_MAX(end - V8_COOKIE_WORDS * WORD, 0);
+	for (size_t i = 0; i < n; i++) {
+		if (v8_has(fields[i].off))
+			add_mask(state, &fields[i]);
+	}
+}
+
+static void fill_cookie(struct v8_state *state, const struct v8_layout *layout)
+{
+	uint32_t counts = (uint32_t)layout->sfi_length_bytes;
+	uint64_t count_mask = counts == 2 ? UINT16_MAX : UINT32_MAX;
+	const struct field unique = {layout->sfi_unique_id, 4, UINT32_MAX};
+	const struct field fields[] = {
+		{layout->sfi_literal_id, 4, UINT32_MAX},
+		{layout->sfi_length, counts, count_mask},
+		{layout->sfi_parameters, counts, count_mask},
+		{layout->sfi_flags, 4, (uint32_t)layout->sfi_fixed_flags},
+	};
+
+	if (!v8_has(layout->sfi_unique_id)) {
+		fill_fields(state, fields, EP_LEN(fields));
+		return;
+	}
+	/* In the lower half of the last word: what is behind an object may not be there. */
+	state->flags |= V8_STATE_UNIQUE_ID;
+	state->cookie_at = (__u16)EP_MAX(layout->sfi_unique_id - (V8_COOKIE_WORDS - 1) * WORD, 0);
+	add_mask(state, &unique);
+}
+
+/* --- frames ----------------------------------------------------------------------------------- */
+
+static void set_type(struct v8_state *state, int32_t number, enum v8_type type)
+{
+	if (number >= 0 && number < V8_MAX_TYPES)
+		state->types[number] = (uint8_t)type;
+}
+
+static void fill_types(struct v8_state *state, const struct v8_layout *layout)
+{
+	const struct {
+		int32_t number;
+		enum v8_type type;
+	} types[] = {
+		{layout->frame_entry, V8_TYPE_ENTRY},
+		{layout->frame_construct_entry, V8_TYPE_ENTRY},
+		{layout->frame_exit, V8_TYPE_EXIT},
+		{layout->frame_builtin_exit, V8_TYPE_EXIT},
+		{layout->frame_api_callback, V8_TYPE_EXIT},
+		{layout->frame_api_accessor, V8_TYPE_EXIT},
+		{layout->frame_api_indexed, V8_TYPE_EXIT},
+		{layout->frame_api_construct, V8_TYPE_EXIT},
+		{layout->frame_wasm_exit, V8_TYPE_EXIT},
+		{layout->frame_stub, V8_TYPE_STUB},
+		{layout->frame_stub_with_context, V8_TYPE_STUB},
+		{layout->frame_construct, V8_TYPE_CONSTRUCT},
+		{layout->frame_fast_construct, V8_TYPE_CONSTRUCT},
+		{layout->frame_adaptor, V8_TYPE_ADAPTOR},
+		{layout->frame_internal, V8_TYPE_INTERNAL},
+		{layout->frame_wasm, V8_TYPE_WASM},
+		{layout->frame_wasm_debug_break, V8_TYPE_WASM},
+		{layout->frame_c_wasm_entry, V8_TYPE_C_WASM_ENTRY},
+		{layout->frame_regexp, V8_TYPE_REGEXP},
+		{layout->frame_stack_switch, V8_TYPE_SWITCH},
+		{layout->frame_wasm_stack_entry, V8_TYPE_SWITCH},
+	};
+
+	for (size_t i = 0; i < EP_LEN(types); i++)
+		set_type(state, types[i].number, types[i].type);
+	if (!v8_has(layout->frame_regexp))
+		state->flags |= V8_STATE_REGEXP_UNMARKED;
+}
+
+/* V8 numbers registers as the machine does (codegen/x64/register-x64.h); DWARF has its own order of eight. */
+static uint8_t dwarf_register(int32_t reg)
+{
+	static const uint8_t dwarf[] = {0, 2, 1, 3, 7, 6, 4, 5};
+
+	return reg >= 0 && reg < 8 ? dwarf[reg] : (uint8_t)(reg & 15);
+}
+
+static void fill_frames(struct v8_state *state, const struct v8_layout *layout)
+{
+	state->function_slot = (__s8)(layout->fp_function / WORD);
+	state->array_slot = (__s8)(layout->fp_bytecode_array / WORD);
+	state->offset_slot = (__s8)(layout->fp_bytecode_off / WORD);
+	state->regexp_rbx_slot = (__s8)(layout->regexp_rbx / WORD);
+	state->array_reg = dwarf_register(layout->reg_bytecode_array);
+	state->offset_reg = dwarf_register(layout->reg_bytecode_off);
+	state->js_function_shared = (__u16)layout->function_shared;
+	state->bytecode_header = (__u16)layout->bytecode_first;
+	state->bytecode_length = (__u16)layout->bytecode_len;
+	state->gc_state = (__u8)layout->state_gc;
+	fill_types(state, layout);
+}
+
+/* --- builtins --------------------------------------------------------------------------------- */
+
+static uint32_t in_blob(const struct v8_executable *exe, uint64_t va)
+{
+	return (uint32_t)(va - v8_builtins_va(exe->builtins));
+}
+
+/* What has no frame of its own: DeoptimizationEntry_Eager and those that follow it. */
+static void fill_deopt(struct v8_state *state, const struct v8_executable *exe)
+{
+	static const char prefix[] = "DeoptimizationEntry_";
+	struct v8_entry_offsets offsets = {0};
+	size_t i = 0, n = v8_builtins_count(exe->builtins);
+
+	while (i < n && strncmp(v8_builtins_get(exe->builtins, i)->name, prefix, strlen(prefix)) != 0)
+		i++;
+	if (i == n)
+		return;
+	state->deopt_begin = in_blob(exe, v8_builtins_get(exe->builtins, i)->va);
+	while (i < n && strncmp(v8_builtins_get(exe->builtins, i)->name, prefix, strlen(prefix)) == 0)
+		i++;
+	state->deopt_end = i < n ? in_blob(exe, v8_builtins_get(exe->builtins, i)->va) :
+				   (uint32_t)v8_builtins_bytes(exe->builtins);
+	v8_builtins_entry_offsets(exe->builtins, &offsets);
+	if (offsets.deopt_input > 0 && offsets.deopt_content > 0 && offsets.deopt_content < 4096) {
+		state->deopt_input = (__u16)offsets.deopt_input;
+		state->deopt_content = (__u16)offsets.deopt_content;
+	}
+}
+
+static void fill_enters(struct v8_state *state, const struct v8_executable *exe)
+{
+	static const char *const names[] = {
+		"InterpreterEnterAtBytecode",		"InterpreterEnterAtNextBytecode",
+		"BaselineOrInterpreterEnterAtBytecode", "BaselineOrInterpreterEnterAtNextBytecode",
+		"InterpreterEnterBytecodeDispatch",	"InterpreterEnterBytecodeAdvance",
+	};
+	size_t n = 0;
+
+	for (size_t i = 0; i < EP_LEN(names) && n < V8_MAX_ENTERS; i++) {
+		const struct v8_builtin *builtin = v8_builtins_find(exe->builtins, names[i]);
+
+		if (builtin)
+			state->enter_offs[n++] = in_blob(exe, builtin->va);
+	}
+}
+
+/* Those of bytecodes are one behind the other, by address (7.8 to 14.6: by what nm says of each). */
+static void fill_handlers(struct v8_state *state, const struct v8_executable *exe)
+{
+	for (size_t i = 0; i < v8_builtins_count(exe->builtins); i++) {
+		const struct v8_builtin *builtin = v8_builtins_get(exe->builtins, i);
+
+		if (!(builtin->flags & V8_BUILTIN_HANDLER))
+			continue;
+		if (!state->handlers_end)
+			state->handlers_begin = in_blob(exe, builtin->va);
+		state->handlers_end = in_blob(exe, builtin->va) + builtin->bytes;
+	}
+}
+
+static void fill_interpreter(struct v8_state *state, const struct v8_executable *exe)
+{
+	const struct v8_builtin *iet =
+		v8_builtins_find(exe->builtins, "InterpreterEntryTrampoline");
+	uint64_t dispatch = v8_builtins_dispatch_return(exe->builtins);
+
+	if (!iet || !dispatch || !exe->iet_push)
+		return;
+	state->iet_begin = in_blob(exe, iet->va);
+	state->iet_end = state->iet_begin + iet->bytes;
+	state->iet_push = exe->iet_push;
+	state->iet_return_off = in_blob(exe, dispatch);
+	state->iet_behind = exe->iet_behind;
+}
+
+/*
+ * The isolate's members, from r13 as JSEntry finds them. current_vm_state_ is two words behind js_entry_sp_
+ * (execution/thread-local-top.h, isolate.h before 8.x; 6.2 to 14.6).
+ */
+static void fill_isolate(struct v8_state *state, const struct v8_executable *exe)
+{
+	struct v8_entry_offsets offsets = {0};
+
+	v8_builtins_entry_offsets(exe->builtins, &offsets);
+	if (offsets.isolate >= 0 || offsets.isolate < -4096)
+		return;
+	state->root_off = (__u16)-offsets.isolate;
+	if (offsets.c_entry_fp > 0)
+		state->c_entry_fp = (__u32)(offsets.c_entry_fp - offsets.isolate);
+	if (offsets.js_entry_sp > 0)
+		state->vm_state = (__u32)(offsets.js_entry_sp - offsets.isolate + 2 * WORD);
+}
+
+void v8_state_fill(const struct v8_executable *exe, struct v8_state *ret)
+{
+	*ret = (struct v8_state){0};
+	fill_frames(ret, &exe->layout);
+	fill_cookie(ret, &exe->layout);
+	if (!exe->builtins) {
+		ret->flags |= V8_STATE_HEAP_BUILTINS;
+		return;
+	}
+	ret->blob_va = v8_builtins_va(exe->builtins);
+	ret->blob_bytes = (__u32)v8_builtins_bytes(exe->builtins);
+	fill_handlers(ret, exe);
+	fill_interpreter(ret, exe);
+	fill_enters(ret, exe);
+	fill_deopt(ret, exe);
+	fill_isolate(ret, exe);
+}

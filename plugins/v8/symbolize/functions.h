@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A SharedFunctionInfo (objects/shared-function-info.h), as its users know it: what V8's own stack traces
+ * say (SharedFunctionInfo::DebugName), and the class where its scope tells.
+ */
+#ifndef V8_FUNCTIONS_H
+#define V8_FUNCTIONS_H
+
+#include "plugins/v8/symbolize/scripts.h"
+#include "plugins/v8/v8_shared.h"
+
+/* What all that reads functions works with. */
+struct v8_context {
+	struct v8_heap heap;
+	struct v8_cache *cache;
+	uint64_t cookie_masks[V8_COOKIE_WORDS];
+	uint32_t cookie_at;
+	bool is_unique; /* the cookie is a number that no other function has */
+};
+
+struct v8_function {
+	struct v8_item item;	  /* key: the SharedFunctionInfo without its tag, its cookie */
+	struct v8_script *script; /* NULL: none */
+	uint32_t start_line;	  /* 0: unknown */
+	int32_t start, end;	  /* -1: unknown */
+	bool is_constructor;	  /* of a class */
+	char name[];
+};
+
+/* Its cookie, if there is one at all: 0, -EBADMSG. As it is now. */
+int v8_cookie_read(struct v8_context *context, uint64_t function_info, uint64_t *ret);
+
+/*
+ * With a reference. cookie: NULL, or what it has to be. 0; -EBADMSG: there is none, it is another, or it changed
+ * meanwhile.
+ */
+int v8_function_get(struct v8_context *context, uint64_t function_info, const uint64_t *cookie,
+		    struct v8_function **ret);
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A Script (objects/script.h): the file's name, and lines of its source. */
+#ifndef V8_SCRIPTS_H
+#define V8_SCRIPTS_H
+
+#include "plugins/v8/symbolize/cache.h"
+#include "plugins/v8/symbolize/heap.h"
+
+#define V8_FILE_BYTES 1024
+
+struct v8_script {
+	struct v8_item item; /* key: the Script, its id */
+	uint64_t object;     /* tagged: where it was when it was read */
+	int32_t id, line_off, column_off;
+	char file[]; /* as people know it; "": none */
+};
+
+struct v8_place {
+	uint32_t line, column; /* from 1; 0: unknown */
+};
+
+/*
+ * The Script of a SharedFunctionInfo, or NULL where it has none (builtins, functions of the embedder's). With
+ * a reference. 0, -EBADMSG, or what the memory says.
+ */
+int v8_script_get(struct v8_heap *heap, struct v8_cache *cache, uint64_t function_info,
+		  struct v8_script **ret);
+
+/*
+ * The line of a position, reading the source where it is not known; object: where the Script is now. Leaves
+ * zeros where there is no source to be read.
+ */
+int v8_script_place(struct v8_heap *heap, struct v8_cache *cache, const struct v8_script *script,
+		    uint32_t position, struct v8_place *ret);
+
+/* "file:///a%20b" -> "/a b", in place. */
+void v8_file_name(char *name);
+
+#endif

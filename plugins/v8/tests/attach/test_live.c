@@ -1,0 +1,621 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The plugin attaches to each Node of this machine from its first instruction on, and what it tells BPF is
+ * true of the stack of known.js, which waits: functions, bytecode offsets, the interpreter's return address,
+ * the isolate. Debian's libraries are probed only.
+ *
+ *	test_live known.js [NODE...]
+ */
+#include "core/base/util.h"
+#include "core/elf/file.h"
+#include "core/plugin/elf_file.h"
+#include "core/plugin/process_target.h"
+#include "plugins/v8/symbolize/names.h"
+#include "plugins/v8/v8.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifdef __SANITIZE_ADDRESS__
+#define SLOWER 10
+#else
+#define SLOWER 1
+#endif
+#define SKIP	       77
+#define WAIT_MS	       (10000 * SLOWER)
+#define ATTACH_BAR_MS  (20.0 * SLOWER) /* of CPU time, the last one: one that succeeds */
+#define MAX_READ_BYTES (18u << 20)
+#define STACK_BYTES    (64u << 10)
+#define CALLER_LINE    9
+#define RUNTIMES       "/var/tmp/ebpf-profiler-runtimes"
+
+static const char *const node_patterns[] = {RUNTIMES "/npm-node*/bin/node", "/usr/bin/node"};
+static const char *const library_patterns[] = {
+	RUNTIMES "/*/usr/lib/x86_64-linux-gnu/libnode.so.*",
+	"/usr/lib/x86_64-linux-gnu/libnode.so.*",
+};
+
+struct node {
+	pid_t pid;
+	int out; /* what it prints */
+	struct ep_elf *elf;
+	struct v8_executable *exe;
+	struct ep_process_target process;
+	struct ep_target target;
+	struct v8_state state;
+	struct ep_range ranges[128];
+	size_t n_ranges;
+	uint64_t n_reads, n_bytes;
+};
+
+static bool expect(bool holds, const char *what)
+{
+	if (!holds)
+		printf("    FAILED: %s\n", what);
+	return holds;
+}
+
+static double cpu_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
+}
+
+/* --- the host's side -------------------------------------------------------------------------- */
+
+static int node_read(void *arg, uint64_t addr, void *buf, size_t bytes)
+{
+	struct node *node = arg;
+
+	node->n_reads++;
+	node->n_bytes += bytes;
+	return ep_process_target_read(node->pid, addr, buf, bytes);
+}
+
+static int node_mappings(void *arg, int (*visit)(void *arg, const struct ep_target_mapping *mapping),
+			 void *visit_arg)
+{
+	return ep_process_target_mappings(&((struct node *)arg)->process, visit, visit_arg);
+}
+
+static int node_tls_variable(void *arg, uint64_t off, struct ep_tls *ret)
+{
+	struct node *node = arg;
+
+	return ep_process_target_tls_variable(&node->process, node->elf,
+					      node->target.bias ? node->target.bias : 0x400000,
+					      node->target.bias, off, ret);
+}
+
+static int node_tls_key(void *arg, uint32_t key, struct ep_tls *ret)
+{
+	return ep_process_target_tls_key(&((struct node *)arg)->process, key, ret);
+}
+
+static int node_set_state(void *arg, const void *state, size_t bytes)
+{
+	struct node *node = arg;
+
+	if (bytes != sizeof(node->state))
+		return -E2BIG;
+	memcpy(&node->state, state, bytes);
+	return 0;
+}
+
+static int node_set_ranges(void *arg, const struct ep_range *ranges, size_t n)
+{
+	struct node *node = arg;
+
+	if (n > EP_LEN(node->ranges))
+		return -E2BIG;
+	memcpy(node->ranges, ranges, n * sizeof(*ranges));
+	node->n_ranges = n;
+	return 0;
+}
+
+static void node_count(void *arg, uint32_t counter, uint64_t n)
+{
+	(void)arg;
+	(void)counter;
+	(void)n;
+}
+
+static const struct ep_target_ops node_ops = {
+	.read = node_read,
+	.mappings = node_mappings,
+	.tls_variable = node_tls_variable,
+	.tls_key = node_tls_key,
+	.set_state = node_set_state,
+	.set_ranges = node_set_ranges,
+	.count = node_count,
+};
+
+EP_PRINTF(2, 3) static void take_log(enum ep_host_level level, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	printf("    log %d: ", (int)level);
+	vprintf(fmt, args);
+	printf("\n");
+	va_end(args);
+}
+
+static const struct ep_unwinder_host *test_host(void)
+{
+	static const struct ep_host host = {.size = sizeof(host), .log = take_log};
+	static struct ep_unwinder_host unwinder_host;
+
+	unwinder_host = *ep_unwinder_host_get();
+	unwinder_host.host = &host;
+	return &unwinder_host;
+}
+
+static uint64_t word_at(struct node *node, uint64_t addr)
+{
+	uint64_t word = 0;
+
+	return node_read(node, addr, &word, sizeof(word)) == 0 ? word : 0;
+}
+
+/* --- a node ----------------------------------------------------------------------------------- */
+
+static bool start(struct node *node, const char *path, const char *script)
+{
+	int pipes[2];
+
+	if (pipe2(pipes, O_CLOEXEC) < 0)
+		return false;
+	node->pid = fork();
+	if (node->pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		dup2(pipes[1], 1);
+		execl(path, path, script, (char *)NULL);
+		_exit(SKIP);
+	}
+	close(pipes[1]);
+	node->out = pipes[0];
+	ep_process_target_init(&node->process, node->pid);
+	node->target = (struct ep_target){.ops = &node_ops, .arg = node, .pid = node->pid};
+	return node->pid > 0;
+}
+
+static void stop(struct node *node)
+{
+	if (node->pid > 0) {
+		kill(node->pid, SIGKILL);
+		waitpid(node->pid, NULL, 0);
+	}
+	ep_process_target_end_job(&node->process);
+	ep_elf_close(node->elf);
+	close(node->out);
+}
+
+/* Of a PIE: where its first page is. */
+static int find_base(void *arg, const struct ep_target_mapping *mapping)
+{
+	struct node *node = arg;
+
+	if (!mapping->is_file || mapping->file_off != 0 || !strstr(mapping->path, "node"))
+		return 0;
+	node->target.bias = mapping->start;
+	return 1;
+}
+
+static bool find_bias(struct node *node, const char *path)
+{
+	Elf64_Ehdr header = {0};
+	unsigned int waited = 0;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	bool read = fd >= 0 && pread(fd, &header, sizeof(header), 0) == (ssize_t)sizeof(header);
+
+	if (fd >= 0)
+		close(fd);
+	while (read && header.e_type == ET_DYN && !node->target.bias && waited++ < WAIT_MS) {
+		ep_process_target_end_job(&node->process);
+		(void)node_mappings(node, find_base, node);
+		usleep(1000);
+	}
+	return read;
+}
+
+static int attach(struct node *node, void **ret_instance)
+{
+	unsigned int waited = 0, n = 0;
+	double ms;
+	int r;
+
+	do {
+		double before = cpu_ms();
+
+		node->n_reads = node->n_bytes = 0;
+		ep_process_target_end_job(&node->process);
+		r = v8_attach(node->exe, &node->target, ret_instance);
+		ms = cpu_ms() - before;
+		n++;
+		usleep(2000);
+	} while (r != 0 && r != -ENOTSUP && r != -ESRCH && (waited += 2) < WAIT_MS);
+	printf("    attached (%d) at attempt %u, %" PRIu64 " reads, %" PRIu64 " bytes, %.2f ms\n", r, n,
+	       node->n_reads, node->n_bytes, ms);
+	if (!expect(r == 0, "attach"))
+		return -1;
+	(void)expect(ms < ATTACH_BAR_MS && node->n_bytes < MAX_READ_BYTES, "what attach costs");
+	return ms < ATTACH_BAR_MS && node->n_bytes < MAX_READ_BYTES ? 0 : -1;
+}
+
+/* What known.js prints before it waits: V8's version. */
+static bool check_version(struct node *node)
+{
+	const struct v8_version *found = &node->exe->layout.version;
+	struct pollfd out = {.fd = node->out, .events = POLLIN};
+	struct v8_version version = {0};
+	char line[64] = "";
+
+	if (poll(&out, 1, WAIT_MS) != 1 || read(node->out, line, sizeof(line) - 1) <= 0)
+		return expect(false, "the version that it prints");
+	line[strcspn(line, "\n")] = '\0';
+	printf("    V8 %s\n", line);
+	return expect(v8_version_parse(line, &version) && version.major == found->major &&
+			      version.minor == found->minor && version.build == found->build &&
+			      version.patch == found->patch,
+		      "V8's version");
+}
+
+/* --- its stack -------------------------------------------------------------------------------- */
+
+struct stack {
+	struct user_regs_struct regs;
+	uint64_t words[STACK_BYTES / 8];
+};
+
+static bool take_stack(struct node *node, struct stack *stack)
+{
+	int status;
+	bool done;
+
+	if (ptrace(PTRACE_SEIZE, node->pid, 0, 0) < 0)
+		return false;
+	done = ptrace(PTRACE_INTERRUPT, node->pid, 0, 0) == 0 &&
+	       waitpid(node->pid, &status, __WALL) == node->pid &&
+	       ptrace(PTRACE_GETREGS, node->pid, 0, &stack->regs) == 0;
+	(void)ptrace(PTRACE_DETACH, node->pid, 0, 0);
+	memset(stack->words, 0, sizeof(stack->words));
+	/* It is at least as deep. */
+	for (size_t i = 0; done && i < EP_LEN(stack->words); i += 64)
+		(void)node_read(node, stack->regs.rsp + 8 * i, stack->words + i, 512);
+	return done;
+}
+
+static int type_of(struct node *node, uint64_t object)
+{
+	const struct v8_layout *layout = &node->exe->layout;
+	uint64_t map = v8_is_object(object) ? word_at(node, object - V8_TAG) : 0;
+	uint64_t word = v8_is_object(map) ? word_at(node, map - V8_TAG + (uint64_t)layout->map_type) : 0;
+
+	if (!word)
+		return -1;
+	return layout->map_type_bytes == 1 ? (uint8_t)word : (uint16_t)word;
+}
+
+struct named {
+	char function[64], file[256];
+	uint32_t line, n;
+};
+
+static int take_name(void *arg, const struct ep_name *name)
+{
+	struct named *named = arg;
+
+	if (named->n++)
+		return 0;
+	snprintf(named->function, sizeof(named->function), "%s", name->function ? name->function : "");
+	snprintf(named->file, sizeof(named->file), "%s", name->file ? name->file : "");
+	named->line = name->line;
+	return 0;
+}
+
+/* As the BPF program would push it: a frame of the interpreter whose rbp is fp. */
+static bool name_frame(struct node *node, void *instance, uint64_t fp, struct named *named)
+{
+	const struct v8_state *state = &node->state;
+	uint64_t function = word_at(node, fp + (uint64_t)(8 * (int64_t)state->function_slot));
+	uint64_t array = word_at(node, fp + (uint64_t)(8 * (int64_t)state->array_slot));
+	uint64_t off = word_at(node, fp + (uint64_t)(8 * (int64_t)state->offset_slot));
+	uint64_t sfi;
+	__u64 words[V8_COOKIE_WORDS], masks[V8_COOKIE_WORDS];
+	struct ep_raw_frame frame = {.n_words = 3, .flags = V8_FRAME_INTERPRETED << V8_FRAME_SHIFT};
+	struct ep_names names = {.add = take_name, .arg = named};
+
+	*named = (struct named){0};
+	if (type_of(node, array) != node->exe->layout.type_bytecode_array || !v8_is_smi(off))
+		return false;
+	sfi = word_at(node, function - V8_TAG + state->js_function_shared) - V8_TAG;
+	if (node_read(node, sfi + state->cookie_at, words, sizeof(words)) < 0)
+		return false;
+	memcpy(masks, state->cookie_masks, sizeof(masks));
+	frame.words[0] = sfi;
+	frame.words[1] = v8_cookie(words, masks, (state->flags & V8_STATE_UNIQUE_ID) != 0);
+	frame.words[2] = array - V8_TAG;
+	frame.aux = (uint32_t)v8_smi(off) - (state->bytecode_header - 1u);
+	return v8_symbolize(instance, &frame, &names) == 0;
+}
+
+static bool is_iet_return(const struct node *node, uint64_t addr)
+{
+	const struct v8_state *state = &node->state;
+
+	if (state->iet_return)
+		return addr == state->iet_return;
+	for (size_t i = 0; i < node->n_ranges; i++) {
+		const struct ep_range *range = &node->ranges[i];
+
+		if (!(range->flags & EP_RANGE_ANONYMOUS) && addr == range->start + state->iet_return_off)
+			return true;
+	}
+	return false;
+}
+
+/* The frame of the interpreter that has the name, from rsp on; 0: none. */
+static uint64_t find_frame(struct node *node, void *instance, const struct stack *stack,
+			   const char *function, struct named *ret)
+{
+	for (size_t i = 0; i < EP_LEN(stack->words); i++) {
+		uint64_t addr = stack->regs.rsp + 8 * i;
+		uint64_t fp = addr - (uint64_t)(8 * (int64_t)node->state.function_slot);
+
+		if (v8_is_object(stack->words[i]) &&
+		    type_of(node, stack->words[i]) >= node->exe->layout.type_function &&
+		    type_of(node, stack->words[i]) <= node->exe->layout.type_function + 17 &&
+		    name_frame(node, instance, fp, ret) && strcmp(ret->function, function) == 0)
+			return fp;
+	}
+	return 0;
+}
+
+static bool check_frames(struct node *node, void *instance, const struct stack *stack)
+{
+	struct named sleeper, caller;
+	uint64_t fp = find_frame(node, instance, stack, "knownSleeper", &sleeper);
+
+	if (!expect(fp != 0, "a frame of knownSleeper"))
+		return false;
+	if (!expect(name_frame(node, instance, word_at(node, fp), &caller), "its caller's frame"))
+		return false;
+	printf("    %s, called by %s at %s:%u\n", sleeper.function, caller.function, caller.file,
+	       caller.line);
+	return expect(strcmp(caller.function, "knownCaller") == 0 && caller.line == CALLER_LINE &&
+			      strstr(caller.file, "known.js"),
+		      "knownCaller and its line") &&
+	       expect(is_iet_return(node, word_at(node, fp + 8)), "the interpreter's return address");
+}
+
+/* The BPF side's ep_read_tls. */
+static uint64_t read_tls(struct node *node, const struct ep_tls *tls, uint64_t value)
+{
+	for (uint32_t i = 0; i < tls->steps && value; i++)
+		value = word_at(node, value + (uint64_t)(int64_t)tls->off[i]);
+	return tls->steps ? value : 0;
+}
+
+/* It is in C++, called by a builtin. */
+static bool check_isolate(struct node *node, const struct stack *stack)
+{
+	const struct v8_state *state = &node->state;
+	uint64_t isolate = read_tls(node, &state->isolate_tls, stack->regs.fs_base);
+	uint64_t fp = 0, vm_state = 0;
+	bool right = expect(isolate != 0, "the isolate of its thread");
+
+	if (!right || !node->exe->builtins)
+		return right;
+	fp = word_at(node, isolate + state->c_entry_fp);
+	vm_state = word_at(node, isolate + state->vm_state) & UINT16_MAX;
+	printf("    root +%u, exit frame %llu above rsp, VM state %" PRIu64 "\n", state->root_off,
+	       (unsigned long long)(fp - stack->regs.rsp), vm_state);
+	return expect(state->c_entry_fp && fp > stack->regs.rsp && fp - stack->regs.rsp < STACK_BYTES,
+		      "the exit frame") &&
+	       expect(state->vm_state && vm_state != state->gc_state && vm_state < 10, "V8's state");
+}
+
+static bool check_state(const struct node *node)
+{
+	const struct v8_state *state = &node->state;
+	bool right = expect(state->types[1] == V8_TYPE_ENTRY && state->types[3] == V8_TYPE_EXIT,
+			    "types of frames");
+
+	right &= expect(node->n_ranges >= 1 &&
+				node->ranges[node->n_ranges - 1].flags == EP_RANGE_ANONYMOUS,
+			"the range of all code");
+	if (!node->exe->builtins)
+		return expect(state->iet_return != 0, "the interpreter in the heap") && right;
+	right &= expect(state->iet_begin < state->iet_push && state->iet_push < state->iet_return_off &&
+				state->iet_return_off < state->iet_end,
+			"the interpreter's trampoline");
+	right &= expect(state->iet_behind != 0, "the code behind the call of handlers");
+	right &= expect(state->enter_offs[0] && state->enter_offs[1], "what goes on in the interpreter");
+	right &= expect(node->n_ranges >= 2, "a range of builtins");
+	printf("    %zu ranges, %s entries at %x to %x\n", node->n_ranges,
+	       state->flags & V8_STATE_UNIQUE_ID ? "unique ids, deoptimization" : "deoptimization",
+	       state->deopt_begin, state->deopt_end);
+	return right;
+}
+
+static void print_advice(void *arg, const char *found, const char *fix)
+{
+	(*(uint32_t *)arg)++;
+	printf("    advice: %s: %s\n", found, fix);
+}
+
+static bool check_advice(void *instance)
+{
+	uint32_t n = 0;
+	bool right = expect(v8_advise(instance, print_advice, &n) == 0, "advice");
+
+	/* Node's inspector makes V8 keep all positions. */
+	return expect(n == 0, "that nothing is advised") && right;
+}
+
+/* 8 and 10: one in the heap has its name from the file. */
+static bool check_heap_builtins(struct node *node, void *instance)
+{
+	struct ep_raw_frame frame = {.n_words = 1, .flags = V8_FRAME_CODE << V8_FRAME_SHIFT,
+				     .words = {node->state.iet_return}};
+	struct named named = {0};
+	struct ep_names names = {.add = take_name, .arg = &named};
+
+	if (node->exe->builtins)
+		return true;
+	return expect(v8_symbolize(instance, &frame, &names) == 0 &&
+			      strcmp(named.function, "Builtins_InterpreterEntryTrampoline") == 0,
+		      "the interpreter's name");
+}
+
+static bool check_process(struct node *node)
+{
+	ep_autofree struct stack *stack = calloc(1, sizeof(*stack));
+	void *instance = NULL;
+	bool right;
+
+	if (!stack || attach(node, &instance) < 0)
+		return false;
+	right = check_version(node);
+	usleep(100000); /* until it waits */
+	ep_process_target_end_job(&node->process);
+	right &= expect(v8_refresh(instance) == 0, "refresh");
+	right &= expect(take_stack(node, stack), "its registers");
+	right = check_frames(node, instance, stack) && right;
+	right &= check_state(node);
+	right &= check_isolate(node, stack);
+	right &= check_heap_builtins(node, instance);
+	right &= check_advice(instance);
+	v8_detach(instance);
+	return right;
+}
+
+/* Those of bytecodes, and nothing else, are where the state says that they are. */
+static bool check_handlers(const struct v8_executable *exe)
+{
+	struct v8_state state;
+	uint32_t n_wrong = 0;
+
+	v8_state_fill(exe, &state);
+	for (size_t i = 0; exe->builtins && i < v8_builtins_count(exe->builtins); i++) {
+		const struct v8_builtin *builtin = v8_builtins_get(exe->builtins, i);
+		uint64_t off = builtin->va - v8_builtins_va(exe->builtins);
+		bool is_within = off >= state.handlers_begin && off < state.handlers_end;
+
+		n_wrong += is_within != ((builtin->flags & V8_BUILTIN_HANDLER) != 0);
+	}
+	return expect(n_wrong == 0, "where the handlers are") &&
+	       expect(!exe->builtins || state.handlers_end, "handlers");
+}
+
+/* --- files ------------------------------------------------------------------------------------ */
+
+static bool probe(struct ep_elf *elf, const char *path, struct v8_executable **ret)
+{
+	struct ep_elf_file file = {0};
+	double before = cpu_ms();
+	void *executable = NULL;
+	int r;
+
+	ep_elf_file_init(&file, elf, NULL, path);
+	r = v8_probe(test_host(), &file.file, &executable);
+	ep_elf_file_fini(&file);
+	if (!expect(r == 0, "probe"))
+		return false;
+	*ret = executable;
+	printf("    probed in %.1f ms: V8 %u.%u%s, %zu builtins, flags %d%d, isolate by %s\n",
+	       cpu_ms() - before, (*ret)->layout.version.major, (*ret)->layout.version.minor,
+	       (*ret)->has_version ? "" : " perhaps",
+	       (*ret)->builtins ? v8_builtins_count((*ret)->builtins) : 0, (*ret)->lines_flag_va != 0,
+	       (*ret)->frames_flag_va != 0,
+	       (*ret)->isolate_key_va ? "key" : (*ret)->isolate.kind ? "variable" : "nothing");
+	return check_handlers(*ret);
+}
+
+static bool check_library(const char *path)
+{
+	struct v8_executable *exe = NULL;
+	struct ep_elf *elf = NULL;
+	bool right;
+
+	printf("%s\n", path);
+	if (!expect(ep_elf_open(path, &elf) == 0, "the file"))
+		return false;
+	right = probe(elf, path, &exe);
+	if (right) {
+		right = expect(exe->has_version, "its version");
+		right &= expect(exe->builtins != NULL, "its builtins");
+		right &= expect(exe->isolate_key_va || exe->isolate.kind, "its isolate");
+		v8_unload(exe);
+	}
+	ep_elf_close(elf);
+	return right;
+}
+
+static bool check_node(const char *path, const char *script)
+{
+	ep_autofree struct node *node = calloc(1, sizeof(*node));
+	bool right = false;
+
+	printf("%s\n", path);
+	if (!node || !expect(ep_elf_open(path, &node->elf) == 0, "the file"))
+		return false;
+	if (probe(node->elf, path, &node->exe) && expect(start(node, path, script), "start") &&
+	    find_bias(node, path))
+		right = check_process(node);
+	stop(node);
+	if (node->exe)
+		v8_unload(node->exe);
+	return right;
+}
+
+int main(int argc, char **argv)
+{
+	unsigned int n = 0, n_right = 0;
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	if (argc < 2)
+		return 1;
+	for (int i = 2; i < argc; i++, n++)
+		n_right += check_node(argv[i], argv[1]);
+	for (size_t i = 0; argc == 2 && i < EP_LEN(node_patterns); i++) {
+		glob_t found = {0};
+
+		(void)glob(node_patterns[i], 0, NULL, &found);
+		for (size_t k = 0; k < found.gl_pathc; k++, n++)
+			n_right += check_node(found.gl_pathv[k], argv[1]);
+		globfree(&found);
+	}
+	for (size_t i = 0; argc == 2 && i < EP_LEN(library_patterns); i++) {
+		glob_t found = {0};
+
+		(void)glob(library_patterns[i], 0, NULL, &found);
+		for (size_t k = 0; k < found.gl_pathc; k++, n++)
+			n_right += check_library(found.gl_pathv[k]);
+		globfree(&found);
+	}
+	if (n == 0) {
+		printf("SKIPPED: no Node on this machine\n");
+		return SKIP;
+	}
+	printf("%u of %u\n", n_right, n);
+	return n_right == n ? 0 : 1;
+}

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Embedded builtins of made-up files, in each layout; Nodes' are test_files.c's. */
+#include "plugins/v8/builtins/file.h"
+#include "plugins/v8/tests/builtins/made_blob.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+static struct made_file made;
+
+static int read_made(struct v8_builtins **ret)
+{
+	*ret = NULL;
+	return v8_builtins_read(ep_unwinder_host_get(), &made.file, ret);
+}
+
+static const struct v8_builtin_row *row_at(const struct v8_builtins *builtins, uint64_t va)
+{
+	size_t n;
+	const struct v8_builtin_row *rows = v8_builtins_rows(builtins, &n);
+
+	for (size_t i = 0; i < n; i++)
+		if (va >= rows[i].va && va < rows[i].va_end)
+			return &rows[i];
+	return NULL;
+}
+
+static void expect_row(const struct v8_builtins *builtins, uint64_t va, unsigned int base, int offset, int rbp_at)
+{
+	const struct v8_builtin_row *row = row_at(builtins, va);
+
+	assert_non_null(row);
+	assert_int_equal(row->base, base);
+	assert_int_equal(row->offset, offset);
+	assert_int_equal(row->rbp_at, rbp_at);
+	assert_int_equal(row->return_in, V8_RETURN_ON_STACK);
+}
+
+static void expect_builtin(const struct v8_builtins *builtins, unsigned int id)
+{
+	uint64_t va = made.code_va + made.offs[id];
+	const struct v8_builtin *builtin;
+	char name[64];
+
+	snprintf(name, sizeof(name), "%s", made.names[id]);
+	if (made_is_nameless(&made, id))
+		snprintf(name, sizeof(name), "Cpp%u", id);
+	builtin = v8_builtins_find(builtins, name);
+	assert_non_null(builtin);
+	assert_int_equal(builtin->id, id);
+	assert_int_equal(builtin->va, va);
+	assert_int_equal(builtin->bytes, made.sizes[id]);
+	assert_int_equal(builtin->flags, id == 4 || id == 5 ? V8_BUILTIN_HANDLER : 0);
+	assert_ptr_equal(v8_builtins_at(builtins, va + builtin->bytes - 1), builtin);
+	expect_row(builtins, va, V8_ROW_RSP, 8, 0);
+	if (made_code_of(id).code != made_framed)
+		return;
+	expect_row(builtins, va + 1, V8_ROW_RSP, 16, 0);
+	expect_row(builtins, va + 4, V8_ROW_RBP, 16, -16);
+	expect_row(builtins, va + 10, V8_ROW_RSP, 8, 0);
+}
+
+static void expect_all(const struct v8_builtins *builtins)
+{
+	struct v8_entry_offsets offsets;
+
+	assert_int_equal(v8_builtins_count(builtins), MADE_BUILTINS);
+	assert_int_equal(v8_builtins_va(builtins), made.code_va);
+	for (unsigned int i = 0; i < MADE_BUILTINS; i++)
+		expect_builtin(builtins, i);
+	for (size_t i = 1; i < MADE_BUILTINS; i++)
+		assert_true(v8_builtins_get(builtins, i - 1)->va < v8_builtins_get(builtins, i)->va);
+	assert_int_equal(v8_builtins_dispatch_return(builtins), made.code_va + made.offs[1] + MADE_DISPATCH);
+	v8_builtins_entry_offsets(builtins, &offsets);
+	assert_int_equal(offsets.isolate, -0x80);
+	assert_int_equal(offsets.c_entry_fp, MADE_C_ENTRY_FP);
+	assert_int_equal(offsets.js_entry_sp, MADE_JS_ENTRY_SP);
+	assert_int_equal(offsets.fast_c_call_fp, 0);
+	assert_null(v8_builtins_find(builtins, "Made"));
+	assert_null(v8_builtins_at(builtins, made.code_va - 1));
+	assert_null(v8_builtins_at(builtins, made.code_va + v8_builtins_bytes(builtins)));
+}
+
+static void each_layout_is_read(void **state)
+{
+	static const unsigned int flags[] = {
+		0, MADE_SYMBOLS, MADE_LIBRARY, MADE_NAMELESS, MADE_LIBRARY | MADE_NAMELESS,
+	};
+
+	(void)state;
+	for (unsigned int layout = 0; layout < MADE_LAYOUTS; layout++)
+		for (size_t i = 0; i < EP_LEN(flags); i++) {
+			struct v8_builtins *builtins;
+
+			made_init(&made, layout, flags[i]);
+			assert_int_equal(read_made(&builtins), 0);
+			expect_all(builtins);
+			v8_builtins_free(builtins);
+		}
+}
+
+static void no_builtins_are_none(void **state)
+{
+	struct v8_builtins *builtins;
+
+	(void)state;
+	made_init(&made, MADE_22, 0);
+	made.len[MADE_RODATA] = 0;
+	assert_int_equal(read_made(&builtins), -ENODATA);
+	made_init(&made, MADE_22, 0);
+	made.len[MADE_TEXT] = 0;
+	assert_int_equal(read_made(&builtins), -ENODATA);
+	assert_null(builtins);
+}
+
+/* A byte of code in the place of int3, a descriptor, a name, an end: with symbols it is a blob that no layout fits. */
+static void what_does_not_fit_is_refused(void **state)
+{
+	struct v8_builtins *builtins;
+
+	(void)state;
+	for (unsigned int layout = 0; layout < MADE_LAYOUTS; layout++) {
+		unsigned int data = layout == MADE_12 ? MADE_TEXT : MADE_RODATA;
+		uint64_t header = layout == MADE_12 ? 16 : 24;
+
+		made_init(&made, layout, MADE_SYMBOLS);
+		made.bytes[MADE_TEXT][made.code_va - made_va(MADE_TEXT) + made.offs[200] + made.sizes[200]] = 0x90;
+		assert_int_equal(read_made(&builtins), -EBADMSG);
+		made_init(&made, layout, MADE_SYMBOLS);
+		made.bytes[data][made.data_va - made_va(data) + header] += 32;
+		assert_int_equal(read_made(&builtins), -EBADMSG);
+		made_init(&made, layout, MADE_SYMBOLS);
+		made.len[MADE_TEXT] = made.code_va - made_va(MADE_TEXT) + 4096;
+		assert_int_equal(read_made(&builtins), -EBADMSG);
+	}
+}
+
+static void another_number_of_names_is_refused(void **state)
+{
+	struct v8_builtins *builtins;
+
+	(void)state;
+	made_init(&made, MADE_22, 0);
+	memset(made.bytes[MADE_RODATA] + (made.metadata_va - made_va(MADE_RODATA)) + 24 * (MADE_BUILTINS - 1), 0, 24);
+	assert_int_equal(read_made(&builtins), -ENODATA);
+}
+
+/* A section may say that it is larger than the file: what is behind that reads as zeros. */
+static void endless_sections_are_not_read_to_their_end(void **state)
+{
+	struct v8_builtins *builtins;
+
+	(void)state;
+	made_init(&made, MADE_22, 0);
+	made.zeros = 1ull << 40;
+	assert_int_equal(read_made(&builtins), 0);
+	expect_all(builtins);
+	v8_builtins_free(builtins);
+	/* The code is not in what is looked at. */
+	made.bytes[MADE_TEXT][made.code_va - made_va(MADE_TEXT)] = 0xcc;
+	made.read_bytes = 0;
+	assert_int_not_equal(read_made(&builtins), 0);
+	assert_in_range(made.read_bytes, 1u << 20, 8ull * V8_MAX_SCAN);
+}
+
+#define MANY_ROWS 9000
+
+/*
+ * More rows than builtin_metadata can have, around each of those that it is looked for by; their names are at the
+ * section's end, which takes five reads.
+ */
+static void endless_rows_are_not_read_to_their_end(void **state)
+{
+	static const char name[32] = "InterpreterEntryTrampoline";
+	struct v8_builtins *builtins;
+
+	(void)state;
+	made_init(&made, MADE_16, 0);
+	made.len[MADE_RODATA] = 0;
+	for (unsigned int i = 0; i < MANY_ROWS; i++) {
+		uint64_t row[3] = { made_va(MADE_RODATA) + MANY_ROWS * 24, 6, 1 };
+
+		row[0] += i < 64 ? strlen("Interpreter") : 0;
+		(void)made_put(&made, MADE_RODATA, row, sizeof(row));
+	}
+	(void)made_put(&made, MADE_RODATA, name, sizeof(name));
+	assert_int_equal(read_made(&builtins), -ENODATA);
+	assert_in_range(made.n_reads, 100000, 201000);
+}
+
+/* rows: neighbours that say the same are one, with what fills up between them. */
+static void rows_are_few(void **state)
+{
+	struct v8_builtins *builtins;
+	size_t n;
+
+	(void)state;
+	made_init(&made, MADE_16, 0);
+	assert_int_equal(read_made(&builtins), 0);
+	(void)v8_builtins_rows(builtins, &n);
+	assert_in_range(n, MADE_BUILTINS, 3 * MADE_BUILTINS);
+	v8_builtins_free(builtins);
+	v8_builtins_free(NULL);
+}
+
+/* Those behind one that is too large have rows all the same. */
+static void one_that_is_too_large_has_no_rows(void **state)
+{
+	struct v8_builtins *builtins;
+	uint64_t va;
+
+	(void)state;
+	made_init(&made, MADE_16, MADE_LARGE);
+	assert_int_equal(read_made(&builtins), 0);
+	va = made.code_va + made.offs[MADE_LARGE_ID];
+	for (uint64_t at = 0; at < MADE_LARGE_BYTES; at += 1024)
+		assert_null(row_at(builtins, va + at));
+	for (unsigned int id = 0; id < MADE_BUILTINS; id++) {
+		if (id != MADE_LARGE_ID)
+			expect_builtin(builtins, id);
+	}
+	v8_builtins_free(builtins);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_layout_is_read),
+		cmocka_unit_test(no_builtins_are_none),
+		cmocka_unit_test(what_does_not_fit_is_refused),
+		cmocka_unit_test(another_number_of_names_is_refused),
+		cmocka_unit_test(endless_sections_are_not_read_to_their_end),
+		cmocka_unit_test(endless_rows_are_not_read_to_their_end),
+		cmocka_unit_test(rows_are_few),
+		cmocka_unit_test(one_that_is_too_large_has_no_rows),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,5 @@
+# Sourced by tests/kernels/smoke.sh in the guest.
+# SPDX-License-Identifier: Apache-2.0
+#
+# JavaScript with builtins between, by a program that BPF walks in several runs; it rests until it is attached to.
+check_record "${prefix}node" 'spin climb mapped main' /t/node --single-threaded /t/climb.js $seconds 3
