@@ -2,16 +2,14 @@
 #include "plugins/hotspot/symbolize/text.h"
 
 #include "core/base/util.h"
+#include "plugins/shared/text/writer.h"
 
 #include <errno.h>
 #include <string.h>
 
-#define REPLACEMENT    0xfffd
-#define ELLIPSIS       0x2026
-#define ELLIPSIS_BYTES 3
-#define PAGE_BYTES     4096
-#define GUESS_BYTES    128 /* most symbols with their heads */
-#define MAX_BODY       4096
+#define PAGE_BYTES  4096
+#define GUESS_BYTES 128 /* most symbols with their heads */
+#define MAX_BODY    4096
 
 /* Up to three bytes at *i as one UTF-16 unit; 0xfffd and one byte further where there is none. */
 static uint32_t get_unit(const uint8_t *bytes, size_t n, size_t *i)
@@ -30,75 +28,16 @@ static uint32_t get_unit(const uint8_t *bytes, size_t n, size_t *i)
 		*i = at + 3;
 		return (first & 15) << 12 | (bytes[at + 1] & 63u) << 6 | (bytes[at + 2] & 63u);
 	}
-	return REPLACEMENT;
-}
-
-static uint32_t get_character(const uint8_t *bytes, size_t n, size_t *i)
-{
-	uint32_t unit = get_unit(bytes, n, i);
-	size_t next = *i;
-
-	if (unit >= 0xd800 && unit < 0xdc00 && next < n) {
-		uint32_t low = get_unit(bytes, n, &next);
-
-		if (low >= 0xdc00 && low < 0xe000) {
-			*i = next;
-			return 0x10000 + ((unit - 0xd800) << 10) + (low - 0xdc00);
-		}
-	}
-	if (unit < 0x20 || (unit >= 0x7f && unit < 0xa0) || (unit >= 0xd800 && unit < 0xe000))
-		return REPLACEMENT;
-	return unit;
-}
-
-/* Its length; up to 4 bytes. RFC 3629. */
-static size_t put_character(char *out, uint32_t character)
-{
-	if (character < 0x80) {
-		out[0] = (char)character;
-		return 1;
-	}
-	if (character < 0x800) {
-		out[0] = (char)(0xc0 | character >> 6);
-		out[1] = (char)(0x80 | (character & 63));
-		return 2;
-	}
-	if (character < 0x10000) {
-		out[0] = (char)(0xe0 | character >> 12);
-		out[1] = (char)(0x80 | (character >> 6 & 63));
-		out[2] = (char)(0x80 | (character & 63));
-		return 3;
-	}
-	out[0] = (char)(0xf0 | character >> 18);
-	out[1] = (char)(0x80 | (character >> 12 & 63));
-	out[2] = (char)(0x80 | (character >> 6 & 63));
-	out[3] = (char)(0x80 | (character & 63));
-	return 4;
+	return TEXT_REPLACEMENT;
 }
 
 void hotspot_text_encode(const uint8_t *bytes, size_t n, bool more, char *buf, size_t size)
 {
-	size_t used = 0, cut = 0; /* cut: the last end with room for the ellipsis and the NUL */
+	struct text_writer writer = {.buf = buf, .size = size};
 
-	for (size_t i = 0; i < n;) {
-		char encoded[4];
-		size_t len = put_character(encoded, get_character(bytes, n, &i));
-
-		if (used + ELLIPSIS_BYTES + 1 <= size)
-			cut = used;
-		if (used + len + 1 > size) {
-			more = true;
-			break;
-		}
-		memcpy(buf + used, encoded, len);
-		used += len;
-	}
-	if (more) {
-		if (used + ELLIPSIS_BYTES + 1 > size)
-			used = cut;
-		used += put_character(buf + used, ELLIPSIS);
-	}
-	buf[used] = '\0';
+	for (size_t i = 0; i < n && !writer.is_full;)
+		text_put_unit(&writer, get_unit(bytes, n, &i));
+	text_end(&writer, more);
 }
 
 /* Small symbols may end where mapped memory does: then no further than the page. */

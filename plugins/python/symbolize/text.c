@@ -3,13 +3,11 @@
 
 #include "core/base/util.h"
 #include "plugins/python/symbolize/code.h"
+#include "plugins/shared/text/writer.h"
 
 #include <errno.h>
 #include <string.h>
 
-#define REPLACEMENT    0xfffd
-#define ELLIPSIS       0x2026
-#define ELLIPSIS_BYTES 3
 #define PAGE_BYTES     4096 /* the smallest there is */
 #define GUESS_BYTES    256  /* nearly every name and path with its head */
 #define MAX_CHARACTERS PY_FILE_BYTES
@@ -25,62 +23,17 @@ static uint32_t get_character(const uint8_t *data, size_t i, unsigned int kind)
 	uint32_t character = 0;
 
 	memcpy(&character, data + i * kind, kind); /* little-endian targets only */
-	if (character < 0x20 || (character >= 0x7f && character < 0xa0) || character > 0x10ffff ||
-	    (character >= 0xd800 && character < 0xe000))
-		return REPLACEMENT;
 	return character;
-}
-
-/* Its length; up to 4 bytes. RFC 3629. */
-static size_t put_character(char *out, uint32_t character)
-{
-	if (character < 0x80) {
-		out[0] = (char)character;
-		return 1;
-	}
-	if (character < 0x800) {
-		out[0] = (char)(0xc0 | character >> 6);
-		out[1] = (char)(0x80 | (character & 63));
-		return 2;
-	}
-	if (character < 0x10000) {
-		out[0] = (char)(0xe0 | character >> 12);
-		out[1] = (char)(0x80 | (character >> 6 & 63));
-		out[2] = (char)(0x80 | (character & 63));
-		return 3;
-	}
-	out[0] = (char)(0xf0 | character >> 18);
-	out[1] = (char)(0x80 | (character >> 12 & 63));
-	out[2] = (char)(0x80 | (character >> 6 & 63));
-	out[3] = (char)(0x80 | (character & 63));
-	return 4;
 }
 
 void py_text_encode(const uint8_t *data, size_t n, unsigned int kind, bool more, char *buf,
 		    size_t size)
 {
-	size_t used = 0,
-	       cut = 0; /* cut: the last end that leaves room for the ellipsis and the NUL */
+	struct text_writer writer = {.buf = buf, .size = size};
 
-	for (size_t i = 0; i < n; i++) {
-		char encoded[4];
-		size_t len = put_character(encoded, get_character(data, i, kind));
-
-		if (used + ELLIPSIS_BYTES + 1 <= size)
-			cut = used;
-		if (used + len + 1 > size) {
-			more = true;
-			break;
-		}
-		memcpy(buf + used, encoded, len);
-		used += len;
-	}
-	if (more) {
-		if (used + ELLIPSIS_BYTES + 1 > size)
-			used = cut;
-		used += put_character(buf + used, ELLIPSIS);
-	}
-	buf[used] = '\0';
+	for (size_t i = 0; i < n && !writer.is_full; i++)
+		text_put(&writer, get_character(data, i, kind));
+	text_end(&writer, more);
 }
 
 static uint64_t get_word(const uint8_t *head, size_t off)

@@ -2,13 +2,10 @@
 #include "plugins/v8/symbolize/text.h"
 
 #include "core/base/util.h"
+#include "plugins/shared/text/writer.h"
 
 #include <errno.h>
 #include <string.h>
-
-#define REPLACEMENT    0xfffd
-#define ELLIPSIS       0x2026
-#define ELLIPSIS_BYTES 3
 
 /* The lower bits of a string's instance type (objects/instance-type.h, 6.2 to 14.6). */
 #define SHAPE_MASK 7u
@@ -159,93 +156,7 @@ int v8_string_flat(struct v8_heap *heap, uint64_t string, struct v8_flat *ret)
 
 /* ---- as UTF-8 ---- */
 
-struct writer {
-	char *buf;
-	size_t size, used;
-	size_t cut;    /* the last end with room for the ellipsis and the NUL */
-	uint32_t high; /* the first half of a pair, 0: none */
-	bool is_full;
-};
-
-/* Its length; up to 4 bytes. RFC 3629. */
-static size_t encode(char *out, uint32_t character)
-{
-	if (character < 0x80) {
-		out[0] = (char)character;
-		return 1;
-	}
-	if (character < 0x800) {
-		out[0] = (char)(0xc0 | character >> 6);
-		out[1] = (char)(0x80 | (character & 63));
-		return 2;
-	}
-	if (character < 0x10000) {
-		out[0] = (char)(0xe0 | character >> 12);
-		out[1] = (char)(0x80 | (character >> 6 & 63));
-		out[2] = (char)(0x80 | (character & 63));
-		return 3;
-	}
-	out[0] = (char)(0xf0 | character >> 18);
-	out[1] = (char)(0x80 | (character >> 12 & 63));
-	out[2] = (char)(0x80 | (character >> 6 & 63));
-	out[3] = (char)(0x80 | (character & 63));
-	return 4;
-}
-
-static void put(struct writer *writer, uint32_t character)
-{
-	char encoded[4];
-	size_t len;
-
-	if (writer->is_full)
-		return;
-	if (character < 0x20 || (character >= 0x7f && character < 0xa0) || character == 0x2028 ||
-	    character == 0x2029)
-		character = REPLACEMENT;
-	len = encode(encoded, character);
-	if (writer->used + ELLIPSIS_BYTES + 1 <= writer->size)
-		writer->cut = writer->used;
-	if (writer->used + len + 1 > writer->size) {
-		writer->is_full = true;
-		return;
-	}
-	memcpy(writer->buf + writer->used, encoded, len);
-	writer->used += len;
-}
-
-static void put_unit(struct writer *writer, uint32_t unit)
-{
-	uint32_t high = writer->high;
-	bool is_low = unit >= 0xdc00 && unit < 0xe000;
-
-	writer->high = 0;
-	if (high && is_low) {
-		put(writer, 0x10000 + ((high - 0xd800) << 10) + (unit - 0xdc00));
-		return;
-	}
-	if (high)
-		put(writer, REPLACEMENT);
-	if (unit >= 0xd800 && unit < 0xdc00)
-		writer->high = unit;
-	else
-		put(writer, is_low ? REPLACEMENT : unit);
-}
-
-static void finish(struct writer *writer)
-{
-	if (writer->high) {
-		writer->high = 0;
-		put(writer, REPLACEMENT);
-	}
-	if (writer->is_full) {
-		if (writer->used + ELLIPSIS_BYTES + 1 > writer->size)
-			writer->used = writer->cut;
-		writer->used += encode(writer->buf + writer->used, ELLIPSIS);
-	}
-	writer->buf[writer->used] = '\0';
-}
-
-static int write_flat(struct v8_heap *heap, const struct v8_flat *flat, struct writer *writer)
+static int write_flat(struct v8_heap *heap, const struct v8_flat *flat, struct text_writer *writer)
 {
 	uint16_t units[UNITS];
 	const uint8_t *bytes = (const uint8_t *)units;
@@ -260,7 +171,7 @@ static int write_flat(struct v8_heap *heap, const struct v8_flat *flat, struct w
 		if (r < 0)
 			return r;
 		for (uint32_t i = 0; i < n && !writer->is_full; i++)
-			put_unit(writer, flat->two_bytes ? units[i] : bytes[i]);
+			text_put_unit(writer, flat->two_bytes ? units[i] : bytes[i]);
 		at += len;
 		left -= n;
 	}
@@ -269,7 +180,7 @@ static int write_flat(struct v8_heap *heap, const struct v8_flat *flat, struct w
 
 int v8_string_read(struct v8_heap *heap, uint64_t string, char *buf, size_t size)
 {
-	struct writer writer = {.buf = buf, .size = size};
+	struct text_writer writer = {.buf = buf, .size = size};
 	uint64_t waiting[MAX_DEPTH];
 	uint32_t n = 0;
 
@@ -289,6 +200,6 @@ int v8_string_read(struct v8_heap *heap, uint64_t string, char *buf, size_t size
 		if (r < 0)
 			return r;
 	}
-	finish(&writer);
+	text_end(&writer, false);
 	return 0;
 }

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "plugins/shared/text/writer.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define REPLACED "\xef\xbf\xbd"
+#define ELLIPSIS "\xe2\x80\xa6"
+
+static void one_line_of_utf8(void **state)
+{
+	static const struct {
+		uint32_t character;
+		const char *want;
+	} rows[] = {
+		{' ', " "},
+		{'~', "~"},
+		{0xa0, "\xc2\xa0"},
+		{0x7ff, "\xdf\xbf"},
+		{0x800, "\xe0\xa0\x80"},
+		{0xffff, "\xef\xbf\xbf"},
+		{0x10000, "\xf0\x90\x80\x80"},
+		{0x10ffff, "\xf4\x8f\xbf\xbf"},
+		{'\n', REPLACED},
+		{0, REPLACED},
+		{0x7f, REPLACED},
+		{0x9f, REPLACED},
+		{0xd800, REPLACED},
+		{0xdfff, REPLACED},
+		{0x2028, REPLACED},
+		{0x2029, REPLACED},
+		{0x110000, REPLACED},
+		{UINT32_MAX, REPLACED},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		char buf[8];
+		struct text_writer writer = {.buf = buf, .size = sizeof(buf)};
+
+		text_put(&writer, rows[i].character);
+		text_end(&writer, false);
+		assert_string_equal(buf, rows[i].want);
+	}
+}
+
+static void pairs_are_one_character(void **state)
+{
+	static const struct {
+		uint32_t units[4];
+		const char *want;
+	} rows[] = {
+		{{0xd83d, 0xde00}, "\xf0\x9f\x98\x80"},
+		{{'a', 0xd83d}, "a" REPLACED},
+		{{0xd83d, 'a'}, REPLACED "a"},
+		{{0xde00, 'a'}, REPLACED "a"},
+		{{0xd83d, 0xd83d, 0xde00}, REPLACED "\xf0\x9f\x98\x80"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		char buf[16];
+		struct text_writer writer = {.buf = buf, .size = sizeof(buf)};
+
+		for (size_t k = 0; k < 4 && rows[i].units[k]; k++)
+			text_put_unit(&writer, rows[i].units[k]);
+		text_end(&writer, false);
+		assert_string_equal(buf, rows[i].want);
+	}
+}
+
+/* Never a byte behind the buffer, never half a character. */
+static void what_does_not_fit_is_said(void **state)
+{
+	static const struct {
+		const char *from;
+		bool more;
+		const char *want;
+	} rows[] = {
+		{"abcdefg", false, "abcdefg"},
+		{"abcdefgh", false, "abcd" ELLIPSIS},
+		{"abcdefghi", false, "abcd" ELLIPSIS},
+		{"abcdefg", true, "abcd" ELLIPSIS},
+		{"abcd", true, "abcd" ELLIPSIS},
+		{"abc", true, "abc" ELLIPSIS},
+		{"", true, ELLIPSIS},
+		{"", false, ""},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		char buf[9];
+		struct text_writer writer = {.buf = buf, .size = 8};
+
+		memset(buf, '#', sizeof(buf));
+		for (const char *c = rows[i].from; *c; c++)
+			text_put(&writer, (unsigned char)*c);
+		text_end(&writer, rows[i].more);
+		assert_string_equal(buf, rows[i].want);
+		assert_int_equal(buf[8], '#');
+	}
+}
+
+static void long_characters_are_not_cut(void **state)
+{
+	char buf[12];
+	struct text_writer writer = {.buf = buf, .size = sizeof(buf)};
+
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		text_put(&writer, 0x1f600);
+	text_end(&writer, false);
+	assert_string_equal(buf, "\xf0\x9f\x98\x80\xf0\x9f\x98\x80" ELLIPSIS);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(one_line_of_utf8),
+		cmocka_unit_test(pairs_are_one_character),
+		cmocka_unit_test(what_does_not_fit_is_said),
+		cmocka_unit_test(long_characters_are_not_cut),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
