@@ -209,10 +209,12 @@ static enum ep_exit load_program(const struct ep_bpf *bpf, const struct ep_langu
 		return EP_EXIT_FAILED;
 	}
 	say("ok", "BPF",
-	    "%s: %zu bytes, loaded in %" PRIu64 " ms, %u instructions, %u frames per run",
+	    "%s: %zu bytes, loaded in %" PRIu64
+	    " ms, %u instructions, %u walked by the verifier, %u frames per run",
 	    image->program, image->object_bytes,
 	    (uint64_t)((ep_clock_mono_ns() - start_ns) / EP_NS_PER_MS),
-	    ep_unwinder_program_instructions(program), ep_unwinder_program_frames_per_run(program));
+	    ep_unwinder_program_instructions(program), ep_unwinder_program_verified(program),
+	    ep_unwinder_program_frames_per_run(program));
 	ep_unwinder_program_free(program);
 	return EP_EXIT_OK;
 }

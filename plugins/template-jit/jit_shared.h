@@ -15,8 +15,8 @@
 #include <ebpf-profiler/bpf/record.h>
 #include <ebpf-profiler/bpf/tls.h>
 
-/* Some 700 instructions each: both the descriptor's wish and the loop's bound. */
-#define JIT_MAX_FRAMES_PER_RUN 64
+/* The verifier walks some 10000 instructions for each (plugins --check): both the descriptor's wish and the loop's bound. */
+#define JIT_MAX_FRAMES_PER_RUN 32
 
 #define JIT_MAGIC	0x4b434f4c4254494aull
 #define JIT_PAGE_BYTES	4096ull
