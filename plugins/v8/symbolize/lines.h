@@ -29,9 +29,10 @@ struct v8_lines {
 	uint8_t *lengths;
 	uint32_t n_lines, n_marks, n_bytes;
 	uint32_t max_marks, max_bytes;
-	uint32_t start;	   /* of the last line */
-	uint32_t units;    /* seen so far */
-	bool has_return;   /* the last unit was "\r" */
+	uint32_t start;	  /* of the last line */
+	uint32_t units;	  /* seen so far */
+	bool has_end;	  /* the last unit ended a line for sure */
+	bool has_return;  /* or was "\r" */
 };
 
 /*
