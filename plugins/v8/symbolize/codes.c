@@ -28,6 +28,8 @@ static void set_kind(const struct v8_layout *layout, uint32_t flags, struct v8_c
 		code->kind = V8_CODE_BASELINE;
 	else if (v8_has(layout->code_js_to_wasm) && kind == layout->code_js_to_wasm)
 		code->kind = V8_CODE_JS_TO_WASM;
+	else if (v8_has(layout->code_wasm_to_js) && kind == layout->code_wasm_to_js)
+		code->kind = V8_CODE_WASM_TO_JS;
 	else if (v8_has(layout->code_wasm) && kind == layout->code_wasm)
 		code->kind = V8_CODE_WASM;
 	else if (v8_has(layout->code_handler) && kind == layout->code_handler)

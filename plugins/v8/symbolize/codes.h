@@ -29,6 +29,7 @@ enum v8_code_kind {
 	V8_CODE_STUB,
 	V8_CODE_WASM, /* 6.2 has it in the heap */
 	V8_CODE_JS_TO_WASM, /* adapts the arguments of a call; its frame has the exported function */
+	V8_CODE_WASM_TO_JS, /* the other way */
 };
 
 struct v8_code_object {

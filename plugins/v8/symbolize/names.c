@@ -342,6 +342,8 @@ static const char *describe_code(enum v8_code_kind kind)
 		return "(stub)";
 	case V8_CODE_JS_TO_WASM:
 		return "(js-to-wasm)";
+	case V8_CODE_WASM_TO_JS:
+		return "(wasm-to-js)";
 	default:
 		return "(code)";
 	}

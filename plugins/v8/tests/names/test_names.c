@@ -968,6 +968,7 @@ static void names_code_by_its_kind(void **state)
 			{layout->code_handler, "(bytecode handler) 0:0 - [0]"},
 			{layout->code_stub, "(stub) 0:0 - [0]"},
 			{layout->code_js_to_wasm, "(js-to-wasm) 0:0 - [0]"},
+			{layout->code_wasm_to_js, "(wasm-to-js) 0:0 - [0]"},
 			{layout->code_wasm, "(code) 0:0 - [0]"},
 		};
 		struct ep_raw_frame frame = {.flags = V8_FRAME_CODE << V8_FRAME_SHIFT, .n_words = 1};
