@@ -99,6 +99,7 @@ static void print_processes(struct ep_session *session, FILE *out)
 	print(out, "executables that are no ELF file we can read", e->failed);
 	print(out, "executables whose tables were dropped for memory", e->evicted);
 	print(out, "executables whose tables did not fit", e->over_limit);
+	print(out, "executables whose described names did not fit", e->nameless);
 }
 
 static void print_memory(struct ep_session *session, FILE *out)

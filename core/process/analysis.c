@@ -122,8 +122,8 @@ static void make_table(struct ep_analysis *analysis, struct ep_elf *elf, const c
 	ep_cleanup(ep_description_fini) struct ep_description description;
 
 	ep_description_init(&description);
-	ep_claims_describe(analysis->claims, analysis->n_claims, elf, root, analysis->mapping.path,
-			   &description);
+	analysis->is_described = ep_claims_describe(analysis->claims, analysis->n_claims, elf, root,
+						    analysis->mapping.path, &description);
 	analysis->table_result = put_table(analysis, elf, root, &description.rows);
 	analysis->described = ep_take(description.symbols);
 }

@@ -36,6 +36,7 @@ struct ep_analysis {
 	/* References. Given where languages is NULL; either way they describe the file's code. */
 	struct ep_claim *claims[EP_MAX_CLAIMS];
 	size_t n_claims;
+	bool is_described; /* by all of them; if not, another time may tell more */
 	struct ep_described_symbols *described; /* a reference; NULL: no symbols were */
 };
 

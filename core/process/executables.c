@@ -65,16 +65,30 @@ static void drop_described(struct ep_executables *executables, struct ep_executa
 	ep_described_symbols_unref(ep_take(executable->described));
 }
 
-static void take_described(struct ep_executables *executables, struct ep_executable *executable,
-			   struct ep_described_symbols **described)
+static void count_nameless(struct ep_executables *executables,
+			   const struct ep_executable *executable)
 {
-	size_t bytes = ep_described_symbols_bytes(*described);
+	if (executables->stats.nameless++ == 0)
+		ep_log(EP_LOG_INFO, "executables: %s: names that a language has for its code are left "
+		       "out, as those of others have %" PRIu64 " MiB; this is said once",
+		       executable->path, MAX_DESCRIBED_BYTES >> 20);
+}
 
-	drop_described(executables, executable);
-	if (bytes > MAX_DESCRIBED_BYTES - executables->stats.described_bytes)
+/* Symbols of a file do not change: where it could not be described once more, the old ones hold. */
+static void take_described(struct ep_executables *executables, struct ep_executable *executable,
+			   struct ep_analysis *analysis)
+{
+	size_t bytes = ep_described_symbols_bytes(analysis->described);
+
+	if (executable->described && !analysis->is_described)
 		return;
+	drop_described(executables, executable);
+	if (bytes > MAX_DESCRIBED_BYTES - executables->stats.described_bytes) {
+		count_nameless(executables, executable);
+		return;
+	}
 	executables->stats.described_bytes += bytes;
-	executable->described = ep_take(*described);
+	executable->described = ep_take(analysis->described);
 }
 
 static void free_executable(struct ep_executables *executables, struct ep_executable *executable)
@@ -189,8 +203,7 @@ static void take_result(struct ep_executables *executables, struct ep_executable
 		executable->n_claims = analysis->n_claims;
 		analysis->n_claims = 0;
 	}
-	if (analysis->opened)
-		take_described(executables, executable, &analysis->described);
+	take_described(executables, executable, analysis);
 	executable->state = analysis->result < 0 ? EP_EXECUTABLE_FAILED : EP_EXECUTABLE_READY;
 	executable->unopened = analysis->result < 0 && !analysis->opened;
 	if (analysis->table_result == -E2BIG) {

@@ -66,6 +66,7 @@ struct ep_executables_stats {
 	uint64_t analysed, failed, evicted;
 	uint64_t over_limit; /* analysed, but their tables did not fit the memory limit */
 	uint64_t described_bytes; /* of all their described symbols */
+	uint64_t nameless; /* analysed, but their described symbols were too many for that */
 	uint64_t live;	     /* entries now */
 	uint64_t busy;	     /* being analysed now, or waiting for it */
 };

@@ -269,8 +269,8 @@ size_t ep_languages_probe(struct ep_languages *languages, struct ep_elf *elf, co
 	return n;
 }
 
-static void describe(const struct ep_claim *claim, const struct ep_file *file,
-		     struct ep_description *description)
+static int describe(const struct ep_claim *claim, const struct ep_file *file,
+		    struct ep_description *description)
 {
 	const struct ep_language *language = claim->language;
 	size_t n_rows = description->rows.len;
@@ -284,21 +284,24 @@ static void describe(const struct ep_claim *claim, const struct ep_file *file,
 		ep_log(EP_LOG_DEBUG, "%s: %s: described by %zu rows in %" PRIu64 " us",
 		       language->name, file->path, description->rows.len - n_rows,
 		       (uint64_t)((ep_clock_mono_ns() - start_ns) / 1000));
+	return r;
 }
 
-void ep_claims_describe(struct ep_claim *const *claims, size_t n, struct ep_elf *elf,
+bool ep_claims_describe(struct ep_claim *const *claims, size_t n, struct ep_elf *elf,
 			const char *root, const char *path, struct ep_description *description)
 {
 	struct ep_elf_file file;
+	bool all = true;
 
 	for (size_t i = 0; i < n; i++) {
 		if (!EP_HAS(claims[i]->language->ops, describe))
 			continue;
 		ep_elf_file_init(&file, elf, root, path);
-		describe(claims[i], &file.file, description);
+		all &= describe(claims[i], &file.file, description) == 0;
 		ep_elf_file_fini(&file);
 	}
 	ep_description_end(description);
+	return all;
 }
 
 void ep_claim_tell_left_out(struct ep_languages *languages, const struct ep_claim *claim, pid_t pid,

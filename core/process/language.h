@@ -75,9 +75,9 @@ size_t ep_languages_probe(struct ep_languages *languages, struct ep_elf *elf, co
 			  const char *path, struct ep_claim *claims[EP_MAX_CLAIMS]);
 /*
  * Any thread. Lets those languages that claimed the file say what it does not say of its code; one
- * that cannot is logged. The description is ended then. What else is as above.
+ * that cannot is logged. The description is ended then. False: one of them could not. What else is as above.
  */
-void ep_claims_describe(struct ep_claim *const *claims, size_t n, struct ep_elf *elf,
+bool ep_claims_describe(struct ep_claim *const *claims, size_t n, struct ep_elf *elf,
 			const char *root, const char *path, struct ep_description *description);
 struct ep_claim *ep_claim_ref(struct ep_claim *claim);
 void ep_claim_unref(struct ep_claim *claim); /* accepts NULL; both on any thread */

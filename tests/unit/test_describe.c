@@ -474,6 +474,17 @@ static void assert_described(const struct room *room, const struct ep_executable
 			    "the rest");
 }
 
+static void rebuild_tables(struct room *room, struct ep_executable *executable)
+{
+	assert_true(ep_executables_evict_one(room->executables));
+	assert_null(executable->text);
+	assert_non_null(executable->described); /* names need no tables */
+	executable->hit_ns = ep_clock_mono_ns();
+	ep_executables_restore_one(room->executables,
+				   ep_clock_mono_ns() + EP_EXECUTABLE_RETRY_NS + EP_NS_PER_SEC);
+	uv_run(&room->loop, UV_RUN_DEFAULT);
+}
+
 static void it_is_described_each_time_its_tables_are_made(void **state)
 {
 	struct room *room = *state;
@@ -482,17 +493,36 @@ static void it_is_described_each_time_its_tables_are_made(void **state)
 	assert_described(room, executable);
 	assert_int_equal(plugin.described, 1);
 	assert_true(ep_executables_stats(room->executables)->described_bytes > 0);
-	assert_true(ep_executables_evict_one(room->executables));
-	assert_null(executable->text);
-	assert_non_null(executable->described); /* names need no tables */
-	executable->hit_ns = ep_clock_mono_ns();
-	ep_executables_restore_one(room->executables,
-				   ep_clock_mono_ns() + EP_EXECUTABLE_RETRY_NS + EP_NS_PER_SEC);
-	uv_run(&room->loop, UV_RUN_DEFAULT);
+	rebuild_tables(room, executable);
 	assert_described(room, executable);
 	assert_int_equal(plugin.described, 2);
 	assert_int_equal(plugin.probed, 1);
 	assert_int_equal(plugin.unloaded, 0);
+	ep_executables_unref(room->executables, executable);
+}
+
+/* A file that cannot be read for once, a plugin that has no memory. */
+static void names_stay_when_it_is_not_described_again(void **state)
+{
+	struct room *room = *state;
+	struct ep_executable *executable = map_stripped(room);
+	uint64_t bytes = ep_executables_stats(room->executables)->described_bytes;
+	struct ep_symbol found;
+
+	plugin.result = -ENOMEM;
+	rebuild_tables(room, executable);
+	assert_int_equal(plugin.described, 2);
+	assert_non_null(executable->described);
+	assert_string_equal(ep_described_symbols_find(executable->described, plugin.va + 300, &found),
+			    "the rest");
+	assert_int_equal(ep_executables_stats(room->executables)->described_bytes, bytes);
+	plugin.result = 0;
+	plugin.n_symbols = 100;
+	plugin.name_bytes = 10;
+	rebuild_tables(room, executable);
+	assert_described(room, executable);
+	assert_true(ep_executables_stats(room->executables)->described_bytes > bytes);
+	assert_int_equal(ep_executables_stats(room->executables)->nameless, 0);
 	ep_executables_unref(room->executables, executable);
 }
 
@@ -562,6 +592,7 @@ static void names_of_all_files_have_a_limit(void **state)
 	}
 	(void)rmdir(dir);
 	assert_true(with > 10 && with < MANY);
+	assert_int_equal(ep_executables_stats(room->executables)->nameless, MANY - with);
 	assert_true(ep_executables_stats(room->executables)->described_bytes <= 16u << 20);
 	for (size_t i = 0; i < MANY; i++)
 		ep_executables_unref(room->executables, executables[i]);
@@ -578,6 +609,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(the_innermost_symbol_is_found),
 		cmocka_unit_test(names_go_beside_the_files_own),
 		cmocka_unit_test_setup_teardown(it_is_described_each_time_its_tables_are_made,
+						open_room, close_room),
+		cmocka_unit_test_setup_teardown(names_stay_when_it_is_not_described_again,
 						open_room, close_room),
 		cmocka_unit_test_setup_teardown(names_outlive_the_executable_where_they_are_held,
 						open_room, close_room),
