@@ -282,20 +282,47 @@ static bool is_part(const struct ep_mapping *part, const struct ep_mapping *whol
 	       ep_in_bounds(part->file_off - whole->file_off, part_bytes, whole_bytes);
 }
 
-static bool has_whole(const struct ep_maps *maps, const struct ep_mapping *part)
+/* The largest mapping of each file that somebody claims. More of them than of languages: not all. */
+struct wholes {
+	struct whole {
+		const struct file *file;
+		const struct ep_mapping *mapping;
+	} of[2 * EP_MAX_LANGUAGES];
+	size_t n;
+};
+
+static const struct ep_mapping *find_largest(const struct ep_maps *maps, const struct ep_mapping *of)
 {
-	const struct ep_mapping *mapping;
+	const struct ep_mapping *mapping, *largest = of;
 
 	ep_vec_each (&maps->mappings, mapping) {
-		if (is_part(part, mapping))
-			return true;
+		if (mapping->inode == of->inode && mapping->dev_major == of->dev_major &&
+		    mapping->dev_minor == of->dev_minor &&
+		    mapping->end - mapping->start > largest->end - largest->start)
+			largest = mapping;
 	}
-	return false;
+	return largest;
+}
+
+/* There may be a hundred thousand copies of some code: each is compared with one other mapping. */
+static bool is_copy(struct wholes *wholes, const struct ep_maps *maps, const struct file *file,
+		    const struct ep_mapping *mapping)
+{
+	struct whole *whole = wholes->of;
+
+	while (whole < &wholes->of[wholes->n] && whole->file != file)
+		whole++;
+	if (whole == &wholes->of[EP_LEN(wholes->of)])
+		return false;
+	if (whole == &wholes->of[wholes->n])
+		wholes->of[wholes->n++] = (struct whole){file, find_largest(maps, mapping)};
+	return is_part(mapping, whole->mapping);
 }
 
 static void look_at_mappings(struct advisor *advisor, pid_t pid)
 {
 	struct place places[EP_MAX_LANGUAGES];
+	struct wholes wholes = {.n = 0};
 	const struct ep_mapping *mapping;
 	size_t n = 0;
 	uint64_t va;
@@ -308,7 +335,7 @@ static void look_at_mappings(struct advisor *advisor, pid_t pid)
 
 		if (!file || file->n_claims == 0 ||
 		    ep_executable_find_va(&file->known, mapping->file_off, &va) < 0 ||
-		    has_whole(&advisor->maps, mapping) ||
+		    is_copy(&wholes, &advisor->maps, file, mapping) ||
 		    !is_new(places, &n, (struct place){file, mapping->start - va}))
 			continue;
 		for (size_t i = 0; i < file->n_claims; i++)
