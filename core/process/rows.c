@@ -165,6 +165,14 @@ static uint32_t owner_of(const struct ep_range *range, uint32_t slot)
 	return slot << EP_ROW_SLOT_SHIFT | (range->mode == EP_RANGE_ENTER ? EP_ROW_ENTER : 0);
 }
 
+/* By another language; for anonymous code exact ranges go before. */
+static bool is_taken(const struct ep_row *row)
+{
+	uint32_t slot = EP_ROW_SLOT(row->executable);
+
+	return slot != 0 && slot != EP_ROW_SLOT_ANY;
+}
+
 /* [va, end) of an executable is code that a language is to unwind: in each mapping of it. */
 struct entered {
 	uint32_t executable, owner;
@@ -203,6 +211,7 @@ static void note_entered(struct marking *marking, const struct ep_row *row, uint
 		marking->entered[marking->n_entered++] = entered;
 }
 
+/* What is another language's in this mapping is not to be taken from it in the next one. */
 static void find_entered(struct marking *marking, const struct ep_vec *rows)
 {
 	const struct ep_row *row;
@@ -211,7 +220,7 @@ static void find_entered(struct marking *marking, const struct ep_vec *rows)
 	ep_vec_each(rows, row) {
 		while (first < marking->n && marking->ranges[first].end <= row->start)
 			first++;
-		if (!EP_ROW_ID(row->executable))
+		if (!EP_ROW_ID(row->executable) || is_taken(row))
 			continue;
 		for (size_t i = first; i < marking->n && marking->ranges[i].start < row->end; i++) {
 			const struct ep_range *range = &marking->ranges[i];
@@ -299,14 +308,6 @@ static void pass_ranges(struct marking *marking, uint64_t addr)
 {
 	while (marking->first < marking->n && marking->ranges[marking->first].end <= addr)
 		marking->first++;
-}
-
-/* By another language; for anonymous code exact ranges go before. */
-static bool is_taken(const struct ep_row *row)
-{
-	uint32_t slot = EP_ROW_SLOT(row->executable);
-
-	return slot != 0 && slot != EP_ROW_SLOT_ANY;
 }
 
 int ep_rows_mark(const struct ep_vec *rows, const struct ep_range *ranges, size_t n, uint32_t slot,

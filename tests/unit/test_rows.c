@@ -162,6 +162,49 @@ static void code_is_entered_in_each_mapping_of_its_file(void **state)
 	ep_vec_fini(&marked);
 }
 
+/* The second one's range is around what the first one has, which enters some of it and marks some. */
+static void code_of_two_languages_stays_with_the_first_in_each_mapping(void **state)
+{
+	static const struct ep_row mapped[] = {
+		{.start = 0x10000, .end = 0x14000, .va = 0x1000, .executable = 5, .pages = 100},
+		{.start = 0x20000, .end = 0x24000, .va = 0x1000, .executable = 5, .pages = 100},
+	};
+	const struct ep_range first[] = {
+		{.start = 0x11000, .end = 0x12000, .mode = EP_RANGE_ENTER},
+		{.start = 0x12000, .end = 0x13000},
+	};
+	const struct ep_range second = {.start = 0x10800, .end = 0x13800, .mode = EP_RANGE_ENTER};
+	struct ep_vec rows = {(void *)(uintptr_t)mapped, 2, 2, 2, sizeof(mapped[0])}, once, twice;
+	const uint32_t one = 9u << EP_ROW_SLOT_SHIFT, enter = EP_ROW_ENTER;
+	const uint32_t other = 11u << EP_ROW_SLOT_SHIFT | EP_ROW_ENTER;
+	const struct {
+		uint64_t start, end;
+		uint32_t owner;
+	} wanted[] = {
+		{0x10000, 0x10800, 0}, {0x10800, 0x11000, other}, {0x11000, 0x12000, one | enter},
+		{0x12000, 0x13000, one}, {0x13000, 0x13800, other}, {0x13800, 0x14000, 0},
+		{0x20000, 0x20800, 0}, {0x20800, 0x21000, other}, {0x21000, 0x22000, one | enter},
+		{0x22000, 0x23000, 0}, {0x23000, 0x23800, other}, {0x23800, 0x24000, 0},
+	};
+	const struct ep_row *row;
+
+	(void)state;
+	ep_vec_init(&once, sizeof(struct ep_row), 16);
+	ep_vec_init(&twice, sizeof(struct ep_row), 16);
+	assert_int_equal(ep_rows_mark(&rows, first, 2, 9, &once), 0);
+	assert_int_equal(ep_rows_mark(&once, &second, 1, 11, &twice), 0);
+	assert_int_equal(twice.len, EP_LEN(wanted));
+	row = twice.data;
+	for (size_t i = 0; i < EP_LEN(wanted); i++) {
+		assert_int_equal(row[i].start, wanted[i].start);
+		assert_int_equal(row[i].end, wanted[i].end);
+		assert_int_equal(row[i].executable, wanted[i].owner | 5);
+		assert_int_equal(row[i].va, 0x1000 + (row[i].start & 0xffff));
+	}
+	ep_vec_fini(&once);
+	ep_vec_fini(&twice);
+}
+
 static void anonymous_code_is_whose_range_it_is_in(void **state)
 {
 	struct ep_executable no_elf = {.id = 7, .refs = 1, .state = EP_EXECUTABLE_FAILED};
@@ -267,6 +310,7 @@ int main(void)
 		cmocka_unit_test(what_one_language_has_another_does_not_take),
 		cmocka_unit_test(exact_ranges_need_no_mapping),
 		cmocka_unit_test(code_is_entered_in_each_mapping_of_its_file),
+		cmocka_unit_test(code_of_two_languages_stays_with_the_first_in_each_mapping),
 		cmocka_unit_test(anonymous_code_is_whose_range_it_is_in),
 		cmocka_unit_test(ranges_are_sorted_and_may_not_overlap),
 		cmocka_unit_test(codes_lie_behind_the_rows),
