@@ -33,17 +33,17 @@ static struct ep_code_row row_of(const struct v8_builtin_row *row)
 	return ret;
 }
 
-static int add_rows(const struct v8_executable *exe, struct ep_description *description)
+static int add_rows(const struct v8_executable *exe, const struct ep_file *file,
+		    struct ep_description *description)
 {
+	ep_cleanup(ep_vec_fini) struct ep_vec rows = {0};
 	struct ep_code_row some[ROWS];
-	const struct v8_builtin_row *rows;
-	size_t n, len = 0;
-	int r = 0;
+	size_t len = 0;
+	int r = v8_builtins_make_rows(exe->builtins, exe->host, file, &rows);
 
-	rows = v8_builtins_rows(exe->builtins, &n);
-	for (size_t i = 0; i < n && r == 0; i++) {
-		some[len++] = row_of(&rows[i]);
-		if (len < ROWS && i + 1 < n)
+	for (size_t i = 0; i < rows.len && r == 0; i++) {
+		some[len++] = row_of(ep_vec_at(&rows, struct v8_builtin_row, i));
+		if (len < ROWS && i + 1 < rows.len)
 			continue;
 		r = exe->host->add_rows(description, some, len);
 		len = 0;
@@ -72,9 +72,8 @@ int v8_describe(void *executable, const struct ep_file *file, struct ep_descript
 	const struct v8_executable *exe = executable;
 	int r;
 
-	(void)file;
 	if (!exe->builtins || !EP_HAS(exe->host, add_symbol))
 		return 0;
-	r = add_rows(exe, description);
+	r = add_rows(exe, file, description);
 	return r == 0 ? add_symbols(exe, description) : r;
 }

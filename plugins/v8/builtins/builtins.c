@@ -3,10 +3,8 @@
 
 #include "plugins/shared/x86/decode.h"
 #include "plugins/v8/builtins/file.h"
-#include "plugins/v8/builtins/flow.h"
 
 #include "core/base/util.h"
-#include "core/base/vec.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -18,7 +16,6 @@ struct v8_builtins {
 	uint32_t *by_name;		   /* indexes in list */
 	size_t n;
 	uint64_t va, bytes;
-	struct ep_vec rows;
 	uint64_t dispatch_return;
 	struct v8_entry_offsets offsets;
 };
@@ -79,135 +76,6 @@ static int make_list(struct v8_builtins *builtins, const struct v8_blob *blob)
 	qsort(builtins->list, builtins->n, sizeof(*builtins->list), by_address);
 	qsort_r(builtins->by_name, builtins->n, sizeof(*builtins->by_name), by_name, builtins->list);
 	return 0;
-}
-
-/* --- rows */
-
-/* Entered in a frame, and do not leave it: what their own code does not tell (builtins-x64.cc, Generate_*). */
-static const char *const in_frame_names[] = {
-	"InterpreterEnterAtBytecode",		"InterpreterEnterAtNextBytecode",
-	"InterpreterEnterBytecodeAdvance",	"InterpreterEnterBytecodeDispatch",
-	"BaselineOrInterpreterEnterAtBytecode", "BaselineOrInterpreterEnterAtNextBytecode",
-};
-
-static bool is_in_frame(const char *name)
-{
-	for (size_t i = 0; i < EP_LEN(in_frame_names); i++)
-		if (!strcmp(name, in_frame_names[i]))
-			return true;
-	return false;
-}
-
-static int run(struct v8_flow *flow, struct v8_builtin *builtin, const uint8_t *code)
-{
-	bool in_frame = is_in_frame(builtin->name);
-	int r = v8_flow_run(flow, builtin->va, code, builtin->bytes, in_frame);
-
-	if (!r && !in_frame && v8_flow_left_frame(flow)) {
-		in_frame = true;
-		r = v8_flow_run(flow, builtin->va, code, builtin->bytes, true);
-	}
-	if (in_frame)
-		builtin->flags |= V8_BUILTIN_IN_FRAME;
-	else if (!r && v8_flow_keeps_frame(flow))
-		builtin->flags |= V8_BUILTIN_MAKES_FRAME;
-	return r;
-}
-
-static bool is_same(const struct v8_builtin_row *row, const struct v8_flow_rule *rule)
-{
-	return row->base == rule->base && row->offset == rule->offset && row->rbp_at == rule->rbp_at &&
-	       row->return_in == rule->return_in;
-}
-
-/* Rows as they are made, and whether the next one touches the last: there is nothing between them but what
- * fills up. */
-struct making {
-	struct ep_vec *rows;
-	bool touches;
-};
-
-static int add_row(struct making *making, uint64_t va, unsigned int bytes, const struct v8_flow_rule *rule)
-{
-	struct ep_vec *rows = making->rows;
-	struct v8_builtin_row *last = rows->len ? ep_vec_at(rows, struct v8_builtin_row, rows->len - 1) : NULL;
-
-	if (last && making->touches && is_same(last, rule)) {
-		last->va_end = va + bytes;
-		return 0;
-	}
-	making->touches = true;
-	last = ep_vec_push(rows);
-	if (!last)
-		return rows->len == rows->max ? -E2BIG : -ENOMEM;
-	*last = (struct v8_builtin_row){ .va = va, .va_end = va + bytes, .offset = rule->offset,
-					 .rbp_at = rule->rbp_at, .base = rule->base,
-					 .return_in = rule->return_in };
-	return 0;
-}
-
-static int add_rows(struct making *making, const struct v8_flow *flow, const struct v8_builtin *builtin)
-{
-	for (size_t at = 0; at < builtin->bytes;) {
-		struct v8_flow_rule rule;
-		unsigned int bytes = v8_flow_at(flow, at, &rule);
-		size_t fill = bytes ? 0 : v8_flow_fill(flow, at);
-
-		if (bytes) {
-			int r = add_row(making, builtin->va + at, bytes, &rule);
-
-			if (r)
-				return r;
-		} else if (!fill) {
-			making->touches = false;
-			fill = 1;
-		}
-		at += bytes + fill;
-	}
-	return 0;
-}
-
-#define MAX_EXITS 16
-
-/* "CEntry_Return1_ArgvOnStack_NoBuiltinExit", before 20 with DontSaveFPRegs or SaveFPRegs in it; WasmCEntry is
- * such a one, too (Generate_WasmCEntry, builtins-x64.cc, 22 and up). */
-static bool is_exit(const char *name)
-{
-	return (!strncmp(name, "CEntry_Return", 13) && strstr(name, "_ArgvOnStack")) || !strcmp(name, "WasmCEntry");
-}
-
-static size_t find_exits(const struct v8_builtins *builtins, uint64_t vas[MAX_EXITS])
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < builtins->n && n < MAX_EXITS; i++)
-		if (is_exit(builtins->list[i].name))
-			vas[n++] = builtins->list[i].va;
-	return n;
-}
-
-static int make_rows(struct v8_builtins *builtins, const struct v8_blob *blob)
-{
-	uint64_t exits[MAX_EXITS];
-	struct making making = { .rows = &builtins->rows };
-	struct v8_flow *flow = v8_flow_new();
-	int r = flow ? 0 : -ENOMEM;
-
-	if (!r)
-		v8_flow_set_exits(flow, exits, find_exits(builtins, exits));
-	for (size_t i = 0; i < builtins->n && !r; i++) {
-		struct v8_builtin *builtin = &builtins->list[i];
-
-		if (builtin->bytes > V8_MAX_BUILTIN_BYTES) {
-			making.touches = false;
-			continue;
-		}
-		r = run(flow, builtin, blob->code + (builtin->va - blob->va));
-		if (!r)
-			r = add_rows(&making, flow, builtin);
-	}
-	v8_flow_free(flow);
-	return r == -E2BIG ? 0 : r;
 }
 
 /* --- what single builtins tell */
@@ -382,7 +250,6 @@ int v8_builtins_read(const struct ep_unwinder_host *host, const struct ep_file *
 
 	if (!builtins)
 		return -ENOMEM;
-	ep_vec_init(&builtins->rows, sizeof(struct v8_builtin_row), V8_MAX_BUILTIN_ROWS);
 	r = v8_metadata_read(&reader, &builtins->metadata);
 	if (!r)
 		r = v8_blob_read(&reader, builtins->metadata.n, &blob);
@@ -393,10 +260,6 @@ int v8_builtins_read(const struct ep_unwinder_host *host, const struct ep_file *
 	builtins->va = blob.va;
 	builtins->bytes = blob.bytes;
 	read_single_ones(builtins, &blob);
-	r = make_rows(builtins, &blob);
-	if (r)
-		return r;
-	ep_vec_shrink(&builtins->rows);
 	*ret_builtins = ep_take(builtins);
 	return 0;
 }
@@ -408,7 +271,6 @@ void v8_builtins_free(struct v8_builtins *builtins)
 	v8_metadata_free(&builtins->metadata);
 	free(builtins->list);
 	free(builtins->by_name);
-	ep_vec_fini(&builtins->rows);
 	free(builtins);
 }
 
@@ -476,10 +338,4 @@ uint64_t v8_builtins_dispatch_return(const struct v8_builtins *builtins)
 void v8_builtins_entry_offsets(const struct v8_builtins *builtins, struct v8_entry_offsets *ret)
 {
 	*ret = builtins->offsets;
-}
-
-const struct v8_builtin_row *v8_builtins_rows(const struct v8_builtins *builtins, size_t *ret_len)
-{
-	*ret_len = builtins->rows.len;
-	return builtins->rows.data;
 }

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * V8's builtins that are embedded in an executable (7.4, Node 12, and up): where they are, what they are called,
- * and how the frame is left at each of their instructions. All from the file, once: with its symbols, and
- * without them.
+ * and how the frame is left at each of their instructions. All from the file: with its symbols, and without them.
  *
  *	builtin_metadata[]: names, by id ──┐
- *	embedded blob's descriptors, by id ├──► builtins, by address ──► rows, from the code
+ *	embedded blob's descriptors, by id ├──► builtins, by address ──► rows, from the code, when they are wanted
  *	embedded blob's code ──────────────┘
  */
 #ifndef V8_BUILTINS_H
 #define V8_BUILTINS_H
 
+#include "core/base/vec.h"
 #include "ebpf-profiler/unwinder.h"
 
 #include <stddef.h>
@@ -35,16 +35,6 @@ struct v8_builtin {
 
 enum v8_builtin_flag {
 	V8_BUILTIN_HANDLER = 1 << 0, /* of a bytecode: returns to v8_builtins_dispatch_return */
-	/*
-	 * Is entered by a jump or a return, in the frame of a JavaScript function, and runs in that frame:
-	 * [rbp] is the frame, whatever is at rsp. Its rows say how that frame is left.
-	 */
-	V8_BUILTIN_IN_FRAME = 1 << 1,
-	/*
-	 * Makes its caller's frame (BaselineOutOfLinePrologue, 16 and up): its rows lead back to the caller, with
-	 * rbp as it is, which is the caller's frame as soon as it was made.
-	 */
-	V8_BUILTIN_MAKES_FRAME = 1 << 2,
 };
 
 /* DWARF numbers of registers, System V ABI for x86-64, figure 3.36. */
@@ -60,6 +50,11 @@ struct v8_builtin_row {
 	int16_t rbp_at;	   /* the caller's rbp: at CFA + rbp_at; 0: still in rbp */
 	uint8_t base;	   /* mostly rsp or rbp, seldom another register, or V8_ROW_NONE */
 	uint8_t return_in; /* a register, or V8_RETURN_ON_STACK */
+	/*
+	 * Of a builtin that makes its caller's frame (BaselineOutOfLinePrologue, 16 and up): the row leads back to
+	 * the caller, with rbp as it is, which is the caller's frame as soon as it was made.
+	 */
+	bool makes_frame;
 };
 
 /* Offsets that the code of some builtins uses, of JSEntry and CEntry from r13 (the root register); 0: none such. */
@@ -100,9 +95,12 @@ uint64_t v8_builtins_dispatch_return(const struct v8_builtins *builtins);
 void v8_builtins_entry_offsets(const struct v8_builtins *builtins, struct v8_entry_offsets *ret);
 
 /*
- * Ascending, disjoint, at most V8_MAX_BUILTIN_ROWS; neighbours that say the same are one. Made by
- * v8_builtins_read. Between them there is no code. struct ep_code_row's cfa_reg is `base`.
+ * struct v8_builtin_row: ascending, disjoint, at most V8_MAX_BUILTIN_ROWS; neighbours that say the same are one.
+ * Between them there is no code. struct ep_code_row's cfa_reg is `base`. Made of the file's code as it is now, which
+ * takes most of the time that a file costs, and much memory: who wants them makes them, and drops them. To be
+ * freed (ep_vec_fini). 0, -ENOMEM, and what the host's functions give.
  */
-const struct v8_builtin_row *v8_builtins_rows(const struct v8_builtins *builtins, size_t *ret_len);
+int v8_builtins_make_rows(const struct v8_builtins *builtins, const struct ep_unwinder_host *host,
+			  const struct ep_file *file, struct ep_vec *ret_rows);
 
 #endif

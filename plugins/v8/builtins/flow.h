@@ -37,7 +37,11 @@ void v8_flow_free(struct v8_flow *flow);
  */
 void v8_flow_set_exits(struct v8_flow *flow, const uint64_t *vas, size_t n);
 
-/* Follows a builtin's code, borrowed until the next. 0, -E2BIG, -ENOMEM. in_frame: see V8_BUILTIN_IN_FRAME. */
+/*
+ * Follows a builtin's code, borrowed until the next. 0, -E2BIG, -ENOMEM. in_frame: it is
+ * entered by a jump or a return, in the frame of a JavaScript function, and runs in that frame: [rbp] is the frame,
+ * whatever is at rsp. Its rules say how that frame is left.
+ */
 int v8_flow_run(struct v8_flow *flow, uint64_t va, const uint8_t *code, size_t bytes, bool in_frame);
 
 /* Whether it left a frame that it had not made: then it is one that is entered in a frame. */

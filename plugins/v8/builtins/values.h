@@ -53,7 +53,7 @@ void v8_values_add_to_sp(struct v8_values *values, int64_t more);
 void v8_values_set_called(struct v8_values *values);
 /* Whether the first lost something. */
 bool v8_values_meet(struct v8_values *values, const struct v8_values *other);
-/* keeps_frame: see V8_BUILTIN_MAKES_FRAME. */
+/* keeps_frame: see struct v8_builtin_row, makes_frame. */
 struct v8_flow_rule v8_values_rule(const struct v8_values *values, bool keeps_frame);
 
 #endif

@@ -20,10 +20,10 @@ static const struct v8_builtin builtins[] = {
 };
 
 static const struct v8_builtin_row rows[] = {
-	{MADE_BLOB, MADE_BLOB + 0x60, 8, 0, V8_ROW_RSP, V8_RETURN_ON_STACK},
-	{MADE_BLOB + 0x100, MADE_BLOB + 0x110, 16, -16, V8_ROW_RBP, V8_RETURN_ON_STACK},
-	{MADE_BLOB + 0x110, MADE_BLOB + 0x112, 0, 0, V8_ROW_RSP, 10},
-	{MADE_BLOB + 0x112, MADE_BLOB + 0x180, 0, 0, V8_ROW_NONE, V8_RETURN_ON_STACK},
+	{MADE_BLOB, MADE_BLOB + 0x60, 8, 0, V8_ROW_RSP, V8_RETURN_ON_STACK, false},
+	{MADE_BLOB + 0x100, MADE_BLOB + 0x110, 16, -16, V8_ROW_RBP, V8_RETURN_ON_STACK, false},
+	{MADE_BLOB + 0x110, MADE_BLOB + 0x112, 0, 0, V8_ROW_RSP, 10, false},
+	{MADE_BLOB + 0x112, MADE_BLOB + 0x180, 0, 0, V8_ROW_NONE, V8_RETURN_ON_STACK, false},
 };
 
 int v8_builtins_read(const struct ep_unwinder_host *host, const struct ep_file *file,
@@ -88,11 +88,14 @@ void v8_builtins_entry_offsets(const struct v8_builtins *unused, struct v8_entry
 	*ret = (struct v8_entry_offsets){.isolate = -128, .c_entry_fp = 0x90, .js_entry_sp = 0x128};
 }
 
-const struct v8_builtin_row *v8_builtins_rows(const struct v8_builtins *unused, size_t *ret_len)
+int v8_builtins_make_rows(const struct v8_builtins *unused, const struct ep_unwinder_host *host,
+			  const struct ep_file *file, struct ep_vec *ret_rows)
 {
 	(void)unused;
-	*ret_len = EP_LEN(rows);
-	return rows;
+	(void)host;
+	(void)file;
+	ep_vec_init(ret_rows, sizeof(rows[0]), EP_LEN(rows));
+	return ep_vec_append(ret_rows, rows, EP_LEN(rows));
 }
 
 /* Those that are in the heap have names in the file, too. */

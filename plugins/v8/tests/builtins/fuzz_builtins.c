@@ -40,17 +40,19 @@ static void check_list(const struct v8_builtins *builtins)
 	}
 }
 
-static void check_rows(const struct v8_builtins *builtins)
+static void check_rows(const struct v8_builtins *builtins, const struct ep_file *file)
 {
 	uint64_t va = v8_builtins_va(builtins), bytes = v8_builtins_bytes(builtins), before = va;
-	size_t n;
-	const struct v8_builtin_row *rows = v8_builtins_rows(builtins, &n);
+	struct v8_builtin_row *row;
+	struct ep_vec rows = { 0 };
 
-	assert(n <= V8_MAX_BUILTIN_ROWS);
-	for (size_t i = 0; i < n; i++) {
-		assert(rows[i].va >= before && rows[i].va_end > rows[i].va && rows[i].va_end - va <= bytes);
-		before = rows[i].va_end;
+	assert(v8_builtins_make_rows(builtins, ep_unwinder_host_get(), file, &rows) == 0);
+	assert(rows.len <= V8_MAX_BUILTIN_ROWS);
+	ep_vec_each (&rows, row) {
+		assert(row->va >= before && row->va_end > row->va && row->va_end - va <= bytes);
+		before = row->va_end;
 	}
+	ep_vec_fini(&rows);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -69,7 +71,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (r)
 		return 0;
 	check_list(builtins);
-	check_rows(builtins);
+	check_rows(builtins, &made.file);
 	v8_builtins_free(builtins);
 	return 0;
 }

@@ -53,6 +53,7 @@ struct call {
 struct stepper {
 	pid_t pid;
 	struct v8_builtins *builtins;
+	struct ep_vec rows; /* struct v8_builtin_row */
 	struct place places[MAX_MAPS];
 	size_t n_places;
 	struct call calls[MAX_DEPTH];
@@ -165,11 +166,10 @@ static void see_return(struct stepper *s)
 
 /* --- a row against it */
 
-static const struct v8_builtin_row *find_row(const struct v8_builtins *builtins, uint64_t va)
+static const struct v8_builtin_row *find_row(const struct ep_vec *vec, uint64_t va)
 {
-	size_t n, low = 0;
-	const struct v8_builtin_row *rows = v8_builtins_rows(builtins, &n);
-	size_t high = n;
+	const struct v8_builtin_row *rows = vec->data;
+	size_t low = 0, high = vec->len;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
@@ -209,7 +209,7 @@ static void complain(struct stepper *s, const char *what, const struct v8_builti
 
 static void check_row(struct stepper *s, const struct v8_builtin *builtin, uint64_t va)
 {
-	const struct v8_builtin_row *row = find_row(s->builtins, va);
+	const struct v8_builtin_row *row = find_row(&s->rows, va);
 	const struct call *call = &s->calls[s->depth - 1];
 	uint64_t cfa, back, rbp;
 
@@ -225,7 +225,7 @@ static void check_row(struct stepper *s, const struct v8_builtin *builtin, uint6
 	if (back != call->back) {
 		s->wrong_return++;
 		complain(s, "return address", builtin, row, va, back, call->back);
-	} else if (rbp != call->rbp && !(builtin->flags & V8_BUILTIN_MAKES_FRAME)) {
+	} else if (rbp != call->rbp && !row->makes_frame) {
 		s->wrong_rbp++;
 		complain(s, "rbp", builtin, row, va, rbp, call->rbp);
 	} else {
@@ -346,8 +346,11 @@ int main(int argc, char **argv)
 	}
 	ep_elf_file_init(&file, elf, NULL, argv[1]);
 	r = v8_builtins_read(ep_unwinder_host_get(), &file.file, &stepper.builtins);
+	if (!r)
+		r = v8_builtins_make_rows(stepper.builtins, ep_unwinder_host_get(), &file.file, &stepper.rows);
 	printf("%s\n", argv[1]);
 	r = r ? 1 : judge(&stepper, argv, elf, checks, bar);
+	ep_vec_fini(&stepper.rows);
 	v8_builtins_free(stepper.builtins);
 	ep_elf_file_fini(&file);
 	ep_elf_close(elf);

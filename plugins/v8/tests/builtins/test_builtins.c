@@ -11,26 +11,36 @@
 
 static struct made_file made;
 
-static int read_made(struct v8_builtins **ret)
+static struct ep_vec rows; /* struct v8_builtin_row: of what was read last */
+
+static int make_rows(const struct v8_builtins *builtins)
 {
-	*ret = NULL;
-	return v8_builtins_read(ep_unwinder_host_get(), &made.file, ret);
+	ep_vec_fini(&rows);
+	return v8_builtins_make_rows(builtins, ep_unwinder_host_get(), &made.file, &rows);
 }
 
-static const struct v8_builtin_row *row_at(const struct v8_builtins *builtins, uint64_t va)
+static int read_made(struct v8_builtins **ret)
 {
-	size_t n;
-	const struct v8_builtin_row *rows = v8_builtins_rows(builtins, &n);
+	int r;
 
-	for (size_t i = 0; i < n; i++)
-		if (va >= rows[i].va && va < rows[i].va_end)
-			return &rows[i];
+	*ret = NULL;
+	r = v8_builtins_read(ep_unwinder_host_get(), &made.file, ret);
+	return r ? r : make_rows(*ret);
+}
+
+static const struct v8_builtin_row *row_at(uint64_t va)
+{
+	const struct v8_builtin_row *row;
+
+	ep_vec_each (&rows, row)
+		if (va >= row->va && va < row->va_end)
+			return row;
 	return NULL;
 }
 
-static void expect_row(const struct v8_builtins *builtins, uint64_t va, unsigned int base, int offset, int rbp_at)
+static void expect_row(uint64_t va, unsigned int base, int offset, int rbp_at)
 {
-	const struct v8_builtin_row *row = row_at(builtins, va);
+	const struct v8_builtin_row *row = row_at(va);
 
 	assert_non_null(row);
 	assert_int_equal(row->base, base);
@@ -55,12 +65,12 @@ static void expect_builtin(const struct v8_builtins *builtins, unsigned int id)
 	assert_int_equal(builtin->bytes, made.sizes[id]);
 	assert_int_equal(builtin->flags, id == 4 || id == 5 ? V8_BUILTIN_HANDLER : 0);
 	assert_ptr_equal(v8_builtins_at(builtins, va + builtin->bytes - 1), builtin);
-	expect_row(builtins, va, V8_ROW_RSP, 8, 0);
+	expect_row(va, V8_ROW_RSP, 8, 0);
 	if (made_code_of(id).code != made_framed)
 		return;
-	expect_row(builtins, va + 1, V8_ROW_RSP, 16, 0);
-	expect_row(builtins, va + 4, V8_ROW_RBP, 16, -16);
-	expect_row(builtins, va + 10, V8_ROW_RSP, 8, 0);
+	expect_row(va + 1, V8_ROW_RSP, 16, 0);
+	expect_row(va + 4, V8_ROW_RBP, 16, -16);
+	expect_row(va + 10, V8_ROW_RSP, 8, 0);
 }
 
 static void expect_all(const struct v8_builtins *builtins)
@@ -195,13 +205,11 @@ static void endless_rows_are_not_read_to_their_end(void **state)
 static void rows_are_few(void **state)
 {
 	struct v8_builtins *builtins;
-	size_t n;
 
 	(void)state;
 	made_init(&made, MADE_16, 0);
 	assert_int_equal(read_made(&builtins), 0);
-	(void)v8_builtins_rows(builtins, &n);
-	assert_in_range(n, MADE_BUILTINS, 3 * MADE_BUILTINS);
+	assert_in_range(rows.len, MADE_BUILTINS, 3 * MADE_BUILTINS);
 	v8_builtins_free(builtins);
 	v8_builtins_free(NULL);
 }
@@ -217,11 +225,34 @@ static void one_that_is_too_large_has_no_rows(void **state)
 	assert_int_equal(read_made(&builtins), 0);
 	va = made.code_va + made.offs[MADE_LARGE_ID];
 	for (uint64_t at = 0; at < MADE_LARGE_BYTES; at += 1024)
-		assert_null(row_at(builtins, va + at));
+		assert_null(row_at(va + at));
 	for (unsigned int id = 0; id < MADE_BUILTINS; id++) {
 		if (id != MADE_LARGE_ID)
 			expect_builtin(builtins, id);
 	}
+	v8_builtins_free(builtins);
+}
+
+/* What is kept of a file are places and names: rows are of its code as it is when they are wanted. */
+static void rows_are_made_when_they_are_wanted(void **state)
+{
+	static const uint8_t popping[] = { 0x5a, 0xff, 0xe2 }; /* pop rdx | jmp rdx, for xor eax, eax | ret */
+	struct v8_builtins *builtins;
+	uint64_t va;
+
+	(void)state;
+	made_init(&made, MADE_22, 0);
+	assert_int_equal(read_made(&builtins), 0);
+	va = made.code_va + made.offs[4];
+	expect_row(va + 2, V8_ROW_RSP, 8, 0);
+	memcpy(made.bytes[MADE_TEXT] + (va - made_va(MADE_TEXT)), popping, sizeof(popping));
+	made.read_bytes = 0;
+	assert_int_equal(make_rows(builtins), 0);
+	assert_int_equal(made.read_bytes, v8_builtins_bytes(builtins));
+	assert_int_equal(row_at(va + 1)->return_in, 1);
+	made.len[MADE_TEXT] = 192;
+	assert_int_equal(make_rows(builtins), -ENODATA);
+	assert_int_equal(rows.len, 0);
 	v8_builtins_free(builtins);
 }
 
@@ -235,6 +266,7 @@ int main(void)
 		cmocka_unit_test(endless_sections_are_not_read_to_their_end),
 		cmocka_unit_test(endless_rows_are_not_read_to_their_end),
 		cmocka_unit_test(rows_are_few),
+		cmocka_unit_test(rows_are_made_when_they_are_wanted),
 		cmocka_unit_test(one_that_is_too_large_has_no_rows),
 	};
 

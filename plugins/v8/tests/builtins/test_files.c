@@ -62,7 +62,32 @@ static int stripped_read(void *arg, uint64_t va, void *buf, size_t bytes)
 	return file->ops->read(file->arg, va, buf, bytes);
 }
 
-static int read_stripped(const struct ep_file *file, struct v8_builtins **ret)
+/* What is found in a file. */
+struct found {
+	struct v8_builtins *builtins;
+	struct ep_vec rows; /* struct v8_builtin_row */
+	double read_ms, rows_ms;
+};
+
+static int read_file(const struct ep_file *file, struct found *ret)
+{
+	double start = cpu_ms();
+	int r = v8_builtins_read(ep_unwinder_host_get(), file, &ret->builtins);
+
+	ret->read_ms = cpu_ms() - start;
+	if (!r)
+		r = v8_builtins_make_rows(ret->builtins, ep_unwinder_host_get(), file, &ret->rows);
+	ret->rows_ms = cpu_ms() - start - ret->read_ms;
+	return r;
+}
+
+static void free_found(struct found *found)
+{
+	ep_vec_fini(&found->rows);
+	v8_builtins_free(found->builtins);
+}
+
+static int read_stripped(const struct ep_file *file, struct found *ret)
 {
 	static const struct ep_file_ops ops = {
 		.symbol = stripped_symbol, .section = stripped_section, .read = stripped_read,
@@ -71,7 +96,7 @@ static int read_stripped(const struct ep_file *file, struct v8_builtins **ret)
 
 	stripped.ops = &ops;
 	stripped.arg = (void *)file;
-	return v8_builtins_read(ep_unwinder_host_get(), &stripped, ret);
+	return read_file(&stripped, ret);
 }
 
 /* --- what is to hold */
@@ -108,13 +133,27 @@ static bool check_symbols(const struct ep_file *file, const struct v8_builtins *
 	return !r && !count.wrong && (!count.n || count.n + 16 >= v8_builtins_count(builtins));
 }
 
-static bool check_same(const struct v8_builtins *a, const struct v8_builtins *b)
+static bool are_same(const struct ep_vec *rows, const struct ep_vec *others)
 {
-	size_t n = v8_builtins_count(a), n_rows, n_other;
-	const struct v8_builtin_row *rows = v8_builtins_rows(a, &n_rows);
-	const struct v8_builtin_row *others = v8_builtins_rows(b, &n_other);
+	if (rows->len != others->len)
+		return false;
+	for (size_t i = 0; i < rows->len; i++) {
+		const struct v8_builtin_row *a = ep_vec_at(rows, struct v8_builtin_row, i);
+		const struct v8_builtin_row *b = ep_vec_at(others, struct v8_builtin_row, i);
 
-	if (n != v8_builtins_count(b) || n_rows != n_other || memcmp(rows, others, n_rows * sizeof(*rows)))
+		if (a->va != b->va || a->va_end != b->va_end || a->offset != b->offset || a->rbp_at != b->rbp_at ||
+		    a->base != b->base || a->return_in != b->return_in || a->makes_frame != b->makes_frame)
+			return false;
+	}
+	return true;
+}
+
+static bool check_same(const struct found *with, const struct found *without)
+{
+	const struct v8_builtins *a = with->builtins, *b = without->builtins;
+	size_t n = v8_builtins_count(a);
+
+	if (n != v8_builtins_count(b) || !are_same(&with->rows, &without->rows))
 		return false;
 	for (size_t i = 0; i < n; i++) {
 		const struct v8_builtin *one = v8_builtins_get(a, i), *other = v8_builtins_get(b, i);
@@ -152,10 +191,11 @@ static bool are_rows(const struct v8_builtin_row *rows, size_t n)
 	return n > 1000 && n <= V8_MAX_BUILTIN_ROWS;
 }
 
-static bool check_rows(const struct v8_builtins *builtins)
+static bool check_rows(const struct found *found)
 {
-	size_t n, at = 0, handlers = 0;
-	const struct v8_builtin_row *rows = v8_builtins_rows(builtins, &n);
+	const struct v8_builtins *builtins = found->builtins;
+	const struct v8_builtin_row *rows = found->rows.data;
+	size_t n = found->rows.len, at = 0, handlers = 0;
 	uint64_t code = 0, ruled = 0, unknown = 0;
 
 	for (size_t i = 0; i < v8_builtins_count(builtins); i++) {
@@ -199,20 +239,15 @@ static bool check_single_ones(const struct v8_builtins *builtins)
 /* 0 right, 1 wrong, -1: it has none. */
 static int check(const struct ep_file *file)
 {
-	struct v8_builtins *builtins = NULL, *stripped = NULL;
-	double start = cpu_ms(), whole_ms, stripped_ms;
-	int r = v8_builtins_read(ep_unwinder_host_get(), file, &builtins), without;
-	bool right;
+	struct found whole = { 0 }, stripped = { 0 };
+	int r = read_file(file, &whole), without = read_stripped(file, &stripped);
+	bool right = !r && !without && check_symbols(file, whole.builtins) && check_rows(&whole) &&
+		     check_single_ones(whole.builtins) && check_same(&whole, &stripped);
 
-	whole_ms = cpu_ms() - start;
-	start = cpu_ms();
-	without = read_stripped(file, &stripped);
-	stripped_ms = cpu_ms() - start;
-	printf("    %d in %.1f ms, without symbols %d in %.1f ms\n", r, whole_ms, without, stripped_ms);
-	right = !r && !without && check_symbols(file, builtins) && check_rows(builtins) && check_single_ones(builtins) &&
-		check_same(builtins, stripped);
-	v8_builtins_free(builtins);
-	v8_builtins_free(stripped);
+	printf("    %d in %.1f ms, without symbols %d in %.1f ms; rows in %.1f ms\n", r, whole.read_ms, without,
+	       stripped.read_ms, whole.rows_ms);
+	free_found(&whole);
+	free_found(&stripped);
 	return r == -ENODATA && r == without ? -1 : !right;
 }
 
