@@ -6,29 +6,34 @@
 
 #include <errno.h>
 
-#define BUCKETS 4096 /* a power of two; 4 MiB hold some thousands of items */
+#define BUCKETS 2048 /* a power of two; 1 MiB holds some thousands of items */
+
+struct v8_uses {
+	struct v8_item *newest, *oldest;
+	size_t bytes, max_bytes; /* of all items that are alive */
+};
 
 struct v8_cache {
 	struct v8_item *buckets[BUCKETS];
-	struct v8_item *newest, *oldest;
-	size_t bytes, max_bytes; /* of all items that are alive */
+	struct v8_uses small, large;
 	uint64_t serial;
 };
 
-int v8_cache_new(size_t max_bytes, struct v8_cache **ret)
+int v8_cache_new(size_t max_bytes, size_t large_bytes, struct v8_cache **ret)
 {
 	struct v8_cache *cache = calloc(1, sizeof(*cache));
 
 	if (!cache)
 		return -ENOMEM;
-	cache->max_bytes = max_bytes;
+	cache->small.max_bytes = max_bytes;
+	cache->large.max_bytes = large_bytes;
 	*ret = cache;
 	return 0;
 }
 
 size_t v8_cache_bytes(const struct v8_cache *cache)
 {
-	return sizeof(*cache) + cache->bytes;
+	return sizeof(*cache) + cache->small.bytes + cache->large.bytes;
 }
 
 static struct v8_item **bucket_of(struct v8_cache *cache, uint32_t kind, uint64_t key0,
@@ -37,18 +42,20 @@ static struct v8_item **bucket_of(struct v8_cache *cache, uint32_t kind, uint64_
 	return &cache->buckets[ep_mix64(key0 ^ ep_mix64(key1 + kind)) & (BUCKETS - 1)];
 }
 
-static void unlink_use(struct v8_cache *cache, struct v8_item *item)
+static void unlink_use(struct v8_item *item)
 {
-	*(item->newer ? &item->newer->older : &cache->newest) = item->older;
-	*(item->older ? &item->older->newer : &cache->oldest) = item->newer;
+	*(item->newer ? &item->newer->older : &item->uses->newest) = item->older;
+	*(item->older ? &item->older->newer : &item->uses->oldest) = item->newer;
 }
 
-static void link_newest(struct v8_cache *cache, struct v8_item *item)
+static void link_newest(struct v8_item *item)
 {
+	struct v8_uses *uses = item->uses;
+
 	item->newer = NULL;
-	item->older = cache->newest;
-	*(cache->newest ? &cache->newest->newer : &cache->oldest) = item;
-	cache->newest = item;
+	item->older = uses->newest;
+	*(uses->newest ? &uses->newest->newer : &uses->oldest) = item;
+	uses->newest = item;
 }
 
 struct v8_item *v8_item_ref(struct v8_item *item)
@@ -61,7 +68,7 @@ void v8_item_unref(struct v8_item *item)
 {
 	if (!item || --item->refs)
 		return;
-	item->cache->bytes -= item->bytes;
+	item->uses->bytes -= item->bytes;
 	item->free(item);
 }
 
@@ -76,7 +83,7 @@ void v8_cache_remove(struct v8_item *item)
 	while (*link != item)
 		link = &(*link)->chain;
 	*link = item->chain;
-	unlink_use(cache, item);
+	unlink_use(item);
 	item->in = false;
 	v8_item_unref(item);
 }
@@ -85,8 +92,10 @@ void v8_cache_free(struct v8_cache *cache)
 {
 	if (!cache)
 		return;
-	while (cache->oldest)
-		v8_cache_remove(cache->oldest);
+	while (cache->small.oldest)
+		v8_cache_remove(cache->small.oldest);
+	while (cache->large.oldest)
+		v8_cache_remove(cache->large.oldest);
 	free(cache);
 }
 
@@ -107,9 +116,9 @@ struct v8_item *v8_cache_find(struct v8_cache *cache, uint32_t kind, uint64_t ke
 
 	if (!item)
 		return NULL;
-	if (item != cache->newest) {
-		unlink_use(cache, item);
-		link_newest(cache, item);
+	if (item != item->uses->newest) {
+		unlink_use(item);
+		link_newest(item);
 	}
 	return v8_item_ref(item);
 }
@@ -118,20 +127,22 @@ void v8_cache_put(struct v8_cache *cache, struct v8_item *item)
 {
 	struct v8_item **bucket = bucket_of(cache, item->kind, item->key[0], item->key[1]);
 	struct v8_item *old = find(cache, item->kind, item->key[0], item->key[1]);
+	struct v8_uses *uses = item->bytes > cache->small.max_bytes / 2 ? &cache->large : &cache->small;
 
 	item->cache = cache;
+	item->uses = uses;
 	item->refs = 1;
 	item->serial = ++cache->serial;
-	cache->bytes += item->bytes;
+	uses->bytes += item->bytes;
 	if (old)
 		v8_cache_remove(old);
-	if (item->bytes > cache->max_bytes / 2)
+	if (item->bytes > uses->max_bytes)
 		return;
 	item->chain = *bucket;
 	*bucket = item;
-	link_newest(cache, item);
+	link_newest(item);
 	item->in = true;
 	v8_item_ref(item);
-	while (cache->bytes > cache->max_bytes && cache->oldest != item)
-		v8_cache_remove(cache->oldest);
+	while (uses->bytes > uses->max_bytes && uses->oldest != item)
+		v8_cache_remove(uses->oldest);
 }

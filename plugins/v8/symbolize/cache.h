@@ -2,7 +2,8 @@
 /*
  * What was read of a process: functions, scripts, tables of lines, and what frames are, by two words that
  * tell each from others at its address. Bounded by the bytes of all that is alive; what was used longest
- * ago goes first.
+ * ago goes first. Few are large, tables of a script's lines or of a module's code: those have a bound of their own,
+ * so that most processes need little, and one table does not push out all else.
  * An item that was evicted lives on, and counts, as long as another one refers to it.
  */
 #ifndef V8_CACHE_H
@@ -13,6 +14,7 @@
 #include <stdint.h>
 
 struct v8_cache;
+struct v8_uses;
 
 enum v8_item_kind {
 	V8_ITEM_FRAME,
@@ -29,6 +31,7 @@ struct v8_item {
 	struct v8_item *chain;	    /* of its bucket */
 	struct v8_item *newer, *older; /* by use */
 	struct v8_cache *cache;
+	struct v8_uses *uses; /* those it is bounded with */
 	void (*free)(struct v8_item *item);
 	uint64_t key[2];
 	uint32_t kind;
@@ -38,7 +41,8 @@ struct v8_item {
 	bool in;	 /* may be found */
 };
 
-int v8_cache_new(size_t max_bytes, struct v8_cache **ret);
+/* An item is large that would alone fill more than half of max_bytes; those may have large_bytes. */
+int v8_cache_new(size_t max_bytes, size_t large_bytes, struct v8_cache **ret);
 void v8_cache_free(struct v8_cache *cache); /* after all references to its items */
 size_t v8_cache_bytes(const struct v8_cache *cache);
 
@@ -47,7 +51,7 @@ struct v8_item *v8_cache_find(struct v8_cache *cache, uint32_t kind, uint64_t ke
 					uint64_t key1);
 /*
  * Takes over an item whose kind, key, bytes and free are set; the caller has its one reference. Replaces
- * one of the same key. One that alone would fill half of the cache is not kept: it goes with its last
+ * one of the same key. One that is larger than all large ones may be is not kept: it goes with its last
  * reference.
  */
 void v8_cache_put(struct v8_cache *cache, struct v8_item *item);

@@ -63,7 +63,7 @@ int v8_names_new(const struct v8_memory *memory, const struct v8_layout *layout,
 	names->layout = *layout;
 	r = v8_heap_init(&names->context.heap, memory, &names->layout);
 	if (r == 0)
-		r = v8_cache_new(V8_NAMES_MAX_BYTES, &names->context.cache);
+		r = v8_cache_new(V8_NAMES_MAX_BYTES, V8_NAMES_MAX_LARGE, &names->context.cache);
 	if (r < 0) {
 		v8_names_free(names);
 		return r;

@@ -23,7 +23,9 @@
 
 struct v8_names; /* of one process: caches, bounded */
 
-#define V8_NAMES_MAX_BYTES (4u << 20) /* of what is kept, without the tables to find it */
+/* Of what is kept, without the tables to find it; and of what is large. Some hundred Nodes may run on a machine. */
+#define V8_NAMES_MAX_BYTES (1u << 20)
+#define V8_NAMES_MAX_LARGE (2u << 20)
 
 /*
  * The layout stays the caller's; state: as BPF was told, of which the cookie's place is copied. 0, -ENOMEM.

@@ -18,8 +18,8 @@ struct lines_item {
 	struct v8_lines lines;
 };
 
-/* What is as large as half of the cache is not kept. */
-_Static_assert(V8_LINES_MAX_BYTES + sizeof(struct lines_item) <= V8_NAMES_MAX_BYTES / 2,
+/* What is larger is not kept. */
+_Static_assert(V8_LINES_MAX_BYTES + sizeof(struct lines_item) <= V8_NAMES_MAX_LARGE,
 	       "tables of lines are too large");
 
 /* ---- the file's name ---- */

@@ -3,6 +3,7 @@
 
 #include "core/base/util.h"
 #include "plugins/v8/symbolize/codes.h"
+#include "plugins/v8/symbolize/names.h"
 #include "plugins/v8/symbolize/text.h"
 
 #include <errno.h>
@@ -10,7 +11,7 @@
 #include <string.h>
 
 #define MAX_MODULE  (64u << 20) /* bytes */
-#define MAX_CODES   (1u << 20)
+#define MAX_CODES   65536u
 #define MAX_CODE    (16u << 20) /* bytes of one */
 #define AT_A_TIME   512u
 #define ALL_ANEW    64u
@@ -293,6 +294,9 @@ struct module {
 	struct code *codes; /* of each of them; object 0: none */
 	uint32_t n_missed;  /* addresses in none of them */
 };
+
+/* What is larger is not kept, and would be made for each frame: functions behind those have no name. */
+_Static_assert(MAX_CODES * sizeof(struct code) + 1024 <= V8_NAMES_MAX_LARGE, "tables of code are too large");
 
 static void free_module(struct v8_item *item)
 {

@@ -221,7 +221,7 @@ static void init(struct bench *bench)
 	bench->script = calloc(1, sizeof(*bench->script) + 1);
 	if (!bench->source || !bench->piece || !bench->script ||
 	    v8_heap_init(&bench->heap, &memory, &bench->made.layout) < 0 ||
-	    v8_cache_new(V8_NAMES_MAX_BYTES, &bench->cache) < 0)
+	    v8_cache_new(V8_NAMES_MAX_BYTES, V8_NAMES_MAX_LARGE, &bench->cache) < 0)
 		abort();
 	bench->heap.reads_left = bench->heap.bytes_left = UINT64_MAX;
 	bench->script->object = new_script(&bench->made, one_byte(&bench->made, "/a.js"), 0, 1);

@@ -1046,20 +1046,70 @@ static void reads_a_source_once(void **state)
 	}
 }
 
+#define PAGES_BYTES (V8_HEAP_PAGES * sizeof(struct v8_page))
+
+/* Any number of frames, functions, and scripts with their lines, in turn at one place of the heap. */
 static void keeps_within_its_bound(void **state)
 {
 	struct world world;
+	struct made_heap *heap = &world.heap;
+	int32_t literal_at, id_at;
 
 	(void)state;
 	world_init(&world, N_VERSIONS - 1);
-	for (uint32_t i = 0; i < 200000; i++) {
-		struct ep_raw_frame frame = interpreted(&world, V8_OFFSET_UNKNOWN);
-		struct taken taken;
+	literal_at = heap->layout.sfi_literal_id;
+	id_at = heap->layout.sfi_unique_id;
+	for (uint32_t i = 0; i < 100000; i++) {
+		struct ep_raw_frame frame;
 
-		frame.words[2] = i * 8;
-		assert_int_equal(name(&world, &frame, &taken), 0);
+		put32(heap, world.f, literal_at, i / 4);
+		put32(heap, world.f, id_at, i / 4);
+		put64(heap, world.script, heap->layout.script_id, smi((int32_t)(i / 16)));
+		frame = interpreted(&world, 7 + i % 4);
+		assert_named(&world, &frame, "f 2:10 /a.js [1]");
 	}
-	assert_true(v8_names_bytes(world.names) < V8_NAMES_MAX_BYTES + (1u << 20));
+	assert_in_range(v8_names_bytes(world.names) - PAGES_BYTES, V8_NAMES_MAX_BYTES / 2,
+			V8_NAMES_MAX_BYTES + (64u << 10));
+	world_fini(&world);
+}
+
+/* Scripts with large tables have no more than one of them has, and leave small things where they are. */
+static void keeps_large_tables_within_theirs(void **state)
+{
+	struct world world;
+	struct made_heap *heap = &world.heap;
+	struct ep_raw_frame small, large;
+	uint64_t f, script;
+	uint32_t reads;
+
+	(void)state;
+	world_init(&world, N_VERSIONS - 1);
+	small = interpreted(&world, 7);
+	assert_named(&world, &small, "f 2:10 /a.js [1]");
+	f = world.f;
+	script = new_script(heap, one_byte(heap, "/large.js"),
+			    other_string(heap, EXTERNAL | ONE_BYTE, N_NEWLINES / 4, NEWLINES, NEWLINES), 78);
+	world.f = new_function(heap, &(struct made_function){
+			.scope = {.name = one_byte(heap, "g"), .start = 4, .end = 900},
+			.script = script, .bytecodes = world.bytecodes, .literal = 8, .unique_id = 8});
+	for (uint32_t i = 0; i < 20; i++) {
+		put64(heap, script, heap->layout.script_id, smi((int32_t)(100 + i)));
+		put32(heap, world.f, heap->layout.sfi_unique_id, 100 + i);
+		large = interpreted(&world, 7);
+		reads = heap->n_reads;
+		assert_named(&world, &large, "g 26:1 /large.js [5]");
+		assert_true(heap->n_reads - reads > N_NEWLINES / 4 / V8_LINES_PIECE);
+		large.aux = 5;
+		reads = heap->n_reads;
+		assert_named(&world, &large, "g 19:1 /large.js [5]");
+		assert_true(heap->n_reads - reads < 12); /* its lines are known */
+	}
+	assert_in_range(v8_names_bytes(world.names) - PAGES_BYTES, V8_NAMES_MAX_BYTES,
+			V8_NAMES_MAX_LARGE + (64u << 10));
+	world.f = f;
+	reads = heap->n_reads;
+	assert_named(&world, &small, "f 2:10 /a.js [1]");
+	assert_int_equal(heap->n_reads, reads);
 	world_fini(&world);
 }
 
@@ -1091,6 +1141,7 @@ int main(void)
 		cmocka_unit_test(reads_no_more_than_it_may),
 		cmocka_unit_test(reads_a_source_once),
 		cmocka_unit_test(keeps_within_its_bound),
+		cmocka_unit_test(keeps_large_tables_within_theirs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
