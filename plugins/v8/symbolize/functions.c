@@ -36,8 +36,13 @@ struct links {
 	uint64_t name, scope, script;
 };
 
+/*
+ * The scope may be another class's by now: of V8 7.8 to 9.4 nothing in the key tells which. The constructor, which is
+ * looked at again, does.
+ */
 struct class_item {
 	struct v8_item item; /* key: the scope, the script's id and where the class begins */
+	uint64_t constructor, cookie;
 	char name[];
 };
 
@@ -240,7 +245,7 @@ static int is_constructor_of(struct v8_heap *heap, uint64_t object, uint64_t cla
  * constructors (a class in the head of another has no scope of its own as a rule) it is not known which.
  */
 static int find_constructor(struct v8_heap *heap, const struct parts *method, char *buf,
-			    size_t size)
+			    size_t size, uint64_t *ret_object)
 {
 	struct parts constructor = {0};
 	uint64_t infos, word;
@@ -270,6 +275,7 @@ static int find_constructor(struct v8_heap *heap, const struct parts *method, ch
 	}
 	if (r == 0 && n_found == 1)
 		r = read_own_name(heap, &constructor, buf, size);
+	*ret_object = constructor.object;
 	return r == -EBADMSG ? 0 : r;
 }
 
@@ -330,27 +336,56 @@ static int is_within_member(struct v8_heap *heap, const struct parts *method, bo
 	return r == -EBADMSG ? 0 : r;
 }
 
-static int put_class(struct v8_cache *cache, uint64_t key0, uint64_t key1, const char *name)
+/* What has no name yet may have one when V8 has made the constructor. */
+static int put_class(struct v8_context *context, const uint64_t key[2], uint64_t constructor, const char *name)
 {
 	size_t bytes = sizeof(struct class_item) + strlen(name) + 1;
-	struct class_item *item = calloc(1, bytes);
+	struct class_item *item;
+	uint64_t cookie;
+	int r = name[0] ? read_cookie(context, constructor, false, &cookie) : 0;
 
+	if (r < 0 || !name[0])
+		return r;
+	item = calloc(1, bytes);
 	if (!item)
 		return -ENOMEM;
-	item->item = (struct v8_item){.kind = V8_ITEM_CLASS, .key = {key0, key1}, .bytes = bytes,
+	item->item = (struct v8_item){.kind = V8_ITEM_CLASS, .key = {key[0], key[1]}, .bytes = bytes,
 				      .free = free_class};
+	item->constructor = constructor;
+	item->cookie = cookie;
 	memcpy(item->name, name, strlen(name));
-	v8_cache_put(cache, &item->item);
+	v8_cache_put(context->cache, &item->item);
 	v8_item_unref(&item->item);
 	return 0;
+}
+
+/* buf: "" where it is not known, or is not that class's scope any more. */
+static int find_class(struct v8_context *context, const uint64_t key[2], char buf[CLASS_BYTES])
+{
+	struct class_item *item =
+		(struct class_item *)v8_cache_find(context->cache, V8_ITEM_CLASS, key[0], key[1]);
+	struct parts parts = {0};
+	uint64_t cookie = 0;
+	bool is = false;
+	int r;
+
+	buf[0] = '\0';
+	if (!item)
+		return 0;
+	r = is_constructor_of(&context->heap, item->constructor, key[0], &parts, &is);
+	if (r == 0 && is)
+		r = read_cookie(context, parts.object, false, &cookie);
+	if (r == 0 && is && cookie == item->cookie)
+		snprintf(buf, CLASS_BYTES, "%s", item->name);
+	v8_item_unref(&item->item);
+	return r == -EBADMSG || r == -EFAULT ? 0 : r;
 }
 
 /* "": none. */
 static int read_class(struct v8_context *context, struct parts *parts, char buf[CLASS_BYTES])
 {
 	struct v8_scope scope;
-	uint64_t outer = parts->scope.outer, key1;
-	struct class_item *item;
+	uint64_t outer = parts->scope.outer, constructor, key[2];
 	bool is_within = false;
 	int r;
 
@@ -360,16 +395,14 @@ static int read_class(struct v8_context *context, struct parts *parts, char buf[
 	r = v8_scope_read(&context->heap, &outer, &scope);
 	if (r < 0 || !scope.is_class)
 		return r == -EBADMSG ? 0 : r;
-	key1 = (uint64_t)(uint32_t)parts->script->id << 32 | (uint32_t)scope.start;
-	item = (struct class_item *)v8_cache_find(context->cache, V8_ITEM_CLASS, outer, key1);
-	if (item)
-		snprintf(buf, CLASS_BYTES, "%s", item->name);
-	else
-		r = find_constructor(&context->heap, parts, buf, CLASS_BYTES);
-	if (item)
-		v8_item_unref(&item->item);
-	else if (r == 0)
-		r = put_class(context->cache, outer, key1, buf);
+	key[0] = outer;
+	key[1] = (uint64_t)(uint32_t)parts->script->id << 32 | (uint32_t)scope.start;
+	r = find_class(context, key, buf);
+	if (r == 0 && !buf[0]) {
+		r = find_constructor(&context->heap, parts, buf, CLASS_BYTES, &constructor);
+		if (r == 0)
+			r = put_class(context, key, constructor, buf);
+	}
 	if (r == 0 && buf[0])
 		r = is_within_member(&context->heap, parts, &is_within);
 	if (is_within)

@@ -406,6 +406,53 @@ static void finds_class_by_its_scope(void **state)
 	}
 }
 
+/* A class's scope is where another's was, and begins where that began; both constructors are alive. */
+static void finds_another_class_where_one_was(void **state)
+{
+	struct world world;
+	struct taken taken;
+
+	(void)state;
+	EACH_VERSION(world)
+	{
+		struct made_heap *heap = &world.heap;
+		const struct v8_layout *layout = &heap->layout;
+		struct made_scope class_scope = {.is_class = true, .start = 2, .end = 30};
+		struct made_function method = {.literal = 5, .unique_id = 5}, one, other;
+		uint64_t infos[12] = {0}, array;
+
+		if (!v8_has(layout->scope_type_class))
+			continue;
+		one = (struct made_function){.kind = kind_of(layout, layout->kinds_constructor),
+					     .literal = 6, .unique_id = 6, .script = world.script};
+		one.scope = (struct made_scope){.name = one_byte(heap, "One"),
+						.outer = new_scope(heap, &class_scope)};
+		other = one;
+		other.scope.name = one_byte(heap, "Other");
+		other.unique_id = 7;
+		other.literal = 7;
+		array = new_array(heap, layout->type_weak_array, infos, 12);
+		put64(heap, world.script, layout->script_infos, array);
+		method.kind = kind_of(layout, layout->kinds_method);
+		method.scope = (struct made_scope){.name = one_byte(heap, "m"), .outer = one.scope.outer,
+						   .start = 3, .end = 9};
+		/* There is no constructor yet. */
+		assert_string_equal(named(&world, &method, &taken), "m");
+		put64(heap, array, layout->array_data + 8 * 6, new_function(heap, &one) | 2);
+		method.unique_id = 4;
+		method.literal = 4;
+		assert_string_equal(named(&world, &method, &taken), "One.m");
+		/* The first one's has moved, and its constructor knows where to. */
+		one.scope.outer = new_scope(heap, &class_scope);
+		put64(heap, get64(heap, array, layout->array_data + 8 * 6) & ~2ull, layout->sfi_name,
+		      new_scope(heap, &one.scope));
+		put64(heap, array, layout->array_data + 8 * 7, new_function(heap, &other) | 2);
+		method.unique_id = 3;
+		method.literal = 3;
+		assert_string_equal(named(&world, &method, &taken), "Other.m");
+	}
+}
+
 /* ---- strings ---- */
 
 static void assert_text(struct v8_heap *heap, uint64_t string, size_t size, const char *want)
@@ -1126,6 +1173,7 @@ int main(void)
 		cmocka_unit_test(names_known_functions_of_what_is_gone),
 		cmocka_unit_test(composes_names),
 		cmocka_unit_test(finds_class_by_its_scope),
+		cmocka_unit_test(finds_another_class_where_one_was),
 		cmocka_unit_test(reads_strings),
 		cmocka_unit_test(names_inlined_functions),
 		cmocka_unit_test(proves_compiled_frames_again),
