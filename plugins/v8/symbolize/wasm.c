@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "plugins/v8/symbolize/wasm.h"
 
+#include "core/base/map.h"
 #include "core/base/util.h"
 #include "plugins/v8/symbolize/codes.h"
 #include "plugins/v8/symbolize/names.h"
@@ -16,6 +17,7 @@
 #define AT_A_TIME   512u
 #define ALL_ANEW    64u
 #define HEAD_BYTES  64u /* of a WasmCode that are looked at */
+#define EDGE_BYTES  2048u /* of a module's ends that tell it from another: types and imports, names */
 #define SECTION_CUSTOM	 0
 #define SECTION_IMPORT	 2
 #define SECTION_FUNCTION 3
@@ -249,9 +251,31 @@ static int find_native_module(struct v8_heap *heap, uint64_t object, uint64_t *r
 
 struct wire {
 	uint64_t at, n;
+	uint64_t id; /* of all of these, and of what is at the ends */
 	uint64_t names_off, n_names; /* of the section "name" in it */
 	bool has_names;		     /* that is known, if only that there is none */
 };
+
+static int mix_edge(struct v8_heap *heap, uint64_t at, uint32_t n, uint64_t *id)
+{
+	uint64_t words[EDGE_BYTES / 8] = {0};
+	int r = v8_heap_read_now(heap, at, words, n);
+
+	for (uint32_t i = 0; r == 0 && i < EP_LEN(words); i++)
+		*id = ep_mix64(*id ^ words[i]);
+	return r;
+}
+
+/* Of two variants of a module the second one may be where the first one was, and as large. */
+static int identify(struct v8_heap *heap, struct wire *wire)
+{
+	uint32_t n = EP_MIN((uint32_t)wire->n, EDGE_BYTES);
+	int r;
+
+	wire->id = ep_mix64(wire->at ^ ep_mix64(wire->n));
+	r = mix_edge(heap, wire->at, n, &wire->id);
+	return r < 0 ? r : mix_edge(heap, wire->at + wire->n - n, n, &wire->id);
+}
 
 /* The bytes are an OwnedVector behind a shared_ptr: a pointer to pointer and size. */
 static int find_wire(struct v8_heap *heap, uint64_t native, struct wire *ret)
@@ -264,7 +288,7 @@ static int find_wire(struct v8_heap *heap, uint64_t native, struct wire *ret)
 	if (r < 0)
 		return r;
 	*ret = (struct wire){.at = words[0], .n = words[1]};
-	return ret->n < 8 || ret->n > MAX_MODULE ? -EBADMSG : 0;
+	return ret->n < 8 || ret->n > MAX_MODULE ? -EBADMSG : identify(heap, ret);
 }
 
 static int read_wire(struct v8_heap *heap, const struct wire *wire, uint8_t **ret)
@@ -288,7 +312,7 @@ struct code {
 };
 
 struct module {
-	struct v8_item item; /* key: the NativeModule, where its bytes are */
+	struct v8_item item; /* key: the NativeModule, its bytes' id */
 	struct wire wire;
 	uint32_t n_own; /* functions that are not imported */
 	struct code *codes; /* of each of them; object 0: none */
@@ -375,7 +399,7 @@ static int read_module(struct v8_heap *heap, struct v8_cache *cache, uint64_t na
 	module->wire.has_names = true;
 	module->wire.names_off = (uint64_t)(names.at - bytes);
 	module->wire.n_names = (uint64_t)(names.end - names.at);
-	module->item = (struct v8_item){.kind = V8_ITEM_MODULE, .key = {native, wire->at},
+	module->item = (struct v8_item){.kind = V8_ITEM_MODULE, .key = {native, wire->id},
 					.free = free_module};
 	module->item.bytes = sizeof(*module) + (own + 1ull) * sizeof(*module->codes);
 	v8_cache_put(cache, &module->item);
@@ -417,14 +441,10 @@ static int get_index(struct v8_heap *heap, struct v8_cache *cache, uint64_t nati
 		     struct wire *wire, uint64_t pc, uint32_t *ret)
 {
 	struct module *module = (struct module *)v8_cache_find(cache, V8_ITEM_MODULE, native,
-							       wire->at);
+							       wire->id);
 	bool is_found = false;
 	int r = 0;
 
-	if (module && module->wire.n != wire->n) {
-		v8_item_unref(&module->item);
-		module = NULL;
-	}
 	if (!module)
 		r = read_module(heap, cache, native, wire, &module);
 	if (r < 0)
@@ -447,7 +467,7 @@ static int get_index(struct v8_heap *heap, struct v8_cache *cache, uint64_t nati
 /* ---- names that were asked for ---- */
 
 struct name {
-	struct v8_item item; /* key: where the module's bytes are, the function's index */
+	struct v8_item item; /* key: the module's bytes' id, the function's index */
 	char text[];
 };
 
@@ -482,8 +502,7 @@ static int read_name(struct v8_heap *heap, const struct wire *wire, uint32_t ind
 static int get_name(struct v8_heap *heap, struct v8_cache *cache, const struct wire *wire,
 		    uint32_t index, char *buf, size_t size)
 {
-	struct name *name = (struct name *)v8_cache_find(cache, V8_ITEM_WASM, wire->at,
-							 wire->n << 32 | index);
+	struct name *name = (struct name *)v8_cache_find(cache, V8_ITEM_WASM, wire->id, index);
 	int r;
 
 	if (name) {
@@ -501,7 +520,7 @@ static int get_name(struct v8_heap *heap, struct v8_cache *cache, const struct w
 		return -ENOMEM;
 	memcpy(name->text, buf, strlen(buf));
 	name->item = (struct v8_item){.kind = V8_ITEM_WASM,
-				      .key = {wire->at, wire->n << 32 | index},
+				      .key = {wire->id, index},
 				      .bytes = sizeof(*name) + strlen(buf) + 1,
 				      .free = free_name};
 	v8_cache_put(cache, &name->item);
@@ -575,7 +594,7 @@ static int find_in_heap(struct v8_heap *heap, uint64_t pc, struct wire *wire, ui
 		return -EBADMSG;
 	*wire = (struct wire){.at = flat.chars, .n = flat.length};
 	*ret_index = (uint32_t)v8_smi(index);
-	return 0;
+	return identify(heap, wire);
 }
 
 int v8_wasm_name(struct v8_heap *heap, struct v8_cache *cache, uint64_t instance, uint64_t pc,
