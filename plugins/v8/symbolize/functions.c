@@ -10,6 +10,7 @@
 #include <string.h>
 
 #define ANONYMOUS     "(anonymous)"
+#define WRAPPER	      "(js-to-wasm)"
 #define NAME_BYTES    512
 #define CLASS_BYTES   256
 #define MAX_LITERALS  (1u << 20) /* of one script */
@@ -435,6 +436,16 @@ static const char *get_special(const struct v8_layout *layout, uint32_t kind)
 								      NULL;
 }
 
+/*
+ * A function that WebAssembly exports is called by its index, and has no script (WebAssembly JavaScript Interface,
+ * "create a new Exported Function"). Code that is that JSFunction's, and not of the module, is its wrapper, which is
+ * JavaScript to BPF; where the wrapper begins, nothing else tells.
+ */
+static bool is_exported(const struct parts *parts, const char *own)
+{
+	return !parts->script && own[0] && own[strspn(own, "0123456789")] == '\0';
+}
+
 static int compose(struct v8_context *context, struct parts *parts, char *buf, size_t size)
 {
 	const struct v8_layout *layout = context->heap.layout;
@@ -446,6 +457,10 @@ static int compose(struct v8_context *context, struct parts *parts, char *buf, s
 		r = read_class(context, parts, class_name);
 	if (r < 0)
 		return r;
+	if (is_exported(parts, own)) {
+		snprintf(buf, size, WRAPPER);
+		return 0;
+	}
 	name = special ? special : own[0] ? own : ANONYMOUS;
 	word = get_word(layout, parts->kind, &name);
 	/* An inferred name has its class already. */

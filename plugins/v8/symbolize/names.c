@@ -406,7 +406,8 @@ static int read_wasm_frame(struct v8_names *names, const struct ep_raw_frame *fr
 		return -EBADMSG;
 	v8_heap_forget(&names->context.heap);
 	r = v8_wasm_name(&names->context.heap, names->context.cache, frame->words[0],
-			 frame->words[1], text + len, sizeof(text) - len);
+			 frame->words[1], !(frame->flags & EP_FRAME_INTERRUPTED), text + len,
+			 sizeof(text) - len);
 	if (r == -EBADMSG || r == -EFAULT || r == -ENOTSUP) {
 		snprintf(text + len, sizeof(text) - len, "(function)");
 		r = 0;
@@ -453,7 +454,7 @@ static int prove_again(struct v8_names *names, const struct ep_raw_frame *raw,
 static int add_known(struct v8_names *names, const struct ep_raw_frame *raw, int r,
 		     const struct sink *sink)
 {
-	struct part part = {.is_start = true, .is_new = raw->flags & V8_FRAME_CONSTRUCT};
+	struct part part = {.is_new = raw->flags & V8_FRAME_CONSTRUCT};
 	enum v8_frame kind = V8_FRAME(raw->flags);
 
 	if ((kind != V8_FRAME_INTERPRETED && kind != V8_FRAME_COMPILED) || raw->n_words < 2 ||
@@ -463,6 +464,7 @@ static int add_known(struct v8_names *names, const struct ep_raw_frame *raw, int
 							    raw->words[0], raw->words[1]);
 	if (!part.function)
 		return r;
+	part.is_start = part.function->script != NULL;
 	r = add_part(sink, &part);
 	v8_item_unref(&part.function->item);
 	return r;

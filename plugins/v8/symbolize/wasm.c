@@ -414,8 +414,7 @@ static const struct code *find_code(const struct module *module, uint64_t pc)
 	for (uint32_t i = 0; i < module->n_own; i++) {
 		const struct code *code = &module->codes[i];
 
-		/* Behind its end is a return of its last call, unless another begins there. */
-		if (code->object && pc >= code->start && pc - code->start <= code->bytes &&
+		if (code->object && pc >= code->start && pc - code->start < code->bytes &&
 		    (!found || code->start > found->start))
 			found = code;
 	}
@@ -598,7 +597,7 @@ static int find_in_heap(struct v8_heap *heap, uint64_t pc, struct wire *wire, ui
 }
 
 int v8_wasm_name(struct v8_heap *heap, struct v8_cache *cache, uint64_t instance, uint64_t pc,
-		 char *buf, size_t size)
+		 bool is_return, char *buf, size_t size)
 {
 	uint64_t object = instance + V8_TAG, native = 0;
 	struct wire wire;
@@ -615,6 +614,6 @@ int v8_wasm_name(struct v8_heap *heap, struct v8_cache *cache, uint64_t instance
 	if (r == 0)
 		r = find_wire(heap, native, &wire);
 	if (r == 0)
-		r = get_index(heap, cache, native, &wire, pc, &index);
+		r = get_index(heap, cache, native, &wire, pc - is_return, &index);
 	return r < 0 ? r : get_name(heap, cache, &wire, index, buf, size);
 }

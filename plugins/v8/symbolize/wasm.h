@@ -15,11 +15,12 @@
 #include "plugins/v8/symbolize/heap.h"
 
 /*
- * "name" or "wasm-function[3]", as V8's stack traces have it. instance: without its tag. What is known of a
+ * "name" or "wasm-function[3]", as V8's stack traces have it. instance: without its tag. is_return: pc is behind a
+ * call, which may be the last of a function, with other code behind it. What is known of a
  * module is kept: where its codes are, read anew when there is another, and its names. -EBADMSG: not found.
  */
 int v8_wasm_name(struct v8_heap *heap, struct v8_cache *cache, uint64_t instance, uint64_t pc,
-		 char *buf, size_t size);
+		 bool is_return, char *buf, size_t size);
 
 /* ---- parts of it, on bytes ---- */
 

@@ -337,6 +337,38 @@ static void composes_names(void **state)
 	}
 }
 
+/*
+ * What WebAssembly exports is called by its index. Its wrapper is compiled code of that function: where the code is
+ * not to be found, or was interrupted before it had a frame, it has the wrapper's name all the same.
+ */
+static void names_no_wrapper_by_an_index(void **state)
+{
+	struct world world;
+
+	(void)state;
+	EACH_VERSION(world)
+	{
+		struct made_heap *heap = &world.heap;
+		struct made_function made = {.scope = {.name = one_byte(heap, "2"), .start = 2, .end = 20},
+					     .literal = 21, .unique_id = 21};
+		struct ep_raw_frame frame;
+
+		frame = frame_of(heap, V8_FRAME_COMPILED, new_function(heap, &made), 0x700000, 0);
+		assert_named(&world, &frame, "(js-to-wasm) 0:0 - [0]");
+		frame.flags |= V8_FRAME_FROM_REGISTER;
+		assert_named(&world, &frame, "(js-to-wasm) 0:0 - [0]");
+		heap->fail_with = -ESRCH;
+		heap->fail_at = heap->n_reads + 1;
+		frame.words[2]++;
+		assert_named(&world, &frame, "(js-to-wasm) 0:0 - [0]");
+		made.script = world.script; /* ({2() {}})[2] */
+		made.literal++;
+		made.unique_id++;
+		frame = frame_of(heap, V8_FRAME_COMPILED, new_function(heap, &made), 0x700000, 0);
+		assert_named(&world, &frame, "2 1:0 /a.js [1]?");
+	}
+}
+
 static void finds_class_by_its_scope(void **state)
 {
 	struct world world;
@@ -1172,6 +1204,7 @@ int main(void)
 		cmocka_unit_test(survives_reads_that_fail),
 		cmocka_unit_test(names_known_functions_of_what_is_gone),
 		cmocka_unit_test(composes_names),
+		cmocka_unit_test(names_no_wrapper_by_an_index),
 		cmocka_unit_test(finds_class_by_its_scope),
 		cmocka_unit_test(finds_another_class_where_one_was),
 		cmocka_unit_test(reads_strings),

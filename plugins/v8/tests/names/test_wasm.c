@@ -151,12 +151,30 @@ static void names_functions_by_their_code(void **state)
 		assert_string_equal(named(&made, CODE_START + 5, 0), "wasm one");
 		assert_string_equal(named(&made, CODE_START + CODE_BYTES + 5, 0), "wasm two");
 		assert_string_equal(named(&made, CODE_START - 1, 0), "wasm (function)");
+		assert_string_equal(named(&made, CODE_START, 0), "wasm (function)");
+		assert_string_equal(named(&made, CODE_START, EP_FRAME_INTERRUPTED), "wasm one");
 		/* It was replaced: better code of the same function is elsewhere. */
 		put_raw(&made.heap, made.codes[1] + (uint32_t)made.heap.layout.wasm_code_start,
 			CODE_START + 0x1000);
 		assert_string_equal(named(&made, CODE_START + CODE_BYTES + 6, 0), "wasm (function)");
 	}
 	assert_int_equal(n, N_VERSIONS - 2);
+}
+
+/* Behind the last call of a function there is nothing of it, and a wrapper may begin, which is no function. */
+static void names_no_function_behind_its_code(void **state)
+{
+	const uint64_t end = CODE_START + 2 * CODE_BYTES;
+	struct made_module made;
+
+	(void)state;
+	EACH_MODULE(made)
+	{
+		assert_string_equal(named(&made, end, 0), "wasm two");
+		assert_string_equal(named(&made, end, EP_FRAME_INTERRUPTED), "wasm (function)");
+		assert_string_equal(named(&made, end - CODE_BYTES, 0), "wasm one");
+		assert_string_equal(named(&made, end - CODE_BYTES, EP_FRAME_INTERRUPTED), "wasm two");
+	}
 }
 
 /* All its addresses are those of the first one, and its size. */
@@ -179,6 +197,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_functions_by_their_code),
+		cmocka_unit_test(names_no_function_behind_its_code),
 		cmocka_unit_test(knows_another_module_where_one_was),
 	};
 
