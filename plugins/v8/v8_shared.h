@@ -33,11 +33,16 @@
  *	EXIT		the same; it has called C++
  *	GC		no words: the collector runs
  *
+ * The last word of a function has the low bits of the thread id as well: ids of functions and scripts count in
+ * each isolate, and those of worker threads that follow each other are the same ones, at times at the same addresses. A
+ * worker has a thread of its own (node_worker.cc, Worker::StartThread, 12 and up).
+ *
  * SharedFunctionInfo, BytecodeArray and instance: addresses without their tag. A pc is a return address
  * unless EP_FRAME_INTERRUPTED is set.
  */
 #define V8_FRAME_SHIFT	       2
 #define V8_FRAME(flags)	       ((flags) >> V8_FRAME_SHIFT & 7)
+#define V8_THREAD_SHIFT	       48 /* of the last word */
 #define V8_FRAME_CONSTRUCT     (1u << 5) /* of a function: called by new */
 #define V8_FRAME_FROM_REGISTER (1u << 6) /* of a function: its frame was not there; where it begins, or ends */
 enum v8_frame {

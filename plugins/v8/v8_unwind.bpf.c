@@ -76,10 +76,11 @@ static __always_inline void push_words(const struct v8_walk *w)
 	__u64 flags = at->kind << V8_FRAME_SHIFT | at->flags |
 		      (at->is_interrupted & 1) * EP_FRAME_INTERRUPTED;
 	__u32 n = at->n_words & 3;
+	__u64 thread = (__u64)w->rec->sample.tid << V8_THREAD_SHIFT;
 
 	w->s->function_at = (__u64)w->rec->sample.n_kernel + w->rec->sample.n_words;
 	if (!ep_push_words(w->rec, EP_FRAME_HEADER(ep_self.kind, flags, n, at->aux), n, at->words[0],
-			   at->words[1], at->words[2]))
+			   at->words[1], at->words[2] | thread))
 		fail(w, EP_ERROR_TOO_DEEP);
 	w->s->last = n == 3 ? V8_LAST_FUNCTION : V8_LAST_CODE;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "plugins/v8/symbolize/functions.h"
 
+#include "core/base/map.h"
 #include "core/base/util.h"
 #include "plugins/v8/symbolize/scopes.h"
 #include "plugins/v8/symbolize/text.h"
@@ -397,7 +398,7 @@ static int read_class(struct v8_context *context, struct parts *parts, char buf[
 	if (r < 0 || !scope.is_class)
 		return r == -EBADMSG ? 0 : r;
 	key[0] = outer;
-	key[1] = (uint64_t)(uint32_t)parts->script->id << 32 | (uint32_t)scope.start;
+	key[1] = ep_mix64(parts->script->item.key[1]) ^ (uint32_t)scope.start;
 	r = find_class(context, key, buf);
 	if (r == 0 && !buf[0]) {
 		r = find_constructor(&context->heap, parts, buf, CLASS_BYTES, &constructor);
@@ -505,7 +506,8 @@ static int make(struct v8_context *context, struct parts *parts, uint64_t cookie
 	if (!function)
 		return -ENOMEM;
 	function->item = (struct v8_item){.kind = V8_ITEM_FUNCTION, .bytes = bytes,
-					  .key = {parts->object - V8_TAG, cookie},
+					  .key = {parts->object - V8_TAG,
+						  v8_function_key(context, cookie)},
 					  .free = free_function};
 	function->script = ep_take(parts->script);
 	function->start = start;
@@ -595,7 +597,7 @@ int v8_function_get(struct v8_context *context, uint64_t function_info, const ui
 	if (r < 0)
 		return r;
 	function = (struct v8_function *)v8_cache_find(context->cache, V8_ITEM_FUNCTION,
-						       object - V8_TAG, found);
+						       object - V8_TAG, v8_function_key(context, found));
 	if (function && is_same(function, script)) {
 		if (script)
 			v8_item_unref(&script->item);

@@ -19,13 +19,19 @@ struct v8_context {
 };
 
 struct v8_function {
-	struct v8_item item;	  /* key: the SharedFunctionInfo without its tag, its cookie */
+	struct v8_item item;	  /* key: the SharedFunctionInfo without its tag; see v8_function_key */
 	struct v8_script *script; /* NULL: none */
 	uint32_t start_line;	  /* 0: unknown */
 	int32_t start, end;	  /* -1: unknown */
 	bool is_constructor;	  /* of a class */
 	char name[];
 };
+
+/* What the cache knows a function by, beside its address. */
+static inline uint64_t v8_function_key(const struct v8_context *context, uint64_t cookie)
+{
+	return cookie ^ (uint64_t)context->heap.thread << 48;
+}
 
 /* Its cookie, if there is one at all: 0, -EBADMSG. As it is now. */
 int v8_cookie_read(struct v8_context *context, uint64_t function_info, uint64_t *ret);

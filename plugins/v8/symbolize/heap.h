@@ -33,6 +33,7 @@ struct v8_heap {
 	uint64_t serial; /* pages of another one are old */
 	struct v8_page *pages;
 	uint64_t reads_left, bytes_left;
+	uint16_t thread; /* whose isolate's objects these are: part of what tells them from another's */
 };
 
 int v8_heap_init(struct v8_heap *heap, const struct v8_memory *memory,

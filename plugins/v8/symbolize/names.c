@@ -239,6 +239,19 @@ static int add_call(struct v8_names *names, const struct v8_call *call, const ui
 	return place_part(names, part, call->script_off);
 }
 
+/* The last word of a function: v8_shared.h. */
+static uint64_t addr_of(const struct ep_raw_frame *frame)
+{
+	return frame->words[2] & ((1ull << V8_THREAD_SHIFT) - 1);
+}
+
+static bool is_function(const struct ep_raw_frame *frame)
+{
+	enum v8_frame kind = V8_FRAME(frame->flags);
+
+	return (kind == V8_FRAME_INTERPRETED || kind == V8_FRAME_COMPILED) && frame->n_words >= 3;
+}
+
 /* Where the code or its tables are not to be had: the function alone, which BPF is sure of. 1: it is an adapter. */
 static int find_calls(struct v8_names *names, const struct ep_raw_frame *frame,
 		      struct v8_stack *ret)
@@ -246,7 +259,7 @@ static int find_calls(struct v8_names *names, const struct ep_raw_frame *frame,
 	struct v8_heap *heap = &names->context.heap;
 	bool is_return = !(frame->flags & EP_FRAME_INTERRUPTED);
 	struct v8_code_object code = {.kind = V8_CODE_OTHER};
-	uint64_t array = frame->words[2];
+	uint64_t addr = addr_of(frame), array = addr;
 	int32_t off = V8_UNKNOWN_PLACE;
 	int r = 0;
 
@@ -256,12 +269,11 @@ static int find_calls(struct v8_names *names, const struct ep_raw_frame *frame,
 		if (frame->aux != V8_OFFSET_UNKNOWN)
 			r = v8_bytecode_place(heap, array, frame->aux, &off);
 	} else {
-		r = v8_code_find(heap, frame->words[2], &code);
+		r = v8_code_find(heap, addr, &code);
 		if (r == 0 && code.kind == V8_CODE_JS_TO_WASM)
 			return 1;
 		if (r == 0)
-			r = v8_code_stack(heap, &code, frame->words[2], is_return,
-					  frame->words[0], ret);
+			r = v8_code_stack(heap, &code, addr, is_return, frame->words[0], ret);
 		if (r == 0)
 			return 0;
 		if (names->layout.version.major < 7 && code.kind == V8_CODE_BUILTIN &&
@@ -455,13 +467,12 @@ static int add_known(struct v8_names *names, const struct ep_raw_frame *raw, int
 		     const struct sink *sink)
 {
 	struct part part = {.is_new = raw->flags & V8_FRAME_CONSTRUCT};
-	enum v8_frame kind = V8_FRAME(raw->flags);
 
-	if ((kind != V8_FRAME_INTERPRETED && kind != V8_FRAME_COMPILED) || raw->n_words < 2 ||
-	    (r != -ESRCH && !names->context.is_unique))
+	if (!is_function(raw) || (r != -ESRCH && !names->context.is_unique))
 		return r;
 	part.function = (struct v8_function *)v8_cache_find(names->context.cache, V8_ITEM_FUNCTION,
-							    raw->words[0], raw->words[1]);
+							    raw->words[0],
+							    v8_function_key(&names->context, raw->words[1]));
 	if (!part.function)
 		return r;
 	part.is_start = part.function->script != NULL;
@@ -481,6 +492,8 @@ int v8_names_of(struct v8_names *names, const struct ep_raw_frame *raw,
 	int r = 0;
 
 	v8_heap_limit(&names->context.heap);
+	names->context.heap.thread =
+		is_function(raw) ? (uint16_t)(raw->words[2] >> V8_THREAD_SHIFT) : 0;
 	hash_frame(raw, key);
 	frame = (struct frame *)v8_cache_find(names->context.cache, V8_ITEM_FRAME, key[0], key[1]);
 	if (!frame)

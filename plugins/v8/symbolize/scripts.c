@@ -136,6 +136,11 @@ static int read_smi_or(struct v8_heap *heap, uint64_t object, int32_t off, int32
 	return 0;
 }
 
+static uint64_t key_of(const struct v8_heap *heap, int32_t id)
+{
+	return (uint64_t)heap->thread << 32 | (uint32_t)id;
+}
+
 static int read_script(struct v8_heap *heap, struct v8_cache *cache, uint64_t object, int32_t id,
 		       struct v8_script **ret)
 {
@@ -155,7 +160,7 @@ static int read_script(struct v8_heap *heap, struct v8_cache *cache, uint64_t ob
 	script = calloc(1, bytes);
 	if (!script)
 		return -ENOMEM;
-	script->item = (struct v8_item){.kind = V8_ITEM_SCRIPT, .key = {object, (uint32_t)id},
+	script->item = (struct v8_item){.kind = V8_ITEM_SCRIPT, .key = {object, key_of(heap, id)},
 					.bytes = bytes, .free = free_script};
 	script->object = object;
 	script->id = id;
@@ -203,7 +208,7 @@ int v8_script_get(struct v8_heap *heap, struct v8_cache *cache, uint64_t functio
 	r = v8_field_smi(heap, object, heap->layout->script_id, &id);
 	if (r < 0)
 		return r;
-	*ret = (struct v8_script *)v8_cache_find(cache, V8_ITEM_SCRIPT, object, (uint32_t)id);
+	*ret = (struct v8_script *)v8_cache_find(cache, V8_ITEM_SCRIPT, object, key_of(heap, id));
 	return *ret ? 0 : read_script(heap, cache, object, id, ret);
 }
 

@@ -9,7 +9,7 @@
 #define V8_FILE_BYTES 1024
 
 struct v8_script {
-	struct v8_item item; /* key: the Script, its id */
+	struct v8_item item; /* key: the Script, its id and the thread */
 	uint64_t object;     /* tagged: where it was when it was read */
 	int32_t id, line_off, column_off;
 	char file[]; /* as people know it; "": none */

@@ -367,6 +367,7 @@ static void say_frame(__u64 header, const __u64 *words)
 	static const char *const kinds[] = {"interpreted", "compiled", "wasm", "regexp",
 					    "code",	   "exit",     "gc",   "?"};
 	uint32_t flags = EP_FRAME_FLAGS(header), aux = EP_FRAME_AUX(header);
+	uint64_t thread = (uint64_t)REC->sample.tid << V8_THREAD_SHIFT;
 
 	add_text("%s%s%s%s", kinds[V8_FRAME(flags)], flags & V8_FRAME_CONSTRUCT ? " construct" : "",
 		 flags & V8_FRAME_FROM_REGISTER ? " register" : "",
@@ -374,7 +375,7 @@ static void say_frame(__u64 header, const __u64 *words)
 	if (aux)
 		add_text(" aux %d", (int)aux);
 	for (uint32_t i = 0; i < EP_FRAME_WORDS(header); i++)
-		add_text("%s %llx", i ? "" : ":", words[i]);
+		add_text("%s %llx", i ? "" : ":", words[i] - (i == 2 ? thread : 0));
 	add_text("\n");
 }
 
@@ -623,6 +624,20 @@ static void cookie_is_mixed_where_there_is_no_id(void **state)
 	walk_to_native();
 	assert_int_equal(REC->words[2], v8_cookie(words, masks, 0));
 	assert_int_not_equal(REC->words[2], 0x1001);
+}
+
+/* Those of two isolates, of which the second one has what the first one had where that was. */
+static void functions_of_other_threads_are_others(void **state)
+{
+	(void)state;
+	REC->sample.tid = 0x51234;
+	put_function_frame(0x100, BLOB + IET_RETURN, 0x180, 1);
+	put_interpreted_frame(0x180, NATIVE + 0x40, 0x200, 2, 9);
+	be_at(JIT + 0x50, 0x100);
+	assert_string_equal(walk_to_native(), "compiled: 20000440 1001 30000050\n"
+					      "interpreted aux 9: 20000480 1002 20000800\n");
+	assert_int_equal(REC->words[3], 0x1234000030000050);
+	assert_int_equal(REC->words[7], 0x1234000020000800);
 }
 
 static void function_that_cannot_be_read_is_code(void **state)
@@ -1402,6 +1417,7 @@ int main(void)
 		cmocka_unit_test_setup(new_code_is_walked, begin),
 		cmocka_unit_test_setup(new_builtins_are_walked, begin),
 		cmocka_unit_test_setup(cookie_is_mixed_where_there_is_no_id, begin),
+		cmocka_unit_test_setup(functions_of_other_threads_are_others, begin),
 		cmocka_unit_test_setup(function_that_cannot_be_read_is_code, begin),
 		cmocka_unit_test_setup(heap_interpreter_is_told_by_its_address, begin),
 		cmocka_unit_test_setup(heap_interpreter_that_is_not_known_leaves_the_offset, begin),

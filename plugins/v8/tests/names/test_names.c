@@ -80,6 +80,39 @@ static void names_function_with_its_place(void **state)
 	}
 }
 
+/*
+ * A worker's isolate has gone, and the next one's is where it was: other functions and scripts with the same ids. What
+ * the first one's were is known still.
+ */
+static void knows_another_thread_where_one_was(void **state)
+{
+	struct world world;
+
+	(void)state;
+	EACH_VERSION(world)
+	{
+		struct made_heap *heap = &world.heap;
+		const struct v8_layout *layout = &heap->layout;
+		struct made_scope scope = {.start = AT("(a)") - 1, .end = AT("class") - 1};
+		struct ep_raw_frame frame = interpreted(&world, 7), known;
+
+		frame.words[2] |= 1ull << V8_THREAD_SHIFT;
+		known = frame;
+		known.flags = V8_FRAME_COMPILED << V8_FRAME_SHIFT;
+		assert_named(&world, &frame, "f 2:10 /a.js [1]");
+		scope.name = one_byte(heap, "g");
+		put64(heap, world.f, layout->sfi_name,
+		      v8_has(layout->sfi_scope_info) ? scope.name : new_scope(heap, &scope));
+		put64(heap, world.script, layout->script_name, one_byte(heap, "/b.js"));
+		put64(heap, world.script, layout->script_source, one_byte(heap, "\n\n" SOURCE));
+		frame.words[2] += 1ull << V8_THREAD_SHIFT;
+		assert_named(&world, &frame, "g 4:8 /b.js [3]");
+		heap->fail_with = -ESRCH;
+		heap->fail_at = heap->n_reads + 1;
+		assert_named(&world, &known, "f 1:0 /a.js [1]?");
+	}
+}
+
 static void reads_nothing_for_a_known_frame(void **state)
 {
 	struct world world;
@@ -1196,6 +1229,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_function_with_its_place),
+		cmocka_unit_test(knows_another_thread_where_one_was),
 		cmocka_unit_test(reads_nothing_for_a_known_frame),
 		cmocka_unit_test(names_no_other_function),
 		cmocka_unit_test(follows_one_move),
