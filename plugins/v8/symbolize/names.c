@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What makes a name true is the order: a new frame's function is seen to be the one that BPF saw, then read,
- * then seen to be that still. What is known by the same words needs no read any more.
+ * then seen to be that still. What is known of an interpreted frame by the same words needs no read any more; who asks
+ * for one of compiled code again may mean other code at the same address.
  */
 #include "plugins/v8/symbolize/names.h"
 
@@ -17,7 +18,6 @@
 
 #define FALLBACK   " [function start]" /* behind the system name */
 #define NAME_BYTES 1024
-#define MAX_USES   256 /* of a compiled frame: other code of the same function may be there one day */
 
 struct v8_names {
 	struct v8_context context;
@@ -37,7 +37,7 @@ struct part {
 /* What is known of a frame; key: its words, aux and flags, mixed. */
 struct frame {
 	struct v8_item item;
-	uint32_t n, uses;
+	uint32_t n;
 	char *text; /* behind the parts; NULL: none */
 	struct part parts[];
 };
@@ -112,8 +112,7 @@ static void hash_frame(const struct ep_raw_frame *frame, uint64_t key[2])
 	uint32_t flags = frame->flags & ~(uint32_t)EP_FRAME_ENTRY;
 	uint64_t a, b;
 
-	if (V8_FRAME(flags) == V8_FRAME_INTERPRETED)
-		flags &= ~(uint32_t)EP_FRAME_INTERRUPTED;
+	flags &= ~(uint32_t)EP_FRAME_INTERRUPTED; /* of those of the interpreter, which are kept, it says nothing */
 	a = flags | (uint64_t)frame->aux << 32;
 	b = ~a;
 
@@ -441,24 +440,6 @@ static int read_frame(struct v8_names *names, const struct ep_raw_frame *frame,
 	}
 }
 
-/* What was known may name the frames of a process that has gone. */
-static int prove_again(struct v8_names *names, const struct ep_raw_frame *raw,
-		       const uint64_t key[2], struct frame **frame)
-{
-	struct frame *again;
-	int r = read_frame(names, raw, key, &again);
-
-	(*frame)->uses = 0;
-	if (r == -ESRCH || r == -ENOMEM)
-		return 0;
-	if (r < 0)
-		v8_cache_remove(&(*frame)->item);
-	v8_item_unref(&(*frame)->item);
-	if (r == 0)
-		*frame = again;
-	return r;
-}
-
 /*
  * Where memory is gone, of the process or of a worker's heap, a function that was named before still has its name. r:
  * none such. A cookie that is not its own alone may be another function's by now, if there still is one.
@@ -485,9 +466,8 @@ int v8_names_of(struct v8_names *names, const struct ep_raw_frame *raw,
 		int (*add)(struct ep_names *to, const struct ep_name *name), struct ep_names *to)
 {
 	struct sink sink = {.add = add, .to = to};
-	bool is_code = V8_FRAME(raw->flags) == V8_FRAME_COMPILED ||
-		       V8_FRAME(raw->flags) == V8_FRAME_WASM;
-	struct frame *frame;
+	bool is_kept = V8_FRAME(raw->flags) == V8_FRAME_INTERPRETED;
+	struct frame *frame = NULL;
 	uint64_t key[2];
 	int r = 0;
 
@@ -495,15 +475,16 @@ int v8_names_of(struct v8_names *names, const struct ep_raw_frame *raw,
 	names->context.heap.thread =
 		is_function(raw) ? (uint16_t)(raw->words[2] >> V8_THREAD_SHIFT) : 0;
 	hash_frame(raw, key);
-	frame = (struct frame *)v8_cache_find(names->context.cache, V8_ITEM_FRAME, key[0], key[1]);
+	if (is_kept)
+		frame = (struct frame *)v8_cache_find(names->context.cache, V8_ITEM_FRAME, key[0], key[1]);
 	if (!frame)
 		r = read_frame(names, raw, key, &frame);
-	else if (is_code && ++frame->uses >= MAX_USES)
-		r = prove_again(names, raw, key, &frame);
 	if (r == -ESRCH || r == -EFAULT)
 		return gone(add_known(names, raw, r, &sink));
 	if (r < 0)
 		return gone(r);
+	if (!is_kept)
+		v8_cache_remove(&frame->item);
 	r = add_frame(&sink, frame);
 	v8_item_unref(&frame->item);
 	return r;

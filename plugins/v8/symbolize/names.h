@@ -2,7 +2,7 @@
 /*
  * Names of frames as the BPF program pushed them (v8_shared.h).
  *
- *	names.c		frames ──► names; what is known of a frame needs no read
+ *	names.c		frames ──► names; what is known of an interpreted frame needs no read
  *	functions.c	a SharedFunctionInfo: name, class, where it begins	(scopes.c, text.c)
  *	scripts.c	a Script: its file's name, lines of its source		(lines.c)
  *	codes.c		compiled code: from an address to functions and places	(positions.c, bytecodes.c)

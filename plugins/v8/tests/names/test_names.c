@@ -625,8 +625,11 @@ static void names_inlined_functions(void **state)
 	}
 }
 
-/* Code that was replaced at the same address is seen in time; of a process that has gone what was known holds. */
-static void proves_compiled_frames_again(void **state)
+/*
+ * Who asks again may mean other code: the core asks once for the same words, and again when its table was full. Of a
+ * process that has gone a function that was known has its name.
+ */
+static void reads_compiled_frames_each_time(void **state)
 {
 	struct world world;
 
@@ -636,21 +639,20 @@ static void proves_compiled_frames_again(void **state)
 		uint64_t start = make_optimized(&world, NULL);
 		struct ep_raw_frame frame = frame_of(&world.heap, V8_FRAME_COMPILED, world.f, start + 15, 0);
 		struct taken taken;
-		uint32_t reads;
+		uint8_t *code = world.heap.bytes + (start - BASE - (uint32_t)world.heap.layout.code_first);
+		uint8_t head[8];
 
 		assert_named(&world, &frame, G "; " F_RETURN);
-		reads = world.heap.n_reads;
+		memcpy(head, code, sizeof(head));
+		memset(code, 0xcc, sizeof(head)); /* it is no code object any more */
+		assert_named(&world, &frame, "f 1:0 /a.js [1]?");
+		memcpy(code, head, sizeof(head));
+		assert_named(&world, &frame, G "; " F_RETURN);
 		world.heap.fail_with = -ESRCH;
-		for (int i = 0; i < 300; i++) {
-			world.heap.fail_at = world.heap.n_reads + 1;
-			assert_named(&world, &frame, G "; " F_RETURN);
-		}
-		assert_true(world.heap.n_reads > reads && world.heap.n_reads < reads + 5);
-		world.heap.fail_at = 0;
+		world.heap.fail_at = world.heap.n_reads + 1;
+		assert_named(&world, &frame, "f 1:0 /a.js [1]?");
 		put32(&world.heap, world.f, world.heap.layout.sfi_literal_id, 99);
 		put32(&world.heap, world.f, world.heap.layout.sfi_unique_id, 99);
-		for (int i = 0; i < 300 && name(&world, &frame, &taken) == 0; i++)
-			;
 		assert_int_equal(name(&world, &frame, &taken), EP_FRAME_GONE);
 	}
 }
@@ -1243,7 +1245,7 @@ int main(void)
 		cmocka_unit_test(finds_another_class_where_one_was),
 		cmocka_unit_test(reads_strings),
 		cmocka_unit_test(names_inlined_functions),
-		cmocka_unit_test(proves_compiled_frames_again),
+		cmocka_unit_test(reads_compiled_frames_each_time),
 		cmocka_unit_test(places_what_the_heaps_interpreter_runs),
 		cmocka_unit_test(names_no_inlined_function_of_other_code),
 		cmocka_unit_test(maps_returns_of_deoptimized_frames),

@@ -156,7 +156,7 @@ static void names_functions_by_their_code(void **state)
 		/* It was replaced: better code of the same function is elsewhere. */
 		put_raw(&made.heap, made.codes[1] + (uint32_t)made.heap.layout.wasm_code_start,
 			CODE_START + 0x1000);
-		assert_string_equal(named(&made, CODE_START + CODE_BYTES + 6, 0), "wasm (function)");
+		assert_string_equal(named(&made, CODE_START + CODE_BYTES + 5, 0), "wasm (function)");
 	}
 	assert_int_equal(n, N_VERSIONS - 2);
 }
