@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A heap of any version, of which any bytes are others: strings, scopes, functions, code with its
- * deoptimization data and tables. Whatever it says, naming ends, reads no more than it may, and what comes out is
- * lines of UTF-8.
+ * deoptimization data and tables; and a file that publishes anything that is sane of its own layout (values.def).
+ * Whatever they say, naming ends, reads no more than it may, and what comes out is lines of UTF-8.
  *
  *	version, what is named, at which offset, then for each byte that is another: where (24 bits), what
+ *	or, for each value that is published: which, lower byte, 0xff, higher byte
  */
 #include "plugins/v8/symbolize/heap.h"
 #include "plugins/v8/symbolize/scopes.h"
@@ -78,14 +79,66 @@ static uint64_t make_method(struct world *world)
 	return method;
 }
 
+/* --- what a file publishes */
+
+enum sanity { OFFSET, SLOT, TYPE, NUMBER, SHIFT };
+
+static const struct value {
+	size_t at;
+	enum sanity sanity;
+	bool is_published;
+} values[] = {
+#define V8_VALUE(member_, sanity_, names_, ...)                                                    \
+	{.at = offsetof(struct v8_layout, member_), .sanity = sanity_, .is_published = sizeof(names_) > 1},
+#include "plugins/v8/values.def"
+};
+
+static int32_t make_sane(enum sanity sanity, uint32_t value)
+{
+	if (sanity == OFFSET)
+		return (int32_t)(value % 4096);
+	if (sanity == SLOT)
+		return -8 * (int32_t)(1 + value % 16);
+	return (int32_t)(sanity == SHIFT ? value % 32 : value);
+}
+
+static bool is_value(const uint8_t *data)
+{
+	return data[2] == 0xff;
+}
+
+static void publish(struct v8_layout *layout, const uint8_t *data, size_t size)
+{
+	for (; size >= 4; data += 4, size -= 4) {
+		const struct value *value = &values[data[0] % EP_LEN(values)];
+		int32_t sane = make_sane(value->sanity, data[1] | (uint32_t)data[3] << 8);
+
+		if (is_value(data) && value->is_published)
+			memcpy((char *)layout + value->at, &sane, sizeof(sane));
+	}
+}
+
 static void change(struct made_heap *heap, const uint8_t *data, size_t size)
 {
 	for (; size >= 4; data += 4, size -= 4) {
 		uint32_t at = data[0] | (uint32_t)data[1] << 8 | (uint32_t)data[2] << 16;
 
+		if (is_value(data))
+			continue;
 		/* Small ones are where the objects are. */
 		heap->bytes[at % (at & 0x800000 ? HEAP_BYTES : heap->used)] = data[3];
 	}
+}
+
+/* The heap is made as its version has it, and named as the file says. */
+static void be_published(struct world *world, const uint8_t *data, size_t size)
+{
+	struct v8_memory memory = {.read = made_heap_read, .arg = &world->heap};
+
+	publish(&world->heap.layout, data, size);
+	v8_names_free(world->names);
+	if (v8_names_new(&memory, &world->heap.layout, &world->heap.state, &world->names) < 0)
+		abort();
 }
 
 static void read_parts(struct world *world, uint64_t object)
@@ -123,6 +176,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	frames[2] = frame_of(&world.heap, V8_FRAME_COMPILED, world.f, code + data[2], 0);
 	frames[3] = frames[2];
 	frames[3].flags |= EP_FRAME_INTERRUPTED;
+	be_published(&world, data + HEAD, size - HEAD);
 	for (size_t i = 0; i < EP_LEN(frames); i++)
 		name(&world, &frames[i]);
 	read_parts(&world, BASE + V8_TAG + 8ull * data[1] * 32);
