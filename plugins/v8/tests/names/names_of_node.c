@@ -257,23 +257,47 @@ static uint64_t function_of(const struct v8_code_object *code)
 	return v8_object_check(&context.heap, &object, layout.type_sfi) ? 0 : object;
 }
 
-/* Sparkplug's code has no function; it is one of those that have its bytecodes. */
-static uint64_t function_of_baseline(const struct found *functions, uint64_t code)
-{
-	uint64_t data, of;
+/* Sparkplug's code has no function; the functions that have it do. */
+struct owner {
+	uint64_t code, function;
+};
 
-	for (size_t i = 0; i < functions->n; i++) {
+static struct owner *owners;
+static size_t n_owners;
+
+static int compare_owners(const void *a, const void *b)
+{
+	const struct owner *one = a, *other = b;
+
+	return one->code < other->code ? -1 : one->code > other->code;
+}
+
+static void find_owners(const struct found *functions)
+{
+	owners = calloc(functions->n + 1, sizeof(*owners));
+	v8_heap_forget(&context.heap);
+	for (size_t i = 0; owners && i < functions->n; i++) {
+		uint64_t data, of;
+
 		if (v8_field(&context.heap, functions->at[i], layout.sfi_data, &data))
 			continue;
-		if (data == code)
-			return functions->at[i];
 		if (v8_has(layout.type_baseline_data) &&
 		    v8_object_check(&context.heap, &data, layout.type_baseline_data) == 0 &&
-		    v8_field(&context.heap, data, layout.baseline_data_code, &of) == 0 &&
-		    of == code)
-			return functions->at[i];
+		    v8_field(&context.heap, data, layout.baseline_data_code, &of) == 0)
+			data = of;
+		owners[n_owners++] = (struct owner){data, functions->at[i]};
 	}
-	return 0;
+	if (n_owners)
+		qsort(owners, n_owners, sizeof(*owners), compare_owners);
+}
+
+static uint64_t function_of_baseline(uint64_t code)
+{
+	const struct owner key = {.code = code};
+	const struct owner *owner =
+		n_owners ? bsearch(&key, owners, n_owners, sizeof(*owners), compare_owners) : NULL;
+
+	return owner ? owner->function : 0;
 }
 
 static void print_stacks(struct v8_names *names, const struct v8_code_object *code,
@@ -309,7 +333,7 @@ static void print_stacks(struct v8_names *names, const struct v8_code_object *co
 	}
 }
 
-static void print_code(struct v8_names *names, const struct found *functions, uint64_t object)
+static void print_code(struct v8_names *names, uint64_t object)
 {
 	uint64_t start = object - V8_TAG + (uint32_t)layout.code_first, function;
 	struct v8_code_object code;
@@ -321,7 +345,7 @@ static void print_code(struct v8_names *names, const struct found *functions, ui
 	if (v8_code_find(&context.heap, start + 1, &code) || code.object != object ||
 	    (code.kind != V8_CODE_OPTIMIZED && code.kind != V8_CODE_BASELINE))
 		return;
-	function = code.kind == V8_CODE_BASELINE ? function_of_baseline(functions, object) :
+	function = code.kind == V8_CODE_BASELINE ? function_of_baseline(object) :
 						   function_of(&code);
 	if (function)
 		print_stacks(names, &code, function);
@@ -401,8 +425,9 @@ int main(int argc, char **argv)
 	       maps.n, code_maps.n, functions.n, codes.n);
 	for (size_t i = 0; i < functions.n; i++)
 		print_function(names, functions.at[i]);
+	find_owners(&functions);
 	for (size_t i = 0; i < codes.n; i++)
-		print_code(names, &functions, codes.at[i]);
+		print_code(names, codes.at[i]);
 	printf("TIME new %llu known %llu of %llu; %zu bytes\n",
 	       (unsigned long long)(n_new ? spent_new / n_new : 0),
 	       (unsigned long long)(n_new ? spent_known / n_new : 0), (unsigned long long)n_new,
@@ -411,6 +436,7 @@ int main(int argc, char **argv)
 	v8_heap_fini(&context.heap);
 	for (size_t i = 0; i < n_regions; i++)
 		free(regions[i].copy);
+	free(owners);
 	free(meta.at);
 	free(maps.at);
 	free(code_maps.at);
