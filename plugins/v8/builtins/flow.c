@@ -321,6 +321,20 @@ static int follow_all(struct v8_flow *flow)
 	return r;
 }
 
+/*
+ * A module's jump table comes to WasmCompileLazy with a number above the return address, push INDEX | jmp, which is made
+ * a Smi there: pop r | shl r, 32 (EmitLazyCompileJumpSlot, wasm/jump-table-assembler.cc; Generate_WasmCompileLazy,
+ * builtins/x64/builtins-x64.cc, 7.8 to 14.6). No return address is shifted.
+ */
+static bool has_number(const uint8_t *code, size_t bytes)
+{
+	uint8_t rex = bytes >= 6 && code[0] == 0x41;
+	const uint8_t *pop = code + rex;
+
+	return bytes >= 6 && (pop[0] & 0xf8) == 0x58 && pop[1] == (0x48 | rex) && pop[2] == 0xc1 &&
+	       pop[3] == (0xe0 | (pop[0] & 7)) && pop[4] == 32;
+}
+
 /* 0, -EBADMSG (what is there is no code), -ENOMEM. */
 static int follow(struct v8_flow *flow, size_t off, bool in_frame, bool guess)
 {
@@ -328,6 +342,8 @@ static int follow(struct v8_flow *flow, size_t off, bool in_frame, bool guess)
 	struct node *node;
 	int r;
 
+	if (off == 0 && !in_frame && has_number(flow->code, flow->bytes))
+		v8_values_add_to_sp(&state, -8);
 	flow->epoch++;
 	flow->bad = false;
 	flow->chain = 0;

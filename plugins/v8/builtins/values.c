@@ -242,30 +242,14 @@ static void forget_sp(struct v8_values *state)
 		let_float(state);
 }
 
-/*
- * The return address is of no use any more: what called was a call in the place of a jump, of a table of jumps
- * (WasmCompileLazy, builtins-x64.cc), and the caller's return address is right behind.
- */
-static void lose_return(struct v8_values *state)
-{
-	if (state->regs[X86_RBP] != V_FP || state->regs[X86_RSP] || state->floats)
-		return;
-	move_cfa(state, -8);
-	state->return_at = -8;
-}
-
 static void forget_written(struct v8_values *state, uint16_t written)
 {
-	bool had_return = state->return_at == SLOT_NONE && find_register(state, V_RETURN) >= 0;
-
 	if (written & X86_BIT(X86_RSP))
 		forget_sp(state);
 	if (written & X86_BIT(X86_RAX))
 		state->argc = V_UNKNOWN;
 	for (unsigned int left = written & (uint16_t)~X86_BIT(X86_RSP); left; left &= left - 1)
 		state->regs[__builtin_ctz(left)] = V_UNKNOWN;
-	if (had_return && find_register(state, V_RETURN) < 0)
-		lose_return(state);
 }
 
 static int16_t memory(const struct v8_values *state, const struct x86_insn *insn)

@@ -40,6 +40,10 @@ static const struct shape {
 	  { 0x59, 0x48, 0x8d, 0x24, 0xd4, 0x51, 0xc3 }, 7,
 	  .want = { { 0, { 8, 0, SP, ANY } }, { 1, { 0, 0, SP, RCX } }, { 5, { 0, 0, SP, RCX } }, { 6, { 8, 0, SP, ANY } } },
 	  .n = 4 },
+	{ "pop rbx | shl rbx, 32", { 0x5b, 0x48, 0xc1, 0xe3, 0x20, 0xc3 }, 6,
+	  .want = { { 0, { 16, 0, SP, ANY } }, { 1, { 8, 0, SP, ANY } }, { 5, { 8, 0, SP, ANY } } }, .n = 3 },
+	{ "pop r15 | shl r14, 32", { 0x41, 0x5f, 0x49, 0xc1, 0xe6, 0x20, 0x41, 0xff, 0xe7 }, 9,
+	  .want = { { 0, { 8, 0, SP, ANY } }, { 2, { 0, 0, SP, R15 } }, { 6, { 0, 0, SP, R15 } } }, .n = 3 },
 	/* pop r8 | l: push [rcx] | dec edx | jg l | push r8 | jmp out */
 	{ "pushes in a loop",
 	  { 0x41, 0x58, 0xff, 0x31, 0xff, 0xca, 0x7f, 0xfa, 0x41, 0x50, 0xe9, 0, 1, 0, 0 }, 15,
@@ -92,10 +96,10 @@ static const struct shape {
 	{ "arguments that are taken off", { 0x55, 0x48, 0x89, 0xe5, 0xb8, 1, 0, 0, 0, 0x51, 0xe8, 0xf1, 0xff, 0, 0,
 					    0x48, 0x8b, 0x6d, 0x00, 0x48, 0x83, 0xc4, 0x08, 0xc3 }, 24,
 	  .want = { { 10, { 16, -16, FP, ANY } }, { 19, { 16, 0, SP, ANY } }, { 23, { 8, 0, SP, ANY } } }, .n = 3 },
-	/* pop r15 | shl r15, 32 | push rbp | mov rbp, rsp | ret: who called is behind */
-	{ "a call for a jump", { 0x41, 0x5f, 0x49, 0xc1, 0xe7, 0x20, 0x55, 0x48, 0x89, 0xe5, 0xc9, 0xc3 }, 12,
-	  .want = { { 2, { 0, 0, SP, R15 } }, { 6, { 8, 0, SP, ANY } }, { 10, { 16, -16, FP, ANY } },
-		    { 11, { 8, 0, SP, ANY } } }, .n = 4 },
+	/* pop r15 | shl r15, 32 | push rbp | mov rbp, rsp | leave | ret */
+	{ "a number above the return address", { 0x41, 0x5f, 0x49, 0xc1, 0xe7, 0x20, 0x55, 0x48, 0x89, 0xe5, 0xc9, 0xc3 }, 12,
+	  .want = { { 0, { 16, 0, SP, ANY } }, { 2, { 8, 0, SP, ANY } }, { 6, { 8, 0, SP, ANY } },
+		    { 10, { 16, -16, FP, ANY } }, { 11, { 8, 0, SP, ANY } } }, .n = 5 },
 	/* push rbp | mov rbp, rsp | call out | int3 | mov rax, rcx | leave | ret: of a handler of exceptions */
 	{ "code that no way leads to", { 0x55, 0x48, 0x89, 0xe5, 0xe9, 0, 1, 0, 0, 0xcc, 0x48, 0x89, 0xc8, 0xc9, 0xc3 }, 15,
 	  .want = { { 10, { 16, -16, FP, ANY } }, { 13, { 16, -16, FP, ANY } }, { 14, { 8, 0, SP, ANY } } }, .n = 3 },
