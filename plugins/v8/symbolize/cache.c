@@ -15,7 +15,7 @@ struct v8_uses {
 
 struct v8_cache {
 	struct v8_item *buckets[BUCKETS];
-	struct v8_uses small, large;
+	struct v8_uses frames, small, large;
 	uint64_t serial;
 };
 
@@ -25,7 +25,8 @@ int v8_cache_new(size_t max_bytes, size_t large_bytes, struct v8_cache **ret)
 
 	if (!cache)
 		return -ENOMEM;
-	cache->small.max_bytes = max_bytes;
+	cache->frames.max_bytes = max_bytes / 8;
+	cache->small.max_bytes = max_bytes - max_bytes / 8;
 	cache->large.max_bytes = large_bytes;
 	*ret = cache;
 	return 0;
@@ -33,7 +34,7 @@ int v8_cache_new(size_t max_bytes, size_t large_bytes, struct v8_cache **ret)
 
 size_t v8_cache_bytes(const struct v8_cache *cache)
 {
-	return sizeof(*cache) + cache->small.bytes + cache->large.bytes;
+	return sizeof(*cache) + cache->frames.bytes + cache->small.bytes + cache->large.bytes;
 }
 
 static struct v8_item **bucket_of(struct v8_cache *cache, uint32_t kind, uint64_t key0,
@@ -92,6 +93,8 @@ void v8_cache_free(struct v8_cache *cache)
 {
 	if (!cache)
 		return;
+	while (cache->frames.oldest)
+		v8_cache_remove(cache->frames.oldest);
 	while (cache->small.oldest)
 		v8_cache_remove(cache->small.oldest);
 	while (cache->large.oldest)
@@ -129,6 +132,8 @@ void v8_cache_put(struct v8_cache *cache, struct v8_item *item)
 	struct v8_item *old = find(cache, item->kind, item->key[0], item->key[1]);
 	struct v8_uses *uses = item->bytes > cache->small.max_bytes / 2 ? &cache->large : &cache->small;
 
+	if (item->kind == V8_ITEM_FRAME)
+		uses = &cache->frames;
 	item->cache = cache;
 	item->uses = uses;
 	item->refs = 1;

@@ -3,7 +3,8 @@
  * What was read of a process: functions, scripts, tables of lines, and what frames are, by two words that
  * tell each from others at its address. Bounded by the bytes of all that is alive; what was used longest
  * ago goes first. Few are large, tables of a script's lines or of a module's code: those have a bound of their own,
- * so that most processes need little, and one table does not push out all else.
+ * so that most processes need little, and one table does not push out all else. Frames, which are many and seldom asked for
+ * again, have an eighth of what is not large: functions are known as long as they may.
  * An item that was evicted lives on, and counts, as long as another one refers to it.
  */
 #ifndef V8_CACHE_H

@@ -1187,6 +1187,37 @@ static void keeps_within_its_bound(void **state)
 	world_fini(&world);
 }
 
+/* A function is known when its process has gone, however many frames were named since. */
+static void frames_push_out_no_functions(void **state)
+{
+	struct world world;
+	struct ep_raw_frame frame, other;
+	uint64_t f, g;
+
+	(void)state;
+	world_init(&world, N_VERSIONS - 1);
+	frame = interpreted(&world, 7);
+	assert_named(&world, &frame, "f 2:10 /a.js [1]");
+	f = world.f;
+	g = new_function(&world.heap, &(struct made_function){
+			.scope = {.name = one_byte(&world.heap, "g"), .start = AT("(a)"), .end = AT("class") - 1},
+			.script = world.script, .bytecodes = world.bytecodes, .literal = 8, .unique_id = 8});
+	world.f = g;
+	for (uint32_t i = 0; i < 20000; i++) {
+		struct taken taken;
+
+		other = interpreted(&world, 7);
+		other.words[2] += 8ull * i;
+		assert_int_equal(name(&world, &other, &taken), 0);
+	}
+	world.f = f;
+	frame.aux = 2;
+	world.heap.fail_with = -ESRCH;
+	world.heap.fail_at = world.heap.n_reads + 1;
+	assert_named(&world, &frame, "f 1:0 /a.js [1]?");
+	world_fini(&world);
+}
+
 /* Scripts with large tables have no more than one of them has, and leave small things where they are. */
 static void keeps_large_tables_within_theirs(void **state)
 {
@@ -1258,6 +1289,7 @@ int main(void)
 		cmocka_unit_test(reads_no_more_than_it_may),
 		cmocka_unit_test(reads_a_source_once),
 		cmocka_unit_test(keeps_within_its_bound),
+		cmocka_unit_test(frames_push_out_no_functions),
 		cmocka_unit_test(keeps_large_tables_within_theirs),
 	};
 
