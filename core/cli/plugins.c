@@ -179,7 +179,7 @@ static enum ep_exit check_probe(const struct ep_unwinder_ops *ops)
 	us = (ep_clock_mono_ns() - start_ns) / 1000;
 	ep_elf_file_fini(&file);
 	ep_elf_close(elf);
-	if (r == 0) {
+	if (r == 0 || r == EP_CODE_ONLY) {
 		say("fail", "probe", "says that the profiler itself is its runtime");
 		ops->unload(executable);
 		return EP_EXIT_FAILED;

@@ -196,10 +196,14 @@ static void probe(const struct advisor *advisor, struct file *file, const struct
 	for (size_t i = 0; i < advisor->question->n && file->n_claims < MAX_PLUGINS; i++) {
 		const struct ep_plugin *plugin = advisor->question->plugins[i];
 		void *executable = NULL;
+		int r = advises(plugin) ? plugin->unwinder->probe(ep_unwinder_host_get(),
+								  &elf_file.file, &executable)
+					: EP_NOT_MINE;
 
-		if (advises(plugin) && plugin->unwinder->probe(ep_unwinder_host_get(),
-							       &elf_file.file, &executable) == 0)
+		if (r == 0)
 			file->claims[file->n_claims++] = (struct claim){plugin, executable};
+		else if (r == EP_CODE_ONLY)
+			plugin->unwinder->unload(executable);
 	}
 	ep_elf_file_fini(&elf_file);
 }

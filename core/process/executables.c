@@ -221,8 +221,10 @@ static uint64_t build_id_key(const char *hex)
 static void load_languages(struct ep_executables *executables,
 			   const struct ep_executable *executable)
 {
-	for (size_t i = 0; executable->awaited_ns && i < executable->n_claims; i++)
-		ep_claim_load(executables->languages, executable->claims[i]);
+	for (size_t i = 0; executable->awaited_ns && i < executable->n_claims; i++) {
+		if (ep_claim_is_runtime(executable->claims[i]))
+			ep_claim_load(executables->languages, executable->claims[i]);
+	}
 }
 
 static void free_task(struct ep_executables_task *task)

@@ -240,10 +240,12 @@ static struct ep_claim *probe(struct ep_language *language, const struct ep_file
 	int r = claim ? language->ops->probe(ep_unwinder_host_get(), file, &claim->executable)
 		      : -ENOMEM;
 
-	if (r == 0) {
+	if (r == 0 || (r == EP_CODE_ONLY && claim->executable)) {
 		atomic_init(&claim->refs, 1);
 		claim->language = language;
-		ep_log(EP_LOG_DEBUG, "%s: its runtime is in %s", language->name, file->path);
+		claim->code_only = r == EP_CODE_ONLY;
+		ep_log(EP_LOG_DEBUG, "%s: its %s is in %s", language->name,
+		       claim->code_only ? "code" : "runtime", file->path);
 		return claim;
 	}
 	if (r < 0)
@@ -309,6 +311,11 @@ void ep_claim_tell_left_out(struct ep_languages *languages, const struct ep_clai
 {
 	if (ep_log_limit_ok(&languages->left_out_lines))
 		ep_log(EP_LOG_INFO, "%s: pid %d: %s", claim->language->name, (int)pid, why);
+}
+
+bool ep_claim_is_runtime(const struct ep_claim *claim)
+{
+	return !claim->code_only;
 }
 
 struct ep_claim *ep_claim_ref(struct ep_claim *claim)

@@ -79,6 +79,8 @@ size_t ep_languages_probe(struct ep_languages *languages, struct ep_elf *elf, co
  */
 bool ep_claims_describe(struct ep_claim *const *claims, size_t n, struct ep_elf *elf,
 			const char *root, const char *path, struct ep_description *description);
+/* False: its file is no runtime, the language only describes its code. */
+bool ep_claim_is_runtime(const struct ep_claim *claim);
 struct ep_claim *ep_claim_ref(struct ep_claim *claim);
 void ep_claim_unref(struct ep_claim *claim); /* accepts NULL; both on any thread */
 /* Says that a language of this process is not walked, and why; not too often. */

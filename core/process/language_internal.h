@@ -42,6 +42,7 @@ struct ep_claim {
 	_Atomic uint32_t refs;
 	struct ep_language *language;
 	void *executable;
+	bool code_only; /* nobody attaches to it */
 };
 
 struct ep_languages {

@@ -36,6 +36,15 @@ void ep_process_languages_refresh(const struct ep_process *process)
 		ep_instance_ask_refresh(process->languages[i]);
 }
 
+static bool is_runtime(const struct ep_executable *executable)
+{
+	for (size_t i = 0; executable && i < executable->n_claims; i++) {
+		if (ep_claim_is_runtime(executable->claims[i]))
+			return true;
+	}
+	return false;
+}
+
 /* The claims of all places, with where they are loaded. */
 struct found {
 	struct ep_claim *claim;
@@ -49,12 +58,14 @@ static size_t find_place_claims(const struct ep_place_in_memory *place, struct f
 	size_t n = 0;
 	uint64_t va;
 
-	if (!executable || executable->n_claims == 0 ||
+	if (!is_runtime(executable) ||
 	    ep_executable_find_va(executable, place->file_off, &va) < 0)
 		return 0;
-	for (size_t i = 0; i < executable->n_claims && n < max; i++)
-		found[n++] = (struct found){executable->claims[i], place->start - va,
-						place->start};
+	for (size_t i = 0; i < executable->n_claims && n < max; i++) {
+		if (ep_claim_is_runtime(executable->claims[i]))
+			found[n++] = (struct found){executable->claims[i], place->start - va,
+						    place->start};
+	}
 	return n;
 }
 
@@ -78,7 +89,7 @@ static void add_whole(struct wholes *wholes, const struct ep_place_in_memory *pl
 {
 	const struct ep_place_in_memory **whole;
 
-	if (!place->executable || place->executable->n_claims == 0)
+	if (!is_runtime(place->executable))
 		return;
 	whole = find_whole(wholes, place->executable);
 	if (!whole && wholes->n < EP_LEN(wholes->of))

@@ -163,8 +163,11 @@ static void probe(struct ep_replay_language *language)
 		struct ep_replay_file arg = {.replay = replay, .executable = i};
 		struct ep_file file = ep_replay_file(&arg);
 		void *claim = NULL;
+		int r = language->ops->probe(ep_unwinder_host_get(), &file, &claim);
 
-		if (language->ops->probe(ep_unwinder_host_get(), &file, &claim) != 0)
+		if (r == EP_CODE_ONLY)
+			language->ops->unload(claim);
+		if (r != 0)
 			continue;
 		language->claim = claim;
 		language->executable = i;

@@ -35,6 +35,8 @@ struct ep_names;  /* takes the names of one frame, during symbolize */
 #define EP_NOT_YET     2 /* attach, refresh: the runtime is not initialised; symbolize: what
 			  * it needs is not there yet. Asked again */
 #define EP_FRAME_GONE  3 /* symbolize: what it ran is no longer in memory: an honest unknown frame */
+#define EP_CODE_ONLY   4 /* probe: no runtime, but code that `describe` has something to say of; nobody is
+			  * attached to it */
 
 struct ep_symbol {
 	uint64_t va;	/* ELF virtual address; of a TLS symbol: offset in the TLS segment */
@@ -298,7 +300,10 @@ struct ep_unwinder_ops {
 	const char *const *counters;
 	const struct ep_bpf_image *bpf; /* required */
 
-	/* Required. 0, EP_NOT_MINE, or a negative errno (logged at debug level by the host). */
+	/*
+	 * Required. 0, EP_CODE_ONLY (*ret_executable is set as well, for describe and unload), EP_NOT_MINE, or a
+	 * negative errno (logged at debug level by the host).
+	 */
 	int (*probe)(const struct ep_unwinder_host *host, const struct ep_file *file,
 		     void **ret_executable);
 	/*
@@ -330,7 +335,7 @@ struct ep_unwinder_ops {
 		      void *arg);
 	/*
 	 * Optional: unwind rules and symbols for code of the file that has none, such as assembly or
-	 * a compiler's output that was linked in. Called after probe returned 0, when the file's
+	 * a compiler's output that was linked in. Called after probe returned 0 or EP_CODE_ONLY, when the file's
 	 * tables are made, and again should they be made anew; not where no stack is walked. The
 	 * executable is shared by then: it does not change. 0, or a negative errno: nothing that was
 	 * added holds then.

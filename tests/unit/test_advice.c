@@ -41,7 +41,7 @@ struct instance {
 
 static struct {
 	int probed, claimed, unloaded, attached, detached;
-	int attach_result, advise_result;
+	int probe_result, attach_result, advise_result;
 	bool is_silent;
 } plugin_state;
 
@@ -57,7 +57,7 @@ static int probe(const struct ep_unwinder_host *host, const struct ep_file *file
 	plugin_state.claimed++;
 	runtime = (struct runtime){host, symbol.va};
 	*ret_executable = &runtime;
-	return 0;
+	return plugin_state.probe_result;
 }
 
 static int count_mapping(void *arg, const struct ep_target_mapping *mapping)
@@ -362,6 +362,19 @@ static void who_does_not_advise_is_not_asked(void **state)
 	assert_int_equal(stats.read, 0);
 }
 
+static void of_what_is_only_code_nobody_is_asked(void **state)
+{
+	struct said said = {0};
+
+	(void)state;
+	plugin_state.probe_result = EP_CODE_ONLY;
+	(void)ask(&said, A_MINUTE);
+	assert_int_equal(said.n, 0);
+	assert_int_equal(plugin_state.claimed, 1);
+	assert_int_equal(plugin_state.attached, 0);
+	assert_int_equal(plugin_state.unloaded, 1);
+}
+
 static void time_is_bounded(void **state)
 {
 	struct said said = {0};
@@ -382,6 +395,7 @@ int main(void)
 		cmocka_unit_test_setup(what_cannot_be_asked_is_told, setup),
 		cmocka_unit_test_setup(advise_may_fail_or_have_nothing_to_say, setup),
 		cmocka_unit_test_setup(who_does_not_advise_is_not_asked, setup),
+		cmocka_unit_test_setup(of_what_is_only_code_nobody_is_asked, setup),
 		cmocka_unit_test_setup(time_is_bounded, setup),
 	};
 

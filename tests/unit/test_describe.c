@@ -315,7 +315,7 @@ static struct {
 	uint64_t va;	 /* of what is described */
 	unsigned int probed, described, unloaded;
 	size_t n_symbols, name_bytes; /* more of them, and how long their names are */
-	int result;
+	int result, probe_result;
 } plugin;
 
 static int probe(const struct ep_unwinder_host *host, const struct ep_file *file, void **ret)
@@ -326,7 +326,7 @@ static int probe(const struct ep_unwinder_host *host, const struct ep_file *file
 		return EP_NOT_MINE;
 	plugin.probed++;
 	*ret = &plugin;
-	return 0;
+	return plugin.probe_result;
 }
 
 static int describe(void *executable, const struct ep_file *file, struct ep_description *description)
@@ -559,6 +559,19 @@ static void who_cannot_describe_it_runs_in_it_all_the_same(void **state)
 	ep_executables_unref(room->executables, executable);
 }
 
+static void what_is_no_runtime_can_be_described(void **state)
+{
+	struct room *room = *state;
+	struct ep_executable *executable;
+
+	plugin.probe_result = EP_CODE_ONLY;
+	executable = map_stripped(room);
+	assert_described(room, executable);
+	assert_false(ep_claim_is_runtime(executable->claims[0]));
+	assert_int_equal(plugin.unloaded, 0);
+	ep_executables_unref(room->executables, executable);
+}
+
 #define MANY 20
 
 /* Copies, each another file. */
@@ -616,6 +629,8 @@ int main(int argc, char **argv)
 						open_room, close_room),
 		cmocka_unit_test_setup_teardown(who_cannot_describe_it_runs_in_it_all_the_same,
 						open_room, close_room),
+		cmocka_unit_test_setup_teardown(what_is_no_runtime_can_be_described, open_room,
+						close_room),
 		cmocka_unit_test_setup_teardown(names_of_all_files_have_a_limit, open_room,
 						close_room),
 	};

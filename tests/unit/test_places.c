@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Places of a process, the rows made of them, and the budget that pays for reading /proc. */
 #include "core/process/budget.h"
+#include "core/process/language_internal.h"
 #include "core/process/places.h"
 #include "core/process/process_languages.h"
 #include "core/process/rows.h"
@@ -253,6 +254,25 @@ static void rows_say_what_is_known_of_the_executable(void **state)
 	}
 }
 
+/* Objects that a language only describes: any number of them, and its runtime is found all the same. */
+static void nobody_attaches_to_what_is_only_code(void **state)
+{
+	struct ep_executable e = executable(EP_EXECUTABLE_READY);
+	struct ep_place_in_memory code = place(0x500000, 0x502000, &e);
+	struct ep_process process = {0};
+	struct ep_claim claim = {.code_only = true};
+
+	(void)state;
+	assert_false(ep_claim_is_runtime(&claim));
+	e.claims[e.n_claims++] = &claim;
+	ep_places_init(&process.places);
+	assert_int_equal(ep_vec_append(&process.places, &code, 1), 0);
+	/* There is no language that could be attached. */
+	assert_false(ep_process_languages_sync(&process, (struct ep_languages *)&process));
+	assert_int_equal(process.n_languages, 0);
+	ep_vec_fini(&process.places);
+}
+
 static void rows_have_a_limit(void **state)
 {
 	struct ep_place_in_memory at = place(0x1000, 0x2000, NULL);
@@ -327,10 +347,11 @@ static void many_copies_are_no_more_work_each(void **state)
 	struct ep_executable e = executable(EP_EXECUTABLE_READY);
 	struct ep_place_in_memory whole = place(0x400000000, 0x400003800, &e);
 	struct ep_process process = {0};
+	struct ep_claim claim = {0};
 	double began = cpu_seconds();
 
 	(void)state;
-	e.n_claims = 1;
+	e.claims[e.n_claims++] = &claim;
 	e.refs = MANY + 2;
 	whole.file_off = 0; /* what begins there is in no segment: nothing is attached to here */
 	ep_places_init(&process.places);
@@ -363,6 +384,7 @@ int main(void)
 		cmocka_unit_test(rows_say_what_is_known_of_the_executable),
 		cmocka_unit_test(a_copy_of_a_part_has_a_whole),
 		cmocka_unit_test(many_copies_are_no_more_work_each),
+		cmocka_unit_test(nobody_attaches_to_what_is_only_code),
 		cmocka_unit_test(rows_have_a_limit),
 		cmocka_unit_test(budget_is_a_burst_and_then_a_rate),
 	};
