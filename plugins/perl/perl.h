@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The parts of the plugin that belong to a process and to an executable.
+ *
+ *	probe.c		an ELF file: is it Perl, which one, where its globals are
+ *	xs.c		an object of XS functions: their names
+ *	attach.c	a process: what BPF needs to know of it, and is the layout as expected?
+ *	symbolize/	a frame: its name, file and line
+ *	perl.c		the descriptor
+ */
+#ifndef PL_PERL_H
+#define PL_PERL_H
+
+#include "ebpf-profiler/unwinder.h"
+#include "plugins/perl/layout.h"
+#include "plugins/perl/perl_shared.h"
+
+#define PL_MAX_CODE 8
+
+struct pl_executable {
+	const struct ep_unwinder_host *host;
+	bool is_xs;		/* an object of XS functions, and nothing else of this */
+	struct ep_symbol boot;	/* which names them */
+	struct pl_layout layout;
+	/* ELF virtual addresses; 0: absent. */
+	uint64_t curinterp_va; /* PL_curinterp: the first interpreter */
+	uint64_t key_va;       /* PL_thr_key: pthread key of the thread's interpreter */
+	uint64_t op_name_va;   /* PL_op_name: names of ops */
+	uint32_t n_op_names;
+	bool has_context; /* PL_current_context, a thread variable */
+	uint64_t context_off;
+	/* Without threads: variables of their own. */
+	uint64_t op_va, cop_va, stack_va, defstash_va, dbsub_va, compiling_va, incgv_va, origfile_va;
+	struct ep_symbol code[PL_MAX_CODE];
+	uint32_t n_code;
+};
+
+int pl_probe(const struct ep_unwinder_host *host, const struct ep_file *file,
+	     void **ret_executable);
+int pl_describe(void *executable, const struct ep_file *file, struct ep_description *description);
+void pl_unload(void *executable);
+
+int pl_attach(void *executable, struct ep_target *target, void **ret_instance);
+int pl_refresh(void *instance);
+int pl_symbolize(void *instance, const struct ep_raw_frame *frame, struct ep_names *names);
+void pl_detach(void *instance);
+
+#endif

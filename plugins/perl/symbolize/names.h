@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Names a frame (perl_shared.h). What it says is checked before and after the names are read: the
+ * program has gone on, and what is at these addresses may be something else by now.
+ *
+ *	CV ─► GV ─► its effective GV ─► stash, name	"Package::name"
+ *	   ─► HEK and CvSTASH (CvNAMED, from 5.22 on)	"Package::name"; of lexical subs "name"
+ *	   ─► CvSTART: the first statement		where an __ANON__ was made: "[file:line]"
+ *	statement ─► file, line
+ */
+#ifndef PL_NAMES_H
+#define PL_NAMES_H
+
+#include "ebpf-profiler/unwinder.h"
+#include "plugins/perl/layout.h"
+#include "plugins/perl/symbolize/cache.h"
+#include "plugins/perl/symbolize/files.h"
+
+/* A process, and what is remembered of it. */
+struct pl_namer {
+	const struct ep_unwinder_host *host;
+	const struct ep_target *target;
+	const struct pl_layout *layout;
+	struct pl_names_cache *cache;
+	struct pl_files *files;
+	uint64_t incgv_addr;	/* of PL_incgv; 0: not known */
+	uint64_t origfile_addr; /* of PL_origfilename; 0: not known */
+};
+
+/*
+ * 0 after the name was added; -ESRCH: the process has gone before any frame was named, its parent may know; or
+ * another negative errno. A sub that was freed before it could be named, and whose name nobody else has had, is
+ * "(freed sub)", and is counted. *placed is false when its statement is gone: then it may have no line.
+ */
+int pl_names_add(const struct pl_namer *namer, const struct ep_raw_frame *frame,
+		 struct ep_names *names, bool *placed);
+
+/* 0, -EBADMSG: no stash, or what reading said. size is at least 8. */
+int pl_stash_name(const struct ep_unwinder_host *host, const struct ep_target *target,
+		  const struct pl_layout *layout, uint64_t stash, char *buf, size_t size);
+
+#endif
