@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Perls and what they run for the live tests: found, asked, profiled."""
+import os
+import sys
+
+HERE = os.path.dirname(os.path.realpath(__file__))
+sys.dont_write_bytecode = True  # this is a source tree
+TESTS = os.path.realpath(os.path.join(HERE, "..", "..", "..", "..", "tests"))
+sys.path[:0] = [HERE, os.path.join(TESTS, "live"), os.path.join(TESTS, "runtimes")]
+import callers  # noqa: E402
+import runs  # noqa: E402
+import runtimes  # noqa: E402
+import stacks  # noqa: E402
+from runs import Failed  # noqa: E402
+
+BURNER = os.path.join(callers.PROGRAMS, "burner.pl")
+LOADED = "perl: unwinder loaded"
+DEBUGGED = ["-I" + callers.PROGRAMS, "-d:Burn"]
+
+
+def environment():
+    return runs.environment("PERL")
+
+
+def run(command, timeout=120):
+    return runs.run(command, timeout, environment())
+
+
+def minor(runtime):
+    return runtime.numbers[1]
+
+
+def find(complain=None):
+    return sorted(runtimes.find("perl", complain=complain), key=lambda r: (r.numbers, r.source, r.flavors))
+
+
+def one_of_each(found):
+    """For a quick run: of each minor release the static one and the one on libperl, no debug builds."""
+    chosen = {}
+    for runtime in sorted(found, key=lambda r: r.source == "perl-programs"):
+        if "debug" not in runtime.flavors:
+            chosen.setdefault((minor(runtime), runtime.flavors), runtime)
+    return sorted(chosen.values(), key=lambda r: (r.numbers, r.flavors))
+
+
+def burner(runtime, seconds, *arguments, options=(), way=None):
+    """The command line."""
+    return runtime.argv([*options, BURNER, str(seconds), *arguments], callers.PROGRAMS, way)
+
+
+def ask(runtime, *arguments, options=()):
+    """callers.Said: what the burner says of its stacks in this Perl."""
+    done = run(burner(runtime, 0, "--observe", *arguments, options=options))
+    known = callers.Said(done.stdout)
+    if done.returncode or known.cpu is None:
+        raise Failed(f"the burner: exit status {done.returncode}: {done.stderr[-800:]}")
+    return known
+
+
+def sleeper(runtime):
+    return runtime.argv(["-e", "sleep 300"], callers.PROGRAMS)
+
+
+def record(command, path, sleeps=(), frequency=499, timeout=120, after=None, seconds=0):
+    """(profile, what the command and the profiler said); the arguments are those of runs.record."""
+    done = runs.record(command, path, environment(), frequency, timeout, sleeps, LOADED, after, seconds)
+    return stacks.read_profile(path, stacks.LineProfile), done
+
+
+def samples_of(profile, forked=()):
+    """Those of the process that has most, and of its children; not what was before Perl was executed."""
+    own = runs.process_of(profile.samples, runs.is_starter)
+    children = set(forked) - {own[0].labels.get("pid")} if own else set()
+    return own + [s for s in profile.samples if s.labels.get("pid") in children]

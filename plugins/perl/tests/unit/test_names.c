@@ -1,0 +1,615 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Names of frames over a made-up interpreter: globs, HEKs, lexical subs, closures, texts, what is
+ * gone, what changes while it is read, and reads that fail.
+ */
+#include "plugins/perl/tests/unit/made_perl.h"
+
+#include "plugins/perl/symbolize/lines.h"
+
+struct fixture {
+	struct made *made;
+	struct pl_namer namer;
+	uint64_t stash, gv, file, cop;
+};
+
+static void setup_for(struct fixture *f, uint32_t minor, bool threads)
+{
+	*f = (struct fixture){.made = made_new(minor, threads)};
+	f->namer = (struct pl_namer){
+		.host = f->made->exe.host,
+		.target = &f->made->target,
+		.layout = &f->made->layout,
+	};
+	assert_int_equal(pl_names_cache_new(0, &f->namer.cache), 0);
+	assert_int_equal(pl_files_new(&f->namer.files), 0);
+	f->stash = make_stash(f->made, "My::Package");
+	f->gv = make_glob(f->made, f->stash, "work");
+	f->file = threads ? put_text(f->made, "/lib/Work.pm")
+			  : make_glob(f->made, f->stash, "_</lib/Work.pm");
+	f->cop = make_cop(f->made, f->file, 17, 100);
+}
+
+static void teardown(struct fixture *f)
+{
+	pl_names_cache_free(f->namer.cache);
+	pl_files_free(f->namer.files);
+	free(f->made);
+}
+
+static int name(struct fixture *f, const struct ep_raw_frame *frame, bool *placed)
+{
+	bool ignored;
+
+	return pl_names_add(&f->namer, frame, &f->made->names, placed ? placed : &ignored);
+}
+
+static struct ep_raw_frame sub_frame(struct fixture *f, const struct made_cv *cv)
+{
+	uint64_t addr = make_cv(f->made, cv);
+
+	return make_frame(PL_KIND_SUB, addr, check_of_cv(f->made, addr), f->cop, 0);
+}
+
+static void check_name(const struct fixture *f, const char *function, const char *file,
+		       uint32_t line)
+{
+	assert_string_equal(f->made->function, function);
+	assert_string_equal(f->made->file, file);
+	assert_int_equal(f->made->line, line);
+}
+
+static void check_freed(struct fixture *f, const struct ep_raw_frame *frame, uint32_t line)
+{
+	unsigned int n = f->made->counts[PL_COUNT_GONE];
+
+	assert_int_equal(name(f, frame, NULL), 0);
+	check_name(f, "(freed sub)", "", line);
+	assert_int_equal(f->made->counts[PL_COUNT_GONE], n + 1);
+}
+
+static void a_sub_has_the_name_of_its_glob(void **state)
+{
+	static const struct {
+		uint32_t minor;
+		bool threads;
+	} rows[] = {{28, true}, {32, true}, {34, false}, {36, true}, {40, true}, {44, false}};
+
+	(void)state;
+	for (size_t i = 0; i < EP_LEN(rows); i++) {
+		struct fixture f;
+		struct ep_raw_frame frame;
+
+		setup_for(&f, rows[i].minor, rows[i].threads);
+		frame = sub_frame(&f, &(struct made_cv){.stash = f.stash, .gv = f.gv, .seq = 7});
+		assert_int_equal(name(&f, &frame, NULL), 0);
+		check_name(&f, "My::Package::work", "/lib/Work.pm", 17);
+		teardown(&f);
+	}
+}
+
+static void a_sub_without_a_glob_has_its_hek_and_stash(void **state)
+{
+	static const struct {
+		uint32_t flags;
+		const char *name;
+	} rows[] = {
+		{PL_CVF_NAMED, "My::Package::quick"},
+		{PL_CVF_NAMED | PL_CVF_LEXICAL, "quick"},
+	};
+	struct fixture f;
+
+	(void)state;
+	setup_for(&f, 36, true);
+	for (size_t i = 0; i < EP_LEN(rows); i++) {
+		struct made_cv cv = {.stash = f.stash,
+				     .gv = make_hek(f.made, "quick", 0),
+				     .seq = (uint32_t)i,
+				     .flags = rows[i].flags};
+		struct ep_raw_frame frame = sub_frame(&f, &cv);
+
+		assert_int_equal(name(&f, &frame, NULL), 0);
+		check_name(&f, rows[i].name, "/lib/Work.pm", 17);
+	}
+	teardown(&f);
+}
+
+static void an_anonymous_sub_says_where_it_was_made(void **state)
+{
+	struct fixture f;
+	struct ep_raw_frame frame;
+	struct made_cv cv;
+
+	(void)state;
+	setup_for(&f, 36, true);
+	cv = (struct made_cv){
+		.stash = f.stash,
+		.gv = make_glob(f.made, f.stash, "__ANON__"),
+		.start = make_cop(f.made, f.file, 12, 99),
+	};
+	frame = sub_frame(&f, &cv);
+	assert_int_equal(name(&f, &frame, NULL), 0);
+	check_name(&f, "My::Package::__ANON__[Work.pm:12]", "/lib/Work.pm", 17);
+	assert_int_equal(f.made->start_line, 12);
+	teardown(&f);
+}
+
+static void a_sub_at_no_statement_is_at_its_first(void **state)
+{
+	struct fixture f;
+	struct ep_raw_frame frame;
+	uint64_t cv;
+
+	(void)state;
+	setup_for(&f, 36, true);
+	cv = make_cv(f.made, &(struct made_cv){.stash = f.stash,
+					       .gv = f.gv,
+					       .start = make_cop(f.made, f.file, 12, 99)});
+	frame = make_frame(PL_KIND_SUB, cv, check_of_cv(f.made, cv), 0, 0);
+	assert_int_equal(name(&f, &frame, NULL), 0);
+	check_name(&f, "My::Package::work", "/lib/Work.pm", 12);
+	teardown(&f);
+}
+
+static void what_is_gone_has_no_name_and_what_was_named_keeps_it(void **state)
+{
+	struct fixture f;
+	struct ep_raw_frame frame, later;
+	uint64_t cv, body;
+
+	(void)state;
+	setup_for(&f, 36, true);
+	cv = make_cv(f.made, &(struct made_cv){.stash = f.stash, .gv = f.gv, .seq = 7});
+	frame = make_frame(PL_KIND_SUB, cv, check_of_cv(f.made, cv), f.cop, 0);
+	assert_int_equal(name(&f, &frame, NULL), 0);
+	/* Another sub in its place: compiled later, otherwise the same. */
+	memcpy(&body, f.made->bytes + (cv - BIAS), sizeof(body));
+	put_int(f.made, body + 88, 8);
+	assert_int_equal(name(&f, &frame, NULL), 0);
+	check_name(&f, "My::Package::work", "/lib/Work.pm", 17);
+	/* At another statement: the name is known, the line is not read any more. */
+	later = make_frame(PL_KIND_SUB, cv,
+			   (frame.aux >> PL_OP_BITS) | frame.words[0] >> PL_CHECK_SHIFT << 8 |
+				   frame.words[1] >> 44 << 24,
+			   f.cop + 64, 0);
+	assert_int_equal(name(&f, &later, NULL), 0);
+	check_name(&f, "My::Package::work", "", 0);
+	/* One that was never named. */
+	later = make_frame(PL_KIND_SUB, cv, check_of_cv(f.made, cv) ^ 1, f.cop, 0);
+	check_freed(&f, &later, 0);
+	teardown(&f);
+}
+
+static void put_other_seq(struct made *made)
+{
+	/* The last thing that was made is the CV's head; its body is before it. */
+	uint64_t cv = made->next - EP_ALIGN_UP(sizeof(struct pl_sv), 16), body;
+
+	memcpy(&body, made->bytes + (cv - BIAS), sizeof(body));
+	put_int(made, body + 88, 4711);
+}
+
+static void what_changes_while_it_is_read_has_no_name(void **state)
+{
+	(void)state;
+	for (unsigned int at = 3; at < 8; at++) {
+		struct fixture f;
+		struct ep_raw_frame frame;
+
+		setup_for(&f, 36, true);
+		frame = sub_frame(&f, &(struct made_cv){.stash = f.stash, .gv = f.gv});
+		f.made->change = put_other_seq;
+		f.made->change_at = at;
+		check_freed(&f, &frame, 0);
+		teardown(&f);
+	}
+}
+
+static void each_read_may_fail(void **state)
+{
+	static const int errors[] = {-EFAULT, -ESRCH};
+	unsigned int n;
+
+	(void)state;
+	for (size_t i = 0; i < EP_LEN(errors); i++) {
+		for (n = 1; n < 64; n++) {
+			struct fixture f;
+			struct ep_raw_frame frame;
+			int r;
+
+			setup_for(&f, 36, true);
+			frame = sub_frame(&f, &(struct made_cv){.stash = f.stash, .gv = f.gv});
+			f.made->fail_at = n;
+			f.made->fail_with = errors[i];
+			r = name(&f, &frame, NULL);
+			assert_true(r == 0 || (r == -ESRCH && errors[i] == -ESRCH));
+			if (r == 0 && !f.made->counts[PL_COUNT_GONE])
+				assert_string_equal(f.made->function, "My::Package::work");
+			teardown(&f);
+		}
+	}
+}
+
+static void a_closure_is_named_by_its_statement(void **state)
+{
+	struct fixture f;
+	struct ep_raw_frame frame;
+	uint64_t hek, check;
+
+	(void)state;
+	setup_for(&f, 36, true);
+	check = check_of_closure(f.made, f.cop, f.gv, false);
+	frame = make_frame(PL_KIND_CLOSURE, f.gv, check, f.cop, 0);
+	assert_int_equal(name(&f, &frame, NULL), 0);
+	check_name(&f, "My::Package::work", "/lib/Work.pm", 17);
+	hek = make_hek(f.made, "inner", 0);
+	check = check_of_closure(f.made, f.cop, hek, true);
+	frame = make_frame(PL_KIND_CLOSURE, hek, check, f.cop, 0);
+	frame.flags = PL_FRAME_NAMED | PL_FRAME_LEXICAL;
+	assert_int_equal(name(&f, &frame, NULL), 0);
+	check_name(&f, "inner", "/lib/Work.pm", 17);
+	teardown(&f);
+}
+
+static void a_closure_whose_code_or_name_is_gone_has_none(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct fixture f;
+		struct ep_raw_frame frame;
+		uint64_t hek;
+
+		setup_for(&f, 36, true);
+		hek = make_hek(f.made, "inner", 0);
+		frame = make_frame(PL_KIND_CLOSURE, hek,
+				   check_of_closure(f.made, f.cop, hek, true), f.cop, 0);
+		frame.flags = PL_FRAME_NAMED | PL_FRAME_LEXICAL;
+		if (i == 0)
+			put_int(f.made, f.cop + 60, 101);
+		else
+			put_int(f.made, hek, 4711);
+		check_freed(&f, &frame, 0);
+		teardown(&f);
+	}
+}
+
+/* Compiled anew again and again, and freed before it is named; the glob stays. */
+static void a_sub_that_is_freed_has_the_name_of_its_namesake(void **state)
+{
+	(void)state;
+	for (int named = 0; named < 2; named++) {
+		struct fixture f;
+		struct ep_raw_frame frame;
+		struct made_cv cv;
+		uint64_t word;
+
+		setup_for(&f, 36, true);
+		cv = (struct made_cv){.stash = f.stash,
+				      .start = f.cop,
+				      .gv = named ? make_hek(f.made, "work", 0) : f.gv,
+				      .flags = named ? PL_CVF_NAMED : 0};
+		word = named ? pl_name_of_hek(cv.gv, cv.stash) : cv.gv >> 3;
+		frame = with_name(sub_frame(&f, &cv), word | 19ull << PL_ADDRESS_BITS);
+		frame.flags |= named ? PL_FRAME_NAMED : 0;
+		frame.words[0] ^= 1ull << PL_CHECK_SHIFT; /* the check */
+		check_freed(&f, &frame, 19);
+		frame.words[0] ^= 1ull << PL_CHECK_SHIFT;
+		assert_int_equal(name(&f, &frame, NULL), 0);
+		check_name(&f, "My::Package::work", "/lib/Work.pm", 17);
+		frame.words[0] ^= 1ull << PL_CHECK_SHIFT;
+		assert_int_equal(name(&f, &frame, NULL), 0);
+		check_name(&f, "My::Package::work", "/lib/Work.pm", 19);
+		/* At no statement of its own the line is its caller's. */
+		frame.words[1] &= ~PL_ADDRESS_MASK;
+		assert_int_equal(name(&f, &frame, NULL), 0);
+		check_name(&f, "My::Package::work", "/lib/Work.pm", 0);
+		teardown(&f);
+	}
+}
+
+static void a_glob_that_is_another_one_names_nothing(void **state)
+{
+	struct fixture f;
+	struct ep_raw_frame frame;
+	struct made_cv cv;
+	uint64_t body;
+
+	(void)state;
+	setup_for(&f, 36, true);
+	cv = (struct made_cv){.stash = f.stash, .gv = f.gv};
+	frame = with_name(sub_frame(&f, &cv), f.gv >> 3);
+	assert_int_equal(name(&f, &frame, NULL), 0);
+	memcpy(&body, f.made->bytes + (f.gv - BIAS), sizeof(body));
+	put_word(f.made, body + PL_GV_NAME_AT, make_hek(f.made, "other", 0));
+	frame.words[0] ^= 1ull << PL_CHECK_SHIFT;
+	check_freed(&f, &frame, 0);
+	/* Who has it now is who tells the next ones. */
+	cv.seq = 1;
+	frame = with_name(sub_frame(&f, &cv), f.gv >> 3);
+	assert_int_equal(name(&f, &frame, NULL), 0);
+	frame.words[0] ^= 1ull << PL_CHECK_SHIFT;
+	assert_int_equal(name(&f, &frame, NULL), 0);
+	check_name(&f, "My::Package::other", "", 0);
+	teardown(&f);
+}
+
+/* set_subname: the glob goes with the closure, its statements stay. */
+static void a_closure_that_was_named_by_hand(void **state)
+{
+	struct fixture f;
+	struct ep_raw_frame frame;
+	uint64_t body, hek, head, root;
+
+	(void)state;
+	setup_for(&f, 36, true);
+	root = take(f.made, 48);
+	put_op(f.made, root, 5, 0, false, 4);
+	put_word(f.made, root + 40, f.cop);
+	put_op(f.made, f.cop, f.made->layout.ops.nextstate, root, false, 0);
+	memcpy(&body, f.made->bytes + (f.gv - BIAS), sizeof(body));
+	memcpy(&hek, f.made->bytes + (body + PL_GV_NAME_AT - BIAS), sizeof(hek));
+	memcpy(&head, f.made->bytes + (hek - BIAS), sizeof(head));
+	frame = with_name(make_frame(PL_KIND_CLOSURE, f.gv, check_of_cop(f.made, f.cop), f.cop, 0),
+			  pl_name_of_closure(head, f.stash));
+	/* Nobody knows its name, then this one is seen, then somebody is remembered. */
+	put_word(f.made, body + PL_GV_NAME_AT, make_hek(f.made, "somebody", 0));
+	assert_int_equal(name(&f, &frame, NULL), 0);
+	check_name(&f, "My::Package::__ANON__[Work.pm:17]", "/lib/Work.pm", 17);
+	put_word(f.made, body + PL_GV_NAME_AT, hek);
+	assert_int_equal(name(&f, &frame, NULL), 0);
+	check_name(&f, "My::Package::work", "/lib/Work.pm", 17);
+	put_word(f.made, body + PL_GV_NAME_AT, make_hek(f.made, "someone else", 0));
+	frame.aux ^= 1; /* at another place */
+	assert_int_equal(name(&f, &frame, NULL), 0);
+	check_name(&f, "My::Package::work", "/lib/Work.pm", 17);
+	/* Its code is gone, too. */
+	put_int(f.made, f.cop + 60, 101);
+	frame.aux ^= 3;
+	assert_int_equal(name(&f, &frame, NULL), 0);
+	check_name(&f, "My::Package::work", "", 0);
+	frame.words[2] ^= 1ull << 60;
+	check_freed(&f, &frame, 0);
+	teardown(&f);
+}
+
+/* root ─kids─► clones a lexical sub ─sibling─► the first statement */
+static void a_sub_may_begin_with_other_ops(void **state)
+{
+	struct fixture f;
+	struct ep_raw_frame frame;
+	uint64_t root, clone, cv;
+
+	(void)state;
+	setup_for(&f, 36, true);
+	root = take(f.made, 48);
+	clone = take(f.made, 48);
+	put_op(f.made, root, 5, 0, false, 4);
+	put_word(f.made, root + 40, clone);
+	put_op(f.made, clone, 7, f.cop, true, 0);
+	put_op(f.made, f.cop, f.made->layout.ops.nextstate, root, false, 0);
+	cv = make_cv(f.made,
+		     &(struct made_cv){.stash = f.stash, .gv = f.gv, .start = clone, .root = root});
+	frame = make_frame(PL_KIND_SUB, cv, check_of_cv(f.made, cv), 0, 0);
+	assert_int_equal(name(&f, &frame, NULL), 0);
+	check_name(&f, "My::Package::work", "/lib/Work.pm", 17);
+	teardown(&f);
+}
+
+static void what_is_no_sub_has_the_name_of_its_kind(void **state)
+{
+	static const struct {
+		enum pl_kind kind;
+		const char *name;
+	} rows[] = {
+		{PL_KIND_BLOCK, "(eval)"},	{PL_KIND_TEXT, "(eval)"},
+		{PL_KIND_FILE, "require /lib/Work.pm"}, {PL_KIND_TRY, "(try)"},
+		{PL_KIND_DEFER, "(defer)"},	{PL_KIND_SORT, "(sort block)"},
+		{PL_KIND_REGEX, "(regex code)"}, {PL_KIND_MAIN, "main"},
+	};
+	struct fixture f;
+
+	(void)state;
+	setup_for(&f, 36, true);
+	for (size_t i = 0; i < EP_LEN(rows); i++) {
+		struct ep_raw_frame frame =
+			make_frame(rows[i].kind, 0, check_of_cop(f.made, f.cop), f.cop, 0);
+		bool placed = false;
+
+		assert_int_equal(name(&f, &frame, &placed), 0);
+		assert_true(placed);
+		check_name(&f, rows[i].name, "/lib/Work.pm", 17);
+	}
+	teardown(&f);
+}
+
+static void a_text_that_is_gone_has_its_number_and_line(void **state)
+{
+	struct fixture f;
+	struct ep_raw_frame frame;
+	bool placed = true;
+
+	(void)state;
+	setup_for(&f, 36, true);
+	frame = make_frame(PL_KIND_TEXT, (12ull | 3ull << PL_TEXT_BITS) << 3, 1, f.cop, 0);
+	frame.flags = PL_FRAME_TEXT;
+	assert_int_equal(name(&f, &frame, &placed), 0);
+	assert_false(placed);
+	check_name(&f, "(eval 12)", "(eval 12)", 3);
+	teardown(&f);
+}
+
+/* %INC with one entry: a HE, whose value is a string. */
+static uint64_t make_inc(struct made *made, const char *path)
+{
+	uint64_t array = take(made, 64), he = take(made, 24), body = take(made, 64);
+	uint64_t glob = take(made, 96), hash, gv, variable = take(made, 8);
+
+	put_word(made, he + 16, make_sv(made, PL_SVT_PV | PL_SVF_POK, 0, put_text(made, path)));
+	put_word(made, array + 16, he);
+	put_word(made, body + 24, 7);
+	hash = make_sv(made, PL_SVT_PVHV, body, array);
+	put_word(made, glob + 32, hash);
+	gv = make_sv(made, PL_SVT_PVGV | 0x8000u, 0, glob);
+	put_word(made, variable, gv);
+	return variable;
+}
+
+static uint64_t hash_of(const char *path)
+{
+	__u64 words[PL_FILE_WORDS] = {0};
+
+	memcpy(words, path, EP_MIN(strlen(path), sizeof(words) - 1));
+	return pl_hash_file(words);
+}
+
+static void a_file_that_is_loaded_is_found_in_inc(void **state)
+{
+	struct fixture f;
+	struct ep_raw_frame frame;
+
+	(void)state;
+	setup_for(&f, 36, true);
+	f.namer.incgv_addr = make_inc(f.made, "/lib/Other.pm");
+	frame = make_frame(PL_KIND_BEGIN, f.stash, 0, 0, 0);
+	frame.aux = 5;
+	frame.flags = PL_FRAME_FILE;
+	frame.n_words = 3;
+	frame.words[2] = hash_of("/lib/Other.pm");
+	assert_int_equal(name(&f, &frame, NULL), 0);
+	check_name(&f, "My::Package::BEGIN", "/lib/Other.pm", 5);
+	frame.words[2] = hash_of("/lib/Unknown.pm");
+	assert_int_equal(name(&f, &frame, NULL), 0);
+	check_name(&f, "BEGIN", "", 5);
+	teardown(&f);
+}
+
+/*
+ * A block whose first statement was taken out of the order of execution:
+ *
+ *	cop ─sibling─► null ─kids─► (ex-statement, line 18) ─► call ─next─► after
+ */
+static void a_statement_that_was_taken_out_has_the_line(void **state)
+{
+	struct fixture f;
+	struct ep_raw_frame frame;
+	uint64_t block, inner, call, after, cv;
+
+	(void)state;
+	setup_for(&f, 36, true);
+	block = take(f.made, 48);
+	inner = make_cop(f.made, f.file, 18, 100);
+	call = take(f.made, 48);
+	after = take(f.made, 48);
+	put_op(f.made, f.cop, f.made->layout.ops.nextstate, block, true, 0);
+	put_op(f.made, block, 5, 0, false, 4);
+	put_word(f.made, block + 40, inner);
+	put_op(f.made, inner, 0, call, true, 0);
+	put_word(f.made, inner + 24, f.made->layout.ops.nextstate);
+	put_op(f.made, call, f.made->layout.ops.entersub, block, false, 0);
+	put_word(f.made, call, after);
+	cv = make_cv(f.made, &(struct made_cv){.stash = f.stash, .gv = f.gv});
+	frame = make_frame(PL_KIND_SUB, cv, check_of_cv(f.made, cv), f.cop, after);
+	assert_int_equal(name(&f, &frame, NULL), 0);
+	check_name(&f, "My::Package::work", "/lib/Work.pm", 18);
+	/* The op itself, of the leaf. */
+	frame = make_frame(PL_KIND_SUB, cv, check_of_cv(f.made, cv), f.cop, call);
+	frame.flags = PL_FRAME_LEAF;
+	assert_int_equal(name(&f, &frame, NULL), 0);
+	check_name(&f, "My::Package::work", "/lib/Work.pm", 18);
+	/* An op that is in another statement. */
+	frame = make_frame(PL_KIND_SUB, cv, check_of_cv(f.made, cv), f.cop, after + 256);
+	assert_int_equal(name(&f, &frame, NULL), 0);
+	check_name(&f, "My::Package::work", "/lib/Work.pm", 17);
+	teardown(&f);
+}
+
+static void trees_without_an_end_are_left(void **state)
+{
+	struct fixture f;
+	struct pl_reader reader;
+	uint64_t a, b;
+
+	(void)state;
+	setup_for(&f, 36, true);
+	reader = (struct pl_reader){.host = f.namer.host,
+				    .target = f.namer.target,
+				    .layout = f.namer.layout};
+	a = take(f.made, 48);
+	b = take(f.made, 48);
+	put_op(f.made, f.cop, f.made->layout.ops.nextstate, a, true, 0);
+	put_op(f.made, a, 5, b, true, 4);
+	put_op(f.made, b, 5, a, true, 4);
+	put_word(f.made, a + 40, b);
+	put_word(f.made, b + 40, a);
+	assert_int_equal(pl_closest_statement(&reader, f.cop, f.cop + 8000, true), f.cop);
+	assert_int_equal(pl_first_statement(&reader, f.cop), 0);
+	teardown(&f);
+}
+
+static void names_are_clean_utf8(void **state)
+{
+	static const struct {
+		const char *text;
+		bool utf8;
+		const char *clean;
+	} rows[] = {
+		{"plain", false, "plain"},	  {"caf\xe9", false, "caf\xc3\xa9"},
+		{"caf\xc3\xa9", true, "caf\xc3\xa9"}, {"a\nb\x1b", true, "a?b?"},
+		{"\xed\xa0\x80", true, "\xc3\xad\xc2\xa0?"},
+		{"0123456789abcdefghijklmnopqrstuvwxyz", false, "0123456789abcdefghijklmno..."},
+	};
+	char buf[32];
+
+	(void)state;
+	for (size_t i = 0; i < EP_LEN(rows); i++) {
+		pl_clean_text((const uint8_t *)rows[i].text, strlen(rows[i].text), rows[i].utf8,
+			      false, buf, sizeof(buf));
+		assert_string_equal(buf, rows[i].clean);
+	}
+}
+
+static void the_cache_is_bounded(void **state)
+{
+	struct pl_names_cache *cache;
+	struct pl_entry entry = {.function = "function", .file = "file"};
+
+	(void)state;
+	assert_int_equal(pl_names_cache_new(4096, &cache), 0);
+	for (uint64_t i = 1; i < 1000; i++) {
+		entry.key.code = i;
+		assert_int_equal(pl_cache_put(cache, &entry), 0);
+		assert_true(pl_names_cache_bytes(cache) <= 4096);
+	}
+	assert_non_null(pl_cache_find(cache, &entry.key));
+	entry.key.code = 1;
+	assert_null(pl_cache_find(cache, &entry.key));
+	pl_names_cache_free(cache);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_sub_has_the_name_of_its_glob),
+		cmocka_unit_test(a_sub_without_a_glob_has_its_hek_and_stash),
+		cmocka_unit_test(an_anonymous_sub_says_where_it_was_made),
+		cmocka_unit_test(a_sub_at_no_statement_is_at_its_first),
+		cmocka_unit_test(what_is_gone_has_no_name_and_what_was_named_keeps_it),
+		cmocka_unit_test(what_changes_while_it_is_read_has_no_name),
+		cmocka_unit_test(each_read_may_fail),
+		cmocka_unit_test(a_closure_is_named_by_its_statement),
+		cmocka_unit_test(a_closure_whose_code_or_name_is_gone_has_none),
+		cmocka_unit_test(a_sub_that_is_freed_has_the_name_of_its_namesake),
+		cmocka_unit_test(a_glob_that_is_another_one_names_nothing),
+		cmocka_unit_test(a_closure_that_was_named_by_hand),
+		cmocka_unit_test(a_sub_may_begin_with_other_ops),
+		cmocka_unit_test(what_is_no_sub_has_the_name_of_its_kind),
+		cmocka_unit_test(a_text_that_is_gone_has_its_number_and_line),
+		cmocka_unit_test(a_file_that_is_loaded_is_found_in_inc),
+		cmocka_unit_test(a_statement_that_was_taken_out_has_the_line),
+		cmocka_unit_test(trees_without_an_end_are_left),
+		cmocka_unit_test(names_are_clean_utf8),
+		cmocka_unit_test(the_cache_is_bounded),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
