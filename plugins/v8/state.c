@@ -96,6 +96,8 @@ static void fill_types(struct v8_state *state, const struct v8_layout *layout)
 		{layout->frame_wasm_debug_break, V8_TYPE_WASM},
 		{layout->frame_c_wasm_entry, V8_TYPE_C_WASM_ENTRY},
 		{layout->frame_regexp, V8_TYPE_REGEXP},
+		{layout->frame_wasm_to_js, V8_TYPE_TO_JS},
+		{layout->frame_wasm_to_js_function, V8_TYPE_TO_JS},
 		{layout->frame_stack_switch, V8_TYPE_SWITCH},
 		{layout->frame_wasm_stack_entry, V8_TYPE_SWITCH},
 	};

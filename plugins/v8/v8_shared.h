@@ -32,6 +32,7 @@
  *	CODE		word 0: pc: a builtin or stub of 8 and 10, a wrapper: code that is no function's
  *	EXIT		the same; it has called C++
  *	GC		no words: the collector runs
+ *	TO_JS		word 0: pc: a wrapper that WebAssembly calls JavaScript by
  *
  * The last word of a function has the low bits of the thread id as well: ids of functions and scripts count in
  * each isolate, and those of worker threads that follow each other are the same ones, at times at the same addresses. A
@@ -53,6 +54,7 @@ enum v8_frame {
 	V8_FRAME_CODE = 4,
 	V8_FRAME_EXIT = 5,
 	V8_FRAME_GC = 6,
+	V8_FRAME_TO_JS = 7,
 };
 #define V8_OFFSET_UNKNOWN 0xffffffffu
 
@@ -93,6 +95,8 @@ enum v8_type {
 	V8_TYPE_REGEXP,	      /* Irregexp */
 	V8_TYPE_SWITCH,	      /* StackSwitch, WasmJspi, WasmStackEntry: another stack may be behind it */
 	V8_TYPE_ADAPTOR,      /* ArgumentsAdaptor: up to 14 */
+	V8_TYPE_TO_JS,	      /* WasmToJs, WasmToJsFunction */
+	V8_N_TYPES,
 };
 #define V8_MAX_TYPES 64
 

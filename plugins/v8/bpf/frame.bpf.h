@@ -150,6 +150,8 @@ static __always_inline __u64 kind_of(__u64 type)
 		kind = V8_FRAME_REGEXP;
 	if (type == V8_TYPE_EXIT)
 		kind = V8_FRAME_EXIT;
+	if (type == V8_TYPE_TO_JS)
+		kind = V8_FRAME_TO_JS;
 	return kind;
 }
 

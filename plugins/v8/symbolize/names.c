@@ -393,6 +393,9 @@ static int read_text_frame(struct v8_names *names, const struct ep_raw_frame *fr
 	case V8_FRAME_REGEXP:
 		text = "(regexp)";
 		break;
+	case V8_FRAME_TO_JS:
+		text = "(wasm-to-js)"; /* as V8's own name of such code */
+		break;
 	case V8_FRAME_CODE:
 	case V8_FRAME_EXIT:
 		if (frame->n_words < 1)

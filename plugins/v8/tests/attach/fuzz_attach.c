@@ -74,7 +74,7 @@ static void check_state(const struct v8_state *state)
 	    state->cookie_at > 4096 || state->js_function_shared > 4096)
 		abort();
 	for (size_t i = 0; i < V8_MAX_TYPES; i++) {
-		if (state->types[i] > V8_TYPE_ADAPTOR)
+		if (state->types[i] >= V8_N_TYPES)
 			abort();
 	}
 }

@@ -1057,8 +1057,8 @@ static void names_other_frames(void **state)
 		assert_named(&world, &frame,
 			     world.heap.layout.code_builtin_bytes == 4 ?
 				     "Builtins_ArrayForEach 0:0 - [0]" : "(builtin) 0:0 - [0]");
-		frame.flags = 7 << V8_FRAME_SHIFT;
-		assert_true(name(&world, &frame, &taken) != 0);
+		frame.flags = V8_FRAME_TO_JS << V8_FRAME_SHIFT;
+		assert_named(&world, &frame, "(wasm-to-js) 0:0 - [0]");
 	}
 }
 
