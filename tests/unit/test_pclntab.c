@@ -1,0 +1,535 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The reader of Go's function tables, over files made here in each layout there has been. */
+#include "core/elf/file.h"
+#include "core/pclntab/pclntab.h"
+#include "pclntab_file.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#define CACHE ((size_t)64 << 10)
+
+/* A file that a test has changed, opened. */
+struct opened {
+	struct ep_elf *elf;
+	struct ep_pclntab *tab;
+};
+
+static int open_made(const struct made *made, struct opened *ret)
+{
+	*ret = (struct opened){ 0 };
+	assert_int_equal(ep_elf_open_memory(made->bytes, sizeof(made->bytes), &ret->elf), 0);
+	return ep_pclntab_open(ret->elf, CACHE, &ret->tab);
+}
+
+static void close_made(struct opened *opened)
+{
+	ep_pclntab_close(opened->tab);
+	ep_elf_close(opened->elf);
+}
+
+static void is_refused(const struct made *made, int error)
+{
+	struct opened opened;
+
+	assert_int_equal(open_made(made, &opened), error);
+	close_made(&opened);
+}
+
+static void is_accepted(const struct made *made)
+{
+	is_refused(made, 0);
+}
+
+static struct ep_pclntab_func get_func(struct ep_pclntab *tab, uint32_t index)
+{
+	struct ep_pclntab_func func;
+
+	assert_int_equal(ep_pclntab_next(tab, &index, &func), 0);
+	return func;
+}
+
+static const struct made_version *version_of(const char *name)
+{
+	for (size_t i = 0; i < EP_LEN(made_versions); i++)
+		if (strcmp(made_versions[i].name, name) == 0)
+			return &made_versions[i];
+	fail();
+	return NULL;
+}
+
+static void assert_name(struct ep_pclntab *tab, uint32_t name, const char *expected)
+{
+	char buf[64];
+
+	assert_int_equal(ep_pclntab_name(tab, name, buf, sizeof(buf)), 0);
+	assert_string_equal(buf, expected);
+}
+
+/* ---- what each layout says ---- */
+
+static void check_functions(const struct made_version *version, struct ep_pclntab *tab)
+{
+	struct ep_pclntab_func func;
+	uint64_t start, end;
+	uint32_t cursor = 0;
+
+	ep_pclntab_text(tab, &start, &end);
+	assert_int_equal(start, MADE_TEXT_VA);
+	assert_int_equal(end, MADE_TEXT_VA + made_starts[MADE_FUNCS]);
+	assert_int_equal(ep_pclntab_count(tab), MADE_FUNCS);
+	for (uint32_t i = 0; i < MADE_FUNCS; i++) {
+		assert_int_equal(ep_pclntab_next(tab, &cursor, &func), 0);
+		assert_int_equal(func.index, i);
+		assert_int_equal(func.start, MADE_TEXT_VA + made_starts[i]);
+		assert_int_equal(func.end, MADE_TEXT_VA + made_starts[i + 1]);
+		assert_int_equal(func.start_line, version->start_lines ? i + 1 : 0);
+		assert_name(tab, func.name, i == 2 && !version->preempts ? "runtime.panicwrap" : made_names[i]);
+	}
+	assert_int_equal(ep_pclntab_next(tab, &cursor, &func), 1);
+}
+
+static void check_roles(const struct made_version *version, struct ep_pclntab *tab)
+{
+	struct ep_pclntab_func func = get_func(tab, 0);
+
+	assert_int_equal(func.role, EP_PCLNTAB_ROOT);
+	assert_true(func.flags & EP_PCLNTAB_TOP);
+	assert_int_equal(!!(func.flags & EP_PCLNTAB_ASM),
+			 version->magic == 0xfffffff0 || version->magic == 0xfffffff1);
+	func = get_func(tab, 2);
+	assert_int_equal(func.role, version->preempts ? EP_PCLNTAB_ASYNC_PREEMPT : EP_PCLNTAB_PANICWRAP);
+	func = get_func(tab, MADE_WRAPPER);
+	assert_int_equal(func.role, version->id_switch ? EP_PCLNTAB_WRAPPER : EP_PCLNTAB_ORDINARY);
+	func = get_func(tab, MADE_OUTER);
+	assert_int_equal(func.role, EP_PCLNTAB_ORDINARY);
+	assert_int_equal(func.flags, 0);
+}
+
+static void check_values(struct ep_pclntab *tab, const struct ep_pclntab_func *func, uint32_t table,
+			 const struct made_pair *pairs)
+{
+	struct ep_pclntab_values values;
+	uint64_t va = func->start, end;
+	int32_t value;
+
+	assert_int_equal(ep_pclntab_values_begin(tab, func, table, &values), 0);
+	for (; pairs->bytes; pairs++) {
+		assert_int_equal(ep_pclntab_values_next(&values, &end, &value), 0);
+		assert_int_equal(end, va + pairs->bytes);
+		assert_int_equal(value, pairs->value);
+		for (; va < end; va++) {
+			assert_int_equal(ep_pclntab_value_at(tab, func, table, va, &value), 0);
+			assert_int_equal(value, pairs->value);
+		}
+	}
+	assert_int_equal(ep_pclntab_values_next(&values, &end, &value), 1);
+	assert_int_equal(ep_pclntab_value_at(tab, func, table, va, &value), -ENODATA);
+	assert_int_equal(ep_pclntab_value_at(tab, func, table, func->start - 1, &value), -ENODATA);
+}
+
+static void check_files(struct ep_pclntab *tab, const struct ep_pclntab_func *func)
+{
+	static const char *const names[] = { "/src/main.go", "/src/lib.go" };
+	int32_t number;
+	char buf[64];
+
+	for (uint32_t at = 0; at < 92; at++) {
+		assert_int_equal(ep_pclntab_value_at(tab, func, func->pcfile, func->start + at, &number), 0);
+		assert_int_equal(ep_pclntab_file(tab, func, number, buf, sizeof(buf)), 0);
+		assert_string_equal(buf, names[at >= 20 && at < 60]);
+	}
+	assert_int_equal(ep_pclntab_file(tab, func, -1, buf, sizeof(buf)), -ENODATA);
+}
+
+static void check_inlined(const struct made_version *version, struct ep_pclntab *tab,
+			  const struct ep_pclntab_func *func)
+{
+	struct ep_pclntab_call call;
+
+	if (!version->preempts) { /* before 1.13 the numbers of the tables were others */
+		assert_int_equal(func->inline_tree, 0);
+		return;
+	}
+	check_values(tab, func, func->inline_index, made_calls);
+	assert_int_equal(ep_pclntab_inlined(tab, func, 0, &call), 0);
+	assert_name(tab, call.name, "main.inner");
+	assert_int_equal(call.parent_va, func->start + 15);
+	assert_int_equal(call.start_line, version->start_lines ? 30 : 0);
+	assert_int_equal(call.role, EP_PCLNTAB_ORDINARY);
+	assert_int_equal(ep_pclntab_inlined(tab, func, 1, &call), 0);
+	assert_name(tab, call.name, "main.innermost");
+	assert_int_equal(call.parent_va, func->start + 25);
+	assert_int_equal(ep_pclntab_inlined(tab, func, -1, &call), -ENODATA);
+}
+
+static void check_find(struct ep_pclntab *tab)
+{
+	struct ep_pclntab_func func;
+	uint32_t i = 0;
+
+	for (uint32_t at = 0; at < made_starts[MADE_FUNCS]; at++) {
+		i += at >= made_starts[i + 1];
+		assert_int_equal(ep_pclntab_find(tab, MADE_TEXT_VA + at, &func), 0);
+		assert_int_equal(func.index, i);
+	}
+	assert_int_equal(ep_pclntab_find(tab, MADE_TEXT_VA - 1, &func), -ENODATA);
+	assert_int_equal(ep_pclntab_find(tab, MADE_TEXT_VA + 208, &func), -ENODATA);
+}
+
+static void check_version(const struct made_version *version, const struct made *made)
+{
+	struct ep_pclntab_func func;
+	struct opened opened;
+
+	assert_int_equal(open_made(made, &opened), 0);
+	check_functions(version, opened.tab);
+	check_roles(version, opened.tab);
+	func = get_func(opened.tab, MADE_OUTER);
+	check_values(opened.tab, &func, func.pcsp, made_pcsp);
+	check_values(opened.tab, &func, func.pcln, made_lines);
+	check_files(opened.tab, &func);
+	check_inlined(version, opened.tab, &func);
+	check_find(opened.tab);
+	close_made(&opened);
+}
+
+static void every_layout_is_read(void **state)
+{
+	struct made made;
+
+	(void)state;
+	for (size_t i = 0; i < EP_LEN(made_versions); i++) {
+		print_message("layout of Go %s\n", made_versions[i].name);
+		made_file(&made, &made_versions[i]);
+		check_version(&made_versions[i], &made);
+	}
+}
+
+/* ---- where it is ---- */
+
+static Elf64_Shdr *section(struct made *made, size_t i)
+{
+	return (Elf64_Shdr *)(made->bytes + 0x200) + i;
+}
+
+static void a_table_without_section_is_found(void **state)
+{
+	struct made made;
+
+	(void)state;
+	for (size_t i = 0; i < EP_LEN(made_versions); i++) {
+		made_file(&made, &made_versions[i]);
+		section(&made, 2)->sh_name = 0;
+		section(&made, 3)->sh_name = 0;
+		check_version(&made_versions[i], &made);
+		/* Words that look like a header before it. */
+		memcpy(made_data(&made, 0x1f00), "\xf1\xff\xff\xff\0\0\1\x08", 8);
+		memcpy(made.bytes + MADE_TEXT_OFF + 0x800, "\xfb\xff\xff\xff\0\0\1\x08", 8);
+		check_version(&made_versions[i], &made);
+		section(&made, 4)->sh_name = 0; /* nothing says that Go made it */
+		is_refused(&made, -ENODATA);
+	}
+}
+
+static void text_start_is_taken_from_module_data(void **state)
+{
+	struct made made;
+
+	(void)state;
+	made_file(&made, version_of("1.20"));
+	made_put(&made, 24, 0, 8);
+	check_version(made.version, &made);
+	/* A header that is wrong is not believed: goexit is not there. */
+	made_put(&made, 24, MADE_TEXT_VA + 16, 8);
+	check_version(made.version, &made);
+	made_put(&made, MADE_MODULE + 22 * 8, MADE_TEXT_VA + 32, 8);
+	is_refused(&made, -EBADMSG);
+}
+
+static void without_module_data_nothing_is_inlined(void **state)
+{
+	struct opened opened;
+	struct made made;
+	struct ep_pclntab_func func;
+
+	(void)state;
+	made_file(&made, version_of("1.20"));
+	made_put(&made, MADE_MODULE, 0, 8);
+	assert_int_equal(open_made(&made, &opened), 0);
+	func = get_func(opened.tab, MADE_OUTER);
+	assert_int_equal(func.inline_tree, 0);
+	close_made(&opened);
+	made_file(&made, version_of("1.26"));
+	made_put(&made, MADE_MODULE, 0, 8);
+	is_refused(&made, -EBADMSG);
+}
+
+/* What ld leaves to the dynamic linker: words that are zero in the file, and relocations. */
+static void relocations_are_read(void **state)
+{
+	struct made made;
+	Elf64_Rela *relocs;
+	size_t n = 0;
+
+	(void)state;
+	made_file(&made, version_of("1.20"));
+	made_put(&made, 24, 0, 8);
+	((Elf64_Ehdr *)made.bytes)->e_type = ET_DYN;
+	relocs = (Elf64_Rela *)(made.bytes + 0x600);
+	for (size_t word = 0; word < 45; word++) {
+		uint64_t value;
+
+		memcpy(&value, made_data(&made, MADE_MODULE + 8 * word), 8);
+		if (value == 0)
+			continue;
+		made_put(&made, MADE_MODULE + 8 * word, 0, 8);
+		relocs[n++] = (Elf64_Rela){ .r_offset = MADE_DATA_VA + MADE_MODULE + 8 * word,
+					    .r_info = R_X86_64_RELATIVE, .r_addend = (int64_t)value };
+	}
+	memcpy(made.bytes + 0x480, ".rela.dyn", 10);
+	*section(&made, 3) = (Elf64_Shdr){ .sh_name = 0x80, .sh_type = SHT_RELA, .sh_offset = 0x600,
+					   .sh_size = n * sizeof(*relocs) };
+	section(&made, 5)->sh_size = 0x90;
+	check_version(made.version, &made);
+}
+
+/* ---- what is refused ---- */
+
+static void headers_are_checked(void **state)
+{
+	static const struct {
+		size_t off;
+		uint64_t value;
+		size_t bytes;
+	} wrong[] = {
+		{ 0, 0xfffffff2, 4 },	/* a magic of nobody's */
+		{ 4, 1, 1 },
+		{ 6, 4, 1 },		/* instructions of four bytes */
+		{ 7, 4, 1 },		/* pointers of four bytes */
+		{ 8, 0, 8 },		/* no function */
+		{ 8, 1 << 24, 8 },
+		{ 8, 0x300, 8 },	/* the functab is behind the end */
+		{ 32, 8, 8 },		/* names in the header */
+		{ 40, 0xfff0, 8 },
+		{ 48, 0, 8 },
+		{ 64, 0x1000, 8 },
+		{ 64, UINT64_MAX, 8 },
+	};
+	struct made made;
+
+	(void)state;
+	for (size_t i = 0; i < EP_LEN(wrong); i++) {
+		made_file(&made, version_of("1.26"));
+		is_accepted(&made);
+		made_put(&made, wrong[i].off, wrong[i].value, wrong[i].bytes);
+		is_refused(&made, -EBADMSG);
+	}
+	made_file(&made, version_of("1.26"));
+	section(&made, 2)->sh_size = 40;
+	is_refused(&made, -EBADMSG);
+	made_file(&made, version_of("1.26"));
+	((Elf64_Ehdr *)made.bytes)->e_machine = EM_AARCH64;
+	is_refused(&made, -ENOTSUP);
+}
+
+static void entries_must_ascend(void **state)
+{
+	struct made made;
+
+	(void)state;
+	for (size_t i = 0; i < EP_LEN(made_versions); i++) {
+		size_t word;
+
+		made_file(&made, &made_versions[i]);
+		word = made_versions[i].magic >= 0xfffffffa ? 8 : 4;
+		made_put(&made, made.functab + 8 * word, made_starts[2], word);
+		is_refused(&made, -EBADMSG);
+	}
+}
+
+/* What obfuscators do: all functions say another entry than the functab. */
+static void garbled_tables_are_refused(void **state)
+{
+	struct made made;
+
+	(void)state;
+	for (size_t i = 0; i < EP_LEN(made_versions); i++) {
+		made_file(&made, &made_versions[i]);
+		for (size_t k = 0; k < MADE_FUNCS; k++)
+			*made_data(&made, made.funcs[k] + 1) ^= 0x55;
+		is_refused(&made, -EBADMSG);
+	}
+}
+
+static void text_must_be_code(void **state)
+{
+	struct made made;
+
+	(void)state;
+	for (size_t i = 0; i < EP_LEN(made_versions); i++) {
+		Elf64_Phdr *text;
+
+		made_file(&made, &made_versions[i]);
+		text = (Elf64_Phdr *)(made.bytes + sizeof(Elf64_Ehdr));
+		text->p_filesz = text->p_memsz = 200;
+		is_refused(&made, -EBADMSG);
+	}
+}
+
+/* ---- a bad function costs itself ---- */
+
+static void check_others(struct ep_pclntab *tab, uint32_t bad)
+{
+	struct ep_pclntab_func func;
+	uint32_t cursor = 0;
+
+	for (uint32_t i = 0; i < MADE_FUNCS; i++) {
+		assert_int_equal(ep_pclntab_next(tab, &cursor, &func), i == bad ? -EBADMSG : 0);
+		assert_int_equal(func.start, MADE_TEXT_VA + made_starts[i]);
+		assert_int_equal(func.end, MADE_TEXT_VA + made_starts[i + 1]);
+	}
+	assert_int_equal(ep_pclntab_find(tab, MADE_TEXT_VA + made_starts[bad], &func), -EBADMSG);
+	assert_int_equal(ep_pclntab_find(tab, MADE_TEXT_VA + made_starts[bad + 1], &func), 0);
+}
+
+static void bad_functions_cost_themselves(void **state)
+{
+	struct opened opened;
+	struct made made;
+
+	(void)state;
+	for (size_t i = 0; i < EP_LEN(made_versions); i++) {
+		size_t word = made_versions[i].magic >= 0xfffffffa ? 8 : 4;
+		const struct {
+			size_t off;
+			uint64_t value;
+		} wrong[] = {
+			{ 0, 1 },	      /* another entry */
+			{ 0, 0xffffffff },
+			{ word, 0xfffffff0 }, /* a name behind the table */
+		};
+
+		for (size_t k = 0; k < EP_LEN(wrong); k++) {
+			made_file(&made, &made_versions[i]);
+			made_put(&made, made.funcs[MADE_OUTER] + wrong[k].off, wrong[k].value, 4);
+			assert_int_equal(open_made(&made, &opened), 0);
+			check_others(opened.tab, MADE_OUTER);
+			close_made(&opened);
+		}
+		made_file(&made, &made_versions[i]);
+		made_put(&made, made.functab + (2 * MADE_OUTER + 1) * word, UINT64_MAX, word);
+		assert_int_equal(open_made(&made, &opened), 0);
+		check_others(opened.tab, MADE_OUTER);
+		close_made(&opened);
+	}
+}
+
+static void check_bad_values(const char *bytes, size_t n, int good)
+{
+	struct ep_pclntab_values values;
+	struct ep_pclntab_func func;
+	struct opened opened;
+	struct made made;
+	uint64_t end;
+	int32_t value;
+
+	made_file(&made, version_of("1.20"));
+	memcpy(made_data(&made, made.values + made.pcsp), bytes, n);
+	assert_int_equal(open_made(&made, &opened), 0);
+	func = get_func(opened.tab, MADE_OUTER);
+	assert_int_equal(ep_pclntab_values_begin(opened.tab, &func, func.pcsp, &values), 0);
+	for (int i = 0; i < good; i++)
+		assert_int_equal(ep_pclntab_values_next(&values, &end, &value), 0);
+	assert_int_equal(ep_pclntab_values_next(&values, &end, &value), -EBADMSG);
+	close_made(&opened);
+}
+
+static void values_are_checked(void **state)
+{
+	struct ep_pclntab_values values;
+	struct ep_pclntab_func func;
+	struct opened opened;
+	struct made made;
+	uint64_t end;
+	int32_t value;
+
+	(void)state;
+	check_bad_values("\2\1\x10\0", 4, 1);	       /* no step forward */
+	check_bad_values("\2\x61", 2, 0);	       /* behind the function's end */
+	check_bad_values("\2\x50\x10\x11", 4, 1);
+	check_bad_values("\x80\x80\x80\x80\x80\1\1", 7, 0); /* six bytes */
+	check_bad_values("\2\xff\xff\xff\xff\x7f", 6, 0);
+	made_file(&made, version_of("1.20"));
+	/* The first pair alone may be without change and without bytes. */
+	memcpy(made_data(&made, made.values + made.pcsp), "\0\1\0", 3);
+	made_put(&made, made.funcs[1] + 16, 0, 4);
+	made_put(&made, made.funcs[2] + 16, 0xffff, 4);
+	assert_int_equal(open_made(&made, &opened), 0);
+	func = get_func(opened.tab, MADE_OUTER);
+	assert_int_equal(ep_pclntab_values_begin(opened.tab, &func, func.pcsp, &values), 0);
+	assert_int_equal(ep_pclntab_values_next(&values, &end, &value), 0);
+	assert_int_equal(value, -1);
+	assert_int_equal(ep_pclntab_values_next(&values, &end, &value), 1);
+	func = get_func(opened.tab, 1);
+	assert_int_equal(ep_pclntab_values_begin(opened.tab, &func, func.pcsp, &values), -ENODATA);
+	func = get_func(opened.tab, 2);
+	assert_int_equal(ep_pclntab_value_at(opened.tab, &func, func.pcsp, func.start, &value), -EBADMSG);
+	close_made(&opened);
+}
+
+static void calls_and_texts_are_checked(void **state)
+{
+	struct ep_pclntab_func func;
+	struct ep_pclntab_call call;
+	struct opened opened;
+	struct made made;
+	char buf[8];
+
+	(void)state;
+	made_file(&made, version_of("1.20"));
+	made_put(&made, made.tree + 8, 96, 4);	       /* behind the function's end */
+	made_put(&made, made.tree + 16 + 4, 0x1000, 4); /* a name behind the table */
+	made_put(&made, made.units, UINT32_MAX, 4);
+	made_put(&made, made.units + 4, 0x2000, 4);
+	memcpy(made_data(&made, made.names + made.name[0]), "a\nb", 4);
+	*made_data(&made, made.names + made.name[1]) = 0;
+	assert_int_equal(open_made(&made, &opened), 0);
+	func = get_func(opened.tab, MADE_OUTER);
+	assert_int_equal(ep_pclntab_inlined(opened.tab, &func, 0, &call), -EBADMSG);
+	assert_int_equal(ep_pclntab_inlined(opened.tab, &func, 1, &call), -EBADMSG);
+	assert_int_equal(ep_pclntab_inlined(opened.tab, &func, INT32_MAX, &call), -EBADMSG);
+	assert_int_equal(ep_pclntab_file(opened.tab, &func, 0, buf, sizeof(buf)), -ENODATA);
+	assert_int_equal(ep_pclntab_file(opened.tab, &func, 1, buf, sizeof(buf)), -EBADMSG);
+	assert_int_equal(ep_pclntab_file(opened.tab, &func, INT32_MAX, buf, sizeof(buf)), -EBADMSG);
+	assert_int_equal(ep_pclntab_name(opened.tab, func.name, buf, sizeof(buf)), -E2BIG);
+	assert_int_equal(ep_pclntab_name(opened.tab, made.name[0], buf, sizeof(buf)), -EBADMSG);
+	assert_int_equal(ep_pclntab_name(opened.tab, made.name[1], buf, sizeof(buf)), -EBADMSG);
+	func.cu = UINT32_MAX;
+	assert_int_equal(ep_pclntab_file(opened.tab, &func, 1, buf, sizeof(buf)), -ENODATA);
+	close_made(&opened);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_layout_is_read),
+		cmocka_unit_test(a_table_without_section_is_found),
+		cmocka_unit_test(text_start_is_taken_from_module_data),
+		cmocka_unit_test(without_module_data_nothing_is_inlined),
+		cmocka_unit_test(relocations_are_read),
+		cmocka_unit_test(headers_are_checked),
+		cmocka_unit_test(entries_must_ascend),
+		cmocka_unit_test(garbled_tables_are_refused),
+		cmocka_unit_test(text_must_be_code),
+		cmocka_unit_test(bad_functions_cost_themselves),
+		cmocka_unit_test(values_are_checked),
+		cmocka_unit_test(calls_and_texts_are_checked),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
