@@ -38,6 +38,7 @@ static __always_inline void reset_record(struct ep_core_record *rec, __u32 pid, 
 	rec->walk.by_pointer = 0;
 	rec->walk.interrupted = 1;
 	rec->stood = 0;
+	rec->walk.switches = 0;
 	rec->takers = 0;
 	rec->may_resume = 0;
 	rec->resumers = 0;

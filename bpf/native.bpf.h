@@ -204,6 +204,8 @@ static __always_inline __u32 plan_table(struct ep_core_record *rec, __u32 number
 	plan->keeps = EP_KNOWN_ALWAYS | (rule->others >> 4 & 1) * EP_CALLEE_REGS |
 		      (rule->others >> 5 & 1) * EP_CALLER_REGS;
 	plan->base_reg = EP_OTHERS_REG(rule->others);
+	plan->return_address = 1 - (rule->others >> 6 & 1);
+	plan->switches = rule->others >> 7;
 	if (rule->base_slot)
 		plan->base_addr = plan->cfa - 8 * (__u64)rule->base_slot;
 	if (rule->ra_kind != EP_REG_IN_REG)
@@ -256,13 +258,31 @@ static __always_inline bool may_stand(struct ep_core_record *rec, const struct e
 	return true;
 }
 
+/* Runtimes that have stacks of their own switch between them; where it ends, sp cannot tell. */
+static __always_inline bool may_switch(struct ep_core_record *rec)
+{
+	if (rec->walk.switches >= EP_MAX_SWITCHES)
+		return false;
+	rec->walk.switches++;
+	if (rec->may_resume)
+		forget_bound(rec);
+	return true;
+}
+
+static __always_inline bool makes_progress(struct ep_core_record *rec, const struct ep_plan *plan)
+{
+	if (plan->switches)
+		return may_switch(rec);
+	return plan->cfa > rec->walk.regs[EP_REG_SP] || may_stand(rec, plan);
+}
+
 /* Makes the caller's registers the current ones. The lower address is read first: the window is
  * read upwards from it. */
 static __always_inline __u32 follow_plan(struct ep_core_record *rec, struct ep_plan *plan)
 {
 	struct ep_walk *walk = &rec->walk;
 
-	if (plan->cfa <= walk->regs[EP_REG_SP] && !may_stand(rec, plan))
+	if (!makes_progress(rec, plan))
 		return EP_ERROR_NO_PROGRESS;
 	if (is_behind_bound(rec, plan->cfa))
 		return EP_ERROR_BAD_FRAME_POINTER;
@@ -288,7 +308,7 @@ static __always_inline __u32 follow_plan(struct ep_core_record *rec, struct ep_p
 	walk->pc = plan->pc;
 	walk->regs[EP_REG_SP] = plan->cfa;
 	walk->regs[EP_REG_FP] = plan->fp;
-	walk->return_address = 1;
+	walk->return_address = plan->return_address;
 	walk->interrupted = 0;
 	walk->known_regs &= plan->keeps;
 	if (plan->base_addr) {
@@ -310,6 +330,8 @@ static __always_inline __u32 step_rule(struct ep_core_record *rec, __u32 rule, _
 	plan->pc_addr = 0;
 	plan->base_addr = 0;
 	plan->by_pointer = 0;
+	plan->return_address = 1;
+	plan->switches = 0;
 	step = plan_rule(rec, rule, error, plan);
 	return step == STEP_AGAIN ? follow_plan(rec, plan) : step;
 }

@@ -29,6 +29,8 @@ struct ep_plan {
 	__u32 base_reg;
 	__u32 by_pointer;
 	__u32 keeps; /* bit n: the caller's register n is this frame's, if that is known */
+	__u32 return_address; /* 0: the caller was interrupted */
+	__u32 switches;
 	__u32 pad;
 };
 

@@ -36,6 +36,8 @@
 #define EP_OTHERS_REG(others)	((others) & 0xf)
 #define EP_OTHERS_KEEPS_CALLEE	(1u << 4) /* rbx, r12 to r15 */
 #define EP_OTHERS_KEEPS_CALLER	(1u << 5) /* what a call may change: rax, rcx, rdx, rsi, rdi, r8-r11 */
+#define EP_OTHERS_INTERRUPTED	(1u << 6) /* the caller did not call: it was made to look so where it was interrupted */
+#define EP_OTHERS_SWITCH	(1u << 7) /* the caller is on another stack: sp need not grow */
 #define EP_OTHERS_KEEPS		(EP_OTHERS_KEEPS_CALLEE | EP_OTHERS_KEEPS_CALLER)
 
 enum ep_cfa {

@@ -239,6 +239,55 @@ static void all_rules_are_followed(void **state)
 	}
 }
 
+/* The caller's address is that of an instruction that has not run yet: the one before may have another rule. */
+static void interrupted_callers_are_found_by_their_address(void **state)
+{
+	struct fixture *fx = *state;
+	const struct frame frames[] = {
+		{NATIVE, 0, WALK_CODE_ID, VA(WALK_INJECTED)},
+		{NATIVE, 0, WALK_CODE_ID, VA(WALK_CODE)},
+		{NATIVE, RETURN, WALK_CODE_ID, VA(WALK_ROOT + 9)},
+		{0},
+	};
+
+	walk_event_init(&fx->event, WALK_INJECTED, 1);
+	walk_event_return(&fx->event, 0, WALK_CODE); /* the first byte that is mapped */
+	walk_event_return(&fx->event, 1, WALK_ROOT + 9);
+	expect(fx, frames, 0);
+}
+
+static void callers_may_be_on_a_lower_stack(void **state)
+{
+	struct fixture *fx = *state;
+	const struct frame frames[] = {
+		{NATIVE, 0, WALK_CODE_ID, VA(WALK_SWITCH)},
+		{NATIVE, RETURN, WALK_CODE_ID, VA(WALK_CODE + 5)},
+		{NATIVE, RETURN, WALK_CODE_ID, VA(WALK_ROOT + 9)},
+		{0},
+	};
+
+	walk_event_init(&fx->event, WALK_SWITCH, 1);
+	fx->event.copy.regs[EP_REG_SP] = WALK_SP + 0x800;
+	fx->event.copy.regs[EP_REG_FP] = WALK_SP; /* the frame's pair of fp and return address */
+	walk_event_return(&fx->event, 0, WALK_CODE + 5);
+	walk_event_return(&fx->event, 1, WALK_ROOT + 9);
+	expect(fx, frames, 0);
+}
+
+static void switches_in_a_circle_end(void **state)
+{
+	struct fixture *fx = *state;
+	struct ep_sample sample = {0};
+
+	walk_event_init(&fx->event, WALK_SWITCH, 1);
+	fx->event.copy.regs[EP_REG_FP] = WALK_SP;
+	fx->event.stack[(WALK_SP - WALK_STACK) / 8] = WALK_SP;
+	walk_event_return(&fx->event, 0, WALK_SWITCH + 1);
+	assert_int_equal(run(fx, &sample), 0);
+	assert_int_equal(sample.error, EP_ERROR_NO_PROGRESS);
+	assert_int_equal(sample.n_frames, EP_MAX_SWITCHES + 2); /* the error is one */
+}
+
 static void return_address_may_be_in_a_register(void **state)
 {
 	struct fixture *fx = *state;
@@ -926,6 +975,9 @@ int main(void)
 		TEST(walk_goes_to_the_root),
 		TEST(late_frames_take_their_place),
 		TEST(all_rules_are_followed),
+		TEST(interrupted_callers_are_found_by_their_address),
+		TEST(callers_may_be_on_a_lower_stack),
+		TEST(switches_in_a_circle_end),
 		TEST(return_address_may_be_in_a_register),
 		TEST(an_interrupted_frame_may_have_nothing_on_the_stack),
 		TEST(return_address_of_a_bare_leaf_is_behind_a_call),

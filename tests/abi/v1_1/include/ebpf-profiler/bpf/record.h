@@ -103,6 +103,9 @@ _Static_assert(sizeof(struct ep_sample) == 72, "ep_sample is shared with BPF");
 /* So many of them are left for languages, where a process has one. */
 #define EP_LANGUAGE_TAIL_CALLS 10
 
+/* In one walk. Each call from a runtime's own stack to the program's and back is two. */
+#define EP_MAX_SWITCHES 64
+
 /* How a language's program comes to run, and what it has to say. */
 enum ep_entered {
 	EP_NOT_ENTERED = 0, /* the native walk is done: push frames */
@@ -134,9 +137,11 @@ struct ep_walk {
 	__u16 keep_words;     /* of EP_MAX_WORDS, for languages whose frames come behind */
 	__u16 language_words; /* of languages that were entered: they take none of native frames' */
 	__u64 next_pc, next_sp, next_fp; /* what ep_resume said */
+	__u32 switches; /* to another stack of the thread: sp need not grow there, so they are counted */
+	__u32 pad;
 	__u64 regs[EP_REGS];
 };
-_Static_assert(sizeof(struct ep_walk) == 112 + 8 * EP_REGS, "ep_walk is shared with plugins");
+_Static_assert(sizeof(struct ep_walk) == 120 + 8 * EP_REGS, "ep_walk is shared with plugins");
 
 struct ep_record {
 	struct ep_sample sample;

@@ -389,17 +389,8 @@ static __always_inline bool ep_is_interrupted(const struct ep_record *rec)
 	return rec->walk.interrupted;
 }
 
-/*
- * Makes the caller's registers the walk's; pc is where the call returns to. False, and nothing is
- * done, when sp does not grow, of which there would be no end: EP_ERROR_NO_PROGRESS. (Who has return
- * addresses elsewhere, and nothing on this stack, sets the walk's registers, and bounds itself.)
- */
-static __always_inline bool ep_set_caller(struct ep_record *rec, __u64 pc, __u64 sp, __u64 fp)
+static __always_inline void ep_be_caller(struct ep_walk *walk, __u64 pc, __u64 sp, __u64 fp)
 {
-	struct ep_walk *walk = &rec->walk;
-
-	if (sp <= walk->regs[EP_REG_SP])
-		return false;
 	walk->pc = pc;
 	walk->regs[EP_REG_SP] = sp;
 	walk->regs[EP_REG_FP] = fp;
@@ -407,6 +398,31 @@ static __always_inline bool ep_set_caller(struct ep_record *rec, __u64 pc, __u64
 	walk->return_address = 1;
 	walk->by_pointer = 0;
 	walk->interrupted = 0;
+}
+
+/*
+ * Makes the caller's registers the walk's; pc is where the call returns to. False, and nothing is
+ * done, when sp does not grow, of which there would be no end: EP_ERROR_NO_PROGRESS. (Who has return
+ * addresses elsewhere, and nothing on this stack, sets the walk's registers, and bounds itself.)
+ */
+static __always_inline bool ep_set_caller(struct ep_record *rec, __u64 pc, __u64 sp, __u64 fp)
+{
+	if (sp <= rec->walk.regs[EP_REG_SP])
+		return false;
+	ep_be_caller(&rec->walk, pc, sp, fp);
+	return true;
+}
+
+/*
+ * The same for a caller on another stack of the thread: sp may be less than it was. False, and nothing is
+ * done, when there were EP_MAX_SWITCHES: EP_ERROR_NO_PROGRESS.
+ */
+static __always_inline bool ep_switch_stack(struct ep_record *rec, __u64 pc, __u64 sp, __u64 fp)
+{
+	if (rec->walk.switches >= EP_MAX_SWITCHES)
+		return false;
+	rec->walk.switches++;
+	ep_be_caller(&rec->walk, pc, sp, fp);
 	return true;
 }
 
