@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/unwind/build.h"
+#include "core/unwind/functab.h"
 #include "core/unwind/run.h"
 
 #include <errno.h>
@@ -22,6 +23,7 @@ struct build {
 	struct ep_unwind_table *table;
 	struct ep_pack pack;
 	struct ep_run run;
+	struct ep_functab functab;
 	uint64_t end; /* the range is decided up to here */
 	size_t row;	   /* the next one of what is described */
 	uint64_t row_va;   /* where it begins; UINT64_MAX: there is none */
@@ -159,7 +161,7 @@ static bool emit_row(struct build *b, uint64_t to)
 	return row_end <= to;
 }
 
-/* What no source says of [b->end, to): what is described, and that there is nothing. */
+/* What no table says of [b->end, to): what is described, and that there is nothing. */
 static void emit_rows(struct build *b, uint64_t to)
 {
 	while (b->row_va < to && emit_row(b, to))
@@ -167,12 +169,52 @@ static void emit_rows(struct build *b, uint64_t to)
 	put_gap(b, to);
 }
 
-static inline void emit_rest(struct build *b, uint64_t to)
+static inline void emit_undescribed(struct build *b, uint64_t to)
 {
 	if (__builtin_expect(b->row_va < to, 0))
 		emit_rows(b, to);
 	else
 		put_gap(b, to);
+}
+
+/* What the function at hand says of [start, end), which nothing before it does. */
+static void emit_function(struct build *b, uint64_t start, uint64_t end)
+{
+	const struct ep_build_input *input = b->input;
+	struct ep_unwind_stats *stats = &b->table->stats;
+
+	emit_undescribed(b, start);
+	if (ep_functab_put(&b->functab, start, end, input->read_code, input->read_code_arg, &b->pack,
+			   &b->table->rule_set)) {
+		stats->functions++;
+		stats->covered_bytes += end - start;
+	} else {
+		stats->bad_functions++;
+	}
+	b->end = end;
+}
+
+static void emit_functions(struct build *b, uint64_t to)
+{
+	struct ep_functab *functab = &b->functab;
+
+	while (functab->func.start < to) {
+		uint64_t start = EP_MAX(functab->func.start, b->end);
+		uint64_t end = EP_MIN(functab->func.end, to);
+
+		if (start < end)
+			emit_function(b, start, end);
+		if (functab->func.end > to)
+			return; /* it goes on behind what rules there */
+		ep_functab_next(functab);
+	}
+}
+
+static inline void emit_rest(struct build *b, uint64_t to)
+{
+	if (__builtin_expect(b->functab.func.start < to, 0))
+		emit_functions(b, to);
+	emit_undescribed(b, to);
 }
 
 static void emit_list(struct build *b, size_t level, uint64_t to);
@@ -280,7 +322,8 @@ static void fill_segments(const struct ep_build_input *input, struct ep_unwind_t
  * A delta takes two bytes of CFI at least (one to advance, one to change something), an FDE's own
  * two take its twelve, and so does the one that goes on with a row behind it; a row takes one and
  * the gap before it one, and begins anew in each range; a page adds the one that carries a rule over
- * its edge.
+ * its edge. Bytes of a function table do not bound its rows, since functions share them: one for four
+ * bytes of code is more than five times of what large programs have.
  */
 static size_t max_deltas(struct build *b)
 {
@@ -290,7 +333,7 @@ static size_t max_deltas(struct build *b)
 		bytes += b->input->lists[i]->sec.bytes;
 	b->table->stats.section_bytes = bytes;
 	b->insns_left = bytes;
-	return (size_t)(bytes / 2) + 2 * (b->input->n_rows + b->input->n_ranges) +
+	return (size_t)(bytes / 2) + (size_t)((b->functab.end - b->functab.start) / 4) + 2 * (b->input->n_rows + b->input->n_ranges) +
 	       b->table->n_pages + 16;
 }
 
@@ -389,6 +432,7 @@ int ep_build(struct ep_build_input *input, struct ep_unwind_table **ret_table)
 		.machine = input->machine, .pack = &b->pack, .rules = &table->rule_set
 	};
 	b->row_va = row_start(b, 0);
+	ep_functab_begin(&b->functab, input->tab);
 	ep_run_fast_init(&b->run.fast, input->machine);
 	r = build_table(b, input);
 	if (r < 0)

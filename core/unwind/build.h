@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Merges the FDEs of several sources into one table: the first source rules, each further one
- * fills what those before it leave open, and what was described last of all. Needs no ELF file, so
- * tests feed it bytes.
+ * fills what those before it leave open, then a function table of Go's, and what was described last of
+ * all. Needs no ELF file but for that table, so tests feed it bytes.
  */
 #ifndef EP_UNWIND_BUILD_H
 #define EP_UNWIND_BUILD_H
@@ -22,12 +22,15 @@ struct ep_build_memory {
 };
 void ep_build_memory_fini(struct ep_build_memory *memory); /* accepts a zeroed one */
 
+struct ep_pclntab;
+
 struct ep_build_input {
 	const struct ep_machine *machine;
 	struct ep_pack_range ranges[EP_BUILD_MAX_RANGES]; /* ascending; first_page is filled in */
 	size_t n_ranges;
 	struct ep_fde_list *lists[EP_BUILD_MAX_LISTS]; /* by priority; their `pos` is used */
 	size_t n_lists;
+	struct ep_pclntab *tab; /* NULL: there is none */
 	const struct ep_code_row *rows; /* what is described: ascending va, none ends behind all addresses */
 	size_t n_rows;
 	uint64_t entry_va; /* where programs start; 0: none */

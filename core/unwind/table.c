@@ -2,11 +2,16 @@
 #include "core/unwind/table.h"
 #include "core/base/log.h"
 #include "core/elf/file.h"
+#include "core/pclntab/pclntab.h"
 #include "core/unwind/build.h"
 #include "core/unwind/source.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <string.h>
+
+/* What is kept of a function table while it is read from its beginning to its end. */
+#define PCLNTAB_CACHE ((size_t)2 << 20)
 
 /* The address space of a user process on x86-64 with five levels, and on aarch64, ends below. */
 #define MAX_VA (1ull << 57)
@@ -24,6 +29,7 @@ struct sources {
 	struct ep_elf *debugdata;
 	struct ep_eh_source eh;
 	struct ep_debug_source debug[SOURCES];
+	struct ep_pclntab *tab;
 	struct ep_build_input input;
 	uint32_t opened; /* enum ep_unwind_source */
 };
@@ -35,6 +41,7 @@ static void sources_freep(struct sources **sources)
 	ep_eh_source_close(&(*sources)->eh);
 	for (size_t i = 0; i < SOURCES; i++)
 		ep_debug_source_close(&(*sources)->debug[i]);
+	ep_pclntab_close((*sources)->tab);
 	ep_elf_close((*sources)->debugdata);
 	free(*sources);
 }
@@ -96,6 +103,31 @@ static int open_debug(struct sources *sources, unsigned int which, const struct 
 	if (r == 0)
 		sources->opened |= EP_UNWIND_DEBUG_FRAME << which;
 	return 0;
+}
+
+static int open_pclntab(struct sources *sources)
+{
+	int r = ep_pclntab_open(sources->elf, PCLNTAB_CACHE, &sources->tab);
+
+	if (r == -ENOMEM)
+		return r;
+	if (r == 0)
+		sources->opened |= EP_UNWIND_PCLNTAB;
+	else if (r != -ENODATA && r != -ENOTSUP)
+		ep_log(EP_LOG_DEBUG, "unwind: a function table is not read: %s", strerror(-r));
+	sources->input.tab = sources->tab;
+	return 0;
+}
+
+/* Go's own .debug_frame says less than its function table, and is larger. */
+static int open_debugs(struct sources *sources, const struct ep_elf *debug)
+{
+	int r;
+
+	if (sources->tab)
+		return 0;
+	r = open_debug(sources, SOURCE_DEBUG_FRAME, sources->elf);
+	return r < 0 ? r : open_debug(sources, SOURCE_DEBUG_FILE, debug);
 }
 
 static void list_sources(struct sources *sources)
@@ -163,9 +195,9 @@ static int build_from(struct sources *sources, const struct ep_elf *debug,
 	if (r == 0)
 		r = open_eh(sources, false);
 	if (r == 0)
-		r = open_debug(sources, SOURCE_DEBUG_FRAME, sources->elf);
+		r = open_pclntab(sources);
 	if (r == 0)
-		r = open_debug(sources, SOURCE_DEBUG_FILE, debug);
+		r = open_debugs(sources, debug);
 	if (r == 0)
 		r = build(sources, table);
 	if (r == 0)
@@ -180,11 +212,12 @@ static void log_table(const struct ep_unwind_table *table)
 	const struct ep_unwind_stats *stats = &table->stats;
 
 	ep_log(EP_LOG_DEBUG,
-	       "unwind: sources 0x%" PRIx32 ": %" PRIu64 " FDEs (%" PRIu64 " bad), %zu pages, "
+	       "unwind: sources 0x%" PRIx32 ": %" PRIu64 " FDEs (%" PRIu64 " bad), %" PRIu64
+	       " functions (%" PRIu64 " bad), %zu pages, "
 	       "%zu deltas, %zu rules, %" PRIu64 " rows unsupported, %" PRIu64 " of %" PRIu64
 	       " text bytes covered, %" PRIu64 " described",
-	       stats->sources, stats->fdes, stats->bad_fdes, table->n_pages, table->n_deltas,
-	       table->n_rules, stats->unsupported, stats->covered_bytes, stats->text_bytes,
+	       stats->sources, stats->fdes, stats->bad_fdes, stats->functions, stats->bad_functions,
+	       table->n_pages, table->n_deltas, table->n_rules, stats->unsupported, stats->covered_bytes, stats->text_bytes,
 	       stats->described_bytes);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Packed stack deltas of one ELF file, built from its call frame information: for each address of
- * its text the rule (bpf/rule.h) that leads to the caller. The forms are those of the delta store
+ * Packed stack deltas of one ELF file, built from its call frame information, in Go's programs from
+ * their function table: for each address of its text the rule (bpf/rule.h) that leads to the caller. The forms are those of the delta store
  * (bpf/shared.h), except that references are plain indices into the arrays here; the store
  * relocates them when it copies a table. Addresses are ELF virtual addresses.
  *
@@ -33,6 +33,7 @@ enum ep_unwind_source {
 	EP_UNWIND_DEBUG_FRAME = 1 << 2,	 /* the file's own .debug_frame */
 	EP_UNWIND_DEBUG_FILE = 1 << 3,	 /* .debug_frame of the separate debug file */
 	EP_UNWIND_DEBUGDATA = 1 << 4,	 /* .debug_frame inside .gnu_debugdata */
+	EP_UNWIND_PCLNTAB = 1 << 5,	 /* Go's function table, core/pclntab */
 };
 
 struct ep_unwind_stats {
@@ -46,7 +47,9 @@ struct ep_unwind_stats {
 	struct ep_rule_counts why;
 	uint64_t refused_rules; /* table rules above EP_RULE_SET_MAX */
 	uint64_t text_bytes;	/* in executable segments, as in the file */
-	uint64_t covered_bytes; /* of these, in FDEs that gave rules */
+	uint64_t functions;	/* of a function table, that gave rules; cut ones count twice */
+	uint64_t bad_functions; /* the same without rules */
+	uint64_t covered_bytes; /* of text, in FDEs and functions that gave rules */
 	uint64_t described_bytes; /* of the others, in rows that were described */
 };
 
