@@ -3,16 +3,21 @@
  * Time from an opened ELF file to its finished table of stack deltas, with the file in the page
  * cache; MB/s are 10^6 bytes of CFI per second. Rows for scripts/bench; details go to stderr.
  *
- *	bench_unwind [-n ROUNDS] [FILE...]	no FILE: libc, libjvm.so and node, where there are any
+ *	bench_unwind [-n ROUNDS] [FILE...]	no FILE: libc, libjvm.so, node and Go's compiler, where
+ *						there are any
  *
  * cold: file to table, the first time in a fresh process; median of several processes.
  * file: file to table, again and again in one process. Section and table are new memory each time.
  * fresh: .eh_frame in memory to table, again and again. The table is new memory each time.
  * warm: the same, and the table's memory is that of the round before.
  * Of the last three the median, and the best in parentheses: other load only ever makes it slower.
+ *
+ * Of a Go program, which has a function table instead: cold time for each 100 MB of its file, and how much
+ * memory the process has at its peak above what it had before, the rules included.
  */
 #include "core/base/clock.h"
 #include "core/elf/file.h"
+#include "core/pclntab/pclntab.h"
 #include "core/unwind/build.h"
 #include "core/unwind/source.h"
 
@@ -20,6 +25,7 @@
 #include <glob.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #define COLD_RUNS 9
@@ -29,12 +35,17 @@
 #define COLD_BAR 300
 #define WARM_BAR 800
 
+/* The bars of "rules for a 100 MB Go binary". */
+#define FUNCTIONS_MS_BAR  150
+#define FUNCTIONS_MIB_BAR 8
+
 /* What is measured; all but COLD take two runs: the median and the best. */
 enum { COLD = 0, FILE_AGAIN = 1, FRESH = 3, WARM = 5, N_RUNS = 7 };
 
 struct run {
 	uint64_t ns;
-	uint64_t section_bytes, fdes, deltas, bytes;
+	uint64_t section_bytes, fdes, functions, deltas, bytes;
+	long peak_kib; /* in a fresh process: what it took */
 };
 
 /* What is built, and from what. */
@@ -75,6 +86,7 @@ static int measure(struct subject *subject, int (*build)(struct subject *, struc
 		.ns = ep_clock_mono_ns() - start,
 		.section_bytes = table->stats.section_bytes,
 		.fdes = table->stats.fdes,
+		.functions = table->stats.functions,
 		.deltas = table->n_deltas,
 		.bytes = ep_unwind_table_bytes(table),
 	};
@@ -114,6 +126,13 @@ static struct run median(struct run *runs, size_t n)
 	return runs[n / 2];
 }
 
+static long peak_kib(void)
+{
+	struct rusage usage;
+
+	return getrusage(RUSAGE_SELF, &usage) == 0 ? usage.ru_maxrss : 0;
+}
+
 static int build_in_child(const char *path, struct run *ret)
 {
 	static struct subject subject; /* large */
@@ -125,9 +144,11 @@ static int build_in_child(const char *path, struct run *ret)
 		return -errno;
 	pid = fork();
 	if (pid == 0) {
+		long before = peak_kib();
 		bool ok = ep_elf_open(path, &subject.elf) == 0 &&
 			  measure(&subject, build_file, ret) == 0;
 
+		ret->peak_kib = peak_kib() - before;
 		_exit(ok && write(pipe_fds[1], ret, sizeof(*ret)) == sizeof(*ret) ? 0 : 1);
 	}
 	close(pipe_fds[1]);
@@ -230,6 +251,43 @@ static void print_details(const char *path, const struct run runs[N_RUNS])
 	fputc('\n', stderr);
 }
 
+static bool has_functions(const char *path)
+{
+	ep_cleanup(ep_pclntab_closep) struct ep_pclntab *tab = NULL;
+	ep_cleanup(ep_elf_closep) struct ep_elf *elf = NULL;
+
+	return ep_elf_open(path, &elf) == 0 && ep_pclntab_open(elf, 0, &tab) == 0;
+}
+
+static void print_functions(const char *what, const char *name, double value, const char *unit, double bar)
+{
+	printf("function table to rules%s: %s\t%.1f\t%s\t<= %.0f\t%s\n", what, name, value, unit, bar,
+	       value <= bar ? "met" : "missed");
+}
+
+static int bench_functions(const char *path)
+{
+	ep_cleanup(ep_elf_closep) struct ep_elf *elf = NULL;
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	struct run run;
+	double bytes, ms;
+	int r = measure_cold(path, &run);
+
+	if (r == 0)
+		r = ep_elf_open(path, &elf);
+	if (r < 0)
+		return r;
+	bytes = (double)ep_elf_file_bytes(elf);
+	ms = (double)run.ns / 1e6;
+	fprintf(stderr, "%s: %.1f MB, %zu functions, %zu deltas, table %.2f MB; cold %.2f ms, peak %ld KiB\n",
+		path, bytes / 1e6, (size_t)run.functions, (size_t)run.deltas, (double)run.bytes / 1e6, ms,
+		run.peak_kib);
+	print_functions("", name, ms * 1e8 / bytes, "ms for 100 MB", FUNCTIONS_MS_BAR);
+	print_functions(", memory", name, (double)run.peak_kib / 1024, "MiB", FUNCTIONS_MIB_BAR);
+	fflush(stdout);
+	return 0;
+}
+
 static void add_runs(struct run total[N_RUNS], const struct run runs[N_RUNS])
 {
 	for (size_t i = 0; i < N_RUNS; i++) {
@@ -240,10 +298,15 @@ static void add_runs(struct run total[N_RUNS], const struct run runs[N_RUNS])
 
 static int bench_file(const char *path, size_t rounds, struct run total[N_RUNS])
 {
-	struct subject *subject = calloc(1, sizeof(*subject));
+	struct subject *subject;
 	struct run runs[N_RUNS] = { 0 };
 	const char *slash = strrchr(path, '/');
-	int r = subject ? measure_all(subject, path, rounds, runs) : -ENOMEM;
+	int r;
+
+	if (has_functions(path))
+		return bench_functions(path);
+	subject = calloc(1, sizeof(*subject));
+	r = subject ? measure_all(subject, path, rounds, runs) : -ENOMEM;
 
 	if (r < 0) {
 		fprintf(stderr, "%s: %s\n", path, strerror(-r));
@@ -269,6 +332,7 @@ static int bench_usual(size_t rounds, struct run total[N_RUNS])
 		"/{usr/lib64,lib64}/libc.so.6",
 		"/usr/lib/jvm/*/lib/server/libjvm.so",
 		"/{usr/bin,usr/local/bin,opt/*/bin}/node",
+		"/{usr/local/go,usr/lib/go-*}/pkg/tool/*/compile",
 	};
 	int failed = 0;
 
@@ -303,7 +367,7 @@ int main(int argc, char **argv)
 		failed = bench_usual(rounds, total);
 	if (total[COLD].section_bytes)
 		print_rows("all bytes", total);
-	else if (!failed)
+	else if (!failed && optind == argc)
 		puts("none of the usual files is here: name some");
-	return failed ? 1 : total[COLD].section_bytes ? 0 : SKIPPED;
+	return failed ? 1 : total[COLD].section_bytes || optind < argc ? 0 : SKIPPED;
 }
