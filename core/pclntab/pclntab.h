@@ -106,6 +106,12 @@ int ep_pclntab_next(struct ep_pclntab *tab, uint32_t *cursor, struct ep_pclntab_
 /* The function that contains va. 0, -ENODATA, -EBADMSG, -ENOMEM, -errno. */
 int ep_pclntab_find(struct ep_pclntab *tab, uint64_t va, struct ep_pclntab_func *ret_func);
 
+/*
+ * The function of that name, no wrapper; of several the first one. 0, -ENODATA, -errno. Passes over the
+ * names, and over the functions up to this one: a runtime's are among the first.
+ */
+int ep_pclntab_find_named(struct ep_pclntab *tab, const char *name, struct ep_pclntab_func *ret_func);
+
 /* `table`: one of the function's. 0, or -ENODATA when it is 0. */
 int ep_pclntab_values_begin(struct ep_pclntab *tab, const struct ep_pclntab_func *func,
 			    uint32_t table, struct ep_pclntab_values *ret_values);

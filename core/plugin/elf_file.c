@@ -2,10 +2,12 @@
 #include "core/plugin/elf_file.h"
 
 #include "core/elf/debug_file.h"
+#include "core/pclntab/pclntab.h"
 #include "core/unwind/source.h"
 
 #include <errno.h>
 
+#define TABLE_CACHE_BYTES ((size_t)64 << 10)
 #define MAX_MATCHES (4 * EP_MAX_SYMBOLS) /* a name may be in several tables, and twice in one */
 
 /* --- symbols and sections --- */
@@ -203,6 +205,22 @@ static int file_function(void *arg, uint64_t va, struct ep_symbol *ret)
 	return 0;
 }
 
+static int file_named(void *arg, const char *name, struct ep_symbol *ret)
+{
+	struct ep_elf_file *file = arg;
+	struct ep_pclntab_func func;
+	int r;
+
+	if (file->table_result == 1)
+		file->table_result = ep_pclntab_open(file->elf, TABLE_CACHE_BYTES, &file->table);
+	if (file->table_result < 0)
+		return file->table_result == -ENOTSUP ? -ENODATA : file->table_result;
+	r = ep_pclntab_find_named(file->table, name, &func);
+	if (r == 0)
+		*ret = (struct ep_symbol){.va = func.start, .bytes = func.end - func.start};
+	return r;
+}
+
 /* --- the file --- */
 
 static const struct ep_file_ops elf_file_ops = {
@@ -211,6 +229,7 @@ static const struct ep_file_ops elf_file_ops = {
 	.section = file_section,
 	.read = file_read,
 	.function = file_function,
+	.named = file_named,
 };
 
 void ep_elf_file_init(struct ep_elf_file *file, const struct ep_elf *elf, const char *root,
@@ -223,6 +242,7 @@ void ep_elf_file_init(struct ep_elf_file *file, const struct ep_elf *elf, const 
 		.root = root,
 		.debug_result = 1,
 		.functions_result = 1,
+		.table_result = 1,
 	};
 	ep_elf_lookup_init(&file->lookup, elf);
 }
@@ -236,6 +256,7 @@ void ep_elf_file_fini(struct ep_elf_file *file)
 		ep_eh_source_close(file->eh);
 	if (file->debug_frame)
 		ep_debug_source_close(file->debug_frame);
+	ep_pclntab_close(file->table);
 	free(file->eh);
 	free(file->debug_frame);
 	*file = (struct ep_elf_file){0};

@@ -19,6 +19,7 @@
 
 struct ep_debug_source;
 struct ep_eh_source;
+struct ep_pclntab;
 
 struct ep_elf_file {
 	struct ep_file file;
@@ -31,6 +32,8 @@ struct ep_elf_file {
 	int functions_result; /* 1: not read yet */
 	struct ep_eh_source *eh;
 	struct ep_debug_source *debug_frame;
+	int table_result; /* 1: not looked for yet */
+	struct ep_pclntab *table; /* of functions, the file's own */
 };
 
 /*

@@ -43,6 +43,11 @@ static int file_function(const struct ep_file *file, uint64_t va, struct ep_symb
 	return file->ops->function(file->arg, va, ret);
 }
 
+static int file_named(const struct ep_file *file, const char *name, struct ep_symbol *ret)
+{
+	return file->ops->named ? file->ops->named(file->arg, name, ret) : -ENODATA;
+}
+
 static int32_t target_pid(const struct ep_target *target)
 {
 	return target->pid;
@@ -186,6 +191,7 @@ const struct ep_unwinder_host *ep_unwinder_host_get(void)
 		.file_section = file_section,
 		.file_read = file_read,
 		.file_function = file_function,
+		.file_named = file_named,
 		.file_parts = ep_function_parts,
 		.file_variable = ep_function_variable,
 		.file_argument = ep_function_argument,

@@ -22,6 +22,7 @@ struct ep_file_ops {
 	int (*section)(void *arg, const char *name, struct ep_symbol *ret);
 	int (*read)(void *arg, uint64_t va, void *buf, size_t bytes);
 	int (*function)(void *arg, uint64_t va, struct ep_symbol *ret);
+	int (*named)(void *arg, const char *name, struct ep_symbol *ret);
 };
 
 struct ep_file {

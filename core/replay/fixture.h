@@ -59,6 +59,7 @@ enum ep_fixture_question {
 	/* name: a prefix -> data[data .. data + symbol.bytes): for each, ascending by name, 8 bytes
 	 * of va, 8 of its size, the name and a NUL */
 	EP_FIXTURE_SYMBOLS = 7,
+	EP_FIXTURE_NAMED = 8, /* name: a function's in its file's own table */
 };
 
 /* What a language plugin asked, and was told. */

@@ -121,6 +121,8 @@ static int ask(const struct ep_replay_file *file, uint32_t question, const char 
 		answer.result = real->ops->symbol(real->arg, name, &answer.symbol);
 	else if (question == EP_FIXTURE_SECTION)
 		answer.result = real->ops->section(real->arg, name, &answer.symbol);
+	else if (question == EP_FIXTURE_NAMED)
+		answer.result = real->ops->named(real->arg, name, &answer.symbol);
 	else
 		answer.result = real->ops->function(real->arg, va, &answer.symbol);
 	if (!keep_answer(file->replay->fixture,
@@ -156,6 +158,11 @@ static int file_section(void *arg, const char *name, struct ep_symbol *ret)
 static int file_function(void *arg, uint64_t va, struct ep_symbol *ret)
 {
 	return get(arg, EP_FIXTURE_FUNCTION, "", va, ret);
+}
+
+static int file_named(void *arg, const char *name, struct ep_symbol *ret)
+{
+	return get(arg, EP_FIXTURE_NAMED, name, 0, ret);
 }
 
 static int ask_bytes(const struct ep_replay_file *file, uint64_t va, void *buf, size_t bytes)
@@ -277,6 +284,7 @@ struct ep_file ep_replay_file(struct ep_replay_file *file)
 		.section = file_section,
 		.read = file_read,
 		.function = file_function,
+		.named = file_named,
 	};
 
 	return (struct ep_file){

@@ -68,6 +68,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 				try_func(tab, &func);
 		}
 		(void)ep_pclntab_find(tab, end - 1, &func);
+		if (ep_pclntab_find_named(tab, "main.outer", &func) == 0)
+			assert(func.start <= func.end);
 	}
 	ep_pclntab_close(tab);
 	ep_elf_close(elf);

@@ -6,6 +6,7 @@
  */
 #include "core/plugin/elf_file.h"
 #include "core/plugin/process_target.h"
+#include "pclntab_file.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -226,6 +227,30 @@ static void a_debug_file_has_function_bounds(void **state)
 	assert_int_equal(found.va, known.va);
 	assert_int_equal(found.bytes, known.bytes);
 	fixture_close(alone);
+	fixture_close(fx);
+}
+
+/* In a file without symbols, whose table of functions is for its own runtime. */
+static void functions_of_the_files_own_table_have_names(void **state)
+{
+	const struct ep_unwinder_host *host = ep_unwinder_host_get();
+	struct fixture *fx = fixture_sample("full");
+	struct ep_symbol found;
+	struct ep_elf_file file;
+	struct ep_elf *elf = NULL;
+	static struct made made;
+
+	(void)state;
+	made_file(&made, &made_versions[EP_LEN(made_versions) - 1]);
+	assert_int_equal(ep_elf_open_memory(made.bytes, sizeof(made.bytes), &elf), 0);
+	ep_elf_file_init(&file, elf, NULL, "made");
+	assert_int_equal(host->file_named(&file.file, "main.outer", &found), 0);
+	assert_int_equal(found.va, MADE_TEXT_VA + made_starts[MADE_OUTER]);
+	assert_int_equal(found.bytes, made_starts[MADE_OUTER + 1] - made_starts[MADE_OUTER]);
+	assert_int_equal(host->file_named(&file.file, "main.nothing", &found), -ENODATA);
+	assert_int_equal(host->file_named(&fx->file.file, "sample_known", &found), -ENODATA);
+	ep_elf_file_fini(&file);
+	ep_elf_close(elf);
 	fixture_close(fx);
 }
 
@@ -514,6 +539,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(bytes_are_read_by_address),
 		cmocka_unit_test(functions_have_the_bounds_of_their_fde),
 		cmocka_unit_test(mappings_of_a_process_are_visited),
+		cmocka_unit_test(functions_of_the_files_own_table_have_names),
 		cmocka_unit_test(a_job_reads_mappings_once),
 		cmocka_unit_test(mappings_that_could_not_be_read_are_read_again),
 		cmocka_unit_test(memory_of_a_process_is_read_all_or_nothing),

@@ -181,6 +181,23 @@ static void check_find(struct ep_pclntab *tab)
 	assert_int_equal(ep_pclntab_find(tab, MADE_TEXT_VA + 208, &func), -ENODATA);
 }
 
+static void check_named(const struct made_version *version, struct ep_pclntab *tab)
+{
+	struct ep_pclntab_func func;
+
+	for (uint32_t i = 0; i < MADE_FUNCS; i++) {
+		bool is_wrapper = i == MADE_WRAPPER && version->id_wrapper;
+		const char *name = i == 2 && !version->preempts ? "runtime.panicwrap" : made_names[i];
+
+		assert_int_equal(ep_pclntab_find_named(tab, name, &func), is_wrapper ? -ENODATA : 0);
+		if (!is_wrapper)
+			assert_int_equal(func.index, i);
+	}
+	assert_int_equal(ep_pclntab_find_named(tab, "main.oute", &func), -ENODATA);
+	assert_int_equal(ep_pclntab_find_named(tab, "ain.outer", &func), -ENODATA);
+	assert_int_equal(ep_pclntab_find_named(tab, "", &func), -ENODATA);
+}
+
 static void check_version(const struct made_version *version, const struct made *made)
 {
 	struct ep_pclntab_func func;
@@ -195,6 +212,7 @@ static void check_version(const struct made_version *version, const struct made 
 	check_files(opened.tab, &func);
 	check_inlined(version, opened.tab, &func);
 	check_find(opened.tab);
+	check_named(version, opened.tab);
 	close_made(&opened);
 }
 

@@ -97,6 +97,7 @@ static int check_file(const struct ep_file *file, const struct executable *execu
 	CHECK(services->file_read(file, UINT64_MAX - 100, code, sizeof(code)) < 0);
 	CHECK(services->file_function(file, executable->run.va + 1, &found) == 0);
 	CHECK(found.va == executable->run.va && found.bytes > 16);
+	CHECK(services->file_named(file, "toy_run", &found) == -ENODATA);
 	CHECK(services->file_parts(file, &found, parts, 4) >= 1);
 	CHECK(parts[0].va == found.va && parts[0].bytes == found.bytes);
 	CHECK(services->file_variable(file, UINT64_MAX - 100, &variable) < 0);

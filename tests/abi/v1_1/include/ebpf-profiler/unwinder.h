@@ -200,6 +200,13 @@ struct ep_unwinder_host {
 	/* The function that holds va, by the bounds that .eh_frame, or else .debug_frame, gives it:
 	 * also parts without symbols. */
 	int (*file_function)(const struct ep_file *file, uint64_t va, struct ep_symbol *ret);
+	/*
+	 * The function of that name in the table of functions that a compiler put into the file for
+	 * its own runtime (.gopclntab), which stripped files have as well. Not one that was made to
+	 * call it: those can have its name. `bytes` is to the next function. First make sure that the
+	 * file is yours: the table is found, checked, and passed over.
+	 */
+	int (*file_named)(const struct ep_file *file, const char *name, struct ep_symbol *ret);
 
 	/*
 	 * What code tells, of functions of x86-64; -ENOTSUP: not understood.
