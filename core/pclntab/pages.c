@@ -4,12 +4,13 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #define PAGES	  (EP_PAGES_SETS * EP_PAGES_WAYS)
 #define MIN_BYTES ((size_t)64 << 10)
 #define MAX_BYTES ((size_t)16 << 20)
 
-int ep_pages_init(struct ep_pages *pages, const struct ep_elf *elf, size_t bytes)
+void ep_pages_init(struct ep_pages *pages, const struct ep_elf *elf, size_t bytes)
 {
 	bytes = EP_MIN(EP_MAX(bytes, MIN_BYTES), MAX_BYTES);
 	*pages = (struct ep_pages){
@@ -17,14 +18,25 @@ int ep_pages_init(struct ep_pages *pages, const struct ep_elf *elf, size_t bytes
 	};
 	for (size_t i = 0; i < PAGES; i++)
 		pages->places[i / EP_PAGES_WAYS][i % EP_PAGES_WAYS] = (uint8_t)i;
-	pages->data = malloc((size_t)pages->page_bytes * PAGES);
-	return pages->data ? 0 : -ENOMEM;
 }
 
 void ep_pages_fini(struct ep_pages *pages)
 {
-	free(pages->data);
+	if (pages->data)
+		munmap(pages->data, (size_t)pages->page_bytes * PAGES);
 	*pages = (struct ep_pages){ 0 };
+}
+
+/* Anonymous memory: megabytes that live for milliseconds would leave holes in the heap. */
+static int map_data(struct ep_pages *pages)
+{
+	void *data = mmap(NULL, (size_t)pages->page_bytes * PAGES, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (data == MAP_FAILED)
+		return -ENOMEM;
+	pages->data = data;
+	return 0;
 }
 
 /* The way becomes the set's first, those before it move back by one. */
@@ -69,6 +81,8 @@ int ep_pages_read(struct ep_pages *pages, uint64_t off, void *buf, size_t bytes)
 
 	if (!ep_in_bounds(off, bytes, pages->file_bytes))
 		return -EBADMSG;
+	if (!pages->data && map_data(pages) < 0)
+		return -ENOMEM;
 	while (bytes) {
 		size_t in_page = (size_t)(off % pages->page_bytes);
 		size_t part = EP_MIN(bytes, (size_t)pages->page_bytes - in_page);

@@ -17,13 +17,12 @@ struct ep_pages {
 	/* Of each set, newest first: page number + 1 (0: none), and where its bytes are. */
 	uint64_t numbers[EP_PAGES_SETS][EP_PAGES_WAYS];
 	uint8_t places[EP_PAGES_SETS][EP_PAGES_WAYS];
-	uint8_t *data;
+	uint8_t *data; /* NULL: nothing was read yet */
 };
 
-/* 0, -ENOMEM. */
-int ep_pages_init(struct ep_pages *pages, const struct ep_elf *elf, size_t bytes);
+void ep_pages_init(struct ep_pages *pages, const struct ep_elf *elf, size_t bytes);
 void ep_pages_fini(struct ep_pages *pages); /* accepts a zeroed one */
-/* 0; -EBADMSG when that is beyond the file's end; -errno. */
+/* 0; -EBADMSG when that is beyond the file's end; -ENOMEM; -errno. */
 int ep_pages_read(struct ep_pages *pages, uint64_t off, void *buf, size_t bytes);
 
 #endif

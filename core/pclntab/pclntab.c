@@ -507,9 +507,7 @@ int ep_pclntab_open(const struct ep_elf *elf, size_t cache_bytes, struct ep_pcln
 	if (!tab)
 		return -ENOMEM;
 	tab->elf = elf;
-	r = ep_pages_init(&tab->pages, elf, cache_bytes);
-	if (r < 0)
-		return r;
+	ep_pages_init(&tab->pages, elf, cache_bytes);
 	list_segments(tab);
 	while ((r = ep_pclntab_locate(tab, &pos)) == 0) {
 		seen = true;
