@@ -59,6 +59,10 @@ struct ep_pclntab {
 	uint32_t ids[EP_PCLNTAB_IDS]; /* UINT32_MAX: not seen */
 	uint32_t wrapper_id;  /* UINT32_MAX: not known */
 	bool has_ids, has_flags, has_trees;
+	/* Addresses in the table are zero in the file: .rela.dyn has them. */
+	uint64_t relocs_off;
+	uint32_t n_relocs; /* 0: they are in the file */
+	uint32_t reloc;	   /* the one found last */
 	uint64_t *index; /* entry of every 256th function */
 	size_t n_segments;
 	struct ep_pclntab_range {
@@ -88,6 +92,13 @@ const struct ep_pclntab_known *ep_pclntab_known(struct ep_pclntab *tab, uint32_t
  * from *pos on that may be one; *pos is then behind it. 0 with va, off and bytes set; -ENODATA, -errno.
  */
 int ep_pclntab_locate(struct ep_pclntab *tab, uint64_t *pos);
+/*
+ * Finds the relocations of a table whose addresses the system's linker left to them. 0, -ENODATA: there
+ * are none.
+ */
+int ep_pclntab_find_relocations(struct ep_pclntab *tab);
+/* Puts the addresses that belong into these bytes of the table. */
+void ep_pclntab_relocate(struct ep_pclntab *tab, uint64_t off, uint8_t *buf, size_t bytes);
 /* What the module data says: where text begins, what inline trees count from. 0, -ENODATA, -errno. */
 int ep_pclntab_read_module(struct ep_pclntab *tab, uint64_t *ret_text, uint64_t *ret_inline_base);
 

@@ -131,6 +131,82 @@ int ep_pclntab_locate(struct ep_pclntab *tab, uint64_t *pos)
 	return scan_table(tab, pos);
 }
 
+/* ---- relocations ---- */
+
+static int find_rela(const struct ep_pclntab *tab, struct ep_elf_section *ret)
+{
+	if (ep_elf_type(tab->elf) != ET_DYN)
+		return -ENODATA;
+	return ep_elf_find_section(tab->elf, ".rela.dyn", ret);
+}
+
+static bool read_reloc(struct ep_pclntab *tab, uint32_t i, Elf64_Rela *ret)
+{
+	return ep_pages_read(&tab->pages, tab->relocs_off + (uint64_t)i * sizeof(*ret), ret,
+			     sizeof(*ret)) == 0 && ELF64_R_TYPE(ret->r_info) == R_X86_64_RELATIVE;
+}
+
+/* Linkers put the relative ones first, by ascending address. What does not ascend is not used. */
+int ep_pclntab_find_relocations(struct ep_pclntab *tab)
+{
+	struct ep_elf_section section;
+	uint64_t before = 0;
+	uint32_t n, i = 0;
+	Elf64_Rela reloc;
+	int r = find_rela(tab, &section);
+
+	if (r < 0)
+		return r;
+	tab->relocs_off = section.file_off;
+	n = (uint32_t)EP_MIN(section.bytes / sizeof(reloc), (uint64_t)UINT32_MAX);
+	for (; i < n && read_reloc(tab, i, &reloc) && reloc.r_offset >= before; i++)
+		before = reloc.r_offset + sizeof(reloc.r_addend);
+	tab->n_relocs = i;
+	tab->reloc = 0;
+	return i ? 0 : -ENODATA;
+}
+
+/* The first relocation at va or behind. The next one asked for is mostly near. */
+static uint32_t first_reloc(struct ep_pclntab *tab, uint64_t va)
+{
+	uint32_t low = 0, n = tab->n_relocs;
+	Elf64_Rela reloc;
+
+	if (tab->reloc && read_reloc(tab, tab->reloc - 1, &reloc) && reloc.r_offset < va) {
+		low = tab->reloc;
+		n -= low;
+		if (n && read_reloc(tab, low, &reloc) && reloc.r_offset >= va)
+			return low;
+	}
+	while (n) {
+		uint32_t half = n / 2;
+
+		if (read_reloc(tab, low + half, &reloc) && reloc.r_offset < va) {
+			low += half + 1;
+			n -= half + 1;
+		} else {
+			n = half;
+		}
+	}
+	return low;
+}
+
+void ep_pclntab_relocate(struct ep_pclntab *tab, uint64_t off, uint8_t *buf, size_t bytes)
+{
+	uint64_t va = tab->va + off;
+	uint32_t i = first_reloc(tab, va);
+	Elf64_Rela reloc;
+
+	for (; i < tab->n_relocs && read_reloc(tab, i, &reloc); i++) {
+		uint64_t at = reloc.r_offset - va;
+
+		if (!ep_in_bounds(at, sizeof(reloc.r_addend), bytes))
+			break;
+		memcpy(buf + at, &reloc.r_addend, sizeof(reloc.r_addend));
+	}
+	tab->reloc = i;
+}
+
 /* ---- module data ---- */
 
 static bool is_module(const struct ep_pclntab *tab, const uint64_t *words)
@@ -152,8 +228,7 @@ static void relocate(struct ep_pclntab *tab, uint64_t va, uint64_t *words, size_
 	struct ep_elf_section section;
 	Elf64_Rela relocs[128];
 
-	if (ep_elf_type(tab->elf) != ET_DYN ||
-	    ep_elf_find_section(tab->elf, ".rela.dyn", &section) < 0)
+	if (find_rela(tab, &section) < 0)
 		return;
 	for (uint64_t off = 0; off + sizeof(*relocs) <= section.bytes; off += sizeof(relocs)) {
 		size_t k = (size_t)EP_MIN((section.bytes - off) / sizeof(*relocs),
@@ -212,8 +287,7 @@ static bool scan_relocations(struct ep_pclntab *tab, uint64_t *words)
 	unsigned int tries = 0;
 	Elf64_Rela reloc;
 
-	if (ep_elf_type(tab->elf) != ET_DYN ||
-	    ep_elf_find_section(tab->elf, ".rela.dyn", &section) < 0)
+	if (find_rela(tab, &section) < 0)
 		return false;
 	for (uint64_t off = 0; off + sizeof(reloc) <= section.bytes && tries < 8; off += sizeof(reloc)) {
 		if (ep_pages_read(&tab->pages, section.file_off + off, &reloc, sizeof(reloc)) < 0)

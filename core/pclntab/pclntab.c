@@ -65,6 +65,16 @@ int ep_pclntab_read(struct ep_pclntab *tab, uint64_t off, void *buf, size_t byte
 	return ep_pages_read(&tab->pages, tab->off + off, buf, bytes);
 }
 
+/* The same with addresses as they are in memory. */
+static int read_addresses(struct ep_pclntab *tab, uint64_t off, uint8_t *buf, size_t bytes)
+{
+	int r = ep_pclntab_read(tab, off, buf, bytes);
+
+	if (r == 0 && __builtin_expect(tab->n_relocs, 0))
+		ep_pclntab_relocate(tab, off, buf, bytes);
+	return r;
+}
+
 int ep_pclntab_read_va(struct ep_pclntab *tab, uint64_t va, void *buf, size_t bytes)
 {
 	for (size_t i = 0; i < tab->n_segments; i++) {
@@ -83,7 +93,7 @@ static int read_words(struct ep_pclntab *tab, uint64_t i, uint64_t *words, size_
 {
 	size_t word = tab->layout->word;
 	uint8_t bytes[3 * 8];
-	int r = ep_pclntab_read(tab, tab->functab + i * word, bytes, n * word);
+	int r = read_addresses(tab, tab->functab + i * word, bytes, n * word);
 
 	for (size_t k = 0; k < n && r == 0; k++)
 		words[k] = word == 4 ? get_u32(bytes + 4 * k) : get_u64(bytes + 8 * k);
@@ -111,7 +121,7 @@ static void find_tree(struct ep_pclntab *tab, const uint8_t *bytes, size_t have,
 	data = EP_ALIGN_UP(off + data, l->data_word) - off + (uint64_t)l->inline_data * l->data_word;
 	if (data + l->data_word <= have)
 		memcpy(buf, bytes + data, l->data_word);
-	else if (ep_pclntab_read(tab, off + data, buf, l->data_word) < 0)
+	else if (read_addresses(tab, off + data, buf, l->data_word) < 0)
 		return;
 	tree = get_u64(buf);
 	if (l->data_word == 4)
@@ -150,7 +160,7 @@ static int parse_func(struct ep_pclntab *tab, uint64_t off, uint64_t entry,
 
 	if (have < l->values)
 		return -EBADMSG;
-	r = ep_pclntab_read(tab, off, bytes, have);
+	r = read_addresses(tab, off, bytes, have);
 	if (r < 0)
 		return r;
 	if (entry != (l->word == 4 ? get_u32(bytes) : get_u64(bytes)))
@@ -242,7 +252,7 @@ int ep_pclntab_find(struct ep_pclntab *tab, uint64_t va, struct ep_pclntab_func 
 		return -ENODATA;
 	first = last_at_most((const uint8_t *)tab->index, 8, 8, blocks, entry) << INDEX_SHIFT;
 	n = EP_MIN(tab->n_funcs - first, 1u << INDEX_SHIFT);
-	r = ep_pclntab_read(tab, tab->functab + 2 * word * first, bytes, 2 * word * n);
+	r = read_addresses(tab, tab->functab + 2 * word * (uint64_t)first, bytes, 2 * word * n);
 	if (r < 0)
 		return r;
 	first += last_at_most(bytes, 2 * word, word, n, entry);
@@ -334,8 +344,8 @@ static int read_index(struct ep_pclntab *tab)
 		uint64_t left = 2 * (uint64_t)(tab->n_funcs - i) + 1;
 
 		if (in_block == 0) {
-			r = ep_pclntab_read(tab, tab->functab + 2 * word * (uint64_t)i, bytes,
-					    word * EP_MIN(left, (uint64_t)2 << INDEX_SHIFT));
+			r = read_addresses(tab, tab->functab + 2 * word * (uint64_t)i, bytes,
+					   word * EP_MIN(left, (uint64_t)2 << INDEX_SHIFT));
 			if (r < 0)
 				return r;
 		}
@@ -456,6 +466,20 @@ static int find_text(struct ep_pclntab *tab)
 	return 0;
 }
 
+/* The first function's address is never 0 in memory. */
+static int find_relocations(struct ep_pclntab *tab)
+{
+	uint64_t entry;
+	int r;
+
+	tab->n_relocs = 0;
+	r = ep_pclntab_entry(tab, 0, &entry);
+	if (r < 0 || entry)
+		return r;
+	r = ep_pclntab_find_relocations(tab);
+	return r == -ENODATA ? -EBADMSG : r;
+}
+
 static int validate(struct ep_pclntab *tab)
 {
 	int r;
@@ -470,7 +494,10 @@ static int validate(struct ep_pclntab *tab)
 	tab->has_ids = tab->layout->magic != 0xfffffffb;
 	tab->has_flags = tab->layout->flags != NONE;
 	tab->has_trees = tab->layout->magic == 0xfffffffa;
-	r = read_index(tab);
+	if (tab->layout->word == 8)
+		r = find_relocations(tab);
+	if (r == 0)
+		r = read_index(tab);
 	if (r == 0)
 		r = sample(tab);
 	if (r < 0)

@@ -316,6 +316,24 @@ static void relocations_are_read(void **state)
 	check_version(made.version, &made);
 }
 
+/* Tables of Go before 1.18 have addresses in functab, functions and what these point at. */
+static void addresses_of_functions_are_relocated(void **state)
+{
+	static const char *const names[] = { "1.2", "1.12", "1.15", "1.16", "1.17" };
+	struct made made;
+
+	(void)state;
+	for (size_t i = 0; i < EP_LEN(names); i++) {
+		made_file(&made, version_of(names[i]));
+		made_relocate(&made);
+		check_version(made.version, &made);
+		section(&made, 3)->sh_size -= 2 * sizeof(Elf64_Rela); /* one function's entry is not there */
+		is_accepted(&made);
+		section(&made, 3)->sh_name = 0;
+		is_refused(&made, -EBADMSG);
+	}
+}
+
 /* ---- what is refused ---- */
 
 static void headers_are_checked(void **state)
@@ -540,6 +558,7 @@ int main(void)
 		cmocka_unit_test(text_start_is_taken_from_module_data),
 		cmocka_unit_test(without_module_data_nothing_is_inlined),
 		cmocka_unit_test(relocations_are_read),
+		cmocka_unit_test(addresses_of_functions_are_relocated),
 		cmocka_unit_test(headers_are_checked),
 		cmocka_unit_test(entries_must_ascend),
 		cmocka_unit_test(garbled_tables_are_refused),
