@@ -131,8 +131,9 @@ static void take_native(const struct native_job *job, size_t i)
 	struct ep_frame_line lines[EP_FRAME_MAX_LINES];
 
 	if (i < ep_lines_frames(&job->lines))
-		(void)ep_frames_resolve(job->frames, job->ids[i], lines,
-					ep_lines_get(&job->lines, i, lines), NULL);
+		(void)ep_frames_resolve_as(job->frames, job->ids[i],
+					   ep_lines_type(&job->lines, i), lines,
+					   ep_lines_get(&job->lines, i, lines));
 	else if (job->result < 0)
 		(void)ep_frames_resolve(job->frames, job->ids[i], NULL, 0, NULL);
 	else

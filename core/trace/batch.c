@@ -113,11 +113,13 @@ static uint32_t find_stack(const struct builder *b, uint64_t key, size_t first, 
 	return 0;
 }
 
-static int push_location(struct builder *b, uint32_t frame_id)
+static int push_location(struct builder *b, uint32_t frame_id, bool *shows_wrapper)
 {
 	uint32_t location;
-	int r = ep_tables_location(&b->tables, frame_id, &location);
+	int r = ep_tables_location(&b->tables, frame_id, shows_wrapper, &location);
 
+	if (r == 0 && !location)
+		return 0;
 	if (r == 0)
 		r = ep_vec_append(&b->stack_locations, &location, 1);
 	if (r == 0)
@@ -126,6 +128,22 @@ static int push_location(struct builder *b, uint32_t frame_id)
 			ep_vec_at(&b->tables.locations, struct ep_table_location, location)->digest,
 			1);
 	return r;
+}
+
+/* A stack that is nothing but wrappers ends with the last of them, for it is not empty. */
+static int push_locations(struct builder *b, const uint32_t *frame_ids, size_t n_frames)
+{
+	size_t first = b->stack_locations.len;
+	bool shows_wrapper = false;
+	int r = 0;
+
+	b->digests.len = 0;
+	for (size_t i = 0; i < n_frames && r == 0; i++)
+		r = push_location(b, frame_ids[i], &shows_wrapper);
+	if (r < 0 || !n_frames || b->stack_locations.len > first)
+		return r;
+	shows_wrapper = true;
+	return push_location(b, frame_ids[n_frames - 1], &shows_wrapper);
 }
 
 /* Adds the stack whose locations were pushed from `first` on, or takes them away if it exists. */
@@ -157,11 +175,8 @@ static int add_stacks(struct builder *b)
 		const struct ep_trace *trace = ep_interval_trace(b->interval, id);
 		const uint32_t *frame_ids = ep_interval_frame_ids(b->interval, trace);
 		size_t first = b->stack_locations.len;
-		int r = 0;
+		int r = push_locations(b, frame_ids, trace->n_frames);
 
-		b->digests.len = 0;
-		for (uint32_t i = 0; i < trace->n_frames && r == 0; i++)
-			r = push_location(b, frame_ids[i]);
 		if (r == 0)
 			r = finish_stack(b, first, trace->error, &b->stack_of[id]);
 		if (r < 0)

@@ -22,7 +22,7 @@ struct frame {
 	uint8_t n_key;
 	uint8_t n_lines;
 	uint8_t state; /* enum ep_frame_state */
-	uint8_t pad;
+	uint8_t type;  /* enum ep_frame_type */
 };
 
 struct ep_frames {
@@ -301,12 +301,17 @@ static int add_string(struct ep_frames *f, const char *str, uint32_t *ret_id)
 	return str ? ep_strings_add(f->strings, str, ep_name_bytes(str), ret_id) : 0;
 }
 
+#define MAX_START_LINE ((1u << 30) - 1)
+#define LINE_FLAGS     (EP_LINE_WRAPPER | EP_LINE_SHOWS_WRAPPER)
+_Static_assert(LINE_FLAGS < 1 << 2, "they have two bits");
+
 static int add_line(struct ep_frames *f, const struct ep_frame_line *line)
 {
 	struct ep_frame_name name = {
 		.line = line->line,
 		.column = line->column,
-		.start_line = line->start_line,
+		.start_line = line->start_line <= MAX_START_LINE ? line->start_line : 0,
+		.flags = line->flags & LINE_FLAGS,
 		.start_va = line->start_va,
 	};
 	int r;
@@ -381,9 +386,24 @@ size_t ep_frames_resolve(struct ep_frames *f, uint32_t id, const struct ep_frame
 	return n_lines - n_kept;
 }
 
+size_t ep_frames_resolve_as(struct ep_frames *f, uint32_t id, enum ep_frame_type type,
+			    const struct ep_frame_line *lines, size_t n_lines)
+{
+	struct frame *frame = frame_at(f, id);
+
+	if (frame->state != EP_FRAME_RESOLVED)
+		frame->type = (uint8_t)type;
+	return ep_frames_resolve(f, id, lines, n_lines, NULL);
+}
+
 enum ep_frame_state ep_frames_state(const struct ep_frames *f, uint32_t id)
 {
 	return (enum ep_frame_state)frame_at(f, id)->state;
+}
+
+enum ep_frame_type ep_frames_type(const struct ep_frames *f, uint32_t id)
+{
+	return (enum ep_frame_type)frame_at(f, id)->type;
 }
 
 size_t ep_frames_names(const struct ep_frames *f, uint32_t id,

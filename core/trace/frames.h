@@ -42,9 +42,12 @@ struct ep_frame {
 /* A line as the table keeps it: strings by id of ep_frames_strings. */
 struct ep_frame_name {
 	uint32_t function, system_name, file;
-	uint32_t line, column, start_line;
-	uint64_t start_va; /* where the function is nameless; 0: unknown */
+	uint32_t line, column;
+	uint32_t start_line : 30; /* no file has more */
+	uint32_t flags : 2;	  /* enum ep_line_flag */
+	uint64_t start_va;	  /* where the function is nameless; 0: unknown */
 };
+_Static_assert(sizeof(struct ep_frame_name) == 32, "there are many of them");
 
 /* Bytes of all strings of one frame that are kept: a small part of a table's max_string_bytes. */
 #define EP_FRAME_MAX_TEXT_BYTES (64u << 10)
@@ -102,8 +105,12 @@ uint32_t ep_frames_first_unresolved(struct ep_frames *frames);
  */
 size_t ep_frames_resolve(struct ep_frames *frames, uint32_t id, const struct ep_frame_line *lines,
 			 size_t n_lines, const char *module);
+/* The same for a native frame that is of a type of its own. */
+size_t ep_frames_resolve_as(struct ep_frames *frames, uint32_t id, enum ep_frame_type type,
+			    const struct ep_frame_line *lines, size_t n_lines);
 
 enum ep_frame_state ep_frames_state(const struct ep_frames *frames, uint32_t id);
+enum ep_frame_type ep_frames_type(const struct ep_frames *frames, uint32_t id);
 /* Borrowed until the next call that changes the table. The count, 0 when it has no names. */
 size_t ep_frames_names(const struct ep_frames *frames, uint32_t id,
 		       const struct ep_frame_name **ret_names, uint32_t *ret_module);

@@ -20,7 +20,12 @@ struct line {
 	uint32_t function, system_name, file; /* offset into text + 1; 0: none */
 	uint32_t line, column, start_line;
 	uint32_t text_first; /* where its strings begin */
-	uint32_t pad;
+	uint32_t flags;
+};
+
+struct frame {
+	uint32_t end;  /* of its lines */
+	uint32_t type; /* enum ep_frame_type */
 };
 
 size_t ep_name_bytes(const char *str)
@@ -38,7 +43,7 @@ size_t ep_name_bytes(const char *str)
 int ep_lines_init(struct ep_lines *l, size_t max_frames)
 {
 	*l = (struct ep_lines){0};
-	ep_vec_init(&l->frames, sizeof(uint32_t), max_frames);
+	ep_vec_init(&l->frames, sizeof(struct frame), max_frames);
 	ep_vec_init(&l->lines, sizeof(struct line), MAX_LINES);
 	ep_vec_init(&l->text, 1, MAX_TEXT_BYTES);
 	return max_frames ? ep_vec_reserve(&l->frames, max_frames) : 0;
@@ -54,7 +59,7 @@ void ep_lines_fini(struct ep_lines *l)
 /* Where the lines of frame number i begin. */
 static size_t first_of(const struct ep_lines *l, size_t i)
 {
-	return i ? *ep_vec_at(&l->frames, uint32_t, i - 1) : 0;
+	return i ? ep_vec_at(&l->frames, struct frame, i - 1)->end : 0;
 }
 
 /* Forgets lines from this one on, all of the frame in hand. */
@@ -103,6 +108,7 @@ int ep_lines_add(struct ep_lines *l, const struct ep_frame_line *line)
 		.line = line->line,
 		.column = line->column,
 		.start_line = line->start_line,
+		.flags = line->flags,
 	};
 	int r;
 
@@ -139,19 +145,29 @@ void ep_lines_drop(struct ep_lines *l)
 	l->skipped = 0;
 }
 
-void ep_lines_end(struct ep_lines *l)
+void ep_lines_end_as(struct ep_lines *l, enum ep_frame_type type)
 {
-	uint32_t *end = ep_vec_push(&l->frames);
+	struct frame *frame = ep_vec_push(&l->frames);
 
-	assert(end); /* there is room from the beginning */
-	*end = (uint32_t)l->lines.len;
+	assert(frame); /* there is room from the beginning */
+	*frame = (struct frame){.end = (uint32_t)l->lines.len, .type = type};
 	l->left_out += l->skipped;
 	l->skipped = 0;
+}
+
+void ep_lines_end(struct ep_lines *l)
+{
+	ep_lines_end_as(l, EP_FRAME_TYPE_OF_KIND);
 }
 
 size_t ep_lines_frames(const struct ep_lines *l)
 {
 	return l->frames.len;
+}
+
+enum ep_frame_type ep_lines_type(const struct ep_lines *l, size_t i)
+{
+	return (enum ep_frame_type)ep_vec_at(&l->frames, struct frame, i)->type;
 }
 
 static const char *text_at(const struct ep_lines *l, uint32_t off)
@@ -174,6 +190,7 @@ size_t ep_lines_get(const struct ep_lines *l, size_t i,
 			.line = line->line,
 			.column = line->column,
 			.start_line = line->start_line,
+			.flags = line->flags,
 			.start_va = line->start_va,
 		};
 	}

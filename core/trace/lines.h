@@ -10,6 +10,10 @@
  * cut. A list has limits as well. When one is hit the frame in hand does not fit, and belongs into
  * another list; the first frame of a list always fits.
  *
+ * Some functions are a compiler's own: a wrapper passes a call on, and nobody wrote it. Whether
+ * one is shown depends on what it called, which may be another frame: so lines only say what they
+ * are, and whoever writes a stack leaves wrappers out (core/trace/tables.h).
+ *
  * One thread at a time.
  */
 #ifndef EP_TRACE_LINES_H
@@ -19,6 +23,18 @@
 
 struct ep_name;
 
+enum ep_line_flag {
+	EP_LINE_WRAPPER = 1 << 0,
+	EP_LINE_SHOWS_WRAPPER = 1 << 1, /* a wrapper that called this one is shown all the same */
+};
+
+/* Frames of native code whose compiler says more of them are called by another name than others. */
+enum ep_frame_type {
+	EP_FRAME_TYPE_OF_KIND, /* "native", "kernel", a language's own */
+	EP_FRAME_TYPE_GO,
+	EP_FRAME_TYPE_COUNT,
+};
+
 /* One name of a frame. All strings may be NULL: unknown. */
 struct ep_frame_line {
 	const char *function;	 /* demangled */
@@ -26,6 +42,7 @@ struct ep_frame_line {
 	const char *file;
 	uint32_t line, column; /* 0: unknown */
 	uint32_t start_line;   /* of the function */
+	uint32_t flags;	       /* enum ep_line_flag */
 	uint64_t start_va;     /* of a function that has no name: all of it gets one made-up name */
 };
 
@@ -37,7 +54,7 @@ struct ep_frame_line {
 size_t ep_name_bytes(const char *str);
 
 struct ep_lines {
-	struct ep_vec frames; /* uint32_t: where the lines of each frame end */
+	struct ep_vec frames; /* struct frame, lines.c */
 	struct ep_vec lines;  /* struct line, lines.c */
 	struct ep_vec text;   /* the strings */
 	uint64_t left_out;    /* lines that were more than their frame may have */
@@ -60,8 +77,10 @@ int ep_lines_add_name(struct ep_lines *lines, const struct ep_name *name);
 void ep_lines_drop(struct ep_lines *lines);
 /* The frame in hand has its lines, or is to have none. At most max_frames times. */
 void ep_lines_end(struct ep_lines *lines);
+void ep_lines_end_as(struct ep_lines *lines, enum ep_frame_type type);
 
 size_t ep_lines_frames(const struct ep_lines *lines); /* that were ended */
+enum ep_frame_type ep_lines_type(const struct ep_lines *lines, size_t i);
 /* The lines of frame number i, borrowed until the list changes, and how many. */
 size_t ep_lines_get(const struct ep_lines *lines, size_t i,
 		    struct ep_frame_line ret_lines[EP_FRAME_MAX_LINES]);

@@ -30,6 +30,7 @@ int ep_tables_init(struct ep_tables *t, const struct ep_frames *frames,
 	ep_vec_init(&t->executables, sizeof(struct ep_table_executable), MAX_ROWS);
 	ep_map_init(&t->executable_rows, MAX_ROWS);
 	ep_map_init(&t->module_rows, MAX_ROWS);
+	ep_map_init(&t->wrapper_rows, MAX_ROWS);
 	if (r < 0)
 		return r;
 	t->location_of = calloc((size_t)ep_frames_count(frames) + 1, sizeof(*t->location_of));
@@ -52,6 +53,7 @@ void ep_tables_fini(struct ep_tables *t)
 	ep_index_fini(&t->location_index);
 	ep_map_fini(&t->executable_rows);
 	ep_map_fini(&t->module_rows);
+	ep_map_fini(&t->wrapper_rows);
 	free(t->location_of);
 }
 
@@ -320,10 +322,13 @@ static int kernel_mapping(struct ep_tables *t, uint32_t module, uint32_t *ret_ro
 
 /* --- locations --- */
 
-static const char *type_name(uint32_t kind)
+static const char *type_name(uint32_t kind, enum ep_frame_type frame_type)
 {
-	const char *type;
+	static const char *const types[EP_FRAME_TYPE_COUNT] = {[EP_FRAME_TYPE_GO] = "go"};
+	const char *type = types[frame_type];
 
+	if (type)
+		return type;
 	switch (kind) {
 	case EP_FRAME_KERNEL:
 	case EP_FRAME_TASK:
@@ -378,11 +383,35 @@ static int add_unnamed_line(struct ep_tables *t, const struct ep_frame *frame, u
 	return add_made_up_line(t, text);
 }
 
-/* 0 lines when it has no name that is not empty. */
-static int add_names(struct ep_tables *t, const struct ep_frame_name *names, size_t n_names)
+static bool is_wrapper(const struct ep_frame_name *name)
+{
+	return name->flags & EP_LINE_WRAPPER;
+}
+
+/* The last line of the frame before line number 0 is shown as a wrapper's callee, or is not. */
+static bool is_shown(const struct ep_frame_name *names, size_t i, bool shows_wrapper)
+{
+	if (i > 0)
+		shows_wrapper = names[i - 1].flags & EP_LINE_SHOWS_WRAPPER;
+	return shows_wrapper || !is_wrapper(&names[i]);
+}
+
+static bool has_shown_lines(const struct ep_frame_name *names, size_t n_names, bool shows_wrapper)
 {
 	for (size_t i = 0; i < n_names; i++) {
-		int r = names[i].function ? add_named_line(t, &names[i]) : 0;
+		if (is_shown(names, i, shows_wrapper))
+			return true;
+	}
+	return n_names == 0;
+}
+
+/* 0 lines when it has no name that is not empty. */
+static int add_names(struct ep_tables *t, const struct ep_frame_name *names, size_t n_names,
+		     bool shows_wrapper)
+{
+	for (size_t i = 0; i < n_names; i++) {
+		bool shown = names[i].function && is_shown(names, i, shows_wrapper);
+		int r = shown ? add_named_line(t, &names[i]) : 0;
 
 		if (r < 0)
 			return r;
@@ -415,7 +444,7 @@ static int find_mapping(struct ep_tables *t, const struct ep_frame *frame, uint6
 }
 
 static int add_lines(struct ep_tables *t, uint32_t frame_id, const struct ep_frame *frame,
-		     struct ep_table_location *location, uint32_t base_name)
+		     bool shows_wrapper, struct ep_table_location *location, uint32_t base_name)
 {
 	const struct ep_frame_name *names;
 	uint32_t module;
@@ -432,7 +461,7 @@ static int add_lines(struct ep_tables *t, uint32_t frame_id, const struct ep_fra
 	}
 	if (frame->kind == EP_FRAME_TASK)
 		return add_task_line(t, frame->aux);
-	r = add_names(t, names, n_names);
+	r = add_names(t, names, n_names, shows_wrapper);
 	if (r < 0)
 		return r;
 	if (t->lines.len > location->line_first) {
@@ -454,14 +483,14 @@ static void digest_text(XXH3_state_t *state, const struct ep_tables *t, uint32_t
 
 /* A language has many functions of one name, so it is also where the function is written. */
 static void digest_function(XXH3_state_t *state, const struct ep_tables *t, uint32_t row,
-			    bool is_dynamic)
+			    bool has_source)
 {
 	const struct ep_table_function *function =
 		ep_vec_at(&t->functions, struct ep_table_function, row);
 	uint32_t little = htole32(function->line);
 
 	digest_text(state, t, function->name);
-	if (!is_dynamic)
+	if (!has_source)
 		return;
 	digest_text(state, t, function->file);
 	XXH3_128bits_update(state, &little, sizeof(little));
@@ -473,7 +502,7 @@ static void digest_function(XXH3_state_t *state, const struct ep_tables *t, uint
  * lines or addresses of named functions: they are the same function.
  */
 static void digest_location(const struct ep_tables *t, struct ep_table_location *location,
-			    bool is_dynamic)
+			    bool has_source)
 {
 	const struct ep_table_mapping *mapping =
 		ep_vec_at(&t->mappings, struct ep_table_mapping, location->mapping);
@@ -489,7 +518,7 @@ static void digest_location(const struct ep_tables *t, struct ep_table_location 
 	XXH3_128bits_update(&state, file, strlen(file) + 1);
 	for (size_t i = location->line_first; i < t->lines.len; i++)
 		digest_function(&state, t, ep_vec_at(&t->lines, struct ep_table_line, i)->function,
-				is_dynamic);
+				has_source);
 	if (location->flags & EP_LOCATION_UNNAMED) {
 		uint64_t little = htole64(location->address);
 
@@ -506,8 +535,9 @@ static void digest_location(const struct ep_tables *t, struct ep_table_location 
  * of a language's frame are no addresses of code: it has none, and no mapping.
  */
 static int make_location(struct ep_tables *t, uint32_t frame_id, const struct ep_frame *frame,
-			 struct ep_table_location *location)
+			 bool shows_wrapper, struct ep_table_location *location)
 {
+	enum ep_frame_type type = ep_frames_type(t->frames, frame_id);
 	bool is_dynamic = frame->kind >= EP_FRAME_FIRST_DYNAMIC;
 	uint32_t module, base_name = 0;
 	const struct ep_frame_name *names;
@@ -515,7 +545,7 @@ static int make_location(struct ep_tables *t, uint32_t frame_id, const struct ep
 
 	(void)ep_frames_names(t->frames, frame_id, &names, &module);
 	*location = (struct ep_table_location){.line_first = (uint32_t)t->lines.len};
-	r = add_cstr(t, type_name(frame->kind), &location->kind);
+	r = add_cstr(t, type_name(frame->kind, type), &location->kind);
 	if (r == 0 && !is_dynamic) {
 		location->address = ep_frame_lookup_addr(frame);
 		location->flags =
@@ -524,9 +554,9 @@ static int make_location(struct ep_tables *t, uint32_t frame_id, const struct ep
 				 &base_name);
 	}
 	if (r == 0)
-		r = add_lines(t, frame_id, frame, location, base_name);
+		r = add_lines(t, frame_id, frame, shows_wrapper, location, base_name);
 	if (r == 0)
-		digest_location(t, location, is_dynamic);
+		digest_location(t, location, is_dynamic || type != EP_FRAME_TYPE_OF_KIND);
 	return r;
 }
 
@@ -577,15 +607,21 @@ static int share_location(struct ep_tables *t, const struct ep_table_location *l
 	return ep_index_add(&t->location_index, hash, (uint32_t)t->locations.len);
 }
 
-static int add_location(struct ep_tables *t, uint32_t frame_id, uint32_t *ret_row)
+static int add_location(struct ep_tables *t, uint32_t frame_id, bool shows_wrapper,
+			uint32_t *ret_row)
 {
+	const struct ep_frame_name *names;
 	struct ep_table_location location;
 	struct ep_frame frame;
+	uint32_t module;
+	size_t n_names = ep_frames_names(t->frames, frame_id, &names, &module);
 	int r;
 
 	*ret_row = 0;
+	if (!has_shown_lines(names, n_names, shows_wrapper))
+		return 0;
 	ep_frames_get(t->frames, frame_id, &frame);
-	r = make_location(t, frame_id, &frame, &location);
+	r = make_location(t, frame_id, &frame, shows_wrapper, &location);
 	if (r == 0 && frame.kind >= EP_FRAME_FIRST_DYNAMIC)
 		r = share_location(t, &location, ret_row);
 	if (r < 0 || *ret_row)
@@ -594,14 +630,58 @@ static int add_location(struct ep_tables *t, uint32_t frame_id, uint32_t *ret_ro
 	return ep_vec_append(&t->locations, &location, 1);
 }
 
-int ep_tables_location(struct ep_tables *t, uint32_t frame_id, uint32_t *ret_location)
+/* In location_of, above the row. */
+#define KNOWN	      (1u << 31) /* the flags are; the row may still be to be made */
+#define IS_WRAPPER    (1u << 30) /* its innermost line */
+#define SHOWS_WRAPPER (1u << 29) /* its last line */
+#define ROW_MASK      (MAX_ROWS - 1)
+_Static_assert(ROW_MASK < SHOWS_WRAPPER, "rows and flags are apart");
+
+static uint32_t flags_of(const struct ep_tables *t, uint32_t frame_id)
 {
-	if (!t->location_of[frame_id]) {
-		int r = add_location(t, frame_id, &t->location_of[frame_id]);
+	const struct ep_frame_name *names;
+	uint32_t module, flags = KNOWN;
+	size_t n_names = ep_frames_names(t->frames, frame_id, &names, &module);
+
+	if (n_names && is_wrapper(&names[0]))
+		flags |= IS_WRAPPER;
+	if (n_names && names[n_names - 1].flags & EP_LINE_SHOWS_WRAPPER)
+		flags |= SHOWS_WRAPPER;
+	return flags;
+}
+
+static int wrapper_location(struct ep_tables *t, uint32_t frame_id, uint32_t *ret_location)
+{
+	const uint64_t *at = ep_map_find(&t->wrapper_rows, frame_id);
+	int r;
+
+	if (at) {
+		*ret_location = (uint32_t)*at;
+		return 0;
+	}
+	r = add_location(t, frame_id, true, ret_location);
+	return r < 0 ? r : ep_map_set(&t->wrapper_rows, frame_id, *ret_location);
+}
+
+int ep_tables_location(struct ep_tables *t, uint32_t frame_id, bool *shows_wrapper,
+		       uint32_t *ret_location)
+{
+	uint32_t *at = &t->location_of[frame_id];
+	bool shown = *shows_wrapper;
+
+	if (!*at)
+		*at = flags_of(t, frame_id);
+	*shows_wrapper = *at & SHOWS_WRAPPER;
+	if (shown && *at & IS_WRAPPER)
+		return wrapper_location(t, frame_id, ret_location);
+	if (!(*at & ROW_MASK)) {
+		uint32_t row;
+		int r = add_location(t, frame_id, false, &row);
 
 		if (r < 0)
 			return r;
+		*at |= row;
 	}
-	*ret_location = t->location_of[frame_id];
+	*ret_location = *at & ROW_MASK;
 	return 0;
 }

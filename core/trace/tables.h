@@ -5,6 +5,10 @@
  * language that have equal names and lines; ep_tables_location makes the rows it needs the first
  * time. Row 0 of every table means "none". Private to
  * core/trace. Complexity: O(1) per frame, one callback per executable.
+ *
+ * Wrappers (core/trace/lines.h) are left out, unless the line that they called shows them. That
+ * line is in the same frame, or the last one of the frame before: so a frame whose innermost line
+ * is a wrapper has two locations, or one, and is nowhere in stacks where no line of it is shown.
  */
 #ifndef EP_TRACE_TABLES_H
 #define EP_TRACE_TABLES_H
@@ -50,7 +54,8 @@ struct ep_tables {
 	struct ep_index location_index; /* those of languages */
 	struct ep_map executable_rows;	/* id → position + 1 */
 	struct ep_map module_rows;	/* string id of the path → mapping */
-	uint32_t *location_of;		/* frame id → location, 0: none yet */
+	uint32_t *location_of;		/* frame id → location and flags, tables.c */
+	struct ep_map wrapper_rows; /* frame id → location with its innermost line, a wrapper */
 };
 
 int ep_tables_init(struct ep_tables *tables, const struct ep_frames *frames,
@@ -59,7 +64,11 @@ void ep_tables_fini(struct ep_tables *tables); /* accepts a zeroed one */
 
 /* A string's id; NULL is "". Bytes that are not UTF-8 become '?'. 0, -E2BIG, -ENOMEM. */
 int ep_tables_string(struct ep_tables *tables, const char *str, size_t len, uint32_t *ret_id);
-/* The location of a frame. 0, -E2BIG, -ENOMEM. */
-int ep_tables_location(struct ep_tables *tables, uint32_t frame_id, uint32_t *ret_location);
+/*
+ * The location of a frame; none: no line of it is shown. `*shows_wrapper` is false for the leaf of
+ * a stack, and on return it is for the frame that is next. 0, -E2BIG, -ENOMEM.
+ */
+int ep_tables_location(struct ep_tables *tables, uint32_t frame_id, bool *shows_wrapper,
+		       uint32_t *ret_location);
 
 #endif

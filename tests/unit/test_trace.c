@@ -528,7 +528,8 @@ static void lists_keep_lines_by_frame(void **state)
 {
 	static const struct ep_frame_line inner = {
 		.function = "f(int)", .system_name = "_Z1fi", .file = "f.cc",
-		.line = 3, .column = 5, .start_line = 2, .start_va = 0x1234};
+		.line = 3, .column = 5, .start_line = 2, .flags = EP_LINE_SHOWS_WRAPPER,
+		.start_va = 0x1234};
 	static const struct ep_frame_line outer = {.function = "g", .system_name = "g"};
 	struct ep_frame_line lines[EP_FRAME_MAX_LINES];
 	struct ep_lines list;
@@ -542,8 +543,10 @@ static void lists_keep_lines_by_frame(void **state)
 	ep_lines_drop(&list);
 	ep_lines_end(&list);
 	assert_int_equal(ep_lines_add(&list, &outer), 0);
-	ep_lines_end(&list);
+	ep_lines_end_as(&list, EP_FRAME_TYPE_GO);
 	assert_int_equal(ep_lines_frames(&list), 3);
+	assert_int_equal(ep_lines_type(&list, 1), EP_FRAME_TYPE_OF_KIND);
+	assert_int_equal(ep_lines_type(&list, 2), EP_FRAME_TYPE_GO);
 	assert_int_equal(ep_lines_get(&list, 1, lines), 0);
 	assert_int_equal(ep_lines_get(&list, 2, lines), 1);
 	assert_string_equal(lines[0].function, "g");
@@ -555,6 +558,8 @@ static void lists_keep_lines_by_frame(void **state)
 	assert_int_equal(lines[0].column, 5);
 	assert_int_equal(lines[0].start_line, 2);
 	assert_int_equal(lines[0].start_va, 0x1234);
+	assert_int_equal(lines[0].flags, EP_LINE_SHOWS_WRAPPER);
+	assert_int_equal(lines[1].flags, 0);
 	assert_string_equal(lines[1].function, "g");
 	assert_null(lines[1].system_name);
 	assert_null(lines[1].file);

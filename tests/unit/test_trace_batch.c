@@ -8,6 +8,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include <cmocka.h>
 
@@ -191,6 +192,182 @@ static void native_frames_have_all_their_lines(void **state)
 		assert_string_equal(text(batch, batch->function_file[function]), said[i].file);
 	}
 	assert_int_equal(batch->n_functions, 4); /* one name, two functions; row 0 */
+	ep_batch_unref(batch);
+}
+
+/* Text of all lines of a sample's stack, leaf first: "a,b | c". */
+static void write_stack(const struct ep_batch *batch, uint32_t sample, char *said, size_t len)
+{
+	uint32_t stack = batch->sample_stack[sample];
+	uint32_t first = batch->stack_location_first[stack];
+	size_t used = 0;
+
+	for (uint32_t at = first; at < batch->stack_location_first[stack + 1]; at++) {
+		uint32_t location = batch->stack_location[at];
+		uint32_t line = batch->location_line_first[location];
+		const char *before = at > first ? " | " : "";
+
+		for (; line < batch->location_line_first[location + 1]; line++, before = ",") {
+			uint32_t name = batch->function_name[batch->line_function[line]];
+
+			used += (size_t)snprintf(said + used, len - used, "%s%s", before,
+						 batch->string_text[name]);
+		}
+	}
+	assert_true(used > 0 && used < len);
+}
+
+/* "f": a function, "w*": a wrapper, "p!": one that shows the wrapper that called it. */
+static size_t parse_lines(const char *spec, struct ep_frame_line *lines, char (*names)[8])
+{
+	size_t n = 0;
+
+	for (; *spec; n++) {
+		size_t len = strcspn(spec, "*!,");
+
+		memcpy(names[n], spec, len);
+		names[n][len] = '\0';
+		lines[n] = (struct ep_frame_line){.function = names[n], .file = "x.go"};
+		lines[n].flags = spec[len] == '*'   ? EP_LINE_WRAPPER
+				 : spec[len] == '!' ? EP_LINE_SHOWS_WRAPPER
+						    : 0;
+		spec += strcspn(spec, ",");
+		spec += *spec == ',';
+	}
+	return n;
+}
+
+/* The frame at 0x1000 * n gets the lines of the nth text. */
+static void resolve_all(struct ep_frames *frames, const char *const *specs)
+{
+	uint32_t cursor = 0, id;
+
+	while ((id = ep_frames_next_pending(frames, &cursor)) != 0) {
+		struct ep_frame_line lines[8];
+		struct ep_frame frame;
+		char names[8][8];
+
+		ep_frames_get(frames, id, &frame);
+		if (frame.kind == EP_FRAME_KERNEL)
+			(void)ep_frames_resolve(frames, id, NULL, 0, "m");
+		else
+			(void)ep_frames_resolve_as(
+				frames, id, EP_FRAME_TYPE_GO, lines,
+				parse_lines(specs[frame.words[0] / 0x1000 - 1], lines, names));
+	}
+}
+
+/* A stack of frames by their numbers, 'k' for the kernel's and '?' for a gap. */
+static void add_stack(struct ep_store *store, uint64_t hash, const char *frames)
+{
+	static struct event event;
+
+	event_init(&event, EP_EVENT_TRACE, hash, 7);
+	for (; *frames; frames++) {
+		if (*frames == 'k') {
+			event_kernel(&event, 0xffffffff81000010);
+		} else if (*frames == '?') {
+			event_word(&event, EP_FRAME_HEADER(EP_FRAME_GAP, 0, 0, EP_ERROR_BAD_READ));
+			event.sample.n_words++;
+			event.sample.n_frames++;
+		} else {
+			event_user(&event, EP_FRAME_NATIVE, 0, 5,
+				   0x1000 * (uint64_t)(*frames - '0'));
+		}
+	}
+	assert_int_equal(event_add(store, &event), 0);
+}
+
+static void wrappers_are_left_out_but_where_their_callee_shows_them(void **state)
+{
+	static const struct {
+		const char *label, *frames, *expected;
+		const char *lines[9];
+	} rows[] = {
+		{"between two functions", "123", "f | g", {"f", "w*", "g"}},
+		{"behind one that shows it", "123", "p | w | g", {"p!", "w*", "g"}},
+		{"the innermost", "12", "g", {"w*", "g"}},
+		{"behind the kernel's part", "k12", "[kernel]+0xffffffff81000010 | g", {"w*", "g"}},
+		{"behind a gap",
+		 "1?23",
+		 "p | [gap: stack memory unreadable] | g",
+		 {"p!", "w*", "g"}},
+		{"within a frame", "12", "f,g | h", {"f,w*,g", "h"}},
+		{"within a frame, shown", "12", "f,p,w,g | h", {"f,p!,w*,g", "h"}},
+		{"first of its frame", "12", "f | g", {"f", "w*,g"}},
+		{"first of its frame, shown", "12", "p | w,g", {"p!", "w*,g"}},
+		{"the last line calls", "12", "p,f | g", {"p!,f", "w*,g"}},
+		{"a wrapper shows none", "123", "p | w | g", {"p!", "w*", "v*,g"}},
+		{"nothing else", "12", "v", {"w*", "v*"}},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < EP_LEN(rows); i++) {
+		struct ep_store *store = new_store();
+		struct ep_batch *batch;
+		char said[128];
+
+		add_stack(store, 1, rows[i].frames);
+		resolve_all(ep_store_frames(store), rows[i].lines);
+		batch = finish(store);
+		write_stack(batch, 0, said, sizeof(said));
+		if (strcmp(said, rows[i].expected) != 0)
+			fail_msg("%s: %s", rows[i].label, said);
+		ep_batch_unref(batch);
+	}
+}
+
+/* Wrapper 2 is shown behind 1, and left out behind 3; either way it is asked for twice. */
+static void one_wrapper_is_in_some_stacks_only(void **state)
+{
+	static const char *const lines[] = {"p!", "w*,g", "f", "v*"};
+	static const struct {
+		const char *frames, *expected;
+	} rows[] = {
+		{"12", "p | w,g"},	     {"32", "f | g"}, {"312", "f | p | w,g"},
+		{"3212", "f | g | p | w,g"}, {"34", "f"},     {"14", "p | v"},
+	};
+	struct ep_store *store = new_store();
+	struct ep_batch *batch;
+	char said[128];
+
+	(void)state;
+	for (size_t i = 0; i < EP_LEN(rows); i++)
+		add_stack(store, 1 + i, rows[i].frames);
+	resolve_all(ep_store_frames(store), lines);
+	batch = finish(store);
+	assert_int_equal(batch->n_samples, EP_LEN(rows));
+	for (uint32_t i = 0; i < EP_LEN(rows); i++) {
+		write_stack(batch, i, said, sizeof(said));
+		assert_string_equal(said, rows[i].expected);
+	}
+	/* p, "w,g", g, f, v; row 0 */
+	assert_int_equal(batch->n_locations, 6);
+	ep_batch_unref(batch);
+}
+
+/* A type is the frame's: what C code is among them stays native. */
+static void frames_of_a_type_are_called_by_it(void **state)
+{
+	static const struct ep_frame_line said = {.function = "f"};
+	struct ep_store *store = new_store();
+	struct ep_batch *batch;
+	uint32_t cursor = 0, id;
+
+	(void)state;
+	add_stack(store, 1, "123");
+	for (uint32_t n = 0; (id = ep_frames_next_pending(ep_store_frames(store), &cursor)) != 0;
+	     n++)
+		(void)ep_frames_resolve_as(ep_store_frames(store), id,
+					   n == 1 ? EP_FRAME_TYPE_OF_KIND : EP_FRAME_TYPE_GO, &said,
+					   n < 2);
+	batch = finish(store);
+	assert_string_equal(text(batch, batch->location_kind[location_of(batch, 0, 0)]), "go");
+	assert_string_equal(text(batch, batch->location_kind[location_of(batch, 0, 1)]), "native");
+	assert_string_equal(text(batch, batch->location_kind[location_of(batch, 0, 2)]), "go");
+	assert_string_equal(name_of(batch, 0, 2, 0), "libx.so+0x3000");
+	assert_int_equal(batch->location_address[location_of(batch, 0, 0)], 0x1000);
+	assert_int_not_equal(batch->location_mapping[location_of(batch, 0, 0)], 0);
 	ep_batch_unref(batch);
 }
 
@@ -423,6 +600,49 @@ static void stack_hash_of_a_language_is_where_it_is_written(void **state)
 	ep_batch_unref(a);
 }
 
+/* The stack of one frame of a native type, as a batch of its own. */
+static struct ep_batch *batch_of_type(uint64_t va, const char *file, uint32_t start_line)
+{
+	struct ep_frame_line line = {.function = "f.func1", .file = file, .start_line = start_line};
+	struct ep_store *store = new_store();
+	uint32_t cursor = 0;
+
+	line.line = (uint32_t)va;
+	add_stack(store, 1, va == 0x1000 ? "1" : "2");
+	(void)ep_frames_resolve_as(ep_store_frames(store),
+				   ep_frames_next_pending(ep_store_frames(store), &cursor),
+				   EP_FRAME_TYPE_GO, &line, 1);
+	return finish(store);
+}
+
+/* Closures are numbered in their file. */
+static void stack_hash_of_a_type_is_where_it_is_written(void **state)
+{
+	static const struct {
+		const char *label;
+		uint64_t va;
+		const char *file;
+		uint32_t start_line;
+		bool equal;
+	} rows[] = {
+		{"same", 0x1000, "a.go", 3, true},
+		{"another line", 0x2000, "a.go", 3, true},
+		{"another file", 0x1000, "b.go", 3, false},
+		{"another function", 0x1000, "a.go", 4, false},
+	};
+	struct ep_batch *a = batch_of_type(0x1000, "a.go", 3);
+
+	(void)state;
+	for (size_t i = 0; i < EP_LEN(rows); i++) {
+		struct ep_batch *b = batch_of_type(rows[i].va, rows[i].file, rows[i].start_line);
+
+		if ((memcmp(a->stack_hash[1], b->stack_hash[1], 16) == 0) != rows[i].equal)
+			fail_msg("%s", rows[i].label);
+		ep_batch_unref(b);
+	}
+	ep_batch_unref(a);
+}
+
 static void frames_of_a_language_have_their_lines_and_no_mapping(void **state)
 {
 	static const struct ep_frame_line inlined[] = {
@@ -587,6 +807,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(mixed_stack_has_all_its_names),
+		cmocka_unit_test(wrappers_are_left_out_but_where_their_callee_shows_them),
+		cmocka_unit_test(one_wrapper_is_in_some_stacks_only),
+		cmocka_unit_test(frames_of_a_type_are_called_by_it),
+		cmocka_unit_test(stack_hash_of_a_type_is_where_it_is_written),
 		cmocka_unit_test(gap_says_why_and_the_stack_is_complete),
 		cmocka_unit_test(native_frames_have_all_their_lines),
 		cmocka_unit_test(mappings_are_those_of_the_file),

@@ -70,7 +70,10 @@ struct ep_batch {
 	 */
 	const uint64_t *location_address;
 	const uint32_t *location_mapping;   /* row of mappings */
-	/* String: "kernel", "native", "error", "gap", or a language's frame_type: "cpython". */
+	/*
+	 * String: "kernel", "native", "error", "gap", or a language's frame_type: "cpython". Native
+	 * code can be a language's as well: "go".
+	 */
 	const uint32_t *location_kind;
 	const uint32_t *location_flags;	    /* enum ep_location_flag */
 	const uint32_t *location_line_first; /* into lines, innermost (inlined) first */
