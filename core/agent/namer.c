@@ -131,9 +131,8 @@ static void take_native(const struct native_job *job, size_t i)
 	struct ep_frame_line lines[EP_FRAME_MAX_LINES];
 
 	if (i < ep_lines_frames(&job->lines))
-		(void)ep_frames_resolve_as(job->frames, job->ids[i],
-					   ep_lines_type(&job->lines, i), lines,
-					   ep_lines_get(&job->lines, i, lines));
+		(void)ep_frames_resolve_as(job->frames, job->ids[i], ep_lines_type(&job->lines, i),
+					   lines, ep_lines_get(&job->lines, i, lines));
 	else if (job->result < 0)
 		(void)ep_frames_resolve(job->frames, job->ids[i], NULL, 0, NULL);
 	else
@@ -202,7 +201,9 @@ static int compare_pending(const void *a, const void *b)
 {
 	const struct pending *x = a, *y = b;
 
-	return x->executable < y->executable ? -1 : x->executable > y->executable;
+	if (x->executable != y->executable)
+		return x->executable < y->executable ? -1 : 1;
+	return x->va < y->va ? -1 : x->va > y->va;
 }
 
 static void start_all_native(struct ep_namer *namer, struct ep_frames *frames,

@@ -3,6 +3,9 @@
  * An entry is BUILDING while one thread makes its table without the lock, then READY or FAILED.
  * `refs` counts the threads that use or wait for it. An entry that left the cache (evicted,
  * forgotten, failed) is freed by the last of them.
+ *
+ * An executable that has a function table of its own (functions.h) is asked by that. Its symbols
+ * are another entry, made when there is an address that the table knows nothing of, C code mostly.
  */
 #include "core/symbol/native.h"
 
@@ -11,6 +14,7 @@
 #include "core/elf/debug_file.h"
 #include "core/symbol/demangle.h"
 #include "core/symbol/described.h"
+#include "core/symbol/functions.h"
 #include "core/symbol/starts.h"
 #include "core/symbol/symtab.h"
 #include "core/trace/lines.h"
@@ -25,6 +29,7 @@
 #define MAX_ENTRIES ((size_t)65536)
 #define MAX_FDS	    128 /* of tables whose names stay in files; the usual soft limit is 1024 */
 #define NOT_FOUND   1	/* outcome: no function there */
+#define SYMBOLS_KEY (1ull << 63) /* in the key of an entry: the symbols beside a function table */
 
 enum entry_state {
 	ENTRY_BUILDING,
@@ -35,6 +40,7 @@ enum entry_state {
 struct entry {
 	TAILQ_ENTRY(entry) lru;
 	uint64_t key;
+	struct ep_functions *functions; /* NULL: no such table; else the two below are */
 	struct ep_symtab *symtab; /* NULL: the executable has no symbols */
 	struct ep_starts *starts; /* of nameless functions; NULL: it has names, or no such table */
 	size_t bytes;
@@ -59,6 +65,7 @@ struct ep_native_symbols {
 
 static void entry_free(struct entry *entry)
 {
+	ep_functions_close(entry->functions);
 	ep_symtab_free(entry->symtab);
 	ep_starts_free(entry->starts);
 	free(entry);
@@ -132,23 +139,27 @@ static struct entry *entry_get(struct ep_native_symbols *symbols, uint64_t key, 
 }
 
 /* What is known of one file's functions: names, or at least where they begin. */
-struct functions {
+struct known {
+	struct ep_functions *functions;
 	struct ep_symtab *symtab;
 	struct ep_starts *starts;
 };
 
 static void entry_finish(struct ep_native_symbols *symbols, struct entry *entry, int r,
-			 const struct functions *functions)
+			 const struct known *known)
 {
 	entry->state = r < 0 ? ENTRY_FAILED : ENTRY_READY;
 	entry->error = r;
-	entry->symtab = functions->symtab;
-	entry->starts = functions->starts;
+	entry->functions = known->functions;
+	entry->symtab = known->symtab;
+	entry->starts = known->starts;
 	if (entry->cached) { /* else it was forgotten meanwhile */
-		size_t bytes = ep_starts_bytes(entry->starts);
+		size_t bytes =
+			ep_starts_bytes(entry->starts) + ep_functions_bytes(entry->functions);
 
 		bytes += entry->symtab ? ep_symtab_bytes(entry->symtab) : 0;
 		entry->fds = entry->symtab ? ep_symtab_fds(entry->symtab) : 0;
+		entry->fds += entry->functions != NULL;
 		entry->bytes += bytes;
 		symbols->bytes += bytes;
 		symbols->fds += entry->fds;
@@ -161,37 +172,59 @@ static void entry_finish(struct ep_native_symbols *symbols, struct entry *entry,
 
 /* ---- building, without the lock ---- */
 
-/* 0 with a table, or with NULL when the file has no symbols or is not fit to have any. */
-static int read_functions(int fd, const struct ep_native_file *file, struct functions *ret)
+static bool is_temporary(int r)
 {
-	ep_cleanup(ep_elf_closep) struct ep_elf *elf = NULL;
+	return r == -ENOMEM || r == -EMFILE || r == -ENFILE;
+}
+
+/* 0 with a table, or with NULL when the file has no symbols or is not fit to have any. */
+static int read_symbols(const struct ep_elf *elf, const struct ep_native_file *file,
+			struct known *ret)
+{
 	ep_cleanup(ep_elf_closep) struct ep_elf *debug = NULL;
-	bool complete = false;
+	bool complete = ep_symtab_is_complete(elf);
 	int r;
 
-	r = ep_elf_open_fd(fd, &elf);
-	if (r == 0)
-		complete = ep_symtab_is_complete(elf);
-	if (r == 0 && !complete)
+	if (!complete)
 		(void)ep_debug_file_open(elf, file->root, file->path, &debug);
-	if (r == 0 && !complete && !debug)
+	if (!complete && !debug)
 		(void)ep_starts_build(elf, &ret->starts);
-	if (r == 0)
-		r = ep_symtab_build(elf, debug, &ret->symtab);
-	if (r == 0 || r == -ENOMEM || r == -EMFILE || r == -ENFILE)
-		return r; /* of the last three, another time may be better */
+	r = ep_symtab_build(elf, debug, &ret->symtab);
+	if (r == 0 || is_temporary(r))
+		return r;
 	ep_log(EP_LOG_DEBUG, "symbol: %s: no symbols: %s", file->path, ep_strerror(r));
 	ret->symtab = NULL;
 	return 0;
 }
 
-static int open_functions(const struct ep_native_file *file, struct functions *ret)
+static int read_known(int fd, const struct ep_native_file *file, bool symbols_only,
+		      struct known *ret)
+{
+	ep_cleanup(ep_elf_closep) struct ep_elf *elf = NULL;
+	int r = ep_elf_open_fd(fd, &elf);
+
+	if (is_temporary(r))
+		return r;
+	if (r < 0) {
+		ep_log(EP_LOG_DEBUG, "symbol: %s: no symbols: %s", file->path, ep_strerror(r));
+		return 0;
+	}
+	r = symbols_only ? -ENODATA : ep_functions_open(elf, &ret->functions);
+	if (r == 0)
+		elf = NULL; /* it has it */
+	if (r == 0 || is_temporary(r))
+		return r;
+	if (r != -ENODATA && r != -ENOTSUP)
+		ep_log(EP_LOG_DEBUG, "symbol: %s: no function table: %s", file->path,
+		       ep_strerror(r));
+	return read_symbols(elf, file, ret);
+}
+
+static int open_known(const struct ep_native_file *file, bool symbols_only, struct known *ret)
 {
 	int fd = file->open(file->arg);
 
-	if (fd < 0)
-		return fd;
-	return read_functions(fd, file, ret);
+	return fd < 0 ? fd : read_known(fd, file, symbols_only, ret);
 }
 
 /* Whether what the file has is as far inside as what was described: a function, or all of them. */
@@ -232,9 +265,9 @@ static int add_start(const struct ep_starts *starts, uint64_t va, struct ep_line
 							      : ep_lines_add(lines, &line);
 }
 
-/* The functions at va, from the first source that knows of one. */
-static int add_functions(const struct entry *entry, const struct ep_described_symbols *described,
-			 uint64_t va, struct ep_lines *lines)
+/* The function at va, from the first source that knows of one. */
+static int add_function(const struct entry *entry, const struct ep_described_symbols *described,
+			uint64_t va, struct ep_lines *lines)
 {
 	struct ep_symbol symbol = {0};
 	const char *name = NULL;
@@ -252,39 +285,24 @@ static int add_functions(const struct entry *entry, const struct ep_described_sy
 	return r;
 }
 
-static int resolve_all(const struct entry *entry, const struct ep_described_symbols *described,
-		       const uint64_t *vas, size_t n, struct ep_lines *lines)
-{
-	for (size_t i = 0; i < n; i++) {
-		int r = add_functions(entry, described, vas[i], lines);
-
-		if (r < 0) {
-			ep_lines_drop(lines);
-			return r == -E2BIG ? 0 : r; /* the others next time */
-		}
-		ep_lines_end(lines);
-	}
-	return 0;
-}
-
 /* ---- the cache ---- */
 
-/* A READY or FAILED entry, referenced. NULL: -ENOMEM. */
+/* A READY or FAILED entry, referenced; `key`: the file's, or that of its symbols. NULL: -ENOMEM. */
 static struct entry *entry_acquire(struct ep_native_symbols *symbols,
-				   const struct ep_native_file *file)
+				   const struct ep_native_file *file, uint64_t key)
 {
-	struct functions functions = {0};
+	struct known known = {0};
 	struct entry *entry;
 	bool is_new = false;
 	int r;
 
 	pthread_mutex_lock(&symbols->lock);
-	entry = entry_get(symbols, file->key, &is_new);
+	entry = entry_get(symbols, key, &is_new);
 	if (entry && is_new) {
 		pthread_mutex_unlock(&symbols->lock);
-		r = open_functions(file, &functions);
+		r = open_known(file, key & SYMBOLS_KEY, &known);
 		pthread_mutex_lock(&symbols->lock);
-		entry_finish(symbols, entry, r, &functions);
+		entry_finish(symbols, entry, r, &known);
 	}
 	while (entry && entry->state == ENTRY_BUILDING)
 		pthread_cond_wait(&symbols->changed, &symbols->lock);
@@ -299,29 +317,118 @@ static void entry_release(struct ep_native_symbols *symbols, struct entry *entry
 	pthread_mutex_unlock(&symbols->lock);
 }
 
-int ep_native_symbols_resolve(struct ep_native_symbols *symbols, const struct ep_native_file *file,
-			      const uint64_t *vas, size_t n, struct ep_lines *lines)
+/* ---- names ---- */
+
+/* One call of resolve. */
+struct job {
+	struct ep_native_symbols *symbols;
+	const struct ep_native_file *file;
+	struct entry *entry;
+	struct entry *beside; /* the symbols beside entry's function table; NULL: not needed yet */
+	struct ep_function_memo *memo; /* where entry has such a table */
+	struct ep_lines *lines;
+};
+
+/* An entry that is READY. */
+static int get_entry(struct job *job, uint64_t key, struct entry **ret_entry)
 {
-	struct entry *entry = entry_acquire(symbols, file);
+	struct entry *entry = entry_acquire(job->symbols, job->file, key);
 	int r;
 
 	if (!entry)
 		return -ENOMEM;
 	r = entry->state == ENTRY_FAILED ? entry->error : 0;
-	if (r == 0)
-		r = resolve_all(entry, file->described, vas, n, lines);
-	entry_release(symbols, entry);
+	if (r < 0)
+		entry_release(job->symbols, entry);
+	else
+		*ret_entry = entry;
 	return r;
+}
+
+static int add_beside(struct job *job, uint64_t va)
+{
+	int r = job->beside ? 0 : get_entry(job, job->file->key | SYMBOLS_KEY, &job->beside);
+
+	return r < 0 ? r : add_function(job->beside, job->file->described, va, job->lines);
+}
+
+/* Asks the function table first: it has lines, and what was inlined. */
+static int add_frame(struct job *job, uint64_t va)
+{
+	enum ep_frame_type type = EP_FRAME_TYPE_OF_KIND;
+	int known, r;
+
+	if (!job->entry->functions) {
+		r = add_function(job->entry, job->file->described, va, job->lines);
+	} else {
+		known = r = ep_functions_add(job->entry->functions, va, job->memo, job->lines);
+		type = r == 0 ? EP_FRAME_TYPE_GO : type;
+		if (r > 0)
+			r = add_beside(job, va);
+		if (r == NOT_FOUND && known == EP_FUNCTIONS_EXTERNAL)
+			r = ep_functions_add_external(job->entry->functions, job->memo, job->lines);
+	}
+	if (r >= 0)
+		ep_lines_end_as(job->lines, type);
+	return r;
+}
+
+static int resolve_all(struct job *job, const uint64_t *vas, size_t n)
+{
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < n; i++)
+		r = add_frame(job, vas[i]);
+	if (r >= 0)
+		return 0;
+	ep_lines_drop(job->lines);
+	return r == -E2BIG ? 0 : r; /* the others next time */
+}
+
+static int resolve_with_memo(struct job *job, const uint64_t *vas, size_t n)
+{
+	int r;
+
+	if (!job->entry->functions)
+		return resolve_all(job, vas, n);
+	job->memo = malloc(sizeof(*job->memo));
+	if (!job->memo)
+		return -ENOMEM;
+	ep_function_memo_init(job->memo);
+	r = resolve_all(job, vas, n);
+	ep_function_memo_fini(job->memo);
+	free(job->memo);
+	return r;
+}
+
+int ep_native_symbols_resolve(struct ep_native_symbols *symbols, const struct ep_native_file *file,
+			      const uint64_t *vas, size_t n, struct ep_lines *lines)
+{
+	struct job job = {.symbols = symbols, .file = file, .lines = lines};
+	int r = get_entry(&job, file->key, &job.entry);
+
+	if (r < 0)
+		return r;
+	r = resolve_with_memo(&job, vas, n);
+	entry_release(symbols, job.entry);
+	if (job.beside)
+		entry_release(symbols, job.beside);
+	return r;
+}
+
+static void forget(struct ep_native_symbols *symbols, uint64_t key)
+{
+	uint64_t *slot = ep_map_find(&symbols->entries, key);
+
+	if (slot)
+		entry_uncache(symbols, (struct entry *)(uintptr_t)*slot);
 }
 
 void ep_native_symbols_forget(struct ep_native_symbols *symbols, uint64_t key)
 {
-	uint64_t *slot;
-
 	pthread_mutex_lock(&symbols->lock);
-	slot = ep_map_find(&symbols->entries, key);
-	if (slot)
-		entry_uncache(symbols, (struct entry *)(uintptr_t)*slot);
+	forget(symbols, key);
+	forget(symbols, key | SYMBOLS_KEY);
 	pthread_mutex_unlock(&symbols->lock);
 }
 

@@ -4,6 +4,7 @@
  * built on the first question about its executable, by the thread that asks; others that ask
  * meanwhile wait for it. The least recently used go when there are more bytes or more open files
  * than allowed. An executable without symbols is remembered too, so it is opened once only.
+ * Of Go's executables nothing is built: their own table is read as it is asked (functions.h).
  */
 #ifndef EP_SYMBOL_NATIVE_H
 #define EP_SYMBOL_NATIVE_H
@@ -16,7 +17,7 @@ struct ep_lines;
 struct ep_native_symbols; /* locked inside: any thread may call */
 
 struct ep_native_file {	     /* which executable, and how to open it */
-	uint64_t key;	     /* executable id, unique for the life of the agent */
+	uint64_t key;	     /* executable id, unique for the life of the agent; below 2^63 */
 	int (*open)(void *arg); /* gives a file descriptor, or negative errno; called only when the
 				   table must be built, on the thread that asks */
 	void *arg;
@@ -32,9 +33,10 @@ int ep_native_symbols_new(size_t max_bytes, struct ep_native_symbols **ret_symbo
 void ep_native_symbols_free(struct ep_native_symbols *symbols); /* no call is under way */
 
 /*
- * Names for addresses of one executable. `lines` is empty, with room for `n` frames, and has one for
- * each address afterwards, in their order: the functions that are there, innermost first, with what
- * is known of them, or nothing. A function without a name has its start_va only.
+ * Names for addresses of one executable. `lines` is empty, with room for `n` frames, and has one
+ * for each address afterwards, in their order: the functions that are there, innermost first, with
+ * what is known of them, or nothing, and the type. A function without a name has its start_va only.
+ * Neighbours are cheap where files and lines are known: sort the addresses.
  *
  * 0 also when no name was found. What did not fit into `lines` has no frame there, and is to be
  * asked for again; the first address always has one. What `open` said when it failed, -ENOMEM,

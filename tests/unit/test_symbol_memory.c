@@ -8,6 +8,7 @@
 #include "core/symbol/native.h"
 #include "core/symbol/symtab.h"
 #include "core/trace/lines.h"
+#include "tests/unit/pclntab_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -160,12 +161,29 @@ static void the_cache_survives_without_memory(void **state)
 	fail_one_by_one(resolve_names, path);
 }
 
+/* The same of a file with a function table, and of C code in it. */
+static void function_tables_survive_without_memory(void **state)
+{
+	char path[] = "/tmp/ep-symbol-XXXXXX";
+	static struct made made;
+	int fd = mkstemp(path);
+
+	(void)state;
+	made_file(&made, &made_versions[EP_LEN(made_versions) - 1]);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, made.bytes, sizeof(made.bytes)), sizeof(made.bytes));
+	close(fd);
+	fail_one_by_one(resolve_names, path);
+	unlink(path);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(tables_survive_without_memory),
 		cmocka_unit_test(kernel_names_survive_without_memory),
 		cmocka_unit_test(the_cache_survives_without_memory),
+		cmocka_unit_test(function_tables_survive_without_memory),
 	};
 
 	if (argc != 3) {

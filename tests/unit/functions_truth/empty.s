@@ -1,0 +1,1 @@
+// Functions without a body need an assembly file in their package.

@@ -1,0 +1,3 @@
+module example.com/truth
+
+go 1.18
