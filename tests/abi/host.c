@@ -39,7 +39,11 @@ static int find_process(void *arg, struct ep_program program, struct ep_batch_pr
 
 static void add_samples(struct ep_store *store)
 {
-	static const struct ep_frame_line lines[] = {{.function = "leaf"}, {.function = "caller"}};
+	static const struct ep_frame_line lines[] = {
+		{.function = "leaf"},
+		{.function = "left out", .flags = EP_LINE_WRAPPER},
+		{.function = "caller"},
+	};
 	static const struct ep_frame_line root = {.function = "main", .file = "main.c", .line = 3};
 	static struct event event;
 	uint32_t cursor = 0, id;
@@ -59,7 +63,7 @@ static void add_samples(struct ep_store *store)
 
 		ep_frames_get(ep_store_frames(store), id, &frame);
 		if (frame.kind == EP_FRAME_NATIVE && frame.words[0] == 0x1234)
-			ep_frames_resolve(ep_store_frames(store), id, lines, 2, NULL);
+			ep_frames_resolve(ep_store_frames(store), id, lines, EP_LEN(lines), NULL);
 		else if (frame.kind == EP_FRAME_NATIVE)
 			ep_frames_resolve(ep_store_frames(store), id, &root, 1, NULL);
 	}

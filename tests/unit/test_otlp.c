@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The OTLP encoder, judged by the checker of tests/otlp; and the checker, judged by vectors. */
+#include "core/trace/batch.h"
 #include "exporters/otlp/encode.h"
 #include "exporters/otlp/fields.h"
 #include "exporters/otlp/gzip.h"
@@ -7,6 +8,7 @@
 #include "exporters/otlp/text.h"
 #include "tests/otlp/batch.h"
 #include "tests/otlp/check.h"
+#include "tests/unit/trace_events.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -455,6 +457,79 @@ static void inlined_functions_are_lines_of_a_location(void **state)
 	test_batch_unref(batch);
 }
 
+/* A frame of a native type that stands for two functions and a wrapper, called by C code. */
+static struct ep_batch *new_typed_batch(void)
+{
+	static const struct ep_frame_line lines[] = {
+		{.function = "main.inner", .file = "in.go", .line = 3},
+		{.function = "main.wrapper", .flags = EP_LINE_WRAPPER},
+		{.function = "main.outer", .file = "out.go", .line = 9},
+	};
+	static const struct ep_frame_line caller = {.function = "caller"};
+	struct ep_batch_source source = {.host_name = "host", .period_hz = 20};
+	struct ep_store_limits limits = EP_STORE_DEFAULT_LIMITS;
+	static struct event event;
+	struct ep_interval *interval;
+	struct ep_batch *batch;
+	struct ep_store *store;
+	uint32_t cursor = 0;
+
+	assert_int_equal(ep_store_new(&limits, 100, &store), 0);
+	event_init(&event, EP_EVENT_TRACE, 1, 7);
+	event_user(&event, EP_FRAME_NATIVE, 0, 5, 0x1000);
+	event_user(&event, EP_FRAME_NATIVE, EP_FRAME_RETURN_ADDRESS, 6, 0x2000);
+	assert_int_equal(event_add(store, &event), 0);
+	(void)ep_frames_resolve_as(ep_store_frames(store),
+				   ep_frames_next_pending(ep_store_frames(store), &cursor),
+				   EP_FRAME_TYPE_GO, lines, EP_LEN(lines));
+	(void)ep_frames_resolve(ep_store_frames(store),
+				ep_frames_next_pending(ep_store_frames(store), &cursor), &caller, 1,
+				NULL);
+	assert_int_equal(ep_store_seal(store, 5100, &interval), 0);
+	assert_int_equal(ep_batch_build(interval, &source, &batch), 0);
+	ep_interval_unref(interval);
+	ep_store_free(store);
+	return batch;
+}
+
+/* Whether a location has an attribute of this value. */
+static bool has_value(struct otlp_reader dictionary, struct otlp_reader location, const char *text)
+{
+	struct otlp_reader list = message_of(location, LOCATION_ATTRIBUTES, 0), value;
+	uint64_t attribute = number_of(location, LOCATION_ATTRIBUTES);
+
+	if (list.pos)
+		attribute = *list.pos; /* packed */
+	value = message_of(dictionary, DICTIONARY_ATTRIBUTE, attribute);
+	value = message_of(message_of(value, ATTRIBUTE_VALUE, 0), ANY_VALUE_STRING, 0);
+	return otlp_reader_len(&value) == strlen(text) &&
+	       memcmp(value.pos, text, strlen(text)) == 0;
+}
+
+static void native_frames_of_a_type_have_it_and_their_lines(void **state)
+{
+	struct ep_batch *batch = new_typed_batch();
+	struct otlp_reader dictionary;
+	struct requests requests;
+	static char text[4096];
+
+	(void)state;
+	encode(batch, &defaults, &requests);
+	print_request(&requests, text, sizeof(text));
+	if (!strstr(text, "caller;main.outer;main.inner 1\n"))
+		fail_msg("%s", text);
+	dictionary = message_of(otlp_reader_of(requests.data[0], requests.len[0]),
+				REQUEST_DICTIONARY, 0);
+	for (uint64_t i = 1; i <= 2; i++) {
+		struct otlp_reader location = message_of(dictionary, DICTIONARY_LOCATION, i);
+		bool is_typed = message_of(location, LOCATION_LINES, 1).pos != NULL;
+
+		assert_true(has_value(dictionary, location, is_typed ? "go" : "native"));
+	}
+	free_requests(&requests);
+	ep_batch_unref(batch);
+}
+
 static bool holds(const struct requests *requests, const char *text)
 {
 	return memmem(requests->data[0], requests->len[0], text, strlen(text)) != NULL;
@@ -723,6 +798,7 @@ int main(void)
 		cmocka_unit_test(stack_that_never_fits_is_counted),
 		cmocka_unit_test(stacks_come_out_as_they_went_in),
 		cmocka_unit_test(inlined_functions_are_lines_of_a_location),
+		cmocka_unit_test(native_frames_of_a_type_have_it_and_their_lines),
 		cmocka_unit_test(devfiler_gets_only_types_it_knows),
 		cmocka_unit_test(frame_types_are_mapped),
 		cmocka_unit_test(resource_says_who_it_was),
