@@ -12,10 +12,11 @@
 
 void ep_pages_init(struct ep_pages *pages, const struct ep_elf *elf, size_t bytes)
 {
+	*pages = (struct ep_pages){ .elf = elf, .file_bytes = ep_elf_file_bytes(elf) };
 	bytes = EP_MIN(EP_MAX(bytes, MIN_BYTES), MAX_BYTES);
-	*pages = (struct ep_pages){
-		.elf = elf, .file_bytes = ep_elf_file_bytes(elf), .page_bytes = (uint32_t)(bytes / PAGES)
-	};
+	while ((size_t)PAGES << (pages->page_shift + 1) <= bytes)
+		pages->page_shift++;
+	pages->page_bytes = 1u << pages->page_shift;
 	for (size_t i = 0; i < PAGES; i++)
 		pages->places[i / EP_PAGES_WAYS][i % EP_PAGES_WAYS] = (uint8_t)i;
 }
@@ -55,7 +56,7 @@ static uint8_t *to_front(struct ep_pages *pages, size_t set, size_t way, uint64_
 static int get_page(struct ep_pages *pages, uint64_t number, const uint8_t **ret_page)
 {
 	size_t set = number % EP_PAGES_SETS, way;
-	uint64_t off = number * pages->page_bytes;
+	uint64_t off = number << pages->page_shift;
 	uint8_t *page;
 	int r;
 
@@ -84,10 +85,10 @@ int ep_pages_read(struct ep_pages *pages, uint64_t off, void *buf, size_t bytes)
 	if (!pages->data && map_data(pages) < 0)
 		return -ENOMEM;
 	while (bytes) {
-		size_t in_page = (size_t)(off % pages->page_bytes);
+		size_t in_page = (size_t)off & (pages->page_bytes - 1);
 		size_t part = EP_MIN(bytes, (size_t)pages->page_bytes - in_page);
 		const uint8_t *page;
-		int r = get_page(pages, off / pages->page_bytes, &page);
+		int r = get_page(pages, off >> pages->page_shift, &page);
 
 		if (r < 0)
 			return r;

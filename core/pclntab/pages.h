@@ -13,7 +13,8 @@ struct ep_elf;
 struct ep_pages {
 	const struct ep_elf *elf;
 	uint64_t file_bytes;
-	uint32_t page_bytes;
+	uint32_t page_bytes; /* a power of two: 1 << page_shift */
+	uint32_t page_shift;
 	/* Of each set, newest first: page number + 1 (0: none), and where its bytes are. */
 	uint64_t numbers[EP_PAGES_SETS][EP_PAGES_WAYS];
 	uint8_t places[EP_PAGES_SETS][EP_PAGES_WAYS];
