@@ -7,8 +7,8 @@ table, file, line and start line of each frame, inlined ones too.
     test_functions.py FUNCTIONS_PRINT [GO...]
 
 Builds functions_truth with each Go there is on this machine (1.18 and newer), as an executable and
-as a stripped position-independent one, and asks both for random addresses of its text. Skipped (77)
-without a Go.
+as stripped position-independent ones, by Go's linker and by the system's, and asks both sides for
+random addresses of its text. Skipped (77) without a Go.
 """
 import glob
 import os
@@ -20,7 +20,7 @@ import tempfile
 
 ADDRESSES = 10000
 SOURCE = os.path.join(os.path.dirname(os.path.realpath(__file__)), "functions_truth")
-BUILDS = [("exe", ""), ("pie", "-s -w")]
+BUILDS = [("exe", ""), ("pie", "-s -w"), ("pie", "-s -w -linkmode=external")]
 WRAPPER, SHOWS_WRAPPER = 1, 2
 
 
