@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Probes the Go commands of this machine, which are Go programs, and those given as arguments: offsets as
+ * the sources of their versions have them, g where linkers put it, all functions that change stacks.
+ *
+ *	test_golang_files [FILE...]
+ */
+#include "core/elf/file.h"
+#include "core/plugin/elf_file.h"
+#include "plugins/golang/golang.h"
+
+#include <errno.h>
+#include <glob.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const places[] = {
+	"/usr/local/go/bin/go", "/usr/lib/go-*/bin/go", "/usr/local/go/bin/gofmt",
+	"/usr/local/go/pkg/tool/linux_amd64/compile", "/usr/lib/go-*/bin/gofmt",
+};
+
+static int failures;
+
+#define EXPECT(condition)                                                                          \
+	do {                                                                                       \
+		if (!(condition)) {                                                                \
+			printf("%s: line %d: %s\n", path, __LINE__, #condition);                   \
+			failures++;                                                                \
+		}                                                                                  \
+	} while (0)
+
+static uint32_t minor_of(const struct ep_file *file)
+{
+	const struct ep_unwinder_host *host = ep_unwinder_host_get();
+	struct ep_symbol section;
+	char info[48];
+	unsigned minor = 0;
+
+	if (host->file_section(file, ".go.buildinfo", &section) < 0 ||
+	    host->file_read(file, section.va, info, sizeof(info)) < 0 || !(info[15] & 2) ||
+	    sscanf(info + 33, "go1.%3u", &minor) != 1)
+		return 0;
+	return minor;
+}
+
+static void check_codes(const char *path, const struct go_executable *exe)
+{
+	uint32_t kinds = 0;
+
+	for (uint32_t i = 0; i < exe->n_codes; i++) {
+		EXPECT(exe->codes[i].bytes > 4 && exe->codes[i].bytes < 512);
+		kinds |= 1u << exe->codes[i].kind;
+	}
+	EXPECT((kinds & ~(1u << GO_CODE_CGOCALLBACK)) ==
+	       (1u << GO_CODE_SYSTEMSTACK | 1u << GO_CODE_MORESTACK | 1u << GO_CODE_ASMCGOCALL));
+	/* asmcgocall has two parts: with and without a goroutine. */
+	EXPECT(exe->n_codes == (kinds >> GO_CODE_CGOCALLBACK & 1 ? 5 : 4));
+}
+
+static void check_version(const char *path, const struct go_executable *exe, uint32_t minor)
+{
+	struct go_offsets known;
+
+	printf("%s: 1.%u, g %" PRIu32 " %" PRId64 ", m %u, sched.sp %u, sched.bp %u, curg %u, depth %u, frame %u, %u parts\n",
+	       path, minor, exe->g.kind, (int64_t)exe->g.value, exe->offsets.g_m, exe->offsets.g_sched_sp,
+	       exe->offsets.g_sched_bp, exe->offsets.m_curg, exe->depth_off, exe->frame_bytes, exe->n_codes);
+	if (minor < 15)
+		return;
+	go_offsets_of(minor, &known);
+	EXPECT(memcmp(&known, &exe->offsets, sizeof(known)) == 0);
+	EXPECT(exe->frame_bytes == (minor >= 21 ? 8 : 0));
+	EXPECT(exe->depth_off == (minor >= 22 ? 0 : 40));
+}
+
+static void check(const char *path)
+{
+	struct ep_elf_file file;
+	struct ep_elf *elf = NULL;
+	void *executable = NULL;
+
+	if (ep_elf_open(path, &elf) < 0)
+		return;
+	ep_elf_file_init(&file, elf, NULL, path);
+	EXPECT(go_probe(ep_unwinder_host_get(), &file.file, &executable) == 0);
+	if (executable) {
+		check_version(path, executable, minor_of(&file.file));
+		check_codes(path, executable);
+		go_unload(executable);
+	}
+	ep_elf_file_fini(&file);
+	ep_elf_close(elf);
+}
+
+/* Itself: a program of C's. */
+static void check_another(void)
+{
+	const char *path = "/proc/self/exe";
+	struct ep_elf_file file;
+	struct ep_elf *elf = NULL;
+	void *executable = NULL;
+
+	if (ep_elf_open(path, &elf) < 0)
+		return;
+	ep_elf_file_init(&file, elf, NULL, path);
+	EXPECT(go_probe(ep_unwinder_host_get(), &file.file, &executable) == EP_NOT_MINE);
+	ep_elf_file_fini(&file);
+	ep_elf_close(elf);
+}
+
+int main(int argc, char **argv)
+{
+	size_t n = 0;
+
+	check_another();
+	for (int i = 1; i < argc; i++, n++)
+		check(argv[i]);
+	for (size_t i = 0; i < EP_LEN(places) && argc == 1; i++) {
+		glob_t found;
+
+		if (glob(places[i], 0, NULL, &found) != 0)
+			continue;
+		for (size_t k = 0; k < found.gl_pathc; k++, n++)
+			check(found.gl_pathv[k]);
+		globfree(&found);
+	}
+	if (!n)
+		printf("SKIPPED: there is no Go on this machine\n");
+	return failures ? 1 : n ? 0 : 77;
+}
