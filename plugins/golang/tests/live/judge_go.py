@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Is a sample of programs/burner a stack that it can have?
+
+The burner prints for each scenario its stacks in the grammar of tests/live/stacks.py, from the leaf to the
+function that runs the scenario. Above any function of it the runtime may be at work: it grows the stack,
+collects, or was told by a signal to let another goroutine run. So a stack is true when what remains
+without these frames is the end of such a line. Goroutines and threads of the runtime's own have no
+function of the program; they must reach a root.
+"""
+import re
+
+import stacks
+import verdicts
+
+MOMENT = "a thread of C's begins or ends"
+NO_STACK = "a stack that the program does not have"
+# A goroutine's first function is called by none; that of a thread by mstart or, where C made it, by start_thread.
+ROOTS = re.compile(r"^(runtime\.(goexit|mstart|rt0_go|mcall|morestack|gogo)|_rt0_amd64(_linux)?|\[exec\]|\[exit\])$")
+RUNNERS = ("main.main.func", "runtime.main", "main.main", "runtime.goexit")
+RUNTIME = re.compile(r"^(runtime[./]|internal/|gogo$|gosave_systemstack_switch$|memeqbody$|aeshashbody$)")
+OWN = re.compile(r"^(main\.|goTurn$|goAlone$|c_|_cgo|crosscall)")
+
+
+def plain(frame):
+    """Symbols of assembly say which convention their calls have."""
+    return frame._replace(name=re.sub(r"\.abi(0|internal)$", "", frame.name))
+
+
+class Scenario:
+    def __init__(self, name):
+        self.name, self.patterns, self.seen = name, [], 0
+
+
+class Judge:
+    MOMENT = MOMENT
+
+    def __init__(self, text):
+        self.scenarios, self.version, self.cpu = [], "", None
+        for line in text.splitlines():
+            word, _, rest = line.partition(" ")
+            if word == "SCENARIO":
+                self.scenarios.append(Scenario(rest))
+            elif word in ("STACK", "MAY"):
+                self.scenarios[-1].patterns.append(stacks.Pattern(line))
+            elif word == "CPU":
+                self.cpu = float(rest)
+            elif word == "VERSION":
+                self.version = rest
+        self.said = self
+        self.memo = {}
+
+    def judge(self, frames, _thread):
+        frames = stacks.without_kernel([plain(frame) for frame in frames])
+        wrong = stacks.why_incomplete(frames + [stacks.Frame("_start", "")])
+        if wrong:
+            return wrong
+        if frames and not (ROOTS.match(frames[-1].name) or stacks.is_root(frames[-1])):
+            return stacks.NO_ROOT
+        user = self.without_root(frames)
+        if not any(OWN.match(frame.name) for frame in user):
+            return verdicts.TRUE if self.is_runtimes_own(frames) else MOMENT
+        for scenario in self.scenarios:
+            if any(self.is_end(pattern, user) for pattern in scenario.patterns):
+                scenario.seen += any(pattern.required and pattern.matches(user) for pattern in scenario.patterns)
+                return verdicts.TRUE
+        return NO_STACK
+
+    @staticmethod
+    def without_root(frames):
+        at = len(frames)
+        while at and (ROOTS.match(frames[at - 1].name) or stacks.is_root(frames[at - 1]) or
+                      frames[at - 1].name.startswith(RUNNERS)):
+            at -= 1
+        return frames[:at]
+
+    @staticmethod
+    def is_runtimes_own(frames):
+        return not frames or bool(ROOTS.match(frames[-1].name))
+
+    @staticmethod
+    def is_end(pattern, frames):
+        if pattern.matches(frames):
+            return True
+        start = 0
+        while start < len(frames) and not OWN.match(frames[start].name):
+            start += 1
+        for first, token in enumerate(pattern.tokens[1:], 1):
+            if token.any:
+                continue
+            at = start
+            while at < min(start + token.count - 1, len(frames)) and token.test(frames[at]):
+                at += 1  # a function that calls itself has not done so as often as it will
+            if pattern.matches_from(first, frames, start) or (at > start and pattern.matches_from(first + 1, frames, at)):
+                return True
+        return False
+
+    def problems(self):
+        """Of the scenarios, when all samples were judged."""
+        if not self.scenarios:
+            yield "it has no scenario"
+        for scenario in self.scenarios:
+            if not scenario.seen:
+                yield f"no sample of {scenario.name} has a whole stack of its"
+
+    def scenario_of(self, sample):
+        names = {plain(frame).name for frame in sample.frames}
+        for scenario in self.scenarios:
+            if any(pattern.text.split()[-1] in names for pattern in scenario.patterns):
+                return scenario.name
+        return "the runtime"
+
+    @staticmethod
+    def has_no_line(_frames):
+        """Lines are the names' part: core/symbol."""
+        return False
+
+    @staticmethod
+    def text_of(frames):
+        text = []
+        for frame in map(plain, frames):
+            if text and text[-1][0] == frame.name:
+                text[-1][1] += 1
+            else:
+                text.append([frame.name, 1])
+        return " ".join(name if n == 1 else f"{name}{{{n}}}" for name, n in text)[:900]

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Burns CPU in stacks that it prints itself, in the grammar of tests/live/stacks.py without the frames that
+// start a goroutine: burner SECONDS [SCENARIO...], or SECONDS idle to sleep. Each scenario is one goroutine's; functions that are not to be
+// inlined say so. It compiles with Go 1.15.
+package main
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+type scenario struct {
+	name  string
+	run   func(end time.Time)
+	lines []string // STACK lines, and MAY lines; all end in the function that runs it
+}
+
+var scenarios []scenario
+
+func add(name string, run func(end time.Time), lines ...string) {
+	scenarios = append(scenarios, scenario{name, run, lines})
+}
+
+var sink uint64
+
+//go:noinline
+func spin(n uint64) uint64 {
+	x := n
+	for i := uint64(0); i < 200000; i++ {
+		x = x*6364136223846793005 + i
+	}
+	return x
+}
+
+//go:noinline
+func until(end time.Time, f func()) {
+	for time.Now().Before(end) {
+		f()
+	}
+}
+
+//go:noinline
+func recurse(depth int) uint64 {
+	if depth == 0 {
+		return spin(1)
+	}
+	return recurse(depth-1) + 1
+}
+
+//go:noinline
+func deep(end time.Time) {
+	until(end, func() { sink += recurse(200) })
+}
+
+// grow asks for more stack at each level; a goroutine of its own begins with the smallest one.
+//
+//go:noinline
+func grow(depth int) byte {
+	var room [2048]byte
+	room[depth%2048] = byte(depth)
+	if depth == 0 {
+		return room[0]
+	}
+	return grow(depth-1) + room[depth%2048]
+}
+
+//go:noinline
+func grown(done chan byte) {
+	done <- grow(300)
+}
+
+//go:noinline
+func growing(end time.Time) {
+	until(end, func() {
+		done := make(chan byte)
+		go grown(done)
+		sink += uint64(<-done)
+	})
+}
+
+//go:noinline
+func now() int64 {
+	var sum int64
+	for i := 0; i < 20000; i++ {
+		sum += time.Now().UnixNano()
+	}
+	return sum
+}
+
+//go:noinline
+func clocks(end time.Time) {
+	until(end, func() { sink += uint64(now()) })
+}
+
+type node struct {
+	left, right *node
+	room        [16]uint64
+}
+
+//go:noinline
+func build(depth int) *node {
+	if depth == 0 {
+		return &node{}
+	}
+	return &node{left: build(depth - 1), right: build(depth - 1)}
+}
+
+//go:noinline
+func garbage(end time.Time) {
+	until(end, func() { sink += uint64(len(build(14).room)) })
+}
+
+//go:noinline
+func fail(n int) int {
+	var none []int
+	return none[n]
+}
+
+//go:noinline
+func recovered(n int) (r int) {
+	defer func() {
+		if recover() != nil {
+			r = int(spin(uint64(n)))
+		}
+	}()
+	return fail(n)
+}
+
+//go:noinline
+func panics(end time.Time) {
+	until(end, func() { sink += uint64(recovered(7)) })
+}
+
+//go:noinline
+func fill(m map[int]int, n int) {
+	for i := 0; i < n; i++ {
+		m[i] += i
+	}
+}
+
+//go:noinline
+func maps(end time.Time) {
+	m := map[int]int{}
+	until(end, func() { fill(m, 20000) })
+}
+
+// A loop without calls: it is stopped by a signal where it is.
+//
+//go:noinline
+func tight(n uint64) uint64 {
+	x := n
+	for i := uint64(0); i < 50000000; i++ {
+		x ^= x<<13 ^ i
+	}
+	return x
+}
+
+//go:noinline
+func preempted(end time.Time) {
+	until(end, func() { sink += tight(3) })
+}
+
+func init() {
+	add("deep", deep, "STACK main.spin main.recurse{201} main.deep.func1 main.until main.deep")
+	add("growing", growing, "MAY ... main.grown ?main.growing.func1.*", "MAY ... main.growing.func1 main.until main.growing",
+		"STACK runtime.* ... runtime.newstack runtime.morestack main.grow+ main.grown ?main.growing.func1.*")
+	add("clocks", clocks, "STACK ... main.now main.clocks.func1 main.until main.clocks",
+		"STACK VDSO ?runtime.nanotime1 time.now* time.Now main.now main.clocks.func1 main.until main.clocks")
+	add("garbage", garbage, "STACK ... main.build+ main.garbage.func1 main.until main.garbage")
+	add("panics", panics, "STACK main.spin main.recovered.func1 ... runtime.gopanic ... main.fail main.recovered main.panics.func1 main.until main.panics")
+	add("maps", maps, "STACK ... main.fill main.maps.func1 main.until main.maps")
+	add("preempted", preempted, "STACK ... main.tight main.preempted.func1 main.until main.preempted")
+}
+
+func cpuSeconds() float64 {
+	var used syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
+		return 0
+	}
+	return float64(used.Utime.Nano()+used.Stime.Nano()) / 1e9
+}
+
+func wanted(name string) bool {
+	for _, arg := range os.Args[2:] {
+		if arg == name {
+			return true
+		}
+	}
+	return len(os.Args) < 3
+}
+
+func main() {
+	if len(os.Args) < 2 {
+		fmt.Println("burner SECONDS [SCENARIO...]")
+		os.Exit(2)
+	}
+	seconds, err := strconv.ParseFloat(os.Args[1], 64)
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(2)
+	}
+	fmt.Println("VERSION", runtime.Version())
+	if len(os.Args) == 3 && os.Args[2] == "idle" {
+		time.Sleep(time.Duration(seconds * float64(time.Second)))
+		return
+	}
+	end := time.Now().Add(time.Duration(seconds * float64(time.Second)))
+	var all sync.WaitGroup
+	for i := range scenarios {
+		s := &scenarios[i]
+		if !wanted(s.name) {
+			continue
+		}
+		fmt.Println("SCENARIO", s.name)
+		fmt.Println(strings.Join(s.lines, "\n"))
+		all.Add(1)
+		go func() {
+			defer all.Done()
+			s.run(end)
+		}()
+	}
+	all.Wait()
+	fmt.Println("DONE", sink%2)
+	fmt.Println("CPU", cpuSeconds())
+}

@@ -1,0 +1,3 @@
+module burner
+
+go 1.15
