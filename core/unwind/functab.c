@@ -21,7 +21,7 @@
  * the instruction.
  */
 struct code {
-	uint64_t frame;	     /* rbp is set from rsp */
+	uint64_t frame;	     /* rbp is set from rsp, for the last time before rsp is written */
 	uint32_t frame_off;  /* rbp - rsp then */
 	uint64_t write, last_write; /* the first and the last that set rsp, but for push, pop, add, sub */
 	bool saves_fp;
@@ -118,7 +118,7 @@ static void see_insn(struct code *code, uint64_t va, size_t off, const uint8_t *
 		code->pops_return = true;
 	if (off < PROLOGUE && saves_fp(insn))
 		code->saves_fp = true;
-	if (code->frame == NOWHERE && off < PROLOGUE && sets_fp(insn, &frame_off)) {
+	if (code->write == NOWHERE && off < PROLOGUE && sets_fp(insn, &frame_off)) {
 		code->frame = va + (frame_off == 0 && insn[1] == 0x89 ? 3 : insn_bytes(insn));
 		code->frame_off = frame_off;
 	}
@@ -232,12 +232,12 @@ static void plan_writer(const struct ep_functab *functab, const struct code *cod
 		from_to(plan, code->write, func->end, EP_RULE_STOP);
 		return;
 	case EP_PCLNTAB_MORESTACK:
-	case EP_PCLNTAB_CGOCALLBACK:
 		/* Where the other stack is only the goroutine knows. */
 		plan_between(func, code, EP_RULE_UNSUPPORTED, plan);
 		return;
 	case EP_PCLNTAB_SYSTEMSTACK:
 	case EP_PCLNTAB_ASMCGOCALL:
+	case EP_PCLNTAB_CGOCALLBACK:
 		if (!plan_by_frame(functab, code, true, plan, rules))
 			plan_between(func, code, EP_RULE_UNSUPPORTED, plan);
 		return;

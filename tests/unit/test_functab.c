@@ -134,7 +134,7 @@ static const struct made_pair switching[] = { { 1, 0 }, { 7, 8 }, { 20, 24 }, { 
 static void another_stack_is_left_by_the_frame(void **state)
 {
 	static const char *const names[] = { "runtime.nanotime1", "time.now", "runtime.systemstack",
-					     "runtime.asmcgocall" };
+					     "runtime.asmcgocall", "runtime.cgocallback" };
 
 	(void)state;
 	for (size_t i = 0; i < EP_LEN(names); i++) {
@@ -171,13 +171,14 @@ static void the_frame_may_be_anywhere_in_it(void **state)
 	static const struct made_pair pcsp[] = { { 4, 0 }, { 60, 24 }, { 0, 0 } };
 	struct ep_unwind_table *table = build_function(&(struct function){
 		.name = "runtime.nanotime1", .flags = FLAG_ASM | FLAG_SP_WRITE, .pcsp = pcsp,
-		CODE("\x48\x83\xec\x18\x48\x89\x6c\x24\x10\x48\x89\xe5\x48\x8b\x62\x38\x48\x83\xe4\xf0\xff\xd0"
+		CODE("\x48\x83\xec\x18\x48\x89\x6c\x24\x10\x48\x8d\x6c\x24\x10\x48\x89\xe5\x48\x8b\x62\x38\x48\x83\xe4\xf0\xff\xd0"
 		     "\x48\x89\xec") });
 
 	(void)state;
 	assert_rule(table, OUTER, SP(8));
 	assert_rule(table, OUTER + 4, SAVED(32));
-	assert_table_rule(table, OUTER + 12, 6, 32, true, EP_OTHERS_SWITCH);
+	assert_rule(table, OUTER + 16, SAVED(32));
+	assert_table_rule(table, OUTER + 17, 6, 32, true, EP_OTHERS_SWITCH);
 	ep_unwind_table_free(table);
 	table = build_function(&(struct function){
 		.name = "runtime.nanotime1", .flags = FLAG_ASM | FLAG_SP_WRITE, .pcsp = pcsp,
