@@ -123,9 +123,10 @@ static int read_others(struct go_executable *exe, const struct ep_file *file, st
 	r = read_function(exe->host, file, "runtime.asmcgocall", function);
 	if (r == 0 && go_code_depth(function, &exe->depth_off) == 0)
 		add_switched(exe, function, GO_CODE_ASMCGOCALL);
-	r = read_function(exe->host, file, "runtime.cgocallback", function);
-	if (r == -ENODATA) /* before 1.16 */
-		r = read_function(exe->host, file, "runtime.cgocallback_gofunc", function);
+	/* To 1.15 cgocallback is another function, which calls this one. */
+	r = read_function(exe->host, file, "runtime.cgocallback_gofunc", function);
+	if (r == -ENODATA)
+		r = read_function(exe->host, file, "runtime.cgocallback", function);
 	if (r == 0)
 		add_switched(exe, function, GO_CODE_CGOCALLBACK);
 	return 0;

@@ -73,7 +73,7 @@ def environment(case, directory):
     command = case.runtime.root + case.runtime.program
     if case.runtime.root:  # its own idea of where it is does not hold here
         env["GOROOT"] = os.path.dirname(os.path.dirname(os.path.realpath(command)))
-    return dict(env, GOTOOLCHAIN="local", GOPROXY="off", GO111MODULE="on", CGO_ENABLED="01"[case.cgo],
+    return dict(env, GOTOOLCHAIN="local", GOPROXY="off", GO111MODULE="on", GOENV="off", CGO_ENABLED="01"[case.cgo],
                 GOCACHE=os.path.join(directory, "cache-" + case.runtime.version), GOPATH=os.path.join(directory, "path"))
 
 

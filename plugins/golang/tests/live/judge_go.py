@@ -15,15 +15,17 @@ import verdicts
 MOMENT = "a thread of C's begins or ends"
 NO_STACK = "a stack that the program does not have"
 # A goroutine's first function is called by none; that of a thread by mstart or, where C made it, by start_thread.
-ROOTS = re.compile(r"^(runtime\.(goexit|mstart|rt0_go|mcall|morestack|gogo)|_rt0_amd64(_linux)?|\[exec\]|\[exit\])$")
+ROOTS = re.compile(r"^(runtime\.(goexit|mstart|rt0_go|mcall|morestack|gogo)|gogo|_rt0_amd64(_linux)?|\[exec\]|\[exit\])$")
 RUNNERS = ("main.main.func", "runtime.main", "main.main", "runtime.goexit")
-RUNTIME = re.compile(r"^(runtime[./]|internal/|gogo$|gosave_systemstack_switch$|memeqbody$|aeshashbody$)")
-OWN = re.compile(r"^(main\.|goTurn$|goAlone$|c_|_cgo|crosscall)")
+OWN = re.compile(r"^(main\.|goTurn$|goAlone$|c_|C$|_cgo_\w*_Cfunc_|_cgoexp)")
+RUNS = re.compile(r"^(main\.|goTurn$|goAlone$|c_|_cgo_\w*_Cfunc_|_cgoexp)")    # not the runtime's own C
+NAMELESS = re.compile(r"\+0x[0-9a-f]+$")
 
 
 def plain(frame):
-    """Symbols of assembly say which convention their calls have."""
-    return frame._replace(name=re.sub(r"\.abi(0|internal)$", "", frame.name))
+    """Symbols of assembly say which convention their calls have; a stripped file's C has no names."""
+    name = "C" if NAMELESS.search(frame.name) else re.sub(r"\.abi(0|internal)$", "", frame.name)
+    return frame._replace(name=name)
 
 
 class Scenario:
@@ -57,7 +59,7 @@ class Judge:
         if frames and not (ROOTS.match(frames[-1].name) or stacks.is_root(frames[-1])):
             return stacks.NO_ROOT
         user = self.without_root(frames)
-        if not any(OWN.match(frame.name) for frame in user):
+        if not any(RUNS.match(frame.name) for frame in user):
             return verdicts.TRUE if self.is_runtimes_own(frames) else MOMENT
         for scenario in self.scenarios:
             if any(self.is_end(pattern, user) for pattern in scenario.patterns):
@@ -84,7 +86,7 @@ class Judge:
         start = 0
         while start < len(frames) and not OWN.match(frames[start].name):
             start += 1
-        for first, token in enumerate(pattern.tokens[1:], 1):
+        for first, token in enumerate(pattern.tokens):
             if token.any:
                 continue
             at = start

@@ -45,6 +45,7 @@ class Judging(unittest.TestCase):
 
     def test_the_runtime_may_be_above(self):
         self.is_true("runtime.asyncPreempt2 runtime.asyncPreempt main.recurse main.recurse main.deep runtime.goexit")
+        self.is_true("runtime.asyncPreempt main.spin main.recurse main.recurse main.recurse main.deep runtime.goexit")
         self.is_true("main.deep runtime.goexit")
         self.is_true("runtime.mallocgc main.grow main.grown runtime.goexit")
 
@@ -68,6 +69,7 @@ class Judging(unittest.TestCase):
     def test_the_runtimes_own_are_true(self):
         self.is_true("runtime.futex runtime.notesleep runtime.schedule runtime.mcall.abi0")
         self.is_true("runtime.usleep runtime.sysmon runtime.mstart1 runtime.mstart")
+        self.is_true("pthread_create burner+0x10 runtime.asmcgocall runtime.newm runtime.mstart")
         self.assertEqual(self.reason("start_thread clone3"), judge_go.MOMENT)
 
     def test_what_it_said(self):

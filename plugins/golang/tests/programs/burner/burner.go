@@ -167,7 +167,35 @@ func preempted(end time.Time) {
 	until(end, func() { sink += tight(3) })
 }
 
+func innermost(x uint64) uint64 {
+	x ^= x << 13
+	x ^= x >> 7
+	x ^= x << 17
+	return x*6364136223846793005 + 1442695040888963407
+}
+
+func middle(x uint64) uint64 {
+	return innermost(innermost(x)+1) ^ 5
+}
+
+//go:noinline
+func outer(n uint64) uint64 {
+	x := n
+	for i := 0; i < 200000; i++ {
+		x = middle(x)
+	}
+	return x
+}
+
+// Two functions that compilers put into their callers.
+//
+//go:noinline
+func inlined(end time.Time) {
+	until(end, func() { sink += outer(9) })
+}
+
 func init() {
+	add("inlined", inlined, "STACK main.innermost main.middle main.outer main.inlined.func1 main.until main.inlined")
 	add("deep", deep, "STACK main.spin main.recurse{201} main.deep.func1 main.until main.deep")
 	add("growing", growing, "MAY ... main.grown ?main.growing.func1.*", "MAY ... main.growing.func1 main.until main.growing",
 		"STACK runtime.* ... runtime.newstack runtime.morestack main.grow+ main.grown ?main.growing.func1.*")

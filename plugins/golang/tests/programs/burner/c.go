@@ -61,17 +61,17 @@ func cThreads(end time.Time) {
 
 const (
 	toC   = " ?runtime.asmcgocall_landingpad runtime.asmcgocall ?runtime.asmcgocall runtime.cgocall "
-	fromC = " ... runtime.cgocallbackg1 runtime.cgocallbackg ?runtime.cgocallbackg runtime.cgocallback* ?runtime.cgocallback* crosscall2 "
+	fromC = " ... runtime.cgocallbackg1 runtime.cgocallbackg ?runtime.cgocallbackg runtime.cgocallback* ?runtime.cgocallback* ?_cgoexp* crosscall2 "
 )
 
 func init() {
 	line := "STACK main.spin main.turn"
 	for i := 0; i < turns; i++ {
-		line += " ?main.goTurn" + fromC + "goTurn c_turns _cgo_*_Cfunc_c_turns" + toC + "main._Cfunc_c_turns ?main.turn.func1 main.turn"
+		line += " ?main.goTurn" + fromC + "goTurn|C c_turns|C _cgo_*_Cfunc_c_turns|C" + toC + "main._Cfunc_c_turns ?main.turn.func1 main.turn"
 	}
-	add("c_calls", cCalls, "STACK c_spin _cgo_*_Cfunc_c_spin"+toC+
+	add("c_calls", cCalls, "STACK c_spin|C _cgo_*_Cfunc_c_spin|C"+toC+
 		"main._Cfunc_c_spin ?main.inC.func1 main.inC main.cCalls.func1 main.until main.cCalls")
 	add("c_turns", cTurns, line+" main.cTurns.func1 main.until main.cTurns", "MAY ... main.turn main.cTurns.func1 main.until main.cTurns")
-	add("c_threads", cThreads, "STACK main.spin ?main.goAlone"+fromC+"goAlone c_thread", "MAY ... c_alone _cgo_*_Cfunc_c_alone"+toC+
-		"main._Cfunc_c_alone ?main.cThreads.func1.1 ... main.until main.cThreads", "MAY ... c_thread")
+	add("c_threads", cThreads, "STACK main.spin ?main.goAlone"+fromC+"goAlone|C c_thread|C", "MAY ... c_alone|C _cgo_*_Cfunc_c_alone|C"+toC+
+		"main._Cfunc_c_alone ?main.cThreads.func1.1 ... main.until main.cThreads", "MAY ... c_thread|C")
 }
