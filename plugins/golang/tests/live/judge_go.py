@@ -24,7 +24,8 @@ NAMELESS = re.compile(r"\+0x[0-9a-f]+$")
 
 def plain(frame):
     """Symbols of assembly say which convention their calls have; a stripped file's C has no names."""
-    name = "C" if NAMELESS.search(frame.name) else re.sub(r"\.abi(0|internal)$", "", frame.name)
+    is_ours = not stacks.LIBC.match(frame.file)
+    name = "C" if is_ours and NAMELESS.search(frame.name) else re.sub(r"\.abi(0|internal)$", "", frame.name)
     return frame._replace(name=name)
 
 

@@ -49,6 +49,11 @@ class Judging(unittest.TestCase):
         self.is_true("main.deep runtime.goexit")
         self.is_true("runtime.mallocgc main.grow main.grown runtime.goexit")
 
+    def test_signals_are_the_runtimes(self):
+        user = frames("main.spin main.recurse main.recurse main.recurse main.deep runtime.goexit")
+        handler = [*frames("runtime.sigprof runtime.sigtramp"), stacks.Frame("libc.so.6+0x3c050", "libc.so.6")]
+        self.assertEqual(self.judge.judge(handler + user, 0), verdicts.TRUE)
+
     def test_frames_must_not_be_missing_or_more(self):
         for text in ("main.spin main.recurse main.recurse main.deep runtime.goexit",
                      "main.spin main.deep runtime.goexit", "main.recurse{4} main.spin main.deep runtime.goexit",

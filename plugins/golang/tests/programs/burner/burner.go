@@ -7,8 +7,10 @@ package main
 
 import (
 	"fmt"
+	"io/ioutil"
 	"os"
 	"runtime"
+	"runtime/pprof"
 	"strconv"
 	"strings"
 	"sync"
@@ -167,6 +169,87 @@ func preempted(end time.Time) {
 	until(end, func() { sink += tight(3) })
 }
 
+//go:noinline
+func exchange(in, out chan int, n int) {
+	for i := 0; i < n; i++ {
+		out <- i
+		<-in
+	}
+}
+
+//go:noinline
+func answer(in, out chan int) {
+	for v := range in {
+		out <- v
+	}
+}
+
+//go:noinline
+func channels(end time.Time) {
+	in, out := make(chan int), make(chan int)
+	go func() { answer(out, in) }()
+	until(end, func() { exchange(in, out, 2000) })
+	close(out)
+}
+
+//go:noinline
+func choose(a, b chan int, n int) int {
+	got := 0
+	for i := 0; i < n; i++ {
+		select {
+		case a <- i:
+		case got = <-a:
+		case got = <-b:
+		}
+	}
+	return got
+}
+
+//go:noinline
+func selects(end time.Time) {
+	a, b := make(chan int, 1), make(chan int)
+	until(end, func() { sink += uint64(choose(a, b, 2000)) })
+}
+
+//go:noinline
+func climb(depth int) uint64 {
+	if depth == 0 {
+		return spin(2)
+	}
+	return climb(depth-1) + 1
+}
+
+//go:noinline
+func member(all *sync.WaitGroup) {
+	defer all.Done()
+	climb(20)
+}
+
+// A thousand goroutines at once.
+//
+//go:noinline
+func crowd(end time.Time) {
+	until(end, func() {
+		var all sync.WaitGroup
+		all.Add(1000)
+		for i := 0; i < 1000; i++ {
+			go member(&all)
+		}
+		all.Wait()
+	})
+}
+
+// Go's own profiler sends signals.
+//
+//go:noinline
+func profiled(end time.Time) {
+	if err := pprof.StartCPUProfile(ioutil.Discard); err != nil {
+		panic(err)
+	}
+	until(end, func() { sink += spin(4) })
+	pprof.StopCPUProfile()
+}
+
 func innermost(x uint64) uint64 {
 	x ^= x << 13
 	x ^= x >> 7
@@ -195,6 +278,12 @@ func inlined(end time.Time) {
 }
 
 func init() {
+	add("channels", channels, "MAY ... main.answer main.channels.func1", "STACK ... main.exchange main.channels.func2 main.until main.channels")
+	add("selects", selects, "STACK ... runtime.selectgo main.choose main.selects.func1 main.until main.selects",
+		"MAY ... main.choose main.selects.func1 main.until main.selects")
+	add("crowd", crowd, "MAY ... main.crowd.func1 main.until main.crowd", "MAY ... main.member ?main.crowd.func*",
+		"STACK main.spin main.climb{21} main.member ?main.crowd.func*")
+	add("profiled", profiled, "STACK main.spin main.profiled.func1 main.until main.profiled", "MAY ... main.profiled")
 	add("inlined", inlined, "STACK main.innermost main.middle main.outer main.inlined.func1 main.until main.inlined")
 	add("deep", deep, "STACK main.spin main.recurse{201} main.deep.func1 main.until main.deep")
 	add("growing", growing, "MAY ... main.grown ?main.growing.func1.*", "MAY ... main.growing.func1 main.until main.growing",
