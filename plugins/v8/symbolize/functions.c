@@ -438,13 +438,13 @@ static const char *get_special(const struct v8_layout *layout, uint32_t kind)
 }
 
 /*
- * A function that WebAssembly exports is called by its index, and has no script (WebAssembly JavaScript Interface,
- * "create a new Exported Function"). Code that is that JSFunction's, and not of the module, is its wrapper, which is
+ * A function that WebAssembly exports is called by its index, and has its module's script or none (WebAssembly JavaScript
+ * Interface, "create a new Exported Function"; 26 has the script). Code that is that JSFunction's, and not of the module, is its wrapper, which is
  * JavaScript to BPF; where the wrapper begins, nothing else tells.
  */
 static bool is_exported(const struct parts *parts, const char *own)
 {
-	return !parts->script && own[0] && own[strspn(own, "0123456789")] == '\0';
+	return (!parts->script || parts->script->is_wasm) && own[0] && own[strspn(own, "0123456789")] == '\0';
 }
 
 static int compose(struct v8_context *context, struct parts *parts, char *buf, size_t size)

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
+#define TYPE_WASM 3 /* of a Script: objects/script.h, 6.2 to 14.6 */
 #define MAX_SOURCE (64u << 20) /* bytes; what is longer has no lines */
 
 struct lines_item {
@@ -147,13 +148,15 @@ static int read_script(struct v8_heap *heap, struct v8_cache *cache, uint64_t ob
 	struct v8_script *script;
 	char file[V8_FILE_BYTES];
 	size_t bytes;
-	int32_t line, column;
+	int32_t line, column, type;
 	int r = read_file(heap, object, file);
 
 	if (r == 0)
 		r = read_smi_or(heap, object, heap->layout->script_line_off, 0, &line);
 	if (r == 0)
 		r = read_smi_or(heap, object, heap->layout->script_column_off, 0, &column);
+	if (r == 0)
+		r = read_smi_or(heap, object, heap->layout->script_type, 0, &type);
 	if (r < 0)
 		return r;
 	bytes = sizeof(*script) + strlen(file) + 1;
@@ -166,6 +169,7 @@ static int read_script(struct v8_heap *heap, struct v8_cache *cache, uint64_t ob
 	script->id = id;
 	script->line_off = line;
 	script->column_off = column;
+	script->is_wasm = type == TYPE_WASM;
 	memcpy(script->file, file, strlen(file));
 	v8_cache_put(cache, &script->item);
 	*ret = script;

@@ -12,6 +12,7 @@ struct v8_script {
 	struct v8_item item; /* key: the Script, its id and the thread */
 	uint64_t object;     /* tagged: where it was when it was read */
 	int32_t id, line_off, column_off;
+	bool is_wasm; /* a module of WebAssembly */
 	char file[]; /* as people know it; "": none */
 };
 

@@ -394,6 +394,12 @@ static void names_no_wrapper_by_an_index(void **state)
 		heap->fail_at = heap->n_reads + 1;
 		frame.words[2]++;
 		assert_named(&world, &frame, "(js-to-wasm) 0:0 - [0]");
+		made.script = new_script(heap, one_byte(heap, "wasm://wasm/1"), 0, 78);
+		put64(heap, made.script, heap->layout.script_type, smi(3));
+		made.literal++;
+		made.unique_id++;
+		frame = frame_of(heap, V8_FRAME_COMPILED, new_function(heap, &made), 0x700000, 0);
+		assert_named(&world, &frame, "(js-to-wasm) 0:0 wasm://wasm/1 [0]?");
 		made.script = world.script; /* ({2() {}})[2] */
 		made.literal++;
 		made.unique_id++;
