@@ -164,6 +164,14 @@ static void see_return(struct stepper *s)
 	s->depth = found == MAX_DEPTH ? 0 : found;
 }
 
+/* Whatever way it came back: who is where a call returns to, and has left its slot, is not in that call. */
+static void see_arrival(struct stepper *s)
+{
+	while (s->depth && s->calls[s->depth - 1].back == s->regs.rip &&
+	       s->calls[s->depth - 1].slot < s->regs.rsp)
+		s->depth--;
+}
+
 /* --- a row against it */
 
 static const struct v8_builtin_row *find_row(const struct ep_vec *vec, uint64_t va)
@@ -258,6 +266,7 @@ static bool step(struct stepper *s, unsigned int *outside)
 	if (*outside > OUTSIDE_STEPS)
 		return false;
 	s->steps++;
+	see_arrival(s);
 	s->in_builtins += builtin != NULL;
 	if (builtin && s->depth)
 		check_row(s, builtin, va);
