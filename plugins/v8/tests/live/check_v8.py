@@ -28,6 +28,7 @@ STARTUP_THRESHOLD = 98.0
 STARTUP_SECONDS = 1
 STARTUP_FEWEST = 100
 FREQUENCY = 499
+OUTSIDE = ("timed",)     # half of its time is in the loop that its timers are in, and in no function of its own
 INTERPRETED_SECONDS = 4
 ATTACHED_SECONDS = 12   # of them 3 are sampled: the unwinder's load takes seconds on a busy machine
 IN_CONTAINER = ("closures", "turns64", "deep500", "wasm", "asyncs")
@@ -105,7 +106,7 @@ def threads_of(said, samples):
 
 def share_problems(verdict, said, frequency):
     """Of each scenario's CPU time, counted as samples."""
-    seconds = {name: cpu for name, cpu in said.work.items() if cpu == cpu}
+    seconds = {name: cpu for name, cpu in said.work.items() if cpu == cpu and name not in OUTSIDE}
     if seconds:
         yield from shares.problems({name: sum(verdict.scenarios[name].values()) for name in seconds},
                                    {name: cpu * frequency for name, cpu in seconds.items()})
