@@ -2,7 +2,8 @@
 /*
  * Memory that cannot be read, one piece after the other: each read of a run from attach to the last
  * name fails once, then each page of the fixture is taken away (of very many reads or pages each
- * second, third, ..); at last attaching fails when all has been said. What must hold of every stack:
+ * second, third, .., and of these the caller may want a part); at last attaching fails when all has
+ * been said. What must hold of every stack:
  *
  * 1. Its native frames are the first ones of the stack without faults, unless no frame of a language is
  *    left: what it hides of its runtime is there then. Behind a read that failed
@@ -39,6 +40,7 @@
 struct faults {
 	const struct replay *replay;
 	const char *path;
+	unsigned int every; /* of the faults only each such one */
 	struct ep_vec *events; /* without faults: one for each thread */
 	struct ep_vec text;
 	struct ep_vec event, faulty_text;
@@ -280,7 +282,7 @@ static int run_without(struct faults *f, uint64_t *ret_reads)
 
 static void try_reads(struct faults *f, uint64_t reads)
 {
-	for (uint64_t n = 1; n <= reads; n += 1 + reads / MAX_READS) {
+	for (uint64_t n = 1; n <= reads; n += (1 + reads / MAX_READS) * f->every) {
 		snprintf(f->what, sizeof(f->what), "read %" PRIu64 " of %" PRIu64, n, reads);
 		ep_replay_fail_read(f->replay->replay, n);
 		try_fault(f);
@@ -307,7 +309,7 @@ static size_t try_pages(struct faults *f)
 {
 	uint64_t page, last = 0;
 	const uint64_t *addr;
-	size_t n = 0, step = 1 + count_pages(f) / MAX_PAGES;
+	size_t n = 0, step = (1 + count_pages(f) / MAX_PAGES) * f->every;
 
 	ep_vec_each (&f->replay->fixture->block_addrs, addr) {
 		page = EP_ALIGN_DOWN(*addr, PAGE_BYTES);
@@ -383,9 +385,9 @@ static void try_attaches(struct faults *f)
 	}
 }
 
-int replay_faults(const char *path, const struct replay *replay)
+int replay_faults(const char *path, const struct replay *replay, unsigned int every)
 {
-	struct faults f = {.replay = replay, .path = path};
+	struct faults f = {.replay = replay, .path = path, .every = every};
 	size_t n_threads = replay->fixture->threads.len, n_pages;
 	uint64_t reads = 0;
 	int r;

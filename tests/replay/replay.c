@@ -4,7 +4,8 @@
  *
  *	-p DIR	    language plugins; can be repeated
  *	--check	    compare with NAME.txt beside the fixture; --update: write it anew
- *	--faults    every read of the process's memory fails once, then every page (faults.c)
+ *	--faults    every read of the process's memory fails once, then every page (faults.c); with =N only each
+ *		    N-th, unless EBPF_PROFILER_TEST_FULL is set
  *	--late	    each stack once more, walked from a copy of it (late.c)
  *	--page ADDR one page cannot be read; --read N: the N-th read fails
  *	--bytecode  the BPF programs as a kernel gets them, interpreted
@@ -36,6 +37,7 @@ struct options {
 	struct ep_replay_plugins plugins;
 	struct replay_way way;
 	bool check, update, faults, late, plain, shrink;
+	unsigned int every; /* of the faults */
 	uint64_t page; /* address */
 	uint64_t read; /* number */
 };
@@ -190,7 +192,7 @@ static int run(const char *path, const struct options *options)
 		printf("skip: %s needs plugins: %s\n", path, replay.fixture->languages);
 		r = STATUS_SKIP;
 	} else if (options->faults) {
-		r = replay_faults(path, &replay);
+		r = replay_faults(path, &replay, options->every);
 	} else if (options->shrink) {
 		r = replay_shrink(path, &options->plugins);
 		r = r < 0 ? complain(path, ep_strerror(r)) : 0;
@@ -206,11 +208,19 @@ static int run(const char *path, const struct options *options)
 	return r;
 }
 
+/* Nothing, zero and a full run are all of them. */
+static unsigned int parse_every(const char *text)
+{
+	unsigned long every = text && !getenv("EBPF_PROFILER_TEST_FULL") ? strtoul(text, NULL, 10) : 1;
+
+	return every > 0 && every < 1000 ? (unsigned int)every : 1;
+}
+
 static int parse(int argc, char **argv, struct options *options)
 {
 	static const struct option names[] = {{"check", no_argument, NULL, 'c'},
 					      {"update", no_argument, NULL, 'u'},
-					      {"faults", no_argument, NULL, 'f'},
+					      {"faults", optional_argument, NULL, 'f'},
 					      {"late", no_argument, NULL, 'l'},
 					      {"bytecode", no_argument, NULL, 'b'},
 					      {"frames", required_argument, NULL, 'F'},
@@ -230,6 +240,8 @@ static int parse(int argc, char **argv, struct options *options)
 			options->page = strtoull(optarg, NULL, 0);
 		else if (option == 'F')
 			options->way.frames = (uint32_t)strtoul(optarg, NULL, 0);
+		else if (option == 'f')
+			options->every = parse_every(optarg);
 		else if (option == 'R')
 			options->read = strtoull(optarg, NULL, 0);
 		else if (option == '?')

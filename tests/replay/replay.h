@@ -21,8 +21,8 @@ int replay_open(const char *path, const struct ep_replay_plugins *plugins, struc
 		struct replay *ret);
 void replay_close(struct replay *replay);
 
-/* faults.c. 0, or 1 after what is wrong was said. */
-int replay_faults(const char *path, const struct replay *replay);
+/* faults.c. 0, or 1 after what is wrong was said. every: 1 for all faults, n for each n-th. */
+int replay_faults(const char *path, const struct replay *replay, unsigned int every);
 /* late.c. The same; also when there was nothing to compare. */
 int replay_late(const char *path, const struct replay *replay);
 /* shrink.c. 0 or a negative errno. */
