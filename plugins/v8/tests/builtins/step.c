@@ -155,7 +155,7 @@ static size_t find_call(const struct stepper *s, uint64_t back)
 	return MAX_DEPTH;
 }
 
-/* Frames that were left together, or written anew (deoptimization), are in no call. */
+/* Of frames that were left together some calls are still there. */
 static void see_return(struct stepper *s)
 {
 	size_t found = find_call(s, read_word(s, s->regs.rsp));
@@ -170,6 +170,19 @@ static void see_arrival(struct stepper *s)
 	while (s->depth && s->calls[s->depth - 1].back == s->regs.rip &&
 	       s->calls[s->depth - 1].slot < s->regs.rsp)
 		s->depth--;
+}
+
+/*
+ * `mov rsp, [memory]` of a frame that is left (V8's CEntry, to who catches an exception) or written anew (the
+ * deoptimizer's entry): who is on the stack then was in no call that was seen. Memory of the stack itself is where
+ * a call of C finds the rsp again that it aligned: REX.W 8B /4, whose base in a SIB byte is rsp.
+ */
+static bool leaves_frames(const uint8_t *code)
+{
+	bool is_load = (code[0] & 0xfc) == 0x48 && code[1] == 0x8b && (code[2] >> 3 & 7) == 4;
+	bool of_stack = (code[2] & 7) == 4 && !(code[0] & 1);
+
+	return is_load && code[2] >> 6 != 3 && !of_stack;
 }
 
 /* --- a row against it */
@@ -273,7 +286,9 @@ static bool step(struct stepper *s, unsigned int *outside)
 	else if (builtin)
 		s->unseen++;
 	read_code(s);
-	if (!x86_decode(s->code, sizeof(s->code), &insn)) {
+	if (leaves_frames(s->code)) {
+		s->depth = 0;
+	} else if (!x86_decode(s->code, sizeof(s->code), &insn)) {
 		if (insn.kind == X86_CALL)
 			see_call(s, insn.bytes);
 		else if (insn.kind == X86_RETURN)
