@@ -38,6 +38,20 @@ struct {
 	__type(value, struct ep_exec);
 } ep_execs SEC(".maps");
 
+/* The inodes of programs in whose processes a language was met (ep_exec: inode). The value means nothing. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1024);
+	__type(key, __u64);
+	__type(value, __u32);
+} ep_runtimes SEC(".maps");
+
+/* Wakes user space in the middle of a rest, which must not see whether there are samples. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4096);
+} ep_wakes SEC(".maps");
+
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, EP_MAX_RULES);

@@ -80,12 +80,28 @@ int ep_fork(struct bpf_raw_tracepoint_args *ctx)
 	return 0;
 }
 
-/* User space is woken for an exec alone: to open what it does not know before that is gone. */
-static __always_inline __u64 exec_wake_flag(void)
+static __always_inline bool is_of_runtime(const struct ep_exec *exec)
+{
+	return bpf_map_lookup_elem(&ep_runtimes, &exec->inode) != NULL;
+}
+
+/*
+ * User space is woken for an exec alone: to open what it does not know before that is gone. What a
+ * language runs in is known, and wakes it when it is mapped.
+ */
+static __always_inline __u64 exec_wake_flag(const struct ep_exec *exec)
 {
 	struct ep_control *control = get_control();
 
-	return control ? wake_flag(control) : BPF_RB_NO_WAKEUP;
+	return control && !is_of_runtime(exec) ? wake_flag(control) : BPF_RB_NO_WAKEUP;
+}
+
+static __always_inline __u64 task_exe_inode(__u64 task)
+{
+	__u64 mm = read_kernel_u64(task + ep_config.task_mm_off);
+
+	return read_kernel_u64(read_kernel_u64(mm + ep_config.mm_exe_file_off) +
+			       ep_config.file_inode_off);
 }
 
 /*
@@ -111,13 +127,14 @@ int ep_exec(struct bpf_raw_tracepoint_args *ctx)
 	event.pid = pid;
 	exec.start_ns = event.start_ns = task_start_ns(task);
 	exec.image = event.image = task_image(task) + 1;
+	exec.inode = task_exe_inode(task);
 	bpf_probe_read_kernel_str(exec.comm, sizeof(exec.comm), (void *)ctx->args[1]);
 	__builtin_memcpy(event.comm, exec.comm, sizeof(event.comm));
 	bpf_map_delete_elem(&ep_procs, &pid);
 	bpf_map_update_elem(&ep_execs, &pid, &exec, BPF_ANY);
 	if (!in_filter(pid, event.start_ns))
 		return 0;
-	send_process_event(&event, exec_wake_flag());
+	send_process_event(&event, exec_wake_flag(&exec));
 	return 0;
 }
 
@@ -127,10 +144,14 @@ int ep_exec_done(struct bpf_raw_tracepoint_args *ctx)
 {
 	__u32 pid = bpf_get_current_pid_tgid() >> 32;
 	struct ep_exec *exec = bpf_map_lookup_elem(&ep_execs, &pid);
+	struct ep_wake wake = {.pid = pid};
 
 	(void)ctx;
-	if (exec)
-		exec->is_going = 0;
+	if (!exec)
+		return 0;
+	exec->is_going = 0;
+	if (is_of_runtime(exec) && in_filter(pid, exec->start_ns))
+		bpf_ringbuf_output(&ep_wakes, &wake, sizeof(wake), 0);
 	return 0;
 }
 

@@ -170,6 +170,8 @@ struct ep_config {
 	__u32 task_signal_off;
 	__u32 signal_live_off;
 	__u32 mm_map_count_off;
+	__u32 mm_exe_file_off;
+	__u32 file_inode_off;
 	__u32 task_tls_off; /* the thread pointer: thread.fsbase */
 	__u32 task_exec_id_off; /* self_exec_id; its low 32 bits are the image */
 	__u32 kernel_frames; /* bpf_get_stack stops there: EP_MAX_KERNEL or less, a sysctl */
@@ -190,7 +192,17 @@ struct ep_exec {
 	__u64 start_ns;
 	__u32 image;	/* of the new program */
 	__u32 is_going; /* the new program does not run yet */
+	__u64 inode;	/* the address of its file's; another file's may come to lie there */
 	char comm[EP_COMM_BYTES]; /* its name, which the task gets a moment later */
+};
+
+/*
+ * A record of ep_wakes: a program is about to run in whose processes a language was met before.
+ * What of its main program's code is mapped is told before this.
+ */
+struct ep_wake {
+	__u32 pid;
+	__u32 pad;
 };
 
 /* Value of ep_filter. */

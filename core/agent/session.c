@@ -95,8 +95,21 @@ static void name_soon(struct ep_session *session)
 		ep_namer_run(session->namer, ep_store_frames(session->stores[i]));
 }
 
+/* What woke us has told all there is: the records are on the other ring. */
+static void take_wakes(struct ep_session *session)
+{
+	const void *wake;
+	size_t bytes;
+
+	ep_ring_begin(session->wakes);
+	while (ep_ring_next(session->wakes, &wake, &bytes) == EP_RING_RECORD)
+		;
+	ep_ring_release(session->wakes);
+}
+
 static void drain(struct ep_session *session)
 {
+	take_wakes(session);
 	ep_processes_end_turn(session->processes, ep_order_drain(session->order));
 	if (ep_languages_in_use(session->languages))
 		name_soon(session);
@@ -206,10 +219,22 @@ static void on_names(void *arg)
 	ep_session_finish_seals(arg);
 }
 
+/* What it executed wakes us when it is executed again. */
+static void mark_runtime(struct ep_session *session, pid_t pid)
+{
+	uint32_t key = (uint32_t)pid, one = 1;
+	struct ep_exec exec;
+
+	if (bpf_map_lookup_elem(ep_bpf_map_fd(session->bpf, "ep_execs"), &key, &exec) == 0)
+		(void)bpf_map_update_elem(ep_bpf_map_fd(session->bpf, "ep_runtimes"), &exec.inode,
+					  &one, BPF_ANY);
+}
+
 static void on_language(void *arg, pid_t pid)
 {
 	struct ep_session *session = arg;
 
+	mark_runtime(session, pid);
 	ep_processes_on_language(session->processes, pid);
 }
 
@@ -361,6 +386,8 @@ static int new_order(struct ep_session *session)
 	};
 	int r = ep_ring_open(ep_bpf_map_fd(session->bpf, "ep_ring"), &session->ring);
 
+	if (r == 0)
+		r = ep_ring_open(ep_bpf_map_fd(session->bpf, "ep_wakes"), &session->wakes);
 	options.ring = session->ring;
 	return r < 0 ? r : ep_order_new(&options, &session->order);
 }
@@ -395,6 +422,7 @@ static int init_watch(struct ep_session *session)
 		.control = ep_bpf_control(session->bpf),
 		.ring_fd = ep_ring_fd(session->ring),
 		.side_fd = ep_events_poll_fd(session->events),
+		.exec_fd = ep_ring_fd(session->wakes),
 		.max_rest_ms = max_rest_ms(session),
 		.look = on_look,
 		.tick = on_tick,
@@ -417,6 +445,7 @@ static void free_parts(struct ep_session *session)
 	ep_order_free(session->order);
 	ep_events_close(session->events);
 	ep_ring_close(session->ring);
+	ep_ring_close(session->wakes);
 	ep_bpf_free(session->bpf);
 	free(session);
 }

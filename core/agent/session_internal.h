@@ -32,7 +32,7 @@ struct ep_session {
 	struct ep_processes *processes;
 	struct ep_namer *namer;
 	struct ep_events *events;
-	struct ep_ring *ring;
+	struct ep_ring *ring, *wakes;
 	struct ep_order *order;
 	struct ep_store *stores[EP_SESSION_MAX_STORES];
 	size_t n_stores;

@@ -7,36 +7,48 @@
 /*
  * What wakes us now and then is seen to at once, since a program that was executed maps its
  * libraries in the next moments; what does all the time no more than some 40 times a second.
+ * Behind the part of a long rest that pays for what was done, such programs are seen to all the same
+ * in which a language was met before: they may live for 0.1 s, and their frames cannot be walked
+ * later. A look for one takes some 0.1 ms.
  */
 #define SHORT_REST_MS	       2
 #define LONG_REST_MS	       25
 #define SHORT_RESTS_PER_SECOND 10
 #define SHORT_RESTS_BURST      50
+#define EXECS_PER_SECOND       40
+#define EXECS_BURST	       80
 
 static void on_rested(uv_timer_t *timer);
+static void on_dozed(uv_timer_t *timer);
+
+static void start_timer(struct ep_watch *watch, uv_timer_cb then, uint64_t ms)
+{
+	uv_timer_start(&watch->rest, then, EP_MAX(EP_MIN(ms, (uint64_t)watch->options.max_rest_ms), 1u), 0);
+}
 
 static void rest(struct ep_watch *watch, uint64_t ms)
 {
 	watch->options.control->asleep = 0;
 	for (size_t i = 0; i < watch->n_polls; i++)
 		uv_poll_stop(&watch->polls[i]);
-	uv_timer_start(&watch->rest, on_rested, EP_MAX(EP_MIN(ms, (uint64_t)watch->options.max_rest_ms), 1u), 0);
+	start_timer(watch, on_rested, ms);
 }
 
 static void on_poll(uv_poll_t *poll, int status, int events)
 {
 	struct ep_watch *watch = poll->data;
-	uint64_t spent_ns, rest_ms;
+	uint64_t spent_ns, rest_ms, long_ms = EP_MIN(LONG_REST_MS, watch->options.max_rest_ms);
 
 	(void)status, (void)events;
 	watch->wakes++;
 	(void)watch->options.look(watch->options.arg);
 	spent_ns = ep_clock_thread_cpu_ns() - watch->cpu_ns;
 	rest_ms = REST_FACTOR * spent_ns / EP_NS_PER_MS;
+	watch->doze_ms = 0;
 	if (ep_budget_take(&watch->short_rests, ep_clock_mono_ns()))
 		rest_ms = EP_MIN(rest_ms, (uint64_t)SHORT_REST_MS);
-	else
-		rest_ms = EP_MAX(rest_ms, (uint64_t)LONG_REST_MS);
+	else if (rest_ms < long_ms)
+		watch->doze_ms = long_ms - rest_ms;
 	rest(watch, rest_ms);
 }
 
@@ -48,7 +60,26 @@ static void sleep_again(struct ep_watch *watch)
 	watch->options.control->asleep = 1;
 }
 
-static void on_rested(uv_timer_t *timer)
+/* While nothing else wakes us. Where there are too many, the rest goes on. */
+static void on_exec(uv_poll_t *poll, int status, int events)
+{
+	struct ep_watch *watch = poll->data;
+
+	if (ep_budget_take(&watch->execs, ep_clock_mono_ns()))
+		on_poll(poll, status, events);
+	else
+		uv_poll_stop(poll);
+}
+
+static void doze(struct ep_watch *watch)
+{
+	watch->cpu_ns = ep_clock_thread_cpu_ns();
+	uv_poll_start(&watch->polls[0], UV_READABLE, on_exec);
+	start_timer(watch, on_dozed, watch->doze_ms);
+	watch->doze_ms = 0;
+}
+
+static void on_dozed(uv_timer_t *timer)
 {
 	struct ep_watch *watch = timer->data;
 
@@ -56,6 +87,16 @@ static void on_rested(uv_timer_t *timer)
 		rest(watch, 1);
 	else
 		sleep_again(watch);
+}
+
+static void on_rested(uv_timer_t *timer)
+{
+	struct ep_watch *watch = timer->data;
+
+	if (watch->doze_ms)
+		doze(watch);
+	else
+		on_dozed(timer);
 }
 
 static void on_tick(uv_timer_t *timer)
@@ -83,11 +124,14 @@ int ep_watch_init(struct ep_watch *watch, const struct ep_watch_options *options
 	*watch = (struct ep_watch){.options = *options};
 	ep_budget_init(&watch->short_rests, SHORT_RESTS_PER_SECOND, SHORT_RESTS_BURST,
 		       ep_clock_mono_ns());
+	ep_budget_init(&watch->execs, EXECS_PER_SECOND, EXECS_BURST, ep_clock_mono_ns());
 	uv_timer_init(options->loop, &watch->rest);
 	uv_timer_init(options->loop, &watch->ticks);
 	watch->rest.data = watch;
 	watch->ticks.data = watch;
-	r = add_poll(watch, options->ring_fd);
+	r = add_poll(watch, options->exec_fd);
+	if (r == 0)
+		r = add_poll(watch, options->ring_fd);
 	return r < 0 ? r : add_poll(watch, options->side_fd);
 }
 

@@ -5,11 +5,14 @@
  * of a CPU pays for.
  *
  *	ASLEEP ── an exec, a mapping, a ring that fills up, a new trace of a language ──► look, then
- *	   ▲                                                                                  │
- *	   └────── look ◄── 20 times as long as all since the last rest took ── RESTING ◄─────┘
+ *	   ▲                                                                               │    ▲
+ *	   │         20 times as long as all since the last rest took ── RESTING ◄─────────┘    │
+ *	   │                               │                                                    │
+ *	   └────── look ◄── up to 25 ms ── DOZING ── an exec of what a language was met in ─────┘
  *
- * (after the first wake-ups since it was quiet 2 ms at most, later 25 ms at least), and twice a second
- * in any case. The kernel wakes who is ASLEEP alone (struct ep_control: asleep).
+ * (after the first wake-ups since it was quiet 2 ms at most, and no doze), and twice a second
+ * in any case. The kernel wakes who is ASLEEP alone (struct ep_control: asleep), but for such an exec,
+ * which has a ring of its own.
  *
  * Loop's thread only.
  */
@@ -28,6 +31,7 @@ struct ep_watch_options {
 	uv_loop_t *loop;
 	struct ep_control *control;
 	int ring_fd, side_fd; /* -1: there is none */
+	int exec_fd; /* can be read when a program was executed that is not to wait */
 	uint32_t max_rest_ms; /* what comes meanwhile must fit into the ring */
 	/* Looks at all records. True when some could not be handled yet. */
 	bool (*look)(void *arg);
@@ -38,10 +42,11 @@ struct ep_watch_options {
 struct ep_watch {
 	struct ep_watch_options options;
 	uv_timer_t rest, ticks;
-	uv_poll_t polls[2];
+	uv_poll_t polls[3]; /* the first one is that of exec_fd */
 	size_t n_polls;
+	uint64_t doze_ms; /* how long it dozes after this rest */
 	uint64_t cpu_ns; /* of this thread, when it last went to sleep */
-	struct ep_budget short_rests;
+	struct ep_budget short_rests, execs;
 	uint64_t wakes;	 /* how often something woke it */
 };
 

@@ -37,6 +37,8 @@ static const struct wanted wanted[] = {
 	{"task_struct", "self_exec_id", offsetof(struct ep_config, task_exec_id_off)},
 	{"task_struct", "signal", offsetof(struct ep_config, task_signal_off)},
 	{"mm_struct", "map_count", offsetof(struct ep_config, mm_map_count_off)},
+	{"mm_struct", "exe_file", offsetof(struct ep_config, mm_exe_file_off)},
+	{"file", "f_inode", offsetof(struct ep_config, file_inode_off)},
 	{"signal_struct", "live", offsetof(struct ep_config, signal_live_off)},
 };
 

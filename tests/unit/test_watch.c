@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* When the kernel's records are looked at: what wakes whom out of which rest, and what it costs at most. */
+#include "core/agent/watch.h"
+#include "core/base/clock.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define MAX_LOOKS 4096
+#define TRIES	  200
+/* watch.c: LONG_REST_MS. No rest is shorter than its timer says, but for the loop's clock, of whole ms. */
+#define LONG_NS ((25 - 2) * EP_NS_PER_MS)
+
+struct world {
+	uv_loop_t loop;
+	struct ep_watch watch;
+	struct ep_control control;
+	int ring_fd, side_fd, exec_fd;
+	uint64_t burn_ns;  /* of each look */
+	uint64_t look_ns;  /* when the last one was over */
+	uint64_t rests_ns[MAX_LOOKS]; /* between that and the next */
+	size_t n_looks;
+};
+
+static void burn(uint64_t ns)
+{
+	uint64_t end_ns = ep_clock_thread_cpu_ns() + ns;
+
+	while (ep_clock_thread_cpu_ns() < end_ns)
+		;
+}
+
+/* An exec is told once; what else there is never ends. */
+static bool look(void *arg)
+{
+	struct world *world = arg;
+	uint64_t now_ns = ep_clock_mono_ns(), value;
+
+	if (world->n_looks < MAX_LOOKS)
+		world->rests_ns[world->n_looks++] = now_ns - world->look_ns;
+	(void)read(world->exec_fd, &value, sizeof(value));
+	burn(world->burn_ns);
+	world->look_ns = ep_clock_mono_ns();
+	return false;
+}
+
+static void tick(void *arg)
+{
+	(void)arg;
+}
+
+static void tell(int fd)
+{
+	uint64_t one = 1;
+
+	assert_int_equal(write(fd, &one, sizeof(one)), sizeof(one));
+}
+
+static int start(void **state)
+{
+	struct world *world = calloc(1, sizeof(*world));
+	struct ep_watch_options options = {
+		.loop = &world->loop,
+		.control = &world->control,
+		.max_rest_ms = 200,
+		.look = look,
+		.tick = tick,
+		.arg = world,
+	};
+
+	uv_loop_init(&world->loop);
+	options.ring_fd = world->ring_fd = eventfd(0, EFD_NONBLOCK);
+	options.side_fd = world->side_fd = eventfd(0, EFD_NONBLOCK);
+	options.exec_fd = world->exec_fd = eventfd(0, EFD_NONBLOCK);
+	assert_int_equal(ep_watch_init(&world->watch, &options), 0);
+	*state = world;
+	return 0;
+}
+
+static int stop(void **state)
+{
+	struct world *world = *state;
+
+	ep_watch_close(&world->watch);
+	uv_run(&world->loop, UV_RUN_DEFAULT);
+	uv_loop_close(&world->loop);
+	close(world->ring_fd);
+	close(world->side_fd);
+	close(world->exec_fd);
+	free(world);
+	return 0;
+}
+
+/* The next look, and how long after the one before. */
+static uint64_t next_rest(struct world *world)
+{
+	size_t n = world->n_looks;
+
+	assert_true(n < MAX_LOOKS);
+	while (world->n_looks == n)
+		uv_run(&world->loop, UV_RUN_ONCE);
+	return world->rests_ns[n];
+}
+
+/* What wakes it all the time has used up the short rests. */
+static void tire(struct world *world)
+{
+	tell(world->ring_fd);
+	ep_watch_start(&world->watch);
+	for (unsigned int i = 0; i < TRIES && world->watch.short_rests.tokens_ns >= EP_NS_PER_SEC; i++)
+		(void)next_rest(world);
+	assert_true(world->watch.short_rests.tokens_ns < EP_NS_PER_SEC);
+}
+
+static bool is_long(uint64_t ns)
+{
+	return ns >= LONG_NS;
+}
+
+/* As opposed to asleep, when anything wakes it. */
+static bool is_resting(const struct world *world)
+{
+	return !uv_is_active((const uv_handle_t *)&world->watch.polls[1]);
+}
+
+/* A ring that always has something is looked at behind a long rest, which nothing shortens. */
+static void samples_wait(void **state)
+{
+	struct world *world = *state;
+	unsigned int n_long = 0;
+
+	tire(world);
+	tell(world->side_fd);
+	for (unsigned int i = 0; i < 20; i++)
+		n_long += is_long(next_rest(world));
+	/* Each second look finds the ring ready, and ten short rests a second are saved up. */
+	assert_in_range(n_long, 4, 20);
+}
+
+/* Of many execs one at least, on a machine that has other things to do. */
+static void an_exec_is_seen_to(void **state)
+{
+	struct world *world = *state;
+	unsigned int n_short = 0;
+
+	tire(world);
+	for (unsigned int i = 0; i < TRIES && n_short < 3; i++) {
+		while (!is_resting(world))
+			(void)next_rest(world);
+		tell(world->exec_fd);
+		n_short += !is_long(next_rest(world));
+	}
+	assert_int_equal(n_short, 3);
+}
+
+/* Of programs that live for some ms each nothing is to be had. */
+static void too_many_execs_wait(void **state)
+{
+	struct world *world = *state;
+	unsigned int n_long = 0;
+
+	tire(world);
+	world->watch.execs.tokens_ns = world->watch.execs.per_second = 0;
+	for (unsigned int i = 0; i < 20; i++) {
+		tell(world->exec_fd);
+		n_long += is_long(next_rest(world));
+	}
+	assert_in_range(n_long, 4, 20);
+}
+
+/* What wakes it cannot make it take more than a twentieth of a CPU. */
+static void execs_are_paid_for(void **state)
+{
+	struct world *world = *state;
+	uint64_t cpu_ns, start_ns;
+
+	tire(world);
+	world->burn_ns = EP_NS_PER_MS;
+	start_ns = ep_clock_mono_ns();
+	cpu_ns = ep_clock_thread_cpu_ns();
+	for (unsigned int i = 0; i < 12; i++) {
+		tell(world->exec_fd);
+		(void)next_rest(world);
+	}
+	cpu_ns = ep_clock_thread_cpu_ns() - cpu_ns;
+	/* Twice: the look at the end of a rest is not paid for. */
+	assert_true(cpu_ns * 8 < ep_clock_mono_ns() - start_ns);
+}
+
+/* Nothing was asleep: an exec is not what user space lies in wait for. */
+static void the_kernel_wakes_sleepers_alone(void **state)
+{
+	struct world *world = *state;
+
+	ep_watch_start(&world->watch);
+	assert_int_equal(world->control.asleep, 1);
+	tell(world->exec_fd);
+	(void)next_rest(world);
+	assert_int_equal(world->control.asleep, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(samples_wait, start, stop),
+		cmocka_unit_test_setup_teardown(an_exec_is_seen_to, start, stop),
+		cmocka_unit_test_setup_teardown(too_many_execs_wait, start, stop),
+		cmocka_unit_test_setup_teardown(execs_are_paid_for, start, stop),
+		cmocka_unit_test_setup_teardown(the_kernel_wakes_sleepers_alone, start, stop),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
