@@ -22,7 +22,10 @@ void go_offsets_of(uint32_t minor, struct go_offsets *ret)
 	};
 }
 
-/* Nearly every file has none of them. */
+/*
+ * Nearly every file has none of Go's sections. Of one without any section the host looks for the note that
+ * Go's linker leaves, before it looks for a table.
+ */
 static bool may_be_go(const struct ep_unwinder_host *host, const struct ep_file *file)
 {
 	static const char *const sections[] = {".gopclntab", ".data.rel.ro.gopclntab", ".go.buildinfo"};
@@ -32,7 +35,7 @@ static bool may_be_go(const struct ep_unwinder_host *host, const struct ep_file 
 		if (host->file_section(file, sections[i], &found) == 0)
 			return true;
 	}
-	return false;
+	return host->file_section(file, ".shstrtab", &found) == -ENODATA;
 }
 
 /*

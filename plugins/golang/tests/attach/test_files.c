@@ -9,12 +9,18 @@
 #include "core/plugin/elf_file.h"
 #include "plugins/golang/golang.h"
 
+#include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <glob.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 static const char *const places[] = {
 	"/usr/local/go/bin/go", "/usr/lib/go-*/bin/go", "/usr/local/go/bin/gofmt",
@@ -74,6 +80,53 @@ static void check_version(const char *path, const struct go_executable *exe, uin
 	EXPECT(exe->depth_off == (minor >= 22 ? 0 : 40));
 }
 
+/* A copy of a file, without section headers, as sstrip leaves it. < 0: there is none. */
+static int copy_without_sections(const char *path)
+{
+	ep_autoclose int from = open(path, O_RDONLY | O_CLOEXEC), to = memfd_create("bare", MFD_CLOEXEC);
+	struct stat st;
+	Elf64_Ehdr header;
+
+	if (from < 0 || to < 0 || fstat(from, &st) < 0)
+		return -1;
+	for (off_t off = 0; off < st.st_size;) {
+		if (sendfile(to, from, &off, (size_t)(st.st_size - off)) <= 0)
+			return -1;
+	}
+	if (pread(to, &header, sizeof(header), 0) != sizeof(header))
+		return -1;
+	header.e_shoff = 0;
+	header.e_shnum = header.e_shstrndx = 0;
+	return pwrite(to, &header, sizeof(header), 0) == sizeof(header) ? ep_take_fd(to) : -1;
+}
+
+/* What is found with sections is found without. */
+static void check_bare(const char *path, const struct go_executable *exe)
+{
+	ep_autoclose int fd = copy_without_sections(path);
+	struct ep_elf_file file;
+	struct ep_elf *elf = NULL;
+	void *executable = NULL;
+	struct go_executable *bare;
+	char copy[32];
+
+	snprintf(copy, sizeof(copy), "/proc/self/fd/%d", fd);
+	EXPECT(fd >= 0 && ep_elf_open(copy, &elf) == 0);
+	if (!elf)
+		return;
+	ep_elf_file_init(&file, elf, NULL, copy);
+	EXPECT(go_probe(ep_unwinder_host_get(), &file.file, &executable) == 0);
+	bare = executable;
+	if (bare)
+		EXPECT(bare->n_codes == exe->n_codes && bare->g.value == exe->g.value &&
+		       memcmp(bare->codes, exe->codes, sizeof(exe->codes)) == 0 &&
+		       memcmp(&bare->offsets, &exe->offsets, sizeof(exe->offsets)) == 0);
+	if (bare)
+		go_unload(bare);
+	ep_elf_file_fini(&file);
+	ep_elf_close(elf);
+}
+
 static void check(const char *path)
 {
 	struct ep_elf_file file;
@@ -87,16 +140,15 @@ static void check(const char *path)
 	if (executable) {
 		check_version(path, executable, minor_of(&file.file));
 		check_codes(path, executable);
+		check_bare(path, executable);
 		go_unload(executable);
 	}
 	ep_elf_file_fini(&file);
 	ep_elf_close(elf);
 }
 
-/* Itself: a program of C's. */
-static void check_another(void)
+static void check_not_mine(const char *path)
 {
-	const char *path = "/proc/self/exe";
 	struct ep_elf_file file;
 	struct ep_elf *elf = NULL;
 	void *executable = NULL;
@@ -107,6 +159,19 @@ static void check_another(void)
 	EXPECT(go_probe(ep_unwinder_host_get(), &file.file, &executable) == EP_NOT_MINE);
 	ep_elf_file_fini(&file);
 	ep_elf_close(elf);
+}
+
+/* Itself: a program of C's, and a copy of it without section headers. */
+static void check_another(void)
+{
+	ep_autoclose int fd = copy_without_sections("/proc/self/exe");
+	const char *path = "/proc/self/exe";
+	char copy[32];
+
+	EXPECT(fd >= 0);
+	snprintf(copy, sizeof(copy), "/proc/self/fd/%d", fd);
+	check_not_mine(path);
+	check_not_mine(copy);
 }
 
 int main(int argc, char **argv)
