@@ -76,6 +76,8 @@ struct ep_fixture_answer {
 struct ep_fixture_name {
 	uint64_t va;
 	const char *name;
+	const char *source; /* a path, "" when it is not known */
+	uint32_t line;
 };
 
 struct ep_fixture_executable {

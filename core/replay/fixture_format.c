@@ -12,10 +12,12 @@
  *	      (of one address: those of inlined functions, innermost first)
  *	DATA  bytes and symbols of files that answers refer to
  *	MEMO  memory: the addresses of all blocks, then their contents
+ *	LINE  optional, behind EXEC: for each executable a list, empty or of as many as it has names:
+ *	      source file and line
  *
  * Numbers are little-endian; a list is a u32 count and its elements; a string is a u32 count and
  * its bytes, without a NUL. A reader skips sections it does not know. A section may grow at its
- * end; any other change makes a new version.
+ * end, and there may be new ones; any other change makes a new version.
  *
  * 1. Mappings ascend and are disjoint.	2. Text segments of an executable ascend and are disjoint;
  * text pages ascend and lie in them. 3. Deltas of a text page ascend, the first is at offset 0.
@@ -239,6 +241,7 @@ static void code_executable(struct codec *c, struct ep_fixture_executable *execu
 	ep_vec_each (&executable->names, name) {
 		code_u64(c, &name->va);
 		code_string(c, &name->name);
+		name->source = c->out ? name->source : "";
 	}
 }
 
@@ -260,6 +263,49 @@ static void code_executables(struct codec *c)
 	}
 }
 
+static bool has_lines(const struct ep_fixture_executable *executable)
+{
+	const struct ep_fixture_name *name;
+
+	ep_vec_each (&executable->names, name) {
+		if (*name->source || name->line)
+			return true;
+	}
+	return false;
+}
+
+static void code_executable_lines(struct codec *c, struct ep_fixture_executable *executable)
+{
+	uint32_t n = c->out && has_lines(executable) ? (uint32_t)executable->names.len : 0;
+	struct ep_fixture_name *name;
+
+	code_u32(c, &n);
+	if (!n)
+		return;
+	if (n != executable->names.len) {
+		fail(c, -EBADMSG);
+		return;
+	}
+	ep_vec_each (&executable->names, name) {
+		code_string(c, &name->source);
+		code_u32(c, &name->line);
+	}
+}
+
+static void code_lines(struct codec *c)
+{
+	uint32_t n = (uint32_t)c->fixture->executables.len;
+	struct ep_fixture_executable *executable;
+
+	code_u32(c, &n);
+	if (n != c->fixture->executables.len) {
+		fail(c, -EBADMSG);
+		return;
+	}
+	ep_vec_each (&c->fixture->executables, executable)
+		code_executable_lines(c, executable);
+}
+
 static void code_data(struct codec *c)
 {
 	code_raw(c, &c->fixture->data);
@@ -278,6 +324,7 @@ static const struct {
 	{TAG('P', 'R', 'O', 'C'), code_process},  {TAG('T', 'H', 'R', 'D'), code_threads},
 	{TAG('M', 'A', 'P', 'S'), code_mappings}, {TAG('E', 'X', 'E', 'C'), code_executables},
 	{TAG('D', 'A', 'T', 'A'), code_data},	  {TAG('M', 'E', 'M', 'O'), code_memory},
+	{TAG('L', 'I', 'N', 'E'), code_lines},
 };
 
 /* --- the file -------------------------------------------------------------------------------- */

@@ -91,6 +91,7 @@ int ep_replay_walk(struct ep_replay *replay, size_t i, struct ep_vec *event);
  * frames, leaf first, a line for each inlined function, then an empty line:
  *
  *	native  libc.so.6  epoll_wait		"+0x1234" without a name
+ *	native  program  outer  outer.x:12	where the file has lines for what it runs
  *	native  -  0x7f0000001234		code in no file
  *	native~ program  main			found by frame pointer
  *	toy  outer  outer.toy:12		"?" for what is no longer known

@@ -25,7 +25,9 @@ static int put_word(struct ep_vec *text, const char *word)
 	return r;
 }
 
-static int put_line(struct ep_vec *text, const char *kind, const char *where, const char *what)
+/* source "": it is not known. */
+static int put_line(struct ep_vec *text, const char *kind, const char *where, const char *what,
+		    const char *source, uint32_t line)
 {
 	int r = ep_vec_printf(text, "%s  ", kind);
 
@@ -35,6 +37,12 @@ static int put_line(struct ep_vec *text, const char *kind, const char *where, co
 		r = ep_vec_printf(text, "  ");
 	if (r == 0)
 		r = put_word(text, what);
+	if (r == 0 && *source)
+		r = ep_vec_printf(text, "  ");
+	if (r == 0 && *source)
+		r = put_word(text, source);
+	if (r == 0 && *source && line)
+		r = ep_vec_printf(text, ":%u", line);
 	return r == 0 ? ep_vec_printf(text, "\n") : r;
 }
 
@@ -53,9 +61,9 @@ static int print_names(struct ep_replay *replay, struct ep_vec *text, const char
 	name = ep_fixture_find_name(executable, va, NULL);
 	snprintf(number, sizeof(number), "+0x%" PRIx64, va);
 	if (!name)
-		return put_line(text, kind, file, number);
+		return put_line(text, kind, file, number, "", 0);
 	for (int n = 0; r == 0 && name && n < EP_FRAME_MAX_LINES; n++) {
-		r = put_line(text, kind, file, name->name);
+		r = put_line(text, kind, file, name->name, name->source, name->line);
 		name = ep_fixture_find_name(executable, va, name);
 	}
 	return r;
@@ -73,7 +81,7 @@ static int print_native(struct ep_replay *replay, struct ep_vec *text, uint64_t 
 	if (id > 0 && id <= replay->fixture->executables.len)
 		return print_names(replay, text, kind, id - 1, va);
 	snprintf(number, sizeof(number), "0x%" PRIx64, word);
-	return put_line(text, kind, "-", number);
+	return put_line(text, kind, "-", number, "", 0);
 }
 
 static int add_name(void *arg, const struct ep_name *name)

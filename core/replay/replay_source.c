@@ -322,12 +322,18 @@ int ep_replay_tls(struct ep_replay *replay, uint32_t question, uint32_t executab
 	return found->result;
 }
 
-static void keep_name(struct ep_replay *replay, uint32_t executable, uint64_t va, const char *name)
+static void keep_name(struct ep_replay *replay, uint32_t executable, uint64_t va,
+		      const struct ep_frame_line *line)
 {
 	struct ep_fixture_name *slot = ep_vec_push(&executable_of(replay, executable)->names);
 
 	if (slot)
-		*slot = (struct ep_fixture_name){va, ep_fixture_string(replay->fixture, name)};
+		*slot = (struct ep_fixture_name){
+			.va = va,
+			.name = ep_fixture_string(replay->fixture, line->function),
+			.source = ep_fixture_string(replay->fixture, line->file ? line->file : ""),
+			.line = line->line,
+		};
 }
 
 void ep_replay_keep_names(struct ep_replay *replay, uint32_t executable, uint64_t va)
@@ -345,6 +351,6 @@ void ep_replay_keep_names(struct ep_replay *replay, uint32_t executable, uint64_
 	n = ep_lines_frames(&lines) ? ep_lines_get(&lines, 0, line) : 0;
 	for (size_t i = 0; i < n; i++) {
 		if (line[i].function)
-			keep_name(replay, executable, va, line[i].function);
+			keep_name(replay, executable, va, &line[i]);
 	}
 }

@@ -90,13 +90,29 @@ static void what_was_written_is_read(void **state)
 	ep_vec_fini(&bytes);
 }
 
-static void add_name(struct ep_fixture *fixture, uint64_t va, const char *name)
+static void add_name(struct ep_fixture *fixture, uint64_t va, const char *name, const char *source,
+		     uint32_t line)
 {
 	struct ep_fixture_executable *executable =
 		ep_vec_at(&fixture->executables, struct ep_fixture_executable, 0);
-	struct ep_fixture_name slot = {va, ep_fixture_string(fixture, name)};
+	struct ep_fixture_name slot = {va, ep_fixture_string(fixture, name),
+				       ep_fixture_string(fixture, source), line};
 
 	assert_int_equal(ep_vec_append(&executable->names, &slot, 1), 0);
+}
+
+/* What its file says; the fixture is freed. */
+static struct ep_fixture *written_and_read(struct ep_fixture *fixture)
+{
+	struct ep_fixture *again = NULL;
+	struct ep_vec bytes;
+
+	ep_vec_init(&bytes, 1, EP_FIXTURE_MAX_BYTES);
+	assert_int_equal(ep_fixture_encode(fixture, &bytes), 0);
+	assert_int_equal(ep_fixture_decode(bytes.data, bytes.len, &again), 0);
+	ep_vec_fini(&bytes);
+	ep_fixture_free(fixture);
+	return again;
 }
 
 static void inlined_functions_are_lines_of_the_text(void **state)
@@ -113,15 +129,16 @@ static void inlined_functions_are_lines_of_the_text(void **state)
 						  struct ep_fixture_executable, 0)->segments,
 				       &segment, 1),
 			 0);
-	add_name(fixture, 0x1234, "inner");
-	add_name(fixture, 0x1235, "other");
-	add_name(fixture, 0x1234, "outer");
+	add_name(fixture, 0x1234, "inner", "toy.x", 7);
+	add_name(fixture, 0x1235, "other", "", 0);
+	add_name(fixture, 0x1234, "outer", "", 0);
+	fixture = written_and_read(fixture);
 	ep_vec_init(&text, 1, 65536);
 	assert_int_equal(ep_replay_new(fixture, NULL, NULL, &replay), 0);
 	assert_int_equal(ep_replay_attach(replay), 0);
 	assert_int_equal(ep_replay_print(replay, &text), 0);
 	assert_int_equal(ep_vec_append(&text, "", 1), 0);
-	if (!strstr(text.data, "\nnative  toy  inner\nnative  toy  outer\n") ||
+	if (!strstr(text.data, "\nnative  toy  inner  toy.x:7\nnative  toy  outer\n") ||
 	    strstr(text.data, "other"))
 		fail_msg("%s", (char *)text.data);
 	ep_replay_free(replay);
@@ -135,6 +152,7 @@ static void broken_fixtures_do_no_harm(void **state)
 	struct ep_vec bytes, plain;
 
 	(void)state;
+	add_name(fixture, 0x1234, "inner", "toy.x", 7);
 	ep_vec_init(&bytes, 1, EP_FIXTURE_MAX_BYTES);
 	ep_vec_init(&plain, 1, EP_FIXTURE_MAX_BYTES);
 	assert_int_equal(ep_fixture_encode(fixture, &bytes), 0);
