@@ -9,8 +9,8 @@
  *    frames of the replayed one, and more.
  * 3. Else the event is the replayed one, word for word, with its error and its hash.
  *
- * Excepted are stacks with code that only a language can unwind: they are late, and have the frames
- * before it. Memory that the fixture does not have is zero in the copy.
+ * Excepted are stacks with code that only a language can unwind, whose frames may be native: they are
+ * late, and have the frames before it. Memory that the fixture does not have is zero in the copy.
  */
 #include "core/base/log.h"
 #include "core/replay/replay_internal.h"
@@ -118,17 +118,46 @@ static void complain(struct late *late, uint32_t tid, const char *why)
 		why, wanted->error, got->error, wanted->n_frames, got->n_frames);
 }
 
-/* Native frames that the late walk got, without its error, are the first of the replayed ones. */
+/* Words of the native frames that the late walk got, without its error. */
+static uint32_t got_native_words(const struct late *late)
+{
+	const struct ep_sample *got = late->got.data;
+	const uint64_t *words = (const uint64_t *)(got + 1) + got->n_kernel;
+	uint32_t n = 0;
+
+	while (n < got->n_words && EP_FRAME_KIND(words[n]) == EP_FRAME_NATIVE)
+		n += 1 + EP_FRAME_WORDS(words[n]);
+	return n;
+}
+
+/* They are the first of the replayed ones. */
 static bool is_prefix(const struct late *late)
 {
 	const struct ep_sample *got = late->got.data, *wanted = late->wanted.data;
 	const uint64_t *got_words = (const uint64_t *)(got + 1) + got->n_kernel;
 	const uint64_t *words = (const uint64_t *)(wanted + 1) + wanted->n_kernel;
-	uint32_t n = 0;
+	uint32_t n = got_native_words(late);
 
-	while (n < got->n_words && EP_FRAME_KIND(got_words[n]) == EP_FRAME_NATIVE)
-		n += 1 + EP_FRAME_WORDS(got_words[n]);
 	return n <= wanted->n_words && memcmp(got_words, words, n * sizeof(*words)) == 0;
+}
+
+/* The first frame that the late walk has not got is native, in code that a language enters. */
+static bool ends_at_entered(const struct late *late)
+{
+	const struct ep_sample *wanted = late->wanted.data;
+	const uint64_t *frame = (const uint64_t *)(wanted + 1) + wanted->n_kernel + got_native_words(late);
+	const struct ep_row *row;
+	uint64_t va;
+
+	if (got_native_words(late) >= wanted->n_words || EP_FRAME_KIND(*frame) != EP_FRAME_NATIVE)
+		return false;
+	va = frame[1] - (EP_FRAME_FLAGS(*frame) & EP_FRAME_RETURN_ADDRESS ? 1 : 0);
+	ep_vec_each (&late->replay->marked, row) {
+		if ((row->executable & EP_ROW_ENTER) && EP_ROW_ID(row->executable) == EP_FRAME_AUX(*frame) &&
+		    va - row->va < row->end - row->start)
+			return true;
+	}
+	return false;
 }
 
 static bool has_language(const struct ep_sample *wanted)
@@ -146,7 +175,7 @@ static void compare_early(struct late *late, uint32_t tid)
 		complain(late, tid, "other frames in a copy that ends early");
 	else if (native_words(wanted) > 0 && got->n_words == 0)
 		complain(late, tid, "no frame at all");
-	else if (got->error == EP_ERROR_LATE && !has_language(wanted))
+	else if (got->error == EP_ERROR_LATE && !has_language(wanted) && !ends_at_entered(late))
 		complain(late, tid, "late, and no language is in it");
 }
 
