@@ -22,6 +22,7 @@ sys.path[:0] = [HERE, os.path.join(TESTS, "live"), os.path.join(TESTS, "runtimes
 import judge_go  # noqa: E402
 import runs  # noqa: E402
 import runtimes  # noqa: E402
+import source_go  # noqa: E402
 import stacks  # noqa: E402
 import verdicts  # noqa: E402
 from runs import Failed, Skipped, skip  # noqa: E402
@@ -101,11 +102,11 @@ def check(case, directory, options):
                        90 + 10 * options.seconds, sleeper=[program, "60", "idle"], loaded=LOADED)
     if done.returncode:
         raise Failed(f"exit status {done.returncode}: {done.stdout[-500:]} {done.stderr[-1000:]}")
-    profile = stacks.read_profile(path)
+    profile = stacks.read_profile(path, stacks.LineProfile)
     samples = runs.process_of(runs.not_of_sleeper(profile.samples, done), runs.is_starter)
     if not samples:
         raise Failed("no samples")
-    judge = judge_go.Judge(done.stdout)
+    judge = judge_go.Judge(done.stdout, source_go.Source(BURNER))
     verdict = verdicts.Verdict(judge, samples)
     problems = [*verdict.amount_problems(runs.frequency_of(samples), profile.lost), *judge.problems()]
     verdict.check(THRESHOLD, problems, options.bars, options.examples)

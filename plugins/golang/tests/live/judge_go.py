@@ -5,28 +5,34 @@ The burner prints for each scenario its stacks in the grammar of tests/live/stac
 function that runs the scenario. Above any function of it the runtime may be at work: it grows the stack,
 collects, or was told by a signal to let another goroutine run. So a stack is true when what remains
 without these frames is the end of such a line. Goroutines and threads of the runtime's own have no
-function of the program; they must reach a root.
+function of the program; they must reach a root. File and line of each of the program's own functions must be
+such that the source calls from them (source_go.py).
 """
 import re
 
+import source_go
 import stacks
 import verdicts
 
 MOMENT = "a thread of C's begins or ends"
 NO_STACK = "a stack that the program does not have"
+NO_LINE = "a line that is not its: "
 # A goroutine's first function is called by none; that of a thread by mstart or, where C made it, by start_thread.
 ROOTS = re.compile(r"^(runtime\.(goexit|mstart|rt0_go|mcall|morestack|gogo)|gogo|_rt0_amd64(_linux)?|\[exec\]|\[exit\])$")
-RUNNERS = ("main.main.func", "runtime.main", "main.main", "runtime.goexit")
+RUNNERS = ("main.main.func", "runtime.main", "main.main", "runtime.goexit", "runtime.doInit", "main.init")
 OWN = re.compile(r"^(main\.|goTurn$|goAlone$|c_|C$|_cgo_\w*_Cfunc_|_cgoexp)")
 RUNS = re.compile(r"^(main\.|goTurn$|goAlone$|c_|_cgo_\w*_Cfunc_|_cgoexp)")    # not the runtime's own C
 NAMELESS = re.compile(r"\+0x[0-9a-f]+$")
 
 
 def plain(frame):
-    """Symbols of assembly say which convention their calls have; a stripped file's C has no names."""
+    """
+    Symbols of assembly say which convention their calls have; a stripped file's C has no names; a plugin's main
+    package has its module's name.
+    """
     is_ours = not stacks.LIBC.match(frame.file)
     name = "C" if is_ours and NAMELESS.search(frame.name) else re.sub(r"\.abi(0|internal)$", "", frame.name)
-    return frame._replace(name=name)
+    return frame._replace(name=re.sub(r"^burner\.", "main.", name))
 
 
 class Scenario:
@@ -35,9 +41,11 @@ class Scenario:
 
 
 class Judge:
+    """text: what the burner printed; source: source_go.Source of it, or None where lines do not matter."""
     MOMENT = MOMENT
 
-    def __init__(self, text):
+    def __init__(self, text, source=None):
+        self.source = source
         self.scenarios, self.version, self.cpu = [], "", None
         for line in text.splitlines():
             word, _, rest = line.partition(" ")
@@ -50,10 +58,15 @@ class Judge:
             elif word == "VERSION":
                 self.version = rest
         self.said = self
-        self.memo = {}
 
     def judge(self, frames, _thread):
         frames = stacks.without_kernel([plain(frame) for frame in frames])
+        reason = self.judge_names(frames)
+        if reason != verdicts.TRUE or not self.source:
+            return reason
+        return next((NO_LINE + wrong for wrong in self.wrong_lines(frames)), reason)
+
+    def judge_names(self, frames):
         wrong = stacks.why_incomplete(frames + [stacks.Frame("_start", "")])
         if wrong:
             return wrong
@@ -112,17 +125,28 @@ class Judge:
                 return scenario.name
         return "the runtime"
 
-    @staticmethod
-    def has_no_line(_frames):
-        """Lines are the names' part: core/symbol."""
-        return False
+    def wrong_lines(self, frames):
+        above = None
+        for frame in frames:
+            if frame.name.startswith("main.") and frame.line:
+                wrong = self.source.why_wrong(frame.name, frame.source, frame.line, above)
+                if wrong:
+                    yield f"{frame.name}: {wrong}"
+            above = source_go.INTERRUPT if stacks.LIBC.match(frame.file) else frame.name
+
+    def has_no_line(self, frames):
+        """A function of the program's source, wherever in the stack it is, is without one."""
+        return bool(self.source) and any(not frame.line and self.source.functions.get(frame.name)
+                                         for frame in map(plain, frames))
 
     @staticmethod
     def text_of(frames):
         text = []
         for frame in map(plain, frames):
-            if text and text[-1][0] == frame.name:
+            line = getattr(frame, "line", 0) if OWN.match(frame.name) else 0
+            name = f"{frame.name}:{line}" if line else frame.name
+            if text and text[-1][0] == name:
                 text[-1][1] += 1
             else:
-                text.append([frame.name, 1])
+                text.append([name, 1])
         return " ".join(name if n == 1 else f"{name}{{{n}}}" for name, n in text)[:900]

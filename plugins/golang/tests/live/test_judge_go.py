@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""judge_go.py over stacks that are made up."""
+"""judge_go.py and source_go.py over stacks that are made up."""
 import os
 import sys
+import tempfile
 import unittest
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 sys.dont_write_bytecode = True  # this is a source tree
 sys.path[:0] = [HERE, os.path.join(HERE, "..", "..", "..", "..", "tests", "live")]
 import judge_go  # noqa: E402
+import source_go  # noqa: E402
 import stacks  # noqa: E402
 import verdicts  # noqa: E402
 
@@ -82,6 +84,100 @@ class Judging(unittest.TestCase):
         self.assertEqual(list(judge_go.Judge("").problems()), ["it has no scenario"])
         sample = stacks.Sample(frames("main.grow main.grown runtime.goexit"), 1, {})
         self.assertEqual(self.judge.scenario_of(sample), "growing")
+
+    def test_starts_are_the_runtimes(self):
+        self.is_true("runtime.mallocgc main.init.1 runtime.doInit1 runtime.doInit runtime.main runtime.goexit")
+
+    def test_a_plugins_main_is_its_modules(self):
+        self.is_true("burner.spin burner.recurse burner.recurse burner.recurse burner.deep runtime.goexit")
+
+
+# Lines count from 1: `package main` is the first.
+GO = """package main
+
+// spin( in a comment is no call.
+func spin(n int) (r int) {
+\tfor i := 0; i < n; i++ {
+\t\tr += i
+
+\t\tr *= 3
+\t}
+\treturn r
+}
+
+func recurse(n int, f func(int) int) int {
+\tif n == 0 {
+\t\treturn spin(1)
+\t}
+\tm := map[int]int{}
+\tm[n]++
+\treturn recurse(n-1, f) + f(n)
+}
+
+func deep() {
+\tprintln("spin(")
+\tdefer func() {
+\t\tfunc() { spin(2) }()
+\t}()
+\trecurse(3, func(n int) int { return spin(n) })
+\tgo spin(4)
+\ttime.Now()
+\tC.work()
+}
+"""
+
+
+class Lines(unittest.TestCase):
+    def setUp(self):
+        with tempfile.TemporaryDirectory() as directory:
+            with open(os.path.join(directory, "a.go"), "w", encoding="utf-8") as file:
+                file.write(GO)
+            self.source = source_go.Source(directory)
+        self.judge = judge_go.Judge(SAID, self.source)
+
+    def lines(self, name, callee):
+        """On which it may call that."""
+        return [line for line in range(40) if self.source.why_wrong(name, "/x/a.go", line, callee) is None]
+
+    def test_functions_are_found(self):
+        found = {name: (f.first, f.last) for name, f in self.source.functions.items()}
+        self.assertEqual(found, {"main.spin": (4, 11), "main.recurse": (13, 20), "main.deep": (22, 31), "main.deep.func1": (24, 26),
+                                 "main.deep.func1.1": (25, 25), "main.deep.func2": (27, 27)})
+
+    def test_callers_are_on_lines_that_call(self):
+        for name, callee, expected in (("main.recurse", "main.spin", [15]), ("main.recurse", "main.recurse", [19]),
+                                       ("main.recurse", "main.deep.func2", [19]), ("main.deep.func2", "main.spin", [27]),
+                                       ("main.deep.func1", "main.deep.func1.1", [25]), ("main.deep.func1.1", "main.spin", [25]),
+                                       ("main.recurse", "runtime.mapassign_fast64", [18]), ("main.spin", "runtime.morestack", [4]),
+                                       ("main.deep.gowrap1", "main.spin", [24, 28, 30]), ("main.deep", "main._Cfunc_work", [27, 30, 31])):
+            self.assertEqual(self.lines(name, callee), expected, (name, callee))
+        self.assertEqual(self.lines("main.deep", "time.Now"), [27, 29, 31])     # where what was deferred runs
+
+    def test_what_was_interrupted_is_on_any_line_of_code(self):
+        for callee in (None, "runtime.asyncPreempt", "runtime.sigpanic", source_go.INTERRUPT):
+            self.assertEqual(self.lines("main.spin", callee), [4, 5, 6, 8, 9, 10, 11])
+
+    def test_files_count(self):
+        self.assertIn("not in a.go", self.source.why_wrong("main.recurse", "b.go", 15, "main.spin"))
+        self.assertIsNone(self.source.why_wrong("main.unheard", "b.go", 15, "main.spin"))
+
+    def stack(self, *lines):
+        names = ["main.spin", *["main.recurse"] * (len(lines) - 2), "main.deep"]
+        frames_ = [stacks.LineFrame(name, "burner", "/x/a.go", line) for name, line in zip(names, lines)]
+        return [*frames_, stacks.LineFrame("runtime.goexit", "burner", "asm.s", 1)]
+
+    def test_a_wrong_line_is_not_true(self):
+        self.assertEqual(self.judge.judge(self.stack(8, 15, 19, 19, 27), 0), verdicts.TRUE)
+        for lines in ((12, 15, 19, 19, 27), (8, 16, 19, 19, 27), (8, 15, 19, 18, 27), (8, 15, 19, 19, 28)):
+            reason = self.judge.judge(self.stack(*lines), 0)
+            self.assertTrue(reason.startswith(judge_go.NO_LINE), reason)
+            self.assertFalse(verdicts.is_incomplete(reason))
+
+    def test_a_line_that_is_missing_is_told(self):
+        self.assertFalse(self.judge.has_no_line(self.stack(8, 15, 19, 19, 27)))
+        self.assertTrue(self.judge.has_no_line(self.stack(8, 15, 0, 19, 27)))
+        verdict = verdicts.Verdict(self.judge, [stacks.Sample(self.stack(0, 15, 19, 19, 27), 300, {})])
+        self.assertIn("300 samples without a line where they were interrupted", list(verdict.problems(99)))
 
 
 if __name__ == "__main__":
