@@ -235,6 +235,7 @@ static const struct ep_pclntab_known known_names[] = {
 	{ "runtime.callCgoMunmap", EP_PCLNTAB_ORDINARY, SPW },
 	{ "runtime.callCgoSigaction", EP_PCLNTAB_ORDINARY, SPW },
 	{ "runtime.sigfwd", EP_PCLNTAB_ORDINARY, SPW },
+	{ "racecall", EP_PCLNTAB_ORDINARY, SPW },
 };
 
 const struct ep_pclntab_known *ep_pclntab_known(struct ep_pclntab *tab, uint32_t name)
@@ -246,7 +247,7 @@ const struct ep_pclntab_known *ep_pclntab_known(struct ep_pclntab *tab, uint32_t
 	    !memchr(buf, 0, bytes))
 		return NULL;
 	if (memcmp(buf, "runtime.", 8) != 0 && memcmp(buf, "_rt0", 4) != 0 &&
-	    strcmp(buf, "gogo") != 0 && strcmp(buf, "time.now") != 0)
+	    strcmp(buf, "gogo") != 0 && strcmp(buf, "time.now") != 0 && strcmp(buf, "racecall") != 0)
 		return NULL;
 	for (size_t i = 0; i < EP_LEN(known_names); i++)
 		if (strcmp(buf, known_names[i].name) == 0)

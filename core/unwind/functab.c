@@ -24,6 +24,8 @@ struct code {
 	uint64_t frame;	     /* rbp is set from rsp, for the last time before rsp is written */
 	uint32_t frame_off;  /* rbp - rsp then */
 	uint64_t write, last_write; /* the first and the last that set rsp, but for push, pop, add, sub */
+	uint64_t kept;	     /* rsp is put into r12, before it is written */
+	bool from_kept;	     /* the last write takes it from there */
 	bool saves_fp;
 	bool pops_return; /* takes the return address into r12: syscall.rawVforkSyscall, as glibc's vfork */
 };
@@ -122,8 +124,11 @@ static void see_insn(struct code *code, uint64_t va, size_t off, const uint8_t *
 		code->frame = va + (frame_off == 0 && insn[1] == 0x89 ? 3 : insn_bytes(insn));
 		code->frame_off = frame_off;
 	}
+	if (code->write == NOWHERE && off < PROLOGUE && memcmp(insn, "\x49\x89\xe4", 3) == 0)
+		code->kept = va + 3;
 	if (!sets_sp(insn))
 		return;
+	code->from_kept = memcmp(insn, "\x4c\x89\xe4", 3) == 0;
 	code->last_write = va + (insn[1] == 0x83 ? 4 : insn_bytes(insn));
 	if (code->write == NOWHERE)
 		code->write = code->last_write;
@@ -135,7 +140,7 @@ static void read_function(const struct ep_pclntab_func *func, ep_functab_code_fn
 	size_t bytes = (size_t)EP_MIN(func->end - func->start, (uint64_t)MAX_CODE);
 	uint8_t buf[MAX_CODE + 8] = { 0 };
 
-	*code = (struct code){ .frame = NOWHERE, .write = NOWHERE, .last_write = NOWHERE };
+	*code = (struct code){ .frame = NOWHERE, .write = NOWHERE, .last_write = NOWHERE, .kept = NOWHERE };
 	if (!read_code || !read_code(arg, func->start, buf, bytes))
 		return;
 	for (size_t off = 0; off < bytes; off++)
@@ -219,6 +224,25 @@ static void plan_between(const struct ep_pclntab_func *func, const struct code *
 	from_to(plan, code->write, code->last_write > code->write ? code->last_write : func->end, rule);
 }
 
+/*
+ * runtime/race_amd64.s: racecall keeps rsp in r12: mov %rsp,%r12; ...; call *%rax; mov %r12,%rsp. It is known
+ * as long as the C code above has not saved r12, to use it.
+ */
+static bool plan_by_register(const struct ep_functab *functab, const struct code *code, struct plan *plan,
+			     struct ep_rule_set *rules)
+{
+	const struct ep_pclntab_func *func = &functab->func;
+	int32_t depth;
+
+	if (code->kept == NOWHERE || !code->from_kept ||
+	    ep_pclntab_value_at(functab->tab, func, func->pcsp, code->kept, &depth) < 0 || depth < 0 ||
+	    !is_depth(depth))
+		return false;
+	from_to(plan, code->write, code->last_write,
+		table_rule(REG_R12, depth + 8, depth ? plan->slot : 0, EP_OTHERS_SWITCH, rules));
+	return true;
+}
+
 static void plan_writer(const struct ep_functab *functab, const struct code *code, struct plan *plan,
 			struct ep_rule_set *rules)
 {
@@ -242,7 +266,8 @@ static void plan_writer(const struct ep_functab *functab, const struct code *cod
 			plan_between(func, code, EP_RULE_UNSUPPORTED, plan);
 		return;
 	default:
-		if (!plan_by_frame(functab, code, func->role == EP_PCLNTAB_VDSO_CALL, plan, rules))
+		if (!plan_by_frame(functab, code, func->role == EP_PCLNTAB_VDSO_CALL, plan, rules) &&
+		    !plan_by_register(functab, code, plan, rules))
 			plan_between(func, code, EP_RULE_NONE, plan);
 	}
 }

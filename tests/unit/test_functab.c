@@ -224,6 +224,27 @@ static void without_a_frame_the_stack_ends_honestly(void **state)
 	}
 }
 
+/* Go's racecall: push %rax; mov %rsp,%r12; mov (%r10),%rsp; and $-16,%rsp; call *%rax; mov %r12,%rsp; ret */
+static void a_stack_kept_in_a_register_is_found(void **state)
+{
+	static const struct made_pair pcsp[] = { { 1, 0 }, { 16, 8 }, { 0, 0 } };
+	struct function function = { .name = "racecall", .flags = FLAG_ASM | FLAG_SP_WRITE, .pcsp = pcsp,
+				     CODE("\x50\x49\x89\xe4\x49\x8b\x22\x48\x83\xe4\xf0\xff\xd0\x4c\x89\xe4\xc3") };
+	struct ep_unwind_table *table = build_function(&function);
+
+	(void)state;
+	assert_rule(table, OUTER + 6, SP(16));
+	assert_table_rule(table, OUTER + 7, 12, 16, false, EP_OTHERS_SWITCH);
+	assert_table_rule(table, OUTER + 15, 12, 16, false, EP_OTHERS_SWITCH);
+	assert_rule(table, OUTER + 16, SP(16));
+	ep_unwind_table_free(table);
+	/* It takes another one back: mov %r13,%rsp */
+	function.code = "\x50\x49\x89\xe4\x49\x8b\x22\x48\x83\xe4\xf0\xff\xd0\x4c\x89\xec\xc3";
+	table = build_function(&function);
+	assert_rule(table, OUTER + 7, NONE);
+	ep_unwind_table_free(table);
+}
+
 static void what_never_returns_is_unknown_to_its_end(void **state)
 {
 	struct ep_unwind_table *table = build_function(&(struct function){
@@ -409,6 +430,7 @@ int main(void)
 		cmocka_unit_test(an_aligned_stack_is_left_by_the_frame),
 		cmocka_unit_test(the_frame_may_be_anywhere_in_it),
 		cmocka_unit_test(without_a_frame_the_stack_ends_honestly),
+		cmocka_unit_test(a_stack_kept_in_a_register_is_found),
 		cmocka_unit_test(what_never_returns_is_unknown_to_its_end),
 		cmocka_unit_test(roots_stop_but_the_signal_handler),
 		cmocka_unit_test(a_handler_returns_to_the_trampoline),
