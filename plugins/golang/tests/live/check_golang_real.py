@@ -76,10 +76,17 @@ tags: [t{tag}, all]
 ---
 # It has *{n}* words
 
-""" + "Some **text** with [a link](https://example.org/) and `code`.\n\n```go\nfunc main() {{ println({n}) }}\n```\n\n" * 8
+""" + 8 * """Some **text** with [a link](https://example.org/) and `code`.
+
+```go
+func main() {{ println({n}) }}
+```
+
+"""
 LAYOUTS = {
     "_default/single.html": "<h1>{{.Title}}</h1>{{.Content}}{{range .Params.tags}}<b>{{.}}</b>{{end}}",
-    "_default/list.html": "{{range .Pages.ByTitle}}<a href={{.Permalink}}>{{.Title | markdownify}}</a>{{.Summary}}{{end}}",
+    "_default/list.html": """{{range .Pages.ByTitle}}<a href={{.Permalink}}>{{.Title | markdownify}}</a>{{.Summary}}
+{{end}}""",
 }
 
 

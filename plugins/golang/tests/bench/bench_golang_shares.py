@@ -1,0 +1,213 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Shares of functions and of lines, by us and by Go's own CPU profile (runtime/pprof) of the same seconds.
+
+One program does work of many kinds (programs/shares), profiles itself, and is profiled by us meanwhile; what is
+counted is of all turns. A share is within the margin when chance alone puts its counts this far apart more than three
+times in a thousand (exact binomial test: 3 standard deviations, also of small counts). Functions are told by name,
+lines by function, file and number; inlined functions are functions. Flat: of leaves; cumulative: anywhere in a stack.
+
+What Go's profiler does otherwise is taken from both (paths are of Go's src, lines of 1.26):
+- it cuts stacks at 64 frames, inlined ones counted (runtime/cpuprof.go, maxCPUProfStack): ours are cut there;
+- it has no kernel, no runtime.goexit (runtime/pprof/proto.go), and begins behind a call of the vDSO with the caller of
+  nanotime1, time.now or vgetrandom1 (runtime/proc.go, sigprof): these are left out as leaves. The line is that behind
+  the call, so lines of such callers, as leaves, are not told apart;
+- where both signals wait, that of a preemption is handled first, and its own then finds the thread at the first
+  instruction of runtime.asyncPreempt: that is left out as a leaf;
+- it goes from newstack to the function whose stack grows, without morestack (runtime/traceback.go, resolveInternal);
+- its signal's own handler is blind to it: ours in it, and in what the kernel does for it, are left out;
+- a thread in a system call stands behind the call's instruction: its line there is the next one's, here the call's,
+  so lines of such leaves (in CALLS) are not told apart either;
+- a stack that it cannot walk is runtime._System, _GC, _VDSO or _ExternalCode behind the leaf: that frame is left out.
+
+To 1.20 it looks up what was interrupted there by the instruction before (runtime/traceback.go, gentraceback, where only
+sigpanic makes waspanic): a leaf may be another line, or an inlined function, there. That cannot be taken out.
+
+EBPF_PROFILER_BENCH_GO: minor versions; EBPF_PROFILER_BENCH_RUNS: turns; EBPF_PROFILER_BENCH_SECONDS: of each.
+"""
+import collections
+import math
+import os
+import re
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.realpath(__file__))
+ROOT = os.path.join(HERE, "..", "..", "..", "..", "tests")
+sys.path[:0] = [os.path.join(ROOT, "bench"), os.path.join(ROOT, "live"), os.path.join(ROOT, "runtimes")]
+import measure  # noqa: E402
+import runs  # noqa: E402
+import runtimes  # noqa: E402
+import stacks  # noqa: E402
+
+MINORS = [int(n) for n in os.environ.get("EBPF_PROFILER_BENCH_GO", "19 24 26 27").split()]
+RUNS = int(os.environ.get("EBPF_PROFILER_BENCH_RUNS", "3"))
+SECONDS = float(os.environ.get("EBPF_PROFILER_BENCH_SECONDS", "10"))
+SOURCE = os.path.join(HERE, "programs", "shares")
+RATE = 499                      # Hz; theirs is 100
+CHANCE = 0.0027                 # of what is 3 standard deviations away
+BAR = 99                        # percent of the shares
+SHOWN = 8
+BUILD_SECONDS = 600
+DEPTH = 64
+LOADED = "golang: unwinder loaded"
+LEAVES = {"runtime.asyncPreempt", "runtime.nanotime1", "time.now", "runtime.walltime1", "runtime.vgetrandom1"}
+CALLS = {"sys_linux_amd64.s", "asm_linux_amd64.s"}
+OF_CLOCKS = {"time.Now", "time.Since", "time.runtimeNano", "runtime.nanotime", "runtime.vgetrandom"}
+NO_STACK = {"runtime._System", "runtime._GC", "runtime._VDSO", "runtime._ExternalCode"}
+HANDLER = {"runtime.sigtramp", "runtime.sigreturn__sigaction", "runtime.sigreturn"}
+KERNELS = re.compile(r"^(arch_do_signal_or_restart|__x64_sys_rt_sigreturn|__do_sys_rt_sigreturn)$")
+VIEWS = ("function", "flat"), ("function", "cumulative"), ("line", "flat"), ("line", "cumulative")
+
+
+def chosen():
+    found = {}
+    for runtime in sorted(runtimes.find("golang"), key=lambda r: (r.numbers, r.source)):
+        found[runtime.numbers[1]] = runtime
+    return [found[minor] for minor in MINORS if minor in found]
+
+
+def build(runtime, directory):
+    """The program's path."""
+    command, path = runtime.root + runtime.program, os.path.join(directory, "shares-" + runtime.version)
+    env = dict(runs.environment("GO", "CGO"), GOTOOLCHAIN="local", GOPROXY="off", GO111MODULE="on", GOENV="off",
+               CGO_ENABLED="0", GOCACHE=os.path.join(directory, "cache-" + runtime.version),
+               GOPATH=os.path.join(directory, "path"))
+    if runtime.root:    # its own idea of where it is does not hold here
+        env["GOROOT"] = os.path.dirname(os.path.dirname(os.path.realpath(command)))
+    done = runs.run(["env", "-C", SOURCE, command, "build", "-buildvcs=false", "-o", path, "."], BUILD_SECONDS, env)
+    if done.returncode:
+        sys.exit(f"Go {runtime.version} cannot build: {done.stderr[-800:]}")
+    return path
+
+
+# --- stacks, made equal -----------------------------------------------------------------------------
+
+def plain(frame):
+    """By the name that the function table has: generics with their shapes, where they are in it."""
+    return frame._replace(name=re.sub(r"\.abi(0|internal)$", "", frame.signature or frame.name))
+
+
+def common(frames):
+    """What both sides say of a stack, leaf first."""
+    frames = [frame for frame in frames if frame.name != "runtime.goexit" and frame.name not in NO_STACK]
+    start = 0
+    while start < len(frames) and frames[start].name in LEAVES:
+        start += 1
+    frames = frames[start:]
+    if frames and (os.path.basename(frames[0].source) in CALLS or frames[0].name in OF_CLOCKS):
+        frames[0] = frames[0]._replace(line=0)
+    return [frame for at, frame in enumerate(frames) if frame.name != "runtime.morestack" or at == 0][:DEPTH]
+
+
+def ours_of(frames):
+    """None: in the handler of Go's profiler, or a task on its way in or out."""
+    if any(frame.name in HANDLER or KERNELS.match(frame.name) for frame in frames):
+        return None
+    user = [plain(frame) for frame in stacks.without_kernel(frames)]
+    if not user or not user[-1].file and not stacks.is_error(user[-1]):
+        return None
+    while user and user[0].file == "[vdso]":
+        user = user[1:]
+    return common(user)
+
+
+class Counts:
+    """Samples by function and by line."""
+
+    def __init__(self):
+        self.samples, self.left_out = 0, 0
+        self.by = {view: collections.Counter() for view in VIEWS}
+
+    def add(self, frames, count):
+        """frames: None, or leaf first."""
+        if not frames:
+            self.left_out += count
+            return
+        self.samples += count
+        functions = [frame.name for frame in frames]
+        lines = [(frame.name, os.path.basename(frame.source), frame.line) for frame in frames]
+        for what, keys in (("function", functions), ("line", lines)):
+            self.by[what, "flat"][keys[0]] += count
+            for key in set(keys):
+                self.by[what, "cumulative"][key] += count
+
+
+def run(program, ours, theirs, directory):
+    path, own = os.path.join(directory, "ours.pb.gz"), os.path.join(directory, "theirs.pb.gz")
+    done = runs.record([program, str(SECONDS), own], path, runs.environment("GO"), RATE,
+                       60 + 5 * SECONDS, [program, "60"], LOADED)
+    if done.returncode:
+        sys.exit(f"the program: exit status {done.returncode}: {done.stderr[-800:]}")
+    samples = runs.not_of_sleeper(stacks.read_profile(path, stacks.LineProfile).samples, done)
+    for sample in runs.process_of(samples, runs.is_starter):
+        ours.add(ours_of(sample.frames), sample.count)
+    for sample in stacks.read_profile(own, stacks.LineProfile).samples:
+        theirs.add(common([plain(frame) for frame in sample.frames]), sample.count)
+
+
+# --- beside each other ------------------------------------------------------------------------------
+
+def probability(hits, tries, chance):
+    """Of exactly so many hits."""
+    ways = math.lgamma(tries + 1) - math.lgamma(hits + 1) - math.lgamma(tries - hits + 1)
+    return math.exp(ways + hits * math.log(chance) + (tries - hits) * math.log1p(-chance))
+
+
+def by_chance(a, whole_a, b, whole_b):
+    """How probable it is that counts of one share are at least this far apart, in this direction or the other."""
+    tries, chance = a + b, whole_a / (whole_a + whole_b)
+    if tries in (0, 1) or min(a, b) == min(whole_a, whole_b):
+        return 1.0
+    ends = range(a + 1) if a < tries * chance else range(a, tries + 1)
+    return min(1.0, 2 * sum(probability(hits, tries, chance) for hits in ends))
+
+
+def show(view, ours, theirs, label):
+    a, b = ours.by[view], theirs.by[view]
+    within = whole = 0
+    beyond = []
+    for key in {*a, *b}:
+        probable = by_chance(a[key], ours.samples, b[key], theirs.samples)
+        weight = a[key] / ours.samples + b[key] / theirs.samples
+        whole += weight
+        within += weight if probable >= CHANCE else 0
+        if probable < CHANCE:
+            beyond.append((weight, probable, key))
+    for _, probable, key in sorted(beyond, key=lambda of: -of[0])[:SHOWN]:
+        measure.note(f"{label}, {' '.join(view)}: {key}: {a[key]} samples here, {100 * a[key] / ours.samples:.2f} %, "
+                     f"{b[key]} there, {100 * b[key] / theirs.samples:.2f} %: by chance {probable:.1g}")
+    measure.row(f"shares within the margin of counts, {label}: {view[0]}s, {view[1]}, {len({*a, *b})} of them",
+                100 * within / whole, "%", f">= {BAR}", BAR, True)
+
+
+def compare(runtime, directory):
+    label = f"Go {runtime.version}"
+    program, ours, theirs = build(runtime, directory), Counts(), Counts()
+    for _ in range(RUNS):
+        run(program, ours, theirs, directory)
+    if not ours.samples or not theirs.samples:
+        sys.exit(f"{label}: {ours.samples} samples here, {theirs.samples} there")
+    measure.note(f"{label}: {ours.samples} samples here and {ours.left_out} left out, {theirs.samples} there and "
+                 f"{theirs.left_out} left out")
+    for view in VIEWS:
+        show(view, ours, theirs, label)
+
+
+def main():
+    measure.begin()
+    found = chosen()
+    if not found:
+        measure.skip("no Go was found")
+    os.environ.setdefault("EBPF_PROFILER_BINARY", measure.BINARY)
+    os.environ.setdefault("EBPF_PROFILER_PLUGINS_DIR", measure.PLUGINS)
+    with tempfile.TemporaryDirectory() as directory:
+        for runtime in found:
+            try:
+                compare(runtime, directory)
+            except runs.Skipped as reason:
+                measure.skip(str(reason))
+
+
+if __name__ == "__main__":
+    main()
