@@ -123,7 +123,7 @@ int perl_unwind(struct bpf_perf_event_data *ctx)
 	if (!rec)
 		return 0;
 	state = ep_get_state(rec);
-	s = ep_get_scratch(rec);
+	s = get_scratch(rec);
 	if (state && s && !ep_is_entered(rec)) {
 		if (s->phase == PL_PHASE_START)
 			start(rec, state, s);

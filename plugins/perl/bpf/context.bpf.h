@@ -13,17 +13,15 @@
 /* The context at `at`, and its type, or CX_END. */
 static __always_inline bool read_context(const struct pl_state *state, struct pl_scratch *s)
 {
-	__u32 bytes = state->cx_bytes;
 	__s64 at = s->at;
 
 	s->type = CX_END;
 	if (at < 0)
 		return true;
 	s->at = at - 1;
-	if (bytes > PL_CX_BYTES || at >= 1 << 24 ||
-	    bpf_probe_read_user(s->cx, bytes, (void *)(s->contexts + (__u64)at * bytes)))
+	if (at >= 1 << 24 || !see_context(state, s, (__u64)at))
 		return false;
-	s->type = s->cx[0] & CX_TYPE_MASK;
+	s->type = cx_flags(s) & CX_TYPE_MASK;
 	return true;
 }
 
@@ -63,7 +61,7 @@ static __always_inline void find_sub(const struct pl_state *state, struct pl_scr
 	struct pl_found *found = &s->found;
 
 	found->leave = 1;
-	if (s->was_first && s->cx[0] & CX_MULTICALL) {
+	if (s->was_first && cx_flags(s) & CX_MULTICALL) {
 		if (is_between_calls(s))
 			return;
 	} else if (s->was_first && is_half_made(state, s)) {
@@ -72,7 +70,7 @@ static __always_inline void find_sub(const struct pl_state *state, struct pl_scr
 		return;
 	}
 	/* sort calls an XS function for each comparison, without a run loop. */
-	if (found->readable && s->body[PL_CV_SEQ_FLAGS] >> 32 & PL_CVF_ISXSUB)
+	if (found->readable && cv_flags(s) & PL_CVF_ISXSUB)
 		return;
 	if (s->dbsub && found->cv == s->dbsub) {
 		found->hidden = 1 - is_set(retop);
@@ -80,7 +78,7 @@ static __always_inline void find_sub(const struct pl_state *state, struct pl_scr
 	}
 	/* A sub that calls itself is at the same statement as its caller. */
 	s->doubted &= is_set(found->cv ^ s->frame_cv);
-	found->kind = s->cx[0] & CX_RE_FAKE ? PL_KIND_REGEX : PL_KIND_SUB;
+	found->kind = cx_flags(s) & CX_RE_FAKE ? PL_KIND_REGEX : PL_KIND_SUB;
 	found->base = 1 - is_set(retop);
 }
 
@@ -96,11 +94,11 @@ static __always_inline void find_eval(const struct pl_state *state, struct pl_sc
 	struct pl_found *found = &s->found;
 
 	found->leave = 1;
-	if (s->cx[0] & CX_EVALBLOCK) {
+	if (cx_flags(s) & CX_EVALBLOCK) {
 		found->kind = PL_KIND_BLOCK;
 		found->base = s->merged;
 		found->look = is_set(retop);
-		if (s->cx[0] & CX_TRY) {
+		if (cx_flags(s) & CX_TRY) {
 			found->kind = PL_KIND_TRY;
 			found->leave = 0;
 		}
@@ -167,7 +165,7 @@ static __always_inline void classify(const struct pl_state *state, struct pl_scr
 
 static __always_inline bool is_fake_eval(const struct pl_scratch *s)
 {
-	return (s->cx[0] & (CX_TYPE_MASK | CX_EVALBLOCK)) == (CX_EVAL | CX_EVALBLOCK) &&
+	return (cx_flags(s) & (CX_TYPE_MASK | CX_EVALBLOCK)) == (CX_EVAL | CX_EVALBLOCK) &&
 	       !cx_word(s, CX_RETOP);
 }
 
@@ -181,10 +179,10 @@ static __always_inline void find(const struct pl_state *state, struct pl_scratch
 		return;
 	if (s->type == CX_SUB || s->type == CX_FORMAT)
 		found->cv = cx_word(s, state->cx_sub_cv);
-	else if (s->type == CX_EVAL && !(s->cx[0] & CX_EVALBLOCK))
+	else if (s->type == CX_EVAL && !(cx_flags(s) & CX_EVALBLOCK))
 		found->cv = cx_word(s, state->cx_eval_cv);
 	PL_FORGET();
-	read_cv(s);
+	see_cv(s);
 	/* call_sv(G_EVAL) has pushed both: its EVAL is the last of the group. */
 	if (s->base && s->frame_cv && is_fake_eval(s)) {
 		s->merged = 1;

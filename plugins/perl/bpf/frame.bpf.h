@@ -66,7 +66,7 @@ static __always_inline void set_pending(const struct pl_state *state, struct pl_
 	PL_FORGET();
 	if (has_cv(s))
 		return;
-	check_statement(s);
+	check_statement(state, s);
 	PL_FORGET();
 	take_place(state, s);
 	PL_FORGET();

@@ -14,6 +14,7 @@ static __always_inline bool take_stack(struct pl_scratch *s, __u64 stack)
 	s->contexts = s->si[SI_CONTEXTS / 8];
 	s->previous = s->si[SI_PREVIOUS / 8];
 	s->at = (__s32)(__u32)s->si[SI_INDEX / 8];
+	s->window_contexts = 0;
 	return true;
 }
 

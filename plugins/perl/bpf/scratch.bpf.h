@@ -67,10 +67,45 @@ struct pl_found {
 	__u32 look; /* 1: docatch's? */
 	__u32 leave; /* 1: what follows has the statement it was called from */
 	__u64 cv;   /* 0: it has none */
-	__u32 readable; /* 1: `body` is its body */
+	__u32 readable; /* 1: cv_word() has its body */
 	__u32 fault;	/* 1: it could not be read */
 	__u32 hidden;	/* 1: DB::sub, and C called it: the frame that it called is the last one */
 };
+
+/* A CV's body, from xcv_stash on. */
+struct pl_seen_cv {
+	__u64 sequence, addr;
+	__u64 check; /* 0: it is a closure's, and wanted by nobody */
+	__u64 body[PL_CV_WORDS];
+};
+
+/* What has the name of a closure: glob or HEK. */
+struct pl_seen_name {
+	__u64 sequence, key;
+	__u64 what;	/* the glob or HEK that the frame says; 0: none */
+	__u64 words[2]; /* of it: pl_check_name */
+	__u64 head;	/* of the name's HEK */
+	__u64 own;	/* 1: somebody has named it by hand */
+};
+
+struct pl_seen_statement {
+	__u64 sequence, addr;
+	__u64 check;
+	__u64 text;	/* number of the text it is in; 0: none */
+	__u32 has_file; /* 1: its file's name could be read */
+	__u32 ints[PL_COP_INTS];
+};
+
+/* Tables: memory.bpf.h. */
+#define PL_SEEN_CVS_SHIFT	 6
+#define PL_SEEN_NAMES_SHIFT	 4
+#define PL_SEEN_STATEMENTS_SHIFT 5
+#define PL_SEEN_CVS		 (1u << PL_SEEN_CVS_SHIFT)
+#define PL_SEEN_NAMES		 (1u << PL_SEEN_NAMES_SHIFT)
+#define PL_SEEN_STATEMENTS	 (1u << PL_SEEN_STATEMENTS_SHIFT)
+
+#define PL_WINDOW_CONTEXTS 16u
+#define PL_WINDOW_BYTES	   (PL_WINDOW_CONTEXTS * PL_CX_BYTES)
 
 struct pl_scratch {
 	__u64 sequence;
@@ -95,8 +130,7 @@ struct pl_scratch {
 	__u64 compiling; /* address of PL_compiling */
 	__u64 frame_file, frame_line; /* with PL_FRAME_FILE */
 	__u64 text[2];		      /* the beginning of a file's name */
-	__u64 name[2]; /* of a closure */
-	__u64 hek[2];  /* the beginning of its name */
+	__u64 hek[2];		      /* of a closure's name */
 	__u64 file[PL_FILE_WORDS];
 	struct pl_found found;
 	__u32 type;	 /* of the context that was read */
@@ -106,13 +140,41 @@ struct pl_scratch {
 	__u32 blank;	 /* 1: nothing of it could be read */
 	__u64 at_name;	 /* on the way to a name */
 	__u64 sv[SV_WORDS];
-	__u64 body[PL_CV_WORDS];
 	__u64 op_words[OP_BYTES / 8];
 	__u64 si[SI_BYTES / 8];
-	__u32 cop_ints[PL_COP_INTS + 1];
-	__u8 cx[PL_CX_BYTES];
+	__u32 line;		 /* of a statement */
+	__u32 cv_at, name_at, statement_at; /* what is looked at, in the tables */
+	/* memory.bpf.h */
+	__u64 window_first, window_contexts; /* of the stackinfo, that are in the window */
+	__u64 cx_index;			     /* the context that is looked at */
+	__u64 cx_at;			     /* the same, in bytes of the window */
+	__u64 cx_head;			     /* its first word */
+	/* All before is zeroed for each sample; what is here is of one that has its number. */
+	__u64 window[PL_WINDOW_BYTES / 8];
+	struct pl_seen_cv cvs[PL_SEEN_CVS];
+	struct pl_seen_name names[PL_SEEN_NAMES];
+	struct pl_seen_statement statements[PL_SEEN_STATEMENTS];
 };
-EP_SCRATCH(struct pl_scratch)
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct pl_scratch);
+} pl_scratches SEC(".maps");
+
+/* As EP_SCRATCH says, but for its end. */
+static __always_inline struct pl_scratch *get_scratch(const struct ep_record *rec)
+{
+	__u32 zero = 0;
+	struct pl_scratch *s = bpf_map_lookup_elem(&pl_scratches, &zero);
+
+	if (s && s->sequence != rec->walk.sequence) {
+		__builtin_memset(s, 0, offsetof(struct pl_scratch, window));
+		s->sequence = rec->walk.sequence;
+	}
+	return s;
+}
 
 static __always_inline bool read_word(__u64 addr, __u64 *value)
 {
@@ -123,16 +185,6 @@ static __always_inline bool read_word(__u64 addr, __u64 *value)
 static __always_inline void read_or_zero(__u64 *value, __u64 addr)
 {
 	bpf_probe_read_user(value, sizeof(*value), (void *)addr);
-}
-
-static __always_inline __u64 cx_word(const struct pl_scratch *s, __u32 off)
-{
-	return *(const __u64 *)(s->cx + (off & (PL_CX_BYTES - 8)));
-}
-
-static __always_inline __u32 cx_op(const struct pl_scratch *s)
-{
-	return *(const __u16 *)(s->cx + CX_U16) >> CX_OP_SHIFT;
 }
 
 /*

@@ -6,7 +6,7 @@
 #ifndef PL_STATEMENT_BPF_H
 #define PL_STATEMENT_BPF_H
 
-#include "plugins/perl/bpf/scratch.bpf.h"
+#include "plugins/perl/bpf/memory.bpf.h"
 
 /* "(eval " */
 #define TEXT_HEAD 0x206c61766528ull
@@ -31,16 +31,43 @@ static __always_inline __u64 text_number(const struct pl_scratch *s)
 	return number >> PL_TEXT_BITS ? 0 : number;
 }
 
+static __always_inline __u64 file_of(const struct pl_seen_statement *seen)
+{
+	return seen->ints[PL_COP_FILE] | (__u64)seen->ints[PL_COP_FILE + 1] << 32;
+}
+
+/* What it says into the table; false: it could not be read. */
+static __always_inline bool read_statement(const struct pl_state *state, struct pl_scratch *s)
+{
+	struct pl_seen_statement *seen = seen_statement(s);
+
+	seen->sequence = 0;
+	if (bpf_probe_read_user(seen->ints, sizeof(seen->ints), (void *)(s->frame_cop + PL_COP_AT)))
+		return false;
+	seen->check = pl_check_cop(seen->ints);
+	seen->has_file = state->threads &&
+			 !bpf_probe_read_user(s->text, sizeof(s->text), (void *)file_of(seen));
+	seen->text = 0;
+	if (seen->has_file)
+		seen->text = text_number(s);
+	seen->addr = s->frame_cop;
+	seen->sequence = s->sequence;
+	return true;
+}
+
 /* The check is that of the statement. */
-static __always_inline void check_statement(struct pl_scratch *s)
+static __always_inline void check_statement(const struct pl_state *state, struct pl_scratch *s)
 {
 	s->frame_check = 0;
 	if (!s->frame_cop)
 		return;
-	if (bpf_probe_read_user(s->cop_ints, PL_COP_INTS * 4, (void *)(s->frame_cop + PL_COP_AT)))
-		s->blank |= is_set(s->kind ^ PL_KIND_CLOSURE);
+	s->statement_at = slot_of(s->frame_cop, PL_SEEN_STATEMENTS_SHIFT);
+	PL_FORGET();
+	if (is_same(seen_statement(s)->sequence, seen_statement(s)->addr, s, s->frame_cop) ||
+	    read_statement(state, s))
+		s->frame_check = seen_statement(s)->check;
 	else
-		s->frame_check = pl_check_cop(s->cop_ints);
+		s->blank |= is_set(s->kind ^ PL_KIND_CLOSURE);
 }
 
 static __always_inline void take_file(struct pl_scratch *s, __u64 name)
@@ -50,7 +77,7 @@ static __always_inline void take_file(struct pl_scratch *s, __u64 name)
 		return;
 	s->flags |= PL_FRAME_FILE;
 	s->frame_file = pl_hash_file(s->file);
-	s->frame_line = s->cop_ints[PL_COP_LINE];
+	s->frame_line = seen_statement(s)->ints[PL_COP_LINE];
 	s->frame_cop = 0;
 	s->frame_check = 0;
 }
@@ -61,25 +88,24 @@ static __always_inline void take_file(struct pl_scratch *s, __u64 name)
  */
 static __always_inline void take_place(const struct pl_state *state, struct pl_scratch *s)
 {
-	__u64 name = s->cop_ints[PL_COP_FILE] | (__u64)s->cop_ints[PL_COP_FILE + 1] << 32, number;
+	const struct pl_seen_statement *seen = seen_statement(s);
 
 	if (!state->threads || !s->frame_check || s->kind == PL_KIND_MAIN)
 		return;
-	if (bpf_probe_read_user(s->text, sizeof(s->text), (void *)name)) {
+	if (!seen->has_file) {
 		s->blank |= is_set(s->kind ^ PL_KIND_CLOSURE);
 		return;
 	}
-	number = text_number(s);
-	if (number && s->kind != PL_KIND_BEGIN) {
+	if (seen->text && s->kind != PL_KIND_BEGIN) {
 		s->flags |= PL_FRAME_TEXT;
-		s->frame_file = number | (__u64)s->cop_ints[PL_COP_LINE] << PL_TEXT_BITS;
+		s->frame_file = seen->text | (__u64)seen->ints[PL_COP_LINE] << PL_TEXT_BITS;
 		if (s->kind != PL_KIND_CLOSURE)
 			s->frame_what = s->frame_file;
 	} else if (s->kind == PL_KIND_CLOSURE) {
 		return;
 	} else if (s->kind == PL_KIND_FILE || s->kind == PL_KIND_TEXT ||
 		   s->kind == PL_KIND_BEGIN || s->base || s->frame_cop == s->compiling) {
-		take_file(s, name);
+		take_file(s, file_of(seen));
 	}
 }
 

@@ -5,29 +5,51 @@
 #ifndef PL_SUB_BPF_H
 #define PL_SUB_BPF_H
 
-#include "plugins/perl/bpf/scratch.bpf.h"
+#include "plugins/perl/bpf/memory.bpf.h"
 
-/* The body of found.cv, where that is a CV. */
-static __always_inline void read_cv(struct pl_scratch *s)
+static __always_inline bool is_closure(const struct pl_seen_cv *seen)
 {
+	return seen->body[PL_CV_SEQ_FLAGS] >> 32 & (PL_CVF_CLONED | PL_CVF_ANON);
+}
+
+/* Its body into the table; false: it is no CV, or could not be read (found.fault). */
+static __always_inline bool read_body(struct pl_scratch *s)
+{
+	struct pl_seen_cv *seen = seen_cv(s);
 	__u32 type;
 
-	s->found.readable = 0;
-	s->found.fault = is_set(s->found.cv);
-	if (!s->found.cv || bpf_probe_read_user(s->sv, sizeof(s->sv), (void *)s->found.cv))
-		return;
-	s->found.fault = 0;
+	s->found.fault = 1;
+	if (bpf_probe_read_user(s->sv, sizeof(s->sv), (void *)s->found.cv))
+		return false;
 	type = (__u32)(s->sv[1] >> SV_TYPE_SHIFT) & 0xff;
-	if (type != SV_TYPE_CV && type != SV_TYPE_FORM)
+	if (type != SV_TYPE_CV && type != SV_TYPE_FORM) {
+		s->found.fault = 0;
+		return false;
+	}
+	seen->sequence = 0;
+	if (bpf_probe_read_user(seen->body, sizeof(seen->body), (void *)(s->sv[0] + PL_CV_AT)))
+		return false;
+	s->found.fault = 0;
+	seen->check = is_closure(seen) ? 0 : pl_check_cv(seen->body);
+	seen->addr = s->found.cv;
+	seen->sequence = s->sequence;
+	return true;
+}
+
+/* cv_word() is of found.cv, where that is a CV. */
+static __always_inline void see_cv(struct pl_scratch *s)
+{
+	if (!s->found.cv)
 		return;
-	if (bpf_probe_read_user(s->body, sizeof(s->body), (void *)(s->sv[0] + PL_CV_AT)) == 0)
-		s->found.readable = 1;
-	s->found.fault = 1 - s->found.readable;
+	s->cv_at = slot_of(s->found.cv, PL_SEEN_CVS_SHIFT);
+	PL_FORGET();
+	s->found.readable = is_same(seen_cv(s)->sequence, seen_cv(s)->addr, s, s->found.cv) ||
+			    read_body(s);
 }
 
 static __always_inline bool is_running(const struct pl_scratch *s)
 {
-	return (__s32)(__u32)s->body[PL_CV_DEPTH] > 0;
+	return (__s32)(__u32)cv_word(s, PL_CV_DEPTH) > 0;
 }
 
 /* "BEGIN" */
@@ -40,9 +62,9 @@ static __always_inline bool is_running(const struct pl_scratch *s)
 /* It is called while it is compiled, and freed right after (op.c: process_special_blocks). */
 static __always_inline bool is_begin(struct pl_scratch *s)
 {
-	__u64 named = is_set(s->body[PL_CV_SEQ_FLAGS] >> 32 & PL_CVF_NAMED), gv;
+	__u64 named = is_set(cv_flags(s) & PL_CVF_NAMED), gv;
 
-	gv = s->body[PL_CV_GV];
+	gv = cv_word(s, PL_CV_GV);
 	read_or_zero(&s->at_name, gv);
 	read_or_zero(&s->at_name, s->at_name + PL_GV_NAME_AT);
 	s->at_name = named * gv + (1 - named) * s->at_name;
@@ -72,76 +94,102 @@ static __always_inline __u64 lexical_name(struct pl_scratch *s, __u64 gv)
 	return s->at_name;
 }
 
-static __always_inline void set_closure(struct pl_scratch *s)
+/* It has a name, and not that of those that are all called "__ANON__". */
+static __always_inline __u32 has_own_name(struct pl_scratch *s, __u32 globbed)
 {
-	__u64 what = s->body[PL_CV_GV], flags = s->body[PL_CV_SEQ_FLAGS] >> 32;
+	const struct pl_seen_name *seen = seen_name(s);
 
-	s->kind = PL_KIND_CLOSURE;
-	if (flags & PL_CVF_NAMED)
-		s->flags |= PL_FRAME_NAMED;
-	else if (flags & PL_CVF_LEXICAL)
-		what = lexical_name(s, what);
-	else
-		what = effective_glob(s, what);
-	s->frame_what = what >> 3;
-	s->blank = 1 - is_set(what);
-	PL_FORGET();
-	if (s->body[PL_CV_SEQ_FLAGS] >> 32 & PL_CVF_LEXICAL)
-		s->flags |= PL_FRAME_NAMED | PL_FRAME_LEXICAL;
-	/* It may not have come to its first statement. */
-	if (s->was_first && s->cop == cx_word(s, CX_COP))
-		s->frame_cop = s->body[PL_CV_START];
-	PL_FORGET();
+	bpf_probe_read_user(s->hek, sizeof(s->hek), (void *)(seen->words[0] * globbed));
+	return globbed & is_set(seen->words[1]) & is_set(s->hek[0]) & is_set(s->hek[1] ^ ANON_NAME);
 }
 
-/* 1: it has a name, and not that of those that are all called "__ANON__". */
-static __always_inline __u32 has_own_name(struct pl_scratch *s)
+/* What has its name, into the table. */
+static __always_inline void read_name(struct pl_scratch *s)
 {
-	__u32 globbed = 1 - is_set(s->flags & PL_FRAME_NAMED);
+	__u64 what = cv_word(s, PL_CV_GV), at;
+	__u32 globbed = !(cv_flags(s) & (PL_CVF_NAMED | PL_CVF_LEXICAL));
+	struct pl_seen_name *seen = seen_name(s);
 
-	bpf_probe_read_user(s->hek, sizeof(s->hek), (void *)(s->name[0] * globbed));
-	return globbed & is_set(s->name[1]) & is_set(s->hek[0]) & is_set(s->hek[1] ^ ANON_NAME);
+	if (globbed)
+		what = effective_glob(s, what);
+	else if (!(cv_flags(s) & PL_CVF_NAMED))
+		what = lexical_name(s, what);
+	PL_FORGET();
+	seen->what = what;
+	read_or_zero(&s->at_name, what);
+	at = what + globbed * (s->at_name + PL_GV_NAME_AT - what);
+	bpf_probe_read_user(seen->words, sizeof(seen->words), (void *)at);
+	/* Of a HEK its first word alone. */
+	seen->words[1] *= globbed;
+	seen->own = has_own_name(s, globbed);
+	seen->head = s->hek[0];
+}
+
+/* One glob or HEK has one name, but is asked for it in different ways. */
+static __always_inline void see_name(struct pl_scratch *s)
+{
+	/* Both flags are where an address has none. */
+	__u64 key = cv_word(s, PL_CV_GV) | (cv_flags(s) / PL_CVF_NAMED & 3);
+
+	s->name_at = slot_of(key, PL_SEEN_NAMES_SHIFT);
+	PL_FORGET();
+	if (is_same(seen_name(s)->sequence, seen_name(s)->key, s, key))
+		return;
+	seen_name(s)->key = key;
+	seen_name(s)->sequence = s->sequence;
+	read_name(s);
+}
+
+static __always_inline void set_closure(struct pl_scratch *s)
+{
+	__u32 lexical = is_set(cv_flags(s) & PL_CVF_LEXICAL);
+
+	s->kind = PL_KIND_CLOSURE;
+	s->flags |= is_set(cv_flags(s) & (PL_CVF_NAMED | PL_CVF_LEXICAL)) * PL_FRAME_NAMED |
+		    lexical * PL_FRAME_LEXICAL;
+	see_name(s);
+	PL_FORGET();
+	s->frame_what = seen_name(s)->what >> 3;
+	s->blank = 1 - is_set(seen_name(s)->what);
+	/* It may not have come to its first statement. */
+	if (s->was_first && s->cop == cx_word(s, CX_COP))
+		s->frame_cop = cv_word(s, PL_CV_START);
+	PL_FORGET();
 }
 
 /* The check, if its name can be read. What was named by hand has a glob that goes with it. */
 static __always_inline void check_closure(struct pl_scratch *s)
 {
-	__u64 what = s->frame_what << 3, globbed = 1 - is_set(s->flags & PL_FRAME_NAMED), found, own;
+	const struct pl_seen_name *seen = seen_name(s);
+	__u64 found = is_set(seen->words[0]), own = seen->own;
 
-	read_or_zero(&s->at_name, what);
-	what += globbed * (s->at_name + PL_GV_NAME_AT - what);
-	bpf_probe_read_user(s->name, sizeof(s->name), (void *)what);
-	/* Of a HEK its first word alone. */
-	s->name[1] *= 1 - is_set(s->flags & PL_FRAME_NAMED);
-	found = is_set(s->name[0]);
-	own = has_own_name(s);
 	s->flags += own * PL_FRAME_NAME - own * (s->flags & PL_FRAME_TEXT);
-	s->frame_file = own * pl_name_of_closure(s->hek[0], s->name[1]) +
+	s->frame_file = own * pl_name_of_closure(seen->head, seen->words[1]) +
 			(1 - own) * s->frame_file;
 	s->frame_check = own * s->frame_check +
 			 (1 - own) * found *
-				 pl_check_name(s->frame_check, s->name[0], s->name[1]);
+				 pl_check_name(s->frame_check, seen->words[0], seen->words[1]);
 }
 
 /* What is freed right after it ran is near the leaf, and has been compiled not long ago. */
 static __always_inline void take_name(struct pl_scratch *s)
 {
-	__u64 named = is_set(s->body[PL_CV_SEQ_FLAGS] >> 32 & PL_CVF_NAMED), name;
+	__u64 named = is_set(cv_flags(s) & PL_CVF_NAMED), name;
 
 	if (s->n_frames > PL_NEAR_FRAMES)
 		return;
-	bpf_probe_read_user(s->cop_ints, sizeof(__u32), (void *)(s->frame_cop + PL_COP_AT));
-	name = named * pl_name_of_hek(s->body[PL_CV_GV], s->body[PL_CV_STASH]) +
-	       (1 - named) * (s->body[PL_CV_GV] >> 3);
+	bpf_probe_read_user(&s->line, sizeof(s->line), (void *)(s->frame_cop + PL_COP_AT));
+	name = named * pl_name_of_hek(cv_word(s, PL_CV_GV), cv_word(s, PL_CV_STASH)) +
+	       (1 - named) * (cv_word(s, PL_CV_GV) >> 3);
 	s->flags |= PL_FRAME_NAME | (__u32)named * PL_FRAME_NAMED;
-	s->frame_file = (name & PL_ADDRESS_MASK) | (__u64)s->cop_ints[0] << PL_ADDRESS_BITS;
+	s->frame_file = (name & PL_ADDRESS_MASK) | (__u64)s->line << PL_ADDRESS_BITS;
 }
 
 static __always_inline void set_named(struct pl_scratch *s)
 {
 	s->frame_what = s->found.cv >> 3;
 	s->blank = 1 - s->found.readable;
-	s->frame_check = pl_check_cv(s->body);
+	s->frame_check = s->found.readable * seen_cv(s)->check;
 	/* It may have passed its last one, too. */
 	s->doubted = s->was_first * (1 - is_set(s->cop ^ cx_word(s, CX_COP)));
 	take_name(s);
@@ -152,12 +200,12 @@ static __always_inline void set_sub(struct pl_scratch *s)
 	s->frame_cv = s->found.cv;
 	if (s->found.readable && (s->base || s->dbsub) && is_begin(s)) {
 		s->kind = PL_KIND_BEGIN;
-		s->frame_what = s->body[PL_CV_STASH] >> 3;
+		s->frame_what = cv_word(s, PL_CV_STASH) >> 3;
 	}
 	PL_FORGET();
 	if (s->kind == PL_KIND_BEGIN)
 		return;
-	if (s->found.readable && s->body[PL_CV_SEQ_FLAGS] >> 32 & (PL_CVF_CLONED | PL_CVF_ANON))
+	if (s->found.readable && is_closure(seen_cv(s)))
 		set_closure(s);
 	else
 		set_named(s);

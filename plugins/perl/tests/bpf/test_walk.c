@@ -31,6 +31,7 @@
 #define TEXTS	(HEAP + 0x18000)
 #define CONTEXTS (HEAP + 0x20000) /* of each stackinfo, 0x4000 bytes; the last one has the rest */
 #define HEAP_BYTES 0x80000u
+#define PAGE	   0x1000u
 #define TLS	0x10000000ull /* the thread pointer */
 
 /* 5.36: layout.c. */
@@ -55,7 +56,8 @@ static struct {
 	struct pl_scratch scratch;
 	uint64_t counters[8];
 	uint8_t heap[HEAP_BYTES];
-	uint32_t n_stacks, n_runs;
+	uint32_t n_stacks, n_runs, n_reads;
+	uint64_t hole; /* a page that is not there */
 	jmp_buf called;
 	char text[8192];
 } world;
@@ -71,7 +73,7 @@ void *ep_shim_map_lookup(const char *object, const char *name, const void *map, 
 		return REC;
 	if (strcmp(name, "&ep_states") == 0)
 		return &world.cell;
-	if (strcmp(name, "&ep_scratch") == 0)
+	if (strcmp(name, "&pl_scratches") == 0)
 		return &world.scratch;
 	return strcmp(name, "&ep_lang_counts") == 0 ? &world.counters[*(const uint32_t *)key & 7] : NULL;
 }
@@ -87,6 +89,8 @@ static uint8_t *find_memory(uint64_t addr, uint64_t bytes)
 {
 	uint64_t off = addr - HEAP;
 
+	if (world.hole && addr < world.hole + PAGE && addr + bytes > world.hole)
+		return NULL;
 	return off <= HEAP_BYTES && HEAP_BYTES - off >= bytes ? world.heap + off : NULL;
 }
 
@@ -94,6 +98,7 @@ long ep_shim_read_user(void *to, __u32 bytes, const void *from)
 {
 	const uint8_t *at = find_memory((uint64_t)(uintptr_t)from, bytes);
 
+	world.n_reads++;
 	if (!at) {
 		memset(to, 0, bytes); /* bpf-helpers(7) */
 		return -14;
@@ -903,6 +908,102 @@ static void thousand_frames_are_whole(void **state)
 	assert_true(subs > 100); /* what the text has room for */
 }
 
+/* --- what it reads ------------------------------------------------------------------------------------ */
+
+/* What is read for `n` calls of closures or subs, of so many that each has a CV of its own. */
+static uint32_t count_reads(uint32_t n, uint32_t n_cvs, uint32_t flags)
+{
+	begin(NULL);
+	for (uint32_t i = 1; i <= n_cvs; i++) {
+		put_sub(i, "__ANON__", flags, 1);
+		put(sub(i) + BODY + PL_CV_AT + 8 * PL_CV_GV, sub(1) + GLOB);
+	}
+	for (uint32_t i = 0; i < n; i++)
+		push_sub(1 + i % n_cvs, i ? 2 : 1, op(2, 4));
+	be_at(2, op(2, 3), 50, 0);
+	run();
+	assert_int_equal(REC->sample.error, 0);
+	assert_int_equal(REC->sample.n_frames, n + 1);
+	return world.n_reads;
+}
+
+#define PER_WINDOW(n) (((n) + PL_WINDOW_CONTEXTS - 1) / PL_WINDOW_CONTEXTS)
+
+static void sub_that_calls_itself_is_read_once(void **state)
+{
+	(void)state;
+	assert_int_equal(count_reads(440, 1, 0) - count_reads(40, 1, 0), PER_WINDOW(400));
+	assert_int_equal(count_reads(440, 5, 0) - count_reads(40, 5, 0), PER_WINDOW(400));
+	/* Two that have the same place in the table take turns. */
+	assert_in_range(count_reads(440, 15, 0) - count_reads(40, 15, 0), PER_WINDOW(400),
+			PER_WINDOW(400) + 400 / 15 * 2 * 2 + 4);
+}
+
+/* Of each closure that is not in the table its CV and that one's body. */
+static void closures_of_one_text_are_named_once(void **state)
+{
+	uint32_t one, both;
+
+	(void)state;
+	one = count_reads(20, 1, PL_CVF_ANON | PL_CVF_CLONED);
+	both = count_reads(20, 15, PL_CVF_ANON | PL_CVF_CLONED);
+	assert_in_range(both - one, 2 * 14, 2 * 19);
+}
+
+/* What was there in the sample before says nothing. */
+static void each_sample_reads_anew(void **state)
+{
+	char before[256];
+
+	(void)state;
+	put_sub(1, "__ANON__", PL_CVF_ANON | PL_CVF_CLONED, 1);
+	push_sub(1, 1, op(1, 4));
+	push_sub(2, 2, op(2, 4));
+	be_at(3, op(3, 3), 50, 0);
+	snprintf(before, sizeof(before), "%s", walk_stack());
+	assert_string_equal(before, "sub leaf 2: statement 3\n"
+				    "closure glob 1: statement 2\n"
+				    "main entry: statement 1\n");
+	put_sub(1, "named", 0, 1);
+	put_sub(2, "__ANON__", PL_CVF_ANON | PL_CVF_CLONED, 1);
+	put_cop(2, "(eval 7)");
+	REC->walk.sequence = 2;
+	REC->sample.n_words = 0;
+	world.n_runs = 0;
+	assert_string_equal(walk_stack(), "closure leaf glob 2: statement 3\n"
+					  "sub 1: statement 2\n"
+					  "main entry: statement 1\n");
+}
+
+/* A page of contexts that are further out: those before it are frames. */
+static void contexts_are_read_alone_where_a_page_is_missing(void **state)
+{
+	(void)state;
+	for (uint32_t i = 0; i < 60; i++)
+		push_sub(1, i ? 2 : 1, op(2, 4));
+	be_at(2, op(2, 3), 50, 0);
+	world.hole = CONTEXTS;
+	run();
+	assert_int_equal(REC->sample.error, 100 + PL_ERROR_CONTEXT);
+	/* 60 subs and the program; the context at 39 * 104 is in both pages. The last frame is lost: it may be C's. */
+	assert_int_equal(REC->sample.n_frames, 60 - 39);
+}
+
+/* A HEK and the glob of a lexical sub may have the same words. */
+static void names_are_told_apart_by_what_has_them(void **state)
+{
+	(void)state;
+	put_sub(1, "__ANON__", PL_CVF_ANON | PL_CVF_CLONED, 1);
+	put_sub(2, "inner", PL_CVF_CLONED | PL_CVF_LEXICAL, 1);
+	put(sub(2) + BODY + PL_CV_AT + 8 * PL_CV_GV, sub(1) + GLOB);
+	push_sub(1, 1, op(1, 4));
+	push_sub(2, 2, op(2, 4));
+	be_at(3, op(3, 3), 50, 0);
+	assert_string_equal(walk_stack(), "closure leaf hek 1: statement 3\n"
+					  "closure glob 1: statement 2\n"
+					  "main entry: statement 1\n");
+}
+
 /* However few contexts a run may have, the stack is the same. */
 static void short_runs_make_the_same_stack(void **state)
 {
@@ -958,6 +1059,11 @@ int main(void)
 		cmocka_unit_test_setup(frames_that_cannot_be_read_say_so, begin),
 		cmocka_unit_test_setup(list_without_an_end_ends, begin),
 		cmocka_unit_test_setup(thousand_frames_are_whole, begin),
+		cmocka_unit_test_setup(sub_that_calls_itself_is_read_once, begin),
+		cmocka_unit_test_setup(closures_of_one_text_are_named_once, begin),
+		cmocka_unit_test_setup(each_sample_reads_anew, begin),
+		cmocka_unit_test_setup(contexts_are_read_alone_where_a_page_is_missing, begin),
+		cmocka_unit_test_setup(names_are_told_apart_by_what_has_them, begin),
 		cmocka_unit_test_setup(short_runs_make_the_same_stack, begin),
 	};
 
