@@ -38,6 +38,7 @@
 #define WINDOW_STEPS  3000
 #define OUTSIDE_STEPS 600 /* of C++ in a row: then another window is better */
 #define WARM_US	      400000
+#define MAX_WARM      25 /* times that */
 #define BETWEEN_US    3000
 #define MOVED_BYTES   128
 #define N_EXAMPLES    12
@@ -116,6 +117,16 @@ static void find_places(struct stepper *s, const struct ep_elf *elf, const char 
 		s->places[s->n_places++] = (struct place){ start, end, va_of_offset(elf, off & ~4095ul) };
 	}
 	fclose(maps);
+}
+
+/* On a busy machine it may not have been executed yet. */
+static void wait_places(struct stepper *s, const struct ep_elf *elf, const char *path)
+{
+	find_places(s, elf, path);
+	for (unsigned int i = 0; i < MAX_WARM && !s->n_places; i++) {
+		(void)usleep(WARM_US);
+		find_places(s, elf, path);
+	}
 }
 
 static uint64_t va_of(const struct stepper *s, uint64_t addr)
@@ -345,7 +356,7 @@ static int judge(struct stepper *s, char **argv, const struct ep_elf *elf, uint6
 			(void)kill(s->pid, SIGKILL);
 		return SKIP;
 	}
-	find_places(s, elf, argv[1]);
+	wait_places(s, elf, argv[1]);
 	for (unsigned int i = 0; i < 2000 && s->checked < max_checks && run_window(s, max_checks); i++)
 		(void)usleep(BETWEEN_US);
 	(void)kill(s->pid, SIGKILL);
