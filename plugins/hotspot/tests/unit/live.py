@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Runs test_live.c over a running JVM of each release that this machine has, with and without
-DebugNonSafepoints: live.py TEST ROOT_OF_THE_TREE. One JVM of each release, all with EP_TEST_FULL. Those of other root file systems need root. Releases that are
+DebugNonSafepoints: live.py TEST ROOT_OF_THE_TREE. One JVM of each release, all with EBPF_PROFILER_TEST_FULL. Those of other root file systems need root. Releases that are
 nowhere are said to be skipped; without any, or without a javac, the test is (exit 77)."""
 import glob
 import os
@@ -15,7 +15,7 @@ RELEASES = (8, 11, 17, 21, 25, 26, 27, 28)
 ROOTS = os.environ.get("EBPF_PROFILER_RUNTIMES", "/var/tmp/ebpf-profiler-runtimes")
 PLACES = ("/usr/lib/jvm/*/bin/java", "/usr/lib/jvm/*/jre/bin/java")
 MILLISECONDS = "1200"  # of the compilers
-FULL = bool(os.environ.get("EP_TEST_FULL"))
+FULL = bool(os.environ.get("EBPF_PROFILER_TEST_FULL"))
 
 
 def release_of(path):

@@ -180,7 +180,7 @@ def main():
     for code in library():
         add(code, seen)
     for i, code in enumerate(kept):
-        tell(code, i < ours or i % 8 == 0 or "EP_TEST_FULL" in os.environ)
+        tell(code, i < ours or i % 8 == 0 or "EBPF_PROFILER_TEST_FULL" in os.environ)
     print("done", len(kept))
     sys.stdout.flush()
     sys.stdin.read()

@@ -7,7 +7,7 @@
  *	test_python_live SCRIPT [INTERPRETER...]
  *
  * Of each minor one release, one debug and one free-threaded build are compared; all that are found
- * with EP_TEST_FULL in the environment. Minors that are nowhere are said to be skipped; when there
+ * with EBPF_PROFILER_TEST_FULL in the environment, four minors with EBPF_PROFILER_TEST_FEW. Minors that are nowhere are said to be skipped; when there
  * is none at all, the test is (exit 77).
  */
 #include "plugins/python/tests/unit/child.h"
