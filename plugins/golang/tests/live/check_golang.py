@@ -4,10 +4,11 @@
 
     check_golang.py [--full] [--bars] [--only REGEX] [--seconds N] [--keep DIRECTORY] [--examples]
 
-Quick: one Go of each minor version, plain and with C; --full: all that are found, stripped and position
-independent as well. A run fails that is far below its bar (verdicts.SLACK); one that is below by less
-says so; --bars: it fails, too. Where the profiler is comes from EBPF_PROFILER_BINARY and
-EBPF_PROFILER_PLUGINS_DIR. A line "[       OK ] NAME" for each run.
+Quick: what Debian has and the newest that is found, one build of each, so that what matters is in one of
+them; --full: all that are found, in all builds. A run fails that is far below its bar (verdicts.SLACK);
+one that is below by less says so; --bars: it fails, too. Where the profiler is comes from
+EBPF_PROFILER_BINARY and EBPF_PROFILER_PLUGINS_DIR. A line "[       OK ] NAME" for each run. What Go's
+compilers made of its own packages is kept beside the runtimes, in .go-build.
 Exit status: 0, 1 when a run failed, 77 when this machine cannot profile.
 """
 import dataclasses
@@ -27,23 +28,61 @@ import stacks  # noqa: E402
 import verdicts  # noqa: E402
 from runs import Failed, Skipped, skip  # noqa: E402
 
-BURNER = os.path.join(HERE, "..", "programs", "burner")
+PROGRAMS = os.path.realpath(os.path.join(HERE, "..", "programs"))
+BURNER, OPENER, HOST = (os.path.join(PROGRAMS, name) for name in ("burner", "opener", "host.c"))
 THRESHOLD = 99.5        # percent of samples: complete, and true
 FREQUENCY = 499
-QUICK = (15, 19, 21, 22, 23, 24, 25, 26, 27)    # 1.N
+QUICK = {15: "plain", 19: "cgo_pie_stripped", 24: "c_shared"}   # 1.N: a build
+NEWEST = "cgo"          # of one that is newer
 LOADED = "golang: unwinder loaded"
 BUILD_SECONDS = 300
 
-BUILDS = {  # label: cgo, options of go build
-    "plain": (False, []),
-    "cgo": (True, []),
-    "stripped": (False, ["-ldflags=-s -w"]),
-    "cgo_stripped": (True, ["-ldflags=-s -w"]),
-    "pie": (False, ["-buildmode=pie"]),
-    "cgo_pie": (True, ["-buildmode=pie"]),
-    "cgo_pie_stripped": (True, ["-buildmode=pie", "-ldflags=-s -w"]),
+STRIP = "-ldflags=-s -w"
+
+
+@dataclasses.dataclass
+class Build:
+    """
+    What `go build` makes of the burner. A library gets a suffix, and finish(case, path, directory) makes the
+    program that has it. bar, lacks: what docs/go.md says of it in "Limits"; scenarios without a whole stack.
+    """
+    cgo: bool
+    options: tuple = ()
+    suffix: str = ""
+    finish: object = None
+    bar: float = THRESHOLD
+    lacks: tuple = ()
+
+
+def with_c_shared(case, path, _directory):
+    link_host(case, path, [path + ".so", "-Wl,-rpath," + os.path.dirname(path)])
+
+
+def with_c_archive(case, path, _directory):
+    link_host(case, path, [path + ".a", "-pthread", "-lresolv"])
+
+
+def link_host(case, path, libraries):
+    must(["gcc", "-O2", "-o", path, HOST, *libraries], environment(case))
+
+
+def with_plugin(case, path, directory):
+    go_build(case, OPENER, path, directory)
+
+
+BUILDS = {
+    "plain": Build(False),
+    "cgo": Build(True),
+    "stripped": Build(False, (STRIP,)),
+    "cgo_stripped": Build(True, (STRIP,)),
+    "pie": Build(False, ("-buildmode=pie",)),
+    "cgo_pie": Build(True, ("-buildmode=pie",)),
+    "cgo_pie_stripped": Build(True, ("-buildmode=pie", STRIP)),
+    "c_shared": Build(True, ("-buildmode=c-shared",), ".so", with_c_shared),
+    "c_archive": Build(True, ("-buildmode=c-archive",), ".a", with_c_archive),
+    "race": Build(True, ("-race",), bar=94.0),
+    "plugin": Build(True, ("-buildmode=plugin",), ".so", with_plugin, bar=97.0, lacks=("growing",)),
 }
-QUICK_BUILDS = "plain", "cgo"
 
 
 @dataclasses.dataclass
@@ -59,7 +98,7 @@ class Case:
 
     @property
     def cgo(self):
-        return BUILDS[self.label][0]
+        return BUILDS[self.label].cgo
 
 
 def minor(runtime):
@@ -68,28 +107,38 @@ def minor(runtime):
 
 # --- building -------------------------------------------------------------------------------------
 
-def environment(case, directory):
-    """Nothing is asked of the network, nothing left in the user's caches."""
+def environment(case):
+    """Nothing is asked of the network, nothing left in the user's caches: one beside the runtimes is kept."""
     env = runs.environment("GO", "CGO")
     command = case.runtime.root + case.runtime.program
     if case.runtime.root:  # its own idea of where it is does not hold here
         env["GOROOT"] = os.path.dirname(os.path.dirname(os.path.realpath(command)))
     return dict(env, GOTOOLCHAIN="local", GOPROXY="off", GO111MODULE="on", GOENV="off", CGO_ENABLED="01"[case.cgo],
-                GOCACHE=os.path.join(directory, "cache-" + case.runtime.version), GOPATH=os.path.join(directory, "path"))
+                GOCACHE=os.path.join(runtimes.CACHE, ".go-build"), GOPATH=os.path.join(runtimes.CACHE, ".go-path"))
+
+
+def must(command, env):
+    done = runs.run(command, BUILD_SECONDS, env)
+    if done.returncode:
+        raise Failed(f"cannot be built: {done.stderr[-1500:]}")
+
+
+def go_build(case, source, path, directory, options=()):
+    copy = os.path.join(directory, os.path.basename(source))
+    shutil.copytree(source, copy, dirs_exist_ok=True)
+    more = [] if minor(case.runtime) < 18 else ["-buildvcs=false"]
+    must(["env", "-C", copy, case.runtime.root + case.runtime.program, "build", *options, *more, "-o", path, "."],
+         environment(case))
 
 
 def build(case, directory):
     """The path of the burner."""
     if case.cgo and not shutil.which("gcc"):
         raise Skipped("skip: no gcc, which Go takes for C")
-    source = os.path.join(directory, "burner")
-    shutil.copytree(BURNER, source, dirs_exist_ok=True)
-    path = os.path.join(directory, case.name)
-    options = BUILDS[case.label][1] + ([] if minor(case.runtime) < 18 else ["-buildvcs=false"])
-    command = [case.runtime.root + case.runtime.program, "build", *options, "-o", path, "."]
-    done = runs.run(["env", "-C", source, *command], BUILD_SECONDS, environment(case, directory))
-    if done.returncode:
-        raise Failed(f"cannot be built: {done.stderr[-1500:]}")
+    what, path = BUILDS[case.label], os.path.join(directory, case.name)
+    go_build(case, BURNER, path + what.suffix, directory, what.options)
+    if what.finish:
+        what.finish(case, path, directory)
     return path
 
 
@@ -108,30 +157,35 @@ def check(case, directory, options):
         raise Failed("no samples")
     judge = judge_go.Judge(done.stdout, source_go.Source(BURNER))
     verdict = verdicts.Verdict(judge, samples)
-    problems = [*verdict.amount_problems(runs.frequency_of(samples), profile.lost), *judge.problems()]
-    verdict.check(THRESHOLD, problems, options.bars, options.examples)
+    what = BUILDS[case.label]
+    problems = [*verdict.amount_problems(runs.frequency_of(samples), profile.lost), *judge.problems(what.lacks)]
+    verdict.check(what.bar, problems, options.bars, options.examples)
 
 
 # --- which ----------------------------------------------------------------------------------------
 
-def one_of_each(found):
-    chosen = {}
+def chosen(found):
+    """Quick cases: of each minor version the first."""
+    by_minor = {}
     for runtime in found:
-        if runtime.numbers[0] == 1 and minor(runtime) in QUICK:
-            chosen.setdefault(minor(runtime), runtime)
-    return [chosen[number] for number in sorted(chosen)]
+        by_minor.setdefault(minor(runtime), runtime)
+    for number, label in QUICK.items():
+        if number in by_minor:
+            yield Case(by_minor[number], label)
+        else:
+            skip(f"go_1_{number}", "no such Go here")
+    if by_minor and max(by_minor) > max(QUICK):
+        yield Case(by_minor[max(by_minor)], NEWEST)
+    else:
+        skip("go_newest", f"no Go newer than 1.{max(QUICK)} here")
 
 
 def cases(options):
     found = sorted(runtimes.find("golang", complain=lambda text: skip("a_runtime", text)),
                    key=lambda r: (r.numbers, r.source))
-    quick = one_of_each(found)
-    for number in QUICK:
-        if number not in map(minor, quick):
-            skip(f"go_1_{number}", "no such Go here")
-    for runtime in found if options.full else quick:
-        for label in BUILDS if options.full else QUICK_BUILDS:
-            yield Case(runtime, label)
+    if options.full:
+        return [Case(runtime, label) for runtime in found for label in BUILDS]
+    return list(chosen(found))
 
 
 def arguments():

@@ -40,6 +40,7 @@ class Judging(unittest.TestCase):
 
     def test_whole_stacks_are_true_and_seen(self):
         self.assertEqual(len(list(self.judge.problems())), 2)
+        self.assertEqual(len(list(self.judge.problems(("growing",)))), 1)
         self.is_true("main.spin main.recurse main.recurse main.recurse main.deep main.main.func1 runtime.goexit.abi0")
         self.assertEqual(list(self.judge.problems()), ["no sample of growing has a whole stack of its"])
         self.is_true("runtime.memmove runtime.newstack runtime.morestack.abi0 main.grow main.grow main.grown runtime.goexit")

@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -30,7 +31,7 @@ func add(name string, run func(end time.Time), lines ...string) {
 	scenarios = append(scenarios, scenario{name, run, lines})
 }
 
-var sink uint64
+var sink uint64 // of all goroutines
 
 //go:noinline
 func spin(n uint64) uint64 {
@@ -58,7 +59,7 @@ func recurse(depth int) uint64 {
 
 //go:noinline
 func deep(end time.Time) {
-	until(end, func() { sink += recurse(200) })
+	until(end, func() { atomic.AddUint64(&sink, recurse(200)) })
 }
 
 // grow asks for more stack at each level; a goroutine of its own begins with the smallest one.
@@ -83,7 +84,7 @@ func growing(end time.Time) {
 	until(end, func() {
 		done := make(chan byte)
 		go grown(done)
-		sink += uint64(<-done)
+		atomic.AddUint64(&sink, uint64(<-done))
 	})
 }
 
@@ -98,7 +99,7 @@ func now() int64 {
 
 //go:noinline
 func clocks(end time.Time) {
-	until(end, func() { sink += uint64(now()) })
+	until(end, func() { atomic.AddUint64(&sink, uint64(now())) })
 }
 
 type node struct {
@@ -116,7 +117,7 @@ func build(depth int) *node {
 
 //go:noinline
 func garbage(end time.Time) {
-	until(end, func() { sink += uint64(len(build(14).room)) })
+	until(end, func() { atomic.AddUint64(&sink, uint64(len(build(14).room))) })
 }
 
 //go:noinline
@@ -137,7 +138,7 @@ func recovered(n int) (r int) {
 
 //go:noinline
 func panics(end time.Time) {
-	until(end, func() { sink += uint64(recovered(7)) })
+	until(end, func() { atomic.AddUint64(&sink, uint64(recovered(7))) })
 }
 
 //go:noinline
@@ -166,7 +167,7 @@ func tight(n uint64) uint64 {
 
 //go:noinline
 func preempted(end time.Time) {
-	until(end, func() { sink += tight(3) })
+	until(end, func() { atomic.AddUint64(&sink, tight(3)) })
 }
 
 //go:noinline
@@ -208,7 +209,7 @@ func choose(a, b chan int, n int) int {
 //go:noinline
 func selects(end time.Time) {
 	a, b := make(chan int, 1), make(chan int)
-	until(end, func() { sink += uint64(choose(a, b, 2000)) })
+	until(end, func() { atomic.AddUint64(&sink, uint64(choose(a, b, 2000))) })
 }
 
 //go:noinline
@@ -246,7 +247,7 @@ func profiled(end time.Time) {
 	if err := pprof.StartCPUProfile(ioutil.Discard); err != nil {
 		panic(err)
 	}
-	until(end, func() { sink += spin(4) })
+	until(end, func() { atomic.AddUint64(&sink, spin(4)) })
 	pprof.StopCPUProfile()
 }
 
@@ -274,7 +275,7 @@ func outer(n uint64) uint64 {
 //
 //go:noinline
 func inlined(end time.Time) {
-	until(end, func() { sink += outer(9) })
+	until(end, func() { atomic.AddUint64(&sink, outer(9)) })
 }
 
 func init() {
@@ -328,6 +329,7 @@ func main() {
 		time.Sleep(time.Duration(seconds * float64(time.Second)))
 		return
 	}
+	time.Sleep(500 * time.Millisecond) // what is judged is not how soon a process is known
 	end := time.Now().Add(time.Duration(seconds * float64(time.Second)))
 	var all sync.WaitGroup
 	for i := range scenarios {
@@ -346,4 +348,9 @@ func main() {
 	all.Wait()
 	fmt.Println("DONE", sink%2)
 	fmt.Println("CPU", cpuSeconds())
+}
+
+// Main is for who opens this as a plugin.
+func Main() {
+	main()
 }

@@ -15,7 +15,10 @@ extern u64 goAlone(u64 n);
 */
 import "C"
 
-import "time"
+import (
+	"sync/atomic"
+	"time"
+)
 
 const turns = 5 // Go, C, Go, ... nested so deep
 
@@ -37,6 +40,13 @@ func goAlone(n C.u64) C.u64 {
 	return C.u64(spin(uint64(n)))
 }
 
+// For a program of C's that has this as a library.
+//
+//export goMain
+func goMain() {
+	main()
+}
+
 //go:noinline
 func inC(n uint64) uint64 {
 	return uint64(C.c_spin(C.u64(n)))
@@ -44,19 +54,19 @@ func inC(n uint64) uint64 {
 
 //go:noinline
 func cCalls(end time.Time) {
-	until(end, func() { sink += inC(5) })
+	until(end, func() { atomic.AddUint64(&sink, inC(5)) })
 }
 
 //go:noinline
 func cTurns(end time.Time) {
-	until(end, func() { sink += turn(turns) })
+	until(end, func() { atomic.AddUint64(&sink, turn(turns)) })
 }
 
 // A thread of C's that calls Go, where no goroutine waits for it.
 //
 //go:noinline
 func cThreads(end time.Time) {
-	until(end, func() { sink += uint64(C.c_alone(200)) })
+	until(end, func() { atomic.AddUint64(&sink, uint64(C.c_alone(200))) })
 }
 
 const (

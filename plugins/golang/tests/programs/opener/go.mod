@@ -1,0 +1,3 @@
+module opener
+
+go 1.15
