@@ -40,13 +40,6 @@
 #define EP_OTHERS_SWITCH	(1u << 7) /* the caller is on another stack: sp need not grow */
 #define EP_OTHERS_KEEPS		(EP_OTHERS_KEEPS_CALLEE | EP_OTHERS_KEEPS_CALLER)
 
-/*
- * What the caller is, said by the rules of few functions. The unwinder does not follow them yet: it looks
- * an interrupted caller up at the byte before, and ends at a stack below this one.
- */
-#define EP_OTHERS_INTERRUPTED	(1u << 6) /* it did not call: what counts is its pc itself */
-#define EP_OTHERS_SWITCH	(1u << 7) /* it is on another stack, which may be below this one */
-
 enum ep_cfa {
 	EP_CFA_REG = 0,	  /* cfa_reg + cfa_off */
 	EP_CFA_DEREF = 1, /* *(cfa_reg + cfa_off) + cfa_add */
