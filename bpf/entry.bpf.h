@@ -134,9 +134,10 @@ static __always_inline void find_process(struct ep_core_record *rec, __u64 task)
 	rec->has_gap = 0;
 	if (rec->may_resume)
 		forget_bound(rec);
-	/* One for each language that is asked when the native walk ends in an error. */
-	if (proc->slots[0])
-		rec->walk.max_calls = EP_MAX_TAIL_CALLS - EP_MAX_LANGUAGES;
+	/* One for each of its languages, which are asked when the native walk ends in an error. */
+#pragma unroll
+	for (__u32 i = 0; i < EP_MAX_LANGUAGES; i++)
+		rec->walk.max_calls -= proc->slots[i] != 0;
 	if (proc->flags & EP_PROC_MARKS) {
 		rec->walk.keep_words = EP_LANGUAGE_WORDS;
 		rec->walk.max_calls = EP_MAX_TAIL_CALLS - EP_LANGUAGE_TAIL_CALLS;
