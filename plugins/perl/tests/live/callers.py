@@ -36,6 +36,7 @@ Own = collections.namedtuple("Own", "name file line between")
 NEVER = {"Burn::never"}
 IN_C = "main::in_thread"        # called by C: that of threads, or that Perl is embedded in
 STARTS = {"main::main", IN_C}   # nothing is known of what is before these
+DRIVERS = {*STARTS, "main", "main::drive", "main::slice", "main::thread_time", "main::used"}    # all scenarios have them
 NONE_OF_ITS = "none of its subs"
 NO_PROCESS = ("[exec]", "[exit]")               # it has no user part any more, or none yet
 UNSEEN = "[perl: unknown"                       # code that was not named at all
@@ -226,6 +227,14 @@ class Tree:
         for caller, callee in zip(stack, stack[1:]):
             others = self.nearer.get((caller.file, caller.line), ())
             node = node.child(caller.line, callee, scenario, others)
+
+
+def scenario_at(node, line):
+    """All subs without a name that have one caller are one node; what they call, and where, tells them apart."""
+    if not ANONYMOUS.match(node.name) or not line or not node.next:
+        return node.scenario
+    nearest = min(node.next, key=lambda other: abs(other - line))
+    return node.next[nearest][0].node.scenario
 
 
 # --- frames ---------------------------------------------------------------------------------------
@@ -536,10 +545,10 @@ class Judge:
         deepest = None
         for roots, part in self.parts_of([f for f in self.own_frames(sample.frames) if f]):
             if part:
-                states, _, _ = max((self.walk(getattr(tree, roots), part, lines=False)
-                                    for tree in self.trees.values()), key=lambda found: found[1])
-                deepest = states[0][0] if states else deepest
-        return deepest.scenario if deepest and deepest.name not in {*STARTS, "main::drive", "main"} else "driver"
+                states, reached, _ = max((self.walk(getattr(tree, roots), part, lines) for lines in (True, False)
+                                          for tree in self.trees.values()), key=lambda found: found[1])
+                deepest = (states[0][0], part[reached - 1].line) if states else deepest
+        return scenario_at(*deepest) if deepest and deepest[0].name not in DRIVERS else "driver"
 
     def has_no_line(self, frames):
         """It was interrupted in one of its subs, and the profile gives no line."""

@@ -132,8 +132,7 @@ def check(case, options, directory):
 
 def more_cases(runtime):
     yield Case(runtime, "start", threshold=STARTUP_THRESHOLD, seconds=STARTUP_SECONDS, fewest=STARTUP_FEWEST)
-    # Twice the samples of its CPU time are in deep30 there; why is not known.
-    yield Case(runtime, "debugger", options=tuple(perls.DEBUGGED), has_no_shares=True)
+    yield Case(runtime, "debugger", options=tuple(perls.DEBUGGED))
     yield Case(runtime, "fleeting", words=("--only=fleeting,texts",), aside=True, seconds=4)
     yield Case(runtime, "attached", attach=True, seconds=ATTACHED_SECONDS, fewest=ATTACHED_FEWEST)
     if "unthreaded" not in runtime.flavors:
