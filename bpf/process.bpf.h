@@ -138,20 +138,29 @@ int ep_exec(struct bpf_raw_tracepoint_args *ctx)
 	return 0;
 }
 
+/* The runtime may be a library, which is mapped in the next moments. */
+static __always_inline void wake_for_runtime(__u32 pid)
+{
+	struct ep_wake wake = {.pid = pid};
+	struct ep_control *control = get_control();
+
+	if (control)
+		control->young = 1;
+	bpf_ringbuf_output(&ep_wakes, &wake, sizeof(wake), 0);
+}
+
 /* TP_PROTO(struct task_struct *p, pid_t old_pid, struct linux_binprm *bprm): it is ready to run. */
 SEC("raw_tracepoint/sched_process_exec")
 int ep_exec_done(struct bpf_raw_tracepoint_args *ctx)
 {
 	__u32 pid = bpf_get_current_pid_tgid() >> 32;
 	struct ep_exec *exec = bpf_map_lookup_elem(&ep_execs, &pid);
-	struct ep_wake wake = {.pid = pid};
-
 	(void)ctx;
 	if (!exec)
 		return 0;
 	exec->is_going = 0;
 	if (is_of_runtime(exec) && in_filter(pid, exec->start_ns))
-		bpf_ringbuf_output(&ep_wakes, &wake, sizeof(wake), 0);
+		wake_for_runtime(pid);
 	return 0;
 }
 

@@ -9,6 +9,14 @@
 #define SAMPLES_SHARE(bytes) ((bytes) - (bytes) / 8)
 #define WAKE_SHARE(bytes)    ((bytes) / 4)
 
+/* Of programs that live for less than that, the part that names come too late for matters. */
+#define YOUNG_NS 1000000000ull
+
+static __always_inline bool is_young(const struct ep_core_record *rec)
+{
+	return bpf_ktime_get_boot_ns() - rec->sample.start_ns < YOUNG_NS;
+}
+
 /*
  * Sends the record. User space looks at the ring now and then by itself; it is woken when that
  * fills up, and by a new trace of a language, whose names may be gone in a moment.
@@ -22,6 +30,8 @@ static __always_inline bool send_record(struct ep_core_record *rec, struct ep_co
 
 	if (used > WAKE_SHARE(ep_config.ring_bytes) || is_new_name)
 		flags = wake_flag(control);
+	if (is_new_name && is_young(rec))
+		control->young = 1;
 	if (used <= SAMPLES_SHARE(ep_config.ring_bytes) &&
 	    bpf_ringbuf_output(&ep_ring, rec, bytes, flags) == 0)
 		return true;

@@ -185,6 +185,7 @@ struct ep_control {
 	__u32 no_copies; /* processes that are in no map are not to be learned: no copies */
 	__u32 generation; /* of the delta store, never 0: another one when freed memory is used again */
 	__u32 dropped; /* a birth or death did not fit into the ring; user space writes 0 */
+	__u32 young; /* a language has something new in a program that may be gone soon; the same */
 };
 
 /* Value of ep_execs, key as ep_procs: the last exec of a process since we are here. */

@@ -9,14 +9,18 @@
  * libraries in the next moments; what does all the time no more than some 40 times a second.
  * Behind the part of a long rest that pays for what was done, such programs are seen to all the same
  * in which a language was met before: they may live for 0.1 s, and their frames cannot be walked
- * later. A look for one takes some 0.1 ms.
+ * later. A look for one takes some 0.1 ms. While young programs of languages do what is new, rests are
+ * shorter: names of theirs are gone when they are.
  */
 #define SHORT_REST_MS	       2
 #define LONG_REST_MS	       25
+#define YOUNG_REST_MS	       8
 #define SHORT_RESTS_PER_SECOND 10
 #define SHORT_RESTS_BURST      50
 #define EXECS_PER_SECOND       40
 #define EXECS_BURST	       80
+#define YOUNG_PER_SECOND       60
+#define YOUNG_BURST	       240
 
 static void on_rested(uv_timer_t *timer);
 static void on_dozed(uv_timer_t *timer);
@@ -34,10 +38,20 @@ static void rest(struct ep_watch *watch, uint64_t ms)
 	start_timer(watch, on_rested, ms);
 }
 
+/* The least rest where something wakes us all the time. */
+static uint64_t long_rest_ms(struct ep_watch *watch)
+{
+	uint32_t young = __atomic_exchange_n(&watch->options.control->young, 0, __ATOMIC_ACQ_REL);
+
+	if (young && ep_budget_take(&watch->young, ep_clock_mono_ns()))
+		return YOUNG_REST_MS;
+	return EP_MIN(LONG_REST_MS, watch->options.max_rest_ms);
+}
+
 static void on_poll(uv_poll_t *poll, int status, int events)
 {
 	struct ep_watch *watch = poll->data;
-	uint64_t spent_ns, rest_ms, long_ms = EP_MIN(LONG_REST_MS, watch->options.max_rest_ms);
+	uint64_t spent_ns, rest_ms, long_ms = long_rest_ms(watch);
 
 	(void)status, (void)events;
 	watch->wakes++;
@@ -124,6 +138,7 @@ int ep_watch_init(struct ep_watch *watch, const struct ep_watch_options *options
 	*watch = (struct ep_watch){.options = *options};
 	ep_budget_init(&watch->short_rests, SHORT_RESTS_PER_SECOND, SHORT_RESTS_BURST,
 		       ep_clock_mono_ns());
+	ep_budget_init(&watch->young, YOUNG_PER_SECOND, YOUNG_BURST, ep_clock_mono_ns());
 	ep_budget_init(&watch->execs, EXECS_PER_SECOND, EXECS_BURST, ep_clock_mono_ns());
 	uv_timer_init(options->loop, &watch->rest);
 	uv_timer_init(options->loop, &watch->ticks);

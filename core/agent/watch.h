@@ -10,7 +10,7 @@
  *	   │                               │                                                    │
  *	   └────── look ◄── up to 25 ms ── DOZING ── an exec of what a language was met in ─────┘
  *
- * (after the first wake-ups since it was quiet 2 ms at most, and no doze), and twice a second
+ * (8 ms where a language has something new in a program younger than 1 s; after the first wake-ups since it was quiet 2 ms at most, and no doze), and twice a second
  * in any case. The kernel wakes who is ASLEEP alone (struct ep_control: asleep), but for such an exec,
  * which has a ring of its own.
  *
@@ -46,7 +46,7 @@ struct ep_watch {
 	size_t n_polls;
 	uint64_t doze_ms; /* how long it dozes after this rest */
 	uint64_t cpu_ns; /* of this thread, when it last went to sleep */
-	struct ep_budget short_rests, execs;
+	struct ep_budget short_rests, execs, young;
 	uint64_t wakes;	 /* how often something woke it */
 };
 

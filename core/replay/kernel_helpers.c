@@ -263,6 +263,7 @@ int ep_kernel_call_helper(void *arg, int32_t id, const uint64_t a[5], uint64_t *
 		*ret = 0;
 		return 0;
 	case BPF_FUNC_ktime_get_ns:
+	case BPF_FUNC_ktime_get_boot_ns:
 		*ret = 1;
 		return 0;
 	case BPF_FUNC_get_stack:

@@ -13,8 +13,9 @@
 
 #define MAX_LOOKS 4096
 #define TRIES	  200
-/* watch.c: LONG_REST_MS. No rest is shorter than its timer says, but for the loop's clock, of whole ms. */
-#define LONG_NS ((25 - 2) * EP_NS_PER_MS)
+/* LONG_REST_MS of watch.c. No rest is shorter than its timer says, but for the loop's clock, of whole ms. */
+#define LONG_NS	   ((25 - 2) * EP_NS_PER_MS)
+#define SHORTER_NS ((8 - 2) * EP_NS_PER_MS) /* YOUNG_REST_MS */
 
 struct world {
 	uv_loop_t loop;
@@ -25,6 +26,7 @@ struct world {
 	uint64_t look_ns;  /* when the last one was over */
 	uint64_t rests_ns[MAX_LOOKS]; /* between that and the next */
 	size_t n_looks;
+	bool young; /* there is something new of young programs in each look */
 };
 
 static void burn(uint64_t ns)
@@ -44,6 +46,7 @@ static bool look(void *arg)
 	if (world->n_looks < MAX_LOOKS)
 		world->rests_ns[world->n_looks++] = now_ns - world->look_ns;
 	(void)read(world->exec_fd, &value, sizeof(value));
+	world->control.young = world->young;
 	burn(world->burn_ns);
 	world->look_ns = ep_clock_mono_ns();
 	return false;
@@ -158,6 +161,27 @@ static void an_exec_is_seen_to(void **state)
 	assert_int_equal(n_short, 3);
 }
 
+/* As long as there are not too many of them. */
+static void names_of_young_programs_are_soon_looked_for(void **state)
+{
+	struct world *world = *state;
+	unsigned int n_short = 0, n_long = 0;
+
+	tire(world);
+	world->young = true;
+	for (unsigned int i = 0; i < TRIES && n_short < 3; i++) {
+		uint64_t ns = next_rest(world);
+
+		n_short += ns >= SHORTER_NS && !is_long(ns);
+	}
+	assert_int_equal(n_short, 3);
+	world->watch.young.tokens_ns = world->watch.young.per_second = 0;
+	(void)next_rest(world);
+	for (unsigned int i = 0; i < 20; i++)
+		n_long += is_long(next_rest(world));
+	assert_in_range(n_long, 4, 20);
+}
+
 /* Of programs that live for some ms each nothing is to be had. */
 static void too_many_execs_wait(void **state)
 {
@@ -209,6 +233,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(samples_wait, start, stop),
 		cmocka_unit_test_setup_teardown(an_exec_is_seen_to, start, stop),
+		cmocka_unit_test_setup_teardown(names_of_young_programs_are_soon_looked_for, start,
+						stop),
 		cmocka_unit_test_setup_teardown(too_many_execs_wait, start, stop),
 		cmocka_unit_test_setup_teardown(execs_are_paid_for, start, stop),
 		cmocka_unit_test_setup_teardown(the_kernel_wakes_sleepers_alone, start, stop),
