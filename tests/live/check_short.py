@@ -20,6 +20,7 @@ sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 import judge  # noqa: E402
 import otlp_rows  # noqa: E402
 import passes  # noqa: E402
+import runs  # noqa: E402
 import stacks  # noqa: E402
 
 SKIP = 77
@@ -228,13 +229,6 @@ def case_name(case):
     case.expect(not wrong and not foreign, "the path is not the program's")
 
 
-def cpu_of(pid):
-    """Seconds of all threads of a process: fields 14 and 15, man 5 proc."""
-    with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
-        fields = file.read().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
 @contextlib.contextmanager
 def running(command):
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as proc:
@@ -254,9 +248,9 @@ def case_protect(case):
             raise passes.Failed("protects could not map its pages")
         with running([case.program("shortlived"), str(1000 * (seconds + 2))]) as innocent:
             time.sleep(1)
-            before = cpu_of(proc.pid)
+            before = runs.cpu_of(proc.pid)
             time.sleep(seconds)
-            used = 100 * (cpu_of(proc.pid) - before) / seconds
+            used = 100 * (runs.cpu_of(proc.pid) - before) / seconds
             pid = innocent.pid
         case.expect(storm.poll() is None, "the storm of mprotect ended before it was measured")
         storm.kill()

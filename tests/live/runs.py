@@ -12,6 +12,7 @@ import contextlib
 import os
 import re
 import shlex
+import signal
 import subprocess
 import tempfile
 import time
@@ -108,14 +109,15 @@ def not_of_sleeper(samples, done):
 def record(command, path, env, frequency=499, timeout=120, sleeper=(), loaded="", after=None, seconds=0):
     """
     Makes a profile at path; what the command and the profiler said. sleeper: the command of one, loaded: what
-    the profiler says when its unwinder is loaded. after: begins so many seconds after the command, for `seconds`.
+    the profiler says when its unwinder is loaded. after: begins when the command has had so many seconds of CPU
+    time, for `seconds`.
     """
     start = [profiler(), "record", "-v", "-F", str(frequency), "-o", path, "--force"]
     if after is not None:
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=env,
                               stdin=subprocess.DEVNULL) as process:
-            time.sleep(after)
-            done = run([*start, "-p", str(process.pid), "-d", f"{seconds}s"], timeout, env)
+            wait_used(process, after)
+            done = run_attached([*start, "-p", str(process.pid)], process, path, timeout, env, loaded, seconds)
             done.stdout += process.communicate()[0]
     elif sleeper:
         script = ["sh", "-c", AWAKE % shlex.join(sleeper), path + ".go", *command]
@@ -128,6 +130,20 @@ def record(command, path, env, frequency=499, timeout=120, sleeper=(), loaded=""
     return done
 
 
+def cpu_of(pid):
+    """Seconds of all threads of a process: fields 14 and 15, man 5 proc."""
+    with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+        fields = file.read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def wait_used(process, seconds, before=0):
+    """Until it has had so much CPU time, and what it had before: a machine may be busy. Four times that at most."""
+    end = time.monotonic() + 4 * seconds
+    while time.monotonic() < end and process.poll() is None and cpu_of(process.pid) < before + seconds:
+        time.sleep(0.05)
+
+
 def wait_loaded(log, process, loaded):
     end = time.monotonic() + LOADED_SECONDS
     while time.monotonic() < end and process.poll() is None:
@@ -135,6 +151,41 @@ def wait_loaded(log, process, loaded):
             if loaded in file.read():
                 return
         time.sleep(0.05)
+
+
+def run_attached(command, process, path, timeout, env, loaded, seconds):
+    """
+    Profiles a process for so many seconds. It stands still until the unwinder is loaded, which takes seconds on a
+    busy machine: it is attached to when it has just been let go on.
+    """
+    log = path + ".log"
+    if process.poll() is not None:
+        raise Failed(f"it ended before it was attached to: exit status {process.returncode}")
+    process.send_signal(signal.SIGSTOP)
+    before = cpu_of(process.pid)
+    try:
+        with open(log, "w", encoding="utf-8") as err, \
+                subprocess.Popen(command, stdout=err, stderr=err, env=env, stdin=subprocess.DEVNULL) as recording:
+            wait_loaded(log, recording, loaded)
+            process.send_signal(signal.SIGCONT)
+            time.sleep(seconds)
+            wait_used(process, seconds / 4, before)
+            recording.send_signal(signal.SIGINT)
+            status = wait_ended(recording, timeout)
+    finally:
+        process.send_signal(signal.SIGCONT)
+    with open(log, encoding="utf-8", errors="replace") as file:
+        done = subprocess.CompletedProcess(command, status, "", file.read())
+    os.unlink(log)
+    return done
+
+
+def wait_ended(process, timeout):
+    try:
+        return process.wait(timeout)
+    except subprocess.TimeoutExpired as error:
+        process.kill()
+        raise Failed(f"still runs after {timeout:.0f} s: {' '.join(process.args)[-300:]}") from error
 
 
 def run_awake(command, path, timeout, env, loaded):
@@ -147,11 +198,7 @@ def run_awake(command, path, timeout, env, loaded):
         wait_loaded(log, process, loaded)
         with open(go, "w", encoding="utf-8"):
             pass
-        try:
-            status = process.wait(timeout)
-        except subprocess.TimeoutExpired as error:
-            process.kill()
-            raise Failed(f"still runs after {timeout:.0f} s: {' '.join(command)[-300:]}") from error
+        status = wait_ended(process, timeout)
     texts = []
     for name in (said, log):
         with open(name, encoding="utf-8", errors="replace") as file:
