@@ -23,6 +23,7 @@ sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 import stacks  # noqa: E402
 
 SKIP = 77
+GRACE_FREQUENCY = 499
 # Who runs before the program does: the profiler's child, and start.py with its helpers.
 STARTERS = re.compile(r"^(ebpf-profiler|(lib)?python3.*|env|sh|bash|dash|ldd|readelf)$")
 CANNOT = {3: "no permission to profile", 4: "this kernel cannot"}  # exit codes of the profiler
@@ -32,15 +33,15 @@ def arguments():
     parser = argparse.ArgumentParser(description="check the stacks of a test program")
     parser.add_argument("--binary", default=os.environ.get("EBPF_PROFILER_BINARY"))
     parser.add_argument("--plugins", default=os.environ.get("EBPF_PROFILER_PLUGINS_DIR"))
-    parser.add_argument("--frequency", type=int, default=499)
+    parser.add_argument("--frequency", type=int, default=833)
     parser.add_argument("--seconds", type=float,
-                        default=20 if os.environ.get("EBPF_PROFILER_TEST_FULL") else 5)
+                        default=20 if os.environ.get("EBPF_PROFILER_TEST_FULL") else 3)
     parser.add_argument("--threshold", type=float, default=99.5, help="percent of samples")
     parser.add_argument("--complete", type=float, help="percent complete; default: the threshold")
     parser.add_argument("--aside", type=float, default=1.5, help="percent at most")
     parser.add_argument("--grace", type=int, default=8,
-                        help="samples that may be wrong however few there are: a busy machine "
-                        "gives a program little CPU time, but its first 16 ms are as long")
+                        help="samples, of 499 a second, that may be wrong however few there are: a busy "
+                        "machine gives a program little CPU time, but its first 16 ms are as long")
     parser.add_argument("--lost", type=float, default=4,
                         help="percent by which the samples may fall short of the CPU time used")
     parser.add_argument("--no-root", action="store_true",
@@ -278,7 +279,7 @@ def main(options):
     check_seen(patterns, hits, counts["all"])
     if percent(counts["aside"], counts["all"]) > options.aside:
         fail(f"more than {options.aside} % of the samples are aside")
-    grace = 0 if options.pprof else options.grace
+    grace = 0 if options.pprof else options.grace * options.frequency / GRACE_FREQUENCY
     wrong = counts["all"] - counts["aside"] - counts["matching"]
     if is_above(wrong, counts["all"] - counts["aside"], options.threshold, grace):
         fail(f"matching stacks are below {options.threshold} %")

@@ -19,7 +19,7 @@ import stacks  # noqa: E402
 SKIP = 77
 BINARY = os.environ["EBPF_PROFILER_BINARY"]
 BUILD = os.environ["EBPF_PROFILER_BUILD"]
-SECONDS = "3"
+SECONDS = "2"
 
 
 class Lines(stacks.Profile):

@@ -124,7 +124,7 @@ class Mark(Case):
 
     def test_interpreter_that_is_ready_late(self):
         # Ready after 300 ms, asked again after 2, 4, 8, ... ms: native frames until then.
-        self.check(self.toy, "4", "late", threshold="75")
+        self.check(self.toy, "4", "late", threshold="75", seconds="3")
 
     def test_frames_have_files_and_lines(self):
         self.check(self.toy, "3")
