@@ -2,31 +2,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """BPF time per frame of JavaScript: stacks of known depth, interpreted, compiled, and with a builtin between.
 
-A frame's price is the slope between two depths: cost by frames that were walked. On each CPU there is a Node of
-either depth, and a native program of either, at the highest priority, so that next to no sample is of anything else;
-they take turns by SIGSTOP and SIGCONT under one agent. A turn gives one slope, the value is the median of them. The
-native slope of the same turns is the measure of the machine. Warm: stacks are the same, so what is read is cached.
+How is in tests/bench/slopes.py: cost by frames that were walked.
 EBPF_PROFILER_BENCH_NODE: majors; EBPF_PROFILER_BENCH_RUNS: turns.
 """
-import contextlib
 import os
-import signal
-import statistics
-import subprocess
+import shutil
 import sys
 import tempfile
-import time
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 sys.path[:0] = [os.path.join(HERE, "..", "live"), os.path.join(HERE, "..", "..", "..", "..", "tests", "bench")]
 import measure  # noqa: E402
 import nodes  # noqa: E402
+import slopes  # noqa: E402
 
 MAJORS = [int(n) for n in os.environ.get("EBPF_PROFILER_BENCH_NODE", "8 12 18 22 26").split()]
-RUNS = int(os.environ.get("EBPF_PROFILER_BENCH_RUNS", "7"))
-SECONDS = 0.3   # of a turn
-SETTLE = 0.1
-LOW, HIGH = 50, 400
+DEPTHS = 50, 400
 FRAMES_PER_RUN = 40
 LOADED = r"v8: unwinder loaded in (\d+) ms, (\d+) frames per run"
 BAR = 120       # ns
@@ -53,75 +44,15 @@ def flags_of(runtime, flags):
     return known + (["--no-maglev"] if major >= MAGLEV else [])
 
 
-class Busy:
-    """Processes, one for each CPU, that run while they are measured only."""
-
-    def __init__(self, procs, command, says=b""):
-        self.procs = [procs.start(["nice", "-n", "-20", *command], {cpu}, stdout=subprocess.PIPE,
-                                  start_new_session=True) for cpu in measure.cpu_list()]
-        for proc in self.procs:
-            with contextlib.suppress(OSError), open(f"/proc/{proc.pid}/autogroup", "w", encoding="ascii") as file:
-                file.write("-20")
-            if says and proc.stdout.readline() != says:
-                sys.exit(f"{' '.join(command)}: it does not run")
-        self.send(signal.SIGSTOP)
-
-    def send(self, number):
-        for proc in self.procs:
-            proc.send_signal(number)
-
-    def run_ns(self, agent):
-        """ns of one run of the sampling program, in a turn of theirs."""
-        self.send(signal.SIGCONT)
-        time.sleep(SETTLE)
-        before = measure.bpf_cost(agent.proc.pid)
-        time.sleep(SECONDS)
-        after = measure.bpf_cost(agent.proc.pid)
-        self.send(signal.SIGSTOP)
-        return 1e9 * (after[0] - before[0]) / max(1, after[1] - before[1])
-
-    def frames(self, agent):
-        """User frames of a sample, mean."""
-        self.send(signal.SIGCONT)
-        time.sleep(SETTLE)
-        before = agent.counters()
-        time.sleep(2 * SECONDS)
-        after = agent.counters()
-        self.send(signal.SIGSTOP)
-        walked, samples = (after[name] - before[name] for name in ("user frames walked", "samples taken"))
-        return walked / max(1, samples)
-
-
-def frames_apart(agent, pair, what):
-    """How many frames a sample of the one has more than one of the other."""
-    low, high = (busy.frames(agent) for busy in pair)
-    measure.note(f"{what}: {low:.1f} and {high:.1f} frames a sample")
-    if high - low < 0.6 * (HIGH - LOW):    # some samples are of others
-        sys.exit(f"{what}: the depths are {high - low:.1f} frames apart, not {HIGH - LOW}")
-    return high - low
-
-
-def slope(agent, pair, number, apart):
-    """ns per frame."""
-    order = pair if number % 2 else pair[::-1]
-    cost = {busy: busy.run_ns(agent) for busy in order}
-    return (cost[pair[1]] - cost[pair[0]]) / apart
-
-
 def measure_mode(agent, native, runtime, directory, mode):
     name, flags, kind = mode
     what = f"Node {nodes.major(runtime)}, {name}"
     script = os.path.join(directory, "depth.js")
+    options = ["--stack-size=4000", *flags_of(runtime, flags), script, kind]
     with measure.Procs() as procs:
-        pair = [Busy(procs, runtime.argv(["--stack-size=4000", *flags_of(runtime, flags), script, kind, str(depth)],
-                                         directory), b"ready\n") for depth in (LOW, HIGH)]
-        apart = frames_apart(agent, pair, what)
-        turns = [(slope(agent, pair, number, apart), slope(agent, native, number, HIGH - LOW))
-                 for number in range(RUNS)]
-    measure.note(f"{what}: " + " ".join(f"{ours:.1f}/{other:.1f}" for ours, other in turns))
-    measure.row(f"BPF time per frame, {what}", statistics.median(ours for ours, _ in turns), "ns", f"<= {BAR}", BAR)
-    measure.row("of that of a native frame, in the same turns",
-                statistics.median(ours / other for ours, other in turns), "x")
+        pair = slopes.Pair(agent, procs, DEPTHS, lambda depth: runtime.argv([*options, str(depth)], directory), what,
+                           slopes.says(b"ready\n"))
+        slopes.measure_pair(pair, native, BAR)
 
 
 def main():
@@ -129,22 +60,11 @@ def main():
     found = chosen()
     if not found:
         measure.skip("no Node was found")
-    with tempfile.TemporaryDirectory() as directory, measure.Procs() as procs, measure.bpf_stats(), \
-            measure.Agent(procs, 997, interval="60s", verbose=1) as agent:
+    with tempfile.TemporaryDirectory() as directory, measure.Procs() as procs, slopes.sampling_agent(procs) as agent:
         os.chmod(directory, 0o755)
-        with open(os.path.join(HERE, "programs", "depth.js"), encoding="utf-8") as source, \
-                open(os.path.join(directory, "depth.js"), "w", encoding="utf-8") as copy:
-            copy.write(source.read())
-        os.setpriority(os.PRIO_PROCESS, agent.proc.pid, -20)
-        agent.wait_sampling()
-        native = [Busy(procs, [measure.program("deepstack"), "1000", str(depth)]) for depth in (LOW, HIGH)]
-        frames_apart(agent, native, "native")
-        with measure.Procs() as first:
-            first.start(found[0].argv([os.path.join(directory, "depth.js"), "one", "10"], directory))
-            loaded = agent.wait_for(LOADED, 90)
-        measure.row("frames per run of the unwinder", int(loaded[2]), "frames", f">= {FRAMES_PER_RUN}",
-                    FRAMES_PER_RUN, True)
-        measure.row("its load, verified", int(loaded[1]), "ms")
+        script = shutil.copy(os.path.join(HERE, "programs", "depth.js"), directory)
+        native = slopes.native_pair(agent, procs, DEPTHS)
+        slopes.measure_load(agent, found[0].argv([script, "one", "10"], directory), LOADED, "frames", FRAMES_PER_RUN)
         for runtime in found:
             for mode in MODES:
                 measure_mode(agent, native, runtime, directory, mode)
