@@ -327,6 +327,7 @@ static void finish_attach(void *arg)
 		instance->languages->attaching--;
 	instance->first = false;
 	instance->claim->language->tried = true;
+	instance->claim->language->loading = false;
 	take_result(instance, EP_ATTACHMENT_ATTACH);
 }
 
@@ -378,20 +379,25 @@ static void start_refresh_soon(struct ep_instance *instance)
 }
 
 /*
- * A program takes the verifier 70 ms and more of CPU time. When the profiler starts, the unwind
- * tables of what runs come first.
+ * A program takes the verifier 70 ms and more of CPU time: seconds on a busy machine. Who wants it
+ * while a worker loads it does not keep another from looking at files. When the profiler starts, the
+ * unwind tables of what runs come first.
  */
 static bool must_wait(const struct ep_instance *instance)
 {
 	const struct ep_languages *languages = instance->languages;
+	const struct ep_language *language = instance->claim->language;
 
-	return !instance->claim->language->tried &&
-	       ep_clock_mono_ns() - instance->born_ns < LOAD_WAIT_NS &&
+	if (language->tried || language->loading)
+		return language->loading;
+	return ep_clock_mono_ns() - instance->born_ns < LOAD_WAIT_NS &&
 	       languages->options.hurried(languages->options.arg);
 }
 
 static void start_attach(struct ep_instance *instance)
 {
+	struct ep_language *language = instance->claim->language;
+
 	if (must_wait(instance)) {
 		schedule(instance, RETRY_MIN_NS);
 		return;
@@ -399,6 +405,8 @@ static void start_attach(struct ep_instance *instance)
 	instance->refresh_wanted = false; /* it looks at all there is */
 	if (ep_instance_start_job(instance, run_attach, finish_attach, instance) < 0)
 		schedule_retry(instance);
+	else
+		language->loading = !language->tried;
 }
 
 /* --- the public calls ------------------------------------------------------------------------ */

@@ -34,7 +34,7 @@ struct ep_language {
 	struct ep_unwinder_program *program;
 	bool failed;
 	bool tried; /* loop's thread: its program was loaded, or refused */
-	bool loading; /* loop's thread: by ep_claim_load, now */
+	bool loading; /* loop's thread: a worker does, now */
 	_Atomic uint64_t counters[EP_MAX_PLUGIN_COUNTERS]; /* those of user space */
 };
 

@@ -262,6 +262,27 @@ static void what_may_pass_is_tried_again(void **state)
 	assert_int_equal(script.n_detached, 1);
 }
 
+/* The verifier takes its time, and there are four workers, for files as well. */
+static void who_waits_for_a_program_holds_no_worker(void **state)
+{
+	static const int attached[] = {0, 0, 0, END};
+	struct ep_instance *first, *second;
+
+	(void)state;
+	begin(attached, NULL);
+	run_until(&script.n_attached, 1);
+	host.languages->all[0].tried = false; /* nobody has loaded it yet */
+	first = ep_instance_new(host.languages, host.claim, getpid(), 0, 0);
+	second = ep_instance_new(host.languages, host.claim, getpid(), 0, 0);
+	assert_int_equal(ep_languages_busy(host.languages), 1);
+	run_until(&script.n_attached, 3);
+	assert_true(host.languages->all[0].tried);
+	assert_true(ep_instance_state(first) > 0 && ep_instance_state(second) > 0);
+	ep_instance_release(first);
+	ep_instance_release(second);
+	end();
+}
+
 /* Also of one that failed: the next one reads them anew. */
 static void mappings_are_kept_until_the_job_ends(void **state)
 {
@@ -697,6 +718,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_may_pass_is_tried_again),
+		cmocka_unit_test(who_waits_for_a_program_holds_no_worker),
 		cmocka_unit_test(mappings_are_kept_until_the_job_ends),
 		cmocka_unit_test(a_layout_that_is_not_known_is_final),
 		cmocka_unit_test(a_change_takes_effect_when_it_succeeds),
