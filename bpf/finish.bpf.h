@@ -7,6 +7,44 @@
 
 #define COPY_WORDS (sizeof(struct ep_copy) / 8)
 #define PAGE_WORDS (EP_COPY_PAGE_BYTES / 8)
+#define OTHER_WORDS (EP_COPY_OTHER_BYTES / 8)
+
+/* Frame pointers that are followed to another stack. */
+#define MAX_LINKS 24
+
+/* Where frame pointers lead to from the stack that is copied; 0: they do not leave it. */
+static __always_inline __u64 find_other_stack(const struct ep_copy *copy)
+{
+	__u64 base = copy->regs[EP_REG_SP] & ~(__u64)(EP_COPY_PAGE_BYTES - 1);
+	__u64 fp = copy->regs[EP_REG_FP], link[2];
+
+	if (!(copy->known_regs & 1u << EP_REG_FP))
+		return 0;
+	/* 24 rounds of about 20 instructions. */
+	for (__u32 i = 0; i < MAX_LINKS; i++) {
+		if (fp - base >= EP_COPY_PAGES * EP_COPY_PAGE_BYTES)
+			return i ? fp : 0;
+		if (bpf_probe_read_user(link, sizeof(link), (void *)fp) || !link[1])
+			return 0;
+		fp = link[0];
+	}
+	return 0;
+}
+
+/* Behind what was copied of the first one, which ends at word `to`. */
+static __always_inline void add_other_stack(struct ep_core_record *rec, __u64 to)
+{
+	__u64 addr = find_other_stack(&rec->copy) & ~(__u64)(EP_COPY_OTHER_ALIGN - 1);
+
+	rec->copy.other_addr = 0;
+	rec->copy.other_bytes = 0;
+	EP_OPAQUE(to);
+	if (!addr || to > EP_RECORD_WORDS - OTHER_WORDS ||
+	    bpf_probe_read_user(rec->words + to, EP_COPY_OTHER_BYTES, (void *)addr))
+		return;
+	rec->copy.other_addr = addr;
+	rec->copy.other_bytes = EP_COPY_OTHER_BYTES;
+}
 
 /*
  * Puts what keep_walk kept and the stack behind the words. Page by page, since a read is all or
@@ -39,8 +77,9 @@ static __always_inline void add_copy(struct ep_core_record *rec)
 			break;
 	}
 	rec->copy.bytes = pages * EP_COPY_PAGE_BYTES;
+	add_other_stack(rec, at + COPY_WORDS + pages * PAGE_WORDS);
 	__builtin_memcpy(copy, &rec->copy, sizeof(*copy));
-	rec->sample.copy_bytes = sizeof(*copy) + rec->copy.bytes;
+	rec->sample.copy_bytes = sizeof(*copy) + rec->copy.bytes + rec->copy.other_bytes;
 	count(EP_COUNTER_COPIES);
 }
 

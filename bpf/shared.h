@@ -36,7 +36,9 @@ _Static_assert(sizeof(struct ep_process_event) == 56, "ep_process_event is share
 /*
  * What a sample carries when its walk could not go on for want of knowledge that user space may
  * come by: registers, and the stack from the page of the sp on. It lies behind the words; copy_bytes
- * of the sample counts both. User space goes on from there (core/walk).
+ * of the sample counts all. User space goes on from there (core/walk). A thread may have come from
+ * another stack, as in Go's runtime: where frame pointers lead away from the first one, a piece of
+ * what they lead to lies behind it.
  */
 struct ep_copy {
 	__u64 pc;
@@ -50,10 +52,16 @@ struct ep_copy {
 	__u8 guessed; /* as in struct ep_core_record */
 	__u8 slots[EP_MAX_LANGUAGES]; /* of the languages that are asked for their frames; 0: none */
 	__u64 regs[EP_REGS];
+	__u64 other_addr; /* of the first byte of the other stack's piece */
+	__u32 other_bytes; /* 0, or EP_COPY_OTHER_BYTES */
+	__u32 pad;
 };
-_Static_assert(sizeof(struct ep_copy) == 40 + 8 * EP_REGS, "ep_copy is shared with BPF");
+_Static_assert(sizeof(struct ep_copy) == 56 + 8 * EP_REGS, "ep_copy is shared with BPF");
 #define EP_COPY_PAGE_BYTES 4096u
 #define EP_COPY_PAGES	   6
+/* Begins at a multiple of EP_COPY_OTHER_ALIGN, which is what the unwinder reads at once. */
+#define EP_COPY_OTHER_BYTES 4096u
+#define EP_COPY_OTHER_ALIGN 512u
 
 /* --- delta store ------------------------------------------------------------------------------
  *

@@ -21,6 +21,10 @@ struct ep_steps_world {
 	uint64_t stack_addr;
 	uint32_t stack_bytes;
 	const uint8_t *stack;
+	/* And of the stack that the thread came from. */
+	uint64_t other_addr;
+	uint32_t other_bytes;
+	const uint8_t *other;
 	uint64_t failed_end; /* target address behind the last read that failed */
 };
 

@@ -66,15 +66,25 @@ static bool read_code(const struct ep_steps_world *world, void *to, uint32_t byt
 					addr - row->start + row->va, to, bytes) == 0;
 }
 
+/* A piece of a stack: `piece_bytes` from `addr` on. */
+static bool read_piece(void *to, uint32_t bytes, uint64_t from, const uint8_t *piece, uint64_t addr,
+		       uint32_t piece_bytes)
+{
+	uint64_t off = from - addr;
+
+	if (off >= piece_bytes || piece_bytes - off < bytes)
+		return false;
+	memcpy(to, piece + off, bytes);
+	return true;
+}
+
 static long ep_steps_read(void *to, __u32 bytes, __u64 from)
 {
 	struct ep_steps_world *world = current;
-	uint64_t off = from - world->stack_addr;
 
-	if (off < world->stack_bytes && world->stack_bytes - off >= bytes) {
-		memcpy(to, world->stack + off, bytes);
+	if (read_piece(to, bytes, from, world->stack, world->stack_addr, world->stack_bytes) ||
+	    read_piece(to, bytes, from, world->other, world->other_addr, world->other_bytes))
 		return 0;
-	}
 	if (read_code(world, to, bytes, from))
 		return 0;
 	memset(to, 0, bytes);

@@ -18,7 +18,7 @@ struct pieces {
 	struct ep_sample sample;
 	struct ep_copy copy;
 	const uint8_t *words; /* kernel, then user */
-	const uint8_t *stack;
+	const uint8_t *stack, *other;
 	uint32_t head_frames; /* before at_word */
 };
 
@@ -52,9 +52,16 @@ static uint64_t skipped_bytes(const struct ep_copy *copy)
 	return copy->addr - (copy->regs[EP_REG_SP] & ~(uint64_t)(EP_COPY_PAGE_BYTES - 1));
 }
 
+static bool check_other(const struct ep_copy *copy)
+{
+	return copy->other_bytes == 0 || (copy->other_bytes == EP_COPY_OTHER_BYTES &&
+					  copy->other_addr % EP_COPY_OTHER_ALIGN == 0);
+}
+
 static bool check_copy(const struct ep_copy *copy, uint32_t copy_bytes)
 {
-	return copy->bytes == copy_bytes - sizeof(*copy) && copy->bytes <= MAX_COPY_BYTES &&
+	return check_other(copy) && copy->bytes <= MAX_COPY_BYTES &&
+	       copy->bytes + copy->other_bytes == copy_bytes - sizeof(*copy) &&
 	       copy->bytes % EP_COPY_PAGE_BYTES == 0 && copy->addr % EP_COPY_PAGE_BYTES == 0 &&
 	       skipped_bytes(copy) <= MAX_COPY_BYTES - copy->bytes && copy->pc != 0 &&
 	       (copy->known_regs & ~EP_KNOWN_ALL) == 0 &&
@@ -102,6 +109,7 @@ static bool take_apart(const uint8_t *event, size_t bytes, struct pieces *pieces
 	pieces->words = event + sizeof(*sample);
 	memcpy(&pieces->copy, pieces->words + word_bytes, sizeof(pieces->copy));
 	pieces->stack = pieces->words + word_bytes + sizeof(pieces->copy);
+	pieces->other = pieces->stack + pieces->copy.bytes;
 	return check_copy(&pieces->copy, sample->copy_bytes) && check_frames(pieces);
 }
 
@@ -179,7 +187,7 @@ static bool has_room(const struct pieces *pieces)
 {
 	size_t words = (size_t)pieces->sample.n_kernel + pieces->sample.n_words;
 
-	return words + (pieces->sample.copy_bytes + EP_COPY_PAGE_BYTES) / WORD_BYTES <=
+	return words + (sizeof(pieces->copy) + pieces->copy.bytes + EP_COPY_PAGE_BYTES) / WORD_BYTES <=
 	       EP_RECORD_WORDS;
 }
 
@@ -272,6 +280,9 @@ int ep_walker_run(struct ep_walker *walker, const void *event, size_t bytes,
 	world.stack_addr = pieces.copy.addr;
 	world.stack_bytes = pieces.copy.bytes;
 	world.stack = pieces.stack;
+	world.other_addr = pieces.copy.other_addr;
+	world.other_bytes = pieces.copy.other_bytes;
+	world.other = pieces.other;
 	record = put_head(walker, &pieces);
 	walk(walker, &pieces, &world, record);
 	put_tail(record, &pieces);

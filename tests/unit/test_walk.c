@@ -274,6 +274,36 @@ static void callers_may_be_on_a_lower_stack(void **state)
 	expect(fx, frames, 0);
 }
 
+/* Frame pointers led to the other stack, of which BPF has copied a piece. */
+static void stack_behind_a_switch_may_be_copied_too(void **state)
+{
+	struct fixture *fx = *state;
+	const struct frame frames[] = {
+		{NATIVE, 0, WALK_CODE_ID, VA(WALK_SWITCH)},
+		{NATIVE, RETURN, WALK_CODE_ID, VA(WALK_CODE + 5)},
+		{NATIVE, RETURN, WALK_CODE_ID, VA(WALK_ROOT + 9)},
+		{0},
+	};
+	const struct frame without[] = {
+		{NATIVE, 0, WALK_CODE_ID, VA(WALK_SWITCH)},
+		{EP_FRAME_ERROR, 0, EP_ERROR_BAD_READ, WALK_SWITCH},
+		{0},
+	};
+	const uint64_t places[] = {WALK_STACK - 0x100000, WALK_STACK + 0x100000};
+
+	for (size_t i = 0; i < EP_LEN(places); i++) {
+		walk_event_init(&fx->event, WALK_SWITCH, 1);
+		fx->event.copy.regs[EP_REG_FP] = places[i] + 16;
+		walk_event_other(&fx->event, places[i]);
+		fx->event.other[3] = WALK_CODE + 5; /* behind the fp that is saved */
+		fx->event.other[5] = WALK_ROOT + 9;
+		expect(fx, frames, 0);
+		walk_event_init(&fx->event, WALK_SWITCH, 1);
+		fx->event.copy.regs[EP_REG_FP] = places[i] + 16;
+		expect(fx, without, EP_ERROR_BAD_READ);
+	}
+}
+
 static void switches_in_a_circle_end(void **state)
 {
 	struct fixture *fx = *state;
@@ -820,6 +850,14 @@ static void set_return(struct walk_event *e) { e->copy.return_address = 2; }
 static void set_pointer(struct walk_event *e) { e->copy.by_pointer = 0x80; }
 static void set_stood(struct walk_event *e) { e->copy.stood = 2; }
 static void set_guessed(struct walk_event *e) { e->copy.guessed = 0x80; }
+static void set_odd_other(struct walk_event *e) { walk_event_other(e, WALK_STACK + 8); }
+static void set_short_other(struct walk_event *e)
+{
+	walk_event_other(e, WALK_STACK);
+	e->copy.other_bytes -= 512;
+	e->sample.copy_bytes -= 512;
+}
+static void set_no_other(struct walk_event *e) { e->copy.other_bytes = EP_COPY_OTHER_BYTES; }
 
 static void malformed_events_are_refused(void **state)
 {
@@ -838,6 +876,8 @@ static void malformed_events_are_refused(void **state)
 		{"pc", set_pc}, {"known_regs", set_known}, {"more known_regs", set_more_known},
 		{"return_address", set_return}, {"by_pointer", set_pointer},
 		{"stood", set_stood}, {"guessed", set_guessed},
+		{"odd other stack", set_odd_other}, {"part of another stack", set_short_other},
+		{"no other stack", set_no_other},
 	};
 	struct fixture *fx = *state;
 	struct ep_sample sample;
@@ -977,6 +1017,7 @@ int main(void)
 		TEST(all_rules_are_followed),
 		TEST(interrupted_callers_are_found_by_their_address),
 		TEST(callers_may_be_on_a_lower_stack),
+		TEST(stack_behind_a_switch_may_be_copied_too),
 		TEST(switches_in_a_circle_end),
 		TEST(return_address_may_be_in_a_register),
 		TEST(an_interrupted_frame_may_have_nothing_on_the_stack),

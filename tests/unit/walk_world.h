@@ -165,6 +165,7 @@ struct walk_event {
 	uint64_t words[EP_MAX_KERNEL + EP_MAX_WORDS + 8]; /* kernel, then user */
 	struct ep_copy copy;
 	uint64_t stack[EP_COPY_PAGES * EP_COPY_PAGE_BYTES / 8];
+	uint64_t other[EP_COPY_OTHER_BYTES / 8];
 	uint8_t flat[2 * EP_WALK_MAX_BYTES]; /* all of it, one after the other */
 	size_t bytes;
 };
@@ -185,6 +186,14 @@ static inline void walk_event_init(struct walk_event *event, uint64_t pc, uint32
 	event->copy.known_regs = EP_KNOWN_ALL;
 	event->copy.regs[EP_REG_SP] = WALK_SP;
 	event->sample.copy_bytes = (uint32_t)sizeof(event->copy) + event->copy.bytes;
+}
+
+/* A piece of another stack as well. */
+static inline void walk_event_other(struct walk_event *event, uint64_t addr)
+{
+	event->copy.other_addr = addr;
+	event->copy.other_bytes = EP_COPY_OTHER_BYTES;
+	event->sample.copy_bytes += EP_COPY_OTHER_BYTES;
 }
 
 /* The return address of function number n, from the one at the leaf. */
@@ -220,6 +229,7 @@ static inline void walk_event_flatten(struct walk_event *event)
 		       8 * ((size_t)event->sample.n_kernel + event->sample.n_words));
 	walk_event_put(event, &event->copy, sizeof(event->copy));
 	walk_event_put(event, event->stack, event->copy.bytes);
+	walk_event_put(event, event->other, event->copy.other_bytes);
 }
 
 #endif

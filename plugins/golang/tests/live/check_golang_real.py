@@ -214,7 +214,7 @@ def of_go(samples, done):
 def why_not_whole(frames):
     why = stacks.why_incomplete([*frames, stacks.LineFrame("_start", "")])
     if not why and frames and not (judge_go.ROOTS.match(frames[-1].name) or stacks.is_root(frames[-1]) or
-                                   stacks.is_kernel(frames[-1])):
+                                   stacks.is_kernel(frames[-1]) or frames[-1].name == "runtime.clone"):
         return stacks.NO_ROOT + ": " + frames[-1].name
     return why
 

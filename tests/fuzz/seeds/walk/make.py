@@ -12,6 +12,7 @@ CODE, ROOT, SIGNAL, TABLES = 0x400000, 0x401800, 0x402000, 0x403000
 PENDING, ABSENT, MARKED, ENTER, ANON = 0x500000, 0x520000, 0x600000, 0x610000, 0x700000
 STACK = 0x7FFE00000000
 SP = STACK + 0x10
+OTHER = 0xC000010000
 NATIVE, LANGUAGE = 2, 18
 
 
@@ -19,7 +20,7 @@ def frame(kind, flags, aux, word):
     return [kind | flags << 8 | 1 << 16 | aux << 32, word]
 
 
-def event(pc, returns, fp=0, pages=1, kernel=(), head=(), tail=(), signal_at=None):
+def event(pc, returns, fp=0, pages=1, kernel=(), head=(), tail=(), signal_at=None, other=()):
     words = [word for one in (*head, *tail) for word in one]
     stack = [0] * (pages * 512)
     for index, address in enumerate(returns):
@@ -29,13 +30,14 @@ def event(pc, returns, fp=0, pages=1, kernel=(), head=(), tail=(), signal_at=Non
         stack[signal_at + 5 + 15], stack[signal_at + 5 + 16] = SP + 0x400, CODE
     regs = [SP + 0x80] * 17
     regs[6], regs[7] = fp, SP
-    copy_bytes = 176 + pages * 4096
+    other = [*other, *[0] * (512 - len(other))] if other else []
+    copy_bytes = 192 + pages * 4096 + 8 * len(other)
     sample = struct.pack("<IIQ QQII II 16s HHH BB", 1, 0, 1000, 1, 77, 7, 7, 3, copy_bytes,
                          b"prog", len(kernel), len(head) + len(tail), len(words), 1, 0)
-    copy = struct.pack("<QQII IIII 17Q", pc, STACK, pages * 4096, 2 * len(head), 0xFFFF, 0, 0, 0,
-                       *regs)
+    copy = struct.pack("<QQII IIII 17Q QII", pc, STACK, pages * 4096, 2 * len(head), 0xFFFF, 0, 0, 0,
+                       *regs, OTHER, 8 * len(other), 0)
     return sample + struct.pack(f"<{len(kernel) + len(words)}Q", *kernel, *words) + copy + \
-        struct.pack(f"<{len(stack)}Q", *stack)
+        struct.pack(f"<{len(stack) + len(other)}Q", *stack, *other)
 
 
 SEEDS = {
@@ -46,6 +48,7 @@ SEEDS = {
     "signal": event(SIGNAL, [], signal_at=2),
     "tables": event(TABLES, [], fp=SP + 32, pages=0),
     "restorer": event(CODE, [ABSENT + 4], signal_at=4),
+    "other": event(TABLES + 0xD00, [], fp=OTHER, other=[OTHER + 16, CODE + 0x20, OTHER + 32, ROOT + 1]),
     "late": event(CODE, [CODE + 4, PENDING + 4, ENTER + 4, ANON], fp=SP + 16),
 }
 
