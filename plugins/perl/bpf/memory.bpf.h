@@ -7,6 +7,8 @@
  *	CVs		| tables by address, which hold for the sample whose number they have: who
  *	closures' names	| calls itself is in the stack many times
  *	statements	|
+ *	heads of CVs,	where one closure calls another, 1 KiB at a time: outer ones were made before, and
+ *	their bodies	lie before them (sv.c: arenas)
  *
  * Reads cost by their number more than by their bytes.
  */
@@ -74,6 +76,47 @@ static __always_inline bool see_context(const struct pl_state *state, struct pl_
 	PL_FORGET();
 	s->cx_head = cx_word(s, 0);
 	return true;
+}
+
+/* --- what is near --------------------------------------------------------------------------------- */
+
+/* Elsewhere what is near is nobody's: then it is no read of much. */
+static __always_inline void read_near(struct pl_scratch *s, struct pl_near *near, __u64 addr,
+				      __u64 bytes)
+{
+	near->bytes = 0;
+	near->sequence = s->sequence;
+	near->first = addr + bytes - sizeof(near->words);
+	if (s->kind == PL_KIND_CLOSURE &&
+	    !bpf_probe_read_user(near->words, sizeof(near->words), (void *)near->first))
+		near->bytes = sizeof(near->words);
+	PL_FORGET();
+	if (near->bytes)
+		return;
+	near->first = addr;
+	if (!bpf_probe_read_user(near->words, bytes, (void *)addr))
+		near->bytes = bytes;
+}
+
+/* Brings bytes at an address into it: near_word() is of them. */
+static __always_inline bool see_near(struct pl_scratch *s, struct pl_near *near, __u64 addr,
+				     __u64 bytes)
+{
+	__u64 off = addr - near->first;
+	__u64 missing = (near->sequence ^ s->sequence) | (off & 7) |
+			(off | (near->bytes - bytes - off)) >> 63;
+
+	EP_OPAQUE(missing);
+	if (missing)
+		read_near(s, near, addr, bytes);
+	PL_FORGET();
+	near->at = (addr - near->first) >> 3;
+	return near->bytes;
+}
+
+static __always_inline __u64 near_word(const struct pl_near *near, __u64 i)
+{
+	return near->words[(near->at + i) & (PL_NEAR_WORDS - 1)];
 }
 
 /* --- tables ----------------------------------------------------------------------------------- */

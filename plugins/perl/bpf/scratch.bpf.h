@@ -104,6 +104,16 @@ struct pl_seen_statement {
 #define PL_SEEN_NAMES		 (1u << PL_SEEN_NAMES_SHIFT)
 #define PL_SEEN_STATEMENTS	 (1u << PL_SEEN_STATEMENTS_SHIFT)
 
+#define PL_NEAR_WORDS 128u
+
+/* What was read last, and maybe what is before it. */
+struct pl_near {
+	__u64 sequence;
+	__u64 first, bytes;
+	__u64 at; /* the word that was asked for */
+	__u64 words[PL_NEAR_WORDS];
+};
+
 #define PL_WINDOW_CONTEXTS 16u
 #define PL_WINDOW_BYTES	   (PL_WINDOW_CONTEXTS * PL_CX_BYTES)
 
@@ -140,6 +150,7 @@ struct pl_scratch {
 	__u32 blank;	 /* 1: nothing of it could be read */
 	__u64 at_name;	 /* on the way to a name */
 	__u64 sv[SV_WORDS];
+	__u64 body_at;
 	__u64 op_words[OP_BYTES / 8];
 	__u64 si[SI_BYTES / 8];
 	__u32 line;		 /* of a statement */
@@ -151,6 +162,7 @@ struct pl_scratch {
 	__u64 cx_head;			     /* its first word */
 	/* All before is zeroed for each sample; what is here is of one that has its number. */
 	__u64 window[PL_WINDOW_BYTES / 8];
+	struct pl_near heads, bodies; /* of CVs */
 	struct pl_seen_cv cvs[PL_SEEN_CVS];
 	struct pl_seen_name names[PL_SEEN_NAMES];
 	struct pl_seen_statement statements[PL_SEEN_STATEMENTS];

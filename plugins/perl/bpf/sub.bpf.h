@@ -19,16 +19,20 @@ static __always_inline bool read_body(struct pl_scratch *s)
 	__u32 type;
 
 	s->found.fault = 1;
-	if (bpf_probe_read_user(s->sv, sizeof(s->sv), (void *)s->found.cv))
+	if (!see_near(s, &s->heads, s->found.cv, sizeof(s->sv)))
 		return false;
-	type = (__u32)(s->sv[1] >> SV_TYPE_SHIFT) & 0xff;
+	s->body_at = near_word(&s->heads, 0) + PL_CV_AT;
+	type = (__u32)(near_word(&s->heads, 1) >> SV_TYPE_SHIFT) & 0xff;
 	if (type != SV_TYPE_CV && type != SV_TYPE_FORM) {
 		s->found.fault = 0;
 		return false;
 	}
 	seen->sequence = 0;
-	if (bpf_probe_read_user(seen->body, sizeof(seen->body), (void *)(s->sv[0] + PL_CV_AT)))
+	if (!see_near(s, &s->bodies, s->body_at, sizeof(seen->body)))
 		return false;
+#pragma unroll
+	for (__u64 i = 0; i < PL_CV_WORDS; i++)
+		seen->body[i] = near_word(&s->bodies, i);
 	s->found.fault = 0;
 	seen->check = is_closure(seen) ? 0 : pl_check_cv(seen->body);
 	seen->addr = s->found.cv;

@@ -950,6 +950,43 @@ static void closures_of_one_text_are_named_once(void **state)
 	assert_in_range(both - one, 2 * 14, 2 * 19);
 }
 
+#define HEADS  (SUBS + 0x4000)
+#define BODIES (SUBS + 0x8000)
+#define N_MADE 100u
+
+/* Closures of sub 1's text that were made one after the other, each called by the one before. */
+static void push_made(void)
+{
+	put_sub(1, "__ANON__", PL_CVF_ANON | PL_CVF_CLONED, 1);
+	for (uint32_t i = 0; i < N_MADE; i++) {
+		uint64_t cv = HEADS + 96 * i, body = BODIES + 136 * i;
+
+		put_bytes(cv, find_memory(sub(1), 24), 24);
+		put_bytes(body, find_memory(sub(1) + BODY, 136), 136);
+		put(cv, body);
+		put(push(CX_SUB, i ? 2 : 1, op(2, 4)) + SUB_CV, cv);
+	}
+	be_at(2, op(2, 3), 50, 0);
+}
+
+static void closures_made_in_turn_are_read_together(void **state)
+{
+	static char whole[sizeof(world.text)];
+
+	(void)state;
+	push_made();
+	snprintf(whole, sizeof(whole), "%s", walk_stack());
+	assert_int_equal(REC->sample.n_frames, N_MADE + 1);
+	assert_true(world.n_reads < N_MADE / 2);
+	/* The page before them is missing: the first ones are read alone. */
+	for (uint32_t i = 0; i < 2; i++) {
+		begin(NULL);
+		push_made();
+		world.hole = (i ? HEADS : BODIES) - PAGE;
+		assert_string_equal(walk_stack(), whole);
+	}
+}
+
 /* What was there in the sample before says nothing. */
 static void each_sample_reads_anew(void **state)
 {
@@ -1061,6 +1098,7 @@ int main(void)
 		cmocka_unit_test_setup(thousand_frames_are_whole, begin),
 		cmocka_unit_test_setup(sub_that_calls_itself_is_read_once, begin),
 		cmocka_unit_test_setup(closures_of_one_text_are_named_once, begin),
+		cmocka_unit_test_setup(closures_made_in_turn_are_read_together, begin),
 		cmocka_unit_test_setup(each_sample_reads_anew, begin),
 		cmocka_unit_test_setup(contexts_are_read_alone_where_a_page_is_missing, begin),
 		cmocka_unit_test_setup(names_are_told_apart_by_what_has_them, begin),
