@@ -1,0 +1,3 @@
+module stand
+
+go 1.15
