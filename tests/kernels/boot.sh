@@ -5,7 +5,7 @@
 # Wants: $work, a directory that is removed in the end.
 
 guest=$work/guest
-boot_seconds=${EBPF_PROFILER_BOOT_SECONDS:-450}
+boot_seconds=${EBPF_PROFILER_BOOT_SECONDS:-750}
 
 # Copies programs or libraries with the shared libraries they need, to the same paths.
 copy_libraries() {

@@ -219,6 +219,13 @@ check_plugins() {
 
 check_doctor
 check_plugins
+if [ -f /t/only ]; then # what languages add, alone
+	complete=75
+	check_languages ''
+	echo 0 >/proc/sys/net/core/bpf_jit_enable
+	check_languages interpreted_
+	exit
+fi
 check_record burner 'spin inner outer main __libc_start_main _start' /t/burner $seconds
 check_record burner_static 'spin inner outer main _start' /t/burner_static $seconds
 check_record deep 'spin down main _start' /t/deep $seconds
