@@ -20,9 +20,10 @@ NO_LINE = "a line that is not its: "
 # A goroutine's first function is called by none; that of a thread by mstart or, where C made it, by start_thread.
 ROOTS = re.compile(r"^(runtime\.(goexit|mstart|rt0_go|mcall|morestack|gogo)|gogo|_rt0_amd64(_linux)?|\[exec\]|\[exit\])$")
 RUNNERS = ("main.main.func", "runtime.main", "main.main", "runtime.goexit",
-           "runtime.doInit", "main.init", "main.add", "main.wanted", "main.cpuSeconds")
+           "runtime.doInit", "main.init", "main.add", "main.wanted", "main.cpuSeconds", "main.goMain")
 OWN = re.compile(r"^(main\.|goTurn$|goAlone$|c_|C$|_cgo_\w*_Cfunc_|_cgoexp)")
 RUNS = re.compile(r"^(main\.|goTurn$|goAlone$|c_|_cgo_\w*_Cfunc_|_cgoexp)")    # not the runtime's own C
+STARTS = re.compile(r"^(main\.(main|goMain|add|wanted|cpuSeconds|init(\.\d+)?)|_cgoexp_\w+_goMain)$")   # no scenario yet
 NAMELESS = re.compile(r"\+0x[0-9a-f]+$")
 
 
@@ -74,7 +75,7 @@ class Judge:
         if frames and not (ROOTS.match(frames[-1].name) or stacks.is_root(frames[-1])):
             return stacks.NO_ROOT
         user = self.without_root(frames)
-        if not any(RUNS.match(frame.name) for frame in user):
+        if not any(RUNS.match(frame.name) and not STARTS.match(frame.name) for frame in user):
             return verdicts.TRUE if self.is_runtimes_own(frames) else MOMENT
         for scenario in self.scenarios:
             if any(self.is_end(pattern, user) for pattern in scenario.patterns):

@@ -89,6 +89,12 @@ class Judging(unittest.TestCase):
     def test_starts_are_the_runtimes(self):
         self.is_true("runtime.mallocgc main.init.1 runtime.doInit1 runtime.doInit runtime.main runtime.goexit")
 
+    def test_a_librarys_start_is_a_moment(self):
+        text = "fmt.Println main.main main.goMain _cgoexp_9f_goMain runtime.cgocallbackg crosscall2 goMain main"
+        frames_ = [*frames(text), stacks.Frame("__libc_start_main", "libc.so.6")]
+        self.assertEqual(self.judge.judge(frames_, 0), judge_go.MOMENT)
+        self.assertEqual(self.judge.judge([*frames("main.spin"), *frames_], 0), judge_go.NO_STACK)
+
     def test_a_plugins_main_is_its_modules(self):
         self.is_true("burner.spin burner.recurse burner.recurse burner.recurse burner.deep runtime.goexit")
 
