@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
+/*
+ * The walk of V8's frames (v8_unwind.bpf.c), compiled for user space, over memory that is made up here: a
+ * stack, functions, code, and an Isolate. Tail calls are noted and fail, which ends a stack with an error.
+ *
+ * A stack is compared as text, a frame a line:
+ *
+ *	native EXECUTABLE VA [behind]
+ *	KIND [construct] [register] [interrupted] [aux N]: WORDS
+ *	gap | error N
+ */
+#ifndef V8_WALK_WORLD_H
+#define V8_WALK_WORLD_H
+
+#define EP_SHIM_OBJECT "test"
+#include "plugins/v8/v8_unwind.bpf.c"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define SLOT	   7u
+#define STACK	   0x7f0000000000ull
+#define SP	   (STACK + 0x10)
+#define HEAP	   0x20000000ull
+#define JIT	   0x30000000ull
+#define BLOB	   0x40000000ull /* its begin; the file's second mapping of it is COPY */
+#define COPY	   0x60000000ull
+#define NEW_COPY   (JIT + 0x20000) /* of no row yet */
+#define NATIVE	   0x50000000ull
+#define BLOB_VA	   0x900000ull
+#define BLOB_BYTES 0x4000ull
+#define EXECUTABLE 5u
+#define TAG	   1u
+
+/* Offsets in the blob. */
+#define IET	   0x1000u
+#define IET_PUSH   (IET + 0x40)
+#define IET_RETURN (IET + 0xc0)
+#define IET_END	   (IET + 0x140)
+#define BEHIND	   0xdc4d8b44e0658b4cull /* mov -0x20(%rbp),%r12; mov -0x24(%rbp),%r9d */
+#define ENTER	   0x1800u
+#define ENTER_NEXT 0x1840u
+#define DEOPT	   0x2000u
+#define CENTRY	   0x2800u
+#define HANDLER	   0x3000u
+#define JSENTRY	   0x3800u
+
+/* Numbers of types: those of 22. */
+enum { ENTRY = 1, EXIT = 3, WASM = 4, WASM_TO_JS = 5, SWITCH = 8, STUB = 17, INTERNAL = 22, CONSTRUCT = 23, REGEXP = 29 };
+
+static struct {
+	struct ep_record rec;
+	struct ep_memo_set memo[EP_MEMO_SETS];
+	union {
+		struct ep_state_cell cell;
+		struct v8_state state;
+	};
+	struct v8_scratch scratch;
+	struct v8_buffers buffers;
+	struct v8_thread threads[V8_THREADS];
+	uint64_t counters[8];
+	uint64_t chunk[EP_CHUNK_BYTES / 8];
+	uint64_t stack[512], heap[512];
+	uint8_t jit[4096], blob[BLOB_BYTES];
+	uint32_t called[8], entered[8], n_called;
+	char text[4096];
+} world;
+
+#define REC  (&world.rec)
+#define WALK (&world.rec.walk)
+
+void *ep_shim_map_lookup(const char *object, const char *name, const void *map, const void *key)
+{
+	uint32_t index = *(const uint32_t *)key;
+
+	(void)object, (void)map;
+	if (strcmp(name, "&ep_records") == 0)
+		return REC;
+	if (strcmp(name, "&ep_memo") == 0)
+		return &world.memo[index];
+	if (strcmp(name, "&ep_chunks") == 0 || strcmp(name, "chunk") == 0)
+		return world.chunk;
+	if (strcmp(name, "&ep_states") == 0)
+		return &world.cell;
+	if (strcmp(name, "&ep_scratch") == 0)
+		return &world.scratch;
+	if (strcmp(name, "&v8_bytes") == 0)
+		return &world.buffers;
+	if (strcmp(name, "&v8_threads") == 0)
+		return &world.threads[index];
+	return strcmp(name, "&ep_lang_counts") == 0 ? &world.counters[index & 7] : NULL;
+}
+
+long ep_shim_tail_call(const char *object, const char *name, void *ctx, __u32 slot)
+{
+	(void)object, (void)name, (void)ctx;
+	assert_true(world.n_called < 8);
+	world.entered[world.n_called] = WALK->entered;
+	world.called[world.n_called++] = slot;
+	return -1;
+}
+
+static uint8_t *find_memory(uint64_t addr, uint64_t bytes)
+{
+	const struct {
+		uint64_t start;
+		uint64_t bytes;
+		void *at;
+	} regions[] = {
+		{STACK, sizeof(world.stack), world.stack}, {HEAP, sizeof(world.heap), world.heap},
+		{JIT, sizeof(world.jit), world.jit},	   {BLOB, sizeof(world.blob), world.blob},
+		{COPY, sizeof(world.blob), world.blob},
+		{NEW_COPY, sizeof(world.blob), world.blob},
+	};
+
+	for (size_t i = 0; i < sizeof(regions) / sizeof(regions[0]); i++) {
+		uint64_t off = addr - regions[i].start;
+
+		if (off <= regions[i].bytes && regions[i].bytes - off >= bytes)
+			return (uint8_t *)regions[i].at + off;
+	}
+	return NULL;
+}
+
+long ep_shim_read_user(void *to, __u32 bytes, const void *from)
+{
+	const uint8_t *at = find_memory((uint64_t)(uintptr_t)from, bytes);
+
+	if (!at) {
+		memset(to, 0, bytes); /* bpf-helpers(7) */
+		return -14;
+	}
+	memcpy(to, at, bytes);
+	return 0;
+}
+
+long ep_shim_read_kernel(void *to, __u32 bytes, const void *from)
+{
+	(void)from;
+	memset(to, 0, bytes);
+	return -14;
+}
+
+__u64 ep_shim_task(void)
+{
+	return 0;
+}
+
+/* --- what is made up ------------------------------------------------------------------------------ */
+
+static void put(uint64_t addr, uint64_t word)
+{
+	uint8_t *at = find_memory(addr, 8);
+
+	assert_non_null(at);
+	memcpy(at, &word, 8);
+}
+
+static uint64_t smi(uint32_t value)
+{
+	return (uint64_t)value << 32;
+}
+
+#define SHARED	  24 /* JSFunction::shared_function_info */
+#define UNIQUE_ID 56
+#define LENGTH	  8
+
+/* Function i, with its tag; its SharedFunctionInfo is at shared_of(i), its cookie 0x1000 + i. */
+static uint64_t function_of(uint32_t i)
+{
+	return HEAP + 0x40 * i + TAG;
+}
+
+static uint64_t shared_of(uint32_t i)
+{
+	return HEAP + 0x400 + 0x40 * i;
+}
+
+static void put_functions(void)
+{
+	for (uint32_t i = 0; i < 8; i++) {
+		put(function_of(i) - TAG + SHARED, shared_of(i) + TAG);
+		put(shared_of(i) + UNIQUE_ID, 0xabcd00000000 + 0x1000 + i);
+	}
+}
+
+#define ARRAY	(HEAP + 0x800) /* a BytecodeArray of 100 bytes */
+#define CONTEXT (HEAP + 0x900 + TAG)
+#define ISOLATE (HEAP + 0xa00)
+#define C_ENTRY_FP 0x10
+#define VM_STATE   0x30
+
+static void put_rows(void)
+{
+	static const struct ep_row rows[] = {
+		{.start = JIT, .end = JIT + 0x1000, .executable = EP_ROW_ANONYMOUS},
+		{.start = BLOB, .end = BLOB + BLOB_BYTES, .va = BLOB_VA,
+		 .executable = EXECUTABLE | SLOT << EP_ROW_SLOT_SHIFT | EP_ROW_ENTER},
+		{.start = NATIVE, .end = NATIVE + 0x1000, .va = 0x2000, .executable = EXECUTABLE},
+		{.start = COPY, .end = COPY + BLOB_BYTES, .va = BLOB_VA,
+		 .executable = EXECUTABLE | SLOT << EP_ROW_SLOT_SHIFT | EP_ROW_ENTER},
+	};
+
+	memcpy(world.chunk, rows, sizeof(rows));
+	WALK->n_rows = 4;
+}
+
+static void put_state(void)
+{
+	struct v8_state *state = &world.state;
+
+	*state = (struct v8_state){
+		.cookie_masks = {0, 0, 0, 0xffffffff},
+		.cookie_at = 32,
+		.iet_begin = IET,
+		.iet_push = IET_PUSH,
+		.iet_end = IET_END,
+		.iet_return_off = IET_RETURN,
+		.enter_offs = {ENTER, ENTER_NEXT},
+		.iet_behind = BEHIND,
+		.deopt_begin = DEOPT,
+		.deopt_end = DEOPT + 0x200,
+		.handlers_begin = HANDLER,
+		.handlers_end = HANDLER + 0x400,
+		.blob_va = BLOB_VA,
+		.blob_bytes = BLOB_BYTES,
+		.c_entry_fp = C_ENTRY_FP,
+		.vm_state = VM_STATE,
+		.root_off = 0x80,
+		.js_function_shared = SHARED,
+		.bytecode_header = 64,
+		.bytecode_length = LENGTH,
+		.function_slot = -2,
+		.array_slot = -4,
+		.offset_slot = -5,
+		.regexp_rbx_slot = -8,
+		.array_reg = 12,
+		.offset_reg = 9,
+		.flags = V8_STATE_UNIQUE_ID,
+		.gc_state = 1,
+	};
+	state->types[ENTRY] = V8_TYPE_ENTRY;
+	state->types[EXIT] = V8_TYPE_EXIT;
+	state->types[WASM] = V8_TYPE_WASM;
+	state->types[STUB] = V8_TYPE_STUB;
+	state->types[SWITCH] = V8_TYPE_SWITCH;
+	state->types[INTERNAL] = V8_TYPE_INTERNAL;
+	state->types[CONSTRUCT] = V8_TYPE_CONSTRUCT;
+	state->types[REGEXP] = V8_TYPE_REGEXP;
+}
+
+static void set_self(void)
+{
+	*(uint32_t *)(uintptr_t)&ep_self.slot = SLOT;
+	*(uint32_t *)(uintptr_t)&ep_self.kind = EP_FRAME_FIRST_DYNAMIC + SLOT;
+	*(uint32_t *)(uintptr_t)&ep_self.first_error = 100;
+	*(uint32_t *)(uintptr_t)&ep_self.frames_per_run = V8_MAX_FRAMES_PER_RUN;
+}
+
+static int begin(void **state)
+{
+	(void)state;
+	memset(&world, 0, sizeof(world));
+	set_self();
+	put_rows();
+	put_state();
+	put_functions();
+	put(ARRAY + LENGTH, smi(100));
+	REC->sample.pid = REC->sample.tid = 77;
+	REC->sample.n_frames = 3; /* not the first one that is walked: where it matters a test says so */
+	WALK->sequence = 1;
+	WALK->slots[0] = SLOT + 1;
+	WALK->slots[1] = SLOT;
+	WALK->states[1] = 1;
+	WALK->max_calls = 26;
+	WALK->memo_tag = 0x100000001ull;
+	WALK->entered = EP_ENTERED;
+	WALK->known_regs = EP_KNOWN_ALL;
+	WALK->return_address = 1;
+	WALK->regs[EP_REG_SP] = SP;
+	return 0;
+}
+
+/* The frame at STACK + off, and what it returns to. */
+static uint64_t put_frame(uint32_t off, uint64_t pc, uint64_t caller, uint64_t word)
+{
+	put(STACK + off, STACK + caller);
+	put(STACK + off + 8, pc);
+	put(STACK + off - 8, word);
+	return STACK + off;
+}
+
+static void put_function_frame(uint32_t off, uint64_t pc, uint64_t caller, uint32_t function)
+{
+	uint64_t fp = put_frame(off, pc, caller, CONTEXT);
+
+	put(fp - 16, function_of(function));
+}
+
+static void put_interpreted_frame(uint32_t off, uint64_t pc, uint64_t caller, uint32_t function, uint32_t bytes)
+{
+	put_function_frame(off, pc, caller, function);
+	put(STACK + off - 32, ARRAY + TAG);
+	put(STACK + off - 40, smi(bytes + 63));
+}
+
+static void be_at(uint64_t pc, uint64_t fp_off)
+{
+	WALK->pc = pc;
+	WALK->regs[EP_REG_FP] = STACK + fp_off;
+}
+
+static void be_interrupted(uint64_t pc, uint64_t fp_off)
+{
+	be_at(pc, fp_off);
+	WALK->interrupted = 1;
+	WALK->return_address = 0;
+	REC->sample.n_frames = 0;
+}
+
+static void put_code(uint64_t addr, const uint8_t *code, size_t bytes)
+{
+	uint8_t *at = find_memory(addr, bytes);
+
+	assert_non_null(at);
+	memcpy(at, code, bytes);
+}
+
+/* A call of `target` whose return address is at `addr`. */
+static void put_call(uint64_t addr, uint64_t target)
+{
+	uint8_t code[5] = {0xe8};
+	int32_t off = (int32_t)(target - addr);
+
+	memcpy(code + 1, &off, 4);
+	put_code(addr - 5, code, sizeof(code));
+}
+
+static void remember(uint64_t addr, uint32_t rule)
+{
+	struct ep_memo_set *set = &world.memo[EP_MEMO_SET(0, addr, WALK->memo_tag)];
+
+	set->ways[0] = (struct ep_memo){addr, WALK->memo_tag, BLOB_VA - BLOB, EXECUTABLE, rule};
+}
+
+#define RULE_FRAMELESS (EP_RULE_IMMEDIATE | EP_RULE_KEEPS | 8u >> 3 << 1)
+#define RULE_FRAME     (EP_RULE_IMMEDIATE | EP_RULE_BASE_FP | 2u << 13 | 16u >> 3 << 1)
+
+/* --- what was pushed ------------------------------------------------------------------------------- */
+
+static void add_text(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static void add_text(const char *format, ...)
+{
+	size_t used = strlen(world.text);
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(world.text + used, sizeof(world.text) - used, format, args);
+	va_end(args);
+}
+
+static void say_frame(__u64 header, const __u64 *words)
+{
+	static const char *const kinds[] = {"interpreted", "compiled", "wasm", "regexp",
+					    "code",	   "exit",     "gc",   "?"};
+	uint32_t flags = EP_FRAME_FLAGS(header), aux = EP_FRAME_AUX(header);
+	uint64_t thread = (uint64_t)REC->sample.tid << V8_THREAD_SHIFT;
+
+	add_text("%s%s%s%s", kinds[V8_FRAME(flags)], flags & V8_FRAME_CONSTRUCT ? " construct" : "",
+		 flags & V8_FRAME_FROM_REGISTER ? " register" : "",
+		 flags & EP_FRAME_INTERRUPTED ? " interrupted" : "");
+	if (aux)
+		add_text(" aux %d", (int)aux);
+	for (uint32_t i = 0; i < EP_FRAME_WORDS(header); i++)
+		add_text("%s %llx", i ? "" : ":", words[i] - (i == 2 ? thread : 0));
+	add_text("\n");
+}
+
+static const char *say_stack(void)
+{
+	world.text[0] = 0;
+	for (uint32_t at = 0; at < REC->sample.n_words; at += 1 + EP_FRAME_WORDS(REC->words[at])) {
+		__u64 header = REC->words[at];
+
+		if (EP_FRAME_KIND(header) == EP_FRAME_NATIVE)
+			add_text("native %u %llx%s\n", EP_FRAME_AUX(header), REC->words[at + 1],
+				 EP_FRAME_FLAGS(header) & EP_FRAME_RETURN_ADDRESS ? " behind" : "");
+		else if (EP_FRAME_KIND(header) == EP_FRAME_ERROR)
+			add_text("error %u\n", EP_FRAME_AUX(header));
+		else if (EP_FRAME_KIND(header) == EP_FRAME_GAP)
+			add_text("gap\n");
+		else
+			say_frame(header, REC->words + at + 1);
+	}
+	return world.text;
+}
+
+/* Walks until the native unwinder is to go on; what it was to begin with is left in the walk. */
+static const char *walk_to_native(void)
+{
+	v8_unwind(NULL);
+	assert_true(world.n_called >= 1);
+	assert_int_equal(world.called[0], EP_SLOT_NATIVE);
+	assert_int_equal(world.entered[0], EP_ENTERED);
+	assert_int_equal(REC->sample.error, EP_ERROR_TAIL_CALLS);
+	REC->sample.n_words -= 2; /* that error */
+	return say_stack();
+}
+
+/* The trace's hash is that of its words: a frame that was taken back has left nothing. */
+static void check_hash(void)
+{
+	uint64_t hash = 0;
+
+	for (uint32_t at = 0; at < REC->sample.n_words + 2u; at++)
+		hash = ep_hash_word(hash, REC->words[at]);
+	assert_int_equal(hash, REC->walk.hash);
+}
+
+/* CEntry <- a handler with a frame <- interpreted <- optimized <- JSEntry <- C++. */
+static void put_usual_stack(void)
+{
+	uint64_t fp = put_frame(0x100, BLOB + HANDLER + 0x20, 0x180, EXIT << 1);
+
+	put(fp - 16, STACK + 0x80);
+	put_frame(0x180, COPY + IET_RETURN, 0x200, STUB << 1);
+	put_interpreted_frame(0x200, JIT + 0x50, 0x280, 1, 17);
+	put_function_frame(0x280, BLOB + JSENTRY + 0x10, 0x300, 2);
+	fp = put_frame(0x300, NATIVE + 0x20, 0x400, ENTRY << 1);
+	for (int i = 3; i <= 7; i++)
+		put(fp - 8 * i, 0xc00 + i);
+	put(fp - 64, STACK + 0x600);
+	be_at(BLOB + CENTRY + 0x10, 0x100);
+}
+
+#endif
