@@ -12,6 +12,7 @@ says in plugins/LANGUAGE/tests/runtimes/runtime.py:
                 is the same program with an environment variable set, and is a runtime of its own
     answer(text)    optional: makes such words of what it printed, errors too, where PROBE alone cannot
     PLACES      optional: more bin directories, as glob patterns relative to a root file system
+    ENVIRONMENT optional: variables for the probe
 """
 import dataclasses
 import glob
@@ -117,6 +118,7 @@ def ask(runtime):
     try:
         run = subprocess.run(runtime.argv(module.PROBE), check=False,
                              capture_output=True, text=True, errors="replace",
+                             env={**os.environ, **getattr(module, "ENVIRONMENT", {})},
                              timeout=PROBE_SECONDS, stdin=subprocess.DEVNULL)
     except (OSError, subprocess.TimeoutExpired):
         return ""

@@ -5,6 +5,7 @@ import re
 PATTERN = r"go"
 PLACES = "usr/lib/go-*/bin", "usr/local/go/bin"
 PROBE = ["version"]
+ENVIRONMENT = {"GOENV": "off", "GOFLAGS": ""}   # the user's flags are not those that each release knows
 
 
 def answer(text):
