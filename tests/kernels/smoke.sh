@@ -240,7 +240,7 @@ freq=49 complete=90
 complete=75
 check_languages ''
 check_record toy 'spin inner outer main' /t/toy $seconds 6
-export JIT_REST_MS=6000 # its unwinder takes this verifier seconds, under emulation
+export JIT_REST_MS=75000 # its unwinder takes a verifier up to a minute, under emulation: 64 frames, then 32
 check_record jit 'gap_inner entry_stub no_rules_callback main' /t/jit $seconds gap
 check_record leap 'spin leap swing main' /t/leap $seconds 8
 complete=90

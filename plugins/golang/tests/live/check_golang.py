@@ -44,7 +44,8 @@ STRIP = "-ldflags=-s -w"
 class Build:
     """
     What `go build` makes of the burner. A library gets a suffix, and finish(case, path, directory) makes the
-    program that has it. bar, lacks: what docs/go.md says of it in "Limits"; scenarios without a whole stack.
+    program that has it. bar, lacks, oldest: what docs/go.md says of it in "Limits"; scenarios
+    without a whole stack; releases that are judged.
     """
     cgo: bool
     options: tuple = ()
@@ -52,6 +53,7 @@ class Build:
     finish: object = None
     bar: float = THRESHOLD
     lacks: tuple = ()
+    oldest: int = 0     # 1.N
 
 
 def with_c_shared(case, path, _directory):
@@ -80,8 +82,8 @@ BUILDS = {
     "cgo_pie_stripped": Build(True, ("-buildmode=pie", STRIP)),
     "c_shared": Build(True, ("-buildmode=c-shared",), ".so", with_c_shared),
     "c_archive": Build(True, ("-buildmode=c-archive",), ".a", with_c_archive),
-    "race": Build(True, ("-race",), bar=94.0),
-    "plugin": Build(True, ("-buildmode=plugin",), ".so", with_plugin, bar=97.0, lacks=("growing",)),
+    "race": Build(True, ("-race",), bar=91.0, oldest=19),
+    "plugin": Build(True, ("-buildmode=plugin",), ".so", with_plugin, bar=94.0, lacks=("growing",), oldest=21),
 }
 
 
@@ -184,7 +186,8 @@ def cases(options):
     found = sorted(runtimes.find("golang", complain=lambda text: skip("a_runtime", text)),
                    key=lambda r: (r.numbers, r.source))
     if options.full:
-        return [Case(runtime, label) for runtime in found for label in BUILDS]
+        return [Case(runtime, label) for runtime in found for label, what in BUILDS.items()
+                if minor(runtime) >= what.oldest]
     return list(chosen(found))
 
 
