@@ -41,7 +41,7 @@ struct ep_pclntab_layout {
 	uint8_t call_bytes, call_id, call_name, call_pc, call_start_line;
 };
 
-#define EP_PCLNTAB_IDS 3 /* functions whose ids tell the wrappers': see survey */
+#define EP_PCLNTAB_IDS 4 /* functions whose ids tell the wrappers': see survey */
 #define EP_PCLNTAB_MAX_SEGMENTS 16
 
 struct ep_pclntab {

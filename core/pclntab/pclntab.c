@@ -12,7 +12,8 @@
 #define SAMPLES	       64  /* functions looked at before a table is believed */
 #define NONE	       EP_PCLNTAB_ABSENT
 
-enum { ID_SWITCH, ID_PREEMPT, ID_PANICWRAP };
+enum { ID_SWITCH, ID_PREEMPT, ID_PANICWRAP, ID_DEFERRETURN };
+#define ORDINARY_ID 0
 
 /*
  * Offsets read at the tags go1.12.9, go1.15, go1.16, go1.18, go1.20 and go1.26: one row per magic, and what
@@ -382,6 +383,7 @@ static void learn(struct ep_pclntab *tab, const struct ep_pclntab_func *func, ui
 		[ID_SWITCH] = "runtime.systemstack_switch",
 		[ID_PREEMPT] = "runtime.asyncPreempt",
 		[ID_PANICWRAP] = "runtime.panicwrap",
+		[ID_DEFERRETURN] = "runtime.deferreturn",
 	};
 	char name[32];
 
@@ -398,15 +400,27 @@ static void learn(struct ep_pclntab *tab, const struct ep_pclntab_func *func, ui
 		tab->has_flags = func->flags & EP_PCLNTAB_TOP;
 }
 
+/* UINT32_MAX: not known. */
+static uint32_t wrapper_id(const struct ep_pclntab *tab)
+{
+	uint32_t deferreturn = tab->ids[ID_DEFERRETURN], id = 0;
+
+	if (tab->ids[ID_SWITCH] == ORDINARY_ID)
+		return deferreturn == ORDINARY_ID ? UINT32_MAX : deferreturn;
+	for (size_t i = 0; i < ID_DEFERRETURN; i++)
+		id = tab->ids[i] == UINT32_MAX ? id : EP_MAX(id, tab->ids[i]);
+	return id + 1;
+}
+
 /*
  * A function's id has another number in nearly each version, but wrappers' is always the one behind the
  * greatest of runtime functions: systemstack_switch's from go1.17 on, asyncPreempt's from go1.14, before
- * that panicwrap's (funcid.go at go1.12 to go1.27). The runtime is among the first functions.
+ * that panicwrap's (funcid.go at go1.12 to go1.27). go1.17 does not know systemstack_switch, as it looks
+ * for runtime.switch: deferreturn has wrappers' own there. The runtime is among the first functions.
  */
 static void survey(struct ep_pclntab *tab)
 {
 	struct ep_pclntab_func func;
-	uint32_t id = 0;
 	uint8_t one;
 
 	for (uint32_t i = 0; i < tab->n_funcs; i++) {
@@ -416,10 +430,8 @@ static void survey(struct ep_pclntab *tab)
 		    tab->ids[ID_PREEMPT] != UINT32_MAX)
 			break;
 	}
-	for (size_t i = 0; i < EP_PCLNTAB_IDS; i++)
-		id = tab->ids[i] == UINT32_MAX ? id : EP_MAX(id, tab->ids[i]);
 	if (tab->has_ids && tab->ids[ID_SWITCH] != UINT32_MAX)
-		tab->wrapper_id = id + 1;
+		tab->wrapper_id = wrapper_id(tab);
 	/* In the oldest layout inlining has the numbers above from go1.13 on. */
 	if (tab->layout->magic == 0xfffffffb)
 		tab->has_trees = tab->ids[ID_PREEMPT] != UINT32_MAX;

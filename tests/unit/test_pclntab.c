@@ -518,6 +518,28 @@ static void values_are_checked(void **state)
 	close_made(&opened);
 }
 
+/* Its systemstack_switch is an ordinary function (funcid.go). deferreturn takes the place of two other names. */
+static void wrappers_of_1_17_are_told_by_deferreturn(void **state)
+{
+	const size_t id_off = 40;
+	struct opened opened;
+	struct made made;
+
+	(void)state;
+	for (uint8_t id = 0; id < 2; id++) {
+		made_file(&made, version_of("1.17"));
+		memcpy(made_data(&made, made.names + made.name[MADE_OUTER]), "runtime.deferreturn", 20);
+		made_put(&made, made.funcs[1] + 8, made.name[MADE_OUTER], 4);
+		made_put(&made, made.funcs[1] + id_off, id ? 22 : 0, 1);
+		made_put(&made, made.funcs[MADE_OUTER] + 8, made.name[1], 4);
+		assert_int_equal(open_made(&made, &opened), 0);
+		assert_int_equal(get_func(opened.tab, MADE_WRAPPER).role,
+				 id ? EP_PCLNTAB_WRAPPER : EP_PCLNTAB_ORDINARY);
+		assert_int_equal(get_func(opened.tab, MADE_WRAPPER + 1).role, EP_PCLNTAB_ORDINARY);
+		close_made(&opened);
+	}
+}
+
 static void calls_and_texts_are_checked(void **state)
 {
 	struct ep_pclntab_func func;
@@ -565,6 +587,7 @@ int main(void)
 		cmocka_unit_test(text_must_be_code),
 		cmocka_unit_test(bad_functions_cost_themselves),
 		cmocka_unit_test(values_are_checked),
+		cmocka_unit_test(wrappers_of_1_17_are_told_by_deferreturn),
 		cmocka_unit_test(calls_and_texts_are_checked),
 	};
 
