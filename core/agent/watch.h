@@ -10,9 +10,9 @@
  *	   │                               │                                                    │
  *	   └────── look ◄── up to 25 ms ── DOZING ── an exec of what a language was met in ─────┘
  *
- * (8 ms where a language has something new in a program younger than 1 s; after the first wake-ups since it was quiet 2 ms at most, and no doze), and twice a second
- * in any case. The kernel wakes who is ASLEEP alone (struct ep_control: asleep), but for such an exec,
- * which has a ring of its own.
+ * (8 ms where a language has something new in a program younger than 1 s; after the first wake-ups since
+ * it was quiet 2 ms at most, and no doze), and twice a second in any case. The kernel wakes who is
+ * ASLEEP alone (struct ep_control: asleep), but for such an exec, which has a ring of its own.
  *
  * Loop's thread only.
  */
@@ -31,7 +31,7 @@ struct ep_watch_options {
 	uv_loop_t *loop;
 	struct ep_control *control;
 	int ring_fd, side_fd; /* -1: there is none */
-	int exec_fd; /* can be read when a program was executed that is not to wait */
+	int exec_fd; /* never -1; can be read when a program was executed that is not to wait */
 	uint32_t max_rest_ms; /* what comes meanwhile must fit into the ring */
 	/* Looks at all records. True when some could not be handled yet. */
 	bool (*look)(void *arg);
