@@ -142,7 +142,7 @@ static __always_inline void find_process(struct ep_core_record *rec, __u64 task)
 		rec->walk.keep_words = EP_LANGUAGE_WORDS;
 		rec->walk.max_calls = EP_MAX_TAIL_CALLS - EP_LANGUAGE_TAIL_CALLS;
 	}
-	rec->walk.memo_tag = memo_tag(proc->rows);
+	rec->walk.memo_tag = memo_tag(proc->rows_serial);
 	rec->walk.rows = proc->rows;
 	rec->walk.n_rows = proc->n_rows;
 	__builtin_memcpy(rec->walk.states, proc->states, sizeof(proc->states));

@@ -3,9 +3,11 @@
  * What was found at an address before, on this CPU: stacks repeat, and the look-up of a row, a page
  * and a rule goes through seven cache lines where this goes through one.
  *
- * An entry holds for its tag: the process's rows, by reference, and the generation of the delta
- * store. User space never changes what a reference leads to while anybody may hold it; before it
- * uses freed memory for something else it makes the generation another one (core/unwind/delta_store.h).
+ * An entry holds for its tag: the process's rows, by their serial number, and the generation of the unwind
+ * tables. User space never changes what a reference leads to while anybody may hold it; before it uses the
+ * memory of freed tables for something else it makes the generation another one (core/unwind/delta_store.h).
+ * Freed rows need none: they come and go with each process, and a stack of many languages in turn needs
+ * what is remembered to fit into the tail calls there are.
  */
 #ifndef EP_BPF_MEMO_H
 #define EP_BPF_MEMO_H
@@ -21,9 +23,9 @@ static __always_inline __u32 current_generation(void)
 }
 
 /* Generation 0 is nobody's: an entry that was never written holds for nothing. */
-static __always_inline __u64 memo_tag(__u32 rows)
+static __always_inline __u64 memo_tag(__u32 rows_serial)
 {
-	return (__u64)current_generation() << 32 | rows;
+	return (__u64)current_generation() << 32 | rows_serial;
 }
 
 static __always_inline struct ep_memo_set *memo_set(const struct ep_core_record *rec, __u64 addr)

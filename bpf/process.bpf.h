@@ -104,6 +104,16 @@ static __always_inline __u64 task_exe_inode(__u64 task)
 			       ep_config.file_inode_off);
 }
 
+static __always_inline __u64 task_mount_ns(__u64 task)
+{
+	__u64 nsproxy = read_kernel_u64(task + ep_config.task_nsproxy_off);
+
+	if (!ep_config.mount_ns_id_off)
+		return 0;
+	return read_kernel_u64(read_kernel_u64(nsproxy + ep_config.nsproxy_mount_off) +
+			       ep_config.mount_ns_id_off);
+}
+
 /*
  * TP_PROTO(struct task_struct *task, const char *comm). An exec renames the task when the old
  * memory is gone and nothing of the new program is mapped yet (fs/exec.c, begin_new_exec): just
@@ -127,6 +137,7 @@ int ep_exec(struct bpf_raw_tracepoint_args *ctx)
 	event.pid = pid;
 	exec.start_ns = event.start_ns = task_start_ns(task);
 	exec.image = event.image = task_image(task) + 1;
+	event.mount_ns = task_mount_ns(task);
 	exec.inode = task_exe_inode(task);
 	bpf_probe_read_kernel_str(exec.comm, sizeof(exec.comm), (void *)ctx->args[1]);
 	__builtin_memcpy(event.comm, exec.comm, sizeof(event.comm));

@@ -12,14 +12,26 @@
 /* Of programs that live for less than that, the part that names come too late for matters. */
 #define YOUNG_NS 1000000000ull
 
-static __always_inline bool is_young(const struct ep_core_record *rec)
+static __always_inline __u64 get_age(const struct ep_core_record *rec)
 {
-	return bpf_ktime_get_boot_ns() - rec->sample.start_ns < YOUNG_NS;
+	return bpf_ktime_get_boot_ns() - rec->sample.start_ns;
+}
+
+/* Is one of its languages not patient? Slot 0 is none. */
+static __always_inline bool is_impatient(const struct ep_core_record *rec, const struct ep_control *control)
+{
+	__u32 slots = 0;
+
+#pragma unroll
+	for (__u32 i = 0; i < EP_MAX_LANGUAGES; i++)
+		slots |= 1u << (rec->walk.slots[i] & 31);
+	return slots & ~1u & ~control->patient;
 }
 
 /*
  * Sends the record. User space looks at the ring now and then by itself; it is woken when that
- * fills up, and by a new trace of a language, whose names may be gone in a moment.
+ * fills up, and by a new trace of a language, whose names may be gone in a moment, or which asks to be looked
+ * at again.
  */
 static __always_inline bool send_record(struct ep_core_record *rec, struct ep_control *control,
 					__u64 bytes)
@@ -28,9 +40,13 @@ static __always_inline bool send_record(struct ep_core_record *rec, struct ep_co
 	__u64 flags = BPF_RB_NO_WAKEUP;
 	bool is_new_name = rec->sample.event.type == EP_EVENT_TRACE && rec->walk.slots[0];
 
-	if (used > WAKE_SHARE(ep_config.ring_bytes) || is_new_name)
+	__u64 age_ns = is_new_name ? get_age(rec) : 0;
+
+	if (used > WAKE_SHARE(ep_config.ring_bytes) ||
+	    (is_new_name && (age_ns < EP_PATIENT_AGE_NS || rec->sample.flags & EP_SAMPLE_REFRESH ||
+			     is_impatient(rec, control))))
 		flags = wake_flag(control);
-	if (is_new_name && is_young(rec))
+	if (is_new_name && age_ns < YOUNG_NS)
 		control->young = 1;
 	if (used <= SAMPLES_SHARE(ep_config.ring_bytes) &&
 	    bpf_ringbuf_output(&ep_ring, rec, bytes, flags) == 0)

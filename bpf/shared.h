@@ -29,9 +29,11 @@ struct ep_process_event {
 	__u32 parent_pid; /* fork only */
 	__u32 image;	  /* for an exec: the new one; a fork's child has its parent's */
 	__u32 pad;
+	__u64 mount_ns; /* for an exec: its mount namespace, by a number that no other one ever has;
+			   0: unknown */
 	char comm[EP_COMM_BYTES]; /* for an exec: the new name */
 };
-_Static_assert(sizeof(struct ep_process_event) == 56, "ep_process_event is shared with BPF");
+_Static_assert(sizeof(struct ep_process_event) == 64, "ep_process_event is shared with BPF");
 
 /*
  * What a sample carries when its walk could not go on for want of knowledge that user space may
@@ -120,8 +122,10 @@ struct ep_proc {
 	__u16 states[EP_MAX_LANGUAGES]; /* see struct ep_walk */
 	__u8 slots[EP_MAX_LANGUAGES];
 	__u32 image; /* or EP_IMAGE_ANY: it was there before us, and no sample has told yet */
+	__u32 rows_serial; /* no two blocks of rows have the same, wherever they lie */
+	__u32 pad;
 };
-_Static_assert(sizeof(struct ep_proc) == 32, "ep_proc is shared with BPF");
+_Static_assert(sizeof(struct ep_proc) == 40, "ep_proc is shared with BPF");
 
 /* Value of ep_rules, for the rules that do not fit into a delta; see bpf/rule.h. */
 struct ep_rule {
@@ -182,18 +186,28 @@ struct ep_config {
 	__u32 file_inode_off;
 	__u32 task_tls_off; /* the thread pointer: thread.fsbase */
 	__u32 task_exec_id_off; /* self_exec_id; its low 32 bits are the image */
+	__u32 task_nsproxy_off;
+	__u32 nsproxy_mount_off;
+	__u32 mount_ns_id_off; /* 0: this kernel has no such number, or none we know of */
 	__u32 kernel_frames; /* bpf_get_stack stops there: EP_MAX_KERNEL or less, a sysctl */
 	__u32 ring_bytes; /* of ep_ring */
 };
+
+/*
+ * Names of no program that is younger wait: what frees its code does so again and again, and by then it has been
+ * seen to (a sub-interpreter of each request, an eval of each turn).
+ */
+#define EP_PATIENT_AGE_NS 10000000000ull
 
 /* Value of ep_control (mmapable, one entry): what user space changes while programs run. */
 struct ep_control {
 	__u32 epoch; /* traces sent in an earlier epoch are sent with their frames again */
 	__u32 asleep; /* user space waits for the ring; whoever wakes it writes 0 */
 	__u32 no_copies; /* processes that are in no map are not to be learned: no copies */
-	__u32 generation; /* of the delta store, never 0: another one when freed memory is used again */
+	__u32 generation; /* of unwind tables, never 0: another one when freed ones are used again */
 	__u32 dropped; /* a birth or death did not fit into the ring; user space writes 0 */
 	__u32 young; /* a language has something new in a program that may be gone soon; the same */
+	__u32 patient; /* bit n: names of the language in slot n may wait, in a program older than EP_PATIENT_AGE_NS */
 };
 
 /* Value of ep_execs, key as ep_procs: the last exec of a process since we are here. */

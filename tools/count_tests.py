@@ -6,6 +6,7 @@
 
 A text file holds lines "NAME: passed|failed|skipped (reason)", as scripts/kernels prints them.
 
+What a test's output says was run again ("[    AGAIN ] NAME: how busy the machine was") is named, and not counted.
 A cmocka program counts as its test functions, everything else as one test. Failures and skips are
 named, skips with the reason they printed. Failures come last, each with the last lines it printed, so
 that the end of a log says what failed and why. Exit status 1 when anything failed or nothing ran.
@@ -18,6 +19,7 @@ import sys
 
 UNITTEST_SKIPS = re.compile(r"^OK \(skipped=(\d+)\)$", re.M)  # the last line of Python's unittest
 CMOCKA = re.compile(r"^\[ +(OK|FAILED|SKIPPED) +\] (\w+)$", re.M)
+AGAIN = re.compile(r"^\[ +AGAIN +\] (.*)$", re.M)
 OUTCOME = {"OK": "passed", "SKIPPED": "skipped", "FAILED": "failed"}
 LAST_LINES = 30     # of what a failed test printed
 LINE_LENGTH = 300
@@ -86,6 +88,8 @@ def read_records(path):
     """(outcome, name, reason, last lines of a failure)"""
     with open(path, encoding="utf-8", errors="replace") as file:
         for record in [json.loads(line) for line in file if line.strip()]:
+            for again in AGAIN.findall(output_of(record)):
+                yield "repeated", record["name"].split(" / ")[-1], again, []
             for outcome, name, reason in cases_of(record):
                 yield outcome, name, reason, \
                     failed_output(record, name) if outcome == "failed" else []
@@ -100,7 +104,7 @@ def main(paths):
             counts[outcome] += 1
             told[outcome].append(f"{outcome}: {suite}: {name}" + (f": {reason}" if reason else ""))
             told[outcome] += ["    " + line for line in lines]
-    for line in told["skipped"] + told["failed"]:
+    for line in told["skipped"] + told["repeated"] + told["failed"]:
         print(line)
     print(f"{counts['passed']} passed, {counts['failed']} failed, {counts['skipped']} skipped")
     return 1 if counts["failed"] or not counts["passed"] else 0

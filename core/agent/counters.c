@@ -70,6 +70,7 @@ static void print_processes(struct ep_session *session, FILE *out)
 	print(out, "processes gone while read", p->gone);
 	print(out, "processes refused: too many", p->refused);
 	print(out, "process reads put off", p->deferred);
+	print(out, "process reads that waited more than 50 ms for a worker", p->late_reads);
 	print(out, "forks", p->forks);
 	print(out, "forks that copied no mappings: too many", p->disinherited);
 	print(out, "execs", p->execs);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/agent/namer.h"
 #include "core/process/executables.h"
-#include "core/process/job.h"
+#include "core/plugin/job.h"
 #include "core/process/language.h"
 #include "core/process/processes.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"
+#include "core/base/map.h"
 #include "core/base/vec.h"
 #include "core/symbol/described.h"
 #include "core/symbol/kernel.h"
@@ -16,29 +17,81 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/queue.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #define KALLSYMS_PATH "/proc/kallsyms"
-/* An address in no symbol: modules or BPF programs came. Look again, but not all the time. */
-#define RELOAD_NS (60 * EP_NS_PER_SEC)
-#define MAX_PENDING 65536
+/*
+ * An address in no symbol: modules or BPF programs came. A new picture is read, soon at first; the wait doubles
+ * while pictures are wanted all the time. A batch that is to be written waits for a part of that.
+ */
+#define RELOAD_MIN_NS EP_NS_PER_SEC
+#define RELOAD_MAX_NS (64 * EP_NS_PER_SEC)
+#define HURRY	      8
+/* Names that do not go away are looked for together: those of a file, which stays open for 3 s when nobody maps
+ * it more; and those of a process. */
+#define FILE_WAIT_NS	(2 * EP_NS_PER_SEC)
+#define PROCESS_WAIT_NS (400 * EP_NS_PER_MS)
+/* What failed and may pass is tried again after that; each time after twice as long. */
+#define TRY_AGAIN_NS  EP_NS_PER_SEC
+#define MAX_DOUBLINGS 6
+/* A language that is busy is asked again after a part of the time that its frames waited, within these. */
+#define BUSY_MIN_NS (2 * EP_NS_PER_MS)
+#define BUSY_MAX_NS (500 * EP_NS_PER_MS)
+#define BUSY_PART   4
+#define MAX_BUSY    256 /* of those that were, at once */
+#define MAX_GROUPS  65536
+
+/*
+ * Frames that are named together: those of an executable, or of a language in a process. Each time that a job
+ * for frames failed they are a group of their own.
+ */
+struct group {
+	TAILQ_ENTRY(group) link;
+	struct group *next; /* with the same hash */
+	struct ep_program program;
+	uint32_t kind, executable, tries;
+	uint64_t since_ns, due_ns;
+	bool busy;	   /* when it was tried, its language was, or all workers for names */
+	struct ep_vec ids; /* uint32_t */
+};
+
+struct kernel_frame {
+	uint32_t id;
+	uint64_t seen_ns;
+};
+
+/* What waits in one table of frames. */
+struct queue {
+	LIST_ENTRY(queue) link;
+	struct ep_frames *frames; /* a reference */
+	struct ep_map by_hash;	  /* to struct group * */
+	TAILQ_HEAD(group_list, group) groups;
+	uint64_t due_ns; /* the first of them; UINT64_MAX: there is none */
+	struct ep_vec kernel; /* struct kernel_frame */
+	uint64_t kernel_turn; /* the picture they were looked for in */
+};
 
 struct ep_namer {
 	struct ep_namer_options options;
 	struct ep_native_symbols *native;
+	LIST_HEAD(, queue) queues;
 	struct ep_kernel_symbols *kernel; /* NULL: not loaded yet, or not readable */
-	bool kernel_loading, kernel_tried;
-	uint64_t kernel_loaded_ns;
-	size_t busy;
+	bool kernel_loading, kernel_refused, kernel_warned;
+	uint64_t kernel_turn;	  /* how many pictures were read, or could not be */
+	uint64_t kernel_began_ns; /* to read the last one */
+	uint64_t kernel_wait_ns;  /* from there to the next */
+	size_t busy, own_jobs;
 	char kernel_build_id[2 * EP_ELF_BUILD_ID_MAX + 1];
 };
 
-struct pending {
-	uint32_t executable, frame;
+/* --- native ---------------------------------------------------------------------------------- */
+
+struct wanted {
+	uint32_t frame;
 	uint64_t va;
 };
-
-/* --- native ---------------------------------------------------------------------------------- */
 
 /* Names for frames of one executable. */
 struct native_job {
@@ -50,8 +103,8 @@ struct native_job {
 	struct ep_proc_file file; /* its identity only */
 	struct ep_described_symbols *described; /* a reference, or NULL */
 	size_t n;
-	uint32_t *ids;
-	uint64_t *vas;
+	struct wanted *wanted;
+	uint64_t *vas; /* theirs */
 	struct ep_lines lines;
 	int result;
 };
@@ -64,6 +117,19 @@ static bool is_identified(int fd, const struct ep_proc_file *file)
 	       (uint64_t)st.st_size == file->bytes &&
 	       (int64_t)st.st_ctim.tv_sec * (int64_t)EP_NS_PER_SEC + st.st_ctim.tv_nsec ==
 		       file->ctime_ns;
+}
+
+/*
+ * Names of new contents are not those of the code that was sampled. A vDSO's image has no identity.
+ */
+static bool was_written(int fd, const struct ep_proc_file *file)
+{
+	struct stat st;
+
+	return file->inode &&
+	       (fstat(fd, &st) < 0 || (uint64_t)st.st_size != file->bytes ||
+		(int64_t)st.st_mtim.tv_sec * (int64_t)EP_NS_PER_SEC + st.st_mtim.tv_nsec !=
+			file->mtime_ns);
 }
 
 /* The path may be another file's by now, or a device's, which must not be opened to find out. */
@@ -90,8 +156,12 @@ static int open_for_symbols(void *arg)
 	struct native_job *job = arg;
 	int fd = job->fd >= 0 ? fcntl(job->fd, F_DUPFD_CLOEXEC, 0) : -1;
 
-	if (fd >= 0 || job->path[0] != '/')
-		return fd >= 0 ? fd : -ENOENT;
+	if (fd >= 0 && was_written(fd, &job->file)) {
+		close(fd);
+		return -ESTALE;
+	}
+	if (job->fd >= 0 || job->path[0] != '/')
+		return fd >= 0 ? fd : job->fd >= 0 ? -errno : -ENOENT;
 	fd = open_identified(job->root, job->path, &job->file);
 	return fd >= 0 ? fd : open_identified("", job->path, &job->file);
 }
@@ -120,7 +190,7 @@ static void free_native_job(struct native_job *job)
 	ep_closep(&job->fd);
 	free(job->root);
 	free(job->path);
-	free(job->ids);
+	free(job->wanted);
 	free(job->vas);
 	free(job);
 }
@@ -131,12 +201,14 @@ static void take_native(const struct native_job *job, size_t i)
 	struct ep_frame_line lines[EP_FRAME_MAX_LINES];
 
 	if (i < ep_lines_frames(&job->lines))
-		(void)ep_frames_resolve_as(job->frames, job->ids[i], ep_lines_type(&job->lines, i),
+		(void)ep_frames_resolve_as(job->frames, job->wanted[i].frame, ep_lines_type(&job->lines, i),
 					   lines, ep_lines_get(&job->lines, i, lines));
+	else if (ep_is_transient(job->result))
+		ep_frames_put_off(job->frames, job->wanted[i].frame);
 	else if (job->result < 0)
-		(void)ep_frames_resolve(job->frames, job->ids[i], NULL, 0, NULL);
+		(void)ep_frames_resolve(job->frames, job->wanted[i].frame, NULL, 0, NULL);
 	else
-		ep_frames_put_back(job->frames, job->ids[i]);
+		ep_frames_put_back(job->frames, job->wanted[i].frame);
 }
 
 static void finish_native(void *arg)
@@ -150,43 +222,66 @@ static void finish_native(void *arg)
 		take_native(job, i);
 	free_native_job(job);
 	namer->busy--;
+	--*namer->options.name_jobs;
 	namer->options.progress(namer->options.arg);
 }
 
-static int fill_native_job(struct native_job *job, const struct ep_executable *executable,
-			   const struct pending *pending, size_t n)
+static int compare_vas(const void *a, const void *b)
 {
+	const struct wanted *x = a, *y = b;
+
+	return x->va < y->va ? -1 : x->va > y->va;
+}
+
+static int fill_native_job(struct native_job *job, const struct ep_executable *executable,
+			   const struct group *group)
+{
+	size_t n = group->ids.len;
+
 	job->fd = executable->file.fd >= 0 ? fcntl(executable->file.fd, F_DUPFD_CLOEXEC, 0) : -1;
+	if (executable->file.fd >= 0 && job->fd < 0)
+		return -errno;
 	job->executable = executable->id;
 	job->file = executable->file;
 	job->described = ep_described_symbols_ref(executable->described);
 	job->root = strdup(executable->root);
 	job->path = strdup(executable->path);
-	job->ids = calloc(n, sizeof(*job->ids));
+	job->wanted = calloc(n, sizeof(*job->wanted));
 	job->vas = calloc(n, sizeof(*job->vas));
-	if (ep_lines_init(&job->lines, n) < 0 || !job->root || !job->path || !job->ids || !job->vas)
+	if (ep_lines_init(&job->lines, n) < 0 || !job->root || !job->path || !job->wanted ||
+	    !job->vas)
 		return -ENOMEM;
 	job->n = n;
 	for (size_t i = 0; i < n; i++) {
-		job->ids[i] = pending[i].frame;
-		job->vas[i] = pending[i].va;
+		struct ep_frame frame;
+
+		job->wanted[i].frame = *ep_vec_at(&group->ids, uint32_t, i);
+		ep_frames_get(job->frames, job->wanted[i].frame, &frame);
+		job->wanted[i].va = ep_frame_lookup_addr(&frame);
 	}
+	qsort(job->wanted, n, sizeof(*job->wanted), compare_vas);
+	for (size_t i = 0; i < n; i++)
+		job->vas[i] = job->wanted[i].va;
 	return 0;
 }
 
-static int start_native(struct ep_namer *namer, struct ep_frames *frames,
-			const struct pending *pending, size_t n)
+static int start_native(struct ep_namer *namer, struct ep_frames *frames, const struct group *group)
 {
 	const struct ep_executable *executable =
-		ep_processes_executable(namer->options.processes, pending->executable);
-	struct native_job *job = executable ? calloc(1, sizeof(*job)) : NULL;
+		ep_processes_executable(namer->options.processes, group->executable);
+	struct native_job *job;
 	int r;
 
-	if (!job)
+	if (!executable)
 		return -ENODATA;
+	if (*namer->options.name_jobs >= EP_MAX_NAME_JOBS)
+		return -EBUSY;
+	job = calloc(1, sizeof(*job));
+	if (!job)
+		return -ENOMEM;
 	job->namer = namer;
 	job->frames = ep_frames_ref(frames);
-	r = fill_native_job(job, executable, pending, n);
+	r = fill_native_job(job, executable, group);
 	if (r == 0)
 		r = ep_job_run(namer->options.loop, run_native, finish_native, job);
 	if (r < 0) {
@@ -194,33 +289,8 @@ static int start_native(struct ep_namer *namer, struct ep_frames *frames,
 		return r;
 	}
 	namer->busy++;
+	++*namer->options.name_jobs;
 	return 0;
-}
-
-static int compare_pending(const void *a, const void *b)
-{
-	const struct pending *x = a, *y = b;
-
-	if (x->executable != y->executable)
-		return x->executable < y->executable ? -1 : 1;
-	return x->va < y->va ? -1 : x->va > y->va;
-}
-
-static void start_all_native(struct ep_namer *namer, struct ep_frames *frames,
-			     struct pending *pending, size_t n)
-{
-	if (n > 1)
-		qsort(pending, n, sizeof(*pending), compare_pending);
-	for (size_t first = 0, end; first < n; first = end) {
-		for (end = first + 1; end < n; end++) {
-			if (pending[end].executable != pending[first].executable)
-				break;
-		}
-		if (start_native(namer, frames, pending + first, end - first) == 0)
-			continue;
-		for (size_t i = first; i < end; i++)
-			ep_frames_resolve(frames, pending[i].frame, NULL, 0, NULL);
-	}
 }
 
 /* --- kernel ---------------------------------------------------------------------------------- */
@@ -234,8 +304,9 @@ struct kernel_job {
 static void run_kernel(void *arg)
 {
 	struct kernel_job *job = arg;
+	const char *path = job->namer->options.kallsyms;
 
-	job->result = ep_kernel_symbols_load(KALLSYMS_PATH, &job->symbols);
+	job->result = ep_kernel_symbols_load(path ? path : KALLSYMS_PATH, &job->symbols);
 }
 
 static void finish_kernel(void *arg)
@@ -245,12 +316,13 @@ static void finish_kernel(void *arg)
 
 	namer->busy--;
 	namer->kernel_loading = false;
-	namer->kernel_tried = true;
-	namer->kernel_loaded_ns = ep_clock_mono_ns();
+	namer->kernel_turn++;
+	namer->kernel_refused = job->result < 0 && !ep_is_transient(job->result);
 	if (job->result == 0) {
 		ep_kernel_symbols_free(namer->kernel);
 		namer->kernel = job->symbols;
-	} else {
+	} else if (namer->kernel_refused && !namer->kernel_warned) {
+		namer->kernel_warned = true;
 		ep_log(EP_LOG_WARN,
 		       "kernel: no names for kernel functions (%s: %s); run as root with "
 		       "`sysctl kernel.kptr_restrict=1`",
@@ -260,171 +332,331 @@ static void finish_kernel(void *arg)
 	namer->options.progress(namer->options.arg);
 }
 
-static void load_kernel(struct ep_namer *namer)
+static void load_kernel(struct ep_namer *namer, uint64_t now_ns, uint64_t hurry)
 {
-	struct kernel_job *job = namer->kernel_loading ? NULL : calloc(1, sizeof(*job));
+	uint64_t since_ns = now_ns - namer->kernel_began_ns;
+	struct kernel_job *job;
 
+	if (namer->kernel_loading || since_ns < namer->kernel_wait_ns / hurry)
+		return;
+	job = calloc(1, sizeof(*job));
 	if (!job)
 		return;
 	job->namer = namer;
+	namer->kernel_loading = true;
 	if (ep_job_run(namer->options.loop, run_kernel, finish_kernel, job) < 0) {
+		namer->kernel_loading = false;
 		free(job);
 		return;
 	}
+	namer->kernel_wait_ns = since_ns > RELOAD_MAX_NS
+					? RELOAD_MIN_NS
+					: EP_MIN(2 * namer->kernel_wait_ns, RELOAD_MAX_NS);
+	namer->kernel_began_ns = now_ns;
 	namer->busy++;
-	namer->kernel_loading = true;
 }
 
-/* False when the frame must wait for a picture of the symbols. */
+/*
+ * False when the frame must wait for a picture of the symbols that is younger than the frame. Where the kernel
+ * shows none to us, that is tried again now and then, and nothing waits for it.
+ */
 static bool name_kernel_frame(struct ep_namer *namer, struct ep_frames *frames, uint32_t id,
-			      const struct ep_frame *frame)
+			      uint64_t seen_ns)
 {
 	struct ep_kernel_name name;
 	struct ep_frame_line line = {.function = name.name};
+	struct ep_frame frame;
 
-	if (!namer->options.kernel) {
-		ep_frames_resolve(frames, id, NULL, 0, NULL);
-		return true;
-	}
-	if (!namer->kernel && !namer->kernel_tried)
-		return false;
+	ep_frames_get(frames, id, &frame);
 	if (namer->kernel &&
-	    ep_kernel_symbols_find(namer->kernel, ep_frame_lookup_addr(frame), &name) == 0) {
+	    ep_kernel_symbols_find(namer->kernel, ep_frame_lookup_addr(&frame), &name) == 0) {
 		ep_frames_resolve(frames, id, &line, 1, *name.module ? name.module : NULL);
 		return true;
 	}
-	if (ep_clock_mono_ns() - namer->kernel_loaded_ns > RELOAD_NS) {
-		load_kernel(namer);
+	if (namer->options.kernel && !namer->kernel_refused &&
+	    (!namer->kernel || seen_ns >= namer->kernel_began_ns))
 		return false;
-	}
 	ep_frames_resolve(frames, id, NULL, 0, NULL);
 	return true;
 }
 
-/* --- languages ------------------------------------------------------------------------------- */
-
-struct spoken {
-	struct ep_program program;
-	uint32_t kind, frame;
-};
-
-static int compare_spoken(const void *a, const void *b)
+static void name_kernel_frames(struct ep_namer *namer, struct queue *queue, enum ep_namer_when when,
+			       uint64_t now_ns)
 {
-	const struct spoken *x = a, *y = b;
+	struct kernel_frame *frame;
+	size_t kept = 0;
 
-	if (x->program.pid != y->program.pid)
-		return x->program.pid < y->program.pid ? -1 : 1;
-	if (x->kind != y->kind)
-		return x->kind < y->kind ? -1 : 1;
-	if (x->program.image != y->program.image)
-		return x->program.image < y->program.image ? -1 : 1;
-	return x->program.start_ns < y->program.start_ns
-		       ? -1
-		       : x->program.start_ns > y->program.start_ns;
-}
-
-/* Frames of one language in one process. They wait while it is busy with others, or attaches. */
-static void start_spoken(struct ep_namer *namer, struct ep_frames *frames,
-			 const struct spoken *spoken, const uint32_t *ids, size_t n)
-{
-	struct ep_instance *instance = ep_processes_language(
-		namer->options.processes, spoken->program,
-		spoken->kind - EP_FRAME_FIRST_DYNAMIC);
-	int r = instance ? ep_instance_symbolize(instance, frames, ids, n) : -ESRCH;
-
-	for (size_t i = 0; r < 0 && i < n; i++) {
-		if (r == -EBUSY)
-			ep_frames_put_back(frames, ids[i]);
-		else
-			ep_frames_resolve(frames, ids[i], NULL, 0, NULL);
-	}
-}
-
-static void start_all_spoken(struct ep_namer *namer, struct ep_frames *frames,
-			     struct spoken *spoken, size_t n)
-{
-	ep_autofree uint32_t *ids = calloc(n ? n : 1, sizeof(*ids));
-
-	if (n > 1)
-		qsort(spoken, n, sizeof(*spoken), compare_spoken);
-	for (size_t i = 0; ids && i < n; i++)
-		ids[i] = spoken[i].frame;
-	for (size_t first = 0, end; first < n; first = end) {
-		for (end = first + 1; end < n; end++) {
-			if (compare_spoken(&spoken[first], &spoken[end]) != 0)
-				break;
+	if (queue->kernel_turn != namer->kernel_turn) {
+		queue->kernel_turn = namer->kernel_turn;
+		ep_vec_each(&queue->kernel, frame) {
+			if (!name_kernel_frame(namer, queue->frames, frame->id, frame->seen_ns))
+				*ep_vec_at(&queue->kernel, struct kernel_frame, kept++) = *frame;
 		}
-		if (ids)
-			start_spoken(namer, frames, &spoken[first], ids + first, end - first);
-		for (size_t i = first; !ids && i < end; i++)
-			ep_frames_put_back(frames, spoken[i].frame);
+		queue->kernel.len = kept;
 	}
+	if (queue->kernel.len > 0)
+		load_kernel(namer, now_ns, when == EP_NAMER_ALL ? HURRY : 1);
 }
 
-static bool take_spoken(struct ep_vec *languages, uint32_t id, const struct ep_frame *frame)
-{
-	struct spoken *spoken = ep_vec_push(languages);
+/* --- what waits ------------------------------------------------------------------------------ */
 
-	if (!spoken)
-		return false;
-	*spoken = (struct spoken){
-		.program = frame->program,
-		.kind = frame->kind,
-		.frame = id,
-	};
-	return true;
+static uint64_t hash_group(const struct group *key)
+{
+	uint64_t hash = ep_mix64((uint64_t)key->kind << 32 | key->executable);
+
+	hash = ep_mix64(hash ^ ((uint64_t)key->program.pid << 32 | key->program.image));
+	return ep_mix64(hash ^ key->program.start_ns ^ (uint64_t)key->tries << 58);
 }
 
-/* --- both ------------------------------------------------------------------------------------ */
-
-static void take_frame(struct ep_namer *namer, struct ep_frames *frames, uint32_t id,
-		       struct ep_vec *native, struct ep_vec *languages, struct ep_vec *waiting)
+static bool is_group(const struct group *group, const struct group *key)
 {
+	return group->kind == key->kind && group->executable == key->executable &&
+	       group->tries == key->tries && group->program.pid == key->program.pid &&
+	       group->program.image == key->program.image &&
+	       group->program.start_ns == key->program.start_ns;
+}
+
+static void free_group(struct queue *queue, struct group *group)
+{
+	uint64_t hash = hash_group(group);
+	uint64_t *slot = ep_map_find(&queue->by_hash, hash);
+	struct group *first = (struct group *)(uintptr_t)*slot, **at = &first;
+
+	while (*at != group)
+		at = &(*at)->next;
+	*at = group->next;
+	*slot = (uint64_t)(uintptr_t)first;
+	if (!first)
+		ep_map_remove(&queue->by_hash, hash);
+	TAILQ_REMOVE(&queue->groups, group, link);
+	ep_vec_fini(&group->ids);
+	free(group);
+}
+
+/* Since the machine started, as programs' starts are. */
+static uint64_t boot_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	return (uint64_t)now.tv_sec * EP_NS_PER_SEC + (uint64_t)now.tv_nsec;
+}
+
+/* How long its frames may wait for others of their kind. */
+static uint64_t wait_ns(const struct ep_namer *namer, const struct group *group)
+{
+	const struct ep_namer_options *options = &namer->options;
+
+	if (group->tries > 0)
+		return TRY_AGAIN_NS << EP_MIN(group->tries - 1, (uint32_t)MAX_DOUBLINGS);
+	if (group->kind == EP_FRAME_NATIVE)
+		return FILE_WAIT_NS;
+	if (!options->is_patient ||
+	    !options->is_patient(options->arg, group->kind - EP_FRAME_FIRST_DYNAMIC) ||
+	    boot_ns() - group->program.start_ns < EP_PATIENT_AGE_NS)
+		return 0;
+	return PROCESS_WAIT_NS;
+}
+
+/* NULL: no memory. */
+static struct group *add_group(struct ep_namer *namer, struct queue *queue, const struct group *key,
+			       uint64_t hash, struct group *next, uint64_t now_ns)
+{
+	struct group *group = calloc(1, sizeof(*group));
+
+	if (!group || ep_map_set(&queue->by_hash, hash, (uint64_t)(uintptr_t)group) < 0) {
+		free(group);
+		return NULL;
+	}
+	*group = *key;
+	group->next = next;
+	group->since_ns = now_ns;
+	group->due_ns = now_ns + wait_ns(namer, key);
+	ep_vec_init(&group->ids, sizeof(uint32_t), UINT32_MAX);
+	TAILQ_INSERT_TAIL(&queue->groups, group, link);
+	queue->due_ns = EP_MIN(queue->due_ns, group->due_ns);
+	return group;
+}
+
+static struct group *get_group(struct ep_namer *namer, struct queue *queue, const struct group *key,
+			       uint64_t now_ns)
+{
+	uint64_t hash = hash_group(key), *slot = ep_map_find(&queue->by_hash, hash);
+	struct group *first = slot ? (struct group *)(uintptr_t)*slot : NULL;
+
+	for (struct group *group = first; group; group = group->next) {
+		if (is_group(group, key))
+			return group;
+	}
+	return add_group(namer, queue, key, hash, first, now_ns);
+}
+
+/* False: no memory. */
+static bool take_frame(struct ep_namer *namer, struct queue *queue, uint32_t id, uint64_t now_ns)
+{
+	struct kernel_frame kernel = {.id = id, .seen_ns = now_ns};
 	struct ep_frame frame;
-	struct pending *slot;
+	struct group key = {.tries = ep_frames_tries(queue->frames, id)}, *group;
 
-	ep_frames_get(frames, id, &frame);
-	if (frame.kind >= EP_FRAME_FIRST_DYNAMIC && take_spoken(languages, id, &frame))
-		return;
-	if (frame.kind == EP_FRAME_KERNEL) {
-		if (!name_kernel_frame(namer, frames, id, &frame))
-			(void)ep_vec_append(waiting, &id, 1);
-		return;
+	ep_frames_get(queue->frames, id, &frame);
+	key.kind = frame.kind;
+	if (frame.kind == EP_FRAME_KERNEL)
+		return name_kernel_frame(namer, queue->frames, id, now_ns) ||
+		       ep_vec_append(&queue->kernel, &kernel, 1) == 0;
+	if (frame.kind >= EP_FRAME_FIRST_DYNAMIC) {
+		key.program = frame.program;
+	} else if (frame.kind == EP_FRAME_NATIVE && frame.aux && namer->options.native) {
+		key.executable = frame.aux;
+	} else {
+		ep_frames_resolve(queue->frames, id, NULL, 0, NULL);
+		return true;
 	}
-	slot = frame.kind == EP_FRAME_NATIVE && frame.aux && namer->options.native
-		       ? ep_vec_push(native)
-		       : NULL;
-	if (!slot) {
-		ep_frames_resolve(frames, id, NULL, 0, NULL);
-		return;
-	}
-	*slot = (struct pending){
-		.executable = frame.aux,
-		.frame = id,
-		.va = ep_frame_lookup_addr(&frame),
-	};
+	group = get_group(namer, queue, &key, now_ns);
+	if (group && ep_vec_append(&group->ids, &id, 1) == 0)
+		return true;
+	if (group && group->ids.len == 0)
+		free_group(queue, group);
+	return false;
 }
 
-void ep_namer_run(struct ep_namer *namer, struct ep_frames *frames)
+static void take_frames(struct ep_namer *namer, struct queue *queue, uint64_t now_ns)
 {
-	struct ep_vec native, languages, waiting;
-	uint32_t cursor = 0, id, *wait;
+	uint32_t id;
+
+	while ((id = ep_frames_take(queue->frames)) != 0) {
+		if (take_frame(namer, queue, id, now_ns))
+			continue;
+		ep_frames_put_back(queue->frames, id);
+		return;
+	}
+}
+
+/* --- when it is due ---------------------------------------------------------------------------- */
+
+/* Starts a job for one language in one process. -EBUSY: the language works on other frames, or attaches. */
+static int start_language(struct ep_namer *namer, struct ep_frames *frames, const struct group *group)
+{
+	struct ep_instance *instance =
+		ep_processes_language(namer->options.processes, group->program,
+				      group->kind - EP_FRAME_FIRST_DYNAMIC);
+
+	if (!instance)
+		return -ESRCH;
+	return ep_instance_symbolize(instance, frames, group->ids.data, group->ids.len);
+}
+
+static void start_group(struct ep_namer *namer, struct queue *queue, struct group *group,
+			uint64_t now_ns)
+{
+	uint64_t part_ns = (now_ns - group->since_ns) / BUSY_PART;
+	int r = group->kind == EP_FRAME_NATIVE ? start_native(namer, queue->frames, group)
+					       : start_language(namer, queue->frames, group);
+	uint32_t *id;
+
+	if (r == -EBUSY) {
+		group->busy = true;
+		TAILQ_REMOVE(&queue->groups, group, link);
+		TAILQ_INSERT_TAIL(&queue->groups, group, link);
+		group->due_ns = now_ns + EP_MIN(EP_MAX(part_ns, BUSY_MIN_NS), BUSY_MAX_NS);
+		return;
+	}
+	ep_vec_each(&group->ids, id) {
+		if (ep_is_transient(r))
+			ep_frames_put_off(queue->frames, *id);
+		else if (r < 0)
+			ep_frames_resolve(queue->frames, *id, NULL, 0, NULL);
+	}
+	free_group(queue, group);
+}
+
+static bool is_due(const struct group *group, enum ep_namer_when when, uint64_t now_ns)
+{
+	if (group->due_ns <= now_ns)
+		return true;
+	if (group->busy)
+		return when == EP_NAMER_FREE;
+	return when == EP_NAMER_ALL && group->tries == 0;
+}
+
+/* Those that are still busy go to the end: where there are very many, others are asked the next time. */
+static void start_due(struct ep_namer *namer, struct queue *queue, enum ep_namer_when when,
+		      uint64_t now_ns)
+{
+	struct group *last = TAILQ_LAST(&queue->groups, group_list), *group, *next;
+	size_t n_busy = 0;
+	bool is_last = false;
+
+	queue->due_ns = UINT64_MAX;
+	for (group = TAILQ_FIRST(&queue->groups); group && !is_last && n_busy < MAX_BUSY; group = next) {
+		next = TAILQ_NEXT(group, link);
+		is_last = group == last;
+		if (!is_due(group, when, now_ns))
+			continue;
+		n_busy += group->busy;
+		start_group(namer, queue, group, now_ns);
+	}
+	TAILQ_FOREACH (group, &queue->groups, link)
+		queue->due_ns = EP_MIN(queue->due_ns, group->due_ns);
+}
+
+static struct queue *get_queue(struct ep_namer *namer, struct ep_frames *frames)
+{
+	struct queue *queue;
+
+	LIST_FOREACH (queue, &namer->queues, link) {
+		if (queue->frames == frames)
+			return queue;
+	}
+	queue = calloc(1, sizeof(*queue));
+	if (!queue)
+		return NULL;
+	queue->frames = ep_frames_ref(frames);
+	queue->due_ns = UINT64_MAX;
+	ep_map_init(&queue->by_hash, MAX_GROUPS);
+	TAILQ_INIT(&queue->groups);
+	ep_vec_init(&queue->kernel, sizeof(struct kernel_frame), UINT32_MAX);
+	LIST_INSERT_HEAD(&namer->queues, queue, link);
+	return queue;
+}
+
+static void free_queue(struct queue *queue)
+{
+	struct group *group;
+
+	while ((group = TAILQ_FIRST(&queue->groups)) != NULL)
+		free_group(queue, group);
+	ep_map_fini(&queue->by_hash);
+	ep_vec_fini(&queue->kernel);
+	ep_frames_unref(queue->frames);
+	LIST_REMOVE(queue, link);
+	free(queue);
+}
+
+void ep_namer_run(struct ep_namer *namer, struct ep_frames *frames, enum ep_namer_when when)
+{
+	uint64_t now_ns = ep_clock_mono_ns();
+	struct queue *queue;
 
 	if (ep_frames_unresolved(frames) == 0)
 		return;
-	ep_vec_init(&native, sizeof(struct pending), MAX_PENDING);
-	ep_vec_init(&languages, sizeof(struct spoken), MAX_PENDING);
-	ep_vec_init(&waiting, sizeof(uint32_t), MAX_PENDING);
-	while (native.len < MAX_PENDING && languages.len < MAX_PENDING &&
-	       (id = ep_frames_next_pending(frames, &cursor)) != 0)
-		take_frame(namer, frames, id, &native, &languages, &waiting);
-	ep_vec_each(&waiting, wait)
-		ep_frames_put_back(frames, *wait);
-	start_all_native(namer, frames, native.data, native.len);
-	start_all_spoken(namer, frames, languages.data, languages.len);
-	ep_vec_fini(&native);
-	ep_vec_fini(&languages);
-	ep_vec_fini(&waiting);
+	queue = get_queue(namer, frames);
+	if (!queue)
+		return;
+	take_frames(namer, queue, now_ns);
+	name_kernel_frames(namer, queue, when, now_ns);
+	if (when != EP_NAMER_DUE || queue->due_ns <= now_ns)
+		start_due(namer, queue, when, now_ns);
+}
+
+void ep_namer_sweep(struct ep_namer *namer)
+{
+	struct queue *queue, *next;
+
+	for (queue = LIST_FIRST(&namer->queues); queue; queue = next) {
+		next = LIST_NEXT(queue, link);
+		if (!ep_frames_is_shared(queue->frames))
+			free_queue(queue);
+	}
 }
 
 static void read_build_id(struct ep_namer *namer)
@@ -444,6 +676,9 @@ int ep_namer_new(const struct ep_namer_options *options, struct ep_namer **ret_n
 	if (!namer)
 		return -ENOMEM;
 	namer->options = *options;
+	if (!options->name_jobs)
+		namer->options.name_jobs = &namer->own_jobs;
+	LIST_INIT(&namer->queues);
 	r = ep_native_symbols_new(options->max_bytes, &namer->native);
 	if (r < 0) {
 		free(namer);
@@ -451,15 +686,20 @@ int ep_namer_new(const struct ep_namer_options *options, struct ep_namer **ret_n
 	}
 	read_build_id(namer);
 	if (options->kernel)
-		load_kernel(namer);
+		load_kernel(namer, ep_clock_mono_ns(), 1);
+	namer->kernel_wait_ns = RELOAD_MIN_NS;
 	*ret_namer = namer;
 	return 0;
 }
 
 void ep_namer_free(struct ep_namer *namer)
 {
+	struct queue *queue;
+
 	if (!namer)
 		return;
+	while ((queue = LIST_FIRST(&namer->queues)) != NULL)
+		free_queue(queue);
 	ep_native_symbols_free(namer->native);
 	ep_kernel_symbols_free(namer->kernel);
 	free(namer);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds names for frames: kernel frames from a picture of kallsyms, native ones on workers, an
- * executable at a time. A sample never waits for a name; a batch does, for a while.
+ * Finds names for frames: kernel frames from a picture of kallsyms, others on workers, those of a file or of a
+ * language in a process together. A sample never waits for a name; a batch does, for a while.
+ *
+ *	a table's new frames, those that were put back ──► groups, each with a time when it is due ──► a job each
  *
  * Loop's thread only.
  */
@@ -19,16 +21,31 @@ struct ep_namer_options {
 	struct uv_loop_s *loop;
 	struct ep_processes *processes;
 	bool native, kernel; /* look for names of these at all */
+	const char *kallsyms; /* NULL: /proc/kallsyms */
 	size_t max_bytes;    /* of cached native symbol tables */
+	/* May names of this language's frames wait in a program that is not young? NULL: no. */
+	bool (*is_patient)(void *arg, uint32_t slot);
 	void (*progress)(void *arg); /* some frames got their names */
+	size_t *name_jobs; /* as languages have it; NULL: ours alone */
 	void *arg;
 };
 
 int ep_namer_new(const struct ep_namer_options *options, struct ep_namer **ret_namer);
 void ep_namer_free(struct ep_namer *namer); /* no job may be under way: see ep_namer_busy */
 
-/* Starts looking for all frames that wait for a name. */
-void ep_namer_run(struct ep_namer *namer, struct ep_frames *frames);
+enum ep_namer_when {
+	EP_NAMER_DUE,  /* whose time has come */
+	EP_NAMER_FREE, /* also of languages that were busy: one is no more */
+	EP_NAMER_ALL,  /* all but what failed, and those of languages that were busy: a batch wants them */
+};
+
+/*
+ * Starts looking for names of a table's frames. To be called now and then: what failed for want of memory or
+ * descriptors, say, is due again after a second.
+ */
+void ep_namer_run(struct ep_namer *namer, struct ep_frames *frames, enum ep_namer_when when);
+/* Lets go of tables that nobody else has a reference to. */
+void ep_namer_sweep(struct ep_namer *namer);
 size_t ep_namer_busy(const struct ep_namer *namer);
 size_t ep_namer_bytes(const struct ep_namer *namer);
 /* Hex GNU build id of the running kernel, "" when unknown. */

@@ -121,7 +121,7 @@ void ep_session_finish_seals(struct ep_session *session)
 		struct ep_frames *frames = ep_interval_frames(seal->interval);
 
 		next = TAILQ_NEXT(seal, link);
-		ep_namer_run(session->namer, frames);
+		ep_namer_run(session->namer, frames, EP_NAMER_ALL);
 		if (ep_interval_is_named(seal->interval) || ep_clock_mono_ns() >= seal->deadline_ns)
 			finish(session, seal);
 	}

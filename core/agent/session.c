@@ -34,8 +34,6 @@
 #define REST_MOST_MS  200
 /* A quarter of the limit may be tables of programs that do not run, for when they come back. */
 #define IDLE_SHARE 4
-/* Frames are named so often, in half seconds: a file stays open for 3 s when nobody maps it more. */
-#define NAME_HALF_TICKS 5
 /* When memory is short, a language forgets what it remembers of processes that are so long idle. */
 #define LANGUAGE_IDLE_NS (10 * EP_NS_PER_SEC)
 
@@ -88,11 +86,10 @@ static void on_lost(void *arg, uint64_t records)
 	ep_processes_on_lost(session->processes);
 }
 
-/* What names a language's frames may be gone in a moment, other than files. */
-static void name_soon(struct ep_session *session)
+static void start_names(struct ep_session *session, enum ep_namer_when when)
 {
 	for (size_t i = 0; i < session->n_stores; i++)
-		ep_namer_run(session->namer, ep_store_frames(session->stores[i]));
+		ep_namer_run(session->namer, ep_store_frames(session->stores[i]), when);
 }
 
 /* What woke us has told all there is: the records are on the other ring. */
@@ -111,8 +108,7 @@ static void drain(struct ep_session *session)
 {
 	take_wakes(session);
 	ep_processes_end_turn(session->processes, ep_order_drain(session->order));
-	if (ep_languages_in_use(session->languages))
-		name_soon(session);
+	start_names(session, EP_NAMER_DUE);
 }
 
 static bool on_look(void *arg)
@@ -192,14 +188,15 @@ static void on_tick(void *arg)
 	struct ep_session *session = arg;
 
 	look_for_drops(session);
-	if (++session->half_ticks % NAME_HALF_TICKS == 0)
-		name_soon(session);
-	if (session->half_ticks % 2)
+	if (++session->half_ticks % 2)
 		return;
 	session->ticks++;
 	ep_processes_sweep(session->processes,
 			   EP_MAX(KEEP_GONE_NS, session->options.keep_gone_ns));
 	ep_session_finish_seals(session);
+	ep_namer_sweep(session->namer);
+	ep_bpf_control(session->bpf)->patient =
+		ep_languages_patient(session->languages, ep_clock_mono_ns());
 	if (session->sampling)
 		session->n_cpus = ep_events_follow_cpus(session->events);
 	if (session->ticks % 5 == 0) {
@@ -216,7 +213,15 @@ static void on_tick(void *arg)
 
 static void on_names(void *arg)
 {
+	start_names(arg, EP_NAMER_FREE);
 	ep_session_finish_seals(arg);
+}
+
+static bool is_patient(void *arg, uint32_t slot)
+{
+	struct ep_session *session = arg;
+
+	return ep_bpf_control(session->bpf)->patient >> slot & 1;
 }
 
 /* What it executed wakes us when it is executed again. */
@@ -320,6 +325,7 @@ static int new_languages(struct ep_session *session)
 		.enabled = is_language_wanted,
 		.changed = on_language,
 		.named = on_names,
+		.name_jobs = &session->name_jobs,
 		.hurried = is_hurried,
 		.arg = session,
 	};
@@ -365,7 +371,9 @@ static int new_namer(struct ep_session *session)
 		.native = session->options.native_names,
 		.kernel = session->options.kernel_names,
 		.max_bytes = session->options.memory_bytes / 16,
+		.is_patient = is_patient,
 		.progress = on_names,
+		.name_jobs = &session->name_jobs,
 		.arg = session,
 	};
 

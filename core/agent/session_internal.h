@@ -3,7 +3,7 @@
 #ifndef EP_AGENT_SESSION_INTERNAL_H
 #define EP_AGENT_SESSION_INTERNAL_H
 
-#include "core/process/job.h"
+#include "core/plugin/job.h"
 #include "core/agent/session.h"
 #include "core/agent/watch.h"
 #include "core/bpf/events.h"
@@ -31,6 +31,7 @@ struct ep_session {
 	struct ep_languages *languages;
 	struct ep_processes *processes;
 	struct ep_namer *namer;
+	size_t name_jobs; /* its jobs, and those of languages */
 	struct ep_events *events;
 	struct ep_ring *ring, *wakes;
 	struct ep_order *order;

@@ -147,3 +147,29 @@ struct ep_map_slot *ep_map_next(const struct ep_map *map, size_t *pos)
 	}
 	return NULL;
 }
+
+struct ep_map_link *ep_map_chain(const struct ep_map *map, uint64_t hash)
+{
+	const uint64_t *first = ep_map_find(map, hash);
+
+	return first ? (struct ep_map_link *)(uintptr_t)*first : NULL;
+}
+
+int ep_map_link(struct ep_map *map, uint64_t hash, struct ep_map_link *link)
+{
+	*link = (struct ep_map_link){.next = ep_map_chain(map, hash), .hash = hash};
+	return ep_map_set(map, hash, (uintptr_t)link);
+}
+
+void ep_map_unlink(struct ep_map *map, struct ep_map_link *link)
+{
+	struct ep_map_link *first = ep_map_chain(map, link->hash), **at = &first;
+
+	while (*at != link)
+		at = &(*at)->next;
+	*at = link->next;
+	if (first)
+		(void)ep_map_set(map, link->hash, (uintptr_t)first); /* replaces: there is memory */
+	else
+		ep_map_remove(map, link->hash);
+}

@@ -35,6 +35,19 @@ size_t ep_map_bytes(const struct ep_map *map);
 /* Iteration: start with *pos 0; NULL at the end. Do not change the map meanwhile. */
 struct ep_map_slot *ep_map_next(const struct ep_map *map, size_t *pos);
 
+/*
+ * Entries with larger keys: those of equal hashes are a chain, of which the map holds the first.
+ * The caller compares whole keys.
+ */
+struct ep_map_link {
+	struct ep_map_link *next;
+	uint64_t hash;
+};
+struct ep_map_link *ep_map_chain(const struct ep_map *map, uint64_t hash); /* NULL: none */
+/* 0, -E2BIG, -ENOMEM: it is not in the map. */
+int ep_map_link(struct ep_map *map, uint64_t hash, struct ep_map_link *link);
+void ep_map_unlink(struct ep_map *map, struct ep_map_link *link); /* which is in it */
+
 /* A good 64-bit mix (MurmurHash3's finalizer), for callers that build keys. */
 uint64_t ep_mix64(uint64_t x);
 

@@ -3,6 +3,7 @@
 #ifndef EP_BASE_UTIL_H
 #define EP_BASE_UTIL_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -47,6 +48,12 @@ static inline void ep_closep(int *fd)
 {
 	if (*fd >= 0)
 		close(*fd);
+}
+
+/* Memory or descriptors ran out: the same call may succeed a moment later. */
+static inline bool ep_is_transient(int r)
+{
+	return r == -ENOMEM || r == -EMFILE || r == -ENFILE || r == -EAGAIN;
 }
 
 /* True when [off, off + len) lies within a thing of `size` bytes; safe against overflow. */

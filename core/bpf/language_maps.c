@@ -158,10 +158,10 @@ uint32_t ep_language_maps_share_state(struct ep_language_maps *maps, uint32_t in
 
 void ep_language_maps_put_state(struct ep_language_maps *maps, uint32_t index)
 {
-	struct cell *cell = &maps->cells[index];
+	struct cell *cell = index ? &maps->cells[index] : NULL;
 	const uint64_t *found;
 
-	if (index == 0 || --cell->refs > 0)
+	if (!cell || --cell->refs > 0)
 		return;
 	found = ep_map_find(&maps->by_hash, cell->hash);
 	if (found && *found == index)

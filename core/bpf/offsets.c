@@ -40,6 +40,8 @@ static const struct wanted wanted[] = {
 	{"mm_struct", "exe_file", offsetof(struct ep_config, mm_exe_file_off)},
 	{"file", "f_inode", offsetof(struct ep_config, file_inode_off)},
 	{"signal_struct", "live", offsetof(struct ep_config, signal_live_off)},
+	{"task_struct", "nsproxy", offsetof(struct ep_config, task_nsproxy_off)},
+	{"nsproxy", "mnt_ns", offsetof(struct ep_config, nsproxy_mount_off)},
 };
 
 /* Bit offset of a member, looking into anonymous structs and unions; -1 when absent. */
@@ -95,6 +97,29 @@ static void read_thread_pointer(const struct btf *btf, struct ep_config *config)
 	off = *(uint32_t *)&part;
 	if (read_member(btf, &base, &part) == 0)
 		config->task_tls_off = off + *(uint32_t *)&part;
+}
+
+/*
+ * A 64-bit number that is never used again, as inode numbers of namespaces are: seq (fs/mount.h),
+ * from 6.18 on ns.ns_id (include/linux/ns_common.h).
+ */
+static void read_mount_ns_id(const struct btf *btf, struct ep_config *config)
+{
+	static const struct wanted seq = {"mnt_namespace", "seq", 0};
+	static const struct wanted common = {"mnt_namespace", "ns", 0};
+	static const struct wanted id = {"ns_common", "ns_id", 0};
+	struct ep_config part = {0};
+	uint32_t off;
+
+	if (read_member(btf, &seq, &part) == 0) {
+		config->mount_ns_id_off = *(uint32_t *)&part;
+		return;
+	}
+	if (read_member(btf, &common, &part) < 0)
+		return;
+	off = *(uint32_t *)&part;
+	if (read_member(btf, &id, &part) == 0)
+		config->mount_ns_id_off = off + *(uint32_t *)&part;
 }
 
 /* enum bpf_func_id lists the helpers this kernel has (include/uapi/linux/bpf.h). */
@@ -163,6 +188,7 @@ int ep_bpf_read_offsets(struct ep_config *config)
 	for (size_t i = 0; r == 0 && i < EP_LEN(wanted); i++)
 		r = read_member(btf, &wanted[i], &facts);
 	read_thread_pointer(btf, &facts);
+	read_mount_ns_id(btf, &facts);
 	facts.has_task_pt_regs = has_helper(btf, "BPF_FUNC_task_pt_regs");
 	facts.has_task_btf = has_helper(btf, "BPF_FUNC_get_current_task_btf");
 	facts.kernel_stack_bytes = KERNEL_STACK_BYTES;

@@ -99,7 +99,7 @@ static int load_with(struct ep_unwinder_program *program, const struct ep_bpf *b
 	program->object = bpf_object__open_mem(options->image->object,
 					       options->image->object_bytes, &opts);
 	if (!program->object)
-		return -EBADMSG;
+		return ep_unwinder_program_may_pass(-errno) ? -errno : -EBADMSG;
 	r = prepare(program, bpf, maps, options, log);
 	if (r == 0)
 		r = bpf_object__load(program->object);
@@ -126,10 +126,14 @@ static void explain(const char *log, int error, char reason[512])
 	}
 }
 
+bool ep_unwinder_program_may_pass(int r)
+{
+	return r == -ENOMEM || r == -EMFILE || r == -ENFILE || r == -EAGAIN || r == -EINTR;
+}
+
 static bool is_final(int r)
 {
-	return r == 0 || r == -EPERM || r == -EACCES || r == -ENOMEM || r == -EBADMSG ||
-	       r == -ENOENT;
+	return r == 0 || r == -EPERM || r == -EACCES || r == -EBADMSG || r == -ENOENT;
 }
 
 /* Refused programs are tried with shorter loops: some kernels' verifiers walk far more paths. */
@@ -146,7 +150,7 @@ static int load_any(struct ep_unwinder_program *program, const struct ep_bpf *bp
 	do {
 		r = load_with(program, bpf, maps, options, frames, log);
 		/* Some refusals are said as EACCES or EPERM: only the longest is believed. */
-		if (is_final(r) && (r == 0 || frames == most))
+		if (ep_unwinder_program_may_pass(r) || (is_final(r) && (r == 0 || frames == most)))
 			break;
 		frames /= 2;
 	} while (frames > 0);

@@ -26,6 +26,8 @@ struct ep_unwinder_program_options {
 int ep_unwinder_program_load(const struct ep_bpf *bpf, const struct ep_language_maps *maps,
 			     const struct ep_unwinder_program_options *options,
 			     struct ep_unwinder_program **ret_program, char reason[512]);
+/* True for an error that says nothing about the program: no memory or descriptors now, a signal. */
+bool ep_unwinder_program_may_pass(int r);
 /* Out of its slot, and freed. Accepts NULL. */
 void ep_unwinder_program_free(struct ep_unwinder_program *program);
 

@@ -10,6 +10,7 @@
 #include <uv.h>
 
 #define NAMES_WAIT_NS	 (3ull * 1000 * 1000 * 1000)
+#define LAST_WAIT_NS	 (200ull * 1000 * 1000) /* for names, when the agent ends */
 #define INTERVAL_BYTES	 (6u << 20)
 #define MAX_TRACKS	 8
 #define HELD_MAX_BYTES	 (8u << 20)
@@ -63,7 +64,8 @@ static void seal(struct track *track)
 	int r;
 
 	agent->sealing++;
-	r = ep_session_seal(agent->session, track->store, NAMES_WAIT_NS, take_batch, track);
+	r = ep_session_seal(agent->session, track->store,
+			    agent->ending ? LAST_WAIT_NS : NAMES_WAIT_NS, take_batch, track);
 	if (r < 0) {
 		ep_log(EP_LOG_ERROR, "agent: interval goes on: %s", ep_strerror(r));
 		batch_done(agent);

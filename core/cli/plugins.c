@@ -179,9 +179,10 @@ static enum ep_exit check_probe(const struct ep_unwinder_ops *ops)
 	us = (ep_clock_mono_ns() - start_ns) / 1000;
 	ep_elf_file_fini(&file);
 	ep_elf_close(elf);
-	if (r == 0 || r == EP_CODE_ONLY) {
-		say("fail", "probe", "says that the profiler itself is its runtime");
-		ops->unload(executable);
+	if (r == 0 || r == EP_CODE_ONLY || r == EP_LAUNCHER) {
+		say("fail", "probe", "says that the profiler itself is its runtime, or launches it");
+		if (r != EP_LAUNCHER)
+			ops->unload(executable);
 		return EP_EXIT_FAILED;
 	}
 	say(us > SLOW_PROBE_US ? "warn" : "ok", "probe", "not this program (%s), in %" PRIu64 " us",

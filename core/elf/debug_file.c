@@ -84,7 +84,7 @@ static int open_in_root(int root_fd, const char *path)
 	return (int)syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
 }
 
-/* 0 when the file is there and belongs, -ENODATA otherwise, -ENOMEM. */
+/* 0 when the file is there and belongs, -ENODATA otherwise, or what is transient. */
 static int try_path(const struct wanted *wanted, int root_fd, const char *path,
 		    struct ep_elf **ret_elf)
 {
@@ -92,11 +92,9 @@ static int try_path(const struct wanted *wanted, int root_fd, const char *path,
 	int fd, r;
 
 	fd = open_in_root(root_fd, path);
-	if (fd < 0)
-		return -ENODATA;
-	r = ep_elf_open_path_fd(fd, &debug);
+	r = fd < 0 ? -errno : ep_elf_open_path_fd(fd, &debug);
 	if (r < 0)
-		return r == -ENOMEM ? r : -ENODATA;
+		return ep_is_transient(r) ? r : -ENODATA;
 	if (!belongs(wanted, debug)) {
 		ep_log(EP_LOG_DEBUG, "elf: %s: not the debug file looked for", path);
 		return -ENODATA;
@@ -157,8 +155,8 @@ int ep_debug_file_open(const struct ep_elf *elf, const char *root, const char *p
 {
 	ep_autoclose int host_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	ep_autoclose int root_fd = open(root[0] ? root : "/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int r = root_fd < 0 && ep_is_transient(-errno) ? -errno : -ENODATA;
 	struct wanted wanted;
-	int r = -ENODATA;
 
 	wanted_init(&wanted, elf);
 	if (root_fd >= 0)

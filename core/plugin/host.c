@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/plugin/host.h"
 #include "core/base/log.h"
+#include "core/plugin/job.h"
 #include "core/plugin/options.h"
 #include "core/trace/batch.h"
 
@@ -32,43 +33,9 @@ static void host_log(enum ep_host_level level, const char *fmt, ...)
 	ep_log((unsigned int)level < EP_LEN(levels) ? levels[level] : EP_LOG_ERROR, "%s", line);
 }
 
-struct job {
-	uv_work_t work;
-	void (*run)(void *arg);
-	void (*after)(void *arg);
-	void *arg;
-};
-
-static void job_run(uv_work_t *work)
-{
-	struct job *job = EP_CONTAINER(work, struct job, work);
-
-	job->run(job->arg);
-}
-
-/* A job that was cancelled has not run, but its owner waits for `after` all the same. */
-static void job_after(uv_work_t *work, int status)
-{
-	struct job *job = EP_CONTAINER(work, struct job, work);
-
-	(void)status;
-	if (job->after)
-		job->after(job->arg);
-	free(job);
-}
-
 static int host_run(void (*run)(void *arg), void (*after)(void *arg), void *arg)
 {
-	struct job *job = calloc(1, sizeof(*job));
-	int r;
-
-	if (!job)
-		return -ENOMEM;
-	*job = (struct job){.run = run, .after = after, .arg = arg};
-	r = uv_queue_work(host.loop, &job->work, job_run, job_after);
-	if (r < 0)
-		free(job);
-	return r;
+	return ep_job_run(host.loop, run, after, arg);
 }
 
 #define MAX_VARIABLES	   64

@@ -2,6 +2,7 @@
 #include "core/plugin/process_target.h"
 
 #include "core/elf/file.h"
+#include "core/plugin/read_ahead.h"
 #include "core/proc/memory.h"
 #include "core/proc/open.h"
 #include "core/proc/thread_storage.h"
@@ -19,7 +20,9 @@ void ep_process_target_init(struct ep_process_target *process, pid_t pid)
 void ep_process_target_end_job(struct ep_process_target *process)
 {
 	ep_maps_fini(&process->maps);
-	ep_process_target_init(process, process->pid);
+	ep_maps_init(&process->maps, MAX_MAPPINGS);
+	process->has_maps = false;
+	ep_read_ahead_free(ep_take(process->ahead));
 }
 
 /* What failed is tried again by the next one that asks. */
@@ -36,10 +39,11 @@ int ep_process_target_read(pid_t pid, uint64_t addr, void *buf, size_t bytes)
 	return ep_memory_read(pid, addr, buf, bytes);
 }
 
-int ep_process_target_mappings(struct ep_process_target *process,
+int ep_process_target_mappings(void *process_arg,
 			       int (*visit)(void *arg, const struct ep_target_mapping *mapping),
 			       void *arg)
 {
+	struct ep_process_target *process = process_arg;
 	const struct ep_mapping *mapping;
 	int r = maps_need(process);
 
@@ -62,8 +66,9 @@ int ep_process_target_mappings(struct ep_process_target *process,
 	return 0;
 }
 
-int ep_process_target_tls_key(struct ep_process_target *process, uint32_t key, struct ep_tls *ret)
+int ep_process_target_tls_key(void *arg, uint32_t key, struct ep_tls *ret)
 {
+	struct ep_process_target *process = arg;
 	int r = maps_need(process);
 
 	return r < 0 ? r : ep_tls_find_key(process->pid, &process->maps, key, ret);
@@ -96,3 +101,39 @@ int ep_process_target_tls_variable(struct ep_process_target *process, const stru
 	return ep_tls_find_variable(process->pid, &process->maps, elf ? elf : opened, bias, tls_off,
 				    ret);
 }
+
+static int process_read_memory(void *arg, uint64_t addr, void *buf, size_t bytes)
+{
+	return ep_process_target_read(((struct ep_process_target *)arg)->pid, addr, buf, bytes);
+}
+
+void ep_process_target_next_frame(struct ep_process_target *process)
+{
+	if (!process->ahead)
+		process->ahead = ep_read_ahead_new(process_read_memory, process);
+	if (process->ahead)
+		ep_read_ahead_next(process->ahead);
+}
+
+static int process_read(void *arg, uint64_t addr, void *buf, size_t bytes)
+{
+	struct ep_process_target *process = arg;
+
+	return process->ahead ? ep_read_ahead_read(process->ahead, addr, buf, bytes)
+			      : process_read_memory(process, addr, buf, bytes);
+}
+
+static int process_tls_variable(void *arg, uint64_t tls_off, struct ep_tls *ret)
+{
+	struct ep_process_target *process = arg;
+
+	return ep_process_target_tls_variable(process, NULL, process->module_addr, process->bias,
+					      tls_off, ret);
+}
+
+const struct ep_target_ops ep_process_target_ops = {
+	.read = process_read,
+	.mappings = ep_process_target_mappings,
+	.tls_variable = process_tls_variable,
+	.tls_key = ep_process_target_tls_key,
+};

@@ -7,10 +7,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/fs.h>
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
@@ -151,6 +153,7 @@ static int identify(int path_fd, struct ep_proc_file *ret_file)
 		.dev = st.st_dev,
 		.inode = st.st_ino,
 		.bytes = (uint64_t)st.st_size,
+		.mtime_ns = ns_of(st.st_mtim),
 		.ctime_ns = ns_of(st.st_ctim),
 	};
 	return 0;
@@ -174,9 +177,13 @@ static int find_and_identify(pid_t pid, const struct ep_mapping *m, int *ret_pat
 	return 0;
 }
 
-/* The file that was identified, and no other. */
+/*
+ * The file that was identified, and no other. Its generation: fs/ext4/ioctl.c, EXT4_IOC_GETVERSION
+ * and its like; other file systems refuse.
+ */
 static int reopen(int path_fd, const struct ep_proc_file *identified, struct ep_proc_file *ret_file)
 {
+	unsigned int generation = 0;
 	char path[64];
 	int fd;
 
@@ -186,6 +193,8 @@ static int reopen(int path_fd, const struct ep_proc_file *identified, struct ep_
 		return -errno;
 	*ret_file = *identified;
 	ret_file->fd = fd;
+	if (ioctl(fd, FS_IOC_GETVERSION, &generation) == 0)
+		ret_file->generation = generation;
 	return 0;
 }
 
@@ -232,8 +241,11 @@ int ep_proc_open_in_root(pid_t pid, const char *path, struct ep_proc_file *ret_f
 int ep_proc_stat_mapping(pid_t pid, const struct ep_mapping *m, struct ep_proc_file *ret_file)
 {
 	ep_autoclose int path_fd = -1;
+	int r = find_and_identify(pid, m, &path_fd, ret_file);
 
-	return find_and_identify(pid, m, &path_fd, ret_file);
+	if (r == 0 && reopen(path_fd, ret_file, ret_file) == 0)
+		ep_proc_file_close(ret_file);
+	return r;
 }
 
 /* --- vDSO ------------------------------------------------------------------------------------- */

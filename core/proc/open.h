@@ -20,9 +20,24 @@ struct ep_proc_file {
 	int fd; /* read-only, close-on-exec */
 	uint64_t dev;
 	uint64_t inode;
+	uint64_t generation; /* of the inode, whose number is used again; 0: unknown */
 	uint64_t bytes;
-	int64_t ctime_ns; /* (dev, inode, ctime, bytes) names one content of one file */
+	int64_t mtime_ns; /* tells whether it is written to; the change time, whether it is deleted,
+			     too */
+	int64_t ctime_ns; /* dev, inode, generation, ctime, bytes: one content of one file */
 };
+
+static inline bool ep_proc_file_is_same_inode(const struct ep_proc_file *a,
+					      const struct ep_proc_file *b)
+{
+	return a->dev == b->dev && a->inode == b->inode && a->generation == b->generation;
+}
+
+static inline bool ep_proc_file_is_same(const struct ep_proc_file *a, const struct ep_proc_file *b)
+{
+	return ep_proc_file_is_same_inode(a, b) && a->ctime_ns == b->ctime_ns &&
+	       a->bytes == b->bytes;
+}
 
 /*
  * Gives ret_file, whose fd the caller closes or takes. 0; -ESRCH the process is gone; -ENOENT no
@@ -32,8 +47,8 @@ struct ep_proc_file {
 int ep_proc_open_mapping(pid_t pid, const struct ep_mapping *mapping,
 			 struct ep_proc_file *ret_file);
 /*
- * Only the identity, without opening: enough to find an executable that is known already. `fd` is
- * -1 in ret_file. Errors as above.
+ * Only the identity: enough to find an executable that is known already. `fd` is -1 in ret_file.
+ * Errors as above; a file that cannot be opened has one as well.
  */
 int ep_proc_stat_mapping(pid_t pid, const struct ep_mapping *mapping,
 			 struct ep_proc_file *ret_file);

@@ -6,7 +6,7 @@
  *	 1     2    3 4          9         22
  *
  * comm may hold spaces, parentheses and newlines, printed as they are (only /proc/PID/status
- *escapes them: fs/proc/array.c proc_task_name). No later field has a ')', so the last one ends it.
+ * escapes them: fs/proc/array.c proc_task_name). No later field has a ')', so the last one ends it.
  */
 #include "core/proc/process.h"
 #include "core/base/clock.h"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/process/advice.h"
-#include "core/process/attachment.h"
-#include "core/process/executables.h"
+#include "core/process/places.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/vec.h"
 #include "core/elf/file.h"
+#include "core/plugin/attached.h"
 #include "core/plugin/elf_file.h"
 #include "core/plugin/process_target.h"
 #include "core/proc/maps.h"
@@ -38,15 +38,15 @@ struct advisor {
 	uint64_t end_ns;
 	struct ep_vec files; /* struct file * */
 	struct ep_maps maps; /* of the process that is looked at */
+	struct ep_vec places; /* of them, struct ep_place_in_memory: what somebody claims */
 };
 
 /* One language in one process, from attach to detach. */
 struct consultation {
 	const struct advisor *advisor;
 	const struct claim *claim;
-	struct ep_target target;
+	struct ep_attached attached; /* nobody walks: what it sets is of no use */
 	struct ep_process_target process;
-	uint64_t module_addr;
 	bool has_said;
 };
 
@@ -56,67 +56,6 @@ static bool is_late(struct advisor *advisor)
 	return advisor->stats.late;
 }
 
-/* --- a process as the plugin sees it --------------------------------------------------------- */
-
-static int target_read(void *arg, uint64_t addr, void *buf, size_t bytes)
-{
-	const struct consultation *c = arg;
-
-	return ep_process_target_read(c->target.pid, addr, buf, bytes);
-}
-
-static int target_mappings(void *arg,
-			   int (*visit)(void *arg, const struct ep_target_mapping *mapping),
-			   void *visit_arg)
-{
-	struct consultation *c = arg;
-
-	return ep_process_target_mappings(&c->process, visit, visit_arg);
-}
-
-static int target_tls_variable(void *arg, uint64_t tls_off, struct ep_tls *ret)
-{
-	struct consultation *c = arg;
-
-	return ep_process_target_tls_variable(&c->process, NULL, c->module_addr, c->target.bias,
-					      tls_off, ret);
-}
-
-static int target_tls_key(void *arg, uint32_t key, struct ep_tls *ret)
-{
-	struct consultation *c = arg;
-
-	return ep_process_target_tls_key(&c->process, key, ret);
-}
-
-/* Nobody walks: what is said for BPF is right, and of no use. */
-static int target_set_state(void *arg, const void *state, size_t bytes)
-{
-	(void)arg, (void)state, (void)bytes;
-	return 0;
-}
-
-static int target_set_ranges(void *arg, const struct ep_range *ranges, size_t n)
-{
-	(void)arg, (void)ranges, (void)n;
-	return 0;
-}
-
-static void target_count(void *arg, uint32_t counter, uint64_t n)
-{
-	(void)arg, (void)counter, (void)n;
-}
-
-static const struct ep_target_ops target_ops = {
-	.read = target_read,
-	.mappings = target_mappings,
-	.tls_variable = target_tls_variable,
-	.tls_key = target_tls_key,
-	.set_state = target_set_state,
-	.set_ranges = target_set_ranges,
-	.count = target_count,
-};
-
 /* --- asking ---------------------------------------------------------------------------------- */
 
 static void tell(const struct consultation *c, int result, const char *found, const char *fix)
@@ -124,7 +63,7 @@ static void tell(const struct consultation *c, int result, const char *found, co
 	const struct ep_advice_question *question = c->advisor->question;
 	struct ep_advice advice = {
 		.language = c->claim->plugin->name,
-		.pid = c->target.pid,
+		.pid = c->process.pid,
 		.result = result,
 		.found = found,
 		.fix = fix,
@@ -147,17 +86,19 @@ static void consult(const struct advisor *advisor, const struct claim *claim, pi
 		    uint64_t bias, uint64_t module_addr)
 {
 	const struct ep_unwinder_ops *ops = claim->plugin->unwinder;
-	struct consultation c = {.advisor = advisor, .claim = claim, .module_addr = module_addr};
-	void *instance = NULL;
+	struct consultation c = {.advisor = advisor, .claim = claim};
 	int r;
 
-	c.target = (struct ep_target){.ops = &target_ops, .arg = &c, .pid = pid, .bias = bias};
 	ep_process_target_init(&c.process, pid);
-	r = ep_attachment_attach(ops, claim->executable, &c.target, &instance);
-	if (r == 0) {
-		r = ops->advise(instance, say, &c);
-		ops->detach(instance);
-	}
+	c.process.bias = bias;
+	c.process.module_addr = module_addr;
+	ep_attached_init(&c.attached, ops, claim->executable, &ep_process_target_ops, &c.process,
+			 pid, bias);
+	(void)ep_attached_attach(&c.attached);
+	r = c.attached.result;
+	if (r == 0)
+		r = ops->advise(c.attached.instance, say, &c);
+	ep_attached_fini(&c.attached);
 	if (r != 0 || !c.has_said)
 		tell(&c, r, NULL, NULL);
 	ep_process_target_end_job(&c.process);
@@ -256,94 +197,38 @@ static struct file *get_file(struct advisor *advisor, pid_t pid, const struct ep
 
 /* --- processes ------------------------------------------------------------------------------- */
 
-/* A runtime that is loaded once and mapped in several places. */
-struct place {
-	const struct file *file;
-	uint64_t bias;
-};
-
-static bool is_new(struct place *places, size_t *n, struct place place)
+static bool is_claimed(const struct ep_executable *executable)
 {
-	for (size_t i = 0; i < *n; i++) {
-		if (places[i].file == place.file && places[i].bias == place.bias)
-			return false;
-	}
-	if (*n == EP_MAX_LANGUAGES)
-		return false;
-	places[(*n)++] = place;
-	return true;
-}
-
-/* As ep_place_is_part: code of a file that is mapped once more, for itself. */
-static bool is_part(const struct ep_mapping *part, const struct ep_mapping *whole)
-{
-	uint64_t part_bytes = part->end - part->start, whole_bytes = whole->end - whole->start;
-
-	return whole->inode == part->inode && whole->dev_major == part->dev_major &&
-	       whole->dev_minor == part->dev_minor && part->file_off >= whole->file_off &&
-	       part->start - part->file_off != whole->start - whole->file_off &&
-	       part_bytes < whole_bytes &&
-	       ep_in_bounds(part->file_off - whole->file_off, part_bytes, whole_bytes);
-}
-
-/* The largest mapping of each file that somebody claims. More of them than of languages: not all. */
-struct wholes {
-	struct whole {
-		const struct file *file;
-		const struct ep_mapping *mapping;
-	} of[2 * EP_MAX_LANGUAGES];
-	size_t n;
-};
-
-static const struct ep_mapping *find_largest(const struct ep_maps *maps, const struct ep_mapping *of)
-{
-	const struct ep_mapping *mapping, *largest = of;
-
-	ep_vec_each (&maps->mappings, mapping) {
-		if (mapping->inode == of->inode && mapping->dev_major == of->dev_major &&
-		    mapping->dev_minor == of->dev_minor &&
-		    mapping->end - mapping->start > largest->end - largest->start)
-			largest = mapping;
-	}
-	return largest;
-}
-
-/* There may be a hundred thousand copies of some code: each is compared with one other mapping. */
-static bool is_copy(struct wholes *wholes, const struct ep_maps *maps, const struct file *file,
-		    const struct ep_mapping *mapping)
-{
-	struct whole *whole = wholes->of;
-
-	while (whole < &wholes->of[wholes->n] && whole->file != file)
-		whole++;
-	if (whole == &wholes->of[EP_LEN(wholes->of)])
-		return false;
-	if (whole == &wholes->of[wholes->n])
-		wholes->of[wholes->n++] = (struct whole){file, find_largest(maps, mapping)};
-	return is_part(mapping, whole->mapping);
+	return EP_CONTAINER(executable, struct file, known)->n_claims > 0;
 }
 
 static void look_at_mappings(struct advisor *advisor, pid_t pid)
 {
-	struct place places[EP_MAX_LANGUAGES];
-	struct wholes wholes = {.n = 0};
+	struct ep_loaded loaded[EP_MAX_LOADED];
 	const struct ep_mapping *mapping;
-	size_t n = 0;
-	uint64_t va;
+	size_t n;
 
+	advisor->places.len = 0;
 	ep_vec_each (&advisor->maps.mappings, mapping) {
-		const struct file *file =
+		struct file *file =
 			mapping->kind == EP_MAPPING_FILE || mapping->kind == EP_MAPPING_MEMFD
 				? get_file(advisor, pid, mapping)
 				: NULL;
+		struct ep_place_in_memory *place =
+			file && file->n_claims > 0 ? ep_vec_push(&advisor->places) : NULL;
 
-		if (!file || file->n_claims == 0 ||
-		    ep_executable_find_va(&file->known, mapping->file_off, &va) < 0 ||
-		    is_copy(&wholes, &advisor->maps, file, mapping) ||
-		    !is_new(places, &n, (struct place){file, mapping->start - va}))
-			continue;
-		for (size_t i = 0; i < file->n_claims; i++)
-			consult(advisor, &file->claims[i], pid, mapping->start - va, mapping->start);
+		if (place)
+			*place = (struct ep_place_in_memory){.start = mapping->start,
+							     .end = mapping->end,
+							     .file_off = mapping->file_off,
+							     .executable = &file->known};
+	}
+	n = ep_places_find_loaded(&advisor->places, is_claimed, loaded);
+	for (size_t i = 0; i < n; i++) {
+		const struct file *file = EP_CONTAINER(loaded[i].executable, struct file, known);
+
+		for (size_t j = 0; j < file->n_claims; j++)
+			consult(advisor, &file->claims[j], pid, loaded[i].bias, loaded[i].addr);
 	}
 }
 
@@ -390,6 +275,7 @@ static void release(struct advisor *advisor)
 	}
 	ep_vec_fini(&advisor->files);
 	ep_maps_fini(&advisor->maps);
+	ep_vec_fini(&advisor->places);
 }
 
 int ep_advice_ask(const struct ep_advice_question *question, struct ep_advice_stats *ret_stats)
@@ -405,6 +291,7 @@ int ep_advice_ask(const struct ep_advice_question *question, struct ep_advice_st
 		is_anybody_there |= advises(question->plugins[i]);
 	ep_vec_init(&advisor.files, sizeof(struct file *), MAX_FILES);
 	ep_maps_init(&advisor.maps, MAX_MAPPINGS);
+	ep_vec_init(&advisor.places, sizeof(struct ep_place_in_memory), MAX_MAPPINGS);
 	if (is_anybody_there)
 		r = look_at_all(&advisor);
 	release(&advisor);

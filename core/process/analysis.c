@@ -9,7 +9,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 
 #define VDSO_MAX_BYTES 65536
 
@@ -41,12 +40,6 @@ static int open_vdso(struct ep_analysis *analysis)
  * What was seen when the process was read may not be what is mapped there by now, and one file's
  * tables must not be known as another's.
  */
-static bool is_expected(const struct ep_proc_file *file, const struct ep_proc_file *expected)
-{
-	return file->dev == expected->dev && file->inode == expected->inode &&
-	       file->ctime_ns == expected->ctime_ns && file->bytes == expected->bytes;
-}
-
 static int open_file(struct ep_analysis *analysis)
 {
 	int r;
@@ -54,7 +47,7 @@ static int open_file(struct ep_analysis *analysis)
 	if (analysis->mapping.kind == EP_MAPPING_VDSO)
 		return open_vdso(analysis);
 	r = ep_proc_open_mapping(analysis->pid, &analysis->mapping, &analysis->file);
-	if (r == 0 && !is_expected(&analysis->file, &analysis->expected)) {
+	if (r == 0 && !ep_proc_file_is_same(&analysis->file, &analysis->expected)) {
 		ep_proc_file_close(&analysis->file);
 		r = -ESTALE;
 	}
@@ -66,14 +59,6 @@ static void to_hex(const uint8_t *bytes, size_t n, char *hex)
 	for (size_t i = 0; i < n; i++)
 		snprintf(hex + 2 * i, 3, "%02x", bytes[i]);
 	hex[2 * n] = '\0';
-}
-
-/* Anybody can write a file with libc's build id; it must not become libc for others. */
-static bool is_trusted(int fd)
-{
-	struct stat st;
-
-	return fstat(fd, &st) == 0 && st.st_uid == 0 && !(st.st_mode & (S_IWGRP | S_IWOTH));
 }
 
 static void read_ids(struct ep_analysis *analysis, const struct ep_elf *elf)
@@ -146,7 +131,6 @@ void ep_analysis_run(struct ep_analysis *analysis)
 		ep_proc_file_close(&analysis->file);
 		return;
 	}
-	analysis->trusted = is_trusted(analysis->file.fd);
 	read_ids(analysis, elf);
 	if (analysis->languages)
 		analysis->n_claims = ep_languages_probe(analysis->languages, elf, root,

@@ -26,7 +26,6 @@ struct ep_analysis {
 	bool opened;	  /* if not, another process may have better luck with the same file */
 	int table_result; /* 0, -ENODATA: no unwind information, or why there are no tables */
 	struct ep_proc_file file;
-	bool trusted; /* only root can have made or changed the file: its build id is its own */
 	char build_id[2 * EP_ELF_BUILD_ID_MAX + 1];
 	char file_id[33];
 	char go_build_id[128];

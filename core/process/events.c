@@ -177,6 +177,7 @@ static void inherit(struct ep_processes *processes, struct ep_process *child,
 
 	ep_process_take_identity(child, ep_identity_ref(parent->identity));
 	child->born_from = parent->program;
+	child->mount_ns = parent->mount_ns;
 	ep_process_languages_fork(child, parent);
 	r = inherit_places(processes, child, parent);
 	child->was_known = r == 0 && !ep_process_is_unknown(parent);
@@ -199,6 +200,7 @@ static void inherit_late(struct ep_processes *processes, struct ep_process *chil
 	child->born_ns = time_ns;
 	ep_process_take_identity(child, ep_identity_ref(parent->identity));
 	child->born_from = parent->program;
+	child->mount_ns = parent->mount_ns;
 	if (child->n_languages == 0)
 		ep_process_languages_fork(child, parent);
 	ep_places_init(&child->places);
@@ -294,6 +296,7 @@ static void name_late(struct ep_processes *processes, struct ep_process *process
 	struct ep_process *old;
 
 	process->born_ns = time_ns;
+	process->mount_ns = event->mount_ns;
 	old = process->state == EP_PROCESS_ENDED
 		      ? process->older
 		      : ep_table_newest_ended(&processes->table, (pid_t)event->pid);
@@ -329,6 +332,7 @@ static void on_exec(struct ep_processes *processes, const struct ep_process_even
 	if (!process)
 		return;
 	ep_process_take_identity(process, identity_of_exec(event, old));
+	process->mount_ns = event->mount_ns;
 	process->path_ns = UINT64_MAX;
 	if (old)
 		process->born_from = old->born_from;
@@ -379,20 +383,6 @@ static bool is_anonymous(const char *name)
 	return false;
 }
 
-/* An executable we know that this record is surely a mapping of; NULL when a look must tell. */
-static struct ep_executable *recognise(struct ep_processes *processes,
-				       const struct ep_mapping_event *event)
-{
-	if (event->build_id)
-		return ep_executables_get_build_id(processes->executables, event->build_id,
-						   event->build_id_bytes);
-	if (event->has_inode)
-		return ep_executables_get_inode(processes->executables, event);
-	if (strcmp(event->name, "[vdso]") == 0 && event->addr >= EP_MAPS_COMPAT_END)
-		return ep_executables_get_vdso(processes->executables);
-	return NULL;
-}
-
 /* Its own root, and those of the processes it was forked from: one may be there still. */
 static size_t find_roots(const struct ep_processes *processes, const struct ep_process *process,
 			 pid_t roots[EP_FILE_MAX_ROOTS])
@@ -408,15 +398,44 @@ static size_t find_roots(const struct ep_processes *processes, const struct ep_p
 	return n;
 }
 
-/* What is not looked at is GONE, until /proc tells. */
-static void ask_file(struct ep_processes *processes, struct ep_process *process,
-		     const struct ep_mapping_event *event, struct ep_place_in_memory *place)
+static int ask(struct ep_processes *processes, const struct ep_process *process,
+	       const struct ep_mapping_event *event, const struct ep_file_key *key, uint64_t due_ns,
+	       uint32_t *ret_number)
 {
 	pid_t roots[EP_FILE_MAX_ROOTS] = {0};
 	size_t n = find_roots(processes, process, roots);
 
-	if (ep_files_ask(&processes->files, event, process->program, roots, n,
-			 &place->question) < 0) {
+	return ep_files_ask(&processes->files, event, key, process->program, roots, n, due_ns,
+			    ret_number);
+}
+
+/* What this record maps, if a look has told that within the last second; the next one follows. */
+static struct ep_executable *recognise(struct ep_processes *processes, struct ep_process *process,
+				       const struct ep_mapping_event *event,
+				       const struct ep_file_key *key)
+{
+	struct ep_hint *hint = ep_hints_find(&processes->hints, key, event->name);
+	struct ep_executable *executable;
+	uint32_t number;
+
+	if (strcmp(event->name, "[vdso]") == 0 && event->addr >= EP_MAPS_COMPAT_END)
+		return ep_executables_get_vdso(processes->executables);
+	if (!hint || event->time_ns > hint->looked_ns + EP_HINT_FRESH_NS ||
+	    ep_processes_is_contested(processes, hint))
+		return NULL;
+	executable = ep_executables_get_current(processes->executables, hint->executable);
+	if (executable && !hint->is_due)
+		hint->is_due = ask(processes, process, event, key,
+				   hint->looked_ns + EP_HINT_FRESH_NS, &number) == 0;
+	return executable;
+}
+
+/* What is not looked at is GONE, until /proc tells. */
+static void ask_file(struct ep_processes *processes, struct ep_process *process,
+		     const struct ep_mapping_event *event, const struct ep_file_key *key,
+		     struct ep_place_in_memory *place)
+{
+	if (ask(processes, process, event, key, 0, &place->question) < 0) {
 		place->state = EP_PLACE_GONE;
 		ep_reads_request(&processes->reads, process, 0);
 		return;
@@ -456,14 +475,16 @@ static void map(struct ep_processes *processes, const struct ep_mapping_event *e
 	struct ep_process *process =
 		ep_table_find_at(&processes->table, event->pid, event->time_ns);
 	struct ep_place_in_memory place = place_of(event);
+	struct ep_file_key key;
 	int r;
 
 	if (!process)
 		return; /* a sample brings it in; or it is of an image long gone */
 	take_path(process, event);
-	place.executable = recognise(processes, event);
+	key = ep_file_key_of(event, process->mount_ns);
+	place.executable = recognise(processes, process, event, &key);
 	if (!place.executable && !is_anonymous(event->name))
-		ask_file(processes, process, event, &place);
+		ask_file(processes, process, event, &key, &place);
 	else
 		processes->stats.mappings_placed++;
 	r = ep_places_insert(&process->places, processes->executables, place);
@@ -609,6 +630,15 @@ static void look(struct ep_processes *processes, struct ep_process *process,
 		ep_process_languages_refresh(process);
 }
 
+/* Where code of no file was walked by frame pointers: a language that BPF does not know yet may be at it. */
+static bool may_lack_language(struct ep_process *process, const struct ep_sample *sample,
+			      size_t bytes)
+{
+	return (!ep_process_is_settled(process) || process->is_dirty ||
+		ep_process_languages_missed(process, sample->event.time_ns) != EP_ERROR_NONE) &&
+	       ep_sample_has_raw_code(sample, bytes);
+}
+
 void ep_processes_on_sample(struct ep_processes *processes, const struct ep_sample *sample,
 			    size_t bytes)
 {
@@ -619,7 +649,8 @@ void ep_processes_on_sample(struct ep_processes *processes, const struct ep_samp
 	if (process)
 		look(processes, process, sample);
 	if (sample->event.type == EP_EVENT_TRACE &&
-	    (sample->copy_bytes || sample->flags & EP_SAMPLE_RAW))
+	    (sample->copy_bytes || sample->flags & EP_SAMPLE_RAW ||
+	     (process && may_lack_language(process, sample, bytes))))
 		ep_held_add(processes->held, sample, bytes);
 	else
 		processes->options.pass(processes->options.arg, sample, bytes);

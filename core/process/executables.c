@@ -2,11 +2,10 @@
 #include "core/process/executables.h"
 #include "core/process/executables_internal.h"
 #include "core/process/analysis.h"
-#include "core/process/job.h"
+#include "core/plugin/job.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/map.h"
-#include "core/bpf/events.h"
 #include "core/process/files.h"
 #include "core/symbol/described.h"
 
@@ -15,8 +14,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <xxhash.h>
 
 #define MAX_EXECUTABLES 65536
 #define MAX_RUNNING	3 /* analyses at once; libuv's pool has four threads */
@@ -38,8 +35,10 @@ struct ep_executables_task {
 
 int ep_executables_new(struct uv_loop_s *loop, struct ep_delta_store *store,
 		       struct ep_languages *languages,
-		       void (*changed)(void *arg, struct ep_executable *executable), void *arg,
-		       struct ep_executables **ret_executables)
+		       void (*changed)(void *arg, struct ep_executable *executable),
+		       void (*replaced)(void *arg, struct ep_executable *old,
+					struct ep_executable *executable),
+		       void *arg, struct ep_executables **ret_executables)
 {
 	struct ep_executables *executables = calloc(1, sizeof(*executables));
 
@@ -50,11 +49,10 @@ int ep_executables_new(struct uv_loop_s *loop, struct ep_delta_store *store,
 	executables->store = store;
 	executables->languages = languages;
 	executables->changed = changed;
+	executables->replaced = replaced;
 	executables->arg = arg;
-	ep_map_init(&executables->by_identity, MAX_EXECUTABLES);
+	ep_map_init(&executables->by_file, MAX_EXECUTABLES);
 	ep_map_init(&executables->by_id, MAX_EXECUTABLES);
-	ep_map_init(&executables->by_build_id, MAX_EXECUTABLES);
-	ep_map_init(&executables->by_inode, MAX_EXECUTABLES);
 	*ret_executables = executables;
 	return 0;
 }
@@ -113,47 +111,43 @@ void ep_executables_free(struct ep_executables *executables)
 	while ((slot = ep_map_next(&executables->by_id, &pos)) != NULL)
 		free_executable(executables, (struct ep_executable *)(uintptr_t)slot->value);
 	ep_map_fini(&executables->by_id);
-	ep_map_fini(&executables->by_build_id);
-	ep_map_fini(&executables->by_inode);
-	ep_map_fini(&executables->by_identity);
+	ep_map_fini(&executables->by_file);
 	free(executables);
 }
 
 /* --- identity -------------------------------------------------------------------------------- */
 
-static bool same_file(const struct ep_proc_file *a, const struct ep_proc_file *b)
-{
-	return a->dev == b->dev && a->inode == b->inode && a->ctime_ns == b->ctime_ns &&
-	       a->bytes == b->bytes;
-}
-
 static uint64_t hash_of(const struct ep_proc_file *file)
 {
-	return ep_mix64(file->inode +
-			ep_mix64(file->dev + ep_mix64((uint64_t)file->ctime_ns)));
+	return ep_mix64(file->inode + ep_mix64(file->dev + ep_mix64(file->generation)));
 }
 
-/* The key an identity is or would be stored under, and what is there. */
-static uint64_t key_of(const struct ep_executables *executables, const struct ep_proc_file *file,
-		       struct ep_executable **ret_executable)
+/* A chain has all states of a file that are known: whoever changes it in place makes another. */
+static struct ep_executable *next_state(struct ep_map_link *link, const struct ep_proc_file *file)
 {
-	uint64_t key = hash_of(file);
-	const uint64_t *value;
+	for (; link; link = link->next) {
+		struct ep_executable *executable = EP_CONTAINER(link, struct ep_executable, link);
 
-	for (;; key++) {
-		struct ep_executable *executable;
-
-		value = ep_map_find(&executables->by_identity, key);
-		if (!value)
-			break;
-		executable = (struct ep_executable *)(uintptr_t)*value;
-		if (same_file(&executable->file, file)) {
-			*ret_executable = executable;
-			return key;
-		}
+		if (ep_proc_file_is_same_inode(&executable->file, file))
+			return executable;
 	}
-	*ret_executable = NULL;
-	return key;
+	return NULL;
+}
+
+static struct ep_executable *first_state(const struct ep_executables *executables,
+					 const struct ep_proc_file *file)
+{
+	return next_state(ep_map_chain(&executables->by_file, hash_of(file)), file);
+}
+
+static struct ep_executable *find_file(const struct ep_executables *executables,
+				       const struct ep_proc_file *file)
+{
+	struct ep_executable *executable = first_state(executables, file);
+
+	while (executable && !ep_proc_file_is_same(&executable->file, file))
+		executable = next_state(executable->link.next, file);
+	return executable;
 }
 
 struct ep_executable *ep_executables_find(struct ep_executables *executables, uint32_t id)
@@ -161,6 +155,37 @@ struct ep_executable *ep_executables_find(struct ep_executables *executables, ui
 	const uint64_t *value = ep_map_find(&executables->by_id, id);
 
 	return value ? (struct ep_executable *)(uintptr_t)*value : NULL;
+}
+
+struct ep_executable *ep_executables_find_current(struct ep_executables *executables, uint32_t id)
+{
+	struct ep_executable *executable = ep_executables_find(executables, id), *newer;
+
+	if (!executable || !executable->newer)
+		return executable;
+	newer = ep_executables_find(executables, executable->newer);
+	return newer && ep_proc_file_is_same_inode(&newer->file, &executable->file) ? newer : NULL;
+}
+
+/* The state that was seen last is the file's; who maps the inode maps that. */
+static void note_seen(struct ep_executables *executables, struct ep_executable *seen,
+		      uint64_t time_ns)
+{
+	struct ep_executable *state, *current = seen;
+
+	seen->seen_ns = EP_MAX(seen->seen_ns, time_ns);
+	for (state = first_state(executables, &seen->file); state;
+	     state = next_state(state->link.next, &seen->file))
+		current = state->seen_ns > current->seen_ns ? state : current;
+	current->newer = 0;
+	for (state = first_state(executables, &seen->file); state;
+	     state = next_state(state->link.next, &seen->file)) {
+		if (state == current || state->newer == current->id)
+			continue;
+		state->newer = current->id;
+		if (executables->replaced && state->refs > 0)
+			executables->replaced(executables->arg, state, current);
+	}
 }
 
 /* --- analysis -------------------------------------------------------------------------------- */
@@ -189,7 +214,6 @@ static void take_result(struct ep_executables *executables, struct ep_executable
 {
 	ep_proc_file_close(&executable->file);
 	executable->file.fd = ep_take_fd(analysis->file.fd);
-	executable->trusted = analysis->trusted;
 	memcpy(executable->build_id, analysis->build_id, sizeof(executable->build_id));
 	memcpy(executable->file_id, analysis->file_id, sizeof(executable->file_id));
 	memcpy(executable->go_build_id, analysis->go_build_id, sizeof(executable->go_build_id));
@@ -212,18 +236,19 @@ static void take_result(struct ep_executables *executables, struct ep_executable
 	}
 }
 
-static uint64_t build_id_key(const char *hex)
-{
-	return XXH3_64bits(hex, strlen(hex));
-}
-
-/* Its languages are wanted at once: what was awaited starts as soon as they are loaded. */
+/*
+ * Loads the programs of languages that are wanted at once: of what a command is about to map, which starts
+ * when they are loaded, and of what has been mapped and will load a runtime.
+ */
 static void load_languages(struct ep_executables *executables,
 			   const struct ep_executable *executable)
 {
-	for (size_t i = 0; executable->awaited_ns && i < executable->n_claims; i++) {
-		if (ep_claim_is_runtime(executable->claims[i]))
-			ep_claim_load(executables->languages, executable->claims[i]);
+	for (size_t i = 0; i < executable->n_claims; i++) {
+		const struct ep_claim *claim = executable->claims[i];
+
+		if (ep_claim_is_launcher(claim) ||
+		    (executable->awaited_ns && ep_claim_is_runtime(claim)))
+			ep_claim_load(executables->languages, claim);
 	}
 }
 
@@ -253,10 +278,6 @@ static void finish_task(void *arg)
 		       (int)task->analysis.pid, ep_strerror(task->analysis.result));
 	if (executable) {
 		take_result(executables, executable, &task->analysis);
-		if (task->analysis.trusted && *executable->build_id &&
-		    executable->state == EP_EXECUTABLE_READY)
-			(void)ep_map_set(&executables->by_build_id,
-					 build_id_key(executable->build_id), executable->id);
 		load_languages(executables, executable);
 		executables->changed(executables->arg, executable);
 	}
@@ -379,7 +400,7 @@ static uint32_t next_id(struct ep_executables *executables)
 	return executables->last_id;
 }
 
-static struct ep_executable *add(struct ep_executables *executables, uint64_t key, pid_t pid,
+static struct ep_executable *add(struct ep_executables *executables, pid_t pid,
 				 const struct ep_mapping *mapping, const struct ep_proc_file *file)
 {
 	struct ep_executable *executable = calloc(1, sizeof(*executable));
@@ -396,9 +417,9 @@ static struct ep_executable *add(struct ep_executables *executables, uint64_t ke
 	executable->path = strdup(mapping->kind == EP_MAPPING_VDSO ? "[vdso]" : mapping->path);
 	executable->root = strdup(root);
 	if (!executable->path || !executable->root ||
-	    ep_map_set(&executables->by_identity, key, (uintptr_t)executable) < 0 ||
-	    ep_map_set(&executables->by_id, executable->id, (uintptr_t)executable) < 0) {
-		ep_map_remove(&executables->by_identity, key);
+	    ep_map_set(&executables->by_id, executable->id, (uintptr_t)executable) < 0 ||
+	    ep_map_link(&executables->by_file, hash_of(file), &executable->link) < 0) {
+		ep_map_remove(&executables->by_id, executable->id);
 		free_executable(executables, executable);
 		return NULL;
 	}
@@ -419,157 +440,86 @@ static bool needs_analysis(const struct ep_executable *executable)
 	return executable->refs == 0 && executable->state == EP_EXECUTABLE_EVICTED;
 }
 
-struct ep_executable *ep_executables_get(struct ep_executables *executables, pid_t pid,
+/* fd: the file, if it is open: taken in every case. NULL: no memory. */
+static struct ep_executable *find_or_add(struct ep_executables *executables, pid_t pid,
 					 const struct ep_mapping *mapping,
-					 const struct ep_proc_file *file)
+					 const struct ep_proc_file *file, int opened,
+					 uint64_t seen_ns)
 {
-	struct ep_executable *executable;
-	uint64_t key = key_of(executables, file, &executable);
+	struct ep_executable *executable = find_file(executables, file);
+	ep_autoclose int fd = opened;
 	bool fresh = !executable;
 
 	if (fresh)
-		executable = add(executables, key, pid, mapping, file);
+		executable = add(executables, pid, mapping, file);
 	if (!executable)
 		return NULL;
-	if ((fresh || needs_analysis(executable)) &&
-	    ep_executables_analyse(executables, executable, pid, mapping, -1) < 0)
+	if (fd >= 0 && executable->file.fd < 0 && executable->state == EP_EXECUTABLE_READY)
+		executable->file.fd = ep_take_fd(fd);
+	else if ((fresh || needs_analysis(executable)) &&
+		 ep_executables_analyse(executables, executable, pid, mapping, ep_take_fd(fd)) < 0)
 		executable->state = EP_EXECUTABLE_FAILED;
-	executable->refs++;
-	executable->idle_since_ns = 0;
+	note_seen(executables, executable, seen_ns);
 	return executable;
 }
 
-/* Takes fd in every case. */
-static int prepare(struct ep_executables *executables, struct ep_executable *executable,
-		   const char *path, int fd)
+struct ep_executable *ep_executable_ref(struct ep_executable *executable)
 {
-	struct ep_mapping mapping = {.kind = EP_MAPPING_FILE, .path = path};
-	int r;
+	if (executable) {
+		executable->refs++;
+		executable->idle_since_ns = 0;
+	}
+	return executable;
+}
 
-	r = ep_executables_analyse(executables, executable, getpid(), &mapping, fd);
-	if (r < 0)
-		executable->state = EP_EXECUTABLE_FAILED;
-	return r;
+struct ep_executable *ep_executables_get(struct ep_executables *executables, pid_t pid,
+					 const struct ep_mapping *mapping,
+					 const struct ep_proc_file *file, uint64_t seen_ns)
+{
+	return ep_executable_ref(find_or_add(executables, pid, mapping, file, -1, seen_ns));
 }
 
 int ep_executables_prepare(struct ep_executables *executables, const char *path,
 			   struct ep_proc_file *file)
 {
 	struct ep_mapping mapping = {.kind = EP_MAPPING_FILE, .path = path};
-	ep_autoclose int fd = ep_take_fd(file->fd);
-	struct ep_executable *executable;
-	uint64_t key = key_of(executables, file, &executable);
 	uint64_t now_ns = ep_clock_mono_ns();
-	bool fresh = !executable;
+	struct ep_executable *executable =
+		find_or_add(executables, getpid(), &mapping, file, ep_take_fd(file->fd), now_ns);
 
-	if (fresh)
-		executable = add(executables, key, getpid(), &mapping, file);
 	if (!executable)
 		return -ENOMEM;
 	executable->awaited_ns = now_ns + AWAIT_NS;
 	if (executable->refs == 0)
 		executable->idle_since_ns = now_ns;
-	if (fresh || needs_analysis(executable))
-		return prepare(executables, executable, path, ep_take_fd(fd));
 	if (executable->state != EP_EXECUTABLE_PENDING)
 		load_languages(executables, executable);
 	return 0;
 }
 
-static struct ep_executable *get_ready(struct ep_executables *executables, uint32_t id)
+struct ep_executable *ep_executables_get_current(struct ep_executables *executables, uint32_t id)
 {
-	struct ep_executable *executable = ep_executables_find(executables, id);
+	struct ep_executable *executable = ep_executables_find_current(executables, id);
 
-	if (!executable || executable->state != EP_EXECUTABLE_READY)
-		return NULL;
-	executable->refs++;
-	executable->idle_since_ns = 0;
-	return executable;
-}
-
-struct ep_executable *ep_executables_get_build_id(struct ep_executables *executables,
-						  const uint8_t *build_id, size_t bytes)
-{
-	static const char digits[] = "0123456789abcdef";
-	char hex[2 * EP_ELF_BUILD_ID_MAX + 1] = "";
-	const uint64_t *id;
-
-	for (size_t i = 0; i < EP_MIN(bytes, (size_t)EP_ELF_BUILD_ID_MAX); i++) {
-		hex[2 * i] = digits[build_id[i] >> 4];
-		hex[2 * i + 1] = digits[build_id[i] & 15];
-	}
-	id = ep_map_find(&executables->by_build_id, build_id_key(hex));
-	return id ? get_ready(executables, (uint32_t)*id) : NULL;
-}
-
-static uint64_t inode_key(uint32_t major, uint32_t minor, uint64_t inode, uint64_t generation)
-{
-	return ep_mix64(inode ^ ep_mix64(generation ^ ep_mix64((uint64_t)major << 32 | minor)));
-}
-
-struct ep_executable *ep_executables_get_inode(struct ep_executables *executables,
-					       const struct ep_mapping_event *event)
-{
-	uint64_t key = inode_key(event->device_major, event->device_minor, event->inode,
-				 event->inode_generation);
-	const uint64_t *id = ep_map_find(&executables->by_inode, key);
-	struct ep_executable *executable =
-		id ? ep_executables_find(executables, (uint32_t)*id) : NULL;
-
-	return executable && executable->trusted ? get_ready(executables, executable->id) : NULL;
-}
-
-/* A file that anybody can change is looked at each time. */
-static void learn_inode(struct ep_executables *executables,
-			const struct ep_executable *executable,
-			const struct ep_file_question *question)
-{
-	uint64_t key = inode_key(question->dev_major, question->dev_minor, question->inode,
-				 question->inode_generation);
-
-	if (!question->inode || question->build_id_bytes > 0)
-		return;
-	/* Nobody tells of files that were deleted: when there are too many, it begins anew. */
-	if (ep_map_set(&executables->by_inode, key, executable->id) == -E2BIG) {
-		ep_map_fini(&executables->by_inode);
-		ep_map_init(&executables->by_inode, MAX_EXECUTABLES);
-	}
-}
-
-/* What is known of a file that is not the one it was is of no use. */
-static bool wants_file(const struct ep_executable *executable)
-{
-	return executable->file.fd < 0 && executable->state == EP_EXECUTABLE_READY;
+	return executable && !needs_analysis(executable) ? ep_executable_ref(executable) : NULL;
 }
 
 struct ep_executable *ep_executables_get_opened(struct ep_executables *executables,
 						struct ep_file_question *question)
 {
 	struct ep_mapping mapping = {.kind = EP_MAPPING_FILE, .path = question->path};
-	ep_autoclose int fd = ep_take_fd(question->file.fd);
-	struct ep_executable *executable;
-	uint64_t key = key_of(executables, &question->file, &executable);
-	bool fresh = !executable;
 
-	if (fresh)
-		executable = add(executables, key, question->root, &mapping, &question->file);
-	if (!executable)
-		return NULL;
-	if (wants_file(executable))
-		executable->file.fd = ep_take_fd(fd);
-	else if ((fresh || needs_analysis(executable)) &&
-		 ep_executables_analyse(executables, executable, question->root, &mapping,
-				ep_take_fd(fd)) < 0)
-		executable->state = EP_EXECUTABLE_FAILED;
-	learn_inode(executables, executable, question);
-	executable->refs++;
-	executable->idle_since_ns = 0;
-	return executable;
+	return ep_executable_ref(find_or_add(executables, question->root, &mapping, &question->file,
+					     ep_take_fd(question->file.fd), question->looked_ns));
 }
 
 struct ep_executable *ep_executables_get_vdso(struct ep_executables *executables)
 {
-	return get_ready(executables, executables->vdso);
+	struct ep_executable *executable = ep_executables_find(executables, executables->vdso);
+
+	return executable && executable->state == EP_EXECUTABLE_READY
+		       ? ep_executable_ref(executable)
+		       : NULL;
 }
 
 void ep_executables_unref(struct ep_executables *executables, struct ep_executable *executable)
@@ -579,40 +529,10 @@ void ep_executables_unref(struct ep_executables *executables, struct ep_executab
 		executable->idle_since_ns = ep_clock_mono_ns();
 }
 
-/*
- * Those behind it with the same hash move up, since a lookup stops at a hole: one that was not found
- * would be added again, and its first entry would stay in the map when it is gone.
- */
-static void forget_identity(struct ep_executables *executables, struct ep_executable *executable)
-{
-	struct ep_executable *found;
-	uint64_t hole = key_of(executables, &executable->file, &found), key = hole;
-	const uint64_t *value;
-
-	if (found != executable)
-		return;
-	while ((value = ep_map_find(&executables->by_identity, ++key)) != NULL) {
-		found = (struct ep_executable *)(uintptr_t)*value;
-		if (hole - hash_of(&found->file) > key - hash_of(&found->file))
-			continue;
-		(void)ep_map_set(&executables->by_identity, hole, (uintptr_t)found);
-		hole = key;
-	}
-	ep_map_remove(&executables->by_identity, hole);
-}
-
 static void forget(struct ep_executables *executables, struct ep_executable *executable)
 {
-	forget_identity(executables, executable);
+	ep_map_unlink(&executables->by_file, &executable->link);
 	ep_map_remove(&executables->by_id, executable->id);
-	if (*executable->build_id) {
-		const uint64_t *id = ep_map_find(&executables->by_build_id,
-						 build_id_key(executable->build_id));
-
-		if (id && *id == executable->id)
-			ep_map_remove(&executables->by_build_id,
-				      build_id_key(executable->build_id));
-	}
 	executables->stats.live--;
 	free_executable(executables, executable);
 }

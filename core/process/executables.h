@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The executables that processes map, shared by all of them: one entry for each (device, inode,
- * size, change time). An entry is analysed once, on a worker: build id, segments, unwind tables
- * into the delta store. It stays known when the last process has let go of it, since programs come
- * back: a compiler at once, a cron job the next day. Its file is closed soon, so that it keeps no
- * deleted file on the disk; its tables go when memory is wanted, those nobody maps first; it is
- * forgotten when it has no tables and batches do not name it any more.
+ * generation, size, change time), which are one content of one file. A build id is none of it:
+ * anybody can write libc's into a file. Who changes a file in place makes another entry; processes
+ * that map the old one then map that. An entry is analysed once, on a worker: build id, segments,
+ * unwind tables into the delta store, where equal tables are one. It stays known when the last
+ * process has let go of it, since programs come back: a compiler at once, a cron job the next day.
+ * Its file is closed soon, so that it keeps no deleted file on the disk; its tables go when memory
+ * is wanted, those nobody maps first; it is forgotten when it has no tables and batches do not name
+ * it any more.
  *
  * Loop's thread only, but for what workers do on their own copies.
  */
@@ -13,6 +16,7 @@
 #define EP_PROCESS_EXECUTABLES_H
 
 #include "core/process/language.h"
+#include "core/base/map.h"
 #include "core/elf/file.h"
 #include "core/proc/maps.h"
 #include "core/proc/open.h"
@@ -26,7 +30,6 @@ struct ep_described_symbols;
 struct ep_executables;
 struct ep_executables_task;
 struct ep_file_question;
-struct ep_mapping_event;
 struct uv_loop_s;
 
 enum ep_executable_state {
@@ -41,8 +44,10 @@ struct ep_executable {
 	uint32_t refs;
 	enum ep_executable_state state;
 	bool unopened; /* failed because its process was gone, or so: the next one is asked */
-	bool trusted;  /* only root can have made or changed the file */
+	struct ep_map_link link;
 	struct ep_proc_file file; /* identity; fd: open while processes map it, else -1 */
+	uint64_t seen_ns;	  /* when somebody last looked at the file and it was this */
+	uint32_t newer;		  /* id of what the same inode has now; 0: this */
 	char *path;		  /* as seen by the first process that mapped it */
 	char *root;		  /* "/proc/PID/root" of that process, for debug files */
 	char build_id[2 * EP_ELF_BUILD_ID_MAX + 1]; /* hex, "" when it has none */
@@ -71,22 +76,28 @@ struct ep_executables_stats {
 	uint64_t busy;	     /* being analysed now, or waiting for it */
 };
 
-/* `changed` is called when an executable is no longer PENDING, or was evicted. */
+/*
+ * `changed` is called when an executable is no longer PENDING, or was evicted; `replaced`, which
+ * may be NULL, when a file has another content: who maps the old one maps the new one.
+ */
 int ep_executables_new(struct uv_loop_s *loop, struct ep_delta_store *store,
 		       struct ep_languages *languages,
-		       void (*changed)(void *arg, struct ep_executable *executable), void *arg,
-		       struct ep_executables **ret_executables);
+		       void (*changed)(void *arg, struct ep_executable *executable),
+		       void (*replaced)(void *arg, struct ep_executable *old,
+					struct ep_executable *executable),
+		       void *arg, struct ep_executables **ret_executables);
 /* Nothing new is analysed from here on; what waits is given up. */
 void ep_executables_stop(struct ep_executables *executables);
 void ep_executables_free(struct ep_executables *executables); /* no job may be under way */
 
 /*
  * The entry for a mapping of process `pid`, with one reference more; its analysis starts when it
- * is new. `file` is what ep_proc_stat_mapping said. For a vDSO, file->inode is 0. NULL: no memory.
+ * is new. `file` is what ep_proc_stat_mapping said at `seen_ns` or later. For a vDSO, file->inode
+ * is 0. NULL: no memory.
  */
 struct ep_executable *ep_executables_get(struct ep_executables *executables, pid_t pid,
 					 const struct ep_mapping *mapping,
-					 const struct ep_proc_file *file);
+					 const struct ep_proc_file *file, uint64_t seen_ns);
 /*
  * A file that is going to be mapped: it is analysed now, and the languages it claims are loaded.
  * `file` is what ep_proc_open_path said; its descriptor is taken in every case. Nobody has a
@@ -95,28 +106,23 @@ struct ep_executable *ep_executables_get(struct ep_executables *executables, pid
 int ep_executables_prepare(struct ep_executables *executables, const char *path,
 			   struct ep_proc_file *file);
 /*
- * An analysed executable of this GNU build id, with one reference more; NULL when there is none. Equal build ids are equal code, whatever file it is; only files that none
- * but root can have written are found this way.
- */
-struct ep_executable *ep_executables_get_build_id(struct ep_executables *executables,
-						  const uint8_t *build_id, size_t bytes);
-/* The same by device, inode and generation, where the record has no build id. */
-struct ep_executable *ep_executables_get_inode(struct ep_executables *executables,
-					       const struct ep_mapping_event *event);
-/*
  * The entry for a file that was opened to answer a question (files.h), with one reference more; its
- * descriptor is taken if it is of use. What the question's record has is remembered as one more way
- * to know this file, if only root can change it. NULL: no memory.
+ * descriptor is taken. NULL: no memory.
  */
 struct ep_executable *ep_executables_get_opened(struct ep_executables *executables,
 						struct ep_file_question *question);
 /* The vDSO, which is one for all processes; NULL before it was seen in one. */
 struct ep_executable *ep_executables_get_vdso(struct ep_executables *executables);
+struct ep_executable *ep_executable_ref(struct ep_executable *executable); /* accepts NULL */
 void ep_executables_unref(struct ep_executables *executables, struct ep_executable *executable);
 /* A sample waits for it: it is analysed before others that wait. O(1). */
 void ep_executables_hurry(struct ep_executables *executables,
 			  const struct ep_executable *executable);
 struct ep_executable *ep_executables_find(struct ep_executables *executables, uint32_t id);
+/* What its file has now. NULL: that is not known any more. */
+struct ep_executable *ep_executables_find_current(struct ep_executables *executables, uint32_t id);
+/* The same, with one reference more; also NULL when it must be opened to be of use. */
+struct ep_executable *ep_executables_get_current(struct ep_executables *executables, uint32_t id);
 
 /* Forgets entries without tables that were idle for `idle_ns`; closes files nobody maps any more. */
 void ep_executables_sweep(struct ep_executables *executables, uint64_t now_ns, uint64_t idle_ns);

@@ -21,12 +21,11 @@ struct ep_executables {
 	struct ep_delta_store *store;
 	struct ep_languages *languages; /* may be NULL */
 	void (*changed)(void *arg, struct ep_executable *executable);
+	void (*replaced)(void *arg, struct ep_executable *old, struct ep_executable *executable);
 	void *arg;
-	struct ep_map by_identity; /* hash -> struct ep_executable * */
-	struct ep_map by_id;
-	struct ep_map by_build_id; /* hash -> id; the last one analysed */
-	struct ep_map by_inode;	   /* hash of device, inode and generation -> id */
-	uint32_t vdso;		   /* id, 0: not seen yet */
+	struct ep_map by_file; /* chains by device, inode and generation */
+	struct ep_map by_id;   /* id -> struct ep_executable * */
+	uint32_t vdso;	       /* id, 0: not seen yet */
 	uint32_t last_id;
 	bool stopped;
 	struct ep_executables_stats stats;

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/process/files.h"
+#include "core/base/clock.h"
 #include "core/elf/file.h"
-#include "core/process/job.h"
+#include "core/plugin/job.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/fs.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/sysmacros.h>
 
 #define MAX_WAITING 4096
 #define MAX_PER_JOB 64
 #define MAX_JOBS    2
+#define TOGETHER_NS (20 * EP_NS_PER_MS)
 
 struct files_job {
 	struct ep_files *files;
@@ -25,6 +25,9 @@ void ep_files_init(struct ep_files *files, struct uv_loop_s *loop,
 {
 	*files = (struct ep_files){.loop = loop, .answered = answered, .arg = arg};
 	TAILQ_INIT(&files->waiting);
+	TAILQ_INIT(&files->later);
+	uv_timer_init(loop, &files->timer);
+	files->timer.data = files;
 }
 
 static void free_list(struct ep_file_list *list)
@@ -42,7 +45,9 @@ void ep_files_stop(struct ep_files *files)
 {
 	files->stopped = true;
 	free_list(&files->waiting);
-	files->n_waiting = 0;
+	free_list(&files->later);
+	files->n_waiting = files->n_later = 0;
+	uv_close((uv_handle_t *)&files->timer, NULL);
 }
 
 static void fill_in(struct ep_file_question *question, const struct ep_mapping_event *event,
@@ -54,14 +59,6 @@ static void fill_in(struct ep_file_question *question, const struct ep_mapping_e
 	question->time_ns = event->time_ns;
 	question->file.fd = -1;
 	memcpy(question->roots, roots, EP_MIN(n_roots, EP_LEN(question->roots)) * sizeof(*roots));
-	question->build_id_bytes =
-		event->build_id ? EP_MIN(event->build_id_bytes, sizeof(question->build_id)) : 0;
-	if (question->build_id_bytes > 0)
-		memcpy(question->build_id, event->build_id, question->build_id_bytes);
-	question->inode = event->has_inode ? event->inode : 0;
-	question->inode_generation = event->inode_generation;
-	question->dev_major = event->device_major;
-	question->dev_minor = event->device_minor;
 	snprintf(question->path, sizeof(question->path), "%s", event->name);
 }
 
@@ -69,10 +66,7 @@ static bool is_same(const struct ep_file_question *a, const struct ep_file_quest
 {
 	return a->program.pid == b->program.pid && a->program.image == b->program.image &&
 	       a->program.start_ns == b->program.start_ns &&
-	       a->build_id_bytes == b->build_id_bytes &&
-	       memcmp(a->build_id, b->build_id, a->build_id_bytes) == 0 && a->inode == b->inode &&
-	       a->inode_generation == b->inode_generation && a->dev_major == b->dev_major &&
-	       a->dev_minor == b->dev_minor && strcmp(a->path, b->path) == 0;
+	       memcmp(&a->key, &b->key, sizeof(a->key)) == 0 && strcmp(a->path, b->path) == 0;
 }
 
 /*
@@ -91,41 +85,83 @@ static bool join_last(struct ep_files *files, const struct ep_file_question *que
 	return true;
 }
 
-static int add_question(struct ep_files *files, const struct ep_file_question *asked)
+static void on_due(uv_timer_t *timer);
+
+static void arm_timer(struct ep_files *files)
 {
+	const struct ep_file_question *first = TAILQ_FIRST(&files->later);
+	uint64_t now_ns = ep_clock_mono_ns();
+
+	if (!first || files->stopped)
+		return;
+	uv_update_time(files->loop);
+	uv_timer_start(&files->timer, on_due,
+		       first->due_ns > now_ns ? (first->due_ns - now_ns) / EP_NS_PER_MS + 1 : 0, 0);
+}
+
+/* Those that are due soon go together: each wake-up costs more than a look. */
+static void on_due(uv_timer_t *timer)
+{
+	struct ep_files *files = timer->data;
+	uint64_t end_ns = ep_clock_mono_ns() + TOGETHER_NS;
 	struct ep_file_question *question;
 
-	if (files->n_waiting == MAX_WAITING) {
+	while ((question = TAILQ_FIRST(&files->later)) != NULL && question->due_ns <= end_ns) {
+		TAILQ_REMOVE(&files->later, question, link);
+		files->n_later--;
+		TAILQ_INSERT_TAIL(&files->waiting, question, link);
+		files->n_waiting++;
+	}
+	ep_files_run(files);
+	arm_timer(files);
+}
+
+static void put_later(struct ep_files *files, struct ep_file_question *question)
+{
+	struct ep_file_question *before = TAILQ_LAST(&files->later, ep_file_list);
+
+	while (before && before->due_ns > question->due_ns)
+		before = TAILQ_PREV(before, ep_file_list, link);
+	if (before)
+		TAILQ_INSERT_AFTER(&files->later, before, question, link);
+	else
+		TAILQ_INSERT_HEAD(&files->later, question, link);
+	files->n_later++;
+	if (!before)
+		arm_timer(files);
+}
+
+int ep_files_ask(struct ep_files *files, const struct ep_mapping_event *event,
+		 const struct ep_file_key *key, struct ep_program program, const pid_t *roots,
+		 size_t n_roots, uint64_t due_ns, uint32_t *ret_number)
+{
+	struct ep_file_question asked = {.key = *key, .due_ns = due_ns}, *question;
+
+	if (files->stopped)
+		return -ESHUTDOWN;
+	fill_in(&asked, event, program, roots, n_roots);
+	if (due_ns == 0 && join_last(files, &asked)) {
+		*ret_number = TAILQ_LAST(&files->waiting, ep_file_list)->number;
+		return 0;
+	}
+	if ((due_ns ? files->n_later : files->n_waiting) >= MAX_WAITING) {
 		files->refused++;
 		return -E2BIG;
 	}
 	question = malloc(sizeof(*question));
 	if (!question)
 		return -ENOMEM;
-	*question = *asked;
+	*question = asked;
 	files->last_number += 1 + (files->last_number == UINT32_MAX);
-	question->number = files->last_number;
-	TAILQ_INSERT_TAIL(&files->waiting, question, link);
-	files->n_waiting++;
+	*ret_number = question->number = files->last_number;
 	files->asked++;
+	if (due_ns) {
+		put_later(files, question);
+	} else {
+		TAILQ_INSERT_TAIL(&files->waiting, question, link);
+		files->n_waiting++;
+	}
 	return 0;
-}
-
-int ep_files_ask(struct ep_files *files, const struct ep_mapping_event *event,
-		 struct ep_program program, const pid_t *roots, size_t n_roots,
-		 uint32_t *ret_number)
-{
-	struct ep_file_question question = {0};
-	int r = 0;
-
-	if (files->stopped)
-		return -ESHUTDOWN;
-	fill_in(&question, event, program, roots, n_roots);
-	if (!join_last(files, &question))
-		r = add_question(files, &question);
-	if (r == 0)
-		*ret_number = TAILQ_LAST(&files->waiting, ep_file_list)->number;
-	return r;
 }
 
 /* --- on a worker ----------------------------------------------------------------------------- */
@@ -139,38 +175,30 @@ static bool has_build_id(const struct ep_file_question *question, int fd)
 	if (copy < 0 || ep_elf_open_fd(copy, &elf) < 0)
 		return false;
 	n = ep_elf_build_id(elf, build_id);
-	return n > 0 && (size_t)n == question->build_id_bytes &&
-	       memcmp(build_id, question->build_id, (size_t)n) == 0;
+	return n > 0 && (uint32_t)n == question->key.build_id_bytes &&
+	       memcmp(build_id, question->key.build_id, (size_t)n) == 0;
 }
 
 /*
  * A file that took the place of one that was deleted may have its inode, but not its generation.
- * Records have i_generation (kernel/events/core.c, perf_event_mmap_event); so does this ioctl, where
- * the file system has it (fs/ext4/ioctl.c, EXT4_IOC_GETVERSION and its like).
+ * Records have i_generation (kernel/events/core.c, perf_event_mmap_event). Maps and records may
+ * name another device than stat does: core/proc/open.c, is_mapped_file; on overlayfs records name
+ * that of a layer.
  */
-static bool has_generation(const struct ep_file_question *question, int fd)
+static bool has_inode(const struct ep_file_key *key, const struct ep_proc_file *file)
 {
-	unsigned int generation = 0;
-
-	return ioctl(fd, FS_IOC_GETVERSION, &generation) < 0 ||
-	       generation == (uint32_t)question->inode_generation;
-}
-
-/* Maps and records may name another device than stat does: core/proc/open.c, is_mapped_file. */
-static bool has_inode(const struct ep_file_question *question, const struct ep_proc_file *file)
-{
-	if (file->inode != question->inode || !has_generation(question, file->fd))
+	if (file->inode != key->inode ||
+	    (file->generation && file->generation != (uint32_t)key->generation))
 		return false;
-	if (major(file->dev) == question->dev_major && minor(file->dev) == question->dev_minor)
-		return true;
-	return major(file->dev) == 0 && question->dev_major == 0;
+	return major(file->dev) == 0 ||
+	       (major(file->dev) == key->dev_major && minor(file->dev) == key->dev_minor);
 }
 
 static bool is_meant(const struct ep_file_question *question, const struct ep_proc_file *file)
 {
-	if (question->build_id_bytes > 0)
+	if (question->key.build_id_bytes > 0)
 		return has_build_id(question, file->fd);
-	return question->inode && has_inode(question, file);
+	return question->key.inode && has_inode(&question->key, file);
 }
 
 /* The record's file, if that is what was opened. */
@@ -204,8 +232,10 @@ static int look_in_root(struct ep_file_question *question, pid_t root)
 
 static void answer(struct ep_file_question *question)
 {
-	int r = look_in_process(question);
+	int r;
 
+	question->looked_ns = ep_clock_mono_ns();
+	r = look_in_process(question);
 	for (size_t i = 0; r < 0 && i < EP_LEN(question->roots) && question->roots[i]; i++)
 		r = look_in_root(question, question->roots[i]);
 	if (r < 0)

@@ -15,17 +15,14 @@
 #define EP_PROCESS_FILES_H
 
 #include "core/base/vec.h"
-#include "core/bpf/events.h"
 #include "core/proc/open.h"
+#include "core/process/hints.h"
 #include "core/trace/program.h"
 
-#include <sys/queue.h>
-
-struct uv_loop_s;
+#include <uv.h>
 
 #define EP_FILE_MAX_ROOTS     5
 #define EP_FILE_MAX_PATH      1024
-#define EP_FILE_BUILD_ID_MAX  20
 
 /* One question, and its answer. */
 struct ep_file_question {
@@ -35,14 +32,12 @@ struct ep_file_question {
 	struct ep_program program;
 	uint64_t addr, end, time_ns;
 	pid_t roots[EP_FILE_MAX_ROOTS]; /* in whose /proc/PID/root it is looked for; 0 ends them */
-	uint8_t build_id[EP_FILE_BUILD_ID_MAX];
-	size_t build_id_bytes; /* 0: the record has none */
-	uint64_t inode;	       /* 0: it does not say */
-	uint64_t inode_generation;
-	uint32_t dev_major, dev_minor;
+	struct ep_file_key key;		/* what the record says */
+	uint64_t due_ns;		/* not before then */
 	/* out */
 	int result; /* 0, -ENOENT: not found, or not the one that was mapped, -ENOTSUP: no file */
 	pid_t root; /* where it was found */
+	uint64_t looked_ns;	  /* before the look */
 	struct ep_proc_file file; /* open: whoever takes it sets fd to -1 */
 	char path[EP_FILE_MAX_PATH];
 };
@@ -51,8 +46,9 @@ TAILQ_HEAD(ep_file_list, ep_file_question);
 
 struct ep_files {
 	struct uv_loop_s *loop;
-	struct ep_file_list waiting;
-	size_t n_waiting, running; /* running: jobs */
+	struct ep_file_list waiting, later; /* later: by due_ns */
+	size_t n_waiting, n_later, running; /* running: jobs */
+	uv_timer_t timer;		    /* for the first of `later` */
 	uint32_t last_number;
 	bool stopped;
 	void (*answered)(void *arg, struct ep_file_question *question); /* borrowed */
@@ -62,16 +58,16 @@ struct ep_files {
 
 void ep_files_init(struct ep_files *files, struct uv_loop_s *loop,
 		   void (*answered)(void *arg, struct ep_file_question *question), void *arg);
-/* Drops what waits. */
+/* Drops what waits; the handle closes with the loop. */
 void ep_files_stop(struct ep_files *files);
 /*
  * Copies the record and gives the question's number, which is that of the one before while that
- * waits and is of the same program and file. 0; it will not be answered: -E2BIG when too many wait,
- * -ESHUTDOWN, -ENOMEM.
+ * waits and is of the same program and file. It is not looked at before `due_ns`. 0; it will not be
+ * answered: -E2BIG when too many wait, -ESHUTDOWN, -ENOMEM.
  */
 int ep_files_ask(struct ep_files *files, const struct ep_mapping_event *event,
-		 struct ep_program program, const pid_t *roots, size_t n_roots,
-		 uint32_t *ret_number);
+		 const struct ep_file_key *key, struct ep_program program, const pid_t *roots,
+		 size_t n_roots, uint64_t due_ns, uint32_t *ret_number);
 /* Starts a job for what waits. Once a turn. */
 void ep_files_run(struct ep_files *files);
 

@@ -3,6 +3,7 @@
 #include "core/base/clock.h"
 #include "core/process/executables.h"
 #include "core/process/places.h"
+#include "core/process/process_languages.h"
 #include "core/trace/kinds.h"
 #include "core/walk/walk.h"
 
@@ -13,13 +14,17 @@ struct sample {
 	TAILQ_ENTRY(sample) link;
 	uint64_t since_ns;
 	size_t bytes;
+	bool lacks_code;    /* a worker reads it: */
+	uint64_t code_turn; /* ep_file_code_turn, when it was walked */
 	struct ep_sample event; /* words, then the copy, follow */
 };
 
 struct ep_held {
 	TAILQ_HEAD(, sample) samples;
 	struct ep_held_options options;
+	struct ep_file_code *code;
 	size_t bytes;
+	bool lacks_code; /* the walk at hand */
 	struct ep_vec event; /* bytes: as it is passed on */
 	struct ep_held_stats stats;
 };
@@ -30,6 +35,10 @@ int ep_held_new(const struct ep_held_options *options, struct ep_held **ret_held
 
 	if (!held)
 		return -ENOMEM;
+	if (ep_file_code_new(&options->code, &held->code) < 0) {
+		free(held);
+		return -ENOMEM;
+	}
 	TAILQ_INIT(&held->samples);
 	held->options = *options;
 	ep_vec_init(&held->event, 1, EP_WALK_MAX_BYTES);
@@ -48,6 +57,7 @@ void ep_held_free(struct ep_held *held)
 		free(sample);
 	}
 	ep_vec_fini(&held->event);
+	ep_file_code_free(held->code);
 	free(held);
 }
 
@@ -171,23 +181,29 @@ static int strip_copy(struct ep_held *held, const struct ep_sample *sample, size
 	return r;
 }
 
-/* Instructions, from the executable's file: the process may be gone. */
+/* A walk that lacks some of it is made again when that is there. */
 static int read_code(void *arg, uint32_t id, uint64_t va, void *buf, size_t bytes)
 {
 	struct ep_held *held = arg;
-	const struct ep_executable *executable = ep_executables_find(held->options.executables, id);
+	int r = ep_file_code_read(held->code, id, va, buf, bytes);
 
-	for (size_t i = 0; executable && i < executable->n_segments; i++) {
-		const struct ep_elf_segment *segment = &executable->segments[i];
+	held->lacks_code |= r == -EAGAIN;
+	return r;
+}
 
-		if (ep_in_bounds(va - segment->va, bytes, segment->file_bytes))
-			return pread(executable->file.fd, buf, bytes,
-				     (off_t)(segment->file_off + va - segment->va)) ==
-					       (ssize_t)bytes
-				       ? 0
-				       : -EFAULT;
+bool ep_sample_has_raw_code(const struct ep_sample *sample, size_t bytes)
+{
+	const uint64_t *words = (const uint64_t *)(sample + 1) + sample->n_kernel;
+	size_t n = (bytes - sizeof(*sample)) / 8;
+
+	if (sample->n_kernel > n)
+		return false;
+	n = EP_MIN(n - sample->n_kernel, (size_t)sample->n_words);
+	for (size_t at = 0; at < n; at += 1 + EP_FRAME_WORDS(words[at])) {
+		if (EP_FRAME_KIND(words[at]) == EP_FRAME_NATIVE && EP_FRAME_AUX(words[at]) == 0)
+			return true;
 	}
-	return -EFAULT;
+	return false;
 }
 
 static bool is_known(const struct ep_process *process)
@@ -244,6 +260,17 @@ static void pass_on(struct ep_held *held)
 	held->options.pass(held->options.arg, event, held->event.len);
 }
 
+/*
+ * Why a whole stack goes through code that nobody knows: its files or its languages may not be known yet. Until
+ * the turn ends a dirty process has not met the languages of files that were analysed in it.
+ */
+static uint32_t why_raw(struct ep_process *process, uint64_t time_ns)
+{
+	return may_learn(process) || process->is_dirty
+		       ? EP_ERROR_NOT_ANALYSED
+		       : ep_process_languages_missed(process, time_ns);
+}
+
 /* False when it should wait. `final`: it will not get any better. */
 static bool try_pass(struct ep_held *held, const struct ep_sample *sample, size_t bytes, bool final)
 {
@@ -251,6 +278,7 @@ static bool try_pass(struct ep_held *held, const struct ep_sample *sample, size_
 	bool waits = !final && may_learn(process);
 	const struct ep_sample *event;
 
+	held->lacks_code = false;
 	if (waits && !(sample->copy_bytes && is_known(process)))
 		return false;
 	if (complete(held, process, sample, bytes) < 0) {
@@ -258,8 +286,15 @@ static bool try_pass(struct ep_held *held, const struct ep_sample *sample, size_
 		return true;
 	}
 	event = held->event.data;
-	if (waits && event->error)
+	if ((waits && event->error) || (held->lacks_code && !final))
 		return false;
+	if (process && !event->error && ep_sample_has_raw_code(event, held->event.len)) {
+		uint32_t error = why_raw(process, event->event.time_ns);
+
+		if (error == EP_ERROR_NOT_ANALYSED && !final)
+			return false;
+		((struct ep_sample *)held->event.data)->error = (uint8_t)error;
+	}
 	held->stats.unknown += sample->copy_bytes && !is_known(process);
 	pass_on(held);
 	return true;
@@ -296,6 +331,8 @@ void ep_held_add(struct ep_held *held, const struct ep_sample *event, size_t byt
 	}
 	sample->since_ns = ep_clock_mono_ns();
 	sample->bytes = bytes;
+	sample->lacks_code = held->lacks_code;
+	sample->code_turn = ep_file_code_turn(held->code);
 	memcpy(&sample->event, event, bytes);
 	held->bytes += sizeof(*sample) + bytes;
 	TAILQ_INSERT_TAIL(&held->samples, sample, link);
@@ -310,8 +347,15 @@ void ep_held_retry(struct ep_held *held)
 		struct ep_program program = ep_program_of(&sample->event);
 
 		next = TAILQ_NEXT(sample, link);
-		if (!may_learn(ep_table_find(held->options.table, program)))
-			release(held, sample);
+		if (sample->lacks_code ? sample->code_turn == ep_file_code_turn(held->code)
+				       : may_learn(ep_table_find(held->options.table, program)))
+			continue;
+		if (try_pass(held, &sample->event, sample->bytes, false)) {
+			drop(held, sample);
+			continue;
+		}
+		sample->lacks_code = held->lacks_code;
+		sample->code_turn = ep_file_code_turn(held->code);
 	}
 }
 
@@ -323,6 +367,11 @@ void ep_held_expire(struct ep_held *held, uint64_t max_age_ns)
 	while ((sample = TAILQ_FIRST(&held->samples)) != NULL &&
 	       now_ns - sample->since_ns >= max_age_ns)
 		release(held, sample);
+}
+
+bool ep_held_busy(const struct ep_held *held)
+{
+	return ep_file_code_busy(held->code);
 }
 
 size_t ep_held_bytes(const struct ep_held *held)

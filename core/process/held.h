@@ -2,24 +2,24 @@
 /*
  * Samples that need more than BPF knew: those with a copy of their stack, which are walked here, and
  * those with raw addresses, which are placed. Where something is still being found out about their
- * process they wait. Bounded in bytes and in time.
+ * process, or a worker reads code that a walk needs, they wait. Bounded in bytes and in time.
  *
  * Loop's thread only.
  */
 #ifndef EP_PROCESS_HELD_H
 #define EP_PROCESS_HELD_H
 
+#include "core/process/file_code.h"
 #include "core/process/publisher.h"
 #include "core/process/table.h"
 
-struct ep_executables;
 struct ep_held;
 struct ep_walker;
 
 struct ep_held_options {
 	const struct ep_table *table;
 	struct ep_publisher *publisher; /* for the rows of a process */
-	struct ep_executables *executables;
+	struct ep_file_code_options code; /* its `done` leads to ep_held_retry */
 	struct ep_walker *walker;
 	size_t max_bytes;
 	/* Takes a sample on: as whole as it could be made, without a copy. Borrowed for the call. */
@@ -38,12 +38,19 @@ struct ep_held_stats {
 int ep_held_new(const struct ep_held_options *options, struct ep_held **ret_held);
 void ep_held_free(struct ep_held *held); /* accepts NULL */
 
+/*
+ * True when an address of the event's `bytes` has no executable. While files are being analysed the walk through
+ * such code went by frame pointers, and seems whole where it met the rest of the stack again.
+ */
+bool ep_sample_has_raw_code(const struct ep_sample *sample, size_t bytes);
 /* Takes an EP_EVENT_TRACE with a copy or raw frames: passes it on at once, or keeps it. */
 void ep_held_add(struct ep_held *held, const struct ep_sample *sample, size_t bytes);
 /* Something was found out: what can be passed on is. */
 void ep_held_retry(struct ep_held *held);
 /* Passes on what has waited longer than max_age_ns; 0: all of it. */
 void ep_held_expire(struct ep_held *held, uint64_t max_age_ns);
+/* A worker reads code for it. */
+bool ep_held_busy(const struct ep_held *held);
 size_t ep_held_bytes(const struct ep_held *held);
 const struct ep_held_stats *ep_held_stats(const struct ep_held *held);
 

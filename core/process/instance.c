@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/process/language.h"
-#include "core/process/job.h"
+#include "core/plugin/job.h"
 #include "core/process/language_internal.h"
+#include "core/process/rows.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/bpf/language_maps.h"
-#include "core/plugin/process_target.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -23,122 +23,29 @@
 /* A process that maps all the time is looked at so often; its names have their turn in between. */
 #define REFRESH_REST_NS (50 * EP_NS_PER_MS)
 
-/* --- what the plugin says, on a worker ------------------------------------------------------- */
-
-static int target_set_state(void *arg, const void *state, size_t bytes)
-{
-	struct ep_instance *instance = arg;
-
-	return ep_said_set_state(&instance->call, state, bytes);
-}
-
-static int target_set_ranges(void *arg, const struct ep_range *ranges, size_t n)
-{
-	struct ep_instance *instance = arg;
-
-	return ep_said_set_ranges(&instance->call, ranges, n);
-}
-
-static void target_count(void *arg, uint32_t counter, uint64_t n)
-{
-	struct ep_instance *instance = arg;
-
-	if (counter < EP_MAX_PLUGIN_COUNTERS)
-		atomic_fetch_add(&instance->claim->language->counters[counter], n);
-}
-
-static int target_read(void *arg, uint64_t addr, void *buf, size_t bytes)
-{
-	struct ep_instance *instance = arg;
-
-	return ep_process_target_read(instance->pid, addr, buf, bytes);
-}
-
-static int target_mappings(void *arg,
-			   int (*visit)(void *arg, const struct ep_target_mapping *mapping),
-			   void *visit_arg)
-{
-	struct ep_instance *instance = arg;
-
-	return ep_process_target_mappings(&instance->process, visit, visit_arg);
-}
-
-static int target_tls_variable(void *arg, uint64_t tls_off, struct ep_tls *ret)
-{
-	struct ep_instance *instance = arg;
-
-	return ep_process_target_tls_variable(&instance->process, NULL, instance->module_addr,
-					      instance->target.bias, tls_off, ret);
-}
-
-static int target_tls_key(void *arg, uint32_t key, struct ep_tls *ret)
-{
-	struct ep_instance *instance = arg;
-
-	return ep_process_target_tls_key(&instance->process, key, ret);
-}
-
-static const struct ep_target_ops target_ops = {
-	.read = target_read,
-	.mappings = target_mappings,
-	.tls_variable = target_tls_variable,
-	.tls_key = target_tls_key,
-	.set_state = target_set_state,
-	.set_ranges = target_set_ranges,
-	.count = target_count,
-};
-
-static int attach(struct ep_instance *instance)
-{
-	struct ep_language *language = instance->claim->language;
-	int r = ep_language_load(language);
-
-	if (r < 0)
-		return r;
-	return ep_attachment_attach(language->ops, instance->claim->executable, &instance->target,
-				    &instance->handle);
-}
-
-/* What an attach does not say does not hold, whatever an earlier one or a parent's said. */
-static void run_attach(void *arg)
-{
-	struct ep_instance *instance = arg;
-
-	instance->result = attach(instance);
-	if (instance->result == 0) {
-		ep_said_clear(&instance->holds);
-		instance->untold = true;
-	}
-	ep_instance_end_call(instance, instance->result);
-}
-
-static void run_refresh(void *arg)
-{
-	struct ep_instance *instance = arg;
-
-	instance->result = instance->claim->language->ops->refresh(instance->handle);
-	ep_instance_end_call(instance, instance->result);
-}
-
-void ep_instance_end_call(struct ep_instance *instance, int result)
-{
-	instance->untold |= ep_said_end(&instance->holds, &instance->call, result);
-}
-
 /* --- what BPF is told ------------------------------------------------------------------------ */
 
 /* Another wait for the same is not put off by this one. */
-static void schedule(struct ep_instance *instance, uint64_t wait_ns)
+static void schedule_at(struct ep_languages *languages, uint64_t *due_ns, uint64_t wait_ns)
 {
-	struct ep_languages *languages = instance->languages;
 	uint64_t at_ns = ep_clock_mono_ns() + wait_ns, wait_ms = wait_ns / EP_NS_PER_MS + 1;
 	uv_timer_t *timer = &languages->retry_timer;
 
-	if (!instance->retry_ns || at_ns < instance->retry_ns)
-		instance->retry_ns = at_ns;
+	if (!*due_ns || at_ns < *due_ns)
+		*due_ns = at_ns;
 	if (!languages->stopped &&
 	    (!uv_is_active((uv_handle_t *)timer) || uv_timer_get_due_in(timer) > wait_ms))
 		uv_timer_start(timer, ep_instance_on_retry, wait_ms, 0);
+}
+
+static void schedule(struct ep_instance *instance, uint64_t wait_ns)
+{
+	schedule_at(instance->languages, &instance->retry_ns, wait_ns);
+}
+
+void ep_languages_name_later(struct ep_languages *languages, uint64_t wait_ns)
+{
+	schedule_at(languages, &languages->names_due_ns, wait_ns);
 }
 
 /* What it said is taken when another process has let go of its cell. */
@@ -149,14 +56,14 @@ static void wait_for_cell(struct ep_instance *instance)
 		       "%s: pid %d: more than %d processes at once, its frames stay "
 		       "native for now",
 		       instance->claim->language->name, (int)instance->pid, EP_MAX_STATES);
-	instance->untold = true;
+	instance->attached.is_changed = true;
 	schedule(instance, RETRY_MAX_NS);
 }
 
 /* Equal states share a cell: it is another one when the state is. */
 static bool take_state(struct ep_instance *instance)
 {
-	const struct ep_said *holds = &instance->holds;
+	const struct ep_attached_set *holds = &instance->attached.holds;
 	struct ep_language_maps *maps = instance->languages->maps;
 	uint32_t old = instance->state;
 	int state = 0;
@@ -172,52 +79,33 @@ static bool take_state(struct ep_instance *instance)
 
 static bool take_ranges(struct ep_instance *instance)
 {
-	const struct ep_vec *said = &instance->holds.ranges;
+	const struct ep_attached_set *holds = &instance->attached.holds;
+	const struct ep_vec *set = &holds->ranges;
 	struct ep_vec *told = &instance->ranges;
 
-	if (instance->anonymous == instance->holds.anonymous && told->len == said->len &&
-	    (said->len == 0 ||
-	     memcmp(told->data, said->data, said->len * sizeof(struct ep_range)) == 0))
+	if (instance->anonymous == holds->anonymous && told->len == set->len &&
+	    (set->len == 0 ||
+	     memcmp(told->data, set->data, set->len * sizeof(struct ep_range)) == 0))
 		return false;
-	instance->anonymous = instance->holds.anonymous;
+	instance->anonymous = holds->anonymous;
 	told->len = 0;
-	if (said->len > 0)
-		(void)ep_vec_append(told, said->data, said->len);
+	if (set->len > 0)
+		(void)ep_vec_append(told, set->data, set->len);
 	return true;
 }
 
-/* The loop's copy of what holds; true when BPF is to be told. */
-static bool take_said(struct ep_instance *instance)
-{
-	bool state, ranges;
-
-	if (!instance->untold)
-		return false;
-	instance->untold = false;
-	state = take_state(instance);
-	ranges = take_ranges(instance);
-	return state || ranges;
-}
-
-/* BPF must not go on with a state that does not hold. */
-static bool forget_said(struct ep_instance *instance)
-{
-	bool told = instance->state != 0 || instance->ranges.len > 0 || instance->anonymous;
-
-	ep_language_maps_put_state(instance->languages->maps, instance->state);
-	instance->state = 0;
-	instance->ranges.len = 0;
-	instance->anonymous = false;
-	instance->untold = false;
-	ep_said_clear(&instance->holds);
-	return told;
-}
-
-static void tell(struct ep_instance *instance)
+/* The loop's copy of what holds: BPF is told what is new in it. */
+static void tell_set(struct ep_instance *instance)
 {
 	struct ep_languages *languages = instance->languages;
+	bool state, ranges;
 
-	if (!languages->stopped)
+	if (!instance->attached.is_changed)
+		return;
+	instance->attached.is_changed = false;
+	state = take_state(instance);
+	ranges = take_ranges(instance);
+	if ((state || ranges) && !languages->stopped)
 		languages->options.changed(languages->options.arg, instance->pid);
 }
 
@@ -227,44 +115,27 @@ static void schedule_retry(struct ep_instance *instance)
 {
 	uint64_t wait_ns = EP_MAX(instance->wait_ns, RETRY_MIN_NS);
 
-	if (instance->result < 0)
+	if (instance->attached.result < 0)
 		ep_log(EP_LOG_DEBUG, "%s: pid %d: %s: tried again", instance->claim->language->name,
-		       (int)instance->pid, ep_strerror(instance->result));
+		       (int)instance->pid, ep_strerror(instance->attached.result));
 	schedule(instance, wait_ns);
 	instance->wait_ns = EP_MIN(wait_ns + wait_ns / 4, RETRY_MAX_NS);
 }
 
-static void detach(struct ep_instance *instance)
+static void end_first(struct ep_instance *instance)
 {
-	if (instance->handle)
-		instance->claim->language->ops->detach(instance->handle);
-	instance->handle = NULL;
-}
-
-/* After a call that ended; nothing is under way then. Returns the new state's actions. */
-static uint32_t step(struct ep_instance *instance, enum ep_attachment_call call, int result)
-{
-	struct ep_attachment_step next = ep_attachment_after(instance->attachment, call, result);
-
-	instance->attachment = next.state;
-	if (next.actions & EP_ATTACHMENT_DETACH)
-		detach(instance);
-	if ((next.actions & EP_ATTACHMENT_FORGET) && forget_said(instance))
-		tell(instance);
-	return next.actions;
+	instance->languages->attaching -= instance->first;
+	instance->first = false;
 }
 
 static void free_instance(struct ep_instance *instance)
 {
-	detach(instance);
-	(void)forget_said(instance);
+	ep_attached_fini(&instance->attached);
+	ep_language_maps_put_state(instance->languages->maps, instance->state);
 	LIST_REMOVE(instance, link);
-	if (instance->first)
-		instance->languages->attaching--;
+	end_first(instance);
 	ep_claim_unref(instance->claim);
 	ep_vec_fini(&instance->ranges);
-	ep_said_fini(&instance->call);
-	ep_said_fini(&instance->holds);
 	free(instance);
 }
 
@@ -280,9 +151,8 @@ void ep_instance_end_job(struct ep_instance *instance)
 		free_instance(instance);
 		return;
 	}
-	if (take_said(instance))
-		tell(instance);
-	if (instance->refresh_wanted && instance->attachment == EP_ATTACHMENT_ATTACHED)
+	tell_set(instance);
+	if (instance->refresh_wanted && instance->attached.state == EP_ATTACHMENT_ATTACHED)
 		start_refresh_soon(instance);
 }
 
@@ -301,49 +171,52 @@ static void take_success(struct ep_instance *instance)
 
 static void take_failure(struct ep_instance *instance)
 {
-	instance->languages->refused += instance->attachment == EP_ATTACHMENT_REFUSED;
+	instance->languages->refused += instance->attached.state == EP_ATTACHMENT_REFUSED;
 	ep_log(EP_LOG_DEBUG, "%s: pid %d: %s", instance->claim->language->name, (int)instance->pid,
-	       ep_strerror(instance->result));
+	       ep_strerror(instance->attached.result));
 }
 
 /* Of attach and refresh. */
-static void take_result(struct ep_instance *instance, enum ep_attachment_call call)
+static void take_result(struct ep_instance *instance)
 {
 	instance->retry_ns = 0;
-	if (step(instance, call, instance->result) & EP_ATTACHMENT_AGAIN)
+	if (instance->again)
 		schedule_retry(instance);
-	else if (instance->attachment == EP_ATTACHMENT_ATTACHED)
+	else if (instance->attached.state == EP_ATTACHMENT_ATTACHED)
 		take_success(instance);
 	else
 		take_failure(instance);
 	ep_instance_end_job(instance);
 }
 
+static void run_attach(void *arg)
+{
+	struct ep_instance *instance = arg;
+	int r = ep_language_load(instance->claim->language);
+
+	instance->again = r == 0 ? ep_attached_attach(&instance->attached)
+				 : ep_attached_refuse(&instance->attached, r);
+}
+
 static void finish_attach(void *arg)
 {
 	struct ep_instance *instance = arg;
 
-	if (instance->first)
-		instance->languages->attaching--;
-	instance->first = false;
-	instance->claim->language->tried = true;
+	end_first(instance);
 	instance->claim->language->loading = false;
-	take_result(instance, EP_ATTACHMENT_ATTACH);
+	take_result(instance);
+}
+
+static void run_refresh(void *arg)
+{
+	struct ep_instance *instance = arg;
+
+	instance->again = ep_attached_refresh(&instance->attached);
 }
 
 static void finish_refresh(void *arg)
 {
-	take_result(arg, EP_ATTACHMENT_REFRESH);
-}
-
-bool ep_instance_end_frame(struct ep_instance *instance, enum ep_attachment was, int result)
-{
-	struct ep_attachment_step next =
-		ep_attachment_after(was, EP_ATTACHMENT_SYMBOLIZE, result);
-
-	if (next.state != was)
-		instance->attachment = next.state;
-	return next.actions & EP_ATTACHMENT_AGAIN;
+	take_result(arg);
 }
 
 int ep_instance_start_job(struct ep_instance *instance, void (*work)(void *arg),
@@ -381,32 +254,45 @@ static void start_refresh_soon(struct ep_instance *instance)
 /*
  * A program takes the verifier 70 ms and more of CPU time: seconds on a busy machine. Who wants it
  * while a worker loads it does not keep another from looking at files. When the profiler starts, the
- * unwind tables of what runs come first.
+ * unwind tables of what runs come first. 0: it need not wait.
  */
-static bool must_wait(const struct ep_instance *instance)
+static uint64_t load_wait_ns(const struct ep_instance *instance)
 {
 	const struct ep_languages *languages = instance->languages;
 	const struct ep_language *language = instance->claim->language;
+	uint64_t now_ns = ep_clock_mono_ns();
 
-	if (language->tried || language->loading)
-		return language->loading;
-	return ep_clock_mono_ns() - instance->born_ns < LOAD_WAIT_NS &&
-	       languages->options.hurried(languages->options.arg);
+	if (language->loading)
+		return RETRY_MIN_NS;
+	if (language->program || language->failed)
+		return 0;
+	if (now_ns < language->load_after_ns)
+		return language->load_after_ns - now_ns;
+	return now_ns - instance->born_ns < LOAD_WAIT_NS &&
+			       languages->options.hurried(languages->options.arg)
+		       ? RETRY_MIN_NS
+		       : 0;
 }
 
 static void start_attach(struct ep_instance *instance)
 {
 	struct ep_language *language = instance->claim->language;
+	uint64_t wait_ns = load_wait_ns(instance);
+	bool loads = !language->loading && !language->program && !language->failed;
 
-	if (must_wait(instance)) {
-		schedule(instance, RETRY_MIN_NS);
+	if (wait_ns) {
+		if (!language->loading && language->pause_ns)
+			end_first(instance); /* nobody waits for that */
+		schedule(instance, wait_ns);
 		return;
 	}
 	instance->refresh_wanted = false; /* it looks at all there is */
-	if (ep_instance_start_job(instance, run_attach, finish_attach, instance) < 0)
+	instance->attached.result = ep_languages_prepare(instance->languages);
+	if (instance->attached.result < 0 ||
+	    ep_instance_start_job(instance, run_attach, finish_attach, instance) < 0)
 		schedule_retry(instance);
 	else
-		language->loading = !language->tried;
+		language->loading = loads;
 }
 
 /* --- the public calls ------------------------------------------------------------------------ */
@@ -421,18 +307,16 @@ static struct ep_instance *new_instance(struct ep_languages *languages, struct e
 	instance->languages = languages;
 	instance->claim = ep_claim_ref(claim);
 	instance->pid = pid;
-	instance->module_addr = module_addr;
 	instance->born_ns = ep_clock_mono_ns();
 	ep_process_target_init(&instance->process, pid);
-	instance->target = (struct ep_target){
-		.ops = &target_ops,
-		.arg = instance,
-		.pid = pid,
-		.bias = bias,
-	};
+	instance->process.module_addr = module_addr;
+	instance->process.bias = bias;
+	ep_attached_init(&instance->attached, claim->language->ops, claim->executable,
+			 &ep_process_target_ops, &instance->process, pid, bias);
+	instance->attached.counters = claim->language->counters;
+	instance->attached.stopped = &languages->stopped;
+	instance->attached.frame_ns = EP_FRAME_READS_NS;
 	ep_vec_init(&instance->ranges, sizeof(struct ep_range), EP_MAX_RANGES);
-	ep_said_init(&instance->call);
-	ep_said_init(&instance->holds);
 	LIST_INSERT_HEAD(&languages->instances, instance, link);
 	return instance;
 }
@@ -440,10 +324,9 @@ static struct ep_instance *new_instance(struct ep_languages *languages, struct e
 struct ep_instance *ep_instance_new(struct ep_languages *languages, struct ep_claim *claim,
 				    pid_t pid, uint64_t bias, uint64_t module_addr)
 {
-	struct ep_instance *instance = NULL;
+	struct ep_instance *instance =
+		languages->stopped ? NULL : new_instance(languages, claim, pid, bias, module_addr);
 
-	if (!languages->stopped && ep_languages_prepare(languages) == 0)
-		instance = new_instance(languages, claim, pid, bias, module_addr);
 	if (!instance)
 		return NULL;
 	instance->first = true;
@@ -464,8 +347,8 @@ struct ep_instance *ep_instance_fork(const struct ep_instance *parent, pid_t pid
 
 	if (languages->stopped || !parent->claim)
 		return NULL;
-	instance = new_instance(languages, parent->claim, pid, parent->target.bias,
-				parent->module_addr);
+	instance = new_instance(languages, parent->claim, pid, parent->process.bias,
+				parent->process.module_addr);
 	if (!instance)
 		return NULL;
 	if (parent->ranges.len > 0)
@@ -474,7 +357,7 @@ struct ep_instance *ep_instance_fork(const struct ep_instance *parent, pid_t pid
 	if (parent->state)
 		instance->state = ep_language_maps_share_state(languages->maps, parent->state);
 	if (instance->state)
-		instance->attachment = EP_ATTACHMENT_DORMANT;
+		instance->attached.state = EP_ATTACHMENT_DORMANT;
 	else
 		start_attach(instance);
 	return instance;
@@ -491,7 +374,7 @@ void ep_instance_release(struct ep_instance *instance)
 
 bool ep_instance_is(const struct ep_instance *instance, const struct ep_claim *claim, uint64_t bias)
 {
-	return instance->claim == claim && instance->target.bias == bias;
+	return instance->claim == claim && instance->process.bias == bias;
 }
 
 /* What is mapped may be what was waited for: a runtime's code, right before it runs. */
@@ -506,11 +389,11 @@ void ep_instance_refresh(struct ep_instance *instance)
 {
 	if (instance->busy)
 		instance->refresh_wanted = true;
-	else if (instance->attachment == EP_ATTACHMENT_ATTACHED)
+	else if (instance->attached.state == EP_ATTACHMENT_ATTACHED)
 		start_refresh_soon(instance);
-	else if (instance->attachment == EP_ATTACHMENT_DORMANT)
+	else if (instance->attached.state == EP_ATTACHMENT_DORMANT)
 		start_attach(instance);
-	else if (instance->attachment == EP_ATTACHMENT_WAITING)
+	else if (instance->attached.state == EP_ATTACHMENT_WAITING)
 		try_again_soon(instance);
 }
 
@@ -518,32 +401,31 @@ void ep_instance_ask_refresh(struct ep_instance *instance)
 {
 	if (instance->busy)
 		instance->refresh_wanted = true;
-	else if (instance->attachment == EP_ATTACHMENT_ATTACHED)
+	else if (instance->attached.state == EP_ATTACHMENT_ATTACHED)
 		start_refresh_soon(instance);
 }
 
 /* Until its process executes something. */
 static bool is_final(const struct ep_instance *instance)
 {
-	return instance->attachment == EP_ATTACHMENT_REFUSED ||
-	       instance->attachment == EP_ATTACHMENT_GONE;
+	return instance->attached.state == EP_ATTACHMENT_REFUSED ||
+	       instance->attached.state == EP_ATTACHMENT_GONE;
 }
 
 bool ep_instance_is_missed(const struct ep_instance *instance, bool ended)
 {
 	if (instance->busy)
 		return false;
-	return is_final(instance) ||
-	       (ended && instance->attachment == EP_ATTACHMENT_DORMANT);
+	return is_final(instance) || (ended && instance->attached.state == EP_ATTACHMENT_DORMANT);
 }
 
 int ep_instance_wake(struct ep_instance *instance)
 {
 	if (instance->busy)
 		return -EBUSY;
-	if (instance->handle)
+	if (instance->attached.instance)
 		return 0;
-	if (instance->attachment == EP_ATTACHMENT_DORMANT)
+	if (instance->attached.state == EP_ATTACHMENT_DORMANT)
 		start_attach(instance);
 	return is_final(instance) ? -ENODATA : -EBUSY;
 }
@@ -551,8 +433,9 @@ int ep_instance_wake(struct ep_instance *instance)
 /* What a plugin remembers of a process costs memory; BPF goes on without it. */
 static bool may_rest(const struct ep_instance *instance, uint64_t now_ns, uint64_t idle_ns)
 {
-	return instance->handle && instance->state && !instance->busy && !instance->refresh_wanted &&
-	       !instance->retry_ns && now_ns - instance->used_ns >= idle_ns;
+	return !instance->busy && instance->attached.instance && instance->state &&
+	       !instance->refresh_wanted && !instance->retry_ns &&
+	       now_ns - instance->used_ns >= idle_ns;
 }
 
 void ep_languages_rest(struct ep_languages *languages, uint64_t now_ns, uint64_t idle_ns)
@@ -561,19 +444,18 @@ void ep_languages_rest(struct ep_languages *languages, uint64_t now_ns, uint64_t
 
 	LIST_FOREACH (instance, &languages->instances, link) {
 		if (may_rest(instance, now_ns, idle_ns))
-			(void)step(instance, EP_ATTACHMENT_REST, 0);
+			ep_attached_rest(&instance->attached);
 	}
 }
 
 static void retry(struct ep_instance *instance)
 {
 	instance->retry_ns = 0;
-	if (take_said(instance))
-		tell(instance);
-	if (instance->attachment == EP_ATTACHMENT_ATTACHED)
+	tell_set(instance);
+	if (instance->attached.state == EP_ATTACHMENT_ATTACHED)
 		start_refresh(instance);
-	else if (instance->attachment == EP_ATTACHMENT_WAITING ||
-		 instance->attachment == EP_ATTACHMENT_DORMANT)
+	else if (instance->attached.state == EP_ATTACHMENT_WAITING ||
+		 instance->attached.state == EP_ATTACHMENT_DORMANT)
 		start_attach(instance);
 }
 
@@ -592,6 +474,12 @@ void ep_instance_on_retry(uv_timer_t *timer)
 		else
 			next_ns = EP_MIN(next_ns, EP_MAX(instance->retry_ns, now_ns));
 	}
+	if (languages->names_due_ns && now_ns >= languages->names_due_ns) {
+		languages->names_due_ns = 0;
+		languages->options.named(languages->options.arg);
+	}
+	if (languages->names_due_ns)
+		next_ns = EP_MIN(next_ns, EP_MAX(languages->names_due_ns, now_ns));
 	if (next_ns != UINT64_MAX && !languages->stopped)
 		uv_timer_start(timer, ep_instance_on_retry, (next_ns - now_ns) / EP_NS_PER_MS + 2,
 			       0);
@@ -607,18 +495,16 @@ uint32_t ep_instance_state(const struct ep_instance *instance)
 	return instance->state;
 }
 
-size_t ep_instance_ranges(const struct ep_instance *instance, const struct ep_range **ret_ranges)
+void ep_instance_get_told(const struct ep_instance *instance, struct ep_told *ret)
 {
-	*ret_ranges = instance->ranges.data;
-	return instance->ranges.len;
-}
+	const struct ep_language *language = instance->claim->language;
 
-bool ep_instance_takes_anonymous(const struct ep_instance *instance)
-{
-	return instance->anonymous;
-}
-
-bool ep_instance_resumes(const struct ep_instance *instance)
-{
-	return ep_bpf_image_resumes(instance->claim->language->ops->bpf);
+	*ret = (struct ep_told){
+		.ranges = instance->ranges.data,
+		.n_ranges = instance->ranges.len,
+		.slot = language->slot,
+		.state = instance->state,
+		.anonymous = instance->anonymous,
+		.resumes = ep_bpf_image_resumes(language->ops->bpf),
+	};
 }

@@ -3,24 +3,38 @@
 #include "core/process/language_internal.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"
+#include "core/plugin/job.h"
 #include "core/trace/frames.h"
 
 #include <errno.h>
 #include <string.h>
 
+/*
+ * Whoever writes a program decides how long its frames take to be named, and four workers do all that
+ * the loop does not. So a job makes room for others after JOB_NS, and the rest of its frames waits in
+ * libuv's queue; the reads of one frame fail after EP_FRAME_READS_NS. A process pays SHARE times what its
+ * names took, and may owe for a second of it. One that owes much leaves a worker to those that do not.
+ */
+#define JOB_NS	(20 * EP_NS_PER_MS)
+#define SHARE	10
+#define MAX_OWED_NS (SHARE * EP_NS_PER_SEC)
+#define MUCH_NS (MAX_OWED_NS / 10)
+
 struct wanted {
 	uint32_t id; /* in the frame table */
 	struct ep_raw_frame raw;
 	int result;
+	bool again; /* it is too early, or its process is gone: its parent is asked */
 };
 
 struct names_job {
 	struct ep_instance *instance;
 	struct ep_frames *frames; /* a reference, loop's thread only */
-	size_t n;
+	size_t n, first; /* frames, and those that earlier runs are done with */
 	struct wanted *wanted;
-	struct ep_lines lines; /* of the first of them, until it is full */
+	struct ep_lines lines; /* from the first on, until it is full */
 	bool full;
+	uint64_t spent_ns; /* by this run */
 };
 
 static void free_job(struct names_job *job)
@@ -45,20 +59,27 @@ static void run_names(void *arg)
 {
 	struct names_job *job = arg;
 	struct ep_instance *instance = job->instance;
-	const struct ep_unwinder_ops *ops = instance->claim->language->ops;
 	struct ep_names names = {.add = add_name, .arg = job};
+	uint64_t start_ns = ep_clock_mono_ns(), now_ns = start_ns;
 
-	for (size_t i = 0; i < job->n; i++) {
+	for (size_t i = job->first; i < job->n && now_ns - start_ns < JOB_NS; i++) {
 		struct wanted *wanted = &job->wanted[i];
 
-		wanted->result = ops->symbolize(instance->handle, &wanted->raw, &names);
-		ep_instance_end_call(instance, job->full ? -E2BIG : wanted->result);
-		if (job->full)
-			return;
+		if (atomic_load(&instance->languages->stopped))
+			break;
+		ep_process_target_next_frame(&instance->process);
+		wanted->again = ep_attached_symbolize(&instance->attached, &wanted->raw, &names);
+		wanted->result = instance->attached.result;
+		if (job->full && wanted->result != -ETIME)
+			break;
+		job->full = false;
 		if (wanted->result != 0)
 			ep_lines_drop(&job->lines);
 		ep_lines_end(&job->lines);
+		now_ns = ep_clock_mono_ns();
 	}
+	ep_attached_end_names(&instance->attached);
+	job->spent_ns = ep_clock_mono_ns() - start_ns;
 }
 
 static void take_wanted(const struct names_job *job, size_t i)
@@ -67,47 +88,91 @@ static void take_wanted(const struct names_job *job, size_t i)
 	struct ep_instance *instance = job->instance;
 	struct ep_languages *languages = instance->languages;
 	struct ep_frame_line lines[EP_FRAME_MAX_LINES];
-	size_t n_lines = ep_lines_get(&job->lines, i, lines);
+	size_t n_lines = ep_lines_get(&job->lines, i - job->first, lines);
 
 	languages->lines_left_out +=
 		ep_frames_resolve(job->frames, wanted->id, lines, n_lines, NULL);
 	languages->symbolized += n_lines > 0;
 	languages->gone += wanted->result == EP_FRAME_GONE;
 	languages->unnamed += n_lines == 0 && wanted->result != EP_FRAME_GONE;
+	if (instance->used_ns - instance->born_ns > EP_NS_PER_SEC) {
+		instance->claim->language->waited++;
+		instance->claim->language->waited_gone += wanted->result == EP_FRAME_GONE;
+	}
+	languages->late += wanted->result == -ETIME;
 	if (wanted->result < 0)
 		ep_log(EP_LOG_DEBUG, "%s: pid %d: frame 0x%llx: %s",
 		       instance->claim->language->name, (int)instance->pid,
 		       (unsigned long long)wanted->raw.words[0], ep_strerror(wanted->result));
 }
 
-/* True when the frame is to be asked for once more: its names did not fit, or it is too early. */
-static bool is_put_back(const struct names_job *job, size_t i, enum ep_attachment was)
+/* Who must wait is told when there is something to ask for: when a job has ended, or when it is paid. */
+static bool may_begin(const struct ep_instance *instance)
 {
-	return i >= ep_lines_frames(&job->lines) ||
-	       ep_instance_end_frame(job->instance, was, job->wanted[i].result);
+	struct ep_languages *languages = instance->languages;
+	uint64_t now_ns = ep_clock_mono_ns();
+	uint64_t owed_ns = instance->paid_ns - EP_MIN(instance->paid_ns, now_ns);
+
+	if (owed_ns > MAX_OWED_NS)
+		ep_languages_name_later(languages, owed_ns - MAX_OWED_NS);
+	return owed_ns <= MAX_OWED_NS &&
+	       *languages->naming < (owed_ns > MUCH_NS ? 1 : EP_MAX_NAME_JOBS);
+}
+
+static void finish_names(void *arg);
+
+/* The frames of the job that are left go on after what others have queued meanwhile. */
+static bool go_on(struct names_job *job)
+{
+	struct ep_instance *instance = job->instance;
+
+	ep_lines_fini(&job->lines);
+	job->lines = (struct ep_lines){0};
+	job->full = false;
+	if (job->first == job->n || instance->busy ||
+	    instance->attached.state != EP_ATTACHMENT_ATTACHED || !may_begin(instance) ||
+	    ep_lines_init(&job->lines, job->n - job->first) < 0 ||
+	    ep_instance_start_job(instance, run_names, finish_names, job) < 0)
+		return false;
+	++*instance->languages->naming;
+	return true;
 }
 
 /*
  * When the process has just gone, its frames are looked for once more: in its parent. Those that the
- * plugin cannot name yet, or whose names did not fit any more, wait for the next job.
+ * plugin cannot name yet wait for the next job.
  */
 static void finish_names(void *arg)
 {
 	struct names_job *job = arg;
 	struct ep_instance *instance = job->instance;
 	struct ep_languages *languages = instance->languages;
-	enum ep_attachment was = instance->attachment;
+	size_t end = job->first + ep_lines_frames(&job->lines);
+	uint64_t now_ns = ep_clock_mono_ns();
+	bool released = instance->released;
 
-	for (size_t i = 0; i < job->n; i++) {
-		if (is_put_back(job, i, was))
+	for (size_t i = job->first; i < end; i++) {
+		int result = job->wanted[i].result;
+		bool again = job->wanted[i].again;
+
+		if (ep_is_transient(result) || (again && result == EP_NOT_YET))
+			ep_frames_put_off(job->frames, job->wanted[i].id);
+		else if (again)
 			ep_frames_put_back(job->frames, job->wanted[i].id);
 		else
 			take_wanted(job, i);
 	}
 	languages->lines_left_out += job->lines.left_out;
-	free_job(job);
-	instance->used_ns = ep_clock_mono_ns();
+	--*languages->naming;
+	instance->used_ns = now_ns;
+	instance->paid_ns = EP_MAX(instance->paid_ns, now_ns) + SHARE * job->spent_ns;
+	job->first = end;
 	ep_instance_end_job(instance);
+	if (released || !go_on(job)) {
+		for (size_t i = end; i < job->n; i++)
+			ep_frames_put_back(job->frames, job->wanted[i].id);
+		free_job(job);
+	}
 	if (!languages->stopped)
 		languages->options.named(languages->options.arg);
 }
@@ -153,6 +218,8 @@ int ep_instance_symbolize(struct ep_instance *instance, struct ep_frames *frames
 	int r;
 
 	r = ep_instance_wake(instance);
+	if (r == 0 && !may_begin(instance))
+		r = -EBUSY;
 	if (r < 0)
 		return r;
 	job = new_job(instance, frames, ids, n);
@@ -161,5 +228,7 @@ int ep_instance_symbolize(struct ep_instance *instance, struct ep_frames *frames
 	r = ep_instance_start_job(instance, run_names, finish_names, job);
 	if (r < 0)
 		free_job(job);
+	else
+		++*instance->languages->naming;
 	return r;
 }

@@ -15,6 +15,7 @@
 #include "core/process/executables.h"
 #include "core/process/files.h"
 #include "core/process/held.h"
+#include "core/process/hints.h"
 #include "core/process/places.h"
 #include "core/process/process_languages.h"
 #include "core/process/processes.h"
@@ -36,6 +37,7 @@ struct ep_processes {
 	struct ep_publisher publisher;
 	struct ep_reads reads;
 	struct ep_files files;
+	struct ep_hints hints;
 	struct ep_walker *walker;
 	struct ep_held *held;
 	/* What was learned outside of records is acted on before the loop sleeps, and behind it. */
@@ -65,10 +67,19 @@ void ep_processes_end(struct ep_processes *processes, struct ep_process *process
 /* The same where nobody told, so that BPF does not know either. */
 void ep_processes_end_vanished(struct ep_processes *processes, struct ep_process *process);
 
+/* True when processes that give the same hint map different files: each mapping takes a look. */
+static inline bool ep_processes_is_contested(const struct ep_processes *processes,
+					     const struct ep_hint *hint)
+{
+	return hint->other && ep_executables_find(processes->executables, hint->other);
+}
+
 /* learn.c */
 void ep_processes_on_read(void *arg, struct ep_program program, const struct ep_process_read *read);
 void ep_processes_on_file(void *arg, struct ep_file_question *question);
 void ep_processes_on_executable(void *arg, struct ep_executable *executable);
+void ep_processes_on_replaced(void *arg, struct ep_executable *old,
+			      struct ep_executable *executable);
 
 /* turn.c */
 /* Its places or languages changed. */

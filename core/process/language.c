@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/process/language.h"
 #include "bpf/shared.h"
-#include "core/process/job.h"
+#include "core/plugin/job.h"
 #include "core/process/language_internal.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"
@@ -53,9 +53,6 @@ static int add_plugin(struct ep_languages *languages, struct ep_module *module)
 	if (r < 0)
 		return r;
 	ep_kind_set_frame_type(slot, EP_HAS(ops, frame_type) ? ops->frame_type : NULL);
-	r = uv_mutex_init(&language->mutex);
-	if (r < 0)
-		return r;
 	language->module = module;
 	languages->n_counters += n_counters;
 	languages->n++;
@@ -105,6 +102,7 @@ int ep_languages_new(const struct ep_languages_options *options, struct ep_langu
 	if (!languages)
 		return -ENOMEM;
 	languages->options = *options;
+	languages->naming = options->name_jobs ? options->name_jobs : &languages->own_naming;
 	languages->full_lines = (struct ep_log_limit){.interval_ns = 60 * EP_NS_PER_SEC, .burst = 1};
 	languages->left_out_lines = (struct ep_log_limit){.interval_ns = 60 * EP_NS_PER_SEC, .burst = 4};
 	LIST_INIT(&languages->instances);
@@ -121,7 +119,11 @@ int ep_languages_prepare(struct ep_languages *languages)
 	return languages->maps ? 0 : ep_language_maps_new(&languages->maps);
 }
 
-static int load_program(struct ep_language *language)
+/* After a load that found no memory or descriptors; each pause is twice as long as the one before. */
+#define LOAD_PAUSE_MIN_NS (250 * EP_NS_PER_MS)
+#define LOAD_PAUSE_MAX_NS (256 * EP_NS_PER_SEC)
+
+int ep_language_load(struct ep_language *language)
 {
 	struct ep_unwinder_program_options options = {
 		.name = language->name,
@@ -132,34 +134,25 @@ static int load_program(struct ep_language *language)
 	};
 	uint64_t start_ns = ep_clock_mono_ns();
 	char reason[512] = "";
-	int r = ep_unwinder_program_load(language->languages->options.bpf,
-					 language->languages->maps, &options, &language->program,
-					 reason);
+	int r;
 
+	if (language->program || language->failed)
+		return language->failed ? -ENOTSUP : 0;
+	r = ep_unwinder_program_load(language->languages->options.bpf, language->languages->maps,
+				     &options, &language->program, reason);
+	language->failed = r < 0 && !ep_unwinder_program_may_pass(r);
 	if (r < 0) {
-		ep_log(EP_LOG_WARN,
-		       "%s: its unwinder cannot be loaded, its frames stay native: %s",
-		       language->name, reason);
+		language->pause_ns = EP_MIN(EP_MAX(2 * language->pause_ns, LOAD_PAUSE_MIN_NS),
+					    LOAD_PAUSE_MAX_NS);
+		language->load_after_ns = ep_clock_mono_ns() + language->pause_ns;
+		ep_log(EP_LOG_WARN, "%s: its unwinder cannot be loaded%s, its frames stay native: %s",
+		       language->name, language->failed ? "" : " now and will be tried again", reason);
 		return r;
 	}
 	ep_log(EP_LOG_INFO, "%s: unwinder loaded in %" PRIu64 " ms, %u frames per run",
 	       language->name, (uint64_t)((ep_clock_mono_ns() - start_ns) / EP_NS_PER_MS),
 	       ep_unwinder_program_frames_per_run(language->program));
 	return 0;
-}
-
-int ep_language_load(struct ep_language *language)
-{
-	int r = 0;
-
-	uv_mutex_lock(&language->mutex);
-	if (language->failed)
-		r = -ENOTSUP;
-	else if (!language->program)
-		r = load_program(language);
-	language->failed = r < 0;
-	uv_mutex_unlock(&language->mutex);
-	return r;
 }
 
 void ep_languages_stop(struct ep_languages *languages)
@@ -174,11 +167,8 @@ void ep_languages_free(struct ep_languages *languages)
 	if (!languages)
 		return;
 	for (size_t i = 0; i < languages->n; i++) {
-		struct ep_language *language = &languages->all[i];
-
-		ep_unwinder_program_free(language->program);
-		uv_mutex_destroy(&language->mutex);
-		ep_module_unload(language->module);
+		ep_unwinder_program_free(languages->all[i].program);
+		ep_module_unload(languages->all[i].module);
 	}
 	ep_language_maps_free(languages->maps);
 	free(languages);
@@ -204,6 +194,29 @@ size_t ep_languages_bpf_bytes(const struct ep_languages *languages)
 	return languages->maps ? ep_language_maps_bytes(languages->maps) : 0;
 }
 
+/* More than this part of its names was gone: for some time none waits. */
+#define GONE_PART    64
+#define IMPATIENT_NS (10 * EP_NS_PER_SEC)
+#define STAY_MS	     1000
+
+uint32_t ep_languages_patient(struct ep_languages *languages, uint64_t now_ns)
+{
+	uint32_t patient = 0;
+
+	for (size_t i = 0; i < languages->n; i++) {
+		struct ep_language *language = &languages->all[i];
+		const struct ep_unwinder_ops *ops = language->ops;
+
+		if (language->waited_gone * GONE_PART > language->waited)
+			language->impatient_until_ns = now_ns + IMPATIENT_NS;
+		language->waited = language->waited_gone = 0;
+		if (EP_HAS(ops, names_stay_ms) && ops->names_stay_ms >= STAY_MS &&
+		    now_ns >= language->impatient_until_ns)
+			patient |= 1u << language->slot;
+	}
+	return patient;
+}
+
 static void print_language(const struct ep_language *language, FILE *out)
 {
 	const struct ep_languages *languages = language->languages;
@@ -226,6 +239,8 @@ void ep_languages_print_counters(const struct ep_languages *languages, FILE *out
 	fprintf(out, "%12" PRIu64 "  language frames named\n", languages->symbolized);
 	fprintf(out, "%12" PRIu64 "  language frames whose code was gone\n", languages->gone);
 	fprintf(out, "%12" PRIu64 "  language frames that got no name\n", languages->unnamed);
+	fprintf(out, "%12" PRIu64 "  of them since reading about one took more than 100 ms\n",
+		languages->late);
 	fprintf(out, "%12" PRIu64 "  inlined functions of one frame left out: too many, or too long\n",
 		languages->lines_left_out);
 	for (size_t i = 0; i < languages->n; i++)
@@ -240,12 +255,15 @@ static struct ep_claim *probe(struct ep_language *language, const struct ep_file
 	int r = claim ? language->ops->probe(ep_unwinder_host_get(), file, &claim->executable)
 		      : -ENOMEM;
 
-	if (r == 0 || (r == EP_CODE_ONLY && claim->executable)) {
+	if (r == 0 || (r == EP_CODE_ONLY && claim->executable) || (r == EP_LAUNCHER && claim)) {
 		atomic_init(&claim->refs, 1);
 		claim->language = language;
-		claim->code_only = r == EP_CODE_ONLY;
-		ep_log(EP_LOG_DEBUG, "%s: its %s is in %s", language->name,
-		       claim->code_only ? "code" : "runtime", file->path);
+		claim->role = r;
+		ep_log(EP_LOG_DEBUG, "%s: its %s is %s", language->name,
+		       r == EP_LAUNCHER	   ? "launcher"
+		       : r == EP_CODE_ONLY ? "code"
+					   : "runtime",
+		       file->path);
 		return claim;
 	}
 	if (r < 0)
@@ -296,7 +314,7 @@ bool ep_claims_describe(struct ep_claim *const *claims, size_t n, struct ep_elf 
 	bool all = true;
 
 	for (size_t i = 0; i < n; i++) {
-		if (!EP_HAS(claims[i]->language->ops, describe))
+		if (claims[i]->role == EP_LAUNCHER || !EP_HAS(claims[i]->language->ops, describe))
 			continue;
 		ep_elf_file_init(&file, elf, root, path);
 		all &= describe(claims[i], &file.file, description) == 0;
@@ -315,7 +333,12 @@ void ep_claim_tell_left_out(struct ep_languages *languages, const struct ep_clai
 
 bool ep_claim_is_runtime(const struct ep_claim *claim)
 {
-	return !claim->code_only;
+	return claim->role == 0;
+}
+
+bool ep_claim_is_launcher(const struct ep_claim *claim)
+{
+	return claim->role == EP_LAUNCHER;
 }
 
 struct ep_claim *ep_claim_ref(struct ep_claim *claim)
@@ -328,7 +351,8 @@ void ep_claim_unref(struct ep_claim *claim)
 {
 	if (!claim || atomic_fetch_sub(&claim->refs, 1) != 1)
 		return;
-	claim->language->ops->unload(claim->executable);
+	if (claim->role != EP_LAUNCHER)
+		claim->language->ops->unload(claim->executable);
 	free(claim);
 }
 
@@ -343,7 +367,6 @@ static void finish_load(void *arg)
 {
 	struct ep_language *language = arg;
 
-	language->tried = true;
 	language->loading = false;
 	language->languages->busy--;
 	language->languages->attaching--;
@@ -353,7 +376,7 @@ void ep_claim_load(struct ep_languages *languages, const struct ep_claim *claim)
 {
 	struct ep_language *language = claim->language;
 
-	if (languages->stopped || language->tried || language->loading ||
+	if (languages->stopped || language->loading || language->program || language->failed ||
 	    ep_languages_prepare(languages) < 0 ||
 	    ep_job_run(languages->options.loop, run_load, finish_load, language) < 0)
 		return;

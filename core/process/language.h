@@ -29,6 +29,7 @@ struct ep_elf;
 struct ep_frames;
 struct ep_instance;
 struct ep_languages;
+struct ep_told;
 struct uv_loop_s;
 
 #define EP_MAX_CLAIMS EP_MAX_LANGUAGES /* of one executable */
@@ -41,6 +42,7 @@ struct ep_languages_options {
 	bool (*enabled)(void *arg, const char *name);
 	void (*changed)(void *arg, pid_t pid); /* BPF is to be told something new of a process */
 	void (*named)(void *arg);	       /* some frames got their names */
+	size_t *name_jobs; /* under way, also by others: see EP_MAX_NAME_JOBS. NULL: ours alone */
 	/* True while native frames still wait for tables: loading a program waits for them. */
 	bool (*hurried)(void *arg);
 	void *arg;
@@ -64,6 +66,11 @@ bool ep_languages_in_use(const struct ep_languages *languages);
  * next name attaches again.
  */
 void ep_languages_rest(struct ep_languages *languages, uint64_t now_ns, uint64_t idle_ns);
+/*
+ * Once a second: bit n is set when names of the language in slot n may wait (names_stay_ms): since its plugin
+ * says so, and those of the last seconds that waited were there.
+ */
+uint32_t ep_languages_patient(struct ep_languages *languages, uint64_t now_ns);
 void ep_languages_print_counters(const struct ep_languages *languages, FILE *out);
 size_t ep_languages_bpf_bytes(const struct ep_languages *languages);
 
@@ -79,8 +86,10 @@ size_t ep_languages_probe(struct ep_languages *languages, struct ep_elf *elf, co
  */
 bool ep_claims_describe(struct ep_claim *const *claims, size_t n, struct ep_elf *elf,
 			const char *root, const char *path, struct ep_description *description);
-/* False: its file is no runtime, the language only describes its code. */
+/* False: its file is no runtime; the language describes its code, or knows it as a launcher. */
 bool ep_claim_is_runtime(const struct ep_claim *claim);
+/* True: whoever maps its file will map a runtime of the language. */
+bool ep_claim_is_launcher(const struct ep_claim *claim);
 struct ep_claim *ep_claim_ref(struct ep_claim *claim);
 void ep_claim_unref(struct ep_claim *claim); /* accepts NULL; both on any thread */
 /* Says that a language of this process is not walked, and why; not too often. */
@@ -112,14 +121,10 @@ void ep_instance_ask_refresh(struct ep_instance *instance);
 bool ep_instance_is_missed(const struct ep_instance *instance, bool ended);
 
 uint32_t ep_instance_slot(const struct ep_instance *instance);
-/* What BPF is to be told: the index of its state, 0 when there is nothing (yet). */
+/* The index of its state, 0 when there is nothing that BPF is to be told (yet). */
 uint32_t ep_instance_state(const struct ep_instance *instance);
-/* The exact ones, sorted by start, disjoint. */
-size_t ep_instance_ranges(const struct ep_instance *instance, const struct ep_range **ret_ranges);
-/* EP_RANGE_ANONYMOUS. */
-bool ep_instance_takes_anonymous(const struct ep_instance *instance);
-/* EP_BPF_RESUMES. */
-bool ep_instance_resumes(const struct ep_instance *instance);
+/* What BPF is to be told; borrowed until it changes. */
+void ep_instance_get_told(const struct ep_instance *instance, struct ep_told *ret);
 
 /*
  * Looks for the names of `n` frames of this instance, on a worker; `frames` is referenced until

@@ -41,8 +41,9 @@ static void add_read_place(struct ep_processes *processes, struct ep_process *pr
 		.time_ns = read->time_ns,
 	};
 	if (file->bytes > 0)
-		place->executable = ep_executables_get(processes->executables,
-						       (pid_t)process->program.pid, mapping, file);
+		place->executable =
+			ep_executables_get(processes->executables, (pid_t)process->program.pid,
+					   mapping, file, read->time_ns);
 }
 
 /* The new references are taken before the old ones go, so that what stays is not analysed anew. */
@@ -171,9 +172,7 @@ static bool settle(struct ep_processes *processes, struct ep_process *process,
 		found = true;
 		place->state = executable ? EP_PLACE_KNOWN : EP_PLACE_GONE;
 		place->question = 0;
-		place->executable = executable;
-		if (executable)
-			executable->refs++;
+		place->executable = ep_executable_ref(executable);
 	}
 	if (!ep_places_are_asked(&process->places))
 		ep_process_stop_asking(process);
@@ -208,29 +207,93 @@ static void settle_heirs(struct ep_processes *processes, const struct ep_file_qu
 	}
 }
 
-/* A process that runs maps something, whatever became of the file that the record meant. */
-static void look_in_proc(struct ep_processes *processes, const struct ep_file_question *question)
+/*
+ * A running process still maps something, even when the file that the record named is gone. For a process
+ * that has ended, the build id decides if it was seen under the same path in the same namespace.
+ */
+static struct ep_executable *do_without(struct ep_processes *processes,
+					const struct ep_file_question *question,
+					const struct ep_hint *hint)
 {
 	struct ep_process *process =
 		ep_table_find_live(&processes->table, (pid_t)question->program.pid);
 
 	ep_log(EP_LOG_DEBUG, "processes: pid %u: %s: %s", question->program.pid, question->path,
 	       ep_strerror(question->result));
-	if (process && ep_process_is(process, question->program))
+	if (process && ep_process_is(process, question->program)) {
 		ep_reads_request(&processes->reads, process, 0);
+		return NULL;
+	}
+	if (!hint || !hint->key.build_id_bytes || ep_processes_is_contested(processes, hint))
+		return NULL;
+	return ep_executables_get_current(processes->executables, hint->executable);
+}
+
+/* In processes that run, of one mount namespace or of all (0): see ep_places_replace. */
+static void replace_places(struct ep_processes *processes, struct ep_executable *old,
+			   struct ep_executable *executable, uint64_t mount_ns, uint64_t since_ns)
+{
+	struct ep_map_slot *slot;
+	size_t pos = 0;
+
+	while ((slot = ep_map_next(&processes->table.live, &pos)) != NULL) {
+		struct ep_process *process = (struct ep_process *)(uintptr_t)slot->value;
+
+		if ((mount_ns && process->mount_ns != mount_ns) ||
+		    !ep_places_replace(&process->places, processes->executables, old, executable,
+				       since_ns))
+			continue;
+		process->remapped = true;
+		ep_processes_mark(processes, process);
+		if (!executable)
+			ep_reads_request(&processes->reads, process, 0);
+	}
+}
+
+void ep_processes_on_replaced(void *arg, struct ep_executable *old,
+			      struct ep_executable *executable)
+{
+	replace_places(arg, old, executable, 0, 0);
+}
+
+/* Where it names another file now, who was believed since the last look is read. */
+static void confirm(struct ep_processes *processes, struct ep_hint *hint,
+		    const struct ep_file_question *question, const struct ep_executable *executable)
+{
+	struct ep_executable *believed =
+		ep_executables_find_current(processes->executables, hint->executable);
+
+	hint->executable = believed ? believed->id : 0;
+	if (believed && believed != executable && !ep_processes_is_contested(processes, hint))
+		replace_places(processes, believed, NULL, hint->key.mount_ns, hint->looked_ns);
+	ep_hint_confirm(&processes->hints, hint, executable->id, question->looked_ns);
+}
+
+/* With a reference. NULL: nobody knows. */
+static struct ep_executable *take_answer(struct ep_processes *processes,
+					 struct ep_file_question *question)
+{
+	struct ep_hint *hint = ep_hints_get(&processes->hints, &question->key, question->path);
+	struct ep_executable *executable;
+
+	if (hint)
+		hint->is_due = false;
+	if (question->result < 0)
+		return do_without(processes, question, hint);
+	executable = ep_executables_get_opened(processes->executables, question);
+	if (hint && executable)
+		confirm(processes, hint, question, executable);
+	return executable;
 }
 
 void ep_processes_on_file(void *arg, struct ep_file_question *question)
 {
 	struct ep_processes *processes = arg;
-	struct ep_executable *executable = NULL;
+	struct ep_executable *executable;
 
 	if (processes->stopped)
 		return;
-	if (question->result == 0)
-		executable = ep_executables_get_opened(processes->executables, question);
-	else
-		look_in_proc(processes, question);
+	executable = take_answer(processes, question);
 	settle_pid(processes, question, executable);
 	settle_heirs(processes, question, executable);
 	ep_executables_unref(processes->executables, executable);

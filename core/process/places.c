@@ -28,10 +28,8 @@ int ep_places_copy(struct ep_vec *to, const struct ep_vec *from)
 {
 	int r = ep_vec_append(to, from->data, from->len);
 
-	for (size_t i = 0; r == 0 && i < to->len; i++) {
-		if (at(to, i)->executable)
-			at(to, i)->executable->refs++;
-	}
+	for (size_t i = 0; r == 0 && i < to->len; i++)
+		(void)ep_executable_ref(at(to, i)->executable);
 	return r;
 }
 
@@ -67,8 +65,7 @@ static void keep_part(struct ep_place_in_memory part, uint64_t start, uint64_t e
 	part.file_off += start - part.start;
 	part.start = start;
 	part.end = end;
-	if (part.executable)
-		part.executable->refs++;
+	(void)ep_executable_ref(part.executable);
 	parts[(*n)++] = part;
 }
 
@@ -210,10 +207,27 @@ void ep_places_keep_newer(struct ep_vec *places, struct ep_executables *executab
 	ep_vec_each (old, place) {
 		if (place->time_ns < time_ns)
 			continue;
-		if (place->executable)
-			place->executable->refs++;
+		(void)ep_executable_ref(place->executable);
 		(void)ep_places_insert(places, executables, *place);
 	}
+}
+
+bool ep_places_replace(struct ep_vec *places, struct ep_executables *executables,
+		       struct ep_executable *old, struct ep_executable *executable,
+		       uint64_t since_ns)
+{
+	struct ep_place_in_memory *place;
+	bool found = false;
+
+	ep_vec_each (places, place) {
+		if (place->executable != old || place->time_ns < since_ns)
+			continue;
+		found = true;
+		place->executable = ep_executable_ref(executable);
+		place->state = executable ? EP_PLACE_KNOWN : EP_PLACE_GONE;
+		ep_executables_unref(executables, old);
+	}
+	return found;
 }
 
 bool ep_places_have(const struct ep_vec *places, const struct ep_executable *executable)
@@ -233,6 +247,62 @@ bool ep_place_is_part(const struct ep_place_in_memory *part, const struct ep_pla
 	       part->start - part->file_off != whole->start - whole->file_off &&
 	       part_bytes < whole_bytes &&
 	       ep_in_bounds(part->file_off - whole->file_off, part_bytes, whole_bytes);
+}
+
+static bool is_listed(const struct ep_loaded *loaded, size_t n,
+		      const struct ep_executable *executable, uint64_t bias)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (loaded[i].executable == executable && loaded[i].bias == bias)
+			return true;
+	}
+	return false;
+}
+
+/* The largest place of each executable that is wanted. More of them than may be found: not all. */
+struct wholes {
+	const struct ep_place_in_memory *of[EP_MAX_LOADED];
+	size_t n;
+};
+
+static const struct ep_place_in_memory **find_whole(struct wholes *wholes,
+						    const struct ep_executable *executable)
+{
+	for (size_t i = 0; i < wholes->n; i++) {
+		if (wholes->of[i]->executable == executable)
+			return &wholes->of[i];
+	}
+	return NULL;
+}
+
+/* There may be a hundred thousand copies of some code: each is compared with one other. */
+size_t ep_places_find_loaded(const struct ep_vec *places,
+			     bool (*is_wanted)(const struct ep_executable *executable),
+			     struct ep_loaded loaded[EP_MAX_LOADED])
+{
+	const struct ep_place_in_memory *place, **whole;
+	struct wholes wholes = {.n = 0};
+	size_t n = 0;
+	uint64_t va;
+
+	ep_vec_each (places, place) {
+		if (!place->executable || !is_wanted(place->executable))
+			continue;
+		whole = find_whole(&wholes, place->executable);
+		if (!whole && wholes.n < EP_MAX_LOADED)
+			wholes.of[wholes.n++] = place;
+		else if (whole && place->end - place->start > (*whole)->end - (*whole)->start)
+			*whole = place;
+	}
+	ep_vec_each (places, place) {
+		whole = place->executable ? find_whole(&wholes, place->executable) : NULL;
+		if (!whole || n == EP_MAX_LOADED || ep_place_is_part(place, *whole) ||
+		    ep_executable_find_va(place->executable, place->file_off, &va) < 0 ||
+		    is_listed(loaded, n, place->executable, place->start - va))
+			continue;
+		loaded[n++] = (struct ep_loaded){place->executable, place->start - va, place->start};
+	}
+	return n;
 }
 
 struct ep_place_in_memory *ep_places_find(const struct ep_vec *places, uint64_t addr)

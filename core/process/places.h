@@ -65,6 +65,13 @@ bool ep_places_cut_time(struct ep_vec *places, struct ep_executables *executable
 /* Puts those of another vector on top that are not older than a time. */
 void ep_places_keep_newer(struct ep_vec *places, struct ep_executables *executables,
 			  const struct ep_vec *old, uint64_t time_ns);
+/*
+ * What was mapped at a time or later was another executable; NULL: nobody knows which. True when
+ * there was any.
+ */
+bool ep_places_replace(struct ep_vec *places, struct ep_executables *executables,
+		       struct ep_executable *old, struct ep_executable *executable,
+		       uint64_t since_ns);
 bool ep_places_have(const struct ep_vec *places, const struct ep_executable *executable);
 /*
  * True when it is a smaller part of another place of its executable, elsewhere: a runtime may map code of its
@@ -72,5 +79,18 @@ bool ep_places_have(const struct ep_vec *places, const struct ep_executable *exe
  */
 bool ep_place_is_part(const struct ep_place_in_memory *part, const struct ep_place_in_memory *whole);
 struct ep_place_in_memory *ep_places_find(const struct ep_vec *places, uint64_t addr);
+
+#define EP_MAX_LOADED (2 * EP_MAX_LANGUAGES)
+
+/* An executable, where it is loaded: its first place there. */
+struct ep_loaded {
+	struct ep_executable *executable;
+	uint64_t bias, addr;
+};
+
+/* Those that are wanted; how many. Several places at one bias are one, a copy of code is none. */
+size_t ep_places_find_loaded(const struct ep_vec *places,
+			     bool (*is_wanted)(const struct ep_executable *executable),
+			     struct ep_loaded loaded[EP_MAX_LOADED]);
 
 #endif

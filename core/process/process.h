@@ -53,6 +53,7 @@ struct ep_process {
 	uint64_t ended_ns; /* of its exit or next exec; 0: it runs */
 	uint64_t path_ns;  /* a mapping older than that tells what it executed; 0: none does */
 	struct ep_identity *identity; /* a reference; NULL: nothing is known */
+	uint64_t mount_ns;	      /* at its exec; 0: unknown */
 	struct ep_program born_from;  /* the process it was forked from; pid 0: unknown */
 	bool sampled;		      /* batches may ask who it is */
 	bool is_final;
@@ -86,6 +87,7 @@ struct ep_process {
 	struct ep_program parent; /* whose languages it has; pid 0: it executed something since */
 	struct ep_instance *languages[EP_MAX_LANGUAGES];
 	size_t n_languages;
+	uint64_t languages_ns; /* when BPF was first told of one of them; 0: not yet */
 
 	/* struct ep_table */
 	struct ep_process *older, *newer; /* ended under the same pid */

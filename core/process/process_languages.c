@@ -15,12 +15,14 @@ void ep_process_languages_drop(struct ep_process *process)
 	for (size_t i = 0; i < process->n_languages; i++)
 		ep_instance_release(process->languages[i]);
 	process->n_languages = 0;
+	process->languages_ns = 0;
 	process->parent = (struct ep_program){0};
 }
 
 void ep_process_languages_fork(struct ep_process *child, const struct ep_process *parent)
 {
 	child->parent = parent->program;
+	child->languages_ns = parent->languages_ns;
 	for (size_t i = 0; i < parent->n_languages; i++) {
 		struct ep_instance *instance =
 			ep_instance_fork(parent->languages[i], (pid_t)child->program.pid);
@@ -38,7 +40,7 @@ void ep_process_languages_refresh(const struct ep_process *process)
 
 static bool is_runtime(const struct ep_executable *executable)
 {
-	for (size_t i = 0; executable && i < executable->n_claims; i++) {
+	for (size_t i = 0; i < executable->n_claims; i++) {
 		if (ep_claim_is_runtime(executable->claims[i]))
 			return true;
 	}
@@ -51,81 +53,19 @@ struct found {
 	uint64_t bias, addr;
 };
 
-static size_t find_place_claims(const struct ep_place_in_memory *place, struct found *found,
-				size_t max)
-{
-	const struct ep_executable *executable = place->executable;
-	size_t n = 0;
-	uint64_t va;
-
-	if (!is_runtime(executable) ||
-	    ep_executable_find_va(executable, place->file_off, &va) < 0)
-		return 0;
-	for (size_t i = 0; i < executable->n_claims && n < max; i++) {
-		if (ep_claim_is_runtime(executable->claims[i]))
-			found[n++] = (struct found){executable->claims[i], place->start - va,
-						    place->start};
-	}
-	return n;
-}
-
-/* The largest place of each executable that has claims. More of them than of languages: not all. */
-struct wholes {
-	const struct ep_place_in_memory *of[2 * EP_MAX_LANGUAGES];
-	size_t n;
-};
-
-static const struct ep_place_in_memory **find_whole(struct wholes *wholes,
-						    const struct ep_executable *executable)
-{
-	for (size_t i = 0; i < wholes->n; i++) {
-		if (wholes->of[i]->executable == executable)
-			return &wholes->of[i];
-	}
-	return NULL;
-}
-
-static void add_whole(struct wholes *wholes, const struct ep_place_in_memory *place)
-{
-	const struct ep_place_in_memory **whole;
-
-	if (!is_runtime(place->executable))
-		return;
-	whole = find_whole(wholes, place->executable);
-	if (!whole && wholes->n < EP_LEN(wholes->of))
-		wholes->of[wholes->n++] = place;
-	else if (whole && place->end - place->start > (*whole)->end - (*whole)->start)
-		*whole = place;
-}
-
-static bool is_copy(struct wholes *wholes, const struct ep_place_in_memory *place)
-{
-	const struct ep_place_in_memory **whole = find_whole(wholes, place->executable);
-
-	return whole && ep_place_is_part(place, *whole);
-}
-
-/*
- * Several places of one executable are one, and a copy of some of its code is none. A process may
- * have made a hundred thousand of them: each is compared with one other.
- */
 static size_t find_claims(const struct ep_process *process, struct found *found, size_t max)
 {
-	const struct ep_place_in_memory *place;
-	struct wholes wholes = {.n = 0};
-	size_t n = 0;
+	struct ep_loaded loaded[EP_MAX_LOADED];
+	size_t n_loaded = ep_places_find_loaded(&process->places, is_runtime, loaded), n = 0;
 
-	ep_vec_each(&process->places, place)
-		add_whole(&wholes, place);
-	ep_vec_each(&process->places, place) {
-		size_t more = find_place_claims(place, found + n, max - n);
+	for (size_t i = 0; i < n_loaded; i++) {
+		const struct ep_executable *executable = loaded[i].executable;
 
-		if (more > 0 && is_copy(&wholes, place))
-			continue;
-		if (more > 0 && n > 0 && found[n - 1].claim == found[n + more - 1].claim &&
-		    found[n - 1].bias == found[n].bias)
-			continue;
-		n += more;
+		for (size_t j = 0; j < executable->n_claims && n < max; j++) {
+			if (ep_claim_is_runtime(executable->claims[j]))
+				found[n++] = (struct found){executable->claims[j], loaded[i].bias,
+							    loaded[i].addr};
+		}
 	}
 	return n;
 }
@@ -226,73 +166,27 @@ static bool is_told(const struct ep_process *process, size_t at)
 	return ep_instance_state(instance) != 0;
 }
 
-uint32_t ep_process_languages_anonymous(const struct ep_process *process)
-{
-	for (size_t i = 0; i < process->n_languages; i++) {
-		if (ep_instance_takes_anonymous(process->languages[i]) && is_told(process, i))
-			return EP_ROW_ANONYMOUS;
-	}
-	return 0;
-}
-
-/* Rows that cannot be marked for want of room stay native. */
-void ep_process_languages_mark_rows(const struct ep_process *process, struct ep_vec *rows,
-				    struct ep_vec *scratch)
-{
-	for (size_t i = 0; i < process->n_languages; i++) {
-		const struct ep_instance *instance = process->languages[i];
-		const struct ep_range *ranges;
-		size_t n = ep_instance_ranges(instance, &ranges);
-		struct ep_vec unmarked = *rows;
-
-		if (n == 0 || !is_told(process, i))
-			continue;
-		scratch->len = 0;
-		if (ep_rows_mark(&unmarked, ranges, n, ep_instance_slot(instance), scratch) < 0)
-			continue;
-		*rows = *scratch;
-		*scratch = unmarked;
-	}
-}
-
-int ep_process_languages_add_codes(const struct ep_process *process, struct ep_vec *entries)
-{
-	struct ep_ranges languages[EP_MAX_LANGUAGES];
-	size_t n = 0;
-
-	for (size_t i = 0; i < process->n_languages; i++) {
-		if (!is_told(process, i))
-			continue;
-		languages[n].n = ep_instance_ranges(process->languages[i], &languages[n].ranges);
-		n++;
-	}
-	return ep_rows_add_codes(entries, languages, n);
-}
-
-static bool has_mark(const struct ep_instance *instance)
-{
-	const struct ep_range *ranges;
-	size_t n = ep_instance_ranges(instance, &ranges);
-
-	return ep_ranges_have_mark(ranges, n);
-}
-
-void ep_process_languages_tell(const struct ep_process *process, struct ep_proc *proc)
+size_t ep_process_languages_told(const struct ep_process *process,
+				 struct ep_told told[EP_MAX_LANGUAGES])
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < process->n_languages; i++) {
-		if (!is_told(process, i))
-			continue;
-		if (ep_instance_takes_anonymous(process->languages[i]))
-			proc->flags |= (uint16_t)(1u << (EP_PROC_TAKERS_SHIFT + n));
-		if (ep_instance_resumes(process->languages[i]))
-			proc->flags |= (uint16_t)(1u << (EP_PROC_RESUMERS_SHIFT + n));
-		if (has_mark(process->languages[i]))
-			proc->flags |= EP_PROC_MARKS;
-		proc->states[n] = (uint16_t)ep_instance_state(process->languages[i]);
-		proc->slots[n++] = (uint8_t)ep_instance_slot(process->languages[i]);
+		if (is_told(process, i))
+			ep_instance_get_told(process->languages[i], &told[n++]);
 	}
+	return n;
+}
+
+uint32_t ep_process_languages_missed(const struct ep_process *process, uint64_t time_ns)
+{
+	if (process->n_languages == 0 || (process->languages_ns && time_ns >= process->languages_ns))
+		return EP_ERROR_NONE;
+	for (size_t i = 0; i < process->n_languages; i++) {
+		if (!ep_instance_is_missed(process->languages[i], false))
+			return EP_ERROR_LATE;
+	}
+	return EP_ERROR_NO_LANGUAGE;
 }
 
 static struct ep_instance *find_slot(const struct ep_process *process, uint32_t slot)

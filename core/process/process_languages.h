@@ -8,6 +8,7 @@
 
 #include "core/base/vec.h"
 #include "core/process/process.h"
+#include "core/process/rows.h"
 
 struct ep_table;
 struct ep_languages;
@@ -22,14 +23,9 @@ void ep_process_languages_refresh(const struct ep_process *process);
 void ep_process_languages_fork(struct ep_process *child, const struct ep_process *parent);
 void ep_process_languages_drop(struct ep_process *process);
 
-/* Whose the code is that no file backs: EP_ROW_ANONYMOUS, or 0. */
-uint32_t ep_process_languages_anonymous(const struct ep_process *process);
-/* Marks the rows (struct ep_row) that belong to languages; `scratch` is another vector of rows. */
-void ep_process_languages_mark_rows(const struct ep_process *process, struct ep_vec *rows,
-				    struct ep_vec *scratch);
-/* Appends what their programs find their code by to its rows: ep_rows_add_codes. */
-int ep_process_languages_add_codes(const struct ep_process *process, struct ep_vec *entries);
-void ep_process_languages_tell(const struct ep_process *process, struct ep_proc *proc);
+/* Those that BPF is told of; how many. Borrowed until one of them changes. */
+size_t ep_process_languages_told(const struct ep_process *process,
+				 struct ep_told told[EP_MAX_LANGUAGES]);
 
 /*
  * The language of a slot in a program, running or not, for the names of its frames. Many a forked
@@ -38,5 +34,12 @@ void ep_process_languages_tell(const struct ep_process *process, struct ep_proc 
  */
 struct ep_instance *ep_process_languages_find(const struct ep_table *table,
 					      struct ep_program program, uint32_t slot);
+
+/*
+ * Why code that is in no file could not be walked by a language of the process at that time: EP_ERROR_LATE,
+ * EP_ERROR_NO_LANGUAGE when none of them can be attached to, or EP_ERROR_NONE: BPF knew the language, or the
+ * process has none.
+ */
+uint32_t ep_process_languages_missed(const struct ep_process *process, uint64_t time_ns);
 
 #endif

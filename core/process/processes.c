@@ -149,7 +149,7 @@ void ep_processes_restore_one(struct ep_processes *processes)
 size_t ep_processes_busy(const struct ep_processes *processes)
 {
 	return processes->reads.queued + processes->reads.running + processes->files.n_waiting +
-	       processes->files.running + (processes->room.state == EP_ROOM_GROWING) +
+	       processes->files.running + ep_held_busy(processes->held) + (processes->room.state == EP_ROOM_GROWING) +
 	       ep_executables_stats(processes->executables)->busy;
 }
 
@@ -168,6 +168,7 @@ struct ep_processes_stats ep_processes_stats(const struct ep_processes *processe
 	stats.ended = processes->table.n_ended;
 	stats.reads = processes->reads.stats.reads;
 	stats.deferred = processes->reads.stats.deferred;
+	stats.late_reads = processes->reads.stats.late;
 	stats.files_asked = processes->files.asked;
 	stats.files_found = processes->files.found;
 	stats.files_refused = processes->files.refused;
@@ -213,6 +214,13 @@ static void init_handles(struct ep_processes *processes)
 	uv_check_start(&processes->after_poll, on_after_poll);
 }
 
+static void on_code(void *arg)
+{
+	struct ep_processes *processes = arg;
+
+	processes->changed = true;
+}
+
 static int new_held(struct ep_processes *processes)
 {
 	const struct ep_processes_options *options = &processes->options;
@@ -220,7 +228,12 @@ static int new_held(struct ep_processes *processes)
 	struct ep_held_options held = {
 		.table = &processes->table,
 		.publisher = &processes->publisher,
-		.executables = processes->executables,
+		.code = {
+			.loop = options->loop,
+			.executables = processes->executables,
+			.done = on_code,
+			.arg = processes,
+		},
 		.max_bytes = options->held_bytes,
 		.pass = options->pass,
 		.arg = options->arg,
@@ -235,7 +248,8 @@ static int new_parts(struct ep_processes *processes)
 {
 	const struct ep_processes_options *options = &processes->options;
 	int r = ep_executables_new(options->loop, options->store, options->languages,
-				   ep_processes_on_executable, processes, &processes->executables);
+				   ep_processes_on_executable, ep_processes_on_replaced, processes,
+				   &processes->executables);
 
 	return r < 0 ? r : new_held(processes);
 }
@@ -270,6 +284,7 @@ int ep_processes_new(const struct ep_processes_options *options, struct ep_proce
 	ep_reads_init(&processes->reads, options->loop, options->reads_per_second,
 		      ep_processes_on_read, processes);
 	ep_files_init(&processes->files, options->loop, ep_processes_on_file, processes);
+	ep_hints_init(&processes->hints);
 	init_handles(processes);
 	*ret = processes;
 	return 0;
@@ -319,5 +334,6 @@ void ep_processes_free(struct ep_processes *processes)
 	ep_table_fini(&processes->table);
 	ep_publisher_fini(&processes->publisher);
 	ep_recent_fini(&processes->recent);
+	ep_hints_fini(&processes->hints);
 	free_parts(processes);
 }

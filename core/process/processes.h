@@ -86,6 +86,7 @@ struct ep_processes_stats {
 	uint64_t gone;	    /* died while they were read */
 	uint64_t refused;   /* more processes than max_processes */
 	uint64_t deferred;  /* reads put off for want of budget */
+	uint64_t late_reads; /* that waited more than 50 ms for a worker */
 	uint64_t forks, execs, exits;
 	uint64_t disinherited; /* children whose parents' mappings were too many, with all others */
 	uint64_t mappings, mappings_placed; /* records, and those whose file was known */

@@ -44,16 +44,12 @@ void ep_publisher_init(struct ep_publisher *publisher, struct ep_room *room,
 		.procs_arg = arg,
 	};
 	TAILQ_INIT(&publisher->dirty);
-	ep_vec_init(&publisher->rows, sizeof(struct ep_row), EP_MAX_ROWS);
-	ep_vec_init(&publisher->entries, sizeof(struct ep_row), EP_CHUNK_BYTES / EP_ENTRY_BYTES);
-	ep_vec_init(&publisher->marked, sizeof(struct ep_row), EP_MAX_ROWS);
+	ep_row_set_init(&publisher->set);
 }
 
 void ep_publisher_fini(struct ep_publisher *publisher)
 {
-	ep_vec_fini(&publisher->rows);
-	ep_vec_fini(&publisher->entries);
-	ep_vec_fini(&publisher->marked);
+	ep_row_set_fini(&publisher->set);
 }
 
 void ep_publisher_mark(struct ep_publisher *publisher, struct ep_process *process)
@@ -74,42 +70,14 @@ void ep_publisher_unmark(struct ep_publisher *publisher, struct ep_process *proc
 	publisher->n_dirty--;
 }
 
-/* Leaves them in publisher->rows. False when they are not all that there should be. */
-static bool build(struct ep_publisher *publisher, const struct ep_process *process)
-{
-	uint32_t anonymous = ep_process_languages_anonymous(process);
-	const struct ep_place_in_memory *place;
-	bool all = true;
-
-	publisher->rows.len = 0;
-	ep_vec_each(&process->places, place) {
-		all = ep_rows_add(&publisher->rows, place, anonymous) == 0;
-		if (!all)
-			break;
-	}
-	ep_process_languages_mark_rows(process, &publisher->rows, &publisher->marked);
-	return all;
-}
-
-/* The rows, and behind them the codes of languages, if there are any. NULL: no memory. */
-static const struct ep_vec *add_codes(struct ep_publisher *publisher, const struct ep_process *process)
-{
-	struct ep_vec *entries = &publisher->entries;
-
-	if (process->n_languages == 0)
-		return &publisher->rows;
-	entries->len = 0;
-	if (ep_vec_append(entries, publisher->rows.data, publisher->rows.len) < 0 ||
-	    ep_process_languages_add_codes(process, entries) < 0)
-		return NULL;
-	return entries;
-}
-
 const struct ep_vec *ep_publisher_build(struct ep_publisher *publisher,
 					const struct ep_process *process)
 {
-	(void)build(publisher, process);
-	return &publisher->rows;
+	struct ep_told told[EP_MAX_LANGUAGES];
+	size_t n = ep_process_languages_told(process, told);
+
+	(void)ep_row_set_make(&publisher->set, &process->places, told, n);
+	return &publisher->set.rows;
 }
 
 void ep_publisher_forget_pid(struct ep_publisher *publisher, uint32_t pid)
@@ -117,27 +85,21 @@ void ep_publisher_forget_pid(struct ep_publisher *publisher, uint32_t pid)
 	(void)publisher->procs->remove(publisher->procs_arg, pid);
 }
 
-static struct ep_proc entry_of(const struct ep_process *process, const struct ep_row_block *block)
+static void tell_bpf(struct ep_publisher *publisher, struct ep_process *process,
+		     struct ep_row_block *block, const struct ep_told *told, size_t n_told)
 {
 	struct ep_proc proc = {
 		.start_ns = process->program.start_ns,
 		.image = process->program.image,
 		.rows = block->ref,
+		.rows_serial = block->serial,
 		.n_rows = (uint16_t)block->n_rows,
 		.flags = process->is_final ? EP_PROC_FINAL : 0,
 	};
-
-	ep_process_languages_tell(process, &proc);
-	return proc;
-}
-
-static void tell_bpf(struct ep_publisher *publisher, struct ep_process *process,
-		     struct ep_row_block *block)
-{
-	struct ep_proc proc = entry_of(process, block);
 	uint32_t pid = process->program.pid;
 	int r;
 
+	ep_told_fill_proc(told, n_told, &proc);
 	/* Its rows are what they were, and nothing else of it is new. */
 	if (block == process->rows && memcmp(&process->told, &proc, sizeof(proc)) == 0) {
 		ep_room_unref(publisher->room, block);
@@ -145,6 +107,8 @@ static void tell_bpf(struct ep_publisher *publisher, struct ep_process *process,
 	}
 	r = publisher->procs->update(publisher->procs_arg, pid, &proc);
 	process->told = r < 0 ? (struct ep_proc){0} : proc;
+	if (r == 0 && !process->languages_ns && proc.slots[0])
+		process->languages_ns = ep_clock_mono_ns();
 	if (r < 0) {
 		publisher->stats.refused++;
 		ep_publisher_forget_pid(publisher, pid);
@@ -166,7 +130,7 @@ static bool has_entries(const struct ep_publisher *publisher, const struct ep_pr
 			const struct ep_vec *entries)
 {
 	return process->rows && process->rows->n_entries == entries->len &&
-	       process->rows->n_rows == publisher->rows.len &&
+	       process->rows->n_rows == publisher->set.rows.len &&
 	       (entries->len == 0 ||
 		memcmp(rows_in_store(publisher->room->store, process->rows->ref), entries->data,
 		       entries->len * sizeof(struct ep_row)) == 0);
@@ -175,8 +139,10 @@ static bool has_entries(const struct ep_publisher *publisher, const struct ep_pr
 /* False when there is no room in this turn. */
 static bool publish(struct ep_publisher *publisher, struct ep_process *process)
 {
-	bool all = build(publisher, process);
-	const struct ep_vec *entries = add_codes(publisher, process);
+	struct ep_told told[EP_MAX_LANGUAGES];
+	size_t n_told = ep_process_languages_told(process, told);
+	bool all = ep_row_set_make(&publisher->set, &process->places, told, n_told);
+	const struct ep_vec *entries = ep_row_set_entries(&publisher->set, told, n_told);
 	struct ep_row_block *block = NULL;
 
 	if (entries && has_entries(publisher, process, entries)) {
@@ -184,13 +150,13 @@ static bool publish(struct ep_publisher *publisher, struct ep_process *process)
 		block = ep_room_ref(process->rows);
 	} else if (entries) {
 		block = ep_room_put(publisher->room, entries->data, entries->len,
-				    publisher->rows.len);
+				    publisher->set.rows.len);
 	}
 	if (!block) {
 		process->no_room = publisher->room->turn;
 		return false;
 	}
-	tell_bpf(publisher, process, block);
+	tell_bpf(publisher, process, block, told, n_told);
 	publisher->stats.cut += !all;
 	return true;
 }

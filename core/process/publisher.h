@@ -11,6 +11,7 @@
 #include "core/base/vec.h"
 #include "core/process/process.h"
 #include "core/process/room.h"
+#include "core/process/rows.h"
 
 struct ep_publisher_stats {
 	uint64_t published, unchanged, put_off;
@@ -31,7 +32,7 @@ struct ep_publisher {
 	void *procs_arg;
 	TAILQ_HEAD(, ep_process) dirty;
 	size_t n_dirty;
-	struct ep_vec rows, marked, entries; /* scratch: struct ep_row */
+	struct ep_row_set set; /* scratch */
 	struct ep_publisher_stats stats;
 };
 
@@ -55,7 +56,7 @@ void ep_publisher_fork(struct ep_publisher *publisher, struct ep_process *child,
 /* When the room is full: without new rows BPF would go on with old ones, whose tables may be gone. */
 void ep_publisher_forget_starved(struct ep_publisher *publisher);
 
-/* The rows of a process as BPF would get them, in publisher->rows. */
+/* The rows of a process as BPF would get them; borrowed until the next call. */
 const struct ep_vec *ep_publisher_build(struct ep_publisher *publisher,
 					const struct ep_process *process);
 

@@ -2,7 +2,7 @@
 #include "core/process/reads.h"
 #include "core/base/clock.h"
 #include "core/plugin/host.h"
-#include "core/process/job.h"
+#include "core/plugin/job.h"
 
 #include <errno.h>
 
@@ -12,6 +12,8 @@
 #define TOKEN_NS 200000
 /* Reads under way at once: the pool has four threads and other work to do. */
 #define MAX_READS 4
+/* One that waits longer for a worker is counted. */
+#define LATE_NS (50 * EP_NS_PER_MS)
 /* Reads that are not charged: every process of a busy machine once. */
 #define READ_BURST 2000
 
@@ -134,6 +136,7 @@ void ep_reads_hurry(struct ep_reads *reads, struct ep_process *process)
 struct read_task {
 	struct ep_reads *reads;
 	struct ep_program program;
+	uint64_t asked_ns, waited_ns; /* for a worker */
 	struct ep_process_read read;
 };
 
@@ -141,6 +144,7 @@ static void run_read(void *arg)
 {
 	struct read_task *task = arg;
 
+	task->waited_ns = ep_clock_mono_ns() - task->asked_ns;
 	ep_process_read_run(&task->read);
 }
 
@@ -151,6 +155,7 @@ static void finish_read(void *arg)
 
 	reads->running--;
 	reads->stats.reads++;
+	reads->stats.late += task->waited_ns > LATE_NS;
 	ep_budget_charge(&reads->budget, task->read.cost_ns / TOKEN_NS);
 	reads->done(reads->arg, task->program, &task->read);
 	ep_process_read_fini(&task->read);
@@ -166,6 +171,7 @@ static int start_read(struct ep_reads *reads, const struct ep_process *process)
 		return -ENOMEM;
 	task->reads = reads;
 	task->program = process->program;
+	task->asked_ns = ep_clock_mono_ns();
 	task->read.pid = (pid_t)process->program.pid;
 	task->read.identity_only = process->identity_only;
 	task->read.n_variables = ep_host_environment(&task->read.variables);

@@ -17,6 +17,7 @@ TAILQ_HEAD(ep_read_queue, ep_process);
 
 struct ep_reads_stats {
 	uint64_t reads, deferred; /* done; put off for want of budget */
+	uint64_t late;		  /* done, after they waited more than 50 ms for a worker */
 };
 
 struct ep_reads {

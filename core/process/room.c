@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/process/room.h"
 #include "bpf/shared.h"
-#include "core/process/job.h"
+#include "core/plugin/job.h"
 #include "core/unwind/delta_store.h"
 
 /* Kept free, so that nothing new has to wait for a chunk: 256 KiB. */
@@ -60,6 +60,7 @@ struct ep_row_block *ep_room_put(struct ep_room *room, const struct ep_row *entr
 	if (!block)
 		return NULL;
 	block->refs = 1;
+	block->serial = ++room->serial;
 	block->n_entries = (uint32_t)n_entries;
 	block->n_rows = (uint32_t)n_rows;
 	if (n_entries == 0 ||

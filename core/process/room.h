@@ -23,6 +23,7 @@ struct uv_loop_s;
 struct ep_row_block {
 	uint32_t refs;
 	uint32_t ref; /* in the delta store */
+	uint32_t serial; /* struct ep_proc */
 	uint32_t n_entries; /* rows, and what is behind them (ebpf-profiler/bpf/code.h) */
 	uint32_t n_rows;
 };
@@ -39,6 +40,7 @@ struct ep_room {
 	enum ep_room_state state;
 	uint32_t turn; /* from 1: so often there may have been room again */
 	uint32_t words, result; /* of the job */
+	uint32_t serial;	/* of the last block */
 	bool small_starved;	/* not only giants found no room */
 	bool stopped;
 	void (*changed)(void *arg); /* a new turn, or it is full */

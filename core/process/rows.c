@@ -332,52 +332,7 @@ int ep_rows_mark(const struct ep_vec *rows, const struct ep_range *ranges, size_
 	return fill_gap(&marking, at, UINT64_MAX);
 }
 
-static int compare_ranges(const void *a, const void *b)
-{
-	const struct ep_range *one = a, *other = b;
-
-	return one->start < other->start ? -1 : one->start > other->start;
-}
-
-static bool are_disjoint(const struct ep_vec *exact)
-{
-	const struct ep_range *ranges = exact->data;
-
-	for (size_t i = 1; i < exact->len; i++) {
-		if (ranges[i].start < ranges[i - 1].end)
-			return false;
-	}
-	return true;
-}
-
-int ep_ranges_take(const struct ep_range *ranges, size_t n, struct ep_vec *exact,
-		   bool *ret_anonymous)
-{
-	int r = 0;
-
-	exact->len = 0;
-	*ret_anonymous = false;
-	for (size_t i = 0; r == 0 && i < n; i++) {
-		if (ranges[i].flags & EP_RANGE_ANONYMOUS)
-			*ret_anonymous = true;
-		else
-			r = ep_vec_append(exact, &ranges[i], 1);
-	}
-	if (exact->len > 1)
-		qsort(exact->data, exact->len, sizeof(struct ep_range), compare_ranges);
-	return r == 0 && !are_disjoint(exact) ? -EINVAL : r;
-}
-
-bool ep_ranges_have_mark(const struct ep_range *ranges, size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		if (ranges[i].mode == EP_RANGE_MARK)
-			return true;
-	}
-	return false;
-}
-
-int ep_rows_add_codes(struct ep_vec *entries, const struct ep_ranges *languages, size_t n)
+int ep_rows_add_codes(struct ep_vec *entries, const struct ep_told *languages, size_t n)
 {
 	struct ep_code_index index = {0};
 	size_t at = entries->len;
@@ -385,13 +340,90 @@ int ep_rows_add_codes(struct ep_vec *entries, const struct ep_ranges *languages,
 
 	for (size_t i = 0; r == 0 && i < n; i++) {
 		index.of[i].first = (uint32_t)entries->len;
-		index.of[i].n = (uint32_t)languages[i].n;
-		if (languages[i].n > 0)
-			r = ep_vec_append(entries, languages[i].ranges, languages[i].n);
+		index.of[i].n = (uint32_t)languages[i].n_ranges;
+		if (languages[i].n_ranges > 0)
+			r = ep_vec_append(entries, languages[i].ranges, languages[i].n_ranges);
 	}
 	if (r < 0)
 		entries->len = at;
 	else if (n > 0)
 		memcpy((struct ep_row *)entries->data + at, &index, sizeof(index));
 	return r;
+}
+
+/* --- all of a process ------------------------------------------------------------------------ */
+
+void ep_row_set_init(struct ep_row_set *set)
+{
+	ep_vec_init(&set->rows, sizeof(struct ep_row), EP_MAX_ROWS);
+	ep_vec_init(&set->scratch, sizeof(struct ep_row), EP_MAX_ROWS);
+	ep_vec_init(&set->entries, sizeof(struct ep_row), EP_CHUNK_BYTES / EP_ENTRY_BYTES);
+}
+
+void ep_row_set_fini(struct ep_row_set *set)
+{
+	ep_vec_fini(&set->rows);
+	ep_vec_fini(&set->scratch);
+	ep_vec_fini(&set->entries);
+}
+
+bool ep_row_set_make(struct ep_row_set *set, const struct ep_vec *places,
+		     const struct ep_told *languages, size_t n)
+{
+	const struct ep_place_in_memory *place;
+	uint32_t anonymous = 0;
+	bool all = true;
+
+	for (size_t i = 0; i < n; i++)
+		anonymous |= languages[i].anonymous ? EP_ROW_ANONYMOUS : 0;
+	set->rows.len = 0;
+	ep_vec_each (places, place) {
+		all = ep_rows_add(&set->rows, place, anonymous) == 0;
+		if (!all)
+			break;
+	}
+	for (size_t i = 0; i < n; i++) {
+		const struct ep_told *told = &languages[i];
+		struct ep_vec unmarked = set->rows;
+
+		set->scratch.len = 0;
+		if (told->n_ranges == 0 || ep_rows_mark(&unmarked, told->ranges, told->n_ranges,
+							told->slot, &set->scratch) < 0)
+			continue;
+		set->rows = set->scratch;
+		set->scratch = unmarked;
+	}
+	return all;
+}
+
+const struct ep_vec *ep_row_set_entries(struct ep_row_set *set, const struct ep_told *languages,
+					size_t n)
+{
+	struct ep_vec *entries = &set->entries;
+
+	if (n == 0)
+		return &set->rows;
+	entries->len = 0;
+	if (ep_vec_append(entries, set->rows.data, set->rows.len) < 0 ||
+	    ep_rows_add_codes(entries, languages, n) < 0)
+		return NULL;
+	return entries;
+}
+
+void ep_told_fill_proc(const struct ep_told *languages, size_t n, struct ep_proc *proc)
+{
+	for (size_t i = 0; i < n; i++) {
+		const struct ep_told *told = &languages[i];
+
+		if (told->anonymous)
+			proc->flags |= (uint16_t)(1u << (EP_PROC_TAKERS_SHIFT + i));
+		if (told->resumes)
+			proc->flags |= (uint16_t)(1u << (EP_PROC_RESUMERS_SHIFT + i));
+		for (size_t j = 0; j < told->n_ranges; j++) {
+			if (told->ranges[j].mode == EP_RANGE_MARK)
+				proc->flags |= EP_PROC_MARKS;
+		}
+		proc->states[i] = (uint16_t)told->state;
+		proc->slots[i] = (uint8_t)told->slot;
+	}
 }

@@ -26,27 +26,39 @@ int ep_rows_add(struct ep_vec *rows, const struct ep_place_in_memory *place, uin
 int ep_rows_mark(const struct ep_vec *rows, const struct ep_range *ranges, size_t n, uint32_t slot,
 		 struct ep_vec *marked);
 
-/* The exact ranges of one language in a process, sorted and disjoint. */
-struct ep_ranges {
-	const struct ep_range *ranges;
-	size_t n;
+/* What BPF is told of one language in a process. */
+struct ep_told {
+	const struct ep_range *ranges; /* the exact ones, sorted, disjoint */
+	size_t n_ranges;
+	uint32_t slot, state; /* of its cell; there is none with 0 */
+	bool anonymous, resumes;
 };
-
-/*
- * What a plugin says is its code, in any order: the exact ranges, sorted, into `exact`, and whether
- * it takes anonymous code. 0, -EINVAL (they overlap), -E2BIG, -ENOMEM.
- */
-int ep_ranges_take(const struct ep_range *ranges, size_t n, struct ep_vec *exact,
-		   bool *ret_anonymous);
-
-/* True when one of them is marked. */
-bool ep_ranges_have_mark(const struct ep_range *ranges, size_t n);
 
 /*
  * Appends what a language's program finds its code by (ebpf-profiler/bpf/code.h) to a process's
  * rows, which are all there is in `entries`: nothing where there is no language, `n` 0. 0, -ENOMEM,
  * -E2BIG: nothing was appended.
  */
-int ep_rows_add_codes(struct ep_vec *entries, const struct ep_ranges *languages, size_t n);
+int ep_rows_add_codes(struct ep_vec *entries, const struct ep_told *languages, size_t n);
+
+/* All rows of a process; embedded by whoever makes them, for one process after the other. */
+struct ep_row_set {
+	struct ep_vec rows;		/* struct ep_row */
+	struct ep_vec scratch, entries; /* the same */
+};
+
+void ep_row_set_init(struct ep_row_set *set);
+void ep_row_set_fini(struct ep_row_set *set);
+/*
+ * Into set->rows, from places (struct ep_place_in_memory), as `n` languages mark them: where there
+ * is no room for that they stay native. False when there are more places than there may be rows.
+ */
+bool ep_row_set_make(struct ep_row_set *set, const struct ep_vec *places,
+		     const struct ep_told *languages, size_t n);
+/* The rows, followed by the code entries of languages, if there are any. NULL: no memory. */
+const struct ep_vec *ep_row_set_entries(struct ep_row_set *set, const struct ep_told *languages,
+					size_t n);
+/* What a process's entry says of its languages. */
+void ep_told_fill_proc(const struct ep_told *languages, size_t n, struct ep_proc *proc);
 
 #endif

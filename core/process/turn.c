@@ -51,6 +51,8 @@ void ep_processes_act(struct ep_processes *processes)
 	if (processes->publisher.n_dirty > 0) {
 		sync_languages(processes);
 		(void)ep_publisher_run(&processes->publisher, ep_clock_mono_ns());
+		/* Samples may wait for what has just been published. */
+		processes->changed |= ep_held_bytes(processes->held) > 0;
 	}
 	if (processes->changed) {
 		processes->changed = false;

@@ -17,11 +17,9 @@ struct capture {
 	struct ep_capture_result *result;
 	struct ep_snapshot *snapshot;
 	struct ep_fixture *fixture;
-	struct ep_capture_files *files;
 	struct ep_replay_source source;
 	struct ep_vec data; /* the fixture's, before it was trimmed */
 	char *reason;
-	bool named; /* names are looked for only when the process runs again */
 };
 
 /* --- what the replay asks -------------------------------------------------------------------- */
@@ -30,39 +28,10 @@ static int source_block(void *arg, uint64_t addr, uint8_t *block)
 {
 	struct capture *capture = arg;
 
-	return capture->named ? -EFAULT
-			      : capture->snapshot->ops->read_block(capture->snapshot, addr, block);
-}
-
-static const struct ep_unwind_table *source_table(void *arg, uint32_t executable)
-{
-	return ep_capture_files_table(((struct capture *)arg)->files, executable);
-}
-
-static const struct ep_file *source_file(void *arg, uint32_t executable)
-{
-	return ep_capture_files_file(((struct capture *)arg)->files, executable);
-}
-
-static void source_describe(void *arg, uint32_t executable, const struct ep_unwinder_ops *ops,
-			    void *claim)
-{
-	ep_capture_files_describe(((struct capture *)arg)->files, executable, ops, claim);
-}
-
-static int source_tls(void *arg, uint32_t question, uint32_t executable, uint64_t bias,
-		      uint64_t value, struct ep_tls *ret)
-{
-	return ep_capture_files_tls(((struct capture *)arg)->files, question, executable, bias,
-				    value, ret);
-}
-
-static int source_names(void *arg, uint32_t executable, uint64_t va, struct ep_lines *lines)
-{
-	struct capture *capture = arg;
-
-	return capture->named ? ep_capture_files_names(capture->files, executable, va, lines)
-			      : -ENODATA;
+	/* Names are looked for only when the process runs again. */
+	return capture->source.has_names
+		       ? -EFAULT
+		       : capture->snapshot->ops->read_block(capture->snapshot, addr, block);
 }
 
 /* --- steps ----------------------------------------------------------------------------------- */
@@ -84,9 +53,9 @@ static int open_snapshot(struct capture *capture)
 	if (r == 0)
 		r = ep_fixture_new(&capture->fixture);
 	if (r == 0)
-		r = ep_capture_files_new(capture->snapshot, capture->fixture, &capture->files);
+		r = ep_capture_files_new(capture->snapshot, capture->fixture, &capture->source.files);
 	if (r == 0) /* as much as can be done while the process runs */
-		r = ep_capture_files_update(capture->files);
+		r = ep_capture_files_update(capture->source.files);
 	return r < 0 ? fail(capture, r, "cannot read the process") : 0;
 }
 
@@ -205,7 +174,7 @@ static int record(struct capture *capture)
 	if (r == 0 && !capture->options->core)
 		r = ep_snapshot_stop(capture->snapshot, capture->reason);
 	if (r == 0)
-		r = ep_capture_files_update(capture->files);
+		r = ep_capture_files_update(capture->source.files);
 	if (r == 0)
 		r = take_threads(capture);
 	if (r == 0)
@@ -216,7 +185,7 @@ static int record(struct capture *capture)
 		ops->resume(capture->snapshot);
 		capture->result->stopped_ns = ep_clock_mono_ns() - stopped_ns;
 	}
-	capture->named = true;
+	capture->source.has_names = true;
 	if (r == 0)
 		r = print(capture, replay, &capture->result->text);
 	if (r == 0)
@@ -298,11 +267,6 @@ int ep_capture_run(const struct ep_capture_options *options, struct ep_capture_r
 	capture.source = (struct ep_replay_source){
 		.arg = &capture,
 		.read_block = source_block,
-		.table = source_table,
-		.file = source_file,
-		.describe = source_describe,
-		.tls = source_tls,
-		.names = source_names,
 	};
 	r = open_snapshot(&capture);
 	if (r == 0)
@@ -314,7 +278,7 @@ int ep_capture_run(const struct ep_capture_options *options, struct ep_capture_r
 		result->memory_bytes = capture.fixture->block_addrs.len * EP_FIXTURE_BLOCK_BYTES;
 	}
 	ep_vec_fini(&capture.data);
-	ep_capture_files_free(capture.files);
+	ep_capture_files_free(capture.source.files);
 	ep_snapshot_close(capture.snapshot);
 	ep_fixture_free(capture.fixture);
 	return r < 0 ? fail(&capture, r, "cannot record the process") : 0;

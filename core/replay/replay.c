@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/process/rows.h"
 #include "core/replay/replay_internal.h"
 
 #include <errno.h>
@@ -93,9 +92,8 @@ int ep_replay_new(struct ep_fixture *fixture, const struct ep_replay_source *sou
 	replay->fixture = fixture;
 	replay->source = source;
 	replay->shims = shims;
-	ep_vec_init(&replay->rows, sizeof(struct ep_row), EP_MAX_ROWS);
-	ep_vec_init(&replay->marked, sizeof(struct ep_row), EP_MAX_ROWS);
-	ep_vec_init(&replay->entries, sizeof(struct ep_row), EP_CHUNK_BYTES / EP_ENTRY_BYTES);
+	ep_vec_init(&replay->places, sizeof(struct ep_place_in_memory), EP_FIXTURE_MAX_MAPPINGS);
+	ep_row_set_init(&replay->set);
 	ep_vec_init(&replay->event, 1, sizeof(struct ep_sample) + EP_RECORD_WORDS * 8);
 	r = load_core(replay);
 	if (r == 0)
@@ -113,21 +111,16 @@ void ep_replay_free(struct ep_replay *replay)
 		return;
 	ep_replay_detach(replay);
 	for (size_t i = 0; i < replay->n_languages; i++) {
-		struct ep_replay_language *language = &replay->languages[i];
-
-		if (language->claim)
-			language->ops->unload(language->claim);
-		ep_said_fini(&language->call);
-		ep_said_fini(&language->holds);
+		if (replay->languages[i].claim)
+			replay->languages[i].ops->unload(replay->languages[i].claim);
 	}
 	for (size_t i = 0; replay->executables && i < replay->fixture->executables.len; i++)
 		ep_delta_store_drop_text(replay->store, replay->executables[i].text);
 	free(replay->executables);
 	ep_delta_store_free(replay->store);
 	ep_kernel_free(replay->kernel);
-	ep_vec_fini(&replay->rows);
-	ep_vec_fini(&replay->marked);
-	ep_vec_fini(&replay->entries);
+	ep_vec_fini(&replay->places);
+	ep_row_set_fini(&replay->set);
 	ep_vec_fini(&replay->event);
 	free(replay);
 }
@@ -151,151 +144,96 @@ void ep_replay_drop_source(struct ep_replay *replay)
 
 /* --- walking --------------------------------------------------------------------------------- */
 
-/* True for a language that BPF is told of. */
-static bool is_told(const struct ep_replay_language *language)
-{
-	return language->state != 0;
-}
-
-static uint32_t anonymous_owner(const struct ep_replay *replay)
-{
-	for (size_t i = 0; i < replay->n_languages; i++) {
-		if (is_told(&replay->languages[i]) && replay->languages[i].holds.anonymous)
-			return EP_ROW_ANONYMOUS;
-	}
-	return 0;
-}
-
-/* As the agent does it: what is executable has rows. */
-static int make_rows(struct ep_replay *replay)
+static int make_places(struct ep_replay *replay)
 {
 	const struct ep_fixture_mapping *mapping;
-	uint32_t anonymous = anonymous_owner(replay);
-	int r = 0;
 
-	replay->rows.len = 0;
+	replay->places.len = 0;
 	ep_vec_each (&replay->fixture->mappings, mapping) {
-		struct ep_place_in_memory place = {
+		struct ep_place_in_memory *place;
+
+		if (!(mapping->prot & PROT_EXEC))
+			continue;
+		place = ep_vec_push(&replay->places);
+		if (!place)
+			return -ENOMEM;
+		*place = (struct ep_place_in_memory){
 			.start = mapping->start,
 			.end = mapping->end,
 			.file_off = mapping->file_off,
 		};
-
-		if (!(mapping->prot & PROT_EXEC))
-			continue;
 		if (mapping->executable)
-			place.executable = &replay->executables[mapping->executable - 1];
-		r = ep_rows_add(&replay->rows, &place, anonymous);
-		if (r < 0)
-			break;
+			place->executable = &replay->executables[mapping->executable - 1];
 	}
-	return r;
+	return 0;
 }
 
-/* Rows as the attached languages cut them, into replay->marked. */
-static int mark_rows(struct ep_replay *replay)
+static size_t get_told(const struct ep_replay *replay, struct ep_told told[EP_MAX_LANGUAGES])
 {
-	struct ep_vec from, empty;
-	int r = make_rows(replay);
-
-	replay->marked.len = 0;
-	if (r == 0)
-		r = ep_vec_append(&replay->marked, replay->rows.data, replay->rows.len);
-	for (size_t i = 0; r == 0 && i < replay->n_languages; i++) {
-		const struct ep_replay_language *language = &replay->languages[i];
-		const struct ep_vec *ranges = &language->holds.ranges;
-
-		if (!is_told(language) || ranges->len == 0)
-			continue;
-		ep_vec_init(&empty, sizeof(struct ep_row), EP_MAX_ROWS);
-		from = replay->marked;
-		replay->marked = empty;
-		r = ep_rows_mark(&from, ranges->data, ranges->len, language->slot,
-				 &replay->marked);
-		ep_vec_fini(&from);
-	}
-	return r;
-}
-
-/* The rows and what is behind them, into replay->entries. */
-static int make_entries(struct ep_replay *replay)
-{
-	struct ep_ranges languages[EP_MAX_LANGUAGES];
 	size_t n = 0;
-	int r;
 
 	for (size_t i = 0; i < replay->n_languages && n < EP_MAX_LANGUAGES; i++) {
-		const struct ep_vec *ranges = &replay->languages[i].holds.ranges;
+		const struct ep_replay_language *language = &replay->languages[i];
+		const struct ep_attached_set *holds = &language->attached.holds;
 
-		if (is_told(&replay->languages[i]))
-			languages[n++] = (struct ep_ranges){ranges->data, ranges->len};
+		if (language->state)
+			told[n++] = (struct ep_told){
+				.ranges = holds->ranges.data,
+				.n_ranges = holds->ranges.len,
+				.slot = language->slot,
+				.state = language->state,
+				.anonymous = holds->anonymous,
+				.resumes = ep_bpf_image_resumes(language->ops->bpf),
+			};
 	}
-	replay->entries.len = 0;
-	r = ep_vec_append(&replay->entries, replay->marked.data, replay->marked.len);
-	return r < 0 ? r : ep_rows_add_codes(&replay->entries, languages, n);
+	return n;
 }
 
-static int put_entries(struct ep_replay *replay)
+static int put_entries(struct ep_replay *replay, const struct ep_vec *entries)
 {
-	const struct ep_vec *entries = &replay->entries;
-
+	if (!entries)
+		return -ENOMEM;
 	if (entries->len == 0)
 		return 0;
 	return ep_delta_store_put_rows(replay->store, entries->data, entries->len,
 				       &replay->rows_ref);
 }
 
-static void fill_proc(const struct ep_replay *replay, struct ep_proc *proc)
+int ep_replay_publish(struct ep_replay *replay)
 {
-	size_t n = 0;
-
-	*proc = (struct ep_proc){
+	struct ep_proc proc = {
 		.start_ns = replay->fixture->start_ns,
-		.rows = replay->rows_ref,
-		.n_rows = (uint16_t)replay->n_rows,
 		.image = EP_IMAGE_ANY,
 		.flags = EP_PROC_FINAL,
 	};
-	for (size_t i = 0; i < replay->n_languages && n < EP_MAX_LANGUAGES; i++) {
-		const struct ep_replay_language *language = &replay->languages[i];
-
-		if (!is_told(language))
-			continue;
-		if (ep_ranges_have_mark(language->holds.ranges.data, language->holds.ranges.len))
-			proc->flags |= EP_PROC_MARKS;
-		if (ep_bpf_image_resumes(language->ops->bpf))
-			proc->flags |= (uint16_t)(1u << (EP_PROC_RESUMERS_SHIFT + n));
-		if (language->holds.anonymous)
-			proc->flags |= (uint16_t)(1u << (EP_PROC_TAKERS_SHIFT + n));
-		proc->slots[n] = (uint8_t)language->slot;
-		proc->states[n++] = (uint16_t)language->state;
-	}
-}
-
-int ep_replay_publish(struct ep_replay *replay)
-{
-	struct ep_proc proc;
-	int r = mark_rows(replay);
+	struct ep_told told[EP_MAX_LANGUAGES];
+	size_t n_told = get_told(replay, told);
+	const struct ep_vec *entries;
+	int r = make_places(replay);
 
 	ep_delta_store_drop_rows(replay->store, replay->rows_ref, replay->n_entries);
-	replay->n_rows = replay->n_entries = 0;
+	replay->n_entries = 0;
 	replay->untold = false;
 	ep_delta_store_collect(replay->store);
 	ep_delta_store_collect(replay->store);
-	if (r == 0)
-		r = make_entries(replay);
-	if (r == 0)
-		r = put_entries(replay);
+	if (r == 0 && !ep_row_set_make(&replay->set, &replay->places, told, n_told))
+		r = -E2BIG;
+	if (r < 0)
+		return r;
+	entries = ep_row_set_entries(&replay->set, told, n_told);
+	r = put_entries(replay, entries);
 	if (r == -ENOSPC) {
 		r = ep_delta_store_add_room(replay->store, ROW_ROOM);
 		if (r == 0)
-			r = put_entries(replay);
+			r = put_entries(replay, entries);
 	}
 	if (r < 0)
 		return r;
-	replay->n_rows = replay->marked.len;
-	replay->n_entries = replay->entries.len;
-	fill_proc(replay, &proc);
+	replay->n_entries = entries->len;
+	proc.rows = replay->rows_ref;
+	proc.rows_serial = ++replay->rows_serial;
+	proc.n_rows = (uint16_t)replay->set.rows.len;
+	ep_told_fill_proc(told, n_told, &proc);
 	return ep_kernel_update(replay->kernel, "ep_procs", &replay->fixture->pid, &proc);
 }
 
@@ -305,7 +243,7 @@ static int keep_range_text(struct ep_replay *replay, uint32_t executable, uint64
 	const struct ep_row *row;
 	int r = 0;
 
-	ep_vec_each (&replay->marked, row) {
+	ep_vec_each (&replay->set.rows, row) {
 		uint64_t bytes = EP_MIN(row->end - row->start, (uint64_t)MAX_RANGE_BYTES);
 
 		if (EP_ROW_ID(row->executable) != executable + 1 || row->va != va)
@@ -320,7 +258,7 @@ static bool has_enter(const struct ep_replay *replay)
 {
 	const struct ep_row *row;
 
-	ep_vec_each (&replay->marked, row) {
+	ep_vec_each (&replay->set.rows, row) {
 		if (row->executable & EP_ROW_ENTER)
 			return true;
 	}

@@ -15,12 +15,10 @@
 
 #include "core/replay/fixture.h"
 
-struct ep_lines;
+struct ep_capture_files;
 struct ep_plugin;
 struct ep_replay;
 struct ep_shim_object;
-struct ep_unwind_table;
-struct ep_unwinder_ops;
 
 /* The process itself, while it is recorded. */
 struct ep_replay_source {
@@ -32,22 +30,8 @@ struct ep_replay_source {
 	 * nothing that is looked at is kept. 0, -EFAULT (all or nothing), -ESRCH.
 	 */
 	int (*read)(void *arg, uint64_t addr, void *buf, size_t bytes);
-	/* Unwind tables of an executable, borrowed; NULL: it has none. */
-	const struct ep_unwind_table *(*table)(void *arg, uint32_t executable);
-	/* For the questions of plugins; NULL: it cannot be opened. */
-	const struct ep_file *(*file)(void *arg, uint32_t executable);
-	/*
-	 * Optional: a language that claimed an executable may describe it, before its table and its
-	 * names are asked for. What is walked through and named of that the fixture has like all
-	 * else, so a replay of it asks no language.
-	 */
-	void (*describe)(void *arg, uint32_t executable, const struct ep_unwinder_ops *ops,
-			 void *claim);
-	/* Thread storage: question is EP_FIXTURE_TLS_VARIABLE or _KEY. As struct ep_target_ops. */
-	int (*tls)(void *arg, uint32_t question, uint32_t executable, uint64_t bias, uint64_t value,
-		   struct ep_tls *ret);
-	/* The functions at a virtual address: a frame of `lines`. 0, -ENODATA, ... */
-	int (*names)(void *arg, uint32_t executable, uint64_t va, struct ep_lines *lines);
+	struct ep_capture_files *files; /* its files, and what is asked of its threads' storage */
+	bool has_names;			/* of native functions; else they are not looked for */
 };
 
 /*

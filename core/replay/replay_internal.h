@@ -3,10 +3,9 @@
 #ifndef EP_REPLAY_REPLAY_INTERNAL_H
 #define EP_REPLAY_REPLAY_INTERNAL_H
 
-#include "core/process/attachment.h"
 #include "core/process/executables.h"
-#include "core/process/said.h"
-#include "core/plugin/unwinder.h"
+#include "core/process/rows.h"
+#include "core/plugin/attached.h"
 #include "core/replay/kernel.h"
 #include "core/replay/replay.h"
 #include "core/replay/shim/helpers.h"
@@ -25,11 +24,8 @@ struct ep_replay_language {
 	/* of the executable it claimed */
 	uint32_t executable; /* index */
 	void *claim;	     /* NULL: none */
-	enum ep_attachment attachment;
-	void *instance; /* NULL: the plugin has none */
-	struct ep_target target;
-	struct ep_said call, holds; /* by the call under way; by those that returned 0 */
-	uint32_t state;		    /* index in ep_states; 0: BPF is not told of it */
+	struct ep_attached attached; /* zeroed: it was not yet */
+	uint32_t state;		     /* index in ep_states; 0: BPF is not told of it */
 };
 
 /* What struct ep_file's arg is: an executable of the fixture. */
@@ -46,10 +42,10 @@ struct ep_replay {
 	struct ep_kernel *kernel;
 	struct ep_delta_store *store;
 	struct ep_executable *executables; /* one for each of the fixture's */
-	struct ep_vec rows, marked;	   /* struct ep_row: as mapped; as languages cut them */
-	struct ep_vec entries;		   /* those, and what is behind them for languages */
-	uint32_t rows_ref;
-	size_t n_rows, n_entries; /* at rows_ref */
+	struct ep_vec places;		   /* struct ep_place_in_memory: what is executable */
+	struct ep_row_set set;
+	uint32_t rows_ref, rows_serial;
+	size_t n_entries; /* at rows_ref */
 	struct ep_replay_language languages[EP_REPLAY_MAX_PLUGINS];
 	size_t n_languages;
 	bool untold; /* languages said more since BPF was told of the process */

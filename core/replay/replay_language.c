@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/base/log.h"
+#include "core/replay/capture_files.h"
 #include "core/replay/replay_internal.h"
 #include "core/trace/kinds.h"
 #include "ebpf-profiler/bpf/self.h"
@@ -12,14 +13,14 @@
 
 /* --- what a plugin asks of a process --------------------------------------------------------- */
 
-static int target_read(void *arg, uint64_t addr, void *buf, size_t bytes)
+static int replay_read(void *arg, uint64_t addr, void *buf, size_t bytes)
 {
-	struct ep_replay_language *language = arg;
+	const struct ep_replay_language *language = arg;
 
 	return ep_replay_read(language->replay, addr, buf, bytes);
 }
 
-static int target_mappings(void *arg,
+static int replay_mappings(void *arg,
 			   int (*visit)(void *arg, const struct ep_target_mapping *mapping),
 			   void *visit_arg)
 {
@@ -42,49 +43,27 @@ static int target_mappings(void *arg,
 	return 0;
 }
 
-static int target_tls_variable(void *arg, uint64_t tls_off, struct ep_tls *ret)
+static int replay_tls_variable(void *arg, uint64_t tls_off, struct ep_tls *ret)
 {
 	struct ep_replay_language *language = arg;
 
 	return ep_replay_tls(language->replay, EP_FIXTURE_TLS_VARIABLE, language->executable,
-			     language->target.bias, tls_off, ret);
+			     language->attached.target.bias, tls_off, ret);
 }
 
-static int target_tls_key(void *arg, uint32_t key, struct ep_tls *ret)
+static int replay_tls_key(void *arg, uint32_t key, struct ep_tls *ret)
 {
 	struct ep_replay_language *language = arg;
 
 	return ep_replay_tls(language->replay, EP_FIXTURE_TLS_KEY, language->executable,
-			     language->target.bias, key, ret);
+			     language->attached.target.bias, key, ret);
 }
 
-static int target_set_state(void *arg, const void *state, size_t bytes)
-{
-	struct ep_replay_language *language = arg;
-
-	return ep_said_set_state(&language->call, state, bytes);
-}
-
-static int target_set_ranges(void *arg, const struct ep_range *ranges, size_t n)
-{
-	struct ep_replay_language *language = arg;
-
-	return ep_said_set_ranges(&language->call, ranges, n);
-}
-
-static void target_count(void *arg, uint32_t counter, uint64_t n)
-{
-	(void)arg, (void)counter, (void)n;
-}
-
-static const struct ep_target_ops target_ops = {
-	.read = target_read,
-	.mappings = target_mappings,
-	.tls_variable = target_tls_variable,
-	.tls_key = target_tls_key,
-	.set_state = target_set_state,
-	.set_ranges = target_set_ranges,
-	.count = target_count,
+static const struct ep_target_ops source_ops = {
+	.read = replay_read,
+	.mappings = replay_mappings,
+	.tls_variable = replay_tls_variable,
+	.tls_key = replay_tls_key,
 };
 
 /* --- loading --------------------------------------------------------------------------------- */
@@ -147,11 +126,10 @@ static int describe(struct ep_replay_language *language)
 {
 	struct ep_replay *replay = language->replay;
 
-	if (!language->claim || !replay->source || !replay->source->describe ||
-	    !EP_HAS(language->ops, describe))
+	if (!language->claim || !replay->source || !EP_HAS(language->ops, describe))
 		return 0;
-	replay->source->describe(replay->source->arg, language->executable, language->ops,
-				 language->claim);
+	ep_capture_files_describe(replay->source->files, language->executable, language->ops,
+				  language->claim);
 	return ep_replay_put_table(replay, language->executable);
 }
 
@@ -192,8 +170,6 @@ int ep_replay_add_language(struct ep_replay *replay, const struct ep_plugin *plu
 		ep_log(EP_LOG_ERROR, "replay: %s: it is not compiled in: use --bytecode", plugin->name);
 		return -ENOTSUP;
 	}
-	ep_said_init(&language->call);
-	ep_said_init(&language->holds);
 	r = get_numbers(language);
 	if (r == 0)
 		r = load_program(language);
@@ -205,16 +181,6 @@ int ep_replay_add_language(struct ep_replay *replay, const struct ep_plugin *plu
 }
 
 /* --- attaching ------------------------------------------------------------------------------- */
-
-/* As a process is before its languages are attached for the first time. */
-static void begin(struct ep_replay_language *language)
-{
-	language->attachment = EP_ATTACHMENT_WAITING;
-	language->instance = NULL;
-	ep_said_clear(&language->call);
-	ep_said_clear(&language->holds);
-	language->state = 0;
-}
 
 int ep_replay_find_bias(const struct ep_replay *replay, uint32_t index, uint64_t *ret_bias)
 {
@@ -231,31 +197,23 @@ int ep_replay_find_bias(const struct ep_replay *replay, uint32_t index, uint64_t
 	return -ENODATA;
 }
 
-/* Gives BPF the state that holds: the cell of a language is its own. */
-static void put_state(struct ep_replay_language *language)
+/* Gives BPF the state that holds: the cell of a language is its own. Rows come with the next walk.
+ */
+static void tell_set(struct ep_replay_language *language)
 {
-	const struct ep_said *holds = &language->holds;
+	const struct ep_attached_set *holds = &language->attached.holds;
 	uint32_t index = 1 + (uint32_t)(language - language->replay->languages);
 	uint8_t *cell = ep_kernel_entry(language->replay->kernel, "ep_states", index);
 
-	language->state = 0;
-	if (!cell || !holds->has_state)
+	if (!language->attached.is_changed)
+		return;
+	language->attached.is_changed = false;
+	language->replay->untold = true;
+	language->state = cell && holds->has_state ? index : 0;
+	if (!language->state)
 		return;
 	memset(cell, 0, EP_STATE_BYTES);
 	memcpy(cell, holds->state, holds->state_bytes);
-	language->state = index;
-}
-
-static void end_call(struct ep_replay_language *language, enum ep_attachment_call call, int result)
-{
-	struct ep_attachment_step next =
-		ep_attachment_after(language->attachment, call, result);
-
-	language->attachment = next.state;
-	if (!ep_said_end(&language->holds, &language->call, result))
-		return;
-	put_state(language);
-	language->replay->untold = true;
 }
 
 /*
@@ -270,15 +228,11 @@ static void attach(struct ep_replay_language *language)
 
 	if (!language->claim || ep_replay_find_bias(replay, language->executable, &bias) < 0)
 		return;
-	language->target = (struct ep_target){
-		.ops = &target_ops,
-		.arg = language,
-		.pid = (pid_t)replay->fixture->pid,
-		.bias = bias,
-	};
-	r = ep_attachment_attach(language->ops, language->claim, &language->target,
-				 &language->instance);
-	end_call(language, EP_ATTACHMENT_ATTACH, r);
+	ep_attached_init(&language->attached, language->ops, language->claim, &source_ops, language,
+			 (pid_t)replay->fixture->pid, bias);
+	(void)ep_attached_attach(&language->attached);
+	tell_set(language);
+	r = language->attached.result;
 	if (r != 0)
 		ep_log(EP_LOG_DEBUG, "replay: %s: attach: %s", language->name,
 		       r > 0 ? "not yet" : ep_strerror(r));
@@ -287,13 +241,10 @@ static void attach(struct ep_replay_language *language)
 int ep_replay_symbolize(struct ep_replay_language *language, const struct ep_raw_frame *frame,
 			struct ep_names *names)
 {
-	int r = -ESRCH;
-
-	if (!language->instance)
-		return r;
-	r = language->ops->symbolize(language->instance, frame, names);
-	end_call(language, EP_ATTACHMENT_SYMBOLIZE, r);
-	return r;
+	(void)ep_attached_symbolize(&language->attached, frame, names);
+	ep_attached_end_names(&language->attached);
+	tell_set(language);
+	return language->attached.result;
 }
 
 void ep_replay_detach(struct ep_replay *replay)
@@ -301,9 +252,9 @@ void ep_replay_detach(struct ep_replay *replay)
 	for (size_t i = 0; i < replay->n_languages; i++) {
 		struct ep_replay_language *language = &replay->languages[i];
 
-		if (language->instance)
-			language->ops->detach(language->instance);
-		begin(language);
+		ep_attached_fini(&language->attached);
+		language->attached = (struct ep_attached){0};
+		language->state = 0;
 	}
 }
 
@@ -321,17 +272,12 @@ int ep_replay_attach(struct ep_replay *replay)
 	return ep_replay_publish(replay);
 }
 
-static void refresh(struct ep_replay_language *language)
-{
-	if (language->instance && EP_HAS(language->ops, refresh))
-		end_call(language, EP_ATTACHMENT_REFRESH,
-			 language->ops->refresh(language->instance));
-}
-
 int ep_replay_refresh(struct ep_replay *replay)
 {
-	for (size_t i = 0; i < replay->n_languages; i++)
-		refresh(&replay->languages[i]);
+	for (size_t i = 0; i < replay->n_languages; i++) {
+		(void)ep_attached_refresh(&replay->languages[i].attached);
+		tell_set(&replay->languages[i]);
+	}
 	return replay->untold ? ep_replay_publish(replay) : 0;
 }
 

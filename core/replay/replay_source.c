@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "core/replay/capture_files.h"
 #include "core/replay/replay_internal.h"
 #include "core/elf/lookup.h"
 #include "core/trace/lines.h"
@@ -105,7 +106,7 @@ static const struct ep_file *source_file(struct ep_replay *replay, uint32_t exec
 		replay->unanswered++;
 		return NULL;
 	}
-	return replay->source->file(replay->source->arg, executable);
+	return ep_capture_files_file(replay->source->files, executable);
 }
 
 /* Asks the source's file, and keeps what it said. */
@@ -311,8 +312,8 @@ int ep_replay_tls(struct ep_replay *replay, uint32_t question, uint32_t executab
 		return -ENODATA;
 	}
 	if (!found) {
-		answer.result = replay->source->tls(replay->source->arg, question, executable, bias,
-						    value, &answer.tls);
+		answer.result = ep_capture_files_tls(replay->source->files, question, executable, bias,
+						     value, &answer.tls);
 		found = keep_answer(replay->fixture, answers, answer, "");
 	}
 	if (!found)
@@ -343,10 +344,10 @@ void ep_replay_keep_names(struct ep_replay *replay, uint32_t executable, uint64_
 	size_t n;
 
 	if (ep_fixture_find_name(executable_of(replay, executable), va, NULL) || !replay->source ||
-	    !replay->source->names)
+	    !replay->source->has_names)
 		return;
 	if (ep_lines_init(&lines, 1) < 0 ||
-	    replay->source->names(replay->source->arg, executable, va, &lines) < 0)
+	    ep_capture_files_names(replay->source->files, executable, va, &lines) < 0)
 		return;
 	n = ep_lines_frames(&lines) ? ep_lines_get(&lines, 0, line) : 0;
 	for (size_t i = 0; i < n; i++) {

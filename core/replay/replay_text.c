@@ -3,6 +3,7 @@
  * Unwind rules between a fixture, which has those of the text pages that were walked through, and
  * the delta store, which wants all pages. A page that was not kept has EP_RULE_UNSUPPORTED.
  */
+#include "core/replay/capture_files.h"
 #include "core/replay/replay_internal.h"
 #include "core/unwind/table.h"
 
@@ -95,7 +96,7 @@ static int put_table(struct ep_replay *replay, uint32_t index, struct ep_delta_s
 {
 	struct ep_fixture_executable *executable = executable_of(replay, index);
 	const struct ep_unwind_table *table =
-		replay->source ? replay->source->table(replay->source->arg, index) : NULL;
+		replay->source ? ep_capture_files_table(replay->source->files, index) : NULL;
 	int r;
 
 	if (!table)
@@ -189,7 +190,7 @@ int ep_replay_keep_text(struct ep_replay *replay, uint32_t index, uint64_t va)
 {
 	struct ep_fixture_executable *executable = executable_of(replay, index);
 	const struct ep_unwind_table *table =
-		replay->source ? replay->source->table(replay->source->arg, index) : NULL;
+		replay->source ? ep_capture_files_table(replay->source->files, index) : NULL;
 	const uint64_t *entry = table ? page_entry(table, va) : NULL;
 	struct ep_fixture_text_page *page;
 

@@ -8,7 +8,7 @@
  *	   │
  *	   ▼
  *	the call's function: its name, file and line at pc; pc = where the call is in its parent;
- *again
+ * again
  *
  * So files and lines are those of the address within the code of each, not of where it was defined.
  * Each step needs the three tables at another address, mostly a lower one: values are decoded once,

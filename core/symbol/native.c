@@ -172,25 +172,19 @@ static void entry_finish(struct ep_native_symbols *symbols, struct entry *entry,
 
 /* ---- building, without the lock ---- */
 
-static bool is_temporary(int r)
-{
-	return r == -ENOMEM || r == -EMFILE || r == -ENFILE;
-}
-
 /* 0 with a table, or with NULL when the file has no symbols or is not fit to have any. */
 static int read_symbols(const struct ep_elf *elf, const struct ep_native_file *file,
 			struct known *ret)
 {
 	ep_cleanup(ep_elf_closep) struct ep_elf *debug = NULL;
 	bool complete = ep_symtab_is_complete(elf);
-	int r;
+	int r = complete ? 0 : ep_debug_file_open(elf, file->root, file->path, &debug);
 
-	if (!complete)
-		(void)ep_debug_file_open(elf, file->root, file->path, &debug);
-	if (!complete && !debug)
-		(void)ep_starts_build(elf, &ret->starts);
-	r = ep_symtab_build(elf, debug, &ret->symtab);
-	if (r == 0 || is_temporary(r))
+	if (!ep_is_transient(r) && !complete && !debug)
+		r = ep_starts_build(elf, &ret->starts);
+	if (!ep_is_transient(r))
+		r = ep_symtab_build(elf, debug, &ret->symtab);
+	if (r == 0 || ep_is_transient(r))
 		return r;
 	ep_log(EP_LOG_DEBUG, "symbol: %s: no symbols: %s", file->path, ep_strerror(r));
 	ret->symtab = NULL;
@@ -203,7 +197,7 @@ static int read_known(int fd, const struct ep_native_file *file, bool symbols_on
 	ep_cleanup(ep_elf_closep) struct ep_elf *elf = NULL;
 	int r = ep_elf_open_fd(fd, &elf);
 
-	if (is_temporary(r))
+	if (ep_is_transient(r))
 		return r;
 	if (r < 0) {
 		ep_log(EP_LOG_DEBUG, "symbol: %s: no symbols: %s", file->path, ep_strerror(r));
@@ -212,7 +206,7 @@ static int read_known(int fd, const struct ep_native_file *file, bool symbols_on
 	r = symbols_only ? -ENODATA : ep_functions_open(elf, &ret->functions);
 	if (r == 0)
 		elf = NULL; /* it has it */
-	if (r == 0 || is_temporary(r))
+	if (r == 0 || ep_is_transient(r))
 		return r;
 	if (r != -ENODATA && r != -ENOTSUP)
 		ep_log(EP_LOG_DEBUG, "symbol: %s: no function table: %s", file->path,

@@ -15,25 +15,29 @@
  */
 #define KEY_MAX (1 + EP_FRAME_MAX_WORDS + 2)
 
+#define MAX_TRIES 63 /* in six bits */
+
 struct frame {
 	uint32_t key_first; /* into keys */
 	uint32_t line_first;
 	uint32_t module; /* string */
 	uint8_t n_key;
 	uint8_t n_lines;
-	uint8_t state; /* enum ep_frame_state */
-	uint8_t type;  /* enum ep_frame_type */
+	uint8_t state : 2; /* enum ep_frame_state */
+	uint8_t tries : 6;
+	uint8_t type; /* enum ep_frame_type */
 };
 
 struct ep_frames {
 	uint32_t refs;
 	uint32_t unresolved;
-	uint32_t n_taken;     /* frames 1 .. n_taken are not PENDING */
+	uint32_t n_taken;     /* frames 1 .. n_taken are not PENDING, but those in put_back */
 	uint32_t n_resolved;  /* frames 1 .. n_resolved are RESOLVED */
 	bool refused;	      /* a frame or a name did not fit */
 	struct ep_vec frames; /* struct frame; id - 1 is the position */
 	struct ep_vec keys;   /* uint64_t */
 	struct ep_vec lines;  /* struct ep_frame_name */
+	struct ep_vec put_back; /* uint32_t: ids */
 	struct ep_index index;
 	struct ep_strings *strings;
 };
@@ -43,6 +47,7 @@ static void frames_free(struct ep_frames *f)
 	ep_vec_fini(&f->frames);
 	ep_vec_fini(&f->keys);
 	ep_vec_fini(&f->lines);
+	ep_vec_fini(&f->put_back);
 	ep_index_fini(&f->index);
 	ep_strings_free(f->strings);
 	free(f);
@@ -90,6 +95,7 @@ int ep_frames_new(uint32_t max_frames, size_t max_string_bytes, size_t max_line_
 	ep_vec_init(&f->keys, sizeof(uint64_t), (size_t)max_frames * KEY_MAX);
 	ep_vec_init(&f->lines, sizeof(struct ep_frame_name),
 		    max_line_bytes / sizeof(struct ep_frame_name));
+	ep_vec_init(&f->put_back, sizeof(uint32_t), max_frames);
 	r = ep_strings_new(max_string_bytes, &f->strings);
 	if (r == 0)
 		r = add_error_frames(f);
@@ -243,8 +249,8 @@ bool ep_frames_is_full(const struct ep_frames *f)
 size_t ep_frames_bytes(const struct ep_frames *f)
 {
 	return sizeof(*f) + f->frames.cap * sizeof(struct frame) + f->keys.cap * sizeof(uint64_t) +
-	       f->lines.cap * sizeof(struct ep_frame_name) + ep_index_bytes(&f->index) +
-	       ep_strings_bytes(f->strings);
+	       f->lines.cap * sizeof(struct ep_frame_name) + f->put_back.cap * sizeof(uint32_t) +
+	       ep_index_bytes(&f->index) + ep_strings_bytes(f->strings);
 }
 
 uint64_t ep_frame_lookup_addr(const struct ep_frame *frame)
@@ -254,24 +260,32 @@ uint64_t ep_frame_lookup_addr(const struct ep_frame *frame)
 	return frame->flags & EP_FRAME_RETURN_ADDRESS && address ? address - 1 : address;
 }
 
-uint32_t ep_frames_next_pending(struct ep_frames *f, uint32_t *cursor)
+static bool take(struct ep_frames *f, uint32_t id)
 {
-	*cursor = EP_MAX(*cursor, f->n_taken);
-	while (*cursor < f->frames.len) {
-		uint32_t id = ++*cursor;
-		struct frame *frame = frame_at(f, id);
-		bool pending = frame->state == EP_FRAME_PENDING;
+	struct frame *frame = frame_at(f, id);
 
-		if (pending)
-			frame->state = EP_FRAME_TAKEN;
-		if (f->n_taken == id - 1)
-			f->n_taken = id;
-		if (pending)
+	if (frame->state != EP_FRAME_PENDING)
+		return false;
+	frame->state = EP_FRAME_TAKEN;
+	return true;
+}
+
+uint32_t ep_frames_take(struct ep_frames *f)
+{
+	while (f->put_back.len > 0) {
+		uint32_t id = *ep_vec_at(&f->put_back, uint32_t, --f->put_back.len);
+
+		if (take(f, id))
 			return id;
+	}
+	while (f->n_taken < f->frames.len) {
+		if (take(f, ++f->n_taken))
+			return f->n_taken;
 	}
 	return 0;
 }
 
+/* Without memory all from there on are looked through once more. */
 void ep_frames_put_back(struct ep_frames *f, uint32_t id)
 {
 	struct frame *frame = frame_at(f, id);
@@ -279,7 +293,26 @@ void ep_frames_put_back(struct ep_frames *f, uint32_t id)
 	if (frame->state != EP_FRAME_TAKEN)
 		return;
 	frame->state = EP_FRAME_PENDING;
-	f->n_taken = EP_MIN(f->n_taken, id - 1);
+	if (ep_vec_append(&f->put_back, &id, 1) < 0)
+		f->n_taken = EP_MIN(f->n_taken, id - 1);
+}
+
+void ep_frames_put_off(struct ep_frames *f, uint32_t id)
+{
+	struct frame *frame = frame_at(f, id);
+
+	frame->tries += frame->tries < MAX_TRIES;
+	ep_frames_put_back(f, id);
+}
+
+uint32_t ep_frames_tries(const struct ep_frames *f, uint32_t id)
+{
+	return frame_at(f, id)->tries;
+}
+
+bool ep_frames_is_shared(const struct ep_frames *f)
+{
+	return f->refs > 1;
 }
 
 uint32_t ep_frames_first_unresolved(struct ep_frames *f)

@@ -24,8 +24,8 @@
 struct ep_frames;
 
 enum ep_frame_state {
-	EP_FRAME_PENDING,  /* nobody has looked for a name yet */
-	EP_FRAME_TAKEN,	   /* somebody is looking, see ep_frames_next_pending */
+	EP_FRAME_PENDING,  /* nobody looks for a name yet, or not now */
+	EP_FRAME_TAKEN,	   /* somebody looks, see ep_frames_take */
 	EP_FRAME_RESOLVED, /* has all the names it will get, maybe none */
 };
 
@@ -84,12 +84,16 @@ size_t ep_frames_bytes(const struct ep_frames *frames);
 uint64_t ep_frame_lookup_addr(const struct ep_frame *frame);
 
 /*
- * For resolvers: the next PENDING frame with an id above *cursor (start with 0), which becomes
- * TAKEN; its id, or 0 at the end. Frames added later have higher ids, so a cursor can be kept.
- * A resolver that gives up puts a frame back with ep_frames_put_back (and starts a new cursor).
+ * For resolvers: the next PENDING frame, which becomes TAKEN; its id, or 0 when there is none. O(1): those
+ * that were put back, then new ones in turn. A resolver that has no answer for now puts a frame back: to be asked
+ * for at once, or, put off, after a failure that may pass. ep_frames_tries tells how often it was put off.
  */
-uint32_t ep_frames_next_pending(struct ep_frames *frames, uint32_t *cursor);
+uint32_t ep_frames_take(struct ep_frames *frames);
 void ep_frames_put_back(struct ep_frames *frames, uint32_t id);
+void ep_frames_put_off(struct ep_frames *frames, uint32_t id);
+uint32_t ep_frames_tries(const struct ep_frames *frames, uint32_t id);
+/* Does anybody else have a reference? */
+bool ep_frames_is_shared(const struct ep_frames *frames);
 uint32_t ep_frames_unresolved(const struct ep_frames *frames); /* PENDING or TAKEN */
 /* The lowest id that is not RESOLVED, count + 1 when all are. Amortized O(1). */
 uint32_t ep_frames_first_unresolved(struct ep_frames *frames);

@@ -9,6 +9,9 @@
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
+#include <sys/queue.h>
+
+#include <xxhash.h>
 
 /* What a new store has room for, and what is left when an empty chunk is given back: 64 KiB. */
 #define SPARE_WORDS 16384
@@ -26,10 +29,16 @@ struct ep_delta_store {
 	struct ep_shared_rules rules;
 	struct ep_vec fresh, rested; /* struct ep_block: freed since, and before, the last collect */
 	struct ep_vec fresh_rules, rested_rules; /* uint32_t: the same for references to rules */
+	bool fresh_text, rested_text;		 /* some of these blocks are tables' */
 	size_t used_words;
+	LIST_HEAD(, ep_delta_store_text) texts;
 };
 
 struct ep_delta_store_text {
+	LIST_ENTRY(ep_delta_store_text) link;
+	uint64_t hash;		/* of the table */
+	uint32_t refs;		/* executables whose tables are equal */
+	bool is_listed;		/* it is whole, and can be found */
 	struct ep_vec segments; /* struct ep_delta_store_segment */
 	struct ep_vec blocks;	/* struct ep_block */
 	struct ep_vec rules;	/* uint32_t: index in the shared rules, by the table's own index */
@@ -47,6 +56,7 @@ int ep_delta_store_new(const struct ep_delta_store_ops *ops, size_t max_bytes, s
 	store->max_bytes = max_bytes;
 	ep_blocks_init(&store->blocks);
 	ep_shared_rules_init(&store->rules, ops->rules);
+	LIST_INIT(&store->texts);
 	ep_vec_init(&store->fresh, sizeof(struct ep_block), 1u << 24);
 	ep_vec_init(&store->rested, sizeof(struct ep_block), 1u << 24);
 	ep_vec_init(&store->fresh_rules, sizeof(uint32_t), 1u << 24);
@@ -311,12 +321,86 @@ static int put_rules(struct ep_delta_store *store, struct ep_delta_store_text *t
 	return r;
 }
 
-static struct ep_delta_store_text *new_text(void)
+static uint64_t table_hash(const struct ep_unwind_table *table)
+{
+	uint64_t hash = XXH3_64bits(table->segments, table->n_segments * sizeof(*table->segments));
+
+	hash = XXH3_64bits_withSeed(table->pages, table->n_pages * sizeof(*table->pages), hash);
+	hash = XXH3_64bits_withSeed(table->deltas, table->n_deltas * sizeof(*table->deltas), hash);
+	return XXH3_64bits_withSeed(table->rules, table->n_rules * sizeof(*table->rules), hash);
+}
+
+static bool has_page(const struct ep_delta_store *store, const struct ep_delta_store_text *text,
+		     uint64_t entry, const struct ep_unwind_table *table, uint64_t page)
+{
+	uint32_t n = EP_PAGE_COUNT(page);
+	const uint32_t *from = table->deltas + EP_PAGE_REF(page), *deltas;
+
+	if (n == 0)
+		return entry == EP_PAGE(0, renumber(text, EP_PAGE_REF(page)));
+	if (EP_PAGE_COUNT(entry) != n)
+		return false;
+	deltas = words_at(store, EP_PAGE_REF(entry));
+	for (uint32_t i = 0; i < n; i++) {
+		if (deltas[i] != ((from[i] & ~0xfffffu) | renumber(text, EP_DELTA_RULE(from[i]))))
+			return false;
+	}
+	return true;
+}
+
+/* True when it is what this table would become. Whoever asks has a reference. */
+static bool is_of_table(const struct ep_delta_store *store, const struct ep_delta_store_text *text,
+			const struct ep_unwind_table *table)
+{
+	if (text->segments.len != table->n_segments || text->rules.len != table->n_rules)
+		return false;
+	for (size_t i = 0; i < table->n_rules; i++) {
+		uint32_t index = *ep_vec_at(&text->rules, uint32_t, i);
+
+		if (memcmp(&store->ops.rules[index], &table->rules[i], sizeof(*table->rules)) != 0)
+			return false;
+	}
+	for (size_t i = 0; i < table->n_segments; i++) {
+		const struct ep_unwind_segment *from = &table->segments[i];
+		const struct ep_delta_store_segment *segment =
+			ep_vec_at(&text->segments, struct ep_delta_store_segment, i);
+		const uint64_t *entries = (const uint64_t *)words_at(store, segment->pages);
+
+		if (segment->va != from->va || segment->n_pages != from->n_pages)
+			return false;
+		for (uint32_t j = 0; j < from->n_pages; j++) {
+			if (!has_page(store, text, entries[j], table,
+				      table->pages[from->first_page + j]))
+				return false;
+		}
+	}
+	return true;
+}
+
+/* With a reference more; NULL: there is none of this hash. */
+static struct ep_delta_store_text *find_text(struct ep_delta_store *store, uint64_t hash)
+{
+	struct ep_delta_store_text *text;
+
+	pthread_mutex_lock(&store->lock);
+	LIST_FOREACH (text, &store->texts, link) {
+		if (text->hash == hash) {
+			text->refs++;
+			break;
+		}
+	}
+	pthread_mutex_unlock(&store->lock);
+	return text;
+}
+
+static struct ep_delta_store_text *new_text(uint64_t hash)
 {
 	struct ep_delta_store_text *text = calloc(1, sizeof(*text));
 
 	if (!text)
 		return NULL;
+	text->hash = hash;
+	text->refs = 1;
 	ep_vec_init(&text->segments, sizeof(struct ep_delta_store_segment), 4096);
 	ep_vec_init(&text->blocks, sizeof(struct ep_block), 1u << 20);
 	ep_vec_init(&text->rules, sizeof(uint32_t), EP_MAX_RULES);
@@ -326,9 +410,17 @@ static struct ep_delta_store_text *new_text(void)
 int ep_delta_store_put_text(struct ep_delta_store *store, const struct ep_unwind_table *table,
 		      struct ep_delta_store_text **ret_text)
 {
-	struct ep_delta_store_text *text = new_text();
-	int r = text ? put_rules(store, text, table) : -ENOMEM;
+	uint64_t hash = table_hash(table);
+	struct ep_delta_store_text *text = find_text(store, hash);
+	int r;
 
+	if (text && is_of_table(store, text, table)) {
+		*ret_text = text;
+		return 0;
+	}
+	ep_delta_store_drop_text(store, text);
+	text = new_text(hash);
+	r = text ? put_rules(store, text, table) : -ENOMEM;
 	for (size_t i = 0; r == 0 && i < table->n_segments; i++)
 		r = put_segment(store, text, table, &table->segments[i]);
 	if (r < 0) {
@@ -339,6 +431,10 @@ int ep_delta_store_put_text(struct ep_delta_store *store, const struct ep_unwind
 	ep_vec_shrink(&text->segments);
 	ep_vec_shrink(&text->blocks);
 	ep_vec_shrink(&text->rules);
+	pthread_mutex_lock(&store->lock);
+	LIST_INSERT_HEAD(&store->texts, text, link);
+	text->is_listed = true;
+	pthread_mutex_unlock(&store->lock);
 	*ret_text = text;
 	return 0;
 }
@@ -350,8 +446,15 @@ void ep_delta_store_drop_text(struct ep_delta_store *store, struct ep_delta_stor
 	if (!text)
 		return;
 	pthread_mutex_lock(&store->lock);
+	if (--text->refs > 0) {
+		pthread_mutex_unlock(&store->lock);
+		return;
+	}
+	if (text->is_listed)
+		LIST_REMOVE(text, link);
 	ep_vec_each(&text->blocks, block)
 		rest_block(store, *block);
+	store->fresh_text = true;
 	/* Without memory the references are kept for ever. */
 	(void)ep_vec_append(&store->fresh_rules, text->rules.data, text->rules.len);
 	pthread_mutex_unlock(&store->lock);
@@ -368,7 +471,7 @@ size_t ep_delta_store_text_bytes(const struct ep_delta_store_text *text)
 
 	ep_vec_each(&text->blocks, block)
 		words += block->words;
-	return words * 4;
+	return words * 4 / __atomic_load_n(&text->refs, __ATOMIC_RELAXED);
 }
 
 size_t ep_delta_store_text_segments(const struct ep_delta_store_text *text,
@@ -465,7 +568,7 @@ static void begin_generation(struct ep_delta_store *store)
 {
 	uint32_t *generation = store->ops.generation;
 
-	if (!generation || store->rested.len + store->rested_rules.len == 0)
+	if (!generation || !store->rested_text)
 		return;
 	/* 0 is nobody's. Written before the memory is given back, hence before it is written anew. */
 	__atomic_store_n(generation, *generation + 1 ? *generation + 1 : 1, __ATOMIC_SEQ_CST);
@@ -484,6 +587,8 @@ void ep_delta_store_collect(struct ep_delta_store *store)
 		ep_shared_rules_unref(&store->rules, *rule);
 	turn(&store->fresh, &store->rested);
 	turn(&store->fresh_rules, &store->rested_rules);
+	store->rested_text = store->fresh_text;
+	store->fresh_text = false;
 	pthread_mutex_unlock(&store->lock);
 	remove_empty_chunks(store);
 }

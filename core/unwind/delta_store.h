@@ -5,8 +5,8 @@
  *
  * A block is a piece of one chunk. Freed blocks and rules rest until ep_delta_store_collect is
  * called a second time, so that a BPF program that is just reading one is done with it before it is
- * written again. What BPF remembers beyond that (bpf/memo.bpf.h) it forgets by the generation,
- * which is another one before anything that rested is used.
+ * written again. What BPF remembers beyond that (bpf/memo.bpf.h) it forgets by the generation of tables,
+ * which is another one before the memory of freed ones is used, and by the serial numbers of rows.
  *
  * Thread-safe. Adding and removing a chunk waits 8 to 16 ms for the kernel's grace period, so the
  * calls that may do so are for worker threads: put_text, add_room, collect.
@@ -44,12 +44,13 @@ struct ep_delta_store_segment {
 struct ep_delta_store_text;
 
 /*
- * Copies a table into the store. 0; -E2BIG when that would exceed max_bytes or the rule table;
- * -ENOMEM. Nothing is kept of the table.
+ * Copies a table into the store, unless an equal one is there: then that has one more user. 0;
+ * -E2BIG when that would exceed max_bytes or the rule table; -ENOMEM. Nothing is kept of the table.
  */
 int ep_delta_store_put_text(struct ep_delta_store *store, const struct ep_unwind_table *table,
 		      struct ep_delta_store_text **ret_text);
 void ep_delta_store_drop_text(struct ep_delta_store *store, struct ep_delta_store_text *text);
+/* Those of one that is shared count for each user in part. */
 size_t ep_delta_store_text_bytes(const struct ep_delta_store_text *text);
 size_t ep_delta_store_text_segments(const struct ep_delta_store_text *text,
 			      const struct ep_delta_store_segment **ret_segments);

@@ -6,7 +6,7 @@
  *	            └───────────── deadline, connection lost ──────────────►┘
  *
  * 1. nghttp2 must not be asked to send from within its own callbacks, nor be deleted there:
- *callbacks only note things, pump() does them.
+ * callbacks only note things, pump() does them.
  * 2. A server that answers early has us stop sending (RST_STREAM), or unread data would eat the
  *    window of the connection.
  * 3. After GOAWAY streams that the server has not seen end with REFUSED_STREAM (nghttp2 does that);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Delivers payloads to one endpoint, oldest first: a queue bounded in bytes, retries by the rules
- *of OTLP, counters. The loop's.
+ * of OTLP, counters. The loop's.
  *
  *	push ──► waiting ──► under way ──accepted──► gone
  *	            │ ▲          └── retry: waits, with growing breaks for the whole endpoint

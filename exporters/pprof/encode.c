@@ -388,7 +388,7 @@ static const char *error_text(uint32_t error)
 
 void pprof_quality(const struct ep_batch *batch, char *text, size_t len)
 {
-	uint64_t by_error[EP_ERROR_COUNT + 1] = {0}, total = 0;
+	uint64_t by_error[EP_ERROR_COUNT + 1] = {0}, total = 0, raw_ns = 0;
 	size_t used = 0;
 
 	for (uint32_t i = 0; i < batch->n_samples; i++) {
@@ -396,6 +396,8 @@ void pprof_quality(const struct ep_batch *batch, char *text, size_t len)
 
 		by_error[EP_MIN(error, (uint32_t)EP_ERROR_COUNT)] += ep_batch_weight_ns(batch, i);
 		total += ep_batch_weight_ns(batch, i);
+		if (error == EP_ERROR_NONE && ep_batch_has_raw_code(batch, batch->sample_stack[i]))
+			raw_ns += ep_batch_weight_ns(batch, i);
 	}
 	snprintf(text, len, "no samples");
 	for (uint32_t error = 0; error <= EP_ERROR_COUNT && total && used < len; error++) {
@@ -404,6 +406,10 @@ void pprof_quality(const struct ep_batch *batch, char *text, size_t len)
 		used += (size_t)snprintf(text + used, len - used, "%s%.1f %% %s", used ? ", " : "",
 					 100.0 * (double)by_error[error] / (double)total,
 					 error_text(error));
+		if (error == EP_ERROR_NONE && raw_ns && used < len)
+			used += (size_t)snprintf(text + used, len - used,
+						 " (%.1f %% with code of no file)",
+						 100.0 * (double)raw_ns / (double)total);
 	}
 }
 

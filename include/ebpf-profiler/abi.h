@@ -6,8 +6,8 @@
  *
  * History
  *   1.0  exporters: options, batches, host services
- *   1.1  unwinders: unwinder.h and bpf/, advice for doctor, descriptions of code; environments, Go
- *        build ids and weights in batches
+ *   1.1  unwinders: unwinder.h and bpf/, advice for doctor, descriptions of code, names that stay;
+ *        environments, Go build ids and weights in batches
  */
 #ifndef EP_ABI_H
 #define EP_ABI_H

@@ -15,6 +15,7 @@
 
 #include "ebpf-profiler/abi.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum ep_mapping_flag {
@@ -138,6 +139,20 @@ static inline uint64_t ep_batch_weight_ns(const struct ep_batch *batch, uint32_t
 {
 	return EP_HAS(batch, sample_weight_ns) ? batch->sample_weight_ns[row]
 					       : batch->sample_count[row] * batch->period_ns;
+}
+
+/* True for a stack with an address in code of no file, as a JIT makes it, that nobody could name. */
+static inline bool ep_batch_has_raw_code(const struct ep_batch *batch, uint32_t stack)
+{
+	for (uint32_t i = batch->stack_location_first[stack];
+	     i < batch->stack_location_first[stack + 1]; i++) {
+		uint32_t location = batch->stack_location[i];
+
+		if ((batch->location_flags[location] & EP_LOCATION_UNNAMED) &&
+		    batch->location_mapping[location] == 0)
+			return true;
+	}
+	return false;
 }
 
 #endif

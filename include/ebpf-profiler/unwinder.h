@@ -37,6 +37,9 @@ struct ep_names;  /* takes the names of one frame, during symbolize */
 #define EP_FRAME_GONE  3 /* symbolize: what it ran is no longer in memory: an honest unknown frame */
 #define EP_CODE_ONLY   4 /* probe: no runtime, but code that `describe` has something to say of; nobody is
 			  * attached to it */
+#define EP_LAUNCHER    5 /* probe: no runtime, but a file that loads mine (by dlopen). The language's BPF
+			  * program is loaded as soon as a process maps it, or is about to: the verifier takes
+			  * longer than a runtime to start. *ret_executable stays as it was */
 
 struct ep_symbol {
 	uint64_t va;	/* ELF virtual address; of a TLS symbol: offset in the TLS segment */
@@ -226,7 +229,10 @@ struct ep_unwinder_host {
 	int32_t (*target_pid)(const struct ep_target *target);
 	/* Add to a virtual address of the probed file to get the target address. */
 	uint64_t (*target_bias)(const struct ep_target *target);
-	/* 0, -EFAULT (all or nothing), -ESRCH, -EPERM. Prefer one read of a struct to many. */
+	/*
+	 * 0, -EFAULT (all or nothing), -ESRCH, -EPERM; -ETIME: reading for one symbolize took more than
+	 * 100 ms, the frame stays unnamed whatever is returned. Prefer one read of a struct to many.
+	 */
 	int (*target_read)(const struct ep_target *target, uint64_t addr, void *buf, size_t bytes);
 	/* NUL-terminated, cut at size - 1. 0, -EFAULT, -ESRCH. */
 	int (*target_string)(const struct ep_target *target, uint64_t addr, char *buf, size_t size);
@@ -246,7 +252,10 @@ struct ep_unwinder_host {
 	int (*tls_path)(const struct ep_target *target, const struct ep_variable *variable,
 			struct ep_tls *ret);
 
-	/* --- what BPF gets to know of a process; takes effect when the call returns 0 --- */
+	/*
+	 * --- what BPF gets to know of a process. From attach and refresh it takes effect if the call
+	 * returns 0, from symbolize in any case: it is of the process, not of the frame ---
+	 */
 	/* At most EP_STATE_BYTES, as the BPF program's ep_get_state gives them. 0, -E2BIG. */
 	int (*set_state)(struct ep_target *target, const void *state, size_t bytes);
 	/* Replaces all earlier ones. Sorted or not, disjoint; at most EP_MAX_RANGES. 0, -EINVAL,
@@ -308,8 +317,8 @@ struct ep_unwinder_ops {
 	const struct ep_bpf_image *bpf; /* required */
 
 	/*
-	 * Required. 0, EP_CODE_ONLY (*ret_executable is set as well, for describe and unload), EP_NOT_MINE, or a
-	 * negative errno (logged at debug level by the host).
+	 * Required. 0, EP_CODE_ONLY (*ret_executable is set as well, for describe and unload), EP_LAUNCHER,
+	 * EP_NOT_MINE, or a negative errno (logged at debug level by the host).
 	 */
 	int (*probe)(const struct ep_unwinder_host *host, const struct ep_file *file,
 		     void **ret_executable);
@@ -348,6 +357,13 @@ struct ep_unwinder_ops {
 	 * added holds then.
 	 */
 	int (*describe)(void *executable, const struct ep_file *file, struct ep_description *description);
+	/*
+	 * Optional: for how many ms the name of a frame rarely goes, in a program that is older than ten seconds.
+	 * With 1000 and more, names may be looked for some time later, many together, until too many of them
+	 * were EP_FRAME_GONE. 0: at once.
+	 */
+	uint32_t names_stay_ms;
+	uint32_t pad2;
 };
 
 #endif

@@ -42,6 +42,7 @@ static const struct ep_unwinder_ops ops = {
 	.attach = hotspot_attach,
 	.refresh = hotspot_refresh,
 	.symbolize = hotspot_symbolize,
+	.names_stay_ms = 1000,
 	.detach = hotspot_detach,
 	.unload = hotspot_unload,
 	.frame_type = "jvm",

@@ -264,6 +264,9 @@ int hotspot_probe(const struct ep_unwinder_host *host, const struct ep_file *fil
 	struct hotspot_executable *exe;
 	int r = hotspot_tables_find(host, file, &tables);
 
+	/* libjli, with which each `java` finds and opens libjvm (src/java.base/share/native/libjli/java.c, 8 to 28). */
+	if (r == EP_NOT_MINE && symbol_va(host, file, "JLI_Launch"))
+		return EP_LAUNCHER;
 	if (r != 0)
 		return r;
 	exe = calloc(1, sizeof(*exe));

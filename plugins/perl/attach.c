@@ -11,39 +11,29 @@
  */
 #include "plugins/perl/perl.h"
 #include "plugins/perl/symbolize/names.h"
-
-#include "core/base/util.h"
+#include "plugins/shared/attach/attach.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#define MAX_KEYS       4096 /* PTHREAD_KEYS_MAX is 1024 in glibc, 128 in musl */
-#define MAX_STACKS     64   /* stackinfos that are looked at */
-#define LAYOUT_LOOKS   4
-#define LOOK_NS	       2000000 /* between two that failed */
-#define MAX_CONTEXTS   (1 << 24)
-#define OP_NAME_BYTES  16
-#define MAX_COMPLETIONS 64 /* attempts made by the way, in symbolize */
+#define MAX_STACKS    64 /* stackinfos that are looked at */
+#define LAYOUT_LOOKS  4
+#define MAX_CONTEXTS  (1 << 24)
+#define OP_NAME_BYTES 16
 
 /* The newest release whose layout was read; later ones are looked at before they are walked. */
 #define NEWEST_KNOWN 44
 
 struct instance {
+	struct attach process;
 	const struct pl_executable *exe;
-	struct ep_target *target;
 	struct pl_layout layout; /* with this build's op numbers */
-	struct pl_names_cache *cache;
-	struct pl_files *files;
+	struct pl_namer namer;
 	struct pl_state state;
-	bool armed;    /* BPF has the state and the ranges */
-	bool complete; /* nothing is left to find out */
-	uint32_t completions;
-	uint64_t interp_addr; /* the first one; 0: not known, or members are variables */
+	const struct pl_members *members; /* the file's variables, or the layout's */
+	uint64_t interp_addr; /* the first one; 0: not known, or its members are variables */
 	uint64_t defstash_addr; /* of the variable or member */
-	uint64_t incgv_addr;	/* the same, of PL_incgv: %INC */
-	uint64_t origfile_addr;	/* of PL_origfilename */
 };
 
 /* cop.h: struct stackinfo, up to si_cxmax. */
@@ -52,49 +42,7 @@ struct stackinfo {
 	int32_t index, max;
 };
 
-static int read_target(const struct instance *inst, uint64_t addr, void *buf, size_t bytes)
-{
-	return inst->exe->host->target_read(inst->target, addr, buf, bytes);
-}
-
-static uint64_t target_addr(const struct instance *inst, uint64_t va)
-{
-	return va ? va + inst->exe->host->target_bias(inst->target) : 0;
-}
-
 /* --- what the file says ---------------------------------------------------------------------------- */
-
-/* Members of the interpreter that PL_curinterp points to: the first one, which is the main thread's. */
-static void fill_members(struct instance *inst)
-{
-	const struct pl_members *members = &inst->layout.members;
-	struct pl_state *state = &inst->state;
-
-	state->op_off = members->op;
-	state->cop_off = members->cop;
-	state->stack_off = members->stack;
-	state->defstash_off = members->defstash;
-	state->dbsub_off = members->dbsub;
-	state->compiling_off = members->compiling;
-	state->holder_addr = target_addr(inst, inst->exe->curinterp_va);
-	state->holder_of_main = inst->exe->key_va != 0;
-}
-
-static void fill_variables(struct instance *inst)
-{
-	const struct pl_executable *exe = inst->exe;
-	struct pl_state *state = &inst->state;
-
-	state->op_off = target_addr(inst, exe->op_va);
-	state->cop_off = target_addr(inst, exe->cop_va);
-	state->stack_off = target_addr(inst, exe->stack_va);
-	state->defstash_off = target_addr(inst, exe->defstash_va);
-	state->dbsub_off = target_addr(inst, exe->dbsub_va);
-	state->compiling_off = target_addr(inst, exe->compiling_va);
-	inst->defstash_addr = state->defstash_off;
-	inst->incgv_addr = target_addr(inst, exe->incgv_va);
-	inst->origfile_addr = target_addr(inst, exe->origfile_va);
-}
 
 static void fill_layout(struct instance *inst)
 {
@@ -111,71 +59,80 @@ static void fill_layout(struct instance *inst)
 	state->op_entereval = layout->ops.entereval;
 }
 
-static void fill_state(struct instance *inst)
+/* Where a variable is; a member keeps its offset in the interpreter. */
+static uint64_t find_member(const struct instance *inst, uint64_t member)
 {
-	inst->state.unproven = 1;
-	fill_layout(inst);
-	if (inst->exe->op_va)
-		fill_variables(inst);
-	else
-		fill_members(inst);
+	return inst->exe->variables.op ? attach_addr(&inst->process, member) : member;
 }
 
-/* --- where the interpreter is ------------------------------------------------------------------- */
+/* Members are those of the first interpreter, the main thread's: PL_curinterp points to it. */
+static void fill_state(struct instance *inst)
+{
+	const struct pl_executable *exe = inst->exe;
+	const struct pl_members *members =
+		exe->variables.op ? &exe->variables : &exe->layout.members;
+	struct pl_state *state = &inst->state;
+
+	inst->members = members;
+	state->unproven = 1;
+	fill_layout(inst);
+	state->op_off = find_member(inst, members->op);
+	state->cop_off = find_member(inst, members->cop);
+	state->stack_off = find_member(inst, members->stack);
+	state->defstash_off = find_member(inst, members->defstash);
+	state->dbsub_off = find_member(inst, members->dbsub);
+	state->compiling_off = find_member(inst, members->compiling);
+	if (exe->variables.op)
+		return;
+	state->holder_addr = attach_addr(&inst->process, exe->curinterp_va);
+	state->holder_of_main = exe->key_va != 0;
+}
 
 static int find_interpreter(struct instance *inst)
 {
-	const struct pl_members *members = &inst->layout.members;
-	int r;
+	uint64_t incgv = find_member(inst, inst->members->incgv);
+	uint64_t origfile = find_member(inst, inst->members->origfile);
+	int r = 0;
 
-	if (inst->exe->op_va)
-		return 0;
-	r = read_target(inst, inst->state.holder_addr, &inst->interp_addr,
-			sizeof(inst->interp_addr));
+	if (inst->state.holder_addr)
+		r = attach_read(inst, inst->state.holder_addr, &inst->interp_addr,
+				sizeof(inst->interp_addr));
 	if (r < 0)
 		return r;
-	if (!inst->interp_addr)
+	if (inst->state.holder_addr && !inst->interp_addr)
 		return EP_NOT_YET;
-	inst->defstash_addr = inst->interp_addr + members->defstash;
-	inst->incgv_addr = inst->interp_addr + members->incgv;
-	inst->origfile_addr = inst->interp_addr + members->origfile;
+	inst->defstash_addr = inst->interp_addr + inst->state.defstash_off;
+	inst->namer.incgv_addr = incgv ? inst->interp_addr + incgv : 0;
+	inst->namer.origfile_addr = origfile ? inst->interp_addr + origfile : 0;
 	return 0;
 }
 
-static int key_path(const struct instance *inst, struct ep_tls *ret)
-{
-	int32_t key;
-	int r = read_target(inst, target_addr(inst, inst->exe->key_va), &key, sizeof(key));
-
-	if (r < 0)
-		return r;
-	if (key < 0 || key >= MAX_KEYS)
-		return -ENODATA;
-	return inst->exe->host->tls_key(inst->target, (uint32_t)key, ret);
-}
-
 /* Of a thread. The key is made after PL_curinterp is set (perl.h: INIT_TLS_AND_INTERP). */
-static int find_path(struct instance *inst)
+static int find_path(void *instance)
 {
+	struct instance *inst = instance;
 	const struct pl_executable *exe = inst->exe;
 	struct ep_tls path = {0};
 	int r = -ENODATA;
 
-	if (!exe->key_va || exe->op_va)
+	if (inst->state.unproven)
+		return EP_NOT_YET;
+	if (!exe->key_va || exe->variables.op)
 		return 0;
 	if (exe->has_context)
-		r = exe->host->tls_variable(inst->target, exe->context_off, &path);
+		r = exe->host->tls_variable(inst->process.target, exe->context_off, &path);
 	if (r < 0)
-		r = key_path(inst, &path);
+		r = attach_key(&inst->process, exe->key_va, &path);
 	if (r == 0)
 		inst->state.interp = path;
-	return r == -ENODATA ? EP_NOT_YET : r;
+	/* A C library that we do not know has a main thread all the same. */
+	return r == -ENOTSUP ? 0 : r;
 }
 
 /* --- does the layout hold? ---------------------------------------------------------------------- */
 
 /* Outcomes of a look: 0, EP_NOT_YET, -ENOTSUP, or what reading said. */
-static int look_at_stacks(const struct instance *inst, uint64_t stack)
+static int look_at_stacks(struct instance *inst, uint64_t stack)
 {
 	struct stackinfo info;
 	uint8_t context;
@@ -183,70 +140,59 @@ static int look_at_stacks(const struct instance *inst, uint64_t stack)
 	if (!stack)
 		return EP_NOT_YET;
 	for (uint32_t i = 0; stack && i < MAX_STACKS; i++) {
-		if (read_target(inst, stack, &info, sizeof(info)) < 0)
+		if (attach_read(inst, stack, &info, sizeof(info)) < 0)
 			return -ENOTSUP;
 		if (info.index < -1 || info.index > info.max || info.max > MAX_CONTEXTS ||
-		    read_target(inst, info.contexts, &context, 1) < 0)
+		    attach_read(inst, info.contexts, &context, 1) < 0)
 			return -ENOTSUP;
 		stack = info.previous;
 	}
 	return 0;
 }
 
-static int look_at_members(const struct instance *inst)
+static int look_at_members(void *instance)
 {
+	struct instance *inst = instance;
 	const struct pl_executable *exe = inst->exe;
 	uint64_t stack_addr = inst->interp_addr + inst->state.stack_off, stash, stack;
 	char name[32];
 	int r;
 
-	r = read_target(inst, inst->defstash_addr, &stash, sizeof(stash));
+	r = attach_read(inst, inst->defstash_addr, &stash, sizeof(stash));
 	if (r == 0)
-		r = read_target(inst, stack_addr, &stack, sizeof(stack));
+		r = attach_read(inst, stack_addr, &stack, sizeof(stack));
 	if (r < 0)
 		return r;
 	if (!stash)
 		return EP_NOT_YET; /* not constructed yet, or destructed */
-	r = pl_stash_name(exe->host, inst->target, &inst->layout, stash, name, sizeof(name));
+	r = pl_stash_name(exe->host, inst->process.target, &inst->layout, stash, name,
+			  sizeof(name));
 	if (r < 0)
 		return r == -ESRCH ? r : -ENOTSUP;
 	return strcmp(name, "main") == 0 ? look_at_stacks(inst, stack) : -ENOTSUP;
 }
 
-/* The target runs meanwhile: one look that fails proves nothing. */
-static int check_members(const struct instance *inst)
+static bool is_op(struct instance *inst, uint32_t number, const char *name)
 {
-	int r = -ENOTSUP;
-
-	for (uint32_t i = 0; i < LAYOUT_LOOKS && r == -ENOTSUP; i++) {
-		if (i)
-			(void)nanosleep(&(struct timespec){.tv_nsec = LOOK_NS}, NULL);
-		r = look_at_members(inst);
-	}
-	return r;
-}
-
-static bool is_op(const struct instance *inst, uint32_t number, const char *name)
-{
+	const struct pl_executable *exe = inst->exe;
+	uint64_t names = attach_addr(&inst->process, exe->op_name_va), addr;
 	char text[OP_NAME_BYTES];
-	uint64_t addr;
 
-	if (number >= inst->exe->n_op_names ||
-	    read_target(inst, target_addr(inst, inst->exe->op_name_va) + 8ull * number, &addr,
-			sizeof(addr)) < 0)
+	if (number >= exe->n_op_names ||
+	    attach_read(inst, names + 8ull * number, &addr, sizeof(addr)) < 0)
 		return false;
-	return inst->exe->host->target_string(inst->target, addr, text, sizeof(text)) == 0 &&
+	return exe->host->target_string(inst->process.target, addr, text, sizeof(text)) == 0 &&
 	       strcmp(text, name) == 0;
 }
 
 /* The release's number, or another one where PL_op_name says so; 0: there is none. */
-static uint32_t find_op(const struct instance *inst, uint32_t number, const char *name)
+static uint32_t find_op(struct instance *inst, uint32_t number, const char *name)
 {
-	if (is_op(inst, number, name))
-		return number;
-	for (uint32_t i = 1; i < inst->exe->n_op_names; i++) {
-		if (is_op(inst, i, name))
-			return i;
+	for (uint32_t i = 0; i < inst->exe->n_op_names; i++) {
+		uint32_t op = i ? i : number;
+
+		if (is_op(inst, op, name))
+			return op;
 	}
 	return 0;
 }
@@ -262,135 +208,94 @@ static int check_ops(struct instance *inst)
 	ops->entereval = find_op(inst, ops->entereval, "entereval");
 	ops->nextstate = find_op(inst, ops->nextstate, "nextstate");
 	ops->dbstate = find_op(inst, ops->dbstate, "dbstate");
-	return ops->entersub && ops->require && ops->entereval && ops->nextstate && ops->dbstate
-		       ? 0
-		       : -ENOTSUP;
-}
-
-static void warn_layout(const struct instance *inst)
-{
-	inst->exe->host->host->log(EP_HOST_WARN,
-				   "perl: pid %d: the structures of Perl 5.%u are not as expected: "
-				   "its Perl frames are missing, native ones stay",
-				   inst->exe->host->target_pid(inst->target), inst->layout.minor);
+	if (!ops->entersub || !ops->require || !ops->entereval || !ops->nextstate || !ops->dbstate)
+		return -ENOTSUP;
+	return 0;
 }
 
 /* --- operations --------------------------------------------------------------------------------- */
 
-static int set_ranges(const struct instance *inst)
+static int refuse(void *instance)
 {
-	const struct pl_executable *exe = inst->exe;
-	struct ep_range ranges[PL_MAX_CODE];
+	const struct instance *inst = instance;
 
-	for (uint32_t i = 0; i < exe->n_code; i++) {
-		uint64_t start = target_addr(inst, exe->code[i].va);
+	return attach_refuse(&inst->process, NULL, "the structures of Perl 5.%u are",
+			     inst->layout.minor);
+}
 
-		ranges[i] = (struct ep_range){
-			.start = start,
-			.end = start + exe->code[i].bytes,
-			.mode = EP_RANGE_MARK,
-		};
-	}
-	return exe->host->set_ranges(inst->target, ranges, exe->n_code);
+static int set_ranges(void *instance)
+{
+	const struct instance *inst = instance;
+
+	return attach_mark(&inst->process, inst->exe->code, inst->exe->n_code, NULL);
 }
 
 /* 0: all of it holds, EP_NOT_YET, -ENOTSUP, or what reading said. */
-static int prove(struct instance *inst)
+static int prove(void *instance)
 {
+	struct instance *inst = instance;
 	int r = find_interpreter(inst), gone;
 	uint64_t stash;
 
 	if (r == 0)
-		r = check_members(inst);
+		r = attach_look(look_at_members, inst, LAYOUT_LOOKS);
 	if (r == 0)
 		r = check_ops(inst);
 	if (r == 0)
 		fill_layout(inst);
 	inst->state.unproven = r != 0;
 	/* What a process that ends has left to read proves nothing. */
-	gone = r == -ENOTSUP ? read_target(inst, inst->defstash_addr, &stash, sizeof(stash)) : 0;
+	gone = r == -ENOTSUP ? attach_read(inst, inst->defstash_addr, &stash, sizeof(stash)) : 0;
 	return gone < 0 ? gone : r;
 }
 
-static int tell(struct instance *inst)
+static const struct attach_language language = {
+	.plugin = "perl",
+	.frames = "Perl",
+	.prove = prove,
+	.find_paths = find_path,
+	.set_ranges = set_ranges,
+	.refuse = refuse,
+	.state_off = offsetof(struct instance, state),
+	.state_bytes = sizeof(struct pl_state),
+};
+
+void pl_detach(void *instance)
 {
-	int r = inst->exe->host->set_state(inst->target, &inst->state, sizeof(inst->state));
+	struct instance *inst = instance;
 
-	if (r == 0 && !inst->armed)
-		r = set_ranges(inst);
-	inst->armed = inst->armed || r == 0;
-	return r;
-}
-
-/*
- * 0, EP_NOT_YET (more may be known later), -ENOTSUP, or a negative errno. While names are looked for
- * (aside), a layout that does not hold is that of a process that ends.
- */
-static int complete(struct instance *inst, bool aside)
-{
-	int proof = prove(inst), path = proof == 0 ? find_path(inst) : EP_NOT_YET, r;
-
-	if (proof == -ENOTSUP && !aside) {
-		warn_layout(inst);
-		return proof;
-	}
-	if (proof == -ESRCH || (proof != 0 && inst->layout.minor > NEWEST_KNOWN))
-		return proof;
-	r = tell(inst);
-	if (r < 0)
-		return r;
-	/* A C library that we do not know has a main thread all the same. */
-	inst->complete = proof == 0 && (path == 0 || path == -ENOTSUP);
-	return inst->complete ? 0 : EP_NOT_YET;
-}
-
-static int attach(struct instance *inst)
-{
-	int r = pl_names_cache_new(0, &inst->cache);
-
-	if (r == 0)
-		r = pl_files_new(&inst->files);
-	if (r < 0)
-		return r;
-	fill_state(inst);
-	r = complete(inst, false);
-	/* What is armed is attached: its samples ask for the rest. */
-	return r == EP_NOT_YET && inst->armed ? 0 : r;
-}
-
-static void instance_free(struct instance *inst)
-{
-	if (!inst)
-		return;
-	pl_names_cache_free(inst->cache);
-	pl_files_free(inst->files);
+	names_cache_free(inst->namer.cache);
+	pl_files_free(inst->namer.files);
 	free(inst);
 }
 
 int pl_attach(void *executable, struct ep_target *target, void **ret_instance)
 {
-	struct instance *inst = calloc(1, sizeof(*inst));
+	const struct pl_executable *exe = executable;
+	struct instance *inst = attach_new(sizeof(*inst), &language, exe->host, target);
 	int r;
 
 	if (!inst)
 		return -ENOMEM;
-	inst->exe = executable;
-	inst->target = target;
-	inst->layout = inst->exe->layout;
-	r = attach(inst);
-	if (r != 0) {
-		instance_free(inst);
-		return r;
-	}
-	*ret_instance = inst;
-	return 0;
+	inst->exe = exe;
+	inst->layout = exe->layout;
+	inst->namer.host = exe->host;
+	inst->namer.target = target;
+	inst->namer.layout = &inst->layout;
+	inst->process.is_certain = inst->layout.minor <= NEWEST_KNOWN;
+	fill_state(inst);
+	r = pl_names_cache_new(&inst->namer.cache);
+	if (r == 0)
+		r = pl_files_new(&inst->namer.files);
+	if (r == 0)
+		r = attach_arm(inst);
+	return attach_give(r, inst, pl_detach, ret_instance);
 }
 
 /* A process that has gone is still attached: what is remembered of it names frames. */
 int pl_refresh(void *instance)
 {
-	struct instance *inst = instance;
-	int r = inst->complete ? 0 : complete(inst, false);
+	int r = attach_arm(instance);
 
 	return r == -ESRCH ? 0 : r;
 }
@@ -402,26 +307,11 @@ int pl_symbolize(void *instance, const struct ep_raw_frame *frame, struct ep_nam
 	bool placed = true;
 	int r;
 
-	if (!inst->complete && inst->completions++ < MAX_COMPLETIONS)
-		(void)complete(inst, true);
-	r = pl_names_add(&(struct pl_namer){
-				 .host = host,
-				 .target = inst->target,
-				 .layout = &inst->layout,
-				 .cache = inst->cache,
-				 .files = inst->files,
-				 .incgv_addr = inst->incgv_addr,
-				 .origfile_addr = inst->origfile_addr,
-			 },
-			 frame, names, &placed);
+	attach_prove_aside(inst);
+	r = pl_names_add(&inst->namer, frame, names, &placed);
 	if (r == EP_FRAME_GONE)
-		host->count(inst->target, PL_COUNT_GONE, 1);
+		host->count(inst->process.target, PL_COUNT_GONE, 1);
 	else if (r == 0 && !placed)
-		host->count(inst->target, PL_COUNT_PLACE_GONE, 1);
+		host->count(inst->process.target, PL_COUNT_PLACE_GONE, 1);
 	return r;
-}
-
-void pl_detach(void *instance)
-{
-	instance_free(instance);
 }

@@ -13,7 +13,7 @@
 
 /* Members of struct interpreter (intrpvar.h); without threads they are variables. */
 struct pl_members {
-	uint32_t op, cop, stack, defstash, dbsub, compiling, incgv, origfile;
+	uint64_t op, cop, stack, defstash, dbsub, compiling, incgv, origfile;
 };
 
 struct pl_contexts {

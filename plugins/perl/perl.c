@@ -37,6 +37,7 @@ static const struct ep_unwinder_ops ops = {
 	.attach = pl_attach,
 	.refresh = pl_refresh,
 	.symbolize = pl_symbolize,
+	.names_stay_ms = 1000,
 	.detach = pl_detach,
 	.unload = pl_unload,
 	.describe = pl_describe,

@@ -29,8 +29,7 @@ struct pl_executable {
 	uint32_t n_op_names;
 	bool has_context; /* PL_current_context, a thread variable */
 	uint64_t context_off;
-	/* Without threads: variables of their own. */
-	uint64_t op_va, cop_va, stack_va, defstash_va, dbsub_va, compiling_va, incgv_va, origfile_va;
+	struct pl_members variables; /* without threads, at these addresses; op 0: they are members */
 	struct ep_symbol code[PL_MAX_CODE];
 	uint32_t n_code;
 };

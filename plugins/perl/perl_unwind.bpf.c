@@ -60,28 +60,28 @@ static __always_inline __u32 step_context(struct ep_record *rec, const struct pl
 	s->first = 0;
 	if (!read_context(state, s))
 		return PL_STEP_ERROR;
-	PL_FORGET();
+	EP_MEET();
 	if (is_passed(s))
 		return PL_STEP_AGAIN;
-	PL_FORGET();
+	EP_MEET();
 	if (s->phase == PL_PHASE_LOOK) {
 		look(state, s);
 		return PL_STEP_AGAIN;
 	}
 	find(state, s);
-	PL_FORGET();
+	EP_MEET();
 	if (is_complete(s) && !push_pending(rec, s))
 		return PL_STEP_FULL;
-	PL_FORGET();
+	EP_MEET();
 	if (s->type == CX_END)
 		return next_stack(s);
 	s->base |= s->found.hidden;
 	if (s->found.kind)
 		set_pending(state, s);
-	PL_FORGET();
+	EP_MEET();
 	if (s->found.look)
 		begin_look(state, s);
-	PL_FORGET();
+	EP_MEET();
 	if (s->found.leave)
 		leave_frame(s);
 	return PL_STEP_AGAIN;
@@ -123,7 +123,7 @@ int perl_unwind(struct bpf_perf_event_data *ctx)
 	if (!rec)
 		return 0;
 	state = ep_get_state(rec);
-	s = get_scratch(rec);
+	s = ep_get_scratch(rec);
 	if (state && s && !ep_is_entered(rec)) {
 		if (s->phase == PL_PHASE_START)
 			start(rec, state, s);

@@ -61,17 +61,20 @@ static int find_globals(struct pl_executable *exe, const struct ep_file *file)
 	exe->curinterp_va = symbol_va(host, file, "PL_curinterp");
 	find_thread_variables(exe, file);
 	exe->layout.threads = exe->key_va != 0;
-	exe->op_va = symbol_va(host, file, "PL_op");
-	exe->cop_va = symbol_va(host, file, "PL_curcop");
-	exe->stack_va = symbol_va(host, file, "PL_curstackinfo");
-	exe->defstash_va = symbol_va(host, file, "PL_defstash");
-	exe->dbsub_va = symbol_va(host, file, "PL_DBsub");
-	exe->compiling_va = symbol_va(host, file, "PL_compiling");
-	exe->incgv_va = symbol_va(host, file, "PL_incgv");
-	exe->origfile_va = symbol_va(host, file, "PL_origfilename");
-	if (exe->op_va && exe->cop_va && exe->stack_va && exe->defstash_va)
+	exe->variables = (struct pl_members){
+		.op = symbol_va(host, file, "PL_op"),
+		.cop = symbol_va(host, file, "PL_curcop"),
+		.stack = symbol_va(host, file, "PL_curstackinfo"),
+		.defstash = symbol_va(host, file, "PL_defstash"),
+		.dbsub = symbol_va(host, file, "PL_DBsub"),
+		.compiling = symbol_va(host, file, "PL_compiling"),
+		.incgv = symbol_va(host, file, "PL_incgv"),
+		.origfile = symbol_va(host, file, "PL_origfilename"),
+	};
+	if (exe->variables.op && exe->variables.cop && exe->variables.stack &&
+	    exe->variables.defstash)
 		return 0;
-	exe->op_va = 0;
+	exe->variables.op = 0;
 	return exe->curinterp_va ? 0 : -ENODATA;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ebpf-profiler/plugin.h"
 #include "plugins/python/python.h"
+#include "plugins/shared/attach/attach.h"
 
 #include "python_bpf.inc.h"
 
@@ -36,8 +37,9 @@ static const struct ep_unwinder_ops ops = {
 	.bpf = &bpf,
 	.probe = py_probe,
 	.attach = py_attach,
-	.refresh = py_refresh,
+	.refresh = attach_arm,
 	.symbolize = py_symbolize,
+	.names_stay_ms = 1000,
 	.detach = py_detach,
 	.unload = py_unload,
 	.frame_type = "cpython",

@@ -38,7 +38,6 @@ int py_probe(const struct ep_unwinder_host *host, const struct ep_file *file,
 void py_unload(void *executable);
 
 int py_attach(void *executable, struct ep_target *target, void **ret_instance);
-int py_refresh(void *instance);
 int py_symbolize(void *instance, const struct ep_raw_frame *frame, struct ep_names *names);
 void py_detach(void *instance);
 

@@ -9,9 +9,9 @@
  *
  * So the flag of a frame may depend on the next one: a frame is pushed when that one has been read.
  */
-#include "ebpf-profiler/bpf/unwinder.h"
 #include "plugins/python/python_shared.h"
 #include "plugins/python/symbolize/check.h"
+#include "plugins/shared/bpf/step.bpf.h"
 
 EP_UNWINDER();
 
@@ -79,11 +79,6 @@ static __always_inline __u64 code_word(const struct py_scratch *s, __u32 off)
 	return *(const __u64 *)(s->code_bytes + (off & (PY_CODE_BYTES - 8)));
 }
 
-static __always_inline bool read_word(__u64 addr, __u64 *value)
-{
-	return bpf_probe_read_user(value, sizeof(*value), (void *)addr) == 0;
-}
-
 /* --- the thread's state ----------------------------------------------------------------------- */
 
 /* True when `thread` is the state of the sampled thread: its frame is the first one. */
@@ -92,12 +87,12 @@ static __always_inline bool take_thread(const struct py_state *state, struct py_
 {
 	__u64 id = 0, frame = 0;
 
-	if (!thread || !read_word(thread + state->thread_id, &id) || id != s->thread_id)
+	if (!thread || !ep_read_word(thread + state->thread_id, &id) || id != s->thread_id)
 		return false;
-	if (!read_word(thread + state->thread_frame, &frame))
+	if (!ep_read_word(thread + state->thread_frame, &frame))
 		return false;
 	if (state->flags & PY_CFRAME) {
-		if (!frame || !read_word(frame + state->cframe_frame, &frame))
+		if (!frame || !ep_read_word(frame + state->cframe_frame, &frame))
 			return false;
 	}
 	s->frame = frame;
@@ -117,9 +112,9 @@ static __always_inline void begin_search(const struct py_state *state, struct py
 {
 	s->phase = PY_PHASE_SEARCH;
 	if (state->interpreters_addr)
-		read_word(state->interpreters_addr, &s->interp);
+		ep_read_word(state->interpreters_addr, &s->interp);
 	if (s->interp)
-		read_word(s->interp + state->interp_threads, &s->thread);
+		ep_read_word(s->interp + state->interp_threads, &s->thread);
 }
 
 static __always_inline void find_thread(const struct py_state *state, struct py_scratch *s)
@@ -129,7 +124,7 @@ static __always_inline void find_thread(const struct py_state *state, struct py_
 	s->thread_id = pointer + state->thread_id_off;
 	if (!pointer)
 		return;
-	if (state->holder_addr && read_word(state->holder_addr, &thread) &&
+	if (state->holder_addr && ep_read_word(state->holder_addr, &thread) &&
 	    take_first(state, s, thread))
 		return;
 	for (__u32 i = 0; i < PY_TLS_PATHS; i++) {
@@ -152,8 +147,8 @@ static __always_inline bool has_others(const struct py_state *state, struct py_s
 		s->phase = PY_PHASE_SEARCH;
 		return true;
 	}
-	if (!state->interpreters_addr || !read_word(state->interpreters_addr, &interp) || !interp ||
-	    !read_word(interp + state->interp_next, &next) || !next)
+	if (!state->interpreters_addr || !ep_read_word(state->interpreters_addr, &interp) || !interp ||
+	    !ep_read_word(interp + state->interp_next, &next) || !next)
 		return false;
 	s->others = 1;
 	begin_search(state, s);
@@ -166,12 +161,12 @@ static __always_inline bool search_step(const struct py_state *state, struct py_
 	__u64 thread = s->thread;
 
 	if (!thread) {
-		if (!s->interp || !read_word(s->interp + state->interp_next, &s->interp) ||
+		if (!s->interp || !ep_read_word(s->interp + state->interp_next, &s->interp) ||
 		    !s->interp)
 			return false;
-		return read_word(s->interp + state->interp_threads, &s->thread);
+		return ep_read_word(s->interp + state->interp_threads, &s->thread);
 	}
-	if (!read_word(thread + state->thread_next, &s->thread))
+	if (!ep_read_word(thread + state->thread_next, &s->thread))
 		return false;
 	if (thread == s->taken || !take_thread(state, s, thread))
 		return true;
@@ -182,15 +177,12 @@ static __always_inline bool search_step(const struct py_state *state, struct py_
 
 /* --- frames ----------------------------------------------------------------------------------- */
 
-/* Hides from the compiler how a value came about, so that arithmetic stays arithmetic. */
-#define OPAQUE(value) __asm__ volatile("" : "+r"(value))
-
 /* 1 when a < b, else 0, without a branch; their difference must be below 2^63. */
 static __always_inline __u64 is_below(__u64 a, __u64 b)
 {
 	__u64 diff = a - b;
 
-	OPAQUE(diff);
+	EP_OPAQUE(diff);
 	return diff >> 63;
 }
 
@@ -241,7 +233,7 @@ static __always_inline __u64 copied_instruction(const struct py_state *state,
 	__u64 index = frame_int(s, state->frame_copy);
 
 	/* struct _PyCodeArray: size, then entries (3.14 Include/cpython/code.h). */
-	if (!copies || !read_word(copies + 8 + 8 * index, &copy) || !copy)
+	if (!copies || !ep_read_word(copies + 8 + 8 * index, &copy) || !copy)
 		return 0x7fffffff;
 	return addr - copy;
 }
@@ -414,7 +406,7 @@ static __always_inline bool is_shim(__u64 addr)
 {
 	__u64 code = 0;
 
-	return addr >= 4096 && read_word(addr, &code) && code == PY_SHIM_END;
+	return addr >= 4096 && ep_read_word(addr, &code) && code == PY_SHIM_END;
 }
 
 /*

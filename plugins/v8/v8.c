@@ -40,6 +40,7 @@ static const struct ep_unwinder_ops ops = {
 	.attach = v8_attach,
 	.refresh = v8_refresh,
 	.symbolize = v8_symbolize,
+	.names_stay_ms = 1000,
 	.detach = v8_detach,
 	.unload = v8_unload,
 	.frame_type = "v8js",

@@ -11,19 +11,9 @@
  *	 └───────────────────────────────────────────────────────────────────────────────────────────────┘
  *	no rules ─► the exit frame before ──► ep_resume		thread.bpf.h
  */
-#include <ebpf-profiler/bpf/unwinder.h>
-
-EP_UNWINDER();
-
 #include "plugins/v8/bpf/frame.bpf.h"
 
-#define V8_MAX_FRAMES_PER_RUN 96
-
-/*
- * Frames that may not be there, or not whole: what was interrupted and, where that is a builtin, what called it.
- * A verifier walks three times as far through a step that knows of them.
- */
-#define V8_LEAF_FRAMES 2
+EP_UNWINDER();
 
 /*
  * A builtin that was interrupted has rows, unless the native unwinder found none. The trampoline's would lead
@@ -66,7 +56,7 @@ static __always_inline bool push_native(const struct v8_walk *w)
 	} else {
 		pc += w->s->blob_va - w->s->near[V8_IN_BLOB].start;
 	}
-	V8_MEET();
+	EP_MEET();
 	return ep_push_native_words(w->rec, executable, pc);
 }
 
@@ -93,7 +83,7 @@ static __always_inline void push(const struct v8_walk *w)
 	    !ep_push_words(w->rec, EP_FRAME_HEADER(ep_self.kind, V8_FRAME_GC << V8_FRAME_SHIFT, 0, 0), 0,
 			   0, 0, 0))
 		fail(w, EP_ERROR_TOO_DEEP);
-	V8_MEET();
+	EP_MEET();
 	if (at->what & V8_PUSH_NATIVE) {
 		if (!push_native(w))
 			fail(w, EP_ERROR_TOO_DEEP);
@@ -101,7 +91,7 @@ static __always_inline void push(const struct v8_walk *w)
 		if (at->type != V8_TYPE_ADAPTOR)
 			w->s->last = V8_LAST_NATIVE;
 	}
-	V8_MEET();
+	EP_MEET();
 	if (at->what & V8_PUSH_WORDS)
 		push_words(w);
 }
@@ -136,17 +126,10 @@ static __always_inline __u32 take_saved(const struct v8_walk *w, __u32 known)
 static __always_inline void set_caller(const struct v8_walk *w)
 {
 	struct v8_frame_at *at = &w->s->at;
-	struct ep_walk *walk = &w->rec->walk;
 
-	if (at->sp + walk->interrupted <= walk->regs[EP_REG_SP])
-		fail(w, EP_ERROR_NO_PROGRESS);
-	walk->known_regs = EP_KNOWN_ALWAYS | take_saved(w, walk->known_regs);
-	walk->pc = at->pc;
-	walk->regs[EP_REG_SP] = at->sp;
-	walk->regs[EP_REG_FP] = at->fp;
-	walk->return_address = 1;
-	walk->by_pointer = 0;
-	walk->interrupted = 0;
+	w->rec->walk.known_regs = EP_KNOWN_ALWAYS | take_saved(w, w->rec->walk.known_regs);
+	EP_MEET();
+	ep_enter_set_caller(w, at->pc, at->sp, at->fp, 0);
 }
 
 static __always_inline void begin_step(const struct v8_walk *w)
@@ -154,14 +137,14 @@ static __always_inline void begin_step(const struct v8_walk *w)
 	struct v8_frame_at *at = &w->s->at;
 	struct ep_walk *walk = &w->rec->walk;
 
-	at->error = 0;
+	w->s->error = 0;
 	at->what = 0;
 	at->type = V8_TYPE_OTHER;
 	at->is_function = 0;
 	at->as = V8_AS_COMPILED;
 	at->is_interrupted = walk->interrupted;
 	at->where = find_where(w, walk->pc - walk->return_address);
-	V8_MEET();
+	EP_MEET();
 	at->is_new = at->where == V8_NOWHERE;
 	if (at->is_new)
 		at->where = V8_IN_JIT;
@@ -188,166 +171,48 @@ static __always_inline bool is_foreign(const struct v8_walk *w)
 	       w->s->gave_back != w->rec->walk.pc;
 }
 
-static __always_inline __u32 step(const struct v8_walk *w, bool may_be_leaf)
+static __always_inline __u32 ep_enter_step(const struct v8_walk *w, bool may_be_leaf)
 {
 	struct v8_frame_at *at = &w->s->at;
 
 	begin_step(w);
-	V8_MEET();
+	EP_MEET();
 	describe(w, may_be_leaf);
-	V8_MEET();
-	if (at->error)
-		return is_foreign(w) ? EP_STEP_UNKNOWN : at->error;
+	EP_MEET();
+	if (w->s->error)
+		return is_foreign(w) ? EP_STEP_UNKNOWN : w->s->error;
 	if (at->how == V8_HOW_NATIVE)
 		return step_native(w);
 	if (at->is_function)
 		name_function(w);
-	V8_MEET();
+	EP_MEET();
 	push(w);
-	V8_MEET();
+	EP_MEET();
 	w->s->last_type = at->type;
 	w->s->near_leaf = 0;
 	w->s->seen = 1;
-	if (at->type == V8_TYPE_ENTRY && !at->error && skip_native(w))
+	if (at->type == V8_TYPE_ENTRY && !w->s->error && skip_native(w))
 		return EP_STEP_CALLER;
-	V8_MEET();
+	EP_MEET();
 	set_caller(w);
-	V8_MEET();
-	return at->error;
-}
-
-static __always_inline void count_guessed(const struct v8_walk *w)
-{
-	__u32 index = ep_self.first_counter + V8_COUNT_GUESSED;
-	__u64 *value = w->s->guessed ? bpf_map_lookup_elem(&ep_lang_counts, &index) : NULL;
-
-	if (value)
-		*value += w->s->guessed;
-	w->s->guessed = 0;
-}
-
-static __always_inline void go_on(void *ctx, const struct v8_walk *w, __u32 done)
-{
-	struct ep_record *rec = w->rec;
-
-	count_guessed(w);
-	if (done == EP_STEP_CALLER) {
-		w->s->goes_on = 1;
-		ep_run_again(ctx, rec);
-		done = EP_ERROR_TAIL_CALLS;
-	}
-	if (done == EP_STEP_UNKNOWN) {
-		if (!w->s->has_stepped) {
-			w->s->gave_back = rec->walk.pc;
-			ep_give_back(ctx, rec);
-		}
-		ep_go_native(ctx, rec);
-		done = EP_ERROR_TAIL_CALLS;
-	}
-	if (done == EP_STEP_ROOT)
-		ep_next(ctx, rec);
-	else
-		ep_end(ctx, rec, done, rec->walk.pc);
+	EP_MEET();
+	return w->s->error;
 }
 
 /* The native unwinder comes from a frame that it has pushed. */
-static __always_inline void begin_run(const struct v8_walk *w)
+static __always_inline void ep_enter_begin(const struct v8_walk *w, bool is_new)
 {
-	struct v8_scratch *s = w->s;
-
-	if (!s->goes_on) {
-		s->has_stepped = 0;
-		s->last = w->rec->sample.n_frames ? V8_LAST_NATIVE : V8_LAST_OTHER;
-		s->last_type = V8_TYPE_OTHER;
-		s->near_leaf = w->rec->sample.n_frames == 1;
-		if (w->rec->walk.interrupted)
-			note_isolate(w);
-	}
-	s->goes_on = 0;
-}
-
-/*
- * The same, as values that a compiler knows nothing of: addresses it made before are not kept on the
- * stack, where each has a state of its own for a verifier.
- */
-static __always_inline struct v8_walk forget(const struct v8_walk *w)
-{
-	struct v8_walk same = *w;
-
-	EP_OPAQUE(same.rec);
-	EP_OPAQUE(same.chunk);
-	EP_OPAQUE(same.state);
-	EP_OPAQUE(same.s);
-	EP_OPAQUE(same.b);
-	return same;
-}
-
-static __always_inline __u32 step_leaves(const struct v8_walk *w)
-{
-	__u32 done = EP_STEP_CALLER;
-
-	for (__u64 i = 0; i < V8_LEAF_FRAMES; i++) {
-		done = step(w, true);
-		if (done != EP_STEP_CALLER)
-			break;
-		w->s->has_stepped = 1;
-	}
-	return done;
-}
-
-static __always_inline __u32 step_others(const struct v8_walk *w)
-{
-	__u32 done = EP_STEP_CALLER;
-
-	for (__u64 i = 0; i < V8_MAX_FRAMES_PER_RUN; i++) {
-		if (i >= ep_self.frames_per_run)
-			break;
-		done = step(w, false);
-		if (done != EP_STEP_CALLER)
-			break;
-	}
-	return done;
-}
-
-static __always_inline void walk_frames(void *ctx, const struct v8_walk *w)
-{
-	__u32 done = step_leaves(w);
-
-	if (done == EP_STEP_CALLER)
-		done = step_others(w);
-	go_on(ctx, w, done);
-}
-
-static __always_inline void walk(void *ctx, const struct v8_walk *w)
-{
-	struct v8_walk same;
-
-	begin_run(w);
-	same = forget(w);
-	walk_frames(ctx, &same);
+	if (!is_new)
+		return;
+	w->s->last = w->rec->sample.n_frames ? V8_LAST_NATIVE : V8_LAST_OTHER;
+	w->s->last_type = V8_TYPE_OTHER;
+	w->s->near_leaf = w->rec->sample.n_frames == 1;
+	if (w->rec->walk.interrupted)
+		note_isolate(w);
 }
 
 SEC("perf_event")
 int v8_unwind(struct bpf_perf_event_data *ctx)
 {
-	struct v8_walk w = {.rec = ep_get_record()};
-	__u32 zero = 0;
-
-	if (!w.rec)
-		return 0;
-	w.state = ep_get_state(w.rec);
-	w.s = ep_get_scratch(w.rec);
-	w.b = bpf_map_lookup_elem(&v8_bytes, &zero);
-	w.chunk = ep_get_codes(w.rec);
-	if (!ep_is_entered(w.rec)) {
-		if (w.state && w.s && w.b && ep_has_failed(w.rec))
-			resume(ctx, &w);
-		ep_next(ctx, w.rec);
-		return 0;
-	}
-	if (w.state && w.s && w.b && w.chunk)
-		walk(ctx, &w);
-	else
-		ep_give_back(ctx, w.rec);
-	return 0;
+	return ep_enter(ctx);
 }

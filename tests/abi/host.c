@@ -46,7 +46,7 @@ static void add_samples(struct ep_store *store)
 	};
 	static const struct ep_frame_line root = {.function = "main", .file = "main.c", .line = 3};
 	static struct event event;
-	uint32_t cursor = 0, id;
+	uint32_t id;
 
 	event_init(&event, EP_EVENT_TRACE, 1, 7);
 	event_user(&event, EP_FRAME_NATIVE, 0, 5, 0x1234);
@@ -58,7 +58,7 @@ static void add_samples(struct ep_store *store)
 	event_user(&event, EP_FRAME_ERROR, 0, EP_ERROR_BAD_READ, 0);
 	(void)event_add(store, &event);
 	ep_store_add_lost(store, 5);
-	while ((id = ep_frames_next_pending(ep_store_frames(store), &cursor)) != 0) {
+	while ((id = ep_frames_take(ep_store_frames(store))) != 0) {
 		struct ep_frame frame;
 
 		ep_frames_get(ep_store_frames(store), id, &frame);

@@ -10,6 +10,7 @@
  * first.
  */
 #include "core/elf/file.h"
+#include "core/plugin/attached.h"
 #include "core/plugin/description.h"
 #include "core/plugin/elf_file.h"
 #include "core/plugin/host.h"
@@ -30,72 +31,9 @@
 #define TRIES	   200 /* of 10 ms each */
 
 struct seen {
-	pid_t pid;
 	struct ep_process_target process;
-	uint64_t state[EP_STATE_BYTES / 8];
-	size_t n_ranges, n_advice;
-	struct ep_range range;
-	uint64_t addr, bias; /* of the program */
-};
-
-/* --- the target: what ep_target_ops of the agent are made of --------------------------------- */
-
-static int target_read(void *arg, uint64_t addr, void *buf, size_t bytes)
-{
-	return ep_process_target_read(((struct seen *)arg)->pid, addr, buf, bytes);
-}
-
-static int target_mappings(void *arg,
-			   int (*visit)(void *arg, const struct ep_target_mapping *mapping),
-			   void *visit_arg)
-{
-	return ep_process_target_mappings(&((struct seen *)arg)->process, visit, visit_arg);
-}
-
-static int target_tls_variable(void *arg, uint64_t tls_off, struct ep_tls *ret)
-{
-	struct seen *seen = arg;
-
-	return ep_process_target_tls_variable(&seen->process, NULL, seen->addr, seen->bias, tls_off,
-					      ret);
-}
-
-static int target_tls_key(void *arg, uint32_t key, struct ep_tls *ret)
-{
-	return ep_process_target_tls_key(&((struct seen *)arg)->process, key, ret);
-}
-
-static int set_state(void *arg, const void *state, size_t bytes)
-{
-	memcpy(((struct seen *)arg)->state, state, bytes);
-	return 0;
-}
-
-static int set_ranges(void *arg, const struct ep_range *ranges, size_t n)
-{
-	struct seen *seen = arg;
-
-	seen->n_ranges = n;
-	if (n)
-		seen->range = ranges[0];
-	return 0;
-}
-
-static void count(void *arg, uint32_t counter, uint64_t n)
-{
-	(void)arg;
-	(void)counter;
-	(void)n;
-}
-
-static const struct ep_target_ops target_ops = {
-	.read = target_read,
-	.mappings = target_mappings,
-	.tls_variable = target_tls_variable,
-	.tls_key = target_tls_key,
-	.set_state = set_state,
-	.set_ranges = set_ranges,
-	.count = count,
+	struct ep_attached attached;
+	size_t n_advice;
 };
 
 /* --- its life -------------------------------------------------------------------------------- */
@@ -144,9 +82,7 @@ static void wait_a_moment(void)
 }
 
 /* Until the program has been loaded and says that it is ready. */
-static int attach(const struct ep_unwinder_ops *ops, void *executable, struct ep_target *target,
-		  struct seen *seen, const char *path, const struct ep_elf *elf,
-		  void **ret_instance)
+static int attach(struct seen *seen, const char *path, const struct ep_elf *elf)
 {
 	struct ep_elf_segment first = {0};
 	int r = EP_NOT_YET;
@@ -160,9 +96,11 @@ static int attach(const struct ep_unwinder_ops *ops, void *executable, struct ep
 		if (ep_process_target_mappings(&seen->process, find_program, &search) < 0 ||
 		    !search.addr)
 			continue;
-		seen->addr = search.addr;
-		target->bias = seen->bias = search.first_addr - first.va;
-		r = ops->attach(executable, target, ret_instance);
+		seen->process.module_addr = search.addr;
+		seen->process.bias = search.first_addr - first.va;
+		seen->attached.target.bias = seen->process.bias;
+		(void)ep_attached_attach(&seen->attached);
+		r = seen->attached.result;
 		if (r < 0 && r != -EFAULT)
 			break;
 	}
@@ -186,8 +124,7 @@ static int stop(pid_t pid, uint64_t *ret_thread_pointer)
 }
 
 /* What every_service_unwind.bpf.c does: its state begins with the path to the first frame. */
-static int walk(const struct ep_unwinder_ops *ops, void *instance, struct seen *seen,
-		uint64_t thread_pointer)
+static int walk(struct seen *seen, uint64_t thread_pointer)
 {
 	struct ep_names names = {.add = add_name};
 	struct {
@@ -195,25 +132,27 @@ static int walk(const struct ep_unwinder_ops *ops, void *instance, struct seen *
 		uint32_t line, entry;
 	} frame;
 	uint64_t at = thread_pointer;
+	pid_t pid = seen->process.pid;
 	struct ep_tls tls;
 	int n = 0;
 
-	memcpy(&tls, seen->state, sizeof(tls));
+	memcpy(&tls, seen->attached.holds.state, sizeof(tls));
 	for (uint32_t i = 0; i < tls.steps && i < EP_TLS_MAX_STEPS; i++) {
-		if (target_read(seen, at + (uint64_t)(int64_t)tls.off[i], &at, sizeof(at)) < 0)
+		if (ep_process_target_read(pid, at + (uint64_t)(int64_t)tls.off[i], &at, sizeof(at)) < 0)
 			return -EFAULT;
 	}
 	for (; at && n < MAX_FRAMES; at = frame.previous, n++) {
 		struct ep_raw_frame raw = {.n_words = 2};
 		int r;
 
-		if (target_read(seen, at, &frame, sizeof(frame)) < 0)
+		if (ep_process_target_read(pid, at, &frame, sizeof(frame)) < 0)
 			return -EFAULT;
 		raw.aux = frame.line << 8;
 		raw.flags = frame.entry ? EP_FRAME_ENTRY : 0;
 		raw.words[0] = frame.function;
 		raw.words[1] = 0x1122334455667788ull;
-		r = ops->symbolize(instance, &raw, &names);
+		(void)ep_attached_symbolize(&seen->attached, &raw, &names);
+		r = seen->attached.result;
 		if (r != 0)
 			return r < 0 ? r : -EPROTO;
 	}
@@ -228,9 +167,9 @@ static void take_advice(void *arg, const char *found, const char *fix)
 }
 
 /* Who advises here has something to say. */
-static int advise(const struct ep_unwinder_ops *ops, void *instance, struct seen *seen)
+static int advise(const struct ep_unwinder_ops *ops, struct seen *seen)
 {
-	int r = EP_HAS(ops, advise) ? ops->advise(instance, take_advice, seen) : 0;
+	int r = EP_HAS(ops, advise) ? ops->advise(seen->attached.instance, take_advice, seen) : 0;
 
 	if (r == 0 && EP_HAS(ops, advise) && seen->n_advice == 0)
 		r = -EPROTO;
@@ -254,8 +193,7 @@ static int describe(const struct ep_unwinder_ops *ops, void *executable, const s
 static int live(const struct ep_unwinder_ops *ops, char **argv)
 {
 	struct seen seen = {0};
-	struct ep_target target = {.ops = &target_ops, .arg = &seen};
-	void *executable = NULL, *instance = NULL;
+	void *executable = NULL;
 	uint64_t thread_pointer = 0;
 	struct ep_elf_file file;
 	struct ep_elf *elf = NULL;
@@ -269,25 +207,27 @@ static int live(const struct ep_unwinder_ops *ops, char **argv)
 		r = describe(ops, executable, &file.file);
 	ep_elf_file_fini(&file);
 	if (r == 0) {
-		target.pid = seen.pid = start(argv);
-		ep_process_target_init(&seen.process, seen.pid);
-		r = attach(ops, executable, &target, &seen, argv[0], elf, &instance);
+		ep_process_target_init(&seen.process, start(argv));
+		ep_attached_init(&seen.attached, ops, executable, &ep_process_target_ops,
+				 &seen.process, seen.process.pid, 0);
+		r = attach(&seen, argv[0], elf);
 	}
-	if (r == 0 && EP_HAS(ops, refresh))
-		r = ops->refresh(instance);
+	if (r == 0) {
+		(void)ep_attached_refresh(&seen.attached);
+		r = seen.attached.result;
+	}
 	if (r == 0)
-		r = advise(ops, instance, &seen);
+		r = advise(ops, &seen);
 	if (r == 0)
-		r = stop(seen.pid, &thread_pointer);
+		r = stop(seen.process.pid, &thread_pointer);
 	if (r == 0)
-		r = walk(ops, instance, &seen, thread_pointer);
-	if (r == 0 || (r > 0 && seen.n_ranges == 0))
+		r = walk(&seen, thread_pointer);
+	if (r == 0 || (r > 0 && seen.attached.holds.ranges.len == 0))
 		r = -EPROTO; /* it had nothing to say */
-	if (seen.pid > 0)
-		(void)kill(seen.pid, SIGKILL);
+	if (seen.process.pid > 0)
+		(void)kill(seen.process.pid, SIGKILL);
 	ep_process_target_end_job(&seen.process);
-	if (instance)
-		ops->detach(instance);
+	ep_attached_fini(&seen.attached);
 	if (executable)
 		ops->unload(executable);
 	ep_elf_close(elf);

@@ -16,7 +16,7 @@ import tempfile
 import time
 
 import measure
-import stacks  # in tests/live
+import stacks  # in tests/kit
 
 SECONDS = float(os.environ.get("EBPF_PROFILER_BENCH_SECONDS", "60"))
 FREQ, PERIOD_MS, BURST_MS = 20, 50, 5

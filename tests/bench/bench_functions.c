@@ -5,7 +5,7 @@
  * for a frame whose name is known. Rows for scripts/bench.
  *
  *	bench_functions [FILE...]		no FILE: go's compiler and gofmt, where there are
- *any
+ * any
  */
 #include "core/base/clock.h"
 #include "core/base/map.h"

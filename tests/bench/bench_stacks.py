@@ -8,7 +8,7 @@ import tempfile
 
 ROOT = os.environ["EBPF_PROFILER_ROOT"]
 PROGRAMS = os.path.join(os.environ["EBPF_PROFILER_BUILD"], "tests", "live")
-sys.path.insert(0, os.path.join(ROOT, "tests", "live"))
+sys.path[:0] = [os.path.join(ROOT, "tests", part) for part in ("live", "kit")]
 import check_stacks  # noqa: E402
 import stacks  # noqa: E402
 

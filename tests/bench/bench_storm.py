@@ -28,7 +28,7 @@ from judge import Programs
 RATE = 1000
 LEAST_RATE = 0.9 * RATE  # the storm that the bars are of
 FREQ = 20
-BAR = 10
+BAR = 1.4
 SETTLE = 3  # seconds: a start is another bench's
 AFTER = 1
 LOST = ("samples dropped: ring buffer full", "process events dropped: ring buffer full",

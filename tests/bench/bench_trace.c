@@ -76,10 +76,10 @@ static void add_known(struct ep_store *store, uint64_t n)
 static void resolve_all(struct ep_frames *frames)
 {
 	struct ep_frame_line line = {.file = "/src/file.cc"};
-	uint32_t cursor = 0, id;
+	uint32_t id;
 	char name[64];
 
-	while ((id = ep_frames_next_pending(frames, &cursor)) != 0) {
+	while ((id = ep_frames_take(frames)) != 0) {
 		snprintf(name, sizeof(name), "namespace::function_number_%u(int)", id / 4);
 		line.function = name;
 		ep_frames_resolve(frames, id, &line, 1, NULL);

@@ -22,7 +22,7 @@ APART = os.geteuid() == 0 and os.stat(ROOT).st_uid != 0  # as scripts/common.sh
 BUILD = os.environ.get("EBPF_PROFILER_BUILD") or os.path.join(ROOT, "build-root" if APART else "build")
 BINARY = os.environ.get("EBPF_PROFILER_BINARY") or os.path.join(BUILD, "core", "cli", "ebpf-profiler")
 PLUGINS = os.environ.get("EBPF_PROFILER_PLUGINS_DIR") or os.path.join(BUILD, "plugins", "together")
-sys.path.insert(0, os.path.join(ROOT, "tests", "live"))
+sys.path[:0] = [os.path.join(ROOT, "tests", part) for part in ("live", "kit", "runtimes")]
 
 SKIP = 77
 CANNOT = (3, 4)  # exit codes of the profiler: no permission, kernel cannot

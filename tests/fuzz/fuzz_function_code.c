@@ -8,11 +8,9 @@
  * The bytes are the file's from FILE_VA on, all of them .text, and the process's memory.
  */
 #include "core/base/code.h"
-#include "core/plugin/unwinder.h"
+#include "tests/kit/host.h"
 
 #include <assert.h>
-#include <elf.h>
-#include <errno.h>
 #include <string.h>
 
 #define FILE_VA	    0x1000u
@@ -26,42 +24,6 @@ struct input {
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static int input_section(void *arg, const char *name, struct ep_symbol *ret)
-{
-	(void)name;
-	*ret = (struct ep_symbol){.va = FILE_VA, .bytes = ((struct input *)arg)->size};
-	return 0;
-}
-
-static int input_read(void *arg, uint64_t va, void *buf, size_t bytes)
-{
-	const struct input *input = arg;
-
-	if (va < FILE_VA || !ep_in_bounds(va - FILE_VA, bytes, input->size))
-		return -ENODATA;
-	memcpy(buf, input->bytes + (va - FILE_VA), bytes);
-	return 0;
-}
-
-static int input_function(void *arg, uint64_t va, struct ep_symbol *ret)
-{
-	const struct input *input = arg;
-
-	for (size_t i = 0; i < N_FUNCTIONS; i++) {
-		*ret = input->functions[i];
-		if (va - ret->va < ret->bytes)
-			return 0;
-	}
-	return -ENODATA;
-}
-
-static int target_variable(void *arg, uint64_t off, struct ep_tls *ret)
-{
-	(void)arg;
-	*ret = (struct ep_tls){.steps = 1, .off = {(int32_t)off}};
-	return 0;
-}
 
 static void try_bytes(const struct input *input)
 {
@@ -77,27 +39,25 @@ static void try_bytes(const struct input *input)
 
 static void try_services(struct input *input)
 {
-	static const struct ep_file_ops file_ops = {
-		.section = input_section,
-		.read = input_read,
-		.function = input_function,
-	};
-	static const struct ep_target_ops target_ops = {
-		.read = input_read,
-		.tls_variable = target_variable,
-	};
-	const struct ep_unwinder_host *host = ep_unwinder_host_get();
-	struct ep_file file = {.ops = &file_ops, .arg = input, .machine = EM_X86_64};
-	struct ep_target target = {.ops = &target_ops, .arg = input};
+	const struct fake_symbol sections[] = {{".text", {FILE_VA, input->size}}};
+	const struct ep_unwinder_host *services = ep_unwinder_host_get();
+	static struct fake_host host;
 	struct ep_symbol parts[MAX_PARTS];
 	struct ep_variable variable;
 	struct ep_tls tls;
 	uint32_t n;
 
-	n = host->file_parts(&file, input->functions, parts, MAX_PARTS);
+	fake_host_init(&host, NULL, 0);
+	fake_memory_add(&host.contents, FILE_VA, (uint8_t *)input->bytes, input->size);
+	host.memory = host.contents;
+	host.sections = sections;
+	host.n_sections = EP_LEN(sections);
+	host.functions = input->functions;
+	host.n_functions = N_FUNCTIONS;
+	n = services->file_parts(&host.file, input->functions, parts, MAX_PARTS);
 	assert(n >= 1 && n <= MAX_PARTS && parts[0].va == input->functions[0].va);
-	if (host->file_variable(&file, input->functions[0].va, &variable) == 0 &&
-	    host->tls_path(&target, &variable, &tls) == 0)
+	if (services->file_variable(&host.file, input->functions[0].va, &variable) == 0 &&
+	    services->tls_path(&host.target, &variable, &tls) == 0)
 		assert(tls.steps == 1);
 }
 

@@ -10,7 +10,8 @@ process frees its memory is there, though its exit was told of before. Exit stat
 import os
 import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "live"))
+HERE = os.path.dirname(os.path.realpath(__file__))
+sys.path[:0] = [os.path.join(HERE, "..", "live"), os.path.join(HERE, "..", "kit")]
 import judge  # noqa: E402
 import stacks  # noqa: E402
 

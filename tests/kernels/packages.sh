@@ -11,11 +11,7 @@ keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 # Releases that have the kernels of default_kernels; 5.10 is the oldest that mirrors still carry.
 suites='bullseye bookworm bookworm-backports trixie sid'
 
-# The first URI of the system's deb822 sources that names Debian's main archive.
-find_mirror() {
-	cat /etc/apt/sources.list.d/*.sources 2>/dev/null |
-		awk '$1 == "URIs:" && $2 ~ /\/debian\/?$/ { print $2; exit }'
-}
+. "$root/scripts/mirror.sh"
 
 write_apt_config() {
 	mkdir -p "$apt_dir/lists/partial" "$apt_dir/archives/partial" "$apt_dir/state"
@@ -52,7 +48,7 @@ private_apt() {
 refresh_lists() {
 	mirror=$(find_mirror)
 	if [ -z "$mirror" ]; then
-		say "no Debian mirror in /etc/apt/sources.list.d/*.sources"
+		say "no Debian mirror in /etc/apt/sources.list and sources.list.d"
 		return 1
 	fi
 	write_apt_config "$mirror"

@@ -19,7 +19,9 @@ import subprocess
 import sys
 import tempfile
 
-sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
+HERE = os.path.dirname(os.path.realpath(__file__))
+sys.path[:0] = [HERE, os.path.join(HERE, "..", "kit")]
+import runs  # noqa: E402
 import stacks  # noqa: E402
 
 SKIP = 77
@@ -83,8 +85,9 @@ def record(options, path):
         environment["EBPF_PROFILER_PLUGINS_DIR"] = options.plugins
     command = [options.binary, "record", "-F", str(options.frequency), "-o", path, "--force",
                "--", *options.program]
-    run = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False,
-                         env=environment, timeout=options.seconds * 5 + 60)
+    with runs.turn():    # a run of a language may want to be alone
+        run = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False,
+                             env=environment, timeout=options.seconds * 5 + 60)
     if run.returncode in CANNOT and not os.path.exists(path):
         print(f"skip: {CANNOT[run.returncode]}: {run.stderr.strip().splitlines()[-1:]}")
         sys.exit(SKIP)

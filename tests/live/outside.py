@@ -13,7 +13,7 @@ import unittest
 
 LIVE = os.path.dirname(os.path.realpath(__file__))
 ROOT = os.path.join(LIVE, "..", "..")
-sys.path.insert(0, LIVE)
+sys.path[:0] = [LIVE, os.path.join(LIVE, "..", "kit")]
 import stacks  # noqa: E402
 
 SKIP = 77

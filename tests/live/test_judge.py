@@ -5,7 +5,8 @@ import os
 import sys
 import unittest
 
-sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
+HERE = os.path.dirname(os.path.realpath(__file__))
+sys.path[:0] = [HERE, os.path.join(HERE, "..", "kit")]
 import judge  # noqa: E402
 import passes  # noqa: E402
 from stacks import Frame, Sample  # noqa: E402

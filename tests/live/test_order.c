@@ -10,15 +10,14 @@
 #include "core/bpf/ring.h"
 #include "core/bpf/sideband.h"
 #include "core/bpf/sideband_set.h"
+#include "tests/kit/test.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -28,7 +27,6 @@
 #include <unistd.h>
 
 #include <bpf/bpf.h>
-#include <cmocka.h>
 
 #define CHILDREN 40
 #define SKIP	 77
@@ -179,7 +177,7 @@ static bool is_readable(int fd)
 }
 
 /* Each child: fork, exec, at least program, loader and C library, exit. */
-static void children_are_told_in_order(void **state)
+EP_TEST(children_are_told_in_order)
 {
 	struct machine *machine = *state;
 	struct ep_order_stats stats;
@@ -235,7 +233,7 @@ static size_t bytes_of_cpu(const struct machine *machine, uint32_t cpu)
 }
 
 /* The kernel tells nothing of a loss until a record fits again; we know at once. */
-static void losses_are_known_and_rings_grow(void **state)
+EP_TEST(losses_are_known_and_rings_grow)
 {
 	struct machine *machine = *state;
 	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
@@ -270,10 +268,5 @@ static void losses_are_known_and_rings_grow(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(children_are_told_in_order),
-		cmocka_unit_test(losses_are_known_and_rings_grow),
-	};
-
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return ep_test_run(setup, teardown);
 }

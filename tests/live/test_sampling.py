@@ -14,7 +14,8 @@ import tempfile
 import time
 import unittest
 
-sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
+HERE = os.path.dirname(os.path.realpath(__file__))
+sys.path[:0] = [HERE, os.path.join(HERE, "..", "kit")]
 import stacks  # noqa: E402
 
 BINARY = os.environ["EBPF_PROFILER_BINARY"]

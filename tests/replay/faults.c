@@ -18,7 +18,8 @@
  *    says that it is not sure what is behind it; none at all: native frames stand there.
  * 4. What is printed of a language's frame is a line of the stack without faults, or has a "?", or
  *    it is such a line with another place, and a mark says so: "[...]" behind its system name.
- * 5. There is no frame of a language whose attach did not return 0, whatever it said before.
+ * 5. There is no frame of a language whose attach did not return 0, whatever it said before; nor of
+ *    one whose refresh says that its layout is not known or its process is gone: it is detached.
  */
 #include "tests/replay/replay.h"
 #include "bpf/shared.h"
@@ -328,7 +329,7 @@ static size_t try_pages(struct faults *f)
 
 static struct {
 	const struct ep_unwinder_ops *ops; /* the plugin's */
-	int result;
+	int result, n_detached;
 } failing;
 
 static int attach_and_fail(void *executable, struct ep_target *target, void **ret_instance)
@@ -338,6 +339,18 @@ static int attach_and_fail(void *executable, struct ep_target *target, void **re
 	if (r == 0)
 		failing.ops->detach(*ret_instance);
 	return r == 0 ? failing.result : r;
+}
+
+static int refresh_and_fail(void *instance)
+{
+	(void)instance;
+	return failing.result;
+}
+
+static void detach_and_count(void *instance)
+{
+	failing.n_detached++;
+	failing.ops->detach(instance);
 }
 
 static bool has_kind(const struct ep_vec *event, uint32_t kind)
@@ -352,11 +365,10 @@ static bool has_kind(const struct ep_vec *event, uint32_t kind)
 	return false;
 }
 
-static void try_failing(struct faults *f, const struct ep_replay_language *language)
+static void check_absent(struct faults *f, const struct ep_replay_language *language)
 {
 	uint32_t kind = EP_FRAME_FIRST_DYNAMIC + language->slot;
 
-	try_fault(f);
 	for (size_t i = 0; i < f->replay->fixture->threads.len; i++) {
 		if (ep_replay_walk(f->replay->replay, i, &f->event) == 0 &&
 		    has_kind(&f->event, kind))
@@ -379,7 +391,37 @@ static void try_attaches(struct faults *f)
 		language->ops = &ops;
 		snprintf(f->what, sizeof(f->what), "%s: attach returns %d", language->name,
 			 failing.result);
-		try_failing(f, language);
+		try_fault(f);
+		check_absent(f, language);
+		ep_replay_detach(replay);
+		language->ops = failing.ops;
+	}
+}
+
+static void try_refreshes(struct faults *f)
+{
+	static const int results[] = {-ENOTSUP, -ESRCH};
+	struct ep_replay *replay = f->replay->replay;
+
+	for (size_t i = 0; i < replay->n_languages * EP_LEN(results); i++) {
+		struct ep_replay_language *language = &replay->languages[i / EP_LEN(results)];
+		struct ep_unwinder_ops ops = *language->ops;
+		bool was_attached;
+
+		failing.ops = language->ops;
+		failing.result = results[i % EP_LEN(results)];
+		failing.n_detached = 0;
+		ops.refresh = refresh_and_fail;
+		ops.detach = detach_and_count;
+		language->ops = &ops;
+		snprintf(f->what, sizeof(f->what), "%s: refresh returns %d", language->name,
+			 failing.result);
+		if (ep_replay_attach(replay) < 0)
+			complain(f, 0, "cannot be attached");
+		was_attached = language->attached.instance;
+		if (ep_replay_refresh(replay) < 0 || failing.n_detached != was_attached)
+			complain(f, 0, "is not detached");
+		check_absent(f, language);
 		ep_replay_detach(replay);
 		language->ops = failing.ops;
 	}
@@ -403,6 +445,7 @@ int replay_faults(const char *path, const struct replay *replay, unsigned int ev
 		try_reads(&f, reads);
 		n_pages = try_pages(&f);
 		try_attaches(&f);
+		try_refreshes(&f);
 		printf("%s: %" PRIu64 " reads and %zu pages, %u complaints\n", path, reads, n_pages,
 		       f.complaints);
 	} else {

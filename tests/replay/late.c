@@ -35,7 +35,7 @@ static int read_code(void *arg, uint32_t executable, uint64_t va, void *buf, siz
 	struct ep_replay *replay = arg;
 	const struct ep_row *row;
 
-	ep_vec_each (&replay->marked, row) {
+	ep_vec_each (&replay->set.rows, row) {
 		if (EP_ROW_ID(row->executable) == executable && va - row->va < row->end - row->start)
 			return ep_replay_read(replay, va - row->va + row->start, buf, bytes);
 	}
@@ -152,7 +152,7 @@ static bool ends_at_entered(const struct late *late)
 	if (got_native_words(late) >= wanted->n_words || EP_FRAME_KIND(*frame) != EP_FRAME_NATIVE)
 		return false;
 	va = frame[1] - (EP_FRAME_FLAGS(*frame) & EP_FRAME_RETURN_ADDRESS ? 1 : 0);
-	ep_vec_each (&late->replay->marked, row) {
+	ep_vec_each (&late->replay->set.rows, row) {
 		if ((row->executable & EP_ROW_ENTER) && EP_ROW_ID(row->executable) == EP_FRAME_AUX(*frame) &&
 		    va - row->va < row->end - row->start)
 			return true;
@@ -224,7 +224,7 @@ static int walk_thread(struct late *late, size_t i)
 		r = make_event(late, thread);
 	if (r == 0)
 		r = ep_walker_run(late->walker, late->made.data, late->made.len,
-				  late->replay->marked.data, late->replay->marked.len, &source,
+				  late->replay->set.rows.data, late->replay->set.rows.len, &source,
 				  &late->got);
 	if (r == 0)
 		compare(late, thread->tid);

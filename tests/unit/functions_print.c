@@ -7,7 +7,7 @@
  *
  * Reads hexadecimal numbers, takes DELTA from each, and prints for each a line with the address as
  * read and how many lines it has, then these: flags, function, system name, file, line, start line,
- *with tabs between.
+ * with tabs between.
  */
 #include "core/base/log.h"
 #include "core/elf/file.h"

@@ -24,6 +24,7 @@
 #include <string.h>
 #include <linux/fs.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -43,6 +44,7 @@ struct world {
 	struct ep_processes *processes;
 	struct ep_map procs; /* pid -> struct ep_proc *, owned */
 	uint32_t updates, removes;
+	uint64_t mount_ns; /* of programs that are executed; 1 */
 	uint32_t passed;
 	struct ep_sample last; /* that was passed */
 };
@@ -147,6 +149,7 @@ static inline struct world *world_new(uint32_t max_processes, size_t store_bytes
 		.arg = w,
 	};
 
+	w->mount_ns = 1;
 	ep_map_init(&w->procs, 1u << 22);
 	assert_int_equal(uv_loop_init(&w->loop), 0);
 	assert_int_equal(ep_delta_store_new(&ops, store_bytes, &w->store), 0);
@@ -251,6 +254,7 @@ static inline void world_exec(struct world *w, uint64_t time_ns, struct ep_progr
 {
 	struct ep_process_event event = event_of(EP_EVENT_EXEC, time_ns, program);
 
+	event.mount_ns = w->mount_ns;
 	drop_proc(w, program.pid);
 	memcpy(event.comm, comm, EP_MIN(strlen(comm), sizeof(event.comm) - 1));
 	ep_processes_on_event(w->processes, &event);

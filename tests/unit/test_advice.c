@@ -4,12 +4,8 @@
 #include "core/base/clock.h"
 #include "core/plugin/host.h"
 #include "core/plugin/unwinder.h"
+#include "tests/kit/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -232,13 +228,12 @@ static int setup(void **state)
 
 /* --- tests ----------------------------------------------------------------------------------- */
 
-static void each_process_is_asked_and_left(void **state)
+EP_TEST_WITH(each_process_is_asked_and_left, setup, NULL)
 {
 	struct said said = {0};
 	pid_t child = start_child(42);
 	struct ep_advice_stats stats = ask(&said, A_MINUTE);
 
-	(void)state;
 	end_child(child);
 	assert_int_equal(count_said(&said, getpid(), 0, "value 1|set it"), 1);
 	assert_int_equal(count_said(&said, child, 0, "value 42|set it"), 1);
@@ -301,27 +296,24 @@ static void assert_asked_once_among(size_t n)
 		assert_int_equal(said.all[i].result, 0);
 }
 
-static void a_copy_of_code_is_not_asked(void **state)
+EP_TEST_WITH(a_copy_of_code_is_not_asked, setup, NULL)
 {
-	(void)state;
 	assert_asked_once_among(1);
 }
 
 /* 0.4 s here, most of it for what the kernel says of each; each against each were 6 s more. */
-static void many_copies_cost_no_more_than_each_once(void **state)
+EP_TEST_WITH(many_copies_cost_no_more_than_each_once, setup, NULL)
 {
 	uint64_t start_ns = ep_clock_cpu_ns();
 
-	(void)state;
 	assert_asked_once_among(60000); /* vm.max_map_count is 65530 */
 	assert_true(ep_clock_cpu_ns() - start_ns < 3 * EP_NS_PER_SEC);
 }
 
-static void what_cannot_be_asked_is_told(void **state)
+EP_TEST_WITH(what_cannot_be_asked_is_told, setup, NULL)
 {
 	static const int results[] = {EP_NOT_YET, -ENOTSUP, -ESRCH, -EFAULT};
 
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(results); i++) {
 		struct said said = {0};
 
@@ -334,11 +326,10 @@ static void what_cannot_be_asked_is_told(void **state)
 	assert_int_equal(plugin_state.unloaded, EP_LEN(results));
 }
 
-static void advise_may_fail_or_have_nothing_to_say(void **state)
+EP_TEST_WITH(advise_may_fail_or_have_nothing_to_say, setup, NULL)
 {
 	struct said failed = {0}, silent = {0};
 
-	(void)state;
 	plugin_state.advise_result = -EFAULT;
 	ask(&failed, A_MINUTE);
 	assert_int_equal(count_said(&failed, getpid(), -EFAULT, "-|-"), 1);
@@ -349,12 +340,11 @@ static void advise_may_fail_or_have_nothing_to_say(void **state)
 	assert_int_equal(plugin_state.detached, 2);
 }
 
-static void who_does_not_advise_is_not_asked(void **state)
+EP_TEST_WITH(who_does_not_advise_is_not_asked, setup, NULL)
 {
 	struct said said = {0};
 	struct ep_advice_stats stats;
 
-	(void)state;
 	ops.size = offsetof(struct ep_unwinder_ops, advise); /* built before there was such a thing */
 	stats = ask(&said, A_MINUTE);
 	assert_int_equal(said.n, 0);
@@ -362,11 +352,10 @@ static void who_does_not_advise_is_not_asked(void **state)
 	assert_int_equal(stats.read, 0);
 }
 
-static void of_what_is_only_code_nobody_is_asked(void **state)
+EP_TEST_WITH(of_what_is_only_code_nobody_is_asked, setup, NULL)
 {
 	struct said said = {0};
 
-	(void)state;
 	plugin_state.probe_result = EP_CODE_ONLY;
 	(void)ask(&said, A_MINUTE);
 	assert_int_equal(said.n, 0);
@@ -375,29 +364,12 @@ static void of_what_is_only_code_nobody_is_asked(void **state)
 	assert_int_equal(plugin_state.unloaded, 1);
 }
 
-static void time_is_bounded(void **state)
+EP_TEST_WITH(time_is_bounded, setup, NULL)
 {
 	struct said said = {0};
 	struct ep_advice_stats stats = ask(&said, 0);
 
-	(void)state;
 	assert_true(stats.late);
 	assert_int_equal(stats.read, 0);
 	assert_int_equal(plugin_state.probed, 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(each_process_is_asked_and_left, setup),
-		cmocka_unit_test_setup(a_copy_of_code_is_not_asked, setup),
-		cmocka_unit_test_setup(many_copies_cost_no_more_than_each_once, setup),
-		cmocka_unit_test_setup(what_cannot_be_asked_is_told, setup),
-		cmocka_unit_test_setup(advise_may_fail_or_have_nothing_to_say, setup),
-		cmocka_unit_test_setup(who_does_not_advise_is_not_asked, setup),
-		cmocka_unit_test_setup(of_what_is_only_code_nobody_is_asked, setup),
-		cmocka_unit_test_setup(time_is_bounded, setup),
-	};
-
-	return cmocka_run_group_tests_name("advice", tests, NULL, NULL);
 }

@@ -2,14 +2,10 @@
 /* What the kernel writes for us besides BPF: the list of CPUs, side-band records. */
 #include "core/bpf/cpus.h"
 #include "core/bpf/sideband.h"
+#include "tests/kit/test.h"
 #include "tests/unit/bpf_rings.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
-
-static void cpu_lists(void **state)
+EP_TEST(cpu_lists)
 {
 	static const struct {
 		const char *text;
@@ -29,7 +25,6 @@ static void cpu_lists(void **state)
 		{"99999999999999999999\n", -EBADMSG, 0},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(rows); i++) {
 		struct ep_cpus cpus = {0};
 		int r = ep_cpus_parse(rows[i].text, strlen(rows[i].text), &cpus);
@@ -39,12 +34,11 @@ static void cpu_lists(void **state)
 	}
 }
 
-static void cpus_are_counted(void **state)
+EP_TEST(cpus_are_counted)
 {
 	static const char text[] = "0-3,8-11,70\n";
 	struct ep_cpus cpus, none = {0};
 
-	(void)state;
 	assert_int_equal(ep_cpus_parse(text, strlen(text), &cpus), 0);
 	assert_int_equal(ep_cpus_count_below(&cpus, 0), 0);
 	assert_int_equal(ep_cpus_count_below(&cpus, 3), 3);
@@ -87,12 +81,11 @@ static void see(void *arg, const struct ep_mapping_event *event)
 	seen->last = *event;
 }
 
-static void mapping_record_is_read(void **state)
+EP_TEST(mapping_record_is_read)
 {
 	struct fake_mmap2 record = mmap2();
 	struct seen seen = {0};
 
-	(void)state;
 	assert_int_equal(ep_sideband_parse(&record, sizeof(record), see, &seen), 0);
 	assert_int_equal(seen.n, 1);
 	assert_int_equal(seen.last.pid, 42);
@@ -104,12 +97,11 @@ static void mapping_record_is_read(void **state)
 	assert_string_equal(seen.last.name, "/usr/bin/x");
 }
 
-static void mapping_record_without_build_id(void **state)
+EP_TEST(mapping_record_without_build_id)
 {
 	struct fake_mmap2 record = mmap2();
 	struct seen seen = {0};
 
-	(void)state;
 	record.header.misc = 0;
 	record.maj = 8;
 	record.min = 3;
@@ -126,7 +118,7 @@ static void mapping_record_without_build_id(void **state)
 }
 
 /* What lies there is the build id: with one, nothing is known of the inode. */
-static void build_id_or_inode(void **state)
+EP_TEST(build_id_or_inode)
 {
 	static const struct {
 		const char *label;
@@ -139,7 +131,6 @@ static void build_id_or_inode(void **state)
 		{"empty", PERF_RECORD_MISC_MMAP_BUILD_ID, 0, 0},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(rows); i++) {
 		struct fake_mmap2 record = mmap2();
 		struct seen seen = {0};
@@ -154,11 +145,10 @@ static void build_id_or_inode(void **state)
 	}
 }
 
-static void memory_without_a_file(void **state)
+EP_TEST(memory_without_a_file)
 {
 	static const char *const names[] = {"//anon", "[vdso]"};
 
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(names); i++) {
 		struct fake_mmap2 record = mmap2();
 		struct seen seen = {0};
@@ -175,9 +165,8 @@ static void memory_without_a_file(void **state)
 	}
 }
 
-static void every_shorter_record_is_survived(void **state)
+EP_TEST(every_shorter_record_is_survived)
 {
-	(void)state;
 	for (size_t bytes = 0; bytes < sizeof(struct fake_mmap2); bytes++) {
 		struct fake_mmap2 record = mmap2();
 		uint8_t *exact = malloc(bytes ? bytes : 1); /* so that a sanitizer sees overreads */
@@ -190,7 +179,7 @@ static void every_shorter_record_is_survived(void **state)
 	}
 }
 
-static void lost_records_are_counted(void **state)
+EP_TEST(lost_records_are_counted)
 {
 	struct {
 		struct perf_event_header header;
@@ -198,23 +187,6 @@ static void lost_records_are_counted(void **state)
 	} record = {.header = {.type = PERF_RECORD_LOST, .size = sizeof(record)}, .lost = 9};
 	struct seen seen = {0};
 
-	(void)state;
 	assert_int_equal(ep_sideband_parse(&record, sizeof(record), see, &seen), 9);
 	assert_int_equal(seen.n, 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(cpu_lists),
-		cmocka_unit_test(cpus_are_counted),
-		cmocka_unit_test(mapping_record_is_read),
-		cmocka_unit_test(mapping_record_without_build_id),
-		cmocka_unit_test(build_id_or_inode),
-		cmocka_unit_test(memory_without_a_file),
-		cmocka_unit_test(every_shorter_record_is_survived),
-		cmocka_unit_test(lost_records_are_counted),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

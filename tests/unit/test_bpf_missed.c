@@ -3,13 +3,9 @@
 #include "core/base/clock.h"
 #include "core/bpf/idle.h"
 #include "core/bpf/missed.h"
+#include "tests/kit/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define PERIOD_NS 50000000ull
 #define START_NS  777777777ull
@@ -71,11 +67,10 @@ static void look(struct clock *clock, bool is_last)
 	ep_missed_look(&clock->missed, &look, is_last);
 }
 
-static void a_clock_that_ticks_misses_nothing(void **state)
+EP_TEST(a_clock_that_ticks_misses_nothing)
 {
 	struct clock clock;
 
-	(void)state;
 	clock_begin(&clock);
 	for (int i = 0; i < 10000; i++) {
 		run(&clock, 123456789, i % 3 ? &clock.ticks.sampled : &clock.ticks.idle);
@@ -86,11 +81,10 @@ static void a_clock_that_ticks_misses_nothing(void **state)
 	assert_int_equal(ep_missed_lost(&clock.missed), 0);
 }
 
-static void stolen_ticks_are_missed_once(void **state)
+EP_TEST(stolen_ticks_are_missed_once)
 {
 	struct clock clock;
 
-	(void)state;
 	clock_begin(&clock);
 	run(&clock, EP_NS_PER_SEC, &clock.ticks.sampled);
 	steal(&clock, 4 * PERIOD_NS + 1000); /* one tick, which came late: three are missing */
@@ -109,11 +103,10 @@ static void stolen_ticks_are_missed_once(void **state)
 }
 
 /* It is due and has not come, since its CPU is away or has interrupts off while we look. */
-static void a_late_tick_is_not_missed(void **state)
+EP_TEST(a_late_tick_is_not_missed)
 {
 	struct clock clock;
 
-	(void)state;
 	clock_begin(&clock);
 	for (int i = 0; i < 100; i++) {
 		run(&clock, EP_NS_PER_SEC, &clock.ticks.sampled);
@@ -127,11 +120,10 @@ static void a_late_tick_is_not_missed(void **state)
 }
 
 /* It sleeps without ticks of its own clock, and those of ours do not come either. */
-static void ticks_of_an_idle_cpu_are_no_samples(void **state)
+EP_TEST(ticks_of_an_idle_cpu_are_no_samples)
 {
 	struct clock clock;
 
-	(void)state;
 	clock_begin(&clock);
 	for (int i = 0; i < 10; i++) {
 		run(&clock, EP_NS_PER_SEC, &clock.ticks.sampled);
@@ -148,12 +140,11 @@ static void ticks_of_an_idle_cpu_are_no_samples(void **state)
 	assert_in_range(ep_missed_lost(&clock.missed), 8, 20);
 }
 
-static void idle_time_is_read_by_cpu(void **state)
+EP_TEST(idle_time_is_read_by_cpu)
 {
 	static const char text[] = "cpu  1 2 3 4 5 6\ncpu0 10 0 20 300 40 1\ncpu2 1 1 1 7 0 0 0\nintr 5\n";
 	struct ep_vec idle;
 
-	(void)state;
 	ep_idle_init(&idle);
 	assert_int_equal(ep_idle_parse(&idle, text, strlen(text)), 0);
 	assert_int_equal(ep_idle_get(&idle, 0), 3400000000ull);
@@ -164,11 +155,10 @@ static void idle_time_is_read_by_cpu(void **state)
 	ep_vec_fini(&idle);
 }
 
-static void time_away_is_nobodys(void **state)
+EP_TEST(time_away_is_nobodys)
 {
 	struct clock clock;
 
-	(void)state;
 	clock_begin(&clock);
 	run(&clock, EP_NS_PER_SEC, &clock.ticks.sampled);
 	look(&clock, false);
@@ -181,11 +171,10 @@ static void time_away_is_nobodys(void **state)
 }
 
 /* /proc/stat has no line of it then: that its idle time is 0 makes it not busy. */
-static void idle_time_of_a_cpu_that_is_away_stays(void **state)
+EP_TEST(idle_time_of_a_cpu_that_is_away_stays)
 {
 	struct clock clock;
 
-	(void)state;
 	clock_begin(&clock);
 	run(&clock, EP_NS_PER_SEC, &clock.ticks.sampled);
 	steal(&clock, 9 * EP_NS_PER_SEC);
@@ -199,11 +188,10 @@ static void idle_time_of_a_cpu_that_is_away_stays(void **state)
 }
 
 /* Throttled for a while, it ticks at once when it goes on, and each period from then on. */
-static void a_grid_that_moved_hides_nothing(void **state)
+EP_TEST(a_grid_that_moved_hides_nothing)
 {
 	struct clock clock;
 
-	(void)state;
 	clock_begin(&clock);
 	for (int i = 0; i < 20; i++) {
 		run(&clock, EP_NS_PER_SEC, &clock.ticks.sampled);
@@ -219,11 +207,10 @@ static void a_grid_that_moved_hides_nothing(void **state)
 	assert_in_range(clock.missed.ticks, 8, 9);
 }
 
-static void lost_samples_are_the_wanted_share(void **state)
+EP_TEST(lost_samples_are_the_wanted_share)
 {
 	struct clock clock;
 
-	(void)state;
 	clock_begin(&clock);
 	run(&clock, 100 * PERIOD_NS, &clock.ticks.sampled);
 	run(&clock, 300 * PERIOD_NS, &clock.ticks.filtered);
@@ -234,11 +221,10 @@ static void lost_samples_are_the_wanted_share(void **state)
 	assert_int_equal(ep_missed_lost(&clock.missed), 10);
 }
 
-static void an_idle_cpu_loses_no_samples(void **state)
+EP_TEST(an_idle_cpu_loses_no_samples)
 {
 	struct clock clock;
 
-	(void)state;
 	clock_begin(&clock);
 	run(&clock, 10 * PERIOD_NS, &clock.ticks.idle);
 	pass(&clock, 10 * PERIOD_NS);
@@ -248,11 +234,10 @@ static void an_idle_cpu_loses_no_samples(void **state)
 }
 
 /* The clock that tells how long it was armed is 300 ppm slow; the timer does not follow it. */
-static void clocks_may_differ(void **state)
+EP_TEST(clocks_may_differ)
 {
 	struct clock clock;
 
-	(void)state;
 	clock_begin(&clock);
 	for (int i = 0; i < 20000; i++) { /* a day */
 		run(&clock, 5 * EP_NS_PER_SEC, &clock.ticks.idle);
@@ -263,23 +248,4 @@ static void clocks_may_differ(void **state)
 	steal(&clock, 5 * PERIOD_NS);
 	look(&clock, true);
 	assert_int_equal(clock.missed.ticks, 4);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_clock_that_ticks_misses_nothing),
-		cmocka_unit_test(stolen_ticks_are_missed_once),
-		cmocka_unit_test(a_late_tick_is_not_missed),
-		cmocka_unit_test(ticks_of_an_idle_cpu_are_no_samples),
-		cmocka_unit_test(idle_time_is_read_by_cpu),
-		cmocka_unit_test(time_away_is_nobodys),
-		cmocka_unit_test(idle_time_of_a_cpu_that_is_away_stays),
-		cmocka_unit_test(a_grid_that_moved_hides_nothing),
-		cmocka_unit_test(lost_samples_are_the_wanted_share),
-		cmocka_unit_test(an_idle_cpu_loses_no_samples),
-		cmocka_unit_test(clocks_may_differ),
-	};
-
-	return cmocka_run_group_tests_name("bpf_missed", tests, NULL, NULL);
 }

@@ -2,47 +2,16 @@
 /* Records of several rings in order of time, over rings in memory. */
 #include "core/bpf/order.h"
 #include "core/base/map.h"
+#include "tests/kit/heap.h"
+#include "tests/kit/test.h"
 #include "tests/unit/bpf_rings.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
-
-#include <cmocka.h>
 
 #define RING_BYTES 65536
 #define MAX_SEEN   12000
 #define MS	   1000000ull
 #define T0	   (1000 * MS)
-
-/* --- allocations (the linker sends them here) ------------------------------------------------- */
-
-void *__real_malloc(size_t bytes);
-void *__real_calloc(size_t n, size_t bytes);
-void *__real_realloc(void *ptr, size_t bytes);
-void *__wrap_malloc(size_t bytes);
-void *__wrap_calloc(size_t n, size_t bytes);
-void *__wrap_realloc(void *ptr, size_t bytes);
-
-static size_t n_allocations;
-
-void *__wrap_malloc(size_t bytes)
-{
-	n_allocations++;
-	return __real_malloc(bytes);
-}
-
-void *__wrap_calloc(size_t n, size_t bytes)
-{
-	n_allocations++;
-	return __real_calloc(n, bytes);
-}
-
-void *__wrap_realloc(void *ptr, size_t bytes)
-{
-	n_allocations++;
-	return __real_realloc(ptr, bytes);
-}
 
 /* --- a world of rings ------------------------------------------------------------------------ */
 
@@ -248,19 +217,17 @@ static void shuffle_once(uint64_t seed)
 	free_world(world);
 }
 
-static void shuffled_times_come_out_sorted(void **state)
+EP_TEST(shuffled_times_come_out_sorted)
 {
-	(void)state;
 	for (uint64_t seed = 1; seed <= 300; seed++)
 		shuffle_once(seed);
 }
 
-static void every_record_comes_once(void **state)
+EP_TEST(every_record_comes_once)
 {
 	struct world *world = new_world((struct setup){.n_cpus = 3});
 	uint8_t count[900] = {0};
 
-	(void)state;
 	for (uint32_t id = 0; id < EP_LEN(count); id++) {
 		if (id % 3)
 			put_mapping(id % 3, T0 + rnd(world, 100), id);
@@ -278,11 +245,10 @@ static void every_record_comes_once(void **state)
 	free_world(world);
 }
 
-static void at_equal_times_a_sample_sees_what_was_before(void **state)
+EP_TEST(at_equal_times_a_sample_sees_what_was_before)
 {
 	struct world *world = new_world((struct setup){.n_cpus = 1});
 
-	(void)state;
 	put_event(world, EP_EVENT_EXIT, T0, 5);
 	put_event(world, EP_EVENT_TRACE, T0, 4);
 	put_event(world, EP_EVENT_EXEC, T0, 2);
@@ -294,11 +260,10 @@ static void at_equal_times_a_sample_sees_what_was_before(void **state)
 	free_world(world);
 }
 
-static void younger_ones_wait(void **state)
+EP_TEST(younger_ones_wait)
 {
 	struct world *world = new_world((struct setup){.n_cpus = 1});
 
-	(void)state;
 	put_event(world, EP_EVENT_TRACE, T0 + 9, 2);
 	put_mapping(0, T0 + 8, 1);
 	put_event(world, EP_EVENT_TRACE, T0, 0);
@@ -318,11 +283,10 @@ static void younger_ones_wait(void **state)
 	free_world(world);
 }
 
-static void the_oldest_do_not_wait_without_room(void **state)
+EP_TEST(the_oldest_do_not_wait_without_room)
 {
 	struct world *world = new_world((struct setup){.n_cpus = 1, .max_waiting_bytes = 40000});
 
-	(void)state;
 	for (uint32_t id = 0; id < 3; id++)
 		assert_non_null(fake_ring_put_event(&world->ring, EP_EVENT_TRACE, T0 + id, id,
 						    19000));
@@ -335,11 +299,10 @@ static void the_oldest_do_not_wait_without_room(void **state)
 	free_world(world);
 }
 
-static void far_ahead_is_another_clock(void **state)
+EP_TEST(far_ahead_is_another_clock)
 {
 	struct world *world = new_world((struct setup){.n_cpus = 1});
 
-	(void)state;
 	put_event(world, EP_EVENT_TRACE, T0 + 5000 * MS, 1);
 	put_mapping(0, T0 + 4000 * MS, 0);
 	assert_int_equal(ep_order_drain_to(world->order, T0), T0);
@@ -350,11 +313,10 @@ static void far_ahead_is_another_clock(void **state)
 	free_world(world);
 }
 
-static void late_ones_are_delivered_and_counted(void **state)
+EP_TEST(late_ones_are_delivered_and_counted)
 {
 	struct world *world = new_world((struct setup){.n_cpus = 2});
 
-	(void)state;
 	put_event(world, EP_EVENT_TRACE, T0 + 100, 0);
 	ep_order_drain_to(world->order, T0 + 200);
 	put_mapping(0, T0 + 70, 2);
@@ -368,14 +330,12 @@ static void late_ones_are_delivered_and_counted(void **state)
 	free_world(world);
 }
 
-static void nothing_is_allocated_once_all_rings_were_seen(void **state)
+EP_TEST(nothing_is_allocated_once_all_rings_were_seen)
 {
 	struct world *world = new_world((struct setup){.n_cpus = 3});
-	size_t before;
 
-	(void)state;
 	ep_order_drain_to(world->order, T0);
-	before = n_allocations;
+	heap_arm(0);
 	for (uint32_t round = 1; round < 50; round++) {
 		for (uint32_t id = 0; id < 100; id++) {
 			put_mapping(id % 3, T0 + round * 100 + rnd(world, 150), id);
@@ -384,18 +344,18 @@ static void nothing_is_allocated_once_all_rings_were_seen(void **state)
 		ep_order_drain_to(world->order, T0 + round * 100 + 100);
 	}
 	assert_true(stats(world).waited > 1000);
-	assert_int_equal(n_allocations, before);
+	(void)heap_disarm();
+	assert_int_equal(heap_wrapped.calls, 0);
 	free_world(world);
 }
 
 /* --- the ring -------------------------------------------------------------------------------- */
 
-static void records_wrap_around(void **state)
+EP_TEST(records_wrap_around)
 {
 	struct world *world = new_world((struct setup){.n_cpus = 1, .sideband_bytes = 8192});
 	uint32_t id = 0;
 
-	(void)state;
 	for (int round = 0; round < 300; round++) {
 		size_t before = world->n_seen = 0;
 		uint32_t first = id;
@@ -417,12 +377,11 @@ static void records_wrap_around(void **state)
 	free_world(world);
 }
 
-static void a_busy_record_stops_the_ring(void **state)
+EP_TEST(a_busy_record_stops_the_ring)
 {
 	struct world *world = new_world((struct setup){.n_cpus = 1});
 	uint32_t *busy;
 
-	(void)state;
 	put_event(world, EP_EVENT_TRACE, T0 + 1 * MS, 0);
 	busy = fake_ring_put_event(&world->ring, EP_EVENT_FORK, T0 + 2 * MS, 1, 32);
 	*busy |= BPF_RINGBUF_BUSY_BIT;
@@ -440,12 +399,11 @@ static void a_busy_record_stops_the_ring(void **state)
 	free_world(world);
 }
 
-static void nobody_waits_long_for_a_busy_record(void **state)
+EP_TEST(nobody_waits_long_for_a_busy_record)
 {
 	struct world *world = new_world((struct setup){.n_cpus = 1});
 	uint32_t *busy = fake_ring_put_event(&world->ring, EP_EVENT_FORK, T0, 1, 32);
 
-	(void)state;
 	*busy |= BPF_RINGBUF_BUSY_BIT;
 	put_mapping(0, T0 + 5 * MS, 2);
 	assert_int_equal(ep_order_drain_to(world->order, T0 + 14 * MS), T0 + 4 * MS);
@@ -459,12 +417,11 @@ static void nobody_waits_long_for_a_busy_record(void **state)
 	free_world(world);
 }
 
-static void discarded_and_short_records_are_skipped(void **state)
+EP_TEST(discarded_and_short_records_are_skipped)
 {
 	struct world *world = new_world((struct setup){.n_cpus = 0});
 	uint32_t *discarded;
 
-	(void)state;
 	put_event(world, EP_EVENT_TRACE, T0, 1);
 	discarded = fake_ring_put_event(&world->ring, EP_EVENT_TRACE, T0, 2, 999);
 	*discarded |= BPF_RINGBUF_DISCARD_BIT;
@@ -477,11 +434,10 @@ static void discarded_and_short_records_are_skipped(void **state)
 	free_world(world);
 }
 
-static void a_length_that_cannot_be_true_ends_the_ring(void **state)
+EP_TEST(a_length_that_cannot_be_true_ends_the_ring)
 {
 	static const uint32_t lengths[] = {60, 200, 65536, 0x3fffffff};
 
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(lengths); i++) {
 		struct world *world = new_world((struct setup){.n_cpus = 1});
 
@@ -497,11 +453,10 @@ static void a_length_that_cannot_be_true_ends_the_ring(void **state)
 	}
 }
 
-static void a_position_that_cannot_be_true_ends_the_ring(void **state)
+EP_TEST(a_position_that_cannot_be_true_ends_the_ring)
 {
 	struct world *world = new_world((struct setup){.n_cpus = 0});
 
-	(void)state;
 	world->ring.producer += RING_BYTES + 8;
 	ep_order_drain_to(world->order, T0);
 	ep_order_drain_to(world->order, T0);
@@ -513,11 +468,10 @@ static void a_position_that_cannot_be_true_ends_the_ring(void **state)
 	free_world(world);
 }
 
-static void a_spoilt_side_band_record_ends_its_ring(void **state)
+EP_TEST(a_spoilt_side_band_record_ends_its_ring)
 {
 	static const uint16_t sizes[] = {0, 7, 12, 120, 65528};
 
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(sizes); i++) {
 		struct world *world = new_world((struct setup){.n_cpus = 2});
 		struct perf_event_header header = {.type = PERF_RECORD_MMAP2, .size = sizes[i]};
@@ -534,9 +488,8 @@ static void a_spoilt_side_band_record_ends_its_ring(void **state)
 
 /* --- a full index ---------------------------------------------------------------------------- */
 
-static void a_full_index_keeps_the_order(void **state)
+EP_TEST(a_full_index_keeps_the_order)
 {
-	(void)state;
 	for (uint64_t seed = 1; seed <= 30; seed++) {
 		struct world *world = new_world((struct setup){.n_cpus = 3, .max_records = 8});
 		uint32_t n = 0;
@@ -560,11 +513,10 @@ static void a_full_index_keeps_the_order(void **state)
 	}
 }
 
-static void a_full_index_of_younger_ones_goes_on(void **state)
+EP_TEST(a_full_index_of_younger_ones_goes_on)
 {
 	struct world *world = new_world((struct setup){.n_cpus = 3, .max_records = 8});
 
-	(void)state;
 	for (uint32_t id = 0; id < 400; id++) {
 		put_mapping(id % 3, T0 + 1 + id, id);
 		put_event(world, EP_EVENT_KNOWN, T0 + 1 + id, 1000 + id);
@@ -577,12 +529,11 @@ static void a_full_index_of_younger_ones_goes_on(void **state)
 	free_world(world);
 }
 
-static void more_rings_than_room(void **state)
+EP_TEST(more_rings_than_room)
 {
 	struct setup setup = {.n_cpus = 20, .max_records = 4, .sideband_bytes = 8192};
 	struct world *world = new_world(setup);
 
-	(void)state;
 	for (uint32_t id = 0; id < 400; id++)
 		put_mapping(id % 20, T0 + id, id);
 	ep_order_drain_to(world->order, T0 + 400);
@@ -613,11 +564,10 @@ static uint64_t lost_of(const struct world *world)
 	return lost;
 }
 
-static void the_counter_tells_a_loss_at_once(void **state)
+EP_TEST(the_counter_tells_a_loss_at_once)
 {
 	struct world *world = new_world((struct setup){.n_cpus = 2, .counts = true});
 
-	(void)state;
 	put_mapping(1, T0, 7);
 	fill_sideband(&kernel.rings[0], T0);
 	ep_order_drain_to(world->order, T0 + 10 * MS);
@@ -633,13 +583,12 @@ static void the_counter_tells_a_loss_at_once(void **state)
 	free_world(world);
 }
 
-static void a_lost_record_tells_without_a_counter(void **state)
+EP_TEST(a_lost_record_tells_without_a_counter)
 {
 	struct world *world = new_world((struct setup){.n_cpus = 1});
 	struct fake_lost lost = {.header = {.type = PERF_RECORD_LOST, .size = sizeof(lost)},
 				 .lost = 5};
 
-	(void)state;
 	put_mapping(0, T0, 1);
 	fake_sideband_write(&kernel.rings[0], &lost, sizeof(lost));
 	put_mapping(0, T0 + 1, 2);
@@ -648,11 +597,10 @@ static void a_lost_record_tells_without_a_counter(void **state)
 	free_world(world);
 }
 
-static void a_lost_record_asks_the_counter(void **state)
+EP_TEST(a_lost_record_asks_the_counter)
 {
 	struct world *world = new_world((struct setup){.n_cpus = 1, .counts = true});
 
-	(void)state;
 	kernel.rings[0].untold = 3;
 	put_mapping(0, T0, 1);
 	kernel.rings[0].untold = 1;
@@ -664,12 +612,11 @@ static void a_lost_record_asks_the_counter(void **state)
 	free_world(world);
 }
 
-static void a_nearly_full_ring_is_suspected(void **state)
+EP_TEST(a_nearly_full_ring_is_suspected)
 {
 	struct world *world = new_world((struct setup){.n_cpus = 1});
 	uint32_t id = 0;
 
-	(void)state;
 	/* Room for the largest record: no suspicion. */
 	while (kernel.rings[0].page.data_head - kernel.rings[0].page.data_tail + 112 + 4300 <
 	       EP_SIDEBAND_MIN_BYTES)
@@ -685,11 +632,10 @@ static void a_nearly_full_ring_is_suspected(void **state)
 }
 
 /* Of two pages, which the kernel gives where memory may not be locked, half is nearly full. */
-static void the_smallest_ring_is_suspected_too(void **state)
+EP_TEST(the_smallest_ring_is_suspected_too)
 {
 	struct fake_sideband ring;
 
-	(void)state;
 	fake_sideband_init(&ring, 0, 8192, 0, false);
 	while (ring.page.data_head + 4208 <= ring.bytes)
 		assert_true(fake_sideband_put_mapping(&ring, T0, 1));
@@ -708,11 +654,10 @@ static void fill_on_first_event(void *arg, const struct ep_event *event, size_t 
 		(void)fill_sideband(&kernel.rings[0], T0 + 1);
 }
 
-static void a_loss_during_a_drain_is_told_by_the_next(void **state)
+EP_TEST(a_loss_during_a_drain_is_told_by_the_next)
 {
 	static const struct ep_order_ops slow_ops = {fill_on_first_event, on_mapping, on_lost};
 
-	(void)state;
 	for (int counts = 0; counts < 2; counts++) {
 		struct world *world = new_world((struct setup){.n_cpus = 1, .counts = counts});
 		struct ep_order_options options = {.ring = world->ring.reader,
@@ -738,13 +683,12 @@ static void a_loss_during_a_drain_is_told_by_the_next(void **state)
 	}
 }
 
-static void a_ring_that_lost_is_replaced(void **state)
+EP_TEST(a_ring_that_lost_is_replaced)
 {
 	struct world *world = new_world((struct setup){.n_cpus = 2, .counts = true});
 	size_t bytes = EP_SIDEBAND_MIN_BYTES;
 	uint64_t time_ns = T0;
 
-	(void)state;
 	for (size_t current = 0; bytes <= EP_SIDEBAND_MAX_BYTES; time_ns += MS) {
 		world->n_seen = 0;
 		fill_sideband(&kernel.rings[current], time_ns);
@@ -769,11 +713,10 @@ static void a_ring_that_lost_is_replaced(void **state)
 	free_world(world);
 }
 
-static void a_ring_stays_when_there_is_no_larger_one(void **state)
+EP_TEST(a_ring_stays_when_there_is_no_larger_one)
 {
 	struct world *world = new_world((struct setup){.n_cpus = 1, .counts = true});
 
-	(void)state;
 	kernel.refuse = -EPERM;
 	fill_sideband(&kernel.rings[0], T0);
 	ep_order_drain_to(world->order, T0 + MS);
@@ -787,7 +730,7 @@ static void a_ring_stays_when_there_is_no_larger_one(void **state)
 	free_world(world);
 }
 
-static void a_first_ring_takes_what_it_gets(void **state)
+EP_TEST(a_first_ring_takes_what_it_gets)
 {
 	static const struct {
 		size_t max_bytes;
@@ -799,7 +742,6 @@ static void a_first_ring_takes_what_it_gets(void **state)
 		{EP_SIDEBAND_LEAST_BYTES - 1, -EPERM},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(rows); i++) {
 		struct world *world = new_world((struct setup){.n_cpus = 1});
 		size_t n = kernel.n, bytes = EP_SIDEBAND_MIN_BYTES;
@@ -816,11 +758,10 @@ static void a_first_ring_takes_what_it_gets(void **state)
 	}
 }
 
-static void a_cpu_that_goes_leaves_its_records(void **state)
+EP_TEST(a_cpu_that_goes_leaves_its_records)
 {
 	struct world *world = new_world((struct setup){.n_cpus = 2});
 
-	(void)state;
 	put_mapping(1, T0, 1);
 	ep_sideband_set_remove(world->set, 1);
 	assert_int_equal(ep_sideband_set_add(world->set, 1), 0);
@@ -830,40 +771,4 @@ static void a_cpu_that_goes_leaves_its_records(void **state)
 	assert_seen(world, "1 2");
 	assert_int_equal(ep_sideband_set_len(world->set), 2);
 	free_world(world);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(shuffled_times_come_out_sorted),
-		cmocka_unit_test(every_record_comes_once),
-		cmocka_unit_test(at_equal_times_a_sample_sees_what_was_before),
-		cmocka_unit_test(younger_ones_wait),
-		cmocka_unit_test(the_oldest_do_not_wait_without_room),
-		cmocka_unit_test(far_ahead_is_another_clock),
-		cmocka_unit_test(late_ones_are_delivered_and_counted),
-		cmocka_unit_test(nothing_is_allocated_once_all_rings_were_seen),
-		cmocka_unit_test(records_wrap_around),
-		cmocka_unit_test(a_busy_record_stops_the_ring),
-		cmocka_unit_test(nobody_waits_long_for_a_busy_record),
-		cmocka_unit_test(discarded_and_short_records_are_skipped),
-		cmocka_unit_test(a_length_that_cannot_be_true_ends_the_ring),
-		cmocka_unit_test(a_position_that_cannot_be_true_ends_the_ring),
-		cmocka_unit_test(a_spoilt_side_band_record_ends_its_ring),
-		cmocka_unit_test(a_full_index_keeps_the_order),
-		cmocka_unit_test(a_full_index_of_younger_ones_goes_on),
-		cmocka_unit_test(more_rings_than_room),
-		cmocka_unit_test(the_counter_tells_a_loss_at_once),
-		cmocka_unit_test(a_lost_record_tells_without_a_counter),
-		cmocka_unit_test(a_lost_record_asks_the_counter),
-		cmocka_unit_test(a_nearly_full_ring_is_suspected),
-		cmocka_unit_test(the_smallest_ring_is_suspected_too),
-		cmocka_unit_test(a_loss_during_a_drain_is_told_by_the_next),
-		cmocka_unit_test(a_ring_that_lost_is_replaced),
-		cmocka_unit_test(a_ring_stays_when_there_is_no_larger_one),
-		cmocka_unit_test(a_first_ring_takes_what_it_gets),
-		cmocka_unit_test(a_cpu_that_goes_leaves_its_records),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,13 +2,10 @@
 /* The periods of the sampling clocks: who beats with what, and what a periodic program gets. */
 #include "core/base/clock.h"
 #include "core/bpf/period.h"
+#include "tests/kit/test.h"
 
 #include <errno.h>
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
 
 #define N_CPUS 64
 #define SHORTEST_NS 10000
@@ -29,7 +26,7 @@ static struct ep_periods *new_periods(uint32_t freq_hz, uint32_t n_cpus)
 	return periods;
 }
 
-static void what_beats(void **state)
+EP_TEST(what_beats)
 {
 	static const struct {
 		const char *label;
@@ -51,7 +48,6 @@ static void what_beats(void **state)
 		{"the shortest in the longest", SHORTEST_NS, UINT64_C(3600000000000), false},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(rows); i++) {
 		if (ep_period_beats(rows[i].period_ns, rows[i].other_ns) != rows[i].beats)
 			fail_msg("%s", rows[i].label);
@@ -59,9 +55,8 @@ static void what_beats(void **state)
 }
 
 /* By trying every fraction, where the code has Euclid's algorithm. */
-static void no_period_is_near_a_small_fraction(void **state)
+EP_TEST(no_period_is_near_a_small_fraction)
 {
-	(void)state;
 	for (size_t f = 0; f < EP_LEN(freqs_hz); f++) {
 		struct ep_periods *periods = new_periods(freqs_hz[f], N_CPUS);
 
@@ -85,9 +80,8 @@ static void no_period_is_near_a_small_fraction(void **state)
 	}
 }
 
-static void periods_stay_near_the_frequency(void **state)
+EP_TEST(periods_stay_near_the_frequency)
 {
-	(void)state;
 	for (size_t f = 0; f < EP_LEN(freqs_hz); f++) {
 		struct ep_periods *periods = new_periods(freqs_hz[f], N_CPUS);
 		uint64_t mean_ns = EP_NS_PER_SEC / freqs_hz[f], sum_ns = 0;
@@ -111,21 +105,19 @@ static void periods_stay_near_the_frequency(void **state)
 	}
 }
 
-static void one_cpu_is_not_on_the_frequency_either(void **state)
+EP_TEST(one_cpu_is_not_on_the_frequency_either)
 {
 	struct ep_periods *periods = new_periods(20, 1);
 
-	(void)state;
 	assert_in_range(ep_periods_get(periods, 0), 51500000, 53000000);
 	assert_int_equal(ep_periods_get(periods, 2), 50000000); /* not among those given */
 	ep_periods_free(periods);
 }
 
-static void every_cpu_is_different(void **state)
+EP_TEST(every_cpu_is_different)
 {
 	struct ep_periods *periods = new_periods(20, N_CPUS);
 
-	(void)state;
 	for (uint32_t a = 0; a < N_CPUS; a++) {
 		for (uint32_t b = 0; b < a; b++) {
 			uint64_t one = ep_periods_get(periods, a), two = ep_periods_get(periods, b);
@@ -138,22 +130,20 @@ static void every_cpu_is_different(void **state)
 }
 
 /* A CPU that comes back, or a machine that was given more, changes no period. */
-static void a_cpu_has_its_period_for_ever(void **state)
+EP_TEST(a_cpu_has_its_period_for_ever)
 {
 	struct ep_periods *few = new_periods(99, 3), *many = new_periods(99, N_CPUS);
 
-	(void)state;
 	for (uint32_t cpu = 0; cpu < 4; cpu++)
 		assert_int_equal(ep_periods_get(few, cpu), ep_periods_get(many, cpu));
 	ep_periods_free(few);
 	ep_periods_free(many);
 }
 
-static void impossible_frequencies_are_refused(void **state)
+EP_TEST(impossible_frequencies_are_refused)
 {
 	struct ep_periods *periods = NULL;
 
-	(void)state;
 	assert_int_equal(ep_periods_new(0, 1, &periods), -EINVAL);
 	assert_int_equal(ep_periods_new(10001, 1, &periods), -EINVAL);
 	assert_null(periods);
@@ -203,11 +193,10 @@ static bool is_within_bars(const struct errors *errors)
 static const uint64_t bursts_each_ns[] = {50000000, 100000000, 20000000, 10000000};
 
 /* On each CPU by itself: a program that moves between CPUs is better off. */
-static void bursts_get_their_cpu_time(void **state)
+EP_TEST(bursts_get_their_cpu_time)
 {
 	struct ep_periods *periods = new_periods(20, N_CPUS);
 
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(bursts_each_ns); i++) {
 		struct errors worst = {0};
 
@@ -230,11 +219,10 @@ static void bursts_get_their_cpu_time(void **state)
 }
 
 /* What this is all for: all phases but a few are never seen, and these tenfold. */
-static void exact_clocks_would_not_give_it(void **state)
+EP_TEST(exact_clocks_would_not_give_it)
 {
 	struct errors errors = errors_of(50000000, 50000000);
 
-	(void)state;
 	assert_false(is_within_bars(&errors));
 	assert_true(errors.least == -1);
 	assert_true(errors.most > 8);
@@ -242,21 +230,4 @@ static void exact_clocks_would_not_give_it(void **state)
 	errors = errors_of(50000000, 10000000);
 	assert_true(errors.least == -1);
 	assert_true(errors.most > 0.9);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_beats),
-		cmocka_unit_test(no_period_is_near_a_small_fraction),
-		cmocka_unit_test(periods_stay_near_the_frequency),
-		cmocka_unit_test(one_cpu_is_not_on_the_frequency_either),
-		cmocka_unit_test(every_cpu_is_different),
-		cmocka_unit_test(a_cpu_has_its_period_for_ever),
-		cmocka_unit_test(impossible_frequencies_are_refused),
-		cmocka_unit_test(bursts_get_their_cpu_time),
-		cmocka_unit_test(exact_clocks_would_not_give_it),
-	};
-
-	return cmocka_run_group_tests_name("bpf_period", tests, NULL, NULL);
 }

@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/bpf/uevents.h"
+#include "tests/kit/test.h"
 
 #include <errno.h>
 #include <linux/netlink.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 struct row {
 	const char *label, *message;
@@ -36,9 +32,8 @@ static const struct row rows[] = {
 	{"zeroes", "\0\0\0", 4, false},
 };
 
-static void says_which_messages_are_of_cpus(void **state)
+EP_TEST(says_which_messages_are_of_cpus)
 {
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(rows); i++) {
 		if (ep_uevent_is_cpu(rows[i].message, rows[i].bytes) != rows[i].is_cpu)
 			fail_msg("%s", rows[i].label);
@@ -61,11 +56,10 @@ static int send_message(int to, const char *message, size_t bytes)
 	return n < 0 ? -errno : 0;
 }
 
-static void listens_to_the_kernel_alone(void **state)
+EP_TEST(listens_to_the_kernel_alone)
 {
 	int fd = ep_uevents_open(), r;
 
-	(void)state;
 	if (fd < 0)
 		skip();
 	(void)ep_uevents_take(fd);
@@ -79,11 +73,10 @@ static void listens_to_the_kernel_alone(void **state)
 }
 
 /* A datagram socket serves as the kernel's: its sender has no address that could be checked. */
-static void a_sender_without_a_port_is_nobody(void **state)
+EP_TEST(a_sender_without_a_port_is_nobody)
 {
 	int pair[2];
 
-	(void)state;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0, pair), 0);
 	assert_false(ep_uevents_take(pair[0]));
 	assert_int_equal(send(pair[1], rows[0].message, rows[0].bytes, 0), rows[0].bytes);
@@ -92,11 +85,10 @@ static void a_sender_without_a_port_is_nobody(void **state)
 	close(pair[1]);
 }
 
-static void more_than_it_reads_counts_as_news(void **state)
+EP_TEST(more_than_it_reads_counts_as_news)
 {
 	int pair[2], bytes = 212992; /* as much as everybody may have: net.core.wmem_max */
 
-	(void)state;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0, pair), 0);
 	assert_int_equal(setsockopt(pair[1], SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes)), 0);
 	for (int i = 0; i < 300; i++)
@@ -104,16 +96,4 @@ static void more_than_it_reads_counts_as_news(void **state)
 	assert_true(ep_uevents_take(pair[0]));
 	close(pair[0]);
 	close(pair[1]);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(says_which_messages_are_of_cpus),
-		cmocka_unit_test(listens_to_the_kernel_alone),
-		cmocka_unit_test(a_sender_without_a_port_is_nobody),
-		cmocka_unit_test(more_than_it_reads_counts_as_news),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,12 +2,8 @@
 #include "core/base/clock.h"
 #include "core/cli/parts/args.h"
 #include "core/cli/parts/help.h"
+#include "tests/kit/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -75,11 +71,10 @@ static const struct {
 	{"doctor --jsn", "unknown option --jsn: did you mean --json?"},
 };
 
-static void each_mistake_comes_with_the_fix(void **state)
+EP_TEST(each_mistake_comes_with_the_fix)
 {
 	struct ep_args args;
 
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(errors); i++) {
 		int r = parse(errors[i].line, &args);
 
@@ -113,11 +108,10 @@ static const struct {
 	{"plugins --check toy.so", EP_COMMAND_PLUGINS, NULL, false, 0, false},
 };
 
-static void commands_and_common_options(void **state)
+EP_TEST(commands_and_common_options)
 {
 	struct ep_args args;
 
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(commands); i++) {
 		assert_int_equal(parse(commands[i].line, &args), 0);
 		assert_int_equal(args.command, commands[i].command);
@@ -170,12 +164,11 @@ static const struct {
 	{"record -ag -F 9 ls", "9 Hz, all, note, run ls"},
 };
 
-static void record_understands_what_perf_users_type(void **state)
+EP_TEST(record_understands_what_perf_users_type)
 {
 	struct ep_args args;
 	char meaning[512];
 
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(records); i++) {
 		int r = parse(records[i].line, &args);
 
@@ -187,14 +180,13 @@ static void record_understands_what_perf_users_type(void **state)
 	}
 }
 
-static void too_many_of_a_kind_are_refused(void **state)
+EP_TEST(too_many_of_a_kind_are_refused)
 {
 	char line[EP_ARGS_MAX_PIDS * 8], name[] = "ebpf-profiler", record[] = "record", p[] = "-p";
 	char *words[] = {name, record, p, line, NULL};
 	struct ep_args args;
 	size_t len = 0;
 
-	(void)state;
 	for (int i = 1; i <= EP_ARGS_MAX_PIDS + 1; i++)
 		len += (size_t)snprintf(line + len, sizeof(line) - len, "%s%d", i > 1 ? "," : "",
 					i);
@@ -220,11 +212,10 @@ static const struct {
 	{"plugins --help", EP_COMMAND_PLUGINS, "usage: ebpf-profiler plugins"},
 };
 
-static void help_is_about_what_was_asked(void **state)
+EP_TEST(help_is_about_what_was_asked)
 {
 	struct ep_args args;
 
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(helps); i++) {
 		char text[4096] = "";
 		FILE *out = fmemopen(text, sizeof(text), "w");
@@ -236,17 +227,4 @@ static void help_is_about_what_was_asked(void **state)
 		fclose(out);
 		assert_memory_equal(text, helps[i].starts, strlen(helps[i].starts));
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_mistake_comes_with_the_fix),
-		cmocka_unit_test(commands_and_common_options),
-		cmocka_unit_test(record_understands_what_perf_users_type),
-		cmocka_unit_test(too_many_of_a_kind_are_refused),
-		cmocka_unit_test(help_is_about_what_was_asked),
-	};
-
-	return cmocka_run_group_tests_name("cli_args", tests, NULL, NULL);
 }

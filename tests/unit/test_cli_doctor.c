@@ -2,12 +2,8 @@
 /* Machines as directories with a few files of /proc and /sys; what is tried is tried for real. */
 #include "core/cli/parts/check.h"
 #include "core/cli/parts/doctor.h"
+#include "tests/kit/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -165,21 +161,19 @@ static void check_machine(const struct machine *machine)
 	assert_true((status == EP_EXIT_OK) == (strstr(text, "\nfail") == NULL));
 }
 
-static void each_machine_gets_its_verdict(void **state)
+EP_TEST(each_machine_gets_its_verdict)
 {
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(machines); i++)
 		check_machine(&machines[i]);
 }
 
 /* Without BTF in the directory the status of a machine can only be 4. */
-static void a_kernel_without_btf_cannot(void **state)
+EP_TEST(a_kernel_without_btf_cannot)
 {
 	char root[] = "/tmp/ep_doctor_XXXXXX";
 	struct ep_doctor_options options = {.root = root, .json = true};
 	FILE *out = fopen("/dev/null", "w");
 
-	(void)state;
 	assert_non_null(mkdtemp(root));
 	build_machine(root, &machines[2]);
 	assert_int_equal(ep_doctor_run(&options, out), EP_EXIT_KERNEL);
@@ -187,7 +181,7 @@ static void a_kernel_without_btf_cannot(void **state)
 	remove_tree(root);
 }
 
-static void json_is_read_by_another_parser(void **state)
+EP_TEST(json_is_read_by_another_parser)
 {
 	static const char script[] =
 		"import json, sys\n"
@@ -204,7 +198,6 @@ static void json_is_read_by_another_parser(void **state)
 	FILE *reader;
 	int status;
 
-	(void)state;
 	snprintf(command, sizeof(command), "python3 -c '%s'", script);
 	reader = popen(command, "w");
 	assert_non_null(reader);
@@ -226,14 +219,13 @@ static void advise(void *arg, const struct ep_doctor_rows *rows)
 }
 
 /* It comes last, counts as other rows do, and fails nothing. */
-static void advice_is_printed_behind_the_checks(void **state)
+EP_TEST(advice_is_printed_behind_the_checks)
 {
 	struct ep_doctor_options options = {.advise = advise, .advise_arg = (void *)"a_language"};
 	ep_autofree char *text = NULL, *json = NULL;
 	size_t bytes, json_bytes;
 	FILE *out = open_memstream(&text, &bytes);
 
-	(void)state;
 	(void)ep_doctor_run(&options, out);
 	fclose(out);
 	assert_non_null(strstr(text, "warn  a_language              pid 7: an option is off\n"
@@ -249,11 +241,10 @@ static void advice_is_printed_behind_the_checks(void **state)
 				     "\"pid 7: an option is off\", \"fix\": \"set \\\"it\\\"\"},\n"));
 }
 
-static void failures_are_explained_with_a_fix(void **state)
+EP_TEST(failures_are_explained_with_a_fix)
 {
 	char text[512];
 
-	(void)state;
 	assert_int_equal(ep_doctor_explain(EP_ATTEMPT_MAP, -EPERM, text, sizeof(text)),
 			 EP_EXIT_PERMISSION);
 	assert_non_null(strstr(text, "a BPF map cannot be created: "));
@@ -275,11 +266,10 @@ static void failures_are_explained_with_a_fix(void **state)
 	assert_non_null(strstr(text, "ebpf-profiler doctor"));
 }
 
-static void versions_are_read(void **state)
+EP_TEST(versions_are_read)
 {
 	struct ep_kernel_version v;
 
-	(void)state;
 	assert_true(ep_kernel_version_parse("5.10.0-32-cloud-amd64", &v));
 	assert_true(v.major == 5 && v.minor == 10 && v.patch == 0);
 	assert_true(ep_kernel_version_parse("Debian 6.1.176-1 (2026)", &v));
@@ -288,18 +278,4 @@ static void versions_are_read(void **state)
 	assert_true(v.major == 7 && v.minor == 2 && v.patch == 0);
 	assert_false(ep_kernel_version_parse("", &v));
 	assert_false(ep_kernel_version_parse("rolling 7", &v));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_machine_gets_its_verdict),
-		cmocka_unit_test(a_kernel_without_btf_cannot),
-		cmocka_unit_test(json_is_read_by_another_parser),
-		cmocka_unit_test(advice_is_printed_behind_the_checks),
-		cmocka_unit_test(failures_are_explained_with_a_fix),
-		cmocka_unit_test(versions_are_read),
-	};
-
-	return cmocka_run_group_tests_name("cli_doctor", tests, NULL, NULL);
 }

@@ -3,12 +3,8 @@
 #include "core/cli/parts/text.h"
 #include "ebpf-profiler/batch.h"
 #include "ebpf-profiler/frame.h"
+#include "tests/kit/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -18,7 +14,7 @@
  *	2  work (recursive) work work main	complete	20 samples, pid 10
  *	3  inlined into leaf, then an error	NO_MAPPING	15 samples, pid 11
  *	4  an error alone			NOT_ANALYSED	 5 samples, pid 10 again, other
- *start
+ * start
  */
 static const char *const strings[] = {
 	"",
@@ -92,7 +88,7 @@ static char *print(const struct ep_batch *const *batches, size_t n,
 	return text;
 }
 
-static void a_recording_is_told_in_full(void **state)
+EP_TEST(a_recording_is_told_in_full)
 {
 	const struct ep_batch *batches[] = {&batch};
 	const char *files[] = {"-", "out dir/it's.pb.gz", "b.pprof"};
@@ -105,7 +101,6 @@ static void a_recording_is_told_in_full(void **state)
 	};
 	ep_autofree char *text = print(batches, 1, &info);
 
-	(void)state;
 	assert_string_equal(
 		text,
 		"100 samples in 2.0 s at 100 Hz on 2 CPUs: 1.00 s of CPU time, 25 % of what there "
@@ -134,13 +129,12 @@ static void a_recording_is_told_in_full(void **state)
 		"next: go tool pprof -top 'out dir/it'\\''s.pb.gz'\n");
 }
 
-static void batches_of_one_recording_add_up(void **state)
+EP_TEST(batches_of_one_recording_add_up)
 {
 	const struct ep_batch *batches[] = {&batch, &batch};
 	struct ep_summary_info info = {.wall_ns = 8000000000, .color = true};
 	ep_autofree char *text = print(batches, 2, &info);
 
-	(void)state;
 	assert_int_equal(ep_summary_samples(batches, 2), 200);
 	assert_non_null(strstr(text, "200 samples in 8.0 s at 100 Hz: 2.00 s of CPU time\n"));
 	assert_non_null(strstr(text, "   20.00 %   80.00 %  work\n"));
@@ -151,7 +145,7 @@ static void batches_of_one_recording_add_up(void **state)
 }
 
 /* By counts leaf itself would be 60 %, and work 20 %. */
-static void shares_are_of_cpu_time(void **state)
+EP_TEST(shares_are_of_cpu_time)
 {
 	static const uint64_t weight_ns[] = {400000000, 80000000, 320000000, 165000000, 35000000};
 	struct ep_batch weighted = batch;
@@ -159,7 +153,6 @@ static void shares_are_of_cpu_time(void **state)
 	struct ep_summary_info info = {.wall_ns = 2000000000, .n_cpus = 1};
 	ep_autofree char *text = NULL;
 
-	(void)state;
 	weighted.sample_weight_ns = weight_ns;
 	text = print(batches, 1, &info);
 	assert_non_null(strstr(text, "100 samples in 2.0 s at 100 Hz on 1 CPU: 1.00 s of CPU time, "
@@ -172,12 +165,39 @@ static void shares_are_of_cpu_time(void **state)
 	assert_non_null(strstr(text, "25 samples lost (20.00 %)\n"));
 }
 
-static void nothing_sampled_is_said(void **state)
+/* The second stack's `main` is an address that is in no file; in the third, which is cut off, it is not counted. */
+EP_TEST(code_of_no_file_is_a_share_of_what_is_complete)
+{
+	static const uint32_t raw[] = {0, 0, EP_LOCATION_UNNAMED, 0, EP_LOCATION_UNNAMED,
+				       EP_LOCATION_ERROR, EP_LOCATION_ERROR};
+	static const struct {
+		uint32_t mapping;
+		const char *quality;
+	} cases[] = {
+		{0, "stacks: 80.00 % complete (80.00 % with code of no file); 15.00 % address"},
+		{1, "stacks: 80.00 % complete; 15.00 % address"}, /* a stripped file */
+	};
+	struct ep_batch with = batch;
+	const struct ep_batch *batches[] = {&with};
+	struct ep_summary_info info = {.wall_ns = 2000000000};
+
+	for (size_t i = 0; i < EP_LEN(cases); i++) {
+		uint32_t mapping = cases[i].mapping;
+		uint32_t mappings[] = {0, 1, mapping, 1, mapping, 0, 0};
+		ep_autofree char *text = NULL;
+
+		with.location_flags = raw;
+		with.location_mapping = mappings;
+		text = print(batches, 1, &info);
+		assert_non_null(strstr(text, cases[i].quality));
+	}
+}
+
+EP_TEST(nothing_sampled_is_said)
 {
 	struct ep_summary_info info = {.wall_ns = 1000000000};
 	ep_autofree char *text = print(NULL, 0, &info);
 
-	(void)state;
 	assert_int_equal(ep_summary_samples(NULL, 0), 0);
 	assert_string_equal(text, "0 samples in 1.0 s at 0 Hz: 0.00 s of CPU time\n"
 				  "\noverhead: 0 samples lost\n");
@@ -203,11 +223,10 @@ static const struct {
 	 20, "x?1m?y??"},
 };
 
-static void names_are_cut_in_the_middle_and_made_safe(void **state)
+EP_TEST(names_are_cut_in_the_middle_and_made_safe)
 {
 	char buf[EP_TEXT_BYTES], big[8192];
 
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(fits); i++) {
 		assert_string_equal(ep_text_fit(fits[i].text, fits[i].columns, buf), fits[i].fits);
 	}
@@ -216,17 +235,4 @@ static void names_are_cut_in_the_middle_and_made_safe(void **state)
 	big[8188] = '\0';
 	ep_text_fit(big, 4000, buf);
 	assert_int_equal(strlen(buf), 248 * 4 + 2);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_recording_is_told_in_full),
-		cmocka_unit_test(batches_of_one_recording_add_up),
-		cmocka_unit_test(shares_are_of_cpu_time),
-		cmocka_unit_test(nothing_sampled_is_said),
-		cmocka_unit_test(names_are_cut_in_the_middle_and_made_safe),
-	};
-
-	return cmocka_run_group_tests_name("cli_summary", tests, NULL, NULL);
 }

@@ -2,12 +2,8 @@
 #include "core/base/clock.h"
 #include "core/config/config.h"
 #include "core/config/units.h"
+#include "tests/kit/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -99,9 +95,8 @@ static const struct {
 	 "f:5:8: freq must be a number from 1 to 10000, not '0'\n"},
 };
 
-static void each_mistake_is_named_with_its_place(void **state)
+EP_TEST(each_mistake_is_named_with_its_place)
 {
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(errors); i++) {
 		ep_autofree char *found = problems_of(errors[i].text, NULL);
 
@@ -124,11 +119,10 @@ static struct ep_config_file *parse_ok(const char *text, char *const *env)
 	return config;
 }
 
-static void an_empty_file_means_the_defaults(void **state)
+EP_TEST(an_empty_file_means_the_defaults)
 {
 	ep_cleanup(ep_config_freep) struct ep_config_file *config = parse_ok("", NULL);
 
-	(void)state;
 	assert_int_equal(config->sampling.freq_hz, 20);
 	assert_int_equal(config->limits.memory_bytes, 64 << 20);
 	assert_int_equal(config->limits.ring_bytes, 1 << 20);
@@ -140,7 +134,7 @@ static void an_empty_file_means_the_defaults(void **state)
 	assert_int_equal(config->exporters.len, 0);
 }
 
-static void a_file_sets_every_key(void **state)
+EP_TEST(a_file_sets_every_key)
 {
 	ep_cleanup(ep_config_freep) struct ep_config_file *config =
 		parse_ok("[sampling]\nfreq = 997\n[limits]\nmemory = 134217728\nring = \"2M\"\n"
@@ -148,7 +142,6 @@ static void a_file_sets_every_key(void **state)
 			 "enable = [\"a\", \"pprof\"]\n[log]\nlevel = \"debug\"\n",
 			 NULL);
 
-	(void)state;
 	assert_int_equal(config->sampling.freq_hz, 997);
 	assert_int_equal(config->limits.memory_bytes, 128 << 20);
 	assert_int_equal(config->limits.ring_bytes, 2 << 20);
@@ -158,7 +151,7 @@ static void a_file_sets_every_key(void **state)
 	assert_int_equal(config->log.level, EP_LOG_DEBUG);
 }
 
-static void exporters_keep_the_keys_of_their_plugin(void **state)
+EP_TEST(exporters_keep_the_keys_of_their_plugin)
 {
 	ep_cleanup(ep_config_freep) struct ep_config_file *config = parse_ok(
 		"[[exporter]]\ntype = \"pprof\"\ninterval = \"5m\"\ndirectory = \"/d\"\nkeep = 7\n"
@@ -168,7 +161,6 @@ static void exporters_keep_the_keys_of_their_plugin(void **state)
 		ep_vec_at(&config->exporters, struct ep_config_exporter, 0);
 	const struct ep_config_option *options = first->options.data;
 
-	(void)state;
 	assert_int_equal(config->exporters.len, 2);
 	assert_int_equal(first->interval_ns, 300 * EP_NS_PER_SEC);
 	assert_int_equal(first[1].interval_ns, 60 * EP_NS_PER_SEC);
@@ -185,7 +177,7 @@ static void exporters_keep_the_keys_of_their_plugin(void **state)
 	assert_int_equal(options[2].integer, 7);
 }
 
-static void flag_wins_over_environment_wins_over_file(void **state)
+EP_TEST(flag_wins_over_environment_wins_over_file)
 {
 	char *env[] = {VAR("EBPF_PROFILER_SAMPLING_FREQ=50"),
 		       VAR("EBPF_PROFILER_LOG_LEVEL=warn"),
@@ -197,7 +189,6 @@ static void flag_wins_over_environment_wins_over_file(void **state)
 		parse_ok("[sampling]\nfreq = 10\n[log]\nlevel = \"debug\"\n", env);
 	struct ep_config_problems problems;
 
-	(void)state;
 	ep_config_problems_init(&problems);
 	assert_int_equal(config->sampling.freq_hz, 50);
 	assert_int_equal(config->log.level, EP_LOG_WARN);
@@ -212,13 +203,12 @@ static void flag_wins_over_environment_wins_over_file(void **state)
 	ep_config_problems_fini(&problems);
 }
 
-static void mistakes_in_the_environment_are_named(void **state)
+EP_TEST(mistakes_in_the_environment_are_named)
 {
 	char *env[] = {VAR("EBPF_PROFILER_SAMPLING_FREK=50"), VAR("EBPF_PROFILER_LIMITS_RING=x"),
 		       VAR("EBPF_PROFILER_SYMBOLS_NATIVE=yes"), NULL};
 	ep_autofree char *found = problems_of("", env);
 
-	(void)state;
 	assert_string_equal(found, "EBPF_PROFILER_LIMITS_RING: ring must be a size like \"64MiB\", "
 				   "not 'x'\n"
 				   "EBPF_PROFILER_SAMPLING_FREK: unknown variable (did you mean "
@@ -238,7 +228,7 @@ static char *print(const struct ep_config_file *config)
 	return printed;
 }
 
-static void what_is_printed_parses_back(void **state)
+EP_TEST(what_is_printed_parses_back)
 {
 	char *env[] = {VAR("EBPF_PROFILER_LIMITS_MEMORY=100MiB"), NULL};
 	ep_cleanup(ep_config_freep) struct ep_config_file *config = parse_ok(
@@ -246,7 +236,6 @@ static void what_is_printed_parses_back(void **state)
 	ep_autofree char *printed = print(config);
 	ep_cleanup(ep_config_freep) struct ep_config_file *again = parse_ok(printed, NULL);
 
-	(void)state;
 	assert_non_null(strstr(printed, "\nfreq = 33\t# from line 2\n"));
 	assert_non_null(
 		strstr(printed, "\nmemory = \"100MiB\"\t# from EBPF_PROFILER_LIMITS_MEMORY"));
@@ -257,23 +246,21 @@ static void what_is_printed_parses_back(void **state)
 	assert_string_equal(again->plugins.dir, "/a \"b\\\t");
 }
 
-static void exporters_are_printed_with_their_keys(void **state)
+EP_TEST(exporters_are_printed_with_their_keys)
 {
 	ep_cleanup(ep_config_freep) struct ep_config_file *config = parse_ok(
 		"[[exporter]]\ntype = \"pprof\"\ninterval = 90\nx = \"\\n\"\n\"a b\" = -1\n", NULL);
 	ep_autofree char *printed = print(config);
 
-	(void)state;
 	assert_non_null(strstr(printed, "\n[[exporter]]\ntype = \"pprof\"\ninterval = \"90s\"\n"
 					"\"a b\" = -1\nx = \"\\u000A\"\n"));
 }
 
-static void load_asks_for_an_exporter(void **state)
+EP_TEST(load_asks_for_an_exporter)
 {
 	struct ep_config_file *config = NULL;
 	struct ep_config_problems problems;
 
-	(void)state;
 	ep_config_problems_init(&problems);
 	assert_int_equal(ep_config_load("/dev/null", NULL, &problems, &config), -EINVAL);
 	assert_int_equal(ep_config_load("/nonexistent/f", NULL, &problems, &config), -EINVAL);
@@ -283,13 +270,12 @@ static void load_asks_for_an_exporter(void **state)
 	ep_config_problems_fini(&problems);
 }
 
-static void the_sample_is_accepted(void **state)
+EP_TEST(the_sample_is_accepted)
 {
 	ep_cleanup(ep_config_freep) struct ep_config_file *config = NULL;
 	struct ep_config_problems problems;
 	int r;
 
-	(void)state;
 	ep_config_problems_init(&problems);
 	r = ep_config_load(EP_SAMPLE_CONFIG, NULL, &problems, &config);
 	ep_config_problems_print(&problems, stderr);
@@ -298,9 +284,8 @@ static void the_sample_is_accepted(void **state)
 	assert_int_equal(config->exporters.len, 1);
 }
 
-static void distances_count_edits_and_swaps(void **state)
+EP_TEST(distances_count_edits_and_swaps)
 {
-	(void)state;
 	assert_int_equal(ep_edit_distance("", ""), 0);
 	assert_int_equal(ep_edit_distance("", "abc"), 3);
 	assert_int_equal(ep_edit_distance("abc", ""), 3);
@@ -310,11 +295,10 @@ static void distances_count_edits_and_swaps(void **state)
 	assert_int_equal(ep_edit_distance("kitten", "sitting"), 3);
 }
 
-static void suggestions_are_near_or_absent(void **state)
+EP_TEST(suggestions_are_near_or_absent)
 {
 	static const char *const words[] = {"memory", "ring", "native"};
 
-	(void)state;
 	assert_string_equal(ep_suggest("memroy", words, 3), "memory");
 	assert_string_equal(ep_suggest("rng", words, 3), "ring");
 	assert_string_equal(ep_suggest("nativ", words, 3), "native");
@@ -362,11 +346,10 @@ static const struct {
 	  {"99999999999G", -ERANGE, 0},
 };
 
-static void numbers_with_units_are_read(void **state)
+EP_TEST(numbers_with_units_are_read)
 {
 	uint64_t value;
 
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(durations); i++) {
 		value = 0;
 		assert_int_equal(ep_parse_duration(durations[i].text, &value), durations[i].r);
@@ -377,25 +360,4 @@ static void numbers_with_units_are_read(void **state)
 		assert_int_equal(ep_parse_bytes(sizes[i].text, &value), sizes[i].r);
 		assert_int_equal(value, sizes[i].value);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_mistake_is_named_with_its_place),
-		cmocka_unit_test(an_empty_file_means_the_defaults),
-		cmocka_unit_test(a_file_sets_every_key),
-		cmocka_unit_test(exporters_keep_the_keys_of_their_plugin),
-		cmocka_unit_test(flag_wins_over_environment_wins_over_file),
-		cmocka_unit_test(mistakes_in_the_environment_are_named),
-		cmocka_unit_test(what_is_printed_parses_back),
-		cmocka_unit_test(exporters_are_printed_with_their_keys),
-		cmocka_unit_test(load_asks_for_an_exporter),
-		cmocka_unit_test(the_sample_is_accepted),
-		cmocka_unit_test(distances_count_edits_and_swaps),
-		cmocka_unit_test(suggestions_are_near_or_absent),
-		cmocka_unit_test(numbers_with_units_are_read),
-	};
-
-	return cmocka_run_group_tests_name("config", tests, NULL, NULL);
 }

@@ -14,16 +14,13 @@
 #include "core/plugin/description.h"
 #include "core/symbol/native.h"
 #include "core/trace/lines.h"
+#include "tests/kit/test.h"
 #include "tests/unit/heap_chunks.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define GOOD_ROW                                                                                   \
 	{                                                                                          \
@@ -35,13 +32,12 @@ static const char *samples_dir;
 
 /* --- what may be said ------------------------------------------------------------------------ */
 
-static void rows_that_cannot_be_are_refused(void **state)
+EP_TEST(rows_that_cannot_be_are_refused)
 {
 	static const struct ep_code_row good = GOOD_ROW;
 	struct ep_code_row bad[10];
 	struct ep_description description;
 
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(bad); i++)
 		bad[i] = good;
 	bad[0].bytes = 0;
@@ -69,7 +65,7 @@ static void rows_that_cannot_be_are_refused(void **state)
 	ep_description_fini(&description);
 }
 
-static void there_is_a_limit_of_all(void **state)
+EP_TEST(there_is_a_limit_of_all)
 {
 	static const struct ep_code_row row = GOOD_ROW;
 	struct ep_symbol symbol = {.va = 0x1000, .bytes = 16};
@@ -77,7 +73,6 @@ static void there_is_a_limit_of_all(void **state)
 	char name[5001];
 	int r = 0, n = 0;
 
-	(void)state;
 	ep_description_init(&description);
 	for (size_t i = 0; i < EP_MAX_CODE_ROWS; i++)
 		assert_int_equal(ep_description_add_rows(&description, &row, 1), 0);
@@ -96,14 +91,13 @@ static void there_is_a_limit_of_all(void **state)
 	ep_description_fini(&description);
 }
 
-static void symbols_that_cannot_be_are_refused(void **state)
+EP_TEST(symbols_that_cannot_be_are_refused)
 {
 	struct ep_symbol bad[] = {{0x1000, 0}, {UINT64_MAX, 1}, {UINT64_MAX - 15, 16}, {0, 1ull << 32}};
 	struct ep_symbol good = {UINT64_MAX - 16, 16};
 	struct ep_description description;
 	struct ep_symbol found = {0};
 
-	(void)state;
 	ep_description_init(&description);
 	for (size_t i = 0; i < EP_LEN(bad); i++)
 		assert_int_equal(ep_description_add_symbol(&description, &bad[i], "x"), -EINVAL);
@@ -136,7 +130,7 @@ static int describe_some(void *executable, const struct ep_file *file,
 	return *(int *)executable;
 }
 
-static void nothing_stays_of_who_fails(void **state)
+EP_TEST(nothing_stays_of_who_fails)
 {
 	static const struct ep_unwinder_ops ops = {.size = sizeof(ops), .describe = describe_some};
 	static const struct ep_unwinder_ops older = {
@@ -145,7 +139,6 @@ static void nothing_stays_of_who_fails(void **state)
 	struct ep_description description;
 	size_t n = 0;
 
-	(void)state;
 	ep_description_init(&description);
 	for (size_t i = 0; i < EP_LEN(results); i++) {
 		int said = results[i], r = ep_description_ask(&description, &ops, &said, NULL);
@@ -165,13 +158,12 @@ static void nothing_stays_of_who_fails(void **state)
 	ep_description_fini(&description);
 }
 
-static void rows_come_in_any_order(void **state)
+EP_TEST(rows_come_in_any_order)
 {
 	static const struct ep_code_row row = GOOD_ROW;
 	struct ep_description description;
 	uint64_t last = 0;
 
-	(void)state;
 	ep_description_init(&description);
 	for (uint64_t i = 0; i < 1000; i++) {
 		struct ep_code_row next = row;
@@ -191,7 +183,7 @@ static void rows_come_in_any_order(void **state)
 
 /* --- names ----------------------------------------------------------------------------------- */
 
-static void the_innermost_symbol_is_found(void **state)
+EP_TEST(the_innermost_symbol_is_found)
 {
 	static const struct {
 		struct ep_symbol symbol;
@@ -212,7 +204,6 @@ static void the_innermost_symbol_is_found(void **state)
 	};
 	struct ep_description description;
 
-	(void)state;
 	ep_description_init(&description);
 	for (size_t i = 0; i < EP_LEN(symbols); i++)
 		assert_int_equal(ep_description_add_symbol(&description, &symbols[i].symbol,
@@ -280,14 +271,13 @@ static void assert_named(struct ep_native_symbols *symbols, const struct ep_nati
 }
 
 /* The file has the name for 256 bytes of it: nobody knows how long it is. */
-static void names_go_beside_the_files_own(void **state)
+EP_TEST(names_go_beside_the_files_own)
 {
 	uint64_t va = find_symbol("sample_asm_long"), other = find_symbol("sample_asm_func");
 	struct ep_native_file file = {.key = 1, .open = open_stripped, .root = "", .path = ""};
 	struct ep_native_symbols *symbols = NULL;
 	struct ep_description description;
 
-	(void)state;
 	assert_int_equal(ep_native_symbols_new(1 << 20, &symbols), 0);
 	ep_description_init(&description);
 	assert_named(symbols, &file, va + 0x20, "sample_asm_long", va);
@@ -391,7 +381,8 @@ static int open_room(void **state)
 	assert_int_equal(uv_loop_init(&room->loop), 0);
 	assert_int_equal(ep_delta_store_new(&ops, 16u << 20, &room->store), 0);
 	assert_int_equal(ep_executables_new(&room->loop, room->store, &room->languages, see_change,
-					    NULL, &room->executables), 0);
+					    NULL, NULL, &room->executables),
+			 0);
 	*state = room;
 	return 0;
 }
@@ -485,7 +476,7 @@ static void rebuild_tables(struct room *room, struct ep_executable *executable)
 	uv_run(&room->loop, UV_RUN_DEFAULT);
 }
 
-static void it_is_described_each_time_its_tables_are_made(void **state)
+EP_TEST_WITH(it_is_described_each_time_its_tables_are_made, open_room, close_room)
 {
 	struct room *room = *state;
 	struct ep_executable *executable = map_stripped(room);
@@ -502,7 +493,7 @@ static void it_is_described_each_time_its_tables_are_made(void **state)
 }
 
 /* A file that cannot be read for once, a plugin that has no memory. */
-static void names_stay_when_it_is_not_described_again(void **state)
+EP_TEST_WITH(names_stay_when_it_is_not_described_again, open_room, close_room)
 {
 	struct room *room = *state;
 	struct ep_executable *executable = map_stripped(room);
@@ -526,7 +517,7 @@ static void names_stay_when_it_is_not_described_again(void **state)
 	ep_executables_unref(room->executables, executable);
 }
 
-static void names_outlive_the_executable_where_they_are_held(void **state)
+EP_TEST_WITH(names_outlive_the_executable_where_they_are_held, open_room, close_room)
 {
 	struct room *room = *state;
 	struct ep_executable *executable = map_stripped(room);
@@ -544,7 +535,7 @@ static void names_outlive_the_executable_where_they_are_held(void **state)
 	ep_described_symbols_unref(symbols);
 }
 
-static void who_cannot_describe_it_runs_in_it_all_the_same(void **state)
+EP_TEST_WITH(who_cannot_describe_it_runs_in_it_all_the_same, open_room, close_room)
 {
 	struct room *room = *state;
 	struct ep_executable *executable;
@@ -559,7 +550,7 @@ static void who_cannot_describe_it_runs_in_it_all_the_same(void **state)
 	ep_executables_unref(room->executables, executable);
 }
 
-static void what_is_no_runtime_can_be_described(void **state)
+EP_TEST_WITH(what_is_no_runtime_can_be_described, open_room, close_room)
 {
 	struct room *room = *state;
 	struct ep_executable *executable;
@@ -570,6 +561,22 @@ static void what_is_no_runtime_can_be_described(void **state)
 	assert_false(ep_claim_is_runtime(executable->claims[0]));
 	assert_int_equal(plugin.unloaded, 0);
 	ep_executables_unref(room->executables, executable);
+}
+
+EP_TEST_WITH(what_launches_a_runtime_is_neither_described_nor_unloaded, open_room, close_room)
+{
+	struct room *room = *state;
+	struct ep_executable *executable;
+
+	plugin.probe_result = EP_LAUNCHER;
+	room->languages.stopped = true; /* nothing is loaded */
+	executable = map_stripped(room);
+	assert_int_equal(executable->n_claims, 1);
+	assert_true(ep_claim_is_launcher(executable->claims[0]));
+	assert_false(ep_claim_is_runtime(executable->claims[0]));
+	assert_int_equal(plugin.described, 0);
+	ep_executables_unref(room->executables, executable);
+	plugin.probed = 0; /* it gave nothing to unload */
 }
 
 #define MANY 20
@@ -583,7 +590,7 @@ static void copy_stripped(const char *path)
 	assert_int_equal(system(command), 0);
 }
 
-static void names_of_all_files_have_a_limit(void **state)
+EP_TEST_WITH(names_of_all_files_have_a_limit, open_room, close_room)
 {
 	struct room *room = *state;
 	struct ep_executable *executables[MANY];
@@ -613,30 +620,8 @@ static void names_of_all_files_have_a_limit(void **state)
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(rows_that_cannot_be_are_refused),
-		cmocka_unit_test(there_is_a_limit_of_all),
-		cmocka_unit_test(symbols_that_cannot_be_are_refused),
-		cmocka_unit_test(nothing_stays_of_who_fails),
-		cmocka_unit_test(rows_come_in_any_order),
-		cmocka_unit_test(the_innermost_symbol_is_found),
-		cmocka_unit_test(names_go_beside_the_files_own),
-		cmocka_unit_test_setup_teardown(it_is_described_each_time_its_tables_are_made,
-						open_room, close_room),
-		cmocka_unit_test_setup_teardown(names_stay_when_it_is_not_described_again,
-						open_room, close_room),
-		cmocka_unit_test_setup_teardown(names_outlive_the_executable_where_they_are_held,
-						open_room, close_room),
-		cmocka_unit_test_setup_teardown(who_cannot_describe_it_runs_in_it_all_the_same,
-						open_room, close_room),
-		cmocka_unit_test_setup_teardown(what_is_no_runtime_can_be_described, open_room,
-						close_room),
-		cmocka_unit_test_setup_teardown(names_of_all_files_have_a_limit, open_room,
-						close_room),
-	};
-
 	if (argc != 2)
 		return 2;
 	samples_dir = argv[1];
-	return cmocka_run_group_tests_name("describe", tests, NULL, NULL);
+	return ep_test_run(NULL, NULL);
 }

@@ -2,18 +2,16 @@
 /* core/elf over the files of test_elf_samples.sh, whose directory is the only argument. */
 #include "core/elf/debug_file.h"
 #include "core/elf/file.h"
+#include "tests/kit/test.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 /* cmocka needs those before it */
-#include <cmocka.h>
 
 static const char *samples; /* directory, from main to every test */
 
@@ -56,14 +54,13 @@ static uint8_t *sample_read(const char *name, size_t *ret_bytes)
 
 /* ---- headers ---- */
 
-static void header_is_read(void **state)
+EP_TEST(header_is_read)
 {
 	struct ep_elf *elf = sample_open("full");
 	struct ep_elf_segment segments[16];
 	struct ep_elf_section text;
 	size_t n;
 
-	(void)state;
 	assert_int_equal(ep_elf_type(elf), ET_EXEC);
 	assert_true(ep_elf_fd(elf) >= 0);
 	n = ep_elf_exec_segments(elf, segments, EP_LEN(segments));
@@ -76,12 +73,11 @@ static void header_is_read(void **state)
 	ep_elf_close(elf);
 }
 
-static void sections_are_found_by_whole_name(void **state)
+EP_TEST(sections_are_found_by_whole_name)
 {
 	struct ep_elf *elf = sample_open("full");
 	struct ep_elf_section section, other;
 
-	(void)state;
 	assert_int_equal(ep_elf_find_section(elf, ".tex", &section), -ENODATA);
 	assert_int_equal(ep_elf_find_section(elf, "", &section), -ENODATA);
 	assert_int_equal(ep_elf_find_section(elf, ".bss", &section), -ENODATA); /* NOBITS */
@@ -96,13 +92,12 @@ static void sections_are_found_by_whole_name(void **state)
 	ep_elf_close(elf);
 }
 
-static void eh_frame_hdr_is_a_segment(void **state)
+EP_TEST(eh_frame_hdr_is_a_segment)
 {
 	struct ep_elf *elf = sample_open("stripped");
 	struct ep_elf_section section;
 	struct ep_elf_segment segment;
 
-	(void)state;
 	assert_int_equal(ep_elf_find_section(elf, ".eh_frame_hdr", &section), 0);
 	assert_int_equal(ep_elf_find_segment(elf, PT_GNU_EH_FRAME, &segment), 0);
 	assert_int_equal(section.va, segment.va);
@@ -111,12 +106,11 @@ static void eh_frame_hdr_is_a_segment(void **state)
 	ep_elf_close(elf);
 }
 
-static void other_files_are_refused(void **state)
+EP_TEST(other_files_are_refused)
 {
 	uint8_t small[64] = {0x7f, 'E', 'L', 'F', ELFCLASS32, ELFDATA2LSB, 1};
 	struct ep_elf *elf = NULL;
 
-	(void)state;
 	assert_int_equal(ep_elf_open("/dev/null", &elf), -EBADMSG);
 	assert_int_equal(ep_elf_open("/", &elf), -EBADMSG);
 	assert_int_equal(ep_elf_open(sample_path("full.nm"), &elf), -EBADMSG);
@@ -133,12 +127,11 @@ static void other_files_are_refused(void **state)
 	ep_elf_close(elf);
 }
 
-static void fifo_does_not_block(void **state)
+EP_TEST(fifo_does_not_block)
 {
 	char path[PATH_MAX];
 	struct ep_elf *elf = NULL;
 
-	(void)state;
 	snprintf(path, sizeof(path), "%s/fifo.%d", samples, (int)getpid());
 	assert_int_equal(mkfifo(path, 0600), 0);
 	assert_int_equal(ep_elf_open(path, &elf), -EBADMSG);
@@ -146,13 +139,12 @@ static void fifo_does_not_block(void **state)
 }
 
 /* Cut anywhere, a file is refused or opens; without section headers its segments still count. */
-static void truncated_file_keeps_its_segments(void **state)
+EP_TEST(truncated_file_keeps_its_segments)
 {
 	size_t bytes, opened = 0;
 	uint8_t *data = sample_read("stripped", &bytes);
 	struct ep_elf_section section;
 
-	(void)state;
 	for (size_t cut = 0; cut < bytes; cut += 13) {
 		struct ep_elf *elf = NULL;
 		int r = ep_elf_open_memory(data, cut, &elf);
@@ -170,7 +162,7 @@ static void truncated_file_keeps_its_segments(void **state)
 	free(data);
 }
 
-static void file_that_shrinks_is_noticed(void **state)
+EP_TEST(file_that_shrinks_is_noticed)
 {
 	char path[PATH_MAX];
 	size_t bytes;
@@ -180,7 +172,6 @@ static void file_that_shrinks_is_noticed(void **state)
 	struct ep_elf *elf = NULL;
 	int fd;
 
-	(void)state;
 	snprintf(path, sizeof(path), "%s/shrinks.%d", samples, (int)getpid());
 	fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	assert_true(fd >= 0);
@@ -216,20 +207,18 @@ static void compressed_equals_plain(const char *name)
 	ep_elf_close(elf);
 }
 
-static void zlib_section_is_decompressed(void **state)
+EP_TEST(zlib_section_is_decompressed)
 {
-	(void)state;
 	compressed_equals_plain("compressed.zlib");
 }
 
-static void zstd_section_is_decompressed(void **state)
+EP_TEST(zstd_section_is_decompressed)
 {
-	(void)state;
 	compressed_equals_plain("compressed.zstd");
 }
 
 /* A compressed section whose header lies about its type or size. */
-static void false_claims_of_size_are_refused(void **state)
+EP_TEST(false_claims_of_size_are_refused)
 {
 	static const struct {
 		const char *label;
@@ -248,7 +237,6 @@ static void false_claims_of_size_are_refused(void **state)
 	struct ep_elf *elf = sample_open("compressed.zlib");
 	struct ep_elf_section section;
 
-	(void)state;
 	assert_int_equal(ep_elf_find_section(elf, ".debug_info", &section), 0);
 	ep_elf_close(elf);
 	for (size_t i = 0; i < EP_LEN(rows); i++) {
@@ -265,14 +253,13 @@ static void false_claims_of_size_are_refused(void **state)
 	free(data);
 }
 
-static void sections_outside_the_file_are_refused(void **state)
+EP_TEST(sections_outside_the_file_are_refused)
 {
 	struct ep_elf *elf = sample_open("full");
 	struct ep_elf_section section = {.type = SHT_PROGBITS, .file_off = UINT64_MAX - 4};
 	struct ep_elf_bytes out = {0};
 	char byte;
 
-	(void)state;
 	section.bytes = 8;
 	assert_int_equal(ep_elf_read_section(elf, &section, &out), -EBADMSG);
 	section.file_off = 0;
@@ -285,12 +272,11 @@ static void sections_outside_the_file_are_refused(void **state)
 	ep_elf_close(elf);
 }
 
-static void debugdata_is_an_elf_file(void **state)
+EP_TEST(debugdata_is_an_elf_file)
 {
 	struct ep_elf *elf = sample_open("mini"), *inner = NULL;
 	struct ep_elf_section section;
 
-	(void)state;
 	assert_int_equal(ep_elf_find_section_type(elf, SHT_SYMTAB, &section), -ENODATA);
 	assert_int_equal(ep_elf_open_debugdata(elf, &inner), 0);
 	assert_int_equal(ep_elf_find_section_type(inner, SHT_SYMTAB, &section), 0);
@@ -299,14 +285,13 @@ static void debugdata_is_an_elf_file(void **state)
 	ep_elf_close(elf);
 }
 
-static void debugdata_that_is_no_xz_is_refused(void **state)
+EP_TEST(debugdata_that_is_no_xz_is_refused)
 {
 	struct ep_elf *elf = sample_open("mini"), *inner = NULL;
 	struct ep_elf_section section;
 	size_t bytes;
 	uint8_t *data = sample_read("mini", &bytes);
 
-	(void)state;
 	assert_int_equal(ep_elf_find_section(elf, ".gnu_debugdata", &section), 0);
 	ep_elf_close(elf);
 	data[section.file_off + section.bytes / 2] ^= 0xff;
@@ -321,13 +306,12 @@ static void debugdata_that_is_no_xz_is_refused(void **state)
 
 /* ---- identity ---- */
 
-static void build_id_is_the_same_in_every_form(void **state)
+EP_TEST(build_id_is_the_same_in_every_form)
 {
 	static const char *const names[] = {"stripped", "full.debug", "compressed.zlib"};
 	uint8_t id[EP_ELF_BUILD_ID_MAX], other[EP_ELF_BUILD_ID_MAX];
 	struct ep_elf *elf = sample_open("full");
 
-	(void)state;
 	assert_int_equal(ep_elf_build_id(elf, id), 20); /* SHA-1 */
 	ep_elf_close(elf);
 	for (size_t i = 0; i < EP_LEN(names); i++) {
@@ -342,13 +326,12 @@ static void build_id_is_the_same_in_every_form(void **state)
 	ep_elf_close(elf);
 }
 
-static void build_id_is_found_without_sections(void **state)
+EP_TEST(build_id_is_found_without_sections)
 {
 	size_t bytes;
 	uint8_t *data = sample_read("stripped", &bytes), id[EP_ELF_BUILD_ID_MAX];
 	struct ep_elf *elf = NULL;
 
-	(void)state;
 	((Elf64_Ehdr *)data)->e_shoff = 0;
 	assert_int_equal(ep_elf_open_memory(data, bytes, &elf), 0);
 	assert_int_equal(ep_elf_build_id(elf, id), 20);
@@ -356,7 +339,7 @@ static void build_id_is_found_without_sections(void **state)
 	free(data);
 }
 
-static void notes_are_bounded(void **state)
+EP_TEST(notes_are_bounded)
 {
 	struct {
 		Elf64_Nhdr header;
@@ -366,7 +349,6 @@ static void notes_are_bounded(void **state)
 	const uint8_t *bytes = (const uint8_t *)&note;
 	uint8_t id[EP_ELF_BUILD_ID_MAX];
 
-	(void)state;
 	assert_int_equal(ep_elf_notes_build_id(bytes, sizeof(note), 4, id), 8);
 	assert_memory_equal(id, note.desc, 8);
 	for (size_t cut = 0; cut < sizeof(note); cut++)
@@ -379,7 +361,7 @@ static void notes_are_bounded(void **state)
 }
 
 /* Sums were made by hashlib over the same bytes. */
-static void file_id_is_head_tail_and_length(void **state)
+EP_TEST(file_id_is_head_tail_and_length)
 {
 	static const struct {
 		size_t bytes;
@@ -397,7 +379,6 @@ static void file_id_is_head_tail_and_length(void **state)
 		.e_ehsize = sizeof(header),
 	};
 
-	(void)state;
 	for (size_t row = 0; row < EP_LEN(rows); row++) {
 		uint8_t *data = malloc(rows[row].bytes), id[16];
 		struct ep_elf *elf = NULL;
@@ -417,13 +398,12 @@ static void file_id_is_head_tail_and_length(void **state)
 	}
 }
 
-static void debuglink_is_name_and_crc(void **state)
+EP_TEST(debuglink_is_name_and_crc)
 {
 	struct ep_elf *elf = sample_open("linked");
 	char name[64], tiny[4];
 	uint32_t crc = 0;
 
-	(void)state;
 	assert_int_equal(ep_elf_debuglink(elf, name, sizeof(name), &crc), 0);
 	assert_string_equal(name, "linked.debug");
 	assert_int_not_equal(crc, 0);
@@ -450,11 +430,10 @@ static int debug_of(const char *name, const char *root, const char *path)
 	return r;
 }
 
-static void debug_file_is_found_by_build_id(void **state)
+EP_TEST(debug_file_is_found_by_build_id)
 {
 	char root[PATH_MAX];
 
-	(void)state;
 	snprintf(root, sizeof(root), "%s", sample_path("root"));
 	assert_int_equal(debug_of("stripped", root, "/bin/stripped"), 0);
 	snprintf(root, sizeof(root), "%s", sample_path("wrongroot")); /* of another program */
@@ -463,11 +442,10 @@ static void debug_file_is_found_by_build_id(void **state)
 	assert_int_equal(debug_of("stripped", root, "/bin/stripped"), -ENODATA);
 }
 
-static void debug_file_is_found_by_debuglink(void **state)
+EP_TEST(debug_file_is_found_by_debuglink)
 {
 	char path[PATH_MAX];
 
-	(void)state;
 	snprintf(path, sizeof(path), "%s", sample_path("linked"));
 	assert_int_equal(debug_of("linked", "", path), 0);
 	snprintf(path, sizeof(path), "%s", sample_path("beside/linked"));
@@ -479,33 +457,10 @@ static void debug_file_is_found_by_debuglink(void **state)
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(header_is_read),
-		cmocka_unit_test(sections_are_found_by_whole_name),
-		cmocka_unit_test(eh_frame_hdr_is_a_segment),
-		cmocka_unit_test(other_files_are_refused),
-		cmocka_unit_test(fifo_does_not_block),
-		cmocka_unit_test(truncated_file_keeps_its_segments),
-		cmocka_unit_test(file_that_shrinks_is_noticed),
-		cmocka_unit_test(zlib_section_is_decompressed),
-		cmocka_unit_test(zstd_section_is_decompressed),
-		cmocka_unit_test(false_claims_of_size_are_refused),
-		cmocka_unit_test(sections_outside_the_file_are_refused),
-		cmocka_unit_test(debugdata_is_an_elf_file),
-		cmocka_unit_test(debugdata_that_is_no_xz_is_refused),
-		cmocka_unit_test(build_id_is_the_same_in_every_form),
-		cmocka_unit_test(build_id_is_found_without_sections),
-		cmocka_unit_test(notes_are_bounded),
-		cmocka_unit_test(file_id_is_head_tail_and_length),
-		cmocka_unit_test(debuglink_is_name_and_crc),
-		cmocka_unit_test(debug_file_is_found_by_build_id),
-		cmocka_unit_test(debug_file_is_found_by_debuglink),
-	};
-
 	if (argc != 2) {
 		fprintf(stderr, "usage: %s SAMPLES_DIRECTORY\n", argv[0]);
 		return 2;
 	}
 	samples = argv[1];
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return ep_test_run(NULL, NULL);
 }

@@ -7,17 +7,14 @@
 #include "core/plugin/elf_file.h"
 #include "core/plugin/process_target.h"
 #include "pclntab_file.h"
+#include "tests/kit/test.h"
 
 #include <errno.h>
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 extern const char __ehdr_start; /* of the linker: where the file's first byte is in memory */
 
@@ -80,13 +77,12 @@ static int symbol(struct fixture *fx, const char *name, struct ep_symbol *ret)
 	return ep_unwinder_host_get()->file_symbol(&fx->file.file, name, ret);
 }
 
-static void symbols_are_found_by_exact_name(void **state)
+EP_TEST(symbols_are_found_by_exact_name)
 {
 	struct fixture *fx = fixture_open("/proc/self/exe");
 	struct ep_symbol found = {0};
 	char long_name[1000];
 
-	(void)state;
 	assert_int_equal(symbol(fx, "test_elf_file_constant", &found), 0);
 	assert_int_equal(found.va, va_of(test_elf_file_constant));
 	assert_int_equal(found.bytes, sizeof(test_elf_file_constant));
@@ -102,23 +98,21 @@ static void symbols_are_found_by_exact_name(void **state)
 	fixture_close(fx);
 }
 
-static void a_local_symbol_is_found(void **state)
+EP_TEST(a_local_symbol_is_found)
 {
 	struct fixture *fx = fixture_open("/proc/self/exe");
 	struct ep_symbol found = {0};
 
-	(void)state;
 	assert_int_equal(symbol(fx, "samples_dir", &found), 0);
 	assert_int_equal(found.va, va_of(&samples_dir));
 	fixture_close(fx);
 }
 
-static void thread_symbols_give_their_offset(void **state)
+EP_TEST(thread_symbols_give_their_offset)
 {
 	struct fixture *fx = fixture_open("/proc/self/exe");
 	struct ep_symbol first = {0}, second = {0};
 
-	(void)state;
 	assert_int_equal(symbol(fx, "test_elf_file_thread_first", &first), 0);
 	assert_int_equal(symbol(fx, "test_elf_file_thread_second", &second), 0);
 	assert_int_equal(second.va - first.va, (uintptr_t)&test_elf_file_thread_second -
@@ -128,7 +122,7 @@ static void thread_symbols_give_their_offset(void **state)
 }
 
 /* .dynsym by hash against every symbol it has, in a library that has thousands. */
-static void every_dynamic_symbol_is_found(void **state)
+EP_TEST(every_dynamic_symbol_is_found)
 {
 	struct fixture *fx = fixture_open("/proc/self/exe");
 	struct ep_symbol found = {0};
@@ -137,7 +131,6 @@ static void every_dynamic_symbol_is_found(void **state)
 	FILE *maps = fopen("/proc/self/maps", "re");
 	char line[4096];
 
-	(void)state;
 	assert_non_null(maps);
 	while (!path && fgets(line, sizeof(line), maps)) {
 		if (!strstr(line, "/libc.so.6") && !strstr(line, "/libc-2"))
@@ -177,12 +170,11 @@ static void every_dynamic_symbol_is_found(void **state)
 	fixture_close(fx);
 }
 
-static void a_stripped_file_has_only_dynamic_symbols(void **state)
+EP_TEST(a_stripped_file_has_only_dynamic_symbols)
 {
 	struct fixture *full = fixture_sample("full"), *stripped = fixture_sample("stripped");
 	struct ep_symbol found = {0}, again = {0};
 
-	(void)state;
 	assert_int_equal(symbol(full, "sample_compare", &found), 0);
 	assert_int_equal(symbol(full, "sample_compare", &again), 0);
 	assert_int_equal(found.va, again.va);
@@ -192,13 +184,12 @@ static void a_stripped_file_has_only_dynamic_symbols(void **state)
 	fixture_close(stripped);
 }
 
-static void a_debug_file_has_the_rest(void **state)
+EP_TEST(a_debug_file_has_the_rest)
 {
 	struct fixture *fx, *full = fixture_sample("full");
 	struct ep_symbol found = {0}, expected = {0};
 	char root[4096], path[4096 + 16];
 
-	(void)state;
 	snprintf(root, sizeof(root), "%s/root", samples_dir);
 	snprintf(path, sizeof(path), "%s/bin/stripped", root);
 	fx = fixture_open_in(root, path, "/bin/stripped");
@@ -211,14 +202,13 @@ static void a_debug_file_has_the_rest(void **state)
 }
 
 /* Without .eh_frame of its own, a file has the bounds that its debug file's .debug_frame gives. */
-static void a_debug_file_has_function_bounds(void **state)
+EP_TEST(a_debug_file_has_function_bounds)
 {
 	const struct ep_unwinder_host *host = ep_unwinder_host_get();
 	struct ep_symbol known = {0}, found = {0};
 	struct fixture *fx, *alone = fixture_sample("beside/bare");
 	char path[4096];
 
-	(void)state;
 	snprintf(path, sizeof(path), "%s/beside/bare", samples_dir);
 	fx = fixture_open_in("", path, path);
 	assert_int_equal(symbol(alone, "sample_known", &known), 0);
@@ -231,7 +221,7 @@ static void a_debug_file_has_function_bounds(void **state)
 }
 
 /* In a file without symbols, whose table of functions is for its own runtime. */
-static void functions_of_the_files_own_table_have_names(void **state)
+EP_TEST(functions_of_the_files_own_table_have_names)
 {
 	const struct ep_unwinder_host *host = ep_unwinder_host_get();
 	struct fixture *fx = fixture_sample("full");
@@ -240,7 +230,6 @@ static void functions_of_the_files_own_table_have_names(void **state)
 	struct ep_elf *elf = NULL;
 	static struct made made;
 
-	(void)state;
 	made_file(&made, &made_versions[EP_LEN(made_versions) - 1]);
 	assert_int_equal(ep_elf_open_memory(made.bytes, sizeof(made.bytes), &elf), 0);
 	ep_elf_file_init(&file, elf, NULL, "made");
@@ -283,11 +272,10 @@ static int see_names(struct names_seen *seen, const char *prefix)
 }
 
 /* test_elf_sample.c: of .dynsym and .symtab, functions, data and labels, each once. */
-static void symbols_are_found_by_prefix(void **state)
+EP_TEST(symbols_are_found_by_prefix)
 {
 	struct names_seen seen = {.fx = fixture_sample("full")};
 
-	(void)state;
 	assert_int_equal(see_names(&seen, "sample_"), 0);
 	assert_string_equal(seen.all,
 			    "sample_asm_func sample_asm_label sample_asm_long "
@@ -315,13 +303,12 @@ static int count_name(void *arg, const char *name, const struct ep_symbol *found
 	return 0;
 }
 
-static void too_many_symbols_are_none(void **state)
+EP_TEST(too_many_symbols_are_none)
 {
 	const struct ep_unwinder_host *host = ep_unwinder_host_get();
 	struct fixture *fx = fixture_sample("crowd");
 	size_t n = 0;
 
-	(void)state;
 	assert_int_equal(host->file_symbols(&fx->file.file, "crowd_", count_name, &n), -E2BIG);
 	assert_int_equal(n, 0);
 	assert_int_equal(host->file_symbols(&fx->file.file, "crowd_1", count_name, &n), 0);
@@ -329,13 +316,12 @@ static void too_many_symbols_are_none(void **state)
 	fixture_close(fx);
 }
 
-static void sections_without_bits_have_an_address(void **state)
+EP_TEST(sections_without_bits_have_an_address)
 {
 	const struct ep_unwinder_host *host = ep_unwinder_host_get();
 	struct fixture *fx = fixture_open("/proc/self/exe");
 	struct ep_symbol found = {0};
 
-	(void)state;
 	assert_int_equal(host->file_section(&fx->file.file, ".bss", &found), 0);
 	assert_true(va_of(test_elf_file_zeroed) >= found.va);
 	assert_true(va_of(test_elf_file_zeroed) + sizeof(test_elf_file_zeroed) <=
@@ -344,7 +330,7 @@ static void sections_without_bits_have_an_address(void **state)
 	fixture_close(fx);
 }
 
-static void bytes_are_read_by_address(void **state)
+EP_TEST(bytes_are_read_by_address)
 {
 	const struct ep_unwinder_host *host = ep_unwinder_host_get();
 	struct fixture *fx = fixture_open("/proc/self/exe");
@@ -352,7 +338,6 @@ static void bytes_are_read_by_address(void **state)
 	uint64_t buf[4];
 	uint8_t code[8];
 
-	(void)state;
 	assert_int_equal(host->file_read(file, va_of(test_elf_file_constant), buf, sizeof(buf)), 0);
 	assert_memory_equal(buf, test_elf_file_constant, sizeof(buf));
 	memset(buf, 0xff, sizeof(buf));
@@ -367,14 +352,13 @@ static void bytes_are_read_by_address(void **state)
 	fixture_close(fx);
 }
 
-static void functions_have_the_bounds_of_their_fde(void **state)
+EP_TEST(functions_have_the_bounds_of_their_fde)
 {
 	const struct ep_unwinder_host *host = ep_unwinder_host_get();
 	struct fixture *fx = fixture_open("/proc/self/exe");
 	uint64_t va = va_of(test_elf_file_function);
 	struct ep_symbol by_name = {0}, found = {0};
 
-	(void)state;
 	assert_true(test_elf_file_function(1) > 0);
 	assert_int_equal(symbol(fx, "test_elf_file_function", &by_name), 0);
 	assert_int_equal(host->file_function(&fx->file.file, va, &found), 0);
@@ -417,12 +401,11 @@ int __wrap_ep_maps_read(struct ep_maps *maps, pid_t pid, enum ep_maps_filter fil
 	return __real_ep_maps_read(maps, pid, filter);
 }
 
-static void mappings_of_a_process_are_visited(void **state)
+EP_TEST(mappings_of_a_process_are_visited)
 {
 	struct seen seen = {.addr = (uintptr_t)test_elf_file_function}, first = {.stop = true};
 	struct ep_process_target process;
 
-	(void)state;
 	ep_process_target_init(&process, getpid());
 	assert_int_equal(ep_process_target_mappings(&process, see, &seen), 0);
 	assert_true(seen.found && seen.n > 10);
@@ -432,7 +415,7 @@ static void mappings_of_a_process_are_visited(void **state)
 }
 
 /* What was mapped meanwhile is seen by the next one. */
-static void a_job_reads_mappings_once(void **state)
+EP_TEST(a_job_reads_mappings_once)
 {
 	struct fixture *fx = fixture_open("/proc/self/exe");
 	struct ep_process_target process;
@@ -441,7 +424,6 @@ static void a_job_reads_mappings_once(void **state)
 	struct ep_tls tls;
 	void *page;
 
-	(void)state;
 	assert_int_equal(symbol(fx, "test_elf_file_thread_first", &variable), 0);
 	ep_process_target_init(&process, getpid());
 	maps_reads = 0;
@@ -465,12 +447,11 @@ static void a_job_reads_mappings_once(void **state)
 	fixture_close(fx);
 }
 
-static void mappings_that_could_not_be_read_are_read_again(void **state)
+EP_TEST(mappings_that_could_not_be_read_are_read_again)
 {
 	struct ep_process_target process;
 	struct seen seen = {0};
 
-	(void)state;
 	ep_process_target_init(&process, INT32_MAX);
 	maps_reads = 0;
 	assert_int_equal(ep_process_target_mappings(&process, see, &seen), -ESRCH);
@@ -480,11 +461,10 @@ static void mappings_that_could_not_be_read_are_read_again(void **state)
 	ep_process_target_end_job(&process);
 }
 
-static void memory_of_a_process_is_read_all_or_nothing(void **state)
+EP_TEST(memory_of_a_process_is_read_all_or_nothing)
 {
 	uint64_t buf[4] = {0};
 
-	(void)state;
 	assert_int_equal(ep_process_target_read(getpid(), (uintptr_t)test_elf_file_constant, buf,
 						sizeof(buf)),
 			 0);
@@ -525,28 +505,8 @@ static int measure(const char *path)
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(symbols_are_found_by_exact_name),
-		cmocka_unit_test(a_local_symbol_is_found),
-		cmocka_unit_test(thread_symbols_give_their_offset),
-		cmocka_unit_test(every_dynamic_symbol_is_found),
-		cmocka_unit_test(a_stripped_file_has_only_dynamic_symbols),
-		cmocka_unit_test(a_debug_file_has_the_rest),
-		cmocka_unit_test(a_debug_file_has_function_bounds),
-		cmocka_unit_test(symbols_are_found_by_prefix),
-		cmocka_unit_test(too_many_symbols_are_none),
-		cmocka_unit_test(sections_without_bits_have_an_address),
-		cmocka_unit_test(bytes_are_read_by_address),
-		cmocka_unit_test(functions_have_the_bounds_of_their_fde),
-		cmocka_unit_test(mappings_of_a_process_are_visited),
-		cmocka_unit_test(functions_of_the_files_own_table_have_names),
-		cmocka_unit_test(a_job_reads_mappings_once),
-		cmocka_unit_test(mappings_that_could_not_be_read_are_read_again),
-		cmocka_unit_test(memory_of_a_process_is_read_all_or_nothing),
-	};
-
 	samples_dir = argc > 1 ? argv[1] : ".";
 	if (argc > 2)
 		return measure(argv[2]);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return ep_test_run(NULL, NULL);
 }

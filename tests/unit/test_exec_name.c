@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The name of a program whose exec is told of when a sample of it was seen and it is being read. */
+#include "tests/kit/test.h"
 #include "tests/unit/process_world.h"
 
 /* Ourselves: somebody who can be read. */
@@ -20,7 +21,7 @@ static void tell_exec(struct world *w, struct ep_program own, uint64_t time_ns)
 	assert_described(w, own, "new name", "");
 }
 
-static void before_it_is_read(void **state)
+EP_TEST_WITH(before_it_is_read, world_open, world_close)
 {
 	struct ep_program own = own_program();
 	uint64_t now_ns = world_now();
@@ -29,7 +30,7 @@ static void before_it_is_read(void **state)
 	tell_exec(*state, own, now_ns + 1);
 }
 
-static void while_it_is_read(void **state)
+EP_TEST_WITH(while_it_is_read, world_open, world_close)
 {
 	struct world *w = *state;
 	struct ep_program own = own_program();
@@ -41,7 +42,7 @@ static void while_it_is_read(void **state)
 	tell_exec(w, own, now_ns + 1);
 }
 
-static void when_it_was_read(void **state)
+EP_TEST_WITH(when_it_was_read, world_open, world_close)
 {
 	struct world *w = *state;
 	struct ep_program own = own_program();
@@ -55,12 +56,5 @@ static void when_it_was_read(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, world_open, world_close)
-	const struct CMUnitTest tests[] = {
-		TEST(before_it_is_read),
-		TEST(while_it_is_read),
-		TEST(when_it_was_read),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return ep_test_run(NULL, NULL);
 }

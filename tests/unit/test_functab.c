@@ -4,13 +4,8 @@
 #include "core/pclntab/pclntab.h"
 #include "core/unwind/table.h"
 #include "pclntab_file.h"
+#include "tests/kit/test.h"
 #include "unwind_asm.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 
 #define OUTER (MADE_TEXT_VA + 64) /* main.outer, which tests make another function of */
 #define NONE  EP_RULE_NONE
@@ -65,11 +60,10 @@ static void assert_before(const struct ep_unwind_table *table, uint64_t va)
 	assert_table_rule(table, va, 7, 8, false, EP_OTHERS_INTERRUPTED);
 }
 
-static void every_layout_gives_rules(void **state)
+EP_TEST(every_layout_gives_rules)
 {
 	struct made made;
 
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(made_versions); i++) {
 		struct ep_unwind_table *table;
 
@@ -131,12 +125,11 @@ static struct ep_unwind_table *build_function(const struct function *function)
 		  "\x4c\x89\xe4\x48\x83\xc4\x10\x5d\xc3\x0f\x05\xeb\xf3"
 static const struct made_pair switching[] = { { 1, 0 }, { 7, 8 }, { 20, 24 }, { 1, 8 }, { 1, 0 }, { 4, 24 }, { 0, 0 } };
 
-static void another_stack_is_left_by_the_frame(void **state)
+EP_TEST(another_stack_is_left_by_the_frame)
 {
 	static const char *const names[] = { "runtime.nanotime1", "time.now", "runtime.systemstack",
 					     "runtime.asmcgocall", "runtime.cgocallback" };
 
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(names); i++) {
 		struct ep_unwind_table *table = build_function(&(struct function){
 			.name = names[i], .flags = FLAG_ASM | FLAG_SP_WRITE, .pcsp = switching, CODE(SWITCHING) });
@@ -153,12 +146,11 @@ static void another_stack_is_left_by_the_frame(void **state)
 	}
 }
 
-static void an_aligned_stack_is_left_by_the_frame(void **state)
+EP_TEST(an_aligned_stack_is_left_by_the_frame)
 {
 	struct ep_unwind_table *table = build_function(&(struct function){
 		.name = "runtime.sigfwd", .flags = FLAG_ASM | FLAG_SP_WRITE, .pcsp = switching, CODE(SWITCHING) });
 
-	(void)state;
 	assert_rule(table, OUTER + 7, SAVED(16));
 	assert_rule(table, OUTER + 8, BY_FRAME(16));
 	assert_rule(table, OUTER + 28, SAVED(16));
@@ -166,7 +158,7 @@ static void an_aligned_stack_is_left_by_the_frame(void **state)
 }
 
 /* Go 1.15's: sub $24,%rsp; mov %rbp,16(%rsp); lea 16(%rsp),%rbp; mov %rsp,%rbp; then as above */
-static void the_frame_may_be_anywhere_in_it(void **state)
+EP_TEST(the_frame_may_be_anywhere_in_it)
 {
 	static const struct made_pair pcsp[] = { { 4, 0 }, { 60, 24 }, { 0, 0 } };
 	struct ep_unwind_table *table = build_function(&(struct function){
@@ -174,7 +166,6 @@ static void the_frame_may_be_anywhere_in_it(void **state)
 		CODE("\x48\x83\xec\x18\x48\x89\x6c\x24\x10\x48\x8d\x6c\x24\x10\x48\x89\xe5\x48\x8b\x62\x38\x48\x83\xe4\xf0\xff\xd0"
 		     "\x48\x89\xec") });
 
-	(void)state;
 	assert_rule(table, OUTER, SP(8));
 	assert_rule(table, OUTER + 4, SAVED(32));
 	assert_rule(table, OUTER + 16, SAVED(32));
@@ -191,7 +182,7 @@ static void the_frame_may_be_anywhere_in_it(void **state)
 #define FRAMELESS "\x50\x48\x89\x67\x08\x48\x8b\x62\x38\xff\xd0\x48\x8b\x60\x38\xc3"
 static const struct made_pair frameless[] = { { 1, 0 }, { 15, 8 }, { 0, 0 } };
 
-static void without_a_frame_the_stack_ends_honestly(void **state)
+EP_TEST(without_a_frame_the_stack_ends_honestly)
 {
 	static const struct {
 		const char *name;
@@ -208,7 +199,6 @@ static void without_a_frame_the_stack_ends_honestly(void **state)
 		{ "runtime.clone", EP_RULE_STOP, EP_RULE_STOP },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(cases); i++) {
 		struct ep_unwind_table *table = build_function(&(struct function){
 			.name = cases[i].name, .flags = FLAG_ASM | FLAG_SP_WRITE, .pcsp = frameless, CODE(FRAMELESS) });
@@ -225,14 +215,13 @@ static void without_a_frame_the_stack_ends_honestly(void **state)
 }
 
 /* Go's racecall: push %rax; mov %rsp,%r12; mov (%r10),%rsp; and $-16,%rsp; call *%rax; mov %r12,%rsp; ret */
-static void a_stack_kept_in_a_register_is_found(void **state)
+EP_TEST(a_stack_kept_in_a_register_is_found)
 {
 	static const struct made_pair pcsp[] = { { 1, 0 }, { 16, 8 }, { 0, 0 } };
 	struct function function = { .name = "racecall", .flags = FLAG_ASM | FLAG_SP_WRITE, .pcsp = pcsp,
 				     CODE("\x50\x49\x89\xe4\x49\x8b\x22\x48\x83\xe4\xf0\xff\xd0\x4c\x89\xe4\xc3") };
 	struct ep_unwind_table *table = build_function(&function);
 
-	(void)state;
 	assert_rule(table, OUTER + 6, SP(16));
 	assert_table_rule(table, OUTER + 7, 12, 16, false, EP_OTHERS_SWITCH);
 	assert_table_rule(table, OUTER + 15, 12, 16, false, EP_OTHERS_SWITCH);
@@ -245,25 +234,23 @@ static void a_stack_kept_in_a_register_is_found(void **state)
 	ep_unwind_table_free(table);
 }
 
-static void what_never_returns_is_unknown_to_its_end(void **state)
+EP_TEST(what_never_returns_is_unknown_to_its_end)
 {
 	struct ep_unwind_table *table = build_function(&(struct function){
 		.name = "runtime.morestack", .flags = FLAG_ASM | FLAG_SP_WRITE, .pcsp = frameless,
 		CODE("\x50\x48\x8b\x63\x38\xff\xd0") });
 
-	(void)state;
 	assert_rule(table, OUTER + 4, SP(16));
 	assert_rule(table, OUTER + 5, EP_RULE_UNSUPPORTED);
 	assert_rule(table, OUTER + 95, EP_RULE_UNSUPPORTED);
 	ep_unwind_table_free(table);
 }
 
-static void roots_stop_but_the_signal_handler(void **state)
+EP_TEST(roots_stop_but_the_signal_handler)
 {
 	static const char *const roots[] = { "runtime.mstart", "runtime.rt0_go", "_rt0_amd64_linux", "x.y" };
 	struct ep_unwind_table *table;
 
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(roots); i++) {
 		table = build_function(&(struct function){
 			.name = roots[i], .flags = FLAG_ASM | FLAG_TOP, .pcsp = frameless, CODE(FRAMELESS) });
@@ -278,11 +265,10 @@ static void roots_stop_but_the_signal_handler(void **state)
 	ep_unwind_table_free(table);
 }
 
-static void a_handler_returns_to_the_trampoline(void **state)
+EP_TEST(a_handler_returns_to_the_trampoline)
 {
 	static const char *const names[] = { "runtime.sigreturn", "runtime.sigreturn__sigaction" };
 
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(names); i++) {
 		struct ep_unwind_table *table = build_function(&(struct function){
 			.name = names[i], .flags = FLAG_ASM, .pcsp = made_flat, CODE("\xb8\x0f\0\0\0\x0f\x05") });
@@ -294,11 +280,10 @@ static void a_handler_returns_to_the_trampoline(void **state)
 	}
 }
 
-static void interrupted_callers_are_told(void **state)
+EP_TEST(interrupted_callers_are_told)
 {
 	static const char *const names[] = { "runtime.asyncPreempt", "runtime.sigpanic", "runtime.debugCallV2" };
 
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(names); i++) {
 		struct ep_unwind_table *table = build_function(&(struct function){
 			.name = names[i], .flags = i == 1 ? 0 : FLAG_ASM, .pcsp = switching, CODE(SWITCHING) });
@@ -310,7 +295,7 @@ static void interrupted_callers_are_told(void **state)
 }
 
 /* pop %r12; syscall; push %r12; ret */
-static void a_popped_return_address_is_followed(void **state)
+EP_TEST(a_popped_return_address_is_followed)
 {
 	static const struct made_pair pcsp[] = { { 2, 0 }, { 2, -8 }, { 3, 0 }, { 0, 0 } };
 	struct function function = { .name = "syscall.rawVforkSyscall", .flags = FLAG_ASM, .pcsp = pcsp,
@@ -318,7 +303,6 @@ static void a_popped_return_address_is_followed(void **state)
 	struct ep_unwind_table *table = build_function(&function);
 	const struct ep_rule *rule = table_rule(table, OUTER + 2);
 
-	(void)state;
 	assert_int_equal(rule->cfa_reg, 7);
 	assert_int_equal(rule->cfa_off, 0);
 	assert_int_equal(rule->ra_kind, EP_REG_IN_REG);
@@ -331,13 +315,12 @@ static void a_popped_return_address_is_followed(void **state)
 	ep_unwind_table_free(table);
 }
 
-static void large_frames_are_in_the_table(void **state)
+EP_TEST(large_frames_are_in_the_table)
 {
 	static const struct made_pair pcsp[] = { { 1, 0 }, { 3, 32752 }, { 3, 32760 }, { 3, 1 << 30 }, { 0, 0 } };
 	struct ep_unwind_table *table = build_function(&(struct function){
 		.name = "main.large", .pcsp = pcsp, CODE("\x90") });
 
-	(void)state;
 	assert_rule(table, OUTER + 1, SAVED(32760));
 	assert_table_rule(table, OUTER + 4, 7, 32768, true, 0);
 	assert_table_rule(table, OUTER + 7, 7, (1 << 30) + 8, true, 0);
@@ -346,7 +329,7 @@ static void large_frames_are_in_the_table(void **state)
 
 /* ---- what is wrong, and who rules ---- */
 
-static void bad_functions_have_no_rule(void **state)
+EP_TEST(bad_functions_have_no_rule)
 {
 	static const struct made_pair bad[][4] = {
 		{ { 1, 0 }, { 3, 8 }, { 3, 12 }, { 0, 0 } },
@@ -355,7 +338,6 @@ static void bad_functions_have_no_rule(void **state)
 		{ { 1, 0 }, { 96, 8 }, { 0, 0 } }, /* beyond its end */
 	};
 
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(bad); i++) {
 		struct ep_unwind_table *table = build_function(&(struct function){
 			.name = "main.bad", .pcsp = bad[i], CODE("\x90") });
@@ -371,7 +353,7 @@ static void bad_functions_have_no_rule(void **state)
 }
 
 /* .eh_frame says of the middle of a function, and of code beside, something else. */
-static void eh_frame_goes_first_and_described_rows_last(void **state)
+EP_TEST(eh_frame_goes_first_and_described_rows_last)
 {
 	struct ep_fde_list *list = calloc(1, sizeof(*list));
 	struct image *image = calloc(1, sizeof(*image));
@@ -389,7 +371,6 @@ static void eh_frame_goes_first_and_described_rows_last(void **state)
 	struct made made;
 	size_t cie_at;
 
-	(void)state;
 	assert_true(list && image);
 	made_file(&made, &made_versions[EP_LEN(made_versions) - 1]);
 	assert_int_equal(ep_elf_open_memory(made.bytes, sizeof(made.bytes), &elf), 0);
@@ -420,26 +401,4 @@ static void eh_frame_goes_first_and_described_rows_last(void **state)
 	ep_elf_close(elf);
 	free(image);
 	free(list);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_layout_gives_rules),
-		cmocka_unit_test(another_stack_is_left_by_the_frame),
-		cmocka_unit_test(an_aligned_stack_is_left_by_the_frame),
-		cmocka_unit_test(the_frame_may_be_anywhere_in_it),
-		cmocka_unit_test(without_a_frame_the_stack_ends_honestly),
-		cmocka_unit_test(a_stack_kept_in_a_register_is_found),
-		cmocka_unit_test(what_never_returns_is_unknown_to_its_end),
-		cmocka_unit_test(roots_stop_but_the_signal_handler),
-		cmocka_unit_test(a_handler_returns_to_the_trampoline),
-		cmocka_unit_test(interrupted_callers_are_told),
-		cmocka_unit_test(a_popped_return_address_is_followed),
-		cmocka_unit_test(large_frames_are_in_the_table),
-		cmocka_unit_test(bad_functions_have_no_rule),
-		cmocka_unit_test(eh_frame_goes_first_and_described_rows_last),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,71 +2,35 @@
 /* What the code of functions tells: with code made here, as compilers make it. */
 #include "core/base/code.h"
 #include "core/plugin/unwinder.h"
+#include "tests/kit/host.h"
+#include "tests/kit/test.h"
 
 #include <elf.h>
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define FILE_VA	   0x1000u
 #define FILE_BYTES 0x3000u
 #define MAX_PARTS  8
 
 struct made_file {
-	struct ep_file file;
+	struct fake_host host;
 	struct ep_symbol functions[8];
-	size_t n_functions;
 	uint8_t bytes[FILE_BYTES];
 };
 
-static int made_section(void *arg, const char *name, struct ep_symbol *ret)
-{
-	(void)arg;
-	if (strcmp(name, ".text") != 0)
-		return -ENODATA;
-	*ret = (struct ep_symbol){.va = FILE_VA, .bytes = FILE_BYTES};
-	return 0;
-}
-
-static int made_read(void *arg, uint64_t va, void *buf, size_t bytes)
-{
-	const struct made_file *made = arg;
-
-	if (va < FILE_VA || va - FILE_VA > FILE_BYTES || FILE_BYTES - (va - FILE_VA) < bytes)
-		return -ENODATA;
-	memcpy(buf, made->bytes + (va - FILE_VA), bytes);
-	return 0;
-}
-
-static int made_function(void *arg, uint64_t va, struct ep_symbol *ret)
-{
-	const struct made_file *made = arg;
-
-	for (size_t i = 0; i < made->n_functions; i++) {
-		if (va - made->functions[i].va < made->functions[i].bytes) {
-			*ret = made->functions[i];
-			return 0;
-		}
-	}
-	return -ENODATA;
-}
-
 static struct made_file *new_file(void)
 {
-	static const struct ep_file_ops ops = {
-		.section = made_section,
-		.read = made_read,
-		.function = made_function,
-	};
+	static const struct fake_symbol sections[] = {{".text", {FILE_VA, FILE_BYTES}}};
 	struct made_file *made = calloc(1, sizeof(*made));
 
 	assert_non_null(made);
-	made->file = (struct ep_file){.ops = &ops, .arg = made, .path = "/usr/bin/made",
-				      .machine = EM_X86_64};
+	fake_host_init(&made->host, NULL, 0);
+	fake_memory_add(&made->host.contents, FILE_VA, made->bytes, FILE_BYTES);
+	made->host.sections = sections;
+	made->host.n_sections = EP_LEN(sections);
+	made->host.functions = made->functions;
 	return made;
 }
 
@@ -77,7 +41,7 @@ static void put(struct made_file *made, uint64_t va, const void *bytes, size_t n
 
 /* --- thread variables ------------------------------------------------------------------------- */
 
-static void getters_are_decoded(void **state)
+EP_TEST(getters_are_decoded)
 {
 	/* clang-format off */
 	static const struct {
@@ -109,7 +73,6 @@ static void getters_are_decoded(void **state)
 	/* clang-format on */
 	const struct ep_unwinder_host *host = ep_unwinder_host_get();
 
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(cases); i++) {
 		struct made_file *made = new_file();
 		struct ep_variable variable = {0};
@@ -117,25 +80,24 @@ static void getters_are_decoded(void **state)
 
 		print_message("%s\n", cases[i].label);
 		put(made, FILE_VA, cases[i].code, sizeof(cases[i].code));
-		r = host->file_variable(&made->file, FILE_VA, &variable);
+		r = host->file_variable(&made->host.file, FILE_VA, &variable);
 		assert_int_equal(r, cases[i].kind ? 0 : -ENOTSUP);
 		assert_int_equal(variable.kind, cases[i].kind);
 		assert_int_equal(variable.value, cases[i].value);
 		assert_int_equal(variable.add, cases[i].add);
-		made->file.machine = EM_AARCH64;
-		assert_int_equal(host->file_variable(&made->file, FILE_VA, &variable), -ENOTSUP);
-		assert_int_equal(host->file_variable(&made->file, 8, &variable), -ENOTSUP);
+		made->host.file.machine = EM_AARCH64;
+		assert_int_equal(host->file_variable(&made->host.file, FILE_VA, &variable), -ENOTSUP);
+		assert_int_equal(host->file_variable(&made->host.file, 8, &variable), -ENOTSUP);
 		free(made);
 	}
 }
 
 /* Nothing beyond the bytes is looked at; cut code is not understood, or understood alike. */
-static void cut_getters_do_no_harm(void **state)
+EP_TEST(cut_getters_do_no_harm)
 {
 	static const uint8_t whole[] = {0x64, 0x48, 0x8b, 0x04, 0x25, 0xe8, 0xff, 0xff, 0xff};
 	struct ep_variable variable;
 
-	(void)state;
 	for (size_t n = 0; n < sizeof(whole); n++) {
 		uint8_t *code = malloc(n + 1);
 
@@ -149,7 +111,7 @@ static void cut_getters_do_no_harm(void **state)
 }
 
 /* CPython 3.6.15: cmpq $0,autoInterpreterState(%rip); je; mov autoTLSkey(%rip),%edi; jmp */
-static void an_argument_is_found(void **state)
+EP_TEST(an_argument_is_found)
 {
 	static const uint8_t code[] = {0x48, 0x83, 0x3d, 0x70, 0xa1, 0x18, 0x00, 0x00, 0x74,
 				       0x0e, 0x8b, 0x3d, 0x80, 0x01, 0x00, 0x00, 0xe9};
@@ -157,12 +119,11 @@ static void an_argument_is_found(void **state)
 	struct made_file *made = new_file();
 	uint64_t va = 0;
 
-	(void)state;
-	assert_int_equal(host->file_argument(&made->file, FILE_VA, &va), -ENOTSUP);
+	assert_int_equal(host->file_argument(&made->host.file, FILE_VA, &va), -ENOTSUP);
 	put(made, FILE_VA, code, sizeof(code));
-	assert_int_equal(host->file_argument(&made->file, FILE_VA, &va), 0);
+	assert_int_equal(host->file_argument(&made->host.file, FILE_VA, &va), 0);
 	assert_int_equal(va, FILE_VA + 16 + 0x180);
-	assert_int_equal(host->file_argument(&made->file, FILE_VA + FILE_BYTES, &va), -ENODATA);
+	assert_int_equal(host->file_argument(&made->host.file, FILE_VA + FILE_BYTES, &va), -ENODATA);
 	free(made);
 }
 
@@ -170,23 +131,7 @@ static void an_argument_is_found(void **state)
 
 static const uint64_t words[] = {(uint64_t)-32, 3, 0x18, 0, 0x18, 1ull << 40};
 
-static int words_read(void *arg, uint64_t addr, void *buf, size_t bytes)
-{
-	(void)arg;
-	if (addr < 0x7000 || addr - 0x7000 > sizeof(words) || sizeof(words) - (addr - 0x7000) < bytes)
-		return -EFAULT;
-	memcpy(buf, (const char *)words + (addr - 0x7000), bytes);
-	return 0;
-}
-
-static int words_variable(void *arg, uint64_t off, struct ep_tls *ret)
-{
-	(void)arg;
-	*ret = (struct ep_tls){.steps = 3, .off = {0, 0, (int32_t)off}};
-	return 0;
-}
-
-static void variables_become_paths(void **state)
+EP_TEST(variables_become_paths)
 {
 	static const struct {
 		struct ep_variable variable;
@@ -194,29 +139,30 @@ static void variables_become_paths(void **state)
 		uint32_t steps;
 		int32_t last;
 	} rows[] = {
-		{{EP_VARIABLE_SEGMENT, 0, 0x40}, 0, 3, 0x40},
+		{{EP_VARIABLE_SEGMENT, 0, 0x40}, 0, 1, 0x40},
 		{{EP_VARIABLE_POINTER, 0, (uint64_t)-24}, 0, 1, -24},
 		{{EP_VARIABLE_POINTER, 0, 0}, -ENODATA, 0, 0},
 		{{EP_VARIABLE_WORD, 0, 0x1000}, 0, 1, -32},
 		{{EP_VARIABLE_WORD, 0, 0x1018}, -ENODATA, 0, 0}, /* not relocated yet */
 		{{EP_VARIABLE_WORD, 0, 0x1028}, -ENODATA, 0, 0}, /* no such offset */
 		{{EP_VARIABLE_WORD, 0, 0x2000}, -EFAULT, 0, 0},
-		{{EP_VARIABLE_PAIR, 8, 0x1008}, 0, 3, 0x20},
+		{{EP_VARIABLE_PAIR, 8, 0x1008}, 0, 1, 0x20},
 		{{EP_VARIABLE_PAIR, 8, 0x1018}, -ENODATA, 0, 0}, /* not relocated yet */
 		{{EP_VARIABLE_PAIR, 0, 0x1028}, -EFAULT, 0, 0},
 		{{EP_VARIABLE_NONE, 0, 0}, -ENOTSUP, 0, 0},
 		{{99, 0, 0}, -ENOTSUP, 0, 0},
 	};
-	static const struct ep_target_ops ops = {.read = words_read,
-						 .tls_variable = words_variable};
-	struct ep_target target = {.ops = &ops, .bias = 0x6000};
+	static struct fake_host host;
 
-	(void)state;
+	fake_host_init(&host, NULL, 0);
+	fake_memory_add(&host.memory, 0x7000, (uint8_t *)words, sizeof(words));
+	host.target.bias = 0x6000;
+
 	for (size_t i = 0; i < EP_LEN(rows); i++) {
 		struct ep_tls tls = {0};
 
 		assert_int_equal(
-			ep_unwinder_host_get()->tls_path(&target, &rows[i].variable, &tls),
+			ep_unwinder_host_get()->tls_path(&host.target, &rows[i].variable, &tls),
 			rows[i].result);
 		assert_int_equal(tls.steps, rows[i].steps);
 		assert_int_equal(tls.steps ? tls.off[tls.steps - 1] : 0, rows[i].last);
@@ -244,22 +190,21 @@ static struct made_file *new_loop(struct ep_symbol *loop)
 	made->functions[0] = *loop;
 	made->functions[1] = (struct ep_symbol){.va = 0x2000, .bytes = 0x100};
 	made->functions[2] = (struct ep_symbol){.va = 0x2200, .bytes = 0x100};
-	made->n_functions = 3;
+	made->host.n_functions = 3;
 	return made;
 }
 
 static uint32_t find_parts(const struct made_file *made, const struct ep_symbol *loop,
 			   struct ep_symbol *parts, uint32_t max)
 {
-	return ep_unwinder_host_get()->file_parts(&made->file, loop, parts, max);
+	return ep_unwinder_host_get()->file_parts(&made->host.file, loop, parts, max);
 }
 
-static void the_part_that_was_split_off_is_found(void **state)
+EP_TEST(the_part_that_was_split_off_is_found)
 {
 	struct ep_symbol loop, parts[MAX_PARTS];
 	struct made_file *made = new_loop(&loop);
 
-	(void)state;
 	put_jump(made, 0x1180, 0x2010);
 	put_jump(made, 0x2050, 0x1190);
 	put_jump(made, 0x12f0, 0x2200); /* a tail call: that function never comes back */
@@ -269,17 +214,16 @@ static void the_part_that_was_split_off_is_found(void **state)
 	assert_int_equal(parts[1].bytes, 0x100);
 	assert_int_equal(find_parts(made, &loop, parts, 1), 1);
 	assert_int_equal(find_parts(made, &loop, parts, 0), 0);
-	made->file.machine = EM_AARCH64;
+	made->host.file.machine = EM_AARCH64;
 	assert_int_equal(find_parts(made, &loop, parts, MAX_PARTS), 1);
 	free(made);
 }
 
-static void a_function_in_one_piece_stays_one(void **state)
+EP_TEST(a_function_in_one_piece_stays_one)
 {
 	struct ep_symbol loop, parts[MAX_PARTS];
 	struct made_file *made = new_loop(&loop);
 
-	(void)state;
 	put_jump(made, 0x1180, 0x2200);
 	put_jump(made, 0x2250, 0x1100); /* another function that calls it last */
 	assert_int_equal(find_parts(made, &loop, parts, MAX_PARTS), 1);
@@ -288,30 +232,14 @@ static void a_function_in_one_piece_stays_one(void **state)
 	free(made);
 }
 
-static void reads_of_files_are_bounded(void **state)
+EP_TEST(reads_of_files_are_bounded)
 {
 	static uint8_t much[EP_MAX_FILE_READ + 1];
 	struct made_file *made = new_file();
 
-	(void)state;
-	assert_int_equal(ep_unwinder_host_get()->file_read(&made->file, FILE_VA, much, 16), 0);
+	assert_int_equal(ep_unwinder_host_get()->file_read(&made->host.file, FILE_VA, much, 16), 0);
 	assert_int_equal(
-		ep_unwinder_host_get()->file_read(&made->file, FILE_VA, much, sizeof(much)),
+		ep_unwinder_host_get()->file_read(&made->host.file, FILE_VA, much, sizeof(much)),
 		-E2BIG);
 	free(made);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(getters_are_decoded),
-		cmocka_unit_test(cut_getters_do_no_harm),
-		cmocka_unit_test(an_argument_is_found),
-		cmocka_unit_test(variables_become_paths),
-		cmocka_unit_test(the_part_that_was_split_off_is_found),
-		cmocka_unit_test(a_function_in_one_piece_stays_one),
-		cmocka_unit_test(reads_of_files_are_bounded),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

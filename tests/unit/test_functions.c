@@ -6,15 +6,12 @@
 #include "core/symbol/native.h"
 #include "core/trace/lines.h"
 #include "pclntab_file.h"
+#include "tests/kit/test.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define OUTER  (MADE_TEXT_VA + 64)
 #define METHOD (MADE_TEXT_VA + 160)
@@ -103,11 +100,10 @@ static void expect(const struct made *made, uint64_t va, int r, const char *expe
 }
 
 /* An address below is of the code that was inlined twice, once, and not at all. */
-static void lines_are_those_of_each_function_at_the_address(void **state)
+EP_TEST(lines_are_those_of_each_function_at_the_address)
 {
 	static struct made made;
 
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(made_versions); i++) {
 		const struct made_version *v = &made_versions[i];
 		bool trees = v->magic != 0xfffffffb || v->preempts;
@@ -135,11 +131,10 @@ static void lines_are_those_of_each_function_at_the_address(void **state)
 }
 
 /* Its table of files goes on beyond its end: there is no line. */
-static void wrappers_say_what_they_are(void **state)
+EP_TEST(wrappers_say_what_they_are)
 {
 	static struct made made;
 
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(made_versions); i++) {
 		const struct made_version *v = &made_versions[i];
 		char expected[64];
@@ -152,11 +147,10 @@ static void wrappers_say_what_they_are(void **state)
 }
 
 /* Padding behind the last instruction has no line; the function is known all the same. */
-static void what_is_missing_costs_the_line_only(void **state)
+EP_TEST(what_is_missing_costs_the_line_only)
 {
 	static struct made made;
 
-	(void)state;
 	made_file(&made, version_of("1.20"));
 	expect(&made, OUTER + 92, 0, "main.outer (4)");
 	expect(&made, MADE_TEXT_VA - 1, EP_FUNCTIONS_NONE, "");
@@ -174,14 +168,13 @@ static void what_is_missing_costs_the_line_only(void **state)
 }
 
 /* The inline tree of a hostile file goes round and round. */
-static void endless_inlining_ends(void **state)
+EP_TEST(endless_inlining_ends)
 {
 	static struct ep_function_memo memo;
 	struct ep_functions *functions;
 	static struct made made;
 	struct ep_lines lines;
 
-	(void)state;
 	made_file(&made, version_of("1.26"));
 	made_put(&made, made.tree + 8, 30, 4);
 	functions = open_made(&made);
@@ -197,14 +190,13 @@ static void endless_inlining_ends(void **state)
 }
 
 /* In any order a memo says what a new one does. */
-static void memo_changes_nothing(void **state)
+EP_TEST(memo_changes_nothing)
 {
 	static struct ep_function_memo memo, once;
 	struct ep_functions *functions;
 	static struct made made;
 	char text[256], again[256];
 
-	(void)state;
 	made_file(&made, version_of("1.27"));
 	functions = open_made(&made);
 	ep_function_memo_init(&memo);
@@ -224,12 +216,11 @@ static void memo_changes_nothing(void **state)
 }
 
 /* A signal's handler returns to the trampoline's first byte: the byte before is another's. */
-static void trampoline_is_found_from_before_it(void **state)
+EP_TEST(trampoline_is_found_from_before_it)
 {
 	static struct made made;
 	uint32_t name;
 
-	(void)state;
 	made_file(&made, version_of("1.20"));
 	expect(&made, MAIN - 1, 0, "main.T.M* (5)");
 	name = made_text(&made, "runtime.sigreturn__sigaction") - made.names;
@@ -245,17 +236,16 @@ static void made_external(struct made *made)
 		made_put(made, fields_of(made, 5) + off, 0, 4);
 }
 
-static void external_code_is_left_to_others(void **state)
+EP_TEST(external_code_is_left_to_others)
 {
 	static struct made made;
 
-	(void)state;
 	made_file(&made, version_of("1.20"));
 	made_external(&made);
 	expect(&made, MAIN, EP_FUNCTIONS_EXTERNAL, "");
 }
 
-static void names_are_shown_as_go_prints_them(void **state)
+EP_TEST(names_are_shown_as_go_prints_them)
 {
 	static const struct {
 		const char *name, *shown;
@@ -279,7 +269,6 @@ static void names_are_shown_as_go_prints_them(void **state)
 	};
 	char shown[64];
 
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(rows); i++) {
 		bool r = ep_function_name_shown(rows[i].name, rows[i].has_pairs, shown,
 						sizeof(shown));
@@ -309,7 +298,7 @@ static int open_file(void *arg)
 }
 
 /* C code and data beside Go's are asked for elsewhere, and only then. */
-static void symbols_are_read_for_what_the_table_does_not_know(void **state)
+EP_TEST(symbols_are_read_for_what_the_table_does_not_know)
 {
 	static const uint64_t known[] = {OUTER, OUTER + 20, MAIN};
 	static const uint64_t others[] = {OUTER, MAIN, BEHIND};
@@ -321,7 +310,6 @@ static void symbols_are_read_for_what_the_table_does_not_know(void **state)
 	struct ep_lines lines;
 	char text[256];
 
-	(void)state;
 	made_file(&made, version_of("1.26"));
 	made_external(&made);
 	assert_int_equal(ep_native_symbols_new(1 << 20, &symbols), 0);
@@ -354,7 +342,7 @@ static void symbols_are_read_for_what_the_table_does_not_know(void **state)
 }
 
 /* What is garbled has no table, and is an executable like others. */
-static void garbled_tables_are_no_tables(void **state)
+EP_TEST(garbled_tables_are_no_tables)
 {
 	static const uint64_t va = OUTER;
 	static struct made made;
@@ -364,7 +352,6 @@ static void garbled_tables_are_no_tables(void **state)
 	struct ep_native_symbols *symbols;
 	struct ep_lines lines;
 
-	(void)state;
 	made_file(&made, version_of("1.26"));
 	made_put(&made, made.functab + 8, 0xffffffff, 4);
 	assert_int_equal(ep_native_symbols_new(1 << 20, &symbols), 0);
@@ -374,22 +361,4 @@ static void garbled_tables_are_no_tables(void **state)
 	assert_int_equal(opener.opens, 1);
 	ep_lines_fini(&lines);
 	ep_native_symbols_free(symbols);
-}
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(lines_are_those_of_each_function_at_the_address),
-		cmocka_unit_test(wrappers_say_what_they_are),
-		cmocka_unit_test(what_is_missing_costs_the_line_only),
-		cmocka_unit_test(endless_inlining_ends),
-		cmocka_unit_test(memo_changes_nothing),
-		cmocka_unit_test(trampoline_is_found_from_before_it),
-		cmocka_unit_test(external_code_is_left_to_others),
-		cmocka_unit_test(names_are_shown_as_go_prints_them),
-		cmocka_unit_test(symbols_are_read_for_what_the_table_does_not_know),
-		cmocka_unit_test(garbled_tables_are_no_tables),
-	};
-
-	return cmocka_run_group_tests_name("functions", tests, NULL, NULL);
 }

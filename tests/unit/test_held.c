@@ -2,13 +2,17 @@
 /* What becomes of samples that BPF could not finish: raw addresses are placed, copies wait. */
 #include "core/process/executables.h"
 #include "core/process/held.h"
+#include "core/process/language_internal.h"
 #include "core/process/places.h"
+#include "core/walk/walk.h"
+#include "tests/kit/test.h"
+#include "tests/unit/walk_world.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
-
-#include <cmocka.h>
+#include <uv.h>
 
 #define FILE_CODE 0x10000 /* of executable 7, at virtual address 0x400 */
 #define JIT_CODE  0x20000
@@ -36,6 +40,36 @@ struct fixture {
 	struct ep_held *held;
 };
 
+static int walked; /* copies */
+
+/* Where there is no walker it walks any copy to one address in code without a file, and says that this is all. */
+int __wrap_ep_walker_run(struct ep_walker *walker, const void *event, size_t bytes,
+			 const struct ep_row *rows, size_t n_rows,
+			 const struct ep_walk_source *source, struct ep_vec *ret_event);
+int __real_ep_walker_run(struct ep_walker *walker, const void *event, size_t bytes,
+			 const struct ep_row *rows, size_t n_rows,
+			 const struct ep_walk_source *source, struct ep_vec *ret_event);
+int __wrap_ep_walker_run(struct ep_walker *walker, const void *event, size_t bytes,
+			 const struct ep_row *rows, size_t n_rows,
+			 const struct ep_walk_source *source, struct ep_vec *ret_event)
+{
+	struct {
+		struct ep_sample sample;
+		uint64_t words[2];
+	} end = {.words = {EP_FRAME_HEADER(EP_FRAME_NATIVE, 0, 1, 0), JIT_CODE}};
+
+	if (walker)
+		return __real_ep_walker_run(walker, event, bytes, rows, n_rows, source, ret_event);
+	walked++;
+	memcpy(&end.sample, event, sizeof(end.sample));
+	end.sample.n_frames = 1;
+	end.sample.n_words = 2;
+	end.sample.copy_bytes = 0;
+	end.sample.error = 0;
+	ret_event->len = 0;
+	return ep_vec_append(ret_event, &end, sizeof(end));
+}
+
 static void pass(void *arg, const void *event, size_t bytes)
 {
 	(void)arg;
@@ -56,6 +90,8 @@ static int set_up(void **state)
 {
 	struct fixture *fx = calloc(1, sizeof(*fx));
 	struct ep_held_options options = {.max_bytes = 65536, .pass = pass};
+
+	walked = 0;
 
 	memset(&passed, 0, sizeof(passed));
 	ep_table_init(&fx->table, 16);
@@ -84,7 +120,8 @@ static int tear_down(void **state)
 }
 
 /* A leaf, then return addresses found by frame pointer. */
-static void send(struct fixture *fx, const uint64_t *addrs, uint16_t n, uint32_t copy_bytes)
+static void give_at(struct fixture *fx, const uint64_t *addrs, uint16_t n, uint32_t copy_bytes,
+		    uint64_t time_ns)
 {
 	struct {
 		struct ep_sample sample;
@@ -92,6 +129,7 @@ static void send(struct fixture *fx, const uint64_t *addrs, uint16_t n, uint32_t
 	} event = {.sample = {.n_frames = n, .n_words = 2 * n, .pid = 9, .image = 1, .start_ns = 5}};
 
 	event.sample.event.type = EP_EVENT_TRACE;
+	event.sample.event.time_ns = time_ns;
 	event.sample.copy_bytes = copy_bytes;
 	event.sample.error = copy_bytes ? EP_ERROR_NOT_ANALYSED : 0;
 	for (size_t i = 0; i < n; i++) {
@@ -103,9 +141,14 @@ static void send(struct fixture *fx, const uint64_t *addrs, uint16_t n, uint32_t
 	ep_held_add(fx->held, &event.sample, sizeof(event.sample) + 16 * (size_t)n + copy_bytes);
 }
 
-static void code_without_a_file_is_code(void **state)
+static void give(struct fixture *fx, const uint64_t *addrs, uint16_t n, uint32_t copy_bytes)
 {
-	send(*state, (const uint64_t[]){JIT_CODE, JIT_CODE + 8, FILE_CODE + 4}, 3, 0);
+	give_at(fx, addrs, n, copy_bytes, 0);
+}
+
+EP_TEST_WITH(code_without_a_file_is_code, set_up, tear_down)
+{
+	give(*state, (const uint64_t[]){JIT_CODE, JIT_CODE + 8, FILE_CODE + 4}, 3, 0);
 	assert_int_equal(passed.sample.n_frames, 3);
 	assert_int_equal(passed.sample.error, 0);
 	assert_int_equal(passed.words[3], JIT_CODE + 8);
@@ -113,9 +156,61 @@ static void code_without_a_file_is_code(void **state)
 	assert_int_equal(passed.words[5], 0x404);
 }
 
-static void stack_that_led_nowhere_is_not_complete(void **state)
+/* What seemed whole went through code whose file was not analysed yet. */
+EP_TEST_WITH(copy_walked_through_unknown_code_waits_for_its_file, set_up, tear_down)
 {
-	send(*state, (const uint64_t[]){FILE_CODE, NO_CODE + 8, FILE_CODE + 4}, 3, 0);
+	struct fixture *fx = *state;
+
+	ep_row_set_init(&fx->publisher.set);
+	fx->process->is_asking = true;
+	give(fx, NULL, 0, sizeof(struct ep_copy));
+	assert_int_equal(walked, 1);
+	assert_int_equal(passed.n, 0);
+	fx->process->is_asking = false;
+	ep_held_retry(fx->held);
+	assert_int_equal(walked, 2);
+	assert_int_equal(passed.n, 1);
+	assert_int_equal(passed.sample.error, 0);
+	/* It may be known by now, and its languages not. */
+	fx->process->is_dirty = true;
+	give(fx, NULL, 0, sizeof(struct ep_copy));
+	assert_int_equal(passed.n, 1);
+	ep_held_expire(fx->held, 0);
+	assert_int_equal(passed.n, 2);
+	assert_int_equal(passed.sample.error, EP_ERROR_NOT_ANALYSED);
+	ep_row_set_fini(&fx->publisher.set);
+}
+
+/* One language, of which BPF knew nothing when the samples came; then from time 100 on. */
+EP_TEST_WITH(code_of_a_language_is_late_until_bpf_knows_it, set_up, tear_down)
+{
+	struct fixture *fx = *state;
+	struct ep_instance instance = {.attached.state = EP_ATTACHMENT_WAITING};
+	const struct {
+		uint64_t languages_ns, time_ns, addr;
+		enum ep_attachment attachment;
+		uint32_t error;
+	} cases[] = {
+		{0, 50, JIT_CODE, EP_ATTACHMENT_WAITING, EP_ERROR_LATE},
+		{0, 50, FILE_CODE, EP_ATTACHMENT_WAITING, EP_ERROR_NONE},
+		{0, 50, JIT_CODE, EP_ATTACHMENT_REFUSED, EP_ERROR_NO_LANGUAGE},
+		{100, 50, JIT_CODE, EP_ATTACHMENT_ATTACHED, EP_ERROR_LATE},
+		{100, 100, JIT_CODE, EP_ATTACHMENT_ATTACHED, EP_ERROR_NONE},
+	};
+
+	fx->process->languages[fx->process->n_languages++] = &instance;
+	for (size_t i = 0; i < EP_LEN(cases); i++) {
+		instance.attached.state = cases[i].attachment;
+		fx->process->languages_ns = cases[i].languages_ns;
+		give_at(fx, &cases[i].addr, 1, 0, cases[i].time_ns);
+		assert_int_equal(passed.sample.error, cases[i].error);
+	}
+	fx->process->n_languages = 0;
+}
+
+EP_TEST_WITH(stack_that_led_nowhere_is_not_complete, set_up, tear_down)
+{
+	give(*state, (const uint64_t[]){FILE_CODE, NO_CODE + 8, FILE_CODE + 4}, 3, 0);
 	assert_int_equal(passed.sample.n_frames, 2);
 	assert_int_equal(passed.sample.error, EP_ERROR_BAD_FRAME_POINTER);
 	assert_int_equal(EP_FRAME_KIND(passed.words[2]), EP_FRAME_ERROR);
@@ -123,7 +218,7 @@ static void stack_that_led_nowhere_is_not_complete(void **state)
 }
 
 /* That the kernel's part is cut says nothing of the user's, in front of which it is said. */
-static void the_kernels_part_has_an_error_of_its_own(void **state)
+EP_TEST_WITH(the_kernels_part_has_an_error_of_its_own, set_up, tear_down)
 {
 	struct {
 		struct ep_sample sample;
@@ -145,12 +240,12 @@ static void the_kernels_part_has_an_error_of_its_own(void **state)
 	assert_int_equal(EP_FRAME_AUX(passed.words[4]), EP_ERROR_BAD_FRAME_POINTER);
 }
 
-static void sample_waits_while_a_file_is_looked_at(void **state)
+EP_TEST_WITH(sample_waits_while_a_file_is_looked_at, set_up, tear_down)
 {
 	struct fixture *fx = *state;
 
 	fx->process->is_asking = true;
-	send(fx, (const uint64_t[]){FILE_CODE}, 1, 0);
+	give(fx, (const uint64_t[]){FILE_CODE}, 1, 0);
 	assert_int_equal(passed.n, 0);
 	assert_true(ep_held_bytes(fx->held) > 0);
 	ep_held_retry(fx->held);
@@ -163,14 +258,14 @@ static void sample_waits_while_a_file_is_looked_at(void **state)
 }
 
 /* It has waited long enough: without its copy, it says what BPF said. */
-static void copy_of_an_unknown_process_is_dropped_in_the_end(void **state)
+EP_TEST_WITH(copy_of_an_unknown_process_is_dropped_in_the_end, set_up, tear_down)
 {
 	struct fixture *fx = *state;
 
 	ep_places_clear(&fx->process->places, NULL);
 	ep_places_init(&fx->process->places);
 	fx->process->state = EP_PROCESS_NEW;
-	send(fx, NULL, 0, sizeof(struct ep_copy));
+	give(fx, NULL, 0, sizeof(struct ep_copy));
 	assert_int_equal(passed.n, 0);
 	ep_held_expire(fx->held, 0);
 	assert_int_equal(passed.n, 1);
@@ -179,30 +274,30 @@ static void copy_of_an_unknown_process_is_dropped_in_the_end(void **state)
 	assert_int_equal(ep_held_stats(fx->held)->unknown, 1);
 }
 
-static void nothing_waits_for_a_process_nobody_knows(void **state)
+EP_TEST_WITH(nothing_waits_for_a_process_nobody_knows, set_up, tear_down)
 {
 	struct fixture *fx = *state;
 
 	fx->process->program.image = 2;
-	send(fx, NULL, 0, sizeof(struct ep_copy));
+	give(fx, NULL, 0, sizeof(struct ep_copy));
 	assert_int_equal(passed.n, 1);
 	assert_int_equal(passed.sample.error, EP_ERROR_NOT_ANALYSED);
 }
 
-static void oldest_goes_when_too_many_wait(void **state)
+EP_TEST_WITH(oldest_goes_when_too_many_wait, set_up, tear_down)
 {
 	struct fixture *fx = *state;
 
 	fx->process->is_asking = true;
 	for (int i = 0; i < 1000; i++)
-		send(fx, (const uint64_t[]){FILE_CODE}, 1, 0);
+		give(fx, (const uint64_t[]){FILE_CODE}, 1, 0);
 	assert_true(passed.n > 0);
 	assert_true(ep_held_bytes(fx->held) <= 65536);
 	assert_int_equal(ep_held_stats(fx->held)->pushed_out, passed.n);
 }
 
 /* The counts of a record are not taken for those of its bytes. */
-static void sample_that_counts_more_words_than_it_has_is_dropped(void **state)
+EP_TEST_WITH(sample_that_counts_more_words_than_it_has_is_dropped, set_up, tear_down)
 {
 	struct {
 		struct ep_sample sample;
@@ -228,24 +323,168 @@ static void sample_that_counts_more_words_than_it_has_is_dropped(void **state)
 	assert_int_equal(passed.n, 1);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(code_without_a_file_is_code, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(stack_that_led_nowhere_is_not_complete, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(sample_waits_while_a_file_is_looked_at, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(copy_of_an_unknown_process_is_dropped_in_the_end,
-						set_up, tear_down),
-		cmocka_unit_test_setup_teardown(nothing_waits_for_a_process_nobody_knows, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(oldest_goes_when_too_many_wait, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(the_kernels_part_has_an_error_of_its_own, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(
-			sample_that_counts_more_words_than_it_has_is_dropped, set_up, tear_down),
-	};
+/* --- code that is not at hand -------------------------------------------------------------------- */
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+#define LEAF   (FILE_CODE + 0x100)
+#define CALLER (FILE_CODE + 0x204) /* behind a call */
+
+static struct {
+	uv_loop_t loop;
+	uv_thread_t thread; /* the loop's */
+	uv_sem_t begun, go_on;
+	struct walk_world world;
+	struct walk_event event;
+	int n_reads, n_done;
+	bool is_cached;
+} code;
+
+struct ep_executable *__wrap_ep_executables_find(struct ep_executables *executables, uint32_t id);
+struct ep_executable *__wrap_ep_executables_find(struct ep_executables *executables, uint32_t id)
+{
+	(void)executables;
+	return id == executable.id ? &executable : NULL;
+}
+
+/* A file whose server takes its time: not on the loop's thread. */
+static ssize_t read_slowly(int fd, void *buf, size_t bytes, off_t off, bool at_once)
+{
+	static const uint8_t call[] = {0x90, 0x90, 0x90, 0xe8, 0, 0, 0, 0};
+	uv_thread_t self = uv_thread_self();
+
+	(void)fd;
+	if (at_once && !code.is_cached) {
+		errno = EAGAIN;
+		return -1;
+	}
+	if (!at_once) {
+		assert_false(uv_thread_equal(&self, &code.thread));
+		uv_sem_post(&code.begun);
+		uv_sem_wait(&code.go_on);
+	}
+	code.n_reads++;
+	memset(buf, 0, bytes);
+	if (off == CALLER - FILE_CODE - 8 && bytes == sizeof(call))
+		memcpy(buf, call, bytes);
+	return (ssize_t)bytes;
+}
+
+static void count_done(void *arg)
+{
+	(void)arg;
+	code.n_done++;
+}
+
+static int set_up_code(void **state)
+{
+	struct ep_held_options options = {.max_bytes = 65536, .pass = pass};
+	struct fixture *fx;
+	int r = set_up(state);
+
+	fx = *state;
+	ep_held_free(fx->held);
+	walk_world_init(&code.world);
+	uv_loop_init(&code.loop);
+	uv_sem_init(&code.begun, 0);
+	uv_sem_init(&code.go_on, 0);
+	code.thread = uv_thread_self();
+	executable.file.fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	code.n_reads = code.n_done = 0;
+	code.is_cached = false;
+	ep_publisher_init(&fx->publisher, NULL, NULL, NULL);
+	options.table = &fx->table;
+	options.publisher = &fx->publisher;
+	options.walker = code.world.walker;
+	options.code = (struct ep_file_code_options){
+		.loop = &code.loop, .read = read_slowly, .done = count_done};
+	assert_int_equal(ep_held_new(&options, &fx->held), 0);
+	walk_event_init(&code.event, LEAF, 1);
+	code.event.sample.pid = 9;
+	code.event.sample.image = 1;
+	code.event.sample.start_ns = 5;
+	code.event.copy.interrupted = 1;
+	code.event.copy.regs[EP_REG_FP] = 0;
+	code.event.stack[(WALK_SP - WALK_STACK) / 8] = CALLER;
+	walk_event_flatten(&code.event);
+	return r;
+}
+
+static int tear_down_code(void **state)
+{
+	struct fixture *fx = *state;
+
+	ep_publisher_fini(&fx->publisher);
+	(void)tear_down(state);
+	assert_int_equal(uv_loop_close(&code.loop), 0);
+	uv_sem_destroy(&code.begun);
+	uv_sem_destroy(&code.go_on);
+	walk_world_fini(&code.world);
+	ep_closep(&executable.file.fd);
+	executable.file.fd = -1;
+	return 0;
+}
+
+static void send_to_walk(struct fixture *fx)
+{
+	ep_held_add(fx->held, (const struct ep_sample *)(const void *)code.event.flat, code.event.bytes);
+}
+
+static void walk_is_whole_with_code(void)
+{
+	assert_int_equal(passed.sample.n_frames >= 2, true);
+	assert_int_equal(EP_FRAME_AUX(passed.words[2]), executable.id);
+	assert_int_equal(passed.words[3], CALLER - FILE_CODE + 0x400);
+}
+
+EP_TEST_WITH(code_that_is_in_memory_is_read_at_once, set_up_code, tear_down_code)
+{
+	code.is_cached = true;
+	send_to_walk(*state);
+	assert_int_equal(passed.n, 1);
+	walk_is_whole_with_code();
+}
+
+EP_TEST_WITH(read_that_blocks_does_not_block_the_loop, set_up_code, tear_down_code)
+{
+	struct fixture *fx = *state;
+
+	send_to_walk(fx);
+	uv_sem_wait(&code.begun);
+	assert_int_equal(passed.n, 0);
+	/* Others go on. */
+	give(fx, (const uint64_t[]){FILE_CODE}, 1, 0);
+	assert_int_equal(passed.n, 1);
+	ep_held_retry(fx->held);
+	assert_int_equal(passed.n, 1);
+	assert_true(ep_held_busy(fx->held));
+	for (int i = 0; passed.n == 1 && i < 8; i++) {
+		int n_done = code.n_done;
+
+		uv_sem_post(&code.go_on);
+		while (code.n_done == n_done)
+			(void)uv_run(&code.loop, UV_RUN_ONCE);
+		ep_held_retry(fx->held);
+	}
+	assert_int_equal(passed.n, 2);
+	walk_is_whole_with_code();
+	assert_int_equal(ep_held_bytes(fx->held), 0);
+	/* It is remembered. */
+	passed.n = 0;
+	send_to_walk(fx);
+	assert_int_equal(passed.n, 1);
+	walk_is_whole_with_code();
+}
+
+EP_TEST_WITH(sample_does_not_wait_for_code_for_ever, set_up_code, tear_down_code)
+{
+	struct fixture *fx = *state;
+
+	send_to_walk(fx);
+	uv_sem_wait(&code.begun);
+	ep_held_expire(fx->held, 0);
+	assert_int_equal(passed.n, 1);
+	assert_true(passed.sample.error != 0);
+	uv_sem_post(&code.go_on);
+	while (code.n_done == 0)
+		(void)uv_run(&code.loop, UV_RUN_ONCE);
+	assert_false(ep_held_busy(fx->held));
 }

@@ -4,17 +4,17 @@
  * BPF program is never run, but the cells of its state are BPF's: without privileges this is a skip.
  */
 #include "core/process/language_internal.h"
+#include "core/base/clock.h"
 #include "core/bpf/language_maps.h"
+#include "core/bpf/unwinder_program.h"
 #include "core/trace/frames.h"
+#include "tests/kit/test.h"
 
 #include <errno.h>
 #include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define SKIP 77
 #define SLOT 2
@@ -30,7 +30,16 @@ static struct {
 	struct ep_target *target;
 	int n_attached, n_changed, n_symbolized, n_detached;
 	int n_told, n_named;
+	const int *load; /* as attach; NULL: it succeeds */
+	int n_loaded;
+	uint64_t reads_ns; /* so long symbolize reads, or until it cannot */
 } script;
+
+/* The kernel, as far as it loads the program of the script. */
+int __wrap_ep_unwinder_program_load(const struct ep_bpf *bpf, const struct ep_language_maps *maps,
+				    const struct ep_unwinder_program_options *options,
+				    struct ep_unwinder_program **ret_program, char reason[512]);
+uint32_t __wrap_ep_unwinder_program_frames_per_run(const struct ep_unwinder_program *program);
 
 static int next(const int **results)
 {
@@ -103,6 +112,7 @@ static void unload(void *executable)
 /* Two lines with all there is. Of what begins at LONG_NAMES, more and longer ones than may be, and
  * every other time no word of it when they do not fit. */
 #define LONG_NAMES 1000
+#define SLOW	   1000000 /* it reads first */
 
 static int add_long_names(uint64_t frame, struct ep_names *names)
 {
@@ -116,6 +126,16 @@ static int add_long_names(uint64_t frame, struct ep_names *names)
 	return frame % 2 ? r : 0;
 }
 
+static int read_for_long(void)
+{
+	uint64_t end_ns = ep_clock_mono_ns() + script.reads_ns, word;
+	int r = 0;
+
+	while (r == 0 && ep_clock_mono_ns() < end_ns)
+		r = script.target->ops->read(script.target->arg, (uintptr_t)&end_ns, &word, 8);
+	return r;
+}
+
 static int symbolize(void *instance, const struct ep_raw_frame *frame, struct ep_names *names)
 {
 	static const struct ep_name inner = {.size = sizeof(inner), .line = 3, .column = 5,
@@ -126,11 +146,15 @@ static int symbolize(void *instance, const struct ep_raw_frame *frame, struct ep
 	(void)instance;
 	if (script.symbolize)
 		return symbolize_as_set(names);
-	if (frame->words[0] >= LONG_NAMES)
+	script.n_symbolized++;
+	say(false);
+	if (frame->words[0] >= SLOW)
+		(void)read_for_long();
+	else if (frame->words[0] >= LONG_NAMES)
 		return add_long_names(frame->words[0], names);
 	assert_int_equal(names->add(names->arg, &inner), 0);
 	assert_int_equal(names->add(names->arg, &outer), 0);
-	return (int)frame->words[0];
+	return frame->words[0] >= SLOW ? 0 : (int)frame->words[0];
 }
 
 static const struct ep_unwinder_ops ops = {
@@ -183,10 +207,8 @@ static void begin_as_set(const int *attached, const int *changes)
 	assert_int_equal(uv_loop_init(&host.loop), 0);
 	assert_int_equal(ep_languages_new(&options, &host.languages), 0);
 	language = &host.languages->all[0];
-	*language = (struct ep_language){.languages = host.languages, .ops = &ops,
-					 .name = "script", .slot = SLOT, .tried = true};
-	uv_mutex_init(&language->mutex);
-	language->program = (void *)language; /* is loaded */
+	*language = (struct ep_language){
+		.languages = host.languages, .ops = &ops, .name = "script", .slot = SLOT};
 	host.claim = calloc(1, sizeof(*host.claim));
 	host.claim->refs = 1;
 	host.claim->language = language;
@@ -207,7 +229,6 @@ static void end(void)
 	ep_frames_unref(host.frames);
 	host.frames = NULL;
 	ep_claim_unref(host.claim);
-	uv_mutex_destroy(&host.languages->all[0].mutex);
 	ep_languages_stop(host.languages);
 	(void)uv_run(&host.loop, UV_RUN_DEFAULT);
 	ep_languages_free(host.languages);
@@ -231,25 +252,67 @@ static uint32_t new_frame(uint64_t word)
 	return id;
 }
 
+int __wrap_ep_unwinder_program_load(const struct ep_bpf *bpf, const struct ep_language_maps *maps,
+				    const struct ep_unwinder_program_options *options,
+				    struct ep_unwinder_program **ret_program, char reason[512])
+{
+	int r = script.load ? next(&script.load) : 0;
+
+	(void)bpf, (void)maps, (void)options, (void)reason;
+	script.n_loaded++;
+	if (r == 0)
+		*ret_program = (void *)&script;
+	return r;
+}
+
+uint32_t __wrap_ep_unwinder_program_frames_per_run(const struct ep_unwinder_program *program)
+{
+	assert_ptr_equal(program, &script);
+	return 1;
+}
+
 /* Asks for the name of a frame, and waits for the end of that. The frame's state. */
 static enum ep_frame_state ask(struct ep_instance *instance, uint32_t id)
 {
 	int wanted = script.n_named + 1;
-	uint32_t cursor = id - 1;
+	uint32_t taken = ep_frames_take(host.frames);
 
-	assert_int_equal(ep_frames_next_pending(host.frames, &cursor), id);
+	while (taken != id && taken != 0) /* one that an earlier call put back */
+		taken = ep_frames_take(host.frames);
+	assert_int_equal(taken, id);
 	assert_int_equal(ep_instance_symbolize(instance, host.frames, &id, 1), 0);
 	run_until(&script.n_named, wanted);
 	return ep_frames_state(host.frames, id);
 }
 
+static uint32_t add_frame(struct ep_frames *frames, uint64_t word)
+{
+	uint32_t id = 0;
+
+	assert_int_equal(ep_frames_add(frames, EP_FRAME_HEADER(EP_FRAME_FIRST_DYNAMIC + 2, 0, 1, 0),
+				       &word, (struct ep_program){.pid = 1}, &id),
+			 0);
+	return id;
+}
+
+/* One job for all that have no names yet. */
+static void run_names(struct ep_frames *frames)
+{
+	uint32_t ids[100], id;
+	size_t n = 0;
+
+	while ((id = ep_frames_take(frames)) != 0)
+		ids[n++] = id;
+	assert_int_equal(ep_instance_symbolize(host.instance, frames, ids, n), 0);
+	run_until(&script.n_told, 1);
+}
+
 /* --- tests --------------------------------------------------------------------------------------- */
 
-static void what_may_pass_is_tried_again(void **state)
+EP_TEST(what_may_pass_is_tried_again)
 {
 	static const int attached[] = {-EFAULT, -ENOMEM, EP_NOT_YET, -EIO, 0, END};
 
-	(void)state;
 	begin(attached, NULL);
 	run_until(&script.n_attached, 4);
 	assert_int_equal(ep_instance_state(host.instance), 0);
@@ -263,32 +326,68 @@ static void what_may_pass_is_tried_again(void **state)
 }
 
 /* The verifier takes its time, and there are four workers, for files as well. */
-static void who_waits_for_a_program_holds_no_worker(void **state)
+EP_TEST(who_waits_for_a_program_holds_no_worker)
 {
 	static const int attached[] = {0, 0, 0, END};
 	struct ep_instance *first, *second;
 
-	(void)state;
 	begin(attached, NULL);
 	run_until(&script.n_attached, 1);
-	host.languages->all[0].tried = false; /* nobody has loaded it yet */
+	host.languages->all[0].program = NULL; /* nobody has loaded it yet */
 	first = ep_instance_new(host.languages, host.claim, getpid(), 0, 0);
 	second = ep_instance_new(host.languages, host.claim, getpid(), 0, 0);
 	assert_int_equal(ep_languages_busy(host.languages), 1);
 	run_until(&script.n_attached, 3);
-	assert_true(host.languages->all[0].tried);
+	assert_int_equal(script.n_loaded, 2);
 	assert_true(ep_instance_state(first) > 0 && ep_instance_state(second) > 0);
 	ep_instance_release(first);
 	ep_instance_release(second);
 	end();
 }
 
+/* One that is attached meanwhile waits as well, and nobody waits for it to be attached. */
+EP_TEST(a_load_without_memory_or_descriptors_is_repeated)
+{
+	static const int attached[] = {0, END}, loads[] = {-ENOMEM, -EMFILE, 0, END};
+	uint64_t start_ns = ep_clock_mono_ns();
+	struct ep_instance *second;
+
+	memset(&script, 0, sizeof(script));
+	script.load = loads;
+	begin_as_set(attached, NULL);
+	run_until(&script.n_loaded, 1);
+	assert_int_equal(script.n_attached, 0);
+	second = ep_instance_new(host.languages, host.claim, getpid(), 0, 0);
+	assert_int_equal(ep_languages_attaching(host.languages), 0);
+	run_until(&script.n_attached, 2);
+	assert_int_equal(script.n_loaded, 3);
+	assert_true(ep_clock_mono_ns() - start_ns > 700 * EP_NS_PER_MS); /* 250, then 500 */
+	assert_true(ep_instance_state(host.instance) > 0 && ep_instance_state(second) > 0);
+	assert_int_equal(host.languages->refused, 0);
+	ep_instance_release(second);
+	end();
+}
+
+EP_TEST(a_program_that_is_refused_is_not_loaded_again)
+{
+	static const int attached[] = {0, END}, loads[] = {-EACCES, 0, END};
+
+	memset(&script, 0, sizeof(script));
+	script.load = loads;
+	begin_as_set(attached, NULL);
+	while (host.languages->refused == 0)
+		(void)uv_run(&host.loop, UV_RUN_ONCE);
+	assert_int_equal(script.n_loaded, 1);
+	assert_int_equal(script.n_attached, 0);
+	assert_true(ep_instance_is_missed(host.instance, false));
+	end();
+}
+
 /* Also of one that failed: the next one reads them anew. */
-static void mappings_are_kept_until_the_job_ends(void **state)
+EP_TEST(mappings_are_kept_until_the_job_ends)
 {
 	static const int attached[] = {-EFAULT, 0, END};
 
-	(void)state;
 	begin(attached, NULL);
 	run_until(&script.n_attached, 1);
 	assert_false(host.instance->process.has_maps);
@@ -297,11 +396,10 @@ static void mappings_are_kept_until_the_job_ends(void **state)
 	end();
 }
 
-static void a_layout_that_is_not_known_is_final(void **state)
+EP_TEST(a_layout_that_is_not_known_is_final)
 {
 	static const int attached[] = {-ENOTSUP, END};
 
-	(void)state;
 	begin(attached, NULL);
 	run_until(&script.n_attached, 1);
 	assert_int_equal(host.languages->refused, 1);
@@ -312,13 +410,12 @@ static void a_layout_that_is_not_known_is_final(void **state)
 }
 
 /* What was set by a call that did not succeed is not what holds. */
-static void a_change_takes_effect_when_it_succeeds(void **state)
+EP_TEST(a_change_takes_effect_when_it_succeeds)
 {
 	static const int attached[] = {0, END};
 	static const int changes[] = {EP_NOT_YET, -EFAULT, 0, END};
 	uint32_t told;
 
-	(void)state;
 	begin(attached, changes);
 	run_until(&script.n_told, 1);
 	told = ep_instance_state(host.instance);
@@ -332,11 +429,10 @@ static void a_change_takes_effect_when_it_succeeds(void **state)
 	end();
 }
 
-static void a_change_that_is_final_detaches(void **state)
+EP_TEST(a_change_that_is_final_detaches)
 {
 	static const int attached[] = {0, END}, changes[] = {-ENOTSUP, END};
 
-	(void)state;
 	begin(attached, changes);
 	run_until(&script.n_told, 1);
 	ep_instance_refresh(host.instance);
@@ -347,17 +443,16 @@ static void a_change_that_is_final_detaches(void **state)
 }
 
 /* Neither now nor with the next call, that says nothing and succeeds. */
-static void what_a_failed_call_said_is_not_taken_later(void **state)
+EP_TEST(what_a_failed_call_said_is_not_taken_later)
 {
 	static const int attached[] = {-EFAULT, 0, END}, changes[] = {-EFAULT, 0, END};
 	static const int says[] = {1, 0, 1, 0, END};
 
-	(void)state;
 	memset(&script, 0, sizeof(script));
 	script.says = says;
 	begin_as_set(attached, changes);
 	run_until(&script.n_attached, 2);
-	assert_int_equal(host.instance->attachment, EP_ATTACHMENT_ATTACHED);
+	assert_int_equal(host.instance->attached.state, EP_ATTACHMENT_ATTACHED);
 	assert_int_equal(ep_instance_state(host.instance), 0);
 	ep_instance_refresh(host.instance);
 	run_until(&script.n_changed, 2);
@@ -366,11 +461,10 @@ static void what_a_failed_call_said_is_not_taken_later(void **state)
 	end();
 }
 
-static void a_success_without_an_instance_is_none(void **state)
+EP_TEST(a_success_without_an_instance_is_none)
 {
 	static const int attached[] = {0, END};
 
-	(void)state;
 	memset(&script, 0, sizeof(script));
 	script.no_instance = true;
 	begin_as_set(attached, NULL);
@@ -382,12 +476,11 @@ static void a_success_without_an_instance_is_none(void **state)
 	assert_int_equal(script.n_detached, 0);
 }
 
-static void what_is_refused_is_called_no_more(void **state)
+EP_TEST(what_is_refused_is_called_no_more)
 {
 	static const int attached[] = {0, END}, changes[] = {-ENOTSUP, END};
 	uint32_t id;
 
-	(void)state;
 	begin(attached, changes);
 	run_until(&script.n_told, 1);
 	ep_instance_refresh(host.instance);
@@ -399,19 +492,18 @@ static void what_is_refused_is_called_no_more(void **state)
 	ep_languages_rest(host.languages, UINT64_MAX, 0);
 	assert_int_equal(ep_languages_busy(host.languages), 0);
 	assert_int_equal(host.instance->retry_ns, 0);
-	assert_int_equal(host.instance->attachment, EP_ATTACHMENT_REFUSED);
+	assert_int_equal(host.instance->attached.state, EP_ATTACHMENT_REFUSED);
 	assert_int_equal(script.n_attached, 1);
 	assert_int_equal(script.n_changed, 1);
 	assert_int_equal(host.languages->refused, 1);
 	end();
 }
 
-static void frames_are_asked_for_again_when_it_is_too_early(void **state)
+EP_TEST(frames_are_asked_for_again_when_it_is_too_early)
 {
 	static const int attached[] = {0, END}, names[] = {EP_NOT_YET, EP_NOT_YET, 0, END};
 	uint32_t id;
 
-	(void)state;
 	begin(attached, NULL);
 	script.symbolize = names;
 	run_until(&script.n_told, 1);
@@ -425,13 +517,12 @@ static void frames_are_asked_for_again_when_it_is_too_early(void **state)
 }
 
 /* What the plugin remembers still names frames, but its process is not looked at any more. */
-static void a_process_that_is_gone_is_asked_for_names_only(void **state)
+EP_TEST(a_process_that_is_gone_is_asked_for_names_only)
 {
 	static const int attached[] = {0, END}, changes[] = {0, END};
 	static const int names[] = {-ESRCH, -ESRCH, EP_NOT_YET, 0, END};
 	uint32_t id, told;
 
-	(void)state;
 	begin(attached, changes);
 	script.symbolize = names;
 	run_until(&script.n_told, 1);
@@ -456,35 +547,55 @@ static void a_process_that_is_gone_is_asked_for_names_only(void **state)
 	assert_int_equal(script.n_detached, 1);
 }
 
-static void what_is_said_with_a_name_is_told(void **state)
+/* It is of the process, and holds whatever becomes of the frame. */
+EP_TEST(what_is_said_with_a_name_is_told)
 {
-	static const int attached[] = {0, END}, names[] = {EP_FRAME_GONE, -EFAULT, 0, END};
-	static const int says[] = {1, 1, 1, 1, END};
-	uint32_t told;
+	static const int attached[] = {0, END};
+	static const int names[] = {EP_FRAME_GONE, -EFAULT, 0, EP_NOT_YET, -ESRCH, END};
+	static const int says[] = {1, END};
 
-	(void)state;
 	memset(&script, 0, sizeof(script));
 	script.says = says;
 	begin_as_set(attached, NULL);
 	script.symbolize = names;
 	run_until(&script.n_told, 1);
-	told = ep_instance_state(host.instance);
-	(void)ask(host.instance, new_frame(1));
-	(void)ask(host.instance, new_frame(2));
-	assert_int_equal(script.n_told, 1);
-	assert_int_equal(ep_instance_state(host.instance), told);
-	(void)ask(host.instance, new_frame(3));
-	assert_int_equal(script.n_told, 2);
-	assert_int_not_equal(ep_instance_state(host.instance), told);
+	for (int i = 1; names[i - 1] != END; i++) {
+		uint32_t told = ep_instance_state(host.instance);
+
+		(void)ask(host.instance, new_frame((uint64_t)i));
+		assert_int_equal(script.n_told, 1 + i);
+		assert_int_not_equal(ep_instance_state(host.instance), told);
+	}
 	end();
 }
 
-static void what_rests_is_attached_again_for_a_name(void **state)
+/* Each of a job's frames sets the state; the last one's names do not fit any more. */
+EP_TEST(what_is_said_with_names_that_do_not_fit_is_told)
+{
+	static const int attached[] = {0, END}, says[] = {1, END};
+	struct ep_frames *frames;
+
+	memset(&script, 0, sizeof(script));
+	script.says = says;
+	begin_as_set(attached, NULL);
+	run_until(&script.n_told, 1);
+	assert_int_equal(ep_frames_new(1000, 8 << 20, 1 << 20, &frames), 0);
+	for (uint64_t i = 0; i < 40; i++)
+		(void)add_frame(frames, LONG_NAMES + 2 * i);
+	run_names(frames);
+	assert_true(script.n_symbolized >= 40); /* those that did not fit twice */
+	assert_int_equal(script.state, 1 + script.n_symbolized);
+	assert_int_equal(host.instance->attached.holds.state[0], script.state);
+	assert_int_equal(script.n_told, 1 + script.n_named);
+	ep_frames_unref(frames);
+	end();
+}
+
+EP_TEST(what_rests_is_attached_again_for_a_name)
 {
 	static const int attached[] = {0, END}, names[] = {0, END};
 	uint32_t id, told;
 
-	(void)state;
 	memset(&script, 0, sizeof(script));
 	script.stays = true;
 	begin_as_set(attached, NULL);
@@ -510,13 +621,12 @@ static void what_rests_is_attached_again_for_a_name(void **state)
 }
 
 /* While it cannot be attached to BPF goes on with what it was told of the parent. */
-static void a_child_has_what_its_parent_has_until_it_is_refused(void **state)
+EP_TEST(a_child_has_what_its_parent_has_until_it_is_refused)
 {
 	static const int attached[] = {0, -EFAULT, EP_NOT_YET, -ENOTSUP, END};
 	struct ep_instance *child;
 	uint32_t id;
 
-	(void)state;
 	begin(attached, NULL);
 	run_until(&script.n_told, 1);
 	child = ep_instance_fork(host.instance, getpid());
@@ -537,12 +647,11 @@ static void a_child_has_what_its_parent_has_until_it_is_refused(void **state)
 }
 
 /* What a child's attach does not say is not its parent's any more. */
-static void a_child_that_is_attached_has_its_own(void **state)
+EP_TEST(a_child_that_is_attached_has_its_own)
 {
 	static const int attached[] = {0, END}, says[] = {1, 0, END};
 	struct ep_instance *child;
 
-	(void)state;
 	memset(&script, 0, sizeof(script));
 	script.says = says;
 	begin_as_set(attached, NULL);
@@ -557,11 +666,10 @@ static void a_child_that_is_attached_has_its_own(void **state)
 	end();
 }
 
-static void what_an_earlier_instance_said_does_not_hold(void **state)
+EP_TEST(what_an_earlier_instance_said_does_not_hold)
 {
 	static const int attached[] = {0, END}, says[] = {1, 0, END};
 
-	(void)state;
 	memset(&script, 0, sizeof(script));
 	script.says = says;
 	begin_as_set(attached, NULL);
@@ -574,11 +682,10 @@ static void what_an_earlier_instance_said_does_not_hold(void **state)
 	end();
 }
 
-static void what_changes_meanwhile_is_looked_at_afterwards(void **state)
+EP_TEST(what_changes_meanwhile_is_looked_at_afterwards)
 {
 	static const int attached[] = {0, END}, changes[] = {0, END};
 
-	(void)state;
 	begin(attached, changes);
 	assert_int_equal(ep_languages_busy(host.languages), 1);
 	ep_instance_refresh(host.instance);
@@ -588,11 +695,10 @@ static void what_changes_meanwhile_is_looked_at_afterwards(void **state)
 	end();
 }
 
-static void what_is_released_meanwhile_is_detached_afterwards(void **state)
+EP_TEST(what_is_released_meanwhile_is_detached_afterwards)
 {
 	static const int attached[] = {0, END};
 
-	(void)state;
 	begin(attached, NULL);
 	ep_instance_release(host.instance);
 	host.instance = NULL;
@@ -603,11 +709,10 @@ static void what_is_released_meanwhile_is_detached_afterwards(void **state)
 	assert_int_equal(script.n_detached, 1);
 }
 
-static void a_process_that_is_gone_is_not_refused(void **state)
+EP_TEST(a_process_that_is_gone_is_not_refused)
 {
 	static const int attached[] = {-EFAULT, -ESRCH, END};
 
-	(void)state;
 	begin(attached, NULL);
 	run_until(&script.n_attached, 2);
 	assert_int_equal(host.languages->refused, 0);
@@ -630,41 +735,18 @@ static struct ep_frames *begin_names(void)
 	return frames;
 }
 
-static uint32_t add_frame(struct ep_frames *frames, uint64_t word)
-{
-	uint32_t id = 0;
-
-	assert_int_equal(ep_frames_add(frames, EP_FRAME_HEADER(EP_FRAME_FIRST_DYNAMIC + 2, 0, 1, 0),
-				       &word, (struct ep_program){.pid = 1}, &id),
-			 0);
-	return id;
-}
-
-/* One job for all that have no names yet. */
-static void run_names(struct ep_frames *frames)
-{
-	uint32_t ids[100], cursor = 0, id;
-	size_t n = 0;
-
-	while ((id = ep_frames_next_pending(frames, &cursor)) != 0)
-		ids[n++] = id;
-	assert_int_equal(ep_instance_symbolize(host.instance, frames, ids, n), 0);
-	run_until(&script.n_told, 1);
-}
-
 static const char *text_of(const struct ep_frames *frames, uint32_t string)
 {
 	return ep_strings_get(ep_frames_strings(frames), string);
 }
 
-static void names_have_all_that_was_said(void **state)
+EP_TEST(names_have_all_that_was_said)
 {
 	struct ep_frames *frames = begin_names();
 	uint32_t named = add_frame(frames, 0), gone = add_frame(frames, EP_FRAME_GONE), module;
 	uint32_t waits = add_frame(frames, EP_NOT_YET), after = add_frame(frames, 0);
 	const struct ep_frame_name *names;
 
-	(void)state;
 	run_names(frames);
 	assert_int_equal(ep_frames_names(frames, gone, &names, &module), 0);
 	assert_int_equal(ep_frames_state(frames, gone), EP_FRAME_RESOLVED);
@@ -684,19 +766,17 @@ static void names_have_all_that_was_said(void **state)
 	end();
 }
 
-static void what_does_not_fit_is_asked_for_again(void **state)
+EP_TEST(what_does_not_fit_is_asked_for_again)
 {
 	struct ep_frames *frames = begin_names();
 	const struct ep_frame_name *names;
 	uint32_t first = 0, module;
-	int n_jobs = 0;
 
-	(void)state;
 	for (uint64_t i = 0; i < 40; i++)
 		first = add_frame(frames, LONG_NAMES + i) - (uint32_t)i;
-	for (; ep_frames_unresolved(frames) > 0 && n_jobs < 40; n_jobs++)
-		run_names(frames);
-	assert_int_equal(n_jobs, 3); /* 15 frames of 1 MiB each, kept for the way */
+	run_names(frames);
+	assert_int_equal(ep_frames_unresolved(frames), 0);
+	assert_true(script.n_named >= 3); /* 15 frames of 1 MiB each, kept for the way */
 	for (uint32_t i = 0; i < 40; i++) {
 		size_t n = ep_frames_names(frames, first + i, &names, &module);
 
@@ -714,31 +794,107 @@ static void what_does_not_fit_is_asked_for_again(void **state)
 	end();
 }
 
+/* --- budgets ------------------------------------------------------------------------------------- */
+
+/* All are named, a few in each turn: what others want of the workers comes between two. */
+EP_TEST(a_job_of_many_frames_makes_room_for_others)
+{
+	struct ep_frames *frames = begin_names();
+	uint64_t asked_ns;
+
+	script.reads_ns = 5 * EP_NS_PER_MS;
+	for (uint64_t i = 0; i < 40; i++)
+		(void)add_frame(frames, SLOW + i);
+	asked_ns = ep_clock_mono_ns();
+	run_names(frames);
+	assert_int_equal(ep_frames_unresolved(frames), 0);
+	assert_in_range(script.n_named, 40 / 5, 40);
+	assert_int_equal(host.languages->symbolized, 40);
+	assert_true(host.instance->paid_ns > asked_ns + 10 * 40 * script.reads_ns);
+	ep_frames_unref(frames);
+	end();
+}
+
+EP_TEST(a_frame_that_takes_long_stays_unnamed)
+{
+	struct ep_frames *frames = begin_names();
+	const struct ep_frame_name *names;
+	uint64_t start_ns = ep_clock_mono_ns();
+	uint32_t id = add_frame(frames, SLOW), other = add_frame(frames, 0), module;
+
+	script.reads_ns = 60 * EP_NS_PER_SEC;
+	run_names(frames);
+	assert_in_range(ep_clock_mono_ns() - start_ns, 100 * EP_NS_PER_MS, 10 * EP_NS_PER_SEC);
+	assert_int_equal(ep_frames_state(frames, id), EP_FRAME_RESOLVED);
+	assert_int_equal(ep_frames_names(frames, id, &names, &module), 0);
+	assert_true(ep_frames_names(frames, other, &names, &module) > 0);
+	assert_int_equal(host.languages->late, 1);
+	assert_int_equal(host.languages->unnamed, 1);
+	ep_frames_unref(frames);
+	end();
+}
+
+EP_TEST(who_took_a_second_waits_until_it_is_paid)
+{
+	struct ep_frames *frames = begin_names();
+	uint32_t id = add_frame(frames, 0);
+	uint64_t start_ns = ep_clock_mono_ns();
+
+	host.instance->paid_ns = start_ns + 10 * EP_NS_PER_SEC + 200 * EP_NS_PER_MS;
+	assert_int_equal(ep_instance_symbolize(host.instance, frames, &id, 1), -EBUSY);
+	run_until(&script.n_named, 1);
+	assert_true(ep_clock_mono_ns() - start_ns >= 200 * EP_NS_PER_MS);
+	assert_int_equal(ep_instance_symbolize(host.instance, frames, &id, 1), 0);
+	run_until(&script.n_named, 2);
+	assert_int_equal(ep_frames_state(frames, id), EP_FRAME_RESOLVED);
+	ep_frames_unref(frames);
+	end();
+}
+
+EP_TEST(who_owes_much_leaves_a_worker_to_others)
+{
+	struct ep_frames *frames = begin_names();
+	uint32_t id = add_frame(frames, 0);
+
+	*host.languages->naming = 2; /* of two other processes */
+	assert_int_equal(ep_instance_symbolize(host.instance, frames, &id, 1), -EBUSY);
+	*host.languages->naming = 1;
+	host.instance->paid_ns = ep_clock_mono_ns() + 5 * EP_NS_PER_SEC;
+	assert_int_equal(ep_instance_symbolize(host.instance, frames, &id, 1), -EBUSY);
+	host.instance->paid_ns = 0;
+	assert_int_equal(ep_instance_symbolize(host.instance, frames, &id, 1), 0);
+	run_until(&script.n_named, 1);
+	assert_int_equal(*host.languages->naming, 1);
+	ep_frames_unref(frames);
+	end();
+}
+
+EP_TEST(the_end_waits_for_no_frame)
+{
+	struct ep_frames *frames = begin_names();
+	uint64_t start_ns;
+	uint32_t ids[40];
+
+	script.reads_ns = 60 * EP_NS_PER_SEC;
+	for (size_t i = 0; i < EP_LEN(ids); i++) {
+		(void)add_frame(frames, SLOW + i);
+		ids[i] = ep_frames_take(frames);
+	}
+	assert_int_equal(ep_instance_symbolize(host.instance, frames, ids, EP_LEN(ids)), 0);
+	while (!*(volatile int *)&script.n_symbolized)
+		(void)uv_run(&host.loop, UV_RUN_NOWAIT);
+	start_ns = ep_clock_mono_ns();
+	ep_languages_stop(host.languages);
+	while (ep_languages_busy(host.languages) > 0)
+		(void)uv_run(&host.loop, UV_RUN_ONCE);
+	assert_true(ep_clock_mono_ns() - start_ns < 90 * EP_NS_PER_MS);
+	assert_true(ep_frames_unresolved(frames) > 0);
+	ep_frames_unref(frames);
+	end();
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_may_pass_is_tried_again),
-		cmocka_unit_test(who_waits_for_a_program_holds_no_worker),
-		cmocka_unit_test(mappings_are_kept_until_the_job_ends),
-		cmocka_unit_test(a_layout_that_is_not_known_is_final),
-		cmocka_unit_test(a_change_takes_effect_when_it_succeeds),
-		cmocka_unit_test(a_change_that_is_final_detaches),
-		cmocka_unit_test(what_a_failed_call_said_is_not_taken_later),
-		cmocka_unit_test(a_success_without_an_instance_is_none),
-		cmocka_unit_test(what_is_refused_is_called_no_more),
-		cmocka_unit_test(frames_are_asked_for_again_when_it_is_too_early),
-		cmocka_unit_test(a_process_that_is_gone_is_asked_for_names_only),
-		cmocka_unit_test(what_is_said_with_a_name_is_told),
-		cmocka_unit_test(what_rests_is_attached_again_for_a_name),
-		cmocka_unit_test(a_child_has_what_its_parent_has_until_it_is_refused),
-		cmocka_unit_test(a_child_that_is_attached_has_its_own),
-		cmocka_unit_test(what_an_earlier_instance_said_does_not_hold),
-		cmocka_unit_test(what_changes_meanwhile_is_looked_at_afterwards),
-		cmocka_unit_test(what_is_released_meanwhile_is_detached_afterwards),
-		cmocka_unit_test(a_process_that_is_gone_is_not_refused),
-		cmocka_unit_test(names_have_all_that_was_said),
-		cmocka_unit_test(what_does_not_fit_is_asked_for_again),
-	};
 	struct ep_language_maps *maps = NULL;
 	int r = ep_language_maps_new(&maps);
 
@@ -747,5 +903,5 @@ int main(void)
 		printf("skip: no BPF maps for who is not root\n");
 		return SKIP;
 	}
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return ep_test_run(NULL, NULL);
 }

@@ -3,6 +3,7 @@
  * The same lives, told in order of time and told with a few records that come some milliseconds
  * late: what is known in the end must be the same.
  */
+#include "tests/kit/test.h"
 #include "tests/unit/process_world.h"
 
 #define PID(n)	  (0x500000u + (n))
@@ -143,9 +144,8 @@ static void check_seed(uint64_t seed, uint32_t late, int only)
 	world_close(&state);
 }
 
-static void in_order(void **state)
+EP_TEST(in_order)
 {
-	(void)state;
 	for (uint64_t seed = 1; seed <= 10; seed++)
 		check_seed(seed, UINT32_MAX, -1);
 }
@@ -156,43 +156,27 @@ static void check_late(int only)
 		check_seed(seed, 4, only);
 }
 
-static void late_forks(void **state)
+EP_TEST(late_forks)
 {
-	(void)state;
 	check_late(FORK);
 }
 
-static void late_execs(void **state)
+EP_TEST(late_execs)
 {
-	(void)state;
 	check_late(EXEC);
 }
 
-static void late_mappings(void **state)
+EP_TEST(late_mappings)
 {
-	(void)state;
 	check_late(MAP);
 }
 
-static void late_exits(void **state)
+EP_TEST(late_exits)
 {
-	(void)state;
 	check_late(EXIT);
 }
 
-static void anything_late(void **state)
+EP_TEST(anything_late)
 {
-	(void)state;
 	check_late(-1);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(in_order),	 cmocka_unit_test(late_forks),
-		cmocka_unit_test(late_execs),	 cmocka_unit_test(late_mappings),
-		cmocka_unit_test(late_exits),	 cmocka_unit_test(anything_late),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/proc/ld_cache.h"
 #include "ld_cache_bytes.h"
+#include "tests/kit/test.h"
 
 #include <elf.h>
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 
 #define X86_64	0x0303
 #define AARCH64 0x0a03
@@ -54,12 +50,11 @@ static void init(struct ep_vec *bytes)
 	ep_vec_init(bytes, 1, 65536);
 }
 
-static void test_new_format(void **state)
+EP_TEST(test_new_format)
 {
 	struct ep_ld_cache cache;
 	struct ep_vec bytes;
 
-	(void)state;
 	for (uint8_t order = 0; order <= 3; order++) {
 		int r;
 
@@ -75,12 +70,11 @@ static void test_new_format(void **state)
 	}
 }
 
-static void test_old_format(void **state)
+EP_TEST(test_old_format)
 {
 	struct ep_ld_cache cache;
 	struct ep_vec bytes;
 
-	(void)state;
 	init(&bytes);
 	put_old_cache(&bytes, entries, EP_LEN(entries), NULL);
 	assert_int_equal(ep_ld_cache_parse(bytes.data, bytes.len, &cache), 0);
@@ -102,11 +96,10 @@ static void check_only_entries(struct ep_vec *inner, struct ep_vec *bytes)
 	ep_vec_fini(bytes);
 }
 
-static void test_of_both_the_new_one_counts(void **state)
+EP_TEST(test_of_both_the_new_one_counts)
 {
 	struct ep_vec inner, bytes;
 
-	(void)state;
 	init(&inner);
 	init(&bytes);
 	put_new_cache(&inner, entries, EP_LEN(entries), 2);
@@ -115,12 +108,11 @@ static void test_of_both_the_new_one_counts(void **state)
 }
 
 /* It has more entries than bytes: the old one before it is as good as without it. */
-static void test_a_new_one_that_is_broken_changes_nothing(void **state)
+EP_TEST(test_a_new_one_that_is_broken_changes_nothing)
 {
 	struct ep_vec inner, bytes;
 	uint32_t many = 1000000;
 
-	(void)state;
 	init(&inner);
 	init(&bytes);
 	put_new_cache(&inner, others, EP_LEN(others), 2);
@@ -130,11 +122,10 @@ static void test_a_new_one_that_is_broken_changes_nothing(void **state)
 }
 
 /* Each shorter cache is refused, or finds less, and is never read beyond its end. */
-static void test_a_cache_that_is_cut_off(void **state)
+EP_TEST(test_a_cache_that_is_cut_off)
 {
 	struct ep_vec bytes;
 
-	(void)state;
 	init(&bytes);
 	put_new_cache(&bytes, entries, EP_LEN(entries), 2);
 	for (size_t len = 0; len < bytes.len; len++) {
@@ -151,25 +142,10 @@ static void test_a_cache_that_is_cut_off(void **state)
 	ep_vec_fini(&bytes);
 }
 
-static void test_no_cache(void **state)
+EP_TEST(test_no_cache)
 {
 	struct ep_ld_cache cache;
 
-	(void)state;
 	assert_int_equal(ep_ld_cache_read("/nonexistent/ld.so.cache", &cache), -ENOENT);
 	assert_int_equal(ep_ld_cache_read("/proc/self/stat", &cache), -EBADMSG);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_new_format),
-		cmocka_unit_test(test_old_format),
-		cmocka_unit_test(test_of_both_the_new_one_counts),
-		cmocka_unit_test(test_a_new_one_that_is_broken_changes_nothing),
-		cmocka_unit_test(test_a_cache_that_is_cut_off),
-		cmocka_unit_test(test_no_cache),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,17 +6,13 @@
 #include "core/proc/command.h"
 #include "core/proc/libraries.h"
 #include "ld_cache_bytes.h"
+#include "tests/kit/test.h"
 
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <sys/stat.h>
-
-#include <cmocka.h>
 
 #define REAL_PROGRAMS	  30
 
@@ -224,13 +220,12 @@ static int make_files(void **state)
 	return 0;
 }
 
-static void test_each_way(void **state)
+EP_TEST(test_each_way)
 {
 	char *cache = place("@/ld.so.cache"), *preload = place("@/no-preload");
 	char *dirs = place("@/nowhere:@/system");
 	struct ep_libraries_system system = {.ld_cache = cache, .ld_preload = preload, .dirs = dirs};
 
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(findings); i++) {
 		char *argv[MAX_LIST + 1], *envp[MAX_LIST + 1], text[4096];
 		struct ep_vec files;
@@ -250,14 +245,13 @@ static void test_each_way(void **state)
 	free(dirs);
 }
 
-static void test_preload_file(void **state)
+EP_TEST(test_preload_file)
 {
 	char *cache = place("@/ld.so.cache"), *preload = place("@/preload"), text[4096];
 	char *argv[] = {place("@/circle/app"), NULL}, *envp[] = {NULL};
 	struct ep_libraries_system system = {.ld_cache = cache, .ld_preload = preload, .dirs = ""};
 	struct ep_vec files;
 
-	(void)state;
 	free(preload);
 	preload = place("@/env/libdeep.so\n@/nowhere/x.so\n");
 	write_file("@/preload", preload, strlen(preload), 0644);
@@ -275,13 +269,12 @@ static void test_preload_file(void **state)
 }
 
 /* Thousands of directories that are not there, for each library: the search gives up. */
-static void test_a_hostile_search_path_ends(void **state)
+EP_TEST(test_a_hostile_search_path_ends)
 {
 	char *argv[] = {place("@/plain/bin/app"), NULL}, *envp[2] = {NULL, NULL};
 	struct ep_libraries_system system = {.ld_cache = "/nonexistent", .dirs = ""};
 	struct ep_vec path, files;
 
-	(void)state;
 	ep_vec_init(&path, 1, 1 << 20);
 	assert_int_equal(ep_vec_printf(&path, "LD_LIBRARY_PATH="), 0);
 	for (unsigned int i = 0; i < 30000; i++)
@@ -295,7 +288,7 @@ static void test_a_hostile_search_path_ends(void **state)
 	free(argv[0]);
 }
 
-static void test_a_search_that_nobody_waits_for_ends(void **state)
+EP_TEST(test_a_search_that_nobody_waits_for_ends)
 {
 	char *argv[] = {place("@/runpath/bin/app"), NULL}, *envp[] = {NULL};
 	const struct ep_libraries_system system = {.ld_cache = "/nonexistent", .dirs = ""};
@@ -311,7 +304,6 @@ static void test_a_search_that_nobody_waits_for_ends(void **state)
 		{"cancelled", {0, &yes}, 0},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(rows); i++) {
 		struct ep_vec files;
 
@@ -394,12 +386,11 @@ static bool check_program(const char *program)
 	return n > 0;
 }
 
-static void test_real_programs_as_ldd_says(void **state)
+EP_TEST(test_real_programs_as_ldd_says)
 {
 	struct dirent **entries;
 	int n, checked = 0;
 
-	(void)state;
 	if (system("ldd --version >/dev/null 2>&1") != 0) {
 		print_message("skip: there is no ldd\n");
 		skip();
@@ -423,19 +414,12 @@ static void test_real_programs_as_ldd_says(void **state)
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_each_way),
-		cmocka_unit_test(test_preload_file),
-		cmocka_unit_test(test_a_hostile_search_path_ends),
-		cmocka_unit_test(test_a_search_that_nobody_waits_for_ends),
-		cmocka_unit_test(test_real_programs_as_ldd_says),
-	};
 	int r;
 
 	samples = argc > 1 ? realpath(argv[1], NULL) : NULL;
 	if (!samples)
 		return 1;
-	r = cmocka_run_group_tests(tests, make_files, NULL);
+	r = ep_test_run(make_files, NULL);
 	free(samples);
 	return r;
 }

@@ -7,14 +7,11 @@
 #include "core/replay/kernel.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "core_bpf.inc.h"
+#include "tests/kit/test.h"
 
 #define CODE	   0x400000ull /* of the executable, whose addresses are its own */
 #define JIT	   0x7f0000000000ull
@@ -210,7 +207,7 @@ static void make_vfork(struct world *w, uint32_t function)
 	w->stack[1] = RETURN(MAIN);
 }
 
-static void a_frame_may_have_nothing_on_the_stack(void **state)
+EP_TEST_WITH(a_frame_may_have_nothing_on_the_stack, set_up, tear_down)
 {
 	struct world *w = *state;
 
@@ -221,7 +218,7 @@ static void a_frame_may_have_nothing_on_the_stack(void **state)
 	assert_string_equal(walk_text(w), "leaf middle main");
 }
 
-static void only_an_interrupted_frame_may(void **state)
+EP_TEST_WITH(only_an_interrupted_frame_may, set_up, tear_down)
 {
 	struct world *w = *state;
 
@@ -239,7 +236,7 @@ static void make_signal_frame(struct world *w, uint32_t at, uint64_t sp, uint64_
 	w->stack[at + 5 + 16] = pc;
 }
 
-static void behind_a_signal_frame_it_may_too(void **state)
+EP_TEST_WITH(behind_a_signal_frame_it_may_too, set_up, tear_down)
 {
 	struct world *w = *state;
 
@@ -251,7 +248,7 @@ static void behind_a_signal_frame_it_may_too(void **state)
 }
 
 /* Two such frames that signals interrupt can be made to lead into each other for ever. */
-static void but_once_in_a_walk(void **state)
+EP_TEST_WITH(but_once_in_a_walk, set_up, tear_down)
 {
 	struct world *w = *state;
 
@@ -262,7 +259,7 @@ static void but_once_in_a_walk(void **state)
 	assert_string_equal(walk_text(w), with_error("leaf outer leaf", EP_ERROR_NO_PROGRESS));
 }
 
-static void a_return_address_in_memory_is_no_excuse(void **state)
+EP_TEST_WITH(a_return_address_in_memory_is_no_excuse, set_up, tear_down)
 {
 	struct world *w = *state;
 
@@ -299,7 +296,7 @@ static const struct register_case register_cases[] = {
 	 {FROM_SP, .others = RBX, .base_slot = 2}, true},
 };
 
-static void registers_no_row_changed_are_known(void **state)
+EP_TEST_WITH(registers_no_row_changed_are_known, set_up, tear_down)
 {
 	struct world *w = *state;
 
@@ -328,7 +325,7 @@ static void registers_no_row_changed_are_known(void **state)
 	}
 }
 
-static void a_frame_pointer_vouches_for_no_register(void **state)
+EP_TEST_WITH(a_frame_pointer_vouches_for_no_register, set_up, tear_down)
 {
 	struct world *w = *state;
 
@@ -369,7 +366,7 @@ static const struct call_case call_cases[] = {
 	{"call *(%rip) without its offset", {0, 0, 0, 0, 0, 0, 0xff, 0x15}, false},
 };
 
-static void a_leaf_without_a_rule_has_its_return_address_at_sp(void **state)
+EP_TEST_WITH(a_leaf_without_a_rule_has_its_return_address_at_sp, set_up, tear_down)
 {
 	struct world *w = *state;
 
@@ -387,7 +384,7 @@ static void a_leaf_without_a_rule_has_its_return_address_at_sp(void **state)
 	}
 }
 
-static void only_the_leaf_does(void **state)
+EP_TEST_WITH(only_the_leaf_does, set_up, tear_down)
 {
 	struct world *w = *state;
 
@@ -397,7 +394,7 @@ static void only_the_leaf_does(void **state)
 	assert_string_equal(walk_text(w), with_error("leaf middle", EP_ERROR_BAD_FRAME_POINTER));
 }
 
-static void what_lies_at_sp_must_be_in_known_code(void **state)
+EP_TEST_WITH(what_lies_at_sp_must_be_in_known_code, set_up, tear_down)
 {
 	struct world *w = *state;
 
@@ -410,7 +407,7 @@ static void what_lies_at_sp_must_be_in_known_code(void **state)
 }
 
 /* rbp points into the stack, but is none: what lies above it is no code. */
-static void a_frame_pointer_to_no_code_is_none(void **state)
+EP_TEST_WITH(a_frame_pointer_to_no_code_is_none, set_up, tear_down)
 {
 	struct world *w = *state;
 
@@ -425,7 +422,7 @@ static void a_frame_pointer_to_no_code_is_none(void **state)
 }
 
 /* fp 0 ends a chain of frame pointers, but there was none yet. */
-static void a_guess_is_no_chain(void **state)
+EP_TEST_WITH(a_guess_is_no_chain, set_up, tear_down)
 {
 	struct world *w = *state;
 
@@ -436,7 +433,7 @@ static void a_guess_is_no_chain(void **state)
 
 /* --- memory of no file ------------------------------------------------------------------------ */
 
-static void only_what_may_be_placed_later_is_raw(void **state)
+EP_TEST_WITH(only_what_may_be_placed_later_is_raw, set_up, tear_down)
 {
 	static const struct {
 		uint64_t pc;
@@ -451,7 +448,7 @@ static void only_what_may_be_placed_later_is_raw(void **state)
 	}
 }
 
-static void of_an_unknown_process_all_is_raw(void **state)
+EP_TEST_WITH(of_an_unknown_process_all_is_raw, set_up, tear_down)
 {
 	struct world *w = *state;
 
@@ -461,7 +458,7 @@ static void of_an_unknown_process_all_is_raw(void **state)
 
 /* --- the kernel's part ------------------------------------------------------------------------ */
 
-static void a_short_kernel_part_says_so(void **state)
+EP_TEST_WITH(a_short_kernel_part_says_so, set_up, tear_down)
 {
 	static const struct {
 		int32_t n;
@@ -486,29 +483,4 @@ static void a_short_kernel_part_says_so(void **state)
 		assert_int_equal(walk(w)->n_kernel, cases[i].n_kernel);
 		assert_int_equal(walk(w)->error, cases[i].error);
 	}
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_frame_may_have_nothing_on_the_stack),
-		TEST(only_an_interrupted_frame_may),
-		TEST(behind_a_signal_frame_it_may_too),
-		TEST(but_once_in_a_walk),
-		TEST(a_return_address_in_memory_is_no_excuse),
-		TEST(registers_no_row_changed_are_known),
-		TEST(a_frame_pointer_vouches_for_no_register),
-		TEST(a_leaf_without_a_rule_has_its_return_address_at_sp),
-		TEST(only_the_leaf_does),
-		TEST(what_lies_at_sp_must_be_in_known_code),
-		TEST(a_frame_pointer_to_no_code_is_none),
-		TEST(a_guess_is_no_chain),
-		TEST(only_what_may_be_placed_later_is_raw),
-		TEST(of_an_unknown_process_all_is_raw),
-		TEST(a_short_kernel_part_says_so),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

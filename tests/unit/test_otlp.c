@@ -6,18 +6,13 @@
 #include "exporters/otlp/gzip.h"
 #include "exporters/otlp/kernel.h"
 #include "exporters/otlp/text.h"
+#include "tests/kit/test.h"
 #include "tests/otlp/batch.h"
 #include "tests/otlp/check.h"
 #include "tests/unit/trace_events.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-
-#include <cmocka.h>
 
 #define MAX_REQUESTS 512
 
@@ -107,14 +102,13 @@ static size_t vector_bytes(uint8_t *to)
 	return n;
 }
 
-static void checker_accepts_what_others_make(void **state)
+EP_TEST(checker_accepts_what_others_make)
 {
 	uint8_t bytes[512];
 	size_t len = vector_bytes(bytes);
 	struct otlp_check_options options = {.devfiler = true};
 	struct otlp_check_result result;
 
-	(void)state;
 	if (otlp_check(bytes, len, &options, &result) != 0)
 		fail_msg("%s", result.text);
 	assert_int_equal(result.samples, 1);
@@ -122,7 +116,7 @@ static void checker_accepts_what_others_make(void **state)
 }
 
 /* One change of the vector each; where the changed bytes are is found by what is there. */
-static void checker_finds_each_fault(void **state)
+EP_TEST(checker_finds_each_fault)
 {
 	static const struct {
 		const char *label, *from, *to; /* hex, of equal length */
@@ -146,7 +140,6 @@ static void checker_finds_each_fault(void **state)
 		{"not protobuf", "0a660a13", "0bff0a13", "malformed"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(rows); i++) {
 		char hex[1100];
 		char *at;
@@ -174,13 +167,12 @@ static void checker_finds_each_fault(void **state)
 
 /* --- the encoder --- */
 
-static void small_batch_is_one_request(void **state)
+EP_TEST(small_batch_is_one_request)
 {
 	struct ep_batch *batch = test_batch_new(&test_shape_small);
 	struct requests requests;
 	struct otlp_check_result result;
 
-	(void)state;
 	assert_int_equal(encode(batch, &defaults, &requests), 0);
 	assert_int_equal(requests.n, 1);
 	result = judge(&requests, 0, NULL);
@@ -191,13 +183,12 @@ static void small_batch_is_one_request(void **state)
 	test_batch_unref(batch);
 }
 
-static void nothing_makes_no_request(void **state)
+EP_TEST(nothing_makes_no_request)
 {
 	struct test_shape shape = test_shape_small;
 	struct requests requests;
 	struct ep_batch *batch;
 
-	(void)state;
 	shape.samples = 0;
 	batch = test_batch_new(&shape);
 	encode(batch, &defaults, &requests);
@@ -206,7 +197,7 @@ static void nothing_makes_no_request(void **state)
 }
 
 /* Twins: the same stack found by frame pointer. They are one stack, and one sample. */
-static void equal_rows_become_one(void **state)
+EP_TEST(equal_rows_become_one)
 {
 	struct test_shape shape = {.processes = 3,
 				   .functions = 50,
@@ -219,7 +210,6 @@ static void equal_rows_become_one(void **state)
 	struct requests requests;
 	struct otlp_check_result result;
 
-	(void)state;
 	encode(batch, &defaults, &requests);
 	result = judge(&requests, 0, NULL);
 	assert_int_equal(result.table_len[DICTIONARY_STACK], 21);
@@ -229,12 +219,11 @@ static void equal_rows_become_one(void **state)
 	test_batch_unref(batch);
 }
 
-static void big_batch_is_split_below_the_limit(void **state)
+EP_TEST(big_batch_is_split_below_the_limit)
 {
 	static const size_t limits[] = {16384, 20000, 65536, 300000};
 	struct ep_batch *batch = test_batch_new(&test_shape_379k);
 
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(limits); i++) {
 		struct otlp_encode_options options = defaults;
 		struct otlp_check_options rules = {.max_bytes = limits[i]};
@@ -253,7 +242,7 @@ static void big_batch_is_split_below_the_limit(void **state)
 	test_batch_unref(batch);
 }
 
-static void one_long_sample_goes_in_pieces(void **state)
+EP_TEST(one_long_sample_goes_in_pieces)
 {
 	struct test_shape shape = {.processes = 1,
 				   .functions = 10,
@@ -267,7 +256,6 @@ static void one_long_sample_goes_in_pieces(void **state)
 	struct requests requests;
 	uint64_t events = 0;
 
-	(void)state;
 	options.max_bytes = 16384;
 	assert_int_equal(encode(batch, &options, &requests), 0);
 	for (size_t j = 0; j < requests.n; j++)
@@ -277,7 +265,7 @@ static void one_long_sample_goes_in_pieces(void **state)
 	test_batch_unref(batch);
 }
 
-static void stack_that_never_fits_is_counted(void **state)
+EP_TEST(stack_that_never_fits_is_counted)
 {
 	struct test_shape shape = {.processes = 1,
 				   .functions = 400,
@@ -290,7 +278,6 @@ static void stack_that_never_fits_is_counted(void **state)
 	struct otlp_encode_options options = defaults;
 	struct requests requests;
 
-	(void)state;
 	options.max_bytes = 16384;
 	assert_int_equal(encode(batch, &options, &requests), 2);
 	assert_int_equal(requests.n, 0);
@@ -308,13 +295,12 @@ static void print_request(const struct requests *requests, char *text, size_t le
 	fclose(file);
 }
 
-static void stacks_come_out_as_they_went_in(void **state)
+EP_TEST(stacks_come_out_as_they_went_in)
 {
 	struct ep_batch *batch = test_batch_new(&test_shape_small);
 	static char text[65536];
 	struct requests requests;
 
-	(void)state;
 	encode(batch, &defaults, &requests);
 	print_request(&requests, text, sizeof(text));
 	for (uint32_t row = 0; row < batch->n_samples; row++) {
@@ -426,14 +412,13 @@ static void give_lines(struct ep_batch *b, uint32_t *first, uint32_t *function, 
 	b->n_lines = n;
 }
 
-static void inlined_functions_are_lines_of_a_location(void **state)
+EP_TEST(inlined_functions_are_lines_of_a_location)
 {
 	struct ep_batch *batch = test_batch_new(&test_shape_small), changed = *batch;
 	uint32_t first[64], function[256], line[256], column[256], n = 0;
 	struct otlp_reader dictionary, location;
 	struct requests requests;
 
-	(void)state;
 	assert_in_range(batch->n_locations, 8, 30);
 	give_lines(&changed, first, function, line, column);
 	encode(&changed, &defaults, &requests);
@@ -472,7 +457,6 @@ static struct ep_batch *new_typed_batch(void)
 	struct ep_interval *interval;
 	struct ep_batch *batch;
 	struct ep_store *store;
-	uint32_t cursor = 0;
 
 	assert_int_equal(ep_store_new(&limits, 100, &store), 0);
 	event_init(&event, EP_EVENT_TRACE, 1, 7);
@@ -480,10 +464,10 @@ static struct ep_batch *new_typed_batch(void)
 	event_user(&event, EP_FRAME_NATIVE, EP_FRAME_RETURN_ADDRESS, 6, 0x2000);
 	assert_int_equal(event_add(store, &event), 0);
 	(void)ep_frames_resolve_as(ep_store_frames(store),
-				   ep_frames_next_pending(ep_store_frames(store), &cursor),
+				   ep_frames_take(ep_store_frames(store)),
 				   EP_FRAME_TYPE_GO, lines, EP_LEN(lines));
 	(void)ep_frames_resolve(ep_store_frames(store),
-				ep_frames_next_pending(ep_store_frames(store), &cursor), &caller, 1,
+				ep_frames_take(ep_store_frames(store)), &caller, 1,
 				NULL);
 	assert_int_equal(ep_store_seal(store, 5100, &interval), 0);
 	assert_int_equal(ep_batch_build(interval, &source, &batch), 0);
@@ -506,14 +490,13 @@ static bool has_value(struct otlp_reader dictionary, struct otlp_reader location
 	       memcmp(value.pos, text, strlen(text)) == 0;
 }
 
-static void native_frames_of_a_type_have_it_and_their_lines(void **state)
+EP_TEST(native_frames_of_a_type_have_it_and_their_lines)
 {
 	struct ep_batch *batch = new_typed_batch();
 	struct otlp_reader dictionary;
 	struct requests requests;
 	static char text[4096];
 
-	(void)state;
 	encode(batch, &defaults, &requests);
 	print_request(&requests, text, sizeof(text));
 	if (!strstr(text, "caller;main.outer;main.inner 1\n"))
@@ -535,14 +518,13 @@ static bool holds(const struct requests *requests, const char *text)
 	return memmem(requests->data[0], requests->len[0], text, strlen(text)) != NULL;
 }
 
-static void devfiler_gets_only_types_it_knows(void **state)
+EP_TEST(devfiler_gets_only_types_it_knows)
 {
 	struct otlp_check_options rules = {.devfiler = true};
 	struct otlp_encode_options options = defaults;
 	struct ep_batch *batch = test_batch_new(&test_shape_379k);
 	struct requests requests;
 
-	(void)state;
 	encode(batch, &options, &requests);
 	assert_true(holds(&requests, "rust"));
 	free_requests(&requests);
@@ -553,13 +535,12 @@ static void devfiler_gets_only_types_it_knows(void **state)
 	test_batch_unref(batch);
 }
 
-static void frame_types_are_mapped(void **state)
+EP_TEST(frame_types_are_mapped)
 {
 	struct otlp_encode_options options = defaults;
 	struct ep_batch *batch = test_batch_new(&test_shape_379k);
 	struct requests requests;
 
-	(void)state;
 	assert_int_equal(otlp_parse_frame_types("rust=native, cpython=python3", &options), 0);
 	encode(batch, &options, &requests);
 	judge(&requests, 0, NULL);
@@ -572,13 +553,12 @@ static void frame_types_are_mapped(void **state)
 	test_batch_unref(batch);
 }
 
-static void resource_says_who_it_was(void **state)
+EP_TEST(resource_says_who_it_was)
 {
 	struct otlp_encode_options options = defaults;
 	struct ep_batch *batch = test_batch_new(&test_shape_small);
 	struct requests requests;
 
-	(void)state;
 	options.service_name = "batch/{exe}";
 	options.resource_attributes = "team=a%20b,service.name=never,bad,host.name=mine";
 	encode(batch, &options, &requests);
@@ -597,13 +577,12 @@ static void resource_says_who_it_was(void **state)
 	test_batch_unref(batch);
 }
 
-static void processes_say_who_they_are(void **state)
+EP_TEST(processes_say_who_they_are)
 {
 	struct otlp_encode_options options = defaults;
 	struct ep_batch *batch = test_batch_new(&test_shape_small);
 	struct requests requests;
 
-	(void)state;
 	options.service_name = "configured";
 	options.environment = "REGION, NOT_SET";
 	encode(batch, &options, &requests);
@@ -623,11 +602,10 @@ static void processes_say_who_they_are(void **state)
 	test_batch_unref(batch);
 }
 
-static void other_events_are_counted(void **state)
+EP_TEST(other_events_are_counted)
 {
 	static const char *const types[] = {"probe", "off-cpu"};
 
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(types); i++) {
 		struct ep_batch *batch = test_batch_new(&test_shape_small);
 		struct requests requests;
@@ -652,7 +630,7 @@ static struct ep_batch *new_spread_batch(void)
 }
 
 /* Each CPU has a period of its own: the batch weighs what its profiles say. */
-static void samples_have_their_cpus_period(void **state)
+EP_TEST(samples_have_their_cpus_period)
 {
 	static const uint64_t periods_ns[] = {52000000, 48000000, 54500000, 45500000};
 	struct ep_batch *batch = new_spread_batch();
@@ -660,7 +638,6 @@ static void samples_have_their_cpus_period(void **state)
 	struct otlp_check_result result;
 	struct requests requests;
 
-	(void)state;
 	assert_non_null(weight_ns);
 	for (uint32_t row = 0; row < batch->n_samples; row++) {
 		weight_ns[row] = batch->sample_count[row] * periods_ns[batch->sample_cpu[row]];
@@ -678,14 +655,13 @@ static void samples_have_their_cpus_period(void **state)
 }
 
 /* Pieces of a batch that is cut keep the period they had. */
-static void pieces_have_their_cpus_period(void **state)
+EP_TEST(pieces_have_their_cpus_period)
 {
 	struct otlp_encode_options options = defaults;
 	struct ep_batch *batch = new_spread_batch();
 	uint64_t *weight_ns = calloc(batch->n_samples, sizeof(*weight_ns)), sum_ns = 0;
 	struct requests requests;
 
-	(void)state;
 	assert_non_null(weight_ns);
 	options.max_bytes = 20000;
 	for (uint32_t row = 0; row < batch->n_samples; row++)
@@ -704,12 +680,11 @@ static void pieces_have_their_cpus_period(void **state)
 }
 
 /* A batch of ABI 1.0 ends before the columns that came later. */
-static void batch_of_an_old_host(void **state)
+EP_TEST(batch_of_an_old_host)
 {
 	struct ep_batch *batch = test_batch_new(&test_shape_small);
 	struct requests requests;
 
-	(void)state;
 	batch->size = offsetof(struct ep_batch, mapping_go_build_id);
 	encode(batch, &defaults, &requests);
 	assert_int_equal(judge(&requests, 0, NULL).weight_ns,
@@ -721,7 +696,7 @@ static void batch_of_an_old_host(void **state)
 }
 
 /* One location's address: the first one of this mapping file in print. */
-static void kernel_addresses_are_relative(void **state)
+EP_TEST(kernel_addresses_are_relative)
 {
 	struct otlp_encode_options options = defaults;
 	struct ep_batch *batch = test_batch_new(&test_shape_379k);
@@ -729,7 +704,6 @@ static void kernel_addresses_are_relative(void **state)
 	int fds[2] = {mkstemp(kallsyms), mkstemp(modules)};
 	struct requests requests;
 
-	(void)state;
 	dprintf(fds[0], "0000000000000000 A fixed_percpu_data\nffffffff80ff0000 T _text\n");
 	dprintf(fds[1], "other 4096 0 - Live 0xffffffff70000000\n"
 			"nf_tables 4096 2 nft_a,nft_b, Live 0xffffffff80000000\n");
@@ -756,7 +730,7 @@ static void kernel_addresses_are_relative(void **state)
 
 /* --- compression --- */
 
-static void payload_is_what_went_in(void **state)
+EP_TEST(payload_is_what_went_in)
 {
 	struct ep_batch *batch = test_batch_new(&test_shape_379k);
 	struct requests requests;
@@ -764,7 +738,6 @@ static void payload_is_what_went_in(void **state)
 	struct otlp_payload payload;
 	struct otlp_wire plain;
 
-	(void)state;
 	encode(batch, &defaults, &requests);
 	request.pieces[0].data = requests.data[0];
 	request.pieces[0].len = request.bytes = requests.len[0];
@@ -783,33 +756,4 @@ static void payload_is_what_went_in(void **state)
 	free(payload.data);
 	free_requests(&requests);
 	test_batch_unref(batch);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(checker_accepts_what_others_make),
-		cmocka_unit_test(checker_finds_each_fault),
-		cmocka_unit_test(small_batch_is_one_request),
-		cmocka_unit_test(nothing_makes_no_request),
-		cmocka_unit_test(equal_rows_become_one),
-		cmocka_unit_test(big_batch_is_split_below_the_limit),
-		cmocka_unit_test(one_long_sample_goes_in_pieces),
-		cmocka_unit_test(stack_that_never_fits_is_counted),
-		cmocka_unit_test(stacks_come_out_as_they_went_in),
-		cmocka_unit_test(inlined_functions_are_lines_of_a_location),
-		cmocka_unit_test(native_frames_of_a_type_have_it_and_their_lines),
-		cmocka_unit_test(devfiler_gets_only_types_it_knows),
-		cmocka_unit_test(frame_types_are_mapped),
-		cmocka_unit_test(resource_says_who_it_was),
-		cmocka_unit_test(processes_say_who_they_are),
-		cmocka_unit_test(other_events_are_counted),
-		cmocka_unit_test(samples_have_their_cpus_period),
-		cmocka_unit_test(pieces_have_their_cpus_period),
-		cmocka_unit_test(batch_of_an_old_host),
-		cmocka_unit_test(kernel_addresses_are_relative),
-		cmocka_unit_test(payload_is_what_went_in),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

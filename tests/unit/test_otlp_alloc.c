@@ -1,95 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The OTLP exporter when memory runs out: each allocation of a run fails once, one by one, and each
- * time all is well or said to be not, every batch and flush is reported, and nothing leaks. Linked
- * with --wrap for malloc, calloc, realloc and free.
+ * time all is well or said to be not, every batch and flush is reported, and nothing leaks.
  */
 #include "exporters/otlp/gzip.h"
 #include "exporters/otlp/otlp.h"
 #include "exporters/otlp/sender.h"
+#include "tests/kit/heap.h"
+#include "tests/kit/test.h"
 #include "tests/otlp/batch.h"
 #include "tests/otlp/check.h"
 #include "tests/otlp/host.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #define MAX_RUNS 2000
 
 extern const struct ep_plugin ep_plugin;
-
-/* The wrapped functions have no argument to pass it by. */
-static struct {
-	bool armed;
-	uint32_t calls, fail_at;
-	int64_t live; /* blocks */
-} heap;
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *ptr, size_t size);
-void __real_free(void *ptr);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_realloc(void *ptr, size_t size);
-void __wrap_free(void *ptr);
-
-static bool fails(void)
-{
-	return heap.armed && ++heap.calls == heap.fail_at;
-}
-
-static void *count(void *ptr)
-{
-	heap.live += heap.armed && ptr;
-	return ptr;
-}
-
-void *__wrap_malloc(size_t size)
-{
-	return fails() ? NULL : count(__real_malloc(size));
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-	return fails() ? NULL : count(__real_calloc(n, size));
-}
-
-void *__wrap_realloc(void *ptr, size_t size)
-{
-	if (fails())
-		return NULL;
-	return ptr ? __real_realloc(ptr, size) : count(__real_realloc(ptr, size));
-}
-
-void __wrap_free(void *ptr)
-{
-	heap.live -= heap.armed && ptr;
-	__real_free(ptr);
-}
-
-static void arm(uint32_t fail_at)
-{
-	heap.calls = 0;
-	heap.live = 0;
-	heap.fail_at = fail_at;
-	heap.armed = true;
-}
-
-/* True when the run had fewer allocations than the one that was to fail. */
-static bool disarm(void)
-{
-	heap.armed = false;
-	return heap.calls < heap.fail_at;
-}
 
 /* --- a batch into payloads --- */
 
@@ -106,7 +36,7 @@ static int take(void *arg, const struct otlp_request *request)
 	return r;
 }
 
-static void encoding_survives_each_failure(void **state)
+EP_TEST(encoding_survives_each_failure)
 {
 	const struct test_shape shape = {.processes = 3,
 					 .functions = 200,
@@ -121,17 +51,16 @@ static void encoding_survives_each_failure(void **state)
 	bool done = false;
 	uint32_t failed = 0;
 
-	(void)state;
 	for (uint32_t i = 1; !done; i++) {
 		uint64_t events = 0, too_big = 0;
 		struct otlp_sink sink = {.take = take, .arg = &events};
 		int r;
 
 		assert_in_range(i, 1, MAX_RUNS);
-		arm(i);
+		heap_arm(i);
 		r = otlp_encode(batch, &options, &sink, &too_big);
-		done = disarm();
-		assert_int_equal(heap.live, 0);
+		done = heap_disarm();
+		assert_int_equal(heap_wrapped.live, 0);
 		/* shrinking a payload may fail without harm */
 		assert_true(r == 0 ? events == test_batch_events(batch) : r == -ENOMEM);
 		failed += r != 0;
@@ -186,11 +115,11 @@ static bool export_with_failure(const char *protocol, uint32_t fail_at)
 	options = test_options_new(ep_plugin.exporter->options, pairs, EP_LEN(pairs));
 	assert_non_null(options);
 	assert_int_equal(ep_plugin.exporter->open(&run.host.host, options, &run.exporter), 0);
-	arm(fail_at);
+	heap_arm(fail_at);
 	ep_plugin.exporter->export_batch(run.exporter, batch, on_exported, &run);
 	test_batch_unref(batch);
 	uv_run(&loop, UV_RUN_DEFAULT);
-	done = disarm();
+	done = heap_disarm();
 	assert_int_equal(run.n_exported, 1);
 	assert_int_equal(run.n_flushed, 1);
 	assert_int_equal(uv_loop_close(&loop), 0);
@@ -199,11 +128,10 @@ static bool export_with_failure(const char *protocol, uint32_t fail_at)
 	return done;
 }
 
-static void exporting_survives_each_failure(void **state)
+EP_TEST(exporting_survives_each_failure)
 {
 	static const char *const protocols[] = {"protocol=grpc", "protocol=http/protobuf"};
 
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(protocols); i++) {
 		uint32_t fail_at = 1;
 
@@ -211,14 +139,4 @@ static void exporting_survives_each_failure(void **state)
 			assert_in_range(++fail_at, 1, MAX_RUNS);
 		assert_true(fail_at > 40);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(encoding_survives_each_failure),
-		cmocka_unit_test(exporting_survives_each_failure),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

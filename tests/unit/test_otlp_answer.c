@@ -3,16 +3,11 @@
 #include "exporters/otlp/answer.h"
 #include "exporters/otlp/http_parse.h"
 #include "exporters/otlp/text.h"
+#include "tests/kit/test.h"
 
 #include <errno.h>
 #include <nghttp2/nghttp2.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-
-#include <cmocka.h>
 
 #define SECOND 1000000000ull
 /* code 14, "busy", RetryInfo of 7 s */
@@ -24,14 +19,13 @@ static void header(struct otlp_grpc_answer *answer, const char *name, const char
 				strlen(value));
 }
 
-static void codes_are_judged_as_specified(void **state)
+EP_TEST(codes_are_judged_as_specified)
 {
 	static const enum otlp_verdict verdicts[] = {
 		OTLP_ACCEPTED, OTLP_RETRY,   OTLP_REFUSED, OTLP_REFUSED, OTLP_RETRY,  OTLP_REFUSED,
 		OTLP_REFUSED,  OTLP_REFUSED, OTLP_REFUSED, OTLP_REFUSED, OTLP_RETRY,  OTLP_RETRY,
 		OTLP_REFUSED,  OTLP_REFUSED, OTLP_RETRY,   OTLP_RETRY,	 OTLP_REFUSED};
 
-	(void)state;
 	for (size_t code = 0; code < EP_LEN(verdicts); code++) {
 		struct otlp_grpc_answer answer = {.http_status = 200, .is_grpc = true};
 		struct otlp_outcome outcome;
@@ -46,7 +40,7 @@ static void codes_are_judged_as_specified(void **state)
 	}
 }
 
-static void retry_info_makes_throttling_pass(void **state)
+EP_TEST(retry_info_makes_throttling_pass)
 {
 	static const struct {
 		const char *status, *details;
@@ -61,7 +55,6 @@ static void retry_info_makes_throttling_pass(void **state)
 		{"8", "CA4SBGJ1c3k", OTLP_REFUSED, 0}, /* no details */
 	};
 
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(rows); i++) {
 		struct otlp_grpc_answer answer = {.http_status = 200, .is_grpc = true};
 		struct otlp_outcome outcome;
@@ -74,7 +67,7 @@ static void retry_info_makes_throttling_pass(void **state)
 	}
 }
 
-static void answers_without_code_are_mapped(void **state)
+EP_TEST(answers_without_code_are_mapped)
 {
 	static const struct {
 		struct otlp_grpc_answer answer;
@@ -101,7 +94,6 @@ static void answers_without_code_are_mapped(void **state)
 		 OTLP_REFUSED},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(rows); i++) {
 		struct otlp_outcome outcome;
 
@@ -111,12 +103,11 @@ static void answers_without_code_are_mapped(void **state)
 	}
 }
 
-static void message_is_decoded_and_made_printable(void **state)
+EP_TEST(message_is_decoded_and_made_printable)
 {
 	struct otlp_grpc_answer answer = {.http_status = 200};
 	struct otlp_outcome outcome;
 
-	(void)state;
 	header(&answer, "grpc-status", "13");
 	header(&answer, "grpc-message", "100%25 caf%C3%A9%0A%zz");
 	otlp_judge_grpc(&answer, &outcome);
@@ -126,7 +117,7 @@ static void message_is_decoded_and_made_printable(void **state)
 	assert_string_equal(outcome.name, "UNKNOWN");
 }
 
-static void base64_in_all_its_forms(void **state)
+EP_TEST(base64_in_all_its_forms)
 {
 	static const struct {
 		const char *text;
@@ -145,7 +136,6 @@ static void base64_in_all_its_forms(void **state)
 	};
 	uint8_t bytes[16];
 
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(rows); i++) {
 		ssize_t n = otlp_base64_decode(rows[i].text, strlen(rows[i].text), bytes,
 					       sizeof(bytes));
@@ -169,7 +159,7 @@ static int parse(struct otlp_http_parser *parser, const char *text, bool whole)
 	return r;
 }
 
-static void http_answers_are_read(void **state)
+EP_TEST(http_answers_are_read)
 {
 	static const struct {
 		const char *text;
@@ -202,7 +192,6 @@ static void http_answers_are_read(void **state)
 		 true},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < 2 * EP_LEN(rows); i++) {
 		size_t row = i / 2;
 		struct otlp_http_parser parser;
@@ -220,7 +209,7 @@ static void http_answers_are_read(void **state)
 	}
 }
 
-static void retry_after_in_both_forms(void **state)
+EP_TEST(retry_after_in_both_forms)
 {
 	static const struct {
 		const char *text;
@@ -234,7 +223,6 @@ static void retry_after_in_both_forms(void **state)
 		{"99999999999", 0},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(rows); i++) {
 		struct otlp_http_answer answer = {.status = 503};
 		struct otlp_outcome outcome;
@@ -246,12 +234,11 @@ static void retry_after_in_both_forms(void **state)
 	}
 }
 
-static void pairs_are_read(void **state)
+EP_TEST(pairs_are_read)
 {
 	const char *text = " a = b , c=d%20e%2Cf,=x,novalue,g=";
 	struct otlp_pair pair;
 
-	(void)state;
 	assert_int_equal(otlp_next_pair(&text, &pair), 1);
 	assert_string_equal(pair.key, "a");
 	assert_string_equal(pair.value, "b");
@@ -265,33 +252,15 @@ static void pairs_are_read(void **state)
 	assert_int_equal(otlp_next_pair(&text, &pair), 0);
 }
 
-static void utf8_is_told_from_other_bytes(void **state)
+EP_TEST(utf8_is_told_from_other_bytes)
 {
 	static const char *const good[] = {"", "a", "\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x98\x80"};
 	static const char *const bad[] = {"\x80",	  "\xc0\x80",	      "\xc3",
 					  "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xe0\x80\x80",
 					  "\xff"};
 
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(good); i++)
 		assert_true(otlp_is_utf8(good[i], strlen(good[i])));
 	for (size_t i = 0; i < EP_LEN(bad); i++)
 		assert_false(otlp_is_utf8(bad[i], strlen(bad[i])));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(codes_are_judged_as_specified),
-		cmocka_unit_test(retry_info_makes_throttling_pass),
-		cmocka_unit_test(answers_without_code_are_mapped),
-		cmocka_unit_test(message_is_decoded_and_made_printable),
-		cmocka_unit_test(base64_in_all_its_forms),
-		cmocka_unit_test(http_answers_are_read),
-		cmocka_unit_test(retry_after_in_both_forms),
-		cmocka_unit_test(pairs_are_read),
-		cmocka_unit_test(utf8_is_told_from_other_bytes),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

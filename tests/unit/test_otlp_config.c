@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Options of the OTLP exporter and the environment: what they become, and what is refused. */
 #include "exporters/otlp/config.h"
+#include "tests/kit/test.h"
 #include "tests/otlp/host.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static struct test_host host;
 
@@ -48,7 +43,7 @@ static int read_config(struct otlp_config *config, size_t n, const char *const *
 	read_config(config, sizeof((const char *[]){__VA_ARGS__}) / sizeof(const char *),          \
 		    (const char *[]){__VA_ARGS__})
 
-static void endpoints_are_read(void **state)
+EP_TEST(endpoints_are_read)
 {
 	static const struct {
 		const char *endpoint, *protocol;
@@ -67,7 +62,6 @@ static void endpoints_are_read(void **state)
 		{"http://a:1/x/y", "http", false, "a:1", "/x/y"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		char endpoint[128], protocol[64];
 		struct otlp_config config;
@@ -84,7 +78,7 @@ static void endpoints_are_read(void **state)
 	}
 }
 
-static void mistakes_are_said(void **state)
+EP_TEST(mistakes_are_said)
 {
 	static const struct {
 		const char *pair, *says;
@@ -108,7 +102,6 @@ static void mistakes_are_said(void **state)
 		{"frame_type_map=x", "frame_type_map"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct otlp_config config;
 
@@ -119,11 +112,10 @@ static void mistakes_are_said(void **state)
 	}
 }
 
-static void headers_are_read(void **state)
+EP_TEST(headers_are_read)
 {
 	struct otlp_config config;
 
-	(void)state;
 	assert_int_equal(CONFIG(&config, "headers=Authorization=Bearer%20abc, X-Id=1",
 				"header_files=x-token=/run/token"),
 			 0);
@@ -135,11 +127,10 @@ static void headers_are_read(void **state)
 	otlp_config_fini(&config);
 }
 
-static void environment_fills_what_is_not_given(void **state)
+EP_TEST(environment_fills_what_is_not_given)
 {
 	struct otlp_config config;
 
-	(void)state;
 	setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://general.example.com:1/base/", 1);
 	setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf", 1);
 	setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "2500", 1);
@@ -177,12 +168,5 @@ static void environment_fills_what_is_not_given(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(endpoints_are_read),
-		cmocka_unit_test(mistakes_are_said),
-		cmocka_unit_test(headers_are_read),
-		cmocka_unit_test(environment_fills_what_is_not_given),
-	};
-
-	return cmocka_run_group_tests(tests, set_up, NULL);
+	return ep_test_run(set_up, NULL);
 }

@@ -3,13 +3,10 @@
 #include "core/elf/file.h"
 #include "core/pclntab/pclntab.h"
 #include "pclntab_file.h"
+#include "tests/kit/test.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
-
-#include <cmocka.h>
 
 #define CACHE ((size_t)64 << 10)
 
@@ -216,11 +213,10 @@ static void check_version(const struct made_version *version, const struct made 
 	close_made(&opened);
 }
 
-static void every_layout_is_read(void **state)
+EP_TEST(every_layout_is_read)
 {
 	struct made made;
 
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(made_versions); i++) {
 		print_message("layout of Go %s\n", made_versions[i].name);
 		made_file(&made, &made_versions[i]);
@@ -235,11 +231,10 @@ static Elf64_Shdr *section(struct made *made, size_t i)
 	return (Elf64_Shdr *)(made->bytes + 0x200) + i;
 }
 
-static void a_table_without_section_is_found(void **state)
+EP_TEST(a_table_without_section_is_found)
 {
 	struct made made;
 
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(made_versions); i++) {
 		made_file(&made, &made_versions[i]);
 		section(&made, 2)->sh_name = 0;
@@ -254,11 +249,10 @@ static void a_table_without_section_is_found(void **state)
 	}
 }
 
-static void text_start_is_taken_from_module_data(void **state)
+EP_TEST(text_start_is_taken_from_module_data)
 {
 	struct made made;
 
-	(void)state;
 	made_file(&made, version_of("1.20"));
 	made_put(&made, 24, 0, 8);
 	check_version(made.version, &made);
@@ -269,13 +263,12 @@ static void text_start_is_taken_from_module_data(void **state)
 	is_refused(&made, -EBADMSG);
 }
 
-static void without_module_data_nothing_is_inlined(void **state)
+EP_TEST(without_module_data_nothing_is_inlined)
 {
 	struct opened opened;
 	struct made made;
 	struct ep_pclntab_func func;
 
-	(void)state;
 	made_file(&made, version_of("1.20"));
 	made_put(&made, MADE_MODULE, 0, 8);
 	assert_int_equal(open_made(&made, &opened), 0);
@@ -288,13 +281,12 @@ static void without_module_data_nothing_is_inlined(void **state)
 }
 
 /* What ld leaves to the dynamic linker: words that are zero in the file, and relocations. */
-static void relocations_are_read(void **state)
+EP_TEST(relocations_are_read)
 {
 	struct made made;
 	Elf64_Rela *relocs;
 	size_t n = 0;
 
-	(void)state;
 	made_file(&made, version_of("1.20"));
 	made_put(&made, 24, 0, 8);
 	((Elf64_Ehdr *)made.bytes)->e_type = ET_DYN;
@@ -317,12 +309,11 @@ static void relocations_are_read(void **state)
 }
 
 /* Tables of Go before 1.18 have addresses in functab, functions and what these point at. */
-static void addresses_of_functions_are_relocated(void **state)
+EP_TEST(addresses_of_functions_are_relocated)
 {
 	static const char *const names[] = { "1.2", "1.12", "1.15", "1.16", "1.17" };
 	struct made made;
 
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(names); i++) {
 		made_file(&made, version_of(names[i]));
 		made_relocate(&made);
@@ -336,7 +327,7 @@ static void addresses_of_functions_are_relocated(void **state)
 
 /* ---- what is refused ---- */
 
-static void headers_are_checked(void **state)
+EP_TEST(headers_are_checked)
 {
 	static const struct {
 		size_t off;
@@ -358,7 +349,6 @@ static void headers_are_checked(void **state)
 	};
 	struct made made;
 
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(wrong); i++) {
 		made_file(&made, version_of("1.26"));
 		is_accepted(&made);
@@ -373,11 +363,10 @@ static void headers_are_checked(void **state)
 	is_refused(&made, -ENOTSUP);
 }
 
-static void entries_must_ascend(void **state)
+EP_TEST(entries_must_ascend)
 {
 	struct made made;
 
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(made_versions); i++) {
 		size_t word;
 
@@ -389,11 +378,10 @@ static void entries_must_ascend(void **state)
 }
 
 /* What obfuscators do: all functions say another entry than the functab. */
-static void garbled_tables_are_refused(void **state)
+EP_TEST(garbled_tables_are_refused)
 {
 	struct made made;
 
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(made_versions); i++) {
 		made_file(&made, &made_versions[i]);
 		for (size_t k = 0; k < MADE_FUNCS; k++)
@@ -402,11 +390,10 @@ static void garbled_tables_are_refused(void **state)
 	}
 }
 
-static void text_must_be_code(void **state)
+EP_TEST(text_must_be_code)
 {
 	struct made made;
 
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(made_versions); i++) {
 		Elf64_Phdr *text;
 
@@ -433,12 +420,11 @@ static void check_others(struct ep_pclntab *tab, uint32_t bad)
 	assert_int_equal(ep_pclntab_find(tab, MADE_TEXT_VA + made_starts[bad + 1], &func), 0);
 }
 
-static void bad_functions_cost_themselves(void **state)
+EP_TEST(bad_functions_cost_themselves)
 {
 	struct opened opened;
 	struct made made;
 
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(made_versions); i++) {
 		size_t word = made_versions[i].magic >= 0xfffffffa ? 8 : 4;
 		const struct {
@@ -485,7 +471,7 @@ static void check_bad_values(const char *bytes, size_t n, int good)
 	close_made(&opened);
 }
 
-static void values_are_checked(void **state)
+EP_TEST(values_are_checked)
 {
 	struct ep_pclntab_values values;
 	struct ep_pclntab_func func;
@@ -494,7 +480,6 @@ static void values_are_checked(void **state)
 	uint64_t end;
 	int32_t value;
 
-	(void)state;
 	check_bad_values("\2\1\x10\0", 4, 1);	       /* no step forward */
 	check_bad_values("\2\x61", 2, 0);	       /* behind the function's end */
 	check_bad_values("\2\x50\x10\x11", 4, 1);
@@ -519,13 +504,12 @@ static void values_are_checked(void **state)
 }
 
 /* Its systemstack_switch is an ordinary function (funcid.go). deferreturn takes the place of two other names. */
-static void wrappers_of_1_17_are_told_by_deferreturn(void **state)
+EP_TEST(wrappers_of_1_17_are_told_by_deferreturn)
 {
 	const size_t id_off = 40;
 	struct opened opened;
 	struct made made;
 
-	(void)state;
 	for (uint8_t id = 0; id < 2; id++) {
 		made_file(&made, version_of("1.17"));
 		memcpy(made_data(&made, made.names + made.name[MADE_OUTER]), "runtime.deferreturn", 20);
@@ -540,7 +524,7 @@ static void wrappers_of_1_17_are_told_by_deferreturn(void **state)
 	}
 }
 
-static void calls_and_texts_are_checked(void **state)
+EP_TEST(calls_and_texts_are_checked)
 {
 	struct ep_pclntab_func func;
 	struct ep_pclntab_call call;
@@ -548,7 +532,6 @@ static void calls_and_texts_are_checked(void **state)
 	struct made made;
 	char buf[8];
 
-	(void)state;
 	made_file(&made, version_of("1.20"));
 	made_put(&made, made.tree + 8, 96, 4);	       /* behind the function's end */
 	made_put(&made, made.tree + 16 + 4, 0x1000, 4); /* a name behind the table */
@@ -570,26 +553,4 @@ static void calls_and_texts_are_checked(void **state)
 	func.cu = UINT32_MAX;
 	assert_int_equal(ep_pclntab_file(opened.tab, &func, 1, buf, sizeof(buf)), -ENODATA);
 	close_made(&opened);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_layout_is_read),
-		cmocka_unit_test(a_table_without_section_is_found),
-		cmocka_unit_test(text_start_is_taken_from_module_data),
-		cmocka_unit_test(without_module_data_nothing_is_inlined),
-		cmocka_unit_test(relocations_are_read),
-		cmocka_unit_test(addresses_of_functions_are_relocated),
-		cmocka_unit_test(headers_are_checked),
-		cmocka_unit_test(entries_must_ascend),
-		cmocka_unit_test(garbled_tables_are_refused),
-		cmocka_unit_test(text_must_be_code),
-		cmocka_unit_test(bad_functions_cost_themselves),
-		cmocka_unit_test(values_are_checked),
-		cmocka_unit_test(wrappers_of_1_17_are_told_by_deferreturn),
-		cmocka_unit_test(calls_and_texts_are_checked),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,13 +5,10 @@
 #include "core/process/places.h"
 #include "core/process/process_languages.h"
 #include "core/process/rows.h"
+#include "tests/kit/test.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 static struct ep_executable executable(enum ep_executable_state state)
 {
@@ -47,12 +44,11 @@ static void assert_places(const struct ep_vec *places, const uint64_t (*ranges)[
 	}
 }
 
-static void insert_cuts_what_was_there(void **state)
+EP_TEST(insert_cuts_what_was_there)
 {
 	struct ep_executable old = executable(EP_EXECUTABLE_READY), new = old;
 	struct ep_vec places;
 
-	(void)state;
 	ep_places_init(&places);
 	assert_int_equal(ep_places_insert(&places, NULL, place(0x1000, 0x3000, &old)), 0);
 	assert_int_equal(ep_places_insert(&places, NULL, place(0x5000, 0x9000, &old)), 0);
@@ -68,12 +64,11 @@ static void insert_cuts_what_was_there(void **state)
 	assert_int_equal(new.refs, 99);
 }
 
-static void empty_range_is_refused_and_its_reference_taken(void **state)
+EP_TEST(empty_range_is_refused_and_its_reference_taken)
 {
 	struct ep_executable e = executable(EP_EXECUTABLE_READY);
 	struct ep_vec places;
 
-	(void)state;
 	ep_places_init(&places);
 	assert_int_equal(ep_places_insert(&places, NULL, place(0x1000, 0x1000, &e)), -EINVAL);
 	assert_int_equal(ep_places_insert(&places, NULL, place(UINT64_MAX - 5, 3, &e)), -EINVAL);
@@ -82,13 +77,12 @@ static void empty_range_is_refused_and_its_reference_taken(void **state)
 	ep_places_clear(&places, NULL);
 }
 
-static void what_was_there_already_changes_nothing(void **state)
+EP_TEST(what_was_there_already_changes_nothing)
 {
 	struct ep_executable e = executable(EP_EXECUTABLE_READY);
 	struct ep_place_in_memory again = place(0x5000, 0x6000, &e);
 	struct ep_vec places;
 
-	(void)state;
 	ep_places_init(&places);
 	assert_int_equal(ep_places_insert(&places, NULL, place(0x5000, 0x6000, &e)), 0);
 	again.time_ns = 10;
@@ -100,13 +94,12 @@ static void what_was_there_already_changes_nothing(void **state)
 }
 
 /* The kernel may tell of a mapping when a later one is known. */
-static void late_record_does_not_cover_a_newer_one(void **state)
+EP_TEST(late_record_does_not_cover_a_newer_one)
 {
 	struct ep_executable old = executable(EP_EXECUTABLE_READY), new = old;
 	struct ep_place_in_memory late = place(0x1000, 0x9000, &old);
 	struct ep_vec places;
 
-	(void)state;
 	ep_places_init(&places);
 	assert_int_equal(ep_places_insert(&places, NULL, place(0x5000, 0x6000, &new)), 0);
 	late.time_ns = 4;
@@ -117,12 +110,11 @@ static void late_record_does_not_cover_a_newer_one(void **state)
 	ep_places_clear(&places, NULL);
 }
 
-static void place_in_the_middle_leaves_both_ends(void **state)
+EP_TEST(place_in_the_middle_leaves_both_ends)
 {
 	struct ep_executable old = executable(EP_EXECUTABLE_READY), new = old;
 	struct ep_vec places;
 
-	(void)state;
 	ep_places_init(&places);
 	assert_int_equal(ep_places_insert(&places, NULL, place(0x1000, 0x9000, &old)), 0);
 	assert_int_equal(ep_places_insert(&places, NULL, place(0x4000, 0x5000, &new)), 0);
@@ -134,12 +126,11 @@ static void place_in_the_middle_leaves_both_ends(void **state)
 	assert_int_equal(new.refs, 99);
 }
 
-static void anonymous_places_are_bounded(void **state)
+EP_TEST(anonymous_places_are_bounded)
 {
 	struct ep_executable e = executable(EP_EXECUTABLE_READY);
 	struct ep_vec places;
 
-	(void)state;
 	ep_places_init(&places);
 	assert_int_equal(ep_places_insert(&places, NULL, place(0x7008000, 0x7009000, &e)), 0);
 	for (uint64_t i = 0; i < 5000; i++) {
@@ -156,12 +147,11 @@ static void anonymous_places_are_bounded(void **state)
 }
 
 /* A process that maps and maps: its places are not all moved to new memory for each. */
-static void memory_grows_by_more_than_it_needs(void **state)
+EP_TEST(memory_grows_by_more_than_it_needs)
 {
 	struct ep_vec places;
 	size_t cap = 0, grown = 0;
 
-	(void)state;
 	ep_places_init(&places);
 	for (uint64_t i = 1; i <= 1000; i++) {
 		assert_int_equal(ep_places_insert(&places, NULL,
@@ -173,13 +163,12 @@ static void memory_grows_by_more_than_it_needs(void **state)
 	ep_places_clear(&places, NULL);
 }
 
-static void copies_have_their_own_references(void **state)
+EP_TEST(copies_have_their_own_references)
 {
 	struct ep_executable e = executable(EP_EXECUTABLE_PENDING);
 	struct ep_vec parent, child;
 	size_t last = 5; /* of places it had once */
 
-	(void)state;
 	ep_places_init(&parent);
 	ep_places_init(&child);
 	assert_int_equal(ep_places_insert(&parent, NULL, place(0x1000, 0x2000, &e)), 0);
@@ -193,13 +182,12 @@ static void copies_have_their_own_references(void **state)
 }
 
 /* The one where it was found is asked first, and all others when it is done. */
-static void pending_until_the_last_one_is_done(void **state)
+EP_TEST(pending_until_the_last_one_is_done)
 {
 	struct ep_executable all[3];
 	struct ep_vec places;
 	size_t last = 0;
 
-	(void)state;
 	ep_places_init(&places);
 	for (size_t i = 0; i < EP_LEN(all); i++) {
 		uint64_t start = (i + 1) * 0x10000;
@@ -220,7 +208,7 @@ static void pending_until_the_last_one_is_done(void **state)
 	ep_places_clear(&places, NULL);
 }
 
-static void rows_say_what_is_known_of_the_executable(void **state)
+EP_TEST(rows_say_what_is_known_of_the_executable)
 {
 	static const struct {
 		const char *label;
@@ -236,7 +224,6 @@ static void rows_say_what_is_known_of_the_executable(void **state)
 		{"last page is rounded up", EP_EXECUTABLE_READY, 0x3000, 7, EP_PAGES_ABSENT, 0x403000},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(rows); i++) {
 		struct ep_executable e = executable(rows[i].state);
 		struct ep_place_in_memory at = place(0x7f0000, 0x7f1000, &e);
@@ -255,14 +242,13 @@ static void rows_say_what_is_known_of_the_executable(void **state)
 }
 
 /* Objects that a language only describes: any number of them, and its runtime is found all the same. */
-static void nobody_attaches_to_what_is_only_code(void **state)
+EP_TEST(nobody_attaches_to_what_is_only_code)
 {
 	struct ep_executable e = executable(EP_EXECUTABLE_READY);
 	struct ep_place_in_memory code = place(0x500000, 0x502000, &e);
 	struct ep_process process = {0};
-	struct ep_claim claim = {.code_only = true};
+	struct ep_claim claim = {.role = EP_CODE_ONLY};
 
-	(void)state;
 	assert_false(ep_claim_is_runtime(&claim));
 	e.claims[e.n_claims++] = &claim;
 	ep_places_init(&process.places);
@@ -273,12 +259,11 @@ static void nobody_attaches_to_what_is_only_code(void **state)
 	ep_vec_fini(&process.places);
 }
 
-static void rows_have_a_limit(void **state)
+EP_TEST(rows_have_a_limit)
 {
 	struct ep_place_in_memory at = place(0x1000, 0x2000, NULL);
 	struct ep_vec made;
 
-	(void)state;
 	ep_vec_init(&made, sizeof(struct ep_row), 2);
 	assert_int_equal(ep_rows_add(&made, &at, 0), 0);
 	assert_int_equal(ep_rows_add(&made, &at, 0), 0);
@@ -286,12 +271,11 @@ static void rows_have_a_limit(void **state)
 	ep_vec_fini(&made);
 }
 
-static void budget_is_a_burst_and_then_a_rate(void **state)
+EP_TEST(budget_is_a_burst_and_then_a_rate)
 {
 	struct ep_budget budget;
 	uint64_t now_ns = 1000;
 
-	(void)state;
 	ep_budget_init(&budget, 10, 3, now_ns);
 	for (int i = 0; i < 3; i++)
 		assert_true(ep_budget_take(&budget, now_ns));
@@ -307,7 +291,7 @@ static void budget_is_a_burst_and_then_a_rate(void **state)
 }
 
 /* Code of the file that is mapped once more, for itself. */
-static void a_copy_of_a_part_has_a_whole(void **state)
+EP_TEST(a_copy_of_a_part_has_a_whole)
 {
 	struct ep_executable e = executable(EP_EXECUTABLE_READY), other = e;
 	struct ep_place_in_memory whole = place(0x401000, 0x403800, &e);
@@ -315,7 +299,6 @@ static void a_copy_of_a_part_has_a_whole(void **state)
 	struct ep_place_in_memory again = place(0x501000, 0x503800, &e);
 	struct ep_place_in_memory past = part, beside = part, of_other = part;
 
-	(void)state;
 	part.file_off = 0x2000;
 	past.file_off = 0x3000;
 	beside.file_off = 0x2000;
@@ -342,7 +325,7 @@ static double cpu_seconds(void)
 }
 
 /* A page of the file, mapped so often as a process may, in front of all of it and behind. */
-static void many_copies_are_no_more_work_each(void **state)
+EP_TEST(many_copies_are_no_more_work_each)
 {
 	struct ep_executable e = executable(EP_EXECUTABLE_READY);
 	struct ep_place_in_memory whole = place(0x400000000, 0x400003800, &e);
@@ -350,7 +333,6 @@ static void many_copies_are_no_more_work_each(void **state)
 	struct ep_claim claim = {0};
 	double began = cpu_seconds();
 
-	(void)state;
 	e.claims[e.n_claims++] = &claim;
 	e.refs = MANY + 2;
 	whole.file_off = 0; /* what begins there is in no segment: nothing is attached to here */
@@ -367,27 +349,4 @@ static void many_copies_are_no_more_work_each(void **state)
 	assert_int_equal(process.n_languages, 0);
 	assert_true(cpu_seconds() - began < 1);
 	ep_vec_fini(&process.places);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(insert_cuts_what_was_there),
-		cmocka_unit_test(empty_range_is_refused_and_its_reference_taken),
-		cmocka_unit_test(what_was_there_already_changes_nothing),
-		cmocka_unit_test(late_record_does_not_cover_a_newer_one),
-		cmocka_unit_test(place_in_the_middle_leaves_both_ends),
-		cmocka_unit_test(anonymous_places_are_bounded),
-		cmocka_unit_test(memory_grows_by_more_than_it_needs),
-		cmocka_unit_test(copies_have_their_own_references),
-		cmocka_unit_test(pending_until_the_last_one_is_done),
-		cmocka_unit_test(rows_say_what_is_known_of_the_executable),
-		cmocka_unit_test(a_copy_of_a_part_has_a_whole),
-		cmocka_unit_test(many_copies_are_no_more_work_each),
-		cmocka_unit_test(nobody_attaches_to_what_is_only_code),
-		cmocka_unit_test(rows_have_a_limit),
-		cmocka_unit_test(budget_is_a_burst_and_then_a_rate),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

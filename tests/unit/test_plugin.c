@@ -4,18 +4,14 @@
 #include "core/plugin/exporter.h"
 #include "core/trace/batch.h"
 #include "core/trace/store.h"
+#include "tests/kit/test.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <uv.h>
-
-#include <cmocka.h>
 
 static const char *module_dir; /* where the build put the modules: from the command line */
 
@@ -48,7 +44,7 @@ static const char *const common[] = {"type", "interval", NULL};
 		.key = k, .type = EP_VALUE_BOOL, .boolean = v, .line = 7, .column = 3              \
 	}
 
-static void options_read_what_was_given_else_the_default(void **state)
+EP_TEST(options_read_what_was_given_else_the_default)
 {
 	const struct ep_value values[] = {
 		STRING("path", "/tmp/x"),
@@ -58,7 +54,6 @@ static void options_read_what_was_given_else_the_default(void **state)
 	struct ep_option_error error = {0};
 	struct ep_options *options;
 
-	(void)state;
 	assert_int_equal(
 		ep_options_new("x", specs, common, values, EP_LEN(values), &error, &options), 0);
 	assert_string_equal(ep_options_string(options, "path"), "/tmp/x");
@@ -70,7 +65,7 @@ static void options_read_what_was_given_else_the_default(void **state)
 	ep_options_free(options);
 }
 
-static void bad_options_are_refused_with_the_reason(void **state)
+EP_TEST(bad_options_are_refused_with_the_reason)
 {
 	const struct {
 		struct ep_value value;
@@ -95,7 +90,6 @@ static void bad_options_are_refused_with_the_reason(void **state)
 		{INT("interval", 1), "`path`: x needs this option (where)"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(rows); i++) {
 		struct ep_option_error error = {0};
 		struct ep_options *options = NULL;
@@ -108,25 +102,23 @@ static void bad_options_are_refused_with_the_reason(void **state)
 	}
 }
 
-static void option_given_twice_is_refused(void **state)
+EP_TEST(option_given_twice_is_refused)
 {
 	const struct ep_value values[] = {STRING("path", "a"), STRING("path", "b")};
 	struct ep_option_error error = {0};
 	struct ep_options *options = NULL;
 
-	(void)state;
 	assert_int_equal(ep_options_new("x", specs, NULL, values, 2, &error, &options), -EINVAL);
 	assert_string_equal(error.text, "`path`: given twice");
 }
 
 /* --- modules --- */
 
-static void good_module_loads(void **state)
+EP_TEST(good_module_loads)
 {
 	char reason[EP_REASON_BYTES] = "";
 	struct ep_module *module = NULL;
 
-	(void)state;
 	if (ep_module_load(module_dir, "counter", &module, reason) < 0)
 		fail_msg("%s", reason);
 	assert_string_equal(ep_module_plugin(module)->name, "counter");
@@ -134,7 +126,7 @@ static void good_module_loads(void **state)
 	ep_module_unload(module);
 }
 
-static void bad_modules_are_refused(void **state)
+EP_TEST(bad_modules_are_refused)
 {
 	static const struct {
 		const char *name;
@@ -149,7 +141,6 @@ static void bad_modules_are_refused(void **state)
 		{"", -EINVAL, "no plugin name"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(rows); i++) {
 		char reason[EP_REASON_BYTES] = "";
 		struct ep_module *module = NULL;
@@ -181,11 +172,10 @@ static int load_with_modes(mode_t dir_mode, mode_t file_mode, char reason[EP_REA
 	return r;
 }
 
-static void files_others_can_write_are_not_loaded(void **state)
+EP_TEST(files_others_can_write_are_not_loaded)
 {
 	char reason[EP_REASON_BYTES] = "";
 
-	(void)state;
 	assert_int_equal(load_with_modes(0700, 0600, reason), 0);
 	assert_int_equal(load_with_modes(0755, 0646, reason), -EPERM);
 	assert_non_null(strstr(reason, "counter.so can be written by everybody"));
@@ -194,12 +184,11 @@ static void files_others_can_write_are_not_loaded(void **state)
 	assert_non_null(strstr(reason, "can be written by everybody"));
 }
 
-static void other_owner_is_refused(void **state)
+EP_TEST(other_owner_is_refused)
 {
 	char dir[] = "/tmp/ep-plugin-XXXXXX", reason[EP_REASON_BYTES] = "";
 	struct ep_module *module = NULL;
 
-	(void)state;
 	if (geteuid() != 0)
 		skip();
 	assert_non_null(mkdtemp(dir));
@@ -223,11 +212,10 @@ static void note_entry(void *arg, const struct ep_plugin_entry *entry)
 		 entry->version, entry->result);
 }
 
-static void listing_names_each_with_its_state(void **state)
+EP_TEST(listing_names_each_with_its_state)
 {
 	struct listing listing = {0};
 
-	(void)state;
 	assert_int_equal(ep_plugin_list(module_dir, note_entry, &listing), 0);
 	assert_string_equal(listing.text,
 			    "counter 0.1 0\nmisnamed  -74\nno_open  -74\nold_abi  -95\n");
@@ -338,12 +326,11 @@ static void count_call(void *arg)
 	++*(int *)arg;
 }
 
-static void slow_exporter_loses_its_oldest_batch(void **state)
+EP_TEST(slow_exporter_loses_its_oldest_batch)
 {
 	struct ep_exporter *exporter = open_fake(false);
 	const struct ep_batch *first;
 
-	(void)state;
 	submit_new(exporter);
 	first = fake.last;
 	for (int i = 0; i < 3; i++)
@@ -364,12 +351,11 @@ static void slow_exporter_loses_its_oldest_batch(void **state)
 	assert_int_equal(fake.closed, 1);
 }
 
-static void flush_waits_for_batches_and_plugin(void **state)
+EP_TEST(flush_waits_for_batches_and_plugin)
 {
 	struct ep_exporter *exporter = open_fake(false);
 	int flushed = 0;
 
-	(void)state;
 	submit_new(exporter);
 	submit_new(exporter);
 	ep_exporter_flush(exporter, count_call, &flushed);
@@ -383,11 +369,10 @@ static void flush_waits_for_batches_and_plugin(void **state)
 	ep_exporter_close(exporter);
 }
 
-static void close_waits_for_the_batch_under_way(void **state)
+EP_TEST(close_waits_for_the_batch_under_way)
 {
 	struct ep_exporter *exporter = open_fake(false);
 
-	(void)state;
 	submit_new(exporter);
 	submit_new(exporter);
 	ep_exporter_close(exporter);
@@ -402,11 +387,10 @@ static void close_in_flushed(void *arg)
 	ep_exporter_close(arg);
 }
 
-static void everything_may_happen_at_once(void **state)
+EP_TEST(everything_may_happen_at_once)
 {
 	struct ep_exporter *exporter = open_fake(true);
 
-	(void)state;
 	for (int i = 0; i < 10; i++)
 		submit_new(exporter);
 	assert_int_equal(fake.exported, 10);
@@ -438,12 +422,11 @@ static void work_after(void *arg)
 	work->after += work->ran;
 }
 
-static void run_works_on_another_thread(void **state)
+EP_TEST(run_works_on_another_thread)
 {
 	struct work work = {0};
 	uv_thread_t self = uv_thread_self();
 
-	(void)state;
 	assert_int_equal(ep_host_get()->run(work_run, work_after, &work), 0);
 	uv_run(ep_host_get()->loop, UV_RUN_DEFAULT);
 	assert_int_equal(work.after, 1);
@@ -452,21 +435,6 @@ static void run_works_on_another_thread(void **state)
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(options_read_what_was_given_else_the_default),
-		cmocka_unit_test(bad_options_are_refused_with_the_reason),
-		cmocka_unit_test(option_given_twice_is_refused),
-		cmocka_unit_test(good_module_loads),
-		cmocka_unit_test(bad_modules_are_refused),
-		cmocka_unit_test(files_others_can_write_are_not_loaded),
-		cmocka_unit_test(other_owner_is_refused),
-		cmocka_unit_test(listing_names_each_with_its_state),
-		cmocka_unit_test(slow_exporter_loses_its_oldest_batch),
-		cmocka_unit_test(flush_waits_for_batches_and_plugin),
-		cmocka_unit_test(close_waits_for_the_batch_under_way),
-		cmocka_unit_test(everything_may_happen_at_once),
-		cmocka_unit_test(run_works_on_another_thread),
-	};
 	uv_loop_t loop;
 	int r;
 
@@ -477,7 +445,7 @@ int main(int argc, char **argv)
 	module_dir = argv[1];
 	uv_loop_init(&loop);
 	ep_host_init(&loop, "test");
-	r = cmocka_run_group_tests_name("plugin", tests, NULL, NULL);
+	r = ep_test_run(NULL, NULL);
 	uv_loop_close(&loop);
 	return r;
 }

@@ -2,17 +2,14 @@
 /* Executables that are analysed before anybody maps them. */
 #include "core/base/clock.h"
 #include "core/process/executables.h"
+#include "tests/kit/test.h"
 #include "tests/unit/heap_chunks.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <uv.h>
-
-#include <cmocka.h>
 
 static void count_change(void *arg, struct ep_executable *executable)
 {
@@ -41,8 +38,9 @@ static int open_room(void **state)
 
 	assert_int_equal(uv_loop_init(&room->loop), 0);
 	assert_int_equal(ep_delta_store_new(&ops, 16u << 20, &room->store), 0);
-	assert_int_equal(ep_executables_new(&room->loop, room->store, NULL, count_change,
-					    &room->changes, &room->executables), 0);
+	assert_int_equal(ep_executables_new(&room->loop, room->store, NULL, count_change, NULL,
+					    &room->changes, &room->executables),
+			 0);
 	*state = room;
 	return 0;
 }
@@ -82,7 +80,7 @@ static void prepare(struct room *room, const char *path)
 	uv_run(&room->loop, UV_RUN_DEFAULT);
 }
 
-static void test_what_was_prepared_is_ready_when_it_is_mapped(void **state)
+EP_TEST_WITH(test_what_was_prepared_is_ready_when_it_is_mapped, open_room, close_room)
 {
 	struct room *room = *state;
 	struct ep_executable *executable;
@@ -95,7 +93,8 @@ static void test_what_was_prepared_is_ready_when_it_is_mapped(void **state)
 	assert_int_equal(ep_executables_stats(room->executables)->analysed, 1);
 	assert_int_equal(room->changes, 1);
 	assert_int_equal(ep_proc_stat_mapping(getpid(), &mapping, &seen), 0);
-	executable = ep_executables_get(room->executables, getpid(), &mapping, &seen);
+	executable = ep_executables_get(room->executables, getpid(), &mapping, &seen,
+					ep_clock_mono_ns());
 	assert_non_null(executable);
 	assert_int_equal(executable->state, EP_EXECUTABLE_READY);
 	assert_true(executable->file.fd >= 0);
@@ -108,7 +107,7 @@ static void test_what_was_prepared_is_ready_when_it_is_mapped(void **state)
 }
 
 /* The only entry there is: ids begin at 1. */
-static void test_it_is_kept_until_its_time_is_over(void **state)
+EP_TEST_WITH(test_it_is_kept_until_its_time_is_over, open_room, close_room)
 {
 	struct room *room = *state;
 	struct ep_executable *executable;
@@ -133,7 +132,7 @@ static void test_it_is_kept_until_its_time_is_over(void **state)
 	assert_null(ep_executables_find(room->executables, 1));
 }
 
-static void test_a_file_that_is_no_program(void **state)
+EP_TEST_WITH(test_a_file_that_is_no_program, open_room, close_room)
 {
 	struct room *room = *state;
 	char path[] = "/tmp/test_prepare.XXXXXX";
@@ -147,30 +146,15 @@ static void test_a_file_that_is_no_program(void **state)
 	assert_int_equal(ep_executables_find(room->executables, 1)->state, EP_EXECUTABLE_FAILED);
 }
 
-static void test_nothing_is_begun_after_stop(void **state)
+EP_TEST_WITH(test_nothing_is_begun_after_stop, open_room, close_room)
 {
 	struct room *room = *state;
 	struct ep_proc_file file;
 
 	assert_int_equal(ep_proc_open_path("/proc/self/exe", &file), 0);
 	ep_executables_stop(room->executables);
-	assert_int_equal(ep_executables_prepare(room->executables, "/x", &file), -ENOMEM);
+	assert_int_equal(ep_executables_prepare(room->executables, "/x", &file), 0);
+	assert_int_equal(ep_executables_find(room->executables, 1)->state, EP_EXECUTABLE_FAILED);
 	assert_int_equal(file.fd, -1);
 	assert_int_equal(ep_executables_stats(room->executables)->busy, 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_what_was_prepared_is_ready_when_it_is_mapped,
-						open_room, close_room),
-		cmocka_unit_test_setup_teardown(test_it_is_kept_until_its_time_is_over, open_room,
-						close_room),
-		cmocka_unit_test_setup_teardown(test_a_file_that_is_no_program, open_room,
-						close_room),
-		cmocka_unit_test_setup_teardown(test_nothing_is_begun_after_stop, open_room,
-						close_room),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

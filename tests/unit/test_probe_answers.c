@@ -10,17 +10,15 @@
 #include "core/process/language_internal.h"
 #include "core/replay/capture_files.h"
 #include "core/replay/replay_internal.h"
+#include "tests/kit/test.h"
 #include "tests/unit/heap_chunks.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define MAX_ANSWERS 256
 #define CODE_BYTES  16
@@ -129,16 +127,6 @@ static int open_mapping(struct ep_snapshot *snapshot, const struct ep_mapping *m
 	return open(mapping->path, O_RDONLY | O_CLOEXEC);
 }
 
-static const struct ep_file *source_file(void *arg, uint32_t executable)
-{
-	return ep_capture_files_file(arg, executable);
-}
-
-static const struct ep_unwind_table *source_table(void *arg, uint32_t executable)
-{
-	return ep_capture_files_table(arg, executable);
-}
-
 /* What the replay asks the plugin, with a source or without. */
 static void probe_fixture(struct ep_fixture *fixture, const struct ep_replay_source *source)
 {
@@ -158,8 +146,7 @@ static struct ep_fixture *record(const char *path)
 {
 	static const struct ep_snapshot_ops snapshot_ops = {.open = open_mapping};
 	struct ep_snapshot snapshot = {.ops = &snapshot_ops};
-	struct ep_replay_source source = {.file = source_file, .table = source_table};
-	struct ep_capture_files *files = NULL;
+	struct ep_replay_source source = {0};
 	struct ep_fixture *fixture = NULL;
 	char line[4200];
 
@@ -168,12 +155,11 @@ static struct ep_fixture *record(const char *path)
 	assert_int_equal(ep_maps_parse(&snapshot.maps, line, strlen(line), EP_MAPS_ALL), 0);
 	assert_int_equal(ep_fixture_new(&fixture), 0);
 	fixture->arch = ep_replay_arch_find(EM_X86_64);
-	assert_int_equal(ep_capture_files_new(&snapshot, fixture, &files), 0);
-	assert_int_equal(ep_capture_files_update(files), 0);
+	assert_int_equal(ep_capture_files_new(&snapshot, fixture, &source.files), 0);
+	assert_int_equal(ep_capture_files_update(source.files), 0);
 	assert_int_equal(fixture->executables.len, 1);
-	source.arg = files;
 	probe_fixture(fixture, &source);
-	ep_capture_files_free(files);
+	ep_capture_files_free(source.files);
 	ep_maps_fini(&snapshot.maps);
 	return fixture;
 }
@@ -224,18 +210,16 @@ static void check_sample(const char *name)
 
 /* --- tests ----------------------------------------------------------------------------------- */
 
-static void a_file_without_a_debug_file_answers_alike(void **state)
+EP_TEST(a_file_without_a_debug_file_answers_alike)
 {
-	(void)state;
 	check_sample("full");
 	check_sample("stripped");
 	assert_int_equal(told.answers[3].result, -ENODATA); /* sample_compare */
 }
 
 /* sample_compare is in its debug file's .symtab alone. */
-static void a_debug_file_is_seen_live_and_recorded(void **state)
+EP_TEST(a_debug_file_is_seen_live_and_recorded)
 {
-	(void)state;
 	check_sample("beside/linked");
 	assert_int_equal(told.answers[3].result, 0);
 	assert_true(told.answers[3].symbol.va && told.answers[3].symbol.bytes);
@@ -250,9 +234,8 @@ static bool was_told_of(const char *name)
 	return false;
 }
 
-static void symbols_by_prefix_are_seen_live_and_recorded(void **state)
+EP_TEST(symbols_by_prefix_are_seen_live_and_recorded)
 {
-	(void)state;
 	check_sample("stripped");
 	assert_true(was_told_of("sample_known"));
 	assert_false(was_told_of("sample_compare"));
@@ -262,9 +245,8 @@ static void symbols_by_prefix_are_seen_live_and_recorded(void **state)
 }
 
 /* Function bounds are in its debug file's .debug_frame alone. */
-static void a_debug_file_gives_bounds_live_and_recorded(void **state)
+EP_TEST(a_debug_file_gives_bounds_live_and_recorded)
 {
-	(void)state;
 	check_sample("beside/bare");
 	assert_int_equal(told.answers[1].result, 0); /* of sample_known */
 	assert_int_equal(told.answers[1].symbol.va, told.answers[0].symbol.va);
@@ -272,16 +254,10 @@ static void a_debug_file_gives_bounds_live_and_recorded(void **state)
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_file_without_a_debug_file_answers_alike),
-		cmocka_unit_test(a_debug_file_is_seen_live_and_recorded),
-		cmocka_unit_test(symbols_by_prefix_are_seen_live_and_recorded),
-		cmocka_unit_test(a_debug_file_gives_bounds_live_and_recorded),
-	};
 	char path[PATH_MAX];
 
 	if (argc != 2 || !realpath(argv[1], path))
 		return 2;
 	samples_dir = path;
-	return cmocka_run_group_tests_name("probe_answers", tests, NULL, NULL);
+	return ep_test_run(NULL, NULL);
 }

@@ -4,15 +4,12 @@
 #include "core/proc/environment.h"
 #include "core/proc/maps.h"
 #include "core/proc/process.h"
+#include "tests/kit/test.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 /* --- maps ------------------------------------------------------------------------------------- */
 
@@ -88,9 +85,8 @@ static void check_mapping(const struct ep_mapping *got, const struct ep_mapping 
 	assert_memory_equal(got->path, want->path, got->path_bytes);
 }
 
-static void a_line_of_maps_is_parsed(void **state)
+EP_TEST(a_line_of_maps_is_parsed)
 {
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(line_cases); i++) {
 		const struct line_case *c = &line_cases[i];
 		struct ep_mapping got;
@@ -113,11 +109,10 @@ static const char some_maps[] =
 	"7fff00000000-7fff00002000 r-xp 00000000 00:00 0 [vdso]\n"
 	"ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0 [vsyscall]";
 
-static void only_executable_mappings_are_kept(void **state)
+EP_TEST(only_executable_mappings_are_kept)
 {
 	struct ep_maps maps;
 
-	(void)state;
 	ep_maps_init(&maps, 100);
 	assert_int_equal(ep_maps_parse(&maps, some_maps, strlen(some_maps), EP_MAPS_EXECUTABLE), 0);
 	assert_int_equal(maps.mappings.len, 5);
@@ -129,12 +124,11 @@ static void only_executable_mappings_are_kept(void **state)
 }
 
 /* The unwinder's search compares addresses as numbers below 2^63. */
-static void the_kernels_half_is_left_out(void **state)
+EP_TEST(the_kernels_half_is_left_out)
 {
 	struct ep_mapping *m;
 	struct ep_maps maps;
 
-	(void)state;
 	ep_maps_init(&maps, 100);
 	assert_int_equal(ep_maps_parse(&maps, some_maps, strlen(some_maps), EP_MAPS_ALL), 0);
 	ep_vec_each(&maps.mappings, m)
@@ -143,11 +137,10 @@ static void the_kernels_half_is_left_out(void **state)
 	ep_maps_fini(&maps);
 }
 
-static void newlines_in_a_path_are_decoded(void **state)
+EP_TEST(newlines_in_a_path_are_decoded)
 {
 	struct ep_maps maps;
 
-	(void)state;
 	ep_maps_init(&maps, 100);
 	assert_int_equal(ep_maps_parse(&maps, some_maps, strlen(some_maps), EP_MAPS_EXECUTABLE), 0);
 	assert_string_equal(ep_vec_at(&maps.mappings, struct ep_mapping, 2)->path,
@@ -155,11 +148,10 @@ static void newlines_in_a_path_are_decoded(void **state)
 	ep_maps_fini(&maps);
 }
 
-static void an_address_finds_its_mapping(void **state)
+EP_TEST(an_address_finds_its_mapping)
 {
 	struct ep_maps maps;
 
-	(void)state;
 	ep_maps_init(&maps, 100);
 	assert_null(ep_maps_find(&maps, 0x401000));
 	assert_int_equal(ep_maps_parse(&maps, some_maps, strlen(some_maps), EP_MAPS_EXECUTABLE), 0);
@@ -174,7 +166,7 @@ static void an_address_finds_its_mapping(void **state)
 	ep_maps_fini(&maps);
 }
 
-static void lines_out_of_order_are_dropped_and_counted(void **state)
+EP_TEST(lines_out_of_order_are_dropped_and_counted)
 {
 	static const char text[] = "2000-4000 r-xp 00000000 08:01 1 /a\n"
 				   "3000-5000 r-xp 00000000 08:01 1 /b\n"
@@ -183,7 +175,6 @@ static void lines_out_of_order_are_dropped_and_counted(void **state)
 				   "4000-5000 r-xp 00000000 08:01 1 /d\n";
 	struct ep_maps maps;
 
-	(void)state;
 	ep_maps_init(&maps, 100);
 	assert_int_equal(ep_maps_parse(&maps, text, strlen(text), EP_MAPS_ALL), 0);
 	assert_int_equal(maps.mappings.len, 2);
@@ -204,12 +195,11 @@ static FILE *write_many(size_t n)
 	return file;
 }
 
-static void a_hundred_thousand_mappings_are_bounded(void **state)
+EP_TEST(a_hundred_thousand_mappings_are_bounded)
 {
 	struct ep_maps maps;
 	FILE *file = write_many(100000);
 
-	(void)state;
 	ep_maps_init(&maps, 16384);
 	assert_int_equal(ep_maps_read_fd(&maps, fileno(file), EP_MAPS_EXECUTABLE), 0);
 	assert_int_equal(maps.seen, 100000);
@@ -221,13 +211,12 @@ static void a_hundred_thousand_mappings_are_bounded(void **state)
 	fclose(file);
 }
 
-static void a_line_beyond_all_bounds_is_skipped(void **state)
+EP_TEST(a_line_beyond_all_bounds_is_skipped)
 {
 	static const char good[] = "1000-2000 r-xp 00000000 08:01 1 /a\n";
 	struct ep_maps maps;
 	FILE *file = tmpfile();
 
-	(void)state;
 	assert_non_null(file);
 	fputs("0-1000 r-xp 00000000 08:01 1 /", file);
 	for (int i = 0; i < 100000; i++)
@@ -266,9 +255,8 @@ static const struct stat_case stat_cases[] = {
 	{"pid 0", "0 (cat)" STAT_TAIL, NULL, -EBADMSG},
 };
 
-static void stat_is_parsed(void **state)
+EP_TEST(stat_is_parsed)
 {
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(stat_cases); i++) {
 		const struct stat_case *c = &stat_cases[i];
 		struct ep_process_info info;
@@ -287,19 +275,17 @@ static void stat_is_parsed(void **state)
 	}
 }
 
-static void a_kernel_thread_is_known_by_its_flag(void **state)
+EP_TEST(a_kernel_thread_is_known_by_its_flag)
 {
 	static const char text[] = "2 (kthreadd) S 0 0 0 0 -1 2129984 0 0 0 0 0 0 0 0 20 0 1 0 1 0 0";
 	struct ep_process_info info;
 
-	(void)state;
 	assert_int_equal(ep_process_parse_stat(text, strlen(text), &info), 0);
 	assert_true(info.kernel_thread);
 }
 
-static void start_times_compare_by_tick(void **state)
+EP_TEST(start_times_compare_by_tick)
 {
-	(void)state;
 	assert_true(ep_process_same_start(123456789012, 123450000000));
 	assert_true(ep_process_same_start(123450000000, 123459999999));
 	assert_false(ep_process_same_start(123460000000, 123450000000));
@@ -351,9 +337,8 @@ static const struct {
 	{"name too long", "0::/lxc.payload." ID64 ID64 "\n", ""},
 };
 
-static void container_ids_are_found(void **state)
+EP_TEST(container_ids_are_found)
 {
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(cgroup_cases); i++) {
 		char id[EP_CONTAINER_ID_BYTES];
 
@@ -363,14 +348,13 @@ static void container_ids_are_found(void **state)
 	}
 }
 
-static void environment_gives_what_was_asked_for(void **state)
+EP_TEST(environment_gives_what_was_asked_for)
 {
 	static const char data[] = "A=1\0BB=two words\0=x\0A2=no\0EMPTY=\0NOVALUE\0A=again\0BB=cut";
 	static const char *const names[] = {"A", "EMPTY", "BB", "NOVALUE", "MISSING"};
 	static const char expected[] = "A=1\0BB=two words\0EMPTY=\0A=again";
 	struct ep_vec text;
 
-	(void)state;
 	ep_vec_init(&text, 1, 1024);
 	assert_int_equal(ep_environment_parse(data, sizeof(data) - 1, names, 5, &text), 0);
 	assert_int_equal(text.len, sizeof(expected));
@@ -381,13 +365,12 @@ static void environment_gives_what_was_asked_for(void **state)
 	ep_vec_fini(&text);
 }
 
-static void environment_values_are_bounded(void **state)
+EP_TEST(environment_values_are_bounded)
 {
 	static const char *const names[] = {"LONG", "B"};
 	char data[EP_ENVIRONMENT_MAX_VALUE + 64] = "LONG=";
 	struct ep_vec text;
 
-	(void)state;
 	memset(data + 5, 'x', EP_ENVIRONMENT_MAX_VALUE);
 	memcpy(data + 5 + EP_ENVIRONMENT_MAX_VALUE, "\0B=1", 5);
 	ep_vec_init(&text, 1, sizeof(data));
@@ -396,26 +379,4 @@ static void environment_values_are_bounded(void **state)
 	assert_int_equal(text.len, 4);
 	assert_string_equal(text.data, "B=1");
 	ep_vec_fini(&text);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(environment_gives_what_was_asked_for),
-		cmocka_unit_test(environment_values_are_bounded),
-		cmocka_unit_test(a_line_of_maps_is_parsed),
-		cmocka_unit_test(only_executable_mappings_are_kept),
-		cmocka_unit_test(the_kernels_half_is_left_out),
-		cmocka_unit_test(newlines_in_a_path_are_decoded),
-		cmocka_unit_test(an_address_finds_its_mapping),
-		cmocka_unit_test(lines_out_of_order_are_dropped_and_counted),
-		cmocka_unit_test(a_hundred_thousand_mappings_are_bounded),
-		cmocka_unit_test(a_line_beyond_all_bounds_is_skipped),
-		cmocka_unit_test(stat_is_parsed),
-		cmocka_unit_test(a_kernel_thread_is_known_by_its_flag),
-		cmocka_unit_test(start_times_compare_by_tick),
-		cmocka_unit_test(container_ids_are_found),
-	};
-
-	return cmocka_run_group_tests_name("proc", tests, NULL, NULL);
 }

@@ -7,15 +7,14 @@
 #include "core/proc/memory.h"
 #include "core/proc/open.h"
 #include "core/proc/process.h"
+#include "tests/kit/test.h"
 
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -26,8 +25,6 @@
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 #define MAX_MAPPINGS 1000
 
@@ -198,12 +195,11 @@ static void check_opens(pid_t pid, const struct ep_mapping *m)
 
 /* --- maps and files --------------------------------------------------------------------------- */
 
-static void the_file_behind_a_mapping_is_opened(void **state)
+EP_TEST(the_file_behind_a_mapping_is_opened)
 {
 	pid_t pid = start_child(run_self, NULL);
 	struct ep_maps maps;
 
-	(void)state;
 	read_maps(&maps, pid);
 	check_opens(pid, find_path(&maps, "test_proc_live"));
 	check_opens(pid, find_path(&maps, "libc.so"));
@@ -211,14 +207,13 @@ static void the_file_behind_a_mapping_is_opened(void **state)
 	end_child(pid);
 }
 
-static void a_deleted_file_is_opened(void **state)
+EP_TEST(a_deleted_file_is_opened)
 {
 	char path[] = "/tmp/test_proc_deleted_XXXXXX";
 	struct ep_process_info info;
 	struct ep_maps maps;
 	pid_t pid;
 
-	(void)state;
 	if (!can_map_files())
 		skip();
 	close(mkstemp(path));
@@ -235,12 +230,11 @@ static void a_deleted_file_is_opened(void **state)
 	end_child(pid);
 }
 
-static void a_memfd_is_opened(void **state)
+EP_TEST(a_memfd_is_opened)
 {
 	struct ep_maps maps;
 	pid_t pid;
 
-	(void)state;
 	if (!can_map_files())
 		skip();
 	pid = start_child(run_memfd, NULL);
@@ -251,13 +245,12 @@ static void a_memfd_is_opened(void **state)
 	end_child(pid);
 }
 
-static void a_process_without_its_main_thread_is_read(void **state)
+EP_TEST(a_process_without_its_main_thread_is_read)
 {
 	struct ep_process_info info;
 	struct ep_maps maps;
 	pid_t pid, tid;
 
-	(void)state;
 	if (!can_map_files())
 		skip();
 	pid = start_child(run_without_main_thread, NULL);
@@ -288,13 +281,12 @@ static void run_behind_a_root(int ready_fd, const void *arg)
 	ready_and_wait(ready_fd);
 }
 
-static void a_file_in_another_mount_namespace_is_opened(void **state)
+EP_TEST(a_file_in_another_mount_namespace_is_opened)
 {
 	char dir[] = "/tmp/test_proc_root_XXXXXX";
 	struct ep_maps maps;
 	pid_t pid;
 
-	(void)state;
 	if (!can_map_files())
 		skip();
 	assert_non_null(mkdtemp(dir));
@@ -336,13 +328,12 @@ static void run_as_nobody(int ready_fd, const void *arg)
 	ready_and_wait(ready_fd);
 }
 
-static void without_privileges_paths_are_tried_and_checked(void **state)
+EP_TEST(without_privileges_paths_are_tried_and_checked)
 {
 	pid_t pid = start_child(run_as_nobody, NULL);
 	struct ep_mapping m;
 	struct ep_maps maps;
 
-	(void)state;
 	read_maps(&maps, pid);
 	m = *find_path(&maps, "libc.so");
 	m.start += 4096; /* no such name in map_files */
@@ -359,22 +350,20 @@ static void without_privileges_paths_are_tried_and_checked(void **state)
 	end_child(pid);
 }
 
-static void anonymous_memory_is_no_file(void **state)
+EP_TEST(anonymous_memory_is_no_file)
 {
 	struct ep_mapping m = {.start = 0x1000, .end = 0x2000, .kind = EP_MAPPING_ANON, .path = ""};
 	struct ep_proc_file file;
 
-	(void)state;
 	assert_int_equal(ep_proc_open_mapping(getpid(), &m, &file), -ENOTSUP);
 }
 
-static void a_vdso_is_read(void **state)
+EP_TEST(a_vdso_is_read)
 {
 	pid_t pid = start_child(run_self, NULL);
 	struct ep_vec bytes;
 	struct ep_maps maps;
 
-	(void)state;
 	ep_vec_init(&bytes, 1, 1 << 20);
 	read_maps(&maps, pid);
 	assert_int_equal(ep_proc_read_vdso(pid, find_path(&maps, "[vdso]"), &bytes), 0);
@@ -396,13 +385,12 @@ static uint64_t boottime_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-static void a_process_is_identified(void **state)
+EP_TEST(a_process_is_identified)
 {
 	uint64_t before = boottime_ns() / 10000000 * 10000000;
 	pid_t pid = start_child(run_self, NULL);
 	struct ep_process_info info, self;
 
-	(void)state;
 	assert_int_equal(ep_process_read(pid, &info), 0);
 	assert_int_equal(ep_process_read(getpid(), &self), 0);
 	assert_int_equal(info.pid, pid);
@@ -417,12 +405,11 @@ static void a_process_is_identified(void **state)
 	end_child(pid);
 }
 
-static void odd_names_are_read(void **state)
+EP_TEST(odd_names_are_read)
 {
 	static const char *const names[] = {"a) S 1 (b", ":-) (", "new\nline",	    "back\\n",
 					    "",		 " ",	  "fifteen bytes.."};
 
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(names); i++) {
 		pid_t pid = start_child(run_named, names[i]);
 		struct ep_process_info info;
@@ -446,12 +433,11 @@ static bool has_pid(const struct ep_vec *pids, pid_t pid)
 	return false;
 }
 
-static void processes_and_threads_are_listed(void **state)
+EP_TEST(processes_and_threads_are_listed)
 {
 	pid_t pid = start_child(run_self, NULL);
 	struct ep_vec pids;
 
-	(void)state;
 	ep_vec_init(&pids, sizeof(pid_t), 100000);
 	assert_int_equal(ep_process_list(&pids), 0);
 	assert_true(has_pid(&pids, pid) && has_pid(&pids, getpid()) && has_pid(&pids, 1));
@@ -465,7 +451,7 @@ static void processes_and_threads_are_listed(void **state)
 	end_child(pid);
 }
 
-static void a_process_that_is_gone_says_so(void **state)
+EP_TEST(a_process_that_is_gone_says_so)
 {
 	pid_t pid = start_child(run_self, NULL);
 	char name[EP_PROCESS_COMM_BYTES], id[EP_CONTAINER_ID_BYTES];
@@ -475,7 +461,6 @@ static void a_process_that_is_gone_says_so(void **state)
 	struct ep_mapping m;
 	uint64_t value;
 
-	(void)state;
 	read_maps(&maps, pid);
 	m = *find_path(&maps, "test_proc_live");
 	m.deleted = true; /* the file itself is still there */
@@ -494,13 +479,12 @@ static void a_process_that_is_gone_says_so(void **state)
 
 static const char marker[] = "a string in the target";
 
-static void memory_is_read(void **state)
+EP_TEST(memory_is_read)
 {
 	pid_t pid = start_child(run_named, "memory");
 	uint64_t addr = (uint64_t)(uintptr_t)marker, value;
 	char text[64];
 
-	(void)state;
 	assert_int_equal(ep_memory_read(pid, addr, text, sizeof(marker)), 0);
 	assert_string_equal(text, marker);
 	assert_int_equal(ep_memory_read_u64(pid, addr, &value), 0);
@@ -513,7 +497,7 @@ static void memory_is_read(void **state)
 	end_child(pid);
 }
 
-static void reading_stops_at_unmapped_memory(void **state)
+EP_TEST(reading_stops_at_unmapped_memory)
 {
 	char *two = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	uint64_t addr = (uint64_t)(uintptr_t)two;
@@ -521,7 +505,6 @@ static void reading_stops_at_unmapped_memory(void **state)
 	size_t done;
 	pid_t pid;
 
-	(void)state;
 	memset(two, 'y', 4096);
 	strcpy(two + 4096 - 4, "end");
 	munmap(two + 4096, 4096);
@@ -537,24 +520,7 @@ static void reading_stops_at_unmapped_memory(void **state)
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_file_behind_a_mapping_is_opened),
-		cmocka_unit_test(a_deleted_file_is_opened),
-		cmocka_unit_test(a_memfd_is_opened),
-		cmocka_unit_test(a_process_without_its_main_thread_is_read),
-		cmocka_unit_test(a_file_in_another_mount_namespace_is_opened),
-		cmocka_unit_test(without_privileges_paths_are_tried_and_checked),
-		cmocka_unit_test(anonymous_memory_is_no_file),
-		cmocka_unit_test(a_vdso_is_read),
-		cmocka_unit_test(a_process_is_identified),
-		cmocka_unit_test(odd_names_are_read),
-		cmocka_unit_test(processes_and_threads_are_listed),
-		cmocka_unit_test(a_process_that_is_gone_says_so),
-		cmocka_unit_test(memory_is_read),
-		cmocka_unit_test(reading_stops_at_unmapped_memory),
-	};
-
 	if (argc == 2 && strcmp(argv[0], "child") == 0)
 		ready_and_wait((int)strtol(argv[1], NULL, 10));
-	return cmocka_run_group_tests_name("proc_live", tests, NULL, NULL);
+	return ep_test_run(NULL, NULL);
 }

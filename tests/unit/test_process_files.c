@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Mapping records and the files behind them: which are known, which take a look, which are gone. */
+#include "tests/kit/test.h"
 #include "tests/unit/process_world.h"
 
 #define PID(n)	   (0x500000u + (n))
@@ -64,84 +65,285 @@ static struct ep_place_in_memory *map_once(struct world *w, uint64_t addr,
 
 /* --- what is known --------------------------------------------------------------------------- */
 
-static void roots_file_is_known_by_its_build_id(void **state)
+static const struct ep_executable *executable_at(struct world *w, struct ep_program program,
+						 uint64_t addr)
 {
-	struct world *w = *state;
-	struct world_file file;
-	struct ep_place_in_memory *place;
+	const struct ep_place_in_memory *place;
 
-	NEEDS_ROOT();
-	file = make_copy(0755, 0);
-	assert_true(file.build_id_bytes > 0);
-	world_prepare(w, copy_path);
-	start(w);
-	place = map_once(w, ADDR, &file);
+	world_settle(w);
+	place = world_place(w, program, addr);
 	assert_int_equal(place->state, EP_PLACE_KNOWN);
 	assert_non_null(place->executable);
-	assert_int_equal(ep_processes_stats(w->processes).files_asked, 0);
-	assert_int_equal(ep_processes_stats(w->processes).mappings_placed, 1);
+	return place->executable;
 }
 
-static void roots_file_is_known_by_its_inode(void **state)
+static void assert_asked(struct world *w, uint64_t files)
 {
-	struct world *w = *state;
-	struct world_file file;
-	struct ep_place_in_memory *place;
+	assert_int_equal(ep_processes_stats(w->processes).files_asked, files);
+}
 
-	NEEDS_ROOT();
-	file = without_build_id(make_copy(0755, 0));
+/* One look in its first mount namespace, one in the next: `other` runs in that. */
+static void one_look_in_each_namespace(struct world *w, struct world_file file)
+{
+	struct ep_program other = {.pid = PID(2), .image = 1, .start_ns = 2000000000};
+	const struct ep_executable *executable;
+
 	start(w);
 	assert_int_equal(map_once(w, ADDR, &file)->state, EP_PLACE_ASKED);
-	world_settle(w);
-	assert_non_null(world_place(w, prog, ADDR)->executable);
-	place = map_once(w, 2 * ADDR, &file);
-	assert_int_equal(place->state, EP_PLACE_KNOWN);
-	assert_ptr_equal(place->executable, world_place(w, prog, ADDR)->executable);
-	assert_int_equal(ep_processes_stats(w->processes).files_asked, 1);
-	file.generation++;
-	assert_int_equal(map_once(w, 3 * ADDR, &file)->state, EP_PLACE_ASKED);
-	world_settle(w);
+	executable = executable_at(w, prog, ADDR);
+	assert_int_equal(map_once(w, 2 * ADDR, &file)->state, EP_PLACE_KNOWN);
+	assert_ptr_equal(executable_at(w, prog, 2 * ADDR), executable);
+	assert_asked(w, 2); /* the second look comes later */
+	w->mount_ns = 2;
+	world_exec(w, world_now(), other, "other");
+	world_map(w, world_now(), other.pid, ADDR, &file);
+	assert_int_equal(world_place(w, other, ADDR)->state, EP_PLACE_ASKED);
+	assert_ptr_equal(executable_at(w, other, ADDR), executable);
+	world_map(w, world_now(), other.pid, 2 * ADDR, &file);
+	assert_int_equal(world_place(w, other, 2 * ADDR)->state, EP_PLACE_KNOWN);
+	assert_int_equal(ep_processes_executables_stats(w->processes)->analysed, 1);
 }
 
-/* Anybody can write libc's build id into a file, and change that one tomorrow. */
-static void untrusted_file_takes_a_look_each_time(struct world *w, struct world_file file)
+EP_TEST_WITH(file_with_a_build_id, world_open, world_close)
 {
+	struct world_file file = make_copy(0755, geteuid());
+
+	assert_true(file.build_id_bytes > 0);
+	one_look_in_each_namespace(*state, file);
+}
+
+EP_TEST_WITH(file_without_a_build_id, world_open, world_close)
+{
+	one_look_in_each_namespace(*state, without_build_id(make_copy(0755, geteuid())));
+}
+
+EP_TEST_WITH(another_users_file, world_open, world_close)
+{
+	NEEDS_ROOT();
+	one_look_in_each_namespace(*state, make_copy(0775, NOBODY));
+}
+
+EP_TEST_WITH(another_generation_takes_a_look, world_open, world_close)
+{
+	struct world *w = *state;
+	struct world_file file = without_build_id(make_copy(0755, geteuid()));
+
 	start(w);
 	(void)map_once(w, ADDR, &file);
-	world_settle(w);
-	assert_non_null(world_place(w, prog, ADDR)->executable);
-	assert_int_equal(ep_processes_executables_stats(w->processes)->analysed, 1);
+	(void)executable_at(w, prog, ADDR);
+	file.generation++;
 	assert_int_equal(map_once(w, 2 * ADDR, &file)->state, EP_PLACE_ASKED);
 	world_settle(w);
-	assert_ptr_equal(world_place(w, prog, 2 * ADDR)->executable,
-			 world_place(w, prog, ADDR)->executable);
-	assert_int_equal(ep_processes_executables_stats(w->processes)->analysed, 1);
-	assert_int_equal(ep_processes_stats(w->processes).files_asked, 2);
-	assert_int_equal(ep_processes_stats(w->processes).files_found, 2);
 }
 
-static void another_users_file(void **state)
+EP_TEST_WITH(without_a_namespace_each_mapping_takes_a_look, world_open, world_close)
 {
-	NEEDS_ROOT();
-	untrusted_file_takes_a_look_each_time(*state, make_copy(0755, NOBODY));
+	struct world *w = *state;
+	struct world_file file = make_copy(0755, geteuid());
+
+	w->mount_ns = 0;
+	start(w);
+	for (uint64_t i = 1; i <= 3; i++) {
+		assert_int_equal(map_once(w, i * ADDR, &file)->state, EP_PLACE_ASKED);
+		(void)executable_at(w, prog, i * ADDR);
+	}
+	assert_asked(w, 3);
 }
 
-static void file_a_group_may_write(void **state)
+EP_TEST_WITH(look_is_believed_for_a_second, world_open, world_close)
 {
-	NEEDS_ROOT();
-	untrusted_file_takes_a_look_each_time(*state, make_copy(0775, 0));
+	struct world *w = *state;
+	struct world_file file = make_copy(0755, geteuid());
+
+	start(w);
+	(void)map_once(w, ADDR, &file);
+	(void)executable_at(w, prog, ADDR);
+	for (uint64_t i = 2; i <= 100; i++)
+		assert_int_equal(map_once(w, i * ADDR, &file)->state, EP_PLACE_KNOWN);
+	assert_asked(w, 2);
+	world_map(w, world_now() + EP_HINT_FRESH_NS, prog.pid, 101 * ADDR, &file);
+	assert_int_equal(world_place(w, prog, 101 * ADDR)->state, EP_PLACE_ASKED);
+	world_settle(w);
 }
 
-static void another_users_file_without_a_build_id(void **state)
+EP_TEST_WITH(look_that_fails_leaves_what_a_build_id_tells, world_open, world_close)
 {
-	NEEDS_ROOT();
-	untrusted_file_takes_a_look_each_time(*state,
-					      without_build_id(make_copy(0755, NOBODY)));
+	struct world *w = *state;
+	struct world_file file = make_copy(0755, geteuid());
+	const struct ep_executable *executable;
+
+	start(w);
+	(void)map_once(w, ADDR, &file);
+	executable = executable_at(w, prog, ADDR);
+	assert_int_equal(unlink(copy_path), 0);
+	world_map(w, world_now() + EP_HINT_FRESH_NS, prog.pid, 2 * ADDR, &file);
+	world_exit(w, world_now() + 2 * EP_HINT_FRESH_NS, prog);
+	assert_ptr_equal(executable_at(w, prog, 2 * ADDR), executable);
+}
+
+/* --- what is another ------------------------------------------------------------------------- */
+
+/* Other code, with the build id and the rules that our own file has. */
+static void change_code(const char *path)
+{
+	char *bytes;
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+	struct stat st;
+
+	assert_true(fd >= 0 && fstat(fd, &st) == 0);
+	bytes = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	assert_ptr_not_equal(bytes, MAP_FAILED);
+	/* The end of a section that nobody reads here: .comment and what follows it. */
+	bytes[st.st_size - 1] ^= 1;
+	munmap(bytes, (size_t)st.st_size);
+	close(fd);
+}
+
+/* A container's root has made a library that has libc's build id, at libc's path. */
+EP_TEST_WITH(other_code_with_its_build_id, world_open, world_close)
+{
+	struct world *w = *state;
+	struct ep_program other = {.pid = PID(2), .image = 1, .start_ns = 2000000000};
+	struct world_file file = make_copy(0755, geteuid()), evil;
+	const struct ep_executable *executable, *found;
+
+	copy_file(own_path, other_path, 0755);
+	change_code(other_path);
+	evil = world_file(other_path);
+	assert_memory_equal(evil.build_id, file.build_id, file.build_id_bytes);
+	world_prepare(w, copy_path);
+	start(w);
+	(void)map_once(w, ADDR, &file);
+	executable = executable_at(w, prog, ADDR);
+	assert_string_equal(executable->path, copy_path);
+	w->mount_ns = 2;
+	world_exec(w, world_now(), other, "other");
+	world_map(w, world_now(), other.pid, ADDR, &evil);
+	assert_int_equal(world_place(w, other, ADDR)->state, EP_PLACE_ASKED);
+	found = executable_at(w, other, ADDR);
+	assert_string_equal(found->path, other_path);
+	assert_string_equal(found->build_id, executable->build_id);
+	/* Whoever comes last, each has its own. */
+	(void)map_once(w, 2 * ADDR, &file);
+	assert_ptr_equal(executable_at(w, prog, 2 * ADDR), executable);
+	assert_ptr_equal(executable_at(w, prog, ADDR), executable);
+}
+
+static struct ep_program next_program(struct world *w, uint64_t time_ns)
+{
+	struct ep_program program = {.pid = PID(10), .image = 1, .start_ns = 3000000000};
+
+	world_exec(w, time_ns, program, "next");
+	return program;
+}
+
+/* As `cp` does: the inode stays. */
+static void overwrite(const char *path)
+{
+	static const char text[] = "no program";
+	int fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, sizeof(text)), sizeof(text));
+	close(fd);
+}
+
+EP_TEST_WITH(file_that_is_overwritten_is_another, world_open, world_close)
+{
+	struct world *w = *state;
+	struct world_file file = without_build_id(make_copy(0755, geteuid()));
+	const struct ep_executable *executable;
+	struct ep_program next;
+	uint64_t later_ns;
+
+	start(w);
+	(void)map_once(w, ADDR, &file);
+	executable = executable_at(w, prog, ADDR);
+	assert_non_null(executable->text);
+	overwrite(copy_path);
+	later_ns = world_now() + EP_HINT_FRESH_NS;
+	next = next_program(w, later_ns);
+	world_map(w, later_ns, next.pid, ADDR, &file);
+	assert_ptr_not_equal(executable_at(w, next, ADDR), executable);
+	assert_null(executable_at(w, next, ADDR)->text);
+	/* It is one inode: who mapped it before maps that, too. */
+	assert_ptr_equal(executable_at(w, prog, ADDR), executable_at(w, next, ADDR));
+}
+
+/* Within the second it is believed; the look at its end finds out. */
+EP_TEST_WITH(look_that_follows_corrects_what_was_believed, world_open, world_close)
+{
+	struct world *w = *state;
+	struct world_file file = without_build_id(make_copy(0755, geteuid()));
+	const struct ep_executable *executable;
+	struct ep_program next;
+	uint64_t end_ns;
+
+	start(w);
+	(void)map_once(w, ADDR, &file);
+	executable = executable_at(w, prog, ADDR);
+	end_ns = world_now() + EP_HINT_FRESH_NS + EP_NS_PER_SEC / 10;
+	overwrite(copy_path);
+	next = next_program(w, world_now());
+	world_map(w, world_now(), next.pid, ADDR, &file);
+	assert_ptr_equal(executable_at(w, next, ADDR), executable);
+	while (world_place(w, next, ADDR)->executable == executable && world_now() < end_ns)
+		uv_run(&w->loop, UV_RUN_ONCE);
+	assert_ptr_not_equal(executable_at(w, next, ADDR), executable);
+}
+
+/* Two roots in one namespace: a look in one of them says nothing of the other. */
+EP_TEST_WITH(hint_that_is_contested_is_believed_no_more, world_open, world_close)
+{
+	struct world *w = *state;
+	struct world_file file = make_copy(0755, geteuid());
+	const struct ep_executable *executable, *other;
+	struct ep_program next;
+	uint64_t later_ns;
+
+	start(w);
+	(void)map_once(w, ADDR, &file);
+	executable = executable_at(w, prog, ADDR);
+	copy_file(own_path, other_path, 0755);
+	change_code(other_path);
+	assert_int_equal(rename(other_path, copy_path), 0);
+	later_ns = world_now() + EP_HINT_FRESH_NS;
+	next = next_program(w, later_ns);
+	world_map(w, later_ns, next.pid, ADDR, &file);
+	other = executable_at(w, next, ADDR);
+	assert_ptr_not_equal(other, executable);
+	assert_ptr_equal(executable_at(w, prog, ADDR), executable);
+	for (uint64_t i = 2; i <= 4; i++) {
+		world_map(w, later_ns, next.pid, i * ADDR, &file);
+		assert_int_equal(world_place(w, next, i * ADDR)->state, EP_PLACE_ASKED);
+		assert_ptr_equal(executable_at(w, next, i * ADDR), other);
+	}
+}
+
+EP_TEST_WITH(equal_files_share_their_tables, world_open, world_close)
+{
+	struct world *w = *state;
+	struct world_file file = make_copy(0755, geteuid()), other;
+	const struct ep_delta_store_segment *a, *b;
+	size_t used;
+
+	copy_file(own_path, other_path, 0755);
+	other = world_file(other_path);
+	start(w);
+	(void)map_once(w, ADDR, &file);
+	assert_int_equal(ep_delta_store_text_segments(executable_at(w, prog, ADDR)->text, &a), 1);
+	used = ep_delta_store_used_bytes(w->store);
+	(void)map_once(w, 2 * ADDR, &other);
+	assert_int_equal(ep_delta_store_text_segments(executable_at(w, prog, 2 * ADDR)->text, &b),
+			 1);
+	assert_ptr_not_equal(executable_at(w, prog, ADDR), executable_at(w, prog, 2 * ADDR));
+	assert_int_equal(a->pages, b->pages);
+	assert_true(ep_delta_store_used_bytes(w->store) < used + 4096);
 }
 
 /* --- what is gone ---------------------------------------------------------------------------- */
 
-static void sample_of_a_file_that_is_gone_is_not_held(void **state)
+EP_TEST_WITH(sample_of_a_file_that_is_gone_is_not_held, world_open, world_close)
 {
 	struct world *w = *state;
 	struct world_file file = make_copy(0755, geteuid());
@@ -166,7 +368,7 @@ static void another_file_under_its_path_is_not_taken(struct world *w, struct wor
 	assert_int_equal(ep_processes_stats(w->processes).files_found, 0);
 }
 
-static void another_inode_under_its_path(void **state)
+EP_TEST_WITH(another_inode_under_its_path, world_open, world_close)
 {
 	struct world_file file = without_build_id(make_copy(0755, geteuid()));
 
@@ -175,7 +377,7 @@ static void another_inode_under_its_path(void **state)
 	another_file_under_its_path_is_not_taken(*state, file);
 }
 
-static void another_generation_of_its_inode(void **state)
+EP_TEST_WITH(another_generation_of_its_inode, world_open, world_close)
 {
 	struct world_file file = without_build_id(make_copy(0755, geteuid()));
 	unsigned int generation = 0;
@@ -188,7 +390,7 @@ static void another_generation_of_its_inode(void **state)
 	another_file_under_its_path_is_not_taken(*state, file);
 }
 
-static void another_build_id_under_its_path(void **state)
+EP_TEST_WITH(another_build_id_under_its_path, world_open, world_close)
 {
 	struct world_file file = make_copy(0755, geteuid());
 
@@ -197,7 +399,7 @@ static void another_build_id_under_its_path(void **state)
 }
 
 /* Whose root is our own, and the mapper is gone. */
-static void file_is_found_in_the_parents_root(void **state)
+EP_TEST_WITH(file_is_found_in_the_parents_root, world_open, world_close)
 {
 	struct world *w = *state;
 	struct world_file file = make_copy(0755, geteuid());
@@ -227,7 +429,7 @@ static void file_is_found_in_the_parents_root(void **state)
 /* --- whose answer it is ---------------------------------------------------------------------- */
 
 /* All of them were forked while the file was looked at. */
-static void children_and_theirs_get_the_answer(void **state)
+EP_TEST_WITH(children_and_theirs_get_the_answer, world_open, world_close)
 {
 	struct world *w = *state;
 	struct world_file file = make_copy(0755, geteuid());
@@ -250,7 +452,7 @@ static void children_and_theirs_get_the_answer(void **state)
 }
 
 /* What it asks for itself is not answered by what its parent asks. */
-static void child_that_executed_something_waits_for_its_own(void **state)
+EP_TEST_WITH(child_that_executed_something_waits_for_its_own, world_open, world_close)
 {
 	struct world *w = *state;
 	struct world_file file = make_copy(0755, geteuid());
@@ -274,7 +476,7 @@ static void child_that_executed_something_waits_for_its_own(void **state)
 	assert_non_null(world_place(w, child, ADDR)->executable);
 }
 
-static void place_that_is_cut_gets_its_answer(void **state)
+EP_TEST_WITH(place_that_is_cut_gets_its_answer, world_open, world_close)
 {
 	struct world *w = *state;
 	struct world_file file = make_copy(0755, geteuid());
@@ -296,7 +498,7 @@ static void place_that_is_cut_gets_its_answer(void **state)
 	assert_true(ep_process_is_settled(world_process(w, prog)));
 }
 
-static void place_that_is_gone_is_waited_for_no_more(void **state)
+EP_TEST_WITH(place_that_is_gone_is_waited_for_no_more, world_open, world_close)
 {
 	struct world *w = *state;
 	struct world_file file = make_copy(0755, geteuid());
@@ -309,7 +511,7 @@ static void place_that_is_gone_is_waited_for_no_more(void **state)
 	assert_null(world_place(w, prog, ADDR)->executable);
 }
 
-static void one_file_mapped_over_and_over_is_one_question(void **state)
+EP_TEST_WITH(one_file_mapped_over_and_over_is_one_question, world_open, world_close)
 {
 	struct world *w = *state;
 	struct world_file file = make_copy(0755, geteuid());
@@ -330,7 +532,7 @@ static void one_file_mapped_over_and_over_is_one_question(void **state)
 	assert_true(ep_process_is_settled(world_process(w, child)));
 }
 
-static void more_files_than_may_wait(void **state)
+EP_TEST_WITH(more_files_than_may_wait, world_open, world_close)
 {
 	struct world *w = *state;
 	struct world_file file = make_copy(0755, geteuid());
@@ -347,7 +549,7 @@ static void more_files_than_may_wait(void **state)
 }
 
 /* Jobs are under way: nothing of them may be left. */
-static void stop_while_files_are_looked_at(void **state)
+EP_TEST_WITH(stop_while_files_are_looked_at, world_open, world_close)
 {
 	struct world *w = *state;
 	struct world_file file = make_copy(0755, geteuid());
@@ -362,26 +564,5 @@ static void stop_while_files_are_looked_at(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, world_open, world_close)
-	const struct CMUnitTest tests[] = {
-		TEST(roots_file_is_known_by_its_build_id),
-		TEST(roots_file_is_known_by_its_inode),
-		TEST(another_users_file),
-		TEST(file_a_group_may_write),
-		TEST(another_users_file_without_a_build_id),
-		TEST(sample_of_a_file_that_is_gone_is_not_held),
-		TEST(another_inode_under_its_path),
-		TEST(another_generation_of_its_inode),
-		TEST(another_build_id_under_its_path),
-		TEST(file_is_found_in_the_parents_root),
-		TEST(children_and_theirs_get_the_answer),
-		TEST(child_that_executed_something_waits_for_its_own),
-		TEST(place_that_is_cut_gets_its_answer),
-		TEST(place_that_is_gone_is_waited_for_no_more),
-		TEST(one_file_mapped_over_and_over_is_one_question),
-		TEST(more_files_than_may_wait),
-		TEST(stop_while_files_are_looked_at),
-	};
-
-	return cmocka_run_group_tests(tests, find_files, remove_files);
+	return ep_test_run(find_files, remove_files);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The process manager: records in, descriptions, places and what BPF is told out. */
+#include "tests/kit/test.h"
 #include "tests/unit/process_world.h"
 
 /* Pids that no machine has: pid_max is at most 2^22 (include/linux/threads.h). */
@@ -30,7 +31,7 @@ static void map_named(struct world *w, uint64_t time_ns, uint32_t pid, uint64_t 
 
 /* --- one life -------------------------------------------------------------------------------- */
 
-static void a_life_in_order(void **state)
+EP_TEST_WITH(a_life_in_order, world_open, world_close)
 {
 	struct world *w = *state;
 	uint64_t t = world_now();
@@ -53,7 +54,7 @@ static void a_life_in_order(void **state)
 	assert_null(world_live(w, tool.pid));
 }
 
-static void names_stay_for_a_while_if_it_was_sampled(void **state)
+EP_TEST_WITH(names_stay_for_a_while_if_it_was_sampled, world_open, world_close)
 {
 	struct world *w = *state;
 	uint64_t t = world_now() - 5 * EP_NS_PER_SEC;
@@ -75,7 +76,7 @@ static void names_stay_for_a_while_if_it_was_sampled(void **state)
 	assert_int_equal(ep_processes_stats(w->processes).ended, 0);
 }
 
-static void nothing_is_let_go_before_it_was_all_heard_of(void **state)
+EP_TEST_WITH(nothing_is_let_go_before_it_was_all_heard_of, world_open, world_close)
 {
 	struct world *w = *state;
 	uint64_t t = world_now() - 5 * EP_NS_PER_SEC;
@@ -89,7 +90,7 @@ static void nothing_is_let_go_before_it_was_all_heard_of(void **state)
 
 /* --- across an exec -------------------------------------------------------------------------- */
 
-static void late_sample_is_the_old_images(void **state)
+EP_TEST_WITH(late_sample_is_the_old_images, world_open, world_close)
 {
 	struct world *w = *state;
 	uint64_t t = world_now();
@@ -103,7 +104,7 @@ static void late_sample_is_the_old_images(void **state)
 	assert_ptr_equal(world_live(w, tool.pid), world_process(w, tool));
 }
 
-static void early_sample_gets_its_name_with_the_exec(void **state)
+EP_TEST_WITH(early_sample_gets_its_name_with_the_exec, world_open, world_close)
 {
 	struct world *w = *state;
 	uint64_t t = world_now();
@@ -120,7 +121,7 @@ static void early_sample_gets_its_name_with_the_exec(void **state)
 }
 
 /* One that was there before us: nobody knew its image, so the sample seemed to be of what we knew. */
-static void exec_after_its_sample_renames_what_was_scanned(void **state)
+EP_TEST_WITH(exec_after_its_sample_renames_what_was_scanned, world_open, world_close)
 {
 	struct world *w = *state;
 	struct ep_program any = {.pid = PID(2), .image = EP_IMAGE_ANY, .start_ns = 2000 * MS};
@@ -140,7 +141,7 @@ static void exec_after_its_sample_renames_what_was_scanned(void **state)
 
 /* --- pids that are used again ---------------------------------------------------------------- */
 
-static void pid_is_used_again_without_an_exit(void **state)
+EP_TEST_WITH(pid_is_used_again_without_an_exit, world_open, world_close)
 {
 	struct world *w = *state;
 	struct ep_program second = {.pid = child.pid, .image = 1, .start_ns = 9000 * MS};
@@ -161,7 +162,7 @@ static void pid_is_used_again_without_an_exit(void **state)
 	world_settle(w);
 }
 
-static void exit_of_the_one_before_ends_nobody(void **state)
+EP_TEST_WITH(exit_of_the_one_before_ends_nobody, world_open, world_close)
 {
 	struct world *w = *state;
 	struct ep_program second = {.pid = child.pid, .image = 1, .start_ns = 9000 * MS};
@@ -176,7 +177,7 @@ static void exit_of_the_one_before_ends_nobody(void **state)
 
 /* --- forked children and BPF's rows ---------------------------------------------------------- */
 
-static void child_shares_its_parents_rows(void **state)
+EP_TEST_WITH(child_shares_its_parents_rows, world_open, world_close)
 {
 	struct world *w = *state;
 	uint64_t t = world_now();
@@ -198,7 +199,7 @@ static void child_shares_its_parents_rows(void **state)
 	assert_int_equal(ep_delta_store_used_bytes(w->store), used);
 }
 
-static void child_gets_its_own_if_the_parents_are_newer(void **state)
+EP_TEST_WITH(child_gets_its_own_if_the_parents_are_newer, world_open, world_close)
 {
 	struct world *w = *state;
 	uint64_t t = world_now(), forked_ns;
@@ -215,7 +216,7 @@ static void child_gets_its_own_if_the_parents_are_newer(void **state)
 }
 
 /* What BPF copied at the fork are the parent's rows: nobody would keep them for the child. */
-static void child_that_is_refused_has_no_rows(void **state)
+EP_TEST_WITH(child_that_is_refused_has_no_rows, world_open, world_close)
 {
 	struct world *w = *state;
 	uint64_t t = world_now();
@@ -227,7 +228,7 @@ static void child_that_is_refused_has_no_rows(void **state)
 	assert_null(world_proc(w, child.pid));
 }
 
-static void exit_before_the_rows_are_written(void **state)
+EP_TEST_WITH(exit_before_the_rows_are_written, world_open, world_close)
 {
 	struct world *w = *state;
 	uint64_t t = world_now();
@@ -247,7 +248,7 @@ static void exit_before_the_rows_are_written(void **state)
 
 /* --- limits ---------------------------------------------------------------------------------- */
 
-static void more_processes_than_there_may_be(void **state)
+EP_TEST_WITH(more_processes_than_there_may_be, world_open, world_close)
 {
 	struct world *w = *state;
 	uint64_t t = world_now();
@@ -267,22 +268,5 @@ static void more_processes_than_there_may_be(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, world_open, world_close)
-	const struct CMUnitTest tests[] = {
-		TEST(a_life_in_order),
-		TEST(names_stay_for_a_while_if_it_was_sampled),
-		TEST(nothing_is_let_go_before_it_was_all_heard_of),
-		TEST(late_sample_is_the_old_images),
-		TEST(early_sample_gets_its_name_with_the_exec),
-		TEST(exec_after_its_sample_renames_what_was_scanned),
-		TEST(pid_is_used_again_without_an_exit),
-		TEST(exit_of_the_one_before_ends_nobody),
-		TEST(child_shares_its_parents_rows),
-		TEST(child_gets_its_own_if_the_parents_are_newer),
-		TEST(child_that_is_refused_has_no_rows),
-		TEST(exit_before_the_rows_are_written),
-		TEST(more_processes_than_there_may_be),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return ep_test_run(NULL, NULL);
 }

@@ -5,19 +5,16 @@
 #include "core/replay/core_file.h"
 #include "core/replay/fixture.h"
 #include "core/replay/replay.h"
+#include "tests/kit/test.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 static const char *core_x86_64, *core_aarch64; /* from the command line */
 
@@ -67,13 +64,12 @@ static struct ep_fixture *make_fixture(void)
 	return fixture;
 }
 
-static void what_was_written_is_read(void **state)
+EP_TEST(what_was_written_is_read)
 {
 	struct ep_fixture *fixture = make_fixture(), *again = NULL;
 	struct ep_vec bytes;
 	uint64_t word;
 
-	(void)state;
 	ep_vec_init(&bytes, 1, EP_FIXTURE_MAX_BYTES);
 	assert_int_equal(ep_fixture_encode(fixture, &bytes), 0);
 	assert_int_equal(ep_fixture_decode(bytes.data, bytes.len, &again), 0);
@@ -115,7 +111,7 @@ static struct ep_fixture *written_and_read(struct ep_fixture *fixture)
 	return again;
 }
 
-static void inlined_functions_are_lines_of_the_text(void **state)
+EP_TEST(inlined_functions_are_lines_of_the_text)
 {
 	ep_cleanup(ep_fixture_freep) struct ep_fixture *fixture = make_fixture();
 	struct ep_elf_segment segment = {.va = 0x1000, .mem_bytes = 0x2000, .file_bytes = 0x2000,
@@ -123,7 +119,6 @@ static void inlined_functions_are_lines_of_the_text(void **state)
 	struct ep_replay *replay = NULL;
 	struct ep_vec text;
 
-	(void)state;
 	ep_vec_at(&fixture->mappings, struct ep_fixture_mapping, 0)->prot |= PROT_EXEC;
 	assert_int_equal(ep_vec_append(&ep_vec_at(&fixture->executables,
 						  struct ep_fixture_executable, 0)->segments,
@@ -146,12 +141,11 @@ static void inlined_functions_are_lines_of_the_text(void **state)
 }
 
 /* Cut anywhere, or with one byte changed: refused, or taken as something that is sound. */
-static void broken_fixtures_do_no_harm(void **state)
+EP_TEST(broken_fixtures_do_no_harm)
 {
 	struct ep_fixture *fixture = make_fixture(), *again = NULL;
 	struct ep_vec bytes, plain;
 
-	(void)state;
 	add_name(fixture, 0x1234, "inner", "toy.x", 7);
 	ep_vec_init(&bytes, 1, EP_FIXTURE_MAX_BYTES);
 	ep_vec_init(&plain, 1, EP_FIXTURE_MAX_BYTES);
@@ -177,13 +171,12 @@ static void broken_fixtures_do_no_harm(void **state)
 	ep_vec_fini(&plain);
 }
 
-static void mappings_must_ascend(void **state)
+EP_TEST(mappings_must_ascend)
 {
 	struct ep_fixture *fixture = make_fixture(), *again = NULL;
 	struct ep_fixture_mapping over = {.start = 0x2000, .end = 0x4000, .path = ""};
 	struct ep_vec bytes;
 
-	(void)state;
 	ep_vec_init(&bytes, 1, EP_FIXTURE_MAX_BYTES);
 	assert_int_equal(ep_vec_append(&fixture->mappings, &over, 1), 0);
 	assert_int_equal(ep_fixture_encode(fixture, &bytes), 0);
@@ -207,7 +200,7 @@ static int read_again(const struct ep_fixture *fixture)
 }
 
 /* Names that do not ascend, are others than asked for, too long, or cut off. */
-static void symbols_must_be_as_a_file_gives_them(void **state)
+EP_TEST(symbols_must_be_as_a_file_gives_them)
 {
 	static const struct {
 		const char *prefix, *name;
@@ -219,7 +212,6 @@ static void symbols_must_be_as_a_file_gives_them(void **state)
 	char long_name[600] = "";
 	struct ep_fixture *fixture;
 
-	(void)state;
 	memset(long_name, 'a', sizeof(long_name) - 1);
 	for (size_t i = 0; i <= EP_LEN(rows); i++) {
 		struct ep_fixture_executable *executable;
@@ -253,12 +245,11 @@ static void open_core(const char *path, struct ep_core_file *core)
 	assert_int_equal(core->vdso_addr, 0x20000);
 }
 
-static void core_of_x86_64(void **state)
+EP_TEST(core_of_x86_64)
 {
 	const struct ep_replay_thread *thread;
 	struct ep_core_file core;
 
-	(void)state;
 	open_core(core_x86_64, &core);
 	thread = ep_vec_at(&core.threads, struct ep_replay_thread, 1);
 	assert_int_equal(thread->tid, 1002);
@@ -273,12 +264,11 @@ static void core_of_x86_64(void **state)
 	ep_core_file_close(&core);
 }
 
-static void core_of_aarch64(void **state)
+EP_TEST(core_of_aarch64)
 {
 	const struct ep_replay_thread *thread;
 	struct ep_core_file core;
 
-	(void)state;
 	open_core(core_aarch64, &core);
 	thread = ep_vec_at(&core.threads, struct ep_replay_thread, 0);
 	assert_int_equal(thread->regs[29], 0x1000 + 29);
@@ -289,13 +279,12 @@ static void core_of_aarch64(void **state)
 	ep_core_file_close(&core);
 }
 
-static void core_memory_and_files(void **state)
+EP_TEST(core_memory_and_files)
 {
 	const struct ep_core_load *load;
 	struct ep_core_file core;
 	uint8_t bytes[16];
 
-	(void)state;
 	open_core(core_x86_64, &core);
 	assert_int_equal(ep_core_file_read(&core, 0x20ff0, bytes, 16), 0);
 	assert_int_equal(bytes[15], 0x22);
@@ -313,11 +302,10 @@ static void core_memory_and_files(void **state)
 	ep_core_file_close(&core);
 }
 
-static void other_files_are_no_cores(void **state)
+EP_TEST(other_files_are_no_cores)
 {
 	struct ep_core_file core;
 
-	(void)state;
 	assert_int_equal(ep_core_file_open(open("/proc/self/exe", O_RDONLY), &core), -EBADMSG);
 	assert_int_equal(ep_core_file_open(open("/dev/null", O_RDONLY), &core), -EBADMSG);
 }
@@ -343,7 +331,7 @@ static void wait_a_little(void)
 }
 
 /* It is stopped for a moment, keeps running, and its fixture gives the stack that was seen. */
-static void a_captured_process_runs_on(void **state)
+EP_TEST(a_captured_process_runs_on)
 {
 	volatile uint64_t *counter =
 		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -353,7 +341,6 @@ static void a_captured_process_runs_on(void **state)
 	uint64_t before;
 	int r;
 
-	(void)state;
 	wait_a_little();
 	r = ep_capture_run(&options, &result, reason);
 	before = *counter;
@@ -372,13 +359,12 @@ static void a_captured_process_runs_on(void **state)
 	ep_capture_result_fini(&result);
 }
 
-static void no_process_no_fixture(void **state)
+EP_TEST(no_process_no_fixture)
 {
 	char reason[EP_CAPTURE_REASON_BYTES] = "";
 	struct ep_capture_result result = {0};
 	struct ep_capture_options options = {.pid = fork()};
 
-	(void)state;
 	if (options.pid == 0)
 		_exit(0);
 	waitpid(options.pid, NULL, 0);
@@ -390,23 +376,9 @@ static void no_process_no_fixture(void **state)
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_was_written_is_read),
-		cmocka_unit_test(inlined_functions_are_lines_of_the_text),
-		cmocka_unit_test(broken_fixtures_do_no_harm),
-		cmocka_unit_test(mappings_must_ascend),
-		cmocka_unit_test(symbols_must_be_as_a_file_gives_them),
-		cmocka_unit_test(core_of_x86_64),
-		cmocka_unit_test(core_of_aarch64),
-		cmocka_unit_test(core_memory_and_files),
-		cmocka_unit_test(other_files_are_no_cores),
-		cmocka_unit_test(a_captured_process_runs_on),
-		cmocka_unit_test(no_process_no_fixture),
-	};
-
 	if (argc != 3)
 		return 2;
 	core_x86_64 = argv[1];
 	core_aarch64 = argv[2];
-	return cmocka_run_group_tests_name("replay", tests, NULL, NULL);
+	return ep_test_run(NULL, NULL);
 }

@@ -2,12 +2,9 @@
 /* What languages say is theirs, in the rows that BPF searches and behind them. */
 #include "core/process/places.h"
 #include "core/process/rows.h"
+#include "tests/kit/test.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
 
 /* Rows of two mappings; the second one's pages are not analysed. */
 static const struct ep_row plain[] = {
@@ -23,7 +20,7 @@ static void mark(const struct ep_range *ranges, size_t n, struct ep_vec *marked)
 	assert_int_equal(ep_rows_mark(&rows, ranges, n, 9, marked), 0);
 }
 
-static void marked_rows_are_cut_at_the_borders_of_ranges(void **state)
+EP_TEST(marked_rows_are_cut_at_the_borders_of_ranges)
 {
 	const struct ep_range ranges[] = {
 		{.start = 0x8000, .end = 0x9000},
@@ -33,7 +30,6 @@ static void marked_rows_are_cut_at_the_borders_of_ranges(void **state)
 	const struct ep_row *row;
 	struct ep_vec marked;
 
-	(void)state;
 	mark(ranges, 3, &marked);
 	row = marked.data;
 	assert_int_equal(marked.len, 7);
@@ -61,14 +57,13 @@ static void marked_rows_are_cut_at_the_borders_of_ranges(void **state)
 	ep_vec_fini(&marked);
 }
 
-static void what_one_language_has_another_does_not_take(void **state)
+EP_TEST(what_one_language_has_another_does_not_take)
 {
 	const struct ep_range first = {.start = 0x10000, .end = 0x11000};
 	const struct ep_range second = {.start = 0x10000, .end = 0x12000};
 	struct ep_vec once, twice;
 	const struct ep_row *row;
 
-	(void)state;
 	mark(&first, 1, &once);
 	ep_vec_init(&twice, sizeof(struct ep_row), 16);
 	assert_int_equal(ep_rows_mark(&once, &second, 1, 11, &twice), 0);
@@ -81,7 +76,7 @@ static void what_one_language_has_another_does_not_take(void **state)
 }
 
 /* A reserved heap: rows of its committed parts, of another's memory, and of none are there or not. */
-static void exact_ranges_need_no_mapping(void **state)
+EP_TEST(exact_ranges_need_no_mapping)
 {
 	static const struct ep_row committed[] = {
 		{.start = 0x12000, .end = 0x13000, .pages = EP_PAGES_ABSENT},
@@ -93,7 +88,6 @@ static void exact_ranges_need_no_mapping(void **state)
 	const uint32_t owner = 9u << EP_ROW_SLOT_SHIFT | EP_ROW_ENTER;
 	struct ep_vec marked;
 
-	(void)state;
 	for (uint32_t n = 0; n <= 3; n++) {
 		const struct ep_row *row;
 
@@ -117,7 +111,7 @@ static void exact_ranges_need_no_mapping(void **state)
 }
 
 /* Of rows 0, 1 and 3 the file is the same one; 0x2000 to 0x2800 of it is entered in the first. */
-static void code_is_entered_in_each_mapping_of_its_file(void **state)
+EP_TEST(code_is_entered_in_each_mapping_of_its_file)
 {
 	static const struct ep_row mapped[] = {
 		{.start = 0x10000, .end = 0x11000, .va = 0x1800, .executable = 5, .pages = 100},
@@ -147,7 +141,6 @@ static void code_is_entered_in_each_mapping_of_its_file(void **state)
 	};
 	const struct ep_row *row;
 
-	(void)state;
 	ep_vec_init(&marked, sizeof(struct ep_row), 16);
 	assert_int_equal(ep_rows_mark(&rows, ranges, 2, 9, &marked), 0);
 	assert_int_equal(marked.len, EP_LEN(wanted));
@@ -163,7 +156,7 @@ static void code_is_entered_in_each_mapping_of_its_file(void **state)
 }
 
 /* The second one's range is around what the first one has, which enters some of it and marks some. */
-static void code_of_two_languages_stays_with_the_first_in_each_mapping(void **state)
+EP_TEST(code_of_two_languages_stays_with_the_first_in_each_mapping)
 {
 	static const struct ep_row mapped[] = {
 		{.start = 0x10000, .end = 0x14000, .va = 0x1000, .executable = 5, .pages = 100},
@@ -188,7 +181,6 @@ static void code_of_two_languages_stays_with_the_first_in_each_mapping(void **st
 	};
 	const struct ep_row *row;
 
-	(void)state;
 	ep_vec_init(&once, sizeof(struct ep_row), 16);
 	ep_vec_init(&twice, sizeof(struct ep_row), 16);
 	assert_int_equal(ep_rows_mark(&rows, first, 2, 9, &once), 0);
@@ -205,7 +197,7 @@ static void code_of_two_languages_stays_with_the_first_in_each_mapping(void **st
 	ep_vec_fini(&twice);
 }
 
-static void anonymous_code_is_whose_range_it_is_in(void **state)
+EP_TEST(anonymous_code_is_whose_range_it_is_in)
 {
 	struct ep_executable no_elf = {.id = 7, .refs = 1, .state = EP_EXECUTABLE_FAILED};
 	char name[] = "/memfd:code (deleted)", path[] = "/x";
@@ -223,7 +215,6 @@ static void anonymous_code_is_whose_range_it_is_in(void **state)
 	struct ep_vec rows, marked;
 	const struct ep_row *row;
 
-	(void)state;
 	ep_vec_init(&rows, sizeof(struct ep_row), 16);
 	ep_vec_init(&marked, sizeof(struct ep_row), 16);
 	for (size_t i = 0; i < EP_LEN(places); i++)
@@ -246,44 +237,16 @@ static void anonymous_code_is_whose_range_it_is_in(void **state)
 	ep_vec_fini(&marked);
 }
 
-static void ranges_are_sorted_and_may_not_overlap(void **state)
-{
-	const struct ep_range ranges[] = {
-		{.start = 0x3000, .end = 0x4000},
-		{.end = UINT64_MAX, .mode = EP_RANGE_ENTER, .flags = EP_RANGE_ANONYMOUS},
-		{.start = 0x1000, .end = 0x3000},
-		{.start = 0x1fff, .end = 0x2000},
-	};
-	const struct ep_range *exact;
-	struct ep_vec taken;
-	bool anonymous;
-
-	(void)state;
-	ep_vec_init(&taken, sizeof(struct ep_range), 16);
-	assert_int_equal(ep_ranges_take(ranges, 3, &taken, &anonymous), 0);
-	assert_true(anonymous);
-	exact = taken.data;
-	assert_int_equal(taken.len, 2);
-	assert_int_equal(exact[0].start, 0x1000);
-	assert_int_equal(exact[1].start, 0x3000);
-	assert_int_equal(ep_ranges_take(ranges, 4, &taken, &anonymous), -EINVAL);
-	assert_int_equal(ep_ranges_take(ranges, 1, &taken, &anonymous), 0);
-	assert_false(anonymous);
-	assert_int_equal(ep_ranges_take(NULL, 0, &taken, &anonymous), 0);
-	assert_int_equal(taken.len, 0);
-	ep_vec_fini(&taken);
-}
-
-static void codes_lie_behind_the_rows(void **state)
+EP_TEST(codes_lie_behind_the_rows)
 {
 	const struct ep_range one[] = {{.start = 1, .end = 2, .data = 77}};
 	const struct ep_range two[] = {{.start = 3, .end = 4}, {.start = 5, .end = 6, .data = 88}};
-	const struct ep_ranges languages[] = {{one, 1}, {NULL, 0}, {two, 2}};
+	const struct ep_told languages[] = {
+		{.ranges = one, .n_ranges = 1}, {.n_ranges = 0}, {.ranges = two, .n_ranges = 2}};
 	const struct ep_code_index *index;
 	const struct ep_code *entries;
 	struct ep_vec rows;
 
-	(void)state;
 	ep_vec_init(&rows, sizeof(struct ep_row), 16);
 	assert_int_equal(ep_vec_append(&rows, plain, 2), 0);
 	assert_int_equal(ep_rows_add_codes(&rows, NULL, 0), 0);
@@ -301,20 +264,4 @@ static void codes_lie_behind_the_rows(void **state)
 	assert_int_equal(ep_rows_add_codes(&rows, languages, 3), -E2BIG);
 	assert_int_equal(rows.len, 6);
 	ep_vec_fini(&rows);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(marked_rows_are_cut_at_the_borders_of_ranges),
-		cmocka_unit_test(what_one_language_has_another_does_not_take),
-		cmocka_unit_test(exact_ranges_need_no_mapping),
-		cmocka_unit_test(code_is_entered_in_each_mapping_of_its_file),
-		cmocka_unit_test(code_of_two_languages_stays_with_the_first_in_each_mapping),
-		cmocka_unit_test(anonymous_code_is_whose_range_it_is_in),
-		cmocka_unit_test(ranges_are_sorted_and_may_not_overlap),
-		cmocka_unit_test(codes_lie_behind_the_rows),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

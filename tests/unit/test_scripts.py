@@ -158,11 +158,81 @@ class CountTests(unittest.TestCase):
                                  "    [ RUN      ] y", "    of y", "failed: unit: b: FAIL",
                                  "0 passed, 2 failed, 0 skipped"])
 
+    def test_what_was_run_again_is_named(self):
+        text = "[    AGAIN ] y: load 7.0\n[       OK ] y\n"
+        status, lines = self.count({"name": "p / a", "result": "OK", "stdout": text})
+        self.assertEqual((status, lines), (0, ["repeated: unit: a: y: load 7.0", "1 passed, 0 failed, 0 skipped"]))
+
     def test_no_tests_are_a_failure(self):
         self.assertEqual(self.count()[1][-1], "0 passed, 1 failed, 0 skipped")
 
     def test_only_skips_are_no_success(self):
         self.assertEqual(self.count({"name": "a", "result": "SKIP"})[0], 1)
+
+
+class Build(unittest.TestCase):
+    """Which meson options scripts/build passes on, with fakes of meson and ninja."""
+
+    def call(self, *arguments, tests=None):
+        """What meson was called with; `tests` is what the build directory has, or None for no directory."""
+        with tempfile.TemporaryDirectory() as top:
+            bin_dir, build = os.path.join(top, "bin"), os.path.join(top, "build")
+            os.mkdir(bin_dir)
+            for tool in ("meson", "ninja"):
+                path = os.path.join(bin_dir, tool)
+                with open(path, "w", encoding="utf-8") as file:
+                    file.write(f'#!/bin/sh\necho "{tool} $*" >&2\n')
+                os.chmod(path, 0o755)
+            if tests is not None:
+                os.makedirs(os.path.join(build, "meson-info"))
+                for name, text in (("build.ninja", ""), ("meson-info/intro-tests.json", tests)):
+                    with open(os.path.join(build, name), "w", encoding="utf-8") as file:
+                        file.write(text)
+            done = subprocess.run(["sh", os.path.join(ROOT, "scripts/build"), *arguments],
+                                  env={"PATH": bin_dir + ":" + os.environ["PATH"], "EBPF_PROFILER_BUILD": build},
+                                  capture_output=True, text=True, check=True)
+            return [line.split()[1:-2] for line in done.stderr.splitlines() if line.startswith("meson setup")] + \
+                [line.split()[1:] for line in done.stderr.splitlines() if line.startswith("meson configure")]
+
+    def test_a_new_directory_has_tests_unless_it_is_for_the_product(self):
+        self.assertEqual(self.call(), [["setup", "-Dtests=true"]])
+        self.assertEqual(self.call("--product", "-Dx=y"), [["setup", "-Dtests=false", "-Dx=y"]])
+
+    def test_tests_are_added_once_and_never_taken_away(self):
+        self.assertIn("-Dtests=true", self.call(tests="[]")[0])
+        self.assertEqual(self.call(tests='[{"name": "a"}]'), [])
+        self.assertEqual(self.call("--product", tests="[]"), [])
+        self.assertEqual(self.call("--product", tests='[{"name": "a"}]'), [])
+
+
+class Suites(unittest.TestCase):
+    """What tools/suites.py says a changed path is tested by."""
+
+    def changed(self, *paths):
+        done = subprocess.run([sys.executable, os.path.join(ROOT, "tools/suites.py"), "changed"], input="\n".join(paths),
+                              capture_output=True, text=True, check=True)
+        return done.stdout.split()
+
+    def test_each_path_of_the_tree_has_some(self):
+        listed = subprocess.run(["git", "-C", ROOT, "ls-files", "-co", "--exclude-standard"], capture_output=True, text=True,
+                                check=False)
+        if listed.returncode:
+            self.skipTest("no git repository")
+        self.assertGreater(len(listed.stdout.splitlines()), 500)
+        sys.dont_write_bytecode = True  # this is a source tree
+        sys.path.insert(0, os.path.join(ROOT, "tools"))
+        import suites  # pylint: disable=import-outside-toplevel
+        for path in listed.stdout.splitlines():
+            self.assertTrue(suites.words_of(path), f"{path}: no suite; add a row to SUITES_OF in tools/suites.py")
+
+    def test_paths(self):
+        every = ["unit", "replay", "fuzz", "abi", "live"]
+        for paths, wanted in ((["docs/testing.md"], ["unit"]), (["plugins/template/template.c"], ["template"]),
+                              (["plugins/shared/x86/x86.c"], every), (["plugins/meson.build"], every),
+                              (["bpf/core.bpf.c"], every), (["core/walk/walk.c"], every), (["never/seen"], every),
+                              (["tests/fuzz/driver.c", "plugins/template/tests/meson.build"], ["fuzz", "template"])):
+            with self.subTest(paths=paths):
+                self.assertEqual(self.changed(*paths), wanted)
 
 
 class Door(unittest.TestCase):
@@ -177,9 +247,11 @@ class Door(unittest.TestCase):
         "bin/sudo": 'echo "sudo $*"; FAKE_UID=0 SUDO_UID=1234 SUDO_GID=5678 exec "$@"',
         "bin/chown": 'echo "chown $*"',
         "bin/hostname": "echo example",
-        "bin/meson": "exit 1",
+        "bin/meson": 'echo "meson $*" >&2; [ "$1" != introspect ] || echo "$FAKE_TESTS"',
+        "bin/git": '[ "$3" != diff ] || echo plugins/snake/snake.c; [ "$3" != merge-base ] || echo fork',
+        "tree/plugins/snake/tests/live/check": "",
     }
-    TOOLS = ("sh", "dirname", "date", "env", "mktemp", "rm", "cp", "python3", "seq")
+    TOOLS = ("sh", "dirname", "date", "env", "mktemp", "rm", "cp", "python3", "seq", "tr", "nproc")
 
     def setUp(self):
         directory = tempfile.TemporaryDirectory()
@@ -187,7 +259,8 @@ class Door(unittest.TestCase):
         self.top = directory.name
         for name, text in self.FAKES.items():
             self.write(name, text)
-        for name in ("scripts/common.sh", "scripts/profile", "scripts/test", "tools/count_tests.py"):
+        for name in ("scripts/common.sh", "scripts/profile", "scripts/test", "tools/count_tests.py",
+                     "tools/suites.py"):
             os.makedirs(os.path.dirname(self.path("tree", name)), exist_ok=True)
             shutil.copy(os.path.join(ROOT, name), self.path("tree", name))
         for tool in self.TOOLS:
@@ -246,7 +319,26 @@ class Door(unittest.TestCase):
         self.assertIn("sudo env", self.call("test", "abi", "live")[1][0])
         self.assertIn("sudo env", self.call("test", "--full", "fuzz")[1][0])
         self.assertEqual(self.call("test", "abi", "fuzz")[1][0], "deps")
-        self.assertEqual(self.call("test", "nonsense")[:2], (2, []))
+        self.assertEqual(self.call("test", "abi", "snake")[1][0], "deps")
+
+    def test_unknown_words_are_one_sentence(self):
+        status, output, errors = self.call("test", "unit", "nonsense")
+        self.assertEqual((status, output, len(errors)), (2, [], 1))
+        self.assertEqual(errors[0], "test: unknown word nonsense: say suites (unit, replay, fuzz, abi, live), languages "
+                                    "(snake), --full or --changed [BASE]")
+
+    def test_a_language_alone(self):
+        tests = [{"name": name, "suite": ["p:" + suite], "cmd": ["python3", path]} for name, suite, path in (
+            ("of_snake", "unit", "/x/plugins/snake/tests/a"), ("of_all", "unit", "/x/tests/a"),
+            ("of_other", "unit", "/x/plugins/other/tests/a"), ("live_snake", "live", "/x/plugins/snake/tests/live/a"))]
+        for words, wanted in ((["snake"], ["of_snake", "live_snake", "of_snake"]), (["unit", "snake"], ["of_snake"] * 2),
+                              (["--changed"], ["of_snake", "live_snake", "of_snake"]),
+                              (["--changed", "base", "live"], ["of_snake", "all", "of_snake"])):
+            with self.subTest(words=words):
+                errors = self.call("test", *words, uid=0, FAKE_TESTS=json.dumps(tests))[2]
+                run = [[word for word in line.split() if word.startswith(("of_", "live_"))] or ["all"]
+                       for line in errors if line.startswith("meson test")]
+                self.assertEqual(run, [[name] for name in wanted], errors)
 
     def test_root_builds_apart_in_a_users_tree(self):
         if os.geteuid() != 0:

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Function starts from .eh_frame_hdr, in this very program. */
 #include "core/symbol/starts.h"
+#include "tests/kit/test.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
 
 extern const char __ehdr_start; /* of the linker: where the file's first byte is in memory */
 
@@ -21,13 +18,12 @@ static uint64_t va_of(int (*function)(int))
 	return (uint64_t)(uintptr_t)function - (uint64_t)(uintptr_t)&__ehdr_start;
 }
 
-static void address_in_a_function_finds_its_start(void **state)
+EP_TEST(address_in_a_function_finds_its_start)
 {
 	struct ep_starts *starts = NULL;
 	struct ep_elf *elf = NULL;
 	uint64_t start_va = 0;
 
-	(void)state;
 	assert_int_equal(twice(2), 4);
 	assert_int_equal(ep_elf_open("/proc/self/exe", &elf), 0);
 	assert_int_equal(ep_starts_build(elf, &starts), 0);
@@ -39,13 +35,4 @@ static void address_in_a_function_finds_its_start(void **state)
 	assert_int_equal(ep_starts_bytes(NULL), 0);
 	ep_starts_free(starts);
 	ep_elf_close(elf);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(address_in_a_function_finds_its_start),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

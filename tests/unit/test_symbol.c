@@ -10,19 +10,17 @@
 #include "core/symbol/native.h"
 #include "core/symbol/symtab.h"
 #include "core/trace/lines.h"
+#include "tests/kit/test.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 /* cmocka needs those before it */
-#include <cmocka.h>
 
 static const char *samples, *kallsyms; /* from main to every test */
 
@@ -92,7 +90,7 @@ static const char *name_at(const struct ep_symtab *symtab, uint64_t va)
 
 /* ---- symbol tables ---- */
 
-static void every_function_nm_lists_is_found(void **state)
+EP_TEST(every_function_nm_lists_is_found)
 {
 	struct ep_symtab *symtab = symtab_of("full", NULL);
 	FILE *file = fopen(sample_path("full.nm"), "re");
@@ -101,7 +99,6 @@ static void every_function_nm_lists_is_found(void **state)
 	size_t checked = 0;
 	uint64_t va;
 
-	(void)state;
 	assert_non_null(file);
 	while (fgets(line, sizeof(line), file)) {
 		if (sscanf(line, "%" SCNx64 " %c %255s", &va, &type, name) != 3 ||
@@ -117,13 +114,12 @@ static void every_function_nm_lists_is_found(void **state)
 	ep_symtab_free(symtab);
 }
 
-static void function_ends_where_its_size_says(void **state)
+EP_TEST(function_ends_where_its_size_says)
 {
 	struct ep_symtab *symtab = symtab_of("full", NULL);
 	uint64_t va = nm_address("full.nm", "sample_known");
 	struct ep_symtab_hit hit;
 
-	(void)state;
 	assert_int_equal(ep_symtab_find(symtab, va, &hit), 0);
 	assert_string_equal(name_at(symtab, va), "sample_known");
 	assert_string_equal(name_at(symtab, va + hit.size - 1), "sample_known");
@@ -134,24 +130,22 @@ static void function_ends_where_its_size_says(void **state)
 	ep_symtab_free(symtab);
 }
 
-static void best_alias_is_chosen(void **state)
+EP_TEST(best_alias_is_chosen)
 {
 	struct ep_symtab *symtab = symtab_of("full", NULL);
 
-	(void)state;
 	assert_int_equal(nm_address("full.nm", "sample_public"),
 			 nm_address("full.nm", "__sample_internal"));
 	assert_string_equal(name_at(symtab, nm_address("full.nm", "sample_w")), "sample_public");
 	ep_symtab_free(symtab);
 }
 
-static void assembly_has_names(void **state)
+EP_TEST(assembly_has_names)
 {
 	static const char *const forms[] = {"full", "mini", "stripped"};
 	uint64_t func = nm_address("full.nm", "sample_asm_func");
 	uint64_t label = nm_address("full.nm", "sample_asm_label");
 
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(forms); i++) {
 		struct ep_symtab *symtab = symtab_of(forms[i], NULL);
 
@@ -167,12 +161,11 @@ static void assembly_has_names(void **state)
 	}
 }
 
-static void local_functions_need_more_than_dynsym(void **state)
+EP_TEST(local_functions_need_more_than_dynsym)
 {
 	uint64_t va = nm_address("full.nm", "sample_compare");
 	struct ep_symtab *symtab = symtab_of("stripped", NULL);
 
-	(void)state;
 	assert_string_equal(name_at(symtab, va), "");
 	assert_string_equal(name_at(symtab, nm_address("full.nm", "main")), "main");
 	ep_symtab_free(symtab);
@@ -208,12 +201,11 @@ static void stubs_in(const char *name, const char *section_name, char *names, si
 }
 
 /* With .dynsym alone nobody knows what follows a function that has no size. */
-static void guessed_size_is_small_without_symtab(void **state)
+EP_TEST(guessed_size_is_small_without_symtab)
 {
 	uint64_t va = nm_address("full.nm", "sample_asm_long");
 	struct ep_symtab *symtab = symtab_of("stripped", NULL);
 
-	(void)state;
 	assert_string_equal(name_at(symtab, va + 255), "sample_asm_long");
 	assert_string_equal(name_at(symtab, va + 256), "");
 	ep_symtab_free(symtab);
@@ -223,12 +215,11 @@ static void guessed_size_is_small_without_symtab(void **state)
 	ep_symtab_free(symtab);
 }
 
-static void plt_stubs_are_named(void **state)
+EP_TEST(plt_stubs_are_named)
 {
 	struct ep_elf *elf = sample_open("full");
 	char names[512];
 
-	(void)state;
 	if (ep_elf_machine(elf) != EM_X86_64) {
 		ep_elf_close(elf);
 		skip();
@@ -244,7 +235,7 @@ static void plt_stubs_are_named(void **state)
 	assert_non_null(strstr(names, "printf@plt "));
 }
 
-static void file_without_functions_says_so(void **state)
+EP_TEST(file_without_functions_says_so)
 {
 	struct ep_elf *elf = NULL;
 	struct ep_symtab *symtab = NULL;
@@ -253,7 +244,6 @@ static void file_without_functions_says_so(void **state)
 		.e_type = ET_DYN,
 	};
 
-	(void)state;
 	assert_int_equal(ep_elf_open_memory(&header, sizeof(header), &elf), 0);
 	assert_int_equal(ep_symtab_build(elf, NULL, &symtab), -ENODATA);
 	assert_false(ep_symtab_is_complete(elf));
@@ -261,13 +251,12 @@ static void file_without_functions_says_so(void **state)
 }
 
 /* The test program itself is big enough for its names to stay in the file; libc surely is. */
-static void large_tables_keep_names_in_the_file(void **state)
+EP_TEST(large_tables_keep_names_in_the_file)
 {
 	struct ep_elf *elf = NULL;
 	struct ep_symtab *symtab = NULL;
 	size_t named = 0;
 
-	(void)state;
 	if (ep_elf_open("/usr/lib/x86_64-linux-gnu/libc.so.6", &elf) < 0 &&
 	    ep_elf_open("/usr/lib/aarch64-linux-gnu/libc.so.6", &elf) < 0 &&
 	    ep_elf_open("/lib64/libc.so.6", &elf) < 0)
@@ -289,7 +278,7 @@ static void large_tables_keep_names_in_the_file(void **state)
 
 /* ---- demangling ---- */
 
-static void names_are_readable(void **state)
+EP_TEST(names_are_readable)
 {
 	static const struct {
 		const char *label, *symbol, *name;
@@ -333,7 +322,6 @@ static void names_are_readable(void **state)
 		{"utf-8", "gr\xc3\xbc\xc3\x9f", "gr\xc3\xbc\xc3\x9f"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(rows); i++) {
 		char *name = NULL;
 
@@ -356,11 +344,10 @@ static void exploding_name(char *symbol, size_t bytes)
 					 digits[i]);
 }
 
-static void exploding_names_stop(void **state)
+EP_TEST(exploding_names_stop)
 {
 	char symbol[1024], *name = NULL;
 
-	(void)state;
 	exploding_name(symbol, sizeof(symbol));
 	assert_int_equal(ep_demangle(symbol, &name), 0);
 	assert_int_equal(strlen(name), EP_DEMANGLE_MAX_OUTPUT - 1);
@@ -369,13 +356,12 @@ static void exploding_names_stop(void **state)
 	free(name);
 }
 
-static void long_and_deep_names_are_bounded(void **state)
+EP_TEST(long_and_deep_names_are_bounded)
 {
 	static const char *const repeated[] = {"P", "1a", "I", "Q", "A", "N", "S_", "F", "R", "M"};
 	static const char *const starts[] = {"_Z1f", "_ZN", "_R", "_RNv", "_D", "_D1aF", "x", "_Z"};
 	char *symbol = malloc(100000), *name = NULL;
 
-	(void)state;
 	assert_non_null(symbol);
 	for (size_t i = 0; i < EP_LEN(repeated) * EP_LEN(starts); i++)
 		for (size_t bytes = 500; bytes < 100000; bytes *= 4) {
@@ -396,7 +382,7 @@ static void long_and_deep_names_are_bounded(void **state)
 
 /* ---- the kernel ---- */
 
-static void kernel_names_are_found(void **state)
+EP_TEST(kernel_names_are_found)
 {
 	static const struct {
 		const char *label;
@@ -427,7 +413,6 @@ static void kernel_names_are_found(void **state)
 	};
 	struct ep_kernel_symbols *symbols = NULL;
 
-	(void)state;
 	assert_int_equal(ep_kernel_symbols_load(kallsyms, &symbols), 0);
 	for (size_t i = 0; i < EP_LEN(rows); i++) {
 		struct ep_kernel_name name;
@@ -460,11 +445,10 @@ static int load_text(const char *text, struct ep_kernel_symbols **ret_symbols)
 	return r;
 }
 
-static void hidden_addresses_are_a_permission(void **state)
+EP_TEST(hidden_addresses_are_a_permission)
 {
 	struct ep_kernel_symbols *symbols = NULL;
 
-	(void)state;
 	assert_int_equal(load_text("0000000000000000 T _text\n0000000000000000 t foo\n", &symbols),
 			 -EACCES);
 	assert_int_equal(load_text("", &symbols), -ENODATA);
@@ -473,12 +457,11 @@ static void hidden_addresses_are_a_permission(void **state)
 	assert_int_equal(ep_kernel_symbols_load("/no/such/file", &symbols), -ENOENT);
 }
 
-static void modules_may_be_far_away(void **state)
+EP_TEST(modules_may_be_far_away)
 {
 	struct ep_kernel_symbols *symbols = NULL;
 	struct ep_kernel_name name;
 
-	(void)state;
 	assert_int_equal(load_text("ffff800080000000 T near\n"
 				   "ffff800080000100 T _etext\n"
 				   "ffff7fff00000000 t far\t[mod]\n"
@@ -497,7 +480,7 @@ static void modules_may_be_far_away(void **state)
 }
 
 /* Every code symbol of the running kernel, against its own list. */
-static void running_kernel_agrees_with_its_list(void **state)
+EP_TEST(running_kernel_agrees_with_its_list)
 {
 	struct ep_kernel_symbols *symbols = NULL;
 	uint8_t id[EP_ELF_BUILD_ID_MAX];
@@ -508,7 +491,6 @@ static void running_kernel_agrees_with_its_list(void **state)
 	FILE *file;
 	int r;
 
-	(void)state;
 	r = ep_kernel_symbols_load("/proc/kallsyms", &symbols);
 	if (r == -EACCES || r == -ENOENT || r == -ENODATA)
 		skip();
@@ -601,7 +583,7 @@ static void touch(struct ep_native_symbols *symbols, const struct ep_native_file
 	ep_lines_fini(&lines);
 }
 
-static void cache_builds_once(void **state)
+EP_TEST(cache_builds_once)
 {
 	struct opener opener = {.path = strdup(sample_path("full"))};
 	struct ep_native_file file = native_file(1, &opener);
@@ -610,7 +592,6 @@ static void cache_builds_once(void **state)
 	struct ep_native_symbols *symbols = NULL;
 	struct ep_lines lines;
 
-	(void)state;
 	assert_int_equal(ep_native_symbols_new(1 << 20, &symbols), 0);
 	for (int round = 0; round < 3; round++) {
 		assert_int_equal(resolve(symbols, &file, vas, 3, &lines), 0);
@@ -632,7 +613,7 @@ static void cache_builds_once(void **state)
 }
 
 /* One question about more addresses than a list has lines for, and a second about the others. */
-static void what_does_not_fit_is_left_for_another_list(void **state)
+EP_TEST(what_does_not_fit_is_left_for_another_list)
 {
 	struct opener opener = {.path = strdup(sample_path("full"))};
 	struct ep_native_file file = native_file(1, &opener);
@@ -642,7 +623,6 @@ static void what_does_not_fit_is_left_for_another_list(void **state)
 	struct ep_native_symbols *symbols = NULL;
 	struct ep_lines lines;
 
-	(void)state;
 	assert_non_null(vas);
 	for (size_t i = 0; i < n; i++)
 		vas[i] = known;
@@ -661,7 +641,7 @@ static void what_does_not_fit_is_left_for_another_list(void **state)
 	free(vas);
 }
 
-static void cache_remembers_what_has_no_symbols(void **state)
+EP_TEST(cache_remembers_what_has_no_symbols)
 {
 	struct opener opener = {.path = strdup(sample_path("full.nm"))}; /* not even ELF */
 	struct ep_native_file file = native_file(7, &opener);
@@ -669,7 +649,6 @@ static void cache_remembers_what_has_no_symbols(void **state)
 	struct ep_lines lines;
 	uint64_t va = 0x1000;
 
-	(void)state;
 	assert_int_equal(ep_native_symbols_new(1 << 20, &symbols), 0);
 	for (int round = 0; round < 3; round++) {
 		assert_int_equal(resolve(symbols, &file, &va, 1, &lines), 0);
@@ -682,7 +661,7 @@ static void cache_remembers_what_has_no_symbols(void **state)
 	free((char *)(uintptr_t)opener.path);
 }
 
-static void cache_tries_again_after_a_failed_open(void **state)
+EP_TEST(cache_tries_again_after_a_failed_open)
 {
 	struct opener opener = {.path = strdup(sample_path("full")), .error = -ESRCH};
 	struct ep_native_file file = native_file(7, &opener);
@@ -690,7 +669,6 @@ static void cache_tries_again_after_a_failed_open(void **state)
 	struct ep_lines lines;
 	uint64_t va = nm_address("full.nm", "main");
 
-	(void)state;
 	assert_int_equal(ep_native_symbols_new(1 << 20, &symbols), 0);
 	assert_int_equal(resolve(symbols, &file, &va, 1, &lines), -ESRCH);
 	assert_int_equal(ep_lines_frames(&lines), 0);
@@ -701,7 +679,7 @@ static void cache_tries_again_after_a_failed_open(void **state)
 	free((char *)(uintptr_t)opener.path);
 }
 
-static void cache_drops_the_least_recently_used(void **state)
+EP_TEST(cache_drops_the_least_recently_used)
 {
 	struct opener openers[4];
 	struct ep_native_symbols *symbols = NULL;
@@ -709,7 +687,6 @@ static void cache_drops_the_least_recently_used(void **state)
 	char *path = strdup(sample_path("full"));
 	size_t empty;
 
-	(void)state;
 	/* a table of `full` is some 600 bytes: two fit, three do not */
 	assert_int_equal(ep_native_symbols_new(1800, &symbols), 0);
 	empty = ep_native_symbols_bytes(symbols);
@@ -757,14 +734,13 @@ static void *crowd_run(void *arg)
 	return NULL;
 }
 
-static void cache_serves_many_threads(void **state)
+EP_TEST(cache_serves_many_threads)
 {
 	char *path = strdup(sample_path("full"));
 	struct opener openers[5];
 	struct crowd crowd = {.openers = openers, .va = nm_address("full.nm", "main")};
 	pthread_t threads[4];
 
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(openers); i++)
 		openers[i] = (struct opener){.path = path};
 	assert_int_equal(ep_native_symbols_new(2500, &crowd.symbols), 0);
@@ -777,7 +753,7 @@ static void cache_serves_many_threads(void **state)
 	free(path);
 }
 
-static void cache_finds_the_debug_file(void **state)
+EP_TEST(cache_finds_the_debug_file)
 {
 	char *root = strdup(sample_path("root")), *path = strdup(sample_path("root/bin/stripped"));
 	struct opener opener = {.path = path};
@@ -785,7 +761,6 @@ static void cache_finds_the_debug_file(void **state)
 	struct ep_native_symbols *symbols = NULL;
 	uint64_t va = nm_address("full.nm", "sample_compare");
 
-	(void)state;
 	file.root = root;
 	file.path = "/bin/stripped";
 	assert_int_equal(ep_native_symbols_new(1 << 20, &symbols), 0);
@@ -797,37 +772,11 @@ static void cache_finds_the_debug_file(void **state)
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_function_nm_lists_is_found),
-		cmocka_unit_test(function_ends_where_its_size_says),
-		cmocka_unit_test(best_alias_is_chosen),
-		cmocka_unit_test(assembly_has_names),
-		cmocka_unit_test(local_functions_need_more_than_dynsym),
-		cmocka_unit_test(guessed_size_is_small_without_symtab),
-		cmocka_unit_test(plt_stubs_are_named),
-		cmocka_unit_test(file_without_functions_says_so),
-		cmocka_unit_test(large_tables_keep_names_in_the_file),
-		cmocka_unit_test(names_are_readable),
-		cmocka_unit_test(exploding_names_stop),
-		cmocka_unit_test(long_and_deep_names_are_bounded),
-		cmocka_unit_test(kernel_names_are_found),
-		cmocka_unit_test(hidden_addresses_are_a_permission),
-		cmocka_unit_test(modules_may_be_far_away),
-		cmocka_unit_test(running_kernel_agrees_with_its_list),
-		cmocka_unit_test(cache_builds_once),
-		cmocka_unit_test(what_does_not_fit_is_left_for_another_list),
-		cmocka_unit_test(cache_remembers_what_has_no_symbols),
-		cmocka_unit_test(cache_tries_again_after_a_failed_open),
-		cmocka_unit_test(cache_drops_the_least_recently_used),
-		cmocka_unit_test(cache_serves_many_threads),
-		cmocka_unit_test(cache_finds_the_debug_file),
-	};
-
 	if (argc != 3) {
 		fprintf(stderr, "usage: %s SAMPLES_DIRECTORY KALLSYMS\n", argv[0]);
 		return 2;
 	}
 	samples = argv[1];
 	kallsyms = argv[2];
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return ep_test_run(NULL, NULL);
 }

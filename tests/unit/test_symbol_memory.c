@@ -1,87 +1,44 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Every allocation of opening, building and resolving fails once, one by one: the answer is
- * -ENOMEM or (where a part may be missing) success, and nothing leaks or crashes. Linked with
- * --wrap=malloc,calloc,realloc,strdup. Arguments as for test_symbol.c.
+ * -ENOMEM or (where a part may be missing) success, and nothing leaks or crashes.
+ * Arguments as for test_symbol.c.
  */
 #include "core/symbol/kernel.h"
 #include "core/symbol/native.h"
 #include "core/symbol/symtab.h"
 #include "core/trace/lines.h"
+#include "tests/kit/heap.h"
+#include "tests/kit/test.h"
 #include "tests/unit/pclntab_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-/* cmocka needs those before it */
-#include <cmocka.h>
 
 #define MAX_ALLOCATIONS 10000
 
 static const char *samples, *kallsyms; /* from main to every test */
-static long fail_in = -1;	       /* this many allocations from now; negative: never */
-static bool failed;
-
-void *__real_malloc(size_t bytes);
-void *__real_calloc(size_t n, size_t bytes);
-void *__real_realloc(void *ptr, size_t bytes);
-char *__real_strdup(const char *str);
-void *__wrap_malloc(size_t bytes);
-void *__wrap_calloc(size_t n, size_t bytes);
-void *__wrap_realloc(void *ptr, size_t bytes);
-char *__wrap_strdup(const char *str);
-
-static bool fails(void)
-{
-	if (fail_in < 0 || fail_in--)
-		return false;
-	failed = true;
-	return true;
-}
-
-void *__wrap_malloc(size_t bytes)
-{
-	return fails() ? NULL : __real_malloc(bytes);
-}
-
-void *__wrap_calloc(size_t n, size_t bytes)
-{
-	return fails() ? NULL : __real_calloc(n, bytes);
-}
-
-void *__wrap_realloc(void *ptr, size_t bytes)
-{
-	return fails() ? NULL : __real_realloc(ptr, bytes);
-}
-
-char *__wrap_strdup(const char *str)
-{
-	return fails() ? NULL : __real_strdup(str);
-}
 
 /* Runs `work` with its first, second, ... allocation failing, until none is left to fail. */
 static void fail_one_by_one(int (*work)(const char *path), const char *path)
 {
-	long n;
+	uint32_t n;
 
-	for (n = 0; n < MAX_ALLOCATIONS; n++) {
+	for (n = 1; n < MAX_ALLOCATIONS; n++) {
 		int r;
 
-		failed = false;
-		fail_in = n;
+		heap_arm(n);
 		r = work(path);
-		fail_in = -1;
-		if (!failed) {
+		if (heap_disarm()) {
 			assert_int_equal(r, 0);
 			break;
 		}
 		assert_true(r == 0 || r == -ENOMEM);
 	}
-	assert_in_range(n, 3, MAX_ALLOCATIONS - 1);
+	assert_in_range(n, 4, MAX_ALLOCATIONS - 1);
 }
 
 static int build_table(const char *path)
@@ -132,11 +89,10 @@ static int resolve_names(const char *path)
 	return r;
 }
 
-static void tables_survive_without_memory(void **state)
+EP_TEST(tables_survive_without_memory)
 {
 	static const char *const forms[] = {"full", "stripped", "mini"};
 
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(forms); i++) {
 		char path[PATH_MAX];
 
@@ -146,29 +102,26 @@ static void tables_survive_without_memory(void **state)
 	}
 }
 
-static void kernel_names_survive_without_memory(void **state)
+EP_TEST(kernel_names_survive_without_memory)
 {
-	(void)state;
 	fail_one_by_one(load_kernel, kallsyms);
 }
 
-static void the_cache_survives_without_memory(void **state)
+EP_TEST(the_cache_survives_without_memory)
 {
 	char path[PATH_MAX];
 
-	(void)state;
 	snprintf(path, sizeof(path), "%s/full", samples);
 	fail_one_by_one(resolve_names, path);
 }
 
 /* The same of a file with a function table, and of C code in it. */
-static void function_tables_survive_without_memory(void **state)
+EP_TEST(function_tables_survive_without_memory)
 {
 	char path[] = "/tmp/ep-symbol-XXXXXX";
 	static struct made made;
 	int fd = mkstemp(path);
 
-	(void)state;
 	made_file(&made, &made_versions[EP_LEN(made_versions) - 1]);
 	assert_true(fd >= 0);
 	assert_int_equal(write(fd, made.bytes, sizeof(made.bytes)), sizeof(made.bytes));
@@ -179,18 +132,11 @@ static void function_tables_survive_without_memory(void **state)
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(tables_survive_without_memory),
-		cmocka_unit_test(kernel_names_survive_without_memory),
-		cmocka_unit_test(the_cache_survives_without_memory),
-		cmocka_unit_test(function_tables_survive_without_memory),
-	};
-
 	if (argc != 3) {
 		fprintf(stderr, "usage: %s SAMPLES_DIRECTORY KALLSYMS\n", argv[0]);
 		return 2;
 	}
 	samples = argv[1];
 	kallsyms = argv[2];
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return ep_test_run(NULL, NULL);
 }

@@ -15,18 +15,15 @@
 #include "core/proc/open.h"
 #include "core/proc/thread_storage.h"
 #include "core/proc/tls_code.h"
+#include "tests/kit/test.h"
 
 #include <elf.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
-
-#include <cmocka.h>
 
 #define PATH_BYTES 4096
 
@@ -253,9 +250,8 @@ static void check_sample(const struct sample *sample)
 	check_all(sample->label, &recipe, sample->steps);
 }
 
-static void glibc_paths_lead_to_what_threads_hold(void **state)
+EP_TEST(glibc_paths_lead_to_what_threads_hold)
 {
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(samples); i++) {
 		if (samples[i].program[0] == 'g')
 			check_sample(&samples[i]);
@@ -263,12 +259,11 @@ static void glibc_paths_lead_to_what_threads_hold(void **state)
 }
 
 /* ld.so PROGRAM: the kernel knows the loader as the program then. */
-static void programs_started_by_the_loader_are_programs(void **state)
+EP_TEST(programs_started_by_the_loader_are_programs)
 {
 	char program[PATH_BYTES], library[PATH_BYTES];
 	struct recipe recipe = {.argv = {"/lib64/ld-linux-x86-64.so.2", program, library}};
 
-	(void)state;
 	snprintf(program, sizeof(program), "%s/glibc.align", samples_dir);
 	snprintf(library, sizeof(library), "%s/glibc-global-dynamic.so", samples_dir);
 	if (access(recipe.argv[0], X_OK) < 0) {
@@ -279,14 +274,13 @@ static void programs_started_by_the_loader_are_programs(void **state)
 }
 
 /* Stripped, with DT_HASH alone. */
-static void symbols_are_found_without_gnu_hash(void **state)
+EP_TEST(symbols_are_found_without_gnu_hash)
 {
 	struct ep_elf_lookup lookup;
 	struct ep_elf_symbol symbol;
 	struct ep_elf *elf = NULL;
 	char path[PATH_BYTES];
 
-	(void)state;
 	snprintf(path, sizeof(path), "%s/sysv.so", samples_dir);
 	assert_int_equal(ep_elf_open(path, &elf), 0);
 	ep_elf_lookup_init(&lookup, elf);
@@ -299,9 +293,8 @@ static void symbols_are_found_without_gnu_hash(void **state)
 	ep_elf_close(elf);
 }
 
-static void musl_paths_lead_to_what_threads_hold(void **state)
+EP_TEST(musl_paths_lead_to_what_threads_hold)
 {
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(samples); i++) {
 		if (samples[i].program[0] == 'm')
 			check_sample(&samples[i]);
@@ -360,12 +353,11 @@ static void check_in_root(const char *suite, const char *root, const char *libra
 	remove_from(root, library_in);
 }
 
-static void newer_glibc_keeps_variables_the_same_way(void **state)
+EP_TEST(newer_glibc_keeps_variables_the_same_way)
 {
 	static const char *const suites[] = {"trixie", "sid"};
 	char root[PATH_BYTES - 100], loader[PATH_BYTES];
 
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(suites); i++) {
 		snprintf(root, sizeof(root), "%s/%s", runtimes_dir(), suites[i]);
 		snprintf(loader, sizeof(loader), "%s/lib64/ld-linux-x86-64.so.2", root);
@@ -384,7 +376,7 @@ static void newer_glibc_keeps_variables_the_same_way(void **state)
 	}
 }
 
-static void older_and_newer_glibc_keep_keys_the_same_way(void **state)
+EP_TEST(older_and_newer_glibc_keep_keys_the_same_way)
 {
 	static const struct {
 		const char *suite, *program, *glibc;
@@ -396,7 +388,6 @@ static void older_and_newer_glibc_keep_keys_the_same_way(void **state)
 	char root[PATH_BYTES - 100], program[PATH_BYTES], script_in[100];
 	struct recipe recipe = {.argv = {NULL, script_in}};
 
-	(void)state;
 	name_inside(script_in, "program.py");
 	for (size_t i = 0; i < EP_LEN(rows); i++) {
 		snprintf(root, sizeof(root), "%s/%s", runtimes_dir(), rows[i].suite);
@@ -414,12 +405,11 @@ static void older_and_newer_glibc_keep_keys_the_same_way(void **state)
 	}
 }
 
-static void a_process_that_has_gone_is_told_from_one_without_storage(void **state)
+EP_TEST(a_process_that_has_gone_is_told_from_one_without_storage)
 {
 	struct ep_maps maps;
 	struct ep_tls tls;
 
-	(void)state;
 	ep_maps_init(&maps, 16);
 	assert_int_equal(ep_tls_find_key(INT32_MAX, &maps, 1, &tls), -ESRCH);
 	assert_int_equal(ep_tls_find_key(getpid(), &maps, 1, &tls), -ENODATA);
@@ -477,9 +467,8 @@ static const struct {
 	{"another machine", EM_RISCV, CODE("\x41\xd0\x3b\xd5"), 3, -ENOTSUP, {0}},
 };
 
-static void code_of_pthread_getspecific_is_decoded(void **state)
+EP_TEST(code_of_pthread_getspecific_is_decoded)
 {
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(codes); i++) {
 		struct ep_tls tls = {0};
 		int r = ep_tls_decode_getspecific(codes[i].machine, codes[i].code, codes[i].bytes,
@@ -497,18 +486,7 @@ static void code_of_pthread_getspecific_is_decoded(void **state)
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(glibc_paths_lead_to_what_threads_hold),
-		cmocka_unit_test(musl_paths_lead_to_what_threads_hold),
-		cmocka_unit_test(programs_started_by_the_loader_are_programs),
-		cmocka_unit_test(newer_glibc_keeps_variables_the_same_way),
-		cmocka_unit_test(symbols_are_found_without_gnu_hash),
-		cmocka_unit_test(older_and_newer_glibc_keep_keys_the_same_way),
-		cmocka_unit_test(a_process_that_has_gone_is_told_from_one_without_storage),
-		cmocka_unit_test(code_of_pthread_getspecific_is_decoded),
-	};
-
 	samples_dir = argc > 1 ? argv[1] : samples_dir;
 	script_path = argc > 2 ? argv[2] : script_path;
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return ep_test_run(NULL, NULL);
 }

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/kit/test.h"
 #include "tests/unit/trace_events.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 
 static int new_store(void **state)
 {
@@ -42,7 +38,7 @@ static void make_trace(struct event *event, uint64_t hash, uint32_t pid, uint64_
 	event_user(event, EP_FRAME_NATIVE, EP_FRAME_RETURN_ADDRESS, 5, va + 0x100);
 }
 
-static void known_trace_counts_on_its_row(void **state)
+EP_TEST_WITH(known_trace_counts_on_its_row, new_store, free_store)
 {
 	struct ep_store *store = *state;
 	static struct event event, known;
@@ -63,7 +59,7 @@ static void known_trace_counts_on_its_row(void **state)
 	ep_interval_unref(iv);
 }
 
-static void rows_differ_by_thread_cpu_and_comm(void **state)
+EP_TEST_WITH(rows_differ_by_thread_cpu_and_comm, new_store, free_store)
 {
 	struct ep_store *store = *state;
 	static struct event event, known;
@@ -85,7 +81,7 @@ static void rows_differ_by_thread_cpu_and_comm(void **state)
 	ep_interval_unref(iv);
 }
 
-static void equal_hash_of_different_stacks_stays_apart(void **state)
+EP_TEST_WITH(equal_hash_of_different_stacks_stays_apart, new_store, free_store)
 {
 	struct ep_store *store = *state;
 	static struct event a, b;
@@ -105,7 +101,7 @@ static void equal_hash_of_different_stacks_stays_apart(void **state)
 }
 
 /* A pid that is used again is another process, even with an equal hash. */
-static void equal_hash_of_different_processes_stays_apart(void **state)
+EP_TEST_WITH(equal_hash_of_different_processes_stays_apart, new_store, free_store)
 {
 	struct ep_store *store = *state;
 	static struct event a, b;
@@ -126,7 +122,7 @@ static void equal_hash_of_different_processes_stays_apart(void **state)
 	ep_interval_unref(iv);
 }
 
-static void known_of_previous_interval_is_copied(void **state)
+EP_TEST_WITH(known_of_previous_interval_is_copied, new_store, free_store)
 {
 	struct ep_store *store = *state;
 	static struct event event, known;
@@ -150,7 +146,7 @@ static void known_of_previous_interval_is_copied(void **state)
 	ep_interval_unref(second);
 }
 
-static void unknown_hash_becomes_an_error_frame(void **state)
+EP_TEST_WITH(unknown_hash_becomes_an_error_frame, new_store, free_store)
 {
 	struct ep_store *store = *state;
 	static struct event known, event;
@@ -176,7 +172,7 @@ static void unknown_hash_becomes_an_error_frame(void **state)
 	ep_interval_unref(iv);
 }
 
-static void incomplete_stack_ends_in_its_error_frame_once(void **state)
+EP_TEST_WITH(incomplete_stack_ends_in_its_error_frame_once, new_store, free_store)
 {
 	struct ep_store *store = *state;
 	static struct event said, sent;
@@ -201,7 +197,7 @@ static void incomplete_stack_ends_in_its_error_frame_once(void **state)
 }
 
 /* The frame that tells of the kernel's part is there, and says nothing of the user's. */
-static void kernels_part_is_cut_and_the_stack_is_incomplete(void **state)
+EP_TEST_WITH(kernels_part_is_cut_and_the_stack_is_incomplete, new_store, free_store)
 {
 	struct ep_store *store = *state;
 	static struct event event;
@@ -228,7 +224,7 @@ static void kernels_part_is_cut_and_the_stack_is_incomplete(void **state)
 }
 
 /* Samples of a process that is being analysed: their addresses are placed one by one. */
-static void raw_samples_that_changed_are_no_collision(void **state)
+EP_TEST_WITH(raw_samples_that_changed_are_no_collision, new_store, free_store)
 {
 	struct ep_store *store = *state;
 	static struct event event;
@@ -246,7 +242,7 @@ static void raw_samples_that_changed_are_no_collision(void **state)
 	ep_interval_unref(iv);
 }
 
-static void stack_without_any_frame_says_so(void **state)
+EP_TEST_WITH(stack_without_any_frame_says_so, new_store, free_store)
 {
 	struct ep_store *store = *state;
 	static struct event event;
@@ -259,7 +255,7 @@ static void stack_without_any_frame_says_so(void **state)
 	ep_interval_unref(iv);
 }
 
-static void malformed_events_are_refused(void **state)
+EP_TEST_WITH(malformed_events_are_refused, new_store, free_store)
 {
 	static const struct {
 		const char *label;
@@ -302,7 +298,7 @@ static void malformed_events_are_refused(void **state)
 	assert_int_equal(ep_store_counters(store)->samples, 0);
 }
 
-static void frames_are_shared_where_they_are_equal(void **state)
+EP_TEST(frames_are_shared_where_they_are_equal)
 {
 	struct ep_frames *frames;
 	uint32_t a = 0, b = 0;
@@ -328,7 +324,6 @@ static void frames_are_shared_where_they_are_equal(void **state)
 #undef H
 	};
 
-	(void)state;
 	assert_int_equal(ep_frames_new(1000, 1 << 20, 1 << 20, &frames), 0);
 	for (size_t i = 0; i < EP_LEN(rows); i++) {
 		assert_int_equal(ep_frames_add(frames, rows[i].header_a, &rows[i].word_a,
@@ -343,27 +338,25 @@ static void frames_are_shared_where_they_are_equal(void **state)
 	ep_frames_unref(frames);
 }
 
-static void pending_frames_are_handed_out_once(void **state)
+EP_TEST(pending_frames_are_handed_out_once)
 {
 	struct ep_frame_line line = {.function = "main", .line = 3};
 	const struct ep_frame_name *names;
 	struct ep_frames *frames;
-	uint32_t cursor = 0, id = 0, module;
+	uint32_t id = 0, module;
 	uint64_t word = 0x1000;
 
-	(void)state;
 	assert_int_equal(ep_frames_new(1000, 1 << 20, 1 << 20, &frames), 0);
 	assert_int_equal(ep_frames_unresolved(frames), 0);
-	assert_int_equal(ep_frames_next_pending(frames, &cursor), 0);
+	assert_int_equal(ep_frames_take(frames), 0);
 	assert_int_equal(
 		ep_frames_add(frames, EP_FRAME_HEADER(EP_FRAME_NATIVE, 0, 1, 3), &word,
 			      (struct ep_program){.pid = 1, .start_ns = 1}, &id),
 		0);
-	assert_int_equal(ep_frames_next_pending(frames, &cursor), id);
-	assert_int_equal(ep_frames_next_pending(frames, &cursor), 0);
+	assert_int_equal(ep_frames_take(frames), id);
+	assert_int_equal(ep_frames_take(frames), 0);
 	ep_frames_put_back(frames, id);
-	cursor = 0;
-	assert_int_equal(ep_frames_next_pending(frames, &cursor), id);
+	assert_int_equal(ep_frames_take(frames), id);
 	ep_frames_resolve(frames, id, &line, 1, NULL);
 	assert_int_equal(ep_frames_unresolved(frames), 0);
 	assert_int_equal(ep_frames_state(frames, id), EP_FRAME_RESOLVED);
@@ -374,11 +367,11 @@ static void pending_frames_are_handed_out_once(void **state)
 	ep_frames_unref(frames);
 }
 
-static void sealed_interval_is_named_without_later_frames(void **state)
+EP_TEST_WITH(sealed_interval_is_named_without_later_frames, new_store, free_store)
 {
 	struct ep_store *store = *state;
 	struct ep_frames *frames = ep_store_frames(store);
-	uint32_t cursor = 0, first, second, later;
+	uint32_t first, second, later;
 	static struct event event;
 	struct ep_interval *iv;
 
@@ -390,17 +383,16 @@ static void sealed_interval_is_named_without_later_frames(void **state)
 	event_init(&event, EP_EVENT_TRACE, 2, 7);
 	event_user(&event, EP_FRAME_NATIVE, 0, 5, 0x3000);
 	assert_int_equal(event_add(store, &event), 0);
-	first = ep_frames_next_pending(frames, &cursor);
-	second = ep_frames_next_pending(frames, &cursor);
+	first = ep_frames_take(frames);
+	second = ep_frames_take(frames);
 	assert_false(ep_interval_is_named(iv));
 	ep_frames_resolve(frames, second, NULL, 0, NULL);
 	assert_false(ep_interval_is_named(iv));
 	ep_frames_put_back(frames, first);
-	cursor = 0;
-	assert_int_equal(ep_frames_next_pending(frames, &cursor), first);
+	assert_int_equal(ep_frames_take(frames), first);
 	ep_frames_resolve(frames, first, NULL, 0, NULL);
 	assert_true(ep_interval_is_named(iv));
-	later = ep_frames_next_pending(frames, &cursor);
+	later = ep_frames_take(frames);
 	assert_true(later > second);
 	assert_int_equal(ep_frames_first_unresolved(frames), later);
 	ep_interval_unref(iv);
@@ -418,7 +410,7 @@ static uint32_t add_frame(struct ep_frames *frames, uint64_t va)
 }
 
 /* Of too many lines the innermost are kept and the outermost; of too much text likewise. */
-static void lines_of_one_frame_are_cut_in_the_middle(void **state)
+EP_TEST(lines_of_one_frame_are_cut_in_the_middle)
 {
 	static char long_name[3000];
 	static const struct {
@@ -436,7 +428,6 @@ static void lines_of_one_frame_are_cut_in_the_middle(void **state)
 	static struct ep_frame_line lines[1000];
 	struct ep_frames *frames;
 
-	(void)state;
 	memset(long_name, 'n', sizeof(long_name) - 1);
 	assert_int_equal(ep_frames_new(1000, 1 << 20, 1 << 20, &frames), 0);
 	for (size_t i = 0; i < EP_LEN(rows); i++) {
@@ -460,7 +451,7 @@ static void lines_of_one_frame_are_cut_in_the_middle(void **state)
 	ep_frames_unref(frames);
 }
 
-static void long_names_are_cut_between_characters(void **state)
+EP_TEST(long_names_are_cut_between_characters)
 {
 	static const struct {
 		const char *label, *text;
@@ -478,7 +469,6 @@ static void long_names_are_cut_between_characters(void **state)
 	};
 	char *name = malloc(1 << 20);
 
-	(void)state;
 	assert_non_null(name);
 	for (size_t i = 0; i < EP_LEN(rows); i++) {
 		memset(name, 'n', (1 << 20) - 1);
@@ -494,7 +484,7 @@ static void long_names_are_cut_between_characters(void **state)
 }
 
 /* Frames of ten lines each, as inlining makes them, until the lines they may have are used up. */
-static void a_table_is_full_when_its_lines_are(void **state)
+EP_TEST(a_table_is_full_when_its_lines_are)
 {
 	static const size_t max_line_bytes = 1000 * sizeof(struct ep_frame_name);
 	static const struct ep_frame_line lines[10] = {{.function = "f"}};
@@ -503,7 +493,6 @@ static void a_table_is_full_when_its_lines_are(void **state)
 	uint32_t id, module, n = 0;
 	size_t bytes;
 
-	(void)state;
 	assert_int_equal(ep_frames_new(100000, 1 << 20, max_line_bytes, &frames), 0);
 	bytes = ep_frames_bytes(frames);
 	while (!ep_frames_is_full(frames)) {
@@ -524,7 +513,7 @@ static void a_table_is_full_when_its_lines_are(void **state)
 
 /* --- lines on their way to the table --- */
 
-static void lists_keep_lines_by_frame(void **state)
+EP_TEST(lists_keep_lines_by_frame)
 {
 	static const struct ep_frame_line inner = {
 		.function = "f(int)", .system_name = "_Z1fi", .file = "f.cc",
@@ -534,7 +523,6 @@ static void lists_keep_lines_by_frame(void **state)
 	struct ep_frame_line lines[EP_FRAME_MAX_LINES];
 	struct ep_lines list;
 
-	(void)state;
 	assert_int_equal(ep_lines_init(&list, 3), 0);
 	assert_int_equal(ep_lines_add(&list, &inner), 0);
 	assert_int_equal(ep_lines_add(&list, &outer), 0);
@@ -567,14 +555,13 @@ static void lists_keep_lines_by_frame(void **state)
 }
 
 /* One frame after the other takes all it may have, and then some. */
-static void full_lists_refuse_the_frame_in_hand(void **state)
+EP_TEST(full_lists_refuse_the_frame_in_hand)
 {
 	struct ep_frame_line lines[EP_FRAME_MAX_LINES], line = {0};
 	char *name = malloc(1 << 20);
 	struct ep_lines list;
 	int r = 0;
 
-	(void)state;
 	assert_non_null(name);
 	memset(name, 'n', (1 << 20) - 1);
 	name[(1 << 20) - 1] = '\0';
@@ -602,14 +589,13 @@ static void full_lists_refuse_the_frame_in_hand(void **state)
 	free(name);
 }
 
-static void full_frame_table_is_replaced_at_the_seal(void **state)
+EP_TEST(full_frame_table_is_replaced_at_the_seal)
 {
 	struct ep_store_limits limits = EP_STORE_DEFAULT_LIMITS;
 	struct ep_interval *first, *second;
 	static struct event event, known;
 	struct ep_store *store;
 
-	(void)state;
 	limits.max_frames = EP_ERROR_COUNT - 1 + 6;
 	assert_int_equal(ep_store_new(&limits, 0, &store), 0);
 	for (uint64_t i = 1; i <= 4; i++) {
@@ -631,7 +617,7 @@ static void full_frame_table_is_replaced_at_the_seal(void **state)
 	ep_interval_unref(second);
 }
 
-static void full_interval_counts_what_it_loses(void **state)
+EP_TEST(full_interval_counts_what_it_loses)
 {
 	struct ep_store_limits limits = EP_STORE_DEFAULT_LIMITS;
 	static struct event event;
@@ -639,7 +625,6 @@ static void full_interval_counts_what_it_loses(void **state)
 	struct ep_store *store;
 	uint64_t taken = 0;
 
-	(void)state;
 	limits.max_interval_bytes = 32 * 1024;
 	assert_int_equal(ep_store_new(&limits, 0, &store), 0);
 	for (uint64_t i = 1; i <= 5000; i++) {
@@ -656,7 +641,7 @@ static void full_interval_counts_what_it_loses(void **state)
 	ep_store_free(store);
 }
 
-static void intervals_are_used_again_when_released(void **state)
+EP_TEST_WITH(intervals_are_used_again_when_released, new_store, free_store)
 {
 	struct ep_store *store = *state;
 	static struct event event;
@@ -674,36 +659,4 @@ static void intervals_are_used_again_when_released(void **state)
 	assert_int_equal(ep_interval_samples(third), 0);
 	assert_int_equal(ep_interval_start_ns(third), 2000);
 	ep_interval_unref(third);
-}
-
-#define STORE_TEST(f) cmocka_unit_test_setup_teardown(f, new_store, free_store)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		STORE_TEST(known_trace_counts_on_its_row),
-		STORE_TEST(rows_differ_by_thread_cpu_and_comm),
-		STORE_TEST(equal_hash_of_different_stacks_stays_apart),
-		STORE_TEST(equal_hash_of_different_processes_stays_apart),
-		STORE_TEST(known_of_previous_interval_is_copied),
-		STORE_TEST(unknown_hash_becomes_an_error_frame),
-		STORE_TEST(incomplete_stack_ends_in_its_error_frame_once),
-		STORE_TEST(kernels_part_is_cut_and_the_stack_is_incomplete),
-		STORE_TEST(raw_samples_that_changed_are_no_collision),
-		STORE_TEST(stack_without_any_frame_says_so),
-		STORE_TEST(malformed_events_are_refused),
-		STORE_TEST(intervals_are_used_again_when_released),
-		STORE_TEST(sealed_interval_is_named_without_later_frames),
-		cmocka_unit_test(frames_are_shared_where_they_are_equal),
-		cmocka_unit_test(pending_frames_are_handed_out_once),
-		cmocka_unit_test(lines_of_one_frame_are_cut_in_the_middle),
-		cmocka_unit_test(long_names_are_cut_between_characters),
-		cmocka_unit_test(a_table_is_full_when_its_lines_are),
-		cmocka_unit_test(lists_keep_lines_by_frame),
-		cmocka_unit_test(full_lists_refuse_the_frame_in_hand),
-		cmocka_unit_test(full_frame_table_is_replaced_at_the_seal),
-		cmocka_unit_test(full_interval_counts_what_it_loses),
-	};
-
-	return cmocka_run_group_tests_name("trace", tests, NULL, NULL);
 }

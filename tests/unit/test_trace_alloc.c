@@ -2,67 +2,14 @@
 /*
  * The trace store and batches when memory runs out: each allocation of a run fails once, one by
  * one, and each time everything either works or says -ENOMEM, counts what it lost, and leaks
- * nothing. Linked with --wrap for malloc, calloc and realloc.
+ * nothing.
  */
 #include "core/trace/batch.h"
+#include "tests/kit/heap.h"
+#include "tests/kit/test.h"
 #include "tests/unit/trace_events.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-
-/* The wrapped functions have no argument to pass it by. */
-static struct {
-	bool armed;
-	uint32_t calls, fail_at;
-	int64_t live; /* blocks */
-} heap;
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *ptr, size_t size);
-void __real_free(void *ptr);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_realloc(void *ptr, size_t size);
-void __wrap_free(void *ptr);
-
-static bool fails(void)
-{
-	return heap.armed && ++heap.calls == heap.fail_at;
-}
-
-static void *count(void *ptr)
-{
-	heap.live += heap.armed && ptr;
-	return ptr;
-}
-
-void *__wrap_malloc(size_t size)
-{
-	return fails() ? NULL : count(__real_malloc(size));
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-	return fails() ? NULL : count(__real_calloc(n, size));
-}
-
-void *__wrap_realloc(void *ptr, size_t size)
-{
-	if (fails())
-		return NULL;
-	return ptr ? __real_realloc(ptr, size) : count(__real_realloc(ptr, size));
-}
-
-void __wrap_free(void *ptr)
-{
-	heap.live -= heap.armed && ptr;
-	__real_free(ptr);
-}
 
 static void add_all(struct ep_store *store, uint64_t *added, uint64_t *refused)
 {
@@ -107,11 +54,11 @@ static size_t make_lines(struct ep_lines *list, struct ep_frame_line lines[EP_FR
 static void resolve_all(struct ep_frames *frames)
 {
 	struct ep_frame_line lines[EP_FRAME_MAX_LINES];
-	uint32_t cursor = 0, id;
+	uint32_t id;
 	struct ep_lines list;
 	size_t n_lines = make_lines(&list, lines);
 
-	while ((id = ep_frames_next_pending(frames, &cursor)) != 0)
+	while ((id = ep_frames_take(frames)) != 0)
 		(void)ep_frames_resolve(frames, id, lines, n_lines, NULL);
 	ep_lines_fini(&list);
 }
@@ -148,34 +95,20 @@ static void run(void)
 	ep_store_free(store);
 }
 
-static void each_allocation_may_fail(void **state)
+EP_TEST(each_allocation_may_fail)
 {
 	uint32_t n;
 
-	(void)state;
-	heap.armed = true;
-	heap.fail_at = 0;
+	heap_arm(0);
 	run();
-	n = heap.calls;
+	n = heap_wrapped.calls;
 	for (uint32_t at = 1; at <= n; at++) {
-		heap.calls = 0;
-		heap.fail_at = at;
+		heap_arm(at);
 		run();
-		if (heap.live != 0) {
-			heap.armed = false;
+		(void)heap_disarm();
+		if (heap_wrapped.live != 0)
 			fail_msg("allocation %u of %u failed: %d blocks leaked", at, n,
-				 (int)heap.live);
-		}
+				 (int)heap_wrapped.live);
 	}
-	heap.armed = false;
 	assert_true(n > 30);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_allocation_may_fail),
-	};
-
-	return cmocka_run_group_tests_name("trace_alloc", tests, NULL, NULL);
 }

@@ -2,15 +2,11 @@
 #include "core/trace/batch.h"
 #include "core/trace/kinds.h"
 #include "ebpf-profiler/bpf/record.h"
+#include "tests/kit/test.h"
 #include "tests/unit/trace_events.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
-
-#include <cmocka.h>
 
 static int find_executable(void *arg, uint32_t id, struct ep_batch_executable *ret)
 {
@@ -105,7 +101,7 @@ static void resolve(struct ep_store *store, uint32_t nth, const struct ep_frame_
 	ep_frames_resolve(ep_store_frames(store), EP_ERROR_COUNT - 1 + nth, lines, n_lines, module);
 }
 
-static void mixed_stack_has_all_its_names(void **state)
+EP_TEST(mixed_stack_has_all_its_names)
 {
 	static const struct ep_frame_line kernel = {.function = "schedule"};
 	static const struct ep_frame_line inlined[] = {
@@ -116,7 +112,6 @@ static void mixed_stack_has_all_its_names(void **state)
 	static struct event event;
 	struct ep_batch *batch;
 
-	(void)state;
 	event_init(&event, EP_EVENT_TRACE, 1, 7);
 	event_kernel(&event, 0xffffffff81000010);
 	event_kernel(&event, 0xffffffffc0000020);
@@ -145,7 +140,7 @@ static void mixed_stack_has_all_its_names(void **state)
 }
 
 /* As a worker gives them: what is known of each inlined function of a native frame. */
-static void native_frames_have_all_their_lines(void **state)
+EP_TEST(native_frames_have_all_their_lines)
 {
 	static const struct ep_frame_line said[] = {
 		{.function = "main.(*T).get", .system_name = "main.(*T).get[go.shape.int]",
@@ -162,7 +157,6 @@ static void native_frames_have_all_their_lines(void **state)
 	struct ep_lines list;
 	uint32_t at, line;
 
-	(void)state;
 	event_init(&event, EP_EVENT_TRACE, 1, 7);
 	event_user(&event, EP_FRAME_NATIVE, 0, 5, 0x1234);
 	assert_int_equal(event_add(store, &event), 0);
@@ -240,9 +234,9 @@ static size_t parse_lines(const char *spec, struct ep_frame_line *lines, char (*
 /* The frame at 0x1000 * n gets the lines of the nth text. */
 static void resolve_all(struct ep_frames *frames, const char *const *specs)
 {
-	uint32_t cursor = 0, id;
+	uint32_t id;
 
-	while ((id = ep_frames_next_pending(frames, &cursor)) != 0) {
+	while ((id = ep_frames_take(frames)) != 0) {
 		struct ep_frame_line lines[8];
 		struct ep_frame frame;
 		char names[8][8];
@@ -278,7 +272,7 @@ static void add_stack(struct ep_store *store, uint64_t hash, const char *frames)
 	assert_int_equal(event_add(store, &event), 0);
 }
 
-static void wrappers_are_left_out_but_where_their_callee_shows_them(void **state)
+EP_TEST(wrappers_are_left_out_but_where_their_callee_shows_them)
 {
 	static const struct {
 		const char *label, *frames, *expected;
@@ -301,7 +295,6 @@ static void wrappers_are_left_out_but_where_their_callee_shows_them(void **state
 		{"nothing else", "12", "v", {"w*", "v*"}},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(rows); i++) {
 		struct ep_store *store = new_store();
 		struct ep_batch *batch;
@@ -318,7 +311,7 @@ static void wrappers_are_left_out_but_where_their_callee_shows_them(void **state
 }
 
 /* Wrapper 2 is shown behind 1, and left out behind 3; either way it is asked for twice. */
-static void one_wrapper_is_in_some_stacks_only(void **state)
+EP_TEST(one_wrapper_is_in_some_stacks_only)
 {
 	static const char *const lines[] = {"p!", "w*,g", "f", "v*"};
 	static const struct {
@@ -331,7 +324,6 @@ static void one_wrapper_is_in_some_stacks_only(void **state)
 	struct ep_batch *batch;
 	char said[128];
 
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(rows); i++)
 		add_stack(store, 1 + i, rows[i].frames);
 	resolve_all(ep_store_frames(store), lines);
@@ -347,16 +339,15 @@ static void one_wrapper_is_in_some_stacks_only(void **state)
 }
 
 /* A type is the frame's: what C code is among them stays native. */
-static void frames_of_a_type_are_called_by_it(void **state)
+EP_TEST(frames_of_a_type_are_called_by_it)
 {
 	static const struct ep_frame_line said = {.function = "f"};
 	struct ep_store *store = new_store();
 	struct ep_batch *batch;
-	uint32_t cursor = 0, id;
+	uint32_t id;
 
-	(void)state;
 	add_stack(store, 1, "123");
-	for (uint32_t n = 0; (id = ep_frames_next_pending(ep_store_frames(store), &cursor)) != 0;
+	for (uint32_t n = 0; (id = ep_frames_take(ep_store_frames(store))) != 0;
 	     n++)
 		(void)ep_frames_resolve_as(ep_store_frames(store), id,
 					   n == 1 ? EP_FRAME_TYPE_OF_KIND : EP_FRAME_TYPE_GO, &said,
@@ -371,13 +362,12 @@ static void frames_of_a_type_are_called_by_it(void **state)
 	ep_batch_unref(batch);
 }
 
-static void gap_says_why_and_the_stack_is_complete(void **state)
+EP_TEST(gap_says_why_and_the_stack_is_complete)
 {
 	struct ep_store *store = new_store();
 	static struct event event;
 	struct ep_batch *batch;
 
-	(void)state;
 	event_init(&event, EP_EVENT_TRACE, 1, 7);
 	event_user(&event, EP_FRAME_NATIVE, 0, 5, 0x1234);
 	event_word(&event, EP_FRAME_HEADER(EP_FRAME_GAP, 0, 0, EP_ERROR_BAD_READ));
@@ -396,7 +386,7 @@ static void gap_says_why_and_the_stack_is_complete(void **state)
 	ep_batch_unref(batch);
 }
 
-static void mappings_are_those_of_the_file(void **state)
+EP_TEST(mappings_are_those_of_the_file)
 {
 	static const struct ep_frame_line line = {.function = "f"};
 	struct ep_store *store = new_store();
@@ -404,7 +394,6 @@ static void mappings_are_those_of_the_file(void **state)
 	struct ep_batch *batch;
 	uint32_t mapping;
 
-	(void)state;
 	event_init(&event, EP_EVENT_TRACE, 1, 7);
 	event_kernel(&event, 0xffffffff81000010);
 	event_kernel(&event, 0xffffffffc0000020);
@@ -440,14 +429,13 @@ static void mappings_are_those_of_the_file(void **state)
 	ep_batch_unref(batch);
 }
 
-static void processes_and_times_are_wall_clock(void **state)
+EP_TEST(processes_and_times_are_wall_clock)
 {
 	struct ep_store *store = new_store();
 	static struct event event;
 	struct ep_batch *batch;
 	uint32_t process;
 
-	(void)state;
 	event_init(&event, EP_EVENT_TRACE, 1, 7);
 	event_user(&event, EP_FRAME_NATIVE, 0, 5, 0x1234);
 	for (uint64_t i = 0; i < 3; i++) {
@@ -493,7 +481,7 @@ static struct ep_batch *batch_of(uint32_t pid, uint64_t va, const char *name)
 	return finish(store);
 }
 
-static void stack_hash_is_that_of_the_names(void **state)
+EP_TEST(stack_hash_is_that_of_the_names)
 {
 	static const struct {
 		const char *label;
@@ -508,7 +496,6 @@ static void stack_hash_is_that_of_the_names(void **state)
 		{"two unnamed addresses", 0x1000, 0x1004, NULL, NULL, false},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(rows); i++) {
 		struct ep_batch *a = batch_of(7, rows[i].va_a, rows[i].name_a);
 		struct ep_batch *b = batch_of(8, rows[i].va_b, rows[i].name_b);
@@ -520,13 +507,12 @@ static void stack_hash_is_that_of_the_names(void **state)
 	}
 }
 
-static void equal_stacks_of_two_processes_share_a_row(void **state)
+EP_TEST(equal_stacks_of_two_processes_share_a_row)
 {
 	struct ep_store *store = new_store();
 	static struct event event;
 	struct ep_batch *batch;
 
-	(void)state;
 	for (uint32_t pid = 7; pid < 9; pid++) {
 		event_init(&event, EP_EVENT_TRACE, pid, pid);
 		event_user(&event, EP_FRAME_NATIVE, 0, 5, 0x1234);
@@ -561,7 +547,7 @@ static struct ep_batch *batch_of_language(uint32_t pid, uint64_t word,
 	return finish(store);
 }
 
-static void stack_hash_of_a_language_is_where_it_is_written(void **state)
+EP_TEST(stack_hash_of_a_language_is_where_it_is_written)
 {
 	static const struct ep_frame_line f = {
 		.function = "C.f", .file = "/app/a.py", .line = 12, .start_line = 10};
@@ -589,7 +575,6 @@ static void stack_hash_of_a_language_is_where_it_is_written(void **state)
 	};
 	struct ep_batch *a = batch_of_language(7, 0x1000, &f);
 
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(rows); i++) {
 		struct ep_batch *b = batch_of_language(8, 0x2000, &rows[i].line);
 
@@ -605,18 +590,17 @@ static struct ep_batch *batch_of_type(uint64_t va, const char *file, uint32_t st
 {
 	struct ep_frame_line line = {.function = "f.func1", .file = file, .start_line = start_line};
 	struct ep_store *store = new_store();
-	uint32_t cursor = 0;
 
 	line.line = (uint32_t)va;
 	add_stack(store, 1, va == 0x1000 ? "1" : "2");
 	(void)ep_frames_resolve_as(ep_store_frames(store),
-				   ep_frames_next_pending(ep_store_frames(store), &cursor),
+				   ep_frames_take(ep_store_frames(store)),
 				   EP_FRAME_TYPE_GO, &line, 1);
 	return finish(store);
 }
 
 /* Closures are numbered in their file. */
-static void stack_hash_of_a_type_is_where_it_is_written(void **state)
+EP_TEST(stack_hash_of_a_type_is_where_it_is_written)
 {
 	static const struct {
 		const char *label;
@@ -632,7 +616,6 @@ static void stack_hash_of_a_type_is_where_it_is_written(void **state)
 	};
 	struct ep_batch *a = batch_of_type(0x1000, "a.go", 3);
 
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(rows); i++) {
 		struct ep_batch *b = batch_of_type(rows[i].va, rows[i].file, rows[i].start_line);
 
@@ -643,7 +626,7 @@ static void stack_hash_of_a_type_is_where_it_is_written(void **state)
 	ep_batch_unref(a);
 }
 
-static void frames_of_a_language_have_their_lines_and_no_mapping(void **state)
+EP_TEST(frames_of_a_language_have_their_lines_and_no_mapping)
 {
 	static const struct ep_frame_line inlined[] = {
 		{.function = "leaf", .file = "a.py", .line = 3, .column = 9, .start_line = 1},
@@ -654,7 +637,6 @@ static void frames_of_a_language_have_their_lines_and_no_mapping(void **state)
 	struct ep_batch *batch;
 	uint32_t at, line, function;
 
-	(void)state;
 	event_init(&event, EP_EVENT_TRACE, 1, 7);
 	event_user(&event, TOY, 0, 0, 0x1000);
 	event_user(&event, TOY, EP_FRAME_ENTRY, 0, 0x2000);
@@ -685,7 +667,7 @@ static void frames_of_a_language_have_their_lines_and_no_mapping(void **state)
 }
 
 /* Ten frames at ten addresses and in two processes, of which four differ in what they say. */
-static void equal_frames_of_a_language_are_one_location(void **state)
+EP_TEST(equal_frames_of_a_language_are_one_location)
 {
 	static const struct ep_frame_line lines[] = {
 		{.function = "f", .file = "a.py", .line = 3},
@@ -696,7 +678,6 @@ static void equal_frames_of_a_language_are_one_location(void **state)
 	static struct event event;
 	struct ep_batch *batch;
 
-	(void)state;
 	for (uint32_t pid = 7; pid < 9; pid++) {
 		event_init(&event, EP_EVENT_TRACE, pid, pid);
 		for (uint64_t i = 0; i < 5; i++)
@@ -715,14 +696,13 @@ static void equal_frames_of_a_language_are_one_location(void **state)
 	ep_batch_unref(batch);
 }
 
-static void traces_that_look_alike_are_one_row(void **state)
+EP_TEST(traces_that_look_alike_are_one_row)
 {
 	static const struct ep_frame_line line = {.function = "f", .file = "a.py", .line = 3};
 	struct ep_store *store = new_store();
 	static struct event event;
 	struct ep_batch *batch;
 
-	(void)state;
 	for (uint64_t i = 0; i < 6; i++) {
 		event_init(&event, EP_EVENT_TRACE, 1 + i % 3, 7);
 		event.sample.event.time_ns = 200 + i;
@@ -755,7 +735,7 @@ static uint64_t period_of(void *arg, uint32_t cpu)
 }
 
 /* CPU 2 has no period of its own. */
-static void rows_weigh_their_cpus_periods(void **state)
+EP_TEST(rows_weigh_their_cpus_periods)
 {
 	struct ep_batch_source weighted = source;
 	struct ep_store *store = new_store();
@@ -763,7 +743,6 @@ static void rows_weigh_their_cpus_periods(void **state)
 	struct ep_interval *interval;
 	struct ep_batch *batch;
 
-	(void)state;
 	event_init(&event, EP_EVENT_TRACE, 1, 7);
 	event_user(&event, EP_FRAME_NATIVE, 0, 5, 0x1234);
 	for (uint32_t i = 0; i < 9; i++) {
@@ -789,11 +768,10 @@ static void rows_weigh_their_cpus_periods(void **state)
 	ep_store_free(store);
 }
 
-static void empty_interval_makes_an_empty_batch(void **state)
+EP_TEST(empty_interval_makes_an_empty_batch)
 {
 	struct ep_batch *batch = finish(new_store());
 
-	(void)state;
 	assert_int_equal(batch->n_samples, 0);
 	assert_int_equal(batch->n_stacks, 1);
 	assert_int_equal(batch->sample_time_first[0], 0);
@@ -805,30 +783,10 @@ static void empty_interval_makes_an_empty_batch(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(mixed_stack_has_all_its_names),
-		cmocka_unit_test(wrappers_are_left_out_but_where_their_callee_shows_them),
-		cmocka_unit_test(one_wrapper_is_in_some_stacks_only),
-		cmocka_unit_test(frames_of_a_type_are_called_by_it),
-		cmocka_unit_test(stack_hash_of_a_type_is_where_it_is_written),
-		cmocka_unit_test(gap_says_why_and_the_stack_is_complete),
-		cmocka_unit_test(native_frames_have_all_their_lines),
-		cmocka_unit_test(mappings_are_those_of_the_file),
-		cmocka_unit_test(processes_and_times_are_wall_clock),
-		cmocka_unit_test(stack_hash_is_that_of_the_names),
-		cmocka_unit_test(equal_stacks_of_two_processes_share_a_row),
-		cmocka_unit_test(stack_hash_of_a_language_is_where_it_is_written),
-		cmocka_unit_test(frames_of_a_language_have_their_lines_and_no_mapping),
-		cmocka_unit_test(equal_frames_of_a_language_are_one_location),
-		cmocka_unit_test(traces_that_look_alike_are_one_row),
-		cmocka_unit_test(rows_weigh_their_cpus_periods),
-		cmocka_unit_test(empty_interval_makes_an_empty_batch),
-	};
 	uint32_t first_error;
 
 	if (ep_kind_add(TOY_SLOT, "toy", NULL, &first_error) < 0)
 		return 1;
 	ep_kind_set_frame_type(TOY_SLOT, "toyscript");
-
-	return cmocka_run_group_tests_name("trace_batch", tests, NULL, NULL);
+	return ep_test_run(NULL, NULL);
 }

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/trace/kinds.h"
 #include "ebpf-profiler/bpf/record.h"
+#include "tests/kit/test.h"
 #include "tests/unit/trace_events.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
-
-#include <cmocka.h>
 
 #define FIRST EP_SLOT_FIRST_DYNAMIC
 
@@ -22,12 +18,11 @@ static int clear(void **state)
 	return 0;
 }
 
-static void numbers_are_handed_out_in_order(void **state)
+EP_TEST_WITH(numbers_are_handed_out_in_order, clear, clear)
 {
 	static const char *const one[] = {"stack torn", NULL};
 	uint32_t toy = 0, none = 0, other = 0;
 
-	(void)state;
 	assert_int_equal(ep_kind_add(FIRST, "toy", toy_errors, &toy), 0);
 	assert_int_equal(ep_kind_add(FIRST + 1, "silent", NULL, &none), 0);
 	assert_int_equal(ep_kind_add(FIRST + 4, "other", one, &other), 0);
@@ -46,7 +41,7 @@ static void numbers_are_handed_out_in_order(void **state)
 	assert_null(ep_kind_frame_type(EP_FRAME_FIRST_DYNAMIC + FIRST + 2));
 }
 
-static void what_nobody_was_given_is_unknown(void **state)
+EP_TEST_WITH(what_nobody_was_given_is_unknown, clear, clear)
 {
 	static const uint32_t kinds[] = {
 		0,   EP_FRAME_ERROR, EP_FRAME_FIRST_DYNAMIC, EP_FRAME_FIRST_DYNAMIC + FIRST + 1,
@@ -56,7 +51,6 @@ static void what_nobody_was_given_is_unknown(void **state)
 		256, UINT32_MAX};
 	uint32_t first;
 
-	(void)state;
 	assert_int_equal(ep_kind_add(FIRST, "toy", toy_errors, &first), 0);
 	for (size_t i = 0; i < EP_LEN(kinds); i++)
 		assert_null(ep_kind_name(kinds[i]));
@@ -68,13 +62,12 @@ static void what_nobody_was_given_is_unknown(void **state)
 	assert_int_equal(ep_error_slot(EP_ERROR_BAD_READ), 0);
 }
 
-static void what_does_not_fit_is_refused_whole(void **state)
+EP_TEST_WITH(what_does_not_fit_is_refused_whole, clear, clear)
 {
 	const char *many[EP_ERROR_LAST_DYNAMIC + 2] = {0};
 	char long_name[300];
 	uint32_t first = 77;
 
-	(void)state;
 	memset(long_name, 'x', sizeof(long_name) - 1);
 	long_name[sizeof(long_name) - 1] = 0;
 	for (size_t i = 0; i < 192; i++)
@@ -97,7 +90,7 @@ static void what_does_not_fit_is_refused_whole(void **state)
 }
 
 /* The store takes an error number when its language was added, as a frame and in the header. */
-static void store_takes_errors_of_languages(void **state)
+EP_TEST_WITH(store_takes_errors_of_languages, clear, clear)
 {
 	struct ep_store_limits limits = EP_STORE_DEFAULT_LIMITS;
 	static struct event said, sent;
@@ -105,7 +98,6 @@ static void store_takes_errors_of_languages(void **state)
 	struct ep_store *store;
 	uint32_t first;
 
-	(void)state;
 	assert_int_equal(ep_store_new(&limits, 0, &store), 0);
 	event_init(&said, EP_EVENT_TRACE, 1, 7);
 	event_user(&said, EP_FRAME_NATIVE, 0, 5, 0x1000);
@@ -130,18 +122,4 @@ static void store_takes_errors_of_languages(void **state)
 	}
 	ep_interval_unref(iv);
 	ep_store_free(store);
-}
-
-#define CLEARED(f) cmocka_unit_test_setup_teardown(f, clear, clear)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CLEARED(numbers_are_handed_out_in_order),
-		CLEARED(what_nobody_was_given_is_unknown),
-		CLEARED(what_does_not_fit_is_refused_whole),
-		CLEARED(store_takes_errors_of_languages),
-	};
-
-	return cmocka_run_group_tests_name("trace_kinds", tests, NULL, NULL);
 }

@@ -11,16 +11,12 @@
 #include "core/base/map.h"
 #include "core/trace/kinds.h"
 #include "core/trace/merge.h"
+#include "tests/kit/test.h"
 #include "tests/unit/trace_events.h"
 #include "tests/unit/trace_order.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #define SLOT_OF(letter) ((uint32_t)(letter) - 'a' + EP_SLOT_FIRST_DYNAMIC)
 #define KIND_OF(letter) (EP_FRAME_FIRST_DYNAMIC + SLOT_OF(letter))
@@ -129,7 +125,7 @@ static void check_rows(const struct row *rows, size_t n, bool failed)
 	}
 }
 
-static void complete_walks_meet_at_the_root(void **state)
+EP_TEST(complete_walks_meet_at_the_root)
 {
 	static const struct row rows[] = {
 		{"nothing", "", ""},
@@ -146,11 +142,10 @@ static void complete_walks_meet_at_the_root(void **state)
 		{"frames and nothing else", "a1 a2.", "a1 a2."},
 	};
 
-	(void)state;
 	check_rows(rows, EP_LEN(rows), false);
 }
 
-static void incomplete_walks_meet_at_the_leaf(void **state)
+EP_TEST(incomplete_walks_meet_at_the_leaf)
 {
 	static const struct row rows[] = {
 		{"native, one to one", "N1 A2 x a1.", "N1 a1. x"},
@@ -172,12 +167,11 @@ static void incomplete_walks_meet_at_the_leaf(void **state)
 		{"only the header says so", "A1 N2 A3 a1.", "a1. N2 A3"},
 	};
 
-	(void)state;
 	check_rows(rows, EP_LEN(rows), false);
 	check_rows(header_rows, EP_LEN(header_rows), true);
 }
 
-static void languages_do_not_mix(void **state)
+EP_TEST(languages_do_not_mix)
 {
 	static const struct row rows[] = {
 		{"both complete", "A1 N2 B3 A4 N5 a1. a2. b1 b2.", "a1. N2 b1 b2. a2. N5"},
@@ -189,11 +183,10 @@ static void languages_do_not_mix(void **state)
 		{"a third one's markers", "A1 C2 B3 a1. b1.", "a1. C2 b1."},
 	};
 
-	(void)state;
 	check_rows(rows, EP_LEN(rows), false);
 }
 
-static void frames_pushed_in_place_stay_there(void **state)
+EP_TEST(frames_pushed_in_place_stay_there)
 {
 	static const struct row rows[] = {
 		{"between native frames", "N1 c1 c2 N3 A4 N5 a1.", "N1 c1 c2 N3 a1. N5"},
@@ -204,11 +197,10 @@ static void frames_pushed_in_place_stay_there(void **state)
 		{"with marks of its own", "N1 a1 a2. N3 A4 a3.", "N1 a1 a2. N3 a3."},
 	};
 
-	(void)state;
 	check_rows(rows, EP_LEN(rows), false);
 }
 
-static void gaps_may_hide_markers(void **state)
+EP_TEST(gaps_may_hide_markers)
 {
 	static const struct row rows[] = {
 		{"none hidden", "A1 N2 - N3 A4 N5 a1. a2.", "a1. N2 - N3 a2. N5"},
@@ -227,11 +219,10 @@ static void gaps_may_hide_markers(void **state)
 		 "a1. b1. - b2. N3 a2. b3."},
 	};
 
-	(void)state;
 	check_rows(rows, EP_LEN(rows), false);
 }
 
-static void malformed_events_lose_nothing(void **state)
+EP_TEST(malformed_events_lose_nothing)
 {
 	static const struct row rows[] = {
 		{"a language twice", "A1 N2 A3 B4 a1. b1. a2.", "a1. N2 a2. b1."},
@@ -244,20 +235,18 @@ static void malformed_events_lose_nothing(void **state)
 	uint64_t words[] = {EP_FRAME_HEADER(255, EP_FRAME_ENTRY, 0, 0),
 			    EP_FRAME_HEADER(EP_FRAME_FIRST_DYNAMIC, 0, 0, 0)};
 
-	(void)state;
 	check_rows(rows, EP_LEN(rows), false);
 	assert_int_equal(ep_merge_frames(&merge, words, 2, false), 2); /* slots there are not */
 	assert_int_equal(merge.order[0], 0);
 }
 
-static void any_event_keeps_its_frames(void **state)
+EP_TEST(any_event_keeps_its_frames)
 {
 	static const char *const tokens[] = {"N1", "N2",  "A1", "A2", "B1", "a1", "a2.",
 					     "b1", "b2.", "c1", "x",  "xa", "xb", "xc"};
 	static struct stack stack;
 	uint64_t random = 1;
 
-	(void)state;
 	for (int round = 0; round < 50000; round++) {
 		char text[256] = "";
 		size_t used = 0;
@@ -273,12 +262,11 @@ static void any_event_keeps_its_frames(void **state)
 	}
 }
 
-static void the_longest_event_fits(void **state)
+EP_TEST(the_longest_event_fits)
 {
 	static uint64_t words[EP_MAX_WORDS];
 	uint32_t n;
 
-	(void)state;
 	for (size_t i = 0; i < EP_MAX_WORDS; i++) /* groups of one frame of no words */
 		words[i] = EP_FRAME_HEADER(KIND_OF('a'), EP_FRAME_ENTRY, 0, 0);
 	n = ep_merge_frames(&merge, words, EP_MAX_WORDS, false);
@@ -302,7 +290,7 @@ static void add_stack(struct ep_store *store, uint64_t hash, const char *text)
 }
 
 /* In the frame table neither the mark nor the entry make another frame of it. */
-static void store_files_merged_frames(void **state)
+EP_TEST(store_files_merged_frames)
 {
 	struct ep_store_limits limits = EP_STORE_DEFAULT_LIMITS;
 	const uint32_t *a, *b;
@@ -310,7 +298,6 @@ static void store_files_merged_frames(void **state)
 	struct ep_frame frame;
 	struct ep_store *store;
 
-	(void)state;
 	assert_int_equal(ep_store_new(&limits, 0, &store), 0);
 	add_stack(store, 1, "A9 N2 A9 N4 a1 a3.");
 	add_stack(store, 2, "A9 N2 a1. N4");
@@ -337,14 +324,13 @@ static void store_files_merged_frames(void **state)
 }
 
 /* The first error of the event is the stack's, wherever its frame went. */
-static void store_keeps_errors_of_both(void **state)
+EP_TEST(store_keeps_errors_of_both)
 {
 	struct ep_store_limits limits = EP_STORE_DEFAULT_LIMITS;
 	struct ep_interval *iv = NULL;
 	const uint32_t *ids;
 	struct ep_store *store;
 
-	(void)state;
 	assert_int_equal(ep_store_new(&limits, 0, &store), 0);
 	add_stack(store, 1, "A1 N2 x a1. a2. xa");
 	assert_int_equal(ep_store_seal(store, 1, &iv), 0);
@@ -358,18 +344,5 @@ static void store_keeps_errors_of_both(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(complete_walks_meet_at_the_root),
-		cmocka_unit_test(incomplete_walks_meet_at_the_leaf),
-		cmocka_unit_test(languages_do_not_mix),
-		cmocka_unit_test(frames_pushed_in_place_stay_there),
-		cmocka_unit_test(gaps_may_hide_markers),
-		cmocka_unit_test(malformed_events_lose_nothing),
-		cmocka_unit_test(any_event_keeps_its_frames),
-		cmocka_unit_test(the_longest_event_fits),
-		cmocka_unit_test(store_files_merged_frames),
-		cmocka_unit_test(store_keeps_errors_of_both),
-	};
-
-	return cmocka_run_group_tests_name("trace_merge", tests, add_languages, clear_languages);
+	return ep_test_run(add_languages, clear_languages);
 }

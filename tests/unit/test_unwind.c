@@ -1,92 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Call frame information to stack deltas, on hand-assembled bytes. */
-#include "unwind_asm.h"
+/* Call frame information to rules, on hand-assembled bytes: instructions, expressions, CIEs, FDEs. */
+#include "tests/unit/unwind_build.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
-
-#include <cmocka.h>
-
-#define FDE_VA	  0x1010ull
-#define FDE_BYTES 0x80
-
-#define SP(off)	      EP_RULE_IMM(0, 0, off)
-#define SP_FP(off, k) EP_RULE_IMM(0, k, off)
-#define FP(off, k)    EP_RULE_IMM(1, k, off)
-#define LOST(rule)    ((rule) & ~EP_RULE_KEEPS)
-#define TABLE	      EP_RULE_FIRST_TABLE /* the file's first table rule */
-#define NONE	      EP_RULE_NONE
-#define UNSUPPORTED   EP_RULE_UNSUPPORTED
-
-static struct image *new_image(bool eh)
-{
-	struct image *image = calloc(1, sizeof(*image));
-
-	assert_non_null(image);
-	image->eh = eh;
-	return image;
-}
-
-/* Builds a table over the sections, first one first. */
-static struct ep_unwind_table *build_input(struct ep_build_input *input, struct image **images,
-					   size_t n)
-{
-	struct ep_fde_list *lists = calloc(EP_MAX(n, 1), sizeof(*lists));
-	struct ep_unwind_table *table = NULL;
-
-	assert_non_null(lists);
-	for (size_t i = 0; i < n; i++) {
-		struct ep_cfi_section sec = asm_section(images[i]);
-
-		assert_int_equal(ep_fde_list_init_scan(&lists[i], &sec), 0);
-		input->lists[i] = &lists[i];
-	}
-	input->n_lists = n;
-	assert_int_equal(ep_build(input, &table), 0);
-	for (size_t i = 0; i < n; i++)
-		ep_fde_list_fini(&lists[i]);
-	free(lists);
-	return table;
-}
-
-static struct ep_unwind_table *build_image(struct image *image)
-{
-	struct ep_build_input input = asm_input();
-
-	return build_input(&input, &image, 1);
-}
-
-static struct ep_unwind_table *build_one(const struct cie *cie, const struct bytes *insns)
-{
-	struct image *image = new_image(true);
-	struct ep_unwind_table *table;
-
-	asm_fde(image, asm_cie(image, cie), FDE_VA, FDE_BYTES, insns);
-	table = build_image(image);
-	free(image);
-	return table;
-}
-
-#define NOTHING_KEPT 0x80 /* of `others`, which says everything where it is 0 */
-
-/* Most cases mention no other registers: their table rules say so without saying so here. */
-static bool is_first_rule(const struct ep_unwind_table *table, struct ep_rule want)
-{
-	if (!want.others)
-		want.others = EP_OTHERS_KEEPS;
-	want.others &= EP_OTHERS_KEEPS | 0xf;
-	return memcmp(&table->rules[0], &want, sizeof(want)) == 0;
-}
-
-#define assert_rule(table, va, want)                                                               \
-	do {                                                                                       \
-		uint32_t rule_ = ep_unwind_table_find(table, va);                                  \
-		if (rule_ != (want))                                                               \
-			fail_msg("0x%llx: rule 0x%x, not 0x%x", (unsigned long long)(va), rule_,   \
-				 (unsigned int)(want));                                            \
-	} while (0)
 
 /* ---- instructions ---- */
 
@@ -216,9 +133,8 @@ static void check_insn_case(const struct insn_case *c, const struct bytes *insns
 }
 
 /* Every case runs twice: an expression in front keeps the fast interpreter from taking the FDE. */
-static void instructions_make_rules(void **state)
+EP_TEST(instructions_make_rules)
 {
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(insn_cases); i++) {
 		struct bytes general = BYTES("\x10\x11\x00");
 
@@ -230,36 +146,33 @@ static void instructions_make_rules(void **state)
 }
 
 /* No prefix of any case may be read beyond; the sanitizer build sees to "beyond". */
-static void truncated_instructions_are_safe(void **state)
+EP_TEST(truncated_instructions_are_safe)
 {
 	struct cie cie = CIE_GCC;
 
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(insn_cases); i++) {
 		for (size_t len = 0; len < insn_cases[i].insns.len; len++) {
 			struct bytes insns = insn_cases[i].insns;
-			struct ep_unwind_table *table;
+			ep_cleanup(ep_unwind_table_freep) struct ep_unwind_table *table = NULL;
 
 			insns.len = len;
 			table = build_one(&cie, &insns);
 			assert_rule(table, FDE_VA - 1, NONE);
-			ep_unwind_table_free(table);
 		}
 	}
 }
 
-static void set_loc_goes_forward_only(void **state)
+EP_TEST(set_loc_goes_forward_only)
 {
 	struct cie cie = CIE_GCC;
 	struct bytes insns = BYTES("\x01\0\0\0\0\x0e\x10");
 	int targets[] = { 0x20, -0x20 };
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
-		struct image *image = new_image(true);
+		ep_autofree struct image *image = new_image(true);
 		size_t cie_at = asm_cie(image, &cie);
 		int32_t rel = (int32_t)(FDE_VA + targets[i] - (ASM_SECTION_VA + image->len + 18));
-		struct ep_unwind_table *table;
+		ep_cleanup(ep_unwind_table_freep) struct ep_unwind_table *table = NULL;
 
 		memcpy(insns.data + 1, &rel, sizeof(rel));
 		asm_fde(image, cie_at, FDE_VA, FDE_BYTES, &insns);
@@ -267,8 +180,6 @@ static void set_loc_goes_forward_only(void **state)
 		assert_rule(table, FDE_VA + 0x1f, i ? NONE : SP(8));
 		assert_rule(table, FDE_VA + 0x20, i ? NONE : SP(16));
 		assert_int_equal(table->stats.bad_fdes, i);
-		ep_unwind_table_free(table);
-		free(image);
 	}
 }
 
@@ -339,15 +250,14 @@ static const struct expr_case expr_cases[] = {
 	{ "return address at an expression of another register", BYTES("\x10\x10\x02\x73\x08"), UNSUPPORTED, { 0 } },
 };
 
-static void expressions_make_rules(void **state)
+EP_TEST(expressions_make_rules)
 {
 	struct cie cie = CIE_GCC;
 
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(expr_cases); i++) {
 		const struct expr_case *c = &expr_cases[i];
 		struct bytes insns = { .data = { 0x41 }, .len = 1 + c->insns.len };
-		struct ep_unwind_table *table;
+		ep_cleanup(ep_unwind_table_freep) struct ep_unwind_table *table = NULL;
 
 		memcpy(insns.data + 1, c->insns.data, c->insns.len);
 		table = build_one(&cie, &insns);
@@ -357,11 +267,10 @@ static void expressions_make_rules(void **state)
 		if (c->rule == TABLE && !is_first_rule(table, c->table))
 			fail_msg("%s: another table rule", c->label);
 		assert_int_equal(table->stats.unsupported, c->rule == UNSUPPORTED);
-		ep_unwind_table_free(table);
 	}
 }
 
-static void block_length_is_checked(void **state)
+EP_TEST(block_length_is_checked)
 {
 	struct cie cie = CIE_GCC;
 	struct bytes cases[] = {
@@ -371,7 +280,6 @@ static void block_length_is_checked(void **state)
 		BYTES("\x41\x10\x06\x7f\x77\x08"),
 	};
 
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(cases); i++) {
 		struct ep_unwind_table *table = build_one(&cie, &cases[i]);
 
@@ -381,13 +289,12 @@ static void block_length_is_checked(void **state)
 	}
 }
 
-static void table_rules_are_stored_once(void **state)
+EP_TEST(table_rules_are_stored_once)
 {
 	struct cie cie = CIE_GCC;
 	struct bytes insns = BYTES("\x41\x0c\x0a\x00\x41\x0c\x07\x08\x41\x0c\x0b\x00\x41\x0c\x0a\x00");
 	struct ep_unwind_table *table = build_one(&cie, &insns);
 
-	(void)state;
 	assert_int_equal(table->n_rules, 2);
 	assert_rule(table, FDE_VA + 1, TABLE);
 	assert_rule(table, FDE_VA + 3, TABLE + 1);
@@ -403,7 +310,6 @@ struct cie_case {
 	bool good;
 };
 
-#define CIE_REST .insns = BYTES("\x0c\x07\x08\x90\x01"), .code_align = 1, .data_align = 0x78, .ra_reg = 16
 
 static const struct cie_case cie_cases[] = {
 	{ "version 1, zR", CIE_GCC, true },
@@ -438,11 +344,10 @@ static const struct cie_case cie_cases[] = {
 			 .code_align = 1, .data_align = 0x78, .ra_reg = 16 }, false },
 };
 
-static void cies_are_understood_or_refused(void **state)
+EP_TEST(cies_are_understood_or_refused)
 {
 	struct bytes insns = BYTES("\x41\x0e\x10");
 
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(cie_cases); i++) {
 		struct ep_unwind_table *table = build_one(&cie_cases[i].cie, &insns);
 		uint32_t rule = ep_unwind_table_find(table, FDE_VA + 1);
@@ -454,13 +359,12 @@ static void cies_are_understood_or_refused(void **state)
 	}
 }
 
-static void alignment_factors_apply(void **state)
+EP_TEST(alignment_factors_apply)
 {
 	struct cie cie = CIE_GCC;
 	struct bytes insns = BYTES("\x42\x0e\x10\x86\x04\x02\x03\x0e\x18");
-	struct ep_unwind_table *table;
+	ep_cleanup(ep_unwind_table_freep) struct ep_unwind_table *table = NULL;
 
-	(void)state;
 	cie.code_align = 4;
 	cie.data_align = 0x7c; /* -4 */
 	cie.insns = BYTES("\x0c\x07\x08\x90\x02");
@@ -468,7 +372,6 @@ static void alignment_factors_apply(void **state)
 	assert_rule(table, FDE_VA + 7, SP(8));
 	assert_rule(table, FDE_VA + 8, SP_FP(16, 2));
 	assert_rule(table, FDE_VA + 20, SP_FP(24, 2));
-	ep_unwind_table_free(table);
 }
 
 /* ---- pointer encodings ---- */
@@ -499,14 +402,13 @@ static const struct pointer_case pointer_cases[] = {
 	{ 0xff, 4, 4, false }, /* omit */
 };
 
-static void pointer_encodings(void **state)
+EP_TEST(pointer_encodings)
 {
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(pointer_cases); i++) {
 		const struct pointer_case *c = &pointer_cases[i];
 		struct cie cie = CIE_GCC;
-		struct image *image = new_image(true);
-		struct ep_unwind_table *table;
+		ep_autofree struct image *image = new_image(true);
+		ep_cleanup(ep_unwind_table_freep) struct ep_unwind_table *table = NULL;
 		uint64_t base;
 		size_t at;
 
@@ -521,19 +423,16 @@ static void pointer_encodings(void **state)
 		if (ep_unwind_table_find(table, FDE_VA) != (c->good ? SP(8) : NONE))
 			fail_msg("encoding 0x%x", c->encoding);
 		assert_int_equal(table->stats.bad_fdes, !c->good);
-		ep_unwind_table_free(table);
-		free(image);
 	}
 }
 
-static void leb128_pointers(void **state)
+EP_TEST(leb128_pointers)
 {
 	struct cie cie = CIE_GCC;
-	struct image *image = new_image(true);
-	struct ep_unwind_table *table;
+	ep_autofree struct image *image = new_image(true);
+	ep_cleanup(ep_unwind_table_freep) struct ep_unwind_table *table = NULL;
 	size_t at;
 
-	(void)state;
 	cie.augmentation_data.data[0] = 0x01; /* uleb128 */
 	at = asm_fde_begin(image, asm_cie(image, &cie));
 	asm_bytes(image, "\x90\x20\x80\x01\x00", 5); /* 0x1010, 0x80, no augmentation data */
@@ -541,45 +440,39 @@ static void leb128_pointers(void **state)
 	table = build_image(image);
 	assert_rule(table, FDE_VA, SP(8));
 	assert_rule(table, FDE_VA + 0x7f, SP(8));
-	ep_unwind_table_free(table);
-	free(image);
 }
 
 /* ---- entries ---- */
 
-static void sixty_four_bit_lengths(void **state)
+EP_TEST(sixty_four_bit_lengths)
 {
 	struct cie cie = CIE_GCC, debug_cie = { .version = 3, .augmentation = "", CIE_REST };
 	struct bytes insns = BYTES("\x41\x0e\x10");
 
-	(void)state;
 	for (int eh = 0; eh < 2; eh++) {
-		struct image *image = new_image(eh);
-		struct ep_unwind_table *table;
+		ep_autofree struct image *image = new_image(eh);
+		ep_cleanup(ep_unwind_table_freep) struct ep_unwind_table *table = NULL;
 
 		image->is64 = true;
 		asm_fde(image, asm_cie(image, eh ? &cie : &debug_cie), FDE_VA, FDE_BYTES, &insns);
 		table = build_image(image);
 		assert_rule(table, FDE_VA + 1, SP(16));
-		ep_unwind_table_free(table);
-		free(image);
 	}
 }
 
 /* Whatever one field of an entry says, the FDE in front keeps its rules and nothing is read beyond. */
-static void hostile_fields_cost_their_own_fde(void **state)
+EP_TEST(hostile_fields_cost_their_own_fde)
 {
 	static const uint32_t values[] = { 0,	       1,	   3,	       8,	   0x7fffffff,
 					   0x80000000, 0xfffffffe, 0xffffffff, 0x10000 };
 	struct cie cie = CIE_GCC;
 	struct bytes insns = BYTES("\x41\x0e\x10\x86\x02");
 
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(values); i++) {
 		for (size_t field = 0; field < 5; field++) {
-			struct image *image = new_image(true);
+			ep_autofree struct image *image = new_image(true);
 			size_t cie_at = asm_cie(image, &cie), at;
-			struct ep_unwind_table *table;
+			ep_cleanup(ep_unwind_table_freep) struct ep_unwind_table *table = NULL;
 
 			asm_fde(image, cie_at, FDE_VA, FDE_BYTES, &insns);
 			at = asm_fde(image, cie_at, FDE_VA + 0x100, FDE_BYTES, &insns);
@@ -587,21 +480,18 @@ static void hostile_fields_cost_their_own_fde(void **state)
 			table = build_image(image);
 			if (!(field == 2)) /* another start may hide the first FDE */
 				assert_rule(table, FDE_VA + 1, SP_FP(16, 2));
-			ep_unwind_table_free(table);
-			free(image);
 		}
 	}
 }
 
-static void a_bad_fde_costs_its_own_range(void **state)
+EP_TEST(a_bad_fde_costs_its_own_range)
 {
 	struct cie cie = CIE_GCC;
 	struct bytes good = BYTES("\x41\x0e\x10"), bad = BYTES("\x41\x0e\x20\x41\x0e\x28\x41\x3f");
-	struct image *image = new_image(true);
+	ep_autofree struct image *image = new_image(true);
 	size_t cie_at = asm_cie(image, &cie);
-	struct ep_unwind_table *table;
+	ep_cleanup(ep_unwind_table_freep) struct ep_unwind_table *table = NULL;
 
-	(void)state;
 	asm_fde(image, cie_at, 0x1010, 0x10, &good);
 	asm_fde(image, cie_at, 0x1020, 0x2000, &bad); /* pages in between are undone too */
 	asm_fde(image, cie_at, 0x3020, 0x10, &good);
@@ -613,15 +503,13 @@ static void a_bad_fde_costs_its_own_range(void **state)
 	assert_rule(table, 0x2100, NONE);
 	assert_rule(table, 0x3020, SP(8));
 	assert_rule(table, 0x3021, SP(16));
-	ep_unwind_table_free(table);
-	free(image);
 }
 
 /*
  * A hundred FDEs, each of them as long as the rest of the section: expressions for rbx hide the
  * headers of those behind it. All are well-formed, but the tail is not read a hundred times.
  */
-static void instructions_are_read_once(void **state)
+EP_TEST(instructions_are_read_once)
 {
 	struct cie cie = CIE_GCC;
 	struct bytes none = { .len = 0 }, hide = BYTES("\x10\x03\x15");
@@ -632,7 +520,6 @@ static void instructions_are_read_once(void **state)
 	struct ep_fde_list list;
 	struct ep_fde_ref refs[100];
 
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(refs); i++) {
 		at = asm_fde(image, cie_at, 0x1100 + 0x20 * i, 0x20, i + 1 < EP_LEN(refs) ? &hide : &none);
 		refs[i] = (struct ep_fde_ref){ .start = 0x1100 + 0x20 * i, .off = at };
@@ -654,7 +541,7 @@ static void instructions_are_read_once(void **state)
 }
 
 /* What a bad FDE wrote before it turned out to be bad is undone, over page edges too. */
-static void bad_fdes_leave_no_trace(void **state)
+EP_TEST(bad_fdes_leave_no_trace)
 {
 	static const uint64_t starts[] = { 0x1030, 0x1fff, 0x2000, 0x2001, 0x2800, 0x3000 };
 	static const uint16_t steps[] = { 1, 0x800, 0xfe0, 0x1000, 0x1800 };
@@ -663,7 +550,6 @@ static void bad_fdes_leave_no_trace(void **state)
 	struct bytes bads[] = { BYTES("\x03\0\0\x0e\x20\x48\x0e\x28\x48\x3f"), /* found by the fast way */
 				BYTES("\x03\0\0\x0e\x20\x10\x03\x00\x48\x0e\x28\x48\x0b") };
 
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(starts) * EP_LEN(steps) * EP_LEN(bads); i++) {
 		uint64_t start = starts[i % EP_LEN(starts)];
 		struct bytes bad = bads[i / EP_LEN(starts) / EP_LEN(steps)];
@@ -688,589 +574,4 @@ static void bad_fdes_leave_no_trace(void **state)
 		ep_unwind_table_free(tables[0]);
 		ep_unwind_table_free(tables[1]);
 	}
-}
-
-/* ---- ranges ---- */
-
-static void gaps_have_no_rule_but_padding_does(void **state)
-{
-	struct cie cie = CIE_GCC;
-	struct bytes none = { .len = 0 };
-	struct image *image = new_image(true);
-	size_t cie_at = asm_cie(image, &cie);
-	struct ep_unwind_table *table;
-
-	(void)state;
-	asm_fde(image, cie_at, 0x1101, 0x10, &none); /* ends at 0x1111 */
-	asm_fde(image, cie_at, 0x1120, 0x10, &none); /* 15 bytes later */
-	asm_fde(image, cie_at, 0x1140, 0x10, &none); /* 16 bytes later */
-	table = build_image(image);
-	assert_rule(table, 0x1100, NONE);
-	assert_rule(table, 0x1101, SP(8));
-	assert_rule(table, 0x1111, SP(8));
-	assert_rule(table, 0x112f, SP(8));
-	assert_rule(table, 0x1130, NONE);
-	assert_rule(table, 0x1140, SP(8));
-	assert_rule(table, 0x1150, NONE);
-	assert_rule(table, 0x4fff, NONE);
-	assert_rule(table, 0x5000, NONE);
-	assert_int_equal(table->stats.covered_bytes, 0x30);
-	ep_unwind_table_free(table);
-	free(image);
-}
-
-static void the_later_of_two_fdes_begins_on_time(void **state)
-{
-	struct cie cie = CIE_GCC;
-	struct bytes first = BYTES("\x41\x0e\x10\x50\x0e\x18"), second = { .len = 0 };
-	struct image *image = new_image(true);
-	size_t cie_at = asm_cie(image, &cie);
-	struct ep_unwind_table *table;
-
-	(void)state;
-	asm_fde(image, cie_at, 0x1120, 0x10, &second);
-	asm_fde(image, cie_at, 0x1100, 0x80, &first);
-	asm_fde(image, cie_at, 0x1200, 0x10, &first);
-	asm_fde(image, cie_at, 0x1200, 0x10, &second); /* the same start: the last one */
-	table = build_image(image);
-	assert_rule(table, 0x1101, SP(16));
-	assert_rule(table, 0x111f, SP(24));
-	assert_rule(table, 0x1120, SP(8));
-	assert_rule(table, 0x1130, NONE); /* as a search by start address finds nothing there */
-	assert_rule(table, 0x1201, SP(8));
-	assert_int_equal(table->stats.overlaps, 2);
-	ep_unwind_table_free(table);
-	free(image);
-}
-
-static void fdes_outside_text_are_counted(void **state)
-{
-	struct cie cie = CIE_GCC;
-	struct bytes none = { .len = 0 };
-	struct image *image = new_image(true);
-	size_t cie_at = asm_cie(image, &cie);
-	struct ep_unwind_table *table;
-
-	(void)state;
-	asm_fde(image, cie_at, 0x800, 0x1000, &none);
-	asm_fde(image, cie_at, 0x4ff8, 0x1000, &none); /* cut at the end of the text */
-	asm_fde(image, cie_at, 0x6000, 0x10, &none);
-	table = build_image(image);
-	assert_int_equal(table->stats.outside, 2);
-	assert_rule(table, 0x1000, NONE);
-	assert_rule(table, 0x4fff, SP(8));
-	assert_int_equal(table->stats.covered_bytes, 8);
-	ep_unwind_table_free(table);
-	free(image);
-}
-
-static void the_entry_point_stops(void **state)
-{
-	struct cie cie = CIE_GCC;
-	struct bytes none = { .len = 0 };
-	static const struct {
-		uint64_t entry, stop_end, next_fde;
-	} cases[] = {
-		{ 0x1200, 0x1240, 0x1400 },
-		{ 0x1200, 0x1220, 0x1220 }, /* up to the next FDE */
-		{ 0x1115, 0x1118, 0x1118 }, /* in what looks like padding */
-	};
-
-	(void)state;
-	for (size_t i = 0; i < EP_LEN(cases); i++) {
-		struct image *image = new_image(true);
-		size_t cie_at = asm_cie(image, &cie);
-		struct ep_build_input input = asm_input();
-		struct ep_unwind_table *table;
-
-		asm_fde(image, cie_at, 0x1100, 0x10, &none);
-		asm_fde(image, cie_at, cases[i].next_fde, 0x10, &none);
-		input.entry_va = cases[i].entry;
-		table = build_input(&input, &image, 1);
-		assert_rule(table, 0x1110, NONE);
-		assert_rule(table, cases[i].entry - 1, NONE);
-		assert_rule(table, cases[i].entry, EP_RULE_STOP);
-		assert_rule(table, cases[i].stop_end - 1, EP_RULE_STOP);
-		assert_rule(table, cases[i].stop_end,
-			    cases[i].stop_end == cases[i].next_fde ? SP(8) : NONE);
-		ep_unwind_table_free(table);
-		free(image);
-	}
-}
-
-static void an_entry_with_an_fde_does_as_it_says(void **state)
-{
-	struct cie cie = CIE_GCC;
-	struct bytes undefined = BYTES("\x07\x10"), none = { .len = 0 };
-	struct image *image = new_image(true);
-	size_t cie_at = asm_cie(image, &cie);
-	struct ep_build_input input = asm_input();
-	struct ep_unwind_table *table;
-
-	(void)state;
-	asm_fde(image, cie_at, 0x1100, 0x22, &undefined); /* glibc's crt1 */
-	asm_fde(image, cie_at, 0x1200, 0x22, &none);
-	input.entry_va = 0x1200;
-	table = build_input(&input, &image, 1);
-	assert_rule(table, 0x1100, EP_RULE_STOP);
-	assert_rule(table, 0x1200, SP(8));
-	ep_unwind_table_free(table);
-	free(image);
-}
-
-/* ---- signal frames ---- */
-
-/* As glibc writes it: CFA *(rsp + 160), rbp at rsp + 120, rip at rsp + 168. */
-static const struct bytes sigframe =
-	BYTES("\x0f\x04\x77\xa0\x01\x06\x10\x06\x03\x77\xf8\x00\x10\x10\x03\x77\xa8\x01\x10\x07\x03\x77\xa0\x01");
-
-static bool code_is_trampoline(void *arg, uint64_t va, uint8_t *buf, size_t bytes)
-{
-	static const uint8_t code[] = { 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05 };
-
-	memset(buf, 0x90, bytes);
-	if (va == *(uint64_t *)arg && bytes == sizeof(code))
-		memcpy(buf, code, bytes);
-	return true;
-}
-
-static struct ep_unwind_table *build_signal(const char *augmentation, uint64_t code_va)
-{
-	struct cie cie = CIE_GCC, plain = CIE_GCC;
-	struct bytes none = { .len = 0 };
-	struct image *image = new_image(true);
-	struct ep_build_input input = asm_input();
-	struct ep_unwind_table *table;
-
-	cie.augmentation = augmentation;
-	asm_fde(image, asm_cie(image, &plain), 0x1100, 0x20, &none);
-	asm_fde(image, asm_cie(image, &cie), 0x1120, 0x10, &sigframe);
-	input.read_code = code_is_trampoline;
-	input.read_code_arg = &code_va;
-	table = build_input(&input, &image, 1);
-	free(image);
-	return table;
-}
-
-static void signal_frames(void **state)
-{
-	struct ep_unwind_table *table;
-
-	(void)state;
-	table = build_signal("zRS", 0x1121); /* as in glibc, which begins one byte early */
-	assert_rule(table, 0x111f, SP(8));
-	assert_rule(table, 0x1120, EP_RULE_SIGNAL);
-	assert_rule(table, 0x112f, EP_RULE_SIGNAL);
-	ep_unwind_table_free(table);
-	table = build_signal("zRS", 0x1120); /* one that does not */
-	assert_rule(table, 0x111e, SP(8));
-	assert_rule(table, 0x111f, EP_RULE_SIGNAL);
-	assert_rule(table, 0x1120, EP_RULE_SIGNAL);
-	ep_unwind_table_free(table);
-	table = build_signal("zR", 0x1120); /* no 'S': the same words, but no signal frame */
-	assert_rule(table, 0x111f, SP(8));
-	assert_rule(table, 0x1120, UNSUPPORTED);
-	ep_unwind_table_free(table);
-}
-
-static void another_frame_with_s_is_a_usual_one(void **state)
-{
-	struct cie cie = CIE_GCC;
-	struct bytes insns = BYTES("\x41\x0e\x10");
-	struct ep_unwind_table *table;
-
-	(void)state;
-	cie.augmentation = "zRS";
-	table = build_one(&cie, &insns);
-	assert_rule(table, FDE_VA + 1, SP(16));
-	ep_unwind_table_free(table);
-}
-
-/* ---- several sources ---- */
-
-static void debug_frame_fills_gaps(void **state)
-{
-	struct cie cie = CIE_GCC, debug_cie = { .version = 3, .augmentation = "", CIE_REST };
-	struct bytes eh = { .len = 0 }, debug = BYTES("\x41\x0e\x10");
-	struct image *images[2] = { new_image(true), new_image(false) };
-	size_t cie_at = asm_cie(images[0], &cie), debug_at = asm_cie(images[1], &debug_cie);
-	struct ep_build_input input = asm_input();
-	struct ep_unwind_table *table;
-
-	(void)state;
-	asm_fde(images[0], cie_at, 0x1100, 0x20, &eh);
-	asm_fde(images[0], cie_at, 0x1200, 0x20, &eh);
-	asm_fde(images[1], debug_at, 0x1080, 0x20, &debug);
-	asm_fde(images[1], debug_at, 0x1108, 0x100, &debug); /* hidden: its function is in .eh_frame */
-	asm_fde(images[1], debug_at, 0x1180, 0x100, &debug); /* cut */
-	asm_fde(images[1], debug_at, 0x1300, 0x20, &debug);
-	table = build_input(&input, images, 2);
-	assert_rule(table, 0x1080, SP(8));
-	assert_rule(table, 0x1081, SP(16));
-	assert_rule(table, 0x10a0, NONE);
-	assert_rule(table, 0x1101, SP(8));
-	assert_rule(table, 0x1120, NONE);
-	assert_rule(table, 0x1181, SP(16));
-	assert_rule(table, 0x11ff, SP(16));
-	assert_rule(table, 0x1200, SP(8));
-	assert_rule(table, 0x1220, NONE);
-	assert_rule(table, 0x1301, SP(16));
-	assert_rule(table, 0x1320, NONE);
-	ep_unwind_table_free(table);
-	free(images[0]);
-	free(images[1]);
-}
-
-/* ---- .eh_frame_hdr ---- */
-
-#define HDR_VA (ASM_SECTION_VA - 0x1000)
-
-struct hdr_case {
-	const char *label;
-	uint8_t enc[4]; /* version, pointer, count, table */
-	int32_t eh_frame_off, count_off;
-	bool swap, far;
-	bool good;
-};
-
-static const struct hdr_case hdr_cases[] = {
-	{ "as ld writes it", { 1, 0x1b, 0x03, 0x3b }, 0, 0, false, false, true },
-	{ "version", { 2, 0x1b, 0x03, 0x3b }, 0, 0, false, false, false },
-	{ "another .eh_frame", { 1, 0x1b, 0x03, 0x3b }, 8, 0, false, false, false },
-	{ "no table", { 1, 0x1b, 0xff, 0xff }, 0, 0, false, false, false },
-	{ "another table encoding", { 1, 0x1b, 0x03, 0x1b }, 0, 0, false, false, false },
-	{ "count too large", { 1, 0x1b, 0x03, 0x3b }, 0, 1, false, false, false },
-	{ "count of nothing", { 1, 0x1b, 0x03, 0x3b }, 0, -2, false, false, false },
-	{ "unsorted", { 1, 0x1b, 0x03, 0x3b }, 0, 0, true, false, false },
-	{ "FDE outside the section", { 1, 0x1b, 0x03, 0x3b }, 0, 0, false, true, false },
-};
-
-static void make_hdr(struct image *hdr, const struct hdr_case *c, const size_t fdes[2])
-{
-	static const uint64_t starts[2] = { 0x1100, 0x1200 };
-
-	asm_bytes(hdr, c->enc, 4);
-	asm_int(hdr, ASM_SECTION_VA + c->eh_frame_off - (HDR_VA + 4), 4);
-	asm_int(hdr, (uint64_t)(2 + c->count_off), 4);
-	for (int i = 0; i < 2; i++) {
-		int k = c->swap ? 1 - i : i;
-
-		asm_int(hdr, starts[k] - HDR_VA, 4);
-		asm_int(hdr, ASM_SECTION_VA + fdes[k] + (c->far ? 0x100000 : 0) - HDR_VA, 4);
-	}
-}
-
-static void the_linkers_table_is_checked(void **state)
-{
-	struct cie cie = CIE_GCC;
-	struct bytes insns = BYTES("\x41\x0e\x10");
-
-	(void)state;
-	for (size_t i = 0; i < EP_LEN(hdr_cases); i++) {
-		struct image *image = new_image(true), *hdr = new_image(true);
-		size_t cie_at = asm_cie(image, &cie), fdes[2];
-		struct ep_cfi_section sec, hdr_sec;
-		struct ep_fde_list list = { 0 };
-		int r;
-
-		fdes[0] = asm_fde(image, cie_at, 0x1100, 0x20, &insns);
-		fdes[1] = asm_fde(image, cie_at, 0x1200, 0x20, &insns);
-		make_hdr(hdr, &hdr_cases[i], fdes);
-		sec = asm_section(image);
-		hdr_sec = asm_section(hdr);
-		hdr_sec.va = hdr_sec.data_va = HDR_VA;
-		r = ep_fde_list_init_table(&list, &sec, &hdr_sec);
-		if ((r == 0) != hdr_cases[i].good)
-			fail_msg("%s: %d", hdr_cases[i].label, r);
-		if (r == 0) {
-			assert_int_equal(list.n, 2);
-			assert_int_equal(ep_fde_list_get(&list, 1).start, 0x1200);
-			assert_int_equal(ep_fde_list_get(&list, 1).off, fdes[1]);
-		}
-		ep_fde_list_fini(&list);
-		free(image);
-		free(hdr);
-	}
-}
-
-/* ---- what is described ---- */
-
-#define ROW_SP(at, n, off)                                                                         \
-	{                                                                                          \
-		.va = (at), .bytes = (n), .cfa_reg = 7, .cfa_off = (off), .flags = EP_CODE_KEEPS,  \
-		.ra_place = EP_CODE_AT_CFA, .ra = -8                                               \
-	}
-
-static struct ep_unwind_table *build_rows(struct image *image, const struct ep_code_row *rows,
-					  size_t n)
-{
-	struct ep_build_input input = asm_input();
-
-	input.rows = rows;
-	input.n_rows = n;
-	return build_input(&input, &image, image ? 1 : 0);
-}
-
-/* What a row says, and the rule of that. */
-static void rows_say_what_call_frame_information_says(void **state)
-{
-	static const struct {
-		const char *label;
-		struct ep_code_row row;
-		uint32_t rule;
-		struct ep_rule table;
-	} cases[] = {
-		{ "entry", { .cfa_reg = 7, .cfa_off = 8, .flags = EP_CODE_KEEPS,
-			     .ra_place = EP_CODE_AT_CFA, .ra = -8 }, SP(8), { 0 } },
-		{ "registers lost", { .cfa_reg = 7, .cfa_off = 8, .ra_place = EP_CODE_AT_CFA, .ra = -8 },
-		  LOST(SP(8)), { 0 } },
-		{ "frame", { .cfa_reg = 6, .cfa_off = 16, .flags = EP_CODE_KEEPS,
-			     .ra_place = EP_CODE_AT_CFA, .ra = -8, .fp_place = EP_CODE_AT_CFA,
-			     .fp = -16 }, FP(16, 2), { 0 } },
-		{ "return address in rcx", { .cfa_reg = 7, .flags = EP_CODE_KEEPS,
-					     .ra_place = EP_CODE_IN_REG, .ra = 2 }, TABLE,
-		  { .cfa_reg = 7, .ra_kind = EP_REG_IN_REG, .ra_reg = 2 } },
-		{ "return address elsewhere", { .cfa_reg = 7, .cfa_off = 24, .flags = EP_CODE_KEEPS,
-						.ra_place = EP_CODE_AT_CFA, .ra = -24 }, TABLE,
-		  { .cfa_reg = 7, .cfa_off = 24, .ra_kind = EP_REG_AT_CFA, .ra_off = -24 } },
-		{ "frame pointer lost", { .cfa_reg = 12, .cfa_off = -8, .ra_place = EP_CODE_AT_CFA,
-					  .ra = -8, .fp_place = EP_CODE_LOST }, TABLE,
-		  { .cfa_reg = 12, .cfa_off = -8, .ra_kind = EP_REG_AT_CFA, .ra_off = -8,
-		    .fp_kind = EP_REG_UNDEFINED, .others = EP_OTHERS_KEEPS_CALLER } },
-		{ "frame pointer in r11", { .cfa_reg = 7, .cfa_off = 8, .flags = EP_CODE_KEEPS,
-					    .ra_place = EP_CODE_AT_CFA, .ra = -8,
-					    .fp_place = EP_CODE_IN_REG, .fp = 11 }, TABLE,
-		  { .cfa_reg = 7, .cfa_off = 8, .ra_kind = EP_REG_AT_CFA, .ra_off = -8,
-		    .fp_kind = EP_REG_IN_REG, .fp_reg = 11 } },
-		{ "root", { .cfa_reg = 7, .ra_place = EP_CODE_LOST }, EP_RULE_STOP, { 0 } },
-		{ "unknown", { .flags = EP_CODE_UNKNOWN }, NONE, { 0 } },
-		{ "no return address", { .cfa_reg = 7, .cfa_off = 8 }, UNSUPPORTED, { 0 } },
-		{ "no such register", { .cfa_reg = 16, .ra_place = EP_CODE_AT_CFA }, UNSUPPORTED, { 0 } },
-		{ "no such register to return to", { .cfa_reg = 7, .ra_place = EP_CODE_IN_REG, .ra = -1 },
-		  UNSUPPORTED, { 0 } },
-		{ "no such place", { .cfa_reg = 7, .cfa_off = 8, .ra_place = EP_CODE_AT_CFA, .ra = -8,
-				     .fp_place = 200 }, TABLE,
-		  { .cfa_reg = 7, .cfa_off = 8, .ra_kind = EP_REG_AT_CFA, .ra_off = -8,
-		    .fp_kind = EP_REG_UNDEFINED, .others = EP_OTHERS_KEEPS_CALLER } },
-	};
-
-	(void)state;
-	for (size_t i = 0; i < EP_LEN(cases); i++) {
-		struct ep_code_row row = cases[i].row;
-		struct ep_unwind_table *table;
-
-		row.va = 0x1801;
-		row.bytes = 0x30;
-		table = build_rows(NULL, &row, 1);
-		if (ep_unwind_table_find(table, 0x1801) != cases[i].rule ||
-		    ep_unwind_table_find(table, 0x1830) != cases[i].rule)
-			fail_msg("%s: rule 0x%x", cases[i].label, ep_unwind_table_find(table, 0x1801));
-		if (cases[i].rule == TABLE && !is_first_rule(table, cases[i].table))
-			fail_msg("%s: another table rule", cases[i].label);
-		assert_rule(table, 0x1800, NONE);
-		assert_rule(table, 0x1831, NONE);
-		assert_int_equal(table->stats.described_bytes, 0x30);
-		assert_int_equal(table->stats.covered_bytes, 0);
-		ep_unwind_table_free(table);
-	}
-}
-
-static void rows_fill_what_the_file_leaves_open(void **state)
-{
-	static const struct ep_code_row rows[] = {
-		ROW_SP(0x500, 0x10, 32),   /* before the text */
-		ROW_SP(0xff0, 0x40, 40),   /* its end is in it */
-		ROW_SP(0x10e0, 0x100, 48), /* two FDEs are in it */
-		ROW_SP(0x1300, 0x10, 56),  /* 15 bytes between two: padding */
-		ROW_SP(0x131f, 0x80, 64),  /* cut where the next begins, and not gone on with */
-		ROW_SP(0x1340, 0x10, 72),
-		ROW_SP(0x1400, 0x10, 80),  /* an FDE is all of it */
-		ROW_SP(0x4ff0, 0x80, 88),  /* its begin is in the text */
-		ROW_SP(0x9000, 0x80, 96),  /* behind it */
-	};
-	struct cie cie = CIE_GCC;
-	struct bytes none = { .len = 0 };
-	struct image *image = new_image(true);
-	size_t cie_at = asm_cie(image, &cie);
-	struct ep_unwind_table *table;
-
-	(void)state;
-	asm_fde(image, cie_at, 0x1100, 0x10, &none);
-	asm_fde(image, cie_at, 0x1118, 0x28, &none);
-	asm_fde(image, cie_at, 0x1400, 0x10, &none);
-	table = build_rows(image, rows, EP_LEN(rows));
-	assert_rule(table, 0x1000, SP(40));
-	assert_rule(table, 0x102f, SP(40));
-	assert_rule(table, 0x1030, NONE);
-	assert_rule(table, 0x10e0, SP(48));
-	assert_rule(table, 0x1100, SP(8));
-	assert_rule(table, 0x1110, SP(48)); /* 8 bytes, and no padding */
-	assert_rule(table, 0x1118, SP(8));
-	assert_rule(table, 0x113f, SP(8));
-	assert_rule(table, 0x1140, SP(48));
-	assert_rule(table, 0x11df, SP(48));
-	assert_rule(table, 0x11e0, NONE);
-	assert_rule(table, 0x131e, SP(56));
-	assert_rule(table, 0x133f, SP(64));
-	assert_rule(table, 0x134f, SP(72));
-	assert_rule(table, 0x1350, NONE);
-	assert_rule(table, 0x1400, SP(8));
-	assert_rule(table, 0x1410, NONE);
-	assert_rule(table, 0x4ff0, SP(88));
-	assert_rule(table, 0x5000, NONE);
-	assert_int_equal(table->stats.covered_bytes, 0x48);
-	assert_int_equal(table->stats.described_bytes, 0x30 + 0x20 + 8 + 0xa0 + 0x10 + 0x21 + 0x10 + 0x10);
-	ep_unwind_table_free(table);
-	free(image);
-}
-
-/* Text of many ranges, each with all of one row: there is room for what that takes. */
-static void a_row_may_go_through_many_ranges(void **state)
-{
-	struct ep_code_row rows[] = {ROW_SP(0x100, 0x10000000, 16), ROW_SP(0x20000000, 1, 24)};
-	struct ep_build_input input = asm_input();
-	struct ep_unwind_table *table;
-
-	(void)state;
-	input.n_ranges = EP_BUILD_MAX_RANGES;
-	for (size_t i = 0; i < input.n_ranges; i++)
-		input.ranges[i] = (struct ep_pack_range){ .start = 0x10010 + i * 0x3000,
-							  .end = 0x10018 + i * 0x3000 };
-	ep_build_sort_ranges(&input);
-	input.rows = rows;
-	input.n_rows = 2;
-	table = build_input(&input, NULL, 0);
-	assert_int_equal(table->n_pages, EP_BUILD_MAX_RANGES);
-	for (size_t i = 0; i < input.n_ranges; i++) {
-		assert_rule(table, 0x1000f + i * 0x3000, NONE);
-		assert_rule(table, 0x10017 + i * 0x3000, SP(16));
-		assert_rule(table, 0x10018 + i * 0x3000, NONE);
-	}
-	ep_unwind_table_free(table);
-}
-
-/* The program's entry may be code that somebody describes. */
-static void a_row_at_the_entry_holds(void **state)
-{
-	static const struct ep_code_row rows[] = {ROW_SP(0x2000, 0x100, 16)};
-	struct ep_build_input input = asm_input();
-	struct ep_unwind_table *table;
-
-	(void)state;
-	input.entry_va = 0x2010;
-	input.rows = rows;
-	input.n_rows = 1;
-	table = build_input(&input, NULL, 0);
-	assert_rule(table, 0x2010, SP(16));
-	ep_unwind_table_free(table);
-	input.entry_va = 0x3010;
-	table = build_input(&input, NULL, 0);
-	assert_rule(table, 0x2010, SP(16));
-	assert_rule(table, 0x3010, EP_RULE_STOP);
-	ep_unwind_table_free(table);
-}
-
-/* ---- pages ---- */
-
-static void rules_carry_over_pages(void **state)
-{
-	struct cie cie = CIE_GCC;
-	struct bytes insns = BYTES("\x41\x0e\x10\x03\xff\x1f\x0e\x18"); /* +1: 16, +0x2000: 24 */
-	struct image *image = new_image(true);
-	struct ep_unwind_table *table;
-
-	(void)state;
-	asm_fde(image, asm_cie(image, &cie), 0x1800, 0x2800, &insns); /* to 0x4000 */
-	table = build_image(image);
-	assert_int_equal(table->n_pages, 4);
-	assert_int_equal(EP_PAGE_COUNT(table->pages[0]), 3);
-	assert_int_equal(table->pages[1], EP_PAGE(0, SP(16)));
-	assert_int_equal(EP_PAGE_COUNT(table->pages[2]), 2);
-	assert_int_equal(table->pages[3], EP_PAGE(0, NONE)); /* a page that begins with its only rule */
-	assert_rule(table, 0x17ff, NONE);
-	assert_rule(table, 0x1800, SP(8));
-	assert_rule(table, 0x37ff, SP(16));
-	assert_rule(table, 0x3800, SP(24));
-	assert_rule(table, 0x3fff, SP(24));
-	assert_rule(table, 0x4000, NONE);
-	ep_unwind_table_free(table);
-	free(image);
-}
-
-static void large_text_is_several_segments(void **state)
-{
-	struct ep_build_input input = asm_input();
-	struct ep_unwind_table *table;
-	uint64_t va = 0x40000000;
-
-	(void)state;
-	input.ranges[0] = (struct ep_pack_range){ .start = va + 0x800,
-						  .end = va + EP_ROW_MAX_PAGES * 4096ull + 0x1801 };
-	input.ranges[1] = (struct ep_pack_range){ .start = 0x2000, .end = 0x2001 };
-	input.ranges[2] = (struct ep_pack_range){ .start = 0x2800, .end = 0x4000 }; /* shares a page */
-	input.ranges[3] = (struct ep_pack_range){ .start = 0x9000, .end = 0x9000 }; /* empty */
-	input.n_ranges = 4;
-	ep_build_sort_ranges(&input);
-	assert_int_equal(input.n_ranges, 2);
-	table = build_input(&input, NULL, 0);
-	assert_int_equal(table->n_segments, 3);
-	assert_int_equal(table->segments[0].va, 0x2000);
-	assert_int_equal(table->segments[0].n_pages, 2);
-	assert_int_equal(table->segments[1].va, va);
-	assert_int_equal(table->segments[1].n_pages, EP_ROW_MAX_PAGES);
-	assert_int_equal(table->segments[2].va, va + EP_ROW_MAX_PAGES * 4096ull);
-	assert_int_equal(table->segments[2].n_pages, 2);
-	assert_int_equal(table->segments[2].first_page, 2 + EP_ROW_MAX_PAGES);
-	assert_int_equal(table->n_pages, 4 + EP_ROW_MAX_PAGES);
-	ep_unwind_table_free(table);
-}
-
-static void too_much_text_is_refused(void **state)
-{
-	struct ep_build_input input = asm_input();
-	struct ep_unwind_table *table = NULL;
-
-	(void)state;
-	input.ranges[0].end = input.ranges[0].start + ((uint64_t)EP_BUILD_MAX_PAGES << 12) + 1;
-	assert_int_equal(ep_build(&input, &table), -E2BIG);
-	assert_null(table);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(instructions_make_rules),
-		cmocka_unit_test(truncated_instructions_are_safe),
-		cmocka_unit_test(set_loc_goes_forward_only),
-		cmocka_unit_test(expressions_make_rules),
-		cmocka_unit_test(block_length_is_checked),
-		cmocka_unit_test(table_rules_are_stored_once),
-		cmocka_unit_test(cies_are_understood_or_refused),
-		cmocka_unit_test(alignment_factors_apply),
-		cmocka_unit_test(pointer_encodings),
-		cmocka_unit_test(leb128_pointers),
-		cmocka_unit_test(sixty_four_bit_lengths),
-		cmocka_unit_test(hostile_fields_cost_their_own_fde),
-		cmocka_unit_test(a_bad_fde_costs_its_own_range),
-		cmocka_unit_test(instructions_are_read_once),
-		cmocka_unit_test(bad_fdes_leave_no_trace),
-		cmocka_unit_test(gaps_have_no_rule_but_padding_does),
-		cmocka_unit_test(the_later_of_two_fdes_begins_on_time),
-		cmocka_unit_test(fdes_outside_text_are_counted),
-		cmocka_unit_test(the_entry_point_stops),
-		cmocka_unit_test(an_entry_with_an_fde_does_as_it_says),
-		cmocka_unit_test(signal_frames),
-		cmocka_unit_test(another_frame_with_s_is_a_usual_one),
-		cmocka_unit_test(debug_frame_fills_gaps),
-		cmocka_unit_test(the_linkers_table_is_checked),
-		cmocka_unit_test(rows_say_what_call_frame_information_says),
-		cmocka_unit_test(rows_fill_what_the_file_leaves_open),
-		cmocka_unit_test(a_row_may_go_through_many_ranges),
-		cmocka_unit_test(a_row_at_the_entry_holds),
-		cmocka_unit_test(rules_carry_over_pages),
-		cmocka_unit_test(large_text_is_several_segments),
-		cmocka_unit_test(too_much_text_is_refused),
-	};
-
-	return cmocka_run_group_tests_name("unwind", tests, NULL, NULL);
 }

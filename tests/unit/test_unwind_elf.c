@@ -2,15 +2,12 @@
 /* Tables of real ELF images: this program, the vDSO, the C library; and of damaged ones. */
 #include "core/elf/file.h"
 #include "core/unwind/table.h"
+#include "tests/kit/test.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <ucontext.h>
-
-#include <cmocka.h>
 
 #if defined(__x86_64__)
 #define THIS_MACHINE EM_X86_64
@@ -105,12 +102,11 @@ __attribute__((noinline)) static void call_unwind(const struct ep_unwind_table *
 }
 #endif
 
-static void this_process_unwinds(void **state)
+EP_TEST(this_process_unwinds)
 {
 	struct ep_elf *elf = open_self();
 	struct ep_unwind_table *table = NULL;
 
-	(void)state;
 	assert_int_equal(ep_unwind_table_build(elf, NULL, &table), 0);
 	assert_true(table->stats.fdes > 0);
 	assert_int_equal(table->stats.bad_fdes, 0);
@@ -122,12 +118,11 @@ static void this_process_unwinds(void **state)
 	ep_elf_close(elf);
 }
 
-static void the_entry_of_a_program_stops(void **state)
+EP_TEST(the_entry_of_a_program_stops)
 {
 	struct ep_elf *elf = open_self();
 	struct ep_unwind_table *table = NULL;
 
-	(void)state;
 	assert_int_equal(ep_unwind_table_build(elf, NULL, &table), 0);
 	assert_int_equal(ep_unwind_table_find(table, ep_elf_entry_va(elf)), EP_RULE_STOP);
 	ep_unwind_table_free(table);
@@ -135,7 +130,7 @@ static void the_entry_of_a_program_stops(void **state)
 }
 
 /* One pass by the linker's table and one by a walk over the section come to the same. */
-static void without_eh_frame_hdr_the_table_is_equal(void **state)
+EP_TEST(without_eh_frame_hdr_the_table_is_equal)
 {
 	size_t n;
 	uint8_t *bytes = read_self(&n);
@@ -143,7 +138,6 @@ static void without_eh_frame_hdr_the_table_is_equal(void **state)
 	Elf64_Phdr *phdrs = (Elf64_Phdr *)(void *)(bytes + ehdr->e_phoff);
 	struct ep_unwind_table *by_hdr = NULL, *by_walk = NULL;
 
-	(void)state;
 	assert_int_equal(build_memory(bytes, n, &by_hdr), 0);
 	assert_int_equal(by_hdr->stats.sources & 3, EP_UNWIND_EH_FRAME_HDR);
 	for (int i = 0; i < ehdr->e_phnum; i++) /* a version that does not exist */
@@ -157,14 +151,13 @@ static void without_eh_frame_hdr_the_table_is_equal(void **state)
 	free(bytes);
 }
 
-static void without_section_headers_the_table_is_equal(void **state)
+EP_TEST(without_section_headers_the_table_is_equal)
 {
 	size_t n;
 	uint8_t *bytes = read_self(&n);
 	Elf64_Ehdr *ehdr = (Elf64_Ehdr *)(void *)bytes;
 	struct ep_unwind_table *whole = NULL, *stripped = NULL;
 
-	(void)state;
 	assert_int_equal(build_memory(bytes, n, &whole), 0);
 	ehdr->e_shoff = 0;
 	ehdr->e_shnum = 0;
@@ -177,7 +170,7 @@ static void without_section_headers_the_table_is_equal(void **state)
 }
 
 /* A linker's table that points to other FDEs than it says is found out, and not used. */
-static void a_lying_eh_frame_hdr_is_not_believed(void **state)
+EP_TEST(a_lying_eh_frame_hdr_is_not_believed)
 {
 	size_t n;
 	uint8_t *bytes = read_self(&n);
@@ -185,7 +178,6 @@ static void a_lying_eh_frame_hdr_is_not_believed(void **state)
 	Elf64_Phdr *phdrs = (Elf64_Phdr *)(void *)(bytes + ehdr->e_phoff);
 	struct ep_unwind_table *before = NULL, *after = NULL;
 
-	(void)state;
 	assert_int_equal(build_memory(bytes, n, &before), 0);
 	for (int i = 0; i < ehdr->e_phnum; i++)
 		if (phdrs[i].p_type == PT_GNU_EH_FRAME)
@@ -199,14 +191,13 @@ static void a_lying_eh_frame_hdr_is_not_believed(void **state)
 	free(bytes);
 }
 
-static void other_machines_are_not_supported(void **state)
+EP_TEST(other_machines_are_not_supported)
 {
 	size_t n;
 	uint8_t *bytes = read_self(&n);
 	Elf64_Ehdr *ehdr = (Elf64_Ehdr *)(void *)bytes;
 	struct ep_unwind_table *table = NULL;
 
-	(void)state;
 	ehdr->e_machine = EM_AARCH64;
 	assert_int_equal(build_memory(bytes, n, &table), -ENOTSUP);
 	assert_null(table);
@@ -217,12 +208,11 @@ static void other_machines_are_not_supported(void **state)
 }
 
 /* Every length of a file that is cut off gives a table or an error, never a wrong read. */
-static void truncated_files_are_safe(void **state)
+EP_TEST(truncated_files_are_safe)
 {
 	size_t n;
 	uint8_t *bytes = read_self(&n);
 
-	(void)state;
 	for (size_t len = 64; len < n; len += n / 97) {
 		struct ep_unwind_table *table = NULL;
 		struct ep_elf *elf = NULL;
@@ -235,13 +225,12 @@ static void truncated_files_are_safe(void **state)
 	free(bytes);
 }
 
-static void the_vdso_has_rules(void **state)
+EP_TEST(the_vdso_has_rules)
 {
 	unsigned long vdso = getauxval(AT_SYSINFO_EHDR);
 	struct ep_unwind_table *table = NULL;
 	const Elf64_Ehdr *ehdr;
 
-	(void)state;
 	if (!vdso || THIS_MACHINE != EM_X86_64)
 		skip();
 	ehdr = (const Elf64_Ehdr *)vdso;
@@ -254,7 +243,7 @@ static void the_vdso_has_rules(void **state)
 }
 
 /* glibc: __restore_rt is a signal frame, the child's side of clone() ends a stack. */
-static void the_c_library_has_signal_frames_and_ends(void **state)
+EP_TEST(the_c_library_has_signal_frames_and_ends)
 {
 	static const char *const paths[] = { "/lib/x86_64-linux-gnu/libc.so.6", "/lib64/libc.so.6" };
 	struct ep_unwind_table *table = NULL;
@@ -262,7 +251,6 @@ static void the_c_library_has_signal_frames_and_ends(void **state)
 	bool signal = false, stop = false;
 	uint64_t end;
 
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(paths) && !elf; i++)
 		(void)ep_elf_open(paths[i], &elf);
 	if (!elf || THIS_MACHINE != EM_X86_64)
@@ -292,14 +280,13 @@ static struct ep_elf *open_debug_frame(void)
 }
 
 /* The same CFI in the file itself and in its separate debug file comes to the same table. */
-static void debug_frame_is_read_from_both_places(void **state)
+EP_TEST(debug_frame_is_read_from_both_places)
 {
 	struct ep_elf *elf = open_debug_frame(), *stripped = NULL;
 	struct ep_unwind_table *own = NULL, *separate = NULL;
 	size_t n = (size_t)ep_elf_file_bytes(elf);
 	uint8_t *bytes = malloc(n);
 
-	(void)state;
 	assert_non_null(bytes);
 	assert_int_equal(ep_unwind_table_build(elf, NULL, &own), 0);
 	assert_int_equal(own->stats.sources, EP_UNWIND_DEBUG_FRAME | (own->stats.sources & 3));
@@ -320,7 +307,7 @@ static void debug_frame_is_read_from_both_places(void **state)
 	free(bytes);
 }
 
-static void text_without_cfi_has_an_empty_table(void **state)
+EP_TEST(text_without_cfi_has_an_empty_table)
 {
 	size_t n;
 	uint8_t *bytes = read_self(&n);
@@ -328,7 +315,6 @@ static void text_without_cfi_has_an_empty_table(void **state)
 	Elf64_Phdr *phdrs = (Elf64_Phdr *)(void *)(bytes + ehdr->e_phoff);
 	struct ep_unwind_table *table = NULL;
 
-	(void)state;
 	for (int i = 0; i < ehdr->e_phnum; i++)
 		if (phdrs[i].p_type == PT_GNU_EH_FRAME)
 			phdrs[i].p_type = PT_NULL;
@@ -345,22 +331,7 @@ static void text_without_cfi_has_an_empty_table(void **state)
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(this_process_unwinds),
-		cmocka_unit_test(the_entry_of_a_program_stops),
-		cmocka_unit_test(without_eh_frame_hdr_the_table_is_equal),
-		cmocka_unit_test(without_section_headers_the_table_is_equal),
-		cmocka_unit_test(a_lying_eh_frame_hdr_is_not_believed),
-		cmocka_unit_test(other_machines_are_not_supported),
-		cmocka_unit_test(truncated_files_are_safe),
-		cmocka_unit_test(the_vdso_has_rules),
-		cmocka_unit_test(the_c_library_has_signal_frames_and_ends),
-		cmocka_unit_test(debug_frame_is_read_from_both_places),
-		cmocka_unit_test(text_without_cfi_has_an_empty_table),
-	};
-
 	if (argc > 1)
 		debug_frame_path = argv[1];
-
-	return cmocka_run_group_tests_name("unwind_elf", tests, NULL, NULL);
+	return ep_test_run(NULL, NULL);
 }

@@ -1,93 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
- * What language unwinders are written with (ebpf-profiler/bpf/unwinder.h), compiled for user space: a
- * record, a few maps, and a stack of ours; tail calls are noted and fail.
+ * What language unwinders are written with (ebpf-profiler/bpf/unwinder.h), compiled for user space: over
+ * a world (tests/kit/world.h) in which tail calls are noted and fail.
  */
 #define EP_SHIM_OBJECT "test"
 #include "ebpf-profiler/bpf/unwinder.h"
+#include "tests/kit/test.h"
 EP_UNWINDER();
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/kit/world.h"
 
 #define SLOT	   7u
 #define OTHER_SLOT 9u
-#define STACK	   0x7000ull /* target address of world.stack */
+#define STACK	   0x7000ull
+#define STACK_BYTES 512
 #define CODE	   0x400000ull
 #define HEAP	   0x600000ull
 #define EXECUTABLE 5u
 
-static struct {
-	struct ep_record rec;
-	struct ep_memo_set memo[EP_MEMO_SETS];
-	struct ep_state_cell state;
-	uint64_t counter;
-	uint64_t chunk[EP_CHUNK_BYTES / 8];
-	uint64_t stack[64];
-	uint32_t called[8], entered[8], n_called; /* slots, and what they find */
-} world;
-
-#define REC  (&world.rec)
-#define WALK (&world.rec.walk)
-
-void *ep_shim_map_lookup(const char *object, const char *name, const void *map, const void *key)
-{
-	(void)object, (void)map;
-	if (strcmp(name, "&ep_memo") == 0)
-		return &world.memo[*(const uint32_t *)key];
-	if (strcmp(name, "&ep_chunks") == 0 || strcmp(name, "chunk") == 0)
-		return world.chunk;
-	if (strcmp(name, "&ep_states") == 0)
-		return &world.state;
-	return strcmp(name, "&ep_lang_counts") == 0 ? &world.counter : NULL;
-}
-
-long ep_shim_tail_call(const char *object, const char *name, void *ctx, __u32 slot)
-{
-	(void)object, (void)name, (void)ctx;
-	assert_true(world.n_called < 8);
-	world.entered[world.n_called] = WALK->entered;
-	world.called[world.n_called++] = slot;
-	return -1;
-}
-
-long ep_shim_read_user(void *to, __u32 bytes, const void *from)
-{
-	uint64_t off = (uint64_t)(uintptr_t)from - STACK;
-
-	if (off > sizeof(world.stack) || sizeof(world.stack) - off < bytes)
-		return -14;
-	memcpy(to, (char *)world.stack + off, bytes);
-	return 0;
-}
-
-long ep_shim_read_kernel(void *to, __u32 bytes, const void *from)
-{
-	(void)from;
-	memset(to, 0, bytes);
-	return -14;
-}
-
-__u64 ep_shim_task(void)
-{
-	return 0;
-}
-
 static int begin(void **state)
 {
 	(void)state;
-	memset(&world, 0, sizeof(world));
-	*(uint32_t *)(uintptr_t)&ep_self.slot = SLOT;
-	*(uint32_t *)(uintptr_t)&ep_self.kind = EP_FRAME_FIRST_DYNAMIC + SLOT;
+	world_begin(SLOT, 40);
+	world.calls_fail = true;
+	world_add_memory(STACK, STACK_BYTES);
 	WALK->slots[0] = OTHER_SLOT;
 	WALK->slots[1] = SLOT;
-	WALK->max_calls = 26;
-	WALK->memo_tag = 0x100000001ull;
 	WALK->pc = CODE + 0x10;
 	WALK->return_address = 1;
 	WALK->regs[EP_REG_SP] = STACK;
@@ -99,9 +37,7 @@ static int begin(void **state)
 
 static void remember(uint64_t pc, uint32_t rule)
 {
-	struct ep_memo_set *set = &world.memo[EP_MEMO_SET(0, pc - 1, WALK->memo_tag)];
-
-	set->ways[1] = (struct ep_memo){pc - 1, WALK->memo_tag, 0x1000, EXECUTABLE, rule};
+	world_remember(pc - 1, EXECUTABLE, 0x1000, rule);
 }
 
 /* CFA = sp + 32, the caller's fp two words below it. */
@@ -114,9 +50,8 @@ static uint64_t header_of(uint32_t at)
 
 /* --- going on ------------------------------------------------------------------------------------ */
 
-static void who_comes_next_is_not_entered(void **state)
+EP_TEST_WITH(who_comes_next_is_not_entered, begin, NULL)
 {
-	(void)state;
 	WALK->pending = 1;
 	ep_next(NULL, REC);
 	assert_int_equal(world.n_called, 2);
@@ -126,9 +61,8 @@ static void who_comes_next_is_not_entered(void **state)
 	assert_int_equal(REC->sample.error, 0);
 }
 
-static void who_knows_no_more_leaves_it_to_the_native_unwinder(void **state)
+EP_TEST_WITH(who_knows_no_more_leaves_it_to_the_native_unwinder, begin, NULL)
 {
-	(void)state;
 	WALK->entered = EP_FAILED;
 	ep_next(NULL, REC);
 	assert_int_equal(world.called[0], EP_SLOT_NATIVE);
@@ -137,9 +71,8 @@ static void who_knows_no_more_leaves_it_to_the_native_unwinder(void **state)
 	assert_int_equal(REC->sample.error, EP_ERROR_TAIL_CALLS);
 }
 
-static void end_says_why_and_asks_all(void **state)
+EP_TEST_WITH(end_says_why_and_asks_all, begin, NULL)
 {
-	(void)state;
 	ep_end(NULL, REC, EP_ERROR_BAD_READ, 1);
 	assert_int_equal(REC->sample.error, EP_ERROR_BAD_READ);
 	assert_int_equal(world.n_called, 3);
@@ -149,9 +82,8 @@ static void end_says_why_and_asks_all(void **state)
 	assert_int_equal(world.called[2], EP_SLOT_FINISH);
 }
 
-static void runs_again_as_long_as_calls_are_left(void **state)
+EP_TEST_WITH(runs_again_as_long_as_calls_are_left, begin, NULL)
 {
-	(void)state;
 	WALK->tail_calls = 25;
 	assert_int_equal(ep_calls_left(REC), 1);
 	ep_run_again(NULL, REC);
@@ -167,9 +99,8 @@ static void runs_again_as_long_as_calls_are_left(void **state)
 
 /* --- from frame to frame -------------------------------------------------------------------------- */
 
-static void callers_have_more_stack(void **state)
+EP_TEST_WITH(callers_have_more_stack, begin, NULL)
 {
-	(void)state;
 	WALK->interrupted = 1;
 	WALK->return_address = 0;
 	assert_false(ep_set_caller(REC, 1, STACK, 2));
@@ -184,14 +115,13 @@ static void callers_have_more_stack(void **state)
 	assert_int_equal(WALK->interrupted, 0);
 }
 
-static void remembered_frames_are_stepped_over(void **state)
+EP_TEST_WITH(remembered_frames_are_stepped_over, begin, NULL)
 {
-	(void)state;
 	assert_int_equal(ep_step_native(REC), EP_STEP_UNKNOWN);
 	assert_int_equal(REC->sample.n_frames, 0);
 	remember(CODE + 0x10, RULE);
-	world.stack[2] = 0xf0;
-	world.stack[3] = CODE + 0x20;
+	world_put(STACK + 8 * 2, 0xf0);
+	world_put(STACK + 8 * 3, CODE + 0x20);
 	assert_int_equal(ep_step_native(REC), EP_STEP_CALLER);
 	assert_int_equal(header_of(0), EP_FRAME_HEADER(EP_FRAME_NATIVE, EP_FRAME_RETURN_ADDRESS, 1,
 						       EXECUTABLE));
@@ -205,23 +135,21 @@ static void remembered_frames_are_stepped_over(void **state)
 }
 
 /* Then the native unwinder finds out why, from the same frame. */
-static void rule_that_cannot_be_followed_leaves_all_as_it_was(void **state)
+EP_TEST_WITH(rule_that_cannot_be_followed_leaves_all_as_it_was, begin, NULL)
 {
-	(void)state;
 	remember(CODE + 0x10, RULE | EP_RULE_BASE_FP); /* from fp, which is below sp */
 	assert_int_equal(ep_step_native(REC), EP_STEP_UNKNOWN);
 	remember(CODE + 0x10, RULE);
-	WALK->regs[EP_REG_SP] = STACK + sizeof(world.stack) - 16;
+	WALK->regs[EP_REG_SP] = STACK + STACK_BYTES - 16;
 	assert_int_equal(ep_step_native(REC), EP_STEP_UNKNOWN);
 	assert_int_equal(REC->sample.n_frames, 0);
 	assert_int_equal(WALK->pc, CODE + 0x10);
 }
 
-static void room_for_marked_languages_is_kept(void **state)
+EP_TEST_WITH(room_for_marked_languages_is_kept, begin, NULL)
 {
 	uint32_t n = 0;
 
-	(void)state;
 	WALK->keep_words = EP_LANGUAGE_WORDS;
 	while (ep_push_native(REC))
 		n += 2;
@@ -238,13 +166,11 @@ static void put_rows(void)
 		{.start = HEAP, .end = HEAP + 0x1000, .executable = EP_ROW_ANONYMOUS},
 	};
 
-	memcpy(world.chunk, rows, sizeof(rows));
-	WALK->n_rows = 2;
+	world_put_rows(rows, 2);
 }
 
-static void native_frames_are_named_by_their_file(void **state)
+EP_TEST_WITH(native_frames_are_named_by_their_file, begin, NULL)
 {
-	(void)state;
 	put_rows();
 	assert_true(ep_push_native(REC));
 	assert_int_equal(EP_FRAME_AUX(header_of(0)), EXECUTABLE);
@@ -262,9 +188,8 @@ static void native_frames_are_named_by_their_file(void **state)
 	assert_false(ep_push_native(REC));
 }
 
-static void what_is_skipped_is_a_gap(void **state)
+EP_TEST_WITH(what_is_skipped_is_a_gap, begin, NULL)
 {
-	(void)state;
 	assert_false(ep_skip_to(REC, EP_ERROR_TAIL_CALLS, 5, STACK, 6));
 	assert_int_equal(REC->sample.n_frames, 0);
 	assert_true(ep_skip_to(REC, EP_ERROR_TAIL_CALLS, 5, STACK + 64, 6));
@@ -278,9 +203,8 @@ static void what_is_skipped_is_a_gap(void **state)
 	assert_false(ep_skip_to(REC, EP_ERROR_TAIL_CALLS, 5, STACK + 128, 6));
 }
 
-static void next_frame_is_told_to_the_native_unwinder(void **state)
+EP_TEST_WITH(next_frame_is_told_to_the_native_unwinder, begin, NULL)
 {
-	(void)state;
 	WALK->entered = EP_FAILED;
 	ep_resume(NULL, REC, 1, 2, 3);
 	assert_int_equal(world.called[0], EP_SLOT_NATIVE);
@@ -291,12 +215,11 @@ static void next_frame_is_told_to_the_native_unwinder(void **state)
 	assert_int_equal(WALK->regs[EP_REG_SP], STACK);
 }
 
-static void codes_are_found_by_address(void **state)
+EP_TEST_WITH(codes_are_found_by_address, begin, NULL)
 {
 	struct ep_code_index *index = (void *)(world.chunk + 8);
 	struct ep_code *codes = (void *)(world.chunk + 12), code;
 
-	(void)state;
 	put_rows();
 	index->of[1].first = 3; /* behind two rows and the index */
 	index->of[1].n = 2;
@@ -309,24 +232,4 @@ static void codes_are_found_by_address(void **state)
 	assert_true(ep_find_code(REC, 0x3fff, &code));
 	assert_int_equal(code.data, 12);
 	assert_false(ep_find_code(REC, 0x4000, &code));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(who_comes_next_is_not_entered, begin),
-		cmocka_unit_test_setup(who_knows_no_more_leaves_it_to_the_native_unwinder, begin),
-		cmocka_unit_test_setup(end_says_why_and_asks_all, begin),
-		cmocka_unit_test_setup(runs_again_as_long_as_calls_are_left, begin),
-		cmocka_unit_test_setup(callers_have_more_stack, begin),
-		cmocka_unit_test_setup(remembered_frames_are_stepped_over, begin),
-		cmocka_unit_test_setup(rule_that_cannot_be_followed_leaves_all_as_it_was, begin),
-		cmocka_unit_test_setup(room_for_marked_languages_is_kept, begin),
-		cmocka_unit_test_setup(native_frames_are_named_by_their_file, begin),
-		cmocka_unit_test_setup(what_is_skipped_is_a_gap, begin),
-		cmocka_unit_test_setup(next_frame_is_told_to_the_native_unwinder, begin),
-		cmocka_unit_test_setup(codes_are_found_by_address, begin),
-	};
-
-	return cmocka_run_group_tests_name("unwinder_bpf", tests, NULL, NULL);
 }

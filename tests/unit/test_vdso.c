@@ -2,20 +2,17 @@
 /* One vDSO for all 64-bit processes, and that one is ours. */
 #include "core/process/analysis.h"
 #include "core/process/read.h"
+#include "tests/kit/test.h"
 #include "tests/unit/heap_chunks.h"
 
 #include <errno.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static const char *compat; /* a 32-bit program; NULL: there is no compiler for it */
 
@@ -35,9 +32,8 @@ static int64_t read_vdso(pid_t pid)
 	return bytes;
 }
 
-static void a_64_bit_process_has_it(void **state)
+EP_TEST(a_64_bit_process_has_it)
 {
-	(void)state;
 	if (!getauxval(AT_SYSINFO_EHDR))
 		skip();
 	assert_true(read_vdso(getpid()) > 0);
@@ -61,13 +57,12 @@ static void wait_for_exec(void)
 	nanosleep(&ms, NULL);
 }
 
-static void a_32_bit_process_has_none(void **state)
+EP_TEST(a_32_bit_process_has_none)
 {
 	pid_t pid = compat ? start(compat) : -1;
 	char link[64], exe[4096] = "";
 	int64_t bytes = -1;
 
-	(void)state;
 	if (pid < 0)
 		skip();
 	snprintf(link, sizeof(link), "/proc/%d/exe", (int)pid);
@@ -89,7 +84,7 @@ static void a_32_bit_process_has_none(void **state)
 }
 
 /* Whoever's mapping it was that made the vDSO known: the image is not read from there. */
-static void the_image_is_ours(void **state)
+EP_TEST(the_image_is_ours)
 {
 	static char nowhere[] = "[vdso]";
 	static struct ep_rule rules[EP_MAX_RULES];
@@ -104,7 +99,6 @@ static void the_image_is_ours(void **state)
 	uint64_t own = getauxval(AT_SYSINFO_EHDR);
 	char page[4096];
 
-	(void)state;
 	if (!own)
 		skip();
 	assert_int_equal(ep_delta_store_new(&ops, 16 << 20, &analysis.store), 0);
@@ -120,12 +114,6 @@ static void the_image_is_ours(void **state)
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_64_bit_process_has_it),
-		cmocka_unit_test(a_32_bit_process_has_none),
-		cmocka_unit_test(the_image_is_ours),
-	};
-
 	compat = argc > 1 ? argv[1] : NULL;
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return ep_test_run(NULL, NULL);
 }

@@ -2,14 +2,10 @@
 /* When the kernel's records are looked at: what wakes whom out of which rest, and what it costs at most. */
 #include "core/agent/watch.h"
 #include "core/base/clock.h"
+#include "tests/kit/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define MAX_LOOKS 4096
 #define TRIES	  200
@@ -132,7 +128,7 @@ static bool is_resting(const struct world *world)
 }
 
 /* A ring that always has something is looked at behind a long rest, which nothing shortens. */
-static void samples_wait(void **state)
+EP_TEST_WITH(samples_wait, start, stop)
 {
 	struct world *world = *state;
 	unsigned int n_long = 0;
@@ -146,7 +142,7 @@ static void samples_wait(void **state)
 }
 
 /* Of many execs one at least, on a machine that has other things to do. */
-static void an_exec_is_seen_to(void **state)
+EP_TEST_WITH(an_exec_is_seen_to, start, stop)
 {
 	struct world *world = *state;
 	unsigned int n_short = 0;
@@ -162,7 +158,7 @@ static void an_exec_is_seen_to(void **state)
 }
 
 /* As long as there are not too many of them. */
-static void names_of_young_programs_are_soon_looked_for(void **state)
+EP_TEST_WITH(names_of_young_programs_are_soon_looked_for, start, stop)
 {
 	struct world *world = *state;
 	unsigned int n_short = 0, n_long = 0;
@@ -183,7 +179,7 @@ static void names_of_young_programs_are_soon_looked_for(void **state)
 }
 
 /* Of programs that live for some ms each nothing is to be had. */
-static void too_many_execs_wait(void **state)
+EP_TEST_WITH(too_many_execs_wait, start, stop)
 {
 	struct world *world = *state;
 	unsigned int n_long = 0;
@@ -198,7 +194,7 @@ static void too_many_execs_wait(void **state)
 }
 
 /* What wakes it cannot make it take more than a twentieth of a CPU. */
-static void execs_are_paid_for(void **state)
+EP_TEST_WITH(execs_are_paid_for, start, stop)
 {
 	struct world *world = *state;
 	uint64_t cpu_ns, start_ns;
@@ -217,7 +213,7 @@ static void execs_are_paid_for(void **state)
 }
 
 /* Nothing was asleep: an exec is not what user space lies in wait for. */
-static void the_kernel_wakes_sleepers_alone(void **state)
+EP_TEST_WITH(the_kernel_wakes_sleepers_alone, start, stop)
 {
 	struct world *world = *state;
 
@@ -226,19 +222,4 @@ static void the_kernel_wakes_sleepers_alone(void **state)
 	tell(world->exec_fd);
 	(void)next_rest(world);
 	assert_int_equal(world->control.asleep, 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(samples_wait, start, stop),
-		cmocka_unit_test_setup_teardown(an_exec_is_seen_to, start, stop),
-		cmocka_unit_test_setup_teardown(names_of_young_programs_are_soon_looked_for, start,
-						stop),
-		cmocka_unit_test_setup_teardown(too_many_execs_wait, start, stop),
-		cmocka_unit_test_setup_teardown(execs_are_paid_for, start, stop),
-		cmocka_unit_test_setup_teardown(the_kernel_wakes_sleepers_alone, start, stop),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

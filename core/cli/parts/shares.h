@@ -36,6 +36,7 @@ struct ep_shares {
 	/* by enum ep_error, and those of languages; 0: complete */
 	uint64_t error_ns[EP_MAX_ERRORS];
 	uint64_t gap_ns; /* of what is complete: frames are missing in the middle */
+	uint64_t raw_ns; /* of what is complete: some of it is in code of no file, without a name */
 	uint64_t samples, lost;
 	uint64_t cpu_ns, duration_ns;
 	uint32_t period_hz;

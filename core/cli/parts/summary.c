@@ -85,6 +85,9 @@ static void print_quality(FILE *out, const struct ep_shares *shares)
 		complete % 100);
 	if (shares->gap_ns)
 		fprintf(out, " (%.2f %% with a gap)", percent(shares->gap_ns, shares->cpu_ns));
+	if (shares->raw_ns)
+		fprintf(out, " (%.2f %% with code of no file)",
+			percent(shares->raw_ns, shares->cpu_ns));
 	for (;;) {
 		size_t most = EP_ERROR_NONE + 1;
 

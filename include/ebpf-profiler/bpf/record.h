@@ -138,7 +138,7 @@ struct ep_walk {
 	__u16 language_words; /* of languages that were entered: they take none of native frames' */
 	__u64 next_pc, next_sp, next_fp; /* what ep_resume said */
 	__u32 switches; /* to another stack of the thread: sp need not grow there, so they are counted */
-	__u32 pad;
+	__u32 memo_key; /* of ep_recall */
 	__u64 regs[EP_REGS];
 };
 _Static_assert(sizeof(struct ep_walk) == 120 + 8 * EP_REGS, "ep_walk is shared with plugins");

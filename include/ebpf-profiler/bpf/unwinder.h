@@ -279,7 +279,7 @@ static __always_inline const void *ep_get_state(const struct ep_record *rec)
 /* --- its code in this process ------------------------------------------------------------------ */
 
 /* Where entry `index` behind the first row is; both numbers may be anything. */
-static __always_inline const void *ep_entry_at(const __u8 *chunk, __u32 rows, __u32 index)
+static __always_inline const void *ep_entry_at(const __u8 *chunk, __u64 rows, __u64 index)
 {
 	__u64 word = (EP_REF_WORD(rows) + index * EP_ENTRY_WORDS) & (EP_CHUNK_WORDS - EP_ENTRY_WORDS);
 
@@ -301,18 +301,15 @@ static __always_inline const __u8 *ep_get_codes(const struct ep_record *rec)
  * The last of the entries [lo, lo + len) that begins at or below an address, or the first one; len is
  * not 0. Rows and codes begin with their start. [lo, lo + len) is halved, with no branch on what it is.
  */
-static __always_inline const void *ep_find_entry(const __u8 *chunk, __u32 rows, __u32 lo, __u32 len,
+static __always_inline const void *ep_find_entry(const __u8 *chunk, __u64 rows, __u64 lo, __u64 len,
 						 __u64 addr)
 {
-	for (__u32 i = 0; i < EP_ENTRY_STEPS; i++) {
-		__u32 half = len >> 1;
-		__u64 below;
+	for (__u64 i = 0; i < EP_ENTRY_STEPS; i++) {
+		__u64 half = len >> 1, below;
 
-		if (!half)
-			break;
 		below = (*(const __u64 *)ep_entry_at(chunk, rows, lo + half) - addr - 1) >> 63;
 		EP_OPAQUE(below); /* start <= addr: both are below 2^63 */
-		lo += half * (__u32)below;
+		lo += half & -below;
 		len -= half;
 	}
 	return ep_entry_at(chunk, rows, lo);
@@ -509,11 +506,13 @@ static __always_inline bool ep_push_native(struct ep_record *rec)
 	return ep_push_native_words(rec, 0, pc);
 }
 
-static __always_inline const struct ep_memo *ep_recall(const struct ep_record *rec, __u64 addr)
+/* The key is not on the stack, where a verifier takes what was there before for a state of its own. */
+static __always_inline const struct ep_memo *ep_recall(struct ep_record *rec, __u64 addr)
 {
-	__u32 index = EP_MEMO_SET(rec->sample.event.cpu, addr, rec->walk.memo_tag);
-	const struct ep_memo_set *set = bpf_map_lookup_elem(&ep_memo, &index);
+	const struct ep_memo_set *set;
 
+	rec->walk.memo_key = EP_MEMO_SET(rec->sample.event.cpu, addr, rec->walk.memo_tag);
+	set = bpf_map_lookup_elem(&ep_memo, &rec->walk.memo_key);
 	if (!set)
 		return NULL;
 	if (set->ways[0].addr == addr && set->ways[0].tag == rec->walk.memo_tag)
@@ -555,10 +554,7 @@ static __always_inline __u32 ep_step_native(struct ep_record *rec)
 {
 	const struct ep_memo *memo = ep_recall(rec, rec->walk.pc - rec->walk.return_address);
 	struct ep_walk *walk = &rec->walk;
-	__u64 known = walk->known_regs, rule;
-
-	/* Of 64 bits: of half a word on the stack a verifier never knows that it is not used any more. */
-	EP_OPAQUE(known);
+	__u64 known, rule;
 
 	if (!memo)
 		return EP_STEP_UNKNOWN;
@@ -569,6 +565,8 @@ static __always_inline __u32 ep_step_native(struct ep_record *rec)
 		return EP_ERROR_TOO_DEEP;
 	if (rule == EP_RULE_STOP || !walk->next_pc)
 		return EP_STEP_ROOT;
+	/* Read here, and not before the calls above: on the stack it would be a state of its own to a verifier. */
+	known = walk->known_regs;
 	ep_set_caller(rec, walk->next_pc, walk->next_sp, walk->next_fp);
 	walk->known_regs = known & (EP_KNOWN_ALWAYS | EP_CALLER_REGS |
 					(rule & EP_RULE_KEEPS) * EP_CALLEE_REGS);

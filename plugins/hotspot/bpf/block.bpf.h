@@ -19,7 +19,7 @@
 static __always_inline __u64 get_field(const struct hotspot_walk *w, const struct hotspot_field *field)
 {
 	__u32 at = (field->off + w->state->block_header_bytes) & 511, shift = field->shift;
-	__u64 raw = *(const __u64 *)(w->b->block + at), sign;
+	__u64 raw = *(const __u64 *)(w->s->block_bytes + at), sign;
 
 	raw = raw << (shift & 63) >> (shift & 63);
 	sign = (__u64)(field->is_signed & 1) << ((63 - shift) & 63);
@@ -32,7 +32,7 @@ static __always_inline __u64 get_number(const struct hotspot_walk *w, const stru
 {
 	__u32 at = (field->off + w->state->block_header_bytes) & 511;
 
-	return *(const __u64 *)(w->b->block + at) << (field->shift & 63) >> (field->shift & 63);
+	return *(const __u64 *)(w->s->block_bytes + at) << (field->shift & 63) >> (field->shift & 63);
 }
 
 /*
@@ -43,17 +43,17 @@ static __always_inline __u64 get_number(const struct hotspot_walk *w, const stru
 static __always_inline __u64 hop_within(const struct hotspot_walk *w, __u64 at)
 {
 	__u64 last = HOTSPOT_HOPS - 1, i = last;
-	__u64 failed = (__u64)bpf_probe_read_user(w->b->hops, HOTSPOT_HOPS, (void *)(at - last)) >> 63;
+	__u64 failed = (__u64)bpf_probe_read_user(w->s->hops, HOTSPOT_HOPS, (void *)(at - last)) >> 63;
 
 	EP_OPAQUE(failed);
 #pragma unroll
 	for (__u32 n = 0; n < HOTSPOT_HOPS_WITHIN; n++) {
-		__u64 hop = w->b->hops[i & (HOTSPOT_HOPS - 1)], is_out = (i - hop) >> 63;
+		__u64 hop = w->s->hops[i & (HOTSPOT_HOPS - 1)], is_out = (i - hop) >> 63;
 
 		EP_OPAQUE(is_out);
 		i -= hop & (is_out - 1);
 	}
-	w->b->hop = (w->b->hops[i & (HOTSPOT_HOPS - 1)] & (failed - 1)) | failed;
+	w->s->hop = (w->s->hops[i & (HOTSPOT_HOPS - 1)] & (failed - 1)) | failed;
 	return at + failed - ((last - i) & (failed - 1));
 }
 
@@ -61,11 +61,11 @@ static __always_inline __u64 hop_within(const struct hotspot_walk *w, __u64 at)
 static __always_inline __u64 hop_on(const struct hotspot_walk *w, __u64 at)
 {
 	for (__u64 i = 0; i < HOTSPOT_MAX_HOPS; i++) {
-		if (bpf_probe_read_user(&w->b->hop, 1, (void *)at))
-			w->b->hop = HOTSPOT_FREE;
-		if ((__u8)(w->b->hop + 1) <= 1) /* free, or here */
+		if (bpf_probe_read_user(&w->s->hop, 1, (void *)at))
+			w->s->hop = HOTSPOT_FREE;
+		if ((__u8)(w->s->hop + 1) <= 1) /* free, or here */
 			break;
-		at -= w->b->hop;
+		at -= w->s->hop;
 	}
 	return at;
 }
@@ -73,16 +73,16 @@ static __always_inline __u64 hop_on(const struct hotspot_walk *w, __u64 at)
 /* Where what holds an address of the range that was found begins; 0: nothing does. */
 static __always_inline __u64 find_start(const struct hotspot_walk *w, __u64 addr)
 {
-	__u64 map = w->s->code.data & HOTSPOT_SEGMAP_MASK;
-	__u64 shift = w->s->code.data >> HOTSPOT_SEGMENT_SHIFT & 31;
+	__u64 map = w->s->ranges.code.data & HOTSPOT_SEGMAP_MASK;
+	__u64 shift = w->s->ranges.code.data >> HOTSPOT_SEGMENT_SHIFT & 31;
 	__u64 at = hop_within(w, map + (addr >> shift));
 
-	HOTSPOT_MEET();
-	if ((__u8)(w->b->hop + 1) > 1)
-		at = hop_on(w, at - w->b->hop);
-	w->b->value = at; /* and not on the stack */
-	HOTSPOT_MEET();
-	return w->b->hop ? 0 : (w->b->value - map) << shift;
+	EP_MEET();
+	if ((__u8)(w->s->hop + 1) > 1)
+		at = hop_on(w, at - w->s->hop);
+	w->s->value = at; /* and not on the stack */
+	EP_MEET();
+	return w->s->hop ? 0 : (w->s->value - map) << shift;
 }
 
 /* By the first eight bytes of the name: src/hotspot/share/code/codeBlob.cpp, nmethod.cpp, 8 to 22. */
@@ -111,10 +111,10 @@ static __always_inline __u64 read_name(const struct hotspot_walk *w)
 
 	if (name != w->s->name) {
 		w->s->name = 0;
-		if (!read_word(name, &w->b->value))
+		if (!ep_read_word(name, &w->s->value))
 			return HOTSPOT_BLOB_UNREADABLE;
 		w->s->name = name;
-		w->s->name_blob = blob_of_name(w->b->value);
+		w->s->name_blob = blob_of_name(w->s->value);
 	}
 	return w->s->name_blob;
 }
@@ -160,17 +160,17 @@ static __always_inline bool read_block(const struct hotspot_walk *w, __u64 addr)
 {
 	const struct hotspot_state *state = w->state;
 	__u64 start = find_start(w, addr), length;
-	__u64 shift = w->s->code.data >> HOTSPOT_SEGMENT_SHIFT & 31;
+	__u64 shift = w->s->ranges.code.data >> HOTSPOT_SEGMENT_SHIFT & 31;
 
 	if (!start)
 		return false;
 	w->s->block = 0;
 	w->s->block_end = 0;
-	if (bpf_probe_read_user(w->b->block, state->block_bytes & 511, (void *)start))
+	if (bpf_probe_read_user(w->s->block_bytes, state->block_bytes & 511, (void *)start))
 		return false;
-	length = *(const __u64 *)w->b->block;
+	length = *(const __u64 *)w->s->block_bytes;
 	length = length << (state->block_length_shift & 63) >> (state->block_length_shift & 63);
-	if (!w->b->block[state->block_used_off & 31] || (addr - start) >> shift >= length)
+	if (!w->s->block_bytes[state->block_used_off & 31] || (addr - start) >> shift >= length)
 		return false;
 	w->s->block = start + state->block_header_bytes;
 	w->s->block_end = start + (length << shift);

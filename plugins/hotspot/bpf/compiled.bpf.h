@@ -27,15 +27,15 @@ static __always_inline bool read_original_pc(const struct hotspot_walk *w)
 {
 	__u64 off = get_field(w, &w->state->orig_pc);
 
-	if (off >= HOTSPOT_FRAME_MAX || !read_word(get_sp(w) + off, &w->b->value))
+	if (off >= HOTSPOT_FRAME_MAX || !ep_read_word(ep_enter_sp(w) + off, &w->s->value))
 		return false;
-	return w->b->value - w->s->code_begin <= w->s->code_end - w->s->code_begin;
+	return w->s->value - w->s->code_begin <= w->s->code_end - w->s->code_begin;
 }
 
 /* Does what is at pc follow a call? Asked where sp is not known to be right. */
 static __always_inline bool is_return_address(const struct hotspot_walk *w)
 {
-	return read_word(w->rec->walk.pc - 8, &w->b->before) && is_behind_call(w);
+	return ep_read_word(w->rec->walk.pc - 8, &w->s->before) && ep_is_call(&w->s->before);
 }
 
 static __always_inline void be_compiled(const struct hotspot_walk *w, __u64 pc)
@@ -54,12 +54,12 @@ static __always_inline void be_compiled(const struct hotspot_walk *w, __u64 pc)
 static __always_inline void leave_block(const struct hotspot_walk *w, __u64 frame_bytes)
 {
 	struct hotspot_frame_at *at = &w->s->at;
-	__u64 first = -is_set(w->s->first_slot);
+	__u64 first = -ep_is_set(w->s->first_slot);
 
-	at->slot = (w->s->first_slot & first) | ((get_sp(w) + frame_bytes - 8) & ~first);
-	at->keeps_fp = w->s->first_keeps_fp | (1 ^ is_set(frame_bytes ^ 8));
+	at->slot = (w->s->first_slot & first) | ((ep_enter_sp(w) + frame_bytes - 8) & ~first);
+	at->keeps_fp = w->s->first_keeps_fp | (1 ^ ep_is_set(frame_bytes ^ 8));
 	at->flags |= w->s->first_is_searched << HOTSPOT_SEARCHED_SHIFT;
-	w->s->searched += w->s->first_is_searched;
+	w->s->counted += w->s->first_is_searched;
 	w->s->first_slot = 0;
 	w->s->first_keeps_fp = 0;
 	w->s->first_is_searched = 0;
@@ -79,15 +79,15 @@ static __always_inline void drop_pushed(const struct hotspot_walk *w)
 	struct ep_walk *walk = &w->rec->walk;
 	__u64 code, pops = 1, bytes = 0;
 
-	if (w->s->exact || w->s->first_slot || !walk->return_address || !read_word(walk->pc, &w->b->value))
+	if (w->s->exact || w->s->first_slot || !walk->return_address || !ep_read_word(walk->pc, &w->s->value))
 		return;
-	code = w->b->value;
+	code = w->s->value;
 #pragma clang loop unroll(full)
 	for (int i = 0; i < 2; i++) {
-		__u64 is_high = 1 ^ is_set((code & 0xff) ^ 0x41), pop;
+		__u64 is_high = 1 ^ ep_is_set((code & 0xff) ^ 0x41), pop;
 
 		pop = code >> (8 * is_high) & 0xff;
-		pops &= (1 ^ is_set((pop & 0xf8) ^ 0x58)) & (is_high | is_set(pop ^ 0x5d));
+		pops &= (1 ^ ep_is_set((pop & 0xf8) ^ 0x58)) & (is_high | ep_is_set(pop ^ 0x5d));
 		bytes += 8 * pops;
 		code >>= 8 + 8 * is_high;
 	}
@@ -99,7 +99,7 @@ static __always_inline void step_method(const struct hotspot_walk *w)
 	__u64 frame_bytes = w->s->frame_bytes;
 
 	drop_pushed(w);
-	w->b->value = w->rec->walk.pc;
+	w->s->value = w->rec->walk.pc;
 	if (is_deoptimized(w)) {
 		if (!read_original_pc(w))
 			fail_own(w, HOTSPOT_ERROR_DEOPT);
@@ -109,9 +109,9 @@ static __always_inline void step_method(const struct hotspot_walk *w)
 	}
 	if (frame_bytes >= HOTSPOT_FRAME_MAX)
 		fail_own(w, HOTSPOT_ERROR_BLOCK);
-	be_compiled(w, w->b->value);
+	be_compiled(w, w->s->value);
 	/* Method handle linkers say 0: they have but the return address. */
-	leave_block(w, frame_bytes + (1 ^ is_set(frame_bytes)) * 8);
+	leave_block(w, frame_bytes + (1 ^ ep_is_set(frame_bytes)) * 8);
 }
 
 /*
@@ -125,24 +125,24 @@ static __always_inline void step_frameless(const struct hotspot_walk *w)
 
 	be_stub(w);
 	at->aux = (__u32)w->s->blob;
-	at->slot = get_sp(w);
-	if (!w->rec->walk.interrupted && is_known(w, HOTSPOT_REG_BCP))
+	at->slot = ep_enter_sp(w);
+	if (!w->rec->walk.interrupted && ep_enter_knows(w, HOTSPOT_REG_BCP))
 		at->slot = regs[HOTSPOT_REG_BCP];
-	at->fp = get_fp(w);
+	at->fp = ep_enter_fp(w);
 	at->sp = at->slot + 8;
-	allow_search(w, get_sp(w));
+	allow_search(w, ep_enter_sp(w));
 	w->s->sure = 0;
 	w->s->exact = 0;
-	if (!read_word(at->slot, &at->pc))
+	if (!ep_read_word(at->slot, &at->pc))
 		fail(w, EP_ERROR_BAD_READ);
-	if (!is_near(w, at->pc) && is_known(w, HOTSPOT_REG_RETURN)) {
+	if (!ep_ranges_near(&w->s->ranges, at->pc) && ep_enter_knows(w, HOTSPOT_REG_RETURN)) {
 		at->pc = regs[HOTSPOT_REG_RETURN];
 		at->sp = at->slot;
 	}
 	if (w->rec->walk.interrupted && w->s->first_sp_moved &&
 	    regs[HOTSPOT_REG_BCP] - at->sp < HOTSPOT_MOVED_MAX)
 		at->sp = regs[HOTSPOT_REG_BCP];
-	at->how = is_near(w, at->pc) ? HOTSPOT_HOW_KNOWN : HOTSPOT_HOW_SEARCH;
+	at->how = ep_ranges_near(&w->s->ranges, at->pc) ? HOTSPOT_HOW_KNOWN : HOTSPOT_HOW_SEARCH;
 }
 
 /*
@@ -152,13 +152,13 @@ static __always_inline void step_frameless(const struct hotspot_walk *w)
 static __always_inline bool return_by_fp(const struct hotspot_walk *w)
 {
 	struct hotspot_frame_at *at = &w->s->at;
-	__u64 fp = get_fp(w);
+	__u64 fp = ep_enter_fp(w);
 
-	if (fp - get_sp(w) >= HOTSPOT_FIXED_MAX || (fp & 7) ||
-	    bpf_probe_read_user(w->b->pair, sizeof(w->b->pair), (void *)fp))
+	if (fp - ep_enter_sp(w) >= HOTSPOT_FIXED_MAX || (fp & 7) ||
+	    bpf_probe_read_user(w->s->pair, sizeof(w->s->pair), (void *)fp))
 		return false;
-	at->pc = w->b->pair[1];
-	at->fp = w->b->pair[0];
+	at->pc = w->s->pair[1];
+	at->fp = w->s->pair[0];
 	at->sp = fp + 16;
 	return true;
 }
@@ -175,8 +175,8 @@ static __always_inline void step_other(const struct hotspot_walk *w)
 	be_stub(w);
 	w->s->exact = 0;
 	w->s->sure = 0;
-	allow_search(w, get_sp(w));
-	at->slot = get_sp(w) + frame_bytes - 8;
+	allow_search(w, ep_enter_sp(w));
+	at->slot = ep_enter_sp(w) + frame_bytes - 8;
 	at->keeps_fp = 0;
 	at->how = HOTSPOT_HOW_SLOT;
 	if (w->rec->walk.interrupted || frame_bytes < 16 || frame_bytes >= HOTSPOT_FRAME_MAX)

@@ -18,22 +18,23 @@
 
 #include "plugins/hotspot/bpf/block.bpf.h"
 #include "plugins/hotspot/bpf/leaf.bpf.h"
-#include "plugins/hotspot/bpf/window.bpf.h"
+#include "plugins/hotspot/bpf/scratch.bpf.h"
 
 /* Compiled frames end at a multiple of 16: src/hotspot/cpu/x86/globalDefinitions_x86.hpp, 8 to 27. */
 #define HOTSPOT_FIRST_TRIES 48
 #define HOTSPOT_PUSHA_WORDS 71
 #define HOTSPOT_POPA_BEHIND 96	/* bytes of popa that may have run: it has not moved sp before its end */
 #define HOTSPOT_POPA_BYTES  768 /* and what is before it: the call, all vector registers stored and loaded */
+#define HOTSPOT_CODE_MAX 1024 /* bytes of the words: a power of two */
 #define HOTSPOT_MOVES 256 /* bytes of code, of 20 arguments or so */
 #define HOTSPOT_FIRST_ABOVE 0x100000 /* bytes to the fp of an interpreter's frame: 65535 words and more */
 
 /* What the call before a return address, which was read, leads to; 0: another kind of call, or none. */
 static __always_inline __u64 get_target(const struct hotspot_walk *w, __u64 addr)
 {
-	__u64 is_call = 1 ^ is_set((w->b->before ^ 0xe8000000) & 0xff000000);
+	__u64 is_call = 1 ^ ep_is_set((w->s->before ^ 0xe8000000) & 0xff000000);
 
-	return (addr + (__u64)((__s64)w->b->before >> 32)) & -is_call;
+	return (addr + (__u64)((__s64)w->s->before >> 32)) & -is_call;
 }
 
 static __always_inline bool is_in(const struct hotspot_callee *callee, __u64 addr)
@@ -51,8 +52,8 @@ static __always_inline bool is_behind_code(const struct hotspot_walk *w, __u64 f
 /* May a call lead to the callee? Its own method, but for a version that was made later, is asked for. */
 static __always_inline bool leads_there(const struct hotspot_walk *w, __u64 from, __u64 target)
 {
-	if (is_in(&w->s->callee, target) || !find_range(w, target) ||
-	    HOTSPOT_CODE(w->s->code.data) != HOTSPOT_CODE_HEAP || !find_block(w, target) ||
+	if (is_in(&w->s->callee, target) || !ep_ranges_see(&w->s->ranges, w->rec, w->chunk, target) ||
+	    HOTSPOT_CODE(w->s->ranges.code.data) != HOTSPOT_CODE_HEAP || !find_block(w, target) ||
 	    w->s->blob != HOTSPOT_BLOB_METHOD)
 		return true;
 	return !w->s->frame_bytes || is_behind_code(w, from, target) ||
@@ -69,7 +70,7 @@ static __always_inline void be_callee(const struct hotspot_walk *w)
 /* To the frame that a return address is in, if it is one of a method. */
 static __always_inline bool next_link(const struct hotspot_walk *w, __u64 addr)
 {
-	if (!find_range(w, addr) || HOTSPOT_CODE(w->s->code.data) != HOTSPOT_CODE_HEAP ||
+	if (!ep_ranges_see(&w->s->ranges, w->rec, w->chunk, addr) || HOTSPOT_CODE(w->s->ranges.code.data) != HOTSPOT_CODE_HEAP ||
 	    !find_block(w, addr - 1) || w->s->blob != HOTSPOT_BLOB_METHOD)
 		return false;
 	be_callee(w);
@@ -85,18 +86,18 @@ static __always_inline bool is_chain(const struct hotspot_walk *w, __u64 slot)
 	for (__u64 i = 0; i < 2; i++) {
 		__u64 addr, target;
 
-		if (!see_stack(w, w->s->link_slot, 8))
+		if (!EP_WINDOW_SEE(&w->s->stack, w->s->sequence, w->s->link_slot, 8))
 			return true;
-		w->s->link = get_seen(w, 0);
-		HOTSPOT_MEET();
+		w->s->link = EP_WINDOW_WORD(&w->s->stack, 0);
+		EP_MEET();
 		addr = w->s->link;
 		/* No code at all: the walk sees that by itself. */
-		if (!is_near(w, addr) || !read_word(addr - 8, &w->b->before))
+		if (!ep_ranges_near(&w->s->ranges, addr) || !ep_read_word(addr - 8, &w->s->before))
 			return !i;
 		target = get_target(w, addr);
 		if (target && !leads_there(w, addr, target))
 			return false;
-		HOTSPOT_MEET();
+		EP_MEET();
 		if (!next_link(w, w->s->link))
 			return true;
 	}
@@ -109,13 +110,13 @@ static __always_inline void search_first(const struct hotspot_walk *w)
 	for (__u64 i = 1; i <= HOTSPOT_FIRST_TRIES; i++) {
 		__u64 slot = ((w->s->first_slot + 8) & ~15ull) - 8 + i * 16, addr;
 
-		if (!read_word(slot, &w->b->value))
+		if (!ep_read_word(slot, &w->s->value))
 			return;
-		addr = w->b->value;
-		if (!is_near(w, addr) || !read_word(addr - 8, &w->b->before))
+		addr = w->s->value;
+		if (!ep_ranges_near(&w->s->ranges, addr) || !ep_read_word(addr - 8, &w->s->before))
 			continue;
-		w->b->value = get_target(w, addr);
-		if (is_in(&w->s->callee, w->b->value)) {
+		w->s->value = get_target(w, addr);
+		if (is_in(&w->s->callee, w->s->value)) {
 			w->s->searched_slot = slot;
 			return;
 		}
@@ -124,26 +125,39 @@ static __always_inline void search_first(const struct hotspot_walk *w)
 
 static __always_inline bool follows_call(const struct hotspot_walk *w, __u64 slot)
 {
-	return read_word(slot, &w->b->value) && is_near(w, w->b->value) &&
-	       read_word(w->b->value - 8, &w->b->before) && is_behind_call(w);
+	return ep_read_word(slot, &w->s->value) && ep_ranges_near(&w->s->ranges, w->s->value) &&
+	       ep_read_word(w->s->value - 8, &w->s->before) && ep_is_call(&w->s->before);
+}
+
+/*
+ * 1 where bytes that a mask chooses are among the first of the words, which were read as code. No branches: of all
+ * numbers only 0 has its highest bit set when it is one less. Behind the code is no byte of theirs.
+ */
+static __always_inline __u64 find_bytes(const struct hotspot_walk *w, __u64 n, __u32 wanted, __u32 mask)
+{
+	__u64 found = 0;
+
+	w->s->words[n / 8] = 0;
+	EP_MEET();
+#pragma clang loop unroll(disable)
+	for (__u64 i = 0; i < n; i += 4) {
+		__u64 code = *(const __u64 *)((const __u8 *)w->s->words + (i & (HOTSPOT_CODE_MAX - 1)));
+
+		found |= (__u64)(((__u32)code ^ wanted) & mask) - 1;
+		found |= (__u64)(((__u32)(code >> 8) ^ wanted) & mask) - 1;
+		found |= (__u64)(((__u32)(code >> 16) ^ wanted) & mask) - 1;
+		found |= (__u64)(((__u32)(code >> 24) ^ wanted) & mask) - 1;
+	}
+	return found >> 63;
 }
 
 /* popa begins with mov r15, [rsp] (assembler_x86.cpp, 8). */
 static __always_inline bool has_popa_ahead(const struct hotspot_walk *w)
 {
-	__u64 from = w->rec->walk.pc - HOTSPOT_POPA_BEHIND, none = 1;
+	__u64 from = w->rec->walk.pc - HOTSPOT_POPA_BEHIND;
 
-	if (bpf_probe_read_user(w->b->words, HOTSPOT_POPA_BYTES, (void *)from))
-		return false;
-	HOTSPOT_MEET();
-#pragma clang loop unroll(disable)
-	for (__u64 i = 0; i <= HOTSPOT_POPA_BYTES - 4; i++) {
-		const __u8 *code = (const __u8 *)w->b->words + (i & 1023);
-		__u64 differs = (code[0] ^ 0x4c) | (code[1] ^ 0x8b) | (code[2] ^ 0x3c) | (code[3] ^ 0x24);
-
-		none &= is_set(differs);
-	}
-	return 1 ^ none;
+	return !bpf_probe_read_user(w->s->words, HOTSPOT_POPA_BYTES, (void *)from) &&
+	       find_bytes(w, HOTSPOT_POPA_BYTES, 0x243c8b4c, 0xffffffff);
 }
 
 /*
@@ -161,40 +175,42 @@ static __always_inline bool has_popa_ahead(const struct hotspot_walk *w)
 static __always_inline void find_pusha(const struct hotspot_walk *w)
 {
 	static const __u64 words[] = {0, 32, 33, 34, 35, 36, 37, 64, 65, 66, 67, 68, 69};
-	__u64 sp = get_sp(w), fp = get_fp(w), pushed = 0, seems = 0;
+	__u64 sp = ep_enter_sp(w), fp = ep_enter_fp(w);
 
 	if (!w->state->has_pusha ||
-	    bpf_probe_read_user(w->b->words, HOTSPOT_PUSHA_WORDS * 8, (void *)(sp + 0x50)))
+	    bpf_probe_read_user(w->s->words, HOTSPOT_PUSHA_WORDS * 8, (void *)(sp + 0x50)))
 		return;
+	w->s->pusha = 0;
+	w->s->pusha_seems = 0;
 #pragma clang loop unroll(disable)
 	for (__u64 i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
 		__u64 at = words[i], bytes = 0x80 + at * 8;
-		__u64 differs = w->b->words[(at + 1) & 127] ^ (sp + bytes);
+		__u64 differs = w->s->words[(at + 1) & 127] ^ (sp + bytes);
 
-		seems |= if_not(differs, bytes);
-		pushed |= if_not(differs | (w->b->words[at & 127] ^ fp), bytes);
+		w->s->pusha_seems |= bytes * ep_is_same(differs, 0);
+		w->s->pusha |= bytes * ep_is_same(differs | (w->s->words[at & 127] ^ fp), 0);
 	}
-	HOTSPOT_MEET();
-	if (!seems || (follows_call(w, w->s->first_slot) && !has_popa_ahead(w)))
+	EP_MEET();
+	if (!w->s->pusha_seems || (follows_call(w, w->s->first_slot) && !has_popa_ahead(w)))
 		return;
-	w->s->pushed = pushed;
-	w->s->spilled |= seems & ~15ull;
+	w->s->pushed = w->s->pusha;
+	w->s->spilled |= w->s->pusha_seems & ~15ull;
 }
 
 /* Is at a slot what a call of this very method returns to? */
 static __always_inline bool is_own_call(const struct hotspot_walk *w, __u64 slot)
 {
-	if (!read_word(slot, &w->b->value) || !is_near(w, w->b->value) ||
-	    !read_word(w->b->value - 8, &w->b->before))
+	if (!ep_read_word(slot, &w->s->value) || !ep_ranges_near(&w->s->ranges, w->s->value) ||
+	    !ep_read_word(w->s->value - 8, &w->s->before))
 		return false;
-	return is_in(&w->s->callee, get_target(w, w->b->value));
+	return is_in(&w->s->callee, get_target(w, w->s->value));
 }
 
 /* Into the window: what a slot has, and the word below it. */
 static __always_inline bool returns_to_interpreter(const struct hotspot_walk *w, __u64 slot)
 {
-	return see_stack(w, slot - 8, 16) && find_range(w, get_seen(w, 1)) &&
-	       HOTSPOT_CODE(w->s->code.data) == HOTSPOT_CODE_INTERPRETER;
+	return EP_WINDOW_SEE(&w->s->stack, w->s->sequence, slot - 8, 16) && ep_ranges_see(&w->s->ranges, w->rec, w->chunk, EP_WINDOW_WORD(&w->s->stack, 1)) &&
+	       HOTSPOT_CODE(w->s->ranges.code.data) == HOTSPOT_CODE_INTERPRETER;
 }
 
 /*
@@ -206,11 +222,11 @@ static __always_inline bool check_interpreter(const struct hotspot_walk *w)
 {
 	__u64 slot = w->s->first_slot;
 
-	if (!returns_to_interpreter(w, slot) || get_seen(w, 0) - slot < HOTSPOT_FIRST_ABOVE)
+	if (!returns_to_interpreter(w, slot) || EP_WINDOW_WORD(&w->s->stack, 0) - slot < HOTSPOT_FIRST_ABOVE)
 		return false;
-	HOTSPOT_MEET();
+	EP_MEET();
 	slot = w->s->first_slot + 16;
-	if (!returns_to_interpreter(w, slot) || get_seen(w, 0) - slot >= HOTSPOT_FIRST_ABOVE)
+	if (!returns_to_interpreter(w, slot) || EP_WINDOW_WORD(&w->s->stack, 0) - slot >= HOTSPOT_FIRST_ABOVE)
 		return false;
 	w->s->first_slot = slot;
 	return true;
@@ -222,7 +238,7 @@ static __always_inline void check_first(const struct hotspot_walk *w)
 
 	if (check_interpreter(w))
 		return;
-	HOTSPOT_MEET();
+	EP_MEET();
 	be_callee(w);
 	first = w->s->callee;
 	if (w->s->spilled && is_own_call(w, w->s->first_slot + w->s->spilled)) {
@@ -250,19 +266,8 @@ static __always_inline void check_first(const struct hotspot_walk *w)
  */
 static __always_inline void look_at_adapter(const struct hotspot_walk *w)
 {
-	__u64 none = 1;
-
-	if (bpf_probe_read_user(w->b->words, HOTSPOT_MOVES, (void *)(w->rec->walk.pc - HOTSPOT_MOVES)))
-		return;
-	HOTSPOT_MEET();
-#pragma clang loop unroll(disable)
-	for (__u64 i = 0; i <= HOTSPOT_MOVES - 3; i++) {
-		const __u8 *code = (const __u8 *)w->b->words + (i & (HOTSPOT_MOVES - 1));
-		__u64 differs = (code[0] ^ 0x4c) | (code[1] ^ 0x8b) | (code[2] ^ 0xec);
-
-		none &= is_set(differs);
-	}
-	w->s->first_sp_moved = 1 ^ none;
+	if (!bpf_probe_read_user(w->s->words, HOTSPOT_MOVES, (void *)(w->rec->walk.pc - HOTSPOT_MOVES)))
+		w->s->first_sp_moved = find_bytes(w, HOTSPOT_MOVES, 0xec8b4c, 0xffffff);
 }
 
 /* Where the first frame's return address is, if it is one of a method. */
@@ -277,32 +282,32 @@ static __always_inline void look_at_first(const struct hotspot_walk *w)
 	w->s->first_sp_moved = 0;
 	w->s->spilled = 0;
 	w->s->pushed = 0;
-	if (!find_range(w, walk->pc) || HOTSPOT_CODE(w->s->code.data) != HOTSPOT_CODE_HEAP ||
+	if (!ep_ranges_see(&w->s->ranges, w->rec, w->chunk, walk->pc) || HOTSPOT_CODE(w->s->ranges.code.data) != HOTSPOT_CODE_HEAP ||
 	    !find_block(w, walk->pc - walk->return_address))
 		return;
 	if (w->s->blob == HOTSPOT_BLOB_ADAPTER && walk->interrupted)
 		look_at_adapter(w);
-	HOTSPOT_MEET();
+	EP_MEET();
 	if (w->s->blob != HOTSPOT_BLOB_METHOD)
 		return;
 	frame_bytes = w->s->frame_bytes;
 	if (frame_bytes < 16)
 		return;
 	complete = walk->pc - w->s->code_begin - get_field(w, &w->state->frame_complete);
-	w->s->first_slot = get_sp(w) + frame_bytes - 8;
-	HOTSPOT_MEET();
+	w->s->first_slot = ep_enter_sp(w) + frame_bytes - 8;
+	EP_MEET();
 	if (walk->interrupted) {
 		read_leaf(w);
 		if (find_leaf_slot(w, frame_bytes, complete >> 63))
 			return;
 		w->s->spilled = find_spilled(w, frame_bytes) & ((complete >> 63) - 1);
 	}
-	HOTSPOT_MEET();
+	EP_MEET();
 	find_pusha(w);
-	HOTSPOT_MEET();
+	EP_MEET();
 	w->s->first_slot += w->s->pushed;
 	w->s->first_slot += (w->s->first_slot + 8) & 8; /* a word was pushed */
-	HOTSPOT_MEET();
+	EP_MEET();
 	if (!w->s->pushed)
 		check_first(w);
 }

@@ -13,27 +13,27 @@ static __always_inline void set_sender_sp(const struct hotspot_walk *w)
 {
 	struct hotspot_frame_at *at = &w->s->at;
 
-	w->b->value = w->rec->walk.regs[HOTSPOT_REG_BCP];
-	if (HOTSPOT_RULE_BASE(w->s->code.data) == EP_REG_FP &&
-	    !read_word(get_fp(w) + w->state->sender_sp_slot * 8, &w->b->value))
+	w->s->value = w->rec->walk.regs[HOTSPOT_REG_BCP];
+	if (HOTSPOT_RULE_BASE(w->s->ranges.code.data) == EP_REG_FP &&
+	    !ep_read_word(ep_enter_fp(w) + w->state->sender_sp_slot * 8, &w->s->value))
 		return;
-	if (w->b->value - at->sp < HOTSPOT_FIXED_MAX)
-		at->sp = w->b->value;
+	if (w->s->value - at->sp < HOTSPOT_FIXED_MAX)
+		at->sp = w->s->value;
 }
 
 /* The old sp is in memory, and with it CFA. */
 static __always_inline bool return_by_saved_sp(const struct hotspot_walk *w)
 {
 	struct hotspot_frame_at *at = &w->s->at;
-	__u64 rule = w->s->code.data;
+	__u64 rule = w->s->ranges.code.data;
 	__u32 fp_at = HOTSPOT_RULE_FP_AT(rule);
 
-	if (!read_word(get_sp(w) + HOTSPOT_RULE_OFFSET(rule), &w->b->value))
+	if (!ep_read_word(ep_enter_sp(w) + HOTSPOT_RULE_OFFSET(rule), &w->s->value))
 		return false;
-	at->sp = w->b->value + 8 * (__u64)HOTSPOT_RULE_RETURN_IN(rule);
-	at->fp = get_fp(w);
-	return read_word(at->sp - 8, &at->pc) &&
-	       (!fp_at || read_word(at->sp - 8 * (__u64)fp_at, &at->fp));
+	at->sp = w->s->value + 8 * (__u64)HOTSPOT_RULE_RETURN_IN(rule);
+	at->fp = ep_enter_fp(w);
+	return ep_read_word(at->sp - 8, &at->pc) &&
+	       (!fp_at || ep_read_word(at->sp - 8 * (__u64)fp_at, &at->fp));
 }
 
 /* Frames of a virtual thread come out of the heap just now: as if the one before returned to there. */
@@ -42,8 +42,8 @@ static __always_inline bool return_to_barrier(const struct hotspot_walk *w)
 	struct hotspot_frame_at *at = &w->s->at;
 
 	at->pc = w->state->return_barrier;
-	at->sp = get_sp(w);
-	at->fp = get_fp(w);
+	at->sp = ep_enter_sp(w);
+	at->fp = ep_enter_fp(w);
 	at->may_stand = 1;
 	return at->pc;
 }
@@ -51,7 +51,7 @@ static __always_inline bool return_to_barrier(const struct hotspot_walk *w)
 /* How a stub is left whose rule has no register as its base. */
 static __always_inline bool is_left_otherwise(const struct hotspot_walk *w)
 {
-	__u32 base = HOTSPOT_RULE_BASE(w->s->code.data);
+	__u32 base = HOTSPOT_RULE_BASE(w->s->ranges.code.data);
 
 	if (base == HOTSPOT_RULE_CONTINUATION)
 		return return_to_barrier(w);
@@ -64,11 +64,11 @@ static __always_inline void step_stub(const struct hotspot_walk *w)
 	w->s->exact = 0;
 	w->s->sure = 1;
 	w->s->searches = 0;
-	w->s->at.how = has_rule(w, w->s->code.data) ? HOTSPOT_HOW_RULE : HOTSPOT_HOW_GUESS;
-	HOTSPOT_MEET();
+	w->s->at.how = has_rule(w, w->s->ranges.code.data) ? HOTSPOT_HOW_RULE : HOTSPOT_HOW_GUESS;
+	EP_MEET();
 	if (is_left_otherwise(w))
 		w->s->at.how = HOTSPOT_HOW_KNOWN;
-	HOTSPOT_MEET();
+	EP_MEET();
 	/* What code of the interpreter calls it has its registers from: C's, and it may use none of them. */
 	w->s->at.keeps_regs = w->rec->walk.interrupted * EP_CALLEE_REGS;
 	if (is_remaking(w))
@@ -81,12 +81,12 @@ static __always_inline void step_entry(const struct hotspot_walk *w)
 {
 	struct hotspot_frame_at *at = &w->s->at;
 
-	if (!is_known(w, HOTSPOT_REG_METHOD) || !has_rule(w, w->s->code.data) ||
+	if (!ep_enter_knows(w, HOTSPOT_REG_METHOD) || !has_rule(w, w->s->ranges.code.data) ||
 	    !be_interpreted(w, w->rec->walk.regs[HOTSPOT_REG_METHOD])) {
 		step_stub(w);
 		return;
 	}
-	at->aux = w->b->way.quad & 0xffff ? 0 : HOTSPOT_BCI_NATIVE;
+	at->aux = w->s->way.quad & 0xffff ? 0 : HOTSPOT_BCI_NATIVE;
 	at->how = HOTSPOT_HOW_KNOWN;
 	return_by_rule(w);
 	set_sender_sp(w);

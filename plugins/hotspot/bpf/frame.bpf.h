@@ -35,16 +35,21 @@ static __always_inline void be_stub(const struct hotspot_walk *w)
 	w->s->at.pushes = 1;
 }
 
-/* To what the slot says; the caller's fp is below it or in its register. */
+/*
+ * To what the slot says; the caller's fp is below it or in its register. Another thread may write to the
+ * stack after the window was read, where it deoptimizes: a return address as it was before is right, and one
+ * that is a handler's already leads to a word that is written before it (frame::patch_pc and deoptimize,
+ * share/runtime/frame.cpp, 8 to 27), and is read anew.
+ */
 static __always_inline void return_by_slot(const struct hotspot_walk *w)
 {
 	struct hotspot_frame_at *at = &w->s->at;
-	__u64 fp = get_fp(w), keeps = -(at->keeps_fp & 1);
+	__u64 fp = ep_enter_fp(w), keeps = -(at->keeps_fp & 1);
 
-	if (!see_stack(w, at->slot - 8, 16))
+	if (!EP_WINDOW_SEE(&w->s->stack, w->s->sequence, at->slot - 8, 16))
 		fail(w, EP_ERROR_BAD_READ);
-	at->pc = get_seen(w, 1);
-	at->fp = (fp & keeps) | (get_seen(w, 0) & ~keeps);
+	at->pc = EP_WINDOW_WORD(&w->s->stack, 1);
+	at->fp = (fp & keeps) | (EP_WINDOW_WORD(&w->s->stack, 0) & ~keeps);
 	at->sp = at->slot + 8;
 }
 
@@ -52,24 +57,24 @@ static __always_inline bool has_rule(const struct hotspot_walk *w, __u64 rule)
 {
 	__u32 base = HOTSPOT_RULE_BASE(rule), in = HOTSPOT_RULE_RETURN_IN(rule);
 
-	return base < 16 && is_known(w, base) &&
-	       (in >= HOTSPOT_RULE_ON_STACK || is_known(w, in));
+	return base < 16 && ep_enter_knows(w, base) &&
+	       (in >= HOTSPOT_RULE_ON_STACK || ep_enter_knows(w, in));
 }
 
 static __always_inline void return_by_rule(const struct hotspot_walk *w)
 {
 	struct hotspot_frame_at *at = &w->s->at;
 	const __u64 *regs = w->rec->walk.regs;
-	__u64 rule = w->s->code.data, slot;
+	__u64 rule = w->s->ranges.code.data, slot;
 	__u32 in = HOTSPOT_RULE_RETURN_IN(rule), fp_at = HOTSPOT_RULE_FP_AT(rule);
 
 	at->sp = regs[HOTSPOT_RULE_BASE(rule) & 15] + HOTSPOT_RULE_OFFSET(rule);
-	at->fp = get_fp(w);
+	at->fp = ep_enter_fp(w);
 	at->pc = regs[in & 15];
-	slot = in == HOTSPOT_RULE_AT_SP ? get_sp(w) : at->sp - 8;
+	slot = in == HOTSPOT_RULE_AT_SP ? ep_enter_sp(w) : at->sp - 8;
 	if (((in >= HOTSPOT_RULE_ON_STACK || in == HOTSPOT_RULE_AT_SP) &&
-	     !read_word(slot, &at->pc)) ||
-	    (fp_at && !read_word(at->sp - 8 * (__u64)fp_at, &at->fp)))
+	     !ep_read_word(slot, &at->pc)) ||
+	    (fp_at && !ep_read_word(at->sp - 8 * (__u64)fp_at, &at->fp)))
 		fail(w, EP_ERROR_BAD_READ);
 }
 
@@ -77,17 +82,17 @@ static __always_inline void return_by_rule(const struct hotspot_walk *w)
 static __always_inline void guess_caller(const struct hotspot_walk *w)
 {
 	struct hotspot_frame_at *at = &w->s->at;
-	__u64 fp = get_fp(w);
+	__u64 fp = ep_enter_fp(w);
 
-	allow_search(w, get_sp(w));
+	allow_search(w, ep_enter_sp(w));
 	w->s->sure = 0;
 	at->how = HOTSPOT_HOW_SEARCH;
-	if (fp - get_sp(w) >= HOTSPOT_FIXED_MAX || (fp & 7) ||
-	    bpf_probe_read_user(w->b->pair, sizeof(w->b->pair), (void *)fp) ||
-	    !is_near(w, w->b->pair[1]))
+	if (fp - ep_enter_sp(w) >= HOTSPOT_FIXED_MAX || (fp & 7) ||
+	    bpf_probe_read_user(w->s->pair, sizeof(w->s->pair), (void *)fp) ||
+	    !ep_ranges_near(&w->s->ranges, w->s->pair[1]))
 		return;
-	at->pc = w->b->pair[1];
-	at->fp = w->b->pair[0];
+	at->pc = w->s->pair[1];
+	at->fp = w->s->pair[0];
 	at->sp = fp + 16;
 	at->how = HOTSPOT_HOW_KNOWN;
 }
@@ -96,17 +101,9 @@ static __always_inline void guess_caller(const struct hotspot_walk *w)
 static __always_inline void set_caller(const struct hotspot_walk *w)
 {
 	struct hotspot_frame_at *at = &w->s->at;
-	struct ep_walk *walk = &w->rec->walk;
 
-	if (at->sp + (at->may_stand | walk->interrupted) <= walk->regs[EP_REG_SP])
-		fail(w, EP_ERROR_NO_PROGRESS);
-	walk->pc = at->pc;
-	walk->regs[EP_REG_SP] = at->sp;
-	walk->regs[EP_REG_FP] = at->fp;
-	walk->known_regs = EP_KNOWN_ALWAYS | (walk->known_regs & at->keeps_regs);
-	walk->return_address = 1;
-	walk->by_pointer = 0;
-	walk->interrupted = 0;
+	w->rec->walk.known_regs = EP_KNOWN_ALWAYS | (w->rec->walk.known_regs & at->keeps_regs);
+	ep_enter_set_caller(w, at->pc, at->sp, at->fp, at->may_stand);
 }
 
 static __always_inline void go_to_caller(const struct hotspot_walk *w)
@@ -119,10 +116,10 @@ static __always_inline void go_to_caller(const struct hotspot_walk *w)
 		return_by_rule(w);
 	else if (at->how == HOTSPOT_HOW_SLOT)
 		return_by_slot(w);
-	HOTSPOT_MEET();
+	EP_MEET();
 	if (at->how == HOTSPOT_HOW_SEARCH)
 		search(w);
-	else if (at->how != HOTSPOT_HOW_SKIPPED && !at->error)
+	else if (at->how != HOTSPOT_HOW_SKIPPED && !w->s->error)
 		set_caller(w);
 }
 

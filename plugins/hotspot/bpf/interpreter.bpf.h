@@ -18,22 +18,22 @@
 
 static __always_inline __u64 get_slot(const struct hotspot_walk *w, __s32 slot)
 {
-	return get_seen(w, (__u64)(HOTSPOT_SLOTS_BACK + slot));
+	return EP_WINDOW_WORD(&w->s->stack, (__u64)(HOTSPOT_SLOTS_BACK + slot));
 }
 
 /* On to its name and its class's. What cannot be read is 0, and so no method that who names it knows. */
 static __always_inline void read_way(const struct hotspot_walk *w)
 {
 	const struct hotspot_state *state = w->state;
-	struct hotspot_way *way = &w->b->way;
+	struct hotspot_way *way = &w->s->way;
 
-	read_word(way->const_method + state->const_pool, &way->pool);
-	read_word(way->pool + state->pool_len, &way->version);
-	read_word(way->pool + state->pool_holder, &way->class);
-	read_word(way->class + state->class_name, &way->class_name);
-	read_word(way->class_name, &way->class_symbol);
-	read_word(way->pool + state->pool_bytes + 8 * HOTSPOT_NAME_INDEX(way->quad), &way->name);
-	read_word(way->name, &way->symbol);
+	ep_read_word(way->const_method + state->const_pool, &way->pool);
+	ep_read_word(way->pool + state->pool_len, &way->version);
+	ep_read_word(way->pool + state->pool_holder, &way->class);
+	ep_read_word(way->class + state->class_name, &way->class_name);
+	ep_read_word(way->class_name, &way->class_symbol);
+	ep_read_word(way->pool + state->pool_bytes + 8 * HOTSPOT_NAME_INDEX(way->quad), &way->name);
+	ep_read_word(way->name, &way->symbol);
 	way->class_symbol &= HOTSPOT_SYMBOL_MASK(state->symbol_shift);
 	way->symbol &= HOTSPOT_SYMBOL_MASK(state->symbol_shift);
 }
@@ -64,8 +64,8 @@ static __always_inline void begin_epoch(const struct hotspot_walk *w)
 	epoch->start_ns = rec->sample.start_ns;
 	epoch->image = (__u64)rec->sample.pid << 32 | rec->sample.image;
 	epoch->counter_at = at;
-	if (at && read_word(at, &w->b->value)) {
-		epoch->counter = w->b->value << (w->state->safepoints_shift & 63);
+	if (at && ep_read_word(at, &w->s->value)) {
+		epoch->counter = w->s->value << (w->state->safepoints_shift & 63);
 		return;
 	}
 	epoch->counter_at = 0;
@@ -76,7 +76,7 @@ static __always_inline struct hotspot_known *get_known(const struct hotspot_walk
 {
 	__u64 hash = (method >> 3) * 0x9e3779b97f4a7c15ull >> 57;
 
-	return &w->b->known[hash & (HOTSPOT_KNOWN - 1)];
+	return &w->s->known[hash & (HOTSPOT_KNOWN - 1)];
 }
 
 /* Without branches, of which a verifier would walk each. */
@@ -96,10 +96,10 @@ static __always_inline bool is_known_method(const struct hotspot_walk *w,
 static __always_inline bool read_method(const struct hotspot_walk *w, struct hotspot_known *known,
 					__u64 method)
 {
-	struct hotspot_way *way = &w->b->way;
+	struct hotspot_way *way = &w->s->way;
 
-	if (!method || !read_word(method + w->state->method_const, &way->const_method) ||
-	    !read_word(way->const_method + w->state->const_code_size, &way->quad) ||
+	if (!method || !ep_read_word(method + w->state->method_const, &way->const_method) ||
+	    !ep_read_word(way->const_method + w->state->const_code_size, &way->quad) ||
 	    way->const_method >> 47)
 		return false;
 	read_way(w);
@@ -126,9 +126,9 @@ static __always_inline bool be_interpreted(const struct hotspot_walk *w, __u64 m
 	w->s->searches = 0;
 	if (!is_known_method(w, known, method) && !read_method(w, known, method))
 		return false;
-	HOTSPOT_MEET();
-	w->b->way.const_method = known->const_method;
-	w->b->way.quad = known->quad;
+	EP_MEET();
+	w->s->way.const_method = known->const_method;
+	w->s->way.quad = known->quad;
 	at->words[1] = known->word;
 	return true;
 }
@@ -136,11 +136,11 @@ static __always_inline bool be_interpreted(const struct hotspot_walk *w, __u64 m
 /* A leaf's bcp may be in its register, which has other things at times; else the slot has it. */
 static __always_inline __u64 find_bci(const struct hotspot_walk *w)
 {
-	__u64 begin = w->b->way.const_method + w->state->const_bytes, size = w->b->way.quad & 0xffff;
+	__u64 begin = w->s->way.const_method + w->state->const_bytes, size = w->s->way.quad & 0xffff;
 	__u64 bci = get_slot(w, w->state->bcp_slot) - begin;
 	__u64 in_reg = w->rec->walk.regs[HOTSPOT_REG_BCP] - begin;
 
-	if (w->rec->walk.interrupted && is_known(w, HOTSPOT_REG_BCP) && in_reg < size)
+	if (w->rec->walk.interrupted && ep_enter_knows(w, HOTSPOT_REG_BCP) && in_reg < size)
 		bci = in_reg;
 	return bci < size ? bci : HOTSPOT_BCI_NATIVE;
 }
@@ -148,11 +148,11 @@ static __always_inline __u64 find_bci(const struct hotspot_walk *w)
 /* That of the frame: a barrier has made one within it (HOTSPOT_METHOD_INNER). */
 static __always_inline __u64 find_frame(const struct hotspot_walk *w)
 {
-	if (HOTSPOT_RULE_METHOD(w->s->code.data) != HOTSPOT_METHOD_INNER)
-		return get_fp(w);
-	w->b->value = 0;
-	read_word(get_fp(w), &w->b->value);
-	return w->b->value;
+	if (HOTSPOT_RULE_METHOD(w->s->ranges.code.data) != HOTSPOT_METHOD_INNER)
+		return ep_enter_fp(w);
+	w->s->value = 0;
+	ep_read_word(ep_enter_fp(w), &w->s->value);
+	return w->s->value;
 }
 
 static __always_inline void step_interpreted(const struct hotspot_walk *w)
@@ -160,8 +160,8 @@ static __always_inline void step_interpreted(const struct hotspot_walk *w)
 	struct hotspot_frame_at *at = &w->s->at;
 	__u64 fp = find_frame(w);
 
-	if (fp < get_sp(w) ||
-	    !see_stack(w, fp - HOTSPOT_SLOTS_BACK * 8, HOTSPOT_SLOTS * 8) ||
+	if (fp < ep_enter_sp(w) ||
+	    !EP_WINDOW_SEE(&w->s->stack, w->s->sequence, fp - HOTSPOT_SLOTS_BACK * 8, HOTSPOT_SLOTS * 8) ||
 	    !be_interpreted(w, get_slot(w, w->state->method_slot))) {
 		fail_own(w, HOTSPOT_ERROR_INTERPRETER);
 		return;

@@ -29,34 +29,10 @@ enum hotspot_shape_says {
 	HOTSPOT_SHAPE_SMALL = 16, /* no frame, where it is but rbp and the return address */
 };
 
-#define HOTSPOT_SHAPE_WORDS 3
+#define SHAPE(says, ...) EP_SHAPE(HOTSPOT_SHAPE_##says, __VA_ARGS__)
+#define X EP_ANY
 
-/* 24 bytes of code, from an offset to pc on. */
-struct hotspot_shape {
-	__u64 bytes[HOTSPOT_SHAPE_WORDS], mask[HOTSPOT_SHAPE_WORDS];
-	__s64 off;
-	__u64 says;
-};
-
-#define ANY	   (-1)
-#define MASK(b)	   ((b) < 0 ? 0ull : 0xffull)
-#define BYTE(b)	   ((b) < 0 ? 0ull : (unsigned long long)(b))
-#define OF(f, a, b, c, d, e, g, h, i)                                                              \
-	(f(a) | f(b) << 8 | f(c) << 16 | f(d) << 24 | f(e) << 32 | f(g) << 40 | f(h) << 48 |       \
-	 f(i) << 56)
-#define SHAPE24(says, off, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, ...) \
-	{{OF(BYTE, a, b, c, d, e, f, g, h), OF(BYTE, i, j, k, l, m, n, o, p),                      \
-	  OF(BYTE, q, r, s, t, u, v, w, x)},                                                       \
-	 {OF(MASK, a, b, c, d, e, f, g, h), OF(MASK, i, j, k, l, m, n, o, p),                      \
-	  OF(MASK, q, r, s, t, u, v, w, x)},                                                       \
-	 off,                                                                                      \
-	 HOTSPOT_SHAPE_##says},
-#define SHAPE(says, off, ...)                                                                      \
-	SHAPE24(says, off, __VA_ARGS__, ANY, ANY, ANY, ANY, ANY, ANY, ANY, ANY, ANY, ANY, ANY, ANY, \
-		ANY, ANY, ANY, ANY, ANY, ANY, ANY, ANY, ANY, ANY, ANY, ANY)
-#define X ANY
-
-static const struct hotspot_shape hotspot_shapes[] = {
+static const struct ep_shape hotspot_shapes[] = {
 	/* push rbp, and then sub rsp or mov rbp, rsp */
 	SHAPE(LEFT, 0, 0x55, 0x48, 0x83, 0xec)
 	SHAPE(LEFT, 0, 0x55, 0x48, 0x81, 0xec)
@@ -127,52 +103,6 @@ static const struct hotspot_shape hotspot_shapes[] = {
 
 #undef X
 #undef SHAPE
-#undef SHAPE24
-#undef OF
-#undef BYTE
-#undef MASK
-#undef ANY
-
-/* Eight bytes of the code that was read, at an offset to pc. */
-static __always_inline __u64 get_code(const struct hotspot_walk *w, __s64 off)
-{
-	return *(const __u64 *)(w->b->code + ((HOTSPOT_CODE_BACK + off) & (HOTSPOT_CODE_BYTES - 1)));
-}
-
-/* 1 where it is not 0: without a branch, of which a verifier walks both ways. */
-static __always_inline __u64 is_set(__u64 value)
-{
-	__u64 minus = -value;
-
-	EP_OPAQUE(minus); /* or it becomes a branch */
-	return (value | minus) >> 63;
-}
-
-/*
- * What is said where nothing differs, else 0. A product: of a mask, all ones or none, that is ANDed with a
- * constant newer verifiers (6.12.y on) walk both ways.
- */
-static __always_inline __u64 if_not(__u64 differs, __u64 says)
-{
-	return says * (1 ^ is_set(differs));
-}
-
-/* All that the shapes say together. */
-static __always_inline __u64 find_shapes(const struct hotspot_walk *w)
-{
-	__u64 says = 0;
-
-#pragma clang loop unroll(disable)
-	for (__u64 i = 0; i < HOTSPOT_SHAPES; i++) {
-		const struct hotspot_shape *shape = &hotspot_shapes[i];
-		__u64 differs = (get_code(w, shape->off) ^ shape->bytes[0]) & shape->mask[0];
-
-		differs |= (get_code(w, shape->off + 8) ^ shape->bytes[1]) & shape->mask[1];
-		differs |= (get_code(w, shape->off + 16) ^ shape->bytes[2]) & shape->mask[2];
-		says |= if_not(differs, shape->says);
-	}
-	return says;
-}
 
 /* Has `sub rsp` been passed a moment ago? */
 static __always_inline __u64 is_frame_made(const struct hotspot_walk *w)
@@ -180,9 +110,9 @@ static __always_inline __u64 is_frame_made(const struct hotspot_walk *w)
 	__u64 not_made = 1;
 
 #pragma clang loop unroll(disable)
-	for (__s64 i = 4; i <= HOTSPOT_CODE_BACK; i++) {
-		not_made &= is_set((get_code(w, -i) & 0xffffff) ^ 0xec8348);
-		not_made &= is_set((get_code(w, -i) & 0xffffff) ^ 0xec8148) | (i < 7);
+	for (__s64 i = 4; i <= EP_CODE_BEFORE; i++) {
+		not_made &= ep_is_set((ep_get_code(&w->s->code, -i) & 0xffffff) ^ 0xec8348);
+		not_made &= ep_is_set((ep_get_code(&w->s->code, -i) & 0xffffff) ^ 0xec8148) | (i < 7);
 	}
 	return 1 ^ not_made;
 }
@@ -201,16 +131,16 @@ static __always_inline __u64 find_spilled(const struct hotspot_walk *w, __u64 fr
 	__u64 n = 0;
 
 #pragma clang loop unroll(disable)
-	for (__s64 i = HOTSPOT_CODE_BACK; i >= 4; i--) {
-		__u64 code = get_code(w, -i), is = is_set((code & 0xffffff) ^ 0xec8348) - 1;
-		__u64 end = get_code(w, HOTSPOT_CODE_BACK - i);
-		__u64 ends = is_set((end & 0xff00ffffff) ^ 0xe900c48348) - 1;
+	for (__s64 i = EP_CODE_BEFORE; i >= 4; i--) {
+		__u64 code = ep_get_code(&w->s->code, -i), is = ep_is_set((code & 0xffffff) ^ 0xec8348) - 1;
+		__u64 end = ep_get_code(&w->s->code, EP_CODE_BEFORE - i);
+		__u64 ends = ep_is_set((end & 0xff00ffffff) ^ 0xe900c48348) - 1;
 
 		n = (n & ~is) | ((code >> 24 & 0xff) & is);
 		n = (n & ~ends) | ((end >> 24 & 0xff) & ends);
 	}
 	n &= 0x70;
-	return n & -is_set((frame_bytes - n - 8) & ~8ull);
+	return n & -ep_is_set((frame_bytes - n - 8) & ~8ull);
 }
 
 /* Asked once, before the first frame: none behind it was interrupted. */
@@ -218,10 +148,9 @@ static __always_inline void read_leaf(const struct hotspot_walk *w)
 {
 	w->s->says = 0;
 	w->s->made = 0;
-	if (bpf_probe_read_user(w->b->code, HOTSPOT_CODE_BYTES,
-				(void *)(w->rec->walk.pc - HOTSPOT_CODE_BACK)))
+	if (!ep_read_code(&w->s->code, w->rec->walk.pc))
 		return;
-	w->s->says = find_shapes(w);
+	w->s->says = ep_find_shapes(&w->s->code, hotspot_shapes, HOTSPOT_SHAPES);
 	w->s->made = is_frame_made(w);
 }
 
@@ -232,34 +161,14 @@ static __always_inline bool find_leaf_slot(const struct hotspot_walk *w, __u64 f
 	struct hotspot_scratch *s = w->s;
 	__u64 says = s->says, pushed, left, made;
 
-	pushed = is_set(says & HOTSPOT_SHAPE_PUSHED) | (begins & is_set(says & HOTSPOT_SHAPE_BEGINS));
-	left = is_set(says & HOTSPOT_SHAPE_LEFT) | (begins & (1 ^ s->made)) |
-	       (is_set(says & HOTSPOT_SHAPE_SMALL) & (1 ^ is_set(frame_bytes ^ 16)));
+	pushed = ep_is_set(says & HOTSPOT_SHAPE_PUSHED) | (begins & ep_is_set(says & HOTSPOT_SHAPE_BEGINS));
+	left = ep_is_set(says & HOTSPOT_SHAPE_LEFT) | (begins & (1 ^ s->made)) |
+	       (ep_is_set(says & HOTSPOT_SHAPE_SMALL) & (1 ^ ep_is_set(frame_bytes ^ 16)));
 	left &= 1 ^ pushed;
 	made = 1 ^ (pushed | left);
-	s->first_slot = get_sp(w) + pushed * 8 + made * (frame_bytes - 8);
-	s->first_keeps_fp = left | (begins & is_set(says & HOTSPOT_SHAPE_UNSAVED));
+	s->first_slot = ep_enter_sp(w) + pushed * 8 + made * (frame_bytes - 8);
+	s->first_keeps_fp = left | (begins & ep_is_set(says & HOTSPOT_SHAPE_UNSAVED));
 	return !made;
-}
-
-/* call: rel32; by register; by memory, 0xff /2 with each kind of address. The last byte is the highest. */
-static const __u64 hotspot_calls[][2] = {
-	{0x00000000e8000000, 0x00000000ff000000}, {0xd0ff000000000000, 0xf8ff000000000000},
-	{0x10ff000000000000, 0xf8ff000000000000}, {0x0014ff0000000000, 0x00ffff0000000000},
-	{0x0050ff0000000000, 0x00f8ff0000000000}, {0x000054ff00000000, 0x0000ffff00000000},
-	{0x0000000090ff0000, 0x00000000f8ff0000}, {0x0000000015ff0000, 0x00000000ffff0000},
-	{0x000000000094ff00, 0x0000000000ffff00},
-};
-
-/* Is there a call right before the address behind the eight bytes that were read? */
-static __always_inline bool is_behind_call(const struct hotspot_walk *w)
-{
-	__u64 none = 1;
-
-#pragma clang loop unroll(disable)
-	for (__u64 i = 0; i < sizeof(hotspot_calls) / sizeof(hotspot_calls[0]); i++)
-		none &= is_set((w->b->before ^ hotspot_calls[i][0]) & hotspot_calls[i][1]);
-	return !none;
 }
 
 #endif

@@ -10,7 +10,7 @@
 #ifndef HOTSPOT_SEARCH_BPF_H
 #define HOTSPOT_SEARCH_BPF_H
 
-#include "plugins/hotspot/bpf/window.bpf.h"
+#include "plugins/hotspot/bpf/scratch.bpf.h"
 
 /* The frame before was searched: that is part of it now, and of the trace's hash. */
 static __always_inline void mark_searched(const struct hotspot_walk *w)
@@ -21,7 +21,7 @@ static __always_inline void mark_searched(const struct hotspot_walk *w)
 		return;
 	w->rec->words[at] |= flag;
 	w->rec->walk.hash = ep_hash_word(w->rec->walk.hash, flag);
-	w->s->searched++;
+	w->s->counted++;
 }
 
 /* Begins at a slot, and looks at more than one only where what is there does not hold. */
@@ -38,7 +38,8 @@ static __always_inline __u64 find_near(const struct hotspot_walk *w)
 
 #pragma clang loop unroll(disable)
 	for (__u64 i = 1; i < HOTSPOT_WINDOW; i++) {
-		__u64 off = w->b->window[i] - w->s->low, is = (~off & (off - w->s->bytes)) >> 63;
+		__u64 off = w->s->stack.words[i] - w->s->ranges.low;
+		__u64 is = (~off & (off - w->s->ranges.bytes)) >> 63;
 
 		EP_OPAQUE(is);
 		none &= 1 ^ is;
@@ -54,7 +55,7 @@ static __always_inline void search(const struct hotspot_walk *w)
 	__u64 found;
 
 	if (!w->s->searches ||
-	    !see_stack(w, w->s->search_sp - 8, sizeof(w->b->window))) {
+	    !EP_WINDOW_SEE(&w->s->stack, w->s->sequence, w->s->search_sp - 8, sizeof(w->s->stack.words))) {
 		fail_own(w, HOTSPOT_ERROR_RETURN);
 		return;
 	}
@@ -68,8 +69,8 @@ static __always_inline void search(const struct hotspot_walk *w)
 	}
 	found++;
 	w->s->search_sp += 8;
-	walk->pc = w->b->window[found];
-	walk->regs[EP_REG_FP] = w->b->window[found - 1];
+	walk->pc = w->s->stack.words[found];
+	walk->regs[EP_REG_FP] = w->s->stack.words[found - 1];
 	walk->regs[EP_REG_SP] = w->s->search_sp;
 	walk->known_regs = EP_KNOWN_ALWAYS;
 	walk->return_address = 1;

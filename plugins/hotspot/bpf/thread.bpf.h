@@ -8,59 +8,37 @@
 
 #include "plugins/hotspot/bpf/scratch.bpf.h"
 
-/* With fewer tail calls left native frames are skipped, where the anchor says what is behind them. */
-#define HOTSPOT_KEEP_CALLS 6
-
 #define HOTSPOT_REG_THREAD 15 /* in Java code: src/hotspot/cpu/x86/macroAssembler_x86.hpp, 8 to 27 */
-
-/* As ep_read_tls, by way of scratch memory: see hotspot_frame_at. */
-static __always_inline bool read_thread(const struct hotspot_walk *w)
-{
-	const struct ep_tls *tls = &w->state->thread;
-	__u64 *at = &w->b->value;
-
-	if (!tls->steps ||
-	    bpf_probe_read_kernel(at, sizeof(*at),
-				  (void *)(bpf_get_current_task() + ep_self.task_tls_off)))
-		return false;
-	for (__u64 i = 0; i < EP_TLS_MAX_STEPS; i++) {
-		if (i >= tls->steps)
-			break;
-		if (!read_word(*at + (__s64)tls->off[i], at))
-			return false;
-	}
-	return true;
-}
 
 /* Code of Java that was interrupted has the thread in r15; it is used where its variable is not known. */
 static __always_inline __u64 get_thread(const struct hotspot_walk *w)
 {
-	if (read_thread(w) && w->b->value)
-		w->s->thread = w->b->value;
-	HOTSPOT_MEET();
+	if (ep_enter_read_tls(w, &w->state->thread) && w->s->value)
+		w->s->thread = w->s->value;
+	EP_MEET();
 	return w->s->thread;
 }
 
 static __always_inline void note_thread(const struct hotspot_walk *w)
 {
-	if (!w->s->thread && !w->state->thread.steps && is_known(w, HOTSPOT_REG_THREAD))
+	if (!w->s->thread && !w->state->thread.steps && ep_enter_knows(w, HOTSPOT_REG_THREAD))
 		w->s->thread = w->rec->walk.regs[HOTSPOT_REG_THREAD];
 }
 
-/* Into at.pc, at.sp, at.fp. False: there is none, or it cannot be read. */
+/* Into exit. False: there is none, or it cannot be read. */
 static __always_inline bool read_anchor(const struct hotspot_walk *w)
 {
 	const struct hotspot_state *state = w->state;
-	struct hotspot_frame_at *at = &w->s->at;
-	__u64 anchor = w->s->anchor;
+	struct hotspot_scratch *s = w->s;
+	__u64 anchor = s->anchor;
 
-	if (!read_word(anchor + state->anchor_sp, &at->sp) || !at->sp ||
-	    !read_word(anchor + state->anchor_pc, &at->pc) ||
-	    !read_word(anchor + state->anchor_fp, &at->fp))
+	if (!ep_read_word(anchor + state->anchor_sp, &s->exit.sp) || !s->exit.sp ||
+	    !ep_read_word(anchor + state->anchor_pc, &s->exit.pc) ||
+	    !ep_read_word(anchor + state->anchor_fp, &s->exit.fp))
 		return false;
 	/* Not set: the VM was called, and the return address is what that call pushed:
 	 * src/hotspot/cpu/x86/javaFrameAnchor_x86.hpp and frame_x86.cpp, make_walkable, 8 to 27. */
-	return at->pc || read_word(at->sp - 8, &at->pc);
+	return s->exit.pc || ep_read_word(s->exit.sp - 8, &s->exit.pc);
 }
 
 /* The call stub at fp: it keeps where Java was left before. */
@@ -70,35 +48,26 @@ static __always_inline void pass_call_stub(const struct hotspot_walk *w)
 
 	if (w->rec->walk.pc != w->state->call_stub_return)
 		return;
-	if (read_word(get_fp(w) + w->state->wrapper_slot * 8, &w->b->value))
-		wrapper = w->b->value;
+	if (ep_read_word(ep_enter_fp(w) + w->state->wrapper_slot * 8, &w->s->value))
+		wrapper = w->s->value;
 	w->s->anchor = wrapper ? wrapper + w->state->wrapper_anchor : 0;
 }
 
-/* Native code called Java, and hardly a tail call is left: the rest of Java is worth more. */
+/* The call stub, and the rest of Java is worth more than what has called it. */
 static __always_inline bool skip_native(const struct hotspot_walk *w)
 {
-	struct hotspot_frame_at *at = &w->s->at;
-
-	if (w->rec->walk.pc != w->state->call_stub_return || !w->s->anchor ||
-	    ep_calls_left(w->rec) >= HOTSPOT_KEEP_CALLS || !read_anchor(w))
-		return false;
-	return ep_skip_to(w->rec, EP_ERROR_TAIL_CALLS, at->pc, at->sp, at->fp);
+	return w->rec->walk.pc == w->state->call_stub_return && w->s->anchor && ep_enter_may_skip(w) &&
+	       read_anchor(w) && ep_enter_skip(w);
 }
 
-static __always_inline void resume(void *ctx, const struct hotspot_walk *w)
+static __always_inline bool ep_enter_find_exit(const struct hotspot_walk *w)
 {
-	struct hotspot_frame_at *at = &w->s->at;
-
 	if (!w->s->anchor) {
 		__u64 thread = get_thread(w);
 
 		w->s->anchor = thread ? thread + w->state->thread_anchor : 0;
 	}
-	if (!w->s->anchor || !read_anchor(w))
-		return;
-	ep_count(HOTSPOT_COUNT_ANCHORS);
-	ep_resume(ctx, w->rec, at->pc, at->sp, at->fp);
+	return w->s->anchor && read_anchor(w);
 }
 
 /*
@@ -112,7 +81,7 @@ static __always_inline bool is_remaking(const struct hotspot_walk *w)
 	if (w->s->seen || w->rec->walk.interrupted || !w->state->thread_vframes)
 		return false;
 	thread = get_thread(w);
-	return thread && read_word(thread + w->state->thread_vframes, &w->b->value) && w->b->value;
+	return thread && ep_read_word(thread + w->state->thread_vframes, &w->s->value) && w->s->value;
 }
 
 static __always_inline bool is_barrier(const struct hotspot_walk *w)
@@ -139,13 +108,13 @@ static __always_inline void be_barrier(const struct hotspot_walk *w)
 	at->pushes = 1;
 	at->may_stand = 1;
 	at->how = HOTSPOT_HOW_KNOWN;
-	at->fp = get_fp(w);
+	at->fp = ep_enter_fp(w);
 	w->s->exact = 1;
 	w->s->sure = 1;
 	w->s->searches = 0;
 	if (!thread || !w->state->thread_continuation || !w->state->continuation_return_at ||
-	    !read_word(thread + w->state->thread_continuation, &at->sp) ||
-	    !read_word(w->state->continuation_return_at, &at->pc) || at->pc == w->rec->walk.pc)
+	    !ep_read_word(thread + w->state->thread_continuation, &at->sp) ||
+	    !ep_read_word(w->state->continuation_return_at, &at->pc) || at->pc == w->rec->walk.pc)
 		fail_own(w, HOTSPOT_ERROR_CONTINUATION);
 }
 

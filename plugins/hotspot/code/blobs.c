@@ -249,17 +249,7 @@ static enum hs_start blob_start(const struct blobs *blobs, const struct blob *bl
 
 static const struct entry *first_entry(const struct blobs *blobs, uint64_t addr)
 {
-	size_t low = 0, high = blobs->n_entries;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (blobs->entries[middle].addr < addr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return &blobs->entries[low];
+	return &blobs->entries[hs_first(&blobs->entries->addr, blobs->n_entries, sizeof(struct entry), addr)];
 }
 
 /* The stubs of a buffer whose names are known, each with what it leads to. */
@@ -269,8 +259,7 @@ static int follow_entries(struct blobs *blobs, const struct blob *blob)
 
 	for (const struct entry *entry = first_entry(blobs, blob->code);
 	     entry < end && entry->addr - blob->code < blob->bytes; entry++) {
-		int r = hs_rules_follow(blobs->reader->rules, (size_t)(entry->addr - blob->code),
-					HS_START_CALLED, true);
+		int r = hs_flow_follow(&blobs->reader->flow, (size_t)(entry->addr - blob->code), HS_START_CALLED, true);
 
 		if (r && r != -EBADMSG)
 			return r;
@@ -292,28 +281,55 @@ static bool may_begin(const struct blobs *blobs, const struct blob *blob, size_t
 	return behind && !((blob->code + off) % ENTRY_ALIGNMENT);
 }
 
+/* Operations on bytes of registers, input and output: no stub begins with these, data often seems to. */
+static bool is_odd(const uint8_t *code, const struct x86_insn *insn)
+{
+	uint8_t op = code[0] >= 0x40 && code[0] < 0x50 && insn->bytes > 1 ? code[1] : code[0];
+
+	if (op < 0x38 && ((op & 7) == 0 || (op & 7) == 2 || (op & 7) == 4))
+		return true;
+	return (op >= 0x6c && op <= 0x6f) || (op >= 0xe4 && op <= 0xe7) || (op >= 0xec && op <= 0xef) ||
+	       op == 0xc8 || op == 0xca || op == 0xcb || op == 0xcd || op == 0xcf || op == 0xd7 || op == 0x9f ||
+	       op == 0x9e || op == 0xf4 || op == 0xfa || op == 0xfb || op == 0xe0 || op == 0xe1;
+}
+
+/* False for most of what is data: its first instructions are none that HotSpot's stubs begin with. */
+static bool is_plausible(const uint8_t *code, size_t bytes)
+{
+	struct x86_insn insn;
+	size_t off = 0;
+
+	for (int i = 0; i < 8 && off < bytes; i++, off += insn.bytes) {
+		if (x86_decode(code + off, bytes - off, &insn) || is_odd(code + off, &insn))
+			return false;
+		if (x86_is_end(&insn))
+			break;
+	}
+	return true;
+}
+
 /*
  * Code that nothing leads to: another stub, or data. First what begins where stubs may begin: what else is left
  * may be a part of one that is not known yet.
  */
 static int follow_rest(struct blobs *blobs, const struct blob *blob, bool anywhere)
 {
-	struct hs_rules *rules = blobs->reader->rules;
+	struct x86_flow *flow = &blobs->reader->flow;
 	size_t off = 0, skipped = SIZE_MAX;
 
 	for (;;) {
 		int r;
 
-		off = hs_rules_next(rules, off);
+		off = x86_flow_next(flow, off);
 		if (off >= blob->bytes)
 			return 0;
 		if (!anywhere && !may_begin(blobs, blob, off, off != skipped)) {
-			skipped = off = hs_rules_skip(rules, off);
+			skipped = off = x86_flow_skip(flow, off);
 			continue;
 		}
 		r = -EBADMSG;
-		if (!is_stub_buffer(blob->name) || hs_rules_plausible(rules, off))
-			r = hs_rules_follow(rules, off, blob_start(blobs, blob, off), true);
+		if (!is_stub_buffer(blob->name) || is_plausible(blobs->reader->code + off, blob->bytes - off))
+			r = hs_flow_follow(flow, off, blob_start(blobs, blob, off), true);
 		if (r == -EBADMSG)
 			off += ENTRY_ALIGNMENT - (blob->code + off) % ENTRY_ALIGNMENT;
 		else if (r)
@@ -348,7 +364,9 @@ static int name_stubs(struct blobs *blobs, const struct blob *blob)
 	int r = 0;
 
 	for (size_t off = 0; off < blob->bytes && !r; off++) {
-		bool begins = may_begin(blobs, blob, off, true) && hs_rules_begins(blobs->reader->rules, off);
+		const struct x86_node *node = may_begin(blobs, blob, off, true) ?
+						      x86_flow_at(&blobs->reader->flow, off) : NULL;
+		bool begins = node && !node->chain;
 		const struct entry *here = entry < end && entry->addr == blob->code + off ? entry : NULL;
 
 		if (here || (begins && off)) {
@@ -387,7 +405,7 @@ static uint64_t hash_blob(const struct blobs *blobs, const struct blob *blob)
 static int follow_blob(struct blobs *blobs, const struct blob *blob, uint32_t number)
 {
 	struct hs_reader *reader = blobs->reader;
-	int r = hs_rules_begin(reader->rules, reader->code, blob->bytes);
+	int r = x86_flow_begin(&reader->flow, reader->code, blob->bytes);
 
 	if (!r && is_stub_buffer(blob->name))
 		r = follow_entries(blobs, blob);
@@ -399,7 +417,7 @@ static int follow_blob(struct blobs *blobs, const struct blob *blob, uint32_t nu
 		r = is_stub_buffer(blob->name) ?
 			    name_stubs(blobs, blob) :
 			    hs_add_piece(blobs->stubs, blob->code, blob->code + blob->bytes, blob->name);
-	return r ? r : hs_add_rules(blobs->stubs, reader->rules, blob->code, blob->bytes, number);
+	return r ? r : hs_add_rules(blobs->stubs, &reader->flow, blob->code, blob->bytes, number);
 }
 
 static int read_blob(struct blobs *blobs, const struct blob *blob)

@@ -62,24 +62,13 @@ static const char *shown_name(const char *description)
 	return strchr(description, ' ') ? description : "Interpreter";
 }
 
-static int follow_all(struct hs_rules *rules, size_t bytes, enum hs_start start)
+static int follow_all(struct x86_flow *flow, enum hs_start start)
 {
 	/* What nothing leads to in an entry runs in the frame that it made. */
-	enum hs_start others = start == HS_START_ENTRY ? HS_START_FRAME : start;
-	size_t off = 0;
-	int r = hs_rules_follow(rules, 0, start, false);
+	struct x86_state others = hs_flow_start(start == HS_START_ENTRY ? HS_START_FRAME : start);
+	int r = hs_flow_follow(flow, 0, start, false);
 
-	while (!r) {
-		off = hs_rules_next(rules, off);
-		if (off >= bytes)
-			break;
-		r = hs_rules_follow(rules, off, others, true);
-		if (r == -EBADMSG) {
-			off++;
-			r = 0;
-		}
-	}
-	return r;
+	return r ? r : x86_flow_follow_rest(flow, &others);
 }
 
 static int read_codelet(struct hotspot_stubs *stubs, struct hs_reader *reader, uint64_t addr, const uint8_t *bytes,
@@ -108,11 +97,11 @@ static int read_codelet(struct hotspot_stubs *stubs, struct hs_reader *reader, u
 	if (!r)
 		r = hs_add_piece(stubs, addr + off, addr + size, shown_name(description));
 	if (!r)
-		r = hs_rules_begin(reader->rules, bytes + off, size - off);
+		r = x86_flow_begin(&reader->flow, bytes + off, size - off);
 	if (!r)
-		r = follow_all(reader->rules, size - off, start_of(description));
+		r = follow_all(&reader->flow, start_of(description));
 	if (!r)
-		r = hs_add_rules(stubs, reader->rules, addr + off, size - off, HS_BLOB_INTERPRETER);
+		r = hs_add_rules(stubs, &reader->flow, addr + off, size - off, HS_BLOB_INTERPRETER);
 	return r ? r : hs_keep(stubs, &what);
 }
 

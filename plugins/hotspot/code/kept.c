@@ -6,6 +6,8 @@
  */
 #include "plugins/hotspot/code/stubs_internal.h"
 
+#include "core/base/util.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
@@ -56,20 +58,12 @@ static bool is_known(const struct hotspot_stubs *earlier, const struct hs_kept *
 static int take_pieces(struct hotspot_stubs *stubs, const struct hotspot_stubs *earlier, uint64_t start,
 		       uint64_t end)
 {
-	size_t low = 0, high = earlier->n_pieces;
+	const struct hs_piece *pieces = earlier->pieces;
+	size_t i = hs_first(&pieces->start, earlier->n_pieces, sizeof(*pieces), start);
 	int r = 0;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (earlier->pieces[middle].start < start)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	for (; !r && low < earlier->n_pieces && earlier->pieces[low].start < end; low++)
-		r = hs_add_piece(stubs, earlier->pieces[low].start, earlier->pieces[low].end,
-				 earlier->names + earlier->pieces[low].name);
+	for (; !r && i < earlier->n_pieces && pieces[i].start < end; i++)
+		r = hs_add_piece(stubs, pieces[i].start, pieces[i].end, earlier->names + pieces[i].name);
 	return r;
 }
 
@@ -77,23 +71,12 @@ static int take_pieces(struct hotspot_stubs *stubs, const struct hotspot_stubs *
 static int take_ranges(struct hotspot_stubs *stubs, const struct hotspot_stubs *earlier, uint64_t start,
 		       uint64_t end, uint32_t blob)
 {
-	size_t low = 0, high = earlier->n_ranges;
+	const struct ep_range *ranges = earlier->ranges;
+	size_t i = hs_first(&ranges->end, earlier->n_ranges, sizeof(*ranges), start + 1);
 	int r = 0;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (earlier->ranges[middle].end <= start)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	for (; !r && low < earlier->n_ranges && earlier->ranges[low].start < end; low++) {
-		const struct ep_range *range = &earlier->ranges[low];
-
-		r = hs_add_data(stubs, range->start < start ? start : range->start,
-				range->end < end ? range->end : end, range->data, blob);
-	}
+	for (; !r && i < earlier->n_ranges && ranges[i].start < end; i++)
+		r = hs_add_data(stubs, EP_MAX(ranges[i].start, start), EP_MIN(ranges[i].end, end), ranges[i].data, blob);
 	return r;
 }
 

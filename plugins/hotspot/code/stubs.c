@@ -26,6 +26,21 @@ uint64_t hs_field(const struct hs_reader *reader, enum hotspot_field_id id, cons
 	return value;
 }
 
+size_t hs_first(const uint64_t *words, size_t n, size_t stride, uint64_t least)
+{
+	size_t low = 0, high = n;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (*(const uint64_t *)((const char *)words + middle * stride) < least)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
 int hs_read(struct hs_reader *reader, uint64_t addr, void *buf, size_t bytes)
 {
 	if (bytes > reader->left)
@@ -118,40 +133,38 @@ int hs_add_range(struct hotspot_stubs *stubs, uint64_t start, uint64_t end, uint
 	return hs_add_data(stubs, start, end, rule | (uint64_t)code << HOTSPOT_CODE_SHIFT, blob);
 }
 
-int hs_add_rules(struct hotspot_stubs *stubs, struct hs_rules *rules, uint64_t addr, size_t bytes,
+int hs_add_rules(struct hotspot_stubs *stubs, const struct x86_flow *flow, uint64_t addr, size_t bytes,
 		 uint32_t blob)
 {
-	size_t off = 0;
+	const struct x86_node *last = NULL;
+	uint64_t rule = 0;
 
-	while (off < bytes) {
-		uint64_t rule;
-		unsigned int len = hs_rules_at(rules, off, &rule);
-		size_t skip = len ? len : 1;
-		int r = 0;
+	for (size_t off = 0, len; off < bytes; off += len) {
+		const struct x86_node *node = x86_flow_at(flow, off);
+		int r;
 
-		if (len)
-			r = hs_add_range(stubs, addr + off, addr + off + skip, rule, blob);
+		len = node ? node->insn.bytes : 1;
+		if (!node)
+			continue;
+		/* Most instructions leave all as it was before them. */
+		if (!last || memcmp(&node->state, &last->state, sizeof(node->state)))
+			rule = hs_flow_rule(&node->state);
+		last = node;
+		r = hs_add_range(stubs, addr + off, addr + off + len, rule, blob);
 		if (r)
 			return r;
-		off += skip;
 	}
 	return 0;
 }
 
 /* --- what is given */
 
-static int compare_ranges(const void *a, const void *b)
+/* Ranges and pieces, by the word that they begin with: start. */
+static int compare_starts(const void *a, const void *b)
 {
-	const struct hs_range *left = a, *right = b;
+	const uint64_t *left = a, *right = b;
 
-	return left->start < right->start ? -1 : left->start > right->start;
-}
-
-static int compare_pieces(const void *a, const void *b)
-{
-	const struct hs_piece *left = a, *right = b;
-
-	return left->start < right->start ? -1 : left->start > right->start;
+	return *left < *right ? -1 : *left > *right;
 }
 
 /* The blob with the most ranges; 0: none that has more than one. */
@@ -222,7 +235,7 @@ static size_t count_ranges(const struct hotspot_stubs *stubs)
 
 static int make_ranges(struct hotspot_stubs *stubs)
 {
-	qsort(stubs->found, stubs->n_found, sizeof(*stubs->found), compare_ranges);
+	qsort(stubs->found, stubs->n_found, sizeof(*stubs->found), compare_starts);
 	cut_overlaps(stubs);
 	while (count_ranges(stubs) > EP_MAX_RANGES) {
 		uint32_t blob = largest_blob(stubs);
@@ -291,7 +304,7 @@ static int read_all(struct hotspot_stubs *stubs, struct hs_reader *reader)
 		r = 0;
 	if (r)
 		return r;
-	qsort(stubs->pieces, stubs->n_pieces, sizeof(*stubs->pieces), compare_pieces);
+	qsort(stubs->pieces, stubs->n_pieces, sizeof(*stubs->pieces), compare_starts);
 	hs_end_kept(stubs);
 	return make_ranges(stubs);
 }
@@ -307,15 +320,15 @@ int hotspot_stubs_read(const struct hotspot_memory *memory, const struct hotspot
 		.n_names = n_names,
 		.earlier = earlier,
 		.left = HS_MAX_READ,
+		.flow = { .ops = &hs_flow_ops },
 	};
 	struct hotspot_stubs *stubs = NULL;
 	int r = new_stubs(&stubs);
 
 	if (r)
 		return r;
-	reader.rules = hs_rules_new();
-	r = reader.rules ? read_all(stubs, &reader) : -ENOMEM;
-	hs_rules_free(reader.rules);
+	r = read_all(stubs, &reader);
+	x86_flow_fini(&reader.flow);
 	free(reader.code);
 	if (r) {
 		hotspot_stubs_free(stubs);
@@ -340,19 +353,11 @@ void hotspot_stubs_free(struct hotspot_stubs *stubs)
 
 const char *hotspot_stubs_name(const struct hotspot_stubs *stubs, uint64_t addr)
 {
-	size_t low = 0, high = stubs->n_pieces;
+	size_t i = hs_first(&stubs->pieces->start, stubs->n_pieces, sizeof(*stubs->pieces), addr + 1);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (stubs->pieces[middle].start <= addr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (!low || addr >= stubs->pieces[low - 1].end)
+	if (!i || addr >= stubs->pieces[i - 1].end)
 		return NULL;
-	return stubs->names + stubs->pieces[low - 1].name;
+	return stubs->names + stubs->pieces[i - 1].name;
 }
 
 size_t hotspot_stubs_ranges(const struct hotspot_stubs *stubs, const struct ep_range **ret)

@@ -2,7 +2,7 @@
 /*
  * Code at fixed places: the template interpreter's codelets, StubRoutines, runtime stubs and the other
  * blobs that are made once. For each piece its name, and for each instruction how a frame there is left
- * (rules.h finds it out from the code itself).
+ * (flow.h finds it out from the code itself).
  */
 #ifndef HOTSPOT_STUBS_H
 #define HOTSPOT_STUBS_H

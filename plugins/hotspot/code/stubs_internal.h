@@ -3,7 +3,7 @@
 #ifndef HOTSPOT_STUBS_INTERNAL_H
 #define HOTSPOT_STUBS_INTERNAL_H
 
-#include "plugins/hotspot/code/rules.h"
+#include "plugins/hotspot/code/flow.h"
 #include "plugins/hotspot/code/stubs.h"
 #include "plugins/hotspot/hotspot_shared.h"
 
@@ -51,7 +51,7 @@ struct hs_reader {
 	const struct hotspot_named_address *names;
 	size_t n_names;
 	const struct hotspot_stubs *earlier; /* NULL: none */
-	struct hs_rules *rules;
+	struct x86_flow flow;
 	size_t left; /* bytes that may be read */
 	uint8_t *code; /* room for code */
 	size_t code_bytes;
@@ -59,6 +59,8 @@ struct hs_reader {
 
 /* As hotspot_get. */
 uint64_t hs_field(const struct hs_reader *reader, enum hotspot_field_id id, const void *from, size_t bytes);
+/* The first of n structs whose word is `least` or more, n: none. `words`: that of the first; they ascend. */
+size_t hs_first(const uint64_t *words, size_t n, size_t stride, uint64_t least);
 /* 0, -E2BIG: more than may be read, or the memory's. */
 int hs_read(struct hs_reader *reader, uint64_t addr, void *buf, size_t bytes);
 int hs_read_string(struct hs_reader *reader, uint64_t addr, char *buf, size_t size);
@@ -70,7 +72,7 @@ int hs_add_range(struct hotspot_stubs *stubs, uint64_t start, uint64_t end, uint
 /* The same, with what a range says of its code (hotspot_shared.h). */
 int hs_add_data(struct hotspot_stubs *stubs, uint64_t start, uint64_t end, uint64_t data, uint32_t blob);
 /* The rules of a piece of code at an address. */
-int hs_add_rules(struct hotspot_stubs *stubs, struct hs_rules *rules, uint64_t addr, size_t bytes,
+int hs_add_rules(struct hotspot_stubs *stubs, const struct x86_flow *flow, uint64_t addr, size_t bytes,
 		 uint32_t blob);
 
 /* 0, EP_NOT_YET, -E2BIG (what fitted is there), or another negative errno. */

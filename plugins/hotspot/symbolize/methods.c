@@ -395,11 +395,6 @@ static int read_map(struct draft *d)
 	return 0;
 }
 
-static void free_method(struct hotspot_item *item)
-{
-	free(item);
-}
-
 /* One block: the method, its files' addresses, its lines, all strings. */
 struct block {
 	struct hotspot_method *method;
@@ -468,11 +463,10 @@ static int build(const struct draft *d, struct hotspot_method **ret)
 	for (size_t i = 0; i < d->n_others; i++)
 		to[i + 1] = put_file(&b, d->others[i]);
 	method->identity = *d->id;
-	method->item = (struct hotspot_item){
+	method->item = (struct names_item){
 		.kind = HOTSPOT_ITEM_METHOD,
 		.key = {d->id->method, d->id->word},
 		.bytes = bytes,
-		.free = free_method,
 	};
 	*ret = method;
 	return 0;
@@ -520,18 +514,18 @@ int hotspot_method_get(const struct hotspot_methods *methods,
 	struct hotspot_method *method;
 	int r;
 
-	method = (struct hotspot_method *)hotspot_cache_find(
-		methods->cache, HOTSPOT_ITEM_METHOD, identity->method, identity->word);
+	method = names_cache_find(methods->cache, HOTSPOT_ITEM_METHOD, identity->method,
+				  identity->word, 0);
 	if (method && hotspot_identity_equal(&method->identity, identity)) {
 		*ret = method;
 		return 0;
 	}
 	if (method)
-		hotspot_item_unref(&method->item);
+		names_item_unref(&method->item);
 	r = read_method(methods, identity, &method);
 	if (r < 0)
 		return r;
-	hotspot_cache_put(methods->cache, &method->item);
+	names_cache_put(methods->cache, &method->item);
 	*ret_read = true;
 	*ret = method;
 	return 0;

@@ -15,7 +15,7 @@
 #include "plugins/hotspot/code/stubs.h"
 #include "plugins/hotspot/hotspot_shared.h"
 #include "plugins/hotspot/layout.h"
-#include "plugins/hotspot/symbolize/cache.h"
+#include "plugins/shared/names/cache.h"
 #include "plugins/hotspot/symbolize/lines.h"
 
 #define HOTSPOT_ITEM_METHOD 1
@@ -33,7 +33,7 @@ struct hotspot_identity {
 };
 
 struct hotspot_method {
-	struct hotspot_item item; /* key: method, word */
+	struct names_item item; /* key: method, word */
 	struct hotspot_identity identity;
 	const char *function, *system_name;
 	const char *const *files; /* files[0]: the class's, maybe NULL */
@@ -45,7 +45,7 @@ struct hotspot_method {
 struct hotspot_methods {
 	const struct hotspot_memory *memory;
 	const struct hotspot_layout *layout;
-	struct hotspot_cache *cache;
+	struct names_cache *cache;
 	uint32_t *excluded; /* unsigned5.h */
 };
 

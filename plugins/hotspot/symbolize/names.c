@@ -29,7 +29,7 @@
 struct hotspot_names {
 	struct hotspot_memory memory;
 	struct hotspot_methods methods;
-	struct hotspot_cache *cache;
+	struct names_cache *cache;
 	uint32_t excluded;
 	uint64_t approximate;
 	uint64_t known[KNOWN_LEN]; /* interpreted frames that were checked: see is_known */
@@ -61,7 +61,9 @@ int hotspot_names_new(const struct hotspot_memory *memory, const struct hotspot_
 
 	if (!names)
 		return -ENOMEM;
-	r = hotspot_cache_new(HOTSPOT_NAMES_MAX_BYTES, &names->cache);
+	r = names_cache_new(&(struct names_budget){.classes = {HOTSPOT_NAMES_MAX_BYTES},
+						   .oversized = HOTSPOT_NAMES_MAX_LARGE},
+			    &names->cache);
 	if (r < 0) {
 		free(names);
 		return r;
@@ -83,13 +85,13 @@ void hotspot_names_free(struct hotspot_names *names)
 {
 	if (!names)
 		return;
-	hotspot_cache_free(names->cache);
+	names_cache_free(names->cache);
 	free(names);
 }
 
 size_t hotspot_names_bytes(const struct hotspot_names *names)
 {
-	return sizeof(*names) + hotspot_cache_bytes(names->cache);
+	return sizeof(*names) + names_cache_bytes(names->cache);
 }
 
 uint64_t hotspot_names_take_approximate(struct hotspot_names *names)
@@ -284,7 +286,7 @@ static int add_compiled(struct hotspot_names *names, struct hotspot_nmethod *nme
 	if (read)
 		checked = hotspot_nmethod_check(&names->methods, nmethod);
 	if (checked != 0 || r != 0) {
-		hotspot_cache_remove(&nmethod->item);
+		names_cache_remove(&nmethod->item);
 		return checked ? checked : gone(r);
 	}
 	for (uint32_t i = 0; r == 0 && i < parts.n; i++)
@@ -306,7 +308,7 @@ static int name_compiled(struct hotspot_names *names, const struct ep_raw_frame 
 	if (r != 0)
 		return r;
 	r = add_compiled(names, nmethod, frame, sink);
-	hotspot_item_unref(&nmethod->item);
+	names_item_unref(&nmethod->item);
 	return r;
 }
 
@@ -314,8 +316,9 @@ static int name_compiled(struct hotspot_names *names, const struct ep_raw_frame 
 
 static uint64_t hash_frame(const struct ep_raw_frame *frame, const struct hotspot_method *method)
 {
-	return ep_mix64(frame->words[0] ^
-			ep_mix64(frame->words[1] ^ ep_mix64(frame->aux ^ method->item.serial << 32)));
+	uint64_t which = (uint64_t)method->item.serial << 32 | frame->aux;
+
+	return ep_mix64(frame->words[0] ^ ep_mix64(frame->words[1] ^ ep_mix64(which)));
 }
 
 static bool is_known(const struct hotspot_names *names, uint64_t hash)
@@ -356,8 +359,8 @@ static int read_interpreted(struct hotspot_names *names, const struct ep_raw_fra
 	if (r == 0 && read && !hotspot_identity_equal(&before, &after))
 		r = EP_FRAME_GONE;
 	if (r != 0) {
-		hotspot_cache_remove(&method->item);
-		hotspot_item_unref(&method->item);
+		names_cache_remove(&method->item);
+		names_item_unref(&method->item);
 		return gone(r);
 	}
 	*ret = method;
@@ -373,11 +376,11 @@ static int name_interpreted(struct hotspot_names *names, const struct ep_raw_fra
 
 	if (frame->n_words < 2)
 		return -EBADMSG;
-	method = (struct hotspot_method *)hotspot_cache_find(
-		names->cache, HOTSPOT_ITEM_METHOD, frame->words[0], frame->words[1]);
+	method = names_cache_find(names->cache, HOTSPOT_ITEM_METHOD, frame->words[0],
+				  frame->words[1], 0);
 	if (!method || !is_known(names, hash_frame(frame, method))) {
 		if (method)
-			hotspot_item_unref(&method->item);
+			names_item_unref(&method->item);
 		r = read_interpreted(names, frame, &method);
 	}
 	if (r != 0)
@@ -385,7 +388,7 @@ static int name_interpreted(struct hotspot_names *names, const struct ep_raw_fra
 	r = add_interpreted(frame, method, sink);
 	hash = hash_frame(frame, method);
 	names->known[hash & (KNOWN_LEN - 1)] = hash;
-	hotspot_item_unref(&method->item);
+	names_item_unref(&method->item);
 	return r;
 }
 

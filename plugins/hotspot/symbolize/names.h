@@ -21,6 +21,8 @@
 struct hotspot_names; /* of one process: caches, bounded */
 
 #define HOTSPOT_NAMES_MAX_BYTES (512u << 10) /* of what is kept, without the tables to find it */
+#define HOTSPOT_NAMES_MAX_LARGE (4u << 20)   /* of compiled code that would fill half of that alone */
+#define HOTSPOT_NAMES_MAX_HEAP	(HOTSPOT_NAMES_MAX_BYTES + HOTSPOT_NAMES_MAX_LARGE + (64u << 10))
 
 /* layout and stubs stay the caller's; 0, -ENOMEM. */
 int hotspot_names_new(const struct hotspot_memory *memory, const struct hotspot_layout *layout,

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define MAX_BLOCK_BYTES	   32 /* of HeapBlock; 8 or 16 */
-#define MAX_SECTION_BYTES  (16u << 20)
+#define MAX_SECTION_BYTES  (4u << 20)
 #define MAX_METADATA_BYTES (1u << 20)
 
 /* A header as it is in memory. */
@@ -256,12 +256,12 @@ static int read_density(const struct hotspot_methods *m, struct hotspot_nmethod 
 	return 0;
 }
 
-static void free_nmethod(struct hotspot_item *item)
+static void free_nmethod(struct names_item *item)
 {
 	struct hotspot_nmethod *nmethod = (struct hotspot_nmethod *)item;
 
 	for (uint32_t i = 0; nmethod->methods && i < nmethod->scopes.n_methods; i++)
-		hotspot_item_unref(nmethod->methods[i] ? &nmethod->methods[i]->item : NULL);
+		names_item_unref(nmethod->methods[i] ? &nmethod->methods[i]->item : NULL);
 	hotspot_scopes_fini(&nmethod->scopes);
 	free(nmethod->methods);
 	free(nmethod->null_checks);
@@ -297,7 +297,7 @@ static int finish(struct hotspot_nmethod *nmethod, uint64_t blob, uint64_t word)
 	nmethod->methods = calloc(scopes->n_methods, sizeof(struct hotspot_method *));
 	if (!nmethod->methods)
 		return -ENOMEM;
-	nmethod->item = (struct hotspot_item){
+	nmethod->item = (struct names_item){
 		.kind = HOTSPOT_ITEM_NMETHOD,
 		.key = {blob, word},
 		.bytes = get_size(nmethod),
@@ -348,8 +348,7 @@ int hotspot_nmethod_get(const struct hotspot_methods *methods, uint64_t blob, ui
 	struct hotspot_nmethod *nmethod;
 	int r;
 
-	nmethod = (struct hotspot_nmethod *)hotspot_cache_find(methods->cache, HOTSPOT_ITEM_NMETHOD,
-							       blob, word);
+	nmethod = names_cache_find(methods->cache, HOTSPOT_ITEM_NMETHOD, blob, word, 0);
 	if (nmethod) {
 		*ret = nmethod;
 		return 0;
@@ -363,7 +362,7 @@ int hotspot_nmethod_get(const struct hotspot_methods *methods, uint64_t blob, ui
 		free_nmethod(&nmethod->item);
 		return r;
 	}
-	hotspot_cache_put(methods->cache, &nmethod->item);
+	names_cache_put(methods->cache, &nmethod->item);
 	*ret = nmethod;
 	return 0;
 }

@@ -43,7 +43,7 @@ struct hotspot_header {
 };
 
 struct hotspot_nmethod {
-	struct hotspot_item item; /* key: CodeBlob, word 1 of its frames */
+	struct names_item item; /* key: CodeBlob, word 1 of its frames */
 	struct hotspot_header header;
 	struct hotspot_scopes scopes;
 	struct hotspot_method **methods; /* of scopes.methods, those that were needed */

@@ -181,14 +181,14 @@ static __always_inline void find(const struct pl_state *state, struct pl_scratch
 		found->cv = cx_word(s, state->cx_sub_cv);
 	else if (s->type == CX_EVAL && !(cx_flags(s) & CX_EVALBLOCK))
 		found->cv = cx_word(s, state->cx_eval_cv);
-	PL_FORGET();
+	EP_MEET();
 	see_cv(s);
 	/* call_sv(G_EVAL) has pushed both: its EVAL is the last of the group. */
 	if (s->base && s->frame_cv && is_fake_eval(s)) {
 		s->merged = 1;
 		s->base = 0;
 	}
-	PL_FORGET();
+	EP_MEET();
 	classify(state, s);
 }
 

@@ -27,7 +27,7 @@ static __always_inline bool push_pending(struct ep_record *rec, struct pl_scratc
 
 	s->frame_cop &= s->doubted - 1ull;
 	s->aux = op_bits(s) | (__u32)(check & 0xff) << PL_OP_BITS;
-	PL_FORGET();
+	EP_MEET();
 	check = s->frame_check;
 	word0 = (s->frame_what & PL_ADDRESS_MASK) | (check >> 8 & 0xffff) << PL_CHECK_SHIFT |
 		(__u64)s->kind << PL_KIND_SHIFT;
@@ -63,13 +63,13 @@ static __always_inline void set_pending(const struct pl_state *state, struct pl_
 	s->frame_op = s->op;
 	if (has_cv(s))
 		set_sub(s);
-	PL_FORGET();
+	EP_MEET();
 	if (has_cv(s))
 		return;
 	check_statement(state, s);
-	PL_FORGET();
+	EP_MEET();
 	take_place(state, s);
-	PL_FORGET();
+	EP_MEET();
 	if (s->kind == PL_KIND_CLOSURE)
 		check_closure(s);
 }

@@ -32,10 +32,10 @@ static __always_inline void take_dbsub(const struct pl_state *state, struct pl_s
 {
 	__u64 gv = 0;
 
-	if (!state->dbsub_off || !read_word(interp + state->dbsub_off, &gv) || !gv)
+	if (!state->dbsub_off || !ep_read_word(interp + state->dbsub_off, &gv) || !gv)
 		return;
-	if (read_word(gv + SV_U, &gv) && gv)
-		read_word(gv + GP_CV, &s->dbsub);
+	if (ep_read_word(gv + SV_U, &gv) && gv)
+		ep_read_word(gv + GP_CV, &s->dbsub);
 }
 
 static __always_inline bool find_interpreter(const struct ep_record *rec,
@@ -46,7 +46,7 @@ static __always_inline bool find_interpreter(const struct ep_record *rec,
 	if (state->holder_of_main && rec->sample.tid != rec->sample.pid)
 		return false;
 	if (state->holder_addr)
-		return read_word(state->holder_addr, interp) && *interp;
+		return ep_read_word(state->holder_addr, interp) && *interp;
 	*interp = 0;
 	return true;
 }
@@ -57,7 +57,7 @@ static __always_inline bool is_likely(const struct pl_state *state, struct pl_sc
 {
 	__u64 stash = 0;
 
-	if (!read_word(interp + state->defstash_off, &stash) || !stash ||
+	if (!ep_read_word(interp + state->defstash_off, &stash) || !stash ||
 	    bpf_probe_read_user(s->sv, sizeof(s->sv), (void *)stash))
 		return false;
 	return ((s->sv[1] >> SV_TYPE_SHIFT) & 0xff) == SV_TYPE_HASH && s->at >= -1 &&
@@ -76,9 +76,9 @@ static __always_inline void start(struct ep_record *rec, const struct pl_state *
 		ep_count(PL_COUNT_NO_INTERPRETER);
 		return;
 	}
-	if (!read_word(interp + state->op_off, &s->op) ||
-	    !read_word(interp + state->cop_off, &s->cop) ||
-	    !read_word(interp + state->stack_off, &stack) || !take_stack(s, stack) ||
+	if (!ep_read_word(interp + state->op_off, &s->op) ||
+	    !ep_read_word(interp + state->cop_off, &s->cop) ||
+	    !ep_read_word(interp + state->stack_off, &stack) || !take_stack(s, stack) ||
 	    (state->unproven && !is_likely(state, s, interp)))
 		return;
 	s->compiling = interp + state->compiling_off;

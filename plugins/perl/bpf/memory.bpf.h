@@ -56,7 +56,7 @@ static __always_inline void move_window(const struct pl_state *state, struct pl_
 	__u64 at = s->cx_index, before = at < PL_WINDOW_CONTEXTS ? at : PL_WINDOW_CONTEXTS - 1;
 
 	read_contexts(s, at - before, before + 1, state->cx_bytes);
-	PL_FORGET();
+	EP_MEET();
 	if (!s->window_contexts)
 		read_contexts(s, s->cx_index, 1, state->cx_bytes);
 }
@@ -66,76 +66,50 @@ static __always_inline bool see_context(const struct pl_state *state, struct pl_
 					__u64 at)
 {
 	s->cx_index = at;
-	PL_FORGET();
+	EP_MEET();
 	if (s->cx_index - s->window_first >= s->window_contexts)
 		move_window(state, s);
-	PL_FORGET();
+	EP_MEET();
 	if (!s->window_contexts)
 		return false;
 	s->cx_at = (s->cx_index - s->window_first) * state->cx_bytes;
-	PL_FORGET();
+	EP_MEET();
 	s->cx_head = cx_word(s, 0);
 	return true;
 }
 
 /* --- what is near --------------------------------------------------------------------------------- */
 
-/* Elsewhere what is near is nobody's: then it is no read of much. */
-static __always_inline void read_near(struct pl_scratch *s, struct pl_near *near, __u64 addr,
+/* What is before them, too, of a closure; of others what is near is nobody's: then it is no read of much. */
+static __always_inline void read_near(struct pl_scratch *s, struct ep_window *window, __u64 *words, __u64 addr,
 				      __u64 bytes)
 {
-	near->bytes = 0;
-	near->sequence = s->sequence;
-	near->first = addr + bytes - sizeof(near->words);
-	if (s->kind == PL_KIND_CLOSURE &&
-	    !bpf_probe_read_user(near->words, sizeof(near->words), (void *)near->first))
-		near->bytes = sizeof(near->words);
-	PL_FORGET();
-	if (near->bytes)
+	window->bytes = 0;
+	window->sequence = s->sequence;
+	window->first = addr + bytes - PL_NEAR_WORDS * 8;
+	if (s->kind == PL_KIND_CLOSURE && !bpf_probe_read_user(words, PL_NEAR_WORDS * 8, (void *)window->first))
+		window->bytes = PL_NEAR_WORDS * 8;
+	EP_MEET();
+	if (window->bytes)
 		return;
-	near->first = addr;
-	if (!bpf_probe_read_user(near->words, bytes, (void *)addr))
-		near->bytes = bytes;
+	window->first = addr;
+	if (!bpf_probe_read_user(words, bytes, (void *)addr))
+		window->bytes = bytes;
 }
 
-/* Brings bytes at an address into it: near_word() is of them. */
-static __always_inline bool see_near(struct pl_scratch *s, struct pl_near *near, __u64 addr,
-				     __u64 bytes)
+/* Brings bytes at an address into it: EP_WINDOW_WORD() is of them. */
+#define see_near(s, window, addr, bytes) see_before(s, &(window)->is, (window)->words, addr, bytes)
+static __always_inline bool see_before(struct pl_scratch *s, struct ep_window *window, __u64 *words,
+				       __u64 addr, __u64 bytes)
 {
-	__u64 off = addr - near->first;
-	__u64 missing = (near->sequence ^ s->sequence) | (off & 7) |
-			(off | (near->bytes - bytes - off)) >> 63;
-
-	EP_OPAQUE(missing);
-	if (missing)
-		read_near(s, near, addr, bytes);
-	PL_FORGET();
-	near->at = (addr - near->first) >> 3;
-	return near->bytes;
-}
-
-static __always_inline __u64 near_word(const struct pl_near *near, __u64 i)
-{
-	return near->words[(near->at + i) & (PL_NEAR_WORDS - 1)];
+	if (ep_window_misses(window, s->sequence, addr, bytes))
+		read_near(s, window, words, addr, bytes);
+	EP_MEET();
+	window->at = (addr - window->first) >> 3;
+	return window->bytes;
 }
 
 /* --- tables ----------------------------------------------------------------------------------- */
-
-/* 2^64 / the golden ratio: the upper bits of the product are mixed of all. */
-static __always_inline __u32 slot_of(__u64 addr, __u32 shift)
-{
-	return (__u32)((addr * 0x9e3779b97f4a7c15ull) >> (64 - shift));
-}
-
-/* 1: it is what was seen in this sample at that address. One branch for a verifier to walk. */
-static __always_inline __u64 is_same(__u64 sequence, __u64 addr, const struct pl_scratch *s,
-				     __u64 wanted)
-{
-	__u64 differ = (sequence ^ s->sequence) | (addr ^ wanted);
-
-	EP_OPAQUE(differ);
-	return !differ;
-}
 
 static __always_inline struct pl_seen_cv *seen_cv(struct pl_scratch *s)
 {

@@ -6,8 +6,9 @@
 #ifndef PL_SCRATCH_BPF_H
 #define PL_SCRATCH_BPF_H
 
-#include "ebpf-profiler/bpf/unwinder.h"
 #include "plugins/perl/perl_shared.h"
+#include "plugins/shared/bpf/seen.bpf.h"
+#include "plugins/shared/bpf/window.bpf.h"
 
 /* cop.h, v5.28.3 to v5.44.0: CXTYPEMASK, CXt_*, CXp_*. */
 #define CX_TYPE_MASK 0xfu
@@ -74,14 +75,14 @@ struct pl_found {
 
 /* A CV's body, from xcv_stash on. */
 struct pl_seen_cv {
-	__u64 sequence, addr;
+	struct ep_seen is; /* its address */
 	__u64 check; /* 0: it is a closure's, and wanted by nobody */
 	__u64 body[PL_CV_WORDS];
 };
 
 /* What has the name of a closure: glob or HEK. */
 struct pl_seen_name {
-	__u64 sequence, key;
+	struct ep_seen is;
 	__u64 what;	/* the glob or HEK that the frame says; 0: none */
 	__u64 words[2]; /* of it: pl_check_name */
 	__u64 head;	/* of the name's HEK */
@@ -89,7 +90,7 @@ struct pl_seen_name {
 };
 
 struct pl_seen_statement {
-	__u64 sequence, addr;
+	struct ep_seen is; /* its address */
 	__u64 check;
 	__u64 text;	/* number of the text it is in; 0: none */
 	__u32 has_file; /* 1: its file's name could be read */
@@ -105,14 +106,6 @@ struct pl_seen_statement {
 #define PL_SEEN_STATEMENTS	 (1u << PL_SEEN_STATEMENTS_SHIFT)
 
 #define PL_NEAR_WORDS 128u
-
-/* What was read last, and maybe what is before it. */
-struct pl_near {
-	__u64 sequence;
-	__u64 first, bytes;
-	__u64 at; /* the word that was asked for */
-	__u64 words[PL_NEAR_WORDS];
-};
 
 #define PL_WINDOW_CONTEXTS 16u
 #define PL_WINDOW_BYTES	   (PL_WINDOW_CONTEXTS * PL_CX_BYTES)
@@ -162,36 +155,13 @@ struct pl_scratch {
 	__u64 cx_head;			     /* its first word */
 	/* All before is zeroed for each sample; what is here is of one that has its number. */
 	__u64 window[PL_WINDOW_BYTES / 8];
-	struct pl_near heads, bodies; /* of CVs */
+	EP_WINDOW(PL_NEAR_WORDS) heads, bodies; /* of CVs */
 	struct pl_seen_cv cvs[PL_SEEN_CVS];
 	struct pl_seen_name names[PL_SEEN_NAMES];
 	struct pl_seen_statement statements[PL_SEEN_STATEMENTS];
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct pl_scratch);
-} pl_scratches SEC(".maps");
-
-/* As EP_SCRATCH says, but for its end. */
-static __always_inline struct pl_scratch *get_scratch(const struct ep_record *rec)
-{
-	__u32 zero = 0;
-	struct pl_scratch *s = bpf_map_lookup_elem(&pl_scratches, &zero);
-
-	if (s && s->sequence != rec->walk.sequence) {
-		__builtin_memset(s, 0, offsetof(struct pl_scratch, window));
-		s->sequence = rec->walk.sequence;
-	}
-	return s;
-}
-
-static __always_inline bool read_word(__u64 addr, __u64 *value)
-{
-	return bpf_probe_read_user(value, sizeof(*value), (void *)addr) == 0;
-}
+EP_SCRATCH_UP_TO(struct pl_scratch, window)
 
 /* What cannot be read is 0: the helper clears it. */
 static __always_inline void read_or_zero(__u64 *value, __u64 addr)
@@ -199,16 +169,10 @@ static __always_inline void read_or_zero(__u64 *value, __u64 addr)
 	bpf_probe_read_user(value, sizeof(*value), (void *)addr);
 }
 
-/*
- * Between two stages of a round: what a stage has found is in memory, of which the verifier remembers
- * nothing, so each stage is looked at once for all ways through those before it.
- */
-#define PL_FORGET() __asm__ volatile("" : : : "memory")
-
-/* 1 when a is not 0, without a branch. */
+/* As ep_is_set; of that one, and what is in this program, clang 16 makes twice as many states for a verifier. */
 static __always_inline __u32 is_set(__u64 a)
 {
-	__u64 set = (a | (0 - a)) >> 63;
+	__u64 set = (a | -a) >> 63;
 
 	EP_OPAQUE(set);
 	return (__u32)set;

@@ -41,7 +41,7 @@ static __always_inline bool read_statement(const struct pl_state *state, struct 
 {
 	struct pl_seen_statement *seen = seen_statement(s);
 
-	seen->sequence = 0;
+	seen->is.sequence = 0;
 	if (bpf_probe_read_user(seen->ints, sizeof(seen->ints), (void *)(s->frame_cop + PL_COP_AT)))
 		return false;
 	seen->check = pl_check_cop(seen->ints);
@@ -50,8 +50,8 @@ static __always_inline bool read_statement(const struct pl_state *state, struct 
 	seen->text = 0;
 	if (seen->has_file)
 		seen->text = text_number(s);
-	seen->addr = s->frame_cop;
-	seen->sequence = s->sequence;
+	seen->is.key = s->frame_cop;
+	seen->is.sequence = s->sequence;
 	return true;
 }
 
@@ -61,9 +61,9 @@ static __always_inline void check_statement(const struct pl_state *state, struct
 	s->frame_check = 0;
 	if (!s->frame_cop)
 		return;
-	s->statement_at = slot_of(s->frame_cop, PL_SEEN_STATEMENTS_SHIFT);
-	PL_FORGET();
-	if (is_same(seen_statement(s)->sequence, seen_statement(s)->addr, s, s->frame_cop) ||
+	s->statement_at = ep_seen_slot(s->frame_cop, PL_SEEN_STATEMENTS_SHIFT);
+	EP_MEET();
+	if (ep_is_seen(&seen_statement(s)->is, s->sequence, s->frame_cop) ||
 	    read_statement(state, s))
 		s->frame_check = seen_statement(s)->check;
 	else

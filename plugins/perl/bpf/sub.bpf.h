@@ -21,22 +21,22 @@ static __always_inline bool read_body(struct pl_scratch *s)
 	s->found.fault = 1;
 	if (!see_near(s, &s->heads, s->found.cv, sizeof(s->sv)))
 		return false;
-	s->body_at = near_word(&s->heads, 0) + PL_CV_AT;
-	type = (__u32)(near_word(&s->heads, 1) >> SV_TYPE_SHIFT) & 0xff;
+	s->body_at = EP_WINDOW_WORD(&s->heads, 0) + PL_CV_AT;
+	type = (__u32)(EP_WINDOW_WORD(&s->heads, 1) >> SV_TYPE_SHIFT) & 0xff;
 	if (type != SV_TYPE_CV && type != SV_TYPE_FORM) {
 		s->found.fault = 0;
 		return false;
 	}
-	seen->sequence = 0;
+	seen->is.sequence = 0;
 	if (!see_near(s, &s->bodies, s->body_at, sizeof(seen->body)))
 		return false;
 #pragma unroll
 	for (__u64 i = 0; i < PL_CV_WORDS; i++)
-		seen->body[i] = near_word(&s->bodies, i);
+		seen->body[i] = EP_WINDOW_WORD(&s->bodies, i);
 	s->found.fault = 0;
 	seen->check = is_closure(seen) ? 0 : pl_check_cv(seen->body);
-	seen->addr = s->found.cv;
-	seen->sequence = s->sequence;
+	seen->is.key = s->found.cv;
+	seen->is.sequence = s->sequence;
 	return true;
 }
 
@@ -45,9 +45,9 @@ static __always_inline void see_cv(struct pl_scratch *s)
 {
 	if (!s->found.cv)
 		return;
-	s->cv_at = slot_of(s->found.cv, PL_SEEN_CVS_SHIFT);
-	PL_FORGET();
-	s->found.readable = is_same(seen_cv(s)->sequence, seen_cv(s)->addr, s, s->found.cv) ||
+	s->cv_at = ep_seen_slot(s->found.cv, PL_SEEN_CVS_SHIFT);
+	EP_MEET();
+	s->found.readable = ep_is_seen(&seen_cv(s)->is, s->sequence, s->found.cv) ||
 			    read_body(s);
 }
 
@@ -118,7 +118,7 @@ static __always_inline void read_name(struct pl_scratch *s)
 		what = effective_glob(s, what);
 	else if (!(cv_flags(s) & PL_CVF_NAMED))
 		what = lexical_name(s, what);
-	PL_FORGET();
+	EP_MEET();
 	seen->what = what;
 	read_or_zero(&s->at_name, what);
 	at = what + globbed * (s->at_name + PL_GV_NAME_AT - what);
@@ -135,12 +135,12 @@ static __always_inline void see_name(struct pl_scratch *s)
 	/* Both flags are where an address has none. */
 	__u64 key = cv_word(s, PL_CV_GV) | (cv_flags(s) / PL_CVF_NAMED & 3);
 
-	s->name_at = slot_of(key, PL_SEEN_NAMES_SHIFT);
-	PL_FORGET();
-	if (is_same(seen_name(s)->sequence, seen_name(s)->key, s, key))
+	s->name_at = ep_seen_slot(key, PL_SEEN_NAMES_SHIFT);
+	EP_MEET();
+	if (ep_is_seen(&seen_name(s)->is, s->sequence, key))
 		return;
-	seen_name(s)->key = key;
-	seen_name(s)->sequence = s->sequence;
+	seen_name(s)->is.key = key;
+	seen_name(s)->is.sequence = s->sequence;
 	read_name(s);
 }
 
@@ -152,13 +152,13 @@ static __always_inline void set_closure(struct pl_scratch *s)
 	s->flags |= is_set(cv_flags(s) & (PL_CVF_NAMED | PL_CVF_LEXICAL)) * PL_FRAME_NAMED |
 		    lexical * PL_FRAME_LEXICAL;
 	see_name(s);
-	PL_FORGET();
+	EP_MEET();
 	s->frame_what = seen_name(s)->what >> 3;
 	s->blank = 1 - is_set(seen_name(s)->what);
 	/* It may not have come to its first statement. */
 	if (s->was_first && s->cop == cx_word(s, CX_COP))
 		s->frame_cop = cv_word(s, PL_CV_START);
-	PL_FORGET();
+	EP_MEET();
 }
 
 /* The check, if its name can be read. What was named by hand has a glob that goes with it. */
@@ -206,7 +206,7 @@ static __always_inline void set_sub(struct pl_scratch *s)
 		s->kind = PL_KIND_BEGIN;
 		s->frame_what = cv_word(s, PL_CV_STASH) >> 3;
 	}
-	PL_FORGET();
+	EP_MEET();
 	if (s->kind == PL_KIND_BEGIN)
 		return;
 	if (s->found.readable && is_closure(seen_cv(s)))

@@ -304,10 +304,44 @@ static int read_own_name(struct finding *f)
 	return 0;
 }
 
-static struct pl_key key_of_name(const struct frame *frame)
+/* What the cache knows names by: of code, told by its check, and of a place in it. */
+struct key {
+	uint64_t code;	/* check and kind */
+	uint64_t cop;	/* address of the statement; 0: the name alone */
+	uint64_t place; /* op and which one it is */
+};
+
+int pl_names_cache_new(struct names_cache **ret_cache)
+{
+	return names_cache_new(&(struct names_budget){.classes = {PL_CACHE_MAX_BYTES}}, ret_cache);
+}
+
+static const struct names_function *find_known(struct names_cache *cache, const struct key *key)
+{
+	return names_cache_peek(cache, 0, key->code, key->cop, key->place);
+}
+
+/* Replaces what the cache has by the same key. */
+static int remember(struct names_cache *cache, const struct key *key,
+		    const struct names_function *from)
+{
+	struct names_function *made;
+	int r = names_function_new(from->function, from->file, NULL, 0, &made);
+
+	if (r < 0)
+		return r;
+	memcpy(made->item.key, key, sizeof(*key));
+	made->line = from->line;
+	made->start_line = from->start_line;
+	names_cache_put(cache, &made->item);
+	names_item_unref(&made->item);
+	return 0;
+}
+
+static struct key key_of_name(const struct frame *frame)
 {
 	/* There is no such place: those of frames are of few bits, or hashes with a statement. */
-	return (struct pl_key){
+	return (struct key){
 		.code = frame->name,
 		.place = ~((uint64_t)frame->kind << 8 | (frame->flags & PL_FRAME_NAMED)),
 	};
@@ -317,10 +351,10 @@ static struct pl_key key_of_name(const struct frame *frame)
  * Its name may be freed long before the code that it was given to (Try::Tiny names each block when it is
  * called): then who had the same name tells it, and where nobody did it is a sub without a name.
  */
-static int name_by_hand(struct finding *f, struct pl_names_cache *cache)
+static int name_by_hand(struct finding *f, struct names_cache *cache)
 {
-	struct pl_key key = key_of_name(&f->frame);
-	const struct pl_entry *known;
+	struct key key = key_of_name(&f->frame);
+	const struct names_function *known;
 	char package[PACKAGE_BYTES];
 	int r = read_own_name(f);
 
@@ -330,7 +364,7 @@ static int name_by_hand(struct finding *f, struct pl_names_cache *cache)
 	f->own_name = r == 0;
 	if (r == 0)
 		return 0;
-	known = pl_cache_find(cache, &key);
+	known = find_known(cache, &key);
 	if (known) {
 		snprintf(f->function, sizeof(f->function), "%s", known->function);
 		return 0;
@@ -399,7 +433,7 @@ static int name_other(struct finding *f)
 /* --- from a frame to its name --------------------------------------------------------------------- */
 
 static int add_name(const struct ep_unwinder_host *host, struct ep_names *names,
-		    const struct pl_entry *entry)
+		    const struct names_function *entry)
 {
 	struct ep_name name = {
 		.size = sizeof(name),
@@ -412,9 +446,9 @@ static int add_name(const struct ep_unwinder_host *host, struct ep_names *names,
 	return host->add_name(names, &name);
 }
 
-static void make_keys(const struct frame *frame, struct pl_key *place, struct pl_key *code)
+static void make_keys(const struct frame *frame, struct key *place, struct key *code)
 {
-	*code = (struct pl_key){.code = frame->check | (uint64_t)frame->kind << PL_CHECK_BITS};
+	*code = (struct key){.code = frame->check | (uint64_t)frame->kind << PL_CHECK_BITS};
 	*place = *code;
 	place->cop = frame->cop;
 	place->place = (uint64_t)frame->op_words << 8 | (frame->flags & 0xff);
@@ -427,34 +461,34 @@ static void make_keys(const struct frame *frame, struct pl_key *place, struct pl
 }
 
 /* What was read; it is remembered with its place, and of a sub alone. */
-static int keep(struct pl_names_cache *cache, const struct finding *f, const struct pl_key *place,
-		const struct pl_key *code, struct pl_entry *ret)
+static int keep(struct names_cache *cache, const struct finding *f, const struct key *place,
+		const struct key *code, struct names_function *ret)
 {
-	struct pl_entry alone;
+	const struct names_function *known;
+	struct names_function alone;
+	struct key by_name;
 	int r = 0;
 
-	*ret = (struct pl_entry){
-		.key = *place,
+	*ret = (struct names_function){
 		.function = f->function,
 		.file = f->place.file,
 		.line = f->place.line,
 		.start_line = f->start.line,
 	};
 	alone = *ret;
-	alone.key = *code;
 	alone.line = 0;
 	alone.file = f->start.file;
 	if (!f->own_name)
 		return 0;
-	if (has_cv(f->frame.kind) && f->frame.cop)
-		r = pl_cache_put(cache, &alone);
+	if (has_cv(f->frame.kind) && f->frame.cop && !find_known(cache, code))
+		r = remember(cache, code, &alone);
 	if (r == 0 && f->frame.name) {
-		alone.key = key_of_name(&f->frame);
-		r = pl_cache_replace(cache, &alone);
+		by_name = key_of_name(&f->frame);
+		known = find_known(cache, &by_name);
+		if (!known || strcmp(known->function, alone.function) != 0)
+			r = remember(cache, &by_name, &alone);
 	}
-	if (r == 0)
-		r = pl_cache_put(cache, ret);
-	return r == -E2BIG ? 0 : r;
+	return r == 0 ? remember(cache, place, ret) : r;
 }
 
 static int name_at_statement(struct finding *f)
@@ -526,8 +560,8 @@ static __attribute__((noinline)) int add_new(const struct pl_namer *namer,
 		.frame = *frame,
 		.own_name = true,
 	};
-	struct pl_key place, code;
-	struct pl_entry entry;
+	struct key place, code;
+	struct names_function entry;
 	int r = find_out(&f, namer);
 
 	if (r != 0)
@@ -542,7 +576,8 @@ static __attribute__((noinline)) int add_new(const struct pl_namer *namer,
 static int add_seen(const struct ep_unwinder_host *host, const struct frame *frame,
 		    struct ep_names *names)
 {
-	struct pl_entry entry = {.function = kind_name(frame->kind), .file = "", .line = frame->line};
+	struct names_function entry = {
+		.function = kind_name(frame->kind), .file = "", .line = frame->line};
 	char text[32];
 
 	if (frame->text) {
@@ -562,7 +597,8 @@ static int add_anonymous(const struct pl_namer *namer, const struct frame *frame
 		.reader = {.host = namer->host, .target = namer->target, .layout = namer->layout},
 		.frame = *frame,
 	};
-	struct pl_entry entry = {.function = f.function, .file = f.place.file, .line = frame->line};
+	struct names_function entry = {
+		.function = f.function, .file = f.place.file, .line = frame->line};
 	char package[PACKAGE_BYTES], name[NAME_BYTES];
 
 	if (frame->flags & (PL_FRAME_NAMED | PL_FRAME_LEXICAL) ||
@@ -596,19 +632,20 @@ static bool has_name(const struct pl_namer *namer, const struct frame *frame, co
 }
 
 /* A sub of that name: it was compiled anew, by the same text. */
-static const struct pl_entry *find_namesake(const struct pl_namer *namer, const struct frame *frame)
+static const struct names_function *find_namesake(const struct pl_namer *namer,
+						  const struct frame *frame)
 {
-	struct pl_key key = key_of_name(frame);
-	const struct pl_entry *entry = frame->name ? pl_cache_find(namer->cache, &key) : NULL;
+	struct key key = key_of_name(frame);
+	const struct names_function *entry = frame->name ? find_known(namer->cache, &key) : NULL;
 
 	return entry && has_name(namer, frame, entry->function) ? entry : NULL;
 }
 
 /* Texts have a number each. */
 static int add_again(const struct ep_unwinder_host *host, const struct frame *frame,
-		     const struct pl_entry *known, struct ep_names *names)
+		     const struct names_function *known, struct ep_names *names)
 {
-	struct pl_entry entry = *known;
+	struct names_function entry = *known;
 
 	entry.line = frame->line;
 	if (strncmp(entry.file, "(eval ", 6) == 0)
@@ -619,7 +656,7 @@ static int add_again(const struct ep_unwinder_host *host, const struct frame *fr
 static int add_freed(const struct pl_namer *namer, const struct frame *frame,
 		     struct ep_names *names)
 {
-	struct pl_entry entry = {.function = "(freed sub)", .file = "", .line = frame->line};
+	struct names_function entry = {.function = "(freed sub)", .file = "", .line = frame->line};
 
 	namer->host->count(namer->target, PL_COUNT_GONE, 1);
 	return add_name(namer->host, names, &entry);
@@ -627,15 +664,15 @@ static int add_freed(const struct pl_namer *namer, const struct frame *frame,
 
 /* Its code or its statement is gone: what is still known of it. */
 static int add_known(const struct pl_namer *namer, const struct frame *frame,
-		     const struct pl_key *code, struct ep_names *names)
+		     const struct key *code, struct ep_names *names)
 {
-	const struct pl_entry *entry = NULL;
+	const struct names_function *entry = NULL;
 	int r = EP_FRAME_GONE;
 
 	if (!is_sub(frame->kind))
 		return add_seen(namer->host, frame, names);
 	if (has_cv(frame->kind))
-		entry = pl_cache_find(namer->cache, code);
+		entry = find_known(namer->cache, code);
 	if (!entry)
 		entry = find_namesake(namer, frame);
 	if (entry)
@@ -650,7 +687,7 @@ static int add_unreadable(const struct pl_namer *namer, const struct frame *fram
 			  struct ep_names *names)
 {
 	const char *name = kind_name(frame->kind);
-	struct pl_entry entry = {.function = name ? name : "(unreadable sub)", .file = ""};
+	struct names_function entry = {.function = name ? name : "(unreadable sub)", .file = ""};
 
 	return add_name(namer->host, names, &entry);
 }
@@ -661,14 +698,14 @@ static int add_unreadable(const struct pl_namer *namer, const struct frame *fram
  */
 static bool has_no_names(const struct pl_namer *namer)
 {
-	return pl_names_cache_bytes(namer->cache) == 0;
+	return names_cache_len(namer->cache) == 0;
 }
 
 int pl_names_add(const struct pl_namer *namer, const struct ep_raw_frame *raw,
 		 struct ep_names *names, bool *placed)
 {
-	const struct pl_entry *entry;
-	struct pl_key place, code;
+	const struct names_function *entry;
+	struct key place, code;
 	struct frame frame;
 	int r;
 
@@ -681,7 +718,7 @@ int pl_names_add(const struct pl_namer *namer, const struct ep_raw_frame *raw,
 		return add_unreadable(namer, &frame, names);
 	make_keys(&frame, &place, &code);
 	*placed = true;
-	entry = pl_cache_find(namer->cache, &place);
+	entry = find_known(namer->cache, &place);
 	if (entry)
 		return add_name(namer->host, names, entry);
 	r = add_new(namer, &frame, names);

@@ -13,19 +13,23 @@
 
 #include "ebpf-profiler/unwinder.h"
 #include "plugins/perl/layout.h"
-#include "plugins/perl/symbolize/cache.h"
 #include "plugins/perl/symbolize/files.h"
+#include "plugins/shared/names/cache.h"
+
+#define PL_CACHE_MAX_BYTES ((size_t)2 << 20)
 
 /* A process, and what is remembered of it. */
 struct pl_namer {
 	const struct ep_unwinder_host *host;
 	const struct ep_target *target;
 	const struct pl_layout *layout;
-	struct pl_names_cache *cache;
+	struct names_cache *cache; /* names_function */
 	struct pl_files *files;
 	uint64_t incgv_addr;	/* of PL_incgv; 0: not known */
 	uint64_t origfile_addr; /* of PL_origfilename; 0: not known */
 };
+
+int pl_names_cache_new(struct names_cache **ret_cache);
 
 /*
  * 0 after the name was added; -ESRCH: the process has gone before any frame was named, its parent may know; or

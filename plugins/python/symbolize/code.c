@@ -13,7 +13,6 @@
 #include "plugins/python/symbolize/code.h"
 
 #include "core/base/util.h"
-#include "plugins/python/symbolize/code_cache.h"
 #include "plugins/python/symbolize/line_table.h"
 #include "plugins/python/symbolize/text.h"
 
@@ -125,7 +124,7 @@ static int read_lines(struct reader *reader, int32_t first_line, struct py_lines
 	return py_lines_parse(layout->lines_format, bytes, size, first_line, ret_lines);
 }
 
-static int read_entry(struct reader *reader, struct py_code_entry **ret_entry)
+static int read_function(struct reader *reader, struct names_function **ret)
 {
 	struct py_lines lines = {0};
 	int32_t first_line;
@@ -136,26 +135,27 @@ static int read_entry(struct reader *reader, struct py_code_entry **ret_entry)
 	if (r == 0)
 		r = read_lines(reader, first_line, &lines);
 	if (r == 0)
-		r = py_code_entry_new(reader->function, reader->file, &lines, ret_entry);
+		r = names_function_new(reader->function, reader->file, lines.runs,
+				       lines.len * sizeof(*lines.runs), ret);
 	py_lines_fini(&lines);
 	if (r < 0)
 		return r;
-	(*ret_entry)->code_addr = reader->code_addr;
-	(*ret_entry)->check = reader->check;
-	(*ret_entry)->first_line = first_line > 0 ? (uint32_t)first_line : 0;
+	(*ret)->item.key[0] = reader->code_addr;
+	(*ret)->item.key[1] = reader->check;
+	(*ret)->start_line = first_line > 0 ? (uint32_t)first_line : 0;
 	return 0;
 }
 
-/* 0 with the entry, which the caller owns; EP_FRAME_GONE; or a negative errno. */
-static int read_checked(struct reader *reader, struct py_code_entry **ret_entry)
+/* 0 with what the caller owns; EP_FRAME_GONE; or a negative errno. */
+static int read_checked(struct reader *reader, struct names_function **ret)
 {
-	ep_autofree struct py_code_entry *entry = NULL;
+	ep_autofree struct names_function *function = NULL;
 	int r, again;
 
 	r = read_object(reader);
 	if (r != 0)
 		return r;
-	r = read_entry(reader, &entry);
+	r = read_function(reader, &function);
 	if (r == -ENOMEM || r == -ESRCH)
 		return r;
 	again = read_object(reader);
@@ -163,35 +163,36 @@ static int read_checked(struct reader *reader, struct py_code_entry **ret_entry)
 		return again;
 	if (r < 0)
 		return r == -EFAULT ? -EBADMSG : r;
-	*ret_entry = ep_take(entry);
+	*ret = ep_take(function);
 	return 0;
 }
 
-static int add_name(const struct ep_unwinder_host *host, const struct py_code_entry *entry,
+static int add_name(const struct ep_unwinder_host *host, const struct names_function *function,
 		    uint32_t instruction_off, struct ep_names *names)
 {
 	struct ep_name name = {
 		.size = sizeof(name),
-		.function = entry->function,
-		.file = entry->file,
-		.start_line = entry->first_line,
+		.function = function->function,
+		.file = function->file,
+		.start_line = function->start_line,
 	};
+	const struct py_line_run *runs = (const void *)function->table;
 
 	if ((int32_t)instruction_off < 0)
-		name.line = entry->first_line;
+		name.line = function->start_line;
 	else if (instruction_off != PY_INSTRUCTION_UNKNOWN)
-		name.line = py_lines_find(entry->runs, entry->n_runs, instruction_off);
+		name.line = py_lines_find(runs, function->table_bytes / sizeof(*runs),
+					  instruction_off);
 	return host->add_name(names, &name);
 }
 
 /* A function of its own, for its large frame. */
 static __attribute__((noinline)) int
-symbolize_new(struct py_code_cache *cache, const struct ep_unwinder_host *host,
+symbolize_new(struct names_cache *cache, const struct ep_unwinder_host *host,
 	      const struct ep_target *target, const struct py_code_layout *layout,
 	      uint64_t code_addr, uint32_t check, uint32_t instruction_off, struct ep_names *names)
 {
-	ep_autofree struct py_code_entry *too_big = NULL;
-	struct py_code_entry *entry = NULL;
+	struct names_function *function = NULL;
 	struct reader reader = {
 		.host = host,
 		.target = target,
@@ -202,22 +203,30 @@ symbolize_new(struct py_code_cache *cache, const struct ep_unwinder_host *host,
 	};
 	int r;
 
-	r = read_checked(&reader, &entry);
+	r = read_checked(&reader, &function);
 	if (r != 0)
 		return r;
-	if (py_code_cache_put(cache, entry) < 0)
-		too_big = entry;
-	return add_name(host, entry, instruction_off, names);
+	names_cache_put(cache, &function->item);
+	r = add_name(host, function, instruction_off, names);
+	names_item_unref(&function->item);
+	return r;
 }
 
-int py_code_symbolize(struct py_code_cache *cache, const struct ep_unwinder_host *host,
+int py_code_cache_new(struct names_cache **ret_cache)
+{
+	return names_cache_new(&(struct names_budget){.classes = {PY_CACHE_MAX_BYTES},
+						      .oversized = PY_CACHE_MAX_LARGE},
+			       ret_cache);
+}
+
+int py_code_symbolize(struct names_cache *cache, const struct ep_unwinder_host *host,
 		      const struct ep_target *target, const struct py_code_layout *layout,
 		      uint64_t code_addr, uint32_t check, uint32_t instruction_off,
 		      struct ep_names *names)
 {
-	const struct py_code_entry *entry = py_code_cache_find(cache, code_addr, check);
+	const struct names_function *function = names_cache_peek(cache, 0, code_addr, check, 0);
 
-	if (entry)
-		return add_name(host, entry, instruction_off, names);
+	if (function)
+		return add_name(host, function, instruction_off, names);
 	return symbolize_new(cache, host, target, layout, code_addr, check, instruction_off, names);
 }

@@ -12,8 +12,8 @@
  *
  *	up to 3.9	f_lasti
  *	3.10		f_lasti * 2 (it counts code units: PyFrame_GetLineNumber,
- *Objects/frameobject.c) 3.11, 3.12	prev_instr - (code_addr + co_code_adaptive) 3.13 on
- *instr_ptr - (code_addr + co_code_adaptive)
+ * Objects/frameobject.c) 3.11, 3.12	prev_instr - (code_addr + co_code_adaptive) 3.13 on
+ * instr_ptr - (code_addr + co_code_adaptive)
  *
  * (_PyInterpreterFrame_LASTI, Include/internal/pycore_frame.h, from 3.14 pycore_interpframe.h.) Use
  * it as it is, for the running frame and for its callers: f_lineno and sys._current_frames() do the
@@ -27,6 +27,7 @@
 #define PY_CODE_H
 
 #include "ebpf-profiler/unwinder.h"
+#include "plugins/shared/names/cache.h"
 #include "plugins/python/symbolize/check.h"
 #include "plugins/python/symbolize/layouts.h"
 
@@ -36,16 +37,12 @@
 
 #define PY_INSTRUCTION_UNKNOWN 0x7fffffffu
 
-/* Code objects that were read before, of one process. Belongs to the instance; not thread-safe. */
-struct py_code_cache;
-
 #define PY_CACHE_MAX_BYTES ((size_t)2 << 20)
+#define PY_CACHE_MAX_LARGE ((size_t)4 << 20) /* of code objects that would fill half of that alone */
 
-/* At most max_bytes of heap (0: PY_CACHE_MAX_BYTES) and 4096 objects; the one used longest ago goes
- * first. It begins with a few kB. 0 or -ENOMEM. */
-int py_code_cache_new(size_t max_bytes, struct py_code_cache **ret_cache);
-void py_code_cache_free(struct py_code_cache *cache);
-size_t py_code_cache_bytes(const struct py_code_cache *cache);
+/* For code objects that were read before, of one process. The key is address and check: two that were
+ * at the same address one after the other have an item each. 0 or -ENOMEM. */
+int py_code_cache_new(struct names_cache **ret_cache);
 
 /*
  * Adds the frame's one name: function, file, line (0: the instruction has none), first line.
@@ -53,7 +50,7 @@ size_t py_code_cache_bytes(const struct py_code_cache *cache);
  * negative errno: -ESRCH, -EPERM, -EBADMSG (the check holds, but it is no code object), -ENOMEM,
  * -E2BIG. A code object known with this `check` is not read again.
  */
-int py_code_symbolize(struct py_code_cache *cache, const struct ep_unwinder_host *host,
+int py_code_symbolize(struct names_cache *cache, const struct ep_unwinder_host *host,
 		      const struct ep_target *target, const struct py_code_layout *layout,
 		      uint64_t code_addr, uint32_t check, uint32_t instruction_off,
 		      struct ep_names *names);

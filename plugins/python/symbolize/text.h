@@ -6,8 +6,8 @@
  *	compact ASCII	| PyASCIIObject | characters
  *	compact		| PyCompactUnicodeObject | characters
  *	not compact	| PyUnicodeObject: data.any ──► characters	subclasses; before 3.12 also
- *others not ready	| PyUnicodeObject: data.any is NULL		before 3.12, wchar_t only:
- *refused
+ * others not ready	| PyUnicodeObject: data.any is NULL		before 3.12, wchar_t only:
+ * refused
  *
  * Lone surrogates, numbers that are no character, and control characters become U+FFFD: what comes
  * out is one line of valid UTF-8.

@@ -83,18 +83,25 @@ struct decoder {
 	int64_t displacement, immediate;
 };
 
+/* A number of 0 to 8 bytes; its highest bit is its sign. */
 static int take(struct decoder *d, size_t bytes, int64_t *ret)
 {
-	uint64_t value = 0;
+	const uint8_t *from = d->code + d->at;
+	int64_t value = 0;
+	int32_t four;
 
 	if (bytes > d->bytes - d->at)
 		return -ENODATA;
-	for (size_t i = 0; i < bytes; i++)
-		value |= (uint64_t)d->code[d->at + i] << 8 * i;
 	d->at += bytes;
-	if (bytes && bytes < 8)
-		value = (uint64_t)((int64_t)(value << (64 - 8 * bytes)) >> (64 - 8 * bytes));
-	*ret = (int64_t)value;
+	if (bytes == 4) {
+		memcpy(&four, from, sizeof(four));
+		value = four;
+	} else if (bytes) {
+		value = (int8_t)from[bytes - 1];
+		for (size_t i = bytes - 1; i; i--)
+			value = (int64_t)((uint64_t)value << 8 | from[i - 1]);
+	}
+	*ret = value;
 	return 0;
 }
 

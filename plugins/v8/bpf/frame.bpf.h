@@ -27,28 +27,28 @@
 static __always_inline bool find_type(const struct v8_walk *w, __u64 word)
 {
 	w->s->at.is_function = word & 1;
-	w->s->at.type = w->state->types[word >> 1 & (V8_MAX_TYPES - 1)] & -(1 ^ (word & 1));
+	w->s->at.type = w->state->types[word >> 1 & (V8_MAX_TYPES - 1)] * (1 ^ (word & 1));
 	return (word & 1) || word < 2 * V8_MAX_TYPES;
 }
 
-/* All 1 where a pc is at an offset that is known. */
+/* 1 where a pc is at an offset that is known. */
 static __always_inline __u64 is_at(const struct v8_walk *w, __u64 off)
 {
-	return (is_set(get_offset(w) ^ off) - 1) & -is_set(off);
+	return ep_is_same(get_offset(w), off) & ep_is_set(off);
 }
 
-/* All 1 where it is the interpreter's frame; no branches, of which a verifier walks each. */
+/* 1 where it is the interpreter's frame. */
 static __always_inline __u64 is_interpreted(const struct v8_walk *w)
 {
 	const struct v8_state *state = w->state;
-	__u64 in_blob = is_set(w->s->at.where ^ V8_IN_BLOB) - 1;
-	__u64 at_addr = is_set(w->rec->walk.pc ^ state->iet_return) - 1;
+	__u64 in_blob = ep_is_same(w->s->at.where, V8_IN_BLOB);
+	__u64 at_addr = ep_is_same(w->rec->walk.pc, state->iet_return);
 	__u64 at_off = is_at(w, state->iet_return_off);
 
 #pragma unroll
 	for (__u32 i = 0; i < V8_MAX_ENTERS; i++)
 		at_off |= is_at(w, state->enter_offs[i]);
-	return (in_blob & at_off) | (~in_blob & at_addr);
+	return ep_pick(in_blob, at_off, at_addr);
 }
 
 /* The slots are as no other frame has them. */
@@ -56,7 +56,7 @@ static __always_inline __u64 has_slots(const struct v8_walk *w)
 {
 	__u64 array = get_slot(w, w->state->array_slot), offset = get_slot(w, w->state->offset_slot);
 
-	return (is_set((array & 3) ^ 1) - 1) & -is_set(array >> 16) & (is_set(offset << 32) - 1);
+	return ep_is_same(array & 3, 1) & ep_is_set(array >> 16) & ep_is_same(offset << 32, 0);
 }
 
 /*
@@ -69,14 +69,13 @@ static __always_inline bool is_in_copy(const struct v8_walk *w)
 {
 	const struct v8_state *state = w->state;
 	__u64 pc = w->rec->walk.pc, off = state->iet_return_off;
-	__u64 copies = -is_set(state->flags & V8_STATE_IET_COPIES);
-	__u64 is_new = -w->s->at.is_new;
-	__u64 in_copy = is_set((pc - (off - state->iet_begin)) & 31) - 1;
-	__u64 in_page = is_set((pc - off - state->blob_va) & 0xfff) - 1;
+	__u64 copies = ep_is_set(state->flags & V8_STATE_IET_COPIES);
+	__u64 in_copy = ep_is_same((pc - (off - state->iet_begin)) & 31, 0);
+	__u64 in_page = ep_is_same((pc - off - state->blob_va) & 0xfff, 0);
 
-	in_copy = ((copies & in_copy) | (is_new & in_page)) & -is_set(off) & has_slots(w) &
-		  (is_set(w->s->at.where ^ V8_IN_JIT) - 1);
-	return in_copy && read_word(pc, &w->b->value) && w->b->value == state->iet_behind;
+	in_copy = ((copies & in_copy) | (ep_is_set(w->s->at.is_new) & in_page)) & ep_is_set(off) & has_slots(w) &
+		  ep_is_same(w->s->at.where, V8_IN_JIT);
+	return in_copy && ep_read_word(pc, &w->s->value) && w->s->value == state->iet_behind;
 }
 
 static __always_inline bool is_in_deopt(const struct v8_walk *w)
@@ -105,11 +104,11 @@ static __always_inline void describe_trampoline(const struct v8_walk *w)
 {
 	struct v8_frame_at *at = &w->s->at;
 	__u64 first = get_slot(w, -2), second = get_slot(w, -3);
-	__u64 is_first = is_set((first & 3) ^ 1) - 1;
+	__u64 is_first = ep_is_same(first & 3, 1);
 
 	at->as = V8_AS_ENTERED;
 	if (!at->is_function)
-		at->function = (first & is_first) | (second & ~is_first);
+		at->function = ep_pick(is_first, first, second);
 	at->is_function = 1;
 	at->type = V8_TYPE_OTHER;
 }
@@ -231,27 +230,25 @@ static __always_inline void look_at_type(const struct v8_walk *w)
 
 static __always_inline bool is_taken_off(const struct v8_walk *w, __u64 fp)
 {
-	return is_in_deopt(w) && (__s64)(fp - get_sp(w)) < V8_DEOPT_SAVED && !w->rec->walk.interrupted;
+	return is_in_deopt(w) && (__s64)(fp - ep_enter_sp(w)) < V8_DEOPT_SAVED && !w->rec->walk.interrupted;
 }
 
 static __always_inline bool see_taken_off(const struct v8_walk *w, __u64 fp)
 {
 	const struct v8_state *state = w->state;
-	struct v8_buffers *b = w->b;
+	struct v8_scratch *s = w->s;
 	__u64 end, from_end;
 
-	if (!state->deopt_content || !read_word(get_sp(w), &b->pair[0]) ||
-	    !read_word(b->pair[0], &b->value) || !read_word(b->value + state->deopt_input, &b->value) ||
-	    !read_word(b->value, &b->pair[1]))
+	if (!state->deopt_content || !ep_read_word(ep_enter_sp(w), &s->pair[0]) ||
+	    !ep_read_word(s->pair[0], &s->value) || !ep_read_word(s->value + state->deopt_input, &s->value) ||
+	    !ep_read_word(s->value, &s->pair[1]))
 		return false;
-	V8_MEET();
-	end = b->pair[0] + 8;
+	EP_MEET();
+	end = s->pair[0] + 8;
 	from_end = end - fp;
-	if (end <= get_sp(w) || from_end - 16 >= V8_FRAME_MAX || from_end > b->pair[1] ||
-	    !move_window(w, b->value + state->deopt_content + b->pair[1] - from_end - V8_SLOTS_BACK * 8))
+	if (end <= ep_enter_sp(w) || from_end - 16 >= V8_FRAME_MAX || from_end > s->pair[1] ||
+	    !see_frame(w, s->value + state->deopt_content + s->pair[1] - from_end))
 		return false;
-	w->s->window_bytes = 0; /* it is no piece of the stack */
-	w->s->window_at = 0;
 	w->s->at.sp = end;
 	return true;
 }
@@ -264,14 +261,14 @@ static __always_inline bool see_words(const struct v8_walk *w, __u64 fp)
 		return false;
 	if (is_taken_off(w, fp))
 		return see_taken_off(w, fp);
-	return fp + 8 - get_sp(w) < V8_FRAME_MAX && see_frame(w, fp);
+	return fp + 8 - ep_enter_sp(w) < V8_FRAME_MAX && see_frame(w, fp);
 }
 
 static __always_inline void step_frame(const struct v8_walk *w)
 {
 	struct v8_frame_at *at = &w->s->at;
 
-	if (!see_words(w, get_fp(w)) || !find_type(w, get_slot(w, -1))) {
+	if (!see_words(w, ep_enter_fp(w)) || !find_type(w, get_slot(w, -1))) {
 		fail_frame(w, is_in_deopt(w) ? V8_ERROR_DEOPT : V8_ERROR_FRAME);
 		return;
 	}
@@ -279,9 +276,9 @@ static __always_inline void step_frame(const struct v8_walk *w)
 	at->fp = get_slot(w, 0);
 	at->how = V8_HOW_KNOWN;
 	describe_frame(w);
-	V8_MEET();
+	EP_MEET();
 	look_at_type(w);
-	V8_MEET();
+	EP_MEET();
 	if (!at->pc)
 		fail(w, ep_self.first_error + V8_ERROR_STACK);
 }
@@ -294,13 +291,13 @@ static __always_inline bool read_left(const struct v8_walk *w)
 	const __u64 *regs = w->rec->walk.regs;
 	__u64 says = w->s->says, words = 0;
 
-	words += 3 & -is_set(says & V8_SHAPE_BELOW_3);
-	words += 4 & -is_set(says & V8_SHAPE_BELOW_4);
-	words += 5 & -is_set(says & V8_SHAPE_BELOW_5);
-	words += regs[V8_REG_RCX] & -is_set(says & V8_SHAPE_BY_RCX);
-	words += regs[V8_REG_R8] & -is_set(says & V8_SHAPE_BY_R8);
-	return words && !bpf_probe_read_user(w->b->pair, sizeof(w->b->pair),
-					     (void *)(get_sp(w) - 8 * words));
+	words += 3 * ep_is_set(says & V8_SHAPE_BELOW_3);
+	words += 4 * ep_is_set(says & V8_SHAPE_BELOW_4);
+	words += 5 * ep_is_set(says & V8_SHAPE_BELOW_5);
+	words += regs[V8_REG_RCX] * ep_is_set(says & V8_SHAPE_BY_RCX);
+	words += regs[V8_REG_R8] * ep_is_set(says & V8_SHAPE_BY_R8);
+	return words && !bpf_probe_read_user(w->s->pair, sizeof(w->s->pair),
+					     (void *)(ep_enter_sp(w) - 8 * words));
 }
 
 /* What begins: the code says what it is to be, registers have what is to be in the frame. */
@@ -315,21 +312,21 @@ static __always_inline void describe_begun(const struct v8_walk *w)
 		describe_typed(w, regs[V8_REG_RSI]);
 	} else {
 		w->s->at.is_function = 1;
-		w->s->at.function = is_known(w, V8_REG_RDI) ? regs[V8_REG_RDI] : 0;
+		w->s->at.function = ep_enter_knows(w, V8_REG_RDI) ? regs[V8_REG_RDI] : 0;
 	}
 }
 
 /* What has ended: the words of its frame are there yet, below rsp. */
 static __always_inline void describe_left(const struct v8_walk *w)
 {
-	if (!read_left(w) || !find_type(w, w->b->pair[1]))
+	if (!read_left(w) || !find_type(w, w->s->pair[1]))
 		be_code(w, V8_FRAME_CODE);
 	else if (!w->s->at.is_function)
-		describe_typed(w, w->b->pair[0]);
-	else if (is_regexp(w, w->b->pair[0]))
+		describe_typed(w, w->s->pair[0]);
+	else if (is_regexp(w, w->s->pair[0]))
 		be_regexp(w);
 	else
-		w->s->at.function = w->b->pair[0];
+		w->s->at.function = w->s->pair[0];
 }
 
 static __always_inline void describe_bare(const struct v8_walk *w)
@@ -347,18 +344,17 @@ static __always_inline void describe_bare(const struct v8_walk *w)
 static __always_inline void step_bare(const struct v8_walk *w)
 {
 	struct v8_frame_at *at = &w->s->at;
-	__u64 says = w->s->says, bare = -is_set(says & (V8_SHAPE_LEFT | V8_SHAPE_IN_R10));
-	__u64 pushed = -is_set(says & V8_SHAPE_PUSHED), in_reg = -is_set(says & V8_SHAPE_IN_R10);
-	__u64 slot = (get_fp(w) + 8) & ~(bare | pushed);
+	__u64 says = w->s->says, bare = ep_is_set(says & (V8_SHAPE_LEFT | V8_SHAPE_IN_R10));
+	__u64 pushed = ep_is_set(says & V8_SHAPE_PUSHED), in_reg = ep_is_set(says & V8_SHAPE_IN_R10);
+	__u64 slot = ep_pick(bare, ep_enter_sp(w), ep_pick(pushed, ep_enter_sp(w) + 8, ep_enter_fp(w) + 8));
 
-	slot |= (get_sp(w) & bare) | ((get_sp(w) + 8) & pushed & ~bare);
-	if (bpf_probe_read_user(w->b->pair, sizeof(w->b->pair), (void *)(slot - 8))) {
+	if (bpf_probe_read_user(w->s->pair, sizeof(w->s->pair), (void *)(slot - 8))) {
 		fail_frame(w, V8_ERROR_FRAME);
 		return;
 	}
-	at->fp = (get_fp(w) & bare) | (w->b->pair[0] & ~bare);
-	at->pc = (w->rec->walk.regs[V8_REG_R10] & in_reg) | (w->b->pair[1] & ~in_reg);
-	at->sp = slot + (8 & ~in_reg);
+	at->fp = ep_pick(bare, ep_enter_fp(w), w->s->pair[0]);
+	at->pc = ep_pick(in_reg, w->rec->walk.regs[V8_REG_R10], w->s->pair[1]);
+	at->sp = slot + 8 - 8 * in_reg;
 	at->how = V8_HOW_KNOWN;
 	describe_bare(w);
 }
@@ -379,17 +375,17 @@ static __always_inline void read_trampoline(const struct v8_walk *w)
 /* Is what rsp points to what a call pushed? */
 static __always_inline bool has_return_address(const struct v8_walk *w)
 {
-	return read_word(get_sp(w), &w->b->value) && find_where(w, w->b->value - 1) < V8_OUTSIDE &&
-	       is_behind_call(w, w->b->value);
+	return ep_read_word(ep_enter_sp(w), &w->s->value) && find_where(w, w->s->value - 1) < V8_OUTSIDE &&
+	       is_behind_call(w, w->s->value);
 }
 
 /* Of that call: one by rel32 leads to where the code that runs begins, unless it was a jump that led on. */
 static __always_inline __u64 is_called_here(const struct v8_walk *w)
 {
-	__u64 target = w->b->value + (__u64)((__s64)w->b->before >> 32);
+	__u64 target = w->s->value + (__u64)((__s64)w->s->before >> 32);
 	__u64 is_near = (w->rec->walk.pc - target - V8_STUB_MAX) >> 63 & ~((w->rec->walk.pc - target) >> 63);
 
-	return is_set((w->b->before >> 24 & 0xff) ^ 0xe8) | is_near;
+	return ep_is_set((w->s->before >> 24 & 0xff) ^ 0xe8) | is_near;
 }
 
 /*
@@ -401,21 +397,19 @@ static __always_inline __u64 is_called_here(const struct v8_walk *w)
 static __always_inline void judge_code(const struct v8_walk *w)
 {
 	struct v8_scratch *s = w->s;
-	__u64 returns = -(__u64)has_return_address(w), is_leaf = -(__u64)(w->rec->walk.interrupted & 1);
-	__u64 behind = -is_set(s->says & V8_SHAPE_BEHIND), is_made = is_set((get_fp(w) + 8) ^ get_sp(w)) - 1;
-	__u64 in_rdi = -(__u64)is_known(w, V8_REG_RDI), before = V8_SHAPE_LEFT | V8_SHAPE_RDI;
-	__u64 in_trampoline = -(__u64)is_in_trampoline(w), guessed, may_guess;
-	__u64 asks = in_trampoline & ~returns & -is_set(s->says & V8_SHAPE_LEFT);
+	__u64 returns = has_return_address(w), is_leaf = w->rec->walk.interrupted & 1;
+	__u64 is_made = ep_is_same(ep_enter_fp(w) + 8, ep_enter_sp(w)), in_trampoline = is_in_trampoline(w);
+	__u64 behind = ep_is_set(s->says & V8_SHAPE_BEHIND) & ep_enter_knows(w, V8_REG_RDI) & (1 ^ is_leaf);
+	__u64 asks = in_trampoline & (1 ^ returns) & ep_is_set(s->says & V8_SHAPE_LEFT), guessed;
 
-	s->says &= is_leaf & ~(__u64)V8_SHAPE_BEHIND & ~asks;
-	s->says |= ((before & returns & ~is_made) | (V8_SHAPE_RDI & is_made)) & in_rdi & behind & ~is_leaf;
-	s->type_byte &= is_leaf;
-	may_guess = -(__u64)(s->at.where == V8_IN_BLOB) |
-		    -is_set(w->state->flags & V8_STATE_HEAP_BUILTINS);
-	guessed = returns & -is_called_here(w) & is_leaf & ~in_trampoline & may_guess &
-		  (is_set(s->says | s->type_byte) - 1);
-	s->says |= guessed & V8_SHAPE_LEFT;
-	s->guessed += guessed & 1;
+	s->says = (s->says & ~(__u64)V8_SHAPE_BEHIND) * (is_leaf & (1 ^ asks));
+	s->says |= behind * ep_pick(is_made, V8_SHAPE_RDI, (V8_SHAPE_LEFT | V8_SHAPE_RDI) * returns);
+	s->type_byte *= is_leaf;
+	guessed = returns & is_called_here(w) & is_leaf & (1 ^ in_trampoline) &
+		  (ep_is_same(s->at.where, V8_IN_BLOB) | ep_is_set(w->state->flags & V8_STATE_HEAP_BUILTINS)) &
+		  ep_is_same(s->says | s->type_byte, 0);
+	s->says |= V8_SHAPE_LEFT * guessed;
+	s->counted += guessed;
 }
 
 static __always_inline void step_leaf(const struct v8_walk *w)
@@ -426,9 +420,9 @@ static __always_inline void step_leaf(const struct v8_walk *w)
 		read_trampoline(w);
 	else if (w->s->at.where == V8_IN_JIT)
 		read_code(w);
-	V8_MEET();
+	EP_MEET();
 	judge_code(w);
-	V8_MEET();
+	EP_MEET();
 	if (w->s->says | w->s->type_byte)
 		step_bare(w);
 	else

@@ -35,17 +35,17 @@ static __always_inline bool be_function(const struct v8_walk *w, __u64 function)
 	const struct v8_state *state = w->state;
 
 	if (!is_tagged(function) ||
-	    !read_word(function - 1 + state->js_function_shared, &w->b->shared) ||
-	    !is_tagged(w->b->shared) ||
-	    bpf_probe_read_user(w->b->cookie, sizeof(w->b->cookie),
-				(void *)(w->b->shared - 1 + state->cookie_at)))
+	    !ep_read_word(function - 1 + state->js_function_shared, &w->s->shared) ||
+	    !is_tagged(w->s->shared) ||
+	    bpf_probe_read_user(w->s->cookie, sizeof(w->s->cookie),
+				(void *)(w->s->shared - 1 + state->cookie_at)))
 		return false;
 	at->kind = V8_FRAME_COMPILED;
 	at->flags = 0;
 	at->aux = 0;
 	at->n_words = 3;
-	at->words[0] = w->b->shared - 1;
-	at->words[1] = v8_cookie(w->b->cookie, state->cookie_masks, state->flags & V8_STATE_UNIQUE_ID);
+	at->words[0] = w->s->shared - 1;
+	at->words[1] = v8_cookie(w->s->cookie, state->cookie_masks, state->flags & V8_STATE_UNIQUE_ID);
 	at->words[2] = w->rec->walk.pc;
 	at->what |= V8_PUSH_WORDS;
 	return true;
@@ -60,9 +60,9 @@ static __always_inline __u64 count_bytes(const struct v8_walk *w, __u64 offset)
 static __always_inline __u64 get_saved_offset(const struct v8_walk *w)
 {
 	__u64 smi = get_slot(w, w->state->offset_slot), bytes = count_bytes(w, smi >> 32);
-	__u64 is_none = is_set(smi << 32 | bytes >> 32);
+	__u64 is_none = ep_is_set(smi << 32 | bytes >> 32);
 
-	return (bytes | -is_none) & V8_OFFSET_UNKNOWN;
+	return ep_pick(is_none, V8_OFFSET_UNKNOWN, bytes & V8_OFFSET_UNKNOWN);
 }
 
 /*
@@ -75,10 +75,10 @@ static __always_inline void take_offset(const struct v8_walk *w, __u64 array)
 	__u32 array_reg = w->state->array_reg & 15, offset_reg = w->state->offset_reg & 15;
 	__u64 bytes = count_bytes(w, w->rec->walk.regs[offset_reg]);
 
-	if (!is_known(w, array_reg) || !is_known(w, offset_reg) ||
+	if (!ep_enter_knows(w, array_reg) || !ep_enter_knows(w, offset_reg) ||
 	    w->rec->walk.regs[array_reg] != array ||
-	    !read_word(array - 1 + w->state->bytecode_length, &w->b->value) ||
-	    bytes >= w->b->value >> 32)
+	    !ep_read_word(array - 1 + w->state->bytecode_length, &w->s->value) ||
+	    bytes >= w->s->value >> 32)
 		return;
 	at->aux = bytes;
 }
@@ -144,7 +144,7 @@ static __always_inline void take_bytecode(const struct v8_walk *w)
 	at->kind = V8_FRAME_INTERPRETED;
 	at->aux = get_saved_offset(w);
 	at->words[2] = is_tagged(array) ? array - 1 : 0;
-	V8_MEET();
+	EP_MEET();
 	if (at->is_interrupted)
 		take_offset(w, array);
 }
@@ -167,7 +167,7 @@ static __always_inline void name_function(const struct v8_walk *w)
 		be_code(w, V8_FRAME_CODE);
 		return;
 	}
-	V8_MEET();
+	EP_MEET();
 	if (at->as >= V8_AS_ENTERED)
 		at->flags = V8_FRAME_FROM_REGISTER;
 	if (at->as == V8_AS_INTERPRETED)

@@ -36,36 +36,12 @@ enum v8_shape_says {
 	V8_SHAPE_BELOW_5 = 1024,
 };
 
-#define V8_SHAPE_WORDS 3
-
-/* 24 bytes of code, from an offset to pc on. */
-struct v8_shape {
-	__u64 bytes[V8_SHAPE_WORDS], mask[V8_SHAPE_WORDS];
-	__s64 off;
-	__u64 says;
-};
-
-#define X	(-1)
-#define MASK(b) ((b) < 0 ? 0ull : 0xffull)
-#define BYTE(b) ((b) < 0 ? 0ull : (unsigned long long)(b))
-#define OF(f, a, b, c, d, e, g, h, i)                                                              \
-	(f(a) | f(b) << 8 | f(c) << 16 | f(d) << 24 | f(e) << 32 | f(g) << 40 | f(h) << 48 |       \
-	 f(i) << 56)
-#define SHAPE24(says, off, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, ...) \
-	{{OF(BYTE, a, b, c, d, e, f, g, h), OF(BYTE, i, j, k, l, m, n, o, p),                      \
-	  OF(BYTE, q, r, s, t, u, v, w, x)},                                                       \
-	 {OF(MASK, a, b, c, d, e, f, g, h), OF(MASK, i, j, k, l, m, n, o, p),                      \
-	  OF(MASK, q, r, s, t, u, v, w, x)},                                                       \
-	 off,                                                                                      \
-	 says},
-#define SHAPE(says, off, ...)                                                                      \
-	SHAPE24(says, off, __VA_ARGS__, X, X, X, X, X, X, X, X, X, X, X, X, X, X, X, X, X, X, X, X, \
-		X, X, X, X)
-
+#define SHAPE  EP_SHAPE
+#define X      EP_ANY
 #define BEGINS (V8_SHAPE_LEFT | V8_SHAPE_RDI)
 #define GONE   (V8_SHAPE_LEFT | V8_SHAPE_BELOW_3)
 
-static const struct v8_shape v8_shapes[] = {
+static const struct ep_shape v8_shapes[] = {
 	/* is this code to be deoptimized? 10 to 22, with a long jump, a short one, or one over a jump */
 	SHAPE(BEGINS, 0, 0x48, 0x8b, 0x59, X, 0xf6, 0x43)
 	SHAPE(BEGINS, -4, 0x48, 0x8b, 0x59, X, 0xf6, 0x43)
@@ -130,35 +106,8 @@ static const struct v8_shape v8_shapes[] = {
 
 #undef X
 #undef SHAPE
-#undef SHAPE24
-#undef OF
-#undef BYTE
-#undef MASK
 #undef BEGINS
 #undef GONE
-
-/* Eight bytes of the code that was read, at an offset to pc. */
-static __always_inline __u64 get_code(const struct v8_walk *w, __s64 off)
-{
-	return *(const __u64 *)(w->b->code + ((V8_CODE_BACK + off) & (V8_CODE_BYTES - 1)));
-}
-
-/* All that the shapes say together. */
-static __always_inline __u64 find_shapes(const struct v8_walk *w)
-{
-	__u64 says = 0;
-
-#pragma clang loop unroll(disable)
-	for (__u64 i = 0; i < V8_SHAPES; i++) {
-		const struct v8_shape *shape = &v8_shapes[i];
-		__u64 differs = (get_code(w, shape->off) ^ shape->bytes[0]) & shape->mask[0];
-
-		differs |= (get_code(w, shape->off + 8) ^ shape->bytes[1]) & shape->mask[1];
-		differs |= (get_code(w, shape->off + 16) ^ shape->bytes[2]) & shape->mask[2];
-		says |= shape->says & (is_set(differs) - 1);
-	}
-	return says;
-}
 
 /* push rbp | mov rbp, rsp | push type << 1: how far pc is in it, and with which byte. */
 static __always_inline __u64 find_typed(const struct v8_walk *w)
@@ -171,11 +120,11 @@ static __always_inline __u64 find_typed(const struct v8_walk *w)
 
 #pragma clang loop unroll(disable)
 	for (__u64 i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-		__u64 code = get_code(w, places[i].off);
-		__u64 is = is_set((code & 0xffffffffff) ^ 0x6ae5894855) - 1;
+		__u64 code = ep_get_code(&w->s->code, places[i].off);
+		__u64 is = ep_is_same(code & 0xffffffffff, 0x6ae5894855);
 
-		says |= places[i].says & is;
-		byte |= code >> 40 & 0xff & is;
+		says |= places[i].says * is;
+		byte |= (code >> 40 & 0xff) * is;
 	}
 	w->s->type_byte = byte;
 	return says;
@@ -184,31 +133,14 @@ static __always_inline __u64 find_typed(const struct v8_walk *w)
 /* What the code around the pc says, where it was interrupted. */
 static __always_inline void read_code(const struct v8_walk *w)
 {
-	if (bpf_probe_read_user(w->b->code, V8_CODE_BYTES, (void *)(w->rec->walk.pc - V8_CODE_BACK)))
-		return;
-	w->s->says = find_shapes(w) | find_typed(w);
+	if (ep_read_code(&w->s->code, w->rec->walk.pc))
+		w->s->says = ep_find_shapes(&w->s->code, v8_shapes, V8_SHAPES) | find_typed(w);
 }
-
-/* call: rel32; by register; by memory, 0xff /2 with each kind of address. The last byte is the highest. */
-static const __u64 v8_calls[][2] = {
-	{0x00000000e8000000, 0x00000000ff000000}, {0xd0ff000000000000, 0xf8ff000000000000},
-	{0x10ff000000000000, 0xf8ff000000000000}, {0x0014ff0000000000, 0x00ffff0000000000},
-	{0x0050ff0000000000, 0x00f8ff0000000000}, {0x000054ff00000000, 0x0000ffff00000000},
-	{0x0000000090ff0000, 0x00000000f8ff0000}, {0x0000000015ff0000, 0x00000000ffff0000},
-	{0x000000000094ff00, 0x0000000000ffff00},
-};
 
 /* Is there a call right before an address? */
 static __always_inline bool is_behind_call(const struct v8_walk *w, __u64 addr)
 {
-	__u64 none = 1;
-
-	if (!read_word(addr - 8, &w->b->before))
-		return false;
-#pragma clang loop unroll(disable)
-	for (__u64 i = 0; i < sizeof(v8_calls) / sizeof(v8_calls[0]); i++)
-		none &= is_set((w->b->before ^ v8_calls[i][0]) & v8_calls[i][1]);
-	return !none;
+	return ep_read_word(addr - 8, &w->s->before) && ep_is_call(&w->s->before);
 }
 
 #endif

@@ -6,17 +6,11 @@
 #ifndef V8_SCRATCH_BPF_H
 #define V8_SCRATCH_BPF_H
 
-#include <ebpf-profiler/bpf/unwinder.h>
-
+#include "plugins/shared/bpf/seen.bpf.h"
+#include "plugins/shared/bpf/shapes.bpf.h"
+#include "plugins/shared/bpf/window.bpf.h"
 #include "plugins/v8/v8_shared.h"
 
-/*
- * What was written is read anew behind it: a compiler that knows it makes a copy of what follows for
- * each way that leads there, and a verifier walks all of them.
- */
-#define V8_MEET() __asm__ volatile("" ::: "memory")
-
-/* DWARF numbers, and what V8 has there: codegen/x64/register-x64.h, 8: x64/assembler-x64.h. */
 enum v8_reg {
 	V8_REG_RCX = 2,	 /* the number of arguments, where a frame is left: 16 and up */
 	V8_REG_RBX = 3,
@@ -72,7 +66,6 @@ struct v8_frame_at {
 	__u64 is_new; /* in no mapping that is known: V8 has made it, or a library was loaded, just now */
 	__u64 how;   /* enum v8_how */
 	__u64 what;  /* enum v8_what */
-	__u64 error; /* why the stack ends here, 0: it does not */
 	__u64 pc, sp, fp; /* the caller's */
 	__u64 type;	  /* enum v8_type */
 	__u64 is_function; /* its word below rbp is a context, and no type: it is named by */
@@ -86,97 +79,53 @@ struct v8_near {
 	__u64 start, bytes;
 };
 
+#define V8_WINDOW     64 /* words of the stack that are read at once */
+#define V8_SLOTS_BACK 8	 /* words of a frame below its rbp that are looked at */
+#define V8_SLOTS      10
+
 struct v8_scratch {
-	__u64 sequence;
+	EP_ENTER_SCRATCH; /* `gave_back`: where a builtin was interrupted that has rows */
 	__u64 blob;	      /* where the blob begins whose row is in near[V8_IN_BLOB] */
 	__u64 blob_va, executable; /* of that row */
-	__u64 window, window_bytes, window_at;
 	__u64 last;	    /* what the frame that was pushed last is: enum v8_last */
 	__u64 last_type;    /* of that: enum v8_type */
 	__u64 function_at;  /* place of the header of the function's, in words */
 	__u64 near_leaf;    /* the frame before was interrupted */
 	__u64 passed_entry, exit_fp; /* of the last JSEntry: rbp of the exit frame before it */
 	__u64 seen;	    /* a frame of V8's was walked in this sample */
-	__u64 gave_back; /* where a builtin was interrupted that was left to the native unwinder */
 	__u64 says, type_byte; /* of the code around the pc that was interrupted: leaf.bpf.h */
-	__u64 has_stepped; /* since it was entered */
-	__u64 goes_on;	   /* this run is the one before, continued */
-	__u64 guessed;	   /* V8_COUNT_GUESSED */
 	struct v8_near near[V8_WHERES];
 	struct v8_frame_at at;
-};
-EP_SCRATCH(struct v8_scratch)
-
-#define V8_WINDOW	64 /* words of the stack that are read at once */
-#define V8_SLOTS_BACK	8  /* words of a frame below its rbp that are looked at */
-#define V8_SLOTS	10
-#define V8_CODE_BYTES	64 /* around a pc */
-#define V8_CODE_BACK	32
-
-/* What was read: not zeroed for each sample. */
-struct v8_buffers {
-	__u64 window[V8_WINDOW]; /* of the stack */
-	__u8 code[V8_CODE_BYTES + 24];
+	/* What was read: not zeroed for each sample. */
+	EP_WINDOW(V8_WINDOW) stack;
+	struct ep_code_bytes code; /* around the pc that was interrupted */
 	__u64 cookie[V8_COOKIE_WORDS];
 	__u64 pair[2]; /* saved fp, return address */
-	__u64 value, shared, before;
+	__u64 shared, before;
 	__u16 vm_state;
 };
+EP_SCRATCH_UP_TO(struct v8_scratch, stack)
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct v8_buffers);
-} v8_bytes SEC(".maps");
-
-/* All that a step needs. */
 struct v8_walk {
-	struct ep_record *rec;
-	const __u8 *chunk; /* the process's rows and ranges are in it */
-	const struct v8_state *state;
-	struct v8_scratch *s;
-	struct v8_buffers *b;
+	EP_ENTER_WALK(struct v8_state, struct v8_scratch);
 };
-
-static __always_inline bool read_word(__u64 addr, __u64 *value)
-{
-	return bpf_probe_read_user(value, sizeof(*value), (void *)addr) == 0;
-}
-
-static __always_inline __u64 get_sp(const struct v8_walk *w)
-{
-	return w->rec->walk.regs[EP_REG_SP];
-}
-
-static __always_inline __u64 get_fp(const struct v8_walk *w)
-{
-	return w->rec->walk.regs[EP_REG_FP];
-}
-
-static __always_inline bool is_known(const struct v8_walk *w, __u32 reg)
-{
-	return w->rec->walk.known_regs >> (reg & 31) & 1;
-}
-
-/* 1 where it is not 0: without a branch, of which a verifier walks both ways. */
-static __always_inline __u64 is_set(__u64 value)
-{
-	__u64 minus = -value;
-
-	EP_OPAQUE(minus); /* or it becomes a branch */
-	return (value | minus) >> 63;
-}
+/* Frames that may not be there, or not whole: what was interrupted and, where that is a builtin, what called it. */
+#define EP_WALK		 struct v8_walk
+#define EP_ENTER_LEAVES	 2
+#define EP_ENTER_FRAMES	 96
+#define EP_ENTER_COUNTER V8_COUNT_GUESSED
+#define EP_ENTER_RESUMED V8_COUNT_RESUMED
+#include "plugins/shared/bpf/enter.bpf.h"
 
 static __always_inline void fail(const struct v8_walk *w, __u32 error)
 {
-	w->s->at.error = error;
+	w->s->error = error;
 }
 
 /* No frame of V8's: where it was entered it may be another's code, else the stack ends. */
 static __always_inline void fail_frame(const struct v8_walk *w, __u32 error)
 {
-	w->s->at.error = ep_self.first_error + error;
+	w->s->error = ep_self.first_error + error;
 	w->s->at.how = V8_HOW_FOREIGN;
 }
 
@@ -185,65 +134,19 @@ static __always_inline bool is_tagged(__u64 word)
 	return (word & 3) == 1 && word >> 16;
 }
 
-/* --- the stack, through a window: 512 bytes cost as much to read as one and a half of 16 ---------- */
-
-/* As much as can be read: the window, or what is wanted alone, as at the end of a stack. */
-static __always_inline bool move_window(const struct v8_walk *w, __u64 addr)
-{
-	w->s->window = addr;
-	w->s->window_bytes = sizeof(w->b->window);
-	if (!bpf_probe_read_user(w->b->window, sizeof(w->b->window), (void *)addr))
-		return true;
-	w->s->window_bytes = V8_SLOTS * 8;
-	if (!bpf_probe_read_user(w->b->window, V8_SLOTS * 8, (void *)addr))
-		return true;
-	w->s->window_bytes = 0;
-	return false;
-}
-
 /* Brings the words of the frame at fp into the window; get_slot says what they are. */
 static __always_inline bool see_frame(const struct v8_walk *w, __u64 fp)
 {
-	__u64 addr = fp - V8_SLOTS_BACK * 8, off = addr - w->s->window;
-	__u64 missing = (off & 7) | (off | (w->s->window_bytes - V8_SLOTS * 8 - off)) >> 63;
-
-	EP_OPAQUE(missing); /* one branch for a verifier to walk */
-	if (missing && !move_window(w, addr))
-		return false;
-	V8_MEET();
-	w->s->window_at = (addr - w->s->window) >> 3;
-	return true;
+	return EP_WINDOW_SEE(&w->s->stack, w->s->sequence, fp - V8_SLOTS_BACK * 8, V8_SLOTS * 8);
 }
 
 /* A word of the frame that was seen last, counted from its fp. */
 static __always_inline __u64 get_slot(const struct v8_walk *w, __s64 slot)
 {
-	return w->b->window[(w->s->window_at + V8_SLOTS_BACK + slot) & (V8_WINDOW - 1)];
+	return EP_WINDOW_WORD(&w->s->stack, V8_SLOTS_BACK + slot);
 }
 
 /* --- code ------------------------------------------------------------------------------------------ */
-
-static __always_inline const void *get_entry(const struct v8_walk *w, __u64 index)
-{
-	__u64 word = (EP_REF_WORD(w->rec->walk.rows) + index * EP_ENTRY_WORDS) &
-		     (EP_CHUNK_WORDS - EP_ENTRY_WORDS);
-
-	return w->chunk + word * 4;
-}
-
-/* As ep_find_entry, in numbers of 64 bits: of halves a verifier takes the same for different things. */
-static __always_inline const void *find_entry(const struct v8_walk *w, __u64 lo, __u64 len, __u64 addr)
-{
-	for (__u64 i = 0; i < EP_ENTRY_STEPS; i++) {
-		__u64 half = len >> 1;
-		__u64 below = (*(const __u64 *)get_entry(w, lo + half) - addr - 1) >> 63;
-
-		EP_OPAQUE(below);
-		lo += half & -below;
-		len -= half;
-	}
-	return get_entry(w, lo);
-}
 
 /* Whose a row is: ours by a range of ours, anybody's, a file's, or not known yet. */
 static __always_inline __u64 whose(const struct ep_row *row)
@@ -267,7 +170,7 @@ static __always_inline void note_blob(const struct v8_walk *w, const struct ep_r
 
 static __always_inline __u64 look_up(const struct v8_walk *w, __u64 addr)
 {
-	const struct ep_row *row = find_entry(w, 0, w->rec->walk.n_rows, addr);
+	const struct ep_row *row = ep_find_entry(w->chunk, w->rec->walk.rows, 0, w->rec->walk.n_rows, addr);
 	__u64 bytes = row->end - row->start, where;
 
 	if (addr - row->start >= bytes)

@@ -9,9 +9,6 @@
 
 #include "plugins/v8/bpf/scratch.bpf.h"
 
-/* With fewer tail calls left native frames are skipped, where it is known what is behind them. */
-#define V8_KEEP_CALLS 6
-
 #define V8_THREADS 1024
 struct v8_thread {
 	__u64 start_ns, id; /* of the program; tid and image */
@@ -27,9 +24,8 @@ struct {
 
 static __always_inline struct v8_thread *get_thread(const struct v8_walk *w)
 {
-	__u32 index = w->rec->sample.tid & (V8_THREADS - 1);
-
-	return bpf_map_lookup_elem(&v8_threads, &index);
+	w->s->key = w->rec->sample.tid & (V8_THREADS - 1);
+	return bpf_map_lookup_elem(&v8_threads, &w->s->key);
 }
 
 static __always_inline __u64 get_thread_id(const struct v8_walk *w)
@@ -42,7 +38,7 @@ static __always_inline void note_isolate(const struct v8_walk *w)
 {
 	struct v8_thread *thread;
 
-	if (!w->state->root_off || !is_known(w, V8_REG_ROOT))
+	if (!w->state->root_off || !ep_enter_knows(w, V8_REG_ROOT))
 		return;
 	thread = get_thread(w);
 	if (!thread)
@@ -52,38 +48,19 @@ static __always_inline void note_isolate(const struct v8_walk *w)
 	thread->isolate = w->rec->walk.regs[V8_REG_ROOT] - w->state->root_off;
 }
 
-/* As ep_read_tls, by way of memory: see v8_frame_at. */
-static __always_inline bool read_isolate(const struct v8_walk *w)
-{
-	const struct ep_tls *tls = &w->state->isolate_tls;
-	__u64 *at = &w->b->value;
-
-	if (!tls->steps ||
-	    bpf_probe_read_kernel(at, sizeof(*at),
-				  (void *)(bpf_get_current_task() + ep_self.task_tls_off)))
-		return false;
-	for (__u64 i = 0; i < EP_TLS_MAX_STEPS; i++) {
-		if (i >= tls->steps)
-			break;
-		if (!read_word(*at + (__s64)tls->off[i], at))
-			return false;
-	}
-	return true;
-}
-
-/* Into b->value; 0: not known. */
+/* Into value; 0: not known. */
 static __always_inline void find_isolate(const struct v8_walk *w)
 {
 	const struct v8_thread *thread;
 
-	if (read_isolate(w))
+	if (ep_enter_read_tls(w, &w->state->isolate_tls))
 		return;
-	V8_MEET();
-	w->b->value = w->rec->sample.tid == w->rec->sample.pid ? w->state->isolate : 0;
+	EP_MEET();
+	w->s->value = w->rec->sample.tid == w->rec->sample.pid ? w->state->isolate : 0;
 	thread = get_thread(w);
 	if (thread && thread->start_ns == w->rec->sample.start_ns &&
 	    thread->id == get_thread_id(w))
-		w->b->value = thread->isolate;
+		w->s->value = thread->isolate;
 }
 
 /* A frame has called C++: is it the collector that runs? The Isolate says that this is its last such frame. */
@@ -94,35 +71,29 @@ static __always_inline bool is_collecting(const struct v8_walk *w)
 	if (!w->state->c_entry_fp || !w->state->vm_state)
 		return false;
 	find_isolate(w);
-	V8_MEET();
-	isolate = w->b->value;
-	return isolate && !read_word(isolate + w->state->c_entry_fp, &w->b->value) == 0 &&
-	       w->b->value == get_fp(w) &&
-	       !bpf_probe_read_user(&w->b->vm_state, sizeof(w->b->vm_state),
+	EP_MEET();
+	isolate = w->s->value;
+	return isolate && !ep_read_word(isolate + w->state->c_entry_fp, &w->s->value) == 0 &&
+	       w->s->value == ep_enter_fp(w) &&
+	       !bpf_probe_read_user(&w->s->vm_state, sizeof(w->s->vm_state),
 				    (void *)(isolate + w->state->vm_state)) &&
-	       w->b->vm_state == w->state->gc_state;
+	       w->s->vm_state == w->state->gc_state;
 }
 
-/*
- * Of an exit frame: its rsp at the call, and what that returns to, into pair. False: none, or unreadable. What
- * is in at stays.
- */
+/* Into exit: rsp of an exit frame at its call, and what that returns to. False: none, or unreadable. */
 static __always_inline bool read_exit(const struct v8_walk *w, __u64 fp)
 {
-	__u64 *sp = &w->b->pair[0];
+	__u64 *sp = &w->s->exit.sp;
 
-	return fp && !(fp & 7) && read_word(fp + V8_EXIT_SP * 8, sp) && *sp - 1 < fp &&
-	       read_word(*sp - 8, &w->b->pair[1]);
+	w->s->exit.fp = fp;
+	return fp && !(fp & 7) && ep_read_word(fp + V8_EXIT_SP * 8, sp) && *sp - 1 < fp &&
+	       ep_read_word(*sp - 8, &w->s->exit.pc);
 }
 
-/* C++ has called JavaScript, and hardly a tail call is left: the rest of JavaScript is worth more. */
+/* C++ has called JavaScript: the rest of that is worth more. */
 static __always_inline bool skip_native(const struct v8_walk *w)
 {
-	__u64 fp = w->s->exit_fp;
-
-	if (ep_calls_left(w->rec) >= V8_KEEP_CALLS || !read_exit(w, fp))
-		return false;
-	return ep_skip_to(w->rec, EP_ERROR_TAIL_CALLS, w->b->pair[1], w->b->pair[0], fp);
+	return ep_enter_may_skip(w) && read_exit(w, w->s->exit_fp) && ep_enter_skip(w);
 }
 
 static __always_inline __u64 find_exit(const struct v8_walk *w)
@@ -132,21 +103,16 @@ static __always_inline __u64 find_exit(const struct v8_walk *w)
 	if (!w->state->c_entry_fp)
 		return 0;
 	find_isolate(w);
-	V8_MEET();
-	if (!w->b->value || !read_word(w->b->value + w->state->c_entry_fp, &w->b->value))
+	EP_MEET();
+	if (!w->s->value || !ep_read_word(w->s->value + w->state->c_entry_fp, &w->s->value))
 		return 0;
-	return w->b->value;
+	return w->s->value;
 }
 
-/* Native code has no rules: on at the frame that called it, or that called what called it. */
-static __always_inline void resume(void *ctx, const struct v8_walk *w)
+/* The frame that called native code, or that called what called it. */
+static __always_inline bool ep_enter_find_exit(const struct v8_walk *w)
 {
-	__u64 fp = find_exit(w);
-
-	if (!read_exit(w, fp))
-		return;
-	ep_count(V8_COUNT_RESUMED);
-	ep_resume(ctx, w->rec, w->b->pair[1], w->b->pair[0], fp);
+	return read_exit(w, find_exit(w));
 }
 
 #endif

@@ -240,50 +240,38 @@ static uint32_t count_rows(const struct v8_reader *reader, const struct relocati
 	return named;
 }
 
-/* All rows around one. 0, -ENODATA: fewer than V8 can have, -ENOMEM. */
-static int read_rows(const struct v8_reader *reader, const struct relocations *relocations, uint64_t va,
-		     struct rows *rows)
+static int read_table(const struct v8_reader *reader, const struct relocations *relocations, uint64_t va, uint64_t n,
+		      struct v8_metadata_table *ret)
 {
-	uint32_t before = count_rows(reader, relocations, va, -ROW_BYTES);
-	uint32_t n = before + 1 + count_rows(reader, relocations, va, ROW_BYTES);
+	struct rows rows;
 	struct row row;
-
-	if (n < MIN_ROWS || n > V8_MAX_BUILTINS)
-		return -ENODATA;
-	va -= (uint64_t)before * ROW_BYTES;
-	for (uint32_t i = 0; i < n; i++) {
-		int r = read_row(reader, relocations, va + (uint64_t)i * ROW_BYTES, &row);
-
-		r = r < 0 ? r : add_row(rows, &row);
-		if (r)
-			return r;
-	}
-	return 0;
-}
-
-static int take_table(struct rows *rows, struct v8_metadata_table *ret)
-{
-	ret->n = (uint32_t)rows->rows.len;
-	ret->rows = rows->rows.data;
-	ret->names = rows->names.data;
-	*rows = (struct rows){ 0 };
-	return 0;
-}
-
-static int try_table(const struct v8_reader *reader, const struct relocations *relocations, uint64_t va,
-		     struct v8_metadata_table *ret)
-{
-	struct rows rows = { 0 };
-	int r;
+	int r = 0;
 
 	ep_vec_init(&rows.rows, sizeof(struct v8_metadata), V8_MAX_BUILTINS);
 	ep_vec_init(&rows.names, 1, (size_t)V8_MAX_BUILTINS * MAX_NAME);
-	r = read_rows(reader, relocations, va, &rows);
-	if (!r)
-		r = take_table(&rows, ret);
-	ep_vec_fini(&rows.rows);
-	ep_vec_fini(&rows.names);
-	return r;
+	for (uint64_t i = 0; i < n && !r; i++) {
+		r = read_row(reader, relocations, va + i * ROW_BYTES, &row);
+		r = r < 0 ? r : add_row(&rows, &row);
+	}
+	if (r) {
+		ep_vec_fini(&rows.rows);
+		ep_vec_fini(&rows.names);
+		return r;
+	}
+	*ret = (struct v8_metadata_table){ .rows = rows.rows.data, .names = rows.names.data, .n = (uint32_t)n };
+	return 0;
+}
+
+/* All rows around one. 0, -ENODATA: fewer than V8 can have, -ENOMEM. */
+static int try_table(const struct v8_reader *reader, const struct relocations *relocations, uint64_t va,
+		     struct v8_metadata_table *ret)
+{
+	uint32_t before = count_rows(reader, relocations, va, -ROW_BYTES);
+	uint32_t n = before + 1 + count_rows(reader, relocations, va, ROW_BYTES);
+
+	if (n < MIN_ROWS || n > V8_MAX_BUILTINS)
+		return -ENODATA;
+	return read_table(reader, relocations, va - (uint64_t)before * ROW_BYTES, n, ret);
 }
 
 static int try_relocated(const struct v8_reader *reader, uint64_t rela_va, struct v8_metadata_table *ret)
@@ -338,28 +326,14 @@ static const char *const symbols[] = {
 };
 
 /* The symbol gives its size as well: no row of what lies around it. 0, -ENODATA, -ENOMEM. */
-static int read_named(const struct v8_reader *reader, const struct ep_symbol *symbol,
-		      struct v8_metadata_table *ret)
+static int read_named(const struct v8_reader *reader, const struct ep_symbol *symbol, struct v8_metadata_table *ret)
 {
 	static const struct relocations none = { 0 };
-	struct rows rows = { 0 };
-	struct row row;
-	int r = 0;
 
 	if (symbol->bytes % ROW_BYTES || symbol->bytes > (uint64_t)V8_MAX_BUILTINS * ROW_BYTES ||
 	    symbol->bytes < MIN_ROWS * ROW_BYTES)
 		return -ENODATA;
-	ep_vec_init(&rows.rows, sizeof(struct v8_metadata), V8_MAX_BUILTINS);
-	ep_vec_init(&rows.names, 1, (size_t)V8_MAX_BUILTINS * MAX_NAME);
-	for (uint64_t at = 0; at < symbol->bytes && !r; at += ROW_BYTES) {
-		r = read_row(reader, &none, symbol->va + at, &row);
-		r = r < 0 ? r : add_row(&rows, &row);
-	}
-	if (!r)
-		r = take_table(&rows, ret);
-	ep_vec_fini(&rows.rows);
-	ep_vec_fini(&rows.names);
-	return r;
+	return read_table(reader, &none, symbol->va, symbol->bytes / ROW_BYTES, ret);
 }
 
 int v8_metadata_read(const struct v8_reader *reader, struct v8_metadata_table *ret)

@@ -29,11 +29,11 @@ static int run(struct v8_flow *flow, const struct v8_builtin *builtin, const uin
 	bool in_frame = is_in_frame(builtin->name);
 	int r = v8_flow_run(flow, builtin->va, code, builtin->bytes, in_frame);
 
-	if (!r && !in_frame && v8_flow_left_frame(flow)) {
+	if (!r && !in_frame && flow->left_frame) {
 		in_frame = true;
 		r = v8_flow_run(flow, builtin->va, code, builtin->bytes, true);
 	}
-	*ret_makes_frame = !r && !in_frame && v8_flow_keeps_frame(flow);
+	*ret_makes_frame = !r && !in_frame && flow->keeps_frame;
 	return r;
 }
 
@@ -69,23 +69,30 @@ static int add_row(struct making *making, uint64_t va, unsigned int bytes, const
 	return ep_vec_append(rows, &row, 1);
 }
 
-static int add_rows(struct making *making, const struct v8_flow *flow, const struct v8_builtin *builtin)
+static int add_rows(struct making *making, const struct v8_flow *flow, const struct v8_builtin *builtin,
+		    const uint8_t *code)
 {
-	for (size_t at = 0; at < builtin->bytes;) {
-		struct v8_flow_rule rule;
-		unsigned int bytes = v8_flow_at(flow, at, &rule);
-		size_t fill = bytes ? 0 : v8_flow_fill(flow, at);
+	const struct x86_node *last = NULL;
+	struct v8_flow_rule rule;
 
-		if (bytes) {
-			int r = add_row(making, builtin->va + at, bytes, &rule);
+	for (size_t at = 0, bytes; at < builtin->bytes; at += bytes) {
+		const struct x86_node *node = x86_flow_at(&flow->flow, at);
+		int r;
 
-			if (r)
-				return r;
-		} else if (!fill) {
-			making->touches = false;
-			fill = 1;
+		if (!node) {
+			bytes = x86_fill(code + at, builtin->bytes - at);
+			making->touches &= bytes != 0;
+			bytes += !bytes;
+			continue;
 		}
-		at += bytes + fill;
+		bytes = node->insn.bytes;
+		/* Most instructions leave all as it was before them. */
+		if (!last || memcmp(&node->state, &last->state, sizeof(node->state)))
+			rule = v8_flow_rule(flow, &node->state);
+		last = node;
+		r = add_row(making, builtin->va + at, node->insn.bytes, &rule);
+		if (r)
+			return r;
 	}
 	return 0;
 }
@@ -113,11 +120,9 @@ static int make_rows(const struct v8_builtins *builtins, const uint8_t *code, st
 {
 	uint64_t exits[MAX_EXITS], va = v8_builtins_va(builtins);
 	struct making making = { .rows = rows };
-	struct v8_flow *flow = v8_flow_new();
-	int r = flow ? 0 : -ENOMEM;
+	struct v8_flow flow = { .exits = exits, .n_exits = find_exits(builtins, exits) };
+	int r = 0;
 
-	if (!r)
-		v8_flow_set_exits(flow, exits, find_exits(builtins, exits));
 	for (size_t i = 0; i < v8_builtins_count(builtins) && !r; i++) {
 		const struct v8_builtin *builtin = v8_builtins_get(builtins, i);
 
@@ -125,11 +130,11 @@ static int make_rows(const struct v8_builtins *builtins, const uint8_t *code, st
 			making.touches = false;
 			continue;
 		}
-		r = run(flow, builtin, code + (builtin->va - va), &making.makes_frame);
+		r = run(&flow, builtin, code + (builtin->va - va), &making.makes_frame);
 		if (!r)
-			r = add_rows(&making, flow, builtin);
+			r = add_rows(&making, &flow, builtin, code + (builtin->va - va));
 	}
-	v8_flow_free(flow);
+	x86_flow_fini(&flow.flow);
 	return r == -E2BIG ? 0 : r;
 }
 

@@ -43,7 +43,7 @@ struct links {
  * looked at again, does.
  */
 struct class_item {
-	struct v8_item item; /* key: the scope, the script's id and where the class begins */
+	struct names_item item; /* key: the scope, the script's id and where the class begins */
 	uint64_t constructor, cookie;
 	char name[];
 };
@@ -216,11 +216,6 @@ static int read_range(struct v8_heap *heap, const struct parts *parts, int32_t *
 
 /* ---- the class ---- */
 
-static void free_class(struct v8_item *item)
-{
-	free(item);
-}
-
 /*
  * The functions of one class, its constructor among them, have the same outer scope, one of a class, which
  * has no name itself (7.x on; read in memory of 8.4, 11.3, 14.6). V8 leaves out scopes that have nothing in them:
@@ -351,13 +346,13 @@ static int put_class(struct v8_context *context, const uint64_t key[2], uint64_t
 	item = calloc(1, bytes);
 	if (!item)
 		return -ENOMEM;
-	item->item = (struct v8_item){.kind = V8_ITEM_CLASS, .key = {key[0], key[1]}, .bytes = bytes,
-				      .free = free_class};
+	item->item = (struct names_item){.kind = V8_ITEM_CLASS, .key = {key[0], key[1]},
+					 .bytes = (uint32_t)bytes};
 	item->constructor = constructor;
 	item->cookie = cookie;
 	memcpy(item->name, name, strlen(name));
-	v8_cache_put(context->cache, &item->item);
-	v8_item_unref(&item->item);
+	names_cache_put(context->cache, &item->item);
+	names_item_unref(&item->item);
 	return 0;
 }
 
@@ -365,7 +360,7 @@ static int put_class(struct v8_context *context, const uint64_t key[2], uint64_t
 static int find_class(struct v8_context *context, const uint64_t key[2], char buf[CLASS_BYTES])
 {
 	struct class_item *item =
-		(struct class_item *)v8_cache_find(context->cache, V8_ITEM_CLASS, key[0], key[1]);
+		names_cache_find(context->cache, V8_ITEM_CLASS, key[0], key[1], 0);
 	struct parts parts = {0};
 	uint64_t cookie = 0;
 	bool is = false;
@@ -379,7 +374,7 @@ static int find_class(struct v8_context *context, const uint64_t key[2], char bu
 		r = read_cookie(context, parts.object, false, &cookie);
 	if (r == 0 && is && cookie == item->cookie)
 		snprintf(buf, CLASS_BYTES, "%s", item->name);
-	v8_item_unref(&item->item);
+	names_item_unref(&item->item);
 	return r == -EBADMSG || r == -EFAULT ? 0 : r;
 }
 
@@ -473,12 +468,12 @@ static int compose(struct v8_context *context, struct parts *parts, char *buf, s
 	return 0;
 }
 
-static void free_function(struct v8_item *item)
+static void free_function(struct names_item *item)
 {
 	struct v8_function *function = EP_CONTAINER(item, struct v8_function, item);
 
 	if (function->script)
-		v8_item_unref(&function->script->item);
+		names_item_unref(&function->script->item);
 	free(function);
 }
 
@@ -505,10 +500,10 @@ static int make(struct v8_context *context, struct parts *parts, uint64_t cookie
 	function = calloc(1, bytes);
 	if (!function)
 		return -ENOMEM;
-	function->item = (struct v8_item){.kind = V8_ITEM_FUNCTION, .bytes = bytes,
-					  .key = {parts->object - V8_TAG,
-						  v8_function_key(context, cookie)},
-					  .free = free_function};
+	function->item = (struct names_item){.kind = V8_ITEM_FUNCTION, .bytes = bytes,
+					     .key = {parts->object - V8_TAG,
+						     v8_function_key(context, cookie)},
+					     .free = free_function};
 	function->script = ep_take(parts->script);
 	function->start = start;
 	function->end = end;
@@ -557,14 +552,14 @@ static int read_function(struct v8_context *context, uint64_t object, uint64_t c
 	if (r == 0)
 		r = make(context, &parts, cookie, &function);
 	if (parts.script)
-		v8_item_unref(&parts.script->item);
+		names_item_unref(&parts.script->item);
 	if (r < 0)
 		return r;
-	v8_cache_put(context->cache, &function->item);
+	names_cache_put(context->cache, &function->item);
 	r = check_again(context, object, cookie, links);
 	if (r < 0) {
-		v8_cache_remove(&function->item);
-		v8_item_unref(&function->item);
+		names_cache_remove(&function->item);
+		names_item_unref(&function->item);
 		return r;
 	}
 	*ret = function;
@@ -596,15 +591,15 @@ int v8_function_get(struct v8_context *context, uint64_t function_info, const ui
 		r = v8_script_get(&context->heap, context->cache, object, &script);
 	if (r < 0)
 		return r;
-	function = (struct v8_function *)v8_cache_find(context->cache, V8_ITEM_FUNCTION,
-						       object - V8_TAG, v8_function_key(context, found));
+	function = names_cache_find(context->cache, V8_ITEM_FUNCTION, object - V8_TAG,
+				    v8_function_key(context, found), 0);
 	if (function && is_same(function, script)) {
 		if (script)
-			v8_item_unref(&script->item);
+			names_item_unref(&script->item);
 		*ret = function;
 		return 0;
 	}
 	if (function)
-		v8_item_unref(&function->item);
+		names_item_unref(&function->item);
 	return read_function(context, object, found, &links, script, ret);
 }

@@ -12,14 +12,14 @@
 /* What all that reads functions works with. */
 struct v8_context {
 	struct v8_heap heap;
-	struct v8_cache *cache;
+	struct names_cache *cache;
 	uint64_t cookie_masks[V8_COOKIE_WORDS];
 	uint32_t cookie_at;
 	bool is_unique; /* the cookie is a number that no other function has */
 };
 
 struct v8_function {
-	struct v8_item item;	  /* key: the SharedFunctionInfo without its tag; see v8_function_key */
+	struct names_item item;	  /* key: the SharedFunctionInfo, untagged; see v8_function_key */
 	struct v8_script *script; /* NULL: none */
 	uint32_t start_line;	  /* 0: unknown */
 	int32_t start, end;	  /* -1: unknown */

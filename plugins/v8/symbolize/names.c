@@ -36,7 +36,7 @@ struct part {
 
 /* What is known of a frame; key: its words, aux and flags, mixed. */
 struct frame {
-	struct v8_item item;
+	struct names_item item;
 	uint32_t n;
 	char *text; /* behind the parts; NULL: none */
 	struct part parts[];
@@ -52,6 +52,12 @@ struct sink {
 	struct ep_names *to;
 };
 
+const struct names_budget v8_names_budget = {
+	.classes = {[V8_CLASS_FRAMES] = V8_NAMES_MAX_BYTES / 8,
+		    [V8_CLASS_OTHERS] = V8_NAMES_MAX_BYTES - V8_NAMES_MAX_BYTES / 8},
+	.oversized = V8_NAMES_MAX_LARGE,
+};
+
 int v8_names_new(const struct v8_memory *memory, const struct v8_layout *layout,
 		 const struct v8_state *state, struct v8_names **ret)
 {
@@ -63,7 +69,7 @@ int v8_names_new(const struct v8_memory *memory, const struct v8_layout *layout,
 	names->layout = *layout;
 	r = v8_heap_init(&names->context.heap, memory, &names->layout);
 	if (r == 0)
-		r = v8_cache_new(V8_NAMES_MAX_BYTES, V8_NAMES_MAX_LARGE, &names->context.cache);
+		r = names_cache_new(&v8_names_budget, &names->context.cache);
 	if (r < 0) {
 		v8_names_free(names);
 		return r;
@@ -87,7 +93,7 @@ void v8_names_free(struct v8_names *names)
 {
 	if (!names)
 		return;
-	v8_cache_free(names->context.cache);
+	names_cache_free(names->context.cache);
 	v8_heap_fini(&names->context.heap);
 	free(names);
 }
@@ -95,7 +101,7 @@ void v8_names_free(struct v8_names *names)
 size_t v8_names_bytes(const struct v8_names *names)
 {
 	return sizeof(*names) + V8_HEAP_PAGES * sizeof(struct v8_page) +
-	       v8_cache_bytes(names->context.cache);
+	       names_cache_bytes(names->context.cache);
 }
 
 /* A read that found nothing there, or something else, is a frame that is gone. */
@@ -124,12 +130,12 @@ static void hash_frame(const struct ep_raw_frame *frame, uint64_t key[2])
 	key[1] = b;
 }
 
-static void free_frame(struct v8_item *item)
+static void free_frame(struct names_item *item)
 {
 	struct frame *frame = EP_CONTAINER(item, struct frame, item);
 
 	for (uint32_t i = 0; i < frame->n; i++)
-		v8_item_unref(&frame->parts[i].function->item);
+		names_item_unref(&frame->parts[i].function->item);
 	free(frame);
 }
 
@@ -142,12 +148,13 @@ static int keep(struct v8_names *names, const uint64_t key[2], const struct part
 
 	if (!frame) {
 		for (uint32_t i = 0; i < parts->n; i++)
-			v8_item_unref(&parts->at[i].function->item);
+			names_item_unref(&parts->at[i].function->item);
 		return -ENOMEM;
 	}
-	frame->item = (struct v8_item){.kind = V8_ITEM_FRAME, .key = {key[0], key[1]},
-				       .bytes = sizeof(*frame) + parts_bytes + text_bytes,
-				       .free = free_frame};
+	frame->item = (struct names_item){.kind = V8_ITEM_FRAME, .class = V8_CLASS_FRAMES,
+					  .key = {key[0], key[1]},
+					  .bytes = sizeof(*frame) + parts_bytes + text_bytes,
+					  .free = free_frame};
 	frame->n = parts->n;
 	if (parts_bytes)
 		memcpy(frame->parts, parts->at, parts_bytes);
@@ -155,7 +162,7 @@ static int keep(struct v8_names *names, const uint64_t key[2], const struct part
 		frame->text = (char *)frame->parts + parts_bytes;
 		memcpy(frame->text, text, text_bytes);
 	}
-	v8_cache_put(names->context.cache, &frame->item);
+	names_cache_put(names->context.cache, &frame->item);
 	*ret = frame;
 	return 0;
 }
@@ -309,7 +316,7 @@ static int read_calls(struct v8_names *names, const struct ep_raw_frame *frame,
 		return 0;
 	}
 	while (parts->n > 0)
-		v8_item_unref(&parts->at[--parts->n].function->item);
+		names_item_unref(&parts->at[--parts->n].function->item);
 	return r;
 }
 
@@ -454,14 +461,13 @@ static int add_known(struct v8_names *names, const struct ep_raw_frame *raw, int
 
 	if (!is_function(raw) || (r != -ESRCH && !names->context.is_unique))
 		return r;
-	part.function = (struct v8_function *)v8_cache_find(names->context.cache, V8_ITEM_FUNCTION,
-							    raw->words[0],
-							    v8_function_key(&names->context, raw->words[1]));
+	part.function = names_cache_find(names->context.cache, V8_ITEM_FUNCTION, raw->words[0],
+					 v8_function_key(&names->context, raw->words[1]), 0);
 	if (!part.function)
 		return r;
 	part.is_start = part.function->script != NULL;
 	r = add_part(sink, &part);
-	v8_item_unref(&part.function->item);
+	names_item_unref(&part.function->item);
 	return r;
 }
 
@@ -479,7 +485,7 @@ int v8_names_of(struct v8_names *names, const struct ep_raw_frame *raw,
 		is_function(raw) ? (uint16_t)(raw->words[2] >> V8_THREAD_SHIFT) : 0;
 	hash_frame(raw, key);
 	if (is_kept)
-		frame = (struct frame *)v8_cache_find(names->context.cache, V8_ITEM_FRAME, key[0], key[1]);
+		frame = names_cache_find(names->context.cache, V8_ITEM_FRAME, key[0], key[1], 0);
 	if (!frame)
 		r = read_frame(names, raw, key, &frame);
 	if (r == -ESRCH || r == -EFAULT)
@@ -487,8 +493,8 @@ int v8_names_of(struct v8_names *names, const struct ep_raw_frame *raw,
 	if (r < 0)
 		return gone(r);
 	if (!is_kept)
-		v8_cache_remove(&frame->item);
+		names_cache_remove(&frame->item);
 	r = add_frame(&sink, frame);
-	v8_item_unref(&frame->item);
+	names_item_unref(&frame->item);
 	return r;
 }

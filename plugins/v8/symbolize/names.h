@@ -18,6 +18,7 @@
 #define V8_NAMES_H
 
 #include "ebpf-profiler/unwinder.h"
+#include "plugins/shared/names/cache.h"
 #include "plugins/v8/layout.h"
 #include "plugins/v8/v8_shared.h"
 
@@ -26,6 +27,8 @@ struct v8_names; /* of one process: caches, bounded */
 /* Of what is kept, without the tables to find it; and of what is large. Some hundred Nodes may run on a machine. */
 #define V8_NAMES_MAX_BYTES (1u << 20)
 #define V8_NAMES_MAX_LARGE (2u << 20)
+
+extern const struct names_budget v8_names_budget;
 
 /*
  * The layout stays the caller's; state: as BPF was told, of which the cookie's place is copied. 0, -ENOMEM.

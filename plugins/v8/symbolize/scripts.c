@@ -13,7 +13,7 @@
 #define MAX_SOURCE (64u << 20) /* bytes; what is longer has no lines */
 
 struct lines_item {
-	struct v8_item item; /* key: as the script's */
+	struct names_item item; /* key: as the script's */
 	uint32_t units;	     /* of the source that it was made from */
 	bool is_too_large;   /* there are none, and it is not tried again */
 	struct v8_lines lines;
@@ -121,11 +121,6 @@ static int read_file(struct v8_heap *heap, uint64_t object, char file[V8_FILE_BY
 
 /* ---- the script ---- */
 
-static void free_script(struct v8_item *item)
-{
-	free(item);
-}
-
 static int read_smi_or(struct v8_heap *heap, uint64_t object, int32_t off, int32_t none,
 		       int32_t *ret)
 {
@@ -142,7 +137,7 @@ static uint64_t key_of(const struct v8_heap *heap, int32_t id)
 	return (uint64_t)heap->thread << 32 | (uint32_t)id;
 }
 
-static int read_script(struct v8_heap *heap, struct v8_cache *cache, uint64_t object, int32_t id,
+static int read_script(struct v8_heap *heap, struct names_cache *cache, uint64_t object, int32_t id,
 		       struct v8_script **ret)
 {
 	struct v8_script *script;
@@ -163,15 +158,15 @@ static int read_script(struct v8_heap *heap, struct v8_cache *cache, uint64_t ob
 	script = calloc(1, bytes);
 	if (!script)
 		return -ENOMEM;
-	script->item = (struct v8_item){.kind = V8_ITEM_SCRIPT, .key = {object, key_of(heap, id)},
-					.bytes = bytes, .free = free_script};
+	script->item = (struct names_item){.kind = V8_ITEM_SCRIPT, .key = {object, key_of(heap, id)},
+					   .bytes = bytes};
 	script->object = object;
 	script->id = id;
 	script->line_off = line;
 	script->column_off = column;
 	script->is_wasm = type == TYPE_WASM;
 	memcpy(script->file, file, strlen(file));
-	v8_cache_put(cache, &script->item);
+	names_cache_put(cache, &script->item);
 	*ret = script;
 	return 0;
 }
@@ -194,7 +189,7 @@ static int find_script(struct v8_heap *heap, uint64_t function_info, uint64_t *r
 	return r;
 }
 
-int v8_script_get(struct v8_heap *heap, struct v8_cache *cache, uint64_t function_info,
+int v8_script_get(struct v8_heap *heap, struct names_cache *cache, uint64_t function_info,
 		  struct v8_script **ret)
 {
 	uint64_t object;
@@ -212,13 +207,13 @@ int v8_script_get(struct v8_heap *heap, struct v8_cache *cache, uint64_t functio
 	r = v8_field_smi(heap, object, heap->layout->script_id, &id);
 	if (r < 0)
 		return r;
-	*ret = (struct v8_script *)v8_cache_find(cache, V8_ITEM_SCRIPT, object, key_of(heap, id));
+	*ret = names_cache_find(cache, V8_ITEM_SCRIPT, object, key_of(heap, id), 0);
 	return *ret ? 0 : read_script(heap, cache, object, id, ret);
 }
 
 /* ---- its lines ---- */
 
-static void free_lines(struct v8_item *item)
+static void free_lines(struct names_item *item)
 {
 	struct lines_item *lines = EP_CONTAINER(item, struct lines_item, item);
 
@@ -244,7 +239,7 @@ static int stream(struct v8_heap *heap, const struct v8_flat *flat, struct v8_li
 	return r == 0 ? v8_lines_end(lines) : r;
 }
 
-static int make_lines(struct v8_heap *heap, struct v8_cache *cache,
+static int make_lines(struct v8_heap *heap, struct names_cache *cache,
 		      const struct v8_script *script, const struct v8_flat *flat,
 		      struct lines_item **ret)
 {
@@ -261,18 +256,18 @@ static int make_lines(struct v8_heap *heap, struct v8_cache *cache,
 		free(lines);
 		return r;
 	}
-	lines->item = (struct v8_item){.kind = V8_ITEM_LINES,
-				       .key = {script->item.key[0], script->item.key[1]},
-				       .bytes = sizeof(*lines) + v8_lines_bytes(&lines->lines),
-				       .free = free_lines};
+	lines->item = (struct names_item){.kind = V8_ITEM_LINES,
+					  .key = {script->item.key[0], script->item.key[1]},
+					  .bytes = sizeof(*lines) + v8_lines_bytes(&lines->lines),
+					  .free = free_lines};
 	lines->units = flat->length;
-	v8_cache_put(cache, &lines->item);
+	names_cache_put(cache, &lines->item);
 	*ret = lines;
 	return 0;
 }
 
-static int get_lines(struct v8_heap *heap, struct v8_cache *cache, const struct v8_script *script,
-		     struct lines_item **ret)
+static int get_lines(struct v8_heap *heap, struct names_cache *cache,
+		     const struct v8_script *script, struct lines_item **ret)
 {
 	struct v8_flat flat;
 	uint64_t source;
@@ -282,11 +277,10 @@ static int get_lines(struct v8_heap *heap, struct v8_cache *cache, const struct 
 		r = v8_string_flat(heap, source, &flat);
 	if (r < 0)
 		return r;
-	*ret = (struct lines_item *)v8_cache_find(cache, V8_ITEM_LINES, script->item.key[0],
-						  script->item.key[1]);
+	*ret = names_cache_find(cache, V8_ITEM_LINES, script->item.key[0], script->item.key[1], 0);
 	if (*ret && (*ret)->units != flat.length) {
-		v8_cache_remove(&(*ret)->item);
-		v8_item_unref(&(*ret)->item);
+		names_cache_remove(&(*ret)->item);
+		names_item_unref(&(*ret)->item);
 		*ret = NULL;
 	}
 	if (*ret)
@@ -310,7 +304,7 @@ static void add_offsets(const struct v8_script *script, uint32_t line, uint32_t 
 		ret->column = (uint32_t)c + 1;
 }
 
-int v8_script_place(struct v8_heap *heap, struct v8_cache *cache, const struct v8_script *script,
+int v8_script_place(struct v8_heap *heap, struct names_cache *cache, const struct v8_script *script,
 		    uint32_t position, struct v8_place *ret)
 {
 	struct lines_item *lines;
@@ -326,6 +320,6 @@ int v8_script_place(struct v8_heap *heap, struct v8_cache *cache, const struct v
 		v8_lines_find(&lines->lines, position, &line, &column);
 		add_offsets(script, line, column, ret);
 	}
-	v8_item_unref(&lines->item);
+	names_item_unref(&lines->item);
 	return 0;
 }

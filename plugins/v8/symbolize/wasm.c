@@ -312,7 +312,7 @@ struct code {
 };
 
 struct module {
-	struct v8_item item; /* key: the NativeModule, its bytes' id */
+	struct names_item item; /* key: the NativeModule, its bytes' id */
 	struct wire wire;
 	uint32_t n_own; /* functions that are not imported */
 	struct code *codes; /* of each of them; object 0: none */
@@ -322,7 +322,7 @@ struct module {
 /* What is larger is not kept, and would be made for each frame: functions behind those have no name. */
 _Static_assert(MAX_CODES * sizeof(struct code) + 1024 <= V8_NAMES_MAX_LARGE, "tables of code are too large");
 
-static void free_module(struct v8_item *item)
+static void free_module(struct names_item *item)
 {
 	struct module *module = EP_CONTAINER(item, struct module, item);
 
@@ -373,7 +373,7 @@ static int read_codes(struct v8_heap *heap, uint64_t native, struct module *modu
 	return r;
 }
 
-static int read_module(struct v8_heap *heap, struct v8_cache *cache, uint64_t native,
+static int read_module(struct v8_heap *heap, struct names_cache *cache, uint64_t native,
 		       const struct wire *wire, struct module **ret)
 {
 	ep_autofree uint8_t *bytes = NULL;
@@ -399,10 +399,10 @@ static int read_module(struct v8_heap *heap, struct v8_cache *cache, uint64_t na
 	module->wire.has_names = true;
 	module->wire.names_off = (uint64_t)(names.at - bytes);
 	module->wire.n_names = (uint64_t)(names.end - names.at);
-	module->item = (struct v8_item){.kind = V8_ITEM_MODULE, .key = {native, wire->id},
-					.free = free_module};
+	module->item = (struct names_item){.kind = V8_ITEM_MODULE, .key = {native, wire->id},
+					   .free = free_module};
 	module->item.bytes = sizeof(*module) + (own + 1ull) * sizeof(*module->codes);
-	v8_cache_put(cache, &module->item);
+	names_cache_put(cache, &module->item);
 	*ret = module;
 	return 0;
 }
@@ -436,11 +436,10 @@ static bool find_index(struct v8_heap *heap, const struct module *module, uint64
 }
 
 /* Its names' place is known then, too. */
-static int get_index(struct v8_heap *heap, struct v8_cache *cache, uint64_t native,
+static int get_index(struct v8_heap *heap, struct names_cache *cache, uint64_t native,
 		     struct wire *wire, uint64_t pc, uint32_t *ret)
 {
-	struct module *module = (struct module *)v8_cache_find(cache, V8_ITEM_MODULE, native,
-							       wire->id);
+	struct module *module = names_cache_find(cache, V8_ITEM_MODULE, native, wire->id, 0);
 	bool is_found = false;
 	int r = 0;
 
@@ -457,7 +456,7 @@ static int get_index(struct v8_heap *heap, struct v8_cache *cache, uint64_t nati
 		is_found = find_index(heap, module, native, pc, ret);
 	}
 	*wire = module->wire;
-	v8_item_unref(&module->item);
+	names_item_unref(&module->item);
 	if (is_found)
 		return 0;
 	return r < 0 ? r : -EBADMSG;
@@ -466,14 +465,9 @@ static int get_index(struct v8_heap *heap, struct v8_cache *cache, uint64_t nati
 /* ---- names that were asked for ---- */
 
 struct name {
-	struct v8_item item; /* key: the module's bytes' id, the function's index */
+	struct names_item item; /* key: the module's bytes' id, the function's index */
 	char text[];
 };
-
-static void free_name(struct v8_item *item)
-{
-	free(item);
-}
 
 static int read_name(struct v8_heap *heap, const struct wire *wire, uint32_t index, char *buf,
 		     size_t size)
@@ -498,15 +492,15 @@ static int read_name(struct v8_heap *heap, const struct wire *wire, uint32_t ind
 	return r;
 }
 
-static int get_name(struct v8_heap *heap, struct v8_cache *cache, const struct wire *wire,
+static int get_name(struct v8_heap *heap, struct names_cache *cache, const struct wire *wire,
 		    uint32_t index, char *buf, size_t size)
 {
-	struct name *name = (struct name *)v8_cache_find(cache, V8_ITEM_WASM, wire->id, index);
+	struct name *name = names_cache_find(cache, V8_ITEM_WASM, wire->id, index, 0);
 	int r;
 
 	if (name) {
 		snprintf(buf, size, "%s", name->text);
-		v8_item_unref(&name->item);
+		names_item_unref(&name->item);
 		return 0;
 	}
 	r = read_name(heap, wire, index, buf, size);
@@ -518,12 +512,11 @@ static int get_name(struct v8_heap *heap, struct v8_cache *cache, const struct w
 	if (!name)
 		return -ENOMEM;
 	memcpy(name->text, buf, strlen(buf));
-	name->item = (struct v8_item){.kind = V8_ITEM_WASM,
-				      .key = {wire->id, index},
-				      .bytes = sizeof(*name) + strlen(buf) + 1,
-				      .free = free_name};
-	v8_cache_put(cache, &name->item);
-	v8_item_unref(&name->item);
+	name->item = (struct names_item){.kind = V8_ITEM_WASM,
+					 .key = {wire->id, index},
+					 .bytes = sizeof(*name) + strlen(buf) + 1};
+	names_cache_put(cache, &name->item);
+	names_item_unref(&name->item);
 	return 0;
 }
 
@@ -596,7 +589,7 @@ static int find_in_heap(struct v8_heap *heap, uint64_t pc, struct wire *wire, ui
 	return identify(heap, wire);
 }
 
-int v8_wasm_name(struct v8_heap *heap, struct v8_cache *cache, uint64_t instance, uint64_t pc,
+int v8_wasm_name(struct v8_heap *heap, struct names_cache *cache, uint64_t instance, uint64_t pc,
 		 bool is_return, char *buf, size_t size)
 {
 	uint64_t object = instance + V8_TAG, native = 0;

@@ -11,15 +11,14 @@
 #ifndef V8_WASM_H
 #define V8_WASM_H
 
-#include "plugins/v8/symbolize/cache.h"
-#include "plugins/v8/symbolize/heap.h"
+#include "plugins/v8/symbolize/scripts.h"
 
 /*
  * "name" or "wasm-function[3]", as V8's stack traces have it. instance: without its tag. is_return: pc is behind a
  * call, which may be the last of a function, with other code behind it. What is known of a
  * module is kept: where its codes are, read anew when there is another, and its names. -EBADMSG: not found.
  */
-int v8_wasm_name(struct v8_heap *heap, struct v8_cache *cache, uint64_t instance, uint64_t pc,
+int v8_wasm_name(struct v8_heap *heap, struct names_cache *cache, uint64_t instance, uint64_t pc,
 		 bool is_return, char *buf, size_t size);
 
 /* ---- parts of it, on bytes ---- */

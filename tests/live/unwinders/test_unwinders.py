@@ -15,7 +15,7 @@ import unittest
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 LIVE = os.path.join(HERE, "..")
-sys.path.insert(0, LIVE)
+sys.path[:0] = [LIVE, os.path.join(LIVE, "..", "kit")]
 import outside  # noqa: E402
 import stacks  # noqa: E402
 from outside import BINARY, BUILD, ROOT, lines_in, run  # noqa: E402

@@ -4,13 +4,10 @@
  *
  *	input	48 bytes of .go.buildinfo | for each name below: bytes of its code (2), 0: it is not there; its code
  */
-#include "core/base/util.h"
-#include "core/plugin/unwinder.h"
 #include "plugins/golang/golang.h"
+#include "tests/kit/host.h"
 
 #include <assert.h>
-#include <errno.h>
-#include <string.h>
 
 #define INFO_VA	   0x500000u
 #define INFO_BYTES 48
@@ -20,79 +17,29 @@
 static const char *const names[] = {"runtime.systemstack", "runtime.morestack", "runtime.asmcgocall",
 				    "runtime.cgocallback_gofunc", "runtime.cgocallback"};
 
-struct input {
-	const uint8_t *info;
-	size_t info_bytes;
-	const uint8_t *codes[EP_LEN(names)];
-	size_t bytes[EP_LEN(names)];
-};
+static struct fake_host host;
+static struct fake_symbol found[EP_LEN(names)], info; /* of the input */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static int input_section(void *arg, const char *name, struct ep_symbol *ret)
-{
-	const struct input *input = arg;
-
-	if (strcmp(name, ".go.buildinfo") != 0)
-		return -ENODATA;
-	*ret = (struct ep_symbol){.va = INFO_VA, .bytes = input->info_bytes};
-	return 0;
-}
-
-static int input_named(void *arg, const char *name, struct ep_symbol *ret)
-{
-	const struct input *input = arg;
-
-	for (size_t i = 0; i < EP_LEN(names); i++) {
-		if (strcmp(name, names[i]) == 0 && input->bytes[i] > 0) {
-			*ret = (struct ep_symbol){.va = CODE_VA + i * CODE_ROOM, .bytes = input->bytes[i]};
-			return 0;
-		}
-	}
-	return -ENODATA;
-}
-
-static int input_read(void *arg, uint64_t va, void *buf, size_t bytes)
-{
-	const struct input *input = arg;
-	size_t i = (va - CODE_VA) / CODE_ROOM;
-
-	if (va >= INFO_VA && ep_in_bounds(va - INFO_VA, bytes, input->info_bytes))
-		memcpy(buf, input->info + (va - INFO_VA), bytes);
-	else if (va >= CODE_VA && i < EP_LEN(names) && ep_in_bounds((va - CODE_VA) % CODE_ROOM, bytes, input->bytes[i]))
-		memcpy(buf, input->codes[i] + (va - CODE_VA) % CODE_ROOM, bytes);
-	else
-		return -ENODATA;
-	return 0;
-}
-
-EP_PRINTF(2, 3) static void no_log(enum ep_host_level level, const char *fmt, ...)
-{
-	(void)level, (void)fmt;
-}
-
-static const struct ep_unwinder_host *quiet_host(void)
-{
-	static const struct ep_host host = {.size = sizeof(host), .log = no_log};
-	static struct ep_unwinder_host unwinder_host;
-
-	unwinder_host = *ep_unwinder_host_get();
-	unwinder_host.host = &host;
-	return &unwinder_host;
-}
-
-static void split(const uint8_t *data, size_t size, struct input *input)
+static void split(const uint8_t *data, size_t size)
 {
 	size_t at = EP_MIN(size, (size_t)INFO_BYTES);
 
-	*input = (struct input){.info = data, .info_bytes = at};
+	info = (struct fake_symbol){".go.buildinfo", {INFO_VA, at}};
+	fake_memory_add(&host.contents, INFO_VA, (uint8_t *)data, at);
 	for (size_t i = 0; i < EP_LEN(names) && size - at >= 2; i++) {
 		size_t bytes = EP_MIN((size_t)(data[at] | data[at + 1] << 8), size - at - 2);
+		uint64_t va = CODE_VA + i * CODE_ROOM;
 
-		input->codes[i] = data + at + 2;
-		input->bytes[i] = bytes;
+		fake_memory_add(&host.contents, va, (uint8_t *)data + at + 2, bytes);
+		if (bytes > 0)
+			found[host.n_symbols++] = (struct fake_symbol){names[i], {va, bytes}};
 		at += 2 + bytes;
 	}
+	host.symbols = found;
+	host.sections = &info;
+	host.n_sections = 1;
 }
 
 static void check(const struct go_executable *exe)
@@ -112,13 +59,11 @@ static void check(const struct go_executable *exe)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const struct ep_file_ops ops = {.section = input_section, .read = input_read, .named = input_named};
-	struct input input;
-	struct ep_file file = {.ops = &ops, .arg = &input, .path = "fuzz"};
 	void *executable = NULL;
 
-	split(data, size, &input);
-	if (go_probe(quiet_host(), &file, &executable) == 0) {
+	fake_host_init(&host, NULL, 0);
+	split(data, size);
+	if (go_probe(fake_host_services(&host), &host.file, &executable) == 0) {
 		check(executable);
 		go_unload(executable);
 	}

@@ -2,14 +2,10 @@
 /* What the runtime's assembly says of itself: over code that is written here as Go's linkers make it. */
 #include "core/plugin/unwinder.h"
 #include "plugins/golang/golang.h"
+#include "tests/kit/test.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define VA 0x401000u
 
@@ -40,7 +36,7 @@ static struct go_function function_of(const char *code, size_t bytes)
 #define SWITCHED    (4 + 9 + 4 + 3 + 4)
 #define BACK	    (SWITCHED + 2 + 9 + 4 + 7 + 9 + 4)
 
-static void g_is_where_the_linker_put_it(void **state)
+EP_TEST(g_is_where_the_linker_put_it)
 {
 	static const struct {
 		const char *code;
@@ -59,7 +55,6 @@ static void g_is_where_the_linker_put_it(void **state)
 		{"\x4c\x8b\x05\x10\x00\x00\x00\x64\x4d\x8b\x08", 11, EP_VARIABLE_WORD, VA + 7 + 0x10},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(forms); i++) {
 		struct go_function function = function_of(forms[i].code, forms[i].bytes);
 		struct ep_variable found;
@@ -70,25 +65,23 @@ static void g_is_where_the_linker_put_it(void **state)
 	}
 }
 
-static void without_g_nothing_is_found(void **state)
+EP_TEST(without_g_nothing_is_found)
 {
 	struct go_function none = CODE(PUSH_RBP POP_RET), other = CODE("\x48\x89\xc1\x64\x48\x8b\x01"),
 			   cut = CODE("\x64\x48\x8b\x04\x25\xf8"), empty = CODE("");
 	struct ep_variable found;
 
-	(void)state;
 	assert_int_equal(go_code_g(&none, &found), -ENODATA);
 	assert_int_equal(go_code_g(&other, &found), -ENODATA);
 	assert_int_equal(go_code_g(&cut, &found), -ENODATA);
 	assert_int_equal(go_code_g(&empty, &found), -ENODATA);
 }
 
-static void offsets_are_those_of_the_way_back(void **state)
+EP_TEST(offsets_are_those_of_the_way_back)
 {
 	struct go_function function = CODE(SYSTEMSTACK);
 	struct go_offsets found = {.g_sched_bp = 7};
 
-	(void)state;
 	assert_int_equal(go_code_offsets(&function, &found), 0);
 	assert_int_equal(found.g_m, 0x30);
 	assert_int_equal(found.m_curg, 0xb8);
@@ -96,27 +89,25 @@ static void offsets_are_those_of_the_way_back(void **state)
 }
 
 /* rsp from another register than curg's; an offset that is none; cut. */
-static void other_code_has_no_offsets(void **state)
+EP_TEST(other_code_has_no_offsets)
 {
 	struct go_function other = CODE(LOAD_G G_M M_CURG STORE_G TO_G0 POP_RET),
 			   odd = CODE(LOAD_G G_M "\x48\x8b\x83\xb9\x00\x00\x00" TO_CURG),
 			   cut = CODE(SYSTEMSTACK);
 	struct go_offsets found;
 
-	(void)state;
 	cut.bytes = BACK - 1;
 	assert_int_equal(go_code_offsets(&other, &found), -ENODATA);
 	assert_int_equal(go_code_offsets(&odd, &found), -ENODATA);
 	assert_int_equal(go_code_offsets(&cut, &found), -ENODATA);
 }
 
-static void bp_is_where_morestack_saves_it(void **state)
+EP_TEST(bp_is_where_morestack_saves_it)
 {
 	/* mov %rbp,(%rsp); mov %rbp,0x60(%rdi) */
 	struct go_function function = CODE("\x48\x89\x2c\x24\x48\x89\x6f\x60"), none = CODE("\x48\x89\x2c\x24\xc3");
 	uint32_t off;
 
-	(void)state;
 	assert_int_equal(go_code_bp(&function, &off), 0);
 	assert_int_equal(off, 0x60);
 	assert_int_equal(go_code_bp(&none, &off), -ENODATA);
@@ -124,14 +115,13 @@ static void bp_is_where_morestack_saves_it(void **state)
 
 #define ALIGN "\x48\x83\xe4\xf0"
 
-static void depth_is_below_g(void **state)
+EP_TEST(depth_is_below_g)
 {
 	struct go_function new = CODE(ALIGN "\x48\x89\x7c\x24\x08\x48\x8b\x7f\x08\x48\x29\xd7\x48\x89\x3c\x24"),
 			   old = CODE(ALIGN "\x48\x89\x7c\x24\x30\x48\x8b\x7f\x08\x48\x29\xd7\x48\x89\x7c\x24\x28"),
 			   before = CODE("\x48\x89\x7c\x24\x08\x48\x89\x3c\x24" ALIGN "\xc3");
 	uint32_t off;
 
-	(void)state;
 	assert_int_equal(go_code_depth(&new, &off), 0);
 	assert_int_equal(off, 0);
 	assert_int_equal(go_code_depth(&old, &off), 0);
@@ -139,11 +129,10 @@ static void depth_is_below_g(void **state)
 	assert_int_equal(go_code_depth(&before, &off), -ENODATA);
 }
 
-static void frames_begin_with_rbp(void **state)
+EP_TEST(frames_begin_with_rbp)
 {
 	struct go_function with = CODE(SYSTEMSTACK), without = CODE(LOAD_G), empty = CODE("");
 
-	(void)state;
 	assert_true(go_code_has_frame(&with));
 	assert_false(go_code_has_frame(&without));
 	assert_false(go_code_has_frame(&empty));
@@ -156,22 +145,20 @@ static void is_code(const struct go_code *code, uint32_t from, uint32_t to, uint
 	assert_int_equal(code->kind, kind);
 }
 
-static void systemstack_comes_back(void **state)
+EP_TEST(systemstack_comes_back)
 {
 	struct go_function function = CODE(SYSTEMSTACK);
 	struct go_code codes[2];
 
-	(void)state;
 	assert_int_equal(go_code_switched(&function, GO_CODE_SYSTEMSTACK, codes, 2), 1);
 	is_code(&codes[0], SWITCHED, BACK, GO_CODE_SYSTEMSTACK);
 }
 
-static void morestack_does_not(void **state)
+EP_TEST(morestack_does_not)
 {
 	struct go_function function = CODE(TO_G0 "\xe8\x00\x01\x00\x00\xe8\x00\x02\x00\x00\xc3");
 	struct go_code code;
 
-	(void)state;
 	assert_int_equal(go_code_switched(&function, GO_CODE_MORESTACK, &code, 1), 1);
 	is_code(&code, 4, 15, GO_CODE_MORESTACK);
 }
@@ -179,12 +166,11 @@ static void morestack_does_not(void **state)
 #define ROOM	"\x48\x83\xec\x10" ALIGN "\xe8\x00\x01\x00\x00" /* sub $16,%rsp; and; call */
 #define OLD_RSP "\x48\x89\xf4"				      /* mov %rsi,%rsp */
 
-static void asmcgocall_has_a_part_that_stays(void **state)
+EP_TEST(asmcgocall_has_a_part_that_stays)
 {
 	struct go_function function = CODE(PUSH_RBP TO_G0 ROOM OLD_RSP POP_RET ROOM OLD_RSP POP_RET);
 	struct go_code codes[3];
 
-	(void)state;
 	assert_int_equal(go_code_switched(&function, GO_CODE_ASMCGOCALL, codes, 3), 2);
 	is_code(&codes[0], 8, 8 + 16, GO_CODE_ASMCGOCALL);
 	is_code(&codes[1], 8 + 16 + 2 + 4, 8 + 16 + 2 + 16, GO_CODE_ASMCGOCALL);
@@ -233,7 +219,7 @@ static int take_ranges(struct ep_target *target, const struct ep_range *ranges, 
 	return 0;
 }
 
-static void processes_are_told_of(void **state)
+EP_TEST(processes_are_told_of)
 {
 	const struct ep_unwinder_host host = {.size = sizeof(host), .target_bias = bias_of, .tls_path = path_of,
 					      .set_state = take_state, .set_ranges = take_ranges};
@@ -248,7 +234,6 @@ static void processes_are_told_of(void **state)
 	};
 	void *instance = NULL;
 
-	(void)state;
 	told.tls_result = -ENODATA;
 	assert_int_equal(go_attach(&exe, NULL, &instance), EP_NOT_YET);
 	told.tls_result = -ENOTSUP;
@@ -271,23 +256,4 @@ static void processes_are_told_of(void **state)
 	assert_int_equal(told.ranges[0].mode, EP_RANGE_ENTER);
 	assert_int_equal(told.ranges[1].data, GO_CODE_MORESTACK);
 	go_detach(instance);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(g_is_where_the_linker_put_it),
-		cmocka_unit_test(without_g_nothing_is_found),
-		cmocka_unit_test(offsets_are_those_of_the_way_back),
-		cmocka_unit_test(other_code_has_no_offsets),
-		cmocka_unit_test(bp_is_where_morestack_saves_it),
-		cmocka_unit_test(depth_is_below_g),
-		cmocka_unit_test(frames_begin_with_rbp),
-		cmocka_unit_test(systemstack_comes_back),
-		cmocka_unit_test(morestack_does_not),
-		cmocka_unit_test(asmcgocall_has_a_part_that_stays),
-		cmocka_unit_test(processes_are_told_of),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

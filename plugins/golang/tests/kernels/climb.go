@@ -4,7 +4,7 @@
 //
 //	climb SECONDS [REST]
 //
-// Prints which stacks its time is spent in; the grammar is in tests/live/stacks.py. Rests first, so long as it may
+// Prints which stacks its time is spent in; the grammar is in tests/kit/stacks.py. Rests first, so long as it may
 // take to attach to it. One thread, no collection: what is sampled is this.
 package main
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Is a sample of programs/burner a stack that it can have?
 
-The burner prints for each scenario its stacks in the grammar of tests/live/stacks.py, from the leaf to the
+The burner prints for each scenario its stacks in the grammar of tests/kit/stacks.py, from the leaf to the
 function that runs the scenario. Above any function of it the runtime may be at work: it grows the stack,
 collects, or was told by a signal to let another goroutine run. So a stack is true when what remains
 without these frames is the end of such a line. Goroutines and threads of the runtime's own have no

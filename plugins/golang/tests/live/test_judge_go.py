@@ -8,7 +8,7 @@ import unittest
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 sys.dont_write_bytecode = True  # this is a source tree
-sys.path[:0] = [HERE, os.path.join(HERE, "..", "..", "..", "..", "tests", "live")]
+sys.path[:0] = [HERE, os.path.join(HERE, "..", "..", "..", "..", "tests", "kit")]
 import judge_go  # noqa: E402
 import source_go  # noqa: E402
 import stacks  # noqa: E402

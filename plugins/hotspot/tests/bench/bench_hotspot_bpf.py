@@ -2,26 +2,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """BPF time per frame of Java: stacks of known depth, interpreted and compiled, in each JVM that is found.
 
-How is in tests/bench/slopes.py. EBPF_PROFILER_BENCH_JAVA: releases; EBPF_PROFILER_BENCH_RUNS: turns.
+How is in tests/kit/slopes.py. EBPF_PROFILER_BENCH_JAVA: releases; EBPF_PROFILER_BENCH_RUNS: turns.
 """
 import glob
 import os
 import re
 import sys
-import tempfile
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 sys.path[:0] = [os.path.join(HERE, "..", "live"), os.path.join(HERE, "..", "..", "..", "..", "tests", "bench")]
 import measure  # noqa: E402
 import chains  # noqa: E402
 import javas  # noqa: E402
+import language  # noqa: E402
+import runs  # noqa: E402
 import slopes  # noqa: E402
 
 RELEASES = [int(n) for n in os.environ.get("EBPF_PROFILER_BENCH_JAVA", "8 17 21 25").split()]
 DEPTHS = 50, 500
 DEEP = 1000
 FRAMES_PER_RUN = 40
-LOADED = r"hotspot: unwinder loaded in (\d+) ms, (\d+) frames per run"
 # What, options, the tier that its methods must have been compiled at, bar
 NO_INLINING = ["-XX:-BackgroundCompilation", "-XX:+PrintCompilation", "-XX:CompileCommand=quiet",
                "-XX:CompileCommand=dontinline,Depth::*"]
@@ -36,15 +36,16 @@ METHODS = {"many": 16, "one": 1}
 
 def chosen():
     """One JVM of each release, those of root file systems first."""
-    found = {}
-    for runtime in sorted(javas.find(), key=lambda r: not r.root):
-        found.setdefault(javas.major(runtime), runtime)
-    return [found[release] for release in RELEASES if release in found]
+    found = sorted(javas.find(), key=lambda r: not r.root)
+    return list(language.first_of_each(found, javas.major, RELEASES).values())
 
 
 def compile_programs(directory):
-    javas.compile_java([os.path.join(HERE, "programs", "Depth.java"),
-                        *glob.glob(os.path.join(javas.PROGRAMS, "*.java"))], directory)
+    try:
+        javas.compile_java([os.path.join(HERE, "programs", "Depth.java"),
+                            *glob.glob(os.path.join(javas.PROGRAMS, "*.java"))], directory)
+    except javas.Skipped as reason:
+        measure.skip(str(reason))
 
 
 def wait_compiled(kind, tier):
@@ -59,26 +60,21 @@ def wait_compiled(kind, tier):
     return wait
 
 
-def java_command(runtime, directory, flags, kind):
-    return lambda depth: runtime.argv([*flags, "-cp", directory, "Depth", kind, str(depth)], directory)
-
-
-def measure_kind(agent, native, runtime, directory, mode, kind):
-    name, flags, tier, bar = mode
-    what = f"JDK {javas.major(runtime)}, {name}, {KINDS[kind]}"
-    with measure.Procs() as procs:
-        pair = slopes.Pair(agent, procs, DEPTHS, java_command(runtime, directory, flags, kind), what,
-                           wait_compiled(kind, tier))
-        slopes.measure_pair(pair, native, bar)
+def kinds(runtime, directory):
+    for name, flags, tier, bar in MODES:
+        for kind, what in KINDS.items():
+            words = [*flags, "-cp", directory, "Depth", kind]
+            yield (f"JDK {javas.major(runtime)}, {name}, {what}", bar,
+                   lambda depth, words=words: runtime.argv([*words, str(depth)], directory), wait_compiled(kind, tier))
 
 
 def check_deep(runtime, directory):
     """1000 frames are walked to the root."""
     for name, flags, _, _ in MODES[::2]:
         base = runtime.argv([*flags, "-cp", directory, "Depth", "many", str(DEEP), "3"], directory)
-        profile, _ = javas.record(base, os.path.join(directory, "x.pb.gz"), sleeps=javas.sleeper(
+        profile, _ = javas.record(base, os.path.join(directory, "x.pb.gz"), sleeper=javas.sleeper(
             runtime.argv([], directory), directory))
-        samples = [s for s in javas.process_of(profile.samples) if len(s.frames) > DEEP // 2
+        samples = [s for s in runs.process_of(profile.samples, runs.is_starter) if len(s.frames) > DEEP // 2
                    or any(f.name.startswith("[truncated") for f in s.frames)]
         whole = [s for s in samples if not chains.why_incomplete(s.frames)
                  and sum(f.name.startswith("Depth.many") for f in s.frames) == DEEP]
@@ -87,32 +83,5 @@ def check_deep(runtime, directory):
                     100 * counts[0] / max(1, counts[1]), "%", ">= 99.5", 99.5, True)
 
 
-def measure_slopes(found, directory):
-    with measure.Procs() as procs, slopes.sampling_agent(procs) as agent:
-        native = slopes.native_pair(agent, procs, DEPTHS)
-        slopes.measure_load(agent, javas.sleeper(found[0].argv([], directory), directory), LOADED, "frames",
-                            FRAMES_PER_RUN)
-        for runtime in found:
-            for mode in MODES:
-                for kind in KINDS:
-                    measure_kind(agent, native, runtime, directory, mode, kind)
-
-
-def main():
-    measure.begin()
-    found = chosen()
-    if not found:
-        measure.skip("no JVM was found")
-    with tempfile.TemporaryDirectory() as directory:
-        os.chmod(directory, 0o755)
-        try:
-            compile_programs(directory)
-        except javas.Skipped as reason:
-            measure.skip(str(reason))
-        measure_slopes(found, directory)
-        for runtime in found:
-            check_deep(runtime, directory)
-
-
 if __name__ == "__main__":
-    main()
+    slopes.bench("hotspot", chosen(), DEPTHS, kinds, FRAMES_PER_RUN, prepare=compile_programs, after=check_deep)

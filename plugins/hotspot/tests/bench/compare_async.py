@@ -23,6 +23,7 @@ sys.path.insert(0, os.path.join(HERE, "..", "live"))
 import chains  # noqa: E402
 import javas  # noqa: E402
 import real  # noqa: E402
+import runs  # noqa: E402
 
 SKIP = 77
 WITHIN = 1.5  # points, with the flag; and by which we may be behind async-profiler without it
@@ -53,11 +54,11 @@ def shares(counts):
 
 def by_us(command, directory):
     profile, done = javas.record(command, os.path.join(directory, "ours.pb.gz"), RATE,
-                                 sleeps=javas.sleeper(command[:1], directory))
+                                 sleeper=javas.sleeper(command[:1], directory))
     if done.returncode:
         raise javas.Failed(done.stderr[-800:])
     counts = collections.Counter()
-    for sample in javas.process_of(profile.samples):
+    for sample in runs.process_of(profile.samples, runs.is_starter):
         leaf = next((f for f in sample.frames if chains.is_java(f)), None)
         if leaf and is_leaf_wanted(leaf.name):
             counts[leaf.name] += sample.count

@@ -81,7 +81,7 @@ static void look_at(struct hotspot_names *names, const struct hotspot_methods *m
 	if (hotspot_nmethod_get(methods, blob, HOTSPOT_COMPILED_WORD(id, method), &nmethod) != 0)
 		return;
 	measure(names, nmethod);
-	hotspot_item_unref(&nmethod->item);
+	names_item_unref(&nmethod->item);
 }
 
 static void look_through(struct hotspot_names *names, const struct hotspot_methods *methods,
@@ -128,7 +128,7 @@ int main(int argc, char **argv)
 {
 	struct hotspot_memory memory = {.read = live_read, .arg = &vm};
 	struct hotspot_names *names = NULL;
-	struct hotspot_cache *cache = NULL;
+	struct names_cache *cache = NULL;
 	uint32_t excluded = 0;
 	struct hotspot_methods methods = {
 		.memory = &memory, .layout = &layout, .excluded = &excluded};
@@ -141,7 +141,7 @@ int main(int argc, char **argv)
 	}
 	live_vm_init(&vm, atoi(argv[1]), &layout);
 	LIVE_CHECK(hotspot_names_new(&memory, &layout, &names) == 0);
-	LIVE_CHECK(hotspot_cache_new(64u << 20, &cache) == 0);
+	LIVE_CHECK(names_cache_new(&(struct names_budget){.classes = {64u << 20}}, &cache) == 0);
 	methods.cache = cache;
 	n = live_heaps(&vm, &layout, heaps);
 	for (size_t i = 0; i < n; i++)
@@ -149,7 +149,7 @@ int main(int argc, char **argv)
 	print("new nmethod", &fresh);
 	print("known nmethod, new place", &next);
 	print("known", &known);
-	hotspot_cache_free(cache);
+	names_cache_free(cache);
 	hotspot_names_free(names);
 	live_vm_fini(&vm);
 	return 0;

@@ -4,12 +4,9 @@
 #include "plugins/hotspot/tests/code/world.h"
 
 #include "plugins/hotspot/hotspot_shared.h"
+#include "tests/kit/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 enum {
 	QUEUE = 0x100,
@@ -103,7 +100,7 @@ static uint64_t data_at(const struct hotspot_stubs *stubs, uint64_t addr)
 	return 0;
 }
 
-static void what_is_there_is_found(void **state)
+EP_TEST(what_is_there_is_found)
 {
 	struct world *world = new_world();
 	struct hotspot_layout layout = world_layout();
@@ -113,7 +110,6 @@ static void what_is_there_is_found(void **state)
 	uint64_t code = WORLD_ADDR + BLOCKS + 128;
 	size_t n;
 
-	(void)state;
 	assert_int_equal(hotspot_stubs_read(&memory, &layout, NULL, 0, NULL, &stubs), 0);
 	assert_string_equal(hotspot_stubs_name(stubs, WORLD_ADDR + CODELETS + 33), "Interpreter");
 	assert_string_equal(hotspot_stubs_name(stubs, WORLD_ADDR + CODELETS + 160),
@@ -142,7 +138,7 @@ static void what_is_there_is_found(void **state)
 	free(world);
 }
 
-static void names_of_symbols_are_taken(void **state)
+EP_TEST(names_of_symbols_are_taken)
 {
 	struct world *world = new_world();
 	struct hotspot_layout layout = world_layout();
@@ -156,7 +152,6 @@ static void names_of_symbols_are_taken(void **state)
 		{ code + 40, "_ZN99" },
 	};
 
-	(void)state;
 	layout.statics[HOTSPOT_S_stub_dsin] = 0;
 	assert_int_equal(hotspot_stubs_read(&memory, &layout, names, 4, NULL, &stubs), 0);
 	assert_string_equal(hotspot_stubs_name(stubs, code), "call_stub");
@@ -167,14 +162,13 @@ static void names_of_symbols_are_taken(void **state)
 }
 
 /* Its code begins in a frame that another stub has made: the rule of its first instruction is by fp. */
-static void exceptions_are_forwarded_in_a_frame(void **state)
+EP_TEST(exceptions_are_forwarded_in_a_frame)
 {
 	static const char *const names[] = { "forward_exception Runtime1 stub", "C1 Runtime forward_exception_blob",
 					     "forward_exception_blob (C1 runtime)" };
 	struct hotspot_layout layout = world_layout();
 	uint64_t code = WORLD_ADDR + BLOCKS + 128;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		struct world *world = new_world();
 		struct hotspot_memory memory = { world_read, world };
@@ -212,14 +206,13 @@ static struct hotspot_stubs *read_again(const struct hotspot_memory *memory, con
 	return stubs;
 }
 
-static void what_did_not_change_is_taken(void **state)
+EP_TEST(what_did_not_change_is_taken)
 {
 	struct world *world = new_world();
 	struct hotspot_layout layout = world_layout();
 	struct hotspot_memory memory = { world_read, world };
 	struct hotspot_stubs *earlier = read_marked(&memory, &layout), *again = read_again(&memory, &layout, earlier);
 
-	(void)state;
 	assert_int_equal(again->n_ranges, earlier->n_ranges);
 	assert_memory_equal(again->ranges, earlier->ranges, again->n_ranges * sizeof(*again->ranges));
 	assert_int_equal(again->n_pieces, earlier->n_pieces);
@@ -235,7 +228,7 @@ static void what_did_not_change_is_taken(void **state)
 }
 
 /* One byte of a stub, of a codelet, or the name that another blob has at the same place. */
-static void what_changed_is_followed(void **state)
+EP_TEST(what_changed_is_followed)
 {
 	struct world *world = new_world();
 	struct hotspot_layout layout = world_layout();
@@ -244,7 +237,6 @@ static void what_changed_is_followed(void **state)
 	struct hotspot_stubs *earlier = read_marked(&memory, &layout), *again;
 	uint64_t code = WORLD_ADDR + BLOCKS + 128, codelet = WORLD_ADDR + CODELETS + 33;
 
-	(void)state;
 	world->bytes[BLOCKS + 128 + 47] ^= 1; /* padding behind the last stub */
 	again = read_again(&memory, &layout, earlier);
 	assert_int_equal(data_at(again, code + 16 + 4), data_at(whole, code + 16 + 4));
@@ -264,14 +256,13 @@ static void what_changed_is_followed(void **state)
 	free(world);
 }
 
-static void an_interpreter_that_is_not_there_is_waited_for(void **state)
+EP_TEST(an_interpreter_that_is_not_there_is_waited_for)
 {
 	struct world *world = new_world();
 	struct hotspot_layout layout = world_layout();
 	struct hotspot_memory memory = { world_read, world };
 	struct hotspot_stubs *stubs = NULL;
 
-	(void)state;
 	put(world, AT_INTERPRETER, 0, 8);
 	assert_int_equal(hotspot_stubs_read(&memory, &layout, NULL, 0, NULL, &stubs), EP_NOT_YET);
 	put(world, AT_INTERPRETER, 0x10, 8);
@@ -280,18 +271,4 @@ static void an_interpreter_that_is_not_there_is_waited_for(void **state)
 	assert_int_equal(hotspot_stubs_read(&memory, &layout, NULL, 0, NULL, &stubs), -ENOTSUP);
 	assert_null(stubs);
 	free(world);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_there_is_found),
-		cmocka_unit_test(names_of_symbols_are_taken),
-		cmocka_unit_test(exceptions_are_forwarded_in_a_frame),
-		cmocka_unit_test(what_did_not_change_is_taken),
-		cmocka_unit_test(what_changed_is_followed),
-		cmocka_unit_test(an_interpreter_that_is_not_there_is_waited_for),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

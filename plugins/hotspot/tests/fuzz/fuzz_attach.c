@@ -35,27 +35,11 @@ static void check_state(const struct hotspot_state *state)
 
 static void check_ranges(const struct made_up_vm *vm)
 {
-	for (size_t i = 0; i < vm->n_ranges; i++) {
-		if (vm->ranges[i].start >= vm->ranges[i].end ||
-		    (i && vm->ranges[i].start < vm->ranges[i - 1].end))
+	for (size_t i = 0; i < vm->host.n_ranges; i++) {
+		if (vm->host.ranges[i].start >= vm->host.ranges[i].end ||
+		    (i && vm->host.ranges[i].start < vm->host.ranges[i - 1].end))
 			abort();
 	}
-}
-
-EP_PRINTF(2, 3) static void no_log(enum ep_host_level level, const char *fmt, ...)
-{
-	(void)level;
-	(void)fmt;
-}
-
-static const struct ep_unwinder_host *quiet_host(void)
-{
-	static const struct ep_host host = {.size = sizeof(host), .log = no_log};
-	static struct ep_unwinder_host unwinder_host;
-
-	unwinder_host = *ep_unwinder_host_get();
-	unwinder_host.host = &host;
-	return &unwinder_host;
 }
 
 static void change(struct made_up_vm *vm, const uint8_t *data, size_t size)
@@ -80,10 +64,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	/* An odd size: the file is hostile as well. */
 	if (size & 1)
 		change(&vm, data, size);
-	if (hotspot_probe(quiet_host(), &vm.file, &executable) != 0)
+	if (hotspot_probe(fake_host_services(&vm.host), &vm.host.file, &executable) != 0)
 		return 0;
 	change(&vm, data, size);
-	if (hotspot_attach(executable, &vm.target, &instance) == 0) {
+	if (hotspot_attach(executable, &vm.host.target, &instance) == 0) {
 		check_state(&vm.state);
 		check_ranges(&vm);
 		(void)hotspot_refresh(instance);

@@ -74,7 +74,7 @@ static void name_all(struct hotspot_names *names, const struct made_app *app)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct hotspot_memory memory = {.read = made_read, .arg = &vm};
+	struct hotspot_memory memory = {.read = fake_memory_read, .arg = &vm.reads};
 	struct hotspot_names *names = NULL;
 	struct made_app app;
 
@@ -86,7 +86,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (hotspot_names_new(&memory, &vm.layout, &names) < 0)
 		abort();
 	name_all(names, &app);
-	if (hotspot_names_bytes(names) > HOTSPOT_NAMES_MAX_BYTES + (64u << 10))
+	if (hotspot_names_bytes(names) > HOTSPOT_NAMES_MAX_HEAP)
 		abort();
 	hotspot_names_free(names);
 	return 0;

@@ -19,8 +19,7 @@ import re
 import sys
 
 HERE = os.path.dirname(os.path.realpath(__file__))
-sys.path.insert(0, os.path.join(HERE, "..", "..", "..", "..", "tests", "live"))
-import classes  # noqa: E402
+sys.path.insert(0, os.path.join(HERE, "..", "..", "..", "..", "tests", "kit"))
 import stacks  # noqa: E402
 from stacks import why_incomplete  # noqa: E402
 from verdicts import NEVER_RUNS, NO_CALL, TRUE  # noqa: E402

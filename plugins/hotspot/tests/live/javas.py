@@ -10,39 +10,56 @@ import re
 import shutil
 import subprocess
 import sys
+import zipfile
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 sys.dont_write_bytecode = True  # this is a source tree
 PROGRAMS = os.path.realpath(os.path.join(HERE, "..", "programs"))
-TESTS = os.path.realpath(os.path.join(HERE, "..", "..", "..", "..", "tests"))
-sys.path[:0] = [HERE, os.path.join(TESTS, "live"), os.path.join(TESTS, "runtimes")]
-import chains  # noqa: E402
+sys.path.insert(0, HERE)
+import chains  # noqa: E402     and with it where the kit is
 import classes  # noqa: E402
-import runs  # noqa: E402
+import language  # noqa: E402
 import runtimes  # noqa: E402
-from runs import Failed, Skipped, is_starter, not_of_sleeper, profiler  # noqa: E402, F401
+from runs import Failed, Skipped  # noqa: E402
 
 QUICK = (8, 11, 17, 21, 25, 28)  # the releases of a quick run
+FLAGS = {   # of runs; label: options; what a JVM does not take is a skip
+    "int": ["-Xint"],
+    "comp": ["-Xcomp"],
+    "c1": ["-XX:TieredStopAtLevel=1"],
+    "c1_profiled": ["-XX:TieredStopAtLevel=3"],
+    "c2": ["-XX:-TieredCompilation"],
+    "one_heap": ["-XX:-SegmentedCodeCache"],
+    "small_heap": ["-XX:ReservedCodeCacheSize=4m", "-XX:+UseCodeCacheFlushing"],
+    "every_scope": ["-XX:+UnlockDiagnosticVMOptions", "-XX:+DebugNonSafepoints"],
+    "no_scope": ["-XX:+UnlockDiagnosticVMOptions", "-XX:-DebugNonSafepoints"],
+    "serial": ["-XX:+UseSerialGC"],
+    "parallel": ["-XX:+UseParallelGC"],
+    "g1": ["-XX:+UseG1GC"],
+    "z": ["-XX:+UseZGC"],
+    "shenandoah": ["-XX:+UseShenandoahGC"],
+    "no_inlining": ["-XX:-Inline"],
+    "no_cds": ["-Xshare:off"],
+    "frame_pointers": ["-XX:+PreserveFramePointer"],
+    "big_heap": ["-Xmx1g", "-XX:-UseCompressedOops"],
+}
+QUICK_FLAGS = {8: ["c1"], 11: ["c2"], 17: ["int"], 21: ["one_heap"], 25: ["z"], 28: ["shenandoah"]}
+SLOW_SECONDS = 4
+SLOW = ("int", "comp")
 RELEASE = 8  # of the class files: what the oldest runtime takes
-LOADED = "hotspot: unwinder loaded"
 NATIVE_FLAGS = ["-O2", "-shared", "-fPIC", "-nostdlib", "-fomit-frame-pointer", "-fno-sanitize=all"]
 BARE_FLAGS = ["-DBARE", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables"]
-
-
-def environment():
-    return runs.environment("JAVA_", "JDK_JAVA", "_JAVA")
-
-
-def run(command, timeout=120):
-    return runs.run(command, timeout, environment())
+HIGHER = 1000  # lines of the second version of a class that is redefined
+AGENT = "Premain-Class: Redefine\nCan-Redefine-Classes: true\n"
+LANGUAGE = language.Language("hotspot", "JAVA_", "JDK_JAVA", "_JAVA")
+run, record = LANGUAGE.run, LANGUAGE.record
 
 
 # --- runtimes -------------------------------------------------------------------------------------
 
 def find(complain=None):
     """Those with a compiler of HotSpot's, by version."""
-    found = [r for r in runtimes.find("hotspot", complain=complain) if "zero" not in r.flavors]
-    return sorted(found, key=lambda r: (r.numbers, r.source))
+    return [r for r in LANGUAGE.find(complain) if "zero" not in r.flavors]
 
 
 def major(runtime):
@@ -51,10 +68,7 @@ def major(runtime):
 
 def one_of_each(found):
     """For a quick run: a runtime of each of these releases, with a root where there is one."""
-    chosen = {}
-    for runtime in sorted(found, key=lambda r: not r.root):
-        chosen.setdefault(major(runtime), runtime)
-    return [chosen[n] for n in QUICK if n in chosen]
+    return list(language.first_of_each(sorted(found, key=lambda r: not r.root), major, QUICK).values())
 
 
 def options_of(runtime):
@@ -108,6 +122,24 @@ def build(directory):
     return compile_native(directory)
 
 
+def build_redefined(directory):
+    """Both versions of Redefine.java, and the jar of the agent; its path. All classes are there already."""
+    source = os.path.join(PROGRAMS, "Redefine.java")
+    second = os.path.join(directory, "second")
+    os.mkdir(second)
+    with open(source, encoding="utf-8") as file:
+        text = file.read()
+    with open(os.path.join(second, "Redefine.java"), "w", encoding="utf-8") as file:
+        file.write("\n" * HIGHER + text.replace("Redefine.one(", "Redefine.two("))
+    programs = [path for path in glob.glob(os.path.join(PROGRAMS, "*.java")) if path != source]
+    compile_java([os.path.join(second, "Redefine.java"), *programs], second)
+    os.rename(os.path.join(second, "Redefine$Work.class"), os.path.join(directory, "Redefine$Work.2"))
+    jar = os.path.join(directory, "agent.jar")
+    with zipfile.ZipFile(jar, "w") as made:
+        made.writestr("META-INF/MANIFEST.MF", "Manifest-Version: 1.0\n" + AGENT)
+    return jar
+
+
 # --- classes --------------------------------------------------------------------------------------
 
 def read_classes(paths):
@@ -151,17 +183,56 @@ class Library:
 
 # --- profiling ------------------------------------------------------------------------------------
 
-def process_of(samples):
-    """Those of the process that has most."""
-    return runs.process_of(samples, is_starter)
-
-
 def sleeper(java, directory):
     """java: a command that runs one"""
     return [*java, "-Xint", "-cp", directory, "Burner", "300", "none"]
 
 
-def record(command, path, frequency=499, timeout=120, sleeps=(), after=None, seconds=0):
-    """(profile, what the command and the profiler said); the arguments are those of runs.record."""
-    done = runs.record(command, path, environment(), frequency, timeout, sleeps, LOADED, after, seconds)
-    return chains.read_profile(path), done
+def command(runtime, directory, *words, options=(), way=None, path=""):
+    """The burner's. path: of classes."""
+    return runtime.argv([*options_of(runtime), *options, "-Dnatives=" + directory, "-cp", path or directory, "Burner",
+                         *words], directory, way)
+
+
+class Repeated(language.Check):
+    """What checks share that count samples of one program, in a runtime of each release, in several ways."""
+    language = LANGUAGE
+    groups = ()
+    frequency = 999
+
+    @classmethod
+    def add_flags(cls, made):
+        made.add_argument("--major", type=int)
+
+    def prepare(self):
+        compile_java(sorted(glob.glob(os.path.join(PROGRAMS, "*.java"))), self.directory)
+
+    def sleeper(self, case):
+        return sleeper(case.runtime.argv([], self.directory), self.directory)
+
+    def cases(self):
+        found = one_of_each(find())
+        for at, runtime in enumerate(found):
+            if self.options.major in (None, major(runtime)):
+                yield from (language.Case(runtime, way) for way in self.ways(at, len(found)))
+
+
+class Javas(language.Check):
+    """What checks share that run the burner."""
+    language = LANGUAGE
+    seconds = 7, 10
+    start = 2, 200
+
+    def prepare(self):
+        if not build(self.directory):
+            language.skip("native", "no C compiler: no native code between Java's")
+        self.library = Library(self.directory)
+
+    def sleeper(self, case):
+        return sleeper(case.runtime.argv([], self.directory), self.directory)
+
+    def judge(self, run, samples):
+        return self.judge_of(run.case.runtime, run.text, samples)
+
+    def judge_of(self, runtime, text, samples):
+        return chains.Judge(chains.Said(text), self.library.code(runtime, samples), set(self.library.own))

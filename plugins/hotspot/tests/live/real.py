@@ -2,27 +2,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Real programs of the JVM, profiled: which share of their stacks is complete, and what is wrong with the rest.
 
-    real.py [--only REGEX] [--cache DIRECTORY] [--java PATH] [--keep DIRECTORY] [PROGRAM...]
+    real.py [--cache DIRECTORY] [--java PATH], and the flags of tests/kit/language.py
 
-By hand. What is no JDK's comes from Maven Central by Maven, into the
-cache; what cannot be had is a skip. Exit status: 0, 1 below the bar, 77 when nothing could be profiled.
+By hand. What is no JDK's comes from Maven Central by Maven, into the cache; what cannot be had is a skip.
 """
-import argparse
-import collections
 import os
-import re
 import shutil
-import subprocess
 import sys
-import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 import chains  # noqa: E402
 import javas  # noqa: E402
-from javas import Failed, Skipped  # noqa: E402
+import language  # noqa: E402
+import programs  # noqa: E402
+import runs  # noqa: E402
+from programs import write  # noqa: E402
+from runs import Skipped  # noqa: E402
 
-SKIP = 77
-THRESHOLD = 99.0
 FILES = 500
 CACHE = "/var/tmp/ebpf-profiler-runtimes/.maven"
 DEPENDENCIES = {
@@ -74,13 +70,6 @@ POM = """<project><modelVersion>4.0.0</modelVersion><groupId>g</groupId><artifac
 
 # --- what they need -------------------------------------------------------------------------------
 
-def write(path, text):
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(text)
-    return path
-
-
 def write_sources(directory, template, suffix, count=FILES):
     return [write(f"{directory}/{suffix[0].upper()}{n}.{suffix}", template.format(n=n, other=(n * 7 + 1) % count))
             for n in range(count)]
@@ -115,7 +104,7 @@ def jars_of(name, cache):
 
 # --- programs: each gives a command ---------------------------------------------------------------
 
-def program_javac(_java, directory, _cache):
+def program_javac(check, directory):
     compiler = shutil.which("javac")
     if not compiler:
         raise Skipped("skip: no javac here")
@@ -123,113 +112,68 @@ def program_javac(_java, directory, _cache):
     return [compiler, "-nowarn", "-d", directory + "/out", *sources]
 
 
-def program_maven(_java, directory, cache):
+def program_maven(check, directory):
     write_sources(directory + "/src/main/java/generated", JAVA_SOURCE, "java")
     path = write(directory + "/pom.xml", pom("project", []))
-    done = javas.run(maven(cache, "-f", path, "clean", "compile"), 300)
+    done = javas.run(maven(check.options.cache, "-f", path, "clean", "compile"), 300)
     if done.returncode:
         raise Skipped("skip: Maven cannot compile here: " + done.stdout.strip()[:200])
-    return maven(cache, "-o", "-f", path, "clean", "compile")
+    return maven(check.options.cache, "-o", "-f", path, "clean", "compile")
 
 
-def program_kotlin(java, directory, cache):
-    jars = jars_of("kotlin", cache)
+def program_kotlin(check, directory):
+    jars = jars_of("kotlin", check.options.cache)
     library = [jar for jar in jars if "kotlin-stdlib" in jar]
     sources = write_sources(directory + "/src", KOTLIN_SOURCE, "kt", 200)
-    return [java, "-cp", ":".join(jars), "org.jetbrains.kotlin.cli.jvm.K2JVMCompiler", "-no-stdlib",
+    return [check.options.java, "-cp", ":".join(jars), "org.jetbrains.kotlin.cli.jvm.K2JVMCompiler", "-no-stdlib",
             "-no-reflect", "-cp", ":".join(library), "-d", directory + "/out", *sources]
 
 
-def program_clojure(java, directory, cache):
+def program_clojure(check, directory):
     script = write(directory + "/work.clj", CLOJURE)
-    return [java, "-cp", ":".join(jars_of("clojure", cache)), "clojure.main", script]
+    return [check.options.java, "-cp", ":".join(jars_of("clojure", check.options.cache)), "clojure.main", script]
 
 
-def program_server(java, directory, _cache):
+def program_server(check, directory):
     javas.compile_java([os.path.join(javas.PROGRAMS, "Server.java")], directory)
-    return [java, "-cp", directory, "Server", "8"]
-
-
-PROGRAMS = {name[8:]: fn for name, fn in globals().items() if name.startswith("program_")}
+    return [check.options.java, "-cp", directory, "Server", "8"]
 
 
 # --- judging --------------------------------------------------------------------------------------
 
-def judge(samples):
-    """(samples, complete, Counter of reasons, {reason: example})"""
-    reasons, examples, whole = collections.Counter(), {}, 0
-    for sample in samples:
-        why = chains.why_incomplete(sample.frames)
-        whole += sample.count
-        if why:
-            reasons[why] += sample.count
-            examples.setdefault(why, sample.frames)
-    return whole, whole - sum(reasons.values()), reasons, examples
+class Real(programs.Programs):
+    language = javas.LANGUAGE
+    programs = programs.named(globals())
 
+    @classmethod
+    def add_flags(cls, made):
+        made.add_argument("--cache", default=CACHE)
+        made.add_argument("--java", default=shutil.which("java"))
 
-def is_interpreted(sample):
-    return any(chains.is_java(frame) for frame in sample.frames)
+    def prepare(self):
+        if not self.options.java:
+            raise Skipped("skip: needs a java")
+        javas.build(self.directory)
 
+    def inside(self, directory):
+        os.makedirs(directory + "/out", exist_ok=True)
+        return javas.sleeper([self.options.java], self.directory)
 
-def measure(name, options):
-    directory = tempfile.mkdtemp(prefix="real-")
-    path = os.path.join(options.keep or directory, name + ".pb.gz")
-    try:
-        os.makedirs(directory + "/out")
-        command = PROGRAMS[name](options.java, directory, options.cache)
-        profile, done = javas.record(command, path, timeout=300,
-                                     sleeps=javas.sleeper([options.java], options.burner))
-        if done.returncode:
-            raise Failed(f"exit status {done.returncode}: {done.stderr[-800:]}")
-    finally:
-        shutil.rmtree(directory)
-    samples = javas.process_of(profile.samples)  # and not the sleeper's
-    whole, complete, reasons, examples = judge(samples)
-    java = sum(s.count for s in samples if is_interpreted(s))
-    print(f"{name:10} {whole:7} samples, {100 * java / max(whole, 1):5.1f} % with Java frames, "
-          f"{100 * complete / max(whole, 1):6.2f} % complete", flush=True)
-    for reason, count in reasons.most_common(5):
-        print(f"    {100 * count / whole:6.2f} %  {reason}\n              {chains.text_of(examples[reason], 12)}")
-    return whole and 100 * complete / whole >= THRESHOLD
+    def own(self, samples):
+        return runs.process_of(samples)
 
+    def why_not_whole(self, frames):
+        return chains.why_incomplete(frames)
 
-def arguments():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--only", default="")
-    parser.add_argument("--cache", default=CACHE)
-    parser.add_argument("--java", default=shutil.which("java"))
-    parser.add_argument("--keep")
-    return parser.parse_args()
+    def kind_of(self, frame):
+        return "Java" if chains.is_java(frame) else ""
 
+    def figures(self, found):
+        return f"{found.with_kind():5.1f} % with Java frames"
 
-def main(options):
-    if os.geteuid() != 0 or not options.java:
-        print("skip: needs root, and a java")
-        return SKIP
-    with tempfile.TemporaryDirectory() as directory:
-        options.burner = directory
-        javas.build(directory)
-        return measure_all(options)
-
-
-def measure_all(options):
-    counts = collections.Counter()
-    for name in PROGRAMS:
-        if not re.search(options.only, name):
-            continue
-        try:
-            counts["good" if measure(name, options) else "bad"] += 1
-        except Skipped as reason:
-            print(f"{name:10} {reason}")
-            counts["skipped"] += 1
-        except (Failed, subprocess.SubprocessError) as reason:
-            print(f"{name:10} failed: {reason}")
-            counts["bad"] += 1
-    print(f"{counts['good']} at {THRESHOLD} % or more, {counts['bad']} not, {counts['skipped']} skipped")
-    if counts["bad"]:
-        return 1
-    return 0 if counts["good"] else SKIP
+    def text_of(self, frames):
+        return chains.text_of(frames, 12)
 
 
 if __name__ == "__main__":
-    sys.exit(main(arguments()))
+    sys.exit(language.main(Real))

@@ -12,6 +12,7 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 import javas  # noqa: E402
+import runs  # noqa: E402
 
 SKIP = 77
 SECONDS = 60  # for all of them to start
@@ -40,13 +41,13 @@ class Doctor(unittest.TestCase):
     def start(self, runtime, options):
         process = subprocess.Popen(  # pylint: disable=consider-using-with
             runtime.argv([*options, "-cp", self.directory, "Sleeper"], self.directory),
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, env=javas.environment())
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, env=javas.LANGUAGE.environment())
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
         return process
 
     def ask(self):
-        done = javas.run([javas.profiler(), "doctor", "--json"])
+        done = javas.run([runs.profiler(), "doctor", "--json"])
         self.assertEqual(done.returncode, 0, done.stdout[-1000:] + done.stderr[-1000:])
         return [row for row in json.loads(done.stdout) if row["check"] == "hotspot"]
 

@@ -12,9 +12,8 @@
 #ifndef TEST_HOTSPOT_MADE_UP_VM_H
 #define TEST_HOTSPOT_MADE_UP_VM_H
 
-#include "core/base/util.h"
-#include "core/plugin/unwinder.h"
 #include "plugins/hotspot/hotspot.h"
+#include "tests/kit/host.h"
 
 #include <errno.h>
 #include <string.h>
@@ -37,15 +36,10 @@
 
 struct made_up_vm {
 	uint8_t bytes[VM_BYTES];
-	struct ep_file file;
-	struct ep_target target;
-	uint32_t strings_end, elsewhere_end, structs_end, types_end, ints_end, longs_end;
-	unsigned int n_reads, fail_at, n_warnings;
-	int fail_with;
-	unsigned int n_states, n_ranges_set;
+	struct fake_host host;
+	struct fake_symbol variables[22];
 	struct hotspot_state state;
-	struct ep_range ranges[EP_MAX_RANGES];
-	size_t n_ranges;
+	uint32_t strings_end, elsewhere_end, structs_end, types_end, ints_end, longs_end;
 };
 
 static const char *const vm_variables[] = {
@@ -72,92 +66,6 @@ static inline void vm_put_int(struct made_up_vm *vm, uint32_t va, int32_t value)
 {
 	if (va <= VM_BYTES - sizeof(value))
 		memcpy(vm->bytes + va, &value, sizeof(value));
-}
-
-/* --- what the host is asked ------------------------------------------------------------------- */
-
-static inline int vm_symbol(void *arg, const char *name, struct ep_symbol *ret)
-{
-	(void)arg;
-	for (uint32_t i = 0; i < EP_LEN(vm_variables); i++) {
-		if (strcmp(name, vm_variables[i]) != 0)
-			continue;
-		*ret = (struct ep_symbol){.va = VARIABLES + 8 * i, .bytes = 8};
-		return 0;
-	}
-	return -ENODATA;
-}
-
-static inline int vm_symbols(void *arg, const char *prefix,
-			     int (*visit)(void *arg, const char *name, const struct ep_symbol *symbol),
-			     void *visit_arg)
-{
-	(void)arg;
-	(void)prefix;
-	(void)visit;
-	(void)visit_arg;
-	return 0;
-}
-
-static inline int vm_section(void *arg, const char *name, struct ep_symbol *ret)
-{
-	(void)arg;
-	if (strcmp(name, ".rodata") != 0)
-		return -ENODATA;
-	*ret = (struct ep_symbol){.va = RODATA, .bytes = ELSEWHERE - RODATA};
-	return 0;
-}
-
-static inline int vm_file_read(void *arg, uint64_t va, void *buf, size_t bytes)
-{
-	struct made_up_vm *vm = arg;
-
-	if (!ep_in_bounds(va, bytes, VM_BYTES))
-		return -ENODATA;
-	memcpy(buf, vm->bytes + va, bytes);
-	return 0;
-}
-
-static inline int vm_read(void *arg, uint64_t addr, void *buf, size_t bytes)
-{
-	struct made_up_vm *vm = arg;
-
-	if (++vm->n_reads == vm->fail_at)
-		return vm->fail_with;
-	if (addr < BIAS || !ep_in_bounds(addr - BIAS, bytes, VM_BYTES))
-		return -EFAULT;
-	memcpy(buf, vm->bytes + (addr - BIAS), bytes);
-	return 0;
-}
-
-static inline int vm_set_state(void *arg, const void *state, size_t bytes)
-{
-	struct made_up_vm *vm = arg;
-
-	if (bytes != sizeof(vm->state))
-		return -E2BIG;
-	memcpy(&vm->state, state, bytes);
-	vm->n_states++;
-	return 0;
-}
-
-static inline int vm_set_ranges(void *arg, const struct ep_range *ranges, size_t n)
-{
-	struct made_up_vm *vm = arg;
-
-	if (n > EP_MAX_RANGES)
-		return -E2BIG;
-	memcpy(vm->ranges, ranges, n * sizeof(*ranges));
-	vm->n_ranges = n;
-	vm->n_ranges_set++;
-	return 0;
-}
-
-static inline void vm_count(void *arg, uint32_t counter, uint64_t n)
-{
-	(void)arg;
-	(void)counter;
-	(void)n;
 }
 
 /* --- its tables ------------------------------------------------------------------------------- */
@@ -230,8 +138,11 @@ static inline void vm_put_variables(struct made_up_vm *vm)
 		BIAS + 0x9000, 0, 8, 16, BIAS + 0x9800, 0, 8, 16,
 	};
 
-	for (uint32_t i = 0; i < EP_LEN(values); i++)
+	_Static_assert(EP_LEN(vm_variables) == EP_LEN(vm->variables), "each has a symbol");
+	for (uint32_t i = 0; i < EP_LEN(values); i++) {
+		vm->variables[i] = (struct fake_symbol){vm_variables[i], {.va = VARIABLES + 8 * i, .bytes = 8}};
 		vm_put(vm, VARIABLES + 8 * i, values[i]);
+	}
 }
 
 static inline void vm_put_types(struct made_up_vm *vm)
@@ -361,22 +272,19 @@ static inline void vm_put_flags(struct made_up_vm *vm)
 
 static inline void vm_init(struct made_up_vm *vm)
 {
-	static const struct ep_file_ops file_ops = {
-		.symbol = vm_symbol,
-		.symbols = vm_symbols,
-		.section = vm_section,
-		.read = vm_file_read,
-	};
-	static const struct ep_target_ops target_ops = {
-		.read = vm_read,
-		.set_state = vm_set_state,
-		.set_ranges = vm_set_ranges,
-		.count = vm_count,
-	};
+	static const struct fake_symbol sections[] = {{".rodata", {RODATA, ELSEWHERE - RODATA}}};
 
 	memset(vm, 0, sizeof(*vm));
-	vm->file = (struct ep_file){.ops = &file_ops, .arg = vm, .path = "/libjvm.so"};
-	vm->target = (struct ep_target){.ops = &target_ops, .arg = vm, .pid = 42, .bias = BIAS};
+	fake_host_init(&vm->host, &vm->state, sizeof(vm->state));
+	fake_memory_add(&vm->host.contents, 0, vm->bytes, VM_BYTES);
+	fake_memory_add(&vm->host.memory, BIAS, vm->bytes, VM_BYTES);
+	vm->host.file.path = "/libjvm.so";
+	vm->host.target.bias = BIAS;
+	vm->host.symbols = vm->variables;
+	vm->host.n_symbols = EP_LEN(vm->variables);
+	vm->host.sections = sections;
+	vm->host.n_sections = EP_LEN(sections);
+	vm->host.no_variable = vm->host.no_key = -ENOTSUP;
 	vm->strings_end = RODATA + 16;
 	vm->elsewhere_end = ELSEWHERE;
 	vm->structs_end = 0x5000;

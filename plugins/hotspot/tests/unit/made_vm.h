@@ -9,13 +9,16 @@
 #include "plugins/hotspot/code/stubs.h"
 #include "plugins/hotspot/hotspot_shared.h"
 #include "plugins/hotspot/layout.h"
+#include "tests/kit/memory.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define MADE_BASE  0x7f1200000000ull
+#ifndef MADE_BYTES
 #define MADE_BYTES (64u << 10)
+#endif
 
 enum made_family {
 	MADE_8,	 /* all in the block, offsets */
@@ -30,11 +33,8 @@ struct made_vm {
 	struct hotspot_layout layout;
 	uint8_t memory[MADE_BYTES];
 	size_t used;
-	uint64_t reads, fail_at; /* the read that fails, from 1 on; 0: none */
-	int failure;
-	uint64_t change_at; /* before that read `change` happens */
-	void (*change)(struct made_vm *vm);
-	uint64_t a, b; /* of `change` */
+	struct fake_memory reads; /* of `memory` */
+	uint64_t a, b; /* of a change */
 };
 
 static inline void made_set(struct made_vm *vm, enum hotspot_field_id id, uint32_t off,
@@ -42,22 +42,6 @@ static inline void made_set(struct made_vm *vm, enum hotspot_field_id id, uint32
 {
 	vm->layout.fields[id] = (struct hotspot_member){
 		.off = (uint16_t)off, .bytes = (uint8_t)bytes, .has = true};
-}
-
-static inline int made_read(void *arg, uint64_t addr, void *buf, size_t bytes)
-{
-	struct made_vm *vm = arg;
-
-	vm->reads++;
-	if (vm->reads == vm->fail_at)
-		return vm->failure;
-	if (vm->change && vm->reads == vm->change_at)
-		vm->change(vm);
-	if (addr < MADE_BASE || addr - MADE_BASE > MADE_BYTES ||
-	    bytes > MADE_BYTES - (addr - MADE_BASE))
-		return -EFAULT;
-	memcpy(buf, vm->memory + (addr - MADE_BASE), bytes);
-	return 0;
 }
 
 static inline void made_layout_common(struct made_vm *vm)
@@ -106,6 +90,8 @@ static inline void made_init(struct made_vm *vm, enum made_family family)
 	vm->family = family;
 	vm->excluded = family == MADE_25;
 	vm->used = 64;
+	fake_memory_add(&vm->reads, MADE_BASE, vm->memory, MADE_BYTES);
+	vm->reads.change_arg = vm;
 	made_layout_common(vm);
 	made_set(vm, HOTSPOT_F_names_pcs_off, 180, 4);
 	made_set(vm, HOTSPOT_F_names_null_checks_off, 192, 4);
@@ -145,9 +131,7 @@ static inline uint64_t made_alloc(struct made_vm *vm, size_t bytes)
 
 static inline void made_poke(struct made_vm *vm, uint64_t addr, const void *from, size_t bytes)
 {
-	if (addr < MADE_BASE || addr - MADE_BASE + bytes > MADE_BYTES)
-		abort();
-	memcpy(vm->memory + (addr - MADE_BASE), from, bytes);
+	fake_memory_put(&vm->reads, addr, from, bytes);
 }
 
 static inline void made_put(struct made_vm *vm, uint64_t addr, enum hotspot_field_id id,
@@ -353,7 +337,6 @@ static inline size_t made_scope_data(const struct made_vm *vm, const struct made
 static inline size_t made_pc_data(const struct made_nmethod *n, const uint32_t *offs,
 				  int32_t (*out)[4])
 {
-	memset(out, 0, (n->n_pcs + 2) * sizeof(*out));
 	out[0][0] = -1;
 	for (size_t i = 0; i < n->n_pcs; i++) {
 		out[i + 1][0] = n->pcs[i].off;
@@ -367,7 +350,7 @@ static inline size_t made_pc_data(const struct made_nmethod *n, const uint32_t *
 static inline uint64_t made_nmethod(struct made_vm *vm, uint32_t id, const struct made_nmethod *n)
 {
 	uint8_t data[2048] = {0};
-	int32_t pcs[64][4];
+	int32_t (*pcs)[4] = calloc(n->n_pcs + 2, sizeof(*pcs));
 	uint32_t offs[64], checks[3] = {1, n->null_off, n->null_to};
 	size_t data_bytes = made_scope_data(vm, n, data, offs);
 	size_t pcs_bytes = made_pc_data(n, offs, pcs);
@@ -413,6 +396,7 @@ static inline uint64_t made_nmethod(struct made_vm *vm, uint32_t id, const struc
 	made_poke(vm, at_data, data, data_bytes);
 	made_poke(vm, at_pcs, pcs, pcs_bytes);
 	made_poke(vm, at_checks, checks, check_bytes);
+	free(pcs);
 	return blob;
 }
 

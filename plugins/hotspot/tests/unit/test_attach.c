@@ -5,36 +5,9 @@
  */
 #include "plugins/hotspot/heaps.h"
 #include "plugins/hotspot/tests/unit/made_up_vm.h"
+#include "tests/kit/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
-
-static struct made_up_vm *running; /* whose log this is */
-static char logged[512];
-
-EP_PRINTF(2, 3) static void take_log(enum ep_host_level level, const char *fmt, ...)
-{
-	va_list args;
-
-	va_start(args, fmt);
-	vsnprintf(logged, sizeof(logged), fmt, args);
-	va_end(args);
-	running->n_warnings += level <= EP_HOST_WARN;
-}
-
-static const struct ep_unwinder_host *test_host(void)
-{
-	static const struct ep_host host = {.size = sizeof(host), .log = take_log};
-	static struct ep_unwinder_host unwinder_host;
-
-	unwinder_host = *ep_unwinder_host_get();
-	unwinder_host.host = &host;
-	return &unwinder_host;
-}
 
 static struct made_up_vm *new_vm(void)
 {
@@ -42,7 +15,6 @@ static struct made_up_vm *new_vm(void)
 
 	assert_non_null(vm);
 	vm_init(vm);
-	running = vm;
 	return vm;
 }
 
@@ -52,8 +24,8 @@ static int attach_to(struct made_up_vm *vm)
 	void *executable = NULL, *instance = NULL;
 	int r;
 
-	assert_int_equal(hotspot_probe(test_host(), &vm->file, &executable), 0);
-	r = hotspot_attach(executable, &vm->target, &instance);
+	assert_int_equal(hotspot_probe(fake_host_services(&vm->host), &vm->host.file, &executable), 0);
+	r = hotspot_attach(executable, &vm->host.target, &instance);
 	if (r == 0) {
 		assert_int_equal(hotspot_refresh(instance), 0);
 		hotspot_detach(instance);
@@ -64,12 +36,12 @@ static int attach_to(struct made_up_vm *vm)
 
 static int read_layout(struct made_up_vm *vm, struct hotspot_layout *layout)
 {
-	const struct hotspot_memory memory = {.read = vm_read, .arg = vm};
+	const struct hotspot_memory memory = {.read = fake_memory_read, .arg = &vm->host.memory};
 	struct hotspot_tables *tables;
 	int r;
 
-	assert_int_equal(hotspot_tables_find(test_host(), &vm->file, &tables), 0);
-	vm->n_reads = 0;
+	assert_int_equal(hotspot_tables_find(fake_host_services(&vm->host), &vm->host.file, &tables), 0);
+	vm->host.memory.n_reads = 0;
 	r = hotspot_tables_read(tables, &memory, BIAS, layout);
 	hotspot_tables_free(tables);
 	return r;
@@ -77,7 +49,7 @@ static int read_layout(struct made_up_vm *vm, struct hotspot_layout *layout)
 
 /* --- tables ----------------------------------------------------------------------------------- */
 
-static void members_have_their_widths(void **state)
+EP_TEST(members_have_their_widths)
 {
 	static const struct {
 		enum hotspot_field_id id;
@@ -93,7 +65,6 @@ static void members_have_their_widths(void **state)
 	struct made_up_vm *vm = new_vm();
 	struct hotspot_layout layout;
 
-	(void)state;
 	assert_int_equal(read_layout(vm, &layout), 0);
 	for (size_t i = 0; i < EP_LEN(expected); i++) {
 		const struct hotspot_member *member = &layout.fields[expected[i].id];
@@ -114,13 +85,12 @@ static void members_have_their_widths(void **state)
 	free(vm);
 }
 
-static void values_are_extended_as_their_types_say(void **state)
+EP_TEST(values_are_extended_as_their_types_say)
 {
 	struct made_up_vm *vm = new_vm();
 	struct hotspot_layout layout;
 	uint8_t blob[64];
 
-	(void)state;
 	assert_int_equal(read_layout(vm, &layout), 0);
 	memset(blob, 0xff, sizeof(blob));
 	assert_int_equal((int64_t)hotspot_get(&layout, HOTSPOT_F_blob_frame_complete, blob, 64), -1);
@@ -131,12 +101,11 @@ static void values_are_extended_as_their_types_say(void **state)
 }
 
 /* A linker lets a name be the end of another string: then the pointer leads into that. */
-static void names_may_be_the_ends_of_others(void **state)
+EP_TEST(names_may_be_the_ends_of_others)
 {
 	struct made_up_vm *vm = new_vm();
 	struct hotspot_layout layout;
 
-	(void)state;
 	vm_add_row(vm, vm_string(vm, "xyCompiledMethod") + 2, vm_string(vm, "my_deopt_handler_begin") + 2,
 		   vm_string(vm, "address"), false, 128);
 	assert_int_equal(read_layout(vm, &layout), 0);
@@ -146,12 +115,11 @@ static void names_may_be_the_ends_of_others(void **state)
 }
 
 /* The whole string's address is not the name's. */
-static void names_are_not_their_ends(void **state)
+EP_TEST(names_are_not_their_ends)
 {
 	struct made_up_vm *vm = new_vm();
 	struct hotspot_layout layout;
 
-	(void)state;
 	vm_add_row(vm, vm_string(vm, "xyCompiledMethod"), vm_string(vm, "_deopt_handler_begin"),
 		   vm_string(vm, "address"), false, 128);
 	assert_int_equal(read_layout(vm, &layout), 0);
@@ -159,13 +127,12 @@ static void names_are_not_their_ends(void **state)
 	free(vm);
 }
 
-static void names_outside_of_rodata_are_read(void **state)
+EP_TEST(names_outside_of_rodata_are_read)
 {
 	struct made_up_vm *vm = new_vm();
 	struct hotspot_layout layout;
 	uint32_t inside = vm->strings_end;
 
-	(void)state;
 	vm->strings_end = ELSEWHERE;
 	vm_add_field(vm, "CompiledMethod", "_deopt_handler_begin", "volatile int", false, 128);
 	vm->strings_end = inside;
@@ -176,33 +143,31 @@ static void names_outside_of_rodata_are_read(void **state)
 	free(vm);
 }
 
-static void the_first_place_of_a_member_wins(void **state)
+EP_TEST(the_first_place_of_a_member_wins)
 {
 	struct made_up_vm *vm = new_vm();
 	struct hotspot_layout layout;
 
-	(void)state;
 	vm_add_field(vm, "CompiledMethod", "_method", "Method*", false, 200);
 	assert_int_equal(read_layout(vm, &layout), 0);
 	assert_int_equal(hotspot_off(&layout, HOTSPOT_F_nmethod_method), 64);
 	free(vm);
 }
 
-static void few_reads_suffice(void **state)
+EP_TEST(few_reads_suffice)
 {
 	struct made_up_vm *vm = new_vm();
 	struct hotspot_layout layout;
 
-	(void)state;
 	assert_int_equal(read_layout(vm, &layout), 0);
 	/* 22 variables, the four tables, type strings of pointers. */
-	assert_true(vm->n_reads < 22 + 8 + 32);
+	assert_true(vm->host.memory.n_reads < 22 + 8 + 32);
 	free(vm);
 }
 
 /* --- before it is there ----------------------------------------------------------------------- */
 
-static void nothing_is_refused_before_it_is_made(void **state)
+EP_TEST(nothing_is_refused_before_it_is_made)
 {
 	static const struct {
 		const char *label;
@@ -227,34 +192,32 @@ static void nothing_is_refused_before_it_is_made(void **state)
 		{"an empty heap", CODE, 0},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(words); i++) {
 		struct made_up_vm *vm = new_vm();
 		int r;
 
 		vm_put(vm, words[i].va, words[i].value);
 		r = attach_to(vm);
-		if (r != EP_NOT_YET || vm->n_warnings)
-			fail_msg("%s: %d, %u warnings", words[i].label, r, vm->n_warnings);
+		if (r != EP_NOT_YET || vm->host.n_warnings)
+			fail_msg("%s: %d, %u warnings", words[i].label, r, vm->host.n_warnings);
 		free(vm);
 	}
 }
 
 /* --- attach ----------------------------------------------------------------------------------- */
 
-static void bpf_is_told_what_is_there(void **state)
+EP_TEST(bpf_is_told_what_is_there)
 {
 	struct made_up_vm *vm = new_vm();
 	const struct hotspot_state *told = &vm->state;
 
-	(void)state;
 	assert_int_equal(attach_to(vm), 0);
-	assert_int_equal(vm->n_warnings, 0);
-	assert_int_equal(vm->n_ranges, 1);
-	assert_int_equal(vm->ranges[0].start, BIAS + CODE);
-	assert_int_equal(vm->ranges[0].end, BIAS + CODE_END);
-	assert_int_equal(vm->ranges[0].mode, EP_RANGE_ENTER);
-	assert_int_equal(vm->ranges[0].data, 6ull << HOTSPOT_SEGMENT_SHIFT | (BIAS + SEGMAP - (vm->ranges[0].start >> 6)));
+	assert_int_equal(vm->host.n_warnings, 0);
+	assert_int_equal(vm->host.n_ranges, 1);
+	assert_int_equal(vm->host.ranges[0].start, BIAS + CODE);
+	assert_int_equal(vm->host.ranges[0].end, BIAS + CODE_END);
+	assert_int_equal(vm->host.ranges[0].mode, EP_RANGE_ENTER);
+	assert_int_equal(vm->host.ranges[0].data, 6ull << HOTSPOT_SEGMENT_SHIFT | (BIAS + SEGMAP - (vm->host.ranges[0].start >> 6)));
 	assert_int_equal(told->call_stub_return, BIAS + CODE + 0x4000);
 	assert_int_equal(told->relative, 1);
 	assert_int_equal(told->code_begin.off, 24);
@@ -284,11 +247,10 @@ static void bpf_is_told_what_is_there(void **state)
 }
 
 /* As in 8: no mirror, so the slot is another, and the code says so. */
-static void the_code_tells_where_the_bcp_is(void **state)
+EP_TEST(the_code_tells_where_the_bcp_is)
 {
 	struct made_up_vm *vm = new_vm();
 
-	(void)state;
 	for (uint32_t i = 0; i < 32; i++)
 		vm->bytes[BUFFER + 64 * i + 3] = 0xc8;
 	assert_int_equal(attach_to(vm), 0);
@@ -296,40 +258,53 @@ static void the_code_tells_where_the_bcp_is(void **state)
 	free(vm);
 }
 
-static void the_zero_vm_is_refused_in_one_line(void **state)
+EP_TEST(the_zero_vm_is_refused_in_one_line)
 {
 	struct made_up_vm *vm = new_vm();
 
-	(void)state;
 	vm_put(vm, STATICS + 24, vm_string(vm, "OpenJDK 64-Bit Zero VM (17+35)"));
 	assert_int_equal(attach_to(vm), -ENOTSUP);
-	assert_int_equal(vm->n_warnings, 1);
-	assert_non_null(strstr(logged, "Zero"));
+	assert_int_equal(vm->host.n_warnings, 1);
+	assert_non_null(strstr(vm->host.logged, "Zero"));
 	free(vm);
 }
 
-static void the_flag_for_exact_lines_is_read(void **state)
+static void count_advice(void *arg, const char *found, const char *fix)
+{
+	(void)found;
+	*(unsigned int *)arg += strstr(fix, "-XX:+DebugNonSafepoints") != NULL;
+}
+
+/* How often a user is told to set the flag. */
+static unsigned int advise(struct made_up_vm *vm)
+{
+	void *executable = NULL, *instance = NULL;
+	unsigned int n = 0;
+
+	assert_int_equal(hotspot_probe(fake_host_services(&vm->host), &vm->host.file, &executable), 0);
+	assert_int_equal(hotspot_attach(executable, &vm->host.target, &instance), 0);
+	assert_int_equal(hotspot_advise(instance, count_advice, &n), 0);
+	hotspot_detach(instance);
+	hotspot_unload(executable);
+	return n;
+}
+
+EP_TEST(the_flag_for_exact_lines_is_read)
 {
 	struct made_up_vm *vm = new_vm();
 
-	(void)state;
-	logged[0] = '\0';
-	assert_int_equal(attach_to(vm), 0);
-	assert_non_null(strstr(logged, "-XX:+DebugNonSafepoints"));
-	logged[0] = '\0';
+	assert_int_equal(advise(vm), 1);
 	vm->bytes[FLAGS + 0x100] = 1;
-	assert_int_equal(attach_to(vm), 0);
-	assert_int_equal(logged[0], '\0');
+	assert_int_equal(advise(vm), 0);
 	/* More flags than there can be. */
 	vm->bytes[FLAGS + 0x100] = 0;
 	vm_put(vm, STATICS + 40, 1u << 30);
-	assert_int_equal(attach_to(vm), 0);
-	assert_int_equal(logged[0], '\0');
+	assert_int_equal(advise(vm), 0);
 	free(vm);
 }
 
 /* One warning, and it is final. */
-static void layouts_that_do_not_hold_are_refused(void **state)
+EP_TEST(layouts_that_do_not_hold_are_refused)
 {
 	static const struct {
 		const char *label;
@@ -352,25 +327,23 @@ static void layouts_that_do_not_hold_are_refused(void **state)
 		{"code beyond its block", CODE + 8 + 28, 0x7fffffff},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(words); i++) {
 		struct made_up_vm *vm = new_vm();
 		int r;
 
 		vm_put(vm, words[i].va, words[i].value);
 		r = attach_to(vm);
-		if (r != -ENOTSUP || vm->n_warnings != 1 || vm->n_states)
-			fail_msg("%s: %d, %u warnings", words[i].label, r, vm->n_warnings);
+		if (r != -ENOTSUP || vm->host.n_warnings != 1 || vm->host.n_states)
+			fail_msg("%s: %d, %u warnings", words[i].label, r, vm->host.n_warnings);
 		free(vm);
 	}
 }
 
 /* Each row that attach needs, in turn, names something else. */
-static void rows_may_be_missing(void **state)
+EP_TEST(rows_may_be_missing)
 {
 	uint32_t n = 0;
 
-	(void)state;
 	for (uint32_t at = 0x5000; n == 0 || at < 0x5000 + n * ROW_BYTES; at += ROW_BYTES) {
 		struct made_up_vm *vm = new_vm();
 		int r;
@@ -380,19 +353,18 @@ static void rows_may_be_missing(void **state)
 		r = attach_to(vm);
 		/* As a rule one warning; the interpreter's own rows may just not be relocated; some
 		 * members are not in all releases. */
-		assert_true((r == -ENOTSUP && vm->n_warnings == 1) || r == EP_NOT_YET || r == 0);
-		assert_int_equal(r == 0, vm->n_states > 0);
+		assert_true((r == -ENOTSUP && vm->host.n_warnings == 1) || r == EP_NOT_YET || r == 0);
+		assert_int_equal(r == 0, vm->host.n_states > 0);
 		free(vm);
 	}
 	assert_true(n > 40);
 }
 
-static void tables_without_an_end_are_refused(void **state)
+EP_TEST(tables_without_an_end_are_refused)
 {
 	struct made_up_vm *vm = new_vm();
 	struct hotspot_layout layout;
 
-	(void)state;
 	/* Rows of 8 bytes, each with a name, up to the end of memory. */
 	memset(vm->bytes + 0x9800, 0x41, VM_BYTES - 0x9800);
 	vm_put(vm, VARIABLES + 8 * 21, 16);
@@ -400,24 +372,23 @@ static void tables_without_an_end_are_refused(void **state)
 	free(vm);
 }
 
-static void reads_may_fail(void **state)
+EP_TEST(reads_may_fail)
 {
 	struct made_up_vm *whole = new_vm();
 	unsigned int n;
 
-	(void)state;
 	assert_int_equal(attach_to(whole), 0);
-	n = whole->n_reads;
+	n = whole->host.memory.n_reads;
 	free(whole);
 	for (unsigned int at = 1; at <= n; at++) {
 		struct made_up_vm *vm = new_vm();
 		int r;
 
-		vm->fail_at = at;
-		vm->fail_with = -ESRCH;
+		vm->host.memory.fail_at = at;
+		vm->host.memory.fail_with = -ESRCH;
 		r = attach_to(vm);
 		assert_true(r == 0 || r == -ESRCH);
-		assert_int_equal(vm->n_warnings, 0);
+		assert_int_equal(vm->host.n_warnings, 0);
 		free(vm);
 	}
 	assert_true(n > 30);
@@ -425,7 +396,7 @@ static void reads_may_fail(void **state)
 
 /* --- ranges ----------------------------------------------------------------------------------- */
 
-static void pieces_are_cut_out_of_heaps(void **state)
+EP_TEST(pieces_are_cut_out_of_heaps)
 {
 	static const struct hotspot_heap heaps[] = {
 		{.start = 0x1000, .end = 0x2000, .segmap = 0x9000, .log2_segment = 6},
@@ -444,7 +415,6 @@ static void pieces_are_cut_out_of_heaps(void **state)
 	struct ep_range ranges[64];
 	size_t n = hotspot_heaps_ranges(heaps, 2, pieces, EP_LEN(pieces), ranges, EP_LEN(ranges));
 
-	(void)state;
 	assert_int_equal(n, EP_LEN(expected));
 	for (size_t i = 0; i < n; i++) {
 		assert_int_equal(ranges[i].start, expected[i][0]);
@@ -454,42 +424,15 @@ static void pieces_are_cut_out_of_heaps(void **state)
 	assert_int_equal(ranges[4].data, 4);
 }
 
-static void more_pieces_than_room_leave_the_heaps(void **state)
+EP_TEST(more_pieces_than_room_leave_the_heaps)
 {
 	static const struct hotspot_heap heap = {.start = 0, .end = 1 << 20, .segmap = 0x9000};
 	struct ep_range pieces[64], ranges[40];
 	size_t n;
 
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(pieces); i++)
 		pieces[i] = (struct ep_range){.start = 0x100 * i + 0x10, .end = 0x100 * i + 0x20};
 	n = hotspot_heaps_ranges(&heap, 1, pieces, EP_LEN(pieces), ranges, EP_LEN(ranges));
 	assert_true(n <= EP_LEN(ranges));
 	assert_int_equal(ranges[n - 1].end, 1 << 20);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(members_have_their_widths),
-		cmocka_unit_test(values_are_extended_as_their_types_say),
-		cmocka_unit_test(names_may_be_the_ends_of_others),
-		cmocka_unit_test(names_are_not_their_ends),
-		cmocka_unit_test(names_outside_of_rodata_are_read),
-		cmocka_unit_test(the_first_place_of_a_member_wins),
-		cmocka_unit_test(few_reads_suffice),
-		cmocka_unit_test(nothing_is_refused_before_it_is_made),
-		cmocka_unit_test(bpf_is_told_what_is_there),
-		cmocka_unit_test(the_code_tells_where_the_bcp_is),
-		cmocka_unit_test(the_zero_vm_is_refused_in_one_line),
-		cmocka_unit_test(the_flag_for_exact_lines_is_read),
-		cmocka_unit_test(layouts_that_do_not_hold_are_refused),
-		cmocka_unit_test(rows_may_be_missing),
-		cmocka_unit_test(tables_without_an_end_are_refused),
-		cmocka_unit_test(reads_may_fail),
-		cmocka_unit_test(pieces_are_cut_out_of_heaps),
-		cmocka_unit_test(more_pieces_than_room_leave_the_heaps),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,23 +12,16 @@
 #include "core/base/util.h"
 #include "core/elf/file.h"
 #include "core/plugin/elf_file.h"
-#include "core/plugin/process_target.h"
 #include "plugins/hotspot/hotspot.h"
+#include "tests/kit/host.h"
+#include "tests/kit/process.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <glob.h>
 #include <inttypes.h>
-#include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/ptrace.h>
-#include <sys/user.h>
-#include <sys/wait.h>
-#include <time.h>
 
 #ifdef __SANITIZE_ADDRESS__
 #define SLOWER 8
@@ -71,136 +64,11 @@ struct vm {
 	uint64_t base; /* of libjvm.so */
 	char library[64];
 	struct ep_elf *elf;
-	struct ep_process_target process;
-	struct ep_target target;
 	struct hotspot_state state;
-	struct ep_range ranges[EP_MAX_RANGES];
-	size_t n_ranges;
-	uint32_t n_reads;
-	uint64_t n_bytes;
+	struct fake_host host;
 };
-
-static double cpu_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-	return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
-}
-
-static bool expect(bool holds, const char *what)
-{
-	if (!holds)
-		printf("    FAILED: %s\n", what);
-	return holds;
-}
-
-/* --- the host's side -------------------------------------------------------------------------- */
-
-static int vm_read(void *arg, uint64_t addr, void *buf, size_t bytes)
-{
-	struct vm *vm = arg;
-
-	vm->n_reads++;
-	vm->n_bytes += bytes;
-	return ep_process_target_read(vm->pid, addr, buf, bytes);
-}
-
-static int vm_mappings(void *arg, int (*visit)(void *arg, const struct ep_target_mapping *mapping),
-		       void *visit_arg)
-{
-	return ep_process_target_mappings(&((struct vm *)arg)->process, visit, visit_arg);
-}
-
-static int vm_tls_variable(void *arg, uint64_t off, struct ep_tls *ret)
-{
-	struct vm *vm = arg;
-
-	return ep_process_target_tls_variable(&vm->process, vm->elf, vm->base, vm->base, off, ret);
-}
-
-static int vm_tls_key(void *arg, uint32_t key, struct ep_tls *ret)
-{
-	return ep_process_target_tls_key(&((struct vm *)arg)->process, key, ret);
-}
-
-static int vm_set_state(void *arg, const void *state, size_t bytes)
-{
-	struct vm *vm = arg;
-
-	if (bytes != sizeof(vm->state))
-		return -E2BIG;
-	memcpy(&vm->state, state, bytes);
-	return 0;
-}
-
-static int vm_set_ranges(void *arg, const struct ep_range *ranges, size_t n)
-{
-	struct vm *vm = arg;
-
-	if (n > EP_MAX_RANGES)
-		return -E2BIG;
-	memcpy(vm->ranges, ranges, n * sizeof(*ranges));
-	vm->n_ranges = n;
-	return 0;
-}
-
-static void vm_count(void *arg, uint32_t counter, uint64_t n)
-{
-	(void)arg;
-	(void)counter;
-	(void)n;
-}
-
-static const struct ep_target_ops vm_ops = {
-	.read = vm_read,
-	.mappings = vm_mappings,
-	.tls_variable = vm_tls_variable,
-	.tls_key = vm_tls_key,
-	.set_state = vm_set_state,
-	.set_ranges = vm_set_ranges,
-	.count = vm_count,
-};
-
-EP_PRINTF(2, 3) static void take_log(enum ep_host_level level, const char *fmt, ...)
-{
-	va_list args;
-
-	va_start(args, fmt);
-	printf("    log %d: ", (int)level);
-	vprintf(fmt, args);
-	printf("\n");
-	va_end(args);
-}
-
-static const struct ep_unwinder_host *test_host(void)
-{
-	static const struct ep_host host = {.size = sizeof(host), .log = take_log};
-	static struct ep_unwinder_host unwinder_host;
-
-	unwinder_host = *ep_unwinder_host_get();
-	unwinder_host.host = &host;
-	return &unwinder_host;
-}
 
 /* --- a VM ------------------------------------------------------------------------------------- */
-
-static pid_t start(const char *const *argv)
-{
-	pid_t pid = fork();
-
-	if (pid == 0) {
-		int null = open("/dev/null", O_RDWR);
-
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		dup2(null, 0);
-		dup2(null, 1);
-		dup2(null, 2);
-		execvp(argv[0], (char *const *)argv);
-		_exit(77);
-	}
-	return pid;
-}
 
 static bool find_library(struct vm *vm)
 {
@@ -259,15 +127,15 @@ static int attach(struct vm *vm, void *executable, void **ret_instance, double *
 	do {
 		double before = cpu_ms();
 
-		vm->n_reads = 0;
-		vm->n_bytes = 0;
-		ep_process_target_end_job(&vm->process);
-		r = hotspot_attach(executable, &vm->target, ret_instance);
+		vm->host.memory.n_reads = 0;
+		vm->host.memory.n_bytes = 0;
+		fake_host_end_job(&vm->host);
+		r = hotspot_attach(executable, &vm->host.target, ret_instance);
 		*ret_ms = cpu_ms() - before;
 		n++;
 	} while (r != 0 && r != -ENOTSUP && r != -ESRCH && sleep_ms(2, &waited));
 	printf("    attached (%d) at attempt %u, %u reads, %" PRIu64 " bytes, %.2f ms\n", r, n,
-	       vm->n_reads, vm->n_bytes, *ret_ms);
+	       vm->host.memory.n_reads, vm->host.memory.n_bytes, *ret_ms);
 	return r;
 }
 
@@ -275,51 +143,21 @@ static int attach(struct vm *vm, void *executable, void **ret_instance, double *
 
 static bool in_heaps(const struct vm *vm, uint64_t addr)
 {
-	for (size_t i = 0; i < vm->n_ranges; i++) {
-		if (addr >= vm->ranges[i].start && addr < vm->ranges[i].end)
+	for (size_t i = 0; i < vm->host.n_ranges; i++) {
+		if (addr >= vm->host.ranges[i].start && addr < vm->host.ranges[i].end)
 			return true;
 	}
 	return false;
-}
-
-static uint64_t read_word(struct vm *vm, uint64_t addr)
-{
-	uint64_t value = 0;
-
-	return vm_read(vm, addr, &value, sizeof(value)) == 0 ? value : 0;
-}
-
-static bool thread_regs(pid_t tid, struct user_regs_struct *ret)
-{
-	int status;
-	bool done;
-
-	if (ptrace(PTRACE_SEIZE, tid, 0, 0) < 0)
-		return false;
-	done = ptrace(PTRACE_INTERRUPT, tid, 0, 0) == 0 && waitpid(tid, &status, __WALL) == tid &&
-	       ptrace(PTRACE_GETREGS, tid, 0, ret) == 0;
-	(void)ptrace(PTRACE_DETACH, tid, 0, 0);
-	return done;
-}
-
-/* The BPF side's ep_read_tls. */
-static uint64_t read_tls(struct vm *vm, uint64_t thread_pointer)
-{
-	uint64_t value = thread_pointer;
-
-	for (uint32_t i = 0; i < vm->state.thread.steps && value; i++)
-		value = read_word(vm, value + (uint64_t)(int64_t)vm->state.thread.off[i]);
-	return value;
 }
 
 /* A frame that calls: its method's bytecodes hold its bcp. */
 static bool is_interpreted(struct vm *vm, uint64_t fp)
 {
 	const struct hotspot_state *state = &vm->state;
-	uint64_t method = read_word(vm, fp + (uint64_t)(8 * (int64_t)state->method_slot));
-	uint64_t bcp = read_word(vm, fp + (uint64_t)(8 * (int64_t)state->bcp_slot));
-	uint64_t constant = method ? read_word(vm, method + state->method_const) : 0;
-	uint16_t size = (uint16_t)(constant ? read_word(vm, constant + state->const_code_size) : 0);
+	uint64_t method = fake_host_word(&vm->host, fp + (uint64_t)(8 * (int64_t)state->method_slot));
+	uint64_t bcp = fake_host_word(&vm->host, fp + (uint64_t)(8 * (int64_t)state->bcp_slot));
+	uint64_t constant = method ? fake_host_word(&vm->host, method + state->method_const) : 0;
+	uint16_t size = (uint16_t)(constant ? fake_host_word(&vm->host, constant + state->const_code_size) : 0);
 	uint64_t code = constant + state->const_bytes;
 
 	return constant && bcp >= code && bcp < code + size;
@@ -331,9 +169,9 @@ static unsigned int count_interpreted(struct vm *vm, uint64_t fp)
 	unsigned int n = 0;
 
 	for (int i = 0; i < MAX_FRAMES; i++) {
-		uint64_t pc = read_word(vm, fp + 8);
+		uint64_t pc = fake_host_word(&vm->host, fp + 8);
 
-		fp = read_word(vm, fp);
+		fp = fake_host_word(&vm->host, fp);
 		if (!in_heaps(vm, pc) || pc == vm->state.call_stub_return || !fp)
 			break;
 		if (!expect(is_interpreted(vm, fp), "a frame of the interpreter"))
@@ -349,23 +187,23 @@ static void check_thread(struct vm *vm, pid_t tid, unsigned int *n_anchors, unsi
 	struct user_regs_struct regs;
 	uint64_t thread, anchor, sp, pc;
 
-	if (!thread_regs(tid, &regs))
+	if (!process_registers(tid, &regs))
 		return;
-	thread = read_tls(vm, regs.fs_base);
+	thread = fake_host_read_tls(&vm->host, &vm->state.thread, regs.fs_base);
 	if (!thread)
 		return;
 	anchor = thread + state->thread_anchor;
-	sp = read_word(vm, anchor + state->anchor_sp);
+	sp = fake_host_word(&vm->host, anchor + state->anchor_sp);
 	/* Other threads' objects end before that: what is behind them is no stack. */
 	if (sp < regs.rsp || sp - regs.rsp > (8u << 20))
 		return;
-	pc = read_word(vm, anchor + state->anchor_pc);
+	pc = fake_host_word(&vm->host, anchor + state->anchor_pc);
 	if (!pc)
-		pc = read_word(vm, sp - 8);
+		pc = fake_host_word(&vm->host, sp - 8);
 	if (!in_heaps(vm, pc))
 		return;
 	(*n_anchors)++;
-	*n_frames += count_interpreted(vm, read_word(vm, anchor + state->anchor_fp));
+	*n_frames += count_interpreted(vm, fake_host_word(&vm->host, anchor + state->anchor_fp));
 }
 
 static bool check_threads(struct vm *vm)
@@ -395,9 +233,9 @@ static unsigned int count_blocks(struct vm *vm, const struct ep_range *heap)
 	unsigned int n = 0;
 
 	while (at < heap->end && n < 100000) {
-		uint64_t length = read_word(vm, at) << state->block_length_shift >>
+		uint64_t length = fake_host_word(&vm->host, at) << state->block_length_shift >>
 				  state->block_length_shift;
-		uint8_t used = (uint8_t)read_word(vm, at + state->block_used_off);
+		uint8_t used = (uint8_t)fake_host_word(&vm->host, at + state->block_used_off);
 		uint64_t blob = at + state->block_header_bytes;
 		char name[64];
 
@@ -406,7 +244,7 @@ static unsigned int count_blocks(struct vm *vm, const struct ep_range *heap)
 		if (used > 1)
 			return 0;
 		if (used && ep_unwinder_host_get()->target_string(
-				    &vm->target, read_word(vm, blob + state->name.off), name,
+				    &vm->host.target, fake_host_word(&vm->host, blob + state->name.off), name,
 				    sizeof(name)) < 0)
 			return 0;
 		at += length << shift;
@@ -419,11 +257,11 @@ static bool check_blocks(struct vm *vm)
 {
 	unsigned int n = 0;
 
-	for (size_t i = 0; i < vm->n_ranges; i++) {
-		if (HOTSPOT_CODE(vm->ranges[i].data) == HOTSPOT_CODE_HEAP)
-			n += count_blocks(vm, &vm->ranges[i]);
+	for (size_t i = 0; i < vm->host.n_ranges; i++) {
+		if (HOTSPOT_CODE(vm->host.ranges[i].data) == HOTSPOT_CODE_HEAP)
+			n += count_blocks(vm, &vm->host.ranges[i]);
 	}
-	printf("    %zu ranges, %u blocks of code\n", vm->n_ranges, n);
+	printf("    %zu ranges, %u blocks of code\n", vm->host.n_ranges, n);
 	return expect(n >= 20, "blocks of code");
 }
 
@@ -506,7 +344,7 @@ static bool check_stripped(struct vm *vm, const struct ep_file *file)
 	whole.arg = file->arg;
 	stripped.ops = &ops;
 	printf("    stripped:\n");
-	right = expect(hotspot_probe(test_host(), &stripped, &executable) == 0, "probe") &&
+	right = expect(hotspot_probe(fake_host_services(&vm->host), &stripped, &executable) == 0, "probe") &&
 		expect(attach(vm, executable, &instance, &attach_ms) == 0, "attach") &&
 		expect(vm->state.thread.steps > 0, "the key of threads") && check_threads(vm);
 	if (instance)
@@ -527,7 +365,7 @@ static bool run_plugin(struct vm *vm)
 	int r;
 
 	ep_elf_file_init(&file, vm->elf, NULL, vm->library);
-	r = hotspot_probe(test_host(), &file.file, &executable);
+	r = hotspot_probe(fake_host_services(&vm->host), &file.file, &executable);
 	probe_ms = cpu_ms() - before;
 	if (expect(r == 0, "probe")) {
 		const struct hotspot_executable *exe = executable;
@@ -535,11 +373,11 @@ static bool run_plugin(struct vm *vm)
 		printf("    probed in %.2f ms, %zu places of names, %zu pointers\n", probe_ms,
 		       hotspot_tables_places(exe->tables), exe->n_pointers);
 		right = expect(attach(vm, executable, &instance, &attach_ms) == 0, "attach");
-		attach_bytes = vm->n_bytes;
+		attach_bytes = vm->host.memory.n_bytes;
 	}
 	if (right) {
 		(void)sleep_ms(1500, &waited); /* until its threads wait */
-		ep_process_target_end_job(&vm->process);
+		fake_host_end_job(&vm->host);
 		r = hotspot_refresh(instance);
 		right = expect(r == 0, "refresh") && check(vm, probe_ms, attach_ms, attach_bytes) &&
 			check_stripped(vm, &file.file);
@@ -559,23 +397,22 @@ static int run(const char *const *argv, const char *name)
 
 	if (!vm)
 		return 1;
-	vm->pid = start(argv);
-	ep_process_target_init(&vm->process, vm->pid);
-	vm->target = (struct ep_target){.ops = &vm_ops, .arg = vm, .pid = vm->pid};
+	vm->pid = process_start(argv, -1);
+	fake_host_init(&vm->host, &vm->state, sizeof(vm->state));
+	fake_host_be_live(&vm->host, vm->pid);
+	vm->host.prints = true;
 	printf("%s\n", name);
 	r = wait_for_library(vm);
 	if (r == 0) {
-		vm->target.bias = vm->base;
+		vm->host.target.bias = vm->host.module_addr = vm->base;
+		vm->host.elf = vm->elf;
 		r = run_plugin(vm) ? 0 : 1;
 	} else if (r != 77) {
 		printf("    FAILED: no libjvm.so\n");
 		r = 1;
 	}
-	if (vm->pid) {
-		kill(vm->pid, SIGKILL);
-		waitpid(vm->pid, NULL, 0);
-	}
-	ep_process_target_end_job(&vm->process);
+	process_stop(vm->pid);
+	fake_host_end_job(&vm->host);
 	ep_elf_close(vm->elf);
 	if (r == 77)
 		printf("    SKIPPED: cannot be run here\n");

@@ -204,7 +204,7 @@ static void look_at(struct hotspot_names *names, const struct hotspot_methods *m
 	check_null_checks(nmethod);
 	name_compiled(names, nmethod);
 	name_interpreted(names, methods, nmethod);
-	hotspot_item_unref(&nmethod->item);
+	names_item_unref(&nmethod->item);
 }
 
 static bool is_nmethod(uint64_t blob, bool *is_native)
@@ -273,7 +273,7 @@ static bool is_well(const struct hotspot_names *names, const char *mode)
 	return !tally.bad && tally.nmethods >= 100 && tally.inlined >= 500 &&
 	       tally.gone * 20 <= tally.nmethods && wrong * 50 <= tally.nmethods &&
 	       tally.far_checks * 20 <= tally.checks && tally.lines * 100 >= tally.names * 95 &&
-	       hotspot_names_bytes(names) <= HOTSPOT_NAMES_MAX_BYTES + (32u << 10);
+	       hotspot_names_bytes(names) <= HOTSPOT_NAMES_MAX_HEAP;
 }
 
 int main(int argc, char **argv)
@@ -281,7 +281,7 @@ int main(int argc, char **argv)
 	struct hotspot_memory memory = {.read = live_read, .arg = &vm};
 	struct hotspot_methods methods = {.memory = &memory, .layout = &layout};
 	struct hotspot_names *names = NULL;
-	struct hotspot_cache *cache = NULL;
+	struct names_cache *cache = NULL;
 	uint64_t heaps[8];
 	uint32_t excluded;
 	size_t n;
@@ -290,7 +290,7 @@ int main(int argc, char **argv)
 	LIVE_CHECK(argc == 3);
 	live_vm_init(&vm, atoi(argv[1]), &layout);
 	LIVE_CHECK(hotspot_names_new(&memory, &layout, &names) == 0);
-	LIVE_CHECK(hotspot_cache_new(64u << 20, &cache) == 0);
+	LIVE_CHECK(names_cache_new(&(struct names_budget){.classes = {64u << 20}}, &cache) == 0);
 	/* The wrong guess: it must find out by itself. */
 	excluded = !hotspot_has(&layout, HOTSPOT_F_names_class_fields);
 	methods.excluded = &excluded;
@@ -300,7 +300,7 @@ int main(int argc, char **argv)
 		look_through(names, &methods, heaps[i]);
 	print_tally(names, excluded);
 	well = is_well(names, argv[2]);
-	hotspot_cache_free(cache);
+	names_cache_free(cache);
 	hotspot_names_free(names);
 	live_vm_fini(&vm);
 	return !well;

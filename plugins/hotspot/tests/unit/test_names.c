@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#define MADE_BYTES (2u << 20) /* for code with large tables */
+
 #include "core/base/util.h"
 #include "plugins/hotspot/symbolize/names.h"
+#include "plugins/hotspot/symbolize/scopes.h"
 #include "plugins/hotspot/tests/unit/made_app.h"
+#include "tests/kit/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 
-#include <cmocka.h>
-
 #define MAX_NAMES 8
+#define LARGE_PCS 40000
 
 struct got {
 	struct ep_name names[MAX_NAMES];
@@ -59,7 +60,7 @@ static struct fixture *make(enum made_family family, uint32_t oop_maps)
 	assert_non_null(fx);
 	made_init(&fx->vm, family);
 	fx->app = made_app(&fx->vm, oop_maps);
-	fx->memory = (struct hotspot_memory){.read = made_read, .arg = &fx->vm};
+	fx->memory = (struct hotspot_memory){.read = fake_memory_read, .arg = &fx->vm.reads};
 	assert_int_equal(hotspot_names_new(&fx->memory, &fx->vm.layout, &fx->names), 0);
 	return fx;
 }
@@ -127,9 +128,8 @@ static void check_three(const struct fixture *fx)
 }
 
 /* Inlined methods, in order, in the layouts of all families. */
-static void names_what_was_inlined(void **state)
+EP_TEST(names_what_was_inlined)
 {
-	(void)state;
 	for (enum made_family family = 0; family < MADE_FAMILIES; family++) {
 		struct fixture *fx = make(family, 100);
 		struct ep_raw_frame frame = compiled(fx, 128, 0);
@@ -140,11 +140,10 @@ static void names_what_was_inlined(void **state)
 	}
 }
 
-static void knows_no_scope_between_calls(void **state)
+EP_TEST(knows_no_scope_between_calls)
 {
 	static const uint32_t offs[] = {0, 15, 17, 127, 129, 220, 221, 0x4001};
 
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(offs); i++) {
 		struct fixture *fx = make(MADE_17, 100);
 		struct ep_raw_frame frame = compiled(fx, offs[i], 0);
@@ -158,12 +157,11 @@ static void knows_no_scope_between_calls(void **state)
 }
 
 /* The first debug point behind, not the one before, nor one at the very place. */
-static void looks_behind_where_interrupted(void **state)
+EP_TEST(looks_behind_where_interrupted)
 {
 	struct fixture *fx = make(MADE_25, 6);
 	struct ep_raw_frame frame = compiled(fx, 16, EP_FRAME_INTERRUPTED);
 
-	(void)state;
 	assert_int_equal(ask(fx, &frame), 0);
 	assert_int_equal(fx->got.n, 1);
 	check(fx, 0, RUN, "Other.kt", 8);
@@ -180,9 +178,8 @@ static void looks_behind_where_interrupted(void **state)
 }
 
 /* The last debug point that has a scope. */
-static void looks_before_where_nothing_is_behind(void **state)
+EP_TEST(looks_before_where_nothing_is_behind)
 {
-	(void)state;
 	for (uint64_t maps = 5; maps <= 6; maps++) { /* dense or not */
 		struct fixture *fx = make(MADE_25, maps);
 		struct ep_raw_frame frame = compiled(fx, 1000, EP_FRAME_INTERRUPTED);
@@ -195,12 +192,11 @@ static void looks_before_where_nothing_is_behind(void **state)
 }
 
 /* An oop map for each debug point: there are none between calls. */
-static void flags_what_is_a_guess(void **state)
+EP_TEST(flags_what_is_a_guess)
 {
 	struct fixture *fx = make(MADE_25, 6);
 	struct ep_raw_frame frame = compiled(fx, 100, EP_FRAME_INTERRUPTED);
 
-	(void)state;
 	assert_int_equal(ask(fx, &frame), 0);
 	assert_int_equal(fx->got.n, 3); /* apply only behind; run and inner before as well */
 	check(fx, 0, "com.example.Main$$Lambda.apply", GUESS("com.example.Main$$Lambda.apply(I)I"),
@@ -218,24 +214,22 @@ static void flags_what_is_a_guess(void **state)
 	unmake(fx);
 }
 
-static void flags_nothing_where_points_are_dense(void **state)
+EP_TEST(flags_nothing_where_points_are_dense)
 {
 	struct fixture *fx = make(MADE_8, 5);
 	struct ep_raw_frame frame = compiled(fx, 100, EP_FRAME_INTERRUPTED);
 
-	(void)state;
 	assert_int_equal(ask(fx, &frame), 0);
 	check_three(fx);
 	assert_int_equal(hotspot_names_take_approximate(fx->names), 0);
 	unmake(fx);
 }
 
-static void knows_null_checks(void **state)
+EP_TEST(knows_null_checks)
 {
 	struct fixture *fx = make(MADE_17, 6);
 	struct ep_raw_frame frame = compiled(fx, 40, EP_FRAME_INTERRUPTED);
 
-	(void)state;
 	assert_int_equal(ask(fx, &frame), 0);
 	check(fx, 0, RUN, "Main.kt", 20);
 	frame.aux++;
@@ -244,9 +238,8 @@ static void knows_null_checks(void **state)
 	unmake(fx);
 }
 
-static void names_interpreted_methods(void **state)
+EP_TEST(names_interpreted_methods)
 {
-	(void)state;
 	for (enum made_family family = 0; family < MADE_FAMILIES; family++) {
 		struct fixture *fx = make(family, 6);
 		struct ep_raw_frame frame = interpreted(fx, fx->app.run, 7);
@@ -263,48 +256,80 @@ static void names_interpreted_methods(void **state)
 }
 
 /* Known frames, and known code at new places, need no read at all. */
-static void reads_once(void **state)
+EP_TEST(reads_once)
 {
 	struct fixture *fx = make(MADE_25, 100);
 	struct ep_raw_frame frame = compiled(fx, 128, 0), other = interpreted(fx, fx->app.inner, 9);
 	uint64_t reads;
 
-	(void)state;
 	assert_int_equal(ask(fx, &frame), 0);
 	assert_int_equal(ask(fx, &other), 0);
-	reads = fx->vm.reads;
+	reads = fx->vm.reads.n_reads;
 	for (uint32_t off = 0; off < 240; off++) {
 		frame.aux = MADE_CODE_OFF + off;
 		frame.flags ^= EP_FRAME_INTERRUPTED;
 		assert_int_equal(ask(fx, &frame), 0);
 		assert_int_equal(ask(fx, &other), 0);
 	}
-	assert_int_equal(fx->vm.reads, reads);
+	assert_int_equal(fx->vm.reads.n_reads, reads);
 	unmake(fx);
 }
 
-static void put_id(struct made_vm *vm)
+/* Nor is code whose tables alone take more than half of what is kept. */
+EP_TEST(reads_large_code_once)
 {
+	static struct made_pc pcs[LARGE_PCS];
+	struct fixture *fx = make(MADE_25, 100);
+	struct ep_raw_frame frame = compiled(fx, 128, 0), large = frame;
+	struct made_nmethod nmethod = {.scopes = app_scopes, .n_scopes = 1,
+				       .pcs = pcs, .n_pcs = LARGE_PCS,
+				       .metadata = &fx->app.run, .n_metadata = 1, .oop_maps = 100};
+	uint64_t reads;
+
+	_Static_assert(LARGE_PCS * sizeof(struct hotspot_pc) > HOTSPOT_NAMES_MAX_BYTES / 2,
+		       "it is small");
+	for (int i = 0; i < LARGE_PCS; i++)
+		pcs[i] = (struct made_pc){.off = 16 + i};
+	large.words[0] = made_nmethod(&fx->vm, APP_ID, &nmethod);
+	assert_int_equal(ask(fx, &frame), 0);
+	assert_int_equal(ask(fx, &large), 0);
+	reads = fx->vm.reads.n_reads;
+	for (uint32_t off = 20; off < 100; off++) {
+		large.aux = MADE_CODE_OFF + off;
+		assert_int_equal(ask(fx, &large), 0);
+	}
+	assert_int_equal(ask(fx, &frame), 0);
+	assert_int_equal(fx->vm.reads.n_reads, reads);
+	unmake(fx);
+}
+
+static void put_id(void *arg)
+{
+	struct made_vm *vm = arg;
+
 	made_put(vm, vm->a, HOTSPOT_F_nmethod_compile_id, APP_ID + 1);
 }
 
-static void put_unused(struct made_vm *vm)
+static void put_unused(void *arg)
 {
+	struct made_vm *vm = arg;
+
 	made_poke(vm, vm->a - 16 + 4, &(uint8_t){0}, 1);
 }
 
-static void put_method(struct made_vm *vm)
+static void put_method(void *arg)
 {
+	struct made_vm *vm = arg;
+
 	made_put(vm, vm->a, HOTSPOT_F_nmethod_method, vm->b);
 }
 
 /* Whenever compiled code goes, it is named as it was or not at all; once gone, not again. */
-static void gives_up_what_is_gone(void **state)
+EP_TEST(gives_up_what_is_gone)
 {
-	void (*const changes[])(struct made_vm *vm) = {put_id, put_unused, put_method};
+	void (*const changes[])(void *arg) = {put_id, put_unused, put_method};
 	uint64_t n_reads = 0;
 
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(changes); i++) {
 		for (uint64_t at = 1; at <= n_reads || at == 1; at++) {
 			struct fixture *fx = make(MADE_25, 100);
@@ -312,12 +337,12 @@ static void gives_up_what_is_gone(void **state)
 
 			fx->vm.a = fx->app.blob;
 			fx->vm.b = fx->app.inner;
-			fx->vm.change = n_reads ? changes[i] : NULL;
-			fx->vm.change_at = at;
+			fx->vm.reads.change = n_reads ? changes[i] : NULL;
+			fx->vm.reads.change_at = at;
 			assert_int_equal(ask(fx, &frame), n_reads ? EP_FRAME_GONE : 0);
 			assert_int_equal(fx->got.n, n_reads ? 0 : 3);
 			if (!n_reads) {
-				n_reads = fx->vm.reads;
+				n_reads = fx->vm.reads.n_reads;
 				at = 0;
 			}
 			unmake(fx);
@@ -326,20 +351,21 @@ static void gives_up_what_is_gone(void **state)
 	assert_true(n_reads > 10);
 }
 
-static void put_const(struct made_vm *vm)
+static void put_const(void *arg)
 {
+	struct made_vm *vm = arg;
+
 	made_put(vm, vm->a, HOTSPOT_F_names_method_const, vm->b);
 }
 
-static void gives_up_interpreted_that_changed(void **state)
+EP_TEST(gives_up_interpreted_that_changed)
 {
 	uint64_t n_reads, const_method;
 	struct fixture *fx = make(MADE_17, 6);
 	struct ep_raw_frame frame = interpreted(fx, fx->app.run, 7);
 
-	(void)state;
 	assert_int_equal(ask(fx, &frame), 0);
-	n_reads = fx->vm.reads;
+	n_reads = fx->vm.reads.n_reads;
 	unmake(fx);
 	/* The last seven look whether it is still the same: the last six of them see no Method. */
 	for (uint64_t at = 1; at <= n_reads - 6; at++) {
@@ -347,8 +373,8 @@ static void gives_up_interpreted_that_changed(void **state)
 		memcpy(&const_method, fx->vm.memory + (fx->app.inner - MADE_BASE) + 8, 8);
 		fx->vm.a = fx->app.run;
 		fx->vm.b = const_method;
-		fx->vm.change = put_const;
-		fx->vm.change_at = at;
+		fx->vm.reads.change = put_const;
+		fx->vm.reads.change_at = at;
 		assert_int_equal(ask(fx, &frame), EP_FRAME_GONE);
 		assert_int_equal(fx->got.n, 0);
 		unmake(fx);
@@ -356,9 +382,8 @@ static void gives_up_interpreted_that_changed(void **state)
 }
 
 /* A class of the same shape, of another name, with the same addresses: a frame of the first is gone. */
-static void tells_classes_of_one_shape_apart(void **state)
+EP_TEST(tells_classes_of_one_shape_apart)
 {
-	(void)state;
 	for (enum made_family family = 0; family < MADE_FAMILIES; family++) {
 		struct fixture *fx = make(family, 6);
 		struct ep_raw_frame frame = interpreted(fx, fx->app.run, 7), other;
@@ -379,9 +404,8 @@ static void tells_classes_of_one_shape_apart(void **state)
 }
 
 /* A class that was redefined, and whose new version took the addresses of one before it. */
-static void tells_versions_of_a_class_apart(void **state)
+EP_TEST(tells_versions_of_a_class_apart)
 {
-	(void)state;
 	for (enum made_family family = 0; family < MADE_FAMILIES; family++) {
 		struct fixture *fx = make(family, 6);
 		struct ep_raw_frame frame = interpreted(fx, fx->app.run, 7), other;
@@ -399,9 +423,8 @@ static void tells_versions_of_a_class_apart(void **state)
 }
 
 /* BPF finds 0 where a page of an archive was never touched; where all is there, another value is another method. */
-static void names_methods_of_untouched_pages(void **state)
+EP_TEST(names_methods_of_untouched_pages)
 {
-	(void)state;
 	for (enum made_family family = 0; family < MADE_FAMILIES; family++) {
 		struct fixture *fx = make(family, 6);
 		struct ep_raw_frame frame = interpreted(fx, fx->app.run, 7);
@@ -426,9 +449,8 @@ static void names_methods_of_untouched_pages(void **state)
 }
 
 /* The name's symbol is given up before the class's memory is. */
-static void names_no_class_that_is_unloaded(void **state)
+EP_TEST(names_no_class_that_is_unloaded)
 {
-	(void)state;
 	for (enum made_family family = 0; family < MADE_FAMILIES; family++) {
 		struct fixture *fx = make(family, 6);
 		struct ep_raw_frame frame = interpreted(fx, fx->app.run, 7);
@@ -441,26 +463,25 @@ static void names_no_class_that_is_unloaded(void **state)
 	}
 }
 
-static void fails_as_its_reads_do(void **state)
+EP_TEST(fails_as_its_reads_do)
 {
 	static const int failures[] = {-ESRCH, -EFAULT};
 
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(failures); i++) {
 		for (uint64_t at = 1; at <= 12; at++) {
 			struct fixture *fx = make(MADE_8, 6);
 			struct ep_raw_frame frame = compiled(fx, 128, 0);
 			int r;
 
-			fx->vm.fail_at = at;
-			fx->vm.failure = failures[i];
+			fx->vm.reads.fail_at = at;
+			fx->vm.reads.fail_with = failures[i];
 			r = ask(fx, &frame);
 			if (failures[i] == -ESRCH)
 				assert_int_equal(r, -ESRCH);
 			else /* a symbol that ends where memory does is read again */
 				assert_true(r == EP_FRAME_GONE || r == 0);
 			assert_true(r == 0 || fx->got.n == 0);
-			fx->vm.fail_at = 0;
+			fx->vm.reads.fail_at = 0;
 			assert_int_equal(ask(fx, &frame), 0);
 			check_three(fx);
 			unmake(fx);
@@ -468,24 +489,22 @@ static void fails_as_its_reads_do(void **state)
 	}
 }
 
-static void passes_on_what_add_says(void **state)
+EP_TEST(passes_on_what_add_says)
 {
 	struct fixture *fx = make(MADE_8, 6);
 	struct ep_raw_frame frame = compiled(fx, 128, 0);
 
-	(void)state;
 	fx->got.result = -E2BIG;
 	assert_int_equal(ask(fx, &frame), -E2BIG);
 	assert_int_equal(fx->got.n, 1);
 	unmake(fx);
 }
 
-static void names_the_rest(void **state)
+EP_TEST(names_the_rest)
 {
 	struct fixture *fx = make(MADE_8, 6);
 	struct ep_raw_frame frame = {.n_words = 1, .words = {0x1000}};
 
-	(void)state;
 	frame.flags = HOTSPOT_FRAME_STUB << HOTSPOT_FRAME_SHIFT;
 	assert_int_equal(ask(fx, &frame), 0);
 	assert_string_equal(fx->got.names[0].function, "[stub]");
@@ -512,30 +531,4 @@ static void names_the_rest(void **state)
 	frame.flags = HOTSPOT_FRAME_INTERPRETED << HOTSPOT_FRAME_SHIFT;
 	assert_int_equal(ask(fx, &frame), -EBADMSG);
 	unmake(fx);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(names_what_was_inlined),
-		cmocka_unit_test(knows_no_scope_between_calls),
-		cmocka_unit_test(looks_behind_where_interrupted),
-		cmocka_unit_test(looks_before_where_nothing_is_behind),
-		cmocka_unit_test(flags_what_is_a_guess),
-		cmocka_unit_test(flags_nothing_where_points_are_dense),
-		cmocka_unit_test(knows_null_checks),
-		cmocka_unit_test(names_interpreted_methods),
-		cmocka_unit_test(reads_once),
-		cmocka_unit_test(gives_up_what_is_gone),
-		cmocka_unit_test(gives_up_interpreted_that_changed),
-		cmocka_unit_test(tells_classes_of_one_shape_apart),
-		cmocka_unit_test(tells_versions_of_a_class_apart),
-		cmocka_unit_test(names_methods_of_untouched_pages),
-		cmocka_unit_test(names_no_class_that_is_unloaded),
-		cmocka_unit_test(fails_as_its_reads_do),
-		cmocka_unit_test(passes_on_what_add_says),
-		cmocka_unit_test(names_the_rest),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,26 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/base/util.h"
-#include "plugins/hotspot/symbolize/cache.h"
 #include "plugins/hotspot/symbolize/lines.h"
 #include "plugins/hotspot/symbolize/scopes.h"
 #include "plugins/hotspot/symbolize/smap.h"
 #include "plugins/hotspot/symbolize/text.h"
 #include "plugins/hotspot/symbolize/unsigned5.h"
 #include "plugins/hotspot/tests/unit/made_vm.h"
+#include "tests/kit/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 
-#include <cmocka.h>
-
-static void decodes_integers(void **state)
+EP_TEST(decodes_integers)
 {
 	static const uint32_t values[] = {0, 1, 190, 191, 192, 255, 12000, 70000, 1u << 20, 1u << 27,
 					  UINT32_MAX};
 	struct made_vm vm = {0};
 
-	(void)state;
 	for (vm.excluded = 0; vm.excluded < 2; vm.excluded++) {
 		for (size_t i = 0; i < EP_LEN(values); i++) {
 			uint8_t bytes[8];
@@ -41,14 +36,13 @@ struct line_case {
 };
 
 /* Not sorted, two lines for bci 8: exactly it is the first one's, behind it the last one's. */
-static void finds_lines(void **state)
+EP_TEST(finds_lines)
 {
 	static const struct made_pair pairs[] = {{0, 100}, {8, 103}, {20, 90}, {8, 104}, {12, 200}};
 	static const struct line_case cases[] = {{0, 100}, {7, 100}, {8, 103}, {9, 104}, {12, 200},
 						 {19, 200}, {20, 90}, {99, 90}};
 	struct made_vm vm = {0};
 
-	(void)state;
 	for (uint32_t i = 0; i < 4; i++) {
 		struct hotspot_lines lines;
 		uint32_t excluded = i & 1; /* a guess, right or wrong */
@@ -74,7 +68,7 @@ static void finds_lines(void **state)
 	assert_null(hotspot_lines_find(NULL, 0, 3));
 }
 
-static void maps_lines(void **state)
+EP_TEST(maps_lines)
 {
 	static const char text[] = "SMAP\nA.kt\nKotlin\n*S KotlinDebug\n*F\n1 No.kt\n*L\n1#1,99:1\n"
 				   "*S Kotlin\n*F\n+ 1 A.kt\na/A\n2 B.kt\n*L\n1#1,10:1\n"
@@ -87,7 +81,6 @@ static void maps_lines(void **state)
 		     {40, 0, NULL},   {50, 0, NULL},	{0, 0, NULL}};
 	struct hotspot_smap smap;
 
-	(void)state;
 	assert_int_equal(hotspot_smap_parse(text, strlen(text), &smap), 0);
 	for (size_t i = 0; i < EP_LEN(cases); i++) {
 		uint32_t source = 0;
@@ -106,7 +99,7 @@ static void maps_lines(void **state)
 	assert_int_equal(hotspot_smap_parse("SMAP\nA\nB\n*S C\n", 14, &smap), -EBADMSG);
 }
 
-static void encodes_text(void **state)
+EP_TEST(encodes_text)
 {
 	static const struct {
 		const char *from, *to;
@@ -121,7 +114,6 @@ static void encodes_text(void **state)
 	};
 	char buf[64];
 
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(cases); i++) {
 		hotspot_text_encode((const uint8_t *)cases[i].from, strlen(cases[i].from), false,
 				    buf, sizeof(buf));
@@ -131,7 +123,7 @@ static void encodes_text(void **state)
 	assert_string_equal(buf, "abcd\u2026");
 }
 
-static void masks_what_differs(void **state)
+EP_TEST(masks_what_differs)
 {
 	static const struct {
 		const char *from, *to;
@@ -148,7 +140,6 @@ static void masks_what_differs(void **state)
 		{"Lambda$1", "Lambda$1"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(cases); i++) {
 		char name[64];
 
@@ -159,7 +150,7 @@ static void masks_what_differs(void **state)
 }
 
 /* Scopes that are none: each is wrong in both codes. */
-static void refuses_scopes(void **state)
+EP_TEST(refuses_scopes)
 {
 	static const struct {
 		const char *label, *data;
@@ -177,7 +168,6 @@ static void refuses_scopes(void **state)
 	};
 	static const uint64_t metadata[] = {0x1000, 0x2000};
 
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(cases); i++) {
 		const int32_t pcs[3][4] = {{-1}, {cases[i].pc, cases[i].scope}, {99}};
 		struct hotspot_scopes_input input = {
@@ -191,98 +181,4 @@ static void refuses_scopes(void **state)
 		if (hotspot_scopes_parse(&input, &excluded, &scopes) != -EBADMSG)
 			fail_msg("%s", cases[i].label);
 	}
-}
-
-struct kept {
-	struct hotspot_item item;
-	struct hotspot_item *other;
-};
-
-static unsigned int n_freed;
-
-static void free_kept(struct hotspot_item *item)
-{
-	hotspot_item_unref(((struct kept *)item)->other);
-	free(item);
-	n_freed++;
-}
-
-static struct hotspot_item *put(struct hotspot_cache *cache, uint64_t key, size_t bytes,
-				struct hotspot_item *other)
-{
-	struct kept *kept = calloc(1, sizeof(*kept));
-
-	assert_non_null(kept);
-	kept->item = (struct hotspot_item){.kind = 1, .key = {key}, .bytes = bytes, .free = free_kept};
-	kept->other = other ? hotspot_item_ref(other) : NULL;
-	hotspot_cache_put(cache, &kept->item);
-	return &kept->item;
-}
-
-static bool has(struct hotspot_cache *cache, uint64_t key)
-{
-	struct hotspot_item *item = hotspot_cache_find(cache, 1, key, 0);
-
-	hotspot_item_unref(item);
-	return item != NULL;
-}
-
-static void keeps_within_bounds(void **state)
-{
-	struct hotspot_cache *cache;
-	struct hotspot_item *method, *item;
-
-	(void)state;
-	assert_int_equal(hotspot_cache_new(1000, &cache), 0);
-	method = put(cache, 1, 300, NULL);
-	item = put(cache, 2, 300, method);
-	hotspot_item_unref(method);
-	hotspot_item_unref(item);
-	assert_true(has(cache, 1)); /* used last */
-	hotspot_item_unref(put(cache, 3, 300, NULL));
-	hotspot_item_unref(put(cache, 4, 300, NULL));
-	assert_false(has(cache, 2));
-	assert_true(has(cache, 1) && has(cache, 3) && has(cache, 4));
-	item = put(cache, 5, 600, NULL); /* more than half: never kept */
-	assert_false(has(cache, 5));
-	hotspot_item_unref(item);
-	item = put(cache, 3, 100, NULL); /* replaces */
-	hotspot_item_unref(item);
-	assert_true(has(cache, 3));
-	hotspot_cache_free(cache);
-	assert_int_equal(n_freed, 6);
-}
-
-/* One that is referred to lives on, and counts. */
-static void counts_what_is_referred_to(void **state)
-{
-	struct hotspot_cache *cache;
-	struct hotspot_item *held;
-
-	(void)state;
-	n_freed = 0;
-	assert_int_equal(hotspot_cache_new(1000, &cache), 0);
-	held = put(cache, 1, 400, NULL);
-	for (uint64_t key = 2; key < 12; key++)
-		hotspot_item_unref(put(cache, key, 300, NULL));
-	assert_false(has(cache, 1));
-	assert_true(has(cache, 11) && has(cache, 10));
-	assert_false(has(cache, 9));
-	assert_int_equal(n_freed, 8);
-	hotspot_item_unref(held);
-	assert_int_equal(n_freed, 9);
-	hotspot_cache_free(cache);
-	assert_int_equal(n_freed, 11);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(decodes_integers),    cmocka_unit_test(finds_lines),
-		cmocka_unit_test(maps_lines),	       cmocka_unit_test(encodes_text),
-		cmocka_unit_test(masks_what_differs),  cmocka_unit_test(refuses_scopes),
-		cmocka_unit_test(keeps_within_bounds), cmocka_unit_test(counts_what_is_referred_to),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

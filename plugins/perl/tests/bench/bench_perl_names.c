@@ -147,14 +147,14 @@ static struct pl_namer new_namer(void)
 {
 	struct pl_namer namer = {.host = &host, .target = &target, .layout = &layout};
 
-	if (pl_names_cache_new(0, &namer.cache) < 0 || pl_files_new(&namer.files) < 0)
+	if (pl_names_cache_new(&namer.cache) < 0 || pl_files_new(&namer.files) < 0)
 		abort();
 	return namer;
 }
 
 static void free_namer(struct pl_namer *namer)
 {
-	pl_names_cache_free(namer->cache);
+	names_cache_free(namer->cache);
 	pl_files_free(namer->files);
 }
 
@@ -200,7 +200,7 @@ static double measure_known(size_t *ret_bytes)
 	for (uint64_t i = 0; i < KNOWN; i++)
 		symbolize(&namer, &frames[ep_mix64(i) % FEWEST]);
 	ns = ep_clock_mono_ns() - start_ns;
-	*ret_bytes = pl_names_cache_bytes(namer.cache) / FEWEST;
+	*ret_bytes = names_cache_bytes(namer.cache) / FEWEST;
 	free_namer(&namer);
 	return (double)ns / KNOWN;
 }

@@ -4,7 +4,7 @@
 #
 #	climb.pl SECONDS [REST]
 #
-# Prints which stack its time is spent in; the grammar is in tests/live/stacks.py. Rests first, so long as it may
+# Prints which stack its time is spent in; the grammar is in tests/kit/stacks.py. Rests first, so long as it may
 # take to attach to it. Uses no module: a guest has none.
 
 my $turns = 8;		# of a tied hash, one in the other: C is between them

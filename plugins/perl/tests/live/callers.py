@@ -23,8 +23,9 @@ import sys
 HERE = os.path.dirname(os.path.realpath(__file__))
 sys.dont_write_bytecode = True  # this is a source tree
 PROGRAMS = os.path.realpath(os.path.join(HERE, "..", "programs"))
-sys.path[:0] = [HERE, os.path.join(HERE, "..", "..", "..", "..", "tests", "live")]
+sys.path[:0] = [HERE, os.path.join(HERE, "..", "..", "..", "..", "tests", "kit")]
 import stacks  # noqa: E402
+import verdicts  # noqa: E402
 from verdicts import NEVER_RUNS, NO_CALL, NO_SUCH, TRUE  # noqa: E402
 
 Frame = stacks.LineFrame
@@ -574,3 +575,19 @@ def text_of(frames, limit=24):
     if len(words) > limit:
         words[limit * 2 // 3:-limit // 3] = ["[...]"]
     return " ".join(words)
+
+
+def print_figures(verdict, exact):
+    """exact: a judge that takes no line but caller's."""
+    for name, counts in sorted(verdict.scenarios.items()):
+        whole = sum(counts.values())
+        bad = sum(n for reason, n in counts.items() if verdicts.is_incomplete(reason))
+        print(f"      {name:12} {whole:6} samples, {100 * (whole - bad) / whole:6.2f} % complete, "
+              f"{100 * counts[TRUE] / whole:6.2f} % true")
+    lines, named = collections.Counter(), collections.Counter()
+    for frames, count in verdict.examples[TRUE].items():
+        lines[exact.judge(frames) == TRUE] += count
+        for by, found in verdict.judge.of_c(frames):
+            named[by == found] += count
+    print(f"      of {sum(lines.values())} true ones {lines[True]} have caller's lines everywhere; of "
+          f"{sum(named.values())} calls by functions of C {named[True]} have that one's name")

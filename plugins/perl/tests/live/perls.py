@@ -3,35 +3,20 @@
 import os
 import sys
 
-HERE = os.path.dirname(os.path.realpath(__file__))
-sys.dont_write_bytecode = True  # this is a source tree
-TESTS = os.path.realpath(os.path.join(HERE, "..", "..", "..", "..", "tests"))
-sys.path[:0] = [HERE, os.path.join(TESTS, "live"), os.path.join(TESTS, "runtimes")]
-import callers  # noqa: E402
+sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
+import callers  # noqa: E402    and with it where the kit is
+import language  # noqa: E402
 import runs  # noqa: E402
-import runtimes  # noqa: E402
-import stacks  # noqa: E402
 from runs import Failed  # noqa: E402
 
 BURNER = os.path.join(callers.PROGRAMS, "burner.pl")
-LOADED = "perl: unwinder loaded"
+LANGUAGE = language.Language("perl", "PERL")
+find, run, record = LANGUAGE.find, LANGUAGE.run, LANGUAGE.record
 DEBUGGED = ["-I" + callers.PROGRAMS, "-d:Burn"]
-
-
-def environment():
-    return runs.environment("PERL")
-
-
-def run(command, timeout=120):
-    return runs.run(command, timeout, environment())
 
 
 def minor(runtime):
     return runtime.numbers[1]
-
-
-def find(complain=None):
-    return sorted(runtimes.find("perl", complain=complain), key=lambda r: (r.numbers, r.source, r.flavors))
 
 
 def one_of_each(found):
@@ -59,12 +44,6 @@ def ask(runtime, *arguments, options=()):
 
 def sleeper(runtime):
     return runtime.argv(["-e", "sleep 300"], callers.PROGRAMS)
-
-
-def record(command, path, sleeps=(), frequency=499, timeout=120, after=None, seconds=0):
-    """(profile, what the command and the profiler said); the arguments are those of runs.record."""
-    done = runs.record(command, path, environment(), frequency, timeout, sleeps, LOADED, after, seconds)
-    return stacks.read_profile(path, stacks.LineProfile), done
 
 
 def samples_of(profile, forked=()):

@@ -6,161 +6,41 @@
 #ifndef TEST_PERL_MADE_H
 #define TEST_PERL_MADE_H
 
-#include "core/base/util.h"
-#include "core/plugin/unwinder.h"
 #include "plugins/perl/perl.h"
 #include "plugins/perl/symbolize/names.h"
+#include "tests/kit/host.h"
+#include "tests/kit/test.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-#include <cmocka.h>
 
 #define BIAS  0x100000u /* of the file's mapping, where the array begins */
 #define BYTES 0x10000u
 #define HEAP  0x8000u /* structures are from here on */
 
 struct made {
-	struct ep_target target;
-	struct ep_names names;
+	struct fake_host host;
 	struct pl_executable exe;
 	struct pl_layout layout;
+	struct pl_state state;
 	uint8_t bytes[BYTES];
 	uint64_t next; /* free memory */
-	unsigned int reads, fail_at;
-	int fail_with;
-	void (*change)(struct made *made); /* before read number change_at */
-	unsigned int change_at;
-	/* What the plugin said. */
-	struct pl_state state;
-	struct ep_range ranges[PL_MAX_CODE];
-	size_t n_ranges;
-	unsigned int n_states, n_warnings, counts[8], n_names;
-	uint32_t line, start_line;
-	char function[2048], file[2048];
 };
-
-static struct made *running; /* whose log this is */
-
-int __wrap_nanosleep(const struct timespec *time, struct timespec *left);
-int __wrap_nanosleep(const struct timespec *time, struct timespec *left)
-{
-	(void)time;
-	(void)left;
-	return 0;
-}
-
-/* --- the host ------------------------------------------------------------------------------------ */
-
-static int made_read(void *arg, uint64_t addr, void *buf, size_t bytes)
-{
-	struct made *made = arg;
-
-	made->reads++;
-	if (made->change && made->reads == made->change_at)
-		made->change(made);
-	if (made->reads == made->fail_at)
-		return made->fail_with;
-	if (addr < BIAS || !ep_in_bounds(addr - BIAS, bytes, BYTES))
-		return -EFAULT;
-	memcpy(buf, made->bytes + (addr - BIAS), bytes);
-	return 0;
-}
-
-static int made_tls(void *arg, uint64_t off, struct ep_tls *ret)
-{
-	(void)arg;
-	*ret = (struct ep_tls){.steps = 1, .off = {(int32_t)off}};
-	return 0;
-}
-
-static int made_key(void *arg, uint32_t key, struct ep_tls *ret)
-{
-	(void)arg;
-	*ret = (struct ep_tls){.steps = 2, .off = {1296, (int32_t)key}};
-	return 0;
-}
-
-static int made_state(void *arg, const void *state, size_t bytes)
-{
-	struct made *made = arg;
-
-	assert_int_equal(bytes, sizeof(made->state));
-	memcpy(&made->state, state, bytes);
-	made->n_states++;
-	return 0;
-}
-
-static int made_ranges(void *arg, const struct ep_range *ranges, size_t n)
-{
-	struct made *made = arg;
-
-	assert_true(n <= EP_LEN(made->ranges));
-	memcpy(made->ranges, ranges, n * sizeof(*ranges));
-	made->n_ranges = n;
-	return 0;
-}
-
-static void made_count(void *arg, uint32_t counter, uint64_t n)
-{
-	((struct made *)arg)->counts[counter] += (unsigned int)n;
-}
-
-static int made_name(void *arg, const struct ep_name *name)
-{
-	struct made *made = arg;
-
-	made->n_names++;
-	made->line = name->line;
-	made->start_line = name->start_line;
-	snprintf(made->function, sizeof(made->function), "%s", name->function);
-	snprintf(made->file, sizeof(made->file), "%s", name->file ? name->file : "");
-	return 0;
-}
-
-__attribute__((format(printf, 2, 3))) static void made_log(enum ep_host_level level,
-							   const char *fmt, ...)
-{
-	(void)fmt;
-	running->n_warnings += level <= EP_HOST_WARN;
-}
-
-static inline const struct ep_unwinder_host *made_host(void)
-{
-	static const struct ep_host host = {.size = sizeof(host), .log = made_log};
-	static struct ep_unwinder_host unwinder_host;
-
-	unwinder_host = *ep_unwinder_host_get();
-	unwinder_host.host = &host;
-	return &unwinder_host;
-}
 
 static inline struct made *made_new(uint32_t minor, bool threads)
 {
-	static const struct ep_target_ops ops = {
-		.read = made_read,
-		.tls_variable = made_tls,
-		.tls_key = made_key,
-		.set_state = made_state,
-		.set_ranges = made_ranges,
-		.count = made_count,
-	};
 	struct made *made = calloc(1, sizeof(*made));
 
 	assert_non_null(made);
-	running = made;
-	made->target = (struct ep_target){.ops = &ops, .arg = made, .pid = 42, .bias = BIAS};
-	made->names = (struct ep_names){.add = made_name, .arg = made};
+	fake_host_init(&made->host, &made->state, sizeof(made->state));
+	fake_memory_add(&made->host.memory, BIAS, made->bytes, BYTES);
+	made->host.target.bias = BIAS;
 	made->next = BIAS + HEAP;
 	assert_true(pl_layout_find(minor, &made->layout));
 	made->layout.threads = threads;
 	made->exe.layout = made->layout;
-	made->exe.host = made_host();
+	made->exe.host = fake_host_services(&made->host);
 	return made;
 }
 
@@ -168,8 +48,7 @@ static inline struct made *made_new(uint32_t minor, bool threads)
 
 static inline void put(struct made *made, uint64_t addr, const void *value, size_t bytes)
 {
-	assert_true(addr >= BIAS && ep_in_bounds(addr - BIAS, bytes, BYTES));
-	memcpy(made->bytes + (addr - BIAS), value, bytes);
+	fake_memory_put(&made->host.memory, addr, value, bytes);
 }
 
 static inline void put_word(struct made *made, uint64_t addr, uint64_t value)

@@ -5,7 +5,6 @@
  */
 #include "plugins/perl/tests/unit/made_perl.h"
 
-#include <elf.h>
 
 #define CURINTERP_VA 0x100u
 #define KEY_VA	     0x108u
@@ -15,15 +14,7 @@
 
 /* --- a file ---------------------------------------------------------------------------------------- */
 
-struct made_file {
-	uint8_t minor;
-	const char *const *absent;
-};
-
-static const struct {
-	const char *name;
-	struct ep_symbol symbol;
-} symbols[] = {
+static const struct fake_symbol symbols[] = {
 	{"PL_revision", {.va = 1, .bytes = 1}},
 	{"PL_version", {.va = 2, .bytes = 1}},
 	{"PL_curinterp", {.va = CURINTERP_VA, .bytes = 8}},
@@ -38,56 +29,28 @@ static const struct {
 	{"PL_defstash", {.va = 0x1018, .bytes = 8}},
 };
 
-static int file_symbol(void *arg, const char *name, struct ep_symbol *ret)
-{
-	const struct made_file *file = arg;
-
-	for (size_t i = 0; file->absent[i]; i++) {
-		if (strcmp(file->absent[i], name) == 0)
-			return -ENODATA;
-	}
-	for (size_t i = 0; i < EP_LEN(symbols); i++) {
-		if (strcmp(symbols[i].name, name) == 0) {
-			*ret = symbols[i].symbol;
-			return 0;
-		}
-	}
-	return -ENODATA;
-}
-
-static int file_read(void *arg, uint64_t va, void *buf, size_t bytes)
-{
-	const struct made_file *file = arg;
-	uint8_t value = va == 1 ? 5 : file->minor;
-
-	if ((va != 1 && va != 2) || bytes != 1)
-		return -ENODATA;
-	memcpy(buf, &value, 1);
-	return 0;
-}
-
 /* No unwind rules: the symbols say how large functions are. */
-static int file_function(void *arg, uint64_t va, struct ep_symbol *ret)
-{
-	(void)arg;
-	(void)va;
-	(void)ret;
-	return -ENODATA;
-}
-
 static int probe(uint8_t minor, const char *const *absent, struct pl_executable **ret)
 {
-	static const struct ep_file_ops ops = {
-		.symbol = file_symbol,
-		.section = file_symbol,
-		.read = file_read,
-		.function = file_function,
-	};
-	struct made_file made = {.minor = minor, .absent = absent};
-	struct ep_file file = {.ops = &ops, .arg = &made, .path = "/perl", .machine = EM_X86_64};
+	static struct fake_host host;
+	struct fake_symbol present[EP_LEN(symbols)];
+	uint8_t version[] = {5, minor};
 	void *executable = NULL;
-	int r = pl_probe(made_host(), &file, &executable);
+	int r;
 
+	fake_host_init(&host, NULL, 0);
+	fake_memory_add(&host.contents, 1, version, sizeof(version));
+	host.symbols = host.sections = present;
+	for (size_t i = 0; i < EP_LEN(symbols); i++) {
+		size_t k = 0;
+
+		while (absent[k] && strcmp(absent[k], symbols[i].name) != 0)
+			k++;
+		if (!absent[k])
+			present[host.n_symbols++] = symbols[i];
+	}
+	host.n_sections = host.n_symbols;
+	r = pl_probe(fake_host_services(&host), &host.file, &executable);
 	*ret = executable;
 	return r;
 }
@@ -96,17 +59,16 @@ static const char *const threaded[] = {"PL_op", "PL_curcop", "PL_curstackinfo", 
 static const char *const unthreaded[] = {"PL_thr_key", "PL_current_context", NULL};
 static const char *const others[] = {"Perl_runops_standard", NULL};
 
-static void other_files_are_not_mine(void **state)
+EP_TEST(other_files_are_not_mine)
 {
 	struct pl_executable *exe;
 
-	(void)state;
 	assert_int_equal(probe(36, others, &exe), EP_NOT_MINE);
 	assert_int_equal(probe(26, threaded, &exe), -ENOTSUP);
 	assert_null(exe);
 }
 
-static void releases_differ(void **state)
+EP_TEST(releases_differ)
 {
 	static const struct {
 		uint8_t minor;
@@ -120,7 +82,6 @@ static void releases_differ(void **state)
 		{44, 104, 72, 224, 191, true}, {60, 104, 72, 224, 191, true},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(rows); i++) {
 		struct pl_executable *exe;
 
@@ -177,6 +138,7 @@ static struct made *new_process(uint8_t minor, const char *const *absent, uint64
 
 	assert_int_equal(probe(minor, absent, &exe), 0);
 	made->exe = *exe;
+	made->exe.host = fake_host_services(&made->host);
 	pl_unload(exe);
 	interp = absent == threaded ? take(made, 2048) : 0;
 	stack = interp ? interp + made->layout.members.stack : BIAS + 0x1010;
@@ -192,43 +154,41 @@ static struct made *new_process(uint8_t minor, const char *const *absent, uint64
 static int attach(struct made *made)
 {
 	void *instance = NULL;
-	int r = pl_attach(&made->exe, &made->target, &instance);
+	int r = pl_attach(&made->exe, &made->host.target, &instance);
 
 	if (r == 0)
 		pl_detach(instance);
 	return r;
 }
 
-static void threads_are_found_by_their_variable(void **state)
+EP_TEST(threads_are_found_by_their_variable)
 {
 	uint64_t interp;
 	struct made *made = new_process(36, threaded, &interp);
 
-	(void)state;
 	assert_int_equal(attach(made), 0);
 	assert_int_equal(made->state.unproven, 0);
 	assert_int_equal(made->state.interp.steps, 1);
 	assert_int_equal(made->state.stack_off, 224);
 	assert_int_equal(made->state.cx_bytes, 104);
 	assert_int_equal(made->state.threads, 1);
-	assert_int_equal(made->n_ranges, 2);
-	assert_int_equal(made->ranges[0].start, BIAS + RUNOPS_VA);
-	assert_int_equal(made->ranges[0].mode, EP_RANGE_MARK);
+	assert_int_equal(made->host.n_ranges, 2);
+	assert_int_equal(made->host.ranges[0].start, BIAS + RUNOPS_VA);
+	assert_int_equal(made->host.ranges[0].mode, EP_RANGE_MARK);
 	made->exe.has_context = false;
 	put_int(made, BIAS + KEY_VA, 3);
 	assert_int_equal(attach(made), 0);
 	assert_int_equal(made->state.interp.steps, 2);
 	assert_int_equal(made->state.interp.off[1], 3);
-	assert_int_equal(made->n_warnings, 0);
+	assert_int_equal(made->host.n_warnings, 0);
 	free(made);
 }
 
-static void main_thread_is_walked_without_a_key(void **state)
+EP_TEST(main_thread_is_walked_without_a_key)
 {
 	uint64_t interp;
 	struct made *made = new_process(32, threaded, &interp);
 
-	(void)state;
 	made->exe.has_context = false;
 	put_int(made, BIAS + KEY_VA, UINT32_MAX);
 	assert_int_equal(attach(made), 0);
@@ -239,12 +199,11 @@ static void main_thread_is_walked_without_a_key(void **state)
 	free(made);
 }
 
-static void without_threads_members_are_variables(void **state)
+EP_TEST(without_threads_members_are_variables)
 {
 	uint64_t interp;
 	struct made *made = new_process(36, unthreaded, &interp);
 
-	(void)state;
 	assert_int_equal(attach(made), 0);
 	assert_int_equal(made->state.interp.steps, 0);
 	assert_int_equal(made->state.holder_addr, 0);
@@ -256,23 +215,22 @@ static void without_threads_members_are_variables(void **state)
 }
 
 /* BPF has all that the file says, from the first moment on; then what the process says. */
-static void processes_are_armed_before_they_run(void **state)
+EP_TEST(processes_are_armed_before_they_run)
 {
 	uint64_t interp, stack;
 	struct made *made = new_process(36, threaded, &interp);
 	void *instance = NULL;
 
-	(void)state;
 	stack = interp + made->layout.members.stack;
 	put_word(made, BIAS + CURINTERP_VA, 0);
 	put_word(made, stack, 0);
-	assert_int_equal(pl_attach(&made->exe, &made->target, &instance), 0);
+	assert_int_equal(pl_attach(&made->exe, &made->host.target, &instance), 0);
 	assert_int_equal(made->state.unproven, 1);
 	assert_int_equal(made->state.interp.steps, 0);
 	assert_int_equal(made->state.holder_addr, BIAS + CURINTERP_VA);
 	assert_int_equal(made->state.op_entersub, made->layout.ops.entersub);
-	assert_int_equal(made->n_ranges, 2);
-	made->n_ranges = 0;
+	assert_int_equal(made->host.n_ranges, 2);
+	made->host.n_ranges = 0;
 	put_word(made, BIAS + CURINTERP_VA, interp);
 	assert_int_equal(pl_refresh(instance), EP_NOT_YET);
 	assert_int_equal(made->state.unproven, 1);
@@ -280,82 +238,78 @@ static void processes_are_armed_before_they_run(void **state)
 	assert_int_equal(pl_refresh(instance), 0);
 	assert_int_equal(made->state.unproven, 0);
 	assert_int_equal(made->state.interp.steps, 1);
-	assert_int_equal(made->n_ranges, 0);
-	made->n_states = 0;
+	assert_int_equal(made->host.n_ranges, 0);
+	made->host.n_states = 0;
 	assert_int_equal(pl_refresh(instance), 0);
-	assert_int_equal(made->n_states, 0);
-	assert_int_equal(made->n_warnings, 0);
+	assert_int_equal(made->host.n_states, 0);
+	assert_int_equal(made->host.n_warnings, 0);
 	pl_detach(instance);
 	free(made);
 }
 
-static void unknown_releases_wait_until_they_run(void **state)
+EP_TEST(unknown_releases_wait_until_they_run)
 {
 	uint64_t interp;
 	struct made *made = new_process(60, threaded, &interp);
 
-	(void)state;
 	put_word(made, interp + made->layout.members.defstash, 0);
 	assert_int_equal(attach(made), EP_NOT_YET);
 	put_word(made, BIAS + CURINTERP_VA, 0);
 	assert_int_equal(attach(made), EP_NOT_YET);
-	assert_int_equal(made->n_states, 0);
-	assert_int_equal(made->n_warnings, 0);
+	assert_int_equal(made->host.n_states, 0);
+	assert_int_equal(made->host.n_warnings, 0);
 	free(made);
 }
 
 /* What is remembered of it must stay for the names. */
-static void processes_that_have_gone_stay_attached(void **state)
+EP_TEST(processes_that_have_gone_stay_attached)
 {
 	uint64_t interp;
 	struct made *made = new_process(36, threaded, &interp);
 	void *instance = NULL;
 
-	(void)state;
 	put_word(made, BIAS + CURINTERP_VA, 0);
-	assert_int_equal(pl_attach(&made->exe, &made->target, &instance), 0);
-	made->fail_at = made->reads + 1;
-	made->fail_with = -ESRCH;
+	assert_int_equal(pl_attach(&made->exe, &made->host.target, &instance), 0);
+	made->host.memory.fail_at = made->host.memory.n_reads + 1;
+	made->host.memory.fail_with = -ESRCH;
 	assert_int_equal(pl_refresh(instance), 0);
 	pl_detach(instance);
-	made->fail_at = made->reads + 1;
+	made->host.memory.fail_at = made->host.memory.n_reads + 1;
 	assert_int_equal(attach(made), -ESRCH);
 	free(made);
 }
 
 /* Its names are looked for in its parent; who has named frames goes on from memory. */
-static void a_child_that_has_gone_says_so(void **state)
+EP_TEST(a_child_that_has_gone_says_so)
 {
 	uint64_t interp, cop;
 	struct made *made = new_process(36, threaded, &interp);
 	struct ep_raw_frame frame;
 	void *instance = NULL;
 
-	(void)state;
 	cop = make_cop(made, put_text(made, "x.pl"), 7, 1);
 	frame = make_frame(PL_KIND_BLOCK, 0, check_of_cop(made, cop), cop, 0);
-	assert_int_equal(pl_attach(&made->exe, &made->target, &instance), 0);
-	made->fail_with = -ESRCH;
+	assert_int_equal(pl_attach(&made->exe, &made->host.target, &instance), 0);
+	made->host.memory.fail_with = -ESRCH;
 	for (int i = 0; i < 2; i++) {
-		made->fail_at = made->reads + 1;
-		assert_int_equal(pl_symbolize(instance, &frame, &made->names), -ESRCH);
+		made->host.memory.fail_at = made->host.memory.n_reads + 1;
+		assert_int_equal(pl_symbolize(instance, &frame, &made->host.names), -ESRCH);
 	}
-	assert_int_equal(made->n_names, 0);
-	assert_int_equal(pl_symbolize(instance, &frame, &made->names), 0);
-	assert_string_equal(made->function, "(eval)");
-	assert_int_equal(made->line, 7);
+	assert_int_equal(made->host.n_names, 0);
+	assert_int_equal(pl_symbolize(instance, &frame, &made->host.names), 0);
+	assert_string_equal(made->host.function, "(eval)");
+	assert_int_equal(made->host.line, 7);
 	frame.words[1] ^= 8; /* another statement */
-	made->fail_at = made->reads + 1;
-	assert_int_equal(pl_symbolize(instance, &frame, &made->names), 0);
-	assert_string_equal(made->function, "(eval)");
-	assert_int_equal(made->line, 0);
+	made->host.memory.fail_at = made->host.memory.n_reads + 1;
+	assert_int_equal(pl_symbolize(instance, &frame, &made->host.names), 0);
+	assert_string_equal(made->host.function, "(eval)");
+	assert_int_equal(made->host.line, 0);
 	pl_detach(instance);
 	free(made);
 }
 
-static void a_layout_that_does_not_hold_is_refused(void **state)
+EP_TEST(a_layout_that_does_not_hold_is_refused)
 {
-	(void)state;
 	for (int i = 0; i < 4; i++) {
 		uint64_t interp, stack;
 		struct made *made = new_process(60, threaded, &interp);
@@ -371,19 +325,18 @@ static void a_layout_that_does_not_hold_is_refused(void **state)
 		else
 			put_word(made, interp + made->layout.members.defstash, interp);
 		assert_int_equal(attach(made), -ENOTSUP);
-		assert_int_equal(made->n_warnings, 1);
-		assert_int_equal(made->n_states, 0);
+		assert_int_equal(made->host.n_warnings, 1);
+		assert_int_equal(made->host.n_states, 0);
 		free(made);
 	}
 }
 
-static void ops_have_the_numbers_of_their_names(void **state)
+EP_TEST(ops_have_the_numbers_of_their_names)
 {
 	uint64_t interp;
 	struct made *made = new_process(36, threaded, &interp);
 	struct pl_ops ops = made->layout.ops;
 
-	(void)state;
 	ops.entersub += 3;
 	ops.require += 5;
 	put_ops(made, &ops);
@@ -397,40 +350,19 @@ static void ops_have_the_numbers_of_their_names(void **state)
 }
 
 /* It is armed all the same. */
-static void each_read_may_fail(void **state)
+EP_TEST(each_read_may_fail)
 {
-	(void)state;
 	for (unsigned int n = 1; n < 40; n++) {
 		uint64_t interp;
 		struct made *made = new_process(36, threaded, &interp);
 		int r;
 
-		made->fail_at = n;
-		made->fail_with = -EFAULT;
+		made->host.memory.fail_at = n;
+		made->host.memory.fail_with = -EFAULT;
 		r = attach(made);
 		assert_int_equal(r, 0);
-		assert_int_equal(made->n_states, 1);
-		assert_int_equal(made->n_warnings, 0);
+		assert_int_equal(made->host.n_states, 1);
+		assert_int_equal(made->host.n_warnings, 0);
 		free(made);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(other_files_are_not_mine),
-		cmocka_unit_test(releases_differ),
-		cmocka_unit_test(threads_are_found_by_their_variable),
-		cmocka_unit_test(without_threads_members_are_variables),
-		cmocka_unit_test(main_thread_is_walked_without_a_key),
-		cmocka_unit_test(processes_are_armed_before_they_run),
-		cmocka_unit_test(unknown_releases_wait_until_they_run),
-		cmocka_unit_test(processes_that_have_gone_stay_attached),
-		cmocka_unit_test(a_child_that_has_gone_says_so),
-		cmocka_unit_test(a_layout_that_does_not_hold_is_refused),
-		cmocka_unit_test(ops_have_the_numbers_of_their_names),
-		cmocka_unit_test(each_read_may_fail),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,7 @@
 #include "plugins/perl/tests/unit/made_perl.h"
 
 #include "plugins/perl/symbolize/lines.h"
+#include "tests/kit/test.h"
 
 struct fixture {
 	struct made *made;
@@ -18,10 +19,10 @@ static void setup_for(struct fixture *f, uint32_t minor, bool threads)
 	*f = (struct fixture){.made = made_new(minor, threads)};
 	f->namer = (struct pl_namer){
 		.host = f->made->exe.host,
-		.target = &f->made->target,
+		.target = &f->made->host.target,
 		.layout = &f->made->layout,
 	};
-	assert_int_equal(pl_names_cache_new(0, &f->namer.cache), 0);
+	assert_int_equal(pl_names_cache_new(&f->namer.cache), 0);
 	assert_int_equal(pl_files_new(&f->namer.files), 0);
 	f->stash = make_stash(f->made, "My::Package");
 	f->gv = make_glob(f->made, f->stash, "work");
@@ -32,7 +33,7 @@ static void setup_for(struct fixture *f, uint32_t minor, bool threads)
 
 static void teardown(struct fixture *f)
 {
-	pl_names_cache_free(f->namer.cache);
+	names_cache_free(f->namer.cache);
 	pl_files_free(f->namer.files);
 	free(f->made);
 }
@@ -41,7 +42,7 @@ static int name(struct fixture *f, const struct ep_raw_frame *frame, bool *place
 {
 	bool ignored;
 
-	return pl_names_add(&f->namer, frame, &f->made->names, placed ? placed : &ignored);
+	return pl_names_add(&f->namer, frame, &f->made->host.names, placed ? placed : &ignored);
 }
 
 static struct ep_raw_frame sub_frame(struct fixture *f, const struct made_cv *cv)
@@ -54,28 +55,27 @@ static struct ep_raw_frame sub_frame(struct fixture *f, const struct made_cv *cv
 static void check_name(const struct fixture *f, const char *function, const char *file,
 		       uint32_t line)
 {
-	assert_string_equal(f->made->function, function);
-	assert_string_equal(f->made->file, file);
-	assert_int_equal(f->made->line, line);
+	assert_string_equal(f->made->host.function, function);
+	assert_string_equal(f->made->host.file_name, file);
+	assert_int_equal(f->made->host.line, line);
 }
 
 static void check_freed(struct fixture *f, const struct ep_raw_frame *frame, uint32_t line)
 {
-	unsigned int n = f->made->counts[PL_COUNT_GONE];
+	unsigned int n = f->made->host.counts[PL_COUNT_GONE];
 
 	assert_int_equal(name(f, frame, NULL), 0);
 	check_name(f, "(freed sub)", "", line);
-	assert_int_equal(f->made->counts[PL_COUNT_GONE], n + 1);
+	assert_int_equal(f->made->host.counts[PL_COUNT_GONE], n + 1);
 }
 
-static void a_sub_has_the_name_of_its_glob(void **state)
+EP_TEST(a_sub_has_the_name_of_its_glob)
 {
 	static const struct {
 		uint32_t minor;
 		bool threads;
 	} rows[] = {{28, true}, {32, true}, {34, false}, {36, true}, {40, true}, {44, false}};
 
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(rows); i++) {
 		struct fixture f;
 		struct ep_raw_frame frame;
@@ -88,7 +88,7 @@ static void a_sub_has_the_name_of_its_glob(void **state)
 	}
 }
 
-static void a_sub_without_a_glob_has_its_hek_and_stash(void **state)
+EP_TEST(a_sub_without_a_glob_has_its_hek_and_stash)
 {
 	static const struct {
 		uint32_t flags;
@@ -99,7 +99,6 @@ static void a_sub_without_a_glob_has_its_hek_and_stash(void **state)
 	};
 	struct fixture f;
 
-	(void)state;
 	setup_for(&f, 36, true);
 	for (size_t i = 0; i < EP_LEN(rows); i++) {
 		struct made_cv cv = {.stash = f.stash,
@@ -114,13 +113,12 @@ static void a_sub_without_a_glob_has_its_hek_and_stash(void **state)
 	teardown(&f);
 }
 
-static void an_anonymous_sub_says_where_it_was_made(void **state)
+EP_TEST(an_anonymous_sub_says_where_it_was_made)
 {
 	struct fixture f;
 	struct ep_raw_frame frame;
 	struct made_cv cv;
 
-	(void)state;
 	setup_for(&f, 36, true);
 	cv = (struct made_cv){
 		.stash = f.stash,
@@ -130,17 +128,16 @@ static void an_anonymous_sub_says_where_it_was_made(void **state)
 	frame = sub_frame(&f, &cv);
 	assert_int_equal(name(&f, &frame, NULL), 0);
 	check_name(&f, "My::Package::__ANON__[Work.pm:12]", "/lib/Work.pm", 17);
-	assert_int_equal(f.made->start_line, 12);
+	assert_int_equal(f.made->host.start_line, 12);
 	teardown(&f);
 }
 
-static void a_sub_at_no_statement_is_at_its_first(void **state)
+EP_TEST(a_sub_at_no_statement_is_at_its_first)
 {
 	struct fixture f;
 	struct ep_raw_frame frame;
 	uint64_t cv;
 
-	(void)state;
 	setup_for(&f, 36, true);
 	cv = make_cv(f.made, &(struct made_cv){.stash = f.stash,
 					       .gv = f.gv,
@@ -151,13 +148,12 @@ static void a_sub_at_no_statement_is_at_its_first(void **state)
 	teardown(&f);
 }
 
-static void what_is_gone_has_no_name_and_what_was_named_keeps_it(void **state)
+EP_TEST(what_is_gone_has_no_name_and_what_was_named_keeps_it)
 {
 	struct fixture f;
 	struct ep_raw_frame frame, later;
 	uint64_t cv, body;
 
-	(void)state;
 	setup_for(&f, 36, true);
 	cv = make_cv(f.made, &(struct made_cv){.stash = f.stash, .gv = f.gv, .seq = 7});
 	frame = make_frame(PL_KIND_SUB, cv, check_of_cv(f.made, cv), f.cop, 0);
@@ -180,8 +176,10 @@ static void what_is_gone_has_no_name_and_what_was_named_keeps_it(void **state)
 	teardown(&f);
 }
 
-static void put_other_seq(struct made *made)
+static void put_other_seq(void *arg)
 {
+	struct made *made = arg;
+
 	/* The last thing that was made is the CV's head; its body is before it. */
 	uint64_t cv = made->next - EP_ALIGN_UP(sizeof(struct pl_sv), 16), body;
 
@@ -189,28 +187,27 @@ static void put_other_seq(struct made *made)
 	put_int(made, body + 88, 4711);
 }
 
-static void what_changes_while_it_is_read_has_no_name(void **state)
+EP_TEST(what_changes_while_it_is_read_has_no_name)
 {
-	(void)state;
 	for (unsigned int at = 3; at < 8; at++) {
 		struct fixture f;
 		struct ep_raw_frame frame;
 
 		setup_for(&f, 36, true);
 		frame = sub_frame(&f, &(struct made_cv){.stash = f.stash, .gv = f.gv});
-		f.made->change = put_other_seq;
-		f.made->change_at = at;
+		f.made->host.memory.change = put_other_seq;
+		f.made->host.memory.change_arg = f.made;
+		f.made->host.memory.change_at = at;
 		check_freed(&f, &frame, 0);
 		teardown(&f);
 	}
 }
 
-static void each_read_may_fail(void **state)
+EP_TEST(each_read_may_fail)
 {
 	static const int errors[] = {-EFAULT, -ESRCH};
 	unsigned int n;
 
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(errors); i++) {
 		for (n = 1; n < 64; n++) {
 			struct fixture f;
@@ -219,24 +216,23 @@ static void each_read_may_fail(void **state)
 
 			setup_for(&f, 36, true);
 			frame = sub_frame(&f, &(struct made_cv){.stash = f.stash, .gv = f.gv});
-			f.made->fail_at = n;
-			f.made->fail_with = errors[i];
+			f.made->host.memory.fail_at = n;
+			f.made->host.memory.fail_with = errors[i];
 			r = name(&f, &frame, NULL);
 			assert_true(r == 0 || (r == -ESRCH && errors[i] == -ESRCH));
-			if (r == 0 && !f.made->counts[PL_COUNT_GONE])
-				assert_string_equal(f.made->function, "My::Package::work");
+			if (r == 0 && !f.made->host.counts[PL_COUNT_GONE])
+				assert_string_equal(f.made->host.function, "My::Package::work");
 			teardown(&f);
 		}
 	}
 }
 
-static void a_closure_is_named_by_its_statement(void **state)
+EP_TEST(a_closure_is_named_by_its_statement)
 {
 	struct fixture f;
 	struct ep_raw_frame frame;
 	uint64_t hek, check;
 
-	(void)state;
 	setup_for(&f, 36, true);
 	check = check_of_closure(f.made, f.cop, f.gv, false);
 	frame = make_frame(PL_KIND_CLOSURE, f.gv, check, f.cop, 0);
@@ -251,9 +247,8 @@ static void a_closure_is_named_by_its_statement(void **state)
 	teardown(&f);
 }
 
-static void a_closure_whose_code_or_name_is_gone_has_none(void **state)
+EP_TEST(a_closure_whose_code_or_name_is_gone_has_none)
 {
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		struct fixture f;
 		struct ep_raw_frame frame;
@@ -274,9 +269,8 @@ static void a_closure_whose_code_or_name_is_gone_has_none(void **state)
 }
 
 /* Compiled anew again and again, and freed before it is named; the glob stays. */
-static void a_sub_that_is_freed_has_the_name_of_its_namesake(void **state)
+EP_TEST(a_sub_that_is_freed_has_the_name_of_its_namesake)
 {
-	(void)state;
 	for (int named = 0; named < 2; named++) {
 		struct fixture f;
 		struct ep_raw_frame frame;
@@ -307,14 +301,13 @@ static void a_sub_that_is_freed_has_the_name_of_its_namesake(void **state)
 	}
 }
 
-static void a_glob_that_is_another_one_names_nothing(void **state)
+EP_TEST(a_glob_that_is_another_one_names_nothing)
 {
 	struct fixture f;
 	struct ep_raw_frame frame;
 	struct made_cv cv;
 	uint64_t body;
 
-	(void)state;
 	setup_for(&f, 36, true);
 	cv = (struct made_cv){.stash = f.stash, .gv = f.gv};
 	frame = with_name(sub_frame(&f, &cv), f.gv >> 3);
@@ -334,13 +327,12 @@ static void a_glob_that_is_another_one_names_nothing(void **state)
 }
 
 /* set_subname: the glob goes with the closure, its statements stay. */
-static void a_closure_that_was_named_by_hand(void **state)
+EP_TEST(a_closure_that_was_named_by_hand)
 {
 	struct fixture f;
 	struct ep_raw_frame frame;
 	uint64_t body, hek, head, root;
 
-	(void)state;
 	setup_for(&f, 36, true);
 	root = take(f.made, 48);
 	put_op(f.made, root, 5, 0, false, 4);
@@ -373,13 +365,12 @@ static void a_closure_that_was_named_by_hand(void **state)
 }
 
 /* root ─kids─► clones a lexical sub ─sibling─► the first statement */
-static void a_sub_may_begin_with_other_ops(void **state)
+EP_TEST(a_sub_may_begin_with_other_ops)
 {
 	struct fixture f;
 	struct ep_raw_frame frame;
 	uint64_t root, clone, cv;
 
-	(void)state;
 	setup_for(&f, 36, true);
 	root = take(f.made, 48);
 	clone = take(f.made, 48);
@@ -395,7 +386,7 @@ static void a_sub_may_begin_with_other_ops(void **state)
 	teardown(&f);
 }
 
-static void what_is_no_sub_has_the_name_of_its_kind(void **state)
+EP_TEST(what_is_no_sub_has_the_name_of_its_kind)
 {
 	static const struct {
 		enum pl_kind kind;
@@ -408,7 +399,6 @@ static void what_is_no_sub_has_the_name_of_its_kind(void **state)
 	};
 	struct fixture f;
 
-	(void)state;
 	setup_for(&f, 36, true);
 	for (size_t i = 0; i < EP_LEN(rows); i++) {
 		struct ep_raw_frame frame =
@@ -422,13 +412,12 @@ static void what_is_no_sub_has_the_name_of_its_kind(void **state)
 	teardown(&f);
 }
 
-static void a_text_that_is_gone_has_its_number_and_line(void **state)
+EP_TEST(a_text_that_is_gone_has_its_number_and_line)
 {
 	struct fixture f;
 	struct ep_raw_frame frame;
 	bool placed = true;
 
-	(void)state;
 	setup_for(&f, 36, true);
 	frame = make_frame(PL_KIND_TEXT, (12ull | 3ull << PL_TEXT_BITS) << 3, 1, f.cop, 0);
 	frame.flags = PL_FRAME_TEXT;
@@ -462,12 +451,11 @@ static uint64_t hash_of(const char *path)
 	return pl_hash_file(words);
 }
 
-static void a_file_that_is_loaded_is_found_in_inc(void **state)
+EP_TEST(a_file_that_is_loaded_is_found_in_inc)
 {
 	struct fixture f;
 	struct ep_raw_frame frame;
 
-	(void)state;
 	setup_for(&f, 36, true);
 	f.namer.incgv_addr = make_inc(f.made, "/lib/Other.pm");
 	frame = make_frame(PL_KIND_BEGIN, f.stash, 0, 0, 0);
@@ -488,13 +476,12 @@ static void a_file_that_is_loaded_is_found_in_inc(void **state)
  *
  *	cop ─sibling─► null ─kids─► (ex-statement, line 18) ─► call ─next─► after
  */
-static void a_statement_that_was_taken_out_has_the_line(void **state)
+EP_TEST(a_statement_that_was_taken_out_has_the_line)
 {
 	struct fixture f;
 	struct ep_raw_frame frame;
 	uint64_t block, inner, call, after, cv;
 
-	(void)state;
 	setup_for(&f, 36, true);
 	block = take(f.made, 48);
 	inner = make_cop(f.made, f.file, 18, 100);
@@ -523,13 +510,12 @@ static void a_statement_that_was_taken_out_has_the_line(void **state)
 	teardown(&f);
 }
 
-static void trees_without_an_end_are_left(void **state)
+EP_TEST(trees_without_an_end_are_left)
 {
 	struct fixture f;
 	struct pl_reader reader;
 	uint64_t a, b;
 
-	(void)state;
 	setup_for(&f, 36, true);
 	reader = (struct pl_reader){.host = f.namer.host,
 				    .target = f.namer.target,
@@ -546,7 +532,7 @@ static void trees_without_an_end_are_left(void **state)
 	teardown(&f);
 }
 
-static void names_are_clean_utf8(void **state)
+EP_TEST(names_are_clean_utf8)
 {
 	static const struct {
 		const char *text;
@@ -560,56 +546,9 @@ static void names_are_clean_utf8(void **state)
 	};
 	char buf[32];
 
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(rows); i++) {
 		pl_clean_text((const uint8_t *)rows[i].text, strlen(rows[i].text), rows[i].utf8,
 			      false, buf, sizeof(buf));
 		assert_string_equal(buf, rows[i].clean);
 	}
-}
-
-static void the_cache_is_bounded(void **state)
-{
-	struct pl_names_cache *cache;
-	struct pl_entry entry = {.function = "function", .file = "file"};
-
-	(void)state;
-	assert_int_equal(pl_names_cache_new(4096, &cache), 0);
-	for (uint64_t i = 1; i < 1000; i++) {
-		entry.key.code = i;
-		assert_int_equal(pl_cache_put(cache, &entry), 0);
-		assert_true(pl_names_cache_bytes(cache) <= 4096);
-	}
-	assert_non_null(pl_cache_find(cache, &entry.key));
-	entry.key.code = 1;
-	assert_null(pl_cache_find(cache, &entry.key));
-	pl_names_cache_free(cache);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_sub_has_the_name_of_its_glob),
-		cmocka_unit_test(a_sub_without_a_glob_has_its_hek_and_stash),
-		cmocka_unit_test(an_anonymous_sub_says_where_it_was_made),
-		cmocka_unit_test(a_sub_at_no_statement_is_at_its_first),
-		cmocka_unit_test(what_is_gone_has_no_name_and_what_was_named_keeps_it),
-		cmocka_unit_test(what_changes_while_it_is_read_has_no_name),
-		cmocka_unit_test(each_read_may_fail),
-		cmocka_unit_test(a_closure_is_named_by_its_statement),
-		cmocka_unit_test(a_closure_whose_code_or_name_is_gone_has_none),
-		cmocka_unit_test(a_sub_that_is_freed_has_the_name_of_its_namesake),
-		cmocka_unit_test(a_glob_that_is_another_one_names_nothing),
-		cmocka_unit_test(a_closure_that_was_named_by_hand),
-		cmocka_unit_test(a_sub_may_begin_with_other_ops),
-		cmocka_unit_test(what_is_no_sub_has_the_name_of_its_kind),
-		cmocka_unit_test(a_text_that_is_gone_has_its_number_and_line),
-		cmocka_unit_test(a_file_that_is_loaded_is_found_in_inc),
-		cmocka_unit_test(a_statement_that_was_taken_out_has_the_line),
-		cmocka_unit_test(trees_without_an_end_are_left),
-		cmocka_unit_test(names_are_clean_utf8),
-		cmocka_unit_test(the_cache_is_bounded),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Names of XS functions, by what a boot function that is made up calls newXS() with. */
-#include "core/base/util.h"
-#include "core/plugin/unwinder.h"
 #include "plugins/perl/xs.h"
+#include "tests/kit/host.h"
+#include "tests/kit/test.h"
 
-#include <elf.h>
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define BOOT_VA	    0x1000u
 #define FUNCTION_VA 0x2000u /* one at each multiple of 16, 12 bytes long */
@@ -26,26 +21,6 @@ struct made {
 	char said[1024];
 };
 
-static int made_symbol(void *arg, const char *name, struct ep_symbol *ret)
-{
-	const struct made *made = arg;
-
-	if (strcmp(name, "boot_My__Module") != 0)
-		return -ENODATA;
-	*ret = (struct ep_symbol){.va = BOOT_VA, .bytes = made->code};
-	return 0;
-}
-
-static int made_read(void *arg, uint64_t va, void *buf, size_t bytes)
-{
-	const struct made *made = arg;
-
-	if (va < BOOT_VA || !ep_in_bounds(va - BOOT_VA, bytes, sizeof(made->bytes)))
-		return -ENODATA;
-	memcpy(buf, made->bytes + (va - BOOT_VA), bytes);
-	return 0;
-}
-
 static int made_function(void *arg, uint64_t va, struct ep_symbol *ret)
 {
 	(void)arg;
@@ -55,12 +30,20 @@ static int made_function(void *arg, uint64_t va, struct ep_symbol *ret)
 	return 0;
 }
 
-static struct ep_file file_of(struct made *made, const char *path)
+/* Its host, until the next one's. */
+static const struct ep_file *file_of(struct made *made, const char *path)
 {
-	static const struct ep_file_ops ops = {
-		.symbol = made_symbol, .read = made_read, .function = made_function};
+	static struct fake_host host;
+	static struct fake_symbol boot;
 
-	return (struct ep_file){.ops = &ops, .arg = made, .path = path, .machine = EM_X86_64};
+	boot = (struct fake_symbol){"boot_My__Module", {.va = BOOT_VA, .bytes = made->code}};
+	fake_host_init(&host, NULL, 0);
+	fake_memory_add(&host.contents, BOOT_VA, made->bytes, sizeof(made->bytes));
+	host.file.path = path;
+	host.file_ops.function = made_function;
+	host.symbols = &boot;
+	host.n_symbols = 1;
+	return &host.file;
 }
 
 static int say(void *arg, const struct ep_symbol *symbol, const char *name)
@@ -76,11 +59,11 @@ static int say(void *arg, const struct ep_symbol *symbol, const char *name)
 
 static void check(struct made *made, const char *said)
 {
-	struct ep_file file = file_of(made, "/usr/lib/perl5/auto/My/Module/Module.so");
+	const struct ep_file *file = file_of(made, "/usr/lib/perl5/auto/My/Module/Module.so");
 	struct ep_symbol boot;
 
-	assert_true(pl_xs_find_boot(ep_unwinder_host_get(), &file, &boot));
-	assert_int_equal(pl_xs_names(ep_unwinder_host_get(), &file, &boot, say, made), 0);
+	assert_true(pl_xs_find_boot(ep_unwinder_host_get(), file, &boot));
+	assert_int_equal(pl_xs_names(ep_unwinder_host_get(), file, &boot, say, made), 0);
 	assert_string_equal(made->said, said);
 }
 
@@ -124,32 +107,29 @@ static void name_function(struct made *made, const char *name, uint32_t function
 
 /* --- tests ---------------------------------------------------------------------------------------- */
 
-static void functions_have_the_names_they_are_given(void **state)
+EP_TEST(functions_have_the_names_they_are_given)
 {
 	struct made made = {0};
 
-	(void)state;
 	name_function(&made, "My::Module::second", 0x20);
 	name_function(&made, "My::Module::first", 0x10);
 	check(&made, "10 My::Module::first\n20 My::Module::second\n");
 }
 
-static void without_threads_there_is_no_interpreter(void **state)
+EP_TEST(without_threads_there_is_no_interpreter)
 {
 	struct made made = {0};
 
-	(void)state;
 	load_address(&made, RDI, put_text(&made, "My::Module::first"));
 	load_address(&made, RSI, FUNCTION_VA);
 	call(&made);
 	check(&made, "0 My::Module::first\n");
 }
 
-static void a_function_may_be_several_subs(void **state)
+EP_TEST(a_function_may_be_several_subs)
 {
 	struct made made = {0};
 
-	(void)state;
 	name_function(&made, "My::Module::first", 0x10);
 	name_function(&made, "My::Module::any", 0x10);
 	name_function(&made, "My::Other::any", 0x10);
@@ -157,11 +137,10 @@ static void a_function_may_be_several_subs(void **state)
 	check(&made, "10 My::Module::first|any|My::Other::any|My::(+\n");
 }
 
-static void registers_that_stay_are_known_behind_calls(void **state)
+EP_TEST(registers_that_stay_are_known_behind_calls)
 {
 	struct made made = {0};
 
-	(void)state;
 	load_address(&made, R12, FUNCTION_VA);
 	for (int i = 0; i < 2; i++) {
 		emit(&made, "\x4c\x89\xe2", 3); /* mov %r12, %rdx */
@@ -176,11 +155,10 @@ static void registers_that_stay_are_known_behind_calls(void **state)
 	check(&made, "0 A::c|d\n");
 }
 
-static void where_ways_meet_nothing_is_known(void **state)
+EP_TEST(where_ways_meet_nothing_is_known)
 {
 	struct made made = {0};
 
-	(void)state;
 	load_address(&made, RDX, FUNCTION_VA);
 	emit(&made, "\x74\x07", 2); /* je behind the next one */
 	load_address(&made, RDX, FUNCTION_VA + 0x10);
@@ -190,11 +168,10 @@ static void where_ways_meet_nothing_is_known(void **state)
 	check(&made, "20 A::c\n");
 }
 
-static void what_is_no_name_or_function_is_left_out(void **state)
+EP_TEST(what_is_no_name_or_function_is_left_out)
 {
 	struct made made = {0};
 
-	(void)state;
 	name_function(&made, "file.c", 0);
 	name_function(&made, "A::", 0);
 	name_function(&made, "::b", 0);
@@ -208,7 +185,7 @@ static void what_is_no_name_or_function_is_left_out(void **state)
 	check(&made, "30 A::z\n");
 }
 
-static void only_objects_of_modules_are_looked_into(void **state)
+EP_TEST(only_objects_of_modules_are_looked_into)
 {
 	static const struct {
 		const char *path;
@@ -226,27 +203,11 @@ static void only_objects_of_modules_are_looked_into(void **state)
 	};
 	struct made made = {.code = 1};
 
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(rows); i++) {
-		struct ep_file file = file_of(&made, rows[i].path);
+		const struct ep_file *file = file_of(&made, rows[i].path);
 		struct ep_symbol boot;
 
-		assert_int_equal(pl_xs_find_boot(ep_unwinder_host_get(), &file, &boot),
+		assert_int_equal(pl_xs_find_boot(ep_unwinder_host_get(), file, &boot),
 				 rows[i].is_one);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(functions_have_the_names_they_are_given),
-		cmocka_unit_test(without_threads_there_is_no_interpreter),
-		cmocka_unit_test(a_function_may_be_several_subs),
-		cmocka_unit_test(registers_that_stay_are_known_behind_calls),
-		cmocka_unit_test(where_ways_meet_nothing_is_known),
-		cmocka_unit_test(what_is_no_name_or_function_is_left_out),
-		cmocka_unit_test(only_objects_of_modules_are_looked_into),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -101,7 +101,7 @@ static int read_codes(FILE *out)
 	return r;
 }
 
-static void symbolize(struct py_code_cache *cache, const struct code *code, uint32_t off)
+static void symbolize(struct names_cache *cache, const struct code *code, uint32_t off)
 {
 	if (py_code_symbolize(cache, &host, &target, &layout, code->addr, code->check, off, NULL))
 		abort();
@@ -119,9 +119,9 @@ static void measure_new(void)
 	size_t n = 0;
 
 	for (int round = 0; round < ROUNDS; round++) {
-		struct py_code_cache *cache = NULL;
+		struct names_cache *cache = NULL;
 
-		if (py_code_cache_new(0, &cache) < 0)
+		if (py_code_cache_new(&cache) < 0)
 			abort();
 		for (size_t i = 0; i < n_codes; i++) {
 			uint64_t start_ns = ep_clock_mono_ns();
@@ -129,18 +129,18 @@ static void measure_new(void)
 			symbolize(cache, &codes[i], 0);
 			times[n++] = ep_clock_mono_ns() - start_ns;
 		}
-		py_code_cache_free(cache);
+		names_cache_free(cache);
 	}
 	qsort(times, n, sizeof(times[0]), compare_times);
 }
 
 static double measure_known(size_t *ret_bytes)
 {
-	struct py_code_cache *cache = NULL;
+	struct names_cache *cache = NULL;
 	size_t n = EP_MIN(n_codes, (size_t)KNOWN_CODE), first = n_codes - n;
 	uint64_t start_ns, ns;
 
-	if (py_code_cache_new(0, &cache) < 0)
+	if (py_code_cache_new(&cache) < 0)
 		abort();
 	for (size_t i = 0; i < n; i++)
 		symbolize(cache, &codes[first + i], 0);
@@ -151,8 +151,8 @@ static double measure_known(size_t *ret_bytes)
 		symbolize(cache, &codes[first + random % n], (uint32_t)(random >> 32) & 0xfe);
 	}
 	ns = ep_clock_mono_ns() - start_ns;
-	*ret_bytes = py_code_cache_bytes(cache) / n;
-	py_code_cache_free(cache);
+	*ret_bytes = names_cache_bytes(cache) / n;
+	names_cache_free(cache);
 	return (double)ns / KNOWN;
 }
 

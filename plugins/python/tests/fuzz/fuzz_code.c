@@ -20,12 +20,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 /* Which read (low bits) finds which byte of the memory changed (high byte, times 8); 0: none. */
 static uint16_t change_at;
 
-static void change_memory(struct ep_target *target)
+static void change_memory(void *arg)
 {
-	struct piece *piece = &target->pieces[0];
+	struct fake_memory *memory = arg;
 
-	if (piece->bytes)
-		piece->data[(size_t)(change_at >> 8) * 8 % piece->bytes] ^= 0x41;
+	if (memory->pieces[0].bytes)
+		memory->pieces[0].at[(size_t)(change_at >> 8) * 8 % memory->pieces[0].bytes] ^= 0x41;
 }
 
 static void must(bool truth, const char *what)
@@ -76,18 +76,18 @@ static void symbolize_frames(struct ep_target *target, const struct py_code_layo
 			     uint64_t code_addr)
 {
 	static struct ep_names names;
-	struct py_code_cache *cache = NULL;
+	struct names_cache *cache = NULL;
 	uint32_t check = take_check(target, layout, code_addr);
 
-	must(py_code_cache_new(0, &cache) == 0, "memory for a cache");
+	must(py_code_cache_new(&cache) == 0, "memory for a cache");
 	for (uint32_t i = 0; i < N_FRAMES; i++) {
 		int r;
 
-		target->reads = 0;
+		target->memory.n_reads = 0;
 		names.n = 0;
 		r = py_code_symbolize(cache, &test_host, target, layout, code_addr, check, i * 6,
 				      &names);
-		must(target->reads <= MAX_READS, "few reads");
+		must(target->memory.n_reads <= MAX_READS, "few reads");
 		must(r == 0 ? names.n == 1 : names.n == 0, "one name, or none");
 		must(r == 0 || r == EP_FRAME_GONE || r == -EBADMSG, "the header's outcomes");
 		if (r == 0) {
@@ -95,12 +95,12 @@ static void symbolize_frames(struct ep_target *target, const struct py_code_layo
 			check_text(names.file, PY_FILE_BYTES);
 		}
 	}
-	py_code_cache_free(cache);
+	names_cache_free(cache);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct ep_target target = {.n_pieces = 1};
+	struct ep_target target = {0};
 	struct py_code_layout layout;
 	uint16_t code_off;
 	uint8_t *memory;
@@ -116,9 +116,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!memory)
 		abort();
 	memcpy(memory, data + HEAD_BYTES, size);
-	target.pieces[0] = (struct piece){.addr = BASE_ADDR, .bytes = size, .data = memory};
-	target.change = change_at ? change_memory : NULL;
-	target.change_at = CHANGE_FROM + (change_at & 7);
+	fake_memory_add(&target.memory, BASE_ADDR, memory, size);
+	target.memory.change = change_at ? change_memory : NULL;
+	target.memory.change_arg = &target.memory;
+	target.memory.change_at = CHANGE_FROM + (change_at & 7);
 	symbolize_frames(&target, &layout, BASE_ADDR + code_off);
 	free(memory);
 	return 0;

@@ -3,7 +3,7 @@
 
     climb.py SECONDS [REST]
 
-Prints which stack its time is spent in; the grammar is in tests/live/stacks.py. Rests first, so long
+Prints which stack its time is spent in; the grammar is in tests/kit/stacks.py. Rests first, so long
 as it may take to attach to it. Imports nothing but what is built in: a guest has little of the
 standard library.
 """

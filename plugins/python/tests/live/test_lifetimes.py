@@ -11,7 +11,7 @@ import tempfile
 import unittest
 
 HERE = os.path.dirname(os.path.realpath(__file__))
-sys.path.insert(0, os.path.join(HERE, "..", "..", "..", "..", "tests", "live"))
+sys.path.insert(0, os.path.join(HERE, "..", "..", "..", "..", "tests", "kit"))
 import stacks  # noqa: E402
 
 BINARY = os.environ["EBPF_PROFILER_BINARY"]

@@ -13,8 +13,10 @@ import unittest
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 sys.dont_write_bytecode = True  # this is a source tree
-sys.path[:0] = [HERE, os.path.join(HERE, "..", "..", "..", "..", "tests", "live")]
-import check_python  # noqa: E402
+sys.path[:0] = [HERE, os.path.join(HERE, "..", "..", "..", "..", "tests", "kit")]
+import pythons  # noqa: E402
+import runs  # noqa: E402
+import stacks  # noqa: E402
 import truth  # noqa: E402
 from test_stacks import block, number, varint  # noqa: E402
 from truth import Frame  # noqa: E402
@@ -105,7 +107,7 @@ class Judging(unittest.TestCase):
         with tempfile.NamedTemporaryFile() as file:
             file.write(write_profile([(frames, 1, {})]))
             file.flush()
-            sample, = truth.read_profile(file.name).samples
+            sample, = stacks.read_profile(file.name, stacks.LineProfile).samples
         self.assertEqual(sample.frames, frames)
         parts = truth.Sample(sample.frames)
         outcome = self.known.judge(parts)
@@ -186,15 +188,15 @@ class Judging(unittest.TestCase):
     def result(self, samples, cpu_start=0.1, cpu_threads=0.001):
         count = sum(n for _, n, _ in samples)
         return {"cpu_start": cpu_start, "cpu_threads": cpu_threads, "observed": [],
-                "cpu_total": count / check_python.FREQUENCY,
-                "cpu": {"recursion": count / check_python.FREQUENCY}, "stderr": ""}
+                "cpu_total": count / truth.FREQUENCY,
+                "cpu": {"recursion": count / truth.FREQUENCY}, "stderr": ""}
 
     def problems(self, samples, **changes):
         with tempfile.NamedTemporaryFile() as file:
             file.write(write_profile(samples))
             file.flush()
-            read = truth.read_profile(file.name).samples
-        verdict = check_python.Verdict(self.known, dict(self.result(samples), **changes), read)
+            read = stacks.read_profile(file.name, stacks.LineProfile).samples
+        verdict = truth.Verdict(self.known, dict(self.result(samples), **changes), read)
         return list(verdict.problems())
 
     def test_a_run_as_a_whole(self):
@@ -232,15 +234,15 @@ class Judging(unittest.TestCase):
 
 class Cases(unittest.TestCase):
     def test_names_are_what_the_counter_of_tests_reads(self):
-        runtime = check_python.runtimes.Runtime("python", "3.15.0a1+", ("static", "jit"), "sid",
+        runtime = pythons.language.runtimes.Runtime("python", "3.15.0a1+", ("static", "jit"), "sid",
                                                 "/usr/bin/python3.15")
-        self.assertRegex(check_python.Case(runtime, "deep").name, r"^\w+$")
+        self.assertRegex(pythons.Case(runtime, "deep").name, r"^\w+$")
 
     def test_a_workload_that_dies_is_no_success(self):
-        for text, error in [("", check_python.Failed), ("skip: none\n", check_python.Skipped)]:
+        for text, error in [("", runs.Failed), ("skip: none\n", runs.Skipped)]:
             done = types.SimpleNamespace(stdout=text, stderr="", returncode=1)
             with self.assertRaises(error):
-                check_python.said(done, "RESULT", "burn")
+                truth.said(done, "RESULT", "burn")
 
 
 if __name__ == "__main__":

@@ -10,11 +10,14 @@ function of Python's is between two Python frames, there are native frames, and 
 needs none; no frame of the interpreter is where a Python frame stands for it.
 """
 import collections
+import json
 import os
 import sys
 
 HERE = os.path.dirname(os.path.realpath(__file__))
-sys.path.insert(0, os.path.join(HERE, "..", "..", "..", "..", "tests", "live"))
+sys.path.insert(0, os.path.join(HERE, "..", "..", "..", "..", "tests", "kit"))
+import runs  # noqa: E402
+import shares  # noqa: E402
 import stacks  # noqa: E402
 
 Frame = stacks.LineFrame  # file: of the mapping
@@ -32,10 +35,6 @@ TRUE = "true"
 OUTSIDE = "outside"  # before or after what is tested: the interpreter starts
 WITHOUT_PYTHON = "no Python frame"
 AT_A_CALL = "the leaf is at a call"  # and the callee is missing, or just begins or ends
-
-
-def read_profile(path):
-    return stacks.read_profile(path, stacks.LineProfile)
 
 
 def is_python(frame):
@@ -176,3 +175,145 @@ def text_of(frames, limit=16):
     if len(words) > limit:
         words[limit // 2:-limit // 2] = ["[...]"]
     return " ".join(words)
+
+
+# --- a run as a whole -----------------------------------------------------------------------------
+
+FREQUENCY = 499   # of samples, where there were none to tell it by
+FEWEST = 30       # samples of a run
+THRESHOLD = 99.5  # percent of samples
+GRACE = 3         # samples that may be wrong however few there are
+# True for a moment, wrong when it is more: a call does not have its callee yet, or has it no more; a
+# thread that starts or ends has no Python frames.
+AT_A_CALL_LIMIT = 0.5  # percent of samples
+THREAD_ENDS = "a thread's start or end"
+# So many threads start and end however many samples there are: what that takes, the machine decides.
+THREAD_ENDS_LIMIT = 1.5, 5  # times its CPU time, and more
+STARTUP = 1.3, 15  # samples before the workload: times its CPU time until then, and more
+AMOUNT = 0.94, 1.3, 15  # samples by CPU time used: at least, at most, and so many more or less
+
+
+def said(done, word, what):
+    """What the workload printed after the word."""
+    if "skip:" in done.stdout:
+        raise runs.Skipped(done.stdout.strip().splitlines()[-1])
+    for line in done.stdout.splitlines():
+        if line.startswith(word + " "):
+            return json.loads(line[len(word):])
+    raise runs.Failed(f"{what}: exit status {done.returncode}, no {word} in {done.stdout[:200]!r}: "
+                      f"{done.stderr[:1500]}")
+
+
+class Verdict:
+    """Counts samples by what is wrong with them."""
+
+    def __init__(self, known, result, samples, racy=False, set_aside=()):
+        """
+        racy: other threads went on while sys._current_frames() was read, without a GIL.
+        set_aside: what is wrong with stacks that nobody can get right.
+        """
+        self.known, self.result, self.racy = known, result, racy
+        self.counts, self.order, self.scenarios = (collections.Counter() for _ in range(3))
+        self.examples = collections.defaultdict(collections.Counter)
+        memo = {}
+        for sample in samples:
+            frames = tuple(sample.frames)
+            if frames not in memo:
+                taken_apart = Sample(frames)
+                memo[frames] = taken_apart, known.judge(taken_apart)
+            self.add(sample, *memo[frames])
+        self.all = sum(self.counts.values())
+        self.outside = min(self.counts[OUTSIDE], self.startup_limit())
+        self.aside = sum(self.counts[reason] for reason in set_aside)
+        self.tested = self.all - self.outside - self.aside
+        self.at_calls = min(self.counts[AT_A_CALL],
+                            max(GRACE, int(self.tested * AT_A_CALL_LIMIT / 100)))
+        self.thread_ends = min(self.counts[THREAD_ENDS], self.thread_ends_limit())
+        self.true = self.counts[TRUE] + self.at_calls + self.thread_ends
+
+    def add(self, sample, parts, outcome):
+        if outcome in (WITHOUT_PYTHON, OUTSIDE):
+            main_thread = sample.labels.get("tid") == sample.labels.get("pid")
+            outcome = OUTSIDE if main_thread else THREAD_ENDS
+        self.counts[outcome] += sample.count
+        self.examples[outcome][tuple(sample.frames)] += sample.count
+        if outcome == TRUE:
+            order = self.known.judge_order(parts)
+            self.order[order] += sample.count
+            self.examples["order: " + order][tuple(sample.frames)] += sample.count
+        for name in {f.name for f in parts.python}:
+            self.scenarios[name] += sample.count
+
+    def frequency(self):
+        return self.result.get("frequency", FREQUENCY)
+
+    def limit(self, cpu, times, more):
+        """Samples that something may have which took so much CPU time, in seconds."""
+        return int(cpu * self.frequency() * times + more)
+
+    def startup_limit(self):
+        return self.limit(self.result["cpu_start"], *STARTUP)
+
+    def thread_ends_limit(self):
+        return self.limit(self.result["cpu_threads"], *THREAD_ENDS_LIMIT)
+
+    @property
+    def percent(self):
+        return 100.0 * self.true / max(self.tested, 1)
+
+    @property
+    def percent_in_order(self):
+        return 100.0 * self.order[TRUE] / max(self.counts[TRUE], 1)
+
+    def reasons(self):
+        """What is wrong, most frequent first."""
+        found = collections.Counter(self.counts)
+        found[OUTSIDE] -= self.outside
+        found.update({"order: " + reason: n for reason, n in self.order.items()})
+        return [(reason, n) for reason, n in found.most_common()
+                if n > 0 and reason not in (TRUE, "order: " + TRUE)]
+
+    def observed_apart(self):
+        """Stacks that sys._current_frames() showed and the trace did not have."""
+        for stack, _ in self.result["observed"]:
+            frames = [Frame(name, "", source, line) for name, source, line in stack]
+            sample = Sample(frames)
+            if any(f.name in BASE for f in frames) and \
+                    not self.known.walk(sample, gaps=False):
+                yield frames
+
+    def problems(self, order_threshold=THRESHOLD):
+        """Why this run fails: nothing when it passes."""
+        if self.tested < FEWEST:
+            yield f"{self.tested} samples are too few to tell"
+        if self.tested - self.true > GRACE and self.percent < THRESHOLD:
+            yield f"{self.percent:.2f} % true stacks"
+        misplaced = self.counts[TRUE] - self.order[TRUE]
+        if misplaced > GRACE and self.percent_in_order < order_threshold:
+            yield f"{self.percent_in_order:.2f} % of them with native frames in order"
+        yield from self.amount_problems()
+        yield from [] if self.racy else self.share_problems()
+        apart = [] if self.racy else list(self.observed_apart())
+        if len(apart) * 50 > len(self.result["observed"]):
+            yield "the truth lacks stacks the program has: " + text_of(apart[0])
+
+    def amount_problems(self):
+        yield from runs.amount_problems(self.all, self.result.get("lost", 0),
+                                        self.result["cpu_total"] * self.frequency(), AMOUNT)
+
+    def share_problems(self):
+        """
+        Of each scenario's CPU time, counted as samples. Not without the GIL: each thread repeats its
+        scenarios undisturbed then, and such a rhythm beats against that of the samples, so that one
+        scenario's surplus is its neighbour's want.
+        """
+        cpu = self.result["cpu"]
+        if cpu:
+            yield from shares.problems({name: self.scenarios[name] for name in cpu},
+                                       {name: seconds * self.frequency() for name, seconds in cpu.items()})
+
+    def print_wrong(self, limit=4):
+        for reason, n in self.reasons()[:8]:
+            print(f"    {100.0 * n / max(self.tested, 1):6.2f} %  {reason}")
+            for frames, count in self.examples[reason].most_common(limit):
+                print(f"              {count}: {text_of(frames)}")

@@ -4,7 +4,7 @@
  * first line is
  *
  *	python MAJOR MINOR DEBUG TRACE_REFS FREE_THREADED ADDRESS-OF-PyCode_Type
- *ADDRESS-OF-_PyRuntime
+ * ADDRESS-OF-_PyRuntime
  *
  * Interpreters are looked for in $PYENV_ROOT (or ~/.pyenv), /usr/bin, and in directories below
  * $EP_RUNTIMES: installations, and unpacked roots, which are run through their own loader.

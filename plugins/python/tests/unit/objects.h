@@ -77,10 +77,8 @@ static inline uint32_t heap_check(const struct py_code_layout *layout, uint64_t 
 static inline void heap_target(struct ep_target *target)
 {
 	memset(heap, 0, sizeof(heap));
-	*target = (struct ep_target){
-		.pieces = {{.addr = HEAP_ADDR, .bytes = HEAP_BYTES, .data = heap}},
-		.n_pieces = 1,
-	};
+	*target = (struct ep_target){0};
+	fake_memory_add(&target->memory, HEAP_ADDR, heap, HEAP_BYTES);
 }
 
 #endif

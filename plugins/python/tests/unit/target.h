@@ -9,28 +9,16 @@
 
 #include "core/base/util.h"
 #include "ebpf-profiler/unwinder.h"
+#include "tests/kit/memory.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/uio.h>
 
-struct piece {
-	uint64_t addr;
-	size_t bytes;
-	uint8_t *data;
-};
-
 struct ep_target {
-	pid_t pid; /* 0: pieces */
-	struct piece pieces[16];
-	size_t n_pieces;
-	unsigned int reads;
-	unsigned int fail_at; /* this read (1: the first) says fail_with; 0: none */
-	int fail_with;
-	/* Called before read number `change_at`, to change the pieces. */
-	unsigned int change_at;
-	void (*change)(struct ep_target *target);
+	pid_t pid; /* 0: pieces of memory */
+	struct fake_memory memory;
 };
 
 struct ep_names {
@@ -55,22 +43,8 @@ static inline int target_read(const struct ep_target *const_target, uint64_t add
 {
 	struct ep_target *target = (struct ep_target *)const_target;
 
-	target->reads++;
-	if (target->change && target->reads == target->change_at)
-		target->change(target);
-	if (target->reads == target->fail_at)
-		return target->fail_with;
-	if (target->pid)
-		return target_read_live(target->pid, addr, buf, bytes);
-	for (size_t i = 0; i < target->n_pieces; i++) {
-		const struct piece *piece = &target->pieces[i];
-
-		if (addr < piece->addr || !ep_in_bounds(addr - piece->addr, bytes, piece->bytes))
-			continue;
-		memcpy(buf, piece->data + (addr - piece->addr), bytes);
-		return 0;
-	}
-	return -EFAULT;
+	return target->pid ? target_read_live(target->pid, addr, buf, bytes) :
+			     fake_memory_read(&target->memory, addr, buf, bytes);
 }
 
 static inline int names_add(struct ep_names *names, const struct ep_name *name)

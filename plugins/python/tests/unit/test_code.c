@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Naming a frame: what is there, what is gone, what breaks off; and what the cache keeps. */
-#include "plugins/python/symbolize/code_cache.h"
+/* Naming a frame: what is there, what is gone, what breaks off. */
 #include "plugins/python/tests/unit/objects.h"
+#include "tests/kit/heap.h"
+#include "tests/kit/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-
-#include <cmocka.h>
 
 struct fixture {
 	struct ep_target target;
 	struct py_code_layout layout;
-	struct py_code_cache *cache;
+	struct names_cache *cache;
 	struct ep_names names;
 	uint32_t check;
 };
@@ -31,35 +28,10 @@ static int setup_version(struct fixture *fx, uint32_t version, bool trace_refs)
 	put_code(&fx->layout, CODE_ADDR, FIRST_LINE);
 	put_bytes(&fx->layout, LINE_ADDR, locations, sizeof(locations));
 	fx->check = heap_check(&fx->layout, CODE_ADDR);
-	return py_code_cache_new(0, &fx->cache);
+	return py_code_cache_new(&fx->cache);
 }
 
 static struct fixture fixture;
-
-/* Linked with --wrap: allocation number `fail_alloc` fails, counted from 1; 0: none does. */
-static unsigned int n_allocs, fail_alloc;
-
-void *__real_malloc(size_t bytes);
-void *__real_calloc(size_t n, size_t bytes);
-void *__real_realloc(void *ptr, size_t bytes);
-void *__wrap_malloc(size_t bytes);
-void *__wrap_calloc(size_t n, size_t bytes);
-void *__wrap_realloc(void *ptr, size_t bytes);
-
-void *__wrap_malloc(size_t bytes)
-{
-	return ++n_allocs == fail_alloc ? NULL : __real_malloc(bytes);
-}
-
-void *__wrap_calloc(size_t n, size_t bytes)
-{
-	return ++n_allocs == fail_alloc ? NULL : __real_calloc(n, bytes);
-}
-
-void *__wrap_realloc(void *ptr, size_t bytes)
-{
-	return ++n_allocs == fail_alloc ? NULL : __real_realloc(ptr, bytes);
-}
 
 static int setup(void **state)
 {
@@ -71,7 +43,7 @@ static int teardown(void **state)
 {
 	struct fixture *fx = *state;
 
-	py_code_cache_free(fx->cache);
+	names_cache_free(fx->cache);
 	return 0;
 }
 
@@ -82,7 +54,7 @@ static int symbolize(struct fixture *fx, uint64_t addr, uint32_t check, uint32_t
 				 &fx->names);
 }
 
-static void a_frame_gets_its_name(void **state)
+EP_TEST_WITH(a_frame_gets_its_name, setup, teardown)
 {
 	struct fixture *fx = *state;
 
@@ -96,7 +68,7 @@ static void a_frame_gets_its_name(void **state)
 	assert_int_equal(fx->names.line, 7);
 }
 
-static void offsets_outside_have_a_meaning(void **state)
+EP_TEST_WITH(offsets_outside_have_a_meaning, setup, teardown)
 {
 	struct fixture *fx = *state;
 
@@ -108,19 +80,19 @@ static void offsets_outside_have_a_meaning(void **state)
 	assert_int_equal(fx->names.line, 0);
 }
 
-static void known_code_is_not_read_again(void **state)
+EP_TEST_WITH(known_code_is_not_read_again, setup, teardown)
 {
 	struct fixture *fx = *state;
 	unsigned int reads;
 
 	assert_int_equal(symbolize(fx, CODE_ADDR, fx->check, 0), 0);
-	reads = fx->target.reads;
+	reads = fx->target.memory.n_reads;
 	for (uint32_t off = 0; off < 16; off += 2)
 		assert_int_equal(symbolize(fx, CODE_ADDR, fx->check, off), 0);
-	assert_int_equal(fx->target.reads, reads);
+	assert_int_equal(fx->target.memory.n_reads, reads);
 }
 
-static void another_check_is_another_object(void **state)
+EP_TEST_WITH(another_check_is_another_object, setup, teardown)
 {
 	struct fixture *fx = *state;
 
@@ -138,7 +110,7 @@ static void another_check_is_another_object(void **state)
 }
 
 /* The words of the check, each of them. */
-static void every_word_of_the_check_counts(void **state)
+EP_TEST_WITH(every_word_of_the_check_counts, setup, teardown)
 {
 	struct fixture *fx = *state;
 
@@ -154,7 +126,7 @@ static void every_word_of_the_check_counts(void **state)
 	assert_int_equal(heap_check(&fx->layout, CODE_ADDR), fx->check);
 }
 
-static void freed_code_is_gone(void **state)
+EP_TEST_WITH(freed_code_is_gone, setup, teardown)
 {
 	static const uint64_t counts[] = {
 		0,		   /* the last block of its pool, or being freed */
@@ -174,7 +146,7 @@ static void freed_code_is_gone(void **state)
 	assert_int_equal(symbolize(fx, CODE_ADDR, fx->check, 0), 0);
 }
 
-static void immortal_code_is_alive(void **state)
+EP_TEST_WITH(immortal_code_is_alive, setup, teardown)
 {
 	static const uint64_t counts[] = {
 		0xffffffff,	       /* 3.12, 3.13 */
@@ -191,46 +163,46 @@ static void immortal_code_is_alive(void **state)
 	}
 }
 
-static void change_code(struct ep_target *target)
+static void change_code(void *arg)
 {
-	(void)target;
+	(void)arg;
 	heap[CODE_ADDR + 120 - HEAP_ADDR] ^= 8;
 }
 
-static void free_code(struct ep_target *target)
+static void free_code(void *arg)
 {
-	(void)target;
+	(void)arg;
 	heap_put_word(CODE_ADDR, HEAP_ADDR + 0x9000);
 }
 
 /* Whatever happens between two reads, no name comes of it but the right one. */
-static void code_that_goes_while_it_is_read_is_gone(void **state)
+EP_TEST_WITH(code_that_goes_while_it_is_read_is_gone, setup, teardown)
 {
 	struct fixture *fx = *state;
 	unsigned int n_reads;
 
 	assert_int_equal(symbolize(fx, CODE_ADDR, fx->check, 0), 0);
-	n_reads = fx->target.reads;
+	n_reads = fx->target.memory.n_reads;
 	for (int way = 0; way < 2; way++) {
 		for (unsigned int at = 1; at <= n_reads; at++) {
 			teardown(state);
 			assert_int_equal(setup(state), 0);
-			fx->target.change = way ? free_code : change_code;
-			fx->target.change_at = at;
+			fx->target.memory.change = way ? free_code : change_code;
+			fx->target.memory.change_at = at;
 			assert_int_equal(symbolize(fx, CODE_ADDR, fx->check, 0), EP_FRAME_GONE);
 			assert_int_equal(fx->names.n, 0);
 		}
 	}
 }
 
-static void every_failing_read_is_passed_on(void **state)
+EP_TEST_WITH(every_failing_read_is_passed_on, setup, teardown)
 {
 	static const int errors[] = {-EFAULT, -ESRCH, -EPERM};
 	struct fixture *fx = *state;
 	unsigned int n_reads;
 
 	assert_int_equal(symbolize(fx, CODE_ADDR, fx->check, 0), 0);
-	n_reads = fx->target.reads;
+	n_reads = fx->target.memory.n_reads;
 	assert_in_range(n_reads, 4, 12);
 	for (size_t e = 0; e < EP_LEN(errors); e++) {
 		for (unsigned int at = 1; at <= n_reads; at++) {
@@ -239,8 +211,8 @@ static void every_failing_read_is_passed_on(void **state)
 
 			teardown(state);
 			assert_int_equal(setup(state), 0);
-			fx->target.fail_at = at;
-			fx->target.fail_with = errors[e];
+			fx->target.memory.fail_at = at;
+			fx->target.memory.fail_with = errors[e];
 			r = symbolize(fx, CODE_ADDR, fx->check, 0);
 			if (errors[e] != -EFAULT)
 				assert_int_equal(r, errors[e]);
@@ -248,39 +220,40 @@ static void every_failing_read_is_passed_on(void **state)
 				assert_int_equal(r, object ? EP_FRAME_GONE : -EBADMSG);
 			assert_int_equal(fx->names.n, 0);
 			/* nothing of it was kept */
-			fx->target.fail_at = 0;
+			fx->target.memory.fail_at = 0;
 			assert_int_equal(symbolize(fx, CODE_ADDR, fx->check, 0), 0);
 		}
 	}
 }
 
-static void every_failing_allocation_is_passed_on(void **state)
+EP_TEST_WITH(every_failing_allocation_is_passed_on, setup, teardown)
 {
 	struct fixture *fx = *state;
-	struct py_code_cache *cache = NULL;
-	unsigned int before = n_allocs, needed;
+	struct names_cache *cache = NULL;
+	uint32_t needed;
 
+	heap_arm(0);
 	assert_int_equal(symbolize(fx, CODE_ADDR, fx->check, 0), 0);
-	needed = n_allocs - before;
+	needed = heap_wrapped.calls;
 	assert_in_range(needed, 3, 8);
 	for (unsigned int i = 1; i <= needed; i++) {
 		teardown(state);
 		assert_int_equal(setup(state), 0);
-		fail_alloc = n_allocs + i;
+		heap_arm(i);
 		assert_int_equal(symbolize(fx, CODE_ADDR, fx->check, 0), -ENOMEM);
 		assert_int_equal(fx->names.n, 0);
-		fail_alloc = 0;
+		(void)heap_disarm();
 		assert_int_equal(symbolize(fx, CODE_ADDR, fx->check, 0), 0);
 	}
 	for (unsigned int i = 1; i <= 2; i++) {
-		fail_alloc = n_allocs + i;
-		assert_int_equal(py_code_cache_new(0, &cache), -ENOMEM);
+		heap_arm(i);
+		assert_int_equal(py_code_cache_new(&cache), -ENOMEM);
 		assert_null(cache);
 	}
-	fail_alloc = 0;
+	(void)heap_disarm();
 }
 
-static void code_nowhere_is_gone(void **state)
+EP_TEST_WITH(code_nowhere_is_gone, setup, teardown)
 {
 	static const uint64_t addrs[] = {
 		0, 8, UINT64_MAX, UINT64_MAX - 63, HEAP_ADDR + HEAP_BYTES - 8, 1ULL << 63};
@@ -290,18 +263,16 @@ static void code_nowhere_is_gone(void **state)
 		assert_int_equal(symbolize(fx, addrs[i], fx->check, 0), EP_FRAME_GONE);
 }
 
-static void a_table_that_is_too_long_is_read_to_the_limit(void **state)
+EP_TEST_WITH(a_table_that_is_too_long_is_read_to_the_limit, setup, teardown)
 {
 	static uint8_t table[PY_LINES_MAX_BYTES];
 	struct fixture *fx = *state;
+	unsigned int reads;
 
 	memset(table, 0xdf, sizeof(table)); /* a line and 16 bytes of code in each byte */
-	fx->target.pieces[fx->target.n_pieces++] =
-		(struct piece){.addr = LINE_ADDR + HEAP_BYTES * 16, .bytes = 64, .data = heap};
-	fx->target.pieces[fx->target.n_pieces++] =
-		(struct piece){.addr = LINE_ADDR + HEAP_BYTES * 16 + fx->layout.bytes_data,
-			       .bytes = sizeof(table),
-			       .data = table};
+	fake_memory_add(&fx->target.memory, LINE_ADDR + HEAP_BYTES * 16, heap, 64);
+	fake_memory_add(&fx->target.memory, LINE_ADDR + HEAP_BYTES * 16 + fx->layout.bytes_data, table,
+			sizeof(table));
 	heap_put_word(HEAP_ADDR + fx->layout.bytes_size, 1ULL << 40);
 	heap_put_word(CODE_ADDR + fx->layout.co_lines, LINE_ADDR + HEAP_BYTES * 16);
 	fx->check = heap_check(&fx->layout, CODE_ADDR);
@@ -310,12 +281,19 @@ static void a_table_that_is_too_long_is_read_to_the_limit(void **state)
 	assert_int_equal(symbolize(fx, CODE_ADDR, fx->check, 16 * PY_LINES_MAX_BYTES + 2), 0);
 	assert_int_equal(fx->names.line, 0);
 	/* it is larger than what the cache takes: its bytes are not there */
-	assert_in_range(py_code_cache_bytes(fx->cache), 1, 65536);
+	assert_in_range(names_cache_bytes(fx->cache), 1, 65536);
+	heap_put_word(HEAP_ADDR + fx->layout.bytes_size, PY_LINES_MAX_BYTES / 4);
+	assert_int_equal(symbolize(fx, CODE_ADDR, fx->check, 0), 0);
+	reads = fx->target.memory.n_reads;
+	assert_int_equal(symbolize(fx, CODE_ADDR, fx->check, 16 * 1000), 0);
+	assert_int_equal(fx->names.line, FIRST_LINE + 1001);
+	assert_int_equal(fx->target.memory.n_reads, reads);
+	names_cache_remove(names_cache_peek(fx->cache, 0, CODE_ADDR, fx->check, 0));
 	heap_put_word(HEAP_ADDR + fx->layout.bytes_size, UINT64_MAX);
 	assert_int_equal(symbolize(fx, CODE_ADDR, fx->check, 0), -EBADMSG);
 }
 
-static void every_version_and_head_reads(void **state)
+EP_TEST_WITH(every_version_and_head_reads, setup, teardown)
 {
 	struct fixture *fx = *state;
 
@@ -356,22 +334,20 @@ static const struct py_code_debug_offsets debug_offsets = {
 	.unicode_asciiobject_size = 40,
 };
 
-static void debug_offsets_give_the_table(void **state)
+EP_TEST(debug_offsets_give_the_table)
 {
 	struct py_code_layout table, layout;
 
-	(void)state;
 	assert_int_equal(py_code_layout_find(PY_VERSION(3, 13), false, &table), 0);
 	assert_int_equal(py_code_layout_from_debug_offsets(&debug_offsets, &layout), 0);
 	assert_memory_equal(&layout, &table, sizeof(table));
 }
 
-static void a_new_version_is_checked_by_what_is_told(void **state)
+EP_TEST(a_new_version_is_checked_by_what_is_told)
 {
 	struct py_code_debug_offsets in = debug_offsets;
 	struct py_code_layout layout;
 
-	(void)state;
 	in.version = PY_VERSION(3, 16);
 	assert_int_equal(py_code_layout_from_debug_offsets(&in, &layout), 0);
 	assert_int_equal(layout.check_off, 64);
@@ -389,13 +365,12 @@ static void a_new_version_is_checked_by_what_is_told(void **state)
 	assert_int_equal(layout.has_refcnt, 0);
 }
 
-static void nonsense_is_no_layout(void **state)
+EP_TEST(nonsense_is_no_layout)
 {
 	static const uint64_t values[] = {0,	1,	     7,		 1004,
 					  4096, 65536 + 112, UINT64_MAX, UINT64_MAX - 7};
 	const size_t first = offsetof(struct py_code_debug_offsets, co_filename);
 
-	(void)state;
 	for (size_t at = first; at < sizeof(debug_offsets); at += sizeof(uint64_t)) {
 		for (size_t i = 0; i < EP_LEN(values); i++) {
 			struct py_code_debug_offsets in = debug_offsets;
@@ -407,102 +382,4 @@ static void nonsense_is_no_layout(void **state)
 			assert_int_equal(py_code_layout_from_debug_offsets(&in, &layout), -ENOTSUP);
 		}
 	}
-}
-
-/* ---- the cache ---- */
-
-static struct py_code_entry *put_entry(struct py_code_cache *cache, uint64_t addr, size_t n_runs)
-{
-	static struct py_line_run runs[4096];
-	struct py_lines lines = {.runs = runs, .len = n_runs};
-	struct py_code_entry *entry;
-
-	assert_int_equal(py_code_entry_new("function", "file", &lines, &entry), 0);
-	entry->code_addr = addr;
-	entry->check = (uint32_t)addr * 7;
-	if (py_code_cache_put(cache, entry) == 0)
-		return entry;
-	free(entry);
-	return NULL;
-}
-
-static void the_cache_stays_within_its_bytes(void **state)
-{
-	struct py_code_cache *cache;
-
-	(void)state;
-	assert_int_equal(py_code_cache_new(65536, &cache), 0);
-	for (uint64_t i = 1; i < 3000; i++) {
-		assert_non_null(put_entry(cache, i * 16, i % 512));
-		assert_in_range(py_code_cache_bytes(cache), 1, 65536 + 40 * 1024);
-	}
-	assert_null(put_entry(cache, 8, 4096)); /* its runs alone are half of it */
-	assert_non_null(put_entry(cache, 8, 4000));
-	py_code_cache_free(cache);
-}
-
-static void without_memory_for_buckets_chains_grow(void **state)
-{
-	struct py_code_cache *cache;
-
-	(void)state;
-	assert_int_equal(py_code_cache_new(0, &cache), 0);
-	for (uint64_t i = 0; i < 200; i++) {
-		fail_alloc = n_allocs + 2; /* the entry's own is the first */
-		assert_non_null(put_entry(cache, i * 16, 1));
-	}
-	fail_alloc = 0;
-	for (uint64_t i = 0; i < 200; i++)
-		assert_non_null(py_code_cache_find(cache, i * 16, (uint32_t)i * 16 * 7));
-	py_code_cache_free(cache);
-}
-
-static void the_oldest_goes_first(void **state)
-{
-	struct py_code_cache *cache;
-
-	(void)state;
-	assert_int_equal(py_code_cache_new(0, &cache), 0);
-	for (uint64_t i = 0; i < PY_CACHE_MAX_ENTRIES; i++)
-		assert_non_null(put_entry(cache, i * 16, 1));
-	/* the first one is in use, so the second goes */
-	assert_non_null(py_code_cache_find(cache, 0, 0));
-	assert_non_null(put_entry(cache, 16 * PY_CACHE_MAX_ENTRIES, 1));
-	assert_non_null(py_code_cache_find(cache, 0, 0));
-	assert_null(py_code_cache_find(cache, 16, 16 * 7));
-	assert_non_null(py_code_cache_find(cache, 32, 32 * 7));
-	assert_null(py_code_cache_find(cache, 32, 33 * 7));
-	for (uint64_t i = 3; i <= PY_CACHE_MAX_ENTRIES; i++)
-		assert_non_null(py_code_cache_find(cache, i * 16, (uint32_t)i * 16 * 7));
-	py_code_cache_free(cache);
-	py_code_cache_free(NULL);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_frame_gets_its_name),
-		TEST(offsets_outside_have_a_meaning),
-		TEST(known_code_is_not_read_again),
-		TEST(another_check_is_another_object),
-		TEST(every_word_of_the_check_counts),
-		TEST(freed_code_is_gone),
-		TEST(immortal_code_is_alive),
-		TEST(code_that_goes_while_it_is_read_is_gone),
-		TEST(every_failing_read_is_passed_on),
-		TEST(every_failing_allocation_is_passed_on),
-		TEST(code_nowhere_is_gone),
-		TEST(a_table_that_is_too_long_is_read_to_the_limit),
-		TEST(every_version_and_head_reads),
-		cmocka_unit_test(debug_offsets_give_the_table),
-		cmocka_unit_test(a_new_version_is_checked_by_what_is_told),
-		cmocka_unit_test(nonsense_is_no_layout),
-		cmocka_unit_test(the_cache_stays_within_its_bytes),
-		cmocka_unit_test(without_memory_for_buckets_chains_grow),
-		cmocka_unit_test(the_oldest_goes_first),
-	};
-
-	return cmocka_run_group_tests_name("python_code", tests, NULL, NULL);
 }

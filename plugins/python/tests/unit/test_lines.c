@@ -2,13 +2,10 @@
 /* The three line table formats: expected lines worked out by hand from their descriptions. */
 #include "plugins/python/symbolize/code.h"
 #include "plugins/python/symbolize/line_table.h"
+#include "tests/kit/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define BYTES(...) (const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__})
 #define MAX_POINTS 8
@@ -106,9 +103,8 @@ static void parse(const struct row *row, struct py_lines *lines)
 	free(bytes);
 }
 
-static void lines_are_those_of_the_format(void **state)
+EP_TEST(lines_are_those_of_the_format)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		const struct row *row = &rows[i];
 		struct py_lines lines = {0};
@@ -127,12 +123,11 @@ static void lines_are_those_of_the_format(void **state)
 	}
 }
 
-static void equal_lines_share_a_run(void **state)
+EP_TEST(equal_lines_share_a_run)
 {
 	struct py_lines lines = {0};
 	uint8_t bytes[200];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(bytes); i += 2) {
 		bytes[i] = 0x87;
 		bytes[i + 1] = 0x11;
@@ -144,12 +139,11 @@ static void equal_lines_share_a_run(void **state)
 }
 
 /* The largest table that is read: as many lines as bytes allow, offsets up to 255 a byte. */
-static void largest_tables_fit(void **state)
+EP_TEST(largest_tables_fit)
 {
 	static uint8_t bytes[PY_LINES_MAX_BYTES];
 	struct py_lines lines = {0};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(bytes); i++)
 		bytes[i] = i % 2 ? 1 : 255;
 	assert_int_equal(py_lines_parse(PY_LINES_LNOTAB, bytes, sizeof(bytes), 1, &lines), 0);
@@ -161,15 +155,4 @@ static void largest_tables_fit(void **state)
 	assert_int_equal(py_lines_parse(PY_LINES_LOCATIONS, bytes, sizeof(bytes), 1, &lines), 0);
 	assert_int_equal(lines.len, sizeof(bytes) + 1);
 	py_lines_fini(&lines);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(lines_are_those_of_the_format),
-		cmocka_unit_test(equal_lines_share_a_run),
-		cmocka_unit_test(largest_tables_fit),
-	};
-
-	return cmocka_run_group_tests_name("python_lines", tests, NULL, NULL);
 }

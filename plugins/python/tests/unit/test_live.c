@@ -17,7 +17,7 @@ struct run {
 	struct ep_target target;
 	struct interpreter python;
 	struct py_code_layout layout;
-	struct py_code_cache *cache;
+	struct names_cache *cache;
 	uint64_t n_code, n_points, n_wrong;
 };
 
@@ -154,7 +154,7 @@ static int compare_child(struct run *run, struct child *child)
 	r = find_layout(&run->target, &run->python, &run->layout);
 	if (r < 0)
 		return r;
-	r = py_code_cache_new(0, &run->cache);
+	r = py_code_cache_new(&run->cache);
 	if (r == 0)
 		r = compare_all(run, child->out);
 	return r;
@@ -170,7 +170,7 @@ static void print_result(const char *path, const struct run *run, int r)
 	       " wrong, cache %zu kB",
 	       path, run->python.minor, run->python.debug ? " debug" : "",
 	       run->python.free_threaded ? " free-threaded" : "", run->n_code, run->n_points,
-	       run->n_wrong, run->cache ? py_code_cache_bytes(run->cache) / 1024 : 0);
+	       run->n_wrong, run->cache ? names_cache_bytes(run->cache) / 1024 : 0);
 	printf(r < 0 ? ": %s\n" : "\n", strerror(-r));
 }
 
@@ -191,7 +191,7 @@ static int test_interpreter(const char *path, const char *script, unsigned int *
 	if (r == 0 && run.n_wrong)
 		r = -EBADMSG;
 	print_result(path, &run, r);
-	py_code_cache_free(run.cache);
+	names_cache_free(run.cache);
 	*ret_minor = run.python.minor;
 	return r;
 }

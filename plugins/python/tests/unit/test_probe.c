@@ -8,103 +8,54 @@
 #include "core/base/util.h"
 #include "core/plugin/elf_file.h"
 #include "plugins/python/python.h"
+#include "tests/kit/host.h"
+#include "tests/kit/test.h"
 
 #include <elf.h>
 #include <errno.h>
 #include <glob.h>
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* --- a file made of pieces -------------------------------------------------------------------- */
 
 #define FILE_VA	   0x1000u
 #define FILE_BYTES 0x3000u
 
-struct piece {
-	const char *name;
-	struct ep_symbol symbol;
-};
-
 struct made_file {
-	struct ep_file file;
-	struct piece symbols[16];
-	size_t n_symbols;
+	struct fake_host host;
+	struct fake_symbol symbols[16];
 	uint8_t bytes[FILE_BYTES];
 };
 
-static int made_symbol(void *arg, const char *name, struct ep_symbol *ret)
-{
-	const struct made_file *made = arg;
-
-	for (size_t i = 0; i < made->n_symbols; i++) {
-		if (strcmp(made->symbols[i].name, name) == 0) {
-			*ret = made->symbols[i].symbol;
-			return 0;
-		}
-	}
-	return -ENODATA;
-}
-
-static int made_section(void *arg, const char *name, struct ep_symbol *ret)
-{
-	(void)arg;
-	if (strcmp(name, ".text") != 0)
-		return -ENODATA;
-	*ret = (struct ep_symbol){.va = FILE_VA, .bytes = FILE_BYTES};
-	return 0;
-}
-
-static int made_read(void *arg, uint64_t va, void *buf, size_t bytes)
-{
-	const struct made_file *made = arg;
-
-	if (va < FILE_VA || va - FILE_VA > FILE_BYTES || FILE_BYTES - (va - FILE_VA) < bytes)
-		return -ENODATA;
-	memcpy(buf, made->bytes + (va - FILE_VA), bytes);
-	return 0;
-}
-
-static int made_function(void *arg, uint64_t va, struct ep_symbol *ret)
-{
-	(void)arg, (void)va, (void)ret;
-	return -ENODATA;
-}
-
 static struct made_file *new_file(void)
 {
-	static const struct ep_file_ops ops = {
-		.symbol = made_symbol,
-		.section = made_section,
-		.read = made_read,
-		.function = made_function,
-	};
+	static const struct fake_symbol sections[] = {{".text", {FILE_VA, FILE_BYTES}}};
 	struct made_file *made = calloc(1, sizeof(*made));
 
 	assert_non_null(made);
-	made->file = (struct ep_file){.ops = &ops, .arg = made, .path = "/usr/bin/made",
-				      .machine = EM_X86_64};
+	fake_host_init(&made->host, NULL, 0);
+	fake_memory_add(&made->host.contents, FILE_VA, made->bytes, FILE_BYTES);
+	made->host.symbols = made->symbols;
+	made->host.sections = sections;
+	made->host.n_sections = EP_LEN(sections);
 	return made;
 }
 
 static void add_symbol(struct made_file *made, const char *name, uint64_t va, uint64_t bytes)
 {
-	assert_true(made->n_symbols < EP_LEN(made->symbols));
-	made->symbols[made->n_symbols++] = (struct piece){name, {.va = va, .bytes = bytes}};
+	assert_true(made->host.n_symbols < EP_LEN(made->symbols));
+	made->symbols[made->host.n_symbols++] = (struct fake_symbol){name, {.va = va, .bytes = bytes}};
 }
 
 /* --- offsets ---------------------------------------------------------------------------------- */
 
-static void each_old_minor_has_offsets(void **state)
+EP_TEST(each_old_minor_has_offsets)
 {
 	struct py_offsets offsets;
 
-	(void)state;
 	for (uint32_t minor = 6; minor <= 12; minor++) {
 		assert_int_equal(py_offsets_find(PY_VERSION(3, minor), false, &offsets), 0);
 		assert_int_equal(offsets.version, PY_VERSION(3, minor));
@@ -117,11 +68,10 @@ static void each_old_minor_has_offsets(void **state)
 	assert_int_equal(py_offsets_find(PY_VERSION(3, 13), false, &offsets), -ENOTSUP);
 }
 
-static void traced_references_shift_objects(void **state)
+EP_TEST(traced_references_shift_objects)
 {
 	struct py_offsets plain, traced;
 
-	(void)state;
 	assert_int_equal(py_offsets_find(PY_VERSION(3, 7), false, &plain), 0);
 	assert_int_equal(py_offsets_find(PY_VERSION(3, 7), true, &traced), 0);
 	assert_int_equal(traced.object_type, plain.object_type + 16);
@@ -161,13 +111,12 @@ static size_t make_offsets(uint64_t *words, uint64_t version, uint64_t free_thre
 	return PY_DEBUG_OFFSETS_BYTES;
 }
 
-static void debug_offsets_are_read(void **state)
+EP_TEST(debug_offsets_are_read)
 {
 	uint64_t words[PY_DEBUG_OFFSETS_BYTES / 8];
 	size_t n = make_offsets(words, 0x030e0af0, 0);
 	struct py_offsets offsets;
 
-	(void)state;
 	assert_int_equal(py_offsets_from_debug(words, n, 4096, &offsets), 0);
 	assert_int_equal(offsets.version, PY_VERSION(3, 14));
 	assert_int_equal(offsets.runtime_interpreters, 840);
@@ -182,13 +131,12 @@ static void debug_offsets_are_read(void **state)
 	assert_int_equal(offsets.frame_copy, PY_NONE);
 }
 
-static void debug_offsets_that_make_no_sense_are_refused(void **state)
+EP_TEST(debug_offsets_that_make_no_sense_are_refused)
 {
 	uint64_t words[PY_DEBUG_OFFSETS_BYTES / 8];
 	size_t n = make_offsets(words, 0x030e0af0, 0);
 	struct py_offsets offsets;
 
-	(void)state;
 	assert_int_equal(py_offsets_from_debug(words, n, 4104, &offsets), -ENOTSUP); /* its size */
 	assert_int_equal(py_offsets_from_debug(words, 300, 4096, &offsets), -ENOTSUP);
 	assert_int_equal(py_offsets_from_debug(words, 16, 4096, &offsets), -ENODATA);
@@ -202,13 +150,12 @@ static void debug_offsets_that_make_no_sense_are_refused(void **state)
 }
 
 /* Nobody knows 3.99, but its struct may still be one of those that are known. */
-static void a_newer_version_is_tried(void **state)
+EP_TEST(a_newer_version_is_tried)
 {
 	uint64_t words[PY_DEBUG_OFFSETS_BYTES / 8];
 	size_t n = make_offsets(words, 0x036300f0, 0);
 	struct py_offsets offsets;
 
-	(void)state;
 	assert_int_equal(py_offsets_from_debug(words, n, 4096, &offsets), 0);
 	assert_int_equal(offsets.version, PY_VERSION(3, 99));
 	assert_int_equal(offsets.thread_frame, 72);
@@ -217,13 +164,12 @@ static void a_newer_version_is_tried(void **state)
 	assert_int_equal(py_offsets_from_debug(words, n, 4096, &offsets), -ENOTSUP);
 }
 
-static void free_threads_have_bytecode_of_their_own(void **state)
+EP_TEST(free_threads_have_bytecode_of_their_own)
 {
 	uint64_t words[PY_DEBUG_OFFSETS_BYTES / 8];
 	size_t n = make_offsets(words, 0x030e0af0, 1);
 	struct py_offsets offsets;
 
-	(void)state;
 	words[38] = 72;	 /* tlbc_index */
 	words[49] = 200; /* co_tlbc */
 	assert_int_equal(py_offsets_from_debug(words, n, 4096, &offsets), 0);
@@ -234,14 +180,13 @@ static void free_threads_have_bytecode_of_their_own(void **state)
 }
 
 /* What is accepted must fit into BPF's windows or be refused by attach; here: no nonsense. */
-static void hostile_offsets_do_no_harm(void **state)
+EP_TEST(hostile_offsets_do_no_harm)
 {
 	uint64_t words[PY_DEBUG_OFFSETS_BYTES / 8];
 	struct py_offsets offsets;
 	unsigned int accepted = 0;
 	size_t n;
 
-	(void)state;
 	srand(1);
 	for (unsigned int run = 0; run < 200000; run++) {
 		n = make_offsets(words, 0x030e0af0 + ((uint64_t)(rand() % 4) << 16), rand() % 2);
@@ -260,20 +205,19 @@ static void hostile_offsets_do_no_harm(void **state)
 
 /* --- files ------------------------------------------------------------------------------------- */
 
-static void other_files_are_not_mine(void **state)
+EP_TEST(other_files_are_not_mine)
 {
 	struct made_file *made = new_file();
 	void *executable = NULL;
 
-	(void)state;
-	assert_int_equal(py_probe(ep_unwinder_host_get(), &made->file, &executable), EP_NOT_MINE);
+	assert_int_equal(py_probe(ep_unwinder_host_get(), &made->host.file, &executable), EP_NOT_MINE);
 	add_symbol(made, "_PyThreadState_Current", 0x2000, 8); /* 2.7, 3.5 */
-	assert_int_equal(py_probe(ep_unwinder_host_get(), &made->file, &executable), EP_NOT_MINE);
+	assert_int_equal(py_probe(ep_unwinder_host_get(), &made->host.file, &executable), EP_NOT_MINE);
 	assert_null(executable);
 	free(made);
 }
 
-static void versions_are_told_by_their_functions(void **state)
+EP_TEST(versions_are_told_by_their_functions)
 {
 	static const struct {
 		const char *symbol;
@@ -287,7 +231,6 @@ static void versions_are_told_by_their_functions(void **state)
 	};
 	struct made_file *made = new_file();
 
-	(void)state;
 	add_symbol(made, "_PyThreadState_Current", 0x2000, 8);
 	add_symbol(made, "_PyEval_EvalFrameDefault", 0x1100, 0x200);
 	for (size_t i = 0; i < EP_LEN(cases); i++) {
@@ -295,7 +238,7 @@ static void versions_are_told_by_their_functions(void **state)
 		void *executable = NULL;
 
 		add_symbol(made, cases[i].symbol, 0x2100, 64);
-		assert_int_equal(py_probe(ep_unwinder_host_get(), &made->file, &executable), 0);
+		assert_int_equal(py_probe(ep_unwinder_host_get(), &made->host.file, &executable), 0);
 		exe = executable;
 		assert_int_equal(exe->offsets.version, cases[i].version);
 		py_unload(executable);
@@ -380,7 +323,7 @@ static unsigned int probe_files(const char *directory, const char *pattern, uint
 	return n;
 }
 
-static void real_interpreters_are_understood(void **state)
+EP_TEST(real_interpreters_are_understood)
 {
 	const char *home = getenv("HOME"), *pyenv = getenv("PYENV_ROOT"),
 		   *roots = getenv("EP_RUNTIMES");
@@ -388,7 +331,6 @@ static void real_interpreters_are_understood(void **state)
 	uint32_t minors = 0;
 	unsigned int n;
 
-	(void)state;
 	snprintf(directory, sizeof(directory), "%s%s",
 		 pyenv	? pyenv
 		 : home ? home
@@ -407,22 +349,4 @@ static void real_interpreters_are_understood(void **state)
 	}
 	if (n == 0)
 		skip();
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_old_minor_has_offsets),
-		cmocka_unit_test(traced_references_shift_objects),
-		cmocka_unit_test(debug_offsets_are_read),
-		cmocka_unit_test(debug_offsets_that_make_no_sense_are_refused),
-		cmocka_unit_test(a_newer_version_is_tried),
-		cmocka_unit_test(free_threads_have_bytecode_of_their_own),
-		cmocka_unit_test(hostile_offsets_do_no_harm),
-		cmocka_unit_test(other_files_are_not_mine),
-		cmocka_unit_test(versions_are_told_by_their_functions),
-		cmocka_unit_test(real_interpreters_are_understood),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,12 +2,9 @@
 /* str objects of every form as UTF-8. */
 #include "plugins/python/symbolize/text.h"
 #include "plugins/python/tests/unit/objects.h"
+#include "tests/kit/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-
-#include <cmocka.h>
 
 #define DATA(type, ...)                                                                            \
 	(const type[]){__VA_ARGS__}, sizeof((const type[]){__VA_ARGS__}) / sizeof(type),           \
@@ -50,9 +47,8 @@ static void read_row(const struct row *row, uint32_t version, bool compact)
 		fail_msg("%s: \"%s\"", row->label, buf);
 }
 
-static void every_form_reads(void **state)
+EP_TEST(every_form_reads)
 {
-	(void)state;
 	for (size_t v = 0; v < EP_LEN(versions); v++) {
 		for (size_t i = 0; i < EP_LEN(rows); i++) {
 			read_row(&rows[i], versions[v], true);
@@ -62,13 +58,12 @@ static void every_form_reads(void **state)
 }
 
 /* For every size: valid UTF-8, as long as may be, with the ellipsis when something is missing. */
-static void long_texts_end_in_an_ellipsis(void **state)
+EP_TEST(long_texts_end_in_an_ellipsis)
 {
 	static const uint32_t data[] = {'a', 0xe9, 0x20ac, 0x1f40d, 'b', 0x1f40d, 0xe9, 'c'};
 	static const char whole[] = "a\u00e9\u20ac\U0001f40db\U0001f40d\u00e9c"; /* 18 bytes */
 	static const size_t ends[] = {0, 1, 3, 6, 10, 11, 15, 17, 18};
 
-	(void)state;
 	for (size_t size = 8; size < 24; size++) {
 		char buf[24], expected[24];
 		size_t keep = 0;
@@ -87,25 +82,23 @@ static void long_texts_end_in_an_ellipsis(void **state)
 	}
 }
 
-static void a_cut_is_marked_even_when_all_that_was_read_fits(void **state)
+EP_TEST(a_cut_is_marked_even_when_all_that_was_read_fits)
 {
 	char buf[16];
 
-	(void)state;
 	py_text_encode((const uint8_t *)"abc", 3, 1, true, buf, sizeof(buf));
 	assert_string_equal(buf, "abc\u2026");
 	py_text_encode((const uint8_t *)"abcdefg", 7, 1, true, buf, 8);
 	assert_string_equal(buf, "abcd\u2026");
 }
 
-static void lengths_are_capped(void **state)
+EP_TEST(lengths_are_capped)
 {
 	static const uint64_t lengths[] = {1 << 20, 1ULL << 40, INT64_MAX};
 	struct py_code_layout layout;
 	struct ep_target target;
 	char buf[32];
 
-	(void)state;
 	assert_int_equal(py_code_layout_find(PY_VERSION(3, 12), false, &layout), 0);
 	for (size_t i = 0; i < EP_LEN(lengths); i++) {
 		heap_target(&target);
@@ -121,14 +114,13 @@ static void lengths_are_capped(void **state)
 			 -EBADMSG);
 }
 
-static void strings_at_the_end_of_memory_read(void **state)
+EP_TEST(strings_at_the_end_of_memory_read)
 {
 	struct py_code_layout layout;
 	struct ep_target target;
 	char buf[512];
 	uint64_t addr;
 
-	(void)state;
 	heap_target(&target);
 	assert_int_equal(py_code_layout_find(PY_VERSION(3, 11), false, &layout), 0);
 	for (size_t n = 1; n < 300; n++) {
@@ -148,13 +140,12 @@ static void strings_at_the_end_of_memory_read(void **state)
 			 -EFAULT);
 }
 
-static void what_is_no_str_is_refused(void **state)
+EP_TEST(what_is_no_str_is_refused)
 {
 	struct py_code_layout layout;
 	struct ep_target target;
 	char buf[64];
 
-	(void)state;
 	heap_target(&target);
 	assert_int_equal(py_code_layout_find(PY_VERSION(3, 8), false, &layout), 0);
 	/* kind 0: wchar_t only, or zeroed memory */
@@ -167,18 +158,4 @@ static void what_is_no_str_is_refused(void **state)
 	assert_int_equal(py_text_read(&test_host, &target, &layout, 0, buf, 64), -EFAULT);
 	assert_int_equal(py_text_read(&test_host, &target, &layout, UINT64_MAX - 7, buf, 64),
 			 -EFAULT);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_form_reads),
-		cmocka_unit_test(long_texts_end_in_an_ellipsis),
-		cmocka_unit_test(a_cut_is_marked_even_when_all_that_was_read_fits),
-		cmocka_unit_test(lengths_are_capped),
-		cmocka_unit_test(strings_at_the_end_of_memory_read),
-		cmocka_unit_test(what_is_no_str_is_refused),
-	};
-
-	return cmocka_run_group_tests_name("python_text", tests, NULL, NULL);
 }

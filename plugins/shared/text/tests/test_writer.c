@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "plugins/shared/text/writer.h"
+#include "tests/kit/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define REPLACED "\xef\xbf\xbd"
 #define ELLIPSIS "\xe2\x80\xa6"
 
-static void one_line_of_utf8(void **state)
+EP_TEST(one_line_of_utf8)
 {
 	static const struct {
 		uint32_t character;
@@ -36,7 +33,6 @@ static void one_line_of_utf8(void **state)
 		{UINT32_MAX, REPLACED},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		char buf[8];
 		struct text_writer writer = {.buf = buf, .size = sizeof(buf)};
@@ -47,7 +43,7 @@ static void one_line_of_utf8(void **state)
 	}
 }
 
-static void pairs_are_one_character(void **state)
+EP_TEST(pairs_are_one_character)
 {
 	static const struct {
 		uint32_t units[4];
@@ -60,7 +56,6 @@ static void pairs_are_one_character(void **state)
 		{{0xd83d, 0xd83d, 0xde00}, REPLACED "\xf0\x9f\x98\x80"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		char buf[16];
 		struct text_writer writer = {.buf = buf, .size = sizeof(buf)};
@@ -73,7 +68,7 @@ static void pairs_are_one_character(void **state)
 }
 
 /* Never a byte behind the buffer, never half a character. */
-static void what_does_not_fit_is_said(void **state)
+EP_TEST(what_does_not_fit_is_said)
 {
 	static const struct {
 		const char *from;
@@ -90,7 +85,6 @@ static void what_does_not_fit_is_said(void **state)
 		{"", false, ""},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		char buf[9];
 		struct text_writer writer = {.buf = buf, .size = 8};
@@ -104,26 +98,13 @@ static void what_does_not_fit_is_said(void **state)
 	}
 }
 
-static void long_characters_are_not_cut(void **state)
+EP_TEST(long_characters_are_not_cut)
 {
 	char buf[12];
 	struct text_writer writer = {.buf = buf, .size = sizeof(buf)};
 
-	(void)state;
 	for (int i = 0; i < 3; i++)
 		text_put(&writer, 0x1f600);
 	text_end(&writer, false);
 	assert_string_equal(buf, "\xf0\x9f\x98\x80\xf0\x9f\x98\x80" ELLIPSIS);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(one_line_of_utf8),
-		cmocka_unit_test(pairs_are_one_character),
-		cmocka_unit_test(what_does_not_fit_is_said),
-		cmocka_unit_test(long_characters_are_not_cut),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What instructions do, one by one; their lengths are test_lengths.c's. */
 #include "plugins/shared/x86/decode.h"
+#include "tests/kit/test.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define NONE X86_NO_REGISTER
 
@@ -61,9 +58,8 @@ static const struct {
 	{ "kmovq rbp, k1", { 0xc4, 0xe1, 0xfb, 0x93, 0xe9 }, { 5, X86_PLAIN, NONE, NONE, X86_BIT(X86_RBP), 0, 0 } },
 };
 
-static void instructions_say_what_they_do(void **state)
+EP_TEST(instructions_say_what_they_do)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		const struct x86_insn *want = &rows[i].want;
 		struct x86_insn got;
@@ -79,17 +75,16 @@ static void instructions_say_what_they_do(void **state)
 	}
 }
 
-static void what_is_cut_is_no_instruction(void **state)
+EP_TEST(what_is_cut_is_no_instruction)
 {
 	struct x86_insn got;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		for (size_t n = 0; n < rows[i].want.bytes; n++)
 			assert_int_equal(x86_decode(rows[i].code, n, &got), -ENODATA);
 }
 
-static void unknown_ones_are_said_so(void **state)
+EP_TEST(unknown_ones_are_said_so)
 {
 	static const uint8_t codes[][16] = {
 		{ 0xd5, 0x08, 0x55 },		   /* REX2: pushp rbp */
@@ -100,18 +95,6 @@ static void unknown_ones_are_said_so(void **state)
 	};
 	struct x86_insn got;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
 		assert_int_equal(x86_decode(codes[i], i == 6 ? 16 : 15, &got), -EBADMSG);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(instructions_say_what_they_do),
-		cmocka_unit_test(what_is_cut_is_no_instruction),
-		cmocka_unit_test(unknown_ones_are_said_so),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

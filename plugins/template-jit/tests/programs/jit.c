@@ -12,7 +12,7 @@
  *	jit SECONDS fresh               as plain, each time in memory that was not executable before
  *	jit SECONDS walk MODE [N [N]]   walks its own stacks instead: walk.c; 0 when they are right
  *
- * Prints the stacks there can be, as tests/live/stacks.py reads them. JIT_KEEP_MS in the
+ * Prints the stacks there can be, as tests/kit/stacks.py reads them. JIT_KEEP_MS in the
  * environment: for how many milliseconds at least a block that is no longer used stays readable; 0
  * without it. JIT_REST_MS: so long it rests before it burns, for a profiler to be attached.
  *

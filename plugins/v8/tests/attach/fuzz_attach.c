@@ -13,22 +13,6 @@
 #define MAX_RECORDS 64
 #define RECORD	    12
 
-EP_PRINTF(2, 3) static void no_log(enum ep_host_level level, const char *fmt, ...)
-{
-	(void)level;
-	(void)fmt;
-}
-
-static const struct ep_unwinder_host *quiet_host(void)
-{
-	static const struct ep_host host = {.size = sizeof(host), .log = no_log};
-	static struct ep_unwinder_host unwinder_host;
-
-	unwinder_host = *ep_unwinder_host_get();
-	unwinder_host.host = &host;
-	return &unwinder_host;
-}
-
 static void change_one(struct made_v8 *v8, uint32_t where, uint64_t value)
 {
 	uint32_t off = where >> 3 & 0xffff;
@@ -45,10 +29,10 @@ static void change_one(struct made_v8 *v8, uint32_t where, uint64_t value)
 		made_put(v8->rodata, off % (MADE_BYTES - 8), value);
 		break;
 	case 4:
-		v8->symbols[off % v8->n_symbols].symbol.va = value;
+		v8->symbols[off % v8->host.n_symbols].symbol.va = value;
 		break;
 	case 5:
-		v8->text_bytes = value;
+		v8->sections[0].symbol.bytes = value;
 		break;
 	default:
 		made_put(v8->data, off % (MADE_BYTES - 8), value);
@@ -81,9 +65,9 @@ static void check_state(const struct v8_state *state)
 
 static void check_ranges(const struct made_v8 *v8)
 {
-	for (size_t i = 0; i < v8->n_ranges; i++) {
-		if (v8->ranges[i].start >= v8->ranges[i].end ||
-		    (i && i + 1 < v8->n_ranges && v8->ranges[i].start < v8->ranges[i - 1].end))
+	for (size_t i = 0; i < v8->host.n_ranges; i++) {
+		if (v8->host.ranges[i].start >= v8->host.ranges[i].end ||
+		    (i && i + 1 < v8->host.n_ranges && v8->host.ranges[i].start < v8->host.ranges[i - 1].end))
 			abort();
 	}
 }
@@ -115,10 +99,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	/* An odd size: the file is hostile as well. */
 	if (size & 1)
 		change(&v8, data + 2, size - 2);
-	if (v8_probe(quiet_host(), &v8.file, &executable) != 0)
+	if (v8_probe(fake_host_services(&v8.host), &v8.host.file, &executable) != 0)
 		return 0;
 	change(&v8, data + 2, size - 2);
-	if (v8_attach(executable, &v8.target, &instance) == 0) {
+	if (v8_attach(executable, &v8.host.target, &instance) == 0) {
 		check_state(&v8.state);
 		check_ranges(&v8);
 		(void)v8_refresh(instance);

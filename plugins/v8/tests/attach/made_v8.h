@@ -8,9 +8,8 @@
 #ifndef MADE_V8_H
 #define MADE_V8_H
 
-#include "core/base/util.h"
-#include "core/plugin/unwinder.h"
 #include "plugins/v8/v8.h"
+#include "tests/kit/host.h"
 
 #include <errno.h>
 #include <string.h>
@@ -54,14 +53,8 @@ enum {
 extern bool made_builtins; /* does the file have embedded ones? */
 
 struct made_v8 {
-	struct ep_file file;
-	struct ep_target target;
-	struct {
-		const char *name;
-		struct ep_symbol symbol;
-	} symbols[MADE_SYMBOLS];
-	size_t n_symbols;
-	uint64_t text_bytes;
+	struct fake_host host; /* the first: functions get its address */
+	struct fake_symbol symbols[MADE_SYMBOLS], sections[4]; /* .text first */
 	uint8_t text[0x8000], data[MADE_BYTES], rodata[MADE_BYTES], bss[MADE_BYTES];
 	uint8_t heap[MADE_HEAP_BYTES], code[MADE_CODE_BYTES];
 	bool has_heap, has_blob;
@@ -69,9 +62,6 @@ struct made_v8 {
 	uint64_t heap_extent; /* of the heap's mapping: behind its page are zeros */
 	const char *heap_name;
 	struct v8_state state;
-	struct ep_range ranges[80];
-	size_t n_ranges, n_warnings;
-	uint64_t n_bytes;
 };
 
 /* --- bytes ------------------------------------------------------------------------------------ */
@@ -81,108 +71,20 @@ static inline void made_put(uint8_t *bytes, size_t off, uint64_t word)
 	memcpy(bytes + off, &word, sizeof(word));
 }
 
-static inline bool made_copy(const uint8_t *from, uint64_t from_addr, uint64_t from_bytes, uint64_t addr,
-			     void *buf, size_t bytes)
-{
-	if (addr < from_addr || !ep_in_bounds(addr - from_addr, bytes, from_bytes))
-		return false;
-	memcpy(buf, from + (addr - from_addr), bytes);
-	return true;
-}
-
-static inline bool made_heap_read(const struct made_v8 *v8, uint64_t addr, uint8_t *buf, size_t bytes)
-{
-	uint64_t off = addr - MADE_HEAP;
-
-	if (!v8->has_heap || addr < MADE_HEAP || !ep_in_bounds(off, bytes, v8->heap_extent))
-		return false;
-	memset(buf, 0, bytes);
-	if (off < MADE_HEAP_BYTES)
-		memcpy(buf, v8->heap + off, EP_MIN(bytes, MADE_HEAP_BYTES - off));
-	return true;
-}
-
-static inline int made_file_read(void *arg, uint64_t va, void *buf, size_t bytes)
-{
-	struct made_v8 *v8 = arg;
-
-	return made_copy(v8->text, MADE_TEXT, sizeof(v8->text), va, buf, bytes) ||
-			       made_copy(v8->data, MADE_DATA, MADE_BYTES, va, buf, bytes) ||
-			       made_copy(v8->rodata, MADE_RODATA, MADE_BYTES, va, buf, bytes) ?
-		       0 :
-		       -ENODATA;
-}
-
+/* What is behind the heap's page is zeros. */
 static inline int made_read(void *arg, uint64_t addr, void *buf, size_t bytes)
 {
 	struct made_v8 *v8 = arg;
+	uint64_t off = addr - MADE_HEAP;
 
-	v8->n_bytes += bytes;
-	if (made_file_read(v8, addr - MADE_BIAS, buf, bytes) == 0 ||
-	    made_copy(v8->bss, MADE_BIAS + MADE_BSS, MADE_BYTES, addr, buf, bytes) ||
-	    made_heap_read(v8, addr, buf, bytes) ||
-	    made_copy(v8->code, MADE_CODE, MADE_CODE_BYTES, addr, buf, bytes))
-		return 0;
-	return -EFAULT;
-}
-
-/* --- the file --------------------------------------------------------------------------------- */
-
-static inline int made_symbol(void *arg, const char *name, struct ep_symbol *ret)
-{
-	struct made_v8 *v8 = arg;
-
-	for (size_t i = 0; i < v8->n_symbols; i++) {
-		if (strcmp(v8->symbols[i].name, name) == 0) {
-			*ret = v8->symbols[i].symbol;
-			return 0;
-		}
-	}
-	return -ENODATA;
-}
-
-static inline int made_symbols(void *arg, const char *prefix,
-			       int (*visit)(void *arg, const char *name, const struct ep_symbol *symbol),
-			       void *visit_arg)
-{
-	struct made_v8 *v8 = arg;
-
-	for (size_t i = 0; i < v8->n_symbols; i++) {
-		if (strncmp(v8->symbols[i].name, prefix, strlen(prefix)) == 0 &&
-		    visit(visit_arg, v8->symbols[i].name, &v8->symbols[i].symbol) != 0)
-			break;
-	}
+	if (!v8->has_heap || addr < MADE_HEAP || !ep_in_bounds(off, bytes, v8->heap_extent))
+		return fake_memory_read(&v8->host.memory, addr, buf, bytes);
+	v8->host.memory.n_bytes += bytes;
+	memset(buf, 0, bytes);
+	if (off < MADE_HEAP_BYTES)
+		memcpy(buf, v8->heap + off, EP_MIN(bytes, MADE_HEAP_BYTES - off));
 	return 0;
 }
-
-static inline int made_section(void *arg, const char *name, struct ep_symbol *ret)
-{
-	const struct made_v8 *v8 = arg;
-	const struct {
-		const char *name;
-		struct ep_symbol symbol;
-	} sections[] = {
-		{".text", {MADE_TEXT, v8->text_bytes}},
-		{".data", {MADE_DATA, MADE_BYTES}},
-		{".bss", {MADE_BSS, MADE_BYTES}},
-		{".rodata", {MADE_RODATA, MADE_BYTES}},
-	};
-
-	for (size_t i = 0; i < EP_LEN(sections); i++) {
-		if (strcmp(name, sections[i].name) == 0) {
-			*ret = sections[i].symbol;
-			return 0;
-		}
-	}
-	return -ENODATA;
-}
-
-static const struct ep_file_ops made_file_ops = {
-	.symbol = made_symbol,
-	.symbols = made_symbols,
-	.section = made_section,
-	.read = made_file_read,
-};
 
 /* --- the process ------------------------------------------------------------------------------ */
 
@@ -215,71 +117,17 @@ static inline int made_mappings(void *arg,
 	return 0;
 }
 
-static inline int made_set_state(void *arg, const void *state, size_t bytes)
-{
-	struct made_v8 *v8 = arg;
-
-	if (bytes != sizeof(v8->state))
-		return -E2BIG;
-	memcpy(&v8->state, state, bytes);
-	return 0;
-}
-
-static inline int made_set_ranges(void *arg, const struct ep_range *ranges, size_t n)
-{
-	struct made_v8 *v8 = arg;
-
-	if (n > EP_LEN(v8->ranges))
-		return -E2BIG;
-	memcpy(v8->ranges, ranges, n * sizeof(*ranges));
-	v8->n_ranges = n;
-	return 0;
-}
-
-static inline int made_no_tls(void *arg, uint64_t off, struct ep_tls *ret)
-{
-	(void)arg;
-	(void)off;
-	(void)ret;
-	return -ENOTSUP;
-}
-
-static inline int made_tls_key(void *arg, uint32_t key, struct ep_tls *ret)
-{
-	(void)arg;
-	*ret = (struct ep_tls){.steps = 1, .off = {(int32_t)(8 * key)}};
-	return 0;
-}
-
-static inline void made_count(void *arg, uint32_t counter, uint64_t n)
-{
-	(void)arg;
-	(void)counter;
-	(void)n;
-}
-
-static const struct ep_target_ops made_target_ops = {
-	.read = made_read,
-	.mappings = made_mappings,
-	.tls_variable = made_no_tls,
-	.tls_key = made_tls_key,
-	.set_state = made_set_state,
-	.set_ranges = made_set_ranges,
-	.count = made_count,
-};
-
 /* --- to begin with ---------------------------------------------------------------------------- */
 
 static inline void made_add_symbol(struct made_v8 *v8, const char *name, uint64_t va)
 {
-	v8->symbols[v8->n_symbols].name = name;
-	v8->symbols[v8->n_symbols++].symbol = (struct ep_symbol){.va = va, .bytes = 4};
+	v8->symbols[v8->host.n_symbols++] = (struct fake_symbol){name, {.va = va, .bytes = 4}};
 }
 
 /* Each constant is at a place of its own; 0 is in .bss. */
 static inline void made_publish(struct made_v8 *v8, const char *name, int32_t value)
 {
-	size_t off = 8 * v8->n_symbols;
+	size_t off = 8 * v8->host.n_symbols;
 
 	memcpy(v8->data + off, &value, sizeof(value));
 	made_add_symbol(v8, name, value ? MADE_DATA + off : MADE_BSS + off);
@@ -336,6 +184,38 @@ static inline void made_put_trampoline(struct made_v8 *v8, size_t off)
 	memcpy(v8->code + off + 10, code, sizeof(code));
 }
 
+static inline void made_put_host(struct made_v8 *v8)
+{
+	const struct {
+		uint64_t va, bytes;
+		uint8_t *at;
+		const char *section;
+		uint64_t section_bytes;
+	} pieces[] = {
+		{MADE_TEXT, sizeof(v8->text), v8->text, ".text", MADE_TEXT_BYTES},
+		{MADE_DATA, MADE_BYTES, v8->data, ".data", MADE_BYTES},
+		{MADE_RODATA, MADE_BYTES, v8->rodata, ".rodata", MADE_BYTES},
+		{MADE_BSS, MADE_BYTES, v8->bss, ".bss", MADE_BYTES}, /* not in the file */
+	};
+	struct fake_host *host = &v8->host;
+
+	fake_host_init(host, &v8->state, sizeof(v8->state));
+	for (size_t i = 0; i < EP_LEN(pieces); i++) {
+		v8->sections[i] = (struct fake_symbol){pieces[i].section, {pieces[i].va, pieces[i].section_bytes}};
+		fake_memory_add(&host->memory, MADE_BIAS + pieces[i].va, pieces[i].at, pieces[i].bytes);
+		if (pieces[i].at != v8->bss)
+			fake_memory_add(&host->contents, pieces[i].va, pieces[i].at, pieces[i].bytes);
+	}
+	fake_memory_add(&host->memory, MADE_CODE, v8->code, MADE_CODE_BYTES);
+	host->target.bias = MADE_BIAS;
+	host->symbols = v8->symbols;
+	host->sections = v8->sections;
+	host->n_sections = EP_LEN(v8->sections);
+	host->no_variable = -ENOTSUP;
+	host->ops.read = made_read;
+	host->ops.mappings = made_mappings;
+}
+
 /* One that has this version, its heap, and a trampoline where it has no embedded builtins. */
 static inline void made_init(struct made_v8 *v8, uint16_t major, uint16_t minor)
 {
@@ -344,16 +224,12 @@ static inline void made_init(struct made_v8 *v8, uint16_t major, uint16_t minor)
 	struct v8_published none;
 	struct v8_layout layout;
 
-	*v8 = (struct made_v8){.text_bytes = MADE_TEXT_BYTES, .has_heap = true, .has_blob = true,
-			       .heap_extent = MADE_HEAP_BYTES, .heap_name = ""};
+	memset(v8, 0, sizeof(*v8));
+	v8->has_heap = v8->has_blob = true;
+	v8->heap_extent = MADE_HEAP_BYTES;
+	v8->heap_name = "";
 	made_builtins = major >= 7;
-	v8->file = (struct ep_file){.ops = &made_file_ops, .arg = v8};
-	v8->target = (struct ep_target){
-		.ops = &made_target_ops,
-		.arg = v8,
-		.pid = 7,
-		.bias = MADE_BIAS,
-	};
+	made_put_host(v8);
 	made_publish(v8, "v8dbg_SmiShiftSize", 31);
 	made_set_version(v8, major, minor);
 	v8_published_init(&none);

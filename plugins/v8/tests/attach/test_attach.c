@@ -4,36 +4,10 @@
  * make them.
  */
 #include "plugins/v8/tests/attach/made_v8.h"
+#include "tests/kit/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
-
-static struct made_v8 *running; /* whose log this is */
-static char logged[512];
-
-EP_PRINTF(2, 3) static void take_log(enum ep_host_level level, const char *fmt, ...)
-{
-	va_list args;
-
-	va_start(args, fmt);
-	vsnprintf(logged, sizeof(logged), fmt, args);
-	va_end(args);
-	running->n_warnings += level <= EP_HOST_WARN;
-}
-
-static const struct ep_unwinder_host *test_host(void)
-{
-	static const struct ep_host host = {.size = sizeof(host), .log = take_log};
-	static struct ep_unwinder_host unwinder_host;
-
-	unwinder_host = *ep_unwinder_host_get();
-	unwinder_host.host = &host;
-	return &unwinder_host;
-}
 
 static struct made_v8 *new_v8(uint16_t major, uint16_t minor)
 {
@@ -41,7 +15,6 @@ static struct made_v8 *new_v8(uint16_t major, uint16_t minor)
 
 	assert_non_null(v8);
 	made_init(v8, major, minor);
-	running = v8;
 	return v8;
 }
 
@@ -49,7 +22,7 @@ static struct v8_executable *probe(struct made_v8 *v8)
 {
 	void *executable = NULL;
 
-	assert_int_equal(v8_probe(test_host(), &v8->file, &executable), 0);
+	assert_int_equal(v8_probe(fake_host_services(&v8->host), &v8->host.file, &executable), 0);
 	return executable;
 }
 
@@ -58,7 +31,7 @@ static int attach_to(struct made_v8 *v8)
 {
 	struct v8_executable *exe = probe(v8);
 	void *instance = NULL;
-	int r = v8_attach(exe, &v8->target, &instance);
+	int r = v8_attach(exe, &v8->host.target, &instance);
 
 	if (r == 0) {
 		assert_int_equal(v8_refresh(instance), 0);
@@ -78,13 +51,12 @@ static struct v8_version version_of(const char *text)
 
 /* --- versions and layouts --------------------------------------------------------------------- */
 
-static void versions_are_told_from_other_numbers(void **state)
+EP_TEST(versions_are_told_from_other_numbers)
 {
 	static const char *const others[] = {"",	"127.0.0.1",   "255.255.255.255", "1.3.36.1", "14.6.202",
 					     "6.2.4.x", "14.6.202.34x", "0.4.0.1862",	 "2.5.4.3"};
 	struct v8_version version = version_of("14.6.202.34-node.34");
 
-	(void)state;
 	assert_int_equal(version.major, 14);
 	assert_int_equal(version.minor, 6);
 	assert_int_equal(version.build, 202);
@@ -106,7 +78,7 @@ static struct v8_layout layout_of(const char *version, const struct v8_published
 	return layout;
 }
 
-static void a_version_has_the_column_before_it(void **state)
+EP_TEST(a_version_has_the_column_before_it)
 {
 	static const struct {
 		const char *version;
@@ -118,7 +90,6 @@ static void a_version_has_the_column_before_it(void **state)
 		{"15.0.100.1", 288, 24, 60},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(expected); i++) {
 		struct v8_layout layout = layout_of(expected[i].version, NULL);
 
@@ -130,12 +101,11 @@ static void a_version_has_the_column_before_it(void **state)
 	assert_int_equal(layout_of("12.4.254.21", NULL).sfi_unique_id, 56);
 }
 
-static void what_is_published_wins_where_it_can_be(void **state)
+EP_TEST(what_is_published_wins_where_it_can_be)
 {
 	struct v8_published published;
 	struct v8_layout layout;
 
-	(void)state;
 	v8_published_init(&published);
 	assert_true(v8_published_wants("class_SharedFunctionInfo__name_or_scope_info__Tagged_Object_"));
 	assert_false(v8_published_wants("class_SharedFunctionInfo__name_or_scope_info__"));
@@ -164,12 +134,11 @@ static void what_is_published_wins_where_it_can_be(void **state)
 }
 
 /* Of a value's names the first that is there counts, in whichever order they come. */
-static void names_have_an_order(void **state)
+EP_TEST(names_have_an_order)
 {
 	static const char *const names[] = {"class_Script__eval_from_shared_or_wrapped_arguments__Object",
 					    "class_Script__eval_from_shared_or_wrapped_arguments_or_sfi_table__Object"};
 
-	(void)state;
 	for (size_t first = 0; first < 2; first++) {
 		struct v8_published published;
 
@@ -180,11 +149,10 @@ static void names_have_an_order(void **state)
 	}
 }
 
-static void an_unknown_version_is_what_it_is_like(void **state)
+EP_TEST(an_unknown_version_is_what_it_is_like)
 {
 	struct v8_published published;
 
-	(void)state;
 	assert_int_equal(layout_of("", NULL).version.major, 14);
 	v8_published_init(&published);
 	v8_published_add(&published, "type_Map__MAP_TYPE", 172);
@@ -194,11 +162,10 @@ static void an_unknown_version_is_what_it_is_like(void **state)
 	assert_int_equal(layout_of("", &published).script_id, 64);
 }
 
-static void kinds_of_functions_are_bits(void **state)
+EP_TEST(kinds_of_functions_are_bits)
 {
 	struct v8_layout old = layout_of("6.2.414.78", NULL), new = layout_of("14.6.202.34", NULL);
 
-	(void)state;
 	assert_true(v8_kind_is(&old, 64 | 4, old.kinds_getter)); /* a concise one */
 	assert_false(v8_kind_is(&old, 128, old.kinds_getter));
 	assert_true(v8_kind_is(&new, 7, new.kinds_getter));
@@ -212,31 +179,29 @@ static void kinds_of_functions_are_bits(void **state)
 
 /* --- files ------------------------------------------------------------------------------------ */
 
-static void files_without_v8_are_not_ours(void **state)
+EP_TEST(files_without_v8_are_not_ours)
 {
 	struct made_v8 *v8 = new_v8(12, 4);
 	void *executable = NULL;
 
-	(void)state;
-	v8->n_symbols = 0;
-	assert_int_equal(v8_probe(test_host(), &v8->file, &executable), EP_NOT_MINE);
+	v8->host.n_symbols = 0;
+	assert_int_equal(v8_probe(fake_host_services(&v8->host), &v8->host.file, &executable), EP_NOT_MINE);
 	/* The builtin's name is no more than a part of another. */
 	memcpy(v8->rodata + 100, "\0xInterpreterEntryTrampoline", 29);
 	memcpy(v8->rodata + 200, "\0InterpreterEntryTrampolineX", 29);
-	assert_int_equal(v8_probe(test_host(), &v8->file, &executable), EP_NOT_MINE);
+	assert_int_equal(v8_probe(fake_host_services(&v8->host), &v8->host.file, &executable), EP_NOT_MINE);
 	memcpy(v8->rodata + 300, "\0InterpreterEntryTrampoline", 28);
-	v8->text_bytes = 1 << 20; /* something small that knows the name */
-	assert_int_equal(v8_probe(test_host(), &v8->file, &executable), EP_NOT_MINE);
+	v8->sections[0].symbol.bytes = 1 << 20; /* something small that knows the name */
+	assert_int_equal(v8_probe(fake_host_services(&v8->host), &v8->host.file, &executable), EP_NOT_MINE);
 	free(v8);
 }
 
-static void stripped_files_are_known_by_their_strings(void **state)
+EP_TEST(stripped_files_are_known_by_their_strings)
 {
 	struct made_v8 *v8 = new_v8(12, 4);
 	struct v8_executable *exe;
 
-	(void)state;
-	v8->n_symbols = 0;
+	v8->host.n_symbols = 0;
 	memcpy(v8->rodata + 100, "\0" "8.11.170.17", 13); /* of something else */
 	memcpy(v8->rodata + 200, "\0" "10.2.154.26-electron.0", 24);
 	memcpy(v8->rodata + 300, "\0InterpreterEntryTrampoline", 28);
@@ -249,12 +214,11 @@ static void stripped_files_are_known_by_their_strings(void **state)
 	free(v8);
 }
 
-static void constants_in_bss_are_zero(void **state)
+EP_TEST(constants_in_bss_are_zero)
 {
 	struct made_v8 *v8 = new_v8(12, 4);
 	struct v8_executable *exe;
 
-	(void)state;
 	made_publish(v8, "v8dbg_OddballUndefined", 0);
 	made_publish(v8, "v8dbg_class_Map__instance_type__uint16_t", 14);
 	made_add_symbol(v8, "v8dbg_type_Map__MAP_TYPE", 0x999999); /* nowhere */
@@ -266,13 +230,12 @@ static void constants_in_bss_are_zero(void **state)
 	free(v8);
 }
 
-static void flags_are_found_by_their_table(void **state)
+EP_TEST(flags_are_found_by_their_table)
 {
 	struct made_v8 *v8 = new_v8(12, 4);
 	struct v8_executable *exe;
 	size_t at = 0x800;
 
-	(void)state;
 	memcpy(v8->rodata + 0x10, "\0jitless", 9);
 	memcpy(v8->rodata + 0x20, "\0detailed-line-info", 20);
 	memcpy(v8->rodata + 0x40, "\0interpreted_frames_native_stack", 33);
@@ -319,18 +282,17 @@ static int take_symbol(struct ep_description *description, const struct ep_symbo
 	return 0;
 }
 
-static void described_rows_say_what_builtins_say(void **state)
+EP_TEST(described_rows_say_what_builtins_say)
 {
 	struct made_v8 *v8 = new_v8(12, 4);
 	struct v8_executable *exe = probe(v8);
-	struct ep_unwinder_host host = *test_host();
+	struct ep_unwinder_host host = *fake_host_services(&v8->host);
 	const struct ep_code_row *rows = described.rows;
 
-	(void)state;
 	host.add_rows = take_rows;
 	host.add_symbol = take_symbol;
 	exe->host = &host;
-	assert_int_equal(v8_describe(exe, &v8->file, NULL), 0);
+	assert_int_equal(v8_describe(exe, &v8->host.file, NULL), 0);
 	assert_int_equal(described.n_rows, 4);
 	assert_int_equal(rows[0].va, MADE_BLOB);
 	assert_int_equal(rows[0].bytes, 0x60);
@@ -354,29 +316,27 @@ static void described_rows_say_what_builtins_say(void **state)
 
 /* --- processes -------------------------------------------------------------------------------- */
 
-static void names_of_old_builtins_are_in_the_file(void **state)
+EP_TEST(names_of_old_builtins_are_in_the_file)
 {
 	struct made_v8 *v8 = new_v8(6, 8);
 	void *exe = NULL;
 
-	(void)state;
-	assert_int_equal(v8_probe(test_host(), &v8->file, &exe), 0);
+	assert_int_equal(v8_probe(fake_host_services(&v8->host), &v8->host.file, &exe), 0);
 	assert_string_equal(v8_heap_builtin_name(exe, 1), "Write");
 	assert_null(v8_heap_builtin_name(exe, 2));
 	v8_unload(exe);
 	free(v8);
 }
 
-static void old_builtins_are_found_in_the_heap(void **state)
+EP_TEST(old_builtins_are_found_in_the_heap)
 {
 	struct made_v8 *v8 = new_v8(6, 8);
 
-	(void)state;
 	assert_int_equal(attach_to(v8), 0);
-	assert_int_equal(v8->n_warnings, 0);
-	assert_int_equal(v8->n_ranges, 1);
-	assert_int_equal(v8->ranges[0].flags, EP_RANGE_ANONYMOUS);
-	assert_int_equal(v8->ranges[0].mode, EP_RANGE_ENTER);
+	assert_int_equal(v8->host.n_warnings, 0);
+	assert_int_equal(v8->host.n_ranges, 1);
+	assert_int_equal(v8->host.ranges[0].flags, EP_RANGE_ANONYMOUS);
+	assert_int_equal(v8->host.ranges[0].mode, EP_RANGE_ENTER);
 	assert_int_equal(v8->state.iet_return, MADE_CODE + 0x110);
 	assert_int_equal(v8->state.flags, V8_STATE_HEAP_BUILTINS | V8_STATE_REGEXP_UNMARKED);
 	assert_int_equal(v8->state.blob_bytes, 0);
@@ -395,33 +355,31 @@ static void old_builtins_are_found_in_the_heap(void **state)
 	free(v8);
 }
 
-static void each_mapping_of_builtins_is_a_range(void **state)
+EP_TEST(each_mapping_of_builtins_is_a_range)
 {
 	struct made_v8 *v8 = new_v8(12, 4);
 
-	(void)state;
 	assert_int_equal(attach_to(v8), 0);
-	assert_int_equal(v8->n_ranges, 3);
-	assert_int_equal(v8->ranges[0].start, MADE_BIAS + MADE_BLOB);
-	assert_int_equal(v8->ranges[0].end, MADE_BIAS + MADE_BLOB + MADE_BLOB_BYTES);
-	assert_int_equal(v8->ranges[1].start, MADE_COPY);
-	assert_int_equal(v8->ranges[2].flags, EP_RANGE_ANONYMOUS);
+	assert_int_equal(v8->host.n_ranges, 3);
+	assert_int_equal(v8->host.ranges[0].start, MADE_BIAS + MADE_BLOB);
+	assert_int_equal(v8->host.ranges[0].end, MADE_BIAS + MADE_BLOB + MADE_BLOB_BYTES);
+	assert_int_equal(v8->host.ranges[1].start, MADE_COPY);
+	assert_int_equal(v8->host.ranges[2].flags, EP_RANGE_ANONYMOUS);
 	v8->has_blob = false; /* not mapped yet */
 	assert_int_equal(attach_to(v8), EP_NOT_YET);
 	v8->has_blob = v8->runs_nothing = true;
-	v8->n_ranges = 0;
+	v8->host.n_ranges = 0;
 	assert_int_equal(attach_to(v8), EP_NOT_YET);
-	assert_int_equal(v8->n_ranges, 0);
-	assert_int_equal(v8->n_warnings, 0);
+	assert_int_equal(v8->host.n_ranges, 0);
+	assert_int_equal(v8->host.n_warnings, 0);
 	free(v8);
 }
 
-static void state_says_what_the_file_says(void **state)
+EP_TEST(state_says_what_the_file_says)
 {
 	struct made_v8 *v8 = new_v8(12, 4);
 	const struct v8_state *told = &v8->state;
 
-	(void)state;
 	assert_int_equal(attach_to(v8), 0);
 	assert_int_equal(told->blob_bytes, MADE_BLOB_BYTES);
 	assert_int_equal(told->iet_begin, 0x100);
@@ -455,7 +413,7 @@ static void state_says_what_the_file_says(void **state)
 }
 
 /* The cookie is of just the bits that never change, and of all of those. */
-static void cookies_are_of_what_never_changes(void **state)
+EP_TEST(cookies_are_of_what_never_changes)
 {
 	static const struct {
 		uint16_t major, minor, at;
@@ -469,7 +427,6 @@ static void cookies_are_of_what_never_changes(void **state)
 		{14, 6, 40, {0, 0, 0, UINT32_MAX}},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(expected); i++) {
 		struct made_v8 *v8 = new_v8(expected[i].major, expected[i].minor);
 
@@ -481,15 +438,14 @@ static void cookies_are_of_what_never_changes(void **state)
 	}
 }
 
-static void the_isolate_is_found_by_its_key(void **state)
+EP_TEST(the_isolate_is_found_by_its_key)
 {
 	struct made_v8 *v8 = new_v8(10, 2);
 
-	(void)state;
 	made_publish(v8, "_ZN2v88internal7Isolate12isolate_key_E", 3);
 	assert_int_equal(attach_to(v8), 0);
-	assert_int_equal(v8->state.isolate_tls.steps, 1);
-	assert_int_equal(v8->state.isolate_tls.off[0], 24);
+	assert_int_equal(v8->state.isolate_tls.steps, 2);
+	assert_int_equal(v8->state.isolate_tls.off[1], 3);
 	free(v8);
 	v8 = new_v8(10, 2);
 	made_publish(v8, "_ZN2v88internal7Isolate12isolate_key_E", -1); /* not created */
@@ -498,11 +454,10 @@ static void the_isolate_is_found_by_its_key(void **state)
 	free(v8);
 }
 
-static void nothing_is_said_before_there_is_a_heap(void **state)
+EP_TEST(nothing_is_said_before_there_is_a_heap)
 {
 	struct made_v8 *v8 = new_v8(12, 4);
 
-	(void)state;
 	v8->has_heap = false;
 	assert_int_equal(attach_to(v8), EP_NOT_YET);
 	v8->has_heap = true;
@@ -515,13 +470,13 @@ static void nothing_is_said_before_there_is_a_heap(void **state)
 	made_init(v8, 12, 4);
 	memset(v8->heap + MADE_SFIS, 0, MADE_HEAP_BYTES - MADE_SFIS);
 	assert_int_equal(attach_to(v8), EP_NOT_YET);
-	assert_int_equal(v8->n_warnings, 0);
-	assert_int_equal(v8->n_ranges, 0);
+	assert_int_equal(v8->host.n_warnings, 0);
+	assert_int_equal(v8->host.n_ranges, 0);
 	/* It is so large that functions may be anywhere: its maps are proof enough. */
 	v8->heap_extent = 1ull << 30;
-	v8->n_bytes = 0;
+	v8->host.memory.n_bytes = 0;
 	assert_int_equal(attach_to(v8), 0);
-	assert_true(v8->n_bytes < 17u << 20);
+	assert_true(v8->host.memory.n_bytes < 17u << 20);
 	free(v8);
 }
 
@@ -532,20 +487,19 @@ static void count_advice(void *arg, const char *found, const char *fix)
 }
 
 /* A refresh that cannot say where the file is leaves what was known of that. */
-static void a_file_that_is_gone_is_where_it_was(void **state)
+EP_TEST(a_file_that_is_gone_is_where_it_was)
 {
 	struct made_v8 *v8 = new_v8(10, 2);
 	struct v8_executable *exe;
 	void *instance = NULL;
 	unsigned int n = 0;
 
-	(void)state;
 	made_add_symbol(v8, "_ZN2v88internal23FLAG_detailed_line_infoE", MADE_BSS + 9);
 	for (size_t i = 0; i < 2; i++)
 		made_put(v8->heap, MADE_BYTECODES + i * 256 + 32, MADE_HEAP + MADE_UNDEFINED + V8_TAG);
 	exe = probe(v8);
-	v8->target.bias = MADE_COPY - MADE_BLOB; /* of the copy: the file's own is found by the plugin */
-	assert_int_equal(v8_attach(exe, &v8->target, &instance), 0);
+	v8->host.target.bias = MADE_COPY - MADE_BLOB; /* of the copy: the file's own is found by the plugin */
+	assert_int_equal(v8_attach(exe, &v8->host.target, &instance), 0);
 	v8->has_blob = false;
 	assert_int_equal(v8_refresh(instance), EP_NOT_YET);
 	assert_int_equal(v8_advise(instance, count_advice, &n), 0);
@@ -556,11 +510,10 @@ static void a_file_that_is_gone_is_where_it_was(void **state)
 }
 
 /* Who maps it may give it a name; what the kernel calls something is none of V8's. */
-static void a_heap_may_have_a_name(void **state)
+EP_TEST(a_heap_may_have_a_name)
 {
 	struct made_v8 *v8 = new_v8(12, 4);
 
-	(void)state;
 	v8->heap_name = "[anon:v8]";
 	assert_int_equal(attach_to(v8), 0);
 	v8->heap_name = "[heap]";
@@ -570,18 +523,17 @@ static void a_heap_may_have_a_name(void **state)
 
 static void refuses(struct made_v8 *v8, const char *why)
 {
-	v8->n_warnings = 0;
+	v8->host.n_warnings = 0;
 	assert_int_equal(attach_to(v8), -ENOTSUP);
-	assert_int_equal(v8->n_warnings, 1);
-	assert_non_null(strstr(logged, why));
+	assert_int_equal(v8->host.n_warnings, 1);
+	assert_non_null(strstr(v8->host.logged, why));
 	free(v8);
 }
 
-static void what_does_not_hold_is_one_line(void **state)
+EP_TEST(what_does_not_hold_is_one_line)
 {
 	struct made_v8 *v8 = new_v8(12, 4);
 
-	(void)state;
 	made_put(v8->heap, MADE_META + 8, 99ull << 32);
 	refuses(v8, "the type of maps");
 
@@ -624,32 +576,30 @@ static void what_does_not_hold_is_one_line(void **state)
 }
 
 /* What the host takes for the file may be the copy. */
-static void the_copy_says_the_same(void **state)
+EP_TEST(the_copy_says_the_same)
 {
 	struct made_v8 *v8 = new_v8(10, 2);
 	struct v8_state told;
 	struct ep_range ranges[3];
 
-	(void)state;
 	made_publish(v8, "_ZN2v88internal7Isolate12isolate_key_E", 3);
 	assert_int_equal(attach_to(v8), 0);
-	assert_int_equal(v8->n_ranges, 3);
+	assert_int_equal(v8->host.n_ranges, 3);
 	told = v8->state;
-	memcpy(ranges, v8->ranges, sizeof(ranges));
-	v8->target.bias = MADE_COPY - MADE_BLOB;
+	memcpy(ranges, v8->host.ranges, sizeof(ranges));
+	v8->host.target.bias = MADE_COPY - MADE_BLOB;
 	assert_int_equal(attach_to(v8), 0);
-	assert_int_equal(v8->n_ranges, 3);
+	assert_int_equal(v8->host.n_ranges, 3);
 	assert_memory_equal(&told, &v8->state, sizeof(told));
-	assert_memory_equal(ranges, v8->ranges, sizeof(ranges));
-	assert_int_equal(told.isolate_tls.steps, 1);
+	assert_memory_equal(ranges, v8->host.ranges, sizeof(ranges));
+	assert_int_equal(told.isolate_tls.steps, 2);
 	free(v8);
 }
 
-static void frames_flag_is_told(void **state)
+EP_TEST(frames_flag_is_told)
 {
 	struct made_v8 *v8 = new_v8(10, 2);
 
-	(void)state;
 	made_add_symbol(v8, "_ZN2v88internal36FLAG_interpreted_frames_native_stackE", MADE_BSS + 9);
 	assert_int_equal(attach_to(v8), 0);
 	assert_false(v8->state.flags & V8_STATE_IET_COPIES);
@@ -659,17 +609,16 @@ static void frames_flag_is_told(void **state)
 	free(v8);
 }
 
-static void advice_is_given_where_it_helps(void **state)
+EP_TEST(advice_is_given_where_it_helps)
 {
 	struct made_v8 *v8 = new_v8(10, 2);
 	struct v8_executable *exe;
 	void *instance = NULL;
 	unsigned int n = 0;
 
-	(void)state;
 	made_add_symbol(v8, "_ZN2v88internal23FLAG_detailed_line_infoE", MADE_BSS + 9);
 	exe = probe(v8);
-	assert_int_equal(v8_attach(exe, &v8->target, &instance), 0);
+	assert_int_equal(v8_attach(exe, &v8->host.target, &instance), 0);
 	assert_int_equal(v8_advise(instance, count_advice, &n), 0);
 	assert_int_equal(n, 0); /* all bytecode has its positions */
 	for (size_t i = 0; i < 2; i++)
@@ -682,36 +631,4 @@ static void advice_is_given_where_it_helps(void **state)
 	v8_detach(instance);
 	v8_unload(exe);
 	free(v8);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(versions_are_told_from_other_numbers),
-		cmocka_unit_test(a_version_has_the_column_before_it),
-		cmocka_unit_test(what_is_published_wins_where_it_can_be),
-		cmocka_unit_test(names_have_an_order),
-		cmocka_unit_test(an_unknown_version_is_what_it_is_like),
-		cmocka_unit_test(kinds_of_functions_are_bits),
-		cmocka_unit_test(files_without_v8_are_not_ours),
-		cmocka_unit_test(stripped_files_are_known_by_their_strings),
-		cmocka_unit_test(constants_in_bss_are_zero),
-		cmocka_unit_test(flags_are_found_by_their_table),
-		cmocka_unit_test(described_rows_say_what_builtins_say),
-		cmocka_unit_test(names_of_old_builtins_are_in_the_file),
-		cmocka_unit_test(old_builtins_are_found_in_the_heap),
-		cmocka_unit_test(each_mapping_of_builtins_is_a_range),
-		cmocka_unit_test(state_says_what_the_file_says),
-		cmocka_unit_test(cookies_are_of_what_never_changes),
-		cmocka_unit_test(the_isolate_is_found_by_its_key),
-		cmocka_unit_test(nothing_is_said_before_there_is_a_heap),
-		cmocka_unit_test(a_file_that_is_gone_is_where_it_was),
-		cmocka_unit_test(a_heap_may_have_a_name),
-		cmocka_unit_test(what_does_not_hold_is_one_line),
-		cmocka_unit_test(the_copy_says_the_same),
-		cmocka_unit_test(frames_flag_is_told),
-		cmocka_unit_test(advice_is_given_where_it_helps),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,9 +9,10 @@
 #include "core/base/util.h"
 #include "core/elf/file.h"
 #include "core/plugin/elf_file.h"
-#include "core/plugin/process_target.h"
 #include "plugins/v8/symbolize/names.h"
 #include "plugins/v8/v8.h"
+#include "tests/kit/host.h"
+#include "tests/kit/process.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -19,17 +20,9 @@
 #include <glob.h>
 #include <inttypes.h>
 #include <poll.h>
-#include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/ptrace.h>
-#include <sys/user.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 #ifdef __SANITIZE_ADDRESS__
 #define SLOWER 10
@@ -61,125 +54,9 @@ struct node {
 	int out; /* what it prints */
 	struct ep_elf *elf;
 	struct v8_executable *exe;
-	struct ep_process_target process;
-	struct ep_target target;
 	struct v8_state state;
-	struct ep_range ranges[128];
-	size_t n_ranges;
-	uint64_t n_reads, n_bytes;
+	struct fake_host host;
 };
-
-static bool expect(bool holds, const char *what)
-{
-	if (!holds)
-		printf("    FAILED: %s\n", what);
-	return holds;
-}
-
-static double cpu_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-	return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
-}
-
-/* --- the host's side -------------------------------------------------------------------------- */
-
-static int node_read(void *arg, uint64_t addr, void *buf, size_t bytes)
-{
-	struct node *node = arg;
-
-	node->n_reads++;
-	node->n_bytes += bytes;
-	return ep_process_target_read(node->pid, addr, buf, bytes);
-}
-
-static int node_mappings(void *arg, int (*visit)(void *arg, const struct ep_target_mapping *mapping),
-			 void *visit_arg)
-{
-	return ep_process_target_mappings(&((struct node *)arg)->process, visit, visit_arg);
-}
-
-static int node_tls_variable(void *arg, uint64_t off, struct ep_tls *ret)
-{
-	struct node *node = arg;
-
-	return ep_process_target_tls_variable(&node->process, node->elf,
-					      node->target.bias ? node->target.bias : 0x400000,
-					      node->target.bias, off, ret);
-}
-
-static int node_tls_key(void *arg, uint32_t key, struct ep_tls *ret)
-{
-	return ep_process_target_tls_key(&((struct node *)arg)->process, key, ret);
-}
-
-static int node_set_state(void *arg, const void *state, size_t bytes)
-{
-	struct node *node = arg;
-
-	if (bytes != sizeof(node->state))
-		return -E2BIG;
-	memcpy(&node->state, state, bytes);
-	return 0;
-}
-
-static int node_set_ranges(void *arg, const struct ep_range *ranges, size_t n)
-{
-	struct node *node = arg;
-
-	if (n > EP_LEN(node->ranges))
-		return -E2BIG;
-	memcpy(node->ranges, ranges, n * sizeof(*ranges));
-	node->n_ranges = n;
-	return 0;
-}
-
-static void node_count(void *arg, uint32_t counter, uint64_t n)
-{
-	(void)arg;
-	(void)counter;
-	(void)n;
-}
-
-static const struct ep_target_ops node_ops = {
-	.read = node_read,
-	.mappings = node_mappings,
-	.tls_variable = node_tls_variable,
-	.tls_key = node_tls_key,
-	.set_state = node_set_state,
-	.set_ranges = node_set_ranges,
-	.count = node_count,
-};
-
-EP_PRINTF(2, 3) static void take_log(enum ep_host_level level, const char *fmt, ...)
-{
-	va_list args;
-
-	va_start(args, fmt);
-	printf("    log %d: ", (int)level);
-	vprintf(fmt, args);
-	printf("\n");
-	va_end(args);
-}
-
-static const struct ep_unwinder_host *test_host(void)
-{
-	static const struct ep_host host = {.size = sizeof(host), .log = take_log};
-	static struct ep_unwinder_host unwinder_host;
-
-	unwinder_host = *ep_unwinder_host_get();
-	unwinder_host.host = &host;
-	return &unwinder_host;
-}
-
-static uint64_t word_at(struct node *node, uint64_t addr)
-{
-	uint64_t word = 0;
-
-	return node_read(node, addr, &word, sizeof(word)) == 0 ? word : 0;
-}
 
 /* --- a node ----------------------------------------------------------------------------------- */
 
@@ -189,27 +66,17 @@ static bool start(struct node *node, const char *path, const char *script)
 
 	if (pipe2(pipes, O_CLOEXEC) < 0)
 		return false;
-	node->pid = fork();
-	if (node->pid == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		dup2(pipes[1], 1);
-		execl(path, path, script, (char *)NULL);
-		_exit(SKIP);
-	}
+	node->pid = process_start((const char *const[]){path, script, NULL}, pipes[1]);
 	close(pipes[1]);
 	node->out = pipes[0];
-	ep_process_target_init(&node->process, node->pid);
-	node->target = (struct ep_target){.ops = &node_ops, .arg = node, .pid = node->pid};
+	fake_host_be_live(&node->host, node->pid);
 	return node->pid > 0;
 }
 
 static void stop(struct node *node)
 {
-	if (node->pid > 0) {
-		kill(node->pid, SIGKILL);
-		waitpid(node->pid, NULL, 0);
-	}
-	ep_process_target_end_job(&node->process);
+	process_stop(node->pid);
+	fake_host_end_job(&node->host);
 	ep_elf_close(node->elf);
 	close(node->out);
 }
@@ -221,7 +88,7 @@ static int find_base(void *arg, const struct ep_target_mapping *mapping)
 
 	if (!mapping->is_file || mapping->file_off != 0 || !strstr(mapping->path, "node"))
 		return 0;
-	node->target.bias = mapping->start;
+	node->host.target.bias = mapping->start;
 	return 1;
 }
 
@@ -234,11 +101,12 @@ static bool find_bias(struct node *node, const char *path)
 
 	if (fd >= 0)
 		close(fd);
-	while (read && header.e_type == ET_DYN && !node->target.bias && waited++ < WAIT_MS) {
-		ep_process_target_end_job(&node->process);
-		(void)node_mappings(node, find_base, node);
+	while (read && header.e_type == ET_DYN && !node->host.target.bias && waited++ < WAIT_MS) {
+		fake_host_end_job(&node->host);
+		(void)node->host.ops.mappings(&node->host, find_base, node);
 		usleep(1000);
 	}
+	node->host.module_addr = node->host.target.bias ? node->host.target.bias : 0x400000;
 	return read;
 }
 
@@ -251,19 +119,19 @@ static int attach(struct node *node, void **ret_instance)
 	do {
 		double before = cpu_ms();
 
-		node->n_reads = node->n_bytes = 0;
-		ep_process_target_end_job(&node->process);
-		r = v8_attach(node->exe, &node->target, ret_instance);
+		node->host.memory.n_reads = node->host.memory.n_bytes = 0;
+		fake_host_end_job(&node->host);
+		r = v8_attach(node->exe, &node->host.target, ret_instance);
 		ms = cpu_ms() - before;
 		n++;
 		usleep(2000);
 	} while (r != 0 && r != -ENOTSUP && r != -ESRCH && (waited += 2) < WAIT_MS);
-	printf("    attached (%d) at attempt %u, %" PRIu64 " reads, %" PRIu64 " bytes, %.2f ms\n", r, n,
-	       node->n_reads, node->n_bytes, ms);
+	printf("    attached (%d) at attempt %u, %" PRIu32 " reads, %" PRIu64 " bytes, %.2f ms\n", r, n,
+	       node->host.memory.n_reads, node->host.memory.n_bytes, ms);
 	if (!expect(r == 0, "attach"))
 		return -1;
-	(void)expect(ms < ATTACH_BAR_MS && node->n_bytes < MAX_READ_BYTES, "what attach costs");
-	return ms < ATTACH_BAR_MS && node->n_bytes < MAX_READ_BYTES ? 0 : -1;
+	(void)expect(ms < ATTACH_BAR_MS && node->host.memory.n_bytes < MAX_READ_BYTES, "what attach costs");
+	return ms < ATTACH_BAR_MS && node->host.memory.n_bytes < MAX_READ_BYTES ? 0 : -1;
 }
 
 /* What known.js prints before it waits: V8's version. */
@@ -293,27 +161,20 @@ struct stack {
 
 static bool take_stack(struct node *node, struct stack *stack)
 {
-	int status;
-	bool done;
+	bool done = process_registers(node->pid, &stack->regs);
 
-	if (ptrace(PTRACE_SEIZE, node->pid, 0, 0) < 0)
-		return false;
-	done = ptrace(PTRACE_INTERRUPT, node->pid, 0, 0) == 0 &&
-	       waitpid(node->pid, &status, __WALL) == node->pid &&
-	       ptrace(PTRACE_GETREGS, node->pid, 0, &stack->regs) == 0;
-	(void)ptrace(PTRACE_DETACH, node->pid, 0, 0);
 	memset(stack->words, 0, sizeof(stack->words));
 	/* It is at least as deep. */
 	for (size_t i = 0; done && i < EP_LEN(stack->words); i += 64)
-		(void)node_read(node, stack->regs.rsp + 8 * i, stack->words + i, 512);
+		(void)node->host.ops.read(&node->host, stack->regs.rsp + 8 * i, stack->words + i, 512);
 	return done;
 }
 
 static int type_of(struct node *node, uint64_t object)
 {
 	const struct v8_layout *layout = &node->exe->layout;
-	uint64_t map = v8_is_object(object) ? word_at(node, object - V8_TAG) : 0;
-	uint64_t word = v8_is_object(map) ? word_at(node, map - V8_TAG + (uint64_t)layout->map_type) : 0;
+	uint64_t map = v8_is_object(object) ? fake_host_word(&node->host, object - V8_TAG) : 0;
+	uint64_t word = v8_is_object(map) ? fake_host_word(&node->host, map - V8_TAG + (uint64_t)layout->map_type) : 0;
 
 	if (!word)
 		return -1;
@@ -341,9 +202,9 @@ static int take_name(void *arg, const struct ep_name *name)
 static bool name_frame(struct node *node, void *instance, uint64_t fp, struct named *named)
 {
 	const struct v8_state *state = &node->state;
-	uint64_t function = word_at(node, fp + (uint64_t)(8 * (int64_t)state->function_slot));
-	uint64_t array = word_at(node, fp + (uint64_t)(8 * (int64_t)state->array_slot));
-	uint64_t off = word_at(node, fp + (uint64_t)(8 * (int64_t)state->offset_slot));
+	uint64_t function = fake_host_word(&node->host, fp + (uint64_t)(8 * (int64_t)state->function_slot));
+	uint64_t array = fake_host_word(&node->host, fp + (uint64_t)(8 * (int64_t)state->array_slot));
+	uint64_t off = fake_host_word(&node->host, fp + (uint64_t)(8 * (int64_t)state->offset_slot));
 	uint64_t sfi;
 	__u64 words[V8_COOKIE_WORDS], masks[V8_COOKIE_WORDS];
 	struct ep_raw_frame frame = {.n_words = 3, .flags = V8_FRAME_INTERPRETED << V8_FRAME_SHIFT};
@@ -352,8 +213,8 @@ static bool name_frame(struct node *node, void *instance, uint64_t fp, struct na
 	*named = (struct named){0};
 	if (type_of(node, array) != node->exe->layout.type_bytecode_array || !v8_is_smi(off))
 		return false;
-	sfi = word_at(node, function - V8_TAG + state->js_function_shared) - V8_TAG;
-	if (node_read(node, sfi + state->cookie_at, words, sizeof(words)) < 0)
+	sfi = fake_host_word(&node->host, function - V8_TAG + state->js_function_shared) - V8_TAG;
+	if (node->host.ops.read(&node->host, sfi + state->cookie_at, words, sizeof(words)) < 0)
 		return false;
 	memcpy(masks, state->cookie_masks, sizeof(masks));
 	frame.words[0] = sfi;
@@ -369,8 +230,8 @@ static bool is_iet_return(const struct node *node, uint64_t addr)
 
 	if (state->iet_return)
 		return addr == state->iet_return;
-	for (size_t i = 0; i < node->n_ranges; i++) {
-		const struct ep_range *range = &node->ranges[i];
+	for (size_t i = 0; i < node->host.n_ranges; i++) {
+		const struct ep_range *range = &node->host.ranges[i];
 
 		if (!(range->flags & EP_RANGE_ANONYMOUS) && addr == range->start + state->iet_return_off)
 			return true;
@@ -402,36 +263,28 @@ static bool check_frames(struct node *node, void *instance, const struct stack *
 
 	if (!expect(fp != 0, "a frame of knownSleeper"))
 		return false;
-	if (!expect(name_frame(node, instance, word_at(node, fp), &caller), "its caller's frame"))
+	if (!expect(name_frame(node, instance, fake_host_word(&node->host, fp), &caller), "its caller's frame"))
 		return false;
 	printf("    %s, called by %s at %s:%u\n", sleeper.function, caller.function, caller.file,
 	       caller.line);
 	return expect(strcmp(caller.function, "knownCaller") == 0 && caller.line == CALLER_LINE &&
 			      strstr(caller.file, "known.js"),
 		      "knownCaller and its line") &&
-	       expect(is_iet_return(node, word_at(node, fp + 8)), "the interpreter's return address");
-}
-
-/* The BPF side's ep_read_tls. */
-static uint64_t read_tls(struct node *node, const struct ep_tls *tls, uint64_t value)
-{
-	for (uint32_t i = 0; i < tls->steps && value; i++)
-		value = word_at(node, value + (uint64_t)(int64_t)tls->off[i]);
-	return tls->steps ? value : 0;
+	       expect(is_iet_return(node, fake_host_word(&node->host, fp + 8)), "the interpreter's return address");
 }
 
 /* It is in C++, called by a builtin. */
 static bool check_isolate(struct node *node, const struct stack *stack)
 {
 	const struct v8_state *state = &node->state;
-	uint64_t isolate = read_tls(node, &state->isolate_tls, stack->regs.fs_base);
+	uint64_t isolate = fake_host_read_tls(&node->host, &state->isolate_tls, stack->regs.fs_base);
 	uint64_t fp = 0, vm_state = 0;
 	bool right = expect(isolate != 0, "the isolate of its thread");
 
 	if (!right || !node->exe->builtins)
 		return right;
-	fp = word_at(node, isolate + state->c_entry_fp);
-	vm_state = word_at(node, isolate + state->vm_state) & UINT16_MAX;
+	fp = fake_host_word(&node->host, isolate + state->c_entry_fp);
+	vm_state = fake_host_word(&node->host, isolate + state->vm_state) & UINT16_MAX;
 	printf("    root +%u, exit frame %llu above rsp, VM state %" PRIu64 "\n", state->root_off,
 	       (unsigned long long)(fp - stack->regs.rsp), vm_state);
 	return expect(state->c_entry_fp && fp > stack->regs.rsp && fp - stack->regs.rsp < STACK_BYTES,
@@ -445,8 +298,8 @@ static bool check_state(const struct node *node)
 	bool right = expect(state->types[1] == V8_TYPE_ENTRY && state->types[3] == V8_TYPE_EXIT,
 			    "types of frames");
 
-	right &= expect(node->n_ranges >= 1 &&
-				node->ranges[node->n_ranges - 1].flags == EP_RANGE_ANONYMOUS,
+	right &= expect(node->host.n_ranges >= 1 &&
+				node->host.ranges[node->host.n_ranges - 1].flags == EP_RANGE_ANONYMOUS,
 			"the range of all code");
 	if (!node->exe->builtins)
 		return expect(state->iet_return != 0, "the interpreter in the heap") && right;
@@ -455,8 +308,8 @@ static bool check_state(const struct node *node)
 			"the interpreter's trampoline");
 	right &= expect(state->iet_behind != 0, "the code behind the call of handlers");
 	right &= expect(state->enter_offs[0] && state->enter_offs[1], "what goes on in the interpreter");
-	right &= expect(node->n_ranges >= 2, "a range of builtins");
-	printf("    %zu ranges, %s entries at %x to %x\n", node->n_ranges,
+	right &= expect(node->host.n_ranges >= 2, "a range of builtins");
+	printf("    %zu ranges, %s entries at %x to %x\n", node->host.n_ranges,
 	       state->flags & V8_STATE_UNIQUE_ID ? "unique ids, deoptimization" : "deoptimization",
 	       state->deopt_begin, state->deopt_end);
 	return right;
@@ -502,7 +355,7 @@ static bool check_process(struct node *node)
 		return false;
 	right = check_version(node);
 	usleep(100000); /* until it waits */
-	ep_process_target_end_job(&node->process);
+	fake_host_end_job(&node->host);
 	right &= expect(v8_refresh(instance) == 0, "refresh");
 	right &= expect(take_stack(node, stack), "its registers");
 	right = check_frames(node, instance, stack) && right;
@@ -534,7 +387,7 @@ static bool check_handlers(const struct v8_executable *exe)
 
 /* --- files ------------------------------------------------------------------------------------ */
 
-static bool probe(struct ep_elf *elf, const char *path, struct v8_executable **ret)
+static bool probe(struct fake_host *host, struct ep_elf *elf, const char *path, struct v8_executable **ret)
 {
 	struct ep_elf_file file = {0};
 	double before = cpu_ms();
@@ -542,7 +395,7 @@ static bool probe(struct ep_elf *elf, const char *path, struct v8_executable **r
 	int r;
 
 	ep_elf_file_init(&file, elf, NULL, path);
-	r = v8_probe(test_host(), &file.file, &executable);
+	r = v8_probe(fake_host_services(host), &file.file, &executable);
 	ep_elf_file_fini(&file);
 	if (!expect(r == 0, "probe"))
 		return false;
@@ -558,14 +411,17 @@ static bool probe(struct ep_elf *elf, const char *path, struct v8_executable **r
 
 static bool check_library(const char *path)
 {
+	static struct fake_host host;
 	struct v8_executable *exe = NULL;
 	struct ep_elf *elf = NULL;
 	bool right;
 
+	fake_host_init(&host, NULL, 0);
+	host.prints = true;
 	printf("%s\n", path);
 	if (!expect(ep_elf_open(path, &elf) == 0, "the file"))
 		return false;
-	right = probe(elf, path, &exe);
+	right = probe(&host, elf, path, &exe);
 	if (right) {
 		right = expect(exe->has_version, "its version");
 		right &= expect(exe->builtins != NULL, "its builtins");
@@ -584,7 +440,10 @@ static bool check_node(const char *path, const char *script)
 	printf("%s\n", path);
 	if (!node || !expect(ep_elf_open(path, &node->elf) == 0, "the file"))
 		return false;
-	if (probe(node->elf, path, &node->exe) && expect(start(node, path, script), "start") &&
+	fake_host_init(&node->host, &node->state, sizeof(node->state));
+	node->host.prints = true;
+	node->host.elf = node->elf;
+	if (probe(&node->host, node->elf, path, &node->exe) && expect(start(node, path, script), "start") &&
 	    find_bias(node, path))
 		right = check_process(node);
 	stop(node);

@@ -38,7 +38,7 @@ struct subject {
 struct bench {
 	struct made_heap made;
 	struct v8_heap heap;
-	struct v8_cache *cache;
+	struct names_cache *cache;
 	struct v8_script *script;
 	uint8_t *source, *piece;
 	bool by_kernel; /* as a process's memory is read */
@@ -221,7 +221,7 @@ static void init(struct bench *bench)
 	bench->script = calloc(1, sizeof(*bench->script) + 1);
 	if (!bench->source || !bench->piece || !bench->script ||
 	    v8_heap_init(&bench->heap, &memory, &bench->made.layout) < 0 ||
-	    v8_cache_new(V8_NAMES_MAX_BYTES, V8_NAMES_MAX_LARGE, &bench->cache) < 0)
+	    names_cache_new(&v8_names_budget, &bench->cache) < 0)
 		abort();
 	bench->heap.reads_left = bench->heap.bytes_left = UINT64_MAX;
 	bench->script->object = new_script(&bench->made, one_byte(&bench->made, "/a.js"), 0, 1);
@@ -229,7 +229,7 @@ static void init(struct bench *bench)
 
 static void fini(struct bench *bench)
 {
-	v8_cache_free(bench->cache);
+	names_cache_free(bench->cache);
 	v8_heap_fini(&bench->heap);
 	free(bench->script);
 	free(bench->piece);

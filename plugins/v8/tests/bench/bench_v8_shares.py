@@ -26,6 +26,7 @@ import os
 import re
 import sys
 import tempfile
+import types
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 sys.path[:0] = [os.path.join(HERE, "..", "live"), os.path.join(HERE, "..", "..", "..", "..", "tests", "bench")]
@@ -190,7 +191,7 @@ def tsc(directory):
         real.install(real.CACHE)
     except runs.Skipped as reason:
         return None, str(reason)
-    words = real.program_tsc("node", None, os.path.join(directory, "out"))[5:]
+    words = real.program_tsc(types.SimpleNamespace(node="node"), os.path.join(directory, "out"))[5:]
     at = [os.path.join(real.CACHE, word) if word.startswith("node_modules/") else word for word in words]
     return at, ""
 

@@ -2,20 +2,19 @@
 /* The walk of V8's frames (walk_world.h): where code of each kind was interrupted. */
 #include "walk_world.h"
 
-static void handler_without_a_frame_is_the_function(void **state)
+EP_TEST_WITH(handler_without_a_frame_is_the_function, begin, NULL)
 {
-	(void)state;
 	be_interrupted(BLOB + HANDLER + 8, 0x200);
-	put(SP, BLOB + IET_RETURN);
+	world_put(SP, BLOB + IET_RETURN);
 	put_interpreted_frame(0x200, NATIVE + 0x40, 0x280, 1, 17);
 	WALK->regs[9] = 33 + 63;
 	WALK->regs[12] = ARRAY + TAG;
 	remember(BLOB + HANDLER + 8, RULE_FRAMELESS);
 	assert_string_equal(walk_to_native(), "interpreted interrupted aux 33: 20000440 1001 20000800\n");
-	check_hash();
+	world_check_hash();
 }
 
-static void offset_in_a_register_must_be_one(void **state)
+EP_TEST_WITH(offset_in_a_register_must_be_one, begin, NULL)
 {
 	static const struct {
 		uint64_t array, offset;
@@ -24,7 +23,7 @@ static void offset_in_a_register_must_be_one(void **state)
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		begin(state);
 		be_interrupted(BLOB + HANDLER + 8, 0x200);
-		put(SP, BLOB + IET_RETURN);
+		world_put(SP, BLOB + IET_RETURN);
 		put_interpreted_frame(0x200, NATIVE + 0x40, 0x280, 1, 17);
 		WALK->regs[9] = bad[i].offset;
 		WALK->regs[12] = bad[i].array;
@@ -35,9 +34,8 @@ static void offset_in_a_register_must_be_one(void **state)
 }
 
 /* A handler's last call is a jump: what it leads to returns to where the handler would. */
-static void builtin_that_a_handler_jumps_to_is_shown(void **state)
+EP_TEST_WITH(builtin_that_a_handler_jumps_to_is_shown, begin, NULL)
 {
-	(void)state;
 	put_frame(0x100, BLOB + IET_RETURN, 0x180, EXIT << 1);
 	put_interpreted_frame(0x180, NATIVE + 0x40, 0x200, 1, 17);
 	be_at(BLOB + CENTRY + 0x10, 0x100);
@@ -45,7 +43,7 @@ static void builtin_that_a_handler_jumps_to_is_shown(void **state)
 					      "interpreted aux 17: 20000440 1001 20000800\n");
 	begin(state);
 	be_interrupted(BLOB + 0x200, 0x200);
-	put(SP, BLOB + IET_RETURN);
+	world_put(SP, BLOB + IET_RETURN);
 	put_interpreted_frame(0x200, NATIVE + 0x40, 0x280, 1, 17);
 	remember(BLOB + 0x200, RULE_FRAMELESS);
 	assert_string_equal(walk_to_native(), "native 5 900200\n"
@@ -53,50 +51,46 @@ static void builtin_that_a_handler_jumps_to_is_shown(void **state)
 }
 
 /* The native unwinder has pushed it: no frame of this run. */
-static void handler_is_taken_back_from_the_native_unwinder(void **state)
+EP_TEST_WITH(handler_is_taken_back_from_the_native_unwinder, begin, NULL)
 {
-	(void)state;
 	REC->sample.n_frames = 0;
 	ep_push_words(REC, EP_FRAME_HEADER(EP_FRAME_NATIVE, 0, 1, EXECUTABLE), 1, BLOB_VA + HANDLER, 0, 0);
 	WALK->left_at = 2;
 	put_interpreted_frame(0x200, NATIVE + 0x40, 0x280, 1, 17);
 	be_at(BLOB + IET_RETURN, 0x200);
 	assert_string_equal(walk_to_native(), "interpreted interrupted aux 17: 20000440 1001 20000800\n");
-	check_hash();
+	world_check_hash();
 	assert_int_equal(WALK->left_at, 0);
 }
 
-static void builtin_is_stepped_by_its_rows(void **state)
+EP_TEST_WITH(builtin_is_stepped_by_its_rows, begin, NULL)
 {
-	(void)state;
 	be_interrupted(BLOB + 0x200, 0x200);
-	put(SP, JIT + 0x50);
+	world_put(SP, JIT + 0x50);
 	put_function_frame(0x200, NATIVE + 0x40, 0x280, 1);
 	remember(BLOB + 0x200, RULE_FRAMELESS);
 	assert_string_equal(walk_to_native(), "native 5 900200\n"
 					      "compiled: 20000440 1001 30000050\n");
 }
 
-static void builtin_without_a_remembered_row_is_given_back(void **state)
+EP_TEST_WITH(builtin_without_a_remembered_row_is_given_back, begin, NULL)
 {
-	(void)state;
 	be_interrupted(BLOB + 0x200, 0x200);
-	v8_unwind(NULL);
+	world_run(v8_unwind);
 	assert_int_equal(world.entered[0], EP_GIVEN_BACK);
 	assert_int_equal(WALK->pc, BLOB + 0x200);
 }
 
 /* Neither has it rows: it is asked again for the same place. */
-static void builtin_without_rows_is_guessed(void **state)
+EP_TEST_WITH(builtin_without_rows_is_guessed, begin, NULL)
 {
-	(void)state;
 	put_call(JIT + 0x50, BLOB + 0x200);
 	be_interrupted(BLOB + 0x210, 0x200);
-	put(SP, JIT + 0x50);
+	world_put(SP, JIT + 0x50);
 	put_function_frame(0x200, NATIVE + 0x40, 0x280, 1);
-	v8_unwind(NULL);
+	world_run(v8_unwind);
 	assert_int_equal(world.entered[0], EP_GIVEN_BACK);
-	world.n_called = REC->sample.n_words = 0;
+	REC->sample.n_words = 0;
 	REC->sample.error = 0;
 	WALK->entered = EP_ENTERED;
 	assert_string_equal(walk_to_native(), "native 5 900210\n"
@@ -159,32 +153,32 @@ static void put_leaf(const struct leaf *leaf)
 {
 	uint64_t sp = STACK + 0x80;
 
-	put_code(LEAF, leaf->code, sizeof(leaf->code));
+	world_put_bytes(LEAF, leaf->code, sizeof(leaf->code));
 	be_interrupted(LEAF + leaf->at, 0x200);
 	WALK->regs[EP_REG_SP] = sp;
 	WALK->regs[V8_REG_RCX] = 3;
 	WALK->regs[V8_REG_RDI] = leaf->where == WHOLE || leaf->below ? 0x5551 : function_of(1);
 	if (leaf->where == AT_SP)
-		put(sp, JIT + 0x50);
+		world_put(sp, JIT + 0x50);
 	if (leaf->where == R10)
 		WALK->regs[V8_REG_R10] = JIT + 0x50;
 	if (leaf->where == PUSHED) {
-		put(sp, STACK + 0x200);
-		put(sp + 8, JIT + 0x50);
+		world_put(sp, STACK + 0x200);
+		world_put(sp + 8, JIT + 0x50);
 	}
 	if (leaf->where == MADE || leaf->where == WHOLE) {
 		put_frame(0x100, JIT + 0x50, 0x200, leaf->where == WHOLE ? CONTEXT : 0x1230);
-		put(STACK + 0x100 - 16, leaf->where == WHOLE ? function_of(1) : 0x77);
+		world_put(STACK + 0x100 - 16, leaf->where == WHOLE ? function_of(1) : 0x77);
 		WALK->regs[EP_REG_FP] = STACK + 0x100;
 	}
 	if (leaf->below)
-		put(sp - 8 * leaf->below, function_of(1));
+		world_put(sp - 8 * leaf->below, function_of(1));
 	if (leaf->below)
-		put(sp - 8 * leaf->below + 8, CONTEXT);
+		world_put(sp - 8 * leaf->below + 8, CONTEXT);
 	put_function_frame(0x200, NATIVE + 0x40, 0x280, 2);
 }
 
-static void interrupted_function_and_its_caller_are_there(void **state)
+EP_TEST_WITH(interrupted_function_and_its_caller_are_there, begin, NULL)
 {
 	for (size_t i = 0; i < sizeof(leaves) / sizeof(leaves[0]); i++) {
 		const struct leaf *leaf = &leaves[i];
@@ -204,7 +198,7 @@ static void interrupted_function_and_its_caller_are_there(void **state)
 	}
 }
 
-static void webassembly_that_begins_has_its_instance_in_a_register(void **state)
+EP_TEST_WITH(webassembly_that_begins_has_its_instance_in_a_register, begin, NULL)
 {
 	static const uint8_t code[] = {0x55, 0x48, 0x89, 0xe5, 0x6a, WASM << 1, 0x56, 0x48, 0x83, 0xec};
 	static const uint8_t at[] = {0, 1, 4, 6};
@@ -225,30 +219,29 @@ static void webassembly_that_begins_has_its_instance_in_a_register(void **state)
 }
 
 /* What its frame had is below rsp. */
-static void what_ends_is_what_its_frame_was(void **state)
+EP_TEST_WITH(what_ends_is_what_its_frame_was, begin, NULL)
 {
 	struct leaf leaf = {.code = {EPILOGUE}, .at = 4, .where = AT_SP, .below = 3};
 
-	(void)state;
 	put_leaf(&leaf);
-	put(STACK + 0x80 - 16, WASM << 1);
-	put(STACK + 0x80 - 24, HEAP + 0x300 + TAG);
+	world_put(STACK + 0x80 - 16, WASM << 1);
+	world_put(STACK + 0x80 - 24, HEAP + 0x300 + TAG);
 	assert_string_equal(walk_to_native(), "wasm interrupted: 20000300 30000104\n"
 					      "compiled: 20000480 1002 30000050\n");
 	begin(state);
 	put_leaf(&leaf);
 	world.state.flags |= V8_STATE_REGEXP_UNMARKED;
-	put(STACK + 0x80 - 24, 5);
+	world_put(STACK + 0x80 - 24, 5);
 	assert_string_equal(walk_to_native(), "regexp interrupted: 30000104\n"
 					      "compiled: 20000480 1002 30000050\n");
 	begin(state);
 	put_leaf(&leaf);
-	put(STACK + 0x80 - 16, 0x12340);
+	world_put(STACK + 0x80 - 16, 0x12340);
 	assert_string_equal(walk_to_native(), "code interrupted: 30000104\n"
 					      "compiled: 20000480 1002 30000050\n");
 }
 
-static void regexp_code_without_a_type_begins(void **state)
+EP_TEST_WITH(regexp_code_without_a_type_begins, begin, NULL)
 {
 	static const uint8_t code[] = {0x55, 0x48, 0x89, 0xe5, 0x57, 0x56, 0x52, 0x51};
 	static const uint8_t at[] = {0, 1, 4, 5};
@@ -267,16 +260,15 @@ static void regexp_code_without_a_type_begins(void **state)
 }
 
 /* BaselineOutOfLinePrologue was interrupted, whose frame is to be its caller's. */
-static void baseline_function_is_there_before_its_frame(void **state)
+EP_TEST_WITH(baseline_function_is_there_before_its_frame, begin, NULL)
 {
 	static const uint8_t code[] = {0x33, 0xdb, 0x49, 0xbc, 1, 2, 3, 4, 5, 6, 7, 8, 0xe8, 1, 2, 3, 4};
 
-	(void)state;
-	put_code(LEAF, code, sizeof(code));
+	world_put_bytes(LEAF, code, sizeof(code));
 	put_call(JIT + 0x50, LEAF);
 	be_interrupted(BLOB + 0x300, 0x200);
-	put(SP, LEAF + sizeof(code));
-	put(SP + 8, JIT + 0x50);
+	world_put(SP, LEAF + sizeof(code));
+	world_put(SP + 8, JIT + 0x50);
 	WALK->regs[V8_REG_RDI] = function_of(1);
 	put_function_frame(0x200, NATIVE + 0x40, 0x280, 2);
 	remember(BLOB + 0x300, RULE_FRAMELESS);
@@ -286,15 +278,14 @@ static void baseline_function_is_there_before_its_frame(void **state)
 }
 
 /* The same, when it is made: what called it is no return address at rsp any more. */
-static void baseline_function_is_there_with_its_frame(void **state)
+EP_TEST_WITH(baseline_function_is_there_with_its_frame, begin, NULL)
 {
 	static const uint8_t code[] = {0x33, 0xdb, 0x49, 0xbc, 1, 2, 3, 4, 5, 6, 7, 8, 0xe8, 1, 2, 3, 4};
 
-	(void)state;
-	put_code(LEAF, code, sizeof(code));
+	world_put_bytes(LEAF, code, sizeof(code));
 	be_interrupted(BLOB + 0x300, 0x100);
-	put(SP, LEAF + sizeof(code));
-	put(SP + 8, HEAP + TAG);
+	world_put(SP, LEAF + sizeof(code));
+	world_put(SP + 8, HEAP + TAG);
 	put_function_frame(0x100, JIT + 0x50, 0x200, 1);
 	put_function_frame(0x200, NATIVE + 0x40, 0x280, 2);
 	remember(BLOB + 0x300, RULE_FRAMELESS);
@@ -303,7 +294,7 @@ static void baseline_function_is_there_with_its_frame(void **state)
 					      "compiled: 20000480 1002 30000050\n");
 	/* As the native unwinder leaves it: rsp is above rbp. */
 	begin(state);
-	put_code(LEAF, code, sizeof(code));
+	world_put_bytes(LEAF, code, sizeof(code));
 	be_at(LEAF + sizeof(code), 0x100);
 	REC->sample.n_frames = 1;
 	WALK->regs[EP_REG_SP] = STACK + 0x108;
@@ -315,12 +306,11 @@ static void baseline_function_is_there_with_its_frame(void **state)
 }
 
 /* What is there yet of the frame that it makes are rbp and the return address. */
-static void baseline_function_is_there_as_its_frame_is_made(void **state)
+EP_TEST_WITH(baseline_function_is_there_as_its_frame_is_made, begin, NULL)
 {
 	static const uint8_t code[] = {0x33, 0xdb, 0x49, 0xbc, 1, 2, 3, 4, 5, 6, 7, 8, 0xe8, 1, 2, 3, 4};
 
-	(void)state;
-	put_code(LEAF, code, sizeof(code));
+	world_put_bytes(LEAF, code, sizeof(code));
 	be_at(LEAF + sizeof(code), 0x100);
 	REC->sample.n_frames = 1;
 	WALK->regs[EP_REG_SP] = STACK + 0x108;
@@ -332,16 +322,15 @@ static void baseline_function_is_there_as_its_frame_is_made(void **state)
 }
 
 /* It was called by way of a builtin, which is far from it. */
-static void baseline_function_is_there_however_it_was_called(void **state)
+EP_TEST_WITH(baseline_function_is_there_however_it_was_called, begin, NULL)
 {
 	static const uint8_t code[] = {0x33, 0xdb, 0x49, 0xbc, 1, 2, 3, 4, 5, 6, 7, 8, 0xe8, 1, 2, 3, 4};
 
-	(void)state;
-	put_code(LEAF, code, sizeof(code));
+	world_put_bytes(LEAF, code, sizeof(code));
 	put_call(JIT + 0x50, BLOB + 0x400);
 	be_interrupted(BLOB + 0x300, 0x200);
-	put(SP, LEAF + sizeof(code));
-	put(SP + 8, JIT + 0x50);
+	world_put(SP, LEAF + sizeof(code));
+	world_put(SP + 8, JIT + 0x50);
 	WALK->regs[V8_REG_RDI] = function_of(1);
 	put_function_frame(0x200, NATIVE + 0x40, 0x280, 2);
 	remember(BLOB + 0x300, RULE_FRAMELESS);
@@ -361,16 +350,15 @@ static void put_trampoline_leaf(uint32_t off)
 
 #define ENTERED "interpreted register interrupted aux -1: 20000440 1001 0\ncompiled: 20000480 1002 30000050\n"
 
-static void interpreter_that_begins_has_its_function(void **state)
+EP_TEST_WITH(interpreter_that_begins_has_its_function, begin, NULL)
 {
-	(void)state;
 	put_trampoline_leaf(IET + 4);
-	put(STACK + 0x80, JIT + 0x50);
+	world_put(STACK + 0x80, JIT + 0x50);
 	assert_string_equal(walk_to_native(), ENTERED);
 	begin(state);
 	put_trampoline_leaf(IET_PUSH + 1);
-	put(STACK + 0x80, STACK + 0x200);
-	put(STACK + 0x88, JIT + 0x50);
+	world_put(STACK + 0x80, STACK + 0x200);
+	world_put(STACK + 0x88, JIT + 0x50);
 	assert_string_equal(walk_to_native(), ENTERED);
 	begin(state);
 	put_trampoline_leaf(IET_PUSH + 4);
@@ -384,9 +372,8 @@ static void interpreter_that_begins_has_its_function(void **state)
 	assert_string_equal(walk_to_native(), ENTERED);
 }
 
-static void interpreter_that_is_left_has_its_function_while_its_frame_stands(void **state)
+EP_TEST_WITH(interpreter_that_is_left_has_its_function_while_its_frame_stands, begin, NULL)
 {
-	(void)state;
 	put_trampoline_leaf(IET_RETURN + 8);
 	put_function_frame(0x100, JIT + 0x50, 0x200, 1);
 	WALK->regs[EP_REG_FP] = STACK + 0x100;
@@ -394,47 +381,44 @@ static void interpreter_that_is_left_has_its_function_while_its_frame_stands(voi
 	assert_string_equal(walk_to_native(), ENTERED);
 	begin(state);
 	put_trampoline_leaf(IET_RETURN + 0x20);
-	put(STACK + 0x80, JIT + 0x50);
+	world_put(STACK + 0x80, JIT + 0x50);
 	remember(BLOB + IET_RETURN + 0x20, RULE_FRAMELESS);
 	assert_string_equal(walk_to_native(), "native 5 9010e0\ncompiled: 20000480 1002 30000050\n");
 }
 
 /* It asks for better code first, in a frame of its own: nothing is at rsp. */
-static void interpreter_that_asks_has_its_function(void **state)
+EP_TEST_WITH(interpreter_that_asks_has_its_function, begin, NULL)
 {
-	(void)state;
 	put_trampoline_leaf(IET + 0x20);
 	put_frame(0x100, JIT + 0x50, 0x200, INTERNAL << 1);
-	put(STACK + 0x100 - 16, function_of(1));
+	world_put(STACK + 0x100 - 16, function_of(1));
 	WALK->regs[EP_REG_FP] = STACK + 0x100;
 	assert_string_equal(walk_to_native(), ENTERED);
 	begin(state); /* 12: the number of arguments is before it */
 	put_trampoline_leaf(IET + 0x20);
 	put_frame(0x100, JIT + 0x50, 0x200, INTERNAL << 1);
-	put(STACK + 0x100 - 16, smi(2));
-	put(STACK + 0x100 - 24, function_of(1));
+	world_put(STACK + 0x100 - 16, smi(2));
+	world_put(STACK + 0x100 - 24, function_of(1));
 	WALK->regs[EP_REG_FP] = STACK + 0x100;
 	assert_string_equal(walk_to_native(), ENTERED);
 }
 
-static void interpreter_that_calls_has_its_function(void **state)
+EP_TEST_WITH(interpreter_that_calls_has_its_function, begin, NULL)
 {
 	uint64_t fp = put_frame(0x100, BLOB + IET_PUSH + 0x30, 0x180, EXIT << 1);
 
-	(void)state;
-	put(fp - 16, STACK + 0x80);
+	world_put(fp - 16, STACK + 0x80);
 	put_function_frame(0x180, NATIVE + 0x40, 0x200, 1);
 	be_at(BLOB + CENTRY + 0x10, 0x100);
 	assert_string_equal(walk_to_native(), "native 5 902810 behind\n"
 					      "interpreted register aux -1: 20000440 1001 0\n");
 }
 
-static void heap_builtin_without_a_frame_is_guessed(void **state)
+EP_TEST_WITH(heap_builtin_without_a_frame_is_guessed, begin, NULL)
 {
-	(void)state;
 	world.state.flags |= V8_STATE_HEAP_BUILTINS;
 	put_call(JIT + 0x50, JIT + 0x300);
-	put(SP, JIT + 0x50);
+	world_put(SP, JIT + 0x50);
 	put_function_frame(0x200, NATIVE + 0x40, 0x280, 2);
 	be_interrupted(JIT + 0x310, 0x200);
 	assert_string_equal(walk_to_native(), "code interrupted: 30000310\n"
@@ -443,42 +427,12 @@ static void heap_builtin_without_a_frame_is_guessed(void **state)
 }
 
 /* What lies at rsp is old: that call leads elsewhere. */
-static void heap_builtin_is_not_called_by_a_call_of_another(void **state)
+EP_TEST_WITH(heap_builtin_is_not_called_by_a_call_of_another, begin, NULL)
 {
-	(void)state;
 	world.state.flags |= V8_STATE_HEAP_BUILTINS;
 	put_call(JIT + 0x50, JIT + 0x800);
-	put(SP, JIT + 0x50);
+	world_put(SP, JIT + 0x50);
 	put_function_frame(0x200, NATIVE + 0x40, 0x280, 2);
 	be_interrupted(JIT + 0x310, 0x200);
 	assert_string_equal(walk_to_native(), "compiled interrupted: 20000480 1002 30000310\n");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(handler_without_a_frame_is_the_function, begin),
-		cmocka_unit_test_setup(offset_in_a_register_must_be_one, begin),
-		cmocka_unit_test_setup(builtin_that_a_handler_jumps_to_is_shown, begin),
-		cmocka_unit_test_setup(handler_is_taken_back_from_the_native_unwinder, begin),
-		cmocka_unit_test_setup(builtin_is_stepped_by_its_rows, begin),
-		cmocka_unit_test_setup(builtin_without_a_remembered_row_is_given_back, begin),
-		cmocka_unit_test_setup(builtin_without_rows_is_guessed, begin),
-		cmocka_unit_test_setup(interrupted_function_and_its_caller_are_there, begin),
-		cmocka_unit_test_setup(webassembly_that_begins_has_its_instance_in_a_register, begin),
-		cmocka_unit_test_setup(what_ends_is_what_its_frame_was, begin),
-		cmocka_unit_test_setup(regexp_code_without_a_type_begins, begin),
-		cmocka_unit_test_setup(baseline_function_is_there_before_its_frame, begin),
-		cmocka_unit_test_setup(baseline_function_is_there_with_its_frame, begin),
-		cmocka_unit_test_setup(baseline_function_is_there_as_its_frame_is_made, begin),
-		cmocka_unit_test_setup(baseline_function_is_there_however_it_was_called, begin),
-		cmocka_unit_test_setup(interpreter_that_begins_has_its_function, begin),
-		cmocka_unit_test_setup(interpreter_that_is_left_has_its_function_while_its_frame_stands, begin),
-		cmocka_unit_test_setup(interpreter_that_asks_has_its_function, begin),
-		cmocka_unit_test_setup(interpreter_that_calls_has_its_function, begin),
-		cmocka_unit_test_setup(heap_builtin_without_a_frame_is_guessed, begin),
-		cmocka_unit_test_setup(heap_builtin_is_not_called_by_a_call_of_another, begin),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,22 +4,20 @@
 
 /* --- frames that called ---------------------------------------------------------------------------- */
 
-static void frames_are_walked_by_rbp(void **state)
+EP_TEST_WITH(frames_are_walked_by_rbp, begin, NULL)
 {
-	(void)state;
 	put_usual_stack();
 	assert_string_equal(walk_to_native(), "native 5 902810 behind\n"
 					      "interpreted aux 17: 20000440 1001 20000800\n"
 					      "compiled: 20000480 1002 30000050\n"
 					      "native 5 903810 behind\n");
-	check_hash();
-	assert_int_equal(REC->sample.n_frames, 3 + 4 + 1);
+	world_check_hash();
+	assert_int_equal(REC->sample.n_frames, 3 + 4);
 	assert_int_equal(WALK->left_at, 4 & 0xffff); /* words of two native frames */
 }
 
-static void native_caller_has_its_registers(void **state)
+EP_TEST_WITH(native_caller_has_its_registers, begin, NULL)
 {
-	(void)state;
 	put_usual_stack();
 	walk_to_native();
 	assert_int_equal(WALK->pc, NATIVE + 0x20);
@@ -34,9 +32,21 @@ static void native_caller_has_its_registers(void **state)
 	assert_int_equal(WALK->return_address, 1);
 }
 
-static void construct_frame_is_said_of_its_callee(void **state)
+/* The stack window of a sample is not the next one's, whose stack has other frames at the same place. */
+EP_TEST_WITH(next_sample_reads_its_own_stack, begin, NULL)
 {
-	(void)state;
+	put_function_frame(0x100, NATIVE + 0x40, 0x180, 1);
+	be_at(JIT + 0x50, 0x100);
+	assert_string_equal(walk_to_native(), "compiled: 20000440 1001 30000050\n");
+	begin_sample();
+	put_function_frame(0x100, NATIVE + 0x60, 0x180, 2);
+	be_at(JIT + 0x50, 0x100);
+	assert_string_equal(walk_to_native(), "compiled: 20000480 1002 30000050\n");
+	assert_int_equal(WALK->pc, NATIVE + 0x60);
+}
+
+EP_TEST_WITH(construct_frame_is_said_of_its_callee, begin, NULL)
+{
 	put_function_frame(0x100, BLOB + 0x3c10, 0x180, 1);
 	put_frame(0x180, JIT + 0x60, 0x200, CONSTRUCT << 1);
 	put_function_frame(0x200, NATIVE + 0x40, 0x280, 2);
@@ -46,9 +56,8 @@ static void construct_frame_is_said_of_its_callee(void **state)
 					      "compiled: 20000480 1002 30000060\n");
 }
 
-static void arguments_adaptor_is_between(void **state)
+EP_TEST_WITH(arguments_adaptor_is_between, begin, NULL)
 {
-	(void)state;
 	world.state.types[30] = V8_TYPE_ADAPTOR;
 	put_function_frame(0x100, BLOB + 0x3d10, 0x180, 1);
 	put_frame(0x180, BLOB + 0x3c10, 0x200, 30 << 1);
@@ -61,15 +70,14 @@ static void arguments_adaptor_is_between(void **state)
 					      "compiled: 20000480 1002 30000060\n");
 }
 
-static void webassembly_has_its_instance(void **state)
+EP_TEST_WITH(webassembly_has_its_instance, begin, NULL)
 {
 	uint64_t fp;
 
-	(void)state;
 	fp = put_frame(0x100, JIT + 0x90, 0x180, WASM_TO_JS << 1);
 	(void)fp;
 	fp = put_frame(0x180, BLOB + JSENTRY, 0x200, WASM << 1);
-	put(fp - 16, HEAP + 0x300 + TAG);
+	world_put(fp - 16, HEAP + 0x300 + TAG);
 	put_frame(0x200, NATIVE + 0x40, 0x280, ENTRY << 1);
 	be_at(JIT + 0x50, 0x100);
 	assert_string_equal(walk_to_native(), "code: 30000050\n"
@@ -77,12 +85,11 @@ static void webassembly_has_its_instance(void **state)
 					      "native 5 903800 behind\n");
 }
 
-static void regexp_code_leads_to_native_code(void **state)
+EP_TEST_WITH(regexp_code_leads_to_native_code, begin, NULL)
 {
 	uint64_t fp = put_frame(0x100, NATIVE + 0x30, 0x180, REGEXP << 1);
 
-	(void)state;
-	put(fp - 64, 0xbb);
+	world_put(fp - 64, 0xbb);
 	WALK->regs[12] = 0x12;
 	be_at(JIT + 0x50, 0x100);
 	assert_string_equal(walk_to_native(), "regexp: 30000050\n");
@@ -91,13 +98,12 @@ static void regexp_code_leads_to_native_code(void **state)
 	assert_int_equal(WALK->known_regs, EP_KNOWN_ALWAYS | EP_CALLEE_REGS);
 }
 
-static void regexp_code_without_a_type(void **state)
+EP_TEST_WITH(regexp_code_without_a_type, begin, NULL)
 {
 	uint64_t fp = put_frame(0x100, NATIVE + 0x30, 0x180, HEAP + 0x300 + TAG);
 
-	(void)state;
-	put(fp - 16, 5); /* start index */
-	put(fp - 56, 0xbb);
+	world_put(fp - 16, 5); /* start index */
+	world_put(fp - 56, 0xbb);
 	world.state.flags = V8_STATE_REGEXP_UNMARKED;
 	world.state.regexp_rbx_slot = -7;
 	be_at(JIT + 0x50, 0x100);
@@ -105,9 +111,8 @@ static void regexp_code_without_a_type(void **state)
 	assert_int_equal(WALK->regs[3], 0xbb);
 }
 
-static void deoptimizer_has_no_frame_of_its_own(void **state)
+EP_TEST_WITH(deoptimizer_has_no_frame_of_its_own, begin, NULL)
 {
-	(void)state;
 	put_function_frame(0x200, NATIVE + 0x40, 0x280, 3);
 	be_at(BLOB + DEOPT + 0x80, 0x200);
 	assert_string_equal(walk_to_native(), "native 5 902080 behind\n"
@@ -119,17 +124,17 @@ static void deoptimizer_has_no_frame_of_its_own(void **state)
 	begin(state);
 	world.state.deopt_input = 0x50;
 	world.state.deopt_content = 0x1c8;
-	put(STACK + 0x118, HEAP + 0xb00);
-	put(HEAP + 0xb50, HEAP + 0xc00);
-	put(HEAP + 0xc00, 7 * 8);
-	put(HEAP + 0xdc8 + 8, function_of(3));
-	put(HEAP + 0xdc8 + 16, CONTEXT);
-	put(HEAP + 0xdc8 + 24, STACK + 0x180);
-	put(HEAP + 0xdc8 + 32, JIT + 0x60);
+	world_put(STACK + 0x118, HEAP + 0xb00);
+	world_put(HEAP + 0xb50, HEAP + 0xc00);
+	world_put(HEAP + 0xc00, 7 * 8);
+	world_put(HEAP + 0xdc8 + 8, function_of(3));
+	world_put(HEAP + 0xdc8 + 16, CONTEXT);
+	world_put(HEAP + 0xdc8 + 24, STACK + 0x180);
+	world_put(HEAP + 0xdc8 + 32, JIT + 0x60);
 	put_function_frame(0x180, NATIVE + 0x40, 0x200, 1);
 	be_at(BLOB + DEOPT + 0x120, 0x100);
 	WALK->regs[EP_REG_SP] = STACK + 0x110;
-	put(STACK + 0x110, STACK + 0x118);
+	world_put(STACK + 0x110, STACK + 0x118);
 	assert_string_equal(walk_to_native(), "native 5 902120 behind\n"
 					      "compiled register: 200004c0 1003 40002120\n"
 					      "compiled: 20000440 1001 30000060\n");
@@ -137,24 +142,22 @@ static void deoptimizer_has_no_frame_of_its_own(void **state)
 	begin(state);
 	put_function_frame(0x100, BLOB + DEOPT + 0x120, 0x180, 1);
 	put_function_frame(0x80, JIT + 0x50, 0x180, 3);
-	put(STACK + 0x100, STACK + 0x80);
+	world_put(STACK + 0x100, STACK + 0x80);
 	be_at(JIT + 0x50, 0x100);
-	v8_unwind(NULL);
+	world_run(v8_unwind);
 	assert_int_equal(REC->sample.error, 100 + V8_ERROR_DEOPT);
 }
 
-static void builtin_with_a_function_is_native(void **state)
+EP_TEST_WITH(builtin_with_a_function_is_native, begin, NULL)
 {
-	(void)state;
 	put_function_frame(0x100, NATIVE + 0x40, 0x180, 3);
 	be_at(COPY + 0x100, 0x100);
 	assert_string_equal(walk_to_native(), "native 5 900100 behind\n");
 }
 
 /* In no mapping that is known: a page that V8 has made just now. */
-static void new_code_is_walked(void **state)
+EP_TEST_WITH(new_code_is_walked, begin, NULL)
 {
-	(void)state;
 	put_function_frame(0x100, JIT + 0x2000, 0x180, 1);
 	put_function_frame(0x180, NATIVE + 0x40, 0x200, 2);
 	be_at(JIT + 0x50, 0x100);
@@ -163,10 +166,9 @@ static void new_code_is_walked(void **state)
 }
 
 /* The builtins, a second time. */
-static void new_builtins_are_walked(void **state)
+EP_TEST_WITH(new_builtins_are_walked, begin, NULL)
 {
-	(void)state;
-	put(BLOB + IET_RETURN, BEHIND);
+	world_put(BLOB + IET_RETURN, BEHIND);
 	put_function_frame(0x100, NEW_COPY + HANDLER + 0x20, 0x180, 1);
 	put_frame(0x180, NEW_COPY + IET_RETURN, 0x200, STUB << 1);
 	put_interpreted_frame(0x200, NATIVE + 0x40, 0x280, 2, 9);
@@ -177,12 +179,11 @@ static void new_builtins_are_walked(void **state)
 	assert_int_equal(REC->sample.flags & EP_SAMPLE_RAW, EP_SAMPLE_RAW);
 }
 
-static void cookie_is_mixed_where_there_is_no_id(void **state)
+EP_TEST_WITH(cookie_is_mixed_where_there_is_no_id, begin, NULL)
 {
 	const __u64 words[] = {0, 0, 0, 0xabcd00001001};
 	const __u64 masks[] = {0xff, 0, 0, 0xffff};
 
-	(void)state;
 	world.state.flags = 0;
 	memcpy(world.state.cookie_masks, masks, sizeof(masks));
 	put_function_frame(0x100, NATIVE + 0x40, 0x180, 1);
@@ -193,9 +194,8 @@ static void cookie_is_mixed_where_there_is_no_id(void **state)
 }
 
 /* Those of two isolates, of which the second one has what the first one had where that was. */
-static void functions_of_other_threads_are_others(void **state)
+EP_TEST_WITH(functions_of_other_threads_are_others, begin, NULL)
 {
-	(void)state;
 	REC->sample.tid = 0x51234;
 	put_function_frame(0x100, BLOB + IET_RETURN, 0x180, 1);
 	put_interpreted_frame(0x180, NATIVE + 0x40, 0x200, 2, 9);
@@ -206,43 +206,40 @@ static void functions_of_other_threads_are_others(void **state)
 	assert_int_equal(REC->words[7], 0x1234000020000800);
 }
 
-static void function_that_cannot_be_read_is_code(void **state)
+EP_TEST_WITH(function_that_cannot_be_read_is_code, begin, NULL)
 {
-	(void)state;
 	put_frame(0x100, JIT + 0x60, 0x180, CONTEXT);
-	put(STACK + 0x100 - 16, 0x99990001);
+	world_put(STACK + 0x100 - 16, 0x99990001);
 	put_function_frame(0x180, NATIVE + 0x40, 0x200, 2);
 	be_at(JIT + 0x50, 0x100);
 	assert_string_equal(walk_to_native(), "code: 30000050\n"
 					      "compiled: 20000480 1002 30000060\n");
 }
 
-static void heap_interpreter_is_told_by_its_address(void **state)
+EP_TEST_WITH(heap_interpreter_is_told_by_its_address, begin, NULL)
 {
-	(void)state;
 	world.state.flags |= V8_STATE_HEAP_BUILTINS;
 	world.state.iet_return = JIT + 0x700;
 	put_frame(0x100, JIT + 0x700, 0x180, STUB << 1);
 	put_interpreted_frame(0x180, NATIVE + 0x40, 0x200, 1, 5);
 	be_at(JIT + 0x50, 0x100);
 	assert_string_equal(walk_to_native(), "interpreted aux 5: 20000440 1001 20000800\n");
-	check_hash();
+	world_check_hash();
 }
 
-static void heap_interpreter_that_is_not_known_leaves_the_offset(void **state)
+EP_TEST_WITH(heap_interpreter_that_is_not_known_leaves_the_offset, begin, NULL)
 {
-	(void)state;
 	world.state.flags |= V8_STATE_HEAP_BUILTINS | V8_STATE_IET_UNKNOWN;
 	put_interpreted_frame(0x100, JIT + 0x60, 0x180, 1, 5);
 	put_function_frame(0x180, NATIVE + 0x40, 0x200, 2);
-	put(STACK + 0x180 - 40, 0x1234); /* no Smi */
+	world_put(STACK + 0x180 - 40, 0x1234); /* no Smi */
 	be_at(JIT + 0x50, 0x100);
 	assert_string_equal(walk_to_native(), "compiled aux 5: 20000440 1001 30000050\n"
 					      "compiled aux -1: 20000480 1002 30000060\n");
 }
 
 /* It returns to where a builtin begins: what is before that has nothing to do with it. */
-static void deoptimized_frame_is_the_interpreters(void **state)
+EP_TEST_WITH(deoptimized_frame_is_the_interpreters, begin, NULL)
 {
 	static const uint32_t offs[] = {ENTER, ENTER_NEXT};
 
@@ -253,24 +250,22 @@ static void deoptimized_frame_is_the_interpreters(void **state)
 		be_at(JIT + 0x50, 0x100);
 		assert_string_equal(walk_to_native(), "compiled: 20000440 1001 30000050\n"
 						      "interpreted aux 5: 20000480 1002 20000800\n");
-		check_hash();
+		world_check_hash();
 	}
 }
 
-static void trampoline_of_a_function_is_the_interpreter(void **state)
+EP_TEST_WITH(trampoline_of_a_function_is_the_interpreter, begin, NULL)
 {
-	(void)state;
 	world.state.flags |= V8_STATE_IET_COPIES;
 	put_interpreted_frame(0x100, NATIVE + 0x40, 0x180, 1, 5);
 	be_at(JIT + 0x200 + IET_RETURN - IET, 0x100);
-	put(WALK->pc, BEHIND);
+	world_put(WALK->pc, BEHIND);
 	assert_string_equal(walk_to_native(), "interpreted aux 5: 20000440 1001 20000800\n");
 }
 
 /* Maglev keeps what it likes where the interpreter has its array and its offset. */
-static void compiled_code_at_the_place_of_a_trampolines_is_none(void **state)
+EP_TEST_WITH(compiled_code_at_the_place_of_a_trampolines_is_none, begin, NULL)
 {
-	(void)state;
 	world.state.flags |= V8_STATE_IET_COPIES;
 	put_interpreted_frame(0x100, NATIVE + 0x40, 0x180, 1, 5);
 	be_at(JIT + 0x200 + IET_RETURN - IET, 0x100);
@@ -279,76 +274,61 @@ static void compiled_code_at_the_place_of_a_trampolines_is_none(void **state)
 
 /* --- the Isolate ----------------------------------------------------------------------------------- */
 
-static void collector_is_said_by_the_isolate(void **state)
+EP_TEST_WITH(collector_is_said_by_the_isolate, begin, NULL)
 {
-	(void)state;
 	put_usual_stack();
 	world.state.isolate = ISOLATE;
-	put(ISOLATE + C_ENTRY_FP, STACK + 0x100);
-	put(ISOLATE + VM_STATE, 1);
+	world_put(ISOLATE + C_ENTRY_FP, STACK + 0x100);
+	world_put(ISOLATE + VM_STATE, 1);
 	walk_to_native();
 	assert_memory_equal(world.text, "gc\nnative 5 902810 behind\ninterpreted", 30);
-	check_hash();
+	world_check_hash();
 }
 
 /* Another thread's, or another time's. */
-static void collector_of_another_is_not_said(void **state)
+EP_TEST_WITH(collector_of_another_is_not_said, begin, NULL)
 {
-	(void)state;
 	put_usual_stack();
 	world.state.isolate = ISOLATE;
-	put(ISOLATE + C_ENTRY_FP, STACK + 0x108);
-	put(ISOLATE + VM_STATE, 1);
+	world_put(ISOLATE + C_ENTRY_FP, STACK + 0x108);
+	world_put(ISOLATE + VM_STATE, 1);
 	assert_memory_equal(walk_to_native(), "native", 6);
 	begin(state);
 	put_usual_stack();
 	world.state.isolate = ISOLATE;
-	put(ISOLATE + C_ENTRY_FP, STACK + 0x100);
-	put(ISOLATE + VM_STATE, 6);
+	world_put(ISOLATE + C_ENTRY_FP, STACK + 0x100);
+	world_put(ISOLATE + VM_STATE, 6);
 	assert_memory_equal(walk_to_native(), "native", 6);
 	begin(state);
 	put_usual_stack();
 	world.state.isolate = ISOLATE;
 	REC->sample.tid++;
-	put(ISOLATE + C_ENTRY_FP, STACK + 0x100);
-	put(ISOLATE + VM_STATE, 1);
+	world_put(ISOLATE + C_ENTRY_FP, STACK + 0x100);
+	world_put(ISOLATE + VM_STATE, 1);
 	assert_memory_equal(walk_to_native(), "native", 6);
 }
 
-static void isolate_of_a_thread_is_remembered(void **state)
+EP_TEST_WITH(isolate_of_a_thread_is_remembered, begin, NULL)
 {
-	(void)state;
 	REC->sample.tid++;
 	REC->sample.start_ns = 5;
 	put_function_frame(0x200, NATIVE + 0x40, 0x280, 2);
 	be_interrupted(JIT + 0x50, 0x200);
 	WALK->regs[V8_REG_ROOT] = ISOLATE + 0x80;
 	walk_to_native();
-	memset(REC, 0, sizeof(*REC));
-	world.n_called = 0;
-	WALK->sequence = 2;
-	WALK->slots[0] = SLOT + 1;
-	REC->sample.pid = 77;
-	REC->sample.tid = 78;
+	begin_sample();
+	REC->sample.tid++;
 	REC->sample.start_ns = 5;
-	WALK->slots[1] = SLOT;
-	WALK->states[1] = 1;
-	WALK->max_calls = 26;
-	WALK->entered = EP_ENTERED;
-	WALK->n_rows = 4;
-	WALK->return_address = 1;
-	WALK->regs[EP_REG_SP] = SP;
-	WALK->known_regs = EP_KNOWN_ALWAYS;
 	put_usual_stack();
-	put(ISOLATE + C_ENTRY_FP, STACK + 0x100);
-	put(ISOLATE + VM_STATE, 1);
+	world_put(ISOLATE + C_ENTRY_FP, STACK + 0x100);
+	world_put(ISOLATE + VM_STATE, 1);
 	assert_memory_equal(walk_to_native(), "gc", 2);
 }
 
 static void put_exit(uint32_t off)
 {
-	put(STACK + off - 16, STACK + off - 0x80);
-	put(STACK + off - 0x88, BLOB + CENTRY + 0x10);
+	world_put(STACK + off - 16, STACK + off - 0x80);
+	world_put(STACK + off - 0x88, BLOB + CENTRY + 0x10);
 }
 
 static void check_resumed(uint32_t off)
@@ -360,50 +340,44 @@ static void check_resumed(uint32_t off)
 	assert_int_equal(WALK->next_fp, STACK + off);
 }
 
-static void walk_without_rules_goes_on_at_the_exit_frame(void **state)
+EP_TEST_WITH(walk_without_rules_goes_on_at_the_exit_frame, begin, NULL)
 {
-	(void)state;
 	world.state.isolate = ISOLATE;
-	put(ISOLATE + C_ENTRY_FP, STACK + 0x500);
+	world_put(ISOLATE + C_ENTRY_FP, STACK + 0x500);
 	put_exit(0x500);
 	WALK->entered = EP_FAILED;
-	v8_unwind(NULL);
+	world_run(v8_unwind);
 	check_resumed(0x500);
 }
 
-static void walk_goes_on_at_what_the_last_entry_says(void **state)
+EP_TEST_WITH(walk_goes_on_at_what_the_last_entry_says, begin, NULL)
 {
-	(void)state;
 	put_usual_stack();
 	world.state.isolate = ISOLATE;
-	put(ISOLATE + C_ENTRY_FP, STACK + 0x500);
+	world_put(ISOLATE + C_ENTRY_FP, STACK + 0x500);
 	put_exit(0x500);
 	put_exit(0x600);
 	walk_to_native();
-	world.n_called = 0;
 	WALK->entered = EP_FAILED;
-	v8_unwind(NULL);
+	world_run(v8_unwind);
 	check_resumed(0x600);
 }
 
-static void outermost_entry_has_nothing_behind_it(void **state)
+EP_TEST_WITH(outermost_entry_has_nothing_behind_it, begin, NULL)
 {
-	(void)state;
 	put_usual_stack();
-	put(STACK + 0x300 - 64, 0);
+	world_put(STACK + 0x300 - 64, 0);
 	world.state.isolate = ISOLATE;
-	put(ISOLATE + C_ENTRY_FP, STACK + 0x500);
+	world_put(ISOLATE + C_ENTRY_FP, STACK + 0x500);
 	put_exit(0x500);
 	walk_to_native();
-	world.n_called = 0;
 	WALK->entered = EP_FAILED;
-	v8_unwind(NULL);
+	world_run(v8_unwind);
 	assert_int_equal(world.entered[0], EP_FAILED); /* ep_next: another language may know */
 }
 
-static void native_code_is_skipped_where_no_calls_are_left(void **state)
+EP_TEST_WITH(native_code_is_skipped_where_no_calls_are_left, begin, NULL)
 {
-	(void)state;
 	put_usual_stack();
 	put_exit(0x600);
 	put_frame(0x600, JIT + 0x60, 0x680, EXIT << 1);
@@ -420,11 +394,10 @@ static void native_code_is_skipped_where_no_calls_are_left(void **state)
 	assert_int_equal(WALK->pc, NATIVE + 0x40);
 }
 
-static void outermost_entry_is_left_where_no_calls_are_left(void **state)
+EP_TEST_WITH(outermost_entry_is_left_where_no_calls_are_left, begin, NULL)
 {
-	(void)state;
 	put_usual_stack();
-	put(STACK + 0x300 - 64, 0);
+	world_put(STACK + 0x300 - 64, 0);
 	WALK->tail_calls = 22;
 	walk_to_native();
 	assert_int_equal(WALK->pc, NATIVE + 0x20);
@@ -434,23 +407,23 @@ static void outermost_entry_is_left_where_no_calls_are_left(void **state)
 
 /* --- what is wrong --------------------------------------------------------------------------------- */
 
-static void code_of_another_is_given_back(void **state)
+EP_TEST_WITH(code_of_another_is_given_back, begin, NULL)
 {
-	(void)state;
 	put_frame(0x100, NATIVE + 0x40, 0x180, 0x12340); /* neither type nor context */
 	be_at(JIT + 0x50, 0x100);
-	v8_unwind(NULL);
-	assert_int_equal(world.called[0], EP_SLOT_NATIVE);
+	world.calls_fail = true;
+	assert_int_equal(world_step(v8_unwind), EP_SLOT_NATIVE);
 	assert_int_equal(world.entered[0], EP_GIVEN_BACK);
 	assert_int_equal(EP_FRAME_KIND(REC->words[0]), EP_FRAME_ERROR); /* that it could not */
-	world.n_called = REC->sample.n_words = 0;
+	world.calls_fail = false;
+	REC->sample.n_words = 0;
 	REC->sample.error = 0;
 	WALK->entered = EP_ENTERED;
-	v8_unwind(NULL); /* nobody knows it */
+	world_run(v8_unwind); /* nobody knows it */
 	assert_int_equal(REC->sample.error, 100 + V8_ERROR_FRAME);
 }
 
-static void frames_that_are_none_end_the_stack(void **state)
+EP_TEST_WITH(frames_that_are_none_end_the_stack, begin, NULL)
 {
 	static const struct {
 		const char *label;
@@ -469,41 +442,29 @@ static void frames_that_are_none_end_the_stack(void **state)
 		begin(state);
 		put_function_frame(0x100, JIT + 0x60, bad[i].caller, 1);
 		put_frame(0x180, bad[i].pc, 0x200, bad[i].word);
-		put(STACK + 0x180 - 16, bad[i].function);
+		world_put(STACK + 0x180 - 16, bad[i].function);
 		be_at(JIT + 0x50, 0x100);
-		v8_unwind(NULL);
+		world_run(v8_unwind);
 		if (REC->sample.error != 100 + bad[i].error)
 			fail_msg("%s: error %u", bad[i].label, REC->sample.error);
 	}
 }
 
-static void stack_that_does_not_grow_ends(void **state)
+EP_TEST_WITH(stack_that_does_not_grow_ends, begin, NULL)
 {
-	(void)state;
 	put_function_frame(0x100, JIT + 0x60, 0x100, 1);
 	be_at(JIT + 0x50, 0x100);
-	v8_unwind(NULL);
+	world_run(v8_unwind);
 	assert_int_equal(REC->sample.error, 100 + V8_ERROR_FRAME);
-	assert_string_equal(say_stack(), "compiled: 20000440 1001 30000050\nerror 100\n");
+	assert_string_equal(world_say(say_frame), "compiled: 20000440 1001 30000050\nerror 100\n");
 }
 
-static void long_stacks_are_walked_in_several_runs(void **state)
+EP_TEST_WITH(long_stacks_are_walked_in_several_runs, begin, NULL)
 {
-	(void)state;
 	*(uint32_t *)(uintptr_t)&ep_self.frames_per_run = 1; /* and V8_LEAF_FRAMES */
 	for (uint32_t i = 0; i < 8; i++)
 		put_function_frame(0x100 + 0x80 * i, i < 7 ? JIT + 0x60 : NATIVE + 0x40, 0x180 + 0x80 * i, i);
 	be_at(JIT + 0x50, 0x100);
-	v8_unwind(NULL);
-	assert_int_equal(world.called[0], SLOT);
-	REC->sample.n_words -= 2;
-	WALK->entered = EP_ENTERED;
-	REC->sample.error = 0;
-	v8_unwind(NULL);
-	REC->sample.n_words -= 2;
-	WALK->entered = EP_ENTERED;
-	REC->sample.error = 0;
-	world.n_called = 0;
 	assert_string_equal(walk_to_native(), "compiled: 20000400 1000 30000050\n"
 					      "compiled: 20000440 1001 30000060\n"
 					      "compiled: 20000480 1002 30000060\n"
@@ -512,43 +473,4 @@ static void long_stacks_are_walked_in_several_runs(void **state)
 					      "compiled: 20000540 1005 30000060\n"
 					      "compiled: 20000580 1006 30000060\n"
 					      "compiled: 200005c0 1007 30000060\n");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(frames_are_walked_by_rbp, begin),
-		cmocka_unit_test_setup(native_caller_has_its_registers, begin),
-		cmocka_unit_test_setup(construct_frame_is_said_of_its_callee, begin),
-		cmocka_unit_test_setup(arguments_adaptor_is_between, begin),
-		cmocka_unit_test_setup(webassembly_has_its_instance, begin),
-		cmocka_unit_test_setup(regexp_code_leads_to_native_code, begin),
-		cmocka_unit_test_setup(regexp_code_without_a_type, begin),
-		cmocka_unit_test_setup(deoptimizer_has_no_frame_of_its_own, begin),
-		cmocka_unit_test_setup(builtin_with_a_function_is_native, begin),
-		cmocka_unit_test_setup(new_code_is_walked, begin),
-		cmocka_unit_test_setup(new_builtins_are_walked, begin),
-		cmocka_unit_test_setup(cookie_is_mixed_where_there_is_no_id, begin),
-		cmocka_unit_test_setup(functions_of_other_threads_are_others, begin),
-		cmocka_unit_test_setup(function_that_cannot_be_read_is_code, begin),
-		cmocka_unit_test_setup(heap_interpreter_is_told_by_its_address, begin),
-		cmocka_unit_test_setup(heap_interpreter_that_is_not_known_leaves_the_offset, begin),
-		cmocka_unit_test_setup(deoptimized_frame_is_the_interpreters, begin),
-		cmocka_unit_test_setup(trampoline_of_a_function_is_the_interpreter, begin),
-		cmocka_unit_test_setup(compiled_code_at_the_place_of_a_trampolines_is_none, begin),
-		cmocka_unit_test_setup(collector_is_said_by_the_isolate, begin),
-		cmocka_unit_test_setup(collector_of_another_is_not_said, begin),
-		cmocka_unit_test_setup(isolate_of_a_thread_is_remembered, begin),
-		cmocka_unit_test_setup(walk_without_rules_goes_on_at_the_exit_frame, begin),
-		cmocka_unit_test_setup(walk_goes_on_at_what_the_last_entry_says, begin),
-		cmocka_unit_test_setup(outermost_entry_has_nothing_behind_it, begin),
-		cmocka_unit_test_setup(native_code_is_skipped_where_no_calls_are_left, begin),
-		cmocka_unit_test_setup(outermost_entry_is_left_where_no_calls_are_left, begin),
-		cmocka_unit_test_setup(code_of_another_is_given_back, begin),
-		cmocka_unit_test_setup(frames_that_are_none_end_the_stack, begin),
-		cmocka_unit_test_setup(stack_that_does_not_grow_ends, begin),
-		cmocka_unit_test_setup(long_stacks_are_walked_in_several_runs, begin),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
  * The walk of V8's frames (v8_unwind.bpf.c), compiled for user space, over memory that is made up here: a
- * stack, functions, code, and an Isolate. Tail calls are noted and fail, which ends a stack with an error.
+ * stack, functions, code, and an Isolate.
  *
- * A stack is compared as text, a frame a line:
+ * A stack is compared as text (tests/kit/world.h); V8's frames are
  *
- *	native EXECUTABLE VA [behind]
  *	KIND [construct] [register] [interrupted] [aux N]: WORDS
- *	gap | error N
  */
 #ifndef V8_WALK_WORLD_H
 #define V8_WALK_WORLD_H
@@ -15,14 +13,8 @@
 #define EP_SHIM_OBJECT "test"
 #include "plugins/v8/v8_unwind.bpf.c"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#define WORLD_STATE struct v8_state
+#include "tests/kit/world.h"
 
 #define SLOT	   7u
 #define STACK	   0x7f0000000000ull
@@ -54,114 +46,6 @@
 /* Numbers of types: those of 22. */
 enum { ENTRY = 1, EXIT = 3, WASM = 4, WASM_TO_JS = 5, SWITCH = 8, STUB = 17, INTERNAL = 22, CONSTRUCT = 23, REGEXP = 29 };
 
-static struct {
-	struct ep_record rec;
-	struct ep_memo_set memo[EP_MEMO_SETS];
-	union {
-		struct ep_state_cell cell;
-		struct v8_state state;
-	};
-	struct v8_scratch scratch;
-	struct v8_buffers buffers;
-	struct v8_thread threads[V8_THREADS];
-	uint64_t counters[8];
-	uint64_t chunk[EP_CHUNK_BYTES / 8];
-	uint64_t stack[512], heap[512];
-	uint8_t jit[4096], blob[BLOB_BYTES];
-	uint32_t called[8], entered[8], n_called;
-	char text[4096];
-} world;
-
-#define REC  (&world.rec)
-#define WALK (&world.rec.walk)
-
-void *ep_shim_map_lookup(const char *object, const char *name, const void *map, const void *key)
-{
-	uint32_t index = *(const uint32_t *)key;
-
-	(void)object, (void)map;
-	if (strcmp(name, "&ep_records") == 0)
-		return REC;
-	if (strcmp(name, "&ep_memo") == 0)
-		return &world.memo[index];
-	if (strcmp(name, "&ep_chunks") == 0 || strcmp(name, "chunk") == 0)
-		return world.chunk;
-	if (strcmp(name, "&ep_states") == 0)
-		return &world.cell;
-	if (strcmp(name, "&ep_scratch") == 0)
-		return &world.scratch;
-	if (strcmp(name, "&v8_bytes") == 0)
-		return &world.buffers;
-	if (strcmp(name, "&v8_threads") == 0)
-		return &world.threads[index];
-	return strcmp(name, "&ep_lang_counts") == 0 ? &world.counters[index & 7] : NULL;
-}
-
-long ep_shim_tail_call(const char *object, const char *name, void *ctx, __u32 slot)
-{
-	(void)object, (void)name, (void)ctx;
-	assert_true(world.n_called < 8);
-	world.entered[world.n_called] = WALK->entered;
-	world.called[world.n_called++] = slot;
-	return -1;
-}
-
-static uint8_t *find_memory(uint64_t addr, uint64_t bytes)
-{
-	const struct {
-		uint64_t start;
-		uint64_t bytes;
-		void *at;
-	} regions[] = {
-		{STACK, sizeof(world.stack), world.stack}, {HEAP, sizeof(world.heap), world.heap},
-		{JIT, sizeof(world.jit), world.jit},	   {BLOB, sizeof(world.blob), world.blob},
-		{COPY, sizeof(world.blob), world.blob},
-		{NEW_COPY, sizeof(world.blob), world.blob},
-	};
-
-	for (size_t i = 0; i < sizeof(regions) / sizeof(regions[0]); i++) {
-		uint64_t off = addr - regions[i].start;
-
-		if (off <= regions[i].bytes && regions[i].bytes - off >= bytes)
-			return (uint8_t *)regions[i].at + off;
-	}
-	return NULL;
-}
-
-long ep_shim_read_user(void *to, __u32 bytes, const void *from)
-{
-	const uint8_t *at = find_memory((uint64_t)(uintptr_t)from, bytes);
-
-	if (!at) {
-		memset(to, 0, bytes); /* bpf-helpers(7) */
-		return -14;
-	}
-	memcpy(to, at, bytes);
-	return 0;
-}
-
-long ep_shim_read_kernel(void *to, __u32 bytes, const void *from)
-{
-	(void)from;
-	memset(to, 0, bytes);
-	return -14;
-}
-
-__u64 ep_shim_task(void)
-{
-	return 0;
-}
-
-/* --- what is made up ------------------------------------------------------------------------------ */
-
-static void put(uint64_t addr, uint64_t word)
-{
-	uint8_t *at = find_memory(addr, 8);
-
-	assert_non_null(at);
-	memcpy(at, &word, 8);
-}
-
 static uint64_t smi(uint32_t value)
 {
 	return (uint64_t)value << 32;
@@ -185,8 +69,8 @@ static uint64_t shared_of(uint32_t i)
 static void put_functions(void)
 {
 	for (uint32_t i = 0; i < 8; i++) {
-		put(function_of(i) - TAG + SHARED, shared_of(i) + TAG);
-		put(shared_of(i) + UNIQUE_ID, 0xabcd00000000 + 0x1000 + i);
+		world_put(function_of(i) - TAG + SHARED, shared_of(i) + TAG);
+		world_put(shared_of(i) + UNIQUE_ID, 0xabcd00000000 + 0x1000 + i);
 	}
 }
 
@@ -207,8 +91,7 @@ static void put_rows(void)
 		 .executable = EXECUTABLE | SLOT << EP_ROW_SLOT_SHIFT | EP_ROW_ENTER},
 	};
 
-	memcpy(world.chunk, rows, sizeof(rows));
-	WALK->n_rows = 4;
+	world_put_rows(rows, 4);
 }
 
 static void put_state(void)
@@ -255,44 +138,49 @@ static void put_state(void)
 	state->types[REGEXP] = V8_TYPE_REGEXP;
 }
 
-static void set_self(void)
+static void begin_sample(void)
 {
-	*(uint32_t *)(uintptr_t)&ep_self.slot = SLOT;
-	*(uint32_t *)(uintptr_t)&ep_self.kind = EP_FRAME_FIRST_DYNAMIC + SLOT;
-	*(uint32_t *)(uintptr_t)&ep_self.first_error = 100;
-	*(uint32_t *)(uintptr_t)&ep_self.frames_per_run = V8_MAX_FRAMES_PER_RUN;
-}
-
-static int begin(void **state)
-{
-	(void)state;
-	memset(&world, 0, sizeof(world));
-	set_self();
+	world_begin_sample();
 	put_rows();
-	put_state();
-	put_functions();
-	put(ARRAY + LENGTH, smi(100));
-	REC->sample.pid = REC->sample.tid = 77;
 	REC->sample.n_frames = 3; /* not the first one that is walked: where it matters a test says so */
-	WALK->sequence = 1;
 	WALK->slots[0] = SLOT + 1;
 	WALK->slots[1] = SLOT;
+	WALK->states[0] = 0;
 	WALK->states[1] = 1;
-	WALK->max_calls = 26;
-	WALK->memo_tag = 0x100000001ull;
 	WALK->entered = EP_ENTERED;
 	WALK->known_regs = EP_KNOWN_ALL;
 	WALK->return_address = 1;
 	WALK->regs[EP_REG_SP] = SP;
+}
+
+static int begin(void **state)
+{
+	static struct v8_scratch scratch;
+	static struct v8_thread threads[V8_THREADS];
+
+	(void)state;
+	world_begin(SLOT, EP_ENTER_FRAMES);
+	world_add_memory(STACK, 4096);
+	world_add_memory(HEAP, 4096);
+	world_add_memory(JIT, 4096);
+	world_add_memory(BLOB, BLOB_BYTES);
+	fake_memory_add(&world.memory, COPY, fake_memory_find(&world.memory, BLOB, 1), BLOB_BYTES);
+	fake_memory_add(&world.memory, NEW_COPY, fake_memory_find(&world.memory, BLOB, 1), BLOB_BYTES);
+	world_add_map("&ep_scratch", &scratch, sizeof(scratch), 1);
+	world_add_map("&v8_threads", threads, sizeof(threads[0]), V8_THREADS);
+	put_state();
+	put_functions();
+	world_put(ARRAY + LENGTH, smi(100));
+	begin_sample();
 	return 0;
 }
 
 /* The frame at STACK + off, and what it returns to. */
 static uint64_t put_frame(uint32_t off, uint64_t pc, uint64_t caller, uint64_t word)
 {
-	put(STACK + off, STACK + caller);
-	put(STACK + off + 8, pc);
-	put(STACK + off - 8, word);
+	world_put(STACK + off, STACK + caller);
+	world_put(STACK + off + 8, pc);
+	world_put(STACK + off - 8, word);
 	return STACK + off;
 }
 
@@ -300,14 +188,14 @@ static void put_function_frame(uint32_t off, uint64_t pc, uint64_t caller, uint3
 {
 	uint64_t fp = put_frame(off, pc, caller, CONTEXT);
 
-	put(fp - 16, function_of(function));
+	world_put(fp - 16, function_of(function));
 }
 
 static void put_interpreted_frame(uint32_t off, uint64_t pc, uint64_t caller, uint32_t function, uint32_t bytes)
 {
 	put_function_frame(off, pc, caller, function);
-	put(STACK + off - 32, ARRAY + TAG);
-	put(STACK + off - 40, smi(bytes + 63));
+	world_put(STACK + off - 32, ARRAY + TAG);
+	world_put(STACK + off - 40, smi(bytes + 63));
 }
 
 static void be_at(uint64_t pc, uint64_t fp_off)
@@ -324,14 +212,6 @@ static void be_interrupted(uint64_t pc, uint64_t fp_off)
 	REC->sample.n_frames = 0;
 }
 
-static void put_code(uint64_t addr, const uint8_t *code, size_t bytes)
-{
-	uint8_t *at = find_memory(addr, bytes);
-
-	assert_non_null(at);
-	memcpy(at, code, bytes);
-}
-
 /* A call of `target` whose return address is at `addr`. */
 static void put_call(uint64_t addr, uint64_t target)
 {
@@ -339,14 +219,12 @@ static void put_call(uint64_t addr, uint64_t target)
 	int32_t off = (int32_t)(target - addr);
 
 	memcpy(code + 1, &off, 4);
-	put_code(addr - 5, code, sizeof(code));
+	world_put_bytes(addr - 5, code, sizeof(code));
 }
 
 static void remember(uint64_t addr, uint32_t rule)
 {
-	struct ep_memo_set *set = &world.memo[EP_MEMO_SET(0, addr, WALK->memo_tag)];
-
-	set->ways[0] = (struct ep_memo){addr, WALK->memo_tag, BLOB_VA - BLOB, EXECUTABLE, rule};
+	world_remember(addr, EXECUTABLE, BLOB_VA - BLOB, rule);
 }
 
 #define RULE_FRAMELESS (EP_RULE_IMMEDIATE | EP_RULE_KEEPS | 8u >> 3 << 1)
@@ -354,73 +232,29 @@ static void remember(uint64_t addr, uint32_t rule)
 
 /* --- what was pushed ------------------------------------------------------------------------------- */
 
-static void add_text(const char *format, ...) __attribute__((format(printf, 1, 2)));
-static void add_text(const char *format, ...)
-{
-	size_t used = strlen(world.text);
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(world.text + used, sizeof(world.text) - used, format, args);
-	va_end(args);
-}
-
-static void say_frame(__u64 header, const __u64 *words)
+static void say_frame(uint64_t header, const __u64 *words)
 {
 	static const char *const kinds[] = {"interpreted", "compiled", "wasm", "regexp",
 					    "code",	   "exit",     "gc",   "?"};
 	uint32_t flags = EP_FRAME_FLAGS(header), aux = EP_FRAME_AUX(header);
 	uint64_t thread = (uint64_t)REC->sample.tid << V8_THREAD_SHIFT;
 
-	add_text("%s%s%s%s", kinds[V8_FRAME(flags)], flags & V8_FRAME_CONSTRUCT ? " construct" : "",
+	world_add_text("%s%s%s%s", kinds[V8_FRAME(flags)], flags & V8_FRAME_CONSTRUCT ? " construct" : "",
 		 flags & V8_FRAME_FROM_REGISTER ? " register" : "",
 		 flags & EP_FRAME_INTERRUPTED ? " interrupted" : "");
 	if (aux)
-		add_text(" aux %d", (int)aux);
+		world_add_text(" aux %d", (int)aux);
 	for (uint32_t i = 0; i < EP_FRAME_WORDS(header); i++)
-		add_text("%s %llx", i ? "" : ":", words[i] - (i == 2 ? thread : 0));
-	add_text("\n");
-}
-
-static const char *say_stack(void)
-{
-	world.text[0] = 0;
-	for (uint32_t at = 0; at < REC->sample.n_words; at += 1 + EP_FRAME_WORDS(REC->words[at])) {
-		__u64 header = REC->words[at];
-
-		if (EP_FRAME_KIND(header) == EP_FRAME_NATIVE)
-			add_text("native %u %llx%s\n", EP_FRAME_AUX(header), REC->words[at + 1],
-				 EP_FRAME_FLAGS(header) & EP_FRAME_RETURN_ADDRESS ? " behind" : "");
-		else if (EP_FRAME_KIND(header) == EP_FRAME_ERROR)
-			add_text("error %u\n", EP_FRAME_AUX(header));
-		else if (EP_FRAME_KIND(header) == EP_FRAME_GAP)
-			add_text("gap\n");
-		else
-			say_frame(header, REC->words + at + 1);
-	}
-	return world.text;
+		world_add_text("%s %llx", i ? "" : ":", words[i] - (i == 2 ? thread : 0));
+	world_add_text("\n");
 }
 
 /* Walks until the native unwinder is to go on; what it was to begin with is left in the walk. */
 static const char *walk_to_native(void)
 {
-	v8_unwind(NULL);
-	assert_true(world.n_called >= 1);
-	assert_int_equal(world.called[0], EP_SLOT_NATIVE);
+	assert_int_equal(world_run(v8_unwind), EP_SLOT_NATIVE);
 	assert_int_equal(world.entered[0], EP_ENTERED);
-	assert_int_equal(REC->sample.error, EP_ERROR_TAIL_CALLS);
-	REC->sample.n_words -= 2; /* that error */
-	return say_stack();
-}
-
-/* The trace's hash is that of its words: a frame that was taken back has left nothing. */
-static void check_hash(void)
-{
-	uint64_t hash = 0;
-
-	for (uint32_t at = 0; at < REC->sample.n_words + 2u; at++)
-		hash = ep_hash_word(hash, REC->words[at]);
-	assert_int_equal(hash, REC->walk.hash);
+	return world_say(say_frame);
 }
 
 /* CEntry <- a handler with a frame <- interpreted <- optimized <- JSEntry <- C++. */
@@ -428,14 +262,14 @@ static void put_usual_stack(void)
 {
 	uint64_t fp = put_frame(0x100, BLOB + HANDLER + 0x20, 0x180, EXIT << 1);
 
-	put(fp - 16, STACK + 0x80);
+	world_put(fp - 16, STACK + 0x80);
 	put_frame(0x180, COPY + IET_RETURN, 0x200, STUB << 1);
 	put_interpreted_frame(0x200, JIT + 0x50, 0x280, 1, 17);
 	put_function_frame(0x280, BLOB + JSENTRY + 0x10, 0x300, 2);
 	fp = put_frame(0x300, NATIVE + 0x20, 0x400, ENTRY << 1);
 	for (int i = 3; i <= 7; i++)
-		put(fp - 8 * i, 0xc00 + i);
-	put(fp - 64, STACK + 0x600);
+		world_put(fp - 8 * i, 0xc00 + i);
+	world_put(fp - 64, STACK + 0x600);
 	be_at(BLOB + CENTRY + 0x10, 0x100);
 }
 

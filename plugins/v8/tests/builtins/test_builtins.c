@@ -2,12 +2,9 @@
 /* Embedded builtins of made-up files, in each layout; Nodes' are test_files.c's. */
 #include "plugins/v8/builtins/file.h"
 #include "plugins/v8/tests/builtins/made_blob.h"
+#include "tests/kit/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 static struct made_file made;
 
@@ -94,13 +91,12 @@ static void expect_all(const struct v8_builtins *builtins)
 	assert_null(v8_builtins_at(builtins, made.code_va + v8_builtins_bytes(builtins)));
 }
 
-static void each_layout_is_read(void **state)
+EP_TEST(each_layout_is_read)
 {
 	static const unsigned int flags[] = {
 		0, MADE_SYMBOLS, MADE_LIBRARY, MADE_NAMELESS, MADE_LIBRARY | MADE_NAMELESS,
 	};
 
-	(void)state;
 	for (unsigned int layout = 0; layout < MADE_LAYOUTS; layout++)
 		for (size_t i = 0; i < EP_LEN(flags); i++) {
 			struct v8_builtins *builtins;
@@ -112,11 +108,10 @@ static void each_layout_is_read(void **state)
 		}
 }
 
-static void no_builtins_are_none(void **state)
+EP_TEST(no_builtins_are_none)
 {
 	struct v8_builtins *builtins;
 
-	(void)state;
 	made_init(&made, MADE_22, 0);
 	made.len[MADE_RODATA] = 0;
 	assert_int_equal(read_made(&builtins), -ENODATA);
@@ -127,11 +122,10 @@ static void no_builtins_are_none(void **state)
 }
 
 /* A byte of code in the place of int3, a descriptor, a name, an end: with symbols it is a blob that no layout fits. */
-static void what_does_not_fit_is_refused(void **state)
+EP_TEST(what_does_not_fit_is_refused)
 {
 	struct v8_builtins *builtins;
 
-	(void)state;
 	for (unsigned int layout = 0; layout < MADE_LAYOUTS; layout++) {
 		unsigned int data = layout == MADE_12 ? MADE_TEXT : MADE_RODATA;
 		uint64_t header = layout == MADE_12 ? 16 : 24;
@@ -148,22 +142,20 @@ static void what_does_not_fit_is_refused(void **state)
 	}
 }
 
-static void another_number_of_names_is_refused(void **state)
+EP_TEST(another_number_of_names_is_refused)
 {
 	struct v8_builtins *builtins;
 
-	(void)state;
 	made_init(&made, MADE_22, 0);
 	memset(made.bytes[MADE_RODATA] + (made.metadata_va - made_va(MADE_RODATA)) + 24 * (MADE_BUILTINS - 1), 0, 24);
 	assert_int_equal(read_made(&builtins), -ENODATA);
 }
 
 /* A section may say that it is larger than the file: what is behind that reads as zeros. */
-static void endless_sections_are_not_read_to_their_end(void **state)
+EP_TEST(endless_sections_are_not_read_to_their_end)
 {
 	struct v8_builtins *builtins;
 
-	(void)state;
 	made_init(&made, MADE_22, 0);
 	made.zeros = 1ull << 40;
 	assert_int_equal(read_made(&builtins), 0);
@@ -182,12 +174,11 @@ static void endless_sections_are_not_read_to_their_end(void **state)
  * More rows than builtin_metadata can have, around each of those that it is looked for by; their names are at the
  * section's end, which takes five reads.
  */
-static void endless_rows_are_not_read_to_their_end(void **state)
+EP_TEST(endless_rows_are_not_read_to_their_end)
 {
 	static const char name[32] = "InterpreterEntryTrampoline";
 	struct v8_builtins *builtins;
 
-	(void)state;
 	made_init(&made, MADE_16, 0);
 	made.len[MADE_RODATA] = 0;
 	for (unsigned int i = 0; i < MANY_ROWS; i++) {
@@ -202,11 +193,10 @@ static void endless_rows_are_not_read_to_their_end(void **state)
 }
 
 /* rows: neighbours that say the same are one, with what fills up between them. */
-static void rows_are_few(void **state)
+EP_TEST(rows_are_few)
 {
 	struct v8_builtins *builtins;
 
-	(void)state;
 	made_init(&made, MADE_16, 0);
 	assert_int_equal(read_made(&builtins), 0);
 	assert_in_range(rows.len, MADE_BUILTINS, 3 * MADE_BUILTINS);
@@ -215,12 +205,11 @@ static void rows_are_few(void **state)
 }
 
 /* Those behind one that is too large have rows all the same. */
-static void one_that_is_too_large_has_no_rows(void **state)
+EP_TEST(one_that_is_too_large_has_no_rows)
 {
 	struct v8_builtins *builtins;
 	uint64_t va;
 
-	(void)state;
 	made_init(&made, MADE_16, MADE_LARGE);
 	assert_int_equal(read_made(&builtins), 0);
 	va = made.code_va + made.offs[MADE_LARGE_ID];
@@ -234,13 +223,12 @@ static void one_that_is_too_large_has_no_rows(void **state)
 }
 
 /* What is kept of a file are places and names: rows are of its code as it is when they are wanted. */
-static void rows_are_made_when_they_are_wanted(void **state)
+EP_TEST(rows_are_made_when_they_are_wanted)
 {
 	static const uint8_t popping[] = { 0x5a, 0xff, 0xe2 }; /* pop rdx | jmp rdx, for xor eax, eax | ret */
 	struct v8_builtins *builtins;
 	uint64_t va;
 
-	(void)state;
 	made_init(&made, MADE_22, 0);
 	assert_int_equal(read_made(&builtins), 0);
 	va = made.code_va + made.offs[4];
@@ -254,21 +242,4 @@ static void rows_are_made_when_they_are_wanted(void **state)
 	assert_int_equal(make_rows(builtins), -ENODATA);
 	assert_int_equal(rows.len, 0);
 	v8_builtins_free(builtins);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_layout_is_read),
-		cmocka_unit_test(no_builtins_are_none),
-		cmocka_unit_test(what_does_not_fit_is_refused),
-		cmocka_unit_test(another_number_of_names_is_refused),
-		cmocka_unit_test(endless_sections_are_not_read_to_their_end),
-		cmocka_unit_test(endless_rows_are_not_read_to_their_end),
-		cmocka_unit_test(rows_are_few),
-		cmocka_unit_test(rows_are_made_when_they_are_wanted),
-		cmocka_unit_test(one_that_is_too_large_has_no_rows),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

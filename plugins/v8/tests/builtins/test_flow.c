@@ -3,13 +3,10 @@
 #include "plugins/v8/builtins/flow.h"
 
 #include "core/base/util.h"
+#include "tests/kit/test.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define VA	0x10000
 #define EXIT_VA 0x20000
@@ -103,14 +100,23 @@ static const struct shape {
 	/* push rbp | mov rbp, rsp | call out | int3 | mov rax, rcx | leave | ret: of a handler of exceptions */
 	{ "code that no way leads to", { 0x55, 0x48, 0x89, 0xe5, 0xe9, 0, 1, 0, 0, 0xcc, 0x48, 0x89, 0xc8, 0xc9, 0xc3 }, 15,
 	  .want = { { 10, { 16, -16, FP, ANY } }, { 13, { 16, -16, FP, ANY } }, { 14, { 8, 0, SP, ANY } } }, .n = 3 },
+	/* push rbp | mov rbp, rsp | jmp out | mov rax, imm64 | leave | ret | xor eax, eax | leave | ret: two handlers; from
+	 * its second byte on, the first is mov eax, imm32 | pop rbp | jmp to the other */
+	{ "code that no way leads to begins where instructions end",
+	  { 0x55, 0x48, 0x89, 0xe5, 0xeb, 0x7f, 0x48, 0xb8, 1, 2, 3, 4, 0x5d, 0xeb, 0x03, 0x90, 0xc9, 0xc3, 0x31, 0xc0, 0xc9,
+	    0xc3 }, 22,
+	  .want = { { 6, { 16, -16, FP, ANY } }, { 17, { 8, 0, SP, ANY } }, { 18, { 16, -16, FP, ANY } },
+		    { 21, { 8, 0, SP, ANY } } }, .n = 4 },
 };
 
 static void expect_rule(const struct shape *shape, const struct v8_flow *flow, const struct want *want)
 {
-	struct v8_flow_rule got = { 0 };
+	const struct x86_node *node = x86_flow_at(&flow->flow, want->off);
+	struct v8_flow_rule got;
 
-	if (!v8_flow_at(flow, want->off, &got))
+	if (!node)
 		fail_msg("%s: no instruction at %u", shape->label, want->off);
+	got = v8_flow_rule(flow, &node->state);
 	if (got.base != want->rule.base ||
 	    (got.base != NONE && (got.offset != want->rule.offset || got.rbp_at != want->rule.rbp_at ||
 				  got.return_in != want->rule.return_in)))
@@ -118,50 +124,31 @@ static void expect_rule(const struct shape *shape, const struct v8_flow *flow, c
 			 got.offset, got.rbp_at, got.return_in);
 }
 
-static void shapes_are_followed(void **state)
+EP_TEST(shapes_are_followed)
 {
 	static const uint64_t exits[] = { EXIT_VA };
-	struct v8_flow *flow = v8_flow_new();
+	struct v8_flow flow = { .exits = exits, .n_exits = EP_LEN(exits) };
 
-	(void)state;
-	assert_non_null(flow);
-	v8_flow_set_exits(flow, exits, EP_LEN(exits));
 	for (size_t i = 0; i < EP_LEN(shapes); i++) {
 		const struct shape *shape = &shapes[i];
 
-		assert_int_equal(v8_flow_run(flow, VA, shape->code, shape->bytes, shape->in_frame), 0);
+		assert_int_equal(v8_flow_run(&flow, VA, shape->code, shape->bytes, shape->in_frame), 0);
 		for (size_t j = 0; j < shape->n; j++)
-			expect_rule(shape, flow, &shape->want[j]);
-		if (v8_flow_left_frame(flow) != shape->left || v8_flow_keeps_frame(flow) != shape->keeps)
-			fail_msg("%s: left %d, keeps %d", shape->label, v8_flow_left_frame(flow),
-				 v8_flow_keeps_frame(flow));
+			expect_rule(shape, &flow, &shape->want[j]);
+		if (flow.left_frame != shape->left || flow.keeps_frame != shape->keeps)
+			fail_msg("%s: left %d, keeps %d", shape->label, flow.left_frame, flow.keeps_frame);
 	}
-	v8_flow_free(flow);
-	v8_flow_free(NULL);
+	x86_flow_fini(&flow.flow);
 }
 
-static void limits_hold(void **state)
+EP_TEST(limits_hold)
 {
 	static const uint8_t nothing[1] = { 0x06 };
-	struct v8_flow *flow = v8_flow_new();
-	struct v8_flow_rule rule;
+	struct v8_flow flow = { 0 };
 
-	(void)state;
-	assert_non_null(flow);
-	assert_int_equal(v8_flow_run(flow, VA, nothing, V8_MAX_BUILTIN_BYTES + 1, false), -E2BIG);
-	assert_int_equal(v8_flow_run(flow, VA, nothing, 0, false), 0);
-	assert_int_equal(v8_flow_run(flow, VA, nothing, 1, false), 0);
-	assert_int_equal(v8_flow_at(flow, 0, &rule), 0);
-	assert_int_equal(v8_flow_at(flow, 1, &rule), 0);
-	v8_flow_free(flow);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(shapes_are_followed),
-		cmocka_unit_test(limits_hold),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	assert_int_equal(v8_flow_run(&flow, VA, nothing, V8_MAX_BUILTIN_BYTES + 1, false), -E2BIG);
+	assert_int_equal(v8_flow_run(&flow, VA, nothing, 0, false), 0);
+	assert_int_equal(v8_flow_run(&flow, VA, nothing, 1, false), 0);
+	assert_null(x86_flow_at(&flow.flow, 0));
+	x86_flow_fini(&flow.flow);
 }

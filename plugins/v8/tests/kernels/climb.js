@@ -2,7 +2,7 @@
 'use strict';
 /*
  * climb.js SECONDS [REST]: a stack of JavaScript functions and builtins that is deeper than what BPF walks in one
- * run. Prints which stack its time is spent in; the grammar is in tests/live/stacks.py. Rests first, so long as it
+ * run. Prints which stack its time is spent in; the grammar is in tests/kit/stacks.py. Rests first, so long as it
  * may take to attach to it.
  */
 const fs = require('fs');

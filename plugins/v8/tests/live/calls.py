@@ -34,7 +34,7 @@ import sys
 HERE = os.path.dirname(os.path.realpath(__file__))
 sys.dont_write_bytecode = True  # this is a source tree
 PROGRAMS = os.path.realpath(os.path.join(HERE, "..", "programs"))
-sys.path[:0] = [HERE, os.path.join(HERE, "..", "..", "..", "..", "tests", "live")]
+sys.path[:0] = [HERE, os.path.join(HERE, "..", "..", "..", "..", "tests", "kit")]
 import stacks  # noqa: E402
 from verdicts import NEVER_RUNS, NO_CALL, NO_SUCH, TRUE  # noqa: E402
 

@@ -3,30 +3,37 @@
 import os
 import shutil
 import subprocess
-import sys
 
-HERE = os.path.dirname(os.path.realpath(__file__))
-sys.dont_write_bytecode = True  # this is a source tree
-TESTS = os.path.realpath(os.path.join(HERE, "..", "..", "..", "..", "tests"))
-sys.path[:0] = [HERE, os.path.join(TESTS, "live"), os.path.join(TESTS, "runtimes")]
-import calls  # noqa: E402
-import runs  # noqa: E402
-import runtimes  # noqa: E402
-import stacks  # noqa: E402
+import calls    # and with it where the kit is
+import language
 
 QUICK = (8, 12, 16, 18, 20, 22, 24, 26)  # major numbers of a quick run
 THREADS = 12                             # of this major number on, workers need no flag
 STATIC_BLOCKS = 16, 11                   # newer.js: what it needs last is of this release
+FLAGS = {   # of runs; label: options; what a Node does not take is a skip
+    "jitless": ["--jitless"],
+    "interpreted": ["--no-opt", "--no-sparkplug"],
+    "no_opt": ["--no-opt"],
+    "sparkplug": ["--always-sparkplug"],
+    "maglev": ["--maglev", "--no-turbofan"],
+    "native_stack": ["--interpreted-frames-native-stack"],
+    "always_opt": ["--always-opt"],
+    "always_turbofan": ["--always-turbofan"],
+    "no_inlining": ["--no-turbo-inlining"],
+    "no_short_calls": ["--no-short-builtin-calls"],
+    "small_young": ["--max-semi-space-size=1"],
+    "regexp_interpreted": ["--regexp-interpret-all"],
+    "wasm_baseline": ["--liftoff", "--no-wasm-tier-up"],
+    "wasm_optimized": ["--no-liftoff"],
+}
+QUICK_FLAGS = {8: ["no_opt"], 12: ["jitless"], 16: ["sparkplug"], 18: ["native_stack"], 20: ["no_short_calls"],
+               22: ["maglev"], 24: ["interpreted"], 26: ["small_young"]}
+SLOW_SECONDS = 4
+SLOW = ("jitless", "interpreted", "no_opt", "always_opt", "always_turbofan")
+WITHOUT_WASM = ("jitless",)     # Node's documentation, "--jitless"; newer ones interpret it
 ADDON_FLAGS = ["-O2", "-shared", "-fPIC", "-nostdlib", "-fomit-frame-pointer", "-fno-sanitize=all"]
-LOADED = "v8: unwinder loaded"
-
-
-def environment():
-    return runs.environment("NODE_")
-
-
-def run(command, timeout=120):
-    return runs.run(command, timeout, environment())
+LANGUAGE = language.Language("v8", "NODE_")
+find, run, record = LANGUAGE.find, LANGUAGE.run, LANGUAGE.record
 
 
 # --- runtimes -------------------------------------------------------------------------------------
@@ -35,17 +42,10 @@ def major(runtime):
     return runtime.numbers[0]
 
 
-def find(complain=None):
-    return sorted(runtimes.find("v8", complain=complain), key=lambda r: (r.numbers, r.source))
-
-
 def one_of_each(found):
     """For a quick run: one of each of these majors, Debian's where there is one."""
-    chosen = {}
-    for runtime in sorted(found, key=lambda r: (major(r), r.flavors[-1] != "libnode", r.source == "host")):
-        if major(runtime) in QUICK:
-            chosen.setdefault(major(runtime), runtime)
-    return list(chosen.values())
+    found = sorted(found, key=lambda r: (r.flavors[-1] != "libnode", r.source == "host"))
+    return list(language.first_of_each(found, major, QUICK).values())
 
 
 # --- programs -------------------------------------------------------------------------------------
@@ -69,11 +69,3 @@ def may_lack(runtime, addon):
     if runtime.numbers[:2] < STATIC_BLOCKS:
         lacking.add("newer")
     return lacking if addon else lacking | {"native"}
-
-
-# --- profiling ------------------------------------------------------------------------------------
-
-def record(command, path, sleeper=(), frequency=499, timeout=120, after=None, seconds=0):
-    """(profile, what the command and the profiler said); the arguments are those of runs.record."""
-    done = runs.record(command, path, environment(), frequency, timeout, sleeper, LOADED, after, seconds)
-    return stacks.read_profile(path, stacks.LineProfile), done

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Names of compiled code, what is inlined in it, and what it would deoptimize to, over heaps that are made up. */
 #include "plugins/v8/tests/names/made_names.h"
+#include "tests/kit/test.h"
 
 #define F_RETURN "f 2:3 /a.js [1]"
 #define F_CALL	 "f 2:10 /a.js [1]"
 #define G	 "g 4:17 /a.js [4]"
 
-static void names_inlined_functions(void **state)
+EP_TEST(names_inlined_functions)
 {
 	struct world world;
 
-	(void)state;
 	EACH_VERSION(world)
 	{
 		uint64_t start = make_optimized(&world, NULL);
@@ -43,11 +43,10 @@ static void names_inlined_functions(void **state)
  * Who asks again may mean other code: the core asks once for the same words, and again when its table was full. Of a
  * process that has gone a function that was known has its name.
  */
-static void reads_compiled_frames_each_time(void **state)
+EP_TEST(reads_compiled_frames_each_time)
 {
 	struct world world;
 
-	(void)state;
 	EACH_VERSION(world)
 	{
 		uint64_t start = make_optimized(&world, NULL);
@@ -75,11 +74,10 @@ static void reads_compiled_frames_each_time(void **state)
  * 6.2, 6.8: the interpreter may not be known to BPF; its code is a builtin's, the offset comes along. Later ones are
  * always known, aux is none: the function has a line, but not a bytecode's.
  */
-static void places_what_the_heaps_interpreter_runs(void **state)
+EP_TEST(places_what_the_heaps_interpreter_runs)
 {
 	struct world world;
 
-	(void)state;
 	EACH_VERSION(world)
 	{
 		struct made_code made = {.bytes = 64, .kind = world.heap.layout.code_builtin_kind};
@@ -94,11 +92,10 @@ static void places_what_the_heaps_interpreter_runs(void **state)
 	}
 }
 
-static void names_no_inlined_function_of_other_code(void **state)
+EP_TEST(names_no_inlined_function_of_other_code)
 {
 	struct world world;
 
-	(void)state;
 	EACH_VERSION(world)
 	{
 		uint64_t start = make_optimized(&world, NULL);
@@ -144,11 +141,10 @@ static uint32_t make_safepoints(const struct v8_layout *layout, uint8_t table[12
 	return at + 8 + 12;
 }
 
-static void maps_returns_of_deoptimized_frames(void **state)
+EP_TEST(maps_returns_of_deoptimized_frames)
 {
 	struct world world;
 
-	(void)state;
 	EACH_VERSION(world)
 	{
 		uint8_t table[128];
@@ -282,12 +278,11 @@ static void put_entries(struct world *world, size_t version, uint64_t deopt, con
 	      new_bytes(&world->heap, written.bytes, written.n));
 }
 
-static void translates_returns(void **state)
+EP_TEST(translates_returns)
 {
 	static const uint32_t offs[] = {2, 6};
 	struct world world;
 
-	(void)state;
 	EACH_VERSION(world)
 	{
 		uint8_t points[128];
@@ -335,11 +330,10 @@ static void assert_leaf(size_t version, const uint32_t *offs, uint32_t n, bool w
 }
 
 /* Entries' bytecodes: the table's place is right where one has it that may be the same call. */
-static void mends_places_of_inlined_calls(void **state)
+EP_TEST(mends_places_of_inlined_calls)
 {
 	static const uint32_t one[] = {2}, both[] = {2, 6}, none[] = {0};
 
-	(void)state;
 	for (size_t v = 0; v < N_VERSIONS; v++) {
 		const struct v8_layout layout = layout_of(v);
 		bool mends = v8_has(layout.code_maglev) || layout.version.major < 9;
@@ -353,12 +347,11 @@ static void mends_places_of_inlined_calls(void **state)
 }
 
 /* 6.2: the table has g in f, at a place that is not in f; an entry has it in h, which is in f. */
-static void finds_callers_that_are_left_out(void **state)
+EP_TEST(finds_callers_that_are_left_out)
 {
 	static const uint32_t frames[][2] = {{2, 1}, {6, 2}, {2, 0}};
 	struct world world;
 
-	(void)state;
 	for (size_t v = 0; v < 2; v++) {
 		struct written written = {.how = &writings[v]};
 		const struct v8_layout *layout = &world.heap.layout;
@@ -396,7 +389,7 @@ static void finds_callers_that_are_left_out(void **state)
 	}
 }
 
-static void places_baseline_code(void **state)
+EP_TEST(places_baseline_code)
 {
 	/* Of each version two bytecodes of one byte and then Wide: LdaZero is 12 from 9.4 on */
 	static const uint8_t codes[] = {12, 12, 12, 12, 12, 12, 12, 12};
@@ -404,7 +397,6 @@ static void places_baseline_code(void **state)
 	const int32_t pairs[][2] = {{2, AT("return g")}, {6, AT("g(a)")}};
 	struct world world;
 
-	(void)state;
 	EACH_VERSION(world)
 	{
 		struct made_heap *heap = &world.heap;
@@ -437,21 +429,4 @@ static void places_baseline_code(void **state)
 		frame.words[2] = start + 5;
 		assert_named(&world, &frame, F_START);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(names_inlined_functions),
-		cmocka_unit_test(reads_compiled_frames_each_time),
-		cmocka_unit_test(places_what_the_heaps_interpreter_runs),
-		cmocka_unit_test(names_no_inlined_function_of_other_code),
-		cmocka_unit_test(maps_returns_of_deoptimized_frames),
-		cmocka_unit_test(translates_returns),
-		cmocka_unit_test(mends_places_of_inlined_calls),
-		cmocka_unit_test(finds_callers_that_are_left_out),
-		cmocka_unit_test(places_baseline_code),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

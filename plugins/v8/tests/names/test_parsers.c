@@ -7,13 +7,10 @@
 #include "plugins/v8/symbolize/translations.h"
 #include "plugins/v8/symbolize/wasm.h"
 #include "plugins/v8/tests/names/made_heap.h"
+#include "tests/kit/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 #define MAX_UNITS 4096
 
@@ -63,13 +60,12 @@ static void check_lines(const uint16_t *units, uint32_t n, bool two_bytes, uint3
 }
 
 /* Texts of few different units, so that each end of a line meets each other, at each place of a piece. */
-static void finds_lines_as_v8_does(void **state)
+EP_TEST(finds_lines_as_v8_does)
 {
 	static const uint16_t choice[] = {'\n', '\r', 'a', 'b', 'c', 0x2028, 0x2029, 0x0a0d, 0x2029};
 	uint16_t units[MAX_UNITS] = {0};
 	uint32_t seed = 7;
 
-	(void)state;
 	for (uint32_t round = 0; round < 60; round++) {
 		bool two_bytes = round & 1;
 		uint32_t n = round < 50 ? round : 1000, rare = round % 3 ? 1 : 40;
@@ -85,12 +81,11 @@ static void finds_lines_as_v8_does(void **state)
 	}
 }
 
-static void has_one_line_of_nothing(void **state)
+EP_TEST(has_one_line_of_nothing)
 {
 	struct v8_lines lines = {0};
 	uint32_t line = 9, column = 9;
 
-	(void)state;
 	v8_lines_find(&lines, 5, &line, &column);
 	assert_int_equal(line, 0);
 	assert_int_equal(column, 5);
@@ -109,14 +104,13 @@ static uint64_t nanoseconds(void)
 }
 
 /* Printed, not judged: other work may run beside it. */
-static void shows_what_a_table_costs(void **state)
+EP_TEST(shows_what_a_table_costs)
 {
 	enum { BYTES = 8 << 20 };
 	char *source = malloc(BYTES), *copy = malloc(BYTES);
 	uint64_t copied = UINT64_MAX, made = UINT64_MAX;
 	volatile char sink;
 
-	(void)state;
 	assert_non_null(source);
 	assert_non_null(copy);
 	for (uint32_t i = 0; i < BYTES; i++)
@@ -146,9 +140,8 @@ static void shows_what_a_table_costs(void **state)
 
 /* ---- positions ---- */
 
-static void finds_positions(void **state)
+EP_TEST(finds_positions)
 {
-	(void)state;
 	for (size_t v = 0; v < N_VERSIONS; v++) {
 		struct v8_layout layout = layout_of(v);
 		struct table table = {0};
@@ -180,12 +173,11 @@ static void finds_positions(void **state)
 
 static const struct v8_version node_22 = {12, 4, 254, 21};
 
-static void knows_lengths_of_bytecodes(void **state)
+EP_TEST(knows_lengths_of_bytecodes)
 {
 	static const uint8_t bytes[] = {0, 13, 1, 2, 12, 1, 13, 1, 2, 3, 4, 9, 1};
 	static const struct v8_version other = {12, 5, 0, 0};
 
-	(void)state;
 	assert_int_equal(v8_bytecode_length(&node_22, bytes, sizeof(bytes), 0), 4); /* Wide LdaSmi */
 	assert_int_equal(v8_bytecode_length(&node_22, bytes, sizeof(bytes), 4), 1); /* LdaZero */
 	assert_int_equal(v8_bytecode_length(&node_22, bytes, sizeof(bytes), 5), 6); /* ExtraWide */
@@ -194,7 +186,7 @@ static void knows_lengths_of_bytecodes(void **state)
 	assert_int_equal(v8_bytecode_length(&other, bytes, sizeof(bytes), 4), 0);
 }
 
-static void finds_bytecode_of_baseline_code(void **state)
+EP_TEST(finds_bytecode_of_baseline_code)
 {
 	static const uint8_t bytes[] = {12, 0, 13, 1, 2, 12}, sizes[] = {10, 0x85, 1, 0, 5};
 	static const struct v8_version other = {12, 5, 0, 0};
@@ -205,7 +197,6 @@ static void finds_bytecode_of_baseline_code(void **state)
 					  {144, 1, 5},	{147, 0, 5},  {148, 1, 5}};
 	int32_t found;
 
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(want); i++) {
 		assert_int_equal(v8_bytecodes_find(&node_22, &code, (uint32_t)want[i][0],
 						   want[i][1], &found), 0);
@@ -217,7 +208,7 @@ static void finds_bytecode_of_baseline_code(void **state)
 
 /* ---- inlining ---- */
 
-static void climbs_out_of_inlined_calls(void **state)
+EP_TEST(climbs_out_of_inlined_calls)
 {
 	struct v8_layout layout = layout_of(N_VERSIONS - 1);
 	struct {
@@ -230,7 +221,6 @@ static void climbs_out_of_inlined_calls(void **state)
 	int32_t chain[V8_MAX_INLINED];
 	uint32_t n = 9;
 
-	(void)state;
 	assert_true(v8_inlining_chain(&layout, &inlining, 1, chain, &n));
 	assert_int_equal(n, 2);
 	assert_int_equal(chain[0], 1);
@@ -254,14 +244,13 @@ static const uint8_t translations[] = {
 	14, 60, 2, 2,
 };
 
-static void reads_translations(void **state)
+EP_TEST(reads_translations)
 {
 	struct v8_translated frames[V8_MAX_TRANSLATED];
 	static const struct v8_version version = {13, 6, 0, 0};
 	const struct v8_translation_form *form = v8_translation_form_of(&version);
 	uint32_t n = sizeof(translations), left = 100;
 
-	(void)state;
 	assert_int_equal(v8_translation_frames(form, translations, n, 0, &left, frames), 2);
 	assert_int_equal(frames[0].bytecode_off, 5);
 	assert_int_equal(frames[0].literal, 2);
@@ -284,7 +273,7 @@ static void reads_translations(void **state)
 	assert_int_equal(left, 0);
 }
 
-static void finds_jumps_to_exits(void **state)
+EP_TEST(finds_jumps_to_exits)
 {
 	/* jne 20; jmp 26; jne 21, which is no exit; jmp of one byte more than there is */
 	static const uint8_t code[] = {0x90, 0x0f, 0x85, 13, 0, 0, 0, 0xe9, 14, 0, 0, 0,
@@ -292,7 +281,6 @@ static void finds_jumps_to_exits(void **state)
 	static const uint32_t exits[] = {20, 26, 32};
 	struct v8_deopt_point points[4];
 
-	(void)state;
 	assert_int_equal(v8_deopt_jumps(code, sizeof(code), exits, 3, points, 4), 2);
 	assert_int_equal(points[0].pc, 1);
 	assert_int_equal(points[0].entry, 0);
@@ -303,11 +291,10 @@ static void finds_jumps_to_exits(void **state)
 	assert_int_equal(v8_deopt_jumps(code, 6, exits, 3, points, 4), 0);
 }
 
-static void knows_no_translations_of_other_versions(void **state)
+EP_TEST(knows_no_translations_of_other_versions)
 {
 	static const struct v8_version other = {12, 5, 0, 0};
 
-	(void)state;
 	assert_null(v8_translation_form_of(&other));
 	for (size_t i = 0; i < N_VERSIONS; i++)
 		assert_non_null(v8_translation_form_of(&versions[i].v8));
@@ -315,7 +302,7 @@ static void knows_no_translations_of_other_versions(void **state)
 
 /* ---- names of files ---- */
 
-static void shows_files_as_people_know_them(void **state)
+EP_TEST(shows_files_as_people_know_them)
 {
 	static const char *const want[][2] = {
 		{"/a/b.js", "/a/b.js"},
@@ -330,7 +317,6 @@ static void shows_files_as_people_know_them(void **state)
 		{"", ""},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < EP_LEN(want); i++) {
 		char name[64];
 
@@ -349,12 +335,11 @@ static const uint8_t module[] = {
 	0, 14, 4, 'n', 'a', 'm', 'e', 1, 7, 1, 2, 4, 'l', 'o', 'o', 'p', /* the second is "loop" */
 };
 
-static void reads_names_of_wasm(void **state)
+EP_TEST(reads_names_of_wasm)
 {
 	char name[16];
 	uint32_t imported, own;
 
-	(void)state;
 	v8_wasm_counts(module, sizeof(module), &imported, &own);
 	assert_int_equal(imported, 1);
 	assert_int_equal(own, 2);
@@ -369,24 +354,4 @@ static void reads_names_of_wasm(void **state)
 	assert_string_equal(name, "loop");
 	v8_wasm_name_in(module, sizeof(module), 2, name, 4);
 	assert_string_equal(name, "loo");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(finds_lines_as_v8_does),
-		cmocka_unit_test(has_one_line_of_nothing),
-		cmocka_unit_test(shows_what_a_table_costs),
-		cmocka_unit_test(finds_positions),
-		cmocka_unit_test(knows_lengths_of_bytecodes),
-		cmocka_unit_test(finds_bytecode_of_baseline_code),
-		cmocka_unit_test(climbs_out_of_inlined_calls),
-		cmocka_unit_test(reads_translations),
-		cmocka_unit_test(knows_no_translations_of_other_versions),
-		cmocka_unit_test(finds_jumps_to_exits),
-		cmocka_unit_test(shows_files_as_people_know_them),
-		cmocka_unit_test(reads_names_of_wasm),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,12 +3,9 @@
 #include "plugins/v8/symbolize/names.h"
 
 #include "plugins/v8/tests/names/made_heap.h"
+#include "tests/kit/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
-
-#include <cmocka.h>
 
 /* An imported function, and two of its own. */
 static const uint8_t wire[] = {
@@ -139,12 +136,11 @@ static const char *named(struct made_module *made, uint64_t pc, uint32_t flags)
 		if (made_module_init(&(made), v_))                                                 \
 			for (bool once_ = true; once_; once_ = false, made_module_fini(&(made)))
 
-static void names_functions_by_their_code(void **state)
+EP_TEST(names_functions_by_their_code)
 {
 	struct made_module made;
 	size_t n = 0;
 
-	(void)state;
 	EACH_MODULE(made)
 	{
 		n++;
@@ -162,12 +158,11 @@ static void names_functions_by_their_code(void **state)
 }
 
 /* Behind the last call of a function there is nothing of it, and a wrapper may begin, which is no function. */
-static void names_no_function_behind_its_code(void **state)
+EP_TEST(names_no_function_behind_its_code)
 {
 	const uint64_t end = CODE_START + 2 * CODE_BYTES;
 	struct made_module made;
 
-	(void)state;
 	EACH_MODULE(made)
 	{
 		assert_string_equal(named(&made, end, 0), "wasm two");
@@ -178,11 +173,10 @@ static void names_no_function_behind_its_code(void **state)
 }
 
 /* All its addresses are those of the first one, and its size. */
-static void knows_another_module_where_one_was(void **state)
+EP_TEST(knows_another_module_where_one_was)
 {
 	struct made_module made;
 
-	(void)state;
 	EACH_MODULE(made)
 	{
 		assert_string_equal(named(&made, CODE_START + 5, 0), "wasm one");
@@ -191,15 +185,4 @@ static void knows_another_module_where_one_was(void **state)
 		put_bytes(&made.heap, made.wire + NAMES_AT, "one", 3);
 		assert_string_equal(named(&made, CODE_START + 7, 0), "wasm one");
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(names_functions_by_their_code),
-		cmocka_unit_test(names_no_function_behind_its_code),
-		cmocka_unit_test(knows_another_module_where_one_was),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Burns CPU in stacks that it prints itself, in the grammar of tests/live/stacks.py without the frames that
+// Burns CPU in stacks that it prints itself, in the grammar of tests/kit/stacks.py without the frames that
 // start a goroutine: burner SECONDS [SCENARIO...], or SECONDS idle to sleep. Each scenario is one goroutine's; functions that are not to be
 // inlined say so. It compiles with Go 1.15.
 package main

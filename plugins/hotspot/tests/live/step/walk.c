@@ -25,7 +25,6 @@ struct walker {
 	pid_t pid;
 	struct ep_snapshot *snapshot;
 	struct ep_fixture *fixture;
-	struct ep_capture_files *files;
 	struct ep_replay_plugins plugins;
 	struct ep_replay_source source;
 	struct ep_replay *replay;
@@ -71,23 +70,6 @@ static int source_read(void *arg, uint64_t addr, void *buf, size_t bytes)
 	return ep_memory_read(walker->pid, addr, buf, bytes);
 }
 
-static const struct ep_unwind_table *source_table(void *arg, uint32_t executable)
-{
-	return ep_capture_files_table(((struct walker *)arg)->files, executable);
-}
-
-static const struct ep_file *source_file(void *arg, uint32_t executable)
-{
-	return ep_capture_files_file(((struct walker *)arg)->files, executable);
-}
-
-static int source_tls(void *arg, uint32_t question, uint32_t executable, uint64_t bias,
-		      uint64_t value, struct ep_tls *ret)
-{
-	return ep_capture_files_tls(((struct walker *)arg)->files, question, executable, bias,
-				    value, ret);
-}
-
 /* --- its life */
 
 static int open_process(struct walker *walker)
@@ -100,9 +82,9 @@ static int open_process(struct walker *walker)
 	if (r == 0)
 		r = ep_fixture_new(&walker->fixture);
 	if (r == 0)
-		r = ep_capture_files_new(walker->snapshot, walker->fixture, &walker->files);
+		r = ep_capture_files_new(walker->snapshot, walker->fixture, &walker->source.files);
 	if (r == 0)
-		r = ep_capture_files_update(walker->files);
+		r = ep_capture_files_update(walker->source.files);
 	if (r == 0) {
 		walker->fixture->arch = walker->snapshot->arch;
 		walker->fixture->pid = walker->snapshot->pid;
@@ -120,7 +102,7 @@ static int attach(struct walker *walker)
 	if (r == 0)
 		r = ep_replay_attach(walker->replay);
 	for (size_t i = 0; r == 0 && i < walker->plugins.n; i++) {
-		if (walker->replay->languages[i].instance)
+		if (walker->replay->languages[i].attached.instance)
 			return 0;
 	}
 	return r < 0 ? r : -ENOTSUP;
@@ -137,9 +119,6 @@ int walker_new(pid_t pid, const char *plugins, struct walker **ret_walker)
 	walker->source = (struct ep_replay_source){
 		.arg = walker,
 		.read = source_read,
-		.table = source_table,
-		.file = source_file,
-		.tls = source_tls,
 	};
 	ep_vec_init(&walker->event, 1, sizeof(struct ep_sample) + EP_RECORD_WORDS * 8);
 	r = ep_replay_plugins_load(&walker->plugins, plugins);
@@ -159,7 +138,7 @@ void walker_free(struct walker *walker)
 	if (!walker)
 		return;
 	ep_replay_free(walker->replay);
-	ep_capture_files_free(walker->files);
+	ep_capture_files_free(walker->source.files);
 	ep_snapshot_close(walker->snapshot);
 	ep_fixture_free(walker->fixture);
 	ep_replay_plugins_fini(&walker->plugins);

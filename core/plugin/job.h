@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Work on libuv's thread pool: work(arg) on a worker, then after(arg) on the loop's thread. */
+#ifndef EP_PLUGIN_JOB_H
+#define EP_PLUGIN_JOB_H
+
+struct uv_loop_s;
+
+/* Jobs at once that look for names, of files or languages: the pool's other two workers have other work. */
+#define EP_MAX_NAME_JOBS 2
+
+/* 0, or a negative errno: neither will run. `after` NULL: nothing does. */
+int ep_job_run(struct uv_loop_s *loop, void (*work)(void *arg), void (*after)(void *arg),
+	       void *arg);
+
+#endif

@@ -1,0 +1,26 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What the agent costs beside a busy JVM at 20 Hz."""
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.realpath(__file__))
+sys.path[:0] = [os.path.join(HERE, "..", "..", "..", "..", "tests", "bench")]
+import beside  # noqa: E402
+import measure  # noqa: E402
+
+
+def main():
+    measure.begin()
+    if not shutil.which("javac"):
+        measure.skip("no javac (package default-jdk-headless)")
+    with tempfile.TemporaryDirectory() as directory:
+        subprocess.run(["javac", "-d", directory, os.path.join(HERE, "programs", "Mix.java")], check=True)
+        beside.rows("a busy JVM", ["java", "-cp", directory, "Mix", "1000"], 20, 1.5)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,35 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Frames of a file that only looks like the one that is mapped: tests/live/variants.py has the cases.
+
+    bench_variants.py [CASE...]
+"""
+import os
+import sys
+
+import measure
+import passes
+import variants
+
+KINDS = {"id": "one build id", "bare": "no build id"}
+
+
+def main():
+    measure.begin()
+    os.environ.setdefault("EBPF_PROFILER_BINARY", measure.BINARY)
+    os.environ.setdefault("EBPF_PROFILER_PLUGINS_DIR", measure.PLUGINS)
+    for case in sys.argv[1:] or variants.CASES:
+        for kind, text in KINDS.items():
+            name = f"{case}, {text}"
+            try:
+                found = variants.run_case(case, kind, os.path.join(measure.BUILD, "tests", "live"))
+            except passes.Cannot as e:
+                measure.skip_row(name, str(e))
+                continue
+            measure.row(f"{name}: samples", found.samples, "", ">= 500", 500, True)
+            measure.row(f"{name}: with frames of the other file", found.wrong, "", "0", 0)
+            measure.row(f"{name}: not whole", 100 * found.lost / max(found.samples, 1), "%")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,40 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""No sample has frames of a file that only looks like its own: variants.py has the cases. Needs root and bpf().
+
+    test_variants.py CASE DIRECTORY     the programs are in DIRECTORY
+"""
+import os
+import sys
+
+HERE = os.path.dirname(os.path.realpath(__file__))
+sys.path[:0] = [HERE, os.path.join(HERE, "..", "kit")]
+import passes  # noqa: E402
+import variants  # noqa: E402
+
+SKIP = 77
+AT_LEAST = 100
+
+
+def judge(case, kind, directory):
+    found = variants.run_case(case, kind, directory, 2)
+    print(f"{case}, {kind}: {found.samples} samples, {found.wrong} with another file's frames, {found.lost} not whole")
+    for names, count in found.examples.most_common(3):
+        print(f"  {count}: {names}")
+    return found.samples >= AT_LEAST and found.wrong == 0 and found.lost <= 0.05 * found.samples
+
+
+def main():
+    case, directory = sys.argv[1:]
+    if os.geteuid() != 0:
+        print("skip: needs root")
+        return SKIP
+    try:
+        return 0 if all([judge(case, kind, directory) for kind in variants.KINDS]) else 1
+    except passes.Cannot as e:
+        print(f"skip: {e}")
+        return SKIP
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* When names are looked for, and what comes back after a failure: files and languages are ours. */
+#include "core/agent/namer.h"
+#include "core/plugin/job.h"
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/process/executables.h"
+#include "core/process/language.h"
+#include "core/process/processes.h"
+#include "core/trace/frames.h"
+#include "tests/kit/test.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <uv.h>
+
+#define SLOT	 2
+#define LANGUAGE (EP_FRAME_FIRST_DYNAMIC + SLOT)
+#define FILE_ID	 7
+#define ADDRESS	 0xffffffff81000010ull
+#define OLD	 1ull /* when a program started that is not young */
+
+static struct {
+	uv_loop_t loop;
+	uv_timer_t timer; /* so that the loop comes back now and then */
+	struct ep_namer *namer;
+	struct ep_frames *frames;
+	struct ep_executable executable;
+	char kallsyms[64];
+	bool patient;
+	int result;	/* of ep_instance_symbolize */
+	int n_asked;	/* calls of it */
+	size_t n_frames; /* of the last one */
+	int n_warnings;
+	size_t name_jobs;
+} world;
+
+/* --- what the namer asks ------------------------------------------------------------------------ */
+
+struct ep_executable *__wrap_ep_processes_executable(struct ep_processes *processes, uint32_t id);
+struct ep_executable *__wrap_ep_processes_executable(struct ep_processes *processes, uint32_t id)
+{
+	(void)processes;
+	return id == FILE_ID ? &world.executable : NULL;
+}
+
+struct ep_instance *__wrap_ep_processes_language(struct ep_processes *processes,
+						 struct ep_program program, uint32_t slot);
+struct ep_instance *__wrap_ep_processes_language(struct ep_processes *processes,
+						 struct ep_program program, uint32_t slot)
+{
+	(void)processes, (void)program;
+	assert_int_equal(slot, SLOT);
+	return (struct ep_instance *)(void *)&world;
+}
+
+int __wrap_ep_instance_symbolize(struct ep_instance *instance, struct ep_frames *frames,
+				 const uint32_t *ids, size_t n);
+int __wrap_ep_instance_symbolize(struct ep_instance *instance, struct ep_frames *frames,
+				 const uint32_t *ids, size_t n)
+{
+	struct ep_frame_line line = {.function = "f"};
+
+	(void)instance;
+	world.n_asked++;
+	world.n_frames = n;
+	for (size_t i = 0; world.result == 0 && i < n; i++)
+		ep_frames_resolve(frames, ids[i], &line, 1, NULL);
+	return world.result;
+}
+
+void __wrap_ep_log_write(enum ep_log_level level, const char *fmt, ...);
+void __wrap_ep_log_write(enum ep_log_level level, const char *fmt, ...)
+{
+	world.n_warnings += level == EP_LOG_WARN && strstr(fmt, "kernel functions");
+}
+
+/* --- its world ---------------------------------------------------------------------------------- */
+
+static void progress(void *arg)
+{
+	(void)arg;
+	ep_namer_run(world.namer, world.frames, EP_NAMER_FREE);
+}
+
+static bool is_patient(void *arg, uint32_t slot)
+{
+	(void)arg;
+	return slot == SLOT && world.patient;
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+	(void)timer;
+}
+
+static void write_kallsyms(const char *text)
+{
+	FILE *file = fopen(world.kallsyms, "w");
+
+	assert_non_null(file);
+	fputs(text, file);
+	fclose(file);
+}
+
+static int set_up(void **state)
+{
+	struct ep_namer_options options = {
+		.loop = &world.loop,
+		.native = true,
+		.kernel = true,
+		.max_bytes = 1 << 20,
+		.is_patient = is_patient,
+		.progress = progress,
+		.name_jobs = &world.name_jobs,
+		.kallsyms = world.kallsyms,
+	};
+
+	(void)state;
+	memset(&world, 0, sizeof(world));
+	snprintf(world.kallsyms, sizeof(world.kallsyms), "/tmp/test_namer.%d", (int)getpid());
+	write_kallsyms("ffffffff80000000 T first\nffffffff80001000 T last\n");
+	world.executable = (struct ep_executable){
+		.id = FILE_ID, .root = (char *)"", .path = (char *)"/proc/self/exe"};
+	world.executable.file.fd = -1;
+	uv_loop_init(&world.loop);
+	uv_timer_init(&world.loop, &world.timer);
+	uv_timer_start(&world.timer, on_timer, 5, 5);
+	assert_int_equal(ep_frames_new(10000, 1 << 16, 1 << 20, &world.frames), 0);
+	assert_int_equal(ep_namer_new(&options, &world.namer), 0);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	while (ep_namer_busy(world.namer) > 0)
+		(void)uv_run(&world.loop, UV_RUN_ONCE);
+	ep_namer_free(world.namer);
+	ep_frames_unref(world.frames);
+	uv_close((uv_handle_t *)&world.timer, NULL);
+	(void)uv_run(&world.loop, UV_RUN_DEFAULT);
+	assert_int_equal(uv_loop_close(&world.loop), 0);
+	ep_closep(&world.executable.file.fd);
+	unlink(world.kallsyms);
+	return 0;
+}
+
+static uint32_t add_frame(uint32_t kind, uint32_t aux, uint64_t word, uint64_t start_ns)
+{
+	struct ep_program program = {.pid = 9, .image = 1, .start_ns = start_ns};
+	uint32_t id = 0;
+
+	assert_int_equal(ep_frames_add(world.frames, EP_FRAME_HEADER(kind, 0, 1, aux), &word, program,
+				       &id), 0);
+	return id;
+}
+
+/* As the agent does: it looks now and then. False: the frame has not all the names it will get. */
+static bool run(uint32_t id, uint64_t ms, enum ep_namer_when when)
+{
+	uint64_t end_ns = ep_clock_mono_ns() + ms * EP_NS_PER_MS;
+
+	do {
+		ep_namer_run(world.namer, world.frames, when);
+		if (ep_frames_state(world.frames, id) == EP_FRAME_RESOLVED)
+			return true;
+		(void)uv_run(&world.loop, UV_RUN_ONCE);
+	} while (ep_clock_mono_ns() < end_ns);
+	return false;
+}
+
+static bool has_name(uint32_t id)
+{
+	const struct ep_frame_name *names;
+	uint32_t module;
+
+	return ep_frames_names(world.frames, id, &names, &module) > 0;
+}
+
+/* --- the kernel --------------------------------------------------------------------------------- */
+
+EP_TEST_WITH(frame_waits_for_a_picture_that_is_younger, set_up, tear_down)
+{
+	uint32_t known = add_frame(EP_FRAME_KERNEL, 0, 0xffffffff80000010ull, 0), id;
+
+	assert_true(run(known, 1000, EP_NAMER_DUE));
+	assert_true(has_name(known));
+	/* A module comes, and is sampled. */
+	write_kallsyms("ffffffff80000000 T first\nffffffff81000000 t fresh\t[module]\n"
+		       "ffffffff81000100 t other\t[module]\n");
+	id = add_frame(EP_FRAME_KERNEL, 0, ADDRESS, 0);
+	assert_false(run(id, 100, EP_NAMER_DUE)); /* not all the time */
+	assert_true(run(id, 3000, EP_NAMER_DUE));
+	assert_true(has_name(id));
+}
+
+EP_TEST_WITH(frame_gives_up_on_a_picture_that_is_younger, set_up, tear_down)
+{
+	uint32_t id = add_frame(EP_FRAME_KERNEL, 0, ADDRESS, 0);
+
+	assert_true(run(id, 5000, EP_NAMER_DUE));
+	assert_false(has_name(id));
+}
+
+EP_TEST_WITH(symbols_that_cannot_be_read_are_told_once, set_up, tear_down)
+{
+	uint64_t end_ns = ep_clock_mono_ns() + 2500 * EP_NS_PER_MS;
+	uint32_t id;
+
+	write_kallsyms("0000000000000000 T first\n0000000000000000 T last\n");
+	for (uint64_t word = ADDRESS; ep_clock_mono_ns() < end_ns; word++) {
+		id = add_frame(EP_FRAME_KERNEL, 0, word, 0);
+		run(id, 50, EP_NAMER_DUE);
+		(void)uv_run(&world.loop, UV_RUN_ONCE);
+	}
+	assert_int_equal(world.n_warnings, 1);
+	/* And nothing waits for them. */
+	assert_true(run(add_frame(EP_FRAME_KERNEL, 0, 1, 0), 0, EP_NAMER_DUE));
+}
+
+/* --- files -------------------------------------------------------------------------------------- */
+
+EP_TEST_WITH(frame_of_a_file_comes_back_when_there_are_descriptors, set_up, tear_down)
+{
+	uint64_t va = (uint64_t)(uintptr_t)&set_up; /* whatever: named or not, it was looked up */
+	struct rlimit before, none;
+	uint32_t id = add_frame(EP_FRAME_NATIVE, FILE_ID, va, 0);
+
+	world.executable.file.fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	while (ep_namer_busy(world.namer) > 0)
+		(void)uv_run(&world.loop, UV_RUN_ONCE);
+	getrlimit(RLIMIT_NOFILE, &before);
+	none = before;
+	none.rlim_cur = 3;
+	setrlimit(RLIMIT_NOFILE, &none);
+	assert_false(run(id, 200, EP_NAMER_ALL));
+	setrlimit(RLIMIT_NOFILE, &before);
+	assert_false(run(id, 200, EP_NAMER_ALL)); /* not at once */
+	assert_true(run(id, 3000, EP_NAMER_DUE));
+}
+
+EP_TEST_WITH(frames_of_a_file_wait_for_each_other, set_up, tear_down)
+{
+	uint32_t id = add_frame(EP_FRAME_NATIVE, FILE_ID, 1, 0);
+
+	assert_false(run(id, 300, EP_NAMER_DUE));
+	assert_true(run(id, 1000, EP_NAMER_ALL));
+}
+
+EP_TEST_WITH(frames_of_a_file_wait_for_a_worker, set_up, tear_down)
+{
+	uint32_t id = add_frame(EP_FRAME_NATIVE, FILE_ID, 1, 0);
+
+	world.name_jobs = EP_MAX_NAME_JOBS; /* of languages */
+	assert_false(run(id, 200, EP_NAMER_ALL));
+	world.name_jobs = 0;
+	assert_true(run(id, 2000, EP_NAMER_DUE));
+	assert_int_equal(world.name_jobs, 0);
+}
+
+/* --- languages ---------------------------------------------------------------------------------- */
+
+EP_TEST_WITH(names_of_a_young_program_do_not_wait, set_up, tear_down)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	world.patient = true;
+	assert_true(run(add_frame(LANGUAGE, 0, 1, (uint64_t)now.tv_sec * EP_NS_PER_SEC), 0,
+			EP_NAMER_DUE));
+	world.patient = false;
+	assert_true(run(add_frame(LANGUAGE, 0, 2, OLD), 0, EP_NAMER_DUE));
+}
+
+EP_TEST_WITH(names_that_stay_are_looked_for_together, set_up, tear_down)
+{
+	uint32_t first = add_frame(LANGUAGE, 0, 1, OLD), last = 0;
+
+	world.patient = true;
+	assert_false(run(first, 50, EP_NAMER_DUE));
+	for (uint64_t word = 2; word <= 20; word++)
+		last = add_frame(LANGUAGE, 0, word, OLD);
+	assert_int_equal(world.n_asked, 0);
+	assert_true(run(last, 1000, EP_NAMER_DUE));
+	assert_int_equal(world.n_asked, 1);
+	assert_int_equal(world.n_frames, 20);
+	/* A batch does not wait. */
+	assert_true(run(add_frame(LANGUAGE, 0, 21, OLD), 0, EP_NAMER_ALL));
+}
+
+EP_TEST_WITH(frame_of_a_language_comes_back_when_there_is_memory, set_up, tear_down)
+{
+	uint32_t id = add_frame(LANGUAGE, 0, 1, OLD);
+
+	world.result = -ENOMEM;
+	assert_false(run(id, 300, EP_NAMER_ALL));
+	assert_int_equal(world.n_asked, 1);
+	world.result = 0;
+	assert_true(run(id, 2000, EP_NAMER_DUE));
+	assert_int_equal(world.n_asked, 2);
+	assert_true(has_name(id));
+}
+
+EP_TEST_WITH(frames_wait_while_their_language_attaches, set_up, tear_down)
+{
+	uint32_t id = 0;
+
+	world.result = -EBUSY;
+	for (uint64_t word = 1; word <= 4000; word++)
+		id = add_frame(LANGUAGE, 0, word, OLD);
+	assert_false(run(id, 600, EP_NAMER_DUE));
+	/* Less and less often, however many they are. */
+	assert_in_range(world.n_asked, 3, 40);
+	world.result = 0;
+	assert_true(run(id, 50, EP_NAMER_FREE));
+	assert_int_equal(world.n_frames, 4000);
+}
+
+EP_TEST_WITH(table_that_nobody_wants_goes, set_up, tear_down)
+{
+	struct ep_frames *old = world.frames;
+
+	world.result = -EBUSY;
+	add_frame(LANGUAGE, 0, 1, OLD);
+	ep_namer_run(world.namer, old, EP_NAMER_DUE);
+	assert_true(ep_frames_is_shared(old));
+	ep_namer_sweep(world.namer);
+	assert_true(ep_frames_is_shared(old));
+	assert_int_equal(ep_frames_new(1000, 1 << 16, 1 << 20, &world.frames), 0);
+	ep_frames_unref(old);
+	ep_namer_sweep(world.namer); /* sanitizers tell */
+}

@@ -1,0 +1,518 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rules of many functions to one table: ranges, signal frames, several sources, what is described, pages. */
+#include "tests/unit/unwind_build.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+/* ---- ranges ---- */
+
+EP_TEST(gaps_have_no_rule_but_padding_does)
+{
+	struct cie cie = CIE_GCC;
+	struct bytes none = { .len = 0 };
+	ep_autofree struct image *image = new_image(true);
+	size_t cie_at = asm_cie(image, &cie);
+	ep_cleanup(ep_unwind_table_freep) struct ep_unwind_table *table = NULL;
+
+	asm_fde(image, cie_at, 0x1101, 0x10, &none); /* ends at 0x1111 */
+	asm_fde(image, cie_at, 0x1120, 0x10, &none); /* 15 bytes later */
+	asm_fde(image, cie_at, 0x1140, 0x10, &none); /* 16 bytes later */
+	table = build_image(image);
+	assert_rule(table, 0x1100, NONE);
+	assert_rule(table, 0x1101, SP(8));
+	assert_rule(table, 0x1111, SP(8));
+	assert_rule(table, 0x112f, SP(8));
+	assert_rule(table, 0x1130, NONE);
+	assert_rule(table, 0x1140, SP(8));
+	assert_rule(table, 0x1150, NONE);
+	assert_rule(table, 0x4fff, NONE);
+	assert_rule(table, 0x5000, NONE);
+	assert_int_equal(table->stats.covered_bytes, 0x30);
+}
+
+EP_TEST(the_later_of_two_fdes_begins_on_time)
+{
+	struct cie cie = CIE_GCC;
+	struct bytes first = BYTES("\x41\x0e\x10\x50\x0e\x18"), second = { .len = 0 };
+	ep_autofree struct image *image = new_image(true);
+	size_t cie_at = asm_cie(image, &cie);
+	ep_cleanup(ep_unwind_table_freep) struct ep_unwind_table *table = NULL;
+
+	asm_fde(image, cie_at, 0x1120, 0x10, &second);
+	asm_fde(image, cie_at, 0x1100, 0x80, &first);
+	asm_fde(image, cie_at, 0x1200, 0x10, &first);
+	asm_fde(image, cie_at, 0x1200, 0x10, &second); /* the same start: the last one */
+	table = build_image(image);
+	assert_rule(table, 0x1101, SP(16));
+	assert_rule(table, 0x111f, SP(24));
+	assert_rule(table, 0x1120, SP(8));
+	assert_rule(table, 0x1130, NONE); /* as a search by start address finds nothing there */
+	assert_rule(table, 0x1201, SP(8));
+	assert_int_equal(table->stats.overlaps, 2);
+}
+
+EP_TEST(fdes_outside_text_are_counted)
+{
+	struct cie cie = CIE_GCC;
+	struct bytes none = { .len = 0 };
+	ep_autofree struct image *image = new_image(true);
+	size_t cie_at = asm_cie(image, &cie);
+	ep_cleanup(ep_unwind_table_freep) struct ep_unwind_table *table = NULL;
+
+	asm_fde(image, cie_at, 0x800, 0x1000, &none);
+	asm_fde(image, cie_at, 0x4ff8, 0x1000, &none); /* cut at the end of the text */
+	asm_fde(image, cie_at, 0x6000, 0x10, &none);
+	table = build_image(image);
+	assert_int_equal(table->stats.outside, 2);
+	assert_rule(table, 0x1000, NONE);
+	assert_rule(table, 0x4fff, SP(8));
+	assert_int_equal(table->stats.covered_bytes, 8);
+}
+
+EP_TEST(the_entry_point_stops)
+{
+	struct cie cie = CIE_GCC;
+	struct bytes none = { .len = 0 };
+	static const struct {
+		uint64_t entry, stop_end, next_fde;
+	} cases[] = {
+		{ 0x1200, 0x1240, 0x1400 },
+		{ 0x1200, 0x1220, 0x1220 }, /* up to the next FDE */
+		{ 0x1115, 0x1118, 0x1118 }, /* in what looks like padding */
+	};
+
+	for (size_t i = 0; i < EP_LEN(cases); i++) {
+		ep_autofree struct image *image = new_image(true);
+		size_t cie_at = asm_cie(image, &cie);
+		struct ep_build_input input = asm_input();
+		ep_cleanup(ep_unwind_table_freep) struct ep_unwind_table *table = NULL;
+
+		asm_fde(image, cie_at, 0x1100, 0x10, &none);
+		asm_fde(image, cie_at, cases[i].next_fde, 0x10, &none);
+		input.entry_va = cases[i].entry;
+		table = build_input(&input, &image, 1);
+		assert_rule(table, 0x1110, NONE);
+		assert_rule(table, cases[i].entry - 1, NONE);
+		assert_rule(table, cases[i].entry, EP_RULE_STOP);
+		assert_rule(table, cases[i].stop_end - 1, EP_RULE_STOP);
+		assert_rule(table, cases[i].stop_end,
+			    cases[i].stop_end == cases[i].next_fde ? SP(8) : NONE);
+	}
+}
+
+EP_TEST(an_entry_with_an_fde_does_as_it_says)
+{
+	struct cie cie = CIE_GCC;
+	struct bytes undefined = BYTES("\x07\x10"), none = { .len = 0 };
+	ep_autofree struct image *image = new_image(true);
+	size_t cie_at = asm_cie(image, &cie);
+	struct ep_build_input input = asm_input();
+	ep_cleanup(ep_unwind_table_freep) struct ep_unwind_table *table = NULL;
+
+	asm_fde(image, cie_at, 0x1100, 0x22, &undefined); /* glibc's crt1 */
+	asm_fde(image, cie_at, 0x1200, 0x22, &none);
+	input.entry_va = 0x1200;
+	table = build_input(&input, &image, 1);
+	assert_rule(table, 0x1100, EP_RULE_STOP);
+	assert_rule(table, 0x1200, SP(8));
+}
+
+/* ---- signal frames ---- */
+
+/* As glibc writes it: CFA *(rsp + 160), rbp at rsp + 120, rip at rsp + 168. */
+static const struct bytes sigframe =
+	BYTES("\x0f\x04\x77\xa0\x01\x06\x10\x06\x03\x77\xf8\x00\x10\x10\x03\x77\xa8\x01\x10\x07\x03\x77\xa0\x01");
+
+static bool code_is_trampoline(void *arg, uint64_t va, uint8_t *buf, size_t bytes)
+{
+	static const uint8_t code[] = { 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05 };
+
+	memset(buf, 0x90, bytes);
+	if (va == *(uint64_t *)arg && bytes == sizeof(code))
+		memcpy(buf, code, bytes);
+	return true;
+}
+
+static struct ep_unwind_table *build_signal(const char *augmentation, uint64_t code_va)
+{
+	struct cie cie = CIE_GCC, plain = CIE_GCC;
+	struct bytes none = { .len = 0 };
+	struct image *image = new_image(true);
+	struct ep_build_input input = asm_input();
+	struct ep_unwind_table *table;
+
+	cie.augmentation = augmentation;
+	asm_fde(image, asm_cie(image, &plain), 0x1100, 0x20, &none);
+	asm_fde(image, asm_cie(image, &cie), 0x1120, 0x10, &sigframe);
+	input.read_code = code_is_trampoline;
+	input.read_code_arg = &code_va;
+	table = build_input(&input, &image, 1);
+	free(image);
+	return table;
+}
+
+EP_TEST(signal_frames)
+{
+	struct ep_unwind_table *table;
+
+	table = build_signal("zRS", 0x1121); /* as in glibc, which begins one byte early */
+	assert_rule(table, 0x111f, SP(8));
+	assert_rule(table, 0x1120, EP_RULE_SIGNAL);
+	assert_rule(table, 0x112f, EP_RULE_SIGNAL);
+	ep_unwind_table_free(table);
+	table = build_signal("zRS", 0x1120); /* one that does not */
+	assert_rule(table, 0x111e, SP(8));
+	assert_rule(table, 0x111f, EP_RULE_SIGNAL);
+	assert_rule(table, 0x1120, EP_RULE_SIGNAL);
+	ep_unwind_table_free(table);
+	table = build_signal("zR", 0x1120); /* no 'S': the same words, but no signal frame */
+	assert_rule(table, 0x111f, SP(8));
+	assert_rule(table, 0x1120, UNSUPPORTED);
+	ep_unwind_table_free(table);
+}
+
+EP_TEST(another_frame_with_s_is_a_usual_one)
+{
+	struct cie cie = CIE_GCC;
+	struct bytes insns = BYTES("\x41\x0e\x10");
+	ep_cleanup(ep_unwind_table_freep) struct ep_unwind_table *table = NULL;
+
+	cie.augmentation = "zRS";
+	table = build_one(&cie, &insns);
+	assert_rule(table, FDE_VA + 1, SP(16));
+}
+
+/* ---- several sources ---- */
+
+EP_TEST(debug_frame_fills_gaps)
+{
+	struct cie cie = CIE_GCC, debug_cie = { .version = 3, .augmentation = "", CIE_REST };
+	struct bytes eh = { .len = 0 }, debug = BYTES("\x41\x0e\x10");
+	struct image *images[2] = { new_image(true), new_image(false) };
+	size_t cie_at = asm_cie(images[0], &cie), debug_at = asm_cie(images[1], &debug_cie);
+	struct ep_build_input input = asm_input();
+	struct ep_unwind_table *table;
+
+	asm_fde(images[0], cie_at, 0x1100, 0x20, &eh);
+	asm_fde(images[0], cie_at, 0x1200, 0x20, &eh);
+	asm_fde(images[1], debug_at, 0x1080, 0x20, &debug);
+	asm_fde(images[1], debug_at, 0x1108, 0x100, &debug); /* hidden: its function is in .eh_frame */
+	asm_fde(images[1], debug_at, 0x1180, 0x100, &debug); /* cut */
+	asm_fde(images[1], debug_at, 0x1300, 0x20, &debug);
+	table = build_input(&input, images, 2);
+	assert_rule(table, 0x1080, SP(8));
+	assert_rule(table, 0x1081, SP(16));
+	assert_rule(table, 0x10a0, NONE);
+	assert_rule(table, 0x1101, SP(8));
+	assert_rule(table, 0x1120, NONE);
+	assert_rule(table, 0x1181, SP(16));
+	assert_rule(table, 0x11ff, SP(16));
+	assert_rule(table, 0x1200, SP(8));
+	assert_rule(table, 0x1220, NONE);
+	assert_rule(table, 0x1301, SP(16));
+	assert_rule(table, 0x1320, NONE);
+	ep_unwind_table_free(table);
+	free(images[0]);
+	free(images[1]);
+}
+
+/* ---- .eh_frame_hdr ---- */
+
+#define HDR_VA (ASM_SECTION_VA - 0x1000)
+
+struct hdr_case {
+	const char *label;
+	uint8_t enc[4]; /* version, pointer, count, table */
+	int32_t eh_frame_off, count_off;
+	bool swap, far;
+	bool good;
+};
+
+static const struct hdr_case hdr_cases[] = {
+	{ "as ld writes it", { 1, 0x1b, 0x03, 0x3b }, 0, 0, false, false, true },
+	{ "version", { 2, 0x1b, 0x03, 0x3b }, 0, 0, false, false, false },
+	{ "another .eh_frame", { 1, 0x1b, 0x03, 0x3b }, 8, 0, false, false, false },
+	{ "no table", { 1, 0x1b, 0xff, 0xff }, 0, 0, false, false, false },
+	{ "another table encoding", { 1, 0x1b, 0x03, 0x1b }, 0, 0, false, false, false },
+	{ "count too large", { 1, 0x1b, 0x03, 0x3b }, 0, 1, false, false, false },
+	{ "count of nothing", { 1, 0x1b, 0x03, 0x3b }, 0, -2, false, false, false },
+	{ "unsorted", { 1, 0x1b, 0x03, 0x3b }, 0, 0, true, false, false },
+	{ "FDE outside the section", { 1, 0x1b, 0x03, 0x3b }, 0, 0, false, true, false },
+};
+
+static void make_hdr(struct image *hdr, const struct hdr_case *c, const size_t fdes[2])
+{
+	static const uint64_t starts[2] = { 0x1100, 0x1200 };
+
+	asm_bytes(hdr, c->enc, 4);
+	asm_int(hdr, ASM_SECTION_VA + c->eh_frame_off - (HDR_VA + 4), 4);
+	asm_int(hdr, (uint64_t)(2 + c->count_off), 4);
+	for (int i = 0; i < 2; i++) {
+		int k = c->swap ? 1 - i : i;
+
+		asm_int(hdr, starts[k] - HDR_VA, 4);
+		asm_int(hdr, ASM_SECTION_VA + fdes[k] + (c->far ? 0x100000 : 0) - HDR_VA, 4);
+	}
+}
+
+EP_TEST(the_linkers_table_is_checked)
+{
+	struct cie cie = CIE_GCC;
+	struct bytes insns = BYTES("\x41\x0e\x10");
+
+	for (size_t i = 0; i < EP_LEN(hdr_cases); i++) {
+		struct image *image = new_image(true), *hdr = new_image(true);
+		size_t cie_at = asm_cie(image, &cie), fdes[2];
+		struct ep_cfi_section sec, hdr_sec;
+		struct ep_fde_list list = { 0 };
+		int r;
+
+		fdes[0] = asm_fde(image, cie_at, 0x1100, 0x20, &insns);
+		fdes[1] = asm_fde(image, cie_at, 0x1200, 0x20, &insns);
+		make_hdr(hdr, &hdr_cases[i], fdes);
+		sec = asm_section(image);
+		hdr_sec = asm_section(hdr);
+		hdr_sec.va = hdr_sec.data_va = HDR_VA;
+		r = ep_fde_list_init_table(&list, &sec, &hdr_sec);
+		if ((r == 0) != hdr_cases[i].good)
+			fail_msg("%s: %d", hdr_cases[i].label, r);
+		if (r == 0) {
+			assert_int_equal(list.n, 2);
+			assert_int_equal(ep_fde_list_get(&list, 1).start, 0x1200);
+			assert_int_equal(ep_fde_list_get(&list, 1).off, fdes[1]);
+		}
+		ep_fde_list_fini(&list);
+		free(image);
+		free(hdr);
+	}
+}
+
+/* ---- what is described ---- */
+
+#define ROW_SP(at, n, off)                                                                         \
+	{                                                                                          \
+		.va = (at), .bytes = (n), .cfa_reg = 7, .cfa_off = (off), .flags = EP_CODE_KEEPS,  \
+		.ra_place = EP_CODE_AT_CFA, .ra = -8                                               \
+	}
+
+static struct ep_unwind_table *build_rows(struct image *image, const struct ep_code_row *rows,
+					  size_t n)
+{
+	struct ep_build_input input = asm_input();
+
+	input.rows = rows;
+	input.n_rows = n;
+	return build_input(&input, &image, image ? 1 : 0);
+}
+
+/* What a row says, and the rule of that. */
+EP_TEST(rows_say_what_call_frame_information_says)
+{
+	static const struct {
+		const char *label;
+		struct ep_code_row row;
+		uint32_t rule;
+		struct ep_rule table;
+	} cases[] = {
+		{ "entry", { .cfa_reg = 7, .cfa_off = 8, .flags = EP_CODE_KEEPS,
+			     .ra_place = EP_CODE_AT_CFA, .ra = -8 }, SP(8), { 0 } },
+		{ "registers lost", { .cfa_reg = 7, .cfa_off = 8, .ra_place = EP_CODE_AT_CFA, .ra = -8 },
+		  LOST(SP(8)), { 0 } },
+		{ "frame", { .cfa_reg = 6, .cfa_off = 16, .flags = EP_CODE_KEEPS,
+			     .ra_place = EP_CODE_AT_CFA, .ra = -8, .fp_place = EP_CODE_AT_CFA,
+			     .fp = -16 }, FP(16, 2), { 0 } },
+		{ "return address in rcx", { .cfa_reg = 7, .flags = EP_CODE_KEEPS,
+					     .ra_place = EP_CODE_IN_REG, .ra = 2 }, TABLE,
+		  { .cfa_reg = 7, .ra_kind = EP_REG_IN_REG, .ra_reg = 2 } },
+		{ "return address elsewhere", { .cfa_reg = 7, .cfa_off = 24, .flags = EP_CODE_KEEPS,
+						.ra_place = EP_CODE_AT_CFA, .ra = -24 }, TABLE,
+		  { .cfa_reg = 7, .cfa_off = 24, .ra_kind = EP_REG_AT_CFA, .ra_off = -24 } },
+		{ "frame pointer lost", { .cfa_reg = 12, .cfa_off = -8, .ra_place = EP_CODE_AT_CFA,
+					  .ra = -8, .fp_place = EP_CODE_LOST }, TABLE,
+		  { .cfa_reg = 12, .cfa_off = -8, .ra_kind = EP_REG_AT_CFA, .ra_off = -8,
+		    .fp_kind = EP_REG_UNDEFINED, .others = EP_OTHERS_KEEPS_CALLER } },
+		{ "frame pointer in r11", { .cfa_reg = 7, .cfa_off = 8, .flags = EP_CODE_KEEPS,
+					    .ra_place = EP_CODE_AT_CFA, .ra = -8,
+					    .fp_place = EP_CODE_IN_REG, .fp = 11 }, TABLE,
+		  { .cfa_reg = 7, .cfa_off = 8, .ra_kind = EP_REG_AT_CFA, .ra_off = -8,
+		    .fp_kind = EP_REG_IN_REG, .fp_reg = 11 } },
+		{ "root", { .cfa_reg = 7, .ra_place = EP_CODE_LOST }, EP_RULE_STOP, { 0 } },
+		{ "unknown", { .flags = EP_CODE_UNKNOWN }, NONE, { 0 } },
+		{ "no return address", { .cfa_reg = 7, .cfa_off = 8 }, UNSUPPORTED, { 0 } },
+		{ "no such register", { .cfa_reg = 16, .ra_place = EP_CODE_AT_CFA }, UNSUPPORTED, { 0 } },
+		{ "no such register to return to", { .cfa_reg = 7, .ra_place = EP_CODE_IN_REG, .ra = -1 },
+		  UNSUPPORTED, { 0 } },
+		{ "no such place", { .cfa_reg = 7, .cfa_off = 8, .ra_place = EP_CODE_AT_CFA, .ra = -8,
+				     .fp_place = 200 }, TABLE,
+		  { .cfa_reg = 7, .cfa_off = 8, .ra_kind = EP_REG_AT_CFA, .ra_off = -8,
+		    .fp_kind = EP_REG_UNDEFINED, .others = EP_OTHERS_KEEPS_CALLER } },
+	};
+
+	for (size_t i = 0; i < EP_LEN(cases); i++) {
+		struct ep_code_row row = cases[i].row;
+		ep_cleanup(ep_unwind_table_freep) struct ep_unwind_table *table = NULL;
+
+		row.va = 0x1801;
+		row.bytes = 0x30;
+		table = build_rows(NULL, &row, 1);
+		if (ep_unwind_table_find(table, 0x1801) != cases[i].rule ||
+		    ep_unwind_table_find(table, 0x1830) != cases[i].rule)
+			fail_msg("%s: rule 0x%x", cases[i].label, ep_unwind_table_find(table, 0x1801));
+		if (cases[i].rule == TABLE && !is_first_rule(table, cases[i].table))
+			fail_msg("%s: another table rule", cases[i].label);
+		assert_rule(table, 0x1800, NONE);
+		assert_rule(table, 0x1831, NONE);
+		assert_int_equal(table->stats.described_bytes, 0x30);
+		assert_int_equal(table->stats.covered_bytes, 0);
+	}
+}
+
+EP_TEST(rows_fill_what_the_file_leaves_open)
+{
+	static const struct ep_code_row rows[] = {
+		ROW_SP(0x500, 0x10, 32),   /* before the text */
+		ROW_SP(0xff0, 0x40, 40),   /* its end is in it */
+		ROW_SP(0x10e0, 0x100, 48), /* two FDEs are in it */
+		ROW_SP(0x1300, 0x10, 56),  /* 15 bytes between two: padding */
+		ROW_SP(0x131f, 0x80, 64),  /* cut where the next begins, and not gone on with */
+		ROW_SP(0x1340, 0x10, 72),
+		ROW_SP(0x1400, 0x10, 80),  /* an FDE is all of it */
+		ROW_SP(0x4ff0, 0x80, 88),  /* its begin is in the text */
+		ROW_SP(0x9000, 0x80, 96),  /* behind it */
+	};
+	struct cie cie = CIE_GCC;
+	struct bytes none = { .len = 0 };
+	ep_autofree struct image *image = new_image(true);
+	size_t cie_at = asm_cie(image, &cie);
+	ep_cleanup(ep_unwind_table_freep) struct ep_unwind_table *table = NULL;
+
+	asm_fde(image, cie_at, 0x1100, 0x10, &none);
+	asm_fde(image, cie_at, 0x1118, 0x28, &none);
+	asm_fde(image, cie_at, 0x1400, 0x10, &none);
+	table = build_rows(image, rows, EP_LEN(rows));
+	assert_rule(table, 0x1000, SP(40));
+	assert_rule(table, 0x102f, SP(40));
+	assert_rule(table, 0x1030, NONE);
+	assert_rule(table, 0x10e0, SP(48));
+	assert_rule(table, 0x1100, SP(8));
+	assert_rule(table, 0x1110, SP(48)); /* 8 bytes, and no padding */
+	assert_rule(table, 0x1118, SP(8));
+	assert_rule(table, 0x113f, SP(8));
+	assert_rule(table, 0x1140, SP(48));
+	assert_rule(table, 0x11df, SP(48));
+	assert_rule(table, 0x11e0, NONE);
+	assert_rule(table, 0x131e, SP(56));
+	assert_rule(table, 0x133f, SP(64));
+	assert_rule(table, 0x134f, SP(72));
+	assert_rule(table, 0x1350, NONE);
+	assert_rule(table, 0x1400, SP(8));
+	assert_rule(table, 0x1410, NONE);
+	assert_rule(table, 0x4ff0, SP(88));
+	assert_rule(table, 0x5000, NONE);
+	assert_int_equal(table->stats.covered_bytes, 0x48);
+	assert_int_equal(table->stats.described_bytes, 0x30 + 0x20 + 8 + 0xa0 + 0x10 + 0x21 + 0x10 + 0x10);
+}
+
+/* Text of many ranges, each with all of one row: there is room for what that takes. */
+EP_TEST(a_row_may_go_through_many_ranges)
+{
+	struct ep_code_row rows[] = {ROW_SP(0x100, 0x10000000, 16), ROW_SP(0x20000000, 1, 24)};
+	struct ep_build_input input = asm_input();
+	ep_cleanup(ep_unwind_table_freep) struct ep_unwind_table *table = NULL;
+
+	input.n_ranges = EP_BUILD_MAX_RANGES;
+	for (size_t i = 0; i < input.n_ranges; i++)
+		input.ranges[i] = (struct ep_pack_range){ .start = 0x10010 + i * 0x3000,
+							  .end = 0x10018 + i * 0x3000 };
+	ep_build_sort_ranges(&input);
+	input.rows = rows;
+	input.n_rows = 2;
+	table = build_input(&input, NULL, 0);
+	assert_int_equal(table->n_pages, EP_BUILD_MAX_RANGES);
+	for (size_t i = 0; i < input.n_ranges; i++) {
+		assert_rule(table, 0x1000f + i * 0x3000, NONE);
+		assert_rule(table, 0x10017 + i * 0x3000, SP(16));
+		assert_rule(table, 0x10018 + i * 0x3000, NONE);
+	}
+}
+
+/* The program's entry may be code that somebody describes. */
+EP_TEST(a_row_at_the_entry_holds)
+{
+	static const struct ep_code_row rows[] = {ROW_SP(0x2000, 0x100, 16)};
+	struct ep_build_input input = asm_input();
+	struct ep_unwind_table *table;
+
+	input.entry_va = 0x2010;
+	input.rows = rows;
+	input.n_rows = 1;
+	table = build_input(&input, NULL, 0);
+	assert_rule(table, 0x2010, SP(16));
+	ep_unwind_table_free(table);
+	input.entry_va = 0x3010;
+	table = build_input(&input, NULL, 0);
+	assert_rule(table, 0x2010, SP(16));
+	assert_rule(table, 0x3010, EP_RULE_STOP);
+	ep_unwind_table_free(table);
+}
+
+/* ---- pages ---- */
+
+EP_TEST(rules_carry_over_pages)
+{
+	struct cie cie = CIE_GCC;
+	struct bytes insns = BYTES("\x41\x0e\x10\x03\xff\x1f\x0e\x18"); /* +1: 16, +0x2000: 24 */
+	ep_autofree struct image *image = new_image(true);
+	ep_cleanup(ep_unwind_table_freep) struct ep_unwind_table *table = NULL;
+
+	asm_fde(image, asm_cie(image, &cie), 0x1800, 0x2800, &insns); /* to 0x4000 */
+	table = build_image(image);
+	assert_int_equal(table->n_pages, 4);
+	assert_int_equal(EP_PAGE_COUNT(table->pages[0]), 3);
+	assert_int_equal(table->pages[1], EP_PAGE(0, SP(16)));
+	assert_int_equal(EP_PAGE_COUNT(table->pages[2]), 2);
+	assert_int_equal(table->pages[3], EP_PAGE(0, NONE)); /* a page that begins with its only rule */
+	assert_rule(table, 0x17ff, NONE);
+	assert_rule(table, 0x1800, SP(8));
+	assert_rule(table, 0x37ff, SP(16));
+	assert_rule(table, 0x3800, SP(24));
+	assert_rule(table, 0x3fff, SP(24));
+	assert_rule(table, 0x4000, NONE);
+}
+
+EP_TEST(large_text_is_several_segments)
+{
+	struct ep_build_input input = asm_input();
+	ep_cleanup(ep_unwind_table_freep) struct ep_unwind_table *table = NULL;
+	uint64_t va = 0x40000000;
+
+	input.ranges[0] = (struct ep_pack_range){ .start = va + 0x800,
+						  .end = va + EP_ROW_MAX_PAGES * 4096ull + 0x1801 };
+	input.ranges[1] = (struct ep_pack_range){ .start = 0x2000, .end = 0x2001 };
+	input.ranges[2] = (struct ep_pack_range){ .start = 0x2800, .end = 0x4000 }; /* shares a page */
+	input.ranges[3] = (struct ep_pack_range){ .start = 0x9000, .end = 0x9000 }; /* empty */
+	input.n_ranges = 4;
+	ep_build_sort_ranges(&input);
+	assert_int_equal(input.n_ranges, 2);
+	table = build_input(&input, NULL, 0);
+	assert_int_equal(table->n_segments, 3);
+	assert_int_equal(table->segments[0].va, 0x2000);
+	assert_int_equal(table->segments[0].n_pages, 2);
+	assert_int_equal(table->segments[1].va, va);
+	assert_int_equal(table->segments[1].n_pages, EP_ROW_MAX_PAGES);
+	assert_int_equal(table->segments[2].va, va + EP_ROW_MAX_PAGES * 4096ull);
+	assert_int_equal(table->segments[2].n_pages, 2);
+	assert_int_equal(table->segments[2].first_page, 2 + EP_ROW_MAX_PAGES);
+	assert_int_equal(table->n_pages, 4 + EP_ROW_MAX_PAGES);
+}
+
+EP_TEST(too_much_text_is_refused)
+{
+	struct ep_build_input input = asm_input();
+	struct ep_unwind_table *table = NULL;
+
+	input.ranges[0].end = input.ranges[0].start + ((uint64_t)EP_BUILD_MAX_PAGES << 12) + 1;
+	assert_int_equal(ep_build(&input, &table), -E2BIG);
+	assert_null(table);
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tables of unwind rules, made of hand-assembled call frame information (unwind_asm.h). */
+#ifndef EP_TESTS_UNWIND_BUILD_H
+#define EP_TESTS_UNWIND_BUILD_H
+
+#include "tests/kit/test.h"
+#include "tests/unit/unwind_asm.h"
+
+#include <stdlib.h>
+
+#define CIE_REST                                                                                   \
+	.insns = BYTES("\x0c\x07\x08\x90\x01"), .code_align = 1, .data_align = 0x78, .ra_reg = 16
+
+#define FDE_VA	  0x1010ull
+#define FDE_BYTES 0x80
+
+#define SP(off)	      EP_RULE_IMM(0, 0, off)
+#define SP_FP(off, k) EP_RULE_IMM(0, k, off)
+#define FP(off, k)    EP_RULE_IMM(1, k, off)
+#define LOST(rule)    ((rule) & ~EP_RULE_KEEPS)
+#define TABLE	      EP_RULE_FIRST_TABLE /* the file's first table rule */
+#define NONE	      EP_RULE_NONE
+#define UNSUPPORTED   EP_RULE_UNSUPPORTED
+
+static inline struct image *new_image(bool eh)
+{
+	struct image *image = calloc(1, sizeof(*image));
+
+	assert_non_null(image);
+	image->eh = eh;
+	return image;
+}
+
+/* Builds a table over the sections, first one first. */
+static inline struct ep_unwind_table *build_input(struct ep_build_input *input,
+						  struct image **images, size_t n)
+{
+	struct ep_fde_list *lists = calloc(EP_MAX(n, 1), sizeof(*lists));
+	struct ep_unwind_table *table = NULL;
+
+	assert_non_null(lists);
+	for (size_t i = 0; i < n; i++) {
+		struct ep_cfi_section sec = asm_section(images[i]);
+
+		assert_int_equal(ep_fde_list_init_scan(&lists[i], &sec), 0);
+		input->lists[i] = &lists[i];
+	}
+	input->n_lists = n;
+	assert_int_equal(ep_build(input, &table), 0);
+	for (size_t i = 0; i < n; i++)
+		ep_fde_list_fini(&lists[i]);
+	free(lists);
+	return table;
+}
+
+static inline struct ep_unwind_table *build_image(struct image *image)
+{
+	struct ep_build_input input = asm_input();
+
+	return build_input(&input, &image, 1);
+}
+
+static inline struct ep_unwind_table *build_one(const struct cie *cie, const struct bytes *insns)
+{
+	struct image *image = new_image(true);
+	struct ep_unwind_table *table;
+
+	asm_fde(image, asm_cie(image, cie), FDE_VA, FDE_BYTES, insns);
+	table = build_image(image);
+	free(image);
+	return table;
+}
+
+#define NOTHING_KEPT 0x80 /* of `others`, which says everything where it is 0 */
+
+/* Most cases mention no other registers: their table rules say so without saying so here. */
+static inline bool is_first_rule(const struct ep_unwind_table *table, struct ep_rule want)
+{
+	if (!want.others)
+		want.others = EP_OTHERS_KEEPS;
+	want.others &= EP_OTHERS_KEEPS | 0xf;
+	return memcmp(&table->rules[0], &want, sizeof(want)) == 0;
+}
+
+#define assert_rule(table, va, want)                                                               \
+	do {                                                                                       \
+		uint32_t rule_ = ep_unwind_table_find(table, va);                                  \
+		if (rule_ != (want))                                                               \
+			fail_msg("0x%llx: rule 0x%x, not 0x%x", (unsigned long long)(va), rule_,   \
+				 (unsigned int)(want));                                            \
+	} while (0)
+
+#endif
