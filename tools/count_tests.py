@@ -3,8 +3,10 @@
 """Sums up meson's test records (testlog.json, one line per test) over suites.
 
     count_tests.py RECORD.json... [LINES.txt...]
+    count_tests.py --failed RECORD.json     names of the tests to run again, alone
 
-A text file holds lines "NAME: passed|failed|skipped (reason)", as scripts/kernels prints them.
+A record may go on with {"again": HOW BUSY THE MACHINE WAS} and a second run of some of its tests: that one decides, and
+the first is named. A text file holds lines "NAME: passed|failed|skipped (reason)", as scripts/kernels prints them.
 
 What a test's output says was run again ("[    AGAIN ] NAME: how busy the machine was") is named, and not counted.
 A cmocka program counts as its test functions, everything else as one test. Failures and skips are
@@ -22,6 +24,7 @@ CMOCKA = re.compile(r"^\[ +(OK|FAILED|SKIPPED) +\] (\w+)$", re.M)
 AGAIN = re.compile(r"^\[ +AGAIN +\] (.*)$", re.M)
 OUTCOME = {"OK": "passed", "SKIPPED": "skipped", "FAILED": "failed"}
 LAST_LINES = 30     # of what a failed test printed
+MOST_AGAIN = 10     # more failed tests than that are no accident
 LINE_LENGTH = 300
 
 
@@ -84,15 +87,43 @@ def read_lines(path):
         return [(m[2], m[1], m[3] or "", []) for m in LINE.finditer(file.read())]
 
 
-def read_records(path):
-    """(outcome, name, reason, last lines of a failure)"""
+def has_failed(record):
+    return any(outcome == "failed" for outcome, _, _ in cases_of(record))
+
+
+def load(path):
+    """Records by name, and what was run again as (name, how busy the machine was, last line of the first run)."""
+    records, busy, again = {}, "", []
     with open(path, encoding="utf-8", errors="replace") as file:
         for record in [json.loads(line) for line in file if line.strip()]:
-            for again in AGAIN.findall(output_of(record)):
-                yield "repeated", record["name"].split(" / ")[-1], again, []
-            for outcome, name, reason in cases_of(record):
-                yield outcome, name, reason, \
-                    failed_output(record, name) if outcome == "failed" else []
+            busy = record.get("again", busy)
+            if "name" not in record:
+                continue
+            name = record["name"].split(" / ")[-1]
+            if name in records:
+                again.append((name, busy, (last_lines(output_of(records[name])) or ["said nothing"])[-1]))
+            records[name] = record
+    return records, again
+
+
+def read_records(path):
+    """(outcome, name, reason, last lines of a failure)"""
+    records, again = load(path)
+    for name, busy, said in again:
+        yield "repeated", name, f"{busy}; it had failed: {said}", []
+    for name, record in records.items():
+        for told in AGAIN.findall(output_of(record)):
+            yield "repeated", name, told, []
+        for outcome, case, reason in cases_of(record):
+            yield outcome, case, reason, \
+                failed_output(record, case) if outcome == "failed" else []
+
+
+def failed_once(path):
+    """Names of tests that failed and did not repeat themselves; none when they are many."""
+    names = [name for name, record in load(path)[0].items()
+             if has_failed(record) and not AGAIN.search(output_of(record))]
+    return names if len(names) <= MOST_AGAIN else []
 
 
 def main(paths):
@@ -111,4 +142,7 @@ def main(paths):
 
 
 if __name__ == "__main__":
+    if sys.argv[1:2] == ["--failed"]:
+        print(*failed_once(sys.argv[2]))
+        sys.exit(0)
     sys.exit(main(sys.argv[1:]))

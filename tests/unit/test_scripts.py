@@ -109,12 +109,12 @@ class CheckLayers(unittest.TestCase):
 
 
 class CountTests(unittest.TestCase):
-    def count(self, *records):
+    def count(self, *records, before=()):
         with tempfile.TemporaryDirectory() as directory:
             path = os.path.join(directory, "unit.json")
             with open(path, "w", encoding="utf-8") as file:
                 file.writelines(json.dumps(record) + "\n" for record in records)
-            status, output = run("tools/count_tests.py", path)
+            status, output = run("tools/count_tests.py", *before, path)
             return status, output.splitlines()
 
     def test_outcomes_are_summed(self):
@@ -162,6 +162,24 @@ class CountTests(unittest.TestCase):
         text = "[    AGAIN ] y: load 7.0\n[       OK ] y\n"
         status, lines = self.count({"name": "p / a", "result": "OK", "stdout": text})
         self.assertEqual((status, lines), (0, ["repeated: unit: a: y: load 7.0", "1 passed, 0 failed, 0 skipped"]))
+
+    def test_the_second_run_decides(self):
+        said = {"stdout": "why it failed\n"}
+        for result, outcome in ("OK", "1 passed, 0 failed, 0 skipped"), ("FAIL", "0 passed, 1 failed, 0 skipped"):
+            with self.subTest(result=result):
+                _, lines = self.count({"name": "p / a", "result": "FAIL", **said}, {"again": "load 7.0"},
+                                      {"name": "p / a", "result": result})
+                self.assertEqual(lines[0], "repeated: unit: a: load 7.0; it had failed: why it failed")
+                self.assertEqual(lines[-1], outcome)
+
+    def test_what_is_to_be_run_again(self):
+        failed = [{"name": f"p / t{i}", "result": "FAIL"} for i in range(10)]
+        others = [{"name": "p / good", "result": "OK"}, {"name": "p / skipped", "result": "SKIP"},
+                  {"name": "p / itself", "result": "FAIL", "stdout": "[    AGAIN ] y: load 7.0\n"}]
+        names = " ".join(f"t{i}" for i in range(10))
+        for records, again in ((failed + others, names), (failed + [{"name": "p / more", "result": "FAIL"}], ""), (others, "")):
+            with self.subTest(records=len(records)):
+                self.assertEqual(self.count(*records, before=["--failed"])[1], [again])
 
     def test_no_tests_are_a_failure(self):
         self.assertEqual(self.count()[1][-1], "0 passed, 1 failed, 0 skipped")
