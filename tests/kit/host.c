@@ -168,39 +168,6 @@ EP_PRINTF(2, 3) static void fake_log(enum ep_host_level level, const char *fmt, 
 		printf("    log %d: %s\n", (int)level, logging->logged);
 }
 
-/* --- a live process
- * --------------------------------------------------------------------------------- */
-
-static int live_read(void *arg, uint64_t addr, void *buf, size_t bytes)
-{
-	struct fake_host *host = arg;
-
-	host->memory.n_bytes += bytes;
-	if (++host->memory.n_reads == host->memory.fail_at)
-		return host->memory.fail_with;
-	return ep_process_target_read(host->target.pid, addr, buf, bytes);
-}
-
-static int live_mappings(void *arg,
-			 int (*visit)(void *arg, const struct ep_target_mapping *mapping),
-			 void *visit_arg)
-{
-	return ep_process_target_mappings(&((struct fake_host *)arg)->live, visit, visit_arg);
-}
-
-static int live_tls_variable(void *arg, uint64_t off, struct ep_tls *ret)
-{
-	struct fake_host *host = arg;
-
-	return ep_process_target_tls_variable(&host->live, host->elf, host->module_addr,
-					      host->target.bias, off, ret);
-}
-
-static int live_tls_key(void *arg, uint32_t key, struct ep_tls *ret)
-{
-	return ep_process_target_tls_key(&((struct fake_host *)arg)->live, key, ret);
-}
-
 /* --- all of it
  * -------------------------------------------------------------------------------------- */
 
@@ -231,21 +198,6 @@ void fake_host_init(struct fake_host *host, void *state, size_t state_bytes)
 	host->target = (struct ep_target){.ops = &host->ops, .arg = host, .pid = 42};
 	host->names = (struct ep_names){.add = fake_add_name, .arg = host};
 	logging = host;
-}
-
-void fake_host_be_live(struct fake_host *host, pid_t pid)
-{
-	host->ops.read = live_read;
-	host->ops.mappings = live_mappings;
-	host->ops.tls_variable = live_tls_variable;
-	host->ops.tls_key = live_tls_key;
-	host->target.pid = pid;
-	ep_process_target_init(&host->live, pid);
-}
-
-void fake_host_end_job(struct fake_host *host)
-{
-	ep_process_target_end_job(&host->live);
 }
 
 const struct ep_unwinder_host *fake_host_services(struct fake_host *host)

@@ -19,15 +19,18 @@
  * Answers that are not in these members: put a function of your own into host.file_ops or host.ops;
  * its `arg` is the host.
  *
- * Needs core/plugin/unwinder.h, what is behind struct ep_file and its like, and its library
- *(plugin_dep). No cmocka: fuzz targets use it as well.
+ * Needs core/plugin/unwinder.h, what is behind struct ep_file and its like, and its library: here
+ * plugin_dep, outside the tree the test kit that is installed, which has no live process
+ * (host_live.c). No cmocka: fuzz targets use it as well.
  */
 #ifndef EP_TESTS_KIT_HOST_H
 #define EP_TESTS_KIT_HOST_H
 
-#include "core/plugin/process_target.h"
 #include "core/plugin/unwinder.h"
 #include "tests/kit/memory.h"
+
+struct ep_elf;
+struct ep_process_target;
 
 struct fake_symbol {
 	const char *name;
@@ -54,7 +57,7 @@ struct fake_host {
 	 * errno. */
 	int no_variable, no_key;
 	/* A live one. */
-	struct ep_process_target live;
+	struct ep_process_target *live; /* while a job of it runs */
 	const struct ep_elf *elf; /* the probed file, mapped at `module_addr` */
 	uint64_t module_addr;
 
