@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An unwinder for the toy JIT of tests/programs/jit.h, to be copied for a real one;
+ * An unwinder for the toy JIT of tests/programs/jit.h, to be changed into one for a real JIT;
  * docs/adding-a-language.md walks through it. What the JIT publishes of itself:
  *
  *	jit_about	symbol: struct jit_about, where its heaps are and the offsets of its fields

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An unwinder for the toy interpreter of plugins/template/tests/programs/toy.c, to be copied for a real
+ * An unwinder for the toy interpreter of tests/programs/toy.h, to be changed into one for a real
  * language; docs/adding-a-language.md walks through it. What the interpreter publishes of itself:
  *
  *	toy_run		symbol: the function that interprets
@@ -24,7 +24,7 @@
 #define TOY_OFF_MAX    (TOY_FRAME_BYTES - 8)
 #define TOY_MAX_STUBS  64
 
-/* struct toy_about of plugins/template/tests/programs/toy.c. */
+/* struct toy_about of tests/programs/toy.h. */
 struct toy_about {
 	uint32_t version;
 	uint32_t ready; /* 0 until the interpreter is initialised */
@@ -33,7 +33,7 @@ struct toy_about {
 	uint32_t pad;
 };
 
-/* toy_stubs of plugins/template/tests/programs/stubs.h: a head, and then n of these. */
+/* toy_stubs of tests/programs/stubs.h: a head, and then n of these. */
 struct toy_stubs_head {
 	uint32_t n, stub_bytes;
 };

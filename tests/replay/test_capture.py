@@ -199,9 +199,9 @@ class OutOfTree(unittest.TestCase):
         for _ in range(8):      # it may have been stopped elsewhere
             frames = self.capture("toy", "../plugins/template", "../plugins/template/tests/programs", "3", "nap")
             names = [f[1] if f[0] == "toy" else f[2] for f in frames]
-            if names[0] == "toy_nap":
+            if names[0] == "nap":
                 break
-        self.assertEqual(names[:11], ["toy_nap", "bounce", "inner", "outer", "bounce", "inner", "outer",
+        self.assertEqual(names[:11], ["nap", "bounce", "inner", "outer", "bounce", "inner", "outer",
                                       "bounce", "inner", "outer", "main"])
         self.assertEqual({f[0] for f in frames}, {"native", "toy"})
 

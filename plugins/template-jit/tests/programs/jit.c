@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A JIT as small as they come, for the unwinder in plugins/template-jit: jitted functions without
+ * A JIT as small as they come, for an unwinder to be tried with: jitted functions without
  * frame pointers, which call each other and C, and move all the time.
  *
  *	jit SECONDS plain               two heaps, inlined functions, C that calls back; two threads

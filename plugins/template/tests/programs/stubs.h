@@ -47,8 +47,8 @@ __asm__(".pushsection .text.toy_stubs, \"ax\", @progbits\n"
 	"toy_stubs:\n"
 	"	.long 1, 32\n"
 	"	.long .Lnap - toy_stubs, .Lnap_end - .Lnap, .Lnap_pushed - .Lnap, .Lnap_popped - .Lnap\n"
-	"	.string \"toy_nap\"\n"
-	"	.zero 8\n"
+	"	.string \"nap\"\n"
+	"	.zero 12\n"
 	".size toy_stubs, . - toy_stubs\n"
 	".popsection\n");
 

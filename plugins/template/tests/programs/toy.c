@@ -77,7 +77,7 @@ int main(int argc, char **argv)
 	if (argc > 3 && strcmp(argv[3], "deep") == 0)
 		make_links();
 	naps = argc > 3 && strcmp(argv[3], "nap") == 0;
-	print_truth(naps ? "toy_nap" : "spin");
+	print_truth(naps ? "nap" : "spin");
 	print_truth("busy");
 	zoo_start(argc, argv, "");
 	if (argc > 3 && strcmp(argv[3], "late") == 0)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An interpreter as small as they come, for the unwinder in plugins/template: toy functions call
+ * An interpreter as small as they come, for an unwinder to be tried with: toy functions call
  * toy functions inside one toy_run, and C functions, which may call toy_run again.
  */
 #ifndef TOY_H
