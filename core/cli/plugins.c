@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * plugins: what is in the plugin directory. plugins --check FILE: whether one plugin would be
- * loaded and would work here, step by step until one fails; it is for who writes one.
+ * loaded and would work here, step by step until one fails. plugins --new NAME: one to begin with.
+ * These two are for who writes one.
  */
 #include "core/base/clock.h"
+#include "core/base/elevated.h"
 #include "core/base/log.h"
 #include "core/bpf/language_maps.h"
 #include "core/bpf/programs.h"
 #include "core/bpf/unwinder_program.h"
 #include "core/cli/commands.h"
+#include "core/cli/parts/new_plugin.h"
 #include "core/config/config.h"
 #include "core/elf/file.h"
 #include "core/plugin/elf_file.h"
@@ -22,6 +25,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 #include <uv.h>
 
 #define RING_BYTES    ((size_t)1 << 20)
@@ -277,7 +281,53 @@ static int check(const char *path)
 	return status;
 }
 
+/* --- a new one ------------------------------------------------------------------------------- */
+
+/*
+ * Where the templates are installed: from this program's own place, so that a copy below another
+ * directory (DESTDIR) has its own; else where the build was told.
+ */
+static void find_templates(char path[PATH_MAX])
+{
+	static const char place[] = "/" EP_SBIN_DIR "/ebpf-profiler";
+	ssize_t len = readlink("/proc/self/exe", path, PATH_MAX - 1);
+	size_t prefix = len > 0 ? (size_t)len : 0;
+
+	path[prefix] = '\0';
+	if (prefix >= sizeof(place) - 1 && EP_TEMPLATE_DIR[0] != '/' &&
+	    strcmp(path + prefix - (sizeof(place) - 1), place) == 0)
+		snprintf(path + prefix - (sizeof(place) - 1), PATH_MAX - prefix, "/%s",
+			 EP_TEMPLATE_DIR);
+	else
+		snprintf(path, PATH_MAX, "%s", EP_TEMPLATES);
+}
+
+static int create(const struct ep_args *args)
+{
+	char templates[PATH_MAX], path[PATH_MAX + 16], error[EP_NEW_PLUGIN_ERROR] = "";
+	int r;
+
+	if (ep_is_elevated()) {
+		fprintf(stderr, "ebpf-profiler: this program file has privileges, and writes no "
+				"files for others: run a copy of it, which has none\n");
+		return EP_EXIT_PERMISSION;
+	}
+	find_templates(templates);
+	snprintf(path, sizeof(path), "%s/%s", templates,
+		 args->new_jit ? "template-jit" : "template");
+	r = ep_new_plugin_write(path, args->new_jit ? "jit" : "toy", args->new_plugin, error);
+	if (r < 0) {
+		fprintf(stderr, "ebpf-profiler: %s\n", error);
+		return r == -EINVAL ? EP_EXIT_USAGE : EP_EXIT_FAILED;
+	}
+	printf("%s: an unwinder for the toy %s in its tests/programs; next: cd %s && make check\n",
+	       args->new_plugin, args->new_jit ? "JIT" : "interpreter", args->new_plugin);
+	return EP_EXIT_OK;
+}
+
 int ep_cmd_plugins(const struct ep_args *args)
 {
+	if (args->new_plugin)
+		return create(args);
 	return args->plugin_path ? check(args->plugin_path) : list(args);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The part of the fake host that looks into a live process: it needs what the host reads /proc with. */
+/* What the fake host sees of a live process: this needs what the host reads /proc with. */
 #include "core/plugin/process_target.h"
 #include "tests/kit/host.h"
 

@@ -20,6 +20,8 @@ enum {
 	OPT_CONFIG = 256,
 	OPT_CHECK,
 	OPT_CHECK_PLUGIN,
+	OPT_NEW_PLUGIN,
+	OPT_NEW_JIT,
 	OPT_PRINT_CONFIG,
 	OPT_JSON,
 	OPT_FORCE,
@@ -73,6 +75,8 @@ static const struct option doctor_options[] = {
 
 static const struct option plugins_options[] = {
 	{"check", required_argument, NULL, OPT_CHECK_PLUGIN},
+	{"new", required_argument, NULL, OPT_NEW_PLUGIN},
+	{"jit", no_argument, NULL, OPT_NEW_JIT},
 	{"verbose", no_argument, NULL, 'v'},
 	{"help", no_argument, NULL, 'h'},
 	{0},
@@ -287,6 +291,12 @@ static int apply_option(struct ep_args *args, int option, const char *value)
 	case OPT_CHECK_PLUGIN:
 		args->plugin_path = value;
 		return 0;
+	case OPT_NEW_PLUGIN:
+		args->new_plugin = value;
+		return 0;
+	case OPT_NEW_JIT:
+		args->new_jit = true;
+		return 0;
 	case OPT_CHECK:
 		return set_agent_command(args, EP_COMMAND_CHECK);
 	case OPT_PRINT_CONFIG:
@@ -394,6 +404,15 @@ static int check_capture(struct ep_args *args)
 	return 0;
 }
 
+static int check_plugins(struct ep_args *args)
+{
+	if (args->plugin_path && args->new_plugin)
+		return fail(args, "--check and --new are two commands: give one of them");
+	if (args->new_jit && !args->new_plugin)
+		return fail(args, "--jit goes with --new: ebpf-profiler plugins --new NAME --jit");
+	return 0;
+}
+
 static int take_rest(struct ep_args *args, int argc, char **argv, int rest)
 {
 	if (args->command == EP_COMMAND_RECORD && rest < argc)
@@ -404,6 +423,8 @@ static int take_rest(struct ep_args *args, int argc, char **argv, int rest)
 		return fail(args, "'%s' is one word too many: see --help", argv[rest]);
 	if (args->command == EP_COMMAND_CAPTURE)
 		return check_capture(args);
+	if (args->command == EP_COMMAND_PLUGINS)
+		return check_plugins(args);
 	return args->command == EP_COMMAND_RECORD ? 0 : check_agent(args);
 }
 

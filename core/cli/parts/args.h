@@ -46,6 +46,8 @@ struct ep_args {
 	pid_t tids[EP_ARGS_MAX_PIDS]; /* capture: none is all threads */
 	size_t n_tids;
 	const char *plugin_path;    /* plugins --check: NULL when not given */
+	const char *new_plugin;	    /* plugins --new: its name; NULL when not given */
+	bool new_jit;		    /* plugins --new --jit */
 
 	/* record */
 	uint32_t freq_hz;     /* 99 unless given; 1..10000 */

@@ -5,7 +5,7 @@ static const char program_help[] =
 	"usage: ebpf-profiler --config FILE [--check | --print-config] [-q] [-v]\n"
 	"       ebpf-profiler record [-F HZ] [-p PID,..] [-a] [-d TIME] [-o FILE].. [-- CMD ARG..]\n"
 	"       ebpf-profiler doctor [--json]\n"
-	"       ebpf-profiler plugins [--check FILE]\n"
+	"       ebpf-profiler plugins [--check FILE | --new NAME [--jit]]\n"
 	"       ebpf-profiler capture {-p PID | --core FILE} -o FILE\n"
 	"\n"
 	"Profiles a whole Linux machine: kernel and native code, without frame pointers, with no\n"
@@ -66,7 +66,7 @@ static const char doctor_help[] =
 	"exit status: 0 profiling can work, 3 privileges are missing, 4 the kernel cannot\n";
 
 static const char plugins_help[] =
-	"usage: ebpf-profiler plugins [--check FILE]\n"
+	"usage: ebpf-profiler plugins [--check FILE | --new NAME [--jit]]\n"
 	"\n"
 	"Lists the plugins of the plugin directory: version, kind, ABI, whether they can be used and\n"
 	"if not why; of exporters their options: type, default, what for.\n"
@@ -74,6 +74,9 @@ static const char plugins_help[] =
 	"\n"
 	"  --check FILE    only this one: its descriptor, and for an unwinder also whether it leaves\n"
 	"                  other programs alone and whether this kernel takes its BPF program\n"
+	"  --new NAME      make a directory NAME with an unwinder for the language NAME to begin with:\n"
+	"                  a toy interpreter's, with its tests; then: cd NAME && make check\n"
+	"  --jit           with --new: a toy JIT's\n"
 	"\n"
 	"exit status of --check: 0 it can be used, 1 it cannot, 3 privileges are missing, 4 the kernel\n"
 	"cannot\n";

@@ -26,7 +26,8 @@ struct about {
 		uint64_t start, end, map;
 	} heaps[2];
 	uint64_t entry_stub, call_stub;
-	uint32_t unit_bytes, max_block_bytes, anywhere, thread_anchor, anchor_pc, anchor_sp, block_bytes;
+	uint32_t unit_bytes, max_block_bytes, anywhere;
+	uint32_t thread_anchor, anchor_pc, anchor_sp, block_bytes;
 	uint32_t block[11], pc_bytes, pc[5], scope_bytes, scope[3];
 	uint32_t function_name, function_file, function_line, fp_depth, anchor_depth;
 };
@@ -88,10 +89,14 @@ static int make(void **state)
 	return 0;
 }
 
+static int probe(void)
+{
+	return ops()->probe(fake_host_services(&made.host), &made.host.file, &made.executable);
+}
+
 static int attach(void)
 {
-	assert_int_equal(ops()->probe(fake_host_services(&made.host), &made.host.file, &made.executable),
-			 0);
+	assert_int_equal(probe(), 0);
 	return ops()->attach(made.executable, &made.host.target, &made.instance);
 }
 
@@ -108,8 +113,7 @@ static int end(void **state)
 EP_TEST_WITH(other_files_are_not_its_runtime, make, end)
 {
 	made.host.n_symbols = 1;
-	assert_int_equal(ops()->probe(fake_host_services(&made.host), &made.host.file, &made.executable),
-			 EP_NOT_MINE);
+	assert_int_equal(probe(), EP_NOT_MINE);
 	assert_null(made.executable);
 }
 
