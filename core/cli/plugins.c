@@ -302,8 +302,19 @@ static void find_templates(char path[PATH_MAX])
 		snprintf(path, PATH_MAX, "%s", EP_TEMPLATES);
 }
 
+/* Its `make install` would take the place of that one. */
+static bool is_installed(const struct ep_config_file *config, const char *name)
+{
+	char path[PATH_MAX];
+
+	return snprintf(path, sizeof(path), "%s/%s.so", config->plugins.dir, name) < PATH_MAX &&
+	       access(path, F_OK) == 0;
+}
+
 static int create(const struct ep_args *args)
 {
+	ep_cleanup(ep_config_freep) struct ep_config_file *config =
+		ep_cmd_load_config(args->config_path);
 	char templates[PATH_MAX], path[PATH_MAX + 16], error[EP_NEW_PLUGIN_ERROR] = "";
 	int r;
 
@@ -311,6 +322,13 @@ static int create(const struct ep_args *args)
 		fprintf(stderr, "ebpf-profiler: this program file has privileges, and writes no "
 				"files for others: run a copy of it, which has none\n");
 		return EP_EXIT_PERMISSION;
+	}
+	if (!config)
+		return EP_EXIT_USAGE;
+	if (is_installed(config, args->new_plugin)) {
+		fprintf(stderr, "ebpf-profiler: a plugin %s is installed: choose another name\n",
+			args->new_plugin);
+		return EP_EXIT_FAILED;
 	}
 	find_templates(templates);
 	snprintf(path, sizeof(path), "%s/%s", templates,
