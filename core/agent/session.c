@@ -65,6 +65,8 @@ static void on_event(void *arg, const struct ep_event *event, size_t bytes)
 
 	if (is_sample && bytes >= sizeof(struct ep_sample)) {
 		note_first_complete(session, (const struct ep_sample *)event);
+		if (((const struct ep_sample *)event)->error == EP_ERROR_TAIL_CALLS)
+			ep_languages_lengthen(session->languages, true);
 		ep_processes_on_sample(session->processes, (const struct ep_sample *)event, bytes);
 	} else if (!is_sample && bytes >= sizeof(struct ep_process_event)) {
 		ep_processes_on_event(session->processes, (const struct ep_process_event *)event);
@@ -188,6 +190,7 @@ static void on_tick(void *arg)
 	struct ep_session *session = arg;
 
 	look_for_drops(session);
+	ep_languages_lengthen(session->languages, false);
 	if (++session->half_ticks % 2)
 		return;
 	session->ticks++;

@@ -9,36 +9,51 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
 #define LOG_BYTES 65536
 
+/*
+ * Of the frames of a run a part is loaded first, where that saves enough for a second load: at most
+ * 150 000 instructions of the verifier (docs/kernels.md). 30 tail calls of it still walk deep.
+ */
+#define QUICK_PART 6
+#define QUICK_FROM 24
+#define QUICK_NICE (-15)
+
 struct ep_unwinder_program {
 	struct bpf_object *object;
 	struct bpf_program *program;
+	const struct bpf_object *shares; /* whose maps are its own; NULL: it has new ones */
 	int progs_fd; /* borrowed */
 	uint32_t slot, frames_per_run;
+	bool is_short; /* a longer one was not tried yet */
 };
 
-/* The map of the core that a map of the plugin stands for, or -ENOENT. */
-static int core_map(const struct ep_bpf *bpf, const struct ep_language_maps *maps,
-		    const char *name)
+/* The map that a map of the plugin stands for, or -ENOENT. What a program is told of itself is not shared. */
+static int shared_map(const struct ep_unwinder_program *program, const struct ep_bpf *bpf,
+		      const struct ep_language_maps *maps, const char *name)
 {
+	int fd = ep_language_maps_map_fd(maps, name);
+
 	if (strcmp(name, "ep_records") == 0 || strcmp(name, "ep_progs") == 0 ||
 	    strcmp(name, "ep_chunks") == 0 || strcmp(name, "ep_memo") == 0)
 		return ep_bpf_map_fd(bpf, name);
-	return ep_language_maps_map_fd(maps, name);
+	return fd < 0 && program->shares && !strstr(name, ".rodata")
+		       ? bpf_object__find_map_fd_by_name(program->shares, name)
+		       : fd;
 }
 
-static int share_maps(struct bpf_object *object, const struct ep_bpf *bpf,
+static int share_maps(const struct ep_unwinder_program *program, const struct ep_bpf *bpf,
 		      const struct ep_language_maps *maps)
 {
 	struct bpf_map *map;
 
-	bpf_object__for_each_map(map, object) {
-		int fd = core_map(bpf, maps, bpf_map__name(map)), r;
+	bpf_object__for_each_map(map, program->object) {
+		int fd = shared_map(program, bpf, maps, bpf_map__name(map)), r;
 
 		if (fd < 0)
 			continue;
@@ -85,7 +100,7 @@ static int prepare(struct ep_unwinder_program *program, const struct ep_bpf *bpf
 		return -ENOENT;
 	(void)bpf_program__set_log_buf(program->program, log, LOG_BYTES);
 	r = set_self(program->object, &self);
-	return r < 0 ? r : share_maps(program->object, bpf, maps);
+	return r < 0 ? r : share_maps(program, bpf, maps);
 }
 
 static int load_with(struct ep_unwinder_program *program, const struct ep_bpf *bpf,
@@ -136,13 +151,17 @@ static bool is_final(int r)
 	return r == 0 || r == -EPERM || r == -EACCES || r == -EBADMSG || r == -ENOENT;
 }
 
-/* Refused programs are tried with shorter loops: some kernels' verifiers walk far more paths. */
+/*
+ * Refused programs are tried with shorter loops, down to more than `least` frames: some kernels'
+ * verifiers walk far more paths.
+ */
 static int load_any(struct ep_unwinder_program *program, const struct ep_bpf *bpf,
 		    const struct ep_language_maps *maps,
-		    const struct ep_unwinder_program_options *options, char reason[512])
+		    const struct ep_unwinder_program_options *options, uint32_t most,
+		    uint32_t least, char reason[512])
 {
 	ep_autofree char *log = calloc(1, LOG_BYTES);
-	uint32_t most = EP_MAX(options->image->max_frames_per_run, 1u), frames = most;
+	uint32_t frames = most;
 	int r;
 
 	if (!log)
@@ -153,10 +172,33 @@ static int load_any(struct ep_unwinder_program *program, const struct ep_bpf *bp
 		if (ep_unwinder_program_may_pass(r) || (is_final(r) && (r == 0 || frames == most)))
 			break;
 		frames /= 2;
-	} while (frames > 0);
+	} while (frames > least);
 	if (r < 0)
 		explain(log, r, reason);
 	return r;
+}
+
+/* The kernel puts it in the place of what was there; who runs that runs it to its end. */
+static int put(const struct ep_unwinder_program *program, char reason[512])
+{
+	int fd = bpf_program__fd(program->program);
+	int r = bpf_map_update_elem(program->progs_fd, &program->slot, &fd, BPF_ANY);
+
+	if (r < 0)
+		explain("", r, reason);
+	return r;
+}
+
+/*
+ * Frames cannot be walked until it is loaded, and the target may have threads for all CPUs: for the
+ * tenth of a second that it takes it goes before them, if we may. Of a thread; returns what it was.
+ */
+static int set_nice(int nice)
+{
+	int old = getpriority(PRIO_PROCESS, 0);
+
+	(void)setpriority(PRIO_PROCESS, 0, nice);
+	return old;
 }
 
 int ep_unwinder_program_load(const struct ep_bpf *bpf, const struct ep_language_maps *maps,
@@ -164,19 +206,20 @@ int ep_unwinder_program_load(const struct ep_bpf *bpf, const struct ep_language_
 			     struct ep_unwinder_program **ret_program, char reason[512])
 {
 	struct ep_unwinder_program *program = calloc(1, sizeof(*program));
-	int r, fd;
+	uint32_t most = EP_MAX(options->image->max_frames_per_run, 1u);
+	int r, nice;
 
 	if (!program)
 		return -ENOMEM;
 	program->slot = options->slot;
 	program->progs_fd = ep_bpf_map_fd(bpf, "ep_progs");
-	r = load_any(program, bpf, maps, options, reason);
-	if (r == 0) {
-		fd = bpf_program__fd(program->program);
-		r = bpf_map_update_elem(program->progs_fd, &program->slot, &fd, BPF_ANY);
-		if (r < 0)
-			explain("", r, reason);
-	}
+	program->is_short = most >= QUICK_FROM;
+	nice = set_nice(QUICK_NICE);
+	r = load_any(program, bpf, maps, options, program->is_short ? most / QUICK_PART : most, 0,
+		     reason);
+	(void)set_nice(nice);
+	if (r == 0)
+		r = put(program, reason);
 	if (r < 0) {
 		bpf_object__close(program->object);
 		free(program);
@@ -184,6 +227,35 @@ int ep_unwinder_program_load(const struct ep_bpf *bpf, const struct ep_language_
 	}
 	*ret_program = program;
 	return 0;
+}
+
+int ep_unwinder_program_lengthen(struct ep_unwinder_program *program, const struct ep_bpf *bpf,
+				 const struct ep_language_maps *maps,
+				 const struct ep_unwinder_program_options *options,
+				 char reason[512])
+{
+	struct ep_unwinder_program longer = {.shares = program->object,
+					     .progs_fd = program->progs_fd,
+					     .slot = program->slot};
+	int r = load_any(&longer, bpf, maps, options, options->image->max_frames_per_run,
+			 program->frames_per_run, reason);
+
+	if (r == 0)
+		r = put(&longer, reason);
+	program->is_short = ep_unwinder_program_may_pass(r);
+	if (r < 0) {
+		bpf_object__close(longer.object);
+		return r;
+	}
+	bpf_object__close(program->object);
+	*program = longer;
+	program->shares = NULL;
+	return 0;
+}
+
+bool ep_unwinder_program_is_short(const struct ep_unwinder_program *program)
+{
+	return program->is_short;
 }
 
 void ep_unwinder_program_free(struct ep_unwinder_program *program)

@@ -2,6 +2,10 @@
 /*
  * The BPF program of a language unwinder: opened from the plugin's bytes, given the core's maps and
  * its own numbers (struct ep_self), loaded, put into its slot. Blocking: for a worker thread.
+ *
+ * The verifier's time grows with the frames that a run walks, so a program of few is loaded first.
+ * ep_unwinder_program_lengthen puts one of as many as the verifier takes in its place: a stack that
+ * one has begun is finished by the other, since both have the same maps.
  */
 #ifndef EP_BPF_UNWINDER_PROGRAM_H
 #define EP_BPF_UNWINDER_PROGRAM_H
@@ -26,6 +30,13 @@ struct ep_unwinder_program_options {
 int ep_unwinder_program_load(const struct ep_bpf *bpf, const struct ep_language_maps *maps,
 			     const struct ep_unwinder_program_options *options,
 			     struct ep_unwinder_program **ret_program, char reason[512]);
+/* True until a longer one was loaded, or refused for good; never of one that is as quick when it is whole. */
+bool ep_unwinder_program_is_short(const struct ep_unwinder_program *program);
+/* As above; after an error the short one stays. Nobody else may use `program` meanwhile. */
+int ep_unwinder_program_lengthen(struct ep_unwinder_program *program, const struct ep_bpf *bpf,
+				 const struct ep_language_maps *maps,
+				 const struct ep_unwinder_program_options *options,
+				 char reason[512]);
 /* True for an error that says nothing about the program: no memory or descriptors now, a signal. */
 bool ep_unwinder_program_may_pass(int r);
 /* Out of its slot, and freed. Accepts NULL. */

@@ -33,6 +33,7 @@
 #define MAX_COUNTERS  16   /* struct ep_unwinder_ops */
 #define MAX_TEXTS     4096 /* a list without its end mark */
 #define SLOW_PROBE_US 5000 /* one pass over the names of .symtab is paid by the first plugin */
+#define QUICK_VERIFIED 150000 /* instructions: a tenth of a second */
 
 /* --- the list -------------------------------------------------------------------------------- */
 
@@ -194,6 +195,22 @@ static enum ep_exit check_probe(const struct ep_unwinder_ops *ops)
 	return EP_EXIT_OK;
 }
 
+/* A short program is loaded first, while samples wait for it: it must be quick. */
+static void say_program(const struct ep_bpf_image *image, const struct ep_unwinder_program *program,
+			uint64_t start_ns)
+{
+	uint32_t verified = ep_unwinder_program_verified(program);
+	bool is_slow = ep_unwinder_program_is_short(program) && verified > QUICK_VERIFIED;
+
+	say(is_slow ? "warn" : "ok", "BPF",
+	    "%s: %zu bytes, loaded in %" PRIu64
+	    " ms, %u instructions, %u walked by the verifier, %u frames per run",
+	    image->program, image->object_bytes,
+	    (uint64_t)((ep_clock_mono_ns() - start_ns) / EP_NS_PER_MS),
+	    ep_unwinder_program_instructions(program), verified,
+	    ep_unwinder_program_frames_per_run(program));
+}
+
 static enum ep_exit load_program(const struct ep_bpf *bpf, const struct ep_language_maps *maps,
 				 const struct ep_plugin *plugin)
 {
@@ -213,13 +230,15 @@ static enum ep_exit load_program(const struct ep_bpf *bpf, const struct ep_langu
 		say("fail", "BPF", "%s: %s", image->program, *reason ? reason : ep_strerror(r));
 		return EP_EXIT_FAILED;
 	}
-	say("ok", "BPF",
-	    "%s: %zu bytes, loaded in %" PRIu64
-	    " ms, %u instructions, %u walked by the verifier, %u frames per run",
-	    image->program, image->object_bytes,
-	    (uint64_t)((ep_clock_mono_ns() - start_ns) / EP_NS_PER_MS),
-	    ep_unwinder_program_instructions(program), ep_unwinder_program_verified(program),
-	    ep_unwinder_program_frames_per_run(program));
+	say_program(image, program, start_ns);
+	if (ep_unwinder_program_is_short(program)) {
+		start_ns = ep_clock_mono_ns();
+		r = ep_unwinder_program_lengthen(program, bpf, maps, &options, reason);
+		if (r < 0)
+			say("warn", "BPF", "%s: no longer one: %s", image->program, reason);
+		else
+			say_program(image, program, start_ns);
+	}
 	ep_unwinder_program_free(program);
 	return EP_EXIT_OK;
 }

@@ -315,10 +315,13 @@ bool ep_attached_attach(struct ep_attached *attached)
 	return attached_step(attached, EP_ATTACHMENT_ATTACH, r);
 }
 
-bool ep_attached_refuse(struct ep_attached *attached, int result)
+void ep_attached_refuse(struct ep_attached *attached)
 {
-	attached->result = result;
-	return attached_step(attached, EP_ATTACHMENT_ATTACH, result);
+	bool is_attached = attached->state == EP_ATTACHMENT_ATTACHED;
+
+	attached->result = -ENOTSUP;
+	(void)attached_step(attached, is_attached ? EP_ATTACHMENT_REFRESH : EP_ATTACHMENT_ATTACH,
+			    attached->result);
 }
 
 bool ep_attached_refresh(struct ep_attached *attached)

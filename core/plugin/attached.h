@@ -110,8 +110,8 @@ void ep_attached_fini(struct ep_attached *attached); /* detaches; accepts a zero
  * understood, -ENOTSUP. True: to be called again, later; of symbolize: with this frame.
  */
 bool ep_attached_attach(struct ep_attached *attached);
-/* As an attach that returned a negative errno, without the plugin. */
-bool ep_attached_refuse(struct ep_attached *attached, int result);
+/* As an attach or refresh that returned -ENOTSUP, without the plugin. */
+void ep_attached_refuse(struct ep_attached *attached);
 bool ep_attached_refresh(struct ep_attached *attached);
 bool ep_attached_symbolize(struct ep_attached *attached, const struct ep_raw_frame *frame,
 			   struct ep_names *names);

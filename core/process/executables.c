@@ -240,15 +240,14 @@ static void take_result(struct ep_executables *executables, struct ep_executable
  * Loads the programs of languages that are wanted at once: of what a command is about to map, which starts
  * when they are loaded, and of what has been mapped and will load a runtime.
  */
-static void load_languages(struct ep_executables *executables,
-			   const struct ep_executable *executable)
+static void load_languages(const struct ep_executable *executable)
 {
 	for (size_t i = 0; i < executable->n_claims; i++) {
 		const struct ep_claim *claim = executable->claims[i];
 
 		if (ep_claim_is_launcher(claim) ||
 		    (executable->awaited_ns && ep_claim_is_runtime(claim)))
-			ep_claim_load(executables->languages, claim);
+			ep_claim_load(claim);
 	}
 }
 
@@ -278,7 +277,7 @@ static void finish_task(void *arg)
 		       (int)task->analysis.pid, ep_strerror(task->analysis.result));
 	if (executable) {
 		take_result(executables, executable, &task->analysis);
-		load_languages(executables, executable);
+		load_languages(executable);
 		executables->changed(executables->arg, executable);
 	}
 	free_task(task);
@@ -493,7 +492,7 @@ int ep_executables_prepare(struct ep_executables *executables, const char *path,
 	if (executable->refs == 0)
 		executable->idle_since_ns = now_ns;
 	if (executable->state != EP_EXECUTABLE_PENDING)
-		load_languages(executables, executable);
+		load_languages(executable);
 	return 0;
 }
 

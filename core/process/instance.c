@@ -141,6 +141,46 @@ static void free_instance(struct ep_instance *instance)
 
 static void start_refresh_soon(struct ep_instance *instance);
 
+static void take_failure(struct ep_instance *instance)
+{
+	instance->languages->refused += instance->attached.state == EP_ATTACHMENT_REFUSED;
+	ep_log(EP_LOG_DEBUG, "%s: pid %d: %s", instance->claim->language->name, (int)instance->pid,
+	       ep_strerror(instance->attached.result));
+}
+
+/* Without its language's program what was read is in vain: for good, or until another load. */
+static void do_without_program(struct ep_instance *instance)
+{
+	const struct ep_language *language = instance->claim->language;
+
+	if (language->loading || language->program)
+		return;
+	if (!language->failed) {
+		ep_attached_rest(&instance->attached);
+		schedule(instance, language->pause_ns);
+	} else if (instance->attached.state != EP_ATTACHMENT_REFUSED) {
+		ep_attached_refuse(&instance->attached);
+		take_failure(instance);
+		tell_set(instance);
+	}
+}
+
+/* What they have set while it was loaded is told now. */
+void ep_instances_end_load(const struct ep_language *language)
+{
+	const struct ep_languages *languages = language->languages;
+	struct ep_instance *instance;
+
+	LIST_FOREACH (instance, &languages->instances, link) {
+		if (instance->claim->language != language || instance->released)
+			continue;
+		if (ep_instance_state(instance) && !languages->stopped)
+			languages->options.changed(languages->options.arg, instance->pid);
+		if (!instance->busy)
+			do_without_program(instance);
+	}
+}
+
 /* Also while it looked for names a plugin may have come to know more. */
 void ep_instance_end_job(struct ep_instance *instance)
 {
@@ -152,6 +192,7 @@ void ep_instance_end_job(struct ep_instance *instance)
 		return;
 	}
 	tell_set(instance);
+	do_without_program(instance);
 	if (instance->refresh_wanted && instance->attached.state == EP_ATTACHMENT_ATTACHED)
 		start_refresh_soon(instance);
 }
@@ -167,13 +208,6 @@ static void take_success(struct ep_instance *instance)
 	languages->in_use = true;
 	instance->used_ns = ep_clock_mono_ns();
 	instance->wait_ns = 0;
-}
-
-static void take_failure(struct ep_instance *instance)
-{
-	instance->languages->refused += instance->attached.state == EP_ATTACHMENT_REFUSED;
-	ep_log(EP_LOG_DEBUG, "%s: pid %d: %s", instance->claim->language->name, (int)instance->pid,
-	       ep_strerror(instance->attached.result));
 }
 
 /* Of attach and refresh. */
@@ -192,10 +226,8 @@ static void take_result(struct ep_instance *instance)
 static void run_attach(void *arg)
 {
 	struct ep_instance *instance = arg;
-	int r = ep_language_load(instance->claim->language);
 
-	instance->again = r == 0 ? ep_attached_attach(&instance->attached)
-				 : ep_attached_refuse(&instance->attached, r);
+	instance->again = ep_attached_attach(&instance->attached);
 }
 
 static void finish_attach(void *arg)
@@ -203,7 +235,6 @@ static void finish_attach(void *arg)
 	struct ep_instance *instance = arg;
 
 	end_first(instance);
-	instance->claim->language->loading = false;
 	take_result(instance);
 }
 
@@ -251,20 +282,14 @@ static void start_refresh_soon(struct ep_instance *instance)
 		schedule(instance, REFRESH_REST_NS - since_ns);
 }
 
-/*
- * A program takes the verifier 70 ms and more of CPU time: seconds on a busy machine. Who wants it
- * while a worker loads it does not keep another from looking at files. When the profiler starts, the
- * unwind tables of what runs come first. 0: it need not wait.
- */
+/* When the profiler starts, the unwind tables of what runs come before programs. 0: it need not wait. */
 static uint64_t load_wait_ns(const struct ep_instance *instance)
 {
 	const struct ep_languages *languages = instance->languages;
 	const struct ep_language *language = instance->claim->language;
 	uint64_t now_ns = ep_clock_mono_ns();
 
-	if (language->loading)
-		return RETRY_MIN_NS;
-	if (language->program || language->failed)
+	if (language->loading || language->program || language->failed)
 		return 0;
 	if (now_ns < language->load_after_ns)
 		return language->load_after_ns - now_ns;
@@ -274,25 +299,28 @@ static uint64_t load_wait_ns(const struct ep_instance *instance)
 		       : 0;
 }
 
+/* A program takes the verifier 70 ms and more of CPU time: one worker loads it, another attaches meanwhile. */
 static void start_attach(struct ep_instance *instance)
 {
 	struct ep_language *language = instance->claim->language;
 	uint64_t wait_ns = load_wait_ns(instance);
-	bool loads = !language->loading && !language->program && !language->failed;
 
 	if (wait_ns) {
-		if (!language->loading && language->pause_ns)
+		if (language->pause_ns)
 			end_first(instance); /* nobody waits for that */
 		schedule(instance, wait_ns);
 		return;
 	}
+	if (language->failed) {
+		end_first(instance);
+		do_without_program(instance);
+		return;
+	}
 	instance->refresh_wanted = false; /* it looks at all there is */
-	instance->attached.result = ep_languages_prepare(instance->languages);
+	instance->attached.result = ep_language_load(language);
 	if (instance->attached.result < 0 ||
 	    ep_instance_start_job(instance, run_attach, finish_attach, instance) < 0)
 		schedule_retry(instance);
-	else
-		language->loading = loads;
 }
 
 /* --- the public calls ------------------------------------------------------------------------ */
@@ -492,7 +520,9 @@ uint32_t ep_instance_slot(const struct ep_instance *instance)
 
 uint32_t ep_instance_state(const struct ep_instance *instance)
 {
-	return instance->state;
+	const struct ep_language *language = instance->claim->language;
+
+	return !language->loading && language->program ? instance->state : 0;
 }
 
 void ep_instance_get_told(const struct ep_instance *instance, struct ep_told *ret)

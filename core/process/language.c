@@ -114,47 +114,6 @@ int ep_languages_new(const struct ep_languages_options *options, struct ep_langu
 	return 0;
 }
 
-int ep_languages_prepare(struct ep_languages *languages)
-{
-	return languages->maps ? 0 : ep_language_maps_new(&languages->maps);
-}
-
-/* After a load that found no memory or descriptors; each pause is twice as long as the one before. */
-#define LOAD_PAUSE_MIN_NS (250 * EP_NS_PER_MS)
-#define LOAD_PAUSE_MAX_NS (256 * EP_NS_PER_SEC)
-
-int ep_language_load(struct ep_language *language)
-{
-	struct ep_unwinder_program_options options = {
-		.name = language->name,
-		.image = language->ops->bpf,
-		.slot = language->slot,
-		.first_error = language->first_error,
-		.first_counter = language->first_counter,
-	};
-	uint64_t start_ns = ep_clock_mono_ns();
-	char reason[512] = "";
-	int r;
-
-	if (language->program || language->failed)
-		return language->failed ? -ENOTSUP : 0;
-	r = ep_unwinder_program_load(language->languages->options.bpf, language->languages->maps,
-				     &options, &language->program, reason);
-	language->failed = r < 0 && !ep_unwinder_program_may_pass(r);
-	if (r < 0) {
-		language->pause_ns = EP_MIN(EP_MAX(2 * language->pause_ns, LOAD_PAUSE_MIN_NS),
-					    LOAD_PAUSE_MAX_NS);
-		language->load_after_ns = ep_clock_mono_ns() + language->pause_ns;
-		ep_log(EP_LOG_WARN, "%s: its unwinder cannot be loaded%s, its frames stay native: %s",
-		       language->name, language->failed ? "" : " now and will be tried again", reason);
-		return r;
-	}
-	ep_log(EP_LOG_INFO, "%s: unwinder loaded in %" PRIu64 " ms, %u frames per run",
-	       language->name, (uint64_t)((ep_clock_mono_ns() - start_ns) / EP_NS_PER_MS),
-	       ep_unwinder_program_frames_per_run(language->program));
-	return 0;
-}
-
 void ep_languages_stop(struct ep_languages *languages)
 {
 	if (!languages->stopped)
@@ -356,11 +315,52 @@ void ep_claim_unref(struct ep_claim *claim)
 	free(claim);
 }
 
-/* --- before anybody needs it ----------------------------------------------------------------- */
+/* --- programs -------------------------------------------------------------------------------- */
+
+/* After a load that found no memory or descriptors; each pause is twice as long as the one before. */
+#define LOAD_PAUSE_MIN_NS (250 * EP_NS_PER_MS)
+#define LOAD_PAUSE_MAX_NS (256 * EP_NS_PER_SEC)
+#define LENGTHEN_AFTER_NS EP_NS_PER_SEC
+
+static struct ep_unwinder_program_options program_options(const struct ep_language *language)
+{
+	return (struct ep_unwinder_program_options){
+		.name = language->name,
+		.image = language->ops->bpf,
+		.slot = language->slot,
+		.first_error = language->first_error,
+		.first_counter = language->first_counter,
+	};
+}
+
+static void pause_loads(struct ep_language *language)
+{
+	language->pause_ns =
+		EP_MIN(EP_MAX(2 * language->pause_ns, LOAD_PAUSE_MIN_NS), LOAD_PAUSE_MAX_NS);
+	language->load_after_ns = ep_clock_mono_ns() + language->pause_ns;
+}
 
 static void run_load(void *arg)
 {
-	(void)ep_language_load(arg);
+	struct ep_language *language = arg;
+	struct ep_unwinder_program_options options = program_options(language);
+	uint64_t start_ns = ep_clock_mono_ns();
+	char reason[512] = "";
+	int r = ep_unwinder_program_load(language->languages->options.bpf,
+					 language->languages->maps, &options, &language->program,
+					 reason);
+
+	language->failed = r < 0 && !ep_unwinder_program_may_pass(r);
+	if (r < 0) {
+		pause_loads(language);
+		ep_log(EP_LOG_WARN, "%s: its unwinder cannot be loaded%s, its frames stay native: %s",
+		       language->name, language->failed ? "" : " now and will be tried again", reason);
+		return;
+	}
+	language->loaded_ns = ep_clock_mono_ns();
+	ep_log(EP_LOG_INFO, "%s: unwinder loaded in %" PRIu64 " ms, %u frames per run",
+	       language->name, (uint64_t)((language->loaded_ns - start_ns) / EP_NS_PER_MS),
+	       ep_unwinder_program_frames_per_run(language->program));
 }
 
 static void finish_load(void *arg)
@@ -370,17 +370,74 @@ static void finish_load(void *arg)
 	language->loading = false;
 	language->languages->busy--;
 	language->languages->attaching--;
+	ep_instances_end_load(language);
 }
 
-void ep_claim_load(struct ep_languages *languages, const struct ep_claim *claim)
+int ep_language_load(struct ep_language *language)
 {
-	struct ep_language *language = claim->language;
+	struct ep_languages *languages = language->languages;
+	int r;
 
-	if (languages->stopped || language->loading || language->program || language->failed ||
-	    ep_languages_prepare(languages) < 0 ||
-	    ep_job_run(languages->options.loop, run_load, finish_load, language) < 0)
+	if (language->loading || language->program || language->failed)
+		return 0;
+	r = languages->stopped ? -ECANCELED : 0;
+	if (r == 0 && !languages->maps)
+		r = ep_language_maps_new(&languages->maps);
+	if (r == 0)
+		r = ep_job_run(languages->options.loop, run_load, finish_load, language);
+	language->loading = r == 0;
+	languages->busy += r == 0;
+	languages->attaching += r == 0;
+	return r;
+}
+
+void ep_claim_load(const struct ep_claim *claim)
+{
+	(void)ep_language_load(claim->language);
+}
+
+static void run_lengthen(void *arg)
+{
+	struct ep_language *language = arg;
+	struct ep_unwinder_program_options options = program_options(language);
+	uint64_t start_ns = ep_clock_mono_ns();
+	char reason[512] = "";
+	int r = ep_unwinder_program_lengthen(language->program, language->languages->options.bpf,
+					     language->languages->maps, &options, reason);
+
+	if (r < 0) {
+		pause_loads(language);
+		ep_log(EP_LOG_DEBUG, "%s: no longer unwinder: %s", language->name, reason);
 		return;
-	language->loading = true;
-	languages->busy++;
-	languages->attaching++;
+	}
+	ep_log(EP_LOG_INFO, "%s: longer unwinder loaded in %" PRIu64 " ms, %u frames per run",
+	       language->name, (uint64_t)((ep_clock_mono_ns() - start_ns) / EP_NS_PER_MS),
+	       ep_unwinder_program_frames_per_run(language->program));
+}
+
+static void finish_lengthen(void *arg)
+{
+	struct ep_language *language = arg;
+
+	language->languages->lengthening = false;
+	language->languages->busy--;
+}
+
+/* One after the other: each takes a worker for seconds on a busy machine. */
+void ep_languages_lengthen(struct ep_languages *languages, bool is_urgent)
+{
+	uint64_t now_ns = ep_clock_mono_ns();
+
+	for (size_t i = 0; i < languages->n && !languages->lengthening; i++) {
+		struct ep_language *language = &languages->all[i];
+
+		if (languages->stopped || language->loading || !language->program ||
+		    !ep_unwinder_program_is_short(language->program) ||
+		    now_ns < language->load_after_ns ||
+		    (!is_urgent && now_ns < language->loaded_ns + LENGTHEN_AFTER_NS) ||
+		    ep_job_run(languages->options.loop, run_lengthen, finish_lengthen, language) < 0)
+			continue;
+		languages->lengthening = true;
+		languages->busy++;
+	}
 }

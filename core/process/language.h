@@ -7,8 +7,8 @@
  *
  * A claim is one language's data of one executable, reference counted; an instance is that claim in
  * one process. Calls of one instance never overlap: each is a job on a worker, and what comes
- * meanwhile waits. A language's unwinder is loaded by the first job that attaches, or before that
- * by ep_claim_load.
+ * meanwhile waits. A language's unwinder is loaded beside the first job that attaches, or before that
+ * by ep_claim_load; BPF is told of processes when it is loaded.
  *
  * Loop's thread only, except for ep_languages_probe and ep_claims_describe.
  */
@@ -99,7 +99,12 @@ void ep_claim_tell_left_out(struct ep_languages *languages, const struct ep_clai
  * Begins to load the unwinder of a claim's language, if it was not tried yet: a process that it will
  * be attached to is about to start. ep_languages_attaching counts it until it is done.
  */
-void ep_claim_load(struct ep_languages *languages, const struct ep_claim *claim);
+void ep_claim_load(const struct ep_claim *claim);
+/*
+ * Twice a second, and urgently when a stack ran out of tail calls: unwinders that were loaded a second ago with
+ * few frames a run (core/bpf/unwinder_program.h) are loaded with as many as the verifier takes, on a worker.
+ */
+void ep_languages_lengthen(struct ep_languages *languages, bool is_urgent);
 
 /*
  * Begins to attach a claim to a process that has its executable mapped at module_addr. NULL: no

@@ -25,10 +25,11 @@ struct ep_language {
 	const struct ep_unwinder_ops *ops;
 	const char *name;
 	uint32_t slot, first_error, first_counter, n_counters;
-	bool loading; /* loop's thread: one worker loads the program, and what follows is that worker's */
+	bool loading; /* loop's thread: a worker loads the program, and what follows is that worker's */
 	struct ep_unwinder_program *program;
 	bool failed; /* its program was refused for good */
 	uint64_t load_after_ns, pause_ns; /* CLOCK_MONOTONIC: it is not tried again before that */
+	uint64_t loaded_ns; /* CLOCK_MONOTONIC */
 	_Atomic uint64_t counters[EP_MAX_PLUGIN_COUNTERS]; /* those of user space */
 	/* ep_languages_patient: frames of programs that are not young, since its last call, and those gone. */
 	uint64_t waited, waited_gone, impatient_until_ns;
@@ -52,7 +53,7 @@ struct ep_languages {
 	size_t own_naming, *naming; /* names jobs under way: options.name_jobs, else our own */
 	uint64_t names_due_ns; /* CLOCK_MONOTONIC: names are asked for again; 0: nobody waits */
 	atomic_bool stopped;   /* a job that runs ends soon */
-	bool in_use;
+	bool in_use, lengthening;
 	struct ep_log_limit full_lines, left_out_lines;
 	uint64_t attached, refused, symbolized, gone, unnamed, late, lines_left_out;
 };
@@ -85,13 +86,12 @@ struct ep_instance {
 #define EP_FRAME_READS_NS (100 * EP_NS_PER_MS)
 
 /* language.c */
-/* On a worker: 0 when its program is loaded. */
+/* Loop: begins to load its program, if that was not tried yet. 0 or a negative errno. */
 int ep_language_load(struct ep_language *language);
-/* On the loop, before the first job. */
-int ep_languages_prepare(struct ep_languages *languages);
 
-/* instance.c: on the loop, at the end of a job. */
+/* instance.c: on the loop, at the end of a job; of one that has loaded a program. */
 void ep_instance_end_job(struct ep_instance *instance);
+void ep_instances_end_load(const struct ep_language *language);
 void ep_instance_on_retry(uv_timer_t *timer);
 /* `named` is called after that, at the latest. */
 void ep_languages_name_later(struct ep_languages *languages, uint64_t wait_ns);

@@ -377,6 +377,7 @@ static int open_room(void **state)
 	plugin.va = find_symbol("sample_asm_long");
 	room->languages.n = 1;
 	room->languages.all[0].ops = &plugin_ops;
+	room->languages.all[0].languages = &room->languages;
 	room->languages.all[0].name = "script";
 	assert_int_equal(uv_loop_init(&room->loop), 0);
 	assert_int_equal(ep_delta_store_new(&ops, 16u << 20, &room->store), 0);

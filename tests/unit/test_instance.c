@@ -30,8 +30,9 @@ static struct {
 	struct ep_target *target;
 	int n_attached, n_changed, n_symbolized, n_detached;
 	int n_told, n_named;
-	const int *load; /* as attach; NULL: it succeeds */
-	int n_loaded;
+	const int *load, *lengthen; /* as attach; NULL: it succeeds */
+	int n_loaded, n_lengthened;
+	bool is_short, loads_slowly; /* until there is an attach */
 	uint64_t reads_ns; /* so long symbolize reads, or until it cannot */
 } script;
 
@@ -40,6 +41,13 @@ int __wrap_ep_unwinder_program_load(const struct ep_bpf *bpf, const struct ep_la
 				    const struct ep_unwinder_program_options *options,
 				    struct ep_unwinder_program **ret_program, char reason[512]);
 uint32_t __wrap_ep_unwinder_program_frames_per_run(const struct ep_unwinder_program *program);
+bool __wrap_ep_unwinder_program_is_short(const struct ep_unwinder_program *program);
+int __wrap_ep_unwinder_program_lengthen(struct ep_unwinder_program *program,
+					const struct ep_bpf *bpf,
+					const struct ep_language_maps *maps,
+					const struct ep_unwinder_program_options *options,
+					char reason[512]);
+void __wrap_ep_unwinder_program_free(struct ep_unwinder_program *program);
 
 static int next(const int **results)
 {
@@ -231,6 +239,7 @@ static void end(void)
 	ep_claim_unref(host.claim);
 	ep_languages_stop(host.languages);
 	(void)uv_run(&host.loop, UV_RUN_DEFAULT);
+	host.languages->n = 0; /* the script has no module */
 	ep_languages_free(host.languages);
 	assert_int_equal(uv_loop_close(&host.loop), 0);
 }
@@ -259,10 +268,37 @@ int __wrap_ep_unwinder_program_load(const struct ep_bpf *bpf, const struct ep_la
 	int r = script.load ? next(&script.load) : 0;
 
 	(void)bpf, (void)maps, (void)options, (void)reason;
+	while (script.loads_slowly && __atomic_load_n(&script.n_attached, __ATOMIC_RELAXED) == 0)
+		usleep(1000);
 	script.n_loaded++;
 	if (r == 0)
 		*ret_program = (void *)&script;
 	return r;
+}
+
+bool __wrap_ep_unwinder_program_is_short(const struct ep_unwinder_program *program)
+{
+	assert_ptr_equal(program, &script);
+	return script.is_short;
+}
+
+int __wrap_ep_unwinder_program_lengthen(struct ep_unwinder_program *program,
+					const struct ep_bpf *bpf,
+					const struct ep_language_maps *maps,
+					const struct ep_unwinder_program_options *options,
+					char reason[512])
+{
+	int r = script.lengthen ? next(&script.lengthen) : 0;
+
+	(void)program, (void)bpf, (void)maps, (void)options, (void)reason;
+	script.is_short = r == -ENOMEM;
+	script.n_lengthened++;
+	return r;
+}
+
+void __wrap_ep_unwinder_program_free(struct ep_unwinder_program *program)
+{
+	(void)program;
 }
 
 uint32_t __wrap_ep_unwinder_program_frames_per_run(const struct ep_unwinder_program *program)
@@ -325,22 +361,26 @@ EP_TEST(what_may_pass_is_tried_again)
 	assert_int_equal(script.n_detached, 1);
 }
 
-/* The verifier takes its time, and there are four workers, for files as well. */
-EP_TEST(who_waits_for_a_program_holds_no_worker)
+/* The verifier takes its time, and a process can be read meanwhile; BPF is told when there is a program. */
+EP_TEST(what_attaches_while_the_program_is_loaded_is_told_after_that)
 {
-	static const int attached[] = {0, 0, 0, END};
-	struct ep_instance *first, *second;
+	static const int attached[] = {0, END};
+	struct ep_instance *second;
 
-	begin(attached, NULL);
-	run_until(&script.n_attached, 1);
-	host.languages->all[0].program = NULL; /* nobody has loaded it yet */
-	first = ep_instance_new(host.languages, host.claim, getpid(), 0, 0);
+	memset(&script, 0, sizeof(script));
+	script.loads_slowly = true;
+	begin_as_set(attached, NULL);
 	second = ep_instance_new(host.languages, host.claim, getpid(), 0, 0);
-	assert_int_equal(ep_languages_busy(host.languages), 1);
-	run_until(&script.n_attached, 3);
-	assert_int_equal(script.n_loaded, 2);
-	assert_true(ep_instance_state(first) > 0 && ep_instance_state(second) > 0);
-	ep_instance_release(first);
+	assert_int_equal(ep_languages_busy(host.languages), 3);
+	while (host.languages->attached < 2) {
+		assert_int_equal(ep_instance_state(host.instance), 0);
+		(void)uv_run(&host.loop, UV_RUN_ONCE);
+	}
+	run_until(&script.n_loaded, 1);
+	assert_int_equal(script.n_loaded, 1);
+	assert_true(script.n_told >= 2);
+	assert_true(ep_instance_state(host.instance) > 0 && ep_instance_state(second) > 0);
+	assert_int_equal(ep_languages_attaching(host.languages), 0);
 	ep_instance_release(second);
 	end();
 }
@@ -356,13 +396,16 @@ EP_TEST(a_load_without_memory_or_descriptors_is_repeated)
 	script.load = loads;
 	begin_as_set(attached, NULL);
 	run_until(&script.n_loaded, 1);
-	assert_int_equal(script.n_attached, 0);
 	second = ep_instance_new(host.languages, host.claim, getpid(), 0, 0);
 	assert_int_equal(ep_languages_attaching(host.languages), 0);
-	run_until(&script.n_attached, 2);
+	run_until(&script.n_loaded, 2);
+	assert_int_equal(ep_instance_state(host.instance), 0);
+	assert_int_equal(script.n_detached, script.n_attached);
+	run_until(&script.n_loaded, 3);
+	while (ep_instance_state(host.instance) == 0 || ep_instance_state(second) == 0)
+		(void)uv_run(&host.loop, UV_RUN_ONCE);
 	assert_int_equal(script.n_loaded, 3);
 	assert_true(ep_clock_mono_ns() - start_ns > 700 * EP_NS_PER_MS); /* 250, then 500 */
-	assert_true(ep_instance_state(host.instance) > 0 && ep_instance_state(second) > 0);
 	assert_int_equal(host.languages->refused, 0);
 	ep_instance_release(second);
 	end();
@@ -371,15 +414,81 @@ EP_TEST(a_load_without_memory_or_descriptors_is_repeated)
 EP_TEST(a_program_that_is_refused_is_not_loaded_again)
 {
 	static const int attached[] = {0, END}, loads[] = {-EACCES, 0, END};
+	struct ep_instance *second;
 
 	memset(&script, 0, sizeof(script));
 	script.load = loads;
 	begin_as_set(attached, NULL);
 	while (host.languages->refused == 0)
 		(void)uv_run(&host.loop, UV_RUN_ONCE);
+	second = ep_instance_new(host.languages, host.claim, getpid(), 0, 0);
+	assert_int_equal(host.languages->refused, 2);
 	assert_int_equal(script.n_loaded, 1);
-	assert_int_equal(script.n_attached, 0);
+	assert_int_equal(script.n_attached, 1); /* before that was known */
+	assert_int_equal(script.n_detached, 1);
+	assert_int_equal(ep_instance_state(host.instance), 0);
 	assert_true(ep_instance_is_missed(host.instance, false));
+	assert_true(ep_instance_is_missed(second, false));
+	assert_int_equal(ep_languages_attaching(host.languages), 0);
+	ep_instance_release(second);
+	end();
+}
+
+static void begin_short(const int *lengthen)
+{
+	static const int attached[] = {0, END};
+
+	memset(&script, 0, sizeof(script));
+	script.is_short = true;
+	script.lengthen = lengthen;
+	begin_as_set(attached, NULL);
+	host.languages->n = 1;
+	run_until(&script.n_told, 1);
+}
+
+EP_TEST(a_longer_program_is_loaded_after_a_second)
+{
+	uint64_t start_ns;
+
+	begin_short(NULL);
+	start_ns = host.languages->all[0].loaded_ns;
+	while (script.n_lengthened == 0) {
+		ep_languages_lengthen(host.languages, false);
+		(void)uv_run(&host.loop, UV_RUN_NOWAIT);
+	}
+	assert_true(ep_clock_mono_ns() - start_ns >= EP_NS_PER_SEC);
+	run_until(&script.n_lengthened, 1);
+	ep_languages_lengthen(host.languages, true);
+	assert_int_equal(ep_languages_busy(host.languages), 0);
+	assert_int_equal(script.n_loaded, 1);
+	assert_true(ep_instance_state(host.instance) > 0);
+	end();
+}
+
+/* Not again when it is refused; when there was no memory for it, but after a while. */
+EP_TEST(a_stack_without_calls_does_not_wait_for_that)
+{
+	static const int results[] = {-ENOMEM, -E2BIG, END};
+	uint64_t start_ns;
+
+	begin_short(results);
+	ep_languages_lengthen(host.languages, false);
+	assert_int_equal(ep_languages_busy(host.languages), 0);
+	start_ns = ep_clock_mono_ns();
+	ep_languages_lengthen(host.languages, true);
+	ep_languages_lengthen(host.languages, true);
+	assert_int_equal(ep_languages_busy(host.languages), 1);
+	run_until(&script.n_lengthened, 1);
+	assert_true(ep_clock_mono_ns() - start_ns < 500 * EP_NS_PER_MS);
+	while (script.n_lengthened < 2) {
+		ep_languages_lengthen(host.languages, true);
+		(void)uv_run(&host.loop, UV_RUN_NOWAIT);
+	}
+	assert_true(ep_clock_mono_ns() - start_ns >= 250 * EP_NS_PER_MS);
+	run_until(&script.n_lengthened, 2);
+	ep_languages_lengthen(host.languages, true);
+	assert_int_equal(ep_languages_busy(host.languages), 0);
+	assert_true(ep_instance_state(host.instance) > 0);
 	end();
 }
 
@@ -687,7 +796,7 @@ EP_TEST(what_changes_meanwhile_is_looked_at_afterwards)
 	static const int attached[] = {0, END}, changes[] = {0, END};
 
 	begin(attached, changes);
-	assert_int_equal(ep_languages_busy(host.languages), 1);
+	assert_int_equal(ep_languages_busy(host.languages), 2); /* one loads the program */
 	ep_instance_refresh(host.instance);
 	ep_instance_ask_refresh(host.instance);
 	run_until(&script.n_changed, 1);

@@ -50,7 +50,7 @@ def with_agent(units):
     """A block, sampled and walked."""
     with measure.Procs() as procs, measure.Agent(procs, FREQUENCY, verbose=1) as agent:
         agent.wait_sampling()
-        agent.wait_for("hotspot: unwinder loaded", 60)
+        agent.wait_for("hotspot: longer unwinder loaded", 60)
         time.sleep(bench_overhead.SETTLE)
         before = agent.counters()
         found = units.block()
