@@ -151,6 +151,14 @@ class Verdicts(unittest.TestCase):
                     self.assertEqual(bool(text), bool(wanted), text)
                     self.assertIn(wanted or "", text)
 
+    def test_gaps_have_a_bar_of_their_own(self):
+        for gaps, bar, far in (1, "", ""), (4, "4 samples with a gap", ""), (20, "20 samples with a gap", "20 samples with a gap"):
+            verdict = verdict_of({"true": 1000 - gaps, verdicts.GAP + "no C between a and b": gaps})
+            self.assertIn(bar, "; ".join(verdict.problems(90)))
+            self.assertEqual(bool(bar), bool(list(verdict.problems(90))))
+            self.assertIn(far, "; ".join(verdict.slack_problems(90)))
+            self.assertEqual(bool(far), bool(list(verdict.slack_problems(90))))
+
     def test_lines_that_are_missing(self):
         samples = [stacks.Sample([stacks.Frame("true", "no line")], 300, {})]
         self.assertIn("without a line", "; ".join(verdicts.Verdict(Judge(), samples).problems(99)))

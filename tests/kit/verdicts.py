@@ -9,8 +9,8 @@ The judge of a language has
     MOMENT                  the reason that is right for a moment: of a thread that starts or ends
     moment_seconds          optional: CPU time of starts, which it has besides
     said.cpu                seconds of CPU time that the program says it used
-A reason that begins with NEVER_RUNS or NO_SUCH is a wrong name, one with NO_CALL in it a call that is
-not in the code.
+A reason that begins with NEVER_RUNS or NO_SUCH is a wrong name, one that begins with GAP says that frames are missing
+between two others, one with NO_CALL in it is a call that is not in the code.
 """
 import collections
 
@@ -18,7 +18,7 @@ import runs
 import stacks
 
 TRUE = "true"
-NEVER_RUNS, NO_SUCH, NO_CALL = "never runs: ", "no such ", " does not call "
+NEVER_RUNS, NO_SUCH, NO_CALL, GAP = "never runs: ", "no such ", " does not call ", "gap: "
 GRACE = 3               # samples that may be wrong however few there are
 MOMENTS_LIMIT = 1.0     # percent of a run
 START = 1.3             # times what the program says its start took
@@ -28,6 +28,8 @@ AMOUNT = 0.94, 1.3, 40  # samples by CPU time used: at least, at most, and so ma
 # weighs much: on a quiet machine no run is below by more than 0.1.
 SLACK = 3.0             # points
 SLACK_CALLS = 1.0       # percent of samples with a call that is not in the code
+GAPS = 0.25             # percent of samples that may have a gap
+SLACK_GAPS = 1.0        # points
 
 
 def is_incomplete(reason):
@@ -74,8 +76,8 @@ class Verdict:
     def reasons(self):
         return [(reason, n) for reason, n in self.counts.most_common() if reason != TRUE]
 
-    def problems(self, threshold, fewest=FEWEST, calls=0.0):
-        """threshold: percent; calls: as SLACK_CALLS."""
+    def problems(self, threshold, fewest=FEWEST, calls=0.0, gaps=GAPS):
+        """threshold: percent; calls, gaps: as SLACK_CALLS, GAPS."""
         if self.all < fewest:
             yield f"{self.all} samples are too few to tell"
         if self.incomplete > GRACE and self.percent(self.all - self.incomplete) < threshold:
@@ -88,12 +90,15 @@ class Verdict:
         never = sum(n for reason, n in self.counts.items() if NO_CALL in reason)
         if never and self.percent(never) > calls:
             yield f"{never} samples with a call that is not in the code"
+        missing = sum(n for reason, n in self.counts.items() if reason.startswith(GAP))
+        if missing > GRACE and self.percent(missing) > gaps:
+            yield f"{missing} samples with a gap: frames between two others are missing"
         if self.without_line > GRACE:
             yield f"{self.without_line} samples without a line where they were interrupted"
 
     def slack_problems(self, threshold, fewest=FEWEST):
         """Far below the bar."""
-        return self.problems(threshold - SLACK, fewest, max(SLACK_CALLS, self.percent(GRACE)))
+        return self.problems(threshold - SLACK, fewest, max(SLACK_CALLS, self.percent(GRACE)), GAPS + SLACK_GAPS)
 
     def amount_problems(self, frequency, lost):
         if self.judge.said.cpu is None:

@@ -10,6 +10,9 @@ or unknown. It is *true* when besides, of the functions that the burner's files 
 - the first is one that Node or V8 calls, and those that a function says are below it are, all of them,
 - it runs on a thread that runs JavaScript.
 
+Where JavaScript and C++ call each other, V8's stubs say so: what JSEntry was called by and what CEntry calls is C++. If
+it is not there the stack has a *gap*, whoever's functions these are.
+
 Comments declare them, in C with /*:
 
     //= NAME [entry] [turn]   the function that begins on this line. entry: called by Node, or by V8 out of
@@ -36,7 +39,7 @@ sys.dont_write_bytecode = True  # this is a source tree
 PROGRAMS = os.path.realpath(os.path.join(HERE, "..", "programs"))
 sys.path[:0] = [HERE, os.path.join(HERE, "..", "..", "..", "..", "tests", "kit")]
 import stacks  # noqa: E402
-from verdicts import NEVER_RUNS, NO_CALL, NO_SUCH, TRUE  # noqa: E402
+from verdicts import GAP, NEVER_RUNS, NO_CALL, NO_SUCH, TRUE  # noqa: E402
 
 Frame = stacks.LineFrame
 ADDON = "v8addon.node"
@@ -47,6 +50,8 @@ FALLBACK = " [function start]"  # behind the system name: V8 has no table, the l
 # What stands between a caller and its callee without being a call of its own.
 ADAPTOR = re.compile(r"ArgumentsAdaptor|Construct|InterpreterEntry|InterpreterPush|Baseline|Call(Varargs|With)|"
                      r"CompileLazy|DeoptimizationEntry")
+ENTRY = re.compile(r"^Builtins_JS(Construct|RunMicrotasks)?Entry$")      # C++ calls it
+EXIT = re.compile(r"^Builtins_CEntry_|^Builtins_CallApiCallback")       # it calls C++
 ANONYMOUS = ("(anonymous)", "(anonymous function)", "")
 
 
@@ -243,6 +248,18 @@ def why_interpreted(frames):
 INTERNAL = re.compile(r"(node:|internal/|native |extensions::|evalmachine|\[eval\]|v8/)|[\w-]+(\.js)?$")
 
 
+def is_no_cpp(frame):
+    return is_script(frame) or frame.name.startswith("Builtins_")
+
+
+def why_gap(frames):
+    """C++ that must have been between two frames, and is not."""
+    for inner, outer in zip(frames, frames[1:]):
+        if ENTRY.match(inner.name) and is_no_cpp(outer) or EXIT.match(outer.name) and is_no_cpp(inner):
+            return f"{GAP}no C++ between {inner.name} and {outer.name}"
+    return None
+
+
 class Judge:
     """What verdicts.py asks for. lazy: V8 was not asked for lines, so it may have none but a function's first."""
     MOMENT = NONE_OF_ITS
@@ -350,7 +367,10 @@ class Judge:
         names = {f.name for f in self.functions_of(callee)}
         known = set().union(*(self.callees_at(f, caller.line) for f in possible))
         if names & known:
-            return f"{caller.name} calls {callee.name}, but with {'these' if between else 'nothing'} between"
+            said = f"{caller.name} calls {callee.name}, but with {'these' if between else 'nothing'} between"
+            return said if between else GAP + said
+        if not caller.file and any(names & set(self.truth.script_callees_at(f, caller.line)) for f in possible):
+            return f"{GAP}no C between {caller.name} and {callee.name}"
         if any(names & self.truth.all_callees(f) for f in possible):
             return f"wrong line: {caller.name}:{caller.line} of a call of {callee.name}"
         return f"{caller.name}:{caller.line}{NO_CALL}{callee.name}"
@@ -382,6 +402,7 @@ class Judge:
     def judge(self, frames, thread):
         """TRUE or a reason. thread: its id"""
         why = stacks.why_incomplete(frames) or why_interpreted(frames)
+        why = why or (None if self.scripts_only else why_gap(stacks.without_kernel(list(frames))))
         for frame in frames:
             why = why or self.why_no_function(frame)
         if why:

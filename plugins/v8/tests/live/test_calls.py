@@ -112,6 +112,7 @@ function drive(work) { //= drive entry
         "leaf:3 compared:28 [ArraySort] turn:16 drive:3@two",
         "[Math] compared:28 [ArraySort] turn:16 drive:3@two",
         "leaf:3 (anonymous):18 turn:17 drive:3@two",
+        "leaf:3 (anonymous):18 [Builtins_JSEntry] [v8::Call] [Builtins_CEntry_Return1] [ArrayMap] turn:17 drive:3@two",
         "leaf:3 (anonymous):18 [ArrayMap] turn:17 drive:3@two",
         "leaf:3 list.map:18 turn:17 drive:3@two",
         "leaf:4 get_side:11 turn:19 drive:3@two",
@@ -125,7 +126,7 @@ function drive(work) { //= drive entry
     ]
     WRONG = [  # stack, what is said of it
         ("leaf:3 turn:16 drive:3@two", "does not call leaf"),
-        ("leaf:3 compared:28 turn:16 drive:3@two", "nothing between"),
+        ("leaf:3 compared:28 turn:16 drive:3@two", "gap: turn calls compared, but with nothing between"),
         ("leaf:3 compared:28 [ArraySort] turn:17 drive:3@two", "wrong line"),
         ("leaf:3 [ArraySort] compared:28 [ArraySort] turn:16 drive:3@two", "between"),
         ("leaf:30 compared:28 [ArraySort] turn:16 drive:3@two", "no line of leaf"),
@@ -136,7 +137,10 @@ function drive(work) { //= drive entry
         ("helper:32 leaf:6 deep:24 deep:24 drive:3@two", "2 of deep"),
         ("helper:32 leaf:6 deep:24 deep:24 deep:24 deep:24 drive:3@two", "4 of deep"),
         ("never:36 drive:3@two", "never runs"),
-        ("leaf:4 turn:20 drive:3@two", "does not call leaf"),
+        ("leaf:4 turn:20 drive:3@two", "gap: no C between turn and leaf"),
+        ("leaf:3 (anonymous):18 [Builtins_JSEntry] [Builtins_CEntry_Return1] [ArrayMap] turn:17 drive:3@two", "gap: no C++"),
+        ("leaf:3 (anonymous):18 [Builtins_JSEntry] turn:17 drive:3@two", "gap: no C++"),
+        ("leaf:3 compared:28 [Builtins_CEntry_Return1] [ArraySort] turn:16 drive:3@two", "gap: no C++"),
         ("leaf:4 <c_across> turn:20 drive:3@two", "between"),
         ("leaf:4 [Call] <c_across> [HandleApiCall] turn:19 drive:3@two", "wrong line"),
         ("leaf:3 gone:2@three drive:3@two", "no such function"),
