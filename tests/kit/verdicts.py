@@ -7,7 +7,8 @@ The judge of a language has
     has_no_line(frames)     it was interrupted where there are lines, and the profile gives none
     text_of(frames)         a stack in one line
     MOMENT                  the reason that is right for a moment: of a thread that starts or ends
-    moment_seconds          optional: CPU time of starts, which it has besides
+    moment_seconds          optional: CPU time of starts, as the program measured it, from its loader on; else a share of
+                            the run is allowed
     said.cpu                seconds of CPU time that the program says it used
 A reason that begins with NEVER_RUNS or NO_SUCH is a wrong name, one that begins with GAP says that frames are missing
 between two others, one with NO_CALL in it is a call that is not in the code.
@@ -20,8 +21,9 @@ import stacks
 TRUE = "true"
 NEVER_RUNS, NO_SUCH, NO_CALL, GAP = "never runs: ", "no such ", " does not call ", "gap: "
 GRACE = 3               # samples that may be wrong however few there are
-MOMENTS_LIMIT = 1.0     # percent of a run
+MOMENTS_LIMIT = 1.0     # percent of a run whose starts nobody measured
 START = 1.3             # times what the program says its start took
+ENDS_LIMIT = 0.25       # percent of such a run, for ends
 FEWEST = 200
 AMOUNT = 0.94, 1.3, 40  # samples by CPU time used: at least, at most, and so many more or less
 # What a run may be below its bar by and pass, without --bars. In seven seconds a start, or a busy moment,
@@ -60,8 +62,10 @@ class Verdict:
         self.true = self.counts[TRUE] + self.moments
 
     def moments_limit(self, samples):
-        started = getattr(self.judge, "moment_seconds", 0) * START * runs.frequency_of(samples)
-        return int(max(GRACE, self.all * MOMENTS_LIMIT / 100) + started)
+        started = getattr(self.judge, "moment_seconds", None)
+        if started is None:
+            return max(GRACE, int(self.all * MOMENTS_LIMIT / 100))
+        return int(max(GRACE, self.all * ENDS_LIMIT / 100) + started * START * runs.frequency_of(samples))
 
     def add(self, sample, reason):
         self.all += sample.count
