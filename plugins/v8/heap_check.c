@@ -266,29 +266,28 @@ static int look(struct heap *heap, enum step step)
 	return r;
 }
 
+static int refuse(const char *why, const char **ret_why)
+{
+	*ret_why = why;
+	return -ENOTSUP;
+}
+
 static int check(struct heap *heap, const char **ret_why)
 {
 	int r = look(heap, FIND_META);
 
 	if (r < 0)
 		return r;
-	if (!heap->meta && heap->is_compressed) {
-		*ret_why = "its pointers are compressed";
-		return -ENOTSUP;
-	}
-	if (!heap->meta && heap->n_unlike) {
-		*ret_why = "the type of maps";
-		return -ENOTSUP;
-	}
+	if (!heap->meta && heap->is_compressed)
+		return refuse("its pointers are compressed", ret_why);
+	if (!heap->meta && heap->n_unlike)
+		return refuse("the type of maps", ret_why);
 	/* To 6.8 map space is among all that is writable, and may be not there yet. */
-	if (!heap->meta && heap->result == -E2BIG && heap->layout->version.major >= 7) {
-		*ret_why = "no map of maps was found";
-		return -ENOTSUP;
-	}
-	if (heap->meta && !heap->map && heap->layout->version.major >= 7) { /* read-only space is whole */
-		*ret_why = "no map of SharedFunctionInfos was found";
-		return -ENOTSUP;
-	}
+	if (!heap->meta && heap->result == -E2BIG && heap->layout->version.major >= 7)
+		return refuse("no map of maps was found", ret_why);
+	/* Read-only space is whole. */
+	if (heap->meta && !heap->map && heap->layout->version.major >= 7)
+		return refuse("no map of SharedFunctionInfos was found", ret_why);
 	if (!heap->map)
 		return EP_NOT_YET;
 	r = look(heap, FIND_FUNCTIONS);
@@ -300,8 +299,7 @@ static int check(struct heap *heap, const char **ret_why)
 		return EP_NOT_YET;
 	if (heap->n_wrong <= heap->n_right / 4)
 		return 0;
-	*ret_why = "what SharedFunctionInfos have where";
-	return -ENOTSUP;
+	return refuse("what SharedFunctionInfos have where", ret_why);
 }
 
 /* All of them within what is read of a map, and of a function. */
@@ -323,10 +321,8 @@ int v8_heap_check(const struct ep_unwinder_host *host, const struct ep_target *t
 	};
 	int r;
 
-	if (!is_within(layout)) {
-		*ret_why = "what its constants say";
-		return -ENOTSUP;
-	}
+	if (!is_within(layout))
+		return refuse("what its constants say", ret_why);
 	heap.page = malloc(PAGE_BYTES);
 	if (!heap.page)
 		return -ENOMEM;
