@@ -25,7 +25,7 @@ static const struct attach_language language = {.plugin = "hotspot", .frames = "
 struct instance {
 	struct attach process;
 	const struct hotspot_executable *exe;
-	struct hotspot_memory memory;
+	struct memory memory;
 	struct hotspot_layout layout;
 	struct hotspot_state state;
 	struct hotspot_heap heaps[HOTSPOT_MAX_HEAPS];
@@ -45,7 +45,7 @@ static int refuse_zero(const struct instance *inst)
 	uint64_t addr = attach_word(&inst->process, inst->layout.statics[HOTSPOT_S_vm_info]);
 	char text[128];
 
-	if (!addr || hotspot_read_string(&inst->memory, addr, text, sizeof(text)) < 0 ||
+	if (!addr || memory_read_string(&inst->memory, addr, text, sizeof(text), MEMORY_PAGE) < 0 ||
 	    !strstr(text, "Zero VM"))
 		return 0;
 	inst->exe->host->host->log(
@@ -227,7 +227,7 @@ int hotspot_attach(void *executable, struct ep_target *target, void **ret_instan
 	if (!inst)
 		return -ENOMEM;
 	inst->exe = exe;
-	inst->memory = (struct hotspot_memory){.read = attach_read, .arg = inst};
+	inst->memory = (struct memory){.read = attach_read, .arg = inst};
 	r = read_layout(inst, &interpreter);
 	if (r == 0)
 		r = read_code(inst, interpreter);

@@ -14,11 +14,6 @@
 #define MIN_LOG2_SEGMENT 3
 #define MAX_LOG2_SEGMENT 15
 
-static int read_memory(const struct hotspot_memory *memory, uint64_t addr, void *buf, size_t bytes)
-{
-	return memory->read(memory->arg, addr, buf, bytes);
-}
-
 /* --- the list --------------------------------------------------------------------------------- */
 
 /*
@@ -26,7 +21,7 @@ static int read_memory(const struct hotspot_memory *memory, uint64_t addr, void 
  * first member in 9 to 16, which do not say so (share/utilities/growableArray.hpp, 11:
  * GenericGrowableArray::_len).
  */
-static int read_list(const struct hotspot_memory *memory, const struct hotspot_layout *layout,
+static int read_list(const struct memory *memory, const struct hotspot_layout *layout,
 		     uint64_t heaps[HOTSPOT_MAX_HEAPS], size_t *ret_n)
 {
 	uint64_t array, data;
@@ -35,14 +30,14 @@ static int read_list(const struct hotspot_memory *memory, const struct hotspot_l
 
 	if (!hotspot_has(layout, HOTSPOT_F_array_data))
 		return -EBADMSG;
-	r = read_memory(memory, layout->statics[HOTSPOT_S_heaps], &array, sizeof(array));
+	r = memory_read(memory, layout->statics[HOTSPOT_S_heaps], &array, sizeof(array));
 	if (r < 0)
 		return r;
 	if (!array)
 		return EP_NOT_YET;
-	r = read_memory(memory, array + hotspot_off(layout, HOTSPOT_F_array_len), &n, sizeof(n));
+	r = memory_read(memory, array + hotspot_off(layout, HOTSPOT_F_array_len), &n, sizeof(n));
 	if (r == 0)
-		r = read_memory(memory, array + hotspot_off(layout, HOTSPOT_F_array_data), &data,
+		r = memory_read(memory, array + hotspot_off(layout, HOTSPOT_F_array_data), &data,
 				sizeof(data));
 	if (r < 0)
 		return r;
@@ -51,10 +46,10 @@ static int read_list(const struct hotspot_memory *memory, const struct hotspot_l
 	if (n < 0 || n > HOTSPOT_MAX_HEAPS)
 		return -EBADMSG;
 	*ret_n = (size_t)n;
-	return read_memory(memory, data, heaps, *ret_n * sizeof(*heaps));
+	return memory_read(memory, data, heaps, *ret_n * sizeof(*heaps));
 }
 
-static int find_heaps(const struct hotspot_memory *memory, const struct hotspot_layout *layout,
+static int find_heaps(const struct memory *memory, const struct hotspot_layout *layout,
 		      uint64_t heaps[HOTSPOT_MAX_HEAPS], size_t *ret_n)
 {
 	int r;
@@ -63,7 +58,7 @@ static int find_heaps(const struct hotspot_memory *memory, const struct hotspot_
 		return read_list(memory, layout, heaps, ret_n);
 	if (!layout->statics[HOTSPOT_S_heap])
 		return -EBADMSG;
-	r = read_memory(memory, layout->statics[HOTSPOT_S_heap], heaps, sizeof(*heaps));
+	r = memory_read(memory, layout->statics[HOTSPOT_S_heap], heaps, sizeof(*heaps));
 	if (r == 0 && !heaps[0])
 		return EP_NOT_YET;
 	*ret_n = 1;
@@ -97,7 +92,7 @@ static bool is_plausible(const struct hotspot_heap *heap, uint64_t segmap_end)
 	       segmap_end - heap->segmap >= segments;
 }
 
-static int read_heap(const struct hotspot_memory *memory, const struct hotspot_layout *layout,
+static int read_heap(const struct memory *memory, const struct hotspot_layout *layout,
 		     uint64_t addr, struct hotspot_heap *ret)
 {
 	uint8_t bytes[MAX_HEAP_STRUCT] = {0};
@@ -107,7 +102,7 @@ static int read_heap(const struct hotspot_memory *memory, const struct hotspot_l
 
 	if (!size || size > sizeof(bytes))
 		return -EBADMSG;
-	r = read_memory(memory, addr, bytes, size);
+	r = memory_read(memory, addr, bytes, size);
 	if (r < 0)
 		return r;
 	ret->start = space_word(layout, bytes, HOTSPOT_F_heap_memory, HOTSPOT_F_space_low_boundary);
@@ -135,7 +130,7 @@ static void sort_heaps(struct hotspot_heap *heaps, size_t n)
 	}
 }
 
-int hotspot_heaps_read(const struct hotspot_memory *memory, const struct hotspot_layout *layout,
+int hotspot_heaps_read(const struct memory *memory, const struct hotspot_layout *layout,
 		       struct hotspot_heap heaps[HOTSPOT_MAX_HEAPS], size_t *ret_n)
 {
 	uint64_t addrs[HOTSPOT_MAX_HEAPS];
@@ -228,7 +223,7 @@ static bool check_code(const struct hotspot_layout *layout, const uint8_t *blob,
 	return size <= bytes && header && header <= begin && begin <= end && end <= size;
 }
 
-int hotspot_heaps_check(const struct hotspot_memory *memory, const struct hotspot_layout *layout,
+int hotspot_heaps_check(const struct memory *memory, const struct hotspot_layout *layout,
 			const struct hotspot_heap *heap)
 {
 	uint32_t header = layout->sizes[HOTSPOT_Z_block_bytes];
@@ -238,7 +233,7 @@ int hotspot_heaps_check(const struct hotspot_memory *memory, const struct hotspo
 
 	if (!header || header > 64)
 		return -EBADMSG;
-	r = read_memory(memory, heap->start, bytes, header + HOTSPOT_BLOB_BYTES);
+	r = memory_read(memory, heap->start, bytes, header + HOTSPOT_BLOB_BYTES);
 	/* It is committed by and by: nothing there yet. */
 	if (r == -EFAULT)
 		return EP_NOT_YET;

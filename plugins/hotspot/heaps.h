@@ -8,8 +8,8 @@
 #define HOTSPOT_HEAPS_H
 
 #include "ebpf-profiler/unwinder.h"
-#include "plugins/hotspot/code/stubs.h"
 #include "plugins/hotspot/layout.h"
+#include "plugins/shared/read/memory.h"
 
 #define HOTSPOT_MAX_HEAPS 16
 
@@ -20,7 +20,7 @@ struct hotspot_heap {
 };
 
 /* Ascending. 0, EP_NOT_YET: they are not made yet; -EBADMSG: nonsense; what a read says. */
-int hotspot_heaps_read(const struct hotspot_memory *memory, const struct hotspot_layout *layout,
+int hotspot_heaps_read(const struct memory *memory, const struct hotspot_layout *layout,
 		       struct hotspot_heap heaps[HOTSPOT_MAX_HEAPS], size_t *ret_n);
 
 /*
@@ -35,7 +35,7 @@ size_t hotspot_heaps_ranges(const struct hotspot_heap *heaps, size_t n_heaps,
  * Does the layout of blocks hold? Looks at the first block of a heap, which is made when the VM starts and
  * stays (heap.hpp: HeapBlock, and the CodeBlob behind it). 0, EP_NOT_YET: none there; -EBADMSG.
  */
-int hotspot_heaps_check(const struct hotspot_memory *memory, const struct hotspot_layout *layout,
+int hotspot_heaps_check(const struct memory *memory, const struct hotspot_layout *layout,
 			const struct hotspot_heap *heap);
 
 #endif

@@ -3,7 +3,7 @@
  * The parts of the plugin that belong to a process and to an executable.
  *
  *	probe.c		an ELF file: is it a HotSpot VM? where are its tables, which names do they hold
- *	tables.c	a process: its tables, read once ──► layout.h
+ *	tables.c	a process: its tables, read once ──► layout.h	(places.c: where names are in the file)
  *	heaps.c		its heaps of code ──► ranges
  *	code/		code at fixed places: interpreter and stubs ──► names, and rules of each instruction
  *	state.c		the layout, and what else a process tells ──► state for BPF
@@ -48,7 +48,7 @@ void hotspot_unload(void *executable);
  * What BPF has to know of a VM, but for the path to a thread. 0; -ENOTSUP: members are missing, or what
  * is there does not fit, and *ret_why says which; or what a read says.
  */
-int hotspot_state_fill(const struct hotspot_executable *exe, const struct hotspot_memory *memory,
+int hotspot_state_fill(const struct hotspot_executable *exe, const struct memory *memory,
 		       uint64_t bias, const struct hotspot_layout *layout,
 		       struct hotspot_state *state, const char **ret_why);
 

@@ -6,11 +6,12 @@
 #ifndef HOTSPOT_LAYOUT_H
 #define HOTSPOT_LAYOUT_H
 
+#include "core/base/util.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include "ebpf-profiler/unwinder.h"
+#include <string.h>
 
 enum hotspot_field_id {
 #define HOTSPOT_FIELD(member, type, field) HOTSPOT_F_##member,
@@ -65,8 +66,21 @@ static inline uint32_t hotspot_off(const struct hotspot_layout *layout, enum hot
  * The value of a field in `bytes` bytes read from where its struct begins, extended as its type says.
  * 0 where it is absent or not within.
  */
-uint64_t hotspot_get(const struct hotspot_layout *layout, enum hotspot_field_id id, const void *from,
-		     size_t bytes);
+static inline uint64_t hotspot_get(const struct hotspot_layout *layout, enum hotspot_field_id id,
+				   const void *from, size_t bytes)
+{
+	const struct hotspot_member *member = &layout->fields[id];
+	uint64_t value = 0;
+	uint32_t shift;
+
+	if (!member->has || !member->bytes || !ep_in_bounds(member->off, member->bytes, bytes))
+		return 0;
+	memcpy(&value, (const uint8_t *)from + member->off, member->bytes);
+	if (!member->is_signed)
+		return value;
+	shift = 64 - 8 * member->bytes;
+	return (uint64_t)((int64_t)(value << shift) >> shift);
+}
 
 /*
  * Where a Symbol's first 8 bytes have its count of references, a u2: behind the length where that is the

@@ -2,18 +2,11 @@
 #include "plugins/hotspot/hotspot.h"
 
 #include "core/base/util.h"
+#include "plugins/shared/read/file.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-static uint64_t symbol_va(const struct ep_unwinder_host *host, const struct ep_file *file,
-			  const char *name)
-{
-	struct ep_symbol symbol;
-
-	return host->file_symbol(file, name, &symbol) == 0 ? symbol.va : 0;
-}
 
 /* --- the current thread ----------------------------------------------------------------------- */
 
@@ -70,7 +63,7 @@ static uint64_t find_key_in_code(const struct ep_unwinder_host *host, const stru
 	uint8_t code[64];
 
 	for (size_t i = 0; i < EP_LEN(functions); i++) {
-		uint64_t va = symbol_va(host, file, functions[i]);
+		uint64_t va = file_va(host, file, functions[i]);
 		struct key_use use = {0};
 
 		if (!va || host->file_read(file, va, code, sizeof(code)) < 0 ||
@@ -114,7 +107,7 @@ static bool parse_thread_getter(const uint8_t *code, size_t bytes, uint64_t va, 
 
 static uint64_t find_key_of_getter(const struct ep_unwinder_host *host, const struct ep_file *file)
 {
-	uint64_t va = symbol_va(host, file, "AsyncGetCallTrace"), key_va;
+	uint64_t va = file_va(host, file, "AsyncGetCallTrace"), key_va;
 	uint8_t code[256], callee[24];
 
 	if (!va || host->file_read(file, va, code, sizeof(code)) < 0)
@@ -137,16 +130,11 @@ static uint64_t find_key_of_getter(const struct ep_unwinder_host *host, const st
 static void find_thread(struct hotspot_executable *exe, const struct ep_file *file)
 {
 	const struct ep_unwinder_host *host = exe->host;
-	struct ep_symbol symbol;
 
-	exe->thread_key_va = symbol_va(host, file, "_ZN18ThreadLocalStorage13_thread_indexE");
+	exe->thread_key_va = file_va(host, file, "_ZN18ThreadLocalStorage13_thread_indexE");
 	if (!exe->thread_key_va)
-		exe->thread_key_va = symbol_va(host, file, "_ZL11_thread_key");
-	if (host->file_symbol(file, "_ZN6Thread12_thr_currentE", &symbol) == 0)
-		exe->thread = (struct ep_variable){
-			.kind = EP_VARIABLE_SEGMENT,
-			.value = symbol.va,
-		};
+		exe->thread_key_va = file_va(host, file, "_ZL11_thread_key");
+	file_thread_variable(host, file, "_ZN6Thread12_thr_currentE", &exe->thread);
 	if (!exe->thread_key_va && !exe->thread.kind)
 		exe->thread_key_va = find_key_in_code(host, file);
 	if (!exe->thread_key_va && !exe->thread.kind)
@@ -240,10 +228,10 @@ static void find_continuations(struct hotspot_executable *exe, const struct ep_f
 {
 	const struct ep_unwinder_host *host = exe->host;
 
-	exe->return_barrier_va = symbol_va(host, file, "_ZN12StubRoutines19_cont_returnBarrierE");
+	exe->return_barrier_va = file_va(host, file, "_ZN12StubRoutines19_cont_returnBarrierE");
 	exe->return_barrier_exception_va =
-		symbol_va(host, file, "_ZN12StubRoutines22_cont_returnBarrierExcE");
-	exe->continuation_return_va = symbol_va(host, file, "_ZN17ContinuationEntry10_return_pcE");
+		file_va(host, file, "_ZN12StubRoutines22_cont_returnBarrierExcE");
+	exe->continuation_return_va = file_va(host, file, "_ZN17ContinuationEntry10_return_pcE");
 }
 
 /* An int in 8 and 11, 64 bits from 17 on (runtime/safepoint.hpp, 8 to 27; 28 by its symbol). */
@@ -265,7 +253,7 @@ int hotspot_probe(const struct ep_unwinder_host *host, const struct ep_file *fil
 	int r = hotspot_tables_find(host, file, &tables);
 
 	/* libjli, with which each `java` finds and opens libjvm (src/java.base/share/native/libjli/java.c, 8 to 28). */
-	if (r == EP_NOT_MINE && symbol_va(host, file, "JLI_Launch"))
+	if (r == EP_NOT_MINE && file_va(host, file, "JLI_Launch"))
 		return EP_LAUNCHER;
 	if (r != 0)
 		return r;
@@ -276,7 +264,7 @@ int hotspot_probe(const struct ep_unwinder_host *host, const struct ep_file *fil
 	}
 	exe->host = host;
 	exe->tables = tables;
-	exe->interpreter_va = symbol_va(host, file, "_ZN19AbstractInterpreter5_codeE");
+	exe->interpreter_va = file_va(host, file, "_ZN19AbstractInterpreter5_codeE");
 	find_thread(exe, file);
 	find_continuations(exe, file);
 	find_safepoints(exe, file);

@@ -298,15 +298,15 @@ static int8_t most_used(const uint32_t uses[256])
 	return (int8_t)((int8_t)best / WORD);
 }
 
-static int8_t find_bcp_slot(const struct hotspot_memory *memory, const struct hotspot_layout *layout)
+static int8_t find_bcp_slot(const struct memory *memory, const struct hotspot_layout *layout)
 {
 	uint8_t queue[256], code[PIECE];
 	uint32_t uses[256] = {0};
 	uint64_t addr = 0, buffer, limit;
 
 	if (!hotspot_has(layout, HOTSPOT_F_queue_buffer) ||
-	    memory->read(memory->arg, layout->statics[HOTSPOT_S_interpreter], &addr, sizeof(addr)) < 0 ||
-	    memory->read(memory->arg, addr, queue, layout->sizes[HOTSPOT_Z_queue_bytes]) < 0)
+	    memory_read(memory, layout->statics[HOTSPOT_S_interpreter], &addr, sizeof(addr)) < 0 ||
+	    memory_read(memory, addr, queue, layout->sizes[HOTSPOT_Z_queue_bytes]) < 0)
 		return 0;
 	buffer = hotspot_get(layout, HOTSPOT_F_queue_buffer, queue, sizeof(queue));
 	limit = hotspot_get(layout, HOTSPOT_F_queue_limit, queue, sizeof(queue));
@@ -314,14 +314,14 @@ static int8_t find_bcp_slot(const struct hotspot_memory *memory, const struct ho
 	     off += PIECE) {
 		size_t n = EP_MIN(limit - off, (uint64_t)PIECE);
 
-		if (memory->read(memory->arg, buffer + off, code, n) < 0)
+		if (memory_read(memory, buffer + off, code, n) < 0)
 			break;
 		count_bcp_uses(code, n, uses);
 	}
 	return most_used(uses);
 }
 
-static const char *fill_slots(struct hotspot_state *state, const struct hotspot_memory *memory,
+static const char *fill_slots(struct hotspot_state *state, const struct memory *memory,
 			      const struct hotspot_layout *layout)
 {
 	bool has_mirror = layout->has_constant[HOTSPOT_C_last_sp_slot];
@@ -340,10 +340,10 @@ static const char *fill_slots(struct hotspot_state *state, const struct hotspot_
 /* --- code ------------------------------------------------------------------------------------- */
 
 /* A pointer in a variable; 0: no such variable, or not set yet. */
-static int read_pointer(const struct hotspot_memory *memory, uint64_t addr, __u64 *ret)
+static int read_pointer(const struct memory *memory, uint64_t addr, __u64 *ret)
 {
 	*ret = 0;
-	return addr ? memory->read(memory->arg, addr, ret, sizeof(*ret)) : 0;
+	return addr ? memory_read(memory, addr, ret, sizeof(*ret)) : 0;
 }
 
 static uint64_t at_va(uint64_t bias, uint64_t va)
@@ -359,13 +359,13 @@ static uint64_t at_va(uint64_t bias, uint64_t va)
  * (src/hotspot/cpu/x86/stubGenerator_x86_64.cpp, generate_cont_thaw, 21: "if (return_barrier) movptr(rsp,
  * Address(r15_thread, JavaThread::cont_entry_offset()))").
  */
-static void find_cont_entry(struct hotspot_state *state, const struct hotspot_memory *memory)
+static void find_cont_entry(struct hotspot_state *state, const struct memory *memory)
 {
 	uint8_t code[32];
 	uint32_t off;
 
 	if (state->thread_continuation || !state->return_barrier ||
-	    memory->read(memory->arg, state->return_barrier, code, sizeof(code)) < 0)
+	    memory_read(memory, state->return_barrier, code, sizeof(code)) < 0)
 		return;
 	for (size_t i = 0; i + 7 <= sizeof(code); i++) {
 		if (code[i] != 0x49 || code[i + 1] != 0x8b || code[i + 2] != 0xa7)
@@ -377,7 +377,7 @@ static void find_cont_entry(struct hotspot_state *state, const struct hotspot_me
 	}
 }
 
-static int fill_addresses(const struct hotspot_executable *exe, const struct hotspot_memory *memory,
+static int fill_addresses(const struct hotspot_executable *exe, const struct memory *memory,
 			  uint64_t bias, const struct hotspot_layout *layout,
 			  struct hotspot_state *state)
 {
@@ -401,7 +401,7 @@ static int fill_addresses(const struct hotspot_executable *exe, const struct hot
 	return 0;
 }
 
-int hotspot_state_fill(const struct hotspot_executable *exe, const struct hotspot_memory *memory,
+int hotspot_state_fill(const struct hotspot_executable *exe, const struct memory *memory,
 		       uint64_t bias, const struct hotspot_layout *layout,
 		       struct hotspot_state *state, const char **ret_why)
 {

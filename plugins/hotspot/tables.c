@@ -2,14 +2,12 @@
 #include "plugins/hotspot/tables.h"
 
 #include "core/base/util.h"
-#include "plugins/hotspot/hotspot_shared.h"
+#include "plugins/hotspot/places.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_RODATA   (32u << 20) /* a libjvm.so of today has 1 MiB of it */
-#define MAX_PLACES   16384
 #define MAX_ROWS     8192 /* of a table; about 850 in 8 to 28 */
 #define MAX_STRIDE   256
 #define MAX_FLAGS    16384 /* about 1500 in 8 to 28 */
@@ -17,9 +15,6 @@
 #define MAX_STRINGS  20000 /* that are read from one process */
 #define WINDOW_BYTES 16384u
 #define PAGE	     4096u
-#define NONE	     UINT16_MAX
-#define TAIL	     4 /* bytes of a name's end that are hashed: none is shorter */
-#define N_BUCKETS    1024u
 
 /* --- what is wanted --------------------------------------------------------------------------- */
 
@@ -44,74 +39,53 @@ static const char *const flag_names[] = {"DebugNonSafepoints"};
 
 #define MAX_NAMES (2 * N_WANTS + EP_LEN(flag_names))
 
-/* Variables of the file that say how the tables are laid out, each a uint64_t. */
+/* The file's variables that say how tables are laid out, each a uint64_t: "gHotSpotVM" and a name. */
+#define VARIABLES(X)                                                                               \
+	X(STRUCTS, "Structs")                                                                      \
+	X(STRUCT_TYPE, "StructEntryTypeNameOffset")                                                \
+	X(STRUCT_FIELD, "StructEntryFieldNameOffset")                                              \
+	X(STRUCT_STRING, "StructEntryTypeStringOffset")                                            \
+	X(STRUCT_STATIC, "StructEntryIsStaticOffset")                                              \
+	X(STRUCT_OFFSET, "StructEntryOffsetOffset")                                                \
+	X(STRUCT_ADDRESS, "StructEntryAddressOffset")                                              \
+	X(STRUCT_STRIDE, "StructEntryArrayStride")                                                 \
+	X(TYPES, "Types")                                                                          \
+	X(TYPE_NAME, "TypeEntryTypeNameOffset")                                                    \
+	X(TYPE_INTEGER, "TypeEntryIsIntegerTypeOffset")                                            \
+	X(TYPE_UNSIGNED, "TypeEntryIsUnsignedOffset")                                              \
+	X(TYPE_SIZE, "TypeEntrySizeOffset")                                                        \
+	X(TYPE_STRIDE, "TypeEntryArrayStride")                                                     \
+	X(INTS, "IntConstants")                                                                    \
+	X(INT_NAME, "IntConstantEntryNameOffset")                                                  \
+	X(INT_VALUE, "IntConstantEntryValueOffset")                                                \
+	X(INT_STRIDE, "IntConstantEntryArrayStride")                                               \
+	X(LONGS, "LongConstants")                                                                  \
+	X(LONG_NAME, "LongConstantEntryNameOffset")                                                \
+	X(LONG_VALUE, "LongConstantEntryValueOffset")                                              \
+	X(LONG_STRIDE, "LongConstantEntryArrayStride")
+
 enum variable {
-	V_STRUCTS,
-	V_STRUCT_TYPE,
-	V_STRUCT_FIELD,
-	V_STRUCT_STRING,
-	V_STRUCT_STATIC,
-	V_STRUCT_OFFSET,
-	V_STRUCT_ADDRESS,
-	V_STRUCT_STRIDE,
-	V_TYPES,
-	V_TYPE_NAME,
-	V_TYPE_INTEGER,
-	V_TYPE_UNSIGNED,
-	V_TYPE_SIZE,
-	V_TYPE_STRIDE,
-	V_INTS,
-	V_INT_NAME,
-	V_INT_VALUE,
-	V_INT_STRIDE,
-	V_LONGS,
-	V_LONG_NAME,
-	V_LONG_VALUE,
-	V_LONG_STRIDE,
+#define VARIABLE(id, name) V_##id,
+	VARIABLES(VARIABLE)
+#undef VARIABLE
 	N_VARIABLES,
 };
 
 static const char *const variable_names[N_VARIABLES] = {
-	[V_STRUCTS] = "gHotSpotVMStructs",
-	[V_STRUCT_TYPE] = "gHotSpotVMStructEntryTypeNameOffset",
-	[V_STRUCT_FIELD] = "gHotSpotVMStructEntryFieldNameOffset",
-	[V_STRUCT_STRING] = "gHotSpotVMStructEntryTypeStringOffset",
-	[V_STRUCT_STATIC] = "gHotSpotVMStructEntryIsStaticOffset",
-	[V_STRUCT_OFFSET] = "gHotSpotVMStructEntryOffsetOffset",
-	[V_STRUCT_ADDRESS] = "gHotSpotVMStructEntryAddressOffset",
-	[V_STRUCT_STRIDE] = "gHotSpotVMStructEntryArrayStride",
-	[V_TYPES] = "gHotSpotVMTypes",
-	[V_TYPE_NAME] = "gHotSpotVMTypeEntryTypeNameOffset",
-	[V_TYPE_INTEGER] = "gHotSpotVMTypeEntryIsIntegerTypeOffset",
-	[V_TYPE_UNSIGNED] = "gHotSpotVMTypeEntryIsUnsignedOffset",
-	[V_TYPE_SIZE] = "gHotSpotVMTypeEntrySizeOffset",
-	[V_TYPE_STRIDE] = "gHotSpotVMTypeEntryArrayStride",
-	[V_INTS] = "gHotSpotVMIntConstants",
-	[V_INT_NAME] = "gHotSpotVMIntConstantEntryNameOffset",
-	[V_INT_VALUE] = "gHotSpotVMIntConstantEntryValueOffset",
-	[V_INT_STRIDE] = "gHotSpotVMIntConstantEntryArrayStride",
-	[V_LONGS] = "gHotSpotVMLongConstants",
-	[V_LONG_NAME] = "gHotSpotVMLongConstantEntryNameOffset",
-	[V_LONG_VALUE] = "gHotSpotVMLongConstantEntryValueOffset",
-	[V_LONG_STRIDE] = "gHotSpotVMLongConstantEntryArrayStride",
+#define VARIABLE(id, name) "gHotSpotVM" name,
+	VARIABLES(VARIABLE)
+#undef VARIABLE
 };
 
 /* --- a file ----------------------------------------------------------------------------------- */
 
-struct place {
-	uint32_t off; /* in .rodata */
-	uint16_t name;
-};
-
 struct hotspot_tables {
 	uint64_t vas[N_VARIABLES];
-	struct ep_symbol rodata; /* bytes 0: its names are not known, all are read */
 	const char *names[MAX_NAMES]; /* ascending, each once */
 	size_t n_names;
-	/* Names of the wants; NONE: any. */
+	/* Names of the wants; HOTSPOT_NO_NAME: any. */
 	uint16_t want_types[N_WANTS], want_names[N_WANTS];
-	struct place *places; /* ascending by offset */
-	size_t n_places;
+	struct hotspot_places places; /* of the names */
 };
 
 static int compare_names(const void *a, const void *b)
@@ -124,9 +98,9 @@ static uint16_t find_name(const struct hotspot_tables *tables, const char *name)
 	const char *const *found;
 
 	if (!name)
-		return NONE;
+		return HOTSPOT_NO_NAME;
 	found = bsearch(&name, tables->names, tables->n_names, sizeof(*tables->names), compare_names);
-	return found ? (uint16_t)(found - tables->names) : NONE;
+	return found ? (uint16_t)(found - tables->names) : HOTSPOT_NO_NAME;
 }
 
 static void collect_names(struct hotspot_tables *tables)
@@ -154,130 +128,6 @@ static void collect_names(struct hotspot_tables *tables)
 	}
 }
 
-/*
- * Looks for names in .rodata. A linker lets a string that is another's end share its bytes, so each
- * place counts where exactly that text stands before a NUL.
- */
-struct finder {
-	struct hotspot_tables *tables;
-	size_t lens[MAX_NAMES];
-	uint16_t next[MAX_NAMES];
-	uint16_t buckets[N_BUCKETS]; /* by the last bytes */
-};
-
-static uint32_t tail_bucket(const char *end)
-{
-	uint32_t tail;
-
-	memcpy(&tail, end - TAIL, sizeof(tail));
-	return (tail * 0x9e3779b1u) >> 22;
-}
-_Static_assert(N_BUCKETS == 1u << 10, "ten bits");
-
-static void finder_init(struct finder *finder, struct hotspot_tables *tables)
-{
-	finder->tables = tables;
-	memset(finder->buckets, 0xff, sizeof(finder->buckets));
-	for (size_t i = 0; i < tables->n_names; i++) {
-		size_t len = strlen(tables->names[i]);
-		uint16_t *bucket;
-
-		finder->lens[i] = len;
-		if (len < TAIL)
-			continue; /* no field has so short a name */
-		bucket = &finder->buckets[tail_bucket(tables->names[i] + len)];
-		finder->next[i] = *bucket;
-		*bucket = (uint16_t)i;
-	}
-}
-
-/* The names that the text of `len` bytes before `end` ends with. False: too many places. */
-static bool add_places(struct finder *finder, const char *bytes, const char *end, size_t len)
-{
-	struct hotspot_tables *tables = finder->tables;
-	uint16_t i = len < TAIL ? NONE : finder->buckets[tail_bucket(end)];
-
-	for (; i != NONE; i = finder->next[i]) {
-		size_t name_len = finder->lens[i];
-
-		if (name_len > len || memcmp(end - name_len, tables->names[i], name_len) != 0)
-			continue;
-		if (tables->n_places == MAX_PLACES)
-			return false;
-		tables->places[tables->n_places++] = (struct place){
-			.off = (uint32_t)(end - name_len - bytes),
-			.name = i,
-		};
-	}
-	return true;
-}
-
-static bool find_places(struct finder *finder, const char *bytes, size_t size)
-{
-	const char *at = bytes, *end = bytes + size;
-
-	while (at < end) {
-		const char *nul = memchr(at, 0, (size_t)(end - at));
-
-		if (!nul)
-			return true;
-		if (nul != at && !add_places(finder, bytes, nul, (size_t)(nul - at)))
-			return false;
-		at = nul + 1;
-	}
-	return true;
-}
-
-static int compare_places(const void *a, const void *b)
-{
-	const struct place *x = a, *y = b;
-
-	return x->off < y->off ? -1 : x->off > y->off;
-}
-
-static char *read_section(const struct ep_unwinder_host *host, const struct ep_file *file,
-			  const struct ep_symbol *section)
-{
-	char *bytes = malloc(section->bytes);
-	uint64_t n;
-
-	for (uint64_t off = 0; bytes && off < section->bytes; off += n) {
-		n = EP_MIN(section->bytes - off, (uint64_t)EP_MAX_FILE_READ);
-		if (host->file_read(file, section->va + off, bytes + off, n) < 0) {
-			free(bytes);
-			return NULL;
-		}
-	}
-	return bytes;
-}
-
-/* Where it fails all names are read from the process: slower, as right. */
-static void find_names(struct hotspot_tables *tables, const struct ep_unwinder_host *host,
-		       const struct ep_file *file)
-{
-	struct ep_symbol section;
-	ep_autofree struct finder *finder = calloc(1, sizeof(*finder));
-	ep_autofree char *bytes = NULL;
-	struct place *places;
-
-	if (!finder || host->file_section(file, ".rodata", &section) < 0 || section.bytes == 0 ||
-	    section.bytes > MAX_RODATA)
-		return;
-	bytes = read_section(host, file, &section);
-	tables->places = malloc(MAX_PLACES * sizeof(*tables->places));
-	if (!bytes || !tables->places)
-		return;
-	finder_init(finder, tables);
-	if (!find_places(finder, bytes, section.bytes) || tables->n_places == 0) {
-		tables->n_places = 0;
-		return;
-	}
-	places = realloc(tables->places, tables->n_places * sizeof(*places));
-	tables->places = places ? places : tables->places;
-	qsort(tables->places, tables->n_places, sizeof(*places), compare_places);
-	tables->rodata = section;
-}
-
 int hotspot_tables_find(const struct ep_unwinder_host *host, const struct ep_file *file,
 			struct hotspot_tables **ret)
 {
@@ -297,7 +147,7 @@ int hotspot_tables_find(const struct ep_unwinder_host *host, const struct ep_fil
 		tables->vas[i] = symbol.va;
 	}
 	collect_names(tables);
-	find_names(tables, host, file);
+	hotspot_places_find(host, file, tables->names, tables->n_names, &tables->places);
 	*ret = tables;
 	return 0;
 }
@@ -306,13 +156,13 @@ void hotspot_tables_free(struct hotspot_tables *tables)
 {
 	if (!tables)
 		return;
-	free(tables->places);
+	hotspot_places_fini(&tables->places);
 	free(tables);
 }
 
 size_t hotspot_tables_places(const struct hotspot_tables *tables)
 {
-	return tables->n_places;
+	return tables->places.n;
 }
 
 /* --- a process -------------------------------------------------------------------------------- */
@@ -329,7 +179,7 @@ struct answer {
 
 struct reader {
 	const struct hotspot_tables *tables;
-	const struct hotspot_memory *memory;
+	const struct memory *memory;
 	uint64_t bias;
 	uint64_t vars[N_VARIABLES];
 	uint32_t n_strings;
@@ -341,37 +191,6 @@ struct reader {
 	uint8_t window[WINDOW_BYTES];
 };
 
-static int read_memory(const struct hotspot_memory *memory, uint64_t addr, void *buf, size_t bytes)
-{
-	return memory->read(memory->arg, addr, buf, bytes);
-}
-
-int hotspot_read_string(const struct hotspot_memory *memory, uint64_t addr, char *buf, size_t size)
-{
-	size_t len = 0;
-
-	while (len < size - 1) {
-		size_t n = EP_MIN(size - 1 - len, PAGE - ((addr + len) & (PAGE - 1)));
-		int r = read_memory(memory, addr + len, buf + len, n);
-
-		if (r < 0)
-			return r;
-		if (memchr(buf + len, 0, n))
-			return 0;
-		len += n;
-	}
-	buf[len] = '\0';
-	return 0;
-}
-
-static int compare_place(const void *key, const void *element)
-{
-	const uint64_t *off = key;
-	const struct place *place = element;
-
-	return *off < place->off ? -1 : *off > place->off;
-}
-
 /* False: nothing can be read there. */
 static bool read_string(struct reader *reader, uint64_t addr, char text[MAX_NAME])
 {
@@ -380,37 +199,33 @@ static bool read_string(struct reader *reader, uint64_t addr, char text[MAX_NAME
 	if (!addr || reader->n_strings == MAX_STRINGS)
 		return false;
 	reader->n_strings++;
-	r = hotspot_read_string(reader->memory, addr, text, MAX_NAME);
+	r = memory_read_string(reader->memory, addr, text, MAX_NAME, MEMORY_PAGE);
 	if (r < 0) /* not a row less: what it says would be missing without a word */
 		reader->string_error = r;
 	return r == 0;
 }
 
-/* Which of the names is at an address; NONE: another. */
+/* Which of the names is at an address; HOTSPOT_NO_NAME: another. */
 static uint16_t name_at(struct reader *reader, uint64_t addr)
 {
 	const struct hotspot_tables *tables = reader->tables;
-	uint64_t off = addr - reader->bias - tables->rodata.va;
-	const struct place *place;
 	char text[MAX_NAME];
+	uint16_t name;
 
-	if (off < tables->rodata.bytes) {
-		place = bsearch(&off, tables->places, tables->n_places, sizeof(*place),
-				compare_place);
-		return place ? place->name : NONE;
-	}
-	return read_string(reader, addr, text) ? find_name(tables, text) : NONE;
+	if (hotspot_places_know(&tables->places, addr - reader->bias, &name))
+		return name;
+	return read_string(reader, addr, text) ? find_name(tables, text) : HOTSPOT_NO_NAME;
 }
 
 /* A window of memory that begins with a row: as much as there is. */
 static int read_window(struct reader *reader, uint64_t addr, size_t stride)
 {
 	uint64_t end = EP_ALIGN_DOWN(addr + WINDOW_BYTES, (uint64_t)PAGE);
-	int r = read_memory(reader->memory, addr, reader->window, end - addr);
+	int r = memory_read(reader->memory, addr, reader->window, end - addr);
 
 	if (r == -EFAULT) {
 		end = EP_ALIGN_UP(addr + stride, PAGE);
-		r = read_memory(reader->memory, addr, reader->window, end - addr);
+		r = memory_read(reader->memory, addr, reader->window, end - addr);
 	}
 	if (r == 0) {
 		reader->window_addr = addr;
@@ -476,10 +291,12 @@ static void visit_struct(struct reader *reader, const uint8_t *row)
 {
 	const struct hotspot_tables *tables = reader->tables;
 	uint16_t type = name_at(reader, word_at(reader, row, V_STRUCT_TYPE));
-	uint16_t field = type == NONE ? NONE : name_at(reader, word_at(reader, row, V_STRUCT_FIELD));
+	uint16_t field = HOTSPOT_NO_NAME;
 	bool is_static;
 
-	if (field == NONE)
+	if (type != HOTSPOT_NO_NAME)
+		field = name_at(reader, word_at(reader, row, V_STRUCT_FIELD));
+	if (field == HOTSPOT_NO_NAME)
 		return;
 	is_static = int_at(reader, row, V_STRUCT_STATIC) != 0;
 	for (size_t i = 0; i < N_WANTS; i++) {
@@ -504,7 +321,7 @@ static void visit_type(struct reader *reader, const uint8_t *row)
 	for (size_t i = 0; i < N_WANTS; i++) {
 		struct answer *answer = &reader->answers[i];
 
-		if (wants[i].kind == WANT_SIZE && type != NONE &&
+		if (wants[i].kind == WANT_SIZE && type != HOTSPOT_NO_NAME &&
 		    reader->tables->want_types[i] == type && bytes <= UINT16_MAX)
 			reader->layout->sizes[wants[i].id] = (uint32_t)bytes;
 		if (wants[i].kind != WANT_FIELD || answer->type_string != name)
@@ -519,7 +336,7 @@ static void add_constant(struct reader *reader, uint64_t name_addr, int64_t valu
 {
 	uint16_t name = name_at(reader, name_addr);
 
-	for (size_t i = 0; name != NONE && i < N_WANTS; i++) {
+	for (size_t i = 0; name != HOTSPOT_NO_NAME && i < N_WANTS; i++) {
 		if (wants[i].kind != WANT_CONSTANT || reader->tables->want_names[i] != name)
 			continue;
 		reader->layout->constants[wants[i].id] = value;
@@ -639,7 +456,7 @@ static bool check_variables(const struct reader *reader)
 static int read_variables(struct reader *reader)
 {
 	for (size_t i = 0; i < N_VARIABLES; i++) {
-		int r = read_memory(reader->memory, reader->bias + reader->tables->vas[i],
+		int r = memory_read(reader->memory, reader->bias + reader->tables->vas[i],
 				    &reader->vars[i], sizeof(reader->vars[i]));
 
 		if (r < 0)
@@ -668,7 +485,7 @@ static int read_tables(struct reader *reader)
 	return r;
 }
 
-int hotspot_tables_read(const struct hotspot_tables *tables, const struct hotspot_memory *memory,
+int hotspot_tables_read(const struct hotspot_tables *tables, const struct memory *memory,
 			uint64_t bias, struct hotspot_layout *ret)
 {
 	ep_autofree struct reader *reader = calloc(1, sizeof(*reader));
@@ -689,22 +506,6 @@ int hotspot_tables_read(const struct hotspot_tables *tables, const struct hotspo
 		return reader->string_error;
 	*ret = *layout;
 	return 0;
-}
-
-uint64_t hotspot_get(const struct hotspot_layout *layout, enum hotspot_field_id id, const void *from,
-		     size_t bytes)
-{
-	const struct hotspot_member *member = &layout->fields[id];
-	uint64_t value = 0;
-	uint32_t shift;
-
-	if (!member->has || !member->bytes || !ep_in_bounds(member->off, member->bytes, bytes))
-		return 0;
-	memcpy(&value, (const uint8_t *)from + member->off, member->bytes);
-	if (!member->is_signed)
-		return value;
-	shift = 64 - 8 * member->bytes;
-	return (uint64_t)((int64_t)(value << shift) >> shift);
 }
 
 /* --- flags ------------------------------------------------------------------------------------ */
@@ -731,7 +532,7 @@ static int find_flag(struct reader *reader, uint64_t table, uint64_t n, uint32_t
 	return -ENODATA;
 }
 
-int hotspot_tables_flag(const struct hotspot_tables *tables, const struct hotspot_memory *memory,
+int hotspot_tables_flag(const struct hotspot_tables *tables, const struct memory *memory,
 			uint64_t bias, const struct hotspot_layout *layout, const char *name,
 			bool *ret)
 {
@@ -746,7 +547,7 @@ int hotspot_tables_flag(const struct hotspot_tables *tables, const struct hotspo
 		return -ENOMEM;
 	if (!stride)
 		stride = layout->sizes[HOTSPOT_Z_old_flag_bytes];
-	if (wanted == NONE || stride < 8 || stride > MAX_STRIDE ||
+	if (wanted == HOTSPOT_NO_NAME || stride < 8 || stride > MAX_STRIDE ||
 	    !hotspot_has(layout, HOTSPOT_F_flag_name) || !hotspot_has(layout, HOTSPOT_F_flag_addr) ||
 	    hotspot_off(layout, HOTSPOT_F_flag_name) > stride - 8 ||
 	    hotspot_off(layout, HOTSPOT_F_flag_addr) > stride - 8 ||
@@ -754,13 +555,13 @@ int hotspot_tables_flag(const struct hotspot_tables *tables, const struct hotspo
 		return -ENODATA;
 	*reader = (struct reader){.tables = tables, .memory = memory, .bias = bias};
 	reader->layout = (struct hotspot_layout *)layout; /* not written */
-	r = read_memory(memory, layout->statics[HOTSPOT_S_flags], &table, sizeof(table));
+	r = memory_read(memory, layout->statics[HOTSPOT_S_flags], &table, sizeof(table));
 	if (r == 0)
-		r = read_memory(memory, layout->statics[HOTSPOT_S_n_flags], &n, sizeof(n));
+		r = memory_read(memory, layout->statics[HOTSPOT_S_n_flags], &n, sizeof(n));
 	if (r == 0)
 		r = n > MAX_FLAGS ? -EBADMSG : find_flag(reader, table, n, stride, wanted, &addr);
 	if (r == 0)
-		r = read_memory(memory, addr, &value, sizeof(value));
+		r = memory_read(memory, addr, &value, sizeof(value));
 	if (r == 0)
 		*ret = value != 0;
 	return r;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The tables that a VM publishes about itself (src/hotspot/share/runtime/vmStructs.cpp): where they are
- * and where in the file the names are that we look for, once per file; what they say, per process.
+ * and where in the file the names are that we look for (places.h), once per file; what they say, per process.
  *
  *	gHotSpotVMStructs	members: type, field, type of the field, static?, offset or address
  *	gHotSpotVMTypes		types: name, superclass, size, signedness
@@ -15,8 +15,8 @@
 #define HOTSPOT_TABLES_H
 
 #include "ebpf-profiler/unwinder.h"
-#include "plugins/hotspot/code/stubs.h"
 #include "plugins/hotspot/layout.h"
+#include "plugins/shared/read/memory.h"
 
 struct hotspot_tables; /* of a file; constant */
 
@@ -28,18 +28,15 @@ void hotspot_tables_free(struct hotspot_tables *tables);
 size_t hotspot_tables_places(const struct hotspot_tables *tables);
 
 /* EP_NOT_YET: not relocated yet; -EBADMSG: nonsense; what a read says. */
-int hotspot_tables_read(const struct hotspot_tables *tables, const struct hotspot_memory *memory,
+int hotspot_tables_read(const struct hotspot_tables *tables, const struct memory *memory,
 			uint64_t bias, struct hotspot_layout *ret);
 
 /*
  * A flag of the VM (JVMFlag::flags) that is a bool, one of those whose names were looked for: 0 and its
  * value; -ENODATA: no such flag.
  */
-int hotspot_tables_flag(const struct hotspot_tables *tables, const struct hotspot_memory *memory,
+int hotspot_tables_flag(const struct hotspot_tables *tables, const struct memory *memory,
 			uint64_t bias, const struct hotspot_layout *layout, const char *name,
 			bool *ret);
-
-/* NUL-terminated, cut at size - 1, within what can be read. 0 or what a read says. */
-int hotspot_read_string(const struct hotspot_memory *memory, uint64_t addr, char *buf, size_t size);
 
 #endif

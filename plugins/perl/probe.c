@@ -1,24 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "plugins/perl/perl.h"
 #include "plugins/perl/xs.h"
+#include "plugins/shared/read/file.h"
 
 #include <errno.h>
 #include <stdlib.h>
-
-static uint64_t symbol_va(const struct ep_unwinder_host *host, const struct ep_file *file,
-			  const char *name)
-{
-	struct ep_symbol symbol;
-
-	return host->file_symbol(file, name, &symbol) == 0 ? symbol.va : 0;
-}
 
 /* PL_revision, PL_version: a byte each (perlvars.h, PERLVARIC), exported from 5.8 on. */
 static int find_version(const struct ep_unwinder_host *host, const struct ep_file *file,
 			uint32_t *ret_minor)
 {
-	uint64_t revision_va = symbol_va(host, file, "PL_revision");
-	uint64_t version_va = symbol_va(host, file, "PL_version");
+	uint64_t revision_va = file_va(host, file, "PL_revision");
+	uint64_t version_va = file_va(host, file, "PL_version");
 	uint8_t revision, version;
 
 	if (!revision_va || !version_va || host->file_read(file, revision_va, &revision, 1) < 0 ||
@@ -35,7 +28,7 @@ static void find_thread_variables(struct pl_executable *exe, const struct ep_fil
 {
 	struct ep_symbol context;
 
-	exe->key_va = symbol_va(exe->host, file, "PL_thr_key");
+	exe->key_va = file_va(exe->host, file, "PL_thr_key");
 	if (exe->host->file_symbol(file, "PL_current_context", &context) == 0) {
 		exe->has_context = true;
 		exe->context_off = context.va;
@@ -58,18 +51,18 @@ static int find_globals(struct pl_executable *exe, const struct ep_file *file)
 	const struct ep_unwinder_host *host = exe->host;
 
 	find_op_names(exe, file);
-	exe->curinterp_va = symbol_va(host, file, "PL_curinterp");
+	exe->curinterp_va = file_va(host, file, "PL_curinterp");
 	find_thread_variables(exe, file);
 	exe->layout.threads = exe->key_va != 0;
 	exe->variables = (struct pl_members){
-		.op = symbol_va(host, file, "PL_op"),
-		.cop = symbol_va(host, file, "PL_curcop"),
-		.stack = symbol_va(host, file, "PL_curstackinfo"),
-		.defstash = symbol_va(host, file, "PL_defstash"),
-		.dbsub = symbol_va(host, file, "PL_DBsub"),
-		.compiling = symbol_va(host, file, "PL_compiling"),
-		.incgv = symbol_va(host, file, "PL_incgv"),
-		.origfile = symbol_va(host, file, "PL_origfilename"),
+		.op = file_va(host, file, "PL_op"),
+		.cop = file_va(host, file, "PL_curcop"),
+		.stack = file_va(host, file, "PL_curstackinfo"),
+		.defstash = file_va(host, file, "PL_defstash"),
+		.dbsub = file_va(host, file, "PL_DBsub"),
+		.compiling = file_va(host, file, "PL_compiling"),
+		.incgv = file_va(host, file, "PL_incgv"),
+		.origfile = file_va(host, file, "PL_origfilename"),
 	};
 	if (exe->variables.op && exe->variables.cop && exe->variables.stack &&
 	    exe->variables.defstash)
@@ -96,7 +89,7 @@ static int probe(struct pl_executable *exe, const struct ep_file *file)
 	uint32_t minor;
 	int r;
 
-	if (!symbol_va(exe->host, file, "Perl_runops_standard")) {
+	if (!file_va(exe->host, file, "Perl_runops_standard")) {
 		exe->is_xs = EP_HAS(exe->host, add_symbol) &&
 			     pl_xs_find_boot(exe->host, file, &exe->boot);
 		return exe->is_xs ? EP_CODE_ONLY : EP_NOT_MINE;

@@ -1,26 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "plugins/python/python.h"
+#include "plugins/shared/read/file.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-static bool has_symbol(const struct ep_unwinder_host *host, const struct ep_file *file,
-		       const char *name)
-{
-	struct ep_symbol symbol;
-
-	return host->file_symbol(file, name, &symbol) == 0;
-}
-
-/* 0: absent. */
-static uint64_t symbol_va(const struct ep_unwinder_host *host, const struct ep_file *file,
-			  const char *name)
-{
-	struct ep_symbol symbol;
-
-	return host->file_symbol(file, name, &symbol) == 0 ? symbol.va : 0;
-}
 
 /*
  * Before Py_Version (3.11) no number is in the file's data, but each version has functions its
@@ -39,7 +23,7 @@ static uint32_t guess_version(const struct ep_unwinder_host *host, const struct 
 	};
 
 	for (size_t i = 0; i < sizeof(since) / sizeof(*since); i++) {
-		if (has_symbol(host, file, since[i].symbol))
+		if (file_va(host, file, since[i].symbol))
 			return since[i].version;
 	}
 	return PY_VERSION(3, 6);
@@ -47,7 +31,7 @@ static uint32_t guess_version(const struct ep_unwinder_host *host, const struct 
 
 static uint32_t find_version(const struct ep_unwinder_host *host, const struct ep_file *file)
 {
-	uint64_t va = symbol_va(host, file, "Py_Version");
+	uint64_t va = file_va(host, file, "Py_Version");
 	uint32_t hex;
 
 	if (va && host->file_read(file, va, &hex, sizeof(hex)) == 0)
@@ -71,7 +55,7 @@ static int find_offsets(struct py_executable *exe, const struct ep_file *file,
 {
 	uint8_t bytes[PY_DEBUG_OFFSETS_BYTES];
 	size_t n = runtime->va ? read_runtime(exe->host, file, runtime, bytes) : 0;
-	bool trace_refs = has_symbol(exe->host, file, "_Py_PrintReferences");
+	bool trace_refs = file_va(exe->host, file, "_Py_PrintReferences");
 	struct py_debug_header header;
 
 	exe->debug_offsets = py_debug_offsets_header(bytes, n, &header);
@@ -83,7 +67,7 @@ static int find_offsets(struct py_executable *exe, const struct ep_file *file,
 /* 3.6: PyGILState_GetThisThreadState passes `static int autoTLSkey` on. */
 static void find_old_key(struct py_executable *exe, const struct ep_file *file)
 {
-	uint64_t va = symbol_va(exe->host, file, "PyGILState_GetThisThreadState");
+	uint64_t va = file_va(exe->host, file, "PyGILState_GetThisThreadState");
 
 	if (va)
 		(void)exe->host->file_argument(file, va, &exe->key_va);
@@ -97,9 +81,9 @@ static void find_globals(struct py_executable *exe, const struct ep_file *file)
 
 	if (!exe->runtime_va) {
 		/* 3.6 Python/pystate.c */
-		exe->holder_va = symbol_va(host, file, "_PyThreadState_Current");
+		exe->holder_va = file_va(host, file, "_PyThreadState_Current");
 		find_old_key(exe, file);
-		exe->interpreters_va = symbol_va(host, file, "interp_head");
+		exe->interpreters_va = file_va(host, file, "interp_head");
 		return;
 	}
 	exe->interpreters_va = exe->runtime_va + offsets->runtime_interpreters;
@@ -126,11 +110,7 @@ static void find_variable(struct py_executable *exe, const struct ep_file *file,
 	    host->file_variable(file, found.va, variable) == 0 &&
 	    variable->kind == EP_VARIABLE_POINTER)
 		return;
-	if (host->file_symbol(file, symbol, &found) == 0)
-		*variable = (struct ep_variable){
-			.kind = EP_VARIABLE_SEGMENT,
-			.value = found.va,
-		};
+	file_thread_variable(host, file, symbol, variable);
 }
 
 /*
@@ -154,7 +134,7 @@ static uint32_t find_jit(const struct py_executable *exe, const struct ep_file *
 		return PY_JIT_NONE;
 	if (exe->offsets.version < PY_VERSION(3, 15))
 		return PY_JIT_STACK;
-	return has_symbol(exe->host, file, "_PyJIT_Entry") ? PY_JIT_POINTER : PY_JIT_NONE;
+	return file_va(exe->host, file, "_PyJIT_Entry") ? PY_JIT_POINTER : PY_JIT_NONE;
 }
 
 static int probe(struct py_executable *exe, const struct ep_file *file)
@@ -164,7 +144,7 @@ static int probe(struct py_executable *exe, const struct ep_file *file)
 	int r;
 
 	if (host->file_symbol(file, "_PyRuntime", &runtime) < 0 &&
-	    !has_symbol(host, file, "_PyThreadState_Current"))
+	    !file_va(host, file, "_PyThreadState_Current"))
 		return EP_NOT_MINE;
 	/* PEP 523: 3.6 is the first that has it. */
 	if (host->file_symbol(file, "_PyEval_EvalFrameDefault", &eval) < 0 || eval.bytes == 0)
@@ -173,8 +153,8 @@ static int probe(struct py_executable *exe, const struct ep_file *file)
 	r = find_offsets(exe, file, &runtime);
 	if (r < 0)
 		return r;
-	exe->code_type_va = symbol_va(host, file, "PyCode_Type");
-	exe->type_type_va = symbol_va(host, file, "PyType_Type");
+	exe->code_type_va = file_va(host, file, "PyCode_Type");
+	exe->type_type_va = file_va(host, file, "PyType_Type");
 	if (!exe->code_type_va)
 		return -ENODATA;
 	find_globals(exe, file);

@@ -191,7 +191,7 @@ int v8_attach(void *executable, struct ep_target *target, void **ret_instance)
 	if (r == 0)
 		r = tell(inst);
 	if (r == 0)
-		r = v8_names_new(&(struct v8_memory){.read = attach_read, .arg = inst},
+		r = v8_names_new(&(struct memory){.read = attach_read, .arg = inst},
 				 &exe->layout, &inst->state, &inst->names);
 	if (r == 0 && exe->heap_builtins.n)
 		v8_names_set_builtins(inst->names, v8_heap_builtin_name, (void *)exe);

@@ -53,14 +53,6 @@ bool v8_version_parse(const char *text, struct v8_version *ret);
 void v8_layout_fill(struct v8_layout *ret, const struct v8_version *version,
 		    const struct v8_published *published);
 
-/*
- * The target's memory, whole or not at all: 0, -EFAULT, -ESRCH. What comes from there is hostile.
- */
-struct v8_memory {
-	int (*read)(void *arg, uint64_t addr, void *buf, size_t bytes);
-	void *arg;
-};
-
 #define V8_TAG	    1u
 #define V8_TAG_MASK 3u
 

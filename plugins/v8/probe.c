@@ -8,6 +8,7 @@
  *	"InterpreterEntryTrampoline"	a builtin's name (builtins/builtins.cc): all others, stripped
  */
 #include "core/base/util.h"
+#include "plugins/shared/read/file.h"
 #include "plugins/v8/v8.h"
 
 #include <errno.h>
@@ -17,18 +18,8 @@
 #define PREFIX "v8dbg_"
 
 /* V8 alone is larger: those of Node 8 have 17 and 6 MiB. */
-#define MIN_TEXT_BYTES	 (6u << 20)
-#define MAX_RODATA_BYTES (256u << 20)
-#define PIECE_BYTES	 (1u << 20)
-#define OVERLAP_BYTES	 64 /* what is looked for is shorter */
-
-static uint64_t symbol_va(const struct ep_unwinder_host *host, const struct ep_file *file,
-			  const char *name)
-{
-	struct ep_symbol symbol;
-
-	return host->file_symbol(file, name, &symbol) == 0 ? symbol.va : 0;
-}
+#define MIN_TEXT_BYTES (6u << 20)
+#define OVERLAP_BYTES  64 /* what is looked for is shorter */
 
 /* --- what its strings say --------------------------------------------------------------------- */
 
@@ -57,7 +48,7 @@ static void take_string(struct strings *strings, const char *text)
 	strings->has_embedder = has_embedder;
 }
 
-static void take_piece(struct strings *strings, const uint8_t *piece, size_t bytes)
+static int take_piece(void *strings, uint64_t va, const uint8_t *piece, size_t bytes)
 {
 	const uint8_t *end = piece + bytes, *at = piece;
 
@@ -68,33 +59,15 @@ static void take_piece(struct strings *strings, const uint8_t *piece, size_t byt
 		    memchr(at, '\0', EP_MIN(rest, (size_t)OVERLAP_BYTES)))
 			take_string(strings, (const char *)at);
 	}
+	(void)va;
+	return 0;
 }
 
 static int read_strings(const struct ep_unwinder_host *host, const struct ep_file *file,
 			struct strings *ret)
 {
-	ep_autofree uint8_t *piece = NULL;
-	struct ep_symbol rodata;
-	int r = host->file_section(file, ".rodata", &rodata);
-
 	*ret = (struct strings){0};
-	if (r < 0)
-		return r;
-	piece = malloc(PIECE_BYTES);
-	if (!piece)
-		return -ENOMEM;
-	rodata.bytes = EP_MIN(rodata.bytes, (uint64_t)MAX_RODATA_BYTES);
-	for (uint64_t off = 0; off < rodata.bytes; off += PIECE_BYTES - OVERLAP_BYTES) {
-		size_t bytes = (size_t)EP_MIN(rodata.bytes - off, (uint64_t)PIECE_BYTES);
-
-		r = host->file_read(file, rodata.va + off, piece, bytes);
-		if (r < 0)
-			return r;
-		take_piece(ret, piece, bytes);
-		if (bytes < PIECE_BYTES)
-			break;
-	}
-	return 0;
+	return file_scan(host, file, ".rodata", OVERLAP_BYTES, take_piece, ret);
 }
 
 /* --- is it V8, and which? --------------------------------------------------------------------- */
@@ -112,14 +85,12 @@ static int recognise(const struct ep_unwinder_host *host, const struct ep_file *
 {
 	int r;
 
-	if (symbol_va(host, file, PREFIX "SmiShiftSize") ||
-	    symbol_va(host, file, "_ZN2v82V810GetVersionEv"))
+	if (file_va(host, file, PREFIX "SmiShiftSize") ||
+	    file_va(host, file, "_ZN2v82V810GetVersionEv"))
 		return 0;
 	if (!has_much_code(host, file))
 		return EP_NOT_MINE;
 	r = read_strings(host, file, strings);
-	if (r == -ENODATA)
-		return EP_NOT_MINE;
 	return r == 0 && !strings->has_trampoline ? EP_NOT_MINE : r;
 }
 
@@ -127,7 +98,7 @@ static int recognise(const struct ep_unwinder_host *host, const struct ep_file *
 static bool read_version_part(const struct ep_unwinder_host *host, const struct ep_file *file,
 			      const char *name, uint32_t *ret)
 {
-	uint64_t va = symbol_va(host, file, name);
+	uint64_t va = file_va(host, file, name);
 
 	return va && host->file_read(file, va, ret, sizeof(*ret)) == 0;
 }
@@ -163,7 +134,7 @@ static int find_version(const struct ep_unwinder_host *host, const struct ep_fil
 	if (!strings->has_trampoline)
 		r = read_strings(host, file, strings);
 	*ret = strings->version;
-	return r == -ENODATA || r == -EBADMSG ? 0 : r;
+	return r == -EBADMSG ? 0 : r;
 }
 
 /* --- what it publishes ------------------------------------------------------------------------ */
@@ -226,16 +197,11 @@ static void find_isolate(struct v8_executable *exe, const struct ep_file *file)
 		"_ZN2v87Isolate10GetCurrentEv",
 	};
 	const struct ep_unwinder_host *host = exe->host;
-	struct ep_symbol symbol;
 
-	exe->isolate_key_va = symbol_va(host, file, "_ZN2v88internal7Isolate12isolate_key_E");
-	if (host->file_symbol(file, "_ZN2v88internal18g_current_isolate_E", &symbol) == 0)
-		exe->isolate = (struct ep_variable){
-			.kind = EP_VARIABLE_SEGMENT,
-			.value = symbol.va,
-		};
+	exe->isolate_key_va = file_va(host, file, "_ZN2v88internal7Isolate12isolate_key_E");
+	file_thread_variable(host, file, "_ZN2v88internal18g_current_isolate_E", &exe->isolate);
 	for (size_t i = 0; i < EP_LEN(getters); i++) {
-		uint64_t va = symbol_va(host, file, getters[i]);
+		uint64_t va = file_va(host, file, getters[i]);
 
 		if (!va || exe->isolate_key_va || exe->isolate.kind)
 			continue;

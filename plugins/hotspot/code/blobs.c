@@ -8,6 +8,7 @@
  * Methods, adapters and vtable chunks come and go; the walk knows them by their block.
  */
 #include "plugins/hotspot/code/stubs_internal.h"
+#include "plugins/shared/search.h"
 
 #include <errno.h>
 #include <stdint.h>
@@ -249,7 +250,7 @@ static enum hs_start blob_start(const struct blobs *blobs, const struct blob *bl
 
 static const struct entry *first_entry(const struct blobs *blobs, uint64_t addr)
 {
-	return &blobs->entries[hs_first(&blobs->entries->addr, blobs->n_entries, sizeof(struct entry), addr)];
+	return &blobs->entries[search_sorted(blobs->n_entries, i, blobs->entries[i].addr < addr)];
 }
 
 /* The stubs of a buffer whose names are known, each with what it leads to. */
@@ -514,7 +515,7 @@ static bool is_kind(const struct blobs *blobs, const uint8_t *bytes, enum hotspo
 	const struct hotspot_layout *layout = blobs->reader->layout;
 
 	return hotspot_has(layout, HOTSPOT_F_blob_kind) && layout->has_constant[kind] &&
-	       hs_field(blobs->reader, HOTSPOT_F_blob_kind, bytes, HEAD_BYTES) == (uint64_t)layout->constants[kind];
+	       hotspot_get(blobs->reader->layout, HOTSPOT_F_blob_kind, bytes, HEAD_BYTES) == (uint64_t)layout->constants[kind];
 }
 
 /* The same by its kind, where that is published: with an AOT cache the names of adapters are signatures. */
@@ -531,11 +532,11 @@ static bool find_code(const struct blobs *blobs, const uint8_t *bytes, uint64_t 
 	uint64_t begin, end;
 
 	if (hotspot_has(reader->layout, HOTSPOT_F_blob_code_begin)) {
-		begin = hs_field(reader, HOTSPOT_F_blob_code_begin, bytes, HEAD_BYTES);
-		end = hs_field(reader, HOTSPOT_F_blob_code_end, bytes, HEAD_BYTES);
+		begin = hotspot_get(reader->layout, HOTSPOT_F_blob_code_begin, bytes, HEAD_BYTES);
+		end = hotspot_get(reader->layout, HOTSPOT_F_blob_code_end, bytes, HEAD_BYTES);
 	} else {
-		begin = addr + hs_field(reader, HOTSPOT_F_blob_code_offset, bytes, HEAD_BYTES);
-		end = addr + hs_field(reader, HOTSPOT_F_blob_data_offset, bytes, HEAD_BYTES);
+		begin = addr + hotspot_get(reader->layout, HOTSPOT_F_blob_code_offset, bytes, HEAD_BYTES);
+		end = addr + hotspot_get(reader->layout, HOTSPOT_F_blob_data_offset, bytes, HEAD_BYTES);
 	}
 	if (begin <= addr || end <= begin || begin - addr > room || end - addr > room)
 		return false;
@@ -547,7 +548,7 @@ static bool find_code(const struct blobs *blobs, const uint8_t *bytes, uint64_t 
 /* A used block. Whether it is a method; other outcomes: negative errno. */
 static int read_block(struct blobs *blobs, const uint8_t *bytes, uint64_t addr, uint64_t room)
 {
-	uint64_t name = hs_field(blobs->reader, HOTSPOT_F_blob_name, bytes, HEAD_BYTES);
+	uint64_t name = hotspot_get(blobs->reader->layout, HOTSPOT_F_blob_name, bytes, HEAD_BYTES);
 	struct blob blob = { .name = name_at(blobs, name) };
 
 	if (is_kind(blobs, bytes, HOTSPOT_C_kind_nmethod))
@@ -568,14 +569,14 @@ static int read_blocks(struct blobs *blobs, const struct heap *heap)
 
 	for (unsigned int i = 0; i < MAX_BLOCKS && addr < heap->high; i++) {
 		const uint8_t *bytes = at_window(blobs, heap, addr, header + HEAD_BYTES);
-		uint64_t length = bytes ? hs_field(reader, HOTSPOT_F_block_length, bytes, header) : 0;
+		uint64_t length = bytes ? hotspot_get(reader->layout, HOTSPOT_F_block_length, bytes, header) : 0;
 		int r = 0;
 
 		/* Behind the last block the heap was never used. */
 		if (!length || length > (heap->high - addr) >> heap->log2_segment)
 			return 0;
 		length <<= heap->log2_segment;
-		if (hs_field(reader, HOTSPOT_F_block_used, bytes, header) & 0xff && length > header)
+		if (hotspot_get(reader->layout, HOTSPOT_F_block_used, bytes, header) & 0xff && length > header)
 			r = read_block(blobs, bytes + header, addr + header, length - header);
 		if (r < 0)
 			return r;
@@ -600,9 +601,9 @@ static int read_heap(struct blobs *blobs, uint64_t addr)
 		return r == -EFAULT ? 0 : r;
 	if (memory > sizeof(bytes) - 64)
 		return -ENOTSUP;
-	heap.low = hs_field(reader, HOTSPOT_F_space_low, bytes + memory, sizeof(bytes) - memory);
-	heap.high = hs_field(reader, HOTSPOT_F_space_high, bytes + memory, sizeof(bytes) - memory);
-	log2 = hs_field(reader, HOTSPOT_F_heap_log2_segment, bytes, sizeof(bytes));
+	heap.low = hotspot_get(reader->layout, HOTSPOT_F_space_low, bytes + memory, sizeof(bytes) - memory);
+	heap.high = hotspot_get(reader->layout, HOTSPOT_F_space_high, bytes + memory, sizeof(bytes) - memory);
+	log2 = hotspot_get(reader->layout, HOTSPOT_F_heap_log2_segment, bytes, sizeof(bytes));
 	if (!heap.low || heap.high <= heap.low || log2 < 4 || log2 > 16)
 		return 0;
 	if (heap.high - heap.low > MAX_HEAP_BYTES)
@@ -633,8 +634,8 @@ static int find_heaps(struct hs_reader *reader, uint64_t ret[MAX_HEAPS])
 	if (r)
 		return r;
 	n = hotspot_has(layout, HOTSPOT_F_array_len) ?
-		    hs_field(reader, HOTSPOT_F_array_len, bytes, sizeof(bytes)) : (uint64_t)bytes[0];
-	data = hs_field(reader, HOTSPOT_F_array_data, bytes, sizeof(bytes));
+		    hotspot_get(reader->layout, HOTSPOT_F_array_len, bytes, sizeof(bytes)) : (uint64_t)bytes[0];
+	data = hotspot_get(reader->layout, HOTSPOT_F_array_data, bytes, sizeof(bytes));
 	if (n > MAX_HEAPS)
 		n = MAX_HEAPS;
 	r = n ? hs_read(reader, data, ret, (size_t)n * sizeof(*ret)) : 0;

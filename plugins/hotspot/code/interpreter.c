@@ -76,7 +76,7 @@ static int read_codelet(struct hotspot_stubs *stubs, struct hs_reader *reader, u
 {
 	char description[HS_NAME_BYTES];
 	size_t header = reader->layout->sizes[HOTSPOT_Z_codelet_bytes];
-	uint64_t name_addr = hs_field(reader, HOTSPOT_F_codelet_description, bytes, size);
+	uint64_t name_addr = hotspot_get(reader->layout, HOTSPOT_F_codelet_description, bytes, size);
 	uint64_t code = (addr + header + MIN_ALIGNMENT - 1) & ~(uint64_t)(MIN_ALIGNMENT - 1);
 	static const uint8_t zeros[MIN_ALIGNMENT];
 	size_t off = (size_t)(code - addr);
@@ -111,7 +111,7 @@ static int read_codelets(struct hotspot_stubs *stubs, struct hs_reader *reader, 
 	int r = 0;
 
 	for (unsigned int i = 0; i < MAX_CODELETS && bytes - at >= CODELET_BYTES && !r; i++) {
-		uint64_t size = hs_field(reader, HOTSPOT_F_codelet_size, reader->code + at, CODELET_BYTES);
+		uint64_t size = hotspot_get(reader->layout, HOTSPOT_F_codelet_size, reader->code + at, CODELET_BYTES);
 
 		if (size < CODELET_BYTES / 2 || size > bytes - at)
 			break;
@@ -138,8 +138,8 @@ int hs_read_interpreter(struct hotspot_stubs *stubs, struct hs_reader *reader)
 	r = hs_read(reader, queue, bytes, sizeof(bytes));
 	if (r)
 		return r;
-	buffer = hs_field(reader, HOTSPOT_F_queue_buffer, bytes, sizeof(bytes));
-	end = hs_field(reader, HOTSPOT_F_queue_end, bytes, sizeof(bytes));
+	buffer = hotspot_get(reader->layout, HOTSPOT_F_queue_buffer, bytes, sizeof(bytes));
+	end = hotspot_get(reader->layout, HOTSPOT_F_queue_end, bytes, sizeof(bytes));
 	if (!buffer || !end)
 		return EP_NOT_YET;
 	r = hs_read_code(reader, buffer, (size_t)end);

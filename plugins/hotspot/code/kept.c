@@ -7,6 +7,7 @@
 #include "plugins/hotspot/code/stubs_internal.h"
 
 #include "core/base/util.h"
+#include "plugins/shared/search.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -59,10 +60,10 @@ static int take_pieces(struct hotspot_stubs *stubs, const struct hotspot_stubs *
 		       uint64_t end)
 {
 	const struct hs_piece *pieces = earlier->pieces;
-	size_t i = hs_first(&pieces->start, earlier->n_pieces, sizeof(*pieces), start);
+	size_t at = search_sorted(earlier->n_pieces, i, pieces[i].start < start);
 	int r = 0;
 
-	for (; !r && i < earlier->n_pieces && pieces[i].start < end; i++)
+	for (size_t i = at; !r && i < earlier->n_pieces && pieces[i].start < end; i++)
 		r = hs_add_piece(stubs, pieces[i].start, pieces[i].end, earlier->names + pieces[i].name);
 	return r;
 }
@@ -72,10 +73,10 @@ static int take_ranges(struct hotspot_stubs *stubs, const struct hotspot_stubs *
 		       uint64_t end, uint32_t blob)
 {
 	const struct ep_range *ranges = earlier->ranges;
-	size_t i = hs_first(&ranges->end, earlier->n_ranges, sizeof(*ranges), start + 1);
+	size_t at = search_sorted(earlier->n_ranges, i, ranges[i].end <= start);
 	int r = 0;
 
-	for (; !r && i < earlier->n_ranges && ranges[i].start < end; i++)
+	for (size_t i = at; !r && i < earlier->n_ranges && ranges[i].start < end; i++)
 		r = hs_add_data(stubs, EP_MAX(ranges[i].start, start), EP_MIN(ranges[i].end, end), ranges[i].data, blob);
 	return r;
 }

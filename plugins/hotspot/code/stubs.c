@@ -5,70 +5,30 @@
  */
 #include "plugins/hotspot/code/stubs_internal.h"
 #include "plugins/hotspot/heaps.h"
+#include "plugins/shared/search.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-uint64_t hs_field(const struct hs_reader *reader, enum hotspot_field_id id, const void *from, size_t bytes)
-{
-	const struct hotspot_member *member = &reader->layout->fields[id];
-	uint64_t value = 0;
-
-	if (!member->has || member->bytes > 8 || member->off > bytes || member->bytes > bytes - member->off)
-		return 0;
-	memcpy(&value, (const uint8_t *)from + member->off, member->bytes);
-	if (member->is_signed && member->bytes && member->bytes < 8) {
-		unsigned int shift = 64 - 8 * member->bytes;
-
-		value = (uint64_t)((int64_t)(value << shift) >> shift);
-	}
-	return value;
-}
-
-size_t hs_first(const uint64_t *words, size_t n, size_t stride, uint64_t least)
-{
-	size_t low = 0, high = n;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (*(const uint64_t *)((const char *)words + middle * stride) < least)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
 
 int hs_read(struct hs_reader *reader, uint64_t addr, void *buf, size_t bytes)
 {
 	if (bytes > reader->left)
 		return -E2BIG;
 	reader->left -= bytes;
-	return reader->memory->read(reader->memory->arg, addr, buf, bytes);
+	return memory_read(reader->memory, addr, buf, bytes);
+}
+
+static int read_budgeted(void *reader, uint64_t addr, void *buf, size_t bytes)
+{
+	return hs_read(reader, addr, buf, bytes);
 }
 
 int hs_read_string(struct hs_reader *reader, uint64_t addr, char *buf, size_t size)
 {
-	size_t at = 0;
+	const struct memory memory = {.read = read_budgeted, .arg = reader};
 
-	/* In parts that do not reach into another page, which may not be there. */
-	while (at + 1 < size) {
-		size_t part = 64 - (addr + at) % 64;
-		int r;
-
-		if (part > size - 1 - at)
-			part = size - 1 - at;
-		r = hs_read(reader, addr + at, buf + at, part);
-		if (r)
-			return r;
-		if (memchr(buf + at, 0, part))
-			return 0;
-		at += part;
-	}
-	buf[at] = 0;
-	return 0;
+	return memory_read_string(&memory, addr, buf, size, 64); /* few names are longer */
 }
 
 static int keep_name(struct hotspot_stubs *stubs, const char *name, uint32_t *ret)
@@ -309,7 +269,7 @@ static int read_all(struct hotspot_stubs *stubs, struct hs_reader *reader)
 	return make_ranges(stubs);
 }
 
-int hotspot_stubs_read(const struct hotspot_memory *memory, const struct hotspot_layout *layout,
+int hotspot_stubs_read(const struct memory *memory, const struct hotspot_layout *layout,
 		       const struct hotspot_named_address *names, size_t n_names,
 		       const struct hotspot_stubs *earlier, struct hotspot_stubs **ret)
 {
@@ -353,11 +313,10 @@ void hotspot_stubs_free(struct hotspot_stubs *stubs)
 
 const char *hotspot_stubs_name(const struct hotspot_stubs *stubs, uint64_t addr)
 {
-	size_t i = hs_first(&stubs->pieces->start, stubs->n_pieces, sizeof(*stubs->pieces), addr + 1);
+	const struct hs_piece *pieces = stubs->pieces;
+	size_t n = search_sorted(stubs->n_pieces, i, pieces[i].start <= addr);
 
-	if (!i || addr >= stubs->pieces[i - 1].end)
-		return NULL;
-	return stubs->names + stubs->pieces[i - 1].name;
+	return n && addr < pieces[n - 1].end ? stubs->names + pieces[n - 1].name : NULL;
 }
 
 size_t hotspot_stubs_ranges(const struct hotspot_stubs *stubs, const struct ep_range **ret)

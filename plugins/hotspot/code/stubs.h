@@ -9,17 +9,9 @@
 
 #include "ebpf-profiler/unwinder.h"
 #include "plugins/hotspot/layout.h"
+#include "plugins/shared/read/memory.h"
 
 struct hotspot_stubs; /* immutable once read */
-
-/*
- * A memory to read from: the target's, or a test's. All or nothing: 0, -EFAULT, -ESRCH. Everything in it
- * is hostile.
- */
-struct hotspot_memory {
-	int (*read)(void *arg, uint64_t addr, void *buf, size_t bytes);
-	void *arg;
-};
 
 /*
  * Reads what is there now; more may come later (the compilers make theirs when they start): read anew.
@@ -33,7 +25,7 @@ struct hotspot_named_address {
 	uint64_t addr;
 	const char *name;
 };
-int hotspot_stubs_read(const struct hotspot_memory *memory, const struct hotspot_layout *layout,
+int hotspot_stubs_read(const struct memory *memory, const struct hotspot_layout *layout,
 		       const struct hotspot_named_address *names, size_t n_names,
 		       const struct hotspot_stubs *earlier, struct hotspot_stubs **ret);
 void hotspot_stubs_free(struct hotspot_stubs *stubs);

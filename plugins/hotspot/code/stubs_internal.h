@@ -46,7 +46,7 @@ struct hotspot_stubs {
 };
 
 struct hs_reader {
-	const struct hotspot_memory *memory;
+	const struct memory *memory;
 	const struct hotspot_layout *layout;
 	const struct hotspot_named_address *names;
 	size_t n_names;
@@ -57,10 +57,6 @@ struct hs_reader {
 	size_t code_bytes;
 };
 
-/* As hotspot_get. */
-uint64_t hs_field(const struct hs_reader *reader, enum hotspot_field_id id, const void *from, size_t bytes);
-/* The first of n structs whose word is `least` or more, n: none. `words`: that of the first; they ascend. */
-size_t hs_first(const uint64_t *words, size_t n, size_t stride, uint64_t least);
 /* 0, -E2BIG: more than may be read, or the memory's. */
 int hs_read(struct hs_reader *reader, uint64_t addr, void *buf, size_t bytes);
 int hs_read_string(struct hs_reader *reader, uint64_t addr, char *buf, size_t size);

@@ -3,6 +3,7 @@
 
 #include "core/base/util.h"
 #include "plugins/hotspot/symbolize/unsigned5.h"
+#include "plugins/shared/search.h"
 
 #include <errno.h>
 #include <string.h>
@@ -151,28 +152,12 @@ void hotspot_lines_fini(struct hotspot_lines *lines)
 	*lines = (struct hotspot_lines){0};
 }
 
-/* The first run of a bci that is not below. */
-static size_t find_first(const struct hotspot_line *runs, size_t n, uint32_t bci)
-{
-	size_t low = 0, high = n;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (runs[middle].bci < bci)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
 const struct hotspot_line *hotspot_lines_find(const struct hotspot_line *runs, size_t n,
 					      uint32_t bci)
 {
-	size_t i = find_first(runs, n, bci);
+	size_t at = search_sorted(n, i, runs[i].bci < bci);
 
-	if (i < n && runs[i].bci == bci)
-		return &runs[i];
-	return i > 0 ? &runs[i - 1] : NULL;
+	if (at < n && runs[at].bci == bci)
+		return &runs[at];
+	return at > 0 ? &runs[at - 1] : NULL;
 }

@@ -17,11 +17,10 @@
 #define NAME_BYTES	512
 #define CLASS_BYTES	1024
 #define SIGNATURE_BYTES 1024
-#define SMAP_PIECE	4096
 
 static int read_memory(const struct hotspot_methods *m, uint64_t addr, void *buf, size_t bytes)
 {
-	return addr ? m->memory->read(m->memory->arg, addr, buf, bytes) : -EBADMSG;
+	return addr ? memory_read(m->memory, addr, buf, bytes) : -EBADMSG;
 }
 
 /* Up to behind a field; 0: absent. */
@@ -39,11 +38,11 @@ static bool get_has_lines(const struct hotspot_layout *layout, uint64_t flags)
 	return layout->has_constant[id] && (flags & (uint64_t)layout->constants[id]);
 }
 
-/* Size, name, signature, number: four u2 in a row (hotspot_shared.h: hotspot_way). */
-static int get_quad(const struct hotspot_layout *layout, const uint8_t *head, size_t bytes,
-		    __u64 *ret)
+/* Eight bytes from a field on, which have the next ones in them (hotspot_shared.h: hotspot_way). */
+static int get_word(const struct hotspot_layout *layout, enum hotspot_field_id id,
+		    const uint8_t *head, size_t bytes, __u64 *ret)
 {
-	uint32_t off = hotspot_off(layout, HOTSPOT_F_names_const_code_bytes);
+	uint32_t off = hotspot_off(layout, id);
 
 	if (!ep_in_bounds(off, sizeof(*ret), bytes))
 		return -EBADMSG;
@@ -64,7 +63,8 @@ static int read_const(const struct hotspot_methods *m, struct hotspot_identity *
 	r = read_memory(m, id->way.const_method, head, bytes);
 	if (r < 0)
 		return r;
-	r = get_quad(layout, head, bytes, &id->way.quad);
+	/* Size, name, signature, number: four u2. */
+	r = get_word(layout, HOTSPOT_F_names_const_code_bytes, head, bytes, &id->way.quad);
 	if (r < 0)
 		return r;
 	id->way.pool = hotspot_get(layout, HOTSPOT_F_names_const_pool, head, bytes);
@@ -81,18 +81,6 @@ static int read_const(const struct hotspot_methods *m, struct hotspot_identity *
 	return 0;
 }
 
-/* The pool's length and its version (hotspot_shared.h: hotspot_way). */
-static int get_version(const struct hotspot_layout *layout, const uint8_t *head, size_t bytes,
-		       __u64 *ret)
-{
-	uint32_t off = hotspot_off(layout, HOTSPOT_F_names_pool_len);
-
-	if (!ep_in_bounds(off, sizeof(*ret), bytes))
-		return -EBADMSG;
-	memcpy(ret, head + off, sizeof(*ret));
-	return 0;
-}
-
 static int read_pool(const struct hotspot_methods *m, struct hotspot_identity *id)
 {
 	const struct hotspot_layout *layout = m->layout;
@@ -105,7 +93,8 @@ static int read_pool(const struct hotspot_methods *m, struct hotspot_identity *i
 	r = read_memory(m, id->way.pool, head, bytes);
 	if (r < 0)
 		return r;
-	r = get_version(layout, head, bytes, &id->way.version);
+	/* The pool's length and its version. */
+	r = get_word(layout, HOTSPOT_F_names_pool_len, head, bytes, &id->way.version);
 	if (r < 0)
 		return r;
 	id->way.class = hotspot_get(layout, HOTSPOT_F_names_pool_holder, head, bytes);
@@ -327,32 +316,6 @@ static int read_lines(struct draft *d)
 	return r == -EBADMSG ? 0 : r;
 }
 
-/* A C string of unknown length: page by page up to its NUL. */
-static int read_map_text(struct draft *d, size_t *ret_bytes)
-{
-	size_t n = 0;
-
-	d->smap_text = malloc(HOTSPOT_SMAP_MAX_BYTES);
-	if (!d->smap_text)
-		return -ENOMEM;
-	while (n < HOTSPOT_SMAP_MAX_BYTES) {
-		uint64_t addr = d->id->debug + n;
-		size_t bytes = EP_MIN(SMAP_PIECE - addr % SMAP_PIECE, HOTSPOT_SMAP_MAX_BYTES - n);
-		int r = read_memory(d->m, addr, d->smap_text + n, bytes);
-		const char *end;
-
-		if (r < 0)
-			return r;
-		end = memchr(d->smap_text + n, '\0', bytes);
-		if (end) {
-			*ret_bytes = (size_t)(end - d->smap_text);
-			return 0;
-		}
-		n += bytes;
-	}
-	return -EBADMSG;
-}
-
 /* Its number in `files`, 0 where it is the class's own or there are too many. */
 static uint16_t find_file(struct draft *d, const struct hotspot_smap_file *file)
 {
@@ -371,14 +334,19 @@ static uint16_t find_file(struct draft *d, const struct hotspot_smap_file *file)
 
 static int read_map(struct draft *d)
 {
-	size_t bytes;
 	int r;
 
 	if (!d->id->debug || !d->lines.len)
 		return 0;
-	r = read_map_text(d, &bytes);
+	d->smap_text = malloc(HOTSPOT_SMAP_MAX_BYTES + 1);
+	if (!d->smap_text)
+		return -ENOMEM;
+	r = memory_read_string(d->m->memory, d->id->debug, d->smap_text, HOTSPOT_SMAP_MAX_BYTES + 1,
+			       MEMORY_PAGE);
+	if (r == 0 && strlen(d->smap_text) == HOTSPOT_SMAP_MAX_BYTES)
+		r = -EBADMSG; /* cut */
 	if (r == 0)
-		r = hotspot_smap_parse(d->smap_text, bytes, &d->smap);
+		r = hotspot_smap_parse(d->smap_text, strlen(d->smap_text), &d->smap);
 	if (r < 0)
 		return r == -EBADMSG ? 0 : r;
 	for (size_t i = 0; i < d->lines.len; i++) {

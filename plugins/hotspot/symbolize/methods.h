@@ -12,11 +12,11 @@
 #ifndef HOTSPOT_METHODS_H
 #define HOTSPOT_METHODS_H
 
-#include "plugins/hotspot/code/stubs.h"
 #include "plugins/hotspot/hotspot_shared.h"
 #include "plugins/hotspot/layout.h"
-#include "plugins/shared/names/cache.h"
 #include "plugins/hotspot/symbolize/lines.h"
+#include "plugins/shared/names/cache.h"
+#include "plugins/shared/read/memory.h"
 
 #define HOTSPOT_ITEM_METHOD 1
 #define HOTSPOT_MAX_CONST   128 /* bytes of struct ConstMethod; 48 to 56 today */
@@ -43,7 +43,7 @@ struct hotspot_method {
 };
 
 struct hotspot_methods {
-	const struct hotspot_memory *memory;
+	const struct memory *memory;
 	const struct hotspot_layout *layout;
 	struct names_cache *cache;
 	uint32_t *excluded; /* unsigned5.h */

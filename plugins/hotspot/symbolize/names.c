@@ -27,7 +27,7 @@
 #define MAX_TRAP_BYTES 128
 
 struct hotspot_names {
-	struct hotspot_memory memory;
+	struct memory memory;
 	struct hotspot_methods methods;
 	struct names_cache *cache;
 	uint32_t excluded;
@@ -53,7 +53,7 @@ struct sink {
 	struct ep_names *to;
 };
 
-int hotspot_names_new(const struct hotspot_memory *memory, const struct hotspot_layout *layout,
+int hotspot_names_new(const struct memory *memory, const struct hotspot_layout *layout,
 		      struct hotspot_names **ret)
 {
 	struct hotspot_names *names = calloc(1, sizeof(*names));
@@ -100,12 +100,6 @@ uint64_t hotspot_names_take_approximate(struct hotspot_names *names)
 
 	names->approximate = 0;
 	return n;
-}
-
-/* A read that found nothing there is a frame that is gone. */
-static int gone(int r)
-{
-	return r == -EFAULT || r == -EBADMSG ? EP_FRAME_GONE : r;
 }
 
 static int add_text(const struct sink *sink, const char *text)
@@ -287,7 +281,7 @@ static int add_compiled(struct hotspot_names *names, struct hotspot_nmethod *nme
 		checked = hotspot_nmethod_check(&names->methods, nmethod);
 	if (checked != 0 || r != 0) {
 		names_cache_remove(&nmethod->item);
-		return checked ? checked : gone(r);
+		return checked ? checked : memory_frame_gone(r);
 	}
 	for (uint32_t i = 0; r == 0 && i < parts.n; i++)
 		r = add_part(sink, &parts.at[i]);
@@ -349,19 +343,19 @@ static int read_interpreted(struct hotspot_names *names, const struct ep_raw_fra
 
 	r = hotspot_identity_read(&names->methods, frame->words[0], &before);
 	if (r < 0)
-		return gone(r);
+		return memory_frame_gone(r);
 	if (!hotspot_identity_is(&before, frame->words[1]))
 		return EP_FRAME_GONE;
 	r = hotspot_method_get(&names->methods, &before, &method, &read);
 	if (r < 0)
-		return gone(r);
+		return memory_frame_gone(r);
 	r = read ? hotspot_identity_read(&names->methods, frame->words[0], &after) : 0;
 	if (r == 0 && read && !hotspot_identity_equal(&before, &after))
 		r = EP_FRAME_GONE;
 	if (r != 0) {
 		names_cache_remove(&method->item);
 		names_item_unref(&method->item);
-		return gone(r);
+		return memory_frame_gone(r);
 	}
 	*ret = method;
 	return 0;

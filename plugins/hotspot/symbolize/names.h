@@ -25,7 +25,7 @@ struct hotspot_names; /* of one process: caches, bounded */
 #define HOTSPOT_NAMES_MAX_HEAP	(HOTSPOT_NAMES_MAX_BYTES + HOTSPOT_NAMES_MAX_LARGE + (64u << 10))
 
 /* layout and stubs stay the caller's; 0, -ENOMEM. */
-int hotspot_names_new(const struct hotspot_memory *memory, const struct hotspot_layout *layout,
+int hotspot_names_new(const struct memory *memory, const struct hotspot_layout *layout,
 		      struct hotspot_names **ret);
 void hotspot_names_free(struct hotspot_names *names);
 size_t hotspot_names_bytes(const struct hotspot_names *names);

@@ -149,7 +149,7 @@ static int read_header(const struct hotspot_methods *m, uint64_t blob, struct ho
 
 	if (block > MAX_BLOCK_BYTES || bytes > HOTSPOT_BLOB_BYTES)
 		return -ENOTSUP;
-	r = m->memory->read(m->memory->arg, blob - block, buf, block + bytes);
+	r = memory_read(m->memory, blob - block, buf, block + bytes);
 	if (r < 0)
 		return r == -EFAULT ? EP_FRAME_GONE : r;
 	parse_header(&raw, ret);
@@ -172,7 +172,7 @@ static int read_section(const struct hotspot_methods *m, uint64_t addr, uint32_t
 		return -ENOMEM;
 	if (!bytes)
 		return 0;
-	r = m->memory->read(m->memory->arg, addr, *ret, bytes);
+	r = memory_read(m->memory, addr, *ret, bytes);
 	return r == -EFAULT ? EP_FRAME_GONE : r;
 }
 
@@ -248,7 +248,7 @@ static int read_density(const struct hotspot_methods *m, struct hotspot_nmethod 
 	int r = 0;
 
 	if (nmethod->header.oop_maps && hotspot_has(m->layout, HOTSPOT_F_names_oop_map_count))
-		r = m->memory->read(m->memory->arg, nmethod->header.oop_maps + off, &count,
+		r = memory_read(m->memory, nmethod->header.oop_maps + off, &count,
 				    sizeof(count));
 	if (r < 0)
 		return r == -EFAULT ? EP_FRAME_GONE : r;

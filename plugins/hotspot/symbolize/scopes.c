@@ -4,6 +4,7 @@
 #include "core/base/map.h"
 #include "core/base/util.h"
 #include "plugins/hotspot/symbolize/unsigned5.h"
+#include "plugins/shared/search.h"
 
 #include <errno.h>
 #include <string.h>
@@ -238,15 +239,5 @@ void hotspot_scopes_fini(struct hotspot_scopes *scopes)
 
 uint32_t hotspot_pcs_find(const struct hotspot_pc *pcs, uint32_t n, int64_t off)
 {
-	uint32_t low = 0, high = n;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (pcs[middle].off < off)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return (uint32_t)search_sorted(n, i, pcs[i].off < off);
 }

@@ -2,6 +2,7 @@
 #include "plugins/hotspot/symbolize/smap.h"
 
 #include "core/base/util.h"
+#include "plugins/shared/search.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -202,20 +203,12 @@ void hotspot_smap_fini(struct hotspot_smap *smap)
 const struct hotspot_smap_file *hotspot_smap_find(const struct hotspot_smap *smap, uint32_t line,
 						  uint32_t *ret_line)
 {
-	size_t low = 0, high = smap->n_lines;
+	size_t n = search_sorted(smap->n_lines, i, smap->lines[i].first <= line);
 	const struct hotspot_smap_line *found;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (smap->lines[middle].first <= line)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (!low)
+	if (!n)
 		return NULL;
-	found = &smap->lines[low - 1];
+	found = &smap->lines[n - 1];
 	if (line - found->first >= found->n)
 		return NULL;
 	*ret_line = found->source + (line - found->first) / found->step;

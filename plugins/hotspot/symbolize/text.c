@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <string.h>
 
-#define PAGE_BYTES  4096
 #define GUESS_BYTES 128 /* most symbols with their heads */
 #define MAX_BODY    4096
 
@@ -40,21 +39,6 @@ void hotspot_text_encode(const uint8_t *bytes, size_t n, bool more, char *buf, s
 	text_end(&writer, more);
 }
 
-/* Small symbols may end where mapped memory does: then no further than the page. */
-static int read_head(const struct hotspot_memory *memory, uint64_t addr, uint8_t head[GUESS_BYTES],
-		     size_t *ret_bytes)
-{
-	size_t in_page = PAGE_BYTES - addr % PAGE_BYTES;
-	int r = memory->read(memory->arg, addr, head, GUESS_BYTES);
-
-	*ret_bytes = GUESS_BYTES;
-	if (r != -EFAULT || in_page >= GUESS_BYTES)
-		return r;
-	memset(head, 0, GUESS_BYTES);
-	*ret_bytes = in_page;
-	return memory->read(memory->arg, addr, head, in_page);
-}
-
 /* One that nobody refers to is freed, or will be (share/oops/symbol.cpp, decrement_refcount, 8 to 27). */
 static bool is_alive(const struct hotspot_layout *layout, const uint8_t *head)
 {
@@ -64,7 +48,7 @@ static bool is_alive(const struct hotspot_layout *layout, const uint8_t *head)
 	return count != 0;
 }
 
-int hotspot_symbol_read(const struct hotspot_memory *memory, const struct hotspot_layout *layout,
+int hotspot_symbol_read(const struct memory *memory, const struct hotspot_layout *layout,
 			uint64_t addr, char *buf, size_t size)
 {
 	uint32_t body = hotspot_off(layout, HOTSPOT_F_names_symbol_body);
@@ -74,7 +58,7 @@ int hotspot_symbol_read(const struct hotspot_memory *memory, const struct hotspo
 
 	if (!addr)
 		return -EBADMSG;
-	r = read_head(memory, addr, head, &got);
+	r = memory_read_head(memory, addr, head, sizeof(head), &got);
 	if (r < 0)
 		return r;
 	if (!is_alive(layout, head))
@@ -85,7 +69,7 @@ int hotspot_symbol_read(const struct hotspot_memory *memory, const struct hotspo
 		hotspot_text_encode(head + body, n, n < len, buf, size);
 		return 0;
 	}
-	r = memory->read(memory->arg, addr + body, bytes, n);
+	r = memory_read(memory, addr + body, bytes, n);
 	if (r < 0)
 		return r;
 	hotspot_text_encode(bytes, n, n < len, buf, size);

@@ -8,8 +8,8 @@
 #ifndef HOTSPOT_TEXT_H
 #define HOTSPOT_TEXT_H
 
-#include "plugins/hotspot/code/stubs.h"
 #include "plugins/hotspot/layout.h"
+#include "plugins/shared/read/memory.h"
 
 #include <stdbool.h>
 
@@ -17,7 +17,7 @@
  * At most `size` bytes with the NUL, size >= 8; a longer text ends in "…". 0, -EBADMSG (no symbol that is in use), or
  * what the memory says.
  */
-int hotspot_symbol_read(const struct hotspot_memory *memory, const struct hotspot_layout *layout,
+int hotspot_symbol_read(const struct memory *memory, const struct hotspot_layout *layout,
 			uint64_t addr, char *buf, size_t size);
 
 /* `more`: the text goes on behind the n bytes. */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "plugins/perl/symbolize/files.h"
 
+#include "core/base/clock.h"
 #include "core/base/map.h"
 #include "core/base/util.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define BUCKETS	    1024
 #define MAX_ENTRIES 8192 /* of %INC that are looked at */
@@ -91,14 +91,6 @@ void pl_files_learn(struct pl_files *files, const char *name)
 	files->n++;
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
-}
-
 /* An entry's value: a string, the path. */
 static void learn_value(struct pl_files *files, const struct pl_reader *reader, uint64_t value)
 {
@@ -155,7 +147,7 @@ void pl_files_scan(struct pl_files *files, const struct pl_reader *reader, uint6
 
 bool pl_files_may_scan(struct pl_files *files)
 {
-	uint64_t now = now_ns();
+	uint64_t now = ep_clock_mono_ns();
 
 	if (files->scanned_ns && now - files->scanned_ns < SCAN_NS)
 		return false;

@@ -5,6 +5,7 @@
 #include "plugins/perl/perl_shared.h"
 #include "plugins/perl/symbolize/lines.h"
 #include "plugins/perl/symbolize/read.h"
+#include "plugins/shared/read/memory.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -121,12 +122,6 @@ static const char *kind_name(enum pl_kind kind)
 
 /* --- is it what the frame saw? -------------------------------------------------------------------- */
 
-/* 0, EP_FRAME_GONE, or a negative errno that says nothing of the frame. */
-static int gone(int r)
-{
-	return r == -EFAULT || r == -EBADMSG ? EP_FRAME_GONE : r;
-}
-
 static int check_cv(struct finding *f)
 {
 	struct pl_sv cv;
@@ -137,7 +132,7 @@ static int check_cv(struct finding *f)
 	if (r == 0)
 		r = pl_read(&f->reader, cv.any + PL_CV_AT, f->cv_words, sizeof(f->cv_words));
 	if (r < 0)
-		return gone(r);
+		return memory_frame_gone(r);
 	return pl_check_cv(f->cv_words) == f->frame.check ? 0 : EP_FRAME_GONE;
 }
 
@@ -169,7 +164,7 @@ static int check_cop(struct finding *f)
 	if (r == 0 && f->frame.kind == PL_KIND_CLOSURE && !f->frame.name)
 		r = check_name(f, &check);
 	if (r < 0)
-		return gone(r);
+		return memory_frame_gone(r);
 	return check == f->frame.check ? 0 : EP_FRAME_GONE;
 }
 
@@ -297,7 +292,7 @@ static int read_own_name(struct finding *f)
 	if (r == 0)
 		r = pl_read(&f->reader, words[0], &head, sizeof(head));
 	if (r < 0)
-		return gone(r);
+		return memory_frame_gone(r);
 	if (pl_name_of_closure(head, words[1]) != f->frame.name)
 		return EP_FRAME_GONE;
 	write_sub_name(f, package, name);
@@ -531,7 +526,7 @@ static int find_file(struct finding *f, const struct pl_namer *namer)
 	pl_clean_text((const uint8_t *)name, strlen(name), true, false, f->place.file,
 		      sizeof(f->place.file));
 	f->place.line = f->frame.line;
-	return gone(name_other(f));
+	return memory_frame_gone(name_other(f));
 }
 
 /* 0 with what it is, EP_FRAME_GONE, or a negative errno. */
@@ -548,7 +543,7 @@ static int find_out(struct finding *f, const struct pl_namer *namer)
 	else
 		r = f->frame.kind == PL_KIND_CLOSURE ? name_closure(f) : name_at_statement(f);
 	again = check_frame(f);
-	return again ? again : gone(r);
+	return again ? again : memory_frame_gone(r);
 }
 
 /* A function of its own, for its large frame. */

@@ -27,6 +27,7 @@
 
 #include "core/base/vec.h"
 #include "plugins/python/symbolize/code.h"
+#include "plugins/shared/search.h"
 
 #include <errno.h>
 
@@ -174,15 +175,7 @@ void py_lines_fini(struct py_lines *lines)
 
 uint32_t py_lines_find(const struct py_line_run *runs, size_t len, uint32_t off)
 {
-	size_t low = 0, high = len; /* runs before low begin at or before off, from high on after */
+	size_t n = search_sorted(len, i, runs[i].start <= off);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (runs[middle].start <= off)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low ? runs[low - 1].line : 0;
+	return n ? runs[n - 1].line : 0;
 }

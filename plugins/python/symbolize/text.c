@@ -3,12 +3,12 @@
 
 #include "core/base/util.h"
 #include "plugins/python/symbolize/code.h"
+#include "plugins/shared/read/memory.h"
 #include "plugins/shared/text/writer.h"
 
 #include <errno.h>
 #include <string.h>
 
-#define PAGE_BYTES     4096 /* the smallest there is */
 #define GUESS_BYTES    256  /* nearly every name and path with its head */
 #define MAX_CHARACTERS PY_FILE_BYTES
 
@@ -72,38 +72,32 @@ static int parse_head(const struct py_code_layout *layout, uint64_t addr, const 
 	return 0;
 }
 
-/*
- * The head and what follows it, in one read if possible: short strings may end where mapped memory
- * does, so otherwise no further than the page. *ret_bytes are valid, the rest is 0.
- */
-static int read_head(const struct ep_unwinder_host *host, const struct ep_target *target,
-		     uint64_t addr, uint8_t head[GUESS_BYTES], size_t *ret_bytes)
-{
-	size_t in_page = PAGE_BYTES - addr % PAGE_BYTES;
-	int r;
+struct target {
+	const struct ep_unwinder_host *host;
+	const struct ep_target *target;
+};
 
-	r = host->target_read(target, addr, head, GUESS_BYTES);
-	*ret_bytes = GUESS_BYTES;
-	if (r != -EFAULT || in_page >= GUESS_BYTES)
-		return r;
-	memset(head, 0, GUESS_BYTES);
-	*ret_bytes = in_page;
-	return host->target_read(target, addr, head, in_page);
+static int read_target(void *arg, uint64_t addr, void *buf, size_t bytes)
+{
+	const struct target *target = arg;
+
+	return target->host->target_read(target->target, addr, buf, bytes);
 }
 
 int py_text_read(const struct ep_unwinder_host *host, const struct ep_target *target,
 		 const struct py_code_layout *layout, uint64_t addr, char *buf, size_t size)
 {
+	struct target from = {.host = host, .target = target};
+	const struct memory memory = {.read = read_target, .arg = &from};
 	uint8_t head[GUESS_BYTES], characters[MAX_CHARACTERS * 4];
 	size_t got, n;
-	struct text text;
+	struct text text = {0};
 	uint64_t off;
 	int r;
 
-	r = read_head(host, target, addr, head, &got);
-	if (r < 0)
-		return r;
-	r = parse_head(layout, addr, head, got, &text);
+	r = memory_read_head(&memory, addr, head, sizeof(head), &got);
+	if (r == 0)
+		r = parse_head(layout, addr, head, got, &text);
 	if (r < 0)
 		return r;
 	n = EP_MIN(EP_MIN(text.len, (uint64_t)MAX_CHARACTERS), (uint64_t)size);
@@ -112,7 +106,7 @@ int py_text_read(const struct ep_unwinder_host *host, const struct ep_target *ta
 		py_text_encode(head + off, n, text.kind, n < text.len, buf, size);
 		return 0;
 	}
-	r = n ? host->target_read(target, text.data_addr, characters, n * text.kind) : 0;
+	r = n ? memory_read(&memory, text.data_addr, characters, n * text.kind) : 0;
 	if (r < 0)
 		return r;
 	py_text_encode(characters, n, text.kind, n < text.len, buf, size);

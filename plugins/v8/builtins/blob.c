@@ -160,7 +160,7 @@ static int take_code(const struct v8_reader *reader, uint32_t n, uint64_t va, st
 	code = malloc(bytes ? bytes : 1);
 	if (!code)
 		return -ENOMEM;
-	r = v8_read_long(reader, va, code, bytes);
+	r = file_read_long(reader->host, reader->file, va, code, bytes);
 	if (!r && !is_code(blob, n, code, bytes))
 		r = -EBADMSG;
 	if (r) {
@@ -222,7 +222,7 @@ static int search_code(const struct v8_reader *reader, uint32_t n, struct v8_blo
 		search.first++;
 	if (search.first == n || blob->searches++ >= MAX_SEARCH)
 		return -EBADMSG;
-	r = v8_scan(reader, ".text", OVERLAP, find_code, &search);
+	r = file_scan(reader->host, reader->file, ".text", OVERLAP, find_code, &search);
 	return r < 0 ? r : r ? 0 : -EBADMSG;
 }
 
@@ -347,11 +347,11 @@ static int find_tables(void *arg, uint64_t va, const uint8_t *bytes, size_t len)
 static int search_blob(const struct v8_reader *reader, uint32_t n, struct v8_blob *blob)
 {
 	struct table_search search = { .reader = reader, .blob = blob, .n = n };
-	int r = v8_scan(reader, ".rodata", 64, find_tables, &search);
+	int r = file_scan(reader->host, reader->file, ".rodata", 64, find_tables, &search);
 
 	if (!r) {
 		search.code_behind = true;
-		r = v8_scan(reader, ".text", 64, find_tables, &search);
+		r = file_scan(reader->host, reader->file, ".text", 64, find_tables, &search);
 	}
 	return r < 0 ? r : r ? 0 : -ENODATA;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "plugins/v8/builtins/builtins.h"
 
+#include "plugins/shared/search.h"
 #include "plugins/shared/x86/decode.h"
 #include "plugins/v8/builtins/file.h"
 
@@ -296,38 +297,18 @@ const struct v8_builtin *v8_builtins_get(const struct v8_builtins *builtins, siz
 
 const struct v8_builtin *v8_builtins_find(const struct v8_builtins *builtins, const char *name)
 {
-	size_t low = 0, high = builtins->n;
+	const struct v8_builtin *list = builtins->list;
+	const uint32_t *by_name = builtins->by_name;
+	size_t at = search_sorted(builtins->n, i, strcmp(list[by_name[i]].name, name) < 0);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		const struct v8_builtin *builtin = &builtins->list[builtins->by_name[middle]];
-		int order = strcmp(builtin->name, name);
-
-		if (!order)
-			return builtin;
-		if (order < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return NULL;
+	return at < builtins->n && !strcmp(list[by_name[at]].name, name) ? &list[by_name[at]] : NULL;
 }
 
 const struct v8_builtin *v8_builtins_at(const struct v8_builtins *builtins, uint64_t va)
 {
-	size_t low = 0, high = builtins->n;
+	size_t n = search_sorted(builtins->n, i, builtins->list[i].va <= va);
 
-	if (va < builtins->va || va - builtins->va >= builtins->bytes)
-		return NULL;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (builtins->list[middle].va <= va)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low ? &builtins->list[low - 1] : NULL;
+	return n && va - builtins->va < builtins->bytes ? &builtins->list[n - 1] : NULL;
 }
 
 uint64_t v8_builtins_dispatch_return(const struct v8_builtins *builtins)

@@ -3,6 +3,7 @@
 #ifndef V8_BUILTINS_FILE_H
 #define V8_BUILTINS_FILE_H
 
+#include "plugins/shared/read/file.h"
 #include "plugins/v8/builtins/builtins.h"
 
 struct v8_reader {
@@ -10,20 +11,6 @@ struct v8_reader {
 	const struct ep_file *file;
 	uint32_t *reads; /* of builtin_metadata, so far */
 };
-
-/* visit: returns non-zero to stop. */
-typedef int v8_visit(void *arg, uint64_t va, const uint8_t *bytes, size_t len);
-
-/*
- * Reads a section in pieces, which overlap by `overlap` bytes, at most half of EP_MAX_FILE_READ. What visit
- * returned, or 0, also when there is no such section; -ENOMEM, and what file_read gives. Of a section that is
- * larger only the first V8_MAX_SCAN bytes: a small file may say that it has any number of zeros.
- */
-#define V8_MAX_SCAN (256u << 20) /* .text of Electron has 150 MiB */
-int v8_scan(const struct v8_reader *reader, const char *section, size_t overlap, v8_visit *visit, void *arg);
-
-/* As file_read, of any length up to V8_MAX_BLOB_BYTES. */
-int v8_read_long(const struct v8_reader *reader, uint64_t va, void *buf, size_t bytes);
 
 /* builtin_metadata (builtins.cc): by id. */
 struct v8_metadata {

@@ -15,6 +15,7 @@
 
 #include "core/base/util.h"
 #include "core/base/vec.h"
+#include "plugins/shared/search.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -125,19 +126,10 @@ static int read_relocations(const struct v8_reader *reader, uint64_t va, struct 
 
 static uint64_t find_addend(const struct relocations *relocations, uint64_t va)
 {
-	size_t low = 0, high = relocations->n;
+	const Elf64_Rela *rela = relocations->rela;
+	size_t at = search_sorted(relocations->n, i, rela[i].r_offset < va);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (relocations->rela[middle].r_offset < va)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == relocations->n || relocations->rela[low].r_offset != va)
-		return 0;
-	return (uint64_t)relocations->rela[low].r_addend;
+	return at < relocations->n && rela[at].r_offset == va ? (uint64_t)rela[at].r_addend : 0;
 }
 
 /* --- its rows */
@@ -303,19 +295,19 @@ static int try_found(const struct v8_reader *reader, const struct search *search
 static int search_table(const struct v8_reader *reader, struct v8_metadata_table *ret)
 {
 	struct search search = { 0 };
-	int r = v8_scan(reader, ".rodata", sizeof(A_NAME), find_strings, &search);
+	int r = file_scan(reader->host, reader->file, ".rodata", sizeof(A_NAME), find_strings, &search);
 
 	if (!r && !search.n_strings)
 		return -ENODATA;
 	if (!r)
-		r = v8_scan(reader, ".data.rel.ro", 8, find_slots, &search);
+		r = file_scan(reader->host, reader->file, ".data.rel.ro", 8, find_slots, &search);
 	if (!r && !search.n_slots)
-		r = v8_scan(reader, ".rodata", 8, find_slots, &search);
+		r = file_scan(reader->host, reader->file, ".rodata", 8, find_slots, &search);
 	if (!r && !search.n_slots)
-		r = v8_scan(reader, ".data", 8, find_slots, &search);
+		r = file_scan(reader->host, reader->file, ".data", 8, find_slots, &search);
 	/* Pieces begin where relocations do: a whole number of them fits, less what overlaps. */
 	if (!r && !search.n_slots)
-		r = v8_scan(reader, ".rela.dyn", EP_MAX_FILE_READ % sizeof(Elf64_Rela), find_rela, &search);
+		r = file_scan(reader->host, reader->file, ".rela.dyn", EP_MAX_FILE_READ % sizeof(Elf64_Rela), find_rela, &search);
 	return r ? r : try_found(reader, &search, ret);
 }
 

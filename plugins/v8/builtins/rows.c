@@ -141,11 +141,10 @@ static int make_rows(const struct v8_builtins *builtins, const uint8_t *code, st
 int v8_builtins_make_rows(const struct v8_builtins *builtins, const struct ep_unwinder_host *host,
 			  const struct ep_file *file, struct ep_vec *ret_rows)
 {
-	const struct v8_reader reader = { .host = host, .file = file };
 	size_t bytes = (size_t)v8_builtins_bytes(builtins);
 	ep_autofree uint8_t *code = malloc(bytes);
 	struct ep_vec rows;
-	int r = code ? v8_read_long(&reader, v8_builtins_va(builtins), code, bytes) : -ENOMEM;
+	int r = code ? file_read_long(host, file, v8_builtins_va(builtins), code, bytes) : -ENOMEM;
 
 	ep_vec_init(&rows, sizeof(struct v8_builtin_row), V8_MAX_BUILTIN_ROWS);
 	if (!r)

@@ -2,6 +2,7 @@
 #include "plugins/v8/symbolize/bytecodes.h"
 
 #include "core/base/util.h"
+#include "plugins/v8/symbolize/positions.h"
 
 #include <errno.h>
 
@@ -57,34 +58,18 @@ uint32_t v8_bytecode_length(const struct v8_version *version, const uint8_t *byt
 	return table ? get_length(table, bytes, n, at) : 0;
 }
 
-static bool get_size(const struct v8_bytecodes *code, uint32_t *at, uint32_t *ret)
-{
-	uint32_t value = 0;
-
-	for (uint32_t shift = 0; shift < 32 && *at < code->n_sizes; shift += 7) {
-		uint8_t byte = code->sizes[(*at)++];
-
-		value |= (uint32_t)(byte & 0x7f) << shift;
-		if (!(byte & 0x80)) {
-			*ret = value;
-			return true;
-		}
-	}
-	return false;
-}
-
 int v8_bytecodes_find(const struct v8_version *version, const struct v8_bytecodes *code,
 		      uint32_t off, bool is_return, int32_t *ret)
 {
 	const struct table *table = find_table(version);
-	uint32_t at = 0, bytecode = 0, size, length = 0;
-	uint64_t end = 0;
+	uint32_t at = 0, bytecode = 0, length = 0;
+	uint64_t end = 0, size;
 	bool is_first = true;
 
 	if (!table)
 		return -ENOTSUP;
-	while (get_size(code, &at, &size)) {
-		end += size;
+	while (v8_number(code->sizes, code->n_sizes, &at, 32, &size)) {
+		end += (uint32_t)size;
 		if (!is_first) {
 			bytecode += length;
 			length = get_length(table, code->bytes, code->n_bytes, bytecode);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "plugins/v8/symbolize/deopts.h"
 
+#include "plugins/shared/search.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -132,17 +134,9 @@ bool v8_safepoint_get(const struct v8_layout *layout, bool is_maglev, const uint
 /* The exit that begins at an address; -1: none. They ascend. */
 static int64_t find_exit(const uint32_t *exits, uint32_t n, uint32_t addr)
 {
-	uint32_t low = 0, high = n;
+	size_t at = search_sorted(n, i, exits[i] < addr);
 
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (exits[middle] < addr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < n && exits[low] == addr ? (int64_t)low : -1;
+	return at < n && exits[at] == addr ? (int64_t)at : -1;
 }
 
 /* jcc rel32, jmp rel32. What only looks like one hardly ever leads to just where an exit begins. */

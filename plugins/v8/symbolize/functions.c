@@ -56,14 +56,10 @@ static int read_cookie(struct v8_context *context, uint64_t object, bool now, ui
 	uint64_t addr = object - V8_TAG + context->cookie_at;
 	int r = now ? v8_heap_read_now(&context->heap, addr, words, sizeof(words)) :
 		      v8_heap_read(&context->heap, addr, words, sizeof(words));
-	__u64 masks[V8_COOKIE_WORDS];
 
-	if (r < 0)
-		return r;
-	for (size_t i = 0; i < V8_COOKIE_WORDS; i++)
-		masks[i] = context->cookie_masks[i];
-	*ret = v8_cookie(words, masks, context->is_unique);
-	return 0;
+	if (r == 0)
+		*ret = v8_cookie(words, context->cookie_masks, context->is_unique);
+	return r;
 }
 
 int v8_cookie_read(struct v8_context *context, uint64_t function_info, uint64_t *ret)
@@ -156,22 +152,6 @@ static bool is_uncompiled(const struct v8_layout *layout, uint16_t type)
 	       v8_type_is(type, layout->type_uncompiled_preparse_job);
 }
 
-/* 0: not a string, or empty, which is as none. */
-static int read_name(struct v8_heap *heap, uint64_t string, char *buf, size_t size)
-{
-	int r;
-
-	buf[0] = '\0';
-	if (!v8_is_object(string))
-		return 0;
-	r = v8_string_read(heap, string, buf, size);
-	if (r == -EBADMSG || r == -ENOTSUP) {
-		buf[0] = '\0';
-		return 0;
-	}
-	return r;
-}
-
 static int read_inferred(struct v8_heap *heap, const struct parts *parts, char *buf, size_t size)
 {
 	const struct v8_layout *layout = heap->layout;
@@ -182,13 +162,13 @@ static int read_inferred(struct v8_heap *heap, const struct parts *parts, char *
 		r = v8_field(heap, parts->object, layout->sfi_inferred_name, &word);
 	else if (!word && is_uncompiled(layout, parts->data_type))
 		r = v8_field(heap, parts->data, layout->uncompiled_name, &word);
-	return r < 0 ? r : read_name(heap, word, buf, size);
+	return r < 0 ? r : v8_string_or_none(heap, word, buf, size);
 }
 
 /* Its own name, else what V8 inferred from where it is assigned; "": none. */
 static int read_own_name(struct v8_heap *heap, const struct parts *parts, char *buf, size_t size)
 {
-	int r = read_name(heap, parts->name, buf, size);
+	int r = v8_string_or_none(heap, parts->name, buf, size);
 
 	return r < 0 || buf[0] ? r : read_inferred(heap, parts, buf, size);
 }
@@ -566,12 +546,6 @@ static int read_function(struct v8_context *context, uint64_t object, uint64_t c
 	return 0;
 }
 
-/* One that is known is still the same only if its script is, where the cookie is not its own alone. */
-static bool is_same(const struct v8_function *function, const struct v8_script *script)
-{
-	return function->script == script;
-}
-
 int v8_function_get(struct v8_context *context, uint64_t function_info, const uint64_t *cookie,
 		    struct v8_function **ret)
 {
@@ -593,7 +567,8 @@ int v8_function_get(struct v8_context *context, uint64_t function_info, const ui
 		return r;
 	function = names_cache_find(context->cache, V8_ITEM_FUNCTION, object - V8_TAG,
 				    v8_function_key(context, found), 0);
-	if (function && is_same(function, script)) {
+	/* Where the cookie is not its own alone, it is the same only if its script is. */
+	if (function && function->script == script) {
 		if (script)
 			names_item_unref(&script->item);
 		*ret = function;

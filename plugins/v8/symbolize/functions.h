@@ -13,7 +13,7 @@
 struct v8_context {
 	struct v8_heap heap;
 	struct names_cache *cache;
-	uint64_t cookie_masks[V8_COOKIE_WORDS];
+	__u64 cookie_masks[V8_COOKIE_WORDS];
 	uint32_t cookie_at;
 	bool is_unique; /* the cookie is a number that no other function has */
 };

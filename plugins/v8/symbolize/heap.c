@@ -8,7 +8,7 @@
 
 #define WEAK 2ull
 
-int v8_heap_init(struct v8_heap *heap, const struct v8_memory *memory,
+int v8_heap_init(struct v8_heap *heap, const struct memory *memory,
 		 const struct v8_layout *layout)
 {
 	*heap = (struct v8_heap){.memory = *memory, .layout = layout, .serial = 1,
@@ -40,7 +40,7 @@ int v8_heap_read_now(struct v8_heap *heap, uint64_t addr, void *buf, size_t byte
 		return -EFAULT;
 	heap->reads_left--;
 	heap->bytes_left -= bytes;
-	return heap->memory.read(heap->memory.arg, addr, buf, bytes);
+	return memory_read(&heap->memory, addr, buf, bytes);
 }
 
 static int get_page(struct v8_heap *heap, uint64_t addr, const struct v8_page **ret)

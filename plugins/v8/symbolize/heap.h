@@ -11,6 +11,7 @@
 #ifndef V8_HEAP_H
 #define V8_HEAP_H
 
+#include "plugins/shared/read/memory.h"
 #include "plugins/v8/layout.h"
 
 #define V8_PAGE_BYTES 4096u
@@ -28,7 +29,7 @@ struct v8_page {
 };
 
 struct v8_heap {
-	struct v8_memory memory;
+	struct memory memory;
 	const struct v8_layout *layout;
 	uint64_t serial; /* pages of another one are old */
 	struct v8_page *pages;
@@ -36,7 +37,7 @@ struct v8_heap {
 	uint16_t thread; /* whose isolate's objects these are: part of what tells them from another's */
 };
 
-int v8_heap_init(struct v8_heap *heap, const struct v8_memory *memory,
+int v8_heap_init(struct v8_heap *heap, const struct memory *memory,
 		 const struct v8_layout *layout);
 void v8_heap_fini(struct v8_heap *heap);
 void v8_heap_forget(struct v8_heap *heap);

@@ -2,6 +2,8 @@
 #include "plugins/v8/symbolize/lines.h"
 
 #include "core/base/util.h"
+#include "plugins/shared/search.h"
+#include "plugins/v8/symbolize/positions.h"
 
 #include <errno.h>
 #include <string.h>
@@ -372,37 +374,16 @@ size_t v8_lines_bytes(const struct v8_lines *lines)
 /* The last mark at or before it. */
 static uint32_t find_mark(const struct v8_lines *lines, uint32_t position)
 {
-	uint32_t low = 0, high = lines->n_marks;
+	size_t n = search_sorted(lines->n_marks, i, lines->marks[i].start <= position);
 
-	while (high - low > 1) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (lines->marks[middle].start <= position)
-			low = middle;
-		else
-			high = middle;
-	}
-	return low;
-}
-
-static uint32_t get_length(const struct v8_lines *lines, uint32_t *at)
-{
-	uint32_t length = 0;
-
-	for (uint32_t shift = 0; *at < lines->n_bytes && shift < 7 * MAX_LENGTH_BYTES; shift += 7) {
-		uint8_t byte = lines->lengths[(*at)++];
-
-		length |= (uint32_t)(byte & 0x7f) << shift;
-		if (!(byte & 0x80))
-			break;
-	}
-	return length;
+	return n ? (uint32_t)n - 1 : 0;
 }
 
 void v8_lines_find(const struct v8_lines *lines, uint32_t position, uint32_t *ret_line,
 		   uint32_t *ret_column)
 {
 	uint32_t mark = find_mark(lines, position), line = mark * V8_LINES_MARK, start, at;
+	uint64_t length;
 
 	*ret_line = 0;
 	*ret_column = position;
@@ -410,12 +391,10 @@ void v8_lines_find(const struct v8_lines *lines, uint32_t position, uint32_t *re
 		return;
 	start = lines->marks[mark].start;
 	at = lines->marks[mark].at;
-	while (line + 1 < lines->n_lines) {
-		uint32_t length = get_length(lines, &at);
-
-		if (position - start < length)
-			break;
-		start += length;
+	while (line + 1 < lines->n_lines &&
+	       v8_number(lines->lengths, lines->n_bytes, &at, 7 * MAX_LENGTH_BYTES, &length) &&
+	       position - start >= length) {
+		start += (uint32_t)length;
 		line++;
 	}
 	*ret_line = line;

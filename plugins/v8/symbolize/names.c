@@ -58,7 +58,7 @@ const struct names_budget v8_names_budget = {
 	.oversized = V8_NAMES_MAX_LARGE,
 };
 
-int v8_names_new(const struct v8_memory *memory, const struct v8_layout *layout,
+int v8_names_new(const struct memory *memory, const struct v8_layout *layout,
 		 const struct v8_state *state, struct v8_names **ret)
 {
 	struct v8_names *names = calloc(1, sizeof(*names));
@@ -74,8 +74,7 @@ int v8_names_new(const struct v8_memory *memory, const struct v8_layout *layout,
 		v8_names_free(names);
 		return r;
 	}
-	for (size_t i = 0; i < V8_COOKIE_WORDS; i++)
-		names->context.cookie_masks[i] = state->cookie_masks[i];
+	memcpy(names->context.cookie_masks, state->cookie_masks, sizeof(state->cookie_masks));
 	names->context.cookie_at = state->cookie_at;
 	names->context.is_unique = state->flags & V8_STATE_UNIQUE_ID;
 	*ret = names;
@@ -102,12 +101,6 @@ size_t v8_names_bytes(const struct v8_names *names)
 {
 	return sizeof(*names) + V8_HEAP_PAGES * sizeof(struct v8_page) +
 	       names_cache_bytes(names->context.cache);
-}
-
-/* A read that found nothing there, or something else, is a frame that is gone. */
-static int gone(int r)
-{
-	return r == -EFAULT || r == -EBADMSG ? EP_FRAME_GONE : r;
 }
 
 /* ---- what is known ---- */
@@ -139,15 +132,16 @@ static void free_frame(struct names_item *item)
 	free(frame);
 }
 
-/* Takes over the parts' functions. */
+/* A text, or parts, whose functions it takes over. */
 static int keep(struct v8_names *names, const uint64_t key[2], const struct parts *parts,
 		const char *text, struct frame **ret)
 {
-	size_t text_bytes = text ? strlen(text) + 1 : 0, parts_bytes = parts->n * sizeof(struct part);
+	uint32_t n = parts ? parts->n : 0;
+	size_t text_bytes = text ? strlen(text) + 1 : 0, parts_bytes = n * sizeof(struct part);
 	struct frame *frame = calloc(1, sizeof(*frame) + parts_bytes + text_bytes);
 
 	if (!frame) {
-		for (uint32_t i = 0; i < parts->n; i++)
+		for (uint32_t i = 0; i < n; i++)
 			names_item_unref(&parts->at[i].function->item);
 		return -ENOMEM;
 	}
@@ -155,7 +149,7 @@ static int keep(struct v8_names *names, const uint64_t key[2], const struct part
 					  .key = {key[0], key[1]},
 					  .bytes = sizeof(*frame) + parts_bytes + text_bytes,
 					  .free = free_frame};
-	frame->n = parts->n;
+	frame->n = n;
 	if (parts_bytes)
 		memcpy(frame->parts, parts->at, parts_bytes);
 	if (text) {
@@ -323,7 +317,6 @@ static int read_calls(struct v8_names *names, const struct ep_raw_frame *frame,
 static int read_function_frame(struct v8_names *names, const struct ep_raw_frame *frame,
 			       const uint64_t key[2], struct frame **ret)
 {
-	static const struct parts none = {.n = 0};
 	struct v8_stack stack;
 	struct parts parts;
 	uint64_t cookie;
@@ -337,7 +330,7 @@ static int read_function_frame(struct v8_names *names, const struct ep_raw_frame
 	if (r == 0)
 		r = find_calls(names, frame, &stack);
 	if (r > 0)
-		return keep(names, key, &none, "(js-to-wasm)", ret); /* V8's name of such code */
+		return keep(names, key, NULL, "(js-to-wasm)", ret); /* V8's name of such code */
 	if (r == 0)
 		r = read_calls(names, frame, &stack, &parts);
 	return r < 0 ? r : keep(names, key, &parts, NULL, ret);
@@ -389,7 +382,6 @@ static void name_code(struct v8_names *names, uint64_t pc, char buf[NAME_BYTES])
 static int read_text_frame(struct v8_names *names, const struct ep_raw_frame *frame,
 			   const uint64_t key[2], struct frame **ret)
 {
-	static const struct parts none = {.n = 0};
 	char name[NAME_BYTES];
 	const char *text = name;
 
@@ -412,13 +404,12 @@ static int read_text_frame(struct v8_names *names, const struct ep_raw_frame *fr
 	default:
 		return -EBADMSG;
 	}
-	return keep(names, key, &none, text, ret);
+	return keep(names, key, NULL, text, ret);
 }
 
 static int read_wasm_frame(struct v8_names *names, const struct ep_raw_frame *frame,
 			   const uint64_t key[2], struct frame **ret)
 {
-	static const struct parts none = {.n = 0};
 	char text[NAME_BYTES] = "wasm ";
 	size_t len = strlen(text);
 	int r;
@@ -433,7 +424,7 @@ static int read_wasm_frame(struct v8_names *names, const struct ep_raw_frame *fr
 		snprintf(text + len, sizeof(text) - len, "(function)");
 		r = 0;
 	}
-	return r < 0 ? r : keep(names, key, &none, text, ret);
+	return r < 0 ? r : keep(names, key, NULL, text, ret);
 }
 
 static int read_frame(struct v8_names *names, const struct ep_raw_frame *frame,
@@ -489,9 +480,9 @@ int v8_names_of(struct v8_names *names, const struct ep_raw_frame *raw,
 	if (!frame)
 		r = read_frame(names, raw, key, &frame);
 	if (r == -ESRCH || r == -EFAULT)
-		return gone(add_known(names, raw, r, &sink));
+		return memory_frame_gone(add_known(names, raw, r, &sink));
 	if (r < 0)
-		return gone(r);
+		return memory_frame_gone(r);
 	if (!is_kept)
 		names_cache_remove(&frame->item);
 	r = add_frame(&sink, frame);

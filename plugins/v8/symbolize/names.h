@@ -19,6 +19,7 @@
 
 #include "ebpf-profiler/unwinder.h"
 #include "plugins/shared/names/cache.h"
+#include "plugins/shared/read/memory.h"
 #include "plugins/v8/layout.h"
 #include "plugins/v8/v8_shared.h"
 
@@ -33,7 +34,7 @@ extern const struct names_budget v8_names_budget;
 /*
  * The layout stays the caller's; state: as BPF was told, of which the cookie's place is copied. 0, -ENOMEM.
  */
-int v8_names_new(const struct v8_memory *memory, const struct v8_layout *layout,
+int v8_names_new(const struct memory *memory, const struct v8_layout *layout,
 		 const struct v8_state *state, struct v8_names **ret);
 /*
  * Names of builtins by id, for 8 and 10, whose builtins are in the heap; else they are native frames. NULL: they are

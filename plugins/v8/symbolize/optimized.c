@@ -2,6 +2,7 @@
 #include "plugins/v8/symbolize/optimized.h"
 
 #include "core/base/util.h"
+#include "plugins/shared/search.h"
 #include "plugins/v8/symbolize/deopts.h"
 
 #include <errno.h>
@@ -342,17 +343,10 @@ static void add_candidate(struct level *level, int32_t bytecode_off, enum rank r
 /* The last position at or before an offset; NULL: none. */
 static const struct v8_position *find_before(const struct places *places, uint32_t pc)
 {
-	uint32_t low = 0, high = places->n_positions;
+	const struct v8_position *positions = places->positions;
+	size_t n = search_sorted(places->n_positions, i, positions[i].code_off <= (int64_t)pc);
 
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (places->positions[middle].code_off <= (int64_t)pc)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low ? &places->positions[low - 1] : NULL;
+	return n ? &positions[n - 1] : NULL;
 }
 
 /* How many of its outermost inlined calls a place has in common with the one that is looked at. */

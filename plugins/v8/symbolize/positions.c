@@ -22,22 +22,6 @@ void v8_positions_init(struct v8_positions *positions, const struct v8_layout *l
 		.layout = layout, .bytes = bytes, .n = n, .code_off = -layout->positions_before};
 }
 
-static bool get_number(struct v8_positions *positions, uint64_t *ret)
-{
-	uint64_t value = 0;
-
-	for (uint32_t shift = 0; shift < 64 && positions->at < positions->n; shift += 7) {
-		uint8_t byte = positions->bytes[positions->at++];
-
-		value |= (uint64_t)(byte & 0x7f) << shift;
-		if (!(byte & 0x80)) {
-			*ret = value;
-			return true;
-		}
-	}
-	return false;
-}
-
 static int64_t unzigzag(uint64_t value)
 {
 	return (int64_t)(value >> 1 ^ -(value & 1));
@@ -47,7 +31,8 @@ bool v8_positions_next(struct v8_positions *positions, struct v8_position *ret)
 {
 	uint64_t code, raw;
 
-	if (!get_number(positions, &code) || !get_number(positions, &raw))
+	if (!v8_number(positions->bytes, positions->n, &positions->at, 64, &code) ||
+	    !v8_number(positions->bytes, positions->n, &positions->at, 64, &raw))
 		return false;
 	if (positions->layout->positions_unsigned) {
 		positions->code_off += (int64_t)((uint32_t)code >> 2);

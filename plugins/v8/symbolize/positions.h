@@ -30,6 +30,23 @@ struct v8_positions {
 	uint64_t raw;
 };
 
+/* A number of up to `bits` bits, 7 in a byte, lower ones first. False: it does not end within n bytes. */
+static inline bool v8_number(const uint8_t *bytes, uint32_t n, uint32_t *at, uint32_t bits, uint64_t *ret)
+{
+	uint64_t value = 0;
+
+	for (uint32_t shift = 0; shift < bits && *at < n; shift += 7) {
+		uint8_t byte = bytes[(*at)++];
+
+		value |= (uint64_t)(byte & 0x7f) << shift;
+		if (!(byte & 0x80)) {
+			*ret = value;
+			return true;
+		}
+	}
+	return false;
+}
+
 struct v8_position v8_position_of(const struct v8_layout *layout, uint64_t raw);
 
 void v8_positions_init(struct v8_positions *positions, const struct v8_layout *layout,

@@ -96,15 +96,7 @@ static int read_text(struct v8_heap *heap, uint64_t object, int32_t off, char *b
 	uint64_t word;
 	int r = v8_field(heap, object, off, &word);
 
-	buf[0] = '\0';
-	if (r < 0 || !v8_is_object(word))
-		return r;
-	r = v8_string_read(heap, word, buf, size);
-	if (r == -EBADMSG || r == -ENOTSUP) { /* undefined, as a rule */
-		buf[0] = '\0';
-		r = 0;
-	}
-	return r;
+	return r < 0 ? r : v8_string_or_none(heap, word, buf, size);
 }
 
 /* What V8 says in its stack traces (Script::GetNameOrSourceURL). */

@@ -203,3 +203,13 @@ int v8_string_read(struct v8_heap *heap, uint64_t string, char *buf, size_t size
 	text_end(&writer, false);
 	return 0;
 }
+
+int v8_string_or_none(struct v8_heap *heap, uint64_t string, char *buf, size_t size)
+{
+	int r = v8_is_object(string) ? v8_string_read(heap, string, buf, size) : -EBADMSG;
+
+	if (r != -EBADMSG && r != -ENOTSUP)
+		return r;
+	buf[0] = '\0';
+	return 0;
+}

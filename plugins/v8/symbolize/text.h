@@ -23,5 +23,7 @@ int v8_string_flat(struct v8_heap *heap, uint64_t string, struct v8_flat *ret);
  * above, or in too many pieces.
  */
 int v8_string_read(struct v8_heap *heap, uint64_t string, char *buf, size_t size);
+/* The same, and "" where there is no string that can be read: as a rule it is undefined. */
+int v8_string_or_none(struct v8_heap *heap, uint64_t string, char *buf, size_t size);
 
 #endif

@@ -32,18 +32,16 @@ struct bytes {
 
 static uint32_t get_leb(struct bytes *bytes)
 {
-	uint32_t value = 0;
+	uint32_t at = 0;
+	uint64_t value;
 
-	for (uint32_t shift = 0; shift < 35 && bytes->at < bytes->end; shift += 7) {
-		uint8_t byte = *bytes->at++;
-
-		value |= (uint32_t)(byte & 0x7f) << shift;
-		if (!(byte & 0x80))
-			return value;
+	if (!v8_number(bytes->at, (uint32_t)(bytes->end - bytes->at), &at, 35, &value)) {
+		bytes->is_bad = true;
+		bytes->at = bytes->end;
+		return 0;
 	}
-	bytes->is_bad = true;
-	bytes->at = bytes->end;
-	return 0;
+	bytes->at += at;
+	return (uint32_t)value;
 }
 
 static uint8_t get_byte(struct bytes *bytes)

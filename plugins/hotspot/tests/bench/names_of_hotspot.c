@@ -126,7 +126,7 @@ static void print(const char *what, struct times *times)
 
 int main(int argc, char **argv)
 {
-	struct hotspot_memory memory = {.read = live_read, .arg = &vm};
+	struct memory memory = {.read = live_read, .arg = &vm};
 	struct hotspot_names *names = NULL;
 	struct names_cache *cache = NULL;
 	uint32_t excluded = 0;

@@ -33,7 +33,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct world world;
 	struct hotspot_layout layout = world_layout();
-	struct hotspot_memory memory = { world_read, &world };
+	struct memory memory = { world_read, &world };
 	struct hotspot_stubs *stubs = NULL, *again = NULL;
 
 	world.size = size < WORLD_BYTES ? size : WORLD_BYTES;

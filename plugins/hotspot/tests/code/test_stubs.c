@@ -104,7 +104,7 @@ EP_TEST(what_is_there_is_found)
 {
 	struct world *world = new_world();
 	struct hotspot_layout layout = world_layout();
-	struct hotspot_memory memory = { world_read, world };
+	struct memory memory = { world_read, world };
 	struct hotspot_stubs *stubs = NULL;
 	const struct ep_range *ranges;
 	uint64_t code = WORLD_ADDR + BLOCKS + 128;
@@ -142,7 +142,7 @@ EP_TEST(names_of_symbols_are_taken)
 {
 	struct world *world = new_world();
 	struct hotspot_layout layout = world_layout();
-	struct hotspot_memory memory = { world_read, world };
+	struct memory memory = { world_read, world };
 	struct hotspot_stubs *stubs = NULL;
 	uint64_t code = WORLD_ADDR + BLOCKS + 128;
 	const struct hotspot_named_address names[] = {
@@ -171,7 +171,7 @@ EP_TEST(exceptions_are_forwarded_in_a_frame)
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		struct world *world = new_world();
-		struct hotspot_memory memory = { world_read, world };
+		struct memory memory = { world_read, world };
 		struct hotspot_stubs *stubs = NULL;
 
 		put_block(world, 1024, 2, put_name(world, 192, names[i]), with_fp, sizeof(with_fp));
@@ -187,7 +187,7 @@ EP_TEST(exceptions_are_forwarded_in_a_frame)
 /* Ranges of what was read earlier say 1 more than the code does: who takes them has that, too. */
 #define MARK ((uint64_t)1 << HOTSPOT_CODE_SHIFT)
 
-static struct hotspot_stubs *read_marked(const struct hotspot_memory *memory, const struct hotspot_layout *layout)
+static struct hotspot_stubs *read_marked(const struct memory *memory, const struct hotspot_layout *layout)
 {
 	struct hotspot_stubs *stubs = NULL;
 
@@ -197,7 +197,7 @@ static struct hotspot_stubs *read_marked(const struct hotspot_memory *memory, co
 	return stubs;
 }
 
-static struct hotspot_stubs *read_again(const struct hotspot_memory *memory, const struct hotspot_layout *layout,
+static struct hotspot_stubs *read_again(const struct memory *memory, const struct hotspot_layout *layout,
 					const struct hotspot_stubs *earlier)
 {
 	struct hotspot_stubs *stubs = NULL;
@@ -210,7 +210,7 @@ EP_TEST(what_did_not_change_is_taken)
 {
 	struct world *world = new_world();
 	struct hotspot_layout layout = world_layout();
-	struct hotspot_memory memory = { world_read, world };
+	struct memory memory = { world_read, world };
 	struct hotspot_stubs *earlier = read_marked(&memory, &layout), *again = read_again(&memory, &layout, earlier);
 
 	assert_int_equal(again->n_ranges, earlier->n_ranges);
@@ -232,7 +232,7 @@ EP_TEST(what_changed_is_followed)
 {
 	struct world *world = new_world();
 	struct hotspot_layout layout = world_layout();
-	struct hotspot_memory memory = { world_read, world };
+	struct memory memory = { world_read, world };
 	struct hotspot_stubs *whole = read_again(&memory, &layout, NULL);
 	struct hotspot_stubs *earlier = read_marked(&memory, &layout), *again;
 	uint64_t code = WORLD_ADDR + BLOCKS + 128, codelet = WORLD_ADDR + CODELETS + 33;
@@ -260,7 +260,7 @@ EP_TEST(an_interpreter_that_is_not_there_is_waited_for)
 {
 	struct world *world = new_world();
 	struct hotspot_layout layout = world_layout();
-	struct hotspot_memory memory = { world_read, world };
+	struct memory memory = { world_read, world };
 	struct hotspot_stubs *stubs = NULL;
 
 	put(world, AT_INTERPRETER, 0, 8);

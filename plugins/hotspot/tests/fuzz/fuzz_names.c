@@ -74,7 +74,7 @@ static void name_all(struct hotspot_names *names, const struct made_app *app)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct hotspot_memory memory = {.read = fake_memory_read, .arg = &vm.reads};
+	struct memory memory = {.read = fake_memory_read, .arg = &vm.reads};
 	struct hotspot_names *names = NULL;
 	struct made_app app;
 

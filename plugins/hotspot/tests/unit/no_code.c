@@ -13,7 +13,7 @@ struct hotspot_names {
 	int unused;
 };
 
-int hotspot_stubs_read(const struct hotspot_memory *memory, const struct hotspot_layout *layout,
+int hotspot_stubs_read(const struct memory *memory, const struct hotspot_layout *layout,
 		       const struct hotspot_named_address *names, size_t n_names,
 		       const struct hotspot_stubs *earlier, struct hotspot_stubs **ret)
 {
@@ -45,7 +45,7 @@ size_t hotspot_stubs_ranges(const struct hotspot_stubs *stubs, const struct ep_r
 	return 0;
 }
 
-int hotspot_names_new(const struct hotspot_memory *memory, const struct hotspot_layout *layout,
+int hotspot_names_new(const struct memory *memory, const struct hotspot_layout *layout,
 		      struct hotspot_names **ret)
 {
 	(void)memory;

@@ -36,7 +36,7 @@ static int attach_to(struct made_up_vm *vm)
 
 static int read_layout(struct made_up_vm *vm, struct hotspot_layout *layout)
 {
-	const struct hotspot_memory memory = {.read = fake_memory_read, .arg = &vm->host.memory};
+	const struct memory memory = {.read = fake_memory_read, .arg = &vm->host.memory};
 	struct hotspot_tables *tables;
 	int r;
 

@@ -278,7 +278,7 @@ static bool is_well(const struct hotspot_names *names, const char *mode)
 
 int main(int argc, char **argv)
 {
-	struct hotspot_memory memory = {.read = live_read, .arg = &vm};
+	struct memory memory = {.read = live_read, .arg = &vm};
 	struct hotspot_methods methods = {.memory = &memory, .layout = &layout};
 	struct hotspot_names *names = NULL;
 	struct names_cache *cache = NULL;

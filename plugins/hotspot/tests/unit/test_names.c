@@ -22,7 +22,7 @@ struct got {
 struct fixture {
 	struct made_vm vm;
 	struct made_app app;
-	struct hotspot_memory memory;
+	struct memory memory;
 	struct hotspot_names *names;
 	struct got got;
 };
@@ -60,7 +60,7 @@ static struct fixture *make(enum made_family family, uint32_t oop_maps)
 	assert_non_null(fx);
 	made_init(&fx->vm, family);
 	fx->app = made_app(&fx->vm, oop_maps);
-	fx->memory = (struct hotspot_memory){.read = fake_memory_read, .arg = &fx->vm.reads};
+	fx->memory = (struct memory){.read = fake_memory_read, .arg = &fx->vm.reads};
 	assert_int_equal(hotspot_names_new(&fx->memory, &fx->vm.layout, &fx->names), 0);
 	return fx;
 }

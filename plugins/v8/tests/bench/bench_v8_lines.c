@@ -213,7 +213,7 @@ static void measure(struct bench *bench, const struct subject *subject)
 
 static void init(struct bench *bench)
 {
-	struct v8_memory memory = {.read = read_memory, .arg = bench};
+	struct memory memory = {.read = read_memory, .arg = bench};
 
 	made_heap_init(&bench->made, VERSION);
 	bench->source = malloc(SOURCE_BYTES);

@@ -165,7 +165,7 @@ EP_TEST(endless_sections_are_not_read_to_their_end)
 	made.bytes[MADE_TEXT][made.code_va - made_va(MADE_TEXT)] = 0xcc;
 	made.read_bytes = 0;
 	assert_int_not_equal(read_made(&builtins), 0);
-	assert_in_range(made.read_bytes, 1u << 20, 8ull * V8_MAX_SCAN);
+	assert_in_range(made.read_bytes, 1u << 20, 8ull * FILE_MAX_SCAN);
 }
 
 #define MANY_ROWS 9000

@@ -133,7 +133,7 @@ static void change(struct made_heap *heap, const uint8_t *data, size_t size)
 /* The heap is made as its version has it, and named as the file says. */
 static void be_published(struct world *world, const uint8_t *data, size_t size)
 {
-	struct v8_memory memory = {.read = made_heap_read, .arg = &world->heap};
+	struct memory memory = {.read = made_heap_read, .arg = &world->heap};
 
 	publish(&world->heap.layout, data, size);
 	v8_names_free(world->names);
@@ -143,7 +143,7 @@ static void be_published(struct world *world, const uint8_t *data, size_t size)
 
 static void read_parts(struct world *world, uint64_t object)
 {
-	struct v8_memory memory = {.read = made_heap_read, .arg = &world->heap};
+	struct memory memory = {.read = made_heap_read, .arg = &world->heap};
 	struct v8_heap heap;
 	struct v8_scope scope;
 	char text[64];

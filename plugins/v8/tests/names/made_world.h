@@ -28,7 +28,7 @@ static inline void world_init(struct world *world, size_t version)
 {
 	const int32_t pairs[][2] = {{2, AT("return g")}, {6, AT("g(a)")}};
 	const uint8_t codes[16] = {11, 0};
-	struct v8_memory memory = {.read = made_heap_read, .arg = &world->heap};
+	struct memory memory = {.read = made_heap_read, .arg = &world->heap};
 	struct made_function made = {.literal = 3, .unique_id = 4242,
 				     .scope = {.start = AT("(a)"), .end = AT("class") - 1}};
 

@@ -391,7 +391,7 @@ static int sample_wasm(struct v8_names *names)
 
 int main(int argc, char **argv)
 {
-	struct v8_memory memory = {.read = read_process};
+	struct memory memory = {.read = read_process};
 	struct v8_names *names;
 	struct found meta, maps, code_maps, functions, codes;
 	int version = argc == 4 ? find_version(argv[2]) : -1;

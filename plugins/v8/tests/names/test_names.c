@@ -477,7 +477,7 @@ EP_TEST(reads_strings)
 	EACH_VERSION(world)
 	{
 		struct made_heap *made = &world.heap;
-		struct v8_memory memory = {.read = made_heap_read, .arg = made};
+		struct memory memory = {.read = made_heap_read, .arg = made};
 		struct v8_heap heap;
 		uint64_t ab = one_byte(made, "ab"), empty = one_byte(made, ""), flat, cons, loop;
 		char buf[64];

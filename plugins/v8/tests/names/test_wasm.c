@@ -83,7 +83,7 @@ static bool made_module_init(struct made_module *made, size_t version)
 {
 	struct made_heap *heap = &made->heap;
 	const struct v8_layout *layout = &heap->layout;
-	struct v8_memory memory = {.read = made_heap_read, .arg = heap};
+	struct memory memory = {.read = made_heap_read, .arg = heap};
 	uint64_t managed, module, object, data;
 
 	made_heap_init(heap, version);

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "plugins/shared/read/file.h"
+#include "plugins/shared/read/memory.h"
+#include "plugins/shared/search.h"
+
+#include "core/base/util.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define START 0x10000u
+#define BYTES 0x2000u /* two pages, and nothing behind them */
+
+struct world {
+	uint8_t bytes[BYTES];
+	uint64_t end_read; /* the end of the last read that was possible */
+	uint32_t n_reads;
+};
+
+static int read_world(void *arg, uint64_t addr, void *buf, size_t bytes)
+{
+	struct world *world = arg;
+
+	world->n_reads++;
+	if (!ep_in_bounds(addr - START, bytes, BYTES))
+		return -EFAULT;
+	memcpy(buf, world->bytes + (addr - START), bytes);
+	world->end_read = addr + bytes;
+	return 0;
+}
+
+static void head_ends_where_memory_does(void **state)
+{
+	struct world world = {.bytes = {[BYTES - 2] = 7, [BYTES - 1] = 9}};
+	const struct memory memory = {read_world, &world};
+	uint8_t head[16];
+	size_t got = 0;
+
+	(void)state;
+	assert_int_equal(memory_read_head(&memory, START + BYTES - 16, head, 16, &got), 0);
+	assert_int_equal(got, 16);
+	assert_int_equal(world.n_reads, 1);
+	memset(head, 0xff, sizeof(head));
+	assert_int_equal(memory_read_head(&memory, START + BYTES - 2, head, 16, &got), 0);
+	assert_int_equal(got, 2);
+	assert_int_equal(head[0], 7);
+	assert_int_equal(head[1], 9);
+	for (size_t i = 2; i < sizeof(head); i++)
+		assert_int_equal(head[i], 0);
+	assert_int_equal(memory_read_head(&memory, START + BYTES, head, 16, &got), -EFAULT);
+}
+
+static void string_is_read_up_to_its_page(void **state)
+{
+	struct world world = {0};
+	const struct memory memory = {read_world, &world};
+	char buf[64];
+
+	(void)state;
+	memcpy(world.bytes + 0x1000 - 3, "abcdef", 7);
+	assert_int_equal(memory_read_string(&memory, START + 0x1000 - 3, buf, sizeof(buf), MEMORY_PAGE), 0);
+	assert_string_equal(buf, "abcdef");
+	memcpy(world.bytes + BYTES - 4, "end", 4);
+	assert_int_equal(memory_read_string(&memory, START + BYTES - 4, buf, sizeof(buf), MEMORY_PAGE), 0);
+	assert_string_equal(buf, "end");
+	assert_int_equal(world.end_read, START + BYTES);
+	world.bytes[64] = 0;
+	assert_int_equal(memory_read_string(&memory, START + 60, buf, sizeof(buf), 64), 0);
+	assert_int_equal(world.end_read, START + 64);
+}
+
+static void string_is_cut(void **state)
+{
+	struct world world = {0};
+	const struct memory memory = {read_world, &world};
+	char buf[5];
+
+	(void)state;
+	memset(world.bytes, 'x', sizeof(world.bytes));
+	assert_int_equal(memory_read_string(&memory, START, buf, sizeof(buf), MEMORY_PAGE), 0);
+	assert_string_equal(buf, "xxxx");
+	assert_int_equal(world.end_read, START + 4);
+	assert_int_equal(memory_read_string(&memory, START + BYTES - 3, buf, sizeof(buf), MEMORY_PAGE),
+			 -EFAULT);
+}
+
+static void what_is_not_there_is_a_frame_that_is_gone(void **state)
+{
+	(void)state;
+	assert_int_equal(memory_frame_gone(-EFAULT), EP_FRAME_GONE);
+	assert_int_equal(memory_frame_gone(-EBADMSG), EP_FRAME_GONE);
+	assert_int_equal(memory_frame_gone(-ESRCH), -ESRCH);
+	assert_int_equal(memory_frame_gone(0), 0);
+}
+
+static void search_finds_the_first_that_is_not_before(void **state)
+{
+	static const uint32_t sorted[] = {2, 4, 4, 4, 9};
+
+	(void)state;
+	for (size_t n = 0; n <= EP_LEN(sorted); n++) {
+		for (uint32_t wanted = 0; wanted < 12; wanted++) {
+			size_t first = 0;
+
+			while (first < n && sorted[first] < wanted)
+				first++;
+			assert_int_equal(search_sorted(n, i, sorted[i] < wanted), first);
+		}
+	}
+}
+
+#define LONG_BYTES (2 * (size_t)EP_MAX_FILE_READ + 3)
+
+static int read_file(const struct ep_file *file, uint64_t va, void *buf, size_t bytes)
+{
+	(void)file;
+	if (bytes > EP_MAX_FILE_READ || !ep_in_bounds(va - START, bytes, LONG_BYTES))
+		return -EFAULT;
+	for (size_t i = 0; i < bytes; i++)
+		((uint8_t *)buf)[i] = (uint8_t)((va + i) % 251);
+	return 0;
+}
+
+static void long_reads_are_made_of_pieces(void **state)
+{
+	const struct ep_unwinder_host host = {.size = sizeof(host), .file_read = read_file};
+	ep_autofree uint8_t *bytes = malloc(LONG_BYTES);
+
+	(void)state;
+	assert_non_null(bytes);
+	assert_int_equal(file_read_long(&host, NULL, START, bytes, LONG_BYTES), 0);
+	for (size_t i = 0; i < LONG_BYTES; i++) {
+		if (bytes[i] != (START + i) % 251)
+			fail_msg("byte %zu", i);
+	}
+	assert_int_equal(file_read_long(&host, NULL, START + 1, bytes, LONG_BYTES), -EFAULT);
+	assert_int_equal(file_read_long(&host, NULL, START, bytes, 0), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(head_ends_where_memory_does),
+		cmocka_unit_test(string_is_read_up_to_its_page),
+		cmocka_unit_test(string_is_cut),
+		cmocka_unit_test(what_is_not_there_is_a_frame_that_is_gone),
+		cmocka_unit_test(search_finds_the_first_that_is_not_before),
+		cmocka_unit_test(long_reads_are_made_of_pieces),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
