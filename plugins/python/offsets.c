@@ -23,65 +23,28 @@
  * _PyRuntime: its globals have symbols of their own.
  */
 /* clang-format off */
+#define ROW(minor, interpreters, holder, key, threads, frame, id, cframe, previous, code, instruction, \
+	    owner, entry, bytes)                                                                   \
+	.version = PY_VERSION(3, minor), .runtime_interpreters = interpreters,                     \
+	.runtime_holder = holder, .runtime_key = key, .interp_next = 0, .interp_threads = threads, \
+	.thread_next = 8, .thread_frame = frame, .thread_id = id, .cframe_frame = cframe,          \
+	.frame_previous = previous, .frame_code = code, .frame_instruction = instruction,          \
+	.frame_owner = owner, .frame_entry = entry, .frame_bytes = bytes
+#define NONE PY_NONE
+
 static const struct py_offsets table[] = {
-	{
-		.version = PY_VERSION(3, 6),
-		.runtime_interpreters = PY_NONE, .runtime_holder = PY_NONE, .runtime_key = PY_NONE,
-		.interp_next = 0, .interp_threads = 8,
-		.thread_next = 8, .thread_frame = 24, .thread_id = 152, .cframe_frame = PY_NONE,
-		.frame_previous = 24, .frame_code = 32, .frame_instruction = 120,
-		.frame_owner = PY_NONE, .frame_entry = PY_NONE, .frame_bytes = 128,
-	},
-	{
-		.version = PY_VERSION(3, 7),
-		.runtime_interpreters = 24, .runtime_holder = 1480, .runtime_key = 1504,
-		.interp_next = 0, .interp_threads = 8,
-		.thread_next = 8, .thread_frame = 24, .thread_id = 176, .cframe_frame = PY_NONE,
-		.frame_previous = 24, .frame_code = 32, .frame_instruction = 104,
-		.frame_owner = PY_NONE, .frame_entry = PY_NONE, .frame_bytes = 112,
-	},
-	{
-		.version = PY_VERSION(3, 8),
-		.runtime_interpreters = 32, .runtime_holder = 1368, .runtime_key = 1392,
-		.interp_next = 0, .interp_threads = 8,
-		.thread_next = 8, .thread_frame = 24, .thread_id = 176, .cframe_frame = PY_NONE,
-		.frame_previous = 24, .frame_code = 32, .frame_instruction = 104,
-		.frame_owner = PY_NONE, .frame_entry = PY_NONE, .frame_bytes = 112,
-	},
-	{
-		.version = PY_VERSION(3, 9),
-		.runtime_interpreters = 32, .runtime_holder = 568, .runtime_key = 584,
-		.interp_next = 0, .interp_threads = 8,
-		.thread_next = 8, .thread_frame = 24, .thread_id = 176, .cframe_frame = PY_NONE,
-		.frame_previous = 24, .frame_code = 32, .frame_instruction = 104,
-		.frame_owner = PY_NONE, .frame_entry = PY_NONE, .frame_bytes = 112,
-	},
-	{
-		.version = PY_VERSION(3, 10),
-		.runtime_interpreters = 32, .runtime_holder = 568, .runtime_key = 584,
-		.interp_next = 0, .interp_threads = 8,
-		.thread_next = 8, .thread_frame = 24, .thread_id = 176, .cframe_frame = PY_NONE,
-		.frame_previous = 24, .frame_code = 32, .frame_instruction = 96,
-		.frame_owner = PY_NONE, .frame_entry = PY_NONE, .frame_bytes = 104,
-	},
-	{
-		.version = PY_VERSION(3, 11),
-		.runtime_interpreters = 40, .runtime_holder = 576, .runtime_key = 592,
-		.interp_next = 0, .interp_threads = 16,
-		.thread_next = 8, .thread_frame = 56, .thread_id = 152, .cframe_frame = 8,
-		.frame_previous = 48, .frame_code = 32, .frame_instruction = 56,
-		.frame_owner = 69, .frame_entry = 68, .frame_bytes = 72,
-		.code_first_traceable = 168, .code_instructions = 184,
-	},
-	{
-		.version = PY_VERSION(3, 12),
-		.runtime_interpreters = 40, .runtime_holder = PY_NONE, .runtime_key = 1544,
-		.interp_next = 0, .interp_threads = 72,
-		.thread_next = 8, .thread_frame = 56, .thread_id = 136, .cframe_frame = 0,
-		.frame_previous = 8, .frame_code = 0, .frame_instruction = 56,
-		.frame_owner = 70, .frame_entry = PY_NONE, .frame_bytes = 72, .first_shim = 3,
-		.code_first_traceable = 176, .code_instructions = 192,
-	},
+	/*    _PyRuntime: interpreters, holder, key; threads
+	 *			    thread: frame, id; cframe
+	 *						   frame: previous, code, instruction, owner, entry, bytes */
+	{ROW(6,  NONE, NONE, NONE,  8,	24, 152, NONE,	24, 32, 120, NONE, NONE, 128)},
+	{ROW(7,  24,   1480, 1504,  8,	24, 176, NONE,	24, 32, 104, NONE, NONE, 112)},
+	{ROW(8,  32,   1368, 1392,  8,	24, 176, NONE,	24, 32, 104, NONE, NONE, 112)},
+	{ROW(9,  32,   568,  584,   8,	24, 176, NONE,	24, 32, 104, NONE, NONE, 112)},
+	{ROW(10, 32,   568,  584,   8,	24, 176, NONE,	24, 32, 96,  NONE, NONE, 104)},
+	{ROW(11, 40,   576,  592,   16, 56, 152, 8,	48, 32, 56,  69,   68,	 72),
+	 .code_first_traceable = 168, .code_instructions = 184},
+	{ROW(12, 40,   NONE, 1544,  72, 56, 136, 0,	8,  0,	56,  70,   NONE, 72),
+	 .first_shim = 3, .code_first_traceable = 176, .code_instructions = 192},
 };
 /* clang-format on */
 
@@ -112,7 +75,6 @@ int py_offsets_find(uint32_t version, bool trace_refs, struct py_offsets *ret)
 		if (table[i].version != version)
 			continue;
 		found = table[i];
-		found.trace_refs = trace_refs;
 		found.object_type = 8;
 		found.frame_copy = PY_NONE;
 		found.code_copies = PY_NONE;
@@ -177,6 +139,8 @@ enum code_member {
 	CODE_COPIES,
 };
 
+#define VERSION_HEX	     1
+#define FREE_THREADED	     2
 #define RUNTIME_SIZE	     3
 #define RUNTIME_INTERPRETERS 5
 
@@ -185,20 +149,6 @@ enum code_member {
 static uint32_t key_offset(uint32_t version)
 {
 	return version == PY_VERSION(3, 13) ? 2160 : version == PY_VERSION(3, 14) ? 2336 : PY_NONE;
-}
-
-bool py_debug_offsets_header(const void *bytes, size_t n, struct py_debug_header *ret)
-{
-	uint64_t words[3];
-
-	if (n < sizeof(words))
-		return false;
-	memcpy(words, bytes, sizeof(words));
-	if (memcmp(bytes, "xdebugpy", 8) != 0 || words[1] > UINT32_MAX)
-		return false;
-	*ret = (struct py_debug_header){.version = (uint32_t)words[1],
-					.free_threaded = words[2] != 0};
-	return true;
 }
 
 /* Members of a part must lie in the struct whose size it begins with. */
@@ -272,7 +222,6 @@ static int fill_layout(struct py_offsets *out, const uint64_t *words, const stru
 		.co_qualname = code[CODE_QUALNAME],
 		.co_linetable = code[CODE_LINES],
 		.co_firstlineno = code[CODE_FIRSTLINE],
-		.co_argcount = code[CODE_ARGS],
 		.co_localsplusnames = code[CODE_LOCAL_NAMES],
 		.co_localspluskinds = code[CODE_LOCAL_KINDS],
 		.co_code_adaptive = code[CODE_INSTRUCTIONS],
@@ -287,16 +236,17 @@ static int fill_layout(struct py_offsets *out, const uint64_t *words, const stru
 	return py_code_layout_from_debug_offsets(&in, &out->code);
 }
 
-static int fill(const uint64_t *words, const struct arrangement *at,
-		const struct py_debug_header *header, struct py_offsets *ret)
+static int fill(const uint64_t *words, const struct arrangement *at, uint32_t version,
+		struct py_offsets *ret)
 {
 	const uint64_t *interp = words + at->interp, *thread = words + at->thread;
+	bool free_threaded = words[FREE_THREADED] != 0;
 	struct py_offsets out = {
-		.version = header->version >> 16,
-		.free_threaded = header->free_threaded,
+		.version = version,
+		.free_threaded = free_threaded,
 		.runtime_interpreters = (uint32_t)words[RUNTIME_INTERPRETERS],
 		.runtime_holder = PY_NONE,
-		.runtime_key = header->free_threaded ? PY_NONE : key_offset(header->version >> 16),
+		.runtime_key = free_threaded ? PY_NONE : key_offset(version),
 		.interp_next = (uint32_t)interp[INTERP_NEXT],
 		.interp_threads = (uint32_t)interp[INTERP_THREADS],
 		.thread_next = (uint32_t)thread[THREAD_NEXT],
@@ -319,20 +269,21 @@ static int fill(const uint64_t *words, const struct arrangement *at,
 int py_offsets_from_debug(const void *bytes, size_t n, uint64_t runtime_bytes,
 			  struct py_offsets *ret)
 {
-	struct py_debug_header header;
 	uint64_t words[N_WORDS] = {0};
+	uint32_t version;
 
-	if (!py_debug_offsets_header(bytes, n, &header))
-		return -ENODATA;
 	memcpy(words, bytes, n < sizeof(words) ? n : sizeof(words));
+	if (n < 8 * (FREE_THREADED + 1) || memcmp(bytes, "xdebugpy", 8) != 0 ||
+	    words[VERSION_HEX] > UINT32_MAX)
+		return -ENODATA;
+	version = (uint32_t)words[VERSION_HEX] >> 16;
 	for (size_t i = 0; i < sizeof(arrangements) / sizeof(*arrangements); i++) {
 		const struct arrangement *at = &arrangements[i];
-		uint32_t version = header.version >> 16;
 
 		/* A known version has its own arrangement; only newer ones are guessed at. */
 		if (version <= arrangements[0].version && version != at->version)
 			continue;
-		if (makes_sense(words, at, runtime_bytes) && fill(words, at, &header, ret) == 0)
+		if (makes_sense(words, at, runtime_bytes) && fill(words, at, version, ret) == 0)
 			return 0;
 	}
 	return -ENOTSUP;

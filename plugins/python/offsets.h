@@ -16,7 +16,6 @@
 struct py_offsets {
 	uint32_t version; /* PY_VERSION() */
 	bool free_threaded;
-	bool trace_refs; /* two words more in each object's head */
 
 	/* _PyRuntime */
 	uint32_t runtime_interpreters;
@@ -46,14 +45,6 @@ int py_offsets_find(uint32_t version, bool trace_refs, struct py_offsets *ret);
 
 /* What the first bytes of _PyRuntime may be. */
 #define PY_DEBUG_OFFSETS_BYTES 1024
-
-struct py_debug_header {
-	uint32_t version; /* PY_VERSION_HEX */
-	bool free_threaded;
-};
-
-/* True when `bytes` begin with the cookie. */
-bool py_debug_offsets_header(const void *bytes, size_t n, struct py_debug_header *ret);
 
 /*
  * 3.13 and newer. runtime_bytes: size of the symbol _PyRuntime (0: unknown). A version newer than

@@ -56,11 +56,11 @@ static int find_offsets(struct py_executable *exe, const struct ep_file *file,
 	uint8_t bytes[PY_DEBUG_OFFSETS_BYTES];
 	size_t n = runtime->va ? read_runtime(exe->host, file, runtime, bytes) : 0;
 	bool trace_refs = file_va(exe->host, file, "_Py_PrintReferences");
-	struct py_debug_header header;
+	int r = py_offsets_from_debug(bytes, n, runtime->bytes, &exe->offsets);
 
-	exe->debug_offsets = py_debug_offsets_header(bytes, n, &header);
+	exe->debug_offsets = r != -ENODATA;
 	if (exe->debug_offsets)
-		return py_offsets_from_debug(bytes, n, runtime->bytes, &exe->offsets);
+		return r;
 	return py_offsets_find(find_version(exe->host, file), trace_refs, &exe->offsets);
 }
 

@@ -21,19 +21,19 @@
  *			co_name, co_qualname, co_linetable
  */
 static const struct code_row {
-	uint16_t version, format, check, firstlineno, filename, name, qualname, lines, code;
+	uint16_t version, format, check, firstlineno, filename, name, qualname, lines;
 } code_rows[] = {
 	/* Include/code.h v3.6.15, v3.7.16 */
-	{PY_VERSION(3, 6), PY_LINES_LNOTAB, 32, 36, 96, 104, 0, 112, 0},
-	{PY_VERSION(3, 7), PY_LINES_LNOTAB, 32, 36, 96, 104, 0, 112, 0},
+	{PY_VERSION(3, 6), PY_LINES_LNOTAB, 32, 36, 96, 104, 0, 112},
+	{PY_VERSION(3, 7), PY_LINES_LNOTAB, 32, 36, 96, 104, 0, 112},
 	/* Include/code.h v3.8.18, Include/cpython/code.h v3.9.18, v3.10.13 */
-	{PY_VERSION(3, 8), PY_LINES_LNOTAB, 40, 40, 104, 112, 0, 120, 0},
-	{PY_VERSION(3, 9), PY_LINES_LNOTAB, 40, 40, 104, 112, 0, 120, 0},
-	{PY_VERSION(3, 10), PY_LINES_RANGES, 40, 40, 104, 112, 0, 120, 0},
+	{PY_VERSION(3, 8), PY_LINES_LNOTAB, 40, 40, 104, 112, 0, 120},
+	{PY_VERSION(3, 9), PY_LINES_LNOTAB, 40, 40, 104, 112, 0, 120},
+	{PY_VERSION(3, 10), PY_LINES_RANGES, 40, 40, 104, 112, 0, 120},
 	/* Include/cpython/code.h v3.11.7, v3.12.1, v3.13.0 */
-	{PY_VERSION(3, 11), PY_LINES_LOCATIONS, 64, 72, 112, 120, 128, 136, 184},
-	{PY_VERSION(3, 12), PY_LINES_LOCATIONS, 64, 68, 112, 120, 128, 136, 192},
-	{PY_VERSION(3, 13), PY_LINES_LOCATIONS, 64, 68, 112, 120, 128, 136, 200},
+	{PY_VERSION(3, 11), PY_LINES_LOCATIONS, 64, 72, 112, 120, 128, 136},
+	{PY_VERSION(3, 12), PY_LINES_LOCATIONS, 64, 68, 112, 120, 128, 136},
+	{PY_VERSION(3, 13), PY_LINES_LOCATIONS, 64, 68, 112, 120, 128, 136},
 };
 
 #define PY_CHECK_ALL ((1u << PY_CHECK_WORDS) - 1)
@@ -73,7 +73,6 @@ static void fill_code(struct py_code_layout *layout, const struct code_row *row)
 	layout->co_name = row->name;
 	layout->co_qualname = row->qualname;
 	layout->co_lines = row->lines;
-	layout->co_code_adaptive = row->code;
 }
 
 /* _PyObject_HEAD_EXTRA, Include/object.h: two pointers before everything else. */
@@ -91,8 +90,6 @@ static void add_head_extra(struct py_code_layout *layout)
 		*offs[i] += 16;
 	if (layout->co_qualname)
 		layout->co_qualname += 16;
-	if (layout->co_code_adaptive)
-		layout->co_code_adaptive += 16;
 }
 
 int py_code_layout_find(uint32_t version, bool trace_refs, struct py_code_layout *ret)
@@ -203,7 +200,6 @@ int py_code_layout_from_debug_offsets(const struct py_code_debug_offsets *in,
 		.co_name = (uint16_t)in->co_name,
 		.co_qualname = (uint16_t)in->co_qualname,
 		.co_lines = (uint16_t)in->co_linetable,
-		.co_code_adaptive = (uint16_t)in->co_code_adaptive,
 		.bytes_size = (uint16_t)in->bytes_ob_size,
 		.bytes_data = (uint16_t)in->bytes_ob_sval,
 	};

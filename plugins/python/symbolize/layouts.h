@@ -37,7 +37,6 @@ struct py_code_layout {
 	uint16_t co_firstlineno, co_filename, co_name;
 	uint16_t co_qualname;	   /* 0: none, before 3.11 */
 	uint16_t co_lines;	   /* co_lnotab or co_linetable */
-	uint16_t co_code_adaptive; /* the first instruction; 0: elsewhere (co_code), before 3.11 */
 
 	/* str: PyASCIIObject, PyCompactUnicodeObject, PyUnicodeObject */
 	uint16_t str_length, str_state; /* ssize_t; 32 bits */
@@ -58,7 +57,7 @@ struct py_code_debug_offsets {
 	uint32_t version; /* PY_VERSION() */
 	bool free_threaded;
 	uint64_t ob_type; /* 0: where it is in the known versions */
-	uint64_t co_filename, co_name, co_qualname, co_linetable, co_firstlineno, co_argcount;
+	uint64_t co_filename, co_name, co_qualname, co_linetable, co_firstlineno;
 	uint64_t co_localsplusnames, co_localspluskinds, co_code_adaptive;
 	uint64_t bytes_ob_size, bytes_ob_sval;
 	uint64_t unicode_size, unicode_state, unicode_length, unicode_asciiobject_size;

@@ -138,7 +138,6 @@ static int layout_from_runtime(const struct ep_target *target, const struct inte
 			.co_qualname = code[2],
 			.co_linetable = code[3],
 			.co_firstlineno = code[4],
-			.co_argcount = code[5],
 			.co_localsplusnames = code[6],
 			.co_localspluskinds = code[7],
 			.co_code_adaptive = code[8],
