@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/base/util.h"
+#include "plugins/shared/x86/flow.h"
 #include "plugins/v8/v8.h"
 
 #include <string.h>
@@ -108,22 +109,15 @@ static void fill_types(struct v8_state *state, const struct v8_layout *layout)
 		state->flags |= V8_STATE_REGEXP_UNMARKED;
 }
 
-/* V8 numbers registers as the machine does (codegen/x64/register-x64.h); DWARF has its own order of eight. */
-static uint8_t dwarf_register(int32_t reg)
-{
-	static const uint8_t dwarf[] = {0, 2, 1, 3, 7, 6, 4, 5};
-
-	return reg >= 0 && reg < 8 ? dwarf[reg] : (uint8_t)(reg & 15);
-}
-
 static void fill_frames(struct v8_state *state, const struct v8_layout *layout)
 {
 	state->function_slot = (__s8)(layout->fp_function / WORD);
 	state->array_slot = (__s8)(layout->fp_bytecode_array / WORD);
 	state->offset_slot = (__s8)(layout->fp_bytecode_off / WORD);
 	state->regexp_rbx_slot = (__s8)(layout->regexp_rbx / WORD);
-	state->array_reg = dwarf_register(layout->reg_bytecode_array);
-	state->offset_reg = dwarf_register(layout->reg_bytecode_off);
+	/* V8 numbers registers as the machine does (codegen/x64/register-x64.h). */
+	state->array_reg = (__u8)x86_dwarf_register(layout->reg_bytecode_array & 15);
+	state->offset_reg = (__u8)x86_dwarf_register(layout->reg_bytecode_off & 15);
 	state->js_function_shared = (__u16)layout->function_shared;
 	state->bytecode_header = (__u16)layout->bytecode_first;
 	state->bytecode_length = (__u16)layout->bytecode_len;

@@ -9,7 +9,7 @@
  *	optimized.c	what is inlined in it, and where		(deopts.c, translations.c)
  *	wasm.c		functions of WebAssembly modules
  *	heap.c		objects: pages of the process, map -> instance type
- *	cache.c		all of it, bounded
+ *	shared/names	keeps all of it, bounded
  *
  * Where V8 has no table of positions of a function yet, the line is the function's first, and its system
  * name has " [function start]" behind it.
