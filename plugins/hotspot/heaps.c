@@ -49,8 +49,8 @@ static int read_list(const struct memory *memory, const struct hotspot_layout *l
 	return memory_read(memory, data, heaps, *ret_n * sizeof(*heaps));
 }
 
-static int find_heaps(const struct memory *memory, const struct hotspot_layout *layout,
-		      uint64_t heaps[HOTSPOT_MAX_HEAPS], size_t *ret_n)
+int hotspot_heaps_find(const struct memory *memory, const struct hotspot_layout *layout,
+		       uint64_t heaps[HOTSPOT_MAX_HEAPS], size_t *ret_n)
 {
 	int r;
 
@@ -135,7 +135,7 @@ int hotspot_heaps_read(const struct memory *memory, const struct hotspot_layout 
 {
 	uint64_t addrs[HOTSPOT_MAX_HEAPS];
 	size_t n = 0;
-	int r = find_heaps(memory, layout, addrs, &n);
+	int r = hotspot_heaps_find(memory, layout, addrs, &n);
 
 	for (size_t i = 0; r == 0 && i < n; i++)
 		r = read_heap(memory, layout, addrs[i], &heaps[i]);

@@ -19,7 +19,10 @@ struct hotspot_heap {
 	uint32_t log2_segment;
 };
 
-/* Ascending. 0, EP_NOT_YET: they are not made yet; -EBADMSG: nonsense; what a read says. */
+/* Addresses of CodeHeap. 0, EP_NOT_YET: they are not made yet; -EBADMSG: nonsense; what a read says. */
+int hotspot_heaps_find(const struct memory *memory, const struct hotspot_layout *layout,
+		       uint64_t heaps[HOTSPOT_MAX_HEAPS], size_t *ret_n);
+/* What they are, ascending. As hotspot_heaps_find. */
 int hotspot_heaps_read(const struct memory *memory, const struct hotspot_layout *layout,
 		       struct hotspot_heap heaps[HOTSPOT_MAX_HEAPS], size_t *ret_n);
 

@@ -170,7 +170,6 @@ size_t hotspot_tables_places(const struct hotspot_tables *tables)
 /* What one want's row says. */
 struct answer {
 	bool found;
-	bool is_static;
 	uint64_t type_string; /* address of the field type's name */
 	uint64_t value;	      /* offset, or address of a static */
 	uint32_t bytes;

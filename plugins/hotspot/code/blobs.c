@@ -8,6 +8,7 @@
  * Methods, adapters and vtable chunks come and go; the walk knows them by their block.
  */
 #include "plugins/hotspot/code/stubs_internal.h"
+#include "plugins/hotspot/heaps.h"
 #include "plugins/shared/search.h"
 
 #include <errno.h>
@@ -16,7 +17,6 @@
 #include <string.h>
 #include <xxhash.h>
 
-#define MAX_HEAPS	 8
 #define MAX_BLOCKS	 16384
 #define MAX_HEAP_BYTES	 (12u << 20) /* what one heap's blocks are looked for in */
 #define WINDOW_BYTES	 (64u << 10) /* read at once */
@@ -442,7 +442,7 @@ static int read_blob(struct blobs *blobs, const struct blob *blob)
 	if (r)
 		return r < 0 ? r : 0;
 	r = follow_blob(blobs, blob, number);
-	return r ? r : hs_keep(blobs->stubs, &what);
+	return r ? r : ep_vec_append(&blobs->stubs->kept, &what, 1);
 }
 
 /* --- blocks */
@@ -613,43 +613,15 @@ static int read_heap(struct blobs *blobs, uint64_t addr)
 	return read_blocks(blobs, &heap);
 }
 
-/* How many heaps, their addresses in `ret`. GrowableArray<CodeHeap*>: its _len is first (growableArray.hpp,
- * 9 to 27; 9 to 16 do not publish it). */
-static int find_heaps(struct hs_reader *reader, uint64_t ret[MAX_HEAPS])
-{
-	const struct hotspot_layout *layout = reader->layout;
-	uint64_t at = layout->statics[HOTSPOT_S_heaps], array, data, n;
-	uint8_t bytes[64];
-	int r;
-
-	if (layout->statics[HOTSPOT_S_heap]) {
-		r = hs_read(reader, layout->statics[HOTSPOT_S_heap], ret, sizeof(*ret));
-		return r ? r : 1;
-	}
-	if (!at)
-		return -ENOTSUP;
-	r = hs_read(reader, at, &array, sizeof(array));
-	if (!r)
-		r = hs_read(reader, array, bytes, sizeof(bytes));
-	if (r)
-		return r;
-	n = hotspot_has(layout, HOTSPOT_F_array_len) ?
-		    hotspot_get(reader->layout, HOTSPOT_F_array_len, bytes, sizeof(bytes)) : (uint64_t)bytes[0];
-	data = hotspot_get(reader->layout, HOTSPOT_F_array_data, bytes, sizeof(bytes));
-	if (n > MAX_HEAPS)
-		n = MAX_HEAPS;
-	r = n ? hs_read(reader, data, ret, (size_t)n * sizeof(*ret)) : 0;
-	return r ? r : (int)n;
-}
-
 static int read_heaps(struct blobs *blobs)
 {
-	uint64_t heaps[MAX_HEAPS];
-	int n = find_heaps(blobs->reader, heaps), r = 0;
+	uint64_t heaps[HOTSPOT_MAX_HEAPS];
+	size_t n = 0;
+	int r = hotspot_heaps_find(blobs->reader->memory, blobs->reader->layout, heaps, &n);
 
-	for (int i = 0; i < n && !r; i++)
+	for (size_t i = 0; i < n && !r; i++)
 		r = read_heap(blobs, heaps[i]);
-	return n < 0 ? n : r;
+	return r;
 }
 
 int hs_read_blobs(struct hotspot_stubs *stubs, struct hs_reader *reader)

@@ -102,7 +102,7 @@ static int read_codelet(struct hotspot_stubs *stubs, struct hs_reader *reader, u
 		r = follow_all(&reader->flow, start_of(description));
 	if (!r)
 		r = hs_add_rules(stubs, &reader->flow, addr + off, size - off, HS_BLOB_INTERPRETER);
-	return r ? r : hs_keep(stubs, &what);
+	return r ? r : ep_vec_append(&stubs->kept, &what, 1);
 }
 
 static int read_codelets(struct hotspot_stubs *stubs, struct hs_reader *reader, uint64_t addr, size_t bytes)

@@ -12,21 +12,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-int hs_keep(struct hotspot_stubs *stubs, const struct hs_kept *what)
-{
-	if (stubs->n_kept == stubs->max_kept) {
-		size_t max = stubs->max_kept ? 2 * stubs->max_kept : 512;
-		struct hs_kept *kept = realloc(stubs->kept, max * sizeof(*kept));
-
-		if (!kept)
-			return -ENOMEM;
-		stubs->kept = kept;
-		stubs->max_kept = max;
-	}
-	stubs->kept[stubs->n_kept++] = *what;
-	return 0;
-}
-
 static int compare_kept(const void *a, const void *b)
 {
 	const struct hs_kept *left = a, *right = b;
@@ -40,20 +25,17 @@ static int compare_kept(const void *a, const void *b)
 
 void hs_end_kept(struct hotspot_stubs *stubs)
 {
-	void *less = realloc(stubs->kept, (stubs->n_kept + 1) * sizeof(*stubs->kept));
-
-	if (less)
-		stubs->kept = less;
-	if (stubs->n_kept)
-		qsort(stubs->kept, stubs->n_kept, sizeof(*stubs->kept), compare_kept);
+	ep_vec_shrink(&stubs->kept);
+	if (stubs->kept.len)
+		qsort(stubs->kept.data, stubs->kept.len, sizeof(struct hs_kept), compare_kept);
 }
 
 static bool is_known(const struct hotspot_stubs *earlier, const struct hs_kept *what)
 {
 	/* Where there was no room for all rules, some are not what the code says. */
-	if (!earlier || !earlier->n_kept || earlier->n_coarse)
+	if (!earlier || !earlier->kept.len || earlier->n_coarse)
 		return false;
-	return bsearch(what, earlier->kept, earlier->n_kept, sizeof(*what), compare_kept);
+	return bsearch(what, earlier->kept.data, earlier->kept.len, sizeof(*what), compare_kept);
 }
 
 static int take_pieces(struct hotspot_stubs *stubs, const struct hotspot_stubs *earlier, uint64_t start,
@@ -93,6 +75,6 @@ int hs_take_earlier(struct hotspot_stubs *stubs, const struct hotspot_stubs *ear
 	if (!r)
 		r = take_ranges(stubs, earlier, what->start, end, blob);
 	if (!r)
-		r = hs_keep(stubs, what);
+		r = ep_vec_append(&stubs->kept, what, 1);
 	return r ? r : 1;
 }

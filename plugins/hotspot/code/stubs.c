@@ -243,6 +243,7 @@ static int new_stubs(struct hotspot_stubs **ret)
 
 	if (!stubs)
 		return -ENOMEM;
+	ep_vec_init(&stubs->kept, sizeof(struct hs_kept), HS_MAX_KEPT);
 	stubs->pieces = malloc(HS_MAX_PIECES * sizeof(*stubs->pieces));
 	stubs->names = malloc(HS_MAX_NAMES);
 	stubs->found = malloc(HS_MAX_FOUND * sizeof(*stubs->found));
@@ -306,7 +307,7 @@ void hotspot_stubs_free(struct hotspot_stubs *stubs)
 	free(stubs->pieces);
 	free(stubs->names);
 	free(stubs->found);
-	free(stubs->kept);
+	ep_vec_fini(&stubs->kept);
 	free(stubs->ranges);
 	free(stubs);
 }

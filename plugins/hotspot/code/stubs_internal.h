@@ -3,6 +3,7 @@
 #ifndef HOTSPOT_STUBS_INTERNAL_H
 #define HOTSPOT_STUBS_INTERNAL_H
 
+#include "core/base/vec.h"
 #include "plugins/hotspot/code/flow.h"
 #include "plugins/hotspot/code/stubs.h"
 #include "plugins/hotspot/hotspot_shared.h"
@@ -11,6 +12,7 @@
 #define HS_MAX_PIECES 8192
 #define HS_MAX_NAMES  (128u << 10)
 #define HS_MAX_FOUND  (4 * EP_MAX_RANGES)
+#define HS_MAX_KEPT   (1u << 18)
 #define HS_MAX_READ   (32u << 20)
 #define HS_NAME_BYTES 128
 
@@ -39,8 +41,7 @@ struct hotspot_stubs {
 	struct hs_range *found; /* while it is read */
 	size_t n_found;
 	size_t n_coarse; /* blobs whose rules were given up */
-	struct hs_kept *kept; /* ascending when all is read */
-	size_t n_kept, max_kept;
+	struct ep_vec kept; /* of struct hs_kept; ascending when all is read */
 	struct ep_range *ranges;
 	size_t n_ranges;
 };
@@ -78,8 +79,7 @@ int hs_read_blobs(struct hotspot_stubs *stubs, struct hs_reader *reader);
 /* kept.c: an earlier look at the same code. 1: all of it was taken; 0: nothing is known; -E2BIG, -ENOMEM. */
 int hs_take_earlier(struct hotspot_stubs *stubs, const struct hotspot_stubs *earlier, const struct hs_kept *what,
 		    uint32_t blob);
-/* For a later look. 0, -ENOMEM. */
-int hs_keep(struct hotspot_stubs *stubs, const struct hs_kept *what);
+/* What is in `kept` is for a later look: sorts it. */
 void hs_end_kept(struct hotspot_stubs *stubs);
 
 /* Reads code into reader->code. */

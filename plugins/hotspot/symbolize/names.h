@@ -5,7 +5,7 @@
  *	names.c		frames ──► names
  *	nmethods.c	compiled code: its sections ──► scopes.c
  *	methods.c	a method: text.c, lines.c, smap.c
- *	cache.c		both, bounded
+ *	shared/names	keeps both, bounded
  *
  * Where code was compiled without debug points between its calls (no DebugNonSafepoints), which of the
  * methods that were inlined runs there is a guess: such a name has " [approximate]" behind its system name.

@@ -278,23 +278,9 @@ static size_t get_size(const struct hotspot_nmethod *nmethod)
 	       nmethod->n_null_checks * sizeof(*nmethod->null_checks);
 }
 
-/* Exactly as much as is used: what was grown by doubling is as small as it is counted. */
-static void shrink(void **array, size_t bytes)
-{
-	void *p = realloc(*array, bytes + 1);
-
-	if (p)
-		*array = p;
-}
-
 static int finish(struct hotspot_nmethod *nmethod, uint64_t blob, uint64_t word)
 {
-	struct hotspot_scopes *scopes = &nmethod->scopes;
-
-	shrink((void **)&scopes->pcs, scopes->n_pcs * sizeof(*scopes->pcs));
-	shrink((void **)&scopes->scopes, scopes->n_scopes * sizeof(*scopes->scopes));
-	shrink((void **)&scopes->methods, scopes->n_methods * sizeof(*scopes->methods));
-	nmethod->methods = calloc(scopes->n_methods, sizeof(struct hotspot_method *));
+	nmethod->methods = calloc(nmethod->scopes.n_methods, sizeof(struct hotspot_method *));
 	if (!nmethod->methods)
 		return -ENOMEM;
 	nmethod->item = (struct names_item){

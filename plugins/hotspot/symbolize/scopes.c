@@ -2,7 +2,7 @@
 #include "plugins/hotspot/symbolize/scopes.h"
 
 #include "core/base/map.h"
-#include "core/base/util.h"
+#include "core/base/vec.h"
 #include "plugins/hotspot/symbolize/unsigned5.h"
 #include "plugins/shared/search.h"
 
@@ -11,8 +11,7 @@
 
 struct builder {
 	const struct hotspot_scopes_input *input;
-	struct hotspot_scopes out;
-	size_t max_scopes, max_methods;
+	struct ep_vec pcs, scopes, methods; /* of struct hotspot_scopes */
 	uint32_t excluded;
 	struct ep_map scope_of;	 /* offset ──► number, and above it its depth */
 	struct ep_map method_of; /* number in the metadata ──► in `methods` */
@@ -51,33 +50,6 @@ static int read_record(const struct builder *b, uint32_t off, struct record *ret
 	return 0;
 }
 
-static int grow(void **array, size_t *max, size_t len, size_t bytes)
-{
-	size_t n = *max ? *max * 2 : 32;
-	void *p;
-
-	if (len < *max)
-		return 0;
-	p = realloc(*array, n * bytes);
-	if (!p)
-		return -ENOMEM;
-	*array = p;
-	*max = n;
-	return 0;
-}
-
-static int add_method(struct builder *b, uint64_t addr)
-{
-	int r = grow((void **)&b->out.methods, &b->max_methods, b->out.n_methods, sizeof(addr));
-
-	if (r < 0)
-		return r;
-	if (b->out.n_methods > UINT16_MAX)
-		return -E2BIG;
-	b->out.methods[b->out.n_methods++] = addr;
-	return 0;
-}
-
 /* 0, *ret: its number in `methods`. */
 static int find_method(struct builder *b, uint32_t metadata, uint16_t *ret)
 {
@@ -91,8 +63,8 @@ static int find_method(struct builder *b, uint32_t metadata, uint16_t *ret)
 		return 0;
 	}
 	if (addr != b->input->method) {
-		number = b->out.n_methods;
-		r = add_method(b, addr);
+		number = (uint32_t)b->methods.len;
+		r = ep_vec_append(&b->methods, &addr, 1);
 		if (r < 0)
 			return r;
 	}
@@ -106,19 +78,10 @@ static int add_scope(struct builder *b, const struct record *record, uint32_t ca
 	struct hotspot_scope scope = {.caller = caller, .bci = (uint16_t)record->bci};
 	int r;
 
-	if (b->out.n_scopes >= HOTSPOT_MAX_SCOPES)
-		return -E2BIG;
 	r = find_method(b, record->metadata, &scope.method);
-	if (r < 0)
-		return r;
-	r = grow((void **)&b->out.scopes, &b->max_scopes, b->out.n_scopes, sizeof(scope));
-	if (r < 0)
-		return r;
-	r = ep_map_set(&b->scope_of, record->off, b->out.n_scopes | depth << 32);
-	if (r < 0)
-		return r;
-	b->out.scopes[b->out.n_scopes++] = scope;
-	return 0;
+	if (r == 0)
+		r = ep_map_set(&b->scope_of, record->off, b->scopes.len | depth << 32);
+	return r < 0 ? r : ep_vec_append(&b->scopes, &scope, 1);
 }
 
 /* Inwards from the outermost that is not known yet. */
@@ -151,7 +114,7 @@ static int find_scope(struct builder *b, uint32_t off, uint32_t *ret)
 		r = add_scope(b, &chain[--n], caller, ++depth);
 		if (r < 0)
 			return r;
-		caller = b->out.n_scopes - 1;
+		caller = (uint32_t)b->scopes.len - 1;
 	}
 	*ret = caller;
 	return 0;
@@ -159,30 +122,26 @@ static int find_scope(struct builder *b, uint32_t off, uint32_t *ret)
 
 static int add_pc(struct builder *b, const uint8_t *desc)
 {
-	struct hotspot_scopes *out = &b->out;
+	const struct hotspot_pc *last = b->pcs.data;
+	struct hotspot_pc pc;
 	int32_t off = get_int(desc + b->input->pc_off);
 	int32_t scope = get_int(desc + b->input->pc_scope);
-	uint32_t number;
 	int r;
 
-	if (off < 0 || scope < 0 || (out->n_pcs && (uint32_t)off <= out->pcs[out->n_pcs - 1].off))
+	pc.off = (uint32_t)off;
+	if (off < 0 || scope < 0 || (b->pcs.len && pc.off <= last[b->pcs.len - 1].off))
 		return -EBADMSG;
-	r = find_scope(b, (uint32_t)scope, &number);
-	if (r < 0)
-		return r;
-	out->pcs[out->n_pcs++] = (struct hotspot_pc){.off = (uint32_t)off, .scope = number};
-	return 0;
+	r = find_scope(b, (uint32_t)scope, &pc.scope);
+	return r < 0 ? r : ep_vec_append(&b->pcs, &pc, 1);
 }
 
 static int build(struct builder *b)
 {
 	const struct hotspot_scopes_input *in = b->input;
-	int r;
+	int r = ep_vec_reserve(&b->pcs, in->n_pcs);
 
-	b->out.pcs = calloc(in->n_pcs + 1, sizeof(*b->out.pcs));
-	if (!b->out.pcs)
-		return -ENOMEM;
-	r = add_method(b, in->method);
+	if (r == 0)
+		r = ep_vec_append(&b->methods, &in->method, 1);
 	for (size_t i = 1; r == 0 && i + 1 < in->n_pcs; i++)
 		r = add_pc(b, in->pcs + i * in->pc_bytes);
 	return r;
@@ -192,17 +151,32 @@ static int try_parse(const struct hotspot_scopes_input *input, uint32_t excluded
 		     struct hotspot_scopes *ret)
 {
 	struct builder b = {.input = input, .excluded = excluded};
+	struct hotspot_scopes out;
 	int r;
 
 	ep_map_init(&b.scope_of, HOTSPOT_MAX_SCOPES);
 	ep_map_init(&b.method_of, HOTSPOT_MAX_SCOPES);
+	ep_vec_init(&b.pcs, sizeof(struct hotspot_pc), HOTSPOT_MAX_SCOPES);
+	ep_vec_init(&b.scopes, sizeof(struct hotspot_scope), HOTSPOT_MAX_SCOPES);
+	ep_vec_init(&b.methods, sizeof(uint64_t), UINT16_MAX + 1);
 	r = build(&b);
 	ep_map_fini(&b.scope_of);
 	ep_map_fini(&b.method_of);
+	ep_vec_shrink(&b.pcs);
+	ep_vec_shrink(&b.scopes);
+	ep_vec_shrink(&b.methods);
+	out = (struct hotspot_scopes){
+		.pcs = b.pcs.data,
+		.scopes = b.scopes.data,
+		.methods = b.methods.data,
+		.n_pcs = (uint32_t)b.pcs.len,
+		.n_scopes = (uint32_t)b.scopes.len,
+		.n_methods = (uint32_t)b.methods.len,
+	};
 	if (r < 0)
-		hotspot_scopes_fini(&b.out);
+		hotspot_scopes_fini(&out);
 	else
-		*ret = b.out;
+		*ret = out;
 	return r;
 }
 

@@ -221,7 +221,7 @@ EP_TEST(what_did_not_change_is_taken)
 		assert_int_equal(again->pieces[i].end, earlier->pieces[i].end);
 		assert_string_equal(again->names + again->pieces[i].name, earlier->names + earlier->pieces[i].name);
 	}
-	assert_int_equal(again->n_kept, earlier->n_kept);
+	assert_int_equal(again->kept.len, earlier->kept.len);
 	hotspot_stubs_free(earlier);
 	hotspot_stubs_free(again);
 	free(world);
