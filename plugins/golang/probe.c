@@ -23,7 +23,7 @@ void go_offsets_of(uint32_t minor, struct go_offsets *ret)
 }
 
 /*
- * Nearly every file has none of Go's sections. Of one without any section the host looks for the note that
+ * Nearly every file has none of Go's sections. In one without any section the host looks for the note that
  * Go's linker leaves, before it looks for a table.
  */
 static bool may_be_go(const struct ep_unwinder_host *host, const struct ep_file *file)

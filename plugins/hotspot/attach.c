@@ -239,7 +239,7 @@ int hotspot_attach(void *executable, struct ep_target *target, void **ret_instan
 	return attach_give(r, inst, hotspot_detach, ret_instance);
 }
 
-/* An interpreter that was read while it was made is read anew when it is whole. */
+/* An interpreter that was read while it was made is read again when it is whole. */
 static bool may_look(struct instance *inst)
 {
 	uint64_t end;

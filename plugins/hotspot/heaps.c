@@ -234,7 +234,7 @@ int hotspot_heaps_check(const struct memory *memory, const struct hotspot_layout
 	if (!header || header > 64)
 		return -EBADMSG;
 	r = memory_read(memory, heap->start, bytes, header + HOTSPOT_BLOB_BYTES);
-	/* It is committed by and by: nothing there yet. */
+	/* Memory is committed when it is needed: nothing is there yet. */
 	if (r == -EFAULT)
 		return EP_NOT_YET;
 	if (r < 0)

@@ -25,7 +25,7 @@ struct hotspot_places {
 	size_t n;
 };
 
-/* Of n_names names, each once. Where it fails nothing is known: all names are read then, which is slower. */
+/* Looks for n_names names, each once. Where it fails nothing is known: all names are read then, which is slower. */
 void hotspot_places_find(const struct ep_unwinder_host *host, const struct ep_file *file,
 			 const char *const *names, size_t n_names, struct hotspot_places *ret);
 void hotspot_places_fini(struct hotspot_places *places);

@@ -107,7 +107,7 @@ static int find_interpreter(struct instance *inst)
 	return 0;
 }
 
-/* Of a thread. The key is made after PL_curinterp is set (perl.h: INIT_TLS_AND_INTERP). */
+/* The path of a thread. The key is made after PL_curinterp is set (perl.h: INIT_TLS_AND_INTERP). */
 static int find_path(void *instance)
 {
 	struct instance *inst = instance;

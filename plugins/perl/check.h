@@ -4,14 +4,14 @@
  * The BPF program takes it when it meets the frame, the symbolizer when it reads the names. If they
  * differ, what the frame ran is gone.
  *
- * Of a sub it is made of words of its CV's body that say which code it is: the package it was
+ * A sub's check is made of words of its CV's body that say which code it is: the package it was
  * compiled in, its op tree, its glob or name, and PL_cop_seqmax as it was when it was compiled
  * (CvOUTSIDE_SEQ), a number that only grows: so two pieces of code never have the same check, though
  * each may be where the other was, and all closures of one sub have (cv.h and pad.c: pad_new,
  * S_cv_clone, v5.28.3 to v5.40.0).
  *
- * Of a closure and of what is no sub it is made of the statement: line, file, package, and cop_seq, which is the same
- * number when the statement was compiled (cop.h: struct cop).
+ * A closure's check, and that of any frame that is no sub, is made of the statement: line, file, package,
+ * and cop_seq, which is the same number when the statement was compiled (cop.h: struct cop).
  */
 #ifndef PL_CHECK_H
 #define PL_CHECK_H
@@ -84,8 +84,8 @@ static inline __attribute__((always_inline)) __u64 pl_check_cop(const __u32 *int
 }
 
 /*
- * Of a closure also what has its name, which may be freed before the code: of a HEK its hash and length,
- * 0; of a GV its name's HEK, its stash.
+ * A closure's check also has what holds its name, which may be freed before the code. Words of a HEK:
+ * its hash and length, 0; of a GV: its name's HEK, its stash.
  */
 static inline __attribute__((always_inline)) __u64 pl_check_name(__u64 check, __u64 word0,
 								 __u64 word1)
@@ -93,13 +93,13 @@ static inline __attribute__((always_inline)) __u64 pl_check_name(__u64 check, __
 	return pl_mix(pl_mix(check, word0), word1) & PL_CHECK_MASK;
 }
 
-/* Word 2 of frames with PL_FRAME_NAME (perl_shared.h), without the line. Of a sub with a HEK: */
+/* Word 2 of frames with PL_FRAME_NAME (perl_shared.h), without the line, for a sub with a HEK. */
 static inline __attribute__((always_inline)) __u64 pl_name_of_hek(__u64 hek, __u64 stash)
 {
 	return pl_mix(pl_mix(5, hek), stash) & PL_CHECK_MASK;
 }
 
-/* Of a closure. `head`: hash and length of the name's HEK, the same for the same name. */
+/* The same for a closure. `head`: hash and length of the name's HEK, the same for the same name. */
 static inline __attribute__((always_inline)) __u64 pl_name_of_closure(__u64 head, __u64 stash)
 {
 	return (stash >> 3 & PL_CHECK_MASK) | pl_mix(6, head) << PL_CHECK_BITS;
@@ -107,7 +107,7 @@ static inline __attribute__((always_inline)) __u64 pl_name_of_closure(__u64 head
 
 #define PL_GV_NAME_AT 32 /* struct xpvgv, gv.h: xiv_u.xivu_namehek; then xnv_u.xgv_stash */
 
-/* Of a file's name: PL_FILE_WORDS words, what is behind its end is 0; of a longer one the beginning. */
+/* A file's name is hashed as PL_FILE_WORDS words, zeros after its end; only the beginning of a longer one. */
 #define PL_FILE_WORDS	   16
 #define PL_FILE_NAME_BYTES (PL_FILE_WORDS * 8) /* with the NUL */
 

@@ -68,7 +68,7 @@ static int read_page(struct heap *heap, uint64_t addr, size_t bytes)
 	return heap->host->target_read(heap->target, addr, heap->page, bytes);
 }
 
-/* Of a map's first bytes. */
+/* The instance type in a map's first bytes. */
 static int32_t type_of_map(const struct v8_layout *layout, const uint8_t *map)
 {
 	uint16_t type;

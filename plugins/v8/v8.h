@@ -66,7 +66,7 @@ bool v8_heap_lacks_positions(const struct ep_unwinder_host *host, const struct e
 int v8_heap_iet_return(const struct ep_unwinder_host *host, const struct ep_target *target,
 		       const struct v8_layout *layout, uint64_t *ret);
 
-/* Of one of them, by its number, as those that are embedded are called less "Builtins_"; NULL: none. */
+/* The name of such a builtin by its number, without the "Builtins_" of embedded ones; NULL: none. */
 const char *v8_heap_builtin_name(void *executable, uint32_t id);
 
 /* All that the file says. */

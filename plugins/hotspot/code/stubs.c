@@ -183,7 +183,7 @@ static void cut_overlaps(struct hotspot_stubs *stubs)
 	stubs->n_found = to;
 }
 
-/* Of a process, with what is left of the heaps between them and at their ends. */
+/* The ranges of a process, with what is left of the heaps between them and at their ends. */
 static size_t count_ranges(const struct hotspot_stubs *stubs)
 {
 	size_t n = stubs->n_found + 2 * HOTSPOT_MAX_HEAPS;

@@ -14,7 +14,7 @@
 struct hotspot_stubs; /* immutable once read */
 
 /*
- * Reads what is there now; more may come later (the compilers make theirs when they start): read anew.
+ * Reads what is there now. More may come later, for which it is read again: the compilers make theirs when they start.
  * earlier: optional, what was read of this memory before, with the same layout; of code that is still the
  * same, what is known is taken from there; borrowed for the call.
  * symbol_names: optional, names of addresses that the file's symbols hold (variables that point to

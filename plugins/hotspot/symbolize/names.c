@@ -42,7 +42,7 @@ struct part {
 	bool has_bci, is_approximate;
 };
 
-/* Of one frame, innermost first. */
+/* The parts of one frame, innermost first. */
 struct parts {
 	struct part at[HOTSPOT_MAX_CHAIN];
 	uint32_t n;

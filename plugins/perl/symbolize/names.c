@@ -34,7 +34,7 @@ struct finding {
 	__u64 cv_words[PL_CV_WORDS];
 	struct pl_place place, start;
 	bool start_lost; /* it could not be read */
-	bool own_name; /* else it was not found out: what there is may be known better later */
+	bool own_name; /* false: it was not found out, and may be known better later */
 	char function[FUNCTION_BYTES];
 };
 
@@ -182,7 +182,7 @@ static const char *base_name(const char *path)
 	return slash && slash[1] ? slash + 1 : path;
 }
 
-/* Of a CV, as cv_name (pad.c) writes it. */
+/* The name of a CV, as cv_name (pad.c) writes it. */
 static int read_cv_name(struct finding *f, char *package, char *name)
 {
 	uint32_t flags = (uint32_t)(f->cv_words[PL_CV_SEQ_FLAGS] >> 32);
@@ -626,7 +626,7 @@ static bool has_name(const struct pl_namer *namer, const struct frame *frame, co
 	return r == 0 && strcmp(f.function, function) == 0;
 }
 
-/* A sub of that name: it was compiled anew, by the same text. */
+/* A sub of that name: the same text was compiled again. */
 static const struct names_function *find_namesake(const struct pl_namer *namer,
 						  const struct frame *frame)
 {

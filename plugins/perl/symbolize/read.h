@@ -58,7 +58,7 @@ int pl_read_string(const struct pl_reader *reader, uint64_t addr, char *buf, siz
 /* `utf8`: else it is Latin-1. `more`: it goes on behind n. */
 void pl_clean_text(const uint8_t *text, size_t n, bool utf8, bool more, char *buf, size_t size);
 
-/* Of a stash, "__ANON__" where it has none; 0, -EBADMSG (no stash), or what reading said. */
+/* The name of a stash, "__ANON__" where it has none; 0, -EBADMSG (no stash), or what reading said. */
 int pl_read_stash_name(const struct pl_reader *reader, uint64_t stash, char *buf, size_t size);
 /*
  * A glob's package and name, each of `size`, as gv_efullname3 writes them where `effective`, else its

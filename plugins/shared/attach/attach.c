@@ -158,7 +158,7 @@ static int arm(struct attach *process, bool aside)
 	const void *state = (const char *)process + language->state_off;
 	int proven = language->prove(process), paths, r;
 
-	/* Of a known release not even several looks prove it, when its runtime is torn down. */
+	/* When the runtime of a known release is torn down, even several looks prove nothing. */
 	if (proven == -ENOTSUP &&
 	    (aside || (process->is_certain && process->doubts++ < language->max_doubts)))
 		proven = EP_NOT_YET;

@@ -60,7 +60,7 @@ int attach_mark(const struct attach *process, const struct ep_symbol *code, uint
 int attach_refuse(const struct attach *process, const char *why, const char *what, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Of the pthread key whose number, an int, is at va in the file. -ENODATA: there is none yet. */
+/* The path by a pthread key, whose number, an int, is at va in the file. -ENODATA: there is none yet. */
 int attach_key(const struct attach *process, uint64_t va, struct ep_tls *ret);
 /*
  * Where *tls is not found yet: by the key at key_va (0: none), else by the variable (NULL, kind 0:

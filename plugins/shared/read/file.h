@@ -23,7 +23,7 @@ typedef int file_visit(void *arg, uint64_t va, const uint8_t *bytes, size_t len)
 /*
  * Reads a section in pieces, which overlap by `overlap` bytes, at most half of EP_MAX_FILE_READ.
  * What visit returned, or 0, also when there is no such section; -ENOMEM, and what file_read gives.
- * Of a section that is larger only the first FILE_MAX_SCAN bytes: a small file may say that it has
+ * Only the first FILE_MAX_SCAN bytes of a larger section are read: a small file may say that it has
  * any number of zeros.
  */
 #define FILE_MAX_SCAN (256u << 20) /* .text of Electron has 150 MiB */

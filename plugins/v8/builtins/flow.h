@@ -12,7 +12,7 @@
 
 #define V8_MAX_BUILTIN_BYTES (256u << 10) /* the largest of Node 12 to 26 has 32 KB */
 
-/* Of one builtin at a time. Begins as zeros, with exits set; ends with x86_flow_fini(&flow.flow). */
+/* For one builtin at a time. Begins as zeros, with exits set; ends with x86_flow_fini(&flow.flow). */
 struct v8_flow {
 	/* Where calls go that take as many words off the stack as rax says: CEntry's variants whose arguments
 	 * are there. */

@@ -33,7 +33,7 @@
 #define MAX_FOUND 16
 #define MAX_READS 200000 /* of rows and names; Node 26 takes 10 000, and other files may be made to look like it */
 
-/* Of one table: which relocations fill its pointers in, ascending by offset. */
+/* Relocations that fill in the pointers of one table, ascending by offset. */
 struct relocations {
 	Elf64_Rela *rela;
 	size_t n;

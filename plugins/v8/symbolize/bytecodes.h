@@ -27,7 +27,7 @@ struct v8_bytecodes {
 int v8_bytecodes_find(const struct v8_version *version, const struct v8_bytecodes *code,
 		      uint32_t off, bool is_return, int32_t *ret);
 
-/* Of the bytecode at `at`, with its prefix and operands; 0: none that ends within. */
+/* Bytes of the bytecode at `at`, with its prefix and operands; 0: none that ends within. */
 uint32_t v8_bytecode_length(const struct v8_version *version, const uint8_t *bytes, uint32_t n,
 			    uint32_t at);
 

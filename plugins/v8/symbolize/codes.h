@@ -65,7 +65,7 @@ int v8_code_find(struct v8_heap *heap, uint64_t pc, struct v8_code_object *ret);
 int v8_code_stack(struct v8_heap *heap, const struct v8_code_object *code, uint64_t pc,
 		  bool is_return, uint64_t function_info, struct v8_stack *ret);
 
-/* Of a bytecode, as in v8_call; the array without its tag. -EBADMSG: no BytecodeArray. */
+/* The place of a bytecode, as in v8_call; the array without its tag. -EBADMSG: no BytecodeArray. */
 int v8_bytecode_place(struct v8_heap *heap, uint64_t array, uint32_t off, int32_t *ret);
 /* The same of the bytecodes that a function has now, whatever code; -1: before them. */
 int v8_function_place(struct v8_heap *heap, uint64_t function_info, int32_t off, int32_t *ret);

@@ -17,7 +17,7 @@
 
 #define V8_LINES_PIECE (64u << 10)
 #define V8_LINES_MARK  64u
-/* Of a table, with its marks; a piece more before it is seen. What is larger is not kept, and would be made for each place. */
+/* Bytes of a table with its marks; adding a piece may exceed it. A larger table is not kept, but made for each place. */
 #define V8_LINES_MAX_BYTES ((2u << 20) - 4096)
 
 struct v8_line_mark {
@@ -44,7 +44,7 @@ int v8_lines_end(struct v8_lines *lines); /* behind the last piece */
 void v8_lines_fini(struct v8_lines *lines);
 size_t v8_lines_bytes(const struct v8_lines *lines);
 
-/* Of a position, both from 0. */
+/* Line and column of a position, both from 0. */
 void v8_lines_find(const struct v8_lines *lines, uint32_t position, uint32_t *ret_line,
 		   uint32_t *ret_column);
 

@@ -252,7 +252,7 @@ static bool is_function(const struct ep_raw_frame *frame)
 	return (kind == V8_FRAME_INTERPRETED || kind == V8_FRAME_COMPILED) && frame->n_words >= 3;
 }
 
-/* Where the code or its tables are not to be had: the function alone, which BPF is sure of. 1: it is an adapter. */
+/* Where the code or its tables cannot be read: the function alone, which BPF is sure of. 1: it is an adapter. */
 static int find_calls(struct v8_names *names, const struct ep_raw_frame *frame,
 		      struct v8_stack *ret)
 {

@@ -25,7 +25,7 @@
 
 struct v8_names; /* of one process: caches, bounded */
 
-/* Of what is kept, without the tables to find it; and of what is large. Some hundred Nodes may run on a machine. */
+/* Bytes that are kept, without the tables to find them; and of large items. Hundreds of Nodes may run on a machine. */
 #define V8_NAMES_MAX_BYTES (1u << 20)
 #define V8_NAMES_MAX_LARGE (2u << 20)
 

@@ -22,7 +22,7 @@ struct optimized {
 	struct v8_inlining inlining;
 	uint8_t *inlining_bytes, *positions, *safepoints;
 	uint32_t n_positions, n_safepoints;
-	struct v8_deopts deopts; /* without bytes: not to be had */
+	struct v8_deopts deopts; /* without bytes: they cannot be read */
 };
 
 static uint64_t get_raw(const struct v8_inlining *inlining, uint32_t i)
@@ -265,7 +265,7 @@ static int place_translated(const struct optimized *code, const struct v8_transl
 				 &ret->script_off);
 }
 
-/* Of a return, as V8's own stack traces (OptimizedFrame::Summarize). -EBADMSG: that cannot be read. */
+/* The stack of a return, as V8's own traces have it (OptimizedFrame::Summarize). -EBADMSG: it cannot be read. */
 static int translated_stack(struct optimized *code, int32_t entry, struct v8_stack *ret)
 {
 	struct v8_translated frames[V8_MAX_TRANSLATED];

@@ -34,7 +34,7 @@ static int get_hex(char c)
 	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* Of bytes with characters of more than one. */
+/* Are all characters of more than one byte valid, and none a control character? */
 static bool is_utf8(const char *text)
 {
 	for (const unsigned char *c = (const unsigned char *)text; *c; c++) {

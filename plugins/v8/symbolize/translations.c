@@ -156,7 +156,7 @@ static struct instruction next(struct stream *own, struct stream *basis, uint32_
 	return instruction;
 }
 
-/* Of what follows a BEGIN: frames, and where those are that it does not repeat. */
+/* How many frames follow a BEGIN; basis: where those are that it does not repeat. */
 static uint32_t begin(struct stream *own, struct stream *basis)
 {
 	uint32_t at = own->at;

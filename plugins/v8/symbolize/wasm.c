@@ -264,7 +264,7 @@ static int mix_edge(struct v8_heap *heap, uint64_t at, uint32_t n, uint64_t *id)
 	return r;
 }
 
-/* Of two variants of a module the second one may be where the first one was, and as large. */
+/* A second variant of a module may be where the first one was, and as large. */
 static int identify(struct v8_heap *heap, struct wire *wire)
 {
 	uint32_t n = EP_MIN((uint32_t)wire->n, EDGE_BYTES);
@@ -419,7 +419,7 @@ static const struct code *find_code(const struct module *module, uint64_t pc)
 	return found;
 }
 
-/* What is known may have gone: it is looked at once more. */
+/* The code that is known may have gone, so it is read again. */
 static bool find_index(struct v8_heap *heap, const struct module *module, uint64_t native,
 		       uint64_t pc, uint32_t *ret)
 {
