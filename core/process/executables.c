@@ -238,7 +238,7 @@ static void take_result(struct ep_executables *executables, struct ep_executable
 
 /*
  * Loads the programs of languages that are wanted at once: of what a command is about to map, which starts
- * when they are loaded, and of what has been mapped and will load a runtime.
+ * when they are loaded as a whole, and of what has been mapped and will load a runtime.
  */
 static void load_languages(const struct ep_executable *executable)
 {
@@ -247,7 +247,7 @@ static void load_languages(const struct ep_executable *executable)
 
 		if (ep_claim_is_launcher(claim) ||
 		    (executable->awaited_ns && ep_claim_is_runtime(claim)))
-			ep_claim_load(claim);
+			ep_claim_load(claim, executable->awaited_ns != 0);
 	}
 }
 

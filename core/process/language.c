@@ -363,39 +363,6 @@ static void run_load(void *arg)
 	       ep_unwinder_program_frames_per_run(language->program));
 }
 
-static void finish_load(void *arg)
-{
-	struct ep_language *language = arg;
-
-	language->loading = false;
-	language->languages->busy--;
-	language->languages->attaching--;
-	ep_instances_end_load(language);
-}
-
-int ep_language_load(struct ep_language *language)
-{
-	struct ep_languages *languages = language->languages;
-	int r;
-
-	if (language->loading || language->program || language->failed)
-		return 0;
-	r = languages->stopped ? -ECANCELED : 0;
-	if (r == 0 && !languages->maps)
-		r = ep_language_maps_new(&languages->maps);
-	if (r == 0)
-		r = ep_job_run(languages->options.loop, run_load, finish_load, language);
-	language->loading = r == 0;
-	languages->busy += r == 0;
-	languages->attaching += r == 0;
-	return r;
-}
-
-void ep_claim_load(const struct ep_claim *claim)
-{
-	(void)ep_language_load(claim->language);
-}
-
 static void run_lengthen(void *arg)
 {
 	struct ep_language *language = arg;
@@ -418,26 +385,71 @@ static void run_lengthen(void *arg)
 static void finish_lengthen(void *arg)
 {
 	struct ep_language *language = arg;
+	struct ep_languages *languages = language->languages;
 
-	language->languages->lengthening = false;
-	language->languages->busy--;
+	languages->lengthening = false;
+	languages->busy--;
+	languages->attaching -= language->is_awaited;
+	language->is_awaited = false;
 }
 
 /* One after the other: each takes a worker for seconds on a busy machine. */
-void ep_languages_lengthen(struct ep_languages *languages, bool is_urgent)
+static void language_lengthen(struct ep_language *language, bool is_urgent)
 {
+	struct ep_languages *languages = language->languages;
 	uint64_t now_ns = ep_clock_mono_ns();
 
-	for (size_t i = 0; i < languages->n && !languages->lengthening; i++) {
-		struct ep_language *language = &languages->all[i];
+	if (languages->lengthening || languages->stopped || language->loading ||
+	    !language->program || !ep_unwinder_program_is_short(language->program) ||
+	    now_ns < language->load_after_ns ||
+	    (!is_urgent && now_ns < language->loaded_ns + LENGTHEN_AFTER_NS) ||
+	    ep_job_run(languages->options.loop, run_lengthen, finish_lengthen, language) < 0)
+		return;
+	languages->lengthening = true;
+	languages->busy++;
+	languages->attaching += language->is_awaited;
+}
 
-		if (languages->stopped || language->loading || !language->program ||
-		    !ep_unwinder_program_is_short(language->program) ||
-		    now_ns < language->load_after_ns ||
-		    (!is_urgent && now_ns < language->loaded_ns + LENGTHEN_AFTER_NS) ||
-		    ep_job_run(languages->options.loop, run_lengthen, finish_lengthen, language) < 0)
-			continue;
-		languages->lengthening = true;
-		languages->busy++;
-	}
+void ep_languages_lengthen(struct ep_languages *languages, bool is_urgent)
+{
+	for (size_t i = 0; i < languages->n; i++)
+		language_lengthen(&languages->all[i], is_urgent);
+}
+
+static void finish_load(void *arg)
+{
+	struct ep_language *language = arg;
+
+	language->loading = false;
+	language->languages->busy--;
+	language->languages->attaching--;
+	ep_instances_end_load(language);
+	if (language->is_awaited)
+		language_lengthen(language, true);
+}
+
+int ep_language_load(struct ep_language *language)
+{
+	struct ep_languages *languages = language->languages;
+	int r;
+
+	if (language->loading || language->program || language->failed)
+		return 0;
+	r = languages->stopped ? -ECANCELED : 0;
+	if (r == 0 && !languages->maps)
+		r = ep_language_maps_new(&languages->maps);
+	if (r == 0)
+		r = ep_job_run(languages->options.loop, run_load, finish_load, language);
+	language->loading = r == 0;
+	languages->busy += r == 0;
+	languages->attaching += r == 0;
+	return r;
+}
+
+void ep_claim_load(const struct ep_claim *claim, bool waits)
+{
+	struct ep_language *language = claim->language;
+
+	language->is_awaited |= waits && !language->loading && !language->program;
+	(void)ep_language_load(language);
 }

@@ -97,9 +97,10 @@ void ep_claim_tell_left_out(struct ep_languages *languages, const struct ep_clai
 			    const char *why);
 /*
  * Begins to load the unwinder of a claim's language, if it was not tried yet: a process that it will
- * be attached to is about to start. ep_languages_attaching counts it until it is done.
+ * be attached to is about to start. ep_languages_attaching counts it until it is done. `waits`: the process
+ * waits for that, so that the longer program (ep_languages_lengthen) follows at once, and is counted as well.
  */
-void ep_claim_load(const struct ep_claim *claim);
+void ep_claim_load(const struct ep_claim *claim, bool waits);
 /*
  * Twice a second, and urgently when a stack ran out of tail calls: unwinders that were loaded a second ago with
  * few frames a run (core/bpf/unwinder_program.h) are loaded with as many as the verifier takes, on a worker.

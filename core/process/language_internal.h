@@ -28,6 +28,7 @@ struct ep_language {
 	bool loading; /* loop's thread: a worker loads the program, and what follows is that worker's */
 	struct ep_unwinder_program *program;
 	bool failed; /* its program was refused for good */
+	bool is_awaited; /* who needs it waits for a program of all frames */
 	uint64_t load_after_ns, pause_ns; /* CLOCK_MONOTONIC: it is not tried again before that */
 	uint64_t loaded_ns; /* CLOCK_MONOTONIC */
 	_Atomic uint64_t counters[EP_MAX_PLUGIN_COUNTERS]; /* those of user space */

@@ -465,6 +465,19 @@ EP_TEST(a_longer_program_is_loaded_after_a_second)
 	end();
 }
 
+EP_TEST(a_command_that_waits_gets_the_longer_program)
+{
+	begin_short(NULL);
+	host.languages->all[0].program = NULL; /* nobody has loaded it yet */
+	ep_claim_load(host.claim, true);
+	while (ep_languages_attaching(host.languages) > 0)
+		(void)uv_run(&host.loop, UV_RUN_ONCE);
+	assert_int_equal(script.n_loaded, 2);
+	assert_int_equal(script.n_lengthened, 1);
+	assert_int_equal(ep_languages_busy(host.languages), 0);
+	end();
+}
+
 /* Not again when it is refused; when there was no memory for it, but after a while. */
 EP_TEST(a_stack_without_calls_does_not_wait_for_that)
 {
