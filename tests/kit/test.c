@@ -6,11 +6,20 @@
 #include <string.h>
 
 #define MAX_TESTS 256
+#define MAX_MADE  1024
 
 /* File-level, since constructors fill it before main. */
 static struct CMUnitTest tests[MAX_TESTS];
 static int lines[MAX_TESTS];
 static size_t n_tests;
+
+/* File-level, since cmocka leaves a failed test without returning. No allocation: some tests let
+ * those fail. */
+static struct {
+	void *what;
+	void (*release)(void *what);
+} made[MAX_MADE];
+static size_t n_made;
 
 /* Sorted by line: constructors of a file may run in any order. */
 void ep_test_add(const char *name, CMUnitTestFunction function, CMFixtureFunction setup,
@@ -26,6 +35,28 @@ void ep_test_add(const char *name, CMUnitTestFunction function, CMFixtureFunctio
 	}
 	tests[at] = (struct CMUnitTest){name, function, setup, teardown, NULL};
 	lines[at] = line;
+}
+
+void ep_test_owns(void *what, void (*release)(void *what))
+{
+	if (n_made == MAX_MADE)
+		abort();
+	made[n_made].what = what;
+	made[n_made++].release = release;
+}
+
+void ep_test_release(const void *what)
+{
+	for (size_t i = n_made; i-- > 0;) {
+		if (what && made[i].what != what)
+			continue;
+		made[i].release(made[i].what);
+		made[i] = made[--n_made];
+		if (what)
+			return;
+	}
+	if (what)
+		abort();
 }
 
 int ep_test_run(CMFixtureFunction setup, CMFixtureFunction teardown)

@@ -29,14 +29,34 @@
 /* With functions of cmocka that run before and after it; NULL: none. */
 #define EP_TEST_WITH(name, setup, teardown)                                                        \
 	static void name(void **state);                                                            \
+	static int name##_ends(void **state)                                                       \
+	{                                                                                          \
+		const CMFixtureFunction function = teardown;                                       \
+                                                                                                   \
+		ep_test_release(NULL);                                                               \
+		return function ? function(state) : 0;                                             \
+	}                                                                                          \
 	__attribute__((constructor)) static void name##_is_a_test(void)                            \
 	{                                                                                          \
-		ep_test_add(#name, name, setup, teardown, __LINE__);                               \
+		ep_test_add(#name, name, setup, name##_ends, __LINE__);                            \
 	}                                                                                          \
 	static void name(__attribute__((unused)) void **state)
 
 void ep_test_add(const char *name, CMUnitTestFunction function, CMFixtureFunction setup,
 		 CMFixtureFunction teardown, int line);
+/*
+ * What a test makes is released when it ends, also when it fails: a helper that makes something says
+ * so at once, and no test has to. The last one made is released first, all before `teardown` runs.
+ */
+void ep_test_owns(void *what, void (*release)(void *what));
+/* Releases it now; NULL: all there is, between the rounds of a test. */
+void ep_test_release(const void *what);
+/* name_made: a function of `name`, which takes a pointer to what was made, for ep_test_owns. */
+#define EP_TEST_RELEASES(name)                                                                     \
+	static void name##_made(void *made)                                                        \
+	{                                                                                          \
+		name(made);                                                                        \
+	}
 /* Runs all of them; `setup` and `teardown` once, before and after all, each may be NULL. For main
  * to return. */
 int ep_test_run(CMFixtureFunction setup, CMFixtureFunction teardown);

@@ -101,6 +101,18 @@ struct setup {
 	bool counts;
 };
 
+static void free_world(void *made)
+{
+	struct world *world = made;
+
+	ep_order_free(world->order);
+	ep_sideband_set_free(world->set);
+	fake_ring_fini(&world->ring);
+	for (size_t i = 0; i < kernel.n; i++)
+		free(kernel.rings[i].data);
+	free(world);
+}
+
 static struct world *new_world(struct setup setup)
 {
 	struct world *world = calloc(1, sizeof(*world));
@@ -123,17 +135,8 @@ static struct world *new_world(struct setup setup)
 	options.ring = world->ring.reader;
 	options.sidebands = world->set;
 	assert_int_equal(ep_order_new(&options, &world->order), 0);
+	ep_test_owns(world, free_world);
 	return world;
-}
-
-static void free_world(struct world *world)
-{
-	ep_order_free(world->order);
-	ep_sideband_set_free(world->set);
-	fake_ring_fini(&world->ring);
-	for (size_t i = 0; i < kernel.n; i++)
-		free(kernel.rings[i].data);
-	free(world);
 }
 
 static uint64_t rnd(struct world *world, uint64_t below)
@@ -214,13 +217,14 @@ static void shuffle_once(uint64_t seed)
 	assert_true(n_first == n || world->seen[n_first].time_ns > T0 + 500);
 	assert_int_equal(stats(world).late + world->n_broken, 0);
 	assert_int_equal(stats(world).waited, n - n_old);
-	free_world(world);
 }
 
 EP_TEST(shuffled_times_come_out_sorted)
 {
-	for (uint64_t seed = 1; seed <= 300; seed++)
+	for (uint64_t seed = 1; seed <= 300; seed++) {
 		shuffle_once(seed);
+		ep_test_release(NULL);
+	}
 }
 
 EP_TEST(every_record_comes_once)
@@ -242,7 +246,6 @@ EP_TEST(every_record_comes_once)
 	for (size_t i = 0; i < EP_LEN(count); i++)
 		assert_int_equal(count[i], 1);
 	assert_int_equal(world->n_seen, EP_LEN(count));
-	free_world(world);
 }
 
 EP_TEST(at_equal_times_a_sample_sees_what_was_before)
@@ -257,7 +260,6 @@ EP_TEST(at_equal_times_a_sample_sees_what_was_before)
 	put_event(world, EP_EVENT_FORK, T0 + 1, 6);
 	ep_order_drain_to(world->order, T0 + 1);
 	assert_seen(world, "1 2 3 4 5 6");
-	free_world(world);
 }
 
 EP_TEST(younger_ones_wait)
@@ -280,7 +282,6 @@ EP_TEST(younger_ones_wait)
 	ep_order_flush(world->order);
 	assert_seen(world, "0 1 2");
 	assert_int_equal(world->n_broken + ep_order_waiting(world->order), 0);
-	free_world(world);
 }
 
 EP_TEST(the_oldest_do_not_wait_without_room)
@@ -296,7 +297,6 @@ EP_TEST(the_oldest_do_not_wait_without_room)
 	ep_order_drain_to(world->order, T0 + 3);
 	assert_seen(world, "0 1 2 3");
 	assert_int_equal(world->n_broken, 0);
-	free_world(world);
 }
 
 EP_TEST(far_ahead_is_another_clock)
@@ -310,7 +310,6 @@ EP_TEST(far_ahead_is_another_clock)
 	put_mapping(0, T0 + 1, 2);
 	ep_order_drain_to(world->order, T0 + 1);
 	assert_int_equal(stats(world).late, 0); /* the clock goes on from where it was */
-	free_world(world);
 }
 
 EP_TEST(late_ones_are_delivered_and_counted)
@@ -327,7 +326,6 @@ EP_TEST(late_ones_are_delivered_and_counted)
 	assert_int_equal(world->seen[1].time_ns, T0 + 60);
 	assert_int_equal(stats(world).late, 2);
 	assert_int_equal(stats(world).late_max_ns, 40);
-	free_world(world);
 }
 
 EP_TEST(nothing_is_allocated_once_all_rings_were_seen)
@@ -346,7 +344,6 @@ EP_TEST(nothing_is_allocated_once_all_rings_were_seen)
 	assert_true(stats(world).waited > 1000);
 	(void)heap_disarm();
 	assert_int_equal(heap_wrapped.calls, 0);
-	free_world(world);
 }
 
 /* --- the ring -------------------------------------------------------------------------------- */
@@ -374,7 +371,6 @@ EP_TEST(records_wrap_around)
 	}
 	assert_int_equal(world->n_broken, 0);
 	assert_true(world->ring.producer > 100 * RING_BYTES);
-	free_world(world);
 }
 
 EP_TEST(a_busy_record_stops_the_ring)
@@ -396,7 +392,6 @@ EP_TEST(a_busy_record_stops_the_ring)
 	assert_int_equal(ep_order_drain_to(world->order, T0 + 6 * MS), T0 + 6 * MS);
 	assert_seen(world, "4 0 1 2 3");
 	assert_int_equal(stats(world).late, 0);
-	free_world(world);
 }
 
 EP_TEST(nobody_waits_long_for_a_busy_record)
@@ -414,7 +409,6 @@ EP_TEST(nobody_waits_long_for_a_busy_record)
 	ep_order_drain_to(world->order, T0 + 16 * MS);
 	assert_seen(world, "2 1");
 	assert_int_equal(stats(world).late_max_ns, 5 * MS);
-	free_world(world);
 }
 
 EP_TEST(discarded_and_short_records_are_skipped)
@@ -431,7 +425,6 @@ EP_TEST(discarded_and_short_records_are_skipped)
 	ep_order_drain_to(world->order, T0);
 	assert_seen(world, "1 3");
 	assert_int_equal(ep_ring_used_bytes(world->ring.reader), 0);
-	free_world(world);
 }
 
 EP_TEST(a_length_that_cannot_be_true_ends_the_ring)
@@ -449,7 +442,7 @@ EP_TEST(a_length_that_cannot_be_true_ends_the_ring)
 		put_event(world, EP_EVENT_TRACE, T0 + 2, 4);
 		ep_order_drain_to(world->order, T0 + 2);
 		assert_seen(world, "L1 1 3 4");
-		free_world(world);
+		ep_test_release(NULL);
 	}
 }
 
@@ -465,7 +458,6 @@ EP_TEST(a_position_that_cannot_be_true_ends_the_ring)
 	put_event(world, EP_EVENT_TRACE, T0, 1);
 	ep_order_drain_to(world->order, T0);
 	assert_seen(world, "L1 1");
-	free_world(world);
 }
 
 EP_TEST(a_spoilt_side_band_record_ends_its_ring)
@@ -482,7 +474,7 @@ EP_TEST(a_spoilt_side_band_record_ends_its_ring)
 		put_mapping(1, T0, 2);
 		ep_order_drain_to(world->order, T0);
 		assert_seen(world, "L1 1 2");
-		free_world(world);
+		ep_test_release(NULL);
 	}
 }
 
@@ -509,7 +501,7 @@ EP_TEST(a_full_index_keeps_the_order)
 		assert_ascending(world, 0);
 		assert_true(stats(world).rounds > 10);
 		assert_int_equal(stats(world).late, 0);
-		free_world(world);
+		ep_test_release(NULL);
 	}
 }
 
@@ -526,7 +518,6 @@ EP_TEST(a_full_index_of_younger_ones_goes_on)
 	assert_true(world->n_seen >= 792);
 	ep_order_flush(world->order);
 	assert_int_equal(world->n_seen, 800);
-	free_world(world);
 }
 
 EP_TEST(more_rings_than_room)
@@ -539,7 +530,6 @@ EP_TEST(more_rings_than_room)
 	ep_order_drain_to(world->order, T0 + 400);
 	assert_int_equal(world->n_seen, 400);
 	assert_ascending(world, 0);
-	free_world(world);
 }
 
 /* --- losses ---------------------------------------------------------------------------------- */
@@ -580,7 +570,6 @@ EP_TEST(the_counter_tells_a_loss_at_once)
 	assert_int_equal(stats(world).lost, 2);
 	/* Who is not full is not asked. */
 	assert_int_equal(kernel.rings[1].n_counted, 0);
-	free_world(world);
 }
 
 EP_TEST(a_lost_record_tells_without_a_counter)
@@ -594,7 +583,6 @@ EP_TEST(a_lost_record_tells_without_a_counter)
 	put_mapping(0, T0 + 1, 2);
 	ep_order_drain_to(world->order, T0 + 1);
 	assert_seen(world, "L5 1 2");
-	free_world(world);
 }
 
 EP_TEST(a_lost_record_asks_the_counter)
@@ -609,7 +597,6 @@ EP_TEST(a_lost_record_asks_the_counter)
 	ep_order_drain_to(world->order, T0);
 	assert_seen(world, "L4 1 2");
 	assert_int_equal(kernel.rings[0].n_counted, 1); /* once in a drain */
-	free_world(world);
 }
 
 EP_TEST(a_nearly_full_ring_is_suspected)
@@ -628,7 +615,6 @@ EP_TEST(a_nearly_full_ring_is_suspected)
 		put_mapping(0, T0, id++);
 	ep_order_drain_to(world->order, T0);
 	assert_int_equal(lost_of(world), 1);
-	free_world(world);
 }
 
 /* Of two pages, which the kernel gives where memory may not be locked, half is nearly full. */
@@ -679,7 +665,7 @@ EP_TEST(a_loss_during_a_drain_is_told_by_the_next)
 		ep_order_drain_to(world->order, T0 + MS);
 		assert_int_equal(world->seen[0].type, UINT32_MAX);
 		assert_int_equal(lost_of(world), counts ? 2 : 1);
-		free_world(world);
+		ep_test_release(NULL);
 	}
 }
 
@@ -710,7 +696,6 @@ EP_TEST(a_ring_that_lost_is_replaced)
 	}
 	assert_int_equal(ep_sideband_set_len(world->set), 2);
 	assert_int_equal(kernel.n, 2 + 4); /* 128, 256, 512 KiB, 1 MiB */
-	free_world(world);
 }
 
 EP_TEST(a_ring_stays_when_there_is_no_larger_one)
@@ -727,7 +712,6 @@ EP_TEST(a_ring_stays_when_there_is_no_larger_one)
 	ep_order_drain_to(world->order, T0 + MS);
 	assert_seen(world, "9999");
 	assert_int_equal(ep_sideband_set_len(world->set), 1);
-	free_world(world);
 }
 
 EP_TEST(a_first_ring_takes_what_it_gets)
@@ -754,7 +738,7 @@ EP_TEST(a_first_ring_takes_what_it_gets)
 		assert_int_equal(kernel.n, n + (rows[i].result == 0));
 		if (rows[i].result == 0)
 			assert_int_equal(kernel.rings[n].bytes, bytes);
-		free_world(world);
+		ep_test_release(NULL);
 	}
 }
 
@@ -770,5 +754,4 @@ EP_TEST(a_cpu_that_goes_leaves_its_records)
 	ep_order_drain_to(world->order, T0 + 1);
 	assert_seen(world, "1 2");
 	assert_int_equal(ep_sideband_set_len(world->set), 2);
-	free_world(world);
 }

@@ -19,18 +19,20 @@
 #define SKIP 77
 #define SLOT 2
 #define END  INT32_MAX /* of a script */
+#define MAX_ANSWERS 8
 
-static struct {
-	/* Results, in turn; the last one before END for ever. */
-	const int *attach, *changed, *symbolize;
-	const int *says;   /* which of all these calls set a state, in turn; NULL: all but symbolize */
+static struct script {
+	/* Results, in turn; the last one before END for ever. Without any: it succeeds. */
+	int attach[MAX_ANSWERS], changed[MAX_ANSWERS];
+	int load[MAX_ANSWERS], lengthen[MAX_ANSWERS];
+	int symbolize[MAX_ANSWERS]; /* without any: as the frame says */
+	int says[MAX_ANSWERS]; /* which calls set a state; without any: all but symbolize */
 	uint64_t state;	   /* what is set; counted up before that */
 	bool stays;	   /* it is not */
 	bool no_instance;
 	struct ep_target *target;
 	int n_attached, n_changed, n_symbolized, n_detached;
 	int n_told, n_named;
-	const int *load, *lengthen; /* as attach; NULL: it succeeds */
 	int n_loaded, n_lengthened;
 	bool is_short, loads_slowly; /* until there is an attach */
 	uint64_t reads_ns; /* so long symbolize reads, or until it cannot */
@@ -49,12 +51,17 @@ int __wrap_ep_unwinder_program_lengthen(struct ep_unwinder_program *program,
 					char reason[512]);
 void __wrap_ep_unwinder_program_free(struct ep_unwinder_program *program);
 
-static int next(const int **results)
+static bool has_any(const int answers[MAX_ANSWERS])
 {
-	int result = **results;
+	return answers[0] || answers[1];
+}
 
-	if ((*results)[1] != END)
-		(*results)++;
+static int next(int answers[MAX_ANSWERS])
+{
+	int result = answers[0];
+
+	if (answers[1] != END)
+		memmove(answers, answers + 1, (MAX_ANSWERS - 1) * sizeof(*answers));
 	return result;
 }
 
@@ -69,7 +76,7 @@ static void say(bool by_default)
 {
 	struct ep_target *target = script.target;
 
-	if (script.says ? !next(&script.says) : !by_default)
+	if (has_any(script.says) ? !next(script.says) : !by_default)
 		return;
 	script.state += !script.stays;
 	assert_int_equal(target->ops->set_state(target->arg, &script.state, sizeof(script.state)), 0);
@@ -83,7 +90,7 @@ static int attach(void *executable, struct ep_target *target, void **ret_instanc
 	assert_int_equal(target->ops->mappings(target->arg, see_mapping, NULL), 0);
 	*ret_instance = script.no_instance ? NULL : &script;
 	say(true);
-	return next(&script.attach);
+	return next(script.attach);
 }
 
 static int changed(void *instance)
@@ -91,13 +98,13 @@ static int changed(void *instance)
 	(void)instance;
 	script.n_changed++;
 	say(true);
-	return next(&script.changed);
+	return next(script.changed);
 }
 
 static int symbolize_as_set(struct ep_names *names)
 {
 	struct ep_name name = {.size = sizeof(name), .function = "f"};
-	int result = next(&script.symbolize);
+	int result = next(script.symbolize);
 
 	script.n_symbolized++;
 	say(false);
@@ -152,7 +159,7 @@ static int symbolize(void *instance, const struct ep_raw_frame *frame, struct ep
 	static const struct ep_name outer = {.size = sizeof(outer), .function = "D.m"};
 
 	(void)instance;
-	if (script.symbolize)
+	if (has_any(script.symbolize))
 		return symbolize_as_set(names);
 	script.n_symbolized++;
 	say(false);
@@ -203,15 +210,15 @@ static bool is_hurried(void *arg)
 	return false;
 }
 
-/* What the script has beside results is set. */
-static void begin_as_set(const int *attached, const int *changes)
+/* A process with the script's answers: those that are named differ from all succeeding. */
+#define begin(...) begin_as(&(const struct script){.state = 0, __VA_ARGS__})
+static void begin_as(const struct script *answers)
 {
 	struct ep_languages_options options = {
 		.loop = &host.loop, .changed = on_changed, .named = on_named, .hurried = is_hurried};
 	struct ep_language *language;
 
-	script.attach = attached;
-	script.changed = changes;
+	script = *answers;
 	assert_int_equal(uv_loop_init(&host.loop), 0);
 	assert_int_equal(ep_languages_new(&options, &host.languages), 0);
 	language = &host.languages->all[0];
@@ -222,27 +229,39 @@ static void begin_as_set(const int *attached, const int *changes)
 	host.claim->language = language;
 	host.instance = ep_instance_new(host.languages, host.claim, getpid(), 0, 0);
 	assert_non_null(host.instance);
-	assert_int_equal(ep_frames_new(1000, 1 << 16, 1 << 20, &host.frames), 0);
+	assert_int_equal(ep_frames_new(1000, 8 << 20, 1 << 20, &host.frames), 0);
 }
 
-static void begin(const int *attached, const int *changes)
-{
-	memset(&script, 0, sizeof(script));
-	begin_as_set(attached, changes);
-}
-
+/* What a test does itself that looks at what comes of it. */
 static void end(void)
 {
 	ep_instance_release(host.instance);
 	ep_frames_unref(host.frames);
-	host.frames = NULL;
 	ep_claim_unref(host.claim);
 	ep_languages_stop(host.languages);
 	(void)uv_run(&host.loop, UV_RUN_DEFAULT);
 	host.languages->n = 0; /* the script has no module */
 	ep_languages_free(host.languages);
 	assert_int_equal(uv_loop_close(&host.loop), 0);
+	memset(&host, 0, sizeof(host));
 }
+
+static int end_if_begun(void **state)
+{
+	(void)state;
+	if (host.languages)
+		end();
+	return 0;
+}
+
+/* And waits until it is attached. */
+#define begin_attached(...)                                                                        \
+	do {                                                                                       \
+		begin(__VA_ARGS__);                                                                \
+		run_until(&script.n_told, 1);                                                      \
+	} while (0)
+
+#define HOST_TEST(name) EP_TEST_WITH(name, NULL, end_if_begun)
 
 /* Until a count is reached, and nothing is under way. */
 static void run_until(const int *count, int wanted)
@@ -251,7 +270,7 @@ static void run_until(const int *count, int wanted)
 		(void)uv_run(&host.loop, UV_RUN_ONCE);
 }
 
-static uint32_t new_frame(uint64_t word)
+static uint32_t add_frame(uint64_t word)
 {
 	uint64_t header = EP_FRAME_HEADER(EP_FRAME_FIRST_DYNAMIC + SLOT, 0, 1, 0);
 	uint32_t id;
@@ -265,7 +284,7 @@ int __wrap_ep_unwinder_program_load(const struct ep_bpf *bpf, const struct ep_la
 				    const struct ep_unwinder_program_options *options,
 				    struct ep_unwinder_program **ret_program, char reason[512])
 {
-	int r = script.load ? next(&script.load) : 0;
+	int r = next(script.load);
 
 	(void)bpf, (void)maps, (void)options, (void)reason;
 	while (script.loads_slowly && __atomic_load_n(&script.n_attached, __ATOMIC_RELAXED) == 0)
@@ -288,7 +307,7 @@ int __wrap_ep_unwinder_program_lengthen(struct ep_unwinder_program *program,
 					const struct ep_unwinder_program_options *options,
 					char reason[512])
 {
-	int r = script.lengthen ? next(&script.lengthen) : 0;
+	int r = next(script.lengthen);
 
 	(void)program, (void)bpf, (void)maps, (void)options, (void)reason;
 	script.is_short = r == -ENOMEM;
@@ -321,35 +340,23 @@ static enum ep_frame_state ask(struct ep_instance *instance, uint32_t id)
 	return ep_frames_state(host.frames, id);
 }
 
-static uint32_t add_frame(struct ep_frames *frames, uint64_t word)
-{
-	uint32_t id = 0;
-
-	assert_int_equal(ep_frames_add(frames, EP_FRAME_HEADER(EP_FRAME_FIRST_DYNAMIC + 2, 0, 1, 0),
-				       &word, (struct ep_program){.pid = 1}, &id),
-			 0);
-	return id;
-}
-
 /* One job for all that have no names yet. */
-static void run_names(struct ep_frames *frames)
+static void run_names(void)
 {
 	uint32_t ids[100], id;
 	size_t n = 0;
 
-	while ((id = ep_frames_take(frames)) != 0)
+	while ((id = ep_frames_take(host.frames)) != 0)
 		ids[n++] = id;
-	assert_int_equal(ep_instance_symbolize(host.instance, frames, ids, n), 0);
+	assert_int_equal(ep_instance_symbolize(host.instance, host.frames, ids, n), 0);
 	run_until(&script.n_told, 1);
 }
 
 /* --- tests --------------------------------------------------------------------------------------- */
 
-EP_TEST(what_may_pass_is_tried_again)
+HOST_TEST(what_may_pass_is_tried_again)
 {
-	static const int attached[] = {-EFAULT, -ENOMEM, EP_NOT_YET, -EIO, 0, END};
-
-	begin(attached, NULL);
+	begin(.attach = {-EFAULT, -ENOMEM, EP_NOT_YET, -EIO});
 	run_until(&script.n_attached, 4);
 	assert_int_equal(ep_instance_state(host.instance), 0);
 	assert_int_equal(script.n_told, 0);
@@ -362,14 +369,11 @@ EP_TEST(what_may_pass_is_tried_again)
 }
 
 /* The verifier takes its time, and a process can be read meanwhile; BPF is told when there is a program. */
-EP_TEST(what_attaches_while_the_program_is_loaded_is_told_after_that)
+HOST_TEST(what_attaches_while_the_program_is_loaded_is_told_after_that)
 {
-	static const int attached[] = {0, END};
 	struct ep_instance *second;
 
-	memset(&script, 0, sizeof(script));
-	script.loads_slowly = true;
-	begin_as_set(attached, NULL);
+	begin(.loads_slowly = true);
 	second = ep_instance_new(host.languages, host.claim, getpid(), 0, 0);
 	assert_int_equal(ep_languages_busy(host.languages), 3);
 	while (host.languages->attached < 2) {
@@ -382,19 +386,15 @@ EP_TEST(what_attaches_while_the_program_is_loaded_is_told_after_that)
 	assert_true(ep_instance_state(host.instance) > 0 && ep_instance_state(second) > 0);
 	assert_int_equal(ep_languages_attaching(host.languages), 0);
 	ep_instance_release(second);
-	end();
 }
 
 /* One that is attached meanwhile waits as well, and nobody waits for it to be attached. */
-EP_TEST(a_load_without_memory_or_descriptors_is_repeated)
+HOST_TEST(a_load_without_memory_or_descriptors_is_repeated)
 {
-	static const int attached[] = {0, END}, loads[] = {-ENOMEM, -EMFILE, 0, END};
 	uint64_t start_ns = ep_clock_mono_ns();
 	struct ep_instance *second;
 
-	memset(&script, 0, sizeof(script));
-	script.load = loads;
-	begin_as_set(attached, NULL);
+	begin(.load = {-ENOMEM, -EMFILE});
 	run_until(&script.n_loaded, 1);
 	second = ep_instance_new(host.languages, host.claim, getpid(), 0, 0);
 	assert_int_equal(ep_languages_attaching(host.languages), 0);
@@ -408,17 +408,13 @@ EP_TEST(a_load_without_memory_or_descriptors_is_repeated)
 	assert_true(ep_clock_mono_ns() - start_ns > 700 * EP_NS_PER_MS); /* 250, then 500 */
 	assert_int_equal(host.languages->refused, 0);
 	ep_instance_release(second);
-	end();
 }
 
-EP_TEST(a_program_that_is_refused_is_not_loaded_again)
+HOST_TEST(a_program_that_is_refused_is_not_loaded_again)
 {
-	static const int attached[] = {0, END}, loads[] = {-EACCES, 0, END};
 	struct ep_instance *second;
 
-	memset(&script, 0, sizeof(script));
-	script.load = loads;
-	begin_as_set(attached, NULL);
+	begin(.load = {-EACCES});
 	while (host.languages->refused == 0)
 		(void)uv_run(&host.loop, UV_RUN_ONCE);
 	second = ep_instance_new(host.languages, host.claim, getpid(), 0, 0);
@@ -431,26 +427,15 @@ EP_TEST(a_program_that_is_refused_is_not_loaded_again)
 	assert_true(ep_instance_is_missed(second, false));
 	assert_int_equal(ep_languages_attaching(host.languages), 0);
 	ep_instance_release(second);
-	end();
 }
 
-static void begin_short(const int *lengthen)
-{
-	static const int attached[] = {0, END};
-
-	memset(&script, 0, sizeof(script));
-	script.is_short = true;
-	script.lengthen = lengthen;
-	begin_as_set(attached, NULL);
-	host.languages->n = 1;
-	run_until(&script.n_told, 1);
-}
-
-EP_TEST(a_longer_program_is_loaded_after_a_second)
+HOST_TEST(a_longer_program_is_loaded_after_a_second)
 {
 	uint64_t start_ns;
 
-	begin_short(NULL);
+	begin(.is_short = true);
+	host.languages->n = 1;
+	run_until(&script.n_told, 1);
 	start_ns = host.languages->all[0].loaded_ns;
 	while (script.n_lengthened == 0) {
 		ep_languages_lengthen(host.languages, false);
@@ -462,7 +447,6 @@ EP_TEST(a_longer_program_is_loaded_after_a_second)
 	assert_int_equal(ep_languages_busy(host.languages), 0);
 	assert_int_equal(script.n_loaded, 1);
 	assert_true(ep_instance_state(host.instance) > 0);
-	end();
 }
 
 EP_TEST(a_command_that_waits_gets_the_longer_program)
@@ -479,12 +463,13 @@ EP_TEST(a_command_that_waits_gets_the_longer_program)
 }
 
 /* Not again when it is refused; when there was no memory for it, but after a while. */
-EP_TEST(a_stack_without_calls_does_not_wait_for_that)
+HOST_TEST(a_stack_without_calls_does_not_wait_for_that)
 {
-	static const int results[] = {-ENOMEM, -E2BIG, END};
 	uint64_t start_ns;
 
-	begin_short(results);
+	begin(.is_short = true, .lengthen = {-ENOMEM, -E2BIG, END});
+	host.languages->n = 1;
+	run_until(&script.n_told, 1);
 	ep_languages_lengthen(host.languages, false);
 	assert_int_equal(ep_languages_busy(host.languages), 0);
 	start_ns = ep_clock_mono_ns();
@@ -502,27 +487,21 @@ EP_TEST(a_stack_without_calls_does_not_wait_for_that)
 	ep_languages_lengthen(host.languages, true);
 	assert_int_equal(ep_languages_busy(host.languages), 0);
 	assert_true(ep_instance_state(host.instance) > 0);
-	end();
 }
 
 /* Also of one that failed: the next one reads them anew. */
-EP_TEST(mappings_are_kept_until_the_job_ends)
+HOST_TEST(mappings_are_kept_until_the_job_ends)
 {
-	static const int attached[] = {-EFAULT, 0, END};
-
-	begin(attached, NULL);
+	begin(.attach = {-EFAULT});
 	run_until(&script.n_attached, 1);
 	assert_false(host.instance->process.has_maps);
 	run_until(&script.n_told, 1);
 	assert_false(host.instance->process.has_maps);
-	end();
 }
 
-EP_TEST(a_layout_that_is_not_known_is_final)
+HOST_TEST(a_layout_that_is_not_known_is_final)
 {
-	static const int attached[] = {-ENOTSUP, END};
-
-	begin(attached, NULL);
+	begin(.attach = {-ENOTSUP, END});
 	run_until(&script.n_attached, 1);
 	assert_int_equal(host.languages->refused, 1);
 	assert_int_equal(host.instance->retry_ns, 0);
@@ -532,14 +511,11 @@ EP_TEST(a_layout_that_is_not_known_is_final)
 }
 
 /* What was set by a call that did not succeed is not what holds. */
-EP_TEST(a_change_takes_effect_when_it_succeeds)
+HOST_TEST(a_change_takes_effect_when_it_succeeds)
 {
-	static const int attached[] = {0, END};
-	static const int changes[] = {EP_NOT_YET, -EFAULT, 0, END};
 	uint32_t told;
 
-	begin(attached, changes);
-	run_until(&script.n_told, 1);
+	begin_attached(.changed = {EP_NOT_YET, -EFAULT});
 	told = ep_instance_state(host.instance);
 	ep_instance_refresh(host.instance);
 	run_until(&script.n_changed, 2);
@@ -548,31 +524,21 @@ EP_TEST(a_change_takes_effect_when_it_succeeds)
 	run_until(&script.n_told, 2);
 	assert_int_equal(script.n_changed, 3);
 	assert_int_not_equal(ep_instance_state(host.instance), told);
-	end();
 }
 
-EP_TEST(a_change_that_is_final_detaches)
+HOST_TEST(a_change_that_is_final_detaches)
 {
-	static const int attached[] = {0, END}, changes[] = {-ENOTSUP, END};
-
-	begin(attached, changes);
-	run_until(&script.n_told, 1);
+	begin_attached(.changed = {-ENOTSUP, END});
 	ep_instance_refresh(host.instance);
 	run_until(&script.n_told, 2);
 	assert_int_equal(ep_instance_state(host.instance), 0);
 	assert_int_equal(script.n_detached, 1);
-	end();
 }
 
 /* Neither now nor with the next call, that says nothing and succeeds. */
-EP_TEST(what_a_failed_call_said_is_not_taken_later)
+HOST_TEST(what_a_failed_call_said_is_not_taken_later)
 {
-	static const int attached[] = {-EFAULT, 0, END}, changes[] = {-EFAULT, 0, END};
-	static const int says[] = {1, 0, 1, 0, END};
-
-	memset(&script, 0, sizeof(script));
-	script.says = says;
-	begin_as_set(attached, changes);
+	begin(.attach = {-EFAULT}, .changed = {-EFAULT}, .says = {1, 0, 1, 0, END});
 	run_until(&script.n_attached, 2);
 	assert_int_equal(host.instance->attached.state, EP_ATTACHMENT_ATTACHED);
 	assert_int_equal(ep_instance_state(host.instance), 0);
@@ -580,16 +546,11 @@ EP_TEST(what_a_failed_call_said_is_not_taken_later)
 	run_until(&script.n_changed, 2);
 	assert_int_equal(ep_instance_state(host.instance), 0);
 	assert_int_equal(script.n_told, 0);
-	end();
 }
 
-EP_TEST(a_success_without_an_instance_is_none)
+HOST_TEST(a_success_without_an_instance_is_none)
 {
-	static const int attached[] = {0, END};
-
-	memset(&script, 0, sizeof(script));
-	script.no_instance = true;
-	begin_as_set(attached, NULL);
+	begin(.no_instance = true);
 	run_until(&script.n_attached, 1);
 	assert_int_equal(host.languages->refused, 1);
 	assert_int_equal(ep_instance_state(host.instance), 0);
@@ -598,16 +559,14 @@ EP_TEST(a_success_without_an_instance_is_none)
 	assert_int_equal(script.n_detached, 0);
 }
 
-EP_TEST(what_is_refused_is_called_no_more)
+HOST_TEST(what_is_refused_is_called_no_more)
 {
-	static const int attached[] = {0, END}, changes[] = {-ENOTSUP, END};
 	uint32_t id;
 
-	begin(attached, changes);
-	run_until(&script.n_told, 1);
+	begin_attached(.changed = {-ENOTSUP, END});
 	ep_instance_refresh(host.instance);
 	run_until(&script.n_told, 2);
-	id = new_frame(1);
+	id = add_frame(1);
 	assert_int_equal(ep_instance_symbolize(host.instance, host.frames, &id, 1), -ENODATA);
 	ep_instance_refresh(host.instance);
 	ep_instance_ask_refresh(host.instance);
@@ -618,44 +577,35 @@ EP_TEST(what_is_refused_is_called_no_more)
 	assert_int_equal(script.n_attached, 1);
 	assert_int_equal(script.n_changed, 1);
 	assert_int_equal(host.languages->refused, 1);
-	end();
 }
 
-EP_TEST(frames_are_asked_for_again_when_it_is_too_early)
+HOST_TEST(frames_are_asked_for_again_when_it_is_too_early)
 {
-	static const int attached[] = {0, END}, names[] = {EP_NOT_YET, EP_NOT_YET, 0, END};
 	uint32_t id;
 
-	begin(attached, NULL);
-	script.symbolize = names;
-	run_until(&script.n_told, 1);
-	id = new_frame(1);
+	begin_attached(.symbolize = {EP_NOT_YET, EP_NOT_YET, 0, END});
+	id = add_frame(1);
 	assert_int_equal(ask(host.instance, id), EP_FRAME_PENDING);
 	assert_int_equal(ask(host.instance, id), EP_FRAME_PENDING);
 	assert_int_equal(ask(host.instance, id), EP_FRAME_RESOLVED);
 	assert_int_equal(host.languages->symbolized, 1);
 	assert_false(ep_instance_is_missed(host.instance, false));
-	end();
 }
 
 /* What the plugin remembers still names frames, but its process is not looked at any more. */
-EP_TEST(a_process_that_is_gone_is_asked_for_names_only)
+HOST_TEST(a_process_that_is_gone_is_asked_for_names_only)
 {
-	static const int attached[] = {0, END}, changes[] = {0, END};
-	static const int names[] = {-ESRCH, -ESRCH, EP_NOT_YET, 0, END};
 	uint32_t id, told;
 
-	begin(attached, changes);
-	script.symbolize = names;
-	run_until(&script.n_told, 1);
+	begin_attached(.symbolize = {-ESRCH, -ESRCH, EP_NOT_YET, 0, END});
 	told = ep_instance_state(host.instance);
-	id = new_frame(1);
+	id = add_frame(1);
 	assert_int_equal(ask(host.instance, id), EP_FRAME_PENDING);
 	assert_true(ep_instance_is_missed(host.instance, false));
 	assert_int_equal(ask(host.instance, id), EP_FRAME_RESOLVED);
-	assert_int_equal(ask(host.instance, new_frame(2)), EP_FRAME_RESOLVED);
+	assert_int_equal(ask(host.instance, add_frame(2)), EP_FRAME_RESOLVED);
 	assert_int_equal(host.languages->unnamed, 2);
-	assert_int_equal(ask(host.instance, new_frame(3)), EP_FRAME_RESOLVED);
+	assert_int_equal(ask(host.instance, add_frame(3)), EP_FRAME_RESOLVED);
 	assert_int_equal(host.languages->symbolized, 1);
 	ep_instance_refresh(host.instance);
 	assert_int_equal(ep_languages_busy(host.languages), 0);
@@ -670,59 +620,36 @@ EP_TEST(a_process_that_is_gone_is_asked_for_names_only)
 }
 
 /* It is of the process, and holds whatever becomes of the frame. */
-EP_TEST(what_is_said_with_a_name_is_told)
+HOST_TEST(what_is_said_with_a_name_is_told)
 {
-	static const int attached[] = {0, END};
-	static const int names[] = {EP_FRAME_GONE, -EFAULT, 0, EP_NOT_YET, -ESRCH, END};
-	static const int says[] = {1, END};
-
-	memset(&script, 0, sizeof(script));
-	script.says = says;
-	begin_as_set(attached, NULL);
-	script.symbolize = names;
-	run_until(&script.n_told, 1);
-	for (int i = 1; names[i - 1] != END; i++) {
+	begin_attached(.symbolize = {EP_FRAME_GONE, -EFAULT, 0, EP_NOT_YET, -ESRCH, END}, .says = {1, END});
+	for (int i = 1; i <= 5; i++) {
 		uint32_t told = ep_instance_state(host.instance);
 
-		(void)ask(host.instance, new_frame((uint64_t)i));
+		(void)ask(host.instance, add_frame((uint64_t)i));
 		assert_int_equal(script.n_told, 1 + i);
 		assert_int_not_equal(ep_instance_state(host.instance), told);
 	}
-	end();
 }
 
 /* Each of a job's frames sets the state; the last one's names do not fit any more. */
-EP_TEST(what_is_said_with_names_that_do_not_fit_is_told)
+HOST_TEST(what_is_said_with_names_that_do_not_fit_is_told)
 {
-	static const int attached[] = {0, END}, says[] = {1, END};
-	struct ep_frames *frames;
-
-	memset(&script, 0, sizeof(script));
-	script.says = says;
-	begin_as_set(attached, NULL);
-	run_until(&script.n_told, 1);
-	assert_int_equal(ep_frames_new(1000, 8 << 20, 1 << 20, &frames), 0);
+	begin_attached(.says = {1, END});
 	for (uint64_t i = 0; i < 40; i++)
-		(void)add_frame(frames, LONG_NAMES + 2 * i);
-	run_names(frames);
+		(void)add_frame(LONG_NAMES + 2 * i);
+	run_names();
 	assert_true(script.n_symbolized >= 40); /* those that did not fit twice */
 	assert_int_equal(script.state, 1 + script.n_symbolized);
 	assert_int_equal(host.instance->attached.holds.state[0], script.state);
 	assert_int_equal(script.n_told, 1 + script.n_named);
-	ep_frames_unref(frames);
-	end();
 }
 
-EP_TEST(what_rests_is_attached_again_for_a_name)
+HOST_TEST(what_rests_is_attached_again_for_a_name)
 {
-	static const int attached[] = {0, END}, names[] = {0, END};
 	uint32_t id, told;
 
-	memset(&script, 0, sizeof(script));
-	script.stays = true;
-	begin_as_set(attached, NULL);
-	script.symbolize = names;
-	run_until(&script.n_told, 1);
+	begin_attached(.symbolize = {0, END}, .stays = true);
 	told = ep_instance_state(host.instance);
 	ep_languages_rest(host.languages, UINT64_MAX, 0);
 	assert_int_equal(script.n_detached, 1);
@@ -731,7 +658,7 @@ EP_TEST(what_rests_is_attached_again_for_a_name)
 	assert_true(ep_instance_is_missed(host.instance, true));
 	ep_instance_ask_refresh(host.instance);
 	assert_int_equal(ep_languages_busy(host.languages), 0);
-	id = new_frame(1);
+	id = add_frame(1);
 	assert_int_equal(ep_instance_symbolize(host.instance, host.frames, &id, 1), -EBUSY);
 	run_until(&script.n_attached, 2);
 	assert_int_equal(ask(host.instance, id), EP_FRAME_RESOLVED);
@@ -743,19 +670,17 @@ EP_TEST(what_rests_is_attached_again_for_a_name)
 }
 
 /* While it cannot be attached to BPF goes on with what it was told of the parent. */
-EP_TEST(a_child_has_what_its_parent_has_until_it_is_refused)
+HOST_TEST(a_child_has_what_its_parent_has_until_it_is_refused)
 {
-	static const int attached[] = {0, -EFAULT, EP_NOT_YET, -ENOTSUP, END};
 	struct ep_instance *child;
 	uint32_t id;
 
-	begin(attached, NULL);
-	run_until(&script.n_told, 1);
+	begin_attached(.attach = {0, -EFAULT, EP_NOT_YET, -ENOTSUP, END});
 	child = ep_instance_fork(host.instance, getpid());
 	assert_non_null(child);
 	assert_int_equal(ep_instance_state(child), ep_instance_state(host.instance));
 	assert_int_equal(script.n_attached, 1);
-	id = new_frame(1);
+	id = add_frame(1);
 	assert_int_equal(ep_instance_symbolize(child, host.frames, &id, 1), -EBUSY);
 	run_until(&script.n_attached, 3);
 	assert_int_equal(ep_instance_state(child), ep_instance_state(host.instance));
@@ -765,19 +690,14 @@ EP_TEST(a_child_has_what_its_parent_has_until_it_is_refused)
 	assert_true(ep_instance_is_missed(child, false));
 	assert_true(ep_instance_state(host.instance) > 0);
 	ep_instance_release(child);
-	end();
 }
 
 /* What a child's attach does not say is not its parent's any more. */
-EP_TEST(a_child_that_is_attached_has_its_own)
+HOST_TEST(a_child_that_is_attached_has_its_own)
 {
-	static const int attached[] = {0, END}, says[] = {1, 0, END};
 	struct ep_instance *child;
 
-	memset(&script, 0, sizeof(script));
-	script.says = says;
-	begin_as_set(attached, NULL);
-	run_until(&script.n_told, 1);
+	begin_attached(.says = {1, 0, END});
 	child = ep_instance_fork(host.instance, getpid());
 	assert_non_null(child);
 	assert_true(ep_instance_state(child) > 0);
@@ -785,43 +705,31 @@ EP_TEST(a_child_that_is_attached_has_its_own)
 	run_until(&script.n_told, 2);
 	assert_int_equal(ep_instance_state(child), 0);
 	ep_instance_release(child);
-	end();
 }
 
-EP_TEST(what_an_earlier_instance_said_does_not_hold)
+HOST_TEST(what_an_earlier_instance_said_does_not_hold)
 {
-	static const int attached[] = {0, END}, says[] = {1, 0, END};
-
-	memset(&script, 0, sizeof(script));
-	script.says = says;
-	begin_as_set(attached, NULL);
-	run_until(&script.n_told, 1);
+	begin_attached(.says = {1, 0, END});
 	ep_languages_rest(host.languages, UINT64_MAX, 0);
 	ep_instance_refresh(host.instance);
 	run_until(&script.n_told, 2);
 	assert_int_equal(script.n_attached, 2);
 	assert_int_equal(ep_instance_state(host.instance), 0);
-	end();
 }
 
-EP_TEST(what_changes_meanwhile_is_looked_at_afterwards)
+HOST_TEST(what_changes_meanwhile_is_looked_at_afterwards)
 {
-	static const int attached[] = {0, END}, changes[] = {0, END};
-
-	begin(attached, changes);
+	begin();
 	assert_int_equal(ep_languages_busy(host.languages), 2); /* one loads the program */
 	ep_instance_refresh(host.instance);
 	ep_instance_ask_refresh(host.instance);
 	run_until(&script.n_changed, 1);
 	assert_int_equal(script.n_changed, 1);
-	end();
 }
 
-EP_TEST(what_is_released_meanwhile_is_detached_afterwards)
+HOST_TEST(what_is_released_meanwhile_is_detached_afterwards)
 {
-	static const int attached[] = {0, END};
-
-	begin(attached, NULL);
+	begin();
 	ep_instance_release(host.instance);
 	host.instance = NULL;
 	run_until(&script.n_detached, 1);
@@ -831,11 +739,9 @@ EP_TEST(what_is_released_meanwhile_is_detached_afterwards)
 	assert_int_equal(script.n_detached, 1);
 }
 
-EP_TEST(a_process_that_is_gone_is_not_refused)
+HOST_TEST(a_process_that_is_gone_is_not_refused)
 {
-	static const int attached[] = {-EFAULT, -ESRCH, END};
-
-	begin(attached, NULL);
+	begin(.attach = {-EFAULT, -ESRCH, END});
 	run_until(&script.n_attached, 2);
 	assert_int_equal(host.languages->refused, 0);
 	assert_int_equal(host.instance->retry_ns, 0);
@@ -846,163 +752,141 @@ EP_TEST(a_process_that_is_gone_is_not_refused)
 
 /* --- names --------------------------------------------------------------------------------------- */
 
-static struct ep_frames *begin_names(void)
+static int begin_names(void **state)
 {
-	static const int attached[] = {0, END};
-	struct ep_frames *frames;
-
-	begin(attached, NULL);
-	run_until(&script.n_told, 1);
-	assert_int_equal(ep_frames_new(1000, 8 << 20, 1 << 20, &frames), 0);
-	return frames;
+	(void)state;
+	begin_attached();
+	return 0;
 }
 
-static const char *text_of(const struct ep_frames *frames, uint32_t string)
+#define NAMES_TEST(name) EP_TEST_WITH(name, begin_names, end_if_begun)
+
+static const char *text_of(uint32_t string)
 {
-	return ep_strings_get(ep_frames_strings(frames), string);
+	return ep_strings_get(ep_frames_strings(host.frames), string);
 }
 
-EP_TEST(names_have_all_that_was_said)
+NAMES_TEST(names_have_all_that_was_said)
 {
-	struct ep_frames *frames = begin_names();
-	uint32_t named = add_frame(frames, 0), gone = add_frame(frames, EP_FRAME_GONE), module;
-	uint32_t waits = add_frame(frames, EP_NOT_YET), after = add_frame(frames, 0);
+	uint32_t named = add_frame(0), gone = add_frame(EP_FRAME_GONE), module;
+	uint32_t waits = add_frame(EP_NOT_YET), after = add_frame(0);
 	const struct ep_frame_name *names;
 
-	run_names(frames);
-	assert_int_equal(ep_frames_names(frames, gone, &names, &module), 0);
-	assert_int_equal(ep_frames_state(frames, gone), EP_FRAME_RESOLVED);
-	assert_int_equal(ep_frames_state(frames, waits), EP_FRAME_PENDING);
-	assert_int_equal(ep_frames_names(frames, after, &names, &module), 2);
-	assert_int_equal(ep_frames_names(frames, named, &names, &module), 2);
-	assert_string_equal(text_of(frames, names[0].function), "C.m");
-	assert_string_equal(text_of(frames, names[0].system_name), "C.m(I)V");
-	assert_string_equal(text_of(frames, names[0].file), "C.java");
+	run_names();
+	assert_int_equal(ep_frames_names(host.frames, gone, &names, &module), 0);
+	assert_int_equal(ep_frames_state(host.frames, gone), EP_FRAME_RESOLVED);
+	assert_int_equal(ep_frames_state(host.frames, waits), EP_FRAME_PENDING);
+	assert_int_equal(ep_frames_names(host.frames, after, &names, &module), 2);
+	assert_int_equal(ep_frames_names(host.frames, named, &names, &module), 2);
+	assert_string_equal(text_of(names[0].function), "C.m");
+	assert_string_equal(text_of(names[0].system_name), "C.m(I)V");
+	assert_string_equal(text_of(names[0].file), "C.java");
 	assert_int_equal(names[0].line, 3);
 	assert_int_equal(names[0].column, 5);
 	assert_int_equal(names[0].start_line, 2);
-	assert_string_equal(text_of(frames, names[1].function), "D.m");
-	assert_string_equal(text_of(frames, names[1].system_name), "D.m");
+	assert_string_equal(text_of(names[1].function), "D.m");
+	assert_string_equal(text_of(names[1].system_name), "D.m");
 	assert_int_equal(names[1].file, 0);
-	ep_frames_unref(frames);
-	end();
 }
 
-EP_TEST(what_does_not_fit_is_asked_for_again)
+NAMES_TEST(what_does_not_fit_is_asked_for_again)
 {
-	struct ep_frames *frames = begin_names();
 	const struct ep_frame_name *names;
 	uint32_t first = 0, module;
 
 	for (uint64_t i = 0; i < 40; i++)
-		first = add_frame(frames, LONG_NAMES + i) - (uint32_t)i;
-	run_names(frames);
-	assert_int_equal(ep_frames_unresolved(frames), 0);
+		first = add_frame(LONG_NAMES + i) - (uint32_t)i;
+	run_names();
+	assert_int_equal(ep_frames_unresolved(host.frames), 0);
 	assert_true(script.n_named >= 3); /* 15 frames of 1 MiB each, kept for the way */
 	for (uint32_t i = 0; i < 40; i++) {
-		size_t n = ep_frames_names(frames, first + i, &names, &module);
+		size_t n = ep_frames_names(host.frames, first + i, &names, &module);
 
 		assert_int_equal(n, 3); /* of 16 KiB: 64 KiB are one frame's */
 		assert_int_equal(names[1].line, 2);
 		assert_int_equal(names[2].line, 2 * EP_FRAME_MAX_LINES);
-		assert_int_equal(strlen(text_of(frames, names[0].function)),
-				 EP_FRAME_MAX_NAME_BYTES);
+		assert_int_equal(strlen(text_of(names[0].function)), EP_FRAME_MAX_NAME_BYTES);
 	}
 	assert_int_equal(host.languages->symbolized, 40);
 	assert_int_equal(host.languages->unnamed, 0);
 	assert_int_equal(host.languages->lines_left_out, 40 * (2 * EP_FRAME_MAX_LINES - 3));
-	assert_false(ep_frames_is_full(frames));
-	ep_frames_unref(frames);
-	end();
+	assert_false(ep_frames_is_full(host.frames));
 }
 
 /* --- budgets ------------------------------------------------------------------------------------- */
 
 /* All are named, a few in each turn: what others want of the workers comes between two. */
-EP_TEST(a_job_of_many_frames_makes_room_for_others)
+NAMES_TEST(a_job_of_many_frames_makes_room_for_others)
 {
-	struct ep_frames *frames = begin_names();
 	uint64_t asked_ns;
 
 	script.reads_ns = 5 * EP_NS_PER_MS;
 	for (uint64_t i = 0; i < 40; i++)
-		(void)add_frame(frames, SLOW + i);
+		(void)add_frame(SLOW + i);
 	asked_ns = ep_clock_mono_ns();
-	run_names(frames);
-	assert_int_equal(ep_frames_unresolved(frames), 0);
+	run_names();
+	assert_int_equal(ep_frames_unresolved(host.frames), 0);
 	assert_in_range(script.n_named, 40 / 5, 40);
 	assert_int_equal(host.languages->symbolized, 40);
 	assert_true(host.instance->paid_ns > asked_ns + 10 * 40 * script.reads_ns);
-	ep_frames_unref(frames);
-	end();
 }
 
-EP_TEST(a_frame_that_takes_long_stays_unnamed)
+NAMES_TEST(a_frame_that_takes_long_stays_unnamed)
 {
-	struct ep_frames *frames = begin_names();
 	const struct ep_frame_name *names;
 	uint64_t start_ns = ep_clock_mono_ns();
-	uint32_t id = add_frame(frames, SLOW), other = add_frame(frames, 0), module;
+	uint32_t id = add_frame(SLOW), other = add_frame(0), module;
 
 	script.reads_ns = 60 * EP_NS_PER_SEC;
-	run_names(frames);
+	run_names();
 	assert_in_range(ep_clock_mono_ns() - start_ns, 100 * EP_NS_PER_MS, 10 * EP_NS_PER_SEC);
-	assert_int_equal(ep_frames_state(frames, id), EP_FRAME_RESOLVED);
-	assert_int_equal(ep_frames_names(frames, id, &names, &module), 0);
-	assert_true(ep_frames_names(frames, other, &names, &module) > 0);
+	assert_int_equal(ep_frames_state(host.frames, id), EP_FRAME_RESOLVED);
+	assert_int_equal(ep_frames_names(host.frames, id, &names, &module), 0);
+	assert_true(ep_frames_names(host.frames, other, &names, &module) > 0);
 	assert_int_equal(host.languages->late, 1);
 	assert_int_equal(host.languages->unnamed, 1);
-	ep_frames_unref(frames);
-	end();
 }
 
-EP_TEST(who_took_a_second_waits_until_it_is_paid)
+NAMES_TEST(who_took_a_second_waits_until_it_is_paid)
 {
-	struct ep_frames *frames = begin_names();
-	uint32_t id = add_frame(frames, 0);
+	uint32_t id = add_frame(0);
 	uint64_t start_ns = ep_clock_mono_ns();
 
 	host.instance->paid_ns = start_ns + 10 * EP_NS_PER_SEC + 200 * EP_NS_PER_MS;
-	assert_int_equal(ep_instance_symbolize(host.instance, frames, &id, 1), -EBUSY);
+	assert_int_equal(ep_instance_symbolize(host.instance, host.frames, &id, 1), -EBUSY);
 	run_until(&script.n_named, 1);
 	assert_true(ep_clock_mono_ns() - start_ns >= 200 * EP_NS_PER_MS);
-	assert_int_equal(ep_instance_symbolize(host.instance, frames, &id, 1), 0);
+	assert_int_equal(ep_instance_symbolize(host.instance, host.frames, &id, 1), 0);
 	run_until(&script.n_named, 2);
-	assert_int_equal(ep_frames_state(frames, id), EP_FRAME_RESOLVED);
-	ep_frames_unref(frames);
-	end();
+	assert_int_equal(ep_frames_state(host.frames, id), EP_FRAME_RESOLVED);
 }
 
-EP_TEST(who_owes_much_leaves_a_worker_to_others)
+NAMES_TEST(who_owes_much_leaves_a_worker_to_others)
 {
-	struct ep_frames *frames = begin_names();
-	uint32_t id = add_frame(frames, 0);
+	uint32_t id = add_frame(0);
 
 	*host.languages->naming = 2; /* of two other processes */
-	assert_int_equal(ep_instance_symbolize(host.instance, frames, &id, 1), -EBUSY);
+	assert_int_equal(ep_instance_symbolize(host.instance, host.frames, &id, 1), -EBUSY);
 	*host.languages->naming = 1;
 	host.instance->paid_ns = ep_clock_mono_ns() + 5 * EP_NS_PER_SEC;
-	assert_int_equal(ep_instance_symbolize(host.instance, frames, &id, 1), -EBUSY);
+	assert_int_equal(ep_instance_symbolize(host.instance, host.frames, &id, 1), -EBUSY);
 	host.instance->paid_ns = 0;
-	assert_int_equal(ep_instance_symbolize(host.instance, frames, &id, 1), 0);
+	assert_int_equal(ep_instance_symbolize(host.instance, host.frames, &id, 1), 0);
 	run_until(&script.n_named, 1);
 	assert_int_equal(*host.languages->naming, 1);
-	ep_frames_unref(frames);
-	end();
 }
 
-EP_TEST(the_end_waits_for_no_frame)
+NAMES_TEST(the_end_waits_for_no_frame)
 {
-	struct ep_frames *frames = begin_names();
 	uint64_t start_ns;
 	uint32_t ids[40];
 
 	script.reads_ns = 60 * EP_NS_PER_SEC;
 	for (size_t i = 0; i < EP_LEN(ids); i++) {
-		(void)add_frame(frames, SLOW + i);
-		ids[i] = ep_frames_take(frames);
+		(void)add_frame(SLOW + i);
+		ids[i] = ep_frames_take(host.frames);
 	}
-	assert_int_equal(ep_instance_symbolize(host.instance, frames, ids, EP_LEN(ids)), 0);
+	assert_int_equal(ep_instance_symbolize(host.instance, host.frames, ids, EP_LEN(ids)), 0);
 	while (!*(volatile int *)&script.n_symbolized)
 		(void)uv_run(&host.loop, UV_RUN_NOWAIT);
 	start_ns = ep_clock_mono_ns();
@@ -1010,9 +894,7 @@ EP_TEST(the_end_waits_for_no_frame)
 	while (ep_languages_busy(host.languages) > 0)
 		(void)uv_run(&host.loop, UV_RUN_ONCE);
 	assert_true(ep_clock_mono_ns() - start_ns < 90 * EP_NS_PER_MS);
-	assert_true(ep_frames_unresolved(frames) > 0);
-	ep_frames_unref(frames);
-	end();
+	assert_true(ep_frames_unresolved(host.frames) > 0);
 }
 
 int main(void)

@@ -9,66 +9,78 @@
 #include "tests/kit/test.h"
 #include "tests/otlp/batch.h"
 #include "tests/otlp/check.h"
-#include "tests/unit/trace_events.h"
+#include "tests/unit/trace_store.h"
 
 #include <errno.h>
 #include <stdio.h>
 
 #define MAX_REQUESTS 512
 
-struct requests {
+/* What the last batch became. */
+static struct requests {
 	uint8_t *data[MAX_REQUESTS];
 	size_t len[MAX_REQUESTS];
 	uint64_t events;
 	size_t n;
-};
+} requests;
 
 static int keep_request(void *arg, const struct otlp_request *request)
 {
-	struct requests *requests = arg;
 	uint8_t *to = malloc(request->bytes + 1);
 	size_t len = 0;
 
+	(void)arg;
 	assert_non_null(to);
-	assert_in_range(requests->n, 0, MAX_REQUESTS - 1);
+	assert_in_range(requests.n, 0, MAX_REQUESTS - 1);
 	for (size_t i = 0; i < request->n_pieces; i++) {
 		if (request->pieces[i].len)
 			memcpy(to + len, request->pieces[i].data, request->pieces[i].len);
 		len += request->pieces[i].len;
 	}
 	assert_int_equal(len, request->bytes);
-	requests->data[requests->n] = to;
-	requests->len[requests->n++] = len;
-	requests->events += request->samples;
+	requests.data[requests.n] = to;
+	requests.len[requests.n++] = len;
+	requests.events += request->samples;
 	return 0;
 }
 
-static void free_requests(struct requests *requests)
+static void free_requests(void *made)
 {
-	while (requests->n > 0)
-		free(requests->data[--requests->n]);
+	(void)made;
+	while (requests.n > 0)
+		free(requests.data[--requests.n]);
+	requests.events = 0;
 }
 
-static uint64_t encode(const struct ep_batch *batch, const struct otlp_encode_options *options,
-		       struct requests *requests)
+static uint64_t encode(const struct ep_batch *batch, const struct otlp_encode_options *options)
 {
-	struct otlp_sink sink = {.take = keep_request, .arg = requests};
+	struct otlp_sink sink = {.take = keep_request};
 	uint64_t too_big = 0;
 
-	*requests = (struct requests){0};
+	free_requests(NULL);
+	ep_test_owns(&requests, free_requests);
 	assert_int_equal(otlp_encode(batch, options, &sink, &too_big), 0);
 	return too_big;
 }
 
-static struct otlp_check_result judge(const struct requests *requests, size_t i,
-				      const struct otlp_check_options *options)
+static struct otlp_check_result judge(size_t i, const struct otlp_check_options *options)
 {
 	struct otlp_check_result result;
-	int r = otlp_check(requests->data[i], requests->len[i], options, &result);
+	int r = otlp_check(requests.data[i], requests.len[i], options, &result);
 
 	if (r != 0)
 		fail_msg("request %zu: %u violations\n%s", i, result.violations, result.text);
 	return result;
+}
+
+EP_TEST_RELEASES(test_batch_unref)
+
+static struct ep_batch *new_batch(const struct test_shape *shape)
+{
+	struct ep_batch *batch = test_batch_new(shape);
+
+	ep_test_owns(batch, test_batch_unref_made);
+	return batch;
 }
 
 static const struct otlp_encode_options defaults = {
@@ -89,11 +101,11 @@ static const char vector[] =
 	"393366356662393232"
 	"0c080912080a06776f726b65723206080a1202182b3a003a030a0101";
 
-static size_t vector_bytes(uint8_t *to)
+static size_t bytes_of(const char *hex, uint8_t *to)
 {
 	size_t n = 0;
 
-	for (const char *pos = vector; pos[0] && pos[1]; pos += 2) {
+	for (const char *pos = hex; pos[0] && pos[1]; pos += 2) {
 		unsigned int byte;
 
 		assert_int_equal(sscanf(pos, "%2x", &byte), 1);
@@ -105,7 +117,7 @@ static size_t vector_bytes(uint8_t *to)
 EP_TEST(checker_accepts_what_others_make)
 {
 	uint8_t bytes[512];
-	size_t len = vector_bytes(bytes);
+	size_t len = bytes_of(vector, bytes);
 	struct otlp_check_options options = {.devfiler = true};
 	struct otlp_check_result result;
 
@@ -145,19 +157,14 @@ EP_TEST(checker_finds_each_fault)
 		char *at;
 		uint8_t bytes[512];
 		struct otlp_check_result result;
-		size_t len = 0;
+		size_t len;
 
 		snprintf(hex, sizeof(hex), "%s", vector);
 		at = strstr(hex, rows[i].from);
 		if (!at || strlen(rows[i].from) != strlen(rows[i].to))
 			fail_msg("%s: not in the vector", rows[i].label);
 		memcpy(at, rows[i].to, strlen(rows[i].to));
-		for (const char *pos = hex; pos[0]; pos += 2) {
-			unsigned int byte;
-
-			sscanf(pos, "%2x", &byte);
-			bytes[len++] = (uint8_t)byte;
-		}
+		len = bytes_of(hex, bytes);
 		if (otlp_check(bytes, len, NULL, &result) != 1 ||
 		    !strstr(result.text, rows[i].says))
 			fail_msg("%s: %u violations\n%s", rows[i].label, result.violations,
@@ -169,31 +176,26 @@ EP_TEST(checker_finds_each_fault)
 
 EP_TEST(small_batch_is_one_request)
 {
-	struct ep_batch *batch = test_batch_new(&test_shape_small);
-	struct requests requests;
+	struct ep_batch *batch = new_batch(&test_shape_small);
 	struct otlp_check_result result;
 
-	assert_int_equal(encode(batch, &defaults, &requests), 0);
+	assert_int_equal(encode(batch, &defaults), 0);
 	assert_int_equal(requests.n, 1);
-	result = judge(&requests, 0, NULL);
+	result = judge(0, NULL);
 	assert_int_equal(result.events, test_batch_events(batch));
 	assert_int_equal(requests.events, result.events);
 	assert_int_equal(result.resources, 4); /* three processes, and one that is not known */
-	free_requests(&requests);
-	test_batch_unref(batch);
 }
 
 EP_TEST(nothing_makes_no_request)
 {
 	struct test_shape shape = test_shape_small;
-	struct requests requests;
 	struct ep_batch *batch;
 
 	shape.samples = 0;
-	batch = test_batch_new(&shape);
-	encode(batch, &defaults, &requests);
+	batch = new_batch(&shape);
+	encode(batch, &defaults);
 	assert_int_equal(requests.n, 0);
-	test_batch_unref(batch);
 }
 
 /* Twins: the same stack found by frame pointer. They are one stack, and one sample. */
@@ -206,40 +208,34 @@ EP_TEST(equal_rows_become_one)
 				   .samples = 40,
 				   .events = 3,
 				   .twins = 20};
-	struct ep_batch *batch = test_batch_new(&shape);
-	struct requests requests;
+	struct ep_batch *batch = new_batch(&shape);
 	struct otlp_check_result result;
 
-	encode(batch, &defaults, &requests);
-	result = judge(&requests, 0, NULL);
+	encode(batch, &defaults);
+	result = judge(0, NULL);
 	assert_int_equal(result.table_len[DICTIONARY_STACK], 21);
 	assert_int_equal(result.samples, 20 + 1); /* row 0 is of no process, its twin is of one */
 	assert_int_equal(result.events, test_batch_events(batch));
-	free_requests(&requests);
-	test_batch_unref(batch);
 }
 
 EP_TEST(big_batch_is_split_below_the_limit)
 {
 	static const size_t limits[] = {16384, 20000, 65536, 300000};
-	struct ep_batch *batch = test_batch_new(&test_shape_379k);
+	struct ep_batch *batch = new_batch(&test_shape_379k);
 
 	for (size_t i = 0; i < EP_LEN(limits); i++) {
 		struct otlp_encode_options options = defaults;
 		struct otlp_check_options rules = {.max_bytes = limits[i]};
-		struct requests requests;
 		uint64_t events = 0, too_big;
 
 		options.max_bytes = limits[i];
-		too_big = encode(batch, &options, &requests);
+		too_big = encode(batch, &options);
 		assert_int_equal(too_big, 0);
 		assert_true(requests.n > 1);
 		for (size_t j = 0; j < requests.n; j++)
-			events += judge(&requests, j, &rules).events;
+			events += judge(j, &rules).events;
 		assert_int_equal(events, test_batch_events(batch));
-		free_requests(&requests);
 	}
-	test_batch_unref(batch);
 }
 
 EP_TEST(one_long_sample_goes_in_pieces)
@@ -250,19 +246,16 @@ EP_TEST(one_long_sample_goes_in_pieces)
 				   .depth = 4,
 				   .samples = 2,
 				   .events = 9000};
-	struct ep_batch *batch = test_batch_new(&shape);
+	struct ep_batch *batch = new_batch(&shape);
 	struct otlp_encode_options options = defaults;
 	struct otlp_check_options rules = {.max_bytes = 16384};
-	struct requests requests;
 	uint64_t events = 0;
 
 	options.max_bytes = 16384;
-	assert_int_equal(encode(batch, &options, &requests), 0);
+	assert_int_equal(encode(batch, &options), 0);
 	for (size_t j = 0; j < requests.n; j++)
-		events += judge(&requests, j, &rules).events;
+		events += judge(j, &rules).events;
 	assert_int_equal(events, 18000);
-	free_requests(&requests);
-	test_batch_unref(batch);
 }
 
 EP_TEST(stack_that_never_fits_is_counted)
@@ -274,35 +267,32 @@ EP_TEST(stack_that_never_fits_is_counted)
 				   .samples = 2,
 				   .events = 1,
 				   .name_bytes = 200};
-	struct ep_batch *batch = test_batch_new(&shape);
+	struct ep_batch *batch = new_batch(&shape);
 	struct otlp_encode_options options = defaults;
-	struct requests requests;
 
 	options.max_bytes = 16384;
-	assert_int_equal(encode(batch, &options, &requests), 2);
+	assert_int_equal(encode(batch, &options), 2);
 	assert_int_equal(requests.n, 0);
-	test_batch_unref(batch);
 }
 
 /* What is printed of a request: for tests that look for one line in it. */
-static void print_request(const struct requests *requests, char *text, size_t len)
+static void print_request(char *text, size_t len)
 {
 	FILE *file = fmemopen(text, len, "w");
 	struct otlp_check_options options = {.print = file};
 
 	assert_non_null(file);
-	(void)judge(requests, 0, &options);
+	(void)judge(0, &options);
 	fclose(file);
 }
 
 EP_TEST(stacks_come_out_as_they_went_in)
 {
-	struct ep_batch *batch = test_batch_new(&test_shape_small);
+	struct ep_batch *batch = new_batch(&test_shape_small);
 	static char text[65536];
-	struct requests requests;
 
-	encode(batch, &defaults, &requests);
-	print_request(&requests, text, sizeof(text));
+	encode(batch, &defaults);
+	print_request(text, sizeof(text));
 	for (uint32_t row = 0; row < batch->n_samples; row++) {
 		uint32_t stack = batch->sample_stack[row];
 		uint32_t leaf = batch->stack_location[batch->stack_location_first[stack]];
@@ -323,8 +313,6 @@ EP_TEST(stacks_come_out_as_they_went_in)
 		if (!strstr(text, part))
 			fail_msg("row %u: no %s in\n%s", row, part, text);
 	}
-	free_requests(&requests);
-	test_batch_unref(batch);
 }
 
 /* Message number `index` of a field. */
@@ -414,15 +402,14 @@ static void give_lines(struct ep_batch *b, uint32_t *first, uint32_t *function, 
 
 EP_TEST(inlined_functions_are_lines_of_a_location)
 {
-	struct ep_batch *batch = test_batch_new(&test_shape_small), changed = *batch;
+	struct ep_batch *batch = new_batch(&test_shape_small), changed = *batch;
 	uint32_t first[64], function[256], line[256], column[256], n = 0;
 	struct otlp_reader dictionary, location;
-	struct requests requests;
 
 	assert_in_range(batch->n_locations, 8, 30);
 	give_lines(&changed, first, function, line, column);
-	encode(&changed, &defaults, &requests);
-	judge(&requests, 0, NULL);
+	encode(&changed, &defaults);
+	judge(0, NULL);
 	dictionary = message_of(otlp_reader_of(requests.data[0], requests.len[0]),
 				REQUEST_DICTIONARY, 0);
 	for (;; n++) {
@@ -438,8 +425,6 @@ EP_TEST(inlined_functions_are_lines_of_a_location)
 		assert_int_equal(n_lines, first[row + 1] - first[row]);
 	}
 	assert_true(n > 7); /* short ones and long ones */
-	free_requests(&requests);
-	test_batch_unref(batch);
 }
 
 /* A frame of a native type that stands for two functions and a wrapper, called by C code. */
@@ -452,28 +437,20 @@ static struct ep_batch *new_typed_batch(void)
 	};
 	static const struct ep_frame_line caller = {.function = "caller"};
 	struct ep_batch_source source = {.host_name = "host", .period_hz = 20};
-	struct ep_store_limits limits = EP_STORE_DEFAULT_LIMITS;
+	struct ep_store *store = new_store(100, NULL);
 	static struct event event;
-	struct ep_interval *interval;
-	struct ep_batch *batch;
-	struct ep_store *store;
 
-	assert_int_equal(ep_store_new(&limits, 100, &store), 0);
 	event_init(&event, EP_EVENT_TRACE, 1, 7);
 	event_user(&event, EP_FRAME_NATIVE, 0, 5, 0x1000);
 	event_user(&event, EP_FRAME_NATIVE, EP_FRAME_RETURN_ADDRESS, 6, 0x2000);
-	assert_int_equal(event_add(store, &event), 0);
+	add_event(store, &event);
 	(void)ep_frames_resolve_as(ep_store_frames(store),
 				   ep_frames_take(ep_store_frames(store)),
 				   EP_FRAME_TYPE_GO, lines, EP_LEN(lines));
 	(void)ep_frames_resolve(ep_store_frames(store),
 				ep_frames_take(ep_store_frames(store)), &caller, 1,
 				NULL);
-	assert_int_equal(ep_store_seal(store, 5100, &interval), 0);
-	assert_int_equal(ep_batch_build(interval, &source, &batch), 0);
-	ep_interval_unref(interval);
-	ep_store_free(store);
-	return batch;
+	return build_batch(store, 5100, &source);
 }
 
 /* Whether a location has an attribute of this value. */
@@ -494,11 +471,10 @@ EP_TEST(native_frames_of_a_type_have_it_and_their_lines)
 {
 	struct ep_batch *batch = new_typed_batch();
 	struct otlp_reader dictionary;
-	struct requests requests;
 	static char text[4096];
 
-	encode(batch, &defaults, &requests);
-	print_request(&requests, text, sizeof(text));
+	encode(batch, &defaults);
+	print_request(text, sizeof(text));
 	if (!strstr(text, "caller;main.outer;main.inner 1\n"))
 		fail_msg("%s", text);
 	dictionary = message_of(otlp_reader_of(requests.data[0], requests.len[0]),
@@ -509,97 +485,82 @@ EP_TEST(native_frames_of_a_type_have_it_and_their_lines)
 
 		assert_true(has_value(dictionary, location, is_typed ? "go" : "native"));
 	}
-	free_requests(&requests);
-	ep_batch_unref(batch);
 }
 
-static bool holds(const struct requests *requests, const char *text)
+static bool holds(const char *text)
 {
-	return memmem(requests->data[0], requests->len[0], text, strlen(text)) != NULL;
+	return memmem(requests.data[0], requests.len[0], text, strlen(text)) != NULL;
 }
 
 EP_TEST(devfiler_gets_only_types_it_knows)
 {
 	struct otlp_check_options rules = {.devfiler = true};
 	struct otlp_encode_options options = defaults;
-	struct ep_batch *batch = test_batch_new(&test_shape_379k);
-	struct requests requests;
+	struct ep_batch *batch = new_batch(&test_shape_379k);
 
-	encode(batch, &options, &requests);
-	assert_true(holds(&requests, "rust"));
-	free_requests(&requests);
+	encode(batch, &options);
+	assert_true(holds("rust"));
 	assert_int_equal(otlp_parse_frame_types("devfiler", &options), 0);
-	encode(batch, &options, &requests);
-	judge(&requests, 0, &rules);
-	free_requests(&requests);
-	test_batch_unref(batch);
+	encode(batch, &options);
+	judge(0, &rules);
 }
 
 EP_TEST(frame_types_are_mapped)
 {
 	struct otlp_encode_options options = defaults;
-	struct ep_batch *batch = test_batch_new(&test_shape_379k);
-	struct requests requests;
+	struct ep_batch *batch = new_batch(&test_shape_379k);
 
 	assert_int_equal(otlp_parse_frame_types("rust=native, cpython=python3", &options), 0);
-	encode(batch, &options, &requests);
-	judge(&requests, 0, NULL);
-	assert_false(holds(&requests, "rust"));
-	assert_true(holds(&requests, "python3"));
-	free_requests(&requests);
+	encode(batch, &options);
+	judge(0, NULL);
+	assert_false(holds("rust"));
+	assert_true(holds("python3"));
 	assert_int_equal(otlp_parse_frame_types("rust", &options), -EINVAL);
 	assert_int_equal(otlp_parse_frame_types("=native", &options), -EINVAL);
 	assert_int_equal(otlp_parse_frame_types("rust=", &options), -EINVAL);
-	test_batch_unref(batch);
 }
 
 EP_TEST(resource_says_who_it_was)
 {
 	struct otlp_encode_options options = defaults;
-	struct ep_batch *batch = test_batch_new(&test_shape_small);
-	struct requests requests;
+	struct ep_batch *batch = new_batch(&test_shape_small);
 
 	options.service_name = "batch/{exe}";
 	options.resource_attributes = "team=a%20b,service.name=never,bad,host.name=mine";
-	encode(batch, &options, &requests);
-	judge(&requests, 0, NULL);
-	assert_true(holds(&requests, "/opt/example/bin/server1"));
-	assert_true(holds(&requests, "batch/server3"));
-	assert_true(holds(&requests, "2025-12-31T23:59:59.000Z"));
-	assert_true(holds(&requests, "container.id"));
-	assert_true(holds(&requests, "a b"));
-	assert_true(holds(&requests, "mine"));
-	assert_false(holds(&requests, "never"));
-	assert_false(holds(&requests, "host.example.com"));
-	assert_true(holds(&requests, "vmlinux"));
-	assert_false(holds(&requests, "kallsyms"));
-	free_requests(&requests);
-	test_batch_unref(batch);
+	encode(batch, &options);
+	judge(0, NULL);
+	assert_true(holds("/opt/example/bin/server1"));
+	assert_true(holds("batch/server3"));
+	assert_true(holds("2025-12-31T23:59:59.000Z"));
+	assert_true(holds("container.id"));
+	assert_true(holds("a b"));
+	assert_true(holds("mine"));
+	assert_false(holds("never"));
+	assert_false(holds("host.example.com"));
+	assert_true(holds("vmlinux"));
+	assert_false(holds("kallsyms"));
 }
 
 EP_TEST(processes_say_who_they_are)
 {
 	struct otlp_encode_options options = defaults;
-	struct ep_batch *batch = test_batch_new(&test_shape_small);
-	struct requests requests;
+	struct ep_batch *batch = new_batch(&test_shape_small);
 
 	options.service_name = "configured";
 	options.environment = "REGION, NOT_SET";
-	encode(batch, &options, &requests);
-	judge(&requests, 0, NULL);
-	assert_true(holds(&requests, "shop"));
-	assert_false(holds(&requests, "other"));
-	assert_true(holds(&requests, "1.5"));
-	assert_true(holds(&requests, "cart"));
-	assert_true(holds(&requests, "prod"));
-	assert_false(holds(&requests, "liar"));
-	assert_true(holds(&requests, "configured"));
-	assert_true(holds(&requests, "process.environment_variable.REGION"));
-	assert_true(holds(&requests, "north"));
-	assert_false(holds(&requests, "never-sent"));
-	assert_true(holds(&requests, "process.executable.build_id.go"));
-	free_requests(&requests);
-	test_batch_unref(batch);
+	encode(batch, &options);
+	judge(0, NULL);
+	assert_true(holds("shop"));
+	assert_false(holds("other"));
+	assert_true(holds("1.5"));
+	assert_true(holds("cart"));
+	assert_true(holds("prod"));
+	assert_false(holds("liar"));
+	assert_true(holds("configured"));
+	assert_true(holds("process.environment_variable.REGION"));
+	assert_true(holds("north"));
+	assert_false(holds("never-sent"));
+	assert_true(holds("process.executable.build_id.go"));
 }
 
 EP_TEST(other_events_are_counted)
@@ -607,16 +568,13 @@ EP_TEST(other_events_are_counted)
 	static const char *const types[] = {"probe", "off-cpu"};
 
 	for (size_t i = 0; i < EP_LEN(types); i++) {
-		struct ep_batch *batch = test_batch_new(&test_shape_small);
-		struct requests requests;
+		struct ep_batch *batch = new_batch(&test_shape_small);
 
 		batch->sample_type = types[i];
-		encode(batch, &defaults, &requests);
-		assert_int_equal(judge(&requests, 0, NULL).events, test_batch_events(batch));
-		assert_true(holds(&requests, "events"));
-		assert_false(holds(&requests, "nanoseconds"));
-		free_requests(&requests);
-		test_batch_unref(batch);
+		encode(batch, &defaults);
+		assert_int_equal(judge(0, NULL).events, test_batch_events(batch));
+		assert_true(holds("events"));
+		assert_false(holds("nanoseconds"));
 	}
 }
 
@@ -626,7 +584,22 @@ static struct ep_batch *new_spread_batch(void)
 	struct test_shape shape = test_shape_379k;
 
 	shape.processes = 37;
-	return test_batch_new(&shape);
+	return new_batch(&shape);
+}
+
+/* Samples weigh the periods of their CPUs. Returns all of it. */
+static uint64_t weigh(struct ep_batch *batch, const uint64_t periods_ns[4])
+{
+	uint64_t *weight_ns = calloc(batch->n_samples, sizeof(*weight_ns)), sum_ns = 0;
+
+	assert_non_null(weight_ns);
+	ep_test_owns(weight_ns, free);
+	for (uint32_t row = 0; row < batch->n_samples; row++) {
+		weight_ns[row] = batch->sample_count[row] * periods_ns[batch->sample_cpu[row]];
+		sum_ns += weight_ns[row];
+	}
+	batch->sample_weight_ns = weight_ns;
+	return sum_ns;
 }
 
 /* Each CPU has a period of its own: the batch weighs what its profiles say. */
@@ -634,75 +607,51 @@ EP_TEST(samples_have_their_cpus_period)
 {
 	static const uint64_t periods_ns[] = {52000000, 48000000, 54500000, 45500000};
 	struct ep_batch *batch = new_spread_batch();
-	uint64_t *weight_ns = calloc(batch->n_samples, sizeof(*weight_ns)), sum_ns = 0;
+	uint64_t sum_ns = weigh(batch, periods_ns);
 	struct otlp_check_result result;
-	struct requests requests;
 
-	assert_non_null(weight_ns);
-	for (uint32_t row = 0; row < batch->n_samples; row++) {
-		weight_ns[row] = batch->sample_count[row] * periods_ns[batch->sample_cpu[row]];
-		sum_ns += weight_ns[row];
-	}
-	batch->sample_weight_ns = weight_ns;
-	encode(batch, &defaults, &requests);
-	result = judge(&requests, 0, NULL);
+	encode(batch, &defaults);
+	result = judge(0, NULL);
 	assert_int_equal(result.events, test_batch_events(batch));
 	assert_int_equal(result.weight_ns, sum_ns);
 	assert_int_equal(result.profiles, 4 * result.resources - 3); /* row 0 is nobody's */
-	free_requests(&requests);
-	free(weight_ns);
-	test_batch_unref(batch);
 }
 
 /* Pieces of a batch that is cut keep the period they had. */
 EP_TEST(pieces_have_their_cpus_period)
 {
+	static const uint64_t periods_ns[] = {1000, 1001, 1002, 1003};
 	struct otlp_encode_options options = defaults;
 	struct ep_batch *batch = new_spread_batch();
-	uint64_t *weight_ns = calloc(batch->n_samples, sizeof(*weight_ns)), sum_ns = 0;
-	struct requests requests;
+	uint64_t sum_ns = weigh(batch, periods_ns);
 
-	assert_non_null(weight_ns);
 	options.max_bytes = 20000;
-	for (uint32_t row = 0; row < batch->n_samples; row++)
-		weight_ns[row] = batch->sample_count[row] * (1000 + batch->sample_cpu[row]);
-	for (uint32_t row = 0; row < batch->n_samples; row++)
-		sum_ns += weight_ns[row];
-	batch->sample_weight_ns = weight_ns;
-	assert_int_equal(encode(batch, &options, &requests), 0);
+	assert_int_equal(encode(batch, &options), 0);
 	assert_in_range(requests.n, 10, MAX_REQUESTS);
 	for (size_t i = 0; i < requests.n; i++)
-		sum_ns -= judge(&requests, i, NULL).weight_ns;
+		sum_ns -= judge(i, NULL).weight_ns;
 	assert_int_equal(sum_ns, 0);
-	free_requests(&requests);
-	free(weight_ns);
-	test_batch_unref(batch);
 }
 
 /* A batch of ABI 1.0 ends before the columns that came later. */
 EP_TEST(batch_of_an_old_host)
 {
-	struct ep_batch *batch = test_batch_new(&test_shape_small);
-	struct requests requests;
+	struct ep_batch *batch = new_batch(&test_shape_small);
 
 	batch->size = offsetof(struct ep_batch, mapping_go_build_id);
-	encode(batch, &defaults, &requests);
-	assert_int_equal(judge(&requests, 0, NULL).weight_ns,
-			 test_batch_events(batch) * batch->period_ns);
-	assert_false(holds(&requests, "shop"));
-	assert_false(holds(&requests, "build_id.go"));
-	free_requests(&requests);
-	test_batch_unref(batch);
+	encode(batch, &defaults);
+	assert_int_equal(judge(0, NULL).weight_ns, test_batch_events(batch) * batch->period_ns);
+	assert_false(holds("shop"));
+	assert_false(holds("build_id.go"));
 }
 
 /* One location's address: the first one of this mapping file in print. */
 EP_TEST(kernel_addresses_are_relative)
 {
 	struct otlp_encode_options options = defaults;
-	struct ep_batch *batch = test_batch_new(&test_shape_379k);
+	struct ep_batch *batch = new_batch(&test_shape_379k);
 	char kallsyms[] = "/tmp/ep-otlp-kallsyms-XXXXXX", modules[] = "/tmp/ep-otlp-modules-XXXXXX";
 	int fds[2] = {mkstemp(kallsyms), mkstemp(modules)};
-	struct requests requests;
 
 	dprintf(fds[0], "0000000000000000 A fixed_percpu_data\nffffffff80ff0000 T _text\n");
 	dprintf(fds[1], "other 4096 0 - Live 0xffffffff70000000\n"
@@ -710,17 +659,14 @@ EP_TEST(kernel_addresses_are_relative)
 	options.kernel_base = otlp_kernel_base(kallsyms);
 	options.modules_path = modules;
 	assert_int_equal(options.kernel_base, 0xffffffff80ff0000);
-	encode(batch, &options, &requests);
-	judge(&requests, 0, NULL);
+	encode(batch, &options);
+	judge(0, NULL);
 	/* location 1: 0xffffffff81000040 of the kernel; location 17: 0xffffffff81000440 of
 	 * nf_tables */
-	assert_true(holds(&requests, "\x10\xc0\x80\x04\x1a"));
-	assert_true(holds(&requests, "\x10\xc0\x88\x80\x08\x1a"));
-	free_requests(&requests);
-	encode(batch, &defaults, &requests);
-	assert_false(holds(&requests, "\x10\xc0\x80\x04\x1a"));
-	free_requests(&requests);
-	test_batch_unref(batch);
+	assert_true(holds("\x10\xc0\x80\x04\x1a"));
+	assert_true(holds("\x10\xc0\x88\x80\x08\x1a"));
+	encode(batch, &defaults);
+	assert_false(holds("\x10\xc0\x80\x04\x1a"));
 	for (int i = 0; i < 2; i++) {
 		close(fds[i]);
 		unlink(i ? modules : kallsyms);
@@ -732,13 +678,12 @@ EP_TEST(kernel_addresses_are_relative)
 
 EP_TEST(payload_is_what_went_in)
 {
-	struct ep_batch *batch = test_batch_new(&test_shape_379k);
-	struct requests requests;
+	struct ep_batch *batch = new_batch(&test_shape_379k);
 	struct otlp_request request = {.n_pieces = 1};
 	struct otlp_payload payload;
 	struct otlp_wire plain;
 
-	encode(batch, &defaults, &requests);
+	encode(batch, &defaults);
 	request.pieces[0].data = requests.data[0];
 	request.pieces[0].len = request.bytes = requests.len[0];
 	assert_int_equal(otlp_payload_make(&request, true, &payload), 0);
@@ -754,6 +699,4 @@ EP_TEST(payload_is_what_went_in)
 	assert_int_equal(payload.len, request.bytes + 5);
 	assert_memory_equal(payload.data + 5, requests.data[0], request.bytes);
 	free(payload.data);
-	free_requests(&requests);
-	test_batch_unref(batch);
 }

@@ -32,6 +32,8 @@ static const char *sample_path(const char *name)
 	return path;
 }
 
+EP_TEST_RELEASES(ep_elf_close)
+
 static struct ep_elf *sample_open(const char *name)
 {
 	struct ep_elf *elf = NULL;
@@ -41,6 +43,7 @@ static struct ep_elf *sample_open(const char *name)
 		skip();
 	}
 	assert_int_equal(ep_elf_open(sample_path(name), &elf), 0);
+	ep_test_owns(elf, ep_elf_close_made);
 	return elf;
 }
 
@@ -60,6 +63,8 @@ static uint64_t nm_address(const char *nm_file, const char *wanted)
 	return found;
 }
 
+EP_TEST_RELEASES(ep_symtab_free)
+
 static struct ep_symtab *symtab_of(const char *name, const char *debug_name)
 {
 	struct ep_elf *elf = sample_open(name), *debug = NULL;
@@ -68,8 +73,10 @@ static struct ep_symtab *symtab_of(const char *name, const char *debug_name)
 	if (debug_name)
 		debug = sample_open(debug_name);
 	assert_int_equal(ep_symtab_build(elf, debug, &symtab), 0);
-	ep_elf_close(debug);
-	ep_elf_close(elf); /* the table does not need it any more */
+	if (debug)
+		ep_test_release(debug);
+	ep_test_release(elf); /* the table does not need it any more */
+	ep_test_owns(symtab, ep_symtab_free_made);
 	return symtab;
 }
 
@@ -111,7 +118,6 @@ EP_TEST(every_function_nm_lists_is_found)
 	}
 	fclose(file);
 	assert_true(checked >= 10);
-	ep_symtab_free(symtab);
 }
 
 EP_TEST(function_ends_where_its_size_says)
@@ -127,7 +133,6 @@ EP_TEST(function_ends_where_its_size_says)
 	assert_string_not_equal(name_at(symtab, va - 1), "sample_known");
 	assert_string_equal(name_at(symtab, 0), "");
 	assert_string_equal(name_at(symtab, UINT64_MAX), "");
-	ep_symtab_free(symtab);
 }
 
 EP_TEST(best_alias_is_chosen)
@@ -137,7 +142,6 @@ EP_TEST(best_alias_is_chosen)
 	assert_int_equal(nm_address("full.nm", "sample_public"),
 			 nm_address("full.nm", "__sample_internal"));
 	assert_string_equal(name_at(symtab, nm_address("full.nm", "sample_w")), "sample_public");
-	ep_symtab_free(symtab);
 }
 
 EP_TEST(assembly_has_names)
@@ -157,7 +161,6 @@ EP_TEST(assembly_has_names)
 		assert_string_equal(name_at(symtab, label), "sample_asm_label");
 		assert_string_equal(name_at(symtab, label + 15), "sample_asm_label");
 		assert_string_equal(name_at(symtab, label + 16), "sample_asm_long");
-		ep_symtab_free(symtab);
 	}
 }
 
@@ -168,15 +171,12 @@ EP_TEST(local_functions_need_more_than_dynsym)
 
 	assert_string_equal(name_at(symtab, va), "");
 	assert_string_equal(name_at(symtab, nm_address("full.nm", "main")), "main");
-	ep_symtab_free(symtab);
 	symtab = symtab_of("stripped", "full.debug");
 	assert_int_equal(ep_symtab_fds(symtab), 0);
 	assert_string_equal(name_at(symtab, va), "sample_compare");
-	ep_symtab_free(symtab);
 	symtab = symtab_of("mini", NULL);
 	assert_string_equal(name_at(symtab, va), "sample_compare");
 	assert_string_equal(name_at(symtab, nm_address("full.nm", "main")), "main");
-	ep_symtab_free(symtab);
 }
 
 /* Names of stubs somewhere in a section, as "a b ", in the order of their addresses. */
@@ -196,8 +196,6 @@ static void stubs_in(const char *name, const char *section_name, char *names, si
 				      strncmp(names + used - strlen(stub) - 1, stub, strlen(stub))))
 				used += (size_t)snprintf(names + used, bytes - used, "%s ", stub);
 		}
-	ep_symtab_free(symtab);
-	ep_elf_close(elf);
 }
 
 /* With .dynsym alone nobody knows what follows a function that has no size. */
@@ -208,23 +206,17 @@ EP_TEST(guessed_size_is_small_without_symtab)
 
 	assert_string_equal(name_at(symtab, va + 255), "sample_asm_long");
 	assert_string_equal(name_at(symtab, va + 256), "");
-	ep_symtab_free(symtab);
 	symtab = symtab_of("full", NULL);
 	assert_string_equal(name_at(symtab, va + 400), "sample_asm_long");
 	assert_string_equal(name_at(symtab, va + 401), ""); /* the section ends */
-	ep_symtab_free(symtab);
 }
 
 EP_TEST(plt_stubs_are_named)
 {
-	struct ep_elf *elf = sample_open("full");
 	char names[512];
 
-	if (ep_elf_machine(elf) != EM_X86_64) {
-		ep_elf_close(elf);
+	if (ep_elf_machine(sample_open("full")) != EM_X86_64)
 		skip();
-	}
-	ep_elf_close(elf);
 	stubs_in("full", ".plt", names, sizeof(names));
 	assert_non_null(strstr(names, "qsort@plt "));
 	assert_non_null(strstr(names, "printf@plt "));
@@ -237,7 +229,7 @@ EP_TEST(plt_stubs_are_named)
 
 EP_TEST(file_without_functions_says_so)
 {
-	struct ep_elf *elf = NULL;
+	ep_cleanup(ep_elf_closep) struct ep_elf *elf = NULL;
 	struct ep_symtab *symtab = NULL;
 	Elf64_Ehdr header = {
 		.e_ident = {0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
@@ -247,14 +239,13 @@ EP_TEST(file_without_functions_says_so)
 	assert_int_equal(ep_elf_open_memory(&header, sizeof(header), &elf), 0);
 	assert_int_equal(ep_symtab_build(elf, NULL, &symtab), -ENODATA);
 	assert_false(ep_symtab_is_complete(elf));
-	ep_elf_close(elf);
 }
 
 /* The test program itself is big enough for its names to stay in the file; libc surely is. */
 EP_TEST(large_tables_keep_names_in_the_file)
 {
-	struct ep_elf *elf = NULL;
-	struct ep_symtab *symtab = NULL;
+	ep_cleanup(ep_elf_closep) struct ep_elf *elf = NULL;
+	ep_cleanup(ep_symtab_freep) struct ep_symtab *symtab = NULL;
 	size_t named = 0;
 
 	if (ep_elf_open("/usr/lib/x86_64-linux-gnu/libc.so.6", &elf) < 0 &&
@@ -272,8 +263,6 @@ EP_TEST(large_tables_keep_names_in_the_file)
 		named += !strcmp(name, "qsort") || !strcmp(name, "malloc");
 	}
 	assert_int_equal(named, 2);
-	ep_symtab_free(symtab);
-	ep_elf_close(elf);
 }
 
 /* ---- demangling ---- */
@@ -346,21 +335,22 @@ static void exploding_name(char *symbol, size_t bytes)
 
 EP_TEST(exploding_names_stop)
 {
-	char symbol[1024], *name = NULL;
+	ep_autofree char *name = NULL;
+	char symbol[1024];
 
 	exploding_name(symbol, sizeof(symbol));
 	assert_int_equal(ep_demangle(symbol, &name), 0);
 	assert_int_equal(strlen(name), EP_DEMANGLE_MAX_OUTPUT - 1);
 	assert_memory_equal(name, "f(A<int, int>, A<A<int, int>, A<int, int> >, ", 45);
 	assert_string_equal(name + strlen(name) - 3, "...");
-	free(name);
 }
 
 EP_TEST(long_and_deep_names_are_bounded)
 {
 	static const char *const repeated[] = {"P", "1a", "I", "Q", "A", "N", "S_", "F", "R", "M"};
 	static const char *const starts[] = {"_Z1f", "_ZN", "_R", "_RNv", "_D", "_D1aF", "x", "_Z"};
-	char *symbol = malloc(100000), *name = NULL;
+	ep_autofree char *symbol = malloc(100000);
+	char *name = NULL;
 
 	assert_non_null(symbol);
 	for (size_t i = 0; i < EP_LEN(repeated) * EP_LEN(starts); i++)
@@ -377,7 +367,6 @@ EP_TEST(long_and_deep_names_are_bounded)
 			assert_true(strlen(name) < EP_DEMANGLE_MAX_OUTPUT);
 			free(name);
 		}
-	free(symbol);
 }
 
 /* ---- the kernel ---- */
@@ -411,7 +400,7 @@ EP_TEST(kernel_names_are_found)
 		{"zero", 0, NULL, ""},
 		{"the end", UINT64_MAX, NULL, ""},
 	};
-	struct ep_kernel_symbols *symbols = NULL;
+	ep_cleanup(ep_kernel_symbols_freep) struct ep_kernel_symbols *symbols = NULL;
 
 	assert_int_equal(ep_kernel_symbols_load(kallsyms, &symbols), 0);
 	for (size_t i = 0; i < EP_LEN(rows); i++) {
@@ -426,7 +415,6 @@ EP_TEST(kernel_names_are_found)
 		assert_string_equal(name.module, rows[i].module);
 		assert_true(name.start_addr <= rows[i].addr);
 	}
-	ep_kernel_symbols_free(symbols);
 }
 
 /* Loads a kallsyms of that text; the result of the load. */
@@ -447,7 +435,7 @@ static int load_text(const char *text, struct ep_kernel_symbols **ret_symbols)
 
 EP_TEST(hidden_addresses_are_a_permission)
 {
-	struct ep_kernel_symbols *symbols = NULL;
+	ep_cleanup(ep_kernel_symbols_freep) struct ep_kernel_symbols *symbols = NULL;
 
 	assert_int_equal(load_text("0000000000000000 T _text\n0000000000000000 t foo\n", &symbols),
 			 -EACCES);
@@ -459,7 +447,7 @@ EP_TEST(hidden_addresses_are_a_permission)
 
 EP_TEST(modules_may_be_far_away)
 {
-	struct ep_kernel_symbols *symbols = NULL;
+	ep_cleanup(ep_kernel_symbols_freep) struct ep_kernel_symbols *symbols = NULL;
 	struct ep_kernel_name name;
 
 	assert_int_equal(load_text("ffff800080000000 T near\n"
@@ -476,13 +464,12 @@ EP_TEST(modules_may_be_far_away)
 	/* the last line has no newline: it is not whole */
 	assert_int_equal(ep_kernel_symbols_find(symbols, 0xffff7fff00000100, &name), 0);
 	assert_string_equal(name.name, "far");
-	ep_kernel_symbols_free(symbols);
 }
 
 /* Every code symbol of the running kernel, against its own list. */
 EP_TEST(running_kernel_agrees_with_its_list)
 {
-	struct ep_kernel_symbols *symbols = NULL;
+	ep_cleanup(ep_kernel_symbols_freep) struct ep_kernel_symbols *symbols = NULL;
 	uint8_t id[EP_ELF_BUILD_ID_MAX];
 	char line[1024], text[512], type;
 	struct ep_kernel_name name;
@@ -514,7 +501,6 @@ EP_TEST(running_kernel_agrees_with_its_list)
 	assert_true(same > found / 10 * 9); /* the rest are aliases */
 	assert_true(ep_kernel_symbols_bytes(symbols) < ep_kernel_symbols_len(symbols) * 40);
 	assert_true(ep_kernel_build_id(id) > 0 || ep_kernel_build_id(id) == -ENODATA);
-	ep_kernel_symbols_free(symbols);
 }
 
 /* ---- the cache ---- */
@@ -535,6 +521,27 @@ static int opener_open(void *arg)
 		return opener->error;
 	fd = open(opener->path, O_RDONLY | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;
+}
+
+EP_TEST_RELEASES(ep_native_symbols_free)
+
+static struct ep_native_symbols *new_symbols(size_t max_bytes)
+{
+	struct ep_native_symbols *symbols = NULL;
+
+	assert_int_equal(ep_native_symbols_new(max_bytes, &symbols), 0);
+	ep_test_owns(symbols, ep_native_symbols_free_made);
+	return symbols;
+}
+
+/* A path that outlives the next sample_path. */
+static const char *own_path(const char *name)
+{
+	char *path = strdup(sample_path(name));
+
+	assert_non_null(path);
+	ep_test_owns(path, free);
+	return path;
 }
 
 static struct ep_native_file native_file(uint64_t key, struct opener *opener)
@@ -580,19 +587,17 @@ static void touch(struct ep_native_symbols *symbols, const struct ep_native_file
 	struct ep_lines lines;
 
 	assert_int_equal(resolve(symbols, file, NULL, 0, &lines), 0);
-	ep_lines_fini(&lines);
 }
 
 EP_TEST(cache_builds_once)
 {
-	struct opener opener = {.path = strdup(sample_path("full"))};
+	struct opener opener = {.path = own_path("full")};
 	struct ep_native_file file = native_file(1, &opener);
 	uint64_t vas[] = {nm_address("full.nm", "sample_known") + 1, 1,
 			  nm_address("full.nm", "sample_public")};
-	struct ep_native_symbols *symbols = NULL;
+	struct ep_native_symbols *symbols = new_symbols(1 << 20);
 	struct ep_lines lines;
 
-	assert_int_equal(ep_native_symbols_new(1 << 20, &symbols), 0);
 	for (int round = 0; round < 3; round++) {
 		assert_int_equal(resolve(symbols, &file, vas, 3, &lines), 0);
 		assert_int_equal(ep_lines_frames(&lines), 3);
@@ -608,25 +613,22 @@ EP_TEST(cache_builds_once)
 	ep_native_symbols_forget(symbols, 1);
 	touch(symbols, &file);
 	assert_int_equal(opener.opened, 2);
-	ep_native_symbols_free(symbols);
-	free((char *)(uintptr_t)opener.path);
 }
 
 /* One question about more addresses than a list has lines for, and a second about the others. */
 EP_TEST(what_does_not_fit_is_left_for_another_list)
 {
-	struct opener opener = {.path = strdup(sample_path("full"))};
+	struct opener opener = {.path = own_path("full")};
 	struct ep_native_file file = native_file(1, &opener);
 	uint64_t known = nm_address("full.nm", "sample_known");
 	size_t n = 300000, done;
-	uint64_t *vas = calloc(n, sizeof(*vas));
-	struct ep_native_symbols *symbols = NULL;
+	ep_autofree uint64_t *vas = calloc(n, sizeof(*vas));
+	struct ep_native_symbols *symbols = new_symbols(1 << 20);
 	struct ep_lines lines;
 
 	assert_non_null(vas);
 	for (size_t i = 0; i < n; i++)
 		vas[i] = known;
-	assert_int_equal(ep_native_symbols_new(1 << 20, &symbols), 0);
 	assert_int_equal(resolve(symbols, &file, vas, n, &lines), 0);
 	done = ep_lines_frames(&lines);
 	assert_in_range(done, 1, n - 1);
@@ -636,20 +638,16 @@ EP_TEST(what_does_not_fit_is_left_for_another_list)
 	assert_int_equal(ep_lines_frames(&lines), n - done);
 	assert_string_equal(line_of(&lines, n - done - 1).function, "sample_known");
 	ep_lines_fini(&lines);
-	ep_native_symbols_free(symbols);
-	free((char *)(uintptr_t)opener.path);
-	free(vas);
 }
 
 EP_TEST(cache_remembers_what_has_no_symbols)
 {
-	struct opener opener = {.path = strdup(sample_path("full.nm"))}; /* not even ELF */
+	struct opener opener = {.path = own_path("full.nm")}; /* not even ELF */
 	struct ep_native_file file = native_file(7, &opener);
-	struct ep_native_symbols *symbols = NULL;
+	struct ep_native_symbols *symbols = new_symbols(1 << 20);
 	struct ep_lines lines;
 	uint64_t va = 0x1000;
 
-	assert_int_equal(ep_native_symbols_new(1 << 20, &symbols), 0);
 	for (int round = 0; round < 3; round++) {
 		assert_int_equal(resolve(symbols, &file, &va, 1, &lines), 0);
 		assert_int_equal(ep_lines_frames(&lines), 1);
@@ -657,39 +655,32 @@ EP_TEST(cache_remembers_what_has_no_symbols)
 		ep_lines_fini(&lines);
 	}
 	assert_int_equal(opener.opened, 1);
-	ep_native_symbols_free(symbols);
-	free((char *)(uintptr_t)opener.path);
 }
 
 EP_TEST(cache_tries_again_after_a_failed_open)
 {
-	struct opener opener = {.path = strdup(sample_path("full")), .error = -ESRCH};
+	struct opener opener = {.path = own_path("full"), .error = -ESRCH};
 	struct ep_native_file file = native_file(7, &opener);
-	struct ep_native_symbols *symbols = NULL;
+	struct ep_native_symbols *symbols = new_symbols(1 << 20);
 	struct ep_lines lines;
 	uint64_t va = nm_address("full.nm", "main");
 
-	assert_int_equal(ep_native_symbols_new(1 << 20, &symbols), 0);
 	assert_int_equal(resolve(symbols, &file, &va, 1, &lines), -ESRCH);
 	assert_int_equal(ep_lines_frames(&lines), 0);
 	ep_lines_fini(&lines);
 	opener.error = 0;
 	assert_true(is_named(symbols, &file, va, "main"));
-	ep_native_symbols_free(symbols);
-	free((char *)(uintptr_t)opener.path);
 }
 
 EP_TEST(cache_drops_the_least_recently_used)
 {
 	struct opener openers[4];
-	struct ep_native_symbols *symbols = NULL;
-	uint64_t va = nm_address("full.nm", "main");
-	char *path = strdup(sample_path("full"));
-	size_t empty;
-
 	/* a table of `full` is some 600 bytes: two fit, three do not */
-	assert_int_equal(ep_native_symbols_new(1800, &symbols), 0);
-	empty = ep_native_symbols_bytes(symbols);
+	struct ep_native_symbols *symbols = new_symbols(1800);
+	uint64_t va = nm_address("full.nm", "main");
+	const char *path = own_path("full");
+	size_t empty = ep_native_symbols_bytes(symbols);
+
 	for (uint64_t key = 0; key < 4; key++) {
 		struct ep_native_file file = native_file(key, &openers[key]);
 
@@ -708,8 +699,6 @@ EP_TEST(cache_drops_the_least_recently_used)
 		assert_int_equal(openers[key].opened, 2);
 	}
 	assert_true(ep_native_symbols_bytes(symbols) < empty + 1800 + 1024);
-	ep_native_symbols_free(symbols);
-	free(path);
 }
 
 struct crowd {
@@ -736,38 +725,32 @@ static void *crowd_run(void *arg)
 
 EP_TEST(cache_serves_many_threads)
 {
-	char *path = strdup(sample_path("full"));
+	const char *path = own_path("full");
 	struct opener openers[5];
 	struct crowd crowd = {.openers = openers, .va = nm_address("full.nm", "main")};
 	pthread_t threads[4];
 
 	for (size_t i = 0; i < EP_LEN(openers); i++)
 		openers[i] = (struct opener){.path = path};
-	assert_int_equal(ep_native_symbols_new(2500, &crowd.symbols), 0);
+	crowd.symbols = new_symbols(2500);
 	for (size_t i = 0; i < EP_LEN(threads); i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, crowd_run, &crowd), 0);
 	for (size_t i = 0; i < EP_LEN(threads); i++)
 		pthread_join(threads[i], NULL);
 	assert_int_equal(crowd.wrong, 0);
-	ep_native_symbols_free(crowd.symbols);
-	free(path);
 }
 
 EP_TEST(cache_finds_the_debug_file)
 {
-	char *root = strdup(sample_path("root")), *path = strdup(sample_path("root/bin/stripped"));
+	const char *root = own_path("root"), *path = own_path("root/bin/stripped");
 	struct opener opener = {.path = path};
 	struct ep_native_file file = native_file(1, &opener);
-	struct ep_native_symbols *symbols = NULL;
+	struct ep_native_symbols *symbols = new_symbols(1 << 20);
 	uint64_t va = nm_address("full.nm", "sample_compare");
 
 	file.root = root;
 	file.path = "/bin/stripped";
-	assert_int_equal(ep_native_symbols_new(1 << 20, &symbols), 0);
 	assert_true(is_named(symbols, &file, va, "sample_compare"));
-	ep_native_symbols_free(symbols);
-	free(root);
-	free(path);
 }
 
 int main(int argc, char **argv)

@@ -1,32 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/kit/test.h"
-#include "tests/unit/trace_events.h"
+#include "tests/unit/trace_store.h"
 
 #include <errno.h>
 
-static int new_store(void **state)
+EP_TEST_RELEASES(ep_frames_unref)
+
+static struct ep_frames *new_frames(size_t max_line_bytes)
 {
-	struct ep_store_limits limits = EP_STORE_DEFAULT_LIMITS;
-	struct ep_store *store;
+	struct ep_frames *frames = NULL;
 
-	if (ep_store_new(&limits, 100, &store) < 0)
-		return -1;
-	*state = store;
-	return 0;
-}
-
-static int free_store(void **state)
-{
-	ep_store_free(*state);
-	return 0;
-}
-
-static struct ep_interval *seal(struct ep_store *store)
-{
-	struct ep_interval *interval = NULL;
-
-	assert_int_equal(ep_store_seal(store, 2000, &interval), 0);
-	return interval;
+	assert_int_equal(ep_frames_new(100000, 1 << 20, max_line_bytes, &frames), 0);
+	ep_test_owns(frames, ep_frames_unref_made);
+	return frames;
 }
 
 /* A trace of two native frames, one kernel frame on top. */
@@ -38,103 +24,106 @@ static void make_trace(struct event *event, uint64_t hash, uint32_t pid, uint64_
 	event_user(event, EP_FRAME_NATIVE, EP_FRAME_RETURN_ADDRESS, 5, va + 0x100);
 }
 
-EP_TEST_WITH(known_trace_counts_on_its_row, new_store, free_store)
+static void add_trace(struct ep_store *store, uint64_t hash, uint32_t pid, uint64_t va)
 {
-	struct ep_store *store = *state;
+	static struct event event;
+
+	make_trace(&event, hash, pid, va);
+	add_event(store, &event);
+}
+
+EP_TEST(known_trace_counts_on_its_row)
+{
+	struct ep_store *store = new_store(100, NULL);
 	static struct event event, known;
 	struct ep_interval *iv;
 
 	make_trace(&event, 42, 7, 0x1000);
 	event_init(&known, EP_EVENT_KNOWN, 42, 7);
-	assert_int_equal(event_add(store, &event), 0);
+	add_event(store, &event);
 	for (int i = 0; i < 9; i++)
-		assert_int_equal(event_add(store, &known), 0);
-	iv = seal(store);
+		add_event(store, &known);
+	iv = seal(store, 2000);
 	assert_int_equal(ep_interval_n_traces(iv), 1);
 	assert_int_equal(ep_interval_n_rows(iv), 1);
 	assert_int_equal(ep_interval_row(iv, 0)->count, 10);
 	assert_int_equal(ep_interval_samples(iv), 10);
 	assert_int_equal(ep_interval_trace(iv, 1)->n_frames, 3);
 	assert_int_equal(ep_interval_trace(iv, 1)->error, 0);
-	ep_interval_unref(iv);
 }
 
-EP_TEST_WITH(rows_differ_by_thread_cpu_and_comm, new_store, free_store)
+EP_TEST(rows_differ_by_thread_cpu_and_comm)
 {
-	struct ep_store *store = *state;
-	static struct event event, known;
+	struct ep_store *store = new_store(100, NULL);
+	static struct event known;
 	struct ep_interval *iv;
 
-	make_trace(&event, 42, 7, 0x1000);
-	assert_int_equal(event_add(store, &event), 0);
+	add_trace(store, 42, 7, 0x1000);
 	event_init(&known, EP_EVENT_KNOWN, 42, 7);
 	known.sample.tid = 8;
-	assert_int_equal(event_add(store, &known), 0);
+	add_event(store, &known);
 	known.sample.event.cpu = 3;
-	assert_int_equal(event_add(store, &known), 0);
+	add_event(store, &known);
 	memcpy(known.sample.comm, "other", 6);
-	assert_int_equal(event_add(store, &known), 0);
-	assert_int_equal(event_add(store, &known), 0);
-	iv = seal(store);
+	add_event(store, &known);
+	add_event(store, &known);
+	iv = seal(store, 2000);
 	assert_int_equal(ep_interval_n_rows(iv), 4);
 	assert_int_equal(ep_interval_row(iv, 3)->count, 2);
-	ep_interval_unref(iv);
 }
 
-EP_TEST_WITH(equal_hash_of_different_stacks_stays_apart, new_store, free_store)
+EP_TEST(equal_hash_of_different_stacks_stays_apart)
 {
-	struct ep_store *store = *state;
+	struct ep_store *store = new_store(100, NULL);
 	static struct event a, b;
 	struct ep_interval *iv;
 
 	make_trace(&a, 42, 7, 0x1000);
 	make_trace(&b, 42, 7, 0x2000);
-	assert_int_equal(event_add(store, &a), 0);
-	assert_int_equal(event_add(store, &b), 0);
-	assert_int_equal(event_add(store, &b), 0);
+	add_event(store, &a);
+	add_event(store, &b);
+	add_event(store, &b);
 	assert_int_equal(ep_store_counters(store)->collisions, 1);
-	iv = seal(store);
+	iv = seal(store, 2000);
 	assert_int_equal(ep_interval_n_traces(iv), 2);
 	assert_int_equal(ep_interval_row(iv, 0)->count, 1);
 	assert_int_equal(ep_interval_row(iv, 1)->count, 2);
-	ep_interval_unref(iv);
 }
 
 /* A pid that is used again is another process, even with an equal hash. */
-EP_TEST_WITH(equal_hash_of_different_processes_stays_apart, new_store, free_store)
+EP_TEST(equal_hash_of_different_processes_stays_apart)
 {
-	struct ep_store *store = *state;
+	struct ep_store *store = new_store(100, NULL);
 	static struct event a, b;
 	struct ep_interval *iv;
 
 	make_trace(&a, 42, 7, 0x1000);
 	make_trace(&b, 42, 7, 0x1000);
 	b.sample.start_ns++;
-	assert_int_equal(event_add(store, &a), 0);
-	assert_int_equal(event_add(store, &b), 0);
+	add_event(store, &a);
+	add_event(store, &b);
 	event_init(&a, EP_EVENT_KNOWN, 42, 7);
 	a.sample.start_ns += 5;
-	assert_int_equal(event_add(store, &a), 0);
+	add_event(store, &a);
 	assert_int_equal(ep_store_counters(store)->unknown, 1);
-	iv = seal(store);
+	iv = seal(store, 2000);
 	assert_int_equal(ep_interval_n_processes(iv), 3);
 	assert_int_equal(ep_interval_n_traces(iv), 3);
-	ep_interval_unref(iv);
 }
 
-EP_TEST_WITH(known_of_previous_interval_is_copied, new_store, free_store)
+EP_TEST(known_of_previous_interval_is_copied)
 {
-	struct ep_store *store = *state;
+	struct ep_store *store = new_store(100, NULL);
 	static struct event event, known;
 	struct ep_interval *first, *second;
 
 	make_trace(&event, 42, 7, 0x1000);
 	event_init(&known, EP_EVENT_KNOWN, 42, 7);
-	assert_int_equal(event_add(store, &event), 0);
-	first = seal(store);
-	assert_int_equal(event_add(store, &known), 0);
-	assert_int_equal(event_add(store, &known), 0);
-	second = seal(store);
+	add_event(store, &event);
+	first = seal(store, 2000);
+	add_event(store, &known);
+	add_event(store, &known);
+	second = seal(store, 2000);
 	assert_int_equal(ep_store_counters(store)->copied, 1);
 	assert_int_equal(ep_store_counters(store)->unknown, 0);
 	assert_int_equal(ep_interval_trace(second, 1)->n_frames, 3);
@@ -142,39 +131,35 @@ EP_TEST_WITH(known_of_previous_interval_is_copied, new_store, free_store)
 	assert_memory_equal(ep_interval_frame_ids(first, ep_interval_trace(first, 1)),
 			    ep_interval_frame_ids(second, ep_interval_trace(second, 1)),
 			    3 * sizeof(uint32_t));
-	ep_interval_unref(first);
-	ep_interval_unref(second);
 }
 
-EP_TEST_WITH(unknown_hash_becomes_an_error_frame, new_store, free_store)
+EP_TEST(unknown_hash_becomes_an_error_frame)
 {
-	struct ep_store *store = *state;
-	static struct event known, event;
+	struct ep_store *store = new_store(100, NULL);
+	static struct event known;
 	struct ep_interval *iv;
 
 	event_init(&known, EP_EVENT_KNOWN, 42, 7);
-	assert_int_equal(event_add(store, &known), 0);
+	add_event(store, &known);
 	known.sample.hash = 43;
-	assert_int_equal(event_add(store, &known), 0);
-	make_trace(&event, 42, 7, 0x1000); /* its frames come late */
-	assert_int_equal(event_add(store, &event), 0);
+	add_event(store, &known);
+	add_trace(store, 42, 7, 0x1000); /* its frames come late */
 	known.sample.hash = 42;
-	assert_int_equal(event_add(store, &known), 0);
+	add_event(store, &known);
 	assert_int_equal(ep_store_counters(store)->collisions, 0);
 	assert_int_equal(ep_store_counters(store)->unknown, 2);
-	iv = seal(store);
+	iv = seal(store, 2000);
 	assert_int_equal(ep_interval_samples(iv), 4);
 	assert_int_equal(ep_interval_n_traces(iv), 2);
 	assert_int_equal(ep_interval_trace(iv, 1)->error, EP_ERROR_LOST);
 	assert_int_equal(*ep_interval_frame_ids(iv, ep_interval_trace(iv, 1)), EP_ERROR_LOST);
 	assert_int_equal(ep_interval_row(iv, 0)->count, 2);
 	assert_int_equal(ep_interval_row(iv, 1)->count, 2);
-	ep_interval_unref(iv);
 }
 
-EP_TEST_WITH(incomplete_stack_ends_in_its_error_frame_once, new_store, free_store)
+EP_TEST(incomplete_stack_ends_in_its_error_frame_once)
 {
-	struct ep_store *store = *state;
+	struct ep_store *store = new_store(100, NULL);
 	static struct event said, sent;
 	struct ep_interval *iv;
 
@@ -183,9 +168,9 @@ EP_TEST_WITH(incomplete_stack_ends_in_its_error_frame_once, new_store, free_stor
 	make_trace(&sent, 2, 7, 0x1000);
 	sent.sample.error = EP_ERROR_BAD_READ;
 	event_user(&sent, EP_FRAME_ERROR, 0, EP_ERROR_BAD_READ, 0xdead);
-	assert_int_equal(event_add(store, &said), 0);
-	assert_int_equal(event_add(store, &sent), 0);
-	iv = seal(store);
+	add_event(store, &said);
+	add_event(store, &sent);
+	iv = seal(store, 2000);
 	for (uint32_t id = 1; id <= 2; id++) {
 		const struct ep_trace *trace = ep_interval_trace(iv, id);
 
@@ -193,13 +178,12 @@ EP_TEST_WITH(incomplete_stack_ends_in_its_error_frame_once, new_store, free_stor
 		assert_int_equal(trace->error, EP_ERROR_BAD_READ);
 		assert_int_equal(ep_interval_frame_ids(iv, trace)[3], EP_ERROR_BAD_READ);
 	}
-	ep_interval_unref(iv);
 }
 
 /* The frame that tells of the kernel's part is there, and says nothing of the user's. */
-EP_TEST_WITH(kernels_part_is_cut_and_the_stack_is_incomplete, new_store, free_store)
+EP_TEST(kernels_part_is_cut_and_the_stack_is_incomplete)
 {
-	struct ep_store *store = *state;
+	struct ep_store *store = new_store(100, NULL);
 	static struct event event;
 	struct ep_interval *iv;
 	const uint32_t *ids;
@@ -208,11 +192,11 @@ EP_TEST_WITH(kernels_part_is_cut_and_the_stack_is_incomplete, new_store, free_st
 	event_user(&event, EP_FRAME_ERROR, 0, EP_ERROR_KERNEL_DEPTH, 0);
 	event_user(&event, EP_FRAME_NATIVE, 0, 5, 0x1000);
 	event.sample.error = EP_ERROR_KERNEL_DEPTH;
-	assert_int_equal(event_add(store, &event), 0);
+	add_event(store, &event);
 	event.sample.hash = 2;
 	event.sample.error = EP_ERROR_NOT_ANALYSED;
-	assert_int_equal(event_add(store, &event), 0);
-	iv = seal(store);
+	add_event(store, &event);
+	iv = seal(store, 2000);
 	assert_int_equal(ep_interval_trace(iv, 1)->n_frames, 2);
 	assert_int_equal(ep_interval_trace(iv, 1)->error, EP_ERROR_KERNEL_DEPTH);
 	assert_int_equal(ep_interval_trace(iv, 2)->n_frames, 3);
@@ -220,13 +204,12 @@ EP_TEST_WITH(kernels_part_is_cut_and_the_stack_is_incomplete, new_store, free_st
 	ids = ep_interval_frame_ids(iv, ep_interval_trace(iv, 2));
 	assert_int_equal(ids[0], EP_ERROR_KERNEL_DEPTH);
 	assert_int_equal(ids[2], EP_ERROR_NOT_ANALYSED);
-	ep_interval_unref(iv);
 }
 
 /* Samples of a process that is being analysed: their addresses are placed one by one. */
-EP_TEST_WITH(raw_samples_that_changed_are_no_collision, new_store, free_store)
+EP_TEST(raw_samples_that_changed_are_no_collision)
 {
-	struct ep_store *store = *state;
+	struct ep_store *store = new_store(100, NULL);
 	static struct event event;
 	struct ep_interval *iv;
 
@@ -234,28 +217,26 @@ EP_TEST_WITH(raw_samples_that_changed_are_no_collision, new_store, free_store)
 		event_init(&event, EP_EVENT_TRACE, 1, 7);
 		event.sample.flags = EP_SAMPLE_RAW;
 		event_user(&event, EP_FRAME_NATIVE, 0, executable, 0x1000);
-		assert_int_equal(event_add(store, &event), 0);
+		add_event(store, &event);
 	}
 	assert_int_equal(ep_store_counters(store)->collisions, 0);
-	iv = seal(store);
+	iv = seal(store, 2000);
 	assert_int_equal(ep_interval_n_traces(iv), 2);
-	ep_interval_unref(iv);
 }
 
-EP_TEST_WITH(stack_without_any_frame_says_so, new_store, free_store)
+EP_TEST(stack_without_any_frame_says_so)
 {
-	struct ep_store *store = *state;
+	struct ep_store *store = new_store(100, NULL);
 	static struct event event;
 	struct ep_interval *iv;
 
 	event_init(&event, EP_EVENT_TRACE, 9, 7);
-	assert_int_equal(event_add(store, &event), 0);
-	iv = seal(store);
+	add_event(store, &event);
+	iv = seal(store, 2000);
 	assert_int_equal(ep_interval_trace(iv, 1)->error, EP_ERROR_LOST);
-	ep_interval_unref(iv);
 }
 
-EP_TEST_WITH(malformed_events_are_refused, new_store, free_store)
+EP_TEST(malformed_events_are_refused)
 {
 	static const struct {
 		const char *label;
@@ -280,7 +261,7 @@ EP_TEST_WITH(malformed_events_are_refused, new_store, free_store)
 		{"native without address", EP_EVENT_TRACE, 1, 0, 1, 1, 2, 72},
 		{"error that does not exist", EP_EVENT_TRACE, 1, 0, 1, 1, 3 | 99ull << 32, 72},
 	};
-	struct ep_store *store = *state;
+	struct ep_store *store = new_store(100, NULL);
 	static struct event event;
 
 	for (size_t i = 0; i < EP_LEN(rows); i++) {
@@ -300,7 +281,7 @@ EP_TEST_WITH(malformed_events_are_refused, new_store, free_store)
 
 EP_TEST(frames_are_shared_where_they_are_equal)
 {
-	struct ep_frames *frames;
+	struct ep_frames *frames = new_frames(1 << 20);
 	uint32_t a = 0, b = 0;
 	const struct {
 		const char *label;
@@ -324,7 +305,6 @@ EP_TEST(frames_are_shared_where_they_are_equal)
 #undef H
 	};
 
-	assert_int_equal(ep_frames_new(1000, 1 << 20, 1 << 20, &frames), 0);
 	for (size_t i = 0; i < EP_LEN(rows); i++) {
 		assert_int_equal(ep_frames_add(frames, rows[i].header_a, &rows[i].word_a,
 					       (struct ep_program){.pid = rows[i].pid_a, .start_ns = 1}, &a),
@@ -335,18 +315,16 @@ EP_TEST(frames_are_shared_where_they_are_equal)
 		if ((a == b) != rows[i].equal)
 			fail_msg("%s: %u and %u", rows[i].label, a, b);
 	}
-	ep_frames_unref(frames);
 }
 
 EP_TEST(pending_frames_are_handed_out_once)
 {
 	struct ep_frame_line line = {.function = "main", .line = 3};
 	const struct ep_frame_name *names;
-	struct ep_frames *frames;
+	struct ep_frames *frames = new_frames(1 << 20);
 	uint32_t id = 0, module;
 	uint64_t word = 0x1000;
 
-	assert_int_equal(ep_frames_new(1000, 1 << 20, 1 << 20, &frames), 0);
 	assert_int_equal(ep_frames_unresolved(frames), 0);
 	assert_int_equal(ep_frames_take(frames), 0);
 	assert_int_equal(
@@ -364,12 +342,11 @@ EP_TEST(pending_frames_are_handed_out_once)
 	ep_frames_resolve(frames, id, &line, 1, NULL);
 	assert_int_equal(ep_frames_names(frames, id, &names, &module), 1);
 	assert_string_equal(ep_strings_get(ep_frames_strings(frames), names[0].function), "main");
-	ep_frames_unref(frames);
 }
 
-EP_TEST_WITH(sealed_interval_is_named_without_later_frames, new_store, free_store)
+EP_TEST(sealed_interval_is_named_without_later_frames)
 {
-	struct ep_store *store = *state;
+	struct ep_store *store = new_store(100, NULL);
 	struct ep_frames *frames = ep_store_frames(store);
 	uint32_t first, second, later;
 	static struct event event;
@@ -378,11 +355,9 @@ EP_TEST_WITH(sealed_interval_is_named_without_later_frames, new_store, free_stor
 	event_init(&event, EP_EVENT_TRACE, 1, 7);
 	event_user(&event, EP_FRAME_NATIVE, 0, 5, 0x1000);
 	event_user(&event, EP_FRAME_NATIVE, 0, 5, 0x2000);
-	assert_int_equal(event_add(store, &event), 0);
-	iv = seal(store);
-	event_init(&event, EP_EVENT_TRACE, 2, 7);
-	event_user(&event, EP_FRAME_NATIVE, 0, 5, 0x3000);
-	assert_int_equal(event_add(store, &event), 0);
+	add_event(store, &event);
+	iv = seal(store, 2000);
+	add_native(store, 2, 7, 0x3000);
 	first = ep_frames_take(frames);
 	second = ep_frames_take(frames);
 	assert_false(ep_interval_is_named(iv));
@@ -395,7 +370,6 @@ EP_TEST_WITH(sealed_interval_is_named_without_later_frames, new_store, free_stor
 	later = ep_frames_take(frames);
 	assert_true(later > second);
 	assert_int_equal(ep_frames_first_unresolved(frames), later);
-	ep_interval_unref(iv);
 }
 
 /* A frame of its own for each va. */
@@ -426,10 +400,9 @@ EP_TEST(lines_of_one_frame_are_cut_in_the_middle)
 		{"too much text", long_name, 1000, EP_FRAME_MAX_TEXT_BYTES / sizeof(long_name)},
 	};
 	static struct ep_frame_line lines[1000];
-	struct ep_frames *frames;
+	struct ep_frames *frames = new_frames(1 << 20);
 
 	memset(long_name, 'n', sizeof(long_name) - 1);
-	assert_int_equal(ep_frames_new(1000, 1 << 20, 1 << 20, &frames), 0);
 	for (size_t i = 0; i < EP_LEN(rows); i++) {
 		uint32_t id = add_frame(frames, 0x1000 * (i + 1)), module;
 		const struct ep_frame_name *names;
@@ -448,7 +421,6 @@ EP_TEST(lines_of_one_frame_are_cut_in_the_middle)
 			assert_int_equal(names[rows[i].kept - 1].line, rows[i].n);
 	}
 	assert_false(ep_frames_is_full(frames));
-	ep_frames_unref(frames);
 }
 
 EP_TEST(long_names_are_cut_between_characters)
@@ -486,14 +458,12 @@ EP_TEST(long_names_are_cut_between_characters)
 /* Frames of ten lines each, as inlining makes them, until the lines they may have are used up. */
 EP_TEST(a_table_is_full_when_its_lines_are)
 {
-	static const size_t max_line_bytes = 1000 * sizeof(struct ep_frame_name);
 	static const struct ep_frame_line lines[10] = {{.function = "f"}};
 	const struct ep_frame_name *names;
-	struct ep_frames *frames;
+	struct ep_frames *frames = new_frames(1000 * sizeof(struct ep_frame_name));
 	uint32_t id, module, n = 0;
 	size_t bytes;
 
-	assert_int_equal(ep_frames_new(100000, 1 << 20, max_line_bytes, &frames), 0);
 	bytes = ep_frames_bytes(frames);
 	while (!ep_frames_is_full(frames)) {
 		id = add_frame(frames, ++n);
@@ -508,7 +478,6 @@ EP_TEST(a_table_is_full_when_its_lines_are)
 	id = ep_frames_count(frames);
 	assert_int_equal(ep_frames_names(frames, id, &names, &module), 0);
 	assert_int_equal(ep_frames_state(frames, id), EP_FRAME_RESOLVED);
-	ep_frames_unref(frames);
 }
 
 /* --- lines on their way to the table --- */
@@ -521,7 +490,7 @@ EP_TEST(lists_keep_lines_by_frame)
 		.start_va = 0x1234};
 	static const struct ep_frame_line outer = {.function = "g", .system_name = "g"};
 	struct ep_frame_line lines[EP_FRAME_MAX_LINES];
-	struct ep_lines list;
+	ep_cleanup(ep_lines_fini) struct ep_lines list;
 
 	assert_int_equal(ep_lines_init(&list, 3), 0);
 	assert_int_equal(ep_lines_add(&list, &inner), 0);
@@ -551,7 +520,6 @@ EP_TEST(lists_keep_lines_by_frame)
 	assert_string_equal(lines[1].function, "g");
 	assert_null(lines[1].system_name);
 	assert_null(lines[1].file);
-	ep_lines_fini(&list);
 }
 
 /* One frame after the other takes all it may have, and then some. */
@@ -593,28 +561,24 @@ EP_TEST(full_frame_table_is_replaced_at_the_seal)
 {
 	struct ep_store_limits limits = EP_STORE_DEFAULT_LIMITS;
 	struct ep_interval *first, *second;
-	static struct event event, known;
+	static struct event known;
 	struct ep_store *store;
 
 	limits.max_frames = EP_ERROR_COUNT - 1 + 6;
-	assert_int_equal(ep_store_new(&limits, 0, &store), 0);
+	store = new_store(0, &limits);
 	for (uint64_t i = 1; i <= 4; i++) {
-		make_trace(&event, i, 7, i * 0x1000);
-		assert_int_equal(event_add(store, &event), 0);
+		add_trace(store, i, 7, i * 0x1000);
 	}
 	assert_true(ep_store_counters(store)->frames_full > 0);
-	first = seal(store);
+	first = seal(store, 2000);
 	assert_int_equal(ep_store_counters(store)->resets, 1);
 	assert_int_equal(ep_interval_samples(first), 4);
 	assert_ptr_not_equal(ep_interval_frames(first), ep_store_frames(store));
 	event_init(&known, EP_EVENT_KNOWN, 1, 7); /* its frames are in the old table only */
-	assert_int_equal(event_add(store, &known), 0);
-	second = seal(store);
+	add_event(store, &known);
+	second = seal(store, 2000);
 	assert_int_equal(ep_store_counters(store)->copied, 1);
 	assert_int_equal(ep_interval_trace(second, 1)->n_frames, 3);
-	ep_store_free(store);
-	ep_interval_unref(first);
-	ep_interval_unref(second);
 }
 
 EP_TEST(full_interval_counts_what_it_loses)
@@ -622,41 +586,36 @@ EP_TEST(full_interval_counts_what_it_loses)
 	struct ep_store_limits limits = EP_STORE_DEFAULT_LIMITS;
 	static struct event event;
 	struct ep_interval *iv;
-	struct ep_store *store;
 	uint64_t taken = 0;
+	struct ep_store *store;
 
 	limits.max_interval_bytes = 32 * 1024;
-	assert_int_equal(ep_store_new(&limits, 0, &store), 0);
+	store = new_store(0, &limits);
 	for (uint64_t i = 1; i <= 5000; i++) {
 		make_trace(&event, i, 7, i * 16);
 		taken += event_add(store, &event) == 0;
 	}
 	ep_store_add_lost(store, 3);
-	iv = seal(store);
+	iv = seal(store, 2000);
 	assert_in_range(taken, 100, 4999);
 	assert_int_equal(ep_interval_samples(iv), taken);
 	assert_int_equal(ep_interval_lost(iv), 5003 - taken);
 	assert_true(ep_interval_bytes(iv) < limits.max_interval_bytes + 1024);
-	ep_interval_unref(iv);
-	ep_store_free(store);
 }
 
-EP_TEST_WITH(intervals_are_used_again_when_released, new_store, free_store)
+EP_TEST(intervals_are_used_again_when_released)
 {
-	struct ep_store *store = *state;
-	static struct event event;
+	struct ep_store *store = new_store(100, NULL);
 	struct ep_interval *first, *second, *third;
 
-	first = seal(store);
-	make_trace(&event, 1, 7, 0x1000);
-	assert_int_equal(event_add(store, &event), 0);
-	second = seal(store); /* first is still held: not used again */
+	first = seal(store, 2000);
+	add_trace(store, 1, 7, 0x1000);
+	second = seal(store, 2000); /* first is still held: not used again */
 	assert_int_equal(ep_interval_samples(first), 0);
 	assert_int_equal(ep_interval_samples(second), 1);
-	ep_interval_unref(first);
-	ep_interval_unref(second);
-	third = seal(store);
+	ep_test_release(first);
+	ep_test_release(second);
+	third = seal(store, 2000);
 	assert_int_equal(ep_interval_samples(third), 0);
 	assert_int_equal(ep_interval_start_ns(third), 2000);
-	ep_interval_unref(third);
 }
