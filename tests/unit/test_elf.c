@@ -1,55 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* core/elf over the files of test_elf_samples.sh, whose directory is the only argument. */
 #include "core/elf/debug_file.h"
-#include "core/elf/file.h"
-#include "tests/kit/test.h"
+#include "tests/unit/elf_samples.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <limits.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 /* cmocka needs those before it */
 
-static const char *samples; /* directory, from main to every test */
-
-static const char *sample_path(const char *name)
-{
-	static char path[PATH_MAX];
-
-	snprintf(path, sizeof(path), "%s/%s", samples, name);
-	return path;
-}
-
-static struct ep_elf *sample_open(const char *name)
-{
-	struct ep_elf *elf = NULL;
-
-	if (access(sample_path(name), R_OK) < 0) {
-		print_message("%s: not built here\n", name);
-		skip();
-	}
-	assert_int_equal(ep_elf_open(sample_path(name), &elf), 0);
-	return elf;
-}
-
-/* The file's bytes, from malloc. */
 static uint8_t *sample_read(const char *name, size_t *ret_bytes)
 {
-	int fd = open(sample_path(name), O_RDONLY | O_CLOEXEC);
-	struct stat st;
-	uint8_t *data;
-
-	assert_true(fd >= 0);
-	assert_int_equal(fstat(fd, &st), 0);
-	data = malloc((size_t)st.st_size);
-	assert_non_null(data);
-	assert_int_equal(read(fd, data, (size_t)st.st_size), st.st_size);
-	close(fd);
-	*ret_bytes = (size_t)st.st_size;
-	return data;
+	return read_bytes(sample_open(name), ret_bytes);
 }
 
 /* ---- headers ---- */
@@ -70,7 +32,6 @@ EP_TEST(header_is_read)
 	assert_int_equal(ep_elf_find_section(elf, ".text", &text), 0);
 	assert_true(text.va >= segments[0].va && text.va < segments[0].va + segments[0].mem_bytes);
 	assert_true(ep_elf_entry_va(elf) >= text.va && ep_elf_entry_va(elf) < text.va + text.bytes);
-	ep_elf_close(elf);
 }
 
 EP_TEST(sections_are_found_by_whole_name)
@@ -89,7 +50,6 @@ EP_TEST(sections_are_found_by_whole_name)
 	assert_int_equal(other.type, SHT_STRTAB);
 	assert_int_equal(ep_elf_section_at(elf, 0, &other), -ENODATA);
 	assert_int_equal(ep_elf_section_at(elf, UINT32_MAX, &other), -ENODATA);
-	ep_elf_close(elf);
 }
 
 EP_TEST(eh_frame_hdr_is_a_segment)
@@ -103,7 +63,6 @@ EP_TEST(eh_frame_hdr_is_a_segment)
 	assert_int_equal(section.va, segment.va);
 	assert_int_equal(section.file_off, segment.file_off);
 	assert_int_equal(ep_elf_find_segment(elf, 0x12345, &segment), -ENODATA);
-	ep_elf_close(elf);
 }
 
 EP_TEST(other_files_are_refused)
@@ -159,7 +118,6 @@ EP_TEST(truncated_file_keeps_its_segments)
 		ep_elf_close(elf);
 	}
 	assert_true(opened > 100);
-	free(data);
 }
 
 EP_TEST(file_that_shrinks_is_noticed)
@@ -183,7 +141,6 @@ EP_TEST(file_that_shrinks_is_noticed)
 	ep_elf_close(elf);
 	close(fd);
 	unlink(path);
-	free(data);
 }
 
 /* ---- contents ---- */
@@ -203,8 +160,6 @@ static void compressed_equals_plain(const char *name)
 	assert_memory_equal(a.data, b.data, a.bytes);
 	ep_elf_bytes_fini(&a);
 	ep_elf_bytes_fini(&b);
-	ep_elf_close(plain);
-	ep_elf_close(elf);
 }
 
 EP_TEST(zlib_section_is_decompressed)
@@ -238,7 +193,6 @@ EP_TEST(false_claims_of_size_are_refused)
 	struct ep_elf_section section;
 
 	assert_int_equal(ep_elf_find_section(elf, ".debug_info", &section), 0);
-	ep_elf_close(elf);
 	for (size_t i = 0; i < EP_LEN(rows); i++) {
 		Elf64_Chdr *header = (Elf64_Chdr *)(data + section.file_off);
 		struct ep_elf_bytes out = {0};
@@ -246,11 +200,9 @@ EP_TEST(false_claims_of_size_are_refused)
 		print_message("%s\n", rows[i].label);
 		header->ch_type = rows[i].type;
 		header->ch_size = rows[i].size;
-		assert_int_equal(ep_elf_open_memory(data, bytes, &elf), 0);
+		elf = open_bytes(data, bytes);
 		assert_int_equal(ep_elf_read_section(elf, &section, &out), rows[i].result);
-		ep_elf_close(elf);
 	}
-	free(data);
 }
 
 EP_TEST(sections_outside_the_file_are_refused)
@@ -269,7 +221,6 @@ EP_TEST(sections_outside_the_file_are_refused)
 	assert_int_equal(ep_elf_read_at(elf, ep_elf_file_bytes(elf), &byte, 0), 0);
 	section.type = SHT_NOBITS;
 	assert_int_equal(ep_elf_read_section(elf, &section, &out), -ENODATA);
-	ep_elf_close(elf);
 }
 
 EP_TEST(debugdata_is_an_elf_file)
@@ -279,10 +230,9 @@ EP_TEST(debugdata_is_an_elf_file)
 
 	assert_int_equal(ep_elf_find_section_type(elf, SHT_SYMTAB, &section), -ENODATA);
 	assert_int_equal(ep_elf_open_debugdata(elf, &inner), 0);
+	ep_test_owns(inner, ep_elf_close_made);
 	assert_int_equal(ep_elf_find_section_type(inner, SHT_SYMTAB, &section), 0);
 	assert_int_equal(ep_elf_machine(inner), ep_elf_machine(elf));
-	ep_elf_close(inner);
-	ep_elf_close(elf);
 }
 
 EP_TEST(debugdata_that_is_no_xz_is_refused)
@@ -293,15 +243,11 @@ EP_TEST(debugdata_that_is_no_xz_is_refused)
 	uint8_t *data = sample_read("mini", &bytes);
 
 	assert_int_equal(ep_elf_find_section(elf, ".gnu_debugdata", &section), 0);
-	ep_elf_close(elf);
 	data[section.file_off + section.bytes / 2] ^= 0xff;
-	assert_int_equal(ep_elf_open_memory(data, bytes, &elf), 0);
+	elf = open_bytes(data, bytes);
 	assert_int_equal(ep_elf_open_debugdata(elf, &inner), -EBADMSG);
-	ep_elf_close(elf);
 	elf = sample_open("full");
 	assert_int_equal(ep_elf_open_debugdata(elf, &inner), -ENODATA);
-	ep_elf_close(elf);
-	free(data);
 }
 
 /* ---- identity ---- */
@@ -313,30 +259,23 @@ EP_TEST(build_id_is_the_same_in_every_form)
 	struct ep_elf *elf = sample_open("full");
 
 	assert_int_equal(ep_elf_build_id(elf, id), 20); /* SHA-1 */
-	ep_elf_close(elf);
 	for (size_t i = 0; i < EP_LEN(names); i++) {
 		print_message("%s\n", names[i]);
 		elf = sample_open(names[i]);
 		assert_int_equal(ep_elf_build_id(elf, other), 20);
 		assert_memory_equal(id, other, 20);
-		ep_elf_close(elf);
 	}
 	elf = sample_open("linked");
 	assert_int_equal(ep_elf_build_id(elf, id), -ENODATA);
-	ep_elf_close(elf);
 }
 
 EP_TEST(build_id_is_found_without_sections)
 {
 	size_t bytes;
 	uint8_t *data = sample_read("stripped", &bytes), id[EP_ELF_BUILD_ID_MAX];
-	struct ep_elf *elf = NULL;
 
 	((Elf64_Ehdr *)data)->e_shoff = 0;
-	assert_int_equal(ep_elf_open_memory(data, bytes, &elf), 0);
-	assert_int_equal(ep_elf_build_id(elf, id), 20);
-	ep_elf_close(elf);
-	free(data);
+	assert_int_equal(ep_elf_build_id(open_bytes(data, bytes), id), 20);
 }
 
 EP_TEST(notes_are_bounded)
@@ -381,20 +320,17 @@ EP_TEST(file_id_is_head_tail_and_length)
 
 	for (size_t row = 0; row < EP_LEN(rows); row++) {
 		uint8_t *data = malloc(rows[row].bytes), id[16];
-		struct ep_elf *elf = NULL;
 		char hex[33];
 
 		assert_non_null(data);
+		ep_test_owns(data, free);
 		for (size_t i = 0; i < rows[row].bytes; i++)
 			data[i] = (uint8_t)(i * 7 + i / 251);
 		memcpy(data, &header, sizeof(header));
-		assert_int_equal(ep_elf_open_memory(data, rows[row].bytes, &elf), 0);
-		assert_int_equal(ep_elf_file_id(elf, id), 0);
+		assert_int_equal(ep_elf_file_id(open_bytes(data, rows[row].bytes), id), 0);
 		for (size_t i = 0; i < sizeof(id); i++)
 			snprintf(hex + 2 * i, 3, "%02x", id[i]);
 		assert_string_equal(hex, rows[row].id);
-		ep_elf_close(elf);
-		free(data);
 	}
 }
 
@@ -408,10 +344,8 @@ EP_TEST(debuglink_is_name_and_crc)
 	assert_string_equal(name, "linked.debug");
 	assert_int_not_equal(crc, 0);
 	assert_int_equal(ep_elf_debuglink(elf, tiny, sizeof(tiny), &crc), -EBADMSG);
-	ep_elf_close(elf);
 	elf = sample_open("full");
 	assert_int_equal(ep_elf_debuglink(elf, name, sizeof(name), &crc), -ENODATA);
-	ep_elf_close(elf);
 }
 
 /* ---- separate debug files ---- */
@@ -426,7 +360,6 @@ static int debug_of(const char *name, const char *root, const char *path)
 	if (r == 0)
 		assert_int_equal(ep_elf_find_section_type(debug, SHT_SYMTAB, &section), 0);
 	ep_elf_close(debug);
-	ep_elf_close(elf);
 	return r;
 }
 

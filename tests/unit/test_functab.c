@@ -17,6 +17,8 @@
 #define FLAG_SP_WRITE	2
 #define FLAG_ASM	4
 
+EP_TEST_RELEASES(ep_unwind_table_free)
+
 static struct ep_unwind_table *build(const struct made *made)
 {
 	struct ep_unwind_table *table = NULL;
@@ -25,6 +27,7 @@ static struct ep_unwind_table *build(const struct made *made)
 	assert_int_equal(ep_elf_open_memory(made->bytes, sizeof(made->bytes), &elf), 0);
 	assert_int_equal(ep_unwind_table_build(elf, NULL, &table), 0);
 	ep_elf_close(elf);
+	ep_test_owns(table, ep_unwind_table_free_made);
 	return table;
 }
 
@@ -86,7 +89,6 @@ EP_TEST(every_layout_gives_rules)
 		assert_rule(table, MADE_TEXT_VA + 207, SP(8));
 		assert_rule(table, MADE_TEXT_VA + 208, NONE);
 		assert_int_equal(table->stats.covered_bytes, 208);
-		ep_unwind_table_free(table);
 	}
 }
 
@@ -142,7 +144,6 @@ EP_TEST(another_stack_is_left_by_the_frame)
 		assert_rule(table, OUTER + 28, SAVED(16));
 		assert_rule(table, OUTER + 29, SP(8));
 		assert_table_rule(table, OUTER + 30, 6, 16, true, EP_OTHERS_SWITCH); /* behind the return */
-		ep_unwind_table_free(table);
 	}
 }
 
@@ -154,7 +155,6 @@ EP_TEST(an_aligned_stack_is_left_by_the_frame)
 	assert_rule(table, OUTER + 7, SAVED(16));
 	assert_rule(table, OUTER + 8, BY_FRAME(16));
 	assert_rule(table, OUTER + 28, SAVED(16));
-	ep_unwind_table_free(table);
 }
 
 /* Go 1.15's: sub $24,%rsp; mov %rbp,16(%rsp); lea 16(%rsp),%rbp; mov %rsp,%rbp; then as above */
@@ -170,12 +170,10 @@ EP_TEST(the_frame_may_be_anywhere_in_it)
 	assert_rule(table, OUTER + 4, SAVED(32));
 	assert_rule(table, OUTER + 16, SAVED(32));
 	assert_table_rule(table, OUTER + 17, 6, 32, true, EP_OTHERS_SWITCH);
-	ep_unwind_table_free(table);
 	table = build_function(&(struct function){
 		.name = "runtime.nanotime1", .flags = FLAG_ASM | FLAG_SP_WRITE, .pcsp = pcsp,
 		CODE("\x48\x83\xec\x18\x48\x89\x6c\x24\x10\x48\x8d\x6c\x24\x10\x48\x8b\x62\x38\x48\x89\xec") });
 	assert_table_rule(table, OUTER + 14, 6, 16, true, EP_OTHERS_SWITCH);
-	ep_unwind_table_free(table);
 }
 
 /* push %rax; mov %rsp,8(%rdi); mov 0x38(%rdx),%rsp; call *%rax; mov 0x38(%rax),%rsp; ret */
@@ -210,7 +208,6 @@ EP_TEST(without_a_frame_the_stack_ends_honestly)
 		assert_rule(table, OUTER + 15, cases[i].behind);
 		assert_rule(table, OUTER + 95, cases[i].behind);
 		assert_rule(table, OUTER + 96, SP(8));
-		ep_unwind_table_free(table);
 	}
 }
 
@@ -226,12 +223,10 @@ EP_TEST(a_stack_kept_in_a_register_is_found)
 	assert_table_rule(table, OUTER + 7, 12, 16, false, EP_OTHERS_SWITCH);
 	assert_table_rule(table, OUTER + 15, 12, 16, false, EP_OTHERS_SWITCH);
 	assert_rule(table, OUTER + 16, SP(16));
-	ep_unwind_table_free(table);
 	/* It takes another one back: mov %r13,%rsp */
 	function.code = "\x50\x49\x89\xe4\x49\x8b\x22\x48\x83\xe4\xf0\xff\xd0\x4c\x89\xec\xc3";
 	table = build_function(&function);
 	assert_rule(table, OUTER + 7, NONE);
-	ep_unwind_table_free(table);
 }
 
 EP_TEST(what_never_returns_is_unknown_to_its_end)
@@ -243,7 +238,6 @@ EP_TEST(what_never_returns_is_unknown_to_its_end)
 	assert_rule(table, OUTER + 4, SP(16));
 	assert_rule(table, OUTER + 5, EP_RULE_UNSUPPORTED);
 	assert_rule(table, OUTER + 95, EP_RULE_UNSUPPORTED);
-	ep_unwind_table_free(table);
 }
 
 EP_TEST(roots_stop_but_the_signal_handler)
@@ -257,12 +251,10 @@ EP_TEST(roots_stop_but_the_signal_handler)
 		assert_before(table, OUTER - 1);
 		assert_rule(table, OUTER, EP_RULE_STOP);
 		assert_rule(table, OUTER + 95, EP_RULE_STOP);
-		ep_unwind_table_free(table);
 	}
 	table = build_function(&(struct function){
 		.name = "runtime.sigtramp", .flags = FLAG_ASM | FLAG_TOP, .pcsp = frameless, CODE(FRAMELESS) });
 	assert_rule(table, OUTER + 1, SP(16));
-	ep_unwind_table_free(table);
 }
 
 EP_TEST(a_handler_returns_to_the_trampoline)
@@ -276,7 +268,6 @@ EP_TEST(a_handler_returns_to_the_trampoline)
 		assert_before(table, OUTER - 2);
 		assert_rule(table, OUTER - 1, EP_RULE_SIGNAL);
 		assert_rule(table, OUTER, EP_RULE_SIGNAL);
-		ep_unwind_table_free(table);
 	}
 }
 
@@ -290,7 +281,6 @@ EP_TEST(interrupted_callers_are_told)
 
 		assert_table_rule(table, OUTER, 7, 8, false, EP_OTHERS_INTERRUPTED);
 		assert_table_rule(table, OUTER + 8, 7, 32, true, EP_OTHERS_INTERRUPTED);
-		ep_unwind_table_free(table);
 	}
 }
 
@@ -308,11 +298,9 @@ EP_TEST(a_popped_return_address_is_followed)
 	assert_int_equal(rule->ra_kind, EP_REG_IN_REG);
 	assert_int_equal(rule->ra_reg, 12);
 	assert_rule(table, OUTER + 4, SP(8));
-	ep_unwind_table_free(table);
 	function.code = "\x5b\x90\x0f\x05\x53\x90\xc3";
 	table = build_function(&function);
 	assert_rule(table, OUTER + 2, EP_RULE_UNSUPPORTED);
-	ep_unwind_table_free(table);
 }
 
 EP_TEST(large_frames_are_in_the_table)
@@ -324,7 +312,6 @@ EP_TEST(large_frames_are_in_the_table)
 	assert_rule(table, OUTER + 1, SAVED(32760));
 	assert_table_rule(table, OUTER + 4, 7, 32768, true, 0);
 	assert_table_rule(table, OUTER + 7, 7, (1 << 30) + 8, true, 0);
-	ep_unwind_table_free(table);
 }
 
 /* ---- what is wrong, and who rules ---- */
@@ -348,7 +335,6 @@ EP_TEST(bad_functions_have_no_rule)
 			assert_rule(table, va, NONE);
 		assert_before(table, OUTER - 1);
 		assert_rule(table, OUTER + 96, SP(8));
-		ep_unwind_table_free(table);
 	}
 }
 

@@ -45,7 +45,7 @@ static void describe(const struct ep_vec *files, char *text, size_t size)
 	}
 }
 
-/* Writes text with each @ replaced by the directory of samples. */
+/* Text with each @ replaced by the directory of samples; of the test. */
 static char *place(const char *text)
 {
 	struct ep_vec bytes;
@@ -56,6 +56,8 @@ static char *place(const char *text)
 		assert_int_equal(ep_vec_printf(&bytes, "%.*s", *text == '@' ? INT_MAX : 1,
 					       *text == '@' ? samples : text), 0);
 	copy = strndup(bytes.data, bytes.len);
+	assert_non_null(copy);
+	ep_test_owns(copy, free);
 	ep_vec_fini(&bytes);
 	return copy;
 }
@@ -69,7 +71,6 @@ static void write_file(const char *name, const void *data, size_t bytes, mode_t 
 	assert_int_equal(write(fd, data, bytes), (ssize_t)bytes);
 	assert_int_equal(fchmod(fd, mode), 0);
 	close(fd);
-	free(path);
 }
 
 /* Both architectures that can run these tests. */
@@ -88,8 +89,6 @@ static void write_cache(void)
 	put_new_cache(&bytes, entries, EP_LEN(entries), 2);
 	write_file("@/ld.so.cache", bytes.data, bytes.len, 0644);
 	ep_vec_fini(&bytes);
-	free(mid);
-	free(wrong);
 }
 
 #define MAX_LIST 4
@@ -101,12 +100,6 @@ static void place_all(const char *const texts[MAX_LIST], char *placed[MAX_LIST +
 	for (; n < MAX_LIST && texts[n]; n++)
 		placed[n] = place(texts[n]);
 	placed[n] = NULL;
-}
-
-static void free_all(char *texts[MAX_LIST + 1])
-{
-	for (; *texts; texts++)
-		free(*texts);
 }
 
 struct finding {
@@ -176,7 +169,6 @@ static void write_scripts(void)
 		char *text = place(scripts[i].text);
 
 		write_file(scripts[i].name, text, strlen(text), 0755);
-		free(text);
 	}
 }
 
@@ -188,14 +180,10 @@ static void write_env(void)
 	(void)mkdir(to, 0755);
 	snprintf(command, sizeof(command), "cp '%s' '%s/env'", from, to);
 	assert_int_equal(system(command), 0);
-	free(from);
-	free(to);
 	from = place("@/env");
 	to = place("@/lib");
 	(void)unlink(to);
 	assert_int_equal(symlink(from, to), 0);
-	free(from);
-	free(to);
 }
 
 static void write_others(void)
@@ -206,8 +194,6 @@ static void write_others(void)
 	(void)unlink(fifo);
 	assert_int_equal(mkfifo(fifo, 0755), 0);
 	write_file("@/not_run/app", "\177ELF", 4, 0644);
-	free(dir);
-	free(fifo);
 }
 
 static int make_files(void **state)
@@ -217,6 +203,7 @@ static int make_files(void **state)
 	write_scripts();
 	write_env();
 	write_others();
+	ep_test_release(NULL);
 	return 0;
 }
 
@@ -237,12 +224,7 @@ EP_TEST(test_each_way)
 		if (strcmp(text, findings[i].expected) != 0)
 			fail_msg("%s:\n%s\n%s", findings[i].label, text, findings[i].expected);
 		ep_libraries_free(&files);
-		free_all(argv);
-		free_all(envp);
 	}
-	free(cache);
-	free(preload);
-	free(dirs);
 }
 
 EP_TEST(test_preload_file)
@@ -252,10 +234,8 @@ EP_TEST(test_preload_file)
 	struct ep_libraries_system system = {.ld_cache = cache, .ld_preload = preload, .dirs = ""};
 	struct ep_vec files;
 
-	free(preload);
 	preload = place("@/env/libdeep.so\n@/nowhere/x.so\n");
 	write_file("@/preload", preload, strlen(preload), 0644);
-	free(preload);
 	preload = place("@/preload");
 	system.ld_preload = preload;
 	files = find(argv, envp, &system);
@@ -263,9 +243,6 @@ EP_TEST(test_preload_file)
 	assert_string_equal(text,
 			    "circle/app ld.so env/libdeep.so circle/liba.so circle/libb.so");
 	ep_libraries_free(&files);
-	free(argv[0]);
-	free(cache);
-	free(preload);
 }
 
 /* Thousands of directories that are not there, for each library: the search gives up. */
@@ -285,7 +262,6 @@ EP_TEST(test_a_hostile_search_path_ends)
 	assert_int_equal(files.len, 2);
 	ep_libraries_free(&files);
 	ep_vec_fini(&path);
-	free(argv[0]);
 }
 
 EP_TEST(test_a_search_that_nobody_waits_for_ends)
@@ -314,7 +290,6 @@ EP_TEST(test_a_search_that_nobody_waits_for_ends)
 			fail_msg("%s: %zu files", rows[i].label, files.len);
 		ep_libraries_free(&files);
 	}
-	free(argv[0]);
 }
 
 /* --- real programs --------------------------------------------------------------------------- */

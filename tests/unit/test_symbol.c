@@ -10,42 +10,16 @@
 #include "core/symbol/native.h"
 #include "core/symbol/symtab.h"
 #include "core/trace/lines.h"
-#include "tests/kit/test.h"
+#include "tests/unit/elf_samples.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 /* cmocka needs those before it */
 
-static const char *samples, *kallsyms; /* from main to every test */
-
-static const char *sample_path(const char *name)
-{
-	static char path[PATH_MAX];
-
-	snprintf(path, sizeof(path), "%s/%s", samples, name);
-	return path;
-}
-
-EP_TEST_RELEASES(ep_elf_close)
-
-static struct ep_elf *sample_open(const char *name)
-{
-	struct ep_elf *elf = NULL;
-
-	if (access(sample_path(name), R_OK) < 0) {
-		print_message("%s: not built here\n", name);
-		skip();
-	}
-	assert_int_equal(ep_elf_open(sample_path(name), &elf), 0);
-	ep_test_owns(elf, ep_elf_close_made);
-	return elf;
-}
+static const char *kallsyms; /* from main to every test */
 
 /* What nm says: the address of a symbol, or 0. */
 static uint64_t nm_address(const char *nm_file, const char *wanted)

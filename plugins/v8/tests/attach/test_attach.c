@@ -14,6 +14,7 @@ static struct made_v8 *new_v8(uint16_t major, uint16_t minor)
 	struct made_v8 *v8 = calloc(1, sizeof(*v8));
 
 	assert_non_null(v8);
+	ep_test_owns(v8, free);
 	made_init(v8, major, minor);
 	return v8;
 }
@@ -193,7 +194,6 @@ EP_TEST(files_without_v8_are_not_ours)
 	memcpy(v8->rodata + 300, "\0InterpreterEntryTrampoline", 28);
 	v8->sections[0].symbol.bytes = 1 << 20; /* something small that knows the name */
 	assert_int_equal(v8_probe(fake_host_services(&v8->host), &v8->host.file, &executable), EP_NOT_MINE);
-	free(v8);
 }
 
 EP_TEST(stripped_files_are_known_by_their_strings)
@@ -211,7 +211,6 @@ EP_TEST(stripped_files_are_known_by_their_strings)
 	assert_int_equal(exe->layout.version.major, 10);
 	assert_int_equal(exe->layout.type_sfi, 257);
 	v8_unload(exe);
-	free(v8);
 }
 
 EP_TEST(constants_in_bss_are_zero)
@@ -227,7 +226,6 @@ EP_TEST(constants_in_bss_are_zero)
 	assert_int_equal(exe->layout.map_type, 14);
 	assert_int_equal(exe->layout.type_map, 264);
 	v8_unload(exe);
-	free(v8);
 }
 
 EP_TEST(flags_are_found_by_their_table)
@@ -255,7 +253,6 @@ EP_TEST(flags_are_found_by_their_table)
 	assert_int_equal(exe->lines_flag_va, MADE_BSS + 3);
 	assert_int_equal(exe->frames_flag_va, MADE_DATA + 5);
 	v8_unload(exe);
-	free(v8);
 }
 
 static struct {
@@ -311,7 +308,6 @@ EP_TEST(described_rows_say_what_builtins_say)
 	assert_int_equal(described.va[1], MADE_BLOB + 0x80);
 	assert_string_equal(described.names[2], "Builtins_InterpreterEntryTrampoline");
 	v8_unload(exe);
-	free(v8);
 }
 
 /* --- processes -------------------------------------------------------------------------------- */
@@ -325,7 +321,6 @@ EP_TEST(names_of_old_builtins_are_in_the_file)
 	assert_string_equal(v8_heap_builtin_name(exe, 1), "Write");
 	assert_null(v8_heap_builtin_name(exe, 2));
 	v8_unload(exe);
-	free(v8);
 }
 
 EP_TEST(old_builtins_are_found_in_the_heap)
@@ -352,7 +347,6 @@ EP_TEST(old_builtins_are_found_in_the_heap)
 	memset(v8->code, 0, sizeof(v8->code));
 	assert_int_equal(attach_to(v8), 0);
 	assert_true(v8->state.flags & V8_STATE_IET_UNKNOWN);
-	free(v8);
 }
 
 EP_TEST(each_mapping_of_builtins_is_a_range)
@@ -372,7 +366,6 @@ EP_TEST(each_mapping_of_builtins_is_a_range)
 	assert_int_equal(attach_to(v8), EP_NOT_YET);
 	assert_int_equal(v8->host.n_ranges, 0);
 	assert_int_equal(v8->host.n_warnings, 0);
-	free(v8);
 }
 
 EP_TEST(state_says_what_the_file_says)
@@ -409,7 +402,6 @@ EP_TEST(state_says_what_the_file_says)
 	assert_int_equal(told->types[29], V8_TYPE_REGEXP);
 	assert_int_equal(told->types[63], V8_TYPE_OTHER);
 	assert_int_equal(told->flags, V8_STATE_UNIQUE_ID);
-	free(v8);
 }
 
 /* The cookie is of just the bits that never change, and of all of those. */
@@ -434,7 +426,6 @@ EP_TEST(cookies_are_of_what_never_changes)
 		assert_int_equal(v8->state.cookie_at, expected[i].at);
 		for (size_t k = 0; k < V8_COOKIE_WORDS; k++)
 			assert_int_equal(v8->state.cookie_masks[k], expected[i].masks[k]);
-		free(v8);
 	}
 }
 
@@ -446,12 +437,10 @@ EP_TEST(the_isolate_is_found_by_its_key)
 	assert_int_equal(attach_to(v8), 0);
 	assert_int_equal(v8->state.isolate_tls.steps, 2);
 	assert_int_equal(v8->state.isolate_tls.off[1], 3);
-	free(v8);
 	v8 = new_v8(10, 2);
 	made_publish(v8, "_ZN2v88internal7Isolate12isolate_key_E", -1); /* not created */
 	assert_int_equal(attach_to(v8), 0);
 	assert_int_equal(v8->state.isolate_tls.steps, 0);
-	free(v8);
 }
 
 EP_TEST(nothing_is_said_before_there_is_a_heap)
@@ -477,7 +466,6 @@ EP_TEST(nothing_is_said_before_there_is_a_heap)
 	v8->host.memory.n_bytes = 0;
 	assert_int_equal(attach_to(v8), 0);
 	assert_true(v8->host.memory.n_bytes < 17u << 20);
-	free(v8);
 }
 
 static void count_advice(void *arg, const char *found, const char *fix)
@@ -506,7 +494,6 @@ EP_TEST(a_file_that_is_gone_is_where_it_was)
 	assert_int_equal(n, 1);
 	v8_detach(instance);
 	v8_unload(exe);
-	free(v8);
 }
 
 /* Who maps it may give it a name; what the kernel calls something is none of V8's. */
@@ -518,7 +505,6 @@ EP_TEST(a_heap_may_have_a_name)
 	assert_int_equal(attach_to(v8), 0);
 	v8->heap_name = "[heap]";
 	assert_int_equal(attach_to(v8), EP_NOT_YET);
-	free(v8);
 }
 
 static void refuses(struct made_v8 *v8, const char *why)
@@ -527,7 +513,6 @@ static void refuses(struct made_v8 *v8, const char *why)
 	assert_int_equal(attach_to(v8), -ENOTSUP);
 	assert_int_equal(v8->host.n_warnings, 1);
 	assert_non_null(strstr(v8->host.logged, why));
-	free(v8);
 }
 
 EP_TEST(what_does_not_hold_is_one_line)
@@ -593,7 +578,6 @@ EP_TEST(the_copy_says_the_same)
 	assert_memory_equal(&told, &v8->state, sizeof(told));
 	assert_memory_equal(ranges, v8->host.ranges, sizeof(ranges));
 	assert_int_equal(told.isolate_tls.steps, 2);
-	free(v8);
 }
 
 EP_TEST(frames_flag_is_told)
@@ -606,7 +590,6 @@ EP_TEST(frames_flag_is_told)
 	v8->bss[9] = 1;
 	assert_int_equal(attach_to(v8), 0);
 	assert_true(v8->state.flags & V8_STATE_IET_COPIES);
-	free(v8);
 }
 
 EP_TEST(advice_is_given_where_it_helps)
@@ -630,5 +613,4 @@ EP_TEST(advice_is_given_where_it_helps)
 	assert_int_equal(n, 1);
 	v8_detach(instance);
 	v8_unload(exe);
-	free(v8);
 }
