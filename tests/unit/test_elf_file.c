@@ -41,6 +41,15 @@ struct fixture {
 	struct ep_elf_file file;
 };
 
+static void fixture_close(void *made)
+{
+	struct fixture *fx = made;
+
+	ep_elf_file_fini(&fx->file);
+	ep_elf_close(fx->elf);
+	free(fx);
+}
+
 static struct fixture *fixture_open_in(const char *root, const char *path, const char *seen_as)
 {
 	struct fixture *fx = calloc(1, sizeof(*fx));
@@ -49,6 +58,7 @@ static struct fixture *fixture_open_in(const char *root, const char *path, const
 	if (ep_elf_open(path, &fx->elf) < 0)
 		fail_msg("%s cannot be opened", path);
 	ep_elf_file_init(&fx->file, fx->elf, root, seen_as);
+	ep_test_owns(fx, fixture_close);
 	return fx;
 }
 
@@ -63,13 +73,6 @@ static struct fixture *fixture_sample(const char *name)
 
 	snprintf(path, sizeof(path), "%s/%s", samples_dir, name);
 	return fixture_open(path);
-}
-
-static void fixture_close(struct fixture *fx)
-{
-	ep_elf_file_fini(&fx->file);
-	ep_elf_close(fx->elf);
-	free(fx);
 }
 
 static int symbol(struct fixture *fx, const char *name, struct ep_symbol *ret)
@@ -95,7 +98,6 @@ EP_TEST(symbols_are_found_by_exact_name)
 	memset(long_name, 'x', sizeof(long_name) - 1);
 	long_name[sizeof(long_name) - 1] = '\0';
 	assert_int_equal(symbol(fx, long_name, &found), -E2BIG);
-	fixture_close(fx);
 }
 
 EP_TEST(a_local_symbol_is_found)
@@ -105,7 +107,6 @@ EP_TEST(a_local_symbol_is_found)
 
 	assert_int_equal(symbol(fx, "samples_dir", &found), 0);
 	assert_int_equal(found.va, va_of(&samples_dir));
-	fixture_close(fx);
 }
 
 EP_TEST(thread_symbols_give_their_offset)
@@ -118,13 +119,11 @@ EP_TEST(thread_symbols_give_their_offset)
 	assert_int_equal(second.va - first.va, (uintptr_t)&test_elf_file_thread_second -
 						       (uintptr_t)&test_elf_file_thread_first);
 	assert_true(first.va < 4096);
-	fixture_close(fx);
 }
 
 /* .dynsym by hash against every symbol it has, in a library that has thousands. */
 EP_TEST(every_dynamic_symbol_is_found)
 {
-	struct fixture *fx = fixture_open("/proc/self/exe");
 	struct ep_symbol found = {0};
 	struct fixture *libc = NULL;
 	const char *path = NULL;
@@ -166,8 +165,6 @@ EP_TEST(every_dynamic_symbol_is_found)
 		ep_elf_bytes_fini(&symbol_bytes);
 		ep_elf_bytes_fini(&string_bytes);
 	}
-	fixture_close(libc);
-	fixture_close(fx);
 }
 
 EP_TEST(a_stripped_file_has_only_dynamic_symbols)
@@ -180,8 +177,6 @@ EP_TEST(a_stripped_file_has_only_dynamic_symbols)
 	assert_int_equal(found.va, again.va);
 	assert_int_equal(symbol(stripped, "sample_compare", &found), -ENODATA);
 	assert_int_equal(symbol(stripped, "sample_compare", &found), -ENODATA);
-	fixture_close(full);
-	fixture_close(stripped);
 }
 
 EP_TEST(a_debug_file_has_the_rest)
@@ -197,8 +192,6 @@ EP_TEST(a_debug_file_has_the_rest)
 	assert_int_equal(symbol(fx, "sample_compare", &found), 0);
 	assert_int_equal(found.va, expected.va);
 	assert_int_equal(symbol(fx, "sample_compare2", &found), -ENODATA);
-	fixture_close(fx);
-	fixture_close(full);
 }
 
 /* Without .eh_frame of its own, a file has the bounds that its debug file's .debug_frame gives. */
@@ -216,8 +209,6 @@ EP_TEST(a_debug_file_has_function_bounds)
 	assert_int_equal(host->file_function(&fx->file.file, known.va + 1, &found), 0);
 	assert_int_equal(found.va, known.va);
 	assert_int_equal(found.bytes, known.bytes);
-	fixture_close(alone);
-	fixture_close(fx);
 }
 
 /* In a file without symbols, whose table of functions is for its own runtime. */
@@ -240,7 +231,6 @@ EP_TEST(functions_of_the_files_own_table_have_names)
 	assert_int_equal(host->file_named(&fx->file.file, "sample_known", &found), -ENODATA);
 	ep_elf_file_fini(&file);
 	ep_elf_close(elf);
-	fixture_close(fx);
 }
 
 struct names_seen {
@@ -287,13 +277,11 @@ EP_TEST(symbols_are_found_by_prefix)
 	seen.stop_at = 2;
 	assert_int_equal(see_names(&seen, "sample_"), 0);
 	assert_string_equal(seen.all, "sample_asm_func sample_asm_label ");
-	fixture_close(seen.fx);
 	seen = (struct names_seen){.fx = fixture_sample("stripped")};
 	assert_int_equal(see_names(&seen, "sample_c"), 0);
 	assert_int_equal(seen.n, 0);
 	assert_int_equal(see_names(&seen, "sample_k"), 0);
 	assert_string_equal(seen.all, "sample_known ");
-	fixture_close(seen.fx);
 }
 
 static int count_name(void *arg, const char *name, const struct ep_symbol *found)
@@ -313,7 +301,6 @@ EP_TEST(too_many_symbols_are_none)
 	assert_int_equal(n, 0);
 	assert_int_equal(host->file_symbols(&fx->file.file, "crowd_1", count_name, &n), 0);
 	assert_int_equal(n, 1111); /* 1, 10 to 19, 100 to 199, 1000 to 1999 */
-	fixture_close(fx);
 }
 
 EP_TEST(sections_without_bits_have_an_address)
@@ -327,7 +314,6 @@ EP_TEST(sections_without_bits_have_an_address)
 	assert_true(va_of(test_elf_file_zeroed) + sizeof(test_elf_file_zeroed) <=
 		    found.va + found.bytes);
 	assert_int_equal(host->file_section(&fx->file.file, ".bs", &found), -ENODATA);
-	fixture_close(fx);
 }
 
 EP_TEST(bytes_are_read_by_address)
@@ -349,7 +335,6 @@ EP_TEST(bytes_are_read_by_address)
 	assert_memory_equal(code, (const void *)test_elf_file_function, sizeof(code));
 	assert_int_equal(host->file_read(file, UINT64_MAX - 4, buf, sizeof(buf)), -ENODATA);
 	assert_int_equal(host->file_read(file, 1ull << 40, buf, sizeof(buf)), -ENODATA);
-	fixture_close(fx);
 }
 
 EP_TEST(functions_have_the_bounds_of_their_fde)
@@ -368,7 +353,6 @@ EP_TEST(functions_have_the_bounds_of_their_fde)
 	assert_int_equal(found.va, va);
 	assert_int_equal(host->file_function(&fx->file.file, 0, &found), -ENODATA);
 	assert_int_equal(host->file_function(&fx->file.file, UINT64_MAX, &found), -ENODATA);
-	fixture_close(fx);
 }
 
 /* --- the process --- */
@@ -444,7 +428,6 @@ EP_TEST(a_job_reads_mappings_once)
 	assert_true(new.mapped);
 	ep_process_target_end_job(&process);
 	(void)munmap(page, 4096);
-	fixture_close(fx);
 }
 
 EP_TEST(mappings_that_could_not_be_read_are_read_again)
@@ -499,7 +482,6 @@ static int measure(const char *path)
 		printf(", %s %.1f us", names[i], (double)(now_ns() - start) / 1000);
 	}
 	printf("\n");
-	fixture_close(fx);
 	return 0;
 }
 

@@ -14,6 +14,7 @@ static struct made_up_vm *new_vm(void)
 	struct made_up_vm *vm = calloc(1, sizeof(*vm));
 
 	assert_non_null(vm);
+	ep_test_owns(vm, free);
 	vm_init(vm);
 	return vm;
 }
@@ -82,7 +83,6 @@ EP_TEST(members_have_their_widths)
 	assert_int_equal(layout.constants[HOTSPOT_C_kind_adapter], 3);
 	assert_true(layout.has_constant[HOTSPOT_C_kind_adapter]);
 	assert_false(layout.has_constant[HOTSPOT_C_kind_mh_adapter]);
-	free(vm);
 }
 
 EP_TEST(values_are_extended_as_their_types_say)
@@ -97,7 +97,6 @@ EP_TEST(values_are_extended_as_their_types_say)
 	assert_int_equal(hotspot_get(&layout, HOTSPOT_F_blob_header_size, blob, 64), 0xffff);
 	assert_int_equal(hotspot_get(&layout, HOTSPOT_F_blob_header_size, blob, 49), 0);
 	assert_int_equal(hotspot_get(&layout, HOTSPOT_F_blob_code_begin, blob, 64), 0);
-	free(vm);
 }
 
 /* A linker lets a name be the end of another string: then the pointer leads into that. */
@@ -111,7 +110,6 @@ EP_TEST(names_may_be_the_ends_of_others)
 	assert_int_equal(read_layout(vm, &layout), 0);
 	assert_true(hotspot_has(&layout, HOTSPOT_F_deopt));
 	assert_int_equal(hotspot_off(&layout, HOTSPOT_F_deopt), 128);
-	free(vm);
 }
 
 /* The whole string's address is not the name's. */
@@ -124,7 +122,6 @@ EP_TEST(names_are_not_their_ends)
 		   vm_string(vm, "address"), false, 128);
 	assert_int_equal(read_layout(vm, &layout), 0);
 	assert_false(hotspot_has(&layout, HOTSPOT_F_deopt));
-	free(vm);
 }
 
 EP_TEST(names_outside_of_rodata_are_read)
@@ -140,7 +137,6 @@ EP_TEST(names_outside_of_rodata_are_read)
 	assert_true(hotspot_has(&layout, HOTSPOT_F_deopt));
 	assert_int_equal(layout.fields[HOTSPOT_F_deopt].bytes, 4);
 	assert_int_equal(layout.fields[HOTSPOT_F_deopt].is_signed, 1);
-	free(vm);
 }
 
 EP_TEST(the_first_place_of_a_member_wins)
@@ -151,7 +147,6 @@ EP_TEST(the_first_place_of_a_member_wins)
 	vm_add_field(vm, "CompiledMethod", "_method", "Method*", false, 200);
 	assert_int_equal(read_layout(vm, &layout), 0);
 	assert_int_equal(hotspot_off(&layout, HOTSPOT_F_nmethod_method), 64);
-	free(vm);
 }
 
 EP_TEST(few_reads_suffice)
@@ -162,7 +157,6 @@ EP_TEST(few_reads_suffice)
 	assert_int_equal(read_layout(vm, &layout), 0);
 	/* 22 variables, the four tables, type strings of pointers. */
 	assert_true(vm->host.memory.n_reads < 22 + 8 + 32);
-	free(vm);
 }
 
 /* --- before it is there ----------------------------------------------------------------------- */
@@ -200,7 +194,6 @@ EP_TEST(nothing_is_refused_before_it_is_made)
 		r = attach_to(vm);
 		if (r != EP_NOT_YET || vm->host.n_warnings)
 			fail_msg("%s: %d, %u warnings", words[i].label, r, vm->host.n_warnings);
-		free(vm);
 	}
 }
 
@@ -243,7 +236,6 @@ EP_TEST(bpf_is_told_what_is_there)
 	assert_int_equal(told->bcp_slot, -8);
 	assert_int_equal(told->const_bytes, 48);
 	assert_int_equal(told->thread.steps, 0);
-	free(vm);
 }
 
 /* As in 8: no mirror, so the slot is another, and the code says so. */
@@ -255,7 +247,6 @@ EP_TEST(the_code_tells_where_the_bcp_is)
 		vm->bytes[BUFFER + 64 * i + 3] = 0xc8;
 	assert_int_equal(attach_to(vm), 0);
 	assert_int_equal(vm->state.bcp_slot, -7);
-	free(vm);
 }
 
 EP_TEST(the_zero_vm_is_refused_in_one_line)
@@ -266,7 +257,6 @@ EP_TEST(the_zero_vm_is_refused_in_one_line)
 	assert_int_equal(attach_to(vm), -ENOTSUP);
 	assert_int_equal(vm->host.n_warnings, 1);
 	assert_non_null(strstr(vm->host.logged, "Zero"));
-	free(vm);
 }
 
 static void count_advice(void *arg, const char *found, const char *fix)
@@ -300,7 +290,6 @@ EP_TEST(the_flag_for_exact_lines_is_read)
 	vm->bytes[FLAGS + 0x100] = 0;
 	vm_put(vm, STATICS + 40, 1u << 30);
 	assert_int_equal(advise(vm), 0);
-	free(vm);
 }
 
 /* One warning, and it is final. */
@@ -335,7 +324,6 @@ EP_TEST(layouts_that_do_not_hold_are_refused)
 		r = attach_to(vm);
 		if (r != -ENOTSUP || vm->host.n_warnings != 1 || vm->host.n_states)
 			fail_msg("%s: %d, %u warnings", words[i].label, r, vm->host.n_warnings);
-		free(vm);
 	}
 }
 
@@ -355,7 +343,6 @@ EP_TEST(rows_may_be_missing)
 		 * members are not in all releases. */
 		assert_true((r == -ENOTSUP && vm->host.n_warnings == 1) || r == EP_NOT_YET || r == 0);
 		assert_int_equal(r == 0, vm->host.n_states > 0);
-		free(vm);
 	}
 	assert_true(n > 40);
 }
@@ -369,7 +356,6 @@ EP_TEST(tables_without_an_end_are_refused)
 	memset(vm->bytes + 0x9800, 0x41, VM_BYTES - 0x9800);
 	vm_put(vm, VARIABLES + 8 * 21, 16);
 	assert_int_equal(read_layout(vm, &layout), -EFAULT);
-	free(vm);
 }
 
 EP_TEST(reads_may_fail)
@@ -379,7 +365,6 @@ EP_TEST(reads_may_fail)
 
 	assert_int_equal(attach_to(whole), 0);
 	n = whole->host.memory.n_reads;
-	free(whole);
 	for (unsigned int at = 1; at <= n; at++) {
 		struct made_up_vm *vm = new_vm();
 		int r;
@@ -389,7 +374,6 @@ EP_TEST(reads_may_fail)
 		r = attach_to(vm);
 		assert_true(r == 0 || r == -ESRCH);
 		assert_int_equal(vm->host.n_warnings, 0);
-		free(vm);
 	}
 	assert_true(n > 30);
 }

@@ -53,6 +53,14 @@ static int add(struct ep_names *to, const struct ep_name *name)
 	return got->result;
 }
 
+static void unmake(void *made)
+{
+	struct fixture *fx = made;
+
+	hotspot_names_free(fx->names);
+	free(fx);
+}
+
 static struct fixture *make(enum made_family family, uint32_t oop_maps)
 {
 	struct fixture *fx = calloc(1, sizeof(*fx));
@@ -62,13 +70,8 @@ static struct fixture *make(enum made_family family, uint32_t oop_maps)
 	fx->app = made_app(&fx->vm, oop_maps);
 	fx->memory = (struct memory){.read = fake_memory_read, .arg = &fx->vm.reads};
 	assert_int_equal(hotspot_names_new(&fx->memory, &fx->vm.layout, &fx->names), 0);
+	ep_test_owns(fx, unmake);
 	return fx;
-}
-
-static void unmake(struct fixture *fx)
-{
-	hotspot_names_free(fx->names);
-	free(fx);
 }
 
 static int ask(struct fixture *fx, const struct ep_raw_frame *frame)
@@ -136,7 +139,6 @@ EP_TEST(names_what_was_inlined)
 
 		assert_int_equal(ask(fx, &frame), 0);
 		check_three(fx);
-		unmake(fx);
 	}
 }
 
@@ -152,7 +154,6 @@ EP_TEST(knows_no_scope_between_calls)
 		assert_int_equal(fx->got.n, 1);
 		check(fx, 0, RUN, "Main.kt", 0);
 		assert_int_equal(fx->got.names[0].start_line, 10);
-		unmake(fx);
 	}
 }
 
@@ -174,7 +175,6 @@ EP_TEST(looks_behind_where_interrupted)
 	frame.aux = 3; /* before the code */
 	assert_int_equal(ask(fx, &frame), 0);
 	check(fx, 0, RUN, "Main.kt", 10);
-	unmake(fx);
 }
 
 /* The last debug point that has a scope. */
@@ -187,7 +187,6 @@ EP_TEST(looks_before_where_nothing_is_behind)
 		assert_int_equal(ask(fx, &frame), 0);
 		assert_int_equal(fx->got.n, 1);
 		check(fx, 0, RUN, "Main.kt", 20);
-		unmake(fx);
 	}
 }
 
@@ -211,7 +210,6 @@ EP_TEST(flags_what_is_a_guess)
 	check(fx, 0, "com.example.Main$Inner.inner",
 	      GUESS("com.example.Main$Inner.inner()Ljava/lang/String;"), "Main.kt", 301);
 	check(fx, 1, RUN, "Other.kt", 8);
-	unmake(fx);
 }
 
 EP_TEST(flags_nothing_where_points_are_dense)
@@ -222,7 +220,6 @@ EP_TEST(flags_nothing_where_points_are_dense)
 	assert_int_equal(ask(fx, &frame), 0);
 	check_three(fx);
 	assert_int_equal(hotspot_names_take_approximate(fx->names), 0);
-	unmake(fx);
 }
 
 EP_TEST(knows_null_checks)
@@ -235,7 +232,6 @@ EP_TEST(knows_null_checks)
 	frame.aux++;
 	assert_int_equal(ask(fx, &frame), 0);
 	check(fx, 0, RUN, "Other.kt", 8);
-	unmake(fx);
 }
 
 EP_TEST(names_interpreted_methods)
@@ -251,7 +247,6 @@ EP_TEST(names_interpreted_methods)
 		check(fx, 0, RUN, "Main.kt", 0);
 		frame.words[1] ^= 1ull << 50;
 		assert_int_equal(ask(fx, &frame), EP_FRAME_GONE);
-		unmake(fx);
 	}
 }
 
@@ -272,7 +267,6 @@ EP_TEST(reads_once)
 		assert_int_equal(ask(fx, &other), 0);
 	}
 	assert_int_equal(fx->vm.reads.n_reads, reads);
-	unmake(fx);
 }
 
 /* Nor is code whose tables alone take more than half of what is kept. */
@@ -300,7 +294,6 @@ EP_TEST(reads_large_code_once)
 	}
 	assert_int_equal(ask(fx, &frame), 0);
 	assert_int_equal(fx->vm.reads.n_reads, reads);
-	unmake(fx);
 }
 
 static void put_id(void *arg)
@@ -345,7 +338,7 @@ EP_TEST(gives_up_what_is_gone)
 				n_reads = fx->vm.reads.n_reads;
 				at = 0;
 			}
-			unmake(fx);
+			ep_test_release(fx);
 		}
 	}
 	assert_true(n_reads > 10);
@@ -366,7 +359,6 @@ EP_TEST(gives_up_interpreted_that_changed)
 
 	assert_int_equal(ask(fx, &frame), 0);
 	n_reads = fx->vm.reads.n_reads;
-	unmake(fx);
 	/* The last seven look whether it is still the same: the last six of them see no Method. */
 	for (uint64_t at = 1; at <= n_reads - 6; at++) {
 		fx = make(MADE_17, 6);
@@ -377,7 +369,6 @@ EP_TEST(gives_up_interpreted_that_changed)
 		fx->vm.reads.change_at = at;
 		assert_int_equal(ask(fx, &frame), EP_FRAME_GONE);
 		assert_int_equal(fx->got.n, 0);
-		unmake(fx);
 	}
 }
 
@@ -399,7 +390,6 @@ EP_TEST(tells_classes_of_one_shape_apart)
 		assert_string_equal(fx->got.names[0].function, "com.example.Niam.run");
 		frame.aux = 8;
 		assert_int_equal(ask(fx, &frame), EP_FRAME_GONE);
-		unmake(fx);
 	}
 }
 
@@ -418,7 +408,6 @@ EP_TEST(tells_versions_of_a_class_apart)
 		assert_int_equal(ask(fx, &other), 0);
 		frame.aux = 8;
 		assert_int_equal(ask(fx, &frame), EP_FRAME_GONE);
-		unmake(fx);
 	}
 }
 
@@ -444,7 +433,6 @@ EP_TEST(names_methods_of_untouched_pages)
 		way.symbol = 8;
 		frame.words[1] = hotspot_interpreted_word(&way);
 		assert_int_equal(ask(fx, &frame), EP_FRAME_GONE);
-		unmake(fx);
 	}
 }
 
@@ -459,7 +447,6 @@ EP_TEST(names_no_class_that_is_unloaded)
 
 		made_poke(&fx->vm, name + (family == MADE_8 ? 2 : 0), &(uint16_t){0}, 2);
 		assert_int_equal(ask(fx, &frame), EP_FRAME_GONE);
-		unmake(fx);
 	}
 }
 
@@ -484,7 +471,7 @@ EP_TEST(fails_as_its_reads_do)
 			fx->vm.reads.fail_at = 0;
 			assert_int_equal(ask(fx, &frame), 0);
 			check_three(fx);
-			unmake(fx);
+			ep_test_release(fx);
 		}
 	}
 }
@@ -497,7 +484,6 @@ EP_TEST(passes_on_what_add_says)
 	fx->got.result = -E2BIG;
 	assert_int_equal(ask(fx, &frame), -E2BIG);
 	assert_int_equal(fx->got.n, 1);
-	unmake(fx);
 }
 
 EP_TEST(names_the_rest)
@@ -530,5 +516,4 @@ EP_TEST(names_the_rest)
 	assert_int_equal(ask(fx, &frame), -EBADMSG);
 	frame.flags = HOTSPOT_FRAME_INTERPRETED << HOTSPOT_FRAME_SHIFT;
 	assert_int_equal(ask(fx, &frame), -EBADMSG);
-	unmake(fx);
 }

@@ -8,15 +8,26 @@
 #include "plugins/perl/symbolize/lines.h"
 #include "tests/kit/test.h"
 
-struct fixture {
+static struct fixture {
 	struct made *made;
 	struct pl_namer namer;
 	uint64_t stash, gv, file, cop;
-};
+} fx;
+
+static void teardown(void *made)
+{
+	struct fixture *f = made;
+
+	names_cache_free(f->namer.cache);
+	pl_files_free(f->namer.files);
+	free(f->made);
+}
 
 static void setup_for(struct fixture *f, uint32_t minor, bool threads)
 {
+	ep_test_release(NULL);
 	*f = (struct fixture){.made = made_new(minor, threads)};
+	ep_test_owns(f, teardown);
 	f->namer = (struct pl_namer){
 		.host = f->made->exe.host,
 		.target = &f->made->host.target,
@@ -31,12 +42,15 @@ static void setup_for(struct fixture *f, uint32_t minor, bool threads)
 	f->cop = make_cop(f->made, f->file, 17, 100);
 }
 
-static void teardown(struct fixture *f)
+/* Of the release that most have. */
+static int setup_36(void **state)
 {
-	names_cache_free(f->namer.cache);
-	pl_files_free(f->namer.files);
-	free(f->made);
+	(void)state;
+	setup_for(&fx, 36, true);
+	return 0;
 }
+
+#define NAMES_TEST(name) EP_TEST_WITH(name, setup_36, NULL)
 
 static int name(struct fixture *f, const struct ep_raw_frame *frame, bool *placed)
 {
@@ -77,18 +91,16 @@ EP_TEST(a_sub_has_the_name_of_its_glob)
 	} rows[] = {{28, true}, {32, true}, {34, false}, {36, true}, {40, true}, {44, false}};
 
 	for (size_t i = 0; i < EP_LEN(rows); i++) {
-		struct fixture f;
 		struct ep_raw_frame frame;
 
-		setup_for(&f, rows[i].minor, rows[i].threads);
-		frame = sub_frame(&f, &(struct made_cv){.stash = f.stash, .gv = f.gv, .seq = 7});
-		assert_int_equal(name(&f, &frame, NULL), 0);
-		check_name(&f, "My::Package::work", "/lib/Work.pm", 17);
-		teardown(&f);
+		setup_for(&fx, rows[i].minor, rows[i].threads);
+		frame = sub_frame(&fx, &(struct made_cv){.stash = fx.stash, .gv = fx.gv, .seq = 7});
+		assert_int_equal(name(&fx, &frame, NULL), 0);
+		check_name(&fx, "My::Package::work", "/lib/Work.pm", 17);
 	}
 }
 
-EP_TEST(a_sub_without_a_glob_has_its_hek_and_stash)
+NAMES_TEST(a_sub_without_a_glob_has_its_hek_and_stash)
 {
 	static const struct {
 		uint32_t flags;
@@ -97,83 +109,71 @@ EP_TEST(a_sub_without_a_glob_has_its_hek_and_stash)
 		{PL_CVF_NAMED, "My::Package::quick"},
 		{PL_CVF_NAMED | PL_CVF_LEXICAL, "quick"},
 	};
-	struct fixture f;
 
-	setup_for(&f, 36, true);
 	for (size_t i = 0; i < EP_LEN(rows); i++) {
-		struct made_cv cv = {.stash = f.stash,
-				     .gv = make_hek(f.made, "quick", 0),
+		struct made_cv cv = {.stash = fx.stash,
+				     .gv = make_hek(fx.made, "quick", 0),
 				     .seq = (uint32_t)i,
 				     .flags = rows[i].flags};
-		struct ep_raw_frame frame = sub_frame(&f, &cv);
+		struct ep_raw_frame frame = sub_frame(&fx, &cv);
 
-		assert_int_equal(name(&f, &frame, NULL), 0);
-		check_name(&f, rows[i].name, "/lib/Work.pm", 17);
+		assert_int_equal(name(&fx, &frame, NULL), 0);
+		check_name(&fx, rows[i].name, "/lib/Work.pm", 17);
 	}
-	teardown(&f);
 }
 
-EP_TEST(an_anonymous_sub_says_where_it_was_made)
+NAMES_TEST(an_anonymous_sub_says_where_it_was_made)
 {
-	struct fixture f;
 	struct ep_raw_frame frame;
 	struct made_cv cv;
 
-	setup_for(&f, 36, true);
 	cv = (struct made_cv){
-		.stash = f.stash,
-		.gv = make_glob(f.made, f.stash, "__ANON__"),
-		.start = make_cop(f.made, f.file, 12, 99),
+		.stash = fx.stash,
+		.gv = make_glob(fx.made, fx.stash, "__ANON__"),
+		.start = make_cop(fx.made, fx.file, 12, 99),
 	};
-	frame = sub_frame(&f, &cv);
-	assert_int_equal(name(&f, &frame, NULL), 0);
-	check_name(&f, "My::Package::__ANON__[Work.pm:12]", "/lib/Work.pm", 17);
-	assert_int_equal(f.made->host.start_line, 12);
-	teardown(&f);
+	frame = sub_frame(&fx, &cv);
+	assert_int_equal(name(&fx, &frame, NULL), 0);
+	check_name(&fx, "My::Package::__ANON__[Work.pm:12]", "/lib/Work.pm", 17);
+	assert_int_equal(fx.made->host.start_line, 12);
 }
 
-EP_TEST(a_sub_at_no_statement_is_at_its_first)
+NAMES_TEST(a_sub_at_no_statement_is_at_its_first)
 {
-	struct fixture f;
 	struct ep_raw_frame frame;
 	uint64_t cv;
 
-	setup_for(&f, 36, true);
-	cv = make_cv(f.made, &(struct made_cv){.stash = f.stash,
-					       .gv = f.gv,
-					       .start = make_cop(f.made, f.file, 12, 99)});
-	frame = make_frame(PL_KIND_SUB, cv, check_of_cv(f.made, cv), 0, 0);
-	assert_int_equal(name(&f, &frame, NULL), 0);
-	check_name(&f, "My::Package::work", "/lib/Work.pm", 12);
-	teardown(&f);
+	cv = make_cv(fx.made, &(struct made_cv){.stash = fx.stash,
+					       .gv = fx.gv,
+					       .start = make_cop(fx.made, fx.file, 12, 99)});
+	frame = make_frame(PL_KIND_SUB, cv, check_of_cv(fx.made, cv), 0, 0);
+	assert_int_equal(name(&fx, &frame, NULL), 0);
+	check_name(&fx, "My::Package::work", "/lib/Work.pm", 12);
 }
 
-EP_TEST(what_is_gone_has_no_name_and_what_was_named_keeps_it)
+NAMES_TEST(what_is_gone_has_no_name_and_what_was_named_keeps_it)
 {
-	struct fixture f;
 	struct ep_raw_frame frame, later;
 	uint64_t cv, body;
 
-	setup_for(&f, 36, true);
-	cv = make_cv(f.made, &(struct made_cv){.stash = f.stash, .gv = f.gv, .seq = 7});
-	frame = make_frame(PL_KIND_SUB, cv, check_of_cv(f.made, cv), f.cop, 0);
-	assert_int_equal(name(&f, &frame, NULL), 0);
+	cv = make_cv(fx.made, &(struct made_cv){.stash = fx.stash, .gv = fx.gv, .seq = 7});
+	frame = make_frame(PL_KIND_SUB, cv, check_of_cv(fx.made, cv), fx.cop, 0);
+	assert_int_equal(name(&fx, &frame, NULL), 0);
 	/* Another sub in its place: compiled later, otherwise the same. */
-	memcpy(&body, f.made->bytes + (cv - BIAS), sizeof(body));
-	put_int(f.made, body + 88, 8);
-	assert_int_equal(name(&f, &frame, NULL), 0);
-	check_name(&f, "My::Package::work", "/lib/Work.pm", 17);
+	memcpy(&body, fx.made->bytes + (cv - BIAS), sizeof(body));
+	put_int(fx.made, body + 88, 8);
+	assert_int_equal(name(&fx, &frame, NULL), 0);
+	check_name(&fx, "My::Package::work", "/lib/Work.pm", 17);
 	/* At another statement: the name is known, the line is not read any more. */
 	later = make_frame(PL_KIND_SUB, cv,
 			   (frame.aux >> PL_OP_BITS) | frame.words[0] >> PL_CHECK_SHIFT << 8 |
 				   frame.words[1] >> 44 << 24,
-			   f.cop + 64, 0);
-	assert_int_equal(name(&f, &later, NULL), 0);
-	check_name(&f, "My::Package::work", "", 0);
+			   fx.cop + 64, 0);
+	assert_int_equal(name(&fx, &later, NULL), 0);
+	check_name(&fx, "My::Package::work", "", 0);
 	/* One that was never named. */
-	later = make_frame(PL_KIND_SUB, cv, check_of_cv(f.made, cv) ^ 1, f.cop, 0);
-	check_freed(&f, &later, 0);
-	teardown(&f);
+	later = make_frame(PL_KIND_SUB, cv, check_of_cv(fx.made, cv) ^ 1, fx.cop, 0);
+	check_freed(&fx, &later, 0);
 }
 
 static void put_other_seq(void *arg)
@@ -190,16 +190,14 @@ static void put_other_seq(void *arg)
 EP_TEST(what_changes_while_it_is_read_has_no_name)
 {
 	for (unsigned int at = 3; at < 8; at++) {
-		struct fixture f;
 		struct ep_raw_frame frame;
 
-		setup_for(&f, 36, true);
-		frame = sub_frame(&f, &(struct made_cv){.stash = f.stash, .gv = f.gv});
-		f.made->host.memory.change = put_other_seq;
-		f.made->host.memory.change_arg = f.made;
-		f.made->host.memory.change_at = at;
-		check_freed(&f, &frame, 0);
-		teardown(&f);
+		setup_for(&fx, 36, true);
+		frame = sub_frame(&fx, &(struct made_cv){.stash = fx.stash, .gv = fx.gv});
+		fx.made->host.memory.change = put_other_seq;
+		fx.made->host.memory.change_arg = fx.made;
+		fx.made->host.memory.change_at = at;
+		check_freed(&fx, &frame, 0);
 	}
 }
 
@@ -210,61 +208,54 @@ EP_TEST(each_read_may_fail)
 
 	for (size_t i = 0; i < EP_LEN(errors); i++) {
 		for (n = 1; n < 64; n++) {
-			struct fixture f;
 			struct ep_raw_frame frame;
 			int r;
 
-			setup_for(&f, 36, true);
-			frame = sub_frame(&f, &(struct made_cv){.stash = f.stash, .gv = f.gv});
-			f.made->host.memory.fail_at = n;
-			f.made->host.memory.fail_with = errors[i];
-			r = name(&f, &frame, NULL);
+			setup_for(&fx, 36, true);
+			frame = sub_frame(&fx, &(struct made_cv){.stash = fx.stash, .gv = fx.gv});
+			fx.made->host.memory.fail_at = n;
+			fx.made->host.memory.fail_with = errors[i];
+			r = name(&fx, &frame, NULL);
 			assert_true(r == 0 || (r == -ESRCH && errors[i] == -ESRCH));
-			if (r == 0 && !f.made->host.counts[PL_COUNT_GONE])
-				assert_string_equal(f.made->host.function, "My::Package::work");
-			teardown(&f);
+			if (r == 0 && !fx.made->host.counts[PL_COUNT_GONE])
+				assert_string_equal(fx.made->host.function, "My::Package::work");
 		}
 	}
 }
 
-EP_TEST(a_closure_is_named_by_its_statement)
+NAMES_TEST(a_closure_is_named_by_its_statement)
 {
-	struct fixture f;
 	struct ep_raw_frame frame;
 	uint64_t hek, check;
 
-	setup_for(&f, 36, true);
-	check = check_of_closure(f.made, f.cop, f.gv, false);
-	frame = make_frame(PL_KIND_CLOSURE, f.gv, check, f.cop, 0);
-	assert_int_equal(name(&f, &frame, NULL), 0);
-	check_name(&f, "My::Package::work", "/lib/Work.pm", 17);
-	hek = make_hek(f.made, "inner", 0);
-	check = check_of_closure(f.made, f.cop, hek, true);
-	frame = make_frame(PL_KIND_CLOSURE, hek, check, f.cop, 0);
+	check = check_of_closure(fx.made, fx.cop, fx.gv, false);
+	frame = make_frame(PL_KIND_CLOSURE, fx.gv, check, fx.cop, 0);
+	assert_int_equal(name(&fx, &frame, NULL), 0);
+	check_name(&fx, "My::Package::work", "/lib/Work.pm", 17);
+	hek = make_hek(fx.made, "inner", 0);
+	check = check_of_closure(fx.made, fx.cop, hek, true);
+	frame = make_frame(PL_KIND_CLOSURE, hek, check, fx.cop, 0);
 	frame.flags = PL_FRAME_NAMED | PL_FRAME_LEXICAL;
-	assert_int_equal(name(&f, &frame, NULL), 0);
-	check_name(&f, "inner", "/lib/Work.pm", 17);
-	teardown(&f);
+	assert_int_equal(name(&fx, &frame, NULL), 0);
+	check_name(&fx, "inner", "/lib/Work.pm", 17);
 }
 
 EP_TEST(a_closure_whose_code_or_name_is_gone_has_none)
 {
 	for (int i = 0; i < 2; i++) {
-		struct fixture f;
 		struct ep_raw_frame frame;
 		uint64_t hek;
 
-		setup_for(&f, 36, true);
-		hek = make_hek(f.made, "inner", 0);
+		setup_for(&fx, 36, true);
+		hek = make_hek(fx.made, "inner", 0);
 		frame = make_frame(PL_KIND_CLOSURE, hek,
-				   check_of_closure(f.made, f.cop, hek, true), f.cop, 0);
+				   check_of_closure(fx.made, fx.cop, hek, true), fx.cop, 0);
 		frame.flags = PL_FRAME_NAMED | PL_FRAME_LEXICAL;
 		if (i == 0)
-			put_int(f.made, f.cop + 60, 101);
+			put_int(fx.made, fx.cop + 60, 101);
 		else
-			put_int(f.made, hek, 4711);
-		check_freed(&f, &frame, 0);
-		teardown(&f);
+			put_int(fx.made, hek, 4711);
+		check_freed(&fx, &frame, 0);
 	}
 }
 
@@ -272,121 +263,110 @@ EP_TEST(a_closure_whose_code_or_name_is_gone_has_none)
 EP_TEST(a_sub_that_is_freed_has_the_name_of_its_namesake)
 {
 	for (int named = 0; named < 2; named++) {
-		struct fixture f;
 		struct ep_raw_frame frame;
 		struct made_cv cv;
 		uint64_t word;
 
-		setup_for(&f, 36, true);
-		cv = (struct made_cv){.stash = f.stash,
-				      .start = f.cop,
-				      .gv = named ? make_hek(f.made, "work", 0) : f.gv,
+		setup_for(&fx, 36, true);
+		cv = (struct made_cv){.stash = fx.stash,
+				      .start = fx.cop,
+				      .gv = named ? make_hek(fx.made, "work", 0) : fx.gv,
 				      .flags = named ? PL_CVF_NAMED : 0};
 		word = named ? pl_name_of_hek(cv.gv, cv.stash) : cv.gv >> 3;
-		frame = with_name(sub_frame(&f, &cv), word | 19ull << PL_ADDRESS_BITS);
+		frame = with_name(sub_frame(&fx, &cv), word | 19ull << PL_ADDRESS_BITS);
 		frame.flags |= named ? PL_FRAME_NAMED : 0;
 		frame.words[0] ^= 1ull << PL_CHECK_SHIFT; /* the check */
-		check_freed(&f, &frame, 19);
+		check_freed(&fx, &frame, 19);
 		frame.words[0] ^= 1ull << PL_CHECK_SHIFT;
-		assert_int_equal(name(&f, &frame, NULL), 0);
-		check_name(&f, "My::Package::work", "/lib/Work.pm", 17);
+		assert_int_equal(name(&fx, &frame, NULL), 0);
+		check_name(&fx, "My::Package::work", "/lib/Work.pm", 17);
 		frame.words[0] ^= 1ull << PL_CHECK_SHIFT;
-		assert_int_equal(name(&f, &frame, NULL), 0);
-		check_name(&f, "My::Package::work", "/lib/Work.pm", 19);
+		assert_int_equal(name(&fx, &frame, NULL), 0);
+		check_name(&fx, "My::Package::work", "/lib/Work.pm", 19);
 		/* At no statement of its own the line is its caller's. */
 		frame.words[1] &= ~PL_ADDRESS_MASK;
-		assert_int_equal(name(&f, &frame, NULL), 0);
-		check_name(&f, "My::Package::work", "/lib/Work.pm", 0);
-		teardown(&f);
+		assert_int_equal(name(&fx, &frame, NULL), 0);
+		check_name(&fx, "My::Package::work", "/lib/Work.pm", 0);
 	}
 }
 
-EP_TEST(a_glob_that_is_another_one_names_nothing)
+NAMES_TEST(a_glob_that_is_another_one_names_nothing)
 {
-	struct fixture f;
 	struct ep_raw_frame frame;
 	struct made_cv cv;
 	uint64_t body;
 
-	setup_for(&f, 36, true);
-	cv = (struct made_cv){.stash = f.stash, .gv = f.gv};
-	frame = with_name(sub_frame(&f, &cv), f.gv >> 3);
-	assert_int_equal(name(&f, &frame, NULL), 0);
-	memcpy(&body, f.made->bytes + (f.gv - BIAS), sizeof(body));
-	put_word(f.made, body + PL_GV_NAME_AT, make_hek(f.made, "other", 0));
+	cv = (struct made_cv){.stash = fx.stash, .gv = fx.gv};
+	frame = with_name(sub_frame(&fx, &cv), fx.gv >> 3);
+	assert_int_equal(name(&fx, &frame, NULL), 0);
+	memcpy(&body, fx.made->bytes + (fx.gv - BIAS), sizeof(body));
+	put_word(fx.made, body + PL_GV_NAME_AT, make_hek(fx.made, "other", 0));
 	frame.words[0] ^= 1ull << PL_CHECK_SHIFT;
-	check_freed(&f, &frame, 0);
+	check_freed(&fx, &frame, 0);
 	/* Who has it now is who tells the next ones. */
 	cv.seq = 1;
-	frame = with_name(sub_frame(&f, &cv), f.gv >> 3);
-	assert_int_equal(name(&f, &frame, NULL), 0);
+	frame = with_name(sub_frame(&fx, &cv), fx.gv >> 3);
+	assert_int_equal(name(&fx, &frame, NULL), 0);
 	frame.words[0] ^= 1ull << PL_CHECK_SHIFT;
-	assert_int_equal(name(&f, &frame, NULL), 0);
-	check_name(&f, "My::Package::other", "", 0);
-	teardown(&f);
+	assert_int_equal(name(&fx, &frame, NULL), 0);
+	check_name(&fx, "My::Package::other", "", 0);
 }
 
 /* set_subname: the glob goes with the closure, its statements stay. */
-EP_TEST(a_closure_that_was_named_by_hand)
+NAMES_TEST(a_closure_that_was_named_by_hand)
 {
-	struct fixture f;
 	struct ep_raw_frame frame;
 	uint64_t body, hek, head, root;
 
-	setup_for(&f, 36, true);
-	root = take(f.made, 48);
-	put_op(f.made, root, 5, 0, false, 4);
-	put_word(f.made, root + 40, f.cop);
-	put_op(f.made, f.cop, f.made->layout.ops.nextstate, root, false, 0);
-	memcpy(&body, f.made->bytes + (f.gv - BIAS), sizeof(body));
-	memcpy(&hek, f.made->bytes + (body + PL_GV_NAME_AT - BIAS), sizeof(hek));
-	memcpy(&head, f.made->bytes + (hek - BIAS), sizeof(head));
-	frame = with_name(make_frame(PL_KIND_CLOSURE, f.gv, check_of_cop(f.made, f.cop), f.cop, 0),
-			  pl_name_of_closure(head, f.stash));
+	root = take(fx.made, 48);
+	put_op(fx.made, root, 5, 0, false, 4);
+	put_word(fx.made, root + 40, fx.cop);
+	put_op(fx.made, fx.cop, fx.made->layout.ops.nextstate, root, false, 0);
+	memcpy(&body, fx.made->bytes + (fx.gv - BIAS), sizeof(body));
+	memcpy(&hek, fx.made->bytes + (body + PL_GV_NAME_AT - BIAS), sizeof(hek));
+	memcpy(&head, fx.made->bytes + (hek - BIAS), sizeof(head));
+	frame = with_name(make_frame(PL_KIND_CLOSURE, fx.gv, check_of_cop(fx.made, fx.cop), fx.cop, 0),
+			  pl_name_of_closure(head, fx.stash));
 	/* Nobody knows its name, then this one is seen, then somebody is remembered. */
-	put_word(f.made, body + PL_GV_NAME_AT, make_hek(f.made, "somebody", 0));
-	assert_int_equal(name(&f, &frame, NULL), 0);
-	check_name(&f, "My::Package::__ANON__[Work.pm:17]", "/lib/Work.pm", 17);
-	put_word(f.made, body + PL_GV_NAME_AT, hek);
-	assert_int_equal(name(&f, &frame, NULL), 0);
-	check_name(&f, "My::Package::work", "/lib/Work.pm", 17);
-	put_word(f.made, body + PL_GV_NAME_AT, make_hek(f.made, "someone else", 0));
+	put_word(fx.made, body + PL_GV_NAME_AT, make_hek(fx.made, "somebody", 0));
+	assert_int_equal(name(&fx, &frame, NULL), 0);
+	check_name(&fx, "My::Package::__ANON__[Work.pm:17]", "/lib/Work.pm", 17);
+	put_word(fx.made, body + PL_GV_NAME_AT, hek);
+	assert_int_equal(name(&fx, &frame, NULL), 0);
+	check_name(&fx, "My::Package::work", "/lib/Work.pm", 17);
+	put_word(fx.made, body + PL_GV_NAME_AT, make_hek(fx.made, "someone else", 0));
 	frame.aux ^= 1; /* at another place */
-	assert_int_equal(name(&f, &frame, NULL), 0);
-	check_name(&f, "My::Package::work", "/lib/Work.pm", 17);
+	assert_int_equal(name(&fx, &frame, NULL), 0);
+	check_name(&fx, "My::Package::work", "/lib/Work.pm", 17);
 	/* Its code is gone, too. */
-	put_int(f.made, f.cop + 60, 101);
+	put_int(fx.made, fx.cop + 60, 101);
 	frame.aux ^= 3;
-	assert_int_equal(name(&f, &frame, NULL), 0);
-	check_name(&f, "My::Package::work", "", 0);
+	assert_int_equal(name(&fx, &frame, NULL), 0);
+	check_name(&fx, "My::Package::work", "", 0);
 	frame.words[2] ^= 1ull << 60;
-	check_freed(&f, &frame, 0);
-	teardown(&f);
+	check_freed(&fx, &frame, 0);
 }
 
 /* root ─kids─► clones a lexical sub ─sibling─► the first statement */
-EP_TEST(a_sub_may_begin_with_other_ops)
+NAMES_TEST(a_sub_may_begin_with_other_ops)
 {
-	struct fixture f;
 	struct ep_raw_frame frame;
 	uint64_t root, clone, cv;
 
-	setup_for(&f, 36, true);
-	root = take(f.made, 48);
-	clone = take(f.made, 48);
-	put_op(f.made, root, 5, 0, false, 4);
-	put_word(f.made, root + 40, clone);
-	put_op(f.made, clone, 7, f.cop, true, 0);
-	put_op(f.made, f.cop, f.made->layout.ops.nextstate, root, false, 0);
-	cv = make_cv(f.made,
-		     &(struct made_cv){.stash = f.stash, .gv = f.gv, .start = clone, .root = root});
-	frame = make_frame(PL_KIND_SUB, cv, check_of_cv(f.made, cv), 0, 0);
-	assert_int_equal(name(&f, &frame, NULL), 0);
-	check_name(&f, "My::Package::work", "/lib/Work.pm", 17);
-	teardown(&f);
+	root = take(fx.made, 48);
+	clone = take(fx.made, 48);
+	put_op(fx.made, root, 5, 0, false, 4);
+	put_word(fx.made, root + 40, clone);
+	put_op(fx.made, clone, 7, fx.cop, true, 0);
+	put_op(fx.made, fx.cop, fx.made->layout.ops.nextstate, root, false, 0);
+	cv = make_cv(fx.made,
+		     &(struct made_cv){.stash = fx.stash, .gv = fx.gv, .start = clone, .root = root});
+	frame = make_frame(PL_KIND_SUB, cv, check_of_cv(fx.made, cv), 0, 0);
+	assert_int_equal(name(&fx, &frame, NULL), 0);
+	check_name(&fx, "My::Package::work", "/lib/Work.pm", 17);
 }
 
-EP_TEST(what_is_no_sub_has_the_name_of_its_kind)
+NAMES_TEST(what_is_no_sub_has_the_name_of_its_kind)
 {
 	static const struct {
 		enum pl_kind kind;
@@ -397,34 +377,28 @@ EP_TEST(what_is_no_sub_has_the_name_of_its_kind)
 		{PL_KIND_DEFER, "(defer)"},	{PL_KIND_SORT, "(sort block)"},
 		{PL_KIND_REGEX, "(regex code)"}, {PL_KIND_MAIN, "main"},
 	};
-	struct fixture f;
 
-	setup_for(&f, 36, true);
 	for (size_t i = 0; i < EP_LEN(rows); i++) {
 		struct ep_raw_frame frame =
-			make_frame(rows[i].kind, 0, check_of_cop(f.made, f.cop), f.cop, 0);
+			make_frame(rows[i].kind, 0, check_of_cop(fx.made, fx.cop), fx.cop, 0);
 		bool placed = false;
 
-		assert_int_equal(name(&f, &frame, &placed), 0);
+		assert_int_equal(name(&fx, &frame, &placed), 0);
 		assert_true(placed);
-		check_name(&f, rows[i].name, "/lib/Work.pm", 17);
+		check_name(&fx, rows[i].name, "/lib/Work.pm", 17);
 	}
-	teardown(&f);
 }
 
-EP_TEST(a_text_that_is_gone_has_its_number_and_line)
+NAMES_TEST(a_text_that_is_gone_has_its_number_and_line)
 {
-	struct fixture f;
 	struct ep_raw_frame frame;
 	bool placed = true;
 
-	setup_for(&f, 36, true);
-	frame = make_frame(PL_KIND_TEXT, (12ull | 3ull << PL_TEXT_BITS) << 3, 1, f.cop, 0);
+	frame = make_frame(PL_KIND_TEXT, (12ull | 3ull << PL_TEXT_BITS) << 3, 1, fx.cop, 0);
 	frame.flags = PL_FRAME_TEXT;
-	assert_int_equal(name(&f, &frame, &placed), 0);
+	assert_int_equal(name(&fx, &frame, &placed), 0);
 	assert_false(placed);
-	check_name(&f, "(eval 12)", "(eval 12)", 3);
-	teardown(&f);
+	check_name(&fx, "(eval 12)", "(eval 12)", 3);
 }
 
 /* %INC with one entry: a HE, whose value is a string. */
@@ -451,24 +425,21 @@ static uint64_t hash_of(const char *path)
 	return pl_hash_file(words);
 }
 
-EP_TEST(a_file_that_is_loaded_is_found_in_inc)
+NAMES_TEST(a_file_that_is_loaded_is_found_in_inc)
 {
-	struct fixture f;
 	struct ep_raw_frame frame;
 
-	setup_for(&f, 36, true);
-	f.namer.incgv_addr = make_inc(f.made, "/lib/Other.pm");
-	frame = make_frame(PL_KIND_BEGIN, f.stash, 0, 0, 0);
+	fx.namer.incgv_addr = make_inc(fx.made, "/lib/Other.pm");
+	frame = make_frame(PL_KIND_BEGIN, fx.stash, 0, 0, 0);
 	frame.aux = 5;
 	frame.flags = PL_FRAME_FILE;
 	frame.n_words = 3;
 	frame.words[2] = hash_of("/lib/Other.pm");
-	assert_int_equal(name(&f, &frame, NULL), 0);
-	check_name(&f, "My::Package::BEGIN", "/lib/Other.pm", 5);
+	assert_int_equal(name(&fx, &frame, NULL), 0);
+	check_name(&fx, "My::Package::BEGIN", "/lib/Other.pm", 5);
 	frame.words[2] = hash_of("/lib/Unknown.pm");
-	assert_int_equal(name(&f, &frame, NULL), 0);
-	check_name(&f, "BEGIN", "", 5);
-	teardown(&f);
+	assert_int_equal(name(&fx, &frame, NULL), 0);
+	check_name(&fx, "BEGIN", "", 5);
 }
 
 /*
@@ -476,60 +447,54 @@ EP_TEST(a_file_that_is_loaded_is_found_in_inc)
  *
  *	cop ─sibling─► null ─kids─► (ex-statement, line 18) ─► call ─next─► after
  */
-EP_TEST(a_statement_that_was_taken_out_has_the_line)
+NAMES_TEST(a_statement_that_was_taken_out_has_the_line)
 {
-	struct fixture f;
 	struct ep_raw_frame frame;
 	uint64_t block, inner, call, after, cv;
 
-	setup_for(&f, 36, true);
-	block = take(f.made, 48);
-	inner = make_cop(f.made, f.file, 18, 100);
-	call = take(f.made, 48);
-	after = take(f.made, 48);
-	put_op(f.made, f.cop, f.made->layout.ops.nextstate, block, true, 0);
-	put_op(f.made, block, 5, 0, false, 4);
-	put_word(f.made, block + 40, inner);
-	put_op(f.made, inner, 0, call, true, 0);
-	put_word(f.made, inner + 24, f.made->layout.ops.nextstate);
-	put_op(f.made, call, f.made->layout.ops.entersub, block, false, 0);
-	put_word(f.made, call, after);
-	cv = make_cv(f.made, &(struct made_cv){.stash = f.stash, .gv = f.gv});
-	frame = make_frame(PL_KIND_SUB, cv, check_of_cv(f.made, cv), f.cop, after);
-	assert_int_equal(name(&f, &frame, NULL), 0);
-	check_name(&f, "My::Package::work", "/lib/Work.pm", 18);
+	block = take(fx.made, 48);
+	inner = make_cop(fx.made, fx.file, 18, 100);
+	call = take(fx.made, 48);
+	after = take(fx.made, 48);
+	put_op(fx.made, fx.cop, fx.made->layout.ops.nextstate, block, true, 0);
+	put_op(fx.made, block, 5, 0, false, 4);
+	put_word(fx.made, block + 40, inner);
+	put_op(fx.made, inner, 0, call, true, 0);
+	put_word(fx.made, inner + 24, fx.made->layout.ops.nextstate);
+	put_op(fx.made, call, fx.made->layout.ops.entersub, block, false, 0);
+	put_word(fx.made, call, after);
+	cv = make_cv(fx.made, &(struct made_cv){.stash = fx.stash, .gv = fx.gv});
+	frame = make_frame(PL_KIND_SUB, cv, check_of_cv(fx.made, cv), fx.cop, after);
+	assert_int_equal(name(&fx, &frame, NULL), 0);
+	check_name(&fx, "My::Package::work", "/lib/Work.pm", 18);
 	/* The op itself, of the leaf. */
-	frame = make_frame(PL_KIND_SUB, cv, check_of_cv(f.made, cv), f.cop, call);
+	frame = make_frame(PL_KIND_SUB, cv, check_of_cv(fx.made, cv), fx.cop, call);
 	frame.flags = PL_FRAME_LEAF;
-	assert_int_equal(name(&f, &frame, NULL), 0);
-	check_name(&f, "My::Package::work", "/lib/Work.pm", 18);
+	assert_int_equal(name(&fx, &frame, NULL), 0);
+	check_name(&fx, "My::Package::work", "/lib/Work.pm", 18);
 	/* An op that is in another statement. */
-	frame = make_frame(PL_KIND_SUB, cv, check_of_cv(f.made, cv), f.cop, after + 256);
-	assert_int_equal(name(&f, &frame, NULL), 0);
-	check_name(&f, "My::Package::work", "/lib/Work.pm", 17);
-	teardown(&f);
+	frame = make_frame(PL_KIND_SUB, cv, check_of_cv(fx.made, cv), fx.cop, after + 256);
+	assert_int_equal(name(&fx, &frame, NULL), 0);
+	check_name(&fx, "My::Package::work", "/lib/Work.pm", 17);
 }
 
-EP_TEST(trees_without_an_end_are_left)
+NAMES_TEST(trees_without_an_end_are_left)
 {
-	struct fixture f;
 	struct pl_reader reader;
 	uint64_t a, b;
 
-	setup_for(&f, 36, true);
-	reader = (struct pl_reader){.host = f.namer.host,
-				    .target = f.namer.target,
-				    .layout = f.namer.layout};
-	a = take(f.made, 48);
-	b = take(f.made, 48);
-	put_op(f.made, f.cop, f.made->layout.ops.nextstate, a, true, 0);
-	put_op(f.made, a, 5, b, true, 4);
-	put_op(f.made, b, 5, a, true, 4);
-	put_word(f.made, a + 40, b);
-	put_word(f.made, b + 40, a);
-	assert_int_equal(pl_closest_statement(&reader, f.cop, f.cop + 8000, true), f.cop);
-	assert_int_equal(pl_first_statement(&reader, f.cop), 0);
-	teardown(&f);
+	reader = (struct pl_reader){.host = fx.namer.host,
+				    .target = fx.namer.target,
+				    .layout = fx.namer.layout};
+	a = take(fx.made, 48);
+	b = take(fx.made, 48);
+	put_op(fx.made, fx.cop, fx.made->layout.ops.nextstate, a, true, 0);
+	put_op(fx.made, a, 5, b, true, 4);
+	put_op(fx.made, b, 5, a, true, 4);
+	put_word(fx.made, a + 40, b);
+	put_word(fx.made, b + 40, a);
+	assert_int_equal(pl_closest_statement(&reader, fx.cop, fx.cop + 8000, true), fx.cop);
+	assert_int_equal(pl_first_statement(&reader, fx.cop), 0);
 }
 
 EP_TEST(names_are_clean_utf8)
