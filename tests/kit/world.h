@@ -13,7 +13,7 @@
  *	world_add_memory(STACK, 4096);		zeros, which world_put fills
  *	world_add_map("&toy_scratch", ...);	a map of its own, by the name that the program
  * passes world_put(STACK + 8, JIT + 0x20); WALK->pc = ... assert_int_equal(world_run(toy_unwind),
- * EP_SLOT_NATIVE); assert_string_equal(world_say(say_frame), "native 5 1020 behind\n" ...);
+ * EP_SLOT_NATIVE); assert_string_equal(world_say(say_frame), "native 5 1020 return address\n" ...);
  *
  * A tail call ends a run of the program, as in the kernel. With world.calls_fail it is noted and
  * fails, as where the slot is empty.
@@ -255,7 +255,7 @@ __attribute__((format(printf, 1, 2))) static void world_add_text(const char *for
 }
 
 /*
- * The stack as text, a frame a line, cut where there is no room: "native EXECUTABLE VA [behind]",
+ * The stack as text, a frame a line, cut where there is no room: "native EXECUTABLE VA [return address]",
  * "gap", "error N", and what say_frame adds for the language's own.
  */
 static const char *world_say(void (*say_frame)(uint64_t header, const __u64 *words))
@@ -267,7 +267,7 @@ static const char *world_say(void (*say_frame)(uint64_t header, const __u64 *wor
 		if (EP_FRAME_KIND(header) == EP_FRAME_NATIVE)
 			world_add_text(
 				"native %u %llx%s\n", EP_FRAME_AUX(header), REC->words[at + 1],
-				EP_FRAME_FLAGS(header) & EP_FRAME_RETURN_ADDRESS ? " behind" : "");
+				EP_FRAME_FLAGS(header) & EP_FRAME_RETURN_ADDRESS ? " return address" : "");
 		else if (EP_FRAME_KIND(header) == EP_FRAME_ERROR)
 			world_add_text("error %u\n", EP_FRAME_AUX(header));
 		else if (EP_FRAME_KIND(header) == EP_FRAME_GAP)

@@ -95,7 +95,7 @@ static void say_frame(uint64_t header, const __u64 *words)
 
 /* A frame of native code, as the world says it. */
 #define AT(va)	   "native 5 " #va "\n"
-#define AFTER(va) "native 5 " #va " behind\n"
+#define RET(va) "native 5 " #va " return address\n"
 
 /* Runs it at pc; `to`: the program that it goes on with. */
 static void run_at(uint64_t pc, const char *frames, uint32_t to)
@@ -131,7 +131,7 @@ EP_TEST_WITH(systemstack_was_called_on_the_goroutines_stack, begin, NULL)
 	put_goroutine(GOROUTINE + 0x200, 0, 0);
 	world_put(GOROUTINE + 0x200, 0xabc0);
 	world_put(GOROUTINE + 0x208, NATIVE + 5);
-	run_at(SYSTEMSTACK + 9, AFTER(109), EP_SLOT_NATIVE);
+	run_at(SYSTEMSTACK + 9, RET(109), EP_SLOT_NATIVE);
 	is_caller(NATIVE + 5, GOROUTINE + 0x210, 0xabc0);
 }
 
@@ -141,14 +141,14 @@ EP_TEST_WITH(systemstack_may_have_no_frame, begin, NULL)
 	world.state.frame_bytes = 0;
 	put_goroutine(GOROUTINE + 0x200, 0, 0xabc8);
 	world_put(GOROUTINE + 0x200, NATIVE + 5);
-	run_at(SYSTEMSTACK + 9, AFTER(109), EP_SLOT_NATIVE);
+	run_at(SYSTEMSTACK + 9, RET(109), EP_SLOT_NATIVE);
 	is_caller(NATIVE + 5, GOROUTINE + 0x208, 0xabc8);
 }
 
 EP_TEST_WITH(morestack_was_called_where_the_goroutine_says, begin, NULL)
 {
 	put_goroutine(GOROUTINE + 0x300, NATIVE + 7, 0xabc0);
-	run_at(MORESTACK + 9, AFTER(209), EP_SLOT_NATIVE);
+	run_at(MORESTACK + 9, RET(209), EP_SLOT_NATIVE);
 	is_caller(NATIVE + 7, GOROUTINE + 0x300, 0xabc0);
 }
 
@@ -159,7 +159,7 @@ EP_TEST_WITH(asmcgocall_keeps_the_depth, begin, NULL)
 	world_put(SYSTEM + 0x108, CURG);
 	world_put(GOROUTINE + 0x400, 0xabc0);
 	world_put(GOROUTINE + 0x408, NATIVE + 5);
-	run_at(ASMCGOCALL + 9, AFTER(309), EP_SLOT_NATIVE);
+	run_at(ASMCGOCALL + 9, RET(309), EP_SLOT_NATIVE);
 	is_caller(NATIVE + 5, GOROUTINE + 0x410, 0xabc0);
 }
 
@@ -172,7 +172,7 @@ EP_TEST_WITH(asmcgocalls_words_may_be_higher, begin, NULL)
 	world_put(SYSTEM + 0x128, STACK_BYTES - 0x400);
 	world_put(SYSTEM + 0x130, CURG);
 	world_put(GOROUTINE + 0x400, NATIVE + 5);
-	run_at(ASMCGOCALL + 9, AFTER(309), EP_SLOT_NATIVE);
+	run_at(ASMCGOCALL + 9, RET(309), EP_SLOT_NATIVE);
 	is_caller(NATIVE + 5, GOROUTINE + 0x408, SYSTEM + 0x800);
 }
 
@@ -181,7 +181,7 @@ EP_TEST_WITH(asmcgocall_may_stay_on_its_stack, begin, NULL)
 	world_put(SYSTEM + 0x100, SYSTEM + 0x118);
 	world_put(SYSTEM + 0x118, 0xabc0);
 	world_put(SYSTEM + 0x120, NATIVE + 5);
-	run_at(ASMCGOCALL + 9, AFTER(309), EP_SLOT_NATIVE);
+	run_at(ASMCGOCALL + 9, RET(309), EP_SLOT_NATIVE);
 	is_caller(NATIVE + 5, SYSTEM + 0x128, 0xabc0);
 }
 
@@ -205,7 +205,7 @@ EP_TEST_WITH(cgocallback_was_called_on_the_system_stack, begin, NULL)
 	WALK->regs[EP_REG_SP] = GOROUTINE + 0x200;
 	world_put(SYSTEM + 0x800, 0xabc0);
 	world_put(SYSTEM + 0x808, NATIVE + 5);
-	run_at(CGOCALLBACK + 9, AFTER(409), EP_SLOT_NATIVE);
+	run_at(CGOCALLBACK + 9, RET(409), EP_SLOT_NATIVE);
 	is_caller(NATIVE + 5, SYSTEM + 0x810, 0xabc0);
 }
 
@@ -223,7 +223,7 @@ EP_TEST_WITH(several_changes_are_one_run, begin, NULL)
 	world_put(SYSTEM + 0x820, STACK_BYTES - 0x600);
 	world_put(SYSTEM + 0x828, CURG);
 	world_put(GOROUTINE + 0x608, ROOT + 1);
-	run_at(SYSTEMSTACK + 9, AFTER(109) AFTER(801) AFTER(409) AFTER(801) AFTER(309) AFTER(a01), EP_SLOT_FINISH);
+	run_at(SYSTEMSTACK + 9, RET(109) RET(801) RET(409) RET(801) RET(309) RET(a01), EP_SLOT_FINISH);
 	assert_int_equal(WALK->switches, 3);
 	assert_int_equal(REC->sample.error, 0);
 }
@@ -245,7 +245,7 @@ EP_TEST_WITH(a_run_ends_after_its_frames, begin, NULL)
 	world_put(GOROUTINE + 0x208, CALLER + 1);
 	for (uint32_t i = 0; i < 8; i++)
 		world_put(GOROUTINE + 0x218 + 16 * i, CALLER + 1);
-	run_at(SYSTEMSTACK + 9, AFTER(109) AFTER(801) AFTER(801), EP_SLOT_NATIVE);
+	run_at(SYSTEMSTACK + 9, RET(109) RET(801) RET(801), EP_SLOT_NATIVE);
 	assert_int_equal(world.entered[0], EP_ENTERED);
 	assert_int_equal(WALK->pc, CALLER + 1);
 }
@@ -254,7 +254,7 @@ EP_TEST_WITH(circles_end, begin, NULL)
 {
 	put_goroutine(GOROUTINE + 0x300, MORESTACK + 9, 0);
 	WALK->switches = EP_MAX_SWITCHES - 2;
-	run_at(MORESTACK + 9, AFTER(209) AFTER(209) AFTER(209) "error 8\n", SLOT); /* languages are asked for their frames */
+	run_at(MORESTACK + 9, RET(209) RET(209) RET(209) "error 8\n", SLOT); /* languages are asked for their frames */
 	assert_int_equal(REC->sample.error, EP_ERROR_NO_PROGRESS);
 }
 
@@ -264,7 +264,7 @@ EP_TEST_WITH(morestack_is_the_root_when_its_goroutine_was_let_go, begin, NULL)
 {
 	put_goroutine(GOROUTINE + 0x300, NATIVE + 7, 0);
 	world_put(M + world.state.offsets.m_curg, 0);
-	run_at(MORESTACK + 9, AFTER(209), EP_SLOT_FINISH);
+	run_at(MORESTACK + 9, RET(209), EP_SLOT_FINISH);
 	assert_int_equal(REC->sample.error, 0);
 }
 
@@ -272,7 +272,7 @@ EP_TEST_WITH(morestack_is_the_root_when_its_goroutine_is_anothers, begin, NULL)
 {
 	put_goroutine(GOROUTINE + 0x300, NATIVE + 7, 0);
 	world_put(CURG + world.state.offsets.g_m, M + 8);
-	run_at(MORESTACK + 9, AFTER(209), EP_SLOT_FINISH);
+	run_at(MORESTACK + 9, RET(209), EP_SLOT_FINISH);
 	assert_int_equal(REC->sample.error, 0);
 }
 

@@ -136,6 +136,10 @@ NAMES_TEST(an_anonymous_sub_says_where_it_was_made)
 	assert_int_equal(name(&fx, &frame, NULL), 0);
 	check_name(&fx, "My::Package::__ANON__[Work.pm:12]", "/lib/Work.pm", 17);
 	assert_int_equal(fx.made->host.start_line, 12);
+	/* As what is remembered says, too. */
+	fx.made->host.start_line = 0;
+	assert_int_equal(name(&fx, &frame, NULL), 0);
+	assert_int_equal(fx.made->host.start_line, 12);
 }
 
 NAMES_TEST(a_sub_at_no_statement_is_at_its_first)

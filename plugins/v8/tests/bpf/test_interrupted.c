@@ -39,7 +39,7 @@ EP_TEST_WITH(builtin_that_a_handler_jumps_to_is_shown, begin, NULL)
 	put_frame(0x100, BLOB + IET_RETURN, 0x180, EXIT << 1);
 	put_interpreted_frame(0x180, NATIVE + 0x40, 0x200, 1, 17);
 	be_at(BLOB + CENTRY + 0x10, 0x100);
-	assert_string_equal(walk_to_native(), "native 5 902810 behind\n"
+	assert_string_equal(walk_to_native(), "native 5 902810 return address\n"
 					      "interpreted aux 17: 20000440 1001 20000800\n");
 	begin(state);
 	be_interrupted(BLOB + 0x200, 0x200);
@@ -410,7 +410,7 @@ EP_TEST_WITH(interpreter_that_calls_has_its_function, begin, NULL)
 	world_put(fp - 16, STACK + 0x80);
 	put_function_frame(0x180, NATIVE + 0x40, 0x200, 1);
 	be_at(BLOB + CENTRY + 0x10, 0x100);
-	assert_string_equal(walk_to_native(), "native 5 902810 behind\n"
+	assert_string_equal(walk_to_native(), "native 5 902810 return address\n"
 					      "interpreted register aux -1: 20000440 1001 0\n");
 }
 

@@ -7,10 +7,10 @@
 EP_TEST_WITH(frames_are_walked_by_rbp, begin, NULL)
 {
 	put_usual_stack();
-	assert_string_equal(walk_to_native(), "native 5 902810 behind\n"
+	assert_string_equal(walk_to_native(), "native 5 902810 return address\n"
 					      "interpreted aux 17: 20000440 1001 20000800\n"
 					      "compiled: 20000480 1002 30000050\n"
-					      "native 5 903810 behind\n");
+					      "native 5 903810 return address\n");
 	world_check_hash();
 	assert_int_equal(REC->sample.n_frames, 3 + 4);
 	assert_int_equal(WALK->left_at, 4 & 0xffff); /* words of two native frames */
@@ -52,7 +52,7 @@ EP_TEST_WITH(construct_frame_is_said_of_its_callee, begin, NULL)
 	put_function_frame(0x200, NATIVE + 0x40, 0x280, 2);
 	be_at(JIT + 0x50, 0x100);
 	assert_string_equal(walk_to_native(), "compiled construct: 20000440 1001 30000050\n"
-					      "native 5 903c10 behind\n"
+					      "native 5 903c10 return address\n"
 					      "compiled: 20000480 1002 30000060\n");
 }
 
@@ -65,8 +65,8 @@ EP_TEST_WITH(arguments_adaptor_is_between, begin, NULL)
 	put_function_frame(0x280, NATIVE + 0x40, 0x300, 2);
 	be_at(JIT + 0x50, 0x100);
 	assert_string_equal(walk_to_native(), "compiled construct: 20000440 1001 30000050\n"
-					      "native 5 903d10 behind\n"
-					      "native 5 903c10 behind\n"
+					      "native 5 903d10 return address\n"
+					      "native 5 903c10 return address\n"
 					      "compiled: 20000480 1002 30000060\n");
 }
 
@@ -82,7 +82,7 @@ EP_TEST_WITH(webassembly_has_its_instance, begin, NULL)
 	be_at(JIT + 0x50, 0x100);
 	assert_string_equal(walk_to_native(), "code: 30000050\n"
 					      "wasm: 20000300 30000090\n"
-					      "native 5 903800 behind\n");
+					      "native 5 903800 return address\n");
 }
 
 EP_TEST_WITH(regexp_code_leads_to_native_code, begin, NULL)
@@ -115,7 +115,7 @@ EP_TEST_WITH(deoptimizer_has_no_frame_of_its_own, begin, NULL)
 {
 	put_function_frame(0x200, NATIVE + 0x40, 0x280, 3);
 	be_at(BLOB + DEOPT + 0x80, 0x200);
-	assert_string_equal(walk_to_native(), "native 5 902080 behind\n"
+	assert_string_equal(walk_to_native(), "native 5 902080 return address\n"
 					      "compiled register: 200004c0 1003 40002080\n");
 	/*
 	 * It has taken that off the stack, into a FrameDescription: of three words below rbp, and with two
@@ -135,7 +135,7 @@ EP_TEST_WITH(deoptimizer_has_no_frame_of_its_own, begin, NULL)
 	be_at(BLOB + DEOPT + 0x120, 0x100);
 	WALK->regs[EP_REG_SP] = STACK + 0x110;
 	world_put(STACK + 0x110, STACK + 0x118);
-	assert_string_equal(walk_to_native(), "native 5 902120 behind\n"
+	assert_string_equal(walk_to_native(), "native 5 902120 return address\n"
 					      "compiled register: 200004c0 1003 40002120\n"
 					      "compiled: 20000440 1001 30000060\n");
 	/* The same, of no frame. */
@@ -152,7 +152,7 @@ EP_TEST_WITH(builtin_with_a_function_is_native, begin, NULL)
 {
 	put_function_frame(0x100, NATIVE + 0x40, 0x180, 3);
 	be_at(COPY + 0x100, 0x100);
-	assert_string_equal(walk_to_native(), "native 5 900100 behind\n");
+	assert_string_equal(walk_to_native(), "native 5 900100 return address\n");
 }
 
 /* In no mapping that is known: a page that V8 has made just now. */
@@ -174,7 +174,7 @@ EP_TEST_WITH(new_builtins_are_walked, begin, NULL)
 	put_interpreted_frame(0x200, NATIVE + 0x40, 0x280, 2, 9);
 	be_at(JIT + 0x50, 0x100);
 	assert_string_equal(walk_to_native(), "compiled: 20000440 1001 30000050\n"
-					      "native 0 30023020 behind\n"
+					      "native 0 30023020 return address\n"
 					      "interpreted aux 9: 20000480 1002 20000800\n");
 	assert_int_equal(REC->sample.flags & EP_SAMPLE_RAW, EP_SAMPLE_RAW);
 }
@@ -281,7 +281,7 @@ EP_TEST_WITH(collector_is_said_by_the_isolate, begin, NULL)
 	world_put(ISOLATE + C_ENTRY_FP, STACK + 0x100);
 	world_put(ISOLATE + VM_STATE, 1);
 	walk_to_native();
-	assert_memory_equal(world.text, "gc\nnative 5 902810 behind\ninterpreted", 30);
+	assert_memory_equal(world.text, "gc\nnative 5 902810 return address\ninterpreted", 38);
 	world_check_hash();
 }
 
@@ -384,12 +384,12 @@ EP_TEST_WITH(native_code_is_skipped_where_no_calls_are_left, begin, NULL)
 	put_function_frame(0x680, NATIVE + 0x40, 0x700, 3);
 	WALK->tail_calls = 22;
 	put_exit(0x600);
-	assert_string_equal(walk_to_native(), "native 5 902810 behind\n"
+	assert_string_equal(walk_to_native(), "native 5 902810 return address\n"
 					      "interpreted aux 17: 20000440 1001 20000800\n"
 					      "compiled: 20000480 1002 30000050\n"
-					      "native 5 903810 behind\n"
+					      "native 5 903810 return address\n"
 					      "gap\n"
-					      "native 5 902810 behind\n"
+					      "native 5 902810 return address\n"
 					      "compiled: 200004c0 1003 30000060\n");
 	assert_int_equal(WALK->pc, NATIVE + 0x40);
 }
