@@ -24,6 +24,7 @@ not reach its root does not match. Names are compared without arguments, "foo<in
 import collections
 import fnmatch
 import gzip
+import itertools
 import os
 import re
 
@@ -166,6 +167,15 @@ def without_kernel(frames):
     while at < len(frames) and is_kernel(frames[at]):
         at += 1
     return frames[at:]
+
+
+def text_of(words, limit):
+    """One line for a stack of words, leaf first: equal ones in a row as one, of a long stack not the middle."""
+    counted = [(word, len(list(same))) for word, same in itertools.groupby(words)]
+    words = [word if n == 1 else f"{word}{{{n}}}" for word, n in counted]
+    if len(words) > limit:
+        words[limit * 2 // 3:-limit // 3] = ["[...]"]
+    return " ".join(words)
 
 
 def is_complete(frames):

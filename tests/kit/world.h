@@ -255,8 +255,8 @@ __attribute__((format(printf, 1, 2))) static void world_add_text(const char *for
 }
 
 /*
- * The stack as text, a frame a line, cut where there is no room: "native EXECUTABLE VA [return address]",
- * "gap", "error N", and what say_frame adds for the language's own.
+ * The stack as text, a frame a line, cut where there is no room: "native EXECUTABLE VA", followed by
+ * "return address" if it is one, "gap", "error N", and what say_frame adds for the language's own.
  */
 static const char *world_say(void (*say_frame)(uint64_t header, const __u64 *words))
 {

@@ -239,7 +239,7 @@ EP_TEST(there_is_an_instance_when_attach_says_0)
 EP_TEST(what_a_refresh_that_fails_set_is_forgotten)
 {
 	static const int results[] = {EP_NOT_YET, -EFAULT, 99};
-	struct ep_attached attached;
+	ep_cleanup(ep_attached_fini) struct ep_attached attached;
 
 	begin(&attached);
 	for (size_t i = 0; i < EP_LEN(results); i++) {
@@ -256,12 +256,11 @@ EP_TEST(what_a_refresh_that_fails_set_is_forgotten)
 		assert_false(ep_attached_refresh(&attached));
 		assert_first(&attached);
 	}
-	ep_attached_fini(&attached);
 }
 
 EP_TEST(what_is_not_set_still_holds_until_the_next_attach)
 {
-	struct ep_attached attached;
+	ep_cleanup(ep_attached_fini) struct ep_attached attached;
 
 	begin(&attached);
 	script.ranges = &anonymous;
@@ -280,13 +279,12 @@ EP_TEST(what_is_not_set_still_holds_until_the_next_attach)
 	assert_true(attached.holds.anonymous);
 	assert_false(ep_attached_attach(&attached));
 	assert_false(attached.holds.anonymous);
-	ep_attached_fini(&attached);
 }
 
 EP_TEST(what_symbolize_sets_holds_whatever_it_returns)
 {
 	static const int results[] = {EP_FRAME_GONE, EP_NOT_YET, -ENOTSUP, -EFAULT, -ESRCH};
-	struct ep_attached attached;
+	ep_cleanup(ep_attached_fini) struct ep_attached attached;
 
 	begin(&attached);
 	for (size_t i = 0; i < EP_LEN(results); i++) {
@@ -301,7 +299,6 @@ EP_TEST(what_symbolize_sets_holds_whatever_it_returns)
 	ep_attached_end_names(&attached);
 	assert_int_equal(attached.state, EP_ATTACHMENT_GONE);
 	assert_int_equal(script.n_detached, 0);
-	ep_attached_fini(&attached);
 }
 
 EP_TEST(who_is_refused_is_detached_and_forgotten)
@@ -331,7 +328,7 @@ EP_TEST(what_cannot_be_set_changes_nothing)
 {
 	static const struct ep_range overlap[] = {{.start = 1, .end = 3}, ANONYMOUS, {.start = 2, .end = 4}};
 	uint8_t too_much[EP_STATE_BYTES + 1] = {0};
-	struct ep_attached attached;
+	ep_cleanup(ep_attached_fini) struct ep_attached attached;
 	const struct ep_target *target = &attached.target;
 
 	begin(&attached);
@@ -343,5 +340,4 @@ EP_TEST(what_cannot_be_set_changes_nothing)
 	assert_false(ep_attached_refresh(&attached));
 	assert_int_equal(attached.holds.ranges.len, 1);
 	assert_true(attached.holds.anonymous);
-	ep_attached_fini(&attached);
 }

@@ -143,7 +143,7 @@ EP_TEST(ticks_of_an_idle_cpu_are_no_samples)
 EP_TEST(idle_time_is_read_by_cpu)
 {
 	static const char text[] = "cpu  1 2 3 4 5 6\ncpu0 10 0 20 300 40 1\ncpu2 1 1 1 7 0 0 0\nintr 5\n";
-	struct ep_vec idle;
+	ep_cleanup(ep_vec_fini) struct ep_vec idle;
 
 	ep_idle_init(&idle);
 	assert_int_equal(ep_idle_parse(&idle, text, strlen(text)), 0);
@@ -152,7 +152,6 @@ EP_TEST(idle_time_is_read_by_cpu)
 	assert_int_equal(ep_idle_get(&idle, 2), 70000000ull);
 	assert_int_equal(ep_idle_get(&idle, 3), 0);
 	assert_true(ep_idle_parse(&idle, "cpu0 1 2\n", 9) < 0);
-	ep_vec_fini(&idle);
 }
 
 EP_TEST(time_away_is_nobodys)

@@ -187,7 +187,7 @@ EP_TEST(flag_wins_over_environment_wins_over_file)
 		       NULL};
 	ep_cleanup(ep_config_freep) struct ep_config_file *config =
 		parse_ok("[sampling]\nfreq = 10\n[log]\nlevel = \"debug\"\n", env);
-	struct ep_config_problems problems;
+	ep_cleanup(ep_config_problems_fini) struct ep_config_problems problems;
 
 	ep_config_problems_init(&problems);
 	assert_int_equal(config->sampling.freq_hz, 50);
@@ -200,7 +200,6 @@ EP_TEST(flag_wins_over_environment_wins_over_file)
 	assert_int_equal(ep_config_set(config, "sampling.x", "x", "-F", &problems), -EINVAL);
 	assert_int_equal(config->sampling.freq_hz, 99);
 	assert_int_equal(ep_config_problems_count(&problems), 2);
-	ep_config_problems_fini(&problems);
 }
 
 EP_TEST(mistakes_in_the_environment_are_named)

@@ -272,7 +272,7 @@ EP_TEST_WITH(limit_is_kept, setup, teardown)
 
 EP_TEST(blocks_merge_with_their_neighbours)
 {
-	struct ep_blocks blocks;
+	ep_cleanup(ep_blocks_fini) struct ep_blocks blocks;
 	struct ep_block a, b, c;
 
 	ep_blocks_init(&blocks);
@@ -289,7 +289,6 @@ EP_TEST(blocks_merge_with_their_neighbours)
 	assert_true(ep_blocks_take_empty_chunk(&blocks, 3));
 	assert_int_equal(blocks.free_words, 0);
 	assert_int_equal(ep_blocks_take(&blocks, 1, 1, &a), -ENOSPC);
-	ep_blocks_fini(&blocks);
 }
 
 static struct ep_delta_store *chunk_store; /* of the test below */

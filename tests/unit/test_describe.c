@@ -36,7 +36,7 @@ EP_TEST(rows_that_cannot_be_are_refused)
 {
 	static const struct ep_code_row good = GOOD_ROW;
 	struct ep_code_row bad[10];
-	struct ep_description description;
+	ep_cleanup(ep_description_fini) struct ep_description description;
 
 	for (size_t i = 0; i < EP_LEN(bad); i++)
 		bad[i] = good;
@@ -62,7 +62,6 @@ EP_TEST(rows_that_cannot_be_are_refused)
 	bad[1].va--;
 	assert_int_equal(ep_description_add_rows(&description, &bad[1], 1), 0);
 	assert_int_equal(ep_description_add_rows(&description, NULL, 0), 0);
-	ep_description_fini(&description);
 }
 
 EP_TEST(there_is_a_limit_of_all)
@@ -161,7 +160,7 @@ EP_TEST(nothing_stays_of_who_fails)
 EP_TEST(rows_come_in_any_order)
 {
 	static const struct ep_code_row row = GOOD_ROW;
-	struct ep_description description;
+	ep_cleanup(ep_description_fini) struct ep_description description;
 	uint64_t last = 0;
 
 	ep_description_init(&description);
@@ -178,7 +177,6 @@ EP_TEST(rows_come_in_any_order)
 		assert_true(i == 0 || at->va > last);
 		last = at->va;
 	}
-	ep_description_fini(&description);
 }
 
 /* --- names ----------------------------------------------------------------------------------- */
@@ -202,7 +200,7 @@ EP_TEST(the_innermost_symbol_is_found)
 		{0x1100, 0, NULL}, {0x1200, 0x1200, "other"}, {0x1208, 0x1200, "second at one place"},
 		{0x1210, 0, NULL},
 	};
-	struct ep_description description;
+	ep_cleanup(ep_description_fini) struct ep_description description;
 
 	ep_description_init(&description);
 	for (size_t i = 0; i < EP_LEN(symbols); i++)
@@ -217,7 +215,6 @@ EP_TEST(the_innermost_symbol_is_found)
 		    (name && (strcmp(name, cases[i].name) != 0 || found.va != cases[i].start)))
 			fail_msg("0x%llx: %s", (unsigned long long)cases[i].va, name ? name : "none");
 	}
-	ep_description_fini(&description);
 }
 
 static struct ep_elf *open_sample(const char *name)

@@ -68,7 +68,7 @@ EP_TEST(eh_frame_hdr_is_a_segment)
 EP_TEST(other_files_are_refused)
 {
 	uint8_t small[64] = {0x7f, 'E', 'L', 'F', ELFCLASS32, ELFDATA2LSB, 1};
-	struct ep_elf *elf = NULL;
+	ep_cleanup(ep_elf_closep) struct ep_elf *elf = NULL;
 
 	assert_int_equal(ep_elf_open("/dev/null", &elf), -EBADMSG);
 	assert_int_equal(ep_elf_open("/", &elf), -EBADMSG);
@@ -83,7 +83,6 @@ EP_TEST(other_files_are_refused)
 	assert_int_equal(ep_elf_open_memory(NULL, 0, &elf), -EBADMSG);
 	assert_int_equal(ep_elf_open_memory(small, sizeof(small), &elf), 0);
 	assert_int_equal(ep_elf_fd(elf), -1);
-	ep_elf_close(elf);
 }
 
 EP_TEST(fifo_does_not_block)

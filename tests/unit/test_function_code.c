@@ -26,6 +26,7 @@ static struct made_file *new_file(void)
 	struct made_file *made = calloc(1, sizeof(*made));
 
 	assert_non_null(made);
+	ep_test_owns(made, free);
 	fake_host_init(&made->host, NULL, 0);
 	fake_memory_add(&made->host.contents, FILE_VA, made->bytes, FILE_BYTES);
 	made->host.sections = sections;
@@ -88,7 +89,6 @@ EP_TEST(getters_are_decoded)
 		made->host.file.machine = EM_AARCH64;
 		assert_int_equal(host->file_variable(&made->host.file, FILE_VA, &variable), -ENOTSUP);
 		assert_int_equal(host->file_variable(&made->host.file, 8, &variable), -ENOTSUP);
-		free(made);
 	}
 }
 
@@ -124,7 +124,6 @@ EP_TEST(an_argument_is_found)
 	assert_int_equal(host->file_argument(&made->host.file, FILE_VA, &va), 0);
 	assert_int_equal(va, FILE_VA + 16 + 0x180);
 	assert_int_equal(host->file_argument(&made->host.file, FILE_VA + FILE_BYTES, &va), -ENODATA);
-	free(made);
 }
 
 /* --- paths: the process is what follows, at 0x7000, with a bias of 0x6000 ----------------------- */
@@ -216,7 +215,6 @@ EP_TEST(the_part_that_was_split_off_is_found)
 	assert_int_equal(find_parts(made, &loop, parts, 0), 0);
 	made->host.file.machine = EM_AARCH64;
 	assert_int_equal(find_parts(made, &loop, parts, MAX_PARTS), 1);
-	free(made);
 }
 
 EP_TEST(a_function_in_one_piece_stays_one)
@@ -229,7 +227,6 @@ EP_TEST(a_function_in_one_piece_stays_one)
 	assert_int_equal(find_parts(made, &loop, parts, MAX_PARTS), 1);
 	loop.bytes = UINT64_MAX;
 	assert_int_equal(find_parts(made, &loop, parts, MAX_PARTS), 1);
-	free(made);
 }
 
 EP_TEST(reads_of_files_are_bounded)
@@ -241,5 +238,4 @@ EP_TEST(reads_of_files_are_bounded)
 	assert_int_equal(
 		ep_unwinder_host_get()->file_read(&made->host.file, FILE_VA, much, sizeof(much)),
 		-E2BIG);
-	free(made);
 }

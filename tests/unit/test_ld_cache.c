@@ -124,7 +124,7 @@ EP_TEST(test_a_new_one_that_is_broken_changes_nothing)
 /* Each shorter cache is refused, or finds less, and is never read beyond its end. */
 EP_TEST(test_a_cache_that_is_cut_off)
 {
-	struct ep_vec bytes;
+	ep_cleanup(ep_vec_fini) struct ep_vec bytes;
 
 	init(&bytes);
 	put_new_cache(&bytes, entries, EP_LEN(entries), 2);
@@ -139,7 +139,6 @@ EP_TEST(test_a_cache_that_is_cut_off)
 		assert_null(ep_ld_cache_next(&cache, EM_AARCH64, "libc.so.6", &pos));
 		ep_ld_cache_fini(&cache);
 	}
-	ep_vec_fini(&bytes);
 }
 
 EP_TEST(test_no_cache)

@@ -114,7 +114,7 @@ EP_TEST(mistakes_are_said)
 
 EP_TEST(headers_are_read)
 {
-	struct otlp_config config;
+	ep_cleanup(otlp_config_fini) struct otlp_config config;
 
 	assert_int_equal(CONFIG(&config, "headers=Authorization=Bearer%20abc, X-Id=1",
 				"header_files=x-token=/run/token"),
@@ -124,7 +124,6 @@ EP_TEST(headers_are_read)
 	assert_string_equal(config.headers[0].value, "Bearer abc");
 	assert_string_equal(config.headers[1].name, "x-id");
 	assert_true(config.headers[2].from_file);
-	otlp_config_fini(&config);
 }
 
 EP_TEST(environment_fills_what_is_not_given)

@@ -262,13 +262,12 @@ EP_TEST(nobody_attaches_to_what_is_only_code)
 EP_TEST(rows_have_a_limit)
 {
 	struct ep_place_in_memory at = place(0x1000, 0x2000, NULL);
-	struct ep_vec made;
+	ep_cleanup(ep_vec_fini) struct ep_vec made;
 
 	ep_vec_init(&made, sizeof(struct ep_row), 2);
 	assert_int_equal(ep_rows_add(&made, &at, 0), 0);
 	assert_int_equal(ep_rows_add(&made, &at, 0), 0);
 	assert_int_equal(ep_rows_add(&made, &at, 0), -E2BIG);
-	ep_vec_fini(&made);
 }
 
 EP_TEST(budget_is_a_burst_and_then_a_rate)

@@ -144,6 +144,7 @@ static struct ep_batch *new_batch(void)
 
 struct fixture {
 	char dir[64];
+	char path[128]; /* of a file in it, which is not there yet */
 	struct ep_module *module;
 };
 
@@ -159,6 +160,7 @@ static int set_up(void **state)
 		fprintf(stderr, "%s\n", reason);
 		return -1;
 	}
+	snprintf(fx->path, sizeof(fx->path), "%s/out.pb.gz", fx->dir);
 	*state = fx;
 	return 0;
 }
@@ -239,19 +241,18 @@ EP_TEST_WITH(file_is_gzip_and_nothing_is_left_behind, set_up, tear_down)
 {
 	struct fixture *fx = *state;
 	unsigned char magic[2] = {0};
-	char path[128], bytes[16];
+	char bytes[16];
 	FILE *file;
 	gzFile gz;
 
-	snprintf(path, sizeof(path), "%s/out.pb.gz", fx->dir);
-	write_to(fx, path);
-	file = fopen(path, "rb");
+	write_to(fx, fx->path);
+	file = fopen(fx->path, "rb");
 	assert_non_null(file);
 	assert_int_equal(fread(magic, 1, 2, file), 2);
 	fclose(file);
 	assert_int_equal(magic[0], 0x1f);
 	assert_int_equal(magic[1], 0x8b);
-	gz = gzopen(path, "rb");
+	gz = gzopen(fx->path, "rb");
 	assert_int_equal(gzread(gz, bytes, sizeof(bytes)), sizeof(bytes));
 	gzclose(gz);
 	assert_int_equal(count_files(fx->dir, ""), 1);
@@ -261,21 +262,18 @@ EP_TEST_WITH(existing_file_is_not_replaced_unless_forced, set_up, tear_down)
 {
 	struct fixture *fx = *state;
 	struct ep_value values[] = {
-		{.key = "path", .type = EP_VALUE_STRING},
+		{.key = "path", .type = EP_VALUE_STRING, .string = fx->path},
 		{.key = "force", .type = EP_VALUE_BOOL, .boolean = true},
 	};
 	struct ep_exporter *exporter = NULL;
-	char path[128];
 	struct stat before, after;
 
-	snprintf(path, sizeof(path), "%s/out.pb.gz", fx->dir);
-	values[0].string = path;
-	write_to(fx, path);
-	assert_int_equal(stat(path, &before), 0);
+	write_to(fx, fx->path);
+	assert_int_equal(stat(fx->path, &before), 0);
 	assert_int_equal(open_with(fx, values, 1, &exporter), -EEXIST);
 	assert_int_equal(open_with(fx, values, 2, &exporter), 0);
 	assert_int_equal(export_batches(exporter, 1).exported, 1);
-	assert_int_equal(stat(path, &after), 0);
+	assert_int_equal(stat(fx->path, &after), 0);
 	assert_int_not_equal(before.st_ino, after.st_ino);
 }
 
@@ -283,24 +281,21 @@ EP_TEST_WITH(existing_file_is_not_replaced_unless_forced, set_up, tear_down)
 EP_TEST_WITH(file_that_appears_later_is_not_replaced, set_up, tear_down)
 {
 	struct fixture *fx = *state;
-	struct ep_value value = {.key = "path", .type = EP_VALUE_STRING};
+	struct ep_value value = {.key = "path", .type = EP_VALUE_STRING, .string = fx->path};
 	struct ep_exporter *exporter = NULL;
 	struct ep_exporter_stats stats;
 	struct stat st;
-	char path[128];
 	FILE *file;
 
-	snprintf(path, sizeof(path), "%s/out.pb.gz", fx->dir);
-	value.string = path;
 	assert_int_equal(open_with(fx, &value, 1, &exporter), 0);
-	file = fopen(path, "w");
+	file = fopen(fx->path, "w");
 	assert_non_null(file);
 	fputs("precious", file);
 	fclose(file);
 	stats = export_batches(exporter, 1);
 	assert_int_equal(stats.failed, 1);
 	assert_int_equal(stats.last_result, -EEXIST);
-	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(stat(fx->path, &st), 0);
 	assert_int_equal(st.st_size, 8);
 	assert_int_equal(count_files(fx->dir, ""), 1);
 }
@@ -308,12 +303,9 @@ EP_TEST_WITH(file_that_appears_later_is_not_replaced, set_up, tear_down)
 EP_TEST_WITH(further_batches_of_a_path_get_numbers, set_up, tear_down)
 {
 	struct fixture *fx = *state;
-	struct ep_value value = {.key = "path", .type = EP_VALUE_STRING};
+	struct ep_value value = {.key = "path", .type = EP_VALUE_STRING, .string = fx->path};
 	struct ep_exporter *exporter = NULL;
-	char path[128];
 
-	snprintf(path, sizeof(path), "%s/out.pb.gz", fx->dir);
-	value.string = path;
 	assert_int_equal(open_with(fx, &value, 1, &exporter), 0);
 	assert_int_equal(export_batches(exporter, 3).exported, 3);
 	assert_int_equal(count_files(fx->dir, "out.pb.gz"), 1);
@@ -368,7 +360,7 @@ EP_TEST_WITH(leftovers_of_a_killed_process_go, set_up, tear_down)
 	struct fixture *fx = *state;
 	struct ep_value value = {.key = "directory", .type = EP_VALUE_STRING, .string = fx->dir};
 	struct ep_exporter *exporter = NULL;
-	int dir_fd = open(fx->dir, O_RDONLY | O_DIRECTORY);
+	ep_autoclose int dir_fd = open(fx->dir, O_RDONLY | O_DIRECTORY);
 
 	touch(fx->dir, gone);
 	touch(fx->dir, fresh);
@@ -380,7 +372,6 @@ EP_TEST_WITH(leftovers_of_a_killed_process_go, set_up, tear_down)
 	assert_int_not_equal(faccessat(dir_fd, gone, F_OK, 0), 0);
 	assert_int_equal(faccessat(dir_fd, fresh, F_OK, 0), 0);
 	assert_int_equal(faccessat(dir_fd, other, F_OK, 0), 0);
-	close(dir_fd);
 }
 
 EP_TEST_WITH(bad_targets_are_refused_at_open, set_up, tear_down)
@@ -480,12 +471,10 @@ EP_TEST_WITH(go_reads_functions_and_values, set_up, tear_down)
 		"[truncated: process not analysed yet]",
 	};
 	struct fixture *fx = *state;
-	char path[128];
 
-	snprintf(path, sizeof(path), "%s/out.pb.gz", fx->dir);
-	write_to(fx, path);
-	expect_all(output_of("go tool pprof -symbolize=none -top %s 2>&1", path), top, EP_LEN(top));
-	expect(output_of("go tool pprof -symbolize=none -sample_index=samples -top %s 2>&1", path),
+	write_to(fx, fx->path);
+	expect_all(output_of("go tool pprof -symbolize=none -top %s 2>&1", fx->path), top, EP_LEN(top));
+	expect(output_of("go tool pprof -symbolize=none -sample_index=samples -top %s 2>&1", fx->path),
 	       "Total samples = 100");
 }
 
@@ -512,17 +501,15 @@ EP_TEST_WITH(go_reads_labels_and_comments, set_up, tear_down)
 		"samples: 100 at 100 Hz, 0 lost",
 	};
 	struct fixture *fx = *state;
-	char path[128];
 
-	snprintf(path, sizeof(path), "%s/out.pb.gz", fx->dir);
-	write_to(fx, path);
-	expect_all(output_of("go tool pprof -symbolize=none -raw %s 2>&1", path), raw, EP_LEN(raw));
-	expect(output_of("go tool pprof -symbolize=none -raw %s 2>&1", path),
+	write_to(fx, fx->path);
+	expect_all(output_of("go tool pprof -symbolize=none -raw %s 2>&1", fx->path), raw, EP_LEN(raw));
+	expect(output_of("go tool pprof -symbolize=none -raw %s 2>&1", fx->path),
 	       prints_columns() ? "ns::inner(int) in.cc:3:5 s=1(_ZN2ns5innerEi)\n"
 				  "             ns::outer() out.cc:9:0 s=0\n"
 				: "ns::inner(int) in.cc:3 s=1(_ZN2ns5innerEi)\n"
 				  "             ns::outer() out.cc:9 s=0\n");
-	expect_all(output_of("go tool pprof -symbolize=none -comments %s 2>&1", path), comments,
+	expect_all(output_of("go tool pprof -symbolize=none -comments %s 2>&1", fx->path), comments,
 		   EP_LEN(comments));
 }
 
@@ -541,12 +528,10 @@ EP_TEST_WITH(go_filters_by_label, set_up, tear_down)
 		 "schedule"},
 	};
 	struct fixture *fx = *state;
-	char path[128];
 
-	snprintf(path, sizeof(path), "%s/out.pb.gz", fx->dir);
-	write_to(fx, path);
+	write_to(fx, fx->path);
 	for (size_t i = 0; i < EP_LEN(rows); i++)
-		expect(output_of(rows[i].focus, path), rows[i].part);
+		expect(output_of(rows[i].focus, fx->path), rows[i].part);
 }
 
 /* 49 samples of either CPU, and two more on CPU 0. */
@@ -566,14 +551,12 @@ EP_TEST_WITH(go_reads_weights, set_up, tear_down)
 		 "stacks: 98.2 % complete, 1.8 % process not analysed yet"},
 	};
 	struct fixture *fx = *state;
-	char path[128];
 
-	snprintf(path, sizeof(path), "%s/out.pb.gz", fx->dir);
 	has_periods = true;
-	write_to(fx, path);
+	write_to(fx, fx->path);
 	has_periods = false;
 	for (size_t i = 0; i < EP_LEN(rows); i++)
-		expect(output_of(rows[i].command, path), rows[i].part);
+		expect(output_of(rows[i].command, fx->path), rows[i].part);
 }
 
 int main(int argc, char **argv)

@@ -111,7 +111,7 @@ static const char some_maps[] =
 
 EP_TEST(only_executable_mappings_are_kept)
 {
-	struct ep_maps maps;
+	ep_cleanup(ep_maps_fini) struct ep_maps maps;
 
 	ep_maps_init(&maps, 100);
 	assert_int_equal(ep_maps_parse(&maps, some_maps, strlen(some_maps), EP_MAPS_EXECUTABLE), 0);
@@ -120,37 +120,34 @@ EP_TEST(only_executable_mappings_are_kept)
 	assert_int_equal(maps.dropped, 0);
 	assert_int_equal(ep_maps_parse(&maps, some_maps, strlen(some_maps), EP_MAPS_ALL), 0);
 	assert_int_equal(maps.mappings.len, 7);
-	ep_maps_fini(&maps);
 }
 
 /* The unwinder's search compares addresses as numbers below 2^63. */
 EP_TEST(the_kernels_half_is_left_out)
 {
 	struct ep_mapping *m;
-	struct ep_maps maps;
+	ep_cleanup(ep_maps_fini) struct ep_maps maps;
 
 	ep_maps_init(&maps, 100);
 	assert_int_equal(ep_maps_parse(&maps, some_maps, strlen(some_maps), EP_MAPS_ALL), 0);
 	ep_vec_each(&maps.mappings, m)
 		assert_true(m->end <= (uint64_t)1 << 63);
 	assert_int_equal(maps.dropped, 0);
-	ep_maps_fini(&maps);
 }
 
 EP_TEST(newlines_in_a_path_are_decoded)
 {
-	struct ep_maps maps;
+	ep_cleanup(ep_maps_fini) struct ep_maps maps;
 
 	ep_maps_init(&maps, 100);
 	assert_int_equal(ep_maps_parse(&maps, some_maps, strlen(some_maps), EP_MAPS_EXECUTABLE), 0);
 	assert_string_equal(ep_vec_at(&maps.mappings, struct ep_mapping, 2)->path,
 			    "/opt/new\nline");
-	ep_maps_fini(&maps);
 }
 
 EP_TEST(an_address_finds_its_mapping)
 {
-	struct ep_maps maps;
+	ep_cleanup(ep_maps_fini) struct ep_maps maps;
 
 	ep_maps_init(&maps, 100);
 	assert_null(ep_maps_find(&maps, 0x401000));
@@ -163,7 +160,6 @@ EP_TEST(an_address_finds_its_mapping)
 	assert_null(ep_maps_find(&maps, 0x405000));
 	assert_null(ep_maps_find(&maps, UINT64_MAX));
 	assert_int_equal(ep_maps_find(&maps, 0x7fff00001fff)->kind, EP_MAPPING_VDSO);
-	ep_maps_fini(&maps);
 }
 
 EP_TEST(lines_out_of_order_are_dropped_and_counted)
@@ -173,13 +169,12 @@ EP_TEST(lines_out_of_order_are_dropped_and_counted)
 				   "garbage with an x in it\n"
 				   "1000-2000 r-xp 00000000 08:01 1 /c\n"
 				   "4000-5000 r-xp 00000000 08:01 1 /d\n";
-	struct ep_maps maps;
+	ep_cleanup(ep_maps_fini) struct ep_maps maps;
 
 	ep_maps_init(&maps, 100);
 	assert_int_equal(ep_maps_parse(&maps, text, strlen(text), EP_MAPS_ALL), 0);
 	assert_int_equal(maps.mappings.len, 2);
 	assert_int_equal(maps.dropped, 3);
-	ep_maps_fini(&maps);
 }
 
 static FILE *write_many(size_t n)
@@ -369,7 +364,7 @@ EP_TEST(environment_values_are_bounded)
 {
 	static const char *const names[] = {"LONG", "B"};
 	char data[EP_ENVIRONMENT_MAX_VALUE + 64] = "LONG=";
-	struct ep_vec text;
+	ep_cleanup(ep_vec_fini) struct ep_vec text;
 
 	memset(data + 5, 'x', EP_ENVIRONMENT_MAX_VALUE);
 	memcpy(data + 5 + EP_ENVIRONMENT_MAX_VALUE, "\0B=1", 5);
@@ -378,5 +373,4 @@ EP_TEST(environment_values_are_bounded)
 			 0);
 	assert_int_equal(text.len, 4);
 	assert_string_equal(text.data, "B=1");
-	ep_vec_fini(&text);
 }

@@ -457,7 +457,7 @@ EP_TEST(a_process_that_is_gone_says_so)
 	char name[EP_PROCESS_COMM_BYTES], id[EP_CONTAINER_ID_BYTES];
 	struct ep_process_info info;
 	struct ep_proc_file file;
-	struct ep_maps maps;
+	ep_cleanup(ep_maps_fini) struct ep_maps maps;
 	struct ep_mapping m;
 	uint64_t value;
 
@@ -472,7 +472,6 @@ EP_TEST(a_process_that_is_gone_says_so)
 	assert_int_equal(ep_process_read_thread_name(pid, pid, name), -ESRCH);
 	assert_int_equal(ep_container_read_id(pid, id), -ESRCH);
 	assert_int_equal(ep_memory_read_u64(pid, 0x1000, &value), -ESRCH);
-	ep_maps_fini(&maps);
 }
 
 /* --- memory ----------------------------------------------------------------------------------- */

@@ -362,7 +362,7 @@ EP_TEST(a_captured_process_runs_on)
 EP_TEST(no_process_no_fixture)
 {
 	char reason[EP_CAPTURE_REASON_BYTES] = "";
-	struct ep_capture_result result = {0};
+	ep_cleanup(ep_capture_result_fini) struct ep_capture_result result = {0};
 	struct ep_capture_options options = {.pid = fork()};
 
 	if (options.pid == 0)
@@ -371,7 +371,6 @@ EP_TEST(no_process_no_fixture)
 	assert_int_equal(ep_capture_run(&options, &result, reason), -ESRCH);
 	assert_non_null(strstr(reason, "there is no process"));
 	assert_int_equal(result.file.len, 0);
-	ep_capture_result_fini(&result);
 }
 
 int main(int argc, char **argv)

@@ -28,7 +28,7 @@ EP_TEST(marked_rows_are_cut_at_the_borders_of_ranges)
 		{.start = 0x1f000, .end = 0x21000, .mode = EP_RANGE_ENTER},
 	};
 	const struct ep_row *row;
-	struct ep_vec marked;
+	ep_cleanup(ep_vec_fini) struct ep_vec marked;
 
 	mark(ranges, 3, &marked);
 	row = marked.data;
@@ -54,7 +54,6 @@ EP_TEST(marked_rows_are_cut_at_the_borders_of_ranges)
 	assert_int_equal(row[4].pages, EP_PAGES_PENDING);
 	assert_int_equal(row[5].executable, 6);
 	assert_int_equal(row[5].end, 0x30000);
-	ep_vec_fini(&marked);
 }
 
 EP_TEST(what_one_language_has_another_does_not_take)
@@ -245,7 +244,7 @@ EP_TEST(codes_lie_behind_the_rows)
 		{.ranges = one, .n_ranges = 1}, {.n_ranges = 0}, {.ranges = two, .n_ranges = 2}};
 	const struct ep_code_index *index;
 	const struct ep_code *entries;
-	struct ep_vec rows;
+	ep_cleanup(ep_vec_fini) struct ep_vec rows;
 
 	ep_vec_init(&rows, sizeof(struct ep_row), 16);
 	assert_int_equal(ep_vec_append(&rows, plain, 2), 0);
@@ -263,5 +262,4 @@ EP_TEST(codes_lie_behind_the_rows)
 	rows.max = 7;
 	assert_int_equal(ep_rows_add_codes(&rows, languages, 3), -E2BIG);
 	assert_int_equal(rows.len, 6);
-	ep_vec_fini(&rows);
 }

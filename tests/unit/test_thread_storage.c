@@ -407,13 +407,12 @@ EP_TEST(older_and_newer_glibc_keep_keys_the_same_way)
 
 EP_TEST(a_process_that_has_gone_is_told_from_one_without_storage)
 {
-	struct ep_maps maps;
+	ep_cleanup(ep_maps_fini) struct ep_maps maps;
 	struct ep_tls tls;
 
 	ep_maps_init(&maps, 16);
 	assert_int_equal(ep_tls_find_key(INT32_MAX, &maps, 1, &tls), -ESRCH);
 	assert_int_equal(ep_tls_find_key(getpid(), &maps, 1, &tls), -ENODATA);
-	ep_maps_fini(&maps);
 }
 
 /* --- code --- */

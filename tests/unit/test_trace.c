@@ -439,7 +439,7 @@ EP_TEST(long_names_are_cut_between_characters)
 		{"no UTF-8", "\x80\x80\x80\x80\x80\x80", EP_FRAME_MAX_NAME_BYTES - 5,
 		 EP_FRAME_MAX_NAME_BYTES - 3},
 	};
-	char *name = malloc(1 << 20);
+	ep_autofree char *name = malloc(1 << 20);
 
 	assert_non_null(name);
 	for (size_t i = 0; i < EP_LEN(rows); i++) {
@@ -452,7 +452,6 @@ EP_TEST(long_names_are_cut_between_characters)
 	name[EP_FRAME_MAX_NAME_BYTES] = '\0';
 	assert_int_equal(ep_name_bytes(name), EP_FRAME_MAX_NAME_BYTES);
 	assert_int_equal(ep_name_bytes(""), 0);
-	free(name);
 }
 
 /* Frames of ten lines each, as inlining makes them, until the lines they may have are used up. */

@@ -189,10 +189,11 @@ EP_TEST(debug_frame_fills_gaps)
 {
 	struct cie cie = CIE_GCC, debug_cie = { .version = 3, .augmentation = "", CIE_REST };
 	struct bytes eh = { .len = 0 }, debug = BYTES("\x41\x0e\x10");
-	struct image *images[2] = { new_image(true), new_image(false) };
+	ep_autofree struct image *eh_image = new_image(true), *debug_image = new_image(false);
+	struct image *images[2] = { eh_image, debug_image };
 	size_t cie_at = asm_cie(images[0], &cie), debug_at = asm_cie(images[1], &debug_cie);
 	struct ep_build_input input = asm_input();
-	struct ep_unwind_table *table;
+	ep_cleanup(ep_unwind_table_freep) struct ep_unwind_table *table = NULL;
 
 	asm_fde(images[0], cie_at, 0x1100, 0x20, &eh);
 	asm_fde(images[0], cie_at, 0x1200, 0x20, &eh);
@@ -212,9 +213,6 @@ EP_TEST(debug_frame_fills_gaps)
 	assert_rule(table, 0x1220, NONE);
 	assert_rule(table, 0x1301, SP(16));
 	assert_rule(table, 0x1320, NONE);
-	ep_unwind_table_free(table);
-	free(images[0]);
-	free(images[1]);
 }
 
 /* ---- .eh_frame_hdr ---- */
@@ -262,7 +260,7 @@ EP_TEST(the_linkers_table_is_checked)
 	struct bytes insns = BYTES("\x41\x0e\x10");
 
 	for (size_t i = 0; i < EP_LEN(hdr_cases); i++) {
-		struct image *image = new_image(true), *hdr = new_image(true);
+		ep_autofree struct image *image = new_image(true), *hdr = new_image(true);
 		size_t cie_at = asm_cie(image, &cie), fdes[2];
 		struct ep_cfi_section sec, hdr_sec;
 		struct ep_fde_list list = { 0 };
@@ -283,8 +281,6 @@ EP_TEST(the_linkers_table_is_checked)
 			assert_int_equal(ep_fde_list_get(&list, 1).off, fdes[1]);
 		}
 		ep_fde_list_fini(&list);
-		free(image);
-		free(hdr);
 	}
 }
 

@@ -95,7 +95,7 @@ static void say_frame(uint64_t header, const __u64 *words)
 
 /* A frame of native code, as the world says it. */
 #define AT(va)	   "native 5 " #va "\n"
-#define RET(va) "native 5 " #va " return address\n"
+#define RET(va)	   "native 5 " #va " return address\n"
 
 /* Runs it at pc; `to`: the program that it goes on with. */
 static void run_at(uint64_t pc, const char *frames, uint32_t to)

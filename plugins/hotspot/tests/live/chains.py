@@ -266,14 +266,4 @@ class Judge:
 
 def text_of(frames, limit=24):
     """One line for a stack, leaf first: Java frames as name:line, others in parentheses."""
-    words = []
-    for frame in frames:
-        word = f"{frame.name}:{frame.line}" if is_java(frame) else f"({frame.name})"
-        if words and words[-1][0] == word:
-            words[-1][1] += 1
-        else:
-            words.append([word, 1])
-    words = [word if n == 1 else f"{word}{{{n}}}" for word, n in words]
-    if len(words) > limit:
-        words[limit * 2 // 3:-limit // 3] = ["[...]"]
-    return " ".join(words)
+    return stacks.text_of((f"{frame.name}:{frame.line}" if is_java(frame) else f"({frame.name})" for frame in frames), limit)

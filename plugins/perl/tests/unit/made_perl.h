@@ -33,6 +33,7 @@ static inline struct made *made_new(uint32_t minor, bool threads)
 	struct made *made = calloc(1, sizeof(*made));
 
 	assert_non_null(made);
+	ep_test_owns(made, free);
 	fake_host_init(&made->host, &made->state, sizeof(made->state));
 	fake_memory_add(&made->host.memory, BIAS, made->bytes, BYTES);
 	made->host.target.bias = BIAS;

@@ -181,7 +181,6 @@ EP_TEST(threads_are_found_by_their_variable)
 	assert_int_equal(made->state.interp.steps, 2);
 	assert_int_equal(made->state.interp.off[1], 3);
 	assert_int_equal(made->host.n_warnings, 0);
-	free(made);
 }
 
 EP_TEST(main_thread_is_walked_without_a_key)
@@ -196,7 +195,6 @@ EP_TEST(main_thread_is_walked_without_a_key)
 	assert_int_equal(made->state.holder_addr, BIAS + CURINTERP_VA);
 	assert_int_equal(made->state.holder_of_main, 1);
 	assert_int_equal(made->state.unproven, 0);
-	free(made);
 }
 
 EP_TEST(without_threads_members_are_variables)
@@ -211,7 +209,6 @@ EP_TEST(without_threads_members_are_variables)
 	assert_int_equal(made->state.defstash_off, BIAS + 0x1018);
 	assert_int_equal(made->state.unproven, 0);
 	assert_int_equal(made->state.threads, 0);
-	free(made);
 }
 
 /* BPF has all that the file says, from the first moment on; then what the process says. */
@@ -244,7 +241,6 @@ EP_TEST(processes_are_armed_before_they_run)
 	assert_int_equal(made->host.n_states, 0);
 	assert_int_equal(made->host.n_warnings, 0);
 	pl_detach(instance);
-	free(made);
 }
 
 EP_TEST(unknown_releases_wait_until_they_run)
@@ -258,7 +254,6 @@ EP_TEST(unknown_releases_wait_until_they_run)
 	assert_int_equal(attach(made), EP_NOT_YET);
 	assert_int_equal(made->host.n_states, 0);
 	assert_int_equal(made->host.n_warnings, 0);
-	free(made);
 }
 
 /* What is remembered of it must stay for the names. */
@@ -276,7 +271,6 @@ EP_TEST(processes_that_have_gone_stay_attached)
 	pl_detach(instance);
 	made->host.memory.fail_at = made->host.memory.n_reads + 1;
 	assert_int_equal(attach(made), -ESRCH);
-	free(made);
 }
 
 /* Its names are looked for in its parent; who has named frames goes on from memory. */
@@ -305,7 +299,6 @@ EP_TEST(a_child_that_has_gone_says_so)
 	assert_string_equal(made->host.function, "(eval)");
 	assert_int_equal(made->host.line, 0);
 	pl_detach(instance);
-	free(made);
 }
 
 EP_TEST(a_layout_that_does_not_hold_is_refused)
@@ -327,7 +320,6 @@ EP_TEST(a_layout_that_does_not_hold_is_refused)
 		assert_int_equal(attach(made), -ENOTSUP);
 		assert_int_equal(made->host.n_warnings, 1);
 		assert_int_equal(made->host.n_states, 0);
-		free(made);
 	}
 }
 
@@ -346,7 +338,6 @@ EP_TEST(ops_have_the_numbers_of_their_names)
 	ops.entersub = 0;
 	put_ops(made, &ops);
 	assert_int_equal(attach(made), -ENOTSUP);
-	free(made);
 }
 
 /* It is armed all the same. */
@@ -363,6 +354,5 @@ EP_TEST(each_read_may_fail)
 		assert_int_equal(r, 0);
 		assert_int_equal(made->host.n_states, 1);
 		assert_int_equal(made->host.n_warnings, 0);
-		free(made);
 	}
 }

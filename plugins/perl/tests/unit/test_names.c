@@ -20,7 +20,6 @@ static void teardown(void *made)
 
 	names_cache_free(f->namer.cache);
 	pl_files_free(f->namer.files);
-	free(f->made);
 }
 
 static void setup_for(struct fixture *f, uint32_t minor, bool threads)

@@ -51,6 +51,7 @@ static struct process *new_process(uint32_t version)
 	struct process *p = calloc(1, sizeof(*p));
 
 	assert_non_null(p);
+	ep_test_owns(p, free);
 	fake_host_init(&p->host, &p->state, sizeof(p->state));
 	fake_memory_add(&p->host.memory, BIAS, p->bytes, BYTES);
 	p->host.target.bias = BIAS;
@@ -107,7 +108,6 @@ EP_TEST(a_process_is_armed_before_it_is_initialised)
 	assert_int_equal(p->state.paths[0].off[1], KEY);
 	assert_int_equal(p->host.n_warnings, 0);
 	py_detach(instance);
-	free(p);
 }
 
 EP_TEST(a_layout_that_does_not_hold_is_given_up_with_one_warning)
@@ -125,7 +125,6 @@ EP_TEST(a_layout_that_does_not_hold_is_given_up_with_one_warning)
 	assert_int_equal(r, -ENOTSUP);
 	assert_int_equal(p->host.n_warnings, 1);
 	py_detach(instance);
-	free(p);
 }
 
 EP_TEST(an_unknown_version_must_prove_itself_first)
@@ -141,7 +140,6 @@ EP_TEST(an_unknown_version_must_prove_itself_first)
 	assert_int_equal(p->host.n_states, 1);
 	assert_int_equal(p->host.n_ranges, 1);
 	py_detach(instance);
-	free(p);
 }
 
 EP_TEST(code_of_the_jit_is_entered)
@@ -159,7 +157,6 @@ EP_TEST(code_of_the_jit_is_entered)
 	assert_int_equal(p->host.ranges[1].mode, EP_RANGE_ENTER);
 	assert_int_equal(p->host.ranges[1].flags, EP_RANGE_ANONYMOUS);
 	py_detach(instance);
-	free(p);
 }
 
 /* Whichever read fails: no warning, and what BPF is told is right or completed later. */
@@ -184,7 +181,7 @@ EP_TEST(reads_may_fail)
 			assert_int_equal(p->state.paths[0].steps, 2);
 			assert_int_equal(p->host.n_warnings, 0);
 			py_detach(instance);
-			free(p);
+			ep_test_release(p);
 		}
 	}
 	assert_true(reads > 5);

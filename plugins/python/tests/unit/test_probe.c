@@ -36,6 +36,7 @@ static struct made_file *new_file(void)
 	struct made_file *made = calloc(1, sizeof(*made));
 
 	assert_non_null(made);
+	ep_test_owns(made, free);
 	fake_host_init(&made->host, NULL, 0);
 	fake_memory_add(&made->host.contents, FILE_VA, made->bytes, FILE_BYTES);
 	made->host.symbols = made->symbols;
@@ -214,7 +215,6 @@ EP_TEST(other_files_are_not_mine)
 	add_symbol(made, "_PyThreadState_Current", 0x2000, 8); /* 2.7, 3.5 */
 	assert_int_equal(py_probe(ep_unwinder_host_get(), &made->host.file, &executable), EP_NOT_MINE);
 	assert_null(executable);
-	free(made);
 }
 
 EP_TEST(versions_are_told_by_their_functions)
@@ -243,7 +243,6 @@ EP_TEST(versions_are_told_by_their_functions)
 		assert_int_equal(exe->offsets.version, cases[i].version);
 		py_unload(executable);
 	}
-	free(made);
 }
 
 /* --- the interpreters of this machine --------------------------------------------------------- */

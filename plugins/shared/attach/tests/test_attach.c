@@ -112,7 +112,7 @@ static struct instance *new_instance(bool is_certain, int proven, int paths)
 
 EP_TEST(a_file_s_addresses_are_found_in_the_process)
 {
-	struct instance *inst = new_instance(true, 0, 0);
+	ep_autofree struct instance *inst = new_instance(true, 0, 0);
 	const struct ep_symbol code[] = {{.va = 16, .bytes = 8}, {.va = 32, .bytes = 4}};
 	const struct ep_range more = {.end = UINT64_MAX, .mode = EP_RANGE_ENTER};
 	const uint64_t word = 0x1234567890;
@@ -130,12 +130,11 @@ EP_TEST(a_file_s_addresses_are_found_in_the_process)
 	assert_int_equal(host.ranges[1].mode, EP_RANGE_MARK);
 	assert_int_equal(host.ranges[2].end, UINT64_MAX);
 	assert_int_equal(attach_mark(&inst->process, code, 1000, NULL), -E2BIG);
-	free(inst);
 }
 
 EP_TEST(what_does_not_hold_is_one_sentence)
 {
-	struct instance *inst = new_instance(true, 0, 0);
+	ep_autofree struct instance *inst = new_instance(true, 0, 0);
 
 	assert_int_equal(attach_refuse(&inst->process, NULL, "the structures of Toy %d are", 3),
 			 -ENOTSUP);
@@ -146,7 +145,6 @@ EP_TEST(what_does_not_hold_is_one_sentence)
 	assert_string_equal(host.logged,
 			    "toy: pid 42: this Toy is not as expected (its heap): its Toy frames "
 			    "are missing, native ones stay");
-	free(inst);
 }
 
 EP_TEST(a_thread_is_found_by_its_key_or_variable)
@@ -170,7 +168,7 @@ EP_TEST(a_thread_is_found_by_its_key_or_variable)
 		{5, 0, true, 0, 0, 9, 0},
 		{5, 0, false, 0, -ENODATA, 0, 0},
 	};
-	struct instance *inst = new_instance(true, 0, 0);
+	ep_autofree struct instance *inst = new_instance(true, 0, 0);
 
 	for (size_t i = 0; i < EP_LEN(rows); i++) {
 		struct ep_tls tls = {0};
@@ -190,12 +188,11 @@ EP_TEST(a_thread_is_found_by_its_key_or_variable)
 		assert_int_equal(attach_thread(&inst->process, KEY_VA, &variable, &tls), 0);
 		assert_int_equal(tls.off[0], 77);
 	}
-	free(inst);
 }
 
 EP_TEST(pauses_grow_to_a_minute)
 {
-	struct instance *inst = new_instance(true, 0, 0);
+	ep_autofree struct instance *inst = new_instance(true, 0, 0);
 	uint64_t pause_ns = ATTACH_FIRST_PAUSE_NS;
 
 	assert_false(attach_may_look(&inst->process));
@@ -208,7 +205,6 @@ EP_TEST(pauses_grow_to_a_minute)
 		pause_ns = EP_MIN(4 * pause_ns, 60000000000u);
 	}
 	assert_int_equal(inst->process.pause_ns, 60000000000u);
-	free(inst);
 }
 
 static int look(void *instance)
@@ -221,7 +217,7 @@ static int look(void *instance)
 EP_TEST(one_look_proves_nothing)
 {
 	static const int proven[] = {0, EP_NOT_YET, -ESRCH};
-	struct instance *inst = new_instance(true, 0, 0);
+	ep_autofree struct instance *inst = new_instance(true, 0, 0);
 
 	for (size_t i = 0; i < EP_LEN(proven); i++) {
 		inst->looks = n_naps = 0;
@@ -231,7 +227,6 @@ EP_TEST(one_look_proves_nothing)
 		inst->looks = 0;
 		assert_int_equal(attach_look(look, inst, 2), -ENOTSUP);
 	}
-	free(inst);
 }
 
 EP_TEST(a_process_is_armed_by_what_is_known)
@@ -279,7 +274,7 @@ EP_TEST(a_process_is_armed_by_what_is_known)
 
 EP_TEST(what_is_armed_is_proven_later)
 {
-	struct instance *inst = new_instance(true, EP_NOT_YET, 0);
+	ep_autofree struct instance *inst = new_instance(true, EP_NOT_YET, 0);
 
 	assert_int_equal(attach_arm(inst), EP_NOT_YET);
 	for (unsigned int i = 0; i < 100; i++)
@@ -292,13 +287,12 @@ EP_TEST(what_is_armed_is_proven_later)
 	attach_prove_aside(inst);
 	assert_int_equal(host.n_states, 1 + 64 + 1);
 	assert_int_equal(host.n_ranges_set, 1);
-	free(inst);
 }
 
 /* Aside, another library may be there. Else a known release may be in doubt twice. */
 EP_TEST(what_does_not_hold_is_refused_in_the_end)
 {
-	struct instance *inst = new_instance(true, -ENOTSUP, 0);
+	ep_autofree struct instance *inst = new_instance(true, -ENOTSUP, 0);
 
 	for (unsigned int i = 0; i < 10; i++)
 		attach_prove_aside(inst);
@@ -310,5 +304,4 @@ EP_TEST(what_does_not_hold_is_refused_in_the_end)
 	assert_int_equal(attach_arm(inst), EP_NOT_YET);
 	assert_int_equal(attach_arm(inst), -ENOTSUP);
 	assert_int_equal(inst->n_refused, 1);
-	free(inst);
 }

@@ -98,7 +98,7 @@ static const struct {
 
 EP_TEST(pieces_are_followed)
 {
-	struct x86_flow flow = { .ops = &plain, .arg = (void *)&plain };
+	ep_cleanup(x86_flow_fini) struct x86_flow flow = { .ops = &plain, .arg = (void *)&plain };
 	struct x86_state start = called();
 
 	for (size_t i = 0; i < EP_LEN(pieces); i++) {
@@ -106,7 +106,6 @@ EP_TEST(pieces_are_followed)
 		assert_int_equal(x86_flow_follow(&flow, 0, &start, false), 0);
 		expect(pieces[i].label, &flow, pieces[i].want, pieces[i].n);
 	}
-	x86_flow_fini(&flow);
 }
 
 EP_TEST(a_pushed_return_address_moves_cfa)
@@ -157,7 +156,7 @@ EP_TEST(a_wrong_guess_leaves_nothing)
 {
 	/* nop | push rax | no instruction | nop | ret | int3 | data16 nop | xor eax, eax | jmp out | half of one */
 	static const uint8_t code[] = { 0x90, 0x50, 0x06, 0x90, 0xc3, 0xcc, 0x66, 0x90, 0x31, 0xc0, 0xeb, 0x7f, 0x48 };
-	struct x86_flow flow = { .ops = &plain, .arg = (void *)&plain };
+	ep_cleanup(x86_flow_fini) struct x86_flow flow = { .ops = &plain, .arg = (void *)&plain };
 	struct x86_state start = called();
 
 	assert_int_equal(x86_flow_begin(&flow, code, sizeof(code)), 0);
@@ -182,7 +181,6 @@ EP_TEST(a_wrong_guess_leaves_nothing)
 	assert_null(x86_flow_at(&flow, 9)); /* guesses begin where instructions end */
 	assert_null(x86_flow_at(&flow, 12)); /* cut by the end */
 	assert_null(x86_flow_at(&flow, sizeof(code)));
-	x86_flow_fini(&flow);
 }
 
 /* --- hooks */
@@ -200,7 +198,7 @@ EP_TEST(calls_within_are_entered)
 	/* call f | ret | f: ret */
 	static const uint8_t code[] = { 0xe8, 1, 0, 0, 0, 0xc3, 0xc3 };
 	struct x86_flow_ops ops = plain;
-	struct x86_flow flow = { .ops = &ops, .arg = &ops };
+	ep_cleanup(x86_flow_fini) struct x86_flow flow = { .ops = &ops, .arg = &ops };
 	struct x86_state start = called();
 
 	assert_int_equal(x86_flow_begin(&flow, code, sizeof(code)), 0);
@@ -210,7 +208,6 @@ EP_TEST(calls_within_are_entered)
 	assert_int_equal(x86_flow_begin(&flow, code, sizeof(code)), 0);
 	assert_int_equal(x86_flow_follow(&flow, 0, &start, false), 0);
 	expect("entered", &flow, (const struct want[]){ { 5, X86_RSP, -8 }, { 6, X86_RSP, -16 }, { 6, AT(OWN), -16 } }, 3);
-	x86_flow_fini(&flow);
 }
 
 static bool may_return(const struct x86_state *state, const struct x86_state *next)
@@ -245,7 +242,7 @@ EP_TEST(calls_that_do_not_return_are_not_followed)
 EP_TEST(the_language_sets_sp)
 {
 	static const uint8_t code[] = { 0x48, 0x89, 0xc4, 0xc3 }; /* mov rsp, rax | ret */
-	struct x86_flow flow = { .ops = &plain, .arg = (void *)&plain };
+	ep_cleanup(x86_flow_fini) struct x86_flow flow = { .ops = &plain, .arg = (void *)&plain };
 	struct x86_state start = called();
 
 	for (int i = 0; i < 2; i++) {
@@ -254,7 +251,6 @@ EP_TEST(the_language_sets_sp)
 		assert_int_equal(x86_flow_follow(&flow, 0, &start, false), 0);
 		expect("mov rsp, rax", &flow, (const struct want[]){ { 3, X86_RSP, i ? -8 : NO } }, 1);
 	}
-	x86_flow_fini(&flow);
 }
 
 static bool meet_without_end(struct x86_state *state, const struct x86_state *other)
@@ -267,7 +263,7 @@ EP_TEST(work_is_bounded)
 {
 	static const uint8_t code[] = { 0x90, 0xeb, 0xfd }; /* again: nop | jmp again */
 	struct x86_flow_ops ops = plain;
-	struct x86_flow flow = { .ops = &ops, .arg = &ops };
+	ep_cleanup(x86_flow_fini) struct x86_flow flow = { .ops = &ops, .arg = &ops };
 	struct x86_state start = called();
 
 	ops.meet = meet_without_end;
@@ -281,5 +277,4 @@ EP_TEST(work_is_bounded)
 	assert_int_equal(x86_flow_begin(&flow, NULL, 0), 0);
 	assert_int_equal(x86_flow_follow(&flow, 0, &start, false), 0);
 	assert_int_equal(x86_flow_next(&flow, 0), 0);
-	x86_flow_fini(&flow);
 }

@@ -259,15 +259,22 @@ EP_TEST_WITH(regexp_code_without_a_type_begins, begin, NULL)
 	}
 }
 
-/* BaselineOutOfLinePrologue was interrupted, whose frame is to be its caller's. */
-EP_TEST_WITH(baseline_function_is_there_before_its_frame, begin, NULL)
-{
-	static const uint8_t code[] = {0x33, 0xdb, 0x49, 0xbc, 1, 2, 3, 4, 5, 6, 7, 8, 0xe8, 1, 2, 3, 4};
+/* The beginning of a baseline function at LEAF, up to its call of what makes its frame. */
+static const uint8_t baseline_code[] = {0x33, 0xdb, 0x49, 0xbc, 1, 2, 3, 4, 5, 6, 7, 8, 0xe8, 1, 2, 3, 4};
+#define BASELINE_CALLED (LEAF + sizeof(baseline_code))
 
-	world_put_bytes(LEAF, code, sizeof(code));
-	put_call(JIT + 0x50, LEAF);
+static void put_baseline_code(void)
+{
+	world_put_bytes(LEAF, baseline_code, sizeof(baseline_code));
+}
+
+/* That call was interrupted before the frame stood; `callee` is what its caller calls. */
+static void check_interrupted_prologue(uint64_t callee)
+{
+	put_baseline_code();
+	put_call(JIT + 0x50, callee);
 	be_interrupted(BLOB + 0x300, 0x200);
-	world_put(SP, LEAF + sizeof(code));
+	world_put(SP, BASELINE_CALLED);
 	world_put(SP + 8, JIT + 0x50);
 	WALK->regs[V8_REG_RDI] = function_of(1);
 	put_function_frame(0x200, NATIVE + 0x40, 0x280, 2);
@@ -277,14 +284,18 @@ EP_TEST_WITH(baseline_function_is_there_before_its_frame, begin, NULL)
 					      "compiled: 20000480 1002 30000050\n");
 }
 
+/* BaselineOutOfLinePrologue was interrupted, whose frame is to be its caller's. */
+EP_TEST_WITH(baseline_function_is_there_before_its_frame, begin, NULL)
+{
+	check_interrupted_prologue(LEAF);
+}
+
 /* The same, when it is made: what called it is no return address at rsp any more. */
 EP_TEST_WITH(baseline_function_is_there_with_its_frame, begin, NULL)
 {
-	static const uint8_t code[] = {0x33, 0xdb, 0x49, 0xbc, 1, 2, 3, 4, 5, 6, 7, 8, 0xe8, 1, 2, 3, 4};
-
-	world_put_bytes(LEAF, code, sizeof(code));
+	put_baseline_code();
 	be_interrupted(BLOB + 0x300, 0x100);
-	world_put(SP, LEAF + sizeof(code));
+	world_put(SP, BASELINE_CALLED);
 	world_put(SP + 8, HEAP + TAG);
 	put_function_frame(0x100, JIT + 0x50, 0x200, 1);
 	put_function_frame(0x200, NATIVE + 0x40, 0x280, 2);
@@ -294,8 +305,8 @@ EP_TEST_WITH(baseline_function_is_there_with_its_frame, begin, NULL)
 					      "compiled: 20000480 1002 30000050\n");
 	/* As the native unwinder leaves it: rsp is above rbp. */
 	begin(state);
-	world_put_bytes(LEAF, code, sizeof(code));
-	be_at(LEAF + sizeof(code), 0x100);
+	put_baseline_code();
+	be_at(BASELINE_CALLED, 0x100);
 	REC->sample.n_frames = 1;
 	WALK->regs[EP_REG_SP] = STACK + 0x108;
 	WALK->known_regs = EP_KNOWN_ALWAYS;
@@ -308,10 +319,8 @@ EP_TEST_WITH(baseline_function_is_there_with_its_frame, begin, NULL)
 /* What is there yet of the frame that it makes are rbp and the return address. */
 EP_TEST_WITH(baseline_function_is_there_as_its_frame_is_made, begin, NULL)
 {
-	static const uint8_t code[] = {0x33, 0xdb, 0x49, 0xbc, 1, 2, 3, 4, 5, 6, 7, 8, 0xe8, 1, 2, 3, 4};
-
-	world_put_bytes(LEAF, code, sizeof(code));
-	be_at(LEAF + sizeof(code), 0x100);
+	put_baseline_code();
+	be_at(BASELINE_CALLED, 0x100);
 	REC->sample.n_frames = 1;
 	WALK->regs[EP_REG_SP] = STACK + 0x108;
 	WALK->regs[V8_REG_RDI] = function_of(1);
@@ -324,19 +333,7 @@ EP_TEST_WITH(baseline_function_is_there_as_its_frame_is_made, begin, NULL)
 /* It was called by way of a builtin, which is far from it. */
 EP_TEST_WITH(baseline_function_is_there_however_it_was_called, begin, NULL)
 {
-	static const uint8_t code[] = {0x33, 0xdb, 0x49, 0xbc, 1, 2, 3, 4, 5, 6, 7, 8, 0xe8, 1, 2, 3, 4};
-
-	world_put_bytes(LEAF, code, sizeof(code));
-	put_call(JIT + 0x50, BLOB + 0x400);
-	be_interrupted(BLOB + 0x300, 0x200);
-	world_put(SP, LEAF + sizeof(code));
-	world_put(SP + 8, JIT + 0x50);
-	WALK->regs[V8_REG_RDI] = function_of(1);
-	put_function_frame(0x200, NATIVE + 0x40, 0x280, 2);
-	remember(BLOB + 0x300, RULE_FRAMELESS);
-	assert_string_equal(walk_to_native(), "native 5 900300\n"
-					      "compiled register: 20000440 1001 30000111\n"
-					      "compiled: 20000480 1002 30000050\n");
+	check_interrupted_prologue(BLOB + 0x400);
 }
 
 static void put_trampoline_leaf(uint32_t off)

@@ -660,7 +660,7 @@ EP_TEST(reads_a_source_once)
 /* Any number of frames, functions, and scripts with their lines, in turn at one place of the heap. */
 EP_TEST(keeps_within_its_bound)
 {
-	struct world world;
+	ep_cleanup(world_fini) struct world world;
 	struct made_heap *heap = &world.heap;
 	int32_t literal_at, id_at;
 
@@ -678,13 +678,12 @@ EP_TEST(keeps_within_its_bound)
 	}
 	assert_in_range(v8_names_bytes(world.names) - PAGES_BYTES, V8_NAMES_MAX_BYTES / 2,
 			V8_NAMES_MAX_BYTES + (128u << 10));
-	world_fini(&world);
 }
 
 /* A function is known when its process has gone, however many frames were named since. */
 EP_TEST(frames_push_out_no_functions)
 {
-	struct world world;
+	ep_cleanup(world_fini) struct world world;
 	struct ep_raw_frame frame, other;
 	uint64_t f, g;
 
@@ -708,13 +707,12 @@ EP_TEST(frames_push_out_no_functions)
 	world.heap.fail_with = -ESRCH;
 	world.heap.fail_at = world.heap.n_reads + 1;
 	assert_named(&world, &frame, "f 1:0 /a.js [1]?");
-	world_fini(&world);
 }
 
 /* Scripts with large tables have no more than one of them has, and leave small things where they are. */
 EP_TEST(keeps_large_tables_within_theirs)
 {
-	struct world world;
+	ep_cleanup(world_fini) struct world world;
 	struct made_heap *heap = &world.heap;
 	struct ep_raw_frame small, large;
 	uint64_t f, script;
@@ -747,5 +745,4 @@ EP_TEST(keeps_large_tables_within_theirs)
 	reads = heap->n_reads;
 	assert_named(&world, &small, "f 2:10 /a.js [1]");
 	assert_int_equal(heap->n_reads, reads);
-	world_fini(&world);
 }

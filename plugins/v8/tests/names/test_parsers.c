@@ -83,7 +83,7 @@ EP_TEST(finds_lines_as_v8_does)
 
 EP_TEST(has_one_line_of_nothing)
 {
-	struct v8_lines lines = {0};
+	ep_cleanup(v8_lines_fini) struct v8_lines lines = {0};
 	uint32_t line = 9, column = 9;
 
 	v8_lines_find(&lines, 5, &line, &column);
@@ -92,7 +92,6 @@ EP_TEST(has_one_line_of_nothing)
 	assert_int_equal(v8_lines_end(&lines), 0);
 	v8_lines_find(&lines, 0, &line, &column);
 	assert_int_equal(line, 0);
-	v8_lines_fini(&lines);
 }
 
 static uint64_t nanoseconds(void)
