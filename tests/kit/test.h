@@ -42,6 +42,15 @@
 	}                                                                                          \
 	static void name(__attribute__((unused)) void **state)
 
+/* The same, with what `setup` leaves in *state as the declaration `what` says: struct world *w. */
+#define EP_TEST_ON(name, what, setup, teardown)                                                    \
+	static void name##_on(__attribute__((unused)) what);                                       \
+	EP_TEST_WITH(name, setup, teardown)                                                        \
+	{                                                                                          \
+		name##_on(*state);                                                                 \
+	}                                                                                          \
+	static void name##_on(__attribute__((unused)) what)
+
 void ep_test_add(const char *name, CMUnitTestFunction function, CMFixtureFunction setup,
 		 CMFixtureFunction teardown, int line);
 /*

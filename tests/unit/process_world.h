@@ -412,4 +412,6 @@ static inline struct ep_place_in_memory *world_place(struct world *w, struct ep_
 	return process ? ep_places_find(&process->places, addr) : NULL;
 }
 
+#define WORLD_TEST(name) EP_TEST_ON(name, struct world *w, world_open, world_close)
+
 #endif

@@ -127,9 +127,10 @@ static int teardown(void **state)
 	return 0;
 }
 
-EP_TEST_WITH(store_says_what_the_table_says, setup, teardown)
+#define FAKE_KERNEL_TEST(name) EP_TEST_ON(name, struct fake_kernel *kernel, setup, teardown)
+
+FAKE_KERNEL_TEST(store_says_what_the_table_says)
 {
-	struct fake_kernel *kernel = *state;
 	struct ep_delta_store *store = new_store(kernel, 64u << 20);
 	struct ep_unwind_table *table = build_own_table();
 	struct ep_delta_store_text *text = NULL;
@@ -141,9 +142,8 @@ EP_TEST_WITH(store_says_what_the_table_says, setup, teardown)
 	ep_delta_store_free(store);
 }
 
-EP_TEST_WITH(equal_texts_are_one_and_leave_nothing, setup, teardown)
+FAKE_KERNEL_TEST(equal_texts_are_one_and_leave_nothing)
 {
-	struct fake_kernel *kernel = *state;
 	struct ep_delta_store *store = new_store(kernel, 64u << 20);
 	struct ep_unwind_table *table = build_own_table();
 	struct ep_delta_store_text *texts[40], *other;
@@ -175,9 +175,8 @@ EP_TEST_WITH(equal_texts_are_one_and_leave_nothing, setup, teardown)
 	assert_int_equal(kernel->added, kernel->removed);
 }
 
-EP_TEST_WITH(freed_words_rest_before_they_are_used_again, setup, teardown)
+FAKE_KERNEL_TEST(freed_words_rest_before_they_are_used_again)
 {
-	struct fake_kernel *kernel = *state;
 	struct ep_delta_store *store = new_store(kernel, 64u << 20);
 	struct ep_row row = {.start = 1, .end = 2};
 	uint32_t first, second, third;
@@ -193,9 +192,8 @@ EP_TEST_WITH(freed_words_rest_before_they_are_used_again, setup, teardown)
 	ep_delta_store_free(store);
 }
 
-EP_TEST_WITH(freed_rules_rest_too, setup, teardown)
+FAKE_KERNEL_TEST(freed_rules_rest_too)
 {
-	struct fake_kernel *kernel = *state;
 	struct ep_delta_store *store = new_store(kernel, 64u << 20);
 	struct ep_rule old = {.cfa_off = 1}, new = {.cfa_off = 2}, newer = {.cfa_off = 3};
 	struct ep_unwind_table table = {.rules = &old, .n_rules = 1};
@@ -220,9 +218,8 @@ EP_TEST_WITH(freed_rules_rest_too, setup, teardown)
 }
 
 /* Rows have serial numbers: what is remembered of other processes holds when one ends. */
-EP_TEST_WITH(tables_used_again_are_another_generation, setup, teardown)
+FAKE_KERNEL_TEST(tables_used_again_are_another_generation)
 {
-	struct fake_kernel *kernel = *state;
 	struct ep_delta_store *store = new_store(kernel, 64u << 20);
 	struct ep_unwind_table *table = build_own_table();
 	struct ep_delta_store_text *text;
@@ -248,9 +245,8 @@ EP_TEST_WITH(tables_used_again_are_another_generation, setup, teardown)
 	ep_delta_store_free(store);
 }
 
-EP_TEST_WITH(limit_is_kept, setup, teardown)
+FAKE_KERNEL_TEST(limit_is_kept)
 {
-	struct fake_kernel *kernel = *state;
 	struct ep_delta_store *store = new_store(kernel, EP_CHUNK_BYTES);
 	struct ep_unwind_table *table = build_own_table();
 	struct ep_delta_store_text *texts[1000];
@@ -308,9 +304,8 @@ static void remove_chunk_unseen(void *arg, uint32_t index, void *memory)
 	remove_chunk(arg, index, memory);
 }
 
-EP_TEST_WITH(chunks_are_seen_while_they_are_there, setup, teardown)
+FAKE_KERNEL_TEST(chunks_are_seen_while_they_are_there)
 {
-	struct fake_kernel *kernel = *state;
 	struct ep_delta_store_ops ops = {.arg = kernel, .add_chunk = add_chunk_unseen,
 					 .remove_chunk = remove_chunk_unseen,
 					 .rules = kernel->rules};

@@ -474,9 +474,10 @@ static void rebuild_tables(struct room *room, struct ep_executable *executable)
 	uv_run(&room->loop, UV_RUN_DEFAULT);
 }
 
-EP_TEST_WITH(it_is_described_each_time_its_tables_are_made, open_room, close_room)
+#define ROOM_TEST(name) EP_TEST_ON(name, struct room *room, open_room, close_room)
+
+ROOM_TEST(it_is_described_each_time_its_tables_are_made)
 {
-	struct room *room = *state;
 	struct ep_executable *executable = map_stripped(room);
 
 	assert_described(room, executable);
@@ -491,9 +492,8 @@ EP_TEST_WITH(it_is_described_each_time_its_tables_are_made, open_room, close_roo
 }
 
 /* A file that cannot be read for once, a plugin that has no memory. */
-EP_TEST_WITH(names_stay_when_it_is_not_described_again, open_room, close_room)
+ROOM_TEST(names_stay_when_it_is_not_described_again)
 {
-	struct room *room = *state;
 	struct ep_executable *executable = map_stripped(room);
 	uint64_t bytes = ep_executables_stats(room->executables)->described_bytes;
 	struct ep_symbol found;
@@ -515,9 +515,8 @@ EP_TEST_WITH(names_stay_when_it_is_not_described_again, open_room, close_room)
 	ep_executables_unref(room->executables, executable);
 }
 
-EP_TEST_WITH(names_outlive_the_executable_where_they_are_held, open_room, close_room)
+ROOM_TEST(names_outlive_the_executable_where_they_are_held)
 {
-	struct room *room = *state;
 	struct ep_executable *executable = map_stripped(room);
 	struct ep_described_symbols *symbols = ep_described_symbols_ref(executable->described);
 	struct ep_symbol found;
@@ -533,9 +532,8 @@ EP_TEST_WITH(names_outlive_the_executable_where_they_are_held, open_room, close_
 	ep_described_symbols_unref(symbols);
 }
 
-EP_TEST_WITH(who_cannot_describe_it_runs_in_it_all_the_same, open_room, close_room)
+ROOM_TEST(who_cannot_describe_it_runs_in_it_all_the_same)
 {
-	struct room *room = *state;
 	struct ep_executable *executable;
 
 	plugin.result = -ENOTSUP;
@@ -548,9 +546,8 @@ EP_TEST_WITH(who_cannot_describe_it_runs_in_it_all_the_same, open_room, close_ro
 	ep_executables_unref(room->executables, executable);
 }
 
-EP_TEST_WITH(what_is_no_runtime_can_be_described, open_room, close_room)
+ROOM_TEST(what_is_no_runtime_can_be_described)
 {
-	struct room *room = *state;
 	struct ep_executable *executable;
 
 	plugin.probe_result = EP_CODE_ONLY;
@@ -561,9 +558,8 @@ EP_TEST_WITH(what_is_no_runtime_can_be_described, open_room, close_room)
 	ep_executables_unref(room->executables, executable);
 }
 
-EP_TEST_WITH(what_launches_a_runtime_is_neither_described_nor_unloaded, open_room, close_room)
+ROOM_TEST(what_launches_a_runtime_is_neither_described_nor_unloaded)
 {
-	struct room *room = *state;
 	struct ep_executable *executable;
 
 	plugin.probe_result = EP_LAUNCHER;
@@ -588,9 +584,8 @@ static void copy_stripped(const char *path)
 	assert_int_equal(system(command), 0);
 }
 
-EP_TEST_WITH(names_of_all_files_have_a_limit, open_room, close_room)
+ROOM_TEST(names_of_all_files_have_a_limit)
 {
-	struct room *room = *state;
 	struct ep_executable *executables[MANY];
 	char dir[] = "/tmp/test_describe.XXXXXX", path[64];
 	size_t with = 0;

@@ -156,11 +156,11 @@ EP_TEST_WITH(code_without_a_file_is_code, set_up, tear_down)
 	assert_int_equal(passed.words[5], 0x404);
 }
 
-/* What seemed whole went through code whose file was not analysed yet. */
-EP_TEST_WITH(copy_walked_through_unknown_code_waits_for_its_file, set_up, tear_down)
-{
-	struct fixture *fx = *state;
+#define FIXTURE_TEST(name) EP_TEST_ON(name, struct fixture *fx, set_up, tear_down)
 
+/* What seemed whole went through code whose file was not analysed yet. */
+FIXTURE_TEST(copy_walked_through_unknown_code_waits_for_its_file)
+{
 	ep_row_set_init(&fx->publisher.set);
 	fx->process->is_asking = true;
 	give(fx, NULL, 0, sizeof(struct ep_copy));
@@ -182,9 +182,8 @@ EP_TEST_WITH(copy_walked_through_unknown_code_waits_for_its_file, set_up, tear_d
 }
 
 /* One language, of which BPF knew nothing when the samples came; then from time 100 on. */
-EP_TEST_WITH(code_of_a_language_is_late_until_bpf_knows_it, set_up, tear_down)
+FIXTURE_TEST(code_of_a_language_is_late_until_bpf_knows_it)
 {
-	struct fixture *fx = *state;
 	struct ep_instance instance = {.attached.state = EP_ATTACHMENT_WAITING};
 	const struct {
 		uint64_t languages_ns, time_ns, addr;
@@ -218,7 +217,7 @@ EP_TEST_WITH(stack_that_led_nowhere_is_not_complete, set_up, tear_down)
 }
 
 /* That the kernel's part is cut says nothing of the user's, in front of which it is said. */
-EP_TEST_WITH(the_kernels_part_has_an_error_of_its_own, set_up, tear_down)
+FIXTURE_TEST(the_kernels_part_has_an_error_of_its_own)
 {
 	struct {
 		struct ep_sample sample;
@@ -229,7 +228,6 @@ EP_TEST_WITH(the_kernels_part_has_an_error_of_its_own, set_up, tear_down)
 		.words = {EP_FRAME_HEADER(EP_FRAME_ERROR, 0, 1, EP_ERROR_KERNEL_DEPTH), 0,
 			  EP_FRAME_HEADER(EP_FRAME_NATIVE, 0, 1, 0), FILE_CODE,
 			  EP_FRAME_HEADER(EP_FRAME_NATIVE, EP_FRAME_POINTER_WALK, 1, 0), NO_CODE}};
-	struct fixture *fx = *state;
 
 	event.sample.event.type = EP_EVENT_TRACE;
 	ep_held_add(fx->held, &event.sample, sizeof(event));
@@ -240,10 +238,8 @@ EP_TEST_WITH(the_kernels_part_has_an_error_of_its_own, set_up, tear_down)
 	assert_int_equal(EP_FRAME_AUX(passed.words[4]), EP_ERROR_BAD_FRAME_POINTER);
 }
 
-EP_TEST_WITH(sample_waits_while_a_file_is_looked_at, set_up, tear_down)
+FIXTURE_TEST(sample_waits_while_a_file_is_looked_at)
 {
-	struct fixture *fx = *state;
-
 	fx->process->is_asking = true;
 	give(fx, (const uint64_t[]){FILE_CODE}, 1, 0);
 	assert_int_equal(passed.n, 0);
@@ -258,10 +254,8 @@ EP_TEST_WITH(sample_waits_while_a_file_is_looked_at, set_up, tear_down)
 }
 
 /* It has waited long enough: without its copy, it says what BPF said. */
-EP_TEST_WITH(copy_of_an_unknown_process_is_dropped_in_the_end, set_up, tear_down)
+FIXTURE_TEST(copy_of_an_unknown_process_is_dropped_in_the_end)
 {
-	struct fixture *fx = *state;
-
 	ep_places_clear(&fx->process->places, NULL);
 	ep_places_init(&fx->process->places);
 	fx->process->state = EP_PROCESS_NEW;
@@ -274,20 +268,16 @@ EP_TEST_WITH(copy_of_an_unknown_process_is_dropped_in_the_end, set_up, tear_down
 	assert_int_equal(ep_held_stats(fx->held)->unknown, 1);
 }
 
-EP_TEST_WITH(nothing_waits_for_a_process_nobody_knows, set_up, tear_down)
+FIXTURE_TEST(nothing_waits_for_a_process_nobody_knows)
 {
-	struct fixture *fx = *state;
-
 	fx->process->program.image = 2;
 	give(fx, NULL, 0, sizeof(struct ep_copy));
 	assert_int_equal(passed.n, 1);
 	assert_int_equal(passed.sample.error, EP_ERROR_NOT_ANALYSED);
 }
 
-EP_TEST_WITH(oldest_goes_when_too_many_wait, set_up, tear_down)
+FIXTURE_TEST(oldest_goes_when_too_many_wait)
 {
-	struct fixture *fx = *state;
-
 	fx->process->is_asking = true;
 	for (int i = 0; i < 1000; i++)
 		give(fx, (const uint64_t[]){FILE_CODE}, 1, 0);
@@ -297,14 +287,13 @@ EP_TEST_WITH(oldest_goes_when_too_many_wait, set_up, tear_down)
 }
 
 /* The counts of a record are not taken for those of its bytes. */
-EP_TEST_WITH(sample_that_counts_more_words_than_it_has_is_dropped, set_up, tear_down)
+FIXTURE_TEST(sample_that_counts_more_words_than_it_has_is_dropped)
 {
 	struct {
 		struct ep_sample sample;
 		uint64_t words[2];
 	} event = {.sample = {.n_frames = 1, .n_words = 2, .pid = 9, .image = 1, .start_ns = 5},
 		   .words = {EP_FRAME_HEADER(EP_FRAME_NATIVE, 0, 1, 0), FILE_CODE}};
-	struct fixture *fx = *state;
 	struct {
 		uint16_t n_kernel, n_words;
 	} counts[] = {{0, 3}, {1, 2}, {3, 0}, {0, UINT16_MAX}, {0, 1}};

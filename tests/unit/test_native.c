@@ -207,10 +207,10 @@ static void make_vfork(struct world *w, uint32_t function)
 	w->stack[1] = RETURN(MAIN);
 }
 
-EP_TEST_WITH(a_frame_may_have_nothing_on_the_stack, set_up, tear_down)
-{
-	struct world *w = *state;
+#define WORLD_TEST(name) EP_TEST_ON(name, struct world *w, set_up, tear_down)
 
+WORLD_TEST(a_frame_may_have_nothing_on_the_stack)
+{
 	make_vfork(w, LEAF);
 	assert_string_equal(walk_text(w), "leaf middle main");
 	assert_int_equal(walk(w)->error, 0);
@@ -218,10 +218,8 @@ EP_TEST_WITH(a_frame_may_have_nothing_on_the_stack, set_up, tear_down)
 	assert_string_equal(walk_text(w), "leaf middle main");
 }
 
-EP_TEST_WITH(only_an_interrupted_frame_may, set_up, tear_down)
+WORLD_TEST(only_an_interrupted_frame_may)
 {
-	struct world *w = *state;
-
 	make_vfork(w, OUTER);
 	set_rule(w, LEAF, SP(8));
 	w->stack[0] = RETURN(OUTER);
@@ -236,10 +234,8 @@ static void make_signal_frame(struct world *w, uint32_t at, uint64_t sp, uint64_
 	w->stack[at + 5 + 16] = pc;
 }
 
-EP_TEST_WITH(behind_a_signal_frame_it_may_too, set_up, tear_down)
+WORLD_TEST(behind_a_signal_frame_it_may_too)
 {
-	struct world *w = *state;
-
 	make_vfork(w, OUTER);
 	set_rule(w, LEAF, EP_RULE_SIGNAL);
 	make_signal_frame(w, 0, STACK + 50 * 8, AT(OUTER));
@@ -248,10 +244,8 @@ EP_TEST_WITH(behind_a_signal_frame_it_may_too, set_up, tear_down)
 }
 
 /* Two such frames that signals interrupt can be made to lead into each other for ever. */
-EP_TEST_WITH(but_once_in_a_walk, set_up, tear_down)
+WORLD_TEST(but_once_in_a_walk)
 {
-	struct world *w = *state;
-
 	make_vfork(w, LEAF);
 	w->thread.regs[RDI] = RETURN(OUTER);
 	set_rule(w, OUTER, EP_RULE_SIGNAL);
@@ -259,10 +253,8 @@ EP_TEST_WITH(but_once_in_a_walk, set_up, tear_down)
 	assert_string_equal(walk_text(w), with_error("leaf outer leaf", EP_ERROR_NO_PROGRESS));
 }
 
-EP_TEST_WITH(a_return_address_in_memory_is_no_excuse, set_up, tear_down)
+WORLD_TEST(a_return_address_in_memory_is_no_excuse)
 {
-	struct world *w = *state;
-
 	w->rules[0] = (struct ep_rule){.cfa_reg = RSP, AT_CFA, .others = EP_OTHERS_KEEPS};
 	set_rule(w, LEAF, TABLE(0));
 	assert_string_equal(walk_text(w), with_error("leaf", EP_ERROR_NO_PROGRESS));
@@ -296,10 +288,8 @@ static const struct register_case register_cases[] = {
 	 {FROM_SP, .others = RBX, .base_slot = 2}, true},
 };
 
-EP_TEST_WITH(registers_no_row_changed_are_known, set_up, tear_down)
+WORLD_TEST(registers_no_row_changed_are_known)
 {
-	struct world *w = *state;
-
 	for (size_t i = 0; i < EP_LEN(register_cases); i++) {
 		const struct register_case *c = &register_cases[i];
 		const char *want = c->found ? "leaf middle main" :
@@ -325,10 +315,8 @@ EP_TEST_WITH(registers_no_row_changed_are_known, set_up, tear_down)
 	}
 }
 
-EP_TEST_WITH(a_frame_pointer_vouches_for_no_register, set_up, tear_down)
+WORLD_TEST(a_frame_pointer_vouches_for_no_register)
 {
-	struct world *w = *state;
-
 	w->thread.regs[RBP] = STACK + 16;
 	w->thread.regs[R12] = STACK + 40 * 8;
 	w->rules[0] = (struct ep_rule){.cfa_reg = R12, .cfa_off = 16, AT_CFA,
@@ -366,10 +354,8 @@ static const struct call_case call_cases[] = {
 	{"call *(%rip) without its offset", {0, 0, 0, 0, 0, 0, 0xff, 0x15}, false},
 };
 
-EP_TEST_WITH(a_leaf_without_a_rule_has_its_return_address_at_sp, set_up, tear_down)
+WORLD_TEST(a_leaf_without_a_rule_has_its_return_address_at_sp)
 {
-	struct world *w = *state;
-
 	set_rule(w, MIDDLE, SP(8));
 	w->stack[0] = RETURN(MIDDLE);
 	w->stack[1] = RETURN(MAIN);
@@ -384,20 +370,16 @@ EP_TEST_WITH(a_leaf_without_a_rule_has_its_return_address_at_sp, set_up, tear_do
 	}
 }
 
-EP_TEST_WITH(only_the_leaf_does, set_up, tear_down)
+WORLD_TEST(only_the_leaf_does)
 {
-	struct world *w = *state;
-
 	set_rule(w, LEAF, SP(8));
 	w->stack[0] = RETURN(MIDDLE);
 	w->stack[1] = RETURN(MAIN);
 	assert_string_equal(walk_text(w), with_error("leaf middle", EP_ERROR_BAD_FRAME_POINTER));
 }
 
-EP_TEST_WITH(what_lies_at_sp_must_be_in_known_code, set_up, tear_down)
+WORLD_TEST(what_lies_at_sp_must_be_in_known_code)
 {
-	struct world *w = *state;
-
 	w->stack[0] = 0x500010; /* no mapping, and not readable */
 	assert_string_equal(walk_text(w), with_error("leaf", EP_ERROR_BAD_FRAME_POINTER));
 	w->stack[0] = 1;
@@ -407,10 +389,8 @@ EP_TEST_WITH(what_lies_at_sp_must_be_in_known_code, set_up, tear_down)
 }
 
 /* rbp points into the stack, but is none: what lies above it is no code. */
-EP_TEST_WITH(a_frame_pointer_to_no_code_is_none, set_up, tear_down)
+WORLD_TEST(a_frame_pointer_to_no_code_is_none)
 {
-	struct world *w = *state;
-
 	set_rule(w, MIDDLE, SP(8));
 	w->stack[0] = RETURN(MIDDLE);
 	w->stack[1] = RETURN(MAIN);
@@ -422,10 +402,8 @@ EP_TEST_WITH(a_frame_pointer_to_no_code_is_none, set_up, tear_down)
 }
 
 /* fp 0 ends a chain of frame pointers, but there was none yet. */
-EP_TEST_WITH(a_guess_is_no_chain, set_up, tear_down)
+WORLD_TEST(a_guess_is_no_chain)
 {
-	struct world *w = *state;
-
 	w->thread.regs[RBP] = 0;
 	w->stack[0] = RETURN(MIDDLE);
 	assert_string_equal(walk_text(w), with_error("leaf middle~", EP_ERROR_BAD_FRAME_POINTER));
@@ -433,13 +411,12 @@ EP_TEST_WITH(a_guess_is_no_chain, set_up, tear_down)
 
 /* --- memory of no file ------------------------------------------------------------------------ */
 
-EP_TEST_WITH(only_what_may_be_placed_later_is_raw, set_up, tear_down)
+WORLD_TEST(only_what_may_be_placed_later_is_raw)
 {
 	static const struct {
 		uint64_t pc;
 		bool raw;
 	} cases[] = {{JIT + 16, false}, {LATE + 16, true}, {LATE + 0x10000, true}};
-	struct world *w = *state;
 
 	for (size_t i = 0; i < EP_LEN(cases); i++) {
 		w->thread.regs[RIP] = cases[i].pc;
@@ -448,17 +425,15 @@ EP_TEST_WITH(only_what_may_be_placed_later_is_raw, set_up, tear_down)
 	}
 }
 
-EP_TEST_WITH(of_an_unknown_process_all_is_raw, set_up, tear_down)
+WORLD_TEST(of_an_unknown_process_all_is_raw)
 {
-	struct world *w = *state;
-
 	w->thread.pid++;
 	assert_true(walk(w)->flags & EP_SAMPLE_RAW);
 }
 
 /* --- the kernel's part ------------------------------------------------------------------------ */
 
-EP_TEST_WITH(a_short_kernel_part_says_so, set_up, tear_down)
+WORLD_TEST(a_short_kernel_part_says_so)
 {
 	static const struct {
 		int32_t n;
@@ -468,7 +443,6 @@ EP_TEST_WITH(a_short_kernel_part_says_so, set_up, tear_down)
 		{500, 127, EP_ERROR_KERNEL_DEPTH}, {-EFAULT, 0, EP_ERROR_KERNEL_STACK},
 		{0, 0, EP_ERROR_KERNEL_STACK},
 	};
-	struct world *w = *state;
 
 	set_rule(w, LEAF, SP(8));
 	w->stack[0] = RETURN(MAIN);

@@ -237,9 +237,10 @@ static size_t count_files(const char *dir_path, const char *part)
 
 /* --- files and errors --- */
 
-EP_TEST_WITH(file_is_gzip_and_nothing_is_left_behind, set_up, tear_down)
+#define FIXTURE_TEST(name) EP_TEST_ON(name, struct fixture *fx, set_up, tear_down)
+
+FIXTURE_TEST(file_is_gzip_and_nothing_is_left_behind)
 {
-	struct fixture *fx = *state;
 	unsigned char magic[2] = {0};
 	char bytes[16];
 	FILE *file;
@@ -258,9 +259,8 @@ EP_TEST_WITH(file_is_gzip_and_nothing_is_left_behind, set_up, tear_down)
 	assert_int_equal(count_files(fx->dir, ""), 1);
 }
 
-EP_TEST_WITH(existing_file_is_not_replaced_unless_forced, set_up, tear_down)
+FIXTURE_TEST(existing_file_is_not_replaced_unless_forced)
 {
-	struct fixture *fx = *state;
 	struct ep_value values[] = {
 		{.key = "path", .type = EP_VALUE_STRING, .string = fx->path},
 		{.key = "force", .type = EP_VALUE_BOOL, .boolean = true},
@@ -278,9 +278,8 @@ EP_TEST_WITH(existing_file_is_not_replaced_unless_forced, set_up, tear_down)
 }
 
 /* It appears between open and the end of the recording. */
-EP_TEST_WITH(file_that_appears_later_is_not_replaced, set_up, tear_down)
+FIXTURE_TEST(file_that_appears_later_is_not_replaced)
 {
-	struct fixture *fx = *state;
 	struct ep_value value = {.key = "path", .type = EP_VALUE_STRING, .string = fx->path};
 	struct ep_exporter *exporter = NULL;
 	struct ep_exporter_stats stats;
@@ -300,9 +299,8 @@ EP_TEST_WITH(file_that_appears_later_is_not_replaced, set_up, tear_down)
 	assert_int_equal(count_files(fx->dir, ""), 1);
 }
 
-EP_TEST_WITH(further_batches_of_a_path_get_numbers, set_up, tear_down)
+FIXTURE_TEST(further_batches_of_a_path_get_numbers)
 {
-	struct fixture *fx = *state;
 	struct ep_value value = {.key = "path", .type = EP_VALUE_STRING, .string = fx->path};
 	struct ep_exporter *exporter = NULL;
 
@@ -324,7 +322,7 @@ static void touch(const char *dir, const char *name)
 	fclose(file);
 }
 
-EP_TEST_WITH(directory_keeps_the_newest_of_our_own, set_up, tear_down)
+FIXTURE_TEST(directory_keeps_the_newest_of_our_own)
 {
 	static const char *const others[] = {
 		"profile-other-20200101-000000.pb.gz",
@@ -332,7 +330,6 @@ EP_TEST_WITH(directory_keeps_the_newest_of_our_own, set_up, tear_down)
 		"profile-test_host-2020-000000.pb.gz",
 		"profile-test_host-20200101-000000-.pb.gz",
 	};
-	struct fixture *fx = *state;
 	struct ep_value values[] = {
 		{.key = "directory", .type = EP_VALUE_STRING, .string = fx->dir},
 		{.key = "keep", .type = EP_VALUE_INT, .integer = 3},
@@ -351,13 +348,12 @@ EP_TEST_WITH(directory_keeps_the_newest_of_our_own, set_up, tear_down)
 	assert_int_equal(count_files(fx->dir, ""), 3 + EP_LEN(others));
 }
 
-EP_TEST_WITH(leftovers_of_a_killed_process_go, set_up, tear_down)
+FIXTURE_TEST(leftovers_of_a_killed_process_go)
 {
 	static const char *const gone = ".profile-test_host-20200101-000000.pb.gz.123-4.tmp";
 	static const char *const fresh = ".profile-test_host-20200101-000001.pb.gz.123-4.tmp";
 	static const char *const other = ".profile-other-20200101-000000.pb.gz.123-4.tmp";
 	struct timespec old[2] = {{.tv_sec = 1}, {.tv_sec = 1}};
-	struct fixture *fx = *state;
 	struct ep_value value = {.key = "directory", .type = EP_VALUE_STRING, .string = fx->dir};
 	struct ep_exporter *exporter = NULL;
 	ep_autoclose int dir_fd = open(fx->dir, O_RDONLY | O_DIRECTORY);
@@ -374,9 +370,8 @@ EP_TEST_WITH(leftovers_of_a_killed_process_go, set_up, tear_down)
 	assert_int_equal(faccessat(dir_fd, other, F_OK, 0), 0);
 }
 
-EP_TEST_WITH(bad_targets_are_refused_at_open, set_up, tear_down)
+FIXTURE_TEST(bad_targets_are_refused_at_open)
 {
-	struct fixture *fx = *state;
 	struct ep_value path = {.key = "path", .type = EP_VALUE_STRING, .string = "/no/such/x"};
 	struct ep_value both[] = {
 		{.key = "path", .type = EP_VALUE_STRING, .string = "/tmp/x"},
@@ -389,9 +384,8 @@ EP_TEST_WITH(bad_targets_are_refused_at_open, set_up, tear_down)
 	assert_int_equal(open_with(fx, NULL, 0, &exporter), -EINVAL);
 }
 
-EP_TEST_WITH(full_disk_fails_and_leaves_nothing, set_up, tear_down)
+FIXTURE_TEST(full_disk_fails_and_leaves_nothing)
 {
-	struct fixture *fx = *state;
 	struct ep_value value = {.key = "path", .type = EP_VALUE_STRING};
 	struct ep_exporter *exporter = NULL;
 	char command[160], path[128], full[96];
@@ -455,7 +449,7 @@ static bool prints_columns(void)
 	return minor >= 22;
 }
 
-EP_TEST_WITH(go_reads_functions_and_values, set_up, tear_down)
+FIXTURE_TEST(go_reads_functions_and_values)
 {
 	static const char *const top[] = {
 		"File: server",
@@ -470,7 +464,6 @@ EP_TEST_WITH(go_reads_functions_and_values, set_up, tear_down)
 		"libstripped.so+0x1234",
 		"[truncated: process not analysed yet]",
 	};
-	struct fixture *fx = *state;
 
 	write_to(fx, fx->path);
 	expect_all(output_of("go tool pprof -symbolize=none -top %s 2>&1", fx->path), top, EP_LEN(top));
@@ -478,7 +471,7 @@ EP_TEST_WITH(go_reads_functions_and_values, set_up, tear_down)
 	       "Total samples = 100");
 }
 
-EP_TEST_WITH(go_reads_labels_and_comments, set_up, tear_down)
+FIXTURE_TEST(go_reads_labels_and_comments)
 {
 	static const char *const raw[] = {
 		"PeriodType: cpu nanoseconds",
@@ -500,7 +493,6 @@ EP_TEST_WITH(go_reads_labels_and_comments, set_up, tear_down)
 		"stacks: 98.0 % complete, 2.0 % process not analysed yet",
 		"samples: 100 at 100 Hz, 0 lost",
 	};
-	struct fixture *fx = *state;
 
 	write_to(fx, fx->path);
 	expect_all(output_of("go tool pprof -symbolize=none -raw %s 2>&1", fx->path), raw, EP_LEN(raw));
@@ -513,7 +505,7 @@ EP_TEST_WITH(go_reads_labels_and_comments, set_up, tear_down)
 		   EP_LEN(comments));
 }
 
-EP_TEST_WITH(go_filters_by_label, set_up, tear_down)
+FIXTURE_TEST(go_filters_by_label)
 {
 	static const struct {
 		const char *focus, *part;
@@ -527,7 +519,6 @@ EP_TEST_WITH(go_filters_by_label, set_up, tear_down)
 		{"go tool pprof -symbolize=none -tagfocus=thread_name=worker -traces %s 2>&1",
 		 "schedule"},
 	};
-	struct fixture *fx = *state;
 
 	write_to(fx, fx->path);
 	for (size_t i = 0; i < EP_LEN(rows); i++)
@@ -535,7 +526,7 @@ EP_TEST_WITH(go_filters_by_label, set_up, tear_down)
 }
 
 /* 49 samples of either CPU, and two more on CPU 0. */
-EP_TEST_WITH(go_reads_weights, set_up, tear_down)
+FIXTURE_TEST(go_reads_weights)
 {
 	static const struct {
 		const char *command, *part;
@@ -550,7 +541,6 @@ EP_TEST_WITH(go_reads_weights, set_up, tear_down)
 		{"go tool pprof -symbolize=none -comments %s 2>&1",
 		 "stacks: 98.2 % complete, 1.8 % process not analysed yet"},
 	};
-	struct fixture *fx = *state;
 
 	has_periods = true;
 	write_to(fx, fx->path);

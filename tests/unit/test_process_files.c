@@ -123,9 +123,8 @@ EP_TEST_WITH(another_users_file, world_open, world_close)
 	one_look_in_each_namespace(*state, make_copy(0775, NOBODY));
 }
 
-EP_TEST_WITH(another_generation_takes_a_look, world_open, world_close)
+WORLD_TEST(another_generation_takes_a_look)
 {
-	struct world *w = *state;
 	struct world_file file = without_build_id(make_copy(0755, geteuid()));
 
 	start(w);
@@ -136,9 +135,8 @@ EP_TEST_WITH(another_generation_takes_a_look, world_open, world_close)
 	world_settle(w);
 }
 
-EP_TEST_WITH(without_a_namespace_each_mapping_takes_a_look, world_open, world_close)
+WORLD_TEST(without_a_namespace_each_mapping_takes_a_look)
 {
-	struct world *w = *state;
 	struct world_file file = make_copy(0755, geteuid());
 
 	w->mount_ns = 0;
@@ -150,9 +148,8 @@ EP_TEST_WITH(without_a_namespace_each_mapping_takes_a_look, world_open, world_cl
 	assert_asked(w, 3);
 }
 
-EP_TEST_WITH(look_is_believed_for_a_second, world_open, world_close)
+WORLD_TEST(look_is_believed_for_a_second)
 {
-	struct world *w = *state;
 	struct world_file file = make_copy(0755, geteuid());
 
 	start(w);
@@ -166,9 +163,8 @@ EP_TEST_WITH(look_is_believed_for_a_second, world_open, world_close)
 	world_settle(w);
 }
 
-EP_TEST_WITH(look_that_fails_leaves_what_a_build_id_tells, world_open, world_close)
+WORLD_TEST(look_that_fails_leaves_what_a_build_id_tells)
 {
-	struct world *w = *state;
 	struct world_file file = make_copy(0755, geteuid());
 	const struct ep_executable *executable;
 
@@ -200,9 +196,8 @@ static void change_code(const char *path)
 }
 
 /* A container's root has made a library that has libc's build id, at libc's path. */
-EP_TEST_WITH(other_code_with_its_build_id, world_open, world_close)
+WORLD_TEST(other_code_with_its_build_id)
 {
-	struct world *w = *state;
 	struct ep_program other = {.pid = PID(2), .image = 1, .start_ns = 2000000000};
 	struct world_file file = make_copy(0755, geteuid()), evil;
 	const struct ep_executable *executable, *found;
@@ -248,9 +243,8 @@ static void overwrite(const char *path)
 	close(fd);
 }
 
-EP_TEST_WITH(file_that_is_overwritten_is_another, world_open, world_close)
+WORLD_TEST(file_that_is_overwritten_is_another)
 {
-	struct world *w = *state;
 	struct world_file file = without_build_id(make_copy(0755, geteuid()));
 	const struct ep_executable *executable;
 	struct ep_program next;
@@ -271,9 +265,8 @@ EP_TEST_WITH(file_that_is_overwritten_is_another, world_open, world_close)
 }
 
 /* Within the second it is believed; the look at its end finds out. */
-EP_TEST_WITH(look_that_follows_corrects_what_was_believed, world_open, world_close)
+WORLD_TEST(look_that_follows_corrects_what_was_believed)
 {
-	struct world *w = *state;
 	struct world_file file = without_build_id(make_copy(0755, geteuid()));
 	const struct ep_executable *executable;
 	struct ep_program next;
@@ -293,9 +286,8 @@ EP_TEST_WITH(look_that_follows_corrects_what_was_believed, world_open, world_clo
 }
 
 /* Two roots in one namespace: a look in one of them says nothing of the other. */
-EP_TEST_WITH(hint_that_is_contested_is_believed_no_more, world_open, world_close)
+WORLD_TEST(hint_that_is_contested_is_believed_no_more)
 {
-	struct world *w = *state;
 	struct world_file file = make_copy(0755, geteuid());
 	const struct ep_executable *executable, *other;
 	struct ep_program next;
@@ -320,9 +312,8 @@ EP_TEST_WITH(hint_that_is_contested_is_believed_no_more, world_open, world_close
 	}
 }
 
-EP_TEST_WITH(equal_files_share_their_tables, world_open, world_close)
+WORLD_TEST(equal_files_share_their_tables)
 {
-	struct world *w = *state;
 	struct world_file file = make_copy(0755, geteuid()), other;
 	const struct ep_delta_store_segment *a, *b;
 	size_t used;
@@ -343,9 +334,8 @@ EP_TEST_WITH(equal_files_share_their_tables, world_open, world_close)
 
 /* --- what is gone ---------------------------------------------------------------------------- */
 
-EP_TEST_WITH(sample_of_a_file_that_is_gone_is_not_held, world_open, world_close)
+WORLD_TEST(sample_of_a_file_that_is_gone_is_not_held)
 {
-	struct world *w = *state;
 	struct world_file file = make_copy(0755, geteuid());
 
 	assert_int_equal(unlink(copy_path), 0);
@@ -399,9 +389,8 @@ EP_TEST_WITH(another_build_id_under_its_path, world_open, world_close)
 }
 
 /* Whose root is our own, and the mapper is gone. */
-EP_TEST_WITH(file_is_found_in_the_parents_root, world_open, world_close)
+WORLD_TEST(file_is_found_in_the_parents_root)
 {
-	struct world *w = *state;
 	struct world_file file = make_copy(0755, geteuid());
 	struct ep_program child = {.pid = PID(2), .image = 1, .start_ns = 2000000000};
 	pid_t parent = fork();
@@ -429,9 +418,8 @@ EP_TEST_WITH(file_is_found_in_the_parents_root, world_open, world_close)
 /* --- whose answer it is ---------------------------------------------------------------------- */
 
 /* All of them were forked while the file was looked at. */
-EP_TEST_WITH(children_and_theirs_get_the_answer, world_open, world_close)
+WORLD_TEST(children_and_theirs_get_the_answer)
 {
-	struct world *w = *state;
 	struct world_file file = make_copy(0755, geteuid());
 	struct ep_program child = {.pid = PID(2), .image = 1, .start_ns = 2000000000};
 	struct ep_program grandchild = {.pid = PID(3), .image = 1, .start_ns = 3000000000};
@@ -452,9 +440,8 @@ EP_TEST_WITH(children_and_theirs_get_the_answer, world_open, world_close)
 }
 
 /* What it asks for itself is not answered by what its parent asks. */
-EP_TEST_WITH(child_that_executed_something_waits_for_its_own, world_open, world_close)
+WORLD_TEST(child_that_executed_something_waits_for_its_own)
 {
-	struct world *w = *state;
 	struct world_file file = make_copy(0755, geteuid());
 	struct ep_program child = {.pid = PID(2), .image = 1, .start_ns = 2000000000};
 	struct ep_program tool = {.pid = PID(2), .image = 2, .start_ns = 2000000000};
@@ -476,9 +463,8 @@ EP_TEST_WITH(child_that_executed_something_waits_for_its_own, world_open, world_
 	assert_non_null(world_place(w, child, ADDR)->executable);
 }
 
-EP_TEST_WITH(place_that_is_cut_gets_its_answer, world_open, world_close)
+WORLD_TEST(place_that_is_cut_gets_its_answer)
 {
-	struct world *w = *state;
 	struct world_file file = make_copy(0755, geteuid());
 	struct ep_mapping_event big = {
 		.pid = (pid_t)prog.pid, .time_ns = world_now(), .addr = ADDR, .bytes = 0x3000,
@@ -498,9 +484,8 @@ EP_TEST_WITH(place_that_is_cut_gets_its_answer, world_open, world_close)
 	assert_true(ep_process_is_settled(world_process(w, prog)));
 }
 
-EP_TEST_WITH(place_that_is_gone_is_waited_for_no_more, world_open, world_close)
+WORLD_TEST(place_that_is_gone_is_waited_for_no_more)
 {
-	struct world *w = *state;
 	struct world_file file = make_copy(0755, geteuid());
 
 	start(w);
@@ -511,9 +496,8 @@ EP_TEST_WITH(place_that_is_gone_is_waited_for_no_more, world_open, world_close)
 	assert_null(world_place(w, prog, ADDR)->executable);
 }
 
-EP_TEST_WITH(one_file_mapped_over_and_over_is_one_question, world_open, world_close)
+WORLD_TEST(one_file_mapped_over_and_over_is_one_question)
 {
-	struct world *w = *state;
 	struct world_file file = make_copy(0755, geteuid());
 	struct ep_program child = {.pid = PID(2), .image = 1, .start_ns = 2000000000};
 
@@ -532,9 +516,8 @@ EP_TEST_WITH(one_file_mapped_over_and_over_is_one_question, world_open, world_cl
 	assert_true(ep_process_is_settled(world_process(w, child)));
 }
 
-EP_TEST_WITH(more_files_than_may_wait, world_open, world_close)
+WORLD_TEST(more_files_than_may_wait)
 {
-	struct world *w = *state;
 	struct world_file file = make_copy(0755, geteuid());
 
 	start(w);
@@ -549,9 +532,8 @@ EP_TEST_WITH(more_files_than_may_wait, world_open, world_close)
 }
 
 /* Jobs are under way: nothing of them may be left. */
-EP_TEST_WITH(stop_while_files_are_looked_at, world_open, world_close)
+WORLD_TEST(stop_while_files_are_looked_at)
 {
-	struct world *w = *state;
 	struct world_file file = make_copy(0755, geteuid());
 
 	start(w);

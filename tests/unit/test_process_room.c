@@ -42,9 +42,8 @@ static void end_child(pid_t pid)
 
 /* --- records that were lost ------------------------------------------------------------------ */
 
-EP_TEST_WITH(loss_is_followed_by_a_read, world_open, world_close)
+WORLD_TEST(loss_is_followed_by_a_read)
 {
-	struct world *w = *state;
 	pid_t pid;
 	struct ep_program child = start_child(&pid);
 
@@ -70,10 +69,8 @@ EP_TEST_WITH(loss_is_followed_by_a_read, world_open, world_close)
 }
 
 /* A record of what it mapped may be among them, and nobody can be asked. */
-EP_TEST_WITH(ended_ones_are_trusted_no_more_than_others, world_open, world_close)
+WORLD_TEST(ended_ones_are_trusted_no_more_than_others)
 {
-	struct world *w = *state;
-
 	start(w, prog, 1);
 	start(w, other, 1);
 	world_exit(w, world_now(), prog);
@@ -88,9 +85,8 @@ EP_TEST_WITH(ended_ones_are_trusted_no_more_than_others, world_open, world_close
 	assert_int_equal(w->passed, 1);
 }
 
-EP_TEST_WITH(read_that_began_before_a_loss_is_done_again, world_open, world_close)
+WORLD_TEST(read_that_began_before_a_loss_is_done_again)
 {
-	struct world *w = *state;
 	pid_t pid;
 	struct ep_program child = start_child(&pid);
 
@@ -111,9 +107,8 @@ EP_TEST_WITH(read_that_began_before_a_loss_is_done_again, world_open, world_clos
 }
 
 /* What it was before an exec is not what it is. */
-EP_TEST_WITH(read_of_the_old_image_is_not_the_new_ones, world_open, world_close)
+WORLD_TEST(read_of_the_old_image_is_not_the_new_ones)
 {
-	struct world *w = *state;
 	pid_t pid;
 	struct ep_program child = start_child(&pid), tool = child;
 	struct ep_process *process;
@@ -136,9 +131,8 @@ EP_TEST_WITH(read_of_the_old_image_is_not_the_new_ones, world_open, world_close)
 	end_child(pid);
 }
 
-EP_TEST_WITH(vanished_ones_are_ended, world_open, world_close)
+WORLD_TEST(vanished_ones_are_ended)
 {
-	struct world *w = *state;
 	struct ep_program own = {.pid = (uint32_t)getpid(), .image = 1, .start_ns = 1};
 
 	start(w, own, 1);
@@ -161,9 +155,8 @@ static void unknown_sample(struct world *w, struct ep_program program)
 	world_sample_with(w, world_now(), program, EP_SAMPLE_UNKNOWN_ADDRESS | EP_SAMPLE_RAW, 0);
 }
 
-EP_TEST_WITH(copies_stop_until_something_is_mapped, world_open, world_close)
+WORLD_TEST(copies_stop_until_something_is_mapped)
 {
-	struct world *w = *state;
 	pid_t pid;
 	struct ep_program child = start_child(&pid);
 
@@ -180,10 +173,8 @@ EP_TEST_WITH(copies_stop_until_something_is_mapped, world_open, world_close)
 	end_child(pid);
 }
 
-EP_TEST_WITH(child_of_a_final_one_is_final, world_open, world_close)
+WORLD_TEST(child_of_a_final_one_is_final)
 {
-	struct world *w = *state;
-
 	start(w, prog, 1);
 	world_live(w, prog.pid)->is_final = true;
 	world_publish(w);
@@ -208,9 +199,8 @@ static struct ep_program start_known(struct world *w, pid_t *ret_pid)
 	return child;
 }
 
-EP_TEST_WITH(known_one_stays_known_while_it_is_identified, world_open, world_close)
+WORLD_TEST(known_one_stays_known_while_it_is_identified)
 {
-	struct world *w = *state;
 	pid_t pid;
 	struct ep_program child = start_known(w, &pid);
 	struct ep_process *process = world_live(w, child.pid);
@@ -235,9 +225,8 @@ EP_TEST_WITH(known_one_stays_known_while_it_is_identified, world_open, world_clo
 	end_child(pid);
 }
 
-EP_TEST_WITH(one_that_ends_while_it_is_identified_was_known, world_open, world_close)
+WORLD_TEST(one_that_ends_while_it_is_identified_was_known)
 {
-	struct world *w = *state;
 	pid_t pid;
 	struct ep_program child = start_known(w, &pid);
 
@@ -252,10 +241,8 @@ EP_TEST_WITH(one_that_ends_while_it_is_identified_was_known, world_open, world_c
 }
 
 /* Its languages want it, say, when its identity is waited for, or is being read. */
-EP_TEST_WITH(all_is_read_if_that_is_wanted_meanwhile, world_open, world_close)
+WORLD_TEST(all_is_read_if_that_is_wanted_meanwhile)
 {
-	struct world *w = *state;
-
 	for (int reading = 0; reading < 2; reading++) {
 		pid_t pid;
 		struct ep_program child = start_known(w, &pid);
@@ -277,9 +264,8 @@ EP_TEST_WITH(all_is_read_if_that_is_wanted_meanwhile, world_open, world_close)
 	}
 }
 
-EP_TEST_WITH(loss_makes_a_read_of_the_name_one_of_all, world_open, world_close)
+WORLD_TEST(loss_makes_a_read_of_the_name_one_of_all)
 {
-	struct world *w = *state;
 	pid_t pid;
 	struct ep_program child = start_known(w, &pid);
 
@@ -292,9 +278,8 @@ EP_TEST_WITH(loss_makes_a_read_of_the_name_one_of_all, world_open, world_close)
 }
 
 /* What was heard of one that was never read is not all there is. */
-EP_TEST_WITH(one_that_cannot_be_read_is_what_it_was, world_open, world_close)
+WORLD_TEST(one_that_cannot_be_read_is_what_it_was)
 {
-	struct world *w = *state;
 	struct ep_process *unknown = ep_processes_add(w->processes, prog, 0), *known;
 	struct ep_reads *reads = &w->processes->reads;
 
@@ -318,9 +303,8 @@ EP_TEST_WITH(one_that_cannot_be_read_is_what_it_was, world_open, world_close)
 /* --- a process that maps and maps ------------------------------------------------------------ */
 
 /* Each of them changes a table of 5000 rows; written each time that were 1.6 GB. */
-EP_TEST_WITH(one_process_is_written_at_its_own_expense, world_open, world_close)
+WORLD_TEST(one_process_is_written_at_its_own_expense)
 {
-	struct world *w = *state;
 	struct ep_process *process;
 	uint64_t others = 0;
 	uint32_t updates;
@@ -372,10 +356,8 @@ static void add_giant(struct world *w, uint32_t pid, uint32_t places)
 }
 
 /* Samples that are walked here have its rows made as well: that is none more. */
-EP_TEST_WITH(what_is_cut_counts_once_it_is_told, world_open, world_close)
+WORLD_TEST(what_is_cut_counts_once_it_is_told)
 {
-	struct world *w = *state;
-
 	add_giant(w, prog.pid, EP_MAX_ROWS + 1);
 	world_publish(w);
 	assert_int_equal(world_proc(w, prog.pid)->n_rows, EP_MAX_ROWS);
@@ -384,9 +366,8 @@ EP_TEST_WITH(what_is_cut_counts_once_it_is_told, world_open, world_close)
 	assert_int_equal(ep_processes_stats(w->processes).cut, 1);
 }
 
-EP_TEST_WITH(children_of_a_giant_inherit_until_there_are_too_many, world_open, world_close)
+WORLD_TEST(children_of_a_giant_inherit_until_there_are_too_many)
 {
-	struct world *w = *state;
 	const uint32_t places = 2000, n = 5;
 
 	w->processes->max_places = places * n;
@@ -408,9 +389,8 @@ EP_TEST_WITH(children_of_a_giant_inherit_until_there_are_too_many, world_open, w
 }
 
 /* Whatever way they go. */
-EP_TEST_WITH(places_are_counted_while_they_are_there, world_open, world_close)
+WORLD_TEST(places_are_counted_while_they_are_there)
 {
-	struct world *w = *state;
 	uint64_t t = world_now() - 5 * EP_NS_PER_SEC;
 	pid_t pid;
 	struct ep_program child = start_child(&pid);
@@ -447,9 +427,8 @@ static void settle_room(struct world *w)
 }
 
 /* The store's two chunks are full of giants; the last one was written, and changes. */
-EP_TEST_WITH(rows_of_a_giant_are_forgotten, world_open, world_close)
+WORLD_TEST(rows_of_a_giant_are_forgotten)
 {
-	struct world *w = *state;
 	uint32_t n = 0;
 
 	w->may_not_grow = true;
@@ -469,9 +448,8 @@ EP_TEST_WITH(rows_of_a_giant_are_forgotten, world_open, world_close)
 	assert_false(w->processes->room.small_starved);
 }
 
-EP_TEST_WITH(tables_give_way_to_small_processes, world_open, world_close)
+WORLD_TEST(tables_give_way_to_small_processes)
 {
-	struct world *w = *state;
 	uint32_t n = 0;
 
 	world_prepare(w, "/proc/self/exe");
@@ -521,9 +499,8 @@ static void assert_first(struct world *w, const struct ep_executable *executable
 }
 
 /* Thousands of samples may come while thousands of its executables wait. */
-EP_TEST_WITH(samples_hurry_a_process_once, world_open, world_close)
+WORLD_TEST(samples_hurry_a_process_once)
 {
-	struct world *w = *state;
 	struct ep_executable *a, *b, *c;
 
 	start(w, prog, 0);
@@ -561,9 +538,8 @@ static struct ep_executable *get(struct world *w, uint64_t bytes)
 }
 
 /* A file that is written to within a tick of its change time. */
-EP_TEST_WITH(one_state_is_found_when_another_is_forgotten, world_open, world_close)
+WORLD_TEST(one_state_is_found_when_another_is_forgotten)
 {
-	struct world *w = *state;
 	struct ep_executables *executables = w->processes->executables;
 	struct ep_executable *a = get(w, 10), *b = get(w, 20), *c = get(w, 30);
 

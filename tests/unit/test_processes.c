@@ -31,9 +31,8 @@ static void map_named(struct world *w, uint64_t time_ns, uint32_t pid, uint64_t 
 
 /* --- one life -------------------------------------------------------------------------------- */
 
-EP_TEST_WITH(a_life_in_order, world_open, world_close)
+WORLD_TEST(a_life_in_order)
 {
-	struct world *w = *state;
 	uint64_t t = world_now();
 
 	start_shell(w, t);
@@ -54,9 +53,8 @@ EP_TEST_WITH(a_life_in_order, world_open, world_close)
 	assert_null(world_live(w, tool.pid));
 }
 
-EP_TEST_WITH(names_stay_for_a_while_if_it_was_sampled, world_open, world_close)
+WORLD_TEST(names_stay_for_a_while_if_it_was_sampled)
 {
-	struct world *w = *state;
 	uint64_t t = world_now() - 5 * EP_NS_PER_SEC;
 	struct ep_process_description description;
 
@@ -76,9 +74,8 @@ EP_TEST_WITH(names_stay_for_a_while_if_it_was_sampled, world_open, world_close)
 	assert_int_equal(ep_processes_stats(w->processes).ended, 0);
 }
 
-EP_TEST_WITH(nothing_is_let_go_before_it_was_all_heard_of, world_open, world_close)
+WORLD_TEST(nothing_is_let_go_before_it_was_all_heard_of)
 {
-	struct world *w = *state;
 	uint64_t t = world_now() - 5 * EP_NS_PER_SEC;
 
 	start_shell(w, t);
@@ -90,9 +87,8 @@ EP_TEST_WITH(nothing_is_let_go_before_it_was_all_heard_of, world_open, world_clo
 
 /* --- across an exec -------------------------------------------------------------------------- */
 
-EP_TEST_WITH(late_sample_is_the_old_images, world_open, world_close)
+WORLD_TEST(late_sample_is_the_old_images)
 {
-	struct world *w = *state;
 	uint64_t t = world_now();
 
 	start_shell(w, t);
@@ -104,9 +100,8 @@ EP_TEST_WITH(late_sample_is_the_old_images, world_open, world_close)
 	assert_ptr_equal(world_live(w, tool.pid), world_process(w, tool));
 }
 
-EP_TEST_WITH(early_sample_gets_its_name_with_the_exec, world_open, world_close)
+WORLD_TEST(early_sample_gets_its_name_with_the_exec)
 {
-	struct world *w = *state;
 	uint64_t t = world_now();
 
 	start_shell(w, t);
@@ -121,9 +116,8 @@ EP_TEST_WITH(early_sample_gets_its_name_with_the_exec, world_open, world_close)
 }
 
 /* One that was there before us: nobody knew its image, so the sample seemed to be of what we knew. */
-EP_TEST_WITH(exec_after_its_sample_renames_what_was_scanned, world_open, world_close)
+WORLD_TEST(exec_after_its_sample_renames_what_was_scanned)
 {
-	struct world *w = *state;
 	struct ep_program any = {.pid = PID(2), .image = EP_IMAGE_ANY, .start_ns = 2000 * MS};
 	uint64_t t = world_now();
 	struct ep_process *process = ep_processes_add(w->processes, any, 0);
@@ -141,9 +135,8 @@ EP_TEST_WITH(exec_after_its_sample_renames_what_was_scanned, world_open, world_c
 
 /* --- pids that are used again ---------------------------------------------------------------- */
 
-EP_TEST_WITH(pid_is_used_again_without_an_exit, world_open, world_close)
+WORLD_TEST(pid_is_used_again_without_an_exit)
 {
-	struct world *w = *state;
 	struct ep_program second = {.pid = child.pid, .image = 1, .start_ns = 9000 * MS};
 	uint64_t t = world_now();
 
@@ -162,9 +155,8 @@ EP_TEST_WITH(pid_is_used_again_without_an_exit, world_open, world_close)
 	world_settle(w);
 }
 
-EP_TEST_WITH(exit_of_the_one_before_ends_nobody, world_open, world_close)
+WORLD_TEST(exit_of_the_one_before_ends_nobody)
 {
-	struct world *w = *state;
 	struct ep_program second = {.pid = child.pid, .image = 1, .start_ns = 9000 * MS};
 	uint64_t t = world_now();
 
@@ -177,9 +169,8 @@ EP_TEST_WITH(exit_of_the_one_before_ends_nobody, world_open, world_close)
 
 /* --- forked children and BPF's rows ---------------------------------------------------------- */
 
-EP_TEST_WITH(child_shares_its_parents_rows, world_open, world_close)
+WORLD_TEST(child_shares_its_parents_rows)
 {
-	struct world *w = *state;
 	uint64_t t = world_now();
 	size_t used = ep_delta_store_used_bytes(w->store);
 	uint32_t ref;
@@ -199,9 +190,8 @@ EP_TEST_WITH(child_shares_its_parents_rows, world_open, world_close)
 	assert_int_equal(ep_delta_store_used_bytes(w->store), used);
 }
 
-EP_TEST_WITH(child_gets_its_own_if_the_parents_are_newer, world_open, world_close)
+WORLD_TEST(child_gets_its_own_if_the_parents_are_newer)
 {
-	struct world *w = *state;
 	uint64_t t = world_now(), forked_ns;
 
 	start_shell(w, t);
@@ -216,9 +206,8 @@ EP_TEST_WITH(child_gets_its_own_if_the_parents_are_newer, world_open, world_clos
 }
 
 /* What BPF copied at the fork are the parent's rows: nobody would keep them for the child. */
-EP_TEST_WITH(child_that_is_refused_has_no_rows, world_open, world_close)
+WORLD_TEST(child_that_is_refused_has_no_rows)
 {
-	struct world *w = *state;
 	uint64_t t = world_now();
 
 	w->processes->table.live.max = 1;
@@ -228,9 +217,8 @@ EP_TEST_WITH(child_that_is_refused_has_no_rows, world_open, world_close)
 	assert_null(world_proc(w, child.pid));
 }
 
-EP_TEST_WITH(exit_before_the_rows_are_written, world_open, world_close)
+WORLD_TEST(exit_before_the_rows_are_written)
 {
-	struct world *w = *state;
 	uint64_t t = world_now();
 
 	world_exec(w, t, shell, "sh");
@@ -248,9 +236,8 @@ EP_TEST_WITH(exit_before_the_rows_are_written, world_open, world_close)
 
 /* --- limits ---------------------------------------------------------------------------------- */
 
-EP_TEST_WITH(more_processes_than_there_may_be, world_open, world_close)
+WORLD_TEST(more_processes_than_there_may_be)
 {
-	struct world *w = *state;
 	uint64_t t = world_now();
 
 	w->processes->table.live.max = 2;

@@ -4,9 +4,8 @@
 
 /* --- what is there ---------------------------------------------------------------------------- */
 
-EP_TEST_WITH(walk_goes_to_the_root, set_up, tear_down)
+FIXTURE_TEST(walk_goes_to_the_root)
 {
-	struct fixture *fx = *state;
 	const struct frame frames[] = {
 		{NATIVE, 0, WALK_CODE_ID, VA(WALK_CODE + 5)},
 		{NATIVE, RETURN, WALK_CODE_ID, VA(WALK_CODE + 0x1234)},
@@ -23,9 +22,8 @@ EP_TEST_WITH(walk_goes_to_the_root, set_up, tear_down)
 }
 
 /* The words before and behind the place, those of the kernel, and the sample stay as they are. */
-EP_TEST_WITH(late_frames_take_their_place, set_up, tear_down)
+FIXTURE_TEST(late_frames_take_their_place)
 {
-	struct fixture *fx = *state;
 	const struct frame frames[] = {
 		{NATIVE, 0, 9, 0x77},
 		{NATIVE, RETURN, WALK_CODE_ID, VA(WALK_CODE + 5)},
@@ -58,7 +56,7 @@ EP_TEST_WITH(late_frames_take_their_place, set_up, tear_down)
 }
 
 /* Rules that are entries of their own, each from the leaf, where all registers are known. */
-EP_TEST_WITH(all_rules_are_followed, set_up, tear_down)
+FIXTURE_TEST(all_rules_are_followed)
 {
 	static const struct {
 		const char *label;
@@ -74,7 +72,6 @@ EP_TEST_WITH(all_rules_are_followed, set_up, tear_down)
 		{"no rule, by fp", WALK_NO_RULE, 31, 0},
 		{"unsupported", WALK_UNSUPPORTED, 0, EP_ERROR_UNSUPPORTED_RULE},
 	};
-	struct fixture *fx = *state;
 
 	for (size_t i = 0; i < EP_LEN(rows); i++) {
 		struct ep_sample sample = {0};
@@ -94,9 +91,8 @@ EP_TEST_WITH(all_rules_are_followed, set_up, tear_down)
 }
 
 /* The caller's address is that of an instruction that has not run yet: the one before may have another rule. */
-EP_TEST_WITH(interrupted_callers_are_found_by_their_address, set_up, tear_down)
+FIXTURE_TEST(interrupted_callers_are_found_by_their_address)
 {
-	struct fixture *fx = *state;
 	const struct frame frames[] = {
 		{NATIVE, 0, WALK_CODE_ID, VA(WALK_INJECTED)},
 		{NATIVE, 0, WALK_CODE_ID, VA(WALK_CODE)},
@@ -110,9 +106,8 @@ EP_TEST_WITH(interrupted_callers_are_found_by_their_address, set_up, tear_down)
 	expect(fx, frames, 0);
 }
 
-EP_TEST_WITH(callers_may_be_on_a_lower_stack, set_up, tear_down)
+FIXTURE_TEST(callers_may_be_on_a_lower_stack)
 {
-	struct fixture *fx = *state;
 	const struct frame frames[] = {
 		{NATIVE, 0, WALK_CODE_ID, VA(WALK_SWITCH)},
 		{NATIVE, RETURN, WALK_CODE_ID, VA(WALK_CODE + 5)},
@@ -129,9 +124,8 @@ EP_TEST_WITH(callers_may_be_on_a_lower_stack, set_up, tear_down)
 }
 
 /* Frame pointers led to the other stack, of which BPF has copied a piece. */
-EP_TEST_WITH(stack_behind_a_switch_may_be_copied_too, set_up, tear_down)
+FIXTURE_TEST(stack_behind_a_switch_may_be_copied_too)
 {
-	struct fixture *fx = *state;
 	const struct frame frames[] = {
 		{NATIVE, 0, WALK_CODE_ID, VA(WALK_SWITCH)},
 		{NATIVE, RETURN, WALK_CODE_ID, VA(WALK_CODE + 5)},
@@ -158,9 +152,8 @@ EP_TEST_WITH(stack_behind_a_switch_may_be_copied_too, set_up, tear_down)
 	}
 }
 
-EP_TEST_WITH(switches_in_a_circle_end, set_up, tear_down)
+FIXTURE_TEST(switches_in_a_circle_end)
 {
-	struct fixture *fx = *state;
 	struct ep_sample sample = {0};
 
 	walk_event_init(&fx->event, WALK_SWITCH, 1);
@@ -172,9 +165,8 @@ EP_TEST_WITH(switches_in_a_circle_end, set_up, tear_down)
 	assert_int_equal(sample.n_frames, EP_MAX_SWITCHES + 2); /* the error is one */
 }
 
-EP_TEST_WITH(return_address_may_be_in_a_register, set_up, tear_down)
+FIXTURE_TEST(return_address_may_be_in_a_register)
 {
-	struct fixture *fx = *state;
 	struct ep_sample sample = {0};
 
 	walk_event_init(&fx->event, WALK_IN_REG, 1);
@@ -189,7 +181,7 @@ EP_TEST_WITH(return_address_may_be_in_a_register, set_up, tear_down)
 }
 
 /* What the copy says of the frame it begins with decides (bpf/native.bpf.h, may_stand). */
-EP_TEST_WITH(an_interrupted_frame_may_have_nothing_on_the_stack, set_up, tear_down)
+FIXTURE_TEST(an_interrupted_frame_may_have_nothing_on_the_stack)
 {
 	static const struct {
 		uint16_t interrupted, stood;
@@ -199,7 +191,6 @@ EP_TEST_WITH(an_interrupted_frame_may_have_nothing_on_the_stack, set_up, tear_do
 		{1, 1, EP_ERROR_NO_PROGRESS},
 		{0, 0, EP_ERROR_NO_PROGRESS},
 	};
-	struct fixture *fx = *state;
 	struct ep_sample sample = {0};
 
 	walk_event_init(&fx->event, WALK_VFORK, 1);
@@ -215,9 +206,8 @@ EP_TEST_WITH(an_interrupted_frame_may_have_nothing_on_the_stack, set_up, tear_do
 }
 
 /* A leaf without a rule and without a frame pointer: what lies at sp, if a call is before it. */
-EP_TEST_WITH(return_address_of_a_bare_leaf_is_behind_a_call, set_up, tear_down)
+FIXTURE_TEST(return_address_of_a_bare_leaf_is_behind_a_call)
 {
-	struct fixture *fx = *state;
 	struct ep_sample sample = {0};
 	uint64_t header;
 
@@ -235,9 +225,8 @@ EP_TEST_WITH(return_address_of_a_bare_leaf_is_behind_a_call, set_up, tear_down)
 }
 
 /* fp 0 ends a chain of frame pointers; behind a caller that was guessed it may be any register. */
-EP_TEST_WITH(guessed_caller_without_frame_pointer_is_no_root, set_up, tear_down)
+FIXTURE_TEST(guessed_caller_without_frame_pointer_is_no_root)
 {
-	struct fixture *fx = *state;
 	struct ep_sample sample = {0};
 
 	walk_event_init(&fx->event, WALK_NO_RULE + 5, 1);
@@ -251,9 +240,8 @@ EP_TEST_WITH(guessed_caller_without_frame_pointer_is_no_root, set_up, tear_down)
 }
 
 /* The user's part is whole now, the kernel's is what it was. */
-EP_TEST_WITH(error_of_the_kernels_part_stays, set_up, tear_down)
+FIXTURE_TEST(error_of_the_kernels_part_stays)
 {
-	struct fixture *fx = *state;
 	const struct frame frames[] = {
 		{EP_FRAME_ERROR, 0, EP_ERROR_KERNEL_DEPTH, 0},
 		{NATIVE, 0, WALK_CODE_ID, VA(WALK_CODE + 5)},
@@ -277,9 +265,8 @@ static void put_signal_frame(struct walk_event *event, uint32_t word, uint64_t s
 	regs[16] = pc;
 }
 
-EP_TEST_WITH(signal_frames_are_passed, set_up, tear_down)
+FIXTURE_TEST(signal_frames_are_passed)
 {
-	struct fixture *fx = *state;
 	const struct frame frames[] = {
 		{NATIVE, 0, WALK_CODE_ID, VA(WALK_CODE + 5)},
 		{NATIVE, RETURN | EP_FRAME_SIGNAL, WALK_CODE_ID, VA(WALK_SIGNAL + 1)},
@@ -296,9 +283,8 @@ EP_TEST_WITH(signal_frames_are_passed, set_up, tear_down)
 }
 
 /* musl's restorer has no rule: it is told by its code, which the file has. */
-EP_TEST_WITH(restorer_is_told_by_its_code, set_up, tear_down)
+FIXTURE_TEST(restorer_is_told_by_its_code)
 {
-	struct fixture *fx = *state;
 	const struct frame frames[] = {
 		{NATIVE, 0, WALK_CODE_ID, VA(WALK_CODE + 5)},
 		{NATIVE, RETURN | EP_FRAME_SIGNAL, WALK_OTHER_ID, WALK_VA + 0x10},
@@ -315,9 +301,8 @@ EP_TEST_WITH(restorer_is_told_by_its_code, set_up, tear_down)
 }
 
 /* Its last bytes belong to no file any more. */
-EP_TEST_WITH(code_is_read_within_its_mapping, set_up, tear_down)
+FIXTURE_TEST(code_is_read_within_its_mapping)
 {
-	struct fixture *fx = *state;
 	struct ep_sample sample = {0};
 
 	fx->code = 0x0f0000000fc0c748ull;
@@ -333,9 +318,8 @@ EP_TEST_WITH(code_is_read_within_its_mapping, set_up, tear_down)
 }
 
 /* The one register besides sp and fp that rules restore; it is kept where none mentions it. */
-EP_TEST_WITH(base_register_reaches_its_caller, set_up, tear_down)
+FIXTURE_TEST(base_register_reaches_its_caller)
 {
-	struct fixture *fx = *state;
 	struct ep_sample sample = {0};
 	uint64_t *stack;
 
@@ -372,9 +356,8 @@ static void fill_stack(struct walk_event *event)
 		walk_event_return(event, i, WALK_CODE + 0x20);
 }
 
-EP_TEST_WITH(copy_that_is_full_is_too_short, set_up, tear_down)
+FIXTURE_TEST(copy_that_is_full_is_too_short)
 {
-	struct fixture *fx = *state;
 	struct ep_sample sample = {0};
 
 	walk_event_init(&fx->event, WALK_CODE, EP_COPY_PAGES);
@@ -386,9 +369,8 @@ EP_TEST_WITH(copy_that_is_full_is_too_short, set_up, tear_down)
 	assert_int_equal(sample.n_frames, EP_LEN(fx->event.stack) / 2 - 1 + 2);
 }
 
-EP_TEST_WITH(copy_that_is_not_full_has_all_there_is, set_up, tear_down)
+FIXTURE_TEST(copy_that_is_not_full_has_all_there_is)
 {
-	struct fixture *fx = *state;
 	struct ep_sample sample = {0};
 
 	for (uint32_t pages = 0; pages < EP_COPY_PAGES; pages++) {
@@ -401,9 +383,8 @@ EP_TEST_WITH(copy_that_is_not_full_has_all_there_is, set_up, tear_down)
 }
 
 /* A handler ran on a stack of its own: that of the interrupted code was not copied. */
-EP_TEST_WITH(stack_behind_another_was_not_copied, set_up, tear_down)
+FIXTURE_TEST(stack_behind_another_was_not_copied)
 {
-	struct fixture *fx = *state;
 	const struct frame frames[] = {
 		{NATIVE, EP_FRAME_SIGNAL, WALK_CODE_ID, VA(WALK_SIGNAL)},
 		{NATIVE, 0, WALK_CODE_ID, VA(WALK_CODE)},
@@ -419,9 +400,8 @@ EP_TEST_WITH(stack_behind_another_was_not_copied, set_up, tear_down)
 	}
 }
 
-EP_TEST_WITH(address_in_no_row_is_raw, set_up, tear_down)
+FIXTURE_TEST(address_in_no_row_is_raw)
 {
-	struct fixture *fx = *state;
 	const struct frame frames[] = {
 		{NATIVE, 0, WALK_CODE_ID, VA(WALK_CODE)},
 		{NATIVE, RETURN, 0, WALK_NOTHING},
@@ -436,9 +416,8 @@ EP_TEST_WITH(address_in_no_row_is_raw, set_up, tear_down)
 }
 
 /* As in BPF: what a frame pointer led to is not shown if it is no code. */
-EP_TEST_WITH(frame_pointer_to_no_code_was_none, set_up, tear_down)
+FIXTURE_TEST(frame_pointer_to_no_code_was_none)
 {
-	struct fixture *fx = *state;
 	const struct frame frames[] = {
 		{NATIVE, 0, WALK_CODE_ID, VA(WALK_NO_RULE)},
 		{EP_FRAME_ERROR, 0, EP_ERROR_BAD_FRAME_POINTER, WALK_NOTHING},
@@ -451,10 +430,9 @@ EP_TEST_WITH(frame_pointer_to_no_code_was_none, set_up, tear_down)
 	expect(fx, frames, EP_ERROR_BAD_FRAME_POINTER);
 }
 
-EP_TEST_WITH(code_without_tables_is_passed_by_frame_pointer, set_up, tear_down)
+FIXTURE_TEST(code_without_tables_is_passed_by_frame_pointer)
 {
 	const uint64_t codes[] = {WALK_PENDING, WALK_DROPPED};
-	struct fixture *fx = *state;
 
 	for (size_t i = 0; i < EP_LEN(codes); i++) {
 		const struct frame frames[] = {
@@ -477,9 +455,8 @@ EP_TEST_WITH(code_without_tables_is_passed_by_frame_pointer, set_up, tear_down)
 	}
 }
 
-EP_TEST_WITH(process_without_rows_has_no_mapping, set_up, tear_down)
+FIXTURE_TEST(process_without_rows_has_no_mapping)
 {
-	struct fixture *fx = *state;
 	struct ep_sample sample;
 
 	walk_event_init(&fx->event, WALK_CODE, 1);
@@ -493,9 +470,8 @@ EP_TEST_WITH(process_without_rows_has_no_mapping, set_up, tear_down)
 }
 
 /* References to what is not there any more are no rules, and no reads. */
-EP_TEST_WITH(tables_that_are_gone_have_no_rules, set_up, tear_down)
+FIXTURE_TEST(tables_that_are_gone_have_no_rules)
 {
-	struct fixture *fx = *state;
 	const struct frame frames[] = {
 		{NATIVE, 0, WALK_CODE_ID, VA(WALK_CODE)},
 		{EP_FRAME_ERROR, 0, EP_ERROR_BAD_FRAME_POINTER, WALK_CODE},
@@ -520,9 +496,8 @@ static void init_marked(struct fixture *fx)
 	walk_event_return(&fx->event, 1, WALK_ROOT + 1);
 }
 
-EP_TEST_WITH(marked_frames_wait_for_their_language, set_up, tear_down)
+FIXTURE_TEST(marked_frames_wait_for_their_language)
 {
-	struct fixture *fx = *state;
 	const struct frame frames[] = {
 		{NATIVE, 0, WALK_CODE_ID, VA(WALK_CODE)},
 		{NATIVE, SLOTTED, WALK_MARK_ID, WALK_VA},
@@ -536,9 +511,8 @@ EP_TEST_WITH(marked_frames_wait_for_their_language, set_up, tear_down)
 	expect(fx, frames, 0);
 }
 
-EP_TEST_WITH(marked_frames_without_their_language_are_late, set_up, tear_down)
+FIXTURE_TEST(marked_frames_without_their_language_are_late)
 {
-	struct fixture *fx = *state;
 	const struct frame frames[] = {
 		{NATIVE, 0, WALK_CODE_ID, VA(WALK_CODE)},
 		{NATIVE, SLOTTED, WALK_MARK_ID, WALK_VA},
@@ -557,9 +531,8 @@ EP_TEST_WITH(marked_frames_without_their_language_are_late, set_up, tear_down)
 }
 
 /* A language that failed has said so itself. */
-EP_TEST_WITH(error_of_a_language_is_the_samples, set_up, tear_down)
+FIXTURE_TEST(error_of_a_language_is_the_samples)
 {
-	struct fixture *fx = *state;
 	const struct frame frames[] = {
 		{NATIVE, 0, WALK_CODE_ID, VA(WALK_CODE)},
 		{NATIVE, SLOTTED, WALK_MARK_ID, WALK_VA},
@@ -574,9 +547,8 @@ EP_TEST_WITH(error_of_a_language_is_the_samples, set_up, tear_down)
 }
 
 /* The first error frame, wherever it is; what BPF said of the sample is what the walk found out. */
-EP_TEST_WITH(first_error_is_the_samples, set_up, tear_down)
+FIXTURE_TEST(first_error_is_the_samples)
 {
-	struct fixture *fx = *state;
 	const struct frame frames[] = {
 		{EP_FRAME_ERROR, 0, EP_ERROR_NO_REGISTERS, 0},
 		{NATIVE, 0, WALK_CODE_ID, VA(WALK_CODE)},
@@ -597,9 +569,8 @@ EP_TEST_WITH(first_error_is_the_samples, set_up, tear_down)
 	expect(fx, frames, EP_ERROR_NO_REGISTERS);
 }
 
-EP_TEST_WITH(code_that_a_language_unwinds_is_late, set_up, tear_down)
+FIXTURE_TEST(code_that_a_language_unwinds_is_late)
 {
-	struct fixture *fx = *state;
 	const struct frame frames[] = {
 		{NATIVE, 0, WALK_CODE_ID, VA(WALK_CODE)},
 		{EP_FRAME_ERROR, 0, EP_ERROR_LATE, WALK_ENTER + 0x10},
@@ -616,10 +587,9 @@ EP_TEST_WITH(code_that_a_language_unwinds_is_late, set_up, tear_down)
 }
 
 /* A language takes what no file backs: it was not there to say whose this is. */
-EP_TEST_WITH(anonymous_code_is_late, set_up, tear_down)
+FIXTURE_TEST(anonymous_code_is_late)
 {
 	static const uint64_t places[] = {WALK_ANON + 0x10, WALK_NOTHING};
-	struct fixture *fx = *state;
 
 	fx->rows[WALK_N_ROWS - 2].executable = EP_ROW_ANONYMOUS;
 	for (size_t i = 0; i < EP_LEN(places); i++) {
@@ -633,10 +603,8 @@ EP_TEST_WITH(anonymous_code_is_late, set_up, tear_down)
 /* --- limits ----------------------------------------------------------------------------------- */
 
 /* However full the sample is already, what comes out is one that the store takes. */
-EP_TEST_WITH(deep_stacks_end_where_the_words_do, set_up, tear_down)
+FIXTURE_TEST(deep_stacks_end_where_the_words_do)
 {
-	struct fixture *fx = *state;
-
 	for (uint32_t n = EP_MAX_WORDS - 20; n <= EP_MAX_WORDS; n += 2) {
 		for (uint32_t tail = 0; tail <= 2; tail++) {
 			struct ep_sample sample = {0};
@@ -653,9 +621,8 @@ EP_TEST_WITH(deep_stacks_end_where_the_words_do, set_up, tear_down)
 	}
 }
 
-EP_TEST_WITH(equal_stacks_have_equal_hashes, set_up, tear_down)
+FIXTURE_TEST(equal_stacks_have_equal_hashes)
 {
-	struct fixture *fx = *state;
 	struct ep_sample first = {0}, other = {0};
 
 	walk_event_init(&fx->event, WALK_CODE, 1);

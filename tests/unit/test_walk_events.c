@@ -41,7 +41,7 @@ static void set_short_other(struct walk_event *e)
 }
 static void set_no_other(struct walk_event *e) { e->copy.other_bytes = EP_COPY_OTHER_BYTES; }
 
-EP_TEST_WITH(malformed_events_are_refused, set_up, tear_down)
+FIXTURE_TEST(malformed_events_are_refused)
 {
 	static const struct {
 		const char *label;
@@ -61,7 +61,6 @@ EP_TEST_WITH(malformed_events_are_refused, set_up, tear_down)
 		{"odd other stack", set_odd_other}, {"part of another stack", set_short_other},
 		{"no other stack", set_no_other},
 	};
-	struct fixture *fx = *state;
 	struct ep_sample sample;
 
 	for (size_t i = 0; i <= EP_LEN(rows); i++) {
@@ -80,9 +79,8 @@ EP_TEST_WITH(malformed_events_are_refused, set_up, tear_down)
 }
 
 /* The page of sp was not touched yet: what is in it cannot be read, and that is the end of it. */
-EP_TEST_WITH(first_page_may_be_missing, set_up, tear_down)
+FIXTURE_TEST(first_page_may_be_missing)
 {
-	struct fixture *fx = *state;
 	struct ep_sample sample;
 
 	walk_event_init(&fx->event, WALK_ROOT, 2);
@@ -92,9 +90,8 @@ EP_TEST_WITH(first_page_may_be_missing, set_up, tear_down)
 	assert_int_not_equal(sample.error, EP_ERROR_COPY_END);
 }
 
-EP_TEST_WITH(events_of_any_other_length_are_refused, set_up, tear_down)
+FIXTURE_TEST(events_of_any_other_length_are_refused)
 {
-	struct fixture *fx = *state;
 	uint8_t *exact;
 
 	walk_event_init(&fx->event, WALK_ROOT, 1);

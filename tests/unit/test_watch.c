@@ -127,10 +127,11 @@ static bool is_resting(const struct world *world)
 	return !uv_is_active((const uv_handle_t *)&world->watch.polls[1]);
 }
 
+#define WORLD_TEST(name) EP_TEST_ON(name, struct world *world, start, stop)
+
 /* A ring that always has something is looked at behind a long rest, which nothing shortens. */
-EP_TEST_WITH(samples_wait, start, stop)
+WORLD_TEST(samples_wait)
 {
-	struct world *world = *state;
 	unsigned int n_long = 0;
 
 	tire(world);
@@ -142,9 +143,8 @@ EP_TEST_WITH(samples_wait, start, stop)
 }
 
 /* Of many execs one at least, on a machine that has other things to do. */
-EP_TEST_WITH(an_exec_is_seen_to, start, stop)
+WORLD_TEST(an_exec_is_seen_to)
 {
-	struct world *world = *state;
 	unsigned int n_short = 0;
 
 	tire(world);
@@ -158,9 +158,8 @@ EP_TEST_WITH(an_exec_is_seen_to, start, stop)
 }
 
 /* As long as there are not too many of them. */
-EP_TEST_WITH(names_of_young_programs_are_soon_looked_for, start, stop)
+WORLD_TEST(names_of_young_programs_are_soon_looked_for)
 {
-	struct world *world = *state;
 	unsigned int n_short = 0, n_long = 0;
 
 	tire(world);
@@ -179,9 +178,8 @@ EP_TEST_WITH(names_of_young_programs_are_soon_looked_for, start, stop)
 }
 
 /* Of programs that live for some ms each nothing is to be had. */
-EP_TEST_WITH(too_many_execs_wait, start, stop)
+WORLD_TEST(too_many_execs_wait)
 {
-	struct world *world = *state;
 	unsigned int n_long = 0;
 
 	tire(world);
@@ -194,9 +192,8 @@ EP_TEST_WITH(too_many_execs_wait, start, stop)
 }
 
 /* What wakes it cannot make it take more than a twentieth of a CPU. */
-EP_TEST_WITH(execs_are_paid_for, start, stop)
+WORLD_TEST(execs_are_paid_for)
 {
-	struct world *world = *state;
 	uint64_t cpu_ns, start_ns;
 
 	tire(world);
@@ -213,10 +210,8 @@ EP_TEST_WITH(execs_are_paid_for, start, stop)
 }
 
 /* Nothing was asleep: an exec is not what user space lies in wait for. */
-EP_TEST_WITH(the_kernel_wakes_sleepers_alone, start, stop)
+WORLD_TEST(the_kernel_wakes_sleepers_alone)
 {
-	struct world *world = *state;
-
 	ep_watch_start(&world->watch);
 	assert_int_equal(world->control.asleep, 1);
 	tell(world->exec_fd);

@@ -151,4 +151,6 @@ static inline uint8_t flags_of(const struct fixture *fx)
 /* The ELF virtual address of code in WALK_CODE. */
 #define VA(addr) ((addr) - WALK_CODE + WALK_VA)
 
+#define FIXTURE_TEST(name) EP_TEST_ON(name, struct fixture *fx, set_up, tear_down)
+
 #endif

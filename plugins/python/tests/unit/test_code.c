@@ -54,10 +54,10 @@ static int symbolize(struct fixture *fx, uint64_t addr, uint32_t check, uint32_t
 				 &fx->names);
 }
 
-EP_TEST_WITH(a_frame_gets_its_name, setup, teardown)
-{
-	struct fixture *fx = *state;
+#define FIXTURE_TEST(name) EP_TEST_ON(name, struct fixture *fx, setup, teardown)
 
+FIXTURE_TEST(a_frame_gets_its_name)
+{
 	assert_int_equal(symbolize(fx, CODE_ADDR, fx->check, 10), 0);
 	assert_int_equal(fx->names.n, 1);
 	assert_string_equal(fx->names.function, "name");
@@ -68,10 +68,8 @@ EP_TEST_WITH(a_frame_gets_its_name, setup, teardown)
 	assert_int_equal(fx->names.line, 7);
 }
 
-EP_TEST_WITH(offsets_outside_have_a_meaning, setup, teardown)
+FIXTURE_TEST(offsets_outside_have_a_meaning)
 {
-	struct fixture *fx = *state;
-
 	assert_int_equal(symbolize(fx, CODE_ADDR, fx->check, (uint32_t)-2), 0);
 	assert_int_equal(fx->names.line, FIRST_LINE);
 	assert_int_equal(symbolize(fx, CODE_ADDR, fx->check, PY_INSTRUCTION_UNKNOWN), 0);
@@ -80,9 +78,8 @@ EP_TEST_WITH(offsets_outside_have_a_meaning, setup, teardown)
 	assert_int_equal(fx->names.line, 0);
 }
 
-EP_TEST_WITH(known_code_is_not_read_again, setup, teardown)
+FIXTURE_TEST(known_code_is_not_read_again)
 {
-	struct fixture *fx = *state;
 	unsigned int reads;
 
 	assert_int_equal(symbolize(fx, CODE_ADDR, fx->check, 0), 0);
@@ -92,10 +89,8 @@ EP_TEST_WITH(known_code_is_not_read_again, setup, teardown)
 	assert_int_equal(fx->target.memory.n_reads, reads);
 }
 
-EP_TEST_WITH(another_check_is_another_object, setup, teardown)
+FIXTURE_TEST(another_check_is_another_object)
 {
-	struct fixture *fx = *state;
-
 	assert_int_equal(symbolize(fx, CODE_ADDR, fx->check + 1, 0), EP_FRAME_GONE);
 	assert_int_equal(fx->names.n, 0);
 	/* known by now, and replaced: the old frame keeps its name, the new one gets its own */
@@ -110,10 +105,8 @@ EP_TEST_WITH(another_check_is_another_object, setup, teardown)
 }
 
 /* The words of the check, each of them. */
-EP_TEST_WITH(every_word_of_the_check_counts, setup, teardown)
+FIXTURE_TEST(every_word_of_the_check_counts)
 {
-	struct fixture *fx = *state;
-
 	for (unsigned int byte = 0; byte < PY_CHECK_BYTES; byte++) {
 		heap[CODE_ADDR + fx->layout.check_off + byte - HEAP_ADDR] ^= 0x10;
 		assert_int_not_equal(heap_check(&fx->layout, CODE_ADDR), fx->check);
@@ -126,14 +119,13 @@ EP_TEST_WITH(every_word_of_the_check_counts, setup, teardown)
 	assert_int_equal(heap_check(&fx->layout, CODE_ADDR), fx->check);
 }
 
-EP_TEST_WITH(freed_code_is_gone, setup, teardown)
+FIXTURE_TEST(freed_code_is_gone)
 {
 	static const uint64_t counts[] = {
 		0,		   /* the last block of its pool, or being freed */
 		0x7f1234561230ULL, /* pymalloc: the next free block */
 		0x00007f1200000000ULL,
 	};
-	struct fixture *fx = *state;
 
 	for (size_t i = 0; i < EP_LEN(counts); i++) {
 		heap_put_word(CODE_ADDR + fx->layout.ob_refcnt, counts[i]);
@@ -146,14 +138,13 @@ EP_TEST_WITH(freed_code_is_gone, setup, teardown)
 	assert_int_equal(symbolize(fx, CODE_ADDR, fx->check, 0), 0);
 }
 
-EP_TEST_WITH(immortal_code_is_alive, setup, teardown)
+FIXTURE_TEST(immortal_code_is_alive)
 {
 	static const uint64_t counts[] = {
 		0xffffffff,	       /* 3.12, 3.13 */
 		0xc0000000,	       /* 3.14 */
 		0x0080000000000001ULL, /* 3.14: statically allocated */
 	};
-	struct fixture *fx = *state;
 
 	for (size_t i = 0; i < EP_LEN(counts); i++) {
 		heap_put_word(CODE_ADDR, counts[i]);
@@ -253,20 +244,18 @@ EP_TEST_WITH(every_failing_allocation_is_passed_on, setup, teardown)
 	(void)heap_disarm();
 }
 
-EP_TEST_WITH(code_nowhere_is_gone, setup, teardown)
+FIXTURE_TEST(code_nowhere_is_gone)
 {
 	static const uint64_t addrs[] = {
 		0, 8, UINT64_MAX, UINT64_MAX - 63, HEAP_ADDR + HEAP_BYTES - 8, 1ULL << 63};
-	struct fixture *fx = *state;
 
 	for (size_t i = 0; i < EP_LEN(addrs); i++)
 		assert_int_equal(symbolize(fx, addrs[i], fx->check, 0), EP_FRAME_GONE);
 }
 
-EP_TEST_WITH(a_table_that_is_too_long_is_read_to_the_limit, setup, teardown)
+FIXTURE_TEST(a_table_that_is_too_long_is_read_to_the_limit)
 {
 	static uint8_t table[PY_LINES_MAX_BYTES];
-	struct fixture *fx = *state;
 	unsigned int reads;
 
 	memset(table, 0xdf, sizeof(table)); /* a line and 16 bytes of code in each byte */
