@@ -11,6 +11,7 @@
 #include "tests/kit/test.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdio.h>
 #include <string.h>
@@ -72,10 +73,8 @@ static int see_mapping(void *arg, const struct ep_target_mapping *mapping)
 	return 0;
 }
 
-static void say(bool by_default)
+static void say(struct ep_target *target, bool by_default)
 {
-	struct ep_target *target = script.target;
-
 	if (has_any(script.says) ? !next(script.says) : !by_default)
 		return;
 	script.state += !script.stays;
@@ -84,20 +83,26 @@ static void say(bool by_default)
 
 static int attach(void *executable, struct ep_target *target, void **ret_instance)
 {
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* two workers may attach at once */
+	int result;
+
 	(void)executable;
-	script.n_attached++;
-	script.target = target;
 	assert_int_equal(target->ops->mappings(target->arg, see_mapping, NULL), 0);
+	pthread_mutex_lock(&lock);
+	__atomic_add_fetch(&script.n_attached, 1, __ATOMIC_RELAXED);
+	script.target = target;
 	*ret_instance = script.no_instance ? NULL : &script;
-	say(true);
-	return next(script.attach);
+	say(target, true);
+	result = next(script.attach);
+	pthread_mutex_unlock(&lock);
+	return result;
 }
 
 static int changed(void *instance)
 {
 	(void)instance;
 	script.n_changed++;
-	say(true);
+	say(script.target, true);
 	return next(script.changed);
 }
 
@@ -107,7 +112,7 @@ static int symbolize_as_set(struct ep_names *names)
 	int result = next(script.symbolize);
 
 	script.n_symbolized++;
-	say(false);
+	say(script.target, false);
 	if (result == 0)
 		assert_int_equal(names->add(names->arg, &name), 0);
 	return result;
@@ -162,7 +167,7 @@ static int symbolize(void *instance, const struct ep_raw_frame *frame, struct ep
 	if (has_any(script.symbolize))
 		return symbolize_as_set(names);
 	script.n_symbolized++;
-	say(false);
+	say(script.target, false);
 	if (frame->words[0] >= SLOW)
 		(void)read_for_long();
 	else if (frame->words[0] >= LONG_NAMES)
@@ -254,11 +259,12 @@ static int end_if_begun(void **state)
 	return 0;
 }
 
-/* And waits until it is attached. */
+/* And waits until it is attached. It is told once more where the program is loaded after that. */
 #define begin_attached(...)                                                                        \
 	do {                                                                                       \
 		begin(__VA_ARGS__);                                                                \
 		run_until(&script.n_told, 1);                                                      \
+		script.n_told = 1;                                                                 \
 	} while (0)
 
 #define HOST_TEST(name) EP_TEST_WITH(name, NULL, end_if_begun)
