@@ -435,13 +435,17 @@ HOST_TEST(a_program_that_is_refused_is_not_loaded_again)
 	ep_instance_release(second);
 }
 
+#define begin_short(...)                                                                           \
+	do {                                                                                       \
+		begin_attached(.is_short = true, __VA_ARGS__);                                     \
+		host.languages->n = 1;                                                             \
+	} while (0)
+
 HOST_TEST(a_longer_program_is_loaded_after_a_second)
 {
 	uint64_t start_ns;
 
-	begin(.is_short = true);
-	host.languages->n = 1;
-	run_until(&script.n_told, 1);
+	begin_short();
 	start_ns = host.languages->all[0].loaded_ns;
 	while (script.n_lengthened == 0) {
 		ep_languages_lengthen(host.languages, false);
@@ -455,9 +459,9 @@ HOST_TEST(a_longer_program_is_loaded_after_a_second)
 	assert_true(ep_instance_state(host.instance) > 0);
 }
 
-EP_TEST(a_command_that_waits_gets_the_longer_program)
+HOST_TEST(a_command_that_waits_gets_the_longer_program)
 {
-	begin_short(NULL);
+	begin_short();
 	host.languages->all[0].program = NULL; /* nobody has loaded it yet */
 	ep_claim_load(host.claim, true);
 	while (ep_languages_attaching(host.languages) > 0)
@@ -465,7 +469,6 @@ EP_TEST(a_command_that_waits_gets_the_longer_program)
 	assert_int_equal(script.n_loaded, 2);
 	assert_int_equal(script.n_lengthened, 1);
 	assert_int_equal(ep_languages_busy(host.languages), 0);
-	end();
 }
 
 /* Not again when it is refused; when there was no memory for it, but after a while. */
@@ -473,9 +476,7 @@ HOST_TEST(a_stack_without_calls_does_not_wait_for_that)
 {
 	uint64_t start_ns;
 
-	begin(.is_short = true, .lengthen = {-ENOMEM, -E2BIG, END});
-	host.languages->n = 1;
-	run_until(&script.n_told, 1);
+	begin_short(.lengthen = {-ENOMEM, -E2BIG, END});
 	ep_languages_lengthen(host.languages, false);
 	assert_int_equal(ep_languages_busy(host.languages), 0);
 	start_ns = ep_clock_mono_ns();
