@@ -31,22 +31,22 @@ static __always_inline void reset_record(struct ep_core_record *rec, __u32 pid, 
 	sample->error = 0;
 	sample->flags = 0;
 	bpf_get_current_comm(sample->comm, sizeof(sample->comm));
-	rec->walk.tail_calls = 0;
+	rec->walk.core.tail_calls = 0;
 	rec->stack_reads = 0;
 	rec->read_faults = 0;
 	rec->pointer_frames = 0;
 	rec->walk.by_pointer = 0;
 	rec->walk.interrupted = 1;
 	rec->stood = 0;
-	rec->walk.switches = 0;
+	rec->walk.core.switches = 0;
 	rec->takers = 0;
 	rec->may_resume = 0;
 	rec->resumers = 0;
 	rec->offered = 0;
-	rec->walk.entered = 0;
-	rec->walk.pending = 0;
+	rec->walk.core.entered = 0;
+	rec->walk.core.pending = 0;
 	rec->walk.sequence++;
-	__builtin_memset(rec->walk.slots, 0, sizeof(rec->walk.slots));
+	__builtin_memset(rec->walk.core.slots, 0, sizeof(rec->walk.core.slots));
 	rec->row.start = 0;
 	rec->row.end = 0;
 	rec->copy.pc = 0;
@@ -57,7 +57,7 @@ static __always_inline void reset_record(struct ep_core_record *rec, __u32 pid, 
 
 static __always_inline void add_kernel_stack(void *ctx, struct ep_core_record *rec)
 {
-	__u64 hash = rec->walk.hash;
+	__u64 hash = rec->walk.core.hash;
 	long bytes = bpf_get_stack(ctx, rec->words, EP_MAX_KERNEL * sizeof(__u64), 0);
 	__u32 n;
 
@@ -77,7 +77,7 @@ static __always_inline void add_kernel_stack(void *ctx, struct ep_core_record *r
 		hash = ep_hash_word(hash, rec->words[i]);
 	}
 	rec->sample.n_kernel = n;
-	rec->walk.hash = ep_hash_word(hash, n);
+	rec->walk.core.hash = ep_hash_word(hash, n);
 	/* Its outermost frames were cut off, nobody knows how many. */
 	if (n >= ep_config.kernel_frames)
 		ep_push_error(&rec->record, EP_ERROR_KERNEL_DEPTH, 0);
@@ -113,10 +113,10 @@ static __always_inline void find_process(struct ep_core_record *rec, __u64 task)
 	struct ep_control *control = get_control();
 
 	rec->known = 0;
-	rec->walk.n_rows = 0;
-	rec->walk.max_calls = EP_MAX_TAIL_CALLS;
-	rec->walk.keep_words = 0;
-	rec->walk.language_words = 0;
+	rec->walk.core.n_rows = 0;
+	rec->walk.core.max_calls = EP_MAX_TAIL_CALLS;
+	rec->walk.core.keep_words = 0;
+	rec->walk.core.language_words = 0;
 	rec->use_memo = 0;
 	if (!proc) {
 		/* Behind its exit event nobody needs to find out about a process any more. */
@@ -137,16 +137,16 @@ static __always_inline void find_process(struct ep_core_record *rec, __u64 task)
 	/* One for each of its languages, which are asked when the native walk ends in an error. */
 #pragma unroll
 	for (__u32 i = 0; i < EP_MAX_LANGUAGES; i++)
-		rec->walk.max_calls -= proc->slots[i] != 0;
+		rec->walk.core.max_calls -= proc->slots[i] != 0;
 	if (proc->flags & EP_PROC_MARKS) {
-		rec->walk.keep_words = EP_LANGUAGE_WORDS;
-		rec->walk.max_calls = EP_MAX_TAIL_CALLS - EP_LANGUAGE_TAIL_CALLS;
+		rec->walk.core.keep_words = EP_LANGUAGE_WORDS;
+		rec->walk.core.max_calls = EP_MAX_TAIL_CALLS - EP_LANGUAGE_TAIL_CALLS;
 	}
-	rec->walk.memo_tag = memo_tag(proc->rows_serial);
-	rec->walk.rows = proc->rows;
-	rec->walk.n_rows = proc->n_rows;
-	__builtin_memcpy(rec->walk.states, proc->states, sizeof(proc->states));
-	__builtin_memcpy(rec->walk.slots, proc->slots, sizeof(proc->slots));
+	rec->walk.core.memo_tag = memo_tag(proc->rows_serial);
+	rec->walk.core.rows = proc->rows;
+	rec->walk.core.n_rows = proc->n_rows;
+	__builtin_memcpy(rec->walk.core.states, proc->states, sizeof(proc->states));
+	__builtin_memcpy(rec->walk.core.slots, proc->slots, sizeof(proc->slots));
 }
 
 /* The stack ends with the kernel's part, and is complete. */
@@ -275,7 +275,7 @@ int ep_entry(struct bpf_perf_event_data *ctx)
 	reset_record(rec, pid, (__u32)pid_tid);
 	rec->sample.start_ns = identity.start_ns;
 	rec->sample.image = identity.image;
-	rec->walk.hash = ep_hash_word((__u64)identity.image << 32 | pid, identity.start_ns);
+	rec->walk.core.hash = ep_hash_word((__u64)identity.image << 32 | pid, identity.start_ns);
 	if (!from_user_mode((const struct pt_regs *)&ctx->regs))
 		add_kernel_stack(ctx, rec);
 	if (find_user_regs(ctx, rec, task)) {

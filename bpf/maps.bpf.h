@@ -6,8 +6,8 @@
 #include "bpf/shared.h"
 
 /* ep_progs and ep_chunks are declared here, as for languages. */
-#define EP_BPF_CORE
-#include "ebpf-profiler/bpf/unwinder.h"
+#include "ebpf-profiler/bpf/frames.h"
+#include "ebpf-profiler/bpf/internal/maps.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);

@@ -30,7 +30,7 @@ static __always_inline __u64 memo_tag(__u32 rows_serial)
 
 static __always_inline struct ep_memo_set *memo_set(const struct ep_core_record *rec, __u64 addr)
 {
-	__u32 index = EP_MEMO_SET(rec->sample.event.cpu, addr, rec->walk.memo_tag);
+	__u32 index = EP_MEMO_SET(rec->sample.event.cpu, addr, rec->walk.core.memo_tag);
 
 	return bpf_map_lookup_elem(&ep_memo, &index);
 }
@@ -44,9 +44,9 @@ static __always_inline const struct ep_memo *recall(const struct ep_core_record 
 	if (!set)
 		return NULL;
 	memo = &set->ways[0];
-	if (memo->addr != addr || memo->tag != rec->walk.memo_tag) {
+	if (memo->addr != addr || memo->tag != rec->walk.core.memo_tag) {
 		memo = &set->ways[1];
-		if (memo->addr != addr || memo->tag != rec->walk.memo_tag)
+		if (memo->addr != addr || memo->tag != rec->walk.core.memo_tag)
 			return NULL;
 	}
 	return memo;
@@ -66,7 +66,7 @@ static __always_inline void remember(const struct ep_core_record *rec, __u64 add
 		return;
 	set->ways[1] = set->ways[0];
 	set->ways[0].addr = addr;
-	set->ways[0].tag = rec->walk.memo_tag;
+	set->ways[0].tag = rec->walk.core.memo_tag;
 	set->ways[0].bias = place->word - rec->walk.pc;
 	set->ways[0].executable = place->executable;
 	set->ways[0].rule = place->rule;

@@ -53,13 +53,13 @@ static __always_inline const struct ep_row *row_at(const __u8 *chunk, __u32 base
  */
 static __always_inline bool find_row(struct ep_core_record *rec, __u64 addr)
 {
-	__u32 lo = rec->zero, len = rec->walk.n_rows, base = EP_REF_WORD(rec->walk.rows);
+	__u32 lo = rec->zero, len = rec->walk.core.n_rows, base = EP_REF_WORD(rec->walk.core.rows);
 	const struct ep_row *row;
 	__u8 *chunk;
 
 	if (addr - rec->row.start < rec->row.end - rec->row.start)
 		return true;
-	chunk = get_chunk(rec->walk.rows);
+	chunk = get_chunk(rec->walk.core.rows);
 	if (!chunk || !len)
 		return false;
 	for (__u32 i = 0; i < EP_ROW_STEPS; i++) {
@@ -261,9 +261,9 @@ static __always_inline bool may_stand(struct ep_core_record *rec, const struct e
 /* Runtimes that have stacks of their own switch between them; where it ends, sp cannot tell. */
 static __always_inline bool may_switch(struct ep_core_record *rec)
 {
-	if (rec->walk.switches >= EP_MAX_SWITCHES)
+	if (rec->walk.core.switches >= EP_MAX_SWITCHES)
 		return false;
-	rec->walk.switches++;
+	rec->walk.core.switches++;
 	if (rec->may_resume)
 		forget_bound(rec);
 	return true;
@@ -409,8 +409,8 @@ static __always_inline __u32 mark_frame(struct ep_core_record *rec, struct ep_pl
 
 #pragma unroll
 	for (__u32 i = 0; i < EP_MAX_LANGUAGES; i++)
-		pending |= (__u32)not_above(rec->walk.slots[i] ^ slot, 0) << i;
-	rec->walk.pending |= pending;
+		pending |= (__u32)not_above(rec->walk.core.slots[i] ^ slot, 0) << i;
+	rec->walk.core.pending |= pending;
 	place->word = rec->row.va;
 	return slot << EP_FRAME_SLOT_SHIFT;
 }
@@ -430,14 +430,14 @@ static __always_inline __u32 next_taker(struct ep_core_record *rec)
 	const struct ep_walk *walk = &rec->walk;
 	__u32 left, slot = 0;
 
-	if (walk->entered != EP_GIVEN_BACK)
+	if (walk->core.entered != EP_GIVEN_BACK)
 		rec->offered = 0;
 	left = rec->takers & ~rec->offered;
 #pragma unroll
 	for (__u32 i = 0; i < EP_MAX_LANGUAGES; i++) {
 		if (left & 1u << i) {
 			rec->offered |= 1u << i;
-			slot = walk->slots[i];
+			slot = walk->core.slots[i];
 			break;
 		}
 	}
@@ -452,7 +452,7 @@ static __always_inline bool find_unwinder(struct ep_core_record *rec, struct ep_
 	if (!(place->owner & EP_ROW_ENTER))
 		return false;
 	if (slot != EP_ROW_SLOT_ANY)
-		return rec->walk.entered != EP_GIVEN_BACK;
+		return rec->walk.core.entered != EP_GIVEN_BACK;
 	slot = next_taker(rec);
 	place->owner = slot << EP_ROW_SLOT_SHIFT | EP_ROW_ENTER;
 	return slot != 0;
@@ -473,7 +473,7 @@ static __always_inline __u32 step_frame(struct ep_core_record *rec)
 		find_place(rec, place);
 	if (find_unwinder(rec, place))
 		return STEP_ENTER;
-	rec->walk.entered = 0;
+	rec->walk.core.entered = 0;
 	if (place->error == EP_ERROR_NO_MAPPING) {
 		rec->sample.flags |= EP_SAMPLE_UNKNOWN_ADDRESS;
 		/* Where a frame pointer led us to no code, it was none: do not show it. */
@@ -504,13 +504,13 @@ static __always_inline __u32 step_frame(struct ep_core_record *rec)
 
 static __always_inline bool may_run_again(const struct ep_core_record *rec)
 {
-	return rec->walk.tail_calls < rec->walk.max_calls;
+	return rec->walk.core.tail_calls < rec->walk.core.max_calls;
 }
 
 /* Frames that are marked may be where some are missing. */
 static __always_inline void end_walk(void *ctx, struct ep_core_record *rec, __u32 step)
 {
-	rec->walk.entered = EP_NOT_ENTERED;
+	rec->walk.core.entered = EP_NOT_ENTERED;
 	if (step != STEP_ROOT)
 		ep_push_error(&rec->record, step, rec->walk.pc);
 	if (step != STEP_ROOT || (rec->may_resume && rec->has_gap))
@@ -542,7 +542,7 @@ static __always_inline bool keep_walk(struct ep_core_record *rec)
 	copy->interrupted = rec->walk.interrupted;
 	copy->stood = rec->stood;
 	copy->guessed = rec->guessed;
-	__builtin_memcpy(copy->slots, rec->walk.slots, sizeof(copy->slots));
+	__builtin_memcpy(copy->slots, rec->walk.core.slots, sizeof(copy->slots));
 	__builtin_memcpy(copy->regs, rec->walk.regs, sizeof(copy->regs));
 	rec->sample.error = rec->place.error;
 	ep_ask_all(&rec->record);
@@ -554,18 +554,18 @@ static __always_inline bool keep_walk(struct ep_core_record *rec)
 /* What the run begins with: STEP_AGAIN, or how the walk has ended before. */
 static __always_inline __u32 begin_run(struct ep_core_record *rec)
 {
-	__u32 entered = rec->walk.entered, step = rec->first_step;
+	__u32 entered = rec->walk.core.entered, step = rec->first_step;
 
 	rec->first_step = STEP_AGAIN;
 	if (entered)
-		rec->walk.language_words += rec->sample.n_words - rec->walk.left_at;
+		rec->walk.core.language_words += rec->sample.n_words - rec->walk.core.left_at;
 	/* A language has unwound the frame that was interrupted. */
 	if (entered == EP_ENTERED)
 		rec->walk.interrupted = 0;
 	if (rec->may_resume)
 		step = resume(rec, step);
 	if (entered >= EP_FAILED)
-		rec->walk.entered = EP_NOT_ENTERED;
+		rec->walk.core.entered = EP_NOT_ENTERED;
 	return step;
 }
 
@@ -611,8 +611,8 @@ int ep_native(struct bpf_perf_event_data *ctx)
 	if (step == STEP_ENTER && may_run_again(rec)) {
 		if (rec->may_resume)
 			forget_bound(rec);
-		rec->walk.entered = EP_ENTERED;
-		rec->walk.left_at = rec->sample.n_words;
+		rec->walk.core.entered = EP_ENTERED;
+		rec->walk.core.left_at = rec->sample.n_words;
 		ep_go_to(ctx, &rec->record, EP_ROW_SLOT(rec->place.owner));
 		step = EP_ERROR_NO_TABLES; /* its program is not loaded */
 	}

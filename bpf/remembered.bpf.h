@@ -74,7 +74,7 @@ static __always_inline bool push_native(struct ep_core_record *rec, __u32 flags,
 	__u32 used = rec->sample.n_words;
 
 	return used < EP_MAX_WORDS - 8 &&
-	       used - rec->walk.language_words < EP_MAX_WORDS - 8u - rec->walk.keep_words &&
+	       used - rec->walk.core.language_words < EP_MAX_WORDS - 8u - rec->walk.core.keep_words &&
 	       ep_push_words(&rec->record,
 			     EP_FRAME_HEADER(EP_FRAME_NATIVE, flags, 1, executable), 1, word, 0, 0);
 }
@@ -122,7 +122,7 @@ static __always_inline __u32 step_remembered(struct ep_core_record *rec)
 	if (!memo)
 		return STEP_LONG;
 	rule = memo->rule;
-	rec->walk.entered = 0;
+	rec->walk.core.entered = 0;
 	if (!push_native(rec, frame_flags(rec), memo->executable, rec->walk.pc + memo->bias))
 		return EP_ERROR_TOO_DEEP;
 	return rule == EP_RULE_STOP ? STEP_ROOT : follow_immediate(rec, rule);

@@ -48,7 +48,7 @@ static __always_inline void begin_doubt(struct ep_core_record *rec)
 	rec->use_memo = 0;
 	rec->sure_words = rec->sample.n_words;
 	rec->sure_frames = rec->sample.n_frames;
-	rec->sure_hash = rec->walk.hash;
+	rec->sure_hash = rec->walk.core.hash;
 }
 
 static __always_inline bool is_doubtful(const struct ep_core_record *rec)
@@ -82,7 +82,7 @@ static __always_inline __u32 resume_walk(struct ep_core_record *rec, __u32 error
 	if (rec->doubtful) {
 		rec->sample.n_words = rec->sure_words;
 		rec->sample.n_frames = rec->sure_frames;
-		walk->hash = rec->sure_hash;
+		walk->core.hash = rec->sure_hash;
 	}
 	if (!ep_push_words(&rec->record, EP_FRAME_HEADER(EP_FRAME_GAP, 0, 0, error), 0, 0, 0, 0))
 		return EP_ERROR_TOO_DEEP;
@@ -101,7 +101,7 @@ static __always_inline __u32 resume_walk(struct ep_core_record *rec, __u32 error
 /* What a run begins with that comes behind an answer, or behind a failure with a bound. */
 static __always_inline __u32 resume(struct ep_core_record *rec, __u32 step)
 {
-	if (rec->walk.entered == EP_RESUMED)
+	if (rec->walk.core.entered == EP_RESUMED)
 		take_bound(rec);
 	if (!rec->resumers)
 		rec->asked = 1;
@@ -114,16 +114,16 @@ static __always_inline __u32 resume(struct ep_core_record *rec, __u32 step)
 static __always_inline void ask_resumers(void *ctx, struct ep_core_record *rec, __u32 step)
 {
 	rec->first_step = step;
-	rec->walk.left_at = rec->sample.n_words;
-	rec->walk.entered = EP_FAILED;
+	rec->walk.core.left_at = rec->sample.n_words;
+	rec->walk.core.entered = EP_FAILED;
 #pragma unroll
 	for (__u32 i = 0; i < EP_MAX_LANGUAGES; i++) {
 		if (!(rec->resumers & 1u << i))
 			continue;
 		rec->resumers &= ~(1u << i);
-		ep_go_to(ctx, &rec->record, rec->walk.slots[i]);
+		ep_go_to(ctx, &rec->record, rec->walk.core.slots[i]);
 	}
-	rec->walk.entered = EP_NOT_ENTERED;
+	rec->walk.core.entered = EP_NOT_ENTERED;
 	rec->asked = 1;
 }
 

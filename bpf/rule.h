@@ -4,7 +4,7 @@
  * fit into the delta itself; what does not is an entry of ep_rules.
  *
  *	immediate   19  18                                   0
- *	           | 1 |   base, fp slot, CFA offset, k      |  ebpf-profiler/bpf/native.h
+ *	           | 1 |   base, fp slot, CFA offset, k      |  ebpf-profiler/bpf/internal/memo.h
  *	table      19  18                                    0
  *	           | 0 |      EP_RULE_FIRST_TABLE + index      |    or one of the EP_RULE_* below
  *
@@ -17,7 +17,7 @@
 #ifndef EP_BPF_RULE_H
 #define EP_BPF_RULE_H
 
-#include "ebpf-profiler/bpf/native.h"
+#include "ebpf-profiler/bpf/internal/memo.h"
 
 #define EP_RULE_NONE	    0u /* nothing known: frame pointer walk */
 /* EP_RULE_STOP, 1: the root of the stack */

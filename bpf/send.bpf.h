@@ -24,7 +24,7 @@ static __always_inline bool is_impatient(const struct ep_core_record *rec, const
 
 #pragma unroll
 	for (__u32 i = 0; i < EP_MAX_LANGUAGES; i++)
-		slots |= 1u << (rec->walk.slots[i] & 31);
+		slots |= 1u << (rec->walk.core.slots[i] & 31);
 	return slots & ~1u & ~control->patient;
 }
 
@@ -38,7 +38,7 @@ static __always_inline bool send_record(struct ep_core_record *rec, struct ep_co
 {
 	__u64 used = bpf_ringbuf_query(&ep_ring, BPF_RB_AVAIL_DATA);
 	__u64 flags = BPF_RB_NO_WAKEUP;
-	bool is_new_name = rec->sample.event.type == EP_EVENT_TRACE && rec->walk.slots[0];
+	bool is_new_name = rec->sample.event.type == EP_EVENT_TRACE && rec->walk.core.slots[0];
 
 	__u64 age_ns = is_new_name ? get_age(rec) : 0;
 
@@ -96,7 +96,7 @@ static __always_inline void count_frames(const struct ep_core_record *rec, struc
 
 static __always_inline __u64 take_hash(struct ep_core_record *rec)
 {
-	rec->sample.hash = hash_finish(rec->walk.hash);
+	rec->sample.hash = hash_finish(rec->walk.core.hash);
 	return rec->sample.hash;
 }
 

@@ -6,8 +6,8 @@
 #ifndef EP_BPF_SHARED_H
 #define EP_BPF_SHARED_H
 
-#include "ebpf-profiler/bpf/code.h"
-#include "ebpf-profiler/bpf/native.h"
+#include "ebpf-profiler/bpf/internal/memo.h"
+#include "ebpf-profiler/bpf/internal/rows.h"
 #include "ebpf-profiler/bpf/record.h"
 
 #include <linux/types.h>
@@ -68,7 +68,7 @@ _Static_assert(sizeof(struct ep_copy) == 56 + 8 * EP_REGS, "ep_copy is shared wi
 /* --- delta store ------------------------------------------------------------------------------
  *
  * Everything an unwinder looks up by address lies in equal chunks that user space maps and BPF
- * reads through an array of maps; references are told in ebpf-profiler/bpf/code.h.
+ * reads through an array of maps; references are told in ebpf-profiler/bpf/internal/rows.h.
  *
  * process ──► row table (struct ep_row, sorted by start) ──► page table (one u64 for each 4 KiB of
  * text) ──► deltas (u32, sorted by offset within the page).

@@ -35,7 +35,7 @@ struct ep_told {
 };
 
 /*
- * Appends what a language's program finds its code by (ebpf-profiler/bpf/code.h) to a process's
+ * Appends what a language's program finds its code by (ebpf-profiler/bpf/internal/rows.h) to a process's
  * rows, which are all there is in `entries`: nothing where there is no language, `n` 0. 0, -ENOMEM,
  * -E2BIG: nothing was appended.
  */

@@ -120,7 +120,7 @@ struct ep_record *ep_steps_begin(struct ep_steps *steps, const struct ep_copy *c
 	rec->stood = copy->stood;
 	rec->guessed = copy->guessed;
 	rec->known = 1;
-	rec->walk.rows = EP_REF(ROWS_CHUNK, 0);
+	rec->walk.core.rows = EP_REF(ROWS_CHUNK, 0);
 	memcpy(rec->walk.regs, copy->regs, sizeof(copy->regs));
 	return &rec->record;
 }
@@ -131,7 +131,7 @@ static void set_takers(struct ep_core_record *rec, const struct ep_steps_world *
 	for (uint32_t i = 0; i < world->n_rows; i++) {
 		if (EP_ROW_SLOT(world->rows[i].executable) == EP_ROW_SLOT_ANY) {
 			rec->takers = 1;
-			rec->walk.slots[0] = EP_ROW_SLOT_ANY;
+			rec->walk.core.slots[0] = EP_ROW_SLOT_ANY;
 			return;
 		}
 	}
@@ -144,7 +144,7 @@ uint32_t ep_steps_run(struct ep_steps *steps, struct ep_steps_world *world, uint
 	uint32_t step = STEP_AGAIN;
 
 	current = world;
-	rec->walk.n_rows = world->n_rows;
+	rec->walk.core.n_rows = world->n_rows;
 	set_takers(rec, world);
 	/* Each step pushes a frame; one for an error has room behind it. */
 	while (step == STEP_AGAIN) {

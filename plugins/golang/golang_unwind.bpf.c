@@ -243,14 +243,7 @@ static __always_inline void walk_frames(void *ctx, struct ep_record *rec, const 
 		ep_give_back(ctx, rec);
 		done = EP_ERROR_TAIL_CALLS;
 	}
-	if (done == EP_STEP_UNKNOWN || done == EP_STEP_CALLER) {
-		ep_go_native(ctx, rec);
-		done = EP_ERROR_TAIL_CALLS;
-	}
-	if (done == EP_STEP_ROOT)
-		ep_next(ctx, rec);
-	else
-		ep_end(ctx, rec, done, rec->walk.pc);
+	ep_leave(ctx, rec, done == EP_STEP_CALLER ? EP_STEP_UNKNOWN : done);
 }
 
 SEC("perf_event")

@@ -21,16 +21,13 @@ EP_UNWINDER();
  */
 static __always_inline bool has_rows(const struct v8_walk *w)
 {
-	const struct ep_memo *memo;
-
 	if (w->s->at.where != V8_IN_BLOB || !w->rec->walk.interrupted)
 		return false;
 	if (!is_in_trampoline(w))
 		return w->s->gave_back != w->rec->walk.pc;
 	if (get_offset(w) < w->state->iet_return_off)
 		return false;
-	memo = ep_recall(w->rec, w->rec->walk.pc);
-	return !memo || !(memo->rule & EP_RULE_BASE_FP);
+	return !ep_is_remembered_by_fp(w->rec);
 }
 
 static __always_inline void describe(const struct v8_walk *w, bool may_be_leaf)
@@ -51,7 +48,7 @@ static __always_inline bool push_native(const struct v8_walk *w)
 	__u64 pc = w->rec->walk.pc, executable = w->s->executable;
 
 	if (w->s->at.is_new) {
-		w->rec->sample.flags |= EP_SAMPLE_RAW;
+		ep_ask_place(w->rec);
 		executable = 0;
 	} else {
 		pc += w->s->blob_va - w->s->near[V8_IN_BLOB].start;
@@ -68,7 +65,7 @@ static __always_inline void push_words(const struct v8_walk *w)
 	__u32 n = at->n_words & 3;
 	__u64 thread = (__u64)w->rec->sample.tid << V8_THREAD_SHIFT;
 
-	w->s->function_at = (__u64)w->rec->sample.n_kernel + w->rec->sample.n_words;
+	w->s->function_at = ep_next_header(w->rec);
 	if (!ep_push_words(w->rec, EP_FRAME_HEADER(ep_self.kind, flags, n, at->aux), n, at->words[0],
 			   at->words[1], at->words[2] | thread))
 		fail(w, EP_ERROR_TOO_DEEP);

@@ -100,7 +100,7 @@ long ep_shim_tail_call(const char *object, const char *name, void *ctx, __u32 sl
 {
 	(void)object, (void)name, (void)ctx;
 	assert_true(world.n_called < 8);
-	world.entered[world.n_called] = WALK->entered;
+	world.entered[world.n_called] = WALK->core.entered;
 	world.called[world.n_called++] = slot;
 	if (!world.calls_fail)
 		longjmp(world.back, 1);
@@ -147,10 +147,10 @@ static void world_begin_sample(void)
 	memset(REC, 0, sizeof(*REC));
 	REC->sample.pid = REC->sample.tid = 77;
 	WALK->sequence = sequence + 1;
-	WALK->slots[0] = (uint8_t)ep_self.slot;
-	WALK->states[0] = 1;
-	WALK->max_calls = 26;
-	WALK->memo_tag = 0x100000001ull;
+	WALK->core.slots[0] = (uint8_t)ep_self.slot;
+	WALK->core.states[0] = 1;
+	WALK->core.max_calls = 26;
+	WALK->core.memo_tag = 0x100000001ull;
 	world.n_runs = world.n_called = 0;
 }
 
@@ -206,16 +206,16 @@ static void world_put_int(uint64_t addr, uint32_t word)
 static void world_put_rows(const struct ep_row *rows, uint32_t n)
 {
 	memcpy(world.chunk, rows, n * sizeof(*rows));
-	WALK->n_rows = n;
+	WALK->core.n_rows = n;
 }
 
 /* How to get from the code at `addr` to its caller, as the native unwinder remembers it. */
 static void world_remember(uint64_t addr, uint32_t executable, uint64_t bias, uint32_t rule)
 {
-	struct ep_memo_set *set = &world.memo[EP_MEMO_SET(0, addr, WALK->memo_tag)];
+	struct ep_memo_set *set = &world.memo[EP_MEMO_SET(0, addr, WALK->core.memo_tag)];
 	bool is_taken = set->ways[0].addr && set->ways[0].addr != addr;
 
-	set->ways[is_taken] = (struct ep_memo){addr, WALK->memo_tag, bias, executable, rule};
+	set->ways[is_taken] = (struct ep_memo){addr, WALK->core.memo_tag, bias, executable, rule};
 }
 
 /* --- runs, and what was pushed
@@ -285,7 +285,7 @@ static void world_check_hash(void)
 
 	for (uint32_t at = 0; at < REC->sample.n_words; at++)
 		hash = ep_hash_word(hash, REC->words[at]);
-	assert_int_equal(hash, WALK->hash);
+	assert_int_equal(hash, WALK->core.hash);
 }
 
 #endif

@@ -51,6 +51,10 @@ class CheckLayers(unittest.TestCase):
         ("plugins/a/tests/unit/a.c", "plugins/a/a.h", True),
         ("plugins/a/a.c", "plugins/a/tests/unit/a.h", False),
         ("core/agent/a.c", "plugins/a/tests/unit/a.h", False),
+        ("core/proc/a.c", "ebpf-profiler/bpf/internal/rows.h", True),
+        ("plugins/a/a.h", "ebpf-profiler/bpf/internal/rows.h", False),
+        ("plugins/a/tests/bpf/a.c", "ebpf-profiler/bpf/internal/rows.h", True),
+        ("plugins/shared/bpf/a.h", "ebpf-profiler/bpf/internal/rows.h", True),
     ]
 
     def test_each_rule(self):
@@ -67,6 +71,22 @@ class CheckLayers(unittest.TestCase):
                         file.write(text)
                 status, output = run("scripts/check-layers", tree)
                 self.assertEqual(status, 0 if allowed else 1, output)
+
+    def test_languages_leave_the_walk_of_the_core_alone(self):
+        lines = [("plugins/a/bpf/a.bpf.h", "rec->walk.core.hash = 0;", False),
+                 ("plugins/a/bpf/b.bpf.h", "walk->core.hash = 0;", False),
+                 ("plugins/a/bpf/c.bpf.h", "rec->walk.pc = 0;", True),
+                 ("plugins/a/tests/bpf/a.c", "rec->walk.core.hash = 0;", True),
+                 ("plugins/shared/bpf/a.h", "rec->walk.core.hash = 0;", True),
+                 ("include/ebpf-profiler/bpf/a.h", "rec->walk.core.hash = 0;", True)]
+        with tempfile.TemporaryDirectory() as tree:
+            for path, text, _ in lines:
+                os.makedirs(os.path.join(tree, os.path.dirname(path)), exist_ok=True)
+                with open(os.path.join(tree, path), "w", encoding="utf-8") as file:
+                    file.write(text + "\n")
+            output = run("scripts/check-layers", tree)[1]
+        self.assertEqual(sorted(line.split(":")[0] for line in output.splitlines()),
+                         [path for path, _, allowed in lines if not allowed])
 
     NAMES = [  # file, a line of it, allowed; there is a language snake
         ("core/elf/a.c", "/* as Snake does */", False),

@@ -24,14 +24,14 @@ static int begin(void **state)
 	world_begin(SLOT, 40);
 	world.calls_fail = true;
 	world_add_memory(STACK, STACK_BYTES);
-	WALK->slots[0] = OTHER_SLOT;
-	WALK->slots[1] = SLOT;
+	WALK->core.slots[0] = OTHER_SLOT;
+	WALK->core.slots[1] = SLOT;
 	WALK->pc = CODE + 0x10;
 	WALK->return_address = 1;
 	WALK->regs[EP_REG_SP] = STACK;
 	WALK->regs[EP_REG_FP] = 0x1234;
 	WALK->known_regs = EP_KNOWN_ALL;
-	WALK->entered = EP_ENTERED;
+	WALK->core.entered = EP_ENTERED;
 	return 0;
 }
 
@@ -52,7 +52,7 @@ static uint64_t header_of(uint32_t at)
 
 EP_TEST_WITH(who_comes_next_is_not_entered, begin, NULL)
 {
-	WALK->pending = 1;
+	WALK->core.pending = 1;
 	ep_next(NULL, REC);
 	assert_int_equal(world.n_called, 2);
 	assert_int_equal(world.called[0], OTHER_SLOT);
@@ -63,7 +63,7 @@ EP_TEST_WITH(who_comes_next_is_not_entered, begin, NULL)
 
 EP_TEST_WITH(who_knows_no_more_leaves_it_to_the_native_unwinder, begin, NULL)
 {
-	WALK->entered = EP_FAILED;
+	WALK->core.entered = EP_FAILED;
 	ep_next(NULL, REC);
 	assert_int_equal(world.called[0], EP_SLOT_NATIVE);
 	assert_int_equal(world.entered[0], EP_FAILED);
@@ -84,16 +84,16 @@ EP_TEST_WITH(end_says_why_and_asks_all, begin, NULL)
 
 EP_TEST_WITH(runs_again_as_long_as_calls_are_left, begin, NULL)
 {
-	WALK->tail_calls = 25;
+	WALK->core.tail_calls = 25;
 	assert_int_equal(ep_calls_left(REC), 1);
 	ep_run_again(NULL, REC);
 	assert_int_equal(world.n_called, 1);
 	ep_run_again(NULL, REC); /* 26: the rest is for marked frames */
 	assert_int_equal(world.n_called, 1);
-	WALK->entered = EP_NOT_ENTERED;
+	WALK->core.entered = EP_NOT_ENTERED;
 	ep_run_again(NULL, REC);
 	assert_int_equal(world.n_called, 2);
-	WALK->tail_calls = 28;
+	WALK->core.tail_calls = 28;
 	assert_int_equal(ep_calls_left(REC), -2);
 }
 
@@ -150,7 +150,7 @@ EP_TEST_WITH(room_for_marked_languages_is_kept, begin, NULL)
 {
 	uint32_t n = 0;
 
-	WALK->keep_words = EP_LANGUAGE_WORDS;
+	WALK->core.keep_words = EP_LANGUAGE_WORDS;
 	while (ep_push_native(REC))
 		n += 2;
 	assert_in_range(n, EP_MAX_WORDS - EP_LANGUAGE_WORDS - 8, EP_MAX_WORDS - EP_LANGUAGE_WORDS);
@@ -184,7 +184,7 @@ EP_TEST_WITH(native_frames_are_named_by_their_file, begin, NULL)
 	WALK->pc = HEAP + 0x2000;
 	assert_true(ep_push_native(REC));
 	assert_int_equal(REC->sample.flags & EP_SAMPLE_RAW, EP_SAMPLE_RAW);
-	WALK->entered = EP_NOT_ENTERED; /* these would be somebody else's */
+	WALK->core.entered = EP_NOT_ENTERED; /* these would be somebody else's */
 	assert_false(ep_push_native(REC));
 }
 
@@ -195,17 +195,17 @@ EP_TEST_WITH(what_is_skipped_is_a_gap, begin, NULL)
 	assert_true(ep_skip_to(REC, EP_ERROR_TAIL_CALLS, 5, STACK + 64, 6));
 	assert_int_equal(header_of(0), EP_FRAME_HEADER(EP_FRAME_GAP, 0, 0, EP_ERROR_TAIL_CALLS));
 	assert_int_equal(WALK->pc, 5);
-	assert_int_equal(WALK->pending, 3); /* it may have hidden marks */
+	assert_int_equal(WALK->core.pending, 3); /* it may have hidden marks */
 	assert_int_equal(REC->sample.error, 0);
 	assert_true(ep_skip_to(REC, 0, 5, STACK + 72, 6));
 	assert_int_equal(EP_FRAME_AUX(header_of(1)), EP_ERROR_LOST);
-	WALK->entered = EP_NOT_ENTERED;
+	WALK->core.entered = EP_NOT_ENTERED;
 	assert_false(ep_skip_to(REC, EP_ERROR_TAIL_CALLS, 5, STACK + 128, 6));
 }
 
 EP_TEST_WITH(next_frame_is_told_to_the_native_unwinder, begin, NULL)
 {
-	WALK->entered = EP_FAILED;
+	WALK->core.entered = EP_FAILED;
 	ep_resume(NULL, REC, 1, 2, 3);
 	assert_int_equal(world.called[0], EP_SLOT_NATIVE);
 	assert_int_equal(world.entered[0], EP_RESUMED);

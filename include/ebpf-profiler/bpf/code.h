@@ -1,58 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
- * Code that a language says is its own (struct ep_range of ebpf-profiler/unwinder.h), as BPF finds
- * it: behind a process's rows, which the core searches, lie the ranges of each of its languages,
- * sorted by address. All of it is in chunks of memory that user space writes; a reference names a
- * 4-byte word of one of them:
- *
- *	ref      31            18 17              0
- *	        |     chunk      |  4-byte word    |
- *
- *	rows ──► row, row, ..., struct ep_code_index, codes of languages[0], of languages[1], ...
+ * Code of a process as a language's program finds it: mappings (ep_find_row), and the ranges that
+ * the language said are its own (ep_find_code; struct ep_range of ebpf-profiler/unwinder.h).
  */
 #ifndef EP_BPF_CODE_H
 #define EP_BPF_CODE_H
 
-#include "ebpf-profiler/bpf/record.h"
-
-#define EP_CHUNK_BYTES (1u << 20)
-#define EP_CHUNK_WORDS (EP_CHUNK_BYTES / 4)
-#define EP_CHUNK_SHIFT 18
-#define EP_MAX_CHUNKS  1024
-
-#define EP_REF(chunk, word) ((__u32)(chunk) << EP_CHUNK_SHIFT | (__u32)(word))
-#define EP_REF_CHUNK(ref)   ((__u32)(ref) >> EP_CHUNK_SHIFT)
-#define EP_REF_WORD(ref)    ((__u32)(ref) & (EP_CHUNK_WORDS - 1))
-
-/* Rows, index and codes are entries of one size, each at a multiple of it. */
-#define EP_ENTRY_BYTES 32u
-#define EP_ENTRY_WORDS (EP_ENTRY_BYTES / 4)
+#include <linux/types.h>
 
 /* An executable mapping of a process, or the part of one that a range cuts out: [start, end). */
 struct ep_row {
 	__u64 start;
 	__u64 end;
 	__u64 va;	  /* ELF virtual address of `start` */
-	__u32 executable; /* id, 0: not backed by an ELF file; above it EP_ROW_* */
+	__u32 executable; /* EP_ROW_ID, EP_ROW_SLOT, and the core's own bits */
 	__u32 pages;	  /* the core's own: where its unwind rules are */
 };
-_Static_assert(sizeof(struct ep_row) == EP_ENTRY_BYTES, "a row is an entry");
 
-#define EP_MAX_ROWS 16383 /* of one process: with the codes of four languages a chunk */
+/* Its file's number, for ep_push_native_words; 0: not backed by an ELF file. */
+#define EP_ROW_ID_BITS	      26
+#define EP_ROW_ID(executable) ((executable) & ((1u << EP_ROW_ID_BITS) - 1))
 
-/*
- * What a row says in the upper bits of `executable`: the slot of the language that this code
- * belongs to (0: none), and whether it is the one to unwind it (EP_RANGE_ENTER).
- */
-#define EP_ROW_ID_BITS		26
-#define EP_ROW_MAX_ID		((1u << EP_ROW_ID_BITS) - 1)
-#define EP_ROW_ID(executable)	((executable) & EP_ROW_MAX_ID)
-#define EP_ROW_ENTER		(1u << EP_ROW_ID_BITS)
+/* The slot of the language that this code belongs to (ep_self.slot); 0: none. */
 #define EP_ROW_SLOT_SHIFT	27
 #define EP_ROW_SLOT(executable) ((executable) >> EP_ROW_SLOT_SHIFT)
 /* Nobody's slot: code that no file backs, for whoever takes such (EP_RANGE_ANONYMOUS). */
-#define EP_ROW_SLOT_ANY	  31u
-#define EP_ROW_ANONYMOUS  (EP_ROW_SLOT_ANY << EP_ROW_SLOT_SHIFT | EP_ROW_ENTER)
+#define EP_ROW_SLOT_ANY 31u
 
 /* The same as struct ep_range. */
 struct ep_code {
@@ -60,17 +33,7 @@ struct ep_code {
 	__u32 mode, flags;
 	__u64 data; /* the language's own */
 };
-_Static_assert(sizeof(struct ep_code) == EP_ENTRY_BYTES, "a code is an entry");
-
-struct ep_code_index {
-	struct {
-		__u32 first; /* of its codes, in entries from the first row */
-		__u32 n;
-	} of[EP_MAX_LANGUAGES]; /* in the order of ep_walk.slots */
-};
-_Static_assert(sizeof(struct ep_code_index) == EP_ENTRY_BYTES, "the index is an entry");
 
 #define EP_MAX_RANGES 4096 /* of one instance */
-#define EP_ENTRY_STEPS 15  /* of a search: both are below 2^14 */
 
 #endif

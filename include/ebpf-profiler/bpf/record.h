@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
- * The per-CPU record: one sample while it is being walked. Its head and its words are what goes
- * onto the ring; the walk is the state that survives tail calls. The core's programs and those of
- * language unwinders share it. It is part of the ABI: the layout of what is declared here never
- * changes, and what the core keeps for itself lies behind it.
+ * One sample while it is walked: what a language's program sees of it. The record is per CPU; its
+ * head and its words are what goes onto the ring, the walk is the state that survives tail calls.
  *
  *	sample | words: kernel addresses, native frames, frames of languages | walk | the core's own
+ *
+ * A language reads and writes what is declared here, the words by the functions of frames.h and
+ * unwinder.h alone. What lies in internal/ is for the core and for these headers' own functions: its
+ * names and its layout may change with EP_BPF_ABI (self.h), and no source of a language names any.
  *
  * Frames of a language are of kind EP_FRAME_FIRST_DYNAMIC + its slot. A language comes by them in
  * one of two ways, which it chooses for each range of code it declares (ebpf-profiler/unwinder.h):
@@ -24,40 +26,15 @@
 #ifndef EP_BPF_RECORD_H
 #define EP_BPF_RECORD_H
 
+#include "ebpf-profiler/bpf/internal/record.h"
 #include "ebpf-profiler/frame.h"
 
 #include <linux/types.h>
 
-#define EP_COMM_BYTES	 16
-#define EP_MAX_KERNEL	 127  /* bpf_get_stack stops there: PERF_MAX_STACK_DEPTH */
-#define EP_MAX_WORDS	 3584 /* words of user frames in one trace: 1792 native frames */
-#define EP_RECORD_WORDS	 (EP_MAX_KERNEL + 1 + EP_MAX_WORDS)
-#define EP_LANGUAGE_WORDS 2048 /* of EP_MAX_WORDS kept for languages whose frames are marked */
-
-/* Slots of ep_progs. Languages get theirs from the host, from EP_SLOT_FIRST_DYNAMIC on. */
-enum ep_slot {
-	EP_SLOT_FINISH = 0,
-	EP_SLOT_NATIVE = 1,
-	EP_SLOT_FIRST_DYNAMIC = 2,
-	EP_SLOT_COUNT = 32,
-};
-
-/* First fields of every event on the ring. */
-struct ep_event {
-	__u32 type; /* enum ep_event_type */
-	__u32 cpu;
-	__u64 time_ns; /* CLOCK_MONOTONIC */
-};
-
-enum ep_sample_flag {
-	EP_SAMPLE_KERNEL_THREAD = 1 << 0,
-	EP_SAMPLE_UNKNOWN_PROCESS = 1 << 1, /* not in ep_procs, or under another start time */
-	EP_SAMPLE_UNKNOWN_ADDRESS = 1 << 2, /* an address in no mapping: its maps have changed */
-	EP_SAMPLE_RAW = 1 << 3, /* has target addresses that user space may be able to place;
-				   always sent with its frames */
-	EP_SAMPLE_REFRESH = 1 << 4, /* a language wants user space to look again: ep_ask_refresh */
-};
-
+/*
+ * A language may read which program and thread this is, and how many frames there are. All of it is
+ * written by the core and by ep_push_words.
+ */
 struct ep_sample {
 	struct ep_event event;
 	__u64 hash;	/* over kernel addresses, user frame words, the program; never 0 */
@@ -74,11 +51,8 @@ struct ep_sample {
 };
 _Static_assert(sizeof(struct ep_sample) == 72, "ep_sample is shared with BPF");
 
-/* Languages of one process that are attached at the same time. */
-#define EP_MAX_LANGUAGES 4
-/* What user space tells a language's BPF program of one process: ep_state in unwinder.h. */
+/* What user space tells a language's BPF program of one process: ep_get_state. */
 #define EP_STATE_BYTES 256
-#define EP_MAX_STATES  4096
 
 /* DWARF register numbers. */
 #if defined(__x86_64__) /* System V ABI AMD64 supplement, figure 3.36 */
@@ -98,48 +72,21 @@ _Static_assert(sizeof(struct ep_sample) == 72, "ep_sample is shared with BPF");
 #endif
 #define EP_KNOWN_ALWAYS (1u << EP_REG_FP | 1u << EP_REG_SP)
 
-/* The kernel gives a perf event 33 tail calls; the rest is for the way to the finish program. */
-#define EP_MAX_TAIL_CALLS 30
-/* So many of them are left for languages, where a process has one. */
-#define EP_LANGUAGE_TAIL_CALLS 10
+/* Bits of known_regs that a called function saves, and those that it may change; x86-64. */
+#define EP_CALLEE_REGS (1u << 3 | 0xf000u)
+#define EP_CALLER_REGS (0x0f37u)
 
-/* In one walk. Each call from a runtime's own stack to the program's and back is two. */
-#define EP_MAX_SWITCHES 64
-
-/* How a language's program comes to run, and what it has to say. */
-enum ep_entered {
-	EP_NOT_ENTERED = 0, /* the native walk is done: push frames */
-	EP_GIVEN_BACK = 1,  /* said: not its code after all, native goes on (ep_give_back) */
-	EP_ENTERED = 2,	    /* unwind the code at pc */
-	EP_FAILED = 3,	    /* the native walk cannot go on, or has to guess: does the language know
-			     * where its next frame is? (EP_BPF_RESUMES) */
-	EP_RESUMED = 4,	    /* said: at next_pc (ep_resume) */
-};
-
+/* The frame that the walk is at. */
 struct ep_walk {
 	__u64 pc;
-	__u64 hash;
 	__u64 sequence;	      /* of this sample on this CPU: state of another one is stale */
-	__u32 return_address; /* pc is behind a call */
+	__u32 return_address; /* 1: pc is behind a call; pc - return_address is what to look up */
 	__u32 known_regs;     /* bit n: regs[n] is this frame's; sp and fp always are */
 	__u32 by_pointer;     /* this frame was found by frame pointer */
-	__u32 tail_calls;
-	__u32 rows;	/* of the process, and behind them the codes of languages: code.h */
-	__u32 n_rows;	/* 0: process not known */
-	__u64 memo_tag; /* which remembered frames hold for this sample: native.h */
-	__u32 entered;	/* enum ep_entered */
-	__u32 pending;	/* bit i: languages[i] has frames to push when native is done */
-	__u32 interrupted; /* no call led out of this frame: it was sampled, or a signal hit it */
-	__u8 slots[EP_MAX_LANGUAGES];
-	__u16 states[EP_MAX_LANGUAGES]; /* index of its struct in ep_states, 0: no language */
-	__u16 left_at;	 /* words when a language was entered, and those of native frames since */
-	__u16 max_calls; /* tail calls after which nothing is entered any more */
-	__u16 keep_words;     /* of EP_MAX_WORDS, for languages whose frames come behind */
-	__u16 language_words; /* of languages that were entered: they take none of native frames' */
-	__u64 next_pc, next_sp, next_fp; /* what ep_resume said */
-	__u32 switches; /* to another stack of the thread: sp need not grow there, so they are counted */
-	__u32 memo_key; /* of ep_recall */
+	__u32 interrupted;    /* no call led out of this frame: it was sampled, or a signal hit it */
+	__u64 next_pc, next_sp, next_fp; /* the caller's, for whoever is about to make it the walk's */
 	__u64 regs[EP_REGS];
+	struct ep_walk_core core; /* not for languages */
 };
 _Static_assert(sizeof(struct ep_walk) == 120 + 8 * EP_REGS, "ep_walk is shared with plugins");
 

@@ -25,243 +25,27 @@
 #ifndef EP_BPF_UNWINDER_H
 #define EP_BPF_UNWINDER_H
 
+#include "ebpf-profiler/bpf/base.h"
 #include "ebpf-profiler/bpf/code.h"
-#include "ebpf-profiler/bpf/native.h"
+#include "ebpf-profiler/bpf/frames.h"
 #include "ebpf-profiler/bpf/record.h"
 #include "ebpf-profiler/bpf/self.h"
 #include "ebpf-profiler/bpf/tls.h"
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "ebpf-profiler/bpf/internal/language.h"
 
-#include <linux/bpf.h>
-#include <linux/bpf_perf_event.h>
-
-#include <bpf/bpf_helpers.h>
-
-#ifndef __always_inline
-#define __always_inline inline __attribute__((always_inline))
-#endif
-
-#ifndef EP_BPF_CORE
 extern const volatile struct ep_self ep_self;
 #define EP_UNWINDER()                                                                              \
-	const volatile struct ep_self ep_self SEC(".rodata.ep_self") = {0};                        \
+	const volatile struct ep_self ep_self SEC(".rodata.ep_self") = {0};                                               \
 	char LICENSE[] SEC("license") = "GPL"
-
-/* --- maps of the core; the host puts the real ones in their place ----------------------------- */
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct ep_record);
-} ep_records SEC(".maps");
-#endif
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
-	__uint(max_entries, EP_SLOT_COUNT);
-	__type(key, __u32);
-	__type(value, __u32);
-} ep_progs SEC(".maps");
-
-/*
- * What user space writes of processes and executables (ebpf-profiler/bpf/code.h). Outer and inner
- * maps are filled by user space; the inner map is described by sizes alone, since a type would reach
- * BTF as a forward declaration.
- */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
-	__uint(max_entries, EP_MAX_CHUNKS);
-	__uint(key_size, sizeof(__u32));
-	__uint(value_size, sizeof(__u32));
-	__array(values, struct {
-		__uint(type, BPF_MAP_TYPE_ARRAY);
-		__uint(max_entries, 1);
-		__uint(map_flags, BPF_F_MMAPABLE);
-		__uint(key_size, sizeof(__u32));
-		__uint(value_size, EP_CHUNK_BYTES);
-	});
-} ep_chunks SEC(".maps");
-
-struct ep_state_cell {
-	__u8 bytes[EP_STATE_BYTES];
-} __attribute__((aligned(8)));
-
-#ifndef EP_BPF_CORE
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, EP_MAX_STATES);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__type(key, __u32);
-	__type(value, struct ep_state_cell);
-} ep_states SEC(".maps");
-
-/* Of each CPU EP_MEMO_SETS (native.h). */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, EP_MEMO_SETS);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__type(key, __u32);
-	__type(value, struct ep_memo_set);
-} ep_memo SEC(".maps");
-
-/* Counters of all languages; see struct ep_unwinder_ops: counters. */
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, EP_MAX_LANGUAGE_COUNTERS);
-	__type(key, __u32);
-	__type(value, __u64);
-} ep_lang_counts SEC(".maps");
-#endif
 
 /* --- the record ------------------------------------------------------------------------------- */
 
-#ifndef EP_BPF_CORE
 static __always_inline struct ep_record *ep_get_record(void)
 {
 	__u32 zero = 0;
 
 	return bpf_map_lookup_elem(&ep_records, &zero);
-}
-#endif
-
-/* One word into the trace hash: each step is a bijection of the hash, so no word is forgotten. */
-static __always_inline __u64 ep_hash_word(__u64 hash, __u64 word)
-{
-	hash = (hash ^ word) * 0x9fb21c651e98df25ULL;
-	return hash ^ hash >> 32;
-}
-
-/* Hides from the compiler how a value came about: it is computed here, neither earlier nor later. */
-#define EP_OPAQUE(value) __asm__ volatile("" : "+r"(value))
-
-/*
- * Adds a frame given by its header (words must be `n`) and up to three words. False when full.
- *
- * What is compared must be what the address is made of: verifiers of 5.10 and 6.1 know no bounds of
- * a number that is read back from the stack, where clang 14 had put it before it compared. So what
- * else is needed is made before. The order also decides how many paths a verifier sees, up to eight
- * times more: measure it on all kernels (scripts/kernels --verifier) before it is changed.
- */
-static __always_inline bool ep_push_words(struct ep_record *rec, __u64 header, __u32 n, __u64 word0,
-					  __u64 word1, __u64 word2)
-{
-	__u32 used = rec->sample.n_words;
-	__u64 hash = ep_hash_word(rec->walk.hash, header), at = used + rec->sample.n_kernel, *words;
-
-	EP_OPAQUE(header);
-	EP_OPAQUE(hash);
-	EP_OPAQUE(at);
-	/* Two words stay free for an error frame. */
-	if (used > EP_MAX_WORDS - 6 || at > EP_RECORD_WORDS - 6)
-		return false;
-	words = rec->words + at;
-	words[0] = header;
-	if (n > 0) {
-		words[1] = word0;
-		hash = ep_hash_word(hash, word0);
-	}
-	if (n > 1) {
-		words[2] = word1;
-		hash = ep_hash_word(hash, word1);
-	}
-	if (n > 2) {
-		words[3] = word2;
-		hash = ep_hash_word(hash, word2);
-	}
-	rec->sample.n_words = used + 1 + n;
-	rec->sample.n_frames++;
-	rec->walk.hash = hash;
-	return true;
-}
-
-/*
- * Says why the stack ends here: an error frame, and the sample is marked incomplete. Only the first
- * error of a sample is its error; later ones are frames all the same.
- */
-static __always_inline void ep_push_error(struct ep_record *rec, __u32 error, __u64 addr)
-{
-	__u32 used = rec->sample.n_words, at = rec->sample.n_kernel + used;
-	__u64 header = EP_FRAME_HEADER(EP_FRAME_ERROR, 0, 1, error);
-
-	if (!rec->sample.error)
-		rec->sample.error = error;
-	if (used > EP_MAX_WORDS - 2 || at > EP_RECORD_WORDS - 2)
-		return;
-	rec->words[at] = header;
-	rec->words[at + 1] = addr;
-	rec->sample.n_words = used + 2;
-	rec->sample.n_frames++;
-	rec->walk.hash = ep_hash_word(ep_hash_word(rec->walk.hash, header), addr);
-}
-
-/* --- going on ---------------------------------------------------------------------------------- */
-
-/* Continues in another program. Falls through when the tail call fails. */
-static __always_inline void ep_go_to(void *ctx, struct ep_record *rec, __u32 slot)
-{
-	rec->walk.tail_calls++;
-	bpf_tail_call(ctx, &ep_progs, slot);
-}
-
-/* Where the stack could not be walked to its root, frames that are marked may be behind. */
-static __always_inline void ep_ask_all(struct ep_record *rec)
-{
-	__u32 pending = 0;
-
-#pragma unroll
-	for (__u32 i = 0; i < EP_MAX_LANGUAGES; i++) {
-		__u64 none = (rec->walk.slots[i] - 1ULL) >> 63;
-
-		EP_OPAQUE(none); /* or it becomes a branch */
-		pending |= (1 - (__u32)none) << i;
-	}
-	rec->walk.pending = pending;
-}
-
-/*
- * The next language that has frames to push, else the end of the sample. Last statement. A language
- * whose program is not there is passed over; when no tail call is left for one, the stack says so.
- */
-static __always_inline void ep_next(void *ctx, struct ep_record *rec)
-{
-	if (rec->walk.entered == EP_FAILED) {
-		/* This language does not know more: maybe another one. */
-		ep_go_to(ctx, rec, EP_SLOT_NATIVE);
-		ep_push_error(rec, EP_ERROR_TAIL_CALLS, rec->walk.pc);
-	}
-	rec->walk.entered = EP_NOT_ENTERED;
-#pragma unroll
-	for (__u32 i = 0; i < EP_MAX_LANGUAGES; i++) {
-		if (!(rec->walk.pending >> i & 1))
-			continue;
-		rec->walk.pending &= ~(1u << i);
-		if (rec->walk.tail_calls < EP_MAX_TAIL_CALLS)
-			ep_go_to(ctx, rec, rec->walk.slots[i]);
-		else
-			ep_push_error(rec, EP_ERROR_TAIL_CALLS, rec->walk.pc);
-	}
-	ep_go_to(ctx, rec, EP_SLOT_FINISH);
-}
-
-/* The stack ends here: says why, and asks for frames that are marked. Last statement. */
-static __always_inline void ep_end(void *ctx, struct ep_record *rec, __u32 error, __u64 addr)
-{
-	ep_push_error(rec, error, addr);
-	if (rec->walk.entered != EP_NOT_ENTERED)
-		ep_ask_all(rec);
-	rec->walk.entered = EP_NOT_ENTERED;
-	ep_next(ctx, rec);
-}
-
-#ifndef EP_BPF_CORE
-/* Adds a frame of this language. `flags`: EP_FRAME_ENTRY, EP_FRAME_INTERRUPTED, bits of its own. */
-static __always_inline bool ep_push_frame(struct ep_record *rec, __u32 flags, __u32 aux,
-					  __u64 word0, __u64 word1)
-{
-	return ep_push_words(rec, EP_FRAME_HEADER(ep_self.kind, flags, 2, aux), 2, word0, word1, 0);
 }
 
 /* What user space says of this process: at least EP_STATE_BYTES. NULL: nothing (yet). */
@@ -270,77 +54,107 @@ static __always_inline const void *ep_get_state(const struct ep_record *rec)
 	__u32 index = 0;
 
 	for (__u32 i = 0; i < EP_MAX_LANGUAGES; i++) {
-		if (rec->walk.slots[i] == ep_self.slot)
-			index = rec->walk.states[i];
+		if (rec->walk.core.slots[i] == ep_self.slot)
+			index = rec->walk.core.states[i];
 	}
 	return index ? bpf_map_lookup_elem(&ep_states, &index) : NULL;
 }
 
-/* --- its code in this process ------------------------------------------------------------------ */
+/*
+ * State of the program itself that survives tail calls: a per-CPU map of one struct, which begins with
+ * a __u64 `sequence`, and ep_get_scratch(). It is zeroed for each sample: all of it, or up to a member;
+ * what begins there stays as it is from sample to sample, such as buffers and tables.
+ */
+#define EP_SCRATCH(struct_type) EP_SCRATCH_OF(struct_type, sizeof(struct_type))
+#define EP_SCRATCH_UP_TO(struct_type, member) EP_SCRATCH_OF(struct_type, offsetof(struct_type, member))
 
-/* Where entry `index` behind the first row is; both numbers may be anything. */
-static __always_inline const void *ep_entry_at(const __u8 *chunk, __u64 rows, __u64 index)
+#define EP_SCRATCH_OF(struct_type, zeroed_bytes)							   \
+	struct {										   \
+		__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);					   \
+		__uint(max_entries, 1);								   \
+		__type(key, __u32);								   \
+		__type(value, struct_type);							   \
+	} ep_scratch SEC(".maps");								   \
+	static __always_inline struct_type *ep_get_scratch(const struct ep_record *rec)		   \
+	{											   \
+		__u32 zero = 0;									   \
+		struct_type *scratch = bpf_map_lookup_elem(&ep_scratch, &zero);			   \
+												   \
+		if (scratch && scratch->sequence != rec->walk.sequence) {			   \
+			__builtin_memset(scratch, 0, zeroed_bytes);					   \
+			scratch->sequence = rec->walk.sequence;					   \
+		}										   \
+		return scratch;									   \
+	}
+
+/* --- frames ---------------------------------------------------------------------------------- */
+
+/* Adds a frame of this language. `flags`: EP_FRAME_ENTRY, EP_FRAME_INTERRUPTED, bits of its own. */
+static __always_inline bool ep_push_frame(struct ep_record *rec, __u32 flags, __u32 aux,
+					  __u64 word0, __u64 word1)
 {
-	__u64 word = (EP_REF_WORD(rows) + index * EP_ENTRY_WORDS) & (EP_CHUNK_WORDS - EP_ENTRY_WORDS);
-
-	return chunk + word * 4;
+	return ep_push_words(rec, EP_FRAME_HEADER(ep_self.kind, flags, 2, aux), 2, word0, word1, 0);
 }
 
-/* The chunk that a process's rows and codes are in; NULL: its language is not told yet. */
-static __always_inline const __u8 *ep_get_codes(const struct ep_record *rec)
+/* Where the header of the frame that is pushed next will be, for ep_add_flags. */
+static __always_inline __u64 ep_next_header(const struct ep_record *rec)
 {
-	__u32 index = EP_REF_CHUNK(rec->walk.rows), zero = 0;
-	void *chunk = bpf_map_lookup_elem(&ep_chunks, &index);
+	return rec->sample.n_kernel + rec->sample.n_words;
+}
 
-	if (!chunk || !rec->walk.slots[0])
+/* More is known of a frame than when it was pushed: flags of the language's own. False: it has them. */
+static __always_inline bool ep_add_flags(struct ep_record *rec, __u64 header_at, __u32 flags)
+{
+	__u64 added = (__u64)flags << 8;
+
+	if (header_at > EP_RECORD_WORDS - 1 || rec->words[header_at] & added)
+		return false;
+	rec->words[header_at] |= added;
+	rec->walk.core.hash = ep_hash_word(rec->walk.core.hash, added);
+	return true;
+}
+
+/* The frame that was pushed last, its header and its word; NULL: it has another number of words. */
+static __always_inline const __u64 *ep_last_frame_of_a_word(const struct ep_record *rec)
+{
+	__u64 at = ep_next_header(rec) - 2;
+
+	EP_OPAQUE(at);
+	if (rec->sample.n_words < 2 || at > EP_RECORD_WORDS - 2 || EP_FRAME_WORDS(rec->words[at]) != 1)
 		return NULL;
-	return bpf_map_lookup_elem(chunk, &zero);
+	return rec->words + at;
 }
 
-/*
- * The last of the entries [lo, lo + len) that begins at or below an address, or the first one; len is
- * not 0. Rows and codes begin with their start. [lo, lo + len) is halved, with no branch on what it is.
- */
-static __always_inline const void *ep_find_entry(const __u8 *chunk, __u64 rows, __u64 lo, __u64 len,
-						 __u64 addr)
+/* Takes that frame back, as if it had not been pushed. */
+static __always_inline void ep_take_back(struct ep_record *rec, const __u64 *frame)
 {
-	for (__u64 i = 0; i < EP_ENTRY_STEPS; i++) {
-		__u64 half = len >> 1, below;
-
-		below = (*(const __u64 *)ep_entry_at(chunk, rows, lo + half) - addr - 1) >> 63;
-		EP_OPAQUE(below); /* start <= addr: both are below 2^63 */
-		lo += half & -below;
-		len -= half;
-	}
-	return ep_entry_at(chunk, rows, lo);
+	rec->walk.core.hash = ep_unhash_word(ep_unhash_word(rec->walk.core.hash, frame[1]), frame[0]);
+	rec->sample.n_words -= 2;
+	rec->sample.n_frames--;
+	if (EP_FRAME_KIND(frame[0]) == EP_FRAME_NATIVE)
+		rec->walk.core.left_at -= 2;
 }
 
-/*
- * The range of this language that holds an address (struct ep_unwinder_host: set_ranges). False:
- * none does. 15 steps of a binary search at most.
- */
-static __always_inline bool ep_find_code(const struct ep_record *rec, __u64 addr,
-					 struct ep_code *ret_code)
-{
-	__u32 rows = rec->walk.rows, lo = 0, len = 0;
-	const struct ep_code_index *index;
-	const struct ep_code *code;
-	const __u8 *chunk = ep_get_codes(rec);
+/* --- going on and counting -------------------------------------------------------------------- */
 
-	if (!chunk)
-		return false;
-	index = ep_entry_at(chunk, rows, rec->walk.n_rows);
-	for (__u32 i = 0; i < EP_MAX_LANGUAGES; i++) {
-		if (rec->walk.slots[i] == ep_self.slot) {
-			lo = index->of[i].first;
-			len = index->of[i].n;
-		}
-	}
-	if (!len)
-		return false;
-	code = ep_find_entry(chunk, rows, lo, len, addr);
-	*ret_code = *code;
-	return addr - code->start < code->end - code->start;
+/*
+ * Runs this program from its start, and does not come back; it does when no tail call is left:
+ * then push EP_ERROR_TAIL_CALLS. Where ep_push_frame returns false, push EP_ERROR_TOO_DEEP: a stack
+ * that ends without an error counts as complete.
+ */
+static __always_inline void ep_run_again(void *ctx, struct ep_record *rec)
+{
+	/* Some are kept for those whose frames are pushed behind the native ones. */
+	__u32 max = rec->walk.core.entered == EP_ENTERED ? rec->walk.core.max_calls : EP_MAX_TAIL_CALLS;
+
+	if (rec->walk.core.tail_calls < max)
+		ep_go_to(ctx, rec, ep_self.slot);
+}
+
+/* What user space said of this process is not true any more, or not all: its languages' refresh. */
+static __always_inline void ep_ask_refresh(struct ep_record *rec)
+{
+	rec->sample.flags |= EP_SAMPLE_REFRESH;
 }
 
 static __always_inline void ep_count(__u32 counter)
@@ -352,24 +166,45 @@ static __always_inline void ep_count(__u32 counter)
 		(*value)++;
 }
 
-/*
- * Runs this program from its start, and does not come back; it does when no tail call is left:
- * then push EP_ERROR_TAIL_CALLS. Where ep_push_frame returns false, push EP_ERROR_TOO_DEEP: a stack
- * that ends without an error counts as complete.
- */
-static __always_inline void ep_run_again(void *ctx, struct ep_record *rec)
-{
-	/* Some are kept for those whose frames are pushed behind the native ones. */
-	__u32 max = rec->walk.entered == EP_ENTERED ? rec->walk.max_calls : EP_MAX_TAIL_CALLS;
+/* --- its code in this process ------------------------------------------------------------------ */
 
-	if (rec->walk.tail_calls < max)
-		ep_go_to(ctx, rec, ep_self.slot);
+/* The chunk that a process's rows and codes are in; NULL: its language is not told yet. */
+static __always_inline const __u8 *ep_get_codes(const struct ep_record *rec)
+{
+	__u32 index = EP_REF_CHUNK(rec->walk.core.rows), zero = 0;
+	void *chunk = bpf_map_lookup_elem(&ep_chunks, &index);
+
+	if (!chunk || !rec->walk.core.slots[0])
+		return NULL;
+	return bpf_map_lookup_elem(chunk, &zero);
 }
 
-/* What user space said of this process is not true any more, or not all: its languages' refresh. */
-static __always_inline void ep_ask_refresh(struct ep_record *rec)
+/*
+ * The range of this language that holds an address (struct ep_unwinder_host: set_ranges). False:
+ * none does. 15 steps of a binary search at most.
+ */
+static __always_inline bool ep_find_code(const struct ep_record *rec, __u64 addr,
+					 struct ep_code *ret_code)
 {
-	rec->sample.flags |= EP_SAMPLE_REFRESH;
+	__u32 rows = rec->walk.core.rows, lo = 0, len = 0;
+	const struct ep_code_index *index;
+	const struct ep_code *code;
+	const __u8 *chunk = ep_get_codes(rec);
+
+	if (!chunk)
+		return false;
+	index = ep_entry_at(chunk, rows, rec->walk.core.n_rows);
+	for (__u32 i = 0; i < EP_MAX_LANGUAGES; i++) {
+		if (rec->walk.core.slots[i] == ep_self.slot) {
+			lo = index->of[i].first;
+			len = index->of[i].n;
+		}
+	}
+	if (!len)
+		return false;
+	code = ep_find_entry(chunk, rows, lo, len, addr);
+	*ret_code = *code;
+	return addr - code->start < code->end - code->start;
 }
 
 /* --- "enter": from frame to frame -------------------------------------------------------------- */
@@ -377,24 +212,13 @@ static __always_inline void ep_ask_refresh(struct ep_record *rec)
 /* True when it is to unwind the code at the walk's pc; else to push the frames of what is marked. */
 static __always_inline bool ep_is_entered(const struct ep_record *rec)
 {
-	return rec->walk.entered == EP_ENTERED;
+	return rec->walk.core.entered == EP_ENTERED;
 }
 
 /* True when the code at pc was sampled, or a signal came there; else pc is behind a call. */
 static __always_inline bool ep_is_interrupted(const struct ep_record *rec)
 {
 	return rec->walk.interrupted;
-}
-
-static __always_inline void ep_be_caller(struct ep_walk *walk, __u64 pc, __u64 sp, __u64 fp)
-{
-	walk->pc = pc;
-	walk->regs[EP_REG_SP] = sp;
-	walk->regs[EP_REG_FP] = fp;
-	walk->known_regs = EP_KNOWN_ALWAYS;
-	walk->return_address = 1;
-	walk->by_pointer = 0;
-	walk->interrupted = 0;
 }
 
 /*
@@ -416,9 +240,9 @@ static __always_inline bool ep_set_caller(struct ep_record *rec, __u64 pc, __u64
  */
 static __always_inline bool ep_switch_stack(struct ep_record *rec, __u64 pc, __u64 sp, __u64 fp)
 {
-	if (rec->walk.switches >= EP_MAX_SWITCHES)
+	if (rec->walk.core.switches >= EP_MAX_SWITCHES)
 		return false;
-	rec->walk.switches++;
+	rec->walk.core.switches++;
 	ep_be_caller(&rec->walk, pc, sp, fp);
 	return true;
 }
@@ -435,14 +259,14 @@ static __always_inline void ep_go_native(void *ctx, struct ep_record *rec)
  */
 static __always_inline void ep_give_back(void *ctx, struct ep_record *rec)
 {
-	rec->walk.entered = EP_GIVEN_BACK;
+	rec->walk.core.entered = EP_GIVEN_BACK;
 	ep_go_to(ctx, rec, EP_SLOT_NATIVE);
 }
 
 /* Tail calls that are left for this walk, maybe below 0; ep_go_native and the way back take two. */
 static __always_inline __s32 ep_calls_left(const struct ep_record *rec)
 {
-	return (__s32)rec->walk.max_calls - (__s32)rec->walk.tail_calls;
+	return (__s32)rec->walk.core.max_calls - (__s32)rec->walk.core.tail_calls;
 }
 
 /*
@@ -461,30 +285,46 @@ static __always_inline bool ep_skip_to(struct ep_record *rec, __u32 error, __u64
 	return ep_set_caller(rec, pc, sp, fp);
 }
 
+/* A target address in no known mapping is pushed, which user space may come to know. */
+static __always_inline void ep_ask_place(struct ep_record *rec)
+{
+	rec->sample.flags |= EP_SAMPLE_RAW;
+}
+
 /* Of what is entered. These are no words of the language. False when full. */
 static __always_inline bool ep_push_native_words(struct ep_record *rec, __u32 executable,
 						 __u64 word)
 {
 	__u32 flags = rec->walk.return_address * EP_FRAME_RETURN_ADDRESS +
 		      rec->walk.by_pointer * EP_FRAME_POINTER_WALK;
-	__u32 native = rec->walk.left_at - rec->walk.language_words;
+	__u32 native = rec->walk.core.left_at - rec->walk.core.language_words;
 
-	if (!ep_is_entered(rec) || native >= EP_MAX_WORDS - 8u - rec->walk.keep_words ||
+	if (!ep_is_entered(rec) || native >= EP_MAX_WORDS - 8u - rec->walk.core.keep_words ||
 	    !ep_push_words(rec, EP_FRAME_HEADER(EP_FRAME_NATIVE, flags, 1, executable), 1, word, 0, 0))
 		return false;
-	rec->walk.left_at += 2;
+	rec->walk.core.left_at += 2;
 	return true;
+}
+
+/*
+ * For who looks at many addresses: the last mapping that begins at or below one, or the first one; it
+ * need not hold the address. `chunk`: ep_get_codes, which is not NULL where a language is entered.
+ */
+static __always_inline const struct ep_row *ep_last_row(const struct ep_record *rec, const __u8 *chunk,
+							__u64 addr)
+{
+	return ep_find_entry(chunk, rec->walk.core.rows, 0, rec->walk.core.n_rows, addr);
 }
 
 /* The mapping that holds an address; NULL: none that is known. EP_ROW_ID 0: memory of no file. */
 static __always_inline const struct ep_row *ep_find_row(const struct ep_record *rec, __u64 addr)
 {
-	const __u8 *chunk = rec->walk.n_rows ? ep_get_codes(rec) : NULL;
+	const __u8 *chunk = rec->walk.core.n_rows ? ep_get_codes(rec) : NULL;
 	const struct ep_row *row;
 
 	if (!chunk)
 		return NULL;
-	row = ep_find_entry(chunk, rec->walk.rows, 0, rec->walk.n_rows, addr);
+	row = ep_last_row(rec, chunk, addr);
 	return addr - row->start < row->end - row->start ? row : NULL;
 }
 
@@ -501,46 +341,13 @@ static __always_inline bool ep_push_native(struct ep_record *rec)
 	if (row && EP_ROW_ID(row->executable))
 		return ep_push_native_words(rec, EP_ROW_ID(row->executable),
 					    pc - row->start + row->va);
-	if (!row) /* user space may come to know it */
-		rec->sample.flags |= EP_SAMPLE_RAW;
+	if (!row)
+		ep_ask_place(rec);
 	return ep_push_native_words(rec, 0, pc);
 }
 
-/* The key is not on the stack, where a verifier takes what was there before for a state of its own. */
-static __always_inline const struct ep_memo *ep_recall(struct ep_record *rec, __u64 addr)
-{
-	const struct ep_memo_set *set;
-
-	rec->walk.memo_key = EP_MEMO_SET(rec->sample.event.cpu, addr, rec->walk.memo_tag);
-	set = bpf_map_lookup_elem(&ep_memo, &rec->walk.memo_key);
-	if (!set)
-		return NULL;
-	if (set->ways[0].addr == addr && set->ways[0].tag == rec->walk.memo_tag)
-		return &set->ways[0];
-	if (set->ways[1].addr == addr && set->ways[1].tag == rec->walk.memo_tag)
-		return &set->ways[1];
-	return NULL;
-}
-
 /*
- * The caller's registers by a rule, into next_pc, next_sp and next_fp; not on the stack, of which a
- * verifier remembers what was read where. False: it cannot be followed.
- */
-static __always_inline bool ep_read_caller(struct ep_walk *walk, __u64 rule)
-{
-	__u64 cfa = rule & EP_RULE_BASE_FP ? walk->regs[EP_REG_FP] : walk->regs[EP_REG_SP];
-	__u64 slot = EP_RULE_FP_SLOT(rule);
-
-	cfa += EP_RULE_CFA_OFF(rule);
-	walk->next_sp = cfa;
-	walk->next_fp = walk->regs[EP_REG_FP];
-	return cfa > walk->regs[EP_REG_SP] &&
-	       bpf_probe_read_user(&walk->next_pc, 8, (void *)(cfa - 8)) == 0 &&
-	       (!slot || bpf_probe_read_user(&walk->next_fp, 8, (void *)(cfa - 8 * slot)) == 0);
-}
-
-/*
- * Native code that is remembered (native.h): what ep_go_native would do of it, without a tail call. So
+ * Native code that is remembered: what ep_go_native would do of it, without a tail call. So
  * a language that is called by native code, again and again, is walked in one run of its program:
  *
  *	for (...) {
@@ -573,6 +380,27 @@ static __always_inline __u32 ep_step_native(struct ep_record *rec)
 	return EP_STEP_CALLER;
 }
 
+/* The native frame at pc is remembered, and its caller is found by the frame pointer. */
+static __always_inline bool ep_is_remembered_by_fp(struct ep_record *rec)
+{
+	const struct ep_memo *memo = ep_recall(rec, rec->walk.pc - rec->walk.return_address);
+
+	return memo && memo->rule & EP_RULE_BASE_FP;
+}
+
+/* Where a walk goes whose last step has done anything but EP_STEP_CALLER. Last statement. */
+static __always_inline void ep_leave(void *ctx, struct ep_record *rec, __u32 done)
+{
+	if (done == EP_STEP_UNKNOWN) {
+		ep_go_native(ctx, rec);
+		done = EP_ERROR_TAIL_CALLS;
+	}
+	if (done == EP_STEP_ROOT)
+		ep_next(ctx, rec);
+	else
+		ep_end(ctx, rec, done, rec->walk.pc);
+}
+
 /* --- where the native walk cannot go on (EP_BPF_RESUMES) ------------------------------------------ */
 
 /*
@@ -581,7 +409,7 @@ static __always_inline __u32 ep_step_native(struct ep_record *rec)
  */
 static __always_inline bool ep_has_failed(const struct ep_record *rec)
 {
-	return rec->walk.entered == EP_FAILED;
+	return rec->walk.core.entered == EP_FAILED;
 }
 
 /*
@@ -594,7 +422,7 @@ static __always_inline void ep_resume(void *ctx, struct ep_record *rec, __u64 pc
 	rec->walk.next_pc = pc;
 	rec->walk.next_sp = sp;
 	rec->walk.next_fp = fp;
-	rec->walk.entered = EP_RESUMED;
+	rec->walk.core.entered = EP_RESUMED;
 	ep_go_to(ctx, rec, EP_SLOT_NATIVE);
 	ep_end(ctx, rec, EP_ERROR_TAIL_CALLS, rec->walk.pc);
 }
@@ -628,29 +456,5 @@ static __always_inline bool ep_read_tls(const struct ep_tls *tls, __u64 thread_p
 	*value = at;
 	return true;
 }
-
-/*
- * State of the program itself that survives tail calls: a per-CPU map of one `type`, and
- * ep_get_scratch(), which is zeroed for each sample. The type begins with a __u64 `sequence`.
- */
-#define EP_SCRATCH(struct_type)									   \
-	struct {										   \
-		__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);					   \
-		__uint(max_entries, 1);								   \
-		__type(key, __u32);								   \
-		__type(value, struct_type);							   \
-	} ep_scratch SEC(".maps");								   \
-	static __always_inline struct_type *ep_get_scratch(const struct ep_record *rec)		   \
-	{											   \
-		__u32 zero = 0;									   \
-		struct_type *scratch = bpf_map_lookup_elem(&ep_scratch, &zero);			   \
-												   \
-		if (scratch && scratch->sequence != rec->walk.sequence) {			   \
-			__builtin_memset(scratch, 0, sizeof(*scratch));				   \
-			scratch->sequence = rec->walk.sequence;					   \
-		}										   \
-		return scratch;									   \
-	}
-#endif
 
 #endif

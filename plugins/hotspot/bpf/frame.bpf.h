@@ -19,7 +19,7 @@ static __always_inline void push(const struct hotspot_walk *w)
 		      (__u64)w->rec->walk.interrupted * EP_FRAME_INTERRUPTED;
 	__u32 n = at->n_words & 3;
 
-	w->s->last_frame = w->rec->sample.n_kernel + w->rec->sample.n_words;
+	w->s->last_frame = ep_next_header(w->rec);
 	w->s->seen = 1;
 	if (!ep_push_words(w->rec, EP_FRAME_HEADER(ep_self.kind, flags, n, at->aux), n, at->words[0],
 			   at->words[1], 0))

@@ -15,13 +15,8 @@
 /* The frame before was searched: that is part of it now, and of the trace's hash. */
 static __always_inline void mark_searched(const struct hotspot_walk *w)
 {
-	__u64 at = w->s->last_frame, flag = (__u64)HOTSPOT_FRAME_SEARCHED << 8;
-
-	if (at > EP_RECORD_WORDS - 1 || w->rec->words[at] & flag)
-		return;
-	w->rec->words[at] |= flag;
-	w->rec->walk.hash = ep_hash_word(w->rec->walk.hash, flag);
-	w->s->counted++;
+	if (ep_add_flags(w->rec, w->s->last_frame, HOTSPOT_FRAME_SEARCHED))
+		w->s->counted++;
 }
 
 /* Begins at a slot, and looks at more than one only where what is there does not hold. */

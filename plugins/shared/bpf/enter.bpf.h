@@ -137,18 +137,11 @@ static __always_inline void ep_enter_go_on(void *ctx, const EP_WALK *w, __u32 do
 		ep_run_again(ctx, rec);
 		done = EP_ERROR_TAIL_CALLS;
 	}
-	if (done == EP_STEP_UNKNOWN) {
-		if (!w->s->has_stepped) {
-			w->s->gave_back = rec->walk.pc;
-			ep_give_back(ctx, rec);
-		}
-		ep_go_native(ctx, rec);
-		done = EP_ERROR_TAIL_CALLS;
+	if (done == EP_STEP_UNKNOWN && !w->s->has_stepped) {
+		w->s->gave_back = rec->walk.pc;
+		ep_give_back(ctx, rec);
 	}
-	if (done == EP_STEP_ROOT)
-		ep_next(ctx, rec);
-	else
-		ep_end(ctx, rec, done, rec->walk.pc);
+	ep_leave(ctx, rec, done);
 }
 
 /* The same pointers, of which a compiler knows nothing (rule 5 of step.bpf.h). */

@@ -3,7 +3,7 @@
  * What a sample has seen already. Its thread does not run, so what was read in it holds until its
  * end, and is not read again:
  *
- *	scratch		what the steps of a walk leave for each other; zeroed for each sample up to a member
+ *	scratch		what the steps of a walk leave for each other: EP_SCRATCH_UP_TO
  *	tables		by address; an entry holds for the sample whose number it has
  *	ranges		of the process's code, and the one that was found last
  */
@@ -11,30 +11,6 @@
 #define EP_SHARED_SEEN_BPF_H
 
 #include "plugins/shared/bpf/step.bpf.h"
-
-/* --- scratch
- * -------------------------------------------------------------------------------------- */
-
-/* As EP_SCRATCH, but what begins with `member` stays as it is from sample to sample: buffers,
- * tables. */
-#define EP_SCRATCH_UP_TO(struct_type, member)                                                      \
-	struct {                                                                                   \
-		__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);                                           \
-		__uint(max_entries, 1);                                                            \
-		__type(key, __u32);                                                                \
-		__type(value, struct_type);                                                        \
-	} ep_scratch SEC(".maps");                                                                 \
-	static __always_inline struct_type *ep_get_scratch(const struct ep_record *rec)            \
-	{                                                                                          \
-		__u32 zero = 0;                                                                    \
-		struct_type *scratch = bpf_map_lookup_elem(&ep_scratch, &zero);                    \
-                                                                                                   \
-		if (scratch && scratch->sequence != rec->walk.sequence) {                          \
-			__builtin_memset(scratch, 0, offsetof(struct_type, member));               \
-			scratch->sequence = rec->walk.sequence;                                    \
-		}                                                                                  \
-		return scratch;                                                                    \
-	}
 
 /* --- tables
  * --------------------------------------------------------------------------------------- */
@@ -73,19 +49,19 @@ struct ep_seen_ranges {
 static __always_inline const struct ep_code *ep_range_at(const struct ep_record *rec,
 							 const __u8 *chunk, __u64 index)
 {
-	return ep_entry_at(chunk, rec->walk.rows, index);
+	return ep_entry_at(chunk, rec->walk.core.rows, index);
 }
 
 /* Where the ranges are; once in a sample. False: there are none. */
 static __always_inline bool ep_ranges_find(struct ep_seen_ranges *ranges,
 					   const struct ep_record *rec, const __u8 *chunk)
 {
-	const struct ep_code_index *index = (const void *)ep_range_at(rec, chunk, rec->walk.n_rows);
+	const struct ep_code_index *index = (const void *)ep_range_at(rec, chunk, rec->walk.core.n_rows);
 
 	if (ranges->n)
 		return true;
 	for (__u32 i = 0; i < EP_MAX_LANGUAGES; i++) {
-		if (rec->walk.slots[i] == ep_self.slot) {
+		if (rec->walk.core.slots[i] == ep_self.slot) {
 			ranges->first = index->of[i].first;
 			ranges->n = index->of[i].n;
 		}
@@ -112,7 +88,7 @@ static __always_inline bool ep_ranges_see(struct ep_seen_ranges *ranges,
 
 	if (!ranges->n || addr - code->start < code->end - code->start)
 		return ranges->n;
-	*code = *(const struct ep_code *)ep_find_entry(chunk, rec->walk.rows, ranges->first,
+	*code = *(const struct ep_code *)ep_find_entry(chunk, rec->walk.core.rows, ranges->first,
 						       ranges->n, addr);
 	return addr - code->start < code->end - code->start;
 }

@@ -3,8 +3,8 @@
  * How an unwinder stays cheap to verify. A verifier walks a loop round by round, and each way through
  * a round. It drops a way where it has seen the same state at the same place. So:
  *
- *  1. What one step leaves for the next, and what was read, lies in a map (EP_SCRATCH_UP_TO of
- *     seen.bpf.h), not on the stack: a verifier remembers each stack slot, and nothing of a map.
+ *  1. What one step leaves for the next, and what was read, lies in a map (EP_SCRATCH_UP_TO), not on
+ *     the stack: a verifier remembers each stack slot, and nothing of a map.
  *  2. EP_MEET() stands where ways through a step come together. A compiler that still knows what was
  *     written copies the rest of the step for each way.
  *  3. A condition that only decides a number is arithmetic: ep_is_set, ep_pick. A branch is two ways.

@@ -83,13 +83,6 @@ static __always_inline void take_offset(const struct v8_walk *w, __u64 array)
 	at->aux = bytes;
 }
 
-/* The inverse of ep_hash_word for a known word: its steps are bijections. */
-static __always_inline __u64 unhash_word(__u64 hash, __u64 word)
-{
-	hash ^= hash >> 32;
-	return (hash * 0x2ab9c720d1024adull) ^ word;
-}
-
 /* Where the handlers are is not known in 8 and 10: those that call have a type. */
 static __always_inline bool is_handler(const struct v8_walk *w, __u64 va)
 {
@@ -105,35 +98,23 @@ static __always_inline bool is_handler(const struct v8_walk *w, __u64 va)
 static __always_inline void take_back(const struct v8_walk *w)
 {
 	struct ep_record *rec = w->rec;
-	__u64 at = (__u64)rec->sample.n_kernel + rec->sample.n_words - 2, header, word;
+	const __u64 *frame;
 
 	if (w->s->last != V8_LAST_NATIVE && w->s->last != V8_LAST_CODE)
 		return;
-	EP_OPAQUE(at);
-	if (rec->sample.n_words < 2 || at > EP_RECORD_WORDS - 2)
-		return;
-	header = rec->words[at];
-	word = rec->words[at + 1];
-	if (EP_FRAME_WORDS(header) != 1 || !is_handler(w, word))
+	frame = ep_last_frame_of_a_word(rec);
+	if (!frame || !is_handler(w, frame[1]))
 		return;
 	w->s->at.is_interrupted = w->s->near_leaf;
-	rec->walk.hash = unhash_word(unhash_word(rec->walk.hash, word), header);
-	rec->sample.n_words -= 2;
-	rec->sample.n_frames--;
-	if (w->s->last == V8_LAST_NATIVE)
-		rec->walk.left_at -= 2;
+	ep_take_back(rec, frame);
 	w->s->last = V8_LAST_OTHER;
 }
 
 /* The function whose frame was pushed last was called by new: that is part of it now, and of the hash. */
 static __always_inline void mark_construct(const struct v8_walk *w)
 {
-	__u64 at = w->s->function_at, flag = (__u64)V8_FRAME_CONSTRUCT << 8;
-
-	if (w->s->last != V8_LAST_FUNCTION || at > EP_RECORD_WORDS - 1)
-		return;
-	w->rec->words[at] |= flag;
-	w->rec->walk.hash = ep_hash_word(w->rec->walk.hash, flag);
+	if (w->s->last == V8_LAST_FUNCTION)
+		ep_add_flags(w->rec, w->s->function_at, V8_FRAME_CONSTRUCT);
 }
 
 static __always_inline void take_bytecode(const struct v8_walk *w)

@@ -170,7 +170,7 @@ static __always_inline void note_blob(const struct v8_walk *w, const struct ep_r
 
 static __always_inline __u64 look_up(const struct v8_walk *w, __u64 addr)
 {
-	const struct ep_row *row = ep_find_entry(w->chunk, w->rec->walk.rows, 0, w->rec->walk.n_rows, addr);
+	const struct ep_row *row = ep_last_row(w->rec, w->chunk, addr);
 	__u64 bytes = row->end - row->start, where;
 
 	if (addr - row->start >= bytes)

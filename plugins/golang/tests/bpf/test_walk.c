@@ -76,7 +76,7 @@ static int begin(void **state)
 	world_add_map("&ep_scratch", &scratch, sizeof(scratch), 1);
 	world_put_rows(&row, 1);
 	put_state();
-	WALK->entered = EP_ENTERED;
+	WALK->core.entered = EP_ENTERED;
 	WALK->known_regs = EP_KNOWN_ALL;
 	WALK->return_address = 1;
 	WALK->regs[EP_REG_SP] = SYSTEM + 0x100;
@@ -121,7 +121,7 @@ static void is_caller(uint64_t pc, uint64_t sp, uint64_t fp)
 	assert_int_equal(WALK->return_address, 1);
 	assert_int_equal(WALK->known_regs, EP_KNOWN_ALWAYS);
 	assert_int_equal(world.counters[GO_COUNT_SWITCHES], 1);
-	assert_int_equal(WALK->switches, 1);
+	assert_int_equal(WALK->core.switches, 1);
 }
 
 /* --- one change --- */
@@ -224,7 +224,7 @@ EP_TEST_WITH(several_changes_are_one_run, begin, NULL)
 	world_put(SYSTEM + 0x828, CURG);
 	world_put(GOROUTINE + 0x608, ROOT + 1);
 	run_at(SYSTEMSTACK + 9, RET(109) RET(801) RET(409) RET(801) RET(309) RET(a01), EP_SLOT_FINISH);
-	assert_int_equal(WALK->switches, 3);
+	assert_int_equal(WALK->core.switches, 3);
 	assert_int_equal(REC->sample.error, 0);
 }
 
@@ -253,7 +253,7 @@ EP_TEST_WITH(a_run_ends_after_its_frames, begin, NULL)
 EP_TEST_WITH(circles_end, begin, NULL)
 {
 	put_goroutine(GOROUTINE + 0x300, MORESTACK + 9, 0);
-	WALK->switches = EP_MAX_SWITCHES - 2;
+	WALK->core.switches = EP_MAX_SWITCHES - 2;
 	run_at(MORESTACK + 9, RET(209) RET(209) RET(209) "error 8\n", SLOT); /* languages are asked for their frames */
 	assert_int_equal(REC->sample.error, EP_ERROR_NO_PROGRESS);
 }
@@ -325,6 +325,6 @@ EP_TEST_WITH(other_code_is_given_back, begin, NULL)
 
 EP_TEST_WITH(it_has_no_frames_of_its_own, begin, NULL)
 {
-	WALK->entered = EP_NOT_ENTERED;
+	WALK->core.entered = EP_NOT_ENTERED;
 	run_at(SYSTEMSTACK + 9, "", EP_SLOT_FINISH);
 }

@@ -55,12 +55,12 @@ EP_TEST_WITH(handler_is_taken_back_from_the_native_unwinder, begin, NULL)
 {
 	REC->sample.n_frames = 0;
 	ep_push_words(REC, EP_FRAME_HEADER(EP_FRAME_NATIVE, 0, 1, EXECUTABLE), 1, BLOB_VA + HANDLER, 0, 0);
-	WALK->left_at = 2;
+	WALK->core.left_at = 2;
 	put_interpreted_frame(0x200, NATIVE + 0x40, 0x280, 1, 17);
 	be_at(BLOB + IET_RETURN, 0x200);
 	assert_string_equal(walk_to_native(), "interpreted interrupted aux 17: 20000440 1001 20000800\n");
 	world_check_hash();
-	assert_int_equal(WALK->left_at, 0);
+	assert_int_equal(WALK->core.left_at, 0);
 }
 
 EP_TEST_WITH(builtin_is_stepped_by_its_rows, begin, NULL)
@@ -92,7 +92,7 @@ EP_TEST_WITH(builtin_without_rows_is_guessed, begin, NULL)
 	assert_int_equal(world.entered[0], EP_GIVEN_BACK);
 	REC->sample.n_words = 0;
 	REC->sample.error = 0;
-	WALK->entered = EP_ENTERED;
+	WALK->core.entered = EP_ENTERED;
 	assert_string_equal(walk_to_native(), "native 5 900210\n"
 					      "compiled: 20000440 1001 30000050\n");
 	assert_int_equal(world.counters[V8_COUNT_GUESSED], 1);

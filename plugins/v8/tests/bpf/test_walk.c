@@ -13,7 +13,7 @@ EP_TEST_WITH(frames_are_walked_by_rbp, begin, NULL)
 					      "native 5 903810 return address\n");
 	world_check_hash();
 	assert_int_equal(REC->sample.n_frames, 3 + 4);
-	assert_int_equal(WALK->left_at, 4 & 0xffff); /* words of two native frames */
+	assert_int_equal(WALK->core.left_at, 4 & 0xffff); /* words of two native frames */
 }
 
 EP_TEST_WITH(native_caller_has_its_registers, begin, NULL)
@@ -345,7 +345,7 @@ EP_TEST_WITH(walk_without_rules_goes_on_at_the_exit_frame, begin, NULL)
 	world.state.isolate = ISOLATE;
 	world_put(ISOLATE + C_ENTRY_FP, STACK + 0x500);
 	put_exit(0x500);
-	WALK->entered = EP_FAILED;
+	WALK->core.entered = EP_FAILED;
 	world_run(v8_unwind);
 	check_resumed(0x500);
 }
@@ -358,7 +358,7 @@ EP_TEST_WITH(walk_goes_on_at_what_the_last_entry_says, begin, NULL)
 	put_exit(0x500);
 	put_exit(0x600);
 	walk_to_native();
-	WALK->entered = EP_FAILED;
+	WALK->core.entered = EP_FAILED;
 	world_run(v8_unwind);
 	check_resumed(0x600);
 }
@@ -371,7 +371,7 @@ EP_TEST_WITH(outermost_entry_has_nothing_behind_it, begin, NULL)
 	world_put(ISOLATE + C_ENTRY_FP, STACK + 0x500);
 	put_exit(0x500);
 	walk_to_native();
-	WALK->entered = EP_FAILED;
+	WALK->core.entered = EP_FAILED;
 	world_run(v8_unwind);
 	assert_int_equal(world.entered[0], EP_FAILED); /* ep_next: another language may know */
 }
@@ -382,7 +382,7 @@ EP_TEST_WITH(native_code_is_skipped_where_no_calls_are_left, begin, NULL)
 	put_exit(0x600);
 	put_frame(0x600, JIT + 0x60, 0x680, EXIT << 1);
 	put_function_frame(0x680, NATIVE + 0x40, 0x700, 3);
-	WALK->tail_calls = 22;
+	WALK->core.tail_calls = 22;
 	put_exit(0x600);
 	assert_string_equal(walk_to_native(), "native 5 902810 return address\n"
 					      "interpreted aux 17: 20000440 1001 20000800\n"
@@ -398,7 +398,7 @@ EP_TEST_WITH(outermost_entry_is_left_where_no_calls_are_left, begin, NULL)
 {
 	put_usual_stack();
 	world_put(STACK + 0x300 - 64, 0);
-	WALK->tail_calls = 22;
+	WALK->core.tail_calls = 22;
 	walk_to_native();
 	assert_int_equal(WALK->pc, NATIVE + 0x20);
 	assert_int_equal(WALK->regs[EP_REG_FP], STACK + 0x400);
@@ -418,7 +418,7 @@ EP_TEST_WITH(code_of_another_is_given_back, begin, NULL)
 	world.calls_fail = false;
 	REC->sample.n_words = 0;
 	REC->sample.error = 0;
-	WALK->entered = EP_ENTERED;
+	WALK->core.entered = EP_ENTERED;
 	world_run(v8_unwind); /* nobody knows it */
 	assert_int_equal(REC->sample.error, 100 + V8_ERROR_FRAME);
 }

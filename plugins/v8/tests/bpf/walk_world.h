@@ -143,11 +143,11 @@ static void begin_sample(void)
 	world_begin_sample();
 	put_rows();
 	REC->sample.n_frames = 3; /* not the first one that is walked: where it matters a test says so */
-	WALK->slots[0] = SLOT + 1;
-	WALK->slots[1] = SLOT;
-	WALK->states[0] = 0;
-	WALK->states[1] = 1;
-	WALK->entered = EP_ENTERED;
+	WALK->core.slots[0] = SLOT + 1;
+	WALK->core.slots[1] = SLOT;
+	WALK->core.states[0] = 0;
+	WALK->core.states[1] = 1;
+	WALK->core.entered = EP_ENTERED;
 	WALK->known_regs = EP_KNOWN_ALL;
 	WALK->return_address = 1;
 	WALK->regs[EP_REG_SP] = SP;
