@@ -5,9 +5,7 @@
  * lies beyond that size reads as zero: "not provided". EP_HAS tests a member that way.
  *
  * History
- *   1.0  exporters: options, batches, host services
- *   1.1  unwinders: unwinder.h and bpf/, advice for doctor, descriptions of code, names that stay;
- *        environments, Go build ids and weights in batches
+ *   1.0  exporters: options, batches, host services; unwinders: unwinder.h and bpf/
  */
 #ifndef EP_ABI_H
 #define EP_ABI_H
@@ -16,7 +14,7 @@
 #include <stdint.h>
 
 #define EP_ABI_MAJOR 1
-#define EP_ABI_MINOR 1
+#define EP_ABI_MINOR 0
 
 /* True when `ptr` points at a struct that is long enough to hold `member`, and it is not zero. */
 #define EP_HAS(ptr, member)                                                                        \

@@ -60,6 +60,7 @@ struct ep_batch {
 	const uint64_t *mapping_file_off; /* of start_va, page-aligned */
 	const uint32_t *mapping_path;	  /* string: path, or [kernel.kallsyms], [vdso] */
 	const uint32_t *mapping_build_id; /* string: GNU build id in hex, "" when absent */
+	const uint32_t *mapping_go_build_id; /* string: Go's own build id, "" when it is none */
 	const uint32_t *mapping_file_id;  /* string: file id in hex (first 16 bytes of SHA-256) */
 	const uint32_t *mapping_flags;	  /* enum ep_mapping_flag */
 
@@ -90,6 +91,7 @@ struct ep_batch {
 	const uint32_t *stack_error;	      /* 0 for a stack walked to its root, else enum ep_error, or
 					       * from EP_ERROR_FIRST_DYNAMIC on a language's error:
 					       * the text is in the stack's error frame */
+	const uint32_t *stack_error_text;    /* string: why the stack is incomplete, "" if it is not */
 	uint32_t n_stack_locations;
 	const uint32_t *stack_location; /* row of locations */
 
@@ -99,6 +101,14 @@ struct ep_batch {
 	const uint32_t *process_comm;	  /* string: of its main thread */
 	const uint32_t *process_exe_path; /* string: as the process sees it, "" when unknown */
 	const uint32_t *process_container_id; /* string, "" outside a container */
+	/* Another number after each exec: a process is (pid, start, image), and one row each. */
+	const uint32_t *process_image;
+	/* Variables of a process's environment that an exporter asked for (want_environment). */
+	uint32_t n_process_env;
+	uint32_t pad;
+	const uint32_t *process_env_first; /* into process_env_*: per process, with an end mark */
+	const uint32_t *process_env_name;  /* string */
+	const uint32_t *process_env_value; /* string */
 
 	/* samples: equal stack, thread and CPU are one row. Row 0 is a sample like any other. */
 	uint32_t n_samples;
@@ -110,28 +120,15 @@ struct ep_batch {
 	const uint32_t *sample_count;
 	const uint32_t *sample_time_first; /* into sample_time_ns; count times each */
 	const uint64_t *sample_time_ns;	   /* wall clock */
-
-	/* what is missing */
-	uint64_t lost_samples; /* dropped in the kernel or by a limit: they have no row */
-
-	/* since 1.1 */
-
-	const uint32_t *mapping_go_build_id; /* string: Go's own build id, "" when it is none */
-	const uint32_t *stack_error_text;    /* string: why the stack is incomplete, "" if it is not */
-	/* Variables of a process's environment that an exporter asked for (want_environment). */
-	uint32_t n_process_env;
-	uint32_t pad;
-	const uint32_t *process_env_first; /* into process_env_*: per process, with an end mark */
-	const uint32_t *process_env_name;  /* string */
-	const uint32_t *process_env_value; /* string */
-	/* Another number after each exec: a process is (pid, start, image), and one row each. */
-	const uint32_t *process_image;
 	/*
 	 * CPU time each row stands for: its count times the period of its CPU's sampling clock.
 	 * These periods differ from CPU to CPU, and period_ns is their mean, so that shares and
 	 * times are sums of weights; counts say how many samples they rest on.
 	 */
 	const uint64_t *sample_weight_ns;
+
+	/* what is missing */
+	uint64_t lost_samples; /* dropped in the kernel or by a limit: they have no row */
 };
 
 /* The weight of a row, of a batch that any host made. */

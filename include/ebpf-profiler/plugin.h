@@ -30,7 +30,7 @@ struct ep_plugin {
 	const char *name;    /* as in the configuration: a-z 0-9 _, at most 31 bytes */
 	const char *version; /* of the plugin */
 	const struct ep_exporter_ops *exporter; /* when kind is EP_PLUGIN_EXPORTER */
-	const struct ep_unwinder_ops *unwinder; /* when kind is EP_PLUGIN_UNWINDER; since 1.1 */
+	const struct ep_unwinder_ops *unwinder; /* when kind is EP_PLUGIN_UNWINDER */
 };
 
 #define EP_PLUGIN_SYMBOL "ep_plugin"

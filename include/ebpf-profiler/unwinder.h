@@ -172,21 +172,74 @@ struct ep_unwinder_host {
 	const struct ep_host *host; /* log; options are not for unwinders */
 
 	/*
-	 * --- an ELF file. 0, -ENODATA (absent), -EBADMSG, -E2BIG, -ENOMEM ---
+	 * --- 1. what every language needs; one whose frames are marked may do with these ---
 	 *
-	 * A stripped file whose separate debug file is installed (by build id or .gnu_debuglink,
-	 * in the process's file system or, by build id, the host's) answers as the whole file
-	 * would: symbols of .symtab and function bounds are the debug file's then. Most machines
-	 * have none. Sections and bytes are those of the file itself. A fixture holds what was
-	 * answered when it was recorded.
+	 * Of an ELF file, which probe and describe are given: 0, -ENODATA (absent), -EBADMSG, -E2BIG,
+	 * -ENOMEM. A stripped file whose separate debug file is installed (by build id or
+	 * .gnu_debuglink, in the process's file system or, by build id, the host's) answers as the
+	 * whole file would: symbols of .symtab and function bounds are the debug file's then. Most
+	 * machines have none. Sections and bytes are those of the file itself. A fixture holds what
+	 * was answered when it was recorded.
 	 */
-	/* Path as the process that maps it sees it; never NULL. */
-	const char *(*file_path)(const struct ep_file *file);
 	/* A defined symbol of .dynsym, else of .symtab, of the file's own or of its debug file: also
 	 * static functions and variables. */
 	int (*file_symbol)(const struct ep_file *file, const char *name, struct ep_symbol *ret);
+	/* Add to a virtual address of the probed file to get the target address. */
+	uint64_t (*target_bias)(const struct ep_target *target);
 	/*
-	 * All of them whose names begin with a prefix, ascending by name as bytes compare, each name
+	 * 0, -EFAULT (all or nothing), -ESRCH, -EPERM; -ETIME: reading for one symbolize took more than
+	 * 100 ms, the frame stays unnamed whatever is returned. Prefer one read of a struct to many.
+	 */
+	int (*target_read)(const struct ep_target *target, uint64_t addr, void *buf, size_t bytes);
+	/*
+	 * What BPF gets to know of a process. From attach and refresh it takes effect if the call
+	 * returns 0, from symbolize in any case: it is of the process, not of the frame.
+	 *
+	 * At most EP_STATE_BYTES, as the BPF program's ep_get_state gives them. 0, -E2BIG.
+	 */
+	int (*set_state)(struct ep_target *target, const void *state, size_t bytes);
+	/* Replaces all earlier ones. Sorted or not, disjoint; at most EP_MAX_RANGES. 0, -EINVAL,
+	 * -E2BIG, -ENOMEM. */
+	int (*set_ranges)(struct ep_target *target, const struct ep_range *ranges, size_t n);
+	/*
+	 * Innermost (inlined) first. Long strings are cut, and of more than 64 names those before
+	 * the last. -E2BIG: no room now, the frame is asked for again; -ENOMEM.
+	 */
+	int (*add_name)(struct ep_names *names, const struct ep_name *name);
+
+	/* --- 2. threads: paths to their storage --- */
+	/* 0, -ENODATA, -ENOTSUP (a C library we do not know), -EFAULT. */
+	int (*tls_variable)(const struct ep_target *target, uint64_t tls_off, struct ep_tls *ret);
+	int (*tls_key)(const struct ep_target *target, uint32_t key, struct ep_tls *ret);
+	/* The same for what file_variable found. -ENODATA: not relocated yet. */
+	int (*tls_path)(const struct ep_target *target, const struct ep_variable *variable,
+			struct ep_tls *ret);
+
+	/* --- 3. more of a process --- */
+	int32_t (*target_pid)(const struct ep_target *target);
+	/* NUL-terminated, cut at size - 1. 0, -EFAULT, -ESRCH. */
+	int (*target_string)(const struct ep_target *target, uint64_t addr, char *buf, size_t size);
+	/*
+	 * All of them, as they were when this attach, refresh, or batch of symbolize first needed
+	 * them, be it for this or for a path to thread storage: /proc is read once for each. Code
+	 * that is mapped after that brings a refresh. visit returns non-zero to stop. 0, -ESRCH,
+	 * -ENOMEM.
+	 */
+	int (*target_mappings)(const struct ep_target *target,
+			       int (*visit)(void *arg, const struct ep_target_mapping *mapping),
+			       void *arg);
+	/* Adds to a counter of the plugin (ep_unwinder_ops.counters). */
+	void (*count)(const struct ep_target *target, uint32_t counter, uint64_t n);
+
+	/* --- 4. more of an ELF file; errors as above --- */
+	/* Path as the process that maps it sees it; never NULL. */
+	const char *(*file_path)(const struct ep_file *file);
+	/* Initialised data or code as the file has it, by virtual address; at most
+	 * EP_MAX_FILE_READ bytes. */
+	int (*file_read)(const struct ep_file *file, uint64_t va, void *buf, size_t bytes);
+	int (*file_section)(const struct ep_file *file, const char *name, struct ep_symbol *ret);
+	/*
+	 * All symbols whose names begin with a prefix, ascending by name as bytes compare, each name
 	 * once, with what file_symbol gives for it; visit returns non-zero to stop, and may ask the
 	 * host for other things; the name is borrowed for the call. 0, also when there is none;
 	 * -E2BIG: more than EP_MAX_SYMBOLS, none was visited. Names of 512 bytes and more are not
@@ -196,10 +249,6 @@ struct ep_unwinder_host {
 			    int (*visit)(void *arg, const char *name,
 					 const struct ep_symbol *symbol),
 			    void *arg);
-	int (*file_section)(const struct ep_file *file, const char *name, struct ep_symbol *ret);
-	/* Initialised data or code as the file has it, by virtual address; at most
-	 * EP_MAX_FILE_READ bytes. */
-	int (*file_read)(const struct ep_file *file, uint64_t va, void *buf, size_t bytes);
 	/* The function that holds va, by the bounds that .eh_frame, or else .debug_frame, gives it:
 	 * also parts without symbols. */
 	int (*file_function)(const struct ep_file *file, uint64_t va, struct ep_symbol *ret);
@@ -210,7 +259,6 @@ struct ep_unwinder_host {
 	 * file is yours: the table is found, checked, and passed over.
 	 */
 	int (*file_named)(const struct ep_file *file, const char *name, struct ep_symbol *ret);
-
 	/*
 	 * What code tells, of functions of x86-64; -ENOTSUP: not understood.
 	 *
@@ -225,53 +273,7 @@ struct ep_unwinder_host {
 	/* Address of the int that the function at va passes on as first argument: a pthread key. */
 	int (*file_argument)(const struct ep_file *file, uint64_t va, uint64_t *ret_va);
 
-	/* --- a process --- */
-	int32_t (*target_pid)(const struct ep_target *target);
-	/* Add to a virtual address of the probed file to get the target address. */
-	uint64_t (*target_bias)(const struct ep_target *target);
-	/*
-	 * 0, -EFAULT (all or nothing), -ESRCH, -EPERM; -ETIME: reading for one symbolize took more than
-	 * 100 ms, the frame stays unnamed whatever is returned. Prefer one read of a struct to many.
-	 */
-	int (*target_read)(const struct ep_target *target, uint64_t addr, void *buf, size_t bytes);
-	/* NUL-terminated, cut at size - 1. 0, -EFAULT, -ESRCH. */
-	int (*target_string)(const struct ep_target *target, uint64_t addr, char *buf, size_t size);
-	/*
-	 * All of them, as they were when this attach, refresh, or batch of symbolize first needed
-	 * them, be it for this or for a path to thread storage: /proc is read once for each. Code
-	 * that is mapped after that brings a refresh. visit returns non-zero to stop. 0, -ESRCH,
-	 * -ENOMEM.
-	 */
-	int (*target_mappings)(const struct ep_target *target,
-			       int (*visit)(void *arg, const struct ep_target_mapping *mapping),
-			       void *arg);
-	/* Paths to thread storage; 0, -ENODATA, -ENOTSUP (a C library we do not know), -EFAULT. */
-	int (*tls_variable)(const struct ep_target *target, uint64_t tls_off, struct ep_tls *ret);
-	int (*tls_key)(const struct ep_target *target, uint32_t key, struct ep_tls *ret);
-	/* The same for what file_variable found. -ENODATA: not relocated yet. */
-	int (*tls_path)(const struct ep_target *target, const struct ep_variable *variable,
-			struct ep_tls *ret);
-
-	/*
-	 * --- what BPF gets to know of a process. From attach and refresh it takes effect if the call
-	 * returns 0, from symbolize in any case: it is of the process, not of the frame ---
-	 */
-	/* At most EP_STATE_BYTES, as the BPF program's ep_get_state gives them. 0, -E2BIG. */
-	int (*set_state)(struct ep_target *target, const void *state, size_t bytes);
-	/* Replaces all earlier ones. Sorted or not, disjoint; at most EP_MAX_RANGES. 0, -EINVAL,
-	 * -E2BIG, -ENOMEM. */
-	int (*set_ranges)(struct ep_target *target, const struct ep_range *ranges, size_t n);
-
-	/* --- names and counts --- */
-	/*
-	 * Innermost (inlined) first. Long strings are cut, and of more than 64 names those before
-	 * the last. -E2BIG: no room now, the frame is asked for again; -ENOMEM.
-	 */
-	int (*add_name)(struct ep_names *names, const struct ep_name *name);
-	/* Adds to a counter of the plugin (ep_unwinder_ops.counters). */
-	void (*count)(const struct ep_target *target, uint32_t counter, uint64_t n);
-
-	/* --- what a file does not say of its code: during describe, as often as wanted --- */
+	/* --- 5. what a file does not say of its code: during describe, as often as wanted --- */
 	/*
 	 * In any order. The file's own rules win where it has some; of rows that overlap each holds
 	 * until the next one begins. What lies outside its code is of no use, and no error. 0,

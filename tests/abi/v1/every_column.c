@@ -30,6 +30,8 @@ static int check_services(const struct ep_options *options)
 {
 	CHECK(services->size >= sizeof(struct ep_host));
 	CHECK(EP_HAS(services, version) && services->version[0]);
+	CHECK(EP_HAS(services, want_environment) && services->want_environment("NO=NAME") == -EINVAL);
+	CHECK(services->want_environment("SERVICE") == 0);
 	CHECK(EP_HAS(services, run) && EP_HAS(services, batch_unref) && EP_HAS(services, loop));
 	CHECK(strcmp(services->option_string(options, "text"), "given") == 0);
 	CHECK(strcmp(services->option_string(options, "other"), "fallback") == 0);
@@ -68,6 +70,7 @@ static int check_mappings(const struct ep_batch *b)
 		CHECK(b->mapping_path[i] > 0 && b->mapping_path[i] < b->n_strings);
 		CHECK(b->mapping_build_id[i] < b->n_strings &&
 		      b->mapping_file_id[i] < b->n_strings);
+		CHECK(b->mapping_go_build_id[i] < b->n_strings);
 		CHECK(b->mapping_flags[i] < 4);
 	}
 	return 0;
@@ -100,7 +103,8 @@ static int check_stacks(const struct ep_batch *b)
 		CHECK(b->stack_location_first[i] < b->stack_location_first[i + 1]);
 		CHECK(b->stack_location_first[i + 1] <= b->n_stack_locations);
 		CHECK(memcmp(b->stack_hash[i], zero, sizeof(zero)) != 0);
-		CHECK(b->stack_error[i] < 256);
+		CHECK(b->stack_error[i] < 256 && b->stack_error_text[i] < b->n_strings);
+		CHECK((b->stack_error[i] != 0) == (b->stack_error_text[i] != 0));
 	}
 	for (uint32_t i = 0; i < b->n_stack_locations; i++)
 		CHECK(b->stack_location[i] > 0 && b->stack_location[i] < b->n_locations);
@@ -116,12 +120,16 @@ static int check_samples(const struct ep_batch *b)
 		CHECK(b->process_pid[b->sample_process[i]] > 0 && b->sample_tid[i] > 0);
 		CHECK(b->sample_thread_name[i] < b->n_strings && b->sample_cpu[i] < 8192);
 		CHECK(b->sample_count[i] > 0);
+		CHECK(ep_batch_weight_ns(b, i) == b->sample_weight_ns[i] && b->sample_weight_ns[i] > 0);
 		CHECK(b->sample_time_first[i + 1] - b->sample_time_first[i] == b->sample_count[i]);
 		CHECK(b->sample_time_ns[b->sample_time_first[i]] >= b->start_ns);
 	}
 	for (uint32_t i = 1; i < b->n_processes; i++) {
 		CHECK(b->process_comm[i] < b->n_strings && b->process_exe_path[i] < b->n_strings);
 		CHECK(b->process_container_id[i] < b->n_strings && b->process_start_ns[i] > 0);
+		CHECK(b->process_image[i] < 1000000);
+		CHECK(b->process_env_first[i] <= b->process_env_first[i + 1]);
+		CHECK(b->process_env_first[i + 1] <= b->n_process_env);
 	}
 	return 0;
 }

@@ -243,14 +243,14 @@ class Both(Case):
 
 
 class Frozen(Case):
-    """An unwinder built against the headers of ABI 1.1 (tests/abi/v1_1), on this host and kernel."""
+    """An unwinder built against the headers of ABI 1.0 (tests/abi/v1), on this host and kernel."""
 
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
         for name in ("toy.so", "leap.so"):
             os.remove(os.path.join(cls.plugins, name))
-        frozen = os.path.join(BUILD, "tests", "abi", "v1_1", "every_service.so")
+        frozen = os.path.join(BUILD, "tests", "abi", "v1", "every_service.so")
         shutil.copy(frozen, cls.plugins)
         os.chmod(os.path.join(cls.plugins, "every_service.so"), 0o644)
 

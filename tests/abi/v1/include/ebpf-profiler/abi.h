@@ -5,7 +5,7 @@
  * lies beyond that size reads as zero: "not provided". EP_HAS tests a member that way.
  *
  * History
- *   1.0  exporters: options, batches, host services
+ *   1.0  exporters: options, batches, host services; unwinders: unwinder.h and bpf/
  */
 #ifndef EP_ABI_H
 #define EP_ABI_H

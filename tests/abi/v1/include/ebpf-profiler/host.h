@@ -42,6 +42,12 @@ struct ep_host {
 	int (*run)(void (*work)(void *arg), void (*after)(void *arg), void *arg);
 
 	struct uv_loop_s *loop; /* for timers and sockets: libuv's default ABI, version 1 */
+
+	/*
+	 * Asks for a variable of every process's environment (struct ep_batch: process_env_first).
+	 * From an exporter's open. 0, -EINVAL (no name of a variable), -E2BIG (64 of them), -ENOMEM.
+	 */
+	int (*want_environment)(const char *name);
 };
 
 #endif

@@ -14,10 +14,11 @@
 
 #include "ebpf-profiler/abi.h"
 #include "ebpf-profiler/exporter.h"
+#include "ebpf-profiler/unwinder.h"
 
 enum ep_plugin_kind {
 	EP_PLUGIN_EXPORTER = 1,
-	EP_PLUGIN_UNWINDER = 2, /* reserved for language unwinders */
+	EP_PLUGIN_UNWINDER = 2,
 };
 
 struct ep_plugin {
@@ -29,6 +30,7 @@ struct ep_plugin {
 	const char *name;    /* as in the configuration: a-z 0-9 _, at most 31 bytes */
 	const char *version; /* of the plugin */
 	const struct ep_exporter_ops *exporter; /* when kind is EP_PLUGIN_EXPORTER */
+	const struct ep_unwinder_ops *unwinder; /* when kind is EP_PLUGIN_UNWINDER */
 };
 
 #define EP_PLUGIN_SYMBOL "ep_plugin"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An unwinder of ABI 1.1: always compiled against the headers beside it, which never change. It
- * uses every service of the host, and fails at the first thing that is not what 1.1 promised.
+ * An unwinder of ABI 1.0: always compiled against the headers beside it, which never change. It
+ * uses every service of the host, and fails at the first thing that is not what 1.0 promised.
  */
 #include "ebpf-profiler/plugin.h"
 
@@ -53,10 +53,11 @@ struct symbols_seen {
 static int check_services(void)
 {
 	CHECK(services->size >= sizeof(struct ep_unwinder_host));
-	CHECK(services->host->abi_minor >= 1 && services->host->version[0]);
+	CHECK(services->host->version[0]);
 	CHECK(EP_HAS(services, file_symbols) && EP_HAS(services, file_path) && EP_HAS(services, file_function));
 	CHECK(EP_HAS(services, target_mappings) && EP_HAS(services, tls_key));
 	CHECK(EP_HAS(services, file_parts) && EP_HAS(services, tls_path));
+	CHECK(EP_HAS(services, file_named));
 	CHECK(EP_HAS(services, file_variable) && EP_HAS(services, file_argument));
 	CHECK(EP_HAS(services, add_name) && EP_HAS(services, count));
 	CHECK(EP_HAS(services, add_rows) && EP_HAS(services, add_symbol));
@@ -337,6 +338,6 @@ EP_PLUGIN_DEFINE = {
 	.abi_minor = EP_ABI_MINOR,
 	.kind = EP_PLUGIN_UNWINDER,
 	.name = "every_service",
-	.version = "1.1",
+	.version = "1.0",
 	.unwinder = &ops,
 };

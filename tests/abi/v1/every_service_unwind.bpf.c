@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The BPF half of an unwinder of ABI 1.1: always compiled against the headers beside it, which
+ * The BPF half of an unwinder of ABI 1.0: always compiled against the headers beside it, which
  * never change. It replaces the frames of the toy interpreter and is entered for leap's code, with
  * every helper there is: scratch memory, tail calls to itself and to the native unwinder, errors,
  * counters.

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
- * Native frames that are remembered: what the native unwinder found at an address, on this CPU. Nearly
- * all frames are under a simple rule, and stacks repeat; so who finds one here need not ask the native
- * unwinder, which takes two tail calls: ep_step_native of ebpf-profiler/bpf/unwinder.h.
+ * Not for languages, which call ep_step_native of ebpf-profiler/bpf/unwinder.h. Native frames that
+ * are remembered: what the native unwinder found at an address, on this CPU. Nearly all frames are
+ * under a simple rule, and stacks repeat; so who finds one here need not ask the native unwinder,
+ * which takes two tail calls.
  *
- * An entry holds for its tag: a process's rows and a generation of the unwind tables (struct ep_walk).
+ * An entry holds for its tag: a process's rows and a generation of the unwind tables (memo_tag of
+ * struct ep_walk_core).
  */
-#ifndef EP_BPF_NATIVE_CODE_H
-#define EP_BPF_NATIVE_CODE_H
+#ifndef EP_BPF_INTERNAL_MEMO_H
+#define EP_BPF_INTERNAL_MEMO_H
 
 #include <linux/types.h>
 
@@ -33,13 +35,6 @@ _Static_assert(sizeof(struct ep_memo_set) == 64, "a set is a cache line");
 	((__u32)(cpu) * EP_MEMO_SETS +                                                             \
 	 (__u32)((((__u64)(addr) ^ (tag)) * 0x9e3779b97f4a7c15ULL) >> (64 - EP_MEMO_SHIFT)))
 
-/* What a step has done: one of these, or an enum ep_error. */
-enum ep_step {
-	EP_STEP_CALLER = 0,   /* pushed the frame; the walk is at its caller */
-	EP_STEP_UNKNOWN = 0xfc, /* nothing: ep_go_native. Or it is the language's own code */
-	EP_STEP_ROOT = 0xff,  /* pushed the frame, which is the root of the stack: ep_next */
-};
-
 #define EP_RULE_STOP 1u /* the root of the stack */
 
 /*
@@ -55,9 +50,5 @@ enum ep_step {
 #define EP_RULE_KEEPS	     (1u << 0)
 #define EP_RULE_FP_SLOT(rule) ((rule) >> 13 & 0x1f)
 #define EP_RULE_CFA_OFF(rule) (((rule) >> 1 & 0xfff) << 3)
-
-/* The same as bits of DWARF register numbers. */
-#define EP_CALLEE_REGS		(1u << 3 | 0xf000u)
-#define EP_CALLER_REGS		(0x0f37u)
 
 #endif

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
+/*
+ * Not for languages, though only their programs have it: maps that the core declares otherwise or not
+ * at all, and what the functions of ebpf-profiler/bpf/unwinder.h are made of.
+ */
+#ifndef EP_BPF_INTERNAL_LANGUAGE_H
+#define EP_BPF_INTERNAL_LANGUAGE_H
+
+#include "ebpf-profiler/bpf/frames.h"
+#include "ebpf-profiler/bpf/internal/memo.h"
+#include "ebpf-profiler/bpf/self.h"
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct ep_record);
+} ep_records SEC(".maps");
+
+struct ep_state_cell {
+	__u8 bytes[EP_STATE_BYTES];
+} __attribute__((aligned(8)));
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, EP_MAX_STATES);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, __u32);
+	__type(value, struct ep_state_cell);
+} ep_states SEC(".maps");
+
+/* Of each CPU EP_MEMO_SETS (memo.h). */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, EP_MEMO_SETS);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, __u32);
+	__type(value, struct ep_memo_set);
+} ep_memo SEC(".maps");
+
+/* Counters of all languages; see struct ep_unwinder_ops: counters. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, EP_MAX_LANGUAGE_COUNTERS);
+	__type(key, __u32);
+	__type(value, __u64);
+} ep_lang_counts SEC(".maps");
+
+/* --- rows and codes --------------------------------------------------------------------------- */
+
+/* Where entry `index` behind the first row is; both numbers may be anything. */
+static __always_inline const void *ep_entry_at(const __u8 *chunk, __u64 rows, __u64 index)
+{
+	__u64 word = (EP_REF_WORD(rows) + index * EP_ENTRY_WORDS) & (EP_CHUNK_WORDS - EP_ENTRY_WORDS);
+
+	return chunk + word * 4;
+}
+
+/*
+ * The last of the entries [lo, lo + len) that begins at or below an address, or the first one; len is
+ * not 0. Rows and codes begin with their start. [lo, lo + len) is halved, with no branch on what it is.
+ */
+static __always_inline const void *ep_find_entry(const __u8 *chunk, __u64 rows, __u64 lo, __u64 len,
+						 __u64 addr)
+{
+	for (__u64 i = 0; i < EP_ENTRY_STEPS; i++) {
+		__u64 half = len >> 1, below;
+
+		below = (*(const __u64 *)ep_entry_at(chunk, rows, lo + half) - addr - 1) >> 63;
+		EP_OPAQUE(below); /* start <= addr: both are below 2^63 */
+		lo += half & -below;
+		len -= half;
+	}
+	return ep_entry_at(chunk, rows, lo);
+}
+
+/* --- the caller ------------------------------------------------------------------------------- */
+
+static __always_inline void ep_be_caller(struct ep_walk *walk, __u64 pc, __u64 sp, __u64 fp)
+{
+	walk->pc = pc;
+	walk->regs[EP_REG_SP] = sp;
+	walk->regs[EP_REG_FP] = fp;
+	walk->known_regs = EP_KNOWN_ALWAYS;
+	walk->return_address = 1;
+	walk->by_pointer = 0;
+	walk->interrupted = 0;
+}
+
+/* --- native frames that are remembered --------------------------------------------------------- */
+
+/* The key is not on the stack, where a verifier takes what was there before for a state of its own. */
+static __always_inline const struct ep_memo *ep_recall(struct ep_record *rec, __u64 addr)
+{
+	const struct ep_memo_set *set;
+
+	rec->walk.core.memo_key = EP_MEMO_SET(rec->sample.event.cpu, addr, rec->walk.core.memo_tag);
+	set = bpf_map_lookup_elem(&ep_memo, &rec->walk.core.memo_key);
+	if (!set)
+		return NULL;
+	if (set->ways[0].addr == addr && set->ways[0].tag == rec->walk.core.memo_tag)
+		return &set->ways[0];
+	if (set->ways[1].addr == addr && set->ways[1].tag == rec->walk.core.memo_tag)
+		return &set->ways[1];
+	return NULL;
+}
+
+/*
+ * The caller's registers by a rule, into next_pc, next_sp and next_fp; not on the stack, of which a
+ * verifier remembers what was read where. False: it cannot be followed.
+ */
+static __always_inline bool ep_read_caller(struct ep_walk *walk, __u64 rule)
+{
+	__u64 cfa = rule & EP_RULE_BASE_FP ? walk->regs[EP_REG_FP] : walk->regs[EP_REG_SP];
+	__u64 slot = EP_RULE_FP_SLOT(rule);
+
+	cfa += EP_RULE_CFA_OFF(rule);
+	walk->next_sp = cfa;
+	walk->next_fp = walk->regs[EP_REG_FP];
+	return cfa > walk->regs[EP_REG_SP] &&
+	       bpf_probe_read_user(&walk->next_pc, 8, (void *)(cfa - 8)) == 0 &&
+	       (!slot || bpf_probe_read_user(&walk->next_fp, 8, (void *)(cfa - 8 * slot)) == 0);
+}
+
+#endif
