@@ -70,7 +70,7 @@ static int set_self(struct bpf_object *object, const struct ep_self *self)
 	size_t bytes;
 
 	bpf_object__for_each_map(map, object) {
-		if (!strstr(bpf_map__name(map), ".rodata.ep_self"))
+		if (!strstr(bpf_map__name(map), EP_SELF_SECTION))
 			continue;
 		if (!bpf_map__initial_value(map, &bytes) || bytes < sizeof(*self))
 			return -EBADMSG;
@@ -84,6 +84,7 @@ static int prepare(struct ep_unwinder_program *program, const struct ep_bpf *bpf
 		   const struct ep_unwinder_program_options *options, char *log)
 {
 	struct ep_self self = {
+		.bpf_abi = EP_BPF_ABI, /* as it was: ep_unwinder_check has looked */
 		.slot = options->slot,
 		.kind = EP_FRAME_FIRST_DYNAMIC + options->slot,
 		.first_error = options->first_error,

@@ -214,25 +214,3 @@ const struct ep_unwinder_host *ep_unwinder_host_get(void)
 	host.host = ep_host_get();
 	return &host;
 }
-
-static bool has_bpf(const struct ep_unwinder_ops *ops)
-{
-	const struct ep_bpf_image *image = EP_HAS(ops, bpf) ? ops->bpf : NULL;
-
-	return image && EP_HAS(image, object) && EP_HAS(image, object_bytes) &&
-	       EP_HAS(image, program);
-}
-
-int ep_unwinder_check(const struct ep_plugin *plugin, char reason[512])
-{
-	const struct ep_unwinder_ops *ops = EP_HAS(plugin, unwinder) ? plugin->unwinder : NULL;
-
-	if (ops && has_bpf(ops) && EP_HAS(ops, probe) && EP_HAS(ops, attach) &&
-	    EP_HAS(ops, symbolize) && EP_HAS(ops, detach) && EP_HAS(ops, unload))
-		return 0;
-	snprintf(reason, 512,
-		 "plugin %s: lacks one of bpf, probe, attach, symbolize, detach, unload: ask who made "
-		 "it for a complete one",
-		 plugin->name);
-	return -EBADMSG;
-}

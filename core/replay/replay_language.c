@@ -82,6 +82,7 @@ static int load_program(struct ep_replay_language *language)
 	struct ep_kernel *kernel = language->replay->kernel;
 	const struct ep_bpf_image *image = language->ops->bpf;
 	struct ep_self self = {
+		.bpf_abi = EP_BPF_ABI,
 		.slot = language->slot,
 		.kind = EP_FRAME_FIRST_DYNAMIC + language->slot,
 		.first_error = language->first_error,

@@ -4,6 +4,8 @@
  * begins with its size in bytes as the side that fills it knew it, grows only at its end, and what
  * lies beyond that size reads as zero: "not provided". EP_HAS tests a member that way.
  *
+ * What a BPF program shares with the core has a number of its own: ebpf-profiler/bpf/self.h.
+ *
  * History
  *   1.0  exporters: options, batches, host services; unwinders: unwinder.h and bpf/
  */

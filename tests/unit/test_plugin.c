@@ -4,8 +4,10 @@
 #include "core/plugin/exporter.h"
 #include "core/trace/batch.h"
 #include "core/trace/store.h"
+#include "ebpf-profiler/bpf/self.h"
 #include "tests/kit/test.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -150,6 +152,133 @@ EP_TEST(bad_modules_are_refused)
 		if (!strstr(reason, rows[i].part))
 			fail_msg("%s: %s", rows[i].name, reason);
 	}
+}
+
+/* --- BPF objects of unwinders --- */
+
+/* An object of one section, which begins with a number. */
+struct object {
+	Elf64_Ehdr header;
+	Elf64_Shdr sections[3];
+	char names[32];
+	uint32_t self[16];
+};
+
+static struct object object_of(const char *section, uint32_t number)
+{
+	struct object object = {
+		.header = {
+			.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
+			.e_type = ET_REL,
+			.e_machine = EM_BPF,
+			.e_version = EV_CURRENT,
+			.e_shoff = offsetof(struct object, sections),
+			.e_ehsize = sizeof(Elf64_Ehdr),
+			.e_shentsize = sizeof(Elf64_Shdr),
+			.e_shnum = 3,
+			.e_shstrndx = 1,
+		},
+		.sections = {
+			[1] = {.sh_type = SHT_STRTAB,
+			       .sh_offset = offsetof(struct object, names),
+			       .sh_size = sizeof(object.names)},
+			[2] = {.sh_name = 1,
+			       .sh_type = SHT_PROGBITS,
+			       .sh_offset = offsetof(struct object, self),
+			       .sh_size = sizeof(object.self)},
+		},
+		.self = {number},
+	};
+
+	snprintf(object.names + 1, sizeof(object.names) - 1, "%s", section);
+	return object;
+}
+
+static int no_probe(const struct ep_unwinder_host *host, const struct ep_file *file, void **ret)
+{
+	(void)host, (void)file, (void)ret;
+	return EP_NOT_MINE;
+}
+
+static int no_attach(void *executable, struct ep_target *target, void **ret)
+{
+	(void)executable, (void)target, (void)ret;
+	return -ENOTSUP;
+}
+
+static int no_symbolize(void *instance, const struct ep_raw_frame *frame, struct ep_names *names)
+{
+	(void)instance, (void)frame, (void)names;
+	return -ENOTSUP;
+}
+
+static void no_end(void *arg)
+{
+	(void)arg;
+}
+
+static int check_object(const struct object *object, char reason[EP_REASON_BYTES])
+{
+	const struct ep_bpf_image image = {
+		.size = sizeof(image),
+		.object = object,
+		.object_bytes = sizeof(*object),
+		.program = "toy_unwind",
+	};
+	const struct ep_unwinder_ops ops = {
+		.size = sizeof(ops),
+		.bpf = &image,
+		.probe = no_probe,
+		.attach = no_attach,
+		.symbolize = no_symbolize,
+		.detach = no_end,
+		.unload = no_end,
+	};
+	const struct ep_plugin plugin = {
+		.size = sizeof(plugin),
+		.abi_major = EP_ABI_MAJOR,
+		.kind = EP_PLUGIN_UNWINDER,
+		.name = "toy",
+		.unwinder = &ops,
+	};
+
+	return ep_plugin_check(&plugin, "toy", reason);
+}
+
+EP_TEST(programs_of_this_version_are_taken)
+{
+	struct object object = object_of(EP_SELF_SECTION, EP_BPF_ABI);
+	char reason[EP_REASON_BYTES] = "";
+
+	if (check_object(&object, reason) < 0)
+		fail_msg("%s", reason);
+}
+
+EP_TEST(programs_of_another_version_are_to_be_built_again)
+{
+	struct object object = object_of(EP_SELF_SECTION, EP_BPF_ABI + 6);
+	char reason[EP_REASON_BYTES] = "", expected[EP_REASON_BYTES];
+
+	snprintf(expected, sizeof(expected),
+		 "toy: its BPF program was built for another version of ebpf-profiler (%d, this is %d): "
+		 "build it again",
+		 EP_BPF_ABI + 6, EP_BPF_ABI);
+	assert_int_equal(check_object(&object, reason), -ENOTSUP);
+	assert_string_equal(reason, expected);
+}
+
+EP_TEST(programs_that_say_no_version_are_refused)
+{
+	struct object other = object_of(".rodata", EP_BPF_ABI);
+	struct object cut = object_of(EP_SELF_SECTION, EP_BPF_ABI);
+	struct object none = {0};
+	char reason[EP_REASON_BYTES] = "";
+
+	cut.sections[2].sh_size = 3;
+	assert_int_equal(check_object(&other, reason), -EBADMSG);
+	assert_non_null(strstr(reason, "EP_UNWINDER"));
+	assert_int_equal(check_object(&cut, reason), -EBADMSG);
+	assert_int_equal(check_object(&none, reason), -EBADMSG);
 }
 
 /* Copies counter.so into a directory of its own with these modes, and tries to load it. */

@@ -36,7 +36,7 @@
 
 extern const volatile struct ep_self ep_self;
 #define EP_UNWINDER()                                                                              \
-	const volatile struct ep_self ep_self SEC(".rodata.ep_self") = {0};                                               \
+	const volatile struct ep_self ep_self SEC(EP_SELF_SECTION) = {.bpf_abi = EP_BPF_ABI};                       \
 	char LICENSE[] SEC("license") = "GPL"
 
 /* --- the record ------------------------------------------------------------------------------- */

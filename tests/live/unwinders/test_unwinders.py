@@ -87,6 +87,12 @@ class Check(Case):
         self.assertIn("lacks one of", self.check_plugin(
             ("toy.c", ".symbolize = symbolize,", ".symbolize = 0 ? symbolize : NULL,"), status=1))
 
+    def test_program_of_another_version(self):
+        include = "#include <ebpf-profiler/bpf/unwinder.h>\n"
+        self.assertRegex(self.check_plugin(
+            ("toy_unwind.bpf.c", include, include + "#undef EP_BPF_ABI\n#define EP_BPF_ABI 99\n"), status=1),
+            r"toy: its BPF program was built for another version of ebpf-profiler \(99, this is \d+\): build it again")
+
     def test_file_that_others_can_write(self):
         path = os.path.join(self.dir, "toy.so")
         shutil.copy(os.path.join(self.plugins, "toy.so"), path)
