@@ -358,9 +358,10 @@ static void run_load(void *arg)
 		return;
 	}
 	language->loaded_ns = ep_clock_mono_ns();
-	ep_log(EP_LOG_INFO, "%s: unwinder loaded in %" PRIu64 " ms, %u frames per run",
+	ep_log(EP_LOG_INFO, "%s: unwinder loaded in %" PRIu64 " ms, %u frames per run%s",
 	       language->name, (uint64_t)((language->loaded_ns - start_ns) / EP_NS_PER_MS),
-	       ep_unwinder_program_frames_per_run(language->program));
+	       ep_unwinder_program_frames_per_run(language->program),
+	       ep_unwinder_program_is_short(language->program) ? ", a longer one follows" : "");
 }
 
 static void run_lengthen(void *arg)

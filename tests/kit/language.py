@@ -78,7 +78,9 @@ class Language:
 
     def __init__(self, name, *prefixes, **settings):
         """name: of its directory in plugins; prefixes: variables that begin so are kept from them; settings: are set."""
-        self.name, self.prefixes, self.settings, self.loaded = name, prefixes, settings, name + ": unwinder loaded"
+        self.name, self.prefixes, self.settings = name, prefixes, settings
+        # As a whole: deep stacks run out of calls of the short one that is first.
+        self.loaded = rf"{name}: (longer unwinder loaded|no longer unwinder|unwinder loaded.* run$)"
 
     def find(self, complain=None):
         """Runtimes, in order. complain: skip_runtime, or for nobody to know."""

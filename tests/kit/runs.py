@@ -174,8 +174,8 @@ def not_of_sleeper(samples, done):
 def record(command, path, env, frequency=499, timeout=120, sleeper=(), loaded="", after=None, seconds=0):
     """
     Makes a profile at path; what the command and the profiler said. sleeper: the command of one, loaded: what
-    the profiler says when its unwinder is loaded. after: begins when the command has had so many seconds of CPU
-    time, for `seconds`.
+    the profiler says when its unwinder is loaded, a regular expression. after: begins when the command has had so many
+    seconds of CPU time, for `seconds`.
     """
     start = [profiler(), "record", "-v", "-F", str(frequency), "-o", path, "--force"]
     if after is not None:
@@ -213,7 +213,7 @@ def wait_loaded(log, process, loaded):
     end = time.monotonic() + LOADED_SECONDS
     while time.monotonic() < end and process.poll() is None:
         with open(log, encoding="utf-8", errors="replace") as file:
-            if loaded in file.read():
+            if re.search(loaded, file.read(), re.MULTILINE):
                 return
         time.sleep(0.05)
 
