@@ -60,7 +60,7 @@ struct {
 	__type(value, struct ep_rule);
 } ep_rules SEC(".maps");
 
-/* Of each CPU EP_MEMO_SETS. Mmapable ones begin on a page: so each set is one cache line. */
+/* EP_MEMO_SETS sets for each CPU. A mmapable map begins on a page, so each set is one cache line. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, EP_MEMO_SETS); /* host */

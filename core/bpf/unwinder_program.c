@@ -17,8 +17,9 @@
 #define LOG_BYTES 65536
 
 /*
- * Of the frames of a run a part is loaded first, where that saves enough for a second load: at most
- * 150 000 instructions of the verifier (docs/kernels.md). 30 tail calls of it still walk deep.
+ * A program of a sixth of the frames is loaded first when the whole one is long enough to make two
+ * loads worth it. The verifier walks at most 150 000 instructions of it (docs/kernels.md), and its
+ * 30 tail calls still reach deep stacks.
  */
 #define QUICK_PART 6
 #define QUICK_FROM 24
@@ -191,8 +192,9 @@ static int put(const struct ep_unwinder_program *program, char reason[512])
 }
 
 /*
- * Frames cannot be walked until it is loaded, and the target may have threads for all CPUs: for the
- * tenth of a second that it takes it goes before them, if we may. Of a thread; returns what it was.
+ * No frame of the language is walked before its program is loaded, and the target's threads may keep
+ * every CPU busy, so the loading thread runs at a higher priority (where we may raise it) for that
+ * tenth of a second. Sets the calling thread's nice value and returns the old one.
  */
 static int set_nice(int nice)
 {

@@ -375,7 +375,7 @@ static void run_lengthen(void *arg)
 
 	if (r < 0) {
 		pause_loads(language);
-		ep_log(EP_LOG_DEBUG, "%s: no longer unwinder: %s", language->name, reason);
+		ep_log(EP_LOG_INFO, "%s: no longer unwinder: %s", language->name, reason);
 		return;
 	}
 	ep_log(EP_LOG_INFO, "%s: longer unwinder loaded in %" PRIu64 " ms, %u frames per run",

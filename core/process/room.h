@@ -24,7 +24,7 @@ struct ep_row_block {
 	uint32_t refs;
 	uint32_t ref; /* in the delta store */
 	uint32_t serial; /* struct ep_proc */
-	uint32_t n_entries; /* rows, and what is behind them (ebpf-profiler/bpf/internal/rows.h) */
+	uint32_t n_entries; /* rows and the codes after them (ebpf-profiler/bpf/internal/rows.h) */
 	uint32_t n_rows;
 };
 

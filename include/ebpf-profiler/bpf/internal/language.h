@@ -29,7 +29,7 @@ struct {
 	__type(value, struct ep_state_cell);
 } ep_states SEC(".maps");
 
-/* Of each CPU EP_MEMO_SETS (memo.h). */
+/* EP_MEMO_SETS sets for each CPU (memo.h). */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, EP_MEMO_SETS);
@@ -48,7 +48,7 @@ struct {
 
 /* --- rows and codes --------------------------------------------------------------------------- */
 
-/* Where entry `index` behind the first row is; both numbers may be anything. */
+/* The address of entry `index`, counted from the first row; neither number needs to be valid. */
 static __always_inline const void *ep_entry_at(const __u8 *chunk, __u64 rows, __u64 index)
 {
 	__u64 word = (EP_REF_WORD(rows) + index * EP_ENTRY_WORDS) & (EP_CHUNK_WORDS - EP_ENTRY_WORDS);

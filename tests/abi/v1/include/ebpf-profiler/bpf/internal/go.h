@@ -27,7 +27,7 @@ static __always_inline void ep_go_to(void *ctx, struct ep_record *rec, __u32 slo
 	bpf_tail_call(ctx, &ep_progs, slot);
 }
 
-/* Where the stack could not be walked to its root, frames that are marked may be behind. */
+/* The stack was not walked to its root, so there may be marked frames that nobody has seen. */
 static __always_inline void ep_ask_all(struct ep_record *rec)
 {
 	__u32 pending = 0;
