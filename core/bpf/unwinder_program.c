@@ -16,13 +16,6 @@
 
 #define LOG_BYTES 65536
 
-/*
- * A program of a sixth of the frames is loaded first when the whole one is long enough to make two
- * loads worth it. The verifier walks at most 150 000 instructions of it (docs/kernels.md), and its
- * 30 tail calls still reach deep stacks.
- */
-#define QUICK_PART 6
-#define QUICK_FROM 24
 #define QUICK_NICE (-15)
 
 struct ep_unwinder_program {
@@ -216,9 +209,9 @@ int ep_unwinder_program_load(const struct ep_bpf *bpf, const struct ep_language_
 		return -ENOMEM;
 	program->slot = options->slot;
 	program->progs_fd = ep_bpf_map_fd(bpf, "ep_progs");
-	program->is_short = most >= QUICK_FROM;
+	program->is_short = ep_unwinder_program_first_frames(most) < most;
 	nice = set_nice(QUICK_NICE);
-	r = load_any(program, bpf, maps, options, program->is_short ? most / QUICK_PART : most, 0,
+	r = load_any(program, bpf, maps, options, ep_unwinder_program_first_frames(most), 0,
 		     reason);
 	(void)set_nice(nice);
 	if (r == 0)

@@ -17,6 +17,20 @@ struct ep_bpf;
 struct ep_language_maps;
 struct ep_unwinder_program;
 
+/*
+ * A program of a sixth of the frames is loaded first when the whole one is long enough to make two
+ * loads worth it. Its 30 tail calls still reach deep stacks.
+ */
+#define EP_QUICK_PART	  6
+#define EP_QUICK_FROM	  24
+#define EP_QUICK_VERIFIED 150000 /* instructions that the verifier should walk of it at most: a tenth of a second */
+
+static inline uint32_t ep_unwinder_program_first_frames(uint32_t max_frames_per_run)
+{
+	return max_frames_per_run < EP_QUICK_FROM ? max_frames_per_run
+						  : max_frames_per_run / EP_QUICK_PART;
+}
+
 struct ep_unwinder_program_options {
 	const char *name; /* of the plugin */
 	const struct ep_bpf_image *image;

@@ -33,7 +33,6 @@
 #define MAX_COUNTERS  16   /* struct ep_unwinder_ops */
 #define MAX_TEXTS     4096 /* a list without its end mark */
 #define SLOW_PROBE_US 5000 /* one pass over the names of .symtab is paid by the first plugin */
-#define QUICK_VERIFIED 150000 /* instructions: a tenth of a second */
 
 /* --- the list -------------------------------------------------------------------------------- */
 
@@ -200,7 +199,7 @@ static void say_program(const struct ep_bpf_image *image, const struct ep_unwind
 			uint64_t start_ns)
 {
 	uint32_t verified = ep_unwinder_program_verified(program);
-	bool is_slow = ep_unwinder_program_is_short(program) && verified > QUICK_VERIFIED;
+	bool is_slow = ep_unwinder_program_is_short(program) && verified > EP_QUICK_VERIFIED;
 
 	say(is_slow ? "warn" : "ok", "BPF",
 	    "%s: %zu bytes, loaded in %" PRIu64

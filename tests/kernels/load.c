@@ -2,21 +2,25 @@
 /*
  * What this kernel's verifier says of a BPF object, the core's or a language's:
  *
- *	load LABEL OBJECT FRAMES...
+ *	load LABEL OBJECT FRAMES[:MOST]...
  *
  * loads the object with each number of frames in one run and prints a line for each:
  *
  *	load LABEL FRAMES MILLISECONDS ep_native=INSNS ep_entry=INSNS ...
+ *	long LABEL FRAMES MILLISECONDS ep_native=INSNS ep_entry=INSNS ...
  *	refused LABEL FRAMES MILLISECONDS REASON
  *
+ * "long": a program took more than MOST INSNS.
  * INSNS are the instructions the verifier processed, from the statistics it logs: every kernel has
  * them, while bpf_prog_info.verified_insns came with 5.16.
  */
+#include "core/base/util.h"
 #include "core/bpf/offsets.h"
 #include "ebpf-profiler/bpf/self.h"
 
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,16 +93,33 @@ static void collect_logs(struct bpf_object *object)
 }
 
 /* "processed 1234 insns (limit 1000000) max_states_per_insn ..." is the last line of a log. */
+static unsigned long insns_of(size_t program)
+{
+	const char *at = program < MAX_PROGRAMS ? strstr(logs[program], "processed ") : NULL;
+
+	return at ? strtoul(at + strlen("processed "), NULL, 10) : 0;
+}
+
+static unsigned long most_insns(const struct bpf_object *object)
+{
+	struct bpf_program *prog;
+	unsigned long most = 0;
+	size_t i = 0;
+
+	bpf_object__for_each_program(prog, object) {
+		most = EP_MAX(most, insns_of(i));
+		i++;
+	}
+	return most;
+}
+
 static void print_insns(struct bpf_object *object)
 {
 	struct bpf_program *prog;
 	size_t i = 0;
 
 	bpf_object__for_each_program(prog, object) {
-		const char *at = i < MAX_PROGRAMS ? strstr(logs[i], "processed ") : NULL;
-
-		printf(" %s=%lu", bpf_program__name(prog),
-		       at ? strtoul(at + strlen("processed "), NULL, 10) : 0);
+		printf(" %s=%lu", bpf_program__name(prog), insns_of(i));
 		i++;
 	}
 	putchar('\n');
@@ -122,10 +143,17 @@ static void print_reason(struct bpf_object *object, int error)
 	putchar('\n');
 }
 
-static int load(const char *label, const char *path, uint32_t frames)
+static const char *verdict(const struct bpf_object *object, int r, unsigned long most)
+{
+	if (r < 0)
+		return "refused";
+	return most_insns(object) > most ? "long" : "load";
+}
+
+static int load(const char *label, const char *path, uint32_t frames, unsigned long most)
 {
 	struct bpf_object *object = bpf_object__open_file(path, NULL);
-	double started;
+	double started, ms;
 	int r;
 
 	if (!object || set_config(object, frames) < 0) {
@@ -136,7 +164,8 @@ static int load(const char *label, const char *path, uint32_t frames)
 	collect_logs(object);
 	started = now_ms();
 	r = bpf_object__load(object);
-	printf("%s %s %u %.0f", r < 0 ? "refused" : "load", label, frames, now_ms() - started);
+	ms = now_ms() - started;
+	printf("%s %s %u %.0f", verdict(object, r, most), label, frames, ms);
 	if (r < 0)
 		print_reason(object, r);
 	else
@@ -152,7 +181,7 @@ int main(int argc, char **argv)
 	int failed = 0;
 
 	if (argc < 4) {
-		fputs("usage: load LABEL OBJECT FRAMES...\n", stderr);
+		fputs("usage: load LABEL OBJECT FRAMES[:MOST]...\n", stderr);
 		return 2;
 	}
 	(void)setrlimit(RLIMIT_MEMLOCK, &limit);
@@ -162,7 +191,12 @@ int main(int argc, char **argv)
 		if (!logs[i])
 			return 1;
 	}
-	for (int i = 3; i < argc; i++)
-		failed |= load(argv[1], argv[2], (uint32_t)strtoul(argv[i], NULL, 10));
+	for (int i = 3; i < argc; i++) {
+		char *end;
+		uint32_t frames = (uint32_t)strtoul(argv[i], &end, 10);
+
+		failed |= load(argv[1], argv[2], frames,
+			       *end == ':' ? strtoul(end + 1, NULL, 10) : ULONG_MAX);
+	}
 	return failed;
 }

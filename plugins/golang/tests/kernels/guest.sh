@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
 n_language_checks=2
-verifier_frames='16 8 4'	# its wish is 16, which the loader halves
 
 put_into_guest() {
 	command -v go >/dev/null 2>&1 || die "no go"

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
 n_language_checks=2
-verifier_frames='128 104 52 26'	# its wish is 104, which the loader halves
 
 # The system's CPython as /t/cpython, and of its library what it needs to start, at its place.
 put_into_guest() {

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
 n_language_checks=2
-verifier_frames='64 48 24 12'	# its wish is 48, which the loader halves
 
 # The system's Node, or one of tests/runtimes/install, as /t/node, with its libraries at their places.
 find_node() {
