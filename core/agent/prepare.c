@@ -5,6 +5,7 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/proc/libraries.h"
+#include "core/process/executables.h"
 #include "core/process/processes.h"
 
 #include <errno.h>
@@ -33,13 +34,14 @@ static void finish_find(void *arg)
 {
 	struct prepare *prepare = arg;
 	struct ep_session *session = prepare->session;
+	struct ep_executables *executables = ep_processes_executables(session->processes);
 	struct ep_library_file *file;
 
 	session->preparing--;
 	ep_log(EP_LOG_DEBUG, "session: %s will map %zu files: %s", prepare->argv[0],
 	       prepare->files.len, ep_strerror(prepare->result));
 	ep_vec_each(&prepare->files, file) {
-		if (ep_processes_prepare(session->processes, file->path, &file->file) < 0)
+		if (ep_executables_prepare(executables, file->path, &file->file) < 0)
 			break;
 	}
 	ep_libraries_free(&prepare->files);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/process/executables.h"
+#include "core/process/identity.h"
 #include "core/agent/namer.h"
 #include "core/process/processes.h"
 #include "core/agent/session_internal.h"
@@ -37,16 +38,15 @@ static int describe_executable(void *arg, uint32_t id, struct ep_batch_executabl
 static int describe_process(void *arg, struct ep_program program, struct ep_batch_process *ret)
 {
 	struct ep_session *session = arg;
-	struct ep_process_description description;
-	int r = ep_processes_describe(session->processes, program, &description);
+	const struct ep_identity *identity = ep_processes_identity(session->processes, program);
 
-	if (r < 0)
-		return r;
-	ret->comm = description.comm;
-	ret->exe_path = description.exe_path;
-	ret->container_id = description.container_id;
-	ret->environment = description.environment;
-	ret->environment_bytes = description.environment_bytes;
+	if (!identity)
+		return -ENODATA;
+	ret->comm = identity->comm;
+	ret->exe_path = identity->exe_path;
+	ret->container_id = identity->container_id;
+	ret->environment = identity->environment;
+	ret->environment_bytes = identity->environment_bytes;
 	return 0;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/agent/session.h"
 #include "core/agent/namer.h"
+#include "core/process/executables.h"
 #include "core/process/processes.h"
 #include "core/agent/session_internal.h"
 #include "core/process/language.h"
@@ -161,15 +162,16 @@ static void keep_limit(struct ep_session *session)
 	struct ep_memory memory = ep_session_memory(session);
 	size_t bytes = memory.heap_bytes + memory.bpf_bytes, limit = session->options.memory_bytes;
 	size_t used = ep_delta_store_used_bytes(session->deltas);
+	struct ep_executables *executables = ep_processes_executables(session->processes);
 
-	ep_processes_trim_idle(session->processes, limit / IDLE_SHARE);
+	ep_executables_trim_idle(executables, ep_clock_mono_ns(), limit / IDLE_SHARE);
 	if (bytes > limit)
 		ep_languages_rest(session->languages, ep_clock_mono_ns(), LANGUAGE_IDLE_NS);
 	for (unsigned int i = 0; i < MAX_EVICTED; i++) {
 		size_t freed = used - EP_MIN(used, ep_delta_store_used_bytes(session->deltas));
 
 		if (bytes - EP_MIN(bytes, freed) <= limit ||
-		    !ep_processes_evict_one(session->processes))
+		    !ep_executables_evict_one(executables))
 			return;
 	}
 }
@@ -205,7 +207,8 @@ static void on_tick(void *arg)
 	if (session->ticks % 5 == 0) {
 		add_lost(session);
 		keep_limit(session);
-		ep_processes_restore_one(session->processes);
+		ep_executables_restore_one(ep_processes_executables(session->processes),
+					   ep_clock_mono_ns());
 	}
 	if (!session->collecting && ep_delta_store_has_freed(session->deltas))
 		session->collecting = ep_job_run(session->options.loop, collect_work,

@@ -3,6 +3,7 @@
 #include "core/base/clock.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -76,6 +77,11 @@ bool ep_log_limit_ok(struct ep_log_limit *limit)
 	}
 	limit->used++;
 	return true;
+}
+
+void ep_print_counter(FILE *out, const char *text, uint64_t value)
+{
+	fprintf(out, "%12" PRIu64 "  %s\n", value, text);
 }
 
 const char *ep_strerror(int r)

@@ -9,6 +9,7 @@
 #include "core/base/util.h"
 
 #include <stdint.h>
+#include <stdio.h>
 
 enum ep_log_level {
 	EP_LOG_ERROR,
@@ -42,6 +43,9 @@ struct ep_log_limit {
 
 /* True when a line may be written now. */
 bool ep_log_limit_ok(struct ep_log_limit *limit);
+
+/* A line of those that SIGUSR1 asks for. */
+void ep_print_counter(FILE *out, const char *text, uint64_t value);
 
 /* "No such process" for -ESRCH and so on: strerror of a negative errno. Thread-safe, static. */
 const char *ep_strerror(int r);

@@ -148,6 +148,20 @@ struct ep_map_slot *ep_map_next(const struct ep_map *map, size_t *pos)
 	return NULL;
 }
 
+void *ep_map_get(const struct ep_map *map, uint64_t key)
+{
+	const uint64_t *value = ep_map_find(map, key);
+
+	return value ? (void *)(uintptr_t)*value : NULL;
+}
+
+void *ep_map_next_pointer(const struct ep_map *map, size_t *pos)
+{
+	const struct ep_map_slot *slot = ep_map_next(map, pos);
+
+	return slot ? (void *)(uintptr_t)slot->value : NULL;
+}
+
 struct ep_map_link *ep_map_chain(const struct ep_map *map, uint64_t hash)
 {
 	const uint64_t *first = ep_map_find(map, hash);

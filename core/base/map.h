@@ -35,6 +35,13 @@ size_t ep_map_bytes(const struct ep_map *map);
 /* Iteration: start with *pos 0; NULL at the end. Do not change the map meanwhile. */
 struct ep_map_slot *ep_map_next(const struct ep_map *map, size_t *pos);
 
+/* The same where values are pointers: the value of a key, NULL when it is absent; the next one. */
+void *ep_map_get(const struct ep_map *map, uint64_t key);
+void *ep_map_next_pointer(const struct ep_map *map, size_t *pos);
+/* For each: `item` is a pointer declared by the caller. */
+#define ep_map_each(map, item)                                                                     \
+	for (size_t ep_pos_ = 0; ((item) = ep_map_next_pointer((map), &ep_pos_)) != NULL;)
+
 /*
  * Entries with larger keys: those of equal hashes are a chain, of which the map holds the first.
  * The caller compares whole keys.

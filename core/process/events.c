@@ -217,7 +217,7 @@ static void complete(struct ep_process *live, const struct ep_process_event *eve
 		     const struct ep_process *parent)
 {
 	const struct ep_identity *own = live->identity, *from = parent->identity;
-	struct ep_identity_parts parts = {0};
+	struct ep_identity parts = {0};
 
 	if (live->program.start_ns != event->start_ns || live->born_from.pid)
 		return;
@@ -261,7 +261,7 @@ static struct ep_identity *identity_of_exec(const struct ep_process_event *event
 					    const struct ep_process *old)
 {
 	char comm[EP_COMM_BYTES + 1] = "";
-	struct ep_identity_parts parts = {.comm = comm};
+	struct ep_identity parts = {.comm = comm};
 
 	memcpy(comm, event->comm, sizeof(event->comm));
 	if (old && old->identity)
@@ -448,7 +448,7 @@ static void ask_file(struct ep_processes *processes, struct ep_process *process,
 static void take_path(struct ep_process *process, const struct ep_mapping_event *event)
 {
 	const struct ep_identity *old = process->identity;
-	struct ep_identity_parts parts = {.exe_path = event->name};
+	struct ep_identity parts = {.exe_path = event->name};
 
 	if (!old || old->was_read || event->time_ns >= process->path_ns ||
 	    *event->name != '/' || is_anonymous(event->name))
@@ -525,13 +525,10 @@ static void forget_ended(struct ep_processes *processes, struct ep_ended_list *l
  */
 void ep_processes_on_lost(struct ep_processes *processes)
 {
-	struct ep_map_slot *slot;
-	size_t pos = 0;
+	struct ep_process *process;
 
 	processes->stats.doubts++;
-	while ((slot = ep_map_next(&processes->table.live, &pos)) != NULL) {
-		struct ep_process *process = (struct ep_process *)(uintptr_t)slot->value;
-
+	ep_map_each (&processes->table.live, process) {
 		ep_publisher_unmark(&processes->publisher, process);
 		ep_publisher_forget(&processes->publisher, process);
 		forget_places(processes, process);

@@ -17,20 +17,36 @@ static bool goes_before(const struct ep_executable *a, const struct ep_executabl
 	return a->hit_ns < b->hit_ns;
 }
 
-/* Of one nobody maps, else the one that was hit longest ago; NULL when none has tables. */
-static struct ep_executable *find_oldest(struct ep_executables *executables)
+/* Of all executables: which one should lose its tables first, and which one should get them back. */
+struct survey {
+	struct ep_executable *oldest;	   /* that has tables: one nobody maps, else hit longest ago */
+	struct ep_executable *oldest_idle; /* that nobody maps or waits for */
+	struct ep_executable *wanted;	   /* evicted, may be tried again: hit last */
+	size_t idle_bytes;		   /* of tables that nobody maps or waits for */
+};
+
+static struct survey look_at_all(const struct ep_executables *executables, uint64_t now_ns)
 {
-	struct ep_executable *oldest = NULL;
-	struct ep_map_slot *slot;
-	size_t pos = 0;
+	struct survey survey = {0};
+	struct ep_executable *executable;
 
-	while ((slot = ep_map_next(&executables->by_id, &pos)) != NULL) {
-		struct ep_executable *executable = (struct ep_executable *)(uintptr_t)slot->value;
+	ep_map_each (&executables->by_id, executable) {
+		bool is_idle = executable->refs == 0 && now_ns >= executable->awaited_ns;
 
-		if (executable->text && (!oldest || goes_before(executable, oldest)))
-			oldest = executable;
+		if (executable->text &&
+		    (!survey.oldest || goes_before(executable, survey.oldest)))
+			survey.oldest = executable;
+		if (executable->text && is_idle) {
+			survey.idle_bytes += ep_delta_store_text_bytes(executable->text);
+			if (!survey.oldest_idle || goes_before(executable, survey.oldest_idle))
+				survey.oldest_idle = executable;
+		}
+		if (executable->state == EP_EXECUTABLE_EVICTED && executable->refs > 0 &&
+		    executable->file.fd >= 0 && now_ns >= executable->retry_ns &&
+		    (!survey.wanted || executable->hit_ns > survey.wanted->hit_ns))
+			survey.wanted = executable;
 	}
-	return oldest;
+	return survey;
 }
 
 static void evict(struct ep_executables *executables, struct ep_executable *executable)
@@ -44,77 +60,38 @@ static void evict(struct ep_executables *executables, struct ep_executable *exec
 	executables->stats.evicted++;
 }
 
-/* Bytes of idle tables; *ret_oldest is the one that has been idle longest. */
-static size_t count_idle(const struct ep_executables *executables, uint64_t now_ns,
-			 struct ep_executable **ret_oldest)
-{
-	struct ep_map_slot *slot;
-	size_t pos = 0, bytes = 0;
-
-	*ret_oldest = NULL;
-	while ((slot = ep_map_next(&executables->by_id, &pos)) != NULL) {
-		struct ep_executable *executable = (struct ep_executable *)(uintptr_t)slot->value;
-
-		if (executable->refs > 0 || !executable->text || now_ns < executable->awaited_ns)
-			continue;
-		bytes += ep_delta_store_text_bytes(executable->text);
-		if (!*ret_oldest || goes_before(executable, *ret_oldest))
-			*ret_oldest = executable;
-	}
-	return bytes;
-}
-
 void ep_executables_trim_idle(struct ep_executables *executables, uint64_t now_ns,
 			      size_t max_bytes)
 {
-	struct ep_executable *oldest;
+	struct survey survey;
 
-	while (count_idle(executables, now_ns, &oldest) > max_bytes)
-		evict(executables, oldest);
+	while ((survey = look_at_all(executables, now_ns)).idle_bytes > max_bytes)
+		evict(executables, survey.oldest_idle);
 }
 
 bool ep_executables_evict_one(struct ep_executables *executables)
 {
-	struct ep_executable *oldest = find_oldest(executables);
+	struct ep_executable *oldest = look_at_all(executables, ep_clock_mono_ns()).oldest;
 
 	if (oldest)
 		evict(executables, oldest);
 	return oldest != NULL;
 }
 
-/* The evicted one that was hit last and whose time has come; NULL when there is none. */
-static struct ep_executable *find_wanted(struct ep_executables *executables, uint64_t now_ns)
-{
-	struct ep_executable *wanted = NULL;
-	struct ep_map_slot *slot;
-	size_t pos = 0;
-
-	while ((slot = ep_map_next(&executables->by_id, &pos)) != NULL) {
-		struct ep_executable *executable = (struct ep_executable *)(uintptr_t)slot->value;
-
-		if (executable->state != EP_EXECUTABLE_EVICTED || executable->refs == 0 ||
-		    executable->file.fd < 0 || now_ns < executable->retry_ns)
-			continue;
-		if (!wanted || executable->hit_ns > wanted->hit_ns)
-			wanted = executable;
-	}
-	return wanted;
-}
-
 void ep_executables_restore_one(struct ep_executables *executables, uint64_t now_ns)
 {
-	struct ep_executable *wanted = find_wanted(executables, now_ns), *oldest;
+	struct survey survey = look_at_all(executables, now_ns);
+	struct ep_executable *wanted = survey.wanted;
 	struct ep_mapping mapping = {.kind = EP_MAPPING_FILE};
 	int fd;
 
 	if (!wanted)
 		return;
 	wanted->retry_ns = now_ns + EP_EXECUTABLE_RETRY_NS;
-	oldest = find_oldest(executables);
-	if (oldest && oldest->hit_ns + COLD_NS > wanted->hit_ns)
+	if (survey.oldest && survey.oldest->hit_ns + COLD_NS > wanted->hit_ns)
 		return; /* everything that has tables is about as much in use */
-	if (oldest)
-		evict(executables, oldest);
+	if (survey.oldest)
+		evict(executables, survey.oldest);
 	mapping.path = wanted->path;
 	fd = fcntl(wanted->file.fd, F_DUPFD_CLOEXEC, 0);
 	if (fd >= 0) /* without one it would be looked for in process 0 */

@@ -103,13 +103,12 @@ static void free_executable(struct ep_executables *executables, struct ep_execut
 
 void ep_executables_free(struct ep_executables *executables)
 {
-	struct ep_map_slot *slot;
-	size_t pos = 0;
+	struct ep_executable *executable;
 
 	if (!executables)
 		return;
-	while ((slot = ep_map_next(&executables->by_id, &pos)) != NULL)
-		free_executable(executables, (struct ep_executable *)(uintptr_t)slot->value);
+	ep_map_each (&executables->by_id, executable)
+		free_executable(executables, executable);
 	ep_map_fini(&executables->by_id);
 	ep_map_fini(&executables->by_file);
 	free(executables);
@@ -152,9 +151,7 @@ static struct ep_executable *find_file(const struct ep_executables *executables,
 
 struct ep_executable *ep_executables_find(struct ep_executables *executables, uint32_t id)
 {
-	const uint64_t *value = ep_map_find(&executables->by_id, id);
-
-	return value ? (struct ep_executable *)(uintptr_t)*value : NULL;
+	return ep_map_get(&executables->by_id, id);
 }
 
 struct ep_executable *ep_executables_find_current(struct ep_executables *executables, uint32_t id)
@@ -528,21 +525,12 @@ void ep_executables_unref(struct ep_executables *executables, struct ep_executab
 		executable->idle_since_ns = ep_clock_mono_ns();
 }
 
-static void forget(struct ep_executables *executables, struct ep_executable *executable)
-{
-	ep_map_unlink(&executables->by_file, &executable->link);
-	ep_map_remove(&executables->by_id, executable->id);
-	executables->stats.live--;
-	free_executable(executables, executable);
-}
-
 void ep_executables_sweep(struct ep_executables *executables, uint64_t now_ns, uint64_t idle_ns)
 {
-	struct ep_map_slot *slot;
+	struct ep_executable *executable;
 	size_t pos = 0;
 
-	while ((slot = ep_map_next(&executables->by_id, &pos)) != NULL) {
-		struct ep_executable *executable = (struct ep_executable *)(uintptr_t)slot->value;
+	while ((executable = ep_map_next_pointer(&executables->by_id, &pos)) != NULL) {
 		uint64_t idle = now_ns - executable->idle_since_ns;
 
 		if (executable->refs > 0 || executable->state == EP_EXECUTABLE_PENDING ||
@@ -550,10 +538,13 @@ void ep_executables_sweep(struct ep_executables *executables, uint64_t now_ns, u
 			continue;
 		if (idle >= FILE_LINGER_NS)
 			ep_proc_file_close(&executable->file);
-		if (idle >= idle_ns && !executable->text) {
-			forget(executables, executable);
-			pos--; /* another one may be in its slot now */
-		}
+		if (idle < idle_ns || executable->text)
+			continue;
+		ep_map_unlink(&executables->by_file, &executable->link);
+		ep_map_remove(&executables->by_id, executable->id);
+		executables->stats.live--;
+		free_executable(executables, executable);
+		pos--; /* another one may be in its slot now */
 	}
 }
 

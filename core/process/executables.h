@@ -24,8 +24,6 @@
 
 #include <string.h>
 
-#define EP_EXECUTABLE_MAX_SEGMENTS_KEPT 8
-
 struct ep_described_symbols;
 struct ep_executables;
 struct ep_executables_task;
@@ -53,7 +51,7 @@ struct ep_executable {
 	char build_id[2 * EP_ELF_BUILD_ID_MAX + 1]; /* hex, "" when it has none */
 	char file_id[33];			    /* hex */
 	char go_build_id[128];			    /* "" when it is no Go program */
-	struct ep_elf_segment segments[EP_EXECUTABLE_MAX_SEGMENTS_KEPT]; /* executable ones */
+	struct ep_elf_segment segments[8]; /* executable ones */
 	size_t n_segments;
 	struct ep_delta_store_text *text;
 	bool probed; /* the languages were asked */

@@ -21,7 +21,7 @@ static const char *put(char **at, const char *text, size_t bytes)
 	return to;
 }
 
-struct ep_identity *ep_identity_new(const struct ep_identity_parts *parts)
+struct ep_identity *ep_identity_new(const struct ep_identity *parts)
 {
 	size_t comm = text_bytes(parts->comm), path = text_bytes(parts->exe_path);
 	size_t container = text_bytes(parts->container_id);

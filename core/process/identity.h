@@ -18,15 +18,8 @@ struct ep_identity {
 	size_t environment_bytes;
 };
 
-struct ep_identity_parts {
-	const char *comm, *exe_path, *container_id; /* NULL: "" */
-	const char *environment;
-	size_t environment_bytes;
-	bool was_read;
-};
-
-/* One allocation with copies of all parts, one reference. NULL: no memory. */
-struct ep_identity *ep_identity_new(const struct ep_identity_parts *parts);
+/* One allocation with copies of all texts, one reference. A text that is NULL is "". NULL: no memory. */
+struct ep_identity *ep_identity_new(const struct ep_identity *parts);
 struct ep_identity *ep_identity_ref(struct ep_identity *identity); /* accepts NULL, as the next */
 void ep_identity_unref(struct ep_identity *identity);
 

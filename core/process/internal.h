@@ -55,7 +55,14 @@ struct ep_processes {
 	 * where in the table that goes on, and the size that the table had then. */
 	size_t to_check, check_pos, check_cap;
 	uint64_t swept_ns; /* when executables were last looked through */
-	struct ep_processes_stats stats;
+	struct {
+		uint64_t gone;	  /* died while they were read */
+		uint64_t refused; /* more processes than max_processes */
+		uint64_t forks, execs, exits;
+		uint64_t disinherited; /* children whose parents' mappings were too many, with all others */
+		uint64_t mappings, mappings_placed; /* records, and those whose file was known */
+		uint64_t doubts; /* times that all that was known of mappings was forgotten */
+	} stats;
 };
 
 /* events.c */

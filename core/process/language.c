@@ -143,11 +143,6 @@ size_t ep_languages_attaching(const struct ep_languages *languages)
 	return languages->attaching;
 }
 
-bool ep_languages_in_use(const struct ep_languages *languages)
-{
-	return languages->in_use;
-}
-
 size_t ep_languages_bpf_bytes(const struct ep_languages *languages)
 {
 	return languages->maps ? ep_language_maps_bytes(languages->maps) : 0;
@@ -185,7 +180,7 @@ static void print_language(const struct ep_language *language, FILE *out)
 
 		if (languages->maps)
 			value += ep_language_maps_counter(languages->maps,
-						      language->first_counter + i);
+							  language->first_counter + i);
 		fprintf(out, "%12" PRIu64 "  %s: %s\n", value, language->name,
 			language->ops->counters[i]);
 	}
@@ -193,15 +188,15 @@ static void print_language(const struct ep_language *language, FILE *out)
 
 void ep_languages_print_counters(const struct ep_languages *languages, FILE *out)
 {
-	fprintf(out, "%12" PRIu64 "  language runtimes attached\n", languages->attached);
-	fprintf(out, "%12" PRIu64 "  language runtimes not understood\n", languages->refused);
-	fprintf(out, "%12" PRIu64 "  language frames named\n", languages->symbolized);
-	fprintf(out, "%12" PRIu64 "  language frames whose code was gone\n", languages->gone);
-	fprintf(out, "%12" PRIu64 "  language frames that got no name\n", languages->unnamed);
-	fprintf(out, "%12" PRIu64 "  of them since reading about one took more than 100 ms\n",
-		languages->late);
-	fprintf(out, "%12" PRIu64 "  inlined functions of one frame left out: too many, or too long\n",
-		languages->lines_left_out);
+	ep_print_counter(out, "language runtimes attached", languages->attached);
+	ep_print_counter(out, "language runtimes not understood", languages->refused);
+	ep_print_counter(out, "language frames named", languages->symbolized);
+	ep_print_counter(out, "language frames whose code was gone", languages->gone);
+	ep_print_counter(out, "language frames that got no name", languages->unnamed);
+	ep_print_counter(out, "of them since reading about one took more than 100 ms",
+			 languages->late);
+	ep_print_counter(out, "inlined functions of one frame left out: too many, or too long",
+			 languages->lines_left_out);
 	for (size_t i = 0; i < languages->n; i++)
 		print_language(&languages->all[i], out);
 }

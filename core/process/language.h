@@ -59,8 +59,6 @@ void ep_languages_free(struct ep_languages *languages); /* nothing may be busy; 
 size_t ep_languages_busy(const struct ep_languages *languages);
 /* Attaching for the first time: who waits for whole stacks waits for these. */
 size_t ep_languages_attaching(const struct ep_languages *languages);
-/* True once a process has been attached to: its frames want names soon. */
-bool ep_languages_in_use(const struct ep_languages *languages);
 /*
  * Detaches from processes whose frames wanted no names for so long. BPF goes on walking them; the
  * next name attaches again.

@@ -11,7 +11,7 @@
 static void take_info(struct ep_process *process, const struct ep_process_read *read)
 {
 	const struct ep_process_info *info = &read->info;
-	struct ep_identity_parts parts = {
+	struct ep_identity parts = {
 		.comm = info->comm,
 		.exe_path = info->exe_path,
 		.container_id = info->container_id,
@@ -233,12 +233,9 @@ static struct ep_executable *do_without(struct ep_processes *processes,
 static void replace_places(struct ep_processes *processes, struct ep_executable *old,
 			   struct ep_executable *executable, uint64_t mount_ns, uint64_t since_ns)
 {
-	struct ep_map_slot *slot;
-	size_t pos = 0;
+	struct ep_process *process;
 
-	while ((slot = ep_map_next(&processes->table.live, &pos)) != NULL) {
-		struct ep_process *process = (struct ep_process *)(uintptr_t)slot->value;
-
+	ep_map_each (&processes->table.live, process) {
 		if ((mount_ns && process->mount_ns != mount_ns) ||
 		    !ep_places_replace(&process->places, processes->executables, old, executable,
 				       since_ns))
@@ -303,14 +300,11 @@ void ep_processes_on_file(void *arg, struct ep_file_question *question)
 void ep_processes_on_executable(void *arg, struct ep_executable *executable)
 {
 	struct ep_processes *processes = arg;
-	struct ep_map_slot *slot;
-	size_t pos = 0;
+	struct ep_process *process;
 
 	ep_room_look(&processes->room);
 	processes->changed = true;
-	while ((slot = ep_map_next(&processes->table.live, &pos)) != NULL) {
-		struct ep_process *process = (struct ep_process *)(uintptr_t)slot->value;
-
+	ep_map_each (&processes->table.live, process) {
 		if (ep_places_have(&process->places, executable))
 			ep_processes_mark(processes, process);
 	}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/process/processes.h"
 #include "core/base/clock.h"
+#include "core/base/log.h"
 #include "core/proc/process.h"
 #include "core/process/internal.h"
 #include "core/walk/walk.h"
@@ -14,33 +15,22 @@
 
 /* --- look-ups -------------------------------------------------------------------------------- */
 
-int ep_processes_describe(struct ep_processes *processes, struct ep_program program,
-			  struct ep_process_description *ret)
+const struct ep_identity *ep_processes_identity(const struct ep_processes *processes,
+						struct ep_program program)
 {
 	const struct ep_process *process = ep_table_find(&processes->table, program);
-	const struct ep_identity *identity = process ? process->identity : NULL;
 
-	if (!identity)
-		return -ENODATA;
-	*ret = (struct ep_process_description){
-		.comm = identity->comm,
-		.exe_path = identity->exe_path,
-		.container_id = identity->container_id,
-		.environment = identity->environment,
-		.environment_bytes = identity->environment_bytes,
-	};
-	return 0;
+	return process ? process->identity : NULL;
+}
+
+struct ep_executables *ep_processes_executables(struct ep_processes *processes)
+{
+	return processes->executables;
 }
 
 struct ep_executable *ep_processes_executable(struct ep_processes *processes, uint32_t id)
 {
 	return ep_executables_find(processes->executables, id);
-}
-
-int ep_processes_prepare(struct ep_processes *processes, const char *path,
-			 struct ep_proc_file *file)
-{
-	return ep_executables_prepare(processes->executables, path, file);
 }
 
 /*
@@ -97,17 +87,17 @@ static void end_vanished(struct ep_processes *processes)
 		processes->check_pos = 0; /* all of them are elsewhere now */
 	processes->check_cap = processes->table.live.cap;
 	for (size_t i = 0; i < CHECKS && processes->to_check > 0; i++) {
-		const struct ep_map_slot *slot =
-			ep_map_next(&processes->table.live, &processes->check_pos);
+		struct ep_process *process =
+			ep_map_next_pointer(&processes->table.live, &processes->check_pos);
 
-		if (!slot) {
+		if (!process) {
 			processes->check_pos = 0;
 			processes->to_check--;
 			return;
 		}
-		if (kill((pid_t)slot->key, 0) == 0 || errno != ESRCH)
+		if (kill((pid_t)process->program.pid, 0) == 0 || errno != ESRCH)
 			continue;
-		ep_processes_end_vanished(processes, (struct ep_process *)(uintptr_t)slot->value);
+		ep_processes_end_vanished(processes, process);
 		processes->check_pos--; /* another one may be in its slot now */
 	}
 }
@@ -131,21 +121,6 @@ void ep_processes_release(struct ep_processes *processes)
 	ep_held_expire(processes->held, 0);
 }
 
-void ep_processes_trim_idle(struct ep_processes *processes, size_t max_bytes)
-{
-	ep_executables_trim_idle(processes->executables, ep_clock_mono_ns(), max_bytes);
-}
-
-bool ep_processes_evict_one(struct ep_processes *processes)
-{
-	return ep_executables_evict_one(processes->executables);
-}
-
-void ep_processes_restore_one(struct ep_processes *processes)
-{
-	ep_executables_restore_one(processes->executables, ep_clock_mono_ns());
-}
-
 size_t ep_processes_busy(const struct ep_processes *processes)
 {
 	return processes->reads.queued + processes->reads.running + processes->files.n_waiting +
@@ -153,41 +128,50 @@ size_t ep_processes_busy(const struct ep_processes *processes)
 	       ep_executables_stats(processes->executables)->busy;
 }
 
-size_t ep_processes_held_bytes(const struct ep_processes *processes)
+static void print_executables(const struct ep_executables_stats *stats, FILE *out)
 {
-	return ep_held_bytes(processes->held);
+	ep_print_counter(out, "executables known", stats->live);
+	ep_print_counter(out, "executables analysed", stats->analysed);
+	ep_print_counter(out, "executables that are no ELF file we can read", stats->failed);
+	ep_print_counter(out, "executables whose tables were dropped for memory", stats->evicted);
+	ep_print_counter(out, "executables whose tables did not fit", stats->over_limit);
+	ep_print_counter(out, "executables whose described names did not fit", stats->nameless);
 }
 
-struct ep_processes_stats ep_processes_stats(const struct ep_processes *processes)
+void ep_processes_print_counters(const struct ep_processes *p, FILE *out)
 {
-	struct ep_processes_stats stats = processes->stats;
-	const struct ep_held_stats *held = ep_held_stats(processes->held);
-	const struct ep_publisher_stats *published = &processes->publisher.stats;
+	const struct ep_reads_stats *reads = &p->reads.stats;
+	const struct ep_publisher_stats *rows = &p->publisher.stats;
+	const struct ep_held_stats *held = ep_held_stats(p->held);
 
-	stats.live = processes->table.live.len;
-	stats.ended = processes->table.n_ended;
-	stats.reads = processes->reads.stats.reads;
-	stats.deferred = processes->reads.stats.deferred;
-	stats.late_reads = processes->reads.stats.late;
-	stats.files_asked = processes->files.asked;
-	stats.files_found = processes->files.found;
-	stats.files_refused = processes->files.refused;
-	stats.cut = published->cut;
-	stats.refused += published->refused;
-	stats.published = published->published;
-	stats.unchanged = published->unchanged;
-	stats.put_off = published->put_off;
-	stats.walked = held->walked;
-	stats.incomplete = held->incomplete;
-	stats.unknown = held->unknown;
-	stats.pushed_out = held->pushed_out;
-	stats.dropped = held->dropped;
-	return stats;
-}
-
-const struct ep_executables_stats *ep_processes_executables_stats(struct ep_processes *processes)
-{
-	return ep_executables_stats(processes->executables);
+	ep_print_counter(out, "processes known", p->table.live.len);
+	ep_print_counter(out, "programs that ended and are remembered", p->table.n_ended);
+	ep_print_counter(out, "processes read", reads->reads);
+	ep_print_counter(out, "processes gone while read", p->stats.gone);
+	ep_print_counter(out, "processes refused: too many", p->stats.refused + rows->refused);
+	ep_print_counter(out, "process reads put off", reads->deferred);
+	ep_print_counter(out, "process reads that waited more than 50 ms for a worker", reads->late);
+	ep_print_counter(out, "forks", p->stats.forks);
+	ep_print_counter(out, "forks that copied no mappings: too many", p->stats.disinherited);
+	ep_print_counter(out, "execs", p->stats.execs);
+	ep_print_counter(out, "exits", p->stats.exits);
+	ep_print_counter(out, "new executable mappings", p->stats.mappings);
+	ep_print_counter(out, "new mappings of files that were known", p->stats.mappings_placed);
+	ep_print_counter(out, "files looked at for the others", p->files.asked);
+	ep_print_counter(out, "files found", p->files.found);
+	ep_print_counter(out, "files not looked at: too many at once", p->files.refused);
+	ep_print_counter(out, "rows of processes written", rows->published);
+	ep_print_counter(out, "rows of processes with too many mappings", rows->cut);
+	ep_print_counter(out, "rows that had not changed", rows->unchanged);
+	ep_print_counter(out, "rows put off for want of budget", rows->put_off);
+	ep_print_counter(out, "samples walked to their root in user space", held->walked);
+	ep_print_counter(out, "samples walked there as far as it went", held->incomplete);
+	ep_print_counter(out, "samples of processes nobody knows", held->unknown);
+	ep_print_counter(out, "samples that could not wait: too many", held->pushed_out);
+	ep_print_counter(out, "samples dropped there: malformed, or no memory", held->dropped);
+	ep_print_counter(out, "bytes of samples waiting", ep_held_bytes(p->held));
+	ep_print_counter(out, "times that nothing known was trusted", p->stats.doubts);
+	print_executables(ep_executables_stats(p->executables), out);
 }
 
 /* --- life ------------------------------------------------------------------------------------ */
@@ -321,13 +305,12 @@ static void free_ended(struct ep_processes *processes, struct ep_ended_list *lis
 
 void ep_processes_free(struct ep_processes *processes)
 {
-	struct ep_map_slot *slot;
-	size_t pos = 0;
+	struct ep_process *process;
 
 	if (!processes)
 		return;
-	while ((slot = ep_map_next(&processes->table.live, &pos)) != NULL)
-		free_process(processes, (struct ep_process *)(uintptr_t)slot->value);
+	ep_map_each (&processes->table.live, process)
+		free_process(processes, process);
 	free_ended(processes, &processes->table.recent);
 	free_ended(processes, &processes->table.lingering);
 	free_ended(processes, &processes->table.kept);

@@ -36,14 +36,16 @@
 #include "core/base/clock.h"
 #include "core/trace/program.h"
 
+#include <stdio.h>
 #include <sys/types.h>
 
 struct ep_processes;
 struct ep_delta_store;
 struct ep_executable;
+struct ep_executables;
+struct ep_identity;
 struct ep_instance;
 struct ep_mapping_event;
-struct ep_proc_file;
 struct ep_procs_ops;
 struct ep_languages;
 struct uv_loop_s;
@@ -73,31 +75,6 @@ struct ep_processes_options {
 	void *arg;
 };
 
-/* What a batch says of a program. Borrowed until the next call. */
-struct ep_process_description {
-	const char *comm, *exe_path, *container_id;
-	const char *environment; /* variables that were asked for, "NAME=value" with NUL each */
-	size_t environment_bytes;
-};
-
-struct ep_processes_stats {
-	uint64_t live, ended;
-	uint64_t reads;	    /* of /proc/PID/maps */
-	uint64_t gone;	    /* died while they were read */
-	uint64_t refused;   /* more processes than max_processes */
-	uint64_t deferred;  /* reads put off for want of budget */
-	uint64_t late_reads; /* that waited more than 50 ms for a worker */
-	uint64_t forks, execs, exits;
-	uint64_t disinherited; /* children whose parents' mappings were too many, with all others */
-	uint64_t mappings, mappings_placed; /* records, and those whose file was known */
-	uint64_t files_asked, files_found;  /* the others */
-	uint64_t files_refused; /* not looked at: too many at once */
-	uint64_t published, unchanged, put_off; /* rows of a process */
-	uint64_t cut; /* published, but there were more executable mappings than rows */
-	uint64_t doubts; /* times that all that was known of mappings was forgotten */
-	uint64_t walked, incomplete, unknown, pushed_out, dropped; /* struct ep_held_stats */
-};
-
 int ep_processes_new(const struct ep_processes_options *options, struct ep_processes **ret);
 /* Stops timers; the loop must run once more, and no job may be under way, before free. */
 void ep_processes_stop(struct ep_processes *processes);
@@ -105,10 +82,6 @@ void ep_processes_free(struct ep_processes *processes);
 
 /* Reads every process there is. 0 or a negative errno. */
 int ep_processes_scan(struct ep_processes *processes);
-
-/* A file that will be mapped soon; see ep_executables_prepare. */
-int ep_processes_prepare(struct ep_processes *processes, const char *path,
-			 struct ep_proc_file *file);
 
 /* What the kernel said, in order of time. */
 void ep_processes_on_event(struct ep_processes *processes, const struct ep_process_event *event);
@@ -126,9 +99,10 @@ void ep_processes_end_turn(struct ep_processes *processes, uint64_t time_ns);
 /* Passes on all samples that wait. */
 void ep_processes_release(struct ep_processes *processes);
 
-/* Also of programs that ended in the last minutes. 0 or -ENODATA. */
-int ep_processes_describe(struct ep_processes *processes, struct ep_program program,
-			  struct ep_process_description *ret);
+/* Also of programs that ended in the last minutes. Borrowed until the next call; NULL: nothing is known. */
+const struct ep_identity *ep_processes_identity(const struct ep_processes *processes,
+						struct ep_program program);
+struct ep_executables *ep_processes_executables(struct ep_processes *processes);
 struct ep_executable *ep_processes_executable(struct ep_processes *processes, uint32_t id);
 
 /* A language has something new to tell BPF of a process. */
@@ -139,17 +113,8 @@ struct ep_instance *ep_processes_language(struct ep_processes *processes,
 
 /* Housekeeping, once a second or so: memory of what is gone, at most `keep_ns` after its end. */
 void ep_processes_sweep(struct ep_processes *processes, uint64_t keep_ns);
-/* See ep_executables_trim_idle. */
-void ep_processes_trim_idle(struct ep_processes *processes, size_t max_bytes);
-/* Drops the unwind tables that were hit longest ago. False when there are none. */
-bool ep_processes_evict_one(struct ep_processes *processes);
-/* Builds tables again that were dropped and are hit, if others are not; see executables.h. */
-void ep_processes_restore_one(struct ep_processes *processes);
 /* Reads or analyses under way or queued. */
 size_t ep_processes_busy(const struct ep_processes *processes);
-size_t ep_processes_held_bytes(const struct ep_processes *processes);
-
-struct ep_processes_stats ep_processes_stats(const struct ep_processes *processes);
-const struct ep_executables_stats *ep_processes_executables_stats(struct ep_processes *processes);
+void ep_processes_print_counters(const struct ep_processes *processes, FILE *out);
 
 #endif

@@ -21,25 +21,18 @@ void ep_table_fini(struct ep_table *table)
 	ep_map_fini(&table->ended);
 }
 
-static struct ep_process *get(const struct ep_map *map, pid_t pid)
-{
-	const uint64_t *value = ep_map_find(map, (uint64_t)pid);
-
-	return value ? (struct ep_process *)(uintptr_t)*value : NULL;
-}
-
 struct ep_process *ep_table_find_live(const struct ep_table *table, pid_t pid)
 {
-	return get(&table->live, pid);
+	return ep_map_get(&table->live, (uint64_t)pid);
 }
 
 struct ep_process *ep_table_find(const struct ep_table *table, struct ep_program program)
 {
-	struct ep_process *process = get(&table->live, (pid_t)program.pid);
+	struct ep_process *process = ep_map_get(&table->live, program.pid);
 
 	if (process && ep_process_is(process, program))
 		return process;
-	for (process = get(&table->ended, (pid_t)program.pid); process; process = process->older) {
+	for (process = ep_map_get(&table->ended, program.pid); process; process = process->older) {
 		if (ep_process_is(process, program))
 			return process;
 	}
@@ -48,11 +41,11 @@ struct ep_process *ep_table_find(const struct ep_table *table, struct ep_program
 
 struct ep_process *ep_table_find_at(const struct ep_table *table, pid_t pid, uint64_t time_ns)
 {
-	struct ep_process *process = get(&table->live, pid);
+	struct ep_process *process = ep_map_get(&table->live, (uint64_t)pid);
 
 	if (process && time_ns >= process->born_ns)
 		return process;
-	for (process = get(&table->ended, pid); process; process = process->older) {
+	for (process = ep_map_get(&table->ended, (uint64_t)pid); process; process = process->older) {
 		if (time_ns >= process->born_ns && time_ns <= process->ended_ns)
 			return process;
 	}
@@ -61,10 +54,10 @@ struct ep_process *ep_table_find_at(const struct ep_table *table, pid_t pid, uin
 
 uint64_t ep_table_next_birth(const struct ep_table *table, pid_t pid, uint64_t time_ns)
 {
-	const struct ep_process *process = get(&table->live, pid);
+	const struct ep_process *process = ep_map_get(&table->live, (uint64_t)pid);
 	uint64_t next_ns = process && process->born_ns > time_ns ? process->born_ns : 0;
 
-	for (process = get(&table->ended, pid); process; process = process->older) {
+	for (process = ep_map_get(&table->ended, (uint64_t)pid); process; process = process->older) {
 		if (process->born_ns > time_ns && (!next_ns || process->born_ns < next_ns))
 			next_ns = process->born_ns;
 	}
@@ -73,7 +66,7 @@ uint64_t ep_table_next_birth(const struct ep_table *table, pid_t pid, uint64_t t
 
 struct ep_process *ep_table_newest_ended(const struct ep_table *table, pid_t pid)
 {
-	return get(&table->ended, pid);
+	return ep_map_get(&table->ended, (uint64_t)pid);
 }
 
 int ep_table_add(struct ep_table *table, struct ep_process *process)
@@ -95,7 +88,7 @@ void ep_table_add_ended(struct ep_table *table, struct ep_process *process, uint
 	process->was_known = !ep_process_is_unknown(process);
 	process->state = EP_PROCESS_ENDED;
 	process->ended_ns = time_ns;
-	process->older = get(&table->ended, (pid_t)pid);
+	process->older = ep_map_get(&table->ended, (uint64_t)pid);
 	if (process->older)
 		process->older->newer = process;
 	(void)ep_map_set(&table->ended, pid, (uintptr_t)process);
@@ -126,7 +119,7 @@ static void unlink_ended(struct ep_table *table, struct ep_process *process)
 		process->older->newer = process->newer;
 	if (process->newer)
 		process->newer->older = process->older;
-	else if (get(&table->ended, (pid_t)pid) != process)
+	else if (ep_map_get(&table->ended, (uint64_t)pid) != process)
 		return; /* it never was in the index */
 	else if (process->older)
 		(void)ep_map_set(&table->ended, pid, (uintptr_t)process->older);

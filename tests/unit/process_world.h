@@ -362,7 +362,7 @@ static inline void world_prepare(struct world *w, const char *path)
 	struct ep_proc_file file;
 
 	assert_int_equal(ep_proc_open_path(path, &file), 0);
-	assert_int_equal(ep_processes_prepare(w->processes, path, &file), 0);
+	assert_int_equal(ep_executables_prepare(w->processes->executables, path, &file), 0);
 	world_settle(w);
 }
 
@@ -397,11 +397,11 @@ static inline struct ep_process *world_live(struct world *w, uint32_t pid)
 static inline void assert_described(struct world *w, struct ep_program program, const char *comm,
 				    const char *exe_path)
 {
-	struct ep_process_description description;
+	const struct ep_identity *identity = ep_processes_identity(w->processes, program);
 
-	assert_int_equal(ep_processes_describe(w->processes, program, &description), 0);
-	assert_string_equal(description.comm, comm);
-	assert_string_equal(description.exe_path, exe_path);
+	assert_non_null(identity);
+	assert_string_equal(identity->comm, comm);
+	assert_string_equal(identity->exe_path, exe_path);
 }
 
 static inline struct ep_place_in_memory *world_place(struct world *w, struct ep_program program,

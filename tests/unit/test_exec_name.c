@@ -50,7 +50,7 @@ EP_TEST_WITH(when_it_was_read, world_open, world_close)
 
 	world_sample_with(w, now_ns, own, EP_SAMPLE_UNKNOWN_PROCESS, 0);
 	world_settle(w);
-	assert_int_equal(ep_processes_stats(w->processes).reads, 1);
+	assert_int_equal(w->processes->reads.stats.reads, 1);
 	tell_exec(w, own, now_ns + 1);
 }
 

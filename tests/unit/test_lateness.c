@@ -140,7 +140,7 @@ static void check_seed(uint64_t seed, uint32_t late, int only)
 	tell_all(w, records);
 	for (uint32_t i = 0; i < LIVES; i++)
 		check_life(w, i);
-	assert_int_equal(ep_processes_stats(w->processes).live, 1);
+	assert_int_equal(w->processes->table.live.len, 1);
 	world_close(&state);
 }
 

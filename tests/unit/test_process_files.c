@@ -79,7 +79,7 @@ static const struct ep_executable *executable_at(struct world *w, struct ep_prog
 
 static void assert_asked(struct world *w, uint64_t files)
 {
-	assert_int_equal(ep_processes_stats(w->processes).files_asked, files);
+	assert_int_equal(w->processes->files.asked, files);
 }
 
 /* One look in its first mount namespace, one in the next: `other` runs in that. */
@@ -101,7 +101,7 @@ static void one_look_in_each_namespace(struct world *w, struct world_file file)
 	assert_ptr_equal(executable_at(w, other, ADDR), executable);
 	world_map(w, world_now(), other.pid, 2 * ADDR, &file);
 	assert_int_equal(world_place(w, other, 2 * ADDR)->state, EP_PLACE_KNOWN);
-	assert_int_equal(ep_processes_executables_stats(w->processes)->analysed, 1);
+	assert_int_equal(ep_executables_stats(w->processes->executables)->analysed, 1);
 }
 
 EP_TEST_WITH(file_with_a_build_id, world_open, world_close)
@@ -346,7 +346,7 @@ WORLD_TEST(sample_of_a_file_that_is_gone_is_not_held)
 	world_settle(w);
 	assert_int_equal(world_place(w, prog, ADDR)->state, EP_PLACE_GONE);
 	assert_int_equal(w->passed, 1);
-	assert_int_equal(ep_processes_held_bytes(w->processes), 0);
+	assert_int_equal(ep_held_bytes(w->processes->held), 0);
 }
 
 static void another_file_under_its_path_is_not_taken(struct world *w, struct world_file file)
@@ -355,7 +355,7 @@ static void another_file_under_its_path_is_not_taken(struct world *w, struct wor
 	(void)map_once(w, ADDR, &file);
 	world_settle(w);
 	assert_int_equal(world_place(w, prog, ADDR)->state, EP_PLACE_GONE);
-	assert_int_equal(ep_processes_stats(w->processes).files_found, 0);
+	assert_int_equal(w->processes->files.found, 0);
 }
 
 EP_TEST_WITH(another_inode_under_its_path, world_open, world_close)
@@ -504,10 +504,10 @@ WORLD_TEST(one_file_mapped_over_and_over_is_one_question)
 	start(w);
 	for (uint64_t i = 1; i <= 5000; i++)
 		(void)map_once(w, i * ADDR, &file);
-	assert_int_equal(ep_processes_stats(w->processes).files_asked, 1);
+	assert_int_equal(w->processes->files.asked, 1);
 	world_fork(w, world_now(), prog.pid, child);
 	world_map(w, world_now(), child.pid, 6000 * ADDR, &file);
-	assert_int_equal(ep_processes_stats(w->processes).files_asked, 2);
+	assert_int_equal(w->processes->files.asked, 2);
 	world_settle(w);
 	for (uint64_t i = 1; i <= 5000; i++)
 		assert_non_null(world_place(w, prog, i * ADDR)->executable);
@@ -527,8 +527,8 @@ WORLD_TEST(more_files_than_may_wait)
 	}
 	assert_int_equal(world_place(w, prog, ADDR)->state, EP_PLACE_ASKED);
 	assert_int_equal(world_place(w, prog, 4100 * ADDR)->state, EP_PLACE_GONE);
-	assert_int_equal(ep_processes_stats(w->processes).files_asked, 4096);
-	assert_int_equal(ep_processes_stats(w->processes).files_refused, 4);
+	assert_int_equal(w->processes->files.asked, 4096);
+	assert_int_equal(w->processes->files.refused, 4);
 }
 
 /* Jobs are under way: nothing of them may be left. */

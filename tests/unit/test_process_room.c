@@ -59,7 +59,7 @@ WORLD_TEST(loss_is_followed_by_a_read)
 	world_sample_with(w, world_now(), child, EP_SAMPLE_UNKNOWN_PROCESS | EP_SAMPLE_RAW, 0);
 	assert_int_equal(w->passed, 0);
 	world_settle(w);
-	assert_int_equal(ep_processes_stats(w->processes).reads, 1);
+	assert_int_equal(w->processes->reads.stats.reads, 1);
 	assert_int_equal(w->passed, 1);
 	assert_non_null(world_place(w, child, OWN_ADDR)->executable);
 	assert_null(world_place(w, child, 0x10000));
@@ -100,7 +100,7 @@ WORLD_TEST(read_that_began_before_a_loss_is_done_again)
 	usleep(20000); /* the worker has read it */
 	ep_processes_on_lost(w->processes);
 	world_settle(w);
-	assert_int_equal(ep_processes_stats(w->processes).reads, 2);
+	assert_int_equal(w->processes->reads.stats.reads, 2);
 	assert_int_equal(world_live(w, child.pid)->state, EP_PROCESS_KNOWN);
 	assert_int_equal(w->passed, 1);
 	end_child(pid);
@@ -126,7 +126,7 @@ WORLD_TEST(read_of_the_old_image_is_not_the_new_ones)
 	ep_reads_run(&w->processes->reads);
 	assert_int_equal(world_live(w, tool.pid)->state, EP_PROCESS_READING);
 	world_settle(w);
-	assert_int_equal(ep_processes_stats(w->processes).reads, 2);
+	assert_int_equal(w->processes->reads.stats.reads, 2);
 	assert_true(world_place(w, tool, OWN_ADDR)->time_ns > world_live(w, tool.pid)->born_ns);
 	end_child(pid);
 }
@@ -142,7 +142,7 @@ WORLD_TEST(vanished_ones_are_ended)
 	ep_processes_on_lost(w->processes);
 	for (int i = 0; i < 20; i++)
 		ep_processes_sweep(w->processes, KEEP_NS);
-	assert_int_equal(ep_processes_stats(w->processes).live, 1);
+	assert_int_equal(w->processes->table.live.len, 1);
 	assert_non_null(world_live(w, own.pid));
 }
 
@@ -218,7 +218,7 @@ WORLD_TEST(known_one_stays_known_while_it_is_identified)
 	world_fork(w, world_now(), child.pid, other);
 	assert_int_equal(world_live(w, other.pid)->state, EP_PROCESS_KNOWN);
 	world_settle(w);
-	assert_int_equal(ep_processes_stats(w->processes).reads, 1);
+	assert_int_equal(w->processes->reads.stats.reads, 1);
 	assert_true(process->identity->was_read);
 	assert_non_null(world_place(w, child, 0x10000));
 	assert_null(world_place(w, child, OWN_ADDR));
@@ -335,7 +335,7 @@ WORLD_TEST(one_process_is_written_at_its_own_expense)
 	}
 	assert_int_equal(others, 200); /* nobody waits for the giant */
 	assert_true(w->updates - updates - others < 50);
-	assert_true(ep_processes_stats(w->processes).put_off > 0);
+	assert_true(w->processes->publisher.stats.put_off > 0);
 }
 
 static void add_giant(struct world *w, uint32_t pid, uint32_t places)
@@ -363,7 +363,7 @@ WORLD_TEST(what_is_cut_counts_once_it_is_told)
 	assert_int_equal(world_proc(w, prog.pid)->n_rows, EP_MAX_ROWS);
 	for (int i = 0; i < 3; i++)
 		(void)ep_publisher_build(&w->processes->publisher, world_live(w, prog.pid));
-	assert_int_equal(ep_processes_stats(w->processes).cut, 1);
+	assert_int_equal(w->processes->publisher.stats.cut, 1);
 }
 
 WORLD_TEST(children_of_a_giant_inherit_until_there_are_too_many)
@@ -382,7 +382,7 @@ WORLD_TEST(children_of_a_giant_inherit_until_there_are_too_many)
 		assert_int_equal(ep_process_is_unknown(world_live(w, child.pid)), !inherits);
 		assert_int_equal(world_proc(w, child.pid) != NULL, inherits);
 	}
-	assert_int_equal(ep_processes_stats(w->processes).disinherited, n);
+	assert_int_equal(w->processes->stats.disinherited, n);
 	world_sample(w, world_now(),
 		     (struct ep_program){.pid = PID(10 + n), .image = 1, .start_ns = 2 + n});
 	assert_int_equal(world_live(w, PID(10 + n))->state, EP_PROCESS_WAITING);
@@ -458,13 +458,13 @@ WORLD_TEST(tables_give_way_to_small_processes)
 		add_giant(w, PID(++n), GIANT_PLACES);
 	while ((settle_room(w), world_proc(w, PID(n))) && n < 200);
 	assert_true(n < 200);
-	assert_int_equal(ep_processes_executables_stats(w->processes)->evicted, 0);
+	assert_int_equal(ep_executables_stats(w->processes->executables)->evicted, 0);
 	for (uint32_t i = 0; i < 400; i++)
 		add_giant(w, PID(1000 + i), 64);
 	settle_room(w);
 	ep_processes_sweep(w->processes, KEEP_NS);
 	settle_room(w);
-	assert_true(ep_processes_executables_stats(w->processes)->evicted > 0);
+	assert_true(ep_executables_stats(w->processes->executables)->evicted > 0);
 	ep_delta_store_collect(w->store); /* so does the session, once a second */
 	ep_delta_store_collect(w->store);
 	n = w->updates;
@@ -547,13 +547,13 @@ WORLD_TEST(one_state_is_found_when_another_is_forgotten)
 	ep_executables_sweep(executables, world_now() + KEEP_NS, 1);
 	assert_ptr_equal(get(w, 20), b);
 	assert_ptr_equal(get(w, 30), c);
-	assert_int_equal(ep_processes_executables_stats(w->processes)->live, 2);
+	assert_int_equal(ep_executables_stats(w->processes->executables)->live, 2);
 	for (int i = 0; i < 2; i++) {
 		ep_executables_unref(executables, b);
 		ep_executables_unref(executables, c);
 	}
 	ep_executables_sweep(executables, world_now() + KEEP_NS, 1);
-	assert_int_equal(ep_processes_executables_stats(w->processes)->live, 0);
+	assert_int_equal(ep_executables_stats(w->processes->executables)->live, 0);
 	ep_executables_unref(executables, get(w, 30));
 }
 

@@ -56,7 +56,6 @@ WORLD_TEST(a_life_in_order)
 WORLD_TEST(names_stay_for_a_while_if_it_was_sampled)
 {
 	uint64_t t = world_now() - 5 * EP_NS_PER_SEC;
-	struct ep_process_description description;
 
 	start_shell(w, t);
 	world_fork(w, t + 1, shell.pid, child);
@@ -68,10 +67,10 @@ WORLD_TEST(names_stay_for_a_while_if_it_was_sampled)
 	ep_processes_sweep(w->processes, KEEP_NS);
 	assert_described(w, tool, "tool", "/nowhere/tool");
 	assert_int_equal(world_process(w, tool)->places.len, 0);
-	assert_int_equal(ep_processes_describe(w->processes, child, &description), -ENODATA);
+	assert_null(ep_processes_identity(w->processes, child));
 	ep_processes_sweep(w->processes, 4 * EP_NS_PER_SEC);
-	assert_int_equal(ep_processes_describe(w->processes, tool, &description), -ENODATA);
-	assert_int_equal(ep_processes_stats(w->processes).ended, 0);
+	assert_null(ep_processes_identity(w->processes, tool));
+	assert_int_equal(w->processes->table.n_ended, 0);
 }
 
 WORLD_TEST(nothing_is_let_go_before_it_was_all_heard_of)
@@ -122,7 +121,7 @@ WORLD_TEST(exec_after_its_sample_renames_what_was_scanned)
 	uint64_t t = world_now();
 	struct ep_process *process = ep_processes_add(w->processes, any, 0);
 
-	ep_process_take_identity(process, ep_identity_new(&(struct ep_identity_parts){
+	ep_process_take_identity(process, ep_identity_new(&(struct ep_identity){
 						  .comm = "old", .exe_path = "/old", .was_read = true}));
 	process->state = EP_PROCESS_KNOWN;
 	world_map_anonymous(w, t, PID(2), 0x1000, 0x1000);
@@ -246,11 +245,11 @@ WORLD_TEST(more_processes_than_there_may_be)
 	world_fork(w, t + 1, shell.pid, child);
 	assert_int_equal(w->control.no_copies, 0);
 	world_fork(w, t + 2, shell.pid, (struct ep_program){.pid = PID(3), .image = 1, .start_ns = 5});
-	assert_int_equal(ep_processes_stats(w->processes).refused, 1);
+	assert_int_equal(w->processes->stats.refused, 1);
 	assert_int_equal(w->control.no_copies, 1);
 	world_exit(w, t + 3, child);
 	assert_int_equal(w->control.no_copies, 0);
-	assert_int_equal(ep_processes_stats(w->processes).live, 1);
+	assert_int_equal(w->processes->table.live.len, 1);
 }
 
 int main(void)
