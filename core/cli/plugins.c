@@ -48,31 +48,28 @@ static const char *type_name(enum ep_option_type type)
 	return (size_t)type < EP_LEN(names) && names[type] ? names[type] : "?";
 }
 
-static void print_options(const char *dir, const char *name)
+static void print_options(const struct ep_exporter_ops *ops)
 {
-	char reason[EP_REASON_BYTES];
-	struct ep_module *module = NULL;
-	const struct ep_exporter_ops *ops;
-
-	if (ep_module_load(dir, name, &module, reason) < 0)
-		return;
-	ops = ep_module_exporter(module);
 	for (const struct ep_option_spec *o = ops ? ops->options : NULL; o && o->name; o++)
 		printf("    %-16s %-13s %-12s %s\n", o->name, type_name(o->type),
 		       o->fallback ? o->fallback : "required", o->help ? o->help : "");
-	ep_module_unload(module);
 }
 
 static void print_plugin(void *arg, const struct ep_plugin_entry *entry)
 {
-	bool refused = entry->result < 0;
+	const struct ep_plugin *plugin = entry->module ? ep_module_plugin(entry->module) : NULL;
 
-	printf("%-16s %-10s %-9s %2u.%-3u %-8s %s%s%s\n", entry->name,
-	       *entry->version ? entry->version : "-", *entry->kind ? entry->kind : "-",
-	       entry->abi_major, entry->abi_minor, refused ? "refused" : "ok", entry->path,
-	       refused ? ": " : "", entry->reason);
-	if (!refused && strcmp(entry->kind, "exporter") == 0)
-		print_options(arg, entry->name);
+	(void)arg;
+	if (!plugin) {
+		printf("%-16s %-10s %-9s %2u.%-3u %-8s %s: %s\n", entry->name, "-", "-", 0, 0,
+		       "refused", entry->path, entry->reason);
+		return;
+	}
+	printf("%-16s %-10s %-9s %2u.%-3u %-8s %s\n", entry->name,
+	       plugin->version && *plugin->version ? plugin->version : "-",
+	       plugin->kind == EP_PLUGIN_UNWINDER ? "unwinder" : "exporter", plugin->abi_major,
+	       plugin->abi_minor, "ok", entry->path);
+	print_options(ep_module_exporter(entry->module));
 }
 
 static int list(const struct ep_args *args)
@@ -85,7 +82,7 @@ static int list(const struct ep_args *args)
 		return EP_EXIT_USAGE;
 	printf("%-16s %-10s %-9s %-6s %-8s %s\n", "NAME", "VERSION", "KIND", "ABI", "STATE",
 	       "FILE");
-	r = ep_plugin_list(config->plugins.dir, print_plugin, config->plugins.dir);
+	r = ep_plugin_list(config->plugins.dir, print_plugin, NULL);
 	if (r < 0) {
 		fprintf(stderr,
 			"ebpf-profiler: cannot list %s: %s; set plugins.dir or "

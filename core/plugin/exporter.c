@@ -47,8 +47,7 @@ static void exporter_free(struct ep_exporter *e)
 	for (uint32_t i = 0; i < e->queue_len; i++)
 		ep_host_get()->batch_unref(e->queue[i]);
 	ep_options_free(e->options);
-	if (e->module)
-		ep_module_unref_late(e->module);
+	ep_module_unload(e->module);
 	free(e);
 }
 
@@ -81,8 +80,10 @@ int ep_exporter_open(struct ep_module *module, struct ep_options *options, uint3
 {
 	int r = ep_exporter_open_plugin(ep_module_plugin(module), options, queue_len, ret_exporter);
 
-	if (r == 0)
+	if (r == 0) {
 		(*ret_exporter)->module = ep_module_ref(module);
+		ep_module_keep_mapped(module);
+	}
 	return r;
 }
 

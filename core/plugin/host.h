@@ -32,15 +32,16 @@ size_t ep_host_environment(const char *const **ret_names);
 int ep_module_load(const char *dir, const char *name, struct ep_module **ret_module,
 		   char reason[EP_REASON_BYTES]);
 /*
- * Gives the module back. An open exporter (exporter.h) has a reference of its own: its code then
- * stays mapped for good, since the close may have been asked for from within it. Accepts NULL.
+ * Gives a reference back. The code of an exporter that was open (exporter.h) stays mapped for good,
+ * since its close may have been asked for from within it. Accepts NULL.
  */
 void ep_module_unload(struct ep_module *module);
 struct ep_module *ep_module_ref(struct ep_module *module);
-void ep_module_unref_late(struct ep_module *module); /* for the exporter */
+void ep_module_keep_mapped(struct ep_module *module); /* its code, when the last reference goes */
 const struct ep_plugin *ep_module_plugin(const struct ep_module *module);
-/* NULL unless it is an exporter. */
+/* NULL unless it is one, as the next. */
 const struct ep_exporter_ops *ep_module_exporter(const struct ep_module *module);
+const struct ep_unwinder_ops *ep_module_unwinder(const struct ep_module *module);
 
 /* Checks a descriptor as ep_module_load does, for tests and plugins linked in. */
 int ep_plugin_check(const struct ep_plugin *plugin, const char *name, char reason[EP_REASON_BYTES]);
@@ -49,11 +50,8 @@ int ep_plugin_check(const struct ep_plugin *plugin, const char *name, char reaso
 struct ep_plugin_entry {
 	const char *path;
 	const char *name;
-	const char *version; /* "" when it could not be loaded */
-	const char *kind;    /* "exporter", "unwinder", "" */
-	uint32_t abi_major, abi_minor;
-	int result;	    /* 0, or the errno of ep_module_load */
-	const char *reason; /* "" or why it cannot be used */
+	struct ep_module *module; /* borrowed; NULL: it could not be loaded */
+	const char *reason;	  /* "" or why it cannot be used */
 };
 typedef void (*ep_plugin_visit)(void *arg, const struct ep_plugin_entry *entry);
 int ep_plugin_list(const char *dir, ep_plugin_visit visit, void *arg);

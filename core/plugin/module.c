@@ -237,14 +237,12 @@ void ep_module_unload(struct ep_module *module)
 struct ep_module *ep_module_ref(struct ep_module *module)
 {
 	module->refs++;
-	module->keep = true;
 	return module;
 }
 
-void ep_module_unref_late(struct ep_module *module)
+void ep_module_keep_mapped(struct ep_module *module)
 {
-	if (--module->refs == 0)
-		free(module);
+	module->keep = true;
 }
 
 const struct ep_plugin *ep_module_plugin(const struct ep_module *module)
@@ -257,6 +255,11 @@ const struct ep_exporter_ops *ep_module_exporter(const struct ep_module *module)
 	return module->plugin->kind == EP_PLUGIN_EXPORTER ? module->plugin->exporter : NULL;
 }
 
+const struct ep_unwinder_ops *ep_module_unwinder(const struct ep_module *module)
+{
+	return module->plugin->kind == EP_PLUGIN_UNWINDER ? module->plugin->unwinder : NULL;
+}
+
 /* --- listing --- */
 
 static void visit_one(const char *dir, const char *name, ep_plugin_visit visit, void *arg)
@@ -266,14 +269,8 @@ static void visit_one(const char *dir, const char *name, ep_plugin_visit visit, 
 	struct ep_plugin_entry entry = {.path = path, .name = name, .reason = reason};
 
 	snprintf(path, sizeof(path), "%s/%s.so", dir, name);
-	entry.version = entry.kind = "";
-	entry.result = ep_module_load(dir, name, &module, reason);
-	if (module) {
-		entry.version = module->plugin->version ? module->plugin->version : "";
-		entry.kind = module->plugin->kind == EP_PLUGIN_UNWINDER ? "unwinder" : "exporter";
-		entry.abi_major = module->plugin->abi_major;
-		entry.abi_minor = module->plugin->abi_minor;
-	}
+	(void)ep_module_load(dir, name, &module, reason);
+	entry.module = module;
 	visit(arg, &entry);
 }
 

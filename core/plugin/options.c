@@ -66,7 +66,8 @@ static size_t distance(const char *a, const char *b)
 	return row[n];
 }
 
-const char *ep_nearest(const char *name, const char *const *names, size_t n)
+/* The nearest of n names to `name`, NULL when none is near enough to be a slip. */
+static const char *find_nearest(const char *name, const char *const *names, size_t n)
 {
 	size_t best = EP_MAX(strlen(name) / 3, (size_t)1) + 1;
 	const char *nearest = NULL;
@@ -84,7 +85,8 @@ const char *ep_nearest(const char *name, const char *const *names, size_t n)
 	return nearest;
 }
 
-int ep_duration_parse(const char *text, int64_t *ret_ns)
+/* "10s", "500ms", "5m", "2h", "100us", "7ns" or seconds ("10"). 0, -EINVAL, -ERANGE. */
+static int parse_duration(const char *text, int64_t *ret_ns)
 {
 	static const struct {
 		const char *name;
@@ -150,7 +152,7 @@ static int set_duration(struct option *option, const struct ep_value *value,
 	int r = -EINVAL;
 
 	if (value->type == EP_VALUE_STRING)
-		r = ep_duration_parse(value->string, &option->integer);
+		r = parse_duration(value->string, &option->integer);
 	else if (value->type == EP_VALUE_INT && value->integer >= 0)
 		r = __builtin_mul_overflow(value->integer, NS_PER_SECOND, &option->integer)
 			    ? -ERANGE
@@ -247,7 +249,7 @@ static int fail_unknown(const struct ep_options *options, const char *const *com
 		names[n] = options->options[n].spec->name;
 	for (; common && *common && n < EP_LEN(names); common++)
 		names[n++] = *common;
-	nearest = ep_nearest(value->key, names, n);
+	nearest = find_nearest(value->key, names, n);
 	if (nearest)
 		return fail(error, value, "`%s`: no such option of %s; did you mean `%s`?",
 			    value->key, options->owner, nearest);

@@ -49,9 +49,4 @@ const char *ep_options_string(const struct ep_options *options, const char *name
 int64_t ep_options_int(const struct ep_options *options, const char *name);
 int ep_options_bool(const struct ep_options *options, const char *name);
 
-/* "10s", "500ms", "5m", "2h", "100us", "7ns" or seconds ("10"). 0, -EINVAL, -ERANGE. */
-int ep_duration_parse(const char *text, int64_t *ret_ns);
-/* The nearest of n names to `name`, NULL when none is near enough to be a slip. */
-const char *ep_nearest(const char *name, const char *const *names, size_t n);
-
 #endif

@@ -53,7 +53,7 @@ static int add_plugin(struct ep_languages *languages, struct ep_module *module)
 	if (r < 0)
 		return r;
 	ep_kind_set_frame_type(slot, EP_HAS(ops, frame_type) ? ops->frame_type : NULL);
-	language->module = module;
+	language->module = ep_module_ref(module);
 	languages->n_counters += n_counters;
 	languages->n++;
 	return 0;
@@ -73,26 +73,18 @@ static void visit_plugin(void *arg, const struct ep_plugin_entry *entry)
 {
 	struct ep_languages *languages = arg;
 	const struct ep_languages_options *options = &languages->options;
-	char reason[EP_REASON_BYTES] = "";
-	struct ep_module *module;
 	int r;
 
 	if (options->enabled && !options->enabled(options->arg, entry->name))
 		return;
-	if (entry->result < 0)
+	if (!entry->module)
 		ep_log(EP_LOG_WARN, "languages: %s", entry->reason);
-	if (strcmp(entry->kind, "unwinder") != 0 || ep_languages_have(languages, entry->name))
+	if (!entry->module || !ep_module_unwinder(entry->module) ||
+	    ep_languages_have(languages, entry->name))
 		return;
-	r = ep_module_load(options->plugin_dir, entry->name, &module, reason);
-	if (r < 0) {
-		ep_log(EP_LOG_WARN, "languages: %s", reason);
-		return;
-	}
-	r = add_plugin(languages, module);
-	if (r < 0) {
+	r = add_plugin(languages, entry->module);
+	if (r < 0)
 		ep_log(EP_LOG_WARN, "languages: plugin %s: %s", entry->name, ep_strerror(r));
-		ep_module_unload(module);
-	}
 }
 
 int ep_languages_new(const struct ep_languages_options *options, struct ep_languages **ret)
