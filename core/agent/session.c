@@ -277,16 +277,6 @@ static bool is_wanted(void *arg, pid_t pid)
 	return bpf_map_lookup_elem(ep_bpf_map_fd(session->bpf, "ep_filter"), &key, &value) == 0;
 }
 
-static int add_chunk(void *arg, uint32_t index, void **ret_memory)
-{
-	return ep_bpf_add_chunk(arg, index, ret_memory);
-}
-
-static void remove_chunk(void *arg, uint32_t index, void *memory)
-{
-	ep_bpf_remove_chunk(arg, index, memory);
-}
-
 /* --- building -------------------------------------------------------------------------------- */
 
 static int new_bpf(struct ep_session *session, enum ep_session_stage *stage)
@@ -309,8 +299,8 @@ static int new_deltas(struct ep_session *session)
 {
 	struct ep_delta_store_ops ops = {
 		.arg = session->bpf,
-		.add_chunk = add_chunk,
-		.remove_chunk = remove_chunk,
+		.add_chunk = ep_bpf_add_chunk,
+		.remove_chunk = ep_bpf_remove_chunk,
 		.rules = ep_bpf_rules(session->bpf),
 		.generation = &ep_bpf_control(session->bpf)->generation,
 	};

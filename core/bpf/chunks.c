@@ -8,7 +8,7 @@
 
 #include <bpf/bpf.h>
 
-int ep_bpf_add_chunk(struct ep_bpf *bpf, uint32_t index, void **ret_memory)
+int ep_bpf_add_chunk(void *bpf, uint32_t index, void **ret_memory)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE);
 	ep_autoclose int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "ep_chunk", sizeof(uint32_t),
@@ -30,7 +30,7 @@ int ep_bpf_add_chunk(struct ep_bpf *bpf, uint32_t index, void **ret_memory)
 	return 0;
 }
 
-void ep_bpf_remove_chunk(struct ep_bpf *bpf, uint32_t index, void *memory)
+void ep_bpf_remove_chunk(void *bpf, uint32_t index, void *memory)
 {
 	(void)bpf_map_delete_elem(ep_bpf_map_fd(bpf, "ep_chunks"), &index);
 	munmap(memory, EP_CHUNK_BYTES);

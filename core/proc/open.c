@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
@@ -250,7 +251,7 @@ int ep_proc_stat_mapping(pid_t pid, const struct ep_mapping *m, struct ep_proc_f
 
 /* --- vDSO ------------------------------------------------------------------------------------- */
 
-int ep_proc_read_own_vdso(struct ep_vec *bytes)
+static int read_own_vdso(struct ep_vec *bytes)
 {
 	ep_cleanup(ep_maps_fini) struct ep_maps maps;
 	uint64_t addr = getauxval(AT_SYSINFO_EHDR);
@@ -276,7 +277,7 @@ static int own_vdso_instead(struct ep_vec *bytes, size_t off, size_t size)
 	int r;
 
 	bytes->len = off;
-	r = ep_proc_read_own_vdso(bytes);
+	r = read_own_vdso(bytes);
 	if (r == 0 && bytes->len - off != size)
 		r = -EFAULT;
 	return r;
@@ -302,5 +303,22 @@ int ep_proc_read_vdso(pid_t pid, const struct ep_mapping *m, struct ep_vec *byte
 		r = own_vdso_instead(bytes, off, (size_t)size);
 	if (r < 0)
 		bytes->len = off;
+	return r;
+}
+
+int ep_proc_open_vdso(pid_t pid, const struct ep_mapping *m, struct ep_proc_file *ret_file)
+{
+	ep_cleanup(ep_vec_fini) struct ep_vec bytes = {0};
+	ep_autoclose int fd = memfd_create("vdso", MFD_CLOEXEC);
+	int r;
+
+	if (fd < 0)
+		return -errno;
+	ep_vec_init(&bytes, 1, VDSO_MAX_BYTES);
+	r = m ? ep_proc_read_vdso(pid, m, &bytes) : read_own_vdso(&bytes);
+	if (r == 0 && pwrite(fd, bytes.data, bytes.len, 0) != (ssize_t)bytes.len)
+		r = -EIO;
+	if (r == 0)
+		*ret_file = (struct ep_proc_file){.bytes = bytes.len, .fd = ep_take_fd(fd)};
 	return r;
 }

@@ -70,7 +70,10 @@ void ep_proc_file_close(struct ep_proc_file *file); /* accepts fd -1 */
  * 0, -EINVAL not a vDSO, -E2BIG, -ESRCH, -EFAULT, -ENOMEM.
  */
 int ep_proc_read_vdso(pid_t pid, const struct ep_mapping *mapping, struct ep_vec *bytes);
-/* The same of our own, which is that of every 64-bit process. -ENOENT: the kernel gave us none. */
-int ep_proc_read_own_vdso(struct ep_vec *bytes);
+/*
+ * The same as a file in memory, without identity; `mapping` NULL: of our own, which is that of every
+ * 64-bit process. -ENOENT: the kernel gave us none.
+ */
+int ep_proc_open_vdso(pid_t pid, const struct ep_mapping *mapping, struct ep_proc_file *ret_file);
 
 #endif

@@ -8,33 +8,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <sys/mman.h>
-
-#define VDSO_MAX_BYTES 65536
-
-/*
- * The vDSO has no file: its image becomes one, so that symbols can be read from it later. Ours, as
- * every 64-bit process has it: what a process has in its memory would become everybody's.
- */
-static int open_vdso(struct ep_analysis *analysis)
-{
-	ep_autoclose int fd = memfd_create("vdso", MFD_CLOEXEC);
-	struct ep_vec bytes;
-	int r;
-
-	if (fd < 0)
-		return -errno;
-	ep_vec_init(&bytes, 1, VDSO_MAX_BYTES);
-	r = ep_proc_read_own_vdso(&bytes);
-	if (r == 0 && pwrite(fd, bytes.data, bytes.len, 0) != (ssize_t)bytes.len)
-		r = -EIO;
-	if (r == 0) {
-		analysis->file.bytes = bytes.len;
-		analysis->file.fd = ep_take_fd(fd);
-	}
-	ep_vec_fini(&bytes);
-	return r;
-}
 
 /*
  * What was seen when the process was read may not be what is mapped there by now, and one file's
@@ -44,8 +17,9 @@ static int open_file(struct ep_analysis *analysis)
 {
 	int r;
 
+	/* Ours: what a process has in its memory would become everybody's. */
 	if (analysis->mapping.kind == EP_MAPPING_VDSO)
-		return open_vdso(analysis);
+		return ep_proc_open_vdso(0, NULL, &analysis->file);
 	r = ep_proc_open_mapping(analysis->pid, &analysis->mapping, &analysis->file);
 	if (r == 0 && !ep_proc_file_is_same(&analysis->file, &analysis->expected)) {
 		ep_proc_file_close(&analysis->file);
@@ -77,39 +51,34 @@ static void read_ids(struct ep_analysis *analysis, const struct ep_elf *elf)
 	analysis->n_segments = EP_MIN(analysis->n_segments, EP_LEN(analysis->segments));
 }
 
-/* A separate debug file is looked for only when the file itself has no .eh_frame. */
-static int build_table(const struct ep_analysis *analysis, const struct ep_elf *elf,
-		       const char *root, const struct ep_vec *rows,
-		       struct ep_unwind_table **ret_table)
+int ep_analysis_build_table(const struct ep_elf *elf, const char *root, const char *path,
+			    const struct ep_vec *rows, struct ep_unwind_table **ret_table)
 {
 	ep_cleanup(ep_elf_closep) struct ep_elf *debug = NULL;
 	struct ep_elf_section section;
 
 	if (ep_elf_find_section(elf, ".eh_frame", &section) < 0)
-		(void)ep_debug_file_open(elf, root, analysis->mapping.path, &debug);
+		(void)ep_debug_file_open(elf, root, path, &debug);
 	return ep_unwind_table_build_described(elf, debug, rows->data, rows->len, ret_table);
-}
-
-static int put_table(struct ep_analysis *analysis, const struct ep_elf *elf, const char *root,
-		     const struct ep_vec *rows)
-{
-	struct ep_unwind_table *table = NULL;
-	int r = build_table(analysis, elf, root, rows, &table);
-
-	if (r == 0)
-		r = ep_delta_store_put_text(analysis->store, table, &analysis->text);
-	ep_unwind_table_free(table);
-	return r;
 }
 
 static void make_table(struct ep_analysis *analysis, struct ep_elf *elf, const char *root)
 {
 	ep_cleanup(ep_description_fini) struct ep_description description;
+	const char *path = analysis->mapping.path;
+	struct ep_unwind_table *table = NULL;
+	int r;
 
 	ep_description_init(&description);
 	analysis->is_described = ep_claims_describe(analysis->claims, analysis->n_claims, elf, root,
-						    analysis->mapping.path, &description);
-	analysis->table_result = put_table(analysis, elf, root, &description.rows);
+						    path, &description);
+	r = ep_analysis_build_table(elf, root, path, &description.rows, &table);
+	if (r == 0)
+		r = ep_delta_store_put_text(analysis->store, table, &analysis->text);
+	if (r < 0)
+		ep_log(EP_LOG_DEBUG, "analysis: %s: no unwind tables: %s", path, ep_strerror(r));
+	ep_unwind_table_free(table);
+	analysis->table_result = r;
 	analysis->described = ep_take(description.symbols);
 }
 
@@ -136,7 +105,4 @@ void ep_analysis_run(struct ep_analysis *analysis)
 		analysis->n_claims = ep_languages_probe(analysis->languages, elf, root,
 							analysis->mapping.path, analysis->claims);
 	make_table(analysis, elf, root);
-	if (analysis->table_result < 0)
-		ep_log(EP_LOG_DEBUG, "analysis: %s: no unwind tables: %s", analysis->mapping.path,
-		       ep_strerror(analysis->table_result));
 }

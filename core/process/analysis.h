@@ -13,6 +13,7 @@
 #include "core/unwind/delta_store.h"
 
 struct ep_described_symbols;
+struct ep_unwind_table;
 
 struct ep_analysis {
 	/* in; file.fd: the file when it is open already (taken), else -1 */
@@ -40,5 +41,12 @@ struct ep_analysis {
 };
 
 void ep_analysis_run(struct ep_analysis *analysis);
+
+/*
+ * A file's unwind table, with rows that describe its code (struct ep_code_row). A separate debug file
+ * is looked for, from `root` and `path` on, only when the file itself has no .eh_frame. 0 or -errno.
+ */
+int ep_analysis_build_table(const struct ep_elf *elf, const char *root, const char *path,
+			    const struct ep_vec *rows, struct ep_unwind_table **ret_table);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/replay/capture_files.h"
-#include "core/elf/debug_file.h"
 #include "core/plugin/description.h"
 #include "core/plugin/elf_file.h"
+#include "core/process/analysis.h"
 #include "core/symbol/native.h"
 #include "core/unwind/table.h"
 
@@ -114,19 +114,11 @@ static uint32_t find_file(const struct ep_capture_files *files, const struct ep_
 	return 0;
 }
 
-/* As core/process/analysis.c: a debug file only where the file has no .eh_frame. */
 static void build_table(const struct ep_capture_files *files, struct file *file)
 {
-	const struct ep_vec *rows = &file->description.rows;
-	ep_cleanup(ep_elf_closep) struct ep_elf *debug = NULL;
-	struct ep_elf_section section;
-
 	ep_unwind_table_free(ep_take(file->table));
-	if (ep_elf_find_section(file->elf, ".eh_frame", &section) < 0)
-		(void)ep_debug_file_open(file->elf, files->snapshot->root, file->path, &debug);
-	if (ep_unwind_table_build_described(file->elf, debug, rows->data, rows->len,
-					    &file->table) < 0)
-		file->table = NULL;
+	(void)ep_analysis_build_table(file->elf, files->snapshot->root, file->path,
+				      &file->description.rows, &file->table);
 }
 
 static int open_file(struct ep_capture_files *files, const struct ep_mapping *mapping,
@@ -272,10 +264,11 @@ void ep_capture_files_describe(struct ep_capture_files *files, uint32_t i,
 int ep_capture_files_tls(struct ep_capture_files *files, uint32_t question, uint32_t i,
 			 uint64_t bias, uint64_t value, struct ep_tls *ret)
 {
-	struct file *file = file_at(files, i);
+	const struct ep_snapshot_ops *ops = files->snapshot->ops;
+	const struct file *file = file_at(files, i);
 
-	return files->snapshot->ops->tls(files->snapshot, question, file->elf, file->addr, bias,
-					 value, ret);
+	return ops->tls ? ops->tls(files->snapshot, question, file->elf, file->addr, bias, value, ret)
+			: -ENOTSUP;
 }
 
 static int open_again(void *arg)

@@ -157,8 +157,9 @@ int ep_kernel_update(struct ep_kernel *kernel, const char *name, const void *key
 	return map ? ep_kernel_map_update(map, key, value, BPF_ANY) : -ENOENT;
 }
 
-int ep_kernel_add_chunk(struct ep_kernel *kernel, uint32_t index, void **ret_memory)
+int ep_kernel_add_chunk(void *arg, uint32_t index, void **ret_memory)
 {
+	struct ep_kernel *kernel = arg;
 	struct ep_kernel_map *map = ep_kernel_maps_find(&kernel->maps, "core", "ep_chunks");
 	struct ep_kernel_map *inner;
 	int r = map ? ep_kernel_map_add_inner(map, index, EP_CHUNK_BYTES, &inner) : -EINVAL;
@@ -168,10 +169,12 @@ int ep_kernel_add_chunk(struct ep_kernel *kernel, uint32_t index, void **ret_mem
 	return r;
 }
 
-void ep_kernel_remove_chunk(struct ep_kernel *kernel, uint32_t index)
+void ep_kernel_remove_chunk(void *arg, uint32_t index, void *memory)
 {
+	struct ep_kernel *kernel = arg;
 	struct ep_kernel_map *map = ep_kernel_maps_find(&kernel->maps, "core", "ep_chunks");
 
+	(void)memory;
 	if (map)
 		ep_kernel_map_drop_inner(map, index);
 }
@@ -184,11 +187,6 @@ void ep_kernel_set_stack(struct ep_kernel *kernel, int32_t n)
 const char *ep_kernel_trouble(const struct ep_kernel *kernel)
 {
 	return kernel->trouble;
-}
-
-uint32_t ep_kernel_tail_calls(const struct ep_kernel *kernel)
-{
-	return kernel->tail_calls;
 }
 
 /* --- running --------------------------------------------------------------------------------- */

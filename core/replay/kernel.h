@@ -46,9 +46,9 @@ int ep_kernel_set_program(struct ep_kernel *kernel, uint32_t slot, const char *o
 void *ep_kernel_entry(struct ep_kernel *kernel, const char *map, uint32_t index);
 /* Puts an entry into a map of the core. 0, -ENOENT, -E2BIG, -ENOMEM. */
 int ep_kernel_update(struct ep_kernel *kernel, const char *map, const void *key, const void *value);
-/* A chunk of the delta store: 0 with its memory, -ENOMEM, -EINVAL. */
-int ep_kernel_add_chunk(struct ep_kernel *kernel, uint32_t index, void **ret_memory);
-void ep_kernel_remove_chunk(struct ep_kernel *kernel, uint32_t index);
+/* As struct ep_delta_store_ops has them, for a struct ep_kernel. 0, -ENOMEM, -EINVAL. */
+int ep_kernel_add_chunk(void *kernel, uint32_t index, void **ret_memory);
+void ep_kernel_remove_chunk(void *kernel, uint32_t index, void *memory);
 
 /* How many addresses the kernel's part of a stack has, or what bpf_get_stack fails with; from 1. */
 void ep_kernel_set_stack(struct ep_kernel *kernel, int32_t n);
@@ -60,7 +60,6 @@ void ep_kernel_set_stack(struct ep_kernel *kernel, int32_t n);
 int ep_kernel_run(struct ep_kernel *kernel, const struct ep_replay_thread *thread,
 		  struct ep_vec *event);
 const char *ep_kernel_trouble(const struct ep_kernel *kernel);
-uint32_t ep_kernel_tail_calls(const struct ep_kernel *kernel); /* of the last run */
 
 /* Offsets in the task that the programs see, for their constants. */
 extern const struct ep_config ep_kernel_config;

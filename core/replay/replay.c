@@ -11,17 +11,6 @@
 #define MAX_RANGE_BYTES (1u << 20)
 #define ROW_ROOM	(EP_CHUNK_WORDS / 2 + 64)
 
-static int add_chunk(void *arg, uint32_t index, void **ret_memory)
-{
-	return ep_kernel_add_chunk(arg, index, ret_memory);
-}
-
-static void remove_chunk(void *arg, uint32_t index, void *memory)
-{
-	(void)memory;
-	ep_kernel_remove_chunk(arg, index);
-}
-
 static int load_core(struct ep_replay *replay)
 {
 	const struct ep_shim_object *shim = replay->shims ? replay->shims[0] : NULL;
@@ -47,8 +36,8 @@ static int make_store(struct ep_replay *replay)
 	struct ep_control *control = ep_kernel_entry(replay->kernel, "ep_control", 0);
 	struct ep_delta_store_ops ops = {
 		.arg = replay->kernel,
-		.add_chunk = add_chunk,
-		.remove_chunk = remove_chunk,
+		.add_chunk = ep_kernel_add_chunk,
+		.remove_chunk = ep_kernel_remove_chunk,
 		.rules = ep_kernel_entry(replay->kernel, "ep_rules", 0),
 		.generation = control ? &control->generation : NULL,
 	};
@@ -60,14 +49,13 @@ static int make_store(struct ep_replay *replay)
 
 static int make_executables(struct ep_replay *replay)
 {
-	const struct ep_vec *from = &replay->fixture->executables;
+	size_t n = replay->fixture->executables.len;
 
-	replay->executables = calloc(from->len + 1, sizeof(*replay->executables));
+	replay->executables = calloc(n + 1, sizeof(*replay->executables));
 	if (!replay->executables)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < from->len; i++) {
-		const struct ep_fixture_executable *recorded =
-			ep_vec_at(from, struct ep_fixture_executable, i);
+	for (uint32_t i = 0; i < n; i++) {
+		const struct ep_fixture_executable *recorded = ep_replay_executable(replay, i);
 		struct ep_executable *executable = &replay->executables[i];
 
 		executable->id = i + 1;
@@ -135,11 +123,6 @@ int ep_replay_limit_frames(struct ep_replay *replay, uint32_t frames)
 	config.frames_per_run = EP_MIN(frames, config.frames_per_run);
 	return ep_kernel_set_constants(replay->kernel, "core", "ep_config", &config,
 				       sizeof(config));
-}
-
-void ep_replay_drop_source(struct ep_replay *replay)
-{
-	replay->source = NULL;
 }
 
 /* --- walking --------------------------------------------------------------------------------- */

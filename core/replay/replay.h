@@ -56,8 +56,6 @@ int ep_replay_limit_frames(struct ep_replay *replay, uint32_t frames);
  * zeros. A plugin that looks for names in a file finds those that the process uses. 0, -ENOMEM.
  */
 int ep_replay_trim(struct ep_replay *replay);
-/* From here on it is asked no more. */
-void ep_replay_drop_source(struct ep_replay *replay);
 
 /*
  * 0; -ENOENT when there are shims and its BPF source is not among them; -E2BIG, -EEXIST, -ENOTSUP,

@@ -55,6 +55,12 @@ struct ep_replay {
 	uint64_t reads, fail_read, fail_start, fail_end, unanswered;
 };
 
+static inline struct ep_fixture_executable *ep_replay_executable(const struct ep_replay *replay,
+								 uint32_t index)
+{
+	return ep_vec_at(&replay->fixture->executables, struct ep_fixture_executable, index);
+}
+
 /* replay_source.c: memory, answers and names, from the fixture or else from the source. */
 int ep_replay_read(void *replay, uint64_t addr, void *buf, size_t bytes);
 struct ep_file ep_replay_file(struct ep_replay_file *file);

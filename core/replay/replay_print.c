@@ -25,24 +25,23 @@ static int put_word(struct ep_vec *text, const char *word)
 	return r;
 }
 
-/* source "": it is not known. */
-static int put_line(struct ep_vec *text, const char *kind, const char *where, const char *what,
-		    const char *source, uint32_t line)
-{
-	int r = ep_vec_printf(text, "%s  ", kind);
+/* A word, and ":line" after it where that is not 0. NULL: there is none. */
+struct column {
+	const char *word;
+	uint32_t line;
+};
 
-	if (r == 0)
-		r = put_word(text, where);
-	if (r == 0)
+static int put_line(struct ep_vec *text, const char *kind, const struct column columns[3])
+{
+	int r = ep_vec_printf(text, "%s", kind);
+
+	for (size_t i = 0; r == 0 && i < 3 && columns[i].word; i++) {
 		r = ep_vec_printf(text, "  ");
-	if (r == 0)
-		r = put_word(text, what);
-	if (r == 0 && *source)
-		r = ep_vec_printf(text, "  ");
-	if (r == 0 && *source)
-		r = put_word(text, source);
-	if (r == 0 && *source && line)
-		r = ep_vec_printf(text, ":%u", line);
+		if (r == 0)
+			r = put_word(text, columns[i].word);
+		if (r == 0 && columns[i].line)
+			r = ep_vec_printf(text, ":%u", columns[i].line);
+	}
 	return r == 0 ? ep_vec_printf(text, "\n") : r;
 }
 
@@ -50,8 +49,7 @@ static int put_line(struct ep_vec *text, const char *kind, const char *where, co
 static int print_names(struct ep_replay *replay, struct ep_vec *text, const char *kind,
 		       uint32_t index, uint64_t va)
 {
-	const struct ep_fixture_executable *executable =
-		ep_vec_at(&replay->fixture->executables, struct ep_fixture_executable, index);
+	const struct ep_fixture_executable *executable = ep_replay_executable(replay, index);
 	const char *file = base_name(executable->path);
 	const struct ep_fixture_name *name;
 	char number[32];
@@ -61,9 +59,12 @@ static int print_names(struct ep_replay *replay, struct ep_vec *text, const char
 	name = ep_fixture_find_name(executable, va, NULL);
 	snprintf(number, sizeof(number), "+0x%" PRIx64, va);
 	if (!name)
-		return put_line(text, kind, file, number, "", 0);
+		return put_line(text, kind, (struct column[3]){{file, 0}, {number, 0}});
 	for (int n = 0; r == 0 && name && n < EP_FRAME_MAX_LINES; n++) {
-		r = put_line(text, kind, file, name->name, name->source, name->line);
+		const char *source = *name->source ? name->source : NULL;
+
+		r = put_line(text, kind,
+			     (struct column[3]){{file, 0}, {name->name, 0}, {source, name->line}});
 		name = ep_fixture_find_name(executable, va, name);
 	}
 	return r;
@@ -81,31 +82,12 @@ static int print_native(struct ep_replay *replay, struct ep_vec *text, uint64_t 
 	if (id > 0 && id <= replay->fixture->executables.len)
 		return print_names(replay, text, kind, id - 1, va);
 	snprintf(number, sizeof(number), "0x%" PRIx64, word);
-	return put_line(text, kind, "-", number, "", 0);
+	return put_line(text, kind, (struct column[3]){{"-", 0}, {number, 0}});
 }
 
 static int add_name(void *arg, const struct ep_name *name)
 {
 	return ep_lines_add_name(arg, name);
-}
-
-static int print_line(struct ep_vec *text, const char *language, const struct ep_frame_line *line)
-{
-	int r = ep_vec_printf(text, "%s  ", language);
-
-	if (r == 0)
-		r = put_word(text, line->function ? line->function : "?");
-	if (r == 0)
-		r = ep_vec_printf(text, "  ");
-	if (r == 0)
-		r = put_word(text, line->file ? line->file : "?");
-	if (r == 0 && line->line)
-		r = ep_vec_printf(text, ":%u", line->line);
-	if (r == 0 && line->system_name)
-		r = ep_vec_printf(text, "  ");
-	if (r == 0 && line->system_name)
-		r = put_word(text, line->system_name);
-	return r == 0 ? ep_vec_printf(text, "\n") : r;
 }
 
 /* The names that the language has for a frame: 0 of them when it is no longer known. */
@@ -140,7 +122,10 @@ static int print_language(struct ep_replay *replay, struct ep_vec *text, const u
 		return r;
 	n = get_names(language, words, &lines, line);
 	for (size_t i = 0; r == 0 && i < n; i++)
-		r = print_line(text, name, &line[i]);
+		r = put_line(text, name,
+			     (struct column[3]){{line[i].function ? line[i].function : "?", 0},
+						{line[i].file ? line[i].file : "?", line[i].line},
+						{line[i].system_name, 0}});
 	return n ? r : ep_vec_printf(text, "%s  ?\n", name);
 }
 

@@ -58,11 +58,6 @@ int ep_replay_read(void *arg, uint64_t addr, void *buf, size_t bytes)
 
 /* --- questions about files ------------------------------------------------------------------- */
 
-static struct ep_fixture_executable *executable_of(const struct ep_replay *replay, uint32_t index)
-{
-	return ep_vec_at(&replay->fixture->executables, struct ep_fixture_executable, index);
-}
-
 /* From *next on, which is then what is behind it, and around. */
 static struct ep_fixture_answer *find_answer(const struct ep_vec *answers, size_t *next,
 					     uint32_t question, const char *name, uint64_t va,
@@ -81,13 +76,6 @@ static struct ep_fixture_answer *find_answer(const struct ep_vec *answers, size_
 	return NULL;
 }
 
-static struct ep_fixture_answer *find_file_answer(struct ep_replay_file *file, uint32_t question,
-						  const char *name, uint64_t va, uint32_t bytes)
-{
-	return find_answer(&executable_of(file->replay, file->executable)->answers,
-			   &file->next_answer, question, name, va, bytes);
-}
-
 static struct ep_fixture_answer *keep_answer(struct ep_fixture *fixture, struct ep_vec *answers,
 					     struct ep_fixture_answer answer, const char *name)
 {
@@ -100,50 +88,89 @@ static struct ep_fixture_answer *keep_answer(struct ep_fixture *fixture, struct 
 	return slot;
 }
 
-static const struct ep_file *source_file(struct ep_replay *replay, uint32_t executable)
+/* What a visit of symbols sees, on its way into the fixture. */
+struct keeping {
+	struct ep_vec *data;
+	int result;
+};
+
+static int keep_symbol(void *arg, const char *name, const struct ep_symbol *symbol)
 {
-	if (!replay->source) {
-		replay->unanswered++;
-		return NULL;
-	}
-	return ep_capture_files_file(replay->source->files, executable);
+	struct keeping *keeping = arg;
+	uint64_t words[2] = {symbol->va, symbol->bytes};
+
+	keeping->result = ep_vec_append(keeping->data, words, sizeof(words));
+	if (keeping->result == 0)
+		keeping->result = ep_vec_append(keeping->data, name, strlen(name) + 1);
+	return keeping->result;
 }
 
-/* Asks the source's file, and keeps what it said. */
-static int ask(const struct ep_replay_file *file, uint32_t question, const char *name, uint64_t va,
-	       struct ep_symbol *ret)
+/* Asks the source's file. Bytes and symbols are appended to the fixture's data. */
+static int ask(const struct ep_file *file, const char *name, struct ep_vec *data,
+	       struct ep_fixture_answer *answer)
 {
-	const struct ep_file *real = source_file(file->replay, file->executable);
-	struct ep_fixture_answer answer = {.question = question, .va = va};
+	struct keeping keeping = {.data = data};
+	int r;
 
+	switch (answer->question) {
+	case EP_FIXTURE_SYMBOL:
+		return file->ops->symbol(file->arg, name, &answer->symbol);
+	case EP_FIXTURE_SECTION:
+		return file->ops->section(file->arg, name, &answer->symbol);
+	case EP_FIXTURE_NAMED:
+		return file->ops->named(file->arg, name, &answer->symbol);
+	case EP_FIXTURE_FUNCTION:
+		return file->ops->function(file->arg, answer->va, &answer->symbol);
+	}
+	answer->data = (uint32_t)data->len;
+	if (answer->question == EP_FIXTURE_SYMBOLS) {
+		r = file->ops->symbols(file->arg, name, keep_symbol, &keeping);
+		r = r < 0 ? r : keeping.result;
+	} else {
+		r = ep_vec_append(data, NULL, answer->bytes);
+		if (r == 0)
+			r = file->ops->read(file->arg, answer->va,
+					    (char *)data->data + answer->data, answer->bytes);
+	}
+	if (r < 0)
+		data->len = answer->data;
+	if (answer->question == EP_FIXTURE_SYMBOLS)
+		answer->symbol.bytes = data->len - answer->data;
+	return r;
+}
+
+/* Completes a question by what the fixture has, or by the source's answer, which is kept. */
+static int get_answer(struct ep_replay_file *file, const char *name,
+		      struct ep_fixture_answer *answer)
+{
+	struct ep_replay *replay = file->replay;
+	struct ep_vec *answers = &ep_replay_executable(replay, file->executable)->answers;
+	const struct ep_fixture_answer *found =
+		find_answer(answers, &file->next_answer, answer->question, name, answer->va,
+			    answer->bytes);
+	const struct ep_file *real;
+
+	if (found) {
+		*answer = *found;
+		return answer->result;
+	}
+	replay->unanswered += !replay->source;
+	real = replay->source ? ep_capture_files_file(replay->source->files, file->executable)
+			      : NULL;
 	if (!real)
 		return -ENODATA;
-	if (question == EP_FIXTURE_SYMBOL)
-		answer.result = real->ops->symbol(real->arg, name, &answer.symbol);
-	else if (question == EP_FIXTURE_SECTION)
-		answer.result = real->ops->section(real->arg, name, &answer.symbol);
-	else if (question == EP_FIXTURE_NAMED)
-		answer.result = real->ops->named(real->arg, name, &answer.symbol);
-	else
-		answer.result = real->ops->function(real->arg, va, &answer.symbol);
-	if (!keep_answer(file->replay->fixture,
-			 &executable_of(file->replay, file->executable)->answers, answer, name))
-		return -ENOMEM;
-	if (answer.result == 0)
-		*ret = answer.symbol;
-	return answer.result;
+	answer->result = ask(real, name, &replay->fixture->data, answer);
+	return keep_answer(replay->fixture, answers, *answer, name) ? answer->result : -ENOMEM;
 }
 
 static int get(void *arg, uint32_t question, const char *name, uint64_t va, struct ep_symbol *ret)
 {
-	struct ep_replay_file *file = arg;
-	const struct ep_fixture_answer *answer = find_file_answer(file, question, name, va, 0);
+	struct ep_fixture_answer answer = {.question = question, .va = va};
+	int r = get_answer(arg, name, &answer);
 
-	if (!answer)
-		return ask(file, question, name, va, ret);
-	if (answer->result == 0)
-		*ret = answer->symbol;
-	return answer->result;
+	if (r == 0)
+		*ret = answer.symbol;
+	return r;
 }
 
 static int file_symbol(void *arg, const char *name, struct ep_symbol *ret)
@@ -166,91 +193,16 @@ static int file_named(void *arg, const char *name, struct ep_symbol *ret)
 	return get(arg, EP_FIXTURE_NAMED, name, 0, ret);
 }
 
-static int ask_bytes(const struct ep_replay_file *file, uint64_t va, void *buf, size_t bytes)
-{
-	const struct ep_file *real = source_file(file->replay, file->executable);
-	struct ep_fixture *fixture = file->replay->fixture;
-	struct ep_fixture_answer answer = {.question = EP_FIXTURE_READ, .va = va};
-
-	if (!real)
-		return -ENODATA;
-	answer.bytes = (uint32_t)bytes;
-	answer.data = (uint32_t)fixture->data.len;
-	answer.result = real->ops->read(real->arg, va, buf, bytes);
-	if (answer.result == 0 && ep_vec_append(&fixture->data, buf, bytes) < 0)
-		return -ENOMEM;
-	if (!keep_answer(fixture, &executable_of(file->replay, file->executable)->answers, answer,
-			 ""))
-		return -ENOMEM;
-	return answer.result;
-}
-
 static int file_read(void *arg, uint64_t va, void *buf, size_t bytes)
 {
 	struct ep_replay_file *file = arg;
-	const struct ep_fixture_answer *answer;
+	struct ep_fixture_answer answer = {
+		.question = EP_FIXTURE_READ, .va = va, .bytes = (uint32_t)bytes};
+	int r = bytes > EP_MAX_FILE_READ ? -E2BIG : get_answer(file, "", &answer);
 
-	if (bytes > EP_MAX_FILE_READ)
-		return -E2BIG;
-	answer = find_file_answer(file, EP_FIXTURE_READ, "", va, (uint32_t)bytes);
-	if (!answer)
-		return ask_bytes(file, va, buf, bytes);
-	if (answer->result == 0)
-		memcpy(buf, (char *)file->replay->fixture->data.data + answer->data, bytes);
-	return answer->result;
-}
-
-/* What file_symbols visits, on its way into the fixture. */
-struct keeping {
-	struct ep_vec *data;
-	int result;
-};
-
-static int keep_symbol(void *arg, const char *name, const struct ep_symbol *symbol)
-{
-	struct keeping *keeping = arg;
-	uint64_t words[2] = {symbol->va, symbol->bytes};
-
-	keeping->result = ep_vec_append(keeping->data, words, sizeof(words));
-	if (keeping->result == 0)
-		keeping->result = ep_vec_append(keeping->data, name, strlen(name) + 1);
-	return keeping->result;
-}
-
-static int ask_symbols(const struct ep_replay_file *file, const char *prefix,
-		       struct ep_fixture_answer *ret_answer)
-{
-	const struct ep_file *real = source_file(file->replay, file->executable);
-	struct ep_fixture *fixture = file->replay->fixture;
-	struct ep_fixture_answer answer = {.question = EP_FIXTURE_SYMBOLS};
-	struct keeping keeping = {.data = &fixture->data};
-
-	if (!real)
-		return -ENODATA;
-	answer.data = (uint32_t)fixture->data.len;
-	answer.result = real->ops->symbols(real->arg, prefix, keep_symbol, &keeping);
-	if (answer.result == 0)
-		answer.result = keeping.result;
-	if (answer.result < 0)
-		fixture->data.len = answer.data;
-	answer.symbol.bytes = fixture->data.len - answer.data;
-	if (!keep_answer(fixture, &executable_of(file->replay, file->executable)->answers, answer,
-			 prefix))
-		return -ENOMEM;
-	*ret_answer = answer;
-	return answer.result;
-}
-
-static int get_symbols(struct ep_replay_file *file, const char *prefix,
-		       struct ep_fixture_answer *ret_answer)
-{
-	const struct ep_fixture_answer *answer =
-		find_file_answer(file, EP_FIXTURE_SYMBOLS, prefix, 0, 0);
-
-	if (!answer)
-		return ask_symbols(file, prefix, ret_answer);
-	*ret_answer = *answer;
-	return answer->result;
+	if (r == 0)
+		memcpy(buf, (char *)file->replay->fixture->data.data + answer.data, bytes);
+	return r;
 }
 
 /* What visit asks in its turn may move all that the fixture has: it is given copies. */
@@ -259,14 +211,13 @@ static int file_symbols(void *arg, const char *prefix,
 			void *visit_arg)
 {
 	struct ep_replay_file *file = arg;
-	struct ep_fixture_answer answer;
+	struct ep_fixture_answer answer = {.question = EP_FIXTURE_SYMBOLS};
 	char name[EP_ELF_MAX_SYMBOL];
 	struct ep_symbol symbol;
 	const char *kept;
 	uint64_t at = 0;
-	int r;
+	int r = get_answer(file, prefix, &answer);
 
-	r = get_symbols(file, prefix, &answer);
 	if (r < 0)
 		return r;
 	while (ep_fixture_next_symbol(file->replay->fixture, &answer, &at, &kept, &symbol)) {
@@ -291,7 +242,7 @@ struct ep_file ep_replay_file(struct ep_replay_file *file)
 	return (struct ep_file){
 		.ops = &ops,
 		.arg = file,
-		.path = executable_of(file->replay, file->executable)->path,
+		.path = ep_replay_executable(file->replay, file->executable)->path,
 		.machine = file->replay->fixture->arch->machine,
 	};
 }
@@ -326,7 +277,7 @@ int ep_replay_tls(struct ep_replay *replay, uint32_t question, uint32_t executab
 static void keep_name(struct ep_replay *replay, uint32_t executable, uint64_t va,
 		      const struct ep_frame_line *line)
 {
-	struct ep_fixture_name *slot = ep_vec_push(&executable_of(replay, executable)->names);
+	struct ep_fixture_name *slot = ep_vec_push(&ep_replay_executable(replay, executable)->names);
 
 	if (slot)
 		*slot = (struct ep_fixture_name){
@@ -343,7 +294,7 @@ void ep_replay_keep_names(struct ep_replay *replay, uint32_t executable, uint64_
 	struct ep_frame_line line[EP_FRAME_MAX_LINES];
 	size_t n;
 
-	if (ep_fixture_find_name(executable_of(replay, executable), va, NULL) || !replay->source ||
+	if (ep_fixture_find_name(ep_replay_executable(replay, executable), va, NULL) || !replay->source ||
 	    !replay->source->has_names)
 		return;
 	if (ep_lines_init(&lines, 1) < 0 ||

@@ -10,11 +10,6 @@
 #include <errno.h>
 #include <string.h>
 
-static struct ep_fixture_executable *executable_of(const struct ep_replay *replay, uint32_t index)
-{
-	return ep_vec_at(&replay->fixture->executables, struct ep_fixture_executable, index);
-}
-
 /* --- fixture to store ------------------------------------------------------------------------ */
 
 static uint64_t *page_entry(const struct ep_unwind_table *table, uint64_t va)
@@ -94,7 +89,7 @@ static int keep_segments(struct ep_fixture_executable *executable,
 
 static int put_table(struct ep_replay *replay, uint32_t index, struct ep_delta_store_text **ret)
 {
-	struct ep_fixture_executable *executable = executable_of(replay, index);
+	struct ep_fixture_executable *executable = ep_replay_executable(replay, index);
 	const struct ep_unwind_table *table =
 		replay->source ? ep_capture_files_table(replay->source->files, index) : NULL;
 	int r;
@@ -188,7 +183,7 @@ static struct ep_fixture_text_page *insert_page(struct ep_vec *pages, uint64_t v
 
 int ep_replay_keep_text(struct ep_replay *replay, uint32_t index, uint64_t va)
 {
-	struct ep_fixture_executable *executable = executable_of(replay, index);
+	struct ep_fixture_executable *executable = ep_replay_executable(replay, index);
 	const struct ep_unwind_table *table =
 		replay->source ? ep_capture_files_table(replay->source->files, index) : NULL;
 	const uint64_t *entry = table ? page_entry(table, va) : NULL;

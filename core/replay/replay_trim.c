@@ -60,12 +60,9 @@ int ep_replay_trim(struct ep_replay *replay)
 	int r = 0;
 
 	for (uint32_t i = 0; i < replay->fixture->executables.len; i++) {
-		const struct ep_fixture_executable *executable =
-			ep_vec_at(&replay->fixture->executables, struct ep_fixture_executable, i);
-
 		if (ep_replay_find_bias(replay, i, &bias) < 0)
 			continue;
-		ep_vec_each (&executable->answers, answer) {
+		ep_vec_each (&ep_replay_executable(replay, i)->answers, answer) {
 			if (r == 0 && answer->question == EP_FIXTURE_READ && answer->result == 0 &&
 			    answer->bytes >= LONG_READ_BYTES)
 				r = trim_answer(replay, bias, answer);

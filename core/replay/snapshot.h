@@ -20,7 +20,7 @@ struct ep_snapshot_ops {
 	int (*read_block)(struct ep_snapshot *snapshot, uint64_t addr, uint8_t *block);
 	/* The file behind a mapping: a descriptor (gives), or a negative errno. */
 	int (*open)(struct ep_snapshot *snapshot, const struct ep_mapping *mapping);
-	/* As ep_replay_source.tls; module_addr: where the executable is mapped. */
+	/* Of thread storage; module_addr: where the executable is mapped. NULL: it wants a live process. */
 	int (*tls)(struct ep_snapshot *snapshot, uint32_t question, const struct ep_elf *elf,
 		   uint64_t module_addr, uint64_t bias, uint64_t value, struct ep_tls *ret);
 	/* Lets the process run again; what is left is asked of files only. Optional. */
@@ -53,10 +53,6 @@ int ep_snapshot_open_core(const char *path, struct ep_snapshot **ret_snapshot,
 			  char reason[EP_SNAPSHOT_REASON_BYTES]);
 
 void ep_snapshot_close(struct ep_snapshot *snapshot); /* accepts NULL */
-static inline void ep_snapshot_closep(struct ep_snapshot **snapshot)
-{
-	ep_snapshot_close(*snapshot);
-}
 
 /*
  * General registers as NT_PRSTATUS has them: struct user_regs_struct of x86-64, struct user_pt_regs

@@ -106,14 +106,6 @@ static int core_read_block(struct ep_snapshot *snapshot, uint64_t addr, uint8_t 
 	return n > 0 ? 0 : -EFAULT;
 }
 
-static int core_tls(struct ep_snapshot *snapshot, uint32_t question, const struct ep_elf *elf,
-		    uint64_t module_addr, uint64_t bias, uint64_t value, struct ep_tls *ret)
-{
-	(void)snapshot, (void)question, (void)elf, (void)module_addr;
-	(void)bias, (void)value, (void)ret;
-	return -ENOTSUP; /* core/proc/thread_storage.h wants a live process */
-}
-
 /* --- mappings -------------------------------------------------------------------------------- */
 
 static int add_mapping(struct core *core, const struct ep_core_load *load)
@@ -253,7 +245,6 @@ int ep_snapshot_open_core(const char *path, struct ep_snapshot **ret_snapshot,
 	static const struct ep_snapshot_ops ops = {
 		.read_block = core_read_block,
 		.open = core_open,
-		.tls = core_tls,
 		.close = core_close,
 	};
 	struct core *core = calloc(1, sizeof(*core));

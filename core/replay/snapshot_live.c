@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -18,7 +17,6 @@
 
 #define MAX_ROUNDS   10 /* of looking for threads that are new */
 #define STOP_WAIT_NS (2 * EP_NS_PER_SEC)
-#define VDSO_BYTES   65536
 
 #if defined(__x86_64__)
 #define HOST_MACHINE EM_X86_64
@@ -231,32 +229,14 @@ static int live_read_block(struct ep_snapshot *snapshot, uint64_t addr, uint8_t 
 	return ep_memory_read(live_of(snapshot)->access, addr, block, EP_FIXTURE_BLOCK_BYTES);
 }
 
-/* The vDSO has no file: its image becomes one. */
-static int open_vdso(pid_t pid, const struct ep_mapping *mapping)
-{
-	ep_autoclose int fd = memfd_create("vdso", MFD_CLOEXEC);
-	struct ep_vec bytes;
-	int r;
-
-	if (fd < 0)
-		return -errno;
-	ep_vec_init(&bytes, 1, VDSO_BYTES);
-	r = ep_proc_read_vdso(pid, mapping, &bytes);
-	if (r == 0 && pwrite(fd, bytes.data, bytes.len, 0) != (ssize_t)bytes.len)
-		r = -EIO;
-	ep_vec_fini(&bytes);
-	return r < 0 ? r : ep_take_fd(fd);
-}
-
 static int live_open(struct ep_snapshot *snapshot, const struct ep_mapping *mapping)
 {
 	pid_t pid = live_of(snapshot)->access;
 	struct ep_proc_file file;
 	int r;
 
-	if (mapping->kind == EP_MAPPING_VDSO)
-		return open_vdso(pid, mapping);
-	r = ep_proc_open_mapping(pid, mapping, &file);
+	r = mapping->kind == EP_MAPPING_VDSO ? ep_proc_open_vdso(pid, mapping, &file)
+					     : ep_proc_open_mapping(pid, mapping, &file);
 	return r < 0 ? r : file.fd;
 }
 
