@@ -40,7 +40,9 @@ struct ep_process *ep_processes_add(struct ep_processes *processes, struct ep_pr
 	return process;
 }
 
-void ep_processes_end(struct ep_processes *processes, struct ep_process *process, uint64_t time_ns)
+/* Its places stay until all samples up to that time were handled. */
+static void end_process(struct ep_processes *processes, struct ep_process *process,
+			uint64_t time_ns)
 {
 	ep_reads_drop(&processes->reads, process);
 	ep_table_end(&processes->table, process, time_ns);
@@ -52,7 +54,7 @@ void ep_processes_end(struct ep_processes *processes, struct ep_process *process
 void ep_processes_end_vanished(struct ep_processes *processes, struct ep_process *process)
 {
 	ep_publisher_forget(&processes->publisher, process);
-	ep_processes_end(processes, process, ep_clock_mono_ns());
+	end_process(processes, process, ep_clock_mono_ns());
 }
 
 static struct ep_program program_of(const struct ep_process_event *event)
@@ -81,18 +83,6 @@ static uint64_t find_end(const struct ep_processes *processes,
 	return end_ns;
 }
 
-static struct ep_process *add_ended(struct ep_processes *processes, struct ep_program program,
-				    uint64_t born_ns, uint64_t ended_ns)
-{
-	struct ep_process *process = ep_process_new(program);
-
-	if (!process)
-		return NULL;
-	process->born_ns = born_ns;
-	ep_table_add_ended(&processes->table, process, ended_ns);
-	return process;
-}
-
 /* The program of a birth or exec, if something told of it before: a sample, or /proc. */
 static struct ep_process *find_met(const struct ep_processes *processes,
 				   const struct ep_process_event *event)
@@ -112,39 +102,31 @@ static struct ep_process *begin(struct ep_processes *processes,
 				const struct ep_process_event *event)
 {
 	struct ep_process *live = ep_table_find_live(&processes->table, (pid_t)event->pid);
+	struct ep_process *ended;
 	uint64_t time_ns = event->event.time_ns, end_ns = 0;
 
 	if (is_late(processes, time_ns))
 		end_ns = find_end(processes, event);
 	if (live && live->born_ns <= time_ns)
-		ep_processes_end(processes, live, time_ns);
-	return end_ns ? add_ended(processes, program_of(event), time_ns, end_ns)
-		      : ep_processes_add(processes, program_of(event), time_ns);
+		end_process(processes, live, time_ns);
+	if (!end_ns)
+		return ep_processes_add(processes, program_of(event), time_ns);
+	ended = ep_process_new(program_of(event));
+	if (ended) {
+		ended->born_ns = time_ns;
+		ep_table_add_ended(&processes->table, ended, end_ns);
+	}
+	return ended;
 }
 
-static void map(struct ep_processes *processes, const struct ep_mapping_event *event);
-
-static void map_again(void *arg, const struct ep_mapping_event *event)
-{
-	map(arg, event);
-}
+static void map(void *arg, const struct ep_mapping_event *event);
 
 /* What was mapped since then was taken for an older program's, or for nobody's. */
 static void replay(struct ep_processes *processes, const struct ep_process_event *event)
 {
 	if (is_late(processes, event->event.time_ns))
 		ep_recent_each_mapping(&processes->recent, event->pid, event->event.time_ns,
-				       map_again, processes);
-}
-
-static int copy_places(struct ep_processes *processes, struct ep_process *child,
-		       const struct ep_process *parent)
-{
-	if (processes->n_places + parent->places.len > processes->max_places) {
-		processes->stats.disinherited++;
-		return -E2BIG;
-	}
-	return ep_places_copy(&child->places, &parent->places);
+				       map, processes);
 }
 
 /*
@@ -154,9 +136,10 @@ static int copy_places(struct ep_processes *processes, struct ep_process *child,
 static int inherit_places(struct ep_processes *processes, struct ep_process *child,
 			  struct ep_process *parent)
 {
-	int r = copy_places(processes, child, parent);
-	bool stale;
+	bool is_full = processes->n_places + parent->places.len > processes->max_places, stale;
+	int r = is_full ? -E2BIG : ep_places_copy(&child->places, &parent->places);
 
+	processes->stats.disinherited += is_full;
 	if (r < 0)
 		return r;
 	if (parent->is_asking && ep_places_are_asked(&child->places)) {
@@ -269,18 +252,6 @@ static struct ep_identity *identity_of_exec(const struct ep_process_event *event
 	return ep_identity_new(&parts);
 }
 
-/* What the same process ran until this exec. NULL: nobody knows. */
-static struct ep_process *find_old(const struct ep_processes *processes,
-				   const struct ep_process_event *event)
-{
-	struct ep_program any = program_of(event);
-	struct ep_process *old = ep_table_find_at(&processes->table, (pid_t)event->pid,
-						  event->event.time_ns);
-
-	any.image = EP_IMAGE_ANY;
-	return old && ep_process_is(old, any) ? old : NULL;
-}
-
 /* It was over earlier than it seemed, and what was mapped since was not its own. */
 static void cut_short(struct ep_processes *processes, struct ep_process *old, uint64_t time_ns)
 {
@@ -317,9 +288,14 @@ static void name_late(struct ep_processes *processes, struct ep_process *process
 
 static void on_exec(struct ep_processes *processes, const struct ep_process_event *event)
 {
-	struct ep_process *old = find_old(processes, event);
+	struct ep_program any = program_of(event);
+	struct ep_process *old = ep_table_find_at(&processes->table, (pid_t)event->pid,
+						  event->event.time_ns);
 	struct ep_process *process = find_met(processes, event);
 
+	any.image = EP_IMAGE_ANY;
+	if (old && !ep_process_is(old, any))
+		old = NULL; /* nobody knows what the same process ran until now */
 	processes->stats.execs++;
 	if (process && process->program.image == event->image) {
 		if (!process->born_ns)
@@ -354,7 +330,7 @@ static void on_end(struct ep_processes *processes, const struct ep_process_event
 	ep_recent_add_exit(&processes->recent, event);
 	any.image = EP_IMAGE_ANY;
 	if (process && ep_process_is(process, any))
-		ep_processes_end(processes, process, event->event.time_ns);
+		end_process(processes, process, event->event.time_ns);
 }
 
 void ep_processes_on_event(struct ep_processes *processes, const struct ep_process_event *event)
@@ -383,28 +359,20 @@ static bool is_anonymous(const char *name)
 	return false;
 }
 
-/* Its own root, and those of the processes it was forked from: one may be there still. */
-static size_t find_roots(const struct ep_processes *processes, const struct ep_process *process,
-			 pid_t roots[EP_FILE_MAX_ROOTS])
-{
-	size_t n = 0;
-
-	while (process && n < EP_FILE_MAX_ROOTS) {
-		roots[n++] = (pid_t)process->program.pid;
-		process = process->born_from.pid
-				  ? ep_table_find(&processes->table, process->born_from)
-				  : NULL;
-	}
-	return n;
-}
-
+/* In its own root, and those of the processes it was forked from: one may be there still. */
 static int ask(struct ep_processes *processes, const struct ep_process *process,
 	       const struct ep_mapping_event *event, const struct ep_file_key *key, uint64_t due_ns,
 	       uint32_t *ret_number)
 {
+	const struct ep_process *from = process;
 	pid_t roots[EP_FILE_MAX_ROOTS] = {0};
-	size_t n = find_roots(processes, process, roots);
+	size_t n = 0;
 
+	while (from && n < EP_FILE_MAX_ROOTS) {
+		roots[n++] = (pid_t)from->program.pid;
+		from = from->born_from.pid ? ep_table_find(&processes->table, from->born_from)
+					   : NULL;
+	}
 	return ep_files_ask(&processes->files, event, key, process->program, roots, n, due_ns,
 			    ret_number);
 }
@@ -430,20 +398,6 @@ static struct ep_executable *recognise(struct ep_processes *processes, struct ep
 	return executable;
 }
 
-/* What is not looked at is GONE, until /proc tells. */
-static void ask_file(struct ep_processes *processes, struct ep_process *process,
-		     const struct ep_mapping_event *event, const struct ep_file_key *key,
-		     struct ep_place_in_memory *place)
-{
-	if (ask(processes, process, event, key, 0, &place->question) < 0) {
-		place->state = EP_PLACE_GONE;
-		ep_reads_request(&processes->reads, process, 0);
-		return;
-	}
-	place->state = EP_PLACE_ASKED;
-	process->is_asking = true;
-}
-
 /* What an exec maps first is the program; its interpreter comes behind it (fs/binfmt_elf.c). */
 static void take_path(struct ep_process *process, const struct ep_mapping_event *event)
 {
@@ -459,36 +413,35 @@ static void take_path(struct ep_process *process, const struct ep_mapping_event 
 	ep_process_take_identity(process, ep_identity_new(&parts));
 }
 
-static struct ep_place_in_memory place_of(const struct ep_mapping_event *event)
+static void map(void *arg, const struct ep_mapping_event *event)
 {
-	return (struct ep_place_in_memory){
+	struct ep_processes *processes = arg;
+	struct ep_process *process =
+		ep_table_find_at(&processes->table, event->pid, event->time_ns);
+	struct ep_place_in_memory place = {
 		.start = event->addr,
 		.end = event->addr + event->bytes,
 		.file_off = strcmp(event->name, "[vdso]") == 0 ? 0 : event->file_off,
 		.time_ns = event->time_ns,
 		.is_memfd = ep_is_memfd_path(event->name),
 	};
-}
-
-static void map(struct ep_processes *processes, const struct ep_mapping_event *event)
-{
-	struct ep_process *process =
-		ep_table_find_at(&processes->table, event->pid, event->time_ns);
-	struct ep_place_in_memory place = place_of(event);
 	struct ep_file_key key;
-	int r;
 
 	if (!process)
 		return; /* a sample brings it in; or it is of an image long gone */
 	take_path(process, event);
 	key = ep_file_key_of(event, process->mount_ns);
 	place.executable = recognise(processes, process, event, &key);
-	if (!place.executable && !is_anonymous(event->name))
-		ask_file(processes, process, event, &key, &place);
-	else
+	if (place.executable || is_anonymous(event->name)) {
 		processes->stats.mappings_placed++;
-	r = ep_places_insert(&process->places, processes->executables, place);
-	if (r != 0)
+	} else if (ask(processes, process, event, &key, 0, &place.question) == 0) {
+		place.state = EP_PLACE_ASKED;
+		process->is_asking = true;
+	} else {
+		place.state = EP_PLACE_GONE; /* until /proc tells */
+		ep_reads_request(&processes->reads, process, 0);
+	}
+	if (ep_places_insert(&process->places, processes->executables, place) != 0)
 		return;
 	ep_places_coarsen(&process->places);
 	process->remapped = true;
@@ -553,7 +506,7 @@ static struct ep_process *meet(struct ep_processes *processes, const struct ep_s
 	if (ep_recent_find_exit(&processes->recent, sample->pid, sample->start_ns, 0))
 		return NULL; /* nobody would ever end it */
 	if (process)
-		ep_processes_end(processes, process, sample->event.time_ns);
+		end_process(processes, process, sample->event.time_ns);
 	return ep_processes_add(processes, ep_program_of(sample), 0);
 }
 
@@ -566,13 +519,6 @@ static void take_image(struct ep_processes *processes, struct ep_process *proces
 	process->program.image = sample->image;
 	process->program.start_ns = sample->start_ns;
 	ep_processes_mark(processes, process);
-}
-
-/* It was taken when BPF knew less than it knows by now. */
-static bool is_outdated(const struct ep_process *process, const struct ep_sample *sample)
-{
-	return process->is_dirty || process->is_asking ||
-	       sample->event.time_ns <= process->published_ns;
 }
 
 /* With growing delay; in between BPF is told not to send stacks that nobody can make use of. */
@@ -596,19 +542,14 @@ static void ask_again(struct ep_processes *processes, struct ep_process *process
  * Who it is was not worth a read before it used the CPU. An exec's records tell its name and path;
  * its container and environment are worth a look if it lives long enough.
  */
-static void identify(struct ep_processes *processes, struct ep_process *process)
-{
-	const struct ep_identity *identity = process->identity;
-
-	if (!identity || !identity->was_read)
-		ep_reads_request_identity(&processes->reads, process, IDENTIFY_NS);
-}
-
 static void look(struct ep_processes *processes, struct ep_process *process,
 		 const struct ep_sample *sample)
 {
 	bool is_unknown =
 		sample->flags & (EP_SAMPLE_UNKNOWN_PROCESS | EP_SAMPLE_UNKNOWN_ADDRESS);
+	/* It was taken when BPF knew less than it knows by now. */
+	bool is_outdated = process->is_dirty || process->is_asking ||
+			   sample->event.time_ns <= process->published_ns;
 
 	process->sampled = true;
 	if (process->state == EP_PROCESS_ENDED || sample->flags & EP_SAMPLE_KERNEL_THREAD) {
@@ -617,10 +558,10 @@ static void look(struct ep_processes *processes, struct ep_process *process,
 		return;
 	}
 	take_image(processes, process, sample);
-	if (process->state == EP_PROCESS_NEW || (is_unknown && !is_outdated(process, sample)))
+	if (process->state == EP_PROCESS_NEW || (is_unknown && !is_outdated))
 		ask_again(processes, process, sample->event.time_ns);
-	else
-		identify(processes, process);
+	else if (!process->identity || !process->identity->was_read)
+		ep_reads_request_identity(&processes->reads, process, IDENTIFY_NS);
 	if (sample->copy_bytes && !ep_process_is_settled(process))
 		ep_processes_hurry(processes, process);
 	if (sample->flags & EP_SAMPLE_REFRESH)

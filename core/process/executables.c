@@ -63,15 +63,6 @@ static void drop_described(struct ep_executables *executables, struct ep_executa
 	ep_described_symbols_unref(ep_take(executable->described));
 }
 
-static void count_nameless(struct ep_executables *executables,
-			   const struct ep_executable *executable)
-{
-	if (executables->stats.nameless++ == 0)
-		ep_log(EP_LOG_INFO, "executables: %s: names that a language has for its code are left "
-		       "out, as those of others have %" PRIu64 " MiB; this is said once",
-		       executable->path, MAX_DESCRIBED_BYTES >> 20);
-}
-
 /* Symbols of a file do not change: where it could not be described once more, the old ones hold. */
 static void take_described(struct ep_executables *executables, struct ep_executable *executable,
 			   struct ep_analysis *analysis)
@@ -82,7 +73,11 @@ static void take_described(struct ep_executables *executables, struct ep_executa
 		return;
 	drop_described(executables, executable);
 	if (bytes > MAX_DESCRIBED_BYTES - executables->stats.described_bytes) {
-		count_nameless(executables, executable);
+		if (executables->stats.nameless++ == 0)
+			ep_log(EP_LOG_INFO,
+			       "executables: %s: names that a language has for its code are left "
+			       "out, as those of others have %" PRIu64 " MiB; this is said once",
+			       executable->path, MAX_DESCRIBED_BYTES >> 20);
 		return;
 	}
 	executables->stats.described_bytes += bytes;
@@ -340,14 +335,6 @@ void ep_executables_stop(struct ep_executables *executables)
 	executables->stopped = true;
 }
 
-/* Who claimed it once describes it again. */
-static void give_claims(struct ep_analysis *analysis, const struct ep_executable *executable)
-{
-	for (size_t i = 0; i < executable->n_claims; i++)
-		analysis->claims[i] = ep_claim_ref(executable->claims[i]);
-	analysis->n_claims = executable->n_claims;
-}
-
 int ep_executables_analyse(struct ep_executables *executables, struct ep_executable *executable,
 			   pid_t pid, const struct ep_mapping *mapping, int fd)
 {
@@ -363,10 +350,12 @@ int ep_executables_analyse(struct ep_executables *executables, struct ep_executa
 	task->analysis.mapping = *mapping;
 	task->analysis.mapping.path = strdup(mapping->path);
 	task->analysis.store = executables->store;
-	if (executable->probed)
-		give_claims(&task->analysis, executable);
-	else
+	if (!executable->probed)
 		task->analysis.languages = executables->languages;
+	/* Who claimed it once describes it again. */
+	for (size_t i = 0; i < executable->n_claims; i++)
+		task->analysis.claims[i] = ep_claim_ref(executable->claims[i]);
+	task->analysis.n_claims = executable->n_claims;
 	task->analysis.file.fd = fd;
 	task->analysis.expected = executable->file;
 	if (!task->analysis.mapping.path) {
@@ -387,25 +376,19 @@ int ep_executables_analyse(struct ep_executables *executables, struct ep_executa
  * An id is used again when all others were: 67 million executables later no interval, batch or
  * sample that waits can name the old one.
  */
-static uint32_t next_id(struct ep_executables *executables)
-{
-	do
-		executables->last_id = executables->last_id % EP_ROW_MAX_ID + 1;
-	while (ep_map_find(&executables->by_id, executables->last_id) &&
-	       executables->by_id.len < MAX_EXECUTABLES);
-	return executables->last_id;
-}
-
 static struct ep_executable *add(struct ep_executables *executables, pid_t pid,
 				 const struct ep_mapping *mapping, const struct ep_proc_file *file)
 {
 	struct ep_executable *executable = calloc(1, sizeof(*executable));
 	char root[32];
 
-	if (!executable || ep_map_find(&executables->by_id, next_id(executables))) {
+	if (!executable || executables->by_id.len == MAX_EXECUTABLES) {
 		free(executable);
 		return NULL;
 	}
+	do
+		executables->last_id = executables->last_id % EP_ROW_MAX_ID + 1;
+	while (ep_map_find(&executables->by_id, executables->last_id));
 	snprintf(root, sizeof(root), "/proc/%d/root", (int)pid);
 	executable->id = executables->last_id;
 	executable->file = *file;

@@ -201,33 +201,22 @@ static bool is_meant(const struct ep_file_question *question, const struct ep_pr
 	return question->key.inode && has_inode(&question->key, file);
 }
 
-/* The record's file, if that is what was opened. */
-static int take_file(struct ep_file_question *question, struct ep_proc_file *file, pid_t root)
+/* What a process maps, or has under that path: the record's file, or -errno. */
+static int look(struct ep_file_question *question, pid_t pid, bool is_mapped)
 {
-	if (!is_meant(question, file)) {
-		ep_proc_file_close(file);
+	struct ep_proc_file file;
+	int r = is_mapped ? ep_proc_open_range(pid, question->addr, question->end, &file)
+			  : ep_proc_open_in_root(pid, question->path, &file);
+
+	if (r < 0)
+		return r;
+	if (!is_meant(question, &file)) {
+		ep_proc_file_close(&file);
 		return -ENOENT;
 	}
-	question->file = *file;
-	question->root = root;
+	question->file = file;
+	question->root = pid;
 	return 0;
-}
-
-static int look_in_process(struct ep_file_question *question)
-{
-	pid_t pid = (pid_t)question->program.pid;
-	struct ep_proc_file file;
-	int r = ep_proc_open_range(pid, question->addr, question->end, &file);
-
-	return r < 0 ? r : take_file(question, &file, pid);
-}
-
-static int look_in_root(struct ep_file_question *question, pid_t root)
-{
-	struct ep_proc_file file;
-	int r = ep_proc_open_in_root(root, question->path, &file);
-
-	return r < 0 ? r : take_file(question, &file, root);
 }
 
 static void answer(struct ep_file_question *question)
@@ -235,11 +224,11 @@ static void answer(struct ep_file_question *question)
 	int r;
 
 	question->looked_ns = ep_clock_mono_ns();
-	r = look_in_process(question);
+	r = look(question, (pid_t)question->program.pid, true);
 	for (size_t i = 0; r < 0 && i < EP_LEN(question->roots) && question->roots[i]; i++)
-		r = look_in_root(question, question->roots[i]);
+		r = look(question, question->roots[i], false);
 	if (r < 0)
-		r = look_in_root(question, getpid());
+		r = look(question, getpid(), false);
 	question->result = r;
 }
 

@@ -63,57 +63,27 @@ void ep_held_free(struct ep_held *held)
 
 /* --- placing raw frames ---------------------------------------------------------------------- */
 
-/* Where a target address is: 0, 1 in code that is no ELF file's, as a JIT makes it, or -ENODATA. */
-static int place_addr(const struct ep_process *process, uint64_t addr, uint32_t *ret_executable,
-		      uint64_t *ret_va)
-{
-	const struct ep_place_in_memory *place =
-		process ? ep_places_find(&process->places, addr) : NULL;
-
-	if (!place)
-		return -ENODATA;
-	if (!place->executable ||
-	    ep_executable_find_va(place->executable, place->file_off, ret_va) < 0)
-		return 1;
-	*ret_executable = place->executable->id;
-	*ret_va += addr - place->start;
-	return 0;
-}
-
 /*
- * A raw address in code nobody can name ends up as it is. One that was reached by frame pointer
- * and lies in no executable mapping was no return address: the stack ends before it.
+ * A raw address in code nobody can name, as a JIT makes it, ends up as it is. One that was reached by
+ * frame pointer and lies in no executable mapping was no return address: the stack ends before it.
  */
 static bool place_frame(const struct ep_process *process, uint64_t *words)
 {
-	uint32_t flags = EP_FRAME_FLAGS(words[0]), executable = 0;
-	uint64_t back = flags & EP_FRAME_RETURN_ADDRESS ? 1 : 0, va = 0;
-	int r;
+	uint32_t flags = EP_FRAME_FLAGS(words[0]);
+	uint64_t back = flags & EP_FRAME_RETURN_ADDRESS ? 1 : 0, va;
+	const struct ep_place_in_memory *place;
 
 	if (EP_FRAME_KIND(words[0]) != EP_FRAME_NATIVE || EP_FRAME_AUX(words[0]) != 0)
 		return true;
-	r = place_addr(process, words[1] - back, &executable, &va);
-	if (r > 0)
-		return true;
-	if (r < 0)
+	place = process ? ep_places_find(&process->places, words[1] - back) : NULL;
+	if (!place)
 		return !(flags & EP_FRAME_POINTER_WALK);
-	words[0] = EP_FRAME_HEADER(EP_FRAME_NATIVE, flags, 1, executable);
-	words[1] = va + back;
+	if (!place->executable ||
+	    ep_executable_find_va(place->executable, place->file_off, &va) < 0)
+		return true;
+	words[0] = EP_FRAME_HEADER(EP_FRAME_NATIVE, flags, 1, place->executable->id);
+	words[1] = va + (words[1] - place->start);
 	return true;
-}
-
-/* What seemed to be the way to the root was none. */
-static void end_broken(struct ep_sample *sample, uint64_t *words)
-{
-	words[0] = EP_FRAME_HEADER(EP_FRAME_ERROR, 0, 1, EP_ERROR_BAD_FRAME_POINTER);
-	if (!sample->error)
-		sample->error = EP_ERROR_BAD_FRAME_POINTER;
-}
-
-/* Does the user's part say of itself that it is not whole? What the kernel's part says is first. */
-static bool has_user_error(const struct ep_sample *sample)
-{
-	return sample->error && !ep_error_is_of_kernel(sample->error);
 }
 
 /*
@@ -129,9 +99,13 @@ static size_t place_one(const struct ep_process *process, struct ep_sample *samp
 		return 0;
 	if (native && !place_frame(process, words)) {
 		*broken = true;
-		if (has_user_error(sample))
+		/* What the kernel's part says is first; the user's may say that it is not whole, too. */
+		if (sample->error && !ep_error_is_of_kernel(sample->error))
 			return 0;
-		end_broken(sample, to); /* where the frame was that is none */
+		/* What seemed to be the way to the root was none. */
+		to[0] = EP_FRAME_HEADER(EP_FRAME_ERROR, 0, 1, EP_ERROR_BAD_FRAME_POINTER);
+		if (!sample->error)
+			sample->error = EP_ERROR_BAD_FRAME_POINTER;
 		return 2;
 	}
 	memmove(to, words, n * sizeof(*words));
@@ -251,15 +225,6 @@ static bool may_learn(struct ep_process *process)
 	return !ep_process_is_settled(process) || process->state == EP_PROCESS_NEW;
 }
 
-static void pass_on(struct ep_held *held)
-{
-	const struct ep_sample *event = held->event.data;
-
-	held->stats.walked += !event->error;
-	held->stats.incomplete += event->error != 0;
-	held->options.pass(held->options.arg, event, held->event.len);
-}
-
 /*
  * Why a whole stack goes through code that nobody knows: its files or its languages may not be known yet. Until
  * the turn ends a dirty process has not met the languages of files that were analysed in it.
@@ -276,7 +241,7 @@ static bool try_pass(struct ep_held *held, const struct ep_sample *sample, size_
 {
 	struct ep_process *process = ep_table_find(held->options.table, ep_program_of(sample));
 	bool waits = !final && may_learn(process);
-	const struct ep_sample *event;
+	struct ep_sample *event;
 
 	held->lacks_code = false;
 	if (waits && !(sample->copy_bytes && is_known(process)))
@@ -293,10 +258,12 @@ static bool try_pass(struct ep_held *held, const struct ep_sample *sample, size_
 
 		if (error == EP_ERROR_NOT_ANALYSED && !final)
 			return false;
-		((struct ep_sample *)held->event.data)->error = (uint8_t)error;
+		event->error = (uint8_t)error;
 	}
 	held->stats.unknown += sample->copy_bytes && !is_known(process);
-	pass_on(held);
+	held->stats.walked += !event->error;
+	held->stats.incomplete += event->error != 0;
+	held->options.pass(held->options.arg, event, held->event.len);
 	return true;
 }
 

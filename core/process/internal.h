@@ -69,9 +69,7 @@ struct ep_processes {
 /* A process nobody knows anything of but its number. NULL: too many. */
 struct ep_process *ep_processes_add(struct ep_processes *processes, struct ep_program program,
 				    uint64_t born_ns);
-/* It has ended at this time: its places stay until all samples up to then were handled. */
-void ep_processes_end(struct ep_processes *processes, struct ep_process *process, uint64_t time_ns);
-/* The same where nobody told, so that BPF does not know either. */
+/* It has ended and nobody told, so that BPF does not know either. */
 void ep_processes_end_vanished(struct ep_processes *processes, struct ep_process *process);
 
 /* True when processes that give the same hint map different files: each mapping takes a look. */

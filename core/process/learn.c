@@ -73,22 +73,16 @@ static void ask_for_maps(struct ep_processes *processes, struct ep_process *proc
 	processes->changed = true;
 }
 
-/* Something may have wanted all of it meanwhile. */
-static void take_identity(struct ep_processes *processes, struct ep_process *process)
-{
-	bool all = process->identity_only;
-
-	ep_process_unread(process);
-	if (!all)
-		ask_for_maps(processes, process);
-}
-
 static void take_read(struct ep_processes *processes, struct ep_process *process,
 		      const struct ep_process_read *read)
 {
+	bool is_enough = process->identity_only; /* or something has wanted all of it meanwhile */
+
 	take_info(process, read);
 	if (read->identity_only) {
-		take_identity(processes, process);
+		ep_process_unread(process);
+		if (!is_enough)
+			ask_for_maps(processes, process);
 		return;
 	}
 	process->state = EP_PROCESS_KNOWN;
@@ -195,18 +189,6 @@ static void settle_pid(struct ep_processes *processes, const struct ep_file_ques
 		found = process->is_asking && settle(processes, process, question, executable);
 }
 
-/* Children that were forked while the file was looked at have the same place, and theirs. */
-static void settle_heirs(struct ep_processes *processes, const struct ep_file_question *question,
-			 struct ep_executable *executable)
-{
-	struct ep_process *process, *next;
-
-	for (process = LIST_FIRST(&processes->heirs); process; process = next) {
-		next = LIST_NEXT(process, heir);
-		(void)settle(processes, process, question, executable);
-	}
-}
-
 /*
  * A running process still maps something, even when the file that the record named is gone. For a process
  * that has ended, the build id decides if it was seen under the same path in the same namespace.
@@ -286,13 +268,18 @@ static struct ep_executable *take_answer(struct ep_processes *processes,
 void ep_processes_on_file(void *arg, struct ep_file_question *question)
 {
 	struct ep_processes *processes = arg;
+	struct ep_process *heir, *next;
 	struct ep_executable *executable;
 
 	if (processes->stopped)
 		return;
 	executable = take_answer(processes, question);
 	settle_pid(processes, question, executable);
-	settle_heirs(processes, question, executable);
+	/* Children that were forked while the file was looked at have the same place, and theirs. */
+	for (heir = LIST_FIRST(&processes->heirs); heir; heir = next) {
+		next = LIST_NEXT(heir, heir);
+		(void)settle(processes, heir, question, executable);
+	}
 	ep_executables_unref(processes->executables, executable);
 	processes->changed = true;
 }

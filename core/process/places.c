@@ -86,20 +86,10 @@ static size_t make_parts(const struct ep_vec *places, struct ep_executables *exe
 	return n;
 }
 
-/* Puts `n` elements in the place of [first, last). There is room. */
-static void replace(struct ep_vec *places, size_t first, size_t last,
-		    const struct ep_place_in_memory *parts, size_t n)
-{
-	memmove(at(places, first + n), at(places, last),
-		(places->len - last) * sizeof(struct ep_place_in_memory));
-	memcpy(at(places, first), parts, n * sizeof(*parts));
-	places->len = places->len - (last - first) + n;
-}
-
 int ep_places_insert(struct ep_vec *places, struct ep_executables *executables,
 		     struct ep_place_in_memory place)
 {
-	size_t first = find_first(places, place.start), last = first;
+	size_t first = find_first(places, place.start), last = first, n;
 	struct ep_place_in_memory parts[3];
 	int r = place.end <= place.start ? -EINVAL : 0;
 
@@ -119,8 +109,11 @@ int ep_places_insert(struct ep_vec *places, struct ep_executables *executables,
 		ep_executables_unref(executables, place.executable);
 		return r;
 	}
-	replace(places, first, last, parts,
-		make_parts(places, executables, first, last, place, parts));
+	n = make_parts(places, executables, first, last, place, parts);
+	memmove(at(places, first + n), at(places, last),
+		(places->len - last) * sizeof(struct ep_place_in_memory));
+	memcpy(at(places, first), parts, n * sizeof(parts[0]));
+	places->len += n - (last - first);
 	return 0;
 }
 

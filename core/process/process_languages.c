@@ -51,6 +51,7 @@ static bool is_runtime(const struct ep_executable *executable)
 struct found {
 	struct ep_claim *claim;
 	uint64_t bias, addr;
+	bool is_attached;
 };
 
 static size_t find_claims(const struct ep_process *process, struct found *found, size_t max)
@@ -63,42 +64,30 @@ static size_t find_claims(const struct ep_process *process, struct found *found,
 
 		for (size_t j = 0; j < executable->n_claims && n < max; j++) {
 			if (ep_claim_is_runtime(executable->claims[j]))
-				found[n++] = (struct found){executable->claims[j], loaded[i].bias,
-							    loaded[i].addr};
+				found[n++] = (struct found){.claim = executable->claims[j],
+							    .bias = loaded[i].bias,
+							    .addr = loaded[i].addr};
 		}
 	}
 	return n;
 }
 
-static bool is_found(const struct ep_instance *instance, const struct found *found, size_t n)
+/* Lets go of what is not found any more, and marks what has an instance. */
+static void drop_unfound(struct ep_process *process, struct found *found, size_t n)
 {
-	for (size_t i = 0; i < n; i++) {
-		if (ep_instance_is(instance, found[i].claim, found[i].bias))
-			return true;
-	}
-	return false;
-}
-
-static bool is_attached(const struct ep_process *process, const struct found *found)
-{
-	for (size_t i = 0; i < process->n_languages; i++) {
-		if (ep_instance_is(process->languages[i], found->claim, found->bias))
-			return true;
-	}
-	return false;
-}
-
-static void drop_unfound(struct ep_process *process, const struct found *found, size_t n)
-{
-	size_t kept = 0;
+	size_t kept = 0, at;
 
 	for (size_t i = 0; i < process->n_languages; i++) {
 		struct ep_instance *instance = process->languages[i];
 
-		if (is_found(instance, found, n))
+		for (at = 0; at < n && !ep_instance_is(instance, found[at].claim, found[at].bias);)
+			at++;
+		if (at < n) {
+			found[at].is_attached = true;
 			process->languages[kept++] = instance;
-		else
+		} else {
 			ep_instance_release(instance);
+		}
 	}
 	process->n_languages = kept;
 }
@@ -112,8 +101,6 @@ static bool attach(struct ep_languages *languages, struct ep_process *process,
 	struct ep_instance *instance;
 	bool is_second;
 
-	if (is_attached(process, found))
-		return false;
 	if (process->n_languages == EP_MAX_LANGUAGES) {
 		ep_claim_tell_left_out(languages, found->claim, (pid_t)process->program.pid,
 				       "four languages run in it already, this one's frames stay native");
@@ -146,7 +133,7 @@ bool ep_process_languages_sync(struct ep_process *process, struct ep_languages *
 		ep_instance_refresh(process->languages[i]);
 	process->remapped = false;
 	for (size_t i = 0; i < n; i++)
-		read_again |= attach(languages, process, &found[i]);
+		read_again |= !found[i].is_attached && attach(languages, process, &found[i]);
 	return read_again;
 }
 

@@ -118,22 +118,20 @@ static void tell_bpf(struct ep_publisher *publisher, struct ep_process *process,
 	publisher->stats.published++;
 }
 
-static const void *rows_in_store(const struct ep_delta_store *store, uint32_t ref)
-{
-	const char *chunk = ep_delta_store_chunk(store, EP_REF_CHUNK(ref));
-
-	return chunk + 4 * (size_t)EP_REF_WORD(ref);
-}
-
 /* The same rows need not be written again: BPF may be told something else of the process. */
 static bool has_entries(const struct ep_publisher *publisher, const struct ep_process *process,
 			const struct ep_vec *entries)
 {
-	return process->rows && process->rows->n_entries == entries->len &&
-	       process->rows->n_rows == publisher->set.rows.len &&
-	       (entries->len == 0 ||
-		memcmp(rows_in_store(publisher->room->store, process->rows->ref), entries->data,
-		       entries->len * sizeof(struct ep_row)) == 0);
+	const struct ep_row_block *rows = process->rows;
+	const char *chunk;
+
+	if (!rows || rows->n_entries != entries->len || rows->n_rows != publisher->set.rows.len)
+		return false;
+	if (entries->len == 0)
+		return true;
+	chunk = ep_delta_store_chunk(publisher->room->store, EP_REF_CHUNK(rows->ref));
+	return memcmp(chunk + 4 * (size_t)EP_REF_WORD(rows->ref), entries->data,
+		      entries->len * sizeof(struct ep_row)) == 0;
 }
 
 /* False when there is no room in this turn. */
@@ -161,18 +159,13 @@ static bool publish(struct ep_publisher *publisher, struct ep_process *process)
 	return true;
 }
 
-static uint64_t rest_ns(uint64_t spent_ns)
-{
-	return EP_MIN(REST_FACTOR * spent_ns, REST_MAX_NS);
-}
-
 bool ep_publisher_run(struct ep_publisher *publisher, uint64_t now_ns)
 {
 	struct ep_process *process, *next;
 	bool any = false;
 
 	for (process = TAILQ_FIRST(&publisher->dirty); process; process = next) {
-		uint64_t start_ns;
+		uint64_t start_ns, rest_ns;
 
 		next = TAILQ_NEXT(process, dirty);
 		if (now_ns < process->publish_after_ns) {
@@ -182,9 +175,9 @@ bool ep_publisher_run(struct ep_publisher *publisher, uint64_t now_ns)
 		start_ns = ep_clock_thread_cpu_ns();
 		if (process->no_room == publisher->room->turn || !publish(publisher, process))
 			continue;
+		rest_ns = REST_FACTOR * (ep_clock_thread_cpu_ns() - start_ns);
 		process->published_ns = ep_clock_mono_ns();
-		process->publish_after_ns =
-			process->published_ns + rest_ns(ep_clock_thread_cpu_ns() - start_ns);
+		process->publish_after_ns = process->published_ns + EP_MIN(rest_ns, REST_MAX_NS);
 		ep_publisher_unmark(publisher, process);
 		any = true;
 	}

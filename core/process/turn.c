@@ -31,25 +31,20 @@ void ep_processes_hurry(struct ep_processes *processes, struct ep_process *proce
 	ep_places_hurry(&process->places, processes->executables);
 }
 
-static void sync_languages(struct ep_processes *processes)
-{
-	struct ep_process *process;
-
-	TAILQ_FOREACH (process, &processes->publisher.dirty, dirty) {
-		if (ep_process_languages_sync(process, processes->options.languages))
-			ep_reads_request(&processes->reads, process, 0);
-	}
-}
-
 /* In this order: what is published may let samples go on their way. */
 void ep_processes_act(struct ep_processes *processes)
 {
+	struct ep_process *process;
+
 	if (processes->stopped)
 		return;
 	ep_files_run(&processes->files);
 	ep_reads_run(&processes->reads);
 	if (processes->publisher.n_dirty > 0) {
-		sync_languages(processes);
+		TAILQ_FOREACH (process, &processes->publisher.dirty, dirty) {
+			if (ep_process_languages_sync(process, processes->options.languages))
+				ep_reads_request(&processes->reads, process, 0);
+		}
 		(void)ep_publisher_run(&processes->publisher, ep_clock_mono_ns());
 		/* Samples may wait for what has just been published. */
 		processes->changed |= ep_held_bytes(processes->held) > 0;
