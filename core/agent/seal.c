@@ -102,14 +102,11 @@ int ep_session_add_seal(struct ep_session *session, struct ep_store *store, uint
 	return 0;
 }
 
-static void finish(struct ep_session *session, struct ep_seal *seal)
+static void finish(struct ep_session *session, struct ep_seal *seal, const struct ep_batch *batch)
 {
-	struct ep_batch *batch = build_batch(session, seal->interval);
-
 	TAILQ_REMOVE(&session->seals, seal, link);
 	ep_interval_unref(seal->interval);
 	seal->take(seal->arg, batch);
-	ep_batch_unref(batch);
 	free(seal);
 }
 
@@ -119,11 +116,15 @@ void ep_session_finish_seals(struct ep_session *session)
 
 	for (seal = TAILQ_FIRST(&session->seals); seal; seal = next) {
 		struct ep_frames *frames = ep_interval_frames(seal->interval);
+		struct ep_batch *batch;
 
 		next = TAILQ_NEXT(seal, link);
 		ep_namer_run(session->namer, frames, EP_NAMER_ALL);
-		if (ep_interval_is_named(seal->interval) || ep_clock_mono_ns() >= seal->deadline_ns)
-			finish(session, seal);
+		if (!ep_interval_is_named(seal->interval) && ep_clock_mono_ns() < seal->deadline_ns)
+			continue;
+		batch = build_batch(session, seal->interval);
+		finish(session, seal, batch);
+		ep_batch_unref(batch);
 	}
 }
 
@@ -131,10 +132,6 @@ void ep_session_drop_seals(struct ep_session *session)
 {
 	struct ep_seal *seal;
 
-	while ((seal = TAILQ_FIRST(&session->seals)) != NULL) {
-		TAILQ_REMOVE(&session->seals, seal, link);
-		ep_interval_unref(seal->interval);
-		seal->take(seal->arg, NULL);
-		free(seal);
-	}
+	while ((seal = TAILQ_FIRST(&session->seals)) != NULL)
+		finish(session, seal, NULL);
 }

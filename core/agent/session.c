@@ -107,8 +107,10 @@ static void take_wakes(struct ep_session *session)
 	ep_ring_release(session->wakes);
 }
 
-static void drain(struct ep_session *session)
+static void drain(void *arg)
 {
+	struct ep_session *session = arg;
+
 	take_wakes(session);
 	ep_processes_end_turn(session->processes, ep_order_drain(session->order));
 	start_names(session, EP_NAMER_DUE);
@@ -120,11 +122,6 @@ static bool on_look(void *arg)
 
 	drain(session);
 	return ep_order_waiting(session->order) > 0;
-}
-
-static void catch_up(void *arg)
-{
-	drain(arg);
 }
 
 /* What the ring had no room for, and what was never sampled since the clock's tick did not come. */
@@ -176,35 +173,26 @@ static void keep_limit(struct ep_session *session)
 	}
 }
 
-/* Births and deaths that did not fit into the ring. */
-static void look_for_drops(struct ep_session *session)
-{
-	struct ep_control *control = ep_bpf_control(session->bpf);
-
-	if (!__atomic_exchange_n(&control->dropped, 0, __ATOMIC_ACQ_REL))
-		return;
-	ep_processes_on_lost(session->processes);
-}
-
 /* Twice a second; most of it every other time. */
 static void on_tick(void *arg)
 {
 	struct ep_session *session = arg;
+	struct ep_control *control = ep_bpf_control(session->bpf);
 
-	look_for_drops(session);
+	/* Births and deaths that did not fit into the ring. */
+	if (__atomic_exchange_n(&control->dropped, 0, __ATOMIC_ACQ_REL))
+		ep_processes_on_lost(session->processes);
 	ep_languages_lengthen(session->languages, false);
-	if (++session->half_ticks % 2)
+	if (++session->ticks % 2)
 		return;
-	session->ticks++;
 	ep_processes_sweep(session->processes,
 			   EP_MAX(KEEP_GONE_NS, session->options.keep_gone_ns));
 	ep_session_finish_seals(session);
 	ep_namer_sweep(session->namer);
-	ep_bpf_control(session->bpf)->patient =
-		ep_languages_patient(session->languages, ep_clock_mono_ns());
+	control->patient = ep_languages_patient(session->languages, ep_clock_mono_ns());
 	if (session->sampling)
 		session->n_cpus = ep_events_follow_cpus(session->events);
-	if (session->ticks % 5 == 0) {
+	if (session->ticks % 10 == 0) {
 		add_lost(session);
 		keep_limit(session);
 		ep_executables_restore_one(ep_processes_executables(session->processes),
@@ -230,22 +218,16 @@ static bool is_patient(void *arg, uint32_t slot)
 	return ep_bpf_control(session->bpf)->patient >> slot & 1;
 }
 
-/* What it executed wakes us when it is executed again. */
-static void mark_runtime(struct ep_session *session, pid_t pid)
-{
-	uint32_t key = (uint32_t)pid, one = 1;
-	struct ep_exec exec;
-
-	if (bpf_map_lookup_elem(ep_bpf_map_fd(session->bpf, "ep_execs"), &key, &exec) == 0)
-		(void)bpf_map_update_elem(ep_bpf_map_fd(session->bpf, "ep_runtimes"), &exec.inode,
-					  &one, BPF_ANY);
-}
-
 static void on_language(void *arg, pid_t pid)
 {
 	struct ep_session *session = arg;
+	uint32_t key = (uint32_t)pid, one = 1;
+	struct ep_exec exec;
 
-	mark_runtime(session, pid);
+	/* What it executed wakes us when it is executed again. */
+	if (bpf_map_lookup_elem(ep_bpf_map_fd(session->bpf, "ep_execs"), &key, &exec) == 0)
+		(void)bpf_map_update_elem(ep_bpf_map_fd(session->bpf, "ep_runtimes"), &exec.inode,
+					  &one, BPF_ANY);
 	ep_processes_on_language(session->processes, pid);
 }
 
@@ -351,7 +333,7 @@ static int new_processes(struct ep_session *session)
 		.hears_mappings = ep_events_poll_fd(session->events) >= 0,
 		.held_bytes = EP_MAX(session->options.held_bytes, (size_t)HELD_MIN_BYTES),
 		.pass = pass_sample,
-		.catch_up = catch_up,
+		.catch_up = drain,
 		.wanted = session->options.filter ? is_wanted : NULL,
 		.arg = session,
 	};
@@ -454,17 +436,6 @@ static void free_parts(struct ep_session *session)
 	free(session);
 }
 
-/* An executable's file stays open while it is mapped: more than the usual 1024 may be needed. */
-static void raise_file_limit(void)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
-		limit.rlim_cur = EP_MIN(limit.rlim_max, (rlim_t)65536);
-		(void)setrlimit(RLIMIT_NOFILE, &limit);
-	}
-}
-
 static int new_parts(struct ep_session *session, enum ep_session_stage *stage)
 {
 	int r = new_bpf(session, stage);
@@ -485,13 +456,14 @@ static int new_parts(struct ep_session *session, enum ep_session_stage *stage)
 		r = new_processes(session);
 	if (r == 0)
 		r = new_namer(session);
-	return r;
+	return r < 0 ? r : init_watch(session);
 }
 
 int ep_session_new(const struct ep_session_options *options, struct ep_session **ret_session,
 		   enum ep_session_stage *ret_stage)
 {
 	struct ep_session *session = calloc(1, sizeof(*session));
+	struct rlimit limit;
 	int r;
 
 	*ret_stage = EP_STAGE_MEMORY;
@@ -499,10 +471,12 @@ int ep_session_new(const struct ep_session_options *options, struct ep_session *
 		return -ENOMEM;
 	session->options = *options;
 	TAILQ_INIT(&session->seals);
-	raise_file_limit();
+	/* An executable's file stays open while it is mapped: more than the usual 1024 may be needed. */
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+		limit.rlim_cur = EP_MIN(limit.rlim_max, (rlim_t)65536);
+		(void)setrlimit(RLIMIT_NOFILE, &limit);
+	}
 	r = new_parts(session, ret_stage);
-	if (r == 0)
-		r = init_watch(session);
 	if (r < 0) {
 		ep_session_close(session, NULL, NULL);
 		return r;

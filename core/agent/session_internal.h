@@ -45,7 +45,7 @@ struct ep_session {
 	unsigned int preparing; /* ep_session_prepare, not done yet */
 	bool cancelled;		/* it closes: workers need not find anything more; atomic */
 	int n_cpus;
-	uint64_t ticks, half_ticks;
+	uint64_t ticks; /* two a second */
 	uint64_t lost;	       /* samples in the ring and before, already told to the stores */
 	struct ep_events_missed missed;
 	unsigned int closing_turns;

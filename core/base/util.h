@@ -56,6 +56,23 @@ static inline bool ep_is_transient(int r)
 	return r == -ENOMEM || r == -EMFILE || r == -ENFILE || r == -EAGAIN;
 }
 
+/* Numbers that need not be aligned. */
+static inline uint32_t ep_get_u32(const void *from)
+{
+	uint32_t value;
+
+	__builtin_memcpy(&value, from, sizeof(value));
+	return value;
+}
+
+static inline uint64_t ep_get_u64(const void *from)
+{
+	uint64_t value;
+
+	__builtin_memcpy(&value, from, sizeof(value));
+	return value;
+}
+
 /* True when [off, off + len) lies within a thing of `size` bytes; safe against overflow. */
 static inline bool ep_in_bounds(uint64_t off, uint64_t len, uint64_t size)
 {

@@ -76,7 +76,8 @@ int ep_outputs_open(struct ep_outputs *outputs, const char *type, const char *wh
 		return r;
 	r = make_options(output.module, type, where, common, values, n_values, &options);
 	if (r == 0)
-		r = ep_exporter_open(output.module, options, EP_EXPORTER_QUEUE, &output.exporter);
+		r = ep_exporter_open(ep_module_plugin(output.module), output.module, options,
+				     EP_EXPORTER_QUEUE, &output.exporter);
 	slot = r == 0 ? ep_vec_push(&outputs->list) : NULL;
 	if (!slot) {
 		ep_exporter_close(output.exporter);

@@ -43,22 +43,6 @@ static const struct ep_pclntab_layout layouts[] = {
 	  .call_bytes = 16, .call_id = 0, .call_name = 4, .call_pc = 8, .call_start_line = 12 },
 };
 
-static uint32_t get_u32(const uint8_t *bytes)
-{
-	uint32_t value;
-
-	memcpy(&value, bytes, sizeof(value));
-	return value;
-}
-
-static uint64_t get_u64(const uint8_t *bytes)
-{
-	uint64_t value;
-
-	memcpy(&value, bytes, sizeof(value));
-	return value;
-}
-
 int ep_pclntab_read(struct ep_pclntab *tab, uint64_t off, void *buf, size_t bytes)
 {
 	if (!ep_in_bounds(off, bytes, tab->bytes))
@@ -97,7 +81,7 @@ static int read_words(struct ep_pclntab *tab, uint64_t i, uint64_t *words, size_
 	int r = read_addresses(tab, tab->functab + i * word, bytes, n * word);
 
 	for (size_t k = 0; k < n && r == 0; k++)
-		words[k] = word == 4 ? get_u32(bytes + 4 * k) : get_u64(bytes + 8 * k);
+		words[k] = word == 4 ? ep_get_u32(bytes + 4 * k) : ep_get_u64(bytes + 8 * k);
 	return r;
 }
 
@@ -111,11 +95,11 @@ static void find_tree(struct ep_pclntab *tab, const uint8_t *bytes, size_t have,
 		      struct ep_pclntab_func *func)
 {
 	const struct ep_pclntab_layout *l = tab->layout;
-	uint64_t data = l->values + 4 * (uint64_t)get_u32(bytes + l->n_values);
+	uint64_t data = l->values + 4 * (uint64_t)ep_get_u32(bytes + l->n_values);
 	uint8_t buf[8] = { 0 };
 	uint64_t tree;
 
-	if (!tab->has_trees || get_u32(bytes + l->n_values) <= l->inline_value ||
+	if (!tab->has_trees || ep_get_u32(bytes + l->n_values) <= l->inline_value ||
 	    bytes[l->n_data] <= l->inline_data)
 		return;
 	/* The table is aligned to pointers, so that is the data's alignment as well. */
@@ -124,13 +108,13 @@ static void find_tree(struct ep_pclntab *tab, const uint8_t *bytes, size_t have,
 		memcpy(buf, bytes + data, l->data_word);
 	else if (read_addresses(tab, off + data, buf, l->data_word) < 0)
 		return;
-	tree = get_u64(buf);
+	tree = ep_get_u64(buf);
 	if (l->data_word == 4)
 		tree = tree == UINT32_MAX ? 0 : tree + tab->inline_base;
 	if (tree == 0)
 		return;
 	func->inline_tree = tree;
-	func->inline_index = get_u32(bytes + l->values + 4 * l->inline_value);
+	func->inline_index = ep_get_u32(bytes + l->values + 4 * l->inline_value);
 }
 
 static void set_role(struct ep_pclntab *tab, uint8_t id, uint8_t flags,
@@ -164,14 +148,14 @@ static int parse_func(struct ep_pclntab *tab, uint64_t off, uint64_t entry,
 	r = read_addresses(tab, off, bytes, have);
 	if (r < 0)
 		return r;
-	if (entry != (l->word == 4 ? get_u32(bytes) : get_u64(bytes)))
+	if (entry != (l->word == 4 ? ep_get_u32(bytes) : ep_get_u64(bytes)))
 		return -EBADMSG;
-	func->name = get_u32(bytes + l->name);
-	func->pcsp = get_u32(bytes + l->pcsp);
-	func->pcfile = get_u32(bytes + l->pcfile);
-	func->pcln = get_u32(bytes + l->pcln);
-	func->cu = l->unit == NONE ? 0 : get_u32(bytes + l->unit);
-	func->start_line = l->start_line == NONE ? 0 : get_u32(bytes + l->start_line);
+	func->name = ep_get_u32(bytes + l->name);
+	func->pcsp = ep_get_u32(bytes + l->pcsp);
+	func->pcfile = ep_get_u32(bytes + l->pcfile);
+	func->pcln = ep_get_u32(bytes + l->pcln);
+	func->cu = l->unit == NONE ? 0 : ep_get_u32(bytes + l->unit);
+	func->start_line = l->start_line == NONE ? 0 : ep_get_u32(bytes + l->start_line);
 	if (func->name >= tab->bytes - tab->names)
 		return -EBADMSG;
 	*ret_id = bytes[l->id];
@@ -234,7 +218,7 @@ static uint32_t last_at_most(const uint8_t *words, size_t stride, size_t bytes, 
 		uint32_t half = n / 2;
 		const uint8_t *at = words + (size_t)(low + half) * stride;
 
-		if ((bytes == 4 ? get_u32(at) : get_u64(at)) <= value)
+		if ((bytes == 4 ? ep_get_u32(at) : ep_get_u64(at)) <= value)
 			low += half;
 		n -= half;
 	}
@@ -272,14 +256,14 @@ static int parse_tables(struct ep_pclntab *tab, const uint8_t *header)
 	uint64_t before = l->header_bytes, off;
 
 	for (size_t i = 0; i < EP_LEN(fields); i++, before = off) {
-		off = get_u64(header + l->tables + 8 * i);
+		off = ep_get_u64(header + l->tables + 8 * i);
 		if (off < before || off >= tab->bytes)
 			return -EBADMSG;
 		*fields[i] = (uint32_t)off;
 	}
-	tab->n_files = (uint32_t)EP_MIN(get_u64(header + 16), (uint64_t)MAX_FILES);
+	tab->n_files = (uint32_t)EP_MIN(ep_get_u64(header + 16), (uint64_t)MAX_FILES);
 	if (l->word == 4)
-		tab->header_text = get_u64(header + 24);
+		tab->header_text = ep_get_u64(header + 24);
 	return 0;
 }
 
@@ -306,14 +290,14 @@ static int parse_header(struct ep_pclntab *tab)
 		return r;
 	tab->layout = NULL;
 	for (size_t i = 0; i < EP_LEN(layouts); i++)
-		if (get_u32(header) == layouts[i].magic)
+		if (ep_get_u32(header) == layouts[i].magic)
 			tab->layout = &layouts[i];
 	if (!tab->layout || header[4] || header[5] || header[6] != 1 || header[7] != 8)
 		return -EBADMSG;
 	r = ep_pclntab_read(tab, 0, header, tab->layout->header_bytes);
 	if (r < 0)
 		return r;
-	n = get_u64(header + 8);
+	n = ep_get_u64(header + 8);
 	if (n == 0 || n >= MAX_FUNCS)
 		return -EBADMSG;
 	tab->n_funcs = (uint32_t)n;
@@ -350,7 +334,7 @@ static int read_index(struct ep_pclntab *tab)
 			if (r < 0)
 				return r;
 		}
-		entry = word == 4 ? get_u32(bytes + in_block * 8) : get_u64(bytes + in_block * 16);
+		entry = word == 4 ? ep_get_u32(bytes + in_block * 8) : ep_get_u64(bytes + in_block * 16);
 		if (in_block == 0 && i < tab->n_funcs)
 			tab->index[i >> INDEX_SHIFT] = entry;
 		if (entry < before)

@@ -3,7 +3,6 @@
 
 #include "core/elf/debug_file.h"
 #include "core/pclntab/pclntab.h"
-#include "core/unwind/source.h"
 
 #include <errno.h>
 
@@ -35,40 +34,21 @@ static int debug_names_open(struct ep_elf_file *file)
 	return debug_file_open(file);
 }
 
-static int debug_symbol(struct ep_elf_file *file, const char *name, struct ep_elf_symbol *ret)
-{
-	int r = debug_names_open(file);
-
-	return r < 0 ? r : ep_elf_lookup_symbol(&file->debug_lookup, name, ret);
-}
-
 static int file_symbol(void *arg, const char *name, struct ep_symbol *ret)
 {
 	struct ep_elf_file *file = arg;
 	struct ep_elf_symbol symbol;
-	int r;
+	int r = ep_elf_lookup_symbol(&file->lookup, name, &symbol);
 
-	r = ep_elf_lookup_symbol(&file->lookup, name, &symbol);
-	if (r == -ENODATA)
-		r = debug_symbol(file, name, &symbol);
+	if (r == -ENODATA) {
+		r = debug_names_open(file);
+		if (r == 0)
+			r = ep_elf_lookup_symbol(&file->debug_lookup, name, &symbol);
+	}
 	if (r < 0)
 		return r;
 	*ret = (struct ep_symbol){.va = symbol.va, .bytes = symbol.bytes};
 	return 0;
-}
-
-static int find_matches(struct ep_elf_file *file, const char *prefix, struct ep_vec *matches)
-{
-	int r = ep_elf_lookup_prefix(&file->lookup, prefix, matches);
-
-	if (r == 0)
-		r = debug_names_open(file);
-	if (r == 0)
-		r = ep_elf_lookup_prefix(&file->debug_lookup, prefix, matches);
-	if (r < 0 && r != -ENODATA)
-		return r;
-	ep_elf_matches_sort(matches);
-	return matches->len > EP_MAX_SYMBOLS ? -E2BIG : 0;
 }
 
 static int file_symbols(void *arg, const char *prefix,
@@ -76,13 +56,21 @@ static int file_symbols(void *arg, const char *prefix,
 			void *visit_arg)
 {
 	ep_cleanup(ep_vec_fini) struct ep_vec matches = {0};
+	struct ep_elf_file *file = arg;
 	const struct ep_elf_match *match;
 	int r;
 
 	ep_vec_init(&matches, sizeof(*match), MAX_MATCHES);
-	r = find_matches(arg, prefix, &matches);
-	if (r < 0)
+	r = ep_elf_lookup_prefix(&file->lookup, prefix, &matches);
+	if (r == 0)
+		r = debug_names_open(file);
+	if (r == 0)
+		r = ep_elf_lookup_prefix(&file->debug_lookup, prefix, &matches);
+	if (r < 0 && r != -ENODATA)
 		return r;
+	ep_elf_matches_sort(&matches);
+	if (matches.len > EP_MAX_SYMBOLS)
+		return -E2BIG;
 	ep_vec_each (&matches, match) {
 		struct ep_symbol symbol = {.va = match->symbol.va, .bytes = match->symbol.bytes};
 
@@ -114,51 +102,19 @@ static int file_read(void *arg, uint64_t va, void *buf, size_t bytes)
 
 /* --- function bounds --- */
 
-static int eh_open(struct ep_elf_file *file)
-{
-	ep_autofree struct ep_eh_source *source = calloc(1, sizeof(*source));
-	int r;
-
-	if (!source)
-		return -ENOMEM;
-	r = ep_eh_source_open(source, file->elf, false);
-	if (r == 0)
-		file->eh = ep_take(source);
-	return r;
-}
-
-static int debug_frame_open(struct ep_elf_file *file, const struct ep_elf *elf)
-{
-	ep_autofree struct ep_debug_source *source = calloc(1, sizeof(*source));
-	int r;
-
-	if (!source)
-		return -ENOMEM;
-	r = ep_debug_source_open(source, elf);
-	if (r == 0)
-		file->debug_frame = ep_take(source);
-	return r;
-}
-
 static int functions_open(struct ep_elf_file *file)
 {
-	int r = eh_open(file);
+	int r = ep_eh_source_open(&file->eh, file->elf, false);
 
+	file->functions = r == 0 ? &file->eh.list : &file->debug_frame.list;
 	if (r == -ENODATA)
-		r = debug_frame_open(file, file->elf);
-	if (r != -ENODATA)
-		return r;
-	r = debug_file_open(file);
-	return r < 0 ? r : debug_frame_open(file, file->debug);
-}
-
-static struct ep_fde_list *functions_list(struct ep_elf_file *file)
-{
-	if (file->functions_result == 1)
-		file->functions_result = functions_open(file);
-	if (file->functions_result < 0)
-		return NULL;
-	return file->eh ? &file->eh->list : &file->debug_frame->list;
+		r = ep_debug_source_open(&file->debug_frame, file->elf);
+	if (r == -ENODATA) {
+		r = debug_file_open(file);
+		if (r == 0)
+			r = ep_debug_source_open(&file->debug_frame, file->debug);
+	}
+	return r;
 }
 
 /* The last FDE that starts at or before va. -ENODATA. */
@@ -183,14 +139,17 @@ static int list_search(const struct ep_fde_list *list, uint64_t va, uint64_t *re
 static int file_function(void *arg, uint64_t va, struct ep_symbol *ret)
 {
 	struct ep_elf_file *file = arg;
-	struct ep_fde_list *list = functions_list(file);
+	struct ep_fde_list *list;
 	struct ep_cfi_entry entry;
 	struct ep_fde fde;
 	uint64_t off = 0;
 	int r;
 
-	if (!list)
+	if (file->functions_result == 1)
+		file->functions_result = functions_open(file);
+	if (file->functions_result < 0)
 		return file->functions_result;
+	list = file->functions;
 	r = list_search(list, va, &off);
 	if (r < 0)
 		return r;
@@ -252,12 +211,8 @@ void ep_elf_file_fini(struct ep_elf_file *file)
 	ep_elf_lookup_fini(&file->lookup);
 	ep_elf_lookup_fini(&file->debug_lookup);
 	ep_elf_close(file->debug);
-	if (file->eh)
-		ep_eh_source_close(file->eh);
-	if (file->debug_frame)
-		ep_debug_source_close(file->debug_frame);
+	ep_eh_source_close(&file->eh);
+	ep_debug_source_close(&file->debug_frame);
 	ep_pclntab_close(file->table);
-	free(file->eh);
-	free(file->debug_frame);
 	*file = (struct ep_elf_file){0};
 }

@@ -16,9 +16,8 @@
 
 #include "core/elf/lookup.h"
 #include "core/plugin/unwinder.h"
+#include "core/unwind/source.h"
 
-struct ep_debug_source;
-struct ep_eh_source;
 struct ep_pclntab;
 
 struct ep_elf_file {
@@ -30,8 +29,9 @@ struct ep_elf_file {
 	struct ep_elf *debug;
 	struct ep_elf_lookup debug_lookup;
 	int functions_result; /* 1: not read yet */
-	struct ep_eh_source *eh;
-	struct ep_debug_source *debug_frame;
+	struct ep_fde_list *functions; /* of one of these */
+	struct ep_eh_source eh;
+	struct ep_debug_source debug_frame;
 	int table_result; /* 1: not looked for yet */
 	struct ep_pclntab *table; /* of functions, the file's own */
 };

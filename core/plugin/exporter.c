@@ -51,8 +51,9 @@ static void exporter_free(struct ep_exporter *e)
 	free(e);
 }
 
-int ep_exporter_open_plugin(const struct ep_plugin *plugin, struct ep_options *options,
-			    uint32_t queue_len, struct ep_exporter **ret_exporter)
+int ep_exporter_open(const struct ep_plugin *plugin, struct ep_module *module,
+		     struct ep_options *options, uint32_t queue_len,
+		     struct ep_exporter **ret_exporter)
 {
 	struct ep_exporter *e = calloc(1, sizeof(*e));
 	int r;
@@ -71,20 +72,12 @@ int ep_exporter_open_plugin(const struct ep_plugin *plugin, struct ep_options *o
 		exporter_free(e);
 		return r < 0 ? r : -EINVAL;
 	}
-	*ret_exporter = e;
-	return 0;
-}
-
-int ep_exporter_open(struct ep_module *module, struct ep_options *options, uint32_t queue_len,
-		     struct ep_exporter **ret_exporter)
-{
-	int r = ep_exporter_open_plugin(ep_module_plugin(module), options, queue_len, ret_exporter);
-
-	if (r == 0) {
-		(*ret_exporter)->module = ep_module_ref(module);
+	if (module) {
+		e->module = ep_module_ref(module);
 		ep_module_keep_mapped(module);
 	}
-	return r;
+	*ret_exporter = e;
+	return 0;
 }
 
 static void export_done(void *arg, int result)
@@ -131,37 +124,24 @@ static void flush_done(void *arg, int result)
 	advance(e);
 }
 
-/* Tells the flusher, who may close the exporter. */
-static void tell_flushed(struct ep_exporter *e)
-{
-	void (*flushed)(void *arg) = e->flushed;
-
-	e->flushed = NULL;
-	flushed(e->flushed_arg);
-}
-
-static void flush_plugin(struct ep_exporter *e)
-{
-	e->is_flushed = true;
-	if (!EP_HAS(e->ops, flush))
-		return;
-	e->state = FLUSHING;
-	e->ops->flush(e->instance, flush_done, e);
-}
-
 /* Starts what is due. False when there is nothing to do now. */
 static bool step(struct ep_exporter *e)
 {
 	if (e->state != IDLE || e->closing)
 		return false;
-	if (e->queue_len > 0)
-		export_next(e);
-	else if (e->flushed && !e->is_flushed)
-		flush_plugin(e);
-	else if (e->flushed)
-		tell_flushed(e);
-	else
+	if (e->queue_len == 0 && !e->flushed)
 		return false;
+	if (e->queue_len > 0) {
+		export_next(e);
+	} else if (e->is_flushed) {
+		ep_take(e->flushed)(e->flushed_arg); /* who may close the exporter */
+	} else {
+		e->is_flushed = true;
+		if (EP_HAS(e->ops, flush)) {
+			e->state = FLUSHING;
+			e->ops->flush(e->instance, flush_done, e);
+		}
+	}
 	return true;
 }
 

@@ -23,14 +23,12 @@ struct ep_exporter_stats {
 };
 
 /*
- * Takes `options` in every case, and a reference to the module. 0, or the negative errno of the
- * plugin's open (which has logged why).
+ * Takes `options` in every case, and a reference to the plugin's module, which is NULL if it is linked
+ * in. 0, or the negative errno of the plugin's open (which has logged why).
  */
-int ep_exporter_open(struct ep_module *module, struct ep_options *options, uint32_t queue_len,
+int ep_exporter_open(const struct ep_plugin *plugin, struct ep_module *module,
+		     struct ep_options *options, uint32_t queue_len,
 		     struct ep_exporter **ret_exporter);
-/* The same for a plugin that is linked in. */
-int ep_exporter_open_plugin(const struct ep_plugin *plugin, struct ep_options *options,
-			    uint32_t queue_len, struct ep_exporter **ret_exporter);
 void ep_exporter_submit(struct ep_exporter *exporter, const struct ep_batch *batch); /* refs it */
 
 /* When all batches are written and the plugin has flushed, done(arg); may be at once. */

@@ -16,21 +16,18 @@
 /* One for the process: the services of the ABI take no context, like malloc or a log. */
 static struct ep_host host;
 
+_Static_assert((int)EP_HOST_ERROR == EP_LOG_ERROR && (int)EP_HOST_DEBUG == EP_LOG_DEBUG,
+	       "levels of plugins are the log's");
+
 static void host_log(enum ep_host_level level, const char *fmt, ...)
 {
-	static const enum ep_log_level levels[] = {
-		[EP_HOST_ERROR] = EP_LOG_ERROR,
-		[EP_HOST_WARN] = EP_LOG_WARN,
-		[EP_HOST_INFO] = EP_LOG_INFO,
-		[EP_HOST_DEBUG] = EP_LOG_DEBUG,
-	};
 	char line[MAX_LINE];
 	va_list args;
 
 	va_start(args, fmt);
 	vsnprintf(line, sizeof(line), fmt, args);
 	va_end(args);
-	ep_log((unsigned int)level < EP_LEN(levels) ? levels[level] : EP_LOG_ERROR, "%s", line);
+	ep_log(level > EP_HOST_DEBUG ? EP_LOG_ERROR : (enum ep_log_level)level, "%s", line);
 }
 
 static int host_run(void (*run)(void *arg), void (*after)(void *arg), void *arg)

@@ -34,14 +34,9 @@ static int maps_need(struct ep_process_target *process)
 	return r;
 }
 
-int ep_process_target_read(pid_t pid, uint64_t addr, void *buf, size_t bytes)
-{
-	return ep_memory_read(pid, addr, buf, bytes);
-}
-
-int ep_process_target_mappings(void *process_arg,
-			       int (*visit)(void *arg, const struct ep_target_mapping *mapping),
-			       void *arg)
+static int process_mappings(void *process_arg,
+			    int (*visit)(void *arg, const struct ep_target_mapping *mapping),
+			    void *arg)
 {
 	struct ep_process_target *process = process_arg;
 	const struct ep_mapping *mapping;
@@ -66,7 +61,7 @@ int ep_process_target_mappings(void *process_arg,
 	return 0;
 }
 
-int ep_process_target_tls_key(void *arg, uint32_t key, struct ep_tls *ret)
+static int process_tls_key(void *arg, uint32_t key, struct ep_tls *ret)
 {
 	struct ep_process_target *process = arg;
 	int r = maps_need(process);
@@ -74,37 +69,29 @@ int ep_process_target_tls_key(void *arg, uint32_t key, struct ep_tls *ret)
 	return r < 0 ? r : ep_tls_find_key(process->pid, &process->maps, key, ret);
 }
 
-static int module_open(pid_t pid, const struct ep_maps *maps, uint64_t addr,
-		       struct ep_elf **ret_elf)
+static int process_tls_variable(void *arg, uint64_t tls_off, struct ep_tls *ret)
 {
-	const struct ep_mapping *mapping = ep_maps_find(maps, addr);
-	struct ep_proc_file file = {.fd = -1};
-	int r;
-
-	if (!mapping)
-		return -ENODATA;
-	r = ep_proc_open_mapping(pid, mapping, &file);
-	return r < 0 ? r : ep_elf_open_fd(file.fd, ret_elf);
-}
-
-int ep_process_target_tls_variable(struct ep_process_target *process, const struct ep_elf *elf,
-				   uint64_t module_addr, uint64_t bias, uint64_t tls_off,
-				   struct ep_tls *ret)
-{
+	struct ep_process_target *process = arg;
 	ep_cleanup(ep_elf_closep) struct ep_elf *opened = NULL;
+	const struct ep_mapping *mapping;
+	struct ep_proc_file file = {.fd = -1};
 	int r = maps_need(process);
 
-	if (r == 0 && !elf)
-		r = module_open(process->pid, &process->maps, module_addr, &opened);
-	if (r < 0)
-		return r;
-	return ep_tls_find_variable(process->pid, &process->maps, elf ? elf : opened, bias, tls_off,
-				    ret);
+	if (r == 0 && !process->elf) {
+		mapping = ep_maps_find(&process->maps, process->module_addr);
+		r = mapping ? ep_proc_open_mapping(process->pid, mapping, &file) : -ENODATA;
+		if (r == 0)
+			r = ep_elf_open_fd(file.fd, &opened);
+	}
+	return r < 0 ? r
+		     : ep_tls_find_variable(process->pid, &process->maps,
+					    process->elf ? process->elf : opened, process->bias,
+					    tls_off, ret);
 }
 
 static int process_read_memory(void *arg, uint64_t addr, void *buf, size_t bytes)
 {
-	return ep_process_target_read(((struct ep_process_target *)arg)->pid, addr, buf, bytes);
+	return ep_memory_read(((struct ep_process_target *)arg)->pid, addr, buf, bytes);
 }
 
 void ep_process_target_next_frame(struct ep_process_target *process)
@@ -123,17 +110,9 @@ static int process_read(void *arg, uint64_t addr, void *buf, size_t bytes)
 			      : process_read_memory(process, addr, buf, bytes);
 }
 
-static int process_tls_variable(void *arg, uint64_t tls_off, struct ep_tls *ret)
-{
-	struct ep_process_target *process = arg;
-
-	return ep_process_target_tls_variable(process, NULL, process->module_addr, process->bias,
-					      tls_off, ret);
-}
-
 const struct ep_target_ops ep_process_target_ops = {
 	.read = process_read,
-	.mappings = ep_process_target_mappings,
+	.mappings = process_mappings,
 	.tls_variable = process_tls_variable,
-	.tls_key = ep_process_target_tls_key,
+	.tls_key = process_tls_key,
 };

@@ -20,7 +20,10 @@ struct ep_read_ahead;
 
 struct ep_process_target {
 	pid_t pid;
-	uint64_t module_addr, bias; /* where the probed file is mapped; for thread variables */
+	/* For thread variables: where the probed file is mapped, and the file, borrowed; NULL: it is opened
+	 * through that mapping. */
+	uint64_t module_addr, bias;
+	const struct ep_elf *elf;
 	bool has_maps;
 	struct ep_maps maps; /* all of them; of the job that runs */
 	struct ep_read_ahead *ahead; /* the same; NULL: each read is one of the memory */
@@ -28,23 +31,12 @@ struct ep_process_target {
 
 extern const struct ep_target_ops ep_process_target_ops; /* arg: struct ep_process_target */
 
-/* module_addr and bias are then 0. */
+/* Named anonymous memory has its name ("[heap]", "[anon:x]") in mappings, and is_file 0. */
 void ep_process_target_init(struct ep_process_target *process, pid_t pid);
 /* The next one that asks reads mappings anew. Also the end of the struct; accepts a zeroed one. */
 void ep_process_target_end_job(struct ep_process_target *process);
 
 /* The job asks for names: reads near each other are one. Before each frame. */
 void ep_process_target_next_frame(struct ep_process_target *process);
-
-int ep_process_target_read(pid_t pid, uint64_t addr, void *buf, size_t bytes);
-/* Named anonymous memory has its name ("[heap]", "[anon:x]") and is_file 0. */
-int ep_process_target_mappings(void *process,
-			       int (*visit)(void *arg, const struct ep_target_mapping *mapping),
-			       void *arg);
-int ep_process_target_tls_key(void *process, uint32_t key, struct ep_tls *ret);
-/* `elf` is the probed file, borrowed; NULL: it is opened through the mapping at `module_addr`. */
-int ep_process_target_tls_variable(struct ep_process_target *process, const struct ep_elf *elf,
-				   uint64_t module_addr, uint64_t bias, uint64_t tls_off,
-				   struct ep_tls *ret);
 
 #endif

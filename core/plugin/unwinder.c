@@ -109,37 +109,25 @@ static int path_from_pointer(uint64_t off, struct ep_tls *ret)
 	return 0;
 }
 
-static int path_from_word(const struct ep_target *target, uint64_t va, struct ep_tls *ret)
-{
-	uint64_t word;
-	int r = target_read(target, target->bias + va, &word, sizeof(word));
-
-	return r < 0 ? r : path_from_pointer(word, ret);
-}
-
-static int path_from_pair(const struct ep_target *target, const struct ep_variable *variable,
-			  struct ep_tls *ret)
-{
-	uint64_t pair[2];
-	int r = target_read(target, target->bias + variable->value, pair, sizeof(pair));
-
-	if (r < 0)
-		return r;
-	return pair[0] ? tls_variable(target, pair[1] + variable->add, ret) : -ENODATA;
-}
-
 static int tls_path(const struct ep_target *target, const struct ep_variable *variable,
 		    struct ep_tls *ret)
 {
+	uint64_t addr = target->bias + variable->value, words[2];
+	int r;
+
 	switch (variable->kind) {
 	case EP_VARIABLE_SEGMENT:
 		return tls_variable(target, variable->value, ret);
 	case EP_VARIABLE_POINTER:
 		return path_from_pointer(variable->value, ret);
 	case EP_VARIABLE_WORD:
-		return path_from_word(target, variable->value, ret);
+		r = target_read(target, addr, words, sizeof(words[0]));
+		return r < 0 ? r : path_from_pointer(words[0], ret);
 	case EP_VARIABLE_PAIR:
-		return path_from_pair(target, variable, ret);
+		r = target_read(target, addr, words, sizeof(words));
+		if (r < 0)
+			return r;
+		return words[0] ? tls_variable(target, words[1] + variable->add, ret) : -ENODATA;
 	default:
 		return -ENOTSUP;
 	}

@@ -6,7 +6,6 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/bpf/language_maps.h"
-#include "core/bpf/unwinder_program.h"
 #include "core/elf/file.h"
 #include "core/plugin/description.h"
 #include "core/plugin/elf_file.h"
@@ -46,10 +45,15 @@ static int add_plugin(struct ep_languages *languages, struct ep_module *module)
 	language->ops = ops;
 	language->name = descriptor->name;
 	language->slot = slot;
-	language->first_counter = (uint32_t)languages->n_counters;
 	language->n_counters = (uint32_t)n_counters;
+	language->options = (struct ep_unwinder_program_options){
+		.name = language->name,
+		.image = ops->bpf,
+		.slot = slot,
+		.first_counter = (uint32_t)languages->n_counters,
+	};
 	r = ep_kind_add(slot, language->name, EP_HAS(ops, errors) ? ops->errors : NULL,
-			&language->first_error);
+			&language->options.first_error);
 	if (r < 0)
 		return r;
 	ep_kind_set_frame_type(slot, EP_HAS(ops, frame_type) ? ops->frame_type : NULL);
@@ -172,7 +176,7 @@ static void print_language(const struct ep_language *language, FILE *out)
 
 		if (languages->maps)
 			value += ep_language_maps_counter(languages->maps,
-							  language->first_counter + i);
+							  language->options.first_counter + i);
 		fprintf(out, "%12" PRIu64 "  %s: %s\n", value, language->name,
 			language->ops->counters[i]);
 	}
@@ -309,17 +313,6 @@ void ep_claim_unref(struct ep_claim *claim)
 #define LOAD_PAUSE_MAX_NS (256 * EP_NS_PER_SEC)
 #define LENGTHEN_AFTER_NS EP_NS_PER_SEC
 
-static struct ep_unwinder_program_options program_options(const struct ep_language *language)
-{
-	return (struct ep_unwinder_program_options){
-		.name = language->name,
-		.image = language->ops->bpf,
-		.slot = language->slot,
-		.first_error = language->first_error,
-		.first_counter = language->first_counter,
-	};
-}
-
 static void pause_loads(struct ep_language *language)
 {
 	language->pause_ns =
@@ -330,12 +323,11 @@ static void pause_loads(struct ep_language *language)
 static void run_load(void *arg)
 {
 	struct ep_language *language = arg;
-	struct ep_unwinder_program_options options = program_options(language);
 	uint64_t start_ns = ep_clock_mono_ns();
 	char reason[512] = "";
 	int r = ep_unwinder_program_load(language->languages->options.bpf,
-					 language->languages->maps, &options, &language->program,
-					 reason);
+					 language->languages->maps, &language->options,
+					 &language->program, reason);
 
 	language->failed = r < 0 && !ep_unwinder_program_may_pass(r);
 	if (r < 0) {
@@ -354,11 +346,11 @@ static void run_load(void *arg)
 static void run_lengthen(void *arg)
 {
 	struct ep_language *language = arg;
-	struct ep_unwinder_program_options options = program_options(language);
 	uint64_t start_ns = ep_clock_mono_ns();
 	char reason[512] = "";
 	int r = ep_unwinder_program_lengthen(language->program, language->languages->options.bpf,
-					     language->languages->maps, &options, reason);
+					     language->languages->maps, &language->options,
+					     reason);
 
 	if (r < 0) {
 		pause_loads(language);

@@ -9,6 +9,7 @@
 
 #include "core/process/language.h"
 #include "core/base/log.h"
+#include "core/bpf/unwinder_program.h"
 #include "core/plugin/attached.h"
 #include "core/plugin/host.h"
 #include "core/plugin/process_target.h"
@@ -17,14 +18,14 @@
 #include <uv.h>
 
 struct ep_language_maps;
-struct ep_unwinder_program;
 
 struct ep_language {
 	struct ep_languages *languages;
 	struct ep_module *module;
 	const struct ep_unwinder_ops *ops;
 	const char *name;
-	uint32_t slot, first_error, first_counter, n_counters;
+	uint32_t slot, n_counters;
+	struct ep_unwinder_program_options options; /* of its program */
 	bool loading; /* loop's thread: a worker loads the program, and what follows is that worker's */
 	struct ep_unwinder_program *program;
 	bool failed; /* its program was refused for good */

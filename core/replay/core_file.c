@@ -33,22 +33,6 @@ static int read_at(const struct ep_core_file *core, uint64_t off, void *buf, siz
 	return pread(core->fd, buf, bytes, (off_t)off) == (ssize_t)bytes ? 0 : -EBADMSG;
 }
 
-static uint64_t get_u64(const uint8_t *from)
-{
-	uint64_t value;
-
-	memcpy(&value, from, sizeof(value));
-	return value;
-}
-
-static uint32_t get_u32(const uint8_t *from)
-{
-	uint32_t value;
-
-	memcpy(&value, from, sizeof(value));
-	return value;
-}
-
 /* --- notes ----------------------------------------------------------------------------------- */
 
 static int take_prstatus(struct ep_core_file *core, const struct note *note)
@@ -61,7 +45,7 @@ static int take_prstatus(struct ep_core_file *core, const struct note *note)
 		return -EBADMSG;
 	n = EP_MIN((note->bytes - PRSTATUS_REGS_OFF) / sizeof(regs[0]), EP_LEN(regs));
 	memcpy(regs, note->desc + PRSTATUS_REGS_OFF, n * sizeof(regs[0]));
-	thread.tid = get_u32(note->desc + PRSTATUS_PID_OFF);
+	thread.tid = ep_get_u32(note->desc + PRSTATUS_PID_OFF);
 	if (!ep_snapshot_take_regs(&thread, regs, n))
 		return -EBADMSG;
 	return ep_vec_append(&core->threads, &thread, 1);
@@ -71,7 +55,7 @@ static int take_prpsinfo(struct ep_core_file *core, const struct note *note, cha
 {
 	if (note->bytes < PRPSINFO_FNAME_OFF + EP_REPLAY_COMM_BYTES)
 		return -EBADMSG;
-	core->pid = get_u32(note->desc + PRPSINFO_PID_OFF);
+	core->pid = ep_get_u32(note->desc + PRPSINFO_PID_OFF);
 	memcpy(comm, note->desc + PRPSINFO_FNAME_OFF, EP_REPLAY_COMM_BYTES - 1);
 	return 0;
 }
@@ -79,9 +63,9 @@ static int take_prpsinfo(struct ep_core_file *core, const struct note *note, cha
 static void take_auxv(struct ep_core_file *core, const struct note *note)
 {
 	for (size_t at = 0; at + 16 <= note->bytes; at += 16) {
-		uint64_t value = get_u64(note->desc + at + 8);
+		uint64_t value = ep_get_u64(note->desc + at + 8);
 
-		switch (get_u64(note->desc + at)) {
+		switch (ep_get_u64(note->desc + at)) {
 		case AT_SYSINFO_EHDR:
 			core->vdso_addr = value;
 			break;
@@ -101,7 +85,7 @@ static void take_tls(struct ep_core_file *core, const struct note *note)
 	if (core->threads.len == 0 || note->bytes < 8 || core->arch->machine != EM_AARCH64)
 		return;
 	ep_vec_at(&core->threads, struct ep_replay_thread, core->threads.len - 1)->thread_pointer =
-		get_u64(note->desc);
+		ep_get_u64(note->desc);
 }
 
 static struct ep_core_load *find_load(const struct ep_core_file *core, uint64_t addr)
@@ -126,8 +110,8 @@ static struct ep_core_load *find_load(const struct ep_core_file *core, uint64_t 
 static int take_file(struct ep_core_file *core, const uint8_t *entry, uint64_t page_bytes,
 		     const char *path)
 {
-	uint64_t start = get_u64(entry), end = get_u64(entry + 8);
-	uint64_t off = get_u64(entry + 16) * page_bytes;
+	uint64_t start = ep_get_u64(entry), end = ep_get_u64(entry + 8);
+	uint64_t off = ep_get_u64(entry + 16) * page_bytes;
 	struct ep_core_load *load = find_load(core, start);
 
 	if (load) {
@@ -153,8 +137,8 @@ static int take_file(struct ep_core_file *core, const uint8_t *entry, uint64_t p
  */
 static int take_files(struct ep_core_file *core, const struct note *note)
 {
-	uint64_t n = note->bytes >= 16 ? get_u64(note->desc) : 0;
-	uint64_t page_bytes = n ? get_u64(note->desc + 8) : 0;
+	uint64_t n = note->bytes >= 16 ? ep_get_u64(note->desc) : 0;
+	uint64_t page_bytes = n ? ep_get_u64(note->desc + 8) : 0;
 	const uint8_t *entry = note->desc + 16, *path, *end = note->desc + note->bytes;
 
 	if (n == 0)
@@ -204,10 +188,10 @@ static int parse_notes(struct ep_core_file *core, const uint8_t *data, size_t by
 	int r = 0;
 
 	while (r == 0 && bytes - at >= sizeof(Elf64_Nhdr)) {
-		uint64_t name = EP_ALIGN_UP((uint64_t)get_u32(data + at), 4);
-		uint64_t desc_bytes = get_u32(data + at + 4);
+		uint64_t name = EP_ALIGN_UP((uint64_t)ep_get_u32(data + at), 4);
+		uint64_t desc_bytes = ep_get_u32(data + at + 4);
 		uint64_t desc = at + sizeof(Elf64_Nhdr) + name;
-		struct note note = {.type = get_u32(data + at + 8), .bytes = desc_bytes};
+		struct note note = {.type = ep_get_u32(data + at + 8), .bytes = desc_bytes};
 
 		if (!ep_in_bounds(desc, desc_bytes, bytes))
 			return -EBADMSG;

@@ -145,18 +145,6 @@ int ep_fixture_read(const struct ep_fixture *fixture, uint64_t addr, void *buf, 
 	return 0;
 }
 
-const struct ep_fixture_mapping *ep_fixture_find_mapping(const struct ep_fixture *fixture,
-							 uint64_t addr)
-{
-	const struct ep_fixture_mapping *mapping;
-
-	ep_vec_each (&fixture->mappings, mapping) {
-		if (addr - mapping->start < mapping->end - mapping->start)
-			return mapping;
-	}
-	return NULL;
-}
-
 const struct ep_fixture_name *ep_fixture_find_name(const struct ep_fixture_executable *executable,
 						   uint64_t va, const struct ep_fixture_name *after)
 {

@@ -126,8 +126,6 @@ int ep_fixture_add_block(struct ep_fixture *fixture, uint64_t addr, const uint8_
 bool ep_fixture_has_block(const struct ep_fixture *fixture, uint64_t addr);
 /* Memory of the recorded process. 0, -EFAULT (all or nothing). */
 int ep_fixture_read(const struct ep_fixture *fixture, uint64_t addr, void *buf, size_t bytes);
-const struct ep_fixture_mapping *ep_fixture_find_mapping(const struct ep_fixture *fixture,
-							 uint64_t addr);
 /* A name of the function at va: behind `after`, or with NULL the first. NULL: there is none. */
 const struct ep_fixture_name *ep_fixture_find_name(const struct ep_fixture_executable *executable,
 						   uint64_t va, const struct ep_fixture_name *after);

@@ -297,23 +297,7 @@ int ep_replay_walk_native(struct ep_replay *replay)
 	return r == -EIO ? 0 : r;
 }
 
-uint64_t ep_replay_reads(const struct ep_replay *replay)
+struct ep_replay_faults *ep_replay_faults(struct ep_replay *replay)
 {
-	return replay->reads;
-}
-
-void ep_replay_fail_read(struct ep_replay *replay, uint64_t number)
-{
-	replay->fail_read = number;
-}
-
-void ep_replay_fail_range(struct ep_replay *replay, uint64_t start, uint64_t end)
-{
-	replay->fail_start = start;
-	replay->fail_end = end;
-}
-
-uint64_t ep_replay_unanswered(const struct ep_replay *replay)
-{
-	return replay->unanswered;
+	return &replay->faults;
 }

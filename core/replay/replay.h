@@ -84,14 +84,14 @@ int ep_replay_print(struct ep_replay *replay, struct ep_vec *text);
 
 /* --- faults ---------------------------------------------------------------------------------- */
 
-/* Reads of the target's memory since the last attach, and the one (from 1) that fails; 0: none. */
-uint64_t ep_replay_reads(const struct ep_replay *replay);
-void ep_replay_fail_read(struct ep_replay *replay, uint64_t number);
-/* [start, end) cannot be read; equal: nothing. */
-void ep_replay_fail_range(struct ep_replay *replay, uint64_t start, uint64_t end);
+struct ep_replay_faults {
+	uint64_t reads;	    /* of the target's memory since the last attach */
+	uint64_t fail_read; /* the one, from 1, that fails; 0: none */
+	uint64_t fail_start, fail_end; /* [start, end) cannot be read; equal: nothing */
+	uint64_t unanswered; /* questions without an answer in the fixture: it was made for other plugins */
+};
+struct ep_replay_faults *ep_replay_faults(struct ep_replay *replay);
 /* Names of the languages that claimed an executable, with spaces between. 0, -ENOMEM. */
 int ep_replay_languages(const struct ep_replay *replay, struct ep_vec *text);
-/* Questions that the fixture has no answer to: it was made for other plugins than these. */
-uint64_t ep_replay_unanswered(const struct ep_replay *replay);
 
 #endif

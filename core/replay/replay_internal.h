@@ -52,7 +52,7 @@ struct ep_replay {
 	struct ep_merge merge;
 	struct ep_vec event;
 	uint32_t frames_per_run; /* 0: as many as the programs can */
-	uint64_t reads, fail_read, fail_start, fail_end, unanswered;
+	struct ep_replay_faults faults;
 };
 
 static inline struct ep_fixture_executable *ep_replay_executable(const struct ep_replay *replay,

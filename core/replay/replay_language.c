@@ -267,7 +267,7 @@ int ep_replay_attach(struct ep_replay *replay)
 	r = replay->source ? ep_replay_walk_native(replay) : 0;
 	if (r < 0)
 		return r;
-	replay->reads = 0;
+	replay->faults.reads = 0;
 	for (size_t i = 0; i < replay->n_languages; i++)
 		attach(&replay->languages[i]);
 	return ep_replay_publish(replay);

@@ -25,9 +25,10 @@ static int take_block(struct ep_replay *replay, uint64_t addr)
 
 static bool is_failing(const struct ep_replay *replay, uint64_t addr, uint64_t last)
 {
-	if (replay->reads == replay->fail_read)
-		return true;
-	return addr < replay->fail_end && last >= replay->fail_start;
+	const struct ep_replay_faults *faults = &replay->faults;
+
+	return faults->reads == faults->fail_read ||
+	       (addr < faults->fail_end && last >= faults->fail_start);
 }
 
 int ep_replay_read(void *arg, uint64_t addr, void *buf, size_t bytes)
@@ -39,7 +40,7 @@ int ep_replay_read(void *arg, uint64_t addr, void *buf, size_t bytes)
 		return 0;
 	if (__builtin_add_overflow(addr, (uint64_t)bytes - 1, &last))
 		return -EFAULT;
-	replay->reads++;
+	replay->faults.reads++;
 	if (is_failing(replay, addr, last))
 		return -EFAULT;
 	if (replay->source && replay->source->read)
@@ -154,7 +155,7 @@ static int get_answer(struct ep_replay_file *file, const char *name,
 		*answer = *found;
 		return answer->result;
 	}
-	replay->unanswered += !replay->source;
+	replay->faults.unanswered += !replay->source;
 	real = replay->source ? ep_capture_files_file(replay->source->files, file->executable)
 			      : NULL;
 	if (!real)
@@ -259,7 +260,7 @@ int ep_replay_tls(struct ep_replay *replay, uint32_t question, uint32_t executab
 
 	found = find_answer(answers, &first, question, "", value, executable);
 	if (!found && !replay->source) {
-		replay->unanswered++;
+		replay->faults.unanswered++;
 		return -ENODATA;
 	}
 	if (!found) {

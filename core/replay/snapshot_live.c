@@ -246,9 +246,12 @@ static int live_tls(struct ep_snapshot *snapshot, uint32_t question, const struc
 	ep_cleanup(ep_process_target_end_job) struct ep_process_target process;
 
 	ep_process_target_init(&process, live_of(snapshot)->access);
-	if (question == EP_FIXTURE_TLS_KEY)
-		return ep_process_target_tls_key(&process, (uint32_t)value, ret);
-	return ep_process_target_tls_variable(&process, elf, module_addr, bias, value, ret);
+	process.elf = elf;
+	process.module_addr = module_addr;
+	process.bias = bias;
+	return question == EP_FIXTURE_TLS_KEY
+		       ? ep_process_target_ops.tls_key(&process, (uint32_t)value, ret)
+		       : ep_process_target_ops.tls_variable(&process, value, ret);
 }
 
 static void live_close(struct ep_snapshot *snapshot)

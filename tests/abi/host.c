@@ -113,7 +113,7 @@ static int open_exporter(struct ep_module *module, int argc, char **argv,
 		fprintf(stderr, "%s\n", error.text);
 		return -1;
 	}
-	return ep_exporter_open(module, options, 1, ret_exporter);
+	return ep_exporter_open(ep_module_plugin(module), module, options, 1, ret_exporter);
 }
 
 static void flushed(void *arg)

@@ -93,7 +93,7 @@ static int attach(struct seen *seen, const char *path, const struct ep_elf *elf)
 
 		wait_a_moment();
 		ep_process_target_end_job(&seen->process);
-		if (ep_process_target_mappings(&seen->process, find_program, &search) < 0 ||
+		if (ep_process_target_ops.mappings(&seen->process, find_program, &search) < 0 ||
 		    !search.addr)
 			continue;
 		seen->process.module_addr = search.addr;
@@ -132,20 +132,20 @@ static int walk(struct seen *seen, uint64_t thread_pointer)
 		uint32_t line, entry;
 	} frame;
 	uint64_t at = thread_pointer;
-	pid_t pid = seen->process.pid;
 	struct ep_tls tls;
 	int n = 0;
 
 	memcpy(&tls, seen->attached.holds.state, sizeof(tls));
 	for (uint32_t i = 0; i < tls.steps && i < EP_TLS_MAX_STEPS; i++) {
-		if (ep_process_target_read(pid, at + (uint64_t)(int64_t)tls.off[i], &at, sizeof(at)) < 0)
+		if (ep_process_target_ops.read(&seen->process, at + (uint64_t)(int64_t)tls.off[i], &at,
+					       sizeof(at)) < 0)
 			return -EFAULT;
 	}
 	for (; at && n < MAX_FRAMES; at = frame.previous, n++) {
 		struct ep_raw_frame raw = {.n_words = 2};
 		int r;
 
-		if (ep_process_target_read(pid, at, &frame, sizeof(frame)) < 0)
+		if (ep_process_target_ops.read(&seen->process, at, &frame, sizeof(frame)) < 0)
 			return -EFAULT;
 		raw.aux = frame.line << 8;
 		raw.flags = frame.entry ? EP_FRAME_ENTRY : 0;

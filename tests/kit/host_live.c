@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the fake host sees of a live process: this needs what the host reads /proc with. */
 #include "core/plugin/process_target.h"
+#include "core/proc/memory.h"
 #include "tests/kit/host.h"
 
 #include <stdlib.h>
@@ -24,27 +25,30 @@ static int live_read(void *arg, uint64_t addr, void *buf, size_t bytes)
 	host->memory.n_bytes += bytes;
 	if (++host->memory.n_reads == host->memory.fail_at)
 		return host->memory.fail_with;
-	return ep_process_target_read(host->target.pid, addr, buf, bytes);
+	return ep_memory_read(host->target.pid, addr, buf, bytes);
 }
 
 static int live_mappings(void *arg,
 			 int (*visit)(void *arg, const struct ep_target_mapping *mapping),
 			 void *visit_arg)
 {
-	return ep_process_target_mappings(live_of(arg), visit, visit_arg);
+	return ep_process_target_ops.mappings(live_of(arg), visit, visit_arg);
 }
 
 static int live_tls_variable(void *arg, uint64_t off, struct ep_tls *ret)
 {
 	struct fake_host *host = arg;
+	struct ep_process_target *live = live_of(host);
 
-	return ep_process_target_tls_variable(live_of(host), host->elf, host->module_addr,
-					      host->target.bias, off, ret);
+	live->elf = host->elf;
+	live->module_addr = host->module_addr;
+	live->bias = host->target.bias;
+	return ep_process_target_ops.tls_variable(live, off, ret);
 }
 
 static int live_tls_key(void *arg, uint32_t key, struct ep_tls *ret)
 {
-	return ep_process_target_tls_key(live_of(arg), key, ret);
+	return ep_process_target_ops.tls_key(live_of(arg), key, ret);
 }
 
 void fake_host_be_live(struct fake_host *host, pid_t pid)

@@ -277,7 +277,7 @@ static int run_without(struct faults *f, uint64_t *ret_reads)
 	}
 	if (r == 0)
 		r = ep_replay_print(replay, &f->text);
-	*ret_reads = ep_replay_reads(replay);
+	*ret_reads = ep_replay_faults(replay)->reads;
 	return r;
 }
 
@@ -285,10 +285,10 @@ static void try_reads(struct faults *f, uint64_t reads)
 {
 	for (uint64_t n = 1; n <= reads; n += (1 + reads / MAX_READS) * f->every) {
 		snprintf(f->what, sizeof(f->what), "read %" PRIu64 " of %" PRIu64, n, reads);
-		ep_replay_fail_read(f->replay->replay, n);
+		ep_replay_faults(f->replay->replay)->fail_read = n;
 		try_fault(f);
 	}
-	ep_replay_fail_read(f->replay->replay, 0);
+	ep_replay_faults(f->replay->replay)->fail_read = 0;
 }
 
 /* Blocks of one page lie together, or count twice. */
@@ -308,6 +308,7 @@ static size_t count_pages(const struct faults *f)
 /* Returns how many pages. */
 static size_t try_pages(struct faults *f)
 {
+	struct ep_replay_faults *faults = ep_replay_faults(f->replay->replay);
 	uint64_t page, last = 0;
 	const uint64_t *addr;
 	size_t n = 0, step = (1 + count_pages(f) / MAX_PAGES) * f->every;
@@ -320,10 +321,11 @@ static size_t try_pages(struct faults *f)
 		if (n++ % step)
 			continue;
 		snprintf(f->what, sizeof(f->what), "page 0x%" PRIx64, page);
-		ep_replay_fail_range(f->replay->replay, page, page + PAGE_BYTES);
+		faults->fail_start = page;
+		faults->fail_end = page + PAGE_BYTES;
 		try_fault(f);
 	}
-	ep_replay_fail_range(f->replay->replay, 0, 0);
+	faults->fail_start = faults->fail_end = 0;
 	return n;
 }
 

@@ -154,7 +154,7 @@ static int show(const char *path, const struct options *options, const struct re
 		r = ep_replay_print(replay->replay, &text);
 	if (r < 0)
 		return complain(path, ep_strerror(r));
-	if (ep_replay_unanswered(replay->replay) > 0) /* the stacks may be the same all the same */
+	if (ep_replay_faults(replay->replay)->unanswered > 0) /* the stacks may be the same all the same */
 		(void)complain(path, "a plugin asks what the fixture has no answer to: if stacks "
 				     "differ, record it anew");
 	if (!options->check && !options->update) {
@@ -199,9 +199,11 @@ static int run(const char *path, const struct options *options)
 	} else if (options->late) {
 		r = replay_late(path, &replay);
 	} else {
-		ep_replay_fail_read(replay.replay, options->read);
-		ep_replay_fail_range(replay.replay, options->page,
-				     options->page + (options->page ? 4096 : 0));
+		struct ep_replay_faults *faults = ep_replay_faults(replay.replay);
+
+		faults->fail_read = options->read;
+		faults->fail_start = options->page;
+		faults->fail_end = options->page + (options->page ? 4096 : 0);
 		r = show(path, options, &replay);
 	}
 	replay_close(&replay);

@@ -52,7 +52,7 @@ static int print_stacks(struct shrink *s, struct replay_way way, struct ep_vec *
 		text->len = 0;
 		r = ep_replay_print(replay, text);
 	}
-	return r == 0 && ep_replay_unanswered(replay) > 0 ? -ENODATA : r;
+	return r == 0 && ep_replay_faults(replay)->unanswered > 0 ? -ENODATA : r;
 }
 
 static bool is_same(struct shrink *s)
@@ -149,9 +149,21 @@ static void shrink_answers(struct shrink *s)
 
 /* --- of memory ------------------------------------------------------------------------------- */
 
+static const struct ep_fixture_mapping *find_mapping(const struct ep_fixture *fixture,
+						     uint64_t addr)
+{
+	const struct ep_fixture_mapping *mapping;
+
+	ep_vec_each (&fixture->mappings, mapping) {
+		if (addr - mapping->start < mapping->end - mapping->start)
+			return mapping;
+	}
+	return NULL;
+}
+
 static bool is_stack(const struct ep_fixture *fixture, uint64_t addr)
 {
-	const struct ep_fixture_mapping *mapping = ep_fixture_find_mapping(fixture, addr);
+	const struct ep_fixture_mapping *mapping = find_mapping(fixture, addr);
 	const struct ep_replay_thread *thread;
 
 	ep_vec_each (&fixture->threads, thread) {

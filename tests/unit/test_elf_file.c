@@ -391,9 +391,9 @@ EP_TEST(mappings_of_a_process_are_visited)
 	struct ep_process_target process;
 
 	ep_process_target_init(&process, getpid());
-	assert_int_equal(ep_process_target_mappings(&process, see, &seen), 0);
+	assert_int_equal(ep_process_target_ops.mappings(&process, see, &seen), 0);
 	assert_true(seen.found && seen.n > 10);
-	assert_int_equal(ep_process_target_mappings(&process, see, &first), 0);
+	assert_int_equal(ep_process_target_ops.mappings(&process, see, &first), 0);
 	assert_int_equal(first.n, 1);
 	ep_process_target_end_job(&process);
 }
@@ -411,19 +411,18 @@ EP_TEST(a_job_reads_mappings_once)
 	assert_int_equal(symbol(fx, "test_elf_file_thread_first", &variable), 0);
 	ep_process_target_init(&process, getpid());
 	maps_reads = 0;
-	assert_int_equal(ep_process_target_tls_variable(
-				 &process, NULL, (uintptr_t)test_elf_file_function,
-				 (uint64_t)(uintptr_t)&__ehdr_start, variable.va, &tls),
-			 0);
-	assert_int_equal(ep_process_target_tls_key(&process, 0, &tls), 0);
+	process.module_addr = (uintptr_t)test_elf_file_function;
+	process.bias = (uintptr_t)&__ehdr_start;
+	assert_int_equal(ep_process_target_ops.tls_variable(&process, variable.va, &tls), 0);
+	assert_int_equal(ep_process_target_ops.tls_key(&process, 0, &tls), 0);
 	page = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	assert_ptr_not_equal(page, MAP_FAILED);
 	seen.addr = new.addr = (uintptr_t)page;
-	assert_int_equal(ep_process_target_mappings(&process, see, &seen), 0);
+	assert_int_equal(ep_process_target_ops.mappings(&process, see, &seen), 0);
 	assert_int_equal(maps_reads, 1);
 	assert_false(seen.mapped);
 	ep_process_target_end_job(&process);
-	assert_int_equal(ep_process_target_mappings(&process, see, &new), 0);
+	assert_int_equal(ep_process_target_ops.mappings(&process, see, &new), 0);
 	assert_int_equal(maps_reads, 2);
 	assert_true(new.mapped);
 	ep_process_target_end_job(&process);
@@ -437,8 +436,8 @@ EP_TEST(mappings_that_could_not_be_read_are_read_again)
 
 	ep_process_target_init(&process, INT32_MAX);
 	maps_reads = 0;
-	assert_int_equal(ep_process_target_mappings(&process, see, &seen), -ESRCH);
-	assert_int_equal(ep_process_target_mappings(&process, see, &seen), -ESRCH);
+	assert_int_equal(ep_process_target_ops.mappings(&process, see, &seen), -ESRCH);
+	assert_int_equal(ep_process_target_ops.mappings(&process, see, &seen), -ESRCH);
 	assert_int_equal(maps_reads, 2);
 	assert_int_equal(seen.n, 0);
 	ep_process_target_end_job(&process);
@@ -446,14 +445,17 @@ EP_TEST(mappings_that_could_not_be_read_are_read_again)
 
 EP_TEST(memory_of_a_process_is_read_all_or_nothing)
 {
+	struct ep_process_target own, none;
 	uint64_t buf[4] = {0};
 
-	assert_int_equal(ep_process_target_read(getpid(), (uintptr_t)test_elf_file_constant, buf,
-						sizeof(buf)),
+	ep_process_target_init(&own, getpid());
+	ep_process_target_init(&none, INT32_MAX);
+	assert_int_equal(ep_process_target_ops.read(&own, (uintptr_t)test_elf_file_constant, buf,
+						    sizeof(buf)),
 			 0);
 	assert_memory_equal(buf, test_elf_file_constant, sizeof(buf));
-	assert_int_equal(ep_process_target_read(getpid(), 8, buf, sizeof(buf)), -EFAULT);
-	assert_int_equal(ep_process_target_read(INT32_MAX, 8, buf, sizeof(buf)), -ESRCH);
+	assert_int_equal(ep_process_target_ops.read(&own, 8, buf, sizeof(buf)), -EFAULT);
+	assert_int_equal(ep_process_target_ops.read(&none, 8, buf, sizeof(buf)), -ESRCH);
 }
 
 static uint64_t now_ns(void)

@@ -422,7 +422,7 @@ static struct ep_exporter *open_fake(bool at_once)
 	struct ep_exporter *exporter = NULL;
 
 	fake = (struct fake){.at_once = at_once};
-	assert_int_equal(ep_exporter_open_plugin(&fake_plugin, NULL, 2, &exporter), 0);
+	assert_int_equal(ep_exporter_open(&fake_plugin, NULL, NULL, 2, &exporter), 0);
 	return exporter;
 }
 

@@ -185,7 +185,8 @@ static int open_with(struct fixture *fx, const struct ep_value *values, size_t n
 	if (ep_options_new("pprof", ep_module_exporter(fx->module)->options, NULL, values, n,
 			   &error, &options) < 0)
 		fail_msg("%s", error.text);
-	return ep_exporter_open(fx->module, options, 4, ret_exporter);
+	return ep_exporter_open(ep_module_plugin(fx->module), fx->module, options, 4,
+				ret_exporter);
 }
 
 static void nothing(void *arg)

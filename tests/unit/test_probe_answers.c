@@ -138,7 +138,7 @@ static void probe_fixture(struct ep_fixture *fixture, const struct ep_replay_sou
 	arg.replay = replay;
 	file = ep_replay_file(&arg);
 	assert_int_equal(probe(ep_unwinder_host_get(), &file, NULL), EP_NOT_MINE);
-	assert_int_equal(ep_replay_unanswered(replay), 0);
+	assert_int_equal(ep_replay_faults(replay)->unanswered, 0);
 	ep_replay_free(replay);
 }
 
