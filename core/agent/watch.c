@@ -85,14 +85,6 @@ static void on_exec(uv_poll_t *poll, int status, int events)
 		uv_poll_stop(poll);
 }
 
-static void doze(struct ep_watch *watch)
-{
-	watch->cpu_ns = ep_clock_thread_cpu_ns();
-	uv_poll_start(&watch->polls[0], UV_READABLE, on_exec);
-	start_timer(watch, on_dozed, watch->doze_ms);
-	watch->doze_ms = 0;
-}
-
 static void on_dozed(uv_timer_t *timer)
 {
 	struct ep_watch *watch = timer->data;
@@ -107,10 +99,14 @@ static void on_rested(uv_timer_t *timer)
 {
 	struct ep_watch *watch = timer->data;
 
-	if (watch->doze_ms)
-		doze(watch);
-	else
+	if (!watch->doze_ms) {
 		on_dozed(timer);
+		return;
+	}
+	watch->cpu_ns = ep_clock_thread_cpu_ns();
+	uv_poll_start(&watch->polls[0], UV_READABLE, on_exec);
+	start_timer(watch, on_dozed, watch->doze_ms);
+	watch->doze_ms = 0;
 }
 
 static void on_tick(uv_timer_t *timer)

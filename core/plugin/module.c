@@ -262,18 +262,6 @@ const struct ep_unwinder_ops *ep_module_unwinder(const struct ep_module *module)
 
 /* --- listing --- */
 
-static void visit_one(const char *dir, const char *name, ep_plugin_visit visit, void *arg)
-{
-	ep_cleanup(module_freep) struct ep_module *module = NULL;
-	char path[PATH_MAX], reason[EP_REASON_BYTES] = "";
-	struct ep_plugin_entry entry = {.path = path, .name = name, .reason = reason};
-
-	snprintf(path, sizeof(path), "%s/%s.so", dir, name);
-	(void)ep_module_load(dir, name, &module, reason);
-	entry.module = module;
-	visit(arg, &entry);
-}
-
 static int is_shared_object(const struct dirent *entry)
 {
 	size_t len = strlen(entry->d_name);
@@ -289,9 +277,16 @@ int ep_plugin_list(const char *dir, ep_plugin_visit visit, void *arg)
 	if (n < 0)
 		return -errno;
 	for (int i = 0; i < n; i++) {
-		entries[i]->d_name[strlen(entries[i]->d_name) - 3] = '\0';
-		if (i < MAX_PLUGINS)
-			visit_one(dir, entries[i]->d_name, visit, arg);
+		char path[PATH_MAX], reason[EP_REASON_BYTES] = "", *name = entries[i]->d_name;
+		struct ep_plugin_entry entry = {.path = path, .name = name, .reason = reason};
+
+		snprintf(path, sizeof(path), "%s/%s", dir, name);
+		name[strlen(name) - 3] = '\0';
+		if (i < MAX_PLUGINS) {
+			(void)ep_module_load(dir, name, &entry.module, reason);
+			visit(arg, &entry);
+			ep_module_unload(entry.module);
+		}
 		free(entries[i]);
 	}
 	free(entries);

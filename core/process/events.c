@@ -69,20 +69,6 @@ static bool is_late(const struct ep_processes *processes, uint64_t time_ns)
 	return time_ns < processes->newest_ns;
 }
 
-/* When a program that began at the time of this event was over; 0: as far as we know it runs. */
-static uint64_t find_end(const struct ep_processes *processes,
-			 const struct ep_process_event *event)
-{
-	uint64_t time_ns = event->event.time_ns;
-	uint64_t end_ns = ep_table_next_birth(&processes->table, (pid_t)event->pid, time_ns);
-	const struct ep_process_event *exit = ep_recent_find_exit(
-		&processes->recent, event->pid, event->start_ns, time_ns);
-
-	if (exit && (end_ns == 0 || exit->event.time_ns < end_ns))
-		return exit->event.time_ns;
-	return end_ns;
-}
-
 /* The program of a birth or exec, if something told of it before: a sample, or /proc. */
 static struct ep_process *find_met(const struct ep_processes *processes,
 				   const struct ep_process_event *event)
@@ -102,11 +88,17 @@ static struct ep_process *begin(struct ep_processes *processes,
 				const struct ep_process_event *event)
 {
 	struct ep_process *live = ep_table_find_live(&processes->table, (pid_t)event->pid);
-	struct ep_process *ended;
 	uint64_t time_ns = event->event.time_ns, end_ns = 0;
+	const struct ep_process_event *exit;
+	struct ep_process *ended;
 
-	if (is_late(processes, time_ns))
-		end_ns = find_end(processes, event);
+	/* It may be over by now; as far as we know it runs if not. */
+	if (is_late(processes, time_ns)) {
+		end_ns = ep_table_next_birth(&processes->table, (pid_t)event->pid, time_ns);
+		exit = ep_recent_find_exit(&processes->recent, event->pid, event->start_ns, time_ns);
+		if (exit && (!end_ns || exit->event.time_ns < end_ns))
+			end_ns = exit->event.time_ns;
+	}
 	if (live && live->born_ns <= time_ns)
 		end_process(processes, live, time_ns);
 	if (!end_ns)
@@ -510,17 +502,6 @@ static struct ep_process *meet(struct ep_processes *processes, const struct ep_s
 	return ep_processes_add(processes, ep_program_of(sample), 0);
 }
 
-/* A process that was there before us: from here on it is known which program it runs. */
-static void take_image(struct ep_processes *processes, struct ep_process *process,
-		       const struct ep_sample *sample)
-{
-	if (process->program.image != EP_IMAGE_ANY || process->state == EP_PROCESS_ENDED)
-		return;
-	process->program.image = sample->image;
-	process->program.start_ns = sample->start_ns;
-	ep_processes_mark(processes, process);
-}
-
 /* With growing delay; in between BPF is told not to send stacks that nobody can make use of. */
 static void ask_again(struct ep_processes *processes, struct ep_process *process, uint64_t now_ns)
 {
@@ -557,7 +538,12 @@ static void look(struct ep_processes *processes, struct ep_process *process,
 			ep_reads_request(&processes->reads, process, IDENTIFY_NS);
 		return;
 	}
-	take_image(processes, process, sample);
+	/* A process that was there before us: from here on it is known which program it runs. */
+	if (process->program.image == EP_IMAGE_ANY) {
+		process->program.image = sample->image;
+		process->program.start_ns = sample->start_ns;
+		ep_processes_mark(processes, process);
+	}
 	if (process->state == EP_PROCESS_NEW || (is_unknown && !is_outdated))
 		ask_again(processes, process, sample->event.time_ns);
 	else if (!process->identity || !process->identity->was_read)

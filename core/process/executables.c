@@ -134,16 +134,6 @@ static struct ep_executable *first_state(const struct ep_executables *executable
 	return next_state(ep_map_chain(&executables->by_file, hash_of(file)), file);
 }
 
-static struct ep_executable *find_file(const struct ep_executables *executables,
-				       const struct ep_proc_file *file)
-{
-	struct ep_executable *executable = first_state(executables, file);
-
-	while (executable && !ep_proc_file_is_same(&executable->file, file))
-		executable = next_state(executable->link.next, file);
-	return executable;
-}
-
 struct ep_executable *ep_executables_find(struct ep_executables *executables, uint32_t id)
 {
 	return ep_map_get(&executables->by_id, id);
@@ -425,10 +415,13 @@ static struct ep_executable *find_or_add(struct ep_executables *executables, pid
 					 const struct ep_proc_file *file, int opened,
 					 uint64_t seen_ns)
 {
-	struct ep_executable *executable = find_file(executables, file);
+	struct ep_executable *executable = first_state(executables, file);
 	ep_autoclose int fd = opened;
-	bool fresh = !executable;
+	bool fresh;
 
+	while (executable && !ep_proc_file_is_same(&executable->file, file))
+		executable = next_state(executable->link.next, file);
+	fresh = !executable;
 	if (fresh)
 		executable = add(executables, pid, mapping, file);
 	if (!executable)

@@ -50,18 +50,6 @@ void ep_files_stop(struct ep_files *files)
 	uv_close((uv_handle_t *)&files->timer, NULL);
 }
 
-static void fill_in(struct ep_file_question *question, const struct ep_mapping_event *event,
-		    struct ep_program program, const pid_t *roots, size_t n_roots)
-{
-	question->program = program;
-	question->addr = event->addr;
-	question->end = event->addr + event->bytes;
-	question->time_ns = event->time_ns;
-	question->file.fd = -1;
-	memcpy(question->roots, roots, EP_MIN(n_roots, EP_LEN(question->roots)) * sizeof(*roots));
-	snprintf(question->path, sizeof(question->path), "%s", event->name);
-}
-
 static bool is_same(const struct ep_file_question *a, const struct ep_file_question *b)
 {
 	return a->program.pid == b->program.pid && a->program.image == b->program.image &&
@@ -69,20 +57,11 @@ static bool is_same(const struct ep_file_question *a, const struct ep_file_quest
 	       memcmp(&a->key, &b->key, sizeof(a->key)) == 0 && strcmp(a->path, b->path) == 0;
 }
 
-/*
- * A program may map one file thousands of times before it is looked at once: that is one question,
- * about the place that is most likely still there.
- */
-static bool join_last(struct ep_files *files, const struct ep_file_question *question)
+static void move(struct ep_file_question *question, struct ep_file_list *from,
+		 struct ep_file_list *to)
 {
-	struct ep_file_question *last = TAILQ_LAST(&files->waiting, ep_file_list);
-
-	if (!last || !is_same(last, question))
-		return false;
-	last->addr = question->addr;
-	last->end = question->end;
-	last->time_ns = question->time_ns;
-	return true;
+	TAILQ_REMOVE(from, question, link);
+	TAILQ_INSERT_TAIL(to, question, link);
 }
 
 static void on_due(uv_timer_t *timer);
@@ -107,9 +86,8 @@ static void on_due(uv_timer_t *timer)
 	struct ep_file_question *question;
 
 	while ((question = TAILQ_FIRST(&files->later)) != NULL && question->due_ns <= end_ns) {
-		TAILQ_REMOVE(&files->later, question, link);
+		move(question, &files->later, &files->waiting);
 		files->n_later--;
-		TAILQ_INSERT_TAIL(&files->waiting, question, link);
 		files->n_waiting++;
 	}
 	ep_files_run(files);
@@ -135,13 +113,30 @@ int ep_files_ask(struct ep_files *files, const struct ep_mapping_event *event,
 		 const struct ep_file_key *key, struct ep_program program, const pid_t *roots,
 		 size_t n_roots, uint64_t due_ns, uint32_t *ret_number)
 {
-	struct ep_file_question asked = {.key = *key, .due_ns = due_ns}, *question;
+	struct ep_file_question *last = TAILQ_LAST(&files->waiting, ep_file_list), *question;
+	struct ep_file_question asked = {
+		.program = program,
+		.addr = event->addr,
+		.end = event->addr + event->bytes,
+		.time_ns = event->time_ns,
+		.key = *key,
+		.due_ns = due_ns,
+		.file = {.fd = -1},
+	};
 
 	if (files->stopped)
 		return -ESHUTDOWN;
-	fill_in(&asked, event, program, roots, n_roots);
-	if (due_ns == 0 && join_last(files, &asked)) {
-		*ret_number = TAILQ_LAST(&files->waiting, ep_file_list)->number;
+	memcpy(asked.roots, roots, EP_MIN(n_roots, EP_LEN(asked.roots)) * sizeof(*roots));
+	snprintf(asked.path, sizeof(asked.path), "%s", event->name);
+	/*
+	 * A program may map one file thousands of times before it is looked at once: that is one
+	 * question, about the place that is most likely still there.
+	 */
+	if (due_ns == 0 && last && is_same(last, &asked)) {
+		last->addr = asked.addr;
+		last->end = asked.end;
+		last->time_ns = asked.time_ns;
+		*ret_number = last->number;
 		return 0;
 	}
 	if ((due_ns ? files->n_later : files->n_waiting) >= MAX_WAITING) {
@@ -187,18 +182,11 @@ static bool has_build_id(const struct ep_file_question *question, int fd)
  */
 static bool has_inode(const struct ep_file_key *key, const struct ep_proc_file *file)
 {
-	if (file->inode != key->inode ||
+	if (!key->inode || file->inode != key->inode ||
 	    (file->generation && file->generation != (uint32_t)key->generation))
 		return false;
 	return major(file->dev) == 0 ||
 	       (major(file->dev) == key->dev_major && minor(file->dev) == key->dev_minor);
-}
-
-static bool is_meant(const struct ep_file_question *question, const struct ep_proc_file *file)
-{
-	if (question->key.build_id_bytes > 0)
-		return has_build_id(question, file->fd);
-	return question->key.inode && has_inode(&question->key, file);
 }
 
 /* What a process maps, or has under that path: the record's file, or -errno. */
@@ -210,7 +198,8 @@ static int look(struct ep_file_question *question, pid_t pid, bool is_mapped)
 
 	if (r < 0)
 		return r;
-	if (!is_meant(question, &file)) {
+	if (question->key.build_id_bytes > 0 ? !has_build_id(question, file.fd)
+					     : !has_inode(&question->key, &file)) {
 		ep_proc_file_close(&file);
 		return -ENOENT;
 	}
@@ -268,11 +257,8 @@ static struct files_job *take_waiting(struct ep_files *files)
 	job->files = files;
 	TAILQ_INIT(&job->questions);
 	for (size_t i = 0; i < MAX_PER_JOB && files->n_waiting > 0; i++) {
-		struct ep_file_question *question = TAILQ_FIRST(&files->waiting);
-
-		TAILQ_REMOVE(&files->waiting, question, link);
+		move(TAILQ_FIRST(&files->waiting), &files->waiting, &job->questions);
 		files->n_waiting--;
-		TAILQ_INSERT_TAIL(&job->questions, question, link);
 	}
 	return job;
 }

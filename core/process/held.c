@@ -144,17 +144,6 @@ static int append(struct ep_vec *event, const void *data, size_t bytes)
 	return ep_vec_append(event, data, bytes);
 }
 
-/* Without its copy: it ends where BPF stopped, and says why. */
-static int strip_copy(struct ep_held *held, const struct ep_sample *sample, size_t bytes)
-{
-	size_t copy = EP_MIN((size_t)sample->copy_bytes, bytes - sizeof(*sample));
-	int r = append(&held->event, sample, bytes - copy);
-
-	if (r == 0)
-		((struct ep_sample *)held->event.data)->copy_bytes = 0;
-	return r;
-}
-
 /* A walk that lacks some of it is made again when that is there. */
 static int read_code(void *arg, uint32_t id, uint64_t va, void *buf, size_t bytes)
 {
@@ -190,10 +179,16 @@ static int walk(struct ep_held *held, const struct ep_process *process,
 		const struct ep_sample *sample, size_t bytes)
 {
 	const struct ep_walk_source source = {.read_code = read_code, .arg = held};
+	size_t copy = EP_MIN((size_t)sample->copy_bytes, bytes - sizeof(*sample));
 	const struct ep_vec *rows;
+	int r;
 
-	if (!is_known(process))
-		return strip_copy(held, sample, bytes);
+	if (!is_known(process)) { /* it ends where BPF stopped, and says why */
+		r = append(&held->event, sample, bytes - copy);
+		if (r == 0)
+			((struct ep_sample *)held->event.data)->copy_bytes = 0;
+		return r;
+	}
 	rows = ep_publisher_build(held->options.publisher, process);
 	return ep_walker_run(held->options.walker, sample, bytes, rows->data, rows->len, &source,
 			     &held->event);

@@ -235,33 +235,26 @@ void ep_processes_on_replaced(void *arg, struct ep_executable *old,
 	replace_places(arg, old, executable, 0, 0);
 }
 
-/* Where it names another file now, who was believed since the last look is read. */
-static void confirm(struct ep_processes *processes, struct ep_hint *hint,
-		    const struct ep_file_question *question, const struct ep_executable *executable)
-{
-	struct ep_executable *believed =
-		ep_executables_find_current(processes->executables, hint->executable);
-
-	hint->executable = believed ? believed->id : 0;
-	if (believed && believed != executable && !ep_processes_is_contested(processes, hint))
-		replace_places(processes, believed, NULL, hint->key.mount_ns, hint->looked_ns);
-	ep_hint_confirm(&processes->hints, hint, executable->id, question->looked_ns);
-}
-
 /* With a reference. NULL: nobody knows. */
 static struct ep_executable *take_answer(struct ep_processes *processes,
 					 struct ep_file_question *question)
 {
 	struct ep_hint *hint = ep_hints_get(&processes->hints, &question->key, question->path);
-	struct ep_executable *executable;
+	struct ep_executable *executable, *believed;
 
 	if (hint)
 		hint->is_due = false;
 	if (question->result < 0)
 		return do_without(processes, question, hint);
 	executable = ep_executables_get_opened(processes->executables, question);
-	if (hint && executable)
-		confirm(processes, hint, question, executable);
+	if (!hint || !executable)
+		return executable;
+	/* Where it names another file now, who was believed since the last look is read. */
+	believed = ep_executables_find_current(processes->executables, hint->executable);
+	hint->executable = believed ? believed->id : 0;
+	if (believed && believed != executable && !ep_processes_is_contested(processes, hint))
+		replace_places(processes, believed, NULL, hint->key.mount_ns, hint->looked_ns);
+	ep_hint_confirm(&processes->hints, hint, executable->id, question->looked_ns);
 	return executable;
 }
 

@@ -128,21 +128,12 @@ size_t ep_processes_busy(const struct ep_processes *processes)
 	       ep_executables_stats(processes->executables)->busy;
 }
 
-static void print_executables(const struct ep_executables_stats *stats, FILE *out)
-{
-	ep_print_counter(out, "executables known", stats->live);
-	ep_print_counter(out, "executables analysed", stats->analysed);
-	ep_print_counter(out, "executables that are no ELF file we can read", stats->failed);
-	ep_print_counter(out, "executables whose tables were dropped for memory", stats->evicted);
-	ep_print_counter(out, "executables whose tables did not fit", stats->over_limit);
-	ep_print_counter(out, "executables whose described names did not fit", stats->nameless);
-}
-
 void ep_processes_print_counters(const struct ep_processes *p, FILE *out)
 {
 	const struct ep_reads_stats *reads = &p->reads.stats;
 	const struct ep_publisher_stats *rows = &p->publisher.stats;
 	const struct ep_held_stats *held = ep_held_stats(p->held);
+	const struct ep_executables_stats *files = ep_executables_stats(p->executables);
 
 	ep_print_counter(out, "processes known", p->table.live.len);
 	ep_print_counter(out, "programs that ended and are remembered", p->table.n_ended);
@@ -171,7 +162,12 @@ void ep_processes_print_counters(const struct ep_processes *p, FILE *out)
 	ep_print_counter(out, "samples dropped there: malformed, or no memory", held->dropped);
 	ep_print_counter(out, "bytes of samples waiting", ep_held_bytes(p->held));
 	ep_print_counter(out, "times that nothing known was trusted", p->stats.doubts);
-	print_executables(ep_executables_stats(p->executables), out);
+	ep_print_counter(out, "executables known", files->live);
+	ep_print_counter(out, "executables analysed", files->analysed);
+	ep_print_counter(out, "executables that are no ELF file we can read", files->failed);
+	ep_print_counter(out, "executables whose tables were dropped for memory", files->evicted);
+	ep_print_counter(out, "executables whose tables did not fit", files->over_limit);
+	ep_print_counter(out, "executables whose described names did not fit", files->nameless);
 }
 
 /* --- life ------------------------------------------------------------------------------------ */
@@ -228,16 +224,6 @@ static int new_held(struct ep_processes *processes)
 	return r < 0 ? r : ep_held_new(&held, &processes->held);
 }
 
-static int new_parts(struct ep_processes *processes)
-{
-	const struct ep_processes_options *options = &processes->options;
-	int r = ep_executables_new(options->loop, options->store, options->languages,
-				   ep_processes_on_executable, ep_processes_on_replaced, processes,
-				   &processes->executables);
-
-	return r < 0 ? r : new_held(processes);
-}
-
 static void free_parts(struct ep_processes *processes)
 {
 	ep_held_free(processes->held);
@@ -255,7 +241,11 @@ int ep_processes_new(const struct ep_processes_options *options, struct ep_proce
 		return -ENOMEM;
 	processes->options = *options;
 	processes->max_places = EP_MAX_PLACES;
-	r = new_parts(processes);
+	r = ep_executables_new(options->loop, options->store, options->languages,
+			       ep_processes_on_executable, ep_processes_on_replaced, processes,
+			       &processes->executables);
+	if (r == 0)
+		r = new_held(processes);
 	if (r < 0) {
 		free_parts(processes);
 		return r;

@@ -76,14 +76,6 @@ static int add_covered(struct ep_vec *rows, const struct ep_place_in_memory *pla
 			  });
 }
 
-/* The same where not even the file is known. */
-static uint32_t no_file_pages(enum ep_place_state state)
-{
-	if (state == EP_PLACE_ASKED)
-		return EP_PAGES_PENDING;
-	return state == EP_PLACE_GONE ? EP_PAGES_GONE : EP_PAGES_ABSENT;
-}
-
 static bool is_no_elf(const struct ep_executable *executable)
 {
 	return executable->state == EP_EXECUTABLE_FAILED && !executable->unopened;
@@ -107,11 +99,11 @@ int ep_rows_add(struct ep_vec *rows, const struct ep_place_in_memory *place, uin
 
 	if (may_be_anonymous(place))
 		raw.executable = anonymous;
-	if (!place->executable) {
-		raw.pages = no_file_pages(place->state);
-		return push(rows, raw);
-	}
-	if (is_no_elf(place->executable))
+	if (!place->executable && place->state == EP_PLACE_ASKED)
+		raw.pages = EP_PAGES_PENDING;
+	else if (!place->executable && place->state == EP_PLACE_GONE)
+		raw.pages = EP_PAGES_GONE;
+	if (!place->executable || is_no_elf(place->executable))
 		return push(rows, raw);
 	if (ep_executable_find_va(place->executable, place->file_off, &va) < 0) {
 		if (place->executable->state == EP_EXECUTABLE_PENDING)
@@ -119,18 +111,6 @@ int ep_rows_add(struct ep_vec *rows, const struct ep_place_in_memory *place, uin
 		return push(rows, raw);
 	}
 	return add_covered(rows, place, va);
-}
-
-/* The part of a row from `start` on. */
-static struct ep_row row_from(struct ep_row row, uint64_t start)
-{
-	uint64_t va = row.va + (start - row.start);
-
-	if (row.pages > EP_PAGES_LAST)
-		row.pages += 2 * (uint32_t)((va >> EP_PAGE_SHIFT) - (row.va >> EP_PAGE_SHIFT));
-	row.start = start;
-	row.va = va;
-	return row;
 }
 
 /*
@@ -152,7 +132,12 @@ static int push_merged(struct ep_vec *marked, struct ep_row row)
 static int push_part(struct ep_vec *marked, struct ep_row row, uint64_t start, uint64_t end,
 		     uint32_t owner)
 {
-	row = row_from(row, start);
+	uint64_t va = row.va + (start - row.start);
+
+	if (row.pages > EP_PAGES_LAST)
+		row.pages += 2 * (uint32_t)((va >> EP_PAGE_SHIFT) - (row.va >> EP_PAGE_SHIFT));
+	row.va = va;
+	row.start = start;
 	row.end = end;
 	if (!owner)
 		return push(marked, row);

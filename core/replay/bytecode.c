@@ -87,29 +87,22 @@ static bool take_name(char to[16], const char *name)
 	return true;
 }
 
-static struct data_section *find_data(const struct loader *loader, uint32_t index)
-{
-	struct ep_bytecode *bytecode = loader->bytecode;
-
-	for (size_t i = 0; i < bytecode->n_data; i++) {
-		if (bytecode->data[i].index == index)
-			return &bytecode->data[i];
-	}
-	return NULL;
-}
-
 /* A section of constants, copied when it is first asked for. */
 static int get_data(struct loader *loader, uint32_t index, struct data_section **ret)
 {
 	struct ep_bytecode *bytecode = loader->bytecode;
-	struct data_section *data = find_data(loader, index);
+	struct data_section *data;
 	struct ep_elf_section section;
 	struct ep_elf_bytes bytes = {0};
 	int r;
 
-	*ret = data;
-	if (data)
-		return 0;
+	for (size_t i = 0; i < bytecode->n_data; i++) {
+		data = &bytecode->data[i];
+		if (data->index == index) {
+			*ret = data;
+			return 0;
+		}
+	}
 	if (bytecode->n_data == MAX_DATA || ep_elf_section_at(loader->elf, index, &section) < 0 ||
 	    section.type != SHT_PROGBITS)
 		return -EBADMSG;

@@ -87,9 +87,8 @@ static int add_languages(const struct capture *capture, struct ep_replay *replay
 	return 0;
 }
 
-static int print(const struct capture *capture, struct ep_replay *replay, struct ep_vec *text)
+static int print(struct ep_replay *replay, struct ep_vec *text)
 {
-	(void)capture;
 	ep_vec_fini(text);
 	ep_vec_init(text, 1, MAX_TEXT_BYTES);
 	return ep_replay_print(replay, text);
@@ -118,7 +117,7 @@ static int look(struct capture *capture, struct ep_replay *replay)
 		r = ep_replay_attach(replay);
 	if (r == 0)
 		r = name_languages(capture, replay);
-	return r < 0 ? r : print(capture, replay, &capture->result->text);
+	return r < 0 ? r : print(replay, &capture->result->text);
 }
 
 static bool is_wanted(const struct ep_capture_options *options, uint32_t tid)
@@ -187,7 +186,7 @@ static int record(struct capture *capture)
 	}
 	capture->source.has_names = true;
 	if (r == 0)
-		r = print(capture, replay, &capture->result->text);
+		r = print(replay, &capture->result->text);
 	if (r == 0)
 		r = ep_vec_append(&capture->data, capture->fixture->data.data,
 				  capture->fixture->data.len);
@@ -196,28 +195,22 @@ static int record(struct capture *capture)
 	return r < 0 ? fail(capture, r, "cannot record the process") : 0;
 }
 
-static int replay_fixture(const struct capture *capture, struct ep_fixture *fixture,
-			  struct ep_vec *text)
-{
-	ep_cleanup(ep_replay_freep) struct ep_replay *replay = NULL;
-	int r = ep_replay_new(fixture, NULL, NULL, &replay);
-
-	if (r == 0)
-		r = add_languages(capture, replay);
-	if (r == 0)
-		r = ep_replay_attach(replay);
-	return r < 0 ? r : print(capture, replay, text);
-}
-
 /* What is to be written must give the stacks that were seen. 0, 1 (others), or a negative errno. */
 static int compare(struct capture *capture, struct ep_vec *text)
 {
 	ep_cleanup(ep_fixture_freep) struct ep_fixture *fixture = NULL;
+	ep_cleanup(ep_replay_freep) struct ep_replay *replay = NULL;
 	const struct ep_vec *file = &capture->result->file, *seen = &capture->result->text;
 	int r = ep_fixture_decode(file->data, file->len, &fixture);
 
 	if (r == 0)
-		r = replay_fixture(capture, fixture, text);
+		r = ep_replay_new(fixture, NULL, NULL, &replay);
+	if (r == 0)
+		r = add_languages(capture, replay);
+	if (r == 0)
+		r = ep_replay_attach(replay);
+	if (r == 0)
+		r = print(replay, text);
 	if (r < 0)
 		return fail(capture, r, "what was recorded cannot be read again; report this");
 	return text->len != seen->len || memcmp(text->data, seen->data, text->len) != 0;

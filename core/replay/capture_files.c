@@ -238,23 +238,17 @@ const struct ep_file *ep_capture_files_file(struct ep_capture_files *files, uint
 	return file->elf ? &file->elf_file.file : NULL;
 }
 
-static bool was_asked(const struct file *file, const struct ep_unwinder_ops *ops)
-{
-	const struct ep_unwinder_ops **asked;
-
-	ep_vec_each (&file->asked, asked) {
-		if (*asked == ops)
-			return true;
-	}
-	return false;
-}
-
 void ep_capture_files_describe(struct ep_capture_files *files, uint32_t i,
 			       const struct ep_unwinder_ops *ops, void *claim)
 {
 	struct file *file = file_at(files, i);
+	const struct ep_unwinder_ops **asked;
 
-	if (!file->elf || was_asked(file, ops) || ep_vec_append(&file->asked, &ops, 1) < 0)
+	ep_vec_each (&file->asked, asked) {
+		if (*asked == ops)
+			return;
+	}
+	if (!file->elf || ep_vec_append(&file->asked, &ops, 1) < 0)
 		return;
 	(void)ep_description_ask(&file->description, ops, claim, &file->elf_file.file);
 	ep_description_end(&file->description);

@@ -32,25 +32,21 @@ int ep_fixture_new(struct ep_fixture **ret_fixture)
 	return 0;
 }
 
-static void executable_fini(struct ep_fixture_executable *executable)
-{
-	ep_vec_fini(&executable->segments);
-	ep_vec_fini(&executable->text);
-	ep_vec_fini(&executable->text_pages);
-	ep_vec_fini(&executable->deltas);
-	ep_vec_fini(&executable->rules);
-	ep_vec_fini(&executable->answers);
-	ep_vec_fini(&executable->names);
-}
-
 void ep_fixture_free(struct ep_fixture *fixture)
 {
 	struct ep_fixture_executable *executable;
 
 	if (!fixture)
 		return;
-	ep_vec_each (&fixture->executables, executable)
-		executable_fini(executable);
+	ep_vec_each (&fixture->executables, executable) {
+		ep_vec_fini(&executable->segments);
+		ep_vec_fini(&executable->text);
+		ep_vec_fini(&executable->text_pages);
+		ep_vec_fini(&executable->deltas);
+		ep_vec_fini(&executable->rules);
+		ep_vec_fini(&executable->answers);
+		ep_vec_fini(&executable->names);
+	}
 	ep_vec_fini(&fixture->executables);
 	ep_vec_fini(&fixture->threads);
 	ep_vec_fini(&fixture->mappings);

@@ -179,11 +179,6 @@ void ep_kernel_remove_chunk(void *arg, uint32_t index, void *memory)
 		ep_kernel_map_drop_inner(map, index);
 }
 
-void ep_kernel_set_stack(struct ep_kernel *kernel, int32_t n)
-{
-	kernel->kernel_stack = n;
-}
-
 const char *ep_kernel_trouble(const struct ep_kernel *kernel)
 {
 	return kernel->trouble;
@@ -252,27 +247,22 @@ static void enter(struct ep_kernel *kernel, const struct ep_replay_thread *threa
 	kernel->trouble[0] = '\0';
 }
 
-static void run_code(const struct ep_kernel_program *program)
-{
-	int r = ep_bytecode_run(program->code, &ep_kernel_current->ctx, ep_kernel_call_helper,
-				(void *)program);
-
-	if (r < 0)
-		ep_kernel_complain("%s: bytecode: %s", program->object->name, ep_strerror(r));
-}
-
 /* A tail call of a compiled source comes back to the setjmp; bytecode just ends. */
 static void run_programs(struct ep_kernel *kernel)
 {
 	(void)setjmp(kernel->next_program);
 	while (ep_kernel_current->next.object) {
 		struct ep_kernel_program program = ep_kernel_current->next;
+		int r = 0;
 
 		ep_kernel_current->next = (struct ep_kernel_program){0};
 		if (program.run)
 			program.run(&ep_kernel_current->ctx);
 		else
-			run_code(&program);
+			r = ep_bytecode_run(program.code, &ep_kernel_current->ctx,
+					    ep_kernel_call_helper, &program);
+		if (r < 0)
+			ep_kernel_complain("%s: bytecode: %s", program.object->name, ep_strerror(r));
 	}
 }
 

@@ -50,9 +50,6 @@ int ep_kernel_update(struct ep_kernel *kernel, const char *map, const void *key,
 int ep_kernel_add_chunk(void *kernel, uint32_t index, void **ret_memory);
 void ep_kernel_remove_chunk(void *kernel, uint32_t index, void *memory);
 
-/* How many addresses the kernel's part of a stack has, or what bpf_get_stack fails with; from 1. */
-void ep_kernel_set_stack(struct ep_kernel *kernel, int32_t n);
-
 /*
  * Samples a thread: runs ep_entry and what it jumps to. `event` (bytes) gets what the ring got.
  * 0; -ENODATA: nothing came; -EIO: a program did what a kernel would have refused (`trouble` says).

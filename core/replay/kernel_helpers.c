@@ -201,74 +201,73 @@ static void *pointer(uint64_t value)
 	return (void *)(uintptr_t)value;
 }
 
-static long call_map_helper(const struct ep_kernel_program *program, int32_t id,
-			    const uint64_t args[5])
+/* What a helper returns. False for one we lack. */
+static bool call_helper(const struct ep_kernel_program *program, int32_t id, const uint64_t a[5],
+			long *ret)
 {
-	struct ep_kernel_map *map = pointer(args[0]);
+	struct ep_kernel_map *map = pointer(a[0]);
 
-	if (id == BPF_FUNC_map_lookup_elem)
-		return (long)(uintptr_t)ep_kernel_map_lookup(map, pointer(args[1]));
-	if (id == BPF_FUNC_map_update_elem)
-		return ep_kernel_map_update(map, pointer(args[1]), pointer(args[2]), args[3]);
-	if (id == BPF_FUNC_map_delete_elem)
-		return ep_kernel_map_delete(map, pointer(args[1]));
-	return ep_shim_ringbuf_output(program->object->name,
-				      map->type == BPF_MAP_TYPE_RINGBUF ? "&ep_ring" : map->name,
-				      pointer(args[1]), args[2], args[3]);
+	switch (id) {
+	case BPF_FUNC_map_lookup_elem:
+		*ret = (long)(uintptr_t)ep_kernel_map_lookup(map, pointer(a[1]));
+		return true;
+	case BPF_FUNC_map_update_elem:
+		*ret = ep_kernel_map_update(map, pointer(a[1]), pointer(a[2]), a[3]);
+		return true;
+	case BPF_FUNC_map_delete_elem:
+		*ret = ep_kernel_map_delete(map, pointer(a[1]));
+		return true;
+	case BPF_FUNC_ringbuf_output:
+		*ret = ep_shim_ringbuf_output(
+			program->object->name,
+			map->type == BPF_MAP_TYPE_RINGBUF ? "&ep_ring" : map->name, pointer(a[1]),
+			a[2], a[3]);
+		return true;
+	case BPF_FUNC_ringbuf_query:
+		*ret = (long)ep_shim_ringbuf_query(a[1]);
+		return true;
+	case BPF_FUNC_probe_read_user:
+		*ret = ep_shim_read_user(pointer(a[0]), (uint32_t)a[1], pointer(a[2]));
+		return true;
+	case BPF_FUNC_probe_read_user_str:
+		*ret = ep_shim_read_user_str(pointer(a[0]), (uint32_t)a[1], pointer(a[2]));
+		return true;
+	case BPF_FUNC_probe_read_kernel:
+		*ret = ep_shim_read_kernel(pointer(a[0]), (uint32_t)a[1], pointer(a[2]));
+		return true;
+	case BPF_FUNC_get_current_pid_tgid:
+		*ret = (long)ep_shim_pid_tgid();
+		return true;
+	case BPF_FUNC_get_current_comm:
+		*ret = ep_shim_comm(pointer(a[0]), (uint32_t)a[1]);
+		return true;
+	case BPF_FUNC_get_current_task:
+	case BPF_FUNC_get_current_task_btf:
+		*ret = (long)ep_shim_task();
+		return true;
+	case BPF_FUNC_task_pt_regs:
+		*ret = (long)ep_shim_task_pt_regs(a[0]);
+		return true;
+	case BPF_FUNC_get_smp_processor_id:
+		*ret = 0;
+		return true;
+	case BPF_FUNC_ktime_get_ns:
+	case BPF_FUNC_ktime_get_boot_ns:
+		*ret = 1;
+		return true;
+	case BPF_FUNC_get_stack:
+		*ret = ep_shim_kernel_stack(pointer(a[1]), (uint32_t)a[2], a[3]);
+		return true;
+	}
+	return false;
 }
 
 int ep_kernel_call_helper(void *arg, int32_t id, const uint64_t a[5], uint64_t *ret)
 {
-	const struct ep_kernel_program *program = arg;
-	int r;
+	long value = id == BPF_FUNC_tail_call ? set_next((uint32_t)a[2]) : 0;
 
-	switch (id) {
-	case BPF_FUNC_map_lookup_elem:
-	case BPF_FUNC_map_update_elem:
-	case BPF_FUNC_map_delete_elem:
-	case BPF_FUNC_ringbuf_output:
-		*ret = (uint64_t)call_map_helper(program, id, a);
-		return 0;
-	case BPF_FUNC_tail_call:
-		r = set_next((uint32_t)a[2]);
-		*ret = (uint64_t)(int64_t)r;
-		return r == 0;
-	case BPF_FUNC_ringbuf_query:
-		*ret = ep_shim_ringbuf_query(a[1]);
-		return 0;
-	case BPF_FUNC_probe_read_user:
-		*ret = (uint64_t)ep_shim_read_user(pointer(a[0]), (uint32_t)a[1], pointer(a[2]));
-		return 0;
-	case BPF_FUNC_probe_read_user_str:
-		*ret = (uint64_t)ep_shim_read_user_str(pointer(a[0]), (uint32_t)a[1],
-						       pointer(a[2]));
-		return 0;
-	case BPF_FUNC_probe_read_kernel:
-		*ret = (uint64_t)ep_shim_read_kernel(pointer(a[0]), (uint32_t)a[1], pointer(a[2]));
-		return 0;
-	case BPF_FUNC_get_current_pid_tgid:
-		*ret = ep_shim_pid_tgid();
-		return 0;
-	case BPF_FUNC_get_current_comm:
-		*ret = (uint64_t)ep_shim_comm(pointer(a[0]), (uint32_t)a[1]);
-		return 0;
-	case BPF_FUNC_get_current_task:
-	case BPF_FUNC_get_current_task_btf:
-		*ret = ep_shim_task();
-		return 0;
-	case BPF_FUNC_task_pt_regs:
-		*ret = ep_shim_task_pt_regs(a[0]);
-		return 0;
-	case BPF_FUNC_get_smp_processor_id:
-		*ret = 0;
-		return 0;
-	case BPF_FUNC_ktime_get_ns:
-	case BPF_FUNC_ktime_get_boot_ns:
-		*ret = 1;
-		return 0;
-	case BPF_FUNC_get_stack:
-		*ret = (uint64_t)ep_shim_kernel_stack(pointer(a[1]), (uint32_t)a[2], a[3]);
-		return 0;
-	}
-	return -ENOTSUP;
+	if (id != BPF_FUNC_tail_call && !call_helper(arg, id, a, &value))
+		return -ENOTSUP;
+	*ret = (uint64_t)value;
+	return id == BPF_FUNC_tail_call && value == 0;
 }

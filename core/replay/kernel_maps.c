@@ -213,24 +213,23 @@ int ep_kernel_map_add_inner(struct ep_kernel_map *map, uint32_t index, uint32_t 
 			    struct ep_kernel_map **ret_inner)
 {
 	struct ep_kernel_map *inner;
+	int r;
 
 	if (!map->inner || index >= map->max_entries || map->inner[index])
 		return -EINVAL;
 	inner = calloc(1, sizeof(*inner));
 	if (!inner)
 		return -ENOMEM;
-	inner->type = BPF_MAP_TYPE_ARRAY;
-	inner->key_bytes = sizeof(uint32_t);
-	inner->value_bytes = value_bytes;
-	inner->max_entries = 1;
-	inner->values = calloc(1, value_bytes);
-	if (!inner->values) {
+	*inner = (struct ep_kernel_map){.type = BPF_MAP_TYPE_ARRAY,
+					.key_bytes = sizeof(uint32_t),
+					.value_bytes = value_bytes,
+					.max_entries = 1};
+	r = allocate(inner);
+	if (r < 0)
 		free(inner);
-		return -ENOMEM;
-	}
-	map->inner[index] = inner;
-	*ret_inner = inner;
-	return 0;
+	else
+		*ret_inner = map->inner[index] = inner;
+	return r;
 }
 
 void ep_kernel_map_drop_inner(struct ep_kernel_map *map, uint32_t index)

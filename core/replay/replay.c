@@ -237,24 +237,17 @@ static int keep_range_text(struct ep_replay *replay, uint32_t executable, uint64
 	return r;
 }
 
-static bool has_enter(const struct ep_replay *replay)
-{
-	const struct ep_row *row;
-
-	ep_vec_each (&replay->set.rows, row) {
-		if (row->executable & EP_ROW_ENTER)
-			return true;
-	}
-	return false;
-}
-
 /* The text pages of a stack's native frames: where a look-up was, with and without the minus 1. */
 static int keep_stack_text(struct ep_replay *replay, const struct ep_vec *event)
 {
 	const struct ep_sample *sample = event->data;
 	const uint64_t *words = (const uint64_t *)(sample + 1) + sample->n_kernel;
+	const struct ep_row *row;
+	bool has_enter = false;
 	int r = 0;
 
+	ep_vec_each (&replay->set.rows, row)
+		has_enter |= row->executable & EP_ROW_ENTER ? true : false;
 	for (uint32_t at = 0; r == 0 && at < sample->n_words; at += 1 + EP_FRAME_WORDS(words[at])) {
 		uint32_t id = EP_FRAME_AUX(words[at]);
 
@@ -262,7 +255,7 @@ static int keep_stack_text(struct ep_replay *replay, const struct ep_vec *event)
 		    id > replay->fixture->executables.len)
 			continue;
 		r = ep_replay_keep_text(replay, id - 1, words[at + 1]);
-		if (r == 0 && EP_FRAME_FLAGS(words[at]) >> EP_FRAME_SLOT_SHIFT && has_enter(replay))
+		if (r == 0 && EP_FRAME_FLAGS(words[at]) >> EP_FRAME_SLOT_SHIFT && has_enter)
 			r = keep_range_text(replay, id - 1, words[at + 1]);
 		if (r == 0)
 			r = ep_replay_keep_text(replay, id - 1, words[at + 1] - 1);

@@ -123,17 +123,6 @@ static int get_numbers(struct ep_replay_language *language)
 	return r;
 }
 
-static int describe(struct ep_replay_language *language)
-{
-	struct ep_replay *replay = language->replay;
-
-	if (!language->claim || !replay->source || !EP_HAS(language->ops, describe))
-		return 0;
-	ep_capture_files_describe(replay->source->files, language->executable, language->ops,
-				  language->claim);
-	return ep_replay_put_table(replay, language->executable);
-}
-
 static void probe(struct ep_replay_language *language)
 {
 	struct ep_replay *replay = language->replay;
@@ -178,7 +167,11 @@ int ep_replay_add_language(struct ep_replay *replay, const struct ep_plugin *plu
 		return r;
 	replay->n_languages++;
 	probe(language);
-	return describe(language);
+	if (!language->claim || !replay->source || !EP_HAS(language->ops, describe))
+		return 0;
+	ep_capture_files_describe(replay->source->files, language->executable, language->ops,
+				  language->claim);
+	return ep_replay_put_table(replay, language->executable);
 }
 
 /* --- attaching ------------------------------------------------------------------------------- */

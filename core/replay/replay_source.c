@@ -275,20 +275,6 @@ int ep_replay_tls(struct ep_replay *replay, uint32_t question, uint32_t executab
 	return found->result;
 }
 
-static void keep_name(struct ep_replay *replay, uint32_t executable, uint64_t va,
-		      const struct ep_frame_line *line)
-{
-	struct ep_fixture_name *slot = ep_vec_push(&ep_replay_executable(replay, executable)->names);
-
-	if (slot)
-		*slot = (struct ep_fixture_name){
-			.va = va,
-			.name = ep_fixture_string(replay->fixture, line->function),
-			.source = ep_fixture_string(replay->fixture, line->file ? line->file : ""),
-			.line = line->line,
-		};
-}
-
 void ep_replay_keep_names(struct ep_replay *replay, uint32_t executable, uint64_t va)
 {
 	ep_cleanup(ep_lines_fini) struct ep_lines lines = {0};
@@ -303,7 +289,18 @@ void ep_replay_keep_names(struct ep_replay *replay, uint32_t executable, uint64_
 		return;
 	n = ep_lines_frames(&lines) ? ep_lines_get(&lines, 0, line) : 0;
 	for (size_t i = 0; i < n; i++) {
-		if (line[i].function)
-			keep_name(replay, executable, va, &line[i]);
+		struct ep_fixture_name *slot =
+			line[i].function
+				? ep_vec_push(&ep_replay_executable(replay, executable)->names)
+				: NULL;
+
+		if (slot)
+			*slot = (struct ep_fixture_name){
+				.va = va,
+				.name = ep_fixture_string(replay->fixture, line[i].function),
+				.source = ep_fixture_string(replay->fixture,
+							    line[i].file ? line[i].file : ""),
+				.line = line[i].line,
+			};
 	}
 }

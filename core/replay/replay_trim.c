@@ -8,47 +8,25 @@
 #define LONG_READ_BYTES	 32768u
 #define MAX_STRING_BYTES 4096u /* words may point anywhere */
 
-/* A long read, and where it is in the process's memory. */
-struct trim {
-	const struct ep_replay *replay;
-	const uint8_t *from; /* its bytes */
-	uint8_t *to;	     /* those that stay */
-	uint64_t addr, bytes;
-};
-
-static void keep_string(struct trim *trim, uint64_t off)
-{
-	size_t max = EP_MIN(trim->bytes - off, (uint64_t)MAX_STRING_BYTES);
-	const uint8_t *end = memchr(trim->from + off, 0, max);
-	size_t n = end ? (size_t)(end - (trim->from + off)) : max;
-
-	memcpy(trim->to + off, trim->from + off, n);
-}
-
-static void keep_pointed(struct trim *trim)
-{
-	const struct ep_vec *memory = &trim->replay->fixture->block_bytes;
-	const uint8_t *bytes = memory->data;
-	size_t n = memory->len * EP_FIXTURE_BLOCK_BYTES;
-	uint64_t word;
-
-	for (size_t i = 0; i < n; i += sizeof(word)) {
-		memcpy(&word, bytes + i, sizeof(word));
-		if (word - trim->addr < trim->bytes)
-			keep_string(trim, word - trim->addr);
-	}
-}
-
+/* Of a long read, what words of the process's memory point to stays. */
 static int trim_answer(const struct ep_replay *replay, uint64_t bias,
 		       const struct ep_fixture_answer *answer)
 {
+	const struct ep_vec *memory = &replay->fixture->block_bytes;
 	uint8_t *bytes = (uint8_t *)replay->fixture->data.data + answer->data;
 	ep_autofree uint8_t *kept = calloc(1, answer->bytes);
-	struct trim trim = {replay, bytes, kept, bias + answer->va, answer->bytes};
 
 	if (!kept)
 		return -ENOMEM;
-	keep_pointed(&trim);
+	for (size_t i = 0; i < memory->len * EP_FIXTURE_BLOCK_BYTES; i += 8) {
+		uint64_t word = ep_get_u64((const uint8_t *)memory->data + i);
+		uint64_t off = word - (bias + answer->va);
+
+		if (off < answer->bytes)
+			memcpy(kept + off, bytes + off,
+			       strnlen((const char *)bytes + off,
+				       EP_MIN(answer->bytes - off, (uint64_t)MAX_STRING_BYTES)));
+	}
 	memcpy(bytes, kept, answer->bytes);
 	return 0;
 }

@@ -4,7 +4,7 @@
  * over a page of code, a stack, and rules that each test writes down itself.
  */
 #include "bpf/rule.h"
-#include "core/replay/kernel.h"
+#include "core/replay/kernel_internal.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -452,7 +452,7 @@ WORLD_TEST(a_short_kernel_part_says_so)
 
 		if (cases[i].error)
 			snprintf(want, sizeof(want), "!%u leaf main", cases[i].error);
-		ep_kernel_set_stack(w->kernel, cases[i].n);
+		w->kernel->kernel_stack = cases[i].n;
 		assert_string_equal(walk_text(w), want);
 		assert_int_equal(walk(w)->n_kernel, cases[i].n_kernel);
 		assert_int_equal(walk(w)->error, cases[i].error);
