@@ -2,6 +2,7 @@
 #include "core/base/parse.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <fcntl.h>
 #include <string.h>
 
@@ -87,4 +88,11 @@ int ep_read_file(const char *path, struct ep_vec *bytes)
 	if (fd < 0)
 		return -errno;
 	return ep_read_fd(fd, bytes);
+}
+
+void ep_to_hex(const uint8_t *bytes, size_t n, char *hex)
+{
+	for (size_t i = 0; i < n; i++)
+		snprintf(hex + 2 * i, 3, "%02x", bytes[i]);
+	hex[2 * n] = '\0';
 }

@@ -15,6 +15,9 @@ int ep_parse_u64(const char **pos, const char *end, unsigned int base, uint64_t 
 /* A whole NUL-terminated string as a decimal number. 0, -EBADMSG, -ERANGE. */
 int ep_parse_u64_str(const char *str, uint64_t *ret_value);
 
+/* Writes 2 * n digits and a NUL. */
+void ep_to_hex(const uint8_t *bytes, size_t n, char *hex);
+
 /*
  * Reads a file (or what remains of fd) into a byte vector up to its maximum, then adds a NUL that
  * is not counted. 0, -E2BIG when the file is longer, or the errno of open or read.

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/process/analysis.h"
 #include "core/base/log.h"
+#include "core/base/parse.h"
 #include "core/elf/debug_file.h"
 #include "core/plugin/description.h"
 #include "core/unwind/table.h"
@@ -9,10 +10,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 
-/*
- * What was seen when the process was read may not be what is mapped there by now, and one file's
- * tables must not be known as another's.
- */
 static int open_file(struct ep_analysis *analysis)
 {
 	int r;
@@ -20,6 +17,7 @@ static int open_file(struct ep_analysis *analysis)
 	/* Ours: what a process has in its memory would become everybody's. */
 	if (analysis->mapping.kind == EP_MAPPING_VDSO)
 		return ep_proc_open_vdso(0, NULL, &analysis->file);
+	/* What is mapped there by now may be another file, whose tables must not be known as this one's. */
 	r = ep_proc_open_mapping(analysis->pid, &analysis->mapping, &analysis->file);
 	if (r == 0 && !ep_proc_file_is_same(&analysis->file, &analysis->expected)) {
 		ep_proc_file_close(&analysis->file);
@@ -28,22 +26,15 @@ static int open_file(struct ep_analysis *analysis)
 	return r;
 }
 
-static void to_hex(const uint8_t *bytes, size_t n, char *hex)
-{
-	for (size_t i = 0; i < n; i++)
-		snprintf(hex + 2 * i, 3, "%02x", bytes[i]);
-	hex[2 * n] = '\0';
-}
-
 static void read_ids(struct ep_analysis *analysis, const struct ep_elf *elf)
 {
 	uint8_t build_id[EP_ELF_BUILD_ID_MAX], file_id[16];
 	int n = ep_elf_build_id(elf, build_id);
 
 	if (n > 0)
-		to_hex(build_id, (size_t)n, analysis->build_id);
+		ep_to_hex(build_id, (size_t)n, analysis->build_id);
 	if (ep_elf_file_id(elf, file_id) == 0)
-		to_hex(file_id, sizeof(file_id), analysis->file_id);
+		ep_to_hex(file_id, sizeof(file_id), analysis->file_id);
 	if (ep_elf_go_build_id(elf, analysis->go_build_id, sizeof(analysis->go_build_id)) < 0)
 		analysis->go_build_id[0] = '\0';
 	analysis->n_segments = ep_elf_exec_segments(elf, analysis->segments,

@@ -139,7 +139,7 @@ static int inherit_places(struct ep_processes *processes, struct ep_process *chi
 		child->is_heir = true;
 		LIST_INSERT_HEAD(&processes->heirs, child, heir);
 	}
-	stale = ep_places_cut_time(&child->places, processes->executables, 0, child->born_ns + 1);
+	stale = ep_places_cut_time(&child->places, 0, child->born_ns + 1);
 	ep_processes_count_places(processes, child);
 	return stale ? -ESTALE : 0;
 }
@@ -181,8 +181,8 @@ static void inherit_late(struct ep_processes *processes, struct ep_process *chil
 	ep_places_init(&child->places);
 	if (inherit_places(processes, child, parent) == 0 && !ep_process_is_unknown(parent))
 		ep_reads_spare(&processes->reads, child);
-	ep_places_keep_newer(&child->places, processes->executables, &own, 0);
-	ep_places_clear(&own, processes->executables);
+	ep_places_keep_newer(&child->places, &own, 0);
+	ep_places_clear(&own);
 	child->remapped = true;
 	ep_processes_mark(processes, child);
 }
@@ -245,10 +245,10 @@ static struct ep_identity *identity_of_exec(const struct ep_process_event *event
 }
 
 /* It was over earlier than it seemed, and what was mapped since was not its own. */
-static void cut_short(struct ep_processes *processes, struct ep_process *old, uint64_t time_ns)
+static void cut_short(struct ep_process *old, uint64_t time_ns)
 {
 	old->ended_ns = EP_MIN(old->ended_ns, time_ns);
-	(void)ep_places_cut_time(&old->places, processes->executables, 0, time_ns);
+	(void)ep_places_cut_time(&old->places, 0, time_ns);
 }
 
 /* A sample told of it before; of one that was there before us all we know may be of the old image. */
@@ -264,11 +264,11 @@ static void name_late(struct ep_processes *processes, struct ep_process *process
 		      ? process->older
 		      : ep_table_newest_ended(&processes->table, (pid_t)event->pid);
 	if (old && old->program.start_ns == event->start_ns && old->ended_ns > time_ns)
-		cut_short(processes, old, time_ns);
+		cut_short(old, time_ns);
 	/* What was read meanwhile may have the name before, which the task keeps for a moment. */
 	ep_process_take_identity(process, identity_of_exec(event, process->identity ? process : old));
 	process->path_ns = UINT64_MAX;
-	(void)ep_places_cut_time(&process->places, processes->executables, time_ns, UINT64_MAX);
+	(void)ep_places_cut_time(&process->places, time_ns, UINT64_MAX);
 	if (processes->options.hears_mappings)
 		ep_reads_spare(&processes->reads, process);
 	if (processes->options.hears_mappings && process->state == EP_PROCESS_READING)
@@ -296,7 +296,7 @@ static void on_exec(struct ep_processes *processes, const struct ep_process_even
 	}
 	process = begin(processes, event);
 	if (old)
-		cut_short(processes, old, event->event.time_ns);
+		cut_short(old, event->event.time_ns);
 	if (!process)
 		return;
 	ep_process_take_identity(process, identity_of_exec(event, old));
@@ -433,7 +433,7 @@ static void map(void *arg, const struct ep_mapping_event *event)
 		place.state = EP_PLACE_GONE; /* until /proc tells */
 		ep_reads_request(&processes->reads, process, 0);
 	}
-	if (ep_places_insert(&process->places, processes->executables, place) != 0)
+	if (ep_places_insert(&process->places, place) != 0)
 		return;
 	ep_places_coarsen(&process->places);
 	process->remapped = true;
@@ -451,7 +451,7 @@ void ep_processes_on_mapping(struct ep_processes *processes, const struct ep_map
 
 static void forget_places(struct ep_processes *processes, struct ep_process *process)
 {
-	ep_process_forget_places(process, processes->executables);
+	ep_process_forget_places(process);
 	ep_processes_count_places(processes, process);
 }
 

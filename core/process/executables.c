@@ -6,7 +6,6 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/map.h"
-#include "core/process/files.h"
 #include "core/symbol/described.h"
 
 #include <errno.h>
@@ -409,14 +408,13 @@ static bool needs_analysis(const struct ep_executable *executable)
 	return executable->refs == 0 && executable->state == EP_EXECUTABLE_EVICTED;
 }
 
-/* fd: the file, if it is open: taken in every case. NULL: no memory. */
+/* The file's descriptor, if it is open, is taken in every case. NULL: no memory. */
 static struct ep_executable *find_or_add(struct ep_executables *executables, pid_t pid,
 					 const struct ep_mapping *mapping,
-					 const struct ep_proc_file *file, int opened,
-					 uint64_t seen_ns)
+					 struct ep_proc_file *file, uint64_t seen_ns)
 {
 	struct ep_executable *executable = first_state(executables, file);
-	ep_autoclose int fd = opened;
+	ep_autoclose int fd = ep_take_fd(file->fd);
 	bool fresh;
 
 	while (executable && !ep_proc_file_is_same(&executable->file, file))
@@ -446,9 +444,9 @@ struct ep_executable *ep_executable_ref(struct ep_executable *executable)
 
 struct ep_executable *ep_executables_get(struct ep_executables *executables, pid_t pid,
 					 const struct ep_mapping *mapping,
-					 const struct ep_proc_file *file, uint64_t seen_ns)
+					 struct ep_proc_file *file, uint64_t seen_ns)
 {
-	return ep_executable_ref(find_or_add(executables, pid, mapping, file, -1, seen_ns));
+	return ep_executable_ref(find_or_add(executables, pid, mapping, file, seen_ns));
 }
 
 int ep_executables_prepare(struct ep_executables *executables, const char *path,
@@ -457,7 +455,7 @@ int ep_executables_prepare(struct ep_executables *executables, const char *path,
 	struct ep_mapping mapping = {.kind = EP_MAPPING_FILE, .path = path};
 	uint64_t now_ns = ep_clock_mono_ns();
 	struct ep_executable *executable =
-		find_or_add(executables, getpid(), &mapping, file, ep_take_fd(file->fd), now_ns);
+		find_or_add(executables, getpid(), &mapping, file, now_ns);
 
 	if (!executable)
 		return -ENOMEM;
@@ -476,15 +474,6 @@ struct ep_executable *ep_executables_get_current(struct ep_executables *executab
 	return executable && !needs_analysis(executable) ? ep_executable_ref(executable) : NULL;
 }
 
-struct ep_executable *ep_executables_get_opened(struct ep_executables *executables,
-						struct ep_file_question *question)
-{
-	struct ep_mapping mapping = {.kind = EP_MAPPING_FILE, .path = question->path};
-
-	return ep_executable_ref(find_or_add(executables, question->root, &mapping, &question->file,
-					     ep_take_fd(question->file.fd), question->looked_ns));
-}
-
 struct ep_executable *ep_executables_get_vdso(struct ep_executables *executables)
 {
 	struct ep_executable *executable = ep_executables_find(executables, executables->vdso);
@@ -494,9 +483,8 @@ struct ep_executable *ep_executables_get_vdso(struct ep_executables *executables
 		       : NULL;
 }
 
-void ep_executables_unref(struct ep_executables *executables, struct ep_executable *executable)
+void ep_executable_unref(struct ep_executable *executable)
 {
-	(void)executables;
 	if (executable && --executable->refs == 0)
 		executable->idle_since_ns = ep_clock_mono_ns();
 }

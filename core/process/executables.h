@@ -27,7 +27,6 @@
 struct ep_described_symbols;
 struct ep_executables;
 struct ep_executables_task;
-struct ep_file_question;
 struct uv_loop_s;
 
 enum ep_executable_state {
@@ -90,12 +89,12 @@ void ep_executables_free(struct ep_executables *executables); /* no job may be u
 
 /*
  * The entry for a mapping of process `pid`, with one reference more; its analysis starts when it
- * is new. `file` is what ep_proc_stat_mapping said at `seen_ns` or later. For a vDSO, file->inode
- * is 0. NULL: no memory.
+ * is new. `file` is what ep_proc_stat_mapping said at `seen_ns` or later, or the file itself, whose
+ * descriptor is taken. For a vDSO, file->inode is 0. NULL: no memory.
  */
 struct ep_executable *ep_executables_get(struct ep_executables *executables, pid_t pid,
 					 const struct ep_mapping *mapping,
-					 const struct ep_proc_file *file, uint64_t seen_ns);
+					 struct ep_proc_file *file, uint64_t seen_ns);
 /*
  * A file that is going to be mapped: it is analysed now, and the languages it claims are loaded.
  * `file` is what ep_proc_open_path said; its descriptor is taken in every case. Nobody has a
@@ -103,16 +102,10 @@ struct ep_executable *ep_executables_get(struct ep_executables *executables, pid
  */
 int ep_executables_prepare(struct ep_executables *executables, const char *path,
 			   struct ep_proc_file *file);
-/*
- * The entry for a file that was opened to answer a question (files.h), with one reference more; its
- * descriptor is taken. NULL: no memory.
- */
-struct ep_executable *ep_executables_get_opened(struct ep_executables *executables,
-						struct ep_file_question *question);
 /* The vDSO, which is one for all processes; NULL before it was seen in one. */
 struct ep_executable *ep_executables_get_vdso(struct ep_executables *executables);
 struct ep_executable *ep_executable_ref(struct ep_executable *executable); /* accepts NULL */
-void ep_executables_unref(struct ep_executables *executables, struct ep_executable *executable);
+void ep_executable_unref(struct ep_executable *executable); /* the same */
 /* A sample waits for it: it is analysed before others that wait. O(1). */
 void ep_executables_hurry(struct ep_executables *executables,
 			  const struct ep_executable *executable);

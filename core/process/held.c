@@ -220,17 +220,6 @@ static bool may_learn(struct ep_process *process)
 	return !ep_process_is_settled(process) || process->state == EP_PROCESS_NEW;
 }
 
-/*
- * Why a whole stack goes through code that nobody knows: its files or its languages may not be known yet. Until
- * the turn ends a dirty process has not met the languages of files that were analysed in it.
- */
-static uint32_t why_raw(struct ep_process *process, uint64_t time_ns)
-{
-	return may_learn(process) || process->is_dirty
-		       ? EP_ERROR_NOT_ANALYSED
-		       : ep_process_languages_missed(process, time_ns);
-}
-
 /* False when it should wait. `final`: it will not get any better. */
 static bool try_pass(struct ep_held *held, const struct ep_sample *sample, size_t bytes, bool final)
 {
@@ -248,10 +237,16 @@ static bool try_pass(struct ep_held *held, const struct ep_sample *sample, size_
 	event = held->event.data;
 	if ((waits && event->error) || (held->lacks_code && !final))
 		return false;
+	/*
+	 * A whole stack goes through code that nobody knows: its files or its languages may not be known yet.
+	 * Until the turn ends a dirty process has not met the languages of files that were analysed in it.
+	 */
 	if (process && !event->error && ep_sample_has_raw_code(event, held->event.len)) {
-		uint32_t error = why_raw(process, event->event.time_ns);
+		uint32_t error = EP_ERROR_NOT_ANALYSED;
 
-		if (error == EP_ERROR_NOT_ANALYSED && !final)
+		if (!may_learn(process) && !process->is_dirty)
+			error = ep_process_languages_missed(process, event->event.time_ns);
+		else if (!final)
 			return false;
 		event->error = (uint8_t)error;
 	}

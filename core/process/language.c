@@ -18,15 +18,6 @@
 
 /* --- languages ------------------------------------------------------------------------------- */
 
-static size_t count_texts(const char *const *texts, size_t max)
-{
-	size_t n = 0;
-
-	while (texts && n < max && texts[n])
-		n++;
-	return n;
-}
-
 /* Slots, kinds, error codes and counters are given in the order in which plugins are found. */
 static int add_plugin(struct ep_languages *languages, struct ep_module *module)
 {
@@ -34,10 +25,12 @@ static int add_plugin(struct ep_languages *languages, struct ep_module *module)
 	const struct ep_unwinder_ops *ops = descriptor->unwinder;
 	struct ep_language *language = &languages->all[languages->n];
 	uint32_t slot = EP_SLOT_FIRST_DYNAMIC + (uint32_t)languages->n;
-	size_t n_counters = count_texts(EP_HAS(ops, counters) ? ops->counters : NULL,
-					EP_MAX_PLUGIN_COUNTERS);
+	const char *const *counters = EP_HAS(ops, counters) ? ops->counters : NULL;
+	size_t n_counters = 0;
 	int r;
 
+	while (counters && n_counters < EP_MAX_PLUGIN_COUNTERS && counters[n_counters])
+		n_counters++;
 	if (slot >= EP_ROW_SLOT_ANY ||
 	    languages->n_counters + n_counters > EP_MAX_LANGUAGE_COUNTERS)
 		return -E2BIG;
@@ -239,24 +232,6 @@ size_t ep_languages_probe(struct ep_languages *languages, struct ep_elf *elf, co
 	return n;
 }
 
-static int describe(const struct ep_claim *claim, const struct ep_file *file,
-		    struct ep_description *description)
-{
-	const struct ep_language *language = claim->language;
-	size_t n_rows = description->rows.len;
-	uint64_t start_ns = ep_clock_mono_ns();
-	int r = ep_description_ask(description, language->ops, claim->executable, file);
-
-	if (r < 0)
-		ep_log(EP_LOG_DEBUG, "%s: %s: its code is not described: %s", language->name,
-		       file->path, ep_strerror(r));
-	else
-		ep_log(EP_LOG_DEBUG, "%s: %s: described by %zu rows in %" PRIu64 " us",
-		       language->name, file->path, description->rows.len - n_rows,
-		       (uint64_t)((ep_clock_mono_ns() - start_ns) / 1000));
-	return r;
-}
-
 bool ep_claims_describe(struct ep_claim *const *claims, size_t n, struct ep_elf *elf,
 			const char *root, const char *path, struct ep_description *description)
 {
@@ -264,11 +239,24 @@ bool ep_claims_describe(struct ep_claim *const *claims, size_t n, struct ep_elf 
 	bool all = true;
 
 	for (size_t i = 0; i < n; i++) {
-		if (claims[i]->role == EP_LAUNCHER || !EP_HAS(claims[i]->language->ops, describe))
+		const struct ep_language *language = claims[i]->language;
+		size_t n_rows = description->rows.len;
+		uint64_t start_ns = ep_clock_mono_ns();
+		int r;
+
+		if (claims[i]->role == EP_LAUNCHER || !EP_HAS(language->ops, describe))
 			continue;
 		ep_elf_file_init(&file, elf, root, path);
-		all &= describe(claims[i], &file.file, description) == 0;
+		r = ep_description_ask(description, language->ops, claims[i]->executable, &file.file);
 		ep_elf_file_fini(&file);
+		all &= r == 0;
+		if (r < 0)
+			ep_log(EP_LOG_DEBUG, "%s: %s: its code is not described: %s",
+			       language->name, path, ep_strerror(r));
+		else
+			ep_log(EP_LOG_DEBUG, "%s: %s: described by %zu rows in %" PRIu64 " us",
+			       language->name, path, description->rows.len - n_rows,
+			       (uint64_t)((ep_clock_mono_ns() - start_ns) / 1000));
 	}
 	ep_description_end(description);
 	return all;

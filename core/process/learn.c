@@ -8,28 +8,11 @@
 
 /* --- /proc ----------------------------------------------------------------------------------- */
 
-static void take_info(struct ep_process *process, const struct ep_process_read *read)
-{
-	const struct ep_process_info *info = &read->info;
-	struct ep_identity parts = {
-		.comm = info->comm,
-		.exe_path = info->exe_path,
-		.container_id = info->container_id,
-		.environment = read->environment.data,
-		.environment_bytes = read->environment.len,
-		.was_read = true,
-	};
-
-	if (process->program.start_ns == 0)
-		process->program.start_ns = info->start_ns;
-	ep_process_take_identity(process, ep_identity_new(&parts));
-}
-
 static void add_read_place(struct ep_processes *processes, struct ep_process *process,
 			   const struct ep_process_read *read, size_t i)
 {
 	const struct ep_mapping *mapping = ep_vec_at(&read->maps.mappings, struct ep_mapping, i);
-	const struct ep_proc_file *file = ep_vec_at(&read->files, struct ep_proc_file, i);
+	struct ep_proc_file *file = ep_vec_at(&read->files, struct ep_proc_file, i);
 	struct ep_place_in_memory *place = ep_vec_push(&process->places);
 
 	if (!place)
@@ -57,9 +40,9 @@ static void take_maps(struct ep_processes *processes, struct ep_process *process
 		add_read_place(processes, process, read, i);
 	ep_places_coarsen(&process->places);
 	/* What was heard of while it was read may not be in it. */
-	ep_places_keep_newer(&process->places, processes->executables, &old, read->time_ns);
+	ep_places_keep_newer(&process->places, &old, read->time_ns);
 	ep_vec_shrink(&process->places);
-	ep_places_clear(&old, processes->executables);
+	ep_places_clear(&old);
 	process->remapped = true;
 	process->is_final = false;
 }
@@ -77,8 +60,19 @@ static void take_read(struct ep_processes *processes, struct ep_process *process
 		      const struct ep_process_read *read)
 {
 	bool is_enough = process->identity_only; /* or something has wanted all of it meanwhile */
+	const struct ep_process_info *info = &read->info;
+	struct ep_identity parts = {
+		.comm = info->comm,
+		.exe_path = info->exe_path,
+		.container_id = info->container_id,
+		.environment = read->environment.data,
+		.environment_bytes = read->environment.len,
+		.was_read = true,
+	};
 
-	take_info(process, read);
+	if (process->program.start_ns == 0)
+		process->program.start_ns = info->start_ns;
+	ep_process_take_identity(process, ep_identity_new(&parts));
 	if (read->identity_only) {
 		ep_process_unread(process);
 		if (!is_enough)
@@ -91,17 +85,6 @@ static void take_read(struct ep_processes *processes, struct ep_process *process
 	if (process->hurried)
 		ep_processes_hurry(processes, process);
 	process->hurried = false;
-}
-
-static void take_failure(struct ep_processes *processes, struct ep_process *process, int result)
-{
-	processes->stats.gone++;
-	ep_log(EP_LOG_DEBUG, "processes: pid %d: %s", (int)process->program.pid,
-	       ep_strerror(result));
-	ep_process_unread(process);
-	if (result == -ESRCH)
-		ep_processes_end_vanished(processes, process);
-	processes->changed = true;
 }
 
 /* Records that were lost since may have told of something else: it is read once more. */
@@ -130,7 +113,13 @@ void ep_processes_on_read(void *arg, struct ep_program program, const struct ep_
 	if (read->time_ns < process->born_ns)
 		return; /* of what the process was before; its own is under way */
 	if (read->result < 0) {
-		take_failure(processes, process, read->result);
+		processes->stats.gone++;
+		ep_log(EP_LOG_DEBUG, "processes: pid %u: %s", program.pid,
+		       ep_strerror(read->result));
+		ep_process_unread(process);
+		if (read->result == -ESRCH)
+			ep_processes_end_vanished(processes, process);
+		processes->changed = true;
 		return;
 	}
 	if (read->time_ns < processes->doubted_ns) {
@@ -219,8 +208,7 @@ static void replace_places(struct ep_processes *processes, struct ep_executable 
 
 	ep_map_each (&processes->table.live, process) {
 		if ((mount_ns && process->mount_ns != mount_ns) ||
-		    !ep_places_replace(&process->places, processes->executables, old, executable,
-				       since_ns))
+		    !ep_places_replace(&process->places, old, executable, since_ns))
 			continue;
 		process->remapped = true;
 		ep_processes_mark(processes, process);
@@ -240,13 +228,15 @@ static struct ep_executable *take_answer(struct ep_processes *processes,
 					 struct ep_file_question *question)
 {
 	struct ep_hint *hint = ep_hints_get(&processes->hints, &question->key, question->path);
+	struct ep_mapping mapping = {.kind = EP_MAPPING_FILE, .path = question->path};
 	struct ep_executable *executable, *believed;
 
 	if (hint)
 		hint->is_due = false;
 	if (question->result < 0)
 		return do_without(processes, question, hint);
-	executable = ep_executables_get_opened(processes->executables, question);
+	executable = ep_executables_get(processes->executables, question->root, &mapping,
+					&question->file, question->looked_ns);
 	if (!hint || !executable)
 		return executable;
 	/* Where it names another file now, who was believed since the last look is read. */
@@ -273,7 +263,7 @@ void ep_processes_on_file(void *arg, struct ep_file_question *question)
 		next = LIST_NEXT(heir, heir);
 		(void)settle(processes, heir, question, executable);
 	}
-	ep_executables_unref(processes->executables, executable);
+	ep_executable_unref(executable);
 	processes->changed = true;
 }
 

@@ -17,10 +17,10 @@ void ep_places_init(struct ep_vec *places)
 	ep_vec_init(places, sizeof(struct ep_place_in_memory), EP_MAX_MAPPINGS_READ);
 }
 
-void ep_places_clear(struct ep_vec *places, struct ep_executables *executables)
+void ep_places_clear(struct ep_vec *places)
 {
 	for (size_t i = 0; i < places->len; i++)
-		ep_executables_unref(executables, at(places, i)->executable);
+		ep_executable_unref(at(places, i)->executable);
 	ep_vec_fini(places);
 }
 
@@ -70,9 +70,8 @@ static void keep_part(struct ep_place_in_memory part, uint64_t start, uint64_t e
 }
 
 /* The new place, and what is left of [first, last) beside it, in order. */
-static size_t make_parts(const struct ep_vec *places, struct ep_executables *executables,
-			 size_t first, size_t last, struct ep_place_in_memory place,
-			 struct ep_place_in_memory parts[3])
+static size_t make_parts(const struct ep_vec *places, size_t first, size_t last,
+			 struct ep_place_in_memory place, struct ep_place_in_memory parts[3])
 {
 	size_t n = 0;
 
@@ -82,12 +81,11 @@ static size_t make_parts(const struct ep_vec *places, struct ep_executables *exe
 	if (first < last && at(places, last - 1)->end > place.end)
 		keep_part(*at(places, last - 1), place.end, at(places, last - 1)->end, parts, &n);
 	for (size_t i = first; i < last; i++)
-		ep_executables_unref(executables, at(places, i)->executable);
+		ep_executable_unref(at(places, i)->executable);
 	return n;
 }
 
-int ep_places_insert(struct ep_vec *places, struct ep_executables *executables,
-		     struct ep_place_in_memory place)
+int ep_places_insert(struct ep_vec *places, struct ep_place_in_memory place)
 {
 	size_t first = find_first(places, place.start), last = first, n;
 	struct ep_place_in_memory parts[3];
@@ -106,10 +104,10 @@ int ep_places_insert(struct ep_vec *places, struct ep_executables *executables,
 	if (r == 0 && places->len + 2 > places->max)
 		r = -ENOMEM;
 	if (r != 0) {
-		ep_executables_unref(executables, place.executable);
+		ep_executable_unref(place.executable);
 		return r;
 	}
-	n = make_parts(places, executables, first, last, place, parts);
+	n = make_parts(places, first, last, place, parts);
 	memmove(at(places, first + n), at(places, last),
 		(places->len - last) * sizeof(struct ep_place_in_memory));
 	memcpy(at(places, first), parts, n * sizeof(parts[0]));
@@ -175,8 +173,7 @@ bool ep_places_are_asked(const struct ep_vec *places)
 	return false;
 }
 
-bool ep_places_cut_time(struct ep_vec *places, struct ep_executables *executables,
-			uint64_t from_ns, uint64_t to_ns)
+bool ep_places_cut_time(struct ep_vec *places, uint64_t from_ns, uint64_t to_ns)
 {
 	size_t len = places->len, kept = 0;
 
@@ -186,14 +183,13 @@ bool ep_places_cut_time(struct ep_vec *places, struct ep_executables *executable
 		if (place.time_ns >= from_ns && place.time_ns < to_ns)
 			*at(places, kept++) = place;
 		else
-			ep_executables_unref(executables, place.executable);
+			ep_executable_unref(place.executable);
 	}
 	places->len = kept;
 	return kept < len;
 }
 
-void ep_places_keep_newer(struct ep_vec *places, struct ep_executables *executables,
-			  const struct ep_vec *old, uint64_t time_ns)
+void ep_places_keep_newer(struct ep_vec *places, const struct ep_vec *old, uint64_t time_ns)
 {
 	const struct ep_place_in_memory *place;
 
@@ -201,13 +197,12 @@ void ep_places_keep_newer(struct ep_vec *places, struct ep_executables *executab
 		if (place->time_ns < time_ns)
 			continue;
 		(void)ep_executable_ref(place->executable);
-		(void)ep_places_insert(places, executables, *place);
+		(void)ep_places_insert(places, *place);
 	}
 }
 
-bool ep_places_replace(struct ep_vec *places, struct ep_executables *executables,
-		       struct ep_executable *old, struct ep_executable *executable,
-		       uint64_t since_ns)
+bool ep_places_replace(struct ep_vec *places, struct ep_executable *old,
+		       struct ep_executable *executable, uint64_t since_ns)
 {
 	struct ep_place_in_memory *place;
 	bool found = false;
@@ -218,7 +213,7 @@ bool ep_places_replace(struct ep_vec *places, struct ep_executables *executables
 		found = true;
 		place->executable = ep_executable_ref(executable);
 		place->state = executable ? EP_PLACE_KNOWN : EP_PLACE_GONE;
-		ep_executables_unref(executables, old);
+		ep_executable_unref(old);
 	}
 	return found;
 }

@@ -33,7 +33,7 @@ struct ep_place_in_memory {
 
 void ep_places_init(struct ep_vec *places);
 /* Lets go of all of them, and of the memory. */
-void ep_places_clear(struct ep_vec *places, struct ep_executables *executables);
+void ep_places_clear(struct ep_vec *places);
 /* `to` is empty and gets references of its own. 0, -ENOMEM. */
 int ep_places_copy(struct ep_vec *to, const struct ep_vec *from);
 /*
@@ -41,8 +41,7 @@ int ep_places_copy(struct ep_vec *to, const struct ep_vec *from);
  * case. 0, EP_PLACES_SAME, EP_PLACES_OLDER, -EINVAL for an empty range, -ENOMEM (also: too many).
  * O(log n) to find it, and a move of what is behind it.
  */
-int ep_places_insert(struct ep_vec *places, struct ep_executables *executables,
-		     struct ep_place_in_memory place);
+int ep_places_insert(struct ep_vec *places, struct ep_place_in_memory place);
 /*
  * Bounds anonymous places, of which a JIT or a hostile process can have any number: above a limit
  * neighbours become one, with the gap between them. All they are needed for is to tell code from
@@ -60,18 +59,15 @@ void ep_places_hurry(const struct ep_vec *places, struct ep_executables *executa
 /* True when the file of one is being looked at. */
 bool ep_places_are_asked(const struct ep_vec *places);
 /* Drops those that are not of [from_ns, to_ns). True when there were any. */
-bool ep_places_cut_time(struct ep_vec *places, struct ep_executables *executables,
-			uint64_t from_ns, uint64_t to_ns);
+bool ep_places_cut_time(struct ep_vec *places, uint64_t from_ns, uint64_t to_ns);
 /* Puts those of another vector on top that are not older than a time. */
-void ep_places_keep_newer(struct ep_vec *places, struct ep_executables *executables,
-			  const struct ep_vec *old, uint64_t time_ns);
+void ep_places_keep_newer(struct ep_vec *places, const struct ep_vec *old, uint64_t time_ns);
 /*
  * What was mapped at a time or later was another executable; NULL: nobody knows which. True when
  * there was any.
  */
-bool ep_places_replace(struct ep_vec *places, struct ep_executables *executables,
-		       struct ep_executable *old, struct ep_executable *executable,
-		       uint64_t since_ns);
+bool ep_places_replace(struct ep_vec *places, struct ep_executable *old,
+		       struct ep_executable *executable, uint64_t since_ns);
 bool ep_places_have(const struct ep_vec *places, const struct ep_executable *executable);
 /*
  * True when it is a smaller part of another place of its executable, elsewhere: a runtime may map code of its

@@ -78,10 +78,9 @@ void ep_process_stop_asking(struct ep_process *process)
 	process->is_asking = false;
 }
 
-void ep_process_forget_places(struct ep_process *process, struct ep_executables *executables)
+void ep_process_forget_places(struct ep_process *process)
 {
-	ep_places_clear(&process->places, executables);
-	ep_places_init(&process->places);
+	ep_places_clear(&process->places);
 	if (process->state == EP_PROCESS_KNOWN)
 		process->state = EP_PROCESS_NEW;
 	process->was_known = false;

@@ -34,7 +34,6 @@
 #include <sys/queue.h>
 #include <sys/types.h>
 
-struct ep_executables;
 struct ep_instance;
 struct ep_row_block;
 
@@ -114,6 +113,6 @@ void ep_process_unread(struct ep_process *process);
 /* No file is awaited any more. */
 void ep_process_stop_asking(struct ep_process *process);
 /* Forgets its places: it is NEW again, if it was KNOWN; what waits to be read is all of it. */
-void ep_process_forget_places(struct ep_process *process, struct ep_executables *executables);
+void ep_process_forget_places(struct ep_process *process);
 
 #endif

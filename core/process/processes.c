@@ -182,18 +182,6 @@ static void on_after_poll(uv_check_t *handle)
 	ep_processes_act(handle->data);
 }
 
-static void init_handles(struct ep_processes *processes)
-{
-	struct uv_loop_s *loop = processes->options.loop;
-
-	uv_prepare_init(loop, &processes->before_poll);
-	uv_check_init(loop, &processes->after_poll);
-	processes->before_poll.data = processes;
-	processes->after_poll.data = processes;
-	uv_prepare_start(&processes->before_poll, on_before_poll);
-	uv_check_start(&processes->after_poll, on_after_poll);
-}
-
 static void on_code(void *arg)
 {
 	struct ep_processes *processes = arg;
@@ -259,7 +247,11 @@ int ep_processes_new(const struct ep_processes_options *options, struct ep_proce
 		      ep_processes_on_read, processes);
 	ep_files_init(&processes->files, options->loop, ep_processes_on_file, processes);
 	ep_hints_init(&processes->hints);
-	init_handles(processes);
+	uv_prepare_init(options->loop, &processes->before_poll);
+	uv_check_init(options->loop, &processes->after_poll);
+	processes->before_poll.data = processes->after_poll.data = processes;
+	uv_prepare_start(&processes->before_poll, on_before_poll);
+	uv_check_start(&processes->after_poll, on_after_poll);
 	*ret = processes;
 	return 0;
 }
@@ -279,7 +271,7 @@ static void free_process(struct ep_processes *processes, struct ep_process *proc
 {
 	ep_publisher_unmark(&processes->publisher, process);
 	ep_room_unref(&processes->room, process->rows);
-	ep_places_clear(&process->places, processes->executables);
+	ep_places_clear(&process->places);
 	ep_process_free(process);
 }
 

@@ -176,11 +176,6 @@ struct marking {
 	size_t n_entered;
 };
 
-static bool is_behind(const struct entered *last, const struct entered *entered)
-{
-	return last->executable != entered->executable || last->end <= entered->va;
-}
-
 /* Of a second mapping of the same, nothing is new. */
 static void note_entered(struct marking *marking, const struct ep_row *row, uint64_t start, uint64_t end)
 {
@@ -191,8 +186,10 @@ static void note_entered(struct marking *marking, const struct ep_row *row, uint
 		.end = row->va + (end - row->start),
 	};
 	size_t n = marking->n_entered;
+	const struct entered *last = n > 0 ? &marking->entered[n - 1] : NULL;
 
-	if (n < MAX_ENTERED && (n == 0 || is_behind(&marking->entered[n - 1], &entered)))
+	if (n < MAX_ENTERED && (!last || last->executable != entered.executable ||
+				last->end <= entered.va))
 		marking->entered[marking->n_entered++] = entered;
 }
 

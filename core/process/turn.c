@@ -79,27 +79,10 @@ void ep_processes_on_room(void *arg)
 
 static void let_go(struct ep_processes *processes, struct ep_process *process)
 {
-	ep_places_clear(&process->places, processes->executables);
-	ep_places_init(&process->places);
+	ep_places_clear(&process->places);
 	ep_processes_count_places(processes, process);
 	ep_process_languages_drop(process);
 	ep_process_stop_asking(process);
-}
-
-static void sweep_recent(struct ep_processes *processes, uint64_t before_ns)
-{
-	struct ep_table *table = &processes->table;
-	struct ep_process *process;
-
-	while ((process = ep_table_first_ended(&table->recent, before_ns)) != NULL) {
-		if (process->sampled) {
-			ep_table_move(process, &table->recent, &table->lingering);
-			continue;
-		}
-		ep_table_remove_ended(table, process, &table->recent);
-		let_go(processes, process);
-		ep_process_free(process);
-	}
 }
 
 /* Times of records and the clock are the same; nothing is let go before it was all heard of. */
@@ -109,7 +92,16 @@ void ep_processes_sweep_ended(struct ep_processes *processes, uint64_t now_ns, u
 	uint64_t known_ns = EP_MIN(now_ns, processes->known_until_ns);
 	struct ep_process *process;
 
-	sweep_recent(processes, known_ns - EP_MIN(known_ns, UNSAMPLED_NS));
+	while ((process = ep_table_first_ended(
+			&table->recent, known_ns - EP_MIN(known_ns, UNSAMPLED_NS))) != NULL) {
+		if (process->sampled) {
+			ep_table_move(process, &table->recent, &table->lingering);
+			continue;
+		}
+		ep_table_remove_ended(table, process, &table->recent);
+		let_go(processes, process);
+		ep_process_free(process);
+	}
 	while ((process = ep_table_first_ended(&table->lingering,
 					       known_ns - EP_MIN(known_ns, LINGER_NS))) != NULL) {
 		let_go(processes, process);

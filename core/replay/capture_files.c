@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/replay/capture_files.h"
+#include "core/base/parse.h"
 #include "core/plugin/description.h"
 #include "core/plugin/elf_file.h"
 #include "core/process/analysis.h"
@@ -155,8 +156,8 @@ static int describe_file(struct ep_capture_files *files, const struct file *file
 	if (!file->elf)
 		return 0;
 	n = ep_elf_build_id(file->elf, id);
-	for (int i = 0; i < n; i++)
-		snprintf(hex + 2 * i, 3, "%02x", id[i]);
+	if (n > 0)
+		ep_to_hex(id, (size_t)n, hex);
 	executable->build_id = ep_fixture_string(files->fixture, hex);
 	n = (int)EP_MIN(ep_elf_exec_segments(file->elf, segments, MAX_SEGMENTS), MAX_SEGMENTS);
 	return ep_vec_append(&executable->segments, segments, (size_t)n);

@@ -402,12 +402,12 @@ static int close_room(void **state)
 /* A file, as a process that runs it is seen to map it. */
 static struct ep_executable *map_file(struct room *room, const char *path)
 {
-	struct ep_file_question question = {.root = getpid()};
+	struct ep_mapping mapping = {.kind = EP_MAPPING_FILE, .path = path};
 	struct ep_executable *executable;
+	struct ep_proc_file file;
 
-	snprintf(question.path, sizeof(question.path), "%s", path);
-	assert_int_equal(ep_proc_open_path(path, &question.file), 0);
-	executable = ep_executables_get_opened(room->executables, &question);
+	assert_int_equal(ep_proc_open_path(path, &file), 0);
+	executable = ep_executables_get(room->executables, getpid(), &mapping, &file, 0);
 	assert_non_null(executable);
 	uv_run(&room->loop, UV_RUN_DEFAULT);
 	return executable;
@@ -488,7 +488,7 @@ ROOM_TEST(it_is_described_each_time_its_tables_are_made)
 	assert_int_equal(plugin.described, 2);
 	assert_int_equal(plugin.probed, 1);
 	assert_int_equal(plugin.unloaded, 0);
-	ep_executables_unref(room->executables, executable);
+	ep_executable_unref(executable);
 }
 
 /* A file that cannot be read for once, a plugin that has no memory. */
@@ -512,7 +512,7 @@ ROOM_TEST(names_stay_when_it_is_not_described_again)
 	assert_described(room, executable);
 	assert_true(ep_executables_stats(room->executables)->described_bytes > bytes);
 	assert_int_equal(ep_executables_stats(room->executables)->nameless, 0);
-	ep_executables_unref(room->executables, executable);
+	ep_executable_unref(executable);
 }
 
 ROOM_TEST(names_outlive_the_executable_where_they_are_held)
@@ -522,7 +522,7 @@ ROOM_TEST(names_outlive_the_executable_where_they_are_held)
 	struct ep_symbol found;
 	uint64_t now_ns = ep_clock_mono_ns();
 
-	ep_executables_unref(room->executables, executable);
+	ep_executable_unref(executable);
 	assert_true(ep_executables_evict_one(room->executables));
 	ep_executables_sweep(room->executables, now_ns + 100 * EP_NS_PER_SEC, EP_NS_PER_SEC);
 	assert_int_equal(ep_executables_stats(room->executables)->live, 0);
@@ -543,7 +543,7 @@ ROOM_TEST(who_cannot_describe_it_runs_in_it_all_the_same)
 	assert_int_equal(executable->n_claims, 1);
 	assert_null(executable->described);
 	assert_int_equal(find_rule(room, executable, plugin.va), EP_RULE_NONE);
-	ep_executables_unref(room->executables, executable);
+	ep_executable_unref(executable);
 }
 
 ROOM_TEST(what_is_no_runtime_can_be_described)
@@ -555,7 +555,7 @@ ROOM_TEST(what_is_no_runtime_can_be_described)
 	assert_described(room, executable);
 	assert_false(ep_claim_is_runtime(executable->claims[0]));
 	assert_int_equal(plugin.unloaded, 0);
-	ep_executables_unref(room->executables, executable);
+	ep_executable_unref(executable);
 }
 
 ROOM_TEST(what_launches_a_runtime_is_neither_described_nor_unloaded)
@@ -569,7 +569,7 @@ ROOM_TEST(what_launches_a_runtime_is_neither_described_nor_unloaded)
 	assert_true(ep_claim_is_launcher(executable->claims[0]));
 	assert_false(ep_claim_is_runtime(executable->claims[0]));
 	assert_int_equal(plugin.described, 0);
-	ep_executables_unref(room->executables, executable);
+	ep_executable_unref(executable);
 	plugin.probed = 0; /* it gave nothing to unload */
 }
 
@@ -608,7 +608,7 @@ ROOM_TEST(names_of_all_files_have_a_limit)
 	assert_int_equal(ep_executables_stats(room->executables)->nameless, MANY - with);
 	assert_true(ep_executables_stats(room->executables)->described_bytes <= 16u << 20);
 	for (size_t i = 0; i < MANY; i++)
-		ep_executables_unref(room->executables, executables[i]);
+		ep_executable_unref(executables[i]);
 }
 
 int main(int argc, char **argv)

@@ -83,7 +83,7 @@ static void add_place(struct ep_process *process, uint64_t start, struct ep_exec
 {
 	struct ep_place_in_memory place = {.start = start, .end = start + 0x1000, .executable = of};
 
-	assert_int_equal(ep_places_insert(&process->places, NULL, place), 0);
+	assert_int_equal(ep_places_insert(&process->places, place), 0);
 }
 
 static int set_up(void **state)
@@ -112,7 +112,7 @@ static int tear_down(void **state)
 	struct fixture *fx = *state;
 
 	ep_held_free(fx->held);
-	ep_places_clear(&fx->process->places, NULL);
+	ep_places_clear(&fx->process->places);
 	ep_process_free(fx->process);
 	ep_table_fini(&fx->table);
 	free(fx);
@@ -256,7 +256,7 @@ FIXTURE_TEST(sample_waits_while_a_file_is_looked_at)
 /* It has waited long enough: without its copy, it says what BPF said. */
 FIXTURE_TEST(copy_of_an_unknown_process_is_dropped_in_the_end)
 {
-	ep_places_clear(&fx->process->places, NULL);
+	ep_places_clear(&fx->process->places);
 	ep_places_init(&fx->process->places);
 	fx->process->state = EP_PROCESS_NEW;
 	give(fx, NULL, 0, sizeof(struct ep_copy));

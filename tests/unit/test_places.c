@@ -50,16 +50,16 @@ EP_TEST(insert_cuts_what_was_there)
 	struct ep_vec places;
 
 	ep_places_init(&places);
-	assert_int_equal(ep_places_insert(&places, NULL, place(0x1000, 0x3000, &old)), 0);
-	assert_int_equal(ep_places_insert(&places, NULL, place(0x5000, 0x9000, &old)), 0);
-	assert_int_equal(ep_places_insert(&places, NULL, place(0x4000, 0x5000, &old)), 0);
-	assert_int_equal(ep_places_insert(&places, NULL, place(0x2000, 0x6000, &new)), 0);
+	assert_int_equal(ep_places_insert(&places, place(0x1000, 0x3000, &old)), 0);
+	assert_int_equal(ep_places_insert(&places, place(0x5000, 0x9000, &old)), 0);
+	assert_int_equal(ep_places_insert(&places, place(0x4000, 0x5000, &old)), 0);
+	assert_int_equal(ep_places_insert(&places, place(0x2000, 0x6000, &new)), 0);
 	assert_places(&places, (const uint64_t[][2]){{0x1000, 0x2000}, {0x2000, 0x6000}, {0x6000, 0x9000}}, 3);
 	assert_int_equal(ep_vec_at(&places, struct ep_place_in_memory, 2)->file_off, 0x2000);
 	assert_int_equal(old.refs, 99); /* the one in the middle went */
 	assert_ptr_equal(ep_places_find(&places, 0x5fff)->executable, &new);
 	assert_null(ep_places_find(&places, 0x9000));
-	ep_places_clear(&places, NULL);
+	ep_places_clear(&places);
 	assert_int_equal(old.refs, 97);
 	assert_int_equal(new.refs, 99);
 }
@@ -70,11 +70,11 @@ EP_TEST(empty_range_is_refused_and_its_reference_taken)
 	struct ep_vec places;
 
 	ep_places_init(&places);
-	assert_int_equal(ep_places_insert(&places, NULL, place(0x1000, 0x1000, &e)), -EINVAL);
-	assert_int_equal(ep_places_insert(&places, NULL, place(UINT64_MAX - 5, 3, &e)), -EINVAL);
+	assert_int_equal(ep_places_insert(&places, place(0x1000, 0x1000, &e)), -EINVAL);
+	assert_int_equal(ep_places_insert(&places, place(UINT64_MAX - 5, 3, &e)), -EINVAL);
 	assert_int_equal(e.refs, 98);
 	assert_int_equal(places.len, 0);
-	ep_places_clear(&places, NULL);
+	ep_places_clear(&places);
 }
 
 EP_TEST(what_was_there_already_changes_nothing)
@@ -84,12 +84,12 @@ EP_TEST(what_was_there_already_changes_nothing)
 	struct ep_vec places;
 
 	ep_places_init(&places);
-	assert_int_equal(ep_places_insert(&places, NULL, place(0x5000, 0x6000, &e)), 0);
+	assert_int_equal(ep_places_insert(&places, place(0x5000, 0x6000, &e)), 0);
 	again.time_ns = 10;
-	assert_int_equal(ep_places_insert(&places, NULL, again), EP_PLACES_SAME);
+	assert_int_equal(ep_places_insert(&places, again), EP_PLACES_SAME);
 	assert_int_equal(e.refs, 99);
 	assert_int_equal(ep_places_find(&places, 0x5000)->time_ns, 10);
-	ep_places_clear(&places, NULL);
+	ep_places_clear(&places);
 	assert_int_equal(e.refs, 98);
 }
 
@@ -101,13 +101,13 @@ EP_TEST(late_record_does_not_cover_a_newer_one)
 	struct ep_vec places;
 
 	ep_places_init(&places);
-	assert_int_equal(ep_places_insert(&places, NULL, place(0x5000, 0x6000, &new)), 0);
+	assert_int_equal(ep_places_insert(&places, place(0x5000, 0x6000, &new)), 0);
 	late.time_ns = 4;
-	assert_int_equal(ep_places_insert(&places, NULL, late), EP_PLACES_OLDER);
+	assert_int_equal(ep_places_insert(&places, late), EP_PLACES_OLDER);
 	assert_int_equal(old.refs, 99);
 	assert_ptr_equal(ep_places_find(&places, 0x5800)->executable, &new);
 	assert_null(ep_places_find(&places, 0x1000));
-	ep_places_clear(&places, NULL);
+	ep_places_clear(&places);
 }
 
 EP_TEST(place_in_the_middle_leaves_both_ends)
@@ -116,12 +116,12 @@ EP_TEST(place_in_the_middle_leaves_both_ends)
 	struct ep_vec places;
 
 	ep_places_init(&places);
-	assert_int_equal(ep_places_insert(&places, NULL, place(0x1000, 0x9000, &old)), 0);
-	assert_int_equal(ep_places_insert(&places, NULL, place(0x4000, 0x5000, &new)), 0);
+	assert_int_equal(ep_places_insert(&places, place(0x1000, 0x9000, &old)), 0);
+	assert_int_equal(ep_places_insert(&places, place(0x4000, 0x5000, &new)), 0);
 	assert_places(&places, (const uint64_t[][2]){{0x1000, 0x4000}, {0x4000, 0x5000}, {0x5000, 0x9000}}, 3);
 	assert_int_equal(ep_places_find(&places, 0x8fff)->file_off, 0x5000);
 	assert_int_equal(old.refs, 101); /* it has two places now */
-	ep_places_clear(&places, NULL);
+	ep_places_clear(&places);
 	assert_int_equal(old.refs, 99);
 	assert_int_equal(new.refs, 99);
 }
@@ -132,18 +132,18 @@ EP_TEST(anonymous_places_are_bounded)
 	struct ep_vec places;
 
 	ep_places_init(&places);
-	assert_int_equal(ep_places_insert(&places, NULL, place(0x7008000, 0x7009000, &e)), 0);
+	assert_int_equal(ep_places_insert(&places, place(0x7008000, 0x7009000, &e)), 0);
 	for (uint64_t i = 0; i < 5000; i++) {
 		uint64_t start = 0x100000 + i * 0x10000;
 
-		assert_int_equal(ep_places_insert(&places, NULL, place(start, start + 0x1000, NULL)), 0);
+		assert_int_equal(ep_places_insert(&places, place(start, start + 0x1000, NULL)), 0);
 		ep_places_coarsen(&places);
 		assert_true(places.len <= 1026);
 	}
 	assert_ptr_equal(ep_places_find(&places, 0x7008fff)->executable, &e);
 	assert_non_null(ep_places_find(&places, 0x100000));
 	assert_non_null(ep_places_find(&places, 0x100000 + 4999 * 0x10000));
-	ep_places_clear(&places, NULL);
+	ep_places_clear(&places);
 }
 
 /* A process that maps and maps: its places are not all moved to new memory for each. */
@@ -154,13 +154,13 @@ EP_TEST(memory_grows_by_more_than_it_needs)
 
 	ep_places_init(&places);
 	for (uint64_t i = 1; i <= 1000; i++) {
-		assert_int_equal(ep_places_insert(&places, NULL,
+		assert_int_equal(ep_places_insert(&places,
 						  place(i << 16, (i << 16) + 0x1000, NULL)), 0);
 		grown += places.cap != cap;
 		cap = places.cap;
 	}
 	assert_true(grown < 50);
-	ep_places_clear(&places, NULL);
+	ep_places_clear(&places);
 }
 
 EP_TEST(copies_have_their_own_references)
@@ -171,13 +171,13 @@ EP_TEST(copies_have_their_own_references)
 
 	ep_places_init(&parent);
 	ep_places_init(&child);
-	assert_int_equal(ep_places_insert(&parent, NULL, place(0x1000, 0x2000, &e)), 0);
+	assert_int_equal(ep_places_insert(&parent, place(0x1000, 0x2000, &e)), 0);
 	assert_int_equal(ep_places_copy(&child, &parent), 0);
 	assert_int_equal(e.refs, 101);
 	assert_true(ep_places_are_pending(&child, &last));
 	assert_true(ep_places_have(&child, &e));
-	ep_places_clear(&parent, NULL);
-	ep_places_clear(&child, NULL);
+	ep_places_clear(&parent);
+	ep_places_clear(&child);
 	assert_int_equal(e.refs, 99);
 }
 
@@ -193,7 +193,7 @@ EP_TEST(pending_until_the_last_one_is_done)
 		uint64_t start = (i + 1) * 0x10000;
 
 		all[i] = executable(EP_EXECUTABLE_PENDING);
-		assert_int_equal(ep_places_insert(&places, NULL,
+		assert_int_equal(ep_places_insert(&places,
 						  place(start, start + 0x1000, &all[i])), 0);
 	}
 	for (size_t i = 0; i < EP_LEN(all); i++) {
@@ -205,7 +205,7 @@ EP_TEST(pending_until_the_last_one_is_done)
 	all[0].state = EP_EXECUTABLE_PENDING;
 	assert_true(ep_places_are_pending(&places, &last));
 	assert_int_equal(last, 0);
-	ep_places_clear(&places, NULL);
+	ep_places_clear(&places);
 }
 
 EP_TEST(rows_say_what_is_known_of_the_executable)

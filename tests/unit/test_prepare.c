@@ -102,7 +102,7 @@ EP_TEST_WITH(test_what_was_prepared_is_ready_when_it_is_mapped, open_room, close
 	assert_int_equal(executable->refs, 1);
 	assert_int_equal(ep_executables_stats(room->executables)->live, 1);
 	assert_int_equal(ep_executables_stats(room->executables)->busy, 0);
-	ep_executables_unref(room->executables, executable);
+	ep_executable_unref(executable);
 	ep_maps_fini(&maps);
 }
 

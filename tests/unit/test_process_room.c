@@ -318,7 +318,7 @@ WORLD_TEST(one_process_is_written_at_its_own_expense)
 
 		place.executable = ep_executables_find(w->processes->executables, 1);
 		place.executable->refs++;
-		assert_int_equal(ep_places_insert(&process->places, w->processes->executables,
+		assert_int_equal(ep_places_insert(&process->places,
 						  place), 0);
 	}
 	updates = w->updates;
@@ -349,7 +349,7 @@ static void add_giant(struct world *w, uint32_t pid, uint32_t places)
 						   .time_ns = world_now(),
 						   .state = EP_PLACE_GONE};
 
-		assert_int_equal(ep_places_insert(&process->places, w->processes->executables,
+		assert_int_equal(ep_places_insert(&process->places,
 						  place), 0);
 	}
 	ep_processes_mark(w->processes, process);
@@ -487,7 +487,7 @@ static struct ep_executable *wait_for(struct world *w, uint32_t pid, uint64_t by
 	place.end = place.start + 0x1000;
 	place.executable = ep_executables_get(w->processes->executables, getpid(), &mapping, &file,
 					      world_now());
-	assert_int_equal(ep_places_insert(&process->places, w->processes->executables, place), 0);
+	assert_int_equal(ep_places_insert(&process->places, place), 0);
 	ep_processes_mark(w->processes, process);
 	return place.executable;
 }
@@ -543,18 +543,18 @@ WORLD_TEST(one_state_is_found_when_another_is_forgotten)
 	struct ep_executables *executables = w->processes->executables;
 	struct ep_executable *a = get(w, 10), *b = get(w, 20), *c = get(w, 30);
 
-	ep_executables_unref(executables, a);
+	ep_executable_unref(a);
 	ep_executables_sweep(executables, world_now() + KEEP_NS, 1);
 	assert_ptr_equal(get(w, 20), b);
 	assert_ptr_equal(get(w, 30), c);
 	assert_int_equal(ep_executables_stats(w->processes->executables)->live, 2);
 	for (int i = 0; i < 2; i++) {
-		ep_executables_unref(executables, b);
-		ep_executables_unref(executables, c);
+		ep_executable_unref(b);
+		ep_executable_unref(c);
 	}
 	ep_executables_sweep(executables, world_now() + KEEP_NS, 1);
 	assert_int_equal(ep_executables_stats(w->processes->executables)->live, 0);
-	ep_executables_unref(executables, get(w, 30));
+	ep_executable_unref(get(w, 30));
 }
 
 int main(void)
