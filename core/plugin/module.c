@@ -72,29 +72,17 @@ static int check_owner(const struct stat *st, const char *path, char reason[EP_R
 	return 0;
 }
 
-static int open_dir(const char *dir, int *ret_fd, char reason[EP_REASON_BYTES])
-{
-	ep_autoclose int fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	struct stat st;
-	int r;
-
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return refuse(reason, -errno, "plugin directory %s: %s; set [plugins] dir", dir,
-			      ep_strerror(errno));
-	r = check_owner(&st, dir, reason);
-	if (r == 0)
-		*ret_fd = ep_take_fd(fd);
-	return r;
-}
-
 static int open_file(const char *dir, const char *name, int *ret_fd, char reason[EP_REASON_BYTES])
 {
-	ep_autoclose int dir_fd = -1, fd = -1;
+	ep_autoclose int dir_fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC), fd = -1;
 	char path[PATH_MAX], file[MAX_NAME + 4];
 	struct stat st;
 	int r;
 
-	r = open_dir(dir, &dir_fd, reason);
+	if (dir_fd < 0 || fstat(dir_fd, &st) < 0)
+		return refuse(reason, -errno, "plugin directory %s: %s; set [plugins] dir", dir,
+			      ep_strerror(errno));
+	r = check_owner(&st, dir, reason);
 	if (r < 0)
 		return r;
 	snprintf(file, sizeof(file), "%s.so", name);

@@ -230,16 +230,8 @@ static struct option *find(const struct ep_options *options, const char *name)
 	return NULL;
 }
 
-static bool is_common(const char *const *common, const char *key)
-{
-	for (; common && *common; common++) {
-		if (strcmp(*common, key) == 0)
-			return true;
-	}
-	return false;
-}
-
-static int fail_unknown(const struct ep_options *options, const char *const *common,
+/* A key that is in no spec: 0 if the caller handles it. */
+static int check_common(const struct ep_options *options, const char *const *common,
 			const struct ep_value *value, struct ep_option_error *error)
 {
 	const char *names[2 * MAX_SPECS], *nearest;
@@ -247,8 +239,11 @@ static int fail_unknown(const struct ep_options *options, const char *const *com
 
 	for (; n < options->n; n++)
 		names[n] = options->options[n].spec->name;
-	for (; common && *common && n < EP_LEN(names); common++)
+	for (; common && *common && n < EP_LEN(names); common++) {
+		if (strcmp(*common, value->key) == 0)
+			return 0;
 		names[n++] = *common;
+	}
 	nearest = find_nearest(value->key, names, n);
 	if (nearest)
 		return fail(error, value, "`%s`: no such option of %s; did you mean `%s`?",
@@ -262,8 +257,7 @@ static int set_value(struct ep_options *options, const char *const *common,
 	struct option *option = find(options, value->key);
 
 	if (!option)
-		return is_common(common, value->key) ? 0
-						     : fail_unknown(options, common, value, error);
+		return check_common(options, common, value, error);
 	if (option->given)
 		return fail(error, value, "`%s`: given twice", value->key);
 	option->given = true;

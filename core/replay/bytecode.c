@@ -87,13 +87,29 @@ static bool take_name(char to[16], const char *name)
 	return true;
 }
 
+/* Gives what is written to later. */
+static int copy_section(const struct ep_elf *elf, const struct ep_elf_section *section, void **ret,
+			size_t *ret_bytes)
+{
+	struct ep_elf_bytes bytes = {0};
+	int r = ep_elf_read_section(elf, section, &bytes);
+
+	if (r < 0)
+		return r;
+	*ret = malloc(bytes.bytes + 1);
+	if (*ret)
+		memcpy(*ret, bytes.data, bytes.bytes);
+	*ret_bytes = bytes.bytes;
+	ep_elf_bytes_fini(&bytes);
+	return *ret ? 0 : -ENOMEM;
+}
+
 /* A section of constants, copied when it is first asked for. */
 static int get_data(struct loader *loader, uint32_t index, struct data_section **ret)
 {
 	struct ep_bytecode *bytecode = loader->bytecode;
 	struct data_section *data;
 	struct ep_elf_section section;
-	struct ep_elf_bytes bytes = {0};
 	int r;
 
 	for (size_t i = 0; i < bytecode->n_data; i++) {
@@ -106,18 +122,14 @@ static int get_data(struct loader *loader, uint32_t index, struct data_section *
 	if (bytecode->n_data == MAX_DATA || ep_elf_section_at(loader->elf, index, &section) < 0 ||
 	    section.type != SHT_PROGBITS)
 		return -EBADMSG;
-	r = ep_elf_read_section(loader->elf, &section, &bytes);
+	data = &bytecode->data[bytecode->n_data];
+	*data = (struct data_section){.index = index};
+	r = copy_section(loader->elf, &section, (void **)&data->bytes, &data->n);
 	if (r < 0)
 		return r;
-	data = &bytecode->data[bytecode->n_data];
-	*data = (struct data_section){index, malloc(bytes.bytes + 1), bytes.bytes};
-	if (data->bytes) {
-		memcpy(data->bytes, bytes.data, bytes.bytes);
-		bytecode->n_data++;
-		*ret = data;
-	}
-	ep_elf_bytes_fini(&bytes);
-	return data->bytes ? 0 : -ENOMEM;
+	bytecode->n_data++;
+	*ret = data;
+	return 0;
 }
 
 static int add_program(struct loader *loader, const Elf64_Sym *symbol)
@@ -220,22 +232,6 @@ static int relocate_all(struct loader *loader)
 	return r;
 }
 
-static int read_code(struct loader *loader)
-{
-	struct ep_bytecode *bytecode = loader->bytecode;
-	struct ep_elf_bytes bytes = {0};
-	int r = ep_elf_read_section(loader->elf, &loader->code, &bytes);
-
-	if (r < 0)
-		return r;
-	bytecode->n_insns = bytes.bytes / sizeof(struct bpf_insn);
-	bytecode->insns = calloc(bytecode->n_insns + 1, sizeof(struct bpf_insn));
-	if (bytecode->insns)
-		memcpy(bytecode->insns, bytes.data, bytecode->n_insns * sizeof(struct bpf_insn));
-	ep_elf_bytes_fini(&bytes);
-	return bytecode->insns ? 0 : -ENOMEM;
-}
-
 static int read_symbols(struct loader *loader)
 {
 	struct ep_elf_section symbols, strings;
@@ -252,6 +248,8 @@ static int read_symbols(struct loader *loader)
 
 static int load(struct loader *loader)
 {
+	struct ep_bytecode *bytecode = loader->bytecode;
+	size_t bytes = 0;
 	int r;
 
 	if (ep_elf_find_section(loader->elf, SECTION, &loader->code) < 0)
@@ -260,7 +258,8 @@ static int load(struct loader *loader)
 		loader->maps.index = SHN_UNDEF;
 	r = read_symbols(loader);
 	if (r == 0)
-		r = read_code(loader);
+		r = copy_section(loader->elf, &loader->code, (void **)&bytecode->insns, &bytes);
+	bytecode->n_insns = bytes / sizeof(*bytecode->insns);
 	if (r == 0)
 		r = relocate_all(loader);
 	if (r == 0)

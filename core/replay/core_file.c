@@ -79,16 +79,7 @@ static void take_auxv(struct ep_core_file *core, const struct note *note)
 	}
 }
 
-/* NT_ARM_TLS is of the thread whose NT_PRSTATUS came last. */
-static void take_tls(struct ep_core_file *core, const struct note *note)
-{
-	if (core->threads.len == 0 || note->bytes < 8 || core->arch->machine != EM_AARCH64)
-		return;
-	ep_vec_at(&core->threads, struct ep_replay_thread, core->threads.len - 1)->thread_pointer =
-		ep_get_u64(note->desc);
-}
-
-static struct ep_core_load *find_load(const struct ep_core_file *core, uint64_t addr)
+struct ep_core_load *ep_core_file_find(const struct ep_core_file *core, uint64_t addr)
 {
 	struct ep_core_load *loads = core->loads.data;
 	size_t low = 0, high = core->loads.len;
@@ -112,7 +103,7 @@ static int take_file(struct ep_core_file *core, const uint8_t *entry, uint64_t p
 {
 	uint64_t start = ep_get_u64(entry), end = ep_get_u64(entry + 8);
 	uint64_t off = ep_get_u64(entry + 16) * page_bytes;
-	struct ep_core_load *load = find_load(core, start);
+	struct ep_core_load *load = ep_core_file_find(core, start);
 
 	if (load) {
 		load->path = path;
@@ -165,6 +156,9 @@ static int take_files(struct ep_core_file *core, const struct note *note)
 
 static int take_note(struct ep_core_file *core, const struct note *note, char *comm)
 {
+	struct ep_replay_thread *last =
+		(struct ep_replay_thread *)core->threads.data + core->threads.len - 1;
+
 	switch (note->type) {
 	case NT_PRSTATUS:
 		return take_prstatus(core, note);
@@ -176,7 +170,8 @@ static int take_note(struct ep_core_file *core, const struct note *note, char *c
 	case NT_FILE:
 		return take_files(core, note);
 	case NT_ARM_TLS:
-		take_tls(core, note);
+		if (core->threads.len && note->bytes >= 8 && core->arch->machine == EM_AARCH64)
+			last->thread_pointer = ep_get_u64(note->desc); /* its NT_PRSTATUS was the last */
 		return 0;
 	}
 	return 0;
@@ -359,14 +354,9 @@ void ep_core_file_close(struct ep_core_file *core)
 	*core = (struct ep_core_file){0};
 }
 
-const struct ep_core_load *ep_core_file_find(const struct ep_core_file *core, uint64_t addr)
-{
-	return find_load(core, addr);
-}
-
 int ep_core_file_read(const struct ep_core_file *core, uint64_t addr, void *buf, size_t bytes)
 {
-	const struct ep_core_load *load = find_load(core, addr);
+	const struct ep_core_load *load = ep_core_file_find(core, addr);
 
 	if (!load || !ep_in_bounds(addr - load->start, bytes, load->core_bytes))
 		return -EFAULT;

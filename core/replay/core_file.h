@@ -44,7 +44,7 @@ struct ep_core_file {
 int ep_core_file_open(int fd, struct ep_core_file *ret_core);
 void ep_core_file_close(struct ep_core_file *core); /* accepts a zeroed struct */
 
-const struct ep_core_load *ep_core_file_find(const struct ep_core_file *core, uint64_t addr);
+struct ep_core_load *ep_core_file_find(const struct ep_core_file *core, uint64_t addr);
 /* Memory that is in the core file. 0, -EFAULT. */
 int ep_core_file_read(const struct ep_core_file *core, uint64_t addr, void *buf, size_t bytes);
 

@@ -101,19 +101,6 @@ static bool are_answers_sound(const struct ep_fixture *fixture, const struct ep_
 	return true;
 }
 
-static bool are_executables_sound(const struct ep_fixture *fixture)
-{
-	const struct ep_fixture_executable *executable;
-	uint64_t total = 0;
-
-	ep_vec_each (&fixture->executables, executable) {
-		if (!is_text_sound(executable, &total) ||
-		    !are_answers_sound(fixture, &executable->answers))
-			return false;
-	}
-	return true;
-}
-
 static bool are_mappings_sound(const struct ep_fixture *fixture)
 {
 	const struct ep_fixture_mapping *mapping;
@@ -144,11 +131,18 @@ static int index_blocks(struct ep_fixture *fixture)
 
 int ep_fixture_check(struct ep_fixture *fixture)
 {
+	const struct ep_fixture_executable *executable;
 	struct ep_replay_thread *thread;
+	uint64_t total = 0;
 
-	if (!fixture->arch || !are_mappings_sound(fixture) || !are_executables_sound(fixture) ||
+	if (!fixture->arch || !are_mappings_sound(fixture) ||
 	    !are_answers_sound(fixture, &fixture->answers))
 		return -EBADMSG;
+	ep_vec_each (&fixture->executables, executable) {
+		if (!is_text_sound(executable, &total) ||
+		    !are_answers_sound(fixture, &executable->answers))
+			return -EBADMSG;
+	}
 	ep_vec_each (&fixture->threads, thread) {
 		thread->arch = fixture->arch;
 		thread->pid = fixture->pid;

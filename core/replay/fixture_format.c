@@ -263,22 +263,15 @@ static void code_executables(struct codec *c)
 	}
 }
 
-static bool has_lines(const struct ep_fixture_executable *executable)
-{
-	const struct ep_fixture_name *name;
-
-	ep_vec_each (&executable->names, name) {
-		if (*name->source || name->line)
-			return true;
-	}
-	return false;
-}
-
 static void code_executable_lines(struct codec *c, struct ep_fixture_executable *executable)
 {
-	uint32_t n = c->out && has_lines(executable) ? (uint32_t)executable->names.len : 0;
 	struct ep_fixture_name *name;
+	uint32_t n = 0;
 
+	ep_vec_each (&executable->names, name) {
+		if (c->out && (*name->source || name->line))
+			n = (uint32_t)executable->names.len;
+	}
 	code_u32(c, &n);
 	if (!n)
 		return;
@@ -347,36 +340,26 @@ static int write_section(struct codec *c, uint32_t tag, void (*code)(struct code
 	return 0;
 }
 
-static int write_all(const struct ep_fixture *fixture, struct ep_vec *plain)
+int ep_fixture_encode(const struct ep_fixture *fixture, struct ep_vec *bytes)
 {
-	struct codec c = {.fixture = (struct ep_fixture *)fixture, .out = plain};
+	ep_cleanup(ep_vec_fini) struct ep_vec plain = {0};
+	struct codec c = {.fixture = (struct ep_fixture *)fixture, .out = &plain};
 	uint32_t magic = MAGIC, version = VERSION;
+	size_t n;
 	int r = 0;
 
+	ep_vec_init(&plain, 1, EP_FIXTURE_MAX_BYTES);
 	code_u32(&c, &magic);
 	code_u32(&c, &version);
 	for (size_t i = 0; r == 0 && i < EP_LEN(sections); i++)
 		r = write_section(&c, sections[i].tag, sections[i].code);
-	return r;
-}
-
-int ep_fixture_encode(const struct ep_fixture *fixture, struct ep_vec *bytes)
-{
-	struct ep_vec plain;
-	size_t n;
-	int r;
-
-	ep_vec_init(&plain, 1, EP_FIXTURE_MAX_BYTES);
-	r = write_all(fixture, &plain);
 	if (r == 0)
 		r = ep_vec_append(bytes, NULL, ZSTD_compressBound(plain.len));
-	if (r == 0) {
-		n = ZSTD_compress(bytes->data, bytes->len, plain.data, plain.len, COMPRESSION);
-		r = ZSTD_isError(n) ? -ENOMEM : 0;
-		bytes->len = ZSTD_isError(n) ? 0 : n;
-	}
-	ep_vec_fini(&plain);
-	return r;
+	if (r < 0)
+		return r;
+	n = ZSTD_compress(bytes->data, bytes->len, plain.data, plain.len, COMPRESSION);
+	bytes->len = ZSTD_isError(n) ? 0 : n;
+	return ZSTD_isError(n) ? -ENOMEM : 0;
 }
 
 static int read_section(struct codec *all, bool seen[EP_LEN(sections)])
@@ -404,24 +387,6 @@ static int read_section(struct codec *all, bool seen[EP_LEN(sections)])
 	return c.error;
 }
 
-static int read_all(struct ep_fixture *fixture, const uint8_t *data, size_t bytes)
-{
-	struct codec c = {.fixture = fixture, .pos = data, .end = data + bytes};
-	bool seen[EP_LEN(sections)] = {false};
-	uint32_t magic = 0, version = 0;
-	int r = 0;
-
-	code_u32(&c, &magic);
-	code_u32(&c, &version);
-	if (magic != MAGIC)
-		return -EBADMSG;
-	if (version != VERSION)
-		return -ENOTSUP;
-	while (r == 0 && c.pos < c.end)
-		r = read_section(&c, seen);
-	return r < 0 ? r : ep_fixture_check(fixture);
-}
-
 int ep_fixture_decompress(const void *data, size_t bytes, struct ep_vec *plain)
 {
 	unsigned long long size = ZSTD_getFrameContentSize(data, bytes);
@@ -442,10 +407,24 @@ int ep_fixture_decompress(const void *data, size_t bytes, struct ep_vec *plain)
 int ep_fixture_parse(const void *plain, size_t bytes, struct ep_fixture **ret_fixture)
 {
 	ep_cleanup(ep_fixture_freep) struct ep_fixture *fixture = NULL;
+	struct codec c = {.pos = plain, .end = (const uint8_t *)plain + bytes};
+	bool seen[EP_LEN(sections)] = {false};
+	uint32_t magic = 0, version = 0;
 	int r = ep_fixture_new(&fixture);
 
+	if (r < 0)
+		return r;
+	c.fixture = fixture;
+	code_u32(&c, &magic);
+	code_u32(&c, &version);
+	if (magic != MAGIC)
+		return -EBADMSG;
+	if (version != VERSION)
+		return -ENOTSUP;
+	while (r == 0 && c.pos < c.end)
+		r = read_section(&c, seen);
 	if (r == 0)
-		r = read_all(fixture, plain, bytes);
+		r = ep_fixture_check(fixture);
 	if (r == 0)
 		*ret_fixture = ep_take(fixture);
 	return r;
@@ -453,13 +432,10 @@ int ep_fixture_parse(const void *plain, size_t bytes, struct ep_fixture **ret_fi
 
 int ep_fixture_decode(const void *data, size_t bytes, struct ep_fixture **ret_fixture)
 {
-	struct ep_vec plain;
+	ep_cleanup(ep_vec_fini) struct ep_vec plain = {0};
 	int r;
 
 	ep_vec_init(&plain, 1, EP_FIXTURE_MAX_BYTES);
 	r = ep_fixture_decompress(data, bytes, &plain);
-	if (r == 0)
-		r = ep_fixture_parse(plain.data, plain.len, ret_fixture);
-	ep_vec_fini(&plain);
-	return r;
+	return r < 0 ? r : ep_fixture_parse(plain.data, plain.len, ret_fixture);
 }

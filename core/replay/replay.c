@@ -50,11 +50,12 @@ static int make_store(struct ep_replay *replay)
 static int make_executables(struct ep_replay *replay)
 {
 	size_t n = replay->fixture->executables.len;
+	int r = 0;
 
 	replay->executables = calloc(n + 1, sizeof(*replay->executables));
 	if (!replay->executables)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < n; i++) {
+	for (uint32_t i = 0; r == 0 && i < n; i++) {
 		const struct ep_fixture_executable *recorded = ep_replay_executable(replay, i);
 		struct ep_executable *executable = &replay->executables[i];
 
@@ -65,8 +66,9 @@ static int make_executables(struct ep_replay *replay)
 		if (executable->n_segments > 0)
 			memcpy(executable->segments, recorded->segments.data,
 			       executable->n_segments * sizeof(executable->segments[0]));
+		r = ep_replay_put_table(replay, i);
 	}
-	return ep_replay_put_tables(replay);
+	return r;
 }
 
 int ep_replay_new(struct ep_fixture *fixture, const struct ep_replay_source *source,

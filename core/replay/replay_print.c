@@ -150,19 +150,6 @@ static int print_frame(struct ep_replay *replay, struct ep_vec *text, const uint
 	}
 }
 
-/* Where a language's frames are missing its markers are frames: their names are kept as well. */
-static void keep_marker_names(struct ep_replay *replay, const uint64_t *words, uint32_t n)
-{
-	for (uint32_t at = 0; at < n; at += 1 + EP_FRAME_WORDS(words[at])) {
-		uint32_t id = EP_FRAME_AUX(words[at]);
-
-		if (EP_FRAME_KIND(words[at]) == EP_FRAME_NATIVE && id > 0 &&
-		    id <= replay->fixture->executables.len &&
-		    EP_FRAME_FLAGS(words[at]) >> EP_FRAME_SLOT_SHIFT)
-			ep_replay_keep_names(replay, id - 1, words[at + 1]);
-	}
-}
-
 static int print_event(struct ep_replay *replay, struct ep_vec *text)
 {
 	const struct ep_sample *sample = replay->event.data;
@@ -170,8 +157,16 @@ static int print_event(struct ep_replay *replay, struct ep_vec *text)
 	uint32_t n = ep_merge_frames(&replay->merge, words, sample->n_words, sample->error != 0);
 	int r = 0;
 
-	if (replay->source)
-		keep_marker_names(replay, words, sample->n_words);
+	/* Where a language's frames are missing its markers are frames: their names are kept as well. */
+	for (uint32_t at = 0; replay->source && at < sample->n_words;
+	     at += 1 + EP_FRAME_WORDS(words[at])) {
+		uint32_t id = EP_FRAME_AUX(words[at]);
+
+		if (EP_FRAME_KIND(words[at]) == EP_FRAME_NATIVE && id > 0 &&
+		    id <= replay->fixture->executables.len &&
+		    EP_FRAME_FLAGS(words[at]) >> EP_FRAME_SLOT_SHIFT)
+			ep_replay_keep_names(replay, id - 1, words[at + 1]);
+	}
 	for (uint32_t i = 0; r == 0 && i < n; i++)
 		r = print_frame(replay, text, words + replay->merge.order[i]);
 	return r;

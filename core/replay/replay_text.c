@@ -87,38 +87,25 @@ static int keep_segments(struct ep_fixture_executable *executable,
 	return 0;
 }
 
-static int put_table(struct ep_replay *replay, uint32_t index, struct ep_delta_store_text **ret)
+int ep_replay_put_table(struct ep_replay *replay, uint32_t index)
 {
 	struct ep_fixture_executable *executable = ep_replay_executable(replay, index);
 	const struct ep_unwind_table *table =
 		replay->source ? ep_capture_files_table(replay->source->files, index) : NULL;
-	int r;
-
-	if (!table)
-		return executable->text.len > 0 ? put_recorded(replay, executable, ret) : 0;
-	r = executable->text.len > 0 ? 0 : keep_segments(executable, table);
-	return r < 0 ? r : ep_delta_store_put_text(replay->store, table, ret);
-}
-
-int ep_replay_put_table(struct ep_replay *replay, uint32_t index)
-{
 	struct ep_delta_store_text *text = NULL;
-	int r = put_table(replay, index, &text);
+	int r = 0;
 
+	if (table && executable->text.len == 0)
+		r = keep_segments(executable, table);
+	if (r == 0 && table)
+		r = ep_delta_store_put_text(replay->store, table, &text);
+	else if (r == 0 && executable->text.len > 0)
+		r = put_recorded(replay, executable, &text);
 	if (r < 0)
 		return r;
 	ep_delta_store_drop_text(replay->store, replay->executables[index].text);
 	replay->executables[index].text = text;
 	return 0;
-}
-
-int ep_replay_put_tables(struct ep_replay *replay)
-{
-	int r = 0;
-
-	for (uint32_t i = 0; r == 0 && i < replay->fixture->executables.len; i++)
-		r = ep_replay_put_table(replay, i);
-	return r;
 }
 
 static int keep_rule(struct ep_fixture_executable *executable, const struct ep_unwind_table *table,

@@ -149,17 +149,6 @@ static bool read_program_path(const struct core *core, char path[MAX_PATH_BYTES]
 	return false;
 }
 
-static bool has_paths(const struct core *core)
-{
-	const struct ep_core_load *load;
-
-	ep_vec_each (&core->file.loads, load) {
-		if (*load->path)
-			return true;
-	}
-	return false;
-}
-
 /* Names the mappings that lie in a segment of the program. */
 static void name_segment(struct core *core, const struct ep_elf_segment *segment, uint64_t bias,
 			 const char *path)
@@ -182,12 +171,17 @@ static void name_program(struct core *core)
 {
 	ep_cleanup(ep_elf_closep) struct ep_elf *elf = NULL;
 	struct ep_elf_segment segments[MAX_SEGMENTS];
+	const struct ep_core_load *load;
 	char path[MAX_PATH_BYTES];
 	uint64_t bias;
 	uint32_t id;
 	size_t n;
 
-	if (has_paths(core) || !core->file.path_addr || !read_program_path(core, path) ||
+	ep_vec_each (&core->file.loads, load) {
+		if (*load->path)
+			return;
+	}
+	if (!core->file.path_addr || !read_program_path(core, path) ||
 	    ep_elf_open(path, &elf) < 0 || ep_elf_machine(elf) != core->file.arch->machine)
 		return;
 	bias = core->file.entry_addr - ep_elf_entry_va(elf);

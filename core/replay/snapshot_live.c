@@ -188,22 +188,16 @@ static int read_threads(struct live *live)
 
 static void say_stop(const struct live *live, int r, char *reason)
 {
-	uint32_t pid = live->snapshot.pid;
+	const char *why = strerror(-r);
 
 	if (r == -EPERM)
-		snprintf(
-			reason, EP_SNAPSHOT_REASON_BYTES,
-			"cannot stop process %u: not permitted; be root (CAP_SYS_PTRACE), and let no "
-			"debugger be attached to it",
-			pid);
+		why = "not permitted; be root (CAP_SYS_PTRACE), and let no debugger be attached to it";
 	else if (r == -ESRCH)
-		snprintf(reason, EP_SNAPSHOT_REASON_BYTES, "process %u has ended", pid);
+		why = "it has ended";
 	else if (r == -ENOTSUP)
-		snprintf(reason, EP_SNAPSHOT_REASON_BYTES,
-			 "process %u is a 32-bit program: only 64-bit ones are supported", pid);
-	else
-		snprintf(reason, EP_SNAPSHOT_REASON_BYTES, "cannot stop process %u: %s", pid,
-			 strerror(-r));
+		why = "it is a 32-bit program, only 64-bit ones are supported";
+	snprintf(reason, EP_SNAPSHOT_REASON_BYTES, "cannot stop process %u: %s", live->snapshot.pid,
+		 why);
 }
 
 int ep_snapshot_stop(struct ep_snapshot *snapshot, char reason[EP_SNAPSHOT_REASON_BYTES])
