@@ -264,25 +264,6 @@ static int set_value(struct ep_options *options, const char *const *common,
 	return set_typed(option, value, error);
 }
 
-static int set_fallbacks(struct ep_options *options, struct ep_option_error *error)
-{
-	for (size_t i = 0; i < options->n; i++) {
-		struct option *option = &options->options[i];
-		int r;
-
-		if (option->given)
-			continue;
-		if (!option->spec->fallback)
-			return fail(error, NULL, "`%s`: %s needs this option (%s)",
-				    option->spec->name, options->owner,
-				    option->spec->help ? option->spec->help : "no help");
-		r = set_fallback(option, error);
-		if (r < 0)
-			return r;
-	}
-	return 0;
-}
-
 int ep_options_new(const char *owner, const struct ep_option_spec *specs, const char *const *common,
 		   const struct ep_value *values, size_t n_values,
 		   struct ep_option_error *ret_error, struct ep_options **ret_options)
@@ -297,8 +278,16 @@ int ep_options_new(const char *owner, const struct ep_option_spec *specs, const 
 		options->options[options->n++].spec = specs;
 	for (size_t i = 0; i < n_values && r == 0; i++)
 		r = set_value(options, common, &values[i], ret_error);
-	if (r == 0)
-		r = set_fallbacks(options, ret_error);
+	for (size_t i = 0; i < options->n && r == 0; i++) {
+		struct option *option = &options->options[i];
+
+		if (!option->given && option->spec->fallback)
+			r = set_fallback(option, ret_error);
+		else if (!option->given)
+			r = fail(ret_error, NULL, "`%s`: %s needs this option (%s)",
+				 option->spec->name, owner,
+				 option->spec->help ? option->spec->help : "no help");
+	}
 	if (r < 0) {
 		ep_options_free(options);
 		return r;

@@ -248,28 +248,19 @@ static void finish_files(void *arg)
 	ep_files_run(files);
 }
 
-static struct files_job *take_waiting(struct ep_files *files)
-{
-	struct files_job *job = calloc(1, sizeof(*job));
-
-	if (!job)
-		return NULL;
-	job->files = files;
-	TAILQ_INIT(&job->questions);
-	for (size_t i = 0; i < MAX_PER_JOB && files->n_waiting > 0; i++) {
-		move(TAILQ_FIRST(&files->waiting), &files->waiting, &job->questions);
-		files->n_waiting--;
-	}
-	return job;
-}
-
 void ep_files_run(struct ep_files *files)
 {
 	while (files->n_waiting > 0 && files->running < MAX_JOBS) {
-		struct files_job *job = take_waiting(files);
+		struct files_job *job = calloc(1, sizeof(*job));
 
 		if (!job)
 			return;
+		job->files = files;
+		TAILQ_INIT(&job->questions);
+		for (size_t i = 0; i < MAX_PER_JOB && files->n_waiting > 0; i++) {
+			move(TAILQ_FIRST(&files->waiting), &files->waiting, &job->questions);
+			files->n_waiting--;
+		}
 		files->running++;
 		if (ep_job_run(files->loop, run_files, finish_files, job) < 0) {
 			struct ep_file_question *question;

@@ -160,21 +160,6 @@ uint32_t ep_languages_patient(struct ep_languages *languages, uint64_t now_ns)
 	return patient;
 }
 
-static void print_language(const struct ep_language *language, FILE *out)
-{
-	const struct ep_languages *languages = language->languages;
-
-	for (uint32_t i = 0; i < language->n_counters; i++) {
-		uint64_t value = atomic_load(&language->counters[i]);
-
-		if (languages->maps)
-			value += ep_language_maps_counter(languages->maps,
-							  language->options.first_counter + i);
-		fprintf(out, "%12" PRIu64 "  %s: %s\n", value, language->name,
-			language->ops->counters[i]);
-	}
-}
-
 void ep_languages_print_counters(const struct ep_languages *languages, FILE *out)
 {
 	ep_print_counter(out, "language runtimes attached", languages->attached);
@@ -186,8 +171,19 @@ void ep_languages_print_counters(const struct ep_languages *languages, FILE *out
 			 languages->late);
 	ep_print_counter(out, "inlined functions of one frame left out: too many, or too long",
 			 languages->lines_left_out);
-	for (size_t i = 0; i < languages->n; i++)
-		print_language(&languages->all[i], out);
+	for (size_t i = 0; i < languages->n; i++) {
+		const struct ep_language *language = &languages->all[i];
+
+		for (uint32_t j = 0; j < language->n_counters; j++) {
+			uint64_t value = atomic_load(&language->counters[j]);
+
+			if (languages->maps)
+				value += ep_language_maps_counter(
+					languages->maps, language->options.first_counter + j);
+			fprintf(out, "%12" PRIu64 "  %s: %s\n", value, language->name,
+				language->ops->counters[j]);
+		}
+	}
 }
 
 /* --- claims ---------------------------------------------------------------------------------- */

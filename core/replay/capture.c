@@ -120,22 +120,18 @@ static int look(struct capture *capture, struct ep_replay *replay)
 	return r < 0 ? r : print(replay, &capture->result->text);
 }
 
-static bool is_wanted(const struct ep_capture_options *options, uint32_t tid)
-{
-	for (size_t i = 0; i < options->n_tids; i++) {
-		if ((uint32_t)options->tids[i] == tid)
-			return true;
-	}
-	return options->n_tids == 0;
-}
-
 static int take_threads(struct capture *capture)
 {
+	const struct ep_capture_options *options = capture->options;
 	const struct ep_replay_thread *thread;
 	int r = 0;
 
 	ep_vec_each (&capture->snapshot->threads, thread) {
-		if (r == 0 && is_wanted(capture->options, thread->tid))
+		bool is_wanted = options->n_tids == 0;
+
+		for (size_t i = 0; i < options->n_tids; i++)
+			is_wanted |= (uint32_t)options->tids[i] == thread->tid;
+		if (r == 0 && is_wanted)
 			r = ep_vec_append(&capture->fixture->threads, thread, 1);
 	}
 	if (r < 0 || capture->fixture->threads.len > 0)

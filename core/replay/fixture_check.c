@@ -115,25 +115,12 @@ static bool are_mappings_sound(const struct ep_fixture *fixture)
 	return true;
 }
 
-static int index_blocks(struct ep_fixture *fixture)
-{
-	if (fixture->block_addrs.len != fixture->block_bytes.len)
-		return -EBADMSG;
-	for (size_t i = 0; i < fixture->block_addrs.len; i++) {
-		uint64_t addr = *ep_vec_at(&fixture->block_addrs, uint64_t, i);
-		int r = ep_map_set(&fixture->block_index, addr / EP_FIXTURE_BLOCK_BYTES, i);
-
-		if (r < 0)
-			return r;
-	}
-	return 0;
-}
-
 int ep_fixture_check(struct ep_fixture *fixture)
 {
 	const struct ep_fixture_executable *executable;
 	struct ep_replay_thread *thread;
 	uint64_t total = 0;
+	int r = 0;
 
 	if (!fixture->arch || !are_mappings_sound(fixture) ||
 	    !are_answers_sound(fixture, &fixture->answers))
@@ -148,5 +135,10 @@ int ep_fixture_check(struct ep_fixture *fixture)
 		thread->pid = fixture->pid;
 		thread->start_ns = fixture->start_ns;
 	}
-	return index_blocks(fixture);
+	if (fixture->block_addrs.len != fixture->block_bytes.len)
+		return -EBADMSG;
+	for (size_t i = 0; r == 0 && i < fixture->block_addrs.len; i++)
+		r = ep_map_set(&fixture->block_index,
+			       *ep_vec_at(&fixture->block_addrs, uint64_t, i) / EP_FIXTURE_BLOCK_BYTES, i);
+	return r;
 }

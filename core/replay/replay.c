@@ -153,27 +153,6 @@ static int make_places(struct ep_replay *replay)
 	return 0;
 }
 
-static size_t get_told(const struct ep_replay *replay, struct ep_told told[EP_MAX_LANGUAGES])
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < replay->n_languages && n < EP_MAX_LANGUAGES; i++) {
-		const struct ep_replay_language *language = &replay->languages[i];
-		const struct ep_attached_set *holds = &language->attached.holds;
-
-		if (language->state)
-			told[n++] = (struct ep_told){
-				.ranges = holds->ranges.data,
-				.n_ranges = holds->ranges.len,
-				.slot = language->slot,
-				.state = language->state,
-				.anonymous = holds->anonymous,
-				.resumes = ep_bpf_image_resumes(language->ops->bpf),
-			};
-	}
-	return n;
-}
-
 static int put_entries(struct ep_replay *replay, const struct ep_vec *entries)
 {
 	if (!entries)
@@ -192,10 +171,24 @@ int ep_replay_publish(struct ep_replay *replay)
 		.flags = EP_PROC_FINAL,
 	};
 	struct ep_told told[EP_MAX_LANGUAGES];
-	size_t n_told = get_told(replay, told);
 	const struct ep_vec *entries;
+	size_t n_told = 0;
 	int r = make_places(replay);
 
+	for (size_t i = 0; i < replay->n_languages && n_told < EP_MAX_LANGUAGES; i++) {
+		const struct ep_replay_language *language = &replay->languages[i];
+		const struct ep_attached_set *holds = &language->attached.holds;
+
+		if (language->state)
+			told[n_told++] = (struct ep_told){
+				.ranges = holds->ranges.data,
+				.n_ranges = holds->ranges.len,
+				.slot = language->slot,
+				.state = language->state,
+				.anonymous = holds->anonymous,
+				.resumes = ep_bpf_image_resumes(language->ops->bpf),
+			};
+	}
 	ep_delta_store_drop_rows(replay->store, replay->rows_ref, replay->n_entries);
 	replay->n_entries = 0;
 	replay->untold = false;

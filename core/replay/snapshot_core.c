@@ -220,19 +220,6 @@ static void core_close(struct ep_snapshot *snapshot)
 	free(core);
 }
 
-static void say(const char *path, int r, char *reason)
-{
-	const char *why = strerror(-r);
-
-	if (r == -EBADMSG)
-		why = "it is no 64-bit ELF core file, or a broken one";
-	else if (r == -ENOTSUP)
-		why = "it is of a machine other than x86-64 and aarch64";
-	else if (r == -ENODATA)
-		why = "it has no thread";
-	snprintf(reason, EP_SNAPSHOT_REASON_BYTES, "cannot use %s: %s", path, why);
-}
-
 int ep_snapshot_open_core(const char *path, struct ep_snapshot **ret_snapshot,
 			  char reason[EP_SNAPSHOT_REASON_BYTES])
 {
@@ -242,6 +229,7 @@ int ep_snapshot_open_core(const char *path, struct ep_snapshot **ret_snapshot,
 		.close = core_close,
 	};
 	struct core *core = calloc(1, sizeof(*core));
+	const char *why;
 	int fd, r;
 
 	if (!core)
@@ -256,7 +244,11 @@ int ep_snapshot_open_core(const char *path, struct ep_snapshot **ret_snapshot,
 	if (r == 0)
 		r = fill(core);
 	if (r < 0) {
-		say(path, r, reason);
+		why = r == -EBADMSG  ? "it is no 64-bit ELF core file, or a broken one"
+		      : r == -ENOTSUP ? "it is of a machine other than x86-64 and aarch64"
+		      : r == -ENODATA ? "it has no thread"
+				      : strerror(-r);
+		snprintf(reason, EP_SNAPSHOT_REASON_BYTES, "cannot use %s: %s", path, why);
 		core_close(&core->snapshot);
 		return r;
 	}

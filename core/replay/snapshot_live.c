@@ -173,19 +173,6 @@ static int read_thread(struct live *live, pid_t tid)
 	return ep_vec_append(&live->snapshot.threads, &thread, 1);
 }
 
-static int read_threads(struct live *live)
-{
-	struct tracee *tracee;
-	int r = 0;
-
-	live->snapshot.threads.len = 0;
-	ep_vec_each (&live->tracees, tracee) {
-		if (r == 0 && tracee->stopped)
-			r = read_thread(live, tracee->tid);
-	}
-	return r == 0 && live->snapshot.threads.len == 0 ? -ESRCH : r;
-}
-
 static void say_stop(const struct live *live, int r, char *reason)
 {
 	const char *why = strerror(-r);
@@ -203,10 +190,16 @@ static void say_stop(const struct live *live, int r, char *reason)
 int ep_snapshot_stop(struct ep_snapshot *snapshot, char reason[EP_SNAPSHOT_REASON_BYTES])
 {
 	struct live *live = live_of(snapshot);
+	struct tracee *tracee;
 	int r = stop_all(live);
 
-	if (r == 0)
-		r = read_threads(live);
+	snapshot->threads.len = 0;
+	ep_vec_each (&live->tracees, tracee) {
+		if (r == 0 && tracee->stopped)
+			r = read_thread(live, tracee->tid);
+	}
+	if (r == 0 && snapshot->threads.len == 0)
+		r = -ESRCH;
 	if (r == 0)
 		r = ep_maps_read(&snapshot->maps, live->access, EP_MAPS_ALL);
 	if (r < 0) {
