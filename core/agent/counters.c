@@ -28,12 +28,13 @@ static void print_bpf(const struct ep_session *session, FILE *out)
 	struct ep_bpf_cost cost = ep_bpf_cost(session->bpf);
 
 	for (int i = 0; i < EP_COUNTER_COUNT; i++)
-		ep_print_counter(out, ep_bpf_counter_text(i), ep_bpf_counter(session->bpf, i));
-	ep_print_counter(out, "ticks of the sampling clocks that never came", session->missed.ticks);
-	ep_print_counter(out, "samples lost with them", session->missed.samples);
-	ep_print_counter(out, "frames walked in one run of the unwinder", ep_bpf_frames_per_run(session->bpf));
+		ep_put_count(out, ep_bpf_counter_text(i), ep_bpf_counter(session->bpf, i));
+	ep_put_count(out, "ticks of the sampling clocks that never came", session->missed.ticks);
+	ep_put_count(out, "samples lost with them", session->missed.samples);
+	ep_put_count(out, "frames walked in one run of the unwinder",
+		     ep_bpf_frames_per_run(session->bpf));
 	if (cost.runs)
-		ep_print_counter(out, "BPF ns per event, idle ones included", cost.run_ns / cost.runs);
+		ep_put_count(out, "BPF ns per event, idle ones included", cost.run_ns / cost.runs);
 }
 
 static void print_stores(const struct ep_session *session, FILE *out)
@@ -41,13 +42,14 @@ static void print_stores(const struct ep_session *session, FILE *out)
 	for (size_t i = 0; i < session->n_stores; i++) {
 		const struct ep_store_counters *c = ep_store_counters(session->stores[i]);
 
-		ep_print_counter(out, "samples stored", c->samples);
-		ep_print_counter(out, "traces stored", c->traces);
-		ep_print_counter(out, "samples whose stack was lost", c->unknown);
-		ep_print_counter(out, "malformed events", c->malformed);
-		ep_print_counter(out, "hash collisions kept apart", c->collisions);
-		ep_print_counter(out, "samples over the interval's limit", c->over_limit + c->frames_full);
-		ep_print_counter(out, "bytes of traces and names", ep_store_bytes(session->stores[i]));
+		ep_put_count(out, "samples stored", c->samples);
+		ep_put_count(out, "traces stored", c->traces);
+		ep_put_count(out, "samples whose stack was lost", c->unknown);
+		ep_put_count(out, "malformed events", c->malformed);
+		ep_put_count(out, "hash collisions kept apart", c->collisions);
+		ep_put_count(out, "samples over the interval's limit",
+			     c->over_limit + c->frames_full);
+		ep_put_count(out, "bytes of traces and names", ep_store_bytes(session->stores[i]));
 	}
 }
 
@@ -56,22 +58,23 @@ static void print_records(const struct ep_session *session, FILE *out)
 	struct ep_order_stats order;
 
 	ep_order_get_stats(session->order, &order);
-	ep_print_counter(out, "records of the kernel", order.records);
-	ep_print_counter(out, "records that came late", order.late);
-	ep_print_counter(out, "us of the latest", order.late_max_ns / 1000);
-	ep_print_counter(out, "side-band records lost", order.lost);
-	ep_print_counter(out, "times something woke the profiler", session->watch.wakes);
+	ep_put_count(out, "records of the kernel", order.records);
+	ep_put_count(out, "records that came late", order.late);
+	ep_put_count(out, "us of the latest", order.late_max_ns / 1000);
+	ep_put_count(out, "side-band records lost", order.lost);
+	ep_put_count(out, "times something woke the profiler", session->watch.wakes);
 }
 
 static void print_memory(struct ep_session *session, FILE *out)
 {
 	struct ep_memory memory = ep_session_memory(session);
 
-	ep_print_counter(out, "bytes of heap", memory.heap_bytes);
-	ep_print_counter(out, "bytes of BPF memory", memory.bpf_bytes);
-	ep_print_counter(out, "bytes of it in unwind tables", ep_delta_store_used_bytes(session->deltas));
-	ep_print_counter(out, "bytes of symbol tables", ep_namer_bytes(session->namer));
-	ep_print_counter(out, "ms of CPU used by the agent", ep_clock_cpu_ns() / EP_NS_PER_MS);
+	ep_put_count(out, "bytes of heap", memory.heap_bytes);
+	ep_put_count(out, "bytes of BPF memory", memory.bpf_bytes);
+	ep_put_count(out, "bytes of it in unwind tables",
+		     ep_delta_store_used_bytes(session->deltas));
+	ep_put_count(out, "bytes of symbol tables", ep_namer_bytes(session->namer));
+	ep_put_count(out, "ms of CPU used by the agent", ep_clock_cpu_ns() / EP_NS_PER_MS);
 }
 
 void ep_session_print_counters(struct ep_session *session, FILE *out)

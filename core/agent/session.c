@@ -471,7 +471,7 @@ int ep_session_new(const struct ep_session_options *options, struct ep_session *
 		return -ENOMEM;
 	session->options = *options;
 	TAILQ_INIT(&session->seals);
-	/* An executable's file stays open while it is mapped: more than the usual 1024 may be needed. */
+	/* An executable's file stays open while it is mapped: the usual 1024 may not be enough. */
 	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
 		limit.rlim_cur = EP_MIN(limit.rlim_max, (rlim_t)65536);
 		(void)setrlimit(RLIMIT_NOFILE, &limit);

@@ -79,7 +79,7 @@ bool ep_log_limit_ok(struct ep_log_limit *limit)
 	return true;
 }
 
-void ep_print_counter(FILE *out, const char *text, uint64_t value)
+void ep_put_count(FILE *out, const char *text, uint64_t value)
 {
 	fprintf(out, "%12" PRIu64 "  %s\n", value, text);
 }

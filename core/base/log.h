@@ -45,7 +45,7 @@ struct ep_log_limit {
 bool ep_log_limit_ok(struct ep_log_limit *limit);
 
 /* A line of those that SIGUSR1 asks for. */
-void ep_print_counter(FILE *out, const char *text, uint64_t value);
+void ep_put_count(FILE *out, const char *text, uint64_t value);
 
 /* "No such process" for -ESRCH and so on: strerror of a negative errno. Thread-safe, static. */
 const char *ep_strerror(int r);

@@ -334,7 +334,8 @@ static int read_index(struct ep_pclntab *tab)
 			if (r < 0)
 				return r;
 		}
-		entry = word == 4 ? ep_get_u32(bytes + in_block * 8) : ep_get_u64(bytes + in_block * 16);
+		entry = word == 4 ? ep_get_u32(bytes + in_block * 8)
+				  : ep_get_u64(bytes + in_block * 16);
 		if (in_block == 0 && i < tab->n_funcs)
 			tab->index[i >> INDEX_SHIFT] = entry;
 		if (entry < before)

@@ -23,8 +23,8 @@ struct ep_exporter_stats {
 };
 
 /*
- * Takes `options` in every case, and a reference to the plugin's module, which is NULL if it is linked
- * in. 0, or the negative errno of the plugin's open (which has logged why).
+ * Takes `options` in every case, and a reference to the plugin's module; NULL: it is linked in. 0,
+ * or the negative errno of the plugin's open (which has logged why).
  */
 int ep_exporter_open(const struct ep_plugin *plugin, struct ep_module *module,
 		     struct ep_options *options, uint32_t queue_len,

@@ -20,8 +20,8 @@ struct ep_read_ahead;
 
 struct ep_process_target {
 	pid_t pid;
-	/* For thread variables: where the probed file is mapped, and the file, borrowed; NULL: it is opened
-	 * through that mapping. */
+	/* For thread variables: where the probed file is mapped, and the file, borrowed; NULL: it is
+	 * opened through that mapping. */
 	uint64_t module_addr, bias;
 	const struct ep_elf *elf;
 	bool has_maps;

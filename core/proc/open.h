@@ -71,8 +71,8 @@ void ep_proc_file_close(struct ep_proc_file *file); /* accepts fd -1 */
  */
 int ep_proc_read_vdso(pid_t pid, const struct ep_mapping *mapping, struct ep_vec *bytes);
 /*
- * The same as a file in memory, without identity; `mapping` NULL: of our own, which is that of every
- * 64-bit process. -ENOENT: the kernel gave us none.
+ * The same as a file in memory, without identity; `mapping` NULL: of our own, which is that of
+ * every 64-bit process. -ENOENT: the kernel gave us none.
  */
 int ep_proc_open_vdso(pid_t pid, const struct ep_mapping *mapping, struct ep_proc_file *ret_file);
 

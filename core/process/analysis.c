@@ -17,7 +17,7 @@ static int open_file(struct ep_analysis *analysis)
 	/* Ours: what a process has in its memory would become everybody's. */
 	if (analysis->mapping.kind == EP_MAPPING_VDSO)
 		return ep_proc_open_vdso(0, NULL, &analysis->file);
-	/* What is mapped there by now may be another file, whose tables must not be known as this one's. */
+	/* What is mapped there by now may be another file: its tables are not this one's. */
 	r = ep_proc_open_mapping(analysis->pid, &analysis->mapping, &analysis->file);
 	if (r == 0 && !ep_proc_file_is_same(&analysis->file, &analysis->expected)) {
 		ep_proc_file_close(&analysis->file);

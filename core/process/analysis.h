@@ -43,8 +43,8 @@ struct ep_analysis {
 void ep_analysis_run(struct ep_analysis *analysis);
 
 /*
- * A file's unwind table, with rows that describe its code (struct ep_code_row). A separate debug file
- * is looked for, from `root` and `path` on, only when the file itself has no .eh_frame. 0 or -errno.
+ * A file's unwind table, with rows that describe its code (struct ep_code_row). A separate debug
+ * file is looked for, by `root` and `path`, only when the file has no .eh_frame. 0 or -errno.
  */
 int ep_analysis_build_table(const struct ep_elf *elf, const char *root, const char *path,
 			    const struct ep_vec *rows, struct ep_unwind_table **ret_table);

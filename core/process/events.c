@@ -95,7 +95,8 @@ static struct ep_process *begin(struct ep_processes *processes,
 	/* It may be over by now; as far as we know it runs if not. */
 	if (is_late(processes, time_ns)) {
 		end_ns = ep_table_next_birth(&processes->table, (pid_t)event->pid, time_ns);
-		exit = ep_recent_find_exit(&processes->recent, event->pid, event->start_ns, time_ns);
+		exit = ep_recent_find_exit(&processes->recent, event->pid, event->start_ns,
+					   time_ns);
 		if (exit && (!end_ns || exit->event.time_ns < end_ns))
 			end_ns = exit->event.time_ns;
 	}

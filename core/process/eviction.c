@@ -17,9 +17,9 @@ static bool goes_before(const struct ep_executable *a, const struct ep_executabl
 	return a->hit_ns < b->hit_ns;
 }
 
-/* Of all executables: which one should lose its tables first, and which one should get them back. */
+/* Who should lose its tables first, of all executables, and who should get them back. */
 struct survey {
-	struct ep_executable *oldest;	   /* that has tables: one nobody maps, else hit longest ago */
+	struct ep_executable *oldest;	   /* with tables: nobody maps it, else hit longest ago */
 	struct ep_executable *oldest_idle; /* that nobody maps or waits for */
 	struct ep_executable *wanted;	   /* evicted, may be tried again: hit last */
 	size_t idle_bytes;		   /* of tables that nobody maps or waits for */

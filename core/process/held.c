@@ -64,8 +64,8 @@ void ep_held_free(struct ep_held *held)
 /* --- placing raw frames ---------------------------------------------------------------------- */
 
 /*
- * A raw address in code nobody can name, as a JIT makes it, ends up as it is. One that was reached by
- * frame pointer and lies in no executable mapping was no return address: the stack ends before it.
+ * A raw address in code nobody can name, as a JIT makes it, ends up as it is. One that was reached
+ * by frame pointer and lies in no executable mapping was no return address: the stack ends before it.
  */
 static bool place_frame(const struct ep_process *process, uint64_t *words)
 {
@@ -99,7 +99,7 @@ static size_t place_one(const struct ep_process *process, struct ep_sample *samp
 		return 0;
 	if (native && !place_frame(process, words)) {
 		*broken = true;
-		/* What the kernel's part says is first; the user's may say that it is not whole, too. */
+		/* The kernel's part comes first; has the user's said that it is not whole? */
 		if (sample->error && !ep_error_is_of_kernel(sample->error))
 			return 0;
 		/* What seemed to be the way to the root was none. */
@@ -238,8 +238,8 @@ static bool try_pass(struct ep_held *held, const struct ep_sample *sample, size_
 	if ((waits && event->error) || (held->lacks_code && !final))
 		return false;
 	/*
-	 * A whole stack goes through code that nobody knows: its files or its languages may not be known yet.
-	 * Until the turn ends a dirty process has not met the languages of files that were analysed in it.
+	 * A whole stack goes through code that nobody knows: its files or its languages may not be known
+	 * yet. Until the turn ends a dirty process has not met the languages of what was analysed in it.
 	 */
 	if (process && !event->error && ep_sample_has_raw_code(event, held->event.len)) {
 		uint32_t error = EP_ERROR_NOT_ANALYSED;

@@ -18,7 +18,7 @@ struct ep_identity {
 	size_t environment_bytes;
 };
 
-/* One allocation with copies of all texts, one reference. A text that is NULL is "". NULL: no memory. */
+/* One allocation with copies of all texts (NULL: ""), one reference. NULL: no memory. */
 struct ep_identity *ep_identity_new(const struct ep_identity *parts);
 struct ep_identity *ep_identity_ref(struct ep_identity *identity); /* accepts NULL, as the next */
 void ep_identity_unref(struct ep_identity *identity);

@@ -59,7 +59,7 @@ struct ep_processes {
 		uint64_t gone;	  /* died while they were read */
 		uint64_t refused; /* more processes than max_processes */
 		uint64_t forks, execs, exits;
-		uint64_t disinherited; /* children whose parents' mappings were too many, with all others */
+		uint64_t disinherited; /* children whose parents' mappings were too many */
 		uint64_t mappings, mappings_placed; /* records, and those whose file was known */
 		uint64_t doubts; /* times that all that was known of mappings was forgotten */
 	} stats;

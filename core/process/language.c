@@ -162,15 +162,14 @@ uint32_t ep_languages_patient(struct ep_languages *languages, uint64_t now_ns)
 
 void ep_languages_print_counters(const struct ep_languages *languages, FILE *out)
 {
-	ep_print_counter(out, "language runtimes attached", languages->attached);
-	ep_print_counter(out, "language runtimes not understood", languages->refused);
-	ep_print_counter(out, "language frames named", languages->symbolized);
-	ep_print_counter(out, "language frames whose code was gone", languages->gone);
-	ep_print_counter(out, "language frames that got no name", languages->unnamed);
-	ep_print_counter(out, "of them since reading about one took more than 100 ms",
-			 languages->late);
-	ep_print_counter(out, "inlined functions of one frame left out: too many, or too long",
-			 languages->lines_left_out);
+	ep_put_count(out, "language runtimes attached", languages->attached);
+	ep_put_count(out, "language runtimes not understood", languages->refused);
+	ep_put_count(out, "language frames named", languages->symbolized);
+	ep_put_count(out, "language frames whose code was gone", languages->gone);
+	ep_put_count(out, "language frames that got no name", languages->unnamed);
+	ep_put_count(out, "of them since reading about one took more than 100 ms", languages->late);
+	ep_put_count(out, "inlined functions of one frame left out: too many, or too long",
+		     languages->lines_left_out);
 	for (size_t i = 0; i < languages->n; i++) {
 		const struct ep_language *language = &languages->all[i];
 
@@ -243,7 +242,8 @@ bool ep_claims_describe(struct ep_claim *const *claims, size_t n, struct ep_elf 
 		if (claims[i]->role == EP_LAUNCHER || !EP_HAS(language->ops, describe))
 			continue;
 		ep_elf_file_init(&file, elf, root, path);
-		r = ep_description_ask(description, language->ops, claims[i]->executable, &file.file);
+		r = ep_description_ask(description, language->ops, claims[i]->executable,
+				       &file.file);
 		ep_elf_file_fini(&file);
 		all &= r == 0;
 		if (r < 0)

@@ -258,7 +258,7 @@ void ep_processes_on_file(void *arg, struct ep_file_question *question)
 		return;
 	executable = take_answer(processes, question);
 	settle_pid(processes, question, executable);
-	/* Children that were forked while the file was looked at have the same place, and theirs. */
+	/* Children that were forked while the file was looked at have places of their own. */
 	for (heir = LIST_FIRST(&processes->heirs); heir; heir = next) {
 		next = LIST_NEXT(heir, heir);
 		(void)settle(processes, heir, question, executable);

@@ -99,7 +99,7 @@ void ep_processes_end_turn(struct ep_processes *processes, uint64_t time_ns);
 /* Passes on all samples that wait. */
 void ep_processes_release(struct ep_processes *processes);
 
-/* Also of programs that ended in the last minutes. Borrowed until the next call; NULL: nothing is known. */
+/* Also of programs that ended in the last minutes. Borrowed until the next call. NULL: unknown. */
 const struct ep_identity *ep_processes_identity(const struct ep_processes *processes,
 						struct ep_program program);
 struct ep_executables *ep_processes_executables(struct ep_processes *processes);

@@ -45,7 +45,7 @@ struct ep_process *ep_table_find_at(const struct ep_table *table, pid_t pid, uin
 
 	if (process && time_ns >= process->born_ns)
 		return process;
-	for (process = ep_map_get(&table->ended, (uint64_t)pid); process; process = process->older) {
+	for (process = ep_table_newest_ended(table, pid); process; process = process->older) {
 		if (time_ns >= process->born_ns && time_ns <= process->ended_ns)
 			return process;
 	}
@@ -57,7 +57,7 @@ uint64_t ep_table_next_birth(const struct ep_table *table, pid_t pid, uint64_t t
 	const struct ep_process *process = ep_map_get(&table->live, (uint64_t)pid);
 	uint64_t next_ns = process && process->born_ns > time_ns ? process->born_ns : 0;
 
-	for (process = ep_map_get(&table->ended, (uint64_t)pid); process; process = process->older) {
+	for (process = ep_table_newest_ended(table, pid); process; process = process->older) {
 		if (process->born_ns > time_ns && (!next_ns || process->born_ns < next_ns))
 			next_ns = process->born_ns;
 	}

@@ -262,8 +262,9 @@ int ep_capture_files_tls(struct ep_capture_files *files, uint32_t question, uint
 	const struct ep_snapshot_ops *ops = files->snapshot->ops;
 	const struct file *file = file_at(files, i);
 
-	return ops->tls ? ops->tls(files->snapshot, question, file->elf, file->addr, bias, value, ret)
-			: -ENOTSUP;
+	if (!ops->tls)
+		return -ENOTSUP;
+	return ops->tls(files->snapshot, question, file->elf, file->addr, bias, value, ret);
 }
 
 static int open_again(void *arg)

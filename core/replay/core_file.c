@@ -156,7 +156,7 @@ static int take_files(struct ep_core_file *core, const struct note *note)
 
 static int take_note(struct ep_core_file *core, const struct note *note, char *comm)
 {
-	struct ep_replay_thread *last =
+	struct ep_replay_thread *last = /* what belongs to a thread follows its NT_PRSTATUS */
 		(struct ep_replay_thread *)core->threads.data + core->threads.len - 1;
 
 	switch (note->type) {
@@ -171,7 +171,7 @@ static int take_note(struct ep_core_file *core, const struct note *note, char *c
 		return take_files(core, note);
 	case NT_ARM_TLS:
 		if (core->threads.len && note->bytes >= 8 && core->arch->machine == EM_AARCH64)
-			last->thread_pointer = ep_get_u64(note->desc); /* its NT_PRSTATUS was the last */
+			last->thread_pointer = ep_get_u64(note->desc);
 		return 0;
 	}
 	return 0;

@@ -137,8 +137,10 @@ int ep_fixture_check(struct ep_fixture *fixture)
 	}
 	if (fixture->block_addrs.len != fixture->block_bytes.len)
 		return -EBADMSG;
-	for (size_t i = 0; r == 0 && i < fixture->block_addrs.len; i++)
-		r = ep_map_set(&fixture->block_index,
-			       *ep_vec_at(&fixture->block_addrs, uint64_t, i) / EP_FIXTURE_BLOCK_BYTES, i);
+	for (size_t i = 0; r == 0 && i < fixture->block_addrs.len; i++) {
+		uint64_t addr = *ep_vec_at(&fixture->block_addrs, uint64_t, i);
+
+		r = ep_map_set(&fixture->block_index, addr / EP_FIXTURE_BLOCK_BYTES, i);
+	}
 	return r;
 }

@@ -262,7 +262,8 @@ static void run_programs(struct ep_kernel *kernel)
 			r = ep_bytecode_run(program.code, &ep_kernel_current->ctx,
 					    ep_kernel_call_helper, &program);
 		if (r < 0)
-			ep_kernel_complain("%s: bytecode: %s", program.object->name, ep_strerror(r));
+			ep_kernel_complain("%s: bytecode: %s", program.object->name,
+					   ep_strerror(r));
 	}
 }
 

@@ -14,7 +14,8 @@ struct ep_replay_plugins {
 };
 
 /*
- * Adds the languages of a directory that can be loaded. After ep_host_init. 0, -ENOENT (no such directory), -errno.
+ * Adds the languages of a directory that can be loaded. After ep_host_init. 0, -ENOENT (no such
+ * directory), -errno.
  */
 int ep_replay_plugins_load(struct ep_replay_plugins *plugins, const char *dir);
 void ep_replay_plugins_fini(struct ep_replay_plugins *plugins); /* accepts a zeroed struct */

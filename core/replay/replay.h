@@ -88,7 +88,7 @@ struct ep_replay_faults {
 	uint64_t reads;	    /* of the target's memory since the last attach */
 	uint64_t fail_read; /* the one, from 1, that fails; 0: none */
 	uint64_t fail_start, fail_end; /* [start, end) cannot be read; equal: nothing */
-	uint64_t unanswered; /* questions without an answer in the fixture: it was made for other plugins */
+	uint64_t unanswered; /* questions: the fixture was made for other plugins than these */
 };
 struct ep_replay_faults *ep_replay_faults(struct ep_replay *replay);
 /* Names of the languages that claimed an executable, with spaces between. 0, -ENOMEM. */

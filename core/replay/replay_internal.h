@@ -69,7 +69,7 @@ int ep_replay_tls(struct ep_replay *replay, uint32_t question, uint32_t executab
 /* From here on the fixture has the names at va, if there are any. */
 void ep_replay_keep_names(struct ep_replay *replay, uint32_t executable, uint64_t va);
 
-/* replay_text.c: makes the table that a fixture has of an executable, for the delta store; also anew. */
+/* replay_text.c: puts the table that a fixture has of an executable into the store, also anew. */
 int ep_replay_put_table(struct ep_replay *replay, uint32_t executable);
 /* Keeps the rules of the text page that holds va. */
 int ep_replay_keep_text(struct ep_replay *replay, uint32_t executable, uint64_t va);

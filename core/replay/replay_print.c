@@ -157,7 +157,7 @@ static int print_event(struct ep_replay *replay, struct ep_vec *text)
 	uint32_t n = ep_merge_frames(&replay->merge, words, sample->n_words, sample->error != 0);
 	int r = 0;
 
-	/* Where a language's frames are missing its markers are frames: their names are kept as well. */
+	/* Where a language's frames are missing its markers are frames: their names are kept, too. */
 	for (uint32_t at = 0; replay->source && at < sample->n_words;
 	     at += 1 + EP_FRAME_WORDS(words[at])) {
 		uint32_t id = EP_FRAME_AUX(words[at]);

@@ -281,8 +281,8 @@ void ep_replay_keep_names(struct ep_replay *replay, uint32_t executable, uint64_
 	struct ep_frame_line line[EP_FRAME_MAX_LINES];
 	size_t n;
 
-	if (ep_fixture_find_name(ep_replay_executable(replay, executable), va, NULL) || !replay->source ||
-	    !replay->source->has_names)
+	if (!replay->source || !replay->source->has_names ||
+	    ep_fixture_find_name(ep_replay_executable(replay, executable), va, NULL))
 		return;
 	if (ep_lines_init(&lines, 1) < 0 ||
 	    ep_capture_files_names(replay->source->files, executable, va, &lines) < 0)

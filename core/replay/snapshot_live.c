@@ -178,7 +178,7 @@ static void say_stop(const struct live *live, int r, char *reason)
 	const char *why = strerror(-r);
 
 	if (r == -EPERM)
-		why = "not permitted; be root (CAP_SYS_PTRACE), and let no debugger be attached to it";
+		why = "not permitted; be root (CAP_SYS_PTRACE), and let no debugger be attached";
 	else if (r == -ESRCH)
 		why = "it has ended";
 	else if (r == -ENOTSUP)

@@ -137,8 +137,8 @@ static int walk(struct seen *seen, uint64_t thread_pointer)
 
 	memcpy(&tls, seen->attached.holds.state, sizeof(tls));
 	for (uint32_t i = 0; i < tls.steps && i < EP_TLS_MAX_STEPS; i++) {
-		if (ep_process_target_ops.read(&seen->process, at + (uint64_t)(int64_t)tls.off[i], &at,
-					       sizeof(at)) < 0)
+		at += (uint64_t)(int64_t)tls.off[i];
+		if (ep_process_target_ops.read(&seen->process, at, &at, sizeof(at)) < 0)
 			return -EFAULT;
 	}
 	for (; at && n < MAX_FRAMES; at = frame.previous, n++) {

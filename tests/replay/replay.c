@@ -154,7 +154,7 @@ static int show(const char *path, const struct options *options, const struct re
 		r = ep_replay_print(replay->replay, &text);
 	if (r < 0)
 		return complain(path, ep_strerror(r));
-	if (ep_replay_faults(replay->replay)->unanswered > 0) /* the stacks may be the same all the same */
+	if (ep_replay_faults(replay->replay)->unanswered > 0) /* the stacks may be the same */
 		(void)complain(path, "a plugin asks what the fixture has no answer to: if stacks "
 				     "differ, record it anew");
 	if (!options->check && !options->update) {
