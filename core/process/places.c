@@ -51,13 +51,6 @@ static size_t find_first(const struct ep_vec *places, uint64_t addr)
 	return first;
 }
 
-static bool is_same_place(const struct ep_place_in_memory *a, const struct ep_place_in_memory *b)
-{
-	return a->start == b->start && a->end == b->end && a->file_off == b->file_off &&
-	       a->executable == b->executable && a->state == b->state &&
-	       a->question == b->question;
-}
-
 /* A part of an old place, with a reference of its own. */
 static void keep_part(struct ep_place_in_memory part, uint64_t start, uint64_t end,
 		      struct ep_place_in_memory *parts, size_t *n)
@@ -88,15 +81,18 @@ static size_t make_parts(const struct ep_vec *places, size_t first, size_t last,
 int ep_places_insert(struct ep_vec *places, struct ep_place_in_memory place)
 {
 	size_t first = find_first(places, place.start), last = first, n;
-	struct ep_place_in_memory parts[3];
+	struct ep_place_in_memory parts[3], *old;
 	int r = place.end <= place.start ? -EINVAL : 0;
 
 	for (; last < places->len && at(places, last)->start < place.end; last++) {
 		if (r == 0 && at(places, last)->time_ns > place.time_ns)
 			r = EP_PLACES_OLDER;
 	}
-	if (r == 0 && last == first + 1 && is_same_place(at(places, first), &place)) {
-		at(places, first)->time_ns = place.time_ns;
+	old = r == 0 && last == first + 1 ? at(places, first) : NULL;
+	if (old && old->start == place.start && old->end == place.end &&
+	    old->file_off == place.file_off && old->executable == place.executable &&
+	    old->state == place.state && old->question == place.question) {
+		old->time_ns = place.time_ns;
 		r = EP_PLACES_SAME;
 	}
 	if (r == 0 && places->cap < places->len + 2)

@@ -54,24 +54,6 @@ struct found {
 	bool is_attached;
 };
 
-static size_t find_claims(const struct ep_process *process, struct found *found, size_t max)
-{
-	struct ep_loaded loaded[EP_MAX_LOADED];
-	size_t n_loaded = ep_places_find_loaded(&process->places, is_runtime, loaded), n = 0;
-
-	for (size_t i = 0; i < n_loaded; i++) {
-		const struct ep_executable *executable = loaded[i].executable;
-
-		for (size_t j = 0; j < executable->n_claims && n < max; j++) {
-			if (ep_claim_is_runtime(executable->claims[j]))
-				found[n++] = (struct found){.claim = executable->claims[j],
-							    .bias = loaded[i].bias,
-							    .addr = loaded[i].addr};
-		}
-	}
-	return n;
-}
-
 /* Lets go of what is not found any more, and marks what has an instance. */
 static void drop_unfound(struct ep_process *process, struct found *found, size_t n)
 {
@@ -122,12 +104,23 @@ static bool attach(struct ep_languages *languages, struct ep_process *process,
 bool ep_process_languages_sync(struct ep_process *process, struct ep_languages *languages)
 {
 	struct found found[2 * EP_MAX_LANGUAGES];
+	struct ep_loaded loaded[EP_MAX_LOADED];
+	size_t n_loaded, n = 0;
 	bool read_again = false;
-	size_t n;
 
 	if (!languages)
 		return false;
-	n = find_claims(process, found, EP_LEN(found));
+	n_loaded = ep_places_find_loaded(&process->places, is_runtime, loaded);
+	for (size_t i = 0; i < n_loaded; i++) {
+		const struct ep_executable *executable = loaded[i].executable;
+
+		for (size_t j = 0; j < executable->n_claims && n < EP_LEN(found); j++) {
+			if (ep_claim_is_runtime(executable->claims[j]))
+				found[n++] = (struct found){.claim = executable->claims[j],
+							    .bias = loaded[i].bias,
+							    .addr = loaded[i].addr};
+		}
+	}
 	drop_unfound(process, found, n);
 	for (size_t i = 0; process->remapped && i < process->n_languages; i++)
 		ep_instance_refresh(process->languages[i]);

@@ -123,25 +123,6 @@ static int get_numbers(struct ep_replay_language *language)
 	return r;
 }
 
-static void probe(struct ep_replay_language *language)
-{
-	struct ep_replay *replay = language->replay;
-
-	for (uint32_t i = 0; i < replay->fixture->executables.len && !language->claim; i++) {
-		struct ep_replay_file arg = {.replay = replay, .executable = i};
-		struct ep_file file = ep_replay_file(&arg);
-		void *claim = NULL;
-		int r = language->ops->probe(ep_unwinder_host_get(), &file, &claim);
-
-		if (r == EP_CODE_ONLY)
-			language->ops->unload(claim);
-		if (r != 0)
-			continue;
-		language->claim = claim;
-		language->executable = i;
-	}
-}
-
 int ep_replay_add_language(struct ep_replay *replay, const struct ep_plugin *plugin)
 {
 	struct ep_replay_language *language = &replay->languages[replay->n_languages];
@@ -166,7 +147,19 @@ int ep_replay_add_language(struct ep_replay *replay, const struct ep_plugin *plu
 	if (r < 0)
 		return r;
 	replay->n_languages++;
-	probe(language);
+	for (uint32_t i = 0; i < replay->fixture->executables.len && !language->claim; i++) {
+		struct ep_replay_file arg = {.replay = replay, .executable = i};
+		struct ep_file file = ep_replay_file(&arg);
+		void *claim = NULL;
+
+		r = language->ops->probe(ep_unwinder_host_get(), &file, &claim);
+		if (r == EP_CODE_ONLY)
+			language->ops->unload(claim);
+		if (r != 0)
+			continue;
+		language->claim = claim;
+		language->executable = i;
+	}
 	if (!language->claim || !replay->source || !EP_HAS(language->ops, describe))
 		return 0;
 	ep_capture_files_describe(replay->source->files, language->executable, language->ops,

@@ -90,24 +90,6 @@ static int add_name(void *arg, const struct ep_name *name)
 	return ep_lines_add_name(arg, name);
 }
 
-/* The names that the language has for a frame: 0 of them when it is no longer known. */
-static size_t get_names(struct ep_replay_language *language, const uint64_t *words,
-			struct ep_lines *lines, struct ep_frame_line line[EP_FRAME_MAX_LINES])
-{
-	struct ep_raw_frame frame = {
-		.aux = EP_FRAME_AUX(words[0]),
-		.n_words = EP_MIN(EP_FRAME_WORDS(words[0]), EP_FRAME_MAX_WORDS),
-		.flags = EP_FRAME_FLAGS(words[0]) & ~(uint32_t)EP_FRAME_ENTRY,
-	};
-	struct ep_names names = {.add = add_name, .arg = lines};
-
-	memcpy(frame.words, words + 1, frame.n_words * sizeof(words[0]));
-	if (!language || ep_replay_symbolize(language, &frame, &names) != 0)
-		return 0;
-	ep_lines_end(lines);
-	return ep_lines_get(lines, 0, line);
-}
-
 static int print_language(struct ep_replay *replay, struct ep_vec *text, const uint64_t *words)
 {
 	struct ep_replay_language *language =
@@ -115,12 +97,22 @@ static int print_language(struct ep_replay *replay, struct ep_vec *text, const u
 	const char *name = language ? language->name : "unknown";
 	ep_cleanup(ep_lines_fini) struct ep_lines lines = {0};
 	struct ep_frame_line line[EP_FRAME_MAX_LINES];
+	struct ep_raw_frame frame = {
+		.aux = EP_FRAME_AUX(words[0]),
+		.n_words = EP_MIN(EP_FRAME_WORDS(words[0]), EP_FRAME_MAX_WORDS),
+		.flags = EP_FRAME_FLAGS(words[0]) & ~(uint32_t)EP_FRAME_ENTRY,
+	};
+	struct ep_names names = {.add = add_name, .arg = &lines};
 	int r = ep_lines_init(&lines, 1);
-	size_t n;
+	size_t n = 0; /* names; none where the frame is no longer known */
 
 	if (r < 0)
 		return r;
-	n = get_names(language, words, &lines, line);
+	memcpy(frame.words, words + 1, frame.n_words * sizeof(words[0]));
+	if (language && ep_replay_symbolize(language, &frame, &names) == 0) {
+		ep_lines_end(&lines);
+		n = ep_lines_get(&lines, 0, line);
+	}
 	for (size_t i = 0; r == 0 && i < n; i++)
 		r = put_line(text, name,
 			     (struct column[3]){{line[i].function ? line[i].function : "?", 0},
