@@ -545,6 +545,16 @@ static int start_language(struct ep_namer *namer, struct ep_frames *frames, cons
 	return ep_instance_symbolize(instance, frames, group->ids.data, group->ids.len);
 }
 
+/* Of a group that nobody can name. */
+static enum ep_unnamed why_unnamed(const struct group *group, int result)
+{
+	if (group->kind == EP_FRAME_NATIVE)
+		return EP_UNNAMED_NONE; /* no symbol */
+	return result == -ESRCH	   ? EP_UNNAMED_GONE
+	       : result == -ENODATA ? EP_UNNAMED_NOT_ATTACHED
+				    : EP_UNNAMED_UNREADABLE;
+}
+
 static void start_group(struct ep_namer *namer, struct queue *queue, struct group *group,
 			uint64_t now_ns)
 {
@@ -564,7 +574,7 @@ static void start_group(struct ep_namer *namer, struct queue *queue, struct grou
 		if (ep_is_transient(r))
 			ep_frames_put_off(queue->frames, *id);
 		else if (r < 0)
-			ep_frames_resolve(queue->frames, *id, NULL, 0, NULL);
+			ep_frames_resolve_unnamed(queue->frames, *id, why_unnamed(group, r), NULL, 0);
 	}
 	free_group(queue, group);
 }

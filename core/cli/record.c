@@ -161,6 +161,29 @@ static void no_samples(struct record *record)
 								  : "the machine was idle");
 }
 
+static void check_quality(struct record *record, const struct ep_batch *batch)
+{
+	struct ep_summary_quality quality = ep_summary_quality(batch);
+	const struct {
+		const char *option, *what;
+		uint32_t is, min;
+	} rows[] = {
+		{"--min-complete", "has complete stacks", quality.complete, record->args->min_complete},
+		{"--min-named", "is fully named", quality.named, record->args->min_named},
+	};
+
+	for (size_t i = 0; i < EP_LEN(rows); i++) {
+		if (rows[i].is >= rows[i].min)
+			continue;
+		record->status = EP_EXIT_QUALITY;
+		fprintf(stderr,
+			"ebpf-profiler: %u.%02u %% of the CPU time %s, less than the %u.%02u %% of %s; "
+			"the summary and the file's comments say why\n",
+			rows[i].is / 100, rows[i].is % 100, rows[i].what, rows[i].min / 100,
+			rows[i].min % 100, rows[i].option);
+	}
+}
+
 static void take_batch(void *arg, const struct ep_batch *batch)
 {
 	struct record *record = arg;
@@ -174,6 +197,7 @@ static void take_batch(void *arg, const struct ep_batch *batch)
 	} else {
 		ep_host_get()->batch_ref(batch);
 		record->batch = batch;
+		check_quality(record, batch);
 		for (size_t i = 0; i < record->n_files; i++)
 			ep_outputs_submit(&record->outputs, i, batch);
 	}
@@ -372,7 +396,8 @@ static int final_status(const struct record *record)
 {
 	int command = record->args->child_argv ? ep_child_exit_status(&record->child) : 0;
 
-	if (command && (record->status == EP_EXIT_OK || record->status == EP_EXIT_NO_SAMPLES))
+	if (command && (record->status == EP_EXIT_OK || record->status == EP_EXIT_NO_SAMPLES ||
+			record->status == EP_EXIT_QUALITY))
 		return command;
 	return record->status;
 }

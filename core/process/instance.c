@@ -455,7 +455,9 @@ int ep_instance_wake(struct ep_instance *instance)
 		return 0;
 	if (instance->attached.state == EP_ATTACHMENT_DORMANT)
 		start_attach(instance);
-	return is_final(instance) ? -ENODATA : -EBUSY;
+	if (!is_final(instance))
+		return -EBUSY;
+	return instance->attached.state == EP_ATTACHMENT_GONE ? -ESRCH : -ENODATA;
 }
 
 /* What a plugin remembers of a process costs memory; BPF goes on without it. */

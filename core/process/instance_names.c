@@ -82,6 +82,13 @@ static void run_names(void *arg)
 	job->spent_ns = ep_clock_mono_ns() - start_ns;
 }
 
+/* Of an answer without a name. EP_NOT_YET to the end: its process went before it had what it needs. */
+static enum ep_unnamed why_unnamed(int result)
+{
+	return result == EP_FRAME_GONE || result == EP_NOT_YET || result == -ESRCH ? EP_UNNAMED_GONE
+										   : EP_UNNAMED_UNREADABLE;
+}
+
 static void take_wanted(const struct names_job *job, size_t i)
 {
 	const struct wanted *wanted = &job->wanted[i];
@@ -89,9 +96,11 @@ static void take_wanted(const struct names_job *job, size_t i)
 	struct ep_languages *languages = instance->languages;
 	struct ep_frame_line lines[EP_FRAME_MAX_LINES];
 	size_t n_lines = ep_lines_get(&job->lines, i - job->first, lines);
+	enum ep_unnamed why = wanted->result ? why_unnamed(wanted->result)
+					     : ep_lines_unnamed(&job->lines, i - job->first);
 
 	languages->lines_left_out +=
-		ep_frames_resolve(job->frames, wanted->id, lines, n_lines, NULL);
+		ep_frames_resolve_unnamed(job->frames, wanted->id, why, lines, n_lines);
 	languages->symbolized += n_lines > 0;
 	languages->gone += wanted->result == EP_FRAME_GONE;
 	languages->unnamed += n_lines == 0 && wanted->result != EP_FRAME_GONE;

@@ -133,7 +133,7 @@ void ep_instance_get_told(const struct ep_instance *instance, struct ep_told *re
 /*
  * Looks for the names of `n` frames of this instance, on a worker; `frames` is referenced until
  * then. 0, -EBUSY when a job is under way (or is now), -ENODATA when it is not to be attached,
- * -ENOMEM.
+ * -ESRCH when its process has gone and nothing of it is remembered, -ENOMEM.
  */
 int ep_instance_symbolize(struct ep_instance *instance, struct ep_frames *frames,
 			  const uint32_t *ids, size_t n);

@@ -97,7 +97,8 @@ void ep_instances_end_load(const struct ep_language *language);
 void ep_instance_on_retry(uv_timer_t *timer);
 /* `named` is called after that, at the latest. */
 void ep_languages_name_later(struct ep_languages *languages, uint64_t wait_ns);
-/* 0: the plugin can be asked, and nothing is under way. -EBUSY: not now. -ENODATA: never. */
+/* 0: the plugin can be asked, and nothing is under way. -EBUSY: not now. Never:
+ * -ESRCH, its process has gone; -ENODATA. */
 int ep_instance_wake(struct ep_instance *instance);
 /* Begins a job; its `after` ends with ep_instance_end_job. 0 or a negative errno. */
 int ep_instance_start_job(struct ep_instance *instance, void (*work)(void *arg),

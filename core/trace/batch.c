@@ -7,6 +7,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <xxhash.h>
@@ -22,6 +23,7 @@ struct owned_batch {
 
 struct stack {
 	uint32_t location_first, error, error_text;
+	uint32_t unnamed, unnamed_text;
 	uint8_t hash[16];
 };
 
@@ -146,6 +148,34 @@ static int push_locations(struct builder *b, const uint32_t *frame_ids, size_t n
 	return push_location(b, frame_ids[n_frames - 1], &shows_wrapper);
 }
 
+static const char *const unnamed_texts[EP_UNNAMED_COUNT] = {
+	[EP_UNNAMED_NONE] = "",
+#define EP_UNNAMED(name, text) [EP_UNNAMED_##name] = text,
+#include "ebpf-profiler/unnamed.def"
+#undef EP_UNNAMED
+};
+
+/* What the frame without a name that is nearest to the leaf says. Missing symbols are counted apart. */
+static int add_unnamed(struct builder *b, struct stack *stack)
+{
+	char text[EP_KIND_MAX_NAME + 64];
+
+	for (size_t i = stack->location_first; i < b->stack_locations.len; i++) {
+		uint32_t row = *ep_vec_at(&b->stack_locations, uint32_t, i);
+		const struct ep_table_location *location =
+			ep_vec_at(&b->tables.locations, struct ep_table_location, row);
+		const char *language = ep_kind_name(location->language);
+
+		if (!location->unnamed || location->unnamed == EP_UNNAMED_NO_SYMBOL)
+			continue;
+		snprintf(text, sizeof(text), "%s%s%s", language ? language : "", language ? ": " : "",
+			 unnamed_texts[location->unnamed]);
+		stack->unnamed = location->unnamed;
+		return add_cstr(b, text, &stack->unnamed_text);
+	}
+	return 0;
+}
+
 /* Adds the stack whose locations were pushed from `first` on, or takes them away if it exists. */
 static int finish_stack(struct builder *b, size_t first, uint32_t error, uint32_t *ret_row)
 {
@@ -164,6 +194,8 @@ static int finish_stack(struct builder *b, size_t first, uint32_t error, uint32_
 	memcpy(stack.hash, canonical.digest, sizeof(stack.hash));
 	*ret_row = (uint32_t)b->stacks.len;
 	r = add_cstr(b, ep_error_text(error), &stack.error_text);
+	if (r == 0)
+		r = add_unnamed(b, &stack);
 	if (r == 0)
 		r = ep_vec_append(&b->stacks, &stack, 1);
 	return r < 0 ? r : ep_index_add(&b->stack_index, key, *ret_row);
@@ -460,6 +492,7 @@ static void lay_out_locations(const struct builder *b, struct arena *arena, stru
 	batch->location_mapping = COLUMN(locations, struct ep_table_location, mapping);
 	batch->location_kind = COLUMN(locations, struct ep_table_location, kind);
 	batch->location_flags = COLUMN(locations, struct ep_table_location, flags);
+	batch->location_unnamed = COLUMN(locations, struct ep_table_location, unnamed);
 	batch->location_line_first = COLUMN(locations, struct ep_table_location, line_first);
 	batch->n_lines = (uint32_t)lines->len;
 	batch->line_function = COLUMN(lines, struct ep_table_line, function);
@@ -476,6 +509,8 @@ static void lay_out_stacks(const struct builder *b, struct arena *arena, struct 
 	batch->stack_hash = COLUMN(&b->stacks, struct stack, hash);
 	batch->stack_error = COLUMN(&b->stacks, struct stack, error);
 	batch->stack_error_text = COLUMN(&b->stacks, struct stack, error_text);
+	batch->stack_unnamed = COLUMN(&b->stacks, struct stack, unnamed);
+	batch->stack_unnamed_text = COLUMN(&b->stacks, struct stack, unnamed_text);
 	batch->n_stack_locations = (uint32_t)b->stack_locations.len;
 	batch->stack_location = carve_copy(arena, b->stack_locations.data,
 					   b->stack_locations.len * sizeof(uint32_t));

@@ -25,8 +25,12 @@ struct frame {
 	uint8_t n_lines;
 	uint8_t state : 2; /* enum ep_frame_state */
 	uint8_t tries : 6;
-	uint8_t type; /* enum ep_frame_type */
+	uint8_t type : 4;    /* enum ep_frame_type */
+	uint8_t unnamed : 4; /* enum ep_unnamed */
 };
+
+_Static_assert(sizeof(struct frame) == 16, "there are many of them");
+_Static_assert((int)EP_FRAME_TYPE_COUNT <= 16 && (int)EP_UNNAMED_COUNT <= 16, "both in four bits");
 
 struct ep_frames {
 	uint32_t refs;
@@ -399,6 +403,27 @@ static int add_lines(struct ep_frames *f, const struct ep_frame_line *lines, siz
 	return r;
 }
 
+static bool has_function(const struct ep_frame_line *lines, size_t n_lines)
+{
+	for (size_t i = 0; i < n_lines; i++) {
+		if (lines[i].function && lines[i].function[0])
+			return true;
+	}
+	return false;
+}
+
+/* Of a frame that nobody gave a reason for. */
+static enum ep_unnamed find_reason(const struct ep_frames *f, const struct frame *frame)
+{
+	uint64_t header = *ep_vec_at(&f->keys, uint64_t, frame->key_first);
+
+	if (EP_FRAME_KIND(header) >= EP_FRAME_FIRST_DYNAMIC)
+		return EP_UNNAMED_UNREADABLE;
+	return EP_FRAME_KIND(header) == EP_FRAME_NATIVE && EP_FRAME_AUX(header) == 0 && !frame->module
+		       ? EP_UNNAMED_NO_FILE
+		       : EP_UNNAMED_NO_SYMBOL;
+}
+
 size_t ep_frames_resolve(struct ep_frames *f, uint32_t id, const struct ep_frame_line *lines,
 			 size_t n_lines, const char *module)
 {
@@ -410,8 +435,12 @@ size_t ep_frames_resolve(struct ep_frames *f, uint32_t id, const struct ep_frame
 	if (frame->state == EP_FRAME_RESOLVED)
 		return 0;
 	if (add_string(f, module, &frame->module) < 0 ||
-	    (n_lines && add_lines(f, lines, n_lines, n_inlined) < 0))
+	    (n_lines && add_lines(f, lines, n_lines, n_inlined) < 0)) {
 		f->refused = true;
+		frame->unnamed = EP_UNNAMED_LIMIT;
+	}
+	if (!frame->unnamed && !has_function(lines, n_lines))
+		frame->unnamed = find_reason(f, frame);
 	frame->line_first = first;
 	frame->n_lines = (uint8_t)(f->lines.len - first);
 	frame->state = EP_FRAME_RESOLVED;
@@ -427,6 +456,23 @@ size_t ep_frames_resolve_as(struct ep_frames *f, uint32_t id, enum ep_frame_type
 	if (frame->state != EP_FRAME_RESOLVED)
 		frame->type = (uint8_t)type;
 	return ep_frames_resolve(f, id, lines, n_lines, NULL);
+}
+
+size_t ep_frames_resolve_unnamed(struct ep_frames *f, uint32_t id, enum ep_unnamed why,
+				 const struct ep_frame_line *lines, size_t n_lines)
+{
+	struct frame *frame = frame_at(f, id);
+
+	if (frame->state != EP_FRAME_RESOLVED)
+		frame->unnamed = (uint8_t)(why & 0xf);
+	return ep_frames_resolve(f, id, lines, n_lines, NULL);
+}
+
+enum ep_unnamed ep_frames_unnamed(const struct ep_frames *f, uint32_t id)
+{
+	const struct frame *frame = frame_at(f, id);
+
+	return frame->state == EP_FRAME_RESOLVED ? (enum ep_unnamed)frame->unnamed : EP_UNNAMED_PENDING;
 }
 
 enum ep_frame_state ep_frames_state(const struct ep_frames *f, uint32_t id)

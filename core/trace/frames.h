@@ -113,8 +113,17 @@ size_t ep_frames_resolve(struct ep_frames *frames, uint32_t id, const struct ep_
 size_t ep_frames_resolve_as(struct ep_frames *frames, uint32_t id, enum ep_frame_type type,
 			    const struct ep_frame_line *lines, size_t n_lines);
 
+/*
+ * The same for a frame whose name is not known, with the reason; lines, if any, are shown instead.
+ * With EP_UNNAMED_NONE as ep_frames_resolve, which finds a reason where no line has a function.
+ */
+size_t ep_frames_resolve_unnamed(struct ep_frames *frames, uint32_t id, enum ep_unnamed why,
+				 const struct ep_frame_line *lines, size_t n_lines);
+
 enum ep_frame_state ep_frames_state(const struct ep_frames *frames, uint32_t id);
 enum ep_frame_type ep_frames_type(const struct ep_frames *frames, uint32_t id);
+/* Why its name is not known; EP_UNNAMED_NONE: it is, or it is none that has one (error, task). */
+enum ep_unnamed ep_frames_unnamed(const struct ep_frames *frames, uint32_t id);
 /* Borrowed until the next call that changes the table. The count, 0 when it has no names. */
 size_t ep_frames_names(const struct ep_frames *frames, uint32_t id,
 		       const struct ep_frame_name **ret_names, uint32_t *ret_module);

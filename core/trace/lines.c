@@ -25,7 +25,8 @@ struct line {
 
 struct frame {
 	uint32_t end;  /* of its lines */
-	uint32_t type; /* enum ep_frame_type */
+	uint16_t type;	  /* enum ep_frame_type */
+	uint16_t unnamed; /* enum ep_unnamed */
 };
 
 size_t ep_name_bytes(const char *str)
@@ -125,8 +126,19 @@ int ep_lines_add(struct ep_lines *l, const struct ep_frame_line *line)
 	return r;
 }
 
+/* A reason that this host does not know is one all the same. */
+static enum ep_unnamed unnamed_of(const struct ep_name *name)
+{
+	uint32_t why = EP_HAS(name, unnamed) ? name->unnamed : EP_UNNAMED_NONE;
+
+	return why < EP_UNNAMED_COUNT ? (enum ep_unnamed)why : EP_UNNAMED_UNREADABLE;
+}
+
 int ep_lines_add_name(struct ep_lines *l, const struct ep_name *name)
 {
+	enum ep_unnamed why = unnamed_of(name);
+
+	l->unnamed = why ? why : l->unnamed;
 	return ep_lines_add(l, &(struct ep_frame_line){
 				       .function = EP_HAS(name, function) ? name->function : NULL,
 				       .system_name = EP_HAS(name, system_name) ? name->system_name
@@ -143,6 +155,7 @@ void ep_lines_drop(struct ep_lines *l)
 {
 	cut(l, first_of(l, l->frames.len));
 	l->skipped = 0;
+	l->unnamed = EP_UNNAMED_NONE;
 }
 
 void ep_lines_end_as(struct ep_lines *l, enum ep_frame_type type)
@@ -150,9 +163,14 @@ void ep_lines_end_as(struct ep_lines *l, enum ep_frame_type type)
 	struct frame *frame = ep_vec_push(&l->frames);
 
 	assert(frame); /* there is room from the beginning */
-	*frame = (struct frame){.end = (uint32_t)l->lines.len, .type = type};
+	*frame = (struct frame){
+		.end = (uint32_t)l->lines.len,
+		.type = (uint16_t)type,
+		.unnamed = (uint16_t)l->unnamed,
+	};
 	l->left_out += l->skipped;
 	l->skipped = 0;
+	l->unnamed = EP_UNNAMED_NONE;
 }
 
 void ep_lines_end(struct ep_lines *l)
@@ -168,6 +186,11 @@ size_t ep_lines_frames(const struct ep_lines *l)
 enum ep_frame_type ep_lines_type(const struct ep_lines *l, size_t i)
 {
 	return (enum ep_frame_type)ep_vec_at(&l->frames, struct frame, i)->type;
+}
+
+enum ep_unnamed ep_lines_unnamed(const struct ep_lines *l, size_t i)
+{
+	return (enum ep_unnamed)ep_vec_at(&l->frames, struct frame, i)->unnamed;
 }
 
 static const char *text_at(const struct ep_lines *l, uint32_t off)

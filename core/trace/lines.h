@@ -20,6 +20,7 @@
 #define EP_TRACE_LINES_H
 
 #include "core/base/vec.h"
+#include "ebpf-profiler/unnamed.h"
 
 struct ep_name;
 
@@ -59,6 +60,7 @@ struct ep_lines {
 	struct ep_vec text;   /* the strings */
 	uint64_t left_out;    /* lines that were more than their frame may have */
 	uint64_t skipped;     /* of the frame in hand */
+	enum ep_unnamed unnamed; /* likewise: why its lines only stand for its name */
 };
 
 /* 0, -ENOMEM: what was initialised must be finished all the same. */
@@ -81,6 +83,8 @@ void ep_lines_end_as(struct ep_lines *lines, enum ep_frame_type type);
 
 size_t ep_lines_frames(const struct ep_lines *lines); /* that were ended */
 enum ep_frame_type ep_lines_type(const struct ep_lines *lines, size_t i);
+/* Why the name of frame number i is not known, although it has lines. */
+enum ep_unnamed ep_lines_unnamed(const struct ep_lines *lines, size_t i);
 /* The lines of frame number i, borrowed until the list changes, and how many. */
 size_t ep_lines_get(const struct ep_lines *lines, size_t i,
 		    struct ep_frame_line ret_lines[EP_FRAME_MAX_LINES]);

@@ -405,6 +405,31 @@ static bool has_shown_lines(const struct ep_frame_name *names, size_t n_names, b
 	return n_names == 0;
 }
 
+/*
+ * Of a stack that ends early, and of a gap: the frames that should be there have no names. With an
+ * error of a language it is that language's frames that are missing.
+ */
+static void note_missing(struct ep_table_location *location, uint32_t error)
+{
+	uint32_t slot = ep_error_slot(error);
+	bool is_unattached = error == EP_ERROR_LATE || error == EP_ERROR_NO_LANGUAGE;
+
+	location->unnamed = is_unattached ? EP_UNNAMED_NOT_ATTACHED : EP_UNNAMED_MISSING;
+	location->language = slot ? EP_FRAME_FIRST_DYNAMIC + slot : 0;
+}
+
+static void note_unnamed(const struct ep_tables *t, uint32_t frame_id, const struct ep_frame *frame,
+			 bool is_made_up, struct ep_table_location *location)
+{
+	location->unnamed = ep_frames_unnamed(t->frames, frame_id);
+	if (is_made_up && !location->unnamed)
+		location->unnamed = EP_UNNAMED_NO_SYMBOL; /* its name is that of a line that is not shown */
+	if (frame->kind >= EP_FRAME_FIRST_DYNAMIC)
+		location->language = frame->kind;
+	else if (location->unnamed && location->unnamed != EP_UNNAMED_NO_FILE)
+		location->unnamed = EP_UNNAMED_NO_SYMBOL; /* of native code no other reason is counted */
+}
+
 /* 0 lines when it has no name that is not empty. */
 static int add_names(struct ep_tables *t, const struct ep_frame_name *names, size_t n_names,
 		     bool shows_wrapper)
@@ -453,10 +478,12 @@ static int add_lines(struct ep_tables *t, uint32_t frame_id, const struct ep_fra
 
 	if (frame->kind == EP_FRAME_ERROR) {
 		location->flags |= EP_LOCATION_ERROR;
+		note_missing(location, frame->aux);
 		return add_error_line(t, "truncated", frame->aux);
 	}
 	if (frame->kind == EP_FRAME_GAP) {
 		location->flags |= EP_LOCATION_GAP;
+		note_missing(location, frame->aux);
 		return add_error_line(t, "gap", frame->aux);
 	}
 	if (frame->kind == EP_FRAME_TASK)
@@ -464,6 +491,7 @@ static int add_lines(struct ep_tables *t, uint32_t frame_id, const struct ep_fra
 	r = add_names(t, names, n_names, shows_wrapper);
 	if (r < 0)
 		return r;
+	note_unnamed(t, frame_id, frame, t->lines.len == location->line_first, location);
 	if (t->lines.len > location->line_first) {
 		ep_vec_at(&t->mappings, struct ep_table_mapping, location->mapping)->flags |=
 			location->mapping ? EP_MAPPING_HAS_FUNCTIONS : 0;
@@ -567,7 +595,7 @@ static size_t lines_end(const struct ep_tables *t, uint32_t row, size_t end)
 		       : end;
 }
 
-/* An equal location of a language: kind, flags and the lines at the table's end. 0: none. */
+/* An equal location of a language: kind, flags, why it has no name, and lines. 0: none. */
 static uint32_t find_location(const struct ep_tables *t, uint64_t hash,
 			      const struct ep_table_location *location)
 {
@@ -582,6 +610,7 @@ static uint32_t find_location(const struct ep_tables *t, uint64_t hash,
 		size_t end = lines_end(t, row, location->line_first);
 
 		if (other->kind == location->kind && other->flags == location->flags &&
+		    other->unnamed == location->unnamed &&
 		    end - other->line_first == n_lines &&
 		    memcmp(ep_vec_at(&t->lines, struct ep_table_line, other->line_first), lines,
 			   n_lines * sizeof(*lines)) == 0)

@@ -34,6 +34,8 @@ struct ep_table_line {
 struct ep_table_location {
 	uint64_t address;
 	uint32_t mapping, kind, flags, line_first;
+	uint32_t unnamed;    /* enum ep_unnamed */
+	uint32_t language;   /* kind of the frames that are not named, or missing; 0: of no language */
 	uint8_t digest[16]; /* of what names it on every machine, see ep_tables_location */
 };
 

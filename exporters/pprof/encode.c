@@ -77,7 +77,7 @@ static const char *const own_strings[] = {
 	"tid",	   "comm",  "thread_name", "container_id", "id",
 };
 
-#define N_COMMENTS    4
+#define N_COMMENTS    5
 #define COMMENT_BYTES 512
 
 struct encoder {
@@ -413,19 +413,81 @@ void pprof_quality(const struct ep_batch *batch, char *text, size_t len)
 	}
 }
 
+/* CPU time by why it is not fully named: row 0, the empty text, is what is. */
+struct reason {
+	uint64_t ns;
+	uint32_t text;
+};
+
+#define MAX_REASONS 64 /* those beyond are left out */
+
+static struct reason *find_reason(struct reason *reasons, size_t *n, uint32_t text)
+{
+	for (size_t i = 0; i < *n; i++) {
+		if (reasons[i].text == text)
+			return &reasons[i];
+	}
+	if (*n == MAX_REASONS)
+		return NULL;
+	reasons[*n] = (struct reason){.text = text};
+	return &reasons[(*n)++];
+}
+
+static int by_time(const void *left, const void *right)
+{
+	const struct reason *a = left, *b = right;
+
+	return a->ns > b->ns ? -1 : a->ns < b->ns;
+}
+
+void pprof_names(const struct ep_batch *batch, char *text, size_t len)
+{
+	struct reason reasons[MAX_REASONS] = {{.text = 0}};
+	uint64_t total = 0, no_symbol_ns = 0, tenths;
+	size_t n = 1, used;
+
+	snprintf(text, len, "no samples");
+	for (uint32_t i = 0; i < batch->n_samples && EP_HAS(batch, stack_unnamed_text); i++) {
+		uint32_t stack = batch->sample_stack[i];
+		struct reason *reason = find_reason(reasons, &n, batch->stack_unnamed_text[stack]);
+
+		total += ep_batch_weight_ns(batch, i);
+		if (reason)
+			reason->ns += ep_batch_weight_ns(batch, i);
+		if (ep_batch_has_no_symbol(batch, stack))
+			no_symbol_ns += ep_batch_weight_ns(batch, i);
+	}
+	if (!total)
+		return;
+	qsort(reasons + 1, n - 1, sizeof(*reasons), by_time);
+	tenths = (uint64_t)((unsigned __int128)reasons[0].ns * 1000 / total); /* rounded down */
+	used = (size_t)snprintf(text, len, "%" PRIu64 ".%" PRIu64 " %% fully named", tenths / 10,
+				tenths % 10);
+	if (no_symbol_ns && used < len)
+		used += (size_t)snprintf(text + used, len - used,
+					 " (%.1f %% with native code that has no symbol)",
+					 100.0 * (double)no_symbol_ns / (double)total);
+	for (size_t i = 1; i < n && used < len; i++)
+		used += (size_t)snprintf(text + used, len - used, ", %.1f %% %s",
+					 100.0 * (double)reasons[i].ns / (double)total,
+					 batch->string_text[reasons[i].text]);
+}
+
 static void write_comments(struct encoder *enc, const char *version)
 {
 	const struct ep_batch *batch = enc->batch;
-	char quality[COMMENT_BYTES - 16];
+	char quality[COMMENT_BYTES - 16], names[COMMENT_BYTES - 16];
 	uint64_t samples = 0;
 
 	for (uint32_t i = 0; i < batch->n_samples; i++)
 		samples += batch->sample_count[i];
 	pprof_quality(batch, quality, sizeof(quality));
+	pprof_names(batch, names, sizeof(names));
 	snprintf(enc->comments[0], COMMENT_BYTES, "ebpf-profiler %s", version ? version : "");
 	snprintf(enc->comments[1], COMMENT_BYTES, "host: %.256s", batch->host_name);
 	snprintf(enc->comments[2], COMMENT_BYTES, "stacks: %s", quality);
-	snprintf(enc->comments[3], COMMENT_BYTES,
+	snprintf(enc->comments[3], COMMENT_BYTES, "names: %s", names);
+	snprintf(enc->comments[4], COMMENT_BYTES,
 		 "samples: %" PRIu64 " at %" PRIu32 " Hz, %" PRIu64 " lost", samples,
 		 batch->period_hz, batch->lost_samples);
 }

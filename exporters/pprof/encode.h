@@ -22,5 +22,7 @@ int pprof_encode(const struct ep_batch *batch, const char *version, const struct
 /* "99.2 % complete, 0.5 % process not analysed yet, ...", of CPU time: at most len bytes with the
  * NUL. */
 void pprof_quality(const struct ep_batch *batch, char *text, size_t len);
+/* The same of names: "71.2 % fully named, 28.8 % toy: gone before it was named". */
+void pprof_names(const struct ep_batch *batch, char *text, size_t len);
 
 #endif

@@ -14,6 +14,7 @@
 #define EP_BATCH_H
 
 #include "ebpf-profiler/abi.h"
+#include "ebpf-profiler/unnamed.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -129,6 +130,16 @@ struct ep_batch {
 
 	/* what is missing */
 	uint64_t lost_samples; /* dropped in the kernel or by a limit: they have no row */
+
+	/* Names that are not known. Frames that are missing count: nobody could name them. */
+	const uint32_t *location_unnamed; /* enum ep_unnamed, 0: its name is known */
+	/*
+	 * 0: every frame of the stack is there, and those of languages have their names. Else enum
+	 * ep_unnamed of that frame without a name that is nearest to the leaf; never
+	 * EP_UNNAMED_NO_SYMBOL, see ep_batch_has_no_symbol.
+	 */
+	const uint32_t *stack_unnamed;
+	const uint32_t *stack_unnamed_text; /* string: "toy: gone before it was named"; "": none */
 };
 
 /* The weight of a row, of a batch that any host made. */
@@ -138,6 +149,19 @@ static inline uint64_t ep_batch_weight_ns(const struct ep_batch *batch, uint32_t
 					       : batch->sample_count[row] * batch->period_ns;
 }
 
+/* True for a stack with code of a file, or of the kernel, that has no symbol for it. */
+static inline bool ep_batch_has_no_symbol(const struct ep_batch *batch, uint32_t stack)
+{
+	if (!EP_HAS(batch, location_unnamed))
+		return false;
+	for (uint32_t i = batch->stack_location_first[stack];
+	     i < batch->stack_location_first[stack + 1]; i++) {
+		if (batch->location_unnamed[batch->stack_location[i]] == EP_UNNAMED_NO_SYMBOL)
+			return true;
+	}
+	return false;
+}
+
 /* True for a stack with an address in code of no file, as a JIT makes it, that nobody could name. */
 static inline bool ep_batch_has_raw_code(const struct ep_batch *batch, uint32_t stack)
 {
@@ -145,6 +169,11 @@ static inline bool ep_batch_has_raw_code(const struct ep_batch *batch, uint32_t 
 	     i < batch->stack_location_first[stack + 1]; i++) {
 		uint32_t location = batch->stack_location[i];
 
+		if (EP_HAS(batch, location_unnamed)) {
+			if (batch->location_unnamed[location] == EP_UNNAMED_NO_FILE)
+				return true;
+			continue; /* what has no mapping may be a frame of a language */
+		}
 		if ((batch->location_flags[location] & EP_LOCATION_UNNAMED) &&
 		    batch->location_mapping[location] == 0)
 			return true;

@@ -24,6 +24,7 @@
 #include "ebpf-profiler/bpf/record.h"
 #include "ebpf-profiler/bpf/tls.h"
 #include "ebpf-profiler/host.h"
+#include "ebpf-profiler/unnamed.h"
 
 struct ep_file;	  /* an ELF file, during probe and describe */
 struct ep_description; /* takes what is said of a file's code, during describe */
@@ -154,6 +155,10 @@ struct ep_name {
 	 * as function. */
 	const char *system_name;
 	const char *file;
+	/* enum ep_unnamed. Not 0: the function's name is not known, this is why, and `function` is a text
+	 * that is shown instead, like "(freed sub)". */
+	uint32_t unnamed;
+	uint32_t pad;
 };
 
 /* A frame as the BPF program pushed it. */

@@ -151,6 +151,7 @@ static int fake_add_name(void *arg, const struct ep_name *name)
 	host->n_names++;
 	host->line = name->line;
 	host->start_line = name->start_line;
+	host->unnamed = EP_HAS(name, unnamed) ? name->unnamed : 0;
 	snprintf(host->function, sizeof(host->function), "%s", name->function);
 	snprintf(host->file_name, sizeof(host->file_name), "%s", name->file ? name->file : "");
 	return 0;

@@ -35,6 +35,14 @@ static int parse(const char *line, struct ep_args *args)
 static const struct {
 	const char *line, *error;
 } errors[] = {
+	{"record --min-named 101",
+	 "--min-named takes per cent from 0 to 100, like 98 or 99.5, not '101'"},
+	{"record --min-complete 99.555",
+	 "--min-complete takes per cent from 0 to 100, like 98 or 99.5, not '99.555'"},
+	{"record --min-named 100.01",
+	 "--min-named takes per cent from 0 to 100, like 98 or 99.5, not '100.01'"},
+	{"record --min-named 9.", "--min-named takes per cent from 0 to 100, like 98 or 99.5, not '9.'"},
+	{"record --min-named %", "--min-named takes per cent from 0 to 100, like 98 or 99.5, not '%'"},
 	{"-q", "nothing to do: give --config FILE for the agent, or a command: record, doctor, "
 	       "plugins (see --help)"},
 	{"--check", "--check needs a file: ebpf-profiler --config FILE --check"},
@@ -141,6 +149,8 @@ static void describe(const struct ep_args *args, char *buf, size_t size)
 		fprintf(out, ", to %s", args->outputs[i].path);
 	fprintf(out, "%s%s%s%s", args->all_cpus ? ", all" : "", args->force ? ", force" : "",
 		args->keep_root ? ", root" : "", args->note[0] ? ", note" : "");
+	if (args->min_complete || args->min_named)
+		fprintf(out, ", at least %u %u", args->min_complete, args->min_named);
 	for (char **word = args->child_argv; word && *word; word++)
 		fprintf(out, "%s%s", word == args->child_argv ? ", run " : " ", *word);
 	fclose(out);
@@ -165,6 +175,10 @@ static const struct {
 	{"record -F 99 sleep -F 3 -x", "99 Hz, run sleep -F 3 -x"},
 	{"record -- -odd -- name", "99 Hz, run -odd -- name"},
 	{"record -ag -F 9 ls", "9 Hz, all, note, run ls"},
+	{"record --min-complete 98", "99 Hz, at least 9800 0"},
+	{"record --min-named=99.5% --min-complete 100", "99 Hz, at least 10000 9950"},
+	{"record --min-named 99.95", "99 Hz, at least 0 9995"},
+	{"record --min-named 0 --min-complete 7.05", "99 Hz, at least 705 0"},
 };
 
 EP_TEST(record_understands_what_perf_users_type)

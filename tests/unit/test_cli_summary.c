@@ -193,6 +193,57 @@ EP_TEST(code_of_no_file_is_a_share_of_what_is_complete)
 	}
 }
 
+/* Of two batches, whose numbers of strings differ. */
+EP_TEST(names_that_are_missing_are_told_by_reason)
+{
+	static const char *const texts[] = {"", "main", "work", "leaf", "inlined", "[truncated]", "app",
+					    "comm", "/usr/bin/app", "[not yet]",
+					    "toy: gone before it was named", "frames missing"};
+	static const char *const swapped[] = {"", "main", "work", "leaf", "inlined", "[truncated]", "app",
+					      "comm", "/usr/bin/app", "[not yet]", "frames missing",
+					      "toy: gone before it was named"};
+	static const uint32_t bytes[] = {0, 4, 4, 4, 7, 11, 3, 4, 12, 9, 29, 14};
+	static const uint32_t swapped_bytes[] = {0, 4, 4, 4, 7, 11, 3, 4, 12, 9, 14, 29};
+	static const uint32_t locations[] = {0, EP_UNNAMED_NO_SYMBOL, 0, 0, 0, EP_UNNAMED_MISSING,
+					     EP_UNNAMED_MISSING};
+	static const uint32_t whys[] = {0, 0, EP_UNNAMED_GONE, EP_UNNAMED_MISSING, EP_UNNAMED_MISSING};
+	static const uint32_t why_texts[] = {0, 0, 10, 11, 11}, swapped_whys[] = {0, 0, 11, 10, 10};
+	struct ep_summary_info info = {.wall_ns = 2000000000};
+	struct ep_batch one = batch, two;
+	const struct ep_batch *batches[] = {&one, &two};
+	ep_autofree char *text = NULL;
+	struct ep_summary_quality quality;
+
+	one.n_strings = EP_LEN(texts);
+	one.string_text = texts;
+	one.string_bytes = bytes;
+	one.location_unnamed = locations;
+	one.stack_unnamed = whys;
+	one.stack_unnamed_text = why_texts;
+	two = one;
+	two.string_text = swapped;
+	two.string_bytes = swapped_bytes;
+	two.stack_unnamed_text = swapped_whys;
+	text = print(batches, 2, &info);
+	assert_non_null(strstr(text, "\nnames: 60.00 % fully named (80.00 % with native code that has no "
+				     "symbol); 20.00 % toy: gone before it was named, 20.00 % frames "
+				     "missing\n\n"));
+	quality = ep_summary_quality(&one);
+	assert_int_equal(quality.complete, 8000);
+	assert_int_equal(quality.named, 6000);
+}
+
+/* As an older host made it: nothing of it is called named. */
+EP_TEST(names_of_which_a_batch_says_nothing_are_not_told)
+{
+	const struct ep_batch *batches[] = {&batch};
+	struct ep_summary_info info = {.wall_ns = 2000000000};
+	ep_autofree char *text = print(batches, 1, &info);
+
+	assert_null(strstr(text, "names:"));
+	assert_int_equal(ep_summary_quality(&batch).named, 0);
+}
+
 EP_TEST(nothing_sampled_is_said)
 {
 	struct ep_summary_info info = {.wall_ns = 1000000000};

@@ -133,6 +133,7 @@ static void unload(void *executable)
  * every other time no word of it when they do not fit. */
 #define LONG_NAMES 1000
 #define SLOW	   1000000 /* it reads first */
+#define STAND_IN   900	   /* it says of a name that it is none */
 
 static int add_long_names(uint64_t frame, struct ep_names *names)
 {
@@ -168,10 +169,16 @@ static int symbolize(void *instance, const struct ep_raw_frame *frame, struct ep
 		return symbolize_as_set(names);
 	script.n_symbolized++;
 	say(script.target, false);
+	if ((int64_t)frame->words[0] < 0)
+		return (int)frame->words[0];
 	if (frame->words[0] >= SLOW)
 		(void)read_for_long();
 	else if (frame->words[0] >= LONG_NAMES)
 		return add_long_names(frame->words[0], names);
+	else if (frame->words[0] == STAND_IN)
+		return names->add(names->arg, &(struct ep_name){.size = sizeof(struct ep_name),
+								.function = "(freed)",
+								.unnamed = EP_UNNAMED_GONE});
 	assert_int_equal(names->add(names->arg, &inner), 0);
 	assert_int_equal(names->add(names->arg, &outer), 0);
 	return frame->words[0] >= SLOW ? 0 : (int)frame->words[0];
@@ -621,7 +628,8 @@ HOST_TEST(a_process_that_is_gone_is_asked_for_names_only)
 	assert_int_equal(script.n_detached, 0);
 	ep_languages_rest(host.languages, UINT64_MAX, 0);
 	assert_int_equal(script.n_detached, 1);
-	assert_int_equal(ep_instance_symbolize(host.instance, host.frames, &id, 1), -ENODATA);
+	assert_int_equal(ep_frames_unnamed(host.frames, id), EP_UNNAMED_GONE);
+	assert_int_equal(ep_instance_symbolize(host.instance, host.frames, &id, 1), -ESRCH);
 	end();
 	assert_int_equal(script.n_detached, 1);
 }
@@ -794,6 +802,27 @@ NAMES_TEST(names_have_all_that_was_said)
 	assert_string_equal(text_of(names[1].function), "D.m");
 	assert_string_equal(text_of(names[1].system_name), "D.m");
 	assert_int_equal(names[1].file, 0);
+}
+
+NAMES_TEST(a_name_that_is_not_known_says_why)
+{
+	static const struct {
+		int result;
+		enum ep_unnamed why;
+	} rows[] = {
+		{0, EP_UNNAMED_NONE},		       {EP_FRAME_GONE, EP_UNNAMED_GONE},
+		{STAND_IN, EP_UNNAMED_GONE},	       {-EFAULT, EP_UNNAMED_UNREADABLE},
+		{-EBADMSG, EP_UNNAMED_UNREADABLE},     {-ENOTSUP, EP_UNNAMED_UNREADABLE},
+		{EP_NOT_YET, EP_UNNAMED_PENDING},
+	};
+	uint32_t ids[EP_LEN(rows)];
+
+	for (size_t i = 0; i < EP_LEN(rows); i++)
+		ids[i] = add_frame((uint64_t)rows[i].result);
+	run_names();
+	for (size_t i = 0; i < EP_LEN(rows); i++)
+		if (ep_frames_unnamed(host.frames, ids[i]) != rows[i].why)
+			fail_msg("%d: %d", rows[i].result, ep_frames_unnamed(host.frames, ids[i]));
 }
 
 NAMES_TEST(what_does_not_fit_is_asked_for_again)

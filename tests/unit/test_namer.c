@@ -307,6 +307,28 @@ EP_TEST_WITH(frame_of_a_language_comes_back_when_there_is_memory, set_up, tear_d
 	assert_true(has_name(id));
 }
 
+EP_TEST_WITH(frames_that_nobody_can_name_say_why, set_up, tear_down)
+{
+	static const struct {
+		int result;
+		enum ep_unnamed why;
+	} rows[] = {
+		{0, EP_UNNAMED_NONE},
+		{-ESRCH, EP_UNNAMED_GONE},
+		{-ENODATA, EP_UNNAMED_NOT_ATTACHED},
+		{-EINVAL, EP_UNNAMED_UNREADABLE},
+	};
+
+	for (size_t i = 0; i < EP_LEN(rows); i++) {
+		uint32_t id = add_frame(LANGUAGE, 0, 0x1000 + i, OLD);
+
+		world.result = rows[i].result;
+		(void)run(id, 300, EP_NAMER_ALL);
+		assert_int_equal(ep_frames_state(world.frames, id), EP_FRAME_RESOLVED);
+		assert_int_equal(ep_frames_unnamed(world.frames, id), rows[i].why);
+	}
+}
+
 EP_TEST_WITH(frames_wait_while_their_language_attaches, set_up, tear_down)
 {
 	uint32_t id = 0;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "ebpf-profiler/unwinder.h"
 #include "tests/kit/test.h"
 #include "tests/unit/trace_store.h"
 
@@ -480,6 +481,42 @@ EP_TEST(a_table_is_full_when_its_lines_are)
 }
 
 /* --- lines on their way to the table --- */
+
+/* A text that stands for a name says so of its frame alone, and is forgotten with it. */
+EP_TEST(lists_keep_why_a_name_is_not_known)
+{
+	static const struct ep_name stand_in = {
+		.size = sizeof(stand_in), .function = "(freed sub)", .unnamed = EP_UNNAMED_GONE};
+	static const struct ep_name later = {
+		.size = sizeof(later), .function = "?", .unnamed = EP_UNNAMED_COUNT + 7};
+	static const struct ep_name name = {.size = sizeof(name), .function = "f"};
+	static const struct ep_name old = {
+		.size = offsetof(struct ep_name, unnamed), .function = "f", .unnamed = EP_UNNAMED_GONE};
+	static const struct {
+		const struct ep_name *names[2];
+		bool is_dropped;
+		enum ep_unnamed why;
+	} rows[] = {
+		{{&stand_in}, false, EP_UNNAMED_GONE},
+		{{&name}, false, EP_UNNAMED_NONE},
+		{{&stand_in, &name}, false, EP_UNNAMED_GONE},
+		{{&stand_in}, true, EP_UNNAMED_NONE},
+		{{&later}, false, EP_UNNAMED_UNREADABLE},
+		{{&old}, false, EP_UNNAMED_NONE},
+	};
+	ep_cleanup(ep_lines_fini) struct ep_lines list;
+
+	assert_int_equal(ep_lines_init(&list, EP_LEN(rows)), 0);
+	for (size_t i = 0; i < EP_LEN(rows); i++) {
+		for (size_t k = 0; k < 2 && rows[i].names[k]; k++)
+			assert_int_equal(ep_lines_add_name(&list, rows[i].names[k]), 0);
+		if (rows[i].is_dropped)
+			ep_lines_drop(&list);
+		ep_lines_end(&list);
+	}
+	for (size_t i = 0; i < EP_LEN(rows); i++)
+		assert_int_equal(ep_lines_unnamed(&list, i), rows[i].why);
+}
 
 EP_TEST(lists_keep_lines_by_frame)
 {

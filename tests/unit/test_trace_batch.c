@@ -627,6 +627,90 @@ EP_TEST(frames_of_a_language_have_their_lines_and_no_mapping)
 	assert_string_equal(name_of(batch, 0, 2, 0), "[unknown: unknown function]");
 }
 
+/* Each a stack of its own: a function of C that has a name, then a frame, then another C function. */
+EP_TEST(a_stack_says_why_it_is_not_fully_named)
+{
+	static const struct ep_frame_line f = {.function = "f"}, empty = {.function = "", .start_va = 1};
+	static const struct {
+		const char *label;
+		uint32_t kind, aux;
+		enum ep_unnamed given;
+		const struct ep_frame_line *line;
+		bool is_pending;
+		enum ep_unnamed location, stack;
+		const char *text;
+	} rows[] = {
+		{"named", TOY, 0, EP_UNNAMED_NONE, &f, false, EP_UNNAMED_NONE, EP_UNNAMED_NONE, ""},
+		{"gone", TOY, 0, EP_UNNAMED_GONE, NULL, false, EP_UNNAMED_GONE, EP_UNNAMED_GONE,
+		 "toy: gone before it was named"},
+		{"a text instead", TOY, 0, EP_UNNAMED_GONE, &f, false, EP_UNNAMED_GONE, EP_UNNAMED_GONE,
+		 "toy: gone before it was named"},
+		{"unreadable", TOY, 0, EP_UNNAMED_UNREADABLE, NULL, false, EP_UNNAMED_UNREADABLE,
+		 EP_UNNAMED_UNREADABLE, "toy: could not be read"},
+		{"no reason", TOY, 0, EP_UNNAMED_NONE, NULL, false, EP_UNNAMED_UNREADABLE,
+		 EP_UNNAMED_UNREADABLE, "toy: could not be read"},
+		{"a file alone", TOY, 0, EP_UNNAMED_NONE, &empty, false, EP_UNNAMED_UNREADABLE,
+		 EP_UNNAMED_UNREADABLE, "toy: could not be read"},
+		{"not attached", TOY, 0, EP_UNNAMED_NOT_ATTACHED, NULL, false, EP_UNNAMED_NOT_ATTACHED,
+		 EP_UNNAMED_NOT_ATTACHED, "toy: language not attached"},
+		{"in time", TOY, 0, EP_UNNAMED_NONE, NULL, true, EP_UNNAMED_PENDING, EP_UNNAMED_PENDING,
+		 "toy: not named in time"},
+		{"stripped", EP_FRAME_NATIVE, 5, EP_UNNAMED_NONE, NULL, false, EP_UNNAMED_NO_SYMBOL,
+		 EP_UNNAMED_NONE, ""},
+		{"stripped, with bounds", EP_FRAME_NATIVE, 5, EP_UNNAMED_NONE, &empty, false,
+		 EP_UNNAMED_NO_SYMBOL, EP_UNNAMED_NONE, ""},
+		{"native in time", EP_FRAME_NATIVE, 5, EP_UNNAMED_NONE, NULL, true, EP_UNNAMED_NO_SYMBOL,
+		 EP_UNNAMED_NONE, ""},
+		{"of no file", EP_FRAME_NATIVE, 0, EP_UNNAMED_NONE, NULL, false, EP_UNNAMED_NO_FILE,
+		 EP_UNNAMED_NO_FILE, "code of no file"},
+		{"error", EP_FRAME_ERROR, EP_ERROR_BAD_READ, EP_UNNAMED_NONE, NULL, false,
+		 EP_UNNAMED_MISSING, EP_UNNAMED_MISSING, "frames missing"},
+		{"late", EP_FRAME_ERROR, EP_ERROR_LATE, EP_UNNAMED_NONE, NULL, false,
+		 EP_UNNAMED_NOT_ATTACHED, EP_UNNAMED_NOT_ATTACHED, "language not attached"},
+		{"gap", EP_FRAME_GAP, EP_ERROR_BAD_READ, EP_UNNAMED_NONE, NULL, false,
+		 EP_UNNAMED_MISSING, EP_UNNAMED_MISSING, "frames missing"},
+		{"task", EP_FRAME_TASK, EP_TASK_EXIT, EP_UNNAMED_NONE, NULL, false, EP_UNNAMED_NONE,
+		 EP_UNNAMED_NONE, ""},
+	};
+
+	for (size_t i = 0; i < EP_LEN(rows); i++) {
+		struct ep_store *store = new_store(100, NULL);
+		struct ep_frames *frames = ep_store_frames(store);
+		static struct event event;
+		struct ep_batch *batch;
+		uint32_t id, stack, at;
+
+		event_init(&event, EP_EVENT_TRACE, 1, 7);
+		event_user(&event, EP_FRAME_NATIVE, 0, 5, 0x9000);
+		event_user(&event, rows[i].kind, 0, rows[i].aux, 0x1000);
+		add_event(store, &event);
+		while ((id = ep_frames_take(frames)) != 0) {
+			struct ep_frame frame;
+
+			ep_frames_get(frames, id, &frame);
+			if (frame.words[0] == 0x9000)
+				(void)ep_frames_resolve(frames, id, &f, 1, NULL);
+			else if (!rows[i].is_pending)
+				(void)ep_frames_resolve_unnamed(frames, id, rows[i].given, rows[i].line,
+								rows[i].line ? 1 : 0);
+		}
+		batch = finish(store);
+		stack = batch->sample_stack[0];
+		at = location_of(batch, 0, 1);
+		if (batch->location_unnamed[at] != rows[i].location ||
+		    batch->stack_unnamed[stack] != rows[i].stack ||
+		    strcmp(text(batch, batch->stack_unnamed_text[stack]), rows[i].text) != 0)
+			fail_msg("%s: %u, %u, \"%s\"", rows[i].label, batch->location_unnamed[at],
+				 batch->stack_unnamed[stack],
+				 text(batch, batch->stack_unnamed_text[stack]));
+		assert_int_equal(batch->location_unnamed[location_of(batch, 0, 0)], EP_UNNAMED_NONE);
+		assert_int_equal(ep_batch_has_no_symbol(batch, stack),
+				 rows[i].location == EP_UNNAMED_NO_SYMBOL);
+		assert_int_equal(ep_batch_has_raw_code(batch, stack),
+				 rows[i].location == EP_UNNAMED_NO_FILE);
+	}
+}
+
 /* Ten frames at ten addresses and in two processes, of which four differ in what they say. */
 EP_TEST(equal_frames_of_a_language_are_one_location)
 {

@@ -26,6 +26,8 @@ enum {
 	OPT_JSON,
 	OPT_FORCE,
 	OPT_KEEP_ROOT,
+	OPT_MIN_COMPLETE,
+	OPT_MIN_NAMED,
 	OPT_CALL_GRAPH,
 	OPT_CORE,
 };
@@ -59,6 +61,8 @@ static const struct option record_options[] = {
 	{"output", required_argument, NULL, 'o'},
 	{"force", no_argument, NULL, OPT_FORCE},
 	{"keep-root", no_argument, NULL, OPT_KEEP_ROOT},
+	{"min-complete", required_argument, NULL, OPT_MIN_COMPLETE},
+	{"min-named", required_argument, NULL, OPT_MIN_NAMED},
 	{"call-graph", required_argument, NULL, OPT_CALL_GRAPH},
 	{"quiet", no_argument, NULL, 'q'},
 	{"verbose", no_argument, NULL, 'v'},
@@ -224,6 +228,37 @@ static int set_duration(struct ep_args *args, const char *text)
 	return 0;
 }
 
+/* "98", "99.5", "99.95%" */
+static int parse_percent(const char *text, uint32_t *ret_10000)
+{
+	const char *pos = text, *end = text + strlen(text);
+	uint64_t whole, part = 0;
+
+	if (end > text && end[-1] == '%')
+		end--;
+	if (ep_parse_u64(&pos, end, 10, &whole) < 0 || whole > 100)
+		return -EINVAL;
+	if (pos < end && *pos == '.') {
+		const char *first = ++pos;
+
+		if (ep_parse_u64(&pos, end, 10, &part) < 0 || pos - first > 2)
+			return -EINVAL;
+		part *= pos - first == 1 ? 10 : 1;
+	}
+	if (pos != end || whole * 100 + part > 10000)
+		return -EINVAL;
+	*ret_10000 = (uint32_t)(whole * 100 + part);
+	return 0;
+}
+
+static int set_percent(struct ep_args *args, const char *option, const char *text, uint32_t *to)
+{
+	if (parse_percent(text, to) < 0)
+		return fail(args, "%s takes per cent from 0 to 100, like 98 or 99.5, not '%s'", option,
+			    text);
+	return 0;
+}
+
 static int set_agent_command(struct ep_args *args, enum ep_command command)
 {
 	if (args->command != EP_COMMAND_AGENT && args->command != command)
@@ -269,6 +304,10 @@ static int apply_record_option(struct ep_args *args, int option, const char *val
 	case OPT_KEEP_ROOT:
 		args->keep_root = true;
 		break;
+	case OPT_MIN_COMPLETE:
+		return set_percent(args, "--min-complete", value, &args->min_complete);
+	case OPT_MIN_NAMED:
+		return set_percent(args, "--min-named", value, &args->min_named);
 	}
 	return 0;
 }

@@ -55,6 +55,7 @@ struct ep_args {
 	bool all_cpus;	      /* -a: the whole machine, even with a command */
 	bool force;
 	bool keep_root;
+	uint32_t min_complete, min_named; /* in 1/10000; 0: whatever it is */
 	pid_t pids[EP_ARGS_MAX_PIDS];
 	size_t n_pids;
 	struct ep_output outputs[EP_ARGS_MAX_OUTPUTS]; /* none given: the caller names a file */

@@ -10,6 +10,7 @@ enum ep_exit {
 	EP_EXIT_PERMISSION = 3, /* privileges are missing */
 	EP_EXIT_KERNEL = 4,	/* this kernel cannot do it */
 	EP_EXIT_NO_SAMPLES = 5,
+	EP_EXIT_QUALITY = 6, /* below --min-complete or --min-named */
 };
 
 #endif

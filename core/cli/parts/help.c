@@ -27,7 +27,8 @@ static const char program_help[] =
 	"Every key of the configuration can be set in the environment, which wins over the file:\n"
 	"EBPF_PROFILER_SAMPLING_FREQ=50.\n"
 	"\n"
-	"exit status: 0 ok, 1 failed, 2 usage, 3 permission, 4 kernel cannot, 5 no samples\n";
+	"exit status: 0 ok, 1 failed, 2 usage, 3 permission, 4 kernel cannot, 5 no samples,\n"
+	"6 below --min-complete or --min-named\n";
 
 static const char record_help[] =
 	"usage: ebpf-profiler record [option].. [--] [CMD ARG..]\n"
@@ -44,12 +45,16 @@ static const char record_help[] =
 	"                      Can be repeated; '-' is standard output (pprof)\n"
 	"      --force         overwrite a file that exists\n"
 	"      --keep-root     run CMD as root, not as the user who called sudo\n"
+	"      --min-complete PCT  end with exit status 6 when less of the CPU time than this has\n"
+	"                      complete stacks (first figure of the summary's line \"stacks\")\n"
+	"      --min-named PCT     the same for stacks that are complete and in which all frames of\n"
+	"                      languages have their names (first figure of its line \"names\")\n"
 	"  -g, --call-graph X  accepted as in perf, without effect: stacks are always recorded\n"
 	"  -q, --quiet         no summary\n"
 	"  -v, --verbose       say more\n"
 	"  -h, --help          this text\n"
 	"\n"
-	"CMD's exit status is passed on.\n"
+	"CMD's exit status is passed on, unless it is 0.\n"
 	"\n"
 	"  ebpf-profiler record -d 10                        the machine for 10 seconds\n"
 	"  ebpf-profiler record -F 199 -o out.pb.gz -- make  a build\n"

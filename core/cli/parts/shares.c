@@ -8,6 +8,7 @@
 #define MAX_NAME_BYTES (16u << 20)
 #define MAX_FUNCTIONS  (1u << 20)
 #define MAX_PROCESSES  (1u << 16)
+#define MAX_REASONS    256 /* a few of each language */
 
 /* Per row of a batch's table. */
 struct batch_rows {
@@ -26,6 +27,7 @@ int ep_shares_init(struct ep_shares *shares)
 	*shares = (struct ep_shares){0};
 	ep_vec_init(&shares->functions, sizeof(struct ep_share_function), MAX_FUNCTIONS);
 	ep_vec_init(&shares->processes, sizeof(struct ep_share_process), MAX_PROCESSES);
+	ep_vec_init(&shares->reasons, sizeof(struct ep_share_reason), MAX_REASONS);
 	ep_map_init(&shares->process_index, MAX_PROCESSES);
 	return ep_strings_new(MAX_NAME_BYTES, &shares->names);
 }
@@ -34,6 +36,7 @@ void ep_shares_fini(struct ep_shares *shares)
 {
 	ep_vec_fini(&shares->functions);
 	ep_vec_fini(&shares->processes);
+	ep_vec_fini(&shares->reasons);
 	ep_map_fini(&shares->process_index);
 	ep_strings_free(shares->names);
 }
@@ -109,6 +112,42 @@ static bool has_gap(const struct ep_batch *batch, uint32_t first, uint32_t end)
 			return true;
 	}
 	return false;
+}
+
+static int count_reason(struct ep_shares *shares, uint32_t text, uint64_t weight_ns)
+{
+	struct ep_share_reason *reason;
+
+	ep_vec_each(&shares->reasons, reason) {
+		if (reason->text == text) {
+			reason->ns += weight_ns;
+			return 0;
+		}
+	}
+	reason = ep_vec_push(&shares->reasons);
+	if (!reason)
+		return shares->reasons.len == MAX_REASONS ? 0 : -ENOMEM;
+	*reason = (struct ep_share_reason){.ns = weight_ns, .text = text};
+	return 0;
+}
+
+static int count_names(struct ep_shares *shares, const struct ep_batch *batch, uint32_t stack,
+		       uint64_t weight_ns)
+{
+	uint32_t text;
+	int r;
+
+	if (ep_batch_has_no_symbol(batch, stack))
+		shares->no_symbol_ns += weight_ns;
+	if (!EP_HAS(batch, stack_unnamed) || !EP_HAS(batch, stack_unnamed_text))
+		return 0;
+	shares->has_names = true;
+	if (!batch->stack_unnamed[stack]) {
+		shares->named_ns += weight_ns;
+		return 0;
+	}
+	r = add_name(shares, batch, batch->stack_unnamed_text[stack], &text);
+	return r < 0 ? r : count_reason(shares, text, weight_ns);
 }
 
 static void count_stack(struct ep_shares *shares, const struct ep_batch *batch,
@@ -194,9 +233,12 @@ int ep_shares_add(struct ep_shares *shares, const struct ep_batch *batch)
 	r = count_samples(shares, batch, &rows);
 	if (r == 0)
 		r = add_functions(shares, batch, &rows);
-	for (uint32_t i = 0; i < batch->n_stacks && r == 0; i++)
-		if (rows.stack_ns[i])
-			count_stack(shares, batch, &rows, i);
+	for (uint32_t i = 0; i < batch->n_stacks && r == 0; i++) {
+		if (!rows.stack_ns[i])
+			continue;
+		count_stack(shares, batch, &rows, i);
+		r = count_names(shares, batch, i, rows.stack_ns[i]);
+	}
 	return r;
 }
 
@@ -231,6 +273,14 @@ static int by_cpu_time(const void *left, const void *right)
 	return order ? order : by_number(b->pid, a->pid);
 }
 
+static int by_time(const void *left, const void *right)
+{
+	const struct ep_share_reason *a = left, *b = right;
+	int order = by_number(a->ns, b->ns);
+
+	return order ? order : by_number(b->text, a->text);
+}
+
 static void sort(struct ep_vec *vec, int (*compare)(const void *, const void *))
 {
 	if (vec->len > 1)
@@ -250,4 +300,9 @@ void ep_shares_sort_total(struct ep_shares *shares)
 void ep_shares_sort_processes(struct ep_shares *shares)
 {
 	sort(&shares->processes, by_cpu_time);
+}
+
+void ep_shares_sort_reasons(struct ep_shares *shares)
+{
+	sort(&shares->reasons, by_time);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Batches added up for people: CPU time by function name, by process, by reason of a broken stack.
+ * Batches added up for people: CPU time by function name, by process, by reason of a broken stack,
+ * by reason of a name that is not known.
  * Private to the summary. CPU time is the samples' weight, see docs/sampling.md.
  */
 #ifndef EP_CLI_SHARES_H
@@ -28,15 +29,25 @@ struct ep_share_process {
 	uint32_t comm, exe_path; /* of names */
 };
 
+/* Why samples are not fully named: "toy: gone before it was named". */
+struct ep_share_reason {
+	uint64_t ns;
+	uint32_t text; /* of names */
+};
+
 struct ep_shares {
 	struct ep_strings *names;
 	struct ep_vec functions; /* struct ep_share_function, by id of names */
 	struct ep_vec processes; /* struct ep_share_process */
+	struct ep_vec reasons;	 /* struct ep_share_reason */
 	struct ep_map process_index;
 	/* by enum ep_error, and those of languages; 0: complete */
 	uint64_t error_ns[EP_MAX_ERRORS];
 	uint64_t gap_ns; /* of what is complete: frames are missing in the middle */
 	uint64_t raw_ns; /* of what is complete: some of it is in code of no file, without a name */
+	uint64_t named_ns;     /* fully named, see ebpf-profiler/unnamed.h */
+	uint64_t no_symbol_ns; /* in code of a file, or of the kernel, that has no symbol for it */
+	bool has_names;	       /* the batches say what is named */
 	uint64_t samples, lost;
 	uint64_t cpu_ns, duration_ns;
 	uint32_t period_hz;
@@ -52,5 +63,6 @@ int ep_shares_add(struct ep_shares *shares, const struct ep_batch *batch);
 void ep_shares_sort_self(struct ep_shares *shares);
 void ep_shares_sort_total(struct ep_shares *shares);
 void ep_shares_sort_processes(struct ep_shares *shares);
+void ep_shares_sort_reasons(struct ep_shares *shares);
 
 #endif

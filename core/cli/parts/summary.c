@@ -104,6 +104,28 @@ static void print_quality(FILE *out, const struct ep_shares *shares)
 	fprintf(out, "\n");
 }
 
+/* As the line before it: rounded down, and then the reasons, the most frequent first. */
+static void print_names(FILE *out, struct ep_shares *shares)
+{
+	uint64_t named = ratio_of_10000(shares->named_ns, shares->cpu_ns);
+	const struct ep_share_reason *reason;
+	const char *separator = "; ";
+
+	if (!shares->has_names)
+		return;
+	fprintf(out, "names: %" PRIu64 ".%02" PRIu64 " %% fully named", named / 100, named % 100);
+	if (shares->no_symbol_ns)
+		fprintf(out, " (%.2f %% with native code that has no symbol)",
+			percent(shares->no_symbol_ns, shares->cpu_ns));
+	ep_shares_sort_reasons(shares);
+	ep_vec_each(&shares->reasons, reason) {
+		fprintf(out, "%s%.2f %% %s", separator, percent(reason->ns, shares->cpu_ns),
+			ep_strings_get(shares->names, reason->text));
+		separator = ", ";
+	}
+	fprintf(out, "\n");
+}
+
 static void print_functions(FILE *out, const struct ep_shares *shares,
 			    const struct ep_summary_info *info)
 {
@@ -201,6 +223,25 @@ uint64_t ep_summary_samples(const struct ep_batch *const *batches, size_t n_batc
 	return samples;
 }
 
+struct ep_summary_quality ep_summary_quality(const struct ep_batch *batch)
+{
+	uint64_t all_ns = 0, complete_ns = 0, named_ns = 0;
+
+	for (uint32_t i = 0; i < batch->n_samples; i++) {
+		uint32_t stack = batch->sample_stack[i];
+		uint64_t weight_ns = ep_batch_weight_ns(batch, i);
+
+		all_ns += weight_ns;
+		complete_ns += batch->stack_error[stack] == EP_ERROR_NONE ? weight_ns : 0;
+		if (EP_HAS(batch, stack_unnamed) && !batch->stack_unnamed[stack])
+			named_ns += weight_ns;
+	}
+	return (struct ep_summary_quality){
+		.complete = (uint32_t)ratio_of_10000(complete_ns, all_ns),
+		.named = (uint32_t)ratio_of_10000(named_ns, all_ns),
+	};
+}
+
 int ep_summary_print(FILE *out, const struct ep_batch *const *batches, size_t n_batches,
 		     const struct ep_summary_info *info)
 {
@@ -215,6 +256,7 @@ int ep_summary_print(FILE *out, const struct ep_batch *const *batches, size_t n_
 	print_totals(out, &shares, &fixed);
 	if (shares.samples) {
 		print_quality(out, &shares);
+		print_names(out, &shares);
 		print_tables(out, &shares, &fixed);
 	}
 	print_overhead(out, &shares, &fixed);

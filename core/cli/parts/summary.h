@@ -34,4 +34,12 @@ int ep_summary_print(FILE *out, const struct ep_batch *const *batches, size_t n_
 /* Total of samples in the batches, for the exit status. */
 uint64_t ep_summary_samples(const struct ep_batch *const *batches, size_t n_batches);
 
+/* Shares of CPU time in 1/10000, rounded down: 10000 is all of it. */
+struct ep_summary_quality {
+	uint32_t complete; /* its stacks are */
+	uint32_t named;	   /* fully: see ebpf-profiler/unnamed.h */
+};
+
+struct ep_summary_quality ep_summary_quality(const struct ep_batch *batch);
+
 #endif

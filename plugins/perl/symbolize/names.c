@@ -427,8 +427,9 @@ static int name_other(struct finding *f)
 
 /* --- from a frame to its name --------------------------------------------------------------------- */
 
-static int add_name(const struct ep_unwinder_host *host, struct ep_names *names,
-		    const struct names_function *entry)
+/* `unnamed` not 0: its text is no name. */
+static int add_text(const struct ep_unwinder_host *host, struct ep_names *names,
+		    const struct names_function *entry, enum ep_unnamed unnamed)
 {
 	struct ep_name name = {
 		.size = sizeof(name),
@@ -436,9 +437,16 @@ static int add_name(const struct ep_unwinder_host *host, struct ep_names *names,
 		.file = entry->file[0] ? entry->file : NULL,
 		.line = entry->line,
 		.start_line = entry->start_line,
+		.unnamed = unnamed,
 	};
 
 	return host->add_name(names, &name);
+}
+
+static int add_name(const struct ep_unwinder_host *host, struct ep_names *names,
+		    const struct names_function *entry)
+{
+	return add_text(host, names, entry, EP_UNNAMED_NONE);
 }
 
 static void make_keys(const struct frame *frame, struct key *place, struct key *code)
@@ -654,7 +662,7 @@ static int add_freed(const struct pl_namer *namer, const struct frame *frame,
 	struct names_function entry = {.function = "(freed sub)", .file = "", .line = frame->line};
 
 	namer->host->count(namer->target, PL_COUNT_GONE, 1);
-	return add_name(namer->host, names, &entry);
+	return add_text(namer->host, names, &entry, EP_UNNAMED_GONE);
 }
 
 /* Its code or its statement is gone: what is still known of it. */
@@ -684,7 +692,7 @@ static int add_unreadable(const struct pl_namer *namer, const struct frame *fram
 	const char *name = kind_name(frame->kind);
 	struct names_function entry = {.function = name ? name : "(unreadable sub)", .file = ""};
 
-	return add_name(namer->host, names, &entry);
+	return add_text(namer->host, names, &entry, name ? EP_UNNAMED_NONE : EP_UNNAMED_UNREADABLE);
 }
 
 /*

@@ -38,6 +38,7 @@ struct part {
 struct frame {
 	struct names_item item;
 	uint32_t n;
+	bool is_nameless; /* the text stands for a function that nobody could tell */
 	char *text; /* behind the parts; NULL: none */
 	struct part parts[];
 };
@@ -192,7 +193,11 @@ static int add_frame(const struct sink *sink, const struct frame *frame)
 	int r = 0;
 
 	if (frame->text) {
-		struct ep_name name = {.size = sizeof(name), .function = frame->text};
+		struct ep_name name = {
+			.size = sizeof(name),
+			.function = frame->text,
+			.unnamed = frame->is_nameless ? EP_UNNAMED_UNREADABLE : EP_UNNAMED_NONE,
+		};
 
 		return sink->add(sink->to, &name);
 	}
@@ -360,8 +365,11 @@ static const char *describe_code(enum v8_code_kind kind)
 	}
 }
 
-/* 8 and 10: a builtin by its number in its code; called as those that are embedded in later ones. */
-static void name_code(struct v8_names *names, uint64_t pc, char buf[NAME_BYTES])
+/*
+ * 8 and 10: a builtin by its number in its code; called as those that are embedded in later ones.
+ * False: it may be a function's, and has no name.
+ */
+static bool name_code(struct v8_names *names, uint64_t pc, char buf[NAME_BYTES])
 {
 	const struct v8_layout *layout = &names->layout;
 	const char *name = NULL;
@@ -377,6 +385,8 @@ static void name_code(struct v8_names *names, uint64_t pc, char buf[NAME_BYTES])
 		snprintf(buf, NAME_BYTES, "Builtins_%s", name);
 	else
 		snprintf(buf, NAME_BYTES, "%s", describe_code(code.kind));
+	return name || (code.kind != V8_CODE_OPTIMIZED && code.kind != V8_CODE_BASELINE &&
+			code.kind != V8_CODE_OTHER);
 }
 
 static int read_text_frame(struct v8_names *names, const struct ep_raw_frame *frame,
@@ -384,6 +394,8 @@ static int read_text_frame(struct v8_names *names, const struct ep_raw_frame *fr
 {
 	char name[NAME_BYTES];
 	const char *text = name;
+	bool is_named = true;
+	int r;
 
 	switch (V8_FRAME(frame->flags)) {
 	case V8_FRAME_GC:
@@ -399,12 +411,15 @@ static int read_text_frame(struct v8_names *names, const struct ep_raw_frame *fr
 	case V8_FRAME_EXIT:
 		if (frame->n_words < 1)
 			return -EBADMSG;
-		name_code(names, frame->words[0], name);
+		is_named = name_code(names, frame->words[0], name);
 		break;
 	default:
 		return -EBADMSG;
 	}
-	return keep(names, key, NULL, text, ret);
+	r = keep(names, key, NULL, text, ret);
+	if (r == 0)
+		(*ret)->is_nameless = !is_named;
+	return r;
 }
 
 static int read_wasm_frame(struct v8_names *names, const struct ep_raw_frame *frame,
@@ -412,6 +427,7 @@ static int read_wasm_frame(struct v8_names *names, const struct ep_raw_frame *fr
 {
 	char text[NAME_BYTES] = "wasm ";
 	size_t len = strlen(text);
+	bool is_named;
 	int r;
 
 	if (frame->n_words < 2)
@@ -420,11 +436,16 @@ static int read_wasm_frame(struct v8_names *names, const struct ep_raw_frame *fr
 	r = v8_wasm_name(&names->context.heap, names->context.cache, frame->words[0],
 			 frame->words[1], !(frame->flags & EP_FRAME_INTERRUPTED), text + len,
 			 sizeof(text) - len);
+	is_named = r == 0;
 	if (r == -EBADMSG || r == -EFAULT || r == -ENOTSUP) {
 		snprintf(text + len, sizeof(text) - len, "(function)");
 		r = 0;
 	}
-	return r < 0 ? r : keep(names, key, NULL, text, ret);
+	if (r == 0)
+		r = keep(names, key, NULL, text, ret);
+	if (r == 0)
+		(*ret)->is_nameless = !is_named;
+	return r;
 }
 
 static int read_frame(struct v8_names *names, const struct ep_raw_frame *frame,

@@ -79,6 +79,7 @@ static void check_freed(struct fixture *f, const struct ep_raw_frame *frame, uin
 
 	assert_int_equal(name(f, frame, NULL), 0);
 	check_name(f, "(freed sub)", "", line);
+	assert_int_equal(f->made->host.unnamed, EP_UNNAMED_GONE);
 	assert_int_equal(f->made->host.counts[PL_COUNT_GONE], n + 1);
 }
 
@@ -96,6 +97,7 @@ EP_TEST(a_sub_has_the_name_of_its_glob)
 		frame = sub_frame(&fx, &(struct made_cv){.stash = fx.stash, .gv = fx.gv, .seq = 7});
 		assert_int_equal(name(&fx, &frame, NULL), 0);
 		check_name(&fx, "My::Package::work", "/lib/Work.pm", 17);
+		assert_int_equal(fx.made->host.unnamed, EP_UNNAMED_NONE);
 	}
 }
 
