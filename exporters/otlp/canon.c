@@ -204,11 +204,13 @@ static bool equal_samples(const struct context *c, uint32_t x, uint32_t y)
 {
 	const struct ep_batch *b = c->batch;
 	const uint32_t *of = c->canon->stack_of, *event = c->view->sample_event;
+	const uint32_t *why = c->view->stack_unnamed_text;
 
 	return of[b->sample_stack[x]] == of[b->sample_stack[y]] &&
 	       b->sample_process[x] == b->sample_process[y] &&
 	       b->sample_tid[x] == b->sample_tid[y] && b->sample_cpu[x] == b->sample_cpu[y] &&
 	       b->sample_thread_name[x] == b->sample_thread_name[y] &&
+	       (!why || why[b->sample_stack[x]] == why[b->sample_stack[y]]) &&
 	       (!event || event[x] == event[y]);
 }
 

@@ -28,6 +28,10 @@ static const char *const own_texts[OTLP_OWN_STRINGS] = {
 	[OTLP_THREAD_NAME] = "thread.name",
 	[OTLP_THREAD_ID] = "thread.id",
 	[OTLP_CPU_NUMBER] = "cpu.logical_number",
+	/* No convention has names for these. */
+	[OTLP_UNNAMED] = "ebpf_profiler.unnamed",
+	[OTLP_COMPLETE] = "ebpf_profiler.samples.complete",
+	[OTLP_NAMED] = "ebpf_profiler.samples.named",
 	[OTLP_VMLINUX] = "vmlinux",
 };
 

@@ -49,6 +49,7 @@ struct encoder {
 	struct otlp_wire resources, resource, profiles, samples;
 	struct otlp_wire body, part;
 	uint64_t n_events; /* in the request */
+	uint64_t n_complete, n_named; /* of them those of the profile in hand whose stacks are */
 	uint32_t process, event, period; /* the last is one of groups.period_ns */
 };
 
@@ -152,7 +153,7 @@ static uint8_t *write_attributes(struct encoder *enc, uint8_t *start, uint32_t r
 {
 	const struct ep_batch *b = enc->batch;
 	struct otlp_dictionary *d = &enc->dictionary;
-	uint32_t name = b->sample_thread_name[row];
+	uint32_t name = b->sample_thread_name[row], stack = b->sample_stack[row];
 	uint8_t *to = start + OTLP_HEADER_SHORT;
 
 	if (name)
@@ -162,6 +163,10 @@ static uint8_t *write_attributes(struct encoder *enc, uint8_t *start, uint32_t r
 		to, otlp_dictionary_attribute_int(d, OTLP_THREAD_ID, b->sample_tid[row]));
 	to = otlp_varint_write(
 		to, otlp_dictionary_attribute_int(d, OTLP_CPU_NUMBER, b->sample_cpu[row]));
+	if (enc->view.stack_unnamed && enc->view.stack_unnamed[stack])
+		to = otlp_varint_write(
+			to, otlp_dictionary_attribute_row(d, OTLP_UNNAMED,
+							  enc->view.stack_unnamed_text[stack]));
 	return otlp_message_write(start, SAMPLE_ATTRIBUTES, to);
 }
 
@@ -209,10 +214,29 @@ static void begin_profile(struct encoder *enc)
 
 	(void)otlp_dictionary_own(&enc->dictionary, type->type);
 	(void)otlp_dictionary_own(&enc->dictionary, type->unit);
+	if (enc->view.stack_unnamed) {
+		(void)otlp_dictionary_own(&enc->dictionary, OTLP_COMPLETE);
+		(void)otlp_dictionary_own(&enc->dictionary, OTLP_NAMED);
+	}
 	if (!period_ns(enc))
 		return;
 	(void)otlp_dictionary_own(&enc->dictionary, OTLP_CPU);
 	(void)otlp_dictionary_own(&enc->dictionary, OTLP_NANOSECONDS);
+}
+
+/* How good the profile's stacks are, as counts of its samples: they add up. */
+static void put_quality(struct encoder *enc)
+{
+	uint32_t complete, named;
+
+	if (!enc->view.stack_unnamed)
+		return;
+	complete = otlp_dictionary_attribute_int(&enc->dictionary, OTLP_COMPLETE, enc->n_complete);
+	named = otlp_dictionary_attribute_int(&enc->dictionary, OTLP_NAMED, enc->n_named);
+	enc->part.len = 0;
+	otlp_put_varint(&enc->part, complete);
+	otlp_put_varint(&enc->part, named);
+	otlp_put_message(&enc->body, PROFILE_ATTRIBUTES, &enc->part);
 }
 
 static void end_profile(struct encoder *enc)
@@ -230,8 +254,10 @@ static void end_profile(struct encoder *enc)
 		put_value_type(enc, PROFILE_PERIOD_TYPE, OTLP_CPU, OTLP_NANOSECONDS);
 		otlp_put_uint(&enc->body, PROFILE_PERIOD, period_ns(enc));
 	}
+	put_quality(enc);
 	otlp_put_message(&enc->profiles, SCOPE_PROFILES_PROFILES, &enc->body);
 	enc->samples.len = 0;
+	enc->n_complete = enc->n_named = 0;
 }
 
 static void put_scope(struct encoder *enc)
@@ -324,6 +350,7 @@ static void begin_request(struct encoder *enc)
 	enc->profiles.len = 0;
 	enc->samples.len = 0;
 	enc->n_events = 0;
+	enc->n_complete = enc->n_named = 0;
 }
 
 static uint64_t events_of(const struct encoder *enc, uint32_t row)
@@ -338,6 +365,15 @@ static uint64_t events_of(const struct encoder *enc, uint32_t row)
 	return n;
 }
 
+static void count_quality(struct encoder *enc, uint32_t row, uint64_t n)
+{
+	uint32_t stack = enc->batch->sample_stack[row];
+
+	enc->n_complete += enc->batch->stack_error[stack] ? 0 : n;
+	if (enc->view.stack_unnamed)
+		enc->n_named += enc->view.stack_unnamed[stack] ? 0 : n;
+}
+
 /* Adds a sample if there is room. False: there is none, and nothing has changed. */
 static bool try_sample(struct encoder *enc, uint32_t row, struct range range)
 {
@@ -349,6 +385,7 @@ static bool try_sample(struct encoder *enc, uint32_t row, struct range range)
 	put_sample(enc, row, range);
 	if (request_bytes(enc) <= enc->options->max_bytes) {
 		enc->n_events += range.n;
+		count_quality(enc, row, range.n);
 		return true;
 	}
 	otlp_dictionary_cut(&enc->dictionary, &mark);

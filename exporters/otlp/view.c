@@ -14,5 +14,9 @@ void otlp_view_of(const struct ep_batch *batch, struct otlp_view *ret_view)
 		view.process_env_name = batch->process_env_name;
 		view.process_env_value = batch->process_env_value;
 	}
+	if (EP_HAS(batch, stack_unnamed) && EP_HAS(batch, stack_unnamed_text)) {
+		view.stack_unnamed = batch->stack_unnamed;
+		view.stack_unnamed_text = batch->stack_unnamed_text;
+	}
 	*ret_view = view;
 }

@@ -20,6 +20,8 @@ struct otlp_view {
 	const uint32_t *mapping_go_build_id;
 	const uint64_t *mapping_load_address;
 	const uint32_t *process_env_first, *process_env_name, *process_env_value;
+	/* Of stacks that are not fully named: why; both or none. */
+	const uint32_t *stack_unnamed, *stack_unnamed_text;
 	uint32_t n_events;
 	const uint32_t *event_type;
 	const uint32_t *sample_event;

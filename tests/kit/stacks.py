@@ -278,9 +278,9 @@ class Profile:
                          for m in map(message, self.raw[3])}
         self.locations = {first(m, 1): self.frames_of(m) for m in map(message, self.raw[4])}
         self.samples = [self.sample_of(message(data)) for data in self.raw[2]]
-        comments = [self.strings[i] for value in self.raw[13] for i in numbers(value)]
+        self.comments = [self.strings[i] for value in self.raw[13] for i in numbers(value)]
         # Ticks that a virtual CPU did not get, and what else the profiler says it has no sample of.
-        self.lost = sum(int(n) for text in comments for n in re.findall(r"Hz, (\d+) lost", text))
+        self.lost = sum(int(n) for text in self.comments for n in re.findall(r"Hz, (\d+) lost", text))
 
     def frames_of(self, location):
         file = self.mappings.get(first(location, 2), "")

@@ -61,6 +61,28 @@ class Record(Case):
         self.assertIn("go tool pprof -top " + self.out, result.stderr)
         self.assertGreater(len(samples_of(self.out)), 0)
 
+    def test_names_that_are_missing_are_counted(self):
+        """Programs so short that most of them are gone before their functions are named."""
+        loop = f"for i in $(seq 30); do {sys.executable} -c 1; done"
+        result = run("record", "-F", "999", "--min-named", "100", "-o", self.out, "--", "sh", "-c", loop,
+                     timeout=120)
+        said = re.search(r"^names: ([0-9.]+) % fully named(.*)$", result.stderr, re.M)
+        self.assertTrue(said, result.stderr)
+        samples = samples_of(self.out)
+        all_ns, nameless_ns, gone_ns = sum(s.weight_ns for s in samples), 0, 0
+        for sample in samples:
+            names = [frame.name for frame in sample.frames]
+            is_gone = any(re.match(r"\[[a-z0-9]+: unknown function\]", name) for name in names)
+            gone_ns += is_gone * sample.weight_ns
+            nameless_ns += (is_gone or any(re.match(r"\[(truncated|gap): |0x", name) for name in names)) * sample.weight_ns
+        self.assertAlmostEqual(float(said.group(1)), 100 - 100 * nameless_ns / all_ns, delta=0.02)
+        self.assertEqual(result.returncode, 6 if nameless_ns else 0, result.stderr)
+        if gone_ns:
+            self.assertIn("gone before it was named", said.group(2))
+        with open(self.out, "rb") as file:
+            comments = stacks.Profile(file.read()).comments
+        self.assertIn("fully named", " ".join(comments))
+
     def test_existing_file_is_kept_unless_forced(self):
         with open(self.out, "w", encoding="utf-8") as file:
             file.write("precious")

@@ -492,6 +492,72 @@ static bool holds(const char *text)
 	return memmem(requests.data[0], requests.len[0], text, strlen(text)) != NULL;
 }
 
+/* Three samples of two processes: one is named, one is not, one is not complete. */
+static struct ep_batch *new_nameless_batch(void)
+{
+	static const struct ep_frame_line line = {.function = "f"};
+	struct ep_batch_source source = {.host_name = "host", .period_hz = 20};
+	struct ep_store *store = new_store(100, NULL);
+	struct ep_frames *frames = ep_store_frames(store);
+	uint32_t id;
+
+	for (uint32_t i = 0; i < 3; i++) {
+		static struct event event;
+
+		event_init(&event, EP_EVENT_TRACE, 1 + i, i < 2 ? 7 : 8);
+		event_user(&event, EP_FRAME_NATIVE, 0, i, 0x1000);
+		if (i == 2)
+			event_user(&event, EP_FRAME_ERROR, 0, EP_ERROR_BAD_READ, 0);
+		add_event(store, &event);
+	}
+	while ((id = ep_frames_take(frames)) != 0) {
+		struct ep_frame frame;
+
+		ep_frames_get(frames, id, &frame);
+		(void)ep_frames_resolve(frames, id, &line, frame.aux ? 1 : 0, NULL);
+	}
+	return build_batch(store, 5100, &source);
+}
+
+/* The number that attribute `key` has in the attributes that are used; -1: it is not there. */
+static int64_t attribute_of(struct otlp_reader dictionary, const char *key, uint64_t at)
+{
+	for (uint64_t i = 1;; i++) {
+		struct otlp_reader attribute = message_of(dictionary, DICTIONARY_ATTRIBUTE, i), text;
+
+		if (!attribute.pos)
+			return -1;
+		text = message_of(dictionary, DICTIONARY_STRING, number_of(attribute, ATTRIBUTE_KEY));
+		if (otlp_reader_len(&text) == strlen(key) && memcmp(text.pos, key, strlen(key)) == 0 &&
+		    at-- == 0)
+			return (int64_t)number_of(message_of(attribute, ATTRIBUTE_VALUE, 0),
+						  ANY_VALUE_INT);
+	}
+}
+
+EP_TEST(names_that_are_missing_are_told)
+{
+	struct ep_batch *batch = new_nameless_batch(), old = *batch;
+	struct otlp_reader dictionary;
+
+	encode(batch, &defaults);
+	judge(0, NULL);
+	dictionary = message_of(otlp_reader_of(requests.data[0], requests.len[0]),
+				REQUEST_DICTIONARY, 0);
+	assert_true(holds("code of no file"));
+	assert_true(holds("frames missing"));
+	/* By process; equal attributes are one. */
+	assert_int_equal(attribute_of(dictionary, "ebpf_profiler.samples.complete", 0), 2);
+	assert_int_equal(attribute_of(dictionary, "ebpf_profiler.samples.complete", 1), 0);
+	assert_int_equal(attribute_of(dictionary, "ebpf_profiler.samples.named", 0), 1);
+	assert_int_equal(attribute_of(dictionary, "ebpf_profiler.samples.named", 1), 0);
+
+	old.size = offsetof(struct ep_batch, stack_unnamed);
+	encode(&old, &defaults);
+	judge(0, NULL);
+	assert_false(holds("ebpf_profiler."));
+}
+
 EP_TEST(devfiler_gets_only_types_it_knows)
 {
 	struct otlp_check_options rules = {.devfiler = true};
