@@ -544,7 +544,7 @@ EP_TEST(names_that_are_missing_are_told)
 	judge(0, NULL);
 	dictionary = message_of(otlp_reader_of(requests.data[0], requests.len[0]),
 				REQUEST_DICTIONARY, 0);
-	assert_true(holds("code of no file"));
+	assert_true(holds("code of no known file"));
 	assert_true(holds("frames missing"));
 	/* By process; equal attributes are one. */
 	assert_int_equal(attribute_of(dictionary, "ebpf_profiler.samples.complete", 0), 2);

@@ -662,7 +662,7 @@ EP_TEST(a_stack_says_why_it_is_not_fully_named)
 		{"native in time", EP_FRAME_NATIVE, 5, EP_UNNAMED_NONE, NULL, true, EP_UNNAMED_NO_SYMBOL,
 		 EP_UNNAMED_NONE, ""},
 		{"of no file", EP_FRAME_NATIVE, 0, EP_UNNAMED_NONE, NULL, false, EP_UNNAMED_NO_FILE,
-		 EP_UNNAMED_NO_FILE, "code of no file"},
+		 EP_UNNAMED_NO_FILE, "code of no known file"},
 		{"error", EP_FRAME_ERROR, EP_ERROR_BAD_READ, EP_UNNAMED_NONE, NULL, false,
 		 EP_UNNAMED_MISSING, EP_UNNAMED_MISSING, "frames missing"},
 		{"late", EP_FRAME_ERROR, EP_ERROR_LATE, EP_UNNAMED_NONE, NULL, false,
