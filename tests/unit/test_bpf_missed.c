@@ -5,8 +5,6 @@
 #include "core/bpf/missed.h"
 #include "tests/kit/test.h"
 
-#include <string.h>
-
 #define PERIOD_NS 50000000ull
 #define START_NS  777777777ull
 
@@ -20,124 +18,115 @@ struct clock {
 	struct ep_ticks ticks;
 };
 
-static void clock_begin(struct clock *clock)
+static struct clock the_clock;
+
+static int begin(void **state)
 {
 	struct ep_missed_look first = {.before_ns = START_NS, .behind_ns = START_NS};
 
-	*clock = (struct clock){.now_ns = START_NS, .next_ns = START_NS + PERIOD_NS};
-	clock->ticks = (struct ep_ticks){.sampled = 7, .filtered = 8, .idle = 9};
-	first.ticks = clock->ticks; /* of an earlier event on this CPU */
-	ep_missed_begin(&clock->missed, PERIOD_NS, &first);
+	the_clock = (struct clock){.now_ns = START_NS, .next_ns = START_NS + PERIOD_NS};
+	the_clock.ticks = (struct ep_ticks){.sampled = 7, .filtered = 8, .idle = 9};
+	first.ticks = the_clock.ticks; /* of an earlier event on this CPU */
+	ep_missed_begin(&the_clock.missed, PERIOD_NS, &first);
+	return 0;
 }
 
-static void pass(struct clock *clock, uint64_t ns)
+static void pass(uint64_t ns)
 {
-	clock->now_ns += ns;
-	clock->armed_ns += ns;
+	the_clock.now_ns += ns;
+	the_clock.armed_ns += ns;
 }
 
-static void run(struct clock *clock, uint64_t ns, uint64_t *what)
+static void run(uint64_t ns, uint64_t *what)
 {
-	pass(clock, ns);
-	for (; clock->next_ns <= clock->now_ns; clock->next_ns += PERIOD_NS)
+	pass(ns);
+	for (; the_clock.next_ns <= the_clock.now_ns; the_clock.next_ns += PERIOD_NS)
 		(*what)++;
 }
 
 /* The CPU was taken away: one tick for all that were due meanwhile (hrtimer_forward_now). */
-static void steal(struct clock *clock, uint64_t ns)
+static void steal(uint64_t ns)
 {
-	pass(clock, ns);
-	if (clock->next_ns > clock->now_ns)
+	pass(ns);
+	if (the_clock.next_ns > the_clock.now_ns)
 		return;
-	clock->ticks.sampled++;
-	while (clock->next_ns <= clock->now_ns)
-		clock->next_ns += PERIOD_NS;
+	the_clock.ticks.sampled++;
+	while (the_clock.next_ns <= the_clock.now_ns)
+		the_clock.next_ns += PERIOD_NS;
 }
 
-static void look(struct clock *clock, bool is_last)
+static void look(bool is_last)
 {
 	struct ep_missed_look look = {
-		.before_ns = clock->now_ns,
-		.behind_ns = clock->now_ns + 100000,
-		.armed_ns = clock->armed_ns,
-		.idle_ns = clock->idle_ns,
-		.ticks = clock->ticks,
+		.before_ns = the_clock.now_ns,
+		.behind_ns = the_clock.now_ns + 100000,
+		.armed_ns = the_clock.armed_ns,
+		.idle_ns = the_clock.idle_ns,
+		.ticks = the_clock.ticks,
 	};
 
-	ep_missed_look(&clock->missed, &look, is_last);
+	ep_missed_look(&the_clock.missed, &look, is_last);
 }
 
-EP_TEST(a_clock_that_ticks_misses_nothing)
+EP_TEST_WITH(a_clock_that_ticks_misses_nothing, begin, NULL)
 {
-	struct clock clock;
-
-	clock_begin(&clock);
 	for (int i = 0; i < 10000; i++) {
-		run(&clock, 123456789, i % 3 ? &clock.ticks.sampled : &clock.ticks.idle);
-		look(&clock, false);
+		run(123456789, i % 3 ? &the_clock.ticks.sampled : &the_clock.ticks.idle);
+		look(false);
 	}
-	look(&clock, true);
-	assert_int_equal(clock.missed.ticks, 0);
-	assert_int_equal(ep_missed_lost(&clock.missed), 0);
+	look(true);
+	assert_int_equal(the_clock.missed.ticks, 0);
+	assert_int_equal(ep_missed_lost(&the_clock.missed), 0);
 }
 
-EP_TEST(stolen_ticks_are_missed_once)
+EP_TEST_WITH(stolen_ticks_are_missed_once, begin, NULL)
 {
-	struct clock clock;
-
-	clock_begin(&clock);
-	run(&clock, EP_NS_PER_SEC, &clock.ticks.sampled);
-	steal(&clock, 4 * PERIOD_NS + 1000); /* one tick, which came late: three are missing */
-	look(&clock, false);
-	assert_int_equal(clock.missed.ticks, 0); /* they may be late */
+	run(EP_NS_PER_SEC, &the_clock.ticks.sampled);
+	steal(4 * PERIOD_NS + 1000); /* one tick, which came late: three are missing */
+	look(false);
+	assert_int_equal(the_clock.missed.ticks, 0); /* they may be late */
 	for (int i = 0; i < 5; i++) {
-		run(&clock, EP_NS_PER_SEC, &clock.ticks.sampled);
-		look(&clock, false);
-		assert_int_equal(clock.missed.ticks, 3);
+		run(EP_NS_PER_SEC, &the_clock.ticks.sampled);
+		look(false);
+		assert_int_equal(the_clock.missed.ticks, 3);
 	}
-	steal(&clock, 2 * PERIOD_NS);
-	look(&clock, true);
-	look(&clock, true);
-	assert_int_equal(clock.missed.ticks, 4);
-	assert_int_equal(ep_missed_lost(&clock.missed), 4);
+	steal(2 * PERIOD_NS);
+	look(true);
+	look(true);
+	assert_int_equal(the_clock.missed.ticks, 4);
+	assert_int_equal(ep_missed_lost(&the_clock.missed), 4);
 }
 
 /* It is due and has not come, since its CPU is away or has interrupts off while we look. */
-EP_TEST(a_late_tick_is_not_missed)
+EP_TEST_WITH(a_late_tick_is_not_missed, begin, NULL)
 {
-	struct clock clock;
-
-	clock_begin(&clock);
 	for (int i = 0; i < 100; i++) {
-		run(&clock, EP_NS_PER_SEC, &clock.ticks.sampled);
-		pass(&clock, clock.next_ns - clock.now_ns + 1000);
-		look(&clock, false);
-		run(&clock, 0, &clock.ticks.sampled);
-		look(&clock, false);
+		run(EP_NS_PER_SEC, &the_clock.ticks.sampled);
+		pass(the_clock.next_ns - the_clock.now_ns + 1000);
+		look(false);
+		run(0, &the_clock.ticks.sampled);
+		look(false);
 	}
-	look(&clock, true);
-	assert_int_equal(clock.missed.ticks, 0);
+	look(true);
+	assert_int_equal(the_clock.missed.ticks, 0);
 }
 
 /* It sleeps without ticks of its own clock, and those of ours do not come either. */
-EP_TEST(ticks_of_an_idle_cpu_are_no_samples)
+EP_TEST_WITH(ticks_of_an_idle_cpu_are_no_samples, begin, NULL)
 {
-	struct clock clock;
-
-	clock_begin(&clock);
 	for (int i = 0; i < 10; i++) {
-		run(&clock, EP_NS_PER_SEC, &clock.ticks.sampled);
-		steal(&clock, EP_NS_PER_SEC);
-		clock.idle_ns += EP_NS_PER_SEC;
-		look(&clock, false);
+		run(EP_NS_PER_SEC, &the_clock.ticks.sampled);
+		steal(EP_NS_PER_SEC);
+		the_clock.idle_ns += EP_NS_PER_SEC;
+		look(false);
 	}
-	look(&clock, true);
-	assert_in_range(clock.missed.ticks, 180, 200);
-	assert_int_equal(ep_missed_lost(&clock.missed), 0);
-	steal(&clock, EP_NS_PER_SEC); /* and now it was not idle */
-	look(&clock, true);
-	look(&clock, true);
-	assert_in_range(ep_missed_lost(&clock.missed), 8, 20);
+	look(true);
+	assert_in_range(the_clock.missed.ticks, 180, 200);
+	assert_int_equal(ep_missed_lost(&the_clock.missed), 0);
+	steal(EP_NS_PER_SEC); /* and now it was not idle */
+	look(true);
+	look(true);
+	assert_in_range(ep_missed_lost(&the_clock.missed), 8, 20);
 }
 
 EP_TEST(idle_time_is_read_by_cpu)
@@ -154,97 +143,79 @@ EP_TEST(idle_time_is_read_by_cpu)
 	assert_true(ep_idle_parse(&idle, "cpu0 1 2\n", 9) < 0);
 }
 
-EP_TEST(time_away_is_nobodys)
+EP_TEST_WITH(time_away_is_nobodys, begin, NULL)
 {
-	struct clock clock;
-
-	clock_begin(&clock);
-	run(&clock, EP_NS_PER_SEC, &clock.ticks.sampled);
-	look(&clock, false);
-	clock.now_ns += 3 * EP_NS_PER_SEC; /* offline: the event does not get older */
-	look(&clock, false);
-	clock.now_ns += EP_NS_PER_SEC;
-	look(&clock, false);
-	look(&clock, true);
-	assert_int_equal(clock.missed.ticks, 0);
+	run(EP_NS_PER_SEC, &the_clock.ticks.sampled);
+	look(false);
+	the_clock.now_ns += 3 * EP_NS_PER_SEC; /* offline: the event does not get older */
+	look(false);
+	the_clock.now_ns += EP_NS_PER_SEC;
+	look(false);
+	look(true);
+	assert_int_equal(the_clock.missed.ticks, 0);
 }
 
 /* /proc/stat has no line of it then: that its idle time is 0 makes it not busy. */
-EP_TEST(idle_time_of_a_cpu_that_is_away_stays)
+EP_TEST_WITH(idle_time_of_a_cpu_that_is_away_stays, begin, NULL)
 {
-	struct clock clock;
-
-	clock_begin(&clock);
-	run(&clock, EP_NS_PER_SEC, &clock.ticks.sampled);
-	steal(&clock, 9 * EP_NS_PER_SEC);
-	clock.idle_ns += 9 * EP_NS_PER_SEC;
-	look(&clock, false);
-	clock.idle_ns = 0;
-	look(&clock, false);
-	look(&clock, true);
-	assert_in_range(clock.missed.ticks, 170, 190);
-	assert_int_equal(ep_missed_lost(&clock.missed), 0);
+	run(EP_NS_PER_SEC, &the_clock.ticks.sampled);
+	steal(9 * EP_NS_PER_SEC);
+	the_clock.idle_ns += 9 * EP_NS_PER_SEC;
+	look(false);
+	the_clock.idle_ns = 0;
+	look(false);
+	look(true);
+	assert_in_range(the_clock.missed.ticks, 170, 190);
+	assert_int_equal(ep_missed_lost(&the_clock.missed), 0);
 }
 
 /* Throttled for a while, it ticks at once when it goes on, and each period from then on. */
-EP_TEST(a_grid_that_moved_hides_nothing)
+EP_TEST_WITH(a_grid_that_moved_hides_nothing, begin, NULL)
 {
-	struct clock clock;
-
-	clock_begin(&clock);
 	for (int i = 0; i < 20; i++) {
-		run(&clock, EP_NS_PER_SEC, &clock.ticks.sampled);
-		clock.now_ns += 4000000;
-		clock.ticks.sampled++;
-		clock.next_ns = clock.now_ns + PERIOD_NS;
-		look(&clock, false);
+		run(EP_NS_PER_SEC, &the_clock.ticks.sampled);
+		the_clock.now_ns += 4000000;
+		the_clock.ticks.sampled++;
+		the_clock.next_ns = the_clock.now_ns + PERIOD_NS;
+		look(false);
 	}
-	assert_int_equal(clock.missed.ticks, 0);
-	steal(&clock, 10 * PERIOD_NS);
-	look(&clock, false);
-	look(&clock, false);
-	assert_in_range(clock.missed.ticks, 8, 9);
+	assert_int_equal(the_clock.missed.ticks, 0);
+	steal(10 * PERIOD_NS);
+	look(false);
+	look(false);
+	assert_in_range(the_clock.missed.ticks, 8, 9);
 }
 
-EP_TEST(lost_samples_are_the_wanted_share)
+EP_TEST_WITH(lost_samples_are_the_wanted_share, begin, NULL)
 {
-	struct clock clock;
-
-	clock_begin(&clock);
-	run(&clock, 100 * PERIOD_NS, &clock.ticks.sampled);
-	run(&clock, 300 * PERIOD_NS, &clock.ticks.filtered);
-	run(&clock, 1000 * PERIOD_NS, &clock.ticks.idle);
-	steal(&clock, 42 * PERIOD_NS);
-	look(&clock, true);
-	assert_int_equal(clock.missed.ticks, 41);
-	assert_int_equal(ep_missed_lost(&clock.missed), 10);
+	run(100 * PERIOD_NS, &the_clock.ticks.sampled);
+	run(300 * PERIOD_NS, &the_clock.ticks.filtered);
+	run(1000 * PERIOD_NS, &the_clock.ticks.idle);
+	steal(42 * PERIOD_NS);
+	look(true);
+	assert_int_equal(the_clock.missed.ticks, 41);
+	assert_int_equal(ep_missed_lost(&the_clock.missed), 10);
 }
 
-EP_TEST(an_idle_cpu_loses_no_samples)
+EP_TEST_WITH(an_idle_cpu_loses_no_samples, begin, NULL)
 {
-	struct clock clock;
-
-	clock_begin(&clock);
-	run(&clock, 10 * PERIOD_NS, &clock.ticks.idle);
-	pass(&clock, 10 * PERIOD_NS);
-	look(&clock, true);
-	assert_int_equal(clock.missed.ticks, 10);
-	assert_int_equal(ep_missed_lost(&clock.missed), 0);
+	run(10 * PERIOD_NS, &the_clock.ticks.idle);
+	pass(10 * PERIOD_NS);
+	look(true);
+	assert_int_equal(the_clock.missed.ticks, 10);
+	assert_int_equal(ep_missed_lost(&the_clock.missed), 0);
 }
 
 /* The clock that tells how long it was armed is 300 ppm slow; the timer does not follow it. */
-EP_TEST(clocks_may_differ)
+EP_TEST_WITH(clocks_may_differ, begin, NULL)
 {
-	struct clock clock;
-
-	clock_begin(&clock);
 	for (int i = 0; i < 20000; i++) { /* a day */
-		run(&clock, 5 * EP_NS_PER_SEC, &clock.ticks.idle);
-		clock.armed_ns -= 5 * EP_NS_PER_SEC / 1000000 * 300;
-		look(&clock, false);
+		run(5 * EP_NS_PER_SEC, &the_clock.ticks.idle);
+		the_clock.armed_ns -= 5 * EP_NS_PER_SEC / 1000000 * 300;
+		look(false);
 	}
-	assert_int_equal(clock.missed.ticks, 0);
-	steal(&clock, 5 * PERIOD_NS);
-	look(&clock, true);
-	assert_int_equal(clock.missed.ticks, 4);
+	assert_int_equal(the_clock.missed.ticks, 0);
+	steal(5 * PERIOD_NS);
+	look(true);
+	assert_int_equal(the_clock.missed.ticks, 4);
 }

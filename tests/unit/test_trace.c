@@ -3,7 +3,7 @@
 #include "tests/kit/test.h"
 #include "tests/unit/trace_store.h"
 
-#include <errno.h>
+static struct event event, known; /* those that a test writes */
 
 EP_TEST_RELEASES(ep_frames_unref)
 
@@ -17,18 +17,16 @@ static struct ep_frames *new_frames(size_t max_line_bytes)
 }
 
 /* A trace of two native frames, one kernel frame on top. */
-static void make_trace(struct event *event, uint64_t hash, uint32_t pid, uint64_t va)
+static void make_trace(struct event *to, uint64_t hash, uint32_t pid, uint64_t va)
 {
-	event_init(event, EP_EVENT_TRACE, hash, pid);
-	event_kernel(event, 0xffffffff81000010);
-	event_user(event, EP_FRAME_NATIVE, 0, 5, va);
-	event_user(event, EP_FRAME_NATIVE, EP_FRAME_RETURN_ADDRESS, 5, va + 0x100);
+	event_init(to, EP_EVENT_TRACE, hash, pid);
+	event_kernel(to, 0xffffffff81000010);
+	event_user(to, EP_FRAME_NATIVE, 0, 5, va);
+	event_user(to, EP_FRAME_NATIVE, EP_FRAME_RETURN_ADDRESS, 5, va + 0x100);
 }
 
 static void add_trace(struct ep_store *store, uint64_t hash, uint32_t pid, uint64_t va)
 {
-	static struct event event;
-
 	make_trace(&event, hash, pid, va);
 	add_event(store, &event);
 }
@@ -36,7 +34,6 @@ static void add_trace(struct ep_store *store, uint64_t hash, uint32_t pid, uint6
 EP_TEST(known_trace_counts_on_its_row)
 {
 	struct ep_store *store = new_store(100, NULL);
-	static struct event event, known;
 	struct ep_interval *iv;
 
 	make_trace(&event, 42, 7, 0x1000);
@@ -56,7 +53,6 @@ EP_TEST(known_trace_counts_on_its_row)
 EP_TEST(rows_differ_by_thread_cpu_and_comm)
 {
 	struct ep_store *store = new_store(100, NULL);
-	static struct event known;
 	struct ep_interval *iv;
 
 	add_trace(store, 42, 7, 0x1000);
@@ -115,7 +111,6 @@ EP_TEST(equal_hash_of_different_processes_stays_apart)
 EP_TEST(known_of_previous_interval_is_copied)
 {
 	struct ep_store *store = new_store(100, NULL);
-	static struct event event, known;
 	struct ep_interval *first, *second;
 
 	make_trace(&event, 42, 7, 0x1000);
@@ -137,7 +132,6 @@ EP_TEST(known_of_previous_interval_is_copied)
 EP_TEST(unknown_hash_becomes_an_error_frame)
 {
 	struct ep_store *store = new_store(100, NULL);
-	static struct event known;
 	struct ep_interval *iv;
 
 	event_init(&known, EP_EVENT_KNOWN, 42, 7);
@@ -185,7 +179,6 @@ EP_TEST(incomplete_stack_ends_in_its_error_frame_once)
 EP_TEST(kernels_part_is_cut_and_the_stack_is_incomplete)
 {
 	struct ep_store *store = new_store(100, NULL);
-	static struct event event;
 	struct ep_interval *iv;
 	const uint32_t *ids;
 
@@ -211,7 +204,6 @@ EP_TEST(kernels_part_is_cut_and_the_stack_is_incomplete)
 EP_TEST(raw_samples_that_changed_are_no_collision)
 {
 	struct ep_store *store = new_store(100, NULL);
-	static struct event event;
 	struct ep_interval *iv;
 
 	for (uint32_t executable = 0; executable < 2; executable++) {
@@ -228,7 +220,6 @@ EP_TEST(raw_samples_that_changed_are_no_collision)
 EP_TEST(stack_without_any_frame_says_so)
 {
 	struct ep_store *store = new_store(100, NULL);
-	static struct event event;
 	struct ep_interval *iv;
 
 	event_init(&event, EP_EVENT_TRACE, 9, 7);
@@ -263,7 +254,6 @@ EP_TEST(malformed_events_are_refused)
 		{"error that does not exist", EP_EVENT_TRACE, 1, 0, 1, 1, 3 | 99ull << 32, 72},
 	};
 	struct ep_store *store = new_store(100, NULL);
-	static struct event event;
 
 	for (size_t i = 0; i < EP_LEN(rows); i++) {
 		event_init(&event, rows[i].type, rows[i].hash, 1);
@@ -350,7 +340,6 @@ EP_TEST(sealed_interval_is_named_without_later_frames)
 	struct ep_store *store = new_store(100, NULL);
 	struct ep_frames *frames = ep_store_frames(store);
 	uint32_t first, second, later;
-	static struct event event;
 	struct ep_interval *iv;
 
 	event_init(&event, EP_EVENT_TRACE, 1, 7);
@@ -562,8 +551,8 @@ EP_TEST(lists_keep_lines_by_frame)
 EP_TEST(full_lists_refuse_the_frame_in_hand)
 {
 	struct ep_frame_line lines[EP_FRAME_MAX_LINES], line = {0};
-	char *name = malloc(1 << 20);
-	struct ep_lines list;
+	ep_autofree char *name = malloc(1 << 20);
+	ep_cleanup(ep_lines_fini) struct ep_lines list;
 	int r = 0;
 
 	assert_non_null(name);
@@ -589,15 +578,12 @@ EP_TEST(full_lists_refuse_the_frame_in_hand)
 	}
 	line = (struct ep_frame_line){.function = "small"};
 	assert_int_equal(ep_lines_add(&list, &line), 0);
-	ep_lines_fini(&list);
-	free(name);
 }
 
 EP_TEST(full_frame_table_is_replaced_at_the_seal)
 {
 	struct ep_store_limits limits = EP_STORE_DEFAULT_LIMITS;
 	struct ep_interval *first, *second;
-	static struct event known;
 	struct ep_store *store;
 
 	limits.max_frames = EP_ERROR_COUNT - 1 + 6;
@@ -620,7 +606,6 @@ EP_TEST(full_frame_table_is_replaced_at_the_seal)
 EP_TEST(full_interval_counts_what_it_loses)
 {
 	struct ep_store_limits limits = EP_STORE_DEFAULT_LIMITS;
-	static struct event event;
 	struct ep_interval *iv;
 	uint64_t taken = 0;
 	struct ep_store *store;

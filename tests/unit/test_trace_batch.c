@@ -5,12 +5,10 @@
 #include "tests/kit/test.h"
 #include "tests/unit/trace_store.h"
 
-#include <errno.h>
-#include <stdio.h>
+static struct event event; /* the one that a test writes */
 
 static int find_executable(void *arg, uint32_t id, struct ep_batch_executable *ret)
 {
-	(void)arg;
 	if (id != 5)
 		return -ENOENT;
 	*ret = (struct ep_batch_executable){
@@ -25,7 +23,6 @@ static int find_executable(void *arg, uint32_t id, struct ep_batch_executable *r
 
 static int find_process(void *arg, struct ep_program program, struct ep_batch_process *ret)
 {
-	(void)arg;
 	if (program.pid != 7 || program.start_ns != 77)
 		return -ESRCH;
 	*ret = (struct ep_batch_process){
@@ -93,7 +90,6 @@ EP_TEST(mixed_stack_has_all_its_names)
 		{.function = "outer()", .system_name = "_Z5outerv", .file = "a.cc", .line = 9},
 	};
 	struct ep_store *store = new_store(100, NULL);
-	static struct event event;
 	struct ep_batch *batch;
 
 	event_init(&event, EP_EVENT_TRACE, 1, 7);
@@ -233,8 +229,6 @@ static void resolve_all(struct ep_frames *frames, const char *const *specs)
 /* A stack of frames by their numbers, 'k' for the kernel's and '?' for a gap. */
 static void add_stack(struct ep_store *store, uint64_t hash, const char *frames)
 {
-	static struct event event;
-
 	event_init(&event, EP_EVENT_TRACE, hash, 7);
 	for (; *frames; frames++) {
 		if (*frames == 'k') {
@@ -341,7 +335,6 @@ EP_TEST(frames_of_a_type_are_called_by_it)
 EP_TEST(gap_says_why_and_the_stack_is_complete)
 {
 	struct ep_store *store = new_store(100, NULL);
-	static struct event event;
 	struct ep_batch *batch;
 
 	event_init(&event, EP_EVENT_TRACE, 1, 7);
@@ -365,7 +358,6 @@ EP_TEST(mappings_are_those_of_the_file)
 {
 	static const struct ep_frame_line line = {.function = "f"};
 	struct ep_store *store = new_store(100, NULL);
-	static struct event event;
 	struct ep_batch *batch;
 	uint32_t mapping;
 
@@ -406,7 +398,6 @@ EP_TEST(mappings_are_those_of_the_file)
 EP_TEST(processes_and_times_are_wall_clock)
 {
 	struct ep_store *store = new_store(100, NULL);
-	static struct event event;
 	struct ep_batch *batch;
 	uint32_t process;
 
@@ -478,7 +469,6 @@ EP_TEST(stack_hash_is_that_of_the_names)
 EP_TEST(equal_stacks_of_two_processes_share_a_row)
 {
 	struct ep_store *store = new_store(100, NULL);
-	static struct event event;
 	struct ep_batch *batch;
 
 	add_native(store, 7, 7, 0x1234);
@@ -504,7 +494,6 @@ static struct ep_batch *batch_of_language(uint32_t pid, uint64_t word,
 					  const struct ep_frame_line *line)
 {
 	struct ep_store *store = new_store(100, NULL);
-	static struct event event;
 
 	event_init(&event, EP_EVENT_TRACE, word * pid, pid);
 	event_user(&event, TOY, EP_FRAME_ENTRY, 0, word);
@@ -595,7 +584,6 @@ EP_TEST(frames_of_a_language_have_their_lines_and_no_mapping)
 		{.function = "caller", .file = "b.py", .line = 30, .start_line = 20},
 	};
 	struct ep_store *store = new_store(100, NULL);
-	static struct event event;
 	struct ep_batch *batch;
 	uint32_t at, line, function;
 
@@ -676,7 +664,6 @@ EP_TEST(a_stack_says_why_it_is_not_fully_named)
 	for (size_t i = 0; i < EP_LEN(rows); i++) {
 		struct ep_store *store = new_store(100, NULL);
 		struct ep_frames *frames = ep_store_frames(store);
-		static struct event event;
 		struct ep_batch *batch;
 		uint32_t id, stack, at;
 
@@ -720,7 +707,6 @@ EP_TEST(equal_frames_of_a_language_are_one_location)
 		{.function = "g", .file = "a.py", .line = 3},
 	};
 	struct ep_store *store = new_store(100, NULL);
-	static struct event event;
 	struct ep_batch *batch;
 
 	for (uint32_t pid = 7; pid < 9; pid++) {
@@ -744,7 +730,6 @@ EP_TEST(traces_that_look_alike_are_one_row)
 {
 	static const struct ep_frame_line line = {.function = "f", .file = "a.py", .line = 3};
 	struct ep_store *store = new_store(100, NULL);
-	static struct event event;
 	struct ep_batch *batch;
 
 	for (uint64_t i = 0; i < 6; i++) {
@@ -773,7 +758,6 @@ EP_TEST(traces_that_look_alike_are_one_row)
 
 static uint64_t period_of(void *arg, uint32_t cpu)
 {
-	(void)arg;
 	return cpu == 0 ? 52000000 : cpu == 1 ? 48000000 : 0;
 }
 
@@ -782,7 +766,6 @@ EP_TEST(rows_weigh_their_cpus_periods)
 {
 	struct ep_batch_source weighted = source;
 	struct ep_store *store = new_store(100, NULL);
-	static struct event event;
 	struct ep_batch *batch;
 
 	event_init(&event, EP_EVENT_TRACE, 1, 7);

@@ -66,7 +66,6 @@ static int begin(void **state)
 	const struct ep_row row = {.start = CODE, .end = CODE + 0x1000, .va = 0,
 				   .executable = EXECUTABLE | SLOT << EP_ROW_SLOT_SHIFT | EP_ROW_ENTER};
 
-	(void)state;
 	world_begin(SLOT, GO_MAX_FRAMES_PER_RUN);
 	world.thread_pointer = THREAD;
 	world_add_memory(GOROUTINE, STACK_BYTES);
@@ -89,7 +88,6 @@ static int begin(void **state)
 
 static void say_frame(uint64_t header, const __u64 *words)
 {
-	(void)words;
 	fail_msg("a frame of its own: %llx", (unsigned long long)header);
 }
 

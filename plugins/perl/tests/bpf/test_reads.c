@@ -62,14 +62,12 @@ EP_TEST_WITH(contexts_that_cannot_be_read_end_the_stack, begin, NULL)
 	push_stackinfo();
 	push_sub(2, 2, 0);
 	world_put(stackinfo(0) + SI_CONTEXTS, 0x100);
-	be_at(3, op(3, 3), 50, 0);
-	assert_string_equal(walk_stack(), "sub entry leaf 2: statement 3\nerror 100\n");
+	assert_string_equal(walk_at(3), "sub entry leaf 2: statement 3\nerror 100\n");
 	begin(NULL);
 	push_stackinfo();
 	world_put(stackinfo(1) + SI_PREVIOUS, 0x100);
 	push_sub(2, 2, 0);
-	be_at(3, op(3, 3), 50, 0);
-	assert_string_equal(walk_stack(), "sub entry leaf 2: statement 3\nerror 100\n");
+	assert_string_equal(walk_at(3), "sub entry leaf 2: statement 3\nerror 100\n");
 }
 
 /* What it runs, or where: said by its kind alone, and never by what was read before. */
@@ -85,8 +83,7 @@ EP_TEST_WITH(frames_that_cannot_be_read_say_so, begin, NULL)
 	begin(NULL);
 	push_sub(1, 1, op(1, 4));
 	world_put(push(CX_SUB, 2, op(2, 4)) + SUB_CV, 0x7000);
-	be_at(3, op(3, 3), 50, 0);
-	assert_string_equal(walk_stack(), "sub leaf ?\n" SUB_1);
+	assert_string_equal(walk_at(3), "sub leaf ?\n" SUB_1);
 }
 
 EP_TEST_WITH(list_without_an_end_ends, begin, NULL)
@@ -204,8 +201,7 @@ EP_TEST_WITH(each_sample_reads_anew, begin, NULL)
 	char before[256];
 
 	put_sub(1, "__ANON__", PL_CVF_ANON | PL_CVF_CLONED, 1);
-	push_sub(1, 1, op(1, 4));
-	push_sub(2, 2, op(2, 4));
+	push_subs(2);
 	be_at(3, op(3, 3), 50, 0);
 	snprintf(before, sizeof(before), "%s", walk_stack());
 	assert_string_equal(before, "sub leaf 2: statement 3\n"
@@ -237,11 +233,9 @@ EP_TEST_WITH(names_are_told_apart_by_what_has_them, begin, NULL)
 	put_sub(1, "__ANON__", PL_CVF_ANON | PL_CVF_CLONED, 1);
 	put_sub(2, "inner", PL_CVF_CLONED | PL_CVF_LEXICAL, 1);
 	world_put(sub(2) + BODY + PL_CV_AT + 8 * PL_CV_GV, sub(1) + GLOB);
-	push_sub(1, 1, op(1, 4));
-	push_sub(2, 2, op(2, 4));
-	be_at(3, op(3, 3), 50, 0);
-	assert_string_equal(walk_stack(), "closure leaf hek 1: statement 3\n"
-					  "closure glob 1: statement 2\n" MAIN);
+	push_subs(2);
+	assert_string_equal(walk_at(3), "closure leaf hek 1: statement 3\n"
+					"closure glob 1: statement 2\n" MAIN);
 }
 
 /* However few contexts a run may have, the stack is the same. */
@@ -255,10 +249,9 @@ EP_TEST_WITH(short_runs_make_the_same_stack, begin, NULL)
 		push_sub(2, 3, 0);
 		push(CX_BLOCK, 4, 0);
 		push_eval(CX_EVALBLOCK, 4, op(4, 4), 0xa00);
-		be_at(5, op(5, 3), 50, 0);
-		assert_string_equal(walk_stack(), "block entry leaf: statement 5\n"
-						  "sub entry 2: statement 4\n"
-						  "sub 1: statement 3\n"
-						  "block: statement 2\n" MAIN);
+		assert_string_equal(walk_at(5), "block entry leaf: statement 5\n"
+						"sub entry 2: statement 4\n"
+						"sub 1: statement 3\n"
+						"block: statement 2\n" MAIN);
 	}
 }

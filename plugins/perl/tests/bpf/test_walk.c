@@ -6,10 +6,8 @@
 
 EP_TEST_WITH(callers_statement_is_in_the_context, begin, NULL)
 {
-	push_sub(1, 1, op(1, 4));
-	push_sub(2, 2, op(2, 4));
-	be_at(3, op(3, 3), 50, 0);
-	assert_string_equal(walk_stack(), "sub leaf 2: statement 3\n" SUB_1);
+	push_subs(2);
+	assert_string_equal(walk_at(3), "sub leaf 2: statement 3\n" SUB_1);
 	assert_int_equal(REC->sample.error, 0);
 }
 
@@ -21,8 +19,7 @@ EP_TEST_WITH(loops_and_blocks_are_passed, begin, NULL)
 	push(6, 2, 0);
 	push_sub(2, 2, op(2, 4));
 	push(CX_BLOCK, 3, 0);
-	be_at(3, op(3, 3), 50, 0);
-	assert_string_equal(walk_stack(), "sub leaf 2: statement 3\n" SUB_1);
+	assert_string_equal(walk_at(3), "sub leaf 2: statement 3\n" SUB_1);
 }
 
 EP_TEST_WITH(c_calls_what_has_no_op_to_go_on_with, begin, NULL)
@@ -30,9 +27,8 @@ EP_TEST_WITH(c_calls_what_has_no_op_to_go_on_with, begin, NULL)
 	push_sub(1, 1, op(1, 4));
 	push_sub(2, 2, 0);
 	push_sub(3, 3, op(3, 4));
-	be_at(4, op(4, 3), 50, 0);
-	assert_string_equal(walk_stack(), "sub leaf 3: statement 4\n"
-					  "sub entry 2: statement 3\n" SUB_1);
+	assert_string_equal(walk_at(4), "sub leaf 3: statement 4\n"
+					"sub entry 2: statement 3\n" SUB_1);
 }
 
 /* A destructor, a signal's handler, BEGIN. */
@@ -41,16 +37,14 @@ EP_TEST_WITH(call_sv_that_catches_has_an_eval_around_it, begin, NULL)
 	push_sub(1, 1, op(1, 4));
 	push_eval(CX_EVALBLOCK, 2, 0, 0x900);
 	push_sub(2, 2, 0);
-	be_at(3, op(3, 3), 50, 0);
-	assert_string_equal(walk_stack(), "sub leaf 2: statement 3\n"
-					  "block entry: line 20\n" SUB_1);
+	assert_string_equal(walk_at(3), "sub leaf 2: statement 3\n"
+					"block entry: line 20\n" SUB_1);
 }
 
 EP_TEST_WITH(sub_that_has_not_begun_is_no_frame, begin, NULL)
 {
 	put_sub(2, "named", 0, 0);
-	push_sub(1, 1, op(1, 4));
-	push_sub(2, 2, op(2, 4));
+	push_subs(2);
 	be_at(2, op(2, 3), ENTERSUB, op(2, 4));
 	assert_string_equal(walk_stack(), "sub leaf 1: statement 2\n" MAIN);
 	begin(NULL);
@@ -63,8 +57,7 @@ EP_TEST_WITH(sub_that_has_not_begun_is_no_frame, begin, NULL)
 EP_TEST_WITH(sub_that_is_left_is_no_frame, begin, NULL)
 {
 	put_sub(2, "named", 0, 0);
-	push_sub(1, 1, op(1, 4));
-	push_sub(2, 2, op(2, 4));
+	push_subs(2);
 	be_at(2, op(3, 9), 60, op(2, 4));
 	assert_string_equal(walk_stack(), SUB_1);
 }
@@ -72,8 +65,7 @@ EP_TEST_WITH(sub_that_is_left_is_no_frame, begin, NULL)
 /* It is at the statement that called it: before its first one, or behind its last one. */
 EP_TEST_WITH(statement_of_the_caller_is_not_its_own, begin, NULL)
 {
-	push_sub(1, 1, op(1, 4));
-	push_sub(2, 2, op(2, 4));
+	push_subs(2);
 	be_at(2, op(3, 1), 60, 0);
 	assert_string_equal(walk_stack(), "sub leaf 2\n" SUB_1);
 	begin(NULL);
@@ -90,8 +82,7 @@ EP_TEST_WITH(debugger_is_hidden, begin, NULL)
 	push_sub(1, 1, op(1, 4));
 	push_sub(9, 2, 0); /* called by C, and calls what was to be called */
 	push_sub(2, 3, op(3, 4));
-	be_at(4, op(4, 3), 50, 0);
-	assert_string_equal(walk_stack(), "sub entry leaf 2: statement 4\n" SUB_1);
+	assert_string_equal(walk_at(4), "sub entry leaf 2: statement 4\n" SUB_1);
 }
 
 EP_TEST_WITH(xs_has_no_frame_of_its_own, begin, NULL)
@@ -100,19 +91,16 @@ EP_TEST_WITH(xs_has_no_frame_of_its_own, begin, NULL)
 	push_sub(1, 1, op(1, 4));
 	push_stackinfo();
 	push_sub(2, 2, 0); /* sort calls it for each comparison */
-	be_at(2, op(2, 3), 50, 0);
-	assert_string_equal(walk_stack(), SUB_1);
+	assert_string_equal(walk_at(2), SUB_1);
 }
 
 EP_TEST_WITH(closures_are_told_by_their_name, begin, NULL)
 {
 	put_sub(1, "__ANON__", PL_CVF_ANON | PL_CVF_CLONED, 1);
 	put_sub(2, "inner", PL_CVF_CLONED | PL_CVF_NAMED | PL_CVF_LEXICAL, 1);
-	push_sub(1, 1, op(1, 4));
-	push_sub(2, 2, op(2, 4));
-	be_at(3, op(3, 3), 50, 0);
-	assert_string_equal(walk_stack(), "closure leaf hek 2: statement 3\n"
-					  "closure glob 1: statement 2\n" MAIN);
+	push_subs(2);
+	assert_string_equal(walk_at(3), "closure leaf hek 2: statement 3\n"
+					"closure glob 1: statement 2\n" MAIN);
 }
 
 EP_TEST_WITH(closure_that_has_not_begun_is_at_its_start, begin, NULL)
@@ -126,8 +114,7 @@ EP_TEST_WITH(closure_that_has_not_begun_is_at_its_start, begin, NULL)
 EP_TEST_WITH(format_is_a_frame, begin, NULL)
 {
 	world_put(push(CX_FORMAT, 1, op(1, 4)) + SUB_CV, sub(3));
-	be_at(2, op(2, 3), 50, 0);
-	assert_string_equal(walk_stack(), "format leaf 3: statement 2\n" MAIN);
+	assert_string_equal(walk_at(2), "format leaf 3: statement 2\n" MAIN);
 }
 
 /* --- loading --------------------------------------------------------------------------------------- */
@@ -138,10 +125,9 @@ EP_TEST_WITH(begin_blocks_have_their_line, begin, NULL)
 	push_load(1, 1, REQUIRE, op(1, 4));
 	push_eval(CX_EVALBLOCK, 2, 0, 0x900);
 	push_sub(2, 2, 0);
-	be_at(3, op(3, 3), 50, 0);
-	assert_string_equal(walk_stack(), "begin leaf: line 30\n"
-					  "block entry: line 20\n"
-					  "file: line 20\n" MAIN);
+	assert_string_equal(walk_at(3), "begin leaf: line 30\n"
+					"block entry: line 20\n"
+					"file: line 20\n" MAIN);
 }
 
 EP_TEST_WITH(files_and_texts_run, begin, NULL)
@@ -149,9 +135,8 @@ EP_TEST_WITH(files_and_texts_run, begin, NULL)
 	put_cop(3, "(eval 12)");
 	push_load(1, 1, REQUIRE, op(1, 4));
 	push_load(2, 2, ENTEREVAL, op(2, 4));
-	be_at(3, op(3, 3), 50, 0);
-	assert_string_equal(walk_stack(), "text leaf text 12: statement 3\n"
-					  "file: line 20\n" MAIN);
+	assert_string_equal(walk_at(3), "text leaf text 12: statement 3\n"
+					"file: line 20\n" MAIN);
 }
 
 /* Its text is compiled: no run loop of its own. */
@@ -191,18 +176,16 @@ EP_TEST_WITH(eval_with_a_jump_buffer_of_its_own_is_docatchs, begin, NULL)
 	push_eval(CX_EVALBLOCK, 1, op(1, 4), 0x900);
 	push_sub(1, 2, op(2, 4));
 	push_eval(CX_EVALBLOCK, 3, op(3, 4), 0x900);
-	be_at(4, op(4, 3), 50, 0);
-	assert_string_equal(walk_stack(), "block leaf: statement 4\n"
-					  "sub 1: statement 3\n"
-					  "block: statement 2\n" MAIN);
+	assert_string_equal(walk_at(4), "block leaf: statement 4\n"
+					"sub 1: statement 3\n"
+					"block: statement 2\n" MAIN);
 	begin(NULL);
 	push_eval(CX_EVALBLOCK, 1, op(1, 4), 0x900);
 	push_sub(1, 2, op(2, 4));
 	push_eval(CX_EVALBLOCK, 3, op(3, 4), 0xa00);
-	be_at(4, op(4, 3), 50, 0);
-	assert_string_equal(walk_stack(), "block entry leaf: statement 4\n"
-					  "sub 1: statement 3\n"
-					  "block: statement 2\n" MAIN);
+	assert_string_equal(walk_at(4), "block entry leaf: statement 4\n"
+					"sub 1: statement 3\n"
+					"block: statement 2\n" MAIN);
 }
 
 EP_TEST_WITH(first_eval_in_a_loop_that_catches_nothing_is_docatchs, begin, NULL)
@@ -211,42 +194,37 @@ EP_TEST_WITH(first_eval_in_a_loop_that_catches_nothing_is_docatchs, begin, NULL)
 	push_sub(2, 2, 0); /* overload */
 	push_sub(3, 3, op(3, 4));
 	push_eval(CX_EVALBLOCK, 4, op(4, 4), 0x900);
-	be_at(5, op(5, 3), 50, 0);
-	assert_string_equal(walk_stack(), "block entry leaf: statement 5\n"
-					  "sub 3: statement 4\n"
-					  "sub entry 2: statement 3\n" SUB_1);
+	assert_string_equal(walk_at(5), "block entry leaf: statement 5\n"
+					"sub 3: statement 4\n"
+					"sub entry 2: statement 3\n" SUB_1);
 	begin(NULL);
 	push_sub(1, 1, op(1, 4));
 	push_eval(CX_EVALBLOCK, 2, 0, 0x800); /* it catches */
 	push_sub(2, 2, 0);
 	push_eval(CX_EVALBLOCK, 4, op(4, 4), 0x900);
-	be_at(5, op(5, 3), 50, 0);
-	assert_string_equal(walk_stack(), "block leaf: statement 5\n"
-					  "sub 2: statement 4\n"
-					  "block entry: line 20\n" SUB_1);
+	assert_string_equal(walk_at(5), "block leaf: statement 5\n"
+					"sub 2: statement 4\n"
+					"block entry: line 20\n" SUB_1);
 }
 
 EP_TEST_WITH(try_is_shown_where_it_has_a_loop, begin, NULL)
 {
 	push_sub(1, 1, op(1, 4));
 	push_eval(CX_EVALBLOCK | CX_TRY, 2, op(2, 4), 0x900);
-	be_at(3, op(3, 3), 50, 0);
-	assert_string_equal(walk_stack(), "sub leaf 1: statement 3\n" MAIN);
+	assert_string_equal(walk_at(3), "sub leaf 1: statement 3\n" MAIN);
 	begin(NULL);
 	push_sub(1, 1, op(1, 4));
 	push_sub(2, 2, 0);
 	push_eval(CX_EVALBLOCK | CX_TRY, 3, op(3, 4), 0x900);
-	be_at(4, op(4, 3), 50, 0);
-	assert_string_equal(walk_stack(), "try entry leaf: statement 4\n"
-					  "sub entry leaf 2: statement 4\n" SUB_1);
+	assert_string_equal(walk_at(4), "try entry leaf: statement 4\n"
+					"sub entry leaf 2: statement 4\n" SUB_1);
 }
 
 EP_TEST_WITH(defer_has_a_loop, begin, NULL)
 {
 	push_sub(1, 1, op(1, 4));
 	push(CX_DEFER, 2, 0);
-	be_at(3, op(3, 3), 50, 0);
-	assert_string_equal(walk_stack(), "defer entry leaf: line 30\n" SUB_1);
+	assert_string_equal(walk_at(3), "defer entry leaf: line 30\n" SUB_1);
 }
 
 EP_TEST_WITH(sort_block_is_there_while_it_compares, begin, NULL)
@@ -254,8 +232,7 @@ EP_TEST_WITH(sort_block_is_there_while_it_compares, begin, NULL)
 	push_sub(1, 1, op(1, 4));
 	push_stackinfo();
 	push(CX_NULL, 2, 0);
-	be_at(3, op(3, 3), 50, 0);
-	assert_string_equal(walk_stack(), "sort entry leaf: line 30\n" SUB_1);
+	assert_string_equal(walk_at(3), "sort entry leaf: line 30\n" SUB_1);
 	begin(NULL);
 	push_sub(1, 1, op(1, 4));
 	push_stackinfo();
@@ -270,15 +247,13 @@ EP_TEST_WITH(multicall_is_there_while_it_runs, begin, NULL)
 	push_stackinfo();
 	push_sub(2, 2, 0);
 	world_put_bytes(CONTEXTS + 0x4000, &(uint8_t){CX_SUB | CX_MULTICALL}, 1);
-	be_at(3, op(3, 3), 50, 0);
-	assert_string_equal(walk_stack(), "sub entry leaf 2: statement 3\n" SUB_1);
+	assert_string_equal(walk_at(3), "sub entry leaf 2: statement 3\n" SUB_1);
 	begin(NULL);
 	push_sub(1, 1, op(1, 4));
 	push_stackinfo();
 	push_sub(2, 2, 0);
 	world_put_bytes(CONTEXTS + 0x4000, &(uint8_t){CX_SUB | CX_MULTICALL}, 1);
-	be_at(2, op(2, 3), 50, 0);
-	assert_string_equal(walk_stack(), SUB_1);
+	assert_string_equal(walk_at(2), SUB_1);
 }
 
 EP_TEST_WITH(code_in_a_pattern_is_told_from_its_sub, begin, NULL)
@@ -287,6 +262,5 @@ EP_TEST_WITH(code_in_a_pattern_is_told_from_its_sub, begin, NULL)
 	push_stackinfo();
 	push_sub(1, 2, 0);
 	world_put_bytes(CONTEXTS + 0x4000, &(uint8_t){CX_SUB | CX_MULTICALL | CX_RE_FAKE}, 1);
-	be_at(3, op(3, 3), 50, 0);
-	assert_string_equal(walk_stack(), "regex entry leaf: line 30\n" SUB_1);
+	assert_string_equal(walk_at(3), "regex entry leaf: line 30\n" SUB_1);
 }

@@ -204,7 +204,6 @@ static int begin(void **state)
 {
 	static struct pl_scratch scratch;
 
-	(void)state;
 	n_stacks = 0;
 	world_begin(SLOT, 144);
 	world.task = 0x10000000;
@@ -275,6 +274,20 @@ static const char *walk_stack(void)
 {
 	world_run(perl_unwind);
 	return world_say(say_frame);
+}
+
+/* Within an op of the statement. */
+static const char *walk_at(uint32_t statement)
+{
+	be_at(statement, op(statement, 3), 50, 0);
+	return walk_stack();
+}
+
+/* Sub 1 at statement 1 of the program, sub 2 at statement 2 of that one, and so on. */
+static void push_subs(uint32_t n)
+{
+	for (uint32_t i = 1; i <= n; i++)
+		push_sub(i, i, op(i, 4));
 }
 
 #endif

@@ -36,12 +36,10 @@ EP_TEST_WITH(native_caller_has_its_registers, begin, NULL)
 EP_TEST_WITH(next_sample_reads_its_own_stack, begin, NULL)
 {
 	put_function_frame(0x100, NATIVE + 0x40, 0x180, 1);
-	be_at(JIT + 0x50, 0x100);
-	assert_string_equal(walk_to_native(), "compiled: 20000440 1001 30000050\n");
+	assert_string_equal(walk_code(), "compiled: 20000440 1001 30000050\n");
 	begin_sample();
 	put_function_frame(0x100, NATIVE + 0x60, 0x180, 2);
-	be_at(JIT + 0x50, 0x100);
-	assert_string_equal(walk_to_native(), "compiled: 20000480 1002 30000050\n");
+	assert_string_equal(walk_code(), "compiled: 20000480 1002 30000050\n");
 	assert_int_equal(WALK->pc, NATIVE + 0x60);
 }
 
@@ -50,10 +48,9 @@ EP_TEST_WITH(construct_frame_is_said_of_its_callee, begin, NULL)
 	put_function_frame(0x100, BLOB + 0x3c10, 0x180, 1);
 	put_frame(0x180, JIT + 0x60, 0x200, CONSTRUCT << 1);
 	put_function_frame(0x200, NATIVE + 0x40, 0x280, 2);
-	be_at(JIT + 0x50, 0x100);
-	assert_string_equal(walk_to_native(), "compiled construct: 20000440 1001 30000050\n"
-					      "native 5 903c10 return address\n"
-					      "compiled: 20000480 1002 30000060\n");
+	assert_string_equal(walk_code(), "compiled construct: 20000440 1001 30000050\n"
+					 "native 5 903c10 return address\n"
+					 "compiled: 20000480 1002 30000060\n");
 }
 
 EP_TEST_WITH(arguments_adaptor_is_between, begin, NULL)
@@ -63,11 +60,10 @@ EP_TEST_WITH(arguments_adaptor_is_between, begin, NULL)
 	put_frame(0x180, BLOB + 0x3c10, 0x200, 30 << 1);
 	put_frame(0x200, JIT + 0x60, 0x280, CONSTRUCT << 1);
 	put_function_frame(0x280, NATIVE + 0x40, 0x300, 2);
-	be_at(JIT + 0x50, 0x100);
-	assert_string_equal(walk_to_native(), "compiled construct: 20000440 1001 30000050\n"
-					      "native 5 903d10 return address\n"
-					      "native 5 903c10 return address\n"
-					      "compiled: 20000480 1002 30000060\n");
+	assert_string_equal(walk_code(), "compiled construct: 20000440 1001 30000050\n"
+					 "native 5 903d10 return address\n"
+					 "native 5 903c10 return address\n"
+					 "compiled: 20000480 1002 30000060\n");
 }
 
 EP_TEST_WITH(webassembly_has_its_instance, begin, NULL)
@@ -79,10 +75,9 @@ EP_TEST_WITH(webassembly_has_its_instance, begin, NULL)
 	fp = put_frame(0x180, BLOB + JSENTRY, 0x200, WASM << 1);
 	world_put(fp - 16, HEAP + 0x300 + TAG);
 	put_frame(0x200, NATIVE + 0x40, 0x280, ENTRY << 1);
-	be_at(JIT + 0x50, 0x100);
-	assert_string_equal(walk_to_native(), "code: 30000050\n"
-					      "wasm: 20000300 30000090\n"
-					      "native 5 903800 return address\n");
+	assert_string_equal(walk_code(), "code: 30000050\n"
+					 "wasm: 20000300 30000090\n"
+					 "native 5 903800 return address\n");
 }
 
 EP_TEST_WITH(regexp_code_leads_to_native_code, begin, NULL)
@@ -91,8 +86,7 @@ EP_TEST_WITH(regexp_code_leads_to_native_code, begin, NULL)
 
 	world_put(fp - 64, 0xbb);
 	WALK->regs[12] = 0x12;
-	be_at(JIT + 0x50, 0x100);
-	assert_string_equal(walk_to_native(), "regexp: 30000050\n");
+	assert_string_equal(walk_code(), "regexp: 30000050\n");
 	assert_int_equal(WALK->regs[3], 0xbb);
 	assert_int_equal(WALK->regs[12], 0x12);
 	assert_int_equal(WALK->known_regs, EP_KNOWN_ALWAYS | EP_CALLEE_REGS);
@@ -106,8 +100,7 @@ EP_TEST_WITH(regexp_code_without_a_type, begin, NULL)
 	world_put(fp - 56, 0xbb);
 	world.state.flags = V8_STATE_REGEXP_UNMARKED;
 	world.state.regexp_rbx_slot = -7;
-	be_at(JIT + 0x50, 0x100);
-	assert_string_equal(walk_to_native(), "regexp: 30000050\n");
+	assert_string_equal(walk_code(), "regexp: 30000050\n");
 	assert_int_equal(WALK->regs[3], 0xbb);
 }
 
@@ -160,9 +153,8 @@ EP_TEST_WITH(new_code_is_walked, begin, NULL)
 {
 	put_function_frame(0x100, JIT + 0x2000, 0x180, 1);
 	put_function_frame(0x180, NATIVE + 0x40, 0x200, 2);
-	be_at(JIT + 0x50, 0x100);
-	assert_string_equal(walk_to_native(), "compiled: 20000440 1001 30000050\n"
-					      "compiled: 20000480 1002 30002000\n");
+	assert_string_equal(walk_code(), "compiled: 20000440 1001 30000050\n"
+					 "compiled: 20000480 1002 30002000\n");
 }
 
 /* The builtins, a second time. */
@@ -172,10 +164,9 @@ EP_TEST_WITH(new_builtins_are_walked, begin, NULL)
 	put_function_frame(0x100, NEW_COPY + HANDLER + 0x20, 0x180, 1);
 	put_frame(0x180, NEW_COPY + IET_RETURN, 0x200, STUB << 1);
 	put_interpreted_frame(0x200, NATIVE + 0x40, 0x280, 2, 9);
-	be_at(JIT + 0x50, 0x100);
-	assert_string_equal(walk_to_native(), "compiled: 20000440 1001 30000050\n"
-					      "native 0 30023020 return address\n"
-					      "interpreted aux 9: 20000480 1002 20000800\n");
+	assert_string_equal(walk_code(), "compiled: 20000440 1001 30000050\n"
+					 "native 0 30023020 return address\n"
+					 "interpreted aux 9: 20000480 1002 20000800\n");
 	assert_int_equal(REC->sample.flags & EP_SAMPLE_RAW, EP_SAMPLE_RAW);
 }
 
@@ -199,9 +190,8 @@ EP_TEST_WITH(functions_of_other_threads_are_others, begin, NULL)
 	REC->sample.tid = 0x51234;
 	put_function_frame(0x100, BLOB + IET_RETURN, 0x180, 1);
 	put_interpreted_frame(0x180, NATIVE + 0x40, 0x200, 2, 9);
-	be_at(JIT + 0x50, 0x100);
-	assert_string_equal(walk_to_native(), "compiled: 20000440 1001 30000050\n"
-					      "interpreted aux 9: 20000480 1002 20000800\n");
+	assert_string_equal(walk_code(), "compiled: 20000440 1001 30000050\n"
+					 "interpreted aux 9: 20000480 1002 20000800\n");
 	assert_int_equal(REC->words[3], 0x1234000030000050);
 	assert_int_equal(REC->words[7], 0x1234000020000800);
 }
@@ -211,9 +201,8 @@ EP_TEST_WITH(function_that_cannot_be_read_is_code, begin, NULL)
 	put_frame(0x100, JIT + 0x60, 0x180, CONTEXT);
 	world_put(STACK + 0x100 - 16, 0x99990001);
 	put_function_frame(0x180, NATIVE + 0x40, 0x200, 2);
-	be_at(JIT + 0x50, 0x100);
-	assert_string_equal(walk_to_native(), "code: 30000050\n"
-					      "compiled: 20000480 1002 30000060\n");
+	assert_string_equal(walk_code(), "code: 30000050\n"
+					 "compiled: 20000480 1002 30000060\n");
 }
 
 EP_TEST_WITH(heap_interpreter_is_told_by_its_address, begin, NULL)
@@ -222,8 +211,7 @@ EP_TEST_WITH(heap_interpreter_is_told_by_its_address, begin, NULL)
 	world.state.iet_return = JIT + 0x700;
 	put_frame(0x100, JIT + 0x700, 0x180, STUB << 1);
 	put_interpreted_frame(0x180, NATIVE + 0x40, 0x200, 1, 5);
-	be_at(JIT + 0x50, 0x100);
-	assert_string_equal(walk_to_native(), "interpreted aux 5: 20000440 1001 20000800\n");
+	assert_string_equal(walk_code(), "interpreted aux 5: 20000440 1001 20000800\n");
 	world_check_hash();
 }
 
@@ -233,9 +221,8 @@ EP_TEST_WITH(heap_interpreter_that_is_not_known_leaves_the_offset, begin, NULL)
 	put_interpreted_frame(0x100, JIT + 0x60, 0x180, 1, 5);
 	put_function_frame(0x180, NATIVE + 0x40, 0x200, 2);
 	world_put(STACK + 0x180 - 40, 0x1234); /* no Smi */
-	be_at(JIT + 0x50, 0x100);
-	assert_string_equal(walk_to_native(), "compiled aux 5: 20000440 1001 30000050\n"
-					      "compiled aux -1: 20000480 1002 30000060\n");
+	assert_string_equal(walk_code(), "compiled aux 5: 20000440 1001 30000050\n"
+					 "compiled aux -1: 20000480 1002 30000060\n");
 }
 
 /* It returns to where a builtin begins: what is before that has nothing to do with it. */
@@ -247,9 +234,8 @@ EP_TEST_WITH(deoptimized_frame_is_the_interpreters, begin, NULL)
 		begin(state);
 		put_function_frame(0x100, BLOB + offs[i], 0x180, 1);
 		put_interpreted_frame(0x180, NATIVE + 0x40, 0x200, 2, 5);
-		be_at(JIT + 0x50, 0x100);
-		assert_string_equal(walk_to_native(), "compiled: 20000440 1001 30000050\n"
-						      "interpreted aux 5: 20000480 1002 20000800\n");
+		assert_string_equal(walk_code(), "compiled: 20000440 1001 30000050\n"
+						 "interpreted aux 5: 20000480 1002 20000800\n");
 		world_check_hash();
 	}
 }
@@ -464,13 +450,12 @@ EP_TEST_WITH(long_stacks_are_walked_in_several_runs, begin, NULL)
 	*(uint32_t *)(uintptr_t)&ep_self.frames_per_run = 1; /* and V8_LEAF_FRAMES */
 	for (uint32_t i = 0; i < 8; i++)
 		put_function_frame(0x100 + 0x80 * i, i < 7 ? JIT + 0x60 : NATIVE + 0x40, 0x180 + 0x80 * i, i);
-	be_at(JIT + 0x50, 0x100);
-	assert_string_equal(walk_to_native(), "compiled: 20000400 1000 30000050\n"
-					      "compiled: 20000440 1001 30000060\n"
-					      "compiled: 20000480 1002 30000060\n"
-					      "compiled: 200004c0 1003 30000060\n"
-					      "compiled: 20000500 1004 30000060\n"
-					      "compiled: 20000540 1005 30000060\n"
-					      "compiled: 20000580 1006 30000060\n"
-					      "compiled: 200005c0 1007 30000060\n");
+	assert_string_equal(walk_code(), "compiled: 20000400 1000 30000050\n"
+					 "compiled: 20000440 1001 30000060\n"
+					 "compiled: 20000480 1002 30000060\n"
+					 "compiled: 200004c0 1003 30000060\n"
+					 "compiled: 20000500 1004 30000060\n"
+					 "compiled: 20000540 1005 30000060\n"
+					 "compiled: 20000580 1006 30000060\n"
+					 "compiled: 200005c0 1007 30000060\n");
 }

@@ -158,7 +158,6 @@ static int begin(void **state)
 	static struct v8_scratch scratch;
 	static struct v8_thread threads[V8_THREADS];
 
-	(void)state;
 	world_begin(SLOT, EP_ENTER_FRAMES);
 	world_add_memory(STACK, 4096);
 	world_add_memory(HEAP, 4096);
@@ -255,6 +254,13 @@ static const char *walk_to_native(void)
 	assert_int_equal(world_run(v8_unwind), EP_SLOT_NATIVE);
 	assert_int_equal(world.entered[0], EP_ENTERED);
 	return world_say(say_frame);
+}
+
+/* From compiled code whose frame is at STACK + 0x100. */
+static __attribute__((unused)) const char *walk_code(void)
+{
+	be_at(JIT + 0x50, 0x100);
+	return walk_to_native();
 }
 
 /* CEntry <- a handler with a frame <- interpreted <- optimized <- JSEntry <- C++. */

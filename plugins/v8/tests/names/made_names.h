@@ -51,9 +51,19 @@ static inline void assert_named(struct world *world, const struct ep_raw_frame *
 
 #define F_START "f 1:11 /a.js [1]"
 
-#define EACH_VERSION(world)                                                                        \
-	for (size_t v_ = 0; v_ < N_VERSIONS && (world_init(&(world), v_), true);                   \
-	     world_fini(&(world)), v_++)
+/* A test of the world of each version, made anew. */
+#define VERSION_TEST(name)                                                                         \
+	static void name##_of(struct world *world, size_t version);                                \
+	EP_TEST(name)                                                                              \
+	{                                                                                          \
+		for (size_t version = 0; version < N_VERSIONS; version++) {                        \
+			ep_cleanup(world_fini) struct world world;                                 \
+                                                                                                   \
+			world_init(&world, version);                                               \
+			name##_of(&world, version);                                                \
+		}                                                                                  \
+	}                                                                                          \
+	static void name##_of(struct world *world, size_t version)
 
 static inline struct ep_raw_frame interpreted(const struct world *world, uint32_t off)
 {

@@ -7,108 +7,88 @@
 #define F_CALL	 "f 2:10 /a.js [1]"
 #define G	 "g 4:17 /a.js [4]"
 
-EP_TEST(names_inlined_functions)
+VERSION_TEST(names_inlined_functions)
 {
-	struct world world;
-
-	EACH_VERSION(world)
-	{
-		uint64_t start = make_optimized(&world, NULL);
-		struct ep_raw_frame frame = frame_of(&world.heap, V8_FRAME_COMPILED, world.f, start, 0);
+	uint64_t start = make_optimized(world, NULL);
+	struct ep_raw_frame frame = frame_of(&world->heap, V8_FRAME_COMPILED, world->f, start, 0);
 #define AT_RETURN(off) (frame.words[2] = start + (off), frame.flags = V8_FRAME_COMPILED << V8_FRAME_SHIFT)
 #define AT_LEAF(off) (AT_RETURN(off), frame.flags |= EP_FRAME_INTERRUPTED)
-		AT_RETURN(15);
-		assert_named(&world, &frame, G "; " F_RETURN);
-		AT_RETURN(20); /* the call before it is the first one's */
-		assert_named(&world, &frame, G "; " F_RETURN);
-		AT_RETURN(25);
-		assert_named(&world, &frame, G "; " F_CALL);
-		AT_RETURN(35);
-		assert_named(&world, &frame, F_CALL);
-		AT_RETURN(5);
-		assert_named(&world, &frame, F_START);
-		/* Between two that do not agree: only what both share. */
-		AT_LEAF(15);
-		assert_named(&world, &frame, F_RETURN);
-		AT_LEAF(42);
-		assert_named(&world, &frame, G "; " F_CALL);
-		AT_LEAF(50);
-		assert_named(&world, &frame, F_CALL);
-		frame.words[2] = start + 4000; /* in no code */
-		assert_named(&world, &frame, "f 1:0 /a.js [1]?");
-	}
+	AT_RETURN(15);
+	assert_named(world, &frame, G "; " F_RETURN);
+	AT_RETURN(20); /* the call before it is the first one's */
+	assert_named(world, &frame, G "; " F_RETURN);
+	AT_RETURN(25);
+	assert_named(world, &frame, G "; " F_CALL);
+	AT_RETURN(35);
+	assert_named(world, &frame, F_CALL);
+	AT_RETURN(5);
+	assert_named(world, &frame, F_START);
+	/* Between two that do not agree: only what both share. */
+	AT_LEAF(15);
+	assert_named(world, &frame, F_RETURN);
+	AT_LEAF(42);
+	assert_named(world, &frame, G "; " F_CALL);
+	AT_LEAF(50);
+	assert_named(world, &frame, F_CALL);
+	frame.words[2] = start + 4000; /* in no code */
+	assert_named(world, &frame, "f 1:0 /a.js [1]?");
 }
 
 /*
  * Who asks again may mean other code: the core asks once for the same words, and again when its table was full. Of a
  * process that has gone a function that was known has its name.
  */
-EP_TEST(reads_compiled_frames_each_time)
+VERSION_TEST(reads_compiled_frames_each_time)
 {
-	struct world world;
+	uint64_t start = make_optimized(world, NULL);
+	struct ep_raw_frame frame = frame_of(&world->heap, V8_FRAME_COMPILED, world->f, start + 15, 0);
+	struct taken taken;
+	uint8_t *code = world->heap.bytes + (start - BASE - (uint32_t)world->heap.layout.code_first);
+	uint8_t head[8];
 
-	EACH_VERSION(world)
-	{
-		uint64_t start = make_optimized(&world, NULL);
-		struct ep_raw_frame frame = frame_of(&world.heap, V8_FRAME_COMPILED, world.f, start + 15, 0);
-		struct taken taken;
-		uint8_t *code = world.heap.bytes + (start - BASE - (uint32_t)world.heap.layout.code_first);
-		uint8_t head[8];
-
-		assert_named(&world, &frame, G "; " F_RETURN);
-		memcpy(head, code, sizeof(head));
-		memset(code, 0xcc, sizeof(head)); /* it is no code object any more */
-		assert_named(&world, &frame, "f 1:0 /a.js [1]?");
-		memcpy(code, head, sizeof(head));
-		assert_named(&world, &frame, G "; " F_RETURN);
-		world.heap.fail_with = -ESRCH;
-		world.heap.fail_at = world.heap.n_reads + 1;
-		assert_named(&world, &frame, "f 1:0 /a.js [1]?");
-		put32(&world.heap, world.f, world.heap.layout.sfi_literal_id, 99);
-		put32(&world.heap, world.f, world.heap.layout.sfi_unique_id, 99);
-		assert_int_equal(name(&world, &frame, &taken), EP_FRAME_GONE);
-	}
+	assert_named(world, &frame, G "; " F_RETURN);
+	memcpy(head, code, sizeof(head));
+	memset(code, 0xcc, sizeof(head)); /* it is no code object any more */
+	assert_named(world, &frame, "f 1:0 /a.js [1]?");
+	memcpy(code, head, sizeof(head));
+	assert_named(world, &frame, G "; " F_RETURN);
+	world->heap.fail_with = -ESRCH;
+	world->heap.fail_at = world->heap.n_reads + 1;
+	assert_named(world, &frame, "f 1:0 /a.js [1]?");
+	put32(&world->heap, world->f, world->heap.layout.sfi_literal_id, 99);
+	put32(&world->heap, world->f, world->heap.layout.sfi_unique_id, 99);
+	assert_int_equal(name(world, &frame, &taken), EP_FRAME_GONE);
 }
 
 /*
  * 6.2, 6.8: the interpreter may not be known to BPF; its code is a builtin's, the offset comes along. Later ones are
  * always known, aux is none: the function has a line, but not a bytecode's.
  */
-EP_TEST(places_what_the_heaps_interpreter_runs)
+VERSION_TEST(places_what_the_heaps_interpreter_runs)
 {
-	struct world world;
+	struct made_code made = {.bytes = 64, .kind = world->heap.layout.code_builtin_kind};
+	struct ep_raw_frame frame;
+	uint64_t code, start = new_code(&world->heap, &made, &code);
 
-	EACH_VERSION(world)
-	{
-		struct made_code made = {.bytes = 64, .kind = world.heap.layout.code_builtin_kind};
-		struct ep_raw_frame frame;
-		uint64_t code, start = new_code(&world.heap, &made, &code);
-
-		frame = frame_of(&world.heap, V8_FRAME_COMPILED, world.f, start + 9, 7);
-		assert_named(&world, &frame, world.heap.layout.version.major < 7 ? F_CALL :
-										   "f 1:0 /a.js [1]?");
-		frame.aux = V8_OFFSET_UNKNOWN;
-		assert_named(&world, &frame, "f 1:0 /a.js [1]?");
-	}
+	frame = frame_of(&world->heap, V8_FRAME_COMPILED, world->f, start + 9, 7);
+	assert_named(world, &frame, world->heap.layout.version.major < 7 ? F_CALL :
+									   "f 1:0 /a.js [1]?");
+	frame.aux = V8_OFFSET_UNKNOWN;
+	assert_named(world, &frame, "f 1:0 /a.js [1]?");
 }
 
-EP_TEST(names_no_inlined_function_of_other_code)
+VERSION_TEST(names_no_inlined_function_of_other_code)
 {
-	struct world world;
+	uint64_t start = make_optimized(world, NULL);
+	struct made_function made = {.script = world->script, .literal = 9, .unique_id = 99,
+				     .bytecodes = world->bytecodes,
+				     .scope = {.start = AT("(a)"), .end = 30}};
+	struct ep_raw_frame frame;
 
-	EACH_VERSION(world)
-	{
-		uint64_t start = make_optimized(&world, NULL);
-		struct made_function made = {.script = world.script, .literal = 9, .unique_id = 99,
-					     .bytecodes = world.bytecodes,
-					     .scope = {.start = AT("(a)"), .end = 30}};
-		struct ep_raw_frame frame;
-
-		made.scope.name = one_byte(&world.heap, "other");
-		frame = frame_of(&world.heap, V8_FRAME_COMPILED, new_function(&world.heap, &made),
-				 start + 15, 0);
-		assert_named(&world, &frame, "other 1:0 /a.js [1]?");
-	}
+	made.scope.name = one_byte(&world->heap, "other");
+	frame = frame_of(&world->heap, V8_FRAME_COMPILED, new_function(&world->heap, &made),
+			 start + 15, 0);
+	assert_named(world, &frame, "other 1:0 /a.js [1]?");
 }
 
 static void put_le(uint8_t *to, uint32_t value, uint32_t bytes)
@@ -141,23 +121,18 @@ static uint32_t make_safepoints(const struct v8_layout *layout, uint8_t table[12
 	return at + 8 + 12;
 }
 
-EP_TEST(maps_returns_of_deoptimized_frames)
+VERSION_TEST(maps_returns_of_deoptimized_frames)
 {
-	struct world world;
+	uint8_t table[128];
+	struct made_code more = {.safepoints = table,
+				 .n_safepoints = make_safepoints(&world->heap.layout, table)};
+	uint64_t start = make_optimized(world, &more);
+	struct ep_raw_frame frame = frame_of(&world->heap, V8_FRAME_COMPILED, world->f,
+					     start + 56, 0);
 
-	EACH_VERSION(world)
-	{
-		uint8_t table[128];
-		struct made_code more = {.safepoints = table,
-					 .n_safepoints = make_safepoints(&world.heap.layout, table)};
-		uint64_t start = make_optimized(&world, &more);
-		struct ep_raw_frame frame = frame_of(&world.heap, V8_FRAME_COMPILED, world.f,
-						     start + 56, 0);
-
-		assert_named(&world, &frame, G "; " F_RETURN);
-		frame.words[2] = start + 60;
-		assert_named(&world, &frame, G "; " F_CALL);
-	}
+	assert_named(world, &frame, G "; " F_RETURN);
+	frame.words[2] = start + 60;
+	assert_named(world, &frame, G "; " F_CALL);
 }
 
 /* ---- what code would deoptimize to ---- */
@@ -278,33 +253,28 @@ static void put_entries(struct world *world, size_t version, uint64_t deopt, con
 	      new_bytes(&world->heap, written.bytes, written.n));
 }
 
-EP_TEST(translates_returns)
+VERSION_TEST(translates_returns)
 {
 	static const uint32_t offs[] = {2, 6};
-	struct world world;
+	uint8_t points[128];
+	struct made_code more = {.safepoints = points,
+				 .n_safepoints = make_safepoints(&world->heap.layout, points)};
+	uint64_t deopt, start = make_inlined(world, world->heap.layout.code_optimized, &deopt, &more);
+	struct ep_raw_frame frame = frame_of(&world->heap, V8_FRAME_COMPILED, world->f, start + 15, 0);
 
-	EACH_VERSION(world)
-	{
-		uint8_t points[128];
-		struct made_code more = {.safepoints = points,
-					 .n_safepoints = make_safepoints(&world.heap.layout, points)};
-		uint64_t deopt, start = make_inlined(&world, world.heap.layout.code_optimized, &deopt, &more);
-		struct ep_raw_frame frame = frame_of(&world.heap, V8_FRAME_COMPILED, world.f, start + 15, 0);
-
-		put_entries(&world, v_, deopt, offs, 2);
-		assert_named(&world, &frame, G "; " F_RETURN);
-		frame.words[2] = start + 56; /* where it goes once it was deoptimized */
-		assert_named(&world, &frame, G "; " F_RETURN);
-		frame.words[2] = start + 20; /* no entry's */
-		assert_named(&world, &frame, v_ < 4 ? G "; " F_RETURN : G "; " F_CALL);
-	}
+	put_entries(world, version, deopt, offs, 2);
+	assert_named(world, &frame, G "; " F_RETURN);
+	frame.words[2] = start + 56; /* where it goes once it was deoptimized */
+	assert_named(world, &frame, G "; " F_RETURN);
+	frame.words[2] = start + 20; /* no entry's */
+	assert_named(world, &frame, version < 4 ? G "; " F_RETURN : G "; " F_CALL);
 }
 
 /* What is right of code that the world has, with these entries, interrupted in the first g. */
 static void assert_leaf(size_t version, const uint32_t *offs, uint32_t n, bool with_jumps,
 			const char *want)
 {
-	struct world world;
+	ep_cleanup(world_fini) struct world world;
 	struct ep_raw_frame frame;
 	uint64_t deopt, start;
 	bool has_maglev;
@@ -326,7 +296,6 @@ static void assert_leaf(size_t version, const uint32_t *offs, uint32_t n, bool w
 	frame.words[2] = start + 31; /* in the other */
 	if (with_jumps && has_maglev)
 		assert_named(&world, &frame, G "; " F_CALL);
-	world_fini(&world);
 }
 
 /* Entries' bytecodes: the table's place is right where one has it that may be the same call. */
@@ -389,44 +358,39 @@ EP_TEST(finds_callers_that_are_left_out)
 	}
 }
 
-EP_TEST(places_baseline_code)
+VERSION_TEST(places_baseline_code)
 {
 	/* Of each version two bytecodes of one byte and then Wide: LdaZero is 12 from 9.4 on */
 	static const uint8_t codes[] = {12, 12, 12, 12, 12, 12, 12, 12};
 	static const uint8_t sizes[] = {10, 5, 5, 5, 5, 5, 5, 5, 5};
 	const int32_t pairs[][2] = {{2, AT("return g")}, {6, AT("g(a)")}};
-	struct world world;
+	struct made_heap *heap = &world->heap;
+	const struct v8_layout *layout = &heap->layout;
+	struct made_code made = {.kind = layout->code_baseline, .bytes = 64};
+	struct ep_raw_frame frame;
+	uint64_t start, code;
 
-	EACH_VERSION(world)
-	{
-		struct made_heap *heap = &world.heap;
-		const struct v8_layout *layout = &heap->layout;
-		struct made_code made = {.kind = layout->code_baseline, .bytes = 64};
-		struct ep_raw_frame frame;
-		uint64_t start, code;
+	if (!v8_has(layout->code_baseline))
+		return;
+	made.deopt = new_bytecodes(heap, codes, sizeof(codes), positions_of(heap, pairs, 2));
+	made.positions = new_bytes(heap, sizes, sizeof(sizes));
+	start = new_code(heap, &made, &code);
+	if (v8_has(layout->type_baseline_data)) {
+		uint64_t data = new_object(heap, layout->type_baseline_data, 24);
 
-		if (!v8_has(layout->code_baseline))
-			continue;
-		made.deopt = new_bytecodes(heap, codes, sizeof(codes), positions_of(heap, pairs, 2));
-		made.positions = new_bytes(heap, sizes, sizeof(sizes));
-		start = new_code(heap, &made, &code);
-		if (v8_has(layout->type_baseline_data)) {
-			uint64_t data = new_object(heap, layout->type_baseline_data, 24);
-
-			put64(heap, data, layout->baseline_data_code, code);
-			put64(heap, data, layout->baseline_data_data, made.deopt);
-			code = data;
-		}
-		put64(heap, world.f, layout->sfi_data, code);
-		frame = frame_of(heap, V8_FRAME_COMPILED, world.f, start + 25, 0); /* behind the third */
-		assert_named(&world, &frame, F_RETURN);
-		frame.words[2] = start + 45;
-		assert_named(&world, &frame, F_CALL);
-		frame.words[2] = start + 40;
-		assert_named(&world, &frame, F_RETURN);
-		frame.flags |= EP_FRAME_INTERRUPTED;
-		assert_named(&world, &frame, F_CALL);
-		frame.words[2] = start + 5;
-		assert_named(&world, &frame, F_START);
+		put64(heap, data, layout->baseline_data_code, code);
+		put64(heap, data, layout->baseline_data_data, made.deopt);
+		code = data;
 	}
+	put64(heap, world->f, layout->sfi_data, code);
+	frame = frame_of(heap, V8_FRAME_COMPILED, world->f, start + 25, 0); /* behind the third */
+	assert_named(world, &frame, F_RETURN);
+	frame.words[2] = start + 45;
+	assert_named(world, &frame, F_CALL);
+	frame.words[2] = start + 40;
+	assert_named(world, &frame, F_RETURN);
+	frame.flags |= EP_FRAME_INTERRUPTED;
+	assert_named(world, &frame, F_CALL);
+	frame.words[2] = start + 5;
+	assert_named(world, &frame, F_START);
 }

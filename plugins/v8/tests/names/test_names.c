@@ -3,140 +3,110 @@
 #include "plugins/v8/tests/names/made_names.h"
 #include "tests/kit/test.h"
 
-EP_TEST(names_function_with_its_place)
+VERSION_TEST(names_function_with_its_place)
 {
-	struct world world;
+	struct ep_raw_frame frame = interpreted(world, 7);
 
-	EACH_VERSION(world)
-	{
-		struct ep_raw_frame frame = interpreted(&world, 7);
-
-		assert_named(&world, &frame, "f 2:10 /a.js [1]");
-		frame.aux = 5;
-		assert_named(&world, &frame, "f 2:3 /a.js [1]");
-		frame.aux = 1; /* before the first */
-		assert_named(&world, &frame, F_START);
-		frame.aux = V8_OFFSET_UNKNOWN;
-		assert_named(&world, &frame, "f 1:0 /a.js [1]?");
-		frame.flags |= V8_FRAME_CONSTRUCT;
-		assert_named(&world, &frame, "new f 1:0 /a.js [1]?");
-		frame.flags = V8_FRAME_FROM_REGISTER;
-		assert_named(&world, &frame, F_START);
-	}
+	assert_named(world, &frame, "f 2:10 /a.js [1]");
+	frame.aux = 5;
+	assert_named(world, &frame, "f 2:3 /a.js [1]");
+	frame.aux = 1; /* before the first */
+	assert_named(world, &frame, F_START);
+	frame.aux = V8_OFFSET_UNKNOWN;
+	assert_named(world, &frame, "f 1:0 /a.js [1]?");
+	frame.flags |= V8_FRAME_CONSTRUCT;
+	assert_named(world, &frame, "new f 1:0 /a.js [1]?");
+	frame.flags = V8_FRAME_FROM_REGISTER;
+	assert_named(world, &frame, F_START);
 }
 
 /*
  * A worker's isolate has gone, and the next one's is where it was: other functions and scripts with the same ids. What
  * the first one's were is known still.
  */
-EP_TEST(knows_another_thread_where_one_was)
+VERSION_TEST(knows_another_thread_where_one_was)
 {
-	struct world world;
+	struct made_heap *heap = &world->heap;
+	const struct v8_layout *layout = &heap->layout;
+	struct made_scope scope = {.start = AT("(a)") - 1, .end = AT("class") - 1};
+	struct ep_raw_frame frame = interpreted(world, 7), known;
 
-	EACH_VERSION(world)
-	{
-		struct made_heap *heap = &world.heap;
-		const struct v8_layout *layout = &heap->layout;
-		struct made_scope scope = {.start = AT("(a)") - 1, .end = AT("class") - 1};
-		struct ep_raw_frame frame = interpreted(&world, 7), known;
-
-		frame.words[2] |= 1ull << V8_THREAD_SHIFT;
-		known = frame;
-		known.flags = V8_FRAME_COMPILED << V8_FRAME_SHIFT;
-		assert_named(&world, &frame, "f 2:10 /a.js [1]");
-		scope.name = one_byte(heap, "g");
-		put64(heap, world.f, layout->sfi_name,
-		      v8_has(layout->sfi_scope_info) ? scope.name : new_scope(heap, &scope));
-		put64(heap, world.script, layout->script_name, one_byte(heap, "/b.js"));
-		put64(heap, world.script, layout->script_source, one_byte(heap, "\n\n" SOURCE));
-		frame.words[2] += 1ull << V8_THREAD_SHIFT;
-		assert_named(&world, &frame, "g 4:8 /b.js [3]");
-		heap->fail_with = -ESRCH;
-		heap->fail_at = heap->n_reads + 1;
-		assert_named(&world, &known, "f 1:0 /a.js [1]?");
-	}
+	frame.words[2] |= 1ull << V8_THREAD_SHIFT;
+	known = frame;
+	known.flags = V8_FRAME_COMPILED << V8_FRAME_SHIFT;
+	assert_named(world, &frame, "f 2:10 /a.js [1]");
+	scope.name = one_byte(heap, "g");
+	put64(heap, world->f, layout->sfi_name,
+	      v8_has(layout->sfi_scope_info) ? scope.name : new_scope(heap, &scope));
+	put64(heap, world->script, layout->script_name, one_byte(heap, "/b.js"));
+	put64(heap, world->script, layout->script_source, one_byte(heap, "\n\n" SOURCE));
+	frame.words[2] += 1ull << V8_THREAD_SHIFT;
+	assert_named(world, &frame, "g 4:8 /b.js [3]");
+	heap->fail_with = -ESRCH;
+	heap->fail_at = heap->n_reads + 1;
+	assert_named(world, &known, "f 1:0 /a.js [1]?");
 }
 
-EP_TEST(reads_nothing_for_a_known_frame)
+VERSION_TEST(reads_nothing_for_a_known_frame)
 {
-	struct world world;
+	struct ep_raw_frame frame = interpreted(world, 7);
+	uint32_t reads;
 
-	EACH_VERSION(world)
-	{
-		struct ep_raw_frame frame = interpreted(&world, 7);
-		uint32_t reads;
-
-		assert_named(&world, &frame, "f 2:10 /a.js [1]");
-		reads = world.heap.n_reads;
-		assert_true(reads > 0);
-		assert_named(&world, &frame, "f 2:10 /a.js [1]");
-		assert_int_equal(world.heap.n_reads, reads);
-	}
+	assert_named(world, &frame, "f 2:10 /a.js [1]");
+	reads = world->heap.n_reads;
+	assert_true(reads > 0);
+	assert_named(world, &frame, "f 2:10 /a.js [1]");
+	assert_int_equal(world->heap.n_reads, reads);
 }
 
-EP_TEST(names_no_other_function)
+VERSION_TEST(names_no_other_function)
 {
-	struct world world;
 	struct taken taken;
+	const struct v8_layout *layout = &world->heap.layout;
+	struct ep_raw_frame frame = interpreted(world, 7), other = frame;
 
-	EACH_VERSION(world)
-	{
-		const struct v8_layout *layout = &world.heap.layout;
-		struct ep_raw_frame frame = interpreted(&world, 7), other = frame;
-
-		other.words[1] ^= 1;
-		assert_int_equal(name(&world, &other, &taken), EP_FRAME_GONE);
-		other = frame;
-		other.words[0] = world.script - V8_TAG;
-		assert_int_equal(name(&world, &other, &taken), EP_FRAME_GONE);
-		other.words[0] = 0x1000;
-		assert_int_equal(name(&world, &other, &taken), EP_FRAME_GONE);
-		/* A number in the place of what tells functions apart. */
-		put32(&world.heap, world.f,
-		      v8_has(layout->sfi_unique_id) ? layout->sfi_unique_id :
-						      layout->sfi_literal_id, 9);
-		assert_int_equal(name(&world, &frame, &taken), EP_FRAME_GONE);
-		assert_int_equal(taken.used, 0);
-	}
+	other.words[1] ^= 1;
+	assert_int_equal(name(world, &other, &taken), EP_FRAME_GONE);
+	other = frame;
+	other.words[0] = world->script - V8_TAG;
+	assert_int_equal(name(world, &other, &taken), EP_FRAME_GONE);
+	other.words[0] = 0x1000;
+	assert_int_equal(name(world, &other, &taken), EP_FRAME_GONE);
+	/* A number in the place of what tells functions apart. */
+	put32(&world->heap, world->f,
+	      v8_has(layout->sfi_unique_id) ? layout->sfi_unique_id :
+					      layout->sfi_literal_id, 9);
+	assert_int_equal(name(world, &frame, &taken), EP_FRAME_GONE);
+	assert_int_equal(taken.used, 0);
 }
 
-EP_TEST(follows_one_move)
+VERSION_TEST(follows_one_move)
 {
-	struct world world;
 	struct taken taken;
+	struct ep_raw_frame frame = interpreted(world, 7);
+	uint64_t moved = take(&world->heap, 160);
 
-	EACH_VERSION(world)
-	{
-		struct ep_raw_frame frame = interpreted(&world, 7);
-		uint64_t moved = take(&world.heap, 160);
-
-		put_bytes(&world.heap, moved - V8_TAG,
-			  world.heap.bytes + (world.f - V8_TAG - BASE), 160);
-		memset(world.heap.bytes + (world.f - V8_TAG - BASE), 0xcc, 160);
-		put64(&world.heap, world.f, 0, moved - V8_TAG);
-		/* Its code's proof is by addresses: the name is. */
-		assert_int_equal(name(&world, &frame, &taken), 0);
-		assert_true(strncmp(taken.text, "f 2:10", 6) == 0);
-	}
+	put_bytes(&world->heap, moved - V8_TAG,
+		  world->heap.bytes + (world->f - V8_TAG - BASE), 160);
+	memset(world->heap.bytes + (world->f - V8_TAG - BASE), 0xcc, 160);
+	put64(&world->heap, world->f, 0, moved - V8_TAG);
+	/* Its code's proof is by addresses: the name is. */
+	assert_int_equal(name(world, &frame, &taken), 0);
+	assert_true(strncmp(taken.text, "f 2:10", 6) == 0);
 }
 
-EP_TEST(sees_that_it_changed_meanwhile)
+VERSION_TEST(sees_that_it_changed_meanwhile)
 {
-	struct world world;
 	struct taken taken;
+	struct ep_raw_frame frame = interpreted(world, 7);
 
-	EACH_VERSION(world)
-	{
-		struct ep_raw_frame frame = interpreted(&world, 7);
-
-		/* The first two reads are of its map and the cookie; from then on it is another. */
-		world.heap.change_at = 5;
-		world.heap.change_addr = world.f - V8_TAG + world.heap.state.cookie_at;
-		world.heap.change_to = 0x1234567812345678;
-		assert_int_equal(name(&world, &frame, &taken), EP_FRAME_GONE);
-		assert_int_equal(taken.used, 0);
-		assert_int_equal(name(&world, &frame, &taken), EP_FRAME_GONE);
-	}
+	/* The first two reads are of its map and the cookie; from then on it is another. */
+	world->heap.change_at = 5;
+	world->heap.change_addr = world->f - V8_TAG + world->heap.state.cookie_at;
+	world->heap.change_to = 0x1234567812345678;
+	assert_int_equal(name(world, &frame, &taken), EP_FRAME_GONE);
+	assert_int_equal(taken.used, 0);
+	assert_int_equal(name(world, &frame, &taken), EP_FRAME_GONE);
 }
 
 /* Its name is another one's by the time that it is read: what was read may be anything. */
@@ -256,53 +226,47 @@ static uint32_t kind_of(const struct v8_layout *layout, int32_t mask)
 					      (uint32_t)__builtin_ctz((uint32_t)mask);
 }
 
-EP_TEST(composes_names)
+VERSION_TEST(composes_names)
 {
-	struct world world;
 	struct taken taken;
+	struct made_heap *heap = &world->heap;
+	const struct v8_layout *layout = &heap->layout;
+	struct made_function made = {.scope = {.start = 2, .end = 20}, .unique_id = 1};
 
-	EACH_VERSION(world)
-	{
-		struct made_heap *heap = &world.heap;
-		const struct v8_layout *layout = &heap->layout;
-		struct made_function made = {.scope = {.start = 2, .end = 20}, .unique_id = 1};
-
-		assert_string_equal(named(&world, &made, &taken), "(anonymous)");
-		made.unique_id++;
-		made.literal++;
-		if (v8_has(layout->sfi_inferred_name) || v8_has(layout->scope_inferred_name_bit)) {
-			made.scope.inferred = one_byte(heap, "holder.late");
-			assert_string_equal(named(&world, &made, &taken), "holder.late");
-		}
-		made.unique_id++;
-		made.literal++;
-		made.scope.name = one_byte(heap, "own");
-		assert_string_equal(named(&world, &made, &taken), "own");
-		made.scope.n_locals = 80; /* from 10.x on their names are elsewhere */
-		made.unique_id++;
-		made.literal++;
-		assert_string_equal(named(&world, &made, &taken), "own");
-		made.kind = kind_of(layout, layout->kinds_getter);
-		assert_string_equal(named(&world, &made, &taken), "get own");
-		made.scope.name = one_byte(heap, "get half");
-		made.literal++;
-		made.unique_id++;
-		assert_string_equal(named(&world, &made, &taken), "get half");
-		made.kind = kind_of(layout, layout->kinds_constructor);
-		made.literal++;
-		made.unique_id++;
-		made.scope.name = one_byte(heap, "Shape");
-		assert_string_equal(named(&world, &made, &taken), "new Shape");
-		if (layout->kinds_fields) {
-			made.kind = kind_of(layout, layout->kinds_fields);
-			assert_string_equal(named(&world, &made, &taken),
-					    "<instance_members_initializer>");
-		}
-		if (layout->kinds_static) {
-			made.kind = kind_of(layout, layout->kinds_static & ~layout->kinds_getter &
-							    ~layout->kinds_setter);
-			assert_string_equal(named(&world, &made, &taken), "static Shape");
-		}
+	assert_string_equal(named(world, &made, &taken), "(anonymous)");
+	made.unique_id++;
+	made.literal++;
+	if (v8_has(layout->sfi_inferred_name) || v8_has(layout->scope_inferred_name_bit)) {
+		made.scope.inferred = one_byte(heap, "holder.late");
+		assert_string_equal(named(world, &made, &taken), "holder.late");
+	}
+	made.unique_id++;
+	made.literal++;
+	made.scope.name = one_byte(heap, "own");
+	assert_string_equal(named(world, &made, &taken), "own");
+	made.scope.n_locals = 80; /* from 10.x on their names are elsewhere */
+	made.unique_id++;
+	made.literal++;
+	assert_string_equal(named(world, &made, &taken), "own");
+	made.kind = kind_of(layout, layout->kinds_getter);
+	assert_string_equal(named(world, &made, &taken), "get own");
+	made.scope.name = one_byte(heap, "get half");
+	made.literal++;
+	made.unique_id++;
+	assert_string_equal(named(world, &made, &taken), "get half");
+	made.kind = kind_of(layout, layout->kinds_constructor);
+	made.literal++;
+	made.unique_id++;
+	made.scope.name = one_byte(heap, "Shape");
+	assert_string_equal(named(world, &made, &taken), "new Shape");
+	if (layout->kinds_fields) {
+		made.kind = kind_of(layout, layout->kinds_fields);
+		assert_string_equal(named(world, &made, &taken), "<instance_members_initializer>");
+	}
+	if (layout->kinds_static) {
+		made.kind = kind_of(layout, layout->kinds_static & ~layout->kinds_getter &
+						    ~layout->kinds_setter);
+		assert_string_equal(named(world, &made, &taken), "static Shape");
 	}
 }
 
@@ -310,151 +274,136 @@ EP_TEST(composes_names)
  * What WebAssembly exports is called by its index. Its wrapper is compiled code of that function: where the code is
  * not to be found, or was interrupted before it had a frame, it has the wrapper's name all the same.
  */
-EP_TEST(names_no_wrapper_by_an_index)
+VERSION_TEST(names_no_wrapper_by_an_index)
 {
-	struct world world;
+	struct made_heap *heap = &world->heap;
+	struct made_function made = {.scope = {.name = one_byte(heap, "2"), .start = 2, .end = 20},
+				     .literal = 21, .unique_id = 21};
+	struct ep_raw_frame frame;
 
-	EACH_VERSION(world)
-	{
-		struct made_heap *heap = &world.heap;
-		struct made_function made = {.scope = {.name = one_byte(heap, "2"), .start = 2, .end = 20},
-					     .literal = 21, .unique_id = 21};
-		struct ep_raw_frame frame;
-
-		frame = frame_of(heap, V8_FRAME_COMPILED, new_function(heap, &made), 0x700000, 0);
-		assert_named(&world, &frame, "(js-to-wasm) 0:0 - [0]");
-		frame.flags |= V8_FRAME_FROM_REGISTER;
-		assert_named(&world, &frame, "(js-to-wasm) 0:0 - [0]");
-		heap->fail_with = -ESRCH;
-		heap->fail_at = heap->n_reads + 1;
-		frame.words[2]++;
-		assert_named(&world, &frame, "(js-to-wasm) 0:0 - [0]");
-		made.script = new_script(heap, one_byte(heap, "wasm://wasm/1"), 0, 78);
-		put64(heap, made.script, heap->layout.script_type, smi(3));
-		made.literal++;
-		made.unique_id++;
-		frame = frame_of(heap, V8_FRAME_COMPILED, new_function(heap, &made), 0x700000, 0);
-		assert_named(&world, &frame, "(js-to-wasm) 0:0 wasm://wasm/1 [0]?");
-		made.script = world.script; /* ({2() {}})[2] */
-		made.literal++;
-		made.unique_id++;
-		frame = frame_of(heap, V8_FRAME_COMPILED, new_function(heap, &made), 0x700000, 0);
-		assert_named(&world, &frame, "2 1:0 /a.js [1]?");
-	}
+	frame = frame_of(heap, V8_FRAME_COMPILED, new_function(heap, &made), 0x700000, 0);
+	assert_named(world, &frame, "(js-to-wasm) 0:0 - [0]");
+	frame.flags |= V8_FRAME_FROM_REGISTER;
+	assert_named(world, &frame, "(js-to-wasm) 0:0 - [0]");
+	heap->fail_with = -ESRCH;
+	heap->fail_at = heap->n_reads + 1;
+	frame.words[2]++;
+	assert_named(world, &frame, "(js-to-wasm) 0:0 - [0]");
+	made.script = new_script(heap, one_byte(heap, "wasm://wasm/1"), 0, 78);
+	put64(heap, made.script, heap->layout.script_type, smi(3));
+	made.literal++;
+	made.unique_id++;
+	frame = frame_of(heap, V8_FRAME_COMPILED, new_function(heap, &made), 0x700000, 0);
+	assert_named(world, &frame, "(js-to-wasm) 0:0 wasm://wasm/1 [0]?");
+	made.script = world->script; /* ({2() {}})[2] */
+	made.literal++;
+	made.unique_id++;
+	frame = frame_of(heap, V8_FRAME_COMPILED, new_function(heap, &made), 0x700000, 0);
+	assert_named(world, &frame, "2 1:0 /a.js [1]?");
 }
 
-EP_TEST(finds_class_by_its_scope)
+VERSION_TEST(finds_class_by_its_scope)
 {
-	struct world world;
 	struct taken taken;
+	struct made_heap *heap = &world->heap;
+	const struct v8_layout *layout = &heap->layout;
+	struct made_scope class_scope = {.is_class = true, .start = 2, .end = 30};
+	struct made_function method = {.literal = 5, .unique_id = 5}, made = {0};
+	uint64_t infos[12] = {0}, outer;
 
-	EACH_VERSION(world)
-	{
-		struct made_heap *heap = &world.heap;
-		const struct v8_layout *layout = &heap->layout;
-		struct made_scope class_scope = {.is_class = true, .start = 2, .end = 30};
-		struct made_function method = {.literal = 5, .unique_id = 5}, made = {0};
-		uint64_t infos[12] = {0}, outer;
-
-		if (!v8_has(layout->scope_type_class))
-			continue;
-		outer = new_scope(heap, &class_scope);
-		made = (struct made_function){.scope = {.name = one_byte(heap, "Shape"), .outer = outer},
-					      .kind = kind_of(layout, layout->kinds_constructor),
-					      .literal = 7, .unique_id = 7, .script = world.script};
-		infos[7] = new_function(heap, &made) | 2; /* weak */
-		made.scope.outer = new_scope(heap, &class_scope);
-		made.scope.name = one_byte(heap, "Other");
-		infos[6] = new_function(heap, &made) | 2;
-		infos[4] = 3; /* cleared */
-		put64(heap, world.script, layout->script_infos,
-		      new_array(heap, layout->type_weak_array, infos, 12));
-		method.scope = (struct made_scope){.name = one_byte(heap, "twice"), .outer = outer,
-						   .start = 3, .end = 9};
-		assert_string_equal(named(&world, &method, &taken), "twice"); /* as of a field */
-		method.kind = kind_of(layout, layout->kinds_method);
-		assert_string_equal(named(&world, &method, &taken), "Shape.twice");
-		method.kind = kind_of(layout, layout->kinds_setter);
-		assert_string_equal(named(&world, &method, &taken), "set Shape.twice");
-		/* An object's, within a method that has no scope of its own. */
-		made = method;
-		made.script = world.script;
-		made.literal = 3;
-		infos[3] = new_function(heap, &made) | 2;
-		put64(heap, world.script, layout->script_infos,
-		      new_array(heap, layout->type_weak_array, infos, 12));
-		method.scope.start = 5;
-		method.unique_id = method.literal = 9;
-		assert_string_equal(named(&world, &method, &taken), "set twice");
-		/* All of the class is the place of a constructor that nobody wrote. */
-		made.kind = kind_of(layout, layout->kinds_default_constructor);
-		made.scope.start = 2;
-		made.scope.end = 30;
-		infos[3] = new_function(heap, &made) | 2;
-		infos[7] = 0;
-		put64(heap, world.script, layout->script_infos,
-		      new_array(heap, layout->type_weak_array, infos, 12));
-		method.unique_id = method.literal = 10;
-		assert_string_equal(named(&world, &method, &taken), "set Shape.twice");
-		method.literal = 5;
-		made.scope.name = one_byte(heap, "Shape");
-		infos[3] = 0;
-		/* A second constructor: whose the method is cannot be said. */
-		made.scope.outer = method.scope.outer = new_scope(heap, &class_scope);
-		infos[7] = new_function(heap, &made) | 2;
-		infos[8] = new_function(heap, &made) | 2;
-		put64(heap, world.script, layout->script_infos,
-		      new_array(heap, layout->type_weak_array, infos, 12));
-		method.literal = 6;
-		method.unique_id = 6;
-		assert_string_equal(named(&world, &method, &taken), "set twice");
-	}
+	if (!v8_has(layout->scope_type_class))
+		return;
+	outer = new_scope(heap, &class_scope);
+	made = (struct made_function){.scope = {.name = one_byte(heap, "Shape"), .outer = outer},
+				      .kind = kind_of(layout, layout->kinds_constructor),
+				      .literal = 7, .unique_id = 7, .script = world->script};
+	infos[7] = new_function(heap, &made) | 2; /* weak */
+	made.scope.outer = new_scope(heap, &class_scope);
+	made.scope.name = one_byte(heap, "Other");
+	infos[6] = new_function(heap, &made) | 2;
+	infos[4] = 3; /* cleared */
+	put64(heap, world->script, layout->script_infos,
+	      new_array(heap, layout->type_weak_array, infos, 12));
+	method.scope = (struct made_scope){.name = one_byte(heap, "twice"), .outer = outer,
+					   .start = 3, .end = 9};
+	assert_string_equal(named(world, &method, &taken), "twice"); /* as of a field */
+	method.kind = kind_of(layout, layout->kinds_method);
+	assert_string_equal(named(world, &method, &taken), "Shape.twice");
+	method.kind = kind_of(layout, layout->kinds_setter);
+	assert_string_equal(named(world, &method, &taken), "set Shape.twice");
+	/* An object's, within a method that has no scope of its own. */
+	made = method;
+	made.script = world->script;
+	made.literal = 3;
+	infos[3] = new_function(heap, &made) | 2;
+	put64(heap, world->script, layout->script_infos,
+	      new_array(heap, layout->type_weak_array, infos, 12));
+	method.scope.start = 5;
+	method.unique_id = method.literal = 9;
+	assert_string_equal(named(world, &method, &taken), "set twice");
+	/* All of the class is the place of a constructor that nobody wrote. */
+	made.kind = kind_of(layout, layout->kinds_default_constructor);
+	made.scope.start = 2;
+	made.scope.end = 30;
+	infos[3] = new_function(heap, &made) | 2;
+	infos[7] = 0;
+	put64(heap, world->script, layout->script_infos,
+	      new_array(heap, layout->type_weak_array, infos, 12));
+	method.unique_id = method.literal = 10;
+	assert_string_equal(named(world, &method, &taken), "set Shape.twice");
+	method.literal = 5;
+	made.scope.name = one_byte(heap, "Shape");
+	infos[3] = 0;
+	/* A second constructor: whose the method is cannot be said. */
+	made.scope.outer = method.scope.outer = new_scope(heap, &class_scope);
+	infos[7] = new_function(heap, &made) | 2;
+	infos[8] = new_function(heap, &made) | 2;
+	put64(heap, world->script, layout->script_infos,
+	      new_array(heap, layout->type_weak_array, infos, 12));
+	method.literal = 6;
+	method.unique_id = 6;
+	assert_string_equal(named(world, &method, &taken), "set twice");
 }
 
 /* A class's scope is where another's was, and begins where that began; both constructors are alive. */
-EP_TEST(finds_another_class_where_one_was)
+VERSION_TEST(finds_another_class_where_one_was)
 {
-	struct world world;
 	struct taken taken;
+	struct made_heap *heap = &world->heap;
+	const struct v8_layout *layout = &heap->layout;
+	struct made_scope class_scope = {.is_class = true, .start = 2, .end = 30};
+	struct made_function method = {.literal = 5, .unique_id = 5}, one, other;
+	uint64_t infos[12] = {0}, array;
 
-	EACH_VERSION(world)
-	{
-		struct made_heap *heap = &world.heap;
-		const struct v8_layout *layout = &heap->layout;
-		struct made_scope class_scope = {.is_class = true, .start = 2, .end = 30};
-		struct made_function method = {.literal = 5, .unique_id = 5}, one, other;
-		uint64_t infos[12] = {0}, array;
-
-		if (!v8_has(layout->scope_type_class))
-			continue;
-		one = (struct made_function){.kind = kind_of(layout, layout->kinds_constructor),
-					     .literal = 6, .unique_id = 6, .script = world.script};
-		one.scope = (struct made_scope){.name = one_byte(heap, "One"),
-						.outer = new_scope(heap, &class_scope)};
-		other = one;
-		other.scope.name = one_byte(heap, "Other");
-		other.unique_id = 7;
-		other.literal = 7;
-		array = new_array(heap, layout->type_weak_array, infos, 12);
-		put64(heap, world.script, layout->script_infos, array);
-		method.kind = kind_of(layout, layout->kinds_method);
-		method.scope = (struct made_scope){.name = one_byte(heap, "m"), .outer = one.scope.outer,
-						   .start = 3, .end = 9};
-		/* There is no constructor yet. */
-		assert_string_equal(named(&world, &method, &taken), "m");
-		put64(heap, array, layout->array_data + 8 * 6, new_function(heap, &one) | 2);
-		method.unique_id = 4;
-		method.literal = 4;
-		assert_string_equal(named(&world, &method, &taken), "One.m");
-		/* The first one's has moved, and its constructor knows where to. */
-		one.scope.outer = new_scope(heap, &class_scope);
-		put64(heap, get64(heap, array, layout->array_data + 8 * 6) & ~2ull, layout->sfi_name,
-		      new_scope(heap, &one.scope));
-		put64(heap, array, layout->array_data + 8 * 7, new_function(heap, &other) | 2);
-		method.unique_id = 3;
-		method.literal = 3;
-		assert_string_equal(named(&world, &method, &taken), "Other.m");
-	}
+	if (!v8_has(layout->scope_type_class))
+		return;
+	one = (struct made_function){.kind = kind_of(layout, layout->kinds_constructor),
+				     .literal = 6, .unique_id = 6, .script = world->script};
+	one.scope = (struct made_scope){.name = one_byte(heap, "One"),
+					.outer = new_scope(heap, &class_scope)};
+	other = one;
+	other.scope.name = one_byte(heap, "Other");
+	other.unique_id = 7;
+	other.literal = 7;
+	array = new_array(heap, layout->type_weak_array, infos, 12);
+	put64(heap, world->script, layout->script_infos, array);
+	method.kind = kind_of(layout, layout->kinds_method);
+	method.scope = (struct made_scope){.name = one_byte(heap, "m"), .outer = one.scope.outer,
+					   .start = 3, .end = 9};
+	/* There is no constructor yet. */
+	assert_string_equal(named(world, &method, &taken), "m");
+	put64(heap, array, layout->array_data + 8 * 6, new_function(heap, &one) | 2);
+	method.unique_id = 4;
+	method.literal = 4;
+	assert_string_equal(named(world, &method, &taken), "One.m");
+	/* The first one's has moved, and its constructor knows where to. */
+	one.scope.outer = new_scope(heap, &class_scope);
+	put64(heap, get64(heap, array, layout->array_data + 8 * 6) & ~2ull, layout->sfi_name,
+	      new_scope(heap, &one.scope));
+	put64(heap, array, layout->array_data + 8 * 7, new_function(heap, &other) | 2);
+	method.unique_id = 3;
+	method.literal = 3;
+	assert_string_equal(named(world, &method, &taken), "Other.m");
 }
 
 /* ---- strings ---- */
@@ -469,190 +418,163 @@ static void assert_text(struct v8_heap *heap, uint64_t string, size_t size, cons
 	assert_string_equal(buf, want);
 }
 
-EP_TEST(reads_strings)
+VERSION_TEST(reads_strings)
 {
 	static const uint16_t units[] = {'a', 0x20ac, 0xd83d, 0xde00, 0xd83d, 'z', 0xde00};
-	struct world world;
+	struct made_heap *made = &world->heap;
+	struct memory memory = {.read = made_heap_read, .arg = made};
+	struct v8_heap heap;
+	uint64_t ab = one_byte(made, "ab"), empty = one_byte(made, ""), flat, cons, loop;
+	char buf[64];
 
-	EACH_VERSION(world)
-	{
-		struct made_heap *made = &world.heap;
-		struct memory memory = {.read = made_heap_read, .arg = made};
-		struct v8_heap heap;
-		uint64_t ab = one_byte(made, "ab"), empty = one_byte(made, ""), flat, cons, loop;
-		char buf[64];
-
-		assert_int_equal(v8_heap_init(&heap, &memory, &made->layout), 0);
-		assert_text(&heap, ab, 8, "ab");
-		assert_text(&heap, one_byte(made, "h\xe9\x07!"), 64, "hé\xef\xbf\xbd!");
-		assert_text(&heap, two_byte(made, units, 7), 64,
-			    "a€😀\xef\xbf\xbdz\xef\xbf\xbd");
-		assert_text(&heap, one_byte(made, "a long text"), 8, "a lo…");
-		cons = other_string(made, CONS | ONE_BYTE, 4, ab, one_byte(made, "cd"));
-		assert_text(&heap, cons, 64, "abcd");
-		assert_text(&heap, other_string(made, CONS, 5, cons, one_byte(made, "!")), 64, "abcd!");
-		flat = other_string(made, CONS | ONE_BYTE, 2, ab, empty);
-		assert_text(&heap, flat, 64, "ab");
-		assert_text(&heap, other_string(made, THIN | ONE_BYTE, 2, ab, 0), 64, "ab");
-		assert_text(&heap, other_string(made, SLICED | ONE_BYTE, 3,
-						one_byte(made, "0123456"), smi(2)), 64, "234");
-		assert_text(&heap, other_string(made, EXTERNAL | ONE_BYTE, 2, 0x1000,
-						ab - V8_TAG + (uint32_t)made->layout.string_chars),
-			    64, "ab");
-		/* What is hostile: a slice behind the end, rings, a string without its data. */
-		v8_heap_forget(&heap);
-		assert_int_equal(v8_string_read(&heap, other_string(made, SLICED | ONE_BYTE, 3, ab,
-								    smi(1)), buf, 64), -EBADMSG);
-		loop = other_string(made, CONS | ONE_BYTE, 4, 0, ab);
-		put64(made, loop, made->layout.string_first, loop);
-		v8_heap_forget(&heap);
-		assert_int_equal(v8_string_read(&heap, loop, buf, 64), -ENOTSUP);
-		loop = other_string(made, THIN | ONE_BYTE, 4, 0, 0);
-		put64(made, loop, made->layout.string_first, loop);
-		v8_heap_forget(&heap);
-		assert_int_equal(v8_string_read(&heap, loop, buf, 64), -EBADMSG);
-		assert_int_equal(v8_string_read(&heap, world.f, buf, 64), -EBADMSG);
-		v8_heap_forget(&heap);
-		assert_int_equal(
-			v8_string_read(&heap,
-				       other_string(made,
-						    EXTERNAL | ONE_BYTE |
-							    1 << made->layout.string_uncached_bit,
-						    2, 0x1000, 0), buf, 64),
-			-ENOTSUP);
-		v8_heap_fini(&heap);
-	}
+	assert_int_equal(v8_heap_init(&heap, &memory, &made->layout), 0);
+	assert_text(&heap, ab, 8, "ab");
+	assert_text(&heap, one_byte(made, "h\xe9\x07!"), 64, "hé\xef\xbf\xbd!");
+	assert_text(&heap, two_byte(made, units, 7), 64, "a€😀\xef\xbf\xbdz\xef\xbf\xbd");
+	assert_text(&heap, one_byte(made, "a long text"), 8, "a lo…");
+	cons = other_string(made, CONS | ONE_BYTE, 4, ab, one_byte(made, "cd"));
+	assert_text(&heap, cons, 64, "abcd");
+	assert_text(&heap, other_string(made, CONS, 5, cons, one_byte(made, "!")), 64, "abcd!");
+	flat = other_string(made, CONS | ONE_BYTE, 2, ab, empty);
+	assert_text(&heap, flat, 64, "ab");
+	assert_text(&heap, other_string(made, THIN | ONE_BYTE, 2, ab, 0), 64, "ab");
+	assert_text(&heap, other_string(made, SLICED | ONE_BYTE, 3,
+					one_byte(made, "0123456"), smi(2)), 64, "234");
+	assert_text(&heap, other_string(made, EXTERNAL | ONE_BYTE, 2, 0x1000,
+					ab - V8_TAG + (uint32_t)made->layout.string_chars),
+		    64, "ab");
+	/* What is hostile: a slice behind the end, rings, a string without its data. */
+	v8_heap_forget(&heap);
+	assert_int_equal(v8_string_read(&heap, other_string(made, SLICED | ONE_BYTE, 3, ab,
+							    smi(1)), buf, 64), -EBADMSG);
+	loop = other_string(made, CONS | ONE_BYTE, 4, 0, ab);
+	put64(made, loop, made->layout.string_first, loop);
+	v8_heap_forget(&heap);
+	assert_int_equal(v8_string_read(&heap, loop, buf, 64), -ENOTSUP);
+	loop = other_string(made, THIN | ONE_BYTE, 4, 0, 0);
+	put64(made, loop, made->layout.string_first, loop);
+	v8_heap_forget(&heap);
+	assert_int_equal(v8_string_read(&heap, loop, buf, 64), -EBADMSG);
+	assert_int_equal(v8_string_read(&heap, world->f, buf, 64), -EBADMSG);
+	v8_heap_forget(&heap);
+	assert_int_equal(
+		v8_string_read(&heap,
+			       other_string(made,
+					    EXTERNAL | ONE_BYTE |
+						    1 << made->layout.string_uncached_bit,
+					    2, 0x1000, 0), buf, 64),
+		-ENOTSUP);
+	v8_heap_fini(&heap);
 }
 
 /* ---- other frames ---- */
 
 static const char *builtin_name(void *arg, uint32_t id)
 {
-	(void)arg;
 	return id == 7 ? "ArrayForEach" : NULL;
 }
 
-EP_TEST(names_other_frames)
+VERSION_TEST(names_other_frames)
 {
-	struct world world;
+	struct ep_raw_frame frame = {.flags = V8_FRAME_GC << V8_FRAME_SHIFT};
+	struct made_code made = {.bytes = 32, .kind = world->heap.layout.code_builtin_kind};
+	struct taken taken;
+	uint64_t code;
 
-	EACH_VERSION(world)
-	{
-		struct ep_raw_frame frame = {.flags = V8_FRAME_GC << V8_FRAME_SHIFT};
-		struct made_code made = {.bytes = 32, .kind = world.heap.layout.code_builtin_kind};
-		struct taken taken;
-		uint64_t code;
-
-		assert_named(&world, &frame, "(garbage collector) 0:0 - [0]");
-		frame.flags = V8_FRAME_REGEXP << V8_FRAME_SHIFT;
-		assert_named(&world, &frame, "(regexp) 0:0 - [0]");
-		frame.flags = V8_FRAME_CODE << V8_FRAME_SHIFT;
-		assert_true(name(&world, &frame, &taken) != 0); /* without its word */
-		frame.n_words = 1;
-		frame.words[0] = new_code(&world.heap, &made, &code) + 3;
-		put32(&world.heap, code, world.heap.layout.code_builtin, 7);
-		v8_names_set_builtins(world.names, builtin_name, NULL);
-		assert_named(&world, &frame,
-			     world.heap.layout.code_builtin_bytes == 4 ?
-				     "Builtins_ArrayForEach 0:0 - [0]" : "(builtin) 0:0 - [0]");
-		frame.flags = V8_FRAME_TO_JS << V8_FRAME_SHIFT;
-		assert_named(&world, &frame, "(wasm-to-js) 0:0 - [0]");
-	}
+	assert_named(world, &frame, "(garbage collector) 0:0 - [0]");
+	frame.flags = V8_FRAME_REGEXP << V8_FRAME_SHIFT;
+	assert_named(world, &frame, "(regexp) 0:0 - [0]");
+	frame.flags = V8_FRAME_CODE << V8_FRAME_SHIFT;
+	assert_true(name(world, &frame, &taken) != 0); /* without its word */
+	frame.n_words = 1;
+	frame.words[0] = new_code(&world->heap, &made, &code) + 3;
+	put32(&world->heap, code, world->heap.layout.code_builtin, 7);
+	v8_names_set_builtins(world->names, builtin_name, NULL);
+	assert_named(world, &frame,
+		     world->heap.layout.code_builtin_bytes == 4 ?
+			     "Builtins_ArrayForEach 0:0 - [0]" : "(builtin) 0:0 - [0]");
+	frame.flags = V8_FRAME_TO_JS << V8_FRAME_SHIFT;
+	assert_named(world, &frame, "(wasm-to-js) 0:0 - [0]");
 }
 
 /* What BPF has no function of: by its code alone. */
-EP_TEST(names_code_by_its_kind)
+VERSION_TEST(names_code_by_its_kind)
 {
-	struct world world;
+	const struct v8_layout *layout = &world->heap.layout;
+	const struct {
+		int32_t kind;
+		const char *want;
+	} kinds[] = {
+		{layout->code_optimized, "(function) 0:0 - [0]"},
+		{layout->code_baseline, "(function) 0:0 - [0]"},
+		{layout->code_maglev, "(function) 0:0 - [0]"},
+		{layout->code_builtin_kind, "(builtin) 0:0 - [0]"},
+		{layout->code_handler, "(bytecode handler) 0:0 - [0]"},
+		{layout->code_stub, "(stub) 0:0 - [0]"},
+		{layout->code_js_to_wasm, "(js-to-wasm) 0:0 - [0]"},
+		{layout->code_wasm_to_js, "(wasm-to-js) 0:0 - [0]"},
+		{layout->code_wasm, "(code) 0:0 - [0]"},
+	};
+	struct ep_raw_frame frame = {.flags = V8_FRAME_CODE << V8_FRAME_SHIFT, .n_words = 1};
 
-	EACH_VERSION(world)
-	{
-		const struct v8_layout *layout = &world.heap.layout;
-		const struct {
-			int32_t kind;
-			const char *want;
-		} kinds[] = {
-			{layout->code_optimized, "(function) 0:0 - [0]"},
-			{layout->code_baseline, "(function) 0:0 - [0]"},
-			{layout->code_maglev, "(function) 0:0 - [0]"},
-			{layout->code_builtin_kind, "(builtin) 0:0 - [0]"},
-			{layout->code_handler, "(bytecode handler) 0:0 - [0]"},
-			{layout->code_stub, "(stub) 0:0 - [0]"},
-			{layout->code_js_to_wasm, "(js-to-wasm) 0:0 - [0]"},
-			{layout->code_wasm_to_js, "(wasm-to-js) 0:0 - [0]"},
-			{layout->code_wasm, "(code) 0:0 - [0]"},
-		};
-		struct ep_raw_frame frame = {.flags = V8_FRAME_CODE << V8_FRAME_SHIFT, .n_words = 1};
+	for (size_t i = 0; i < EP_LEN(kinds); i++) {
+		struct made_code made = {.bytes = 32, .kind = kinds[i].kind};
+		uint64_t code;
 
-		for (size_t i = 0; i < EP_LEN(kinds); i++) {
-			struct made_code made = {.bytes = 32, .kind = kinds[i].kind};
-			uint64_t code;
-
-			if (!v8_has(made.kind))
-				continue;
-			frame.words[0] = new_code(&world.heap, &made, &code) + 3;
-			assert_named(&world, &frame, kinds[i].want);
-		}
-		frame.words[0] = 0x7f0000000000;
-		assert_named(&world, &frame, "(code) 0:0 - [0]");
+		if (!v8_has(made.kind))
+			continue;
+		frame.words[0] = new_code(&world->heap, &made, &code) + 3;
+		assert_named(world, &frame, kinds[i].want);
 	}
+	frame.words[0] = 0x7f0000000000;
+	assert_named(world, &frame, "(code) 0:0 - [0]");
 }
 
 /*
  * A name of 2^40 pieces, each behind strings that only lead on, all in pages that are kept in the same place: it
  * ends after so many reads, and others are named as before.
  */
-EP_TEST(reads_no_more_than_it_may)
+VERSION_TEST(reads_no_more_than_it_may)
 {
-	struct world world;
+	struct made_heap *heap = &world->heap;
+	struct made_function made = {.literal = 11, .unique_id = 1111, .script = world->script,
+				     .bytecodes = world->bytecodes};
+	uint64_t name_of = one_byte(heap, "a");
+	struct ep_raw_frame frame;
+	struct taken taken;
 
-	EACH_VERSION(world)
-	{
-		struct made_heap *heap = &world.heap;
-		struct made_function made = {.literal = 11, .unique_id = 1111, .script = world.script,
-					     .bytecodes = world.bytecodes};
-		uint64_t name_of = one_byte(heap, "a");
-		struct ep_raw_frame frame;
-		struct taken taken;
-
-		heap->has_aliases = true;
-		for (uint32_t i = 0; i < 40; i++) {
-			for (uint32_t hop = 0; hop < 10; hop++)
-				name_of = other_string(heap, THIN | ONE_BYTE, 1, name_of + ALIAS(hop), 0);
-			name_of = other_string(heap, CONS | ONE_BYTE, 1, name_of + ALIAS(3),
-					       name_of + ALIAS(9));
-		}
-		made.scope = (struct made_scope){.name = name_of, .start = 2, .end = 20};
-		frame = frame_of(heap, V8_FRAME_INTERPRETED, new_function(heap, &made), 0,
-				 V8_OFFSET_UNKNOWN);
-		assert_int_equal(name(&world, &frame, &taken), EP_FRAME_GONE);
-		assert_int_equal(heap->n_reads, V8_HEAP_MAX_READS);
-		frame = interpreted(&world, 7);
-		assert_named(&world, &frame, "f 2:10 /a.js [1]");
+	heap->has_aliases = true;
+	for (uint32_t i = 0; i < 40; i++) {
+		for (uint32_t hop = 0; hop < 10; hop++)
+			name_of = other_string(heap, THIN | ONE_BYTE, 1, name_of + ALIAS(hop), 0);
+		name_of = other_string(heap, CONS | ONE_BYTE, 1, name_of + ALIAS(3),
+				       name_of + ALIAS(9));
 	}
+	made.scope = (struct made_scope){.name = name_of, .start = 2, .end = 20};
+	frame = frame_of(heap, V8_FRAME_INTERPRETED, new_function(heap, &made), 0,
+			 V8_OFFSET_UNKNOWN);
+	assert_int_equal(name(world, &frame, &taken), EP_FRAME_GONE);
+	assert_int_equal(heap->n_reads, V8_HEAP_MAX_READS);
+	frame = interpreted(world, 7);
+	assert_named(world, &frame, "f 2:10 /a.js [1]");
 }
 
 /* A source whose table of lines could not be kept is read once, not for each place; it has no lines. */
-EP_TEST(reads_a_source_once)
+VERSION_TEST(reads_a_source_once)
 {
-	struct world world;
+	struct made_heap *heap = &world->heap;
+	struct ep_raw_frame frame = interpreted(world, 7);
+	uint32_t reads;
 
-	EACH_VERSION(world)
-	{
-		struct made_heap *heap = &world.heap;
-		struct ep_raw_frame frame = interpreted(&world, 7);
-		uint32_t reads;
-
-		put64(heap, world.script, heap->layout.script_source,
-		      other_string(heap, EXTERNAL | ONE_BYTE, N_NEWLINES, NEWLINES, NEWLINES));
-		assert_named(&world, &frame, "f 0:0 /a.js [0]");
-		reads = heap->n_reads;
-		assert_true(reads > V8_LINES_MAX_BYTES / V8_LINES_PIECE / 2 &&
-			    reads < N_NEWLINES / V8_LINES_PIECE);
-		frame.aux = 5;
-		assert_named(&world, &frame, "f 0:0 /a.js [0]");
-		assert_true(heap->n_reads - reads < 12);
-	}
+	put64(heap, world->script, heap->layout.script_source,
+	      other_string(heap, EXTERNAL | ONE_BYTE, N_NEWLINES, NEWLINES, NEWLINES));
+	assert_named(world, &frame, "f 0:0 /a.js [0]");
+	reads = heap->n_reads;
+	assert_true(reads > V8_LINES_MAX_BYTES / V8_LINES_PIECE / 2 &&
+		    reads < N_NEWLINES / V8_LINES_PIECE);
+	frame.aux = 5;
+	assert_named(world, &frame, "f 0:0 /a.js [0]");
+	assert_true(heap->n_reads - reads < 12);
 }
 
 #define PAGES_BYTES (V8_HEAP_PAGES * sizeof(struct v8_page))
