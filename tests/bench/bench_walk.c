@@ -13,7 +13,7 @@
 static double measure(struct walk_world *world, const struct own *own, const struct ep_row *rows,
 		      size_t n_rows)
 {
-	struct ep_vec out;
+	ep_cleanup(ep_vec_fini) struct ep_vec out;
 	uint64_t start_ns, frames = 0;
 	double ns;
 
@@ -26,7 +26,6 @@ static double measure(struct walk_world *world, const struct own *own, const str
 		frames += ((const struct ep_sample *)out.data)->n_frames;
 	}
 	ns = (double)(ep_clock_cpu_ns() - start_ns) / (double)frames;
-	ep_vec_fini(&out);
 	return ns;
 }
 

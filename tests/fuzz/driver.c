@@ -10,19 +10,13 @@
  * -fsanitize=address,undefined. Input is handed over in a block of exactly its size, so that a
  * sanitizer sees a read one byte too far.
  */
-#include <errno.h>
+#include "tests/kit/fuzz.h"
+
 #include <fcntl.h>
-#include <inttypes.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerInitialize(int *argc, char ***argv) __attribute__((weak));
 void __sanitizer_set_death_callback(void (*callback)(void)) __attribute__((weak));
 

@@ -4,12 +4,7 @@
  * prints the same; what is not must have at least one problem.
  */
 #include "core/config/config.h"
-
-#include <assert.h>
-#include <stdint.h>
-#include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/kit/fuzz.h"
 
 /* Like --print-config, without the comments, which name lines of the input. NULL: rejected. */
 static char *print_once(const char *text, size_t len)

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A core file from a stranger: what the reader says of it holds, and all of it can be read. */
 #include "core/replay/core_file.h"
+#include "tests/kit/fuzz.h"
 
-#include <assert.h>
-#include <string.h>
 #include <sys/mman.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check_loads(const struct ep_core_file *core)
 {

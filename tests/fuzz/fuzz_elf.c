@@ -3,12 +3,7 @@
 #include "core/elf/file.h"
 #include "core/symbol/starts.h"
 #include "core/symbol/symtab.h"
-
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/kit/fuzz.h"
 
 #define MAX_SECTIONS 64
 #define MAX_READ     ((uint64_t)1 << 20)

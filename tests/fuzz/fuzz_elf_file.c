@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An ELF file as plugins probe it: symbols, sections, bytes, functions of any address. */
 #include "core/plugin/elf_file.h"
-
-#include <assert.h>
-#include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/kit/fuzz.h"
 
 static void try_address(const struct ep_file *file, uint64_t va)
 {

@@ -6,15 +6,10 @@
 #include "core/replay/fixture.h"
 #include "core/replay/replay.h"
 #include "core/replay/shim/helpers.h"
-
-#include <assert.h>
-#include <errno.h>
-#include <string.h>
+#include "tests/kit/fuzz.h"
 
 #define MAX_TEXT_BYTES (4u << 20)
 #define MAX_THREADS    8 /* that are walked */
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check_round_trip(const struct ep_fixture *fixture)
 {

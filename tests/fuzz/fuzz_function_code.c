@@ -8,10 +8,8 @@
  * The bytes are the file's from FILE_VA on, all of them .text, and the process's memory.
  */
 #include "core/base/code.h"
+#include "tests/kit/fuzz.h"
 #include "tests/kit/host.h"
-
-#include <assert.h>
-#include <string.h>
 
 #define FILE_VA	    0x1000u
 #define N_FUNCTIONS 4
@@ -22,8 +20,6 @@ struct input {
 	const uint8_t *bytes;
 	size_t size;
 };
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void try_bytes(const struct input *input)
 {

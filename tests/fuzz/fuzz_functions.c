@@ -4,12 +4,9 @@
 #include "core/pclntab/pclntab.h"
 #include "core/symbol/functions.h"
 #include "core/trace/lines.h"
-
-#include <assert.h>
+#include "tests/kit/fuzz.h"
 
 #define ADDRESSES 64
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static bool find_text(const struct ep_elf *elf, uint64_t *ret_start, uint64_t *ret_end)
 {
@@ -25,7 +22,7 @@ static bool find_text(const struct ep_elf *elf, uint64_t *ret_start, uint64_t *r
 static void try_address(struct ep_functions *functions, uint64_t va, struct ep_function_memo *memo)
 {
 	struct ep_frame_line line[EP_FRAME_MAX_LINES];
-	struct ep_lines lines;
+	ep_cleanup(ep_lines_fini) struct ep_lines lines;
 	int r = ep_lines_init(&lines, 1);
 
 	assert(r == 0);
@@ -36,7 +33,6 @@ static void try_address(struct ep_functions *functions, uint64_t va, struct ep_f
 	ep_lines_end(&lines);
 	assert((ep_lines_get(&lines, 0, line) > 0) == (r == 0));
 	assert(lines.left_out == 0);
-	ep_lines_fini(&lines);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -6,14 +6,9 @@
 #include "core/base/util.h"
 #include "core/symbol/demangle.h"
 #include "core/symbol/kernel.h"
+#include "tests/kit/fuzz.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void look_up(const struct ep_kernel_symbols *symbols, uint64_t addr)
 {
@@ -49,7 +44,7 @@ static void load(const uint8_t *data, size_t size)
 /* The third word of a line is a name. */
 static void demangle(const uint8_t *data, size_t size)
 {
-	char *text = malloc(size + 1), *rest = text, *line, *name = NULL;
+	ep_autofree char *text = malloc(size + 1), *rest = text, *line, *name = NULL;
 
 	if (!text)
 		abort();
@@ -60,7 +55,6 @@ static void demangle(const uint8_t *data, size_t size)
 			abort();
 		free(name);
 	}
-	free(text);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ld.so.cache: what is found is a text inside the cache, and a search ends. */
 #include "core/proc/ld_cache.h"
+#include "tests/kit/fuzz.h"
 
-#include <assert.h>
 #include <elf.h>
-#include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void search(const struct ep_ld_cache *cache, uint16_t machine, const char *name)
 {

@@ -4,14 +4,11 @@
  * file is found once, by a path and open; the search ends.
  */
 #include "core/proc/libraries.h"
+#include "tests/kit/fuzz.h"
 
-#include <assert.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 
 /* The input, in a file that is there as long as this process. */

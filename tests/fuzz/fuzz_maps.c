@@ -6,11 +6,7 @@
 #include "core/proc/container.h"
 #include "core/proc/maps.h"
 #include "core/proc/process.h"
-
-#include <assert.h>
-#include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/kit/fuzz.h"
 
 static void check_maps(const struct ep_maps *maps)
 {
@@ -27,12 +23,11 @@ static void check_maps(const struct ep_maps *maps)
 
 static void try_maps(const char *text, size_t size, enum ep_maps_filter filter)
 {
-	struct ep_maps maps;
+	ep_cleanup(ep_maps_fini) struct ep_maps maps;
 
 	ep_maps_init(&maps, 8);
 	assert(ep_maps_parse(&maps, text, size, filter) == 0);
 	check_maps(&maps);
-	ep_maps_fini(&maps);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

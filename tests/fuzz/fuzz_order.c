@@ -11,9 +11,8 @@
  * often than the rings have room for, or stay in a ring behind a record that is not busy.
  */
 #include "core/bpf/order.h"
+#include "tests/kit/fuzz.h"
 #include "tests/unit/bpf_rings.h"
-
-#include <assert.h>
 
 #define RING_BYTES     4096
 #define SIDEBAND_BYTES 1024
@@ -23,8 +22,6 @@ struct input {
 	uint16_t ring_at, ring_len, sideband_at, sideband_len;
 	uint8_t bytes[];
 } __attribute__((packed));
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static struct fake_ring ring; /* mapped once */
 static struct fake_sideband sidebands[8]; /* an opener has no argument */

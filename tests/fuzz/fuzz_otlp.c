@@ -8,11 +8,8 @@
 #include "exporters/otlp/client.h"
 #include "exporters/otlp/conn.h"
 #include "exporters/otlp/text.h"
+#include "tests/kit/fuzz.h"
 #include "tests/otlp/check.h"
-
-#include <stdio.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* --- a connection whose peer is the fuzzer --- */
 

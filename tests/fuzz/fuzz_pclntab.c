@@ -2,13 +2,9 @@
 /* An ELF file with a function table of Go's: all it says of all functions. */
 #include "core/elf/file.h"
 #include "core/pclntab/pclntab.h"
-
-#include <assert.h>
-#include <string.h>
+#include "tests/kit/fuzz.h"
 
 #define MAX_FUNCS 64
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void try_values(struct ep_pclntab *tab, const struct ep_pclntab_func *func, uint32_t table)
 {

@@ -10,12 +10,8 @@
 #include "core/trace/kinds.h"
 #include "core/trace/merge.h"
 #include "core/trace/store.h"
+#include "tests/kit/fuzz.h"
 #include "tests/unit/trace_order.h"
-
-#include <assert.h>
-#include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check_batch(const struct ep_batch *batch, uint64_t samples)
 {

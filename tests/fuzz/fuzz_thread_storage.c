@@ -6,11 +6,7 @@
 #include "core/elf/lookup.h"
 #include "core/proc/tls_code.h"
 #include "core/proc/tls_slots.h"
-
-#include <assert.h>
-#include <errno.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/kit/fuzz.h"
 
 static void try_code(uint16_t machine, const uint8_t *code, size_t bytes, uint32_t key)
 {
@@ -26,7 +22,7 @@ static void try_symbols(const struct ep_elf *elf)
 {
 	static const char *const names[] = {"pthread_getspecific", "lib_first", "main", "", "x",
 					    "_thread_db_pthread_specific"};
-	struct ep_elf_lookup lookup;
+	ep_cleanup(ep_elf_lookup_fini) struct ep_elf_lookup lookup;
 
 	ep_elf_lookup_init(&lookup, elf);
 	for (size_t i = 0; i < 2 * EP_LEN(names); i++) {
@@ -37,7 +33,6 @@ static void try_symbols(const struct ep_elf *elf)
 		if (ep_elf_lookup_symbol(&lookup, name, &symbol) == 0)
 			(void)ep_elf_read_va(elf, symbol.va, buf, sizeof(buf));
 	}
-	ep_elf_lookup_fini(&lookup);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

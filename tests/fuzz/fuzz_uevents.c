@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Messages of the kernel about devices. The bytes are a copy of just their size: reads past it are seen. */
 #include "core/bpf/uevents.h"
-
-#include <stdlib.h>
-#include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/kit/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	char *message = malloc(size ? size : 1);
+	ep_autofree char *message = malloc(size ? size : 1);
 	bool is_cpu;
 
 	if (!message)
@@ -21,6 +17,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	/* Of a message that is cut off nothing is believed. */
 	if (size && message[size - 1] != '\0' && is_cpu)
 		abort();
-	free(message);
 	return 0;
 }

@@ -7,10 +7,7 @@
  */
 #include "core/elf/file.h"
 #include "core/unwind/build.h"
-
-#include <stdio.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/kit/fuzz.h"
 
 #define CHECK(condition)                                                                           \
 	do {                                                                                       \

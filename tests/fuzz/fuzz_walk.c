@@ -4,11 +4,10 @@
  * makes of it must be an event that the trace store takes, with all words that were there before.
  */
 #include "core/trace/store.h"
+#include "tests/kit/fuzz.h"
 #include "tests/unit/walk_world.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 static struct walk_world world;
 static struct ep_row rows[WALK_N_ROWS];
 static struct ep_vec out;

@@ -27,6 +27,7 @@
 #define EP_TESTS_KIT_HOST_H
 
 #include "core/plugin/unwinder.h"
+#include "tests/kit/fakes.h"
 #include "tests/kit/memory.h"
 
 struct ep_elf;

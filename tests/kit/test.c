@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/kit/test.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #define MAX_TESTS 256
 #define MAX_MADE  1024
 

@@ -13,15 +13,23 @@
  * program with arguments of its own, or with something to prepare once, has a main that calls
  * ep_test_run. Run one by hand with its name, or a pattern: test_plugin 'probe_*'.
  *
- * Needs cmocka, and nothing of this project.
+ * Needs cmocka, and nothing of this project. What nearly every test needs of libc comes with it.
  */
 #ifndef EP_TESTS_KIT_TEST_H
 #define EP_TESTS_KIT_TEST_H
 
+#include "tests/kit/fakes.h"
+
+#include <errno.h>
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -40,16 +48,16 @@
 	{                                                                                          \
 		ep_test_add(#name, name, setup, name##_ends, __LINE__);                            \
 	}                                                                                          \
-	static void name(__attribute__((unused)) void **state)
+	static void name(void **state)
 
 /* The same, with what `setup` leaves in *state as the declaration `what` says: struct world *w. */
 #define EP_TEST_ON(name, what, setup, teardown)                                                    \
-	static void name##_on(__attribute__((unused)) what);                                       \
+	static void name##_on(what);                                                               \
 	EP_TEST_WITH(name, setup, teardown)                                                        \
 	{                                                                                          \
 		name##_on(*state);                                                                 \
 	}                                                                                          \
-	static void name##_on(__attribute__((unused)) what)
+	static void name##_on(what)
 
 void ep_test_add(const char *name, CMUnitTestFunction function, CMFixtureFunction setup,
 		 CMFixtureFunction teardown, int line);

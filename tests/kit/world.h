@@ -27,10 +27,6 @@
 #include "tests/kit/memory.h"
 #include "tests/kit/test.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #ifndef WORLD_STATE
 #define WORLD_STATE struct ep_state_cell
 #endif
@@ -125,7 +121,6 @@ long ep_shim_read_user_str(void *to, __u32 bytes, const void *from)
 /* The thread pointer is all that unwinders read of the kernel. */
 long ep_shim_read_kernel(void *to, __u32 bytes, const void *from)
 {
-	(void)from;
 	assert_int_equal(bytes, sizeof(world.thread_pointer));
 	memcpy(to, &world.thread_pointer, bytes);
 	return world.thread_pointer ? 0 : -14;

@@ -12,14 +12,10 @@
 #include "core/bpf/sideband_set.h"
 #include "tests/kit/test.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -145,13 +141,12 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	struct machine *machine = *state;
+	ep_autofree struct machine *machine = *state;
 
 	ep_order_free(machine->order);
 	ep_ring_close(machine->ring);
 	ep_events_close(machine->events);
 	ep_bpf_free(machine->bpf);
-	free(machine);
 	return 0;
 }
 
@@ -236,7 +231,7 @@ static size_t bytes_of_cpu(const struct machine *machine, uint32_t cpu)
 EP_TEST(losses_are_known_and_rings_grow)
 {
 	struct machine *machine = *state;
-	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	ep_autoclose int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	cpu_set_t before, one;
 	uint32_t cpu;
 
@@ -263,7 +258,6 @@ EP_TEST(losses_are_known_and_rings_grow)
 	assert_int_equal(machine->n_lost, 0);
 	assert_int_equal(machine->n_own, MAPPINGS);
 	sched_setaffinity(0, sizeof(before), &before);
-	close(fd);
 }
 
 int main(void)

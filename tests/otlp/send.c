@@ -221,14 +221,13 @@ static int parse_args(struct driver *driver, int argc, char **argv)
 
 static void use_memory(void *arg)
 {
-	char *data = malloc(POOL_USE_BYTES);
+	ep_autofree char *data = malloc(POOL_USE_BYTES);
 
 	(void)arg;
 	if (data)
 		memset(data, 1, POOL_USE_BYTES);
 	__asm__ volatile("" ::"r"(data) : "memory"); /* it is used */
 	usleep(POOL_USE_US);
-	free(data);
 }
 
 static void after_use(void *arg)

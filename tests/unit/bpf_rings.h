@@ -29,7 +29,7 @@ struct fake_ring {
 
 static inline void *map_twice(size_t bytes)
 {
-	int fd = memfd_create("ring", MFD_CLOEXEC);
+	ep_autoclose int fd = memfd_create("ring", MFD_CLOEXEC);
 	uint8_t *data = mmap(NULL, 2 * bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	int prot = PROT_READ | PROT_WRITE, flags = MAP_SHARED | MAP_FIXED;
 
@@ -37,7 +37,6 @@ static inline void *map_twice(size_t bytes)
 	    mmap(data, bytes, prot, flags, fd, 0) == MAP_FAILED ||
 	    mmap(data + bytes, bytes, prot, flags, fd, 0) == MAP_FAILED)
 		abort();
-	close(fd);
 	return data;
 }
 

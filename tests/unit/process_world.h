@@ -175,7 +175,7 @@ static inline void world_stop(struct world *w)
 
 static inline int world_close(void **state)
 {
-	struct world *w = *state;
+	ep_autofree struct world *w = *state;
 	struct ep_map_slot *slot;
 	size_t pos = 0;
 
@@ -184,7 +184,6 @@ static inline int world_close(void **state)
 	while ((slot = ep_map_next(&w->procs, &pos)) != NULL)
 		free((void *)(uintptr_t)slot->value);
 	ep_map_fini(&w->procs);
-	free(w);
 	return 0;
 }
 
@@ -315,7 +314,7 @@ struct world_file {
 static inline struct world_file world_file(const char *path)
 {
 	struct world_file file = {0};
-	struct ep_elf *elf = NULL;
+	ep_cleanup(ep_elf_closep) struct ep_elf *elf = NULL;
 	unsigned int generation;
 	struct stat st;
 	int fd, n;
@@ -331,7 +330,6 @@ static inline struct world_file world_file(const char *path)
 	assert_int_equal(ep_elf_open_fd(fd, &elf), 0);
 	n = ep_elf_build_id(elf, file.build_id);
 	file.build_id_bytes = n > 0 ? (size_t)n : 0;
-	ep_elf_close(elf);
 	return file;
 }
 
@@ -369,7 +367,7 @@ static inline void world_prepare(struct world *w, const char *path)
 static inline void copy_file(const char *from, const char *to, mode_t mode)
 {
 	char buf[65536];
-	int in = open(from, O_RDONLY | O_CLOEXEC), out;
+	ep_autoclose int in = open(from, O_RDONLY | O_CLOEXEC), out;
 	ssize_t n;
 
 	(void)unlink(to);
@@ -378,7 +376,6 @@ static inline void copy_file(const char *from, const char *to, mode_t mode)
 	while ((n = read(in, buf, sizeof(buf))) > 0)
 		assert_int_equal(write(out, buf, (size_t)n), n);
 	assert_int_equal(fchmod(out, mode), 0);
-	close(in);
 	close(out);
 }
 

@@ -6,11 +6,8 @@
 #include "core/plugin/unwinder.h"
 #include "tests/kit/test.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -58,7 +55,6 @@ static int probe(const struct ep_unwinder_host *host, const struct ep_file *file
 
 static int count_mapping(void *arg, const struct ep_target_mapping *mapping)
 {
-	(void)mapping;
 	return ++*(int *)arg == 2;
 }
 
@@ -119,7 +115,6 @@ static void detach(void *instance)
 
 static void unload(void *executable)
 {
-	(void)executable;
 	plugin_state.unloaded++;
 }
 
@@ -220,7 +215,6 @@ static void end_child(pid_t pid)
 
 static int setup(void **state)
 {
-	(void)state;
 	memset(&plugin_state, 0, sizeof(plugin_state));
 	ops.size = sizeof(ops);
 	return 0;
@@ -271,14 +265,13 @@ static off_t find_file_off(uintptr_t code)
 static size_t map_copies(uint8_t *at, size_t n)
 {
 	off_t off = find_file_off((uintptr_t)start_child & ~4095ul);
-	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	ep_autoclose int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	size_t i = 0;
 
 	assert_true(fd >= 0);
 	while (i < n && mmap(at + i * 4096, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, fd,
 			     off) != MAP_FAILED)
 		i++;
-	close(fd);
 	return i;
 }
 

@@ -4,10 +4,7 @@
 #include "core/plugin/unwinder.h"
 #include "tests/kit/test.h"
 
-#include <errno.h>
 #include <limits.h>
-#include <stdio.h>
-#include <string.h>
 
 static const char letters[EP_ATTACHMENT_COUNT + 1] = "WADRG"; /* of the states, in their order */
 

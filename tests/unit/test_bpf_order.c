@@ -6,8 +6,6 @@
 #include "tests/kit/test.h"
 #include "tests/unit/bpf_rings.h"
 
-#include <stdio.h>
-
 #define RING_BYTES 65536
 #define MAX_SEEN   12000
 #define MS	   1000000ull
@@ -103,14 +101,13 @@ struct setup {
 
 static void free_world(void *made)
 {
-	struct world *world = made;
+	ep_autofree struct world *world = made;
 
 	ep_order_free(world->order);
 	ep_sideband_set_free(world->set);
 	fake_ring_fini(&world->ring);
 	for (size_t i = 0; i < kernel.n; i++)
 		free(kernel.rings[i].data);
-	free(world);
 }
 
 static struct world *new_world(struct setup setup)

@@ -4,9 +4,6 @@
 #include "core/bpf/period.h"
 #include "tests/kit/test.h"
 
-#include <errno.h>
-#include <inttypes.h>
-
 #define N_CPUS 64
 #define SHORTEST_NS 10000
 

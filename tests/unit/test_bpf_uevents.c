@@ -2,9 +2,7 @@
 #include "core/bpf/uevents.h"
 #include "tests/kit/test.h"
 
-#include <errno.h>
 #include <linux/netlink.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -45,14 +43,13 @@ static int send_message(int to, const char *message, size_t bytes)
 {
 	struct sockaddr_nl addr = {0};
 	socklen_t addr_bytes = sizeof(addr);
-	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_KOBJECT_UEVENT);
+	ep_autoclose int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_KOBJECT_UEVENT);
 	ssize_t n;
 
 	assert_true(fd >= 0);
 	assert_int_equal(getsockname(to, (struct sockaddr *)&addr, &addr_bytes), 0);
 	addr.nl_groups = 0;
 	n = sendto(fd, message, bytes, 0, (struct sockaddr *)&addr, sizeof(addr));
-	close(fd);
 	return n < 0 ? -errno : 0;
 }
 

@@ -4,10 +4,6 @@
 #include "core/cli/parts/help.h"
 #include "tests/kit/test.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
-
 #define MAX_WORDS 16
 
 /* Splits at spaces, in place. */

@@ -3,11 +3,7 @@
 #include "core/cli/parts/new_plugin.h"
 #include "tests/kit/test.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -39,7 +35,6 @@ static const char *get(const char *path)
 /* A template, and an empty directory that is the present one. */
 static int begin(void **state)
 {
-	(void)state;
 	strcpy(strrchr(directory, '-'), "-XXXXXX");
 	assert_non_null(mkdtemp(directory));
 	assert_int_equal(chdir(directory), 0);
@@ -57,7 +52,6 @@ static int end(void **state)
 {
 	char command[64];
 
-	(void)state;
 	snprintf(command, sizeof(command), "rm -rf '%s'", directory);
 	return chdir("/") || system(command);
 }

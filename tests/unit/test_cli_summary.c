@@ -5,9 +5,6 @@
 #include "ebpf-profiler/frame.h"
 #include "tests/kit/test.h"
 
-#include <stdio.h>
-#include <string.h>
-
 /*
  * Four stacks, leaf first:
  *	1  leaf work main			complete	60 samples, pid 10

@@ -4,10 +4,6 @@
 #include "core/config/units.h"
 #include "tests/kit/test.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
-
 #define VAR(text) ((char[]){text}) /* environ is not const */
 
 /* Every problem of a text, as it would be printed; "" when there is none. Freed by the caller. */

@@ -6,10 +6,6 @@
 #include "core/unwind/table.h"
 #include "tests/kit/test.h"
 
-#include <errno.h>
-#include <setjmp.h>
-#include <string.h>
-
 struct fake_kernel {
 	void *chunks[EP_MAX_CHUNKS];
 	unsigned int added, removed;
@@ -107,11 +103,10 @@ static void compare_all(const struct fake_kernel *kernel, const struct ep_unwind
 static struct ep_unwind_table *build_own_table(void)
 {
 	struct ep_unwind_table *table = NULL;
-	struct ep_elf *elf = NULL;
+	ep_cleanup(ep_elf_closep) struct ep_elf *elf = NULL;
 
 	assert_int_equal(ep_elf_open("/proc/self/exe", &elf), 0);
 	assert_int_equal(ep_unwind_table_build(elf, NULL, &table), 0);
-	ep_elf_close(elf);
 	return table;
 }
 
@@ -309,7 +304,7 @@ FAKE_KERNEL_TEST(chunks_are_seen_while_they_are_there)
 	struct ep_delta_store_ops ops = {.arg = kernel, .add_chunk = add_chunk_unseen,
 					 .remove_chunk = remove_chunk_unseen,
 					 .rules = kernel->rules};
-	struct ep_row *rows = calloc(EP_MAX_ROWS, sizeof(*rows));
+	ep_autofree struct ep_row *rows = calloc(EP_MAX_ROWS, sizeof(*rows));
 	uint32_t refs[3];
 
 	assert_non_null(rows);
@@ -332,5 +327,4 @@ FAKE_KERNEL_TEST(chunks_are_seen_while_they_are_there)
 	assert_null(ep_delta_store_chunk(chunk_store, EP_REF_CHUNK(refs[2])));
 	assert_null(ep_delta_store_chunk(chunk_store, EP_MAX_CHUNKS));
 	ep_delta_store_free(ep_take(chunk_store));
-	free(rows);
 }

@@ -17,10 +17,7 @@
 #include "tests/kit/test.h"
 #include "tests/unit/heap_chunks.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
 
 #define GOOD_ROW                                                                                   \
 	{                                                                                          \
@@ -94,7 +91,7 @@ EP_TEST(symbols_that_cannot_be_are_refused)
 {
 	struct ep_symbol bad[] = {{0x1000, 0}, {UINT64_MAX, 1}, {UINT64_MAX - 15, 16}, {0, 1ull << 32}};
 	struct ep_symbol good = {UINT64_MAX - 16, 16};
-	struct ep_description description;
+	ep_cleanup(ep_description_fini) struct ep_description description;
 	struct ep_symbol found = {0};
 
 	ep_description_init(&description);
@@ -110,7 +107,6 @@ EP_TEST(symbols_that_cannot_be_are_refused)
 	assert_int_equal(found.bytes, good.bytes);
 	assert_null(ep_described_symbols_find(description.symbols, UINT64_MAX, &found));
 	assert_null(ep_described_symbols_find(description.symbols, 0, &found));
-	ep_description_fini(&description);
 }
 
 /* --- who says it ----------------------------------------------------------------------------- */
@@ -123,7 +119,6 @@ static int describe_some(void *executable, const struct ep_file *file,
 	const struct ep_unwinder_host *host = ep_unwinder_host_get();
 	struct ep_symbol symbol = {.va = 0x1000, .bytes = 16};
 
-	(void)file;
 	assert_int_equal(host->add_rows(description, rows, 2), 0);
 	assert_int_equal(host->add_symbol(description, &symbol, "some"), 0);
 	return *(int *)executable;
@@ -245,7 +240,6 @@ static int open_stripped(void *arg)
 {
 	char path[4096];
 
-	(void)arg;
 	snprintf(path, sizeof(path), "%s/stripped", samples_dir);
 	return open(path, O_RDONLY | O_CLOEXEC);
 }
@@ -254,7 +248,7 @@ static void assert_named(struct ep_native_symbols *symbols, const struct ep_nati
 			 uint64_t va, const char *name, uint64_t start_va)
 {
 	struct ep_frame_line line[EP_FRAME_MAX_LINES] = {0};
-	struct ep_lines lines;
+	ep_cleanup(ep_lines_fini) struct ep_lines lines;
 
 	assert_int_equal(ep_lines_init(&lines, 1), 0);
 	assert_int_equal(ep_native_symbols_resolve(symbols, file, &va, 1, &lines), 0);
@@ -264,7 +258,6 @@ static void assert_named(struct ep_native_symbols *symbols, const struct ep_nati
 		assert_null(line[0].system_name);
 		assert_int_equal(line[0].start_va, start_va);
 	}
-	ep_lines_fini(&lines);
 }
 
 /* The file has the name for 256 bytes of it: nobody knows how long it is. */
@@ -360,8 +353,6 @@ struct room {
 
 static void see_change(void *arg, struct ep_executable *executable)
 {
-	(void)arg;
-	(void)executable;
 }
 
 static int open_room(void **state)
@@ -387,7 +378,7 @@ static int open_room(void **state)
 
 static int close_room(void **state)
 {
-	struct room *room = *state;
+	ep_autofree struct room *room = *state;
 
 	ep_executables_stop(room->executables);
 	uv_run(&room->loop, UV_RUN_DEFAULT);
@@ -395,7 +386,6 @@ static int close_room(void **state)
 	assert_int_equal(plugin.unloaded, plugin.probed);
 	ep_delta_store_free(room->store);
 	assert_int_equal(uv_loop_close(&room->loop), 0);
-	free(room);
 	return 0;
 }
 

@@ -3,9 +3,6 @@
 #include "core/elf/debug_file.h"
 #include "tests/unit/elf_samples.h"
 
-#include <errno.h>
-#include <inttypes.h>
-#include <string.h>
 #include <sys/stat.h>
 /* cmocka needs those before it */
 

@@ -9,10 +9,6 @@
 #include "pclntab_file.h"
 #include "tests/kit/test.h"
 
-#include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 
@@ -43,11 +39,10 @@ struct fixture {
 
 static void fixture_close(void *made)
 {
-	struct fixture *fx = made;
+	ep_autofree struct fixture *fx = made;
 
 	ep_elf_file_fini(&fx->file);
 	ep_elf_close(fx->elf);
-	free(fx);
 }
 
 static struct fixture *fixture_open_in(const char *root, const char *path, const char *seen_as)

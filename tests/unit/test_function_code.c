@@ -6,9 +6,6 @@
 #include "tests/kit/test.h"
 
 #include <elf.h>
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define FILE_VA	   0x1000u
 #define FILE_BYTES 0x3000u

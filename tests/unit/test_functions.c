@@ -8,8 +8,6 @@
 #include "pclntab_file.h"
 #include "tests/kit/test.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -74,14 +72,13 @@ static void write_lines(const struct ep_lines *lines, size_t i, char *text, size
 static int name_of(struct ep_functions *functions, struct ep_function_memo *memo, uint64_t va,
 		   char *text, size_t bytes)
 {
-	struct ep_lines lines;
+	ep_cleanup(ep_lines_fini) struct ep_lines lines;
 	int r;
 
 	assert_int_equal(ep_lines_init(&lines, 1), 0);
 	r = ep_functions_add(functions, va, memo, &lines);
 	ep_lines_end(&lines);
 	write_lines(&lines, 0, text, bytes);
-	ep_lines_fini(&lines);
 	return r;
 }
 

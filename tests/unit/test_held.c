@@ -8,10 +8,7 @@
 #include "tests/kit/test.h"
 #include "tests/unit/walk_world.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <string.h>
 #include <uv.h>
 
 #define FILE_CODE 0x10000 /* of executable 7, at virtual address 0x400 */
@@ -72,7 +69,6 @@ int __wrap_ep_walker_run(struct ep_walker *walker, const void *event, size_t byt
 
 static void pass(void *arg, const void *event, size_t bytes)
 {
-	(void)arg;
 	assert_true(bytes <= sizeof(passed.sample) + sizeof(passed.words));
 	memset(passed.words, 0, sizeof(passed.words));
 	memcpy(&passed, event, bytes);
@@ -109,13 +105,12 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	struct fixture *fx = *state;
+	ep_autofree struct fixture *fx = *state;
 
 	ep_held_free(fx->held);
 	ep_places_clear(&fx->process->places);
 	ep_process_free(fx->process);
 	ep_table_fini(&fx->table);
-	free(fx);
 	return 0;
 }
 
@@ -330,7 +325,6 @@ static struct {
 struct ep_executable *__wrap_ep_executables_find(struct ep_executables *executables, uint32_t id);
 struct ep_executable *__wrap_ep_executables_find(struct ep_executables *executables, uint32_t id)
 {
-	(void)executables;
 	return id == executable.id ? &executable : NULL;
 }
 
@@ -340,7 +334,6 @@ static ssize_t read_slowly(int fd, void *buf, size_t bytes, off_t off, bool at_o
 	static const uint8_t call[] = {0x90, 0x90, 0x90, 0xe8, 0, 0, 0, 0};
 	uv_thread_t self = uv_thread_self();
 
-	(void)fd;
 	if (at_once && !code.is_cached) {
 		errno = EAGAIN;
 		return -1;
@@ -359,7 +352,6 @@ static ssize_t read_slowly(int fd, void *buf, size_t bytes, off_t off, bool at_o
 
 static void count_done(void *arg)
 {
-	(void)arg;
 	code.n_done++;
 }
 

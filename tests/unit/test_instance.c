@@ -10,11 +10,7 @@
 #include "core/trace/frames.h"
 #include "tests/kit/test.h"
 
-#include <errno.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #define SKIP 77
@@ -68,7 +64,6 @@ static int next(int answers[MAX_ANSWERS])
 
 static int see_mapping(void *arg, const struct ep_target_mapping *mapping)
 {
-	(void)arg;
 	assert_true(mapping->start < mapping->end);
 	return 0;
 }
@@ -86,7 +81,6 @@ static int attach(void *executable, struct ep_target *target, void **ret_instanc
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* two workers may attach at once */
 	int result;
 
-	(void)executable;
 	assert_int_equal(target->ops->mappings(target->arg, see_mapping, NULL), 0);
 	pthread_mutex_lock(&lock);
 	__atomic_add_fetch(&script.n_attached, 1, __ATOMIC_RELAXED);
@@ -100,7 +94,6 @@ static int attach(void *executable, struct ep_target *target, void **ret_instanc
 
 static int changed(void *instance)
 {
-	(void)instance;
 	script.n_changed++;
 	say(script.target, true);
 	return next(script.changed);
@@ -120,13 +113,11 @@ static int symbolize_as_set(struct ep_names *names)
 
 static void detach(void *instance)
 {
-	(void)instance;
 	script.n_detached++;
 }
 
 static void unload(void *executable)
 {
-	(void)executable;
 }
 
 /* Two lines with all there is. Of what begins at LONG_NAMES, more and longer ones than may be, and
@@ -164,7 +155,6 @@ static int symbolize(void *instance, const struct ep_raw_frame *frame, struct ep
 					     .system_name = "C.m(I)V", .file = "C.java"};
 	static const struct ep_name outer = {.size = sizeof(outer), .function = "D.m"};
 
-	(void)instance;
 	if (has_any(script.symbolize))
 		return symbolize_as_set(names);
 	script.n_symbolized++;
@@ -205,20 +195,17 @@ static struct {
 
 static void on_changed(void *arg, pid_t pid)
 {
-	(void)arg;
 	assert_int_equal(pid, getpid());
 	script.n_told++;
 }
 
 static void on_named(void *arg)
 {
-	(void)arg;
 	script.n_named++;
 }
 
 static bool is_hurried(void *arg)
 {
-	(void)arg;
 	return false;
 }
 
@@ -260,7 +247,6 @@ static void end(void)
 
 static int end_if_begun(void **state)
 {
-	(void)state;
 	if (host.languages)
 		end();
 	return 0;
@@ -330,7 +316,6 @@ int __wrap_ep_unwinder_program_lengthen(struct ep_unwinder_program *program,
 
 void __wrap_ep_unwinder_program_free(struct ep_unwinder_program *program)
 {
-	(void)program;
 }
 
 uint32_t __wrap_ep_unwinder_program_frames_per_run(const struct ep_unwinder_program *program)
@@ -769,7 +754,6 @@ HOST_TEST(a_process_that_is_gone_is_not_refused)
 
 static int begin_names(void **state)
 {
-	(void)state;
 	begin_attached();
 	return 0;
 }

@@ -4,7 +4,6 @@
 #include "tests/kit/test.h"
 
 #include <elf.h>
-#include <errno.h>
 
 #define X86_64	0x0303
 #define AARCH64 0x0a03

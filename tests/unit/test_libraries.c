@@ -11,7 +11,6 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdio.h>
 #include <sys/stat.h>
 
 #define REAL_PROGRAMS	  30
@@ -48,7 +47,7 @@ static void describe(const struct ep_vec *files, char *text, size_t size)
 /* Text with each @ replaced by the directory of samples; of the test. */
 static char *place(const char *text)
 {
-	struct ep_vec bytes;
+	ep_cleanup(ep_vec_fini) struct ep_vec bytes;
 	char *copy;
 
 	ep_vec_init(&bytes, 1, 65536);
@@ -58,19 +57,17 @@ static char *place(const char *text)
 	copy = strndup(bytes.data, bytes.len);
 	assert_non_null(copy);
 	ep_test_owns(copy, free);
-	ep_vec_fini(&bytes);
 	return copy;
 }
 
 static void write_file(const char *name, const void *data, size_t bytes, mode_t mode)
 {
 	char *path = place(name);
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
+	ep_autoclose int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
 
 	assert_true(fd >= 0);
 	assert_int_equal(write(fd, data, bytes), (ssize_t)bytes);
 	assert_int_equal(fchmod(fd, mode), 0);
-	close(fd);
 }
 
 /* Both architectures that can run these tests. */
@@ -83,12 +80,11 @@ static void write_cache(void)
 		{0x0303, "libmid.so", mid},
 		{0x0a03, "libmid.so", mid},
 	};
-	struct ep_vec bytes;
+	ep_cleanup(ep_vec_fini) struct ep_vec bytes;
 
 	ep_vec_init(&bytes, 1, 65536);
 	put_new_cache(&bytes, entries, EP_LEN(entries), 2);
 	write_file("@/ld.so.cache", bytes.data, bytes.len, 0644);
-	ep_vec_fini(&bytes);
 }
 
 #define MAX_LIST 4
@@ -198,7 +194,6 @@ static void write_others(void)
 
 static int make_files(void **state)
 {
-	(void)state;
 	write_cache();
 	write_scripts();
 	write_env();
@@ -348,7 +343,7 @@ static bool check_program(const char *program)
 	char *argv[] = {(char *)(uintptr_t)program, NULL};
 	struct ep_vec files = find(argv, environ, &system);
 	const struct ep_library_file *first = files.data;
-	char *path = realpath(program, NULL);
+	ep_autofree char *path = realpath(program, NULL);
 	size_t n = 0;
 
 	/* Scripts are left out: what is found is their interpreter's. */
@@ -357,7 +352,6 @@ static bool check_program(const char *program)
 	if (n > 0 && files.len != n + 1) /* and itself */
 		fail_msg("%s: %zu files, %zu by ldd", program, files.len, n);
 	ep_libraries_free(&files);
-	free(path);
 	return n > 0;
 }
 

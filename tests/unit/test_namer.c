@@ -10,10 +10,7 @@
 #include "core/trace/frames.h"
 #include "tests/kit/test.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -45,7 +42,6 @@ static struct {
 struct ep_executable *__wrap_ep_processes_executable(struct ep_processes *processes, uint32_t id);
 struct ep_executable *__wrap_ep_processes_executable(struct ep_processes *processes, uint32_t id)
 {
-	(void)processes;
 	return id == FILE_ID ? &world.executable : NULL;
 }
 
@@ -66,7 +62,6 @@ int __wrap_ep_instance_symbolize(struct ep_instance *instance, struct ep_frames 
 {
 	struct ep_frame_line line = {.function = "f"};
 
-	(void)instance;
 	world.n_asked++;
 	world.n_frames = n;
 	for (size_t i = 0; world.result == 0 && i < n; i++)
@@ -84,19 +79,16 @@ void __wrap_ep_log_write(enum ep_log_level level, const char *fmt, ...)
 
 static void progress(void *arg)
 {
-	(void)arg;
 	ep_namer_run(world.namer, world.frames, EP_NAMER_FREE);
 }
 
 static bool is_patient(void *arg, uint32_t slot)
 {
-	(void)arg;
 	return slot == SLOT && world.patient;
 }
 
 static void on_timer(uv_timer_t *timer)
 {
-	(void)timer;
 }
 
 static void write_kallsyms(const char *text)
@@ -121,7 +113,6 @@ static int set_up(void **state)
 		.kallsyms = world.kallsyms,
 	};
 
-	(void)state;
 	memset(&world, 0, sizeof(world));
 	snprintf(world.kallsyms, sizeof(world.kallsyms), "/tmp/test_namer.%d", (int)getpid());
 	write_kallsyms("ffffffff80000000 T first\nffffffff80001000 T last\n");
@@ -138,7 +129,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	while (ep_namer_busy(world.namer) > 0)
 		(void)uv_run(&world.loop, UV_RUN_ONCE);
 	ep_namer_free(world.namer);

@@ -6,10 +6,6 @@
 #include "bpf/rule.h"
 #include "core/replay/kernel_internal.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "core_bpf.inc.h"
 #include "tests/kit/test.h"
 
@@ -134,11 +130,10 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	struct world *w = *state;
+	ep_autofree struct world *w = *state;
 
 	ep_kernel_free(w->kernel);
 	ep_vec_fini(&w->event);
-	free(w);
 	return 0;
 }
 

@@ -11,9 +11,6 @@
 #include "tests/otlp/check.h"
 #include "tests/unit/trace_store.h"
 
-#include <errno.h>
-#include <stdio.h>
-
 #define MAX_REQUESTS 512
 
 /* What the last batch became. */
@@ -29,7 +26,6 @@ static int keep_request(void *arg, const struct otlp_request *request)
 	uint8_t *to = malloc(request->bytes + 1);
 	size_t len = 0;
 
-	(void)arg;
 	assert_non_null(to);
 	assert_in_range(requests.n, 0, MAX_REQUESTS - 1);
 	for (size_t i = 0; i < request->n_pieces; i++) {
@@ -46,7 +42,6 @@ static int keep_request(void *arg, const struct otlp_request *request)
 
 static void free_requests(void *made)
 {
-	(void)made;
 	while (requests.n > 0)
 		free(requests.data[--requests.n]);
 	requests.events = 0;

@@ -12,11 +12,6 @@
 #include "tests/otlp/check.h"
 #include "tests/otlp/host.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #define MAX_RUNS 2000
 
 extern const struct ep_plugin ep_plugin;
@@ -81,7 +76,6 @@ static void on_flushed(void *arg, int result)
 {
 	struct run *run = arg;
 
-	(void)result;
 	run->n_flushed++;
 	ep_plugin.exporter->close(run->exporter);
 }
@@ -90,7 +84,6 @@ static void on_exported(void *arg, int result)
 {
 	struct run *run = arg;
 
-	(void)result;
 	run->n_exported++;
 	ep_plugin.exporter->flush(run->exporter, on_flushed, run);
 }

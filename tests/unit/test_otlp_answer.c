@@ -5,9 +5,7 @@
 #include "exporters/otlp/text.h"
 #include "tests/kit/test.h"
 
-#include <errno.h>
 #include <nghttp2/nghttp2.h>
-#include <stdio.h>
 
 #define SECOND 1000000000ull
 /* code 14, "busy", RetryInfo of 7 s */

@@ -4,16 +4,10 @@
 #include "tests/kit/test.h"
 #include "tests/otlp/host.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 static struct test_host host;
 
 static int set_up(void **state)
 {
-	(void)state;
 	for (char **name = environ; name && *name;) {
 		char text[128];
 

@@ -5,9 +5,6 @@
 #include "pclntab_file.h"
 #include "tests/kit/test.h"
 
-#include <errno.h>
-#include <stdio.h>
-
 #define CACHE ((size_t)64 << 10)
 
 /* A file that a test has changed, opened. */

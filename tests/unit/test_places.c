@@ -7,7 +7,6 @@
 #include "core/process/rows.h"
 #include "tests/kit/test.h"
 
-#include <errno.h>
 #include <time.h>
 
 static struct ep_executable executable(enum ep_executable_state state)

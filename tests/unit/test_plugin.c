@@ -8,10 +8,7 @@
 #include "tests/kit/test.h"
 
 #include <elf.h>
-#include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <uv.h>
 
@@ -214,7 +211,6 @@ static int no_symbolize(void *instance, const struct ep_raw_frame *frame, struct
 
 static void no_end(void *arg)
 {
-	(void)arg;
 }
 
 static int check_object(const struct object *object, char reason[EP_REASON_BYTES])
@@ -365,8 +361,6 @@ static struct fake fake; /* open gets no argument to pass it by */
 static int fake_open(const struct ep_host *host, const struct ep_options *options,
 		     void **ret_exporter)
 {
-	(void)host;
-	(void)options;
 	*ret_exporter = &fake;
 	return 0;
 }

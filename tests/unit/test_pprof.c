@@ -13,10 +13,7 @@
 #include "tests/kit/test.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <uv.h>
 #include <zlib.h>
@@ -27,7 +24,6 @@ static const char *module_dir;
 
 static int find_executable(void *arg, uint32_t id, struct ep_batch_executable *ret)
 {
-	(void)arg;
 	*ret = (struct ep_batch_executable){
 		.path = id == 5 ? "/opt/example/server" : "/usr/lib/libstripped.so",
 		.build_id = id == 5 ? "0123abcd" : NULL,
@@ -39,7 +35,6 @@ static int find_executable(void *arg, uint32_t id, struct ep_batch_executable *r
 
 static int find_process(void *arg, struct ep_program program, struct ep_batch_process *ret)
 {
-	(void)arg;
 	if (program.pid == 8)
 		return -ESRCH;
 	ret->comm = "server";
@@ -52,7 +47,6 @@ static bool has_periods; /* CPU 0 has one of 9 ms, CPU 1 of 11 ms */
 
 static uint64_t period_of(void *arg, uint32_t cpu)
 {
-	(void)arg;
 	return !has_periods ? 0 : cpu ? 11000000 : 9000000;
 }
 
@@ -167,12 +161,11 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	struct fixture *fx = *state;
+	ep_autofree struct fixture *fx = *state;
 	char command[128];
 
 	ep_module_unload(fx->module);
 	snprintf(command, sizeof(command), "rm -rf '%s'", fx->dir);
-	free(fx);
 	return system(command);
 }
 
@@ -191,7 +184,6 @@ static int open_with(struct fixture *fx, const struct ep_value *values, size_t n
 
 static void nothing(void *arg)
 {
-	(void)arg;
 }
 
 /* Exports n batches and closes. */

@@ -5,17 +5,13 @@
 #include "tests/kit/test.h"
 #include "tests/unit/heap_chunks.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
 #include <uv.h>
 
 static void count_change(void *arg, struct ep_executable *executable)
 {
 	unsigned int *changes = arg;
 
-	(void)executable;
 	(*changes)++;
 }
 
@@ -47,14 +43,13 @@ static int open_room(void **state)
 
 static int close_room(void **state)
 {
-	struct room *room = *state;
+	ep_autofree struct room *room = *state;
 
 	ep_executables_stop(room->executables);
 	uv_run(&room->loop, UV_RUN_DEFAULT);
 	ep_executables_free(room->executables);
 	ep_delta_store_free(room->store);
 	assert_int_equal(uv_loop_close(&room->loop), 0);
-	free(room);
 	return 0;
 }
 
@@ -85,7 +80,7 @@ EP_TEST_WITH(test_what_was_prepared_is_ready_when_it_is_mapped, open_room, close
 	struct room *room = *state;
 	struct ep_executable *executable;
 	struct ep_proc_file seen;
-	struct ep_maps maps;
+	ep_cleanup(ep_maps_fini) struct ep_maps maps;
 	struct ep_mapping mapping = own_code(&maps);
 
 	prepare(room, mapping.path);
@@ -103,7 +98,6 @@ EP_TEST_WITH(test_what_was_prepared_is_ready_when_it_is_mapped, open_room, close
 	assert_int_equal(ep_executables_stats(room->executables)->live, 1);
 	assert_int_equal(ep_executables_stats(room->executables)->busy, 0);
 	ep_executable_unref(executable);
-	ep_maps_fini(&maps);
 }
 
 /* The only entry there is: ids begin at 1. */

@@ -13,12 +13,8 @@
 #include "tests/kit/test.h"
 #include "tests/unit/heap_chunks.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <setjmp.h>
-#include <stdio.h>
-#include <string.h>
 
 #define MAX_ANSWERS 256
 #define CODE_BYTES  16
@@ -73,7 +69,6 @@ static int probe(const struct ep_unwinder_host *host, const struct ep_file *file
 	static const char *const symbols[] = {"sample_known", "sample_compare", "not_there"};
 	static const char *const sections[] = {".text", ".bss", ".symtab", ".debug_frame"};
 
-	(void)ret;
 	told.n = 0;
 	for (size_t i = 0; i < EP_LEN(symbols); i++) {
 		struct answer *answer = new_answer();
@@ -123,14 +118,13 @@ static void probe_live(const char *path)
 
 static int open_mapping(struct ep_snapshot *snapshot, const struct ep_mapping *mapping)
 {
-	(void)snapshot;
 	return open(mapping->path, O_RDONLY | O_CLOEXEC);
 }
 
 /* What the replay asks the plugin, with a source or without. */
 static void probe_fixture(struct ep_fixture *fixture, const struct ep_replay_source *source)
 {
-	struct ep_replay *replay = NULL;
+	ep_cleanup(ep_replay_freep) struct ep_replay *replay = NULL;
 	struct ep_replay_file arg = {.executable = 0};
 	struct ep_file file;
 
@@ -139,7 +133,6 @@ static void probe_fixture(struct ep_fixture *fixture, const struct ep_replay_sou
 	file = ep_replay_file(&arg);
 	assert_int_equal(probe(ep_unwinder_host_get(), &file, NULL), EP_NOT_MINE);
 	assert_int_equal(ep_replay_faults(replay)->unanswered, 0);
-	ep_replay_free(replay);
 }
 
 static struct ep_fixture *record(const char *path)
@@ -193,7 +186,7 @@ static void check_same(const struct answer *expected, size_t n)
 static void check_sample(const char *name)
 {
 	static struct answer live[MAX_ANSWERS];
-	struct ep_fixture *fixture;
+	ep_cleanup(ep_fixture_freep) struct ep_fixture *fixture = NULL;
 	char path[4096];
 	size_t n;
 
@@ -205,7 +198,6 @@ static void check_sample(const char *name)
 	check_same(live, n);
 	probe_recorded(fixture);
 	check_same(live, n);
-	ep_fixture_free(fixture);
 }
 
 /* --- tests ----------------------------------------------------------------------------------- */

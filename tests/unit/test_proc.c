@@ -6,9 +6,6 @@
 #include "core/proc/process.h"
 #include "tests/kit/test.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
 #include <time.h>
 
 /* --- maps ------------------------------------------------------------------------------------- */

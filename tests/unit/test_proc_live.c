@@ -10,13 +10,10 @@
 #include "tests/kit/test.h"
 
 #include <elf.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
@@ -94,7 +91,6 @@ static int copy_self(int to)
 
 static void run_self(int ready_fd, const void *arg)
 {
-	(void)arg;
 	exec_fd(open("/proc/self/exe", O_RDONLY), ready_fd);
 }
 
@@ -102,7 +98,6 @@ static void run_memfd(int ready_fd, const void *arg)
 {
 	int fd = memfd_create("prog", 0);
 
-	(void)arg;
 	if (copy_self(fd) < 0)
 		_exit(6);
 	exec_fd(fd, ready_fd);
@@ -138,7 +133,6 @@ static void run_without_main_thread(int ready_fd, const void *arg)
 {
 	pthread_t thread;
 
-	(void)arg;
 	pthread_create(&thread, NULL, second_thread, (void *)(intptr_t)ready_fd);
 	pthread_exit(NULL);
 }
@@ -320,7 +314,6 @@ static int open_unprivileged(pid_t pid, const struct ep_mapping *m)
 
 static void run_as_nobody(int ready_fd, const void *arg)
 {
-	(void)arg;
 	if (getuid() == 0 &&
 	    (setresgid(65534, 65534, 65534) < 0 || setresuid(65534, 65534, 65534) < 0))
 		_exit(5);

@@ -16,7 +16,6 @@ static int find_files(void **state)
 {
 	ssize_t n = readlink("/proc/self/exe", own_path, sizeof(own_path) - 1);
 
-	(void)state;
 	assert_true(n > 0);
 	own_path[n] = '\0';
 	snprintf(copy_path, sizeof(copy_path), "/tmp/test_process_files.%d", (int)getpid());
@@ -26,7 +25,6 @@ static int find_files(void **state)
 
 static int remove_files(void **state)
 {
-	(void)state;
 	(void)unlink(copy_path);
 	(void)unlink(other_path);
 	return 0;
@@ -183,7 +181,7 @@ WORLD_TEST(look_that_fails_leaves_what_a_build_id_tells)
 static void change_code(const char *path)
 {
 	char *bytes;
-	int fd = open(path, O_RDWR | O_CLOEXEC);
+	ep_autoclose int fd = open(path, O_RDWR | O_CLOEXEC);
 	struct stat st;
 
 	assert_true(fd >= 0 && fstat(fd, &st) == 0);
@@ -192,7 +190,6 @@ static void change_code(const char *path)
 	/* The end of a section that nobody reads here: .comment and what follows it. */
 	bytes[st.st_size - 1] ^= 1;
 	munmap(bytes, (size_t)st.st_size);
-	close(fd);
 }
 
 /* A container's root has made a library that has libc's build id, at libc's path. */
@@ -236,11 +233,10 @@ static struct ep_program next_program(struct world *w, uint64_t time_ns)
 static void overwrite(const char *path)
 {
 	static const char text[] = "no program";
-	int fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
+	ep_autoclose int fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
 
 	assert_true(fd >= 0);
 	assert_int_equal(write(fd, text, sizeof(text)), sizeof(text));
-	close(fd);
 }
 
 WORLD_TEST(file_that_is_overwritten_is_another)

@@ -4,8 +4,6 @@
 #include "core/base/clock.h"
 #include "tests/kit/test.h"
 
-#include <errno.h>
-#include <string.h>
 #include <time.h>
 
 #define BASE 0x10000ull
@@ -19,7 +17,6 @@ static struct {
 
 static int read_memory(void *arg, uint64_t addr, void *buf, size_t bytes)
 {
-	(void)arg;
 	memory.n_reads++;
 	if (!ep_in_bounds(addr - BASE, bytes, memory.hole ? memory.hole - BASE : sizeof(memory.bytes)))
 		return -EFAULT;
@@ -29,7 +26,6 @@ static int read_memory(void *arg, uint64_t addr, void *buf, size_t bytes)
 
 static int set_up(void **state)
 {
-	(void)state;
 	memset(&memory, 0, sizeof(memory));
 	for (size_t i = 0; i < sizeof(memory.bytes); i++)
 		memory.bytes[i] = (uint8_t)(i * 7 + (i >> 8));
@@ -40,7 +36,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	ep_read_ahead_free(memory.ahead);
 	return 0;
 }

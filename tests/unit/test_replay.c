@@ -7,11 +7,8 @@
 #include "core/replay/replay.h"
 #include "tests/kit/test.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>

@@ -4,8 +4,6 @@
 #include "core/process/rows.h"
 #include "tests/kit/test.h"
 
-#include <errno.h>
-
 /* Rows of two mappings; the second one's pages are not analysed. */
 static const struct ep_row plain[] = {
 	{.start = 0x10000, .end = 0x20000, .va = 0x1800, .executable = 5, .pages = 100},
@@ -60,7 +58,7 @@ EP_TEST(what_one_language_has_another_does_not_take)
 {
 	const struct ep_range first = {.start = 0x10000, .end = 0x11000};
 	const struct ep_range second = {.start = 0x10000, .end = 0x12000};
-	struct ep_vec once, twice;
+	ep_cleanup(ep_vec_fini) struct ep_vec once, twice;
 	const struct ep_row *row;
 
 	mark(&first, 1, &once);
@@ -70,8 +68,6 @@ EP_TEST(what_one_language_has_another_does_not_take)
 	assert_int_equal(EP_ROW_SLOT(row[0].executable), 9);
 	assert_int_equal(EP_ROW_SLOT(row[1].executable), 11);
 	assert_int_equal(row[1].end, 0x12000);
-	ep_vec_fini(&once);
-	ep_vec_fini(&twice);
 }
 
 /* A reserved heap: rows of its committed parts, of another's memory, and of none are there or not. */
@@ -211,7 +207,7 @@ EP_TEST(anonymous_code_is_whose_range_it_is_in)
 		{.start = 0xa000, .end = 0xb000, .executable = &file},
 	};
 	const struct ep_range range = {.start = 0x1800, .end = 0x2000, .mode = EP_RANGE_ENTER};
-	struct ep_vec rows, marked;
+	ep_cleanup(ep_vec_fini) struct ep_vec rows, marked;
 	const struct ep_row *row;
 
 	ep_vec_init(&rows, sizeof(struct ep_row), 16);
@@ -232,8 +228,6 @@ EP_TEST(anonymous_code_is_whose_range_it_is_in)
 	assert_int_equal(row[6].executable, EP_ROW_ANONYMOUS);
 	assert_int_equal(row[6].pages, EP_PAGES_PENDING);
 	assert_int_equal(row[7].executable, 0);
-	ep_vec_fini(&rows);
-	ep_vec_fini(&marked);
 }
 
 EP_TEST(codes_lie_behind_the_rows)

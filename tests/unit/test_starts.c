@@ -3,8 +3,6 @@
 #include "core/symbol/starts.h"
 #include "tests/kit/test.h"
 
-#include <errno.h>
-
 extern const char __ehdr_start; /* of the linker: where the file's first byte is in memory */
 
 __attribute__((noinline)) static int twice(int x)
@@ -21,7 +19,7 @@ static uint64_t va_of(int (*function)(int))
 EP_TEST(address_in_a_function_finds_its_start)
 {
 	struct ep_starts *starts = NULL;
-	struct ep_elf *elf = NULL;
+	ep_cleanup(ep_elf_closep) struct ep_elf *elf = NULL;
 	uint64_t start_va = 0;
 
 	assert_int_equal(twice(2), 4);
@@ -34,5 +32,4 @@ EP_TEST(address_in_a_function_finds_its_start)
 	assert_true(ep_starts_bytes(starts) > 100);
 	assert_int_equal(ep_starts_bytes(NULL), 0);
 	ep_starts_free(starts);
-	ep_elf_close(elf);
 }

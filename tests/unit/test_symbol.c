@@ -12,10 +12,7 @@
 #include "core/trace/lines.h"
 #include "tests/unit/elf_samples.h"
 
-#include <errno.h>
-#include <inttypes.h>
 #include <pthread.h>
-#include <string.h>
 #include <sys/stat.h>
 /* cmocka needs those before it */
 
@@ -547,11 +544,10 @@ static struct ep_frame_line line_of(const struct ep_lines *lines, size_t i)
 static bool is_named(struct ep_native_symbols *symbols, const struct ep_native_file *file,
 		     uint64_t va, const char *name)
 {
-	struct ep_lines lines;
+	ep_cleanup(ep_lines_fini) struct ep_lines lines;
 	bool is = resolve(symbols, file, &va, 1, &lines) == 0 && line_of(&lines, 0).function &&
 		  strcmp(line_of(&lines, 0).function, name) == 0;
 
-	ep_lines_fini(&lines);
 	return is;
 }
 

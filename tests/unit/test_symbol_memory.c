@@ -12,11 +12,8 @@
 #include "tests/kit/test.h"
 #include "tests/unit/pclntab_file.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdio.h>
-#include <string.h>
 
 #define MAX_ALLOCATIONS 10000
 

@@ -18,11 +18,7 @@
 #include "tests/kit/test.h"
 
 #include <elf.h>
-#include <errno.h>
-#include <inttypes.h>
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/wait.h>
 
 #define PATH_BYTES 4096

@@ -9,8 +9,6 @@
 #include "tests/kit/test.h"
 #include "tests/unit/trace_events.h"
 
-#include <errno.h>
-
 static void add_all(struct ep_store *store, uint64_t *added, uint64_t *refused)
 {
 	static struct event event;
@@ -55,12 +53,11 @@ static void resolve_all(struct ep_frames *frames)
 {
 	struct ep_frame_line lines[EP_FRAME_MAX_LINES];
 	uint32_t id;
-	struct ep_lines list;
+	ep_cleanup(ep_lines_fini) struct ep_lines list;
 	size_t n_lines = make_lines(&list, lines);
 
 	while ((id = ep_frames_take(frames)) != 0)
 		(void)ep_frames_resolve(frames, id, lines, n_lines, NULL);
-	ep_lines_fini(&list);
 }
 
 /* One run; the numbers must add up whatever failed. */

@@ -4,16 +4,12 @@
 #include "tests/kit/test.h"
 #include "tests/unit/trace_events.h"
 
-#include <errno.h>
-#include <stdio.h>
-
 #define FIRST EP_SLOT_FIRST_DYNAMIC
 
 static const char *const toy_errors[] = {"no thread state", "code object unreadable", NULL};
 
 static int clear(void **state)
 {
-	(void)state;
 	ep_kind_clear();
 	return 0;
 }

@@ -15,9 +15,6 @@
 #include "tests/unit/trace_events.h"
 #include "tests/unit/trace_order.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 #define SLOT_OF(letter) ((uint32_t)(letter) - 'a' + EP_SLOT_FIRST_DYNAMIC)
 #define KIND_OF(letter) (EP_FRAME_FIRST_DYNAMIC + SLOT_OF(letter))
 
@@ -27,7 +24,6 @@ static int add_languages(void **state)
 {
 	static const char *const errors[] = {"out of luck", NULL};
 
-	(void)state;
 	for (char letter = 'a'; letter <= 'c'; letter++) {
 		char name[2] = {letter, 0};
 
@@ -40,7 +36,6 @@ static int add_languages(void **state)
 
 static int clear_languages(void **state)
 {
-	(void)state;
 	ep_kind_clear();
 	return 0;
 }

@@ -2,9 +2,6 @@
 /* Call frame information to rules, on hand-assembled bytes: instructions, expressions, CIEs, FDEs. */
 #include "tests/unit/unwind_build.h"
 
-#include <errno.h>
-#include <stdio.h>
-
 /* ---- instructions ---- */
 
 struct insn_case {
@@ -118,7 +115,7 @@ static const struct insn_case insn_cases[] = {
 static void check_insn_case(const struct insn_case *c, const struct bytes *insns)
 {
 	struct cie cie = CIE_GCC;
-	struct ep_unwind_table *table = build_one(&cie, insns);
+	ep_cleanup(ep_unwind_table_freep) struct ep_unwind_table *table = build_one(&cie, insns);
 
 	for (size_t i = 0; i < EP_LEN(c->want) && (i == 0 || c->want[i].rule || c->want[i].off); i++) {
 		uint32_t rule = ep_unwind_table_find(table, FDE_VA + c->want[i].off);
@@ -129,7 +126,6 @@ static void check_insn_case(const struct insn_case *c, const struct bytes *insns
 		if (rule == TABLE && !is_first_rule(table, c->table))
 			fail_msg("%s: another table rule", c->label);
 	}
-	ep_unwind_table_free(table);
 }
 
 /* Every case runs twice: an expression in front keeps the fast interpreter from taking the FDE. */
@@ -293,13 +289,12 @@ EP_TEST(table_rules_are_stored_once)
 {
 	struct cie cie = CIE_GCC;
 	struct bytes insns = BYTES("\x41\x0c\x0a\x00\x41\x0c\x07\x08\x41\x0c\x0b\x00\x41\x0c\x0a\x00");
-	struct ep_unwind_table *table = build_one(&cie, &insns);
+	ep_cleanup(ep_unwind_table_freep) struct ep_unwind_table *table = build_one(&cie, &insns);
 
 	assert_int_equal(table->n_rules, 2);
 	assert_rule(table, FDE_VA + 1, TABLE);
 	assert_rule(table, FDE_VA + 3, TABLE + 1);
 	assert_rule(table, FDE_VA + 4, TABLE);
-	ep_unwind_table_free(table);
 }
 
 /* ---- CIEs ---- */
@@ -309,7 +304,6 @@ struct cie_case {
 	struct cie cie;
 	bool good;
 };
-
 
 static const struct cie_case cie_cases[] = {
 	{ "version 1, zR", CIE_GCC, true },

@@ -3,8 +3,6 @@
 #include "core/unwind/table.h"
 #include "tests/unit/elf_samples.h"
 
-#include <errno.h>
-#include <string.h>
 #include <sys/auxv.h>
 #include <ucontext.h>
 

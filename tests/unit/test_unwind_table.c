@@ -2,9 +2,6 @@
 /* Rules of many functions to one table: ranges, signal frames, several sources, what is described, pages. */
 #include "tests/unit/unwind_build.h"
 
-#include <errno.h>
-#include <stdio.h>
-
 /* ---- ranges ---- */
 
 EP_TEST(gaps_have_no_rule_but_padding_does)
@@ -138,7 +135,7 @@ static struct ep_unwind_table *build_signal(const char *augmentation, uint64_t c
 {
 	struct cie cie = CIE_GCC, plain = CIE_GCC;
 	struct bytes none = { .len = 0 };
-	struct image *image = new_image(true);
+	ep_autofree struct image *image = new_image(true);
 	struct ep_build_input input = asm_input();
 	struct ep_unwind_table *table;
 
@@ -148,7 +145,6 @@ static struct ep_unwind_table *build_signal(const char *augmentation, uint64_t c
 	input.read_code = code_is_trampoline;
 	input.read_code_arg = &code_va;
 	table = build_input(&input, &image, 1);
-	free(image);
 	return table;
 }
 

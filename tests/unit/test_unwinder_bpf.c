@@ -20,7 +20,6 @@ EP_UNWINDER();
 
 static int begin(void **state)
 {
-	(void)state;
 	world_begin(SLOT, 40);
 	world.calls_fail = true;
 	world_add_memory(STACK, STACK_BYTES);

@@ -9,9 +9,6 @@
 #include "ebpf-profiler/bpf/self.h"
 #include "tests/kit/test.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 

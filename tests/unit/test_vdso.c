@@ -5,10 +5,7 @@
 #include "tests/kit/test.h"
 #include "tests/unit/heap_chunks.h"
 
-#include <errno.h>
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/auxv.h>
 #include <sys/wait.h>
 #include <time.h>

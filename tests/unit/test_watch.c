@@ -50,7 +50,6 @@ static bool look(void *arg)
 
 static void tick(void *arg)
 {
-	(void)arg;
 }
 
 static void tell(int fd)
@@ -83,7 +82,7 @@ static int start(void **state)
 
 static int stop(void **state)
 {
-	struct world *world = *state;
+	ep_autofree struct world *world = *state;
 
 	ep_watch_close(&world->watch);
 	uv_run(&world->loop, UV_RUN_DEFAULT);
@@ -91,7 +90,6 @@ static int stop(void **state)
 	close(world->ring_fd);
 	close(world->side_fd);
 	close(world->exec_fd);
-	free(world);
 	return 0;
 }
 

@@ -6,8 +6,6 @@
 #include "tests/kit/test.h"
 #include "tests/unit/unwind_asm.h"
 
-#include <stdlib.h>
-
 #define CIE_REST                                                                                   \
 	.insns = BYTES("\x0c\x07\x08\x90\x01"), .code_align = 1, .data_align = 0x78, .ra_reg = 16
 
@@ -35,7 +33,7 @@ static inline struct image *new_image(bool eh)
 static inline struct ep_unwind_table *build_input(struct ep_build_input *input,
 						  struct image **images, size_t n)
 {
-	struct ep_fde_list *lists = calloc(EP_MAX(n, 1), sizeof(*lists));
+	ep_autofree struct ep_fde_list *lists = calloc(EP_MAX(n, 1), sizeof(*lists));
 	struct ep_unwind_table *table = NULL;
 
 	assert_non_null(lists);
@@ -49,7 +47,6 @@ static inline struct ep_unwind_table *build_input(struct ep_build_input *input,
 	assert_int_equal(ep_build(input, &table), 0);
 	for (size_t i = 0; i < n; i++)
 		ep_fde_list_fini(&lists[i]);
-	free(lists);
 	return table;
 }
 
@@ -62,12 +59,11 @@ static inline struct ep_unwind_table *build_image(struct image *image)
 
 static inline struct ep_unwind_table *build_one(const struct cie *cie, const struct bytes *insns)
 {
-	struct image *image = new_image(true);
+	ep_autofree struct image *image = new_image(true);
 	struct ep_unwind_table *table;
 
 	asm_fde(image, asm_cie(image, cie), FDE_VA, FDE_BYTES, insns);
 	table = build_image(image);
-	free(image);
 	return table;
 }
 

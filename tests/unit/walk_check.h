@@ -8,8 +8,6 @@
 #include "tests/kit/test.h"
 #include "tests/unit/walk_own.h"
 
-#include <errno.h>
-
 #define NATIVE	EP_FRAME_NATIVE
 #define RETURN	EP_FRAME_RETURN_ADDRESS
 #define POINTER EP_FRAME_POINTER_WALK
@@ -44,11 +42,10 @@ static inline int set_up(void **state)
 
 static inline int tear_down(void **state)
 {
-	struct fixture *fx = *state;
+	ep_autofree struct fixture *fx = *state;
 
 	walk_world_fini(&fx->world);
 	ep_vec_fini(&fx->out);
-	free(fx);
 	return 0;
 }
 

@@ -152,7 +152,7 @@ static inline void own_add_row(struct walk_world *world, const struct ep_mapping
 static inline size_t own_rows(struct walk_world *world, struct ep_row rows[OWN_MAX_ROWS])
 {
 	const struct ep_mapping *mapping;
-	struct ep_maps maps;
+	ep_cleanup(ep_maps_fini) struct ep_maps maps;
 	size_t n = 0;
 
 	ep_maps_init(&maps, OWN_MAX_ROWS);
@@ -162,7 +162,6 @@ static inline size_t own_rows(struct walk_world *world, struct ep_row rows[OWN_M
 		if (mapping->kind == EP_MAPPING_FILE)
 			own_add_row(world, mapping, rows, &n);
 	}
-	ep_maps_fini(&maps);
 	return n;
 }
 

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The code of functions that probe reads: what is found in it lies in it. */
 #include "plugins/golang/golang.h"
-
-#include <assert.h>
-#include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/kit/fuzz.h"
 
 static void check_codes(const struct go_function *function, uint32_t kind)
 {

@@ -5,9 +5,8 @@
  *	input	48 bytes of .go.buildinfo | for each name below: bytes of its code (2), 0: it is not there; its code
  */
 #include "plugins/golang/golang.h"
+#include "tests/kit/fuzz.h"
 #include "tests/kit/host.h"
-
-#include <assert.h>
 
 #define INFO_VA	   0x500000u
 #define INFO_BYTES 48
@@ -19,8 +18,6 @@ static const char *const names[] = {"runtime.systemstack", "runtime.morestack", 
 
 static struct fake_host host;
 static struct fake_symbol found[EP_LEN(names)], info; /* of the input */
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void split(const uint8_t *data, size_t size)
 {

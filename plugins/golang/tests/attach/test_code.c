@@ -4,9 +4,6 @@
 #include "plugins/golang/golang.h"
 #include "tests/kit/test.h"
 
-#include <errno.h>
-#include <string.h>
-
 #define VA 0x401000u
 
 static struct go_function function_of(const char *code, size_t bytes)
@@ -192,20 +189,17 @@ static struct {
 
 static uint64_t bias_of(const struct ep_target *target)
 {
-	(void)target;
 	return 0x10000;
 }
 
 static int path_of(const struct ep_target *target, const struct ep_variable *variable, struct ep_tls *ret)
 {
-	(void)target;
 	*ret = (struct ep_tls){.steps = 1, .off = {(int32_t)variable->value}};
 	return told.tls_result;
 }
 
 static int take_state(struct ep_target *target, const void *state, size_t bytes)
 {
-	(void)target;
 	assert_int_equal(bytes, sizeof(told.state));
 	memcpy(&told.state, state, bytes);
 	return told.state_result;
@@ -213,7 +207,6 @@ static int take_state(struct ep_target *target, const void *state, size_t bytes)
 
 static int take_ranges(struct ep_target *target, const struct ep_range *ranges, size_t n)
 {
-	(void)target;
 	memcpy(told.ranges, ranges, n * sizeof(*ranges));
 	told.n_ranges = n;
 	return 0;

@@ -6,11 +6,7 @@
  *	input	start, offset | code
  */
 #include "plugins/hotspot/code/flow.h"
-
-#include <assert.h>
-#include <errno.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/kit/fuzz.h"
 
 #define N_STARTS (HS_START_CONTINUATION + 1)
 

@@ -8,11 +8,7 @@
 #include "plugins/hotspot/tests/code/world.h"
 
 #include "plugins/hotspot/hotspot_shared.h"
-
-#include <assert.h>
-#include <stdlib.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/kit/fuzz.h"
 
 static void check(const struct hotspot_stubs *stubs)
 {

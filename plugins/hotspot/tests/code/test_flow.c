@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rules of small pieces of code, as HotSpot makes such. */
+#include "core/base/util.h"
 #include "plugins/hotspot/code/flow.h"
 #include "plugins/hotspot/hotspot_shared.h"
 #include "tests/kit/test.h"
-
-#include <string.h>
 
 enum { RAX = 0, RDX = 1, RBX = 3, RBP = 6, RSP = 7, R13 = 13 }; /* DWARF */
 #define STACK	HOTSPOT_RULE_ON_STACK
@@ -20,7 +19,7 @@ struct want {
 
 static void check(const uint8_t *code, size_t bytes, enum hs_start start, const struct want *want, size_t n)
 {
-	struct x86_flow flow = { .ops = &hs_flow_ops };
+	ep_cleanup(x86_flow_fini) struct x86_flow flow = { .ops = &hs_flow_ops };
 
 	assert_int_equal(x86_flow_begin(&flow, code, bytes), 0);
 	assert_int_equal(hs_flow_follow(&flow, 0, start, false), 0);
@@ -34,7 +33,6 @@ static void check(const uint8_t *code, size_t bytes, enum hs_start start, const 
 			fail_msg("at %zu: %#llx, not %#llx", want[i].off, (unsigned long long)rule,
 				 (unsigned long long)want[i].rule);
 	}
-	x86_flow_fini(&flow);
 }
 #define CHECK(code, start, ...)                                                                    \
 	check(code, sizeof(code), start, (const struct want[]){ __VA_ARGS__ },                     \

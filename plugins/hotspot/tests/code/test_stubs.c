@@ -6,8 +6,6 @@
 #include "plugins/hotspot/hotspot_shared.h"
 #include "tests/kit/test.h"
 
-#include <stdlib.h>
-
 enum {
 	QUEUE = 0x100,
 	CODELETS = 0x1000,
@@ -102,7 +100,7 @@ static uint64_t data_at(const struct hotspot_stubs *stubs, uint64_t addr)
 
 EP_TEST(what_is_there_is_found)
 {
-	struct world *world = new_world();
+	ep_autofree struct world *world = new_world();
 	struct hotspot_layout layout = world_layout();
 	struct memory memory = { world_read, world };
 	struct hotspot_stubs *stubs = NULL;
@@ -135,12 +133,11 @@ EP_TEST(what_is_there_is_found)
 		assert_int_equal(ranges[i].mode, EP_RANGE_ENTER);
 	}
 	hotspot_stubs_free(stubs);
-	free(world);
 }
 
 EP_TEST(names_of_symbols_are_taken)
 {
-	struct world *world = new_world();
+	ep_autofree struct world *world = new_world();
 	struct hotspot_layout layout = world_layout();
 	struct memory memory = { world_read, world };
 	struct hotspot_stubs *stubs = NULL;
@@ -158,7 +155,6 @@ EP_TEST(names_of_symbols_are_taken)
 	assert_string_equal(hotspot_stubs_name(stubs, code + 16), "StubRoutines (1)");
 	assert_string_equal(hotspot_stubs_name(stubs, code + 32), "sha256_implCompress");
 	hotspot_stubs_free(stubs);
-	free(world);
 }
 
 /* Its code begins in a frame that another stub has made: the rule of its first instruction is by fp. */
@@ -208,7 +204,7 @@ static struct hotspot_stubs *read_again(const struct memory *memory, const struc
 
 EP_TEST(what_did_not_change_is_taken)
 {
-	struct world *world = new_world();
+	ep_autofree struct world *world = new_world();
 	struct hotspot_layout layout = world_layout();
 	struct memory memory = { world_read, world };
 	struct hotspot_stubs *earlier = read_marked(&memory, &layout), *again = read_again(&memory, &layout, earlier);
@@ -224,13 +220,12 @@ EP_TEST(what_did_not_change_is_taken)
 	assert_int_equal(again->kept.len, earlier->kept.len);
 	hotspot_stubs_free(earlier);
 	hotspot_stubs_free(again);
-	free(world);
 }
 
 /* One byte of a stub, of a codelet, or the name that another blob has at the same place. */
 EP_TEST(what_changed_is_followed)
 {
-	struct world *world = new_world();
+	ep_autofree struct world *world = new_world();
 	struct hotspot_layout layout = world_layout();
 	struct memory memory = { world_read, world };
 	struct hotspot_stubs *whole = read_again(&memory, &layout, NULL);
@@ -253,12 +248,11 @@ EP_TEST(what_changed_is_followed)
 	hotspot_stubs_free(again);
 	hotspot_stubs_free(earlier);
 	hotspot_stubs_free(whole);
-	free(world);
 }
 
 EP_TEST(an_interpreter_that_is_not_there_is_waited_for)
 {
-	struct world *world = new_world();
+	ep_autofree struct world *world = new_world();
 	struct hotspot_layout layout = world_layout();
 	struct memory memory = { world_read, world };
 	struct hotspot_stubs *stubs = NULL;
@@ -270,5 +264,4 @@ EP_TEST(an_interpreter_that_is_not_there_is_waited_for)
 	layout.statics[HOTSPOT_S_interpreter] = 0;
 	assert_int_equal(hotspot_stubs_read(&memory, &layout, NULL, 0, NULL, &stubs), -ENOTSUP);
 	assert_null(stubs);
-	free(world);
 }

@@ -7,8 +7,7 @@
  * BPF relies on what it is told: bounds of slots and offsets, ranges that are disjoint.
  */
 #include "plugins/hotspot/tests/unit/made_up_vm.h"
-
-#include <stdlib.h>
+#include "tests/kit/fuzz.h"
 
 #define MAX_RECORDS 64
 
@@ -54,7 +53,6 @@ static void change(struct made_up_vm *vm, const uint8_t *data, size_t size)
 	}
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct made_up_vm vm;

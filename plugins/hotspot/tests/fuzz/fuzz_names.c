@@ -7,10 +7,7 @@
 #include "core/base/util.h"
 #include "plugins/hotspot/symbolize/names.h"
 #include "plugins/hotspot/tests/unit/made_app.h"
-
-#include <stdio.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/kit/fuzz.h"
 
 const char *hotspot_stubs_name(const struct hotspot_stubs *stubs, uint64_t addr)
 {

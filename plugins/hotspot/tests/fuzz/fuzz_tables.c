@@ -9,12 +9,7 @@
 #include "plugins/hotspot/symbolize/smap.h"
 #include "plugins/hotspot/symbolize/text.h"
 #include "plugins/hotspot/symbolize/unsigned5.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/kit/fuzz.h"
 
 #define MAX_SLOW 512
 

@@ -83,7 +83,7 @@ static inline void live_open(struct live_vm *vm)
 	char path[PATH_MAX], line[PATH_MAX + 128];
 	uint64_t start = 0, end = 0;
 	FILE *maps;
-	int fd;
+	ep_autoclose int fd = -1;
 
 	snprintf(path, sizeof(path), "/proc/%d/maps", (int)vm->pid);
 	maps = fopen(path, "re");
@@ -102,7 +102,6 @@ static inline void live_open(struct live_vm *vm)
 	vm->file_bytes = (size_t)lseek(fd, 0, SEEK_END);
 	vm->file = malloc(vm->file_bytes);
 	LIVE_CHECK(vm->file && pread(fd, vm->file, vm->file_bytes, 0) == (ssize_t)vm->file_bytes);
-	close(fd);
 }
 
 /* Of .dynsym, in the process. */

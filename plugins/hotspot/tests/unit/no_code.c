@@ -2,6 +2,7 @@
 /* A VM without fixed code and without names, for tests of what finds processes. */
 #include "plugins/hotspot/code/stubs.h"
 #include "plugins/hotspot/symbolize/names.h"
+#include "tests/kit/fakes.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -17,11 +18,6 @@ int hotspot_stubs_read(const struct memory *memory, const struct hotspot_layout 
 		       const struct hotspot_named_address *names, size_t n_names,
 		       const struct hotspot_stubs *earlier, struct hotspot_stubs **ret)
 {
-	(void)earlier;
-	(void)memory;
-	(void)layout;
-	(void)names;
-	(void)n_names;
 	*ret = calloc(1, sizeof(**ret));
 	return *ret ? 0 : -ENOMEM;
 }
@@ -33,14 +29,11 @@ void hotspot_stubs_free(struct hotspot_stubs *stubs)
 
 const char *hotspot_stubs_name(const struct hotspot_stubs *stubs, uint64_t addr)
 {
-	(void)stubs;
-	(void)addr;
 	return NULL;
 }
 
 size_t hotspot_stubs_ranges(const struct hotspot_stubs *stubs, const struct ep_range **ret)
 {
-	(void)stubs;
 	*ret = NULL;
 	return 0;
 }
@@ -48,8 +41,6 @@ size_t hotspot_stubs_ranges(const struct hotspot_stubs *stubs, const struct ep_r
 int hotspot_names_new(const struct memory *memory, const struct hotspot_layout *layout,
 		      struct hotspot_names **ret)
 {
-	(void)memory;
-	(void)layout;
 	*ret = calloc(1, sizeof(**ret));
 	return *ret ? 0 : -ENOMEM;
 }
@@ -64,16 +55,10 @@ int hotspot_names_of(struct hotspot_names *names, const struct hotspot_stubs *st
 		     int (*add)(struct ep_names *to, const struct ep_name *name),
 		     struct ep_names *to)
 {
-	(void)names;
-	(void)stubs;
-	(void)frame;
-	(void)add;
-	(void)to;
 	return EP_FRAME_GONE;
 }
 
 uint64_t hotspot_names_take_approximate(struct hotspot_names *names)
 {
-	(void)names;
 	return 0;
 }

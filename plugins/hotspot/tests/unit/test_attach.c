@@ -7,8 +7,6 @@
 #include "plugins/hotspot/tests/unit/made_up_vm.h"
 #include "tests/kit/test.h"
 
-#include <stdlib.h>
-
 static struct made_up_vm *new_vm(void)
 {
 	struct made_up_vm *vm = calloc(1, sizeof(*vm));
@@ -261,7 +259,6 @@ EP_TEST(the_zero_vm_is_refused_in_one_line)
 
 static void count_advice(void *arg, const char *found, const char *fix)
 {
-	(void)found;
 	*(unsigned int *)arg += strstr(fix, "-XX:+DebugNonSafepoints") != NULL;
 }
 

@@ -356,7 +356,7 @@ static bool check_stripped(struct vm *vm, const struct ep_file *file)
 
 static bool run_plugin(struct vm *vm)
 {
-	struct ep_elf_file file = {0};
+	ep_cleanup(ep_elf_file_fini) struct ep_elf_file file = {0};
 	void *executable = NULL, *instance = NULL;
 	double before = cpu_ms(), probe_ms, attach_ms = 0;
 	uint64_t attach_bytes = 0;
@@ -385,7 +385,6 @@ static bool run_plugin(struct vm *vm)
 	}
 	if (executable)
 		hotspot_unload(executable);
-	ep_elf_file_fini(&file);
 	return right;
 }
 

@@ -7,8 +7,6 @@
 #include "plugins/hotspot/tests/unit/made_app.h"
 #include "tests/kit/test.h"
 
-#include <stdio.h>
-
 #define MAX_NAMES 8
 #define LARGE_PCS 40000
 
@@ -55,10 +53,9 @@ static int add(struct ep_names *to, const struct ep_name *name)
 
 static void unmake(void *made)
 {
-	struct fixture *fx = made;
+	ep_autofree struct fixture *fx = made;
 
 	hotspot_names_free(fx->names);
-	free(fx);
 }
 
 static struct fixture *make(enum made_family family, uint32_t oop_maps)

@@ -8,8 +8,6 @@
 #include "plugins/hotspot/tests/unit/made_vm.h"
 #include "tests/kit/test.h"
 
-#include <stdio.h>
-
 EP_TEST(decodes_integers)
 {
 	static const uint32_t values[] = {0, 1, 190, 191, 192, 255, 12000, 70000, 1u << 20, 1u << 27,

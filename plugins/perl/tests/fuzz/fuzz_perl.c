@@ -6,9 +6,8 @@
 #include "plugins/perl/perl.h"
 #include "plugins/perl/symbolize/files.h"
 #include "plugins/perl/symbolize/names.h"
+#include "tests/kit/fuzz.h"
 #include "tests/kit/fuzz_process.h"
-
-#include <stdlib.h>
 
 static const char *const names[16] = {
 	"Perl_runops_standard", "Perl_runops_debug", "PL_revision", "PL_version",
@@ -75,7 +74,6 @@ static void use(void *instance, struct fuzz_process *process)
 	}
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct fuzz_process process;

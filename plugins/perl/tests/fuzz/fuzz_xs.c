@@ -7,10 +7,8 @@
  * A function begins at each multiple of 16.
  */
 #include "plugins/perl/xs.h"
+#include "tests/kit/fuzz.h"
 #include "tests/kit/host.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 #define FILE_VA 0x1000u
 
@@ -33,7 +31,6 @@ static int check_name(void *arg, const struct ep_symbol *symbol, const char *nam
 	return 0;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct fake_host host;

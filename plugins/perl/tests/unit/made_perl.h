@@ -11,10 +11,6 @@
 #include "tests/kit/host.h"
 #include "tests/kit/test.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #define BIAS  0x100000u /* of the file's mapping, where the array begins */
 #define BYTES 0x10000u
 #define HEAP  0x8000u /* structures are from here on */

@@ -44,7 +44,6 @@ static void setup_for(struct fixture *f, uint32_t minor, bool threads)
 /* Of the release that most have. */
 static int setup_36(void **state)
 {
-	(void)state;
 	setup_for(&fx, 36, true);
 	return 0;
 }

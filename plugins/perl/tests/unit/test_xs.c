@@ -4,10 +4,6 @@
 #include "tests/kit/host.h"
 #include "tests/kit/test.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
-
 #define BOOT_VA	    0x1000u
 #define FUNCTION_VA 0x2000u /* one at each multiple of 16, 12 bytes long */
 #define TEXT_VA	    0x3000u
@@ -23,7 +19,6 @@ struct made {
 
 static int made_function(void *arg, uint64_t va, struct ep_symbol *ret)
 {
-	(void)arg;
 	if (va < FUNCTION_VA || va >= TEXT_VA || va % 16 >= 12)
 		return -ENODATA;
 	*ret = (struct ep_symbol){.va = va & ~15ull, .bytes = 12};

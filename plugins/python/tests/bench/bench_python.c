@@ -86,7 +86,7 @@ static int read_codes(FILE *out)
 {
 	unsigned int major, minor, debug, trace_refs;
 	uint64_t addr;
-	char *line = NULL;
+	ep_autofree char *line = NULL;
 	size_t size = 0;
 	int r = -ENODATA;
 
@@ -97,7 +97,6 @@ static int read_codes(FILE *out)
 		if (sscanf(line, "code %" SCNu64, &addr) == 1)
 			add_code(addr);
 	}
-	free(line);
 	return r;
 }
 

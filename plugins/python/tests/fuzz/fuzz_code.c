@@ -6,10 +6,7 @@
  */
 #include "plugins/python/symbolize/code.h"
 #include "plugins/python/tests/unit/target.h"
-
-#include <stdbool.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/kit/fuzz.h"
 
 #define BASE_ADDR   0x10000
 #define HEAD_BYTES  5

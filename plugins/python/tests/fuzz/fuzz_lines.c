@@ -5,12 +5,7 @@
  */
 #include "plugins/python/symbolize/code.h"
 #include "plugins/python/symbolize/line_table.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/kit/fuzz.h"
 
 #define HEAD_BYTES 5
 #define MAX_SLOW   1024 /* tables up to this size are gone through for some offsets */

@@ -5,9 +5,8 @@
  */
 #include "plugins/python/python.h"
 #include "plugins/shared/attach/attach.h"
+#include "tests/kit/fuzz.h"
 #include "tests/kit/fuzz_process.h"
-
-#include <stdlib.h>
 
 static const char *const names[16] = {
 	"_PyRuntime",
@@ -52,7 +51,6 @@ static void use(void *instance, struct fuzz_process *process)
 	}
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct fuzz_process process;

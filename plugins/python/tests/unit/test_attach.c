@@ -8,9 +8,6 @@
 #include "tests/kit/host.h"
 #include "tests/kit/test.h"
 
-#include <errno.h>
-#include <stdlib.h>
-
 #define BIAS  0x10000u
 #define BYTES 0x4000u
 #define KEY   5

@@ -4,8 +4,6 @@
 #include "tests/kit/heap.h"
 #include "tests/kit/test.h"
 
-#include <stdbool.h>
-
 struct fixture {
 	struct ep_target target;
 	struct py_code_layout layout;
@@ -156,13 +154,11 @@ FIXTURE_TEST(immortal_code_is_alive)
 
 static void change_code(void *arg)
 {
-	(void)arg;
 	heap[CODE_ADDR + 120 - HEAP_ADDR] ^= 8;
 }
 
 static void free_code(void *arg)
 {
-	(void)arg;
 	heap_put_word(CODE_ADDR, HEAP_ADDR + 0x9000);
 }
 

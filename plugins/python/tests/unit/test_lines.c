@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The three line table formats: expected lines worked out by hand from their descriptions. */
+#include "core/base/util.h"
 #include "plugins/python/symbolize/code.h"
 #include "plugins/python/symbolize/line_table.h"
 #include "tests/kit/test.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 #define BYTES(...) (const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__})
 #define MAX_POINTS 8
@@ -95,12 +93,11 @@ static void parse(const struct row *row, struct py_lines *lines)
 {
 	/* A block of its own size: a sanitizer sees what goes beyond. */
 	size_t n = strstr(row->label, "empty, all") ? 0 : row->n_bytes;
-	uint8_t *bytes = malloc(n + !n);
+	ep_autofree uint8_t *bytes = malloc(n + !n);
 
 	assert_non_null(bytes);
 	memcpy(bytes, row->bytes, n);
 	assert_int_equal(py_lines_parse(row->format, bytes, n, row->first_line, lines), 0);
-	free(bytes);
 }
 
 EP_TEST(lines_are_those_of_the_format)
@@ -125,7 +122,7 @@ EP_TEST(lines_are_those_of_the_format)
 
 EP_TEST(equal_lines_share_a_run)
 {
-	struct py_lines lines = {0};
+	ep_cleanup(py_lines_fini) struct py_lines lines = {0};
 	uint8_t bytes[200];
 
 	for (size_t i = 0; i < sizeof(bytes); i += 2) {
@@ -135,7 +132,6 @@ EP_TEST(equal_lines_share_a_run)
 	assert_int_equal(py_lines_parse(PY_LINES_LOCATIONS, bytes, sizeof(bytes), 5, &lines), 0);
 	assert_int_equal(lines.len, 2); /* one line, and its end */
 	assert_int_equal(lines.runs[1].start, 1600);
-	py_lines_fini(&lines);
 }
 
 /* The largest table that is read: as many lines as bytes allow, offsets up to 255 a byte. */

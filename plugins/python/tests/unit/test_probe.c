@@ -12,12 +12,7 @@
 #include "tests/kit/test.h"
 
 #include <elf.h>
-#include <errno.h>
 #include <glob.h>
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* --- a file made of pieces -------------------------------------------------------------------- */
 

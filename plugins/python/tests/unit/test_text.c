@@ -4,8 +4,6 @@
 #include "plugins/python/tests/unit/objects.h"
 #include "tests/kit/test.h"
 
-#include <stdbool.h>
-
 #define DATA(type, ...)                                                                            \
 	(const type[]){__VA_ARGS__}, sizeof((const type[]){__VA_ARGS__}) / sizeof(type),           \
 		sizeof(type)

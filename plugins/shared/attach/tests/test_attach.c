@@ -4,9 +4,6 @@
 #include "tests/kit/host.h"
 #include "tests/kit/test.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #define BIAS	   0x10000
@@ -32,8 +29,6 @@ uint64_t __wrap_ep_clock_mono_ns(void);
 
 int __wrap_nanosleep(const struct timespec *time, struct timespec *left)
 {
-	(void)time;
-	(void)left;
 	n_naps++;
 	return 0;
 }

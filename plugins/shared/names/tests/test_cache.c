@@ -2,10 +2,6 @@
 #include "plugins/shared/names/cache.h"
 #include "tests/kit/test.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 enum { KIND = 1, OTHER_KIND };
 
 struct kept {

@@ -2,8 +2,6 @@
 #include "plugins/shared/text/writer.h"
 #include "tests/kit/test.h"
 
-#include <string.h>
-
 #define REPLACED "\xef\xbf\xbd"
 #define ELLIPSIS "\xe2\x80\xa6"
 

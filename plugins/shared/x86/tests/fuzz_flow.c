@@ -6,11 +6,7 @@
  *	input	flags | offset | code; flags: 1: calls are entered, 2: they may not return, 4: meet always says "lost"
  */
 #include "plugins/shared/x86/flow.h"
-
-#include <assert.h>
-#include <errno.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/kit/fuzz.h"
 
 static void step(void *arg, struct x86_state *state, const struct x86_insn *insn, const uint8_t *code)
 {

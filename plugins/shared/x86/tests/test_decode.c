@@ -3,9 +3,6 @@
 #include "plugins/shared/x86/decode.h"
 #include "tests/kit/test.h"
 
-#include <errno.h>
-#include <string.h>
-
 #define NONE X86_NO_REGISTER
 
 static const struct {

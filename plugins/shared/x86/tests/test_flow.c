@@ -5,9 +5,6 @@
 #include "core/base/util.h"
 #include "tests/kit/test.h"
 
-#include <errno.h>
-#include <string.h>
-
 #define NO	X86_V_UNKNOWN
 #define FP	X86_V_FP
 #define RETURN	X86_V_RETURN
@@ -16,7 +13,6 @@
 
 static void step(void *arg, struct x86_state *state, const struct x86_insn *insn, const uint8_t *code)
 {
-	(void)code;
 	x86_state_step(arg, state, insn);
 }
 
@@ -222,7 +218,7 @@ EP_TEST(calls_that_do_not_return_are_not_followed)
 	/* jae m | push rax | call out | l: pop rcx | ret | m: jmp l */
 	static const uint8_t far[] = { 0x73, 8, 0x50, 0xe8, 0, 1, 0, 0, 0x59, 0xc3, 0xeb, 0xfc };
 	struct x86_flow_ops ops = plain;
-	struct x86_flow flow = { .ops = &ops, .arg = &ops };
+	ep_cleanup(x86_flow_fini) struct x86_flow flow = { .ops = &ops, .arg = &ops };
 	struct x86_state start = called();
 
 	assert_int_equal(x86_flow_begin(&flow, code, sizeof(code)), 0);
@@ -236,7 +232,6 @@ EP_TEST(calls_that_do_not_return_are_not_followed)
 	assert_int_equal(x86_flow_begin(&flow, far, sizeof(far)), 0);
 	assert_int_equal(x86_flow_follow(&flow, 0, &start, false), 0);
 	expect("calls are last", &flow, (const struct want[]){ { 3, X86_RSP, -16 }, { 8, X86_RSP, -8 } }, 2);
-	x86_flow_fini(&flow);
 }
 
 EP_TEST(the_language_sets_sp)

@@ -6,9 +6,6 @@
 #include "tests/kit/host.h"
 #include "tests/kit/test.h"
 
-#include <errno.h>
-#include <string.h>
-
 extern const struct ep_plugin ep_plugin;
 
 #define BIAS	     0x555500000000ull
@@ -62,7 +59,6 @@ static int make(void **state)
 {
 	uint32_t line = 30;
 
-	(void)state;
 	memset(&made, 0, sizeof(made));
 	made.about.version = 1;
 	made.about.ready = 1;
@@ -102,7 +98,6 @@ static int attach(void)
 
 static int end(void **state)
 {
-	(void)state;
 	if (made.instance)
 		ops()->detach(made.instance);
 	if (made.executable)

@@ -7,9 +7,6 @@
 #include "tests/kit/host.h"
 #include "tests/kit/test.h"
 
-#include <errno.h>
-#include <string.h>
-
 extern const struct ep_plugin ep_plugin;
 
 #define BIAS	     0x555500000000ull
@@ -66,7 +63,6 @@ static int make(void **state)
 			      .function_line = 16};
 	uint32_t line = 20;
 
-	(void)state;
 	memset(&made, 0, sizeof(made));
 	memcpy(made.data, &about, sizeof(about));
 	put_pointer(FUNCTION_OFF, BIAS + ABOUT_VA + NAME_OFF);
@@ -98,7 +94,6 @@ static int attach(void)
 
 static int end(void **state)
 {
-	(void)state;
 	if (made.instance)
 		ops()->detach(made.instance);
 	if (made.executable)
@@ -185,7 +180,7 @@ EP_TEST_WITH(function_that_is_another_one_by_now_has_no_name, make, end)
 EP_TEST_WITH(stubs_get_rules_and_names, make, end)
 {
 	const uint32_t stubs[] = {1, 32, 0x400, 24, 1, 20};
-	struct ep_description description;
+	ep_cleanup(ep_description_fini) struct ep_description description;
 
 	memcpy(made.stubs, stubs, sizeof(stubs));
 	strcpy((char *)&made.stubs[6], "nap");
@@ -195,17 +190,15 @@ EP_TEST_WITH(stubs_get_rules_and_names, make, end)
 	assert_int_equal(description.rows.len, 3);
 	assert_int_equal(((struct ep_code_row *)description.rows.data)[1].va, STUBS_VA + 0x400 + 1);
 	assert_int_equal(ep_described_symbols_len(description.symbols), 1);
-	ep_description_fini(&description);
 }
 
 EP_TEST_WITH(stubs_that_cannot_be_are_refused, make, end)
 {
 	const uint32_t stubs[] = {1, 32, 0x400, 24, 20, 1};
-	struct ep_description description;
+	ep_cleanup(ep_description_fini) struct ep_description description;
 
 	memcpy(made.stubs, stubs, sizeof(stubs));
 	ep_description_init(&description);
 	assert_int_equal(probe(), 0);
 	assert_int_equal(ops()->describe(made.executable, &made.host.file, &description), -EBADMSG);
-	ep_description_fini(&description);
 }

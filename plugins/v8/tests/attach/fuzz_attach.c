@@ -7,8 +7,7 @@
  * BPF relies on what it is told: slots below rbp, ranges that are disjoint.
  */
 #include "plugins/v8/tests/attach/made_v8.h"
-
-#include <stdlib.h>
+#include "tests/kit/fuzz.h"
 
 #define MAX_RECORDS 64
 #define RECORD	    12
@@ -86,7 +85,6 @@ static void publish(struct made_v8 *v8)
 	made_publish(v8, "_ZN2v88internal7Isolate12isolate_key_E", 3);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct made_v8 v8;

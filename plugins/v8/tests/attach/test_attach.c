@@ -6,9 +6,6 @@
 #include "plugins/v8/tests/attach/made_v8.h"
 #include "tests/kit/test.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 static struct made_v8 *new_v8(uint16_t major, uint16_t minor)
 {
 	struct made_v8 *v8 = calloc(1, sizeof(*v8));
@@ -264,7 +261,6 @@ static struct {
 
 static int take_rows(struct ep_description *description, const struct ep_code_row *rows, size_t n)
 {
-	(void)description;
 	assert_true(described.n_rows + n <= EP_LEN(described.rows));
 	memcpy(described.rows + described.n_rows, rows, n * sizeof(*rows));
 	described.n_rows += n;
@@ -273,7 +269,6 @@ static int take_rows(struct ep_description *description, const struct ep_code_ro
 
 static int take_symbol(struct ep_description *description, const struct ep_symbol *symbol, const char *name)
 {
-	(void)description;
 	described.va[described.n_symbols] = symbol->va;
 	snprintf(described.names[described.n_symbols++], sizeof(described.names[0]), "%s", name);
 	return 0;

@@ -6,11 +6,7 @@
  *	input	layout, flags | changes: section, offset (4 bytes), value
  */
 #include "plugins/v8/tests/builtins/made_blob.h"
-
-#include <assert.h>
-#include <stdlib.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/kit/fuzz.h"
 
 #define CHANGE 6
 

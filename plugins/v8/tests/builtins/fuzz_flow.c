@@ -6,10 +6,7 @@
  *	input	flags: bit 0: in a frame | code
  */
 #include "plugins/v8/builtins/flow.h"
-
-#include <assert.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/kit/fuzz.h"
 
 #define VA 0x1000
 

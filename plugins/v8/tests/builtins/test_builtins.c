@@ -4,8 +4,6 @@
 #include "plugins/v8/tests/builtins/made_blob.h"
 #include "tests/kit/test.h"
 
-#include <stdlib.h>
-
 static struct made_file made;
 
 static struct ep_vec rows; /* struct v8_builtin_row: of what was read last */

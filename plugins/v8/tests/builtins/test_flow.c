@@ -5,9 +5,6 @@
 #include "core/base/util.h"
 #include "tests/kit/test.h"
 
-#include <errno.h>
-#include <string.h>
-
 #define VA	0x10000
 #define EXIT_VA 0x20000
 #define ANY	V8_RETURN_ON_STACK

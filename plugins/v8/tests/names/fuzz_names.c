@@ -11,10 +11,7 @@
 #include "plugins/v8/symbolize/scopes.h"
 #include "plugins/v8/symbolize/text.h"
 #include "plugins/v8/tests/names/made_world.h"
-
-#include <stdio.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/kit/fuzz.h"
 
 #define HEAD	  3
 

@@ -12,10 +12,7 @@
 #include "plugins/v8/symbolize/translations.h"
 #include "plugins/v8/symbolize/wasm.h"
 #include "plugins/v8/tests/names/versions.h"
-
-#include <stdlib.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/kit/fuzz.h"
 
 static void fuzz_positions(const struct v8_layout *layout, const uint8_t *data, size_t size)
 {
@@ -40,7 +37,7 @@ static void fuzz_positions(const struct v8_layout *layout, const uint8_t *data, 
 
 static void fuzz_lines(const uint8_t *data, size_t size)
 {
-	struct v8_lines lines = {0};
+	ep_cleanup(v8_lines_fini) struct v8_lines lines = {0};
 	uint32_t n = (uint32_t)EP_MIN(size, (size_t)2000), line = 0, start = 0;
 
 	for (uint32_t i = 0; i < n; i += 70)
@@ -58,7 +55,6 @@ static void fuzz_lines(const uint8_t *data, size_t size)
 			start = i + 1;
 		}
 	}
-	v8_lines_fini(&lines);
 }
 
 static void fuzz_code(const struct v8_layout *layout, const uint8_t *data, size_t size)

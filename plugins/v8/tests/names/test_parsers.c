@@ -9,7 +9,6 @@
 #include "plugins/v8/tests/names/made_heap.h"
 #include "tests/kit/test.h"
 
-#include <stdio.h>
 #include <time.h>
 
 #define MAX_UNITS 4096
@@ -37,7 +36,7 @@ static void find_slowly(const uint16_t *units, uint32_t n, uint32_t position, ui
 
 static void check_lines(const uint16_t *units, uint32_t n, bool two_bytes, uint32_t piece)
 {
-	struct v8_lines lines = {0};
+	ep_cleanup(v8_lines_fini) struct v8_lines lines = {0};
 	uint8_t bytes[MAX_UNITS];
 
 	for (uint32_t i = 0; i < n; i++)
@@ -56,7 +55,6 @@ static void check_lines(const uint16_t *units, uint32_t n, bool two_bytes, uint3
 		assert_int_equal(line, want_line);
 		assert_int_equal(column, want_column);
 	}
-	v8_lines_fini(&lines);
 }
 
 /* Texts of few different units, so that each end of a line meets each other, at each place of a piece. */
@@ -106,7 +104,7 @@ static uint64_t nanoseconds(void)
 EP_TEST(shows_what_a_table_costs)
 {
 	enum { BYTES = 8 << 20 };
-	char *source = malloc(BYTES), *copy = malloc(BYTES);
+	ep_autofree char *source = malloc(BYTES), *copy = malloc(BYTES);
 	uint64_t copied = UINT64_MAX, made = UINT64_MAX;
 	volatile char sink;
 
@@ -133,7 +131,6 @@ EP_TEST(shows_what_a_table_costs)
 	(void)sink;
 	printf("8 MiB: copied in %llu us, lines in %llu us\n", (unsigned long long)copied / 1000,
 	       (unsigned long long)made / 1000);
-	free(source);
 	free(copy);
 }
 

@@ -5,8 +5,6 @@
 #include "plugins/v8/tests/names/made_heap.h"
 #include "tests/kit/test.h"
 
-#include <stdio.h>
-
 /* An imported function, and two of its own. */
 static const uint8_t wire[] = {
 	0, 'a', 's', 'm', 1, 0, 0, 0,
@@ -114,7 +112,6 @@ static char taken[256];
 
 static int take_name(struct ep_names *to, const struct ep_name *name)
 {
-	(void)to;
 	snprintf(taken, sizeof(taken), "%s", name->function);
 	return 0;
 }
