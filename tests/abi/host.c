@@ -8,6 +8,7 @@
  */
 #include "core/plugin/exporter.h"
 #include "core/trace/batch.h"
+#include "tests/kit/fakes.h"
 #include "tests/unit/trace_events.h"
 
 #include <stdio.h>
@@ -17,8 +18,6 @@
 
 static int find_executable(void *arg, uint32_t id, struct ep_batch_executable *ret)
 {
-	(void)arg;
-	(void)id;
 	*ret = (struct ep_batch_executable){
 		.path = "/opt/example/server",
 		.build_id = "0123abcd",
@@ -31,8 +30,6 @@ static int find_executable(void *arg, uint32_t id, struct ep_batch_executable *r
 
 static int find_process(void *arg, struct ep_program program, struct ep_batch_process *ret)
 {
-	(void)arg;
-	(void)program;
 	*ret = (struct ep_batch_process){.comm = "server", .exe_path = "/opt/example/server"};
 	return 0;
 }

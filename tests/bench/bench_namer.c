@@ -8,6 +8,7 @@
 #include "core/process/language.h"
 #include "core/process/processes.h"
 #include "core/trace/frames.h"
+#include "tests/kit/fakes.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -38,7 +39,6 @@ int __wrap_ep_instance_symbolize(struct ep_instance *instance, struct ep_frames 
 
 static void progress(void *arg)
 {
-	(void)arg;
 }
 
 static void add_frames(struct ep_frames *frames, uint32_t n, uint32_t n_processes)

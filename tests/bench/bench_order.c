@@ -8,6 +8,7 @@
 #include "core/base/clock.h"
 #include "core/base/map.h"
 #include "core/bpf/order.h"
+#include "tests/kit/fakes.h"
 #include "tests/unit/bpf_rings.h"
 
 #include <stdio.h>
@@ -20,7 +21,6 @@ static struct fake_sideband sidebands[2];
 
 static int open_fake(uint32_t cpu, size_t bytes, struct ep_sideband **ret_sideband)
 {
-	(void)bytes;
 	fake_sideband_init(&sidebands[cpu], cpu, RING_BYTES, 0, false);
 	*ret_sideband = sidebands[cpu].reader;
 	return 0;
@@ -30,23 +30,18 @@ static uint64_t n_records, last_ns;
 
 static void on_event(void *arg, const struct ep_event *event, size_t bytes)
 {
-	(void)arg;
-	(void)bytes;
 	n_records++;
 	last_ns = event->time_ns;
 }
 
 static void on_mapping(void *arg, const struct ep_mapping_event *event)
 {
-	(void)arg;
 	n_records++;
 	last_ns = event->time_ns;
 }
 
 static void on_lost(void *arg, uint64_t records)
 {
-	(void)arg;
-	(void)records;
 	abort();
 }
 

@@ -122,7 +122,6 @@ static void mutate_add(uint8_t *data, size_t *size)
 
 static void mutate_truncate(uint8_t *data, size_t *size)
 {
-	(void)data;
 	*size = rng_next() & 1 ? rng_below(*size) : *size - rng_below(*size < 64 ? *size : 64);
 }
 

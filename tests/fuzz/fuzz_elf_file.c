@@ -18,7 +18,6 @@ static int see_symbol(void *arg, const char *name, const struct ep_symbol *symbo
 {
 	char *last = arg;
 
-	(void)symbol;
 	assert(strcmp(last, name) < 0 && strlen(name) < EP_ELF_MAX_SYMBOL);
 	memcpy(last, name, strlen(name) + 1);
 	return 0;

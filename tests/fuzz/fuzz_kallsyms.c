@@ -44,7 +44,7 @@ static void load(const uint8_t *data, size_t size)
 /* The third word of a line is a name. */
 static void demangle(const uint8_t *data, size_t size)
 {
-	ep_autofree char *text = malloc(size + 1), *rest = text, *line, *name = NULL;
+	char *text = malloc(size + 1), *rest = text, *line, *name = NULL;
 
 	if (!text)
 		abort();
@@ -55,6 +55,7 @@ static void demangle(const uint8_t *data, size_t size)
 			abort();
 		free(name);
 	}
+	free(text);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

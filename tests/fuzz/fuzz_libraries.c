@@ -22,8 +22,6 @@ static void remove_file(void)
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
-	(void)argc;
-	(void)argv;
 	fd = mkstemp(path);
 	if (fd < 0 || fchmod(fd, 0700) < 0)
 		abort();

@@ -71,7 +71,6 @@ static void on_mapping(void *arg, const struct ep_mapping_event *event)
 
 static void on_lost(void *arg, uint64_t records)
 {
-	(void)arg;
 	assert(records > 0);
 }
 

@@ -25,8 +25,6 @@ int otlp_conn_open(uv_loop_t *loop, const struct otlp_conn_options *options,
 {
 	struct otlp_conn *conn = calloc(1, sizeof(*conn));
 
-	(void)loop;
-	(void)options;
 	if (!conn || connection)
 		abort(); /* a client has one at a time */
 	conn->ops = ops;
@@ -48,7 +46,6 @@ void otlp_conn_close(struct otlp_conn *conn)
 
 size_t otlp_conn_write(struct otlp_conn *conn, const void *data, size_t len)
 {
-	(void)data;
 	if (conn != connection)
 		abort();
 	return EP_MIN(len, (size_t)1000);
@@ -56,13 +53,10 @@ size_t otlp_conn_write(struct otlp_conn *conn, const void *data, size_t len)
 
 void otlp_conn_set_corked(struct otlp_conn *conn, bool corked)
 {
-	(void)conn;
-	(void)corked;
 }
 
 void otlp_conn_set_busy(struct otlp_conn *conn, bool busy)
 {
-	(void)busy;
 	if (conn != connection)
 		abort();
 }

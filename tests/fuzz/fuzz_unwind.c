@@ -85,8 +85,7 @@ static void check_table(const struct ep_unwind_table *table)
 	}
 	CHECK(deltas == table->n_deltas); /* each delta belongs to one page */
 	CHECK(table->stats.covered_bytes <= table->stats.text_bytes);
-	CHECK(table->stats.described_bytes <=
-	      table->stats.text_bytes - table->stats.covered_bytes);
+	CHECK(table->stats.described_bytes <= table->stats.text_bytes - table->stats.covered_bytes);
 }
 
 #define MAX_ROWS 64

@@ -14,8 +14,6 @@ static struct ep_vec out;
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
-	(void)argc;
-	(void)argv;
 	walk_world_init(&world);
 	walk_invented(&world, rows);
 	ep_vec_init(&out, 1, EP_WALK_MAX_BYTES);
@@ -27,7 +25,6 @@ static int read_code(void *arg, uint32_t executable, uint64_t va, void *buf, siz
 {
 	static const uint64_t restorer = 0x0f0000000fc0c748ull;
 
-	(void)arg;
 	assert(executable != 0 && executable <= EP_ROW_MAX_ID);
 	memset(buf, 0, bytes);
 	if (va % 4 == 0)

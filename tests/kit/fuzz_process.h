@@ -45,7 +45,6 @@ static inline int fuzz_process_function(void *arg, uint64_t va, struct ep_symbol
 {
 	const struct fuzz_process *process = arg;
 
-	(void)va;
 	return process->host.file_ops.symbol(arg, "a function", ret);
 }
 

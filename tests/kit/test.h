@@ -59,6 +59,27 @@
 	}                                                                                          \
 	static void name##_on(what)
 
+/* A test of what `made` makes for it, a declaration and its value: struct world *w, new_world(). */
+#define EP_TEST_OF(name, what, made)                                                               \
+	static void name##_of(what);                                                               \
+	EP_TEST(name)                                                                              \
+	{                                                                                          \
+		name##_of(made);                                                                   \
+	}                                                                                          \
+	static void name##_of(what)
+
+/* The same for each i, of the type, that is below n; what one has made is released before the next. */
+#define EP_TEST_EACH(name, type, i, n)                                                             \
+	static void name##_at(type i);                                                             \
+	EP_TEST(name)                                                                              \
+	{                                                                                          \
+		for (type at_ = 0; at_ < (n); at_++) {                                             \
+			name##_at(at_);                                                            \
+			ep_test_release(NULL);                                                     \
+		}                                                                                  \
+	}                                                                                          \
+	static void name##_at(type i)
+
 void ep_test_add(const char *name, CMUnitTestFunction function, CMFixtureFunction setup,
 		 CMFixtureFunction teardown, int line);
 /*

@@ -31,32 +31,38 @@ def block(field, data):
     return varint(field << 3 | 2) + varint(len(data)) + data
 
 
-def write_profile(samples, period_ns):
-    """samples: [(frames, count, {label: text})]; each of period_ns"""
+def function_of(frame):
+    return frame.name, getattr(frame, "signature", frame.name), getattr(frame, "source", "")
+
+
+def write_profile(samples, period_ns=0):
+    """samples: [(frames, count, {label: text or number})]; each of period_ns, 0: there is no such column"""
     strings, functions, files, locations = {"": 0}, {}, {}, {}
 
     def string(text):
         return strings.setdefault(text, len(strings))
 
     body = block(1, number(1, string("samples")) + number(2, string("count")))
-    body += block(1, number(1, string("cpu")) + number(2, string("nanoseconds")))
+    body += block(1, number(1, string("cpu")) + number(2, string("nanoseconds"))) if period_ns else b""
     for frames, count, labels in samples:
         ids = b""
         for frame in frames:
-            files.setdefault(frame.file, len(files) + 1)
-            functions.setdefault(frame.name, len(functions) + 1)
+            files.setdefault(frame.file, len(files) + 1 if frame.file else 0)
+            functions.setdefault(function_of(frame), len(functions) + 1)
             ids += varint(locations.setdefault(frame, len(locations) + 1))
-        body += block(2, block(1, ids) + block(2, varint(count) + varint(count * period_ns)) + b"".join(
-            block(3, number(1, string(k)) + number(2, string(v))) for k, v in labels.items()))
+        body += block(2, block(1, ids) + block(2, varint(count) + (varint(count * period_ns) if period_ns else b""))
+                      + b"".join(block(3, number(1, string(k)) + (number(2, string(v)) if isinstance(v, str) else
+                                                                  number(3, v))) for k, v in labels.items()))
     for name, i in files.items():
         body += block(3, number(1, i) + number(2, i << 32) + number(3, (i + 1) << 32)
-                      + number(5, string("/lib/" + name)) + number(7, 1))
+                      + number(5, string("/lib/" + name)) + number(7, 1)) if i else b""
     for frame, i in locations.items():
-        body += block(4, number(1, i) + number(2, files[frame.file])
-                      + number(3, (files[frame.file] << 32) + i)
-                      + block(4, number(1, functions[frame.name])))
-    for name, i in functions.items():
-        body += block(5, number(1, i) + number(2, string(name)) + number(3, string(name)))
+        line = number(1, functions[function_of(frame)]) + number(2, getattr(frame, "line", 0))
+        body += block(4, number(1, i) + number(2, files[frame.file]) + number(3, (files[frame.file] << 32) + i)
+                      + block(4, line))
+    for (name, system_name, source), i in functions.items():
+        body += block(5, number(1, i) + number(2, string(name)) + number(3, string(system_name))
+                      + number(4, string(source)))
     return gzip.compress(body + b"".join(block(6, text.encode()) for text in strings))
 
 

@@ -9,6 +9,7 @@
  */
 #include "core/bpf/events.h"
 #include "core/bpf/programs.h"
+#include "tests/kit/fakes.h"
 #include "tests/unit/walk_own.h"
 
 #include <errno.h>
@@ -59,7 +60,6 @@ static void *burn(void *arg)
 {
 	char pair[2] = {2, 1};
 
-	(void)arg;
 	qsort(pair, 2, 1, compare);
 	return NULL;
 }
@@ -69,7 +69,6 @@ static void *call_kernel(void *arg)
 	static char from[1 << 16], to[1 << 16];
 	struct iovec local = {to, sizeof(to)}, remote = {from, sizeof(from)};
 
-	(void)arg;
 	while (!atomic_load(&is_done))
 		(void)process_vm_readv(getpid(), &local, 1, &remote, 1, 0);
 	return NULL;
@@ -109,7 +108,6 @@ static int on_event(void *arg, void *event, size_t bytes)
 	const struct ep_sample *sample = event;
 	int r;
 
-	(void)arg;
 	/* The main thread only sets up and waits. */
 	if (sample->event.type != EP_EVENT_TRACE || sample->tid == (uint32_t)getpid())
 		return 0;

@@ -82,19 +82,21 @@ class Result:
         if text in self.log:
             raise Failure(f"the log says {text!r}:\n{self.log}")
 
-    def expect(self, **wanted):
+    def expect(self, says="", **wanted):
+        """says: and in the log."""
         for name, number in wanted.items():
             if getattr(self, name) != number:
                 raise Failure(f"{name} is {getattr(self, name)}, not {number}:\n{self.numbers}\n"
                               f"{self.log}")
+        self.says(says)
 
     def stays_below(self, kb):
         """Memory; with a sanitizer it says nothing."""
         if not self.sanitized and self.rss_kb > kb:
             raise Failure(f"{self.rss_kb} kB of memory")
 
-    def all_arrived(self):
-        self.expect(accepted_events=self.exported_events, dropped_events=0, refused_events=0)
+    def all_arrived(self, **wanted):
+        self.expect(accepted_events=self.exported_events, dropped_events=0, refused_events=0, **wanted)
 
 
 class Bench:

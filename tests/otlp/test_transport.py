@@ -62,22 +62,19 @@ def reset(code):
 @case
 def refused_stream_is_sent_again_at_once():
     result = send(Server(reset(7)).url, retry_initial="5s", retry_max="5s")
-    result.all_arrived()
-    result.expect(retries=0)
+    result.all_arrived(retries=0)
 
 
 @case
 def stream_that_is_cancelled_is_tried_again():
     result = send(Server(reset(8)).url)
-    result.all_arrived()
-    result.expect(retries=1)
+    result.all_arrived(retries=1)
 
 
 @case
 def internal_error_is_final():
     result = send(Server(reset(2)).url)
-    result.expect(refused_requests=1, retries=0)
-    result.says("INTERNAL: the stream was reset: INTERNAL_ERROR")
+    result.expect(refused_requests=1, retries=0, says="INTERNAL: the stream was reset: INTERNAL_ERROR")
 
 
 @case
@@ -98,8 +95,7 @@ def goaway_for_a_stream_not_seen():
         http.serve()
     server = Server(serve)
     result = send(server.url, retry_initial="5s", retry_max="5s")
-    result.all_arrived()
-    result.expect(retries=0)
+    result.all_arrived(retries=0)
     must(server.connections == 2, f"{server.connections} connections")
 
 
@@ -115,8 +111,7 @@ def goaway_in_mid_call_lets_it_end():
             http.answer(stream)
     server = Server(serve)
     result = send(server.url, "-n", "4", "-e", "100")
-    result.all_arrived()
-    result.expect(retries=0)
+    result.all_arrived(retries=0)
     must(server.connections == 2, f"{server.connections} connections")
 
 
@@ -140,8 +135,7 @@ def trailers_only():
                      ("grpc-status", "3"), ("grpc-message", "no%20such%0Athing"), end=True)
         http.serve()
     result = send(Server(serve).url)
-    result.expect(refused_requests=1)
-    result.says("INVALID_ARGUMENT: no such?thing")
+    result.expect(refused_requests=1, says="INVALID_ARGUMENT: no such?thing")
 
 
 @case
@@ -154,8 +148,7 @@ def http_errors_instead_of_grpc():
                 http.headers(http.next_request(), ("content-type", "text/html"), end=True,
                              status=status)
         result = send(Server(serve).url, **PATIENT)
-        result.expect(accepted_requests=0)
-        result.says(f"{name}: HTTP status {status} instead of gRPC")
+        result.expect(accepted_requests=0, says=f"{name}: HTTP status {status} instead of gRPC")
         must((result.retries > 0) == retries, f"{status}: {result.retries} retries")
 
 
@@ -168,8 +161,7 @@ def answer_without_status():
         http.data(stream, frame(b""), end=True)
         http.serve()
     result = send(Server(serve).url)
-    result.expect(refused_requests=1)
-    result.says("no grpc-status")
+    result.expect(refused_requests=1, says="no grpc-status")
 
 
 @case
@@ -191,8 +183,7 @@ def answer_that_is_too_long():
                 if kind == 8 and where == stream:
                     credit += struct.unpack(">I", payload)[0]
     result = send(Server(serve).url, timeout="20s", flush_timeout="20s")
-    result.expect(refused_requests=1)
-    result.says("longer than 4 MiB")
+    result.expect(refused_requests=1, says="longer than 4 MiB")
 
 
 @case
@@ -243,8 +234,7 @@ def window_that_never_opens():
         while True:
             http.receive()
     result = send(Server(serve).url, **PATIENT)
-    result.expect(accepted_requests=0, dropped_requests=1)
-    result.says("DEADLINE_EXCEEDED")
+    result.expect(accepted_requests=0, dropped_requests=1, says="DEADLINE_EXCEEDED")
     must(result.cpu_us < 100000, f"{result.cpu_us} us of CPU: it spins")
 
 
@@ -296,8 +286,7 @@ def http_1_server():
         connection.recv(65536)
         connection.sendall(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n")
     result = send(Server(serve).url, **PATIENT)
-    result.expect(accepted_requests=0, dropped_requests=1)
-    result.says("the server speaks HTTP/1, not HTTP/2")
+    result.expect(accepted_requests=0, dropped_requests=1, says="the server speaks HTTP/1, not HTTP/2")
 
 
 @case
@@ -319,8 +308,7 @@ def closes_at_once():
 @case
 def says_nothing():
     result = send(Server(lambda connection, number: time.sleep(5)).url, **BRIEF)
-    result.expect(accepted_requests=0, dropped_requests=1)
-    result.says("no answer in time")
+    result.expect(accepted_requests=0, dropped_requests=1, says="no answer in time")
 
 
 def nobody():
@@ -334,15 +322,13 @@ def nobody():
 def nobody_listens():
     url, _holder = nobody()
     result = send(url, **PATIENT)
-    result.expect(accepted_requests=0, dropped_requests=1)
-    result.says("Connection refused")
+    result.expect(accepted_requests=0, dropped_requests=1, says="Connection refused")
 
 
 @case
 def name_that_does_not_exist():
     result = send("http://no-such-name.invalid:4317", flush_timeout="300ms")
-    result.expect(accepted_requests=0, dropped_requests=1)
-    result.says("no-such-name.invalid")
+    result.expect(accepted_requests=0, dropped_requests=1, says="no-such-name.invalid")
 
 
 @case
@@ -368,8 +354,7 @@ def idle_connection_that_was_closed():
         while connection.recv(65536):
             pass
     result = send(Server(serve).url, "-n", "5", "-e", "60", retry_initial="5s", retry_max="5s")
-    result.all_arrived()
-    result.expect(retries=0)
+    result.all_arrived(retries=0)
 
 
 # --- cut and slow -----------------------------------------------------------------------------
@@ -394,8 +379,7 @@ def cut_at_every_place_coming_down():
 @case
 def slow_reader():
     result = send(Proxy(Server(good).port, delay_s=0.004).url, "-s", "379k", timeout="6s")
-    result.all_arrived()
-    result.expect(retries=0)
+    result.all_arrived(retries=0)
     must(result.cpu_us < 200000, f"{result.cpu_us} us of CPU: it spins")
 
 
@@ -471,15 +455,13 @@ def tls_without_agreement():
 @case
 def certificate_that_expired():
     result = send(Server(good, tls_context("expired", "h2")).url, **TLS, **PATIENT)
-    result.expect(accepted_requests=0)
-    result.says("certificate has expired")
+    result.expect(accepted_requests=0, says="certificate has expired")
 
 
 @case
 def certificate_of_somebody_else():
     result = send(Server(good, tls_context("other", "h2")).url, **TLS, **PATIENT)
-    result.expect(accepted_requests=0)
-    result.says("certificate is refused")
+    result.expect(accepted_requests=0, says="certificate is refused")
     result = send(Server(good, tls_context("other", "h2")).url, server_name="other.example.com",
                   **TLS)
     result.all_arrived()
@@ -488,8 +470,7 @@ def certificate_of_somebody_else():
 @case
 def certificate_of_no_authority_of_the_system():
     result = send(Server(good, tls_context("server", "h2")).url, flush_timeout="1s")
-    result.expect(accepted_requests=0)
-    result.says("certificate is refused")
+    result.expect(accepted_requests=0, says="certificate is refused")
 
 
 @case
@@ -498,8 +479,7 @@ def tls_for_a_plaintext_server():
         connection.recv(65536)
         connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
     result = send(Server(serve).url.replace("http:", "https:"), **TLS, **PATIENT)
-    result.expect(accepted_requests=0)
-    result.says("does not speak TLS on this port")
+    result.expect(accepted_requests=0, says="does not speak TLS on this port")
 
 
 @case
@@ -516,8 +496,7 @@ def files_that_are_missing():
 def tls_with_a_slow_reader():
     proxy = Proxy(Server(good, tls_context("server", "h2")).port, delay_s=0.004)
     result = send(f"https://127.0.0.1:{proxy.port}", "-s", "379k", timeout="6s", **TLS)
-    result.all_arrived()
-    result.expect(retries=0)
+    result.all_arrived(retries=0)
     must(result.cpu_us < 300000, f"{result.cpu_us} us of CPU: it spins")
 
 
@@ -540,8 +519,7 @@ def http_reader_that_waits():
         result = send(Server(serve, context).url, "-s", "large", compression="none",
                       max_request_bytes="40000000", queue_bytes="64000000", timeout="20s",
                       flush_timeout="20s", **HTTP, **TLS)
-        result.all_arrived()
-        result.expect(accepted_requests=1, retries=0)
+        result.all_arrived(accepted_requests=1, retries=0)
 
 
 @case
@@ -621,8 +599,7 @@ def http_answers_of_all_forms():
                              (http_answer("202 Accepted", PARTIAL, "Connection: close"), 2),
                              (b"HTTP/1.1 204 No Content\r\n\r\n", 0)):
         result = send(http_server(answer).url, "-n", "2", **HTTP)
-        result.all_arrived()
-        result.expect(retries=0, rejected_profiles=2 * rejected)
+        result.all_arrived(retries=0, rejected_profiles=2 * rejected)
         must(result.log.count("too old!") == (1 if rejected else 0), result.log)
 
 
@@ -631,8 +608,7 @@ def http_errors_that_pass():
     for status in ("429 Too Many Requests", "502 Bad Gateway", "503 Service Unavailable",
                    "504 Gateway Timeout"):
         result = send(http_server(http_answer(status), OK).url, **HTTP)
-        result.all_arrived()
-        result.expect(retries=1)
+        result.all_arrived(retries=1)
         result.says(f"HTTP {status[:3]}")
 
 
@@ -650,8 +626,7 @@ def http_errors_that_stay():
                           ("401 Unauthorized", "look at headers"), ("500 Oops", "HTTP 500"),
                           ("307 Temporary Redirect", "HTTP 307"), ("413 Too Large", "lower max")):
         result = send(http_server(http_answer(status, STATUS)).url, **HTTP)
-        result.expect(refused_requests=1, retries=0)
-        result.says(words)
+        result.expect(refused_requests=1, retries=0, says=words)
 
 
 @case
@@ -674,8 +649,7 @@ def http_error_while_sending():
 def http_connection_that_was_closed():
     result = send(http_server(OK, b"", OK, b"", OK).url, "-n", "3", "-e", "50",
                   retry_initial="5s", retry_max="5s", **HTTP)
-    result.all_arrived()
-    result.expect(retries=0)
+    result.all_arrived(retries=0)
 
 
 @case

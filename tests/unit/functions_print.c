@@ -44,7 +44,7 @@ static int print_all(struct ep_functions *functions, uint64_t delta)
 
 	ep_function_memo_init(&memo);
 	while (r >= 0 && scanf("%" SCNx64, &address) == 1) {
-		struct ep_lines lines;
+		ep_cleanup(ep_lines_fini) struct ep_lines lines;
 
 		r = ep_lines_init(&lines, 1);
 		if (r == 0)
@@ -53,7 +53,6 @@ static int print_all(struct ep_functions *functions, uint64_t delta)
 			r = ep_functions_add_external(functions, &memo, &lines);
 		ep_lines_end(&lines);
 		print_frame(&lines, address);
-		ep_lines_fini(&lines);
 	}
 	ep_function_memo_fini(&memo);
 	return r;

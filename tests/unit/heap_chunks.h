@@ -5,22 +5,19 @@
 
 #include "bpf/shared.h"
 #include "core/base/util.h"
+#include "tests/kit/fakes.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 static inline int heap_add_chunk(void *arg, uint32_t index, void **ret_memory)
 {
-	(void)arg;
-	(void)index;
 	*ret_memory = calloc(1, EP_CHUNK_BYTES);
 	return *ret_memory ? 0 : -ENOMEM;
 }
 
 static inline void heap_remove_chunk(void *arg, uint32_t index, void *memory)
 {
-	(void)arg;
-	(void)index;
 	free(memory);
 }
 

@@ -381,4 +381,12 @@ static inline void made_relocate(struct made *made)
 	sections[5].sh_size = 0x90;
 }
 
+static inline const struct made_version *version_of(const char *name)
+{
+	for (size_t i = 0; i < EP_LEN(made_versions); i++)
+		if (strcmp(made_versions[i].name, name) == 0)
+			return &made_versions[i];
+	abort();
+}
+
 #endif

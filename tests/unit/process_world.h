@@ -367,7 +367,7 @@ static inline void world_prepare(struct world *w, const char *path)
 static inline void copy_file(const char *from, const char *to, mode_t mode)
 {
 	char buf[65536];
-	ep_autoclose int in = open(from, O_RDONLY | O_CLOEXEC), out;
+	int in = open(from, O_RDONLY | O_CLOEXEC), out;
 	ssize_t n;
 
 	(void)unlink(to);
@@ -376,6 +376,7 @@ static inline void copy_file(const char *from, const char *to, mode_t mode)
 	while ((n = read(in, buf, sizeof(buf))) > 0)
 		assert_int_equal(write(out, buf, (size_t)n), n);
 	assert_int_equal(fchmod(out, mode), 0);
+	close(in);
 	close(out);
 }
 

@@ -178,6 +178,12 @@ static const char *ids_of(const struct world *world)
 	return text;
 }
 
+static void assert_drains(struct world *world, uint64_t until_ns, const char *ids)
+{
+	ep_order_drain_to(world->order, until_ns);
+	assert_seen(world, ids);
+}
+
 static void assert_ascending(const struct world *world, size_t from)
 {
 	for (size_t i = from + 1; i < world->n_seen; i++) {
@@ -224,9 +230,10 @@ EP_TEST(shuffled_times_come_out_sorted)
 	}
 }
 
-EP_TEST(every_record_comes_once)
+#define ORDER_TEST(name, ...) EP_TEST_OF(name, struct world *world, new_world((struct setup){__VA_ARGS__}))
+
+ORDER_TEST(every_record_comes_once, .n_cpus = 3)
 {
-	struct world *world = new_world((struct setup){.n_cpus = 3});
 	uint8_t count[900] = {0};
 
 	for (uint32_t id = 0; id < EP_LEN(count); id++) {
@@ -245,61 +252,48 @@ EP_TEST(every_record_comes_once)
 	assert_int_equal(world->n_seen, EP_LEN(count));
 }
 
-EP_TEST(at_equal_times_a_sample_sees_what_was_before)
+ORDER_TEST(at_equal_times_a_sample_sees_what_was_before, .n_cpus = 1)
 {
-	struct world *world = new_world((struct setup){.n_cpus = 1});
-
 	put_event(world, EP_EVENT_EXIT, T0, 5);
 	put_event(world, EP_EVENT_TRACE, T0, 4);
 	put_event(world, EP_EVENT_EXEC, T0, 2);
 	put_event(world, EP_EVENT_FORK, T0, 1);
 	put_mapping(0, T0, 3);
 	put_event(world, EP_EVENT_FORK, T0 + 1, 6);
-	ep_order_drain_to(world->order, T0 + 1);
-	assert_seen(world, "1 2 3 4 5 6");
+	assert_drains(world, T0 + 1, "1 2 3 4 5 6");
 }
 
-EP_TEST(younger_ones_wait)
+ORDER_TEST(younger_ones_wait, .n_cpus = 1)
 {
-	struct world *world = new_world((struct setup){.n_cpus = 1});
-
 	put_event(world, EP_EVENT_TRACE, T0 + 9, 2);
 	put_mapping(0, T0 + 8, 1);
 	put_event(world, EP_EVENT_TRACE, T0, 0);
-	ep_order_drain_to(world->order, T0 + 7);
-	assert_seen(world, "0");
+	assert_drains(world, T0 + 7, "0");
 	assert_int_equal(ep_order_waiting(world->order), 2);
 	/* They are out of the rings. */
 	assert_int_equal(ep_ring_used_bytes(world->ring.reader), 0);
 	assert_int_equal(ep_sideband_used_bytes(kernel.rings[0].reader), 0);
 	memset(world->ring.data, 0xee, world->ring.bytes);
 	memset(kernel.rings[0].data, 0xee, kernel.rings[0].bytes);
-	ep_order_drain_to(world->order, T0 + 8);
-	assert_seen(world, "0 1");
+	assert_drains(world, T0 + 8, "0 1");
 	ep_order_flush(world->order);
 	assert_seen(world, "0 1 2");
 	assert_int_equal(world->n_broken + ep_order_waiting(world->order), 0);
 }
 
-EP_TEST(the_oldest_do_not_wait_without_room)
+ORDER_TEST(the_oldest_do_not_wait_without_room, .n_cpus = 1, .max_waiting_bytes = 40000)
 {
-	struct world *world = new_world((struct setup){.n_cpus = 1, .max_waiting_bytes = 40000});
-
 	for (uint32_t id = 0; id < 3; id++)
 		assert_non_null(fake_ring_put_event(&world->ring, EP_EVENT_TRACE, T0 + id, id,
 						    19000));
 	put_mapping(0, T0 + 3, 3);
-	ep_order_drain_to(world->order, T0 - 1);
-	assert_seen(world, "0");
-	ep_order_drain_to(world->order, T0 + 3);
-	assert_seen(world, "0 1 2 3");
+	assert_drains(world, T0 - 1, "0");
+	assert_drains(world, T0 + 3, "0 1 2 3");
 	assert_int_equal(world->n_broken, 0);
 }
 
-EP_TEST(far_ahead_is_another_clock)
+ORDER_TEST(far_ahead_is_another_clock, .n_cpus = 1)
 {
-	struct world *world = new_world((struct setup){.n_cpus = 1});
-
 	put_event(world, EP_EVENT_TRACE, T0 + 5000 * MS, 1);
 	put_mapping(0, T0 + 4000 * MS, 0);
 	assert_int_equal(ep_order_drain_to(world->order, T0), T0);
@@ -309,26 +303,21 @@ EP_TEST(far_ahead_is_another_clock)
 	assert_int_equal(stats(world).late, 0); /* the clock goes on from where it was */
 }
 
-EP_TEST(late_ones_are_delivered_and_counted)
+ORDER_TEST(late_ones_are_delivered_and_counted, .n_cpus = 2)
 {
-	struct world *world = new_world((struct setup){.n_cpus = 2});
-
 	put_event(world, EP_EVENT_TRACE, T0 + 100, 0);
 	ep_order_drain_to(world->order, T0 + 200);
 	put_mapping(0, T0 + 70, 2);
 	put_mapping(1, T0 + 60, 1);
 	put_event(world, EP_EVENT_TRACE, T0 + 150, 3);
-	ep_order_drain_to(world->order, T0 + 300);
-	assert_seen(world, "0 1 2 3");
+	assert_drains(world, T0 + 300, "0 1 2 3");
 	assert_int_equal(world->seen[1].time_ns, T0 + 60);
 	assert_int_equal(stats(world).late, 2);
 	assert_int_equal(stats(world).late_max_ns, 40);
 }
 
-EP_TEST(nothing_is_allocated_once_all_rings_were_seen)
+ORDER_TEST(nothing_is_allocated_once_all_rings_were_seen, .n_cpus = 3)
 {
-	struct world *world = new_world((struct setup){.n_cpus = 3});
-
 	ep_order_drain_to(world->order, T0);
 	heap_arm(0);
 	for (uint32_t round = 1; round < 50; round++) {
@@ -345,9 +334,8 @@ EP_TEST(nothing_is_allocated_once_all_rings_were_seen)
 
 /* --- the ring -------------------------------------------------------------------------------- */
 
-EP_TEST(records_wrap_around)
+ORDER_TEST(records_wrap_around, .n_cpus = 1, .sideband_bytes = 8192)
 {
-	struct world *world = new_world((struct setup){.n_cpus = 1, .sideband_bytes = 8192});
 	uint32_t id = 0;
 
 	for (int round = 0; round < 300; round++) {
@@ -370,9 +358,8 @@ EP_TEST(records_wrap_around)
 	assert_true(world->ring.producer > 100 * RING_BYTES);
 }
 
-EP_TEST(a_busy_record_stops_the_ring)
+ORDER_TEST(a_busy_record_stops_the_ring, .n_cpus = 1)
 {
-	struct world *world = new_world((struct setup){.n_cpus = 1});
 	uint32_t *busy;
 
 	put_event(world, EP_EVENT_TRACE, T0 + 1 * MS, 0);
@@ -391,9 +378,8 @@ EP_TEST(a_busy_record_stops_the_ring)
 	assert_int_equal(stats(world).late, 0);
 }
 
-EP_TEST(nobody_waits_long_for_a_busy_record)
+ORDER_TEST(nobody_waits_long_for_a_busy_record, .n_cpus = 1)
 {
-	struct world *world = new_world((struct setup){.n_cpus = 1});
 	uint32_t *busy = fake_ring_put_event(&world->ring, EP_EVENT_FORK, T0, 1, 32);
 
 	*busy |= BPF_RINGBUF_BUSY_BIT;
@@ -403,14 +389,12 @@ EP_TEST(nobody_waits_long_for_a_busy_record)
 	assert_int_equal(ep_order_drain_to(world->order, T0 + 15 * MS), T0 + 5 * MS);
 	assert_seen(world, "2");
 	*busy &= ~BPF_RINGBUF_BUSY_BIT;
-	ep_order_drain_to(world->order, T0 + 16 * MS);
-	assert_seen(world, "2 1");
+	assert_drains(world, T0 + 16 * MS, "2 1");
 	assert_int_equal(stats(world).late_max_ns, 5 * MS);
 }
 
-EP_TEST(discarded_and_short_records_are_skipped)
+ORDER_TEST(discarded_and_short_records_are_skipped, .n_cpus = 0)
 {
-	struct world *world = new_world((struct setup){.n_cpus = 0});
 	uint32_t *discarded;
 
 	put_event(world, EP_EVENT_TRACE, T0, 1);
@@ -419,8 +403,7 @@ EP_TEST(discarded_and_short_records_are_skipped)
 	assert_non_null(fake_ring_put(&world->ring, "short", 5));
 	assert_non_null(fake_ring_put(&world->ring, "", 0));
 	put_event(world, EP_EVENT_TRACE, T0, 3);
-	ep_order_drain_to(world->order, T0);
-	assert_seen(world, "1 3");
+	assert_drains(world, T0, "1 3");
 	assert_int_equal(ep_ring_used_bytes(world->ring.reader), 0);
 }
 
@@ -434,27 +417,21 @@ EP_TEST(a_length_that_cannot_be_true_ends_the_ring)
 		put_event(world, EP_EVENT_TRACE, T0, 1);
 		*fake_ring_put_event(&world->ring, EP_EVENT_TRACE, T0, 2, 48) = lengths[i];
 		put_mapping(0, T0 + 1, 3);
-		ep_order_drain_to(world->order, T0 + 1);
-		assert_seen(world, "L1 1 3");
+		assert_drains(world, T0 + 1, "L1 1 3");
 		put_event(world, EP_EVENT_TRACE, T0 + 2, 4);
-		ep_order_drain_to(world->order, T0 + 2);
-		assert_seen(world, "L1 1 3 4");
+		assert_drains(world, T0 + 2, "L1 1 3 4");
 		ep_test_release(NULL);
 	}
 }
 
-EP_TEST(a_position_that_cannot_be_true_ends_the_ring)
+ORDER_TEST(a_position_that_cannot_be_true_ends_the_ring, .n_cpus = 0)
 {
-	struct world *world = new_world((struct setup){.n_cpus = 0});
-
 	world->ring.producer += RING_BYTES + 8;
 	ep_order_drain_to(world->order, T0);
-	ep_order_drain_to(world->order, T0);
-	assert_seen(world, "L1");
+	assert_drains(world, T0, "L1");
 	world->ring.consumer = world->ring.producer;
 	put_event(world, EP_EVENT_TRACE, T0, 1);
-	ep_order_drain_to(world->order, T0);
-	assert_seen(world, "L1 1");
+	assert_drains(world, T0, "L1 1");
 }
 
 EP_TEST(a_spoilt_side_band_record_ends_its_ring)
@@ -469,8 +446,7 @@ EP_TEST(a_spoilt_side_band_record_ends_its_ring)
 		fake_sideband_write(&kernel.rings[0], &header, sizeof(header));
 		fake_sideband_write(&kernel.rings[0], "0123456", 8);
 		put_mapping(1, T0, 2);
-		ep_order_drain_to(world->order, T0);
-		assert_seen(world, "L1 1 2");
+		assert_drains(world, T0, "L1 1 2");
 		ep_test_release(NULL);
 	}
 }
@@ -502,10 +478,8 @@ EP_TEST(a_full_index_keeps_the_order)
 	}
 }
 
-EP_TEST(a_full_index_of_younger_ones_goes_on)
+ORDER_TEST(a_full_index_of_younger_ones_goes_on, .n_cpus = 3, .max_records = 8)
 {
-	struct world *world = new_world((struct setup){.n_cpus = 3, .max_records = 8});
-
 	for (uint32_t id = 0; id < 400; id++) {
 		put_mapping(id % 3, T0 + 1 + id, id);
 		put_event(world, EP_EVENT_KNOWN, T0 + 1 + id, 1000 + id);
@@ -551,10 +525,8 @@ static uint64_t lost_of(const struct world *world)
 	return lost;
 }
 
-EP_TEST(the_counter_tells_a_loss_at_once)
+ORDER_TEST(the_counter_tells_a_loss_at_once, .n_cpus = 2, .counts = true)
 {
-	struct world *world = new_world((struct setup){.n_cpus = 2, .counts = true});
-
 	put_mapping(1, T0, 7);
 	fill_sideband(&kernel.rings[0], T0);
 	ep_order_drain_to(world->order, T0 + 10 * MS);
@@ -569,36 +541,30 @@ EP_TEST(the_counter_tells_a_loss_at_once)
 	assert_int_equal(kernel.rings[1].n_counted, 0);
 }
 
-EP_TEST(a_lost_record_tells_without_a_counter)
+ORDER_TEST(a_lost_record_tells_without_a_counter, .n_cpus = 1)
 {
-	struct world *world = new_world((struct setup){.n_cpus = 1});
 	struct fake_lost lost = {.header = {.type = PERF_RECORD_LOST, .size = sizeof(lost)},
 				 .lost = 5};
 
 	put_mapping(0, T0, 1);
 	fake_sideband_write(&kernel.rings[0], &lost, sizeof(lost));
 	put_mapping(0, T0 + 1, 2);
-	ep_order_drain_to(world->order, T0 + 1);
-	assert_seen(world, "L5 1 2");
+	assert_drains(world, T0 + 1, "L5 1 2");
 }
 
-EP_TEST(a_lost_record_asks_the_counter)
+ORDER_TEST(a_lost_record_asks_the_counter, .n_cpus = 1, .counts = true)
 {
-	struct world *world = new_world((struct setup){.n_cpus = 1, .counts = true});
-
 	kernel.rings[0].untold = 3;
 	put_mapping(0, T0, 1);
 	kernel.rings[0].untold = 1;
 	kernel.rings[0].lost = 4;
 	put_mapping(0, T0, 2);
-	ep_order_drain_to(world->order, T0);
-	assert_seen(world, "L4 1 2");
+	assert_drains(world, T0, "L4 1 2");
 	assert_int_equal(kernel.rings[0].n_counted, 1); /* once in a drain */
 }
 
-EP_TEST(a_nearly_full_ring_is_suspected)
+ORDER_TEST(a_nearly_full_ring_is_suspected, .n_cpus = 1)
 {
-	struct world *world = new_world((struct setup){.n_cpus = 1});
 	uint32_t id = 0;
 
 	/* Room for the largest record: no suspicion. */
@@ -666,9 +632,8 @@ EP_TEST(a_loss_during_a_drain_is_told_by_the_next)
 	}
 }
 
-EP_TEST(a_ring_that_lost_is_replaced)
+ORDER_TEST(a_ring_that_lost_is_replaced, .n_cpus = 2, .counts = true)
 {
-	struct world *world = new_world((struct setup){.n_cpus = 2, .counts = true});
 	size_t bytes = EP_SIDEBAND_MIN_BYTES;
 	uint64_t time_ns = T0;
 
@@ -687,18 +652,15 @@ EP_TEST(a_ring_that_lost_is_replaced)
 		assert_int_equal(kernel.rings[current].bytes, bytes);
 		put_mapping((uint32_t)current, time_ns + MS + 2, 2);
 		world->n_seen = 0;
-		ep_order_drain_to(world->order, time_ns + MS + 2);
-		assert_seen(world, "1 2");
+		assert_drains(world, time_ns + MS + 2, "1 2");
 		assert_int_equal(ep_sideband_set_len(world->set), 2);
 	}
 	assert_int_equal(ep_sideband_set_len(world->set), 2);
 	assert_int_equal(kernel.n, 2 + 4); /* 128, 256, 512 KiB, 1 MiB */
 }
 
-EP_TEST(a_ring_stays_when_there_is_no_larger_one)
+ORDER_TEST(a_ring_stays_when_there_is_no_larger_one, .n_cpus = 1, .counts = true)
 {
-	struct world *world = new_world((struct setup){.n_cpus = 1, .counts = true});
-
 	kernel.refuse = -EPERM;
 	fill_sideband(&kernel.rings[0], T0);
 	ep_order_drain_to(world->order, T0 + MS);
@@ -706,8 +668,7 @@ EP_TEST(a_ring_stays_when_there_is_no_larger_one)
 	kernel.refuse = 0;
 	put_mapping(0, T0 + MS, 9999);
 	world->n_seen = 0;
-	ep_order_drain_to(world->order, T0 + MS);
-	assert_seen(world, "9999");
+	assert_drains(world, T0 + MS, "9999");
 	assert_int_equal(ep_sideband_set_len(world->set), 1);
 }
 
@@ -739,16 +700,13 @@ EP_TEST(a_first_ring_takes_what_it_gets)
 	}
 }
 
-EP_TEST(a_cpu_that_goes_leaves_its_records)
+ORDER_TEST(a_cpu_that_goes_leaves_its_records, .n_cpus = 2)
 {
-	struct world *world = new_world((struct setup){.n_cpus = 2});
-
 	put_mapping(1, T0, 1);
 	ep_sideband_set_remove(world->set, 1);
 	assert_int_equal(ep_sideband_set_add(world->set, 1), 0);
 	put_mapping(2, T0 + 1, 2);
 	assert_int_equal(ep_sideband_set_len(world->set), 3);
-	ep_order_drain_to(world->order, T0 + 1);
-	assert_seen(world, "1 2");
+	assert_drains(world, T0 + 1, "1 2");
 	assert_int_equal(ep_sideband_set_len(world->set), 2);
 }

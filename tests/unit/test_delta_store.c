@@ -34,6 +34,8 @@ static void remove_chunk(void *arg, uint32_t index, void *memory)
 	kernel->removed++;
 }
 
+EP_TEST_RELEASES(ep_delta_store_free)
+
 static struct ep_delta_store *new_store(struct fake_kernel *kernel, size_t max_bytes)
 {
 	struct ep_delta_store_ops ops = {
@@ -47,6 +49,7 @@ static struct ep_delta_store *new_store(struct fake_kernel *kernel, size_t max_b
 
 	memset(kernel, 0, sizeof(*kernel));
 	assert_int_equal(ep_delta_store_new(&ops, max_bytes, &store), 0);
+	ep_test_owns(store, ep_delta_store_free_made);
 	return store;
 }
 
@@ -127,14 +130,12 @@ static int teardown(void **state)
 FAKE_KERNEL_TEST(store_says_what_the_table_says)
 {
 	struct ep_delta_store *store = new_store(kernel, 64u << 20);
-	struct ep_unwind_table *table = build_own_table();
+	ep_cleanup(ep_unwind_table_freep) struct ep_unwind_table *table = build_own_table();
 	struct ep_delta_store_text *text = NULL;
 
 	assert_int_equal(ep_delta_store_put_text(store, table, &text), 0);
 	compare_all(kernel, table, text);
 	ep_delta_store_drop_text(store, text);
-	ep_unwind_table_free(table);
-	ep_delta_store_free(store);
 }
 
 FAKE_KERNEL_TEST(equal_texts_are_one_and_leave_nothing)
@@ -166,7 +167,7 @@ FAKE_KERNEL_TEST(equal_texts_are_one_and_leave_nothing)
 	ep_delta_store_collect(store);
 	assert_int_equal(ep_delta_store_bytes(store), EP_CHUNK_BYTES);
 	ep_unwind_table_free(table);
-	ep_delta_store_free(store);
+	ep_test_release(store);
 	assert_int_equal(kernel->added, kernel->removed);
 }
 
@@ -184,7 +185,6 @@ FAKE_KERNEL_TEST(freed_words_rest_before_they_are_used_again)
 	ep_delta_store_collect(store);
 	assert_int_equal(ep_delta_store_put_rows(store, &row, 1, &third), 0);
 	assert_int_equal(first, third);
-	ep_delta_store_free(store);
 }
 
 FAKE_KERNEL_TEST(freed_rules_rest_too)
@@ -209,14 +209,13 @@ FAKE_KERNEL_TEST(freed_rules_rest_too)
 	assert_int_equal(ep_delta_store_put_text(store, &table, &text), 0);
 	assert_true(kernel->rules[0].cfa_off == 3 || kernel->rules[1].cfa_off == 3);
 	ep_delta_store_drop_text(store, text);
-	ep_delta_store_free(store);
 }
 
 /* Rows have serial numbers: what is remembered of other processes holds when one ends. */
 FAKE_KERNEL_TEST(tables_used_again_are_another_generation)
 {
 	struct ep_delta_store *store = new_store(kernel, 64u << 20);
-	struct ep_unwind_table *table = build_own_table();
+	ep_cleanup(ep_unwind_table_freep) struct ep_unwind_table *table = build_own_table();
 	struct ep_delta_store_text *text;
 	struct ep_row row = {.start = 1, .end = 2};
 	uint32_t ref;
@@ -236,14 +235,12 @@ FAKE_KERNEL_TEST(tables_used_again_are_another_generation)
 	assert_int_equal(kernel->generation, 1); /* 0 would be nobody's */
 	ep_delta_store_collect(store);
 	assert_int_equal(kernel->generation, 1);
-	ep_unwind_table_free(table);
-	ep_delta_store_free(store);
 }
 
 FAKE_KERNEL_TEST(limit_is_kept)
 {
 	struct ep_delta_store *store = new_store(kernel, EP_CHUNK_BYTES);
-	struct ep_unwind_table *table = build_own_table();
+	ep_cleanup(ep_unwind_table_freep) struct ep_unwind_table *table = build_own_table();
 	struct ep_delta_store_text *texts[1000];
 	size_t n = 0;
 	int r;
@@ -257,8 +254,6 @@ FAKE_KERNEL_TEST(limit_is_kept)
 	while (n > 0)
 		ep_delta_store_drop_text(store, texts[--n]);
 	assert_int_equal(ep_delta_store_bytes(store), EP_CHUNK_BYTES);
-	ep_unwind_table_free(table);
-	ep_delta_store_free(store);
 }
 
 EP_TEST(blocks_merge_with_their_neighbours)

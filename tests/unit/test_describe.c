@@ -14,8 +14,7 @@
 #include "core/plugin/description.h"
 #include "core/symbol/native.h"
 #include "core/trace/lines.h"
-#include "tests/kit/test.h"
-#include "tests/unit/heap_chunks.h"
+#include "tests/unit/room.h"
 
 #include <fcntl.h>
 
@@ -343,49 +342,25 @@ static void unload(void *executable)
 static const struct ep_unwinder_ops plugin_ops = {
 	.size = sizeof(plugin_ops), .probe = probe, .describe = describe, .unload = unload};
 
-struct room {
-	uv_loop_t loop;
-	struct ep_rule rules[EP_MAX_RULES];
-	struct ep_delta_store *store;
-	struct ep_languages languages;
-	struct ep_executables *executables;
-};
-
-static void see_change(void *arg, struct ep_executable *executable)
-{
-}
-
 static int open_room(void **state)
 {
-	struct room *room = calloc(1, sizeof(*room));
-	struct ep_delta_store_ops ops = {
-		.add_chunk = heap_add_chunk, .remove_chunk = heap_remove_chunk, .rules = room->rules};
+	struct room *room;
 
+	(void)room_open(state);
+	room = *state;
 	memset(&plugin, 0, sizeof(plugin));
 	plugin.va = find_symbol("sample_asm_long");
 	room->languages.n = 1;
 	room->languages.all[0].ops = &plugin_ops;
 	room->languages.all[0].languages = &room->languages;
 	room->languages.all[0].name = "script";
-	assert_int_equal(uv_loop_init(&room->loop), 0);
-	assert_int_equal(ep_delta_store_new(&ops, 16u << 20, &room->store), 0);
-	assert_int_equal(ep_executables_new(&room->loop, room->store, &room->languages, see_change,
-					    NULL, NULL, &room->executables),
-			 0);
-	*state = room;
 	return 0;
 }
 
 static int close_room(void **state)
 {
-	ep_autofree struct room *room = *state;
-
-	ep_executables_stop(room->executables);
-	uv_run(&room->loop, UV_RUN_DEFAULT);
-	ep_executables_free(room->executables);
+	(void)room_close(state);
 	assert_int_equal(plugin.unloaded, plugin.probed);
-	ep_delta_store_free(room->store);
-	assert_int_equal(uv_loop_close(&room->loop), 0);
 	return 0;
 }
 

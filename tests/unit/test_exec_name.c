@@ -53,8 +53,3 @@ EP_TEST_WITH(when_it_was_read, world_open, world_close)
 	assert_int_equal(w->processes->reads.stats.reads, 1);
 	tell_exec(w, own, now_ns + 1);
 }
-
-int main(void)
-{
-	return ep_test_run(NULL, NULL);
-}

@@ -31,8 +31,6 @@ static struct ep_unwind_table *build(const struct made *made)
 	return table;
 }
 
-#define assert_rule(table, va, rule) assert_int_equal(ep_unwind_table_find(table, va), rule)
-
 static const struct ep_rule *table_rule(const struct ep_unwind_table *table, uint64_t va)
 {
 	uint32_t rule = ep_unwind_table_find(table, va);
@@ -76,15 +74,10 @@ EP_TEST(every_layout_gives_rules)
 		assert_int_equal(table->stats.functions, MADE_FUNCS);
 		assert_int_equal(table->stats.bad_functions, 0);
 		assert_rule(table, MADE_TEXT_VA, EP_RULE_STOP); /* goexit */
-		assert_rule(table, MADE_TEXT_VA + 15, EP_RULE_STOP);
-		assert_rule(table, MADE_TEXT_VA + 16, SP(8));
-		assert_rule(table, OUTER, SP(8));
-		assert_rule(table, OUTER + 1, SAVED(16));
-		assert_rule(table, OUTER + 3, SAVED(16));
-		assert_rule(table, OUTER + 4, SAVED(48));
-		assert_rule(table, OUTER + 89, SAVED(48));
-		assert_rule(table, OUTER + 90, SAVED(16));
-		assert_rule(table, OUTER + 91, SP(8));
+		assert_rules(table, {MADE_TEXT_VA + 15, EP_RULE_STOP}, {MADE_TEXT_VA + 16, SP(8)},
+				    {OUTER, SP(8)}, {OUTER + 1, SAVED(16)}, {OUTER + 3, SAVED(16)},
+				    {OUTER + 4, SAVED(48)}, {OUTER + 89, SAVED(48)},
+				    {OUTER + 90, SAVED(16)}, {OUTER + 91, SP(8)});
 		assert_rule(table, OUTER + 95, SP(8)); /* padding */
 		assert_rule(table, MADE_TEXT_VA + 207, SP(8));
 		assert_rule(table, MADE_TEXT_VA + 208, NONE);
@@ -109,9 +102,7 @@ static struct ep_unwind_table *build_function(const struct function *function)
 	struct made made;
 	uint32_t values;
 
-	for (size_t i = 0; i < EP_LEN(made_versions); i++)
-		if (strcmp(made_versions[i].name, "1.26") == 0)
-			made_file(&made, &made_versions[i]);
+	made_file(&made, version_of("1.26"));
 	made.at = 0xc00;
 	made_put(&made, made.funcs[MADE_OUTER] + 4, made_text(&made, function->name) - made.names, 4);
 	values = made_values(&made, function->pcsp, 0);
@@ -136,9 +127,7 @@ EP_TEST(another_stack_is_left_by_the_frame)
 		struct ep_unwind_table *table = build_function(&(struct function){
 			.name = names[i], .flags = FLAG_ASM | FLAG_SP_WRITE, .pcsp = switching, CODE(SWITCHING) });
 
-		assert_rule(table, OUTER, SP(8));
-		assert_rule(table, OUTER + 1, SAVED(16));
-		assert_rule(table, OUTER + 7, SAVED(16));
+		assert_rules(table, {OUTER, SP(8)}, {OUTER + 1, SAVED(16)}, {OUTER + 7, SAVED(16)});
 		assert_table_rule(table, OUTER + 8, 6, 16, true, EP_OTHERS_SWITCH);
 		assert_table_rule(table, OUTER + 20, 6, 16, true, EP_OTHERS_SWITCH);
 		assert_rule(table, OUTER + 28, SAVED(16));
@@ -152,9 +141,8 @@ EP_TEST(an_aligned_stack_is_left_by_the_frame)
 	struct ep_unwind_table *table = build_function(&(struct function){
 		.name = "runtime.sigfwd", .flags = FLAG_ASM | FLAG_SP_WRITE, .pcsp = switching, CODE(SWITCHING) });
 
-	assert_rule(table, OUTER + 7, SAVED(16));
-	assert_rule(table, OUTER + 8, BY_FRAME(16));
-	assert_rule(table, OUTER + 28, SAVED(16));
+	assert_rules(table, {OUTER + 7, SAVED(16)}, {OUTER + 8, BY_FRAME(16)},
+			    {OUTER + 28, SAVED(16)});
 }
 
 /* Go 1.15's: sub $24,%rsp; mov %rbp,16(%rsp); lea 16(%rsp),%rbp; mov %rsp,%rbp; then as above */
@@ -166,9 +154,7 @@ EP_TEST(the_frame_may_be_anywhere_in_it)
 		CODE("\x48\x83\xec\x18\x48\x89\x6c\x24\x10\x48\x8d\x6c\x24\x10\x48\x89\xe5\x48\x8b\x62\x38\x48\x83\xe4\xf0\xff\xd0"
 		     "\x48\x89\xec") });
 
-	assert_rule(table, OUTER, SP(8));
-	assert_rule(table, OUTER + 4, SAVED(32));
-	assert_rule(table, OUTER + 16, SAVED(32));
+	assert_rules(table, {OUTER, SP(8)}, {OUTER + 4, SAVED(32)}, {OUTER + 16, SAVED(32)});
 	assert_table_rule(table, OUTER + 17, 6, 32, true, EP_OTHERS_SWITCH);
 	table = build_function(&(struct function){
 		.name = "runtime.nanotime1", .flags = FLAG_ASM | FLAG_SP_WRITE, .pcsp = pcsp,
@@ -203,11 +189,9 @@ EP_TEST(without_a_frame_the_stack_ends_honestly)
 
 		assert_rule(table, OUTER, SP(8));
 		assert_rule(table, OUTER + 8, SP(16)); /* rbp is not saved: it is the caller's */
-		assert_rule(table, OUTER + 9, cases[i].between);
-		assert_rule(table, OUTER + 14, cases[i].between);
-		assert_rule(table, OUTER + 15, cases[i].behind);
-		assert_rule(table, OUTER + 95, cases[i].behind);
-		assert_rule(table, OUTER + 96, SP(8));
+		assert_rules(table, {OUTER + 9, cases[i].between}, {OUTER + 14, cases[i].between},
+				    {OUTER + 15, cases[i].behind}, {OUTER + 95, cases[i].behind},
+				    {OUTER + 96, SP(8)});
 	}
 }
 
@@ -235,9 +219,8 @@ EP_TEST(what_never_returns_is_unknown_to_its_end)
 		.name = "runtime.morestack", .flags = FLAG_ASM | FLAG_SP_WRITE, .pcsp = frameless,
 		CODE("\x50\x48\x8b\x63\x38\xff\xd0") });
 
-	assert_rule(table, OUTER + 4, SP(16));
-	assert_rule(table, OUTER + 5, EP_RULE_UNSUPPORTED);
-	assert_rule(table, OUTER + 95, EP_RULE_UNSUPPORTED);
+	assert_rules(table, {OUTER + 4, SP(16)}, {OUTER + 5, EP_RULE_UNSUPPORTED},
+			    {OUTER + 95, EP_RULE_UNSUPPORTED});
 }
 
 EP_TEST(roots_stop_but_the_signal_handler)
@@ -371,16 +354,11 @@ EP_TEST(eh_frame_goes_first_and_described_rows_last)
 	input.tab = tab;
 	input.ranges[0] = (struct ep_pack_range){ .start = MADE_TEXT_VA, .end = MADE_TEXT_VA + 0x1000 };
 	assert_int_equal(ep_build(&input, &table), 0);
-	assert_rule(table, OUTER + 19, SAVED(48));
-	assert_rule(table, OUTER + 20, EP_RULE_IMM(0, 0, 0x40));
-	assert_rule(table, OUTER + 29, EP_RULE_IMM(0, 0, 0x40));
-	assert_rule(table, OUTER + 30, SAVED(48));
-	assert_rule(table, OUTER + 50, SAVED(48));
-	assert_rule(table, MADE_TEXT_VA + 207, SP(8));
-	assert_rule(table, MADE_TEXT_VA + 208, NONE);
-	assert_rule(table, MADE_TEXT_VA + 300, EP_RULE_STOP);
-	assert_rule(table, MADE_TEXT_VA + 310, NONE);
-	assert_rule(table, MADE_TEXT_VA + 400, EP_RULE_IMM(0, 0, 8));
+	assert_rules(table, {OUTER + 19, SAVED(48)}, {OUTER + 20, EP_RULE_IMM(0, 0, 0x40)},
+			    {OUTER + 29, EP_RULE_IMM(0, 0, 0x40)}, {OUTER + 30, SAVED(48)},
+			    {OUTER + 50, SAVED(48)}, {MADE_TEXT_VA + 207, SP(8)},
+			    {MADE_TEXT_VA + 208, NONE}, {MADE_TEXT_VA + 300, EP_RULE_STOP},
+			    {MADE_TEXT_VA + 310, NONE}, {MADE_TEXT_VA + 400, EP_RULE_IMM(0, 0, 8)});
 	ep_unwind_table_free(table);
 	ep_fde_list_fini(list);
 	ep_pclntab_close(tab);

@@ -96,13 +96,12 @@ EP_TEST(cut_getters_do_no_harm)
 	struct ep_variable variable;
 
 	for (size_t n = 0; n < sizeof(whole); n++) {
-		uint8_t *code = malloc(n + 1);
+		ep_autofree uint8_t *code = malloc(n + 1);
 
 		assert_non_null(code);
 		memcpy(code, whole, n);
 		if (n < 5)
 			assert_int_equal(ep_code_variable(code, n, 0, &variable), -ENOTSUP);
-		free(code);
 	}
 	assert_int_equal(ep_code_variable(whole, sizeof(whole), 0, &variable), 0);
 }

@@ -16,15 +16,6 @@
 #define MAIN   (MADE_TEXT_VA + 176)
 #define BEHIND (MADE_TEXT_VA + 208)
 
-static const struct made_version *version_of(const char *name)
-{
-	for (size_t i = 0; i < EP_LEN(made_versions); i++)
-		if (strcmp(made_versions[i].name, name) == 0)
-			return &made_versions[i];
-	fail();
-	return NULL;
-}
-
 static bool is_small(const struct made *made)
 {
 	return made->version->magic == 0xfffffff0 || made->version->magic == 0xfffffff1;

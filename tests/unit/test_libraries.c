@@ -235,8 +235,7 @@ EP_TEST(test_preload_file)
 	system.ld_preload = preload;
 	files = find(argv, envp, &system);
 	describe(&files, text, sizeof(text));
-	assert_string_equal(text,
-			    "circle/app ld.so env/libdeep.so circle/liba.so circle/libb.so");
+	assert_string_equal(text, "circle/app ld.so env/libdeep.so circle/liba.so circle/libb.so");
 	ep_libraries_free(&files);
 }
 

@@ -443,8 +443,7 @@ static struct ep_batch *new_typed_batch(void)
 				   ep_frames_take(ep_store_frames(store)),
 				   EP_FRAME_TYPE_GO, lines, EP_LEN(lines));
 	(void)ep_frames_resolve(ep_store_frames(store),
-				ep_frames_take(ep_store_frames(store)), &caller, 1,
-				NULL);
+				ep_frames_take(ep_store_frames(store)), &caller, 1, NULL);
 	return build_batch(store, 5100, &source);
 }
 

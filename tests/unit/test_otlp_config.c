@@ -58,7 +58,7 @@ EP_TEST(endpoints_are_read)
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		char endpoint[128], protocol[64];
-		struct otlp_config config;
+		ep_cleanup(otlp_config_fini) struct otlp_config config;
 
 		snprintf(endpoint, sizeof(endpoint), "endpoint=%s", rows[i].endpoint);
 		snprintf(protocol, sizeof(protocol), "protocol=%s", rows[i].protocol);
@@ -68,7 +68,6 @@ EP_TEST(endpoints_are_read)
 		assert_int_equal(config.is_tls, rows[i].is_tls);
 		if (strchr(rows[i].endpoint, '['))
 			assert_string_equal(config.host, "::1");
-		otlp_config_fini(&config);
 	}
 }
 
@@ -97,12 +96,11 @@ EP_TEST(mistakes_are_said)
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct otlp_config config;
+		ep_cleanup(otlp_config_fini) struct otlp_config config;
 
 		host.log_len = 0;
 		if (CONFIG(&config, rows[i].pair) != -EINVAL || !strstr(host.log, rows[i].says))
 			fail_msg("%s: %s", rows[i].pair, host.log);
-		otlp_config_fini(&config);
 	}
 }
 

@@ -47,15 +47,6 @@ static struct ep_pclntab_func get_func(struct ep_pclntab *tab, uint32_t index)
 	return func;
 }
 
-static const struct made_version *version_of(const char *name)
-{
-	for (size_t i = 0; i < EP_LEN(made_versions); i++)
-		if (strcmp(made_versions[i].name, name) == 0)
-			return &made_versions[i];
-	fail();
-	return NULL;
-}
-
 static void assert_name(struct ep_pclntab *tab, uint32_t name, const char *expected)
 {
 	char buf[64];
@@ -210,15 +201,16 @@ static void check_version(const struct made_version *version, const struct made 
 	close_made(&opened);
 }
 
-EP_TEST(every_layout_is_read)
+#define VERSION_TEST(name) EP_TEST_EACH(name, size_t, i, EP_LEN(made_versions))
+
+VERSION_TEST(every_layout_is_read)
 {
+	const struct made_version *version = &made_versions[i];
 	struct made made;
 
-	for (size_t i = 0; i < EP_LEN(made_versions); i++) {
-		print_message("layout of Go %s\n", made_versions[i].name);
-		made_file(&made, &made_versions[i]);
-		check_version(&made_versions[i], &made);
-	}
+	print_message("layout of Go %s\n", version->name);
+	made_file(&made, version);
+	check_version(version, &made);
 }
 
 /* ---- where it is ---- */
@@ -228,22 +220,21 @@ static Elf64_Shdr *section(struct made *made, size_t i)
 	return (Elf64_Shdr *)(made->bytes + 0x200) + i;
 }
 
-EP_TEST(a_table_without_section_is_found)
+VERSION_TEST(a_table_without_section_is_found)
 {
+	const struct made_version *version = &made_versions[i];
 	struct made made;
 
-	for (size_t i = 0; i < EP_LEN(made_versions); i++) {
-		made_file(&made, &made_versions[i]);
-		section(&made, 2)->sh_name = 0;
-		section(&made, 3)->sh_name = 0;
-		check_version(&made_versions[i], &made);
-		/* Words that look like a header before it. */
-		memcpy(made_data(&made, 0x1f00), "\xf1\xff\xff\xff\0\0\1\x08", 8);
-		memcpy(made.bytes + MADE_TEXT_OFF + 0x800, "\xfb\xff\xff\xff\0\0\1\x08", 8);
-		check_version(&made_versions[i], &made);
-		section(&made, 4)->sh_name = 0; /* nothing says that Go made it */
-		is_refused(&made, -ENODATA);
-	}
+	made_file(&made, version);
+	section(&made, 2)->sh_name = 0;
+	section(&made, 3)->sh_name = 0;
+	check_version(version, &made);
+	/* Words that look like a header before it. */
+	memcpy(made_data(&made, 0x1f00), "\xf1\xff\xff\xff\0\0\1\x08", 8);
+	memcpy(made.bytes + MADE_TEXT_OFF + 0x800, "\xfb\xff\xff\xff\0\0\1\x08", 8);
+	check_version(version, &made);
+	section(&made, 4)->sh_name = 0; /* nothing says that Go made it */
+	is_refused(&made, -ENODATA);
 }
 
 EP_TEST(text_start_is_taken_from_module_data)
@@ -360,45 +351,40 @@ EP_TEST(headers_are_checked)
 	is_refused(&made, -ENOTSUP);
 }
 
-EP_TEST(entries_must_ascend)
+VERSION_TEST(entries_must_ascend)
 {
+	const struct made_version *version = &made_versions[i];
 	struct made made;
+	size_t word;
 
-	for (size_t i = 0; i < EP_LEN(made_versions); i++) {
-		size_t word;
-
-		made_file(&made, &made_versions[i]);
-		word = made_versions[i].magic >= 0xfffffffa ? 8 : 4;
-		made_put(&made, made.functab + 8 * word, made_starts[2], word);
-		is_refused(&made, -EBADMSG);
-	}
+	made_file(&made, version);
+	word = version->magic >= 0xfffffffa ? 8 : 4;
+	made_put(&made, made.functab + 8 * word, made_starts[2], word);
+	is_refused(&made, -EBADMSG);
 }
 
 /* What obfuscators do: all functions say another entry than the functab. */
-EP_TEST(garbled_tables_are_refused)
+VERSION_TEST(garbled_tables_are_refused)
 {
+	const struct made_version *version = &made_versions[i];
 	struct made made;
 
-	for (size_t i = 0; i < EP_LEN(made_versions); i++) {
-		made_file(&made, &made_versions[i]);
-		for (size_t k = 0; k < MADE_FUNCS; k++)
-			*made_data(&made, made.funcs[k] + 1) ^= 0x55;
-		is_refused(&made, -EBADMSG);
-	}
+	made_file(&made, version);
+	for (size_t k = 0; k < MADE_FUNCS; k++)
+		*made_data(&made, made.funcs[k] + 1) ^= 0x55;
+	is_refused(&made, -EBADMSG);
 }
 
-EP_TEST(text_must_be_code)
+VERSION_TEST(text_must_be_code)
 {
+	const struct made_version *version = &made_versions[i];
 	struct made made;
+	Elf64_Phdr *text;
 
-	for (size_t i = 0; i < EP_LEN(made_versions); i++) {
-		Elf64_Phdr *text;
-
-		made_file(&made, &made_versions[i]);
-		text = (Elf64_Phdr *)(made.bytes + sizeof(Elf64_Ehdr));
-		text->p_filesz = text->p_memsz = 200;
-		is_refused(&made, -EBADMSG);
-	}
+	made_file(&made, version);
+	text = (Elf64_Phdr *)(made.bytes + sizeof(Elf64_Ehdr));
+	text->p_filesz = text->p_memsz = 200;
+	is_refused(&made, -EBADMSG);
 }
 
 /* ---- a bad function costs itself ---- */

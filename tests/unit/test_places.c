@@ -43,123 +43,122 @@ static void assert_places(const struct ep_vec *places, const uint64_t (*ranges)[
 	}
 }
 
-EP_TEST(insert_cuts_what_was_there)
+EP_TEST_RELEASES(ep_vec_fini)
+
+static struct ep_vec *new_places(void)
 {
-	struct ep_executable old = executable(EP_EXECUTABLE_READY), new = old;
-	struct ep_vec places;
+	static struct ep_vec places;
 
 	ep_places_init(&places);
-	assert_int_equal(ep_places_insert(&places, place(0x1000, 0x3000, &old)), 0);
-	assert_int_equal(ep_places_insert(&places, place(0x5000, 0x9000, &old)), 0);
-	assert_int_equal(ep_places_insert(&places, place(0x4000, 0x5000, &old)), 0);
-	assert_int_equal(ep_places_insert(&places, place(0x2000, 0x6000, &new)), 0);
-	assert_places(&places, (const uint64_t[][2]){{0x1000, 0x2000}, {0x2000, 0x6000}, {0x6000, 0x9000}}, 3);
-	assert_int_equal(ep_vec_at(&places, struct ep_place_in_memory, 2)->file_off, 0x2000);
+	ep_test_owns(&places, ep_vec_fini_made);
+	return &places;
+}
+
+#define PLACES_TEST(name) EP_TEST_OF(name, struct ep_vec *places, new_places())
+
+PLACES_TEST(insert_cuts_what_was_there)
+{
+	struct ep_executable old = executable(EP_EXECUTABLE_READY), new = old;
+
+	assert_int_equal(ep_places_insert(places, place(0x1000, 0x3000, &old)), 0);
+	assert_int_equal(ep_places_insert(places, place(0x5000, 0x9000, &old)), 0);
+	assert_int_equal(ep_places_insert(places, place(0x4000, 0x5000, &old)), 0);
+	assert_int_equal(ep_places_insert(places, place(0x2000, 0x6000, &new)), 0);
+	assert_places(places, (const uint64_t[][2]){{0x1000, 0x2000}, {0x2000, 0x6000}, {0x6000, 0x9000}}, 3);
+	assert_int_equal(ep_vec_at(places, struct ep_place_in_memory, 2)->file_off, 0x2000);
 	assert_int_equal(old.refs, 99); /* the one in the middle went */
-	assert_ptr_equal(ep_places_find(&places, 0x5fff)->executable, &new);
-	assert_null(ep_places_find(&places, 0x9000));
-	ep_places_clear(&places);
+	assert_ptr_equal(ep_places_find(places, 0x5fff)->executable, &new);
+	assert_null(ep_places_find(places, 0x9000));
+	ep_places_clear(places);
 	assert_int_equal(old.refs, 97);
 	assert_int_equal(new.refs, 99);
 }
 
-EP_TEST(empty_range_is_refused_and_its_reference_taken)
+PLACES_TEST(empty_range_is_refused_and_its_reference_taken)
 {
 	struct ep_executable e = executable(EP_EXECUTABLE_READY);
-	struct ep_vec places;
 
-	ep_places_init(&places);
-	assert_int_equal(ep_places_insert(&places, place(0x1000, 0x1000, &e)), -EINVAL);
-	assert_int_equal(ep_places_insert(&places, place(UINT64_MAX - 5, 3, &e)), -EINVAL);
+	assert_int_equal(ep_places_insert(places, place(0x1000, 0x1000, &e)), -EINVAL);
+	assert_int_equal(ep_places_insert(places, place(UINT64_MAX - 5, 3, &e)), -EINVAL);
 	assert_int_equal(e.refs, 98);
-	assert_int_equal(places.len, 0);
-	ep_places_clear(&places);
+	assert_int_equal(places->len, 0);
+	ep_places_clear(places);
 }
 
-EP_TEST(what_was_there_already_changes_nothing)
+PLACES_TEST(what_was_there_already_changes_nothing)
 {
 	struct ep_executable e = executable(EP_EXECUTABLE_READY);
 	struct ep_place_in_memory again = place(0x5000, 0x6000, &e);
-	struct ep_vec places;
 
-	ep_places_init(&places);
-	assert_int_equal(ep_places_insert(&places, place(0x5000, 0x6000, &e)), 0);
+	assert_int_equal(ep_places_insert(places, place(0x5000, 0x6000, &e)), 0);
 	again.time_ns = 10;
-	assert_int_equal(ep_places_insert(&places, again), EP_PLACES_SAME);
+	assert_int_equal(ep_places_insert(places, again), EP_PLACES_SAME);
 	assert_int_equal(e.refs, 99);
-	assert_int_equal(ep_places_find(&places, 0x5000)->time_ns, 10);
-	ep_places_clear(&places);
+	assert_int_equal(ep_places_find(places, 0x5000)->time_ns, 10);
+	ep_places_clear(places);
 	assert_int_equal(e.refs, 98);
 }
 
 /* The kernel may tell of a mapping when a later one is known. */
-EP_TEST(late_record_does_not_cover_a_newer_one)
+PLACES_TEST(late_record_does_not_cover_a_newer_one)
 {
 	struct ep_executable old = executable(EP_EXECUTABLE_READY), new = old;
 	struct ep_place_in_memory late = place(0x1000, 0x9000, &old);
-	struct ep_vec places;
 
-	ep_places_init(&places);
-	assert_int_equal(ep_places_insert(&places, place(0x5000, 0x6000, &new)), 0);
+	assert_int_equal(ep_places_insert(places, place(0x5000, 0x6000, &new)), 0);
 	late.time_ns = 4;
-	assert_int_equal(ep_places_insert(&places, late), EP_PLACES_OLDER);
+	assert_int_equal(ep_places_insert(places, late), EP_PLACES_OLDER);
 	assert_int_equal(old.refs, 99);
-	assert_ptr_equal(ep_places_find(&places, 0x5800)->executable, &new);
-	assert_null(ep_places_find(&places, 0x1000));
-	ep_places_clear(&places);
+	assert_ptr_equal(ep_places_find(places, 0x5800)->executable, &new);
+	assert_null(ep_places_find(places, 0x1000));
+	ep_places_clear(places);
 }
 
-EP_TEST(place_in_the_middle_leaves_both_ends)
+PLACES_TEST(place_in_the_middle_leaves_both_ends)
 {
 	struct ep_executable old = executable(EP_EXECUTABLE_READY), new = old;
-	struct ep_vec places;
 
-	ep_places_init(&places);
-	assert_int_equal(ep_places_insert(&places, place(0x1000, 0x9000, &old)), 0);
-	assert_int_equal(ep_places_insert(&places, place(0x4000, 0x5000, &new)), 0);
-	assert_places(&places, (const uint64_t[][2]){{0x1000, 0x4000}, {0x4000, 0x5000}, {0x5000, 0x9000}}, 3);
-	assert_int_equal(ep_places_find(&places, 0x8fff)->file_off, 0x5000);
+	assert_int_equal(ep_places_insert(places, place(0x1000, 0x9000, &old)), 0);
+	assert_int_equal(ep_places_insert(places, place(0x4000, 0x5000, &new)), 0);
+	assert_places(places, (const uint64_t[][2]){{0x1000, 0x4000}, {0x4000, 0x5000}, {0x5000, 0x9000}}, 3);
+	assert_int_equal(ep_places_find(places, 0x8fff)->file_off, 0x5000);
 	assert_int_equal(old.refs, 101); /* it has two places now */
-	ep_places_clear(&places);
+	ep_places_clear(places);
 	assert_int_equal(old.refs, 99);
 	assert_int_equal(new.refs, 99);
 }
 
-EP_TEST(anonymous_places_are_bounded)
+PLACES_TEST(anonymous_places_are_bounded)
 {
 	struct ep_executable e = executable(EP_EXECUTABLE_READY);
-	struct ep_vec places;
 
-	ep_places_init(&places);
-	assert_int_equal(ep_places_insert(&places, place(0x7008000, 0x7009000, &e)), 0);
+	assert_int_equal(ep_places_insert(places, place(0x7008000, 0x7009000, &e)), 0);
 	for (uint64_t i = 0; i < 5000; i++) {
 		uint64_t start = 0x100000 + i * 0x10000;
 
-		assert_int_equal(ep_places_insert(&places, place(start, start + 0x1000, NULL)), 0);
-		ep_places_coarsen(&places);
-		assert_true(places.len <= 1026);
+		assert_int_equal(ep_places_insert(places, place(start, start + 0x1000, NULL)), 0);
+		ep_places_coarsen(places);
+		assert_true(places->len <= 1026);
 	}
-	assert_ptr_equal(ep_places_find(&places, 0x7008fff)->executable, &e);
-	assert_non_null(ep_places_find(&places, 0x100000));
-	assert_non_null(ep_places_find(&places, 0x100000 + 4999 * 0x10000));
-	ep_places_clear(&places);
+	assert_ptr_equal(ep_places_find(places, 0x7008fff)->executable, &e);
+	assert_non_null(ep_places_find(places, 0x100000));
+	assert_non_null(ep_places_find(places, 0x100000 + 4999 * 0x10000));
+	ep_places_clear(places);
 }
 
 /* A process that maps and maps: its places are not all moved to new memory for each. */
-EP_TEST(memory_grows_by_more_than_it_needs)
+PLACES_TEST(memory_grows_by_more_than_it_needs)
 {
-	struct ep_vec places;
 	size_t cap = 0, grown = 0;
 
-	ep_places_init(&places);
 	for (uint64_t i = 1; i <= 1000; i++) {
-		assert_int_equal(ep_places_insert(&places,
+		assert_int_equal(ep_places_insert(places,
 						  place(i << 16, (i << 16) + 0x1000, NULL)), 0);
-		grown += places.cap != cap;
-		cap = places.cap;
+		grown += places->cap != cap;
+		cap = places->cap;
 	}
 	assert_true(grown < 50);
-	ep_places_clear(&places);
+	ep_places_clear(places);
 }
 
 EP_TEST(copies_have_their_own_references)
@@ -181,30 +180,28 @@ EP_TEST(copies_have_their_own_references)
 }
 
 /* The one where it was found is asked first, and all others when it is done. */
-EP_TEST(pending_until_the_last_one_is_done)
+PLACES_TEST(pending_until_the_last_one_is_done)
 {
 	struct ep_executable all[3];
-	struct ep_vec places;
 	size_t last = 0;
 
-	ep_places_init(&places);
 	for (size_t i = 0; i < EP_LEN(all); i++) {
 		uint64_t start = (i + 1) * 0x10000;
 
 		all[i] = executable(EP_EXECUTABLE_PENDING);
-		assert_int_equal(ep_places_insert(&places,
+		assert_int_equal(ep_places_insert(places,
 						  place(start, start + 0x1000, &all[i])), 0);
 	}
 	for (size_t i = 0; i < EP_LEN(all); i++) {
-		assert_true(ep_places_are_pending(&places, &last));
+		assert_true(ep_places_are_pending(places, &last));
 		assert_int_equal(last, i);
 		all[i].state = EP_EXECUTABLE_READY;
 	}
-	assert_false(ep_places_are_pending(&places, &last));
+	assert_false(ep_places_are_pending(places, &last));
 	all[0].state = EP_EXECUTABLE_PENDING;
-	assert_true(ep_places_are_pending(&places, &last));
+	assert_true(ep_places_are_pending(places, &last));
 	assert_int_equal(last, 0);
-	ep_places_clear(&places);
+	ep_places_clear(places);
 }
 
 EP_TEST(rows_say_what_is_known_of_the_executable)
@@ -227,7 +224,7 @@ EP_TEST(rows_say_what_is_known_of_the_executable)
 		struct ep_executable e = executable(rows[i].state);
 		struct ep_place_in_memory at = place(0x7f0000, 0x7f1000, &e);
 		const struct ep_row *row;
-		struct ep_vec made;
+		ep_cleanup(ep_vec_fini) struct ep_vec made;
 
 		at.file_off = rows[i].file_off;
 		ep_vec_init(&made, sizeof(struct ep_row), EP_MAX_ROWS);
@@ -236,7 +233,6 @@ EP_TEST(rows_say_what_is_known_of_the_executable)
 		if (made.len != 1 || row->executable != rows[i].id || row->pages != rows[i].pages ||
 		    row->va != rows[i].va || row->start != 0x7f0000 || row->end != 0x7f1000)
 			fail_msg("%s", rows[i].label);
-		ep_vec_fini(&made);
 	}
 }
 

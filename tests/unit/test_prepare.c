@@ -1,57 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Executables that are analysed before anybody maps them. */
 #include "core/base/clock.h"
-#include "core/process/executables.h"
-#include "tests/kit/test.h"
-#include "tests/unit/heap_chunks.h"
+#include "tests/unit/room.h"
 
 #include <fcntl.h>
-#include <uv.h>
-
-static void count_change(void *arg, struct ep_executable *executable)
-{
-	unsigned int *changes = arg;
-
-	(*changes)++;
-}
-
-struct room {
-	uv_loop_t loop;
-	struct ep_rule rules[EP_MAX_RULES];
-	struct ep_delta_store *store;
-	struct ep_executables *executables;
-	unsigned int changes;
-};
-
-static int open_room(void **state)
-{
-	struct room *room = calloc(1, sizeof(*room));
-	struct ep_delta_store_ops ops = {
-		.add_chunk = heap_add_chunk,
-		.remove_chunk = heap_remove_chunk,
-		.rules = room->rules,
-	};
-
-	assert_int_equal(uv_loop_init(&room->loop), 0);
-	assert_int_equal(ep_delta_store_new(&ops, 16u << 20, &room->store), 0);
-	assert_int_equal(ep_executables_new(&room->loop, room->store, NULL, count_change, NULL,
-					    &room->changes, &room->executables),
-			 0);
-	*state = room;
-	return 0;
-}
-
-static int close_room(void **state)
-{
-	ep_autofree struct room *room = *state;
-
-	ep_executables_stop(room->executables);
-	uv_run(&room->loop, UV_RUN_DEFAULT);
-	ep_executables_free(room->executables);
-	ep_delta_store_free(room->store);
-	assert_int_equal(uv_loop_close(&room->loop), 0);
-	return 0;
-}
 
 /* Where our own code is, as one who reads us would find it. */
 static struct ep_mapping own_code(struct ep_maps *maps)
@@ -75,7 +27,7 @@ static void prepare(struct room *room, const char *path)
 	uv_run(&room->loop, UV_RUN_DEFAULT);
 }
 
-EP_TEST_WITH(test_what_was_prepared_is_ready_when_it_is_mapped, open_room, close_room)
+EP_TEST_WITH(test_what_was_prepared_is_ready_when_it_is_mapped, room_open, room_close)
 {
 	struct room *room = *state;
 	struct ep_executable *executable;
@@ -101,7 +53,7 @@ EP_TEST_WITH(test_what_was_prepared_is_ready_when_it_is_mapped, open_room, close
 }
 
 /* The only entry there is: ids begin at 1. */
-EP_TEST_WITH(test_it_is_kept_until_its_time_is_over, open_room, close_room)
+EP_TEST_WITH(test_it_is_kept_until_its_time_is_over, room_open, room_close)
 {
 	struct room *room = *state;
 	struct ep_executable *executable;
@@ -126,7 +78,7 @@ EP_TEST_WITH(test_it_is_kept_until_its_time_is_over, open_room, close_room)
 	assert_null(ep_executables_find(room->executables, 1));
 }
 
-EP_TEST_WITH(test_a_file_that_is_no_program, open_room, close_room)
+EP_TEST_WITH(test_a_file_that_is_no_program, room_open, room_close)
 {
 	struct room *room = *state;
 	char path[] = "/tmp/test_prepare.XXXXXX";
@@ -140,7 +92,7 @@ EP_TEST_WITH(test_a_file_that_is_no_program, open_room, close_room)
 	assert_int_equal(ep_executables_find(room->executables, 1)->state, EP_EXECUTABLE_FAILED);
 }
 
-EP_TEST_WITH(test_nothing_is_begun_after_stop, open_room, close_room)
+EP_TEST_WITH(test_nothing_is_begun_after_stop, room_open, room_close)
 {
 	struct room *room = *state;
 	struct ep_proc_file file;

@@ -39,7 +39,18 @@ static void ready_and_wait(int ready_fd)
 
 typedef void (*child_body)(int ready_fd, const void *arg);
 
-/* Runs `body`, which ends in ready_and_wait or exits. Returns when it is ready. */
+static void kill_child(void *pid)
+{
+	kill((pid_t)(intptr_t)pid, SIGKILL);
+	waitpid((pid_t)(intptr_t)pid, NULL, 0);
+}
+
+static void end_child(pid_t pid)
+{
+	ep_test_release((void *)(intptr_t)pid);
+}
+
+/* Runs `body`, which ends in ready_and_wait or exits; returns when it is ready. The test's end is its own. */
 static pid_t start_child(child_body body, const void *arg)
 {
 	int fds[2];
@@ -58,13 +69,8 @@ static pid_t start_child(child_body body, const void *arg)
 	if (read(fds[0], &c, 1) != 1)
 		fail_msg("child did not start");
 	close(fds[0]);
+	ep_test_owns((void *)(intptr_t)pid, kill_child);
 	return pid;
-}
-
-static void end_child(pid_t pid)
-{
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
 }
 
 static void exec_fd(int fd, int ready_fd)
@@ -139,18 +145,23 @@ static void run_without_main_thread(int ready_fd, const void *arg)
 
 /* --- helpers ---------------------------------------------------------------------------------- */
 
-static void read_maps(struct ep_maps *maps, pid_t pid)
+static struct ep_maps maps; /* of the test's child */
+
+EP_TEST_RELEASES(ep_maps_fini)
+
+static void read_maps(pid_t pid)
 {
-	ep_maps_init(maps, MAX_MAPPINGS);
-	assert_int_equal(ep_maps_read(maps, pid, EP_MAPS_EXECUTABLE), 0);
-	assert_true(maps->mappings.len > 0);
+	ep_maps_init(&maps, MAX_MAPPINGS);
+	ep_test_owns(&maps, ep_maps_fini_made);
+	assert_int_equal(ep_maps_read(&maps, pid, EP_MAPS_EXECUTABLE), 0);
+	assert_true(maps.mappings.len > 0);
 }
 
-static const struct ep_mapping *find_path(const struct ep_maps *maps, const char *part)
+static const struct ep_mapping *find_path(const char *part)
 {
 	const struct ep_mapping *m;
 
-	ep_vec_each (&maps->mappings, m)
+	ep_vec_each (&maps.mappings, m)
 		if (strstr(m->path, part))
 			return m;
 	fail_msg("no mapping of %s", part);
@@ -192,20 +203,16 @@ static void check_opens(pid_t pid, const struct ep_mapping *m)
 EP_TEST(the_file_behind_a_mapping_is_opened)
 {
 	pid_t pid = start_child(run_self, NULL);
-	struct ep_maps maps;
 
-	read_maps(&maps, pid);
-	check_opens(pid, find_path(&maps, "test_proc_live"));
-	check_opens(pid, find_path(&maps, "libc.so"));
-	ep_maps_fini(&maps);
-	end_child(pid);
+	read_maps(pid);
+	check_opens(pid, find_path("test_proc_live"));
+	check_opens(pid, find_path("libc.so"));
 }
 
 EP_TEST(a_deleted_file_is_opened)
 {
 	char path[] = "/tmp/test_proc_deleted_XXXXXX";
-	struct ep_process_info info;
-	struct ep_maps maps;
+	ep_cleanup(ep_process_info_fini) struct ep_process_info info;
 	pid_t pid;
 
 	if (!can_map_files())
@@ -213,36 +220,29 @@ EP_TEST(a_deleted_file_is_opened)
 	close(mkstemp(path));
 	unlink(path);
 	pid = start_child(run_deleted, path);
-	read_maps(&maps, pid);
-	assert_true(find_path(&maps, "test_proc_deleted")->deleted);
-	check_opens(pid, find_path(&maps, "test_proc_deleted"));
+	read_maps(pid);
+	assert_true(find_path("test_proc_deleted")->deleted);
+	check_opens(pid, find_path("test_proc_deleted"));
 	assert_int_equal(ep_process_read(pid, &info), 0);
 	assert_string_equal(info.exe_path, path);
 	assert_true(info.exe_deleted);
-	ep_process_info_fini(&info);
-	ep_maps_fini(&maps);
-	end_child(pid);
 }
 
 EP_TEST(a_memfd_is_opened)
 {
-	struct ep_maps maps;
 	pid_t pid;
 
 	if (!can_map_files())
 		skip();
 	pid = start_child(run_memfd, NULL);
-	read_maps(&maps, pid);
-	assert_int_equal(find_path(&maps, "/memfd:prog")->kind, EP_MAPPING_MEMFD);
-	check_opens(pid, find_path(&maps, "/memfd:prog"));
-	ep_maps_fini(&maps);
-	end_child(pid);
+	read_maps(pid);
+	assert_int_equal(find_path("/memfd:prog")->kind, EP_MAPPING_MEMFD);
+	check_opens(pid, find_path("/memfd:prog"));
 }
 
 EP_TEST(a_process_without_its_main_thread_is_read)
 {
 	struct ep_process_info info;
-	struct ep_maps maps;
 	pid_t pid, tid;
 
 	if (!can_map_files())
@@ -252,10 +252,8 @@ EP_TEST(a_process_without_its_main_thread_is_read)
 	assert_int_equal(info.state, 'Z');
 	assert_int_equal(ep_process_find_live_thread(pid, &tid), 0);
 	assert_int_not_equal(tid, pid);
-	read_maps(&maps, pid);
-	check_opens(pid, find_path(&maps, "libc.so"));
-	ep_maps_fini(&maps);
-	end_child(pid);
+	read_maps(pid);
+	check_opens(pid, find_path("libc.so"));
 }
 
 /* A child that maps a file below a root of its own, in its own mount namespace. */
@@ -278,18 +276,15 @@ static void run_behind_a_root(int ready_fd, const void *arg)
 EP_TEST(a_file_in_another_mount_namespace_is_opened)
 {
 	char dir[] = "/tmp/test_proc_root_XXXXXX";
-	struct ep_maps maps;
 	pid_t pid;
 
 	if (!can_map_files())
 		skip();
 	assert_non_null(mkdtemp(dir));
 	pid = start_child(run_behind_a_root, dir);
-	read_maps(&maps, pid);
-	assert_string_equal(find_path(&maps, "prog")->path, "/prog");
-	check_opens(pid, find_path(&maps, "prog"));
-	ep_maps_fini(&maps);
-	end_child(pid);
+	read_maps(pid);
+	assert_string_equal(find_path("prog")->path, "/prog");
+	check_opens(pid, find_path("prog"));
 	rmdir(dir);
 }
 
@@ -325,10 +320,9 @@ EP_TEST(without_privileges_paths_are_tried_and_checked)
 {
 	pid_t pid = start_child(run_as_nobody, NULL);
 	struct ep_mapping m;
-	struct ep_maps maps;
 
-	read_maps(&maps, pid);
-	m = *find_path(&maps, "libc.so");
+	read_maps(pid);
+	m = *find_path("libc.so");
 	m.start += 4096; /* no such name in map_files */
 	assert_int_equal(open_unprivileged(pid, &m), 0);
 	m.inode++;
@@ -339,8 +333,6 @@ EP_TEST(without_privileges_paths_are_tried_and_checked)
 	m.dev_major -= 1;
 	m.path = "/dev/null";
 	assert_true(open_unprivileged(pid, &m) < 0);
-	ep_maps_fini(&maps);
-	end_child(pid);
 }
 
 EP_TEST(anonymous_memory_is_no_file)
@@ -354,18 +346,14 @@ EP_TEST(anonymous_memory_is_no_file)
 EP_TEST(a_vdso_is_read)
 {
 	pid_t pid = start_child(run_self, NULL);
-	struct ep_vec bytes;
-	struct ep_maps maps;
+	ep_cleanup(ep_vec_fini) struct ep_vec bytes;
 
 	ep_vec_init(&bytes, 1, 1 << 20);
-	read_maps(&maps, pid);
-	assert_int_equal(ep_proc_read_vdso(pid, find_path(&maps, "[vdso]"), &bytes), 0);
+	read_maps(pid);
+	assert_int_equal(ep_proc_read_vdso(pid, find_path("[vdso]"), &bytes), 0);
 	assert_true(bytes.len >= 4096);
 	assert_memory_equal(bytes.data, ELFMAG, SELFMAG);
-	assert_int_equal(ep_proc_read_vdso(pid, find_path(&maps, "libc.so"), &bytes), -EINVAL);
-	ep_vec_fini(&bytes);
-	ep_maps_fini(&maps);
-	end_child(pid);
+	assert_int_equal(ep_proc_read_vdso(pid, find_path("libc.so"), &bytes), -EINVAL);
 }
 
 /* --- identity --------------------------------------------------------------------------------- */
@@ -395,7 +383,6 @@ EP_TEST(a_process_is_identified)
 	assert_true(info.pid_ns != 0 && !info.exe_deleted && !info.kernel_thread);
 	ep_process_info_fini(&info);
 	ep_process_info_fini(&self);
-	end_child(pid);
 }
 
 EP_TEST(odd_names_are_read)
@@ -441,7 +428,6 @@ EP_TEST(processes_and_threads_are_listed)
 	ep_vec_init(&pids, sizeof(pid_t), 1);
 	assert_int_equal(ep_process_list(&pids), -E2BIG);
 	ep_vec_fini(&pids);
-	end_child(pid);
 }
 
 EP_TEST(a_process_that_is_gone_says_so)
@@ -450,12 +436,11 @@ EP_TEST(a_process_that_is_gone_says_so)
 	char name[EP_PROCESS_COMM_BYTES], id[EP_CONTAINER_ID_BYTES];
 	struct ep_process_info info;
 	struct ep_proc_file file;
-	ep_cleanup(ep_maps_fini) struct ep_maps maps;
 	struct ep_mapping m;
 	uint64_t value;
 
-	read_maps(&maps, pid);
-	m = *find_path(&maps, "test_proc_live");
+	read_maps(pid);
+	m = *find_path("test_proc_live");
 	m.deleted = true; /* the file itself is still there */
 	end_child(pid);
 	assert_int_equal(ep_proc_open_mapping(pid, &m, &file), -ESRCH);
@@ -486,7 +471,6 @@ EP_TEST(memory_is_read)
 	assert_int_equal(ep_memory_read_string(pid, addr, text, 5), -E2BIG);
 	assert_int_equal(ep_memory_read(pid, 16, text, 8), -EFAULT);
 	assert_int_equal(ep_memory_read(pid, UINT64_MAX - 3, text, 8), -EFAULT);
-	end_child(pid);
 }
 
 EP_TEST(reading_stops_at_unmapped_memory)

@@ -55,6 +55,21 @@ static struct ep_place_in_memory *map_once(struct world *w, uint64_t addr,
 	return world_place(w, prog, addr);
 }
 
+static void start_mapped(struct world *w, const struct world_file *file)
+{
+	start(w);
+	(void)map_once(w, ADDR, file);
+}
+
+/* A copy that a process runs. */
+static struct world_file start_copy(struct world *w)
+{
+	struct world_file file = make_copy(0755, geteuid());
+
+	start_mapped(w, &file);
+	return file;
+}
+
 #define NEEDS_ROOT()                                                                               \
 	do {                                                                                       \
 		if (geteuid() != 0)                                                                \
@@ -125,8 +140,7 @@ WORLD_TEST(another_generation_takes_a_look)
 {
 	struct world_file file = without_build_id(make_copy(0755, geteuid()));
 
-	start(w);
-	(void)map_once(w, ADDR, &file);
+	start_mapped(w, &file);
 	(void)executable_at(w, prog, ADDR);
 	file.generation++;
 	assert_int_equal(map_once(w, 2 * ADDR, &file)->state, EP_PLACE_ASKED);
@@ -148,10 +162,8 @@ WORLD_TEST(without_a_namespace_each_mapping_takes_a_look)
 
 WORLD_TEST(look_is_believed_for_a_second)
 {
-	struct world_file file = make_copy(0755, geteuid());
+	struct world_file file = start_copy(w);
 
-	start(w);
-	(void)map_once(w, ADDR, &file);
 	(void)executable_at(w, prog, ADDR);
 	for (uint64_t i = 2; i <= 100; i++)
 		assert_int_equal(map_once(w, i * ADDR, &file)->state, EP_PLACE_KNOWN);
@@ -163,11 +175,9 @@ WORLD_TEST(look_is_believed_for_a_second)
 
 WORLD_TEST(look_that_fails_leaves_what_a_build_id_tells)
 {
-	struct world_file file = make_copy(0755, geteuid());
+	struct world_file file = start_copy(w);
 	const struct ep_executable *executable;
 
-	start(w);
-	(void)map_once(w, ADDR, &file);
 	executable = executable_at(w, prog, ADDR);
 	assert_int_equal(unlink(copy_path), 0);
 	world_map(w, world_now() + EP_HINT_FRESH_NS, prog.pid, 2 * ADDR, &file);
@@ -204,8 +214,7 @@ WORLD_TEST(other_code_with_its_build_id)
 	evil = world_file(other_path);
 	assert_memory_equal(evil.build_id, file.build_id, file.build_id_bytes);
 	world_prepare(w, copy_path);
-	start(w);
-	(void)map_once(w, ADDR, &file);
+	start_mapped(w, &file);
 	executable = executable_at(w, prog, ADDR);
 	assert_string_equal(executable->path, copy_path);
 	w->mount_ns = 2;
@@ -246,8 +255,7 @@ WORLD_TEST(file_that_is_overwritten_is_another)
 	struct ep_program next;
 	uint64_t later_ns;
 
-	start(w);
-	(void)map_once(w, ADDR, &file);
+	start_mapped(w, &file);
 	executable = executable_at(w, prog, ADDR);
 	assert_non_null(executable->text);
 	overwrite(copy_path);
@@ -268,8 +276,7 @@ WORLD_TEST(look_that_follows_corrects_what_was_believed)
 	struct ep_program next;
 	uint64_t end_ns;
 
-	start(w);
-	(void)map_once(w, ADDR, &file);
+	start_mapped(w, &file);
 	executable = executable_at(w, prog, ADDR);
 	end_ns = world_now() + EP_HINT_FRESH_NS + EP_NS_PER_SEC / 10;
 	overwrite(copy_path);
@@ -284,13 +291,11 @@ WORLD_TEST(look_that_follows_corrects_what_was_believed)
 /* Two roots in one namespace: a look in one of them says nothing of the other. */
 WORLD_TEST(hint_that_is_contested_is_believed_no_more)
 {
-	struct world_file file = make_copy(0755, geteuid());
+	struct world_file file = start_copy(w);
 	const struct ep_executable *executable, *other;
 	struct ep_program next;
 	uint64_t later_ns;
 
-	start(w);
-	(void)map_once(w, ADDR, &file);
 	executable = executable_at(w, prog, ADDR);
 	copy_file(own_path, other_path, 0755);
 	change_code(other_path);
@@ -316,8 +321,7 @@ WORLD_TEST(equal_files_share_their_tables)
 
 	copy_file(own_path, other_path, 0755);
 	other = world_file(other_path);
-	start(w);
-	(void)map_once(w, ADDR, &file);
+	start_mapped(w, &file);
 	assert_int_equal(ep_delta_store_text_segments(executable_at(w, prog, ADDR)->text, &a), 1);
 	used = ep_delta_store_used_bytes(w->store);
 	(void)map_once(w, 2 * ADDR, &other);
@@ -335,8 +339,7 @@ WORLD_TEST(sample_of_a_file_that_is_gone_is_not_held)
 	struct world_file file = make_copy(0755, geteuid());
 
 	assert_int_equal(unlink(copy_path), 0);
-	start(w);
-	(void)map_once(w, ADDR, &file);
+	start_mapped(w, &file);
 	world_sample_with(w, world_now(), prog, EP_SAMPLE_RAW, 0);
 	assert_int_equal(w->passed, 0);
 	world_settle(w);
@@ -347,8 +350,7 @@ WORLD_TEST(sample_of_a_file_that_is_gone_is_not_held)
 
 static void another_file_under_its_path_is_not_taken(struct world *w, struct world_file file)
 {
-	start(w);
-	(void)map_once(w, ADDR, &file);
+	start_mapped(w, &file);
 	world_settle(w);
 	assert_int_equal(world_place(w, prog, ADDR)->state, EP_PLACE_GONE);
 	assert_int_equal(w->processes->files.found, 0);
@@ -416,12 +418,10 @@ WORLD_TEST(file_is_found_in_the_parents_root)
 /* All of them were forked while the file was looked at. */
 WORLD_TEST(children_and_theirs_get_the_answer)
 {
-	struct world_file file = make_copy(0755, geteuid());
 	struct ep_program child = {.pid = PID(2), .image = 1, .start_ns = 2000000000};
 	struct ep_program grandchild = {.pid = PID(3), .image = 1, .start_ns = 3000000000};
 
-	start(w);
-	(void)map_once(w, ADDR, &file);
+	(void)start_copy(w);
 	world_fork(w, world_now(), prog.pid, child);
 	world_fork(w, world_now(), child.pid, grandchild);
 	world_exit(w, world_now(), child);
@@ -438,13 +438,11 @@ WORLD_TEST(children_and_theirs_get_the_answer)
 /* What it asks for itself is not answered by what its parent asks. */
 WORLD_TEST(child_that_executed_something_waits_for_its_own)
 {
-	struct world_file file = make_copy(0755, geteuid());
+	struct world_file file = start_copy(w);
 	struct ep_program child = {.pid = PID(2), .image = 1, .start_ns = 2000000000};
 	struct ep_program tool = {.pid = PID(2), .image = 2, .start_ns = 2000000000};
 	struct ep_process *process;
 
-	start(w);
-	(void)map_once(w, ADDR, &file);
 	world_fork(w, world_now(), prog.pid, child);
 	world_turn(w); /* the parent's question is on its way */
 	world_exec(w, world_now(), tool, "tool");
@@ -482,10 +480,8 @@ WORLD_TEST(place_that_is_cut_gets_its_answer)
 
 WORLD_TEST(place_that_is_gone_is_waited_for_no_more)
 {
-	struct world_file file = make_copy(0755, geteuid());
 
-	start(w);
-	(void)map_once(w, ADDR, &file);
+	(void)start_copy(w);
 	world_map_anonymous(w, world_now(), prog.pid, ADDR, 0x1000);
 	world_settle(w);
 	assert_true(ep_process_is_settled(world_process(w, prog)));

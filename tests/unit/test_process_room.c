@@ -208,8 +208,7 @@ WORLD_TEST(known_one_stays_known_while_it_is_identified)
 	for (int i = 0; i < 3; i++)
 		world_sample(w, world_now(), child);
 	for (int reading = 0; reading < 2; reading++) {
-		assert_int_equal(process->state,
-				 reading ? EP_PROCESS_READING : EP_PROCESS_WAITING);
+		assert_int_equal(process->state, reading ? EP_PROCESS_READING : EP_PROCESS_WAITING);
 		assert_true(process->identity_only && ep_process_is_settled(process));
 		assert_false(ep_process_is_unknown(process));
 		process->due_ns = 0;
@@ -555,9 +554,4 @@ WORLD_TEST(one_state_is_found_when_another_is_forgotten)
 	ep_executables_sweep(executables, world_now() + KEEP_NS, 1);
 	assert_int_equal(ep_executables_stats(w->processes->executables)->live, 0);
 	ep_executable_unref(get(w, 30));
-}
-
-int main(void)
-{
-	return ep_test_run(NULL, NULL);
 }

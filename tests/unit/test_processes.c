@@ -20,6 +20,14 @@ static void start_shell(struct world *w, uint64_t time_ns)
 	world_turn(w);
 }
 
+/* A shell at t that forks at once; t. */
+static uint64_t fork_shell(struct world *w, uint64_t t)
+{
+	start_shell(w, t);
+	world_fork(w, t + 1, shell.pid, child);
+	return t;
+}
+
 static void map_named(struct world *w, uint64_t time_ns, uint32_t pid, uint64_t addr,
 		      const char *name)
 {
@@ -33,10 +41,8 @@ static void map_named(struct world *w, uint64_t time_ns, uint32_t pid, uint64_t 
 
 WORLD_TEST(a_life_in_order)
 {
-	uint64_t t = world_now();
+	uint64_t t = fork_shell(w, world_now());
 
-	start_shell(w, t);
-	world_fork(w, t + 1, shell.pid, child);
 	assert_described(w, child, "sh", "");
 	world_exec(w, t + 2, tool, "tool");
 	map_named(w, t + 3, tool.pid, 0x1000, "/nowhere/tool");
@@ -55,10 +61,8 @@ WORLD_TEST(a_life_in_order)
 
 WORLD_TEST(names_stay_for_a_while_if_it_was_sampled)
 {
-	uint64_t t = world_now() - 5 * EP_NS_PER_SEC;
+	uint64_t t = fork_shell(w, world_now() - 5 * EP_NS_PER_SEC);
 
-	start_shell(w, t);
-	world_fork(w, t + 1, shell.pid, child);
 	world_exec(w, t + 2, tool, "tool");
 	map_named(w, t + 3, tool.pid, 0x1000, "/nowhere/tool");
 	world_sample(w, t + 4, tool);
@@ -88,10 +92,8 @@ WORLD_TEST(nothing_is_let_go_before_it_was_all_heard_of)
 
 WORLD_TEST(late_sample_is_the_old_images)
 {
-	uint64_t t = world_now();
+	uint64_t t = fork_shell(w, world_now());
 
-	start_shell(w, t);
-	world_fork(w, t + 1, shell.pid, child);
 	world_exec(w, t + 3, tool, "tool");
 	world_sample(w, t + 2, child);
 	assert_true(world_process(w, child)->sampled);
@@ -101,10 +103,8 @@ WORLD_TEST(late_sample_is_the_old_images)
 
 WORLD_TEST(early_sample_gets_its_name_with_the_exec)
 {
-	uint64_t t = world_now();
+	uint64_t t = fork_shell(w, world_now());
 
-	start_shell(w, t);
-	world_fork(w, t + 1, shell.pid, child);
 	world_sample(w, t + 3, tool);
 	assert_int_equal(world_live(w, tool.pid)->program.image, tool.image);
 	world_exec(w, t + 2, tool, "tool");
@@ -137,10 +137,8 @@ WORLD_TEST(exec_after_its_sample_renames_what_was_scanned)
 WORLD_TEST(pid_is_used_again_without_an_exit)
 {
 	struct ep_program second = {.pid = child.pid, .image = 1, .start_ns = 9000 * MS};
-	uint64_t t = world_now();
+	uint64_t t = fork_shell(w, world_now());
 
-	start_shell(w, t);
-	world_fork(w, t + 1, shell.pid, child);
 	world_exec(w, t + 2, tool, "tool");
 	map_named(w, t + 3, tool.pid, 0x9000, "/nowhere/tool");
 	world_fork(w, t + 4, shell.pid, second);
@@ -157,10 +155,8 @@ WORLD_TEST(pid_is_used_again_without_an_exit)
 WORLD_TEST(exit_of_the_one_before_ends_nobody)
 {
 	struct ep_program second = {.pid = child.pid, .image = 1, .start_ns = 9000 * MS};
-	uint64_t t = world_now();
+	uint64_t t = fork_shell(w, world_now());
 
-	start_shell(w, t);
-	world_fork(w, t + 1, shell.pid, child);
 	world_fork(w, t + 4, shell.pid, second);
 	world_exit(w, t + 3, child);
 	assert_ptr_equal(world_live(w, second.pid), world_process(w, second));
@@ -250,9 +246,4 @@ WORLD_TEST(more_processes_than_there_may_be)
 	world_exit(w, t + 3, child);
 	assert_int_equal(w->control.no_copies, 0);
 	assert_int_equal(w->processes->table.live.len, 1);
-}
-
-int main(void)
-{
-	return ep_test_run(NULL, NULL);
 }

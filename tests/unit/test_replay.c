@@ -222,8 +222,7 @@ EP_TEST(symbols_must_be_as_a_file_gives_them)
 			add_symbols(fixture, executable, rows[i].prefix, rows[i].name);
 		else
 			add_symbols(fixture, executable, "", long_name);
-		assert_int_equal(read_again(fixture),
-				 i < EP_LEN(rows) ? rows[i].result : -EBADMSG);
+		assert_int_equal(read_again(fixture), i < EP_LEN(rows) ? rows[i].result : -EBADMSG);
 		ep_fixture_free(fixture);
 	}
 	fixture = make_fixture();

@@ -10,12 +10,30 @@ static const struct ep_row plain[] = {
 	{.start = 0x20000, .end = 0x30000, .va = 0x0, .executable = 6, .pages = EP_PAGES_PENDING},
 };
 
-static void mark(const struct ep_range *ranges, size_t n, struct ep_vec *marked)
+static void free_rows(void *rows)
 {
-	struct ep_vec rows = {(void *)(uintptr_t)plain, 2, 2, 2, sizeof(plain[0])};
+	ep_vec_fini(rows);
+	free(rows);
+}
 
-	ep_vec_init(marked, sizeof(struct ep_row), 16);
-	assert_int_equal(ep_rows_mark(&rows, ranges, n, 9, marked), 0);
+static struct ep_vec *new_rows(void)
+{
+	struct ep_vec *rows = malloc(sizeof(*rows));
+
+	assert_non_null(rows);
+	ep_vec_init(rows, sizeof(struct ep_row), 16);
+	ep_test_owns(rows, free_rows);
+	return rows;
+}
+
+/* The rows with what the language of the slot says. */
+static struct ep_vec *mark(const struct ep_row *rows, size_t n_rows, const struct ep_range *ranges, size_t n,
+			   uint32_t slot)
+{
+	struct ep_vec from = {(void *)(uintptr_t)rows, n_rows, n_rows, n_rows, sizeof(*rows)}, *marked = new_rows();
+
+	assert_int_equal(ep_rows_mark(&from, ranges, n, slot, marked), 0);
+	return marked;
 }
 
 EP_TEST(marked_rows_are_cut_at_the_borders_of_ranges)
@@ -25,12 +43,10 @@ EP_TEST(marked_rows_are_cut_at_the_borders_of_ranges)
 		{.start = 0x12000, .end = 0x12800},
 		{.start = 0x1f000, .end = 0x21000, .mode = EP_RANGE_ENTER},
 	};
-	const struct ep_row *row;
-	ep_cleanup(ep_vec_fini) struct ep_vec marked;
+	const struct ep_vec *marked = mark(plain, 2, ranges, 3, 9);
+	const struct ep_row *row = marked->data;
 
-	mark(ranges, 3, &marked);
-	row = marked.data;
-	assert_int_equal(marked.len, 7);
+	assert_int_equal(marked->len, 7);
 	assert_int_equal(row[0].start, 0x8000);
 	row++;
 	assert_int_equal(row[0].start, 0x10000);
@@ -58,13 +74,10 @@ EP_TEST(what_one_language_has_another_does_not_take)
 {
 	const struct ep_range first = {.start = 0x10000, .end = 0x11000};
 	const struct ep_range second = {.start = 0x10000, .end = 0x12000};
-	ep_cleanup(ep_vec_fini) struct ep_vec once, twice;
-	const struct ep_row *row;
+	const struct ep_vec *once = mark(plain, 2, &first, 1, 9);
+	const struct ep_vec *twice = mark(once->data, once->len, &second, 1, 11);
+	const struct ep_row *row = twice->data;
 
-	mark(&first, 1, &once);
-	ep_vec_init(&twice, sizeof(struct ep_row), 16);
-	assert_int_equal(ep_rows_mark(&once, &second, 1, 11, &twice), 0);
-	row = twice.data;
 	assert_int_equal(EP_ROW_SLOT(row[0].executable), 9);
 	assert_int_equal(EP_ROW_SLOT(row[1].executable), 11);
 	assert_int_equal(row[1].end, 0x12000);
@@ -79,18 +92,13 @@ EP_TEST(exact_ranges_need_no_mapping)
 		{.start = 0x18000, .end = 0x22000, .pages = EP_PAGES_ABSENT},
 	};
 	const struct ep_range range = {.start = 0x10000, .end = 0x20000, .mode = EP_RANGE_ENTER};
-	struct ep_vec rows = {(void *)(uintptr_t)committed, 3, 3, 3, sizeof(committed[0])};
 	const uint32_t owner = 9u << EP_ROW_SLOT_SHIFT | EP_ROW_ENTER;
-	struct ep_vec marked;
 
 	for (uint32_t n = 0; n <= 3; n++) {
-		const struct ep_row *row;
+		const struct ep_vec *marked = mark(committed, n, &range, 1, 9);
+		const struct ep_row *row = marked->data;
 
-		rows.len = n;
-		ep_vec_init(&marked, sizeof(struct ep_row), 16);
-		assert_int_equal(ep_rows_mark(&rows, &range, 1, 9, &marked), 0);
-		row = marked.data;
-		assert_int_equal(marked.len, n < 2 ? 1 : n == 2 ? 3 : 4);
+		assert_int_equal(marked->len, n < 2 ? 1 : n == 2 ? 3 : 4);
 		assert_int_equal(row[0].start, 0x10000);
 		assert_int_equal(row[0].executable, owner);
 		/* What is committed with no file is one with what is not. */
@@ -101,7 +109,6 @@ EP_TEST(exact_ranges_need_no_mapping)
 		}
 		if (n == 3)
 			assert_int_equal(row[3].executable, 0);
-		ep_vec_fini(&marked);
 	}
 }
 
@@ -118,7 +125,6 @@ EP_TEST(code_is_entered_in_each_mapping_of_its_file)
 		{.start = 0x10000, .end = 0x10400},
 		{.start = 0x10800, .end = 0x11000, .mode = EP_RANGE_ENTER},
 	};
-	struct ep_vec rows = {(void *)(uintptr_t)mapped, 4, 4, 4, sizeof(mapped[0])}, marked;
 	const uint32_t owner = 9u << EP_ROW_SLOT_SHIFT | EP_ROW_ENTER | 5;
 	const struct {
 		uint64_t start, end, va;
@@ -134,12 +140,10 @@ EP_TEST(code_is_entered_in_each_mapping_of_its_file)
 		{0x40000, 0x40400, 0x2400, owner},
 		{0x40400, 0x41000, 0x2800, 5},
 	};
-	const struct ep_row *row;
+	const struct ep_vec *marked = mark(mapped, 4, ranges, 2, 9);
+	const struct ep_row *row = marked->data;
 
-	ep_vec_init(&marked, sizeof(struct ep_row), 16);
-	assert_int_equal(ep_rows_mark(&rows, ranges, 2, 9, &marked), 0);
-	assert_int_equal(marked.len, EP_LEN(wanted));
-	row = marked.data;
+	assert_int_equal(marked->len, EP_LEN(wanted));
 	for (size_t i = 0; i < EP_LEN(wanted); i++) {
 		assert_int_equal(row[i].start, wanted[i].start);
 		assert_int_equal(row[i].end, wanted[i].end);
@@ -147,7 +151,6 @@ EP_TEST(code_is_entered_in_each_mapping_of_its_file)
 		assert_int_equal(row[i].executable, wanted[i].executable);
 	}
 	assert_int_equal(row[4].pages, 200 + 2 * 1);
-	ep_vec_fini(&marked);
 }
 
 /* The second one's range is around what the first one has, which enters some of it and marks some. */
@@ -162,7 +165,6 @@ EP_TEST(code_of_two_languages_stays_with_the_first_in_each_mapping)
 		{.start = 0x12000, .end = 0x13000},
 	};
 	const struct ep_range second = {.start = 0x10800, .end = 0x13800, .mode = EP_RANGE_ENTER};
-	struct ep_vec rows = {(void *)(uintptr_t)mapped, 2, 2, 2, sizeof(mapped[0])}, once, twice;
 	const uint32_t one = 9u << EP_ROW_SLOT_SHIFT, enter = EP_ROW_ENTER;
 	const uint32_t other = 11u << EP_ROW_SLOT_SHIFT | EP_ROW_ENTER;
 	const struct {
@@ -174,22 +176,17 @@ EP_TEST(code_of_two_languages_stays_with_the_first_in_each_mapping)
 		{0x20000, 0x20800, 0}, {0x20800, 0x21000, other}, {0x21000, 0x22000, one | enter},
 		{0x22000, 0x23000, 0}, {0x23000, 0x23800, other}, {0x23800, 0x24000, 0},
 	};
-	const struct ep_row *row;
+	const struct ep_vec *once = mark(mapped, 2, first, 2, 9);
+	const struct ep_vec *twice = mark(once->data, once->len, &second, 1, 11);
+	const struct ep_row *row = twice->data;
 
-	ep_vec_init(&once, sizeof(struct ep_row), 16);
-	ep_vec_init(&twice, sizeof(struct ep_row), 16);
-	assert_int_equal(ep_rows_mark(&rows, first, 2, 9, &once), 0);
-	assert_int_equal(ep_rows_mark(&once, &second, 1, 11, &twice), 0);
-	assert_int_equal(twice.len, EP_LEN(wanted));
-	row = twice.data;
+	assert_int_equal(twice->len, EP_LEN(wanted));
 	for (size_t i = 0; i < EP_LEN(wanted); i++) {
 		assert_int_equal(row[i].start, wanted[i].start);
 		assert_int_equal(row[i].end, wanted[i].end);
 		assert_int_equal(row[i].executable, wanted[i].owner | 5);
 		assert_int_equal(row[i].va, 0x1000 + (row[i].start & 0xffff));
 	}
-	ep_vec_fini(&once);
-	ep_vec_fini(&twice);
 }
 
 EP_TEST(anonymous_code_is_whose_range_it_is_in)
@@ -207,16 +204,14 @@ EP_TEST(anonymous_code_is_whose_range_it_is_in)
 		{.start = 0xa000, .end = 0xb000, .executable = &file},
 	};
 	const struct ep_range range = {.start = 0x1800, .end = 0x2000, .mode = EP_RANGE_ENTER};
-	ep_cleanup(ep_vec_fini) struct ep_vec rows, marked;
+	struct ep_vec *rows = new_rows(), *marked;
 	const struct ep_row *row;
 
-	ep_vec_init(&rows, sizeof(struct ep_row), 16);
-	ep_vec_init(&marked, sizeof(struct ep_row), 16);
 	for (size_t i = 0; i < EP_LEN(places); i++)
-		assert_int_equal(ep_rows_add(&rows, &places[i], EP_ROW_ANONYMOUS), 0);
-	assert_int_equal(ep_rows_mark(&rows, &range, 1, 9, &marked), 0);
-	row = marked.data;
-	assert_int_equal(marked.len, 8);
+		assert_int_equal(ep_rows_add(rows, &places[i], EP_ROW_ANONYMOUS), 0);
+	marked = mark(rows->data, rows->len, &range, 1, 9);
+	row = marked->data;
+	assert_int_equal(marked->len, 8);
 	assert_int_equal(row[0].executable, EP_ROW_ANONYMOUS);
 	assert_int_equal(EP_ROW_SLOT(row[1].executable), 9);
 	assert_int_equal(row[2].executable, EP_ROW_ANONYMOUS);
@@ -238,22 +233,21 @@ EP_TEST(codes_lie_behind_the_rows)
 		{.ranges = one, .n_ranges = 1}, {.n_ranges = 0}, {.ranges = two, .n_ranges = 2}};
 	const struct ep_code_index *index;
 	const struct ep_code *entries;
-	ep_cleanup(ep_vec_fini) struct ep_vec rows;
+	struct ep_vec *rows = new_rows();
 
-	ep_vec_init(&rows, sizeof(struct ep_row), 16);
-	assert_int_equal(ep_vec_append(&rows, plain, 2), 0);
-	assert_int_equal(ep_rows_add_codes(&rows, NULL, 0), 0);
-	assert_int_equal(rows.len, 2);
-	assert_int_equal(ep_rows_add_codes(&rows, languages, 3), 0);
-	assert_int_equal(rows.len, 6);
-	entries = rows.data;
+	assert_int_equal(ep_vec_append(rows, plain, 2), 0);
+	assert_int_equal(ep_rows_add_codes(rows, NULL, 0), 0);
+	assert_int_equal(rows->len, 2);
+	assert_int_equal(ep_rows_add_codes(rows, languages, 3), 0);
+	assert_int_equal(rows->len, 6);
+	entries = rows->data;
 	index = (const struct ep_code_index *)&entries[2];
 	assert_int_equal(index->of[0].n, 1);
 	assert_int_equal(entries[index->of[0].first].data, 77);
 	assert_int_equal(index->of[1].n, 0);
 	assert_int_equal(index->of[2].n, 2);
 	assert_int_equal(entries[index->of[2].first + 1].data, 88);
-	rows.max = 7;
-	assert_int_equal(ep_rows_add_codes(&rows, languages, 3), -E2BIG);
-	assert_int_equal(rows.len, 6);
+	rows->max = 7;
+	assert_int_equal(ep_rows_add_codes(rows, languages, 3), -E2BIG);
+	assert_int_equal(rows->len, 6);
 }

@@ -283,12 +283,11 @@ EP_TEST(names_are_readable)
 	};
 
 	for (size_t i = 0; i < EP_LEN(rows); i++) {
-		char *name = NULL;
+		ep_autofree char *name = NULL;
 
 		print_message("%s\n", rows[i].label);
 		assert_int_equal(ep_demangle(rows[i].symbol, &name), 0);
 		assert_string_equal(name, rows[i].name);
-		free(name);
 	}
 }
 

@@ -31,9 +31,10 @@ static void add_trace(struct ep_store *store, uint64_t hash, uint32_t pid, uint6
 	add_event(store, &event);
 }
 
-EP_TEST(known_trace_counts_on_its_row)
+#define STORE_TEST(name) EP_TEST_OF(name, struct ep_store *store, new_store(100, NULL))
+
+STORE_TEST(known_trace_counts_on_its_row)
 {
-	struct ep_store *store = new_store(100, NULL);
 	struct ep_interval *iv;
 
 	make_trace(&event, 42, 7, 0x1000);
@@ -50,9 +51,8 @@ EP_TEST(known_trace_counts_on_its_row)
 	assert_int_equal(ep_interval_trace(iv, 1)->error, 0);
 }
 
-EP_TEST(rows_differ_by_thread_cpu_and_comm)
+STORE_TEST(rows_differ_by_thread_cpu_and_comm)
 {
-	struct ep_store *store = new_store(100, NULL);
 	struct ep_interval *iv;
 
 	add_trace(store, 42, 7, 0x1000);
@@ -69,9 +69,8 @@ EP_TEST(rows_differ_by_thread_cpu_and_comm)
 	assert_int_equal(ep_interval_row(iv, 3)->count, 2);
 }
 
-EP_TEST(equal_hash_of_different_stacks_stays_apart)
+STORE_TEST(equal_hash_of_different_stacks_stays_apart)
 {
-	struct ep_store *store = new_store(100, NULL);
 	static struct event a, b;
 	struct ep_interval *iv;
 
@@ -88,9 +87,8 @@ EP_TEST(equal_hash_of_different_stacks_stays_apart)
 }
 
 /* A pid that is used again is another process, even with an equal hash. */
-EP_TEST(equal_hash_of_different_processes_stays_apart)
+STORE_TEST(equal_hash_of_different_processes_stays_apart)
 {
-	struct ep_store *store = new_store(100, NULL);
 	static struct event a, b;
 	struct ep_interval *iv;
 
@@ -108,9 +106,8 @@ EP_TEST(equal_hash_of_different_processes_stays_apart)
 	assert_int_equal(ep_interval_n_traces(iv), 3);
 }
 
-EP_TEST(known_of_previous_interval_is_copied)
+STORE_TEST(known_of_previous_interval_is_copied)
 {
-	struct ep_store *store = new_store(100, NULL);
 	struct ep_interval *first, *second;
 
 	make_trace(&event, 42, 7, 0x1000);
@@ -129,9 +126,8 @@ EP_TEST(known_of_previous_interval_is_copied)
 			    3 * sizeof(uint32_t));
 }
 
-EP_TEST(unknown_hash_becomes_an_error_frame)
+STORE_TEST(unknown_hash_becomes_an_error_frame)
 {
-	struct ep_store *store = new_store(100, NULL);
 	struct ep_interval *iv;
 
 	event_init(&known, EP_EVENT_KNOWN, 42, 7);
@@ -152,9 +148,8 @@ EP_TEST(unknown_hash_becomes_an_error_frame)
 	assert_int_equal(ep_interval_row(iv, 1)->count, 2);
 }
 
-EP_TEST(incomplete_stack_ends_in_its_error_frame_once)
+STORE_TEST(incomplete_stack_ends_in_its_error_frame_once)
 {
-	struct ep_store *store = new_store(100, NULL);
 	static struct event said, sent;
 	struct ep_interval *iv;
 
@@ -176,9 +171,8 @@ EP_TEST(incomplete_stack_ends_in_its_error_frame_once)
 }
 
 /* The frame that tells of the kernel's part is there, and says nothing of the user's. */
-EP_TEST(kernels_part_is_cut_and_the_stack_is_incomplete)
+STORE_TEST(kernels_part_is_cut_and_the_stack_is_incomplete)
 {
-	struct ep_store *store = new_store(100, NULL);
 	struct ep_interval *iv;
 	const uint32_t *ids;
 
@@ -201,9 +195,8 @@ EP_TEST(kernels_part_is_cut_and_the_stack_is_incomplete)
 }
 
 /* Samples of a process that is being analysed: their addresses are placed one by one. */
-EP_TEST(raw_samples_that_changed_are_no_collision)
+STORE_TEST(raw_samples_that_changed_are_no_collision)
 {
-	struct ep_store *store = new_store(100, NULL);
 	struct ep_interval *iv;
 
 	for (uint32_t executable = 0; executable < 2; executable++) {
@@ -217,9 +210,8 @@ EP_TEST(raw_samples_that_changed_are_no_collision)
 	assert_int_equal(ep_interval_n_traces(iv), 2);
 }
 
-EP_TEST(stack_without_any_frame_says_so)
+STORE_TEST(stack_without_any_frame_says_so)
 {
-	struct ep_store *store = new_store(100, NULL);
 	struct ep_interval *iv;
 
 	event_init(&event, EP_EVENT_TRACE, 9, 7);
@@ -228,7 +220,7 @@ EP_TEST(stack_without_any_frame_says_so)
 	assert_int_equal(ep_interval_trace(iv, 1)->error, EP_ERROR_LOST);
 }
 
-EP_TEST(malformed_events_are_refused)
+STORE_TEST(malformed_events_are_refused)
 {
 	static const struct {
 		const char *label;
@@ -253,7 +245,6 @@ EP_TEST(malformed_events_are_refused)
 		{"native without address", EP_EVENT_TRACE, 1, 0, 1, 1, 2, 72},
 		{"error that does not exist", EP_EVENT_TRACE, 1, 0, 1, 1, 3 | 99ull << 32, 72},
 	};
-	struct ep_store *store = new_store(100, NULL);
 
 	for (size_t i = 0; i < EP_LEN(rows); i++) {
 		event_init(&event, rows[i].type, rows[i].hash, 1);
@@ -335,9 +326,8 @@ EP_TEST(pending_frames_are_handed_out_once)
 	assert_string_equal(ep_strings_get(ep_frames_strings(frames), names[0].function), "main");
 }
 
-EP_TEST(sealed_interval_is_named_without_later_frames)
+STORE_TEST(sealed_interval_is_named_without_later_frames)
 {
-	struct ep_store *store = new_store(100, NULL);
 	struct ep_frames *frames = ep_store_frames(store);
 	uint32_t first, second, later;
 	struct ep_interval *iv;
@@ -624,9 +614,8 @@ EP_TEST(full_interval_counts_what_it_loses)
 	assert_true(ep_interval_bytes(iv) < limits.max_interval_bytes + 1024);
 }
 
-EP_TEST(intervals_are_used_again_when_released)
+STORE_TEST(intervals_are_used_again_when_released)
 {
-	struct ep_store *store = new_store(100, NULL);
 	struct ep_interval *first, *second, *third;
 
 	first = seal(store, 2000);

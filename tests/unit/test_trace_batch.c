@@ -82,14 +82,15 @@ static void resolve(struct ep_store *store, uint32_t nth, const struct ep_frame_
 	ep_frames_resolve(ep_store_frames(store), EP_ERROR_COUNT - 1 + nth, lines, n_lines, module);
 }
 
-EP_TEST(mixed_stack_has_all_its_names)
+#define STORE_TEST(name) EP_TEST_OF(name, struct ep_store *store, new_store(100, NULL))
+
+STORE_TEST(mixed_stack_has_all_its_names)
 {
 	static const struct ep_frame_line kernel = {.function = "schedule"};
 	static const struct ep_frame_line inlined[] = {
 		{.function = "inner()", .system_name = "_Z5innerv", .file = "a.cc", .line = 3},
 		{.function = "outer()", .system_name = "_Z5outerv", .file = "a.cc", .line = 9},
 	};
-	struct ep_store *store = new_store(100, NULL);
 	struct ep_batch *batch;
 
 	event_init(&event, EP_EVENT_TRACE, 1, 7);
@@ -119,7 +120,7 @@ EP_TEST(mixed_stack_has_all_its_names)
 }
 
 /* As a worker gives them: what is known of each inlined function of a native frame. */
-EP_TEST(native_frames_have_all_their_lines)
+STORE_TEST(native_frames_have_all_their_lines)
 {
 	static const struct ep_frame_line said[] = {
 		{.function = "main.(*T).get", .system_name = "main.(*T).get[go.shape.int]",
@@ -130,7 +131,6 @@ EP_TEST(native_frames_have_all_their_lines)
 		 .start_line = 28, .start_va = 0x1200},
 	};
 	struct ep_frame_line lines[EP_FRAME_MAX_LINES];
-	struct ep_store *store = new_store(100, NULL);
 	struct ep_batch *batch;
 	struct ep_lines list;
 	uint32_t at, line;
@@ -283,7 +283,7 @@ EP_TEST(wrappers_are_left_out_but_where_their_callee_shows_them)
 }
 
 /* Wrapper 2 is shown behind 1, and left out behind 3; either way it is asked for twice. */
-EP_TEST(one_wrapper_is_in_some_stacks_only)
+STORE_TEST(one_wrapper_is_in_some_stacks_only)
 {
 	static const char *const lines[] = {"p!", "w*,g", "f", "v*"};
 	static const struct {
@@ -292,7 +292,6 @@ EP_TEST(one_wrapper_is_in_some_stacks_only)
 		{"12", "p | w,g"},	     {"32", "f | g"}, {"312", "f | p | w,g"},
 		{"3212", "f | g | p | w,g"}, {"34", "f"},     {"14", "p | v"},
 	};
-	struct ep_store *store = new_store(100, NULL);
 	struct ep_batch *batch;
 	char said[128];
 
@@ -310,10 +309,9 @@ EP_TEST(one_wrapper_is_in_some_stacks_only)
 }
 
 /* A type is the frame's: what C code is among them stays native. */
-EP_TEST(frames_of_a_type_are_called_by_it)
+STORE_TEST(frames_of_a_type_are_called_by_it)
 {
 	static const struct ep_frame_line said = {.function = "f"};
-	struct ep_store *store = new_store(100, NULL);
 	struct ep_batch *batch;
 	uint32_t id;
 
@@ -332,9 +330,8 @@ EP_TEST(frames_of_a_type_are_called_by_it)
 	assert_int_not_equal(batch->location_mapping[location_of(batch, 0, 0)], 0);
 }
 
-EP_TEST(gap_says_why_and_the_stack_is_complete)
+STORE_TEST(gap_says_why_and_the_stack_is_complete)
 {
-	struct ep_store *store = new_store(100, NULL);
 	struct ep_batch *batch;
 
 	event_init(&event, EP_EVENT_TRACE, 1, 7);
@@ -354,10 +351,9 @@ EP_TEST(gap_says_why_and_the_stack_is_complete)
 	assert_int_equal(batch->stack_error[batch->sample_stack[0]], 0);
 }
 
-EP_TEST(mappings_are_those_of_the_file)
+STORE_TEST(mappings_are_those_of_the_file)
 {
 	static const struct ep_frame_line line = {.function = "f"};
-	struct ep_store *store = new_store(100, NULL);
 	struct ep_batch *batch;
 	uint32_t mapping;
 
@@ -395,9 +391,8 @@ EP_TEST(mappings_are_those_of_the_file)
 	assert_string_equal(name_of(batch, 0, 5, 0), "0x7f0000001000");
 }
 
-EP_TEST(processes_and_times_are_wall_clock)
+STORE_TEST(processes_and_times_are_wall_clock)
 {
-	struct ep_store *store = new_store(100, NULL);
 	struct ep_batch *batch;
 	uint32_t process;
 
@@ -466,9 +461,8 @@ EP_TEST(stack_hash_is_that_of_the_names)
 	}
 }
 
-EP_TEST(equal_stacks_of_two_processes_share_a_row)
+STORE_TEST(equal_stacks_of_two_processes_share_a_row)
 {
-	struct ep_store *store = new_store(100, NULL);
 	struct ep_batch *batch;
 
 	add_native(store, 7, 7, 0x1234);
@@ -577,13 +571,12 @@ EP_TEST(stack_hash_of_a_type_is_where_it_is_written)
 	}
 }
 
-EP_TEST(frames_of_a_language_have_their_lines_and_no_mapping)
+STORE_TEST(frames_of_a_language_have_their_lines_and_no_mapping)
 {
 	static const struct ep_frame_line inlined[] = {
 		{.function = "leaf", .file = "a.py", .line = 3, .column = 9, .start_line = 1},
 		{.function = "caller", .file = "b.py", .line = 30, .start_line = 20},
 	};
-	struct ep_store *store = new_store(100, NULL);
 	struct ep_batch *batch;
 	uint32_t at, line, function;
 
@@ -699,14 +692,13 @@ EP_TEST(a_stack_says_why_it_is_not_fully_named)
 }
 
 /* Ten frames at ten addresses and in two processes, of which four differ in what they say. */
-EP_TEST(equal_frames_of_a_language_are_one_location)
+STORE_TEST(equal_frames_of_a_language_are_one_location)
 {
 	static const struct ep_frame_line lines[] = {
 		{.function = "f", .file = "a.py", .line = 3},
 		{.function = "f", .file = "a.py", .line = 4},
 		{.function = "g", .file = "a.py", .line = 3},
 	};
-	struct ep_store *store = new_store(100, NULL);
 	struct ep_batch *batch;
 
 	for (uint32_t pid = 7; pid < 9; pid++) {
@@ -726,10 +718,9 @@ EP_TEST(equal_frames_of_a_language_are_one_location)
 	assert_int_equal(batch->n_samples, 2);
 }
 
-EP_TEST(traces_that_look_alike_are_one_row)
+STORE_TEST(traces_that_look_alike_are_one_row)
 {
 	static const struct ep_frame_line line = {.function = "f", .file = "a.py", .line = 3};
-	struct ep_store *store = new_store(100, NULL);
 	struct ep_batch *batch;
 
 	for (uint64_t i = 0; i < 6; i++) {
@@ -762,10 +753,9 @@ static uint64_t period_of(void *arg, uint32_t cpu)
 }
 
 /* CPU 2 has no period of its own. */
-EP_TEST(rows_weigh_their_cpus_periods)
+STORE_TEST(rows_weigh_their_cpus_periods)
 {
 	struct ep_batch_source weighted = source;
-	struct ep_store *store = new_store(100, NULL);
 	struct ep_batch *batch;
 
 	event_init(&event, EP_EVENT_TRACE, 1, 7);

@@ -27,8 +27,7 @@ static int add_languages(void **state)
 	for (char letter = 'a'; letter <= 'c'; letter++) {
 		char name[2] = {letter, 0};
 
-		if (ep_kind_add(SLOT_OF(letter), name, errors, &first_errors[(size_t)letter]) <
-		    0)
+		if (ep_kind_add(SLOT_OF(letter), name, errors, &first_errors[(size_t)letter]) < 0)
 			return -1;
 	}
 	return 0;

@@ -115,7 +115,7 @@ static const struct insn_case insn_cases[] = {
 static void check_insn_case(const struct insn_case *c, const struct bytes *insns)
 {
 	struct cie cie = CIE_GCC;
-	ep_cleanup(ep_unwind_table_freep) struct ep_unwind_table *table = build_one(&cie, insns);
+	struct ep_unwind_table *table = build_one(&cie, insns);
 
 	for (size_t i = 0; i < EP_LEN(c->want) && (i == 0 || c->want[i].rule || c->want[i].off); i++) {
 		uint32_t rule = ep_unwind_table_find(table, FDE_VA + c->want[i].off);
@@ -149,7 +149,7 @@ EP_TEST(truncated_instructions_are_safe)
 	for (size_t i = 0; i < EP_LEN(insn_cases); i++) {
 		for (size_t len = 0; len < insn_cases[i].insns.len; len++) {
 			struct bytes insns = insn_cases[i].insns;
-			ep_cleanup(ep_unwind_table_freep) struct ep_unwind_table *table = NULL;
+			struct ep_unwind_table *table;
 
 			insns.len = len;
 			table = build_one(&cie, &insns);
@@ -168,7 +168,7 @@ EP_TEST(set_loc_goes_forward_only)
 		ep_autofree struct image *image = new_image(true);
 		size_t cie_at = asm_cie(image, &cie);
 		int32_t rel = (int32_t)(FDE_VA + targets[i] - (ASM_SECTION_VA + image->len + 18));
-		ep_cleanup(ep_unwind_table_freep) struct ep_unwind_table *table = NULL;
+		struct ep_unwind_table *table;
 
 		memcpy(insns.data + 1, &rel, sizeof(rel));
 		asm_fde(image, cie_at, FDE_VA, FDE_BYTES, &insns);
@@ -253,7 +253,7 @@ EP_TEST(expressions_make_rules)
 	for (size_t i = 0; i < EP_LEN(expr_cases); i++) {
 		const struct expr_case *c = &expr_cases[i];
 		struct bytes insns = { .data = { 0x41 }, .len = 1 + c->insns.len };
-		ep_cleanup(ep_unwind_table_freep) struct ep_unwind_table *table = NULL;
+		struct ep_unwind_table *table;
 
 		memcpy(insns.data + 1, c->insns.data, c->insns.len);
 		table = build_one(&cie, &insns);
@@ -281,7 +281,6 @@ EP_TEST(block_length_is_checked)
 
 		assert_rule(table, FDE_VA, NONE);
 		assert_int_equal(table->stats.bad_fdes, 1);
-		ep_unwind_table_free(table);
 	}
 }
 
@@ -289,12 +288,10 @@ EP_TEST(table_rules_are_stored_once)
 {
 	struct cie cie = CIE_GCC;
 	struct bytes insns = BYTES("\x41\x0c\x0a\x00\x41\x0c\x07\x08\x41\x0c\x0b\x00\x41\x0c\x0a\x00");
-	ep_cleanup(ep_unwind_table_freep) struct ep_unwind_table *table = build_one(&cie, &insns);
+	struct ep_unwind_table *table = build_one(&cie, &insns);
 
 	assert_int_equal(table->n_rules, 2);
-	assert_rule(table, FDE_VA + 1, TABLE);
-	assert_rule(table, FDE_VA + 3, TABLE + 1);
-	assert_rule(table, FDE_VA + 4, TABLE);
+	assert_rules(table, {FDE_VA + 1, TABLE}, {FDE_VA + 3, TABLE + 1}, {FDE_VA + 4, TABLE});
 }
 
 /* ---- CIEs ---- */
@@ -349,7 +346,6 @@ EP_TEST(cies_are_understood_or_refused)
 		if (rule != (cie_cases[i].good ? SP(16) : NONE))
 			fail_msg("%s: rule 0x%x", cie_cases[i].label, rule);
 		assert_int_equal(table->stats.bad_fdes, !cie_cases[i].good);
-		ep_unwind_table_free(table);
 	}
 }
 
@@ -357,15 +353,14 @@ EP_TEST(alignment_factors_apply)
 {
 	struct cie cie = CIE_GCC;
 	struct bytes insns = BYTES("\x42\x0e\x10\x86\x04\x02\x03\x0e\x18");
-	ep_cleanup(ep_unwind_table_freep) struct ep_unwind_table *table = NULL;
+	struct ep_unwind_table *table;
 
 	cie.code_align = 4;
 	cie.data_align = 0x7c; /* -4 */
 	cie.insns = BYTES("\x0c\x07\x08\x90\x02");
 	table = build_one(&cie, &insns);
-	assert_rule(table, FDE_VA + 7, SP(8));
-	assert_rule(table, FDE_VA + 8, SP_FP(16, 2));
-	assert_rule(table, FDE_VA + 20, SP_FP(24, 2));
+	assert_rules(table, {FDE_VA + 7, SP(8)}, {FDE_VA + 8, SP_FP(16, 2)},
+			    {FDE_VA + 20, SP_FP(24, 2)});
 }
 
 /* ---- pointer encodings ---- */
@@ -402,7 +397,7 @@ EP_TEST(pointer_encodings)
 		const struct pointer_case *c = &pointer_cases[i];
 		struct cie cie = CIE_GCC;
 		ep_autofree struct image *image = new_image(true);
-		ep_cleanup(ep_unwind_table_freep) struct ep_unwind_table *table = NULL;
+		struct ep_unwind_table *table;
 		uint64_t base;
 		size_t at;
 
@@ -424,7 +419,7 @@ EP_TEST(leb128_pointers)
 {
 	struct cie cie = CIE_GCC;
 	ep_autofree struct image *image = new_image(true);
-	ep_cleanup(ep_unwind_table_freep) struct ep_unwind_table *table = NULL;
+	struct ep_unwind_table *table;
 	size_t at;
 
 	cie.augmentation_data.data[0] = 0x01; /* uleb128 */
@@ -445,7 +440,7 @@ EP_TEST(sixty_four_bit_lengths)
 
 	for (int eh = 0; eh < 2; eh++) {
 		ep_autofree struct image *image = new_image(eh);
-		ep_cleanup(ep_unwind_table_freep) struct ep_unwind_table *table = NULL;
+		struct ep_unwind_table *table;
 
 		image->is64 = true;
 		asm_fde(image, asm_cie(image, eh ? &cie : &debug_cie), FDE_VA, FDE_BYTES, &insns);
@@ -466,7 +461,7 @@ EP_TEST(hostile_fields_cost_their_own_fde)
 		for (size_t field = 0; field < 5; field++) {
 			ep_autofree struct image *image = new_image(true);
 			size_t cie_at = asm_cie(image, &cie), at;
-			ep_cleanup(ep_unwind_table_freep) struct ep_unwind_table *table = NULL;
+			struct ep_unwind_table *table;
 
 			asm_fde(image, cie_at, FDE_VA, FDE_BYTES, &insns);
 			at = asm_fde(image, cie_at, FDE_VA + 0x100, FDE_BYTES, &insns);
@@ -484,7 +479,7 @@ EP_TEST(a_bad_fde_costs_its_own_range)
 	struct bytes good = BYTES("\x41\x0e\x10"), bad = BYTES("\x41\x0e\x20\x41\x0e\x28\x41\x3f");
 	ep_autofree struct image *image = new_image(true);
 	size_t cie_at = asm_cie(image, &cie);
-	ep_cleanup(ep_unwind_table_freep) struct ep_unwind_table *table = NULL;
+	struct ep_unwind_table *table;
 
 	asm_fde(image, cie_at, 0x1010, 0x10, &good);
 	asm_fde(image, cie_at, 0x1020, 0x2000, &bad); /* pages in between are undone too */
@@ -492,11 +487,8 @@ EP_TEST(a_bad_fde_costs_its_own_range)
 	table = build_image(image);
 	assert_int_equal(table->stats.bad_fdes, 1);
 	assert_int_equal(table->stats.fdes, 2);
-	assert_rule(table, 0x101f, SP(16));
-	assert_rule(table, 0x1020, NONE);
-	assert_rule(table, 0x2100, NONE);
-	assert_rule(table, 0x3020, SP(8));
-	assert_rule(table, 0x3021, SP(16));
+	assert_rules(table, {0x101f, SP(16)}, {0x1020, NONE}, {0x2100, NONE}, {0x3020, SP(8)},
+			    {0x3021, SP(16)});
 }
 
 /*
@@ -507,9 +499,9 @@ EP_TEST(instructions_are_read_once)
 {
 	struct cie cie = CIE_GCC;
 	struct bytes none = { .len = 0 }, hide = BYTES("\x10\x03\x15");
-	struct image *image = new_image(true);
+	ep_autofree struct image *image = new_image(true);
 	size_t cie_at = asm_cie(image, &cie), at;
-	struct ep_unwind_table *table;
+	ep_cleanup(ep_unwind_table_freep) struct ep_unwind_table *table = NULL;
 	struct ep_build_input input = asm_input();
 	struct ep_fde_list list;
 	struct ep_fde_ref refs[100];
@@ -530,8 +522,6 @@ EP_TEST(instructions_are_read_once)
 	assert_int_equal(table->stats.fdes + table->stats.bad_fdes, EP_LEN(refs));
 	assert_true(table->stats.fdes > 0);
 	assert_true(table->stats.bad_fdes > EP_LEN(refs) / 2);
-	ep_unwind_table_free(table);
-	free(image);
 }
 
 /* What a bad FDE wrote before it turned out to be bad is undone, over page edges too. */
@@ -551,7 +541,7 @@ EP_TEST(bad_fdes_leave_no_trace)
 
 		memcpy(bad.data + 1, &steps[i / EP_LEN(starts) % EP_LEN(steps)], 2);
 		for (int with_bad = 0; with_bad < 2; with_bad++) {
-			struct image *image = new_image(true);
+			ep_autofree struct image *image = new_image(true);
 			size_t cie_at = asm_cie(image, &cie);
 
 			asm_fde(image, cie_at, 0x1002, 0x10, &good);
@@ -559,13 +549,10 @@ EP_TEST(bad_fdes_leave_no_trace)
 				asm_fde(image, cie_at, start, 0x1900, &bad);
 			asm_fde(image, cie_at, 0x4950, 0x10, &good);
 			tables[with_bad] = build_image(image);
-			free(image);
 		}
 		assert_int_equal(tables[1]->stats.bad_fdes, 1);
 		assert_int_equal(tables[0]->n_deltas, tables[1]->n_deltas);
 		assert_memory_equal(tables[0]->deltas, tables[1]->deltas, tables[0]->n_deltas * 4);
 		assert_memory_equal(tables[0]->pages, tables[1]->pages, tables[0]->n_pages * 8);
-		ep_unwind_table_free(tables[0]);
-		ep_unwind_table_free(tables[1]);
 	}
 }

@@ -10,21 +10,15 @@ EP_TEST(gaps_have_no_rule_but_padding_does)
 	struct bytes none = { .len = 0 };
 	ep_autofree struct image *image = new_image(true);
 	size_t cie_at = asm_cie(image, &cie);
-	ep_cleanup(ep_unwind_table_freep) struct ep_unwind_table *table = NULL;
+	struct ep_unwind_table *table;
 
 	asm_fde(image, cie_at, 0x1101, 0x10, &none); /* ends at 0x1111 */
 	asm_fde(image, cie_at, 0x1120, 0x10, &none); /* 15 bytes later */
 	asm_fde(image, cie_at, 0x1140, 0x10, &none); /* 16 bytes later */
 	table = build_image(image);
-	assert_rule(table, 0x1100, NONE);
-	assert_rule(table, 0x1101, SP(8));
-	assert_rule(table, 0x1111, SP(8));
-	assert_rule(table, 0x112f, SP(8));
-	assert_rule(table, 0x1130, NONE);
-	assert_rule(table, 0x1140, SP(8));
-	assert_rule(table, 0x1150, NONE);
-	assert_rule(table, 0x4fff, NONE);
-	assert_rule(table, 0x5000, NONE);
+	assert_rules(table, {0x1100, NONE}, {0x1101, SP(8)}, {0x1111, SP(8)}, {0x112f, SP(8)},
+			    {0x1130, NONE}, {0x1140, SP(8)}, {0x1150, NONE}, {0x4fff, NONE},
+			    {0x5000, NONE});
 	assert_int_equal(table->stats.covered_bytes, 0x30);
 }
 
@@ -34,16 +28,14 @@ EP_TEST(the_later_of_two_fdes_begins_on_time)
 	struct bytes first = BYTES("\x41\x0e\x10\x50\x0e\x18"), second = { .len = 0 };
 	ep_autofree struct image *image = new_image(true);
 	size_t cie_at = asm_cie(image, &cie);
-	ep_cleanup(ep_unwind_table_freep) struct ep_unwind_table *table = NULL;
+	struct ep_unwind_table *table;
 
 	asm_fde(image, cie_at, 0x1120, 0x10, &second);
 	asm_fde(image, cie_at, 0x1100, 0x80, &first);
 	asm_fde(image, cie_at, 0x1200, 0x10, &first);
 	asm_fde(image, cie_at, 0x1200, 0x10, &second); /* the same start: the last one */
 	table = build_image(image);
-	assert_rule(table, 0x1101, SP(16));
-	assert_rule(table, 0x111f, SP(24));
-	assert_rule(table, 0x1120, SP(8));
+	assert_rules(table, {0x1101, SP(16)}, {0x111f, SP(24)}, {0x1120, SP(8)});
 	assert_rule(table, 0x1130, NONE); /* as a search by start address finds nothing there */
 	assert_rule(table, 0x1201, SP(8));
 	assert_int_equal(table->stats.overlaps, 2);
@@ -55,7 +47,7 @@ EP_TEST(fdes_outside_text_are_counted)
 	struct bytes none = { .len = 0 };
 	ep_autofree struct image *image = new_image(true);
 	size_t cie_at = asm_cie(image, &cie);
-	ep_cleanup(ep_unwind_table_freep) struct ep_unwind_table *table = NULL;
+	struct ep_unwind_table *table;
 
 	asm_fde(image, cie_at, 0x800, 0x1000, &none);
 	asm_fde(image, cie_at, 0x4ff8, 0x1000, &none); /* cut at the end of the text */
@@ -83,16 +75,15 @@ EP_TEST(the_entry_point_stops)
 		ep_autofree struct image *image = new_image(true);
 		size_t cie_at = asm_cie(image, &cie);
 		struct ep_build_input input = asm_input();
-		ep_cleanup(ep_unwind_table_freep) struct ep_unwind_table *table = NULL;
+		struct ep_unwind_table *table;
 
 		asm_fde(image, cie_at, 0x1100, 0x10, &none);
 		asm_fde(image, cie_at, cases[i].next_fde, 0x10, &none);
 		input.entry_va = cases[i].entry;
 		table = build_input(&input, &image, 1);
-		assert_rule(table, 0x1110, NONE);
-		assert_rule(table, cases[i].entry - 1, NONE);
-		assert_rule(table, cases[i].entry, EP_RULE_STOP);
-		assert_rule(table, cases[i].stop_end - 1, EP_RULE_STOP);
+		assert_rules(table, {0x1110, NONE}, {cases[i].entry - 1, NONE},
+				    {cases[i].entry, EP_RULE_STOP},
+				    {cases[i].stop_end - 1, EP_RULE_STOP});
 		assert_rule(table, cases[i].stop_end,
 			    cases[i].stop_end == cases[i].next_fde ? SP(8) : NONE);
 	}
@@ -105,7 +96,7 @@ EP_TEST(an_entry_with_an_fde_does_as_it_says)
 	ep_autofree struct image *image = new_image(true);
 	size_t cie_at = asm_cie(image, &cie);
 	struct ep_build_input input = asm_input();
-	ep_cleanup(ep_unwind_table_freep) struct ep_unwind_table *table = NULL;
+	struct ep_unwind_table *table;
 
 	asm_fde(image, cie_at, 0x1100, 0x22, &undefined); /* glibc's crt1 */
 	asm_fde(image, cie_at, 0x1200, 0x22, &none);
@@ -153,26 +144,19 @@ EP_TEST(signal_frames)
 	struct ep_unwind_table *table;
 
 	table = build_signal("zRS", 0x1121); /* as in glibc, which begins one byte early */
-	assert_rule(table, 0x111f, SP(8));
-	assert_rule(table, 0x1120, EP_RULE_SIGNAL);
-	assert_rule(table, 0x112f, EP_RULE_SIGNAL);
-	ep_unwind_table_free(table);
+	assert_rules(table, {0x111f, SP(8)}, {0x1120, EP_RULE_SIGNAL}, {0x112f, EP_RULE_SIGNAL});
 	table = build_signal("zRS", 0x1120); /* one that does not */
-	assert_rule(table, 0x111e, SP(8));
-	assert_rule(table, 0x111f, EP_RULE_SIGNAL);
-	assert_rule(table, 0x1120, EP_RULE_SIGNAL);
-	ep_unwind_table_free(table);
+	assert_rules(table, {0x111e, SP(8)}, {0x111f, EP_RULE_SIGNAL}, {0x1120, EP_RULE_SIGNAL});
 	table = build_signal("zR", 0x1120); /* no 'S': the same words, but no signal frame */
 	assert_rule(table, 0x111f, SP(8));
 	assert_rule(table, 0x1120, UNSUPPORTED);
-	ep_unwind_table_free(table);
 }
 
 EP_TEST(another_frame_with_s_is_a_usual_one)
 {
 	struct cie cie = CIE_GCC;
 	struct bytes insns = BYTES("\x41\x0e\x10");
-	ep_cleanup(ep_unwind_table_freep) struct ep_unwind_table *table = NULL;
+	struct ep_unwind_table *table;
 
 	cie.augmentation = "zRS";
 	table = build_one(&cie, &insns);
@@ -189,7 +173,7 @@ EP_TEST(debug_frame_fills_gaps)
 	struct image *images[2] = { eh_image, debug_image };
 	size_t cie_at = asm_cie(images[0], &cie), debug_at = asm_cie(images[1], &debug_cie);
 	struct ep_build_input input = asm_input();
-	ep_cleanup(ep_unwind_table_freep) struct ep_unwind_table *table = NULL;
+	struct ep_unwind_table *table;
 
 	asm_fde(images[0], cie_at, 0x1100, 0x20, &eh);
 	asm_fde(images[0], cie_at, 0x1200, 0x20, &eh);
@@ -198,17 +182,9 @@ EP_TEST(debug_frame_fills_gaps)
 	asm_fde(images[1], debug_at, 0x1180, 0x100, &debug); /* cut */
 	asm_fde(images[1], debug_at, 0x1300, 0x20, &debug);
 	table = build_input(&input, images, 2);
-	assert_rule(table, 0x1080, SP(8));
-	assert_rule(table, 0x1081, SP(16));
-	assert_rule(table, 0x10a0, NONE);
-	assert_rule(table, 0x1101, SP(8));
-	assert_rule(table, 0x1120, NONE);
-	assert_rule(table, 0x1181, SP(16));
-	assert_rule(table, 0x11ff, SP(16));
-	assert_rule(table, 0x1200, SP(8));
-	assert_rule(table, 0x1220, NONE);
-	assert_rule(table, 0x1301, SP(16));
-	assert_rule(table, 0x1320, NONE);
+	assert_rules(table, {0x1080, SP(8)}, {0x1081, SP(16)}, {0x10a0, NONE}, {0x1101, SP(8)},
+			    {0x1120, NONE}, {0x1181, SP(16)}, {0x11ff, SP(16)}, {0x1200, SP(8)},
+			    {0x1220, NONE}, {0x1301, SP(16)}, {0x1320, NONE});
 }
 
 /* ---- .eh_frame_hdr ---- */
@@ -259,7 +235,7 @@ EP_TEST(the_linkers_table_is_checked)
 		ep_autofree struct image *image = new_image(true), *hdr = new_image(true);
 		size_t cie_at = asm_cie(image, &cie), fdes[2];
 		struct ep_cfi_section sec, hdr_sec;
-		struct ep_fde_list list = { 0 };
+		ep_cleanup(ep_fde_list_fini) struct ep_fde_list list = { 0 };
 		int r;
 
 		fdes[0] = asm_fde(image, cie_at, 0x1100, 0x20, &insns);
@@ -276,7 +252,6 @@ EP_TEST(the_linkers_table_is_checked)
 			assert_int_equal(ep_fde_list_get(&list, 1).start, 0x1200);
 			assert_int_equal(ep_fde_list_get(&list, 1).off, fdes[1]);
 		}
-		ep_fde_list_fini(&list);
 	}
 }
 
@@ -343,7 +318,7 @@ EP_TEST(rows_say_what_call_frame_information_says)
 
 	for (size_t i = 0; i < EP_LEN(cases); i++) {
 		struct ep_code_row row = cases[i].row;
-		ep_cleanup(ep_unwind_table_freep) struct ep_unwind_table *table = NULL;
+		struct ep_unwind_table *table;
 
 		row.va = 0x1801;
 		row.bytes = 0x30;
@@ -377,31 +352,19 @@ EP_TEST(rows_fill_what_the_file_leaves_open)
 	struct bytes none = { .len = 0 };
 	ep_autofree struct image *image = new_image(true);
 	size_t cie_at = asm_cie(image, &cie);
-	ep_cleanup(ep_unwind_table_freep) struct ep_unwind_table *table = NULL;
+	struct ep_unwind_table *table;
 
 	asm_fde(image, cie_at, 0x1100, 0x10, &none);
 	asm_fde(image, cie_at, 0x1118, 0x28, &none);
 	asm_fde(image, cie_at, 0x1400, 0x10, &none);
 	table = build_rows(image, rows, EP_LEN(rows));
-	assert_rule(table, 0x1000, SP(40));
-	assert_rule(table, 0x102f, SP(40));
-	assert_rule(table, 0x1030, NONE);
-	assert_rule(table, 0x10e0, SP(48));
-	assert_rule(table, 0x1100, SP(8));
+	assert_rules(table, {0x1000, SP(40)}, {0x102f, SP(40)}, {0x1030, NONE}, {0x10e0, SP(48)},
+			    {0x1100, SP(8)});
 	assert_rule(table, 0x1110, SP(48)); /* 8 bytes, and no padding */
-	assert_rule(table, 0x1118, SP(8));
-	assert_rule(table, 0x113f, SP(8));
-	assert_rule(table, 0x1140, SP(48));
-	assert_rule(table, 0x11df, SP(48));
-	assert_rule(table, 0x11e0, NONE);
-	assert_rule(table, 0x131e, SP(56));
-	assert_rule(table, 0x133f, SP(64));
-	assert_rule(table, 0x134f, SP(72));
-	assert_rule(table, 0x1350, NONE);
-	assert_rule(table, 0x1400, SP(8));
-	assert_rule(table, 0x1410, NONE);
-	assert_rule(table, 0x4ff0, SP(88));
-	assert_rule(table, 0x5000, NONE);
+	assert_rules(table, {0x1118, SP(8)}, {0x113f, SP(8)}, {0x1140, SP(48)}, {0x11df, SP(48)},
+			    {0x11e0, NONE}, {0x131e, SP(56)}, {0x133f, SP(64)}, {0x134f, SP(72)},
+			    {0x1350, NONE}, {0x1400, SP(8)}, {0x1410, NONE}, {0x4ff0, SP(88)},
+			    {0x5000, NONE});
 	assert_int_equal(table->stats.covered_bytes, 0x48);
 	assert_int_equal(table->stats.described_bytes, 0x30 + 0x20 + 8 + 0xa0 + 0x10 + 0x21 + 0x10 + 0x10);
 }
@@ -411,7 +374,7 @@ EP_TEST(a_row_may_go_through_many_ranges)
 {
 	struct ep_code_row rows[] = {ROW_SP(0x100, 0x10000000, 16), ROW_SP(0x20000000, 1, 24)};
 	struct ep_build_input input = asm_input();
-	ep_cleanup(ep_unwind_table_freep) struct ep_unwind_table *table = NULL;
+	struct ep_unwind_table *table;
 
 	input.n_ranges = EP_BUILD_MAX_RANGES;
 	for (size_t i = 0; i < input.n_ranges; i++)
@@ -423,9 +386,8 @@ EP_TEST(a_row_may_go_through_many_ranges)
 	table = build_input(&input, NULL, 0);
 	assert_int_equal(table->n_pages, EP_BUILD_MAX_RANGES);
 	for (size_t i = 0; i < input.n_ranges; i++) {
-		assert_rule(table, 0x1000f + i * 0x3000, NONE);
-		assert_rule(table, 0x10017 + i * 0x3000, SP(16));
-		assert_rule(table, 0x10018 + i * 0x3000, NONE);
+		assert_rules(table, {0x1000f + i * 0x3000, NONE}, {0x10017 + i * 0x3000, SP(16)},
+				    {0x10018 + i * 0x3000, NONE});
 	}
 }
 
@@ -441,12 +403,10 @@ EP_TEST(a_row_at_the_entry_holds)
 	input.n_rows = 1;
 	table = build_input(&input, NULL, 0);
 	assert_rule(table, 0x2010, SP(16));
-	ep_unwind_table_free(table);
 	input.entry_va = 0x3010;
 	table = build_input(&input, NULL, 0);
 	assert_rule(table, 0x2010, SP(16));
 	assert_rule(table, 0x3010, EP_RULE_STOP);
-	ep_unwind_table_free(table);
 }
 
 /* ---- pages ---- */
@@ -456,7 +416,7 @@ EP_TEST(rules_carry_over_pages)
 	struct cie cie = CIE_GCC;
 	struct bytes insns = BYTES("\x41\x0e\x10\x03\xff\x1f\x0e\x18"); /* +1: 16, +0x2000: 24 */
 	ep_autofree struct image *image = new_image(true);
-	ep_cleanup(ep_unwind_table_freep) struct ep_unwind_table *table = NULL;
+	struct ep_unwind_table *table;
 
 	asm_fde(image, asm_cie(image, &cie), 0x1800, 0x2800, &insns); /* to 0x4000 */
 	table = build_image(image);
@@ -465,18 +425,14 @@ EP_TEST(rules_carry_over_pages)
 	assert_int_equal(table->pages[1], EP_PAGE(0, SP(16)));
 	assert_int_equal(EP_PAGE_COUNT(table->pages[2]), 2);
 	assert_int_equal(table->pages[3], EP_PAGE(0, NONE)); /* a page that begins with its only rule */
-	assert_rule(table, 0x17ff, NONE);
-	assert_rule(table, 0x1800, SP(8));
-	assert_rule(table, 0x37ff, SP(16));
-	assert_rule(table, 0x3800, SP(24));
-	assert_rule(table, 0x3fff, SP(24));
-	assert_rule(table, 0x4000, NONE);
+	assert_rules(table, {0x17ff, NONE}, {0x1800, SP(8)}, {0x37ff, SP(16)}, {0x3800, SP(24)},
+			    {0x3fff, SP(24)}, {0x4000, NONE});
 }
 
 EP_TEST(large_text_is_several_segments)
 {
 	struct ep_build_input input = asm_input();
-	ep_cleanup(ep_unwind_table_freep) struct ep_unwind_table *table = NULL;
+	struct ep_unwind_table *table;
 	uint64_t va = 0x40000000;
 
 	input.ranges[0] = (struct ep_pack_range){ .start = va + 0x800,

@@ -6,32 +6,17 @@
 
 FIXTURE_TEST(walk_goes_to_the_root)
 {
-	const struct frame frames[] = {
-		{NATIVE, 0, WALK_CODE_ID, VA(WALK_CODE + 5)},
-		{NATIVE, RETURN, WALK_CODE_ID, VA(WALK_CODE + 0x1234)},
-		{NATIVE, RETURN, WALK_CODE_ID, VA(WALK_ROOT + 9)},
-		{0},
-	};
-
 	walk_event_init(&fx->event, WALK_CODE + 5, 1);
 	walk_event_return(&fx->event, 0, WALK_CODE + 0x1234);
 	walk_event_return(&fx->event, 1, WALK_ROOT + 9);
 	fx->event.sample.flags = EP_SAMPLE_RAW | EP_SAMPLE_UNKNOWN_PROCESS;
-	expect(fx, frames, 0);
+	EXPECT(fx, 0, AT(WALK_CODE + 5), BACK(WALK_CODE + 0x1234), BACK(WALK_ROOT + 9));
 	assert_int_equal(flags_of(fx), 0);
 }
 
 /* The words before and behind the place, those of the kernel, and the sample stay as they are. */
 FIXTURE_TEST(late_frames_take_their_place)
 {
-	const struct frame frames[] = {
-		{NATIVE, 0, 9, 0x77},
-		{NATIVE, RETURN, WALK_CODE_ID, VA(WALK_CODE + 5)},
-		{NATIVE, RETURN, WALK_CODE_ID, VA(WALK_ROOT + 9)},
-		{SPOKEN, EP_FRAME_ENTRY, 1, 0x1111},
-		{SPOKEN, EP_FRAME_ENTRY, 1, 0x2222},
-		{0},
-	};
 	const struct ep_sample *sample;
 
 	walk_event_init(&fx->event, WALK_CODE + 5, 1);
@@ -46,7 +31,8 @@ FIXTURE_TEST(late_frames_take_their_place)
 	walk_event_frame(&fx->event, SPOKEN, EP_FRAME_ENTRY, 1, 0x2222);
 	memcpy(fx->event.sample.comm, "prog", 5);
 	fx->event.sample.event.time_ns = 99;
-	expect(fx, frames, 0);
+	EXPECT(fx, 0, {NATIVE, 0, 9, 0x77}, BACK(WALK_CODE + 5), BACK(WALK_ROOT + 9),
+		      {SPOKEN, EP_FRAME_ENTRY, 1, 0x1111}, {SPOKEN, EP_FRAME_ENTRY, 1, 0x2222});
 	sample = fx->out.data;
 	assert_int_equal(sample->n_kernel, 2);
 	assert_memory_equal(sample + 1, fx->event.words, 16);
@@ -93,50 +79,25 @@ FIXTURE_TEST(all_rules_are_followed)
 /* The caller's address is that of an instruction that has not run yet: the one before may have another rule. */
 FIXTURE_TEST(interrupted_callers_are_found_by_their_address)
 {
-	const struct frame frames[] = {
-		{NATIVE, 0, WALK_CODE_ID, VA(WALK_INJECTED)},
-		{NATIVE, 0, WALK_CODE_ID, VA(WALK_CODE)},
-		{NATIVE, RETURN, WALK_CODE_ID, VA(WALK_ROOT + 9)},
-		{0},
-	};
-
 	walk_event_init(&fx->event, WALK_INJECTED, 1);
 	walk_event_return(&fx->event, 0, WALK_CODE); /* the first byte that is mapped */
 	walk_event_return(&fx->event, 1, WALK_ROOT + 9);
-	expect(fx, frames, 0);
+	EXPECT(fx, 0, AT(WALK_INJECTED), AT(WALK_CODE), BACK(WALK_ROOT + 9));
 }
 
 FIXTURE_TEST(callers_may_be_on_a_lower_stack)
 {
-	const struct frame frames[] = {
-		{NATIVE, 0, WALK_CODE_ID, VA(WALK_SWITCH)},
-		{NATIVE, RETURN, WALK_CODE_ID, VA(WALK_CODE + 5)},
-		{NATIVE, RETURN, WALK_CODE_ID, VA(WALK_ROOT + 9)},
-		{0},
-	};
-
 	walk_event_init(&fx->event, WALK_SWITCH, 1);
 	fx->event.copy.regs[EP_REG_SP] = WALK_SP + 0x800;
 	fx->event.copy.regs[EP_REG_FP] = WALK_SP; /* the frame's pair of fp and return address */
 	walk_event_return(&fx->event, 0, WALK_CODE + 5);
 	walk_event_return(&fx->event, 1, WALK_ROOT + 9);
-	expect(fx, frames, 0);
+	EXPECT(fx, 0, AT(WALK_SWITCH), BACK(WALK_CODE + 5), BACK(WALK_ROOT + 9));
 }
 
 /* Frame pointers led to the other stack, of which BPF has copied a piece. */
 FIXTURE_TEST(stack_behind_a_switch_may_be_copied_too)
 {
-	const struct frame frames[] = {
-		{NATIVE, 0, WALK_CODE_ID, VA(WALK_SWITCH)},
-		{NATIVE, RETURN, WALK_CODE_ID, VA(WALK_CODE + 5)},
-		{NATIVE, RETURN, WALK_CODE_ID, VA(WALK_ROOT + 9)},
-		{0},
-	};
-	const struct frame without[] = {
-		{NATIVE, 0, WALK_CODE_ID, VA(WALK_SWITCH)},
-		{EP_FRAME_ERROR, 0, EP_ERROR_BAD_READ, WALK_SWITCH},
-		{0},
-	};
 	const uint64_t places[] = {WALK_STACK - 0x100000, WALK_STACK + 0x100000};
 
 	for (size_t i = 0; i < EP_LEN(places); i++) {
@@ -145,39 +106,31 @@ FIXTURE_TEST(stack_behind_a_switch_may_be_copied_too)
 		walk_event_other(&fx->event, places[i]);
 		fx->event.other[3] = WALK_CODE + 5; /* behind the fp that is saved */
 		fx->event.other[5] = WALK_ROOT + 9;
-		expect(fx, frames, 0);
+		EXPECT(fx, 0, AT(WALK_SWITCH), BACK(WALK_CODE + 5), BACK(WALK_ROOT + 9));
 		walk_event_init(&fx->event, WALK_SWITCH, 1);
 		fx->event.copy.regs[EP_REG_FP] = places[i] + 16;
-		expect(fx, without, EP_ERROR_BAD_READ);
+		EXPECT(fx, EP_ERROR_BAD_READ, AT(WALK_SWITCH),
+					      ERROR(EP_ERROR_BAD_READ, WALK_SWITCH));
 	}
 }
 
 FIXTURE_TEST(switches_in_a_circle_end)
 {
-	struct ep_sample sample = {0};
-
 	walk_event_init(&fx->event, WALK_SWITCH, 1);
 	fx->event.copy.regs[EP_REG_FP] = WALK_SP;
 	fx->event.stack[(WALK_SP - WALK_STACK) / 8] = WALK_SP;
 	walk_event_return(&fx->event, 0, WALK_SWITCH + 1);
-	assert_int_equal(run(fx, &sample), 0);
-	assert_int_equal(sample.error, EP_ERROR_NO_PROGRESS);
-	assert_int_equal(sample.n_frames, EP_MAX_SWITCHES + 2); /* the error is one */
+	assert_int_equal(expect_error(fx, EP_ERROR_NO_PROGRESS), EP_MAX_SWITCHES + 2); /* the error is one */
 }
 
 FIXTURE_TEST(return_address_may_be_in_a_register)
 {
-	struct ep_sample sample = {0};
-
 	walk_event_init(&fx->event, WALK_IN_REG, 1);
 	fx->event.copy.regs[0] = WALK_ROOT + 1;
-	assert_int_equal(run(fx, &sample), 0);
-	assert_int_equal(sample.error, 0);
-	assert_int_equal(sample.n_frames, 2);
+	assert_int_equal(expect_error(fx, 0), 2);
 	/* not in a caller */
 	fx->event.copy.known_regs = EP_KNOWN_ALWAYS;
-	assert_int_equal(run(fx, &sample), 0);
-	assert_int_equal(sample.error, EP_ERROR_BAD_REGISTER);
+	(void)expect_error(fx, EP_ERROR_BAD_REGISTER);
 }
 
 /* What the copy says of the frame it begins with decides (bpf/native.bpf.h, may_stand). */
@@ -191,7 +144,6 @@ FIXTURE_TEST(an_interrupted_frame_may_have_nothing_on_the_stack)
 		{1, 1, EP_ERROR_NO_PROGRESS},
 		{0, 0, EP_ERROR_NO_PROGRESS},
 	};
-	struct ep_sample sample = {0};
 
 	walk_event_init(&fx->event, WALK_VFORK, 1);
 	fx->event.copy.regs[5] = WALK_CODE + 0x1234;
@@ -199,9 +151,7 @@ FIXTURE_TEST(an_interrupted_frame_may_have_nothing_on_the_stack)
 	for (size_t i = 0; i < EP_LEN(rows); i++) {
 		fx->event.copy.interrupted = rows[i].interrupted;
 		fx->event.copy.stood = rows[i].stood;
-		assert_int_equal(run(fx, &sample), 0);
-		assert_int_equal(sample.error, rows[i].error);
-		assert_int_equal(sample.n_frames, rows[i].error ? 2 : 3);
+		assert_int_equal(expect_error(fx, rows[i].error), rows[i].error ? 2 : 3);
 	}
 }
 
@@ -227,33 +177,23 @@ FIXTURE_TEST(return_address_of_a_bare_leaf_is_behind_a_call)
 /* fp 0 ends a chain of frame pointers; behind a caller that was guessed it may be any register. */
 FIXTURE_TEST(guessed_caller_without_frame_pointer_is_no_root)
 {
-	struct ep_sample sample = {0};
-
 	walk_event_init(&fx->event, WALK_NO_RULE + 5, 1);
 	fx->event.copy.return_address = fx->event.copy.by_pointer = 1;
 	fx->event.copy.regs[EP_REG_FP] = 0;
-	assert_int_equal(run(fx, &sample), 0);
-	assert_int_equal(sample.error, 0);
+	(void)expect_error(fx, 0);
 	fx->event.copy.guessed = 1;
-	assert_int_equal(run(fx, &sample), 0);
-	assert_int_equal(sample.error, EP_ERROR_BAD_FRAME_POINTER);
+	(void)expect_error(fx, EP_ERROR_BAD_FRAME_POINTER);
 }
 
 /* The user's part is whole now, the kernel's is what it was. */
 FIXTURE_TEST(error_of_the_kernels_part_stays)
 {
-	const struct frame frames[] = {
-		{EP_FRAME_ERROR, 0, EP_ERROR_KERNEL_DEPTH, 0},
-		{NATIVE, 0, WALK_CODE_ID, VA(WALK_CODE + 5)},
-		{NATIVE, RETURN, WALK_CODE_ID, VA(WALK_ROOT + 9)},
-		{0},
-	};
-
 	walk_event_init(&fx->event, WALK_CODE + 5, 1);
 	walk_event_return(&fx->event, 0, WALK_ROOT + 9);
 	walk_event_frame(&fx->event, EP_FRAME_ERROR, 0, EP_ERROR_KERNEL_DEPTH, 0);
 	fx->event.copy.at_word = 2;
-	expect(fx, frames, EP_ERROR_KERNEL_DEPTH);
+	EXPECT(fx, EP_ERROR_KERNEL_DEPTH, ERROR(EP_ERROR_KERNEL_DEPTH, 0), AT(WALK_CODE + 5),
+					  BACK(WALK_ROOT + 9));
 }
 
 /* struct rt_sigframe's registers: r8-r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip. */
@@ -267,36 +207,25 @@ static void put_signal_frame(struct walk_event *event, uint32_t word, uint64_t s
 
 FIXTURE_TEST(signal_frames_are_passed)
 {
-	const struct frame frames[] = {
-		{NATIVE, 0, WALK_CODE_ID, VA(WALK_CODE + 5)},
-		{NATIVE, RETURN | EP_FRAME_SIGNAL, WALK_CODE_ID, VA(WALK_SIGNAL + 1)},
-		{NATIVE, 0, WALK_CODE_ID, VA(WALK_CODE)},
-		{NATIVE, RETURN, WALK_CODE_ID, VA(WALK_ROOT + 9)},
-		{0},
-	};
-
 	walk_event_init(&fx->event, WALK_CODE + 5, 1);
 	walk_event_return(&fx->event, 0, WALK_SIGNAL + 1);
 	put_signal_frame(&fx->event, 2, WALK_SP + 0x400, WALK_CODE);
 	walk_event_return(&fx->event, 0x40, WALK_ROOT + 9);
-	expect(fx, frames, 0);
+	EXPECT(fx, 0, AT(WALK_CODE + 5),
+		      {NATIVE, RETURN | EP_FRAME_SIGNAL, WALK_CODE_ID, VA(WALK_SIGNAL + 1)},
+		      AT(WALK_CODE), BACK(WALK_ROOT + 9));
 }
 
 /* musl's restorer has no rule: it is told by its code, which the file has. */
 FIXTURE_TEST(restorer_is_told_by_its_code)
 {
-	const struct frame frames[] = {
-		{NATIVE, 0, WALK_CODE_ID, VA(WALK_CODE + 5)},
-		{NATIVE, RETURN | EP_FRAME_SIGNAL, WALK_OTHER_ID, WALK_VA + 0x10},
-		{NATIVE, 0, WALK_CODE_ID, VA(WALK_ROOT + 9)},
-		{0},
-	};
-
 	fx->code = 0x0f0000000fc0c748ull; /* mov $15, %rax; syscall */
 	walk_event_init(&fx->event, WALK_CODE + 5, 1);
 	walk_event_return(&fx->event, 0, WALK_ABSENT + 0x10);
 	put_signal_frame(&fx->event, 2, WALK_SP + 0x400, WALK_ROOT + 9);
-	expect(fx, frames, 0);
+	EXPECT(fx, 0, AT(WALK_CODE + 5),
+		      {NATIVE, RETURN | EP_FRAME_SIGNAL, WALK_OTHER_ID, WALK_VA + 0x10},
+		      AT(WALK_ROOT + 9));
 	assert_int_equal(fx->n_asked, 1);
 }
 
@@ -320,7 +249,6 @@ FIXTURE_TEST(code_is_read_within_its_mapping)
 /* The one register besides sp and fp that rules restore; it is kept where none mentions it. */
 FIXTURE_TEST(base_register_reaches_its_caller)
 {
-	struct ep_sample sample = {0};
 	uint64_t *stack;
 
 	walk_event_init(&fx->event, WALK_DEREF, 1);
@@ -329,22 +257,17 @@ FIXTURE_TEST(base_register_reaches_its_caller)
 	stack[10] = WALK_SP + 160;
 	stack[11] = WALK_RBX + 1;
 	stack[21] = WALK_ROOT + 1;
-	assert_int_equal(run(fx, &sample), 0);
-	assert_int_equal(sample.error, 0);
-	assert_int_equal(sample.n_frames, 3);
+	assert_int_equal(expect_error(fx, 0), 3);
 	/* a caller whose callee left it alone */
 	walk_event_init(&fx->event, WALK_CODE, 1);
 	walk_event_return(&fx->event, 0, WALK_RBX + 1);
 	fx->event.copy.regs[3] = WALK_SP + 160;
 	stack[21] = WALK_ROOT + 1;
-	assert_int_equal(run(fx, &sample), 0);
-	assert_int_equal(sample.error, 0);
-	assert_int_equal(sample.n_frames, 3);
+	assert_int_equal(expect_error(fx, 0), 3);
 	/* and one whose callee's rule does not say so */
 	walk_event_init(&fx->event, WALK_PLT, 1);
 	stack[0] = WALK_RBX + 1;
-	assert_int_equal(run(fx, &sample), 0);
-	assert_int_equal(sample.error, EP_ERROR_BAD_REGISTER);
+	(void)expect_error(fx, EP_ERROR_BAD_REGISTER);
 }
 
 /* --- what is not there ------------------------------------------------------------------------ */
@@ -371,63 +294,43 @@ FIXTURE_TEST(copy_that_is_full_is_too_short)
 
 FIXTURE_TEST(copy_that_is_not_full_has_all_there_is)
 {
-	struct ep_sample sample = {0};
-
 	for (uint32_t pages = 0; pages < EP_COPY_PAGES; pages++) {
 		walk_event_init(&fx->event, WALK_CODE, pages);
 		fill_stack(&fx->event);
-		assert_int_equal(run(fx, &sample), 0);
-		assert_int_equal(sample.error, EP_ERROR_BAD_READ);
-		assert_int_equal(sample.n_frames, pages ? pages * 256 + 1 : 2);
+		assert_int_equal(expect_error(fx, EP_ERROR_BAD_READ), pages ? pages * 256 + 1 : 2);
 	}
 }
 
 /* A handler ran on a stack of its own: that of the interrupted code was not copied. */
 FIXTURE_TEST(stack_behind_another_was_not_copied)
 {
-	const struct frame frames[] = {
-		{NATIVE, EP_FRAME_SIGNAL, WALK_CODE_ID, VA(WALK_SIGNAL)},
-		{NATIVE, 0, WALK_CODE_ID, VA(WALK_CODE)},
-		{EP_FRAME_ERROR, 0, EP_ERROR_COPY_END, WALK_CODE},
-		{0},
-	};
 	const uint64_t elsewhere[] = {WALK_STACK - 0x10000, WALK_STACK + 0x10000};
 
 	for (size_t i = 0; i < EP_LEN(elsewhere); i++) {
 		walk_event_init(&fx->event, WALK_SIGNAL, 1);
 		put_signal_frame(&fx->event, 0, elsewhere[i], WALK_CODE);
-		expect(fx, frames, EP_ERROR_COPY_END);
+		EXPECT(fx, EP_ERROR_COPY_END, {NATIVE, EP_FRAME_SIGNAL, WALK_CODE_ID, VA(WALK_SIGNAL)},
+					      AT(WALK_CODE), ERROR(EP_ERROR_COPY_END, WALK_CODE));
 	}
 }
 
 FIXTURE_TEST(address_in_no_row_is_raw)
 {
-	const struct frame frames[] = {
-		{NATIVE, 0, WALK_CODE_ID, VA(WALK_CODE)},
-		{NATIVE, RETURN, 0, WALK_NOTHING},
-		{EP_FRAME_ERROR, 0, EP_ERROR_NO_MAPPING, WALK_NOTHING},
-		{0},
-	};
-
 	walk_event_init(&fx->event, WALK_CODE, 1);
 	walk_event_return(&fx->event, 0, WALK_NOTHING);
-	expect(fx, frames, EP_ERROR_NO_MAPPING);
+	EXPECT(fx, EP_ERROR_NO_MAPPING, AT(WALK_CODE), {NATIVE, RETURN, 0, WALK_NOTHING},
+					ERROR(EP_ERROR_NO_MAPPING, WALK_NOTHING));
 	assert_int_equal(flags_of(fx), EP_SAMPLE_RAW | EP_SAMPLE_UNKNOWN_ADDRESS);
 }
 
 /* As in BPF: what a frame pointer led to is not shown if it is no code. */
 FIXTURE_TEST(frame_pointer_to_no_code_was_none)
 {
-	const struct frame frames[] = {
-		{NATIVE, 0, WALK_CODE_ID, VA(WALK_NO_RULE)},
-		{EP_FRAME_ERROR, 0, EP_ERROR_BAD_FRAME_POINTER, WALK_NOTHING},
-		{0},
-	};
-
 	walk_event_init(&fx->event, WALK_NO_RULE, 1);
 	fx->event.copy.regs[EP_REG_FP] = WALK_SP;
 	walk_event_return(&fx->event, 0, WALK_NOTHING);
-	expect(fx, frames, EP_ERROR_BAD_FRAME_POINTER);
+	EXPECT(fx, EP_ERROR_BAD_FRAME_POINTER, AT(WALK_NO_RULE),
+					       ERROR(EP_ERROR_BAD_FRAME_POINTER, WALK_NOTHING));
 }
 
 FIXTURE_TEST(code_without_tables_is_passed_by_frame_pointer)
@@ -435,23 +338,14 @@ FIXTURE_TEST(code_without_tables_is_passed_by_frame_pointer)
 	const uint64_t codes[] = {WALK_PENDING, WALK_DROPPED};
 
 	for (size_t i = 0; i < EP_LEN(codes); i++) {
-		const struct frame frames[] = {
-			{NATIVE, 0, WALK_OTHER_ID, WALK_VA + 4},
-			{NATIVE, RETURN | POINTER, WALK_CODE_ID, VA(WALK_ROOT + 1)},
-			{0},
-		};
-		const struct frame stuck[] = {
-			{NATIVE, 0, WALK_OTHER_ID, WALK_VA + 4},
-			{EP_FRAME_ERROR, 0, EP_ERROR_NO_TABLES, codes[i] + 4},
-			{0},
-		};
-
 		walk_event_init(&fx->event, codes[i] + 4, 1);
 		fx->event.copy.regs[EP_REG_FP] = WALK_SP;
 		walk_event_return(&fx->event, 0, WALK_ROOT + 1);
-		expect(fx, frames, 0);
+		EXPECT(fx, 0, {NATIVE, 0, WALK_OTHER_ID, WALK_VA + 4},
+			      {NATIVE, RETURN | POINTER, WALK_CODE_ID, VA(WALK_ROOT + 1)});
 		fx->event.copy.regs[EP_REG_FP] = 5;
-		expect(fx, stuck, EP_ERROR_NO_TABLES);
+		EXPECT(fx, EP_ERROR_NO_TABLES, {NATIVE, 0, WALK_OTHER_ID, WALK_VA + 4},
+					       ERROR(EP_ERROR_NO_TABLES, codes[i] + 4));
 	}
 }
 
@@ -472,18 +366,14 @@ FIXTURE_TEST(process_without_rows_has_no_mapping)
 /* References to what is not there any more are no rules, and no reads. */
 FIXTURE_TEST(tables_that_are_gone_have_no_rules)
 {
-	const struct frame frames[] = {
-		{NATIVE, 0, WALK_CODE_ID, VA(WALK_CODE)},
-		{EP_FRAME_ERROR, 0, EP_ERROR_BAD_FRAME_POINTER, WALK_CODE},
-		{0},
-	};
 	const uint32_t refs[] = {EP_REF(1, 2), EP_REF(EP_MAX_CHUNKS - 1, 2),
 				 EP_REF(EP_MAX_CHUNKS + 1, 2), UINT32_MAX - 1};
 
 	for (size_t i = 0; i < EP_LEN(refs); i++) {
 		fx->rows[0].pages = refs[i];
 		walk_event_init(&fx->event, WALK_CODE, 1);
-		expect(fx, frames, EP_ERROR_BAD_FRAME_POINTER);
+		EXPECT(fx, EP_ERROR_BAD_FRAME_POINTER, AT(WALK_CODE),
+						       ERROR(EP_ERROR_BAD_FRAME_POINTER, WALK_CODE));
 	}
 }
 
@@ -498,17 +388,10 @@ static void init_marked(struct fixture *fx)
 
 FIXTURE_TEST(marked_frames_wait_for_their_language)
 {
-	const struct frame frames[] = {
-		{NATIVE, 0, WALK_CODE_ID, VA(WALK_CODE)},
-		{NATIVE, SLOTTED, WALK_MARK_ID, WALK_VA},
-		{NATIVE, RETURN, WALK_CODE_ID, VA(WALK_ROOT + 1)},
-		{SPOKEN, EP_FRAME_ENTRY, 1, 0x1111},
-		{0},
-	};
-
 	init_marked(fx);
 	walk_event_frame(&fx->event, SPOKEN, EP_FRAME_ENTRY, 1, 0x1111);
-	expect(fx, frames, 0);
+	EXPECT(fx, 0, AT(WALK_CODE), {NATIVE, SLOTTED, WALK_MARK_ID, WALK_VA}, BACK(WALK_ROOT + 1),
+		      {SPOKEN, EP_FRAME_ENTRY, 1, 0x1111});
 }
 
 FIXTURE_TEST(marked_frames_without_their_language_are_late)
@@ -533,17 +416,10 @@ FIXTURE_TEST(marked_frames_without_their_language_are_late)
 /* A language that failed has said so itself. */
 FIXTURE_TEST(error_of_a_language_is_the_samples)
 {
-	const struct frame frames[] = {
-		{NATIVE, 0, WALK_CODE_ID, VA(WALK_CODE)},
-		{NATIVE, SLOTTED, WALK_MARK_ID, WALK_VA},
-		{NATIVE, RETURN, WALK_CODE_ID, VA(WALK_ROOT + 1)},
-		{EP_FRAME_ERROR, 0, EP_ERROR_TAIL_CALLS, 0},
-		{0},
-	};
-
 	init_marked(fx);
 	walk_event_frame(&fx->event, EP_FRAME_ERROR, 0, EP_ERROR_TAIL_CALLS, 0);
-	expect(fx, frames, EP_ERROR_TAIL_CALLS);
+	EXPECT(fx, EP_ERROR_TAIL_CALLS, AT(WALK_CODE), {NATIVE, SLOTTED, WALK_MARK_ID, WALK_VA},
+					BACK(WALK_ROOT + 1), ERROR(EP_ERROR_TAIL_CALLS, 0));
 }
 
 /* The first error frame, wherever it is; what BPF said of the sample is what the walk found out. */
@@ -571,15 +447,9 @@ FIXTURE_TEST(first_error_is_the_samples)
 
 FIXTURE_TEST(code_that_a_language_unwinds_is_late)
 {
-	const struct frame frames[] = {
-		{NATIVE, 0, WALK_CODE_ID, VA(WALK_CODE)},
-		{EP_FRAME_ERROR, 0, EP_ERROR_LATE, WALK_ENTER + 0x10},
-		{0},
-	};
-
 	walk_event_init(&fx->event, WALK_CODE, 1);
 	walk_event_return(&fx->event, 0, WALK_ENTER + 0x10);
-	expect(fx, frames, EP_ERROR_LATE);
+	EXPECT(fx, EP_ERROR_LATE, AT(WALK_CODE), ERROR(EP_ERROR_LATE, WALK_ENTER + 0x10));
 	/* code of a JIT, in no file */
 	walk_event_init(&fx->event, WALK_ANON + 0x1010, 1);
 	expect(fx, (const struct frame[]){{EP_FRAME_ERROR, 0, EP_ERROR_LATE, WALK_ANON + 0x1010},

@@ -143,4 +143,25 @@ static inline struct ep_build_input asm_input(void)
 	};
 }
 
+/* An address, and its rule in a table. */
+struct rule_at {
+	uint64_t va;
+	uint32_t rule;
+};
+
+static inline void check_rules(const struct ep_unwind_table *table, const struct rule_at *want, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		uint32_t rule = ep_unwind_table_find(table, want[i].va);
+
+		if (rule != want[i].rule)
+			fail_msg("0x%" PRIx64 ": rule 0x%x, not 0x%x", want[i].va, rule, want[i].rule);
+	}
+}
+
+#define assert_rules(table, ...)                                                                   \
+	check_rules(table, (const struct rule_at[]){__VA_ARGS__},                                  \
+		    sizeof((const struct rule_at[]){__VA_ARGS__}) / sizeof(struct rule_at))
+#define assert_rule(table, va, rule) assert_rules(table, {va, rule})
+
 #endif

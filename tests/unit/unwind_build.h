@@ -29,7 +29,9 @@ static inline struct image *new_image(bool eh)
 	return image;
 }
 
-/* Builds a table over the sections, first one first. */
+EP_TEST_RELEASES(ep_unwind_table_free)
+
+/* Builds a table over the sections, first one first; the test owns it. */
 static inline struct ep_unwind_table *build_input(struct ep_build_input *input,
 						  struct image **images, size_t n)
 {
@@ -47,6 +49,7 @@ static inline struct ep_unwind_table *build_input(struct ep_build_input *input,
 	assert_int_equal(ep_build(input, &table), 0);
 	for (size_t i = 0; i < n; i++)
 		ep_fde_list_fini(&lists[i]);
+	ep_test_owns(table, ep_unwind_table_free_made);
 	return table;
 }
 
@@ -60,11 +63,9 @@ static inline struct ep_unwind_table *build_image(struct image *image)
 static inline struct ep_unwind_table *build_one(const struct cie *cie, const struct bytes *insns)
 {
 	ep_autofree struct image *image = new_image(true);
-	struct ep_unwind_table *table;
 
 	asm_fde(image, asm_cie(image, cie), FDE_VA, FDE_BYTES, insns);
-	table = build_image(image);
-	return table;
+	return build_image(image);
 }
 
 #define NOTHING_KEPT 0x80 /* of `others`, which says everything where it is 0 */
@@ -77,13 +78,5 @@ static inline bool is_first_rule(const struct ep_unwind_table *table, struct ep_
 	want.others &= EP_OTHERS_KEEPS | 0xf;
 	return memcmp(&table->rules[0], &want, sizeof(want)) == 0;
 }
-
-#define assert_rule(table, va, want)                                                               \
-	do {                                                                                       \
-		uint32_t rule_ = ep_unwind_table_find(table, va);                                  \
-		if (rule_ != (want))                                                               \
-			fail_msg("0x%llx: rule 0x%x, not 0x%x", (unsigned long long)(va), rule_,   \
-				 (unsigned int)(want));                                            \
-	} while (0)
 
 #endif

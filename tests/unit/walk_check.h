@@ -140,6 +140,21 @@ static inline void expect(struct fixture *fx, const struct frame *frames, uint32
 	assert_int_equal(sample.n_words, at);
 }
 
+#define EXPECT(fx, error, ...) expect(fx, (const struct frame[]){__VA_ARGS__, {0}}, error)
+#define AT(addr)	       {NATIVE, 0, WALK_CODE_ID, VA(addr)}
+#define BACK(addr)	       {NATIVE, RETURN, WALK_CODE_ID, VA(addr)}
+#define ERROR(error, addr)     {EP_FRAME_ERROR, 0, error, addr}
+
+/* Walks, and wants this error; the number of frames. */
+static inline uint32_t expect_error(struct fixture *fx, uint32_t error)
+{
+	struct ep_sample sample = {0};
+
+	assert_int_equal(run(fx, &sample), 0);
+	assert_int_equal(sample.error, error);
+	return sample.n_frames;
+}
+
 static inline uint8_t flags_of(const struct fixture *fx)
 {
 	return ((const struct ep_sample *)fx->out.data)->flags;

@@ -140,8 +140,7 @@ static inline void own_add_row(struct walk_world *world, const struct ep_mapping
 		segment = walk_put_text(world, table);
 		row.va = va;
 		row.executable = (uint32_t)*n + 1;
-		row.pages = segment.pages +
-			    2 * (uint32_t)((row.va - segment.va) >> EP_PAGE_SHIFT);
+		row.pages = segment.pages + 2 * (uint32_t)((row.va - segment.va) >> EP_PAGE_SHIFT);
 		rows[(*n)++] = row;
 	}
 	ep_unwind_table_free(table);

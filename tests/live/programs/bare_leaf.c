@@ -38,16 +38,7 @@ KEEP void directly(void)
 	BARRIER();
 }
 
-int main(int argc, char **argv)
-{
-	zoo_start(argc, argv,
-		  "STACK leaf_number by_pointer main\n"
-		  "STACK leaf_zero directly main\n"
-		  "STACK leaf_stack by_pointer main\n");
-	while (zoo_time_left()) {
-		by_pointer(leaf_number);
-		directly();
-		by_pointer(leaf_stack);
-	}
-	return 0;
-}
+ZOO_MAIN("STACK leaf_number by_pointer main\n"
+	 "STACK leaf_zero directly main\n"
+	 "STACK leaf_stack by_pointer main\n",
+	 by_pointer(leaf_number); directly(); by_pointer(leaf_stack))

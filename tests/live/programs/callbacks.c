@@ -27,16 +27,8 @@ KEEP void search_one(void)
 	BARRIER();
 }
 
-int main(int argc, char **argv)
-{
-	zoo_start(argc, argv,
-		  "STACK spin compare " ZOO_LIBC " sort_all main\n"
-		  "MAY spin compare " ZOO_LIBC " search_one main\n"
-		  "MAY ?__mem* ?msort*+ ?*qsort_r sort_all main\n"
-		  "MAY spin compare search_one main\n"); /* bsearch may be inlined */
-	while (zoo_time_left()) {
-		sort_all();
-		search_one();
-	}
-	return 0;
-}
+ZOO_MAIN("STACK spin compare " ZOO_LIBC " sort_all main\n"
+	 "MAY spin compare " ZOO_LIBC " search_one main\n"
+	 "MAY ?__mem* ?msort*+ ?*qsort_r sort_all main\n"
+	 "MAY spin compare search_one main\n", /* bsearch may be inlined */
+	 sort_all(); search_one())

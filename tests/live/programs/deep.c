@@ -20,10 +20,4 @@ KEEP int down(int levels)
 	return sum + room[0];
 }
 
-int main(int argc, char **argv)
-{
-	zoo_start(argc, argv, "STACK spin down{900} main\n");
-	while (zoo_time_left())
-		down(900);
-	return 0;
-}
+ZOO_MAIN("STACK spin down{900} main\n", down(900))

@@ -25,13 +25,7 @@ KEEP void have_a_child(void)
 	BARRIER();
 }
 
-int main(int argc, char **argv)
-{
-	zoo_start(argc, argv,
-		  "STACK spin be_a_child have_a_child main\n"
-		  "MAY KERNEL ... have_a_child main\n" /* fork itself is not cheap */
-		  "MAY ?KERNEL LIBC ... have_a_child main\n");
-	while (zoo_time_left())
-		have_a_child();
-	return 0;
-}
+ZOO_MAIN("STACK spin be_a_child have_a_child main\n"
+	 "MAY KERNEL ... have_a_child main\n" /* fork itself is not cheap */
+	 "MAY ?KERNEL LIBC ... have_a_child main\n",
+	 have_a_child())

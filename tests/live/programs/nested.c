@@ -26,10 +26,4 @@ KEEP void outer(void)
 	BARRIER();
 }
 
-int main(int argc, char **argv)
-{
-	zoo_start(argc, argv, "STACK spin inner middle outer main\n");
-	while (zoo_time_left())
-		outer();
-	return 0;
-}
+ZOO_MAIN("STACK spin inner middle outer main\n", outer())

@@ -28,15 +28,7 @@ KEEP void through_library(void)
 	BARRIER();
 }
 
-int main(int argc, char **argv)
-{
-	zoo_start(argc, argv,
-		  "STACK ?lib_nothing|lib_nothing@plt|*+0x* tight_calls main\n"
-		  "STACK spin called_back lib_relay lib_call through_library main\n"
-		  "MAY ?lib_relay@plt|*+0x* lib_call through_library main\n");
-	while (zoo_time_left()) {
-		tight_calls();
-		through_library();
-	}
-	return 0;
-}
+ZOO_MAIN("STACK ?lib_nothing|lib_nothing@plt|*+0x* tight_calls main\n"
+	 "STACK spin called_back lib_relay lib_call through_library main\n"
+	 "MAY ?lib_relay@plt|*+0x* lib_call through_library main\n",
+	 tight_calls(); through_library())

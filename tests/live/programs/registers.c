@@ -49,22 +49,10 @@ KEEP void run(void (*function)(unsigned int))
 	BARRIER();
 }
 
-int main(int argc, char **argv)
-{
-	zoo_start(argc, argv,
-		  "STACK burn helper by_rax run main\n"
-		  "STACK burn helper by_r10 run main\n"
-		  "STACK burn helper by_r11 run main\n"
-		  "STACK burn helper by_rbx run main\n"
-		  "STACK burn helper by_r12 run main\n"
-		  "STACK burn helper by_r15 run main\n");
-	while (zoo_time_left()) {
-		run(by_rax);
-		run(by_r10);
-		run(by_r11);
-		run(by_rbx);
-		run(by_r12);
-		run(by_r15);
-	}
-	return 0;
-}
+ZOO_MAIN("STACK burn helper by_rax run main\n"
+	 "STACK burn helper by_r10 run main\n"
+	 "STACK burn helper by_r11 run main\n"
+	 "STACK burn helper by_rbx run main\n"
+	 "STACK burn helper by_r12 run main\n"
+	 "STACK burn helper by_r15 run main\n",
+	 run(by_rax); run(by_r10); run(by_r11); run(by_rbx); run(by_r12); run(by_r15))

@@ -57,14 +57,6 @@ KEEP void next_in_memory(void)
 	BARRIER();
 }
 
-int main(int argc, char **argv)
-{
-	zoo_start(argc, argv,
-		  "STACK spin target calls_jump main\n"
-		  "STACK spin never_returns ends_in_a_call next_in_memory main\n");
-	while (zoo_time_left()) {
-		calls_jump();
-		next_in_memory();
-	}
-	return 0;
-}
+ZOO_MAIN("STACK spin target calls_jump main\n"
+	 "STACK spin never_returns ends_in_a_call next_in_memory main\n",
+	 calls_jump(); next_in_memory())

@@ -11,12 +11,6 @@ KEEP void read_clock(void)
 	BARRIER();
 }
 
-int main(int argc, char **argv)
-{
-	zoo_start(argc, argv,
-		  "STACK VDSO ?LIBC read_clock main\n"
-		  "MAY ?LIBC|*@plt|*+0x* read_clock main\n");
-	while (zoo_time_left())
-		read_clock();
-	return 0;
-}
+ZOO_MAIN("STACK VDSO ?LIBC read_clock main\n"
+	 "MAY ?LIBC|*@plt|*+0x* read_clock main\n",
+	 read_clock())

@@ -15,14 +15,8 @@ KEEP void have_a_child(void)
 	BARRIER();
 }
 
-int main(int argc, char **argv)
-{
-	zoo_start(argc, argv,
-		  "STACK ... vfork|__vfork have_a_child main\n" /* BPF programs are no KERNEL */
-		  "STACK ... LIBC have_a_child main\n" /* waitpid, _exit */
-		  "MAY KERNEL ... [exit]\n" /* its memory is not its own any more */
-		  "MAY have_a_child main\n");
-	while (zoo_time_left())
-		have_a_child();
-	return 0;
-}
+ZOO_MAIN("STACK ... vfork|__vfork have_a_child main\n" /* BPF programs are no KERNEL */
+	 "STACK ... LIBC have_a_child main\n" /* waitpid, _exit */
+	 "MAY KERNEL ... [exit]\n" /* its memory is not its own any more */
+	 "MAY have_a_child main\n",
+	 have_a_child())

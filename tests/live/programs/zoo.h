@@ -95,4 +95,15 @@ static inline void zoo_start(int argc, char **argv, const char *truth)
 			__asm__ volatile("");                                                      \
 	}
 
+/* A main that tells its stacks and has these statements done until its time is over. */
+#define ZOO_MAIN(truth, ...)                                                                       \
+	int main(int argc, char **argv)                                                            \
+	{                                                                                          \
+		zoo_start(argc, argv, truth);                                                      \
+		while (zoo_time_left()) {                                                          \
+			__VA_ARGS__;                                                               \
+		}                                                                                  \
+		return 0;                                                                          \
+	}
+
 #endif

@@ -30,12 +30,12 @@ import math
 import os
 import re
 import sys
-import tempfile
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 ROOT = os.path.join(HERE, "..", "..", "..", "..", "tests")
 sys.path[:0] = [os.path.join(ROOT, "bench"), os.path.join(ROOT, "live"), os.path.join(ROOT, "runtimes")]
 import measure  # noqa: E402
+import benches  # noqa: E402
 import runs  # noqa: E402
 import runtimes  # noqa: E402
 import stacks  # noqa: E402
@@ -58,13 +58,6 @@ NO_STACK = {"runtime._System", "runtime._GC", "runtime._VDSO", "runtime._Externa
 HANDLER = {"runtime.sigtramp", "runtime.sigreturn__sigaction", "runtime.sigreturn"}
 KERNELS = re.compile(r"^(arch_do_signal_or_restart|__x64_sys_rt_sigreturn|__do_sys_rt_sigreturn)$")
 VIEWS = ("function", "flat"), ("function", "cumulative"), ("line", "flat"), ("line", "cumulative")
-
-
-def chosen():
-    found = {}
-    for runtime in sorted(runtimes.find("golang"), key=lambda r: (r.numbers, r.source)):
-        found[runtime.numbers[1]] = runtime
-    return [found[minor] for minor in MINORS if minor in found]
 
 
 def build(runtime, directory):
@@ -194,20 +187,10 @@ def compare(runtime, directory):
         show(view, ours, theirs, label)
 
 
-def main():
-    measure.begin()
-    found = chosen()
-    if not found:
-        measure.skip("no Go was found")
-    os.environ.setdefault("EBPF_PROFILER_BINARY", measure.BINARY)
-    os.environ.setdefault("EBPF_PROFILER_PLUGINS_DIR", measure.PLUGINS)
-    with tempfile.TemporaryDirectory() as directory:
-        for runtime in found:
-            try:
-                compare(runtime, directory)
-            except runs.Skipped as reason:
-                measure.skip(str(reason))
+def found():
+    """The last of equal versions first."""
+    return sorted(runtimes.find("golang"), key=lambda r: (r.numbers, r.source), reverse=True)
 
 
 if __name__ == "__main__":
-    main()
+    benches.each("Go", found, lambda runtime: runtime.numbers[1], MINORS, compare)

@@ -33,8 +33,7 @@ def thousand():
 
 
 def chosen():
-    found = [r for r in sorted(javas.find(), key=lambda r: not r.root) if javas.major(r) == RELEASE]
-    return found[0] if found else None
+    return next((r for r in sorted(javas.find(), key=lambda r: not r.root) if javas.major(r) == RELEASE), None)
 
 
 def start_methods(procs, runtime, directory, copies):

@@ -32,8 +32,7 @@ OVERHEAD = re.compile(r"overhead: profiler ([0-9.]+) % of one CPU")
 
 
 def chosen():
-    found = [r for r in sorted(javas.find(), key=lambda r: r.root) if javas.major(r) == RELEASE]
-    return found[0] if found else None
+    return next((r for r in sorted(javas.find(), key=lambda r: r.root) if javas.major(r) == RELEASE), None)
 
 
 def shares(path, pids):

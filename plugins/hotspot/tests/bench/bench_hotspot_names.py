@@ -5,12 +5,12 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 sys.path[:0] = [os.path.join(HERE, "..", "live"), os.path.join(HERE, "..", "..", "..", "..", "tests", "bench")]
 import measure  # noqa: E402
 import javas  # noqa: E402
+import benches  # noqa: E402
 
 RELEASES = [int(n) for n in os.environ.get("EBPF_PROFILER_BENCH_JAVA", "8 17 21 25").split()]
 MILLISECONDS = "4000"
@@ -18,13 +18,6 @@ PROGRAM = os.path.join(measure.BUILD, "plugins", "hotspot", "tests", "names_of_h
 LINE = re.compile(r"(.*): median (\d+) ns, 99% (\d+) ns \((\d+)\)")
 BARS = {"known": 1000, "known nmethod, new place": 1000, "new nmethod": 100000}  # ns
 TAIL = {"new nmethod": 1000000}
-
-
-def chosen():
-    found = {}
-    for runtime in sorted(javas.find(), key=lambda r: not r.root):
-        found.setdefault(javas.major(runtime), runtime)
-    return [found[release] for release in RELEASES if release in found]
 
 
 def measure_runtime(runtime, directory):
@@ -44,22 +37,10 @@ def measure_runtime(runtime, directory):
         measure.row(f"{name}, 99th percentile", int(tail), "ns", f"<= {limit}" if limit else "", limit)
 
 
-def main():
-    measure.begin()
-    found = chosen()
-    if not found:
-        measure.skip("no JVM was found")
-    if not os.access(PROGRAM, os.X_OK):
-        sys.exit(f"no {PROGRAM}: build first with scripts/build")
-    with tempfile.TemporaryDirectory() as directory:
-        os.chmod(directory, 0o755)
-        try:
-            javas.compile_java([os.path.join(HERE, "..", "unit", "Load.java")], directory)
-        except javas.Skipped as reason:
-            measure.skip(str(reason))
-        for runtime in found:
-            measure_runtime(runtime, directory)
+def prepare(directory):
+    benches.must_be_built(PROGRAM)
+    javas.compile_java([os.path.join(HERE, "..", "unit", "Load.java")], directory)
 
 
 if __name__ == "__main__":
-    main()
+    benches.each("JVM", lambda: sorted(javas.find(), key=lambda r: not r.root), javas.major, RELEASES, measure_runtime, prepare)

@@ -12,7 +12,6 @@ import os
 import statistics
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 
@@ -21,6 +20,7 @@ sys.path[:0] = [os.path.join(HERE, "..", "live"), os.path.join(HERE, "..", "..",
 import measure  # noqa: E402
 import bench_overhead  # noqa: E402
 import javas  # noqa: E402
+import benches  # noqa: E402
 
 FREQUENCY = 99
 PAIRS = int(os.environ.get("EBPF_PROFILER_BENCH_PAIRS", "11"))
@@ -37,13 +37,6 @@ class Units(bench_overhead.Units):
         proc = procs.start(command, {measure.cpu_list()[-1]}, stdout=subprocess.PIPE, text=True)
         self.thread = threading.Thread(target=self.read, args=(proc.stdout,), daemon=True)
         self.thread.start()
-
-
-def chosen():
-    found = {}
-    for runtime in sorted(javas.find(), key=lambda r: not r.root):
-        found.setdefault(javas.major(runtime), runtime)
-    return [found[release] for release in RELEASES if release in found]
 
 
 def with_agent(units):
@@ -101,20 +94,6 @@ def measure_runtime(runtime, directory):
     measure.row("user frames of a sample", frames, "frames")
 
 
-def main():
-    measure.begin()
-    found = chosen()
-    if not found:
-        measure.skip("no JVM was found")
-    with tempfile.TemporaryDirectory() as directory:
-        os.chmod(directory, 0o755)
-        try:
-            javas.compile_java([os.path.join(HERE, "programs", "Units.java")], directory)
-        except javas.Skipped as reason:
-            measure.skip(str(reason))
-        for runtime in found:
-            measure_runtime(runtime, directory)
-
-
 if __name__ == "__main__":
-    main()
+    benches.each("JVM", lambda: sorted(javas.find(), key=lambda r: not r.root), javas.major, RELEASES, measure_runtime,
+                 lambda directory: javas.compile_java([os.path.join(HERE, "programs", "Units.java")], directory))

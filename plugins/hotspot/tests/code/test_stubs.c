@@ -87,6 +87,31 @@ static struct world *new_world(void)
 	return world;
 }
 
+static struct world *world;
+static struct hotspot_layout layout;
+static struct memory memory;
+
+static int begin(void **state)
+{
+	world = new_world();
+	ep_test_owns(world, free);
+	layout = world_layout();
+	memory = (struct memory){ world_read, world };
+	return 0;
+}
+
+EP_TEST_RELEASES(hotspot_stubs_free)
+
+static struct hotspot_stubs *read_stubs(const struct hotspot_named_address *names, size_t n,
+					const struct hotspot_stubs *earlier)
+{
+	struct hotspot_stubs *stubs = NULL;
+
+	assert_int_equal(hotspot_stubs_read(&memory, &layout, names, n, earlier, &stubs), 0);
+	ep_test_owns(stubs, hotspot_stubs_free_made);
+	return stubs;
+}
+
 static uint64_t data_at(const struct hotspot_stubs *stubs, uint64_t addr)
 {
 	const struct ep_range *ranges;
@@ -98,17 +123,13 @@ static uint64_t data_at(const struct hotspot_stubs *stubs, uint64_t addr)
 	return 0;
 }
 
-EP_TEST(what_is_there_is_found)
+EP_TEST_WITH(what_is_there_is_found, begin, NULL)
 {
-	ep_autofree struct world *world = new_world();
-	struct hotspot_layout layout = world_layout();
-	struct memory memory = { world_read, world };
-	struct hotspot_stubs *stubs = NULL;
+	struct hotspot_stubs *stubs = read_stubs(NULL, 0, NULL);
 	const struct ep_range *ranges;
 	uint64_t code = WORLD_ADDR + BLOCKS + 128;
 	size_t n;
 
-	assert_int_equal(hotspot_stubs_read(&memory, &layout, NULL, 0, NULL, &stubs), 0);
 	assert_string_equal(hotspot_stubs_name(stubs, WORLD_ADDR + CODELETS + 33), "Interpreter");
 	assert_string_equal(hotspot_stubs_name(stubs, WORLD_ADDR + CODELETS + 160),
 			    "method entry point (kind = zerolocals)");
@@ -132,14 +153,10 @@ EP_TEST(what_is_there_is_found)
 		assert_true(!i || ranges[i - 1].end <= ranges[i].start);
 		assert_int_equal(ranges[i].mode, EP_RANGE_ENTER);
 	}
-	hotspot_stubs_free(stubs);
 }
 
-EP_TEST(names_of_symbols_are_taken)
+EP_TEST_WITH(names_of_symbols_are_taken, begin, NULL)
 {
-	ep_autofree struct world *world = new_world();
-	struct hotspot_layout layout = world_layout();
-	struct memory memory = { world_read, world };
 	struct hotspot_stubs *stubs = NULL;
 	uint64_t code = WORLD_ADDR + BLOCKS + 128;
 	const struct hotspot_named_address names[] = {
@@ -150,64 +167,46 @@ EP_TEST(names_of_symbols_are_taken)
 	};
 
 	layout.statics[HOTSPOT_S_stub_dsin] = 0;
-	assert_int_equal(hotspot_stubs_read(&memory, &layout, names, 4, NULL, &stubs), 0);
+	stubs = read_stubs(names, 4, NULL);
 	assert_string_equal(hotspot_stubs_name(stubs, code), "call_stub");
 	assert_string_equal(hotspot_stubs_name(stubs, code + 16), "StubRoutines (1)");
 	assert_string_equal(hotspot_stubs_name(stubs, code + 32), "sha256_implCompress");
-	hotspot_stubs_free(stubs);
 }
 
 /* Its code begins in a frame that another stub has made: the rule of its first instruction is by fp. */
-EP_TEST(exceptions_are_forwarded_in_a_frame)
+EP_TEST_WITH(exceptions_are_forwarded_in_a_frame, begin, NULL)
 {
 	static const char *const names[] = { "forward_exception Runtime1 stub", "C1 Runtime forward_exception_blob",
 					     "forward_exception_blob (C1 runtime)" };
-	struct hotspot_layout layout = world_layout();
 	uint64_t code = WORLD_ADDR + BLOCKS + 128;
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		struct world *world = new_world();
-		struct memory memory = { world_read, world };
-		struct hotspot_stubs *stubs = NULL;
+		struct hotspot_stubs *stubs;
 
+		begin(NULL);
 		put_block(world, 1024, 2, put_name(world, 192, names[i]), with_fp, sizeof(with_fp));
-		assert_int_equal(hotspot_stubs_read(&memory, &layout, NULL, 0, NULL, &stubs), 0);
+		stubs = read_stubs(NULL, 0, NULL);
 		assert_string_equal(hotspot_stubs_name(stubs, code + 1024), names[i]);
 		assert_int_equal(HOTSPOT_RULE_BASE(data_at(stubs, code + 1024)), 6);
 		assert_int_equal(HOTSPOT_RULE_BASE(data_at(stubs, code + 768)), 7);
-		hotspot_stubs_free(stubs);
-		free(world);
 	}
 }
 
 /* Ranges of what was read earlier say 1 more than the code does: who takes them has that, too. */
 #define MARK ((uint64_t)1 << HOTSPOT_CODE_SHIFT)
 
-static struct hotspot_stubs *read_marked(const struct memory *memory, const struct hotspot_layout *layout)
+static struct hotspot_stubs *read_marked(void)
 {
-	struct hotspot_stubs *stubs = NULL;
+	struct hotspot_stubs *stubs = read_stubs(NULL, 0, NULL);
 
-	assert_int_equal(hotspot_stubs_read(memory, layout, NULL, 0, NULL, &stubs), 0);
 	for (size_t i = 0; i < stubs->n_ranges; i++)
 		stubs->ranges[i].data ^= MARK;
 	return stubs;
 }
 
-static struct hotspot_stubs *read_again(const struct memory *memory, const struct hotspot_layout *layout,
-					const struct hotspot_stubs *earlier)
+EP_TEST_WITH(what_did_not_change_is_taken, begin, NULL)
 {
-	struct hotspot_stubs *stubs = NULL;
-
-	assert_int_equal(hotspot_stubs_read(memory, layout, NULL, 0, earlier, &stubs), 0);
-	return stubs;
-}
-
-EP_TEST(what_did_not_change_is_taken)
-{
-	ep_autofree struct world *world = new_world();
-	struct hotspot_layout layout = world_layout();
-	struct memory memory = { world_read, world };
-	struct hotspot_stubs *earlier = read_marked(&memory, &layout), *again = read_again(&memory, &layout, earlier);
+	struct hotspot_stubs *earlier = read_marked(), *again = read_stubs(NULL, 0, earlier);
 
 	assert_int_equal(again->n_ranges, earlier->n_ranges);
 	assert_memory_equal(again->ranges, earlier->ranges, again->n_ranges * sizeof(*again->ranges));
@@ -218,43 +217,31 @@ EP_TEST(what_did_not_change_is_taken)
 		assert_string_equal(again->names + again->pieces[i].name, earlier->names + earlier->pieces[i].name);
 	}
 	assert_int_equal(again->kept.len, earlier->kept.len);
-	hotspot_stubs_free(earlier);
-	hotspot_stubs_free(again);
 }
 
 /* One byte of a stub, of a codelet, or the name that another blob has at the same place. */
-EP_TEST(what_changed_is_followed)
+EP_TEST_WITH(what_changed_is_followed, begin, NULL)
 {
-	ep_autofree struct world *world = new_world();
-	struct hotspot_layout layout = world_layout();
-	struct memory memory = { world_read, world };
-	struct hotspot_stubs *whole = read_again(&memory, &layout, NULL);
-	struct hotspot_stubs *earlier = read_marked(&memory, &layout), *again;
+	struct hotspot_stubs *whole = read_stubs(NULL, 0, NULL);
+	struct hotspot_stubs *earlier = read_marked(), *again;
 	uint64_t code = WORLD_ADDR + BLOCKS + 128, codelet = WORLD_ADDR + CODELETS + 33;
 
 	world->bytes[BLOCKS + 128 + 47] ^= 1; /* padding behind the last stub */
-	again = read_again(&memory, &layout, earlier);
+	again = read_stubs(NULL, 0, earlier);
 	assert_int_equal(data_at(again, code + 16 + 4), data_at(whole, code + 16 + 4));
 	assert_int_equal(data_at(again, codelet), data_at(whole, codelet) ^ MARK);
 	assert_int_equal(data_at(again, code + 768), data_at(whole, code + 768) ^ MARK);
-	hotspot_stubs_free(again);
 	world->bytes[CODELETS + 127] ^= 1; /* the last of the first codelet */
 	put_name(world, 160, "forward_exception Runtime1 stub");
-	again = read_again(&memory, &layout, earlier);
+	again = read_stubs(NULL, 0, earlier);
 	assert_int_equal(data_at(again, codelet), data_at(whole, codelet));
 	assert_int_equal(data_at(again, codelet + 127), data_at(whole, codelet + 127) ^ MARK);
 	assert_string_equal(hotspot_stubs_name(again, code + 768), "forward_exception Runtime1 stub");
 	assert_int_not_equal(data_at(again, code + 768), data_at(earlier, code + 768));
-	hotspot_stubs_free(again);
-	hotspot_stubs_free(earlier);
-	hotspot_stubs_free(whole);
 }
 
-EP_TEST(an_interpreter_that_is_not_there_is_waited_for)
+EP_TEST_WITH(an_interpreter_that_is_not_there_is_waited_for, begin, NULL)
 {
-	ep_autofree struct world *world = new_world();
-	struct hotspot_layout layout = world_layout();
-	struct memory memory = { world_read, world };
 	struct hotspot_stubs *stubs = NULL;
 
 	put(world, AT_INTERPRETER, 0, 8);

@@ -57,19 +57,13 @@ final class Calls {
     /** Interface calls at one place to many classes: itable stubs. And virtual ones: vtable stubs. */
     static final class Many extends Burner.Scenario {
         Many() {
-            super("many");
-        }
-
-        @Override
-        String[] chains() {
-            return new String[] {
-                "Calls$Many.turn Calls$Many.all Calls$Square.area Calls$Square.work Burner.spin",
-                "Calls$Many.turn Calls$Many.all Calls$Circle.area Burner.spin",
-                "Calls$Many.turn Calls$Many.all Calls$Line.area Burner.spin",
-                "Calls$Many.turn Calls$Many.lengths Calls$Line.length Burner.spin",
-                "Calls$Many.turn Calls$Many.lengths Calls$Curve.length Burner.spin",
-                "Calls$Many.turn Calls$Many.lengths Calls$Arc.length Burner.spin",
-            };
+            super("many",
+                  "Calls$Many.turn Calls$Many.all Calls$Square.area Calls$Square.work Burner.spin",
+                  "Calls$Many.turn Calls$Many.all Calls$Circle.area Burner.spin",
+                  "Calls$Many.turn Calls$Many.all Calls$Line.area Burner.spin",
+                  "Calls$Many.turn Calls$Many.lengths Calls$Line.length Burner.spin",
+                  "Calls$Many.turn Calls$Many.lengths Calls$Curve.length Burner.spin",
+                  "Calls$Many.turn Calls$Many.lengths Calls$Arc.length Burner.spin");
         }
 
         @Override
@@ -100,15 +94,9 @@ final class Calls {
     /** Small methods that any compiler inlines; nearly all of the time is in the innermost. */
     static final class Inlined extends Burner.Scenario {
         Inlined() {
-            super("inlined");
-        }
-
-        @Override
-        String[] chains() {
-            return new String[] {
-                "Calls$Inlined.turn Calls$Inlined.outer Calls$Inlined.middle Calls$Inlined.hot",
-                "Calls$Inlined.turn Calls$Inlined.outer Calls$Inlined.cold",
-            };
+            super("inlined",
+                  "Calls$Inlined.turn Calls$Inlined.outer Calls$Inlined.middle Calls$Inlined.hot",
+                  "Calls$Inlined.turn Calls$Inlined.outer Calls$Inlined.cold");
         }
 
         @Override
@@ -145,12 +133,7 @@ final class Calls {
     /** One long loop: it is compiled while it runs, and entered in its middle. */
     static final class Loop extends Burner.Scenario {
         Loop() {
-            super("loop");
-        }
-
-        @Override
-        String[] chains() {
-            return new String[] {"Calls$Loop.turn Calls$Loop.longLoop Calls$Loop.step"};
+            super("loop", "Calls$Loop.turn Calls$Loop.longLoop Calls$Loop.step");
         }
 
         @Override
@@ -191,12 +174,7 @@ final class Calls {
         private final Object[] objects = {new Both(), new Both(), "neither", new Both()};
 
         Subtypes() {
-            super("subtypes");
-        }
-
-        @Override
-        String[] chains() {
-            return new String[] {"Calls$Subtypes.turn Calls$Subtypes.between Calls$Subtypes.count"};
+            super("subtypes", "Calls$Subtypes.turn Calls$Subtypes.between Calls$Subtypes.count");
         }
 
         @Override

@@ -39,14 +39,7 @@ final class Deep extends Burner.Scenario {
         private static final int DEPTH = 60;
 
         Thrown() {
-            super("thrown");
-        }
-
-        @Override
-        String[] chains() {
-            return new String[] {
-                "Deep$Thrown.turn Deep$Thrown.fall{" + DEPTH + "} Deep$Thrown.fail Burner.spin",
-            };
+            super("thrown", "Deep$Thrown.turn Deep$Thrown.fall{" + DEPTH + "} Deep$Thrown.fail Burner.spin");
         }
 
         @Override

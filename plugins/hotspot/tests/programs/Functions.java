@@ -17,16 +17,10 @@ import java.util.stream.LongStream;
 final class Functions {
     static final class Lambdas extends Burner.Scenario {
         Lambdas() {
-            super("lambdas");
-        }
-
-        @Override
-        String[] chains() {
-            return new String[] {
-                "Functions$Lambdas.turn Functions$Lambdas.apply Functions$Lambdas.lambda$* Burner.spin",
-                "Functions$Lambdas.turn Functions$Lambdas.lambda$* Functions$Lambdas.mapped Burner.spin",
-                "Functions$Lambdas.turn Functions$Lambdas.odd",
-            };
+            super("lambdas",
+                  "Functions$Lambdas.turn Functions$Lambdas.apply Functions$Lambdas.lambda$* Burner.spin",
+                  "Functions$Lambdas.turn Functions$Lambdas.lambda$* Functions$Lambdas.mapped Burner.spin",
+                  "Functions$Lambdas.turn Functions$Lambdas.odd");
         }
 
         @Override
@@ -58,15 +52,9 @@ final class Functions {
         private final Integer[] numbers = new Integer[2000];
 
         Sorted() {
-            super("sorted");
-        }
-
-        @Override
-        String[] chains() {
-            return new String[] {
-                "Functions$Sorted.turn Functions$Sorted$Order.compare Functions$Sorted.weigh",
-                "Functions$Sorted.turn Functions$Sorted.filled Functions$Sorted$Order.compare Functions$Sorted.weigh",
-            };
+            super("sorted",
+                  "Functions$Sorted.turn Functions$Sorted$Order.compare Functions$Sorted.weigh",
+                  "Functions$Sorted.turn Functions$Sorted.filled Functions$Sorted$Order.compare Functions$Sorted.weigh");
         }
 
         static final class Order implements Comparator<Integer> {
@@ -111,16 +99,10 @@ final class Functions {
         private Target proxy;
 
         Reflected() {
-            super("reflected");
-        }
-
-        @Override
-        String[] chains() {
-            return new String[] {
-                "Functions$Reflected.turn Functions$Reflected.byMethod Functions$Reflected.called Burner.spin",
-                "Functions$Reflected.turn Functions$Reflected.byProxy Functions$Reflected.invoke"
-                    + " Functions$Reflected.called Burner.spin",
-            };
+            super("reflected",
+                  "Functions$Reflected.turn Functions$Reflected.byMethod Functions$Reflected.called Burner.spin",
+                  "Functions$Reflected.turn Functions$Reflected.byProxy Functions$Reflected.invoke"
+                      + " Functions$Reflected.called Burner.spin");
         }
 
         @Override
@@ -164,16 +146,10 @@ final class Functions {
         private MethodHandle varying;
 
         Handles() {
-            super("handles");
-        }
-
-        @Override
-        String[] chains() {
-            return new String[] {
-                "Functions$Handles.turn Functions$Handles.called Burner.spin",
-                "Functions$Handles.turn Functions$Handles.added",
-                "Functions$Handles.turn Functions$Handles.vary Functions$Handles.called Burner.spin",
-            };
+            super("handles",
+                  "Functions$Handles.turn Functions$Handles.called Burner.spin",
+                  "Functions$Handles.turn Functions$Handles.added",
+                  "Functions$Handles.turn Functions$Handles.vary Functions$Handles.called Burner.spin");
         }
 
         @Override

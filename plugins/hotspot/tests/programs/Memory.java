@@ -21,15 +21,9 @@ final class Memory {
         private Node kept;
 
         Allocating() {
-            super("allocating");
-        }
-
-        @Override
-        String[] chains() {
-            return new String[] {
-                "Memory$Allocating.turn Memory$Allocating.grown Memory$Allocating.node"
-                    + " Memory$Allocating$Node.<init>",
-            };
+            super("allocating",
+                  "Memory$Allocating.turn Memory$Allocating.grown Memory$Allocating.node"
+                      + " Memory$Allocating$Node.<init>");
         }
 
         @Override
@@ -82,15 +76,9 @@ final class Memory {
         private int turns;
 
         Unloading() {
-            super("unloading");
-        }
-
-        @Override
-        String[] chains() {
-            return new String[] {
-                "Memory$Unloading.turn Memory$Churned.run Memory$Churned.churn Burner.spin",
-                "Memory$Unloading.turn Memory$Loader.define",
-            };
+            super("unloading",
+                  "Memory$Unloading.turn Memory$Churned.run Memory$Churned.churn Burner.spin",
+                  "Memory$Unloading.turn Memory$Loader.define");
         }
 
         @Override

@@ -70,12 +70,7 @@ final class Natives {
 
     static final class Leaves extends Burner.Scenario {
         Leaves() {
-            super("native");
-        }
-
-        @Override
-        String[] chains() {
-            return new String[] {"Natives$Leaves.turn Natives.work Java_Natives_work burn"};
+            super("native", "Natives$Leaves.turn Natives.work Java_Natives_work burn");
         }
 
         @Override
@@ -141,15 +136,9 @@ final class Natives {
         private static Object upcall;
 
         Foreign() {
-            super("foreign");
-        }
-
-        @Override
-        String[] chains() {
-            return new String[] {
-                "Natives$Foreign.turn Natives$Foreign.plain foreign_work burn",
-                "Natives$Foreign.turn Natives$Foreign.back foreign_call Natives$Foreign.called Burner.spin",
-            };
+            super("foreign",
+                  "Natives$Foreign.turn Natives$Foreign.plain foreign_work burn",
+                  "Natives$Foreign.turn Natives$Foreign.back foreign_call Natives$Foreign.called Burner.spin");
         }
 
         static long called(int rounds) {

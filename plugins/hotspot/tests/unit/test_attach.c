@@ -48,7 +48,9 @@ static int read_layout(struct made_up_vm *vm, struct hotspot_layout *layout)
 
 /* --- tables ----------------------------------------------------------------------------------- */
 
-EP_TEST(members_have_their_widths)
+#define VM_TEST(name) EP_TEST_OF(name, struct made_up_vm *vm, new_vm())
+
+VM_TEST(members_have_their_widths)
 {
 	static const struct {
 		enum hotspot_field_id id;
@@ -61,7 +63,6 @@ EP_TEST(members_have_their_widths)
 		{HOTSPOT_F_blob_size, 16, 4, 1},	   {HOTSPOT_F_heap_memory, 16, 0, 0},
 		{HOTSPOT_F_deopt_offset, 80, 4, 1},	   {HOTSPOT_F_flag_addr, 0, 0, 0},
 	};
-	struct made_up_vm *vm = new_vm();
 	struct hotspot_layout layout;
 
 	assert_int_equal(read_layout(vm, &layout), 0);
@@ -83,9 +84,8 @@ EP_TEST(members_have_their_widths)
 	assert_false(layout.has_constant[HOTSPOT_C_kind_mh_adapter]);
 }
 
-EP_TEST(values_are_extended_as_their_types_say)
+VM_TEST(values_are_extended_as_their_types_say)
 {
-	struct made_up_vm *vm = new_vm();
 	struct hotspot_layout layout;
 	uint8_t blob[64];
 
@@ -98,9 +98,8 @@ EP_TEST(values_are_extended_as_their_types_say)
 }
 
 /* A linker lets a name be the end of another string: then the pointer leads into that. */
-EP_TEST(names_may_be_the_ends_of_others)
+VM_TEST(names_may_be_the_ends_of_others)
 {
-	struct made_up_vm *vm = new_vm();
 	struct hotspot_layout layout;
 
 	vm_add_row(vm, vm_string(vm, "xyCompiledMethod") + 2, vm_string(vm, "my_deopt_handler_begin") + 2,
@@ -111,9 +110,8 @@ EP_TEST(names_may_be_the_ends_of_others)
 }
 
 /* The whole string's address is not the name's. */
-EP_TEST(names_are_not_their_ends)
+VM_TEST(names_are_not_their_ends)
 {
-	struct made_up_vm *vm = new_vm();
 	struct hotspot_layout layout;
 
 	vm_add_row(vm, vm_string(vm, "xyCompiledMethod"), vm_string(vm, "_deopt_handler_begin"),
@@ -122,9 +120,8 @@ EP_TEST(names_are_not_their_ends)
 	assert_false(hotspot_has(&layout, HOTSPOT_F_deopt));
 }
 
-EP_TEST(names_outside_of_rodata_are_read)
+VM_TEST(names_outside_of_rodata_are_read)
 {
-	struct made_up_vm *vm = new_vm();
 	struct hotspot_layout layout;
 	uint32_t inside = vm->strings_end;
 
@@ -137,9 +134,8 @@ EP_TEST(names_outside_of_rodata_are_read)
 	assert_int_equal(layout.fields[HOTSPOT_F_deopt].is_signed, 1);
 }
 
-EP_TEST(the_first_place_of_a_member_wins)
+VM_TEST(the_first_place_of_a_member_wins)
 {
-	struct made_up_vm *vm = new_vm();
 	struct hotspot_layout layout;
 
 	vm_add_field(vm, "CompiledMethod", "_method", "Method*", false, 200);
@@ -147,9 +143,8 @@ EP_TEST(the_first_place_of_a_member_wins)
 	assert_int_equal(hotspot_off(&layout, HOTSPOT_F_nmethod_method), 64);
 }
 
-EP_TEST(few_reads_suffice)
+VM_TEST(few_reads_suffice)
 {
-	struct made_up_vm *vm = new_vm();
 	struct hotspot_layout layout;
 
 	assert_int_equal(read_layout(vm, &layout), 0);
@@ -197,9 +192,8 @@ EP_TEST(nothing_is_refused_before_it_is_made)
 
 /* --- attach ----------------------------------------------------------------------------------- */
 
-EP_TEST(bpf_is_told_what_is_there)
+VM_TEST(bpf_is_told_what_is_there)
 {
-	struct made_up_vm *vm = new_vm();
 	const struct hotspot_state *told = &vm->state;
 
 	assert_int_equal(attach_to(vm), 0);
@@ -237,20 +231,16 @@ EP_TEST(bpf_is_told_what_is_there)
 }
 
 /* As in 8: no mirror, so the slot is another, and the code says so. */
-EP_TEST(the_code_tells_where_the_bcp_is)
+VM_TEST(the_code_tells_where_the_bcp_is)
 {
-	struct made_up_vm *vm = new_vm();
-
 	for (uint32_t i = 0; i < 32; i++)
 		vm->bytes[BUFFER + 64 * i + 3] = 0xc8;
 	assert_int_equal(attach_to(vm), 0);
 	assert_int_equal(vm->state.bcp_slot, -7);
 }
 
-EP_TEST(the_zero_vm_is_refused_in_one_line)
+VM_TEST(the_zero_vm_is_refused_in_one_line)
 {
-	struct made_up_vm *vm = new_vm();
-
 	vm_put(vm, STATICS + 24, vm_string(vm, "OpenJDK 64-Bit Zero VM (17+35)"));
 	assert_int_equal(attach_to(vm), -ENOTSUP);
 	assert_int_equal(vm->host.n_warnings, 1);
@@ -276,10 +266,8 @@ static unsigned int advise(struct made_up_vm *vm)
 	return n;
 }
 
-EP_TEST(the_flag_for_exact_lines_is_read)
+VM_TEST(the_flag_for_exact_lines_is_read)
 {
-	struct made_up_vm *vm = new_vm();
-
 	assert_int_equal(advise(vm), 1);
 	vm->bytes[FLAGS + 0x100] = 1;
 	assert_int_equal(advise(vm), 0);
@@ -344,9 +332,8 @@ EP_TEST(rows_may_be_missing)
 	assert_true(n > 40);
 }
 
-EP_TEST(tables_without_an_end_are_refused)
+VM_TEST(tables_without_an_end_are_refused)
 {
-	struct made_up_vm *vm = new_vm();
 	struct hotspot_layout layout;
 
 	/* Rows of 8 bytes, each with a name, up to the end of memory. */

@@ -299,7 +299,6 @@ static struct {
 
 static int stripped_symbol(void *arg, const char *name, struct ep_symbol *ret)
 {
-	(void)arg;
 	return strncmp(name, "_Z", 2) == 0 ? -ENODATA : whole.ops->symbol(whole.arg, name, ret);
 }
 
@@ -308,22 +307,16 @@ static int stripped_symbols(void *arg, const char *prefix,
 					 const struct ep_symbol *symbol),
 			    void *visit_arg)
 {
-	(void)arg;
-	(void)prefix;
-	(void)visit;
-	(void)visit_arg;
 	return 0;
 }
 
 static int stripped_section(void *arg, const char *name, struct ep_symbol *ret)
 {
-	(void)arg;
 	return whole.ops->section(whole.arg, name, ret);
 }
 
 static int stripped_read(void *arg, uint64_t va, void *buf, size_t bytes)
 {
-	(void)arg;
 	return whole.ops->read(whole.arg, va, buf, bytes);
 }
 

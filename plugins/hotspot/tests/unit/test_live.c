@@ -223,10 +223,8 @@ static void look_through(struct hotspot_names *names, const struct hotspot_metho
 	uint32_t memory = layout.fields[HOTSPOT_F_heap_memory].off;
 	uint32_t shift = (uint32_t)live_word(
 		&vm, heap + layout.fields[HOTSPOT_F_heap_log2_segment].off);
-	uint64_t at = live_word(&vm, heap + memory +
-					     layout.fields[HOTSPOT_F_space_low].off);
-	uint64_t end = live_word(&vm, heap + memory +
-					      layout.fields[HOTSPOT_F_space_high].off);
+	uint64_t at = live_word(&vm, heap + memory + layout.fields[HOTSPOT_F_space_low].off);
+	uint64_t end = live_word(&vm, heap + memory + layout.fields[HOTSPOT_F_space_high].off);
 	uint32_t block = layout.sizes[HOTSPOT_Z_block_bytes];
 
 	LIVE_CHECK(shift < 16 && block);
@@ -237,8 +235,7 @@ static void look_through(struct hotspot_names *names, const struct hotspot_metho
 
 		LIVE_CHECK(live_read(&vm, at + layout.fields[HOTSPOT_F_block_used].off, &used, 1) ==
 			   0);
-		length &= layout.fields[HOTSPOT_F_block_length].bytes == 4 ? 0xffffffffull
-									   : ~0ull;
+		length &= layout.fields[HOTSPOT_F_block_length].bytes == 4 ? 0xffffffffull : ~0ull;
 		if (!length)
 			return;
 		if (used && is_nmethod(at + block, &is_native))

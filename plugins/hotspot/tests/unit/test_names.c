@@ -117,6 +117,13 @@ static void check(const struct fixture *fx, size_t i, const char *function, cons
 #define APPLY  "com.example.Main$$Lambda.apply", "com.example.Main$$Lambda.apply(I)I"
 #define GUESS(text) text " [approximate]"
 
+static void check_asked(struct fixture *fx, const struct ep_raw_frame *frame, const char *function,
+			const char *system_name, const char *file, uint32_t line)
+{
+	assert_int_equal(ask(fx, frame), 0);
+	check(fx, 0, function, system_name, file, line);
+}
+
 static void check_three(const struct fixture *fx)
 {
 	assert_int_equal(fx->got.n, 3);
@@ -127,16 +134,17 @@ static void check_three(const struct fixture *fx)
 	assert_int_equal(fx->got.names[2].start_line, 0);
 }
 
-/* Inlined methods, in order, in the layouts of all families. */
-EP_TEST(names_what_was_inlined)
-{
-	for (enum made_family family = 0; family < MADE_FAMILIES; family++) {
-		struct fixture *fx = make(family, 100);
-		struct ep_raw_frame frame = compiled(fx, 128, 0);
+/* In the layouts of all families. */
+#define FAMILY_TEST(name) EP_TEST_EACH(name, enum made_family, family, MADE_FAMILIES)
 
-		assert_int_equal(ask(fx, &frame), 0);
-		check_three(fx);
-	}
+/* Inlined methods, in order. */
+FAMILY_TEST(names_what_was_inlined)
+{
+	struct fixture *fx = make(family, 100);
+	struct ep_raw_frame frame = compiled(fx, 128, 0);
+
+	assert_int_equal(ask(fx, &frame), 0);
+	check_three(fx);
 }
 
 EP_TEST(knows_no_scope_between_calls)
@@ -154,24 +162,22 @@ EP_TEST(knows_no_scope_between_calls)
 	}
 }
 
+#define NAMES_TEST(name, family, maps) EP_TEST_OF(name, struct fixture *fx, make(family, maps))
+
 /* The first debug point behind, not the one before, nor one at the very place. */
-EP_TEST(looks_behind_where_interrupted)
+NAMES_TEST(looks_behind_where_interrupted, MADE_25, 6)
 {
-	struct fixture *fx = make(MADE_25, 6);
 	struct ep_raw_frame frame = compiled(fx, 16, EP_FRAME_INTERRUPTED);
 
 	assert_int_equal(ask(fx, &frame), 0);
 	assert_int_equal(fx->got.n, 1);
 	check(fx, 0, RUN, "Other.kt", 8);
 	frame.aux = MADE_CODE_OFF + 15;
-	assert_int_equal(ask(fx, &frame), 0);
-	check(fx, 0, RUN, "Main.kt", 11);
+	check_asked(fx, &frame, RUN, "Main.kt", 11);
 	frame.aux = MADE_CODE_OFF + 210; /* behind it: a point without a scope */
-	assert_int_equal(ask(fx, &frame), 0);
-	check(fx, 0, RUN, "Main.kt", 10);
+	check_asked(fx, &frame, RUN, "Main.kt", 10);
 	frame.aux = 3; /* before the code */
-	assert_int_equal(ask(fx, &frame), 0);
-	check(fx, 0, RUN, "Main.kt", 10);
+	check_asked(fx, &frame, RUN, "Main.kt", 10);
 }
 
 /* The last debug point that has a scope. */
@@ -188,9 +194,8 @@ EP_TEST(looks_before_where_nothing_is_behind)
 }
 
 /* An oop map for each debug point: there are none between calls. */
-EP_TEST(flags_what_is_a_guess)
+NAMES_TEST(flags_what_is_a_guess, MADE_25, 6)
 {
-	struct fixture *fx = make(MADE_25, 6);
 	struct ep_raw_frame frame = compiled(fx, 100, EP_FRAME_INTERRUPTED);
 
 	assert_int_equal(ask(fx, &frame), 0);
@@ -209,9 +214,8 @@ EP_TEST(flags_what_is_a_guess)
 	check(fx, 1, RUN, "Other.kt", 8);
 }
 
-EP_TEST(flags_nothing_where_points_are_dense)
+NAMES_TEST(flags_nothing_where_points_are_dense, MADE_8, 5)
 {
-	struct fixture *fx = make(MADE_8, 5);
 	struct ep_raw_frame frame = compiled(fx, 100, EP_FRAME_INTERRUPTED);
 
 	assert_int_equal(ask(fx, &frame), 0);
@@ -219,38 +223,30 @@ EP_TEST(flags_nothing_where_points_are_dense)
 	assert_int_equal(hotspot_names_take_approximate(fx->names), 0);
 }
 
-EP_TEST(knows_null_checks)
+NAMES_TEST(knows_null_checks, MADE_17, 6)
 {
-	struct fixture *fx = make(MADE_17, 6);
 	struct ep_raw_frame frame = compiled(fx, 40, EP_FRAME_INTERRUPTED);
 
-	assert_int_equal(ask(fx, &frame), 0);
-	check(fx, 0, RUN, "Main.kt", 20);
+	check_asked(fx, &frame, RUN, "Main.kt", 20);
 	frame.aux++;
-	assert_int_equal(ask(fx, &frame), 0);
-	check(fx, 0, RUN, "Other.kt", 8);
+	check_asked(fx, &frame, RUN, "Other.kt", 8);
 }
 
-EP_TEST(names_interpreted_methods)
+FAMILY_TEST(names_interpreted_methods)
 {
-	for (enum made_family family = 0; family < MADE_FAMILIES; family++) {
-		struct fixture *fx = make(family, 6);
-		struct ep_raw_frame frame = interpreted(fx, fx->app.run, 7);
+	struct fixture *fx = make(family, 6);
+	struct ep_raw_frame frame = interpreted(fx, fx->app.run, 7);
 
-		assert_int_equal(ask(fx, &frame), 0);
-		check(fx, 0, RUN, "Main.kt", 11);
-		frame.aux = HOTSPOT_BCI_NATIVE;
-		assert_int_equal(ask(fx, &frame), 0);
-		check(fx, 0, RUN, "Main.kt", 0);
-		frame.words[1] ^= 1ull << 50;
-		assert_int_equal(ask(fx, &frame), EP_FRAME_GONE);
-	}
+	check_asked(fx, &frame, RUN, "Main.kt", 11);
+	frame.aux = HOTSPOT_BCI_NATIVE;
+	check_asked(fx, &frame, RUN, "Main.kt", 0);
+	frame.words[1] ^= 1ull << 50;
+	assert_int_equal(ask(fx, &frame), EP_FRAME_GONE);
 }
 
 /* Known frames, and known code at new places, need no read at all. */
-EP_TEST(reads_once)
+NAMES_TEST(reads_once, MADE_25, 100)
 {
-	struct fixture *fx = make(MADE_25, 100);
 	struct ep_raw_frame frame = compiled(fx, 128, 0), other = interpreted(fx, fx->app.inner, 9);
 	uint64_t reads;
 
@@ -370,81 +366,73 @@ EP_TEST(gives_up_interpreted_that_changed)
 }
 
 /* A class of the same shape, of another name, with the same addresses: a frame of the first is gone. */
-EP_TEST(tells_classes_of_one_shape_apart)
+FAMILY_TEST(tells_classes_of_one_shape_apart)
 {
-	for (enum made_family family = 0; family < MADE_FAMILIES; family++) {
-		struct fixture *fx = make(family, 6);
-		struct ep_raw_frame frame = interpreted(fx, fx->app.run, 7), other;
-		uint64_t pool = made_word(&fx->vm, made_word(&fx->vm, fx->app.run + 8) + 8);
-		uint64_t class = made_word(&fx->vm, pool + 24);
+	struct fixture *fx = make(family, 6);
+	struct ep_raw_frame frame = interpreted(fx, fx->app.run, 7), other;
+	uint64_t pool = made_word(&fx->vm, made_word(&fx->vm, fx->app.run + 8) + 8);
+	uint64_t class = made_word(&fx->vm, pool + 24);
 
-		assert_int_equal(ask(fx, &frame), 0);
-		made_put(&fx->vm, class, HOTSPOT_F_names_class_name,
-			 made_symbol(&fx->vm, "com/example/Niam"));
-		other = interpreted(fx, fx->app.run, 7);
-		assert_int_not_equal(other.words[1], frame.words[1]);
-		assert_int_equal(ask(fx, &other), 0);
-		assert_string_equal(fx->got.names[0].function, "com.example.Niam.run");
-		frame.aux = 8;
-		assert_int_equal(ask(fx, &frame), EP_FRAME_GONE);
-	}
+	assert_int_equal(ask(fx, &frame), 0);
+	made_put(&fx->vm, class, HOTSPOT_F_names_class_name,
+		 made_symbol(&fx->vm, "com/example/Niam"));
+	other = interpreted(fx, fx->app.run, 7);
+	assert_int_not_equal(other.words[1], frame.words[1]);
+	assert_int_equal(ask(fx, &other), 0);
+	assert_string_equal(fx->got.names[0].function, "com.example.Niam.run");
+	frame.aux = 8;
+	assert_int_equal(ask(fx, &frame), EP_FRAME_GONE);
 }
 
 /* A class that was redefined, and whose new version took the addresses of one before it. */
-EP_TEST(tells_versions_of_a_class_apart)
+FAMILY_TEST(tells_versions_of_a_class_apart)
 {
-	for (enum made_family family = 0; family < MADE_FAMILIES; family++) {
-		struct fixture *fx = make(family, 6);
-		struct ep_raw_frame frame = interpreted(fx, fx->app.run, 7), other;
-		uint64_t pool = made_word(&fx->vm, made_word(&fx->vm, fx->app.run + 8) + 8);
+	struct fixture *fx = make(family, 6);
+	struct ep_raw_frame frame = interpreted(fx, fx->app.run, 7), other;
+	uint64_t pool = made_word(&fx->vm, made_word(&fx->vm, fx->app.run + 8) + 8);
 
-		assert_int_equal(ask(fx, &frame), 0);
-		made_poke(&fx->vm, pool + 64, &(uint32_t){1}, 4);
-		other = interpreted(fx, fx->app.run, 7);
-		assert_int_not_equal(other.words[1], frame.words[1]);
-		assert_int_equal(ask(fx, &other), 0);
-		frame.aux = 8;
-		assert_int_equal(ask(fx, &frame), EP_FRAME_GONE);
-	}
+	assert_int_equal(ask(fx, &frame), 0);
+	made_poke(&fx->vm, pool + 64, &(uint32_t){1}, 4);
+	other = interpreted(fx, fx->app.run, 7);
+	assert_int_not_equal(other.words[1], frame.words[1]);
+	assert_int_equal(ask(fx, &other), 0);
+	frame.aux = 8;
+	assert_int_equal(ask(fx, &frame), EP_FRAME_GONE);
 }
 
 /* BPF finds 0 where a page of an archive was never touched; where all is there, another value is another method. */
-EP_TEST(names_methods_of_untouched_pages)
+FAMILY_TEST(names_methods_of_untouched_pages)
 {
-	for (enum made_family family = 0; family < MADE_FAMILIES; family++) {
-		struct fixture *fx = make(family, 6);
-		struct ep_raw_frame frame = interpreted(fx, fx->app.run, 7);
-		struct hotspot_way way = made_way(&fx->vm, fx->app.run);
+	struct fixture *fx = make(family, 6);
+	struct ep_raw_frame frame = interpreted(fx, fx->app.run, 7);
+	struct hotspot_way way = made_way(&fx->vm, fx->app.run);
 
-		way.symbol = way.class_symbol = 0;
-		frame.words[1] = hotspot_interpreted_word(&way);
-		assert_int_equal(ask(fx, &frame), 0);
-		assert_string_equal(fx->got.names[0].function, "com.example.Main.run");
-		way.class_name = way.class = way.version = 0;
-		frame.words[1] = hotspot_interpreted_word(&way);
-		assert_int_equal(ask(fx, &frame), 0);
-		way.pool = 0;
-		frame.words[1] = hotspot_interpreted_word(&way);
-		assert_int_equal(ask(fx, &frame), EP_FRAME_GONE);
-		way = made_way(&fx->vm, fx->app.run);
-		way.symbol = 8;
-		frame.words[1] = hotspot_interpreted_word(&way);
-		assert_int_equal(ask(fx, &frame), EP_FRAME_GONE);
-	}
+	way.symbol = way.class_symbol = 0;
+	frame.words[1] = hotspot_interpreted_word(&way);
+	assert_int_equal(ask(fx, &frame), 0);
+	assert_string_equal(fx->got.names[0].function, "com.example.Main.run");
+	way.class_name = way.class = way.version = 0;
+	frame.words[1] = hotspot_interpreted_word(&way);
+	assert_int_equal(ask(fx, &frame), 0);
+	way.pool = 0;
+	frame.words[1] = hotspot_interpreted_word(&way);
+	assert_int_equal(ask(fx, &frame), EP_FRAME_GONE);
+	way = made_way(&fx->vm, fx->app.run);
+	way.symbol = 8;
+	frame.words[1] = hotspot_interpreted_word(&way);
+	assert_int_equal(ask(fx, &frame), EP_FRAME_GONE);
 }
 
 /* The name's symbol is given up before the class's memory is. */
-EP_TEST(names_no_class_that_is_unloaded)
+FAMILY_TEST(names_no_class_that_is_unloaded)
 {
-	for (enum made_family family = 0; family < MADE_FAMILIES; family++) {
-		struct fixture *fx = make(family, 6);
-		struct ep_raw_frame frame = interpreted(fx, fx->app.run, 7);
-		uint64_t pool = made_word(&fx->vm, made_word(&fx->vm, fx->app.run + 8) + 8);
-		uint64_t name = made_word(&fx->vm, made_word(&fx->vm, pool + 24) + 24);
+	struct fixture *fx = make(family, 6);
+	struct ep_raw_frame frame = interpreted(fx, fx->app.run, 7);
+	uint64_t pool = made_word(&fx->vm, made_word(&fx->vm, fx->app.run + 8) + 8);
+	uint64_t name = made_word(&fx->vm, made_word(&fx->vm, pool + 24) + 24);
 
-		made_poke(&fx->vm, name + (family == MADE_8 ? 2 : 0), &(uint16_t){0}, 2);
-		assert_int_equal(ask(fx, &frame), EP_FRAME_GONE);
-	}
+	made_poke(&fx->vm, name + (family == MADE_8 ? 2 : 0), &(uint16_t){0}, 2);
+	assert_int_equal(ask(fx, &frame), EP_FRAME_GONE);
 }
 
 EP_TEST(fails_as_its_reads_do)
@@ -473,9 +461,8 @@ EP_TEST(fails_as_its_reads_do)
 	}
 }
 
-EP_TEST(passes_on_what_add_says)
+NAMES_TEST(passes_on_what_add_says, MADE_8, 6)
 {
-	struct fixture *fx = make(MADE_8, 6);
 	struct ep_raw_frame frame = compiled(fx, 128, 0);
 
 	fx->got.result = -E2BIG;
@@ -483,9 +470,8 @@ EP_TEST(passes_on_what_add_says)
 	assert_int_equal(fx->got.n, 1);
 }
 
-EP_TEST(names_the_rest)
+NAMES_TEST(names_the_rest, MADE_8, 6)
 {
-	struct fixture *fx = make(MADE_8, 6);
 	struct ep_raw_frame frame = {.n_words = 1, .words = {0x1000}};
 
 	frame.flags = HOTSPOT_FRAME_STUB << HOTSPOT_FRAME_SHIFT;

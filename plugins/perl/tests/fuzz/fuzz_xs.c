@@ -14,7 +14,6 @@
 
 static int input_function(void *arg, uint64_t va, struct ep_symbol *ret)
 {
-	(void)arg;
 	*ret = (struct ep_symbol){.va = va & ~15ull, .bytes = 16};
 	return 0;
 }

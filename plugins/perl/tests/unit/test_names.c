@@ -72,6 +72,12 @@ static void check_name(const struct fixture *f, const char *function, const char
 	assert_int_equal(f->made->host.line, line);
 }
 
+static void check_named(const struct ep_raw_frame *frame, const char *function, const char *file, uint32_t line)
+{
+	assert_int_equal(name(&fx, frame, NULL), 0);
+	check_name(&fx, function, file, line);
+}
+
 static void check_freed(struct fixture *f, const struct ep_raw_frame *frame, uint32_t line)
 {
 	unsigned int n = f->made->host.counts[PL_COUNT_GONE];
@@ -94,8 +100,7 @@ EP_TEST(a_sub_has_the_name_of_its_glob)
 
 		setup_for(&fx, rows[i].minor, rows[i].threads);
 		frame = sub_frame(&fx, &(struct made_cv){.stash = fx.stash, .gv = fx.gv, .seq = 7});
-		assert_int_equal(name(&fx, &frame, NULL), 0);
-		check_name(&fx, "My::Package::work", "/lib/Work.pm", 17);
+		check_named(&frame, "My::Package::work", "/lib/Work.pm", 17);
 		assert_int_equal(fx.made->host.unnamed, EP_UNNAMED_NONE);
 	}
 }
@@ -117,8 +122,7 @@ NAMES_TEST(a_sub_without_a_glob_has_its_hek_and_stash)
 				     .flags = rows[i].flags};
 		struct ep_raw_frame frame = sub_frame(&fx, &cv);
 
-		assert_int_equal(name(&fx, &frame, NULL), 0);
-		check_name(&fx, rows[i].name, "/lib/Work.pm", 17);
+		check_named(&frame, rows[i].name, "/lib/Work.pm", 17);
 	}
 }
 
@@ -133,8 +137,7 @@ NAMES_TEST(an_anonymous_sub_says_where_it_was_made)
 		.start = make_cop(fx.made, fx.file, 12, 99),
 	};
 	frame = sub_frame(&fx, &cv);
-	assert_int_equal(name(&fx, &frame, NULL), 0);
-	check_name(&fx, "My::Package::__ANON__[Work.pm:12]", "/lib/Work.pm", 17);
+	check_named(&frame, "My::Package::__ANON__[Work.pm:12]", "/lib/Work.pm", 17);
 	assert_int_equal(fx.made->host.start_line, 12);
 	/* As what is remembered says, too. */
 	fx.made->host.start_line = 0;
@@ -151,8 +154,7 @@ NAMES_TEST(a_sub_at_no_statement_is_at_its_first)
 					       .gv = fx.gv,
 					       .start = make_cop(fx.made, fx.file, 12, 99)});
 	frame = make_frame(PL_KIND_SUB, cv, check_of_cv(fx.made, cv), 0, 0);
-	assert_int_equal(name(&fx, &frame, NULL), 0);
-	check_name(&fx, "My::Package::work", "/lib/Work.pm", 12);
+	check_named(&frame, "My::Package::work", "/lib/Work.pm", 12);
 }
 
 NAMES_TEST(what_is_gone_has_no_name_and_what_was_named_keeps_it)
@@ -166,8 +168,7 @@ NAMES_TEST(what_is_gone_has_no_name_and_what_was_named_keeps_it)
 	/* Another sub in its place: compiled later, otherwise the same. */
 	memcpy(&body, fx.made->bytes + (cv - BIAS), sizeof(body));
 	put_int(fx.made, body + 88, 8);
-	assert_int_equal(name(&fx, &frame, NULL), 0);
-	check_name(&fx, "My::Package::work", "/lib/Work.pm", 17);
+	check_named(&frame, "My::Package::work", "/lib/Work.pm", 17);
 	/* At another statement: the name is known, the line is not read any more. */
 	later = make_frame(PL_KIND_SUB, cv,
 			   (frame.aux >> PL_OP_BITS) | frame.words[0] >> PL_CHECK_SHIFT << 8 |
@@ -234,14 +235,12 @@ NAMES_TEST(a_closure_is_named_by_its_statement)
 
 	check = check_of_closure(fx.made, fx.cop, fx.gv, false);
 	frame = make_frame(PL_KIND_CLOSURE, fx.gv, check, fx.cop, 0);
-	assert_int_equal(name(&fx, &frame, NULL), 0);
-	check_name(&fx, "My::Package::work", "/lib/Work.pm", 17);
+	check_named(&frame, "My::Package::work", "/lib/Work.pm", 17);
 	hek = make_hek(fx.made, "inner", 0);
 	check = check_of_closure(fx.made, fx.cop, hek, true);
 	frame = make_frame(PL_KIND_CLOSURE, hek, check, fx.cop, 0);
 	frame.flags = PL_FRAME_NAMED | PL_FRAME_LEXICAL;
-	assert_int_equal(name(&fx, &frame, NULL), 0);
-	check_name(&fx, "inner", "/lib/Work.pm", 17);
+	check_named(&frame, "inner", "/lib/Work.pm", 17);
 }
 
 EP_TEST(a_closure_whose_code_or_name_is_gone_has_none)
@@ -282,15 +281,12 @@ EP_TEST(a_sub_that_is_freed_has_the_name_of_its_namesake)
 		frame.words[0] ^= 1ull << PL_CHECK_SHIFT; /* the check */
 		check_freed(&fx, &frame, 19);
 		frame.words[0] ^= 1ull << PL_CHECK_SHIFT;
-		assert_int_equal(name(&fx, &frame, NULL), 0);
-		check_name(&fx, "My::Package::work", "/lib/Work.pm", 17);
+		check_named(&frame, "My::Package::work", "/lib/Work.pm", 17);
 		frame.words[0] ^= 1ull << PL_CHECK_SHIFT;
-		assert_int_equal(name(&fx, &frame, NULL), 0);
-		check_name(&fx, "My::Package::work", "/lib/Work.pm", 19);
+		check_named(&frame, "My::Package::work", "/lib/Work.pm", 19);
 		/* At no statement of its own the line is its caller's. */
 		frame.words[1] &= ~PL_ADDRESS_MASK;
-		assert_int_equal(name(&fx, &frame, NULL), 0);
-		check_name(&fx, "My::Package::work", "/lib/Work.pm", 0);
+		check_named(&frame, "My::Package::work", "/lib/Work.pm", 0);
 	}
 }
 
@@ -312,8 +308,7 @@ NAMES_TEST(a_glob_that_is_another_one_names_nothing)
 	frame = with_name(sub_frame(&fx, &cv), fx.gv >> 3);
 	assert_int_equal(name(&fx, &frame, NULL), 0);
 	frame.words[0] ^= 1ull << PL_CHECK_SHIFT;
-	assert_int_equal(name(&fx, &frame, NULL), 0);
-	check_name(&fx, "My::Package::other", "", 0);
+	check_named(&frame, "My::Package::other", "", 0);
 }
 
 /* set_subname: the glob goes with the closure, its statements stay. */
@@ -333,20 +328,16 @@ NAMES_TEST(a_closure_that_was_named_by_hand)
 			  pl_name_of_closure(head, fx.stash));
 	/* Nobody knows its name, then this one is seen, then somebody is remembered. */
 	put_word(fx.made, body + PL_GV_NAME_AT, make_hek(fx.made, "somebody", 0));
-	assert_int_equal(name(&fx, &frame, NULL), 0);
-	check_name(&fx, "My::Package::__ANON__[Work.pm:17]", "/lib/Work.pm", 17);
+	check_named(&frame, "My::Package::__ANON__[Work.pm:17]", "/lib/Work.pm", 17);
 	put_word(fx.made, body + PL_GV_NAME_AT, hek);
-	assert_int_equal(name(&fx, &frame, NULL), 0);
-	check_name(&fx, "My::Package::work", "/lib/Work.pm", 17);
+	check_named(&frame, "My::Package::work", "/lib/Work.pm", 17);
 	put_word(fx.made, body + PL_GV_NAME_AT, make_hek(fx.made, "someone else", 0));
 	frame.aux ^= 1; /* at another place */
-	assert_int_equal(name(&fx, &frame, NULL), 0);
-	check_name(&fx, "My::Package::work", "/lib/Work.pm", 17);
+	check_named(&frame, "My::Package::work", "/lib/Work.pm", 17);
 	/* Its code is gone, too. */
 	put_int(fx.made, fx.cop + 60, 101);
 	frame.aux ^= 3;
-	assert_int_equal(name(&fx, &frame, NULL), 0);
-	check_name(&fx, "My::Package::work", "", 0);
+	check_named(&frame, "My::Package::work", "", 0);
 	frame.words[2] ^= 1ull << 60;
 	check_freed(&fx, &frame, 0);
 }
@@ -366,8 +357,7 @@ NAMES_TEST(a_sub_may_begin_with_other_ops)
 	cv = make_cv(fx.made,
 		     &(struct made_cv){.stash = fx.stash, .gv = fx.gv, .start = clone, .root = root});
 	frame = make_frame(PL_KIND_SUB, cv, check_of_cv(fx.made, cv), 0, 0);
-	assert_int_equal(name(&fx, &frame, NULL), 0);
-	check_name(&fx, "My::Package::work", "/lib/Work.pm", 17);
+	check_named(&frame, "My::Package::work", "/lib/Work.pm", 17);
 }
 
 NAMES_TEST(what_is_no_sub_has_the_name_of_its_kind)
@@ -439,11 +429,9 @@ NAMES_TEST(a_file_that_is_loaded_is_found_in_inc)
 	frame.flags = PL_FRAME_FILE;
 	frame.n_words = 3;
 	frame.words[2] = hash_of("/lib/Other.pm");
-	assert_int_equal(name(&fx, &frame, NULL), 0);
-	check_name(&fx, "My::Package::BEGIN", "/lib/Other.pm", 5);
+	check_named(&frame, "My::Package::BEGIN", "/lib/Other.pm", 5);
 	frame.words[2] = hash_of("/lib/Unknown.pm");
-	assert_int_equal(name(&fx, &frame, NULL), 0);
-	check_name(&fx, "BEGIN", "", 5);
+	check_named(&frame, "BEGIN", "", 5);
 }
 
 /*
@@ -469,17 +457,14 @@ NAMES_TEST(a_statement_that_was_taken_out_has_the_line)
 	put_word(fx.made, call, after);
 	cv = make_cv(fx.made, &(struct made_cv){.stash = fx.stash, .gv = fx.gv});
 	frame = make_frame(PL_KIND_SUB, cv, check_of_cv(fx.made, cv), fx.cop, after);
-	assert_int_equal(name(&fx, &frame, NULL), 0);
-	check_name(&fx, "My::Package::work", "/lib/Work.pm", 18);
+	check_named(&frame, "My::Package::work", "/lib/Work.pm", 18);
 	/* The op itself, of the leaf. */
 	frame = make_frame(PL_KIND_SUB, cv, check_of_cv(fx.made, cv), fx.cop, call);
 	frame.flags = PL_FRAME_LEAF;
-	assert_int_equal(name(&fx, &frame, NULL), 0);
-	check_name(&fx, "My::Package::work", "/lib/Work.pm", 18);
+	check_named(&frame, "My::Package::work", "/lib/Work.pm", 18);
 	/* An op that is in another statement. */
 	frame = make_frame(PL_KIND_SUB, cv, check_of_cv(fx.made, cv), fx.cop, after + 256);
-	assert_int_equal(name(&fx, &frame, NULL), 0);
-	check_name(&fx, "My::Package::work", "/lib/Work.pm", 17);
+	check_named(&frame, "My::Package::work", "/lib/Work.pm", 17);
 }
 
 NAMES_TEST(trees_without_an_end_are_left)

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The checker of Python stacks must itself be right: over profiles made here, true ones and not."""
-import gzip
 import json
 import os
 import random
@@ -18,7 +17,7 @@ import pythons  # noqa: E402
 import runs  # noqa: E402
 import stacks  # noqa: E402
 import truth  # noqa: E402
-from test_stacks import block, number, varint  # noqa: E402
+from test_stacks import write_profile  # noqa: E402
 from truth import Frame  # noqa: E402
 
 WORKLOAD = os.path.join(HERE, "workload.py")
@@ -30,33 +29,6 @@ def native(*names):
 
 
 ROOT = [Frame("start_thread", "libc.so.6", "", 0), Frame("clone3", "libc.so.6", "", 0)]
-
-
-def write_profile(samples):
-    """samples: [(frames, count, {label: number})]"""
-    strings, functions, files, locations = {"": 0}, {}, {}, {}
-
-    def string(text):
-        return strings.setdefault(text, len(strings))
-
-    body = block(1, number(1, string("samples")) + number(2, string("count")))
-    for frames, count, labels in samples:
-        ids = b""
-        for frame in frames:
-            files.setdefault(frame.file, len(files) + 1 if frame.file else 0)
-            functions.setdefault((frame.name, frame.source), len(functions) + 1)
-            ids += varint(locations.setdefault(frame, len(locations) + 1))
-        body += block(2, block(1, ids) + block(2, varint(count)) + b"".join(
-            block(3, number(1, string(k)) + number(3, v)) for k, v in labels.items()))
-    for name, i in files.items():
-        if i:
-            body += block(3, number(1, i) + number(5, string("/lib/" + name)) + number(7, 1))
-    for frame, i in locations.items():
-        line = number(1, functions[frame.name, frame.source]) + number(2, frame.line)
-        body += block(4, number(1, i) + number(2, files[frame.file]) + block(4, line))
-    for (name, source), i in functions.items():
-        body += block(5, number(1, i) + number(2, string(name)) + number(4, string(source)))
-    return gzip.compress(body + b"".join(block(6, text.encode()) for text in strings))
 
 
 def traced():

@@ -328,8 +328,7 @@ EP_TEST(real_interpreters_are_understood)
 	snprintf(directory, sizeof(directory), "%s%s",
 		 pyenv	? pyenv
 		 : home ? home
-			: "",
-		 pyenv ? "" : "/.pyenv");
+			: "", pyenv ? "" : "/.pyenv");
 	n = probe_files(directory, "versions/3.*/lib/libpython3.*.so.1.0", &minors);
 	n += probe_files(directory, "versions/3.*/bin/python3.*", &minors);
 	n += probe_files("/usr/bin", "python3.*", &minors);

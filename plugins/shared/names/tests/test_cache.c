@@ -69,9 +69,10 @@ static bool has(struct names_cache *cache, uint64_t key)
 	return names_cache_peek(cache, KIND, key, 0, 0) != NULL;
 }
 
-EP_TEST(what_was_used_longest_ago_goes_first)
+#define CACHE_TEST(name, ...) EP_TEST_OF(name, struct names_cache *cache, new_cache(__VA_ARGS__))
+
+CACHE_TEST(what_was_used_longest_ago_goes_first, 1000, 0, 0)
 {
-	struct names_cache *cache = new_cache(1000, 0, 0);
 	struct names_item *method = put_kept(cache, 0, 1, 300, NULL);
 	size_t empty = names_cache_bytes(cache) - 300;
 
@@ -93,9 +94,8 @@ EP_TEST(what_was_used_longest_ago_goes_first)
 }
 
 /* One that is referred to lives on, and counts. */
-EP_TEST(what_is_referred_to_counts)
+CACHE_TEST(what_is_referred_to_counts, 1000, 0, 0)
 {
-	struct names_cache *cache = new_cache(1000, 0, 0);
 	struct names_item *held = put_kept(cache, 0, 1, 400, NULL);
 
 	for (uint64_t key = 2; key < 12; key++)
@@ -110,9 +110,8 @@ EP_TEST(what_is_referred_to_counts)
 	assert_int_equal(n_freed, 11);
 }
 
-EP_TEST(all_of_a_key_counts)
+CACHE_TEST(all_of_a_key_counts, 100000, 0, 0)
 {
-	struct names_cache *cache = new_cache(100000, 0, 0);
 	struct names_item *item = calloc(1, sizeof(*item)), *found;
 
 	*item = (struct names_item){.kind = KIND, .key = {1, 2, 3}, .bytes = sizeof(*item)};
@@ -132,10 +131,8 @@ EP_TEST(all_of_a_key_counts)
 	names_cache_free(cache);
 }
 
-EP_TEST(classes_push_out_their_own_only)
+CACHE_TEST(classes_push_out_their_own_only, 1000, 500, 0)
 {
-	struct names_cache *cache = new_cache(1000, 500, 0);
-
 	put(cache, 0, 1, 400);
 	put(cache, 1, 2, 200);
 	for (uint64_t key = 10; key < 20; key++)
@@ -149,10 +146,8 @@ EP_TEST(classes_push_out_their_own_only)
 	names_cache_free(cache);
 }
 
-EP_TEST(what_is_oversized_has_a_budget_of_its_own)
+CACHE_TEST(what_is_oversized_has_a_budget_of_its_own, 1000, 500, 2000)
 {
-	struct names_cache *cache = new_cache(1000, 500, 2000);
-
 	put(cache, 0, 1, 500); /* half: not oversized */
 	put(cache, 0, 2, 501);
 	put(cache, 1, 3, 251);
@@ -173,10 +168,8 @@ EP_TEST(what_is_oversized_has_a_budget_of_its_own)
 	assert_int_equal(n_freed, 8);
 }
 
-EP_TEST(without_memory_for_buckets_chains_grow)
+CACHE_TEST(without_memory_for_buckets_chains_grow, 1 << 20, 0, 0)
 {
-	struct names_cache *cache = new_cache(1 << 20, 0, 0);
-
 	for (uint64_t key = 0; key < 1000; key++) {
 		fail_alloc = n_allocs + 2; /* the item's own is the first */
 		put(cache, 0, key, 100);

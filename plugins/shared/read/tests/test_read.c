@@ -4,6 +4,7 @@
 #include "plugins/shared/search.h"
 
 #include "core/base/util.h"
+#include "tests/kit/fakes.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -39,7 +40,6 @@ static void head_ends_where_memory_does(void **state)
 	uint8_t head[16];
 	size_t got = 0;
 
-	(void)state;
 	assert_int_equal(memory_read_head(&memory, START + BYTES - 16, head, 16, &got), 0);
 	assert_int_equal(got, 16);
 	assert_int_equal(world.n_reads, 1);
@@ -59,7 +59,6 @@ static void string_is_read_up_to_its_page(void **state)
 	const struct memory memory = {read_world, &world};
 	char buf[64];
 
-	(void)state;
 	memcpy(world.bytes + 0x1000 - 3, "abcdef", 7);
 	assert_int_equal(memory_read_string(&memory, START + 0x1000 - 3, buf, sizeof(buf), MEMORY_PAGE), 0);
 	assert_string_equal(buf, "abcdef");
@@ -78,7 +77,6 @@ static void string_is_cut(void **state)
 	const struct memory memory = {read_world, &world};
 	char buf[5];
 
-	(void)state;
 	memset(world.bytes, 'x', sizeof(world.bytes));
 	assert_int_equal(memory_read_string(&memory, START, buf, sizeof(buf), MEMORY_PAGE), 0);
 	assert_string_equal(buf, "xxxx");
@@ -89,7 +87,6 @@ static void string_is_cut(void **state)
 
 static void what_is_not_there_is_a_frame_that_is_gone(void **state)
 {
-	(void)state;
 	assert_int_equal(memory_frame_gone(-EFAULT), EP_FRAME_GONE);
 	assert_int_equal(memory_frame_gone(-EBADMSG), EP_FRAME_GONE);
 	assert_int_equal(memory_frame_gone(-ESRCH), -ESRCH);
@@ -100,7 +97,6 @@ static void search_finds_the_first_that_is_not_before(void **state)
 {
 	static const uint32_t sorted[] = {2, 4, 4, 4, 9};
 
-	(void)state;
 	for (size_t n = 0; n <= EP_LEN(sorted); n++) {
 		for (uint32_t wanted = 0; wanted < 12; wanted++) {
 			size_t first = 0;
@@ -116,7 +112,6 @@ static void search_finds_the_first_that_is_not_before(void **state)
 
 static int read_file(const struct ep_file *file, uint64_t va, void *buf, size_t bytes)
 {
-	(void)file;
 	if (bytes > EP_MAX_FILE_READ || !ep_in_bounds(va - START, bytes, LONG_BYTES))
 		return -EFAULT;
 	for (size_t i = 0; i < bytes; i++)
@@ -129,7 +124,6 @@ static void long_reads_are_made_of_pieces(void **state)
 	const struct ep_unwinder_host host = {.size = sizeof(host), .file_read = read_file};
 	ep_autofree uint8_t *bytes = malloc(LONG_BYTES);
 
-	(void)state;
 	assert_non_null(bytes);
 	assert_int_equal(file_read_long(&host, NULL, START, bytes, LONG_BYTES), 0);
 	for (size_t i = 0; i < LONG_BYTES; i++) {

@@ -29,8 +29,6 @@ static const struct v8_builtin_row rows[] = {
 int v8_builtins_read(const struct ep_unwinder_host *host, const struct ep_file *file,
 		     struct v8_builtins **ret_builtins)
 {
-	(void)host;
-	(void)file;
 	if (!made_builtins)
 		return -ENODATA;
 	*ret_builtins = &the_builtins;
@@ -39,36 +37,30 @@ int v8_builtins_read(const struct ep_unwinder_host *host, const struct ep_file *
 
 void v8_builtins_free(struct v8_builtins *unused)
 {
-	(void)unused;
 }
 
 uint64_t v8_builtins_va(const struct v8_builtins *unused)
 {
-	(void)unused;
 	return MADE_BLOB;
 }
 
 uint64_t v8_builtins_bytes(const struct v8_builtins *unused)
 {
-	(void)unused;
 	return MADE_BLOB_BYTES;
 }
 
 size_t v8_builtins_count(const struct v8_builtins *unused)
 {
-	(void)unused;
 	return EP_LEN(builtins);
 }
 
 const struct v8_builtin *v8_builtins_get(const struct v8_builtins *unused, size_t index)
 {
-	(void)unused;
 	return &builtins[index];
 }
 
 const struct v8_builtin *v8_builtins_find(const struct v8_builtins *unused, const char *name)
 {
-	(void)unused;
 	for (size_t i = 0; i < EP_LEN(builtins); i++) {
 		if (strcmp(builtins[i].name, name) == 0)
 			return &builtins[i];
@@ -78,22 +70,17 @@ const struct v8_builtin *v8_builtins_find(const struct v8_builtins *unused, cons
 
 uint64_t v8_builtins_dispatch_return(const struct v8_builtins *unused)
 {
-	(void)unused;
 	return MADE_BLOB + 0x140;
 }
 
 void v8_builtins_entry_offsets(const struct v8_builtins *unused, struct v8_entry_offsets *ret)
 {
-	(void)unused;
 	*ret = (struct v8_entry_offsets){.isolate = -128, .c_entry_fp = 0x90, .js_entry_sp = 0x128};
 }
 
 int v8_builtins_make_rows(const struct v8_builtins *unused, const struct ep_unwinder_host *host,
 			  const struct ep_file *file, struct ep_vec *ret_rows)
 {
-	(void)unused;
-	(void)host;
-	(void)file;
 	ep_vec_init(ret_rows, sizeof(rows[0]), EP_LEN(rows));
 	return ep_vec_append(ret_rows, rows, EP_LEN(rows));
 }
@@ -101,7 +88,6 @@ int v8_builtins_make_rows(const struct v8_builtins *unused, const struct ep_unwi
 /* Those that are in the heap have names in the file, too. */
 int v8_metadata_read(const struct v8_reader *reader, struct v8_metadata_table *ret)
 {
-	(void)reader;
 	ret->rows = calloc(2, sizeof(*ret->rows));
 	ret->names = strdup("RecordWrite");
 	if (!ret->rows || !ret->names)

@@ -21,6 +21,7 @@ static struct v8_executable *probe(struct made_v8 *v8)
 	void *executable = NULL;
 
 	assert_int_equal(v8_probe(fake_host_services(&v8->host), &v8->host.file, &executable), 0);
+	ep_test_owns(executable, v8_unload);
 	return executable;
 }
 
@@ -35,7 +36,7 @@ static int attach_to(struct made_v8 *v8)
 		assert_int_equal(v8_refresh(instance), 0);
 		v8_detach(instance);
 	}
-	v8_unload(exe);
+	ep_test_release(exe);
 	return r;
 }
 
@@ -177,9 +178,10 @@ EP_TEST(kinds_of_functions_are_bits)
 
 /* --- files ------------------------------------------------------------------------------------ */
 
-EP_TEST(files_without_v8_are_not_ours)
+#define V8_TEST(name, major, minor) EP_TEST_OF(name, struct made_v8 *v8, new_v8(major, minor))
+
+V8_TEST(files_without_v8_are_not_ours, 12, 4)
 {
-	struct made_v8 *v8 = new_v8(12, 4);
 	void *executable = NULL;
 
 	v8->host.n_symbols = 0;
@@ -193,9 +195,8 @@ EP_TEST(files_without_v8_are_not_ours)
 	assert_int_equal(v8_probe(fake_host_services(&v8->host), &v8->host.file, &executable), EP_NOT_MINE);
 }
 
-EP_TEST(stripped_files_are_known_by_their_strings)
+V8_TEST(stripped_files_are_known_by_their_strings, 12, 4)
 {
-	struct made_v8 *v8 = new_v8(12, 4);
 	struct v8_executable *exe;
 
 	v8->host.n_symbols = 0;
@@ -207,12 +208,10 @@ EP_TEST(stripped_files_are_known_by_their_strings)
 	assert_true(exe->has_version);
 	assert_int_equal(exe->layout.version.major, 10);
 	assert_int_equal(exe->layout.type_sfi, 257);
-	v8_unload(exe);
 }
 
-EP_TEST(constants_in_bss_are_zero)
+V8_TEST(constants_in_bss_are_zero, 12, 4)
 {
-	struct made_v8 *v8 = new_v8(12, 4);
 	struct v8_executable *exe;
 
 	made_publish(v8, "v8dbg_OddballUndefined", 0);
@@ -222,12 +221,10 @@ EP_TEST(constants_in_bss_are_zero)
 	assert_int_equal(exe->layout.oddball_undefined, 0);
 	assert_int_equal(exe->layout.map_type, 14);
 	assert_int_equal(exe->layout.type_map, 264);
-	v8_unload(exe);
 }
 
-EP_TEST(flags_are_found_by_their_table)
+V8_TEST(flags_are_found_by_their_table, 12, 4)
 {
-	struct made_v8 *v8 = new_v8(12, 4);
 	struct v8_executable *exe;
 	size_t at = 0x800;
 
@@ -249,7 +246,6 @@ EP_TEST(flags_are_found_by_their_table)
 	exe = probe(v8);
 	assert_int_equal(exe->lines_flag_va, MADE_BSS + 3);
 	assert_int_equal(exe->frames_flag_va, MADE_DATA + 5);
-	v8_unload(exe);
 }
 
 static struct {
@@ -274,9 +270,8 @@ static int take_symbol(struct ep_description *description, const struct ep_symbo
 	return 0;
 }
 
-EP_TEST(described_rows_say_what_builtins_say)
+V8_TEST(described_rows_say_what_builtins_say, 12, 4)
 {
-	struct made_v8 *v8 = new_v8(12, 4);
 	struct v8_executable *exe = probe(v8);
 	struct ep_unwinder_host host = *fake_host_services(&v8->host);
 	const struct ep_code_row *rows = described.rows;
@@ -302,14 +297,12 @@ EP_TEST(described_rows_say_what_builtins_say)
 	assert_int_equal(described.n_symbols, 3);
 	assert_int_equal(described.va[1], MADE_BLOB + 0x80);
 	assert_string_equal(described.names[2], "Builtins_InterpreterEntryTrampoline");
-	v8_unload(exe);
 }
 
 /* --- processes -------------------------------------------------------------------------------- */
 
-EP_TEST(names_of_old_builtins_are_in_the_file)
+V8_TEST(names_of_old_builtins_are_in_the_file, 6, 8)
 {
-	struct made_v8 *v8 = new_v8(6, 8);
 	void *exe = NULL;
 
 	assert_int_equal(v8_probe(fake_host_services(&v8->host), &v8->host.file, &exe), 0);
@@ -318,10 +311,8 @@ EP_TEST(names_of_old_builtins_are_in_the_file)
 	v8_unload(exe);
 }
 
-EP_TEST(old_builtins_are_found_in_the_heap)
+V8_TEST(old_builtins_are_found_in_the_heap, 6, 8)
 {
-	struct made_v8 *v8 = new_v8(6, 8);
-
 	assert_int_equal(attach_to(v8), 0);
 	assert_int_equal(v8->host.n_warnings, 0);
 	assert_int_equal(v8->host.n_ranges, 1);
@@ -344,10 +335,8 @@ EP_TEST(old_builtins_are_found_in_the_heap)
 	assert_true(v8->state.flags & V8_STATE_IET_UNKNOWN);
 }
 
-EP_TEST(each_mapping_of_builtins_is_a_range)
+V8_TEST(each_mapping_of_builtins_is_a_range, 12, 4)
 {
-	struct made_v8 *v8 = new_v8(12, 4);
-
 	assert_int_equal(attach_to(v8), 0);
 	assert_int_equal(v8->host.n_ranges, 3);
 	assert_int_equal(v8->host.ranges[0].start, MADE_BIAS + MADE_BLOB);
@@ -363,9 +352,8 @@ EP_TEST(each_mapping_of_builtins_is_a_range)
 	assert_int_equal(v8->host.n_warnings, 0);
 }
 
-EP_TEST(state_says_what_the_file_says)
+V8_TEST(state_says_what_the_file_says, 12, 4)
 {
-	struct made_v8 *v8 = new_v8(12, 4);
 	const struct v8_state *told = &v8->state;
 
 	assert_int_equal(attach_to(v8), 0);
@@ -424,10 +412,8 @@ EP_TEST(cookies_are_of_what_never_changes)
 	}
 }
 
-EP_TEST(the_isolate_is_found_by_its_key)
+V8_TEST(the_isolate_is_found_by_its_key, 10, 2)
 {
-	struct made_v8 *v8 = new_v8(10, 2);
-
 	made_publish(v8, "_ZN2v88internal7Isolate12isolate_key_E", 3);
 	assert_int_equal(attach_to(v8), 0);
 	assert_int_equal(v8->state.isolate_tls.steps, 2);
@@ -438,10 +424,8 @@ EP_TEST(the_isolate_is_found_by_its_key)
 	assert_int_equal(v8->state.isolate_tls.steps, 0);
 }
 
-EP_TEST(nothing_is_said_before_there_is_a_heap)
+V8_TEST(nothing_is_said_before_there_is_a_heap, 12, 4)
 {
-	struct made_v8 *v8 = new_v8(12, 4);
-
 	v8->has_heap = false;
 	assert_int_equal(attach_to(v8), EP_NOT_YET);
 	v8->has_heap = true;
@@ -470,9 +454,8 @@ static void count_advice(void *arg, const char *found, const char *fix)
 }
 
 /* A refresh that cannot say where the file is leaves what was known of that. */
-EP_TEST(a_file_that_is_gone_is_where_it_was)
+V8_TEST(a_file_that_is_gone_is_where_it_was, 10, 2)
 {
-	struct made_v8 *v8 = new_v8(10, 2);
 	struct v8_executable *exe;
 	void *instance = NULL;
 	unsigned int n = 0;
@@ -488,14 +471,11 @@ EP_TEST(a_file_that_is_gone_is_where_it_was)
 	assert_int_equal(v8_advise(instance, count_advice, &n), 0);
 	assert_int_equal(n, 1);
 	v8_detach(instance);
-	v8_unload(exe);
 }
 
 /* Who maps it may give it a name; what the kernel calls something is none of V8's. */
-EP_TEST(a_heap_may_have_a_name)
+V8_TEST(a_heap_may_have_a_name, 12, 4)
 {
-	struct made_v8 *v8 = new_v8(12, 4);
-
 	v8->heap_name = "[anon:v8]";
 	assert_int_equal(attach_to(v8), 0);
 	v8->heap_name = "[heap]";
@@ -510,10 +490,8 @@ static void refuses(struct made_v8 *v8, const char *why)
 	assert_non_null(strstr(v8->host.logged, why));
 }
 
-EP_TEST(what_does_not_hold_is_one_line)
+V8_TEST(what_does_not_hold_is_one_line, 12, 4)
 {
-	struct made_v8 *v8 = new_v8(12, 4);
-
 	made_put(v8->heap, MADE_META + 8, 99ull << 32);
 	refuses(v8, "the type of maps");
 
@@ -556,9 +534,8 @@ EP_TEST(what_does_not_hold_is_one_line)
 }
 
 /* What the host takes for the file may be the copy. */
-EP_TEST(the_copy_says_the_same)
+V8_TEST(the_copy_says_the_same, 10, 2)
 {
-	struct made_v8 *v8 = new_v8(10, 2);
 	struct v8_state told;
 	struct ep_range ranges[3];
 
@@ -575,10 +552,8 @@ EP_TEST(the_copy_says_the_same)
 	assert_int_equal(told.isolate_tls.steps, 2);
 }
 
-EP_TEST(frames_flag_is_told)
+V8_TEST(frames_flag_is_told, 10, 2)
 {
-	struct made_v8 *v8 = new_v8(10, 2);
-
 	made_add_symbol(v8, "_ZN2v88internal36FLAG_interpreted_frames_native_stackE", MADE_BSS + 9);
 	assert_int_equal(attach_to(v8), 0);
 	assert_false(v8->state.flags & V8_STATE_IET_COPIES);
@@ -587,9 +562,8 @@ EP_TEST(frames_flag_is_told)
 	assert_true(v8->state.flags & V8_STATE_IET_COPIES);
 }
 
-EP_TEST(advice_is_given_where_it_helps)
+V8_TEST(advice_is_given_where_it_helps, 10, 2)
 {
-	struct made_v8 *v8 = new_v8(10, 2);
 	struct v8_executable *exe;
 	void *instance = NULL;
 	unsigned int n = 0;
@@ -607,5 +581,4 @@ EP_TEST(advice_is_given_where_it_helps)
 	assert_int_equal(v8_advise(instance, count_advice, &n), 0);
 	assert_int_equal(n, 1);
 	v8_detach(instance);
-	v8_unload(exe);
 }

@@ -13,17 +13,12 @@ sys.path[:0] = [os.path.join(HERE, "..", "live"), os.path.join(HERE, "..", "..",
 import measure  # noqa: E402
 import nodes  # noqa: E402
 import arrivals  # noqa: E402
-import language  # noqa: E402
+import benches  # noqa: E402
 
 MAJORS = [int(n) for n in os.environ.get("EBPF_PROFILER_BENCH_NODE", "18 26").split()]
 CPU_BAR = 0.3   # percent of one CPU
 LOADED = "v8: unwinder loaded"
 SOURCE = os.path.join(HERE, "programs", "load.js")
-
-
-def chosen():
-    found = [runtime for runtime in nodes.find() if not runtime.root]
-    return list(language.first_of_each(found, nodes.major, MAJORS).values())
 
 
 def measure_agent(runtime):
@@ -40,15 +35,10 @@ def measure_agent(runtime):
                 "% of one CPU", f"<= {CPU_BAR}", CPU_BAR)
 
 
-def main():
-    measure.begin()
-    found = chosen()
-    if not found:
-        measure.skip("no Node was found")
-    for runtime in found:
-        arrivals.bench("v8", f"Node {nodes.major(runtime)}", runtime.argv([SOURCE, "500"]))
-        measure_agent(runtime)
+def measure_runtime(runtime, _):
+    arrivals.bench("v8", f"Node {nodes.major(runtime)}", runtime.argv([SOURCE, "500"]))
+    measure_agent(runtime)
 
 
 if __name__ == "__main__":
-    main()
+    benches.each("Node", lambda: [r for r in nodes.find() if not r.root], nodes.major, MAJORS, measure_runtime)

@@ -11,6 +11,7 @@ HERE = os.path.dirname(os.path.realpath(__file__))
 sys.path[:0] = [os.path.join(HERE, "..", "live"), os.path.join(HERE, "..", "..", "..", "..", "tests", "bench")]
 import measure  # noqa: E402
 import nodes  # noqa: E402
+import benches  # noqa: E402
 
 MAJORS = [int(n) for n in os.environ.get("EBPF_PROFILER_BENCH_NODE", "8 12 18 22 26").split()]
 PROGRAM = os.path.join(measure.BUILD, "plugins", "v8", "tests", "names", "names_of_node")
@@ -19,16 +20,7 @@ TIME = re.compile(r"^TIME new (\d+) known (\d+) of (\d+); (\d+) bytes", re.M)
 NEW_BAR, KNOWN_BAR = 100000, 1000   # ns
 
 
-def chosen():
-    """Without root file systems: the script is where it is."""
-    found = {}
-    for runtime in nodes.find():
-        if not runtime.root:
-            found.setdefault(nodes.major(runtime), runtime)
-    return [found[major] for major in MAJORS if major in found]
-
-
-def measure_runtime(runtime):
+def measure_runtime(runtime, _):
     major = nodes.major(runtime)
     with measure.Procs() as procs:
         node = procs.start(runtime.argv([SOURCE, "1"]), stdout=subprocess.PIPE)
@@ -44,16 +36,7 @@ def measure_runtime(runtime):
     measure.row(f"kept of them, Node {major}", kept / 1024, "KiB")
 
 
-def main():
-    measure.begin()
-    found = chosen()
-    if not found:
-        measure.skip("no Node was found")
-    if not os.access(PROGRAM, os.X_OK):
-        sys.exit(f"no {PROGRAM}: build first with scripts/build")
-    for runtime in found:
-        measure_runtime(runtime)
-
-
 if __name__ == "__main__":
-    main()
+    # Without root file systems: the script is where it is.
+    benches.each("Node", lambda: [r for r in nodes.find() if not r.root], nodes.major, MAJORS, measure_runtime,
+                 lambda _: benches.must_be_built(PROGRAM))

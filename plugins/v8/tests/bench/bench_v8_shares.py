@@ -25,7 +25,6 @@ import math
 import os
 import re
 import sys
-import tempfile
 import types
 
 HERE = os.path.dirname(os.path.realpath(__file__))
@@ -33,6 +32,7 @@ sys.path[:0] = [os.path.join(HERE, "..", "live"), os.path.join(HERE, "..", "..",
 import measure  # noqa: E402
 import calls  # noqa: E402
 import nodes  # noqa: E402
+import benches  # noqa: E402
 import real  # noqa: E402
 import runs  # noqa: E402
 import stacks  # noqa: E402
@@ -47,14 +47,6 @@ BAR = 95                    # percent of the shares
 SHOWN = 8
 COLLECTOR = "(garbage collector)"
 WORDS = re.compile(r"^((async|new|get|set|static) )+")
-
-
-def chosen():
-    found = {}
-    for runtime in nodes.find():
-        if not runtime.root:
-            found[nodes.major(runtime)] = runtime
-    return [found[major] for major in MAJORS if major in found]
 
 
 def key_of(name, source):
@@ -196,23 +188,15 @@ def tsc(directory):
     return at, ""
 
 
-def main():
-    measure.begin()
-    found = chosen()
-    if not found:
-        measure.skip("no Node was found")
-    os.environ.setdefault("EBPF_PROFILER_BINARY", measure.BINARY)
-    os.environ.setdefault("EBPF_PROFILER_PLUGINS_DIR", measure.PLUGINS)
-    with tempfile.TemporaryDirectory() as directory:
-        compiler, why = tsc(directory)
-        for runtime in found:
-            label = f"Node {nodes.major(runtime)}"
-            compare(runtime, [SCRIPT, str(SECONDS)], label, directory)
-            if compiler:
-                compare(runtime, compiler, label + ", TypeScript's compiler", directory)
-            else:
-                measure.skip_row(f"{label}, TypeScript's compiler", why)
+def measure_runtime(runtime, directory):
+    label = f"Node {nodes.major(runtime)}"
+    compare(runtime, [SCRIPT, str(SECONDS)], label, directory)
+    compiler, why = tsc(directory)
+    if compiler:
+        compare(runtime, compiler, label + ", TypeScript's compiler", directory)
+    else:
+        measure.skip_row(f"{label}, TypeScript's compiler", why)
 
 
 if __name__ == "__main__":
-    main()
+    benches.each("Node", lambda: [r for r in nodes.find()[::-1] if not r.root], nodes.major, MAJORS, measure_runtime)

@@ -260,12 +260,17 @@ EP_TEST_WITH(compiled_code_at_the_place_of_a_trampolines_is_none, begin, NULL)
 
 /* --- the Isolate ----------------------------------------------------------------------------------- */
 
+static void put_isolate(uint32_t entry_off, uint32_t vm_state)
+{
+	world.state.isolate = ISOLATE;
+	world_put(ISOLATE + C_ENTRY_FP, STACK + entry_off);
+	world_put(ISOLATE + VM_STATE, vm_state);
+}
+
 EP_TEST_WITH(collector_is_said_by_the_isolate, begin, NULL)
 {
 	put_usual_stack();
-	world.state.isolate = ISOLATE;
-	world_put(ISOLATE + C_ENTRY_FP, STACK + 0x100);
-	world_put(ISOLATE + VM_STATE, 1);
+	put_isolate(0x100, 1);
 	walk_to_native();
 	assert_memory_equal(world.text, "gc\nnative 5 902810 return address\ninterpreted", 38);
 	world_check_hash();
@@ -275,22 +280,16 @@ EP_TEST_WITH(collector_is_said_by_the_isolate, begin, NULL)
 EP_TEST_WITH(collector_of_another_is_not_said, begin, NULL)
 {
 	put_usual_stack();
-	world.state.isolate = ISOLATE;
-	world_put(ISOLATE + C_ENTRY_FP, STACK + 0x108);
-	world_put(ISOLATE + VM_STATE, 1);
+	put_isolate(0x108, 1);
 	assert_memory_equal(walk_to_native(), "native", 6);
 	begin(state);
 	put_usual_stack();
-	world.state.isolate = ISOLATE;
-	world_put(ISOLATE + C_ENTRY_FP, STACK + 0x100);
-	world_put(ISOLATE + VM_STATE, 6);
+	put_isolate(0x100, 6);
 	assert_memory_equal(walk_to_native(), "native", 6);
 	begin(state);
 	put_usual_stack();
-	world.state.isolate = ISOLATE;
 	REC->sample.tid++;
-	world_put(ISOLATE + C_ENTRY_FP, STACK + 0x100);
-	world_put(ISOLATE + VM_STATE, 1);
+	put_isolate(0x100, 1);
 	assert_memory_equal(walk_to_native(), "native", 6);
 }
 
@@ -328,8 +327,7 @@ static void check_resumed(uint32_t off)
 
 EP_TEST_WITH(walk_without_rules_goes_on_at_the_exit_frame, begin, NULL)
 {
-	world.state.isolate = ISOLATE;
-	world_put(ISOLATE + C_ENTRY_FP, STACK + 0x500);
+	put_isolate(0x500, 0);
 	put_exit(0x500);
 	WALK->core.entered = EP_FAILED;
 	world_run(v8_unwind);
@@ -339,8 +337,7 @@ EP_TEST_WITH(walk_without_rules_goes_on_at_the_exit_frame, begin, NULL)
 EP_TEST_WITH(walk_goes_on_at_what_the_last_entry_says, begin, NULL)
 {
 	put_usual_stack();
-	world.state.isolate = ISOLATE;
-	world_put(ISOLATE + C_ENTRY_FP, STACK + 0x500);
+	put_isolate(0x500, 0);
 	put_exit(0x500);
 	put_exit(0x600);
 	walk_to_native();
@@ -353,8 +350,7 @@ EP_TEST_WITH(outermost_entry_has_nothing_behind_it, begin, NULL)
 {
 	put_usual_stack();
 	world_put(STACK + 0x300 - 64, 0);
-	world.state.isolate = ISOLATE;
-	world_put(ISOLATE + C_ENTRY_FP, STACK + 0x500);
+	put_isolate(0x500, 0);
 	put_exit(0x500);
 	walk_to_native();
 	WALK->core.entered = EP_FAILED;

@@ -9,6 +9,7 @@
 #include "core/elf/file.h"
 #include "core/plugin/elf_file.h"
 #include "core/plugin/unwinder.h"
+#include "tests/kit/fakes.h"
 
 #include <errno.h>
 #include <glob.h>
@@ -42,9 +43,6 @@ static double cpu_ms(void)
 
 static int stripped_symbol(void *arg, const char *name, struct ep_symbol *ret)
 {
-	(void)arg;
-	(void)name;
-	(void)ret;
 	return -ENODATA;
 }
 

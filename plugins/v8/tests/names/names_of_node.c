@@ -339,8 +339,7 @@ static void print_code(struct v8_names *names, uint64_t object)
 	struct v8_code_object code;
 
 	v8_heap_forget(&context.heap);
-	if (v8_has(layout.code_start) &&
-	    v8_field(&context.heap, object, layout.code_start, &start))
+	if (v8_has(layout.code_start) && v8_field(&context.heap, object, layout.code_start, &start))
 		return;
 	if (v8_code_find(&context.heap, start + 1, &code) || code.object != object ||
 	    (code.kind != V8_CODE_OPTIMIZED && code.kind != V8_CODE_BASELINE))

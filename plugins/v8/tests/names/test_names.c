@@ -119,7 +119,7 @@ EP_TEST(sees_that_its_name_changed_meanwhile)
 
 		for (uint32_t at = 1; at < 12; at++) {
 			struct made_scope scope = {.start = AT("(a)"), .end = AT("class") - 1};
-			struct world world;
+			ep_cleanup(world_fini) struct world world;
 			struct ep_raw_frame frame;
 			int r;
 
@@ -135,7 +135,6 @@ EP_TEST(sees_that_its_name_changed_meanwhile)
 			assert_true(r == EP_FRAME_GONE || strncmp(taken.text, "f 2:10", 6) == 0 ||
 				    strncmp(taken.text, "late 2:10", 9) == 0);
 			assert_true(r == 0 || taken.used == 0);
-			world_fini(&world);
 		}
 		assert_true(n_gone > 0 && n_gone < 11);
 	}
@@ -148,7 +147,7 @@ EP_TEST(survives_reads_that_fail)
 
 	for (size_t v = 0; v < N_VERSIONS; v++) {
 		for (uint32_t i = 0; i < 2 * 40; i++) {
-			struct world world;
+			ep_cleanup(world_fini) struct world world;
 			struct ep_raw_frame frame;
 			struct taken again;
 			int r;
@@ -164,7 +163,6 @@ EP_TEST(survives_reads_that_fail)
 			assert_true(strcmp(again.text, "f 2:10 /a.js [1]") == 0 ||
 				    (r == 0 && strstr(taken.text, "?") &&
 				     strcmp(again.text, taken.text) == 0));
-			world_fini(&world);
 		}
 	}
 }
@@ -176,7 +174,7 @@ EP_TEST(names_known_functions_of_what_is_gone)
 	struct taken taken;
 
 	for (size_t i = 0; i < 2 * N_VERSIONS; i++) {
-		struct world world;
+		ep_cleanup(world_fini) struct world world;
 		struct ep_raw_frame frame, other;
 		bool is_unique;
 
@@ -195,14 +193,12 @@ EP_TEST(names_known_functions_of_what_is_gone)
 			assert_int_equal(name(&world, &frame, &taken), EP_FRAME_GONE);
 		world.heap.fail_at = world.heap.n_reads + 1;
 		assert_true(name(&world, &other, &taken) != 0);
-		world_fini(&world);
 	}
 }
 
 /* ---- what a function is called ---- */
 
-static const char *named(struct world *world, const struct made_function *made,
-			 struct taken *taken)
+static const char *named(struct world *world, const struct made_function *made, struct taken *taken)
 {
 	struct made_function function = *made;
 	struct ep_raw_frame frame;
@@ -423,7 +419,7 @@ VERSION_TEST(reads_strings)
 	static const uint16_t units[] = {'a', 0x20ac, 0xd83d, 0xde00, 0xd83d, 'z', 0xde00};
 	struct made_heap *made = &world->heap;
 	struct memory memory = {.read = made_heap_read, .arg = made};
-	struct v8_heap heap;
+	ep_cleanup(v8_heap_fini) struct v8_heap heap;
 	uint64_t ab = one_byte(made, "ab"), empty = one_byte(made, ""), flat, cons, loop;
 	char buf[64];
 
@@ -464,7 +460,6 @@ VERSION_TEST(reads_strings)
 						    1 << made->layout.string_uncached_bit,
 					    2, 0x1000, 0), buf, 64),
 		-ENOTSUP);
-	v8_heap_fini(&heap);
 }
 
 /* ---- other frames ---- */
