@@ -141,7 +141,7 @@ class Check:
     """What the checks of all languages do, and what one may do otherwise."""
     language = None                 # a Language
     groups = ("quick",), ("full",)  # of what tests/runtimes/install has, quick and full
-    seconds = 5, 10                 # of a run, quick and full
+    seconds = 3, 10                 # of a run, quick and full
     frequency = 499
     start = 1, 100                  # of a run that is hardly more than a start: seconds, fewest samples
     Case = Case

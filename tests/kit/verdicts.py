@@ -26,7 +26,7 @@ START = 1.3             # times what the program says its start took
 ENDS_LIMIT = 0.25       # percent of such a run, for ends
 FEWEST = 200
 AMOUNT = 0.94, 1.3, 40  # samples by CPU time used: at least, at most, and so many more or less
-# What a run may be below its bar by and pass, without --bars. In seven seconds a start, or a busy moment,
+# What a run may be below its bar by and pass, without --bars. In four seconds a start, or a busy moment,
 # weighs much: on a quiet machine no run is below by more than 0.1.
 SLACK = 3.0             # points
 SLACK_CALLS = 1.0       # percent of samples with a call that is not in the code

@@ -20,6 +20,7 @@ NEWEST = "cgo"          # of one that is newer
 
 class Goes(language.Check):
     language = goes.LANGUAGE
+    seconds = 5, 10     # a sample of each scenario is wanted
 
     @classmethod
     def add_flags(cls, made):

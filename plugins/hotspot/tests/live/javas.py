@@ -220,7 +220,7 @@ class Repeated(language.Check):
 class Javas(language.Check):
     """What checks share that run the burner."""
     language = LANGUAGE
-    seconds = 7, 10
+    seconds = 4, 10
     start = 2, 200
 
     def prepare(self):
