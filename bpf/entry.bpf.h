@@ -41,6 +41,7 @@ static __always_inline void reset_record(struct ep_core_record *rec, __u32 pid, 
 	rec->walk.core.switches = 0;
 	rec->takers = 0;
 	rec->may_resume = 0;
+	rec->keepers = 0;
 	rec->resumers = 0;
 	rec->offered = 0;
 	rec->walk.core.entered = 0;

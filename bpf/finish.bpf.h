@@ -83,6 +83,32 @@ static __always_inline void add_copy(struct ep_core_record *rec)
 	count(EP_COUNTER_COPIES);
 }
 
+/*
+ * A new trace of a young program: each of its languages sends what names are made of
+ * (ebpf-profiler/bpf/keeper.h) and comes back here, so that it is on the ring before the frames are. Two
+ * tail calls are left of the kernel's for that.
+ */
+static __always_inline void ask_keepers(void *ctx, struct ep_core_record *rec)
+{
+#pragma unroll
+	for (__u32 i = 0; i < EP_MAX_LANGUAGES; i++) {
+		if (rec->keepers > i)
+			continue;
+		rec->keepers = i + 1;
+		if (rec->walk.core.slots[i] && rec->walk.core.tail_calls < EP_MAX_TAIL_CALLS)
+			ep_go_to(ctx, &rec->record, EP_SLOT_FIRST_KEEPER + rec->walk.core.slots[i]);
+	}
+}
+
+/* The first time that ep_finish runs for a sample. */
+static __always_inline __u64 begin_finish(struct ep_core_record *rec, struct ep_counts *counts)
+{
+	count_frames(rec, counts);
+	if (rec->copy.pc)
+		add_copy(rec);
+	return take_hash(rec);
+}
+
 SEC("perf_event")
 int ep_finish(struct bpf_perf_event_data *ctx)
 {
@@ -96,15 +122,14 @@ int ep_finish(struct bpf_perf_event_data *ctx)
 	if (!rec || !control || !counts)
 		return 0;
 	epoch = control->epoch;
-	count_frames(rec, counts);
-	hash = take_hash(rec);
-	if (rec->copy.pc)
-		add_copy(rec);
+	hash = rec->keepers ? rec->sample.hash : begin_finish(rec, counts);
 	is_fixed = !(rec->sample.flags & EP_SAMPLE_RAW) && !rec->copy.pc;
-	if (is_fixed && is_known(rec, hash, epoch)) {
+	if (is_fixed && !rec->keepers && is_known(rec, hash, epoch)) {
 		send_known(rec, counts, control);
 		return 0;
 	}
+	if (rec->walk.core.slots[0] && (rec->keepers || is_young(rec)))
+		ask_keepers(ctx, rec);
 	rec->sample.event.type = EP_EVENT_TRACE;
 	bytes += (__u64)(rec->sample.n_kernel + rec->sample.n_words) * sizeof(__u64) +
 		 rec->sample.copy_bytes;

@@ -69,7 +69,7 @@ struct ep_core_record {
 	/* What there was before it became doubtful. */
 	__u64 sure_hash;
 	__u16 sure_words, sure_frames;
-	__u32 pad;
+	__u32 keepers; /* so many of its languages' were asked: ep_finish */
 	struct ep_row row; /* of the last look-up */
 	struct ep_place place;
 	struct ep_plan plan;

@@ -17,6 +17,11 @@ static __always_inline __u64 get_age(const struct ep_core_record *rec)
 	return bpf_ktime_get_boot_ns() - rec->sample.start_ns;
 }
 
+static __always_inline bool is_young(const struct ep_core_record *rec)
+{
+	return get_age(rec) < YOUNG_NS;
+}
+
 /* Is one of its languages not patient? Slot 0 is none. */
 static __always_inline bool is_impatient(const struct ep_core_record *rec, const struct ep_control *control)
 {

@@ -6,6 +6,7 @@
 #ifndef EP_BPF_SHARED_H
 #define EP_BPF_SHARED_H
 
+#include "ebpf-profiler/bpf/internal/keep.h"
 #include "ebpf-profiler/bpf/internal/memo.h"
 #include "ebpf-profiler/bpf/internal/rows.h"
 #include "ebpf-profiler/bpf/record.h"
@@ -20,6 +21,7 @@ enum ep_event_type {
 	EP_EVENT_FORK = 3,  /* struct ep_process_event */
 	EP_EVENT_EXEC = 4,  /* the old image is gone, nothing of the new one is mapped yet */
 	EP_EVENT_EXIT = 5,
+	/* EP_EVENT_KEPT */
 };
 
 struct ep_process_event {

@@ -59,6 +59,18 @@ static void note_first_complete(struct ep_session *session, const struct ep_samp
 	       (uint64_t)sample->event.time_ns, (uint32_t)sample->pid);
 }
 
+/* It is told of before the sample that it came with. */
+static void on_kept(struct ep_session *session, const struct ep_kept *kept, size_t bytes)
+{
+	struct ep_program program = {
+		.start_ns = kept->start_ns, .pid = kept->pid, .image = kept->image};
+	struct ep_instance *instance =
+		ep_processes_language(session->processes, program, kept->slot);
+
+	if (instance)
+		ep_instance_keep(instance, kept, bytes);
+}
+
 static void on_event(void *arg, const struct ep_event *event, size_t bytes)
 {
 	struct ep_session *session = arg;
@@ -69,6 +81,9 @@ static void on_event(void *arg, const struct ep_event *event, size_t bytes)
 		if (((const struct ep_sample *)event)->error == EP_ERROR_TAIL_CALLS)
 			ep_languages_lengthen(session->languages, true);
 		ep_processes_on_sample(session->processes, (const struct ep_sample *)event, bytes);
+	} else if (event->type == EP_EVENT_KEPT) {
+		if (bytes >= sizeof(struct ep_kept))
+			on_kept(session, (const struct ep_kept *)event, bytes);
 	} else if (!is_sample && bytes >= sizeof(struct ep_process_event)) {
 		ep_processes_on_event(session->processes, (const struct ep_process_event *)event);
 	}

@@ -22,6 +22,7 @@ struct ep_unwinder_program {
 	struct bpf_object *object;
 	struct bpf_program *program;
 	const struct bpf_object *shares; /* whose maps are its own; NULL: it has new ones */
+	struct bpf_object *keeper;	 /* or NULL */
 	int progs_fd; /* borrowed */
 	uint32_t slot, frames_per_run;
 	bool is_short; /* a longer one was not tried yet */
@@ -34,7 +35,8 @@ static int shared_map(const struct ep_unwinder_program *program, const struct ep
 	int fd = ep_language_maps_map_fd(maps, name);
 
 	if (strcmp(name, "ep_records") == 0 || strcmp(name, "ep_progs") == 0 ||
-	    strcmp(name, "ep_chunks") == 0 || strcmp(name, "ep_memo") == 0)
+	    strcmp(name, "ep_chunks") == 0 || strcmp(name, "ep_memo") == 0 ||
+	    strcmp(name, "ep_ring") == 0)
 		return ep_bpf_map_fd(bpf, name);
 	return fd < 0 && program->shares && !strstr(name, ".rodata")
 		       ? bpf_object__find_map_fd_by_name(program->shares, name)
@@ -244,9 +246,33 @@ int ep_unwinder_program_lengthen(struct ep_unwinder_program *program, const stru
 		return r;
 	}
 	bpf_object__close(program->object);
+	longer.keeper = program->keeper;
 	*program = longer;
 	program->shares = NULL;
 	return 0;
+}
+
+int ep_unwinder_program_load_keeper(struct ep_unwinder_program *program, const struct ep_bpf *bpf,
+				    const struct ep_language_maps *maps,
+				    const struct ep_unwinder_program_options *options,
+				    char reason[512])
+{
+	struct ep_unwinder_program_options keeper_options = *options;
+	struct ep_unwinder_program keeper = {.progs_fd = program->progs_fd,
+					     .slot = EP_SLOT_FIRST_KEEPER + program->slot};
+	int r;
+
+	keeper_options.image = options->keeper;
+	if (!options->keeper)
+		return 0;
+	r = load_any(&keeper, bpf, maps, &keeper_options, 1, 0, reason);
+	if (r == 0)
+		r = put(&keeper, reason);
+	if (r < 0)
+		bpf_object__close(keeper.object);
+	else
+		program->keeper = keeper.object;
+	return r;
 }
 
 bool ep_unwinder_program_is_short(const struct ep_unwinder_program *program)
@@ -256,9 +282,14 @@ bool ep_unwinder_program_is_short(const struct ep_unwinder_program *program)
 
 void ep_unwinder_program_free(struct ep_unwinder_program *program)
 {
+	uint32_t keeper_slot;
+
 	if (!program)
 		return;
+	keeper_slot = EP_SLOT_FIRST_KEEPER + program->slot;
 	(void)bpf_map_delete_elem(program->progs_fd, &program->slot);
+	(void)bpf_map_delete_elem(program->progs_fd, &keeper_slot);
+	bpf_object__close(program->keeper);
 	bpf_object__close(program->object);
 	free(program);
 }

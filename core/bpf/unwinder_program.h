@@ -34,6 +34,7 @@ static inline uint32_t ep_unwinder_program_first_frames(uint32_t max_frames_per_
 struct ep_unwinder_program_options {
 	const char *name; /* of the plugin */
 	const struct ep_bpf_image *image;
+	const struct ep_bpf_image *keeper; /* NULL: it has none */
 	uint32_t slot, first_error, first_counter;
 };
 
@@ -51,6 +52,14 @@ int ep_unwinder_program_lengthen(struct ep_unwinder_program *program, const stru
 				 const struct ep_language_maps *maps,
 				 const struct ep_unwinder_program_options *options,
 				 char reason[512]);
+/*
+ * The language's keeper, beside that one: 0, also when it has none; or as above, and it does without. Nobody
+ * else may use `program` meanwhile.
+ */
+int ep_unwinder_program_load_keeper(struct ep_unwinder_program *program, const struct ep_bpf *bpf,
+				    const struct ep_language_maps *maps,
+				    const struct ep_unwinder_program_options *options,
+				    char reason[512]);
 /* True for an error that says nothing about the program: no memory or descriptors now, a signal. */
 bool ep_unwinder_program_may_pass(int r);
 /* Out of its slot, and freed. Accepts NULL. */

@@ -204,6 +204,8 @@ static int attached_read(void *arg, uint64_t addr, void *buf, size_t bytes)
 	size_t most = attached->stopped ? MAX_READ : bytes;
 	int r = 0;
 
+	if (attached->reads_kept)
+		return ep_kept_memory_read(attached->kept, addr, buf, bytes);
 	for (size_t at = 0; r == 0 && at < bytes; at += most)
 		r = must_end(attached)
 			    ? -ETIME
@@ -218,6 +220,8 @@ static int attached_mappings(void *arg,
 {
 	struct ep_attached *attached = arg;
 
+	if (attached->reads_kept)
+		return -ESRCH;
 	return must_end(attached)
 		       ? -ETIME
 		       : attached->source->mappings(attached->source_arg, visit, visit_arg);
@@ -227,6 +231,8 @@ static int attached_tls_variable(void *arg, uint64_t tls_off, struct ep_tls *ret
 {
 	const struct ep_attached *attached = arg;
 
+	if (attached->reads_kept)
+		return -ESRCH;
 	return attached->source->tls_variable(attached->source_arg, tls_off, ret);
 }
 
@@ -234,6 +240,8 @@ static int attached_tls_key(void *arg, uint32_t key, struct ep_tls *ret)
 {
 	const struct ep_attached *attached = arg;
 
+	if (attached->reads_kept)
+		return -ESRCH;
 	return attached->source->tls_key(attached->source_arg, key, ret);
 }
 
@@ -352,6 +360,23 @@ bool ep_attached_symbolize(struct ep_attached *attached, const struct ep_raw_fra
 	next = ep_attachment_after(attached->state, EP_ATTACHMENT_SYMBOLIZE, attached->result);
 	attached->is_lost |= next.state == EP_ATTACHMENT_GONE;
 	return next.actions & EP_ATTACHMENT_AGAIN;
+}
+
+bool ep_attached_symbolize_kept(struct ep_attached *attached, const struct ep_raw_frame *frame,
+				struct ep_names *names)
+{
+	int r = attached->result;
+
+	if (!attached->instance || !attached->kept || ep_kept_memory_is_empty(attached->kept) ||
+	    (r != EP_FRAME_GONE && r != -ESRCH && r != -EFAULT))
+		return false;
+	attached->reads_kept = true;
+	r = attached->ops->symbolize(attached->instance, frame, names);
+	attached->reads_kept = false;
+	attached_take(attached, false); /* of a process that is gone */
+	if (r == 0)
+		attached->result = 0;
+	return r == 0;
 }
 
 void ep_attached_end_names(struct ep_attached *attached)

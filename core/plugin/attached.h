@@ -26,6 +26,7 @@
 #define EP_PLUGIN_ATTACHED_H
 
 #include "core/base/vec.h"
+#include "core/plugin/kept_memory.h"
 #include "core/plugin/unwinder.h"
 
 #include <stdatomic.h>
@@ -95,6 +96,8 @@ struct ep_attached {
 	const atomic_bool *stopped; /* reads fail from then on */
 	uint64_t frame_ns;	    /* reads fail when one symbolize takes longer */
 	uint64_t reads_end_ns;	    /* CLOCK_MONOTONIC; 0: they do not */
+	const struct ep_kept_memory *kept; /* see ep_attached_symbolize_kept */
+	bool reads_kept;	    /* it is read, and not the process */
 	bool reads_ended;	    /* one failed since it took longer: the result is -ETIME */
 };
 
@@ -115,6 +118,12 @@ void ep_attached_refuse(struct ep_attached *attached);
 bool ep_attached_refresh(struct ep_attached *attached);
 bool ep_attached_symbolize(struct ep_attached *attached, const struct ep_raw_frame *frame,
 			   struct ep_names *names);
+/*
+ * For a frame that the last call found gone, or whose process: once more, of what was kept of the process
+ * alone. True: it is named, and `result` 0; else nothing has changed.
+ */
+bool ep_attached_symbolize_kept(struct ep_attached *attached, const struct ep_raw_frame *frame,
+				struct ep_names *names);
 /* After the last of some frames: that one of them found its process gone counts from here on. */
 void ep_attached_end_names(struct ep_attached *attached);
 /* Detaches; what BPF was told stays. */

@@ -12,12 +12,16 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool has_bpf(const struct ep_unwinder_ops *ops)
+static bool is_whole(const struct ep_bpf_image *image)
 {
-	const struct ep_bpf_image *image = EP_HAS(ops, bpf) ? ops->bpf : NULL;
-
 	return image && EP_HAS(image, object) && EP_HAS(image, object_bytes) &&
 	       EP_HAS(image, program);
+}
+
+static bool has_bpf(const struct ep_unwinder_ops *ops)
+{
+	return EP_HAS(ops, bpf) && is_whole(ops->bpf) &&
+	       (!EP_HAS(ops, keeper) || is_whole(ops->keeper));
 }
 
 /* The number that the headers put into a BPF object: struct ep_self. */
@@ -39,10 +43,11 @@ static int read_bpf_abi(const struct ep_bpf_image *image, uint32_t *ret_abi)
 	return r;
 }
 
-static int check_bpf_abi(const struct ep_plugin *plugin, char reason[512])
+static int check_bpf_abi(const struct ep_plugin *plugin, const struct ep_bpf_image *image,
+			 char reason[512])
 {
 	uint32_t abi = 0;
-	int r = read_bpf_abi(plugin->unwinder->bpf, &abi);
+	int r = read_bpf_abi(image, &abi);
 
 	if (r < 0 && r != -ENOMEM)
 		r = -EBADMSG;
@@ -64,8 +69,11 @@ int ep_unwinder_check(const struct ep_plugin *plugin, char reason[512])
 	const struct ep_unwinder_ops *ops = EP_HAS(plugin, unwinder) ? plugin->unwinder : NULL;
 
 	if (ops && has_bpf(ops) && EP_HAS(ops, probe) && EP_HAS(ops, attach) &&
-	    EP_HAS(ops, symbolize) && EP_HAS(ops, detach) && EP_HAS(ops, unload))
-		return check_bpf_abi(plugin, reason);
+	    EP_HAS(ops, symbolize) && EP_HAS(ops, detach) && EP_HAS(ops, unload)) {
+		int r = check_bpf_abi(plugin, ops->bpf, reason);
+
+		return r == 0 && EP_HAS(ops, keeper) ? check_bpf_abi(plugin, ops->keeper, reason) : r;
+	}
 	snprintf(reason, 512,
 		 "plugin %s: lacks one of bpf, probe, attach, symbolize, detach, unload: ask who made "
 		 "it for a complete one",

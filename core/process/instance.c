@@ -131,6 +131,7 @@ static void end_first(struct ep_instance *instance)
 static void free_instance(struct ep_instance *instance)
 {
 	ep_attached_fini(&instance->attached);
+	ep_instance_forget_kept(instance);
 	ep_language_maps_put_state(instance->languages->maps, instance->state);
 	LIST_REMOVE(instance, link);
 	end_first(instance);
@@ -344,6 +345,9 @@ static struct ep_instance *new_instance(struct ep_languages *languages, struct e
 	instance->attached.counters = claim->language->counters;
 	instance->attached.stopped = &languages->stopped;
 	instance->attached.frame_ns = EP_FRAME_READS_NS;
+	instance->attached.kept = &instance->kept;
+	ep_kept_memory_init(&instance->kept);
+	ep_kept_memory_init(&instance->arrived);
 	ep_vec_init(&instance->ranges, sizeof(struct ep_range), EP_MAX_RANGES);
 	LIST_INSERT_HEAD(&languages->instances, instance, link);
 	return instance;

@@ -25,6 +25,7 @@ struct wanted {
 	struct ep_raw_frame raw;
 	int result;
 	bool again; /* it is too early, or its process is gone: its parent is asked */
+	bool by_kept;
 };
 
 struct names_job {
@@ -36,6 +37,42 @@ struct names_job {
 	bool full;
 	uint64_t spent_ns; /* by this run */
 };
+
+/* --- what was kept of the process ------------------------------------------------------------ */
+
+void ep_instance_keep(struct ep_instance *instance, const struct ep_kept *kept, size_t bytes)
+{
+	struct ep_languages *languages = instance->languages;
+
+	if (languages->kept_bytes + bytes > EP_KEPT_ALL_BYTES ||
+	    ep_kept_memory_add(&instance->arrived, kept, bytes) < 0) {
+		languages->kept_refused++;
+		return;
+	}
+	instance->kept_bytes += bytes;
+	languages->kept_bytes += bytes;
+}
+
+void ep_instance_forget_kept(struct ep_instance *instance)
+{
+	ep_kept_memory_fini(&instance->kept);
+	ep_kept_memory_fini(&instance->arrived);
+	ep_kept_memory_init(&instance->kept);
+	ep_kept_memory_init(&instance->arrived);
+	instance->languages->kept_bytes -= instance->kept_bytes;
+	instance->kept_bytes = 0;
+}
+
+/* Before a job: what has arrived is the job's. */
+static void take_kept(struct ep_instance *instance)
+{
+	if (ep_clock_mono_ns() - instance->born_ns > EP_KEPT_NS)
+		ep_instance_forget_kept(instance);
+	else
+		ep_kept_memory_move(&instance->kept, &instance->arrived);
+}
+
+/* --- jobs ------------------------------------------------------------------------------------ */
 
 static void free_job(struct names_job *job)
 {
@@ -54,6 +91,24 @@ static int add_name(void *arg, const struct ep_name *name)
 	return r;
 }
 
+/* Of the process as it is; or, where that or the code is gone, of what was kept of it. */
+static void name_frame(struct names_job *job, struct wanted *wanted, struct ep_names *names)
+{
+	struct ep_attached *attached = &job->instance->attached;
+
+	wanted->again = ep_attached_symbolize(attached, &wanted->raw, names);
+	wanted->by_kept = false;
+	wanted->result = attached->result;
+	if (wanted->result == 0 || job->full)
+		return;
+	ep_lines_drop(&job->lines);
+	wanted->by_kept = ep_attached_symbolize_kept(attached, &wanted->raw, names);
+	if (!wanted->by_kept)
+		return;
+	wanted->again = false;
+	wanted->result = 0;
+}
+
 /* What a plugin makes of a list that is full does not matter: the frame is asked for again. */
 static void run_names(void *arg)
 {
@@ -68,8 +123,7 @@ static void run_names(void *arg)
 		if (atomic_load(&instance->languages->stopped))
 			break;
 		ep_process_target_next_frame(&instance->process);
-		wanted->again = ep_attached_symbolize(&instance->attached, &wanted->raw, &names);
-		wanted->result = instance->attached.result;
+		name_frame(job, wanted, &names);
 		if (job->full && wanted->result != -ETIME)
 			break;
 		job->full = false;
@@ -102,6 +156,7 @@ static void take_wanted(const struct names_job *job, size_t i)
 	languages->lines_left_out +=
 		ep_frames_resolve_unnamed(job->frames, wanted->id, why, lines, n_lines);
 	languages->symbolized += n_lines > 0;
+	languages->named_by_kept += wanted->by_kept;
 	languages->gone += wanted->result == EP_FRAME_GONE;
 	languages->unnamed += n_lines == 0 && wanted->result != EP_FRAME_GONE;
 	if (instance->used_ns - instance->born_ns > EP_NS_PER_SEC) {
@@ -130,6 +185,17 @@ static bool may_begin(const struct ep_instance *instance)
 
 static void finish_names(void *arg);
 
+static int start_job(struct names_job *job)
+{
+	struct ep_instance *instance = job->instance;
+	int r;
+
+	take_kept(instance);
+	r = ep_instance_start_job(instance, run_names, finish_names, job);
+	*instance->languages->naming += r == 0;
+	return r;
+}
+
 /* The frames of the job that are left go on after what others have queued meanwhile. */
 static bool go_on(struct names_job *job)
 {
@@ -140,11 +206,9 @@ static bool go_on(struct names_job *job)
 	job->full = false;
 	if (job->first == job->n || instance->busy ||
 	    instance->attached.state != EP_ATTACHMENT_ATTACHED || !may_begin(instance) ||
-	    ep_lines_init(&job->lines, job->n - job->first) < 0 ||
-	    ep_instance_start_job(instance, run_names, finish_names, job) < 0)
+	    ep_lines_init(&job->lines, job->n - job->first) < 0)
 		return false;
-	++*instance->languages->naming;
-	return true;
+	return start_job(job) == 0;
 }
 
 /*
@@ -234,10 +298,8 @@ int ep_instance_symbolize(struct ep_instance *instance, struct ep_frames *frames
 	job = new_job(instance, frames, ids, n);
 	if (!job)
 		return -ENOMEM;
-	r = ep_instance_start_job(instance, run_names, finish_names, job);
+	r = start_job(job);
 	if (r < 0)
 		free_job(job);
-	else
-		++*instance->languages->naming;
 	return r;
 }

@@ -42,6 +42,7 @@ static int add_plugin(struct ep_languages *languages, struct ep_module *module)
 	language->options = (struct ep_unwinder_program_options){
 		.name = language->name,
 		.image = ops->bpf,
+		.keeper = EP_HAS(ops, keeper) ? ops->keeper : NULL,
 		.slot = slot,
 		.first_counter = (uint32_t)languages->n_counters,
 	};
@@ -165,6 +166,9 @@ void ep_languages_print_counters(const struct ep_languages *languages, FILE *out
 	ep_put_count(out, "language runtimes attached", languages->attached);
 	ep_put_count(out, "language runtimes not understood", languages->refused);
 	ep_put_count(out, "language frames named", languages->symbolized);
+	ep_put_count(out, "of them since what names are made of came with their samples",
+		     languages->named_by_kept);
+	ep_put_count(out, "times that there was no room for what came", languages->kept_refused);
 	ep_put_count(out, "language frames whose code was gone", languages->gone);
 	ep_put_count(out, "language frames that got no name", languages->unnamed);
 	ep_put_count(out, "of them since reading about one took more than 100 ms", languages->late);
@@ -364,7 +368,7 @@ static void language_lengthen(struct ep_language *language, bool is_urgent)
 	uint64_t now_ns = ep_clock_mono_ns();
 
 	if (languages->lengthening || languages->stopped || language->loading ||
-	    !language->program || !ep_unwinder_program_is_short(language->program) ||
+	    language->loading_keeper || !language->program || !ep_unwinder_program_is_short(language->program) ||
 	    now_ns < language->load_after_ns ||
 	    (!is_urgent && now_ns < language->loaded_ns + LENGTHEN_AFTER_NS) ||
 	    ep_job_run(languages->options.loop, run_lengthen, finish_lengthen, language) < 0)
@@ -380,16 +384,46 @@ void ep_languages_lengthen(struct ep_languages *languages, bool is_urgent)
 		language_lengthen(&languages->all[i], is_urgent);
 }
 
-static void finish_load(void *arg)
+static void run_load_keeper(void *arg)
+{
+	struct ep_language *language = arg;
+	uint64_t start_ns = ep_clock_mono_ns();
+	char reason[512] = "";
+	int r = ep_unwinder_program_load_keeper(language->program, language->languages->options.bpf,
+						language->languages->maps, &language->options,
+						reason);
+
+	if (r < 0)
+		ep_log(EP_LOG_INFO, "%s: no names come with samples: %s", language->name, reason);
+	else
+		ep_log(EP_LOG_DEBUG, "%s: keeper loaded in %" PRIu64 " ms", language->name,
+		       (uint64_t)((ep_clock_mono_ns() - start_ns) / EP_NS_PER_MS));
+}
+
+static void finish_load_keeper(void *arg)
 {
 	struct ep_language *language = arg;
 
-	language->loading = false;
+	language->loading_keeper = false;
 	language->languages->busy--;
 	language->languages->attaching--;
-	ep_instances_end_load(language);
 	if (language->is_awaited)
 		language_lengthen(language, true);
+}
+
+/* Frames come first: its keeper is loaded when the program is in use. */
+static void finish_load(void *arg)
+{
+	struct ep_language *language = arg;
+	struct ep_languages *languages = language->languages;
+
+	language->loading = false;
+	ep_instances_end_load(language);
+	language->loading_keeper =
+		language->program && EP_HAS(language->ops, keeper) && !languages->stopped &&
+		ep_job_run(languages->options.loop, run_load_keeper, finish_load_keeper, language) == 0;
+	if (!language->loading_keeper)
+		finish_load_keeper(language);
 }
 
 int ep_language_load(struct ep_language *language)

@@ -28,6 +28,7 @@ struct ep_description;
 struct ep_elf;
 struct ep_frames;
 struct ep_instance;
+struct ep_kept;
 struct ep_languages;
 struct ep_told;
 struct uv_loop_s;
@@ -123,6 +124,9 @@ void ep_instance_refresh(struct ep_instance *instance);
 void ep_instance_ask_refresh(struct ep_instance *instance);
 /* True when its process cannot be asked for names any more. */
 bool ep_instance_is_missed(const struct ep_instance *instance, bool ended);
+
+/* Memory of its process that came with a sample, `bytes` of an event; not kept where there is no room for it. */
+void ep_instance_keep(struct ep_instance *instance, const struct ep_kept *kept, size_t bytes);
 
 uint32_t ep_instance_slot(const struct ep_instance *instance);
 /* The index of its state, 0 when there is nothing that BPF is to be told (yet). */

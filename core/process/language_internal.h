@@ -27,6 +27,7 @@ struct ep_language {
 	uint32_t slot, n_counters;
 	struct ep_unwinder_program_options options; /* of its program */
 	bool loading; /* loop's thread: a worker loads the program, and what follows is that worker's */
+	bool loading_keeper; /* loop's thread; of the program nothing else is loaded meanwhile */
 	struct ep_unwinder_program *program;
 	bool failed; /* its program was refused for good */
 	bool is_awaited; /* who needs it waits for a program of all frames */
@@ -57,7 +58,9 @@ struct ep_languages {
 	atomic_bool stopped;   /* a job that runs ends soon */
 	bool in_use, lengthening;
 	struct ep_log_limit full_lines, left_out_lines;
+	size_t kept_bytes; /* of what has arrived, of all instances */
 	uint64_t attached, refused, symbolized, gone, unnamed, late, lines_left_out;
+	uint64_t named_by_kept, kept_refused;
 };
 
 struct ep_instance {
@@ -68,7 +71,10 @@ struct ep_instance {
 	/* These belong to the job while one is under way. */
 	struct ep_process_target process;
 	struct ep_attached attached;
+	struct ep_kept_memory kept; /* attached.kept */
 	bool again; /* attach or refresh is to be called again */
+	struct ep_kept_memory arrived; /* since the last job for names began */
+	size_t kept_bytes;	       /* in both */
 	/* What BPF is told: the cell of the state, 0 when there is none, and the ranges. */
 	uint32_t state;
 	struct ep_vec ranges;
@@ -85,6 +91,9 @@ struct ep_instance {
 	uint64_t retry_ns; /* CLOCK_MONOTONIC; 0: nothing to retry */
 };
 
+/* Of a process that is older nothing is kept; what was is forgotten. */
+#define EP_KEPT_NS (5 * EP_NS_PER_SEC)
+#define EP_KEPT_ALL_BYTES ((size_t)8 << 20) /* of all processes */
 #define EP_FRAME_READS_NS (100 * EP_NS_PER_MS)
 
 /* language.c */
@@ -100,6 +109,8 @@ void ep_languages_name_later(struct ep_languages *languages, uint64_t wait_ns);
 /* 0: the plugin can be asked, and nothing is under way. -EBUSY: not now. Never:
  * -ESRCH, its process has gone; -ENODATA. */
 int ep_instance_wake(struct ep_instance *instance);
+/* instance_names.c: no job is under way. */
+void ep_instance_forget_kept(struct ep_instance *instance);
 /* Begins a job; its `after` ends with ep_instance_end_job. 0 or a negative errno. */
 int ep_instance_start_job(struct ep_instance *instance, void (*work)(void *arg),
 			  void (*after)(void *arg), void *arg);

@@ -135,7 +135,7 @@ int ep_kernel_set_program(struct ep_kernel *kernel, uint32_t slot, const char *o
 	const struct ep_kernel_object *object = find_object(kernel, object_name);
 	struct ep_kernel_program program;
 
-	if (slot >= EP_SLOT_COUNT || !object)
+	if (slot >= EP_SLOT_COUNT_ALL || !object)
 		return -EINVAL;
 	if (!find_program(object, name, &program))
 		return -ENOENT;

@@ -78,7 +78,7 @@ long ep_shim_map_delete(const char *object, const char *name, const void *addr, 
 static int set_next(uint32_t slot)
 {
 	const struct ep_kernel_program *program =
-		slot < EP_SLOT_COUNT ? &ep_kernel_current->programs[slot] : NULL;
+		slot < EP_SLOT_COUNT_ALL ? &ep_kernel_current->programs[slot] : NULL;
 
 	if (!program || (!program->run && !program->code))
 		return -ENOENT;

@@ -88,7 +88,7 @@ struct ep_kernel {
 	size_t n_objects;
 	struct ep_kernel_bound bound[EP_KERNEL_MAX_MAPS];
 	size_t n_bound;
-	struct ep_kernel_program programs[EP_SLOT_COUNT];
+	struct ep_kernel_program programs[EP_SLOT_COUNT_ALL];
 	int32_t kernel_stack; /* addresses that bpf_get_stack gives; negative: its error */
 	/* of the run */
 	jmp_buf next_program;

@@ -7,7 +7,8 @@
  *	    its tables are made ──► describe: code that has neither unwind rules nor symbols
  *	a process maps it ──► attach: where are its structures? ──► instance; state and ranges for BPF
  *	    its mappings change, or its BPF program asks (ep_ask_refresh) ──► refresh
- *	frames the BPF program pushed ──► symbolize: names (inlined functions: several)
+ *	frames the BPF program pushed ──► symbolize: names (inlined functions: several); of what is gone once
+ *	    more, from the memory that came with the samples (ops.keeper)
  *	process or mapping gone ──► detach          executable data no longer needed ──► unload
  *	a user runs doctor ──► attach, advise, detach: nothing is walked
  *
@@ -371,6 +372,11 @@ struct ep_unwinder_ops {
 	 */
 	uint32_t names_stay_ms;
 	uint32_t pad2;
+	/*
+	 * Optional: a second object, whose program sends what names of young programs are made of
+	 * (ebpf-profiler/bpf/keeper.h). max_frames_per_run and flags are not used.
+	 */
+	const struct ep_bpf_image *keeper;
 };
 
 #endif

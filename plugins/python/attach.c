@@ -78,6 +78,20 @@ static void fill_code(struct py_state *state, const struct py_offsets *offsets)
 	state->code_copies = known(offsets->code_copies);
 }
 
+static void fill_names(struct py_state *state, const struct py_code_layout *layout)
+{
+	size_t bytes = py_code_head_bytes(layout);
+
+	state->head_bytes = bytes <= PY_CODE_BYTES ? (uint16_t)bytes : 0;
+	state->code_name = layout->co_qualname ? layout->co_qualname : layout->co_name;
+	state->code_file = layout->co_filename;
+	state->str_length = layout->str_length;
+	state->str_state = layout->str_state;
+	state->str_kind_shift = layout->str_kind_shift;
+	state->str_ascii_data = layout->str_ascii_data;
+	state->str_compact_data = layout->str_compact_data;
+}
+
 /* 0 or -ENOTSUP: BPF's windows are too small for it. */
 static int fill_state(struct instance *inst)
 {
@@ -100,6 +114,7 @@ static int fill_state(struct instance *inst)
 	state->cframe_frame = known(offsets->cframe_frame);
 	fill_frames(state, offsets);
 	fill_code(state, offsets);
+	fill_names(state, &offsets->code);
 	/* What calls JIT code, and how that is found. */
 	state->jit = exe->jit;
 	for (uint32_t i = 0; i < PY_EVAL_RANGES && i < exe->n_code; i++) {

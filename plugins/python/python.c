@@ -4,6 +4,7 @@
 #include "plugins/shared/attach/attach.h"
 
 #include "python_bpf.inc.h"
+#include "python_keep_bpf.inc.h"
 
 /* As enum py_error. */
 static const char *const errors[] = {
@@ -30,6 +31,13 @@ static const struct ep_bpf_image bpf = {
 	.program = "python_unwind",
 };
 
+static const struct ep_bpf_image keeper = {
+	.size = sizeof(keeper),
+	.object = python_keep_bpf_object,
+	.object_bytes = sizeof(python_keep_bpf_object),
+	.program = "python_keep",
+};
+
 static const struct ep_unwinder_ops ops = {
 	.size = sizeof(ops),
 	.errors = errors,
@@ -43,6 +51,7 @@ static const struct ep_unwinder_ops ops = {
 	.detach = py_detach,
 	.unload = py_unload,
 	.frame_type = "cpython",
+	.keeper = &keeper,
 };
 
 EP_PLUGIN_DEFINE = {

@@ -32,6 +32,7 @@
 #endif
 #define WORLD_MEMORY_BYTES (1u << 20) /* all pieces together */
 #define WORLD_MAX_MAPS	   8
+#define WORLD_RING_BYTES   (1u << 20)
 #define WORLD_MAX_RUNS	   200 /* of a program that calls itself: it is stopped there */
 #define WORLD_FIRST_ERROR  100 /* its error 0 is "error 100" */
 #define WORLD_NO_CALL	   UINT32_MAX
@@ -54,6 +55,9 @@ static struct {
 	struct fake_memory memory;
 	uint64_t task, thread_pointer; /* 0: it cannot be read */
 	bool calls_fail;
+	uint64_t ring_used; /* of WORLD_RING_BYTES */
+	uint64_t sent_bytes; /* of the last record on the ring; 0: there was none */
+	_Alignas(8) uint8_t sent[16384];
 	uint32_t called[8], entered[8],
 		n_called; /* slots in the last run, and what they find in the walk */
 	uint32_t n_runs;
@@ -124,6 +128,21 @@ long ep_shim_read_kernel(void *to, __u32 bytes, const void *from)
 	assert_int_equal(bytes, sizeof(world.thread_pointer));
 	memcpy(to, &world.thread_pointer, bytes);
 	return world.thread_pointer ? 0 : -14;
+}
+
+__u64 ep_shim_ringbuf_query(__u64 what)
+{
+	return what == BPF_RB_AVAIL_DATA ? world.ring_used : WORLD_RING_BYTES;
+}
+
+long ep_shim_ringbuf_output(const char *object, const char *name, const void *data, __u64 bytes,
+			    __u64 flags)
+{
+	(void)object, (void)name, (void)flags;
+	assert_in_range(bytes, 1, sizeof(world.sent));
+	memcpy(world.sent, data, bytes);
+	world.sent_bytes = bytes;
+	return 0;
 }
 
 __u64 ep_shim_task(void)

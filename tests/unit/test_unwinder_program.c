@@ -167,6 +167,46 @@ EP_TEST(without_descriptors_it_is_tried_again)
 	ep_unwinder_program_free(program);
 }
 
+static uint32_t keeper_in_slot(void)
+{
+	uint32_t slot = EP_SLOT_FIRST_KEEPER + SLOT, id = 0;
+
+	return bpf_map_lookup_elem(ep_bpf_map_fd(bpf, "ep_progs"), &slot, &id) == 0 ? id : 0;
+}
+
+/* Any program will do for one. */
+EP_TEST(a_keeper_has_a_slot_of_its_own)
+{
+	struct ep_unwinder_program_options with = options;
+	struct ep_unwinder_program *program = load(48);
+	struct ep_bpf_image keeper = image;
+
+	assert_int_equal(ep_unwinder_program_load_keeper(program, bpf, maps, &with, reason), 0);
+	assert_int_equal(keeper_in_slot(), 0);
+	with.keeper = &keeper;
+	assert_int_equal(ep_unwinder_program_load_keeper(program, bpf, maps, &with, reason), 0);
+	assert_int_not_equal(keeper_in_slot(), 0);
+	assert_int_equal(lengthen(program), 0);
+	assert_int_not_equal(keeper_in_slot(), 0);
+	ep_unwinder_program_free(program);
+	assert_int_equal(keeper_in_slot(), 0);
+}
+
+EP_TEST(without_its_keeper_a_program_runs)
+{
+	struct ep_unwinder_program_options with = options;
+	struct ep_unwinder_program *program = load(48);
+	struct ep_bpf_image keeper = image;
+
+	keeper.program = "nobody";
+	with.keeper = &keeper;
+	assert_true(ep_unwinder_program_load_keeper(program, bpf, maps, &with, reason) < 0);
+	assert_true(strlen(reason) > 0);
+	assert_int_equal(keeper_in_slot(), 0);
+	assert_int_not_equal(program_in_slot(), 0);
+	ep_unwinder_program_free(program);
+}
+
 int main(void)
 {
 	struct ep_bpf_options core = {.ring_bytes = 1 << 16, .max_processes = 64};

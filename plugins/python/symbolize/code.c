@@ -28,6 +28,7 @@ struct reader {
 	const struct py_code_layout *layout;
 	uint64_t code_addr;
 	uint32_t check;
+	bool lacks_lines; /* they cannot be read: of a process that is gone names alone were kept */
 	size_t head_bytes;
 	_Alignas(8) uint8_t head[HEAD_MAX_BYTES];
 	char function[PY_FUNCTION_BYTES], file[PY_FILE_BYTES];
@@ -41,7 +42,7 @@ static uint64_t get_word(const struct reader *reader, uint16_t off)
 	return word;
 }
 
-static size_t get_head_bytes(const struct py_code_layout *layout)
+size_t py_code_head_bytes(const struct py_code_layout *layout)
 {
 	const uint16_t offs[] = {
 		layout->ob_refcnt, layout->ob_type,	layout->co_firstlineno, layout->co_filename,
@@ -132,9 +133,11 @@ static int read_function(struct reader *reader, struct names_function **ret)
 
 	memcpy(&first_line, reader->head + reader->layout->co_firstlineno, sizeof(first_line));
 	r = read_names(reader);
-	if (r == 0)
-		r = read_lines(reader, first_line, &lines);
-	if (r == 0)
+	if (r < 0)
+		return r;
+	r = read_lines(reader, first_line, &lines);
+	reader->lacks_lines = r == -EFAULT;
+	if (r == 0 || reader->lacks_lines)
 		r = names_function_new(reader->function, reader->file, lines.runs,
 				       lines.len * sizeof(*lines.runs), ret);
 	py_lines_fini(&lines);
@@ -199,14 +202,15 @@ symbolize_new(struct names_cache *cache, const struct ep_unwinder_host *host,
 		.layout = layout,
 		.code_addr = code_addr,
 		.check = check,
-		.head_bytes = get_head_bytes(layout),
+		.head_bytes = py_code_head_bytes(layout),
 	};
 	int r;
 
 	r = read_checked(&reader, &function);
 	if (r != 0)
 		return r;
-	names_cache_put(cache, &function->item);
+	if (!reader.lacks_lines)
+		names_cache_put(cache, &function->item);
 	r = add_name(host, function, instruction_off, names);
 	names_item_unref(&function->item);
 	return r;

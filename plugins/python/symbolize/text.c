@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
-#define GUESS_BYTES    256  /* nearly every name and path with its head */
+#define HEAD_BYTES     256  /* above what it has in any version */
 #define MAX_CHARACTERS PY_FILE_BYTES
 
 struct text {
@@ -51,7 +51,7 @@ static int parse_head(const struct py_code_layout *layout, uint64_t addr, const 
 	uint32_t state, bits;
 
 	if (layout->str_length + 8u > bytes || layout->str_state + 4u > bytes ||
-	    layout->str_any + 8u > GUESS_BYTES)
+	    layout->str_any + 8u > HEAD_BYTES)
 		return -EBADMSG;
 	text.len = get_word(head, layout->str_length);
 	memcpy(&state, head + layout->str_state, sizeof(state));
@@ -89,13 +89,13 @@ int py_text_read(const struct ep_unwinder_host *host, const struct ep_target *ta
 {
 	struct target from = {.host = host, .target = target};
 	const struct memory memory = {.read = read_target, .arg = &from};
-	uint8_t head[GUESS_BYTES], characters[MAX_CHARACTERS * 4];
+	uint8_t head[HEAD_BYTES], characters[MAX_CHARACTERS * 4];
 	size_t got, n;
 	struct text text = {0};
 	uint64_t off;
 	int r;
 
-	r = memory_read_head(&memory, addr, head, sizeof(head), &got);
+	r = memory_read_head(&memory, addr, head, EP_MIN(layout->str_any + 8u, HEAD_BYTES), &got);
 	if (r == 0)
 		r = parse_head(layout, addr, head, got, &text);
 	if (r < 0)

@@ -11,7 +11,7 @@
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
-	__uint(max_entries, EP_SLOT_COUNT);
+	__uint(max_entries, EP_SLOT_COUNT_ALL);
 	__type(key, __u32);
 	__type(value, __u32);
 } ep_progs SEC(".maps");

@@ -33,6 +33,8 @@ enum ep_slot {
 	EP_SLOT_NATIVE = 1,
 	EP_SLOT_FIRST_DYNAMIC = 2,
 	EP_SLOT_COUNT = 32,
+	EP_SLOT_FIRST_KEEPER = EP_SLOT_COUNT, /* and the slot of its language */
+	EP_SLOT_COUNT_ALL = 2 * EP_SLOT_COUNT,
 };
 
 /* First fields of every event on the ring. */

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/plugin/kept_memory.h"
+#include "core/base/util.h"
+
+#include <errno.h>
+#include <string.h>
+
+struct piece {
+	uint64_t addr;
+	uint32_t bytes, at; /* in the vector of bytes */
+};
+
+void ep_kept_memory_init(struct ep_kept_memory *memory)
+{
+	ep_vec_init(&memory->bytes, 1, EP_KEPT_MAX_BYTES);
+	ep_vec_init(&memory->pieces, sizeof(struct piece), EP_KEPT_MAX_BYTES / sizeof(struct piece));
+}
+
+void ep_kept_memory_fini(struct ep_kept_memory *memory)
+{
+	ep_vec_fini(&memory->bytes);
+	ep_vec_fini(&memory->pieces);
+}
+
+static int add_piece(struct ep_kept_memory *memory, uint64_t addr, const void *data, uint32_t bytes)
+{
+	struct piece piece = {.addr = addr, .bytes = bytes, .at = (uint32_t)memory->bytes.len};
+	int r = ep_vec_append(&memory->bytes, data, bytes);
+
+	if (r == 0)
+		r = ep_vec_append(&memory->pieces, &piece, 1);
+	if (r < 0)
+		memory->bytes.len = piece.at;
+	return r;
+}
+
+int ep_kept_memory_add(struct ep_kept_memory *memory, const struct ep_kept *kept, size_t bytes)
+{
+	const uint8_t *pieces = (const uint8_t *)(kept + 1);
+	struct ep_kept_piece head;
+	int r = 0;
+
+	bytes = EP_MIN(bytes - sizeof(*kept), (size_t)kept->bytes);
+	for (size_t at = 0; r == 0 && at < bytes; at += sizeof(head) + EP_ALIGN_UP(head.bytes, 8u)) {
+		if (bytes - at < sizeof(head))
+			return -EBADMSG;
+		memcpy(&head, pieces + at, sizeof(head));
+		if (head.bytes == 0 || head.bytes > bytes - at - sizeof(head))
+			return -EBADMSG;
+		r = add_piece(memory, head.addr, pieces + at + sizeof(head), head.bytes);
+	}
+	return r;
+}
+
+void ep_kept_memory_move(struct ep_kept_memory *memory, struct ep_kept_memory *from)
+{
+	const struct piece *piece;
+
+	ep_vec_each (&from->pieces, piece) {
+		if (add_piece(memory, piece->addr, ep_vec_at(&from->bytes, uint8_t, piece->at), piece->bytes) < 0)
+			break;
+	}
+	ep_kept_memory_fini(from);
+	ep_kept_memory_init(from);
+}
+
+int ep_kept_memory_read(const struct ep_kept_memory *memory, uint64_t addr, void *buf, size_t bytes)
+{
+	for (size_t i = memory->pieces.len; i > 0; i--) {
+		const struct piece *piece = ep_vec_at(&memory->pieces, struct piece, i - 1);
+
+		if (addr < piece->addr || !ep_in_bounds(addr - piece->addr, bytes, piece->bytes))
+			continue;
+		memcpy(buf, ep_vec_at(&memory->bytes, uint8_t, piece->at + (addr - piece->addr)), bytes);
+		return 0;
+	}
+	return -EFAULT;
+}
+
+size_t ep_kept_memory_bytes(const struct ep_kept_memory *memory)
+{
+	return memory->bytes.cap + memory->pieces.cap * sizeof(struct piece);
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Memory of a process that came with its samples (ebpf-profiler/bpf/keeper.h): what names are made of
+ * when the process, or the code, is gone.
+ */
+#ifndef EP_PLUGIN_KEPT_MEMORY_H
+#define EP_PLUGIN_KEPT_MEMORY_H
+
+#include "core/base/vec.h"
+#include "ebpf-profiler/bpf/internal/keep.h"
+
+#define EP_KEPT_MAX_BYTES ((size_t)256 << 10) /* of one process */
+
+struct ep_kept_memory {
+	struct ep_vec bytes;  /* uint8_t: pieces without their heads */
+	struct ep_vec pieces; /* oldest first */
+};
+
+void ep_kept_memory_init(struct ep_kept_memory *memory);
+void ep_kept_memory_fini(struct ep_kept_memory *memory); /* empty again; accepts a zeroed one */
+
+/*
+ * Adds the pieces that follow the head of an event of `bytes` bytes. 0; -EBADMSG: they do not fit into it, those
+ * before were added; -E2BIG, -ENOMEM: no room for more.
+ */
+int ep_kept_memory_add(struct ep_kept_memory *memory, const struct ep_kept *kept, size_t bytes);
+/* Adds all that `from` has, which is empty then; what does not fit is dropped. */
+void ep_kept_memory_move(struct ep_kept_memory *memory, struct ep_kept_memory *from);
+
+/* From the newest piece that holds all of it. 0, -EFAULT. */
+int ep_kept_memory_read(const struct ep_kept_memory *memory, uint64_t addr, void *buf, size_t bytes);
+
+static inline bool ep_kept_memory_is_empty(const struct ep_kept_memory *memory)
+{
+	return memory->pieces.len == 0;
+}
+
+size_t ep_kept_memory_bytes(const struct ep_kept_memory *memory);
+
+#endif

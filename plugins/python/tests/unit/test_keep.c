@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the keeper sends of code objects is what the symbolizer names them by, when nothing else of the
+ * process is left. The program is compiled for user space.
+ */
+#define EP_SHIM_OBJECT "python_keep"
+#include "plugins/python/python_keep.bpf.c"
+
+#define WORLD_STATE struct py_state
+#include "tests/kit/world.h"
+
+#include "core/plugin/kept_memory.h"
+#include "plugins/python/tests/unit/objects.h"
+
+#define SLOT  5
+#define OTHER (HEAP_ADDR + 0x5000)
+
+static struct ep_keep keeps;
+static uint64_t seen[1 << EP_KEEP_SEEN_SHIFT];
+static struct py_code_layout layout;
+static struct ep_kept_memory kept;
+
+static void set_state(void)
+{
+	struct py_state *state = &world.state;
+
+	state->head_bytes = (uint16_t)py_code_head_bytes(&layout);
+	state->code_name = layout.co_qualname ? layout.co_qualname : layout.co_name;
+	state->code_file = layout.co_filename;
+	state->str_length = layout.str_length;
+	state->str_state = layout.str_state;
+	state->str_kind_shift = layout.str_kind_shift;
+	state->str_ascii_data = layout.str_ascii_data;
+	state->str_compact_data = layout.str_compact_data;
+}
+
+static void begin(uint32_t version)
+{
+	assert_int_equal(py_code_layout_find(version, false, &layout), 0);
+	layout.code_type_addr = TYPE_ADDR;
+	memset(heap, 0, sizeof(heap));
+	put_code(&layout, CODE_ADDR, 7);
+	world_begin(SLOT, 40);
+	world_add_map("&ep_keeps", &keeps, sizeof(keeps), 1);
+	world_add_map("&ep_keep_seen", seen, sizeof(*seen), EP_LEN(seen));
+	fake_memory_add(&world.memory, HEAP_ADDR, heap, HEAP_BYTES);
+	set_state();
+	ep_kept_memory_fini(&kept);
+	ep_kept_memory_init(&kept);
+}
+
+static void release(void *memory)
+{
+	ep_kept_memory_fini(memory);
+}
+
+static void push_native(void)
+{
+	ep_push_words(REC, EP_FRAME_HEADER(EP_FRAME_NATIVE, 0, 1, 3), 1, 0x1234, 0, 0);
+}
+
+static void push(uint64_t code)
+{
+	ep_push_words(REC, EP_FRAME_HEADER(EP_FRAME_FIRST_DYNAMIC + SLOT, 0, 1, heap_check(&layout, code)), 1,
+		      code | 4ull << PY_INSTRUCTION_SHIFT, 0, 0);
+}
+
+/* Runs it, and adds what it has sent to what is kept. True: it has sent something. */
+static bool keep(void)
+{
+	const struct ep_kept *event = (const void *)world.sent;
+
+	world.sent_bytes = 0;
+	assert_int_equal(world_step(python_keep), EP_SLOT_FINISH);
+	if (!world.sent_bytes)
+		return false;
+	assert_int_equal(event->event.type, EP_EVENT_KEPT);
+	assert_int_equal(event->slot, SLOT);
+	assert_int_equal(event->pid, REC->sample.pid);
+	assert_int_equal(world.sent_bytes, sizeof(*event) + event->bytes);
+	assert_int_equal(ep_kept_memory_add(&kept, event, world.sent_bytes), 0);
+	return true;
+}
+
+/* The process is what was kept of it. */
+static int read_kept(const struct ep_target *target, uint64_t addr, void *buf, size_t bytes)
+{
+	(void)target;
+	return ep_kept_memory_read(&kept, addr, buf, bytes);
+}
+
+static int name(uint64_t code, struct ep_names *names)
+{
+	struct ep_unwinder_host host = test_host;
+	struct names_cache *cache = NULL;
+	int r;
+
+	host.target_read = read_kept;
+	*names = (struct ep_names){0};
+	assert_int_equal(py_code_cache_new(&cache), 0);
+	r = py_code_symbolize(cache, &host, NULL, &layout, code, heap_check(&layout, code), 4, names);
+	names_cache_free(cache);
+	return r;
+}
+
+static const uint32_t versions[] = {PY_VERSION(3, 6), PY_VERSION(3, 9), PY_VERSION(3, 10),
+				    PY_VERSION(3, 11), PY_VERSION(3, 12), PY_VERSION(3, 13)};
+
+EP_TEST(what_is_kept_names_a_frame_of_each_version)
+{
+	struct ep_names names;
+
+	ep_test_owns(&kept, release);
+	for (size_t i = 0; i < EP_LEN(versions); i++) {
+		begin(versions[i]);
+		push_native();
+		push(CODE_ADDR);
+		push_native();
+		assert_int_equal(name(CODE_ADDR, &names), EP_FRAME_GONE);
+		assert_true(keep());
+		assert_int_equal(name(CODE_ADDR, &names), 0);
+		assert_string_equal(names.function, "name");
+		assert_string_equal(names.file, "file.py");
+		assert_int_equal(names.start_line, 7);
+		assert_int_equal(names.line, 0);
+	}
+}
+
+EP_TEST(code_is_sent_once_for_each_program)
+{
+	ep_test_owns(&kept, release);
+	begin(PY_VERSION(3, 12));
+	push(CODE_ADDR);
+	assert_true(keep());
+	assert_false(keep());
+	REC->sample.image++;
+	assert_true(keep());
+	/* Other code at that address. */
+	heap_put_word(CODE_ADDR + layout.co_lines, LINE_ADDR + 16);
+	REC->sample.n_words = 0;
+	push(CODE_ADDR);
+	assert_true(keep());
+}
+
+EP_TEST(long_names_are_kept_whole)
+{
+	static const struct {
+		size_t n;
+		int result;
+	} rows[] = {{87, 0}, {89, 0}, {200, 0}, {280, 0}, {281, -EBADMSG}};
+	char text[300], file[300];
+	struct ep_names names;
+
+	ep_test_owns(&kept, release);
+	memset(text, 'n', sizeof(text));
+	memset(file, 'f', sizeof(file));
+	for (size_t i = 0; i < EP_LEN(rows); i++) {
+		begin(PY_VERSION(3, 12));
+		put_str(&layout, NAME_ADDR, 1, true, true, text, rows[i].n);
+		put_str(&layout, FILE_ADDR, 1, true, true, file, rows[i].n);
+		push(CODE_ADDR);
+		assert_true(keep());
+		assert_int_equal(name(CODE_ADDR, &names), rows[i].result);
+		if (rows[i].result == 0)
+			assert_int_equal(strlen(names.function), rows[i].n);
+	}
+}
+
+EP_TEST(what_cannot_be_read_is_not_kept)
+{
+	struct ep_names names;
+
+	ep_test_owns(&kept, release);
+	begin(PY_VERSION(3, 11));
+	push(CODE_ADDR);
+	world.memory.fail_at = 1;
+	world.memory.fail_with = -EFAULT;
+	assert_false(keep());
+	begin(PY_VERSION(3, 11));
+	push(CODE_ADDR);
+	heap_put_word(CODE_ADDR + layout.co_filename, 0x1000);
+	assert_true(keep());
+	assert_int_equal(name(CODE_ADDR, &names), -EBADMSG);
+	assert_int_equal(names.n, 0);
+}
+
+/* Nonsense as lengths and as what kind of characters they are of. */
+EP_TEST(sizes_are_bounded)
+{
+	ep_test_owns(&kept, release);
+	for (uint32_t bits = 0; bits < 256; bits++) {
+		begin(PY_VERSION(3, 12));
+		heap_put(NAME_ADDR + layout.str_state, &bits, sizeof(bits));
+		heap_put_word(NAME_ADDR + layout.str_length, bits % 3 ? 1ull << (bits % 64) : ~0ull);
+		push(CODE_ADDR);
+		(void)keep();
+		assert_in_range(keeps.kept.bytes, 0, EP_KEEP_ITEM_BYTES);
+	}
+}
+
+EP_TEST(the_ring_is_for_samples)
+{
+	ep_test_owns(&kept, release);
+	begin(PY_VERSION(3, 12));
+	push(CODE_ADDR);
+	world.ring_used = WORLD_RING_BYTES / 2;
+	assert_false(keep());
+	world.ring_used = 0;
+	assert_true(keep());
+}
+
+EP_TEST(what_does_not_fit_comes_with_the_next_sample)
+{
+	struct ep_names names;
+	uint32_t n_events = 0;
+
+	ep_test_owns(&kept, release);
+	begin(PY_VERSION(3, 12));
+	for (uint64_t i = 0; i < 100; i++)
+		push_native();
+	for (uint64_t i = 0; i < 40; i++) {
+		uint64_t code = OTHER + 512 * i;
+
+		put_code(&layout, code, (int32_t)i);
+		push(code);
+	}
+	while (keep())
+		n_events++;
+	assert_in_range(n_events, 2, 4);
+	for (uint64_t i = 0; i < 40; i++)
+		assert_int_equal(name(OTHER + 512 * i, &names), 0);
+}
