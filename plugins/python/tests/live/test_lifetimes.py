@@ -5,6 +5,7 @@ runtime in a process, libraries that are closed and others that take their place
 import glob
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -53,6 +54,30 @@ def outer(end):
     while time.time() < end: inner()
 outer(time.time() + {SECONDS})
 """
+
+
+# All code that a command has run, or could: of its modules, frozen ones too, and of functions that exist. 3.11 and newer.
+KNOWN = """
+import gc, sys, types, _imp
+known = {("<module>", "<string>"), ("<module>", "<frozen getpath>")}
+def add(code):
+    known.add((code.co_qualname, code.co_filename))
+    for const in code.co_consts:
+        if isinstance(const, types.CodeType): add(const)
+for name in "_frozen_importlib", "_frozen_importlib_external", "zipimport":
+    add(_imp.get_frozen_object(name))
+for name, module in list(sys.modules.items()):
+    try:
+        code = module.__spec__.loader.get_code(module.__spec__.name)
+    except (AttributeError, ImportError, TypeError):
+        continue
+    if code: add(code)
+for thing in gc.get_objects():
+    if isinstance(thing, types.FunctionType): add(thing.__code__)
+for name, file in known: print(name, file, sep="\\t")
+"""
+
+IMPORTS = "import json,re,subprocess"
 
 
 def libraries():
@@ -111,6 +136,22 @@ class Lifetimes(unittest.TestCase):
         runs.sort(key=share, reverse=True)
         print(*(f"{share(run):.2f}" for run in runs), file=sys.stderr)
         self.check(sum(runs[:5], []), is_good, 0.55)
+
+    def test_commands_that_are_gone_when_their_names_are_read(self):
+        """What names are made of comes with their samples: no name is missing, and none is another's."""
+        if sys.version_info < (3, 11):
+            self.skipTest("code has no qualified names")
+        for text in "1", IMPORTS:
+            asked = subprocess.run([sys.executable, "-c", text + KNOWN], capture_output=True, text=True, check=True)
+            known = {tuple(line.split("\t")) for line in asked.stdout.splitlines()}
+            loop = f"i=0; while [ $i -lt 40 ]; do {shlex.join([sys.executable, '-c', text])}; i=$((i+1)); done"
+            self.record("sh", "-c", loop, rate=499)
+            profile = stacks.read_profile(os.path.join(self.directory, "out.pb.gz"), stacks.LineProfile)
+            frames = [(s.count, [(f.name, f.source) for f in s.frames]) for s in profile.samples]
+            ours = {word for _, words in frames for word in words if word[1].endswith((".py", ">"))}
+            self.assertEqual(ours - known, set())
+            self.check([(count, [name for name, _ in words]) for count, words in frames
+                        if (UNKNOWN, "") in words or known & set(words)], lambda names: UNKNOWN not in names, 0.95)
 
     def test_second_runtime_that_is_not_used(self):
         if not libraries():
