@@ -1,0 +1,78 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Whether the samples of a command that is over at once have all their names, and what that costs.
+
+    tests/bench/commands.py COMMAND...
+
+The command runs in a loop. `record` at 499 Hz says how many of its samples have a name for each frame of a language; an
+agent at 99 Hz, which has met the language before, what it costs beside the loop.
+"""
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path[:0] = [os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", part) for part in ("kit", "live")]
+import beside  # noqa: E402
+import measure  # noqa: E402
+import stacks  # noqa: E402
+
+UNKNOWN = re.compile(r"\[[\w-]+: unknown function\]")
+SECONDS = 10
+
+
+def loop(command, seconds):
+    """A shell script that runs it again and again."""
+    return f"end=$(($(date +%s) + {seconds})); while [ $(date +%s) -lt $end ]; do {shlex.join(command)}; done"
+
+
+def lacks_name(sample):
+    return any(UNKNOWN.match(frame.name) for frame in sample.frames)
+
+
+def named(command):
+    """(samples of the command, those with all names)"""
+    comm = os.path.basename(os.path.realpath(command[0]))[:15]
+    own = {comm, os.path.basename(command[0])[:15]}
+    with tempfile.TemporaryDirectory() as directory:
+        out = os.path.join(directory, "out.pb.gz")
+        done = subprocess.run([measure.BINARY, "record", "-q", "-F", "499", "-o", out, "--", "sh", "-c",
+                               loop(command, SECONDS)], env=measure.environment(), stdout=subprocess.DEVNULL,
+                              stderr=subprocess.PIPE, text=True, check=False)
+        measure.check_status(done.returncode, done.stderr)
+        samples = [s for s in stacks.read_profile(out).samples if s.labels.get("comm") in own or lacks_name(s)]
+    return sum(s.count for s in samples), sum(s.count for s in samples if not lacks_name(s))
+
+
+def agent_cost(command):
+    """Percent of a CPU at 99 Hz, beside the loop, from its first second on."""
+    with measure.Procs() as procs, measure.Agent(procs, 99, interval="60s") as agent:
+        agent.wait_sampling()
+        subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+        time.sleep(5)
+        procs.start(["sh", "-c", loop(command, SECONDS + 5)], cpus=measure.cpu_list()[:1])
+        before, start = beside.scheduled(agent.proc.pid)[0], time.monotonic()
+        time.sleep(SECONDS)
+        return 100 * (beside.scheduled(agent.proc.pid)[0] - before) / (time.monotonic() - start)
+
+
+def rows(name, command, bar=None, cost_bar=None):
+    n, good = named(command)
+    if n < 200:
+        measure.skip_row(f"{name}: samples with all names", f"{n} samples")
+        return
+    measure.row(f"{name}: samples with all names, of {n}", 100 * good / n, "%", f">= {bar}" if bar else "", bar, at_least=True)
+    if cost_bar:
+        measure.row("the agent beside the loop, 99 Hz", agent_cost(command), "% CPU", f"<= {cost_bar}", cost_bar)
+
+
+def main():
+    measure.begin()
+    rows(os.path.basename(sys.argv[1]), sys.argv[1:])
+
+
+if __name__ == "__main__":
+    main()
