@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MAX_LOOKS_BACK 64
 #define MAX_READ ((size_t)1 << 20) /* at once, where reads are bounded in time */
 
 /* --- states ---------------------------------------------------------------------------------- */
@@ -371,7 +372,12 @@ bool ep_attached_symbolize_kept(struct ep_attached *attached, const struct ep_ra
 	    (r != EP_FRAME_GONE && r != -ESRCH && r != -EFAULT))
 		return false;
 	attached->reads_kept = true;
-	r = attached->ops->symbolize(attached->instance, frame, names);
+	ep_kept_memory_see_all(attached->kept);
+	for (int i = 0; i < MAX_LOOKS_BACK; i++) {
+		r = attached->ops->symbolize(attached->instance, frame, names);
+		if (r == 0 || r == -E2BIG || r == -ENOMEM || !ep_kept_memory_look_back(attached->kept))
+			break;
+	}
 	attached->reads_kept = false;
 	attached_take(attached, false); /* of a process that is gone */
 	if (r == 0)

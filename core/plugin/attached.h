@@ -96,7 +96,7 @@ struct ep_attached {
 	const atomic_bool *stopped; /* reads fail from then on */
 	uint64_t frame_ns;	    /* reads fail when one symbolize takes longer */
 	uint64_t reads_end_ns;	    /* CLOCK_MONOTONIC; 0: they do not */
-	const struct ep_kept_memory *kept; /* see ep_attached_symbolize_kept */
+	struct ep_kept_memory *kept; /* see ep_attached_symbolize_kept */
 	bool reads_kept;	    /* it is read, and not the process */
 	bool reads_ended;	    /* one failed since it took longer: the result is -ETIME */
 };
@@ -120,7 +120,8 @@ bool ep_attached_symbolize(struct ep_attached *attached, const struct ep_raw_fra
 			   struct ep_names *names);
 /*
  * For a frame that the last call found gone, or whose process: once more, of what was kept of the process
- * alone. True: it is named, and `result` 0; else nothing has changed.
+ * alone, as it was at each of its samples, the last one first. True: it is named, and `result` is 0; else
+ * nothing has changed.
  */
 bool ep_attached_symbolize_kept(struct ep_attached *attached, const struct ep_raw_frame *frame,
 				struct ep_names *names);

@@ -8,29 +8,38 @@
 struct piece {
 	uint64_t addr;
 	uint32_t bytes, at; /* in the vector of bytes */
+	uint32_t event;	    /* pieces of one have the same */
+	uint32_t pad;
 };
 
 void ep_kept_memory_init(struct ep_kept_memory *memory)
 {
 	ep_vec_init(&memory->bytes, 1, EP_KEPT_MAX_BYTES);
 	ep_vec_init(&memory->pieces, sizeof(struct piece), EP_KEPT_MAX_BYTES / sizeof(struct piece));
+	memory->n_seen = 0;
+	memory->n_events = 0;
 }
 
 void ep_kept_memory_fini(struct ep_kept_memory *memory)
 {
 	ep_vec_fini(&memory->bytes);
 	ep_vec_fini(&memory->pieces);
+	memory->n_seen = 0;
 }
 
 static int add_piece(struct ep_kept_memory *memory, uint64_t addr, const void *data, uint32_t bytes)
 {
-	struct piece piece = {.addr = addr, .bytes = bytes, .at = (uint32_t)memory->bytes.len};
+	struct piece piece = {.addr = addr,
+			      .bytes = bytes,
+			      .at = (uint32_t)memory->bytes.len,
+			      .event = memory->n_events};
 	int r = ep_vec_append(&memory->bytes, data, bytes);
 
 	if (r == 0)
 		r = ep_vec_append(&memory->pieces, &piece, 1);
 	if (r < 0)
 		memory->bytes.len = piece.at;
+	ep_kept_memory_see_all(memory);
 	return r;
 }
 
@@ -41,6 +50,7 @@ int ep_kept_memory_add(struct ep_kept_memory *memory, const struct ep_kept *kept
 	int r = 0;
 
 	bytes = EP_MIN(bytes - sizeof(*kept), (size_t)kept->bytes);
+	memory->n_events++;
 	for (size_t at = 0; r == 0 && at < bytes; at += sizeof(head) + EP_ALIGN_UP(head.bytes, 8u)) {
 		if (bytes - at < sizeof(head))
 			return -EBADMSG;
@@ -55,8 +65,11 @@ int ep_kept_memory_add(struct ep_kept_memory *memory, const struct ep_kept *kept
 void ep_kept_memory_move(struct ep_kept_memory *memory, struct ep_kept_memory *from)
 {
 	const struct piece *piece;
+	uint32_t event = 0;
 
 	ep_vec_each (&from->pieces, piece) {
+		memory->n_events += piece->event != event;
+		event = piece->event;
 		if (add_piece(memory, piece->addr, ep_vec_at(&from->bytes, uint8_t, piece->at), piece->bytes) < 0)
 			break;
 	}
@@ -64,9 +77,25 @@ void ep_kept_memory_move(struct ep_kept_memory *memory, struct ep_kept_memory *f
 	ep_kept_memory_init(from);
 }
 
+void ep_kept_memory_see_all(struct ep_kept_memory *memory)
+{
+	memory->n_seen = memory->pieces.len;
+}
+
+bool ep_kept_memory_look_back(struct ep_kept_memory *memory)
+{
+	const struct piece *pieces = memory->pieces.data;
+	size_t n = memory->n_seen;
+
+	while (n > 0 && pieces[n - 1].event == pieces[memory->n_seen - 1].event)
+		n--;
+	memory->n_seen = n;
+	return n > 0;
+}
+
 int ep_kept_memory_read(const struct ep_kept_memory *memory, uint64_t addr, void *buf, size_t bytes)
 {
-	for (size_t i = memory->pieces.len; i > 0; i--) {
+	for (size_t i = memory->n_seen; i > 0; i--) {
 		const struct piece *piece = ep_vec_at(&memory->pieces, struct piece, i - 1);
 
 		if (addr < piece->addr || !ep_in_bounds(addr - piece->addr, bytes, piece->bytes))

@@ -14,6 +14,8 @@
 struct ep_kept_memory {
 	struct ep_vec bytes;  /* uint8_t: pieces without their heads */
 	struct ep_vec pieces; /* oldest first */
+	size_t n_seen;	      /* reads see so many of them */
+	uint32_t n_events;
 };
 
 void ep_kept_memory_init(struct ep_kept_memory *memory);
@@ -27,7 +29,14 @@ int ep_kept_memory_add(struct ep_kept_memory *memory, const struct ep_kept *kept
 /* Adds all that `from` has, which is empty then; what does not fit is dropped. */
 void ep_kept_memory_move(struct ep_kept_memory *memory, struct ep_kept_memory *from);
 
-/* From the newest piece that holds all of it. 0, -EFAULT. */
+/*
+ * The process as it was at its last event, and, once more, as it was at the event before: what was read of an
+ * address may have been something else then. False: there was none.
+ */
+void ep_kept_memory_see_all(struct ep_kept_memory *memory);
+bool ep_kept_memory_look_back(struct ep_kept_memory *memory);
+
+/* From the newest piece that is seen and holds all of it. 0, -EFAULT. */
 int ep_kept_memory_read(const struct ep_kept_memory *memory, uint64_t addr, void *buf, size_t bytes);
 
 static inline bool ep_kept_memory_is_empty(const struct ep_kept_memory *memory)

@@ -76,6 +76,14 @@ EP_TEST(the_newest_piece_of_an_address_counts)
 	assert_true(ep_kept_memory_is_empty(&later));
 	assert_int_equal(ep_kept_memory_read(&memory, 0x1000, buf, 4), 0);
 	assert_string_equal(buf, "new");
+	assert_true(ep_kept_memory_look_back(&memory));
+	assert_int_equal(ep_kept_memory_read(&memory, 0x1000, buf, 4), 0);
+	assert_string_equal(buf, "old");
+	assert_false(ep_kept_memory_look_back(&memory));
+	assert_int_equal(ep_kept_memory_read(&memory, 0x1000, buf, 4), -EFAULT);
+	ep_kept_memory_see_all(&memory);
+	assert_int_equal(ep_kept_memory_read(&memory, 0x1000, buf, 4), 0);
+	assert_string_equal(buf, "new");
 }
 
 EP_TEST(pieces_that_do_not_fit_are_refused)
