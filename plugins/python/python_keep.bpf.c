@@ -11,8 +11,9 @@ EP_KEEPER();
 
 #define PY_KEEP_FRAMES 48
 
-/* Bytes of a str that are read at once, nearly always all of it; and at most. */
-#define PY_STR_BYTES	 128
+/* Bytes of a str that are read at once, nearly always all of it; and at most. Not less than its head. */
+#define PY_NAME_BYTES	 96
+#define PY_PATH_BYTES	 128
 #define PY_STR_MAX_BYTES 320
 _Static_assert(PY_CODE_BYTES + 2 * PY_STR_MAX_BYTES + 3 * sizeof(struct ep_kept_piece) <= EP_KEEP_ITEM_BYTES,
 	       "room for one code object");
@@ -28,16 +29,17 @@ static __always_inline __u64 str_bytes(const struct py_state *state, const __u8 
 	return data + length * (bits & 7);
 }
 
-static __always_inline void keep_str(const struct py_state *state, struct ep_keep *keep, __u64 addr)
+static __always_inline void keep_str(const struct py_state *state, struct ep_keep *keep, __u64 addr,
+				     __u64 at_once)
 {
-	const __u8 *str = ep_keep_memory(keep, addr, PY_STR_BYTES);
+	const __u8 *str = ep_keep_memory(keep, addr, at_once);
 	__u64 bytes;
 
 	if (!str)
 		return;
 	bytes = str_bytes(state, str);
-	if (bytes > PY_STR_BYTES)
-		ep_keep_longer(keep, addr, PY_STR_BYTES, bytes < PY_STR_MAX_BYTES ? bytes : PY_STR_MAX_BYTES);
+	if (bytes > at_once)
+		ep_keep_longer(keep, addr, at_once, bytes < PY_STR_MAX_BYTES ? bytes : PY_STR_MAX_BYTES);
 }
 
 static __always_inline void keep_code(const struct py_state *state, struct ep_keep *keep, __u64 code)
@@ -53,8 +55,8 @@ static __always_inline void keep_code(const struct py_state *state, struct ep_ke
 		return;
 	name = *(const __u64 *)(head + (state->code_name & (PY_CODE_BYTES - 8)));
 	file = *(const __u64 *)(head + (state->code_file & (PY_CODE_BYTES - 8)));
-	keep_str(state, keep, name);
-	keep_str(state, keep, file);
+	keep_str(state, keep, name, PY_NAME_BYTES);
+	keep_str(state, keep, file, PY_PATH_BYTES);
 }
 
 static __always_inline __u64 code_of(const __u64 *frame)

@@ -57,7 +57,7 @@ static struct {
 	bool calls_fail;
 	uint64_t ring_used; /* of WORLD_RING_BYTES */
 	uint64_t sent_bytes; /* of the last record on the ring; 0: there was none */
-	_Alignas(8) uint8_t sent[16384];
+	_Alignas(8) uint8_t sent[32768];
 	uint32_t called[8], entered[8],
 		n_called; /* slots in the last run, and what they find in the walk */
 	uint32_t n_runs;

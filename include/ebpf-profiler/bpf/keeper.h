@@ -43,13 +43,13 @@
 /* The descriptor's keeper object begins as its unwinder does. */
 #define EP_KEEPER() EP_UNWINDER()
 
-#define EP_KEEP_ITEM_BYTES 1024
+#define EP_KEEP_ITEM_BYTES 2560
 #define EP_KEEP_SEEN_SHIFT 13
 
 /* Of one CPU, while the keeper runs. */
 struct ep_keep {
 	struct ep_kept kept;
-	__u8 bytes[EP_KEPT_BYTES + EP_KEEP_ITEM_BYTES];
+	__u8 bytes[EP_KEPT_BYTES];
 	__u32 at, end; /* the next frame and the end of all: words of the record's */
 };
 
@@ -102,8 +102,8 @@ static __always_inline struct ep_keep *ep_keep_begin(const struct ep_record *rec
 	keep->kept.bytes = 0;
 	keep->at = rec->sample.n_kernel;
 	keep->end = keep->at + rec->sample.n_words;
-	/* Nearly always the native frames come first. 128 rounds of about 20 instructions. */
-	for (__u32 i = 0; i < 128; i++) {
+	/* Nearly always the native frames come first. 256 rounds of about 20 instructions. */
+	for (__u32 i = 0; i < 256; i++) {
 		__u32 at = keep->at;
 		const __u64 *frame = ep_keep_next(rec, keep);
 
@@ -146,7 +146,8 @@ static __always_inline const __u8 *ep_keep_memory(struct ep_keep *keep, __u64 ad
 
 	EP_OPAQUE(at);
 	EP_OPAQUE(bytes);
-	if (at > EP_KEPT_BYTES - sizeof(*piece) || bytes == 0 || bytes > EP_KEPT_PIECE_BYTES)
+	if (at > EP_KEPT_BYTES - sizeof(*piece) - EP_KEPT_PIECE_BYTES || bytes == 0 ||
+	    bytes > EP_KEPT_PIECE_BYTES)
 		return NULL;
 	piece = (struct ep_kept_piece *)(keep->bytes + at);
 	if (bpf_probe_read_user(piece + 1, bytes, (void *)addr))
