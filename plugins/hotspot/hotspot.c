@@ -4,6 +4,7 @@
 #include "ebpf-profiler/plugin.h"
 
 #include "hotspot_bpf.inc.h"
+#include "hotspot_keep_bpf.inc.h"
 
 /* As enum hotspot_error. */
 static const char *const errors[] = {
@@ -33,6 +34,13 @@ static const struct ep_bpf_image bpf = {
 	.flags = EP_BPF_RESUMES,
 };
 
+static const struct ep_bpf_image keeper = {
+	.size = sizeof(keeper),
+	.object = hotspot_keep_bpf_object,
+	.object_bytes = sizeof(hotspot_keep_bpf_object),
+	.program = "hotspot_keep",
+};
+
 static const struct ep_unwinder_ops ops = {
 	.size = sizeof(ops),
 	.errors = errors,
@@ -47,6 +55,7 @@ static const struct ep_unwinder_ops ops = {
 	.unload = hotspot_unload,
 	.frame_type = "jvm",
 	.advise = hotspot_advise,
+	.keeper = &keeper,
 };
 
 EP_PLUGIN_DEFINE = {

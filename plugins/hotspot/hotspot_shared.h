@@ -204,6 +204,9 @@ struct hotspot_state {
 	__u16 const_pool, pool_holder, class_name; /* from a ConstMethod to the name of its class */
 	__u16 pool_bytes; /* of ConstantPool: its entries follow */
 	__u16 pool_len; /* its length, an int; then its version */
+	/* For names (hotspot_keep.bpf.c); a file's number is in one of two places, the other one is 0. */
+	__u16 const_words, pool_file, class_file, class_bytes;
+	__u8 symbol_length, symbol_body;
 	__u8 safepoints_shift; /* 64 - 8 * bytes of the counter */
 	__u8 symbol_shift; /* of a Symbol's count of references in its first word */
 };

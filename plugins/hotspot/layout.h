@@ -91,4 +91,18 @@ static inline uint8_t hotspot_symbol_shift(const struct hotspot_layout *layout)
 	return hotspot_off(layout, HOTSPOT_F_names_symbol_bytes) ? 0 : 16;
 }
 
+/* What names need of a class is in so many bytes from its address on. */
+static inline size_t hotspot_class_bytes(const struct hotspot_layout *layout)
+{
+	static const enum hotspot_field_id ids[] = {HOTSPOT_F_names_class_name, HOTSPOT_F_names_class_pool,
+						    HOTSPOT_F_names_class_file, HOTSPOT_F_names_class_debug};
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < EP_LEN(ids); i++) {
+		if (hotspot_has(layout, ids[i]))
+			bytes = EP_MAX(bytes, hotspot_off(layout, ids[i]) + (size_t)8);
+	}
+	return bytes;
+}
+
 #endif

@@ -232,6 +232,19 @@ static const char *fill_interpreted(struct hotspot_state *state, const struct ho
 	return NULL;
 }
 
+/* What is not where BPF can keep it is 0, and so is not kept. */
+static void fill_names(struct hotspot_state *state, const struct hotspot_layout *layout)
+{
+	size_t bytes = hotspot_class_bytes(layout);
+
+	state->const_words = offset_of(layout, HOTSPOT_F_names_const_words);
+	state->pool_file = offset_of(layout, HOTSPOT_F_names_pool_file);
+	state->class_file = state->pool_file ? 0 : offset_of(layout, HOTSPOT_F_names_class_file);
+	state->class_bytes = bytes <= UINT16_MAX ? (uint16_t)bytes : 0;
+	state->symbol_length = (uint8_t)offset_of(layout, HOTSPOT_F_names_symbol_bytes);
+	state->symbol_body = (uint8_t)offset_of(layout, HOTSPOT_F_names_symbol_body);
+}
+
 static int8_t slot_of(const struct hotspot_layout *layout, enum hotspot_constant_id id, int8_t otherwise)
 {
 	int64_t slot = layout->constants[id];
@@ -411,6 +424,7 @@ int hotspot_state_fill(const struct hotspot_executable *exe, const struct memory
 	fill_method(state, layout);
 	fill_deopt(state, layout);
 	fill_kinds(state, layout);
+	fill_names(state, layout);
 	if (!why)
 		why = check_fields(state);
 	if (!why)

@@ -23,12 +23,6 @@ static int read_memory(const struct hotspot_methods *m, uint64_t addr, void *buf
 	return addr ? memory_read(m->memory, addr, buf, bytes) : -EBADMSG;
 }
 
-/* Up to behind a field; 0: absent. */
-static size_t end_of(const struct hotspot_layout *layout, enum hotspot_field_id id)
-{
-	return hotspot_has(layout, id) ? hotspot_off(layout, id) + 8u : 0;
-}
-
 static bool get_has_lines(const struct hotspot_layout *layout, uint64_t flags)
 {
 	enum hotspot_constant_id id = HOTSPOT_C_names_has_lines;
@@ -110,12 +104,9 @@ static int read_class(const struct hotspot_methods *m, struct hotspot_identity *
 {
 	const struct hotspot_layout *layout = m->layout;
 	_Alignas(8) uint8_t head[MAX_CLASS_BYTES];
-	size_t bytes = end_of(layout, HOTSPOT_F_names_class_name);
+	size_t bytes = hotspot_class_bytes(layout);
 	int r;
 
-	bytes = EP_MAX(bytes, end_of(layout, HOTSPOT_F_names_class_pool));
-	bytes = EP_MAX(bytes, end_of(layout, HOTSPOT_F_names_class_file));
-	bytes = EP_MAX(bytes, end_of(layout, HOTSPOT_F_names_class_debug));
 	if (bytes > sizeof(head))
 		return -ENOTSUP;
 	r = read_memory(m, id->way.class, head, bytes);
@@ -310,6 +301,8 @@ static int read_lines(struct draft *d)
 	if (!table)
 		return -ENOMEM;
 	r = read_memory(d->m, d->id->way.const_method + head, table, bytes);
+	if (r == -EFAULT)
+		return 0; /* what was kept of a JVM that is gone may not have it */
 	if (r < 0)
 		return r;
 	r = hotspot_lines_parse(table, bytes, d->id->code_bytes, d->m->excluded, &d->lines);
@@ -345,6 +338,10 @@ static int read_map(struct draft *d)
 			       MEMORY_PAGE);
 	if (r == 0 && strlen(d->smap_text) == HOTSPOT_SMAP_MAX_BYTES)
 		r = -EBADMSG; /* cut */
+	if (r == -EFAULT) {
+		d->lines.len = 0; /* without the map they mean others */
+		return 0;
+	}
 	if (r == 0)
 		r = hotspot_smap_parse(d->smap_text, strlen(d->smap_text), &d->smap);
 	if (r < 0)

@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
-#define GUESS_BYTES 128 /* most symbols with their heads */
+#define GUESS_BYTES 64 /* most symbols with their heads; hotspot_keep.bpf.c keeps no less */
 #define MAX_BODY    4096
 
 /* Up to three bytes at *i as one UTF-16 unit; 0xfffd and one byte further where there is none. */

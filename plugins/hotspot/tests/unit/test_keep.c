@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the keeper sends of interpreted methods is what they are named by when nothing else of the JVM is
+ * left. The program is compiled for user space, and looks at the VM that is made up.
+ */
+#define EP_SHIM_OBJECT "hotspot_keep"
+#include "plugins/hotspot/hotspot_keep.bpf.c"
+
+#define WORLD_STATE struct hotspot_state
+#include "tests/kit/world.h"
+
+#include "core/plugin/kept_memory.h"
+#include "plugins/hotspot/symbolize/names.h"
+#include "plugins/hotspot/tests/unit/made_app.h"
+
+#define SLOT 5
+
+static struct ep_keep keeps;
+static uint64_t seen[1 << EP_KEEP_SEEN_SHIFT];
+static struct made_vm vm;
+static struct made_app app;
+static struct ep_kept_memory kept;
+static char shown[256], system_name[256], file[64];
+static uint32_t line;
+
+const char *hotspot_stubs_name(const struct hotspot_stubs *stubs, uint64_t addr)
+{
+	(void)stubs, (void)addr;
+	return NULL;
+}
+
+static uint16_t offset(enum hotspot_field_id id)
+{
+	return hotspot_has(&vm.layout, id) ? (uint16_t)hotspot_off(&vm.layout, id) : 0;
+}
+
+static void set_state(void)
+{
+	world.state = (struct hotspot_state){
+		.method_const = offset(HOTSPOT_F_names_method_const),
+		.const_bytes = (uint16_t)vm.layout.sizes[HOTSPOT_Z_names_const_bytes],
+		.const_code_size = offset(HOTSPOT_F_names_const_code_bytes),
+		.const_words = offset(HOTSPOT_F_names_const_words),
+		.const_pool = offset(HOTSPOT_F_names_const_pool),
+		.pool_bytes = (uint16_t)vm.layout.sizes[HOTSPOT_Z_names_pool_bytes],
+		.pool_holder = offset(HOTSPOT_F_names_pool_holder),
+		.pool_file = offset(HOTSPOT_F_names_pool_file),
+		.class_file = offset(HOTSPOT_F_names_class_file),
+		.class_name = offset(HOTSPOT_F_names_class_name),
+		.class_bytes = (uint16_t)hotspot_class_bytes(&vm.layout),
+		.symbol_length = (uint8_t)offset(HOTSPOT_F_names_symbol_bytes),
+		.symbol_body = (uint8_t)offset(HOTSPOT_F_names_symbol_body),
+	};
+}
+
+static void release(void *memory)
+{
+	ep_kept_memory_fini(memory);
+}
+
+static void begin(enum made_family family)
+{
+	made_init(&vm, family);
+	app = made_app(&vm, 0);
+	world_begin(SLOT, 40);
+	world_add_map("&ep_keeps", &keeps, sizeof(keeps), 1);
+	world_add_map("&ep_keep_seen", seen, sizeof(*seen), EP_LEN(seen));
+	world.memory = vm.reads;
+	set_state();
+	ep_kept_memory_fini(&kept);
+	ep_kept_memory_init(&kept);
+}
+
+static void push(uint64_t method)
+{
+	ep_push_words(REC,
+		      EP_FRAME_HEADER(EP_FRAME_FIRST_DYNAMIC + SLOT,
+				      HOTSPOT_FRAME_INTERPRETED << HOTSPOT_FRAME_SHIFT, 2, 5),
+		      2, method, made_interpreted_word(&vm, method), 0);
+}
+
+static uint32_t keep(void)
+{
+	const struct ep_kept *event = (const void *)world.sent;
+
+	world.sent_bytes = 0;
+	assert_int_equal(world_step(hotspot_keep), EP_SLOT_FINISH);
+	if (!world.sent_bytes)
+		return 0;
+	assert_int_equal(ep_kept_memory_add(&kept, event, world.sent_bytes), 0);
+	return event->bytes;
+}
+
+static int read_kept(void *arg, uint64_t addr, void *buf, size_t bytes)
+{
+	(void)arg;
+	return ep_kept_memory_read(&kept, addr, buf, bytes);
+}
+
+static int add(struct ep_names *to, const struct ep_name *name)
+{
+	(void)to;
+	snprintf(shown, sizeof(shown), "%s", name->function);
+	snprintf(system_name, sizeof(system_name), "%s", name->system_name);
+	snprintf(file, sizeof(file), "%s", name->file ? name->file : "");
+	line = name->line;
+	return 0;
+}
+
+static int name(uint64_t method)
+{
+	const struct memory memory = {.read = read_kept};
+	const struct ep_raw_frame frame = {
+		.aux = 5,
+		.n_words = 2,
+		.flags = HOTSPOT_FRAME_INTERPRETED << HOTSPOT_FRAME_SHIFT,
+		.words = {method, made_interpreted_word(&vm, method)},
+	};
+	struct hotspot_names *names = NULL;
+	int r;
+
+	*shown = *file = '\0';
+	assert_int_equal(hotspot_names_new(&memory, &vm.layout, &names), 0);
+	r = hotspot_names_of(names, NULL, &frame, add, NULL);
+	hotspot_names_free(names);
+	return r;
+}
+
+EP_TEST(what_is_kept_names_methods_of_each_family)
+{
+	ep_test_owns(&kept, release);
+	for (int family = 0; family < MADE_FAMILIES; family++) {
+		begin((enum made_family)family);
+		push(app.inner);
+		push(app.apply);
+		assert_int_equal(name(app.inner), EP_FRAME_GONE);
+		assert_true(keep() > 0);
+		assert_int_equal(name(app.inner), 0);
+		assert_string_equal(shown, "com.example.Main$Inner.inner");
+		assert_string_equal(system_name, "com.example.Main$Inner.inner()Ljava/lang/String;");
+		assert_string_equal(file, "Main.kt");
+		assert_int_equal(line, 300);
+		assert_int_equal(name(app.apply), 0);
+		assert_string_equal(shown, "com.example.Main$$Lambda.apply");
+	}
+}
+
+/* Lines of such a class mean others without its map, which is not kept. */
+EP_TEST(without_its_map_a_class_has_no_lines)
+{
+	ep_test_owns(&kept, release);
+	begin(MADE_17);
+	push(app.run);
+	assert_true(keep() > 0);
+	assert_int_equal(name(app.run), 0);
+	assert_string_equal(shown, "com.example.Main.run");
+	assert_int_equal(line, 0);
+}
+
+EP_TEST(a_method_and_its_class_are_sent_once)
+{
+	uint32_t first, second;
+
+	ep_test_owns(&kept, release);
+	begin(MADE_25);
+	push(app.run);
+	first = keep();
+	assert_true(first > 0);
+	assert_int_equal(keep(), 0);
+	push(app.inner);
+	second = keep();
+	assert_true(second > 0);
+	REC->sample.image++;
+	assert_int_equal(keep(), first + second);
+}
+
+EP_TEST(what_is_not_there_is_not_kept)
+{
+	ep_test_owns(&kept, release);
+	for (uint32_t at = 1; at < 16; at++) {
+		begin(MADE_17);
+		push(app.inner);
+		world.memory.fail_at = at;
+		world.memory.fail_with = -EFAULT;
+		(void)keep();
+		world.memory.fail_at = 0;
+		assert_in_range(keeps.kept.bytes, 0, EP_KEEP_ITEM_BYTES);
+		if (name(app.inner) == 0)
+			assert_string_equal(shown, "com.example.Main$Inner.inner");
+		else
+			assert_string_equal(shown, "");
+	}
+}
