@@ -224,6 +224,7 @@ void v8_state_fill(const struct v8_executable *exe, struct v8_state *ret)
 	*ret = (struct v8_state){0};
 	fill_frames(ret, &exe->layout);
 	fill_cookie(ret, &exe->layout);
+	v8_keep_fill(&exe->layout, ret->cookie_at, &ret->keep);
 	if (!exe->builtins) {
 		ret->flags |= V8_STATE_HEAP_BUILTINS;
 		return;

@@ -4,6 +4,7 @@
 #include "ebpf-profiler/plugin.h"
 
 #include "v8_bpf.inc.h"
+#include "v8_keep_bpf.inc.h"
 
 /* As enum v8_error. */
 static const char *const errors[] = {
@@ -31,6 +32,13 @@ static const struct ep_bpf_image bpf = {
 	.flags = EP_BPF_RESUMES,
 };
 
+static const struct ep_bpf_image keeper = {
+	.size = sizeof(keeper),
+	.object = v8_keep_bpf_object,
+	.object_bytes = sizeof(v8_keep_bpf_object),
+	.program = "v8_keep",
+};
+
 static const struct ep_unwinder_ops ops = {
 	.size = sizeof(ops),
 	.errors = errors,
@@ -46,6 +54,7 @@ static const struct ep_unwinder_ops ops = {
 	.frame_type = "v8js",
 	.advise = v8_advise,
 	.describe = v8_describe,
+	.keeper = &keeper,
 };
 
 EP_PLUGIN_DEFINE = {

@@ -9,6 +9,7 @@
  *	heap_check.c	a process: does the layout hold?
  *	builtins_8.c	8 and 10, whose builtins are in the heap: where is the interpreter?
  *	state.c		layout, builtins and isolate ──► state for BPF
+ *	keep.c		the part of it that says what names are made of
  *	attach.c	state and ranges for BPF; looks again when something is mapped
  *	symbolize/	names of frames
  *	v8.c		the descriptor
@@ -71,6 +72,8 @@ const char *v8_heap_builtin_name(void *executable, uint32_t id);
 
 /* All that the file says. */
 void v8_state_fill(const struct v8_executable *exe, struct v8_state *ret);
+/* The part for v8_keep.bpf.c; zeros where that cannot keep what names are made of. */
+void v8_keep_fill(const struct v8_layout *layout, uint32_t cookie_at, struct v8_keep_layout *ret);
 
 int v8_attach(void *executable, struct ep_target *target, void **ret_instance);
 int v8_refresh(void *instance);

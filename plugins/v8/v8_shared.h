@@ -115,6 +115,29 @@ enum v8_state_flag {
  */
 #define V8_MAX_ENTERS 4
 
+/*
+ * For names (v8_keep.bpf.c), 8.4 and up: members of struct v8_layout. All 0: nothing is kept. Bits
+ * of a ScopeInfo's flags that are the same in all of them are not said.
+ */
+struct v8_keep_layout {
+	__u16 type_scope_info, type_script;
+	__u8 type_nonstring, map_type;
+	__u8 sfi_bytes; /* what symbolize reads of one */
+	__u8 sfi_name, sfi_script;
+	__u8 script_bytes, script_name, script_url, script_id;
+	__u8 scope_first, scope_head, scope_hash_at;
+	__u8 scope_module; /* 255: no slot more for modules */
+	__u8 flags;	   /* V8_KEEP_SCOPE_RAW, _HAS_RECEIVER */
+	__u8 string_len, string_chars, string_first, string_second;
+};
+
+#define V8_KEEP_SCOPE_RAW	   1u
+#define V8_KEEP_SCOPE_HAS_RECEIVER 2u
+#define V8_KEEP_SCOPE_RECEIVER	   7
+#define V8_KEEP_SCOPE_SAVED_CLASS  10
+#define V8_KEEP_SCOPE_FUNCTION	   12
+#define V8_KEEP_SCOPE_INFERRED	   14
+
 /* Offsets in the blob are of its code. */
 struct v8_state {
 	struct ep_tls isolate_tls; /* path to the Isolate of a thread; 0 steps: not known */
@@ -146,6 +169,7 @@ struct v8_state {
 	__u8 flags;			   /* enum v8_state_flag */
 	__u8 gc_state;			   /* StateTag GC, 1; in two bytes */
 	__u8 types[V8_MAX_TYPES];	   /* enum v8_type of each number */
+	struct v8_keep_layout keep;
 };
 _Static_assert(sizeof(struct v8_state) <= EP_STATE_BYTES, "v8_state is too large");
 

@@ -28,6 +28,7 @@ struct parts {
 	uint32_t kind;
 	int32_t literal;
 	struct v8_script *script;
+	bool lacks_class, lacks_place; /* they cannot be read: functions.h */
 };
 
 /*
@@ -141,7 +142,8 @@ static int read_parts(struct v8_heap *heap, uint64_t object, struct parts *parts
 	if (r == 0)
 		r = read_typed(heap, object, heap->layout->sfi_data, &parts->data,
 			       &parts->data_type);
-	return r;
+	/* What has a scope or a name of its own does not need it: v8_keep.bpf.c leaves it out. */
+	return r == -EFAULT && (parts->has_scope || parts->name) ? 0 : r;
 }
 
 static bool is_uncompiled(const struct v8_layout *layout, uint16_t type)
@@ -429,9 +431,14 @@ static int compose(struct v8_context *context, struct parts *parts, char *buf, s
 	char own[NAME_BYTES], class_name[CLASS_BYTES] = "";
 	int r = read_own_name(&context->heap, parts, own, sizeof(own));
 
-	if (r == 0 && is_member(layout, parts->kind))
-		r = read_class(context, parts, class_name);
 	if (r < 0)
+		return r;
+	if (is_member(layout, parts->kind))
+		r = read_class(context, parts, class_name);
+	parts->lacks_class = r == -EFAULT;
+	if (parts->lacks_class)
+		class_name[0] = '\0';
+	else if (r < 0)
 		return r;
 	if (is_exported(parts, own)) {
 		snprintf(buf, size, WRAPPER);
@@ -471,10 +478,13 @@ static int make(struct v8_context *context, struct parts *parts, uint64_t cookie
 
 	if (r == 0)
 		r = read_range(&context->heap, parts, &start, &end);
-	if (r == 0 && parts->script && start >= 0)
+	if (r < 0)
+		return r;
+	if (parts->script && start >= 0)
 		r = v8_script_place(&context->heap, context->cache, parts->script,
 				    (uint32_t)start, &place);
-	if (r < 0)
+	parts->lacks_place = r == -EFAULT;
+	if (r < 0 && !parts->lacks_place)
 		return r;
 	bytes = sizeof(*function) + strlen(name) + 1;
 	function = calloc(1, bytes);
@@ -488,6 +498,7 @@ static int make(struct v8_context *context, struct parts *parts, uint64_t cookie
 	function->start = start;
 	function->end = end;
 	function->start_line = place.line;
+	function->is_partial = parts->lacks_class || parts->lacks_place;
 	function->is_constructor = v8_kind_is(layout, parts->kind, layout->kinds_constructor);
 	memcpy(function->name, name, strlen(name));
 	*ret = function;
@@ -536,6 +547,8 @@ static int read_function(struct v8_context *context, uint64_t object, uint64_t c
 	if (r < 0)
 		return r;
 	names_cache_put(context->cache, &function->item);
+	if (function->is_partial)
+		names_cache_remove(&function->item);
 	r = check_again(context, object, cookie, links);
 	if (r < 0) {
 		names_cache_remove(&function->item);

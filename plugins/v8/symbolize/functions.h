@@ -24,6 +24,7 @@ struct v8_function {
 	uint32_t start_line;	  /* 0: unknown */
 	int32_t start, end;	  /* -1: unknown */
 	bool is_constructor;	  /* of a class */
+	bool is_partial; /* its line or class could not be read: v8_keep.bpf.c does not keep them */
 	char name[];
 };
 

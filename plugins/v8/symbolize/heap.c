@@ -71,9 +71,12 @@ int v8_heap_read(struct v8_heap *heap, uint64_t addr, void *buf, size_t bytes)
 		const struct v8_page *page;
 		int r = get_page(heap, addr - at, &page);
 
+		if (r == 0)
+			memcpy(to, page->bytes + at, n);
+		else if (r == -EFAULT) /* of a process that is gone pieces of pages were kept */
+			r = v8_heap_read_now(heap, addr, to, n);
 		if (r < 0)
 			return r;
-		memcpy(to, page->bytes + at, n);
 		to += n;
 		addr += n;
 		bytes -= n;

@@ -230,6 +230,15 @@ static int place_part(struct v8_names *names, struct part *part, int32_t off)
 			       (uint32_t)off, &part->place);
 }
 
+static bool is_partial(const struct frame *frame)
+{
+	for (uint32_t i = 0; i < frame->n; i++) {
+		if (frame->parts[i].function->is_partial)
+			return true;
+	}
+	return false;
+}
+
 static int add_call(struct v8_names *names, const struct v8_call *call, const uint64_t *cookie,
 		    struct parts *parts)
 {
@@ -504,7 +513,7 @@ int v8_names_of(struct v8_names *names, const struct ep_raw_frame *raw,
 		return memory_frame_gone(add_known(names, raw, r, &sink));
 	if (r < 0)
 		return memory_frame_gone(r);
-	if (!is_kept)
+	if (!is_kept || is_partial(frame))
 		names_cache_remove(&frame->item);
 	r = add_frame(&sink, frame);
 	names_item_unref(&frame->item);

@@ -36,6 +36,7 @@ struct made_heap {
 	} maps[MAX_TYPES];
 	uint32_t n_maps;
 	uint32_t n_reads, fail_at; /* 0: none fails */
+	bool fails_on;		   /* all that follow, too */
 	bool has_aliases;
 	int fail_with;
 	/* At so many reads a word changes. */
@@ -131,7 +132,8 @@ static inline int made_heap_read(void *arg, uint64_t addr, void *buf, size_t byt
 {
 	struct made_heap *heap = arg;
 
-	if (++heap->n_reads == heap->fail_at)
+	heap->n_reads++;
+	if (heap->n_reads == heap->fail_at || (heap->fails_on && heap->n_reads > heap->fail_at))
 		return heap->fail_with;
 	if (heap->change_at && heap->n_reads == heap->change_at)
 		put_bytes(heap, heap->change_addr, &heap->change_to, 8);

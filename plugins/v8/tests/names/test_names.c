@@ -187,6 +187,7 @@ EP_TEST(names_known_functions_of_what_is_gone)
 		frame.aux = 2;
 		world.heap.fail_with = errors[i % 2];
 		world.heap.fail_at = world.heap.n_reads + 1;
+		world.heap.fails_on = true;
 		if (errors[i % 2] == -ESRCH || is_unique)
 			assert_named(&world, &frame, "f 1:0 /a.js [1]?");
 		else
