@@ -250,7 +250,8 @@ static void attached_count(void *arg, uint32_t counter, uint64_t n)
 {
 	struct ep_attached *attached = arg;
 
-	if (attached->counters && counter < EP_MAX_PLUGIN_COUNTERS)
+	/* What was kept is asked again and again: that was counted the first time. */
+	if (attached->counters && !attached->reads_kept && counter < EP_MAX_PLUGIN_COUNTERS)
 		atomic_fetch_add(&attached->counters[counter], n);
 }
 

@@ -206,7 +206,6 @@ static void take_success(struct ep_instance *instance)
 		ep_log(EP_LOG_DEBUG, "%s: pid %d: attached", instance->claim->language->name,
 		       (int)instance->pid);
 	languages->attached += instance->used_ns == 0;
-	languages->in_use = true;
 	instance->used_ns = ep_clock_mono_ns();
 	instance->wait_ns = 0;
 }

@@ -56,7 +56,7 @@ struct ep_languages {
 	size_t own_naming, *naming; /* names jobs under way: options.name_jobs, else our own */
 	uint64_t names_due_ns; /* CLOCK_MONOTONIC: names are asked for again; 0: nobody waits */
 	atomic_bool stopped;   /* a job that runs ends soon */
-	bool in_use, lengthening;
+	bool lengthening;
 	struct ep_log_limit full_lines, left_out_lines;
 	size_t kept_bytes; /* of what has arrived, of all instances */
 	uint64_t attached, refused, symbolized, gone, unnamed, late, lines_left_out;

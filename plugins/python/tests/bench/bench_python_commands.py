@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Names of Pythons that are gone when names are read: `python3 -c 1` and three imports, of each minor there is."""
 import os
+import shlex
 import sys
+import tempfile
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 TESTS = os.path.join(HERE, "..", "..", "..", "..", "tests")
@@ -12,8 +14,33 @@ import measure  # noqa: E402
 import pythons  # noqa: E402
 
 
+# Each function is new, runs for some microseconds, and has a long name, as has its file; for most of its first second.
+HOSTILE = """
+import time
+end = time.time() + 0.9
+number = 0
+while time.time() < end:
+    number += 1
+    name = "f%d_" % number + "n" * 200
+    exec(compile("def %s():\\n for i in range(300): pass\\n%s()\\n" % (name, name), "/%s.py" % ("p" * 200), "exec"), {})
+"""
+
+
+def hostile():
+    """Two CPUs of such programs."""
+    program = shlex.join([sys.executable, "-c", HOSTILE])
+    loop = f"for i in 1 2 3 4 5 6; do {program}; done"
+    with tempfile.TemporaryDirectory() as directory:
+        counters = measure.record(["-F", "999", "-o", os.path.join(directory, "out.pb.gz")],
+                                  ["sh", "-c", f"({loop}) & ({loop}); wait"])
+    measure.row("programs of new functions alone, 999 Hz: samples dropped", counters["samples dropped: ring buffer full"],
+                "samples", "0", 0)
+    measure.row("heap of the profiler", counters["bytes of heap"] / 1e6, "MB")
+
+
 def main():
     measure.begin()
+    hostile()
     found = {runtime.numbers[:2]: runtime for runtime in pythons.worth_it(pythons.LANGUAGE.find()) if not runtime.root}
     for _, runtime in sorted(found.items()):
         for text in "1", "import json,re,subprocess":
