@@ -71,7 +71,7 @@ int python_keep(struct bpf_perf_event_data *ctx)
 	struct ep_keep *keep = rec ? ep_keep_begin(rec) : NULL;
 	const struct py_state *state = rec ? ep_get_state(rec) : NULL;
 
-	for (int i = 0; keep && state && i < PY_KEEP_FRAMES; i++) {
+	for (__u64 i = 0; keep && state && i < PY_KEEP_FRAMES; i++) {
 		const __u64 *frame = ep_keep_next(rec, keep);
 		__u64 code;
 

@@ -17,7 +17,7 @@
  *		struct ep_keep *keep = rec ? ep_keep_begin(rec) : NULL;
  *		const struct toy_state *state = rec ? ep_get_state(rec) : NULL;
  *
- *		for (int i = 0; rec && keep && state && i < 48; i++) {
+ *		for (__u64 i = 0; rec && keep && state && i < 48; i++) {
  *			const __u64 *frame = ep_keep_next(rec, keep);
  *
  *			if (!frame)
@@ -49,7 +49,7 @@
 /* Of one CPU, while the keeper runs. */
 struct ep_keep {
 	struct ep_kept kept;
-	__u8 bytes[EP_KEPT_BYTES];
+	__u8 bytes[EP_KEPT_BYTES + 4 * EP_KEPT_PIECE_BYTES];
 	__u32 at, end; /* the next frame and the end of all: words of the record's */
 };
 
@@ -103,14 +103,14 @@ static __always_inline struct ep_keep *ep_keep_begin(const struct ep_record *rec
 	keep->at = rec->sample.n_kernel;
 	keep->end = keep->at + rec->sample.n_words;
 	/* Nearly always the native frames come first. 256 rounds of about 20 instructions. */
-	for (__u32 i = 0; i < 256; i++) {
-		__u32 at = keep->at;
-		const __u64 *frame = ep_keep_next(rec, keep);
+	for (__u64 i = 0; i < 256; i++) {
+		__u64 at = keep->at;
 
-		if (!frame || !ep_keep_is_mine(frame))
-			continue;
-		keep->at = at;
-		break;
+		EP_OPAQUE(at);
+		if (at >= keep->end || at > EP_RECORD_WORDS - 1 ||
+		    EP_FRAME_KIND(rec->words[at]) == ep_self.kind)
+			break;
+		keep->at = (__u32)at + 1 + EP_FRAME_WORDS(rec->words[at]);
 	}
 	return keep;
 }
@@ -141,16 +141,19 @@ static __always_inline bool ep_keep_is_new(const struct ep_record *rec, const st
  */
 static __always_inline const __u8 *ep_keep_memory(struct ep_keep *keep, __u64 addr, __u64 bytes)
 {
-	__u64 at = keep->kept.bytes;
+	__u64 at = keep->kept.bytes, size = bytes;
 	struct ep_kept_piece *piece;
 
 	EP_OPAQUE(at);
-	EP_OPAQUE(bytes);
 	if (at > EP_KEPT_BYTES - sizeof(*piece) - EP_KEPT_PIECE_BYTES || bytes == 0 ||
 	    bytes > EP_KEPT_PIECE_BYTES)
 		return NULL;
-	piece = (struct ep_kept_piece *)(keep->bytes + at);
-	if (bpf_probe_read_user(piece + 1, bytes, (void *)addr))
+	/* For 5.10, which forgets what was compared when it is spilled; there is room for that much. */
+	EP_OPAQUE(size);
+	size &= 2 * EP_KEPT_PIECE_BYTES - 1;
+	EP_OPAQUE(at);
+	piece = (struct ep_kept_piece *)(keep->bytes + (at & (EP_KEPT_BYTES - 1)));
+	if (bpf_probe_read_user(piece + 1, size, (void *)addr))
 		return NULL;
 	piece->addr = addr;
 	piece->bytes = (__u32)bytes;
