@@ -6,12 +6,12 @@
  *				      └─► Script ──► name, source URL
  *
  * and the map of each object, and of that. Not kept are sources and tables of positions, which are
- *long, and a class's other functions, which tell its name: what is named by this has neither line
+ * long, and a class's other functions, which tell its name: what is named by this has neither line
  *nor class.
  *
  * Each step keeps one object, and what that refers to waits. A function is kept once, by its
- *cookie; a Script and a map once, since they live as long as their functions. Names and scopes are
- *kept with each function.
+ * cookie; a Script and a map once, since they live as long as their functions. Names and scopes are
+ * kept with each function.
  */
 #include "ebpf-profiler/bpf/keeper.h"
 #include "plugins/shared/bpf/step.bpf.h"
@@ -20,8 +20,8 @@
 EP_KEEPER();
 
 #define V8_KEEP_ROUNDS	  128 /* frames of a sample that are looked at */
-#define V8_KEEP_FUNCTIONS 16  /* new ones of a sample; others come with the next */
-#define V8_KEEP_STEPS	  80
+#define V8_KEEP_FUNCTIONS 12  /* new ones of a sample; others come with the next */
+#define V8_KEEP_STEPS	  64
 #define V8_KEEP_WAITING	  32
 
 /* objects/instance-type.h, 8.4 to 14.6: of a string's type. */
@@ -81,7 +81,7 @@ static __always_inline void keep_later(struct v8_keeper *s, __u64 is, __u64 word
 
 static __always_inline void list_functions(const struct v8_keeping *k)
 {
-	for (int i = 0; i < V8_KEEP_ROUNDS; i++) {
+	for (__u64 i = 0; i < V8_KEEP_ROUNDS; i++) {
 		const __u64 *frame = ep_keep_next(k->rec, k->keep);
 		__u64 n = k->s->n_waiting;
 
@@ -250,7 +250,7 @@ int v8_keep(struct bpf_perf_event_data *ctx)
 	if (state && k.s && k.keep && state->keep.sfi_bytes) {
 		k.layout = &state->keep;
 		list_functions(&k);
-		for (int i = 0; i < V8_KEEP_STEPS && has_room(&k) && take_next(k.s); i++)
+		for (__u64 i = 0; i < V8_KEEP_STEPS && has_room(&k) && take_next(k.s); i++)
 			keep_object(&k);
 		ep_keep_send(rec, k.keep);
 	}
