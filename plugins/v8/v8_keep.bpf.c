@@ -20,7 +20,7 @@
 EP_KEEPER();
 
 #define V8_KEEP_ROUNDS	  128 /* frames of a sample that are looked at */
-#define V8_KEEP_FUNCTIONS 12  /* new ones of a sample; others come with the next */
+#define V8_KEEP_FUNCTIONS 16  /* new ones of a sample; others come with the next */
 #define V8_KEEP_STEPS	  64
 #define V8_KEEP_WAITING	  32
 
@@ -46,6 +46,7 @@ struct v8_keeper {
 	__u64 key;     /* what else tells it; */
 	__u64 is_once; /* then it is kept once */
 	__u64 is_function, is_scope;
+	__u64 script; /* of the last function */
 	__u64 waiting[V8_KEEP_WAITING]; /* tagged */
 	__u64 n_waiting;
 };
@@ -149,6 +150,7 @@ static __always_inline bool keep_pieces(const struct v8_keeping *k, const struct
 {
 	const struct v8_keep_layout *layout = k->layout;
 	struct v8_keeper *s = k->s;
+	__u64 second, is_other;
 	const __u8 *kept;
 
 	if (s->is_once && !ep_keep_is_new(k->rec, k->keep, s->word, s->key))
@@ -158,9 +160,11 @@ static __always_inline bool keep_pieces(const struct v8_keeping *k, const struct
 	if (!kept)
 		return false;
 	keep_later(s, what->is_linked, get_kept(kept, layout->string_first));
-	keep_later(
-		s, s->is_function | what->is_cons,
-		get_kept(kept, ep_pick(s->is_function, layout->sfi_script, layout->string_second)));
+	second = get_kept(kept, ep_pick(s->is_function, layout->sfi_script, layout->string_second));
+	/* Functions of one Script often follow each other. */
+	is_other = 1 ^ ep_is_same(second, s->script);
+	keep_later(s, (s->is_function & is_other) | what->is_cons, second);
+	s->script = ep_pick(s->is_function, second, s->script);
 	keep_later(s, s->is_function | what->is_script,
 		   get_kept(kept, ep_pick(s->is_function, layout->sfi_name, layout->script_name)));
 	keep_later(s, what->is_script, get_kept(kept, layout->script_url));
