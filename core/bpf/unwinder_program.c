@@ -304,12 +304,22 @@ uint32_t ep_unwinder_program_instructions(const struct ep_unwinder_program *prog
 	return (uint32_t)bpf_program__insn_cnt(program->program);
 }
 
-uint32_t ep_unwinder_program_verified(const struct ep_unwinder_program *program)
+static uint32_t verified_of(const struct bpf_program *program)
 {
 	struct bpf_prog_info info = {0};
 	uint32_t bytes = sizeof(info);
 
-	if (bpf_obj_get_info_by_fd(bpf_program__fd(program->program), &info, &bytes) < 0)
+	if (bpf_obj_get_info_by_fd(bpf_program__fd(program), &info, &bytes) < 0)
 		return 0;
 	return info.verified_insns;
+}
+
+uint32_t ep_unwinder_program_verified(const struct ep_unwinder_program *program)
+{
+	return verified_of(program->program);
+}
+
+uint32_t ep_unwinder_program_verified_keeper(const struct ep_unwinder_program *program)
+{
+	return verified_of(bpf_object__next_program(program->keeper, NULL));
 }

@@ -69,5 +69,7 @@ uint32_t ep_unwinder_program_frames_per_run(const struct ep_unwinder_program *pr
 uint32_t ep_unwinder_program_instructions(const struct ep_unwinder_program *program);
 /* Those that the verifier walked, of 1 000 000 that it may; 0: the kernel does not say (before 5.16). */
 uint32_t ep_unwinder_program_verified(const struct ep_unwinder_program *program);
+/* The same of its keeper, which is loaded. */
+uint32_t ep_unwinder_program_verified_keeper(const struct ep_unwinder_program *program);
 
 #endif

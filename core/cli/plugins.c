@@ -207,6 +207,28 @@ static void say_program(const struct ep_bpf_image *image, const struct ep_unwind
 	    ep_unwinder_program_frames_per_run(program));
 }
 
+/* Without its keeper a language works, but for names of short programs: a plugin is not to be made so. */
+static enum ep_exit check_keeper(struct ep_unwinder_program *program, const struct ep_bpf *bpf,
+				 const struct ep_language_maps *maps,
+				 const struct ep_unwinder_program_options *options)
+{
+	uint64_t start_ns = ep_clock_mono_ns();
+	char reason[512] = "";
+	int r = ep_unwinder_program_load_keeper(program, bpf, maps, options, reason);
+
+	if (!options->keeper)
+		return EP_EXIT_OK;
+	if (r < 0) {
+		say("fail", "keeper", "%s: %s", options->keeper->program, *reason ? reason : ep_strerror(r));
+		return EP_EXIT_FAILED;
+	}
+	say("ok", "keeper", "%s: %zu bytes, loaded in %" PRIu64 " ms, %u walked by the verifier",
+	    options->keeper->program, options->keeper->object_bytes,
+	    (uint64_t)((ep_clock_mono_ns() - start_ns) / EP_NS_PER_MS),
+	    ep_unwinder_program_verified_keeper(program));
+	return EP_EXIT_OK;
+}
+
 static enum ep_exit load_program(const struct ep_bpf *bpf, const struct ep_language_maps *maps,
 				 const struct ep_plugin *plugin)
 {
@@ -214,10 +236,12 @@ static enum ep_exit load_program(const struct ep_bpf *bpf, const struct ep_langu
 	struct ep_unwinder_program_options options = {
 		.name = plugin->name,
 		.image = image,
+		.keeper = EP_HAS(plugin->unwinder, keeper) ? plugin->unwinder->keeper : NULL,
 		.slot = EP_SLOT_FIRST_DYNAMIC,
 		.first_error = EP_ERROR_FIRST_DYNAMIC,
 	};
 	struct ep_unwinder_program *program = NULL;
+	enum ep_exit status;
 	uint64_t start_ns = ep_clock_mono_ns();
 	char reason[512] = "";
 	int r = ep_unwinder_program_load(bpf, maps, &options, &program, reason);
@@ -235,8 +259,9 @@ static enum ep_exit load_program(const struct ep_bpf *bpf, const struct ep_langu
 		else
 			say_program(image, program, start_ns);
 	}
+	status = check_keeper(program, bpf, maps, &options);
 	ep_unwinder_program_free(program);
-	return EP_EXIT_OK;
+	return status;
 }
 
 static enum ep_exit check_bpf(const struct ep_plugin *plugin)

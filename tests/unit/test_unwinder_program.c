@@ -186,6 +186,7 @@ EP_TEST(a_keeper_has_a_slot_of_its_own)
 	with.keeper = &keeper;
 	assert_int_equal(ep_unwinder_program_load_keeper(program, bpf, maps, &with, reason), 0);
 	assert_int_not_equal(keeper_in_slot(), 0);
+	assert_int_equal(ep_unwinder_program_verified_keeper(program), ep_unwinder_program_verified(program));
 	assert_int_equal(lengthen(program), 0);
 	assert_int_not_equal(keeper_in_slot(), 0);
 	ep_unwinder_program_free(program);
