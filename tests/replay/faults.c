@@ -17,7 +17,9 @@
  *    them: the sample says that it is incomplete, or one of them has another flag: its language
  *    says that it is not sure what is behind it; none at all: native frames stand there.
  * 4. What is printed of a language's frame is a line of the stack without faults, or has a "?", or
- *    it is such a line with another place, and a mark says so: "[...]" behind its system name.
+ *    it is such a line with another place, and a mark says so: "[...]" behind its system name; or
+ *    such a line without its place, or without the class in front of the function's name: where that
+ *    cannot be read a name is better than none.
  * 5. There is no frame of a language whose attach did not return 0, whatever it said before; nor of
  *    one whose refresh says that its layout is not known or its process is gone: it is detached.
  */
@@ -212,6 +214,52 @@ static bool is_marked_line(const struct ep_vec *text, const char *line, size_t b
 	return end > 0 && has_line(text, line, end, false);
 }
 
+/* The line, in which ":LINE" or ":LINE:COLUMN" is left out. */
+static bool is_without_place(const char *line, size_t bytes, const char *whole, size_t whole_bytes)
+{
+	size_t same = 0, at;
+
+	while (same < bytes && same < whole_bytes && line[same] == whole[same])
+		same++;
+	at = same;
+	while (at < whole_bytes && (whole[at] == ':' || (whole[at] >= '0' && whole[at] <= '9')))
+		at++;
+	return at > same && whole[same] == ':' && whole_bytes - at == bytes - same &&
+	       memcmp(line + same, whole + at, bytes - same) == 0;
+}
+
+/* The line, in which a "CLASS." is left out. */
+static bool is_without_class(const char *line, size_t bytes, const char *whole, size_t whole_bytes)
+{
+	size_t word = 0;
+
+	for (size_t at = 0; at < whole_bytes && word <= bytes; at++) {
+		if (whole[at] == ' ')
+			word = at + 1;
+		if (whole[at] == '.' && word + whole_bytes - at - 1 == bytes &&
+		    memcmp(line, whole, word) == 0 &&
+		    memcmp(line + word, whole + at + 1, whole_bytes - at - 1) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* One of these. */
+static bool has_fuller_line(const struct ep_vec *text, const char *line, size_t bytes)
+{
+	const char *at = text->data, *end = at + text->len;
+
+	while (at < end) {
+		const char *newline = memchr(at, '\n', (size_t)(end - at));
+		size_t n = (size_t)((newline ? newline : end) - at);
+
+		if (is_without_place(line, bytes, at, n) || is_without_class(line, bytes, at, n))
+			return true;
+		at += n + 1;
+	}
+	return false;
+}
+
 static bool is_free_line(const char *line, size_t bytes)
 {
 	return bytes == 0 || strncmp(line, "native", 6) == 0 || strncmp(line, "error ", 6) == 0 ||
@@ -227,7 +275,7 @@ static void check_text(struct faults *f)
 		size_t n = (size_t)((newline ? newline : end) - at);
 
 		if (!is_free_line(at, n) && !has_line(&f->text, at, n, true) &&
-		    !is_marked_line(&f->text, at, n)) {
+		    !is_marked_line(&f->text, at, n) && !has_fuller_line(&f->text, at, n)) {
 			complain(f, 0, "a line that is not there without the fault:");
 			fprintf(stderr, "\t%.*s\n", (int)n, at);
 		}
