@@ -46,6 +46,8 @@ def arguments():
                         "machine gives a program little CPU time, but its first 16 ms are as long")
     parser.add_argument("--lost", type=float, default=4,
                         help="percent by which the samples may fall short of the CPU time used")
+    parser.add_argument("--more", type=float, default=30,
+                        help="percent by which they may exceed it")
     parser.add_argument("--no-root", action="store_true",
                         help="the C library has no unwind tables: the stack may end at main")
     parser.add_argument("--labels", default="", help="KEY=VALUE,...: each must be in some sample")
@@ -230,7 +232,7 @@ def check_amount(options, truth, samples):
     # but the sampling clock goes on: there may be more samples, never fewer.
     # What is said to be lost is not missing.
     if (seen + options.lost_seconds < expected * (1 - options.lost / 100) - ten
-            or seen > expected * 1.3 + ten):
+            or seen > expected * (1 + options.more / 100) + ten):
         fail(f"samples of {seen:.2f} s, but the program used {expected:.2f} s of CPU time")
 
 
