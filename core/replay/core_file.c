@@ -157,7 +157,8 @@ static int take_files(struct ep_core_file *core, const struct note *note)
 static int take_note(struct ep_core_file *core, const struct note *note, char *comm)
 {
 	struct ep_replay_thread *last = /* what belongs to a thread follows its NT_PRSTATUS */
-		(struct ep_replay_thread *)core->threads.data + core->threads.len - 1;
+		core->threads.len ? ep_vec_at(&core->threads, struct ep_replay_thread, core->threads.len - 1)
+				  : NULL;
 
 	switch (note->type) {
 	case NT_PRSTATUS:

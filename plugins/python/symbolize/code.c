@@ -212,7 +212,10 @@ symbolize_new(struct names_cache *cache, const struct ep_unwinder_host *host,
 	if (!reader.lacks_lines)
 		names_cache_put(cache, &function->item);
 	r = add_name(host, function, instruction_off, names);
-	names_item_unref(&function->item);
+	if (reader.lacks_lines)
+		free(function);
+	else
+		names_item_unref(&function->item);
 	return r;
 }
 
