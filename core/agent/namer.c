@@ -545,7 +545,7 @@ static int start_language(struct ep_namer *namer, struct ep_frames *frames, cons
 	return ep_instance_symbolize(instance, frames, group->ids.data, group->ids.len);
 }
 
-/* Of a group that nobody can name. */
+/* Why nobody can name the frames of this group. */
 static enum ep_unnamed why_unnamed(const struct group *group, int result)
 {
 	if (group->kind == EP_FRAME_NATIVE)

@@ -91,7 +91,7 @@ static int add_name(void *arg, const struct ep_name *name)
 	return r;
 }
 
-/* Of the process as it is; or, where that or the code is gone, of what was kept of it. */
+/* Reads the process itself; where that or the code is gone, the memory that was kept. */
 static void name_frame(struct names_job *job, struct wanted *wanted, struct ep_names *names)
 {
 	struct ep_attached *attached = &job->instance->attached;
@@ -136,7 +136,7 @@ static void run_names(void *arg)
 	job->spent_ns = ep_clock_mono_ns() - start_ns;
 }
 
-/* Of an answer without a name. EP_NOT_YET to the end: its process went before it had what it needs. */
+/* Why an answer has no name. EP_NOT_YET at the end: the process went before the runtime was ready. */
 static enum ep_unnamed why_unnamed(int result)
 {
 	return result == EP_FRAME_GONE || result == EP_NOT_YET || result == -ESRCH ? EP_UNNAMED_GONE

@@ -91,7 +91,7 @@ struct ep_instance {
 	uint64_t retry_ns; /* CLOCK_MONOTONIC; 0: nothing to retry */
 };
 
-/* Of a process that is older nothing is kept; what was is forgotten. */
+/* Memory is kept for processes younger than this. Older ones lose what was kept. */
 #define EP_KEPT_NS (5 * EP_NS_PER_SEC)
 #define EP_KEPT_ALL_BYTES ((size_t)8 << 20) /* of all processes */
 #define EP_FRAME_READS_NS (100 * EP_NS_PER_MS)

@@ -8,7 +8,7 @@
 #define LONG_READ_BYTES	 32768u
 #define MAX_STRING_BYTES 4096u /* words may point anywhere */
 
-/* Of a long read, what words of the process's memory point to stays. */
+/* A long read keeps only the parts that words in the process's memory point to. */
 static int trim_answer(const struct ep_replay *replay, uint64_t bias,
 		       const struct ep_fixture_answer *answer)
 {

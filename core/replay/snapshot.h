@@ -20,7 +20,7 @@ struct ep_snapshot_ops {
 	int (*read_block)(struct ep_snapshot *snapshot, uint64_t addr, uint8_t *block);
 	/* The file behind a mapping: a descriptor (gives), or a negative errno. */
 	int (*open)(struct ep_snapshot *snapshot, const struct ep_mapping *mapping);
-	/* Of thread storage; module_addr: where the executable is mapped. Optional. */
+	/* Finds thread storage; module_addr: where the executable is mapped. Optional. */
 	int (*tls)(struct ep_snapshot *snapshot, uint32_t question, const struct ep_elf *elf,
 		   uint64_t module_addr, uint64_t bias, uint64_t value, struct ep_tls *ret);
 	/* Lets the process run again; what is left is asked of files only. Optional. */
