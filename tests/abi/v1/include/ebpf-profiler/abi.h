@@ -1,14 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The rules every struct between host and plugin follows. The major number must match. A struct
- * begins with its size in bytes as the side that fills it knew it, grows only at its end, and what
- * lies beyond that size reads as zero: "not provided". EP_HAS tests a member that way.
- *
- * What a BPF program shares with the core has a number of its own: ebpf-profiler/bpf/self.h.
- *
- * History
- *   1.0  exporters: options, batches, host services; unwinders: unwinder.h and bpf/
- */
 #ifndef EP_ABI_H
 #define EP_ABI_H
 
@@ -18,7 +8,6 @@
 #define EP_ABI_MAJOR 1
 #define EP_ABI_MINOR 0
 
-/* True when `ptr` points at a struct that is long enough to hold `member`, and it is not zero. */
 #define EP_HAS(ptr, member)                                                                        \
 	((ptr)->size >= offsetof(__typeof__(*(ptr)), member) + sizeof((ptr)->member) &&            \
 	 (ptr)->member)

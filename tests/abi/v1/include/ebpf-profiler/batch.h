@@ -1,15 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * A batch: what was sampled in one interval, names resolved, ready to be written. It is immutable
- * and reference counted (struct ep_host: batch_ref, batch_unref); exporters share it.
- *
- * Tables are columns: arrays of equal length, so that a table can gain a column without changing
- * the others. Row 0 of every table but samples means "none". Columns named *_first have one entry
- * more than the table has rows: row i owns [first[i], first[i + 1]) of the array they index.
- *
- *   samples ──► stacks ──► locations ──► lines ──► functions ──► strings
- *          └──► processes            └──► mappings
- */
 #ifndef EP_BATCH_H
 #define EP_BATCH_H
 
@@ -20,125 +9,99 @@
 
 enum ep_mapping_flag {
 	EP_MAPPING_KERNEL = 1 << 0,
-	EP_MAPPING_HAS_FUNCTIONS = 1 << 1, /* its locations were given names where it has any */
+	EP_MAPPING_HAS_FUNCTIONS = 1 << 1,
 };
 
 enum ep_location_flag {
-	EP_LOCATION_POINTER_WALK = 1 << 0, /* found by frame pointer, no unwind rule vouches for it */
-	EP_LOCATION_ERROR = 1 << 1,	   /* not code: says why the stack ends here */
-	EP_LOCATION_UNNAMED = 1 << 2,	   /* its function is a made-up "libx.so+0x1234" */
-	EP_LOCATION_GAP = 1 << 3,	   /* not code: says why frames are missing here, and the
-					    * stack goes on behind them */
+	EP_LOCATION_POINTER_WALK = 1 << 0,
+	EP_LOCATION_ERROR = 1 << 1,
+	EP_LOCATION_UNNAMED = 1 << 2,
+	EP_LOCATION_GAP = 1 << 3,
 };
 
 struct ep_batch {
-	uint32_t size; /* of this struct, see abi.h */
+	uint32_t size;
 	uint32_t period_hz;
 
-	uint64_t start_ns; /* wall clock, Unix epoch */
+	uint64_t start_ns;
 	uint64_t duration_ns;
-	uint64_t period_ns;	 /* CPU time one sample stands for, in the mean of all CPUs */
-	const char *host_name;	 /* NUL-terminated, never NULL */
-	const char *sample_type; /* "cpu" */
+	uint64_t period_ns;
+	const char *host_name;
+	const char *sample_type;
 
-	/* strings: row 0 is "". Each is UTF-8 and NUL-terminated. */
 	uint32_t n_strings;
 	const char *const *string_text;
-	const uint32_t *string_bytes; /* without the NUL */
+	const uint32_t *string_bytes;
 
 	uint32_t n_functions;
-	const uint32_t *function_name;	      /* string: demangled */
-	/* String: as the symbol table or the runtime has it: mangled, or with a signature. */
+	const uint32_t *function_name;
 	const uint32_t *function_system_name;
-	const uint32_t *function_file;	      /* string: source file, "" when unknown */
-	const uint32_t *function_line;	      /* where it starts, 0 when unknown */
+	const uint32_t *function_file;
+	const uint32_t *function_line;
 
-	/* mappings: one executable (or the kernel), not one mapping of one process */
 	uint32_t n_mappings;
-	const uint64_t *mapping_start_va; /* page-aligned ELF virtual address */
+	const uint64_t *mapping_start_va;
 	const uint64_t *mapping_limit_va;
-	const uint64_t *mapping_file_off; /* of start_va, page-aligned */
-	const uint32_t *mapping_path;	  /* string: path, or [kernel.kallsyms], [vdso] */
-	const uint32_t *mapping_build_id; /* string: GNU build id in hex, "" when absent */
-	const uint32_t *mapping_go_build_id; /* string: Go's own build id, "" when it is none */
-	const uint32_t *mapping_file_id;  /* string: file id in hex (first 16 bytes of SHA-256) */
-	const uint32_t *mapping_flags;	  /* enum ep_mapping_flag */
+	const uint64_t *mapping_file_off;
+	const uint32_t *mapping_path;
+	const uint32_t *mapping_build_id;
+	const uint32_t *mapping_go_build_id;
+	const uint32_t *mapping_file_id;
+	const uint32_t *mapping_flags;
 
 	uint32_t n_locations;
-	/*
-	 * ELF virtual address; kernel: the address itself. Where its name was looked up: of a frame
-	 * that called, the last byte of the call, not the address it returns to. 0: a frame of a
-	 * language.
-	 */
 	const uint64_t *location_address;
-	const uint32_t *location_mapping;   /* row of mappings */
-	/*
-	 * String: "kernel", "native", "error", "gap", or a language's frame_type: "cpython". Native
-	 * code can be a language's as well: "go".
-	 */
+	const uint32_t *location_mapping;
 	const uint32_t *location_kind;
-	const uint32_t *location_flags;	    /* enum ep_location_flag */
-	const uint32_t *location_line_first; /* into lines, innermost (inlined) first */
+	const uint32_t *location_flags;
+	const uint32_t *location_line_first;
 
 	uint32_t n_lines;
-	const uint32_t *line_function; /* row of functions, never 0 */
-	const uint32_t *line_line;     /* 0 when unknown */
+	const uint32_t *line_function;
+	const uint32_t *line_line;
 	const uint32_t *line_column;
 
 	uint32_t n_stacks;
-	const uint32_t *stack_location_first; /* into stack_location, leaf first */
-	const uint8_t (*stack_hash)[16];      /* equal on two machines for an equal stack */
-	const uint32_t *stack_error;	      /* 0 for a stack walked to its root, else enum ep_error, or
-					       * from EP_ERROR_FIRST_DYNAMIC on a language's error:
-					       * the text is in the stack's error frame */
-	const uint32_t *stack_error_text;    /* string: why the stack is incomplete, "" if it is not */
+	const uint32_t *stack_location_first;
+	const uint8_t (*stack_hash)[16];
+	const uint32_t *stack_error;
+	const uint32_t *stack_error_text;
 	uint32_t n_stack_locations;
-	const uint32_t *stack_location; /* row of locations */
+	const uint32_t *stack_location;
 
 	uint32_t n_processes;
 	const uint32_t *process_pid;
-	const uint64_t *process_start_ns; /* wall clock */
-	const uint32_t *process_comm;	  /* string: of its main thread */
-	const uint32_t *process_exe_path; /* string: as the process sees it, "" when unknown */
-	const uint32_t *process_container_id; /* string, "" outside a container */
-	/* Another number after each exec: a process is (pid, start, image), and one row each. */
+	const uint64_t *process_start_ns;
+	const uint32_t *process_comm;
+	const uint32_t *process_exe_path;
+	const uint32_t *process_container_id;
 	const uint32_t *process_image;
-	/* Variables of a process's environment that an exporter asked for (want_environment). */
 	uint32_t n_process_env;
 	uint32_t pad;
-	const uint32_t *process_env_first; /* into process_env_*: per process, with an end mark */
-	const uint32_t *process_env_name;  /* string */
-	const uint32_t *process_env_value; /* string */
+	const uint32_t *process_env_first;
+	const uint32_t *process_env_name;
+	const uint32_t *process_env_value;
 
-	/* samples: equal stack, thread and CPU are one row. Row 0 is a sample like any other. */
 	uint32_t n_samples;
 	const uint32_t *sample_stack;
 	const uint32_t *sample_process;
 	const uint32_t *sample_tid;
-	const uint32_t *sample_thread_name; /* string */
+	const uint32_t *sample_thread_name;
 	const uint32_t *sample_cpu;
 	const uint32_t *sample_count;
-	const uint32_t *sample_time_first; /* into sample_time_ns; count times each */
-	const uint64_t *sample_time_ns;	   /* wall clock */
-	/*
-	 * CPU time each row stands for: its count times the period of its CPU's sampling clock.
-	 * These periods differ from CPU to CPU, and period_ns is their mean, so that shares and
-	 * times are sums of weights; counts say how many samples they rest on.
-	 */
+	const uint32_t *sample_time_first;
+	const uint64_t *sample_time_ns;
 	const uint64_t *sample_weight_ns;
 
-	/* what is missing */
-	uint64_t lost_samples; /* dropped in the kernel or by a limit: they have no row */
+	uint64_t lost_samples;
 };
 
-/* The weight of a row, of a batch that any host made. */
 static inline uint64_t ep_batch_weight_ns(const struct ep_batch *batch, uint32_t row)
 {
 	return EP_HAS(batch, sample_weight_ns) ? batch->sample_weight_ns[row]
 					       : batch->sample_count[row] * batch->period_ns;
 }
 
-/* True for a stack with an address in code of no file, as a JIT makes it, that nobody could name. */
 static inline bool ep_batch_has_raw_code(const struct ep_batch *batch, uint32_t stack)
 {
 	for (uint32_t i = batch->stack_location_first[stack];

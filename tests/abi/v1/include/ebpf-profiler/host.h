@@ -1,8 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The services of the host, as a table that a plugin gets with its first call and may keep. All of
- * them are called on the loop's thread unless said otherwise; `log` may be called on any.
- */
 #ifndef EP_HOST_H
 #define EP_HOST_H
 
@@ -16,37 +12,28 @@ enum ep_host_level {
 	EP_HOST_DEBUG = 3,
 };
 
-struct ep_options; /* the plugin's part of the configuration, already checked against its specs */
+struct ep_options;
 struct uv_loop_s;
 
 struct ep_host {
 	uint32_t size;
 	uint32_t abi_minor;
-	const char *version; /* of the profiler */
+	const char *version;
 
 	void (*log)(enum ep_host_level level, const char *fmt, ...)
 		__attribute__((format(printf, 2, 3)));
 
-	/* Options by name: what the configuration says, else the spec's default. Borrowed. */
 	const char *(*option_string)(const struct ep_options *options, const char *name);
 	int64_t (*option_int)(const struct ep_options *options, const char *name);
 	int (*option_bool)(const struct ep_options *options, const char *name);
 
 	void (*batch_ref)(const struct ep_batch *batch);
-	void (*batch_unref)(const struct ep_batch *batch); /* any thread */
+	void (*batch_unref)(const struct ep_batch *batch);
 
-	/*
-	 * Runs work(arg) on a worker thread, then after(arg) on the loop's. 0 or a negative errno
-	 * (neither will run). Plugins start no threads of their own.
-	 */
 	int (*run)(void (*work)(void *arg), void (*after)(void *arg), void *arg);
 
-	struct uv_loop_s *loop; /* for timers and sockets: libuv's default ABI, version 1 */
+	struct uv_loop_s *loop;
 
-	/*
-	 * Asks for a variable of every process's environment (struct ep_batch: process_env_first).
-	 * From an exporter's open. 0, -EINVAL (no name of a variable), -E2BIG (64 of them), -ENOMEM.
-	 */
 	int (*want_environment)(const char *name);
 };
 

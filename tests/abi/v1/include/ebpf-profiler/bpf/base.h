@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
-/* What a BPF source begins with, whoever's it is. */
 #ifndef EP_BPF_BASE_H
 #define EP_BPF_BASE_H
 
@@ -15,7 +14,6 @@
 #define __always_inline inline __attribute__((always_inline))
 #endif
 
-/* Hides from the compiler how a value came about: it is computed here, neither earlier nor later. */
 #define EP_OPAQUE(value) __asm__ volatile("" : "+r"(value))
 
 #endif

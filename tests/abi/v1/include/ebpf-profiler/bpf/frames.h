@@ -1,22 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
-/*
- * Frames, and where a program goes when it is done: what the core's programs and those of languages
- * do alike. Languages include ebpf-profiler/bpf/unwinder.h, which has this.
- */
 #ifndef EP_BPF_FRAMES_H
 #define EP_BPF_FRAMES_H
 
 #include "ebpf-profiler/bpf/internal/go.h"
 #include "ebpf-profiler/bpf/record.h"
 
-/*
- * Adds a frame given by its header (words must be `n`) and up to three words. False when full.
- *
- * What is compared must be what the address is made of: verifiers of 5.10 and 6.1 know no bounds of
- * a number that is read back from the stack, where clang 14 had put it before it compared. So what
- * else is needed is made before. The order also decides how many paths a verifier sees, up to eight
- * times more: measure it on all kernels (scripts/kernels --verifier) before it is changed.
- */
 static __always_inline bool ep_push_words(struct ep_record *rec, __u64 header, __u32 n, __u64 word0,
 					  __u64 word1, __u64 word2)
 {
@@ -26,7 +14,6 @@ static __always_inline bool ep_push_words(struct ep_record *rec, __u64 header, _
 	EP_OPAQUE(header);
 	EP_OPAQUE(hash);
 	EP_OPAQUE(at);
-	/* Two words stay free for an error frame. */
 	if (used > EP_MAX_WORDS - 6 || at > EP_RECORD_WORDS - 6)
 		return false;
 	words = rec->words + at;
@@ -49,10 +36,6 @@ static __always_inline bool ep_push_words(struct ep_record *rec, __u64 header, _
 	return true;
 }
 
-/*
- * Says why the stack ends here: an error frame, and the sample is marked incomplete. Only the first
- * error of a sample is its error; later ones are frames all the same.
- */
 static __always_inline void ep_push_error(struct ep_record *rec, __u32 error, __u64 addr)
 {
 	__u32 used = rec->sample.n_words, at = rec->sample.n_kernel + used;
@@ -69,23 +52,15 @@ static __always_inline void ep_push_error(struct ep_record *rec, __u32 error, __
 	rec->walk.core.hash = ep_hash_word(ep_hash_word(rec->walk.core.hash, header), addr);
 }
 
-/* What a step has done: one of these, or an enum ep_error. */
 enum ep_step {
-	EP_STEP_CALLER = 0,   /* pushed the frame; the walk is at its caller */
-	EP_STEP_UNKNOWN = 0xfc, /* nothing: ep_go_native. Or it is the language's own code */
-	EP_STEP_ROOT = 0xff,  /* pushed the frame, which is the root of the stack: ep_next */
+	EP_STEP_CALLER = 0,
+	EP_STEP_UNKNOWN = 0xfc,
+	EP_STEP_ROOT = 0xff,
 };
 
-/* --- going on ---------------------------------------------------------------------------------- */
-
-/*
- * The next language that has frames to push, else the end of the sample. Last statement. A language
- * whose program is not there is passed over; when no tail call is left for one, the stack says so.
- */
 static __always_inline void ep_next(void *ctx, struct ep_record *rec)
 {
 	if (rec->walk.core.entered == EP_FAILED) {
-		/* This language does not know more: maybe another one. */
 		ep_go_to(ctx, rec, EP_SLOT_NATIVE);
 		ep_push_error(rec, EP_ERROR_TAIL_CALLS, rec->walk.pc);
 	}
@@ -103,7 +78,6 @@ static __always_inline void ep_next(void *ctx, struct ep_record *rec)
 	ep_go_to(ctx, rec, EP_SLOT_FINISH);
 }
 
-/* The stack ends here: says why, and asks for frames that are marked. Last statement. */
 static __always_inline void ep_end(void *ctx, struct ep_record *rec, __u32 error, __u64 addr)
 {
 	ep_push_error(rec, error, addr);

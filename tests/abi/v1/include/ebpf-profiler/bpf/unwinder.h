@@ -1,27 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
-/*
- * What the BPF side of a language unwinder is written with. One program:
- *
- *	#include "ebpf-profiler/bpf/unwinder.h"
- *	EP_UNWINDER();
- *
- *	SEC("perf_event")
- *	int toy_unwind(struct bpf_perf_event_data *ctx)
- *	{
- *		struct ep_record *rec = ep_get_record();
- *		const struct toy_state *state = rec ? ep_get_state(rec) : NULL;
- *		...
- *		ep_push_frame(rec, EP_FRAME_ENTRY, 0, word0, word1);
- *		...
- *		ep_next(ctx, rec);
- *		return 0;
- *	}
- *
- * Rules: loops have constant bounds; when one runs out, ep_run_again jumps to the program's start,
- * with what it must remember in a per-CPU map of its own (EP_SCRATCH). Every read of the target
- * may fail and gives what the target wants us to see. Only the maps declared here and maps of its
- * own are used; names of programs and maps have at most 15 characters.
- */
 #ifndef EP_BPF_UNWINDER_H
 #define EP_BPF_UNWINDER_H
 
@@ -39,8 +16,6 @@ extern const volatile struct ep_self ep_self;
 	const volatile struct ep_self ep_self SEC(EP_SELF_SECTION) = {.bpf_abi = EP_BPF_ABI};                       \
 	char LICENSE[] SEC("license") = "GPL"
 
-/* --- the record ------------------------------------------------------------------------------- */
-
 static __always_inline struct ep_record *ep_get_record(void)
 {
 	__u32 zero = 0;
@@ -48,7 +23,6 @@ static __always_inline struct ep_record *ep_get_record(void)
 	return bpf_map_lookup_elem(&ep_records, &zero);
 }
 
-/* What user space says of this process: at least EP_STATE_BYTES. NULL: nothing (yet). */
 static __always_inline const void *ep_get_state(const struct ep_record *rec)
 {
 	__u32 index = 0;
@@ -60,11 +34,6 @@ static __always_inline const void *ep_get_state(const struct ep_record *rec)
 	return index ? bpf_map_lookup_elem(&ep_states, &index) : NULL;
 }
 
-/*
- * State of the program itself that survives tail calls: a per-CPU map of one struct, which begins with
- * a __u64 `sequence`, and ep_get_scratch(). It is zeroed for each sample: all of it, or up to a member;
- * what begins there stays as it is from sample to sample, such as buffers and tables.
- */
 #define EP_SCRATCH(struct_type) EP_SCRATCH_OF(struct_type, sizeof(struct_type))
 #define EP_SCRATCH_UP_TO(struct_type, member) EP_SCRATCH_OF(struct_type, offsetof(struct_type, member))
 
@@ -87,22 +56,17 @@ static __always_inline const void *ep_get_state(const struct ep_record *rec)
 		return scratch;									   \
 	}
 
-/* --- frames ---------------------------------------------------------------------------------- */
-
-/* Adds a frame of this language. `flags`: EP_FRAME_ENTRY, EP_FRAME_INTERRUPTED, bits of its own. */
 static __always_inline bool ep_push_frame(struct ep_record *rec, __u32 flags, __u32 aux,
 					  __u64 word0, __u64 word1)
 {
 	return ep_push_words(rec, EP_FRAME_HEADER(ep_self.kind, flags, 2, aux), 2, word0, word1, 0);
 }
 
-/* Where the header of the frame that is pushed next will be, for ep_add_flags. */
 static __always_inline __u64 ep_next_header(const struct ep_record *rec)
 {
 	return rec->sample.n_kernel + rec->sample.n_words;
 }
 
-/* More is known of a frame than when it was pushed: flags of the language's own. False: it has them. */
 static __always_inline bool ep_add_flags(struct ep_record *rec, __u64 header_at, __u32 flags)
 {
 	__u64 added = (__u64)flags << 8;
@@ -114,7 +78,6 @@ static __always_inline bool ep_add_flags(struct ep_record *rec, __u64 header_at,
 	return true;
 }
 
-/* The frame that was pushed last, its header and its word; NULL: it has another number of words. */
 static __always_inline const __u64 *ep_last_frame_of_a_word(const struct ep_record *rec)
 {
 	__u64 at = ep_next_header(rec) - 2;
@@ -125,7 +88,6 @@ static __always_inline const __u64 *ep_last_frame_of_a_word(const struct ep_reco
 	return rec->words + at;
 }
 
-/* Takes that frame back, as if it had not been pushed. */
 static __always_inline void ep_take_back(struct ep_record *rec, const __u64 *frame)
 {
 	rec->walk.core.hash = ep_unhash_word(ep_unhash_word(rec->walk.core.hash, frame[1]), frame[0]);
@@ -135,23 +97,14 @@ static __always_inline void ep_take_back(struct ep_record *rec, const __u64 *fra
 		rec->walk.core.left_at -= 2;
 }
 
-/* --- going on and counting -------------------------------------------------------------------- */
-
-/*
- * Runs this program from its start, and does not come back; it does when no tail call is left:
- * then push EP_ERROR_TAIL_CALLS. Where ep_push_frame returns false, push EP_ERROR_TOO_DEEP: a stack
- * that ends without an error counts as complete.
- */
 static __always_inline void ep_run_again(void *ctx, struct ep_record *rec)
 {
-	/* Some are kept for those whose frames are pushed behind the native ones. */
 	__u32 max = rec->walk.core.entered == EP_ENTERED ? rec->walk.core.max_calls : EP_MAX_TAIL_CALLS;
 
 	if (rec->walk.core.tail_calls < max)
 		ep_go_to(ctx, rec, ep_self.slot);
 }
 
-/* What user space said of this process is not true any more, or not all: its languages' refresh. */
 static __always_inline void ep_ask_refresh(struct ep_record *rec)
 {
 	rec->sample.flags |= EP_SAMPLE_REFRESH;
@@ -166,9 +119,6 @@ static __always_inline void ep_count(__u32 counter)
 		(*value)++;
 }
 
-/* --- its code in this process ------------------------------------------------------------------ */
-
-/* The chunk that a process's rows and codes are in; NULL: its language is not told yet. */
 static __always_inline const __u8 *ep_get_codes(const struct ep_record *rec)
 {
 	__u32 index = EP_REF_CHUNK(rec->walk.core.rows), zero = 0;
@@ -179,10 +129,6 @@ static __always_inline const __u8 *ep_get_codes(const struct ep_record *rec)
 	return bpf_map_lookup_elem(chunk, &zero);
 }
 
-/*
- * The range of this language that holds an address (struct ep_unwinder_host: set_ranges). False:
- * none does. 15 steps of a binary search at most.
- */
 static __always_inline bool ep_find_code(const struct ep_record *rec, __u64 addr,
 					 struct ep_code *ret_code)
 {
@@ -207,25 +153,16 @@ static __always_inline bool ep_find_code(const struct ep_record *rec, __u64 addr
 	return addr - code->start < code->end - code->start;
 }
 
-/* --- "enter": from frame to frame -------------------------------------------------------------- */
-
-/* True when it is to unwind the code at the walk's pc; else to push the frames of what is marked. */
 static __always_inline bool ep_is_entered(const struct ep_record *rec)
 {
 	return rec->walk.core.entered == EP_ENTERED;
 }
 
-/* True when the code at pc was sampled, or a signal came there; else pc is behind a call. */
 static __always_inline bool ep_is_interrupted(const struct ep_record *rec)
 {
 	return rec->walk.interrupted;
 }
 
-/*
- * Makes the caller's registers the walk's; pc is where the call returns to. False, and nothing is
- * done, when sp does not grow, of which there would be no end: EP_ERROR_NO_PROGRESS. (Who has return
- * addresses elsewhere, and nothing on this stack, sets the walk's registers, and bounds itself.)
- */
 static __always_inline bool ep_set_caller(struct ep_record *rec, __u64 pc, __u64 sp, __u64 fp)
 {
 	if (sp <= rec->walk.regs[EP_REG_SP])
@@ -234,10 +171,6 @@ static __always_inline bool ep_set_caller(struct ep_record *rec, __u64 pc, __u64
 	return true;
 }
 
-/*
- * The same for a caller on another stack of the thread: sp may be less than it was. False, and nothing is
- * done, when there were EP_MAX_SWITCHES: EP_ERROR_NO_PROGRESS.
- */
 static __always_inline bool ep_switch_stack(struct ep_record *rec, __u64 pc, __u64 sp, __u64 fp)
 {
 	if (rec->walk.core.switches >= EP_MAX_SWITCHES)
@@ -247,33 +180,22 @@ static __always_inline bool ep_switch_stack(struct ep_record *rec, __u64 pc, __u
 	return true;
 }
 
-/* The native unwinder goes on from the walk's registers. */
 static __always_inline void ep_go_native(void *ctx, struct ep_record *rec)
 {
 	ep_go_to(ctx, rec, EP_SLOT_NATIVE);
 }
 
-/*
- * This pc is not ours after all: let the native unwinder take it. `entered` keeps it from coming back
- * here for this frame.
- */
 static __always_inline void ep_give_back(void *ctx, struct ep_record *rec)
 {
 	rec->walk.core.entered = EP_GIVEN_BACK;
 	ep_go_to(ctx, rec, EP_SLOT_NATIVE);
 }
 
-/* Tail calls that are left for this walk, maybe below 0; ep_go_native and the way back take two. */
 static __always_inline __s32 ep_calls_left(const struct ep_record *rec)
 {
 	return (__s32)rec->walk.core.max_calls - (__s32)rec->walk.core.tail_calls;
 }
 
-/*
- * Native code between two frames of the language is skipped, which may be marked: for a stub of its own
- * that knows what called it, when ep_calls_left runs out. False, and nothing is done, when sp does not
- * grow or the record is full.
- */
 static __always_inline bool ep_skip_to(struct ep_record *rec, __u32 error, __u64 pc, __u64 sp, __u64 fp)
 {
 	__u32 why = error ? error : EP_ERROR_LOST;
@@ -285,13 +207,11 @@ static __always_inline bool ep_skip_to(struct ep_record *rec, __u32 error, __u64
 	return ep_set_caller(rec, pc, sp, fp);
 }
 
-/* A target address in no known mapping is pushed, which user space may come to know. */
 static __always_inline void ep_ask_place(struct ep_record *rec)
 {
 	rec->sample.flags |= EP_SAMPLE_RAW;
 }
 
-/* Of what is entered. These are no words of the language. False when full. */
 static __always_inline bool ep_push_native_words(struct ep_record *rec, __u32 executable,
 						 __u64 word)
 {
@@ -306,17 +226,12 @@ static __always_inline bool ep_push_native_words(struct ep_record *rec, __u32 ex
 	return true;
 }
 
-/*
- * For who looks at many addresses: the last mapping that begins at or below one, or the first one; it
- * need not hold the address. `chunk`: ep_get_codes, which is not NULL where a language is entered.
- */
 static __always_inline const struct ep_row *ep_last_row(const struct ep_record *rec, const __u8 *chunk,
 							__u64 addr)
 {
 	return ep_find_entry(chunk, rec->walk.core.rows, 0, rec->walk.core.n_rows, addr);
 }
 
-/* The mapping that holds an address; NULL: none that is known. EP_ROW_ID 0: memory of no file. */
 static __always_inline const struct ep_row *ep_find_row(const struct ep_record *rec, __u64 addr)
 {
 	const __u8 *chunk = rec->walk.core.n_rows ? ep_get_codes(rec) : NULL;
@@ -328,11 +243,6 @@ static __always_inline const struct ep_row *ep_find_row(const struct ep_record *
 	return addr - row->start < row->end - row->start ? row : NULL;
 }
 
-/*
- * Adds the code at pc as a native frame, which its file names, for a language that knows better how to
- * go on from it: code that a compiler put into an executable without unwind rules. Its ranges say it
- * is to be entered. False when full.
- */
 static __always_inline bool ep_push_native(struct ep_record *rec)
 {
 	__u64 pc = rec->walk.pc;
@@ -346,17 +256,6 @@ static __always_inline bool ep_push_native(struct ep_record *rec)
 	return ep_push_native_words(rec, 0, pc);
 }
 
-/*
- * Native code that is remembered: what ep_go_native would do of it, without a tail call. So
- * a language that is called by native code, again and again, is walked in one run of its program:
- *
- *	for (...) {
- *		if (is_mine(rec->walk.pc))
- *			... push a frame, ep_set_caller ...
- *		else
- *			step = ep_step_native(rec);
- *	}
- */
 static __always_inline __u32 ep_step_native(struct ep_record *rec)
 {
 	const struct ep_memo *memo = ep_recall(rec, rec->walk.pc - rec->walk.return_address);
@@ -372,7 +271,6 @@ static __always_inline __u32 ep_step_native(struct ep_record *rec)
 		return EP_ERROR_TOO_DEEP;
 	if (rule == EP_RULE_STOP || !walk->next_pc)
 		return EP_STEP_ROOT;
-	/* Read here, and not before the calls above: on the stack it would be a state of its own to a verifier. */
 	known = walk->known_regs;
 	ep_set_caller(rec, walk->next_pc, walk->next_sp, walk->next_fp);
 	walk->known_regs = known & (EP_KNOWN_ALWAYS | EP_CALLER_REGS |
@@ -380,7 +278,6 @@ static __always_inline __u32 ep_step_native(struct ep_record *rec)
 	return EP_STEP_CALLER;
 }
 
-/* The native frame at pc is remembered, and its caller is found by the frame pointer. */
 static __always_inline bool ep_is_remembered_by_fp(struct ep_record *rec)
 {
 	const struct ep_memo *memo = ep_recall(rec, rec->walk.pc - rec->walk.return_address);
@@ -388,7 +285,6 @@ static __always_inline bool ep_is_remembered_by_fp(struct ep_record *rec)
 	return memo && memo->rule & EP_RULE_BASE_FP;
 }
 
-/* Where a walk goes whose last step has done anything but EP_STEP_CALLER. Last statement. */
 static __always_inline void ep_leave(void *ctx, struct ep_record *rec, __u32 done)
 {
 	if (done == EP_STEP_UNKNOWN) {
@@ -401,22 +297,11 @@ static __always_inline void ep_leave(void *ctx, struct ep_record *rec, __u32 don
 		ep_end(ctx, rec, done, rec->walk.pc);
 }
 
-/* --- where the native walk cannot go on (EP_BPF_RESUMES) ------------------------------------------ */
-
-/*
- * True when the program was called for that alone: to ep_resume, or to ep_next. It is asked before the
- * native unwinder follows a frame pointer where it has no rule, and where it fails.
- */
 static __always_inline bool ep_has_failed(const struct ep_record *rec)
 {
 	return rec->walk.core.entered == EP_FAILED;
 }
 
-/*
- * Native code without rules has called, and the language keeps where its last frame was left: these are
- * that frame's registers. The native unwinder will not pass them; where it fails before it comes there,
- * the walk goes on from there, behind a frame that says that some are missing. Last statement.
- */
 static __always_inline void ep_resume(void *ctx, struct ep_record *rec, __u64 pc, __u64 sp, __u64 fp)
 {
 	rec->walk.next_pc = pc;
@@ -427,9 +312,6 @@ static __always_inline void ep_resume(void *ctx, struct ep_record *rec, __u64 pc
 	ep_end(ctx, rec, EP_ERROR_TAIL_CALLS, rec->walk.pc);
 }
 
-/* --- the thread --------------------------------------------------------------------------------- */
-
-/* 0 when it cannot be read. */
 static __always_inline __u64 ep_thread_pointer(void)
 {
 	__u64 task = bpf_get_current_task(), value = 0;
@@ -438,7 +320,6 @@ static __always_inline __u64 ep_thread_pointer(void)
 	return value;
 }
 
-/* The pointer at the end of a path (tls.h). False when there is none or it cannot be read. */
 static __always_inline bool ep_read_tls(const struct ep_tls *tls, __u64 thread_pointer,
 					__u64 *value)
 {

@@ -1,8 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
-/*
- * Not for languages, though only their programs have it: maps that the core declares otherwise or not
- * at all, and what the functions of ebpf-profiler/bpf/unwinder.h are made of.
- */
 #ifndef EP_BPF_INTERNAL_LANGUAGE_H
 #define EP_BPF_INTERNAL_LANGUAGE_H
 
@@ -29,7 +25,6 @@ struct {
 	__type(value, struct ep_state_cell);
 } ep_states SEC(".maps");
 
-/* EP_MEMO_SETS sets for each CPU (memo.h). */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, EP_MEMO_SETS);
@@ -38,7 +33,6 @@ struct {
 	__type(value, struct ep_memo_set);
 } ep_memo SEC(".maps");
 
-/* Counters of all languages; see struct ep_unwinder_ops: counters. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, EP_MAX_LANGUAGE_COUNTERS);
@@ -46,9 +40,6 @@ struct {
 	__type(value, __u64);
 } ep_lang_counts SEC(".maps");
 
-/* --- rows and codes --------------------------------------------------------------------------- */
-
-/* The address of entry `index`, counted from the first row; neither number needs to be valid. */
 static __always_inline const void *ep_entry_at(const __u8 *chunk, __u64 rows, __u64 index)
 {
 	__u64 word = (EP_REF_WORD(rows) + index * EP_ENTRY_WORDS) & (EP_CHUNK_WORDS - EP_ENTRY_WORDS);
@@ -56,10 +47,6 @@ static __always_inline const void *ep_entry_at(const __u8 *chunk, __u64 rows, __
 	return chunk + word * 4;
 }
 
-/*
- * The last of the entries [lo, lo + len) that begins at or below an address, or the first one; len is
- * not 0. Rows and codes begin with their start. [lo, lo + len) is halved, with no branch on what it is.
- */
 static __always_inline const void *ep_find_entry(const __u8 *chunk, __u64 rows, __u64 lo, __u64 len,
 						 __u64 addr)
 {
@@ -67,14 +54,12 @@ static __always_inline const void *ep_find_entry(const __u8 *chunk, __u64 rows, 
 		__u64 half = len >> 1, below;
 
 		below = (*(const __u64 *)ep_entry_at(chunk, rows, lo + half) - addr - 1) >> 63;
-		EP_OPAQUE(below); /* start <= addr: both are below 2^63 */
+		EP_OPAQUE(below);
 		lo += half & -below;
 		len -= half;
 	}
 	return ep_entry_at(chunk, rows, lo);
 }
-
-/* --- the caller ------------------------------------------------------------------------------- */
 
 static __always_inline void ep_be_caller(struct ep_walk *walk, __u64 pc, __u64 sp, __u64 fp)
 {
@@ -87,9 +72,6 @@ static __always_inline void ep_be_caller(struct ep_walk *walk, __u64 pc, __u64 s
 	walk->interrupted = 0;
 }
 
-/* --- native frames that are remembered --------------------------------------------------------- */
-
-/* The key is not on the stack, where a verifier takes what was there before for a state of its own. */
 static __always_inline const struct ep_memo *ep_recall(struct ep_record *rec, __u64 addr)
 {
 	const struct ep_memo_set *set;
@@ -105,10 +87,6 @@ static __always_inline const struct ep_memo *ep_recall(struct ep_record *rec, __
 	return NULL;
 }
 
-/*
- * The caller's registers by a rule, into next_pc, next_sp and next_fp; not on the stack, of which a
- * verifier remembers what was read where. False: it cannot be followed.
- */
 static __always_inline bool ep_read_caller(struct ep_walk *walk, __u64 rule)
 {
 	__u64 cfa = rule & EP_RULE_BASE_FP ? walk->regs[EP_REG_FP] : walk->regs[EP_REG_SP];

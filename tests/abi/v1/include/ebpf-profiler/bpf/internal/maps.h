@@ -1,8 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
-/*
- * Not for languages. Maps that the core's programs and those of languages use: each object declares
- * them, and the host puts the real ones in their place.
- */
 #ifndef EP_BPF_INTERNAL_MAPS_H
 #define EP_BPF_INTERNAL_MAPS_H
 
@@ -16,11 +12,6 @@ struct {
 	__type(value, __u32);
 } ep_progs SEC(".maps");
 
-/*
- * What user space writes of processes and executables (rows.h). Outer and inner maps are filled by
- * user space; the inner map is described by sizes alone, since a type would reach BTF as a forward
- * declaration.
- */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
 	__uint(max_entries, EP_MAX_CHUNKS);
