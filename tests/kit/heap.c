@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/kit/heap.h"
+#include "tests/kit/fakes.h"
 
 #include <stddef.h>
 
@@ -10,11 +11,6 @@ void *__real_calloc(size_t n, size_t bytes);
 void *__real_realloc(void *ptr, size_t bytes);
 void __real_free(void *ptr);
 char *__real_strdup(const char *text);
-void *__wrap_malloc(size_t bytes);
-void *__wrap_calloc(size_t n, size_t bytes);
-void *__wrap_realloc(void *ptr, size_t bytes);
-void __wrap_free(void *ptr);
-char *__wrap_strdup(const char *text);
 
 static bool fails(void)
 {

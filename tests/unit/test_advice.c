@@ -103,7 +103,6 @@ static int advise(void *arg, void (*say)(void *arg, const char *found, const cha
 
 static int symbolize(void *instance, const struct ep_raw_frame *frame, struct ep_names *names)
 {
-	(void)instance, (void)frame, (void)names;
 	return EP_FRAME_GONE;
 }
 

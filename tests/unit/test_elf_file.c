@@ -281,7 +281,6 @@ EP_TEST(symbols_are_found_by_prefix)
 
 static int count_name(void *arg, const char *name, const struct ep_symbol *found)
 {
-	(void)name, (void)found;
 	(*(size_t *)arg)++;
 	return 0;
 }
@@ -373,7 +372,6 @@ static int see(void *arg, const struct ep_target_mapping *mapping)
 static size_t maps_reads;
 
 int __real_ep_maps_read(struct ep_maps *maps, pid_t pid, enum ep_maps_filter filter);
-int __wrap_ep_maps_read(struct ep_maps *maps, pid_t pid, enum ep_maps_filter filter);
 int __wrap_ep_maps_read(struct ep_maps *maps, pid_t pid, enum ep_maps_filter filter)
 {
 	maps_reads++;

@@ -40,9 +40,6 @@ struct fixture {
 static int walked; /* copies */
 
 /* Where there is no walker it walks any copy to one address in code without a file, and says that this is all. */
-int __wrap_ep_walker_run(struct ep_walker *walker, const void *event, size_t bytes,
-			 const struct ep_row *rows, size_t n_rows,
-			 const struct ep_walk_source *source, struct ep_vec *ret_event);
 int __real_ep_walker_run(struct ep_walker *walker, const void *event, size_t bytes,
 			 const struct ep_row *rows, size_t n_rows,
 			 const struct ep_walk_source *source, struct ep_vec *ret_event);
@@ -322,7 +319,6 @@ static struct {
 	bool is_cached;
 } code;
 
-struct ep_executable *__wrap_ep_executables_find(struct ep_executables *executables, uint32_t id);
 struct ep_executable *__wrap_ep_executables_find(struct ep_executables *executables, uint32_t id)
 {
 	return id == executable.id ? &executable : NULL;

@@ -35,19 +35,6 @@ static struct script {
 	uint64_t reads_ns; /* so long symbolize reads, or until it cannot */
 } script;
 
-/* The kernel, as far as it loads the program of the script. */
-int __wrap_ep_unwinder_program_load(const struct ep_bpf *bpf, const struct ep_language_maps *maps,
-				    const struct ep_unwinder_program_options *options,
-				    struct ep_unwinder_program **ret_program, char reason[512]);
-uint32_t __wrap_ep_unwinder_program_frames_per_run(const struct ep_unwinder_program *program);
-bool __wrap_ep_unwinder_program_is_short(const struct ep_unwinder_program *program);
-int __wrap_ep_unwinder_program_lengthen(struct ep_unwinder_program *program,
-					const struct ep_bpf *bpf,
-					const struct ep_language_maps *maps,
-					const struct ep_unwinder_program_options *options,
-					char reason[512]);
-void __wrap_ep_unwinder_program_free(struct ep_unwinder_program *program);
-
 static bool has_any(const int answers[MAX_ANSWERS])
 {
 	return answers[0] || answers[1];
@@ -279,13 +266,13 @@ static uint32_t add_frame(uint64_t word)
 	return id;
 }
 
+/* The kernel, as far as it loads the program of the script. */
 int __wrap_ep_unwinder_program_load(const struct ep_bpf *bpf, const struct ep_language_maps *maps,
 				    const struct ep_unwinder_program_options *options,
 				    struct ep_unwinder_program **ret_program, char reason[512])
 {
 	int r = next(script.load);
 
-	(void)bpf, (void)maps, (void)options, (void)reason;
 	while (script.loads_slowly && __atomic_load_n(&script.n_attached, __ATOMIC_RELAXED) == 0)
 		usleep(1000);
 	script.n_loaded++;
@@ -308,7 +295,6 @@ int __wrap_ep_unwinder_program_lengthen(struct ep_unwinder_program *program,
 {
 	int r = next(script.lengthen);
 
-	(void)program, (void)bpf, (void)maps, (void)options, (void)reason;
 	script.is_short = r == -ENOMEM;
 	script.n_lengthened++;
 	return r;

@@ -193,19 +193,16 @@ static struct object object_of(const char *section, uint32_t number)
 
 static int no_probe(const struct ep_unwinder_host *host, const struct ep_file *file, void **ret)
 {
-	(void)host, (void)file, (void)ret;
 	return EP_NOT_MINE;
 }
 
 static int no_attach(void *executable, struct ep_target *target, void **ret)
 {
-	(void)executable, (void)target, (void)ret;
 	return -ENOTSUP;
 }
 
 static int no_symbolize(void *instance, const struct ep_raw_frame *frame, struct ep_names *names)
 {
-	(void)instance, (void)frame, (void)names;
 	return -ENOTSUP;
 }
 

@@ -25,7 +25,6 @@ static uint32_t line;
 
 const char *hotspot_stubs_name(const struct hotspot_stubs *stubs, uint64_t addr)
 {
-	(void)stubs, (void)addr;
 	return NULL;
 }
 
@@ -93,13 +92,11 @@ static uint32_t keep(void)
 
 static int read_kept(void *arg, uint64_t addr, void *buf, size_t bytes)
 {
-	(void)arg;
 	return ep_kept_memory_read(&kept, addr, buf, bytes);
 }
 
 static int add(struct ep_names *to, const struct ep_name *name)
 {
-	(void)to;
 	snprintf(shown, sizeof(shown), "%s", name->function);
 	snprintf(system_name, sizeof(system_name), "%s", name->system_name);
 	snprintf(file, sizeof(file), "%s", name->file ? name->file : "");

@@ -85,7 +85,6 @@ static bool keep(void)
 /* The process is what was kept of it. */
 static int read_kept(const struct ep_target *target, uint64_t addr, void *buf, size_t bytes)
 {
-	(void)target;
 	return ep_kept_memory_read(&kept, addr, buf, bytes);
 }
 

@@ -24,8 +24,6 @@ static uint32_t told;	  /* the state */
 static unsigned int n_detached, n_naps;
 static uint64_t now_ns;
 
-int __wrap_nanosleep(const struct timespec *time, struct timespec *left);
-uint64_t __wrap_ep_clock_mono_ns(void);
 
 int __wrap_nanosleep(const struct timespec *time, struct timespec *left)
 {

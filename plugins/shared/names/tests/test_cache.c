@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "plugins/shared/names/cache.h"
+#include "tests/kit/heap.h"
 #include "tests/kit/test.h"
 
 enum { KIND = 1, OTHER_KIND };
@@ -11,24 +12,6 @@ struct kept {
 
 static unsigned int n_freed;
 
-/* Linked with --wrap: allocation number `fail_alloc` fails, counted from 1; 0: none does. */
-static unsigned int n_allocs, fail_alloc;
-
-void *__real_malloc(size_t bytes);
-void *__real_calloc(size_t n, size_t bytes);
-void *__wrap_malloc(size_t bytes);
-void *__wrap_calloc(size_t n, size_t bytes);
-
-void *__wrap_malloc(size_t bytes)
-{
-	return ++n_allocs == fail_alloc ? NULL : __real_malloc(bytes);
-}
-
-void *__wrap_calloc(size_t n, size_t bytes)
-{
-	return ++n_allocs == fail_alloc ? NULL : __real_calloc(n, bytes);
-}
-
 static void free_kept(struct names_item *item)
 {
 	names_item_unref(((struct kept *)item)->other);
@@ -36,12 +19,15 @@ static void free_kept(struct names_item *item)
 	n_freed++;
 }
 
+EP_TEST_RELEASES(names_cache_free)
+
 static struct names_cache *new_cache(size_t first, size_t second, size_t oversized)
 {
 	const struct names_budget budget = {.classes = {first, second}, .oversized = oversized};
 	struct names_cache *cache;
 
 	assert_int_equal(names_cache_new(&budget, &cache), 0);
+	ep_test_owns(cache, names_cache_free_made);
 	n_freed = 0;
 	return cache;
 }
@@ -88,7 +74,7 @@ CACHE_TEST(what_was_used_longest_ago_goes_first, 1000, 0, 0)
 	assert_int_equal(names_cache_len(cache), 3);
 	assert_int_equal(names_cache_bytes(cache), empty + 700);
 	assert_int_equal(n_freed, 2);
-	names_cache_free(cache);
+	ep_test_release(cache);
 	assert_int_equal(n_freed, 5);
 	names_cache_free(NULL);
 }
@@ -106,7 +92,7 @@ CACHE_TEST(what_is_referred_to_counts, 1000, 0, 0)
 	assert_int_equal(n_freed, 8);
 	names_item_unref(held);
 	assert_int_equal(n_freed, 9);
-	names_cache_free(cache);
+	ep_test_release(cache);
 	assert_int_equal(n_freed, 11);
 }
 
@@ -128,7 +114,6 @@ CACHE_TEST(all_of_a_key_counts, 100000, 0, 0)
 	names_cache_remove(found); /* once more is no harm */
 	names_item_unref(found);
 	assert_int_equal(names_cache_len(cache), 0);
-	names_cache_free(cache);
 }
 
 CACHE_TEST(classes_push_out_their_own_only, 1000, 500, 0)
@@ -143,7 +128,6 @@ CACHE_TEST(classes_push_out_their_own_only, 1000, 500, 0)
 		put(cache, 1, key, 200);
 	assert_true(has(cache, 19));
 	assert_false(has(cache, 2));
-	names_cache_free(cache);
 }
 
 CACHE_TEST(what_is_oversized_has_a_budget_of_its_own, 1000, 500, 2000)
@@ -164,29 +148,27 @@ CACHE_TEST(what_is_oversized_has_a_budget_of_its_own, 1000, 500, 2000)
 	assert_true(has(cache, 1) && has(cache, 6));
 	put(cache, 2, 8, 10); /* a class without a budget: oversized */
 	assert_true(has(cache, 8));
-	names_cache_free(cache);
+	ep_test_release(cache);
 	assert_int_equal(n_freed, 8);
 }
 
 CACHE_TEST(without_memory_for_buckets_chains_grow, 1 << 20, 0, 0)
 {
 	for (uint64_t key = 0; key < 1000; key++) {
-		fail_alloc = n_allocs + 2; /* the item's own is the first */
+		heap_arm(2); /* the item's own is the first */
 		put(cache, 0, key, 100);
 	}
-	fail_alloc = 0;
+	(void)heap_disarm();
 	for (uint64_t key = 0; key < 1000; key++)
 		assert_true(has(cache, key));
 	put(cache, 0, 1000, 100); /* grows now */
 	for (uint64_t key = 0; key < 1001; key++)
 		assert_true(has(cache, key));
-	names_cache_free(cache);
 }
 
-EP_TEST(a_function_is_one_block)
+CACHE_TEST(a_function_is_one_block, 4096, 0, 0)
 {
 	const uint16_t table[] = {1, 2, 3};
-	struct names_cache *cache = new_cache(4096, 0, 0);
 	struct names_function *made;
 
 	for (uint64_t key = 1; key < 1000; key++) {
@@ -206,12 +188,11 @@ EP_TEST(a_function_is_one_block)
 	assert_string_equal(made->file, "file");
 	assert_int_equal(made->table_bytes, sizeof(table));
 	assert_memory_equal(made->table, table, sizeof(table));
-	fail_alloc = n_allocs + 1;
+	heap_arm(1);
 	assert_int_equal(names_function_new("name", "", NULL, 0, &made), -ENOMEM);
-	names_cache_free(cache);
 	for (unsigned int i = 1; i <= 2; i++) {
-		fail_alloc = n_allocs + i;
+		heap_arm(i);
 		assert_int_equal(names_cache_new(&(struct names_budget){0}, &cache), -ENOMEM);
 	}
-	fail_alloc = 0;
+	(void)heap_disarm();
 }

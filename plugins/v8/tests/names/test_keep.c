@@ -27,7 +27,6 @@ static bool is_made;
 
 static void release(void *unused)
 {
-	(void)unused;
 	world_fini(&made);
 	ep_kept_memory_fini(&kept);
 	is_made = false;
@@ -78,7 +77,6 @@ static bool keep_sample(void)
 
 static int read_kept(void *arg, uint64_t addr, void *buf, size_t bytes)
 {
-	(void)arg;
 	return ep_kept_memory_read(&kept, addr, buf, bytes);
 }
 
