@@ -114,8 +114,7 @@ static const struct insn_case insn_cases[] = {
 
 static void check_insn_case(const struct insn_case *c, const struct bytes *insns)
 {
-	struct cie cie = CIE_GCC;
-	struct ep_unwind_table *table = build_one(&cie, insns);
+	struct ep_unwind_table *table = build_fde(insns);
 
 	for (size_t i = 0; i < EP_LEN(c->want) && (i == 0 || c->want[i].rule || c->want[i].off); i++) {
 		uint32_t rule = ep_unwind_table_find(table, FDE_VA + c->want[i].off);
@@ -144,34 +143,29 @@ EP_TEST(instructions_make_rules)
 /* No prefix of any case may be read beyond; the sanitizer build sees to "beyond". */
 EP_TEST(truncated_instructions_are_safe)
 {
-	struct cie cie = CIE_GCC;
-
 	for (size_t i = 0; i < EP_LEN(insn_cases); i++) {
 		for (size_t len = 0; len < insn_cases[i].insns.len; len++) {
 			struct bytes insns = insn_cases[i].insns;
-			struct ep_unwind_table *table;
 
 			insns.len = len;
-			table = build_one(&cie, &insns);
-			assert_rule(table, FDE_VA - 1, NONE);
+			assert_rule(build_fde(&insns), FDE_VA - 1, NONE);
+			ep_test_release(NULL);
 		}
 	}
 }
 
 EP_TEST(set_loc_goes_forward_only)
 {
-	struct cie cie = CIE_GCC;
 	struct bytes insns = BYTES("\x01\0\0\0\0\x0e\x10");
 	int targets[] = { 0x20, -0x20 };
 
 	for (int i = 0; i < 2; i++) {
-		ep_autofree struct image *image = new_image(true);
-		size_t cie_at = asm_cie(image, &cie);
+		struct image *image = new_eh_frame();
 		int32_t rel = (int32_t)(FDE_VA + targets[i] - (ASM_SECTION_VA + image->len + 18));
 		struct ep_unwind_table *table;
 
 		memcpy(insns.data + 1, &rel, sizeof(rel));
-		asm_fde(image, cie_at, FDE_VA, FDE_BYTES, &insns);
+		add_fde(image, FDE_VA, FDE_BYTES, insns);
 		table = build_image(image);
 		assert_rule(table, FDE_VA + 0x1f, i ? NONE : SP(8));
 		assert_rule(table, FDE_VA + 0x20, i ? NONE : SP(16));
@@ -248,15 +242,13 @@ static const struct expr_case expr_cases[] = {
 
 EP_TEST(expressions_make_rules)
 {
-	struct cie cie = CIE_GCC;
-
 	for (size_t i = 0; i < EP_LEN(expr_cases); i++) {
 		const struct expr_case *c = &expr_cases[i];
 		struct bytes insns = { .data = { 0x41 }, .len = 1 + c->insns.len };
 		struct ep_unwind_table *table;
 
 		memcpy(insns.data + 1, c->insns.data, c->insns.len);
-		table = build_one(&cie, &insns);
+		table = build_fde(&insns);
 		assert_rule(table, FDE_VA, SP(8));
 		if (ep_unwind_table_find(table, FDE_VA + 1) != c->rule)
 			fail_msg("%s: rule 0x%x", c->label, ep_unwind_table_find(table, FDE_VA + 1));
@@ -268,7 +260,6 @@ EP_TEST(expressions_make_rules)
 
 EP_TEST(block_length_is_checked)
 {
-	struct cie cie = CIE_GCC;
 	struct bytes cases[] = {
 		BYTES("\x41\x0f\x7f\x77\x08"),
 		BYTES("\x41\x0f\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"),
@@ -277,7 +268,7 @@ EP_TEST(block_length_is_checked)
 	};
 
 	for (size_t i = 0; i < EP_LEN(cases); i++) {
-		struct ep_unwind_table *table = build_one(&cie, &cases[i]);
+		struct ep_unwind_table *table = build_fde(&cases[i]);
 
 		assert_rule(table, FDE_VA, NONE);
 		assert_int_equal(table->stats.bad_fdes, 1);
@@ -286,9 +277,8 @@ EP_TEST(block_length_is_checked)
 
 EP_TEST(table_rules_are_stored_once)
 {
-	struct cie cie = CIE_GCC;
 	struct bytes insns = BYTES("\x41\x0c\x0a\x00\x41\x0c\x07\x08\x41\x0c\x0b\x00\x41\x0c\x0a\x00");
-	struct ep_unwind_table *table = build_one(&cie, &insns);
+	struct ep_unwind_table *table = build_fde(&insns);
 
 	assert_int_equal(table->n_rules, 2);
 	assert_rules(table, {FDE_VA + 1, TABLE}, {FDE_VA + 3, TABLE + 1}, {FDE_VA + 4, TABLE});
@@ -396,7 +386,7 @@ EP_TEST(pointer_encodings)
 	for (size_t i = 0; i < EP_LEN(pointer_cases); i++) {
 		const struct pointer_case *c = &pointer_cases[i];
 		struct cie cie = CIE_GCC;
-		ep_autofree struct image *image = new_image(true);
+		struct image *image = new_image(true);
 		struct ep_unwind_table *table;
 		uint64_t base;
 		size_t at;
@@ -418,7 +408,7 @@ EP_TEST(pointer_encodings)
 EP_TEST(leb128_pointers)
 {
 	struct cie cie = CIE_GCC;
-	ep_autofree struct image *image = new_image(true);
+	struct image *image = new_image(true);
 	struct ep_unwind_table *table;
 	size_t at;
 
@@ -439,7 +429,7 @@ EP_TEST(sixty_four_bit_lengths)
 	struct bytes insns = BYTES("\x41\x0e\x10");
 
 	for (int eh = 0; eh < 2; eh++) {
-		ep_autofree struct image *image = new_image(eh);
+		struct image *image = new_image(eh);
 		struct ep_unwind_table *table;
 
 		image->is64 = true;
@@ -454,17 +444,16 @@ EP_TEST(hostile_fields_cost_their_own_fde)
 {
 	static const uint32_t values[] = { 0,	       1,	   3,	       8,	   0x7fffffff,
 					   0x80000000, 0xfffffffe, 0xffffffff, 0x10000 };
-	struct cie cie = CIE_GCC;
-	struct bytes insns = BYTES("\x41\x0e\x10\x86\x02");
+	const struct bytes insns = BYTES("\x41\x0e\x10\x86\x02");
 
 	for (size_t i = 0; i < EP_LEN(values); i++) {
 		for (size_t field = 0; field < 5; field++) {
-			ep_autofree struct image *image = new_image(true);
-			size_t cie_at = asm_cie(image, &cie), at;
+			struct image *image = new_eh_frame();
 			struct ep_unwind_table *table;
+			size_t at;
 
-			asm_fde(image, cie_at, FDE_VA, FDE_BYTES, &insns);
-			at = asm_fde(image, cie_at, FDE_VA + 0x100, FDE_BYTES, &insns);
+			add_fde(image, FDE_VA, FDE_BYTES, insns);
+			at = add_fde(image, FDE_VA + 0x100, FDE_BYTES, insns);
 			memcpy(image->data + at + field * 4, &values[i], 4);
 			table = build_image(image);
 			if (!(field == 2)) /* another start may hide the first FDE */
@@ -475,15 +464,13 @@ EP_TEST(hostile_fields_cost_their_own_fde)
 
 EP_TEST(a_bad_fde_costs_its_own_range)
 {
-	struct cie cie = CIE_GCC;
 	struct bytes good = BYTES("\x41\x0e\x10"), bad = BYTES("\x41\x0e\x20\x41\x0e\x28\x41\x3f");
-	ep_autofree struct image *image = new_image(true);
-	size_t cie_at = asm_cie(image, &cie);
+	struct image *image = new_eh_frame();
 	struct ep_unwind_table *table;
 
-	asm_fde(image, cie_at, 0x1010, 0x10, &good);
-	asm_fde(image, cie_at, 0x1020, 0x2000, &bad); /* pages in between are undone too */
-	asm_fde(image, cie_at, 0x3020, 0x10, &good);
+	add_fde(image, 0x1010, 0x10, good);
+	add_fde(image, 0x1020, 0x2000, bad); /* pages in between are undone too */
+	add_fde(image, 0x3020, 0x10, good);
 	table = build_image(image);
 	assert_int_equal(table->stats.bad_fdes, 1);
 	assert_int_equal(table->stats.fdes, 2);
@@ -497,18 +484,16 @@ EP_TEST(a_bad_fde_costs_its_own_range)
  */
 EP_TEST(instructions_are_read_once)
 {
-	struct cie cie = CIE_GCC;
-	struct bytes none = { .len = 0 }, hide = BYTES("\x10\x03\x15");
-	ep_autofree struct image *image = new_image(true);
-	size_t cie_at = asm_cie(image, &cie), at;
+	struct image *image = new_eh_frame();
 	ep_cleanup(ep_unwind_table_freep) struct ep_unwind_table *table = NULL;
 	struct ep_build_input input = asm_input();
 	struct ep_fde_list list;
-	struct ep_fde_ref refs[100];
+	struct ep_fde_ref refs[100] = { 0 };
 
 	for (size_t i = 0; i < EP_LEN(refs); i++) {
-		at = asm_fde(image, cie_at, 0x1100 + 0x20 * i, 0x20, i + 1 < EP_LEN(refs) ? &hide : &none);
-		refs[i] = (struct ep_fde_ref){ .start = 0x1100 + 0x20 * i, .off = at };
+		refs[i].start = 0x1100 + 0x20 * i;
+		refs[i].off = add_fde(image, refs[i].start, 0x20,
+				      i + 1 < EP_LEN(refs) ? BYTES("\x10\x03\x15") : BYTES(""));
 	}
 	for (size_t i = 0; i < EP_LEN(refs); i++) { /* each one as long as the section */
 		uint32_t len = (uint32_t)(image->len - refs[i].off - 4);
@@ -529,7 +514,6 @@ EP_TEST(bad_fdes_leave_no_trace)
 {
 	static const uint64_t starts[] = { 0x1030, 0x1fff, 0x2000, 0x2001, 0x2800, 0x3000 };
 	static const uint16_t steps[] = { 1, 0x800, 0xfe0, 0x1000, 0x1800 };
-	struct cie cie = CIE_GCC;
 	struct bytes good = BYTES("\x41\x0e\x10\x86\x02\x48\x0e\x18");
 	struct bytes bads[] = { BYTES("\x03\0\0\x0e\x20\x48\x0e\x28\x48\x3f"), /* found by the fast way */
 				BYTES("\x03\0\0\x0e\x20\x10\x03\x00\x48\x0e\x28\x48\x0b") };
@@ -541,13 +525,12 @@ EP_TEST(bad_fdes_leave_no_trace)
 
 		memcpy(bad.data + 1, &steps[i / EP_LEN(starts) % EP_LEN(steps)], 2);
 		for (int with_bad = 0; with_bad < 2; with_bad++) {
-			ep_autofree struct image *image = new_image(true);
-			size_t cie_at = asm_cie(image, &cie);
+			struct image *image = new_eh_frame();
 
-			asm_fde(image, cie_at, 0x1002, 0x10, &good);
+			add_fde(image, 0x1002, 0x10, good);
 			if (with_bad)
-				asm_fde(image, cie_at, start, 0x1900, &bad);
-			asm_fde(image, cie_at, 0x4950, 0x10, &good);
+				add_fde(image, start, 0x1900, bad);
+			add_fde(image, 0x4950, 0x10, good);
 			tables[with_bad] = build_image(image);
 		}
 		assert_int_equal(tables[1]->stats.bad_fdes, 1);

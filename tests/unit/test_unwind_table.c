@@ -6,15 +6,12 @@
 
 EP_TEST(gaps_have_no_rule_but_padding_does)
 {
-	struct cie cie = CIE_GCC;
-	struct bytes none = { .len = 0 };
-	ep_autofree struct image *image = new_image(true);
-	size_t cie_at = asm_cie(image, &cie);
+	struct image *image = new_eh_frame();
 	struct ep_unwind_table *table;
 
-	asm_fde(image, cie_at, 0x1101, 0x10, &none); /* ends at 0x1111 */
-	asm_fde(image, cie_at, 0x1120, 0x10, &none); /* 15 bytes later */
-	asm_fde(image, cie_at, 0x1140, 0x10, &none); /* 16 bytes later */
+	add_fde(image, 0x1101, 0x10, BYTES("")); /* ends at 0x1111 */
+	add_fde(image, 0x1120, 0x10, BYTES("")); /* 15 bytes later */
+	add_fde(image, 0x1140, 0x10, BYTES("")); /* 16 bytes later */
 	table = build_image(image);
 	assert_rules(table, {0x1100, NONE}, {0x1101, SP(8)}, {0x1111, SP(8)}, {0x112f, SP(8)},
 			    {0x1130, NONE}, {0x1140, SP(8)}, {0x1150, NONE}, {0x4fff, NONE},
@@ -24,16 +21,14 @@ EP_TEST(gaps_have_no_rule_but_padding_does)
 
 EP_TEST(the_later_of_two_fdes_begins_on_time)
 {
-	struct cie cie = CIE_GCC;
-	struct bytes first = BYTES("\x41\x0e\x10\x50\x0e\x18"), second = { .len = 0 };
-	ep_autofree struct image *image = new_image(true);
-	size_t cie_at = asm_cie(image, &cie);
+	const struct bytes first = BYTES("\x41\x0e\x10\x50\x0e\x18");
+	struct image *image = new_eh_frame();
 	struct ep_unwind_table *table;
 
-	asm_fde(image, cie_at, 0x1120, 0x10, &second);
-	asm_fde(image, cie_at, 0x1100, 0x80, &first);
-	asm_fde(image, cie_at, 0x1200, 0x10, &first);
-	asm_fde(image, cie_at, 0x1200, 0x10, &second); /* the same start: the last one */
+	add_fde(image, 0x1120, 0x10, BYTES(""));
+	add_fde(image, 0x1100, 0x80, first);
+	add_fde(image, 0x1200, 0x10, first);
+	add_fde(image, 0x1200, 0x10, BYTES("")); /* the same start: the last one */
 	table = build_image(image);
 	assert_rules(table, {0x1101, SP(16)}, {0x111f, SP(24)}, {0x1120, SP(8)});
 	assert_rule(table, 0x1130, NONE); /* as a search by start address finds nothing there */
@@ -43,15 +38,12 @@ EP_TEST(the_later_of_two_fdes_begins_on_time)
 
 EP_TEST(fdes_outside_text_are_counted)
 {
-	struct cie cie = CIE_GCC;
-	struct bytes none = { .len = 0 };
-	ep_autofree struct image *image = new_image(true);
-	size_t cie_at = asm_cie(image, &cie);
+	struct image *image = new_eh_frame();
 	struct ep_unwind_table *table;
 
-	asm_fde(image, cie_at, 0x800, 0x1000, &none);
-	asm_fde(image, cie_at, 0x4ff8, 0x1000, &none); /* cut at the end of the text */
-	asm_fde(image, cie_at, 0x6000, 0x10, &none);
+	add_fde(image, 0x800, 0x1000, BYTES(""));
+	add_fde(image, 0x4ff8, 0x1000, BYTES("")); /* cut at the end of the text */
+	add_fde(image, 0x6000, 0x10, BYTES(""));
 	table = build_image(image);
 	assert_int_equal(table->stats.outside, 2);
 	assert_rule(table, 0x1000, NONE);
@@ -61,8 +53,6 @@ EP_TEST(fdes_outside_text_are_counted)
 
 EP_TEST(the_entry_point_stops)
 {
-	struct cie cie = CIE_GCC;
-	struct bytes none = { .len = 0 };
 	static const struct {
 		uint64_t entry, stop_end, next_fde;
 	} cases[] = {
@@ -72,13 +62,12 @@ EP_TEST(the_entry_point_stops)
 	};
 
 	for (size_t i = 0; i < EP_LEN(cases); i++) {
-		ep_autofree struct image *image = new_image(true);
-		size_t cie_at = asm_cie(image, &cie);
+		struct image *image = new_eh_frame();
 		struct ep_build_input input = asm_input();
 		struct ep_unwind_table *table;
 
-		asm_fde(image, cie_at, 0x1100, 0x10, &none);
-		asm_fde(image, cie_at, cases[i].next_fde, 0x10, &none);
+		add_fde(image, 0x1100, 0x10, BYTES(""));
+		add_fde(image, cases[i].next_fde, 0x10, BYTES(""));
 		input.entry_va = cases[i].entry;
 		table = build_input(&input, &image, 1);
 		assert_rules(table, {0x1110, NONE}, {cases[i].entry - 1, NONE},
@@ -91,15 +80,12 @@ EP_TEST(the_entry_point_stops)
 
 EP_TEST(an_entry_with_an_fde_does_as_it_says)
 {
-	struct cie cie = CIE_GCC;
-	struct bytes undefined = BYTES("\x07\x10"), none = { .len = 0 };
-	ep_autofree struct image *image = new_image(true);
-	size_t cie_at = asm_cie(image, &cie);
+	struct image *image = new_eh_frame();
 	struct ep_build_input input = asm_input();
 	struct ep_unwind_table *table;
 
-	asm_fde(image, cie_at, 0x1100, 0x22, &undefined); /* glibc's crt1 */
-	asm_fde(image, cie_at, 0x1200, 0x22, &none);
+	add_fde(image, 0x1100, 0x22, BYTES("\x07\x10")); /* undefined: glibc's crt1 */
+	add_fde(image, 0x1200, 0x22, BYTES(""));
 	input.entry_va = 0x1200;
 	table = build_input(&input, &image, 1);
 	assert_rule(table, 0x1100, EP_RULE_STOP);
@@ -124,19 +110,16 @@ static bool code_is_trampoline(void *arg, uint64_t va, uint8_t *buf, size_t byte
 
 static struct ep_unwind_table *build_signal(const char *augmentation, uint64_t code_va)
 {
-	struct cie cie = CIE_GCC, plain = CIE_GCC;
-	struct bytes none = { .len = 0 };
-	ep_autofree struct image *image = new_image(true);
+	struct cie cie = CIE_GCC;
+	struct image *image = new_eh_frame();
 	struct ep_build_input input = asm_input();
-	struct ep_unwind_table *table;
 
 	cie.augmentation = augmentation;
-	asm_fde(image, asm_cie(image, &plain), 0x1100, 0x20, &none);
+	add_fde(image, 0x1100, 0x20, BYTES(""));
 	asm_fde(image, asm_cie(image, &cie), 0x1120, 0x10, &sigframe);
 	input.read_code = code_is_trampoline;
 	input.read_code_arg = &code_va;
-	table = build_input(&input, &image, 1);
-	return table;
+	return build_input(&input, &image, 1);
 }
 
 EP_TEST(signal_frames)
@@ -167,20 +150,19 @@ EP_TEST(another_frame_with_s_is_a_usual_one)
 
 EP_TEST(debug_frame_fills_gaps)
 {
-	struct cie cie = CIE_GCC, debug_cie = { .version = 3, .augmentation = "", CIE_REST };
-	struct bytes eh = { .len = 0 }, debug = BYTES("\x41\x0e\x10");
-	ep_autofree struct image *eh_image = new_image(true), *debug_image = new_image(false);
-	struct image *images[2] = { eh_image, debug_image };
-	size_t cie_at = asm_cie(images[0], &cie), debug_at = asm_cie(images[1], &debug_cie);
+	struct cie debug_cie = { .version = 3, .augmentation = "", CIE_REST };
+	const struct bytes debug = BYTES("\x41\x0e\x10");
+	struct image *images[2] = { new_eh_frame(), new_image(false) };
 	struct ep_build_input input = asm_input();
 	struct ep_unwind_table *table;
 
-	asm_fde(images[0], cie_at, 0x1100, 0x20, &eh);
-	asm_fde(images[0], cie_at, 0x1200, 0x20, &eh);
-	asm_fde(images[1], debug_at, 0x1080, 0x20, &debug);
-	asm_fde(images[1], debug_at, 0x1108, 0x100, &debug); /* hidden: its function is in .eh_frame */
-	asm_fde(images[1], debug_at, 0x1180, 0x100, &debug); /* cut */
-	asm_fde(images[1], debug_at, 0x1300, 0x20, &debug);
+	asm_cie(images[1], &debug_cie);
+	add_fde(images[0], 0x1100, 0x20, BYTES(""));
+	add_fde(images[0], 0x1200, 0x20, BYTES(""));
+	add_fde(images[1], 0x1080, 0x20, debug);
+	add_fde(images[1], 0x1108, 0x100, debug); /* hidden: its function is in .eh_frame */
+	add_fde(images[1], 0x1180, 0x100, debug); /* cut */
+	add_fde(images[1], 0x1300, 0x20, debug);
 	table = build_input(&input, images, 2);
 	assert_rules(table, {0x1080, SP(8)}, {0x1081, SP(16)}, {0x10a0, NONE}, {0x1101, SP(8)},
 			    {0x1120, NONE}, {0x1181, SP(16)}, {0x11ff, SP(16)}, {0x1200, SP(8)},
@@ -228,18 +210,15 @@ static void make_hdr(struct image *hdr, const struct hdr_case *c, const size_t f
 
 EP_TEST(the_linkers_table_is_checked)
 {
-	struct cie cie = CIE_GCC;
-	struct bytes insns = BYTES("\x41\x0e\x10");
-
 	for (size_t i = 0; i < EP_LEN(hdr_cases); i++) {
-		ep_autofree struct image *image = new_image(true), *hdr = new_image(true);
-		size_t cie_at = asm_cie(image, &cie), fdes[2];
+		struct image *image = new_eh_frame(), *hdr = new_image(true);
+		size_t fdes[2];
 		struct ep_cfi_section sec, hdr_sec;
 		ep_cleanup(ep_fde_list_fini) struct ep_fde_list list = { 0 };
 		int r;
 
-		fdes[0] = asm_fde(image, cie_at, 0x1100, 0x20, &insns);
-		fdes[1] = asm_fde(image, cie_at, 0x1200, 0x20, &insns);
+		fdes[0] = add_fde(image, 0x1100, 0x20, BYTES("\x41\x0e\x10"));
+		fdes[1] = add_fde(image, 0x1200, 0x20, BYTES("\x41\x0e\x10"));
 		make_hdr(hdr, &hdr_cases[i], fdes);
 		sec = asm_section(image);
 		hdr_sec = asm_section(hdr);
@@ -348,15 +327,12 @@ EP_TEST(rows_fill_what_the_file_leaves_open)
 		ROW_SP(0x4ff0, 0x80, 88),  /* its begin is in the text */
 		ROW_SP(0x9000, 0x80, 96),  /* behind it */
 	};
-	struct cie cie = CIE_GCC;
-	struct bytes none = { .len = 0 };
-	ep_autofree struct image *image = new_image(true);
-	size_t cie_at = asm_cie(image, &cie);
+	struct image *image = new_eh_frame();
 	struct ep_unwind_table *table;
 
-	asm_fde(image, cie_at, 0x1100, 0x10, &none);
-	asm_fde(image, cie_at, 0x1118, 0x28, &none);
-	asm_fde(image, cie_at, 0x1400, 0x10, &none);
+	add_fde(image, 0x1100, 0x10, BYTES(""));
+	add_fde(image, 0x1118, 0x28, BYTES(""));
+	add_fde(image, 0x1400, 0x10, BYTES(""));
 	table = build_rows(image, rows, EP_LEN(rows));
 	assert_rules(table, {0x1000, SP(40)}, {0x102f, SP(40)}, {0x1030, NONE}, {0x10e0, SP(48)},
 			    {0x1100, SP(8)});
@@ -413,12 +389,11 @@ EP_TEST(a_row_at_the_entry_holds)
 
 EP_TEST(rules_carry_over_pages)
 {
-	struct cie cie = CIE_GCC;
 	struct bytes insns = BYTES("\x41\x0e\x10\x03\xff\x1f\x0e\x18"); /* +1: 16, +0x2000: 24 */
-	ep_autofree struct image *image = new_image(true);
+	struct image *image = new_eh_frame();
 	struct ep_unwind_table *table;
 
-	asm_fde(image, asm_cie(image, &cie), 0x1800, 0x2800, &insns); /* to 0x4000 */
+	add_fde(image, 0x1800, 0x2800, insns); /* to 0x4000 */
 	table = build_image(image);
 	assert_int_equal(table->n_pages, 4);
 	assert_int_equal(EP_PAGE_COUNT(table->pages[0]), 3);

@@ -20,13 +20,31 @@
 #define NONE	      EP_RULE_NONE
 #define UNSUPPORTED   EP_RULE_UNSUPPORTED
 
+/* A section, which the test owns. */
 static inline struct image *new_image(bool eh)
 {
 	struct image *image = calloc(1, sizeof(*image));
 
 	assert_non_null(image);
+	ep_test_owns(image, free);
 	image->eh = eh;
 	return image;
+}
+
+/* An .eh_frame that begins with gcc's CIE, which add_fde is about. */
+static inline struct image *new_eh_frame(void)
+{
+	struct cie cie = CIE_GCC;
+	struct image *image = new_image(true);
+
+	asm_cie(image, &cie);
+	return image;
+}
+
+static inline size_t add_fde(struct image *image, uint64_t start, uint64_t bytes,
+			     struct bytes insns)
+{
+	return asm_fde(image, 0, start, bytes, &insns);
 }
 
 EP_TEST_RELEASES(ep_unwind_table_free)
@@ -60,9 +78,18 @@ static inline struct ep_unwind_table *build_image(struct image *image)
 	return build_input(&input, &image, 1);
 }
 
+/* Of one FDE, of gcc's CIE or another one. */
+static inline struct ep_unwind_table *build_fde(const struct bytes *insns)
+{
+	struct image *image = new_eh_frame();
+
+	asm_fde(image, 0, FDE_VA, FDE_BYTES, insns);
+	return build_image(image);
+}
+
 static inline struct ep_unwind_table *build_one(const struct cie *cie, const struct bytes *insns)
 {
-	ep_autofree struct image *image = new_image(true);
+	struct image *image = new_image(true);
 
 	asm_fde(image, asm_cie(image, cie), FDE_VA, FDE_BYTES, insns);
 	return build_image(image);
