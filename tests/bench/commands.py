@@ -69,10 +69,10 @@ def rows(name, command, bar=None, cost_bar=None):
         measure.row("the agent beside the loop, 99 Hz", agent_cost(command), "% CPU", f"<= {cost_bar}", cost_bar)
 
 
-def main():
+def bench(name, command, bar=None):
     measure.begin()
-    rows(os.path.basename(sys.argv[1]), sys.argv[1:])
+    rows(name, command, bar)
 
 
 if __name__ == "__main__":
-    main()
+    bench(os.path.basename(sys.argv[1]), sys.argv[1:])

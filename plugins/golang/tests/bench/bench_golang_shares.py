@@ -31,14 +31,13 @@ import os
 import re
 import sys
 
+import measure
+import benches
+import runs
+import runtimes
+import stacks
+
 HERE = os.path.dirname(os.path.realpath(__file__))
-ROOT = os.path.join(HERE, "..", "..", "..", "..", "tests")
-sys.path[:0] = [os.path.join(ROOT, "bench"), os.path.join(ROOT, "live"), os.path.join(ROOT, "runtimes")]
-import measure  # noqa: E402
-import benches  # noqa: E402
-import runs  # noqa: E402
-import runtimes  # noqa: E402
-import stacks  # noqa: E402
 
 MINORS = [int(n) for n in os.environ.get("EBPF_PROFILER_BENCH_GO", "19 24 26 27").split()]
 RUNS = int(os.environ.get("EBPF_PROFILER_BENCH_RUNS", "3"))

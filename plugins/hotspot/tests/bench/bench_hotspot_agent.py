@@ -4,13 +4,12 @@
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 
+import beside
+import measure
+
 HERE = os.path.dirname(os.path.realpath(__file__))
-sys.path[:0] = [os.path.join(HERE, "..", "..", "..", "..", "tests", "bench")]
-import beside  # noqa: E402
-import measure  # noqa: E402
 
 
 def main():

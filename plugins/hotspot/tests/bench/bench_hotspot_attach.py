@@ -11,11 +11,11 @@ import sys
 import tempfile
 import time
 
+import measure
+import javas
+import arrivals
+
 HERE = os.path.dirname(os.path.realpath(__file__))
-sys.path[:0] = [os.path.join(HERE, "..", "live"), os.path.join(HERE, "..", "..", "..", "..", "tests", "bench")]
-import measure  # noqa: E402
-import javas  # noqa: E402
-import arrivals  # noqa: E402
 
 RELEASE = int(os.environ.get("EBPF_PROFILER_BENCH_JAVA", "17").split()[0])
 COPIES = {"1000 compiled methods": 1, "100 000 compiled methods": 100}

@@ -9,14 +9,14 @@ import os
 import re
 import sys
 
+import measure
+import chains
+import javas
+import language
+import runs
+import slopes
+
 HERE = os.path.dirname(os.path.realpath(__file__))
-sys.path[:0] = [os.path.join(HERE, "..", "live"), os.path.join(HERE, "..", "..", "..", "..", "tests", "bench")]
-import measure  # noqa: E402
-import chains  # noqa: E402
-import javas  # noqa: E402
-import language  # noqa: E402
-import runs  # noqa: E402
-import slopes  # noqa: E402
 
 RELEASES = [int(n) for n in os.environ.get("EBPF_PROFILER_BENCH_JAVA", "8 17 21 25").split()]
 DEPTHS = 50, 500

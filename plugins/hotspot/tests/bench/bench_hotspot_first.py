@@ -17,11 +17,9 @@ import tempfile
 import threading
 import time
 
-HERE = os.path.dirname(os.path.realpath(__file__))
-sys.path[:0] = [os.path.join(HERE, "..", "live"), os.path.join(HERE, "..", "..", "..", "..", "tests", "bench")]
-import measure  # noqa: E402
-import javas  # noqa: E402
-import stacks  # noqa: E402
+import measure
+import javas
+import stacks
 
 RELEASE = int(os.environ.get("EBPF_PROFILER_BENCH_JAVA", "17").split()[0])
 ROUNDS = int(os.environ.get("EBPF_PROFILER_BENCH_RUNS", "5"))

@@ -6,11 +6,11 @@ import re
 import subprocess
 import sys
 
+import measure
+import javas
+import benches
+
 HERE = os.path.dirname(os.path.realpath(__file__))
-sys.path[:0] = [os.path.join(HERE, "..", "live"), os.path.join(HERE, "..", "..", "..", "..", "tests", "bench")]
-import measure  # noqa: E402
-import javas  # noqa: E402
-import benches  # noqa: E402
 
 RELEASES = [int(n) for n in os.environ.get("EBPF_PROFILER_BENCH_JAVA", "8 17 21 25").split()]
 MILLISECONDS = "4000"

@@ -11,16 +11,15 @@ turns too.
 import os
 import statistics
 import subprocess
-import sys
 import threading
 import time
 
+import measure
+import bench_overhead
+import javas
+import benches
+
 HERE = os.path.dirname(os.path.realpath(__file__))
-sys.path[:0] = [os.path.join(HERE, "..", "live"), os.path.join(HERE, "..", "..", "..", "..", "tests", "bench")]
-import measure  # noqa: E402
-import bench_overhead  # noqa: E402
-import javas  # noqa: E402
-import benches  # noqa: E402
 
 FREQUENCY = 99
 PAIRS = int(os.environ.get("EBPF_PROFILER_BENCH_PAIRS", "11"))

@@ -8,13 +8,12 @@ EBPF_PROFILER_BENCH_PERL: minor releases; EBPF_PROFILER_BENCH_RUNS: turns.
 """
 import os
 import shutil
-import sys
+
+import perls
+import language
+import slopes
 
 HERE = os.path.dirname(os.path.realpath(__file__))
-sys.path[:0] = [os.path.join(HERE, "..", "live"), os.path.join(HERE, "..", "..", "..", "..", "tests", "bench")]
-import perls  # noqa: E402
-import language  # noqa: E402
-import slopes  # noqa: E402
 
 MINORS = [int(n) for n in os.environ.get("EBPF_PROFILER_BENCH_PERL", "32 36 44").split()]
 DEPTHS = 50, 450

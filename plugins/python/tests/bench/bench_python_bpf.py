@@ -13,8 +13,7 @@ import subprocess
 import sys
 import tempfile
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..", "..", "..", "tests", "bench"))
-import measure  # noqa: E402
+import measure
 
 SECONDS = "1.2"
 RUNS = int(os.environ.get("EBPF_PROFILER_BENCH_RUNS", "5"))

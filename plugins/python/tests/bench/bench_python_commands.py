@@ -6,12 +6,9 @@ import shlex
 import sys
 import tempfile
 
-HERE = os.path.dirname(os.path.realpath(__file__))
-TESTS = os.path.join(HERE, "..", "..", "..", "..", "tests")
-sys.path[:0] = [os.path.join(HERE, "..", "live"), os.path.join(TESTS, "kit"), os.path.join(TESTS, "bench")]
-import commands  # noqa: E402
-import measure  # noqa: E402
-import pythons  # noqa: E402
+import commands
+import measure
+import pythons
 
 
 # Each function is new, runs for some microseconds, and has a long name, as has its file; for most of its first second.

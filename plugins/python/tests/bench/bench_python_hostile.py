@@ -9,10 +9,8 @@ import sys
 import tempfile
 import time
 
-TESTS = os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..", "..", "..", "tests")
-sys.path[:0] = [os.path.join(TESTS, "bench"), os.path.join(TESTS, "live")]
-import measure  # noqa: E402
-import stacks  # noqa: E402
+import measure
+import stacks
 
 SECONDS = 15
 N_HOSTILE = 4

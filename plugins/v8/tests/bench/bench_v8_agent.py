@@ -5,12 +5,11 @@
 EBPF_PROFILER_BENCH_TSC: where tsc.js is (npm install typescript); without it that row is a skip.
 """
 import os
-import sys
+
+import beside
+import measure
 
 HERE = os.path.dirname(os.path.realpath(__file__))
-sys.path[:0] = [os.path.join(HERE, "..", "..", "..", "..", "tests", "bench")]
-import beside  # noqa: E402
-import measure  # noqa: E402
 
 TSC = os.environ.get("EBPF_PROFILER_BENCH_TSC")
 

@@ -5,15 +5,14 @@
 How is in tests/kit/arrivals.py. Last: the agent's CPU at 20 Hz while one Node works all the time.
 """
 import os
-import sys
 import time
 
+import measure
+import nodes
+import arrivals
+import benches
+
 HERE = os.path.dirname(os.path.realpath(__file__))
-sys.path[:0] = [os.path.join(HERE, "..", "live"), os.path.join(HERE, "..", "..", "..", "..", "tests", "bench")]
-import measure  # noqa: E402
-import nodes  # noqa: E402
-import arrivals  # noqa: E402
-import benches  # noqa: E402
 
 MAJORS = [int(n) for n in os.environ.get("EBPF_PROFILER_BENCH_NODE", "18 26").split()]
 CPU_BAR = 0.3   # percent of one CPU

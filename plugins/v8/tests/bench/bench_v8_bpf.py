@@ -7,13 +7,12 @@ EBPF_PROFILER_BENCH_NODE: majors; EBPF_PROFILER_BENCH_RUNS: turns.
 """
 import os
 import shutil
-import sys
+
+import nodes
+import language
+import slopes
 
 HERE = os.path.dirname(os.path.realpath(__file__))
-sys.path[:0] = [os.path.join(HERE, "..", "live"), os.path.join(HERE, "..", "..", "..", "..", "tests", "bench")]
-import nodes  # noqa: E402
-import language  # noqa: E402
-import slopes  # noqa: E402
 
 MAJORS = [int(n) for n in os.environ.get("EBPF_PROFILER_BENCH_NODE", "8 12 18 22 26").split()]
 DEPTHS = 50, 400

@@ -7,11 +7,11 @@ import re
 import subprocess
 import sys
 
+import measure
+import nodes
+import benches
+
 HERE = os.path.dirname(os.path.realpath(__file__))
-sys.path[:0] = [os.path.join(HERE, "..", "live"), os.path.join(HERE, "..", "..", "..", "..", "tests", "bench")]
-import measure  # noqa: E402
-import nodes  # noqa: E402
-import benches  # noqa: E402
 
 MAJORS = [int(n) for n in os.environ.get("EBPF_PROFILER_BENCH_NODE", "8 12 18 22 26").split()]
 PROGRAM = os.path.join(measure.BUILD, "plugins", "v8", "tests", "names", "names_of_node")

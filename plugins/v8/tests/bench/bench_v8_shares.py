@@ -27,15 +27,15 @@ import re
 import sys
 import types
 
+import measure
+import calls
+import nodes
+import benches
+import real
+import runs
+import stacks
+
 HERE = os.path.dirname(os.path.realpath(__file__))
-sys.path[:0] = [os.path.join(HERE, "..", "live"), os.path.join(HERE, "..", "..", "..", "..", "tests", "bench")]
-import measure  # noqa: E402
-import calls  # noqa: E402
-import nodes  # noqa: E402
-import benches  # noqa: E402
-import real  # noqa: E402
-import runs  # noqa: E402
-import stacks  # noqa: E402
 
 MAJORS = [int(n) for n in os.environ.get("EBPF_PROFILER_BENCH_NODE", "18 22 24").split()]
 RUNS = int(os.environ.get("EBPF_PROFILER_BENCH_RUNS", "3"))
