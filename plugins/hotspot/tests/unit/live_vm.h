@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A running JVM, read by a test in the plainest way: all rows of its tables as text. Whatever it does not
- * understand ends the test.
+ * A running JVM, read by a test in the plainest way: all rows of its tables as text, then its nmethods, one
+ * after the other, and what names them. Whatever it does not understand ends the test.
  */
 #ifndef HOTSPOT_TESTS_LIVE_VM_H
 #define HOTSPOT_TESTS_LIVE_VM_H
 
 #include "core/base/util.h"
-#include "plugins/hotspot/code/stubs.h"
-#include "plugins/hotspot/layout.h"
+#include "plugins/hotspot/hotspot_shared.h"
+#include "plugins/hotspot/symbolize/names.h"
+#include "plugins/hotspot/symbolize/nmethods.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -19,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
+#include <time.h>
 
 #define LIVE_MAX_ROWS 8192
 #define LIVE_NAME     96
@@ -326,6 +328,92 @@ static inline size_t live_heaps(struct live_vm *vm, const struct hotspot_layout 
 	for (uint32_t i = 0; i < n; i++)
 		heaps[i] = live_word(vm, from + 8ull * i);
 	return n;
+}
+
+/* ---- its names ---- */
+
+/* File-level: the program is about one JVM. */
+static struct live_vm vm;
+static struct hotspot_layout layout;
+static struct hotspot_names *names;
+static struct hotspot_methods methods;
+
+/* No stubs here. */
+const char *hotspot_stubs_name(const struct hotspot_stubs *stubs, uint64_t addr)
+{
+	return stubs && addr ? "" : NULL;
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* 0, EP_FRAME_GONE or a negative errno; the method's word, 0: it is dead, not swept yet. */
+static int read_nmethod(uint64_t blob, struct hotspot_nmethod **ret_nmethod, uint64_t *ret_method)
+{
+	uint64_t method = live_word(&vm, blob + layout.fields[HOTSPOT_F_nmethod_method].off);
+	uint64_t id = (uint32_t)live_word(&vm, blob + layout.fields[HOTSPOT_F_nmethod_compile_id].off);
+
+	*ret_method = method;
+	return hotspot_nmethod_get(&methods, blob, HOTSPOT_COMPILED_WORD(id, method), ret_nmethod);
+}
+
+static void look_through(uint64_t heap, void (*look_at)(uint64_t blob, bool is_native))
+{
+	uint64_t memory = heap + layout.fields[HOTSPOT_F_heap_memory].off;
+	uint32_t shift = (uint32_t)live_word(&vm, heap + layout.fields[HOTSPOT_F_heap_log2_segment].off);
+	uint64_t at = live_word(&vm, memory + layout.fields[HOTSPOT_F_space_low].off);
+	uint64_t end = live_word(&vm, memory + layout.fields[HOTSPOT_F_space_high].off);
+	uint32_t block = layout.sizes[HOTSPOT_Z_block_bytes];
+
+	LIVE_CHECK(shift < 16 && block);
+	while (at < end) {
+		uint64_t length = live_word(&vm, at + layout.fields[HOTSPOT_F_block_length].off);
+		uint8_t used;
+		char name[64];
+
+		LIVE_CHECK(live_read(&vm, at + layout.fields[HOTSPOT_F_block_used].off, &used, 1) == 0);
+		length &= layout.fields[HOTSPOT_F_block_length].bytes == 4 ? 0xffffffffull : ~0ull;
+		if (!length)
+			return;
+		live_string(&vm, live_word(&vm, at + block + layout.fields[HOTSPOT_F_blob_name].off), name,
+			    sizeof(name));
+		if (used && (strcmp(name, "nmethod") == 0 || strcmp(name, "native nmethod") == 0))
+			look_at(at + block, name[1] == 'a');
+		at += length << shift;
+	}
+}
+
+/* Looks at all nmethods of the JVM that has this id. `guess`: see unsigned5.h. */
+static void look_at_all(const char *pid, uint32_t (*guess)(void),
+			void (*look_at)(uint64_t blob, bool is_native))
+{
+	static struct memory memory = {.read = live_read, .arg = &vm};
+	static uint32_t excluded;
+	uint64_t heaps[8];
+	size_t n;
+
+	live_vm_init(&vm, atoi(pid), &layout);
+	excluded = guess();
+	methods = (struct hotspot_methods){
+		.memory = &memory, .layout = &layout, .excluded = &excluded};
+	LIVE_CHECK(hotspot_names_new(&memory, &layout, &names) == 0);
+	LIVE_CHECK(names_cache_new(&(struct names_budget){.classes = {64u << 20}},
+				   &methods.cache) == 0);
+	n = live_heaps(&vm, &layout, heaps);
+	for (size_t i = 0; i < n; i++)
+		look_through(heaps[i], look_at);
+}
+
+static void stop_looking(void)
+{
+	names_cache_free(methods.cache);
+	hotspot_names_free(names);
+	live_vm_fini(&vm);
 }
 
 #endif

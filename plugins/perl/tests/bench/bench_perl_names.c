@@ -1,33 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Cost of naming a Perl frame: the subs of a live process that has loaded some thousand (programs/subs.pl), read
- * with process_vm_readv. New ones are each read once into an empty cache, in several rounds; known ones come from
- * the cache, in random order.
+ * Cost of naming a Perl frame (tests/kit/name_times.h): the subs of a live process that has loaded some
+ * thousand (programs/subs.pl), read with process_vm_readv.
  *
  *	bench_perl_names [PERL [SCRIPT]]
  */
-#include "core/base/clock.h"
-#include "core/base/map.h"
 #include "core/base/util.h"
 #include "plugins/perl/perl_shared.h"
 #include "plugins/perl/symbolize/names.h"
+#include "tests/kit/name_times.h"
+#include "tests/kit/process.h"
 
 #include <errno.h>
 #include <inttypes.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#define MAX_SUBS     8192
-#define FEWEST	     1000
-#define ROUNDS	     5
-#define KNOWN	     4000000
-#define NEW_BAR_NS   20000.0
-#define KNOWN_BAR_NS 1000.0
+#define MAX_SUBS 8192
+#define FEWEST	 1000
 
 struct ep_target {
 	pid_t pid;
@@ -41,7 +31,6 @@ static struct ep_target target;
 static struct ep_names names;
 static struct pl_layout layout;
 static struct ep_raw_frame frames[MAX_SUBS];
-static uint64_t times[ROUNDS * MAX_SUBS];
 static size_t n_frames;
 
 /* --- the host ------------------------------------------------------------------------------------ */
@@ -74,7 +63,6 @@ static int count_name(struct ep_names *of, const struct ep_name *name)
 
 static void count(const struct ep_target *of, uint32_t counter, uint64_t n)
 {
-	(void)of, (void)counter, (void)n;
 }
 
 static const struct ep_unwinder_host host = {
@@ -87,24 +75,15 @@ static const struct ep_unwinder_host host = {
 
 /* --- subs ---------------------------------------------------------------------------------------- */
 
-static int start(const char *perl, const char *script, FILE **ret_out)
+static FILE *start(const char *perl, const char *script)
 {
 	int from[2];
 
-	if (pipe(from) < 0)
-		return -errno;
-	target.pid = fork();
-	if (target.pid < 0)
-		return -errno;
-	if (target.pid == 0) {
-		(void)dup2(from[1], STDOUT_FILENO);
-		(void)close(from[0]);
-		execlp(perl, perl, script, (char *)NULL);
-		_exit(127);
-	}
+	if (pipe2(from, O_CLOEXEC) < 0)
+		return NULL;
+	target.pid = process_start((const char *const[]){perl, script, NULL}, from[1]);
 	(void)close(from[1]);
-	*ret_out = fdopen(from[0], "r");
-	return *ret_out ? 0 : -errno;
+	return fdopen(from[0], "r");
 }
 
 /* As BPF pushes it, at its first statement. */
@@ -143,113 +122,52 @@ static void read_subs(FILE *out)
 
 /* --- measuring ----------------------------------------------------------------------------------- */
 
-static struct pl_namer new_namer(void)
-{
-	struct pl_namer namer = {.host = &host, .target = &target, .layout = &layout};
+static struct pl_namer namer = {.host = &host, .target = &target, .layout = &layout};
 
+static struct names_cache *begin(void)
+{
 	if (pl_names_cache_new(&namer.cache) < 0 || pl_files_new(&namer.files) < 0)
 		abort();
-	return namer;
+	return namer.cache;
 }
 
-static void free_namer(struct pl_namer *namer)
+static void end(void)
 {
-	names_cache_free(namer->cache);
-	pl_files_free(namer->files);
+	names_cache_free(namer.cache);
+	pl_files_free(namer.files);
 }
 
-static void symbolize(const struct pl_namer *namer, const struct ep_raw_frame *frame)
+static void name_sub(size_t i, uint64_t random)
 {
 	bool placed;
 
-	if (pl_names_add(namer, frame, &names, &placed) != 0)
+	if (pl_names_add(&namer, &frames[i], &names, &placed) != 0)
 		abort();
-}
-
-static int compare_times(const void *a, const void *b)
-{
-	const uint64_t *x = a, *y = b;
-
-	return *x < *y ? -1 : *x > *y;
-}
-
-static void measure_new(void)
-{
-	for (size_t round = 0; round < ROUNDS; round++) {
-		struct pl_namer namer = new_namer();
-
-		for (size_t i = 0; i < n_frames; i++) {
-			uint64_t start_ns = ep_clock_mono_ns();
-
-			symbolize(&namer, &frames[i]);
-			times[round * n_frames + i] = ep_clock_mono_ns() - start_ns;
-		}
-		free_namer(&namer);
-	}
-	qsort(times, ROUNDS * n_frames, sizeof(*times), compare_times);
-}
-
-static double measure_known(size_t *ret_bytes)
-{
-	struct pl_namer namer = new_namer();
-	uint64_t start_ns, ns;
-
-	for (size_t i = 0; i < FEWEST; i++)
-		symbolize(&namer, &frames[i]);
-	start_ns = ep_clock_mono_ns();
-	for (uint64_t i = 0; i < KNOWN; i++)
-		symbolize(&namer, &frames[ep_mix64(i) % FEWEST]);
-	ns = ep_clock_mono_ns() - start_ns;
-	*ret_bytes = names_cache_bytes(namer.cache) / FEWEST;
-	free_namer(&namer);
-	return (double)ns / KNOWN;
-}
-
-static void print_row(const char *what, double ns, double bar)
-{
-	printf("%s\t%.0f\tns\t%.0f\t%s\n", what, ns, bar, ns <= bar ? "met" : "missed");
-}
-
-static int print_rows(void)
-{
-	size_t n = n_frames * ROUNDS, bytes;
-	double known_ns = measure_known(&bytes), new_ns = 0;
-
-	for (size_t i = 0; i < n; i++)
-		new_ns += (double)times[i] / (double)n;
-	print_row("frame of a known sub", known_ns, KNOWN_BAR_NS);
-	print_row("new sub, mean", new_ns, NEW_BAR_NS);
-	print_row("new sub, 99th percentile", (double)times[n - n / 100 - 1], NEW_BAR_NS);
-	printf("subs that were named\t%zu\t\t\tfor information\n", n_frames);
-	printf("cache, for each of them\t%zu\tbytes\t\tfor information\n", bytes);
-	return known_ns <= KNOWN_BAR_NS && new_ns <= NEW_BAR_NS ? 0 : 1;
 }
 
 int main(int argc, char **argv)
 {
+	struct name_times times = {"sub", 0, FEWEST, 20000, 1000, begin, end, name_sub, NULL};
 	const char *root = getenv("EBPF_PROFILER_ROOT");
 	char script[4096];
-	FILE *out = NULL;
-	int r;
+	FILE *out;
+	int r = 77;
 
 	snprintf(script, sizeof(script), "%s/plugins/perl/tests/bench/programs/subs.pl", root ? root : ".");
-	r = start(argc > 1 ? argv[1] : "perl", argc > 2 ? argv[2] : script, &out);
-	if (r < 0)
+	out = start(argc > 1 ? argv[1] : "perl", argc > 2 ? argv[2] : script);
+	if (!out)
 		return 1;
 	read_subs(out);
-	if (n_frames >= FEWEST) {
-		measure_new();
-		r = print_rows();
-		if (names.n < n_frames) {
-			printf("only %" PRIu64 " had a name and a line\n", names.n);
-			r = 1;
-		}
-	} else {
+	times.n = n_frames;
+	if (n_frames < FEWEST)
 		printf("no Perl with threads runs %s\n", script);
-		r = 77;
+	else
+		r = name_times_print(&times);
+	if (r == 0 && names.n < n_frames) {
+		printf("only %" PRIu64 " had a name and a line\n", names.n);
+		r = 1;
 	}
-	kill(target.pid, SIGKILL);
-	waitpid(target.pid, NULL, 0);
+	process_stop(target.pid);
 	(void)fclose(out);
 	return r;
 }

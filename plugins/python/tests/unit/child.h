@@ -71,7 +71,7 @@ static void exec_python(const char *path, const char *script)
 			 root, root);
 		execl(loader, loader, "--library-path", libs, path, script, NULL);
 	} else {
-		execl(path, path, script, NULL);
+		execlp(path, path, script, NULL);
 	}
 	_exit(127);
 }
@@ -219,6 +219,36 @@ static bool is_seen(const struct interpreter *python)
 	return is_left_out(python->minor) || (was && !getenv("EBPF_PROFILER_TEST_FULL"));
 }
 
+/* ---- looking into one ---- */
+
+struct session {
+	struct ep_target target;
+	struct interpreter python;
+	struct py_code_layout layout;
+	struct names_cache *cache; /* `work` makes it, the caller frees it */
+};
+
+/* 0, SEEN, CANNOT_RUN, or a negative errno; `work` gets what the script prints after its first line. */
+static int run_session(const char *path, const char *script, struct session *session,
+		       int (*work)(struct session *session, FILE *out))
+{
+	struct child child = {0};
+	int r = start(path, script, &child);
+
+	if (r < 0)
+		return r;
+	session->target.pid = child.pid;
+	r = read_interpreter(child.out, &session->python);
+	if (r == 0 && is_seen(&session->python))
+		r = SEEN;
+	if (r == 0)
+		r = find_layout(&session->target, &session->python, &session->layout);
+	if (r == 0)
+		r = work(session, child.out);
+	stop(&child);
+	return r;
+}
+
 /* ---- finding them ---- */
 
 static void find_in(glob_t *found, const char *directory, const char *pattern)
@@ -250,7 +280,7 @@ static void find_interpreters(glob_t *found)
 }
 
 /* `test` says 0, CANNOT_RUN, SEEN, or a negative errno; ret_minor what it was. */
-static int test_interpreters(int argc, char **argv,
+static inline int test_interpreters(int argc, char **argv,
 			     int (*test)(const char *path, const char *script,
 					 unsigned int *ret_minor))
 {

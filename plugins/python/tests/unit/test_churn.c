@@ -21,10 +21,7 @@ struct frame {
 };
 
 struct churn {
-	struct ep_target target;
-	struct interpreter python;
-	struct py_code_layout layout;
-	struct names_cache *cache;
+	struct session session; /* the first: functions get its address */
 	uint64_t table_addr, n_rows;
 	uint64_t n_named, n_gone, n_wrong;
 };
@@ -42,13 +39,13 @@ static int read_table(struct churn *churn, FILE *out)
 /* As the BPF program does. False when there is none, or it went while it was taken. */
 static bool take_frame(struct churn *churn, uint64_t row, struct frame *ret)
 {
-	const struct py_code_layout *layout = &churn->layout;
+	const struct py_code_layout *layout = &churn->session.layout;
 	uint64_t at = churn->table_addr + row * 16, before[2], after[2];
 	__u64 words[PY_CHECK_WORDS];
 
-	if (target_read(&churn->target, at, before, sizeof(before)) < 0 || !before[0] ||
-	    target_read(&churn->target, before[0] + layout->check_off, words, sizeof(words)) < 0 ||
-	    target_read(&churn->target, at, after, sizeof(after)) < 0 ||
+	if (target_read(&churn->session.target, at, before, sizeof(before)) < 0 || !before[0] ||
+	    target_read(&churn->session.target, before[0] + layout->check_off, words, sizeof(words)) < 0 ||
+	    target_read(&churn->session.target, at, after, sizeof(after)) < 0 ||
 	    memcmp(before, after, sizeof(before)) != 0)
 		return false;
 	*ret = (struct frame){
@@ -65,7 +62,7 @@ static void name_frame(struct churn *churn, const struct frame *frame)
 	char function[32], file[32];
 	int r;
 
-	r = py_code_symbolize(churn->cache, &test_host, &churn->target, &churn->layout, frame->addr,
+	r = py_code_symbolize(churn->session.cache, &test_host, &churn->session.target, &churn->session.layout, frame->addr,
 			      frame->check, 0, &names);
 	if (r == EP_FRAME_GONE) {
 		churn->n_gone++;
@@ -82,11 +79,15 @@ static void name_frame(struct churn *churn, const struct frame *frame)
 }
 
 /* The cache is emptied now and then: what it knows would be right without being read. */
-static int churn_for_a_while(struct churn *churn)
+static int churn_for_a_while(struct session *session, FILE *out)
 {
+	struct churn *churn = (struct churn *)session;
 	uint64_t start_ns = ep_clock_mono_ns(), n_frames = 0, n_tried = 0;
 	static struct frame frames[LATER];
+	int r = read_table(churn, out);
 
+	if (r < 0)
+		return r;
 	for (;;) {
 		uint64_t since_ns = ep_clock_mono_ns() - start_ns;
 		bool has_both = churn->n_named && churn->n_gone;
@@ -96,9 +97,9 @@ static int churn_for_a_while(struct churn *churn)
 		if (since_ns >= (has_both ? RUN_NS : SLOW_NS))
 			return 0;
 		if (n_tried % 1024 == 1) {
-			names_cache_free(churn->cache);
-			churn->cache = NULL;
-			if (py_code_cache_new(&churn->cache) < 0)
+			names_cache_free(churn->session.cache);
+			churn->session.cache = NULL;
+			if (py_code_cache_new(&churn->session.cache) < 0)
 				return -ENOMEM;
 		}
 		if (!take_frame(churn, row, &frame))
@@ -111,38 +112,13 @@ static int churn_for_a_while(struct churn *churn)
 	}
 }
 
-static int churn_child(struct churn *churn, struct child *child)
-{
-	int r;
-
-	r = read_interpreter(child->out, &churn->python);
-	if (r != 0)
-		return r;
-	if (is_seen(&churn->python))
-		return SEEN;
-	churn->target.pid = child->pid;
-	r = find_layout(&churn->target, &churn->python, &churn->layout);
-	if (r == 0)
-		r = read_table(churn, child->out);
-	if (r == 0)
-		r = churn_for_a_while(churn);
-	return r;
-}
-
 static int test_interpreter(const char *path, const char *script, unsigned int *ret_minor)
 {
-	static struct churn churn;
-	struct child child = {0};
-	int r;
+	struct churn churn = {0};
+	int r = run_session(path, script, &churn.session, churn_for_a_while);
 
-	churn = (struct churn){0};
-	r = start(path, script, &child);
-	if (r < 0)
-		return r;
-	r = churn_child(&churn, &child);
-	stop(&child);
-	names_cache_free(churn.cache);
-	*ret_minor = churn.python.minor;
+	names_cache_free(churn.session.cache);
+	*ret_minor = churn.session.python.minor;
 	if (r == 0 && (churn.n_wrong || !churn.n_named || !churn.n_gone))
 		r = -EBADMSG;
 	if (r == CANNOT_RUN)

@@ -14,10 +14,7 @@
 
 #define MAX_SHOWN 10 /* differences printed of one interpreter */
 struct run {
-	struct ep_target target;
-	struct interpreter python;
-	struct py_code_layout layout;
-	struct names_cache *cache;
+	struct session session; /* the first: functions get its address */
 	uint64_t n_code, n_points, n_wrong;
 };
 
@@ -58,7 +55,7 @@ static void compare(struct run *run, const struct expected *expected, uint32_t c
 
 	names.n = 0;
 	run->n_points++;
-	r = py_code_symbolize(run->cache, &test_host, &run->target, &run->layout, expected->addr,
+	r = py_code_symbolize(run->session.cache, &test_host, &run->session.target, &run->session.layout, expected->addr,
 			      check, (uint32_t)off, &names);
 	if (r != 0 || names.n != 1 || names.line != line ||
 	    names.start_line != expected->first_line ||
@@ -73,12 +70,12 @@ static void compare_points(struct run *run, const struct expected *expected, cha
 	__u64 words[PY_CHECK_WORDS];
 	uint32_t check;
 
-	if (target_read(&run->target, expected->addr + run->layout.check_off, words,
+	if (target_read(&run->session.target, expected->addr + run->session.layout.check_off, words,
 			sizeof(words)) < 0) {
 		run->n_wrong++;
 		return;
 	}
-	check = py_code_check(words, run->layout.check_mask);
+	check = py_code_check(words, run->session.layout.check_mask);
 	while (*points) {
 		int32_t off = (int32_t)strtol(points, &points, 10);
 		uint32_t line = *points ? (uint32_t)strtoul(points + 1, &points, 10) : 0;
@@ -113,12 +110,16 @@ static bool compare_line(struct run *run, char *line)
  * The script prints while it is still at work: everything is read first, so that nothing of the
  * comparison happens before "done".
  */
-static int compare_all(struct run *run, FILE *out)
+static int compare_all(struct session *session, FILE *out)
 {
+	struct run *run = (struct run *)session;
 	char **lines = NULL, *line = NULL;
 	size_t n = 0, cap = 0, size = 0;
 	bool done = false;
+	int r = py_code_cache_new(&session->cache);
 
+	if (r < 0)
+		return r;
 	while (!done && getline(&line, &size, out) > 0) {
 		done = strncmp(line, "done ", 5) == 0;
 		if (n == cap) {
@@ -141,25 +142,6 @@ static int compare_all(struct run *run, FILE *out)
 	return done ? 0 : -ENODATA;
 }
 
-static int compare_child(struct run *run, struct child *child)
-{
-	int r;
-
-	r = read_interpreter(child->out, &run->python);
-	if (r != 0)
-		return r;
-	if (is_seen(&run->python))
-		return SEEN;
-	run->target.pid = child->pid;
-	r = find_layout(&run->target, &run->python, &run->layout);
-	if (r < 0)
-		return r;
-	r = py_code_cache_new(&run->cache);
-	if (r == 0)
-		r = compare_all(run, child->out);
-	return r;
-}
-
 static void print_result(const char *path, const struct run *run, int r)
 {
 	if (r == CANNOT_RUN)
@@ -168,9 +150,9 @@ static void print_result(const char *path, const struct run *run, int r)
 		return;
 	printf("  %s 3.%u%s%s: %" PRIu64 " code objects, %" PRIu64 " instructions, %" PRIu64
 	       " wrong, cache %zu kB",
-	       path, run->python.minor, run->python.debug ? " debug" : "",
-	       run->python.free_threaded ? " free-threaded" : "", run->n_code, run->n_points,
-	       run->n_wrong, run->cache ? names_cache_bytes(run->cache) / 1024 : 0);
+	       path, run->session.python.minor, run->session.python.debug ? " debug" : "",
+	       run->session.python.free_threaded ? " free-threaded" : "", run->n_code, run->n_points,
+	       run->n_wrong, run->session.cache ? names_cache_bytes(run->session.cache) / 1024 : 0);
 	printf(r < 0 ? ": %s\n" : "\n", strerror(-r));
 }
 
@@ -178,21 +160,15 @@ static void print_result(const char *path, const struct run *run, int r)
 static int test_interpreter(const char *path, const char *script, unsigned int *ret_minor)
 {
 	struct run run = {0};
-	struct child child = {0};
-	int r;
+	int r = run_session(path, script, &run.session, compare_all);
 
-	r = start(path, script, &child);
-	if (r < 0)
-		return r;
-	r = compare_child(&run, &child);
-	stop(&child);
 	if (r == 0 && run.n_code < 1000)
 		r = -ENODATA;
 	if (r == 0 && run.n_wrong)
 		r = -EBADMSG;
 	print_result(path, &run, r);
-	names_cache_free(run.cache);
-	*ret_minor = run.python.minor;
+	names_cache_free(run.session.cache);
+	*ret_minor = run.session.python.minor;
 	return r;
 }
 
