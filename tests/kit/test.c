@@ -4,6 +4,8 @@
 #define MAX_TESTS 256
 #define MAX_MADE  1024
 
+const char *ep_test_argument[4];
+
 /* File-level, since constructors fill it before main. */
 static struct CMUnitTest tests[MAX_TESTS];
 static int lines[MAX_TESTS];

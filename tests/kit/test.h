@@ -10,8 +10,8 @@
  *	}
  *
  * and needs no list of them and no main: all tests of a program run in the order of its lines. A
- * program with arguments of its own, or with something to prepare once, has a main that calls
- * ep_test_run. Run one by hand with its name, or a pattern: test_plugin 'probe_*'.
+ * program with something to prepare once has a main that calls ep_test_run. Run one by hand with its
+ * name, or a pattern, after the arguments that the program needs: test_plugin 'probe_*'.
  *
  * Needs cmocka, and nothing of this project. What nearly every test needs of libc comes with it.
  */
@@ -95,6 +95,10 @@ void ep_test_release(const void *what);
 	{                                                                                          \
 		name(made);                                                                        \
 	}
+/* What the program must be given, by name: EP_TEST_ARGUMENTS("SAMPLES"), once; then they are there. */
+#define EP_TEST_ARGUMENTS(...) const char *const ep_test_arguments[] = {__VA_ARGS__, NULL};
+extern const char *const ep_test_arguments[] __attribute__((weak));
+extern const char *ep_test_argument[4];
 /* Runs all of them; `setup` and `teardown` once, before and after all, each may be NULL. For main
  * to return. */
 int ep_test_run(CMFixtureFunction setup, CMFixtureFunction teardown);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The files of test_elf_samples.sh, for tests; what is opened or read is released with the test. */
+/*
+ * The files of test_elf_samples.sh, for tests whose first argument is their directory; what is opened
+ * or read is released with the test.
+ */
 #ifndef EP_TEST_ELF_SAMPLES_H
 #define EP_TEST_ELF_SAMPLES_H
 
@@ -10,8 +13,6 @@
 #include <limits.h>
 #include <unistd.h>
 
-static const char *samples; /* their directory, from main to every test */
-
 EP_TEST_RELEASES(ep_elf_close)
 
 /* Valid until the next call. */
@@ -19,7 +20,7 @@ static inline const char *sample_path(const char *name)
 {
 	static char path[PATH_MAX];
 
-	snprintf(path, sizeof(path), "%s/%s", samples, name);
+	snprintf(path, sizeof(path), "%s/%s", ep_test_argument[0], name);
 	return path;
 }
 

@@ -12,16 +12,11 @@
 #include "core/elf/file.h"
 #include "core/process/internal.h"
 #include "core/unwind/delta_store.h"
+#include "tests/kit/test.h"
 #include "tests/unit/heap_chunks.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 #include <linux/fs.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -31,9 +26,29 @@
 #include <sys/wait.h>
 #include <uv.h>
 
-#include <cmocka.h>
-
 #define KEEP_NS (60 * EP_NS_PER_SEC)
+
+/* --- live processes -------------------------------------------------------------------------- */
+
+static inline void child_end(void *pid)
+{
+	(void)kill((pid_t)(intptr_t)pid, SIGKILL);
+	(void)waitpid((pid_t)(intptr_t)pid, NULL, 0);
+}
+
+/* One that maps what we map, until the test ends. */
+static inline pid_t child_start(void)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* of a test that fails */
+		pause();
+		_exit(0);
+	}
+	ep_test_owns((void *)(intptr_t)pid, child_end);
+	return pid;
+}
 
 struct world {
 	uv_loop_t loop;

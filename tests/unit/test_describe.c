@@ -14,9 +14,8 @@
 #include "core/plugin/description.h"
 #include "core/symbol/native.h"
 #include "core/trace/lines.h"
+#include "tests/unit/elf_samples.h"
 #include "tests/unit/room.h"
-
-#include <fcntl.h>
 
 #define GOOD_ROW                                                                                   \
 	{                                                                                          \
@@ -24,15 +23,28 @@
 		.ra = -8                                                                           \
 	}
 
-static const char *samples_dir;
+EP_TEST_ARGUMENTS("SAMPLES_DIRECTORY")
 
 /* --- what may be said ------------------------------------------------------------------------ */
 
-EP_TEST(rows_that_cannot_be_are_refused)
+EP_TEST_RELEASES(ep_description_fini)
+
+static struct ep_description *new_description(void)
+{
+	static struct ep_description description;
+
+	ep_description_init(&description);
+	ep_test_owns(&description, ep_description_fini_made);
+	return &description;
+}
+
+#define DESCRIPTION_TEST(name)                                                                     \
+	EP_TEST_OF(name, struct ep_description *description, new_description())
+
+DESCRIPTION_TEST(rows_that_cannot_be_are_refused)
 {
 	static const struct ep_code_row good = GOOD_ROW;
 	struct ep_code_row bad[10];
-	ep_cleanup(ep_description_fini) struct ep_description description;
 
 	for (size_t i = 0; i < EP_LEN(bad); i++)
 		bad[i] = good;
@@ -47,65 +59,59 @@ EP_TEST(rows_that_cannot_be_are_refused)
 	bad[7].fp = 16;
 	bad[8].fp_place = 255;
 	bad[9].pad = 1;
-	ep_description_init(&description);
 	for (size_t i = 0; i < EP_LEN(bad); i++) {
 		struct ep_code_row rows[] = {good, bad[i]};
 
-		if (ep_description_add_rows(&description, rows, 2) != -EINVAL)
+		if (ep_description_add_rows(description, rows, 2) != -EINVAL)
 			fail_msg("row %zu", i);
 	}
-	assert_int_equal(description.rows.len, 0);
+	assert_int_equal(description->rows.len, 0);
 	bad[1].va--;
-	assert_int_equal(ep_description_add_rows(&description, &bad[1], 1), 0);
-	assert_int_equal(ep_description_add_rows(&description, NULL, 0), 0);
+	assert_int_equal(ep_description_add_rows(description, &bad[1], 1), 0);
+	assert_int_equal(ep_description_add_rows(description, NULL, 0), 0);
 }
 
-EP_TEST(there_is_a_limit_of_all)
+DESCRIPTION_TEST(there_is_a_limit_of_all)
 {
 	static const struct ep_code_row row = GOOD_ROW;
 	struct ep_symbol symbol = {.va = 0x1000, .bytes = 16};
-	struct ep_description description;
 	char name[5001];
 	int r = 0, n = 0;
 
-	ep_description_init(&description);
 	for (size_t i = 0; i < EP_MAX_CODE_ROWS; i++)
-		assert_int_equal(ep_description_add_rows(&description, &row, 1), 0);
-	assert_int_equal(ep_description_add_rows(&description, &row, 1), -E2BIG);
+		assert_int_equal(ep_description_add_rows(description, &row, 1), 0);
+	assert_int_equal(ep_description_add_rows(description, &row, 1), -E2BIG);
 	for (size_t i = 0; i < EP_MAX_CODE_SYMBOLS; i++)
-		assert_int_equal(ep_description_add_symbol(&description, &symbol, "x"), 0);
-	assert_int_equal(ep_description_add_symbol(&description, &symbol, "x"), -E2BIG);
-	ep_description_fini(&description);
+		assert_int_equal(ep_description_add_symbol(description, &symbol, "x"), 0);
+	assert_int_equal(ep_description_add_symbol(description, &symbol, "x"), -E2BIG);
+	ep_description_fini(description);
 	memset(name, 'n', sizeof(name) - 1);
 	name[sizeof(name) - 1] = '\0';
 	for (; r == 0; n++)
-		r = ep_description_add_symbol(&description, &symbol, name);
+		r = ep_description_add_symbol(description, &symbol, name);
 	assert_int_equal(r, -E2BIG);
 	assert_int_equal(n - 1, EP_MAX_CODE_NAMES / 4096); /* each was cut */
-	assert_int_equal(ep_described_symbols_len(description.symbols), n - 1);
-	ep_description_fini(&description);
+	assert_int_equal(ep_described_symbols_len(description->symbols), n - 1);
 }
 
-EP_TEST(symbols_that_cannot_be_are_refused)
+DESCRIPTION_TEST(symbols_that_cannot_be_are_refused)
 {
 	struct ep_symbol bad[] = {{0x1000, 0}, {UINT64_MAX, 1}, {UINT64_MAX - 15, 16}, {0, 1ull << 32}};
 	struct ep_symbol good = {UINT64_MAX - 16, 16};
-	ep_cleanup(ep_description_fini) struct ep_description description;
 	struct ep_symbol found = {0};
 
-	ep_description_init(&description);
 	for (size_t i = 0; i < EP_LEN(bad); i++)
-		assert_int_equal(ep_description_add_symbol(&description, &bad[i], "x"), -EINVAL);
-	assert_int_equal(ep_description_add_symbol(&description, &good, ""), -EINVAL);
-	assert_int_equal(ep_description_add_symbol(&description, &good, NULL), -EINVAL);
-	assert_int_equal(ep_description_add_symbol(&description, &good, "a\nb\xff"), 0);
-	ep_description_end(&description);
-	assert_string_equal(ep_described_symbols_find(description.symbols, UINT64_MAX - 1, &found),
+		assert_int_equal(ep_description_add_symbol(description, &bad[i], "x"), -EINVAL);
+	assert_int_equal(ep_description_add_symbol(description, &good, ""), -EINVAL);
+	assert_int_equal(ep_description_add_symbol(description, &good, NULL), -EINVAL);
+	assert_int_equal(ep_description_add_symbol(description, &good, "a\nb\xff"), 0);
+	ep_description_end(description);
+	assert_string_equal(ep_described_symbols_find(description->symbols, UINT64_MAX - 1, &found),
 			    "a?b?");
 	assert_int_equal(found.va, good.va);
 	assert_int_equal(found.bytes, good.bytes);
-	assert_null(ep_described_symbols_find(description.symbols, UINT64_MAX, &found));
-	assert_null(ep_described_symbols_find(description.symbols, 0, &found));
+	assert_null(ep_described_symbols_find(description->symbols, UINT64_MAX, &found));
+	assert_null(ep_described_symbols_find(description->symbols, 0, &found));
 }
 
 /* --- who says it ----------------------------------------------------------------------------- */
@@ -123,50 +129,45 @@ static int describe_some(void *executable, const struct ep_file *file,
 	return *(int *)executable;
 }
 
-EP_TEST(nothing_stays_of_who_fails)
+DESCRIPTION_TEST(nothing_stays_of_who_fails)
 {
 	static const struct ep_unwinder_ops ops = {.size = sizeof(ops), .describe = describe_some};
 	static const struct ep_unwinder_ops older = {
 		.size = offsetof(struct ep_unwinder_ops, describe), .describe = describe_some};
 	static const int results[] = {-EBADMSG, 0, -ENODATA, EP_NOT_YET, 0};
-	struct ep_description description;
 	size_t n = 0;
 
-	ep_description_init(&description);
 	for (size_t i = 0; i < EP_LEN(results); i++) {
-		int said = results[i], r = ep_description_ask(&description, &ops, &said, NULL);
+		int said = results[i], r = ep_description_ask(description, &ops, &said, NULL);
 
 		assert_int_equal(r, said > 0 ? -EBADMSG : said);
 		n += said == 0;
-		assert_int_equal(description.rows.len, 2 * n);
-		assert_int_equal(ep_described_symbols_len(description.symbols), n);
+		assert_int_equal(description->rows.len, 2 * n);
+		assert_int_equal(ep_described_symbols_len(description->symbols), n);
 	}
-	assert_int_equal(ep_description_ask(&description, &older, NULL, NULL), 0);
-	assert_int_equal(description.rows.len, 2 * n);
-	ep_description_fini(&description);
-	ep_description_init(&description);
-	assert_int_equal(ep_description_ask(&description, &ops, (int[]){-EBADMSG}, NULL), -EBADMSG);
-	ep_description_end(&description);
-	assert_null(description.symbols);
-	ep_description_fini(&description);
+	assert_int_equal(ep_description_ask(description, &older, NULL, NULL), 0);
+	assert_int_equal(description->rows.len, 2 * n);
+	ep_description_fini(description);
+	ep_description_init(description);
+	assert_int_equal(ep_description_ask(description, &ops, (int[]){-EBADMSG}, NULL), -EBADMSG);
+	ep_description_end(description);
+	assert_null(description->symbols);
 }
 
-EP_TEST(rows_come_in_any_order)
+DESCRIPTION_TEST(rows_come_in_any_order)
 {
 	static const struct ep_code_row row = GOOD_ROW;
-	ep_cleanup(ep_description_fini) struct ep_description description;
 	uint64_t last = 0;
 
-	ep_description_init(&description);
 	for (uint64_t i = 0; i < 1000; i++) {
 		struct ep_code_row next = row;
 
 		next.va = i * 7919 % 1000 * 32;
-		assert_int_equal(ep_description_add_rows(&description, &next, 1), 0);
+		assert_int_equal(ep_description_add_rows(description, &next, 1), 0);
 	}
-	ep_description_end(&description);
+	ep_description_end(description);
 	for (size_t i = 0; i < 1000; i++) {
-		const struct ep_code_row *at = ep_vec_at(&description.rows, struct ep_code_row, i);
+		const struct ep_code_row *at = ep_vec_at(&description->rows, struct ep_code_row, i);
 
 		assert_true(i == 0 || at->va > last);
 		last = at->va;
@@ -175,7 +176,7 @@ EP_TEST(rows_come_in_any_order)
 
 /* --- names ----------------------------------------------------------------------------------- */
 
-EP_TEST(the_innermost_symbol_is_found)
+DESCRIPTION_TEST(the_innermost_symbol_is_found)
 {
 	static const struct {
 		struct ep_symbol symbol;
@@ -194,16 +195,14 @@ EP_TEST(the_innermost_symbol_is_found)
 		{0x1100, 0, NULL}, {0x1200, 0x1200, "other"}, {0x1208, 0x1200, "second at one place"},
 		{0x1210, 0, NULL},
 	};
-	ep_cleanup(ep_description_fini) struct ep_description description;
 
-	ep_description_init(&description);
 	for (size_t i = 0; i < EP_LEN(symbols); i++)
-		assert_int_equal(ep_description_add_symbol(&description, &symbols[i].symbol,
+		assert_int_equal(ep_description_add_symbol(description, &symbols[i].symbol,
 							   symbols[i].name), 0);
-	ep_description_end(&description);
+	ep_description_end(description);
 	for (size_t i = 0; i < EP_LEN(cases); i++) {
 		struct ep_symbol found = {0};
-		const char *name = ep_described_symbols_find(description.symbols, cases[i].va, &found);
+		const char *name = ep_described_symbols_find(description->symbols, cases[i].va, &found);
 
 		if ((name == NULL) != (cases[i].name == NULL) ||
 		    (name && (strcmp(name, cases[i].name) != 0 || found.va != cases[i].start)))
@@ -211,36 +210,23 @@ EP_TEST(the_innermost_symbol_is_found)
 	}
 }
 
-static struct ep_elf *open_sample(const char *name)
-{
-	struct ep_elf *elf = NULL;
-	char path[4096];
-
-	snprintf(path, sizeof(path), "%s/%s", samples_dir, name);
-	assert_int_equal(ep_elf_open(path, &elf), 0);
-	return elf;
-}
-
 /* sample_asm_long is assembly without a size or call frame information: 400 bytes and a return. */
 static uint64_t find_symbol(const char *name)
 {
-	struct ep_elf *elf = open_sample("full");
+	struct ep_elf *elf = sample_open("full");
 	struct ep_elf_lookup lookup;
 	struct ep_elf_symbol symbol = {0};
 
 	ep_elf_lookup_init(&lookup, elf);
 	assert_int_equal(ep_elf_lookup_symbol(&lookup, name, &symbol), 0);
 	ep_elf_lookup_fini(&lookup);
-	ep_elf_close(elf);
+	ep_test_release(elf);
 	return symbol.va;
 }
 
 static int open_stripped(void *arg)
 {
-	char path[4096];
-
-	snprintf(path, sizeof(path), "%s/stripped", samples_dir);
-	return open(path, O_RDONLY | O_CLOEXEC);
+	return open(sample_path("stripped"), O_RDONLY | O_CLOEXEC);
 }
 
 static void assert_named(struct ep_native_symbols *symbols, const struct ep_native_file *file,
@@ -364,6 +350,8 @@ static int close_room(void **state)
 	return 0;
 }
 
+EP_TEST_RELEASES(ep_executable_unref)
+
 /* A file, as a process that runs it is seen to map it. */
 static struct ep_executable *map_file(struct room *room, const char *path)
 {
@@ -374,16 +362,14 @@ static struct ep_executable *map_file(struct room *room, const char *path)
 	assert_int_equal(ep_proc_open_path(path, &file), 0);
 	executable = ep_executables_get(room->executables, getpid(), &mapping, &file, 0);
 	assert_non_null(executable);
+	ep_test_owns(executable, ep_executable_unref_made);
 	uv_run(&room->loop, UV_RUN_DEFAULT);
 	return executable;
 }
 
 static struct ep_executable *map_stripped(struct room *room)
 {
-	char path[EP_FILE_MAX_PATH];
-
-	snprintf(path, sizeof(path), "%s/stripped", samples_dir);
-	return map_file(room, path);
+	return map_file(room, sample_path("stripped"));
 }
 
 /* The look-up of bpf/native.bpf.h, written down plainly. */
@@ -453,7 +439,6 @@ ROOM_TEST(it_is_described_each_time_its_tables_are_made)
 	assert_int_equal(plugin.described, 2);
 	assert_int_equal(plugin.probed, 1);
 	assert_int_equal(plugin.unloaded, 0);
-	ep_executable_unref(executable);
 }
 
 /* A file that cannot be read for once, a plugin that has no memory. */
@@ -477,7 +462,6 @@ ROOM_TEST(names_stay_when_it_is_not_described_again)
 	assert_described(room, executable);
 	assert_true(ep_executables_stats(room->executables)->described_bytes > bytes);
 	assert_int_equal(ep_executables_stats(room->executables)->nameless, 0);
-	ep_executable_unref(executable);
 }
 
 ROOM_TEST(names_outlive_the_executable_where_they_are_held)
@@ -487,7 +471,7 @@ ROOM_TEST(names_outlive_the_executable_where_they_are_held)
 	struct ep_symbol found;
 	uint64_t now_ns = ep_clock_mono_ns();
 
-	ep_executable_unref(executable);
+	ep_test_release(executable);
 	assert_true(ep_executables_evict_one(room->executables));
 	ep_executables_sweep(room->executables, now_ns + 100 * EP_NS_PER_SEC, EP_NS_PER_SEC);
 	assert_int_equal(ep_executables_stats(room->executables)->live, 0);
@@ -508,7 +492,6 @@ ROOM_TEST(who_cannot_describe_it_runs_in_it_all_the_same)
 	assert_int_equal(executable->n_claims, 1);
 	assert_null(executable->described);
 	assert_int_equal(find_rule(room, executable, plugin.va), EP_RULE_NONE);
-	ep_executable_unref(executable);
 }
 
 ROOM_TEST(what_is_no_runtime_can_be_described)
@@ -520,7 +503,6 @@ ROOM_TEST(what_is_no_runtime_can_be_described)
 	assert_described(room, executable);
 	assert_false(ep_claim_is_runtime(executable->claims[0]));
 	assert_int_equal(plugin.unloaded, 0);
-	ep_executable_unref(executable);
 }
 
 ROOM_TEST(what_launches_a_runtime_is_neither_described_nor_unloaded)
@@ -534,52 +516,35 @@ ROOM_TEST(what_launches_a_runtime_is_neither_described_nor_unloaded)
 	assert_true(ep_claim_is_launcher(executable->claims[0]));
 	assert_false(ep_claim_is_runtime(executable->claims[0]));
 	assert_int_equal(plugin.described, 0);
-	ep_executable_unref(executable);
 	plugin.probed = 0; /* it gave nothing to unload */
 }
 
 #define MANY 20
 
 /* Copies, each another file. */
-static void copy_stripped(const char *path)
-{
-	char command[8500];
-
-	snprintf(command, sizeof(command), "cp '%s/stripped' '%s'", samples_dir, path);
-	assert_int_equal(system(command), 0);
-}
-
 ROOM_TEST(names_of_all_files_have_a_limit)
 {
-	struct ep_executable *executables[MANY];
-	char dir[] = "/tmp/test_describe.XXXXXX", path[64];
+	char dir[] = "/tmp/test_describe.XXXXXX", path[64], command[2 * PATH_MAX];
 	size_t with = 0;
 
 	assert_non_null(mkdtemp(dir));
 	plugin.n_symbols = 1000;
 	plugin.name_bytes = 1000;
 	for (size_t i = 0; i < MANY; i++) {
+		const struct ep_executable *executable;
+
 		snprintf(path, sizeof(path), "%s/stripped.%zu", dir, i);
-		copy_stripped(path);
-		executables[i] = map_file(room, path);
+		snprintf(command, sizeof(command), "cp '%s' '%s'", sample_path("stripped"), path);
+		assert_int_equal(system(command), 0);
+		executable = map_file(room, path);
 		(void)unlink(path);
-		assert_int_equal(executables[i]->state, EP_EXECUTABLE_READY);
-		assert_int_equal(find_rule(room, executables[i], plugin.va + 400),
+		assert_int_equal(executable->state, EP_EXECUTABLE_READY);
+		assert_int_equal(find_rule(room, executable, plugin.va + 400),
 				 EP_RULE_IMM(0, 0, 24) & ~EP_RULE_KEEPS);
-		with += executables[i]->described != NULL;
+		with += executable->described != NULL;
 	}
 	(void)rmdir(dir);
 	assert_true(with > 10 && with < MANY);
 	assert_int_equal(ep_executables_stats(room->executables)->nameless, MANY - with);
 	assert_true(ep_executables_stats(room->executables)->described_bytes <= 16u << 20);
-	for (size_t i = 0; i < MANY; i++)
-		ep_executable_unref(executables[i]);
-}
-
-int main(int argc, char **argv)
-{
-	if (argc != 2)
-		return 2;
-	samples_dir = argv[1];
-	return ep_test_run(NULL, NULL);
 }

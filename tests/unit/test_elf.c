@@ -4,7 +4,8 @@
 #include "tests/unit/elf_samples.h"
 
 #include <sys/stat.h>
-/* cmocka needs those before it */
+
+EP_TEST_ARGUMENTS("SAMPLES_DIRECTORY")
 
 static uint8_t *sample_read(const char *name, size_t *ret_bytes)
 {
@@ -87,7 +88,7 @@ EP_TEST(fifo_does_not_block)
 	char path[PATH_MAX];
 	struct ep_elf *elf = NULL;
 
-	snprintf(path, sizeof(path), "%s/fifo.%d", samples, (int)getpid());
+	snprintf(path, sizeof(path), "%s/fifo.%d", ep_test_argument[0], (int)getpid());
 	assert_int_equal(mkfifo(path, 0600), 0);
 	assert_int_equal(ep_elf_open(path, &elf), -EBADMSG);
 	unlink(path);
@@ -126,7 +127,7 @@ EP_TEST(file_that_shrinks_is_noticed)
 	struct ep_elf *elf = NULL;
 	int fd;
 
-	snprintf(path, sizeof(path), "%s/shrinks.%d", samples, (int)getpid());
+	snprintf(path, sizeof(path), "%s/shrinks.%d", ep_test_argument[0], (int)getpid());
 	fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	assert_true(fd >= 0);
 	assert_int_equal(write(fd, data, bytes), (ssize_t)bytes);
@@ -382,14 +383,4 @@ EP_TEST(debug_file_is_found_by_debuglink)
 	snprintf(path, sizeof(path), "%s", sample_path("wrong/linked"));
 	assert_int_equal(debug_of("wrong/linked", "", path), -ENODATA); /* its CRC differs */
 	assert_int_equal(debug_of("linked", "", ""), -ENODATA);
-}
-
-int main(int argc, char **argv)
-{
-	if (argc != 2) {
-		fprintf(stderr, "usage: %s SAMPLES_DIRECTORY\n", argv[0]);
-		return 2;
-	}
-	samples = argv[1];
-	return ep_test_run(NULL, NULL);
 }

@@ -10,16 +10,13 @@
 #include "core/process/language_internal.h"
 #include "core/replay/capture_files.h"
 #include "core/replay/replay_internal.h"
-#include "tests/kit/test.h"
+#include "tests/unit/elf_samples.h"
 #include "tests/unit/heap_chunks.h"
-
-#include <fcntl.h>
-#include <limits.h>
 
 #define MAX_ANSWERS 256
 #define CODE_BYTES  16
 
-static const char *samples_dir;
+EP_TEST_ARGUMENTS("SAMPLES_DIRECTORY")
 
 /* --- the plugin: keeps what it is told ------------------------------------------------------- */
 
@@ -187,10 +184,10 @@ static void check_sample(const char *name)
 {
 	static struct answer live[MAX_ANSWERS];
 	ep_cleanup(ep_fixture_freep) struct ep_fixture *fixture = NULL;
-	char path[4096];
+	char path[PATH_MAX];
 	size_t n;
 
-	snprintf(path, sizeof(path), "%s/%s", samples_dir, name);
+	assert_non_null(realpath(sample_path(name), path));
 	probe_live(path);
 	n = told.n;
 	memcpy(live, told.answers, n * sizeof(*live));
@@ -242,14 +239,4 @@ EP_TEST(a_debug_file_gives_bounds_live_and_recorded)
 	check_sample("beside/bare");
 	assert_int_equal(told.answers[1].result, 0); /* of sample_known */
 	assert_int_equal(told.answers[1].symbol.va, told.answers[0].symbol.va);
-}
-
-int main(int argc, char **argv)
-{
-	char path[PATH_MAX];
-
-	if (argc != 2 || !realpath(argv[1], path))
-		return 2;
-	samples_dir = path;
-	return ep_test_run(NULL, NULL);
 }

@@ -8,6 +8,8 @@
 #define ADDR	   0x10000
 
 static const struct ep_program prog = {.pid = PID(1), .image = 1, .start_ns = 1000000000};
+/* Another one, or its child. */
+static const struct ep_program second = {.pid = PID(2), .image = 1, .start_ns = 2000000000};
 
 static char own_path[256], copy_path[64], other_path[80];
 
@@ -98,7 +100,6 @@ static void assert_asked(struct world *w, uint64_t files)
 /* One look in its first mount namespace, one in the next: `other` runs in that. */
 static void one_look_in_each_namespace(struct world *w, struct world_file file)
 {
-	struct ep_program other = {.pid = PID(2), .image = 1, .start_ns = 2000000000};
 	const struct ep_executable *executable;
 
 	start(w);
@@ -108,12 +109,12 @@ static void one_look_in_each_namespace(struct world *w, struct world_file file)
 	assert_ptr_equal(executable_at(w, prog, 2 * ADDR), executable);
 	assert_asked(w, 2); /* the second look comes later */
 	w->mount_ns = 2;
-	world_exec(w, world_now(), other, "other");
-	world_map(w, world_now(), other.pid, ADDR, &file);
-	assert_int_equal(world_place(w, other, ADDR)->state, EP_PLACE_ASKED);
-	assert_ptr_equal(executable_at(w, other, ADDR), executable);
-	world_map(w, world_now(), other.pid, 2 * ADDR, &file);
-	assert_int_equal(world_place(w, other, 2 * ADDR)->state, EP_PLACE_KNOWN);
+	world_exec(w, world_now(), second, "other");
+	world_map(w, world_now(), second.pid, ADDR, &file);
+	assert_int_equal(world_place(w, second, ADDR)->state, EP_PLACE_ASKED);
+	assert_ptr_equal(executable_at(w, second, ADDR), executable);
+	world_map(w, world_now(), second.pid, 2 * ADDR, &file);
+	assert_int_equal(world_place(w, second, 2 * ADDR)->state, EP_PLACE_KNOWN);
 	assert_int_equal(ep_executables_stats(w->processes->executables)->analysed, 1);
 }
 
@@ -205,7 +206,6 @@ static void change_code(const char *path)
 /* A container's root has made a library that has libc's build id, at libc's path. */
 WORLD_TEST(other_code_with_its_build_id)
 {
-	struct ep_program other = {.pid = PID(2), .image = 1, .start_ns = 2000000000};
 	struct world_file file = make_copy(0755, geteuid()), evil;
 	const struct ep_executable *executable, *found;
 
@@ -218,10 +218,10 @@ WORLD_TEST(other_code_with_its_build_id)
 	executable = executable_at(w, prog, ADDR);
 	assert_string_equal(executable->path, copy_path);
 	w->mount_ns = 2;
-	world_exec(w, world_now(), other, "other");
-	world_map(w, world_now(), other.pid, ADDR, &evil);
-	assert_int_equal(world_place(w, other, ADDR)->state, EP_PLACE_ASKED);
-	found = executable_at(w, other, ADDR);
+	world_exec(w, world_now(), second, "other");
+	world_map(w, world_now(), second.pid, ADDR, &evil);
+	assert_int_equal(world_place(w, second, ADDR)->state, EP_PLACE_ASKED);
+	found = executable_at(w, second, ADDR);
 	assert_string_equal(found->path, other_path);
 	assert_string_equal(found->build_id, executable->build_id);
 	/* Whoever comes last, each has its own. */
@@ -390,27 +390,19 @@ EP_TEST_WITH(another_build_id_under_its_path, world_open, world_close)
 WORLD_TEST(file_is_found_in_the_parents_root)
 {
 	struct world_file file = make_copy(0755, geteuid());
-	struct ep_program child = {.pid = PID(2), .image = 1, .start_ns = 2000000000};
-	pid_t parent = fork();
+	pid_t parent = child_start();
 
-	if (parent == 0) {
-		(void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* of a test that fails */
-		pause();
-		_exit(0);
-	}
 	w->processes->options.hears_mappings = true;
 	world_exec(w, world_now(), (struct ep_program){.pid = (uint32_t)parent, .image = 1,
 						       .start_ns = 1000000000}, "parent");
-	world_fork(w, world_now(), (uint32_t)parent, child);
-	world_map(w, world_now(), child.pid, ADDR, &file);
-	world_exit(w, world_now(), child);
+	world_fork(w, world_now(), (uint32_t)parent, second);
+	world_map(w, world_now(), second.pid, ADDR, &file);
+	world_exit(w, world_now(), second);
 	world_settle(w);
-	assert_non_null(world_place(w, child, ADDR)->executable);
-	assert_string_equal(world_place(w, child, ADDR)->executable->path, copy_path);
+	assert_non_null(world_place(w, second, ADDR)->executable);
+	assert_string_equal(world_place(w, second, ADDR)->executable->path, copy_path);
 	snprintf(file.path, sizeof(file.path), "/proc/%d/root", (int)parent);
-	assert_string_equal(world_place(w, child, ADDR)->executable->root, file.path);
-	(void)kill(parent, SIGKILL);
-	(void)waitpid(parent, NULL, 0);
+	assert_string_equal(world_place(w, second, ADDR)->executable->root, file.path);
 }
 
 /* --- whose answer it is ---------------------------------------------------------------------- */
@@ -418,19 +410,18 @@ WORLD_TEST(file_is_found_in_the_parents_root)
 /* All of them were forked while the file was looked at. */
 WORLD_TEST(children_and_theirs_get_the_answer)
 {
-	struct ep_program child = {.pid = PID(2), .image = 1, .start_ns = 2000000000};
 	struct ep_program grandchild = {.pid = PID(3), .image = 1, .start_ns = 3000000000};
 
 	(void)start_copy(w);
-	world_fork(w, world_now(), prog.pid, child);
-	world_fork(w, world_now(), child.pid, grandchild);
-	world_exit(w, world_now(), child);
+	world_fork(w, world_now(), prog.pid, second);
+	world_fork(w, world_now(), second.pid, grandchild);
+	world_exit(w, world_now(), second);
 	world_sample_with(w, world_now(), grandchild, EP_SAMPLE_RAW, 0);
-	world_sample_with(w, world_now(), child, EP_SAMPLE_RAW, 0);
+	world_sample_with(w, world_now(), second, EP_SAMPLE_RAW, 0);
 	assert_int_equal(w->passed, 0);
 	world_settle(w);
 	assert_non_null(world_place(w, grandchild, ADDR)->executable);
-	assert_non_null(world_place(w, child, ADDR)->executable);
+	assert_non_null(world_place(w, second, ADDR)->executable);
 	assert_true(ep_process_is_settled(world_process(w, grandchild)));
 	assert_int_equal(w->passed, 2);
 }
@@ -439,11 +430,10 @@ WORLD_TEST(children_and_theirs_get_the_answer)
 WORLD_TEST(child_that_executed_something_waits_for_its_own)
 {
 	struct world_file file = start_copy(w);
-	struct ep_program child = {.pid = PID(2), .image = 1, .start_ns = 2000000000};
 	struct ep_program tool = {.pid = PID(2), .image = 2, .start_ns = 2000000000};
 	struct ep_process *process;
 
-	world_fork(w, world_now(), prog.pid, child);
+	world_fork(w, world_now(), prog.pid, second);
 	world_turn(w); /* the parent's question is on its way */
 	world_exec(w, world_now(), tool, "tool");
 	world_map(w, world_now(), tool.pid, 7 * ADDR, &file);
@@ -454,7 +444,7 @@ WORLD_TEST(child_that_executed_something_waits_for_its_own)
 			 world_place(w, tool, 7 * ADDR)->state == EP_PLACE_ASKED);
 	world_settle(w);
 	assert_non_null(world_place(w, tool, 7 * ADDR)->executable);
-	assert_non_null(world_place(w, child, ADDR)->executable);
+	assert_non_null(world_place(w, second, ADDR)->executable);
 }
 
 WORLD_TEST(place_that_is_cut_gets_its_answer)
@@ -491,21 +481,20 @@ WORLD_TEST(place_that_is_gone_is_waited_for_no_more)
 WORLD_TEST(one_file_mapped_over_and_over_is_one_question)
 {
 	struct world_file file = make_copy(0755, geteuid());
-	struct ep_program child = {.pid = PID(2), .image = 1, .start_ns = 2000000000};
 
 	start(w);
 	for (uint64_t i = 1; i <= 5000; i++)
 		(void)map_once(w, i * ADDR, &file);
 	assert_int_equal(w->processes->files.asked, 1);
-	world_fork(w, world_now(), prog.pid, child);
-	world_map(w, world_now(), child.pid, 6000 * ADDR, &file);
+	world_fork(w, world_now(), prog.pid, second);
+	world_map(w, world_now(), second.pid, 6000 * ADDR, &file);
 	assert_int_equal(w->processes->files.asked, 2);
 	world_settle(w);
 	for (uint64_t i = 1; i <= 5000; i++)
 		assert_non_null(world_place(w, prog, i * ADDR)->executable);
-	assert_non_null(world_place(w, child, ADDR)->executable);
-	assert_non_null(world_place(w, child, 6000 * ADDR)->executable);
-	assert_true(ep_process_is_settled(world_process(w, child)));
+	assert_non_null(world_place(w, second, ADDR)->executable);
+	assert_non_null(world_place(w, second, 6000 * ADDR)->executable);
+	assert_true(ep_process_is_settled(world_process(w, second)));
 }
 
 WORLD_TEST(more_files_than_may_wait)

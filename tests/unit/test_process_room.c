@@ -17,35 +17,22 @@ static void start(struct world *w, struct ep_program program, uint32_t places)
 }
 
 /* A live process that maps what we map; its start is what /proc says. */
-static struct ep_program start_child(pid_t *ret_pid)
+static struct ep_program start_child(void)
 {
 	ep_cleanup(ep_process_info_fini) struct ep_process_info info = {0};
-	pid_t pid = fork();
+	pid_t pid = child_start();
 
-	if (pid == 0) {
-		(void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* of a test that fails */
-		pause();
-		_exit(0);
-	}
 	assert_int_equal(ep_process_read(pid, &info), 0);
-	*ret_pid = pid;
 	return (struct ep_program){.pid = (uint32_t)pid, .image = 7, .start_ns = info.start_ns};
 }
 
-static void end_child(pid_t pid)
-{
-	(void)kill(pid, SIGKILL);
-	(void)waitpid(pid, NULL, 0);
-}
-
-#define OWN_ADDR ((uint64_t)(uintptr_t)end_child)
+#define OWN_ADDR ((uint64_t)(uintptr_t)start_child)
 
 /* --- records that were lost ------------------------------------------------------------------ */
 
 WORLD_TEST(loss_is_followed_by_a_read)
 {
-	pid_t pid;
-	struct ep_program child = start_child(&pid);
+	struct ep_program child = start_child();
 
 	world_exec(w, world_now(), child, "child");
 	world_map_anonymous(w, world_now(), child.pid, 0x10000, 0x1000);
@@ -65,7 +52,6 @@ WORLD_TEST(loss_is_followed_by_a_read)
 	assert_null(world_place(w, child, 0x10000));
 	world_publish(w);
 	assert_non_null(world_proc(w, child.pid));
-	end_child(pid);
 }
 
 /* A record of what it mapped may be among them, and nobody can be asked. */
@@ -87,8 +73,7 @@ WORLD_TEST(ended_ones_are_trusted_no_more_than_others)
 
 WORLD_TEST(read_that_began_before_a_loss_is_done_again)
 {
-	pid_t pid;
-	struct ep_program child = start_child(&pid);
+	struct ep_program child = start_child();
 
 	world_sample_with(w, world_now(), child, EP_SAMPLE_UNKNOWN_PROCESS | EP_SAMPLE_RAW, 0);
 	/* On a busy machine the reads before it have used up their time for now. */
@@ -103,14 +88,12 @@ WORLD_TEST(read_that_began_before_a_loss_is_done_again)
 	assert_int_equal(w->processes->reads.stats.reads, 2);
 	assert_int_equal(world_live(w, child.pid)->state, EP_PROCESS_KNOWN);
 	assert_int_equal(w->passed, 1);
-	end_child(pid);
 }
 
 /* What it was before an exec is not what it is. */
 WORLD_TEST(read_of_the_old_image_is_not_the_new_ones)
 {
-	pid_t pid;
-	struct ep_program child = start_child(&pid), tool = child;
+	struct ep_program child = start_child(), tool = child;
 	struct ep_process *process;
 
 	child.image = EP_IMAGE_ANY;
@@ -128,7 +111,6 @@ WORLD_TEST(read_of_the_old_image_is_not_the_new_ones)
 	world_settle(w);
 	assert_int_equal(w->processes->reads.stats.reads, 2);
 	assert_true(world_place(w, tool, OWN_ADDR)->time_ns > world_live(w, tool.pid)->born_ns);
-	end_child(pid);
 }
 
 WORLD_TEST(vanished_ones_are_ended)
@@ -157,8 +139,7 @@ static void unknown_sample(struct world *w, struct ep_program program)
 
 WORLD_TEST(copies_stop_until_something_is_mapped)
 {
-	pid_t pid;
-	struct ep_program child = start_child(&pid);
+	struct ep_program child = start_child();
 
 	world_sample(w, world_now(), child);
 	world_settle(w);
@@ -170,7 +151,6 @@ WORLD_TEST(copies_stop_until_something_is_mapped)
 	world_map_anonymous(w, world_now(), child.pid, 0x10000, 0x1000);
 	world_publish(w);
 	assert_int_equal(world_proc(w, child.pid)->flags, 0);
-	end_child(pid);
 }
 
 WORLD_TEST(child_of_a_final_one_is_final)
@@ -189,9 +169,9 @@ WORLD_TEST(child_of_a_final_one_is_final)
 /* --- who it is, and what it maps ------------------------------------------------------------- */
 
 /* A live one whose mappings are known, and are none that it has: a read would tell. */
-static struct ep_program start_known(struct world *w, pid_t *ret_pid)
+static struct ep_program start_known(struct world *w)
 {
-	struct ep_program child = start_child(ret_pid);
+	struct ep_program child = start_child();
 
 	world_exec(w, world_now(), child, "child");
 	world_map_anonymous(w, world_now(), child.pid, 0x10000, 0x1000);
@@ -201,8 +181,7 @@ static struct ep_program start_known(struct world *w, pid_t *ret_pid)
 
 WORLD_TEST(known_one_stays_known_while_it_is_identified)
 {
-	pid_t pid;
-	struct ep_program child = start_known(w, &pid);
+	struct ep_program child = start_known(w);
 	struct ep_process *process = world_live(w, child.pid);
 
 	for (int i = 0; i < 3; i++)
@@ -221,13 +200,11 @@ WORLD_TEST(known_one_stays_known_while_it_is_identified)
 	assert_true(process->identity->was_read);
 	assert_non_null(world_place(w, child, 0x10000));
 	assert_null(world_place(w, child, OWN_ADDR));
-	end_child(pid);
 }
 
 WORLD_TEST(one_that_ends_while_it_is_identified_was_known)
 {
-	pid_t pid;
-	struct ep_program child = start_known(w, &pid);
+	struct ep_program child = start_known(w);
 
 	world_sample(w, world_now(), child);
 	world_live(w, child.pid)->due_ns = 0;
@@ -236,15 +213,13 @@ WORLD_TEST(one_that_ends_while_it_is_identified_was_known)
 	world_exit(w, world_now(), child);
 	assert_false(ep_process_is_unknown(world_process(w, child)));
 	world_settle(w);
-	end_child(pid);
 }
 
 /* Its languages want it, say, when its identity is waited for, or is being read. */
 WORLD_TEST(all_is_read_if_that_is_wanted_meanwhile)
 {
 	for (int reading = 0; reading < 2; reading++) {
-		pid_t pid;
-		struct ep_program child = start_known(w, &pid);
+		struct ep_program child = start_known(w);
 		struct ep_process *process = world_live(w, child.pid);
 
 		world_sample(w, world_now(), child);
@@ -259,21 +234,18 @@ WORLD_TEST(all_is_read_if_that_is_wanted_meanwhile)
 		assert_false(ep_process_is_unknown(process));
 		assert_non_null(world_place(w, child, OWN_ADDR));
 		assert_null(world_place(w, child, 0x10000));
-		end_child(pid);
 	}
 }
 
 WORLD_TEST(loss_makes_a_read_of_the_name_one_of_all)
 {
-	pid_t pid;
-	struct ep_program child = start_known(w, &pid);
+	struct ep_program child = start_known(w);
 
 	world_sample(w, world_now(), child);
 	ep_processes_on_lost(w->processes);
 	assert_true(ep_process_is_unknown(world_live(w, child.pid)));
 	world_settle(w);
 	assert_non_null(world_place(w, child, OWN_ADDR));
-	end_child(pid);
 }
 
 /* What was heard of one that was never read is not all there is. */
@@ -391,8 +363,7 @@ WORLD_TEST(children_of_a_giant_inherit_until_there_are_too_many)
 WORLD_TEST(places_are_counted_while_they_are_there)
 {
 	uint64_t t = world_now() - 5 * EP_NS_PER_SEC;
-	pid_t pid;
-	struct ep_program child = start_child(&pid);
+	struct ep_program child = start_child();
 
 	world_exec(w, t, prog, "prog");
 	world_map_anonymous(w, t + 1, prog.pid, 0x10000, 0x1000);
@@ -409,7 +380,6 @@ WORLD_TEST(places_are_counted_while_they_are_there)
 	assert_int_equal(w->processes->n_places, 2 + world_live(w, child.pid)->places.len);
 	ep_processes_on_lost(w->processes);
 	assert_int_equal(w->processes->n_places, 0);
-	end_child(pid);
 }
 
 /* --- no room --------------------------------------------------------------------------------- */

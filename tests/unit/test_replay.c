@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-static const char *core_x86_64, *core_aarch64; /* from the command line */
+EP_TEST_ARGUMENTS("CORE_X86_64", "CORE_AARCH64")
 
 /* --- fixtures -------------------------------------------------------------------------------- */
 
@@ -248,7 +248,7 @@ EP_TEST(core_of_x86_64)
 	const struct ep_replay_thread *thread;
 	struct ep_core_file core;
 
-	open_core(core_x86_64, &core);
+	open_core(ep_test_argument[0], &core);
 	thread = ep_vec_at(&core.threads, struct ep_replay_thread, 1);
 	assert_int_equal(thread->tid, 1002);
 	assert_string_equal(thread->comm, "toy");
@@ -267,7 +267,7 @@ EP_TEST(core_of_aarch64)
 	const struct ep_replay_thread *thread;
 	struct ep_core_file core;
 
-	open_core(core_aarch64, &core);
+	open_core(ep_test_argument[1], &core);
 	thread = ep_vec_at(&core.threads, struct ep_replay_thread, 0);
 	assert_int_equal(thread->regs[29], 0x1000 + 29);
 	assert_int_equal(thread->regs[thread->arch->sp], 0x1000 + 31);
@@ -283,7 +283,7 @@ EP_TEST(core_memory_and_files)
 	struct ep_core_file core;
 	uint8_t bytes[16];
 
-	open_core(core_x86_64, &core);
+	open_core(ep_test_argument[0], &core);
 	assert_int_equal(ep_core_file_read(&core, 0x20ff0, bytes, 16), 0);
 	assert_int_equal(bytes[15], 0x22);
 	assert_int_equal(ep_core_file_read(&core, 0x20ff8, bytes, 16), -EFAULT);
@@ -369,13 +369,4 @@ EP_TEST(no_process_no_fixture)
 	assert_int_equal(ep_capture_run(&options, &result, reason), -ESRCH);
 	assert_non_null(strstr(reason, "there is no process"));
 	assert_int_equal(result.file.len, 0);
-}
-
-int main(int argc, char **argv)
-{
-	if (argc != 3)
-		return 2;
-	core_x86_64 = argv[1];
-	core_aarch64 = argv[2];
-	return ep_test_run(NULL, NULL);
 }

@@ -14,9 +14,8 @@
 
 #include <pthread.h>
 #include <sys/stat.h>
-/* cmocka needs those before it */
 
-static const char *kallsyms; /* from main to every test */
+EP_TEST_ARGUMENTS("SAMPLES_DIRECTORY", "KALLSYMS")
 
 /* What nm says: the address of a symbol, or 0. */
 static uint64_t nm_address(const char *nm_file, const char *wanted)
@@ -372,7 +371,7 @@ EP_TEST(kernel_names_are_found)
 	};
 	ep_cleanup(ep_kernel_symbols_freep) struct ep_kernel_symbols *symbols = NULL;
 
-	assert_int_equal(ep_kernel_symbols_load(kallsyms, &symbols), 0);
+	assert_int_equal(ep_kernel_symbols_load(ep_test_argument[1], &symbols), 0);
 	for (size_t i = 0; i < EP_LEN(rows); i++) {
 		struct ep_kernel_name name;
 		int r = ep_kernel_symbols_find(symbols, rows[i].addr, &name);
@@ -393,7 +392,7 @@ static int load_text(const char *text, struct ep_kernel_symbols **ret_symbols)
 	char path[PATH_MAX];
 	int fd, r;
 
-	snprintf(path, sizeof(path), "%s/kallsyms.%d", samples, (int)getpid());
+	snprintf(path, sizeof(path), "%s/kallsyms.%d", ep_test_argument[0], (int)getpid());
 	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	assert_true(fd >= 0);
 	assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
@@ -720,15 +719,4 @@ EP_TEST(cache_finds_the_debug_file)
 	file.root = root;
 	file.path = "/bin/stripped";
 	assert_true(is_named(symbols, &file, va, "sample_compare"));
-}
-
-int main(int argc, char **argv)
-{
-	if (argc != 3) {
-		fprintf(stderr, "usage: %s SAMPLES_DIRECTORY KALLSYMS\n", argv[0]);
-		return 2;
-	}
-	samples = argv[1];
-	kallsyms = argv[2];
-	return ep_test_run(NULL, NULL);
 }

@@ -9,15 +9,12 @@
 #include "core/symbol/symtab.h"
 #include "core/trace/lines.h"
 #include "tests/kit/heap.h"
-#include "tests/kit/test.h"
+#include "tests/unit/elf_samples.h"
 #include "tests/unit/pclntab_file.h"
-
-#include <fcntl.h>
-#include <limits.h>
 
 #define MAX_ALLOCATIONS 10000
 
-static const char *samples, *kallsyms; /* from main to every test */
+EP_TEST_ARGUMENTS("SAMPLES_DIRECTORY", "KALLSYMS")
 
 /* Runs `work` with its first, second, ... allocation failing, until none is left to fail. */
 static void fail_one_by_one(int (*work)(const char *path), const char *path)
@@ -91,25 +88,19 @@ EP_TEST(tables_survive_without_memory)
 	static const char *const forms[] = {"full", "stripped", "mini"};
 
 	for (size_t i = 0; i < EP_LEN(forms); i++) {
-		char path[PATH_MAX];
-
-		snprintf(path, sizeof(path), "%s/%s", samples, forms[i]);
-		if (access(path, R_OK) == 0)
-			fail_one_by_one(build_table, path);
+		if (access(sample_path(forms[i]), R_OK) == 0)
+			fail_one_by_one(build_table, sample_path(forms[i]));
 	}
 }
 
 EP_TEST(kernel_names_survive_without_memory)
 {
-	fail_one_by_one(load_kernel, kallsyms);
+	fail_one_by_one(load_kernel, ep_test_argument[1]);
 }
 
 EP_TEST(the_cache_survives_without_memory)
 {
-	char path[PATH_MAX];
-
-	snprintf(path, sizeof(path), "%s/full", samples);
-	fail_one_by_one(resolve_names, path);
+	fail_one_by_one(resolve_names, sample_path("full"));
 }
 
 /* The same of a file with a function table, and of C code in it. */
@@ -125,15 +116,4 @@ EP_TEST(function_tables_survive_without_memory)
 	close(fd);
 	fail_one_by_one(resolve_names, path);
 	unlink(path);
-}
-
-int main(int argc, char **argv)
-{
-	if (argc != 3) {
-		fprintf(stderr, "usage: %s SAMPLES_DIRECTORY KALLSYMS\n", argv[0]);
-		return 2;
-	}
-	samples = argv[1];
-	kallsyms = argv[2];
-	return ep_test_run(NULL, NULL);
 }
