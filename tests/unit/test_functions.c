@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names of frames in executables with a function table of Go's, made here in each of its layouts.
- */
+/* Names of frames in executables with a function table of Go's, made here in each layout. */
 #include "core/elf/file.h"
 #include "core/symbol/functions.h"
 #include "core/symbol/native.h"
@@ -27,6 +26,9 @@ static size_t fields_of(const struct made *made, size_t i)
 	return made->funcs[i] + (is_small(made) ? 4 : 8);
 }
 
+EP_TEST_RELEASES(ep_functions_close)
+EP_TEST_RELEASES(ep_function_memo_fini)
+
 static struct ep_functions *open_made(const struct made *made)
 {
 	struct ep_functions *functions = NULL;
@@ -34,11 +36,18 @@ static struct ep_functions *open_made(const struct made *made)
 
 	assert_int_equal(ep_elf_open_memory(made->bytes, sizeof(made->bytes), &elf), 0);
 	assert_int_equal(ep_functions_open(elf, &functions), 0);
+	ep_test_owns(functions, ep_functions_close_made);
 	return functions;
 }
 
-/* Text of a frame's lines: "main.f lib.go:3 (1) | ...", the number in parentheses its first line.
- */
+static struct ep_function_memo *begin_memo(struct ep_function_memo *memo)
+{
+	ep_function_memo_init(memo);
+	ep_test_owns(memo, ep_function_memo_fini_made);
+	return memo;
+}
+
+/* Text of a frame's lines: "main.f lib.go:3 (1) | ...": in parentheses its first line. */
 static void write_lines(const struct ep_lines *lines, size_t i, char *text, size_t bytes)
 {
 	struct ep_frame_line line[EP_FRAME_MAX_LINES];
@@ -79,12 +88,11 @@ static void expect(const struct made *made, uint64_t va, int r, const char *expe
 	static struct ep_function_memo memo;
 	char text[256];
 
-	ep_function_memo_init(&memo);
-	assert_int_equal(name_of(functions, &memo, va, text, sizeof(text)), r);
+	assert_int_equal(name_of(functions, begin_memo(&memo), va, text, sizeof(text)), r);
 	if (strcmp(text, expected) != 0)
 		fail_msg("%s: \"%s\", not \"%s\"", made->version->name, text, expected);
-	ep_function_memo_fini(&memo);
-	ep_functions_close(functions);
+	ep_test_release(&memo);
+	ep_test_release(functions);
 }
 
 /* An address below is of the code that was inlined twice, once, and not at all. */
@@ -159,22 +167,16 @@ EP_TEST(what_is_missing_costs_the_line_only)
 EP_TEST(endless_inlining_ends)
 {
 	static struct ep_function_memo memo;
-	struct ep_functions *functions;
 	static struct made made;
-	struct ep_lines lines;
+	ep_cleanup(ep_lines_fini) struct ep_lines lines;
 
 	made_file(&made, version_of("1.26"));
 	made_put(&made, made.tree + 8, 30, 4);
-	functions = open_made(&made);
-	ep_function_memo_init(&memo);
 	assert_int_equal(ep_lines_init(&lines, 1), 0);
-	assert_int_equal(ep_functions_add(functions, OUTER + 30, &memo, &lines), 0);
+	assert_int_equal(ep_functions_add(open_made(&made), OUTER + 30, begin_memo(&memo), &lines), 0);
 	ep_lines_end(&lines);
 	assert_int_equal(lines.lines.len, EP_FRAME_MAX_LINES);
 	assert_int_equal(lines.left_out, 0);
-	ep_lines_fini(&lines);
-	ep_function_memo_fini(&memo);
-	ep_functions_close(functions);
 }
 
 /* In any order a memo says what a new one does. */
@@ -187,7 +189,7 @@ EP_TEST(memo_changes_nothing)
 
 	made_file(&made, version_of("1.27"));
 	functions = open_made(&made);
-	ep_function_memo_init(&memo);
+	begin_memo(&memo);
 	for (uint64_t i = 0; i < 3 * 224; i++) {
 		/* up, down, and to and fro */
 		uint64_t off = i < 224 ? i : i < 448 ? 447 - i : i * 89 % 224;
@@ -199,8 +201,6 @@ EP_TEST(memo_changes_nothing)
 		ep_function_memo_fini(&once);
 		assert_string_equal(text, again);
 	}
-	ep_function_memo_fini(&memo);
-	ep_functions_close(functions);
 }
 
 /* A signal's handler returns to the trampoline's first byte: the byte before is another's. */
@@ -269,20 +269,29 @@ EP_TEST(names_are_shown_as_go_prints_them)
 
 /* ---- as executables are asked for ---- */
 
-struct opener {
-	const struct made *made;
-	int opens;
-};
+static int n_opens;
 
 static int open_file(void *arg)
 {
-	struct opener *opener = arg;
+	const struct made *made = arg;
 	int fd = memfd_create("made", MFD_CLOEXEC);
 
 	assert_true(fd >= 0);
-	assert_int_equal(write(fd, opener->made->bytes, MADE_BYTES), MADE_BYTES);
-	opener->opens++;
+	assert_int_equal(write(fd, made->bytes, MADE_BYTES), MADE_BYTES);
+	n_opens++;
 	return fd;
+}
+
+EP_TEST_RELEASES(ep_native_symbols_free)
+
+static struct ep_native_symbols *new_symbols(void)
+{
+	struct ep_native_symbols *symbols = NULL;
+
+	assert_int_equal(ep_native_symbols_new(1 << 20, &symbols), 0);
+	ep_test_owns(symbols, ep_native_symbols_free_made);
+	n_opens = 0;
+	return symbols;
 }
 
 /* C code and data beside Go's are asked for elsewhere, and only then. */
@@ -291,16 +300,14 @@ EP_TEST(symbols_are_read_for_what_the_table_does_not_know)
 	static const uint64_t known[] = {OUTER, OUTER + 20, MAIN};
 	static const uint64_t others[] = {OUTER, MAIN, BEHIND};
 	static struct made made;
-	struct opener opener = {.made = &made};
 	struct ep_native_file file = {
-		.key = 7, .open = open_file, .arg = &opener, .root = "", .path = "/made"};
-	struct ep_native_symbols *symbols;
+		.key = 7, .open = open_file, .arg = &made, .root = "", .path = "/made"};
+	struct ep_native_symbols *symbols = new_symbols();
 	struct ep_lines lines;
 	char text[256];
 
 	made_file(&made, version_of("1.26"));
 	made_external(&made);
-	assert_int_equal(ep_native_symbols_new(1 << 20, &symbols), 0);
 	for (int round = 0; round < 2; round++) {
 		assert_int_equal(ep_lines_init(&lines, 2), 0);
 		assert_int_equal(ep_native_symbols_resolve(symbols, &file, known, 2, &lines), 0);
@@ -310,12 +317,12 @@ EP_TEST(symbols_are_read_for_what_the_table_does_not_know)
 		assert_string_equal(text, "main.inner /src/lib.go:33 (30) | main.outer "
 					  "/src/main.go:10 (4)");
 		ep_lines_fini(&lines);
-		assert_int_equal(opener.opens, 1);
+		assert_int_equal(n_opens, 1);
 	}
 	assert_true(ep_native_symbols_bytes(symbols) < (128 << 10));
 	assert_int_equal(ep_lines_init(&lines, 3), 0);
 	assert_int_equal(ep_native_symbols_resolve(symbols, &file, others, 3, &lines), 0);
-	assert_int_equal(opener.opens, 2);
+	assert_int_equal(n_opens, 2);
 	assert_int_equal(ep_lines_type(&lines, 0), EP_FRAME_TYPE_GO);
 	assert_int_equal(ep_lines_type(&lines, 1), EP_FRAME_TYPE_OF_KIND);
 	write_lines(&lines, 1, text, sizeof(text));
@@ -326,7 +333,6 @@ EP_TEST(symbols_are_read_for_what_the_table_does_not_know)
 	ep_lines_fini(&lines);
 	ep_native_symbols_forget(symbols, 7);
 	assert_true(ep_native_symbols_bytes(symbols) < (16 << 10));
-	ep_native_symbols_free(symbols);
 }
 
 /* What is garbled has no table, and is an executable like others. */
@@ -334,19 +340,16 @@ EP_TEST(garbled_tables_are_no_tables)
 {
 	static const uint64_t va = OUTER;
 	static struct made made;
-	struct opener opener = {.made = &made};
 	struct ep_native_file file = {
-		.key = 7, .open = open_file, .arg = &opener, .root = "", .path = "/made"};
-	struct ep_native_symbols *symbols;
+		.key = 7, .open = open_file, .arg = &made, .root = "", .path = "/made"};
+	struct ep_native_symbols *symbols = new_symbols();
 	struct ep_lines lines;
 
 	made_file(&made, version_of("1.26"));
 	made_put(&made, made.functab + 8, 0xffffffff, 4);
-	assert_int_equal(ep_native_symbols_new(1 << 20, &symbols), 0);
 	assert_int_equal(ep_lines_init(&lines, 1), 0);
 	assert_int_equal(ep_native_symbols_resolve(symbols, &file, &va, 1, &lines), 0);
 	assert_int_equal(ep_lines_type(&lines, 0), EP_FRAME_TYPE_OF_KIND);
-	assert_int_equal(opener.opens, 1);
+	assert_int_equal(n_opens, 1);
 	ep_lines_fini(&lines);
-	ep_native_symbols_free(symbols);
 }

@@ -85,7 +85,6 @@ static int set_up(void **state)
 	struct ep_held_options options = {.max_bytes = 65536, .pass = pass};
 
 	walked = 0;
-
 	memset(&passed, 0, sizeof(passed));
 	ep_table_init(&fx->table, 16);
 	fx->process = ep_process_new((struct ep_program){.pid = 9, .image = 1, .start_ns = 5});
@@ -412,18 +411,18 @@ static void walk_is_whole_with_code(void)
 	assert_int_equal(passed.words[3], CALLER - FILE_CODE + 0x400);
 }
 
-EP_TEST_WITH(code_that_is_in_memory_is_read_at_once, set_up_code, tear_down_code)
+#define CODE_TEST(name) EP_TEST_ON(name, struct fixture *fx, set_up_code, tear_down_code)
+
+CODE_TEST(code_that_is_in_memory_is_read_at_once)
 {
 	code.is_cached = true;
-	send_to_walk(*state);
+	send_to_walk(fx);
 	assert_int_equal(passed.n, 1);
 	walk_is_whole_with_code();
 }
 
-EP_TEST_WITH(read_that_blocks_does_not_block_the_loop, set_up_code, tear_down_code)
+CODE_TEST(read_that_blocks_does_not_block_the_loop)
 {
-	struct fixture *fx = *state;
-
 	send_to_walk(fx);
 	uv_sem_wait(&code.begun);
 	assert_int_equal(passed.n, 0);
@@ -451,10 +450,8 @@ EP_TEST_WITH(read_that_blocks_does_not_block_the_loop, set_up_code, tear_down_co
 	walk_is_whole_with_code();
 }
 
-EP_TEST_WITH(sample_does_not_wait_for_code_for_ever, set_up_code, tear_down_code)
+CODE_TEST(sample_does_not_wait_for_code_for_ever)
 {
-	struct fixture *fx = *state;
-
 	send_to_walk(fx);
 	uv_sem_wait(&code.begun);
 	ep_held_expire(fx->held, 0);

@@ -7,36 +7,30 @@
 
 #define CACHE ((size_t)64 << 10)
 
-/* A file that a test has changed, opened. */
-struct opened {
-	struct ep_elf *elf;
-	struct ep_pclntab *tab;
-};
+EP_TEST_RELEASES(ep_elf_close)
+EP_TEST_RELEASES(ep_pclntab_close)
 
-static int open_made(const struct made *made, struct opened *ret)
+/* The table of a file that a test has changed, or NULL with this error; the test owns it. */
+static struct ep_pclntab *open_as(const struct made *made, int error)
 {
-	*ret = (struct opened){ 0 };
-	assert_int_equal(ep_elf_open_memory(made->bytes, sizeof(made->bytes), &ret->elf), 0);
-	return ep_pclntab_open(ret->elf, CACHE, &ret->tab);
+	struct ep_pclntab *tab = NULL;
+	struct ep_elf *elf = NULL;
+
+	assert_int_equal(ep_elf_open_memory(made->bytes, sizeof(made->bytes), &elf), 0);
+	ep_test_owns(elf, ep_elf_close_made);
+	assert_int_equal(ep_pclntab_open(elf, CACHE, &tab), error);
+	ep_test_owns(tab, ep_pclntab_close_made);
+	return tab;
 }
 
-static void close_made(struct opened *opened)
+static struct ep_pclntab *open_made(const struct made *made)
 {
-	ep_pclntab_close(opened->tab);
-	ep_elf_close(opened->elf);
+	return open_as(made, 0);
 }
 
 static void is_refused(const struct made *made, int error)
 {
-	struct opened opened;
-
-	assert_int_equal(open_made(made, &opened), error);
-	close_made(&opened);
-}
-
-static void is_accepted(const struct made *made)
-{
-	is_refused(made, 0);
+	assert_null(open_as(made, error));
 }
 
 static struct ep_pclntab_func get_func(struct ep_pclntab *tab, uint32_t index)
@@ -185,20 +179,18 @@ static void check_named(const struct made_version *version, struct ep_pclntab *t
 
 static void check_version(const struct made_version *version, const struct made *made)
 {
+	struct ep_pclntab *tab = open_made(made);
 	struct ep_pclntab_func func;
-	struct opened opened;
 
-	assert_int_equal(open_made(made, &opened), 0);
-	check_functions(version, opened.tab);
-	check_roles(version, opened.tab);
-	func = get_func(opened.tab, MADE_OUTER);
-	check_values(opened.tab, &func, func.pcsp, made_pcsp);
-	check_values(opened.tab, &func, func.pcln, made_lines);
-	check_files(opened.tab, &func);
-	check_inlined(version, opened.tab, &func);
-	check_find(opened.tab);
-	check_named(version, opened.tab);
-	close_made(&opened);
+	check_functions(version, tab);
+	check_roles(version, tab);
+	func = get_func(tab, MADE_OUTER);
+	check_values(tab, &func, func.pcsp, made_pcsp);
+	check_values(tab, &func, func.pcln, made_lines);
+	check_files(tab, &func);
+	check_inlined(version, tab, &func);
+	check_find(tab);
+	check_named(version, tab);
 }
 
 #define VERSION_TEST(name) EP_TEST_EACH(name, size_t, i, EP_LEN(made_versions))
@@ -253,16 +245,11 @@ EP_TEST(text_start_is_taken_from_module_data)
 
 EP_TEST(without_module_data_nothing_is_inlined)
 {
-	struct opened opened;
 	struct made made;
-	struct ep_pclntab_func func;
 
 	made_file(&made, version_of("1.20"));
 	made_put(&made, MADE_MODULE, 0, 8);
-	assert_int_equal(open_made(&made, &opened), 0);
-	func = get_func(opened.tab, MADE_OUTER);
-	assert_int_equal(func.inline_tree, 0);
-	close_made(&opened);
+	assert_int_equal(get_func(open_made(&made), MADE_OUTER).inline_tree, 0);
 	made_file(&made, version_of("1.26"));
 	made_put(&made, MADE_MODULE, 0, 8);
 	is_refused(&made, -EBADMSG);
@@ -307,7 +294,7 @@ EP_TEST(addresses_of_functions_are_relocated)
 		made_relocate(&made);
 		check_version(made.version, &made);
 		section(&made, 3)->sh_size -= 2 * sizeof(Elf64_Rela); /* one function's entry is not there */
-		is_accepted(&made);
+		(void)open_made(&made);
 		section(&made, 3)->sh_name = 0;
 		is_refused(&made, -EBADMSG);
 	}
@@ -339,7 +326,7 @@ EP_TEST(headers_are_checked)
 
 	for (size_t i = 0; i < EP_LEN(wrong); i++) {
 		made_file(&made, version_of("1.26"));
-		is_accepted(&made);
+		(void)open_made(&made);
 		made_put(&made, wrong[i].off, wrong[i].value, wrong[i].bytes);
 		is_refused(&made, -EBADMSG);
 	}
@@ -405,7 +392,6 @@ static void check_others(struct ep_pclntab *tab, uint32_t bad)
 
 EP_TEST(bad_functions_cost_themselves)
 {
-	struct opened opened;
 	struct made made;
 
 	for (size_t i = 0; i < EP_LEN(made_versions); i++) {
@@ -422,15 +408,11 @@ EP_TEST(bad_functions_cost_themselves)
 		for (size_t k = 0; k < EP_LEN(wrong); k++) {
 			made_file(&made, &made_versions[i]);
 			made_put(&made, made.funcs[MADE_OUTER] + wrong[k].off, wrong[k].value, 4);
-			assert_int_equal(open_made(&made, &opened), 0);
-			check_others(opened.tab, MADE_OUTER);
-			close_made(&opened);
+			check_others(open_made(&made), MADE_OUTER);
 		}
 		made_file(&made, &made_versions[i]);
 		made_put(&made, made.functab + (2 * MADE_OUTER + 1) * word, UINT64_MAX, word);
-		assert_int_equal(open_made(&made, &opened), 0);
-		check_others(opened.tab, MADE_OUTER);
-		close_made(&opened);
+		check_others(open_made(&made), MADE_OUTER);
 	}
 }
 
@@ -438,27 +420,26 @@ static void check_bad_values(const char *bytes, size_t n, int good)
 {
 	struct ep_pclntab_values values;
 	struct ep_pclntab_func func;
-	struct opened opened;
+	struct ep_pclntab *tab;
 	struct made made;
 	uint64_t end;
 	int32_t value;
 
 	made_file(&made, version_of("1.20"));
 	memcpy(made_data(&made, made.values + made.pcsp), bytes, n);
-	assert_int_equal(open_made(&made, &opened), 0);
-	func = get_func(opened.tab, MADE_OUTER);
-	assert_int_equal(ep_pclntab_values_begin(opened.tab, &func, func.pcsp, &values), 0);
+	tab = open_made(&made);
+	func = get_func(tab, MADE_OUTER);
+	assert_int_equal(ep_pclntab_values_begin(tab, &func, func.pcsp, &values), 0);
 	for (int i = 0; i < good; i++)
 		assert_int_equal(ep_pclntab_values_next(&values, &end, &value), 0);
 	assert_int_equal(ep_pclntab_values_next(&values, &end, &value), -EBADMSG);
-	close_made(&opened);
 }
 
 EP_TEST(values_are_checked)
 {
 	struct ep_pclntab_values values;
 	struct ep_pclntab_func func;
-	struct opened opened;
+	struct ep_pclntab *tab;
 	struct made made;
 	uint64_t end;
 	int32_t value;
@@ -473,24 +454,23 @@ EP_TEST(values_are_checked)
 	memcpy(made_data(&made, made.values + made.pcsp), "\0\1\0", 3);
 	made_put(&made, made.funcs[1] + 16, 0, 4);
 	made_put(&made, made.funcs[2] + 16, 0xffff, 4);
-	assert_int_equal(open_made(&made, &opened), 0);
-	func = get_func(opened.tab, MADE_OUTER);
-	assert_int_equal(ep_pclntab_values_begin(opened.tab, &func, func.pcsp, &values), 0);
+	tab = open_made(&made);
+	func = get_func(tab, MADE_OUTER);
+	assert_int_equal(ep_pclntab_values_begin(tab, &func, func.pcsp, &values), 0);
 	assert_int_equal(ep_pclntab_values_next(&values, &end, &value), 0);
 	assert_int_equal(value, -1);
 	assert_int_equal(ep_pclntab_values_next(&values, &end, &value), 1);
-	func = get_func(opened.tab, 1);
-	assert_int_equal(ep_pclntab_values_begin(opened.tab, &func, func.pcsp, &values), -ENODATA);
-	func = get_func(opened.tab, 2);
-	assert_int_equal(ep_pclntab_value_at(opened.tab, &func, func.pcsp, func.start, &value), -EBADMSG);
-	close_made(&opened);
+	func = get_func(tab, 1);
+	assert_int_equal(ep_pclntab_values_begin(tab, &func, func.pcsp, &values), -ENODATA);
+	func = get_func(tab, 2);
+	assert_int_equal(ep_pclntab_value_at(tab, &func, func.pcsp, func.start, &value), -EBADMSG);
 }
 
 /* Its systemstack_switch is an ordinary function (funcid.go). deferreturn takes the place of two other names. */
 EP_TEST(wrappers_of_1_17_are_told_by_deferreturn)
 {
 	const size_t id_off = 40;
-	struct opened opened;
+	struct ep_pclntab *tab;
 	struct made made;
 
 	for (uint8_t id = 0; id < 2; id++) {
@@ -499,11 +479,10 @@ EP_TEST(wrappers_of_1_17_are_told_by_deferreturn)
 		made_put(&made, made.funcs[1] + 8, made.name[MADE_OUTER], 4);
 		made_put(&made, made.funcs[1] + id_off, id ? 22 : 0, 1);
 		made_put(&made, made.funcs[MADE_OUTER] + 8, made.name[1], 4);
-		assert_int_equal(open_made(&made, &opened), 0);
-		assert_int_equal(get_func(opened.tab, MADE_WRAPPER).role,
+		tab = open_made(&made);
+		assert_int_equal(get_func(tab, MADE_WRAPPER).role,
 				 id ? EP_PCLNTAB_WRAPPER : EP_PCLNTAB_ORDINARY);
-		assert_int_equal(get_func(opened.tab, MADE_WRAPPER + 1).role, EP_PCLNTAB_ORDINARY);
-		close_made(&opened);
+		assert_int_equal(get_func(tab, MADE_WRAPPER + 1).role, EP_PCLNTAB_ORDINARY);
 	}
 }
 
@@ -511,7 +490,7 @@ EP_TEST(calls_and_texts_are_checked)
 {
 	struct ep_pclntab_func func;
 	struct ep_pclntab_call call;
-	struct opened opened;
+	struct ep_pclntab *tab;
 	struct made made;
 	char buf[8];
 
@@ -522,18 +501,17 @@ EP_TEST(calls_and_texts_are_checked)
 	made_put(&made, made.units + 4, 0x2000, 4);
 	memcpy(made_data(&made, made.names + made.name[0]), "a\nb", 4);
 	*made_data(&made, made.names + made.name[1]) = 0;
-	assert_int_equal(open_made(&made, &opened), 0);
-	func = get_func(opened.tab, MADE_OUTER);
-	assert_int_equal(ep_pclntab_inlined(opened.tab, &func, 0, &call), -EBADMSG);
-	assert_int_equal(ep_pclntab_inlined(opened.tab, &func, 1, &call), -EBADMSG);
-	assert_int_equal(ep_pclntab_inlined(opened.tab, &func, INT32_MAX, &call), -EBADMSG);
-	assert_int_equal(ep_pclntab_file(opened.tab, &func, 0, buf, sizeof(buf)), -ENODATA);
-	assert_int_equal(ep_pclntab_file(opened.tab, &func, 1, buf, sizeof(buf)), -EBADMSG);
-	assert_int_equal(ep_pclntab_file(opened.tab, &func, INT32_MAX, buf, sizeof(buf)), -EBADMSG);
-	assert_int_equal(ep_pclntab_name(opened.tab, func.name, buf, sizeof(buf)), -E2BIG);
-	assert_int_equal(ep_pclntab_name(opened.tab, made.name[0], buf, sizeof(buf)), -EBADMSG);
-	assert_int_equal(ep_pclntab_name(opened.tab, made.name[1], buf, sizeof(buf)), -EBADMSG);
+	tab = open_made(&made);
+	func = get_func(tab, MADE_OUTER);
+	assert_int_equal(ep_pclntab_inlined(tab, &func, 0, &call), -EBADMSG);
+	assert_int_equal(ep_pclntab_inlined(tab, &func, 1, &call), -EBADMSG);
+	assert_int_equal(ep_pclntab_inlined(tab, &func, INT32_MAX, &call), -EBADMSG);
+	assert_int_equal(ep_pclntab_file(tab, &func, 0, buf, sizeof(buf)), -ENODATA);
+	assert_int_equal(ep_pclntab_file(tab, &func, 1, buf, sizeof(buf)), -EBADMSG);
+	assert_int_equal(ep_pclntab_file(tab, &func, INT32_MAX, buf, sizeof(buf)), -EBADMSG);
+	assert_int_equal(ep_pclntab_name(tab, func.name, buf, sizeof(buf)), -E2BIG);
+	assert_int_equal(ep_pclntab_name(tab, made.name[0], buf, sizeof(buf)), -EBADMSG);
+	assert_int_equal(ep_pclntab_name(tab, made.name[1], buf, sizeof(buf)), -EBADMSG);
 	func.cu = UINT32_MAX;
-	assert_int_equal(ep_pclntab_file(opened.tab, &func, 1, buf, sizeof(buf)), -ENODATA);
-	close_made(&opened);
+	assert_int_equal(ep_pclntab_file(tab, &func, 1, buf, sizeof(buf)), -ENODATA);
 }

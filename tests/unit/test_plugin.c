@@ -2,10 +2,8 @@
 /* Usage: test_plugin DIR, where DIR holds the modules of tests/unit/plugins. */
 #include "core/base/log.h"
 #include "core/plugin/exporter.h"
-#include "core/trace/batch.h"
-#include "core/trace/store.h"
 #include "ebpf-profiler/bpf/self.h"
-#include "tests/kit/test.h"
+#include "tests/unit/trace_store.h"
 
 #include <elf.h>
 #include <fcntl.h>
@@ -417,28 +415,11 @@ static struct ep_exporter *open_fake(bool at_once)
 	return exporter;
 }
 
-static struct ep_batch *new_batch(void)
-{
-	struct ep_store_limits limits = EP_STORE_DEFAULT_LIMITS;
-	struct ep_batch_source source = {.period_hz = 20};
-	struct ep_interval *interval;
-	struct ep_batch *batch;
-	struct ep_store *store;
-
-	assert_int_equal(ep_store_new(&limits, 0, &store), 0);
-	assert_int_equal(ep_store_seal(store, 1, &interval), 0);
-	assert_int_equal(ep_batch_build(interval, &source, &batch), 0);
-	ep_interval_unref(interval);
-	ep_store_free(store);
-	return batch;
-}
-
 static void submit_new(struct ep_exporter *exporter)
 {
-	struct ep_batch *batch = new_batch();
+	struct ep_batch_source source = {.period_hz = 20};
 
-	ep_exporter_submit(exporter, batch);
-	ep_batch_unref(batch);
+	ep_exporter_submit(exporter, build_batch(new_store(0, NULL), 1, &source));
 }
 
 static void count_call(void *arg)

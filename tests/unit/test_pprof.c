@@ -8,9 +8,7 @@
  * (exit 77) where that is missing; without, files and errors are tested.
  */
 #include "core/plugin/exporter.h"
-#include "core/trace/batch.h"
-#include "tests/unit/trace_events.h"
-#include "tests/kit/test.h"
+#include "tests/unit/trace_store.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -101,7 +99,7 @@ static void add_server(struct ep_store *store)
 	event_user(&event, EP_FRAME_NATIVE, EP_FRAME_RETURN_ADDRESS, 5, 0x3000);
 	for (int i = 0; i < 98; i++) {
 		event.sample.event.cpu = i % 2;
-		assert_int_equal(event_add(store, &event), 0);
+		add_event(store, &event);
 	}
 }
 
@@ -112,26 +110,18 @@ static void add_other(struct ep_store *store)
 	event_init(&event, EP_EVENT_TRACE, 2, 8);
 	event_user(&event, EP_FRAME_NATIVE, 0, 6, 0x1234);
 	event_user(&event, EP_FRAME_ERROR, 0, EP_ERROR_NOT_ANALYSED, 0);
-	assert_int_equal(event_add(store, &event), 0);
-	assert_int_equal(event_add(store, &event), 0);
+	add_event(store, &event);
+	add_event(store, &event);
 }
 
 static struct ep_batch *new_batch(void)
 {
-	struct ep_store_limits limits = EP_STORE_DEFAULT_LIMITS;
-	struct ep_interval *interval;
-	struct ep_batch *batch;
-	struct ep_store *store;
+	struct ep_store *store = new_store(1767225599000000000ull, NULL);
 
-	assert_int_equal(ep_store_new(&limits, 1767225599000000000ull, &store), 0);
 	add_server(store);
 	add_other(store);
 	name_frames(ep_store_frames(store));
-	assert_int_equal(ep_store_seal(store, 1767225600000000000ull, &interval), 0);
-	assert_int_equal(ep_batch_build(interval, &source, &batch), 0);
-	ep_interval_unref(interval);
-	ep_store_free(store);
-	return batch;
+	return build_batch(store, 1767225600000000000ull, &source);
 }
 
 /* --- driving the exporter --- */
@@ -191,12 +181,8 @@ static struct ep_exporter_stats export_batches(struct ep_exporter *exporter, int
 {
 	struct ep_exporter_stats stats;
 
-	for (int i = 0; i < n; i++) {
-		struct ep_batch *batch = new_batch();
-
-		ep_exporter_submit(exporter, batch);
-		ep_batch_unref(batch);
-	}
+	for (int i = 0; i < n; i++)
+		ep_exporter_submit(exporter, new_batch());
 	ep_exporter_flush(exporter, nothing, NULL);
 	uv_run(ep_host_get()->loop, UV_RUN_DEFAULT);
 	stats = *ep_exporter_stats(exporter);
@@ -230,6 +216,7 @@ static size_t count_files(const char *dir_path, const char *part)
 
 /* --- files and errors --- */
 
+#define PPROF "tool pprof -symbolize=none "
 #define FIXTURE_TEST(name) EP_TEST_ON(name, struct fixture *fx, set_up, tear_down)
 
 FIXTURE_TEST(file_is_gzip_and_nothing_is_left_behind)
@@ -404,15 +391,15 @@ FIXTURE_TEST(full_disk_fails_and_leaves_nothing)
 
 /* --- what the reader of the format says --- */
 
-/* Output of a command, in a buffer that the next call overwrites. */
-static const char *output_of(const char *format, const char *path)
+/* Output of a command about a file, in a buffer that the next call overwrites. */
+static const char *output_of(const char *program, const char *path)
 {
 	static char text[65536];
 	char command[512];
 	size_t len;
 	FILE *pipe;
 
-	snprintf(command, sizeof(command), format, path);
+	snprintf(command, sizeof(command), "go %s %s 2>&1", program, path);
 	pipe = popen(command, "r");
 	assert_non_null(pipe);
 	len = fread(text, 1, sizeof(text) - 1, pipe);
@@ -433,15 +420,6 @@ static void expect_all(const char *text, const char *const *parts, size_t n)
 		expect(text, parts[i]);
 }
 
-/* Go's pprof prints columns from 1.22 on. */
-static bool prints_columns(void)
-{
-	unsigned int minor = 0;
-
-	assert_int_equal(sscanf(output_of("go version%s", ""), "go version go1.%u", &minor), 1);
-	return minor >= 22;
-}
-
 FIXTURE_TEST(go_reads_functions_and_values)
 {
 	static const char *const top[] = {
@@ -459,8 +437,8 @@ FIXTURE_TEST(go_reads_functions_and_values)
 	};
 
 	write_to(fx, fx->path);
-	expect_all(output_of("go tool pprof -symbolize=none -top %s 2>&1", fx->path), top, EP_LEN(top));
-	expect(output_of("go tool pprof -symbolize=none -sample_index=samples -top %s 2>&1", fx->path),
+	expect_all(output_of(PPROF "-top", fx->path), top, EP_LEN(top));
+	expect(output_of(PPROF "-sample_index=samples -top", fx->path),
 	       "Total samples = 100");
 }
 
@@ -488,59 +466,57 @@ FIXTURE_TEST(go_reads_labels_and_comments)
 		"samples: 100 at 100 Hz, 0 lost",
 	};
 
+	unsigned int minor = 0;
+
+	assert_int_equal(sscanf(output_of("version", ""), "go version go1.%u", &minor), 1);
 	write_to(fx, fx->path);
-	expect_all(output_of("go tool pprof -symbolize=none -raw %s 2>&1", fx->path), raw, EP_LEN(raw));
-	expect(output_of("go tool pprof -symbolize=none -raw %s 2>&1", fx->path),
-	       prints_columns() ? "ns::inner(int) in.cc:3:5 s=1(_ZN2ns5innerEi)\n"
-				  "             ns::outer() out.cc:9:0 s=0\n"
-				: "ns::inner(int) in.cc:3 s=1(_ZN2ns5innerEi)\n"
-				  "             ns::outer() out.cc:9 s=0\n");
-	expect_all(output_of("go tool pprof -symbolize=none -comments %s 2>&1", fx->path), comments,
+	expect_all(output_of(PPROF "-raw", fx->path), raw, EP_LEN(raw));
+	expect(output_of(PPROF "-raw", fx->path),
+	       minor >= 22 /* prints columns */ ? "ns::inner(int) in.cc:3:5 s=1(_ZN2ns5innerEi)\n"
+						  "             ns::outer() out.cc:9:0 s=0\n"
+						: "ns::inner(int) in.cc:3 s=1(_ZN2ns5innerEi)\n"
+						  "             ns::outer() out.cc:9 s=0\n");
+	expect_all(output_of(PPROF "-comments", fx->path), comments,
 		   EP_LEN(comments));
+}
+
+struct view {
+	const char *options, *part;
+};
+
+static void expect_views(struct fixture *fx, const struct view *views, size_t n)
+{
+	write_to(fx, fx->path);
+	for (size_t i = 0; i < n; i++)
+		expect(output_of(views[i].options, fx->path), views[i].part);
 }
 
 FIXTURE_TEST(go_filters_by_label)
 {
-	static const struct {
-		const char *focus, *part;
-	} rows[] = {
-		{"go tool pprof -symbolize=none -tagfocus=comm=server -top %s 2>&1",
-		 "accounting for 980ms, 98.00%"},
-		{"go tool pprof -symbolize=none -tagfocus=pid=7 -top %s 2>&1",
-		 "accounting for 980ms, 98.00%"},
-		{"go tool pprof -symbolize=none -tagfocus=cpu=0 -top %s 2>&1",
-		 "accounting for 510ms, 51.00%"},
-		{"go tool pprof -symbolize=none -tagfocus=thread_name=worker -traces %s 2>&1",
-		 "schedule"},
+	static const struct view views[] = {
+		{PPROF "-tagfocus=comm=server -top", "accounting for 980ms, 98.00%"},
+		{PPROF "-tagfocus=pid=7 -top", "accounting for 980ms, 98.00%"},
+		{PPROF "-tagfocus=cpu=0 -top", "accounting for 510ms, 51.00%"},
+		{PPROF "-tagfocus=thread_name=worker -traces", "schedule"},
 	};
 
-	write_to(fx, fx->path);
-	for (size_t i = 0; i < EP_LEN(rows); i++)
-		expect(output_of(rows[i].focus, fx->path), rows[i].part);
+	expect_views(fx, views, EP_LEN(views));
 }
 
 /* 49 samples of either CPU, and two more on CPU 0. */
 FIXTURE_TEST(go_reads_weights)
 {
-	static const struct {
-		const char *command, *part;
-	} rows[] = {
-		{"go tool pprof -symbolize=none -top %s 2>&1", "Total samples = 998ms"},
-		{"go tool pprof -symbolize=none -sample_index=samples -top %s 2>&1",
-		 "Total samples = 100"},
-		{"go tool pprof -symbolize=none -tagfocus=cpu=0 -top %s 2>&1",
-		 "accounting for 459ms"},
-		{"go tool pprof -symbolize=none -tagfocus=cpu=1 -top %s 2>&1",
-		 "accounting for 539ms"},
-		{"go tool pprof -symbolize=none -comments %s 2>&1",
-		 "stacks: 98.2 % complete, 1.8 % process not analysed yet"},
+	static const struct view views[] = {
+		{PPROF "-top", "Total samples = 998ms"},
+		{PPROF "-sample_index=samples -top", "Total samples = 100"},
+		{PPROF "-tagfocus=cpu=0 -top", "accounting for 459ms"},
+		{PPROF "-tagfocus=cpu=1 -top", "accounting for 539ms"},
+		{PPROF "-comments", "stacks: 98.2 % complete, 1.8 % process not analysed yet"},
 	};
 
 	has_periods = true;
-	write_to(fx, fx->path);
+	expect_views(fx, views, EP_LEN(views));
 	has_periods = false;
-	for (size_t i = 0; i < EP_LEN(rows); i++)
-		expect(output_of(rows[i].command, fx->path), rows[i].part);
 }
 
 int main(int argc, char **argv)

@@ -11,9 +11,8 @@
 #include "core/base/map.h"
 #include "core/trace/kinds.h"
 #include "core/trace/merge.h"
-#include "tests/kit/test.h"
-#include "tests/unit/trace_events.h"
 #include "tests/unit/trace_order.h"
+#include "tests/unit/trace_store.h"
 
 #define SLOT_OF(letter) ((uint32_t)(letter) - 'a' + EP_SLOT_FIRST_DYNAMIC)
 #define KIND_OF(letter) (EP_FRAME_FIRST_DYNAMIC + SLOT_OF(letter))
@@ -280,22 +279,20 @@ static void add_stack(struct ep_store *store, uint64_t hash, const char *text)
 	event.sample.n_words = (uint16_t)stack.n_words;
 	event.sample.n_frames = (uint16_t)stack.n_frames;
 	event.bytes += stack.n_words * sizeof(*stack.words);
-	assert_int_equal(event_add(store, &event), 0);
+	add_event(store, &event);
 }
 
 /* In the frame table neither the mark nor the entry make another frame of it. */
 EP_TEST(store_files_merged_frames)
 {
-	struct ep_store_limits limits = EP_STORE_DEFAULT_LIMITS;
+	struct ep_store *store = new_store(0, NULL);
 	const uint32_t *a, *b;
-	struct ep_interval *iv = NULL;
+	struct ep_interval *iv;
 	struct ep_frame frame;
-	struct ep_store *store;
 
-	assert_int_equal(ep_store_new(&limits, 0, &store), 0);
 	add_stack(store, 1, "A9 N2 A9 N4 a1 a3.");
 	add_stack(store, 2, "A9 N2 a1. N4");
-	assert_int_equal(ep_store_seal(store, 1, &iv), 0);
+	iv = seal(store, 1);
 	assert_int_equal(ep_interval_trace(iv, 1)->n_frames, 5);
 	assert_int_equal(ep_interval_trace(iv, 1)->error, 0);
 	a = ep_interval_frame_ids(iv, ep_interval_trace(iv, 1)); /* A9 N2 a1 a3. N4 */
@@ -313,27 +310,21 @@ EP_TEST(store_files_merged_frames)
 	assert_int_equal(frame.flags, 0);
 	assert_int_equal(frame.words[0], 3);
 	assert_int_equal(frame.program.pid, 7);
-	ep_interval_unref(iv);
-	ep_store_free(store);
 }
 
 /* The first error of the event is the stack's, wherever its frame went. */
 EP_TEST(store_keeps_errors_of_both)
 {
-	struct ep_store_limits limits = EP_STORE_DEFAULT_LIMITS;
-	struct ep_interval *iv = NULL;
+	struct ep_store *store = new_store(0, NULL);
+	struct ep_interval *iv;
 	const uint32_t *ids;
-	struct ep_store *store;
 
-	assert_int_equal(ep_store_new(&limits, 0, &store), 0);
 	add_stack(store, 1, "A1 N2 x a1. a2. xa");
-	assert_int_equal(ep_store_seal(store, 1, &iv), 0);
+	iv = seal(store, 1);
 	assert_int_equal(ep_interval_trace(iv, 1)->n_frames, 5);
 	assert_int_equal(ep_interval_trace(iv, 1)->error, EP_ERROR_BAD_READ);
 	ids = ep_interval_frame_ids(iv, ep_interval_trace(iv, 1)); /* a1. N2 x a2. xa */
 	assert_int_equal(ids[2], EP_ERROR_BAD_READ);
-	ep_interval_unref(iv);
-	ep_store_free(store);
 }
 
 int main(void)
