@@ -76,11 +76,6 @@ static int find_program(void *arg, const struct ep_target_mapping *mapping)
 	return 1;
 }
 
-static void wait_a_moment(void)
-{
-	nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
-}
-
 /* Until the program has been loaded and says that it is ready. */
 static int attach(struct seen *seen, const char *path, const struct ep_elf *elf)
 {
@@ -91,7 +86,7 @@ static int attach(struct seen *seen, const char *path, const struct ep_elf *elf)
 	for (int i = 0; i < TRIES && r != 0; i++) {
 		struct mapping_search search = {.path = path};
 
-		wait_a_moment();
+		nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
 		ep_process_target_end_job(&seen->process);
 		if (ep_process_target_ops.mappings(&seen->process, find_program, &search) < 0 ||
 		    !search.addr)

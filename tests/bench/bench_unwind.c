@@ -288,14 +288,6 @@ static int bench_functions(const char *path)
 	return 0;
 }
 
-static void add_runs(struct run total[N_RUNS], const struct run runs[N_RUNS])
-{
-	for (size_t i = 0; i < N_RUNS; i++) {
-		total[i].ns += runs[i].ns;
-		total[i].section_bytes += runs[i].section_bytes;
-	}
-}
-
 static int bench_file(const char *path, size_t rounds, struct run total[N_RUNS])
 {
 	struct subject *subject;
@@ -313,7 +305,10 @@ static int bench_file(const char *path, size_t rounds, struct run total[N_RUNS])
 	} else {
 		print_details(path, runs);
 		print_rows(slash ? slash + 1 : path, runs);
-		add_runs(total, runs);
+		for (size_t i = 0; i < N_RUNS; i++) {
+			total[i].ns += runs[i].ns;
+			total[i].section_bytes += runs[i].section_bytes;
+		}
 	}
 	if (subject) {
 		ep_build_memory_fini(&subject->memory);

@@ -120,11 +120,6 @@ static void mutate_add(uint8_t *data, size_t *size)
 	memcpy(data + pos, &value, width);
 }
 
-static void mutate_truncate(uint8_t *data, size_t *size)
-{
-	*size = rng_next() & 1 ? rng_below(*size) : *size - rng_below(*size < 64 ? *size : 64);
-}
-
 static void mutate_copy_block(uint8_t *data, size_t *size)
 {
 	size_t len = 1 + rng_below(*size < 256 ? *size : 256);
@@ -165,7 +160,7 @@ static void mutate_once(uint8_t *data, size_t *size, size_t room)
 	if (!*size)
 		return;
 	if (choice == 0)
-		mutate_truncate(data, size);
+		*size = rng_next() & 1 ? rng_below(*size) : *size - rng_below(*size < 64 ? *size : 64);
 	else if (choice < 3)
 		mutate_insert_block(data, size, room);
 	else

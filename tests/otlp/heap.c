@@ -57,12 +57,6 @@ int munmap(void *addr, size_t len)
 	return r;
 }
 
-static void uncount(void *data)
-{
-	if (data)
-		atomic_fetch_sub(&now, (long long)malloc_usable_size(data));
-}
-
 void *malloc(size_t size)
 {
 	return count(__libc_malloc(size));
@@ -86,7 +80,8 @@ void *realloc(void *data, size_t size)
 
 void free(void *data)
 {
-	uncount(data);
+	if (data)
+		atomic_fetch_sub(&now, (long long)malloc_usable_size(data));
 	__libc_free(data);
 }
 

@@ -239,13 +239,6 @@ static void after_use(void *arg)
  * The host's workers, whose stacks and heaps are there before an exporter gives them work: each has
  * one of these jobs, as it lasts.
  */
-static void start_pool(const struct driver *driver, uv_loop_t *loop)
-{
-	for (int i = 0; i < POOL_THREADS; i++)
-		(void)driver->host.host.run(use_memory, after_use, NULL);
-	uv_run(loop, UV_RUN_DEFAULT);
-}
-
 static const struct ep_exporter_ops *find_ops(const char *module)
 {
 	void *handle = module ? dlopen(module, RTLD_NOW | RTLD_LOCAL) : NULL;
@@ -268,7 +261,9 @@ int main(int argc, char **argv)
 	test_host_init(&driver.host, loop, driver.host.quiet);
 	/* a batch that has been made and freed, so that what is measured is the exporter */
 	test_batch_unref(test_batch_new(&driver.shape));
-	start_pool(&driver, loop);
+	for (int i = 0; i < POOL_THREADS; i++)
+		(void)driver.host.host.run(use_memory, after_use, NULL);
+	uv_run(loop, UV_RUN_DEFAULT);
 	malloc_trim(0);
 	driver.rss_kb = read_rss_kb();
 	driver.ops = find_ops(driver.module);

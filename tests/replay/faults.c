@@ -64,15 +64,10 @@ static const struct ep_sample *sample_of(const struct ep_vec *event)
 	return event->data;
 }
 
-static const uint64_t *words_of(const struct ep_vec *event)
-{
-	return (const uint64_t *)(sample_of(event) + 1) + sample_of(event)->n_kernel;
-}
-
 /* The next frame from *at on that is native (or that is a language's); NULL: none. */
 static const uint64_t *next_frame(const struct ep_vec *event, bool native, uint32_t *at)
 {
-	const uint64_t *words = words_of(event);
+	const uint64_t *words = (const uint64_t *)(sample_of(event) + 1) + sample_of(event)->n_kernel;
 
 	while (*at < sample_of(event)->n_words) {
 		const uint64_t *frame = words + *at;
@@ -98,12 +93,6 @@ static bool is_same_native(const uint64_t *a, const uint64_t *b)
 		return true; /* one of them does not say more */
 	/* What is a signal trampoline is seen by reading its code. */
 	return ((*a ^ *b) & ~((uint64_t)EP_FRAME_SIGNAL << 8)) == 0 && a[1] == b[1];
-}
-
-/* Code of a JIT that its language could not unwind is shown by its address, and gone on from. */
-static bool is_given_back(const uint64_t *frame, const uint64_t *wanted)
-{
-	return EP_FRAME_AUX(*frame) == 0 && !(wanted && is_same_native(frame, wanted));
 }
 
 /* The first word begins with an address; what else is in it may be unknown in one of them. */
@@ -137,9 +126,11 @@ static void check_native(struct faults *f, const struct ep_vec *whole, uint32_t 
 		return;
 	for (;;) {
 		wanted = next_frame(whole, true, &whole_at);
+		/* Code of a JIT that its language could not unwind is shown by its address. */
 		do {
 			frame = next_frame(&f->event, true, &at);
-		} while (frame && is_given_back(frame, wanted));
+		} while (frame && EP_FRAME_AUX(*frame) == 0 &&
+			 !(wanted && is_same_native(frame, wanted)));
 		if (!frame || (EP_FRAME_FLAGS(*frame) & EP_FRAME_POINTER_WALK))
 			break;
 		if (!wanted || !is_same_native(frame, wanted)) {

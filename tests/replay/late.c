@@ -160,11 +160,6 @@ static bool ends_at_entered(const struct late *late)
 	return false;
 }
 
-static bool has_language(const struct ep_sample *wanted)
-{
-	return native_words(wanted) < wanted->n_words;
-}
-
 /* Only where the copy ends, or code of a language begins. */
 static void compare_early(struct late *late, uint32_t tid)
 {
@@ -175,7 +170,8 @@ static void compare_early(struct late *late, uint32_t tid)
 		complain(late, tid, "other frames in a copy that ends early");
 	else if (native_words(wanted) > 0 && got->n_words == 0)
 		complain(late, tid, "no frame at all");
-	else if (got->error == EP_ERROR_LATE && !has_language(wanted) && !ends_at_entered(late))
+	else if (got->error == EP_ERROR_LATE && native_words(wanted) >= wanted->n_words &&
+		 !ends_at_entered(late))
 		complain(late, tid, "late, and no language is in it");
 }
 

@@ -206,12 +206,6 @@ static pid_t start_child(uint64_t value)
 	return pid;
 }
 
-static void end_child(pid_t pid)
-{
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
-}
-
 static int setup(void **state)
 {
 	memset(&plugin_state, 0, sizeof(plugin_state));
@@ -227,7 +221,8 @@ EP_TEST_WITH(each_process_is_asked_and_left, setup, NULL)
 	pid_t child = start_child(42);
 	struct ep_advice_stats stats = ask(&said, A_MINUTE);
 
-	end_child(child);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
 	assert_int_equal(count_said(&said, getpid(), 0, "value 1|set it"), 1);
 	assert_int_equal(count_said(&said, child, 0, "value 42|set it"), 1);
 	assert_int_equal(count_said(&said, child, 0, "another thing|-"), 1);

@@ -76,14 +76,6 @@ static void set_rule(struct world *w, uint32_t function, uint32_t rule)
 	w->deltas[function] = EP_DELTA(function * 256, rule);
 }
 
-/* The code before each return address is a call. */
-static void fill_code(struct world *w)
-{
-	memset(w->code, 0x90, sizeof(w->code));
-	for (uint32_t i = 0; i < FUNCTIONS; i++)
-		w->code[RETURN(i) - 5 - CODE] = 0xe8;
-}
-
 static void load(struct world *w)
 {
 	struct ep_kernel *kernel = w->kernel;
@@ -117,7 +109,9 @@ static int set_up(void **state)
 	w->rules = ep_kernel_entry(w->kernel, "ep_rules", 0);
 	assert_non_null(w->rules);
 	fill_chunk(w, chunk);
-	fill_code(w);
+	memset(w->code, 0x90, sizeof(w->code));
+	for (uint32_t i = 0; i < FUNCTIONS; i++) /* before each return address is a call */
+		w->code[RETURN(i) - 5 - CODE] = 0xe8;
 	w->thread = (struct ep_replay_thread){
 		.arch = ep_replay_arch_find(EM_X86_64), .pid = PID, .tid = PID, .start_ns = 1};
 	w->thread.regs[RIP] = AT(LEAF);

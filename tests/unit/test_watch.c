@@ -119,12 +119,6 @@ static bool is_long(uint64_t ns)
 	return ns >= LONG_NS;
 }
 
-/* As opposed to asleep, when anything wakes it. */
-static bool is_resting(const struct world *world)
-{
-	return !uv_is_active((const uv_handle_t *)&world->watch.polls[1]);
-}
-
 #define WORLD_TEST(name) EP_TEST_ON(name, struct world *world, start, stop)
 
 /* A ring that always has something is looked at behind a long rest, which nothing shortens. */
@@ -147,7 +141,8 @@ WORLD_TEST(an_exec_is_seen_to)
 
 	tire(world);
 	for (unsigned int i = 0; i < TRIES && n_short < 3; i++) {
-		while (!is_resting(world))
+		/* Not resting, but asleep: anything wakes it. */
+		while (uv_is_active((const uv_handle_t *)&world->watch.polls[1]))
 			(void)next_rest(world);
 		tell(world->exec_fd);
 		n_short += !is_long(next_rest(world));

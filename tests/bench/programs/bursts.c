@@ -19,12 +19,6 @@ static void sleep_until(uint64_t ns)
 		;
 }
 
-static void burn_until(uint64_t ns)
-{
-	while (now_ns() < ns)
-		;
-}
-
 int main(int argc, char **argv)
 {
 	uint64_t end_ns, period_ns, burst_ns, phase_ns, next_ns;
@@ -41,7 +35,8 @@ int main(int argc, char **argv)
 	next_ns = (now_ns() / period_ns + 1) * period_ns + phase_ns;
 	for (; next_ns < end_ns; next_ns += period_ns) {
 		sleep_until(next_ns);
-		burn_until(next_ns + burst_ns);
+		while (now_ns() < next_ns + burst_ns)
+			;
 	}
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);
 	printf("%" PRIu64 "\n", (uint64_t)cpu.tv_sec * 1000000000u + (uint64_t)cpu.tv_nsec);

@@ -25,14 +25,6 @@ static int start(char *program)
 	return posix_spawn(&pid, program, NULL, NULL, arguments, no_environment);
 }
 
-/* Takes what ended; when there are too many, waits for one. Returns how many are left. */
-static unsigned int reap(unsigned int living)
-{
-	while (living && waitpid(-1, NULL, living >= LIMIT ? 0 : WNOHANG) > 0)
-		living--;
-	return living;
-}
-
 static void sleep_until(uint64_t ns)
 {
 	struct timespec t = {(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
@@ -47,7 +39,9 @@ static uint64_t storm(uint64_t begin_ns, uint64_t end_ns, uint64_t step_ns, char
 	uint64_t n = 0;
 
 	for (; now_ns() < end_ns; n++) {
-		living = reap(living);
+		/* Takes what ended; when there are too many, waits for one. */
+		while (living && waitpid(-1, NULL, living >= LIMIT ? 0 : WNOHANG) > 0)
+			living--;
 		sleep_until(begin_ns + n * step_ns + step_ns * (uint64_t)rand_r(&random) / RAND_MAX);
 		if (start(program) != 0) {
 			perror(program);

@@ -137,12 +137,6 @@ static void *map(void *at, size_t bytes, int protection, int flags)
 	return memory;
 }
 
-static void reserve_heap(void)
-{
-	leap_about.heap_start = (uintptr_t)map(NULL, HEAP_BYTES, PROT_NONE, 0);
-	leap_about.heap_end = leap_about.heap_start + HEAP_BYTES;
-}
-
 /* In the heap the next page but one, round and round, so that what is executable does not grow. */
 static void *new_page(void)
 {
@@ -195,14 +189,6 @@ static bool is_time_to_move(void)
 	return true;
 }
 
-static void print_leap(void)
-{
-	printf("%s", BEFORE_LEAP);
-	for (uint64_t i = 0; i < leap_about.frames; i++)
-		printf(" leap");
-	printf(" swing");
-}
-
 int main(int argc, char **argv)
 {
 	long leaps = argc > 2 ? atol(argv[2]) : 3;
@@ -215,16 +201,22 @@ int main(int argc, char **argv)
 			  : strcmp(where, "untold") == 0    ? MODE_UNTOLD
 							    : MODE_PAGE;
 	leap_about.frames = argc > 4 ? strtoul(argv[4], NULL, 10) : 1;
-	if (leap_about.mode == MODE_HEAP)
-		reserve_heap();
+	if (leap_about.mode == MODE_HEAP) {
+		leap_about.heap_start = (uintptr_t)map(NULL, HEAP_BYTES, PROT_NONE, 0);
+		leap_about.heap_end = leap_about.heap_start + HEAP_BYTES;
+	}
 	second_page = new_page();
 	move_code();
 #ifdef WITH_TOY
 	toy_about.ready = 1;
 #endif
 	printf("STACK spin swing");
-	for (long i = 0; i < leaps; i++)
-		print_leap();
+	for (long i = 0; i < leaps; i++) {
+		printf("%s", BEFORE_LEAP);
+		for (uint64_t frame = 0; frame < leap_about.frames; frame++)
+			printf(" leap");
+		printf(" swing");
+	}
 	printf(" main\n");
 	zoo_start(argc, argv, "");
 	while (zoo_time_left()) {

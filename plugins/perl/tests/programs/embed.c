@@ -45,13 +45,6 @@ static void run_interpreter(PerlInterpreter *perl)
 	perl_run(perl);
 }
 
-static void free_interpreter(PerlInterpreter *perl)
-{
-	PERL_SET_CONTEXT(perl);
-	perl_destruct(perl);
-	perl_free(perl);
-}
-
 static void *run_thread(void *perl)
 {
 	run_interpreter(perl);
@@ -104,8 +97,11 @@ int main(int argc, char **argv, char **env)
 	for (int i = 0; i < 2; i++)
 		perls[i] = make_interpreter();
 	run_mode(argv[1], perls);
-	for (int i = 0; i < 2; i++)
-		free_interpreter(perls[i]);
+	for (int i = 0; i < 2; i++) {
+		PERL_SET_CONTEXT(perls[i]);
+		perl_destruct(perls[i]);
+		perl_free(perls[i]);
+	}
 	PERL_SYS_TERM();
 	return 0;
 }

@@ -86,7 +86,8 @@ int main(int argc, char **argv)
 	int r;
 
 	snprintf(script, sizeof(script), "%s/plugins/python/tests/unit/live.py", root ? root : ".");
-	r = run_session(argc > 1 ? argv[1] : "python3", argc > 2 ? argv[2] : script, &session, measure);
+	r = run_session(argc > 1 ? argv[1] : "python3", argc > 2 ? argv[2] : script, &session,
+			measure);
 	if (r == CANNOT_RUN || r < 0) {
 		printf("no Python runs %s\n", script);
 		return 77;

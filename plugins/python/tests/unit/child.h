@@ -228,7 +228,7 @@ struct session {
 	struct names_cache *cache; /* `work` makes it, the caller frees it */
 };
 
-/* 0, SEEN, CANNOT_RUN, or a negative errno; `work` gets what the script prints after its first line. */
+/* 0, SEEN, CANNOT_RUN, or a negative errno; `work` gets what the script prints from line 2 on. */
 static int run_session(const char *path, const char *script, struct session *session,
 		       int (*work)(struct session *session, FILE *out))
 {

@@ -39,13 +39,14 @@ static int read_table(struct churn *churn, FILE *out)
 /* As the BPF program does. False when there is none, or it went while it was taken. */
 static bool take_frame(struct churn *churn, uint64_t row, struct frame *ret)
 {
+	const struct ep_target *target = &churn->session.target;
 	const struct py_code_layout *layout = &churn->session.layout;
 	uint64_t at = churn->table_addr + row * 16, before[2], after[2];
 	__u64 words[PY_CHECK_WORDS];
 
-	if (target_read(&churn->session.target, at, before, sizeof(before)) < 0 || !before[0] ||
-	    target_read(&churn->session.target, before[0] + layout->check_off, words, sizeof(words)) < 0 ||
-	    target_read(&churn->session.target, at, after, sizeof(after)) < 0 ||
+	if (target_read(target, at, before, sizeof(before)) < 0 || !before[0] ||
+	    target_read(target, before[0] + layout->check_off, words, sizeof(words)) < 0 ||
+	    target_read(target, at, after, sizeof(after)) < 0 ||
 	    memcmp(before, after, sizeof(before)) != 0)
 		return false;
 	*ret = (struct frame){
@@ -58,11 +59,12 @@ static bool take_frame(struct churn *churn, uint64_t row, struct frame *ret)
 
 static void name_frame(struct churn *churn, const struct frame *frame)
 {
+	const struct session *of = &churn->session;
 	static struct ep_names names;
 	char function[32], file[32];
 	int r;
 
-	r = py_code_symbolize(churn->session.cache, &test_host, &churn->session.target, &churn->session.layout, frame->addr,
+	r = py_code_symbolize(of->cache, &test_host, &of->target, &of->layout, frame->addr,
 			      frame->check, 0, &names);
 	if (r == EP_FRAME_GONE) {
 		churn->n_gone++;

@@ -50,13 +50,14 @@ static void wrong(struct run *run, const struct expected *expected, int32_t off,
 static void compare(struct run *run, const struct expected *expected, uint32_t check, int32_t off,
 		    uint32_t line)
 {
+	const struct session *of = &run->session;
 	static struct ep_names names;
 	int r;
 
 	names.n = 0;
 	run->n_points++;
-	r = py_code_symbolize(run->session.cache, &test_host, &run->session.target, &run->session.layout, expected->addr,
-			      check, (uint32_t)off, &names);
+	r = py_code_symbolize(of->cache, &test_host, &of->target, &of->layout, expected->addr, check,
+			      (uint32_t)off, &names);
 	if (r != 0 || names.n != 1 || names.line != line ||
 	    names.start_line != expected->first_line ||
 	    strcmp(names.function, expected->function) != 0 ||

@@ -91,12 +91,6 @@ static void set_depth(struct maker *m, uint32_t depth)
 	mark(m);
 }
 
-static void set_line(struct maker *m, uint32_t line)
-{
-	m->now.line = line;
-	mark(m);
-}
-
 static void sub_sp(struct maker *m, uint32_t bytes)
 {
 	PUT(m, "\x48\x81\xec"); /* sub $bytes, %rsp */
@@ -268,7 +262,8 @@ static void end_inlined(struct maker *m)
 /* One that does not change which ops are next. */
 static void put_op(struct maker *m, const struct jit_op *op, const struct jit_function *function)
 {
-	set_line(m, op->line);
+	m->now.line = op->line;
+	mark(m);
 	switch (op->kind) {
 	case JIT_BURN:
 		put_burn(m);

@@ -81,12 +81,6 @@ static void commit(struct heap *heap, uint32_t first, uint32_t n)
 	}
 }
 
-static void set_map(struct heap *heap, uint32_t first, uint32_t n)
-{
-	for (uint32_t i = 0; i < n; i++)
-		heap->map[first + i] = (uint8_t)(i + 1 < JIT_MAP_MAX ? i + 1 : JIT_MAP_MAX);
-}
-
 static struct jit_block *heap_new(struct heap *heap, uint32_t bytes)
 {
 	uint32_t n = bytes / JIT_UNIT_BYTES, first = find_units(heap, heap->next, n);
@@ -96,7 +90,8 @@ static struct jit_block *heap_new(struct heap *heap, uint32_t bytes)
 	if (first == HEAP_UNITS)
 		return NULL;
 	commit(heap, first, n);
-	set_map(heap, first, n);
+	for (uint32_t i = 0; i < n; i++)
+		heap->map[first + i] = (uint8_t)(i + 1 < JIT_MAP_MAX ? i + 1 : JIT_MAP_MAX);
 	heap->next = first + n;
 	return (struct jit_block *)(void *)(heap->memory + first * JIT_UNIT_BYTES);
 }

@@ -175,14 +175,6 @@ static void see_return(struct stepper *s)
 	s->depth = found == MAX_DEPTH ? 0 : found;
 }
 
-/* Whatever way it came back: who is where a call returns to, and has left its slot, is not in that call. */
-static void see_arrival(struct stepper *s)
-{
-	while (s->depth && s->calls[s->depth - 1].back == s->regs.rip &&
-	       s->calls[s->depth - 1].slot < s->regs.rsp)
-		s->depth--;
-}
-
 /*
  * `mov rsp, [memory]` of a frame that is left (V8's CEntry, to who catches an exception) or written anew (the
  * deoptimizer's entry): who is on the stack then was in no call that was seen. Memory of the stack itself is where
@@ -290,7 +282,10 @@ static bool step(struct stepper *s, unsigned int *outside)
 	if (*outside > OUTSIDE_STEPS)
 		return false;
 	s->steps++;
-	see_arrival(s);
+	/* Whatever way it came back: who is where a call returns to, and has left its slot, is not in that call. */
+	while (s->depth && s->calls[s->depth - 1].back == s->regs.rip &&
+	       s->calls[s->depth - 1].slot < s->regs.rsp)
+		s->depth--;
 	s->in_builtins += builtin != NULL;
 	if (builtin && s->depth)
 		check_row(s, builtin, va);
