@@ -157,16 +157,14 @@ def add_cases(bench, peer, certs, name):
                       flush_timeout="20s")
         result.expect(retries=0, refused_requests=1, accepted_requests=0)
         result.says("RESOURCE_EXHAUSTED")
-        result = send(peer.url("plain"), "-n", "2", case="early2")
-        result.all_arrived()
+        send(peer.url("plain"), "-n", "2", case="early2").all_arrived()
 
     @case
     def connection_serves_on_after_an_early_refusal():
         """The first batch of one process is refused while it is sent, the next must pass."""
-        result = send(peer.url("plain"), "-n", "3", "-s", "large", case="mixed",
-                      compression="none", max_request_bytes="4190000", queue_bytes="100000000",
-                      timeout="10s", flush_timeout="20s")
-        result.all_arrived()
+        send(peer.url("plain"), "-n", "3", "-s", "large", case="mixed",
+             compression="none", max_request_bytes="4190000", queue_bytes="100000000",
+             timeout="10s", flush_timeout="20s").all_arrived()
 
     @case
     def long_message():
@@ -189,9 +187,8 @@ def add_cases(bench, peer, certs, name):
 
     @case
     def connection_survives_a_deadline():
-        result = send(peer.url("plain"), "-n", "3", "-e", "600", case="slow2", mode="slow:200",
-                      timeout="400ms")
-        result.all_arrived()
+        send(peer.url("plain"), "-n", "3", "-e", "600", case="slow2", mode="slow:200",
+             timeout="400ms").all_arrived()
 
     @case
     def goaway_and_restart():
@@ -201,9 +198,8 @@ def add_cases(bench, peer, certs, name):
 
     @case
     def headers_arrive():
-        result = send(peer.url("plain"), case="token", mode="token:secret",
-                      extra_headers=",authorization=secret")
-        result.all_arrived()
+        send(peer.url("plain"), case="token", mode="token:secret",
+             extra_headers=",authorization=secret").all_arrived()
         result = send(peer.url("plain"), case="token2", mode="token:secret")
         result.expect(refused_requests=1)
         result.says("UNAUTHENTICATED: who are you?: look at headers")
@@ -213,9 +209,8 @@ def add_cases(bench, peer, certs, name):
         path = f"{bench.directory}/token.txt"
         with open(path, "w") as file:
             file.write("rotated\n")
-        result = send(peer.url("plain"), case="file", mode="token:rotated",
-                      header_files=f"authorization={path}")
-        result.all_arrived()
+        send(peer.url("plain"), case="file", mode="token:rotated",
+             header_files=f"authorization={path}").all_arrived()
         result = send(peer.url("plain"), case="file2", mode="token:rotated",
                       header_files="authorization=/nowhere/token", flush_timeout=HANDSHAKE)
         result.expect(dropped_requests=1)
@@ -231,9 +226,8 @@ def add_cases(bench, peer, certs, name):
     def client_certificate():
         arrived("mtls", send(peer.url("mtls"), case="mtls", ca_file=f"{certs}/ca.pem",
                              cert_file=f"{certs}/client.pem", key_file=f"{certs}/client.key"))
-        result = send(peer.url("mtls"), case="mtls2", ca_file=f"{certs}/ca.pem",
-                      flush_timeout="300ms")
-        result.expect(accepted_requests=0, dropped_requests=1)
+        send(peer.url("mtls"), case="mtls2", ca_file=f"{certs}/ca.pem",
+             flush_timeout="300ms").expect(accepted_requests=0, dropped_requests=1)
 
     @case
     def unknown_authority():
@@ -255,9 +249,8 @@ def add_cases(bench, peer, certs, name):
 
     @case
     def plaintext_to_a_tls_port():
-        result = send(f"http://127.0.0.1:{peer.ports['tls']}", case="no", flush_timeout="300ms",
-                      timeout="250ms")
-        result.expect(accepted_requests=0, dropped_requests=1)
+        send(f"http://127.0.0.1:{peer.ports['tls']}", case="no", flush_timeout="300ms",
+             timeout="250ms").expect(accepted_requests=0, dropped_requests=1)
 
     @case
     def tls_to_a_plaintext_port():
@@ -267,9 +260,8 @@ def add_cases(bench, peer, certs, name):
 
     @case
     def http_1_to_a_grpc_port():
-        result = send(peer.url("plain"), case="no", protocol="http/protobuf",
-                      flush_timeout="300ms", timeout="250ms")
-        result.expect(accepted_requests=0)
+        send(peer.url("plain"), case="no", protocol="http/protobuf",
+             flush_timeout="300ms", timeout="250ms").expect(accepted_requests=0)
 
     del name
 

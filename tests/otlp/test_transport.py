@@ -61,14 +61,12 @@ def reset(code):
 
 @case
 def refused_stream_is_sent_again_at_once():
-    result = send(Server(reset(7)).url, retry_initial="5s", retry_max="5s")
-    result.all_arrived(retries=0)
+    send(Server(reset(7)).url, retry_initial="5s", retry_max="5s").all_arrived(retries=0)
 
 
 @case
 def stream_that_is_cancelled_is_tried_again():
-    result = send(Server(reset(8)).url)
-    result.all_arrived(retries=1)
+    send(Server(reset(8)).url).all_arrived(retries=1)
 
 
 @case
@@ -79,8 +77,7 @@ def internal_error_is_final():
 
 @case
 def enhance_your_calm_is_final_without_retry_info():
-    result = send(Server(reset(11)).url)
-    result.expect(refused_requests=1, retries=0)
+    send(Server(reset(11)).url).expect(refused_requests=1, retries=0)
 
 
 @case
@@ -94,8 +91,7 @@ def goaway_for_a_stream_not_seen():
             return
         http.serve()
     server = Server(serve)
-    result = send(server.url, retry_initial="5s", retry_max="5s")
-    result.all_arrived(retries=0)
+    send(server.url, retry_initial="5s", retry_max="5s").all_arrived(retries=0)
     must(server.connections == 2, f"{server.connections} connections")
 
 
@@ -110,8 +106,7 @@ def goaway_in_mid_call_lets_it_end():
                 time.sleep(0.05)
             http.answer(stream)
     server = Server(serve)
-    result = send(server.url, "-n", "4", "-e", "100")
-    result.all_arrived(retries=0)
+    send(server.url, "-n", "4", "-e", "100").all_arrived(retries=0)
     must(server.connections == 2, f"{server.connections} connections")
 
 
@@ -122,8 +117,7 @@ def goaway_always():
         http.send(GOAWAY, 0, 0, struct.pack(">II", 0, 0))
         time.sleep(0.05)
     server = Server(serve)
-    result = send(server.url, **{**BRIEF, "retry_initial": "100ms"})
-    result.expect(accepted_requests=0, dropped_requests=1)
+    send(server.url, **{**BRIEF, "retry_initial": "100ms"}).expect(accepted_requests=0, dropped_requests=1)
     must(server.connections < 12, f"{server.connections} connections: no break between them")
 
 
@@ -134,8 +128,7 @@ def trailers_only():
         http.headers(http.next_request(), ("content-type", "application/grpc"),
                      ("grpc-status", "3"), ("grpc-message", "no%20such%0Athing"), end=True)
         http.serve()
-    result = send(Server(serve).url)
-    result.expect(refused_requests=1, says="INVALID_ARGUMENT: no such?thing")
+    send(Server(serve).url).expect(refused_requests=1, says="INVALID_ARGUMENT: no such?thing")
 
 
 @case
@@ -160,8 +153,7 @@ def answer_without_status():
         http.headers(stream, ("content-type", "application/grpc"))
         http.data(stream, frame(b""), end=True)
         http.serve()
-    result = send(Server(serve).url)
-    result.expect(refused_requests=1, says="no grpc-status")
+    send(Server(serve).url).expect(refused_requests=1, says="no grpc-status")
 
 
 @case
@@ -244,8 +236,7 @@ def no_streams_allowed():
         http = Http2(connection, struct.pack(">HI", 3, 0))  # MAX_CONCURRENT_STREAMS 0
         while True:
             http.receive()
-    result = send(Server(serve).url, **BRIEF)
-    result.expect(accepted_requests=0, dropped_requests=1)
+    send(Server(serve).url, **BRIEF).expect(accepted_requests=0, dropped_requests=1)
 
 
 @case
@@ -257,9 +248,8 @@ def garbage():
         def serve(connection, _, data=data):
             connection.sendall(data)
             time.sleep(0.02)
-        result = send(Server(serve).url, retry_initial="20ms", retry_max="20ms",
-                      flush_timeout="100ms", timeout="60ms")
-        result.expect(accepted_requests=0, dropped_requests=1)
+        send(Server(serve).url, retry_initial="20ms", retry_max="20ms",
+             flush_timeout="100ms", timeout="60ms").expect(accepted_requests=0, dropped_requests=1)
 
 
 @case
@@ -273,8 +263,7 @@ def garbage_behind_good_frames():
             http.next_request()
             connection.sendall(data)
             time.sleep(0.02)
-        result = send(Server(after(1, bad)).url, timeout="100ms", retry_initial="20ms")
-        result.expect(dropped_requests=0)
+        send(Server(after(1, bad)).url, timeout="100ms", retry_initial="20ms").expect(dropped_requests=0)
 
 
 # --- other servers ----------------------------------------------------------------------------
@@ -321,8 +310,7 @@ def nobody():
 @case
 def nobody_listens():
     url, _holder = nobody()
-    result = send(url, **PATIENT)
-    result.expect(accepted_requests=0, dropped_requests=1, says="Connection refused")
+    send(url, **PATIENT).expect(accepted_requests=0, dropped_requests=1, says="Connection refused")
 
 
 @case
@@ -353,8 +341,7 @@ def idle_connection_that_was_closed():
         connection.shutdown(socket.SHUT_WR)
         while connection.recv(65536):
             pass
-    result = send(Server(serve).url, "-n", "5", "-e", "60", retry_initial="5s", retry_max="5s")
-    result.all_arrived(retries=0)
+    send(Server(serve).url, "-n", "5", "-e", "60", retry_initial="5s", retry_max="5s").all_arrived(retries=0)
 
 
 # --- cut and slow -----------------------------------------------------------------------------
@@ -364,16 +351,14 @@ def idle_connection_that_was_closed():
 def cut_at_every_place_going_up():
     server = Server(good)
     for cut in list(range(0, 2600, 67)) + [24, 33, 51, 60]:
-        result = send(Proxy(server.port, cut_up=cut).url, retry_initial="10ms", timeout="2s")
-        result.all_arrived()
+        send(Proxy(server.port, cut_up=cut).url, retry_initial="10ms", timeout="2s").all_arrived()
 
 
 @case
 def cut_at_every_place_coming_down():
     server = Server(good)
     for cut in range(0, 130, 4):
-        result = send(Proxy(server.port, cut_down=cut).url, retry_initial="10ms", timeout="2s")
-        result.all_arrived()
+        send(Proxy(server.port, cut_down=cut).url, retry_initial="10ms", timeout="2s").all_arrived()
 
 
 @case
@@ -462,9 +447,8 @@ def certificate_that_expired():
 def certificate_of_somebody_else():
     result = send(Server(good, tls_context("other", "h2")).url, **TLS, **PATIENT)
     result.expect(accepted_requests=0, says="certificate is refused")
-    result = send(Server(good, tls_context("other", "h2")).url, server_name="other.example.com",
-                  **TLS)
-    result.all_arrived()
+    send(Server(good, tls_context("other", "h2")).url, server_name="other.example.com",
+         **TLS).all_arrived()
 
 
 @case
@@ -484,8 +468,7 @@ def tls_for_a_plaintext_server():
 
 @case
 def files_that_are_missing():
-    result = send("https://127.0.0.1:1", ca_file="/nowhere/ca.pem", status=1)
-    result.says("/nowhere/ca.pem: No such file")
+    send("https://127.0.0.1:1", ca_file="/nowhere/ca.pem", status=1).says("/nowhere/ca.pem: No such file")
     broken = f"{bench.directory}/broken.pem"
     with open(broken, "w") as file:
         file.write("no certificate\n")
@@ -516,10 +499,9 @@ def http_reader_that_waits():
         HttpRequest(connection)
         connection.sendall(OK)
     for context in (None, tls_context("server", "http/1.1")):
-        result = send(Server(serve, context).url, "-s", "large", compression="none",
-                      max_request_bytes="40000000", queue_bytes="64000000", timeout="20s",
-                      flush_timeout="20s", **HTTP, **TLS)
-        result.all_arrived(accepted_requests=1, retries=0)
+        send(Server(serve, context).url, "-s", "large", compression="none",
+             max_request_bytes="40000000", queue_bytes="64000000", timeout="20s",
+             flush_timeout="20s", **HTTP, **TLS).all_arrived(accepted_requests=1, retries=0)
 
 
 @case
@@ -615,8 +597,7 @@ def http_errors_that_pass():
 @case
 def http_retry_after_is_kept_to():
     started = time.monotonic()
-    result = send(http_server(http_answer("503 Busy", b"", "Retry-After: 1"), OK).url, **HTTP)
-    result.all_arrived()
+    send(http_server(http_answer("503 Busy", b"", "Retry-After: 1"), OK).url, **HTTP).all_arrived()
     must(time.monotonic() - started > 1, "it came too soon")
 
 
@@ -647,9 +628,8 @@ def http_error_while_sending():
 
 @case
 def http_connection_that_was_closed():
-    result = send(http_server(OK, b"", OK, b"", OK).url, "-n", "3", "-e", "50",
-                  retry_initial="5s", retry_max="5s", **HTTP)
-    result.all_arrived(retries=0)
+    send(http_server(OK, b"", OK, b"", OK).url, "-n", "3", "-e", "50",
+         retry_initial="5s", retry_max="5s", **HTTP).all_arrived(retries=0)
 
 
 @case
@@ -663,8 +643,7 @@ def http_cut_and_garbage():
              **HTTP).all_arrived()
     for garbage_answer in (b"\0\0\x12\x04\0\0\0\0\0", b"SSH-2.0-x\r\n", b"HTTP/1.1 xyz\r\n\r\n",
                            b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n"):
-        result = send(http_server(garbage_answer).url, **BRIEF, **HTTP)
-        result.expect(accepted_requests=0)
+        send(http_server(garbage_answer).url, **BRIEF, **HTTP).expect(accepted_requests=0)
 
 
 @case
@@ -676,8 +655,7 @@ def http_over_tls():
 
 @case
 def http_to_a_grpc_server():
-    result = send(Server(good).url, **HTTP, **BRIEF)
-    result.expect(accepted_requests=0)
+    send(Server(good).url, **HTTP, **BRIEF).expect(accepted_requests=0)
 
 
 # --- environment ------------------------------------------------------------------------------

@@ -322,6 +322,11 @@ static struct otlp_reader message_of(struct otlp_reader reader, uint32_t number,
 	return (struct otlp_reader){0};
 }
 
+static struct otlp_reader dictionary_of_the_first(void)
+{
+	return message_of(otlp_reader_of(requests.data[0], requests.len[0]), REQUEST_DICTIONARY, 0);
+}
+
 static uint64_t number_of(struct otlp_reader reader, uint32_t number)
 {
 	struct otlp_field field;
@@ -405,8 +410,7 @@ EP_TEST(inlined_functions_are_lines_of_a_location)
 	give_lines(&changed, first, function, line, column);
 	encode(&changed, &defaults);
 	judge(0, NULL);
-	dictionary = message_of(otlp_reader_of(requests.data[0], requests.len[0]),
-				REQUEST_DICTIONARY, 0);
+	dictionary = dictionary_of_the_first();
 	for (;; n++) {
 		uint32_t row, n_lines = 0;
 
@@ -471,8 +475,7 @@ EP_TEST(native_frames_of_a_type_have_it_and_their_lines)
 	print_request(text, sizeof(text));
 	if (!strstr(text, "caller;main.outer;main.inner 1\n"))
 		fail_msg("%s", text);
-	dictionary = message_of(otlp_reader_of(requests.data[0], requests.len[0]),
-				REQUEST_DICTIONARY, 0);
+	dictionary = dictionary_of_the_first();
 	for (uint64_t i = 1; i <= 2; i++) {
 		struct otlp_reader location = message_of(dictionary, DICTIONARY_LOCATION, i);
 		bool is_typed = message_of(location, LOCATION_LINES, 1).pos != NULL;
@@ -481,10 +484,16 @@ EP_TEST(native_frames_of_a_type_have_it_and_their_lines)
 	}
 }
 
-static bool holds(const char *text)
+static void check_texts(bool are_there, const char *const *texts)
 {
-	return memmem(requests.data[0], requests.len[0], text, strlen(text)) != NULL;
+	for (; *texts; texts++)
+		if ((memmem(requests.data[0], requests.len[0], *texts, strlen(*texts)) != NULL) != are_there)
+			fail_msg("%s%s", *texts, are_there ? " is not there" : "");
 }
+
+/* What the first request has, and what it has not. */
+#define HOLDS(...) check_texts(true, (const char *const[]){__VA_ARGS__, NULL})
+#define LACKS(...) check_texts(false, (const char *const[]){__VA_ARGS__, NULL})
 
 /* Three samples of two processes: one is named, one is not, one is not complete. */
 static struct ep_batch *new_nameless_batch(void)
@@ -536,10 +545,8 @@ EP_TEST(names_that_are_missing_are_told)
 
 	encode(batch, &defaults);
 	judge(0, NULL);
-	dictionary = message_of(otlp_reader_of(requests.data[0], requests.len[0]),
-				REQUEST_DICTIONARY, 0);
-	assert_true(holds("code of no known file"));
-	assert_true(holds("frames missing"));
+	dictionary = dictionary_of_the_first();
+	HOLDS("code of no known file", "frames missing");
 	/* By process; equal attributes are one. */
 	assert_int_equal(attribute_of(dictionary, "ebpf_profiler.samples.complete", 0), 2);
 	assert_int_equal(attribute_of(dictionary, "ebpf_profiler.samples.complete", 1), 0);
@@ -549,7 +556,7 @@ EP_TEST(names_that_are_missing_are_told)
 	old.size = offsetof(struct ep_batch, stack_unnamed);
 	encode(&old, &defaults);
 	judge(0, NULL);
-	assert_false(holds("ebpf_profiler."));
+	LACKS("ebpf_profiler.");
 }
 
 EP_TEST(devfiler_gets_only_types_it_knows)
@@ -559,7 +566,7 @@ EP_TEST(devfiler_gets_only_types_it_knows)
 	struct ep_batch *batch = new_batch(&test_shape_379k);
 
 	encode(batch, &options);
-	assert_true(holds("rust"));
+	HOLDS("rust");
 	assert_int_equal(otlp_parse_frame_types("devfiler", &options), 0);
 	encode(batch, &options);
 	judge(0, &rules);
@@ -573,8 +580,8 @@ EP_TEST(frame_types_are_mapped)
 	assert_int_equal(otlp_parse_frame_types("rust=native, cpython=python3", &options), 0);
 	encode(batch, &options);
 	judge(0, NULL);
-	assert_false(holds("rust"));
-	assert_true(holds("python3"));
+	HOLDS("python3");
+	LACKS("rust");
 	assert_int_equal(otlp_parse_frame_types("rust", &options), -EINVAL);
 	assert_int_equal(otlp_parse_frame_types("=native", &options), -EINVAL);
 	assert_int_equal(otlp_parse_frame_types("rust=", &options), -EINVAL);
@@ -589,16 +596,9 @@ EP_TEST(resource_says_who_it_was)
 	options.resource_attributes = "team=a%20b,service.name=never,bad,host.name=mine";
 	encode(batch, &options);
 	judge(0, NULL);
-	assert_true(holds("/opt/example/bin/server1"));
-	assert_true(holds("batch/server3"));
-	assert_true(holds("2025-12-31T23:59:59.000Z"));
-	assert_true(holds("container.id"));
-	assert_true(holds("a b"));
-	assert_true(holds("mine"));
-	assert_false(holds("never"));
-	assert_false(holds("host.example.com"));
-	assert_true(holds("vmlinux"));
-	assert_false(holds("kallsyms"));
+	HOLDS("/opt/example/bin/server1", "batch/server3", "2025-12-31T23:59:59.000Z",
+	      "container.id", "a b", "mine", "vmlinux");
+	LACKS("never", "host.example.com", "kallsyms");
 }
 
 EP_TEST(processes_say_who_they_are)
@@ -610,17 +610,9 @@ EP_TEST(processes_say_who_they_are)
 	options.environment = "REGION, NOT_SET";
 	encode(batch, &options);
 	judge(0, NULL);
-	assert_true(holds("shop"));
-	assert_false(holds("other"));
-	assert_true(holds("1.5"));
-	assert_true(holds("cart"));
-	assert_true(holds("prod"));
-	assert_false(holds("liar"));
-	assert_true(holds("configured"));
-	assert_true(holds("process.environment_variable.REGION"));
-	assert_true(holds("north"));
-	assert_false(holds("never-sent"));
-	assert_true(holds("process.executable.build_id.go"));
+	HOLDS("shop", "1.5", "cart", "prod", "configured", "process.environment_variable.REGION",
+	      "north", "process.executable.build_id.go");
+	LACKS("other", "liar", "never-sent");
 }
 
 EP_TEST(other_events_are_counted)
@@ -633,8 +625,8 @@ EP_TEST(other_events_are_counted)
 		batch->sample_type = types[i];
 		encode(batch, &defaults);
 		assert_int_equal(judge(0, NULL).events, test_batch_events(batch));
-		assert_true(holds("events"));
-		assert_false(holds("nanoseconds"));
+		HOLDS("events");
+		LACKS("nanoseconds");
 	}
 }
 
@@ -701,8 +693,7 @@ EP_TEST(batch_of_an_old_host)
 	batch->size = offsetof(struct ep_batch, mapping_go_build_id);
 	encode(batch, &defaults);
 	assert_int_equal(judge(0, NULL).weight_ns, test_batch_events(batch) * batch->period_ns);
-	assert_false(holds("shop"));
-	assert_false(holds("build_id.go"));
+	LACKS("shop", "build_id.go");
 }
 
 /* One location's address: the first one of this mapping file in print. */
@@ -723,10 +714,9 @@ EP_TEST(kernel_addresses_are_relative)
 	judge(0, NULL);
 	/* location 1: 0xffffffff81000040 of the kernel; location 17: 0xffffffff81000440 of
 	 * nf_tables */
-	assert_true(holds("\x10\xc0\x80\x04\x1a"));
-	assert_true(holds("\x10\xc0\x88\x80\x08\x1a"));
+	HOLDS("\x10\xc0\x80\x04\x1a", "\x10\xc0\x88\x80\x08\x1a");
 	encode(batch, &defaults);
-	assert_false(holds("\x10\xc0\x80\x04\x1a"));
+	LACKS("\x10\xc0\x80\x04\x1a");
 	for (int i = 0; i < 2; i++) {
 		close(fds[i]);
 		unlink(i ? modules : kallsyms);

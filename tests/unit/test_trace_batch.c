@@ -226,6 +226,13 @@ static void resolve_all(struct ep_frames *frames, const char *const *specs)
 	}
 }
 
+static void add_gap(void)
+{
+	event_word(&event, EP_FRAME_HEADER(EP_FRAME_GAP, 0, 0, EP_ERROR_BAD_READ));
+	event.sample.n_words++;
+	event.sample.n_frames++;
+}
+
 /* A stack of frames by their numbers, 'k' for the kernel's and '?' for a gap. */
 static void add_stack(struct ep_store *store, uint64_t hash, const char *frames)
 {
@@ -234,9 +241,7 @@ static void add_stack(struct ep_store *store, uint64_t hash, const char *frames)
 		if (*frames == 'k') {
 			event_kernel(&event, 0xffffffff81000010);
 		} else if (*frames == '?') {
-			event_word(&event, EP_FRAME_HEADER(EP_FRAME_GAP, 0, 0, EP_ERROR_BAD_READ));
-			event.sample.n_words++;
-			event.sample.n_frames++;
+			add_gap();
 		} else {
 			event_user(&event, EP_FRAME_NATIVE, 0, 5,
 				   0x1000 * (uint64_t)(*frames - '0'));
@@ -255,10 +260,7 @@ EP_TEST(wrappers_are_left_out_but_where_their_callee_shows_them)
 		{"behind one that shows it", "123", "p | w | g", {"p!", "w*", "g"}},
 		{"the innermost", "12", "g", {"w*", "g"}},
 		{"behind the kernel's part", "k12", "[kernel]+0xffffffff81000010 | g", {"w*", "g"}},
-		{"behind a gap",
-		 "1?23",
-		 "p | [gap: stack memory unreadable] | g",
-		 {"p!", "w*", "g"}},
+		{"behind a gap", "1?23", "p | [gap: stack memory unreadable] | g", {"p!", "w*", "g"}},
 		{"within a frame", "12", "f,g | h", {"f,w*,g", "h"}},
 		{"within a frame, shown", "12", "f,p,w,g | h", {"f,p!,w*,g", "h"}},
 		{"first of its frame", "12", "f | g", {"f", "w*,g"}},
@@ -336,9 +338,7 @@ STORE_TEST(gap_says_why_and_the_stack_is_complete)
 
 	event_init(&event, EP_EVENT_TRACE, 1, 7);
 	event_user(&event, EP_FRAME_NATIVE, 0, 5, 0x1234);
-	event_word(&event, EP_FRAME_HEADER(EP_FRAME_GAP, 0, 0, EP_ERROR_BAD_READ));
-	event.sample.n_words++;
-	event.sample.n_frames++;
+	add_gap();
 	event_user(&event, EP_FRAME_NATIVE, EP_FRAME_RETURN_ADDRESS, 5, 0x1300);
 	add_event(store, &event);
 	batch = finish(store);
@@ -426,39 +426,114 @@ STORE_TEST(processes_and_times_are_wall_clock)
 	assert_string_equal(batch->host_name, "host");
 }
 
-/* One process's stack, its leaf at `va` named `name`, as a batch of its own. */
-static struct ep_batch *batch_of(uint32_t pid, uint64_t va, const char *name)
+/* --- hashes of stacks --- */
+
+/* A stack of one frame, named or not, as a batch of its own. */
+typedef struct ep_batch *stack_maker(uint32_t pid, uint64_t va, const struct ep_frame_line *line);
+
+struct likeness {
+	const char *label;
+	uint64_t va;
+	struct ep_frame_line line;
+	bool equal;
+};
+
+/* Whether the stacks of the rows are the first one's, which another process has. */
+static void check_likeness(stack_maker *make, uint64_t va, const struct ep_frame_line *line,
+			   const struct likeness *rows, size_t n)
 {
-	struct ep_frame_line line = {.function = name};
+	struct ep_batch *a = make(7, va, line);
+
+	for (size_t i = 0; i < n; i++) {
+		struct ep_batch *b = make(8, rows[i].va, &rows[i].line);
+
+		if ((memcmp(a->stack_hash[1], b->stack_hash[1], 16) == 0) != rows[i].equal)
+			fail_msg("%s", rows[i].label);
+	}
+}
+
+static struct ep_batch *batch_of(uint32_t pid, uint64_t va, const struct ep_frame_line *line)
+{
 	struct ep_store *store = new_store(100, NULL);
 
 	add_native(store, va * pid, pid, va);
-	resolve(store, 1, &line, name != NULL, NULL);
+	resolve(store, 1, line, line->function != NULL, NULL);
 	return finish(store);
 }
 
 EP_TEST(stack_hash_is_that_of_the_names)
 {
-	static const struct {
-		const char *label;
-		uint64_t va_a, va_b;
-		const char *name_a, *name_b;
-		bool equal;
-	} rows[] = {
-		{"same in two processes", 0x1000, 0x1000, "f", "f", true},
-		{"two lines of one function", 0x1000, 0x1004, "f", "f", true},
-		{"two functions", 0x1000, 0x1000, "f", "g", false},
-		{"one unnamed address", 0x1000, 0x1000, NULL, NULL, true},
-		{"two unnamed addresses", 0x1000, 0x1004, NULL, NULL, false},
+	static const struct ep_frame_line f = {.function = "f"}, none = {0};
+	static const struct likeness named[] = {
+		{"same in two processes", 0x1000, {.function = "f"}, true},
+		{"two lines of one function", 0x1004, {.function = "f"}, true},
+		{"two functions", 0x1000, {.function = "g"}, false},
+	};
+	static const struct likeness unnamed[] = {
+		{"one unnamed address", 0x1000, {0}, true},
+		{"two unnamed addresses", 0x1004, {0}, false},
 	};
 
-	for (size_t i = 0; i < EP_LEN(rows); i++) {
-		struct ep_batch *a = batch_of(7, rows[i].va_a, rows[i].name_a);
-		struct ep_batch *b = batch_of(8, rows[i].va_b, rows[i].name_b);
+	check_likeness(batch_of, 0x1000, &f, named, EP_LEN(named));
+	check_likeness(batch_of, 0x1000, &none, unnamed, EP_LEN(unnamed));
+}
 
-		if ((memcmp(a->stack_hash[1], b->stack_hash[1], 16) == 0) != rows[i].equal)
-			fail_msg("%s", rows[i].label);
-	}
+#define TOY_SLOT EP_SLOT_FIRST_DYNAMIC
+#define TOY	 (EP_FRAME_FIRST_DYNAMIC + TOY_SLOT)
+
+static struct ep_batch *batch_of_language(uint32_t pid, uint64_t word,
+					  const struct ep_frame_line *line)
+{
+	struct ep_store *store = new_store(100, NULL);
+
+	event_init(&event, EP_EVENT_TRACE, word * pid, pid);
+	event_user(&event, TOY, EP_FRAME_ENTRY, 0, word);
+	add_event(store, &event);
+	resolve(store, 1, line, line->function != NULL, NULL);
+	return finish(store);
+}
+
+EP_TEST(stack_hash_of_a_language_is_where_it_is_written)
+{
+#define LINE(name, path, at, start) {.function = name, .file = path, .line = at, .start_line = start}
+	static const struct ep_frame_line f = LINE("C.f", "/app/a.py", 12, 10);
+	static const struct likeness rows[] = {
+		{"same", 0x2000, LINE("C.f", "/app/a.py", 12, 10), true},
+		{"line", 0x2000, LINE("C.f", "/app/a.py", 15, 10), true},
+		{"name", 0x2000, LINE("C.g", "/app/a.py", 12, 10), false},
+		{"file", 0x2000, LINE("C.f", "/app/b.py", 12, 10), false},
+		{"start", 0x2000, LINE("C.f", "/app/a.py", 12, 9), false},
+		{"none", 0x2000, {0}, false},
+	};
+
+	check_likeness(batch_of_language, 0x1000, &f, rows, EP_LEN(rows));
+}
+
+/* Of a native type. */
+static struct ep_batch *batch_of_type(uint32_t pid, uint64_t va, const struct ep_frame_line *line)
+{
+	struct ep_store *store = new_store(100, NULL);
+
+	add_native(store, pid, pid, va);
+	(void)ep_frames_resolve_as(ep_store_frames(store),
+				   ep_frames_take(ep_store_frames(store)),
+				   EP_FRAME_TYPE_GO, line, 1);
+	return finish(store);
+}
+
+/* Closures are numbered in their file. */
+EP_TEST(stack_hash_of_a_type_is_where_it_is_written)
+{
+	static const struct ep_frame_line closure = LINE("f.func1", "a.go", 7, 3);
+	static const struct likeness rows[] = {
+		{"same", 0x1000, LINE("f.func1", "a.go", 7, 3), true},
+		{"another line", 0x2000, LINE("f.func1", "a.go", 8, 3), true},
+		{"another file", 0x1000, LINE("f.func1", "b.go", 7, 3), false},
+		{"another function", 0x1000, LINE("f.func1", "a.go", 7, 4), false},
+	};
+#undef LINE
+
+	check_likeness(batch_of_type, 0x1000, &closure, rows, EP_LEN(rows));
 }
 
 STORE_TEST(equal_stacks_of_two_processes_share_a_row)
@@ -478,97 +553,6 @@ STORE_TEST(equal_stacks_of_two_processes_share_a_row)
 	assert_int_equal(batch->sample_stack[0], batch->sample_stack[1]);
 	assert_int_not_equal(batch->sample_process[0], batch->sample_process[1]);
 	assert_int_not_equal(batch->sample_stack[0], batch->sample_stack[2]);
-}
-
-#define TOY_SLOT EP_SLOT_FIRST_DYNAMIC
-#define TOY	 (EP_FRAME_FIRST_DYNAMIC + TOY_SLOT)
-
-/* A stack of one frame of a language, as a batch of its own. */
-static struct ep_batch *batch_of_language(uint32_t pid, uint64_t word,
-					  const struct ep_frame_line *line)
-{
-	struct ep_store *store = new_store(100, NULL);
-
-	event_init(&event, EP_EVENT_TRACE, word * pid, pid);
-	event_user(&event, TOY, EP_FRAME_ENTRY, 0, word);
-	add_event(store, &event);
-	resolve(store, 1, line, line->function != NULL, NULL);
-	return finish(store);
-}
-
-EP_TEST(stack_hash_of_a_language_is_where_it_is_written)
-{
-	static const struct ep_frame_line f = {
-		.function = "C.f", .file = "/app/a.py", .line = 12, .start_line = 10};
-	static const struct {
-		const char *label;
-		struct ep_frame_line line;
-		bool equal;
-	} rows[] = {
-		{"same",
-		 {.function = "C.f", .file = "/app/a.py", .line = 12, .start_line = 10},
-		 true},
-		{"line",
-		 {.function = "C.f", .file = "/app/a.py", .line = 15, .start_line = 10},
-		 true},
-		{"name",
-		 {.function = "C.g", .file = "/app/a.py", .line = 12, .start_line = 10},
-		 false},
-		{"file",
-		 {.function = "C.f", .file = "/app/b.py", .line = 12, .start_line = 10},
-		 false},
-		{"start",
-		 {.function = "C.f", .file = "/app/a.py", .line = 12, .start_line = 9},
-		 false},
-		{"none", {0}, false},
-	};
-	struct ep_batch *a = batch_of_language(7, 0x1000, &f);
-
-	for (size_t i = 0; i < EP_LEN(rows); i++) {
-		struct ep_batch *b = batch_of_language(8, 0x2000, &rows[i].line);
-
-		if ((memcmp(a->stack_hash[1], b->stack_hash[1], 16) == 0) != rows[i].equal)
-			fail_msg("%s", rows[i].label);
-	}
-}
-
-/* The stack of one frame of a native type, as a batch of its own. */
-static struct ep_batch *batch_of_type(uint64_t va, const char *file, uint32_t start_line)
-{
-	struct ep_frame_line line = {.function = "f.func1", .file = file, .start_line = start_line};
-	struct ep_store *store = new_store(100, NULL);
-
-	line.line = (uint32_t)va;
-	add_stack(store, 1, va == 0x1000 ? "1" : "2");
-	(void)ep_frames_resolve_as(ep_store_frames(store),
-				   ep_frames_take(ep_store_frames(store)),
-				   EP_FRAME_TYPE_GO, &line, 1);
-	return finish(store);
-}
-
-/* Closures are numbered in their file. */
-EP_TEST(stack_hash_of_a_type_is_where_it_is_written)
-{
-	static const struct {
-		const char *label;
-		uint64_t va;
-		const char *file;
-		uint32_t start_line;
-		bool equal;
-	} rows[] = {
-		{"same", 0x1000, "a.go", 3, true},
-		{"another line", 0x2000, "a.go", 3, true},
-		{"another file", 0x1000, "b.go", 3, false},
-		{"another function", 0x1000, "a.go", 4, false},
-	};
-	struct ep_batch *a = batch_of_type(0x1000, "a.go", 3);
-
-	for (size_t i = 0; i < EP_LEN(rows); i++) {
-		struct ep_batch *b = batch_of_type(rows[i].va, rows[i].file, rows[i].start_line);
-
-		if ((memcmp(a->stack_hash[1], b->stack_hash[1], 16) == 0) != rows[i].equal)
-			fail_msg("%s", rows[i].label);
-	}
 }
 
 STORE_TEST(frames_of_a_language_have_their_lines_and_no_mapping)
@@ -612,52 +596,41 @@ STORE_TEST(frames_of_a_language_have_their_lines_and_no_mapping)
 EP_TEST(a_stack_says_why_it_is_not_fully_named)
 {
 	static const struct ep_frame_line f = {.function = "f"}, empty = {.function = "", .start_va = 1};
+#define WHY(reason) EP_UNNAMED_##reason
 	static const struct {
 		const char *label;
 		uint32_t kind, aux;
-		enum ep_unnamed given;
+		enum ep_unnamed given; /* PENDING: nothing yet */
 		const struct ep_frame_line *line;
-		bool is_pending;
-		enum ep_unnamed location, stack;
+		enum ep_unnamed location; /* and the stack, but for native code without a symbol */
 		const char *text;
 	} rows[] = {
-		{"named", TOY, 0, EP_UNNAMED_NONE, &f, false, EP_UNNAMED_NONE, EP_UNNAMED_NONE, ""},
-		{"gone", TOY, 0, EP_UNNAMED_GONE, NULL, false, EP_UNNAMED_GONE, EP_UNNAMED_GONE,
-		 "toy: gone before it was named"},
-		{"a text instead", TOY, 0, EP_UNNAMED_GONE, &f, false, EP_UNNAMED_GONE, EP_UNNAMED_GONE,
-		 "toy: gone before it was named"},
-		{"unreadable", TOY, 0, EP_UNNAMED_UNREADABLE, NULL, false, EP_UNNAMED_UNREADABLE,
-		 EP_UNNAMED_UNREADABLE, "toy: could not be read"},
-		{"no reason", TOY, 0, EP_UNNAMED_NONE, NULL, false, EP_UNNAMED_UNREADABLE,
-		 EP_UNNAMED_UNREADABLE, "toy: could not be read"},
-		{"a file alone", TOY, 0, EP_UNNAMED_NONE, &empty, false, EP_UNNAMED_UNREADABLE,
-		 EP_UNNAMED_UNREADABLE, "toy: could not be read"},
-		{"not attached", TOY, 0, EP_UNNAMED_NOT_ATTACHED, NULL, false, EP_UNNAMED_NOT_ATTACHED,
-		 EP_UNNAMED_NOT_ATTACHED, "toy: language not attached"},
-		{"in time", TOY, 0, EP_UNNAMED_NONE, NULL, true, EP_UNNAMED_PENDING, EP_UNNAMED_PENDING,
-		 "toy: not named in time"},
-		{"stripped", EP_FRAME_NATIVE, 5, EP_UNNAMED_NONE, NULL, false, EP_UNNAMED_NO_SYMBOL,
-		 EP_UNNAMED_NONE, ""},
-		{"stripped, with bounds", EP_FRAME_NATIVE, 5, EP_UNNAMED_NONE, &empty, false,
-		 EP_UNNAMED_NO_SYMBOL, EP_UNNAMED_NONE, ""},
-		{"native in time", EP_FRAME_NATIVE, 5, EP_UNNAMED_NONE, NULL, true, EP_UNNAMED_NO_SYMBOL,
-		 EP_UNNAMED_NONE, ""},
-		{"of no file", EP_FRAME_NATIVE, 0, EP_UNNAMED_NONE, NULL, false, EP_UNNAMED_NO_FILE,
-		 EP_UNNAMED_NO_FILE, "code of no known file"},
-		{"error", EP_FRAME_ERROR, EP_ERROR_BAD_READ, EP_UNNAMED_NONE, NULL, false,
-		 EP_UNNAMED_MISSING, EP_UNNAMED_MISSING, "frames missing"},
-		{"late", EP_FRAME_ERROR, EP_ERROR_LATE, EP_UNNAMED_NONE, NULL, false,
-		 EP_UNNAMED_NOT_ATTACHED, EP_UNNAMED_NOT_ATTACHED, "language not attached"},
-		{"gap", EP_FRAME_GAP, EP_ERROR_BAD_READ, EP_UNNAMED_NONE, NULL, false,
-		 EP_UNNAMED_MISSING, EP_UNNAMED_MISSING, "frames missing"},
-		{"task", EP_FRAME_TASK, EP_TASK_EXIT, EP_UNNAMED_NONE, NULL, false, EP_UNNAMED_NONE,
-		 EP_UNNAMED_NONE, ""},
+		{"named", TOY, 0, WHY(NONE), &f, WHY(NONE), ""},
+		{"gone", TOY, 0, WHY(GONE), NULL, WHY(GONE), "toy: gone before it was named"},
+		{"a text instead", TOY, 0, WHY(GONE), &f, WHY(GONE), "toy: gone before it was named"},
+		{"unreadable", TOY, 0, WHY(UNREADABLE), NULL, WHY(UNREADABLE), "toy: could not be read"},
+		{"no reason", TOY, 0, WHY(NONE), NULL, WHY(UNREADABLE), "toy: could not be read"},
+		{"a file alone", TOY, 0, WHY(NONE), &empty, WHY(UNREADABLE), "toy: could not be read"},
+		{"not attached", TOY, 0, WHY(NOT_ATTACHED), NULL, WHY(NOT_ATTACHED),
+		 "toy: language not attached"},
+		{"in time", TOY, 0, WHY(PENDING), NULL, WHY(PENDING), "toy: not named in time"},
+		{"stripped", EP_FRAME_NATIVE, 5, WHY(NONE), NULL, WHY(NO_SYMBOL), ""},
+		{"stripped, with bounds", EP_FRAME_NATIVE, 5, WHY(NONE), &empty, WHY(NO_SYMBOL), ""},
+		{"native in time", EP_FRAME_NATIVE, 5, WHY(PENDING), NULL, WHY(NO_SYMBOL), ""},
+		{"of no file", EP_FRAME_NATIVE, 0, WHY(NONE), NULL, WHY(NO_FILE), "code of no known file"},
+		{"error", EP_FRAME_ERROR, EP_ERROR_BAD_READ, WHY(NONE), NULL, WHY(MISSING), "frames missing"},
+		{"late", EP_FRAME_ERROR, EP_ERROR_LATE, WHY(NONE), NULL, WHY(NOT_ATTACHED),
+		 "language not attached"},
+		{"gap", EP_FRAME_GAP, EP_ERROR_BAD_READ, WHY(NONE), NULL, WHY(MISSING), "frames missing"},
+		{"task", EP_FRAME_TASK, EP_TASK_EXIT, WHY(NONE), NULL, WHY(NONE), ""},
 	};
+#undef WHY
 
 	for (size_t i = 0; i < EP_LEN(rows); i++) {
 		struct ep_store *store = new_store(100, NULL);
 		struct ep_frames *frames = ep_store_frames(store);
 		struct ep_batch *batch;
+		bool has_no_symbol = rows[i].location == EP_UNNAMED_NO_SYMBOL;
 		uint32_t id, stack, at;
 
 		event_init(&event, EP_EVENT_TRACE, 1, 7);
@@ -670,7 +643,7 @@ EP_TEST(a_stack_says_why_it_is_not_fully_named)
 			ep_frames_get(frames, id, &frame);
 			if (frame.words[0] == 0x9000)
 				(void)ep_frames_resolve(frames, id, &f, 1, NULL);
-			else if (!rows[i].is_pending)
+			else if (rows[i].given != EP_UNNAMED_PENDING)
 				(void)ep_frames_resolve_unnamed(frames, id, rows[i].given, rows[i].line,
 								rows[i].line ? 1 : 0);
 		}
@@ -678,14 +651,13 @@ EP_TEST(a_stack_says_why_it_is_not_fully_named)
 		stack = batch->sample_stack[0];
 		at = location_of(batch, 0, 1);
 		if (batch->location_unnamed[at] != rows[i].location ||
-		    batch->stack_unnamed[stack] != rows[i].stack ||
+		    batch->stack_unnamed[stack] != (has_no_symbol ? EP_UNNAMED_NONE : rows[i].location) ||
 		    strcmp(text(batch, batch->stack_unnamed_text[stack]), rows[i].text) != 0)
 			fail_msg("%s: %u, %u, \"%s\"", rows[i].label, batch->location_unnamed[at],
 				 batch->stack_unnamed[stack],
 				 text(batch, batch->stack_unnamed_text[stack]));
 		assert_int_equal(batch->location_unnamed[location_of(batch, 0, 0)], EP_UNNAMED_NONE);
-		assert_int_equal(ep_batch_has_no_symbol(batch, stack),
-				 rows[i].location == EP_UNNAMED_NO_SYMBOL);
+		assert_int_equal(ep_batch_has_no_symbol(batch, stack), has_no_symbol);
 		assert_int_equal(ep_batch_has_raw_code(batch, stack),
 				 rows[i].location == EP_UNNAMED_NO_FILE);
 	}

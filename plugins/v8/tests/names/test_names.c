@@ -199,8 +199,9 @@ EP_TEST(names_known_functions_of_what_is_gone)
 
 /* ---- what a function is called ---- */
 
-static const char *named(struct world *world, const struct made_function *made, struct taken *taken)
+static const char *named(struct world *world, const struct made_function *made)
 {
+	static struct taken taken;
 	struct made_function function = *made;
 	struct ep_raw_frame frame;
 	char *end;
@@ -209,12 +210,25 @@ static const char *named(struct world *world, const struct made_function *made, 
 	function.bytecodes = world->bytecodes;
 	frame = frame_of(&world->heap, V8_FRAME_INTERPRETED, new_function(&world->heap, &function), 0,
 			 V8_OFFSET_UNKNOWN);
-	if (name(world, &frame, taken) != 0)
+	if (name(world, &frame, &taken) != 0)
 		return "gone";
-	end = strstr(taken->text, " 1:");
+	end = strstr(taken.text, " 1:");
 	if (end)
 		*end = '\0';
-	return taken->text;
+	return taken.text;
+}
+
+/* What tells functions apart, in either layout. */
+static void be_another(struct made_function *made)
+{
+	made->literal++;
+	made->unique_id++;
+}
+
+static void put_infos(struct made_heap *heap, uint64_t script, const uint64_t infos[12])
+{
+	put64(heap, script, heap->layout.script_infos,
+	      new_array(heap, heap->layout.type_weak_array, infos, 12));
 }
 
 static uint32_t kind_of(const struct v8_layout *layout, int32_t mask)
@@ -225,45 +239,39 @@ static uint32_t kind_of(const struct v8_layout *layout, int32_t mask)
 
 VERSION_TEST(composes_names)
 {
-	struct taken taken;
 	struct made_heap *heap = &world->heap;
 	const struct v8_layout *layout = &heap->layout;
 	struct made_function made = {.scope = {.start = 2, .end = 20}, .unique_id = 1};
 
-	assert_string_equal(named(world, &made, &taken), "(anonymous)");
-	made.unique_id++;
-	made.literal++;
+	assert_string_equal(named(world, &made), "(anonymous)");
+	be_another(&made);
 	if (v8_has(layout->sfi_inferred_name) || v8_has(layout->scope_inferred_name_bit)) {
 		made.scope.inferred = one_byte(heap, "holder.late");
-		assert_string_equal(named(world, &made, &taken), "holder.late");
+		assert_string_equal(named(world, &made), "holder.late");
 	}
-	made.unique_id++;
-	made.literal++;
+	be_another(&made);
 	made.scope.name = one_byte(heap, "own");
-	assert_string_equal(named(world, &made, &taken), "own");
+	assert_string_equal(named(world, &made), "own");
 	made.scope.n_locals = 80; /* from 10.x on their names are elsewhere */
-	made.unique_id++;
-	made.literal++;
-	assert_string_equal(named(world, &made, &taken), "own");
+	be_another(&made);
+	assert_string_equal(named(world, &made), "own");
 	made.kind = kind_of(layout, layout->kinds_getter);
-	assert_string_equal(named(world, &made, &taken), "get own");
+	assert_string_equal(named(world, &made), "get own");
 	made.scope.name = one_byte(heap, "get half");
-	made.literal++;
-	made.unique_id++;
-	assert_string_equal(named(world, &made, &taken), "get half");
+	be_another(&made);
+	assert_string_equal(named(world, &made), "get half");
 	made.kind = kind_of(layout, layout->kinds_constructor);
-	made.literal++;
-	made.unique_id++;
+	be_another(&made);
 	made.scope.name = one_byte(heap, "Shape");
-	assert_string_equal(named(world, &made, &taken), "new Shape");
+	assert_string_equal(named(world, &made), "new Shape");
 	if (layout->kinds_fields) {
 		made.kind = kind_of(layout, layout->kinds_fields);
-		assert_string_equal(named(world, &made, &taken), "<instance_members_initializer>");
+		assert_string_equal(named(world, &made), "<instance_members_initializer>");
 	}
 	if (layout->kinds_static) {
 		made.kind = kind_of(layout, layout->kinds_static & ~layout->kinds_getter &
 						    ~layout->kinds_setter);
-		assert_string_equal(named(world, &made, &taken), "static Shape");
+		assert_string_equal(named(world, &made), "static Shape");
 	}
 }
 
@@ -288,20 +296,17 @@ VERSION_TEST(names_no_wrapper_by_an_index)
 	assert_named(world, &frame, "(js-to-wasm) 0:0 - [0]");
 	made.script = new_script(heap, one_byte(heap, "wasm://wasm/1"), 0, 78);
 	put64(heap, made.script, heap->layout.script_type, smi(3));
-	made.literal++;
-	made.unique_id++;
+	be_another(&made);
 	frame = frame_of(heap, V8_FRAME_COMPILED, new_function(heap, &made), 0x700000, 0);
 	assert_named(world, &frame, "(js-to-wasm) 0:0 wasm://wasm/1 [0]?");
 	made.script = world->script; /* ({2() {}})[2] */
-	made.literal++;
-	made.unique_id++;
+	be_another(&made);
 	frame = frame_of(heap, V8_FRAME_COMPILED, new_function(heap, &made), 0x700000, 0);
 	assert_named(world, &frame, "2 1:0 /a.js [1]?");
 }
 
 VERSION_TEST(finds_class_by_its_scope)
 {
-	struct taken taken;
 	struct made_heap *heap = &world->heap;
 	const struct v8_layout *layout = &heap->layout;
 	struct made_scope class_scope = {.is_class = true, .start = 2, .end = 30};
@@ -319,35 +324,32 @@ VERSION_TEST(finds_class_by_its_scope)
 	made.scope.name = one_byte(heap, "Other");
 	infos[6] = new_function(heap, &made) | 2;
 	infos[4] = 3; /* cleared */
-	put64(heap, world->script, layout->script_infos,
-	      new_array(heap, layout->type_weak_array, infos, 12));
+	put_infos(heap, world->script, infos);
 	method.scope = (struct made_scope){.name = one_byte(heap, "twice"), .outer = outer,
 					   .start = 3, .end = 9};
-	assert_string_equal(named(world, &method, &taken), "twice"); /* as of a field */
+	assert_string_equal(named(world, &method), "twice"); /* as of a field */
 	method.kind = kind_of(layout, layout->kinds_method);
-	assert_string_equal(named(world, &method, &taken), "Shape.twice");
+	assert_string_equal(named(world, &method), "Shape.twice");
 	method.kind = kind_of(layout, layout->kinds_setter);
-	assert_string_equal(named(world, &method, &taken), "set Shape.twice");
+	assert_string_equal(named(world, &method), "set Shape.twice");
 	/* An object's, within a method that has no scope of its own. */
 	made = method;
 	made.script = world->script;
 	made.literal = 3;
 	infos[3] = new_function(heap, &made) | 2;
-	put64(heap, world->script, layout->script_infos,
-	      new_array(heap, layout->type_weak_array, infos, 12));
+	put_infos(heap, world->script, infos);
 	method.scope.start = 5;
 	method.unique_id = method.literal = 9;
-	assert_string_equal(named(world, &method, &taken), "set twice");
+	assert_string_equal(named(world, &method), "set twice");
 	/* All of the class is the place of a constructor that nobody wrote. */
 	made.kind = kind_of(layout, layout->kinds_default_constructor);
 	made.scope.start = 2;
 	made.scope.end = 30;
 	infos[3] = new_function(heap, &made) | 2;
 	infos[7] = 0;
-	put64(heap, world->script, layout->script_infos,
-	      new_array(heap, layout->type_weak_array, infos, 12));
+	put_infos(heap, world->script, infos);
 	method.unique_id = method.literal = 10;
-	assert_string_equal(named(world, &method, &taken), "set Shape.twice");
+	assert_string_equal(named(world, &method), "set Shape.twice");
 	method.literal = 5;
 	made.scope.name = one_byte(heap, "Shape");
 	infos[3] = 0;
@@ -355,17 +357,15 @@ VERSION_TEST(finds_class_by_its_scope)
 	made.scope.outer = method.scope.outer = new_scope(heap, &class_scope);
 	infos[7] = new_function(heap, &made) | 2;
 	infos[8] = new_function(heap, &made) | 2;
-	put64(heap, world->script, layout->script_infos,
-	      new_array(heap, layout->type_weak_array, infos, 12));
+	put_infos(heap, world->script, infos);
 	method.literal = 6;
 	method.unique_id = 6;
-	assert_string_equal(named(world, &method, &taken), "set twice");
+	assert_string_equal(named(world, &method), "set twice");
 }
 
 /* A class's scope is where another's was, and begins where that began; both constructors are alive. */
 VERSION_TEST(finds_another_class_where_one_was)
 {
-	struct taken taken;
 	struct made_heap *heap = &world->heap;
 	const struct v8_layout *layout = &heap->layout;
 	struct made_scope class_scope = {.is_class = true, .start = 2, .end = 30};
@@ -388,11 +388,11 @@ VERSION_TEST(finds_another_class_where_one_was)
 	method.scope = (struct made_scope){.name = one_byte(heap, "m"), .outer = one.scope.outer,
 					   .start = 3, .end = 9};
 	/* There is no constructor yet. */
-	assert_string_equal(named(world, &method, &taken), "m");
+	assert_string_equal(named(world, &method), "m");
 	put64(heap, array, layout->array_data + 8 * 6, new_function(heap, &one) | 2);
 	method.unique_id = 4;
 	method.literal = 4;
-	assert_string_equal(named(world, &method, &taken), "One.m");
+	assert_string_equal(named(world, &method), "One.m");
 	/* The first one's has moved, and its constructor knows where to. */
 	one.scope.outer = new_scope(heap, &class_scope);
 	put64(heap, get64(heap, array, layout->array_data + 8 * 6) & ~2ull, layout->sfi_name,
@@ -400,7 +400,7 @@ VERSION_TEST(finds_another_class_where_one_was)
 	put64(heap, array, layout->array_data + 8 * 7, new_function(heap, &other) | 2);
 	method.unique_id = 3;
 	method.literal = 3;
-	assert_string_equal(named(world, &method, &taken), "Other.m");
+	assert_string_equal(named(world, &method), "Other.m");
 }
 
 /* ---- strings ---- */
