@@ -9,9 +9,6 @@
 #define SAMPLES_SHARE(bytes) ((bytes) - (bytes) / 8)
 #define WAKE_SHARE(bytes)    ((bytes) / 4)
 
-/* Of programs that live for less than that, the part that names come too late for matters. */
-#define YOUNG_NS 1000000000ull
-
 static __always_inline __u64 get_age(const struct ep_core_record *rec)
 {
 	return bpf_ktime_get_boot_ns() - rec->sample.start_ns;
@@ -19,24 +16,32 @@ static __always_inline __u64 get_age(const struct ep_core_record *rec)
 
 static __always_inline bool is_young(const struct ep_core_record *rec)
 {
-	return get_age(rec) < YOUNG_NS;
+	return get_age(rec) < EP_YOUNG_NS;
 }
 
-/* Is one of its languages not patient? Slot 0 is none. */
-static __always_inline bool is_impatient(const struct ep_core_record *rec, const struct ep_control *control)
+/* Is one of its languages not among these? Slot 0 is none. */
+static __always_inline bool has_language_but(const struct ep_core_record *rec, __u32 these)
 {
 	__u32 slots = 0;
 
 #pragma unroll
 	for (__u32 i = 0; i < EP_MAX_LANGUAGES; i++)
 		slots |= 1u << (rec->walk.core.slots[i] & 31);
-	return slots & ~1u & ~control->patient;
+	return slots & ~1u & ~these;
+}
+
+/* May the names of its new frames be gone in a moment? */
+static __always_inline bool is_urgent(const struct ep_core_record *rec, const struct ep_control *control,
+				      __u64 age_ns)
+{
+	if (age_ns < EP_YOUNG_NS)
+		return has_language_but(rec, control->keeping);
+	return age_ns < EP_PATIENT_AGE_NS || has_language_but(rec, control->patient);
 }
 
 /*
  * Sends the record. User space looks at the ring now and then by itself; it is woken when that
- * fills up, and by a new trace of a language, whose names may be gone in a moment, or which asks to be looked
- * at again.
+ * fills up, and by a new trace of a language whose names are urgent, or which asks to be looked at again.
  */
 static __always_inline bool send_record(struct ep_core_record *rec, struct ep_control *control,
 					__u64 bytes)
@@ -44,14 +49,13 @@ static __always_inline bool send_record(struct ep_core_record *rec, struct ep_co
 	__u64 used = bpf_ringbuf_query(&ep_ring, BPF_RB_AVAIL_DATA);
 	__u64 flags = BPF_RB_NO_WAKEUP;
 	bool is_new_name = rec->sample.event.type == EP_EVENT_TRACE && rec->walk.core.slots[0];
-
 	__u64 age_ns = is_new_name ? get_age(rec) : 0;
+	bool is_wanted = is_new_name && is_urgent(rec, control, age_ns);
 
-	if (used > WAKE_SHARE(ep_config.ring_bytes) ||
-	    (is_new_name && (age_ns < EP_PATIENT_AGE_NS || rec->sample.flags & EP_SAMPLE_REFRESH ||
-			     is_impatient(rec, control))))
+	if (used > WAKE_SHARE(ep_config.ring_bytes) || is_wanted ||
+	    (is_new_name && rec->sample.flags & EP_SAMPLE_REFRESH))
 		flags = wake_flag(control);
-	if (is_new_name && age_ns < YOUNG_NS)
+	if (is_wanted && age_ns < EP_YOUNG_NS)
 		control->young = 1;
 	if (used <= SAMPLES_SHARE(ep_config.ring_bytes) &&
 	    bpf_ringbuf_output(&ep_ring, rec, bytes, flags) == 0)

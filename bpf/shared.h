@@ -201,6 +201,9 @@ struct ep_config {
  */
 #define EP_PATIENT_AGE_NS 10000000000ull
 
+/* Of programs that live for less than that, the part that names come too late for matters. */
+#define EP_YOUNG_NS 1000000000ull
+
 /* Value of ep_control (mmapable, one entry): what user space changes while programs run. */
 struct ep_control {
 	__u32 epoch; /* traces sent in an earlier epoch are sent with their frames again */
@@ -210,6 +213,8 @@ struct ep_control {
 	__u32 dropped; /* a birth or death did not fit into the ring; user space writes 0 */
 	__u32 young; /* a language has something new in a program that may be gone soon; the same */
 	__u32 patient; /* bit n: names of the language in slot n may wait, in a program older than EP_PATIENT_AGE_NS */
+	__u32 keeping; /* bit n: in a program younger than EP_YOUNG_NS, since its keeper sends all that they are made of */
+	__u32 pad;
 };
 
 /* Value of ep_execs, key as ep_procs: the last exec of a process since we are here. */

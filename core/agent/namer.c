@@ -452,8 +452,8 @@ static uint64_t wait_ns(const struct ep_namer *namer, const struct group *group)
 	if (group->kind == EP_FRAME_NATIVE)
 		return FILE_WAIT_NS;
 	if (!options->is_patient ||
-	    !options->is_patient(options->arg, group->kind - EP_FRAME_FIRST_DYNAMIC) ||
-	    boot_ns() - group->program.start_ns < EP_PATIENT_AGE_NS)
+	    !options->is_patient(options->arg, group->kind - EP_FRAME_FIRST_DYNAMIC,
+				 boot_ns() - group->program.start_ns))
 		return 0;
 	return PROCESS_WAIT_NS;
 }

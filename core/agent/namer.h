@@ -23,8 +23,8 @@ struct ep_namer_options {
 	bool native, kernel; /* look for names of these at all */
 	const char *kallsyms; /* NULL: /proc/kallsyms */
 	size_t max_bytes;    /* of cached native symbol tables */
-	/* May names of this language's frames wait in a program that is not young? NULL: no. */
-	bool (*is_patient)(void *arg, uint32_t slot);
+	/* May names of this language's frames wait, in a program that is so old? NULL: no. */
+	bool (*is_patient)(void *arg, uint32_t slot, uint64_t age_ns);
 	void (*progress)(void *arg); /* some frames got their names */
 	size_t *name_jobs; /* as languages have it; NULL: ours alone */
 	void *arg;

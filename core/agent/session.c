@@ -205,6 +205,7 @@ static void on_tick(void *arg)
 	ep_session_finish_seals(session);
 	ep_namer_sweep(session->namer);
 	control->patient = ep_languages_patient(session->languages, ep_clock_mono_ns());
+	control->keeping = ep_languages_keeping(session->languages);
 	if (session->sampling)
 		session->n_cpus = ep_events_follow_cpus(session->events);
 	if (session->ticks % 10 == 0) {
@@ -226,11 +227,15 @@ static void on_names(void *arg)
 	ep_session_finish_seals(arg);
 }
 
-static bool is_patient(void *arg, uint32_t slot)
+/* As BPF decides whether to wake us (bpf/send.bpf.h). */
+static bool is_patient(void *arg, uint32_t slot, uint64_t age_ns)
 {
 	struct ep_session *session = arg;
+	const struct ep_control *control = ep_bpf_control(session->bpf);
 
-	return ep_bpf_control(session->bpf)->patient >> slot & 1;
+	if (age_ns < EP_YOUNG_NS)
+		return control->keeping >> slot & 1;
+	return age_ns >= EP_PATIENT_AGE_NS && control->patient >> slot & 1;
 }
 
 static void on_language(void *arg, pid_t pid)

@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
+#define FIRST_PIECES 64
+
 struct piece {
 	uint64_t addr;
 	uint32_t bytes, at; /* in the vector of bytes */
@@ -51,6 +53,10 @@ int ep_kept_memory_add(struct ep_kept_memory *memory, const struct ep_kept *kept
 
 	bytes = EP_MIN(bytes - sizeof(*kept), (size_t)kept->bytes);
 	memory->n_events++;
+	/* Once for the event, and for some more like it. */
+	if (memory->bytes.cap < memory->bytes.len + bytes)
+		(void)ep_vec_reserve(&memory->bytes, EP_MIN(2 * (memory->bytes.len + bytes), EP_KEPT_MAX_BYTES));
+	(void)ep_vec_reserve(&memory->pieces, FIRST_PIECES);
 	for (size_t at = 0; r == 0 && at < bytes; at += sizeof(head) + EP_ALIGN_UP(head.bytes, 8u)) {
 		if (bytes - at < sizeof(head))
 			return -EBADMSG;
@@ -65,8 +71,14 @@ int ep_kept_memory_add(struct ep_kept_memory *memory, const struct ep_kept *kept
 void ep_kept_memory_move(struct ep_kept_memory *memory, struct ep_kept_memory *from)
 {
 	const struct piece *piece;
+	struct ep_kept_memory empty = *memory;
 	uint32_t event = 0;
 
+	if (ep_kept_memory_is_empty(memory)) {
+		*memory = *from;
+		*from = empty;
+		return;
+	}
 	ep_vec_each (&from->pieces, piece) {
 		memory->n_events += piece->event != event;
 		event = piece->event;

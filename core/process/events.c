@@ -45,6 +45,7 @@ static void end_process(struct ep_processes *processes, struct ep_process *proce
 			uint64_t time_ns)
 {
 	ep_reads_drop(&processes->reads, process);
+	ep_process_languages_end(process);
 	ep_table_end(&processes->table, process, time_ns);
 	ep_publisher_end(&processes->publisher, process);
 	processes->changed = true;

@@ -267,6 +267,8 @@ int ep_instance_start_job(struct ep_instance *instance, void (*work)(void *arg),
 static void start_refresh(struct ep_instance *instance)
 {
 	instance->refresh_wanted = false;
+	if (instance->ended)
+		return;
 	instance->refreshed_ns = ep_clock_mono_ns();
 	if (EP_HAS(instance->claim->language->ops, refresh))
 		(void)ep_instance_start_job(instance, run_refresh, finish_refresh, instance);
@@ -276,7 +278,7 @@ static void start_refresh_soon(struct ep_instance *instance)
 {
 	uint64_t since_ns = ep_clock_mono_ns() - instance->refreshed_ns;
 
-	if (since_ns >= REFRESH_REST_NS)
+	if (instance->ended || since_ns >= REFRESH_REST_NS)
 		start_refresh(instance);
 	else
 		schedule(instance, REFRESH_REST_NS - since_ns);
@@ -317,6 +319,7 @@ static void start_attach(struct ep_instance *instance)
 		return;
 	}
 	instance->refresh_wanted = false; /* it looks at all there is */
+	instance->refreshed_ns = ep_clock_mono_ns();
 	instance->attached.result = ep_language_load(language);
 	if (instance->attached.result < 0 ||
 	    ep_instance_start_job(instance, run_attach, finish_attach, instance) < 0)
@@ -401,6 +404,13 @@ void ep_instance_release(struct ep_instance *instance)
 	instance->released = true;
 	if (!instance->busy)
 		free_instance(instance);
+}
+
+void ep_instance_end(struct ep_instance *instance)
+{
+	instance->ended = true;
+	if (instance->attached.state == EP_ATTACHMENT_ATTACHED && !instance->busy)
+		instance->retry_ns = 0;
 }
 
 bool ep_instance_is(const struct ep_instance *instance, const struct ep_claim *claim, uint64_t bias)

@@ -35,6 +35,7 @@ struct names_job {
 	struct wanted *wanted;
 	struct ep_lines lines; /* from the first on, until it is full */
 	bool full;
+	bool ended; /* the process has */
 	uint64_t spent_ns; /* by this run */
 };
 
@@ -91,22 +92,34 @@ static int add_name(void *arg, const struct ep_name *name)
 	return r;
 }
 
+/* By the memory that was kept. What a failure has added is dropped. */
+static bool name_by_kept(struct names_job *job, struct wanted *wanted, struct ep_names *names)
+{
+	ep_lines_drop(&job->lines);
+	wanted->by_kept = ep_attached_symbolize_kept(&job->instance->attached, &wanted->raw, names);
+	if (!wanted->by_kept)
+		return false;
+	wanted->again = false;
+	wanted->result = 0;
+	return true;
+}
+
 /* Reads the process itself; where that or the code is gone, the memory that was kept. */
 static void name_frame(struct names_job *job, struct wanted *wanted, struct ep_names *names)
 {
 	struct ep_attached *attached = &job->instance->attached;
 
+	if (job->ended) {
+		attached->result = -ESRCH;
+		if (name_by_kept(job, wanted, names))
+			return;
+		ep_lines_drop(&job->lines);
+	}
 	wanted->again = ep_attached_symbolize(attached, &wanted->raw, names);
 	wanted->by_kept = false;
 	wanted->result = attached->result;
-	if (wanted->result == 0 || job->full)
-		return;
-	ep_lines_drop(&job->lines);
-	wanted->by_kept = ep_attached_symbolize_kept(attached, &wanted->raw, names);
-	if (!wanted->by_kept)
-		return;
-	wanted->again = false;
-	wanted->result = 0;
+	if (wanted->result != 0 && !job->full && !job->ended)
+		(void)name_by_kept(job, wanted, names);
 }
 
 /* What a plugin makes of a list that is full does not matter: the frame is asked for again. */
@@ -191,6 +204,7 @@ static int start_job(struct names_job *job)
 	int r;
 
 	take_kept(instance);
+	job->ended = instance->ended;
 	r = ep_instance_start_job(instance, run_names, finish_names, job);
 	*instance->languages->naming += r == 0;
 	return r;

@@ -161,6 +161,19 @@ uint32_t ep_languages_patient(struct ep_languages *languages, uint64_t now_ns)
 	return patient;
 }
 
+uint32_t ep_languages_keeping(const struct ep_languages *languages)
+{
+	uint32_t keeping = 0;
+
+	for (size_t i = 0; i < languages->n; i++) {
+		const struct ep_language *language = &languages->all[i];
+
+		if (!language->loading_keeper && language->keeps && EP_HAS(language->ops, keeper) && language->ops->keeps_all)
+			keeping |= 1u << language->slot;
+	}
+	return keeping;
+}
+
 void ep_languages_print_counters(const struct ep_languages *languages, FILE *out)
 {
 	ep_put_count(out, "language runtimes attached", languages->attached);
@@ -393,6 +406,7 @@ static void run_load_keeper(void *arg)
 						language->languages->maps, &language->options,
 						reason);
 
+	language->keeps = r == 0;
 	if (r < 0)
 		ep_log(EP_LOG_INFO, "%s: no names come with samples: %s", language->name, reason);
 	else

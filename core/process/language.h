@@ -70,6 +70,8 @@ void ep_languages_rest(struct ep_languages *languages, uint64_t now_ns, uint64_t
  * says so, and those of the last seconds that waited were there.
  */
 uint32_t ep_languages_patient(struct ep_languages *languages, uint64_t now_ns);
+/* Bit n: those of young programs may wait, since they are made of what came with the samples (keeps_all). */
+uint32_t ep_languages_keeping(const struct ep_languages *languages);
 void ep_languages_print_counters(const struct ep_languages *languages, FILE *out);
 size_t ep_languages_bpf_bytes(const struct ep_languages *languages);
 
@@ -116,6 +118,11 @@ struct ep_instance *ep_instance_new(struct ep_languages *languages, struct ep_cl
 struct ep_instance *ep_instance_fork(const struct ep_instance *parent, pid_t pid);
 /* Detaches, now or when its job is done. Accepts NULL. */
 void ep_instance_release(struct ep_instance *instance);
+/*
+ * The process has ended, or executes something else: it is not looked at again. What is remembered and what was
+ * kept of it still names its frames.
+ */
+void ep_instance_end(struct ep_instance *instance);
 bool ep_instance_is(const struct ep_instance *instance, const struct ep_claim *claim,
 		    uint64_t bias);
 /* Its process's mappings have changed. */

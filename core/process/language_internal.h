@@ -29,6 +29,7 @@ struct ep_language {
 	bool loading; /* loop's thread: a worker loads the program, and what follows is that worker's */
 	bool loading_keeper; /* loop's thread; of the program nothing else is loaded meanwhile */
 	struct ep_unwinder_program *program;
+	bool keeps; /* its keeper is loaded; the worker's while loading_keeper */
 	bool failed; /* its program was refused for good */
 	bool is_awaited; /* who needs it waits for a program of all frames */
 	uint64_t load_after_ns, pause_ns; /* CLOCK_MONOTONIC: it is not tried again before that */
@@ -81,12 +82,13 @@ struct ep_instance {
 	bool anonymous;
 	bool busy;	     /* a job is under way */
 	bool released;	     /* while it was: the instance goes with it */
+	bool ended;	     /* the process has: see ep_instance_end */
 	bool refresh_wanted; /* since the job began */
 	bool first;	     /* counted in `attaching`, until the first attach has ended */
 	uint64_t born_ns;      /* CLOCK_MONOTONIC */
 	uint64_t used_ns;      /* CLOCK_MONOTONIC: attached, or asked for names; 0: never attached */
 	uint64_t paid_ns;      /* CLOCK_MONOTONIC: until then its names are paid for */
-	uint64_t refreshed_ns; /* CLOCK_MONOTONIC: when the last refresh began */
+	uint64_t refreshed_ns; /* CLOCK_MONOTONIC: when the last attach or refresh began */
 	uint64_t wait_ns; /* before it is asked again; 0: as short as it may be */
 	uint64_t retry_ns; /* CLOCK_MONOTONIC; 0: nothing to retry */
 };

@@ -32,6 +32,12 @@ void ep_process_languages_fork(struct ep_process *child, const struct ep_process
 	}
 }
 
+void ep_process_languages_end(const struct ep_process *process)
+{
+	for (size_t i = 0; i < process->n_languages; i++)
+		ep_instance_end(process->languages[i]);
+}
+
 void ep_process_languages_refresh(const struct ep_process *process)
 {
 	for (size_t i = 0; i < process->n_languages; i++)

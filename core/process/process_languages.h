@@ -21,6 +21,7 @@ bool ep_process_languages_sync(struct ep_process *process, struct ep_languages *
 /* A sample asks for it (ep_ask_refresh): all of them look again, soon. */
 void ep_process_languages_refresh(const struct ep_process *process);
 void ep_process_languages_fork(struct ep_process *child, const struct ep_process *parent);
+void ep_process_languages_end(const struct ep_process *process);
 void ep_process_languages_drop(struct ep_process *process);
 
 /* Those that BPF is told of; how many. Borrowed until one of them changes. */

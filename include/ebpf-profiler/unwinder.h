@@ -371,7 +371,11 @@ struct ep_unwinder_ops {
 	 * were EP_FRAME_GONE. 0: at once.
 	 */
 	uint32_t names_stay_ms;
-	uint32_t pad2;
+	/*
+	 * 1: what the keeper sends is all that symbolize would read. Then names of programs in their first second
+	 * wait, since nothing of them goes; most such programs have ended by then. 0: they are read at once.
+	 */
+	uint32_t keeps_all;
 	/*
 	 * Optional: a second object, whose program sends what names of young programs are made of
 	 * (ebpf-profiler/bpf/keeper.h). max_frames_per_run and flags are not used.

@@ -16,6 +16,7 @@ EP_KEEPER();
 #define HOTSPOT_KEEP_FRAMES 48
 #define SYMBOL_BYTES	    64 /* that are read at once: nearly all of most */
 #define SYMBOL_MAX_BYTES    256
+#define CONST_MAX_BYTES	    512
 
 static __always_inline __u64 word_at(const __u8 *piece, __u32 off)
 {
@@ -86,7 +87,7 @@ static __always_inline void keep_method(const struct hotspot_state *state, const
 	pool = word_at(head, state->const_pool);
 	name = half_at(head, state->const_code_size + 2);
 	signature = half_at(head, state->const_code_size + 4);
-	if (bytes > state->const_bytes && bytes <= EP_KEPT_PIECE_BYTES)
+	if (bytes > state->const_bytes && bytes <= CONST_MAX_BYTES)
 		ep_keep_longer(keep, at, state->const_bytes, bytes);
 	keep_entry(state, keep, pool, name);
 	keep_entry(state, keep, pool, signature);

@@ -85,6 +85,9 @@ static void fill_names(struct py_state *state, const struct py_code_layout *layo
 	state->head_bytes = bytes <= PY_CODE_BYTES ? (uint16_t)bytes : 0;
 	state->code_name = layout->co_qualname ? layout->co_qualname : layout->co_name;
 	state->code_file = layout->co_filename;
+	state->code_lines = layout->co_lines;
+	state->bytes_size = layout->bytes_size;
+	state->bytes_data = layout->bytes_data;
 	state->str_length = layout->str_length;
 	state->str_state = layout->str_state;
 	state->str_kind_shift = layout->str_kind_shift;

@@ -48,6 +48,7 @@ static const struct ep_unwinder_ops ops = {
 	.refresh = attach_arm,
 	.symbolize = py_symbolize,
 	.names_stay_ms = 1000,
+	.keeps_all = 1,
 	.detach = py_detach,
 	.unload = py_unload,
 	.frame_type = "cpython",

@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What the names of a young program's code are made of, as symbolize/code.c reads it: the code object,
- * its qualified name and its file's. Not the table of lines, which is longer than all of that: a
- * frame that is named by this has its function's first line alone.
+ * its qualified name, its file's and its table of lines. Where that table is longer than one piece, as those of
+ * functions of some hundred lines are, a frame has its function's first line alone.
  */
 #include "ebpf-profiler/bpf/keeper.h"
 #include "plugins/python/python_shared.h"
 
 EP_KEEPER();
 
-#define PY_KEEP_FRAMES 48
+#define PY_KEEP_FRAMES 96
 
 /* Bytes of a str that are read at once, nearly always all of it; and at most. Not less than its head. */
 #define PY_NAME_BYTES	 96
 #define PY_PATH_BYTES	 128
 #define PY_STR_MAX_BYTES 320
-_Static_assert(PY_CODE_BYTES + 2 * PY_STR_MAX_BYTES + 3 * sizeof(struct ep_kept_piece) <= EP_KEEP_ITEM_BYTES,
+#define PY_LINES_BYTES	 192
+_Static_assert(PY_CODE_BYTES + 2 * PY_STR_MAX_BYTES + EP_KEPT_PIECE_BYTES +
+			       4 * sizeof(struct ep_kept_piece) <= EP_KEEP_ITEM_BYTES,
 	       "room for one code object");
 
 static __always_inline __u64 str_bytes(const struct py_state *state, const __u8 *str)
@@ -42,11 +44,23 @@ static __always_inline void keep_str(const struct py_state *state, struct ep_kee
 		ep_keep_longer(keep, addr, at_once, bytes < PY_STR_MAX_BYTES ? bytes : PY_STR_MAX_BYTES);
 }
 
+static __always_inline void keep_lines(const struct py_state *state, struct ep_keep *keep, __u64 addr)
+{
+	const __u8 *lines = ep_keep_memory(keep, addr, PY_LINES_BYTES);
+	__u64 bytes;
+
+	if (!lines)
+		return;
+	bytes = state->bytes_data + *(const __u64 *)(lines + (state->bytes_size & 0x38));
+	if (bytes > PY_LINES_BYTES && bytes <= EP_KEPT_PIECE_BYTES)
+		ep_keep_longer(keep, addr, PY_LINES_BYTES, bytes);
+}
+
 static __always_inline void keep_code(const struct py_state *state, struct ep_keep *keep, __u64 code)
 {
 	__u64 bytes = state->head_bytes;
 	const __u8 *head;
-	__u64 name, file;
+	__u64 name, file, lines;
 
 	if (bytes > PY_CODE_BYTES)
 		return;
@@ -55,8 +69,10 @@ static __always_inline void keep_code(const struct py_state *state, struct ep_ke
 		return;
 	name = *(const __u64 *)(head + (state->code_name & (PY_CODE_BYTES - 8)));
 	file = *(const __u64 *)(head + (state->code_file & (PY_CODE_BYTES - 8)));
+	lines = *(const __u64 *)(head + (state->code_lines & (PY_CODE_BYTES - 8)));
 	keep_str(state, keep, name, PY_NAME_BYTES);
 	keep_str(state, keep, file, PY_PATH_BYTES);
+	keep_lines(state, keep, lines);
 }
 
 static __always_inline __u64 code_of(const __u64 *frame)

@@ -83,8 +83,10 @@ struct py_state {
 	__s64 always_traceable; /* 0, or the lowest number there is: up to 3.10 */
 	/* For names (python_keep.bpf.c). */
 	__u16 head_bytes; /* of a code object, from its address on; 0: more than is kept */
-	__u16 code_name, code_file;
+	__u16 code_name, code_file, code_lines;
 	__u16 str_length, str_state, str_kind_shift, str_ascii_data, str_compact_data;
+	__u16 bytes_size, bytes_data;
+	__u16 pad16;
 	__u32 jit;		/* enum py_jit */
 	__u32 eval_bytes[PY_EVAL_RANGES]; /* of the evaluation loop's parts: it calls JIT code */
 	__u32 pad;

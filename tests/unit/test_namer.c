@@ -30,6 +30,7 @@ static struct {
 	struct ep_executable executable;
 	char kallsyms[64];
 	bool patient;
+	uint64_t patient_age_ns; /* programs that are younger do not wait */
 	int result;	/* of ep_instance_symbolize */
 	int n_asked;	/* calls of it */
 	size_t n_frames; /* of the last one */
@@ -75,9 +76,9 @@ static void progress(void *arg)
 	ep_namer_run(world.namer, world.frames, EP_NAMER_FREE);
 }
 
-static bool is_patient(void *arg, uint32_t slot)
+static bool is_patient(void *arg, uint32_t slot, uint64_t age_ns)
 {
-	return slot == SLOT && world.patient;
+	return slot == SLOT && world.patient && age_ns >= world.patient_age_ns;
 }
 
 static void on_timer(uv_timer_t *timer)
@@ -249,16 +250,21 @@ EP_TEST_WITH(frames_of_a_file_wait_for_a_worker, set_up, tear_down)
 
 /* --- languages ---------------------------------------------------------------------------------- */
 
-EP_TEST_WITH(names_of_a_young_program_do_not_wait, set_up, tear_down)
+EP_TEST_WITH(names_of_a_young_program_may_wait_as_the_language_says, set_up, tear_down)
 {
 	struct timespec now;
+	uint64_t born_ns;
 
 	clock_gettime(CLOCK_BOOTTIME, &now);
+	born_ns = (uint64_t)now.tv_sec * EP_NS_PER_SEC;
 	world.patient = true;
-	assert_true(run(add_frame(LANGUAGE, 0, 1, (uint64_t)now.tv_sec * EP_NS_PER_SEC), 0,
-			EP_NAMER_DUE));
+	world.patient_age_ns = EP_PATIENT_AGE_NS;
+	assert_true(run(add_frame(LANGUAGE, 0, 1, born_ns), 0, EP_NAMER_DUE));
+	world.patient_age_ns = 0;
+	assert_false(run(add_frame(LANGUAGE, 0, 2, born_ns), 50, EP_NAMER_DUE));
+	assert_true(run(add_frame(LANGUAGE, 0, 3, born_ns), 1000, EP_NAMER_DUE));
 	world.patient = false;
-	assert_true(run(add_frame(LANGUAGE, 0, 2, OLD), 0, EP_NAMER_DUE));
+	assert_true(run(add_frame(LANGUAGE, 0, 4, OLD), 0, EP_NAMER_DUE));
 }
 
 EP_TEST_WITH(names_that_stay_are_looked_for_together, set_up, tear_down)

@@ -44,6 +44,7 @@
 #define EP_KEEPER() EP_UNWINDER()
 
 #define EP_KEEP_ITEM_BYTES 2560
+#define EP_KEEP_MAX_SENT   2 /* events of one sample, before its last */
 #define EP_KEEP_SEEN_SHIFT 13
 
 /* Of one CPU, while the keeper runs. */
@@ -51,6 +52,7 @@ struct ep_keep {
 	struct ep_kept kept;
 	__u8 bytes[EP_KEPT_BYTES + 4 * EP_KEPT_PIECE_BYTES];
 	__u32 at, end; /* the next frame and the end of all: words of the record's */
+	__u32 n_sent, pad;
 };
 
 struct {
@@ -73,11 +75,36 @@ struct {
 	__uint(max_entries, 4096); /* the core's is put in its place */
 } ep_ring SEC(".maps");
 
-/* The next frame of the sample, its header and its words, leaf first; NULL: there is none. */
+/* What was added since the last time. */
+static __always_inline void ep_keep_send(const struct ep_record *rec, struct ep_keep *keep)
+{
+	__u64 bytes = keep->kept.bytes;
+
+	EP_OPAQUE(bytes);
+	if (bytes == 0 || bytes > EP_KEPT_BYTES)
+		return;
+	keep->kept.event.type = EP_EVENT_KEPT;
+	keep->kept.event.cpu = rec->sample.event.cpu;
+	keep->kept.event.time_ns = rec->sample.event.time_ns;
+	keep->kept.start_ns = rec->sample.start_ns;
+	keep->kept.pid = rec->sample.pid;
+	keep->kept.image = rec->sample.image;
+	keep->kept.slot = ep_self.slot;
+	bpf_ringbuf_output(&ep_ring, keep, sizeof(keep->kept) + bytes, BPF_RB_NO_WAKEUP);
+	keep->kept.bytes = 0;
+	keep->n_sent++;
+}
+
+/*
+ * The next frame of the sample, its header and its words, leaf first; NULL: there is none. What has been added is
+ * sent when there is no room for as much again, a few times in a sample.
+ */
 static __always_inline const __u64 *ep_keep_next(const struct ep_record *rec, struct ep_keep *keep)
 {
 	__u64 at = keep->at;
 
+	if (keep->kept.bytes > EP_KEPT_BYTES - 2 * EP_KEEP_ITEM_BYTES && keep->n_sent < EP_KEEP_MAX_SENT)
+		ep_keep_send(rec, keep);
 	EP_OPAQUE(at);
 	if (at >= keep->end || at > EP_RECORD_WORDS - 1 - EP_FRAME_MAX_WORDS)
 		return NULL;
@@ -100,6 +127,7 @@ static __always_inline struct ep_keep *ep_keep_begin(const struct ep_record *rec
 			     bpf_ringbuf_query(&ep_ring, BPF_RB_RING_SIZE) / 4)
 		return NULL;
 	keep->kept.bytes = 0;
+	keep->n_sent = 0;
 	keep->at = rec->sample.n_kernel;
 	keep->end = keep->at + rec->sample.n_words;
 	/* Nearly always the native frames come first. 256 rounds of about 20 instructions. */
@@ -167,23 +195,6 @@ static __always_inline const __u8 *ep_keep_longer(struct ep_keep *keep, __u64 ad
 {
 	keep->kept.bytes -= sizeof(struct ep_kept_piece) + (((__u32)was + 7) & ~7u);
 	return ep_keep_memory(keep, addr, bytes);
-}
-
-static __always_inline void ep_keep_send(const struct ep_record *rec, struct ep_keep *keep)
-{
-	__u64 bytes = keep->kept.bytes;
-
-	EP_OPAQUE(bytes);
-	if (bytes == 0 || bytes > EP_KEPT_BYTES)
-		return;
-	keep->kept.event.type = EP_EVENT_KEPT;
-	keep->kept.event.cpu = rec->sample.event.cpu;
-	keep->kept.event.time_ns = rec->sample.event.time_ns;
-	keep->kept.start_ns = rec->sample.start_ns;
-	keep->kept.pid = rec->sample.pid;
-	keep->kept.image = rec->sample.image;
-	keep->kept.slot = ep_self.slot;
-	bpf_ringbuf_output(&ep_ring, keep, sizeof(keep->kept) + bytes, BPF_RB_NO_WAKEUP);
 }
 
 /* Back to the sample. Last statement. */

@@ -25,6 +25,6 @@ struct ep_kept_piece {
 _Static_assert(sizeof(struct ep_kept_piece) == 16, "ep_kept_piece is shared with BPF");
 
 #define EP_KEPT_BYTES	    16384 /* of one event's pieces */
-#define EP_KEPT_PIECE_BYTES 512	 /* of one piece */
+#define EP_KEPT_PIECE_BYTES 1024 /* of one piece */
 
 #endif

@@ -7,19 +7,15 @@
 #include "plugins/hotspot/hotspot_keep.bpf.c"
 
 #define WORLD_STATE struct hotspot_state
-#include "tests/kit/world.h"
+#include "tests/kit/kept.h"
 
-#include "core/plugin/kept_memory.h"
 #include "plugins/hotspot/symbolize/names.h"
 #include "plugins/hotspot/tests/unit/made_app.h"
 
 #define SLOT 5
 
-static struct ep_keep keeps;
-static uint64_t seen[1 << EP_KEEP_SEEN_SHIFT];
 static struct made_vm vm;
 static struct made_app app;
-static struct ep_kept_memory kept;
 static char shown[256], system_name[256], file[64];
 static uint32_t line;
 
@@ -52,22 +48,14 @@ static void set_state(void)
 	};
 }
 
-static void release(void *memory)
-{
-	ep_kept_memory_fini(memory);
-}
-
 static void begin(enum made_family family)
 {
 	made_init(&vm, family);
 	app = made_app(&vm, 0);
 	world_begin(SLOT, 40);
-	world_add_map("&ep_keeps", &keeps, sizeof(keeps), 1);
-	world_add_map("&ep_keep_seen", seen, sizeof(*seen), EP_LEN(seen));
+	kept_begin(SLOT);
 	world.memory = vm.reads;
 	set_state();
-	ep_kept_memory_fini(&kept);
-	ep_kept_memory_init(&kept);
 }
 
 static void push(uint64_t method)
@@ -78,21 +66,9 @@ static void push(uint64_t method)
 		      2, method, made_interpreted_word(&vm, method), 0);
 }
 
-static uint32_t keep(void)
+static size_t keep(void)
 {
-	const struct ep_kept *event = (const void *)world.sent;
-
-	world.sent_bytes = 0;
-	assert_int_equal(world_step(hotspot_keep), EP_SLOT_FINISH);
-	if (!world.sent_bytes)
-		return 0;
-	assert_int_equal(ep_kept_memory_add(&kept, event, world.sent_bytes), 0);
-	return event->bytes;
-}
-
-static int read_kept(void *arg, uint64_t addr, void *buf, size_t bytes)
-{
-	return ep_kept_memory_read(&kept, addr, buf, bytes);
+	return kept_run(hotspot_keep);
 }
 
 static int add(struct ep_names *to, const struct ep_name *name)
@@ -106,7 +82,7 @@ static int add(struct ep_names *to, const struct ep_name *name)
 
 static int name(uint64_t method)
 {
-	const struct memory memory = {.read = read_kept};
+	const struct memory memory = {.read = kept_read};
 	const struct ep_raw_frame frame = {
 		.aux = 5,
 		.n_words = 2,
@@ -125,7 +101,7 @@ static int name(uint64_t method)
 
 EP_TEST(what_is_kept_names_methods_of_each_family)
 {
-	ep_test_owns(&kept, release);
+	ep_test_owns(&kept, kept_release);
 	for (int family = 0; family < MADE_FAMILIES; family++) {
 		begin((enum made_family)family);
 		push(app.inner);
@@ -145,7 +121,7 @@ EP_TEST(what_is_kept_names_methods_of_each_family)
 /* Lines of such a class mean others without its map, which is not kept. */
 EP_TEST(without_its_map_a_class_has_no_lines)
 {
-	ep_test_owns(&kept, release);
+	ep_test_owns(&kept, kept_release);
 	begin(MADE_17);
 	push(app.run);
 	assert_true(keep() > 0);
@@ -158,7 +134,7 @@ EP_TEST(a_method_and_its_class_are_sent_once)
 {
 	uint32_t first, second;
 
-	ep_test_owns(&kept, release);
+	ep_test_owns(&kept, kept_release);
 	begin(MADE_25);
 	push(app.run);
 	first = keep();
@@ -173,7 +149,7 @@ EP_TEST(a_method_and_its_class_are_sent_once)
 
 EP_TEST(what_is_not_there_is_not_kept)
 {
-	ep_test_owns(&kept, release);
+	ep_test_owns(&kept, kept_release);
 	for (uint32_t at = 1; at < 16; at++) {
 		begin(MADE_17);
 		push(app.inner);

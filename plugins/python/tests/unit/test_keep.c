@@ -7,18 +7,14 @@
 #include "plugins/python/python_keep.bpf.c"
 
 #define WORLD_STATE struct py_state
-#include "tests/kit/world.h"
+#include "tests/kit/kept.h"
 
-#include "core/plugin/kept_memory.h"
 #include "plugins/python/tests/unit/objects.h"
 
 #define SLOT  5
 #define OTHER (HEAP_ADDR + 0x5000)
 
-static struct ep_keep keeps;
-static uint64_t seen[1 << EP_KEEP_SEEN_SHIFT];
 static struct py_code_layout layout;
-static struct ep_kept_memory kept;
 
 static void set_state(void)
 {
@@ -27,11 +23,24 @@ static void set_state(void)
 	state->head_bytes = (uint16_t)py_code_head_bytes(&layout);
 	state->code_name = layout.co_qualname ? layout.co_qualname : layout.co_name;
 	state->code_file = layout.co_filename;
+	state->code_lines = layout.co_lines;
+	state->bytes_size = layout.bytes_size;
+	state->bytes_data = layout.bytes_data;
 	state->str_length = layout.str_length;
 	state->str_state = layout.str_state;
 	state->str_kind_shift = layout.str_kind_shift;
 	state->str_ascii_data = layout.str_ascii_data;
 	state->str_compact_data = layout.str_compact_data;
+}
+
+/* n times five instructions on the first line, as 3.11 and newer have it (symbolize/line_table.c). */
+static void put_lines(size_t n)
+{
+	uint8_t lines[3 * 400];
+
+	for (size_t i = 0; i < n; i++)
+		memcpy(lines + 3 * i, (const uint8_t[]){0xd4, 1, 2}, 3);
+	put_bytes(&layout, LINE_ADDR, lines, 3 * n);
 }
 
 static void begin(uint32_t version)
@@ -41,17 +50,9 @@ static void begin(uint32_t version)
 	memset(heap, 0, sizeof(heap));
 	put_code(&layout, CODE_ADDR, 7);
 	world_begin(SLOT, 40);
-	world_add_map("&ep_keeps", &keeps, sizeof(keeps), 1);
-	world_add_map("&ep_keep_seen", seen, sizeof(*seen), EP_LEN(seen));
+	kept_begin(SLOT);
 	fake_memory_add(&world.memory, HEAP_ADDR, heap, HEAP_BYTES);
 	set_state();
-	ep_kept_memory_fini(&kept);
-	ep_kept_memory_init(&kept);
-}
-
-static void release(void *memory)
-{
-	ep_kept_memory_fini(memory);
 }
 
 static void push_native(void)
@@ -65,27 +66,14 @@ static void push(uint64_t code)
 		      code | 4ull << PY_INSTRUCTION_SHIFT, 0, 0);
 }
 
-/* Runs it, and adds what it has sent to what is kept. True: it has sent something. */
 static bool keep(void)
 {
-	const struct ep_kept *event = (const void *)world.sent;
-
-	world.sent_bytes = 0;
-	assert_int_equal(world_step(python_keep), EP_SLOT_FINISH);
-	if (!world.sent_bytes)
-		return false;
-	assert_int_equal(event->event.type, EP_EVENT_KEPT);
-	assert_int_equal(event->slot, SLOT);
-	assert_int_equal(event->pid, REC->sample.pid);
-	assert_int_equal(world.sent_bytes, sizeof(*event) + event->bytes);
-	assert_int_equal(ep_kept_memory_add(&kept, event, world.sent_bytes), 0);
-	return true;
+	return kept_run(python_keep) > 0;
 }
 
-/* The process is what was kept of it. */
 static int read_kept(const struct ep_target *target, uint64_t addr, void *buf, size_t bytes)
 {
-	return ep_kept_memory_read(&kept, addr, buf, bytes);
+	return kept_read(NULL, addr, buf, bytes);
 }
 
 static int name(uint64_t code, struct ep_names *names)
@@ -109,9 +97,10 @@ EP_TEST(what_is_kept_names_a_frame_of_each_version)
 {
 	struct ep_names names;
 
-	ep_test_owns(&kept, release);
+	ep_test_owns(&kept, kept_release);
 	for (size_t i = 0; i < EP_LEN(versions); i++) {
 		begin(versions[i]);
+		put_lines(versions[i] >= PY_VERSION(3, 11) ? 2 : 0);
 		push_native();
 		push(CODE_ADDR);
 		push_native();
@@ -121,13 +110,14 @@ EP_TEST(what_is_kept_names_a_frame_of_each_version)
 		assert_string_equal(names.function, "name");
 		assert_string_equal(names.file, "file.py");
 		assert_int_equal(names.start_line, 7);
-		assert_int_equal(names.line, 0);
+		/* An empty table: 3.10 knows no line, older ones the first. */
+		assert_int_equal(names.line, versions[i] == PY_VERSION(3, 10) ? 0 : 7);
 	}
 }
 
 EP_TEST(code_is_sent_once_for_each_program)
 {
-	ep_test_owns(&kept, release);
+	ep_test_owns(&kept, kept_release);
 	begin(PY_VERSION(3, 12));
 	push(CODE_ADDR);
 	assert_true(keep());
@@ -150,7 +140,7 @@ EP_TEST(long_names_are_kept_whole)
 	char text[300], file[300];
 	struct ep_names names;
 
-	ep_test_owns(&kept, release);
+	ep_test_owns(&kept, kept_release);
 	memset(text, 'n', sizeof(text));
 	memset(file, 'f', sizeof(file));
 	for (size_t i = 0; i < EP_LEN(rows); i++) {
@@ -169,7 +159,7 @@ EP_TEST(what_cannot_be_read_is_not_kept)
 {
 	struct ep_names names;
 
-	ep_test_owns(&kept, release);
+	ep_test_owns(&kept, kept_release);
 	begin(PY_VERSION(3, 11));
 	push(CODE_ADDR);
 	world.memory.fail_at = 1;
@@ -186,7 +176,7 @@ EP_TEST(what_cannot_be_read_is_not_kept)
 /* Nonsense as lengths and as what kind of characters they are of. */
 EP_TEST(sizes_are_bounded)
 {
-	ep_test_owns(&kept, release);
+	ep_test_owns(&kept, kept_release);
 	for (uint32_t bits = 0; bits < 256; bits++) {
 		begin(PY_VERSION(3, 12));
 		heap_put(NAME_ADDR + layout.str_state, &bits, sizeof(bits));
@@ -199,7 +189,7 @@ EP_TEST(sizes_are_bounded)
 
 EP_TEST(the_ring_is_for_samples)
 {
-	ep_test_owns(&kept, release);
+	ep_test_owns(&kept, kept_release);
 	begin(PY_VERSION(3, 12));
 	push(CODE_ADDR);
 	world.ring_used = WORLD_RING_BYTES / 2;
@@ -208,24 +198,68 @@ EP_TEST(the_ring_is_for_samples)
 	assert_true(keep());
 }
 
-EP_TEST(what_does_not_fit_comes_with_the_next_sample)
+EP_TEST(tables_of_lines_are_kept_whole_or_not_at_all)
+{
+	static const size_t rows[] = {1, 53, 54, 330, 331, 400};
+	struct ep_names names;
+
+	ep_test_owns(&kept, kept_release);
+	for (size_t i = 0; i < EP_LEN(rows); i++) {
+		begin(PY_VERSION(3, 12));
+		put_lines(rows[i]);
+		push(CODE_ADDR);
+		assert_true(keep());
+		assert_int_equal(name(CODE_ADDR, &names), 0);
+		assert_string_equal(names.function, "name");
+		assert_int_equal(names.start_line, 7);
+		assert_int_equal(names.line, rows[i] <= 330 ? 7 : 0);
+	}
+}
+
+/* 40 frames. */
+static void push_many(void)
+{
+	for (uint64_t i = 0; i < 40; i++) {
+		put_code(&layout, OTHER + 512 * i, (int32_t)i);
+		push(OTHER + 512 * i);
+	}
+}
+
+static void assert_many_have_names(void)
 {
 	struct ep_names names;
-	uint32_t n_events = 0;
 
-	ep_test_owns(&kept, release);
+	for (uint64_t i = 0; i < 40; i++)
+		assert_int_equal(name(OTHER + 512 * i, &names), 0);
+}
+
+EP_TEST(a_deep_stack_is_sent_in_parts)
+{
+	ep_test_owns(&kept, kept_release);
 	begin(PY_VERSION(3, 12));
 	for (uint64_t i = 0; i < 100; i++)
 		push_native();
-	for (uint64_t i = 0; i < 40; i++) {
-		uint64_t code = OTHER + 512 * i;
+	push_many();
+	assert_true(keep());
+	assert_in_range(kept_events, 2, EP_KEEP_MAX_SENT + 1);
+	assert_false(keep());
+	assert_many_have_names();
+}
 
-		put_code(&layout, code, (int32_t)i);
-		push(code);
-	}
-	while (keep())
-		n_events++;
-	assert_in_range(n_events, 2, 4);
-	for (uint64_t i = 0; i < 40; i++)
-		assert_int_equal(name(OTHER + 512 * i, &names), 0);
+EP_TEST(what_does_not_fit_comes_with_the_next_sample)
+{
+	char text[280];
+
+	ep_test_owns(&kept, kept_release);
+	memset(text, 'n', sizeof(text));
+	begin(PY_VERSION(3, 12));
+	push_many();
+	put_str(&layout, NAME_ADDR, 1, true, true, text, sizeof(text));
+	put_str(&layout, FILE_ADDR, 1, true, true, text, sizeof(text));
+	put_lines(200);
+	assert_true(keep());
+	assert_int_equal(kept_events, EP_KEEP_MAX_SENT + 1);
+	assert_true(keep());
+	assert_false(keep());
+	assert_many_have_names();
 }
