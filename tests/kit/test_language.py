@@ -5,16 +5,14 @@ import collections
 import contextlib
 import io
 import os
-import sys
 import tempfile
 import unittest
 from unittest import mock
 
-sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
-import language  # noqa: E402
-import runs  # noqa: E402
-import stacks  # noqa: E402
-import verdicts  # noqa: E402
+import language
+import runs
+import stacks
+import verdicts
 
 Case = collections.namedtuple("Case", "name")
 Said = collections.namedtuple("Said", "cpu")

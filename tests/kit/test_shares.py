@@ -2,13 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The comparison of shares must say no where it should, and only there."""
 import collections
-import os
 import random
 import sys
 import unittest
 
 sys.dont_write_bytecode = True  # this is a source tree
-sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 import shares  # noqa: E402
 
 WEIGHTS = {"a": 50, "b": 25, "c": 15, "d": 8, "e": 2}

@@ -9,9 +9,8 @@ import tempfile
 import unittest
 
 HERE = os.path.dirname(os.path.realpath(__file__))
-sys.path.insert(0, HERE)
-import stacks  # noqa: E402
-from stacks import Frame  # noqa: E402
+import stacks
+from stacks import Frame
 
 
 # --- a writer of pprof, independent of the profiler's ---------------------------------------------

@@ -16,7 +16,6 @@ import threading
 import time
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from otlp_test import Bench, make_certs  # noqa: E402
 from test_peers import Peer, core_command  # noqa: E402
 

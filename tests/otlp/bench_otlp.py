@@ -9,13 +9,11 @@ of the batch), the most memory one batch had allocated at once, and what stays r
 and its libraries are loaded, before and after 20 small requests. The request has 4000 functions and
 locations, 1000 stacks of 30 frames, 4000 timestamps.
 """
-import os
 import subprocess
 import sys
 import tempfile
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from otlp_test import make_certs  # noqa: E402
 from test_peers import Peer, core_command  # noqa: E402
 

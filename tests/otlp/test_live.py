@@ -18,7 +18,6 @@ import sys
 import time
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from otlp_test import Bench, Failure, make_certs, skip  # noqa: E402
 from test_peers import Peer, core_command  # noqa: E402
 

@@ -13,7 +13,6 @@ import subprocess
 import sys
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from otlp_test import Bench, Failure, make_certs, skip  # noqa: E402
 
 PEERS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "peers")

@@ -15,7 +15,6 @@ import threading
 import time
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from fake import (DATA, GOAWAY, HEADERS, PING, RST_STREAM, Http2, HttpRequest,  # noqa: E402
                   Proxy, Server, fields, frame)
 from otlp_test import Bench, Failure, make_certs  # noqa: E402

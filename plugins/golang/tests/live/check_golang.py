@@ -8,11 +8,10 @@ each, so that what matters is in one of them; --full: all that are found, in all
 import os
 import sys
 
-sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
-import goes  # noqa: E402
-import judge_go  # noqa: E402
-import language  # noqa: E402
-import source_go  # noqa: E402
+import goes
+import judge_go
+import language
+import source_go
 
 QUICK = {15: "plain", 19: "cgo_pie_stripped", 24: "c_shared"}   # 1.N: a build
 NEWEST = "cgo"          # of one that is newer

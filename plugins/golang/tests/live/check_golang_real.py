@@ -13,13 +13,12 @@ import os
 import re
 import sys
 
-sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
-import goes  # noqa: E402
-import judge_go  # noqa: E402
-import language  # noqa: E402
-import programs  # noqa: E402
-import programs_go  # noqa: E402
-import stacks  # noqa: E402
+import goes
+import judge_go
+import language
+import programs
+import programs_go
+import stacks
 
 LINES_BAR = 99.5        # percent of Go's frames that have a name and a line
 FILES = {"go", "compile", "asm", "link", "cgo", "vet", "buildid", "pack", "promtool", *programs_go.ALL}

@@ -10,13 +10,11 @@ code cache that is too small for all of it. The oldest and the newest release in
 of them in turn; --full: all in each.
 """
 import collections
-import os
 import sys
 
-sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
-import chains  # noqa: E402
-import javas  # noqa: E402
-import language  # noqa: E402
+import chains
+import javas
+import language
 
 FEWEST_CLASSES, FEWEST_NAMES = 100, 50
 METHODS = {"run", "turn", "<init>"}

@@ -10,9 +10,8 @@ import os
 import sys
 import zipfile
 
-sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
-import javas  # noqa: E402
-import language  # noqa: E402
+import javas
+import language
 
 # What a JVM of these may lack without a word.
 NEWER = {"virtual": 21, "foreign": 22}

@@ -9,14 +9,12 @@ which version it was named by, and its callee which one it is. Methods that run 
 are the elder version's. --full: with each compiler alone and with none, too.
 """
 import collections
-import os
 import re
 import sys
 
-sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
-import chains  # noqa: E402
-import javas  # noqa: E402
-import language  # noqa: E402
+import chains
+import javas
+import language
 
 FEWEST, FEWEST_EACH = 200, 10  # frames of Work.turn, and of each version
 FEWEST_REDEFINED = 20

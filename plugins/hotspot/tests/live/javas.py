@@ -15,7 +15,6 @@ import zipfile
 HERE = os.path.dirname(os.path.realpath(__file__))
 sys.dont_write_bytecode = True  # this is a source tree
 PROGRAMS = os.path.realpath(os.path.join(HERE, "..", "programs"))
-sys.path.insert(0, HERE)
 import chains  # noqa: E402     and with it where the kit is
 import classes  # noqa: E402
 import language  # noqa: E402

@@ -10,14 +10,13 @@ import os
 import shutil
 import sys
 
-sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
-import chains  # noqa: E402
-import javas  # noqa: E402
-import language  # noqa: E402
-import programs  # noqa: E402
-import runs  # noqa: E402
-from programs import write  # noqa: E402
-from runs import Skipped  # noqa: E402
+import chains
+import javas
+import language
+import programs
+import runs
+from programs import write
+from runs import Skipped
 
 FILES = 500
 CACHE = "/var/tmp/ebpf-profiler-runtimes/.maven"

@@ -4,13 +4,11 @@
 are and changed in each way that a profiler could be wrong."""
 import os
 import random
-import sys
 import tempfile
 import unittest
 
-sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
-import chains  # noqa: E402
-import javas  # noqa: E402
+import chains
+import javas
 
 ROOT = chains.Frame("start_thread", "libc.so.6")
 SCENARIOS = ("many", "inlined", "deep500", "thrown", "lambdas", "sorted", "multiply")

@@ -10,9 +10,8 @@ import tempfile
 import time
 import unittest
 
-sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
-import javas  # noqa: E402
-import runs  # noqa: E402
+import javas
+import runs
 
 SKIP = 77
 SECONDS = 60  # for all of them to start

@@ -5,13 +5,11 @@ many short lives, and an end by a signal."""
 import collections
 import os
 import subprocess
-import sys
 import unittest
 
-sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
-import javas  # noqa: E402
-import language  # noqa: E402
-import runs  # noqa: E402
+import javas
+import language
+import runs
 
 SCENARIOS = ("many", "inlined", "turns", "deep500", "lambdas", "reflected", "allocating")
 SECONDS = "3"

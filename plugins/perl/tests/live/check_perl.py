@@ -5,13 +5,11 @@
 Flags, output and exit status: tests/kit/language.py. Quick: of each minor release the static Perl and the one on
 libperl; --full: all, also debug builds, and all ways to run them of each. --examples: figures of each scenario, too.
 """
-import os
 import sys
 
-sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
-import callers  # noqa: E402
-import perls  # noqa: E402
-import language  # noqa: E402
+import callers
+import perls
+import language
 
 ATTACHING_SECONDS = 0.3     # until it is attached to, its stacks are native
 IN_CONTAINER = "closures,deep1000,turns40,ties,text"

@@ -9,12 +9,11 @@ import os
 import re
 import sys
 
-sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
-import callers  # noqa: E402
-import perls  # noqa: E402
-import programs_perl  # noqa: E402
-import language  # noqa: E402
-import programs  # noqa: E402
+import callers
+import perls
+import programs_perl
+import language
+import programs
 
 PERL = re.compile(r"^(perl(5[\d.]*)?(-[\w-]+)?|libperl\.so.*)$")
 

@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Perls and what they run for the live tests: found, asked, profiled."""
 import os
-import sys
 
-sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
-import callers  # noqa: E402    and with it where the kit is
-import language  # noqa: E402
-import runs  # noqa: E402
-from runs import Failed  # noqa: E402
+import callers  # and with it where the kit is
+import language
+import runs
+from runs import Failed
 
 BURNER = os.path.join(callers.PROGRAMS, "burner.pl")
 LANGUAGE = language.Language("perl", "PERL")

@@ -3,13 +3,11 @@
 """The checker of Perl stacks must itself be right: over made-up stacks, and over those that Perls of this machine
 show of the burner, as they are and changed in each way that a profiler could be wrong."""
 import os
-import sys
 import unittest
 
-sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
-import callers  # noqa: E402
-import perls  # noqa: E402
-from verdicts import TRUE  # noqa: E402
+import callers
+import perls
+from verdicts import TRUE
 
 Frame = callers.Frame
 ROOT = Frame("__libc_start_call_main", "libc.so.6")

@@ -6,15 +6,13 @@ import collections
 import glob
 import os
 import subprocess
-import sys
 import unittest
 
-sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
-import callers  # noqa: E402
-import check_perl  # noqa: E402
-import perls  # noqa: E402
-import language  # noqa: E402
-from verdicts import Verdict  # noqa: E402
+import callers
+import check_perl
+import perls
+import language
+from verdicts import Verdict
 
 SECONDS = 3
 SHORT_LIVES = 8

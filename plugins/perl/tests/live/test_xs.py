@@ -4,11 +4,9 @@
 import collections
 import os
 import subprocess
-import sys
 import unittest
 
-sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
-import perls  # noqa: E402
+import perls
 
 PRINT = os.environ.get("PRINT_XS", "")
 LEAST = 99.0    # percent of the functions that have their names

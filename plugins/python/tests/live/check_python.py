@@ -5,14 +5,12 @@
 Flags, output and exit status: tests/kit/language.py. Which Pythons: the machine's own, pyenv's, and those of
 tests/runtimes/install; quick: each version and flavour once. What is wrong is printed with its share and an example.
 """
-import os
 import sys
 
-sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
-import truth  # noqa: E402
-import pythons  # noqa: E402
-import language  # noqa: E402
-import runs  # noqa: E402
+import truth
+import pythons
+import language
+import runs
 
 GONE = ("[python: unknown function]",)  # its code was freed before it could be named
 

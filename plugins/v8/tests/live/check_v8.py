@@ -8,10 +8,9 @@ where there is one; --full: all, and flags of theirs.
 import os
 import sys
 
-sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
-import calls  # noqa: E402
-import nodes  # noqa: E402
-import language  # noqa: E402
+import calls
+import nodes
+import language
 
 OUTSIDE = ("timed",)     # half of its time is in the loop that its timers are in, and in no function of its own
 IN_CONTAINER = ("closures", "turns64", "deep500", "wasm", "asyncs")

@@ -15,13 +15,12 @@ import re
 import shutil
 import sys
 
-sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
-import calls  # noqa: E402
-import nodes  # noqa: E402
-import language  # noqa: E402
-import programs  # noqa: E402
-import runs  # noqa: E402
-from runs import Failed, Skipped  # noqa: E402
+import calls
+import nodes
+import language
+import programs
+import runs
+from runs import Failed, Skipped
 
 INSTALL_SECONDS = 300
 CACHE = "/var/tmp/ebpf-profiler-runtimes/.npm/real"

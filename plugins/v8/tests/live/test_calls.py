@@ -6,14 +6,12 @@ import collections
 import json
 import os
 import random
-import sys
 import tempfile
 import unittest
 
-sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
-import calls  # noqa: E402
-import nodes  # noqa: E402
-from verdicts import TRUE  # noqa: E402
+import calls
+import nodes
+from verdicts import TRUE
 
 Frame = calls.Frame
 ROOT = Frame("start_thread", "libc.so.6")
