@@ -5,8 +5,6 @@
  */
 #include "core/agent/namer.h"
 #include "core/base/clock.h"
-#include "core/process/language.h"
-#include "core/process/processes.h"
 #include "core/trace/frames.h"
 #include "tests/kit/fakes.h"
 

@@ -3,7 +3,6 @@
  * core/bpf/order.h over real rings: children that exec, and more mappings than a side-band ring has
  * room for. Needs root and bpf(); skipped without.
  */
-#include "core/base/clock.h"
 #include "core/bpf/events.h"
 #include "core/bpf/order.h"
 #include "core/bpf/programs.h"
@@ -15,7 +14,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
-#include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>

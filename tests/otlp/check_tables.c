@@ -2,7 +2,6 @@
 #include "tests/otlp/check_internal.h"
 #include "exporters/otlp/text.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <string.h>

@@ -24,7 +24,6 @@
  *    one whose refresh says that its layout is not known or its process is gone: it is detached.
  */
 #include "tests/replay/replay.h"
-#include "bpf/shared.h"
 #include "core/replay/replay_internal.h"
 
 #include <errno.h>

@@ -22,7 +22,6 @@
 #include "core/replay/shim/helpers.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <string.h>

@@ -14,7 +14,6 @@
 #include "core/symbol/functions.h"
 #include "core/trace/lines.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,6 @@
 /* Made-up languages that run in this program and its child, and what they advise about them. */
 #include "core/process/advice.h"
 #include "core/base/clock.h"
-#include "core/plugin/host.h"
 #include "core/plugin/unwinder.h"
 #include "tests/kit/test.h"
 

@@ -9,8 +9,6 @@
 #include "core/base/clock.h"
 #include "core/elf/lookup.h"
 #include "core/process/executables_internal.h"
-#include "core/process/files.h"
-#include "core/process/language_internal.h"
 #include "core/plugin/description.h"
 #include "core/symbol/native.h"
 #include "core/trace/lines.h"

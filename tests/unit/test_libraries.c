@@ -3,7 +3,6 @@
  * The trees that libraries_samples.sh made, whose directory is the argument, and real programs of
  * this machine beside what ldd says of them.
  */
-#include "core/proc/command.h"
 #include "core/proc/libraries.h"
 #include "ld_cache_bytes.h"
 #include "tests/kit/test.h"

@@ -5,8 +5,6 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/process/executables.h"
-#include "core/process/language.h"
-#include "core/process/processes.h"
 #include "core/trace/frames.h"
 #include "tests/kit/test.h"
 

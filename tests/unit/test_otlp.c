@@ -5,7 +5,6 @@
 #include "exporters/otlp/fields.h"
 #include "exporters/otlp/gzip.h"
 #include "exporters/otlp/kernel.h"
-#include "exporters/otlp/text.h"
 #include "tests/kit/test.h"
 #include "tests/otlp/batch.h"
 #include "tests/otlp/check.h"

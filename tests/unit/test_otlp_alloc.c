@@ -4,12 +4,9 @@
  * time all is well or said to be not, every batch and flush is reported, and nothing leaks.
  */
 #include "exporters/otlp/gzip.h"
-#include "exporters/otlp/otlp.h"
-#include "exporters/otlp/sender.h"
 #include "tests/kit/heap.h"
 #include "tests/kit/test.h"
 #include "tests/otlp/batch.h"
-#include "tests/otlp/check.h"
 #include "tests/otlp/host.h"
 
 #define MAX_RUNS 2000

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Usage: test_plugin DIR, where DIR holds the modules of tests/unit/plugins. */
-#include "core/base/log.h"
 #include "core/plugin/exporter.h"
 #include "ebpf-profiler/bpf/self.h"
 #include "tests/unit/trace_store.h"
 
 #include <elf.h>
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <uv.h>
 

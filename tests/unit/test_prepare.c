@@ -3,7 +3,6 @@
 #include "core/base/clock.h"
 #include "tests/unit/room.h"
 
-#include <fcntl.h>
 
 /* Where our own code is, as one who reads us would find it. */
 static struct ep_mapping own_code(struct ep_maps *maps)

@@ -6,7 +6,6 @@
 #include "core/proc/process.h"
 #include "tests/kit/test.h"
 
-#include <time.h>
 
 /* --- maps ------------------------------------------------------------------------------------- */
 

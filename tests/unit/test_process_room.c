@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the manager does where something is short: records, room, time, and what /proc can tell. */
 #include "core/process/executables_internal.h"
-#include "tests/kit/test.h"
 #include "tests/unit/process_world.h"
 
 #define PID(n) (0x500000u + (n))

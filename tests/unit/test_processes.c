@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The process manager: records in, descriptions, places and what BPF is told out. */
-#include "tests/kit/test.h"
 #include "tests/unit/process_world.h"
 
 /* Pids that no machine has: pid_max is at most 2^22 (include/linux/threads.h). */

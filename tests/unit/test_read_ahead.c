@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is answered from what was fetched before, and what never is. */
 #include "core/plugin/read_ahead.h"
-#include "core/base/clock.h"
 #include "tests/kit/test.h"
 
 #include <time.h>

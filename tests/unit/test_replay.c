@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fixtures, core files and capture: what core/replay promises beside the stacks themselves. */
-#include "core/base/parse.h"
 #include "core/replay/capture.h"
 #include "core/replay/core_file.h"
 #include "core/replay/fixture.h"

@@ -3,8 +3,6 @@
  * core/symbol over the files of test_elf_samples.sh (first argument: their directory) and a short
  * kallsyms (second argument).
  */
-#include "core/base/vec.h"
-#include "core/elf/debug_file.h"
 #include "core/symbol/demangle.h"
 #include "core/symbol/kernel.h"
 #include "core/symbol/native.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/trace/kinds.h"
-#include "ebpf-profiler/bpf/record.h"
 #include "tests/kit/test.h"
 #include "tests/unit/trace_events.h"
 

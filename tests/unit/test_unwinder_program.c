@@ -6,7 +6,6 @@
 #include "core/bpf/unwinder_program.h"
 #include "core/bpf/language_maps.h"
 #include "core/bpf/programs.h"
-#include "ebpf-profiler/bpf/self.h"
 #include "tests/kit/test.h"
 
 #include <sys/resource.h>

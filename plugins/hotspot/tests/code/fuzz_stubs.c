@@ -7,7 +7,6 @@
  */
 #include "plugins/hotspot/tests/code/world.h"
 
-#include "plugins/hotspot/hotspot_shared.h"
 #include "tests/kit/fuzz.h"
 
 static void check(const struct hotspot_stubs *stubs)

@@ -4,8 +4,6 @@
  * of frames.
  */
 #include "plugins/perl/perl.h"
-#include "plugins/perl/symbolize/files.h"
-#include "plugins/perl/symbolize/names.h"
 #include "tests/kit/fuzz.h"
 #include "tests/kit/fuzz_process.h"
 

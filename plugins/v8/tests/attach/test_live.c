@@ -9,7 +9,6 @@
 #include "core/base/util.h"
 #include "core/elf/file.h"
 #include "core/plugin/elf_file.h"
-#include "plugins/v8/symbolize/names.h"
 #include "plugins/v8/v8.h"
 #include "tests/kit/host.h"
 #include "tests/kit/process.h"

@@ -2,7 +2,6 @@
 #include "core/base/util.h"
 #include "plugins/hotspot/tests/live/step/step.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

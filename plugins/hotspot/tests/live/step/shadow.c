@@ -17,7 +17,6 @@
  * called before: its caller is known when it returns.
  */
 #include "core/base/log.h"
-#include "core/base/util.h"
 #include "plugins/hotspot/tests/live/step/step.h"
 
 #include <errno.h>

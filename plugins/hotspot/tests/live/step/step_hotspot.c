@@ -13,7 +13,6 @@
  * Status: 0 enough are right, 1 not, 2 it could not be done. check_step.py runs it.
  */
 #include "core/base/log.h"
-#include "core/base/util.h"
 #include "core/plugin/host.h"
 #include "core/proc/memory.h"
 #include "plugins/hotspot/tests/live/step/step.h"
@@ -25,7 +24,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
-#include <sys/wait.h>
 
 #include <uv.h>
 

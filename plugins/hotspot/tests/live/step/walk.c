@@ -4,7 +4,6 @@
  * caller it shows is seen in the event where its frames say their address. Frames of the interpreter do
  * not: but whoever looks for the next frame reads memory, and the walk's pc is seen whenever it does.
  */
-#include "core/plugin/host.h"
 #include "core/proc/memory.h"
 #include "core/replay/capture_files.h"
 #include "core/replay/plugins.h"
