@@ -343,17 +343,50 @@ bool ep_attached_refresh(struct ep_attached *attached)
 	return attached_step(attached, EP_ATTACHMENT_REFRESH, attached->result);
 }
 
+/* Names on their way to who wants them: the first one says whether all stand in. */
+struct names_of_call {
+	struct ep_names *to;
+	bool stands_in, has_some;
+	bool wants_none; /* that stand in */
+};
+
+static int pass_name(void *arg, const struct ep_name *name)
+{
+	struct names_of_call *call = arg;
+
+	if (!call->has_some)
+		call->stands_in = (EP_HAS(name, flags) && name->flags & EP_NAME_STANDS_IN) ||
+				  (EP_HAS(name, unnamed) && name->unnamed == EP_UNNAMED_GONE);
+	call->has_some = true;
+	return call->stands_in && call->wants_none ? 0 : call->to->add(call->to->arg, name);
+}
+
+/* What stands in for a name, of what was kept, is no name: EP_FRAME_GONE. */
+static int symbolize(struct ep_attached *attached, const struct ep_raw_frame *frame,
+		     struct ep_names *names)
+{
+	struct names_of_call call = {.to = names, .wants_none = attached->reads_kept};
+	struct ep_names passed = {.add = pass_name, .arg = &call};
+	int r = attached->ops->symbolize(attached->instance, frame, &passed);
+
+	if (attached->reads_kept)
+		return r == 0 && call.stands_in ? EP_FRAME_GONE : r;
+	attached->stands_in = r == 0 && call.stands_in;
+	return r;
+}
+
 bool ep_attached_symbolize(struct ep_attached *attached, const struct ep_raw_frame *frame,
 			   struct ep_names *names)
 {
 	struct ep_attachment_step next;
 
 	attached->result = -ESRCH;
+	attached->stands_in = false;
 	if (!attached->instance)
 		return false;
 	if (attached->frame_ns)
 		attached->reads_end_ns = ep_clock_mono_ns() + attached->frame_ns;
-	attached->result = attached->ops->symbolize(attached->instance, frame, names);
+	attached->result = symbolize(attached, frame, names);
 	attached_take(attached, true);
 	if (attached->reads_ended)
 		attached->result = -ETIME;
@@ -364,18 +397,24 @@ bool ep_attached_symbolize(struct ep_attached *attached, const struct ep_raw_fra
 	return next.actions & EP_ATTACHMENT_AGAIN;
 }
 
+static bool keeps_whole(const struct ep_unwinder_ops *ops)
+{
+	return EP_HAS(ops, keeper) && EP_HAS(ops->keeper, flags) && ops->keeper->flags & EP_BPF_KEEPS_WHOLE;
+}
+
 bool ep_attached_symbolize_kept(struct ep_attached *attached, const struct ep_raw_frame *frame,
 				struct ep_names *names)
 {
 	int r = attached->result;
 
 	if (!attached->instance || !attached->kept || ep_kept_memory_is_empty(attached->kept) ||
-	    (r != EP_FRAME_GONE && r != -ESRCH && r != -EFAULT))
+	    (r != EP_FRAME_GONE && r != -ESRCH && r != -EFAULT && !attached->stands_in))
 		return false;
+	attached->kept->is_apart = keeps_whole(attached->ops);
 	attached->reads_kept = true;
 	ep_kept_memory_see_all(attached->kept);
 	for (int i = 0; i < MAX_LOOKS_BACK; i++) {
-		r = attached->ops->symbolize(attached->instance, frame, names);
+		r = symbolize(attached, frame, names);
 		if (r == 0 || r == -E2BIG || r == -ENOMEM || !ep_kept_memory_look_back(attached->kept))
 			break;
 	}

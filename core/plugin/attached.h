@@ -98,6 +98,7 @@ struct ep_attached {
 	uint64_t reads_end_ns;	    /* CLOCK_MONOTONIC; 0: they do not */
 	struct ep_kept_memory *kept; /* see ep_attached_symbolize_kept */
 	bool reads_kept;	    /* it is read, and not the process */
+	bool stands_in;	    /* the names that the last call gave: EP_NAME_STANDS_IN */
 	bool reads_ended;	    /* one failed since it took longer: the result is -ETIME */
 };
 
@@ -119,9 +120,9 @@ bool ep_attached_refresh(struct ep_attached *attached);
 bool ep_attached_symbolize(struct ep_attached *attached, const struct ep_raw_frame *frame,
 			   struct ep_names *names);
 /*
- * For a frame that the last call found gone, or whose process: once more, of what was kept of the process
- * alone, as it was at each of its samples, the last one first. True: it is named, and `result` is 0; else
- * nothing has changed.
+ * For a frame that the last call found gone, or whose process, or whose names stand in: once more, of what
+ * was kept of the process alone, as it was at each of its samples, the last one first. True: it is named,
+ * and `result` is 0; else `result` is as it was, and what was added to `names` is to be forgotten.
  */
 bool ep_attached_symbolize_kept(struct ep_attached *attached, const struct ep_raw_frame *frame,
 				struct ep_names *names);

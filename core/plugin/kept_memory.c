@@ -20,6 +20,7 @@ void ep_kept_memory_init(struct ep_kept_memory *memory)
 	ep_vec_init(&memory->pieces, sizeof(struct piece), EP_KEPT_MAX_BYTES / sizeof(struct piece));
 	memory->n_seen = 0;
 	memory->n_events = 0;
+	memory->is_apart = false;
 }
 
 void ep_kept_memory_fini(struct ep_kept_memory *memory)
@@ -107,9 +108,13 @@ bool ep_kept_memory_look_back(struct ep_kept_memory *memory)
 
 int ep_kept_memory_read(const struct ep_kept_memory *memory, uint64_t addr, void *buf, size_t bytes)
 {
-	for (size_t i = memory->n_seen; i > 0; i--) {
-		const struct piece *piece = ep_vec_at(&memory->pieces, struct piece, i - 1);
+	const struct piece *pieces = memory->pieces.data;
 
+	for (size_t i = memory->n_seen; i > 0; i--) {
+		const struct piece *piece = &pieces[i - 1];
+
+		if (memory->is_apart && piece->event != pieces[memory->n_seen - 1].event)
+			break;
 		if (addr < piece->addr || !ep_in_bounds(addr - piece->addr, bytes, piece->bytes))
 			continue;
 		memcpy(buf, ep_vec_at(&memory->bytes, uint8_t, piece->at + (addr - piece->addr)), bytes);

@@ -16,6 +16,7 @@ struct ep_kept_memory {
 	struct ep_vec pieces; /* oldest first */
 	size_t n_seen;	      /* reads see so many of them */
 	uint32_t n_events;
+	bool is_apart; /* reads see the pieces of one event at a time, the last of those that are seen */
 };
 
 void ep_kept_memory_init(struct ep_kept_memory *memory);

@@ -92,13 +92,20 @@ static int add_name(void *arg, const struct ep_name *name)
 	return r;
 }
 
-/* By the memory that was kept. What a failure has added is dropped. */
+/*
+ * By the memory that was kept: what it adds takes the place of what stands in for a name. Of a failure nothing
+ * stays.
+ */
 static bool name_by_kept(struct names_job *job, struct wanted *wanted, struct ep_names *names)
 {
-	ep_lines_drop(&job->lines);
+	size_t n_stand_in = ep_lines_in_hand(&job->lines);
+
 	wanted->by_kept = ep_attached_symbolize_kept(&job->instance->attached, &wanted->raw, names);
-	if (!wanted->by_kept)
+	if (!wanted->by_kept) {
+		ep_lines_drop_from(&job->lines, n_stand_in);
 		return false;
+	}
+	ep_lines_drop_before(&job->lines, n_stand_in);
 	wanted->again = false;
 	wanted->result = 0;
 	return true;
@@ -113,12 +120,13 @@ static void name_frame(struct names_job *job, struct wanted *wanted, struct ep_n
 		attached->result = -ESRCH;
 		if (name_by_kept(job, wanted, names))
 			return;
-		ep_lines_drop(&job->lines);
 	}
 	wanted->again = ep_attached_symbolize(attached, &wanted->raw, names);
 	wanted->by_kept = false;
 	wanted->result = attached->result;
-	if (wanted->result != 0 && !job->full && !job->ended)
+	if (wanted->result != 0)
+		ep_lines_drop(&job->lines);
+	if (!job->full && !job->ended)
 		(void)name_by_kept(job, wanted, names);
 }
 

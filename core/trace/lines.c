@@ -20,7 +20,8 @@ struct line {
 	uint32_t function, system_name, file; /* offset into text + 1; 0: none */
 	uint32_t line, column, start_line;
 	uint32_t text_first; /* where its strings begin */
-	uint32_t flags;
+	uint16_t flags;
+	uint16_t unnamed; /* enum ep_unnamed: why it only stands for a name */
 };
 
 struct frame {
@@ -102,14 +103,15 @@ static int add_strings(struct ep_lines *l, const struct ep_frame_line *line, str
 	return r == 0 ? add_text(l, line->file, &kept->file) : r;
 }
 
-int ep_lines_add(struct ep_lines *l, const struct ep_frame_line *line)
+static int add_line(struct ep_lines *l, const struct ep_frame_line *line, enum ep_unnamed why)
 {
 	struct line kept = {
 		.start_va = line->start_va,
 		.line = line->line,
 		.column = line->column,
 		.start_line = line->start_line,
-		.flags = line->flags,
+		.flags = (uint16_t)line->flags,
+		.unnamed = (uint16_t)why,
 	};
 	int r;
 
@@ -126,6 +128,11 @@ int ep_lines_add(struct ep_lines *l, const struct ep_frame_line *line)
 	return r;
 }
 
+int ep_lines_add(struct ep_lines *l, const struct ep_frame_line *line)
+{
+	return add_line(l, line, EP_UNNAMED_NONE);
+}
+
 /* A reason that this host does not know is one all the same. */
 static enum ep_unnamed unnamed_of(const struct ep_name *name)
 {
@@ -136,41 +143,72 @@ static enum ep_unnamed unnamed_of(const struct ep_name *name)
 
 int ep_lines_add_name(struct ep_lines *l, const struct ep_name *name)
 {
-	enum ep_unnamed why = unnamed_of(name);
+	struct ep_frame_line line = {
+		.function = EP_HAS(name, function) ? name->function : NULL,
+		.system_name = EP_HAS(name, system_name) ? name->system_name : NULL,
+		.file = EP_HAS(name, file) ? name->file : NULL,
+		.line = EP_HAS(name, line) ? name->line : 0,
+		.column = EP_HAS(name, column) ? name->column : 0,
+		.start_line = EP_HAS(name, start_line) ? name->start_line : 0,
+	};
 
-	l->unnamed = why ? why : l->unnamed;
-	return ep_lines_add(l, &(struct ep_frame_line){
-				       .function = EP_HAS(name, function) ? name->function : NULL,
-				       .system_name = EP_HAS(name, system_name) ? name->system_name
-										: NULL,
-				       .file = EP_HAS(name, file) ? name->file : NULL,
-				       .line = EP_HAS(name, line) ? name->line : 0,
-				       .column = EP_HAS(name, column) ? name->column : 0,
-				       .start_line = EP_HAS(name, start_line) ? name->start_line
-									      : 0,
-			       });
+	return add_line(l, &line, unnamed_of(name));
 }
 
 void ep_lines_drop(struct ep_lines *l)
 {
 	cut(l, first_of(l, l->frames.len));
 	l->skipped = 0;
-	l->unnamed = EP_UNNAMED_NONE;
+}
+
+size_t ep_lines_in_hand(const struct ep_lines *l)
+{
+	return l->lines.len - first_of(l, l->frames.len);
+}
+
+void ep_lines_drop_from(struct ep_lines *l, size_t n)
+{
+	cut(l, first_of(l, l->frames.len) + n);
+}
+
+/* Their strings stay where they are, and are nobody's. */
+void ep_lines_drop_before(struct ep_lines *l, size_t n)
+{
+	size_t first = first_of(l, l->frames.len);
+	struct line *lines = l->lines.data;
+
+	if (n == 0)
+		return;
+	memmove(lines + first, lines + first + n, (l->lines.len - first - n) * sizeof(*lines));
+	l->lines.len -= n;
+}
+
+/* Why the name of the frame in hand is not known: as its last line that has a reason says. */
+static uint16_t why_unnamed(const struct ep_lines *l)
+{
+	uint16_t why = EP_UNNAMED_NONE;
+
+	for (size_t i = first_of(l, l->frames.len); i < l->lines.len; i++) {
+		const struct line *line = ep_vec_at(&l->lines, struct line, i);
+
+		why = line->unnamed ? line->unnamed : why;
+	}
+	return why;
 }
 
 void ep_lines_end_as(struct ep_lines *l, enum ep_frame_type type)
 {
+	uint16_t why = why_unnamed(l);
 	struct frame *frame = ep_vec_push(&l->frames);
 
 	assert(frame); /* there is room from the beginning */
 	*frame = (struct frame){
 		.end = (uint32_t)l->lines.len,
 		.type = (uint16_t)type,
-		.unnamed = (uint16_t)l->unnamed,
+		.unnamed = why,
 	};
 	l->left_out += l->skipped;
 	l->skipped = 0;
-	l->unnamed = EP_UNNAMED_NONE;
 }
 
 void ep_lines_end(struct ep_lines *l)

@@ -60,7 +60,6 @@ struct ep_lines {
 	struct ep_vec text;   /* the strings */
 	uint64_t left_out;    /* lines that were more than their frame may have */
 	uint64_t skipped;     /* of the frame in hand */
-	enum ep_unnamed unnamed; /* likewise: why its lines only stand for its name */
 };
 
 /* 0, -ENOMEM: what was initialised must be finished all the same. */
@@ -75,8 +74,11 @@ void ep_lines_fini(struct ep_lines *lines);
 int ep_lines_add(struct ep_lines *lines, const struct ep_frame_line *line);
 /* The same for what a language unwinder says. */
 int ep_lines_add_name(struct ep_lines *lines, const struct ep_name *name);
-/* Forgets the lines of the frame in hand. */
+/* Forgets the lines of the frame in hand; those before, or from, line `n` of it on. */
 void ep_lines_drop(struct ep_lines *lines);
+void ep_lines_drop_before(struct ep_lines *lines, size_t n);
+void ep_lines_drop_from(struct ep_lines *lines, size_t n);
+size_t ep_lines_in_hand(const struct ep_lines *lines); /* lines of the frame in hand */
 /* The frame in hand has its lines, or is to have none. At most max_frames times. */
 void ep_lines_end(struct ep_lines *lines);
 void ep_lines_end_as(struct ep_lines *lines, enum ep_frame_type type);

@@ -146,6 +146,15 @@ struct ep_target_mapping {
 	const char *path; /* anonymous memory: "" or its name, "[heap]"; borrowed for the call */
 };
 
+enum ep_name_flag {
+	/*
+	 * What is known although the frame's code is gone, or a part of it. Where more of it came with the
+	 * sample (ops.keeper), symbolize is called once more, and this is forgotten if that says more. A name
+	 * with EP_UNNAMED_GONE always stands in.
+	 */
+	EP_NAME_STANDS_IN = 1 << 0,
+};
+
 /* One name of a frame. Zero and NULL: unknown. Strings are copied. */
 struct ep_name {
 	uint32_t size; /* of this struct, see abi.h */
@@ -159,7 +168,7 @@ struct ep_name {
 	/* enum ep_unnamed. Not 0: the function's name is not known, this is why, and `function` is a text
 	 * that is shown instead, like "(freed sub)". */
 	uint32_t unnamed;
-	uint32_t pad;
+	uint32_t flags; /* enum ep_name_flag: of a frame's first name */
 };
 
 /* A frame as the BPF program pushed it. */
@@ -302,6 +311,11 @@ enum ep_bpf_flag {
 	 * next frame is (ep_has_failed, ep_resume).
 	 */
 	EP_BPF_RESUMES = 1 << 0,
+	/*
+	 * Of a keeper: what it sends with a sample names each of its frames alone, so that nothing is ever
+	 * made of memory of two moments. Without it what was sent before is looked at, too.
+	 */
+	EP_BPF_KEEPS_WHOLE = 1 << 1,
 };
 
 /* The BPF object, as bytes in the plugin. */
@@ -378,7 +392,7 @@ struct ep_unwinder_ops {
 	uint32_t keeps_all;
 	/*
 	 * Optional: a second object, whose program sends what names of young programs are made of
-	 * (ebpf-profiler/bpf/keeper.h). max_frames_per_run and flags are not used.
+	 * (ebpf-profiler/bpf/keeper.h). max_frames_per_run is not used.
 	 */
 	const struct ep_bpf_image *keeper;
 };

@@ -152,6 +152,7 @@ static int fake_add_name(void *arg, const struct ep_name *name)
 	host->line = name->line;
 	host->start_line = name->start_line;
 	host->unnamed = EP_HAS(name, unnamed) ? name->unnamed : 0;
+	host->name_flags = EP_HAS(name, flags) ? name->flags : 0;
 	snprintf(host->function, sizeof(host->function), "%s", name->function);
 	snprintf(host->file_name, sizeof(host->file_name), "%s", name->file ? name->file : "");
 	return 0;

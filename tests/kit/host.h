@@ -71,7 +71,7 @@ struct fake_host {
 
 	/* --- what was named: the last one --- */
 	struct ep_names names; /* for symbolize */
-	uint32_t n_names, line, start_line, unnamed;
+	uint32_t n_names, line, start_line, unnamed, name_flags;
 	char function[2048], file_name[2048];
 
 	/* --- what was logged --- */

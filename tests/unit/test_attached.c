@@ -337,3 +337,161 @@ EP_TEST(what_cannot_be_set_changes_nothing)
 	assert_int_equal(attached.holds.ranges.len, 1);
 	assert_true(attached.holds.anonymous);
 }
+
+/* --- what came with samples ------------------------------------------------------------------ */
+
+/* What the plugin below says of the word at an address: it must be "right"; and what was forwarded. */
+static struct {
+	const struct ep_target *target;
+	int live;	    /* result of reads of the process */
+	uint32_t flags, unnamed; /* of what stands in */
+	uint32_t n_calls, n_added;
+	char function[16];
+} namer;
+
+static int read_live(void *arg, uint64_t addr, void *buf, size_t bytes)
+{
+	(void)arg, (void)addr;
+	memset(buf, 0, bytes);
+	return namer.live;
+}
+
+static int name_it(void *instance, const struct ep_raw_frame *frame, struct ep_names *names)
+{
+	struct ep_name name = {.size = sizeof(name), .function = "right"};
+	char word[8], text[8];
+
+	(void)instance;
+	namer.n_calls++;
+	if (namer.target->ops->read(namer.target->arg, frame->words[0], word, sizeof(word)) == 0 &&
+	    namer.target->ops->read(namer.target->arg, frame->words[1], text, sizeof(text)) == 0 &&
+	    strcmp(word, "code") == 0) {
+		name.function = text;
+		return names->add(names->arg, &name);
+	}
+	if (!namer.flags && !namer.unnamed)
+		return EP_FRAME_GONE;
+	name.function = "(gone)";
+	name.flags = namer.flags;
+	name.unnamed = namer.unnamed;
+	return names->add(names->arg, &name);
+}
+
+static int take_name(void *arg, const struct ep_name *name)
+{
+	(void)arg;
+	namer.n_added++;
+	snprintf(namer.function, sizeof(namer.function), "%s", name->function);
+	return 0;
+}
+
+static void keep(struct ep_kept_memory *memory, const char *code, const char *name)
+{
+	struct {
+		struct ep_kept kept;
+		struct {
+			struct ep_kept_piece head;
+			char text[8];
+		} pieces[2];
+	} event = {.pieces = {{.head = {.addr = 0x1000, .bytes = 8}}, {.head = {.addr = 0x2000, .bytes = 8}}}};
+
+	event.kept.bytes = name ? sizeof(event.pieces) : sizeof(*event.pieces);
+	snprintf(event.pieces[0].text, 8, "%s", code);
+	snprintf(event.pieces[1].text, 8, "%s", name ? name : "");
+	assert_int_equal(ep_kept_memory_add(memory, &event.kept, sizeof(event)), 0);
+}
+
+/* Reads as symbolize does for a process that can be read, and one that cannot. */
+EP_TEST(what_came_with_samples_says_more_than_what_stands_in)
+{
+	static const struct {
+		const char *label;
+		uint32_t flags, unnamed;
+		int first;	      /* result of the process itself */
+		bool whole;
+		const char *codes[3]; /* kept, one after the other, with names that are "1", "2", "3" */
+		const char *expected; /* NULL: nothing */
+	} cases[] = {
+		{"gone, nothing kept", 0, 0, EP_FRAME_GONE, true, {NULL}, NULL},
+		{"gone, kept", 0, 0, EP_FRAME_GONE, true, {"code"}, "1"},
+		{"a text that stands in, nothing kept", 0, EP_UNNAMED_GONE, 0, true, {NULL}, NULL},
+		{"a text that stands in, kept", 0, EP_UNNAMED_GONE, 0, true, {"code"}, "1"},
+		{"a name that stands in, kept", EP_NAME_STANDS_IN, 0, 0, true, {"code"}, "1"},
+		{"kept at the last sample", EP_NAME_STANDS_IN, 0, 0, true, {"code", "code"}, "2"},
+		{"other code since then", EP_NAME_STANDS_IN, 0, 0, true, {"code", "other"}, "1"},
+		{"the same, in parts", EP_NAME_STANDS_IN, 0, 0, false, {"code", "other"}, "1"},
+		{"other code only", EP_NAME_STANDS_IN, 0, 0, true, {"other", "other"}, NULL},
+	};
+	struct ep_raw_frame frame = {.n_words = 2, .words = {0x1000, 0x2000}};
+	struct ep_bpf_image keeper = {.size = sizeof(keeper)};
+	struct ep_unwinder_ops naming = ops;
+	const struct ep_target_ops source = {.read = read_live};
+	struct ep_names names = {.add = take_name};
+
+	naming.symbolize = name_it;
+	naming.keeper = &keeper;
+	for (size_t i = 0; i < EP_LEN(cases); i++) {
+		ep_cleanup(ep_attached_fini) struct ep_attached attached;
+		struct ep_kept_memory kept;
+		char text[2] = "1";
+
+		memset(&script, 0, sizeof(script));
+		script.instance = &script;
+		memset(&namer, 0, sizeof(namer));
+		namer.live = -EFAULT;
+		namer.flags = cases[i].flags;
+		namer.unnamed = cases[i].unnamed;
+		keeper.flags = cases[i].whole ? EP_BPF_KEEPS_WHOLE : 0;
+		ep_attached_init(&attached, &naming, &script, &source, NULL, 7, 0);
+		assert_false(ep_attached_attach(&attached));
+		namer.target = script.target;
+		ep_kept_memory_init(&kept);
+		for (int k = 0; k < 3 && cases[i].codes[k]; k++, text[0]++)
+			keep(&kept, cases[i].codes[k], text);
+		attached.kept = &kept;
+		(void)ep_attached_symbolize(&attached, &frame, &names);
+		assert_int_equal(attached.result, cases[i].first);
+		namer.n_added = 0;
+		if (ep_attached_symbolize_kept(&attached, &frame, &names) != (cases[i].expected != NULL))
+			fail_msg("%s", cases[i].label);
+		assert_int_equal(namer.n_added, cases[i].expected ? 1 : 0);
+		if (cases[i].expected)
+			assert_string_equal(namer.function, cases[i].expected);
+		assert_int_equal(attached.result, cases[i].expected ? 0 : cases[i].first);
+		ep_kept_memory_fini(&kept);
+	}
+}
+
+/* The code was sent first, what is at its name's address now later. */
+EP_TEST(a_keeper_that_sends_all_is_not_read_in_parts)
+{
+	struct ep_raw_frame frame = {.n_words = 2, .words = {0x1000, 0x2000}};
+	struct ep_bpf_image keeper = {.size = sizeof(keeper)};
+	struct ep_unwinder_ops naming = ops;
+	const struct ep_target_ops source = {.read = read_live};
+	struct ep_names names = {.add = take_name};
+
+	naming.symbolize = name_it;
+	naming.keeper = &keeper;
+	for (int whole = 0; whole < 2; whole++) {
+		ep_cleanup(ep_attached_fini) struct ep_attached attached;
+		struct ep_kept_memory kept;
+
+		memset(&script, 0, sizeof(script));
+		script.instance = &script;
+		memset(&namer, 0, sizeof(namer));
+		namer.live = -ESRCH;
+		keeper.flags = whole ? EP_BPF_KEEPS_WHOLE : 0;
+		ep_attached_init(&attached, &naming, &script, &source, NULL, 7, 0);
+		assert_false(ep_attached_attach(&attached));
+		namer.target = script.target;
+		ep_kept_memory_init(&kept);
+		keep(&kept, "other", "later");
+		keep(&kept, "code", NULL);
+		attached.kept = &kept;
+		(void)ep_attached_symbolize(&attached, &frame, &names);
+		assert_int_equal(ep_attached_symbolize_kept(&attached, &frame, &names), !whole);
+		assert_int_equal(namer.n_added, !whole);
+		ep_kept_memory_fini(&kept);
+	}
+}

@@ -86,6 +86,30 @@ EP_TEST(the_newest_piece_of_an_address_counts)
 	assert_string_equal(buf, "new");
 }
 
+/* Nothing is made of what was at two moments. */
+EP_TEST(events_may_be_seen_apart)
+{
+	static struct ep_kept_memory memory;
+	static struct event first, second;
+	char buf[8] = "";
+
+	init(&memory);
+	add_piece(&first, 0x1000, "one", 4);
+	add_piece(&first, 0x2000, "two", 4);
+	add_piece(&second, 0x1000, "new", 4);
+	assert_int_equal(add_event(&memory, &first), 0);
+	assert_int_equal(add_event(&memory, &second), 0);
+	memory.is_apart = true;
+	assert_int_equal(ep_kept_memory_read(&memory, 0x1000, buf, 4), 0);
+	assert_string_equal(buf, "new");
+	assert_int_equal(ep_kept_memory_read(&memory, 0x2000, buf, 4), -EFAULT);
+	assert_true(ep_kept_memory_look_back(&memory));
+	assert_int_equal(ep_kept_memory_read(&memory, 0x2000, buf, 4), 0);
+	assert_int_equal(ep_kept_memory_read(&memory, 0x1000, buf, 4), 0);
+	assert_string_equal(buf, "one");
+	assert_false(ep_kept_memory_look_back(&memory));
+}
+
 EP_TEST(pieces_that_do_not_fit_are_refused)
 {
 	static struct ep_kept_memory memory;

@@ -497,6 +497,38 @@ EP_TEST(lists_keep_why_a_name_is_not_known)
 		assert_int_equal(ep_lines_unnamed(&list, i), rows[i].why);
 }
 
+EP_TEST(what_stood_in_for_a_name_can_be_dropped)
+{
+	static const struct ep_name unknown = {.size = sizeof(unknown), .function = "(freed)", .unnamed = EP_UNNAMED_GONE};
+	static const struct ep_name own = {.size = sizeof(known), .function = "work", .file = "work.pl"};
+	struct ep_frame_line lines[EP_FRAME_MAX_LINES];
+	ep_cleanup(ep_lines_fini) struct ep_lines list;
+
+	assert_int_equal(ep_lines_init(&list, 4), 0);
+	for (int i = 0; i < 4; i++) {
+		assert_int_equal(ep_lines_add_name(&list, &unknown), 0);
+		assert_int_equal(ep_lines_add_name(&list, &own), 0);
+		assert_int_equal(ep_lines_in_hand(&list), 2);
+		if (i & 1)
+			ep_lines_drop_before(&list, 1);
+		else
+			ep_lines_drop_from(&list, 1);
+		assert_int_equal(ep_lines_in_hand(&list), 1);
+		ep_lines_end(&list);
+	}
+	for (int i = 0; i < 4; i++) {
+		assert_int_equal(ep_lines_get(&list, (size_t)i, lines), 1);
+		assert_string_equal(lines[0].function, i & 1 ? "work" : "(freed)");
+		assert_int_equal(ep_lines_unnamed(&list, (size_t)i), i & 1 ? EP_UNNAMED_NONE : EP_UNNAMED_GONE);
+	}
+	/* All of a frame, after some of it. */
+	assert_int_equal(ep_lines_add_name(&list, &unknown), 0);
+	assert_int_equal(ep_lines_add_name(&list, &own), 0);
+	ep_lines_drop_before(&list, 1);
+	ep_lines_drop(&list);
+	assert_int_equal(ep_lines_in_hand(&list), 0);
+}
+
 EP_TEST(lists_keep_lines_by_frame)
 {
 	static const struct ep_frame_line inner = {
