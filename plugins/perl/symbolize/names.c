@@ -2,7 +2,7 @@
 #include "plugins/perl/symbolize/names.h"
 
 #include "core/base/util.h"
-#include "plugins/perl/perl_shared.h"
+#include "plugins/perl/symbolize/frame.h"
 #include "plugins/perl/symbolize/lines.h"
 #include "plugins/perl/symbolize/read.h"
 #include "plugins/shared/read/memory.h"
@@ -15,110 +15,16 @@
 #define NAME_BYTES     PACKAGE_BYTES
 #define FUNCTION_BYTES (PACKAGE_BYTES + NAME_BYTES + 256)
 
-/* A frame, taken apart. */
-struct frame {
-	enum pl_kind kind;
-	uint64_t check, what, cop;
-	int64_t op_words; /* op - cop, in words; 0: not known */
-	uint32_t line;	  /* as it was; 0: not known */
-	uint32_t text;	  /* number of the text it is in; 0: none */
-	uint64_t file;	  /* hash of its file's name; 0: none */
-	uint64_t name;	  /* with PL_FRAME_NAME: what tells its name from others */
-	uint32_t flags;	  /* enum pl_frame_flag */
-};
-
 /* What is found out about it. */
 struct finding {
 	struct pl_reader reader;
-	struct frame frame;
+	struct pl_frame frame;
 	__u64 cv_words[PL_CV_WORDS];
 	struct pl_place place, start;
 	bool start_lost; /* it could not be read */
 	bool own_name; /* false: it was not found out, and may be known better later */
 	char function[FUNCTION_BYTES];
 };
-
-static bool has_cv(enum pl_kind kind)
-{
-	return kind == PL_KIND_SUB || kind == PL_KIND_FORMAT;
-}
-
-static bool is_sub(enum pl_kind kind)
-{
-	return has_cv(kind) || kind == PL_KIND_CLOSURE;
-}
-
-static void take_text(const struct ep_raw_frame *raw, struct frame *frame)
-{
-	uint64_t text = raw->words[0] & PL_ADDRESS_MASK;
-
-	if (is_sub(frame->kind))
-		text = raw->n_words > 2 ? raw->words[2] & PL_ADDRESS_MASK : 0;
-	frame->line = (uint32_t)(text >> PL_TEXT_BITS);
-	frame->text = (uint32_t)text & ((1u << PL_TEXT_BITS) - 1);
-}
-
-static void take_name(uint64_t word, struct frame *frame)
-{
-	frame->name = word;
-	if (frame->kind == PL_KIND_CLOSURE)
-		return;
-	frame->name = word & PL_ADDRESS_MASK;
-	/* Without a statement of its own it is the caller's. */
-	frame->line = frame->cop ? (uint32_t)(word >> PL_ADDRESS_BITS) : 0;
-}
-
-static void take_apart(const struct ep_raw_frame *raw, struct frame *frame)
-{
-	uint64_t check = raw->aux >> PL_OP_BITS, what = raw->words[0] & PL_ADDRESS_MASK;
-	int64_t op = raw->aux & PL_OP_MASK;
-
-	check |= raw->words[0] >> PL_CHECK_SHIFT << 8;
-	check |= raw->words[1] >> PL_ADDRESS_BITS << 24;
-	*frame = (struct frame){
-		.kind = (enum pl_kind)(raw->words[0] >> PL_KIND_SHIFT & 0xf),
-		.check = check,
-		.what = what << 3,
-		.cop = (raw->words[1] & PL_ADDRESS_MASK) << 3,
-		.op_words = op >> (PL_OP_BITS - 1) ? op - (1 << PL_OP_BITS) : op,
-		.flags = raw->flags,
-	};
-	if (frame->flags & PL_FRAME_FILE && raw->n_words > 2) {
-		frame->line = (uint32_t)op;
-		frame->op_words = 0;
-		frame->file = raw->words[2];
-	} else if (frame->flags & PL_FRAME_NAME && raw->n_words > 2) {
-		take_name(raw->words[2], frame);
-	} else if (frame->flags & PL_FRAME_TEXT) {
-		take_text(raw, frame);
-	}
-}
-
-/* A plain name where the kind says all, NULL where the code does. */
-static const char *kind_name(enum pl_kind kind)
-{
-	switch (kind) {
-	case PL_KIND_BLOCK:
-	case PL_KIND_TEXT:
-		return "(eval)";
-	case PL_KIND_FILE:
-		return "(require)";
-	case PL_KIND_TRY:
-		return "(try)";
-	case PL_KIND_DEFER:
-		return "(defer)";
-	case PL_KIND_SORT:
-		return "(sort block)";
-	case PL_KIND_REGEX:
-		return "(regex code)";
-	case PL_KIND_BEGIN:
-		return "BEGIN";
-	case PL_KIND_MAIN:
-		return "main";
-	default:
-		return NULL;
-	}
-}
 
 /* --- is it what the frame saw? -------------------------------------------------------------------- */
 
@@ -170,7 +76,7 @@ static int check_cop(struct finding *f)
 
 static int check_frame(struct finding *f)
 {
-	return has_cv(f->frame.kind) ? check_cv(f) : check_cop(f);
+	return pl_kind_has_cv(f->frame.kind) ? check_cv(f) : check_cop(f);
 }
 
 /* --- names ---------------------------------------------------------------------------------------- */
@@ -249,7 +155,7 @@ static void read_start(struct finding *f, uint64_t start)
 
 static void read_frame_place(struct finding *f)
 {
-	const struct frame *frame = &f->frame;
+	const struct pl_frame *frame = &f->frame;
 	uint64_t cop = frame->cop, op = 0;
 
 	if (!cop)
@@ -333,7 +239,7 @@ static int remember(struct names_cache *cache, const struct key *key,
 	return 0;
 }
 
-static struct key key_of_name(const struct frame *frame)
+static struct key key_of_name(const struct pl_frame *frame)
 {
 	/* There is no such place: those of frames are of few bits, or hashes with a statement. */
 	return (struct key){
@@ -421,7 +327,7 @@ static int name_other(struct finding *f)
 	else if (kind == PL_KIND_BEGIN)
 		return name_begin(f);
 	else
-		snprintf(f->function, sizeof(f->function), "%s", kind_name(kind));
+		snprintf(f->function, sizeof(f->function), "%s", pl_kind_name(kind));
 	return 0;
 }
 
@@ -449,7 +355,7 @@ static int add_name(const struct ep_unwinder_host *host, struct ep_names *names,
 	return add_text(host, names, entry, EP_UNNAMED_NONE);
 }
 
-static void make_keys(const struct frame *frame, struct key *place, struct key *code)
+static void make_keys(const struct pl_frame *frame, struct key *place, struct key *code)
 {
 	*code = (struct key){.code = frame->check | (uint64_t)frame->kind << PL_CHECK_BITS};
 	*place = *code;
@@ -483,7 +389,7 @@ static int keep(struct names_cache *cache, const struct finding *f, const struct
 	alone.file = f->start.file;
 	if (!f->own_name)
 		return 0;
-	if (has_cv(f->frame.kind) && f->frame.cop && !find_known(cache, code))
+	if (pl_kind_has_cv(f->frame.kind) && f->frame.cop && !find_known(cache, code))
 		r = remember(cache, code, &alone);
 	if (r == 0 && f->frame.name) {
 		by_name = key_of_name(&f->frame);
@@ -544,7 +450,7 @@ static int find_out(struct finding *f, const struct pl_namer *namer)
 
 	if (r != 0 || f->frame.file)
 		return r;
-	if (has_cv(f->frame.kind))
+	if (pl_kind_has_cv(f->frame.kind))
 		r = name_sub(f);
 	else if (f->frame.name)
 		r = name_by_hand(f, namer->cache);
@@ -556,7 +462,7 @@ static int find_out(struct finding *f, const struct pl_namer *namer)
 
 /* A function of its own, for its large frame. */
 static __attribute__((noinline)) int add_new(const struct pl_namer *namer,
-					     const struct frame *frame, struct ep_names *names)
+					     const struct pl_frame *frame, struct ep_names *names)
 {
 	struct finding f = {
 		.reader = {.host = namer->host, .target = namer->target, .layout = namer->layout},
@@ -576,11 +482,11 @@ static __attribute__((noinline)) int add_new(const struct pl_namer *namer,
 }
 
 /* Its statement is gone: what BPF saw of it is true all the same. */
-static int add_seen(const struct ep_unwinder_host *host, const struct frame *frame,
+static int add_seen(const struct ep_unwinder_host *host, const struct pl_frame *frame,
 		    struct ep_names *names)
 {
 	struct names_function entry = {
-		.function = kind_name(frame->kind), .file = "", .line = frame->line};
+		.function = pl_kind_name(frame->kind), .file = "", .line = frame->line};
 	char text[32];
 
 	if (frame->text) {
@@ -593,7 +499,7 @@ static int add_seen(const struct ep_unwinder_host *host, const struct frame *fra
 }
 
 /* A sub without a name: the glob that all of its package's have outlives it. */
-static int add_anonymous(const struct pl_namer *namer, const struct frame *frame,
+static int add_anonymous(const struct pl_namer *namer, const struct pl_frame *frame,
 			 struct ep_names *names)
 {
 	struct finding f = {
@@ -615,7 +521,7 @@ static int add_anonymous(const struct pl_namer *namer, const struct frame *frame
 }
 
 /* The glob still has the name that it had when the same sub was seen before, or nobody can say. */
-static bool has_name(const struct pl_namer *namer, const struct frame *frame, const char *function)
+static bool has_name(const struct pl_namer *namer, const struct pl_frame *frame, const char *function)
 {
 	struct finding f = {
 		.reader = {.host = namer->host, .target = namer->target, .layout = namer->layout},
@@ -624,7 +530,7 @@ static bool has_name(const struct pl_namer *namer, const struct frame *frame, co
 	char package[PACKAGE_BYTES], name[NAME_BYTES];
 	int r;
 
-	if (!has_cv(frame->kind) || frame->flags & PL_FRAME_NAMED)
+	if (!pl_kind_has_cv(frame->kind) || frame->flags & PL_FRAME_NAMED)
 		return true;
 	r = pl_read_glob_name(&f.reader, frame->name << 3, true, package, name, sizeof(name));
 	if (r == -ESRCH)
@@ -636,7 +542,7 @@ static bool has_name(const struct pl_namer *namer, const struct frame *frame, co
 
 /* A sub of that name: the same text was compiled again. */
 static const struct names_function *find_namesake(const struct pl_namer *namer,
-						  const struct frame *frame)
+						  const struct pl_frame *frame)
 {
 	struct key key = key_of_name(frame);
 	const struct names_function *entry = frame->name ? find_known(namer->cache, &key) : NULL;
@@ -645,7 +551,7 @@ static const struct names_function *find_namesake(const struct pl_namer *namer,
 }
 
 /* Texts have a number each. */
-static int add_again(const struct ep_unwinder_host *host, const struct frame *frame,
+static int add_again(const struct ep_unwinder_host *host, const struct pl_frame *frame,
 		     const struct names_function *known, struct ep_names *names)
 {
 	struct names_function entry = *known;
@@ -656,7 +562,7 @@ static int add_again(const struct ep_unwinder_host *host, const struct frame *fr
 	return add_name(host, names, &entry);
 }
 
-static int add_freed(const struct pl_namer *namer, const struct frame *frame,
+static int add_freed(const struct pl_namer *namer, const struct pl_frame *frame,
 		     struct ep_names *names)
 {
 	struct names_function entry = {.function = "(freed sub)", .file = "", .line = frame->line};
@@ -666,15 +572,15 @@ static int add_freed(const struct pl_namer *namer, const struct frame *frame,
 }
 
 /* Its code or its statement is gone: what is still known of it. */
-static int add_known(const struct pl_namer *namer, const struct frame *frame,
+static int add_known(const struct pl_namer *namer, const struct pl_frame *frame,
 		     const struct key *code, struct ep_names *names)
 {
 	const struct names_function *entry = NULL;
 	int r = EP_FRAME_GONE;
 
-	if (!is_sub(frame->kind))
+	if (!pl_kind_is_sub(frame->kind))
 		return add_seen(namer->host, frame, names);
-	if (has_cv(frame->kind))
+	if (pl_kind_has_cv(frame->kind))
 		entry = find_known(namer->cache, code);
 	if (!entry)
 		entry = find_namesake(namer, frame);
@@ -686,10 +592,10 @@ static int add_known(const struct pl_namer *namer, const struct frame *frame,
 }
 
 /* BPF could not read what it runs. */
-static int add_unreadable(const struct pl_namer *namer, const struct frame *frame,
+static int add_unreadable(const struct pl_namer *namer, const struct pl_frame *frame,
 			  struct ep_names *names)
 {
-	const char *name = kind_name(frame->kind);
+	const char *name = pl_kind_name(frame->kind);
 	struct names_function entry = {.function = name ? name : "(unreadable sub)", .file = ""};
 
 	return add_text(namer->host, names, &entry, name ? EP_UNNAMED_NONE : EP_UNNAMED_UNREADABLE);
@@ -709,13 +615,13 @@ int pl_names_add(const struct pl_namer *namer, const struct ep_raw_frame *raw,
 {
 	const struct names_function *entry;
 	struct key place, code;
-	struct frame frame;
+	struct pl_frame frame;
 	int r;
 
 	if (raw->n_words < 1)
 		return -EBADMSG;
-	take_apart(raw, &frame);
-	if (!is_sub(frame.kind) && !kind_name(frame.kind))
+	pl_frame_take(raw, &frame);
+	if (!pl_kind_is_sub(frame.kind) && !pl_kind_name(frame.kind))
 		return -EBADMSG;
 	if (raw->n_words == 1)
 		return add_unreadable(namer, &frame, names);
