@@ -312,7 +312,7 @@ enum ep_bpf_flag {
 	 */
 	EP_BPF_RESUMES = 1 << 0,
 	/*
-	 * Of a keeper: what it sends with a sample names each of its frames alone, so that nothing is ever
+	 * Of a keeper: what it sends in one event names each of its frames alone, so that nothing is ever
 	 * made of memory of two moments. Without it what was sent before is looked at, too.
 	 */
 	EP_BPF_KEEPS_WHOLE = 1 << 1,

@@ -54,6 +54,7 @@ static void fill_layout(struct instance *inst)
 	state->cx_eval_cv = layout->contexts.eval_cv;
 	state->cx_eval_env = layout->contexts.eval_env;
 	state->threads = layout->threads;
+	state->aux_in_body = layout->aux_in_body;
 	state->op_entersub = layout->ops.entersub;
 	state->op_require = layout->ops.require;
 	state->op_entereval = layout->ops.entereval;

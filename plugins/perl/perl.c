@@ -4,6 +4,7 @@
 #include "ebpf-profiler/plugin.h"
 
 #include "perl_bpf.inc.h"
+#include "perl_keep_bpf.inc.h"
 
 /* As enum pl_error. */
 static const char *const errors[] = {
@@ -28,6 +29,14 @@ static const struct ep_bpf_image bpf = {
 	.program = "perl_unwind",
 };
 
+static const struct ep_bpf_image keeper = {
+	.size = sizeof(keeper),
+	.object = perl_keep_bpf_object,
+	.object_bytes = sizeof(perl_keep_bpf_object),
+	.program = "perl_keep",
+	.flags = EP_BPF_KEEPS_WHOLE,
+};
+
 static const struct ep_unwinder_ops ops = {
 	.size = sizeof(ops),
 	.errors = errors,
@@ -41,6 +50,7 @@ static const struct ep_unwinder_ops ops = {
 	.detach = pl_detach,
 	.unload = pl_unload,
 	.describe = pl_describe,
+	.keeper = &keeper,
 };
 
 EP_PLUGIN_DEFINE = {

@@ -17,7 +17,9 @@
  * has PL_FRAME_LEAF, else the one that is next when what was called returns.
  *
  * What is compiled, and what a file does when it is loaded, is freed right after: with PL_FRAME_FILE
- * there is no statement, where is the line, and word 2 the hash of the file's name (pl_hash_file).
+ * there is no statement, where is the line, and word 2 the hash of the file's name (pl_hash_file). In a
+ * program's first PL_YOUNG_NS word 1 is where that name is, so that it can be sent (perl_keep.bpf.c);
+ * else 0, since the same file that is loaded again has it elsewhere.
  *
  * What is freed right after it ran may be gone with what has its name. PL_FRAME_NAME: word 2 tells its name
  * from all others, and whoever had that name before gave it to the symbolizer:
@@ -64,6 +66,11 @@ enum pl_frame_flag {
 
 #define PL_NEAR_FRAMES 32
 
+#define PL_YOUNG_NS 1000000000ull /* as long as keepers run */
+
+/* Texts are read up to a multiple of it at a time. */
+#define PL_TEXT_STEP 64u
+
 #define PL_TEXT_BITS 24 /* of a text's number; 20 of a line are left */
 
 #define PL_ADDRESS_BITS 44
@@ -89,6 +96,8 @@ struct pl_state {
 	__u32 threads; /* 1: a statement has its file's name, else the glob of its file */
 	__u32 holder_of_main; /* 1: `holder_addr` is of the main thread's interpreter alone */
 	__u32 unproven;	      /* 1: BPF must look itself whether the layout holds */
+	__u32 aux_in_body;    /* 1: of a stash, what has its name; else behind its buckets */
+	__u32 pad;
 };
 _Static_assert(sizeof(struct pl_state) <= EP_STATE_BYTES, "pl_state is too large");
 

@@ -132,6 +132,8 @@ struct pl_scratch {
 	__u64 frame_cv, frame_what, frame_cop, frame_op, frame_check;
 	__u64 compiling; /* address of PL_compiling */
 	__u64 frame_file, frame_line; /* with PL_FRAME_FILE */
+	__u64 frame_file_at;	      /* likewise; 0: not said */
+	__u64 young;		      /* 1: the program is */
 	__u64 text[2];		      /* the beginning of a file's name */
 	__u64 hek[2];		      /* of a closure's name */
 	__u64 file[PL_FILE_WORDS];

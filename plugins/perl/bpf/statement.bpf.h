@@ -77,6 +77,7 @@ static __always_inline void take_file(struct pl_scratch *s, __u64 name)
 		return;
 	s->flags |= PL_FRAME_FILE;
 	s->frame_file = pl_hash_file(s->file);
+	s->frame_file_at = s->young * name;
 	s->frame_line = seen_statement(s)->ints[PL_COP_LINE];
 	s->frame_cop = 0;
 	s->frame_check = 0;

@@ -49,7 +49,10 @@ void pl_frame_take(const struct ep_raw_frame *raw, struct pl_frame *frame)
 	if (frame->flags & PL_FRAME_FILE && raw->n_words > 2) {
 		frame->line = (uint32_t)op;
 		frame->op_words = 0;
+		frame->cop = 0;
+		frame->check = 0;
 		frame->file = raw->words[2];
+		frame->file_addr = raw->words[1];
 	} else if (frame->flags & PL_FRAME_NAME && raw->n_words > 2) {
 		take_name(raw->words[2], frame);
 	} else if (frame->flags & PL_FRAME_TEXT) {

@@ -15,6 +15,7 @@ struct pl_frame {
 	uint32_t line;	  /* as it was; 0: not known */
 	uint32_t text;	  /* number of the text it is in; 0: none */
 	uint64_t file;	  /* hash of its file's name; 0: none */
+	uint64_t file_addr; /* where that name was; 0: not known */
 	uint64_t name;	  /* with PL_FRAME_NAME: what tells its name from others */
 	uint32_t flags;	  /* enum pl_frame_flag */
 };

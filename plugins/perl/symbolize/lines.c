@@ -76,6 +76,7 @@ struct walk {
 	struct pl_reader *reader;
 	uint64_t wanted;
 	bool leaf;
+	bool lost; /* an op could not be read */
 	uint32_t n_ops, depth;
 	uint64_t cops[MAX_DEPTH]; /* of each level: the last statement before */
 };
@@ -90,8 +91,10 @@ static uint64_t next_beside(struct walk *walk, struct op *op)
 {
 	while (walk->depth > 0 && !OP_MORESIB(op)) {
 		/* Without a sibling it is the parent. */
-		if (walk->n_ops++ >= MAX_OPS || !op->sibling ||
-		    pl_read_near(walk->reader, op->sibling, op, sizeof(*op)) < 0)
+		if (walk->n_ops++ >= MAX_OPS || !op->sibling)
+			return 0;
+		walk->lost = pl_read_near(walk->reader, op->sibling, op, sizeof(*op)) < 0;
+		if (walk->lost)
 			return 0;
 		walk->depth--;
 	}
@@ -105,7 +108,8 @@ static uint64_t search(struct walk *walk, uint64_t addr)
 	while (addr && walk->n_ops++ < MAX_OPS) {
 		uint64_t *cop = &walk->cops[walk->depth];
 
-		if (pl_read_near(walk->reader, addr, &op, sizeof(op)) < 0)
+		walk->lost = pl_read_near(walk->reader, addr, &op, sizeof(op)) < 0;
+		if (walk->lost)
 			return 0;
 		/* One that was taken out: only within what is searched, not the statement after it. */
 		if (walk->depth > 0 && OP_TYPE(&op) == 0 && is_statement(walk->reader, &op))
@@ -123,17 +127,22 @@ static uint64_t search(struct walk *walk, uint64_t addr)
 	return 0;
 }
 
-uint64_t pl_closest_statement(struct pl_reader *reader, uint64_t cop, uint64_t op, bool leaf)
+bool pl_closest_statement(struct pl_reader *reader, uint64_t op, bool leaf, uint64_t *cop)
 {
-	struct walk walk = {.reader = reader, .wanted = op, .leaf = leaf, .cops = {cop}};
-	uint64_t found;
+	struct walk walk = {.reader = reader, .wanted = op, .leaf = leaf, .cops = {*cop}};
 	struct op statement;
+	uint64_t found;
 
-	if (!op || pl_read_near(reader, cop, &statement, sizeof(statement)) < 0 ||
-	    !is_statement(reader, &statement) || !OP_MORESIB(&statement))
-		return cop;
+	if (!op)
+		return true;
+	if (pl_read_near(reader, *cop, &statement, sizeof(statement)) < 0)
+		return false;
+	if (!is_statement(reader, &statement) || !OP_MORESIB(&statement))
+		return true;
 	found = search(&walk, statement.sibling);
-	return found ? found : cop;
+	if (found)
+		*cop = found;
+	return !walk.lost;
 }
 
 /* The root of its tree, which has neither sibling nor parent; 0: not found. */

@@ -20,11 +20,11 @@ int pl_read_statement(const struct pl_reader *reader, uint64_t cop, uint32_t *in
 
 /*
  * A statement that is the first of a block is taken out of the order of execution, but it is still
- * there: the last one that is before an op within the statement `cop`, as caller() and warn() look
+ * there: the last one that is before an op within the statement *cop, as caller() and warn() look
  * for it (util.c: closest_cop). `leaf`: the op itself, else that which is before it in order of
- * execution. The statement that is found, or `cop`.
+ * execution. False: the tree could not be read, and *cop is as it was.
  */
-uint64_t pl_closest_statement(struct pl_reader *reader, uint64_t cop, uint64_t op, bool leaf);
+bool pl_closest_statement(struct pl_reader *reader, uint64_t op, bool leaf, uint64_t *cop);
 
 /* The first statement of the sub that a statement is in, 0: not found. */
 uint64_t pl_first_statement(struct pl_reader *reader, uint64_t cop);

@@ -157,14 +157,18 @@ static void read_frame_place(struct finding *f)
 {
 	const struct pl_frame *frame = &f->frame;
 	uint64_t cop = frame->cop, op = 0;
+	bool is_closest;
 
 	if (!cop)
 		return;
 	if (frame->op_words)
 		op = cop + (uint64_t)(frame->op_words * 8);
-	cop = pl_closest_statement(&f->reader, cop, op, frame->flags & PL_FRAME_LEAF);
+	is_closest = pl_closest_statement(&f->reader, op, frame->flags & PL_FRAME_LEAF, &cop);
 	if (pl_read_place(&f->reader, cop, &f->place) < 0)
 		f->place = (struct pl_place){0};
+	/* The file is that of all of it; the line at most that where it begins, as of what is freed. */
+	if (!is_closest)
+		f->place.line = frame->line;
 }
 
 static int name_sub(struct finding *f)
@@ -335,7 +339,7 @@ static int name_other(struct finding *f)
 
 /* `unnamed` not 0: its text is no name. */
 static int add_text(const struct ep_unwinder_host *host, struct ep_names *names,
-		    const struct names_function *entry, enum ep_unnamed unnamed)
+		    const struct names_function *entry, enum ep_unnamed unnamed, uint32_t flags)
 {
 	struct ep_name name = {
 		.size = sizeof(name),
@@ -344,6 +348,7 @@ static int add_text(const struct ep_unwinder_host *host, struct ep_names *names,
 		.line = entry->line,
 		.start_line = entry->start_line,
 		.unnamed = unnamed,
+		.flags = flags,
 	};
 
 	return host->add_name(names, &name);
@@ -352,7 +357,14 @@ static int add_text(const struct ep_unwinder_host *host, struct ep_names *names,
 static int add_name(const struct ep_unwinder_host *host, struct ep_names *names,
 		    const struct names_function *entry)
 {
-	return add_text(host, names, entry, EP_UNNAMED_NONE);
+	return add_text(host, names, entry, EP_UNNAMED_NONE, 0);
+}
+
+/* Its code or its statement is gone: more may have come with the sample. */
+static int add_rest(const struct ep_unwinder_host *host, struct ep_names *names,
+		    const struct names_function *entry)
+{
+	return add_text(host, names, entry, EP_UNNAMED_NONE, EP_NAME_STANDS_IN);
 }
 
 static void make_keys(const struct pl_frame *frame, struct key *place, struct key *code)
@@ -406,25 +418,35 @@ static int name_at_statement(struct finding *f)
 	return name_other(f);
 }
 
-/* %INC has not the program itself. */
-static void learn_program(const struct pl_namer *namer)
+static void learn_name_at(const struct finding *f, const struct pl_namer *namer, uint64_t addr)
 {
 	char name[PL_FILE_BYTES];
+
+	if (pl_read_text(&f->reader, addr, name, sizeof(name)) == 0)
+		pl_files_learn(namer->files, name);
+}
+
+/* %INC has not the program itself. */
+static void learn_program(const struct finding *f, const struct pl_namer *namer)
+{
 	uint64_t addr;
 
 	if (namer->origfile_addr &&
-	    namer->host->target_read(namer->target, namer->origfile_addr, &addr, sizeof(addr)) == 0 &&
-	    namer->host->target_string(namer->target, addr, name, sizeof(name)) == 0)
-		pl_files_learn(namer->files, name);
+	    pl_read(&f->reader, namer->origfile_addr, &addr, sizeof(addr)) == 0)
+		learn_name_at(f, namer, addr);
 }
 
 static const char *find_file_name(struct finding *f, const struct pl_namer *namer)
 {
 	const char *name = pl_files_find(namer->files, f->frame.file);
 
+	if (!name && f->frame.file_addr) {
+		learn_name_at(f, namer, f->frame.file_addr);
+		name = pl_files_find(namer->files, f->frame.file);
+	}
 	if (name || !pl_files_may_scan(namer->files))
 		return name;
-	learn_program(namer);
+	learn_program(f, namer);
 	if (namer->incgv_addr)
 		pl_files_scan(namer->files, &f->reader, namer->incgv_addr);
 	return pl_files_find(namer->files, f->frame.file);
@@ -495,7 +517,7 @@ static int add_seen(const struct ep_unwinder_host *host, const struct pl_frame *
 		if (frame->kind == PL_KIND_TEXT)
 			entry.function = text;
 	}
-	return add_name(host, names, &entry);
+	return add_rest(host, names, &entry);
 }
 
 /* A sub without a name: the glob that all of its package's have outlives it. */
@@ -517,7 +539,7 @@ static int add_anonymous(const struct pl_namer *namer, const struct pl_frame *fr
 	if (frame->text)
 		snprintf(f.place.file, sizeof(f.place.file), "(eval %u)", frame->text);
 	write_sub_name(&f, package, name);
-	return add_name(namer->host, names, &entry);
+	return add_rest(namer->host, names, &entry);
 }
 
 /* The glob still has the name that it had when the same sub was seen before, or nobody can say. */
@@ -559,7 +581,7 @@ static int add_again(const struct ep_unwinder_host *host, const struct pl_frame 
 	entry.line = frame->line;
 	if (strncmp(entry.file, "(eval ", 6) == 0)
 		entry.file = "";
-	return add_name(host, names, &entry);
+	return add_rest(host, names, &entry);
 }
 
 static int add_freed(const struct pl_namer *namer, const struct pl_frame *frame,
@@ -568,7 +590,7 @@ static int add_freed(const struct pl_namer *namer, const struct pl_frame *frame,
 	struct names_function entry = {.function = "(freed sub)", .file = "", .line = frame->line};
 
 	namer->host->count(namer->target, PL_COUNT_GONE, 1);
-	return add_text(namer->host, names, &entry, EP_UNNAMED_GONE);
+	return add_text(namer->host, names, &entry, EP_UNNAMED_GONE, EP_NAME_STANDS_IN);
 }
 
 /* Its code or its statement is gone: what is still known of it. */
@@ -598,7 +620,7 @@ static int add_unreadable(const struct pl_namer *namer, const struct pl_frame *f
 	const char *name = pl_kind_name(frame->kind);
 	struct names_function entry = {.function = name ? name : "(unreadable sub)", .file = ""};
 
-	return add_text(namer->host, names, &entry, name ? EP_UNNAMED_NONE : EP_UNNAMED_UNREADABLE);
+	return add_text(namer->host, names, &entry, name ? EP_UNNAMED_NONE : EP_UNNAMED_UNREADABLE, 0);
 }
 
 /*

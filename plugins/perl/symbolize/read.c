@@ -2,6 +2,7 @@
 #include "plugins/perl/symbolize/read.h"
 
 #include "core/base/util.h"
+#include "plugins/perl/perl_shared.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -133,10 +134,29 @@ int pl_read_hek(const struct pl_reader *reader, uint64_t addr, char *buf, size_t
 	return 0;
 }
 
+/* In steps that end where a piece that was kept does (perl_keep.bpf.c). */
+int pl_read_text(const struct pl_reader *reader, uint64_t addr, char *buf, size_t size)
+{
+	size_t at = 0;
+
+	while (at + 1 < size) {
+		size_t n = EP_MIN(PL_TEXT_STEP - (addr + at) % PL_TEXT_STEP, size - 1 - at);
+		int r = pl_read(reader, addr + at, buf + at, n);
+
+		if (r < 0)
+			return r;
+		if (memchr(buf + at, 0, n))
+			return 0;
+		at += n;
+	}
+	buf[at] = '\0';
+	return 0;
+}
+
 int pl_read_string(const struct pl_reader *reader, uint64_t addr, char *buf, size_t size)
 {
 	char text[TEXT_BYTES];
-	int r = reader->host->target_string(reader->target, addr, text, sizeof(text));
+	int r = pl_read_text(reader, addr, text, sizeof(text));
 	size_t n;
 
 	if (r < 0)

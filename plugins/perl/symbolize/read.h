@@ -55,6 +55,8 @@ int pl_read_near(struct pl_reader *reader, uint64_t addr, void *buf, size_t byte
 /* A HEK: the key of a hash, as all names are (hv.h: struct hek). */
 int pl_read_hek(const struct pl_reader *reader, uint64_t addr, char *buf, size_t size);
 int pl_read_string(const struct pl_reader *reader, uint64_t addr, char *buf, size_t size);
+/* The same as it is, cut at size - 1 bytes. */
+int pl_read_text(const struct pl_reader *reader, uint64_t addr, char *buf, size_t size);
 /* `utf8`: else it is Latin-1. `more`: it goes on behind n. */
 void pl_clean_text(const uint8_t *text, size_t n, bool utf8, bool more, char *buf, size_t size);
 
