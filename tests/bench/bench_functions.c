@@ -19,7 +19,6 @@
 #include <glob.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #define NAMES	   20000
 #define BATCH	   256
@@ -31,15 +30,6 @@
 struct text {
 	uint64_t start, end;
 };
-
-/* Of this thread: what else runs does not count. */
-static uint64_t cpu_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-	return (uint64_t)ts.tv_sec * EP_NS_PER_SEC + (uint64_t)ts.tv_nsec;
-}
 
 static int open_path(void *arg)
 {
@@ -68,7 +58,7 @@ static int find_text(const char *path, struct text *ret_text)
 	return r;
 }
 
-/* The time of one name, in microseconds; negative: it failed. */
+/* The time of one name, in microseconds of this thread: what else runs does not count; negative: it failed. */
 static double measure(const char *path, const struct text *text, size_t batch, uint64_t seed,
 		      size_t *ret_lines)
 {
@@ -94,11 +84,11 @@ static double measure(const char *path, const struct text *text, size_t batch, u
 		qsort(vas, batch, sizeof(*vas), compare);
 		if (ep_lines_init(&lines, batch) < 0)
 			break;
-		start_ns = cpu_ns();
+		start_ns = ep_clock_thread_cpu_ns();
 		r = ep_native_symbols_resolve(symbols, &file, vas, batch, &lines);
 		/* the first one opens the file */
 		if (done) {
-			ns += cpu_ns() - start_ns;
+			ns += ep_clock_thread_cpu_ns() - start_ns;
 			n += batch;
 		}
 		for (size_t i = 0; r == 0 && i < ep_lines_frames(&lines); i++)
@@ -120,7 +110,7 @@ static double measure_known(void)
 	if (ep_frames_new(2 * NAMES, 1 << 20, 1 << 20, &frames) < 0)
 		return -1;
 	for (int round = 0; round < 2; round++) {
-		start_ns = cpu_ns();
+		start_ns = ep_clock_thread_cpu_ns();
 		for (uint64_t i = 0; i < NAMES; i++) {
 			uint64_t va = ep_mix64(i);
 
@@ -128,7 +118,7 @@ static double measure_known(void)
 					    (struct ep_program){0}, &id);
 		}
 	}
-	start_ns = cpu_ns() - start_ns;
+	start_ns = ep_clock_thread_cpu_ns() - start_ns;
 	ep_frames_unref(frames);
 	return (double)start_ns / NAMES / 1000;
 }

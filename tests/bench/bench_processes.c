@@ -6,9 +6,8 @@
  * each) are not in it. Prints rows for scripts/bench; fails when a record costs more beside many live processes
  * than a few times what it does beside few.
  */
+#include "core/base/clock.h"
 #include "tests/unit/process_world.h"
-
-#include <time.h>
 
 #define PID(n)	  (0x500000u + (n))
 #define LIVE	  30000u
@@ -30,15 +29,6 @@ struct times {
 	uint64_t ns[STEPS];
 };
 
-/* Of this thread: others use the machine, too. */
-static uint64_t cpu_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-	return (uint64_t)ts.tv_sec * EP_NS_PER_SEC + (uint64_t)ts.tv_nsec;
-}
-
 static void fork_one(struct world *w, uint32_t i)
 {
 	world_fork(w, world_now(), root.pid,
@@ -51,31 +41,32 @@ static void map_some(struct world *w, uint32_t pid)
 		world_map_anonymous(w, world_now(), pid, i << 20, 0x1000);
 }
 
+/* CPU time of this thread: others use the machine, too. */
 static void run_batch(struct world *w, uint32_t first, struct times *times)
 {
-	uint64_t at[STEPS + 1] = {cpu_ns()};
+	uint64_t at[STEPS + 1] = {ep_clock_thread_cpu_ns()};
 	struct ep_program program = {.image = 2};
 
 	for (uint32_t i = first; i < first + PER_TURN; i++)
 		fork_one(w, i);
-	at[1] = cpu_ns();
+	at[1] = ep_clock_thread_cpu_ns();
 	for (uint32_t i = first; i < first + PER_TURN; i++) {
 		program.pid = PID(1 + i);
 		program.start_ns = 2 + i;
 		world_exec(w, world_now(), program, "tool");
 	}
-	at[2] = cpu_ns();
+	at[2] = ep_clock_thread_cpu_ns();
 	for (uint32_t i = first; i < first + PER_TURN; i++)
 		map_some(w, PID(1 + i));
-	at[3] = cpu_ns();
+	at[3] = ep_clock_thread_cpu_ns();
 	world_turn(w);
-	at[4] = cpu_ns();
+	at[4] = ep_clock_thread_cpu_ns();
 	for (uint32_t i = first; i < first + PER_TURN; i++) {
 		program.pid = PID(1 + i);
 		program.start_ns = 2 + i;
 		world_exit(w, world_now(), program);
 	}
-	at[5] = cpu_ns();
+	at[5] = ep_clock_thread_cpu_ns();
 	times->ns[FORK] += at[1] - at[0];
 	times->ns[EXEC] += at[2] - at[1];
 	times->ns[MAP] += (at[3] - at[2]) / 3;
@@ -87,13 +78,13 @@ static void run_batch(struct world *w, uint32_t first, struct times *times)
 static void exec_again(struct world *w, struct times *times)
 {
 	struct ep_program program = {.pid = PID(LIVE + SHORT + 1), .start_ns = 1};
-	uint64_t begin_ns = cpu_ns();
+	uint64_t begin_ns = ep_clock_thread_cpu_ns();
 
 	for (program.image = 1; program.image <= SHORT; program.image++) {
 		world_exec(w, world_now(), program, "again");
 		world_map_anonymous(w, world_now(), program.pid, 0x10000, 0x1000);
 	}
-	times->ns[AGAIN] += cpu_ns() - begin_ns;
+	times->ns[AGAIN] += ep_clock_thread_cpu_ns() - begin_ns;
 }
 
 static struct times run(uint32_t live)
@@ -117,9 +108,9 @@ static struct times run(uint32_t live)
 	exec_again(w, &times);
 	usleep(600000); /* what has ended is let go half a second later */
 	world_turn(w);
-	begin_ns = cpu_ns();
+	begin_ns = ep_clock_thread_cpu_ns();
 	ep_processes_sweep(w->processes, KEEP_NS);
-	times.ns[SWEEP] += cpu_ns() - begin_ns;
+	times.ns[SWEEP] += ep_clock_thread_cpu_ns() - begin_ns;
 	world_close(&state);
 	for (int i = 0; i < STEPS; i++)
 		times.ns[i] /= SHORT;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "core/base/clock.h"
 #include "tests/otlp/batch.h"
 #include "core/base/util.h"
 
@@ -8,7 +9,6 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #define START_NS    1767225600000000000ull
 #define DURATION_NS 5000000000ull
@@ -388,18 +388,10 @@ static void make_samples(struct owned *o, const struct test_shape *s)
 	o->batch.sample_time_ns = time;
 }
 
-static uint64_t thread_cpu_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 struct ep_batch *test_batch_new(const struct test_shape *shape)
 {
 	struct owned *o = calloc(1, sizeof(*o));
-	uint64_t start_ns = thread_cpu_ns();
+	uint64_t start_ns = ep_clock_thread_cpu_ns();
 
 	if (!o)
 		abort();
@@ -424,7 +416,7 @@ struct ep_batch *test_batch_new(const struct test_shape *shape)
 	o->batch.n_strings = o->n_strings;
 	o->batch.string_text = o->texts;
 	o->batch.string_bytes = o->lens;
-	cpu_ns += thread_cpu_ns() - start_ns;
+	cpu_ns += ep_clock_thread_cpu_ns() - start_ns;
 	return &o->batch;
 }
 
@@ -451,12 +443,12 @@ static void batch_free(struct owned *o)
 void test_batch_unref(const struct ep_batch *batch)
 {
 	struct owned *o = owner_of(batch);
-	uint64_t start_ns = thread_cpu_ns();
+	uint64_t start_ns = ep_clock_thread_cpu_ns();
 
 	if (atomic_fetch_sub(&o->refs, 1) != 1)
 		return;
 	batch_free(o);
-	cpu_ns += thread_cpu_ns() - start_ns;
+	cpu_ns += ep_clock_thread_cpu_ns() - start_ns;
 }
 
 uint64_t test_batch_events(const struct ep_batch *batch)

@@ -4,13 +4,13 @@
  * program, whose addresses are known, and of the samples of core/elf. With a file as second
  * argument it prints what looking for names that are not there costs: test_elf_file SAMPLES FILE.
  */
+#include "core/base/clock.h"
 #include "core/plugin/elf_file.h"
 #include "core/plugin/process_target.h"
 #include "pclntab_file.h"
 #include "tests/kit/test.h"
 
 #include <sys/mman.h>
-#include <time.h>
 
 extern const char __ehdr_start; /* of the linker: where the file's first byte is in memory */
 
@@ -451,30 +451,22 @@ EP_TEST(memory_of_a_process_is_read_all_or_nothing)
 	assert_int_equal(ep_process_target_ops.read(&none, 8, buf, sizeof(buf)), -ESRCH);
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 static int measure(const char *path)
 {
 	static const char *const names[] = {"not_there_1", "_not_there_2", "notThere3",
 					    "not_there_four_long_name", "nt5"};
 	struct fixture *fx;
-	uint64_t start = now_ns();
+	uint64_t start = ep_clock_mono_ns();
 
 	fx = fixture_open(path);
-	printf("%s: open %" PRIu64 " us", path, (now_ns() - start) / 1000);
+	printf("%s: open %" PRIu64 " us", path, (ep_clock_mono_ns() - start) / 1000);
 	for (size_t i = 0; i < EP_LEN(names); i++) {
 		struct ep_symbol found;
 
-		start = now_ns();
+		start = ep_clock_mono_ns();
 		if (symbol(fx, names[i], &found) != -ENODATA)
 			printf(" (error)");
-		printf(", %s %.1f us", names[i], (double)(now_ns() - start) / 1000);
+		printf(", %s %.1f us", names[i], (double)(ep_clock_mono_ns() - start) / 1000);
 	}
 	printf("\n");
 	return 0;

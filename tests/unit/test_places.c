@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Places of a process, the rows made of them, and the budget that pays for reading /proc. */
+#include "core/base/clock.h"
 #include "core/process/budget.h"
 #include "core/process/language_internal.h"
 #include "core/process/places.h"
 #include "core/process/process_languages.h"
 #include "core/process/rows.h"
 #include "tests/kit/test.h"
-
-#include <time.h>
 
 static struct ep_executable executable(enum ep_executable_state state)
 {
@@ -310,14 +309,6 @@ EP_TEST(a_copy_of_a_part_has_a_whole)
 
 #define MANY 100000u
 
-static double cpu_seconds(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
-
 /* A page of the file, mapped so often as a process may, in front of all of it and behind. */
 EP_TEST(many_copies_are_no_more_work_each)
 {
@@ -325,7 +316,7 @@ EP_TEST(many_copies_are_no_more_work_each)
 	struct ep_place_in_memory whole = place(0x400000000, 0x400003800, &e);
 	struct ep_process process = {0};
 	struct ep_claim claim = {0};
-	double began = cpu_seconds();
+	uint64_t began_ns = ep_clock_cpu_ns();
 
 	e.claims[e.n_claims++] = &claim;
 	e.refs = MANY + 2;
@@ -341,6 +332,6 @@ EP_TEST(many_copies_are_no_more_work_each)
 	}
 	assert_false(ep_process_languages_sync(&process, (struct ep_languages *)&process));
 	assert_int_equal(process.n_languages, 0);
-	assert_true(cpu_seconds() - began < 1);
+	assert_true(ep_clock_cpu_ns() - began_ns < EP_NS_PER_SEC);
 	ep_vec_fini(&process.places);
 }

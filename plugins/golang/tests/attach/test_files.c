@@ -100,22 +100,31 @@ static int copy_without_sections(const char *path)
 	return pwrite(to, &header, sizeof(header), 0) == sizeof(header) ? ep_take_fd(to) : -1;
 }
 
+/* What go_probe makes of a file; < 0: nothing. */
+static int probe(const char *path, void **ret, uint32_t *ret_minor)
+{
+	ep_cleanup(ep_elf_closep) struct ep_elf *elf = NULL;
+	ep_cleanup(ep_elf_file_fini) struct ep_elf_file file = {0};
+	int r = ep_elf_open(path, &elf);
+
+	if (r < 0)
+		return r;
+	ep_elf_file_init(&file, elf, NULL, path);
+	*ret_minor = minor_of(&file.file);
+	return go_probe(ep_unwinder_host_get(), &file.file, ret);
+}
+
 /* What is found with sections is found without. */
 static void check_bare(const char *path, const struct go_executable *exe)
 {
 	ep_autoclose int fd = copy_without_sections(path);
-	struct ep_elf_file file;
-	struct ep_elf *elf = NULL;
 	void *executable = NULL;
 	struct go_executable *bare;
+	uint32_t minor;
 	char copy[32];
 
 	snprintf(copy, sizeof(copy), "/proc/self/fd/%d", fd);
-	EXPECT(fd >= 0 && ep_elf_open(copy, &elf) == 0);
-	if (!elf)
-		return;
-	ep_elf_file_init(&file, elf, NULL, copy);
-	EXPECT(go_probe(ep_unwinder_host_get(), &file.file, &executable) == 0);
+	EXPECT(fd >= 0 && probe(copy, &executable, &minor) == 0);
 	bare = executable;
 	if (bare)
 		EXPECT(bare->n_codes == exe->n_codes && bare->g.value == exe->g.value &&
@@ -123,42 +132,20 @@ static void check_bare(const char *path, const struct go_executable *exe)
 		       memcmp(&bare->offsets, &exe->offsets, sizeof(exe->offsets)) == 0);
 	if (bare)
 		go_unload(bare);
-	ep_elf_file_fini(&file);
-	ep_elf_close(elf);
 }
 
 static void check(const char *path)
 {
-	struct ep_elf_file file;
-	struct ep_elf *elf = NULL;
 	void *executable = NULL;
+	uint32_t minor;
 
-	if (ep_elf_open(path, &elf) < 0)
-		return;
-	ep_elf_file_init(&file, elf, NULL, path);
-	EXPECT(go_probe(ep_unwinder_host_get(), &file.file, &executable) == 0);
+	EXPECT(probe(path, &executable, &minor) == 0);
 	if (executable) {
-		check_version(path, executable, minor_of(&file.file));
+		check_version(path, executable, minor);
 		check_codes(path, executable);
 		check_bare(path, executable);
 		go_unload(executable);
 	}
-	ep_elf_file_fini(&file);
-	ep_elf_close(elf);
-}
-
-static void check_not_mine(const char *path)
-{
-	struct ep_elf_file file;
-	struct ep_elf *elf = NULL;
-	void *executable = NULL;
-
-	if (ep_elf_open(path, &elf) < 0)
-		return;
-	ep_elf_file_init(&file, elf, NULL, path);
-	EXPECT(go_probe(ep_unwinder_host_get(), &file.file, &executable) == EP_NOT_MINE);
-	ep_elf_file_fini(&file);
-	ep_elf_close(elf);
 }
 
 /* Itself: a program of C's, and a copy of it without section headers. */
@@ -166,12 +153,14 @@ static void check_another(void)
 {
 	ep_autoclose int fd = copy_without_sections("/proc/self/exe");
 	const char *path = "/proc/self/exe";
+	void *executable = NULL;
+	uint32_t minor;
 	char copy[32];
 
 	EXPECT(fd >= 0);
 	snprintf(copy, sizeof(copy), "/proc/self/fd/%d", fd);
-	check_not_mine(path);
-	check_not_mine(copy);
+	EXPECT(probe(path, &executable, &minor) == EP_NOT_MINE);
+	EXPECT(probe(copy, &executable, &minor) == EP_NOT_MINE);
 }
 
 int main(int argc, char **argv)

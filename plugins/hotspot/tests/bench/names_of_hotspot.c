@@ -23,11 +23,11 @@ static int add(struct ep_names *to, const struct ep_name *name)
 
 static bool take(const struct ep_raw_frame *frame, struct times *times)
 {
-	uint64_t sum = 0, before = now_ns();
+	uint64_t sum = 0, before = ep_clock_mono_ns();
 	int r = hotspot_names_of(names, NULL, frame, add, (struct ep_names *)&sum);
 
 	if (r == 0 && times->n < MAX_TIMES)
-		times->ns[times->n++] = now_ns() - before;
+		times->ns[times->n++] = ep_clock_mono_ns() - before;
 	return r == 0;
 }
 

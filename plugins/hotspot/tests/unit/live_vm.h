@@ -6,6 +6,7 @@
 #ifndef HOTSPOT_TESTS_LIVE_VM_H
 #define HOTSPOT_TESTS_LIVE_VM_H
 
+#include "core/base/clock.h"
 #include "core/base/util.h"
 #include "plugins/hotspot/hotspot_shared.h"
 #include "plugins/hotspot/symbolize/names.h"
@@ -20,7 +21,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
-#include <time.h>
 
 #define LIVE_MAX_ROWS 8192
 #define LIVE_NAME     96
@@ -342,14 +342,6 @@ static struct hotspot_methods methods;
 const char *hotspot_stubs_name(const struct hotspot_stubs *stubs, uint64_t addr)
 {
 	return stubs && addr ? "" : NULL;
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
 /* 0, EP_FRAME_GONE or a negative errno; the method's word, 0: it is dead, not swept yet. */

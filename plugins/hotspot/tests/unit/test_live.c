@@ -144,11 +144,11 @@ static void check_null_checks(const struct hotspot_nmethod *nmethod)
 
 static void look_at(uint64_t blob, bool is_native)
 {
-	uint64_t before = now_ns(), method, took;
+	uint64_t before = ep_clock_mono_ns(), method, took;
 	struct hotspot_nmethod *nmethod;
 	int r = read_nmethod(blob, &nmethod, &method);
 
-	took = now_ns() - before;
+	took = ep_clock_mono_ns() - before;
 	if (r == EP_FRAME_GONE) {
 		tally.gone += method != 0; /* 0: dead, not swept yet */
 		return;

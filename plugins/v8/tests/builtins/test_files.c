@@ -5,6 +5,7 @@
  */
 #include "plugins/v8/builtins/builtins.h"
 
+#include "core/base/clock.h"
 #include "core/base/util.h"
 #include "core/elf/file.h"
 #include "core/plugin/elf_file.h"
@@ -16,7 +17,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define SKIP		77
 #define MIN_RULED	92 /* percent of the bytes of builtins: 12 and 14 have tables behind the code */
@@ -30,14 +30,6 @@ static const char *const patterns[] = {
 };
 
 static bool verbose; /* EP_TEST_VERBOSE is set: what has no rows */
-
-static double cpu_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-	return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
-}
 
 /* --- a file without .symtab */
 
@@ -69,13 +61,14 @@ struct found {
 
 static int read_file(const struct ep_file *file, struct found *ret)
 {
-	double start = cpu_ms();
+	uint64_t start_ns = ep_clock_cpu_ns(), read_ns;
 	int r = v8_builtins_read(ep_unwinder_host_get(), file, &ret->builtins);
 
-	ret->read_ms = cpu_ms() - start;
+	read_ns = ep_clock_cpu_ns();
+	ret->read_ms = (double)(read_ns - start_ns) / 1e6;
 	if (!r)
 		r = v8_builtins_make_rows(ret->builtins, ep_unwinder_host_get(), file, &ret->rows);
-	ret->rows_ms = cpu_ms() - start - ret->read_ms;
+	ret->rows_ms = (double)(ep_clock_cpu_ns() - read_ns) / 1e6;
 	return r;
 }
 

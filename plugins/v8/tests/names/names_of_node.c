@@ -12,6 +12,7 @@
  *
  *	WASM NAME	where it runs in WebAssembly
  */
+#include "core/base/clock.h"
 #include "plugins/v8/symbolize/codes.h"
 #include "plugins/v8/symbolize/functions.h"
 #include "plugins/v8/symbolize/names.h"
@@ -158,14 +159,6 @@ static int name_frame(struct v8_names *names, const struct ep_raw_frame *frame,
 	return v8_names_of(names, frame, print_name, (struct ep_names *)printed);
 }
 
-static uint64_t nanoseconds(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 /* ---- functions ---- */
 
 static struct v8_context context;
@@ -222,15 +215,15 @@ static void print_function(struct v8_names *names, uint64_t function)
 	if (v8_cookie_read(&context, frame.words[0], (uint64_t *)&frame.words[1]) < 0)
 		return;
 	frame.words[2] = bytecodes_of(function);
-	begin = nanoseconds();
+	begin = ep_clock_mono_ns();
 	r = name_frame(names, &frame, &printed);
-	middle = nanoseconds();
+	middle = ep_clock_mono_ns();
 	if (r != 0) {
 		printf("FAILED %d %#llx\n", r, (unsigned long long)function);
 		return;
 	}
 	(void)name_frame(names, &frame, &printed);
-	end = nanoseconds();
+	end = ep_clock_mono_ns();
 	spent_new += middle - begin;
 	spent_known += end - middle;
 	n_new++;

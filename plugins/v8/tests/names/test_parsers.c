@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "core/base/clock.h"
 #include "plugins/v8/symbolize/bytecodes.h"
 #include "plugins/v8/symbolize/codes.h"
 #include "plugins/v8/symbolize/lines.h"
@@ -8,8 +9,6 @@
 #include "plugins/v8/symbolize/wasm.h"
 #include "plugins/v8/tests/names/made_heap.h"
 #include "tests/kit/test.h"
-
-#include <time.h>
 
 #define MAX_UNITS 4096
 
@@ -92,14 +91,6 @@ EP_TEST(has_one_line_of_nothing)
 	assert_int_equal(line, 0);
 }
 
-static uint64_t nanoseconds(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 /* Printed, not judged: other work may run beside it. */
 EP_TEST(shows_what_a_table_costs)
 {
@@ -114,16 +105,16 @@ EP_TEST(shows_what_a_table_costs)
 		source[i] = i % 37 ? 'x' : '\n';
 	for (int round = 0; round < 5; round++) {
 		ep_cleanup(v8_lines_fini) struct v8_lines lines = {0};
-		uint64_t begin = nanoseconds(), middle;
+		uint64_t begin = ep_clock_mono_ns(), middle;
 
 		for (uint32_t i = 0; i < BYTES; i += V8_LINES_PIECE)
 			memcpy(copy + i, source + i, V8_LINES_PIECE);
 		sink = copy[begin % BYTES];
-		middle = nanoseconds();
+		middle = ep_clock_mono_ns();
 		for (uint32_t i = 0; i < BYTES; i += V8_LINES_PIECE)
 			assert_int_equal(v8_lines_add(&lines, source + i, V8_LINES_PIECE, false), 0);
 		assert_int_equal(v8_lines_end(&lines), 0);
-		made = EP_MIN(made, nanoseconds() - middle);
+		made = EP_MIN(made, ep_clock_mono_ns() - middle);
 		copied = EP_MIN(copied, middle - begin);
 		assert_int_equal(lines.n_lines, BYTES / 37 + 2);
 	}
