@@ -5,11 +5,11 @@ the burner, as they are and changed in each way that a profiler could be wrong."
 import collections
 import json
 import os
-import random
 import tempfile
 import unittest
 
-import calls
+import calls  # and with it where the kit is
+import changes
 import nodes
 from verdicts import TRUE
 
@@ -17,7 +17,6 @@ Frame = calls.Frame
 ROOT = Frame("start_thread", "libc.so.6")
 MAIN = 77           # the thread that runs JavaScript
 OBSERVED = 12       # calls of each scenario
-MOST = 0.85         # of a recursion's frames each is like the other
 
 
 def builtin(name):
@@ -197,8 +196,9 @@ function drive(work) { //= drive entry
                 self.assertRaises(ValueError, calls.Truth, directory)
 
 
-class Burner(unittest.TestCase):
+class Burner(changes.Changed, unittest.TestCase):
     """Without a profiler: what V8 says of the burner's calls, in a Node of each major."""
+    never = "never", "absent"
 
     @classmethod
     def setUpClass(cls):
@@ -243,53 +243,9 @@ class Burner(unittest.TestCase):
                          for one in self.stacks(runtime.name)}
             self.assertEqual(set(self.said[runtime.name].work) - scenarios, set(), runtime.name)
 
-    def changed(self, change):
-        """Share of changed stacks that are not true."""
-        pick, wrong, all_of = random.Random(5), 0, 0
-        for frames in self.stacks(self.found[-1].name):
-            own = [i for i, frame in enumerate(frames) if self.judge.is_own(frame)]
-            other = change(pick, list(frames), own[1:])
-            if other and other != frames:
-                all_of += 1
-                wrong += self.judged(other) != TRUE
-        self.assertGreater(all_of, 50)
-        return wrong / all_of
-
-    def test_a_frame_is_missing(self):
-        def drop(pick, frames, own):
-            del frames[pick.choice(own)]
-            return frames
-        self.assertGreater(self.changed(drop), MOST)
-
-    def test_a_frame_is_twice(self):
-        def double(pick, frames, own):
-            at = pick.choice(own)
-            return frames[:at] + frames[at:at + 1] + frames[at:]
-        self.assertGreater(self.changed(double), MOST)
-
-    def test_two_are_exchanged(self):
-        def exchange(pick, frames, own):
-            at = pick.choice(own)
-            frames[at - 1], frames[at] = frames[at], frames[at - 1]
-            return frames
-        self.assertGreater(self.changed(exchange), MOST)
-
-    def test_a_line_is_the_next(self):
-        def other_line(pick, frames, own):
-            at = pick.choice(own)
-            frames[at] = frames[at]._replace(line=frames[at].line + 1)
-            return frames
-        self.assertGreater(self.changed(other_line), MOST)
-
-    def test_a_name_never_ran(self):
-        def rename(name):
-            def change(pick, frames, own):
-                at = pick.choice(own)
-                frames[at] = frames[at]._replace(name=name)
-                return frames
-            return change
-        self.assertEqual(self.changed(rename("never")), 1)
-        self.assertEqual(self.changed(rename("absent")), 1)
+    def true_stacks(self):
+        return [(frames, own, lambda other: self.judged(other) == TRUE) for frames in self.stacks(self.found[-1].name)
+                if len(own := [i for i, frame in enumerate(frames) if self.judge.is_own(frame)]) > 1]
 
 
 if __name__ == "__main__":
