@@ -234,7 +234,7 @@ static bool is_patient(void *arg, uint32_t slot, uint64_t age_ns)
 	const struct ep_control *control = ep_bpf_control(session->bpf);
 
 	if (age_ns < EP_YOUNG_NS)
-		return control->keeping >> slot & 1;
+		return ep_languages_keeping(session->languages) >> slot & 1;
 	return age_ns >= EP_PATIENT_AGE_NS && control->patient >> slot & 1;
 }
 

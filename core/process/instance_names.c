@@ -262,6 +262,9 @@ static void finish_names(void *arg)
 	instance->used_ns = now_ns;
 	instance->paid_ns = EP_MAX(instance->paid_ns, now_ns) + SHARE * job->spent_ns;
 	job->first = end;
+	if (job->ended && end == job->n && languages->kept_bytes > EP_KEPT_MUCH_BYTES &&
+	    ep_kept_memory_is_empty(&instance->arrived))
+		ep_instance_forget_kept(instance);
 	ep_instance_end_job(instance);
 	if (released || !go_on(job)) {
 		for (size_t i = end; i < job->n; i++)

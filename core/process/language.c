@@ -165,6 +165,8 @@ uint32_t ep_languages_keeping(const struct ep_languages *languages)
 {
 	uint32_t keeping = 0;
 
+	if (languages->kept_bytes > EP_KEPT_MUCH_BYTES)
+		return 0;
 	for (size_t i = 0; i < languages->n; i++) {
 		const struct ep_language *language = &languages->all[i];
 

@@ -96,6 +96,8 @@ struct ep_instance {
 /* Memory is kept for processes younger than this. Older ones lose what was kept. */
 #define EP_KEPT_NS (5 * EP_NS_PER_SEC)
 #define EP_KEPT_ALL_BYTES ((size_t)8 << 20) /* of all processes */
+/* With more than that no name waits, and what a job has read of a process that has ended is dropped. */
+#define EP_KEPT_MUCH_BYTES (EP_KEPT_ALL_BYTES / 2)
 #define EP_FRAME_READS_NS (100 * EP_NS_PER_MS)
 
 /* language.c */

@@ -29,7 +29,7 @@ static struct script {
 	bool no_instance;
 	struct ep_target *target;
 	int n_attached, n_changed, n_symbolized, n_detached;
-	int n_told, n_named;
+	int n_told, n_named, n_read;
 	int n_loaded, n_lengthened;
 	bool is_short, loads_slowly; /* until there is an attach */
 	uint64_t reads_ns; /* so long symbolize reads, or until it cannot */
@@ -112,6 +112,8 @@ static void unload(void *executable)
 #define LONG_NAMES 1000
 #define SLOW	   1000000 /* it reads first */
 #define STAND_IN   900	   /* it says of a name that it is none */
+#define KEPT	   901	   /* and up to LONG_NAMES: it reads the word at KEPT_ADDR, where nothing is mapped */
+#define KEPT_ADDR  0x1000
 
 static int add_long_names(uint64_t frame, struct ep_names *names)
 {
@@ -135,6 +137,19 @@ static int read_for_long(void)
 	return r;
 }
 
+static bool is_kept(const struct ep_raw_frame *frame)
+{
+	return frame->words[0] >= KEPT && frame->words[0] < LONG_NAMES;
+}
+
+static int read_kept(void)
+{
+	uint64_t word;
+
+	script.n_read++;
+	return script.target->ops->read(script.target->arg, KEPT_ADDR, &word, sizeof(word));
+}
+
 static int symbolize(void *instance, const struct ep_raw_frame *frame, struct ep_names *names)
 {
 	static const struct ep_name inner = {.size = sizeof(inner), .line = 3, .column = 5,
@@ -148,6 +163,8 @@ static int symbolize(void *instance, const struct ep_raw_frame *frame, struct ep
 	say(script.target, false);
 	if ((int64_t)frame->words[0] < 0)
 		return (int)frame->words[0];
+	if (is_kept(frame) && read_kept() < 0)
+		return EP_FRAME_GONE;
 	if (frame->words[0] >= SLOW)
 		(void)read_for_long();
 	else if (frame->words[0] >= LONG_NAMES)
@@ -158,7 +175,7 @@ static int symbolize(void *instance, const struct ep_raw_frame *frame, struct ep
 								.unnamed = EP_UNNAMED_GONE});
 	assert_int_equal(names->add(names->arg, &inner), 0);
 	assert_int_equal(names->add(names->arg, &outer), 0);
-	return frame->words[0] >= SLOW ? 0 : (int)frame->words[0];
+	return frame->words[0] >= SLOW || is_kept(frame) ? 0 : (int)frame->words[0];
 }
 
 static const struct ep_unwinder_ops ops = {
@@ -914,4 +931,62 @@ int main(void)
 		return SKIP;
 	}
 	return ep_test_run(NULL, NULL);
+}
+
+/* --- what was kept of a process ------------------------------------------------------------------ */
+
+/* One piece of so many bytes, at KEPT_ADDR. */
+static void keep(uint32_t bytes)
+{
+	static struct {
+		struct ep_kept kept;
+		struct ep_kept_piece piece;
+		uint8_t bytes[EP_KEPT_PIECE_BYTES];
+	} event;
+
+	event.kept.bytes = (uint32_t)sizeof(event.piece) + bytes;
+	event.piece = (struct ep_kept_piece){.addr = KEPT_ADDR, .bytes = bytes};
+	ep_instance_keep(host.instance, &event.kept, sizeof(event.kept) + event.kept.bytes);
+}
+
+HOST_TEST(what_was_kept_names_a_frame_that_is_gone)
+{
+	begin_attached();
+	assert_int_equal(ask(host.instance, add_frame(KEPT)), EP_FRAME_RESOLVED);
+	assert_int_equal(host.languages->gone, 1);
+	keep(8);
+	assert_int_equal(ask(host.instance, add_frame(KEPT + 1)), EP_FRAME_RESOLVED);
+	assert_int_equal(host.languages->named_by_kept, 1);
+	assert_int_equal(script.n_read, 3); /* the process first */
+}
+
+HOST_TEST(a_process_that_has_ended_is_not_looked_at)
+{
+	begin_attached();
+	ep_instance_end(host.instance);
+	keep(8);
+	assert_int_equal(ask(host.instance, add_frame(KEPT)), EP_FRAME_RESOLVED);
+	assert_int_equal(host.languages->named_by_kept, 1);
+	assert_int_equal(script.n_read, 1);
+	ep_instance_refresh(host.instance);
+	ep_instance_ask_refresh(host.instance);
+	assert_int_equal(ep_languages_busy(host.languages), 0);
+	assert_int_equal(script.n_changed, 0);
+}
+
+HOST_TEST(where_much_is_kept_of_others_an_ended_process_is_forgotten_once_it_is_named)
+{
+	begin_attached();
+	ep_instance_end(host.instance);
+	for (uint64_t i = 0; i < 2; i++) {
+		keep(EP_KEPT_PIECE_BYTES);
+		assert_int_equal(ask(host.instance, add_frame(KEPT + i)), EP_FRAME_RESOLVED);
+		assert_true(host.instance->kept_bytes > 0);
+	}
+	host.languages->kept_bytes += EP_KEPT_MUCH_BYTES;
+	assert_int_equal(ask(host.instance, add_frame(KEPT + 2)), EP_FRAME_RESOLVED);
+	assert_int_equal(host.languages->named_by_kept, 3);
+	assert_int_equal(host.instance->kept_bytes, 0);
+	assert_int_equal(host.languages->kept_bytes, EP_KEPT_MUCH_BYTES);
+	host.languages->kept_bytes = 0;
 }
