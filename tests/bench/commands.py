@@ -69,6 +69,18 @@ def rows(name, command, bar=None, cost_bar=None):
         measure.row("the agent beside the loop, 99 Hz", agent_cost(command), "% CPU", f"<= {cost_bar}", cost_bar)
 
 
+def script_row(name, script, bar):
+    """Of all that a shell script runs: the share of the samples with a frame of a language."""
+    with tempfile.TemporaryDirectory() as directory:
+        out = os.path.join(directory, "out.pb.gz")
+        measure.record(["-F", "499", "-o", out], ["sh", "-ec", script])
+        samples = [s for s in stacks.read_profile(out).samples
+                   if any(f.file == "" and not f.name.startswith("[") for f in s.frames) or lacks_name(s)]
+    n = sum(s.count for s in samples)
+    good = sum(s.count for s in samples if not lacks_name(s))
+    measure.row(f"{name}: samples with all names, of {n}", 100 * good / max(n, 1), "%", f">= {bar}", bar, at_least=True)
+
+
 def bench(name, command, bar=None):
     measure.begin()
     rows(name, command, bar)

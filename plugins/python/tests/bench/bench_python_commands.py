@@ -35,9 +35,34 @@ def hostile():
     measure.row("heap of the profiler", counters["bytes of heap"] / 1e6, "MB")
 
 
+MODULES = ("json re subprocess argparse collections csv dataclasses datetime decimal difflib enum fnmatch fractions "
+           "functools gzip hashlib heapq html inspect ipaddress itertools logging os pathlib pickle pprint queue random "
+           "shlex shutil socket sqlite3 statistics string tempfile textwrap threading tokenize typing uuid").split()
+# %s: two of these, a number, the first of these
+TEST = """import unittest
+import %s, %s
+class Test%d(unittest.TestCase):
+    def test_names(self):
+        self.assertTrue(sorted(dir(%s)))
+    def test_text(self):
+        self.assertEqual(len(repr(list(range(200)))), 890)
+unittest.main()
+"""
+
+
+def write_tests(directory):
+    for i in range(200):
+        names = MODULES[i % len(MODULES)], MODULES[(7 * i + 3) % len(MODULES)]
+        with open(os.path.join(directory, f"test_{i}.py"), "w", encoding="utf-8") as file:
+            file.write(TEST % (*names, i, names[0]))
+    return f"cd {directory}; for t in test_*.py; do {sys.executable} $t 2>/dev/null; done"
+
+
 def main():
     measure.begin()
     hostile()
+    with tempfile.TemporaryDirectory() as directory:
+        commands.script_row("200 test programs", write_tests(directory), 97)
     found = {runtime.numbers[:2]: runtime for runtime in pythons.worth_it(pythons.LANGUAGE.find()) if not runtime.root}
     for _, runtime in sorted(found.items()):
         for text in "1", "import json,re,subprocess":
