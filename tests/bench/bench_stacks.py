@@ -2,15 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Share of right and complete stacks over the live test programs, and of CPU time accounted for."""
 import os
-import subprocess
-import sys
 import tempfile
 
-ROOT = os.environ["EBPF_PROFILER_ROOT"]
-PROGRAMS = os.path.join(os.environ["EBPF_PROFILER_BUILD"], "tests", "live")
-sys.path[:0] = [os.path.join(ROOT, "tests", part) for part in ("live", "kit")]
-import check_stacks  # noqa: E402
-import stacks  # noqa: E402
+import measure
+import check_stacks
+import passes
+import stacks
 
 BAR = 99.5
 SECONDS = os.environ.get("EBPF_PROFILER_BENCH_SECONDS", "10")
@@ -29,33 +26,26 @@ CASES = [  # what the issue names: label, program, arguments
 ]
 
 
-def measure(program, arguments, path):
+def judged(program, arguments, directory):
     """(samples, percent matching, percent complete) of one program, nothing left out but aside."""
-    command = [os.environ["EBPF_PROFILER_BINARY"], "record", "-F", "499", "-o", path, "--force",
-               "--", os.path.join(PROGRAMS, program), SECONDS, *arguments]
-    run = subprocess.run(command, capture_output=True, text=True, check=False)
-    if run.returncode in check_stacks.CANNOT and not os.path.exists(path):
-        print(run.stderr.strip().splitlines()[-1])
-        sys.exit(check_stacks.SKIP)
-    if run.returncode != 0:
-        sys.exit(run.stderr)
-    samples = [s for s in stacks.read_profile(path).samples if not check_stacks.is_starter(s)]
-    counts, _, worst = check_stacks.judge(samples, stacks.parse_truth(run.stdout), False)
+    command = [os.path.join(measure.BUILD, "tests", "live", program), SECONDS, *arguments]
+    profile, said, _ = passes.run_record(499, command, directory)
+    samples = [s for s in profile.samples if not check_stacks.is_starter(s)]
+    counts, _, worst = check_stacks.judge(samples, stacks.parse_truth(said), False)
     for stack, count in worst.most_common(3):
-        print(f"{program}: mismatch {count}: {stack}", file=sys.stderr)
+        measure.note(f"{program}: mismatch {count}: {stack}")
     return counts
 
 
 def row(name, part, whole):
-    value = check_stacks.percent(part, whole)
-    print(f"{name}\t{value:.2f}\t%\t>= {BAR}\t{'met' if value >= BAR else 'missed'}", flush=True)
+    measure.row(name, check_stacks.percent(part, whole), "%", f">= {BAR}", BAR, at_least=True)
 
 
 def main():
     total, matching, complete = 0, 0, 0
     for label, program, arguments in CASES:
         with tempfile.TemporaryDirectory() as directory:
-            counts = measure(program, arguments, os.path.join(directory, "x.pb.gz"))
+            counts = judged(program, arguments, directory)
         total += counts["all"]
         matching += counts["matching"] + counts["aside"]
         complete += counts["complete"]

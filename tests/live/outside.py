@@ -11,13 +11,11 @@ import sys
 import tempfile
 import unittest
 
+from whole import BINARY, SKIP, main  # main: for the tests; and with it where the kit is
+import stacks
+
 LIVE = os.path.dirname(os.path.realpath(__file__))
 ROOT = os.path.join(LIVE, "..", "..")
-sys.path[:0] = [LIVE, os.path.join(LIVE, "..", "kit")]
-import stacks  # noqa: E402
-
-SKIP = 77
-BINARY = os.environ["EBPF_PROFILER_BINARY"]
 BUILD = os.environ["EBPF_PROFILER_BUILD"]
 SECONDS = "2"
 
@@ -98,14 +96,3 @@ class Case(unittest.TestCase):
                      env=self.environment)
         self.assertEqual(result.returncode, 0, result.stderr)
         return result.stderr
-
-
-def main():
-    if os.geteuid() != 0:
-        print("skip: profiling needs root")
-        sys.exit(SKIP)
-    doctor = run(BINARY, "doctor")
-    if doctor.returncode != 0:
-        print("skip: this machine cannot profile: " + doctor.stdout.strip().splitlines()[-1])
-        sys.exit(SKIP)
-    unittest.main()

@@ -14,21 +14,13 @@ import subprocess
 import sys
 import tempfile
 import time
-import unittest
 
-HERE = os.path.dirname(os.path.realpath(__file__))
-sys.path[:0] = [HERE, os.path.join(HERE, "..", "kit")]
-import stacks  # noqa: E402
+import whole  # and with it where the kit is
+import stacks
+from whole import BINARY, Case, run
 
-BINARY = os.environ["EBPF_PROFILER_BINARY"]
-SKIP = 77
 BURN = "import time\nend = time.monotonic() + {0}\nwhile time.monotonic() < end: sum(range(1000))\n"
 CONTAINER = "8f1d" * 16
-
-
-def run(*args, timeout=60, **more):
-    return subprocess.run([BINARY, *args], capture_output=True, text=True, errors="replace",
-                          timeout=timeout, check=False, **more)
 
 
 def burner(seconds):
@@ -41,15 +33,6 @@ def samples_of(path):
 
 def labels_of(path, key):
     return {sample.labels.get(key) for sample in samples_of(path)}
-
-
-class Case(unittest.TestCase):
-    def setUp(self):
-        self.dir = tempfile.mkdtemp(prefix="ebpf-profiler-test-")
-        self.out = os.path.join(self.dir, "out.pb.gz")
-
-    def tearDown(self):
-        shutil.rmtree(self.dir)
 
 
 class Record(Case):
@@ -363,10 +346,4 @@ class Doctor(Case):
 
 
 if __name__ == "__main__":
-    if os.geteuid() != 0:
-        print("skip: profiling needs root")
-        sys.exit(SKIP)
-    if run("doctor").returncode != 0:
-        print("skip: this machine cannot profile: " + run("doctor").stdout.strip().splitlines()[-1])
-        sys.exit(SKIP)
-    unittest.main()
+    whole.main()

@@ -7,27 +7,20 @@
 import collections
 import os
 import re
-import shutil
 import subprocess
 import sys
-import tempfile
 import time
-import unittest
 
-HERE = os.path.dirname(os.path.realpath(__file__))
-sys.path[:0] = [HERE, os.path.join(HERE, "..", "kit")]
-import stacks  # noqa: E402
+import whole  # and with it where the kit is
+import stacks
 
-BINARY = os.environ["EBPF_PROFILER_BINARY"]
-SKIP = 77
 ONLINE = "/sys/devices/system/cpu/cpu1/online"
 BURN = "while True: pass"
 
 
-class Case(unittest.TestCase):
+class Case(whole.Case):
     def setUp(self):
-        self.dir = tempfile.mkdtemp(prefix="ebpf-profiler-test-")
-        self.out = os.path.join(self.dir, "out.pb.gz")
+        super().setUp()
         self.busy = [subprocess.Popen(["taskset", "-c", str(cpu), sys.executable, "-c", BURN])
                      for cpu in sorted(os.sched_getaffinity(0))]
 
@@ -35,10 +28,9 @@ class Case(unittest.TestCase):
         for proc in self.busy:
             proc.kill()
             proc.wait()
-        shutil.rmtree(self.dir)
 
     def start(self, freq, seconds):
-        return subprocess.Popen([BINARY, "record", "-a", "-F", str(freq), "-d", f"{seconds}s", "-o",
+        return subprocess.Popen([whole.BINARY, "record", "-a", "-F", str(freq), "-d", f"{seconds}s", "-o",
                                  self.out, "--force"], stderr=subprocess.PIPE, text=True)
 
     def end(self, profiler):
@@ -111,11 +103,4 @@ class Sampling(Case):
 
 
 if __name__ == "__main__":
-    if os.geteuid() != 0:
-        print("skip: profiling needs root")
-        sys.exit(SKIP)
-    doctor = subprocess.run([BINARY, "doctor"], capture_output=True, text=True, check=False)
-    if doctor.returncode != 0:
-        print("skip: this machine cannot profile: " + doctor.stdout.strip().splitlines()[-1])
-        sys.exit(SKIP)
-    unittest.main()
+    whole.main()

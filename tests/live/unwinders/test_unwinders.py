@@ -15,8 +15,8 @@ import unittest
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 LIVE = os.path.join(HERE, "..")
-sys.path[:0] = [LIVE, os.path.join(LIVE, "..", "kit")]
-import outside  # noqa: E402
+sys.path.insert(0, LIVE)
+import outside  # noqa: E402    and with it where the kit is
 import stacks  # noqa: E402
 from outside import BINARY, BUILD, ROOT, lines_in, run  # noqa: E402
 

@@ -158,36 +158,21 @@ static inline void live_read_fields(struct live_vm *vm)
 	}
 }
 
-static inline void live_read_types(struct live_vm *vm)
+/* A table of names with one value each; how many it has. */
+static inline size_t live_read_values(struct live_vm *vm, const char *table, const char *entry,
+				      const char *name, const char *value, struct live_row *rows)
 {
-	uint64_t at = live_layout_of(vm, "Types", "");
-	uint64_t stride = live_layout_of(vm, "TypeEntry", "ArrayStride");
-	uint64_t type = live_layout_of(vm, "TypeEntry", "TypeNameOffset");
-	uint64_t size = live_layout_of(vm, "TypeEntry", "SizeOffset");
+	uint64_t at = live_layout_of(vm, table, "");
+	uint64_t stride = live_layout_of(vm, entry, "ArrayStride");
+	uint64_t name_off = live_layout_of(vm, entry, name), value_off = live_layout_of(vm, entry, value);
+	size_t n = 0;
 
-	for (; live_word(vm, at + type); at += stride) {
-		struct live_row *row = &vm->types[vm->n_types++];
-
-		LIVE_CHECK(vm->n_types < LIVE_MAX_ROWS);
-		live_string(vm, live_word(vm, at + type), row->type, LIVE_NAME);
-		row->value = live_word(vm, at + size);
+	for (; live_word(vm, at + name_off); at += stride, n++) {
+		LIVE_CHECK(n + 1 < LIVE_MAX_ROWS);
+		live_string(vm, live_word(vm, at + name_off), rows[n].type, LIVE_NAME);
+		rows[n].value = live_word(vm, at + value_off);
 	}
-}
-
-static inline void live_read_constants(struct live_vm *vm)
-{
-	uint64_t at = live_layout_of(vm, "IntConstants", "");
-	uint64_t stride = live_layout_of(vm, "IntConstantEntry", "ArrayStride");
-	uint64_t type = live_layout_of(vm, "IntConstantEntry", "NameOffset");
-	uint64_t value = live_layout_of(vm, "IntConstantEntry", "ValueOffset");
-
-	for (; live_word(vm, at + type); at += stride) {
-		struct live_row *row = &vm->constants[vm->n_constants++];
-
-		LIVE_CHECK(vm->n_constants < LIVE_MAX_ROWS);
-		live_string(vm, live_word(vm, at + type), row->type, LIVE_NAME);
-		row->value = (uint32_t)live_word(vm, at + value);
-	}
+	return n;
 }
 
 static inline const struct live_row *live_find(const struct live_row *rows, size_t n,
@@ -290,8 +275,9 @@ static inline void live_vm_init(struct live_vm *vm, pid_t pid, struct hotspot_la
 	LIVE_CHECK(vm->fields && vm->types && vm->constants);
 	live_open(vm);
 	live_read_fields(vm);
-	live_read_types(vm);
-	live_read_constants(vm);
+	vm->n_types = live_read_values(vm, "Types", "TypeEntry", "TypeNameOffset", "SizeOffset", vm->types);
+	vm->n_constants = live_read_values(vm, "IntConstants", "IntConstantEntry", "NameOffset", "ValueOffset",
+					   vm->constants);
 	*layout = (struct hotspot_layout){0};
 	live_fill(vm, layout);
 }

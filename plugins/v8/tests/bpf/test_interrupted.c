@@ -198,24 +198,27 @@ EP_TEST_WITH(interrupted_function_and_its_caller_are_there, begin, NULL)
 	}
 }
 
+/* At each instruction of what makes its frame: before it stands, after its push, and when it is made. */
+static void check_beginning(const uint8_t *code, size_t bytes, const uint8_t at[4], const char *expected)
+{
+	for (size_t i = 0; i < 4; i++) {
+		struct leaf leaf = {.at = at[i], .where = i == 0 ? AT_SP : i == 1 ? PUSHED : MADE};
+		char text[200];
+
+		begin(NULL);
+		memcpy(leaf.code, code, bytes);
+		put_leaf(&leaf);
+		WALK->regs[V8_REG_RSI] = HEAP + 0x300 + TAG;
+		snprintf(text, sizeof(text), "%s %llx\ncompiled: 20000480 1002 30000050\n", expected, LEAF + at[i]);
+		assert_string_equal(walk_to_native(), text);
+	}
+}
+
 EP_TEST_WITH(webassembly_that_begins_has_its_instance_in_a_register, begin, NULL)
 {
 	static const uint8_t code[] = {0x55, 0x48, 0x89, 0xe5, 0x6a, WASM << 1, 0x56, 0x48, 0x83, 0xec};
-	static const uint8_t at[] = {0, 1, 4, 6};
 
-	for (size_t i = 0; i < sizeof(at); i++) {
-		struct leaf leaf = {.at = at[i], .where = i == 0 ? AT_SP : i == 1 ? PUSHED : MADE};
-		char expected[200];
-
-		begin(state);
-		memcpy(leaf.code, code, sizeof(code));
-		put_leaf(&leaf);
-		WALK->regs[V8_REG_RSI] = HEAP + 0x300 + TAG;
-		snprintf(expected, sizeof(expected),
-			 "wasm interrupted: 20000300 %llx\ncompiled: 20000480 1002 30000050\n",
-			 LEAF + at[i]);
-		assert_string_equal(walk_to_native(), expected);
-	}
+	check_beginning(code, sizeof(code), (const uint8_t[]){0, 1, 4, 6}, "wasm interrupted: 20000300");
 }
 
 /* What its frame had is below rsp. */
@@ -244,19 +247,8 @@ EP_TEST_WITH(what_ends_is_what_its_frame_was, begin, NULL)
 EP_TEST_WITH(regexp_code_without_a_type_begins, begin, NULL)
 {
 	static const uint8_t code[] = {0x55, 0x48, 0x89, 0xe5, 0x57, 0x56, 0x52, 0x51};
-	static const uint8_t at[] = {0, 1, 4, 5};
 
-	for (size_t i = 0; i < sizeof(at); i++) {
-		struct leaf leaf = {.at = at[i], .where = i == 0 ? AT_SP : i == 1 ? PUSHED : MADE};
-		char expected[200];
-
-		begin(state);
-		memcpy(leaf.code, code, sizeof(code));
-		put_leaf(&leaf);
-		snprintf(expected, sizeof(expected),
-			 "regexp interrupted: %llx\ncompiled: 20000480 1002 30000050\n", LEAF + at[i]);
-		assert_string_equal(walk_to_native(), expected);
-	}
+	check_beginning(code, sizeof(code), (const uint8_t[]){0, 1, 4, 5}, "regexp interrupted:");
 }
 
 /* The beginning of a baseline function at LEAF, up to its call of what makes its frame. */
