@@ -272,34 +272,31 @@ static __always_inline void list_frames(const struct pl_keeping *k)
 	struct pl_keeper *s = k->s;
 
 	for (__u64 i = 0; i < PL_KEEP_ROUNDS; i++) {
-		const __u64 *frame = ep_keep_next(k->rec, k->keep);
+		const __u64 *frame = ep_keep_list(k->rec, k->keep);
 		__u64 n = s->n;
 
 		if (!frame || n >= PL_KEEP_FRAMES)
 			break;
 		/* One word says nothing. */
-		if (!ep_keep_is_mine(frame) || EP_FRAME_WORDS(frame[0]) < 2)
-			continue;
-		if (!ep_keep_is_new(k->rec, k->keep, frame[1], frame[2]))
-			continue;
-		s->frames[n & (PL_KEEP_LISTED - 1)].word0 = frame[1];
-		s->frames[n & (PL_KEEP_LISTED - 1)].word1 = frame[2];
-		s->frames[n & (PL_KEEP_LISTED - 1)].flags = EP_FRAME_FLAGS(frame[0]);
-		s->n = n + 1;
+		if (ep_keep_is_mine(frame) && EP_FRAME_WORDS(frame[0]) >= 2) {
+			n &= PL_KEEP_LISTED - 1;
+			s->frames[n].word0 = frame[1];
+			s->frames[n].word1 = frame[2];
+			s->frames[n].flags = EP_FRAME_FLAGS(frame[0]);
+			s->n = n + ep_keep_is_new(k->rec, k->keep, frame[1], frame[2]);
+		}
+		EP_MEET();
 	}
 }
 
 /* All of a frame is in one event. */
-static __always_inline bool make_room(const struct pl_keeping *k)
+static __always_inline void make_room(const struct pl_keeping *k)
 {
-	if (k->keep->kept.bytes <= EP_KEPT_BYTES - EP_KEEP_ITEM_BYTES)
-		return true;
-	if (k->keep->n_sent >= EP_KEEP_MAX_SENT)
-		return false;
+	if (k->keep->kept.bytes <= EP_KEPT_BYTES - EP_KEEP_ITEM_BYTES || k->keep->n_sent >= EP_KEEP_MAX_SENT)
+		return;
 	ep_keep_send(k->rec, k->keep);
 	k->s->last_file = 0;
 	k->s->last_stash = 0;
-	return true;
 }
 
 SEC("perf_event")
@@ -316,7 +313,9 @@ int perl_keep(struct bpf_perf_event_data *ctx)
 		for (__u64 i = 0; i < PL_KEEP_FRAMES; i++) {
 			__u64 at = i & (PL_KEEP_LISTED - 1);
 
-			if (i >= k.s->n || !make_room(&k))
+			make_room(&k);
+			EP_MEET();
+			if (i >= k.s->n || k.keep->kept.bytes > EP_KEPT_BYTES - EP_KEEP_ITEM_BYTES)
 				break;
 			keep_frame(&k, k.s->frames[at].word0, k.s->frames[at].word1, k.s->frames[at].flags);
 		}

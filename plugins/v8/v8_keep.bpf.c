@@ -83,7 +83,7 @@ static __always_inline void keep_later(struct v8_keeper *s, __u64 is, __u64 word
 static __always_inline void list_functions(const struct v8_keeping *k)
 {
 	for (__u64 i = 0; i < V8_KEEP_ROUNDS; i++) {
-		const __u64 *frame = ep_keep_next(k->rec, k->keep);
+		const __u64 *frame = ep_keep_list(k->rec, k->keep);
 		__u64 n = k->s->n_waiting;
 
 		if (!frame || n >= V8_KEEP_FUNCTIONS)

@@ -96,20 +96,26 @@ static __always_inline void ep_keep_send(const struct ep_record *rec, struct ep_
 }
 
 /*
- * The next frame of the sample, its header and its words, leaf first; NULL: there is none. What has been added is
- * sent when there is no room for as much again, a few times in a sample.
+ * The next frame of the sample, its header and its words, leaf first; NULL: there is none. For a loop that lists
+ * frames, and adds nothing.
  */
-static __always_inline const __u64 *ep_keep_next(const struct ep_record *rec, struct ep_keep *keep)
+static __always_inline const __u64 *ep_keep_list(const struct ep_record *rec, struct ep_keep *keep)
 {
 	__u64 at = keep->at;
 
-	if (keep->kept.bytes > EP_KEPT_BYTES - 2 * EP_KEEP_ITEM_BYTES && keep->n_sent < EP_KEEP_MAX_SENT)
-		ep_keep_send(rec, keep);
 	EP_OPAQUE(at);
 	if (at >= keep->end || at > EP_RECORD_WORDS - 1 - EP_FRAME_MAX_WORDS)
 		return NULL;
 	keep->at = (__u32)at + 1 + EP_FRAME_WORDS(rec->words[at]);
 	return rec->words + at;
+}
+
+/* The same; what has been added is sent when there is no room for as much again, a few times in a sample. */
+static __always_inline const __u64 *ep_keep_next(const struct ep_record *rec, struct ep_keep *keep)
+{
+	if (keep->kept.bytes > EP_KEPT_BYTES - 2 * EP_KEEP_ITEM_BYTES && keep->n_sent < EP_KEEP_MAX_SENT)
+		ep_keep_send(rec, keep);
+	return ep_keep_list(rec, keep);
 }
 
 static __always_inline bool ep_keep_is_mine(const __u64 *frame)
