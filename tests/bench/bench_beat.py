@@ -25,16 +25,6 @@ SETTLE = 2.5  # s: the recording has begun
 PERF = shutil.which("perf")
 
 
-def start_record(procs, path):
-    return procs.start([measure.BINARY, "record", "-a", "-F", str(FREQ), "-d", f"{SECONDS + 60:.0f}s",
-                        "-o", path], stderr=subprocess.PIPE, text=True, env=measure.environment())
-
-
-def start_perf(procs, path):
-    return PERF and procs.start([PERF, "record", "-q", "-B", "-e", "cpu-clock", "-F", str(FREQ), "-a",
-                                 "-o", path])
-
-
 def run_programs(procs):
     """{pid: CPU seconds, as the program says}"""
     programs = [procs.start([measure.program("bursts"), str(SECONDS), str(PERIOD_MS), str(BURST_MS),
@@ -96,7 +86,10 @@ def main():
     measure.begin()
     with tempfile.TemporaryDirectory() as directory, measure.Procs() as procs:
         path, perf_path = (os.path.join(directory, name) for name in ("x.pb.gz", "perf.data"))
-        recorder, perf = start_record(procs, path), start_perf(procs, perf_path)
+        recorder = procs.start([measure.BINARY, "record", "-a", "-F", str(FREQ), "-d", f"{SECONDS + 60:.0f}s",
+                                "-o", path], stderr=subprocess.PIPE, text=True, env=measure.environment())
+        perf = PERF and procs.start([PERF, "record", "-q", "-B", "-e", "cpu-clock", "-F", str(FREQ), "-a",
+                                     "-o", perf_path])
         time.sleep(SETTLE)
         if recorder.poll() is not None:
             measure.check_status(recorder.returncode, recorder.stderr.read())

@@ -36,10 +36,6 @@ def newest_id():
     return last
 
 
-def open_program(number):
-    return bpf(PROG_GET_FD_BY_ID, ctypes.create_string_buffer(struct.pack("=III", number, 0, 0)))
-
-
 def info(fd):
     """(type, run count)"""
     data = ctypes.create_string_buffer(INFO_BYTES)
@@ -69,7 +65,7 @@ class Watch:
         number = next_id(self.last)
         while number is not None:
             self.last = number
-            fd = open_program(number)
+            fd = bpf(PROG_GET_FD_BY_ID, ctypes.create_string_buffer(struct.pack("=III", number, 0, 0)))
             if fd is not None:  # else it is gone already
                 self.fds[number] = fd
             number = next_id(self.last)

@@ -93,10 +93,6 @@ class Pair:
         return (cost[self.both[1]] - cost[self.both[0]]) / self.apart
 
 
-def native_pair(agent, procs, depths):
-    return Pair(agent, procs, depths, lambda depth: [measure.program("deepstack"), "1000", str(depth)], "native")
-
-
 def measure_pair(pair, native, bar):
     """Rows for the price of a frame, in ns and in native frames."""
     turns = [(pair.slope(turn), native.slope(turn)) for turn in range(RUNS)]
@@ -139,7 +135,8 @@ def bench(language, found, depths, kinds, least, unit="frames", prepare=None, af
         if prepare:
             prepare(directory)
         with measure.Procs() as procs, sampling_agent(procs) as agent:
-            native = native_pair(agent, procs, depths)
+            native = Pair(agent, procs, depths, lambda depth: [measure.program("deepstack"), "1000", str(depth)],
+                          "native")
             measure_load(agent, next(iter(kinds(found[0], directory)))[2](depths[0]), language, unit, least)
             for runtime in found:
                 for what, bar, command, wait in kinds(runtime, directory):

@@ -72,10 +72,6 @@ def has(sample, *names):
     return any(stacks.bare(frame.name) in names for frame in sample.frames)
 
 
-def has_file(sample, file):
-    return any(frame.file == file for frame in sample.frames)
-
-
 # --- cases -----------------------------------------------------------------------------------------
 
 def case_image(case):
@@ -270,7 +266,7 @@ def case_dlopen(case):
     session = passes.record(FREQ, body, 5, case.directory)
     own = [s for s in session.later if s.labels.get("thread_name") == "dlopen_once"]
     case.expect_whole("programs with a library", own, 97, ("dlopen_once", "libzoo.so"), 250)
-    burning = [s for s in own if has(s, "lib_spin") or has_file(s, "libzoo.so")]
+    burning = [s for s in own if has(s, "lib_spin") or any(f.file == "libzoo.so" for f in s.frames)]
     print(f"{count_of(burning)} of {count_of(own)} samples are in the library")
     case.expect(count_of(burning) > 0.6 * count_of(own), "the library is not seen")
 

@@ -188,10 +188,8 @@ class Said:
         self.common = [parse_chain(text) for text in self.COMMON]
 
     def chains_of(self, scenario):
-        return self.chains[scenario] + self.common
-
-    def all_chains(self):
-        return sum(self.chains.values(), self.common)
+        """None: of all."""
+        return self.chains[scenario] + self.common if scenario else sum(self.chains.values(), self.common)
 
 
 def seen_frame(call):
@@ -231,7 +229,7 @@ class Judge:
         while short and short[-1].endswith((".<init>", ".<clinit>")):
             short.pop()
         # In a pid namespace of its own its threads have other numbers; and of some it says none.
-        for chain in self.said.chains_of(scenario) if scenario else self.said.all_chains():
+        for chain in self.said.chains_of(scenario):
             if is_chain(chain, names, anywhere) or is_chain(chain, short, anywhere):
                 return None
         return f"{scenario or 'some thread'}: no such chain"

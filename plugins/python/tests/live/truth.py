@@ -223,12 +223,12 @@ class Verdict:
                 memo[frames] = taken_apart, known.judge(taken_apart)
             self.add(sample, *memo[frames])
         self.all = sum(self.counts.values())
-        self.outside = min(self.counts[OUTSIDE], self.startup_limit())
+        self.outside = min(self.counts[OUTSIDE], self.limit(self.result["cpu_start"], *STARTUP))
         self.aside = sum(self.counts[reason] for reason in set_aside)
         self.tested = self.all - self.outside - self.aside
         self.at_calls = min(self.counts[AT_A_CALL],
                             max(GRACE, int(self.tested * AT_A_CALL_LIMIT / 100)))
-        self.thread_ends = min(self.counts[THREAD_ENDS], self.thread_ends_limit())
+        self.thread_ends = min(self.counts[THREAD_ENDS], self.limit(self.result["cpu_threads"], *THREAD_ENDS_LIMIT))
         self.true = self.counts[TRUE] + self.at_calls + self.thread_ends
 
     def add(self, sample, parts, outcome):
@@ -250,12 +250,6 @@ class Verdict:
     def limit(self, cpu, times, more):
         """Samples that something may have which took so much CPU time, in seconds."""
         return int(cpu * self.frequency() * times + more)
-
-    def startup_limit(self):
-        return self.limit(self.result["cpu_start"], *STARTUP)
-
-    def thread_ends_limit(self):
-        return self.limit(self.result["cpu_threads"], *THREAD_ENDS_LIMIT)
 
     @property
     def percent(self):

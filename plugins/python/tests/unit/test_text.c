@@ -28,19 +28,29 @@ static const struct row {
 	 "a\ufffd\ufffd\ufffd\ufffdb"},
 };
 
+static struct py_code_layout layout;
+static struct ep_target target;
+
+static void begin(uint32_t version)
+{
+	heap_target(&target);
+	assert_int_equal(py_code_layout_find(version, false, &layout), 0);
+}
+
+static int read_text(uint64_t addr, char *buf, size_t size)
+{
+	return py_text_read(&test_host, &target, &layout, addr, buf, size);
+}
+
 static const uint32_t versions[] = {PY_VERSION(3, 6), PY_VERSION(3, 11), PY_VERSION(3, 12)};
 
 static void read_row(const struct row *row, uint32_t version, bool compact)
 {
-	struct py_code_layout layout;
-	struct ep_target target;
 	char buf[64];
 
-	heap_target(&target);
-	assert_int_equal(py_code_layout_find(version, false, &layout), 0);
+	begin(version);
 	put_str(&layout, NAME_ADDR, row->kind, compact, row->ascii && compact, row->data, row->n);
-	assert_int_equal(py_text_read(&test_host, &target, &layout, NAME_ADDR, buf, sizeof(buf)),
-			 0);
+	assert_int_equal(read_text(NAME_ADDR, buf, sizeof(buf)), 0);
 	if (strcmp(buf, row->expected) != 0)
 		fail_msg("%s: \"%s\"", row->label, buf);
 }
@@ -93,34 +103,26 @@ EP_TEST(a_cut_is_marked_even_when_all_that_was_read_fits)
 EP_TEST(lengths_are_capped)
 {
 	static const uint64_t lengths[] = {1 << 20, 1ULL << 40, INT64_MAX};
-	struct py_code_layout layout;
-	struct ep_target target;
 	char buf[32];
 
-	assert_int_equal(py_code_layout_find(PY_VERSION(3, 12), false, &layout), 0);
 	for (size_t i = 0; i < EP_LEN(lengths); i++) {
-		heap_target(&target);
+		begin(PY_VERSION(3, 12));
 		put_str(&layout, NAME_ADDR, 1, true, true, "0123456789012345678901234567890123",
 			34);
 		heap_put_word(NAME_ADDR + layout.str_length, lengths[i]);
-		assert_int_equal(
-			py_text_read(&test_host, &target, &layout, NAME_ADDR, buf, sizeof(buf)), 0);
+		assert_int_equal(read_text(NAME_ADDR, buf, sizeof(buf)), 0);
 		assert_string_equal(buf, "0123456789012345678901234567\u2026");
 	}
 	heap_put_word(NAME_ADDR + layout.str_length, UINT64_MAX);
-	assert_int_equal(py_text_read(&test_host, &target, &layout, NAME_ADDR, buf, sizeof(buf)),
-			 -EBADMSG);
+	assert_int_equal(read_text(NAME_ADDR, buf, sizeof(buf)), -EBADMSG);
 }
 
 EP_TEST(strings_at_the_end_of_memory_read)
 {
-	struct py_code_layout layout;
-	struct ep_target target;
 	char buf[512];
 	uint64_t addr;
 
-	heap_target(&target);
-	assert_int_equal(py_code_layout_find(PY_VERSION(3, 11), false, &layout), 0);
+	begin(PY_VERSION(3, 11));
 	for (size_t n = 1; n < 300; n++) {
 		char text[301];
 
@@ -128,32 +130,26 @@ EP_TEST(strings_at_the_end_of_memory_read)
 		text[n] = '\0';
 		addr = HEAP_ADDR + HEAP_BYTES - layout.str_ascii_data - n;
 		put_str(&layout, addr, 1, true, true, text, n);
-		assert_int_equal(py_text_read(&test_host, &target, &layout, addr, buf, sizeof(buf)),
-				 0);
+		assert_int_equal(read_text(addr, buf, sizeof(buf)), 0);
 		assert_string_equal(buf, text);
 	}
 	/* One byte too far. */
 	heap_put_word(addr + layout.str_length, 300);
-	assert_int_equal(py_text_read(&test_host, &target, &layout, addr, buf, sizeof(buf)),
-			 -EFAULT);
+	assert_int_equal(read_text(addr, buf, sizeof(buf)), -EFAULT);
 }
 
 EP_TEST(what_is_no_str_is_refused)
 {
-	struct py_code_layout layout;
-	struct ep_target target;
 	char buf[64];
 
-	heap_target(&target);
-	assert_int_equal(py_code_layout_find(PY_VERSION(3, 8), false, &layout), 0);
+	begin(PY_VERSION(3, 8));
 	/* kind 0: wchar_t only, or zeroed memory */
-	assert_int_equal(py_text_read(&test_host, &target, &layout, NAME_ADDR, buf, 64), -EBADMSG);
+	assert_int_equal(read_text(NAME_ADDR, buf, 64), -EBADMSG);
 	put_str(&layout, NAME_ADDR, 3, true, false, "abcdef", 2);
-	assert_int_equal(py_text_read(&test_host, &target, &layout, NAME_ADDR, buf, 64), -EBADMSG);
+	assert_int_equal(read_text(NAME_ADDR, buf, 64), -EBADMSG);
 	put_str(&layout, NAME_ADDR, 1, false, false, "abc", 3);
 	heap_put_word(NAME_ADDR + layout.str_any, 0);
-	assert_int_equal(py_text_read(&test_host, &target, &layout, NAME_ADDR, buf, 64), -EBADMSG);
-	assert_int_equal(py_text_read(&test_host, &target, &layout, 0, buf, 64), -EFAULT);
-	assert_int_equal(py_text_read(&test_host, &target, &layout, UINT64_MAX - 7, buf, 64),
-			 -EFAULT);
+	assert_int_equal(read_text(NAME_ADDR, buf, 64), -EBADMSG);
+	assert_int_equal(read_text(0, buf, 64), -EFAULT);
+	assert_int_equal(read_text(UINT64_MAX - 7, buf, 64), -EFAULT);
 }

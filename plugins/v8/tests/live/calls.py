@@ -69,9 +69,6 @@ class Function:
     calls: dict = dataclasses.field(default_factory=lambda: collections.defaultdict(dict))
     # calls: {line: {callee's name: "", "?" or "!"}}
 
-    def is_module(self):
-        return self.name.startswith(MODULE)
-
 
 # --- what the files say ---------------------------------------------------------------------------
 
@@ -167,7 +164,7 @@ class Truth:
                     self.by_shown[text].append(function)
         self.files = {name for name in names if name.endswith(".js")}
         self.turns = {f.name for f in self.functions.values() if f.turn}
-        self.modules = {f.name for f in self.functions.values() if f.is_module()}
+        self.modules = {f.name for f in self.functions.values() if f.name.startswith(MODULE)}
         for function in self.functions.values():
             self.check_calls(function)
 
@@ -306,9 +303,6 @@ class Judge:
             return [f for f in inside if "~" in f.name]
         return found
 
-    def has_start_only(self, frame):
-        return self.lazy and frame.signature.endswith(FALLBACK)
-
     def why_no_function(self, frame):
         if not self.is_own(frame):
             if is_script(frame) and not INTERNAL.match(frame.source) and not frame.source.startswith("/usr/"):
@@ -332,7 +326,7 @@ class Judge:
         """
         for caller in callers:
             known = self.callees_at(caller, frame.line)
-            if self.has_start_only(frame):
+            if self.lazy and frame.signature.endswith(FALLBACK):
                 known = {}
                 for line in caller.calls:
                     known.update(self.callees_at(caller, line))
