@@ -64,4 +64,20 @@ static inline uint8_t *read_bytes(const struct ep_elf *elf, size_t *ret_bytes)
 	return bytes;
 }
 
+/* What nm says: the address of a symbol, or 0. */
+static inline uint64_t nm_address(const char *nm_file, const char *wanted)
+{
+	FILE *file = fopen(sample_path(nm_file), "re");
+	char line[512], name[256], type;
+	uint64_t va, found = 0;
+
+	assert_non_null(file);
+	while (!found && fgets(line, sizeof(line), file))
+		if (sscanf(line, "%" SCNx64 " %c %255s", &va, &type, name) == 3 &&
+		    !strcmp(name, wanted))
+			found = va;
+	fclose(file);
+	return found;
+}
+
 #endif
