@@ -1,52 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/trace/batch.h"
 #include "core/trace/kinds.h"
 #include "tests/kit/test.h"
-#include "tests/unit/trace_store.h"
-
-static struct event event; /* the one that a test writes */
-
-static int find_executable(void *arg, uint32_t id, struct ep_batch_executable *ret)
-{
-	if (id != 5)
-		return -ENOENT;
-	*ret = (struct ep_batch_executable){
-		.path = "/usr/lib/libx.so",
-		.build_id = "abcd",
-		.file_id = "0011",
-		.n_segments = 2,
-		.segments = {{0x1000, 0x3000, 0x1000}, {0x8000, 0x9000, 0x6000}},
-	};
-	return 0;
-}
-
-static int find_process(void *arg, struct ep_program program, struct ep_batch_process *ret)
-{
-	if (program.pid != 7 || program.start_ns != 77)
-		return -ESRCH;
-	*ret = (struct ep_batch_process){
-		.comm = "bad\xff"
-			"comm",
-		.exe_path = "/usr/bin/prog",
-		.container_id = "c0ffee",
-	};
-	return 0;
-}
-
-static const struct ep_batch_source source = {
-	.executable = find_executable,
-	.process = find_process,
-	.kernel_build_id = "feed",
-	.host_name = "host",
-	.period_hz = 20,
-	.mono_to_wall_ns = 1000000,
-	.boot_to_wall_ns = 2000000,
-};
-
-static struct ep_batch *finish(struct ep_store *store)
-{
-	return build_batch(store, 5100, &source);
-}
+#include "tests/unit/trace_source.h"
 
 static const char *text(const struct ep_batch *batch, uint32_t string)
 {
@@ -72,13 +27,6 @@ static const char *name_of(const struct ep_batch *batch, uint32_t sample, uint32
 
 	assert_true(line < batch->location_line_first[location + 1]);
 	return text(batch, batch->function_name[batch->line_function[line]]);
-}
-
-/* Gives frame number n (1 is the first that is pending) the names. */
-static void resolve(struct ep_store *store, uint32_t nth, const struct ep_frame_line *lines,
-		    size_t n_lines, const char *module)
-{
-	ep_frames_resolve(ep_store_frames(store), EP_ERROR_COUNT - 1 + nth, lines, n_lines, module);
 }
 
 #define STORE_TEST(name) EP_TEST_OF(name, struct ep_store *store, new_store(100, NULL))
@@ -423,116 +371,6 @@ STORE_TEST(processes_and_times_are_wall_clock)
 	assert_string_equal(text(batch, batch->process_container_id[process]), "c0ffee");
 	assert_string_equal(text(batch, batch->sample_thread_name[0]), "prog");
 	assert_string_equal(batch->host_name, "host");
-}
-
-/* --- hashes of stacks --- */
-
-/* A stack of one frame, named or not, as a batch of its own. */
-typedef struct ep_batch *stack_maker(uint32_t pid, uint64_t va, const struct ep_frame_line *line);
-
-struct likeness {
-	const char *label;
-	uint64_t va;
-	struct ep_frame_line line;
-	bool equal;
-};
-
-/* Whether the stacks of the rows are the first one's, which another process has. */
-static void check_likeness(stack_maker *make, uint64_t va, const struct ep_frame_line *line,
-			   const struct likeness *rows, size_t n)
-{
-	struct ep_batch *a = make(7, va, line);
-
-	for (size_t i = 0; i < n; i++) {
-		struct ep_batch *b = make(8, rows[i].va, &rows[i].line);
-
-		if ((memcmp(a->stack_hash[1], b->stack_hash[1], 16) == 0) != rows[i].equal)
-			fail_msg("%s", rows[i].label);
-	}
-}
-
-static struct ep_batch *batch_of(uint32_t pid, uint64_t va, const struct ep_frame_line *line)
-{
-	struct ep_store *store = new_store(100, NULL);
-
-	add_native(store, va * pid, pid, va);
-	resolve(store, 1, line, line->function != NULL, NULL);
-	return finish(store);
-}
-
-EP_TEST(stack_hash_is_that_of_the_names)
-{
-	static const struct ep_frame_line f = {.function = "f"}, none = {0};
-	static const struct likeness named[] = {
-		{"same in two processes", 0x1000, {.function = "f"}, true},
-		{"two lines of one function", 0x1004, {.function = "f"}, true},
-		{"two functions", 0x1000, {.function = "g"}, false},
-	};
-	static const struct likeness unnamed[] = {
-		{"one unnamed address", 0x1000, {0}, true},
-		{"two unnamed addresses", 0x1004, {0}, false},
-	};
-
-	check_likeness(batch_of, 0x1000, &f, named, EP_LEN(named));
-	check_likeness(batch_of, 0x1000, &none, unnamed, EP_LEN(unnamed));
-}
-
-#define TOY_SLOT EP_SLOT_FIRST_DYNAMIC
-#define TOY	 (EP_FRAME_FIRST_DYNAMIC + TOY_SLOT)
-
-static struct ep_batch *batch_of_language(uint32_t pid, uint64_t word,
-					  const struct ep_frame_line *line)
-{
-	struct ep_store *store = new_store(100, NULL);
-
-	event_init(&event, EP_EVENT_TRACE, word * pid, pid);
-	event_user(&event, TOY, EP_FRAME_ENTRY, 0, word);
-	add_event(store, &event);
-	resolve(store, 1, line, line->function != NULL, NULL);
-	return finish(store);
-}
-
-EP_TEST(stack_hash_of_a_language_is_where_it_is_written)
-{
-#define LINE(name, path, at, start) {.function = name, .file = path, .line = at, .start_line = start}
-	static const struct ep_frame_line f = LINE("C.f", "/app/a.py", 12, 10);
-	static const struct likeness rows[] = {
-		{"same", 0x2000, LINE("C.f", "/app/a.py", 12, 10), true},
-		{"line", 0x2000, LINE("C.f", "/app/a.py", 15, 10), true},
-		{"name", 0x2000, LINE("C.g", "/app/a.py", 12, 10), false},
-		{"file", 0x2000, LINE("C.f", "/app/b.py", 12, 10), false},
-		{"start", 0x2000, LINE("C.f", "/app/a.py", 12, 9), false},
-		{"none", 0x2000, {0}, false},
-	};
-
-	check_likeness(batch_of_language, 0x1000, &f, rows, EP_LEN(rows));
-}
-
-/* Of a native type. */
-static struct ep_batch *batch_of_type(uint32_t pid, uint64_t va, const struct ep_frame_line *line)
-{
-	struct ep_store *store = new_store(100, NULL);
-
-	add_native(store, pid, pid, va);
-	(void)ep_frames_resolve_as(ep_store_frames(store),
-				   ep_frames_take(ep_store_frames(store)),
-				   EP_FRAME_TYPE_GO, line, 1);
-	return finish(store);
-}
-
-/* Closures are numbered in their file. */
-EP_TEST(stack_hash_of_a_type_is_where_it_is_written)
-{
-	static const struct ep_frame_line closure = LINE("f.func1", "a.go", 7, 3);
-	static const struct likeness rows[] = {
-		{"same", 0x1000, LINE("f.func1", "a.go", 7, 3), true},
-		{"another line", 0x2000, LINE("f.func1", "a.go", 8, 3), true},
-		{"another file", 0x1000, LINE("f.func1", "b.go", 7, 3), false},
-		{"another function", 0x1000, LINE("f.func1", "a.go", 7, 4), false},
-	};
-#undef LINE
-
-	check_likeness(batch_of_type, 0x1000, &closure, rows, EP_LEN(rows));
 }
 
 STORE_TEST(equal_stacks_of_two_processes_share_a_row)
