@@ -3,6 +3,7 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/cli/advice.h"
+#include "core/cli/keepers.h"
 #include "core/cli/parts/text.h"
 #include "core/config/config.h"
 #include "core/process/advice.h"
@@ -165,6 +166,7 @@ void ep_cmd_advise(void *arg, const struct ep_doctor_rows *rows)
 	/* That there is no such directory is a row of its own. */
 	(void)ep_replay_plugins_load(&loaded, config->plugins.dir);
 	question.n = choose(config, &loaded, chosen);
+	ep_cmd_say_keepers(chosen, question.n, rows);
 	if (ep_advice_ask(&question, &stats) == 0) {
 		for (size_t i = 0; i < collected->n; i++)
 			print_row(&collected->rows[i], rows);

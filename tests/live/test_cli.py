@@ -338,6 +338,7 @@ class Doctor(Case):
         checks = json.loads(result.stdout)
         self.assertEqual(result.returncode, 0, result.stdout)
         self.assertTrue(all({"check", "status", "detail", "fix"} <= set(c) for c in checks))
+        self.assertNotIn("refuses its keeper", result.stdout)
 
     def test_plugins_are_listed(self):
         result = run("plugins")
