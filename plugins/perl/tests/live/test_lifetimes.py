@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Perls that come and go: embedded in a C program, two in a process, different ones at the same path in containers,
-many short lives, children of a server, an end by a signal."""
+many short lives, children of a server, commands of some milliseconds, an end by a signal."""
 import collections
 import glob
 import os
@@ -12,12 +12,36 @@ import callers
 import check_perl
 import perls
 import language
+import runs
 from verdicts import Verdict
 
 SECONDS = 3
 SHORT_LIVES = 8
 QUIET = "--but=fleeting,signals,timers,forks"   # for an interpreter that is not alone
 SOME = "--only=closures,deep1000,turns40,ties,text,methods"
+COMMAND = ["-MPOSIX", "-MData::Dumper", "-e"]
+# Of each sub that is there at the end: its name, as caller says it, and the files and lines of its statements.
+KNOWN = r"""
+use B; my ($name, %seen);
+sub B::COP::known { print join("\t", $name, $_[0]->file, $_[0]->line), "\n" }
+sub B::OBJECT::known {}
+sub look {
+    my ($stash) = @_;
+    no strict "refs";
+    return if $seen{$stash}++;
+    print "$stash\n";
+    for my $key (keys %{"${stash}::"}) {
+        if ($key =~ /^(.+)::$/) { look($stash eq "main" ? $1 : "${stash}::$1"); next }
+        next if !defined &{"${stash}::$key"};
+        my $code = B::svref_2object(\&{"${stash}::$key"});
+        next if !$code->GV->can("EGV");
+        $name = $code->GV->EGV->STASH->NAME . "::" . $code->GV->EGV->NAME;
+        print "$name\n";
+        B::walkoptree($code->ROOT, "known") if ${$code->ROOT};
+    }
+}
+look("main");
+"""
 ASK = "use Config; print join ' ', $Config{archlibexp}, $Config{libperl}, $Config{ccflags};"
 
 
@@ -105,6 +129,42 @@ class Lifetimes(language.Lifetimes):
                      key=lambda s: s.count).labels.get("pid")
         samples = [s for s in profile.samples if s.labels.get("pid") in said.forked and parent not in said.forked]
         self.check_stacks(perls.ask(runtime, "--only=forks"), samples, said)
+
+    def test_commands_that_are_gone_when_their_names_are_read(self):
+        """What names are made of comes with their samples: no name is missing, and no sub is said to be at another's line."""
+        hosts = [runtime for runtime in self.found if not runtime.root]
+        if not hosts:
+            self.skipTest("no Perl of this machine's own")
+        command = [hosts[-1].program, *COMMAND]
+        asked = perls.run([*command, KNOWN])
+        self.assertEqual(asked.returncode, 0, asked.stderr[-800:])
+        known = {tuple(line.split("\t")) for line in asked.stdout.splitlines()}
+        self.assertIn(("Exporter::import",), known)
+        loop = runs.shlex.join([*command, "1"])
+        # The keeper is there when the first one is long over.
+        profile, _ = self.record(["sh", "-c", f"{loop}; sleep 1; i=0; while [ $i -lt 150 ]; do {loop}; i=$((i+1)); done"])
+        samples = [s for s in profile.samples if str(s.labels.get("comm")).startswith("perl")]
+        wrong, missing = collections.Counter(), 0
+        for sample in samples:
+            names = {frame.name for frame in sample.frames}
+            missing += sample.count * bool(names & {"(freed sub)", "(require)", "BEGIN", "[perl: unknown function]"})
+            wrong.update(frame for frame in sample.frames if self.is_wrong(frame, known))
+        self.assertEqual(wrong, {})
+        self.assertGreater(sum(s.count for s in samples), 100)
+        self.assertLessEqual(missing, 0.03 * sum(s.count for s in samples))
+
+    @staticmethod
+    def is_wrong(frame, known):
+        """A sub or package that is not there, a line that is not the sub's, a file that is not there."""
+        package, _, name = frame.name.rpartition("::")
+        if frame.name.startswith("require "):
+            return not os.path.exists(frame.name.split(" ", 1)[1])
+        if name == "BEGIN":
+            return (package,) not in known
+        if not package or not frame.source.endswith(".pm"):    # of C, or of what is thrown away
+            return False
+        place = (frame.name, frame.source, str(frame.line))
+        return (frame.name,) not in known or (frame.line and place not in known)
 
     def test_ends_by_a_signal(self):
         runtime = self.found[0]
