@@ -9,13 +9,10 @@ import subprocess
 import sys
 import tempfile
 
-import measure
-
-os.environ.setdefault("EBPF_PROFILER_BINARY", measure.BINARY)
-os.environ.setdefault("EBPF_PROFILER_BUILD", measure.BUILD)
-import check_stacks  # noqa: E402
-import outside  # noqa: E402
-import stacks  # noqa: E402
+import measure  # it says where the profiler and the modules of the live tests are
+import check_stacks
+import outside
+import stacks
 
 SECONDS = os.environ.get("EBPF_PROFILER_BENCH_SECONDS", "15")
 TEMPLATE = os.path.join(measure.ROOT, "plugins", "template")

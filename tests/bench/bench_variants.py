@@ -16,8 +16,6 @@ KINDS = {"id": "one build id", "bare": "no build id"}
 
 def main():
     measure.begin()
-    os.environ.setdefault("EBPF_PROFILER_BINARY", measure.BINARY)
-    os.environ.setdefault("EBPF_PROFILER_PLUGINS_DIR", measure.PLUGINS)
     for case in sys.argv[1:] or variants.CASES:
         for kind, text in KINDS.items():
             name = f"{case}, {text}"

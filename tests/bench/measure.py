@@ -19,9 +19,10 @@ import time
 ROOT = os.environ.get("EBPF_PROFILER_ROOT") or os.path.realpath(
     os.path.join(os.path.dirname(__file__), "..", ".."))
 APART = os.geteuid() == 0 and os.stat(ROOT).st_uid != 0  # as scripts/common.sh
-BUILD = os.environ.get("EBPF_PROFILER_BUILD") or os.path.join(ROOT, "build-root" if APART else "build")
-BINARY = os.environ.get("EBPF_PROFILER_BINARY") or os.path.join(BUILD, "core", "cli", "ebpf-profiler")
-PLUGINS = os.environ.get("EBPF_PROFILER_PLUGINS_DIR") or os.path.join(BUILD, "plugins", "together")
+# Also for the modules of the live tests, which look into the environment.
+BUILD = os.environ.setdefault("EBPF_PROFILER_BUILD", os.path.join(ROOT, "build-root" if APART else "build"))
+BINARY = os.environ.setdefault("EBPF_PROFILER_BINARY", os.path.join(BUILD, "core", "cli", "ebpf-profiler"))
+PLUGINS = os.environ.setdefault("EBPF_PROFILER_PLUGINS_DIR", os.path.join(BUILD, "plugins", "together"))
 sys.path[:0] = [os.path.join(ROOT, "tests", part) for part in ("live", "kit", "runtimes")]
 
 SKIP = 77

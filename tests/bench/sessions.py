@@ -18,9 +18,6 @@ import stacks
 MAX_PASSES = 400
 SETTLE = 1.5  # seconds: the agent's start is another bench's
 TRIES = 8  # sessions at most
-# Where `passes` looks for the profiler.
-os.environ.setdefault("EBPF_PROFILER_BINARY", measure.BINARY)
-os.environ.setdefault("EBPF_PROFILER_PLUGINS_DIR", measure.PLUGINS)
 
 
 @dataclasses.dataclass

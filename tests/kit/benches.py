@@ -23,8 +23,6 @@ def each(what, found, key, versions, run, prepare=None):
     chosen = language.first_of_each(found(), key, versions).values()
     if not chosen:
         measure.skip(f"no {what} was found")
-    os.environ.setdefault("EBPF_PROFILER_BINARY", measure.BINARY)
-    os.environ.setdefault("EBPF_PROFILER_PLUGINS_DIR", measure.PLUGINS)
     with tempfile.TemporaryDirectory() as directory:
         os.chmod(directory, 0o755)
         try:

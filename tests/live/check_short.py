@@ -16,8 +16,7 @@ import sys
 import tempfile
 import time
 
-HERE = os.path.dirname(os.path.realpath(__file__))
-sys.path[:0] = [HERE, os.path.join(HERE, "..", "kit")]
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "kit"))
 import judge  # noqa: E402
 import otlp_rows  # noqa: E402
 import passes  # noqa: E402

@@ -5,8 +5,7 @@ import os
 import sys
 import unittest
 
-HERE = os.path.dirname(os.path.realpath(__file__))
-sys.path[:0] = [HERE, os.path.join(HERE, "..", "kit")]
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "kit"))
 import judge  # noqa: E402
 import passes  # noqa: E402
 from stacks import Frame, Sample  # noqa: E402

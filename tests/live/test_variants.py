@@ -7,8 +7,7 @@
 import os
 import sys
 
-HERE = os.path.dirname(os.path.realpath(__file__))
-sys.path[:0] = [HERE, os.path.join(HERE, "..", "kit")]
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "kit"))
 import passes  # noqa: E402
 import variants  # noqa: E402
 

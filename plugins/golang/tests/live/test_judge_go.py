@@ -6,9 +6,8 @@ import sys
 import tempfile
 import unittest
 
-HERE = os.path.dirname(os.path.realpath(__file__))
 sys.dont_write_bytecode = True  # this is a source tree
-sys.path[:0] = [HERE, os.path.join(HERE, "..", "..", "..", "..", "tests", "kit")]
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..", "..", "..", "tests", "kit"))
 import judge_go  # noqa: E402
 import source_go  # noqa: E402
 import stacks  # noqa: E402

@@ -57,10 +57,6 @@ def method_of(frame):
     return frame.name.rpartition(".")[2]
 
 
-def is_approximate(frame):
-    return frame.signature.endswith(" [approximate]")
-
-
 def descriptor_of(frame):
     """Its method's descriptor, where the profile says it; that may say more behind a space."""
     found = DESCRIPTOR.search(frame.signature)
@@ -214,7 +210,7 @@ class Judge:
         """Names, root first, of the burner's methods and the C functions of chains."""
         names = [f.name for f in frames
                  if f.file == RULES or (is_java(f) and class_of(f) in self.own and
-                                        not is_approximate(f) and not self.code.is_bridge(f))]
+                                        not f.signature.endswith(" [approximate]") and not self.code.is_bridge(f))]
         names.reverse()
         return names
 
