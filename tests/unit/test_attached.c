@@ -462,6 +462,79 @@ EP_TEST(what_came_with_samples_says_more_than_what_stands_in)
 	}
 }
 
+static int see_none(void *arg, const struct ep_target_mapping *mapping)
+{
+	(void)arg, (void)mapping;
+	return 0;
+}
+
+static struct {
+	const struct ep_target *target;
+	int results[3]; /* of the last call */
+} asker;
+
+static int ask_all(void *instance, const struct ep_raw_frame *frame, struct ep_names *names)
+{
+	const struct ep_target *target = asker.target;
+	struct ep_tls tls;
+
+	(void)instance, (void)frame, (void)names;
+	asker.results[0] = target->ops->mappings(target->arg, see_none, NULL);
+	asker.results[1] = target->ops->tls_variable(target->arg, 8, &tls);
+	asker.results[2] = target->ops->tls_key(target->arg, 1, &tls);
+	return EP_FRAME_GONE;
+}
+
+static int live_mappings(void *arg, int (*visit)(void *arg, const struct ep_target_mapping *mapping),
+			 void *visit_arg)
+{
+	(void)arg, (void)visit, (void)visit_arg;
+	return 0;
+}
+
+static int live_variable(void *arg, uint64_t tls_off, struct ep_tls *ret)
+{
+	(void)arg, (void)tls_off, (void)ret;
+	return 0;
+}
+
+static int live_key(void *arg, uint32_t key, struct ep_tls *ret)
+{
+	(void)arg, (void)key, (void)ret;
+	return 0;
+}
+
+/* Another process may have the pid by now. */
+EP_TEST(what_came_with_samples_is_all_that_can_be_asked)
+{
+	const struct ep_target_ops source = {.read = read_live,
+					     .mappings = live_mappings,
+					     .tls_variable = live_variable,
+					     .tls_key = live_key};
+	struct ep_unwinder_ops asking = ops;
+	struct ep_raw_frame frame = {.n_words = 1};
+	struct ep_names names = {.add = take_name};
+	ep_cleanup(ep_attached_fini) struct ep_attached attached;
+	struct ep_kept_memory kept;
+
+	asking.symbolize = ask_all;
+	memset(&script, 0, sizeof(script));
+	script.instance = &script;
+	ep_attached_init(&attached, &asking, &script, &source, NULL, 7, 0);
+	assert_false(ep_attached_attach(&attached));
+	asker.target = script.target;
+	ep_kept_memory_init(&kept);
+	keep(&kept, "code", "1");
+	attached.kept = &kept;
+	(void)ep_attached_symbolize(&attached, &frame, &names);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(asker.results[i], 0);
+	assert_false(ep_attached_symbolize_kept(&attached, &frame, &names));
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(asker.results[i], -ESRCH);
+	ep_kept_memory_fini(&kept);
+}
+
 /* The code was sent first, what is at its name's address now later. */
 EP_TEST(a_keeper_that_sends_all_is_not_read_in_parts)
 {

@@ -114,6 +114,8 @@ static void unload(void *executable)
 #define STAND_IN   900	   /* it says of a name that it is none */
 #define KEPT	   901	   /* and up to LONG_NAMES: it reads the word at KEPT_ADDR, where nothing is mapped */
 #define KEPT_ADDR  0x1000
+#define NAMED	   800	   /* it names what it reads there */
+#define HALF_NAMED 801	   /* the same, and fails after that; if nothing is there it says STAND_IN's */
 
 static int add_long_names(uint64_t frame, struct ep_names *names)
 {
@@ -150,6 +152,24 @@ static int read_kept(void)
 	return script.target->ops->read(script.target->arg, KEPT_ADDR, &word, sizeof(word));
 }
 
+static int say_freed(struct ep_names *names)
+{
+	return names->add(names->arg, &(struct ep_name){.size = sizeof(struct ep_name),
+							.function = "(freed)",
+							.unnamed = EP_UNNAMED_GONE});
+}
+
+static int name_by_read(uint64_t frame, struct ep_names *names)
+{
+	char text[8];
+	int r = script.target->ops->read(script.target->arg, KEPT_ADDR, text, sizeof(text));
+
+	if (r < 0)
+		return frame == NAMED ? r : say_freed(names);
+	r = names->add(names->arg, &(struct ep_name){.size = sizeof(struct ep_name), .function = text});
+	return frame == NAMED ? r : -EFAULT;
+}
+
 static int symbolize(void *instance, const struct ep_raw_frame *frame, struct ep_names *names)
 {
 	static const struct ep_name inner = {.size = sizeof(inner), .line = 3, .column = 5,
@@ -170,9 +190,9 @@ static int symbolize(void *instance, const struct ep_raw_frame *frame, struct ep
 	else if (frame->words[0] >= LONG_NAMES)
 		return add_long_names(frame->words[0], names);
 	else if (frame->words[0] == STAND_IN)
-		return names->add(names->arg, &(struct ep_name){.size = sizeof(struct ep_name),
-								.function = "(freed)",
-								.unnamed = EP_UNNAMED_GONE});
+		return say_freed(names);
+	else if (frame->words[0] == NAMED || frame->words[0] == HALF_NAMED)
+		return name_by_read(frame->words[0], names);
 	assert_int_equal(names->add(names->arg, &inner), 0);
 	assert_int_equal(names->add(names->arg, &outer), 0);
 	return frame->words[0] >= SLOW || is_kept(frame) ? 0 : (int)frame->words[0];
@@ -720,6 +740,16 @@ HOST_TEST(what_an_earlier_instance_said_does_not_hold)
 	assert_int_equal(ep_instance_state(host.instance), 0);
 }
 
+HOST_TEST(a_runtime_is_told_by_where_it_is_loaded)
+{
+	struct ep_claim other = {.refs = 1};
+
+	begin_attached();
+	assert_true(ep_instance_is(host.instance, host.claim, 0));
+	assert_false(ep_instance_is(host.instance, host.claim, 0x1000));
+	assert_false(ep_instance_is(host.instance, &other, 0));
+}
+
 HOST_TEST(what_changes_meanwhile_is_looked_at_afterwards)
 {
 	begin();
@@ -918,6 +948,55 @@ NAMES_TEST(the_end_waits_for_no_frame)
 		(void)uv_run(&host.loop, UV_RUN_ONCE);
 	assert_true(ep_clock_mono_ns() - start_ns < 90 * EP_NS_PER_MS);
 	assert_true(ep_frames_unresolved(host.frames) > 0);
+}
+
+static void keep_text(const char text[8])
+{
+	struct {
+		struct ep_kept kept;
+		struct ep_kept_piece piece;
+		char text[8];
+	} event = {.piece = {.addr = KEPT_ADDR, .bytes = 8}};
+
+	event.kept.bytes = sizeof(event) - sizeof(event.kept);
+	memcpy(event.text, text, sizeof(event.text));
+	ep_instance_keep(host.instance, &event.kept, sizeof(event));
+}
+
+NAMES_TEST(what_was_kept_names_frames_of_young_programs)
+{
+	uint32_t young = add_frame(NAMED), half = add_frame(HALF_NAMED), old, module;
+	const struct ep_frame_name *names;
+
+	keep_text("kept\0\0\0");
+	run_names();
+	assert_int_equal(ep_frames_names(host.frames, young, &names, &module), 1);
+	assert_string_equal(text_of(names[0].function), "kept");
+	/* What fails half way leaves nothing but what stands in. */
+	assert_int_equal(ep_frames_names(host.frames, half, &names, &module), 1);
+	assert_string_equal(text_of(names[0].function), "(freed)");
+	assert_int_equal(host.languages->named_by_kept, 1);
+	host.instance->born_ns -= EP_KEPT_NS;
+	assert_int_equal(ep_frames_add(host.frames,
+				       EP_FRAME_HEADER(EP_FRAME_FIRST_DYNAMIC + SLOT, 0, 1, 1),
+				       &(uint64_t){NAMED},
+				       (struct ep_program){.pid = (uint32_t)getpid()}, &old), 0);
+	assert_int_equal(ask(host.instance, old), EP_FRAME_RESOLVED);
+	assert_int_equal(ep_frames_names(host.frames, old, &names, &module), 0);
+}
+
+NAMES_TEST(what_is_kept_is_given_back)
+{
+	keep_text("kept\0\0\0");
+	assert_true(host.instance->kept_bytes > 0);
+	assert_int_equal(host.languages->kept_bytes, host.instance->kept_bytes);
+	ep_instance_forget_kept(host.instance);
+	assert_int_equal(host.instance->kept_bytes, 0);
+	assert_int_equal(host.languages->kept_bytes, 0);
+	host.languages->kept_bytes = EP_KEPT_ALL_BYTES; /* of others */
+	keep_text("kept\0\0\0");
+	assert_int_equal(host.languages->kept_refused, 1);
+	host.languages->kept_bytes = 0;
 }
 
 int main(void)
