@@ -227,6 +227,24 @@ EP_TEST_WITH(frame_of_a_file_comes_back_when_there_are_descriptors, set_up, tear
 	assert_true(run(id, 3000, EP_NAMER_DUE));
 }
 
+extern const char __executable_start[];
+
+/* Names of what is in the file now are not those of the code that was sampled. */
+EP_TEST_WITH(file_that_was_written_names_nothing, set_up, tear_down)
+{
+	uint64_t va = (uint64_t)((uintptr_t)&set_up - (uintptr_t)__executable_start);
+	uint32_t id = add_frame(EP_FRAME_NATIVE, FILE_ID, va, 0);
+
+	assert_int_equal(ep_proc_open_path("/proc/self/exe", &world.executable.file), 0);
+	assert_true(run(id, 3000, EP_NAMER_ALL));
+	assert_true(has_name(id));
+	world.executable.file.mtime_ns--; /* and its size is the same */
+	world.executable.id = FILE_ID + 1; /* its symbols are not known yet */
+	id = add_frame(EP_FRAME_NATIVE, FILE_ID, va + 1, 0);
+	assert_true(run(id, 3000, EP_NAMER_ALL));
+	assert_false(has_name(id));
+}
+
 EP_TEST_WITH(frames_of_a_file_wait_for_each_other, set_up, tear_down)
 {
 	uint32_t id = add_frame(EP_FRAME_NATIVE, FILE_ID, 1, 0);

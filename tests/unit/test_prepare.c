@@ -77,6 +77,31 @@ EP_TEST_WITH(test_it_is_kept_until_its_time_is_over, room_open, room_close)
 	assert_null(ep_executables_find(room->executables, 1));
 }
 
+/* Whoever changes a file and puts it back: what maps it then maps the first state again. */
+EP_TEST_WITH(test_a_state_that_is_seen_again_is_the_files, room_open, room_close)
+{
+	struct room *room = *state;
+	ep_cleanup(ep_maps_fini) struct ep_maps maps;
+	struct ep_mapping mapping = own_code(&maps);
+	struct ep_executable *seen[3];
+	uint32_t ids[2];
+
+	for (uint64_t i = 0; i < EP_LEN(seen); i++) {
+		struct ep_proc_file file;
+
+		assert_int_equal(ep_proc_stat_mapping(getpid(), &mapping, &file), 0);
+		file.ctime_ns += i % 2;
+		seen[i] = ep_executables_get(room->executables, getpid(), &mapping, &file, 1000 + i);
+		assert_non_null(seen[i]);
+		ids[i % 2] = seen[i]->id;
+		assert_ptr_equal(ep_executables_find_current(room->executables, ids[0]), seen[i]);
+	}
+	assert_ptr_equal(seen[2], seen[0]);
+	assert_ptr_equal(ep_executables_find_current(room->executables, ids[1]), seen[0]);
+	for (size_t i = 0; i < EP_LEN(seen); i++)
+		ep_executable_unref(seen[i]);
+}
+
 EP_TEST_WITH(test_a_file_that_is_no_program, room_open, room_close)
 {
 	struct room *room = *state;

@@ -497,6 +497,19 @@ WORLD_TEST(one_file_mapped_over_and_over_is_one_question)
 	assert_true(ep_process_is_settled(world_process(w, second)));
 }
 
+/* The same process: what it has executed since maps the file in another root, for all we know. */
+WORLD_TEST(each_program_asks_for_itself)
+{
+	struct world_file file = start_copy(w);
+	struct ep_program tool = {.pid = prog.pid, .image = prog.image + 1, .start_ns = prog.start_ns};
+
+	world_exec(w, world_now(), tool, "tool");
+	world_map(w, world_now(), tool.pid, ADDR, &file);
+	assert_asked(w, 2);
+	world_settle(w);
+	assert_non_null(world_place(w, tool, ADDR)->executable);
+}
+
 WORLD_TEST(more_files_than_may_wait)
 {
 	struct world_file file = make_copy(0755, geteuid());

@@ -22,6 +22,7 @@ struct world {
 	uint64_t look_ns;  /* when the last one was over */
 	uint64_t rests_ns[MAX_LOOKS]; /* between that and the next */
 	size_t n_looks;
+	bool is_behind; /* each look leaves something for the next */
 	bool young; /* there is something new of young programs in each look */
 };
 
@@ -45,7 +46,7 @@ static bool look(void *arg)
 	world->control.young = world->young;
 	burn(world->burn_ns);
 	world->look_ns = ep_clock_mono_ns();
-	return false;
+	return world->is_behind;
 }
 
 static void tick(void *arg)
@@ -132,6 +133,21 @@ WORLD_TEST(samples_wait)
 		n_long += is_long(next_rest(world));
 	/* Each second look finds the ring ready, and ten short rests a second are saved up. */
 	assert_in_range(n_long, 4, 20);
+}
+
+/* What a look at the end of a rest leaves is soon looked at: no second rest of that kind follows. */
+WORLD_TEST(what_is_left_is_soon_looked_at)
+{
+	unsigned int n_long = 0;
+
+	tire(world);
+	for (unsigned int i = 0; i < TRIES && !world->watch.doze_ms; i++)
+		(void)next_rest(world);
+	assert_true(world->watch.doze_ms > 0);
+	world->is_behind = true;
+	for (unsigned int i = 0; i < 20; i++)
+		n_long += is_long(next_rest(world));
+	assert_in_range(n_long, 0, 4);
 }
 
 /* Of many execs one at least, on a machine that has other things to do. */
