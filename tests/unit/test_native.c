@@ -420,6 +420,47 @@ WORLD_TEST(of_an_unknown_process_all_is_raw)
 	assert_true(walk(w)->flags & EP_SAMPLE_RAW);
 }
 
+/* --- what is sent ----------------------------------------------------------------------------- */
+
+/* In the epoch of the walk before. */
+static const struct ep_sample *walk_again(struct world *w)
+{
+	struct ep_control *control = ep_kernel_entry(w->kernel, "ep_control", 0);
+
+	control->epoch--;
+	return walk(w);
+}
+
+/* The frames once in an epoch, their hash alone after that. */
+WORLD_TEST(each_epoch_begins_with_all_frames)
+{
+	set_rule(w, LEAF, SP(8));
+	w->stack[0] = RETURN(MAIN);
+	for (int epoch = 0; epoch < 3; epoch++) {
+		assert_int_equal(walk(w)->event.type, EP_EVENT_TRACE);
+		for (int i = 0; i < 3; i++)
+			assert_int_equal(walk_again(w)->event.type, EP_EVENT_KNOWN);
+	}
+}
+
+/* Of such a stack the hash does not tell how it goes on. */
+WORLD_TEST(what_is_finished_from_a_copy_is_never_known)
+{
+	struct ep_proc proc = {.start_ns = 1, .rows = EP_REF(0, 64), .n_rows = N_ROWS};
+	uint32_t pid = PID;
+
+	assert_int_equal(ep_kernel_update(w->kernel, "ep_procs", &pid, &proc), 0);
+	set_rule(w, LEAF, SP(8));
+	w->stack[0] = LATE + 16;
+	for (int i = 0; i < 3; i++) {
+		const struct ep_sample *sample = i ? walk_again(w) : walk(w);
+
+		assert_false(sample->flags & EP_SAMPLE_RAW);
+		assert_int_equal(sample->event.type, EP_EVENT_TRACE);
+		assert_true(sample->copy_bytes > 0);
+	}
+}
+
 /* --- the kernel's part ------------------------------------------------------------------------ */
 
 WORLD_TEST(a_short_kernel_part_says_so)
