@@ -130,6 +130,28 @@ EP_TEST(without_its_map_a_class_has_no_lines)
 	assert_int_equal(line, 0);
 }
 
+/* Of a long one its head alone: it has a name, and no line. */
+EP_TEST(long_methods_are_named)
+{
+	static const uint32_t lengths[] = {100, 400, 500, 1100, 4000};
+	static const struct made_pair lines[] = {{0, 7}};
+
+	ep_test_owns(&kept, kept_release);
+	for (size_t i = 0; i < EP_LEN(lengths); i++) {
+		struct made_class class;
+		uint64_t method;
+
+		begin(MADE_17);
+		class = made_class(&vm, "Long", "Long.java", NULL);
+		method = made_method(&vm, &class, "run", "()V", lengths[i], lines, 1);
+		push(method);
+		assert_true(keep() > 0);
+		assert_int_equal(name(method), 0);
+		assert_string_equal(shown, "Long.run");
+		assert_int_equal(line, lengths[i] <= 400 ? 7 : 0);
+	}
+}
+
 EP_TEST(a_method_and_its_class_are_sent_once)
 {
 	uint32_t first, second;

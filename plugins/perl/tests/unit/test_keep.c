@@ -373,6 +373,30 @@ EP_TEST(what_does_not_fit_comes_with_the_next_sample)
 		check_named(&frames[i], "My::Package::work", "/lib/Work.pm", 17);
 }
 
+/* Each event is read apart from the others: files and packages are in all of them. */
+EP_TEST(each_event_of_a_sample_is_whole)
+{
+	struct ep_raw_frame frames[18];
+	char text[300];
+
+	begin(40, true);
+	memset(text, 'n', sizeof(text));
+	text[sizeof(text) - 1] = '\0';
+	for (size_t i = 0; i < EP_LEN(frames); i++) {
+		uint64_t package = make_stash(made, text), own = make_glob(made, package, text);
+
+		frames[i] = sub_frame(&(struct made_cv){.stash = package, .gv = own, .start = start, .seq = (uint32_t)i});
+		push(&frames[i]);
+	}
+	assert_true(keep());
+	assert_in_range(kept_events, 2, EP_KEEP_MAX_SENT + 1);
+	for (size_t i = 0; i < EP_LEN(frames); i++) {
+		assert_true(name(&frames[i]));
+		assert_string_equal(made->host.file_name, "/lib/Work.pm");
+		assert_int_equal(made->host.start_line, 12);
+	}
+}
+
 EP_TEST(long_names_are_kept_whole_or_not_at_all)
 {
 	static const struct {

@@ -124,6 +124,8 @@ EP_TEST(code_is_sent_once_for_each_program)
 	assert_false(keep());
 	REC->sample.image++;
 	assert_true(keep());
+	REC->sample.start_ns += 1000; /* the same pid, used again */
+	assert_true(keep());
 	/* Other code at that address. */
 	heap_put_word(CODE_ADDR + layout.co_lines, LINE_ADDR + 16);
 	REC->sample.n_words = 0;

@@ -108,7 +108,13 @@ CACHE_TEST(all_of_a_key_counts, 100000, 0, 0)
 	assert_null(names_cache_find(cache, OTHER_KIND, 1, 2, 3));
 	assert_null(names_cache_find(cache, KIND, 0, 2, 3));
 	assert_null(names_cache_find(cache, KIND, 1, 0, 3));
-	assert_null(names_cache_find(cache, KIND, 1, 2, 0));
+	/* Some of them are in the same bucket. */
+	for (uint64_t i = 0; i < 1000; i++) {
+		assert_null(names_cache_find(cache, KIND, 1, 2, 4 + i));
+		assert_null(names_cache_find(cache, KIND, 1, 3 + i, 3));
+		assert_null(names_cache_find(cache, KIND, 2 + i, 2, 3));
+		assert_null(names_cache_find(cache, OTHER_KIND + (uint32_t)i, 1, 2, 3));
+	}
 	names_cache_remove(found);
 	assert_null(names_cache_find(cache, KIND, 1, 2, 3));
 	names_cache_remove(found); /* once more is no harm */
