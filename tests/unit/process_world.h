@@ -59,6 +59,7 @@ struct world {
 	struct ep_processes *processes;
 	struct ep_map procs; /* pid -> struct ep_proc *, owned */
 	uint32_t updates, removes;
+	bool refuses; /* updates */
 	uint64_t mount_ns; /* of programs that are executed; 1 */
 	uint32_t passed;
 	struct ep_sample last; /* that was passed */
@@ -102,6 +103,8 @@ static inline int world_update(void *arg, uint32_t pid, const struct ep_proc *pr
 	struct world *w = arg;
 
 	w->updates++;
+	if (w->refuses)
+		return -ENOMEM;
 	put_proc(w, pid, proc);
 	return 0;
 }

@@ -4,6 +4,8 @@
  * BPF program is never run, but the cells of its state are BPF's: without privileges this is a skip.
  */
 #include "core/process/language_internal.h"
+#include "core/process/process_languages.h"
+#include "core/process/table.h"
 #include "core/base/clock.h"
 #include "core/bpf/language_maps.h"
 #include "core/bpf/unwinder_program.h"
@@ -997,6 +999,33 @@ NAMES_TEST(what_is_kept_is_given_back)
 	keep_text("kept\0\0\0");
 	assert_int_equal(host.languages->kept_refused, 1);
 	host.languages->kept_bytes = 0;
+}
+
+/* It ended before anybody looked into it; its parent can still be read. */
+HOST_TEST(frames_of_a_child_that_has_ended_are_its_parents)
+{
+	const struct ep_program parent_is = {.pid = 1000, .image = 1, .start_ns = 10};
+	const struct ep_program child_is = {.pid = 1001, .image = 1, .start_ns = 20};
+	struct ep_process *parent = ep_process_new(parent_is), *child = ep_process_new(child_is);
+	struct ep_table table;
+
+	begin_attached();
+	ep_table_init(&table, 10);
+	assert_int_equal(ep_table_add(&table, parent), 0);
+	assert_int_equal(ep_table_add(&table, child), 0);
+	parent->languages[parent->n_languages++] = host.instance;
+	ep_process_languages_fork(child, parent);
+	assert_int_equal(child->n_languages, 1);
+	assert_ptr_equal(ep_process_languages_find(&table, child_is, SLOT), child->languages[0]);
+	ep_process_languages_end(child);
+	ep_table_end(&table, child, 30);
+	assert_ptr_equal(ep_process_languages_find(&table, child_is, SLOT), host.instance);
+	ep_process_languages_drop(child);
+	parent->n_languages = 0;
+	ep_table_remove_ended(&table, child, &table.recent);
+	ep_table_fini(&table);
+	ep_process_free(child);
+	ep_process_free(parent);
 }
 
 int main(void)

@@ -461,6 +461,21 @@ WORLD_TEST(what_is_finished_from_a_copy_is_never_known)
 	}
 }
 
+/* The kernel's limit, which programs of languages may run into (core/replay is the kernel here). */
+WORLD_TEST(tail_calls_end)
+{
+	const uint64_t arguments[5] = {0, 0, EP_SLOT_NATIVE};
+	uint64_t result;
+
+	ep_kernel_current = w->kernel;
+	w->kernel->tail_calls = 0;
+	for (int i = 0; i < 33; i++)
+		assert_int_equal(ep_kernel_call_helper(NULL, BPF_FUNC_tail_call, arguments, &result), 1);
+	assert_int_equal(ep_kernel_call_helper(NULL, BPF_FUNC_tail_call, arguments, &result), 0);
+	assert_int_equal((int64_t)result, -E2BIG);
+	ep_kernel_current = NULL;
+}
+
 /* --- the kernel's part ------------------------------------------------------------------------ */
 
 WORLD_TEST(a_short_kernel_part_says_so)

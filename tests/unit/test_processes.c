@@ -228,6 +228,18 @@ WORLD_TEST(exit_before_the_rows_are_written)
 	assert_null(world_proc(w, shell.pid));
 }
 
+WORLD_TEST(what_the_map_refused_is_told_again)
+{
+	w->refuses = true;
+	start_shell(w, world_now());
+	world_publish(w);
+	assert_null(world_proc(w, shell.pid));
+	w->refuses = false;
+	ep_publisher_mark(&w->processes->publisher, world_live(w, shell.pid));
+	world_publish(w);
+	assert_non_null(world_proc(w, shell.pid));
+}
+
 /* --- limits ---------------------------------------------------------------------------------- */
 
 WORLD_TEST(more_processes_than_there_may_be)
