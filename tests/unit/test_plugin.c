@@ -206,13 +206,21 @@ static void no_end(void *arg)
 {
 }
 
-static int check_object(const struct object *object, char reason[EP_REASON_BYTES])
+/* Without a keeper where that is NULL. */
+static int check_objects(const struct object *object, const struct object *keeper,
+			 char reason[EP_REASON_BYTES])
 {
 	const struct ep_bpf_image image = {
 		.size = sizeof(image),
 		.object = object,
 		.object_bytes = sizeof(*object),
 		.program = "toy_unwind",
+	};
+	const struct ep_bpf_image keeping = {
+		.size = sizeof(keeping),
+		.object = keeper,
+		.object_bytes = sizeof(*keeper),
+		.program = "toy_keep",
 	};
 	const struct ep_unwinder_ops ops = {
 		.size = sizeof(ops),
@@ -222,6 +230,7 @@ static int check_object(const struct object *object, char reason[EP_REASON_BYTES
 		.symbolize = no_symbolize,
 		.detach = no_end,
 		.unload = no_end,
+		.keeper = keeper ? &keeping : NULL,
 	};
 	const struct ep_plugin plugin = {
 		.size = sizeof(plugin),
@@ -232,6 +241,11 @@ static int check_object(const struct object *object, char reason[EP_REASON_BYTES
 	};
 
 	return ep_plugin_check(&plugin, "toy", reason);
+}
+
+static int check_object(const struct object *object, char reason[EP_REASON_BYTES])
+{
+	return check_objects(object, NULL, reason);
 }
 
 EP_TEST(programs_of_this_version_are_taken)
@@ -254,6 +268,18 @@ EP_TEST(programs_of_another_version_are_to_be_built_again)
 		 EP_BPF_ABI + 6, EP_BPF_ABI);
 	assert_int_equal(check_object(&object, reason), -ENOTSUP);
 	assert_string_equal(reason, expected);
+}
+
+EP_TEST(keepers_are_looked_at_as_unwinders_are)
+{
+	struct object good = object_of(EP_SELF_SECTION, EP_BPF_ABI);
+	struct object old = object_of(EP_SELF_SECTION, EP_BPF_ABI - 1), none = {0};
+	char reason[EP_REASON_BYTES] = "";
+
+	assert_int_equal(check_objects(&good, &good, reason), 0);
+	assert_int_equal(check_objects(&good, &old, reason), -ENOTSUP);
+	assert_int_equal(check_objects(&old, &good, reason), -ENOTSUP);
+	assert_int_equal(check_objects(&good, &none, reason), -EBADMSG);
 }
 
 EP_TEST(programs_that_say_no_version_are_refused)
