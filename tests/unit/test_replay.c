@@ -232,6 +232,35 @@ EP_TEST(symbols_must_be_as_a_file_gives_them)
 	ep_fixture_free(fixture);
 }
 
+/* What is behind it belongs to another answer: a text that has no end in it goes no further. */
+EP_TEST(long_reads_keep_what_is_pointed_to)
+{
+	static char constants[32768 + 5000];
+	uint64_t block[EP_FIXTURE_BLOCK_BYTES / 8] = {0x1000 + 100, 0x1000 + 32768 - 4};
+	struct ep_fixture *fixture = make_fixture();
+	struct ep_fixture_executable *executable = fixture->executables.data;
+	struct ep_elf_segment segment = {.va = 0x1000, .file_bytes = 0x10000};
+	struct ep_fixture_answer answer = {.question = EP_FIXTURE_READ, .name = "", .va = 0x1000,
+					   .bytes = 32768, .data = (uint32_t)fixture->data.len};
+	struct ep_replay *replay = NULL;
+	const char *kept;
+
+	memset(constants, 'x', sizeof(constants));
+	memcpy(constants + 100, "text", 5);
+	((struct ep_fixture_mapping *)fixture->mappings.data)->prot |= PROT_EXEC;
+	assert_int_equal(ep_fixture_add_block(fixture, 0x9000, (const uint8_t *)block), 0);
+	assert_int_equal(ep_vec_append(&fixture->data, constants, sizeof(constants)), 0);
+	assert_int_equal(ep_vec_append(&executable->segments, &segment, 1), 0);
+	assert_int_equal(ep_vec_append(&executable->answers, &answer, 1), 0);
+	assert_int_equal(ep_replay_new(fixture, NULL, NULL, &replay), 0);
+	assert_int_equal(ep_replay_trim(replay), 0);
+	kept = (const char *)fixture->data.data + answer.data;
+	assert_memory_equal(kept + 98, "\0\0text\0\0", 8);
+	assert_memory_equal(kept + 32768 - 6, "\0\0xxxxxx", 8);
+	ep_replay_free(replay);
+	ep_fixture_free(fixture);
+}
+
 /* --- core files: what tests/replay/make_core.py writes ---------------------------------------- */
 
 static void open_core(const char *path, struct ep_core_file *core)
