@@ -93,31 +93,41 @@ void ep_kept_memory_move(struct ep_kept_memory *memory, struct ep_kept_memory *f
 void ep_kept_memory_see_all(struct ep_kept_memory *memory)
 {
 	memory->n_seen = memory->pieces.len;
+	memory->chosen = 0;
 }
 
 bool ep_kept_memory_look_back(struct ep_kept_memory *memory)
 {
 	const struct piece *pieces = memory->pieces.data;
 	size_t n = memory->n_seen;
+	uint32_t last;
 
-	while (n > 0 && pieces[n - 1].event == pieces[memory->n_seen - 1].event)
+	if (n == 0 || (memory->is_apart && !memory->chosen))
+		return false;
+	last = memory->is_apart ? memory->chosen : pieces[n - 1].event;
+	while (n > 0 && pieces[n - 1].event >= last)
 		n--;
 	memory->n_seen = n;
+	memory->chosen = 0;
 	return n > 0;
 }
 
-int ep_kept_memory_read(const struct ep_kept_memory *memory, uint64_t addr, void *buf, size_t bytes)
+int ep_kept_memory_read(struct ep_kept_memory *memory, uint64_t addr, void *buf, size_t bytes)
 {
 	const struct piece *pieces = memory->pieces.data;
 
 	for (size_t i = memory->n_seen; i > 0; i--) {
 		const struct piece *piece = &pieces[i - 1];
 
-		if (memory->is_apart && piece->event != pieces[memory->n_seen - 1].event)
-			break;
+		if (memory->is_apart && memory->chosen && piece->event != memory->chosen) {
+			if (piece->event < memory->chosen)
+				break;
+			continue;
+		}
 		if (addr < piece->addr || !ep_in_bounds(addr - piece->addr, bytes, piece->bytes))
 			continue;
 		memcpy(buf, ep_vec_at(&memory->bytes, uint8_t, piece->at + (addr - piece->addr)), bytes);
+		memory->chosen = piece->event;
 		return 0;
 	}
 	return -EFAULT;

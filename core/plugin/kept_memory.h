@@ -16,7 +16,9 @@ struct ep_kept_memory {
 	struct ep_vec pieces; /* oldest first */
 	size_t n_seen;	      /* reads see so many of them */
 	uint32_t n_events;
-	bool is_apart; /* reads see the pieces of one event at a time, the last of those that are seen */
+	/* From the first read that is answered on, until the next look, reads see that event's pieces alone. */
+	bool is_apart;
+	uint32_t chosen; /* that event; 0: none yet */
 };
 
 void ep_kept_memory_init(struct ep_kept_memory *memory);
@@ -31,14 +33,14 @@ int ep_kept_memory_add(struct ep_kept_memory *memory, const struct ep_kept *kept
 void ep_kept_memory_move(struct ep_kept_memory *memory, struct ep_kept_memory *from);
 
 /*
- * The process as it was at its last event, and, once more, as it was at the event before: what was read of an
- * address may have been something else then. False: there was none.
+ * The process as it was at its last event, and, once more, as it was at the event before, or, where events are apart,
+ * before the one that was chosen: what was read of an address may have been something else then. False: there was none.
  */
 void ep_kept_memory_see_all(struct ep_kept_memory *memory);
 bool ep_kept_memory_look_back(struct ep_kept_memory *memory);
 
 /* From the newest piece that is seen and holds all of it. 0, -EFAULT. */
-int ep_kept_memory_read(const struct ep_kept_memory *memory, uint64_t addr, void *buf, size_t bytes);
+int ep_kept_memory_read(struct ep_kept_memory *memory, uint64_t addr, void *buf, size_t bytes);
 
 static inline bool ep_kept_memory_is_empty(const struct ep_kept_memory *memory)
 {

@@ -36,6 +36,7 @@ static const struct ep_bpf_image keeper = {
 	.object = python_keep_bpf_object,
 	.object_bytes = sizeof(python_keep_bpf_object),
 	.program = "python_keep",
+	.flags = EP_BPF_KEEPS_WHOLE,
 };
 
 static const struct ep_unwinder_ops ops = {

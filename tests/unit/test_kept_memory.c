@@ -90,16 +90,20 @@ EP_TEST(the_newest_piece_of_an_address_counts)
 EP_TEST(events_may_be_seen_apart)
 {
 	static struct ep_kept_memory memory;
-	static struct event first, second;
+	static struct event first, second, third;
 	char buf[8] = "";
 
 	init(&memory);
 	add_piece(&first, 0x1000, "one", 4);
 	add_piece(&first, 0x2000, "two", 4);
 	add_piece(&second, 0x1000, "new", 4);
+	add_piece(&third, 0x3000, "of", 3);
+	add_piece(&third, 0x2000, "all", 4);
 	assert_int_equal(add_event(&memory, &first), 0);
 	assert_int_equal(add_event(&memory, &second), 0);
+	assert_int_equal(add_event(&memory, &third), 0);
 	memory.is_apart = true;
+	/* The first that is read of decides. */
 	assert_int_equal(ep_kept_memory_read(&memory, 0x1000, buf, 4), 0);
 	assert_string_equal(buf, "new");
 	assert_int_equal(ep_kept_memory_read(&memory, 0x2000, buf, 4), -EFAULT);
@@ -108,6 +112,9 @@ EP_TEST(events_may_be_seen_apart)
 	assert_int_equal(ep_kept_memory_read(&memory, 0x1000, buf, 4), 0);
 	assert_string_equal(buf, "one");
 	assert_false(ep_kept_memory_look_back(&memory));
+	ep_kept_memory_see_all(&memory);
+	assert_int_equal(ep_kept_memory_read(&memory, 0x4000, buf, 4), -EFAULT);
+	assert_false(ep_kept_memory_look_back(&memory)); /* none was read of */
 }
 
 EP_TEST(pieces_that_do_not_fit_are_refused)
