@@ -658,6 +658,24 @@ void ep_namer_run(struct ep_namer *namer, struct ep_frames *frames, enum ep_name
 		start_due(namer, queue, when, now_ns);
 }
 
+void ep_namer_name_program(struct ep_namer *namer, struct ep_frames *frames, struct ep_program program, uint32_t slot)
+{
+	const struct group key = {.kind = EP_FRAME_FIRST_DYNAMIC + slot, .program = program};
+	struct queue *queue = ep_frames_unresolved(frames) ? get_queue(namer, frames) : NULL;
+	uint64_t now_ns = ep_clock_mono_ns();
+	struct group *group;
+
+	if (!queue)
+		return;
+	take_frames(namer, queue, now_ns);
+	TAILQ_FOREACH (group, &queue->groups, link) {
+		if (!is_group(group, &key))
+			continue;
+		start_group(namer, queue, group, now_ns);
+		break;
+	}
+}
+
 void ep_namer_sweep(struct ep_namer *namer)
 {
 	struct queue *queue, *next;

@@ -11,6 +11,7 @@
 #define EP_AGENT_NAMER_H
 
 #include "core/base/util.h"
+#include "core/trace/program.h"
 
 struct ep_frames;
 struct ep_namer;
@@ -44,6 +45,8 @@ enum ep_namer_when {
  * descriptors, say, is due again after a second.
  */
 void ep_namer_run(struct ep_namer *namer, struct ep_frames *frames, enum ep_namer_when when);
+/* Now, those of one language in one program: what they are made of goes. */
+void ep_namer_name_program(struct ep_namer *namer, struct ep_frames *frames, struct ep_program program, uint32_t slot);
 /* Lets go of tables that nobody else has a reference to. */
 void ep_namer_sweep(struct ep_namer *namer);
 size_t ep_namer_busy(const struct ep_namer *namer);

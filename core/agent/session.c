@@ -238,6 +238,14 @@ static bool is_patient(void *arg, uint32_t slot, uint64_t age_ns)
 	return age_ns >= EP_PATIENT_AGE_NS && control->patient >> slot & 1;
 }
 
+static void on_leaving(void *arg, struct ep_program program, uint32_t slot)
+{
+	struct ep_session *session = arg;
+
+	for (size_t i = 0; i < session->n_stores; i++)
+		ep_namer_name_program(session->namer, ep_store_frames(session->stores[i]), program, slot);
+}
+
 static void on_language(void *arg, pid_t pid)
 {
 	struct ep_session *session = arg;
@@ -323,6 +331,7 @@ static int new_languages(struct ep_session *session)
 		.enabled = is_language_wanted,
 		.changed = on_language,
 		.named = on_names,
+		.leaving = on_leaving,
 		.name_jobs = &session->name_jobs,
 		.hurried = is_hurried,
 		.arg = session,

@@ -406,6 +406,15 @@ void ep_instance_release(struct ep_instance *instance)
 		free_instance(instance);
 }
 
+void ep_instance_leave(struct ep_instance *instance, struct ep_program program)
+{
+	struct ep_languages *languages = instance->languages;
+
+	if (languages->options.leaving && instance->attached.instance && !instance->busy && !languages->stopped)
+		languages->options.leaving(languages->options.arg, program, ep_instance_slot(instance));
+	ep_instance_release(instance);
+}
+
 void ep_instance_end(struct ep_instance *instance)
 {
 	instance->ended = true;

@@ -17,6 +17,7 @@
 
 #include "core/base/util.h"
 #include "core/base/vec.h"
+#include "core/trace/program.h"
 #include "ebpf-profiler/unwinder.h"
 
 #include <stdio.h>
@@ -43,6 +44,8 @@ struct ep_languages_options {
 	bool (*enabled)(void *arg, const char *name);
 	void (*changed)(void *arg, pid_t pid); /* BPF is to be told something new of a process */
 	void (*named)(void *arg);	       /* some frames got their names */
+	/* The next call lets go of an instance whose program runs on: names of its frames may wait. NULL: they never do. */
+	void (*leaving)(void *arg, struct ep_program program, uint32_t slot);
 	size_t *name_jobs; /* under way, also by others: see EP_MAX_NAME_JOBS. NULL: ours alone */
 	/* True while native frames still wait for tables: loading a program waits for them. */
 	bool (*hurried)(void *arg);
@@ -121,6 +124,8 @@ struct ep_instance *ep_instance_new(struct ep_languages *languages, struct ep_cl
 struct ep_instance *ep_instance_fork(const struct ep_instance *parent, pid_t pid);
 /* Detaches, now or when its job is done. Accepts NULL. */
 void ep_instance_release(struct ep_instance *instance);
+/* The same of a runtime whose file is not mapped any more, in a program that runs on. */
+void ep_instance_leave(struct ep_instance *instance, struct ep_program program);
 /*
  * The process has ended, or executes something else: it is not looked at again. What is remembered and what was
  * kept of it still names its frames.

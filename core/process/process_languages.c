@@ -74,7 +74,7 @@ static void drop_unfound(struct ep_process *process, struct found *found, size_t
 			found[at].is_attached = true;
 			process->languages[kept++] = instance;
 		} else {
-			ep_instance_release(instance);
+			ep_instance_leave(instance, process->program);
 		}
 	}
 	process->n_languages = kept;

@@ -299,6 +299,24 @@ EP_TEST_WITH(names_that_stay_are_looked_for_together, set_up, tear_down)
 	assert_true(run(add_frame(LANGUAGE, 0, 21, OLD), 0, EP_NAMER_ALL));
 }
 
+/* Its own frames alone. */
+EP_TEST_WITH(names_of_a_runtime_that_is_left_do_not_wait, set_up, tear_down)
+{
+	uint32_t mine = add_frame(LANGUAGE, 0, 1, OLD), other = add_frame(LANGUAGE, 0, 1, OLD + 1);
+	struct ep_frame frame;
+
+	world.patient = true;
+	assert_false(run(mine, 50, EP_NAMER_DUE));
+	ep_frames_get(world.frames, mine, &frame);
+	ep_namer_name_program(world.namer, world.frames, frame.program, SLOT + 1);
+	assert_int_equal(world.n_asked, 0);
+	ep_namer_name_program(world.namer, world.frames, frame.program, SLOT);
+	assert_int_equal(world.n_asked, 1);
+	assert_int_equal(world.n_frames, 1);
+	assert_true(has_name(mine));
+	assert_false(has_name(other));
+}
+
 EP_TEST_WITH(frame_of_a_language_comes_back_when_there_is_memory, set_up, tear_down)
 {
 	uint32_t id = add_frame(LANGUAGE, 0, 1, OLD);
