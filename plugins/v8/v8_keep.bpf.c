@@ -21,7 +21,7 @@ EP_KEEPER();
 
 #define V8_KEEP_ROUNDS	  128 /* frames of a sample that are looked at */
 #define V8_KEEP_FUNCTIONS 16  /* new ones of a sample; others come with the next */
-#define V8_KEEP_STEPS	  64
+#define V8_KEEP_STEPS	  60
 #define V8_KEEP_WAITING	  32
 
 /* objects/instance-type.h, 8.4 to 14.6: of a string's type. */
