@@ -179,6 +179,11 @@ void ep_kernel_remove_chunk(void *arg, uint32_t index, void *memory)
 		ep_kernel_map_drop_inner(map, index);
 }
 
+void ep_kernel_set_keep(struct ep_kernel *kernel, ep_kernel_keep keep)
+{
+	kernel->keep = keep;
+}
+
 const char *ep_kernel_trouble(const struct ep_kernel *kernel)
 {
 	return kernel->trouble;

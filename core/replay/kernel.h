@@ -18,12 +18,16 @@
 #include "bpf/shared.h"
 #include "core/base/vec.h"
 #include "core/replay/thread.h"
+#include "ebpf-profiler/bpf/internal/keep.h"
 
 struct ep_kernel;
 struct ep_shim_object;
 
 /* 0 or -EFAULT: all or nothing. */
 typedef int (*ep_kernel_read)(void *arg, uint64_t addr, void *buf, size_t bytes);
+
+/* What a keeper sent (ebpf-profiler/bpf/keeper.h): `kept` with its pieces. */
+typedef void (*ep_kernel_keep)(void *arg, const struct ep_kept *kept, size_t bytes);
 
 int ep_kernel_new(ep_kernel_read read_user, void *arg, struct ep_kernel **ret_kernel);
 void ep_kernel_free(struct ep_kernel *kernel);
@@ -56,6 +60,8 @@ void ep_kernel_remove_chunk(void *kernel, uint32_t index, void *memory);
  */
 int ep_kernel_run(struct ep_kernel *kernel, const struct ep_replay_thread *thread,
 		  struct ep_vec *event);
+/* From here on threads are of programs in their first second, whose keepers send to `keep`; its arg is that of the reads. */
+void ep_kernel_set_keep(struct ep_kernel *kernel, ep_kernel_keep keep);
 const char *ep_kernel_trouble(const struct ep_kernel *kernel);
 
 /* Offsets in the task that the programs see, for their constants. */

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define OLD_NS 3600000000000ull /* an hour */
+
 void ep_kernel_complain(const char *fmt, ...)
 {
 	va_list args;
@@ -104,7 +106,14 @@ long ep_shim_tail_call(const char *object, const char *name, void *ctx, __u32 sl
 long ep_shim_ringbuf_output(const char *object, const char *name, const void *data, __u64 bytes,
 			    __u64 flags)
 {
+	const struct ep_kept *kept = data;
+
 	(void)flags;
+	if (strcmp(name, "&ep_ring") == 0 && bytes >= sizeof(*kept) && kept->event.type == EP_EVENT_KEPT &&
+	    ep_kernel_current->keep) {
+		ep_kernel_current->keep(ep_kernel_current->arg, kept, bytes);
+		return 0;
+	}
 	if (strcmp(name, "&ep_ring") != 0 || ep_kernel_current->event->len > 0) {
 		ep_kernel_complain("%s: more than one event", object);
 		return -EINVAL;
@@ -169,6 +178,12 @@ long ep_shim_comm(void *to, __u32 bytes)
 	memset(to, 0, bytes);
 	memcpy(to, ep_kernel_current->comm, EP_MIN(bytes, sizeof(ep_kernel_current->comm)));
 	return 0;
+}
+
+/* A fixture does not say how old its process was. */
+__u64 ep_shim_boot_ns(void)
+{
+	return ep_kernel_current->task.start_boottime + (ep_kernel_current->keep ? 1 : OLD_NS);
 }
 
 __u64 ep_shim_task(void)
@@ -252,8 +267,10 @@ static bool call_helper(const struct ep_kernel_program *program, int32_t id, con
 		*ret = 0;
 		return true;
 	case BPF_FUNC_ktime_get_ns:
-	case BPF_FUNC_ktime_get_boot_ns:
 		*ret = 1;
+		return true;
+	case BPF_FUNC_ktime_get_boot_ns:
+		*ret = (long)ep_shim_boot_ns();
 		return true;
 	case BPF_FUNC_get_stack:
 		*ret = ep_shim_kernel_stack(pointer(a[1]), (uint32_t)a[2], a[3]);

@@ -13,10 +13,10 @@
 #include <linux/bpf.h>
 #include <linux/bpf_perf_event.h>
 
-#define EP_KERNEL_MAX_MAPS 128
+#define EP_KERNEL_MAX_MAPS 256
 /* MAX_TAIL_CALL_CNT, linux/include/linux/bpf.h. */
 #define EP_KERNEL_MAX_TAIL_CALLS 33
-#define EP_KERNEL_MAX_OBJECTS	 8
+#define EP_KERNEL_MAX_OBJECTS	 24
 
 struct ep_kernel_map {
 	char name[16];
@@ -90,6 +90,7 @@ struct ep_kernel {
 	size_t n_bound;
 	struct ep_kernel_program programs[EP_SLOT_COUNT_ALL];
 	int32_t kernel_stack; /* addresses that bpf_get_stack gives; negative: its error */
+	ep_kernel_keep keep;  /* NULL: every program is old */
 	/* of the run */
 	jmp_buf next_program;
 	struct ep_kernel_program next;

@@ -103,6 +103,7 @@ void ep_replay_free(struct ep_replay *replay)
 	for (size_t i = 0; i < replay->n_languages; i++) {
 		if (replay->languages[i].claim)
 			replay->languages[i].ops->unload(replay->languages[i].claim);
+		ep_kept_memory_fini(&replay->languages[i].kept);
 	}
 	for (size_t i = 0; replay->executables && i < replay->fixture->executables.len; i++)
 		ep_delta_store_drop_text(replay->store, replay->executables[i].text);

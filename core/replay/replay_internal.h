@@ -26,6 +26,8 @@ struct ep_replay_language {
 	void *claim;	     /* NULL: none */
 	struct ep_attached attached; /* zeroed: it was not yet */
 	uint32_t state;		     /* index in ep_states; 0: BPF is not told of it */
+	char keeper_name[40];	     /* of its object */
+	struct ep_kept_memory kept;
 };
 
 /* What struct ep_file's arg is: an executable of the fixture. */
@@ -48,6 +50,7 @@ struct ep_replay {
 	size_t n_entries; /* at rows_ref */
 	struct ep_replay_language languages[EP_REPLAY_MAX_PLUGINS];
 	size_t n_languages;
+	bool names_of_kept; /* the process is gone when names are read */
 	bool untold; /* languages said more since BPF was told of the process */
 	struct ep_merge merge;
 	struct ep_vec event;

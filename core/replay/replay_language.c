@@ -6,6 +6,7 @@
 #include "ebpf-profiler/bpf/self.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -77,10 +78,10 @@ static const struct ep_shim_object *find_shim(const struct ep_replay *replay, co
 	return NULL;
 }
 
-static int load_program(struct ep_replay_language *language)
+static int load_image(struct ep_replay_language *language, const struct ep_bpf_image *image, const char *name,
+		      const struct ep_shim_object *shim, uint32_t slot)
 {
 	struct ep_kernel *kernel = language->replay->kernel;
-	const struct ep_bpf_image *image = language->ops->bpf;
 	struct ep_self self = {
 		.bpf_abi = EP_BPF_ABI,
 		.slot = language->slot,
@@ -96,13 +97,11 @@ static int load_program(struct ep_replay_language *language)
 	if (language->replay->frames_per_run)
 		self.frames_per_run =
 			EP_MIN(self.frames_per_run, language->replay->frames_per_run);
-	r = ep_kernel_add_object(kernel, language->name, language->shim, image->object,
-				     image->object_bytes);
-
+	r = ep_kernel_add_object(kernel, name, shim, image->object, image->object_bytes);
 	if (r == 0)
-		r = ep_kernel_set_constants(kernel, language->name, "ep_self", &self, sizeof(self));
+		r = ep_kernel_set_constants(kernel, name, "ep_self", &self, sizeof(self));
 	if (r == 0)
-		r = ep_kernel_set_program(kernel, language->slot, language->name, image->program);
+		r = ep_kernel_set_program(kernel, slot, name, image->program);
 	return r;
 }
 
@@ -143,7 +142,7 @@ int ep_replay_add_language(struct ep_replay *replay, const struct ep_plugin *plu
 	}
 	r = get_numbers(language);
 	if (r == 0)
-		r = load_program(language);
+		r = load_image(language, language->ops->bpf, language->name, language->shim, language->slot);
 	if (r < 0)
 		return r;
 	replay->n_languages++;
@@ -165,6 +164,37 @@ int ep_replay_add_language(struct ep_replay *replay, const struct ep_plugin *plu
 	ep_capture_files_describe(replay->source->files, language->executable, language->ops,
 				  language->claim);
 	return ep_replay_put_table(replay, language->executable);
+}
+
+static void keep(void *arg, const struct ep_kept *kept, size_t bytes)
+{
+	struct ep_replay *replay = arg;
+	struct ep_replay_language *language =
+		ep_replay_language_of_kind(replay, EP_FRAME_FIRST_DYNAMIC + kept->slot);
+
+	if (!language || ep_kept_memory_add(&language->kept, kept, bytes) < 0)
+		ep_log(EP_LOG_ERROR, "replay: what a keeper sent is not understood, or too much");
+}
+
+int ep_replay_keep(struct ep_replay *replay)
+{
+	int r = -ENOENT;
+
+	ep_kernel_set_keep(replay->kernel, keep);
+	replay->names_of_kept = true;
+	for (size_t i = 0; i < replay->n_languages; i++) {
+		struct ep_replay_language *language = &replay->languages[i];
+
+		if (!language->claim || !EP_HAS(language->ops, keeper) || !language->ops->keeper)
+			continue;
+		ep_kept_memory_init(&language->kept);
+		snprintf(language->keeper_name, sizeof(language->keeper_name), "%s_keep", language->name);
+		r = load_image(language, language->ops->keeper, language->keeper_name, NULL,
+			       EP_SLOT_FIRST_KEEPER + language->slot);
+		if (r < 0)
+			break;
+	}
+	return r;
 }
 
 /* --- attaching ------------------------------------------------------------------------------- */
@@ -217,6 +247,7 @@ static void attach(struct ep_replay_language *language)
 		return;
 	ep_attached_init(&language->attached, language->ops, language->claim, &source_ops, language,
 			 (pid_t)replay->fixture->pid, bias);
+	language->attached.kept = &language->kept;
 	(void)ep_attached_attach(&language->attached);
 	tell_set(language);
 	r = language->attached.result;
@@ -228,6 +259,10 @@ static void attach(struct ep_replay_language *language)
 int ep_replay_symbolize(struct ep_replay_language *language, const struct ep_raw_frame *frame,
 			struct ep_names *names)
 {
+	if (language->replay->names_of_kept) {
+		language->attached.result = -ESRCH;
+		return ep_attached_symbolize_kept(&language->attached, frame, names) ? 0 : -ESRCH;
+	}
 	(void)ep_attached_symbolize(&language->attached, frame, names);
 	ep_attached_end_names(&language->attached);
 	tell_set(language);

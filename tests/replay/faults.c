@@ -170,92 +170,6 @@ static void check_language(struct faults *f, const struct ep_vec *whole, uint32_
 		complain(f, tid, "a language's frames are missing, and nothing says so");
 }
 
-/* A line; or, without its newline, how a line begins. */
-static bool has_line(const struct ep_vec *text, const char *line, size_t bytes, bool is_whole)
-{
-	const char *at = text->data, *end = at + text->len;
-
-	while (at < end) {
-		const char *newline = memchr(at, '\n', (size_t)(end - at));
-		size_t n = (size_t)((newline ? newline : end) - at);
-
-		if ((is_whole ? n == bytes : n > bytes) && memcmp(at, line, bytes) == 0)
-			return true;
-		at += n + 1;
-	}
-	return false;
-}
-
-/* "KIND  FUNCTION  FILE[:LINE]  SYSTEM NAME [MARK]" of a function that is there, in its file. */
-static bool is_marked_line(const struct ep_vec *text, const char *line, size_t bytes)
-{
-	size_t end = bytes, colon;
-
-	if (bytes < 3 || line[bytes - 1] != ']')
-		return false;
-	while (end > 2 && (line[end - 1] != ' ' || line[end - 2] != ' '))
-		end--;
-	end -= 2;
-	colon = end;
-	while (colon > 0 && line[colon - 1] != ':' && line[colon - 1] != ' ')
-		colon--;
-	if (colon > 0 && line[colon - 1] == ':')
-		end = colon;
-	return end > 0 && has_line(text, line, end, false);
-}
-
-/* The line, in which ":LINE" or ":LINE:COLUMN" is left out. */
-static bool is_without_place(const char *line, size_t bytes, const char *whole, size_t whole_bytes)
-{
-	size_t same = 0, at;
-
-	while (same < bytes && same < whole_bytes && line[same] == whole[same])
-		same++;
-	at = same;
-	while (at < whole_bytes && (whole[at] == ':' || (whole[at] >= '0' && whole[at] <= '9')))
-		at++;
-	return at > same && whole[same] == ':' && whole_bytes - at == bytes - same &&
-	       memcmp(line + same, whole + at, bytes - same) == 0;
-}
-
-/* The line, in which a "CLASS." is left out. */
-static bool is_without_class(const char *line, size_t bytes, const char *whole, size_t whole_bytes)
-{
-	size_t word = 0;
-
-	for (size_t at = 0; at < whole_bytes && word <= bytes; at++) {
-		if (whole[at] == ' ')
-			word = at + 1;
-		if (whole[at] == '.' && word + whole_bytes - at - 1 == bytes &&
-		    memcmp(line, whole, word) == 0 &&
-		    memcmp(line + word, whole + at + 1, whole_bytes - at - 1) == 0)
-			return true;
-	}
-	return false;
-}
-
-/* One of these. */
-static bool has_fuller_line(const struct ep_vec *text, const char *line, size_t bytes)
-{
-	const char *at = text->data, *end = at + text->len;
-
-	while (at < end) {
-		const char *newline = memchr(at, '\n', (size_t)(end - at));
-		size_t n = (size_t)((newline ? newline : end) - at);
-
-		if (is_without_place(line, bytes, at, n) || is_without_class(line, bytes, at, n))
-			return true;
-		at += n + 1;
-	}
-	return false;
-}
-
-static bool is_free_line(const char *line, size_t bytes)
-{
-	return bytes == 0 || strncmp(line, "native", 6) == 0 || strncmp(line, "error ", 6) == 0 ||
-	       memchr(line, '?', bytes);
-}
-
 static void check_text(struct faults *f)
 {
 	const char *at = f->faulty_text.data, *end = at + f->faulty_text.len;
@@ -264,8 +178,7 @@ static void check_text(struct faults *f)
 		const char *newline = memchr(at, '\n', (size_t)(end - at));
 		size_t n = (size_t)((newline ? newline : end) - at);
 
-		if (!is_free_line(at, n) && !has_line(&f->text, at, n, true) &&
-		    !is_marked_line(&f->text, at, n) && !has_fuller_line(&f->text, at, n)) {
+		if (!replay_is_line_of(&f->text, at, n)) {
 			complain(f, 0, "a line that is not there without the fault:");
 			fprintf(stderr, "\t%.*s\n", (int)n, at);
 		}

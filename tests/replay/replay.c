@@ -7,6 +7,7 @@
  *	--faults    every read of the process's memory fails once, then every page (faults.c); with =N only each
  *		    N-th, unless EBPF_PROFILER_TEST_FULL is set
  *	--late	    each stack once more, walked from a copy of it (late.c)
+ *	--kept=N   at least N frames are named by what the languages' keepers sent, the process being gone (kept.c)
  *	--page ADDR one page cannot be read; --read N: the N-th read fails
  *	--bytecode  the BPF programs as a kernel gets them, interpreted
  *	--frames N  so many frames in one run, as on a kernel that takes no more
@@ -35,8 +36,9 @@
 struct options {
 	struct ep_replay_plugins plugins;
 	struct replay_way way;
-	bool check, update, faults, late, plain, shrink;
+	bool check, update, faults, late, kept, plain, shrink;
 	unsigned int every; /* of the faults */
+	size_t wanted;	    /* frames with a name, of what was kept */
 	uint64_t page; /* address */
 	uint64_t read; /* number */
 };
@@ -195,6 +197,9 @@ static int run(const char *path, const struct options *options)
 	} else if (options->shrink) {
 		r = replay_shrink(path, &options->plugins);
 		r = r < 0 ? complain(path, ep_strerror(r)) : 0;
+	} else if (options->kept) {
+		r = replay_kept(path, &options->plugins, options->way, options->wanted);
+		r = r == -ENOENT ? STATUS_SKIP : r < 0 ? complain(path, ep_strerror(r)) : 0;
 	} else if (options->late) {
 		r = replay_late(path, &replay);
 	} else {
@@ -223,6 +228,7 @@ static int parse(int argc, char **argv, struct options *options)
 					      {"update", no_argument, NULL, 'u'},
 					      {"faults", optional_argument, NULL, 'f'},
 					      {"late", no_argument, NULL, 'l'},
+					      {"kept", required_argument, NULL, 'k'},
 					      {"bytecode", no_argument, NULL, 'b'},
 					      {"frames", required_argument, NULL, 'F'},
 					      {"shrink", no_argument, NULL, 's'},
@@ -243,6 +249,8 @@ static int parse(int argc, char **argv, struct options *options)
 			options->way.frames = (uint32_t)strtoul(optarg, NULL, 0);
 		else if (option == 'f')
 			options->every = parse_every(optarg);
+		else if (option == 'k')
+			options->wanted = strtoul(optarg, NULL, 10);
 		else if (option == 'R')
 			options->read = strtoull(optarg, NULL, 0);
 		else if (option == '?')
@@ -251,6 +259,7 @@ static int parse(int argc, char **argv, struct options *options)
 		options->update |= option == 'u';
 		options->faults |= option == 'f';
 		options->late |= option == 'l';
+		options->kept |= option == 'k';
 		options->way.bytecode |= option == 'b';
 		options->plain |= option == 'n';
 		options->shrink |= option == 's';
@@ -267,7 +276,7 @@ int main(int argc, char **argv)
 	ep_host_init(uv_default_loop(), "replay");
 	if (parse(argc, argv, &options) < 0) {
 		fprintf(stderr,
-			"usage: replay [-p DIR].. [--check | --update | --faults | --late | --shrink | --plain] "
+			"usage: replay [-p DIR].. [--check | --update | --faults | --late | --kept=N | --shrink | --plain] "
 			"[--bytecode] [--frames N] [--page ADDR] [--read N] [-v] NAME" ENDING
 			"..\n");
 		return 2;
