@@ -33,17 +33,22 @@ def lacks_name(sample):
     return any(UNKNOWN.match(frame.name) for frame in sample.frames)
 
 
+def program_of(command):
+    """Its path; of `chroot ROOT PROGRAM` as it is in there."""
+    return command[2] if os.path.basename(command[0]) == "chroot" else command[0]
+
+
 def named(command):
     """(samples of the command, those with all names)"""
-    comm = os.path.basename(os.path.realpath(command[0]))[:15]
-    own = {comm, os.path.basename(command[0])[:15]}
+    program = program_of(command)
+    own = tuple(os.path.basename(name)[:15] for name in (program, os.path.realpath(program)))  # Node 26: node-MainThread
     with tempfile.TemporaryDirectory() as directory:
         out = os.path.join(directory, "out.pb.gz")
         done = subprocess.run([measure.BINARY, "record", "-q", "-F", "499", "-o", out, "--", "sh", "-c",
                                loop(command, SECONDS)], env=measure.environment(), stdout=subprocess.DEVNULL,
                               stderr=subprocess.PIPE, text=True, check=False)
         measure.check_status(done.returncode, done.stderr)
-        samples = [s for s in stacks.read_profile(out).samples if s.labels.get("comm") in own or lacks_name(s)]
+        samples = [s for s in stacks.read_profile(out).samples if s.labels.get("comm", "").startswith(own)]
     return sum(s.count for s in samples), sum(s.count for s in samples if not lacks_name(s))
 
 
@@ -79,6 +84,16 @@ def script_row(name, script, bar):
     n = sum(s.count for s in samples)
     good = sum(s.count for s in samples if not lacks_name(s))
     measure.row(f"{name}: samples with all names, of {n}", 100 * good / max(n, 1), "%", f">= {bar}", bar, at_least=True)
+
+
+def each_release(name, found, args, bar, wanted):
+    """A row for each of these major releases, of the runtime that the live tests would take first."""
+    for major in wanted:
+        runtime = next((r for r in found if r.numbers[0] == major), None)
+        if runtime:
+            rows(f"{name} {runtime.version}, {' '.join(args)}", runtime.argv(args), bar)
+        else:
+            measure.skip_row(f"{name} {major}: samples with all names", "it is not installed")
 
 
 def bench(name, command, bar=None):

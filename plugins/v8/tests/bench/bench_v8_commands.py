@@ -2,6 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Names of Nodes that are gone when names are read."""
 import commands
+import measure
+import nodes
 
 if __name__ == "__main__":
-    commands.bench("node -e 1", ["node", "-e", "1"], 99)
+    measure.begin()
+    commands.each_release("Node", nodes.find(), ["-e", "1"], 99, [18, 20, 22, 26])

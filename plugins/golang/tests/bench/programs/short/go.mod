@@ -1,0 +1,3 @@
+module short
+
+go 1.15
