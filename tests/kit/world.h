@@ -11,9 +11,11 @@
  *
  *	world_begin(SLOT, 40);			everything is empty; REC and WALK are this sample's
  *	world_add_memory(STACK, 4096);		zeros, which world_put fills
- *	world_add_map("&toy_scratch", ...);	a map of its own, by the name that the program
- * passes world_put(STACK + 8, JIT + 0x20); WALK->pc = ... assert_int_equal(world_run(toy_unwind),
- * EP_SLOT_NATIVE); assert_string_equal(world_say(say_frame), "native 5 1020 return address\n" ...);
+ *	world_add_map("&toy_scratch", ...);	a map of its own, by the name that the program passes
+ *	world_put(STACK + 8, JIT + 0x20);
+ *	WALK->pc = ...
+ *	assert_int_equal(world_run(toy_unwind), EP_SLOT_NATIVE);
+ *	assert_string_equal(world_say(say_frame), "native 5 1020 return address\n" ...);
  *
  * A tail call ends a run of the program, as in the kernel. With world.calls_fail it is noted and
  * fails, as where the slot is empty.
