@@ -2,6 +2,7 @@
 /* What the kernel said. Records come in order of time; one that comes late is applied by its time. */
 #include "core/base/clock.h"
 #include "core/bpf/events.h"
+#include "core/plugin/host.h"
 #include "core/process/internal.h"
 
 #include <errno.h>
@@ -9,6 +10,8 @@
 
 /* Who a sampled process is can wait a little; many are gone by then. */
 #define IDENTIFY_NS (20 * EP_NS_PER_MS)
+/* Where an exec has told all that anybody asks. */
+#define IDENTIFY_LATER_NS (EP_NS_PER_SEC / 2)
 /* First and longest wait before an unknown address makes us read a process again. */
 #define BACKOFF_MIN_NS (50 * EP_NS_PER_MS)
 #define BACKOFF_MAX_NS (30 * EP_NS_PER_SEC)
@@ -241,8 +244,11 @@ static struct ep_identity *identity_of_exec(const struct ep_process_event *event
 	struct ep_identity parts = {.comm = comm};
 
 	memcpy(comm, event->comm, sizeof(event->comm));
-	if (old && old->identity)
+	if (old && old->identity) {
 		parts.container_id = old->identity->container_id;
+		parts.is_at_home = (old->identity->was_read || old->identity->is_at_home) &&
+				   old->mount_ns && old->mount_ns == event->mount_ns;
+	}
 	return ep_identity_new(&parts);
 }
 
@@ -358,6 +364,9 @@ static int ask(struct ep_processes *processes, const struct ep_process *process,
 	       const struct ep_mapping_event *event, const struct ep_file_key *key, uint64_t due_ns,
 	       uint32_t *ret_number)
 {
+	const struct ep_hint *hint = ep_hints_find(&processes->hints, key, event->name);
+	const struct ep_executable *known =
+		hint ? ep_executables_find(processes->executables, hint->executable) : NULL;
 	const struct ep_process *from = process;
 	pid_t roots[EP_FILE_MAX_ROOTS] = {0};
 	size_t n = 0;
@@ -367,8 +376,8 @@ static int ask(struct ep_processes *processes, const struct ep_process *process,
 		from = from->born_from.pid ? ep_table_find(&processes->table, from->born_from)
 					   : NULL;
 	}
-	return ep_files_ask(&processes->files, event, key, process->program, roots, n, due_ns,
-			    ret_number);
+	return ep_files_ask(&processes->files, event, key, process->program, roots, n,
+			    known ? &known->file : NULL, due_ns, ret_number);
 }
 
 /* What this record maps, if a look has told that within the last second; the next one follows. */
@@ -404,6 +413,7 @@ static void take_path(struct ep_process *process, const struct ep_mapping_event 
 	process->path_ns = event->time_ns;
 	parts.comm = old->comm;
 	parts.container_id = old->container_id;
+	parts.is_at_home = old->is_at_home;
 	ep_process_take_identity(process, ep_identity_new(&parts));
 }
 
@@ -521,6 +531,16 @@ static void ask_again(struct ep_processes *processes, struct ep_process *process
 	ep_reads_hurry(&processes->reads, process);
 }
 
+/* What a read would add to what an exec has told: variables, or a container that the program before it was not in. */
+static uint64_t identify_wait_ns(const struct ep_process *process)
+{
+	const char *const *variables;
+
+	return process->identity && process->identity->is_at_home && ep_host_environment(&variables) == 0
+		       ? IDENTIFY_LATER_NS
+		       : IDENTIFY_NS;
+}
+
 /*
  * Who it is was not worth a read before it used the CPU. An exec's records tell its name and path;
  * its container and environment are worth a look if it lives long enough.
@@ -549,7 +569,7 @@ static void look(struct ep_processes *processes, struct ep_process *process,
 	if (process->state == EP_PROCESS_NEW || (is_unknown && !is_outdated))
 		ask_again(processes, process, sample->event.time_ns);
 	else if (!process->identity || !process->identity->was_read)
-		ep_reads_request_identity(&processes->reads, process, IDENTIFY_NS);
+		ep_reads_request_identity(&processes->reads, process, identify_wait_ns(process));
 	if (sample->copy_bytes && !ep_process_is_settled(process))
 		ep_processes_hurry(processes, process);
 	if (sample->flags & EP_SAMPLE_REFRESH)

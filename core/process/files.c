@@ -111,7 +111,7 @@ static void put_later(struct ep_files *files, struct ep_file_question *question)
 
 int ep_files_ask(struct ep_files *files, const struct ep_mapping_event *event,
 		 const struct ep_file_key *key, struct ep_program program, const pid_t *roots,
-		 size_t n_roots, uint64_t due_ns, uint32_t *ret_number)
+		 size_t n_roots, const struct ep_proc_file *known, uint64_t due_ns, uint32_t *ret_number)
 {
 	struct ep_file_question *last = TAILQ_LAST(&files->waiting, ep_file_list), *question;
 	struct ep_file_question asked = {
@@ -126,6 +126,8 @@ int ep_files_ask(struct ep_files *files, const struct ep_mapping_event *event,
 
 	if (files->stopped)
 		return -ESHUTDOWN;
+	if (known)
+		asked.known = *known;
 	memcpy(asked.roots, roots, EP_MIN(n_roots, EP_LEN(asked.roots)) * sizeof(*roots));
 	snprintf(asked.path, sizeof(asked.path), "%s", event->name);
 	/*
@@ -198,8 +200,10 @@ static int look(struct ep_file_question *question, pid_t pid, bool is_mapped)
 
 	if (r < 0)
 		return r;
-	if (question->key.build_id_bytes > 0 ? !has_build_id(question, file.fd)
-					     : !has_inode(&question->key, &file)) {
+	if (question->key.build_id_bytes > 0
+		    ? !(question->known.bytes && ep_proc_file_is_same(&question->known, &file)) &&
+			      !has_build_id(question, file.fd)
+		    : !has_inode(&question->key, &file)) {
 		ep_proc_file_close(&file);
 		return -ENOENT;
 	}

@@ -34,6 +34,7 @@ struct ep_file_question {
 	pid_t roots[EP_FILE_MAX_ROOTS]; /* in whose /proc/PID/root it is looked for; 0 ends them */
 	struct ep_file_key key;		/* what the record says */
 	uint64_t due_ns;		/* not before then */
+	struct ep_proc_file known;	/* its identity has been found to be that file; no bytes: none has */
 	/* out */
 	int result; /* 0, -ENOENT: not found, or not the one that was mapped, -ENOTSUP: no file */
 	pid_t root; /* where it was found */
@@ -62,12 +63,12 @@ void ep_files_init(struct ep_files *files, struct uv_loop_s *loop,
 void ep_files_stop(struct ep_files *files);
 /*
  * Copies the record and gives the question's number, which is that of the one before while that
- * waits and is of the same program and file. It is not looked at before `due_ns`. 0; it will not be
- * answered: -E2BIG when too many wait, -ESHUTDOWN, -ENOMEM.
+ * waits and is of the same program and file. It is not looked at before `due_ns`. A file that is as `known` says
+ * (may be NULL) is not read. 0; it will not be answered: -E2BIG when too many wait, -ESHUTDOWN, -ENOMEM.
  */
 int ep_files_ask(struct ep_files *files, const struct ep_mapping_event *event,
 		 const struct ep_file_key *key, struct ep_program program, const pid_t *roots,
-		 size_t n_roots, uint64_t due_ns, uint32_t *ret_number);
+		 size_t n_roots, const struct ep_proc_file *known, uint64_t due_ns, uint32_t *ret_number);
 /* Starts a job for what waits. Once a turn. */
 void ep_files_run(struct ep_files *files);
 

@@ -31,7 +31,8 @@ struct ep_identity *ep_identity_new(const struct ep_identity *parts)
 
 	if (!identity)
 		return NULL;
-	*identity = (struct ep_identity){.refs = 1, .was_read = parts->was_read};
+	*identity = (struct ep_identity){.refs = 1, .was_read = parts->was_read,
+					 .is_at_home = parts->is_at_home};
 	identity->comm = put(&at, parts->comm, comm);
 	identity->exe_path = put(&at, parts->exe_path, path);
 	identity->container_id = put(&at, parts->container_id, container);

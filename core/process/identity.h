@@ -12,6 +12,7 @@
 struct ep_identity {
 	uint32_t refs;
 	bool was_read;	    /* from /proc: all of it is known */
+	bool is_at_home; /* or its container is that of one that was read: it executed this in the same mount namespace */
 	const char *comm;   /* of its main thread; never NULL, as the others: "" when unknown */
 	const char *exe_path, *container_id;
 	const char *environment; /* variables that were asked for, "NAME=value" with NUL each */

@@ -104,6 +104,10 @@ void ep_reads_enqueue(struct ep_reads *reads, struct ep_process *process, uint64
 
 void ep_reads_request(struct ep_reads *reads, struct ep_process *process, uint64_t delay_ns)
 {
+	if (process->state == EP_PROCESS_WAITING && process->identity_only) {
+		process->due_ns = EP_MIN(process->due_ns, ep_clock_mono_ns() + delay_ns);
+		arm(reads, ep_clock_mono_ns(), process->due_ns);
+	}
 	process->identity_only = false;
 	if (process->state != EP_PROCESS_NEW && process->state != EP_PROCESS_KNOWN)
 		return;

@@ -201,6 +201,34 @@ WORLD_TEST(known_one_stays_known_while_it_is_identified)
 	assert_null(world_place(w, child, OWN_ADDR));
 }
 
+/* Unless it came from another namespace, or from a program that nobody has read. */
+WORLD_TEST(one_in_a_known_place_is_identified_later)
+{
+	for (uint64_t i = 0; i < 3; i++) {
+		struct ep_program child = start_known(w);
+		struct ep_process *process = world_live(w, child.pid);
+		uint64_t now_ns = ep_clock_mono_ns(), soon_ns = 20 * EP_NS_PER_MS;
+
+		ep_process_take_identity(process, ep_identity_new(&(struct ep_identity){.was_read = i > 0}));
+		w->mount_ns = i == 1 ? 2 : 1;
+		child.image++;
+		world_exec(w, world_now(), child, "tool");
+		world_map_anonymous(w, world_now(), child.pid, 0x10000, 0x1000);
+		w->mount_ns = 1;
+		world_publish(w);
+		world_sample(w, world_now(), child);
+		process = world_live(w, child.pid);
+		assert_int_equal(process->state, EP_PROCESS_WAITING);
+		if (i < 2)
+			assert_true(process->due_ns <= ep_clock_mono_ns() + soon_ns);
+		else
+			assert_true(process->due_ns > now_ns + soon_ns);
+		ep_reads_request(&w->processes->reads, process, 0);
+		assert_true(process->due_ns <= ep_clock_mono_ns());
+		world_settle(w);
+	}
+}
+
 WORLD_TEST(one_that_ends_while_it_is_identified_was_known)
 {
 	struct ep_program child = start_known(w);
