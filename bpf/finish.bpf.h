@@ -128,7 +128,7 @@ int ep_finish(struct bpf_perf_event_data *ctx)
 		send_known(rec, counts, control);
 		return 0;
 	}
-	if (rec->walk.core.slots[0] && (rec->keepers || is_young(rec)))
+	if (rec->walk.core.slots[0] && (rec->keepers || rec->sample.flags & EP_SAMPLE_YOUNG))
 		ask_keepers(ctx, rec);
 	rec->sample.event.type = EP_EVENT_TRACE;
 	bytes += (__u64)(rec->sample.n_kernel + rec->sample.n_words) * sizeof(__u64) +

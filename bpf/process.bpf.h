@@ -43,6 +43,7 @@ static __always_inline void share_mappings(const struct ep_process_event *event,
 	child = *parent;
 	child.start_ns = event->start_ns;
 	child.image = event->image;
+	child.born_ns = event->event.time_ns;
 	bpf_map_update_elem(&ep_procs, &pid, &child, BPF_ANY);
 }
 

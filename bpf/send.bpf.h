@@ -9,14 +9,10 @@
 #define SAMPLES_SHARE(bytes) ((bytes) - (bytes) / 8)
 #define WAKE_SHARE(bytes)    ((bytes) / 4)
 
+/* Of a program whose process is known. */
 static __always_inline __u64 get_age(const struct ep_core_record *rec)
 {
-	return bpf_ktime_get_boot_ns() - rec->sample.start_ns;
-}
-
-static __always_inline bool is_young(const struct ep_core_record *rec)
-{
-	return get_age(rec) < EP_YOUNG_NS;
+	return rec->born_ns ? rec->sample.event.time_ns - rec->born_ns : ~0ULL;
 }
 
 /* Is one of its languages not among these? Slot 0 is none. */

@@ -126,8 +126,9 @@ struct ep_proc {
 	__u32 image; /* or EP_IMAGE_ANY: it was there before us, and no sample has told yet */
 	__u32 rows_serial; /* no two blocks of rows have the same, wherever they lie */
 	__u32 pad;
+	__u64 born_ns; /* CLOCK_MONOTONIC, of its fork or exec; 0: before us */
 };
-_Static_assert(sizeof(struct ep_proc) == 40, "ep_proc is shared with BPF");
+_Static_assert(sizeof(struct ep_proc) == 48, "ep_proc is shared with BPF");
 
 /* Value of ep_rules, for the rules that do not fit into a delta; see bpf/rule.h. */
 struct ep_rule {

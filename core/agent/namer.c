@@ -433,15 +433,6 @@ static void free_group(struct queue *queue, struct group *group)
 	free(group);
 }
 
-/* Since the machine started, as programs' starts are. */
-static uint64_t boot_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_BOOTTIME, &now);
-	return (uint64_t)now.tv_sec * EP_NS_PER_SEC + (uint64_t)now.tv_nsec;
-}
-
 /* How long its frames may wait for others of their kind. */
 static uint64_t wait_ns(const struct ep_namer *namer, const struct group *group)
 {
@@ -452,8 +443,7 @@ static uint64_t wait_ns(const struct ep_namer *namer, const struct group *group)
 	if (group->kind == EP_FRAME_NATIVE)
 		return FILE_WAIT_NS;
 	if (!options->is_patient ||
-	    !options->is_patient(options->arg, group->kind - EP_FRAME_FIRST_DYNAMIC,
-				 boot_ns() - group->program.start_ns))
+	    !options->is_patient(options->arg, group->kind - EP_FRAME_FIRST_DYNAMIC, group->program))
 		return 0;
 	return PROCESS_WAIT_NS;
 }

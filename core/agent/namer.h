@@ -24,8 +24,8 @@ struct ep_namer_options {
 	bool native, kernel; /* look for names of these at all */
 	const char *kallsyms; /* NULL: /proc/kallsyms */
 	size_t max_bytes;    /* of cached native symbol tables */
-	/* May names of this language's frames wait, in a program that is so old? NULL: no. */
-	bool (*is_patient)(void *arg, uint32_t slot, uint64_t age_ns);
+	/* May names of this language's frames in this program wait? NULL: no. */
+	bool (*is_patient)(void *arg, uint32_t slot, struct ep_program program);
 	void (*progress)(void *arg); /* some frames got their names */
 	size_t *name_jobs; /* as languages have it; NULL: ours alone */
 	void *arg;

@@ -205,7 +205,7 @@ static void on_tick(void *arg)
 	ep_session_finish_seals(session);
 	ep_namer_sweep(session->namer);
 	control->patient = ep_languages_patient(session->languages, ep_clock_mono_ns());
-	control->keeping = ep_languages_keeping(session->languages);
+	control->keeping = ep_languages_keeping(session->languages, ep_clock_mono_ns());
 	if (session->sampling)
 		session->n_cpus = ep_events_follow_cpus(session->events);
 	if (session->ticks % 10 == 0) {
@@ -228,13 +228,14 @@ static void on_names(void *arg)
 }
 
 /* As BPF decides whether to wake us (bpf/send.bpf.h). */
-static bool is_patient(void *arg, uint32_t slot, uint64_t age_ns)
+static bool is_patient(void *arg, uint32_t slot, struct ep_program program)
 {
 	struct ep_session *session = arg;
 	const struct ep_control *control = ep_bpf_control(session->bpf);
+	uint64_t age_ns = ep_processes_age_ns(session->processes, program);
 
 	if (age_ns < EP_YOUNG_NS)
-		return ep_languages_keeping(session->languages) >> slot & 1;
+		return ep_languages_keeping(session->languages, ep_clock_mono_ns()) >> slot & 1;
 	return age_ns >= EP_PATIENT_AGE_NS && control->patient >> slot & 1;
 }
 

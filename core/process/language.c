@@ -161,7 +161,13 @@ uint32_t ep_languages_patient(struct ep_languages *languages, uint64_t now_ns)
 	return patient;
 }
 
-uint32_t ep_languages_keeping(const struct ep_languages *languages)
+/* All of a program's new traces were kept if it began after the keeper was loaded, as those that are young now did. */
+static bool keeps_of_young(const struct ep_language *language, uint64_t now_ns)
+{
+	return !language->loading_keeper && language->keeps && now_ns >= language->keeps_ns + EP_YOUNG_NS;
+}
+
+uint32_t ep_languages_keeping(const struct ep_languages *languages, uint64_t now_ns)
 {
 	uint32_t keeping = 0;
 
@@ -170,7 +176,7 @@ uint32_t ep_languages_keeping(const struct ep_languages *languages)
 	for (size_t i = 0; i < languages->n; i++) {
 		const struct ep_language *language = &languages->all[i];
 
-		if (!language->loading_keeper && language->keeps && EP_HAS(language->ops, keeper) && language->ops->keeps_all)
+		if (keeps_of_young(language, now_ns) && EP_HAS(language->ops, keeper) && language->ops->keeps_all)
 			keeping |= 1u << language->slot;
 	}
 	return keeping;
@@ -421,6 +427,7 @@ static void finish_load_keeper(void *arg)
 	struct ep_language *language = arg;
 
 	language->loading_keeper = false;
+	language->keeps_ns = ep_clock_mono_ns();
 	language->languages->busy--;
 	language->languages->attaching--;
 	if (language->is_awaited)

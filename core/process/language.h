@@ -77,7 +77,7 @@ uint32_t ep_languages_patient(struct ep_languages *languages, uint64_t now_ns);
  * Bit n: those of young programs may wait, since they are made of what came with the samples (keeps_all), and there is
  * room for more of that.
  */
-uint32_t ep_languages_keeping(const struct ep_languages *languages);
+uint32_t ep_languages_keeping(const struct ep_languages *languages, uint64_t now_ns);
 void ep_languages_print_counters(const struct ep_languages *languages, FILE *out);
 size_t ep_languages_bpf_bytes(const struct ep_languages *languages);
 

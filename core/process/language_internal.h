@@ -30,6 +30,7 @@ struct ep_language {
 	bool loading_keeper; /* loop's thread; of the program nothing else is loaded meanwhile */
 	struct ep_unwinder_program *program;
 	bool keeps; /* its keeper is loaded; the worker's while loading_keeper */
+	uint64_t keeps_ns; /* since then; CLOCK_MONOTONIC */
 	bool failed; /* its program was refused for good */
 	bool is_awaited; /* who needs it waits for a program of all frames */
 	uint64_t load_after_ns, pause_ns; /* CLOCK_MONOTONIC: it is not tried again before that */

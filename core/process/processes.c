@@ -53,6 +53,13 @@ struct ep_instance *ep_processes_language(struct ep_processes *processes,
 	return ep_process_languages_find(&processes->table, program, slot);
 }
 
+uint64_t ep_processes_age_ns(const struct ep_processes *processes, struct ep_program program)
+{
+	const struct ep_process *process = ep_table_find(&processes->table, program);
+
+	return process && process->born_ns ? ep_clock_mono_ns() - process->born_ns : UINT64_MAX;
+}
+
 /* --- housekeeping ---------------------------------------------------------------------------- */
 
 int ep_processes_scan(struct ep_processes *processes)

@@ -111,6 +111,9 @@ void ep_processes_on_language(struct ep_processes *processes, pid_t pid);
 struct ep_instance *ep_processes_language(struct ep_processes *processes,
 					  struct ep_program program, uint32_t slot);
 
+/* Since its fork or exec; UINT64_MAX: it was there before us, or is not known. */
+uint64_t ep_processes_age_ns(const struct ep_processes *processes, struct ep_program program);
+
 /* Housekeeping, once a second or so: memory of what is gone, at most `keep_ns` after its end. */
 void ep_processes_sweep(struct ep_processes *processes, uint64_t keep_ns);
 /* Reads or analyses under way or queued. */

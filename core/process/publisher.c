@@ -91,6 +91,7 @@ static void tell_bpf(struct ep_publisher *publisher, struct ep_process *process,
 	struct ep_proc proc = {
 		.start_ns = process->program.start_ns,
 		.image = process->program.image,
+		.born_ns = process->born_ns,
 		.rows = block->ref,
 		.rows_serial = block->serial,
 		.n_rows = (uint16_t)block->n_rows,

@@ -60,7 +60,7 @@ void ep_kernel_remove_chunk(void *kernel, uint32_t index, void *memory);
  */
 int ep_kernel_run(struct ep_kernel *kernel, const struct ep_replay_thread *thread,
 		  struct ep_vec *event);
-/* From here on threads are of programs in their first second, whose keepers send to `keep`; its arg is that of the reads. */
+/* Where keepers send to; its arg is that of the reads. NULL: nobody may send. */
 void ep_kernel_set_keep(struct ep_kernel *kernel, ep_kernel_keep keep);
 const char *ep_kernel_trouble(const struct ep_kernel *kernel);
 

@@ -90,7 +90,7 @@ struct ep_kernel {
 	size_t n_bound;
 	struct ep_kernel_program programs[EP_SLOT_COUNT_ALL];
 	int32_t kernel_stack; /* addresses that bpf_get_stack gives; negative: its error */
-	ep_kernel_keep keep;  /* NULL: every program is old */
+	ep_kernel_keep keep;
 	/* of the run */
 	jmp_buf next_program;
 	struct ep_kernel_program next;

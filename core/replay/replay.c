@@ -170,6 +170,7 @@ int ep_replay_publish(struct ep_replay *replay)
 		.start_ns = replay->fixture->start_ns,
 		.image = EP_IMAGE_ANY,
 		.flags = EP_PROC_FINAL,
+		.born_ns = replay->names_of_kept, /* the clock says 1 */
 	};
 	struct ep_told told[EP_MAX_LANGUAGES];
 	const struct ep_vec *entries;

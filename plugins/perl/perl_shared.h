@@ -18,7 +18,7 @@
  *
  * What is compiled, and what a file does when it is loaded, is freed right after: with PL_FRAME_FILE
  * there is no statement, where is the line, and word 2 the hash of the file's name (pl_hash_file). In a
- * program's first PL_YOUNG_NS word 1 is where that name is, so that it can be sent (perl_keep.bpf.c);
+ * program's first second word 1 is where that name is, so that it can be sent (perl_keep.bpf.c);
  * else 0, since the same file that is loaded again has it elsewhere.
  *
  * What is freed right after it ran may be gone with what has its name. PL_FRAME_NAME: word 2 tells its name
@@ -65,8 +65,6 @@ enum pl_frame_flag {
 };
 
 #define PL_NEAR_FRAMES 32
-
-#define PL_YOUNG_NS 1000000000ull /* as long as keepers run */
 
 /* Texts are read up to a multiple of it at a time. */
 #define PL_TEXT_STEP 64u

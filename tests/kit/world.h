@@ -107,11 +107,6 @@ long ep_shim_tail_call(const char *object, const char *name, void *ctx, __u32 sl
 	return -1;
 }
 
-__u64 ep_shim_boot_ns(void)
-{
-	return 1;
-}
-
 long ep_shim_read_user(void *to, __u32 bytes, const void *from)
 {
 	if (fake_memory_read(&world.memory, (uint64_t)(uintptr_t)from, to, bytes) == 0)

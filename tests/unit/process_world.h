@@ -260,6 +260,7 @@ static inline void world_fork(struct world *w, uint64_t time_ns, uint32_t parent
 
 	copy.start_ns = child.start_ns;
 	copy.image = child.image;
+	copy.born_ns = time_ns;
 	if (parent)
 		put_proc(w, child.pid, &copy);
 	event.parent_pid = parent_pid;

@@ -170,6 +170,7 @@ WORLD_TEST(child_shares_its_parents_rows)
 	uint32_t ref;
 
 	start_shell(w, t);
+	assert_int_equal(world_proc(w, shell.pid)->born_ns, t); /* its exec */
 	ref = world_proc(w, shell.pid)->rows;
 	world_fork(w, world_now(), shell.pid, child);
 	world_turn(w);

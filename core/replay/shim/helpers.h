@@ -27,7 +27,6 @@ long ep_shim_read_kernel(void *to, __u32 bytes, const void *from);
 
 __u64 ep_shim_pid_tgid(void);
 long ep_shim_comm(void *to, __u32 bytes);
-__u64 ep_shim_boot_ns(void);
 __u64 ep_shim_task(void);
 __u64 ep_shim_task_pt_regs(__u64 task);
 long ep_shim_kernel_stack(void *to, __u32 bytes, __u64 flags);

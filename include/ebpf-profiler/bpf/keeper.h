@@ -2,10 +2,10 @@
 /*
  * A language's second program, its keeper (ep_unwinder_ops.keeper). Names are read from a process's
  * memory some time after the sample, and a short program takes that memory with it. So when a new
- * trace of a program in its first second is about to be sent, the keepers of its languages send
- * what the names of its frames are made of: pieces of memory, read right then. Where symbolize finds
- * the process or the code gone it is called again, and reads the pieces as if they were the process.
- * Known traces, and programs that are older, cost nothing.
+ * trace of a program in the first second since its fork or exec is about to be sent, the keepers of
+ * its languages send what the names of its frames are made of: pieces of memory, read right then.
+ * Where symbolize finds the process or the code gone it is called again, and reads the pieces as if
+ * they were the process. Known traces, and programs that are older, cost nothing.
  *
  *	#include "ebpf-profiler/bpf/keeper.h"
  *	EP_KEEPER();

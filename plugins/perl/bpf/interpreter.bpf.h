@@ -82,7 +82,7 @@ static __always_inline void start(struct ep_record *rec, const struct pl_state *
 	    (state->unproven && !is_likely(state, s, interp)))
 		return;
 	s->compiling = interp + state->compiling_off;
-	s->young = bpf_ktime_get_boot_ns() - rec->sample.start_ns < PL_YOUNG_NS;
+	s->young = ep_is_set(rec->sample.flags & EP_SAMPLE_YOUNG);
 	take_op(s);
 	take_dbsub(state, s, interp);
 	s->first = 1;

@@ -46,7 +46,7 @@
 #define bpf_task_pt_regs(task)			 ep_shim_task_pt_regs((task))
 #define bpf_get_smp_processor_id()		 0u
 #define bpf_ktime_get_ns()			 1ull
-#define bpf_ktime_get_boot_ns()			 ep_shim_boot_ns()
+#define bpf_ktime_get_boot_ns()			 1ull
 #define bpf_get_stack(ctx, to, bytes, flags)	 ep_shim_kernel_stack((to), (bytes), (flags))
 
 #endif

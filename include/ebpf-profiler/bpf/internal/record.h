@@ -51,6 +51,7 @@ enum ep_sample_flag {
 	EP_SAMPLE_RAW = 1 << 3, /* has target addresses that user space may be able to place;
 				   always sent with its frames */
 	EP_SAMPLE_REFRESH = 1 << 4, /* a language wants user space to look again: ep_ask_refresh */
+	EP_SAMPLE_YOUNG = 1 << 5, /* of a program in its first second since its fork or exec: keepers run */
 };
 
 /* How a language's program comes to run, and what it has to say. */

@@ -142,18 +142,18 @@ EP_TEST_WITH(files_and_texts_run, begin, NULL)
 /* For the keeper: later the same file may be elsewhere each time that it is loaded. */
 EP_TEST_WITH(young_programs_say_where_a_files_name_is, begin, NULL)
 {
-	for (uint64_t start = 0; start <= 2; start += 2) { /* it is 1 ns after boot */
+	for (uint8_t flags = 0; flags <= EP_SAMPLE_YOUNG; flags += EP_SAMPLE_YOUNG) {
 		uint64_t name;
 
 		begin(NULL);
 		name = text("loaded.pl");
-		REC->sample.start_ns = start;
+		REC->sample.flags = flags;
 		world_put(cop(2) + 48, name);
 		put_sub(1, "", 0, 0);
 		push_load(1, 1, REQUIRE, op(1, 4));
 		be_at(2, op(1, 3), REQUIRE, op(1, 4));
 		assert_string_equal(walk_stack(), "file leaf: line 20\n" MAIN);
-		assert_int_equal(REC->words[2], start ? 0 : name);
+		assert_int_equal(REC->words[2], flags ? name : 0);
 		/* Of a frame that has a statement it is the statement. */
 		assert_int_equal(REC->words[6] & PL_ADDRESS_MASK, cop(1) >> 3);
 	}

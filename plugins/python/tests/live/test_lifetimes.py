@@ -137,6 +137,11 @@ class Lifetimes(unittest.TestCase):
         print(*(f"{share(run):.2f}" for run in runs), file=sys.stderr)
         self.check(sum(runs[:5], []), is_good, 0.55)
 
+    def test_a_command_alone(self):
+        """It waits for the profiler before it executes Python: what is young is the program, not the process."""
+        samples = self.record(sys.executable, "-c", IMPORTS + ",subprocess,asyncio", rate=1999)
+        self.check(samples, lambda names: UNKNOWN not in names, 0.97)
+
     def test_commands_that_are_gone_when_their_names_are_read(self):
         """What names are made of comes with their samples: no name is missing, and none is another's."""
         if sys.version_info < (3, 11):
