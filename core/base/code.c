@@ -4,6 +4,7 @@
  * Thread-Local Storage"; x86-64 psABI):
  *
  *	local exec	mov %fs:off,%rax			64 48 8b 04 25 off32
+ *			mov $off,%rax; mov %fs:(%rax),%rax	48 c7 c0 off32  64 48 8b 00 (initial exec, relaxed)
  *	initial exec	mov got(%rip),%rax; mov %fs:(%rax),%rax	48 8b 05 rel32  64 48 8b 00
  *	general		data16 lea got(%rip),%rdi; call ...	66 48 8d 3d rel32 66 66 48 e8 rel32
  *			maybe pop %rbp				5d
@@ -46,10 +47,12 @@ static size_t skip_prologue(const uint8_t *code)
 
 static bool local_exec(const uint8_t *code, struct ep_variable *variable)
 {
-	if (memcmp(code, "\x64\x48\x8b\x04\x25", 5) != 0)
+	bool relaxed = memcmp(code, "\x48\xc7\xc0", 3) == 0 && memcmp(code + 7, "\x64\x48\x8b\x00", 4) == 0;
+
+	if (!relaxed && memcmp(code, "\x64\x48\x8b\x04\x25", 5) != 0)
 		return false;
 	variable->kind = EP_VARIABLE_POINTER;
-	variable->value = get_i32(code + 5);
+	variable->value = get_i32(code + (relaxed ? 3 : 5));
 	return true;
 }
 
