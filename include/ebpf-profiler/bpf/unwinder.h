@@ -291,12 +291,9 @@ static __always_inline void ep_ask_place(struct ep_record *rec)
 	rec->sample.flags |= EP_SAMPLE_RAW;
 }
 
-/* Of what is entered. These are no words of the language. False when full. */
-static __always_inline bool ep_push_native_words(struct ep_record *rec, __u32 executable,
-						 __u64 word)
+static __always_inline bool ep_push_native_with(struct ep_record *rec, __u32 flags, __u32 executable,
+						__u64 word)
 {
-	__u32 flags = rec->walk.return_address * EP_FRAME_RETURN_ADDRESS +
-		      rec->walk.by_pointer * EP_FRAME_POINTER_WALK;
 	__u32 native = rec->walk.core.left_at - rec->walk.core.language_words;
 
 	if (!ep_is_entered(rec) || native >= EP_MAX_WORDS - 8u - rec->walk.core.keep_words ||
@@ -304,6 +301,16 @@ static __always_inline bool ep_push_native_words(struct ep_record *rec, __u32 ex
 		return false;
 	rec->walk.core.left_at += 2;
 	return true;
+}
+
+/* Of what is entered. These are no words of the language. False when full. */
+static __always_inline bool ep_push_native_words(struct ep_record *rec, __u32 executable,
+						 __u64 word)
+{
+	__u32 flags = rec->walk.return_address * EP_FRAME_RETURN_ADDRESS +
+		      rec->walk.by_pointer * EP_FRAME_POINTER_WALK;
+
+	return ep_push_native_with(rec, flags, executable, word);
 }
 
 /*
@@ -344,6 +351,20 @@ static __always_inline bool ep_push_native(struct ep_record *rec)
 	if (!row)
 		ep_ask_place(rec);
 	return ep_push_native_words(rec, 0, pc);
+}
+
+/*
+ * Adds the code at pc as a frame that runs the language, as the native unwinder does where it comes to code
+ * that is marked: for a language that is both, and knows itself how to go on from there. False when full, or
+ * where pc is in no file.
+ */
+static __always_inline bool ep_push_mark(struct ep_record *rec)
+{
+	const struct ep_row *row = ep_find_row(rec, rec->walk.pc - rec->walk.return_address);
+
+	ep_ask_all(rec);
+	return row && EP_ROW_ID(row->executable) &&
+	       ep_push_native_with(rec, ep_self.slot << EP_FRAME_SLOT_SHIFT, EP_ROW_ID(row->executable), row->va);
 }
 
 /*
