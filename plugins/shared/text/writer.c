@@ -84,6 +84,38 @@ void text_put_unit(struct text_writer *writer, uint32_t unit)
 		text_put(writer, unit);
 }
 
+/* Bytes of the character that begins there; 0: it is none. */
+static size_t decode(const uint8_t *text, size_t bytes, uint32_t *ret)
+{
+	static const uint32_t first_of[] = {0, 0, 0x80, 0x800, 0x10000}; /* by length */
+	size_t len = text[0] < 0x80 ? 1 : text[0] < 0xc0 ? 0 : text[0] < 0xe0 ? 2 :
+		     text[0] < 0xf0 ? 3 : text[0] < 0xf8 ? 4 : 0;
+	uint32_t character = len > 1 ? text[0] & (0x7fu >> len) : text[0];
+
+	if (len == 0 || len > bytes)
+		return 0;
+	for (size_t i = 1; i < len; i++) {
+		if ((text[i] & 0xc0) != 0x80)
+			return 0;
+		character = character << 6 | (text[i] & 0x3f);
+	}
+	if (character < first_of[len])
+		return 0;
+	*ret = character;
+	return len;
+}
+
+void text_put_utf8(struct text_writer *writer, const uint8_t *text, size_t bytes)
+{
+	for (size_t at = 0; at < bytes && !writer->is_full;) {
+		uint32_t character = TEXT_REPLACEMENT;
+		size_t len = decode(text + at, bytes - at, &character);
+
+		text_put(writer, character);
+		at += len ? len : 1;
+	}
+}
+
 void text_end(struct text_writer *writer, bool more)
 {
 	if (writer->high) {

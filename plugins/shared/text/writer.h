@@ -32,6 +32,9 @@ void text_put(struct text_writer *writer, uint32_t character);
 /* A unit of UTF-16: two of them may be one character, one half alone is none. */
 void text_put_unit(struct text_writer *writer, uint32_t unit);
 
+/* Bytes of UTF-8: those that are no character, overlong ones too, are U+FFFD each. */
+void text_put_utf8(struct text_writer *writer, const uint8_t *text, size_t bytes);
+
 /* `more`: the text goes on, but is not read. The buffer ends in NUL then. */
 void text_end(struct text_writer *writer, bool more);
 

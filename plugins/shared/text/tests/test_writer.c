@@ -106,3 +106,30 @@ EP_TEST(long_characters_are_not_cut)
 	text_end(&writer, false);
 	assert_string_equal(buf, "\xf0\x9f\x98\x80\xf0\x9f\x98\x80" ELLIPSIS);
 }
+
+EP_TEST(bytes_of_utf8)
+{
+	static const struct {
+		const char *text, *want;
+	} rows[] = {
+		{"ab", "ab"},
+		{"gr\xc3\xb6\xc3\x9f" "e", "gr\xc3\xb6\xc3\x9f" "e"},
+		{"\xe2\x82\xac\xf0\x9f\x92\x8e", "\xe2\x82\xac\xf0\x9f\x92\x8e"},
+		{"\xc3", REPLACED},			     /* cut */
+		{"\xc0\x80", REPLACED REPLACED},	     /* overlong */
+		{"\xe0\x80\xaf", REPLACED REPLACED REPLACED},
+		{"\xed\xa0\x80", REPLACED},		     /* a surrogate */
+		{"\xf4\x90\x80\x80", REPLACED},	     /* behind the last character */
+		{"\xff" "a\x80", REPLACED "a" REPLACED},
+		{"\xc3(", REPLACED "("},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		char buf[32];
+		struct text_writer writer = {.buf = buf, .size = sizeof(buf)};
+
+		text_put_utf8(&writer, (const uint8_t *)rows[i].text, strlen(rows[i].text));
+		text_end(&writer, false);
+		assert_string_equal(buf, rows[i].want);
+	}
+}
