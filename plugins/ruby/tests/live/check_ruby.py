@@ -1,0 +1,92 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Profiles programs/burner.rb in every Ruby of this machine and judges each stack (locations.py).
+
+Flags, output and exit status: tests/kit/language.py. Quick: each minor release once, with YJIT too where it has that;
+--full: all, and all ways to run them of each. The share of the collector is compared with GC.total_time.
+"""
+import sys
+
+import locations
+import rubies
+import language
+
+ATTACHING_SECONDS = 0.3     # until it is attached to, its stacks are native
+COLLECTING_POINTS = 2.0     # the collector's share may be off by so much, in percent
+IN_CONTAINER = "plain,blocks,deep1000,turns64,flow"
+ASIDE, RACTORS, FORKS, THREADS = "fleeting", "ractors", "forks", "threads"
+EMBEDDED = "embedded"
+
+
+class Rubies(language.Check):
+    language = rubies.LANGUAGE
+    start = 1, 60
+
+    def before(self, case):
+        return rubies.ask(case.runtime, *case.words, options=case.options)
+
+    def command(self, case, seconds):
+        if case.label == EMBEDDED:
+            return [rubies.embedded(self.directory), rubies.library(case.runtime), rubies.PLAIN, rubies.BURNER, str(seconds)]
+        return rubies.burner(case.runtime, seconds, *case.words, options=case.options, way=case.way)
+
+    def sleeper(self, case):
+        return rubies.sleeper(case.runtime)
+
+    def said_of(self, run):
+        return locations.Said(run.text, run.case.runtime.numbers)
+
+    def samples_of(self, run):
+        samples = rubies.samples_of(run.profile, self.said_of(run).forked)
+        if run.case.label != ASIDE:
+            return samples
+        named = [s for s in samples if not locations.is_gone(s.frames)]
+        print(f"  {len(samples) - len(named)} stacks have code that was freed before it was named")
+        return named
+
+    def judge(self, run, samples):
+        self.check_said(run.case, run.known)
+        judge = locations.Judge(run.known, self.said_of(run), jit="yjit" in run.case.runtime.flavors)
+        judge.moment_seconds += ATTACHING_SECONDS if run.case.attach else 0
+        judge.learn_fibers(samples)
+        judge.collected = sum(s.count for s in samples), sum(s.count for s in samples if locations.is_collecting(s.frames))
+        return judge
+
+    def may_lack(self, case, scenario, why):
+        return True     # what a release has not it says itself
+
+    def is_partly(self, case):
+        return case.attach or case.way or case.label in (ASIDE, FORKS)
+
+    def work_of(self, run, judge):
+        return {} if run.case.label in (RACTORS, THREADS) else judge.said.work
+
+    def lacking(self, case, judge):
+        if judge.said.collecting is None or self.is_partly(case):
+            return
+        all_of, collecting = judge.collected
+        share, want = 100 * collecting / all_of, 100 * judge.said.collecting / judge.said.cpu
+        if abs(share - want) > COLLECTING_POINTS:
+            yield f"the collector has {share:.1f} % of the samples, {want:.1f} % of the time"
+
+    def cases(self):
+        found = rubies.find(language.skip_runtime)
+        quick, full = rubies.one_of_each(found), self.options.full
+        yield from map(language.Case, found if full else quick)
+        plain = [r for r in quick if "yjit" not in r.flavors]
+        of_host = [r for r in found if not r.root and r.flavors == ("libruby",)]
+        for runtime in found if full else [*plain[:1], *plain[-1:]]:
+            yield self.started(runtime)
+            yield language.Case(runtime, ASIDE, words=("--only=fleeting,texts",))
+            yield language.Case(runtime, FORKS, words=("--only=forks",))
+            yield language.Case(runtime, THREADS, words=("--threads=2",))
+            yield self.attached(runtime, fewest=100)
+            if runtime.numbers >= (3, 0):
+                yield language.Case(runtime, RACTORS, words=("--only=ractors",))
+            if runtime.root:
+                yield self.contained(runtime, ("--only=" + IN_CONTAINER,))
+        yield from (language.Case(runtime, EMBEDDED) for runtime in of_host[:1])
+
+
+if __name__ == "__main__":
+    sys.exit(language.main(Rubies))

@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: Apache-2.0
+# Code that is freed right after it has run, and other processes.
+module Burn
+	scenario(:fleeting) do
+		load File.join(__dir__, 'later.rb')
+		Class.new { define_method(:fleeting) { Burn.spin(200) } }.new.fleeting #?
+	end
+	scenario(:texts) do
+		eval("Burn.spin(200)\nBurn.spin(100)")
+		Object.new.instance_eval('Burn.spin(200)')
+		Plain.class_eval('Burn.spin(200)')
+	end
+	scenario(:forks) do
+		pid = fork { 20.times { Burn.spin(5000) } || exit!(0) }
+		observing, $observing = $observing, false	# it is the child that says what it sees
+		Burn.say('FORKED', pid) unless observing
+		Process.wait(pid)
+		$observing = observing
+	end
+end

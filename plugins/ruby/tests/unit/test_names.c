@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Names and places of frames, over a process that is made up, as each release has it. */
+#include "plugins/ruby/tests/unit/made_ruby.h"
+
+#define NAMED(made) ((made)->layout.release != RUBY_RELEASE(3, 2)) /* classes have names that can be read */
+
+static void expect(struct made *made, const struct ep_raw_frame *frame, const char *function,
+		   const char *file, uint32_t line)
+{
+	assert_int_equal(name_frame(made, frame), 0);
+	assert_string_equal(made->host.function, function);
+	assert_string_equal(made->host.file_name, file);
+	assert_int_equal(made->host.line, line);
+}
+
+EP_TEST_EACH(labels_get_the_class_of_the_owner, size_t, i, MADE_RELEASES)
+{
+	static const struct {
+		const char *label, *want, *without;
+	} rows[] = {
+		{"m", "A::B#m", "m"},
+		{"block in m", "block in A::B#m", "block in m"},
+		{"block (2 levels) in m", "block (2 levels) in A::B#m", "block (2 levels) in m"},
+		{"rescue in m", "A::B#m", "m"},
+		{"ensure in rescue in block in m", "block in A::B#m", "block in m"},
+		{"<=>", "A::B#<=>", "<=>"},
+		{"<", "A::B#<", "<"},
+		{"gr\xc3\xb6\xc3\x9f" "e?", "A::B#gr\xc3\xb6\xc3\x9f" "e?", "gr\xc3\xb6\xc3\x9f" "e?"},
+		{"<main>", "<main>", "<main>"},
+		{"<top (required)>", "<top (required)>", "<top (required)>"},
+		{"block in <class:A>", "block in <class:A>", "block in <class:A>"},
+		{"singleton class", "singleton class", "singleton class"},
+		{"rescue in <main>", "<main>", "<main>"},
+	};
+	struct made *made = made_new(made_releases[i]);
+	uint64_t class = make_class(made, RUBY_TYPE_CLASS, "A::B"), path = make_string(made, "(eval)");
+	uint64_t entry = make_entry(made, class, EACH);
+
+	for (size_t j = 0; j < sizeof(rows) / sizeof(rows[0]); j++) {
+		struct ep_raw_frame frame = make_frame(made, make_body(made, rows[j].label, path), entry, 1);
+
+		expect(made, &frame, NAMED(made) ? rows[j].want : rows[j].without, "(eval)", 10);
+		assert_int_equal(made->host.start_line, 9);
+		frame = make_frame(made, make_body(made, rows[j].label, path), 0, 1);
+		expect(made, &frame, rows[j].without, "(eval)", 10);
+	}
+}
+
+EP_TEST_EACH(what_has_no_permanent_name_is_left_out, size_t, i, MADE_RELEASES)
+{
+	struct made *made = made_new(made_releases[i]);
+	uint64_t module = make_class(made, RUBY_TYPE_MODULE, "Long::Enough::To::Be::Elsewhere");
+	uint64_t anonymous = make_class(made, RUBY_TYPE_CLASS, NULL);
+	uint64_t temporary = make_class(made, RUBY_TYPE_CLASS, "#<Class:0x01>::A");
+	uint64_t included = make_class_with(made, RUBY_TYPE_ICLASS, 0, 0, 0);
+	const struct {
+		uint64_t owner;
+		const char *want;
+	} rows[] = {
+		{module, "Long::Enough::To::Be::Elsewhere#m"},
+		{make_singleton(made, module), "Long::Enough::To::Be::Elsewhere.m"},
+		{included, "Long::Enough::To::Be::Elsewhere#m"},
+		{anonymous, "m"},
+		{temporary, "m"},
+		{make_singleton(made, anonymous), "m"},
+		{make_singleton(made, make_string(made, "an object")), "m"},
+		{make_singleton(made, make_singleton(made, module)), "m"},
+	};
+
+	put_word(made, included + 8, module);
+	for (size_t j = 0; j < sizeof(rows) / sizeof(rows[0]); j++) {
+		uint64_t entry = make_entry(made, rows[j].owner, EACH);
+		struct ep_raw_frame frame = make_frame(made, make_body(made, "m", make_string(made, "f")), entry, 1);
+
+		expect(made, &frame, NAMED(made) ? rows[j].want : "m", "f", 10);
+	}
+}
+
+EP_TEST_EACH(functions_in_c, size_t, i, MADE_RELEASES)
+{
+	struct made *made = made_new(made_releases[i]);
+	uint64_t class = make_class(made, RUBY_TYPE_CLASS, "Array");
+	struct ep_raw_frame frame = make_frame(made, 0, make_entry(made, class, EACH), RUBY_NO_INDEX);
+
+	expect(made, &frame, NAMED(made) ? "Array#each" : "each", "", 0);
+	frame = make_frame(made, 0, make_entry(made, class, '+'), 0);
+	expect(made, &frame, NAMED(made) ? "Array#+" : "+", "", 0);
+	/* Behind the last ID, one that is free, and without the table. */
+	frame = make_frame(made, 0, make_entry(made, class, 701u << 4), 0);
+	expect(made, &frame, NAMED(made) ? "Array#(function in C)" : "(function in C)", "", 0);
+	frame = make_frame(made, 0, make_entry(made, class, 300u << 4), 0);
+	expect(made, &frame, NAMED(made) ? "Array#(function in C)" : "(function in C)", "", 0);
+	made->namer.symbols_addr = 0;
+	frame = make_frame(made, 0, make_entry(made, class, EACH), 0);
+	expect(made, &frame, NAMED(made) ? "Array#(function in C)" : "(function in C)", "", 0);
+}
+
+EP_TEST_EACH(lines_and_files, size_t, i, MADE_RELEASES)
+{
+	struct made *made = made_new(made_releases[i]);
+	uint64_t both[] = {make_string(made, "lib.rb"), make_string(made, "/usr/lib/lib.rb")};
+	uint64_t body = make_body(made, "<main>", make_array(made, both, 2));
+	struct ep_raw_frame frame;
+
+	static const struct {
+		uint32_t index, line;
+	} rows[] = {{0, 10}, {1, 10}, {4, 10}, {5, 12}, {8, 12}, {9, 12}, {RUBY_NO_INDEX, 0}};
+
+	for (size_t j = 0; j < sizeof(rows) / sizeof(rows[0]); j++) {
+		frame = make_frame(made, body, 0, rows[j].index);
+		expect(made, &frame, "<main>", "/usr/lib/lib.rb", rows[j].line);
+	}
+	both[1] = 8; /* nil */
+	frame = make_frame(made, make_body(made, "<main>", make_array(made, both, 2)), 0, 1);
+	expect(made, &frame, "<main>", "lib.rb", 10);
+}
+
+EP_TEST_EACH(what_was_moved_is_followed, size_t, i, MADE_RELEASES)
+{
+	struct made *made = made_new(made_releases[i]);
+	uint64_t class = make_class(made, RUBY_TYPE_CLASS, "A"), path = make_string(made, "f");
+	uint64_t body = make_body(made, "m", path), entry = make_entry(made, class, EACH);
+	struct ep_raw_frame frame = make_frame(made, body, entry, 1), old;
+	uint64_t entry_now = make(made, 40), class_now = make(made, 192), path_now = make_string(made, "g");
+	const char *want = NAMED(made) ? "A#m" : "m";
+
+	put(made, class_now, fake_memory_find(&made->host.memory, class, 192), 192);
+	put(made, entry_now, fake_memory_find(&made->host.memory, entry, 40), 40);
+	make_moved(made, class, class_now);
+	make_moved(made, entry, entry_now);
+	make_moved(made, path, path_now);
+	expect(made, &frame, want, "g", 10);
+	/* Its name is known, wherever the entry was and is. */
+	old = make_frame(made, body, entry_now, 1);
+	assert_int_equal(old.words[0], frame.words[0]);
+	put_word(made, entry, 0);
+	made->host.memory.n_reads = 0;
+	expect(made, &frame, want, "g", 10);
+	expect(made, &old, want, "g", 10);
+	assert_int_equal(made->host.memory.n_reads, 0);
+	/* For ever. */
+	made->next += 16;
+	entry = make_entry(made, class_now, EACH);
+	frame = make_frame(made, body, entry, 1);
+	make_moved(made, entry, entry);
+	assert_int_equal(name_frame(made, &frame), EP_FRAME_GONE);
+}
+
+EP_TEST_EACH(what_has_changed_is_gone, size_t, i, MADE_RELEASES)
+{
+	struct made *made = made_new(made_releases[i]);
+	uint64_t class = make_class(made, RUBY_TYPE_CLASS, "A");
+	uint64_t body = make_body(made, "m", make_string(made, "f")), entry = make_entry(made, class, EACH);
+	struct ep_raw_frame frame = make_frame(made, body, entry, 1), other = frame;
+
+	put_word(made, entry + 24, EACH + 32); /* another method */
+	assert_int_equal(name_frame(made, &frame), EP_FRAME_GONE);
+	put_word(made, entry + 24, EACH + 16);
+	put_word(made, body + 8, 0x5000); /* other code */
+	assert_int_equal(name_frame(made, &frame), EP_FRAME_GONE);
+	put_word(made, entry, RUBY_TYPE_STRING);
+	assert_int_equal(name_frame(made, &frame), EP_FRAME_GONE);
+	other.words[0] = ruby_word0(0x10, ruby_check(frame.words[0], frame.words[1]));
+	assert_int_equal(name_frame(made, &other), EP_FRAME_GONE);
+	assert_int_equal(made->host.n_names, 0);
+}
+
+static void change_code(void *arg)
+{
+	struct made *made = arg;
+
+	put_word(made, made->class_of, 0x5000);
+}
+
+/* Whenever it goes while it is read, it has no name. */
+EP_TEST(code_that_goes_while_it_is_read)
+{
+	uint32_t n = 3;
+
+	for (uint32_t at = 2; at < n; at++) {
+		struct made *made = made_new(RUBY_RELEASE(3, 3));
+		uint64_t class = make_class(made, RUBY_TYPE_CLASS, "A");
+		uint64_t body = make_body(made, "m", make_string(made, "f"));
+		struct ep_raw_frame frame = make_frame(made, body, make_entry(made, class, EACH), 1);
+
+		made->class_of = body + 8;
+		made->host.memory.n_reads = 0;
+		made->host.memory.change_at = at;
+		made->host.memory.change = change_code;
+		made->host.memory.change_arg = made;
+		assert_int_equal(name_frame(made, &frame), EP_FRAME_GONE);
+		n = made->host.memory.n_reads - 2; /* the last three read it again: body, entry, definition */
+		ep_test_release(NULL);
+	}
+	assert_true(n >= 8);
+}
+
+EP_TEST_EACH(each_read_may_fail, size_t, i, MADE_RELEASES)
+{
+	uint32_t n = 0;
+
+	for (uint32_t at = 0; at <= n; at++) { /* 0: none fails */
+		struct made *made = made_new(made_releases[i]);
+		uint64_t class = make_class(made, RUBY_TYPE_CLASS, "A");
+		uint64_t body = make_body(made, "m", make_string(made, "f"));
+		struct ep_raw_frame frame = make_frame(made, body, make_entry(made, class, EACH), 1);
+		int r;
+
+		made->host.memory.n_reads = 0;
+		made->host.memory.fail_at = at;
+		made->host.memory.fail_with = at % 2 ? -EFAULT : -ESRCH;
+		r = name_frame(made, &frame);
+		n = EP_MAX(n, made->host.memory.n_reads);
+		assert_true(r == 0 || at); /* an object at the end of a page is read again */
+		assert_string_equal(made->host.function, r == 0 ? NAMED(made) ? "A#m" : "m" : "");
+		made->host.memory.fail_at = 0;
+		expect(made, &frame, NAMED(made) ? "A#m" : "m", "f", 10);
+		ep_test_release(NULL);
+	}
+	printf("release %u: %u reads\n", made_releases[i], n);
+	assert_true(n >= 10 && n <= 40);
+}
+
+EP_TEST(frames_that_are_no_methods)
+{
+	static const struct {
+		uint32_t kind;
+		uint64_t word;
+		const char *want;
+		uint32_t unnamed;
+	} rows[] = {
+		{RUBY_KIND_COLLECTOR, RUBY_MARKING, "(garbage collection: marking)", 0},
+		{RUBY_KIND_COLLECTOR, RUBY_SWEEPING, "(garbage collection: sweeping)", 0},
+		{RUBY_KIND_COLLECTOR, RUBY_COMPACTING, "(garbage collection: compacting)", 0},
+		{RUBY_KIND_COLLECTOR, 77, "(garbage collection)", 0},
+		{RUBY_KIND_UNREADABLE, 0x1000, "(unreadable)", EP_UNNAMED_UNREADABLE},
+	};
+	struct made *made = made_new(RUBY_RELEASE(3, 1));
+	struct ep_raw_frame frame = {.n_words = 2, .aux = ruby_aux(9, 0)};
+
+	for (size_t j = 0; j < sizeof(rows) / sizeof(rows[0]); j++) {
+		struct ep_raw_frame one = {.aux = ruby_aux(rows[j].kind, 0), .n_words = 1, .words = {rows[j].word}};
+
+		expect(made, &one, rows[j].want, "", 0);
+		assert_int_equal(made->host.unnamed, rows[j].unnamed);
+	}
+	assert_int_equal(name_frame(made, &frame), -EBADMSG);
+	frame.aux = ruby_aux(RUBY_KIND_ISEQ, 0); /* no body */
+	assert_int_equal(name_frame(made, &frame), -EBADMSG);
+	frame.n_words = 0;
+	assert_int_equal(name_frame(made, &frame), -EBADMSG);
+}
+
+EP_TEST_EACH(a_class_proves_the_layout, size_t, i, MADE_RELEASES)
+{
+	struct made *made = made_new(made_releases[i]);
+	uint64_t object = fake_host_word(&made->host, made->namer.object_addr);
+
+	assert_int_equal(ruby_names_is_class(&made->namer, object, "Object"), 0);
+	assert_int_equal(ruby_names_is_class(&made->namer, object, "String"), NAMED(made) ? -ENOTSUP : 0);
+	assert_int_equal(ruby_names_is_class(&made->namer, 0, "Object"), EP_NOT_YET);
+	assert_int_equal(ruby_names_is_class(&made->namer, make_class(made, RUBY_TYPE_CLASS, NULL), "Object"),
+			 NAMED(made) ? EP_NOT_YET : 0);
+	assert_int_equal(ruby_names_is_class(&made->namer, make_string(made, "Object"), "Object"), -ENOTSUP);
+	assert_int_equal(ruby_names_is_class(&made->namer, 0x50000000, "Object"), -EFAULT);
+}
+
+/* To 3.1: the two IDs are not known before both classes have their names. */
+EP_TEST(ids_are_learned_when_they_are_there)
+{
+	struct made *made = made_new(RUBY_RELEASE(3, 1));
+	uint64_t string = fake_host_word(&made->host, made->namer.string_addr), object;
+	uint64_t ext = fake_host_word(&made->host, string + 24);
+
+	put_word(made, string + 24, 0);
+	object = fake_host_word(&made->host, made->namer.object_addr);
+	assert_int_equal(ruby_names_is_class(&made->namer, object, "Object"), EP_NOT_YET);
+	put_word(made, string + 24, ext);
+	assert_int_equal(ruby_names_is_class(&made->namer, object, "Object"), 0);
+	assert_int_equal(made->namer.path_id, PATH_ID);
+	assert_int_equal(made->namer.attached_id, ATTACHED_ID);
+}
+
+/* --- lines ------------------------------------------------------------------------------------------ */
+
+/* All positions of an iseq whose instructions have 1 to 5 words, and each its line. */
+EP_TEST_EACH(tables_of_lines, size_t, i, MADE_RELEASES)
+{
+	static uint32_t starts[2000], lines[2000];
+	struct made *made = made_new(made_releases[i]);
+	uint32_t n = 0, positions = 0, at = 0;
+	uint64_t body = make(made, 256);
+	struct ruby_lines found;
+
+	for (; n < 700; positions += n % 5 + 1) {
+		starts[n] = positions;
+		lines[n] = n % 7 ? 100 + n / 3 : 50;
+		n++;
+	}
+	make_lines(made, body, starts, lines, n, positions);
+	assert_int_equal(ruby_lines_read(&made->namer.memory, &made->layout,
+					 fake_memory_find(&made->host.memory, body, 256), &found), 0);
+	for (uint32_t position = 0; position < positions; position++) {
+		at += at + 1 < n && starts[at + 1] == position;
+		assert_int_equal(ruby_lines_find(found.runs, found.len, position), lines[at]);
+	}
+	assert_int_equal(ruby_lines_find(found.runs, found.len, UINT32_MAX), lines[n - 1]);
+	ruby_lines_fini(&found);
+}
+
+EP_TEST(lengths_are_bounded)
+{
+	struct made *made = made_new(RUBY_RELEASE(3, 3));
+	uint64_t body = make_body(made, "m", make_string(made, "f"));
+	struct ep_raw_frame frame;
+
+	put_int(made, body + made->layout.body.info_size, UINT32_MAX);
+	frame = make_frame(made, body, 0, 1);
+	assert_int_equal(name_frame(made, &frame), -EBADMSG);
+	assert_true(made->host.memory.n_bytes < 1 << 20);
+	body = make_body(made, "m", make_string(made, "f"));
+	put_word(made, fake_host_word(&made->host, body + 80) + 16, UINT64_MAX);
+	frame = make_frame(made, body, 0, 1);
+	assert_int_equal(name_frame(made, &frame), 0);
+	assert_non_null(strstr(made->host.function, "\xe2\x80\xa6"));
+}
