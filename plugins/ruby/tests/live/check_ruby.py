@@ -14,6 +14,7 @@ import language
 ATTACHING_SECONDS = 0.3     # until it is attached to, its stacks are native
 COLLECTING_POINTS = 2.0     # the collector's share may be off by so much, in percent
 IN_CONTAINER = "plain,blocks,deep1000,turns64,flow"
+AT_CALLS = 3.0              # percent of samples
 ASIDE, RACTORS, FORKS, THREADS = "fleeting", "ractors", "forks", "threads"
 EMBEDDED = "embedded"
 
@@ -49,7 +50,9 @@ class Rubies(language.Check):
         judge = locations.Judge(run.known, self.said_of(run), jit="yjit" in run.case.runtime.flavors)
         judge.moment_seconds += ATTACHING_SECONDS if run.case.attach else 0
         judge.learn_fibers(samples)
-        judge.collected = sum(s.count for s in samples), sum(s.count for s in samples if locations.is_collecting(s.frames))
+        all_of = sum(s.count for s in samples)
+        judge.collected = all_of, sum(s.count for s in samples if locations.is_collecting(s.frames))
+        judge.at_calls = 100 * sum(s.count for s in samples if judge.ends_at_call(s.frames)) / all_of
         return judge
 
     def may_lack(self, case, scenario, why):
@@ -62,6 +65,8 @@ class Rubies(language.Check):
         return {} if run.case.label in (RACTORS, THREADS) else judge.said.work
 
     def lacking(self, case, judge):
+        if judge.at_calls > AT_CALLS:
+            yield f"{judge.at_calls:.1f} % of the stacks end where {locations.BURNS} is called, without it"
         if judge.said.collecting is None or self.is_partly(case):
             return
         all_of, collecting = judge.collected

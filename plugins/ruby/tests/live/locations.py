@@ -33,6 +33,7 @@ Own = collections.namedtuple("Own", "name file line between")   # between: nativ
 
 LABELS_WITH_CLASSES = (3, 4)
 NEVER = "Burn.never"
+BURNS = "Burn.spin"
 COLLECTOR = "(garbage collection"
 INTERNAL = "<internal:"
 HIDDEN = re.compile(r"lambda|proc|core#.*")      # of RubyVM::FrozenCore, which has no name
@@ -346,6 +347,14 @@ class Judge:
         for handlers, part in self.parts_of(own):
             why = why or (self.why_no_chain(self.trees[handlers], part, not handlers) if part else None)
         return why
+
+    def ends_at_call(self, frames):
+        """Its innermost method is where it calls the one that burns, which is not there: true for a moment only."""
+        own = own_frames(frames)
+        if not own or is_own_c(own[-1]):
+            return False
+        nodes, reached, _ = self.walk(self.trees[False], own, lines=False)
+        return reached == len(own) and any((own[-1].line or None, BURNS) in node.next for node in nodes)
 
     def scenario_of(self, sample):
         own = own_frames(sample.frames)

@@ -72,7 +72,10 @@ class Driver
 	def run
 		Burn.say('STARTED', Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID))
 		scenarios = chosen
-		threads = Array.new(@options['threads'].to_i) { Thread.new { drive(scenarios - [Burn::SCENARIOS['signals']]) } }
+		threads = Array.new(@options['threads'].to_i) do
+			thread = Thread.new { drive(scenarios - [Burn::SCENARIOS['signals']]) }
+			OBSERVE ? thread.join : thread	# lines of two would be mixed
+		end
 		drive(scenarios)
 		threads.each(&:join)
 		@work.each { |name, (seconds, turns)| Burn.say('WORK', name, seconds, turns) }

@@ -11,10 +11,13 @@ module Burn
 		Plain.class_eval('Burn.spin(200)')
 	end
 	scenario(:forks) do
-		pid = fork { 20.times { Burn.spin(5000) } || exit!(0) }
-		observing, $observing = $observing, false	# it is the child that says what it sees
-		Burn.say('FORKED', pid) unless observing
+		# The parent says what it sees before its child does.
+		pid = fork do
+			sleep 1 if $observing
+			20.times { Burn.spin(5000) }
+			exit!(0)
+		end
+		Burn.say('FORKED', pid) unless $observing
 		Process.wait(pid)
-		$observing = observing
 	end
 end
