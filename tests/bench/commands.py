@@ -22,6 +22,7 @@ import stacks  # noqa: E402
 
 UNKNOWN = re.compile(r"\[[\w-]+: unknown function\]")
 SECONDS = 10
+ALONE = 8
 
 
 def loop(command, seconds):
@@ -72,6 +73,20 @@ def rows(name, command, bar=None, cost_bar=None):
     measure.row(f"{name}: samples with all names, of {n}", 100 * good / n, "%", f">= {bar}" if bar else "", bar, at_least=True)
     if cost_bar:
         measure.row("the agent beside the loop, 99 Hz", agent_cost(command), "% CPU", f"<= {cost_bar}", cost_bar)
+
+
+def alone(name, command, bar):
+    """The command by itself, as a user records it: the first of its language since the profiler began."""
+    n = good = 0
+    with tempfile.TemporaryDirectory() as directory:
+        for i in range(ALONE):
+            out = os.path.join(directory, f"{i}.pb.gz")
+            measure.record(["-F", "1999", "-o", out], command)
+            samples = stacks.read_profile(out).samples
+            n += sum(s.count for s in samples)
+            good += sum(s.count for s in samples if not lacks_name(s))
+    measure.row(f"{name}, recorded alone, {ALONE} times: samples with all names, of {n}", 100 * good / max(n, 1), "%",
+                f">= {bar}", bar, at_least=True)
 
 
 def script_row(name, script, bar):

@@ -40,6 +40,7 @@ def git_hooks(directory):
 
 def main():
     commands.bench("perl with two modules", ["perl", "-MPOSIX", "-MData::Dumper", "-e", "1"], 99)
+    commands.alone("perl with two modules", ["perl", "-MPOSIX", "-MData::Dumper", "-e", "1"], 99)
     for name, make, tool in ("autoconf and configure", configure, "autoconf"), ("git commits with hooks", git_hooks, "git"):
         if not shutil.which(tool):
             measure.skip_row(f"{name}: samples with all names", f"no {tool} here")

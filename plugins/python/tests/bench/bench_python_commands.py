@@ -63,6 +63,7 @@ def main():
     hostile()
     with tempfile.TemporaryDirectory() as directory:
         commands.script_row("200 test programs", write_tests(directory), 97)
+    commands.alone("python3, five imports", [sys.executable, "-c", "import os,json,re,subprocess,asyncio"], 98)
     found = {runtime.numbers[:2]: runtime for runtime in pythons.worth_it(pythons.LANGUAGE.find()) if not runtime.root}
     for _, runtime in sorted(found.items()):
         for text in "1", "import json,re,subprocess":
