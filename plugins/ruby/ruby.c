@@ -22,7 +22,7 @@ static const char *const counters[] = {
 
 static const struct ep_bpf_image bpf = {
 	.size = sizeof(bpf),
-	.max_frames_per_run = 288,
+	.max_frames_per_run = 264,
 	.object = ruby_bpf_object,
 	.object_bytes = sizeof(ruby_bpf_object),
 	.program = "ruby_unwind",

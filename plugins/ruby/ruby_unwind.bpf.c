@@ -73,7 +73,7 @@ static __always_inline bool classify(struct ruby_scratch *s)
 	s->entered = s->readable & s->env[ENV_FLAGS] / FRAME_FINISH;
 	s->has_method = s->kind | ep_is_same(magic, MAGIC_METHOD);
 	return s->kind | (ep_is_set(magic ^ MAGIC_IFUNC) & ep_is_set(magic ^ MAGIC_DUMMY) &
-			  ep_is_set(cf_word(s, CF_PC)) & ep_is_set(cf_word(s, CF_ISEQ)));
+			  (s->jit | ep_is_set(cf_word(s, CF_PC))) & ep_is_set(cf_word(s, CF_ISEQ)));
 }
 
 static __always_inline void take_code(const struct ruby_state *state, struct ruby_scratch *s)
@@ -91,19 +91,19 @@ static __always_inline void take_code(const struct ruby_state *state, struct rub
 	s->body = seen_iseq(s)->body;
 	s->body_check = seen_iseq(s)->check;
 	s->type = seen_iseq(s)->type;
-	s->index = find_index(state, s);
+	s->index = find_index(s);
 }
 
 /*
  * The innermost frame may be half made: its fields are those of another one, or not there yet. Or it is made,
  * and C has not called rb_vm_exec yet: no instruction has stored its pc. Then it is no frame.
  */
-static __always_inline __u64 is_unborn(const struct ruby_state *state, struct ruby_scratch *s)
+static __always_inline __u64 is_unborn(const struct ruby_scratch *s)
 {
-	__u64 jit = ep_is_set(cf_jit_return(state, s)), is_ruby = 1 ^ s->kind;
+	__u64 is_ruby = 1 ^ s->kind;
 	__u64 lost = is_ruby & ep_is_same(s->index, RUBY_NO_INDEX), first = is_ruby & s->entered & ep_is_same(s->index, 0);
 
-	return s->innermost & (s->faulty | (s->has_method & (1 ^ ep_is_set(s->entry))) | ((1 ^ jit) & (lost | first)));
+	return s->innermost & (s->faulty | (s->has_method & (1 ^ ep_is_set(s->entry))) | ((1 ^ s->jit) & (lost | first)));
 }
 
 /* The frame is that of the method whose rescue or ensure clause was before it; it may be one as well. */
@@ -127,6 +127,7 @@ static __always_inline __u32 begin_frame(const struct ruby_state *state, struct 
 	if (!see_frame(state, s))
 		return RUBY_STEP_ERROR;
 	s->ep = cf_word(s, CF_EP);
+	s->jit = s->innermost & (s->left_jit | ep_is_set(cf_jit_return(state, s)));
 	s->level = 0;
 	s->entry = 0;
 	s->entry_check = 0;
@@ -148,7 +149,7 @@ static __always_inline __u32 end_frame(struct ep_record *rec, const struct ruby_
 	end_chain(s);
 	take_code(state, s);
 	EP_MEET();
-	if (!(is_unborn(state, s) | is_hidden(s)) && !push(rec, s))
+	if (!(is_unborn(s) | is_hidden(s)) && !push(rec, s))
 		return RUBY_STEP_FULL;
 	EP_MEET();
 	return next_frame(state, s);

@@ -40,13 +40,13 @@ static __always_inline bool see_iseq(const struct ruby_state *state, struct ruby
 
 /*
  * Index of the word behind the instruction. A JIT keeps pc elsewhere: of the innermost frame the one
- * that is in memory may be old, which `jit_return` tells; Ruby itself says no line then (vm_backtrace.c:
+ * that is in memory may be old, or none, which `jit_return` tells; Ruby itself says no line then (vm_backtrace.c:
  * rb_profile_frames).
  */
-static __always_inline __u64 find_index(const struct ruby_state *state, struct ruby_scratch *s)
+static __always_inline __u64 find_index(struct ruby_scratch *s)
 {
 	__u64 index = (cf_word(s, CF_PC) - seen_iseq(s)->encoded) >> 3;
-	__u64 lost = ((seen_iseq(s)->size - index) >> 63) | (s->innermost & ep_is_set(cf_jit_return(state, s)));
+	__u64 lost = ((seen_iseq(s)->size - index) >> 63) | s->jit;
 
 	return ep_pick(lost & 1, RUBY_NO_INDEX, index);
 }

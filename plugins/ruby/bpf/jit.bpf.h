@@ -76,6 +76,7 @@ static __always_inline __u32 leave_jit(struct ep_record *rec, const struct ruby_
 	if (at >= RUBY_STACK_WORDS ||
 	    !ep_set_caller(rec, s->stack[at & (RUBY_STACK_WORDS - 1)], sp + 8 * at + 8, fp))
 		return EP_STEP_UNKNOWN;
+	s->left_jit = 1;
 	return EP_STEP_CALLER;
 }
 

@@ -140,7 +140,9 @@ struct ruby_scratch {
 	__u64 value, word0, word1;
 	__u64 ec[EC_WORDS];
 	__u64 stack[RUBY_STACK_WORDS];
-	__u64 in_jit; /* 1: this run goes on with the walk of the one before */
+	__u64 jit;	/* 1: the innermost frame may run in a JIT's code */
+	__u64 left_jit; /* 1: such code was found on the native stack */
+	__u64 in_jit;	/* 1: this run goes on with the walk of the one before */
 	__u64 object_words[OBJECT_WORDS];
 	__u64 def[DEF_WORDS];
 	__u64 body_words[RUBY_BODY_BYTES / 8];

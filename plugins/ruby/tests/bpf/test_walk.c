@@ -417,6 +417,26 @@ EP_TEST_WITH(leaf_in_jit_code_has_no_line, begin, NULL)
 	assert_string_equal(walk_stack(), "c 3\n2 in 2 at 2\n1 in 1 at 1\n" MAIN);
 }
 
+/* YJIT stores no pc in a frame that it calls until something may look at it. */
+EP_TEST_WITH(leaf_in_jit_code_may_have_no_pc, begin, NULL)
+{
+	push_method(0, 1);
+	world_put(cfp + 8 * CF_PC, 0);
+	world_put(cfp + 48, 0x1234);
+	assert_string_equal(walk_stack(), "1 in 1\n" MAIN);
+	world_begin_sample();
+	world_put(cfp + 48, 0);
+	assert_string_equal(walk_stack(), MAIN);
+	for (int i = 0; i < 2; i++) {
+		world_begin_sample();
+		world_put(cfp + 8 * CF_PC, i ? PC : 0); /* of another one */
+		scratch.sequence = WALK->sequence;
+		memset((char *)&scratch + 8, 0, offsetof(struct ruby_scratch, chains) - 8);
+		scratch.left_jit = 1;
+		assert_string_equal(walk_stack(), "1 in 1\n" MAIN);
+	}
+}
+
 static uint32_t leave(uint32_t at, uint64_t addr)
 {
 	world_put(NATIVE + 0x100 + 8 * at, addr);
