@@ -242,6 +242,7 @@ def why_interpreted(frames):
     return None
 
 
+WRAPPER, WASM_MODULE = "(js-to-wasm)", "wasm://wasm/"
 INTERNAL = re.compile(r"(node:|internal/|native |extensions::|evalmachine|\[eval\]|v8/)|[\w-]+(\.js)?$")
 
 
@@ -305,6 +306,8 @@ class Judge:
 
     def why_no_function(self, frame):
         if not self.is_own(frame):
+            if frame.name == WRAPPER and frame.source.startswith(WASM_MODULE):
+                return None     # V8's own code; its module is known where the function that it wraps was met
             if is_script(frame) and not INTERNAL.match(frame.source) and not frame.source.startswith("/usr/"):
                 return f"{NO_SUCH}function: {frame.name} ({frame.source})"
             return None

@@ -144,6 +144,15 @@ function drive(work) { //= drive entry
         ("leaf:3 [InterpreterEntryTrampoline] drive:3@two", "unknown: an interpreted"),
     ]
 
+    def test_wrappers_of_a_module(self):
+        def judged(name, source):
+            frames = self.frames("drive:3@two")
+            return self.judge.judge([Frame(name, "", source, 0), *frames, ROOT], MAIN)
+
+        self.assertEqual(judged("(js-to-wasm)", "wasm://wasm/2f72470e"), TRUE)
+        self.assertIn("no such function", judged("(js-to-wasm)", "/x/one.mjs"))
+        self.assertIn("no such function", judged("0", "wasm://wasm/2f72470e"))
+
     def test_right_ones(self):
         for text in self.RIGHT:
             with self.subTest(text=text):
