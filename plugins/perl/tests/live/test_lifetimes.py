@@ -149,7 +149,7 @@ class Lifetimes(language.Lifetimes):
             names = {frame.name for frame in sample.frames}
             missing += sample.count * bool(names & {"(freed sub)", "(require)", "BEGIN", "[perl: unknown function]"})
             wrong.update(frame for frame in sample.frames if self.is_wrong(frame, known))
-        self.assertEqual(wrong, {})
+        self.assertFalse(wrong, str(wrong))
         self.assertGreater(sum(s.count for s in samples), 100)
         self.assertLessEqual(missing, 0.03 * sum(s.count for s in samples))
 
