@@ -9,7 +9,7 @@
 #define SAMPLES_SHARE(bytes) ((bytes) - (bytes) / 8)
 #define WAKE_SHARE(bytes)    ((bytes) / 4)
 
-/* Of a program whose process is known. */
+/* How long ago the program began; the process must be known. */
 static __always_inline __u64 get_age(const struct ep_core_record *rec)
 {
 	return rec->born_ns ? rec->sample.event.time_ns - rec->born_ns : ~0ULL;

@@ -13,7 +13,7 @@
  * have no rb_vm_exec behind them: they belong to that entry's group. Which of both it is is known when the next
  * frame of Ruby comes, or none; so an entry is marked then.
  *
- * A frame that runs a rescue or ensure clause stands for that of its method, which is behind it
+ * A frame that runs a rescue or ensure clause stands for its method's frame, the next one
  * (vm_backtrace.c of 3.4: is_rescue_or_ensure_frame).
  */
 #include "plugins/ruby/bpf/iseq.bpf.h"
@@ -35,7 +35,7 @@ enum ruby_step {
 
 /* --- entries --------------------------------------------------------------------------------------------- */
 
-/* Marks the entry that is open: where a frame of Ruby is behind it, or where the stack ends. */
+/* Marks the entry that is open, once a frame of Ruby follows it or the stack ends. */
 static __always_inline void close_entry(struct ep_record *rec, struct ruby_scratch *s, __u64 at)
 {
 	s->open = 0;

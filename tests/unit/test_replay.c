@@ -232,7 +232,7 @@ EP_TEST(symbols_must_be_as_a_file_gives_them)
 	ep_fixture_free(fixture);
 }
 
-/* What is behind it belongs to another answer: a text that has no end in it goes no further. */
+/* The next bytes belong to another answer: a text without an end stops at its answer's. */
 EP_TEST(long_reads_keep_what_is_pointed_to)
 {
 	static char constants[32768 + 5000];

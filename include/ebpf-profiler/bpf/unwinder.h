@@ -303,7 +303,7 @@ static __always_inline bool ep_push_native_with(struct ep_record *rec, __u32 fla
 	return true;
 }
 
-/* Of what is entered. These are no words of the language. False when full. */
+/* Adds a native frame to a stack that was entered; it does not count as words of the language. False when full. */
 static __always_inline bool ep_push_native_words(struct ep_record *rec, __u32 executable,
 						 __u64 word)
 {
