@@ -36,13 +36,15 @@ static uint64_t find_variable(const struct instance *inst, uint64_t va, bool in_
 	return in_got ? attach_word(&inst->process, addr) : addr;
 }
 
+/* Not before the loader has filled its table. */
 static void fill_collector(struct instance *inst)
 {
 	const struct ruby_collector *collector = &inst->exe->collector;
 	struct ruby_state *state = &inst->state;
+	uint64_t addr = attach_addr(&inst->process, collector->vm_va);
 
-	/* Not before the loader has filled its table. */
-	state->vm_addr = find_variable(inst, collector->vm_va, collector->vm_in_got);
+	state->vm_unread = collector->vm_in_got && attach_read(inst, addr, &addr, sizeof(addr)) < 0;
+	state->vm_addr = state->vm_unread ? 0 : addr;
 	state->objspace_off = collector->objspace_off;
 	state->collector_off = collector->flag_off;
 	state->collector_bit = collector->bit;
@@ -178,6 +180,8 @@ static int prove(void *instance)
 	int r = attach_look(look, inst, LAYOUT_LOOKS);
 
 	fill_collector(inst);
+	if (r == 0 && inst->state.vm_unread)
+		r = EP_NOT_YET;
 	inst->state.unproven = r != 0;
 	return r;
 }

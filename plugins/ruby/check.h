@@ -17,8 +17,8 @@
 
 #include <linux/types.h>
 
-#define RUBY_CHECK_BITS 40
-#define RUBY_CHECK_MASK ((1ull << RUBY_CHECK_BITS) - 1)
+#define RUBY_HALF_CHECK 20 /* bits */
+#define RUBY_HALF_MASK	((1ull << RUBY_HALF_CHECK) - 1)
 
 static inline __attribute__((always_inline)) __u64 ruby_mix(__u64 hash, __u64 word)
 {
@@ -50,9 +50,12 @@ static inline __attribute__((always_inline)) __u64 ruby_check_entry(__u64 called
 	return ruby_mix(ruby_mix(ruby_mix(2, called_id), original_id), serial);
 }
 
+/* The lower half is of the body alone: it is the same when the entry could not be read. */
 static inline __attribute__((always_inline)) __u64 ruby_check_frame(__u64 body, __u64 entry)
 {
-	return ruby_mix(ruby_mix(3, body), entry) & RUBY_CHECK_MASK;
+	__u64 lower = ruby_mix(3, body), both = ruby_mix(lower, entry);
+
+	return (lower & RUBY_HALF_MASK) | (both & RUBY_HALF_MASK) << RUBY_HALF_CHECK;
 }
 
 #endif

@@ -44,7 +44,6 @@ enum ruby_collecting {
 #define RUBY_NO_INDEX	  ((1u << RUBY_INDEX_BITS) - 1)
 #define RUBY_ADDRESS_BITS 44
 #define RUBY_ADDRESS_MASK ((1ull << RUBY_ADDRESS_BITS) - 1)
-#define RUBY_HALF_CHECK	  (RUBY_CHECK_BITS / 2)
 
 static inline __attribute__((always_inline)) __u32 ruby_aux(__u32 kind, __u32 index)
 {
@@ -89,7 +88,8 @@ static inline __attribute__((always_inline)) __u64 ruby_check(__u64 word0, __u64
 struct ruby_state {
 	struct ep_tls ec;
 	__u64 ec_addr;	    /* of that global; 0: none */
-	__u64 vm_addr;	    /* of the pointer to the VM; 0: the collector's flag is not known */
+	__u64 vm_addr;	    /* of the pointer to the VM; 0: the collector's flag is not known, */
+	__u32 vm_unread;    /* 1: as it could not be read */
 	__u64 code_start, code_end; /* of the runtime's file: where a JIT's code returns to */
 	__u64 exec_start, exec_end;	/* rb_vm_exec, behind whose prologue its frame is */
 	__u32 exec_frame, exec_saved;	/* struct ruby_prologue */

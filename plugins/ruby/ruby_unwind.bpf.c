@@ -14,7 +14,8 @@
  * frame of Ruby comes, or none; so an entry is marked then.
  *
  * A frame that runs a rescue or ensure clause stands for its method's frame, the next one
- * (vm_backtrace.c of 3.4: is_rescue_or_ensure_frame).
+ * (vm_backtrace.c of 3.4: is_rescue_or_ensure_frame; vm.c, 2.5 on: vm_exec_handle_exception gives them,
+ * and no other, VM_FRAME_MAGIC_RESCUE).
  */
 #include "plugins/ruby/bpf/iseq.bpf.h"
 #include "plugins/ruby/bpf/jit.bpf.h"
@@ -72,6 +73,7 @@ static __always_inline bool classify(struct ruby_scratch *s)
 	s->kind = ep_is_same(magic, MAGIC_CFUNC);
 	s->entered = s->readable & s->env[ENV_FLAGS] / FRAME_FINISH;
 	s->has_method = s->kind | ep_is_same(magic, MAGIC_METHOD);
+	s->stands = ep_is_same(magic, MAGIC_RESCUE);
 	return s->kind | (ep_is_set(magic ^ MAGIC_IFUNC) & ep_is_set(magic ^ MAGIC_DUMMY) &
 			  (s->jit | ep_is_set(cf_word(s, CF_PC))) & ep_is_set(cf_word(s, CF_ISEQ)));
 }
@@ -81,7 +83,6 @@ static __always_inline void take_code(const struct ruby_state *state, struct rub
 	s->body = 0;
 	s->body_check = 0;
 	s->index = 0;
-	s->type = 0;
 	if (s->faulty | s->kind)
 		return;
 	if (!see_iseq(state, s)) {
@@ -90,20 +91,21 @@ static __always_inline void take_code(const struct ruby_state *state, struct rub
 	}
 	s->body = seen_iseq(s)->body;
 	s->body_check = seen_iseq(s)->check;
-	s->type = seen_iseq(s)->type;
 	s->index = find_index(s);
 }
 
 /*
  * The innermost frame may be half made: its fields are those of another one, or not there yet. Or it is made,
- * and C has not called rb_vm_exec yet: no instruction has stored its pc. Then it is no frame.
+ * and C has not called rb_vm_exec yet: no instruction has stored its pc. Then it is no frame. What could
+ * not be read is one, which says so.
  */
 static __always_inline __u64 is_unborn(const struct ruby_scratch *s)
 {
 	__u64 is_ruby = 1 ^ s->kind;
 	__u64 lost = is_ruby & ep_is_same(s->index, RUBY_NO_INDEX), first = is_ruby & s->entered & ep_is_same(s->index, 0);
+	__u64 without = s->has_method & (1 ^ (ep_is_set(s->entry) | s->unread));
 
-	return s->innermost & (s->faulty | (s->has_method & (1 ^ ep_is_set(s->entry))) | ((1 ^ s->jit) & (lost | first)));
+	return s->innermost & (1 ^ s->faulty) & (without | ((1 ^ s->jit) & (lost | first)));
 }
 
 /* The frame is that of the method whose rescue or ensure clause was before it; it may be one as well. */
@@ -111,7 +113,7 @@ static __always_inline __u64 is_hidden(struct ruby_scratch *s)
 {
 	__u64 is_ruby = 1 ^ s->kind, hidden = s->hides & is_ruby;
 
-	s->hides = ep_pick(is_ruby, ep_is_same(s->type, TYPE_RESCUE) | ep_is_same(s->type, TYPE_ENSURE), s->hides);
+	s->hides = ep_pick(is_ruby, s->stands, s->hides);
 	if (hidden & s->entered) {
 		s->open = 1;
 		s->entry_at = s->last_at;
@@ -182,6 +184,7 @@ static __always_inline __u32 step(struct ep_record *rec, const struct ruby_state
 static __always_inline void start(struct ep_record *rec, const struct ruby_state *state, struct ruby_scratch *s)
 {
 	__u64 collecting;
+	__u32 kind;
 
 	s->phase = RUBY_PHASE_DONE;
 	if (state->unproven)
@@ -197,9 +200,9 @@ static __always_inline void start(struct ep_record *rec, const struct ruby_state
 		return;
 	}
 	collecting = find_collector(state, s);
-	if (collecting)
-		ep_push_words(rec, EP_FRAME_HEADER(ep_self.kind, 0, 1, ruby_aux(RUBY_KIND_COLLECTOR, 0)), 1,
-			      collecting - 1, 0, 0);
+	kind = s->unread ? RUBY_KIND_UNREADABLE : RUBY_KIND_COLLECTOR;
+	if (collecting | s->unread)
+		ep_push_words(rec, EP_FRAME_HEADER(ep_self.kind, 0, 1, ruby_aux(kind, 0)), 1, collecting - 1, 0, 0);
 	s->innermost = 1;
 	s->phase = RUBY_PHASE_FRAME;
 }

@@ -20,7 +20,7 @@ static bool has_line(const struct ep_vec *text, const char *line, size_t bytes, 
 	return false;
 }
 
-/* The line, in which a "CLASS." is left out. */
+/* The line, in which a "CLASS." or a "CLASS#" is left out. */
 static bool is_without_class(const char *line, size_t bytes, const char *whole, size_t whole_bytes)
 {
 	size_t word = 0;
@@ -28,7 +28,7 @@ static bool is_without_class(const char *line, size_t bytes, const char *whole, 
 	for (size_t at = 0; at < whole_bytes && word <= bytes; at++) {
 		if (whole[at] == ' ')
 			word = at + 1;
-		if (whole[at] == '.' && word + whole_bytes - at - 1 == bytes &&
+		if ((whole[at] == '.' || whole[at] == '#') && word + whole_bytes - at - 1 == bytes &&
 		    memcmp(line, whole, word) == 0 &&
 		    memcmp(line + word, whole + at + 1, whole_bytes - at - 1) == 0)
 			return true;
@@ -54,19 +54,27 @@ static bool has_line_of_class(const struct ep_vec *text, const char *line, size_
 	return false;
 }
 
+/* Without its system name, "  NAME". */
+static size_t bytes_without_name(const char *line, size_t bytes)
+{
+	size_t end = bytes;
+
+	while (end > 2 && (line[end - 1] != ' ' || line[end - 2] != ' '))
+		end--;
+	return end > 2 ? end - 2 : bytes;
+}
+
 /*
  * "KIND  FUNCTION  FILE[:LINE]  SYSTEM NAME [MARK]" of a function that is there, in its file, maybe with a class in
  * front of its name.
  */
 static bool is_marked_line(const struct ep_vec *text, const char *line, size_t bytes)
 {
-	size_t end = bytes, colon;
+	size_t end, colon;
 
 	if (bytes < 3 || line[bytes - 1] != ']')
 		return false;
-	while (end > 2 && (line[end - 1] != ' ' || line[end - 2] != ' '))
-		end--;
-	end -= 2;
+	end = bytes_without_name(line, bytes);
 	colon = end;
 	while (colon > 0 && line[colon - 1] != ':' && line[colon - 1] != ' ')
 		colon--;
@@ -89,7 +97,7 @@ static bool is_without_place(const char *line, size_t bytes, const char *whole, 
 	       memcmp(line + same, whole + at, bytes - same) == 0;
 }
 
-/* One of these. */
+/* One of these. A name that is without its class may be the system's, and then that is not said. */
 static bool has_fuller_line(const struct ep_vec *text, const char *line, size_t bytes)
 {
 	const char *at = text->data, *end = at + text->len;
@@ -98,7 +106,8 @@ static bool has_fuller_line(const struct ep_vec *text, const char *line, size_t 
 		const char *newline = memchr(at, '\n', (size_t)(end - at));
 		size_t n = (size_t)((newline ? newline : end) - at);
 
-		if (is_without_place(line, bytes, at, n) || is_without_class(line, bytes, at, n))
+		if (is_without_place(line, bytes, at, n) || is_without_class(line, bytes, at, n) ||
+		    is_without_class(line, bytes, at, bytes_without_name(at, n)))
 			return true;
 		at += n + 1;
 	}

@@ -110,6 +110,7 @@ static __always_inline bool ep_add_flags(struct ep_record *rec, __u64 header_at,
 	if (header_at > EP_RECORD_WORDS - 1 || rec->words[header_at] & added)
 		return false;
 	rec->words[header_at] |= added;
+	rec->sample.flags |= EP_SAMPLE_ADDED;
 	rec->walk.core.hash = ep_hash_word(rec->walk.core.hash, added);
 	return true;
 }

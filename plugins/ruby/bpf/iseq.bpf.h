@@ -21,7 +21,6 @@ static __always_inline void read_iseq(const struct ruby_state *state, struct rub
 	    bpf_probe_read_user(s->body_words, sizeof(s->body_words), (void *)s->value))
 		return;
 	seen->body = s->value;
-	seen->type = s->body_words[0] & 0xffffffff;
 	seen->size = s->body_words[0] >> 32;
 	seen->encoded = s->body_words[1];
 	seen->check = ruby_check_body(s->body_words, state->body_info / 8);

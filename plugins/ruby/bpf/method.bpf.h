@@ -36,6 +36,7 @@ static __always_inline void read_method(const struct ruby_state *state, struct r
 
 	seen->entry = 0;
 	seen->check = 0;
+	seen->unread = 1;
 	s->at = s->object;
 	if (!read_object(s, s->at))
 		return;
@@ -45,9 +46,10 @@ static __always_inline void read_method(const struct ruby_state *state, struct r
 			return;
 	}
 	EP_MEET();
-	if (object_type(s) != IMEMO_METHOD ||
-	    bpf_probe_read_user(s->def, sizeof(s->def), (void *)s->object_words[METHOD_DEF]))
+	seen->unread = ep_is_same(object_type(s), IMEMO_METHOD);
+	if (!seen->unread || bpf_probe_read_user(s->def, sizeof(s->def), (void *)s->object_words[METHOD_DEF]))
 		return;
+	seen->unread = 0;
 	serial = ep_pick(ep_is_set(state->def_serial), s->def[DEF_SERIAL], s->object_words[METHOD_DEF]);
 	seen->check = ruby_check_entry(s->object_words[METHOD_CALLED], s->def[DEF_ORIGINAL], serial);
 	seen->entry = s->at;
@@ -83,12 +85,14 @@ static __always_inline bool take_method(const struct ruby_state *state, struct r
 	s->object = s->env[ENV_METHOD];
 	s->entry = 0;
 	s->entry_check = 0;
+	s->unread = 0;
 	if (s->object) {
 		/* A block that was made a method has an entry, one of instance_eval a cref. */
 		see_method(state, s);
 		EP_MEET();
 		s->entry = seen_method(s)->entry;
 		s->entry_check = seen_method(s)->check;
+		s->unread = seen_method(s)->unread;
 	}
 	EP_MEET();
 	return (s->env[ENV_FLAGS] & ENV_LOCAL) | s->entry;

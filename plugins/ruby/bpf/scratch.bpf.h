@@ -38,14 +38,12 @@ enum env_word {
 #define MAGIC_METHOD  0x11110001u
 #define MAGIC_CFUNC   0x55550001u
 #define MAGIC_IFUNC   0x66660001u
+#define MAGIC_RESCUE  0x78880001u
 #define MAGIC_DUMMY   0x79990001u
 #define FRAME_FINISH  0x20u
 #define ENV_LOCAL     0x02u
 
-/* rb_iseq_t; types of iseqs. */
-#define ISEQ_BODY   16
-#define TYPE_RESCUE 4u
-#define TYPE_ENSURE 5u
+#define ISEQ_BODY 16 /* of rb_iseq_t */
 
 /* rb_method_entry_t and vm_svar, in words; their types (imemo_type). */
 #define OBJECT_WORDS  5
@@ -84,13 +82,14 @@ struct ruby_chain {
 struct ruby_seen_iseq {
 	struct ep_seen is; /* its address */
 	__u64 body, encoded, check;
-	__u64 type, size; /* of the code, in words */
+	__u64 size; /* of the code, in words */
 };
 
 struct ruby_seen_method {
 	struct ep_seen is; /* what stands in the environment */
 	__u64 entry;	   /* 0: it has none */
 	__u64 check;
+	__u64 unread;	   /* 1: whether it has one could not be read */
 };
 
 #define RUBY_SEEN_ENVS_SHIFT	7
@@ -134,9 +133,11 @@ struct ruby_scratch {
 	__u64 env[ENV_WORDS];
 	/* The frame in hand. */
 	__u64 kind; /* RUBY_KIND_ISEQ or RUBY_KIND_CFUNC */
-	__u64 entered, readable, faulty, has_method, type;
+	__u64 entered, readable, faulty, has_method;
+	__u64 stands; /* 1: for the frame of its method, as it runs a rescue or ensure clause */
 	__u64 iseq, method; /* where they are in the tables */
 	__u64 body, entry, body_check, entry_check, index;
+	__u64 unread; /* 1: its method, or before all frames the collector's flag, could not be read */
 	__u64 value, word0, word1;
 	__u64 ec[EC_WORDS];
 	__u64 stack[RUBY_STACK_WORDS];

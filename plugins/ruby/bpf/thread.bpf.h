@@ -5,10 +5,10 @@
 
 #include "plugins/ruby/bpf/scratch.bpf.h"
 
-/* What cannot be read is 0: the helper clears it. */
+/* What cannot be read is 0, as the helper clears it, and `unread` says so. */
 static __always_inline __u64 read_or_zero(struct ruby_scratch *s, __u64 addr)
 {
-	bpf_probe_read_user(&s->value, sizeof(s->value), (void *)addr);
+	s->unread |= ep_is_set(bpf_probe_read_user(&s->value, sizeof(s->value), (void *)addr));
 	return s->value;
 }
 
@@ -52,12 +52,14 @@ static __always_inline bool take_stack(const struct ruby_state *state, struct ru
 
 /*
  * The flag is the VM's. A thread that has let go of the lock runs C while another one collects.
- * Returns 1 + enum ruby_collecting, or 0.
+ * Returns 1 + enum ruby_collecting, or 0: not, or `unread`.
  */
 static __always_inline __u64 find_collector(const struct ruby_state *state, struct ruby_scratch *s)
 {
-	__u64 addr = read_or_zero(s, state->vm_addr), word, thread;
+	__u64 addr, word, thread;
 
+	s->unread = state->vm_unread;
+	addr = state->vm_addr ? read_or_zero(s, state->vm_addr) : 0;
 	if (!addr)
 		return 0;
 	addr = read_or_zero(s, addr + state->objspace_off);
