@@ -16,15 +16,12 @@
  * Not kept are all ops of long statements, by which the line within one is told, those by which a closure's
  * first statement is found, and what has the files' names of builds without threads.
  */
-#include "ebpf-profiler/bpf/keeper.h"
 #include "plugins/perl/perl_shared.h"
-#include "plugins/shared/bpf/step.bpf.h"
+#include "plugins/shared/bpf/keep.bpf.h"
 
 EP_KEEPER();
 
-#define PL_KEEP_ROUNDS 192 /* frames of a sample that are looked at */
-#define PL_KEEP_FRAMES 20  /* new ones of Perl; others come with the next */
-#define PL_KEEP_LISTED 32  /* room for them: a power of two */
+#define PL_KEEP_FRAMES 20 /* new ones of Perl; others come with the next */
 
 /* hv.h, gv.h, cop.h, op.h: the same in v5.28.3 to v5.44.0; symbolize/read.c says what they are. */
 #define SV_BYTES	24
@@ -53,13 +50,11 @@ struct pl_keeper {
 	/* That were kept in this event, the last ones. */
 	__u64 last_file, last_stash;
 	/* What is here is not zeroed. */
-	struct {
-		__u64 word0, word1, flags;
-	} frames[PL_KEEP_LISTED];
 	__u8 text[TEXT_BYTES];
+	struct ep_kept_frame frames[EP_KEEP_LISTED];
 };
 
-EP_SCRATCH_UP_TO(struct pl_keeper, frames)
+EP_SCRATCH_UP_TO(struct pl_keeper, text)
 
 /* What a frame is kept with. */
 struct pl_keeping {
@@ -68,11 +63,6 @@ struct pl_keeping {
 	struct ep_keep *keep;
 	struct pl_keeper *s;
 };
-
-static __always_inline __u64 get_word(const __u8 *piece, __u32 off)
-{
-	return *(const __u64 *)(piece + off);
-}
 
 /* --- texts ---------------------------------------------------------------------------------------- */
 
@@ -120,22 +110,22 @@ static __always_inline void keep_stash(const struct pl_keeping *k, __u64 stash)
 	head = ep_keep_memory(k->keep, stash, SV_BYTES);
 	if (!head)
 		return;
-	array = get_word(head, 16);
-	aux = ep_keep_memory(k->keep, get_word(head, 0) + HV_MAX, HV_BYTES);
+	array = ep_kept_word(head, 16);
+	aux = ep_keep_memory(k->keep, ep_kept_word(head, 0) + HV_MAX, HV_BYTES);
 	if (!aux)
 		return;
-	max = get_word(aux, 0);
+	max = ep_kept_word(aux, 0);
 	aux += 8;
 	if (!k->state->aux_in_body)
 		aux = ep_keep_memory(k->keep, array + 8 * (max + 1), AUX_BYTES);
 	if (!aux)
 		return;
-	hek = get_word(aux, 0);
-	count = get_word(aux, 24) >> 32;
+	hek = ep_kept_word(aux, 0);
+	count = ep_kept_word(aux, 24) >> 32;
 	/* Of several names the first. */
 	if (hek && count) {
 		aux = ep_keep_memory(k->keep, hek, 8);
-		hek = aux ? get_word(aux, 0) : 0;
+		hek = aux ? ep_kept_word(aux, 0) : 0;
 	}
 	keep_hek(k, hek);
 }
@@ -150,20 +140,20 @@ static __always_inline void keep_glob(const struct pl_keeping *k, __u64 gv)
 	head = ep_keep_memory(k->keep, gv, SV_BYTES);
 	if (!head)
 		return;
-	body = get_word(head, 0);
+	body = ep_kept_word(head, 0);
 	if (k->s->is_effective) {
-		head = ep_keep_memory(k->keep, get_word(head, 16) + GP_EGV, 8);
-		other = head ? get_word(head, 0) : 0;
+		head = ep_keep_memory(k->keep, ep_kept_word(head, 16) + GP_EGV, 8);
+		other = head ? ep_kept_word(head, 0) : 0;
 		if (other && other != gv) {
 			head = ep_keep_memory(k->keep, other, SV_BYTES);
-			body = head ? get_word(head, 0) : 0;
+			body = head ? ep_kept_word(head, 0) : 0;
 		}
 	}
 	names = ep_keep_memory(k->keep, body + PL_GV_NAME_AT, 16);
 	if (!names)
 		return;
-	k->s->hek = get_word(names, 0);
-	k->s->stash = get_word(names, 8);
+	k->s->hek = ep_kept_word(names, 0);
+	k->s->stash = ep_kept_word(names, 8);
 }
 
 /* --- frames ----------------------------------------------------------------------------------------- */
@@ -190,8 +180,8 @@ static __always_inline void keep_statement(const struct pl_keeping *k, __u64 cop
 	if (!op)
 		return;
 	k->s->file = file_of(k, op + PL_COP_AT);
-	if (get_word(op, OP_BITS) >> OP_MORESIB & 1)
-		ep_keep_memory(k->keep, get_word(op, OP_SIBLING), OPS_BYTES);
+	if (ep_kept_word(op, OP_BITS) >> OP_MORESIB & 1)
+		ep_keep_memory(k->keep, ep_kept_word(op, OP_SIBLING), OPS_BYTES);
 }
 
 static __always_inline void keep_start(const struct pl_keeping *k, __u64 start)
@@ -212,15 +202,15 @@ static __always_inline void keep_cv(const struct pl_keeping *k, __u64 cv)
 
 	if (!piece)
 		return;
-	piece = ep_keep_memory(k->keep, get_word(piece, 0) + PL_CV_AT, PL_CV_WORDS * 8);
+	piece = ep_keep_memory(k->keep, ep_kept_word(piece, 0) + PL_CV_AT, PL_CV_WORDS * 8);
 	if (!piece)
 		return;
-	named = ep_is_set(get_word(piece, 8 * PL_CV_SEQ_FLAGS) >> 32 & PL_CVF_NAMED);
-	gv = get_word(piece, 8 * PL_CV_GV);
+	named = ep_is_set(ep_kept_word(piece, 8 * PL_CV_SEQ_FLAGS) >> 32 & PL_CVF_NAMED);
+	gv = ep_kept_word(piece, 8 * PL_CV_GV);
 	k->s->glob = (1 ^ named) * gv;
 	k->s->hek = named * gv;
-	k->s->stash = named * get_word(piece, 8 * PL_CV_STASH);
-	k->s->start = get_word(piece, 8 * PL_CV_START);
+	k->s->stash = named * ep_kept_word(piece, 8 * PL_CV_STASH);
+	k->s->start = ep_kept_word(piece, 8 * PL_CV_START);
 	k->s->is_effective = 1;
 }
 
@@ -267,38 +257,6 @@ static __always_inline void keep_frame(const struct pl_keeping *k, __u64 word0, 
 	EP_MEET();
 }
 
-static __always_inline void list_frames(const struct pl_keeping *k)
-{
-	struct pl_keeper *s = k->s;
-
-	for (__u64 i = 0; i < PL_KEEP_ROUNDS; i++) {
-		const __u64 *frame = ep_keep_list(k->rec, k->keep);
-		__u64 n = s->n;
-
-		if (!frame || n >= PL_KEEP_FRAMES)
-			break;
-		/* One word says nothing. */
-		if (ep_keep_is_mine(frame) && EP_FRAME_WORDS(frame[0]) >= 2) {
-			n &= PL_KEEP_LISTED - 1;
-			s->frames[n].word0 = frame[1];
-			s->frames[n].word1 = frame[2];
-			s->frames[n].flags = EP_FRAME_FLAGS(frame[0]);
-			s->n = n + ep_keep_is_new(k->rec, k->keep, frame[1], frame[2]);
-		}
-		EP_MEET();
-	}
-}
-
-/* All of a frame is in one event. */
-static __always_inline void make_room(const struct pl_keeping *k)
-{
-	if (k->keep->kept.bytes <= EP_KEPT_BYTES - EP_KEEP_ITEM_BYTES || k->keep->n_sent >= EP_KEEP_MAX_SENT)
-		return;
-	ep_keep_send(k->rec, k->keep);
-	k->s->last_file = 0;
-	k->s->last_stash = 0;
-}
-
 SEC("perf_event")
 int perl_keep(struct bpf_perf_event_data *ctx)
 {
@@ -309,15 +267,18 @@ int perl_keep(struct bpf_perf_event_data *ctx)
 	k.keep = rec ? ep_keep_begin(rec) : NULL;
 	k.state = rec ? ep_get_state(rec) : NULL;
 	if (k.s && k.keep && k.state) {
-		list_frames(&k);
+		ep_keep_list_new(rec, k.keep, k.s->frames, &k.s->n, PL_KEEP_FRAMES);
 		for (__u64 i = 0; i < PL_KEEP_FRAMES; i++) {
-			__u64 at = i & (PL_KEEP_LISTED - 1);
+			const struct ep_kept_frame *frame = &k.s->frames[i & (EP_KEEP_LISTED - 1)];
 
-			make_room(&k);
+			if (ep_keep_make_room(rec, k.keep, EP_KEEP_ITEM_BYTES)) {
+				k.s->last_file = 0;
+				k.s->last_stash = 0;
+			}
 			EP_MEET();
 			if (i >= k.s->n || k.keep->kept.bytes > EP_KEPT_BYTES - EP_KEEP_ITEM_BYTES)
 				break;
-			keep_frame(&k, k.s->frames[at].word0, k.s->frames[at].word1, k.s->frames[at].flags);
+			keep_frame(&k, frame->word0, frame->word1, EP_FRAME_FLAGS(frame->header));
 		}
 		ep_keep_send(rec, k.keep);
 	}

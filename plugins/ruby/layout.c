@@ -6,6 +6,7 @@
 #include "plugins/ruby/layout.h"
 
 #include "core/base/util.h"
+#include "plugins/ruby/ruby_shared.h"
 
 /* vm_core.h, rb_control_frame_t: size, jit_return. Before bp (2.6) it has five members and pc; jit_return
  * is from 3.1 on, bp until 3.2. */
@@ -76,4 +77,11 @@ bool ruby_layout_find(uint32_t major, uint32_t minor, struct ruby_layout *ret)
 			ret->class = classes[i].class;
 	}
 	return true;
+}
+
+uint32_t ruby_body_bytes(const struct ruby_body_layout *layout)
+{
+	uint32_t end = EP_MAX(EP_MAX(layout->info + 16, layout->info_size + 4), layout->succ + 8);
+
+	return EP_MIN(EP_MAX(end, RUBY_BODY_BYTES), RUBY_MAX_BODY_BYTES);
 }

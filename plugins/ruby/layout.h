@@ -52,4 +52,8 @@ struct ruby_layout {
 /* Newer releases get the newest layout: attach checks it. False: older than RUBY_OLDEST. */
 bool ruby_layout_find(uint32_t major, uint32_t minor, struct ruby_layout *ret);
 
+/* Of a body, up to the last member that names are made of: at most RUBY_MAX_BODY_BYTES. */
+#define RUBY_MAX_BODY_BYTES 256
+uint32_t ruby_body_bytes(const struct ruby_body_layout *layout);
+
 #endif

@@ -4,6 +4,7 @@
 #include "ebpf-profiler/plugin.h"
 
 #include "ruby_bpf.inc.h"
+#include "ruby_keep_bpf.inc.h"
 
 /* As enum ruby_error. */
 static const char *const errors[] = {
@@ -28,6 +29,14 @@ static const struct ep_bpf_image bpf = {
 	.program = "ruby_unwind",
 };
 
+static const struct ep_bpf_image keeper = {
+	.size = sizeof(keeper),
+	.object = ruby_keep_bpf_object,
+	.object_bytes = sizeof(ruby_keep_bpf_object),
+	.program = "ruby_keep",
+	.flags = EP_BPF_KEEPS_WHOLE,
+};
+
 static const struct ep_unwinder_ops ops = {
 	.size = sizeof(ops),
 	.errors = errors,
@@ -41,6 +50,7 @@ static const struct ep_unwinder_ops ops = {
 	.detach = ruby_detach,
 	.unload = ruby_unload,
 	.describe = ruby_describe,
+	.keeper = &keeper,
 };
 
 EP_PLUGIN_DEFINE = {

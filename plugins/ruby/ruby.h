@@ -16,6 +16,7 @@
 #include "plugins/ruby/code.h"
 #include "plugins/ruby/layout.h"
 #include "plugins/ruby/ruby_shared.h"
+#include "plugins/ruby/symbolize/names.h"
 
 #define RUBY_MAX_CODE 16
 
@@ -31,6 +32,7 @@ struct ruby_executable {
 	uint32_t thread_off, blocking_off;
 	uint64_t symbols_va; /* the table of IDs (symbol.c: ruby_global_symbols) */
 	uint32_t last_op_id; /* id.h: tLAST_OP_ID */
+	struct ruby_ids ids; /* learned in the first process that says them */
 	struct ep_symbol text; /* .text */
 	struct ep_symbol exec; /* rb_vm_exec */
 	bool exec_has_symbol;

@@ -104,12 +104,24 @@ struct ruby_state {
 	__u32 body_info;		 /* rb_iseq_constant_body: insns_info.body, the last word of its check */
 	__u32 def_serial;		 /* 0: definitions have no number */
 	__u32 unproven;			 /* 1: BPF must look itself whether the layout holds */
+	/* For names alone, of struct ruby_layout and ruby_namer. */
+	__u64 symbols_addr, path_id, attached_id;
+	__u32 last_op_id;
+	__u16 body_bytes, body_info_size, body_succ, info_bytes;
+	__u16 string_in_flags, class_ext, class_variables, class_path, class_attached, class_singleton;
 };
 _Static_assert(sizeof(struct ruby_state) <= EP_STATE_BYTES, "ruby_state is too large");
 
 /* The largest rb_control_frame_t, and the part of a body that is read. */
 #define RUBY_CFP_BYTES	64
-#define RUBY_BODY_BYTES 128
+#define RUBY_BODY_BYTES 128u
+
+/* What the keeper sends of an object and the symbolizer asks for. */
+#define RUBY_HEAD_BYTES	   128 /* of a string: most are in it whole */
+#define RUBY_CLASS_BYTES   192
+#define RUBY_MAX_VARIABLES 40 /* of a class; names are among the first */
+#define RUBY_KEPT_TEXT	   1000
+#define RUBY_KEPT_LINES	   1024u /* bytes of a table of lines */
 
 enum ruby_error {
 	RUBY_ERROR_STACK = 0, /* the VM's stack cannot be read */

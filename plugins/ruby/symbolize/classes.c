@@ -8,6 +8,7 @@
 #include "plugins/ruby/symbolize/classes.h"
 
 #include "core/base/util.h"
+#include "plugins/ruby/ruby_shared.h"
 #include "plugins/ruby/symbolize/objects.h"
 
 #include <errno.h>
@@ -15,11 +16,10 @@
 
 #define CLASS_TYPES   (RUBY_TYPE_BIT(RUBY_TYPE_CLASS) | RUBY_TYPE_BIT(RUBY_TYPE_MODULE))
 #define ANY_CLASS     (CLASS_TYPES | RUBY_TYPE_BIT(RUBY_TYPE_ICLASS))
-#define MAX_VARIABLES 128 /* of a class; names are among the first */
 
 struct class {
 	uint64_t addr;
-	uint8_t bytes[192]; /* with the classext, where it is a part of it */
+	uint8_t bytes[RUBY_CLASS_BYTES]; /* with the classext, where it is a part of it */
 };
 
 /* st_table_entry */
@@ -29,7 +29,7 @@ struct variable {
 
 struct variables {
 	size_t len;
-	struct variable at[MAX_VARIABLES];
+	struct variable at[RUBY_MAX_VARIABLES];
 };
 
 static int class_read(const struct ruby_namer *namer, uint64_t addr, uint32_t types, struct class *ret)
@@ -73,7 +73,7 @@ static int read_variables(const struct ruby_namer *namer, const struct class *cl
 	r = memory_read(&namer->memory, table, words, sizeof(words));
 	if (r < 0 || words[ST_BOUND] <= words[ST_START])
 		return r;
-	ret->len = EP_MIN(words[ST_BOUND] - words[ST_START], (uint64_t)MAX_VARIABLES);
+	ret->len = EP_MIN(words[ST_BOUND] - words[ST_START], (uint64_t)RUBY_MAX_VARIABLES);
 	return memory_read(&namer->memory, words[ST_ENTRIES] + words[ST_START] * sizeof(ret->at[0]),
 			   ret->at, ret->len * sizeof(ret->at[0]));
 }
@@ -138,8 +138,8 @@ static int learn_from(struct ruby_namer *namer, const struct known_class *object
 	}
 	if (!path || !attached)
 		return EP_NOT_YET;
-	namer->path_id = path;
-	namer->attached_id = attached;
+	namer->ids->attached = attached;
+	namer->ids->path = path;
 	return 0;
 }
 
@@ -188,11 +188,11 @@ static int member_read(struct ruby_namer *namer, const struct class *class, bool
 	}
 	if (!layout->class.iv_table)
 		return 0;
-	r = namer->path_id ? 0 : learn_ids(namer);
+	r = namer->ids->path ? 0 : learn_ids(namer);
 	if (r == 0)
 		r = read_variables(namer, class, &variables);
 	if (r == 0)
-		*ret = find_value(&variables, path ? namer->path_id : namer->attached_id);
+		*ret = find_value(&variables, path ? namer->ids->path : namer->ids->attached);
 	return r;
 }
 

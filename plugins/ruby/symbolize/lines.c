@@ -2,6 +2,7 @@
 #include "plugins/ruby/symbolize/lines.h"
 
 #include "core/base/util.h"
+#include "plugins/ruby/ruby_shared.h"
 #include "plugins/shared/search.h"
 
 #include <errno.h>
@@ -37,21 +38,22 @@ static uint64_t word_at(const uint8_t *bytes, size_t off)
 	return value;
 }
 
-/* From this position on it is the last of `count` entries. A table that is wrong has no effect on those before. */
+/* From this position on it is the last of `count` entries; 0: of one that is not there. A table that is wrong has no
+ * effect on those before. */
 static void put(struct parser *parser, uint32_t position, uint32_t count)
 {
 	struct ruby_lines *lines = parser->lines;
 	struct ruby_run *last = lines->len ? &lines->runs[lines->len - 1] : NULL;
-	int32_t line;
+	int32_t line = 0;
 
-	if (!count || count > parser->n_entries || position >= parser->positions ||
-	    (last && position <= last->start))
+	if (!count || position >= parser->positions || (last && position <= last->start))
 		return;
-	line = (int32_t)int_at(parser->entries, (size_t)(count - 1) * parser->layout->entry_bytes +
-							parser->layout->line_no);
+	if (count <= parser->n_entries)
+		line = (int32_t)int_at(parser->entries, (size_t)(count - 1) * parser->layout->entry_bytes +
+								parser->layout->line_no);
 	line = EP_MAX(line, 0);
-	/* No more runs than entries, whatever the table says. */
-	if ((last && last->line == (uint32_t)line) || lines->len == parser->n_entries)
+	/* No more runs than entries and an end, whatever the table says. */
+	if ((last && last->line == (uint32_t)line) || lines->len > parser->n_entries)
 		return;
 	lines->runs[lines->len++] = (struct ruby_run){position, (uint32_t)line};
 }
@@ -135,6 +137,11 @@ int ruby_lines_read(const struct memory *memory, const struct ruby_layout *layou
 		return -ENOMEM;
 	if (n)
 		r = memory_read(memory, word_at(body, at->info), buf, bytes);
+	/* Of a process that has gone there may be its beginning. */
+	if (r == -EFAULT && bytes > RUBY_KEPT_LINES) {
+		n = RUBY_KEPT_LINES / at->entry_bytes;
+		r = memory_read(memory, word_at(body, at->info), buf, (size_t)n * at->entry_bytes);
+	}
 	if (r == 0 && n > 1)
 		r = memory_read(memory, table_addr, buf + bytes, table_bytes);
 	return r < 0 ? r : ruby_lines_parse(at, positions, buf + bytes, table_bytes, buf, n, ret);

@@ -13,7 +13,6 @@
 
 #define CACHE_BYTES	((size_t)2 << 20)
 #define FUNCTION_BYTES	(2 * RUBY_NAME_BYTES + 8)
-#define MAX_BODY_BYTES	256
 #define BODY_PATHOBJ	64 /* rb_iseq_location_t: pathobj, base_label, label, first_lineno */
 #define BODY_LABEL	80
 #define BODY_LINENO	88
@@ -38,7 +37,7 @@ struct finding {
 	uint64_t body_addr, entry_addr; /* 0: none */
 	uint64_t check;
 	size_t body_bytes;
-	__u64 body[MAX_BODY_BYTES / 8];
+	__u64 body[RUBY_MAX_BODY_BYTES / 8];
 	uint64_t entry[ENTRY_WORDS];
 	uint64_t original_id;
 	char label[RUBY_NAME_BYTES], owner[RUBY_NAME_BYTES], file[RUBY_PATH_BYTES];
@@ -60,13 +59,6 @@ void ruby_namer_fini(struct ruby_namer *namer)
 }
 
 /* --- is it what the frame saw? ---------------------------------------------------------------------- */
-
-static size_t body_bytes_of(const struct ruby_body_layout *layout)
-{
-	size_t end = EP_MAX(EP_MAX(layout->info + 16u, layout->info_size + 4u), layout->succ + 8u);
-
-	return EP_MIN(EP_MAX(end, (size_t)RUBY_BODY_BYTES), (size_t)MAX_BODY_BYTES);
-}
 
 static int read_entry(struct finding *finding, uint64_t *ret_check)
 {
@@ -295,7 +287,7 @@ static __attribute__((noinline)) int add_new(struct ruby_namer *namer, const uin
 		.body_addr = body,
 		.entry_addr = entry,
 		.check = ruby_check(key[0], key[1]),
-		.body_bytes = body_bytes_of(&namer->layout->body),
+		.body_bytes = ruby_body_bytes(&namer->layout->body),
 	};
 	struct names_function *function = NULL;
 	int r = find_new(&finding, &function);

@@ -18,6 +18,14 @@
 #include "plugins/shared/names/cache.h"
 #include "plugins/shared/read/memory.h"
 
+/*
+ * IDs of classes' variables, to 3.1; 0: not learned yet (classes.c). All processes of a file have the same:
+ * the runtime makes both when it starts (variable.c: Init_var_tables; class.c: Init_class_hierarchy).
+ */
+struct ruby_ids {
+	_Atomic uint64_t path, attached;
+};
+
 /* What naming needs of a process. Attach fills it; the target's memory is hostile. */
 struct ruby_namer {
 	const struct ep_unwinder_host *host;
@@ -26,7 +34,7 @@ struct ruby_namer {
 	uint64_t object_addr, string_addr; /* of the variables rb_cObject, rb_cString; 0: absent */
 	uint64_t symbols_addr;		   /* of ruby_global_symbols; 0: C functions have no names */
 	uint32_t last_op_id;
-	uint64_t path_id, attached_id;	   /* of classes' variables, to 3.1; 0: not learned yet (classes.c) */
+	struct ruby_ids *ids; /* of the executable */
 	struct names_cache *cache;
 };
 

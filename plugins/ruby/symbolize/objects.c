@@ -2,6 +2,7 @@
 #include "plugins/ruby/symbolize/objects.h"
 
 #include "core/base/util.h"
+#include "plugins/ruby/ruby_shared.h"
 #include "plugins/shared/text/writer.h"
 
 #include <errno.h>
@@ -10,7 +11,6 @@
 #define MAX_MOVES  4	  /* of one object, at a time */
 #define NOEMBED	   (1u << 13) /* of a string: RSTRING_NOEMBED */
 #define EMBED	   (1u << 13) /* of an array: RARRAY_EMBED_FLAG */
-#define HEAD_BYTES 256	      /* most strings are in it whole */
 
 static uint32_t type_of(const void *head)
 {
@@ -58,7 +58,7 @@ static uint64_t find_text(const struct ruby_layout *layout, uint64_t string, con
 int ruby_string_read(const struct ruby_namer *namer, uint64_t string, char *buf, size_t size)
 {
 	struct text_writer writer = {.buf = buf, .size = size};
-	uint8_t head[HEAD_BYTES], more[RUBY_PATH_BYTES];
+	uint8_t head[RUBY_HEAD_BYTES], more[RUBY_PATH_BYTES];
 	const uint8_t *text = more;
 	uint64_t addr, bytes, n;
 	int r = ruby_object_read(namer, &string, RUBY_TYPE_BIT(RUBY_TYPE_STRING), head, sizeof(head));

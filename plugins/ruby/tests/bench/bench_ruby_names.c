@@ -116,7 +116,9 @@ static void read_methods(FILE *out)
 
 /* --- measuring ----------------------------------------------------------------------------------- */
 
+static struct ruby_ids ids;
 static struct ruby_namer namer = {
+	.ids = &ids,
 	.host = &host,
 	.memory = {.read = read_target},
 	.layout = &layout,

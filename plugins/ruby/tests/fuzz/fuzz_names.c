@@ -59,6 +59,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static const char *const names[FUZZ_SYMBOLS] = {"a"};
 	static struct fuzz_process process;
 	struct ruby_layout layout;
+	struct ruby_ids ids = {0};
 	struct ruby_namer namer;
 	struct head head;
 
@@ -76,6 +77,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		.layout = &layout,
 		.object_addr = at(head.object),
 		.string_addr = at(head.string),
+		.ids = &ids,
 		.symbols_addr = at(head.symbols),
 		.last_op_id = head.last_op,
 	};

@@ -28,6 +28,7 @@ struct made {
 	struct fake_host host;
 	struct ruby_layout layout;
 	struct ruby_namer namer;
+	struct ruby_ids ids;
 	uint8_t bytes[HEAP_BYTES];
 	uint64_t next;	   /* free memory */
 	uint64_t class_of; /* what `klass` of the next class is */
@@ -299,6 +300,7 @@ static inline void make_ids(struct made *made)
 	free(pairs);
 	put_int(made, symbols, 700);
 	put_word(made, symbols + 16, make_array(made, units, 2));
+	made->namer.ids = &made->ids;
 	made->namer.symbols_addr = symbols;
 	made->namer.last_op_id = LAST_OP;
 }

@@ -277,8 +277,8 @@ EP_TEST(ids_are_learned_when_they_are_there)
 	assert_int_equal(ruby_names_is_class(&made->namer, object, "Object"), EP_NOT_YET);
 	put_word(made, string + 24, ext);
 	assert_int_equal(ruby_names_is_class(&made->namer, object, "Object"), 0);
-	assert_int_equal(made->namer.path_id, PATH_ID);
-	assert_int_equal(made->namer.attached_id, ATTACHED_ID);
+	assert_int_equal(made->ids.path, PATH_ID);
+	assert_int_equal(made->ids.attached, ATTACHED_ID);
 }
 
 /* --- lines ------------------------------------------------------------------------------------------ */
@@ -316,7 +316,7 @@ EP_TEST(lengths_are_bounded)
 
 	put_int(made, body + made->layout.body.info_size, UINT32_MAX);
 	frame = make_frame(made, body, 0, 1);
-	assert_int_equal(name_frame(made, &frame), -EBADMSG);
+	assert_int_equal(name_frame(made, &frame), 0);
 	assert_true(made->host.memory.n_bytes < 1 << 20);
 	body = make_body(made, "m", make_string(made, "f"));
 	put_word(made, fake_host_word(&made->host, body + 80) + 16, UINT64_MAX);

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * For a keeper that first lists a sample's new frames, and then keeps them one by one: a loop in a loop
+ * would be verified for each frame that is passed.
+ */
+#ifndef EP_SHARED_KEEP_BPF_H
+#define EP_SHARED_KEEP_BPF_H
+
+#include "ebpf-profiler/bpf/keeper.h"
+#include "plugins/shared/bpf/step.bpf.h"
+
+#define EP_KEEP_ROUNDS 192 /* frames of a sample that are looked at */
+#define EP_KEEP_LISTED 32  /* room for new ones: a power of two */
+
+/* Last in the keeper's scratch, not zeroed; its number of frames is before it. */
+struct ep_kept_frame {
+	__u64 header, word0, word1;
+};
+
+static __always_inline __u64 ep_kept_word(const __u8 *piece, __u32 off)
+{
+	return *(const __u64 *)(piece + off);
+}
+
+/* Up to `most` new frames of this language that have two words, from *n on. */
+static __always_inline void ep_keep_list_new(const struct ep_record *rec, struct ep_keep *keep,
+					     struct ep_kept_frame *frames, __u64 *n, __u64 most)
+{
+	for (__u64 i = 0; i < EP_KEEP_ROUNDS; i++) {
+		const __u64 *frame = ep_keep_list(rec, keep);
+		__u64 at = *n;
+
+		if (!frame || at >= most)
+			break;
+		/* One word says nothing. */
+		if (ep_keep_is_mine(frame) && EP_FRAME_WORDS(frame[0]) >= 2) {
+			at &= EP_KEEP_LISTED - 1;
+			frames[at].header = frame[0];
+			frames[at].word0 = frame[1];
+			frames[at].word1 = frame[2];
+			*n = at + ep_keep_is_new(rec, keep, frame[1], frame[2]);
+		}
+		EP_MEET();
+	}
+}
+
+/* All of a frame, so many bytes, is to be in one event. True: a new one begins. */
+static __always_inline bool ep_keep_make_room(const struct ep_record *rec, struct ep_keep *keep, __u64 bytes)
+{
+	if (keep->kept.bytes <= EP_KEPT_BYTES - bytes || keep->n_sent >= EP_KEEP_MAX_SENT)
+		return false;
+	ep_keep_send(rec, keep);
+	return true;
+}
+
+#endif
