@@ -88,29 +88,6 @@ static void fill_namer(struct instance *inst)
 	inst->namer.ids = &exe->ids;
 }
 
-static void fill_names(struct instance *inst)
-{
-	const struct ruby_layout *layout = inst->namer.layout;
-	struct ruby_state *state = &inst->state;
-
-	state->path_id = inst->exe->ids.path;
-	state->attached_id = inst->exe->ids.attached;
-	state->symbols_addr = inst->namer.symbols_addr;
-	state->last_op_id = inst->namer.last_op_id;
-	state->body_bytes = (uint16_t)ruby_body_bytes(&layout->body);
-	state->body_info_size = (uint16_t)layout->body.info_size;
-	state->body_succ = (uint16_t)layout->body.succ;
-	state->info_bytes = (uint16_t)layout->body.entry_bytes;
-	state->string_in_flags = layout->string_in_flags;
-	state->class_ext = (uint16_t)layout->class.ext;
-	state->class_variables = (uint16_t)layout->class.iv_table;
-	if (!layout->class.ext_is_pointer) {
-		state->class_path = (uint16_t)(layout->class.ext + layout->class.classpath);
-		state->class_attached = (uint16_t)(layout->class.ext + layout->class.attached);
-	}
-	state->class_singleton = (uint16_t)layout->class.singleton;
-}
-
 static int find_path(void *instance)
 {
 	struct instance *inst = instance;
@@ -204,7 +181,7 @@ static int prove(void *instance)
 	int r = attach_look(look, inst, LAYOUT_LOOKS);
 
 	fill_collector(inst);
-	fill_names(inst);
+	ruby_names_state(&inst->namer, &inst->state);
 	if (r == 0 && inst->state.vm_unread)
 		r = EP_NOT_YET;
 	inst->state.unproven = r != 0;
@@ -265,7 +242,7 @@ int ruby_attach(void *executable, struct ep_target *target, void **ret_instance)
 	inst->process.is_certain = exe->layout.release <= RUBY_NEWEST_KNOWN;
 	fill_state(inst);
 	fill_namer(inst);
-	fill_names(inst);
+	ruby_names_state(&inst->namer, &inst->state);
 	r = ruby_namer_init(&inst->namer);
 	if (r == 0)
 		r = attach_arm(inst);

@@ -39,6 +39,7 @@ EP_KEEPER();
 #define TYPE_STRING   0x05
 #define TYPE_ICLASS   0x1c
 #define NOEMBED	      (1ull << 13) /* a string */
+#define EMBED	      (1ull << 13) /* an array */
 #define ST_BYTES      56
 #define ST_START      32
 #define ST_BOUND      40
@@ -122,12 +123,15 @@ static __always_inline void keep_path(const struct ruby_keeping *k)
 	keep_string(k);
 }
 
-/* An element of a long array. */
 static __always_inline __u64 keep_element(const struct ruby_keeping *k, __u64 array, __u64 i)
 {
 	const __u8 *head = array ? ep_keep_memory(k->keep, array, ARRAY_BYTES) : NULL;
+	__u64 elements;
 
-	return head ? keep_word(k, ep_kept_word(head, 32) + 8 * i) : 0;
+	if (!head)
+		return 0;
+	elements = ep_pick(ep_is_set(ep_kept_word(head, 0) & EMBED), array + 16, ep_kept_word(head, 32));
+	return keep_word(k, elements + 8 * i);
 }
 
 /* The name of a method in C. */
@@ -237,7 +241,7 @@ static __always_inline void measure_lines(const struct ruby_keeping *k, const __
 	s->info = ep_kept_word(body, state->body_info & 255);
 	s->info_bytes = at_most(n * state->info_bytes, RUBY_KEPT_LINES / state->info_bytes * state->info_bytes);
 	s->table = ep_kept_word(body, (state->body_succ ? state->body_succ : state->body_info + 8) & 255);
-	s->table_bytes = 4 * n;
+	s->table_bytes = at_most(4 * n, RUBY_KEPT_LINES);
 	if (state->body_succ) {
 		is_long = (53 - positions) >> 63;
 		blocks = (positions - 54 + 511) >> 9;

@@ -140,6 +140,7 @@ int ruby_lines_read(const struct memory *memory, const struct ruby_layout *layou
 	/* Of a process that has gone there may be its beginning. */
 	if (r == -EFAULT && bytes > RUBY_KEPT_LINES) {
 		n = RUBY_KEPT_LINES / at->entry_bytes;
+		table_bytes = at->succ ? table_bytes : (size_t)(n + 1) * 4; /* where its end is */
 		r = memory_read(memory, word_at(body, at->info), buf, (size_t)n * at->entry_bytes);
 	}
 	if (r == 0 && n > 1)

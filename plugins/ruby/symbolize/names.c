@@ -58,6 +58,29 @@ void ruby_namer_fini(struct ruby_namer *namer)
 	namer->cache = NULL;
 }
 
+void ruby_names_state(const struct ruby_namer *namer, struct ruby_state *state)
+{
+	const struct ruby_body_layout *body = &namer->layout->body;
+	const struct ruby_class_layout *class = &namer->layout->class;
+
+	state->symbols_addr = namer->symbols_addr;
+	state->last_op_id = namer->last_op_id;
+	state->path_id = namer->ids->path;
+	state->attached_id = namer->ids->attached;
+	state->body_bytes = (uint16_t)ruby_body_bytes(body);
+	state->body_info_size = (uint16_t)body->info_size;
+	state->body_succ = (uint16_t)body->succ;
+	state->info_bytes = (uint16_t)body->entry_bytes;
+	state->string_in_flags = namer->layout->string_in_flags;
+	state->class_ext = (uint16_t)class->ext;
+	state->class_variables = (uint16_t)class->iv_table;
+	state->class_singleton = (uint16_t)class->singleton;
+	if (!class->ext_is_pointer) {
+		state->class_path = (uint16_t)(class->ext + class->classpath);
+		state->class_attached = (uint16_t)(class->ext + class->attached);
+	}
+}
+
 /* --- is it what the frame saw? ---------------------------------------------------------------------- */
 
 static int read_entry(struct finding *finding, uint64_t *ret_check)

@@ -41,6 +41,10 @@ struct ruby_namer {
 int ruby_namer_init(struct ruby_namer *namer); /* after the rest is filled: 0, -ENOMEM */
 void ruby_namer_fini(struct ruby_namer *namer); /* accepts zeroes */
 
+/* What the keeper needs to know; anew when the IDs are learned. */
+struct ruby_state;
+void ruby_names_state(const struct ruby_namer *namer, struct ruby_state *state);
+
 /* As symbolize: 0 after add_name, EP_FRAME_GONE, or a negative errno. */
 int ruby_names_add(struct ruby_namer *namer, const struct ep_raw_frame *frame, struct ep_names *names);
 
