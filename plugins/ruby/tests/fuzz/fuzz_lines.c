@@ -80,7 +80,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (right && !layout->succ)
 		for (uint32_t i = 1; i < n; i++)
 			n = ((uint32_t *)(void *)table)[i] ? n : i;
-	if (ruby_lines_parse(layout, positions, table, table_bytes, bytes, n, &lines) < 0 || lines.len > n)
+	if (ruby_lines_parse(layout, positions, table, table_bytes, bytes, n, &lines) < 0 || lines.len > n + 1)
 		abort();
 	for (size_t i = 1; i < lines.len; i++) {
 		if (lines.runs[i].start <= lines.runs[i - 1].start || lines.runs[i].line == lines.runs[i - 1].line)
