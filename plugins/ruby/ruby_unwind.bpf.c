@@ -104,8 +104,11 @@ static __always_inline __u64 is_unborn(const struct ruby_scratch *s)
 	__u64 is_ruby = 1 ^ s->kind;
 	__u64 lost = is_ruby & ep_is_same(s->index, RUBY_NO_INDEX), first = is_ruby & s->entered & ep_is_same(s->index, 0);
 	__u64 without = s->has_method & (1 ^ (ep_is_set(s->entry) | s->unread));
+	__u64 garbage = 1 ^ (is_pointer(cf_word(s, CF_EP)) & (s->kind | is_pointer(cf_word(s, CF_ISEQ))));
 
-	return s->innermost & (1 ^ s->faulty) & (without | ((1 ^ s->jit) & (lost | first)));
+	if (s->faulty)
+		return s->innermost & garbage;
+	return s->innermost & (without | ((1 ^ s->jit) & (lost | first)));
 }
 
 /* The frame is that of the method whose rescue or ensure clause was before it; it may be one as well. */

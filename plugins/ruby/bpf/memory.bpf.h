@@ -47,6 +47,12 @@ static __always_inline bool see_frame(const struct ruby_state *state, struct rub
 	return s->window_bytes;
 }
 
+/* What a frame that is not made yet has for one is a value that was there: a number, nil. */
+static __always_inline __u64 is_pointer(__u64 word)
+{
+	return 1 ^ (ep_is_set(word & 7) | ep_is_set(word >> 47) | (1 ^ ep_is_set(word >> 12)));
+}
+
 /* --- environments ---------------------------------------------------------------------------------- */
 
 static __always_inline struct ruby_piece *piece_of(struct ruby_scratch *s, __u64 key)

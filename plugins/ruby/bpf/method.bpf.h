@@ -92,7 +92,7 @@ static __always_inline bool take_method(const struct ruby_state *state, struct r
 		EP_MEET();
 		s->entry = seen_method(s)->entry;
 		s->entry_check = seen_method(s)->check;
-		s->unread = seen_method(s)->unread;
+		s->unread = seen_method(s)->unread & is_pointer(s->object);
 	}
 	EP_MEET();
 	return (s->env[ENV_FLAGS] & ENV_LOCAL) | s->entry;

@@ -48,10 +48,13 @@ static void put(struct parser *parser, uint32_t position, uint32_t count)
 
 	if (!count || position >= parser->positions || (last && position <= last->start))
 		return;
-	if (count <= parser->n_entries)
+	if (count <= parser->n_entries) {
 		line = (int32_t)int_at(parser->entries, (size_t)(count - 1) * parser->layout->entry_bytes +
 								parser->layout->line_no);
-	line = EP_MAX(line, 0);
+		/* Instructions that the compiler added, to 2.7 (a block's end), are of the line before them. */
+		if (line <= 0)
+			return;
+	}
 	/* No more runs than entries and an end, whatever the table says. */
 	if ((last && last->line == (uint32_t)line) || lines->len > parser->n_entries)
 		return;

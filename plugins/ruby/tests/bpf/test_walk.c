@@ -217,12 +217,23 @@ EP_TEST_WITH(what_is_half_made_is_no_frame, begin, NULL)
 			world_put(cfp + 8 * CF_EP, 0x100);
 		if (i == 5)
 			world_put(cfp + 48, 0x1234);
-		assert_string_equal(walk_stack(), i == 5 ? "c 2\n" MAIN : i == 3 ? "unreadable\n" MAIN : MAIN);
+		assert_string_equal(walk_stack(), i == 5 ? "c 2\n" MAIN : MAIN);
 		world_begin_sample();
 		push_method(0, 1);
 		assert_int_equal(world_run(ruby_unwind), EP_SLOT_FINISH);
 		assert_int_equal(REC->sample.n_frames, 3);
 	}
+}
+
+EP_TEST_WITH(what_is_made_and_cannot_be_read_says_so, begin, NULL)
+{
+	push_frame(CFUNC, 0, method(2), 0, 0);
+	world_put(cfp + 8 * CF_EP, 0x7f0000001000);
+	assert_string_equal(walk_stack(), "unreadable\n" MAIN);
+	world_begin_sample();
+	cfp += CFP_BYTES;
+	push_frame(METHOD, 2, 0x7f0000001000, 0, 1);
+	assert_string_equal(walk_stack(), "2 at 1\n" MAIN);
 }
 
 EP_TEST_WITH(clause_stands_for_its_method, begin, NULL)

@@ -44,13 +44,15 @@ static void make_table(uint8_t *table, uint32_t positions, const uint8_t *is_sta
 static uint32_t slow(const uint8_t *entries, const struct ruby_body_layout *layout, uint32_t position,
 		     const uint8_t *is_start, uint32_t n)
 {
-	uint32_t count = 0;
+	uint32_t count = 0, last = 0;
 	int32_t line;
 
-	for (uint32_t at = 0; at <= position; at++)
+	for (uint32_t at = 0; at <= position; at++) {
 		count += count < n && (at == 0 || is_start[at % 97] & 1);
-	memcpy(&line, entries + (count - 1) * layout->entry_bytes + layout->line_no, sizeof(line));
-	return line > 0 ? (uint32_t)line : 0;
+		memcpy(&line, entries + (count - 1) * layout->entry_bytes + layout->line_no, sizeof(line));
+		last = line > 0 ? (uint32_t)line : last;
+	}
+	return last;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

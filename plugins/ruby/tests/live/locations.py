@@ -336,6 +336,8 @@ class Judge:
 
     def why_wrong(self, frames):
         why, own = self.why_incomplete(frames), own_frames(frames)
+        if not own and frames[-1].name in ("[exec]", "[exit]"):
+            return why
         if not why and (not own or own[0].file.startswith(INTERNAL) or any(frame.name in LOADING for frame in own)):
             return STARTING
         for frame in frames:
