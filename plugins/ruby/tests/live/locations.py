@@ -37,12 +37,14 @@ BURNS = "Burn.spin"
 COLLECTOR = "(garbage collection"
 INTERNAL = "<internal:"
 HIDDEN = re.compile(r"lambda|proc|core#.*")      # of RubyVM::FrozenCore, which has no name
+UNREADABLE = "(unreadable)"
 UNNAMED = re.compile(r"\[ruby: |\(unreadable\)|.*\(function in C\)$")
 GONE = "[ruby: unknown"
 LIBRARY = re.compile(r"libruby|ruby[\d.]*(-shared)?$")
 OF_METHOD = re.compile(r"((?:rescue in |ensure in )*)((?:block (?:\(\d+ levels\) )?in )?)(.*)", re.DOTALL)
 MARK = re.compile(r"#([!?])(?: (.+))?$")
 STARTING = "Ruby starts"
+COPIED = {"do_wp_page", "wp_page_copy", "ptep_clear_flush"}  # after a fork: a page that nobody can read for a moment
 LOADING = ("Kernel#require_relative", "Kernel#require")
 
 
@@ -336,6 +338,8 @@ class Judge:
 
     def why_wrong(self, frames):
         why, own = self.why_incomplete(frames), own_frames(frames)
+        if any(f.name == UNREADABLE for f in frames) and any(f.name in COPIED for f in frames):
+            return None
         if not own and frames[-1].name in ("[exec]", "[exit]"):
             return why
         if not why and (not own or own[0].file.startswith(INTERNAL) or any(frame.name in LOADING for frame in own)):
