@@ -83,5 +83,5 @@ uint32_t ruby_body_bytes(const struct ruby_body_layout *layout)
 {
 	uint32_t end = EP_MAX(EP_MAX(layout->info + 16, layout->info_size + 4), layout->succ + 8);
 
-	return EP_MIN(EP_MAX(end, RUBY_BODY_BYTES), RUBY_MAX_BODY_BYTES);
+	return EP_MIN(EP_MAX(EP_MAX(end, layout->local + 8), RUBY_BODY_BYTES), RUBY_MAX_BODY_BYTES);
 }

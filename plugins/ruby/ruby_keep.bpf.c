@@ -27,6 +27,7 @@ EP_KEEPER();
 /* The parts that are the same in 2.5 to 4.0: symbolize/ says what they are. */
 #define BODY_PATHOBJ  64
 #define BODY_LABEL    80
+#define ISEQ_BYTES    24
 #define ENTRY_BYTES   40
 #define ENTRY_DEF     16
 #define ENTRY_OWNER   32
@@ -254,13 +255,16 @@ static __always_inline void keep_body(const struct ruby_keeping *k, __u64 addr)
 {
 	struct ruby_keeper *s = k->s;
 	const __u8 *body = addr ? ep_keep_memory(k->keep, addr, k->state->body_bytes) : NULL;
-	__u64 path;
+	__u64 path, local;
 
 	if (!body)
 		return;
+	local = ep_kept_word(body, k->state->body_local & 255);
 	s->string = ep_kept_word(body, BODY_LABEL);
 	path = ep_kept_word(body, BODY_PATHOBJ);
 	measure_lines(k, body);
+	EP_MEET();
+	ep_keep_memory(k->keep, local, ISEQ_BYTES);
 	EP_MEET();
 	keep_lines(k);
 	EP_MEET();

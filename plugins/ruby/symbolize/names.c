@@ -16,7 +16,11 @@
 #define BODY_PATHOBJ	64 /* rb_iseq_location_t: pathobj, base_label, label, first_lineno */
 #define BODY_LABEL	80
 #define BODY_LINENO	88
-#define IMEMO_METHOD	6 /* enum imemo_type: imemo_ment; in bits 12 to 15 of the flags */
+/* enum imemo_type: imemo_ment, imemo_iseq; in bits 12 to 15 of the flags */
+#define IMEMO_METHOD 6
+#define IMEMO_ISEQ   7
+/* vm_core.h: enum iseq_type (to 3.0 in rb_iseq_constant_body itself) */
+enum { TYPE_TOP = 0, TYPE_METHOD = 1, TYPE_CLASS = 3, TYPE_MAIN = 7 };
 #define C_WITHOUT_NAME	"(function in C)"
 
 /* rb_method_entry_t, words; the same in 2.5 to 4.0. */
@@ -70,6 +74,7 @@ void ruby_names_state(const struct ruby_namer *namer, struct ruby_state *state)
 	state->body_bytes = (uint16_t)ruby_body_bytes(body);
 	state->body_info_size = (uint16_t)body->info_size;
 	state->body_succ = (uint16_t)body->succ;
+	state->body_local = (uint16_t)body->local;
 	state->info_bytes = (uint16_t)body->entry_bytes;
 	state->string_in_flags = namer->layout->string_in_flags;
 	state->class_ext = (uint16_t)class->ext;
@@ -103,6 +108,31 @@ static int read_entry(struct finding *finding, uint64_t *ret_check)
 	return 0;
 }
 
+/* What the body is of, or is in. iseq.c: set_relation; rb_iseq_t: its body. */
+static bool is_own_local(uint32_t type)
+{
+	return type == TYPE_TOP || type == TYPE_METHOD || type == TYPE_CLASS || type == TYPE_MAIN;
+}
+
+/*
+ * A body that was freed may be as it was, while what it points to is not. Without a method, which the
+ * collector clears, it says so by the iseq: its own one, or that of the code around.
+ */
+static int check_alive(const struct finding *finding)
+{
+	uint64_t local = ruby_word(finding->body, finding->namer->layout->body.local), iseq[3];
+	int r;
+
+	if (!local) /* what is compiled by itself, to be run later */
+		return 0;
+	r = ruby_object_read(finding->namer, &local, RUBY_TYPE_BIT(RUBY_TYPE_IMEMO), iseq, sizeof(iseq));
+
+	if (r == 0 && ((iseq[0] >> 12 & 15) != IMEMO_ISEQ ||
+		       (is_own_local((uint32_t)finding->body[0]) && iseq[2] != finding->body_addr)))
+		r = -EBADMSG;
+	return r;
+}
+
 /* 0; EP_FRAME_GONE: there is something else. */
 static int read_checked(struct finding *finding)
 {
@@ -114,8 +144,8 @@ static int read_checked(struct finding *finding)
 		r = memory_read(&namer->memory, finding->body_addr, finding->body, finding->body_bytes);
 		of_body = ruby_check_body(finding->body, namer->layout->body.info / 8);
 	}
-	if (r == 0 && finding->entry_addr)
-		r = read_entry(finding, &of_entry);
+	if (r == 0)
+		r = finding->entry_addr ? read_entry(finding, &of_entry) : check_alive(finding);
 	if (r == 0 && ruby_check_frame(of_body, of_entry) != finding->check)
 		r = EP_FRAME_GONE;
 	return memory_frame_gone(r);

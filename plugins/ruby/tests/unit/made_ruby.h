@@ -226,8 +226,11 @@ static inline void make_lines(struct made *made, uint64_t body, const uint32_t *
 /* Of two lines, 10 and from position 4 on 12; it begins in line 9. */
 static inline uint64_t make_body(struct made *made, const char *label, uint64_t pathobj)
 {
-	uint64_t body = make(made, 256);
+	uint64_t body = make(made, 256), iseq = make(made, 40);
 
+	put_word(made, iseq, RUBY_TYPE_IMEMO | 7 << 12);
+	put_word(made, iseq + 16, body);
+	put_word(made, body + made->layout.body.local, iseq);
 	put_word(made, body + 8, make(made, 8));
 	put_word(made, body + 64, pathobj);
 	put_word(made, body + 80, make_string(made, label));

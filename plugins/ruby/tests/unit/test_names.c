@@ -76,6 +76,20 @@ EP_TEST_EACH(what_has_no_permanent_name_is_left_out, size_t, i, MADE_RELEASES)
 	}
 }
 
+/* A body that was freed, and is as it was: its iseq is cleared, or another one's. */
+EP_TEST_EACH(what_is_freed_and_not_changed_has_no_name, size_t, i, MADE_RELEASES)
+{
+	struct made *made = made_new(made_releases[i]);
+
+	for (uint64_t change = 0; change < 2; change++) {
+		uint64_t body = make_body(made, "<main>", make_string(made, "f"));
+		struct ep_raw_frame frame = make_frame(made, body, 0, 1);
+
+		put_word(made, fake_host_word(&made->host, body + made->layout.body.local) + 16 * change, 0);
+		assert_int_equal(name_frame(made, &frame), EP_FRAME_GONE);
+	}
+}
+
 EP_TEST_EACH(functions_in_c, size_t, i, MADE_RELEASES)
 {
 	struct made *made = made_new(made_releases[i]);
