@@ -20,7 +20,7 @@
 #define IMEMO_METHOD 6
 #define IMEMO_ISEQ   7
 /* vm_core.h: enum iseq_type (to 3.0 in rb_iseq_constant_body itself) */
-enum { TYPE_TOP = 0, TYPE_METHOD = 1, TYPE_CLASS = 3, TYPE_MAIN = 7 };
+enum { TYPE_TOP, TYPE_METHOD, TYPE_BLOCK, TYPE_CLASS, TYPE_RESCUE, TYPE_ENSURE, TYPE_EVAL, TYPE_MAIN };
 #define C_WITHOUT_NAME	"(function in C)"
 
 /* rb_method_entry_t, words; the same in 2.5 to 4.0. */
@@ -225,12 +225,40 @@ static int read_c(struct finding *finding)
 	return r;
 }
 
+/*
+ * Code that nothing refers to is whole until the collector's sweep comes to it, which may have come to its
+ * label before: there is another string then. So it must be one that such code has (compile.c, parse.y).
+ */
+static bool is_label_of(uint32_t type, const char *label)
+{
+	static const char *const begins[][3] = {
+		[TYPE_TOP] = {"<", "", ""},
+		[TYPE_BLOCK] = {"block in ", "block (", ""},
+		[TYPE_CLASS] = {"<class:", "<module:", "singleton class"},
+		[TYPE_RESCUE] = {"rescue in ", "", ""},
+		[TYPE_ENSURE] = {"ensure in ", "", ""},
+		[TYPE_MAIN] = {"<main>", "", ""},
+	};
+
+	if (type == TYPE_METHOD)
+		return !strpbrk(label, " \n\t()\"',;");
+	if (type >= EP_LEN(begins) || !begins[type][0])
+		return true;
+	for (size_t i = 0; i < EP_LEN(begins[type]); i++) {
+		if (*begins[type][i] && skip(label, begins[type][i]))
+			return true;
+	}
+	return false;
+}
+
 static int read_iseq(struct finding *finding)
 {
 	const struct ruby_namer *namer = finding->namer;
 	int r = ruby_string_read(namer, ruby_word(finding->body, BODY_LABEL), finding->label,
 				 sizeof(finding->label));
 
+	if (r == 0 && !is_label_of((uint32_t)finding->body[0], finding->label))
+		return -EBADMSG;
 	if (r == 0)
 		r = ruby_path_read(namer, ruby_word(finding->body, BODY_PATHOBJ), finding->file,
 				   sizeof(finding->file));

@@ -14,7 +14,8 @@ import language
 ATTACHING_SECONDS = 0.3     # until it is attached to, its stacks are native
 COLLECTING_POINTS = 2.0     # the collector's share may be off by so much, in percent
 IN_CONTAINER = "plain,blocks,deep1000,turns64,flow"
-AT_CALLS = 3.0              # percent of samples
+AT_CALLS = 3.0              # percent of samples;
+AT_CALLS_OF_JIT = 7.0       # at leaves without a line what else a method does counts, too
 ASIDE, RACTORS, FORKS, THREADS = "fleeting", "ractors", "forks", "threads"
 EMBEDDED = "embedded"
 
@@ -65,7 +66,7 @@ class Rubies(language.Check):
         return {} if run.case.label in (RACTORS, THREADS) else judge.said.work
 
     def lacking(self, case, judge):
-        if judge.at_calls > AT_CALLS:
+        if judge.at_calls > (AT_CALLS_OF_JIT if "yjit" in case.runtime.flavors else AT_CALLS):
             yield f"{judge.at_calls:.1f} % of the stacks end where {locations.BURNS} is called, without it"
         if judge.said.collecting is None or self.is_partly(case) or case.label == RACTORS:   # they wait for each other
             return

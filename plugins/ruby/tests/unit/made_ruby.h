@@ -223,11 +223,24 @@ static inline void make_lines(struct made *made, uint64_t body, const uint32_t *
 	put_word(made, body + (layout->succ ? layout->succ : layout->info + 8), table);
 }
 
+/* enum iseq_type of what has such a label. */
+static inline uint32_t type_of_label(const char *label)
+{
+	static const char *const begins[] = {"<top", "", "block", "<class", "rescue", "ensure", "", "<main>", "singleton"};
+
+	for (uint32_t i = 0; i < EP_LEN(begins); i++) {
+		if (*begins[i] && strncmp(label, begins[i], strlen(begins[i])) == 0)
+			return i == 8 ? 3 : i;
+	}
+	return 1;
+}
+
 /* Of two lines, 10 and from position 4 on 12; it begins in line 9. */
 static inline uint64_t make_body(struct made *made, const char *label, uint64_t pathobj)
 {
 	uint64_t body = make(made, 256), iseq = make(made, 40);
 
+	put_word(made, body, type_of_label(label));
 	put_word(made, iseq, RUBY_TYPE_IMEMO | 7 << 12);
 	put_word(made, iseq + 16, body);
 	put_word(made, body + made->layout.body.local, iseq);
