@@ -21,6 +21,7 @@
 #define IMEMO_ISEQ   7
 /* vm_core.h: enum iseq_type (to 3.0 in rb_iseq_constant_body itself) */
 enum { TYPE_TOP, TYPE_METHOD, TYPE_BLOCK, TYPE_CLASS, TYPE_RESCUE, TYPE_ENSURE, TYPE_EVAL, TYPE_MAIN };
+#define MAX_EVALS	8
 #define C_WITHOUT_NAME	"(function in C)"
 
 /* rb_method_entry_t, words; the same in 2.5 to 4.0. */
@@ -251,12 +252,35 @@ static bool is_label_of(uint32_t type, const char *label)
 	return false;
 }
 
+/*
+ * What is eval'ed is called as the code around (vm_eval.c: eval_make_iseq), which 3.4 only says when it is
+ * asked (vm_backtrace.c: calculate_iseq_label).
+ */
+static int read_label_around(struct finding *finding)
+{
+	const struct ruby_namer *namer = finding->namer;
+	uint64_t body[RUBY_MAX_BODY_BYTES / 8], iseq[3];
+	int r = 0;
+
+	memcpy(body, finding->body, sizeof(body));
+	for (int i = 0; i < MAX_EVALS && r == 0 && (uint32_t)body[0] == TYPE_EVAL; i++) {
+		uint64_t parent = ruby_word(body, namer->layout->body.parent);
+
+		r = ruby_object_read(namer, &parent, RUBY_TYPE_BIT(RUBY_TYPE_IMEMO), iseq, sizeof(iseq));
+		if (r == 0)
+			r = memory_read(&namer->memory, iseq[2], body, finding->body_bytes);
+	}
+	return r < 0 ? r : ruby_string_read(namer, ruby_word(body, BODY_LABEL), finding->label, sizeof(finding->label));
+}
+
 static int read_iseq(struct finding *finding)
 {
 	const struct ruby_namer *namer = finding->namer;
 	int r = ruby_string_read(namer, ruby_word(finding->body, BODY_LABEL), finding->label,
 				 sizeof(finding->label));
 
+	if (r == 0 && (uint32_t)finding->body[0] == TYPE_EVAL && strcmp(finding->label, "<compiled>") == 0)
+		r = read_label_around(finding);
 	if (r == 0 && !is_label_of((uint32_t)finding->body[0], finding->label))
 		return -EBADMSG;
 	if (r == 0)

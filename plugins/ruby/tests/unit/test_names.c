@@ -90,6 +90,24 @@ EP_TEST_EACH(what_is_freed_and_not_changed_has_no_name, size_t, i, MADE_RELEASES
 	}
 }
 
+/* In 3.4 what is eval'ed says itself only that. */
+EP_TEST_EACH(what_is_evaled_is_called_as_the_code_around, size_t, i, MADE_RELEASES)
+{
+	struct made *made = made_new(made_releases[i]);
+	uint64_t path = make_string(made, "f"), around = make_body(made, "block in m", path), body = 0;
+	uint64_t parent = fake_host_word(&made->host, around + made->layout.body.local);
+	struct ep_raw_frame frame;
+
+	for (int level = 0; level < 2; level++) {
+		body = make_body(made, "<compiled>", path);
+		put_int(made, body, 6);
+		put_word(made, body + made->layout.body.parent, parent);
+		parent = fake_host_word(&made->host, body + made->layout.body.local);
+	}
+	frame = make_frame(made, body, 0, 1);
+	expect(made, &frame, "block in m", "f", 10);
+}
+
 EP_TEST_EACH(functions_in_c, size_t, i, MADE_RELEASES)
 {
 	struct made *made = made_new(made_releases[i]);

@@ -96,11 +96,11 @@ module Burn
 	class Threads
 		def self.in_threads
 			lock = Mutex.new
-			list = Array.new(2) { |n| Thread.new(n) { |i| lock.synchronize { Burn.spin(500 + i) } } }
+			list = Array.new(2) { |n| Thread.new(n) { |i| lock.synchronize { Burn.spin(4000 + i) } } }
 			list.each(&:join)
 			queue = Queue.new
 			thread = Thread.new { Burn.spin(queue.pop) }
-			queue << 500
+			queue << 4000 # more than threads cost
 			thread.value
 		end
 	end
