@@ -73,6 +73,7 @@ enum pl_cop_int {
 	PL_COP_INTS = 7,
 };
 #define PL_COP_AT 36 /* of cop_line */
+#define PL_NO_LINE 0xffffffffu /* cop_line while a file is compiled; handy.h: NOLINE */
 
 static inline __attribute__((always_inline)) __u64 pl_check_cop(const __u32 *ints)
 {

@@ -3,6 +3,7 @@
  * What the names of a young program's frames are made of, as symbolize/ reads it:
  *
  *	frame ─┬─► body of the iseq ─┬─► label
+ *	       │                     ├─► (of an eval) iseq around ─► its body ─► label
  *	       │                     ├─► path, or an array ─► real path
  *	       │                     └─► table of lines
  *	       └─► method entry ─┬─► definition ─► (a method in C) table of IDs ─► name
@@ -20,11 +21,12 @@
 EP_KEEPER();
 
 #define KEPT_FRAMES 24	 /* new ones; others come with the next sample */
-#define ITEM_BYTES  4608 /* of a frame at most, with its pieces' heads */
+#define ITEM_BYTES  5120 /* of a frame at most, with its pieces' heads */
 #define MAX_CLASSES 3	 /* included module, singleton class, the object's class */
 #define FIRST_VARIABLES 8
 
 /* The parts that are the same in 2.5 to 4.0: symbolize/ says what they are. */
+#define TYPE_EVAL     6 /* of a body, its first 32 bits */
 #define BODY_PATHOBJ  64
 #define BODY_LABEL    80
 #define ISEQ_BYTES    24
@@ -251,17 +253,33 @@ static __always_inline void measure_lines(const struct ruby_keeping *k, const __
 	s->table_bytes *= ep_is_set(n & ~1ull);
 }
 
+/* What an eval is called by from 3.4 on; not what is around an eval in it. */
+static __always_inline void keep_label_around(const struct ruby_keeping *k, __u64 iseq)
+{
+	const __u8 *piece = iseq ? ep_keep_memory(k->keep, iseq, ISEQ_BYTES) : NULL;
+
+	if (piece)
+		piece = ep_keep_memory(k->keep, ep_kept_word(piece, 16), k->state->body_bytes);
+	if (!piece)
+		return;
+	k->s->string = ep_kept_word(piece, BODY_LABEL);
+	EP_MEET();
+	keep_string(k);
+}
+
 static __always_inline void keep_body(const struct ruby_keeping *k, __u64 addr)
 {
 	struct ruby_keeper *s = k->s;
 	const __u8 *body = addr ? ep_keep_memory(k->keep, addr, k->state->body_bytes) : NULL;
-	__u64 path, local;
+	__u64 path, local, around;
 
 	if (!body)
 		return;
 	local = ep_kept_word(body, k->state->body_local & 255);
 	s->string = ep_kept_word(body, BODY_LABEL);
 	path = ep_kept_word(body, BODY_PATHOBJ);
+	around = ep_kept_word(body, k->state->body_parent & 255) *
+		 ep_is_same(ep_kept_word(body, 0) & 0xffffffff, TYPE_EVAL);
 	measure_lines(k, body);
 	EP_MEET();
 	ep_keep_memory(k->keep, local, ISEQ_BYTES);
@@ -269,6 +287,8 @@ static __always_inline void keep_body(const struct ruby_keeping *k, __u64 addr)
 	keep_lines(k);
 	EP_MEET();
 	keep_string(k);
+	EP_MEET();
+	keep_label_around(k, around);
 	EP_MEET();
 	if (path == s->last_path)
 		return;

@@ -107,7 +107,7 @@ struct ruby_state {
 	/* For names alone, of struct ruby_layout and ruby_namer. */
 	__u64 symbols_addr, path_id, attached_id;
 	__u32 last_op_id;
-	__u16 body_bytes, body_info_size, body_succ, body_local, info_bytes;
+	__u16 body_bytes, body_info_size, body_succ, body_parent, body_local, info_bytes;
 	__u16 string_in_flags, class_ext, class_variables, class_path, class_attached, class_singleton;
 };
 _Static_assert(sizeof(struct ruby_state) <= EP_STATE_BYTES, "ruby_state is too large");

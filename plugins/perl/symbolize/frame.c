@@ -11,13 +11,19 @@ bool pl_kind_is_sub(enum pl_kind kind)
 	return pl_kind_has_cv(kind) || kind == PL_KIND_CLOSURE;
 }
 
+/* As many bits of it as there is room for: of PL_NO_LINE all are set. */
+static uint32_t line_in(uint64_t line, uint32_t bits)
+{
+	return line == (1ull << bits) - 1 ? 0 : (uint32_t)line;
+}
+
 static void take_text(const struct ep_raw_frame *raw, struct pl_frame *frame)
 {
 	uint64_t text = raw->words[0] & PL_ADDRESS_MASK;
 
 	if (pl_kind_is_sub(frame->kind))
 		text = raw->n_words > 2 ? raw->words[2] & PL_ADDRESS_MASK : 0;
-	frame->line = (uint32_t)(text >> PL_TEXT_BITS);
+	frame->line = line_in(text >> PL_TEXT_BITS, PL_ADDRESS_BITS - PL_TEXT_BITS);
 	frame->text = (uint32_t)text & ((1u << PL_TEXT_BITS) - 1);
 }
 
@@ -28,7 +34,7 @@ static void take_name(uint64_t word, struct pl_frame *frame)
 		return;
 	frame->name = word & PL_ADDRESS_MASK;
 	/* Without a statement of its own it is the caller's. */
-	frame->line = frame->cop ? (uint32_t)(word >> PL_ADDRESS_BITS) : 0;
+	frame->line = frame->cop ? line_in(word >> PL_ADDRESS_BITS, 64 - PL_ADDRESS_BITS) : 0;
 }
 
 void pl_frame_take(const struct ep_raw_frame *raw, struct pl_frame *frame)
@@ -47,7 +53,7 @@ void pl_frame_take(const struct ep_raw_frame *raw, struct pl_frame *frame)
 		.flags = raw->flags,
 	};
 	if (frame->flags & PL_FRAME_FILE && raw->n_words > 2) {
-		frame->line = (uint32_t)op;
+		frame->line = line_in((uint64_t)op, PL_OP_BITS);
 		frame->op_words = 0;
 		frame->cop = 0;
 		frame->check = 0;

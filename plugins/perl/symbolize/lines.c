@@ -67,7 +67,7 @@ int pl_read_place(const struct pl_reader *reader, uint64_t cop, struct pl_place 
 	r = read_file(reader, ints, ret);
 	if (r < 0)
 		ret->file[0] = '\0';
-	ret->line = ints[PL_COP_LINE];
+	ret->line = ints[PL_COP_LINE] == PL_NO_LINE ? 0 : ints[PL_COP_LINE];
 	return r;
 }
 

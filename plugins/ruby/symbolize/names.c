@@ -75,6 +75,7 @@ void ruby_names_state(const struct ruby_namer *namer, struct ruby_state *state)
 	state->body_bytes = (uint16_t)ruby_body_bytes(body);
 	state->body_info_size = (uint16_t)body->info_size;
 	state->body_succ = (uint16_t)body->succ;
+	state->body_parent = (uint16_t)body->parent;
 	state->body_local = (uint16_t)body->local;
 	state->info_bytes = (uint16_t)body->entry_bytes;
 	state->string_in_flags = namer->layout->string_in_flags;

@@ -419,6 +419,27 @@ static uint64_t hash_of(const char *path)
 	return pl_hash_file(words);
 }
 
+NAMES_TEST(a_statement_without_a_line_has_none)
+{
+	uint64_t none = make_cop(fx.made, fx.file, UINT32_MAX, 100), cv;
+	struct ep_raw_frame frame;
+
+	cv = make_cv(fx.made, &(struct made_cv){.stash = fx.stash, .gv = fx.gv, .start = none});
+	frame = make_frame(PL_KIND_SUB, cv, check_of_cv(fx.made, cv), none, 0);
+	check_named(&frame, "My::Package::work", "/lib/Work.pm", 0);
+	assert_int_equal(fx.made->host.start_line, 0);
+	fx.namer.incgv_addr = make_inc(fx.made, "/lib/Other.pm");
+	frame = make_frame(PL_KIND_BEGIN, fx.stash, 0, 0, 0);
+	frame.aux = PL_OP_MASK;
+	frame.flags = PL_FRAME_FILE;
+	frame.n_words = 3;
+	frame.words[2] = hash_of("/lib/Other.pm");
+	check_named(&frame, "My::Package::BEGIN", "/lib/Other.pm", 0);
+	frame = make_frame(PL_KIND_TEXT, (0xfffffull << PL_TEXT_BITS | 7) << 3, 0, 0, 0);
+	frame.flags = PL_FRAME_TEXT;
+	check_named(&frame, "(eval 7)", "(eval 7)", 0);
+}
+
 NAMES_TEST(a_file_that_is_loaded_is_found_in_inc)
 {
 	struct ep_raw_frame frame;

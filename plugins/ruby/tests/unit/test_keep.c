@@ -95,6 +95,22 @@ EP_TEST_EACH(what_is_kept_names_frames_of_each_release, size_t, i, MADE_RELEASES
 	expect(&frame, of("Long::Enough::To::Be::Elsewhere#+", "+"), "", 0);
 }
 
+EP_TEST_EACH(what_is_kept_of_an_eval_says_what_is_around, size_t, i, MADE_RELEASES)
+{
+	uint64_t path, around, body;
+	struct ep_raw_frame frame;
+
+	begin(made_releases[i]);
+	path = make_string(made, "f");
+	around = make_body(made, "m", path);
+	body = make_body(made, "<compiled>", path);
+	put_int(made, body, 6);
+	put_word(made, body + made->layout.body.parent,
+		 fake_host_word(&made->host, around + made->layout.body.local));
+	frame = make_frame(made, body, 0, 1);
+	expect(&frame, "m", "f", 10);
+}
+
 /* Of a long table there is the beginning; behind it no line is right. */
 EP_TEST_EACH(what_is_kept_of_lines_is_right_or_none, size_t, i, MADE_RELEASES)
 {
