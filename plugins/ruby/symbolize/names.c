@@ -227,30 +227,42 @@ static int read_c(struct finding *finding)
 	return r;
 }
 
+static bool begins_with_one_of(const char *text, const char *const *begins)
+{
+	for (; *begins; begins++) {
+		if (skip(text, *begins))
+			return true;
+	}
+	return false;
+}
+
 /*
  * Code that nothing refers to is whole until the collector's sweep comes to it, which may have come to its
  * label before: there is another string then. So it must be one that such code has (compile.c, parse.y).
  */
 static bool is_label_of(uint32_t type, const char *label)
 {
-	static const char *const begins[][3] = {
-		[TYPE_TOP] = {"<", "", ""},
-		[TYPE_BLOCK] = {"block in ", "block (", ""},
+	static const char *const begins[][4] = {
+		[TYPE_TOP] = {"<"},
+		[TYPE_BLOCK] = {"block in ", "block ("},
 		[TYPE_CLASS] = {"<class:", "<module:", "singleton class"},
-		[TYPE_RESCUE] = {"rescue in ", "", ""},
-		[TYPE_ENSURE] = {"ensure in ", "", ""},
-		[TYPE_MAIN] = {"<main>", "", ""},
+		[TYPE_RESCUE] = {"rescue in "},
+		[TYPE_ENSURE] = {"ensure in "},
+		[TYPE_MAIN] = {"<main>"},
 	};
 
 	if (type == TYPE_METHOD)
 		return !strpbrk(label, " \n\t()\"',;");
-	if (type >= EP_LEN(begins) || !begins[type][0])
-		return true;
-	for (size_t i = 0; i < EP_LEN(begins[type]); i++) {
-		if (*begins[type][i] && skip(label, begins[type][i]))
-			return true;
-	}
-	return false;
+	return type >= EP_LEN(begins) || !begins[type][0] || begins_with_one_of(label, begins[type]);
+}
+
+/* The same of its path: another string, most often another label. */
+static bool may_be_path(const char *path)
+{
+	static const char *const labels[] = {"block in ", "block (", "<class:", "<module:", "<top (", "rescue in ",
+					     "ensure in ", NULL};
+
+	return !begins_with_one_of(path, labels);
 }
 
 /*
@@ -287,6 +299,8 @@ static int read_iseq(struct finding *finding)
 	if (r == 0)
 		r = ruby_path_read(namer, ruby_word(finding->body, BODY_PATHOBJ), finding->file,
 				   sizeof(finding->file));
+	if (r == 0 && !may_be_path(finding->file))
+		return -EBADMSG;
 	if (r == 0)
 		r = ruby_lines_read(&namer->memory, namer->layout, finding->body, &finding->lines);
 	return r;

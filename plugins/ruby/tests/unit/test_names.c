@@ -90,6 +90,19 @@ EP_TEST_EACH(what_is_freed_and_not_changed_has_no_name, size_t, i, MADE_RELEASES
 	}
 }
 
+/* Its path was freed before it, and is the label of other code now. */
+EP_TEST(a_label_is_no_path)
+{
+	static const char *const labels[] = {"block in m", "block (2 levels) in m", "<class:A>", "<top (required)>"};
+	struct made *made = made_new(RUBY_RELEASE(3, 4));
+
+	for (size_t i = 0; i < sizeof(labels) / sizeof(labels[0]); i++) {
+		struct ep_raw_frame frame = make_frame(made, make_body(made, "m", make_string(made, labels[i])), 0, 1);
+
+		assert_int_equal(name_frame(made, &frame), -EBADMSG);
+	}
+}
+
 /* In 3.4 what is eval'ed says itself only that. */
 EP_TEST_EACH(what_is_evaled_is_called_as_the_code_around, size_t, i, MADE_RELEASES)
 {
