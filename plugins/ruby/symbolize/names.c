@@ -256,13 +256,16 @@ static bool is_label_of(uint32_t type, const char *label)
 	return type >= EP_LEN(begins) || !begins[type][0] || begins_with_one_of(label, begins[type]);
 }
 
-/* The same of its path: another string, most often another label. */
+/*
+ * The same of its path: another string, most often a label or a piece of text. A file's is absolute; what is
+ * eval'ed, often at each request, has one that looks like it, too: "(erb)", "a.rb", "-e", "<main>".
+ */
 static bool may_be_path(const char *path)
 {
 	static const char *const labels[] = {"block in ", "block (", "<class:", "<module:", "<top (", "rescue in ",
 					     "ensure in ", NULL};
 
-	return !begins_with_one_of(path, labels);
+	return !begins_with_one_of(path, labels) && strpbrk(path, "/.(<-");
 }
 
 /*

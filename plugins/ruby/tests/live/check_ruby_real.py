@@ -36,15 +36,19 @@ class Programs(programs.Programs):
         return [s for s in samples if any(locations.LIBRARY.match(frame.file) for frame in s.frames)]
 
     def kind_of(self, frame):
-        if frame.name == locations.GONE:
+        if frame.name.startswith(locations.GONE):
             return "gone"
         if frame.name.startswith(locations.COLLECTOR):
             return "collector"
         return ("start" if frame.name in START else "Ruby") if locations.is_ruby(frame) else ""
 
     def why_not_whole(self, frames):
-        """The start of a fiber is a root, too. Where Ruby runs, there are its frames."""
-        why, own = super().why_not_whole(frames), any(map(locations.is_ruby, frames))
+        """
+        The start of a fiber is a root, too. Where Ruby runs, there are its frames. One without a name is counted apart:
+        eval'ed code lives for one request (ERB#result).
+        """
+        named = [frame for frame in frames if self.kind_of(frame) != "gone"]
+        why, own = super().why_not_whole(named), any(map(locations.is_ruby, frames))
         if why == stacks.NO_ROOT and own and locations.LIBRARY.match(frames[-1].file):
             return None
         if not why and not own and any(frame.name in INTERPRETER for frame in frames):

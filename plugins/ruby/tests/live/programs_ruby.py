@@ -14,7 +14,7 @@ ROOT = os.path.join(runtimes.CACHE, GROUP)
 RUBY = "/usr/bin/ruby"
 PORT = 18299
 SHORT = "short"
-RAKEFILE = """require 'digest'
+RAKEFILE = """require 'digest/sha2' # its autoload is not safe in threads
 files = (1..300).map { |n| "data/file#{n}" }
 directory 'data'
 files.each_with_index do |name, n|

@@ -101,14 +101,14 @@ EP_TEST_EACH(what_is_kept_of_an_eval_says_what_is_around, size_t, i, MADE_RELEAS
 	struct ep_raw_frame frame;
 
 	begin(made_releases[i]);
-	path = make_string(made, "f");
+	path = make_string(made, "(eval)");
 	around = make_body(made, "m", path);
 	body = make_body(made, "<compiled>", path);
 	put_int(made, body, 6);
 	put_word(made, body + made->layout.body.parent,
 		 fake_host_word(&made->host, around + made->layout.body.local));
 	frame = make_frame(made, body, 0, 1);
-	expect(&frame, "m", "f", 10);
+	expect(&frame, "m", "(eval)", 10);
 }
 
 /* Of a long table there is the beginning; behind it no line is right. */
@@ -123,7 +123,7 @@ EP_TEST_EACH(what_is_kept_of_lines_is_right_or_none, size_t, i, MADE_RELEASES)
 		starts[n] = 2 * n;
 		lines[n] = 100 + n;
 	}
-	body = make_body(made, "m", make_string(made, "f"));
+	body = make_body(made, "m", make_string(made, "/f"));
 	make_lines(made, body, starts, lines, 300, 600);
 	for (uint32_t n = 0; n < 300; n += 13) {
 		frame = make_frame(made, body, 0, 2 * n + 1);
@@ -141,12 +141,12 @@ EP_TEST(what_is_kept_of_two_samples_is_not_mixed)
 	uint64_t label, body;
 
 	begin(RUBY_RELEASE(3, 3));
-	body = make_body(made, "first", make_string(made, "f"));
+	body = make_body(made, "first", make_string(made, "/f"));
 	first = make_frame(made, body, 0, 1);
 	keep(&first);
 	label = fake_host_word(&made->host, body + 80);
 	put(made, label + 24, "other", 5);
-	second = make_frame(made, make_body(made, "x", make_string(made, "f")), 0, 1);
+	second = make_frame(made, make_body(made, "x", make_string(made, "/f")), 0, 1);
 	put_word(made, ruby_address(second.words[0]) + 80, label);
 	keep(&second);
 	assert_string_equal(name(&second), "other");

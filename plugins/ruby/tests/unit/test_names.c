@@ -70,9 +70,9 @@ EP_TEST_EACH(what_has_no_permanent_name_is_left_out, size_t, i, MADE_RELEASES)
 	put_word(made, included + 8, module);
 	for (size_t j = 0; j < sizeof(rows) / sizeof(rows[0]); j++) {
 		uint64_t entry = make_entry(made, rows[j].owner, EACH);
-		struct ep_raw_frame frame = make_frame(made, make_body(made, "m", make_string(made, "f")), entry, 1);
+		struct ep_raw_frame frame = make_frame(made, make_body(made, "m", make_string(made, "/f")), entry, 1);
 
-		expect(made, &frame, NAMED(made) ? rows[j].want : "m", "f", 10);
+		expect(made, &frame, NAMED(made) ? rows[j].want : "m", "/f", 10);
 	}
 }
 
@@ -82,7 +82,7 @@ EP_TEST_EACH(what_is_freed_and_not_changed_has_no_name, size_t, i, MADE_RELEASES
 	struct made *made = made_new(made_releases[i]);
 
 	for (uint64_t change = 0; change < 2; change++) {
-		uint64_t body = make_body(made, "<main>", make_string(made, "f"));
+		uint64_t body = make_body(made, "<main>", make_string(made, "/f"));
 		struct ep_raw_frame frame = make_frame(made, body, 0, 1);
 
 		put_word(made, fake_host_word(&made->host, body + made->layout.body.local) + 16 * change, 0);
@@ -103,11 +103,30 @@ EP_TEST(a_label_is_no_path)
 	}
 }
 
+EP_TEST(what_is_evaled_is_in_what_looks_like_a_file)
+{
+	static const struct {
+		const char *path;
+		int want;
+	} rows[] = {{"(erb)", 0}, {"/a/Gemfile", 0}, {"a.rb", 0}, {"-e", 0}, {"<main>", 0}, {"3804", -EBADMSG},
+		    {"number 3584", -EBADMSG}};
+	struct made *made = made_new(RUBY_RELEASE(3, 1));
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		uint64_t body = make_body(made, "m", make_string(made, rows[i].path));
+		struct ep_raw_frame frame;
+
+		put_int(made, body, 6);
+		frame = make_frame(made, body, 0, 1);
+		assert_int_equal(name_frame(made, &frame), rows[i].want);
+	}
+}
+
 /* In 3.4 what is eval'ed says itself only that. */
 EP_TEST_EACH(what_is_evaled_is_called_as_the_code_around, size_t, i, MADE_RELEASES)
 {
 	struct made *made = made_new(made_releases[i]);
-	uint64_t path = make_string(made, "f"), around = make_body(made, "block in m", path), body = 0;
+	uint64_t path = make_string(made, "(eval)"), around = make_body(made, "block in m", path), body = 0;
 	uint64_t parent = fake_host_word(&made->host, around + made->layout.body.local);
 	struct ep_raw_frame frame;
 
@@ -118,7 +137,7 @@ EP_TEST_EACH(what_is_evaled_is_called_as_the_code_around, size_t, i, MADE_RELEAS
 		parent = fake_host_word(&made->host, body + made->layout.body.local);
 	}
 	frame = make_frame(made, body, 0, 1);
-	expect(made, &frame, "block in m", "f", 10);
+	expect(made, &frame, "block in m", "(eval)", 10);
 }
 
 EP_TEST_EACH(functions_in_c, size_t, i, MADE_RELEASES)
@@ -163,10 +182,10 @@ EP_TEST_EACH(lines_and_files, size_t, i, MADE_RELEASES)
 EP_TEST_EACH(what_was_moved_is_followed, size_t, i, MADE_RELEASES)
 {
 	struct made *made = made_new(made_releases[i]);
-	uint64_t class = make_class(made, RUBY_TYPE_CLASS, "A"), path = make_string(made, "f");
+	uint64_t class = make_class(made, RUBY_TYPE_CLASS, "A"), path = make_string(made, "/f");
 	uint64_t body = make_body(made, "m", path), entry = make_entry(made, class, EACH);
 	struct ep_raw_frame frame = make_frame(made, body, entry, 1), old;
-	uint64_t entry_now = make(made, 40), class_now = make(made, 192), path_now = make_string(made, "g");
+	uint64_t entry_now = make(made, 40), class_now = make(made, 192), path_now = make_string(made, "/g");
 	const char *want = NAMED(made) ? "A#m" : "m";
 
 	put(made, class_now, fake_memory_find(&made->host.memory, class, 192), 192);
@@ -174,14 +193,14 @@ EP_TEST_EACH(what_was_moved_is_followed, size_t, i, MADE_RELEASES)
 	make_moved(made, class, class_now);
 	make_moved(made, entry, entry_now);
 	make_moved(made, path, path_now);
-	expect(made, &frame, want, "g", 10);
+	expect(made, &frame, want, "/g", 10);
 	/* Its name is known, wherever the entry was and is. */
 	old = make_frame(made, body, entry_now, 1);
 	assert_int_equal(old.words[0], frame.words[0]);
 	put_word(made, entry, 0);
 	made->host.memory.n_reads = 0;
-	expect(made, &frame, want, "g", 10);
-	expect(made, &old, want, "g", 10);
+	expect(made, &frame, want, "/g", 10);
+	expect(made, &old, want, "/g", 10);
 	assert_int_equal(made->host.memory.n_reads, 0);
 	/* For ever. */
 	made->next += 16;
@@ -195,7 +214,7 @@ EP_TEST_EACH(what_has_changed_is_gone, size_t, i, MADE_RELEASES)
 {
 	struct made *made = made_new(made_releases[i]);
 	uint64_t class = make_class(made, RUBY_TYPE_CLASS, "A");
-	uint64_t body = make_body(made, "m", make_string(made, "f")), entry = make_entry(made, class, EACH);
+	uint64_t body = make_body(made, "m", make_string(made, "/f")), entry = make_entry(made, class, EACH);
 	struct ep_raw_frame frame = make_frame(made, body, entry, 1), other = frame;
 
 	put_word(made, entry + 24, EACH + 32); /* another method */
@@ -225,7 +244,7 @@ EP_TEST(code_that_goes_while_it_is_read)
 	for (uint32_t at = 2; at < n; at++) {
 		struct made *made = made_new(RUBY_RELEASE(3, 3));
 		uint64_t class = make_class(made, RUBY_TYPE_CLASS, "A");
-		uint64_t body = make_body(made, "m", make_string(made, "f"));
+		uint64_t body = make_body(made, "m", make_string(made, "/f"));
 		struct ep_raw_frame frame = make_frame(made, body, make_entry(made, class, EACH), 1);
 
 		made->class_of = body + 8;
@@ -247,7 +266,7 @@ EP_TEST_EACH(each_read_may_fail, size_t, i, MADE_RELEASES)
 	for (uint32_t at = 0; at <= n; at++) { /* 0: none fails */
 		struct made *made = made_new(made_releases[i]);
 		uint64_t class = make_class(made, RUBY_TYPE_CLASS, "A");
-		uint64_t body = make_body(made, "m", make_string(made, "f"));
+		uint64_t body = make_body(made, "m", make_string(made, "/f"));
 		struct ep_raw_frame frame = make_frame(made, body, make_entry(made, class, EACH), 1);
 		int r;
 
@@ -259,7 +278,7 @@ EP_TEST_EACH(each_read_may_fail, size_t, i, MADE_RELEASES)
 		assert_true(r == 0 || at); /* an object at the end of a page is read again */
 		assert_string_equal(made->host.function, r == 0 ? NAMED(made) ? "A#m" : "m" : "");
 		made->host.memory.fail_at = 0;
-		expect(made, &frame, NAMED(made) ? "A#m" : "m", "f", 10);
+		expect(made, &frame, NAMED(made) ? "A#m" : "m", "/f", 10);
 		ep_test_release(NULL);
 	}
 	printf("release %u: %u reads\n", made_releases[i], n);
@@ -356,14 +375,14 @@ EP_TEST_EACH(tables_of_lines, size_t, i, MADE_RELEASES)
 EP_TEST(lengths_are_bounded)
 {
 	struct made *made = made_new(RUBY_RELEASE(3, 3));
-	uint64_t body = make_body(made, "m", make_string(made, "f"));
+	uint64_t body = make_body(made, "m", make_string(made, "/f"));
 	struct ep_raw_frame frame;
 
 	put_int(made, body + made->layout.body.info_size, UINT32_MAX);
 	frame = make_frame(made, body, 0, 1);
 	assert_int_equal(name_frame(made, &frame), 0);
 	assert_true(made->host.memory.n_bytes < 1 << 20);
-	body = make_body(made, "m", make_string(made, "f"));
+	body = make_body(made, "m", make_string(made, "/f"));
 	put_word(made, fake_host_word(&made->host, body + 80) + 16, UINT64_MAX);
 	frame = make_frame(made, body, 0, 1);
 	assert_int_equal(name_frame(made, &frame), 0);
