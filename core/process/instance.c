@@ -21,7 +21,7 @@
 #define RETRY_MAX_NS (10 * EP_NS_PER_SEC)
 #define YOUNG_NS     (2 * EP_NS_PER_SEC) /* while it maps what it needs */
 /* A process that maps all the time is looked at so often; its names have their turn in between. */
-#define REFRESH_REST_NS (50 * EP_NS_PER_MS) /* of a process that is no longer young */
+#define REFRESH_REST_NS (50 * EP_NS_PER_MS)
 
 /* --- what BPF is told ------------------------------------------------------------------------ */
 
@@ -274,20 +274,14 @@ static void start_refresh(struct ep_instance *instance)
 		(void)ep_instance_start_job(instance, run_refresh, finish_refresh, instance);
 }
 
-uint64_t ep_instance_rest_ns(uint64_t age_ns)
-{
-	return EP_MIN(EP_MAX(age_ns / 4, RETRY_MIN_NS), REFRESH_REST_NS);
-}
-
 static void start_refresh_soon(struct ep_instance *instance)
 {
-	uint64_t now_ns = ep_clock_mono_ns(), since_ns = now_ns - instance->refreshed_ns;
-	uint64_t rest_ns = ep_instance_rest_ns(now_ns - instance->born_ns);
+	uint64_t since_ns = ep_clock_mono_ns() - instance->refreshed_ns;
 
-	if (instance->ended || since_ns >= rest_ns)
+	if (instance->ended || since_ns >= REFRESH_REST_NS)
 		start_refresh(instance);
 	else
-		schedule(instance, rest_ns - since_ns);
+		schedule(instance, REFRESH_REST_NS - since_ns);
 }
 
 /* When the profiler starts, the unwind tables of what runs come before programs. 0: it need not wait. */

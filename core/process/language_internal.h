@@ -105,10 +105,7 @@ struct ep_instance {
 /* Loop: begins to load its program, if that was not tried yet. 0 or a negative errno. */
 int ep_language_load(struct ep_language *language);
 
-/* instance.c: how long after one look the next may follow. What is young is not ready at its first one: the
- * loader writes where thread variables are after the library is mapped, and a short program ends soon. */
-uint64_t ep_instance_rest_ns(uint64_t age_ns);
-/* On the loop, at the end of a job; of one that has loaded a program. */
+/* instance.c: on the loop, at the end of a job; of one that has loaded a program. */
 void ep_instance_end_job(struct ep_instance *instance);
 void ep_instances_end_load(const struct ep_language *language);
 void ep_instance_on_retry(uv_timer_t *timer);

@@ -351,10 +351,7 @@ struct ep_unwinder_ops {
 	 * Leaves nothing when it fails; what was set then takes no effect. *ret_instance is not NULL.
 	 */
 	int (*attach)(void *executable, struct ep_target *target, void **ret_instance);
-	/*
-	 * Optional: look again, at most each 50 ms; each 2 to 50 ms while the process is young. As attach;
-	 * -ENOTSUP and -ESRCH detach, after others what BPF was told stays.
-	 */
+	/* Optional: look again. At most each 50 ms. As attach; -ENOTSUP and -ESRCH detach, after others what BPF was told stays. */
 	int (*refresh)(void *instance);
 	/*
 	 * Required. 0 after add_name was called, EP_FRAME_GONE, EP_NOT_YET, or a negative errno. After

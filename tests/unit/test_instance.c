@@ -776,14 +776,6 @@ HOST_TEST(what_is_released_meanwhile_is_detached_afterwards)
 	assert_int_equal(script.n_detached, 1);
 }
 
-EP_TEST(what_is_young_is_looked_at_again_soon)
-{
-	assert_int_equal(ep_instance_rest_ns(0), 2 * EP_NS_PER_MS);
-	assert_int_equal(ep_instance_rest_ns(20 * EP_NS_PER_MS), 5 * EP_NS_PER_MS);
-	assert_int_equal(ep_instance_rest_ns(EP_NS_PER_SEC), 50 * EP_NS_PER_MS);
-	assert_int_equal(ep_instance_rest_ns(UINT64_MAX), 50 * EP_NS_PER_MS);
-}
-
 HOST_TEST(a_process_that_is_gone_is_not_refused)
 {
 	begin(.attach = {-EFAULT, -ESRCH, END});
