@@ -53,7 +53,7 @@ class Pythons(language.Check):
             result.update(cpu={}, cpu_total=sum(s.weight_ns for s in samples) / 1e9)
         verdict = truth.Verdict(run.known, result, samples, "freethreaded" in case.runtime.flavors,
                                 GONE if "transient" in case.words else ())
-        problems = list(verdict.problems(case.order_threshold))
+        problems = list(verdict.problems(case.order_threshold, case.least))
         print(f"  {verdict.percent:6.2f} % of {verdict.tested} samples are true, "
               f"{verdict.percent_in_order:6.2f} % of these in order; {verdict.outside} before the start")
         if problems or self.options.examples:
