@@ -360,7 +360,7 @@ def parser():
     made.add_argument("--keep", help="directory to leave the profiles in")
     made.add_argument("--examples", action="store_true", help="what is wrong, passed or not")
     made.add_argument("--no-install", action="store_true")
-    made.add_argument("--tries", type=int, default=3, help="so often at most is a run made until it passes (3)")
+    made.add_argument("--tries", type=int, default=2, help="so often at most is a run made until it passes (2)")
     return made
 
 

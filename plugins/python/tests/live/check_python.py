@@ -13,6 +13,7 @@ import language
 import runs
 
 GONE = ("[python: unknown function]",)  # its code was freed before it could be named
+FLEETING = {"transient": 100, "subinterpreter": 15}     # scenarios that free what they run; so many percent may be gone
 
 
 class Pythons(language.Check):
@@ -52,8 +53,11 @@ class Pythons(language.Check):
         if case.attach:     # how much of it was seen is not known
             result.update(cpu={}, cpu_total=sum(s.weight_ns for s in samples) / 1e9)
         verdict = truth.Verdict(run.known, result, samples, "freethreaded" in case.runtime.flavors,
-                                GONE if "transient" in case.words else ())
-        problems = list(verdict.problems(case.order_threshold, case.least))
+                                GONE if FLEETING.keys() & set(case.words) else ())
+        problems = list(verdict.problems(case.order_threshold))
+        most = max((FLEETING.get(word, 0) for word in case.words), default=0)
+        if verdict.aside * 100 > most * verdict.all:
+            problems.append(f"the code of {verdict.aside} samples of {verdict.all} was gone, not {most} % at most")
         print(f"  {verdict.percent:6.2f} % of {verdict.tested} samples are true, "
               f"{verdict.percent_in_order:6.2f} % of these in order; {verdict.outside} before the start")
         if problems or self.options.examples:

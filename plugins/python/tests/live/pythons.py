@@ -26,7 +26,6 @@ class Case(language.Case):
     start: str = ""          # of tests/live/start.py
     text: bool = False       # python -c TEXT
     mode: str = "burn"       # or "fork"
-    least: float = language.THRESHOLD   # percent of samples that are true
     host: tuple = ()         # a program, and arguments, that runs this Python within itself
 
     @property
@@ -94,8 +93,7 @@ def special_cases(found, full, directory):
         yield Case(runtime, "transient", words=("transient", "calls"))
         yield Case(runtime, "deep", words=("deep",))
     for runtime in found if full else found[4::5]:
-        # What it runs is compiled each time and freed a tenth of a second later, in part before it is named.
-        yield Case(runtime, "sub", words=("subinterpreter",), least=85.0)
+        yield Case(runtime, "sub", words=("subinterpreter",))
 
 
 def cases(options, directory):

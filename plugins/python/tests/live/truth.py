@@ -276,11 +276,11 @@ class Verdict:
                     not self.known.walk(sample, gaps=False):
                 yield frames
 
-    def problems(self, order_threshold=THRESHOLD, least=THRESHOLD):
+    def problems(self, order_threshold=THRESHOLD):
         """Why this run fails: nothing when it passes."""
         if self.tested < FEWEST:
             yield f"{self.tested} samples are too few to tell"
-        if self.tested - self.true > GRACE and self.percent < least:
+        if self.tested - self.true > GRACE and self.percent < THRESHOLD:
             yield f"{self.percent:.2f} % true stacks"
         misplaced = self.counts[TRUE] - self.order[TRUE]
         if misplaced > GRACE and self.percent_in_order < order_threshold:

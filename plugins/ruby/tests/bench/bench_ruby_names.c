@@ -159,7 +159,7 @@ int main(int argc, char **argv)
 	read_methods(out);
 	times.n = n_frames;
 	if (n_frames < FEWEST)
-		printf("no Ruby runs %s: %zu methods\n", script, n_frames);
+		printf("no ruby that runs %s, install the package ruby: %zu methods\n", script, n_frames);
 	else
 		r = name_times_print(&times);
 	if (r == 0 && names.n < n_frames) {

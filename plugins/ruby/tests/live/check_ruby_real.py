@@ -15,7 +15,7 @@ import language
 import programs
 import stacks
 
-WITH_RUBY, TO_START = 97.0, 90.0    # percent of the samples; TO_START: of programs that are over at once
+WITH_RUBY, TO_START, GONE, GONE_OF_REQUESTS = 97.0, 90.0, 3.0, 20.0    # percent of the samples; TO_START: of programs that are over at once
 START = "<main>", "<internal:gem_prelude>"      # the second is before it, and much of a short program
 INTERPRETER = ("rb_vm_exec", "vm_exec_core")
 
@@ -58,16 +58,20 @@ class Programs(programs.Programs):
 
     def check(self, run):
         self.is_short = run.case.name == programs_ruby.SHORT
+        self.is_server = run.case.name in programs_ruby.SERVERS
         self.threshold = 98.0 if self.is_short else 99.0
         super().check(run)
 
     def figures(self, found):
-        return (f"{found.with_kind():6.2f} % with Ruby frames, {found.with_kind('start'):.2f} % down to <main>, "
+        return (f"{found.with_kind('Ruby'):6.2f} % with named Ruby frames, {found.with_kind('start'):.2f} % down to <main>, "
                 f"{found.with_kind('collector'):.2f} % in the collector, {found.with_kind('gone'):.2f} % with code that was "
                 "gone before it was named")
 
     def lacking_in(self, found):
-        share, least = (found.with_kind("start"), TO_START) if self.is_short else (found.with_kind(), WITH_RUBY)
+        share, least = (found.with_kind("start"), TO_START) if self.is_short else (found.with_kind("Ruby"), WITH_RUBY)
+        most = GONE_OF_REQUESTS if self.is_server else GONE
+        if found.with_kind("gone") > most:
+            yield f"{found.with_kind('gone'):.2f} % have a frame without a name, not {most:.0f} at most"
         if share < least - (0 if self.options.bars else self.slack):
             yield f"{share:.2f} % have {' or '.join(START) if self.is_short else 'Ruby frames'}, not {least:.0f}"
 

@@ -237,7 +237,7 @@ class Judge:
         if bare in self.names or bare.startswith("<"):
             return None
         if not re.search(r"\w[.#]\w", bare) and any(name.endswith(("#" + bare, "." + bare)) for name in self.names):
-            return f"class missing: {frame.name}"   # a page of it could not be read: a fork copies it
+            return f"class missing: {frame.name}"   # seen in one sample of a forked child; why is not known
         return f"{NO_SUCH}method: {frame.name} ({os.path.basename(frame.source) or 'C'})"
 
     # --- calls ---

@@ -14,6 +14,7 @@ ROOT = os.path.join(runtimes.CACHE, GROUP)
 RUBY = "/usr/bin/ruby"
 PORT = 18299
 SHORT = "short"
+SERVERS = "puma", "unicorn"
 RAKEFILE = """require 'digest/sha2' # its autoload is not safe in threads
 files = (1..300).map { |n| "data/file#{n}" }
 directory 'data'
