@@ -84,7 +84,7 @@ static __always_inline void add_copy(struct ep_core_record *rec)
 }
 
 /*
- * A new trace of a young program: each of its languages sends what names are made of
+ * A new trace of a young program, or of code that lives for a moment: each of its languages sends what names are made of
  * (ebpf-profiler/bpf/keeper.h) and comes back here, so that it is on the ring before the frames are. Two
  * tail calls are left of the kernel's for that.
  */
@@ -128,7 +128,8 @@ int ep_finish(struct bpf_perf_event_data *ctx)
 		send_known(rec, counts, control);
 		return 0;
 	}
-	if (rec->walk.core.slots[0] && (rec->keepers || rec->sample.flags & EP_SAMPLE_YOUNG))
+	if (rec->walk.core.slots[0] &&
+	    (rec->keepers || rec->sample.flags & (EP_SAMPLE_YOUNG | EP_SAMPLE_KEEP)))
 		ask_keepers(ctx, rec);
 	rec->sample.event.type = EP_EVENT_TRACE;
 	bytes += (__u64)(rec->sample.n_kernel + rec->sample.n_words) * sizeof(__u64) +

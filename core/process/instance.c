@@ -20,7 +20,10 @@
 #define LOAD_WAIT_NS EP_NS_PER_SEC
 #define RETRY_MAX_NS (10 * EP_NS_PER_SEC)
 #define YOUNG_NS     (2 * EP_NS_PER_SEC) /* while it maps what it needs */
-/* A process that maps all the time is looked at so often; its names have their turn in between. */
+/*
+ * A process that maps all the time is looked at so often; its names have their turn in between. A young one is
+ * looked at after a quarter of its age, as a short program may have ended by then.
+ */
 #define REFRESH_REST_NS (50 * EP_NS_PER_MS)
 
 /* --- what BPF is told ------------------------------------------------------------------------ */
@@ -276,12 +279,13 @@ static void start_refresh(struct ep_instance *instance)
 
 static void start_refresh_soon(struct ep_instance *instance)
 {
-	uint64_t since_ns = ep_clock_mono_ns() - instance->refreshed_ns;
+	uint64_t now_ns = ep_clock_mono_ns(), since_ns = now_ns - instance->refreshed_ns;
+	uint64_t rest_ns = EP_MIN(EP_MAX((now_ns - instance->born_ns) / 4, RETRY_MIN_NS), REFRESH_REST_NS);
 
-	if (instance->ended || since_ns >= REFRESH_REST_NS)
+	if (instance->ended || since_ns >= rest_ns)
 		start_refresh(instance);
 	else
-		schedule(instance, REFRESH_REST_NS - since_ns);
+		schedule(instance, rest_ns - since_ns);
 }
 
 /* When the profiler starts, the unwind tables of what runs come before programs. 0: it need not wait. */

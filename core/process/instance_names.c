@@ -50,27 +50,41 @@ void ep_instance_keep(struct ep_instance *instance, const struct ep_kept *kept, 
 		languages->kept_refused++;
 		return;
 	}
-	instance->kept_bytes += bytes;
+	instance->arrived_bytes += bytes;
 	languages->kept_bytes += bytes;
+}
+
+static void forget(struct ep_instance *instance, struct ep_kept_memory *memory, size_t *bytes)
+{
+	ep_kept_memory_fini(memory);
+	ep_kept_memory_init(memory);
+	instance->languages->kept_bytes -= *bytes;
+	*bytes = 0;
 }
 
 void ep_instance_forget_kept(struct ep_instance *instance)
 {
-	ep_kept_memory_fini(&instance->kept);
-	ep_kept_memory_fini(&instance->arrived);
-	ep_kept_memory_init(&instance->kept);
-	ep_kept_memory_init(&instance->arrived);
-	instance->languages->kept_bytes -= instance->kept_bytes;
-	instance->kept_bytes = 0;
+	forget(instance, &instance->kept, &instance->kept_bytes);
+	forget(instance, &instance->arrived, &instance->arrived_bytes);
 }
 
-/* Before a job: what has arrived is the job's. */
+/*
+ * Before a job: what has arrived is the job's. What earlier jobs had is of no use after a while, and there
+ * must be room for code that comes and goes in an old process (ep_ask_keep).
+ */
 static void take_kept(struct ep_instance *instance)
 {
-	if (ep_clock_mono_ns() - instance->born_ns > EP_KEPT_NS)
-		ep_instance_forget_kept(instance);
-	else
-		ep_kept_memory_move(&instance->kept, &instance->arrived);
+	uint64_t now_ns = ep_clock_mono_ns();
+
+	if (instance->kept_bytes &&
+	    (now_ns - instance->kept_ns > EP_KEPT_NS ||
+	     instance->kept_bytes + instance->arrived_bytes > EP_KEPT_MAX_BYTES))
+		forget(instance, &instance->kept, &instance->kept_bytes);
+	if (!instance->kept_bytes)
+		instance->kept_ns = now_ns;
+	ep_kept_memory_move(&instance->kept, &instance->arrived);
+	instance->kept_bytes += instance->arrived_bytes;
+	instance->arrived_bytes = 0;
 }
 
 /* --- jobs ------------------------------------------------------------------------------------ */

@@ -76,7 +76,8 @@ struct ep_instance {
 	struct ep_kept_memory kept; /* attached.kept */
 	bool again; /* attach or refresh is to be called again */
 	struct ep_kept_memory arrived; /* since the last job for names began */
-	size_t kept_bytes;	       /* in both */
+	size_t kept_bytes, arrived_bytes; /* of the events that each of both has */
+	uint64_t kept_ns; /* CLOCK_MONOTONIC: when the first of `kept` was taken */
 	/* What BPF is told: the cell of the state, 0 when there is none, and the ranges. */
 	uint32_t state;
 	struct ep_vec ranges;
@@ -94,7 +95,7 @@ struct ep_instance {
 	uint64_t retry_ns; /* CLOCK_MONOTONIC; 0: nothing to retry */
 };
 
-/* Memory is kept for processes younger than this. Older ones lose what was kept. */
+/* What was kept of a process is forgotten after this time: the process is older, or names have been asked for since. */
 #define EP_KEPT_NS (5 * EP_NS_PER_SEC)
 #define EP_KEPT_ALL_BYTES ((size_t)8 << 20) /* of all processes */
 /* With more than that no name waits, and what a job has read of a process that has ended is dropped. */

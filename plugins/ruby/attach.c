@@ -24,6 +24,7 @@ struct instance {
 	struct ruby_executable *exe;
 	struct ruby_namer namer;
 	struct ruby_state state;
+	bool has_jit; /* it has memory where a JIT's code may be */
 };
 
 /* --- what the file says ---------------------------------------------------------------------------- */
@@ -199,15 +200,19 @@ static int refuse(void *instance)
 			     release % 100);
 }
 
+/*
+ * A JIT's code. That of MJIT (to 3.2) is in libraries with unwind rules. While there is no memory for it, code
+ * that nobody knows yet is that of a library, which is about to be known.
+ */
 static int set_ranges(void *instance)
 {
-	const struct instance *inst = instance;
-	/* A JIT's code. That of MJIT (to 3.2) is in libraries with unwind rules. */
-	const struct ep_range jit = {
+	static const struct ep_range jit = {
 		.end = UINT64_MAX, .mode = EP_RANGE_ENTER, .flags = EP_RANGE_ANONYMOUS};
+	struct instance *inst = instance;
 
-	return attach_mark(&inst->process, inst->exe->code, inst->exe->n_code,
-			   inst->exe->layout.frame.jit_return ? &jit : NULL);
+	if (!inst->has_jit && inst->exe->layout.frame.jit_return)
+		inst->has_jit = attach_has_anonymous_code(&inst->process);
+	return attach_mark(&inst->process, inst->exe->code, inst->exe->n_code, inst->has_jit ? &jit : NULL);
 }
 
 static const struct attach_language language = {
@@ -252,8 +257,13 @@ int ruby_attach(void *executable, struct ep_target *target, void **ret_instance)
 /* A process that has gone is still attached: what is remembered of it names frames. */
 int ruby_refresh(void *instance)
 {
-	int r = attach_arm(instance);
+	struct instance *inst = instance;
+	int r = 0;
 
+	if (inst->process.armed && !inst->has_jit)
+		r = set_ranges(inst);
+	if (r == 0)
+		r = attach_arm(inst);
 	return r == -ESRCH ? 0 : r;
 }
 

@@ -91,6 +91,7 @@ static __always_inline void take_code(const struct ruby_state *state, struct rub
 	}
 	s->body = seen_iseq(s)->body;
 	s->body_check = seen_iseq(s)->check;
+	s->has_eval |= seen_iseq(s)->is_eval;
 	s->index = find_index(s);
 }
 
@@ -212,6 +213,8 @@ static __always_inline void start(struct ep_record *rec, const struct ruby_state
 
 static __always_inline void finish(struct ep_record *rec, struct ruby_scratch *s, __u32 done)
 {
+	if (s->has_eval)
+		ep_ask_keep(rec);
 	/* C functions behind the last entry belong to it. */
 	if (s->open)
 		close_entry(rec, s, done == RUBY_STEP_END ? s->last_at : s->entry_at);

@@ -158,6 +158,15 @@ static __always_inline void ep_ask_refresh(struct ep_record *rec)
 	rec->sample.flags |= EP_SAMPLE_REFRESH;
 }
 
+/*
+ * Code of this sample lives for a moment only (an eval, a script of one request): its new frames are
+ * kept (keeper.h) as those of a young program are.
+ */
+static __always_inline void ep_ask_keep(struct ep_record *rec)
+{
+	rec->sample.flags |= EP_SAMPLE_KEEP;
+}
+
 static __always_inline void ep_count(__u32 counter)
 {
 	__u32 index = ep_self.first_counter + counter;

@@ -22,6 +22,7 @@ static __always_inline void read_iseq(const struct ruby_state *state, struct rub
 		return;
 	seen->body = s->value;
 	seen->size = s->body_words[0] >> 32;
+	seen->is_eval = ep_is_same(s->body_words[0] & 0xffffffff, TYPE_EVAL);
 	seen->encoded = s->body_words[1];
 	seen->check = ruby_check_body(s->body_words, state->body_info / 8);
 }

@@ -44,6 +44,7 @@ enum env_word {
 #define ENV_LOCAL     0x02u
 
 #define ISEQ_BODY 16 /* of rb_iseq_t */
+#define TYPE_EVAL 6  /* of a body, its first 32 bits: enum iseq_type */
 
 /* rb_method_entry_t and vm_svar, in words; their types (imemo_type). */
 #define OBJECT_WORDS  5
@@ -83,6 +84,7 @@ struct ruby_seen_iseq {
 	struct ep_seen is; /* its address */
 	__u64 body, encoded, check;
 	__u64 size; /* of the code, in words */
+	__u64 is_eval;
 };
 
 struct ruby_seen_method {
@@ -144,6 +146,7 @@ struct ruby_scratch {
 	__u64 jit;	/* 1: the innermost frame may run in a JIT's code */
 	__u64 left_jit; /* 1: such code was found on the native stack */
 	__u64 in_jit;	/* 1: this run goes on with the walk of the one before */
+	__u64 has_eval; /* 1: a frame's code is that of an eval: it may be gone in a moment */
 	__u64 object_words[OBJECT_WORDS];
 	__u64 def[DEF_WORDS];
 	__u64 body_words[RUBY_BODY_BYTES / 8];

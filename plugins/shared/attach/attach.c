@@ -7,6 +7,8 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 
 #define MAX_KEYS      1024 /* PTHREAD_KEYS_MAX of glibc; musl has 128 */
@@ -77,6 +79,24 @@ int attach_mark(const struct attach *process, const struct ep_symbol *code, uint
 	if (more)
 		ranges[n++] = *more;
 	return process->host->set_ranges(process->target, ranges, n);
+}
+
+/* "/dev/zero (deleted)" is shared anonymous memory (mm/shmem.c: shmem_zero_setup). */
+static int find_anonymous_code(void *arg, const struct ep_target_mapping *mapping)
+{
+	bool *found = arg;
+
+	*found = mapping->prot & PROT_EXEC && strncmp(mapping->path, "[v", 2) != 0 &&
+		 (!mapping->is_file || strncmp(mapping->path, "/dev/zero", 9) == 0);
+	return *found;
+}
+
+bool attach_has_anonymous_code(const struct attach *process)
+{
+	bool found = false;
+
+	(void)process->host->target_mappings(process->target, find_anonymous_code, &found);
+	return found;
 }
 
 int attach_refuse(const struct attach *process, const char *why, const char *what, ...)

@@ -54,6 +54,12 @@ int attach_mark(const struct attach *process, const struct ep_symbol *code, uint
 		const struct ep_range *more);
 
 /*
+ * True where the process has executable memory that no file backs, other than the kernel's own: a JIT may
+ * have put code there. Reads the mappings, so ask only until it is true.
+ */
+bool attach_has_anonymous_code(const struct attach *process);
+
+/*
  * The one warning of a process whose values do not hold: "toy: pid 7: WHAT not as expected (why):
  * its Toy frames are missing, native ones stay". why: may be NULL. -ENOTSUP.
  */

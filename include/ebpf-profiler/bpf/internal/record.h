@@ -53,6 +53,7 @@ enum ep_sample_flag {
 	EP_SAMPLE_REFRESH = 1 << 4, /* a language wants user space to look again: ep_ask_refresh */
 	EP_SAMPLE_YOUNG = 1 << 5, /* of a program in its first second since its fork or exec: keepers run */
 	EP_SAMPLE_ADDED = 1 << 6, /* ep_add_flags has been there: the hash is not that of the words alone */
+	EP_SAMPLE_KEEP = 1 << 7, /* keepers run, however old the program is: ep_ask_keep */
 };
 
 /* How a language's program comes to run, and what it has to say. */

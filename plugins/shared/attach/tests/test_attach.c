@@ -4,6 +4,7 @@
 #include "tests/kit/host.h"
 #include "tests/kit/test.h"
 
+#include <sys/mman.h>
 #include <time.h>
 
 #define BIAS	   0x10000
@@ -123,6 +124,31 @@ EP_TEST(a_file_s_addresses_are_found_in_the_process)
 	assert_int_equal(host.ranges[1].mode, EP_RANGE_MARK);
 	assert_int_equal(host.ranges[2].end, UINT64_MAX);
 	assert_int_equal(attach_mark(&inst->process, code, 1000, NULL), -E2BIG);
+}
+
+EP_TEST(memory_for_a_jit_is_executable_and_of_no_file)
+{
+	static const struct {
+		struct ep_target_mapping mapping;
+		bool is_code;
+	} cases[] = {
+		{{.prot = PROT_EXEC | PROT_READ, .is_file = 1, .path = "/usr/lib/libtoy.so"}, false},
+		{{.prot = PROT_READ | PROT_WRITE, .path = ""}, false},
+		{{.prot = PROT_EXEC | PROT_READ, .path = "[vdso]"}, false},
+		{{.prot = PROT_EXEC | PROT_READ, .path = "[vsyscall]"}, false},
+		{{.prot = PROT_EXEC | PROT_READ, .path = ""}, true},
+		{{.prot = PROT_EXEC | PROT_READ, .path = "[anon:toy]"}, true},
+		{{.prot = PROT_EXEC | PROT_READ, .is_file = 1, .path = "/dev/zero (deleted)"}, true},
+	};
+	ep_autofree struct instance *inst = new_instance(true, 0, 0);
+
+	assert_false(attach_has_anonymous_code(&inst->process));
+	for (size_t i = 0; i < EP_LEN(cases); i++) {
+		host.mappings = &cases[i].mapping;
+		host.n_mappings = 1;
+		if (attach_has_anonymous_code(&inst->process) != cases[i].is_code)
+			fail_msg("%s", cases[i].mapping.path);
+	}
 }
 
 EP_TEST(what_does_not_hold_is_one_sentence)
