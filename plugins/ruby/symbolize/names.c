@@ -90,16 +90,22 @@ void ruby_names_state(const struct ruby_namer *namer, struct ruby_state *state)
 
 /* --- is it what the frame saw? ---------------------------------------------------------------------- */
 
-static int read_entry(struct finding *finding, uint64_t *ret_check)
+static int read_entry(struct finding *finding)
 {
-	const struct ruby_layout *layout = finding->namer->layout;
-	uint64_t addr = finding->entry_addr, serial;
-	uint8_t def[DEF_BYTES];
+	uint64_t addr = finding->entry_addr;
 	int r = ruby_object_read(finding->namer, &addr, RUBY_TYPE_BIT(RUBY_TYPE_IMEMO), finding->entry,
 				 sizeof(finding->entry));
 
-	if (r == 0 && (finding->entry[ENTRY_FLAGS] >> 12 & 15) != IMEMO_METHOD)
-		r = -EBADMSG;
+	return r == 0 && (finding->entry[ENTRY_FLAGS] >> 12 & 15) != IMEMO_METHOD ? -EBADMSG : r;
+}
+
+static int check_entry(struct finding *finding, uint64_t *ret_check)
+{
+	const struct ruby_layout *layout = finding->namer->layout;
+	uint8_t def[DEF_BYTES];
+	uint64_t serial;
+	int r = read_entry(finding);
+
 	if (r == 0)
 		r = memory_read(&finding->namer->memory, finding->entry[ENTRY_DEF], def, sizeof(def));
 	if (r < 0)
@@ -135,19 +141,38 @@ static int check_alive(const struct finding *finding)
 	return r;
 }
 
-/* 0; EP_FRAME_GONE: there is something else. */
-static int read_checked(struct finding *finding)
+static int read_body(struct finding *finding)
+{
+	if (!finding->body_addr)
+		return 0;
+	return memory_read(&finding->namer->memory, finding->body_addr, finding->body, finding->body_bytes);
+}
+
+/* What its name is made of. */
+static int read_parts(struct finding *finding)
+{
+	uint64_t check;
+	int r = read_body(finding);
+
+	if (r == 0 && finding->entry_addr)
+		r = finding->body_addr ? read_entry(finding) : check_entry(finding, &check);
+	return memory_frame_gone(r);
+}
+
+/*
+ * 0; EP_FRAME_GONE: there is something else. What is there now and is what the frame saw was there all the time
+ * between, so this is asked after all else was read. A method's body lives as long as its entry.
+ */
+static int check_parts(struct finding *finding)
 {
 	const struct ruby_namer *namer = finding->namer;
-	uint64_t of_body = 0, of_entry = 0;
-	int r = 0;
+	bool is_method = finding->entry_addr && (uint32_t)finding->body[0] == TYPE_METHOD;
+	uint64_t of_body, of_entry = 0;
+	int r = is_method ? 0 : read_body(finding);
 
-	if (finding->body_addr) {
-		r = memory_read(&namer->memory, finding->body_addr, finding->body, finding->body_bytes);
-		of_body = ruby_check_body(finding->body, namer->layout->body.info / 8);
-	}
 	if (r == 0)
-		r = finding->entry_addr ? read_entry(finding, &of_entry) : check_alive(finding);
+		r = finding->entry_addr ? check_entry(finding, &of_entry) : check_alive(finding);
+	of_body = finding->body_addr ? ruby_check_body(finding->body, namer->layout->body.info / 8) : 0;
 	if (r == 0 && ruby_check_frame(of_body, of_entry) != finding->check)
 		r = EP_FRAME_GONE;
 	return memory_frame_gone(r);
@@ -343,7 +368,7 @@ static int make_function(const struct finding *finding, struct names_function **
 /* The order of reads makes it true (names.h). 0 with what the caller owns, EP_FRAME_GONE, or an errno. */
 static int find_new(struct finding *finding, struct names_function **ret)
 {
-	int r = read_checked(finding), again;
+	int r = read_parts(finding), gone;
 
 	if (r != 0)
 		return r;
@@ -352,9 +377,9 @@ static int find_new(struct finding *finding, struct names_function **ret)
 		r = read_owner(finding);
 	if (r == -ESRCH || r == -ENOMEM)
 		return r;
-	again = read_checked(finding);
-	if (again != 0)
-		return again;
+	gone = check_parts(finding);
+	if (gone != 0)
+		return gone;
 	if (r != 0)
 		return r == -EFAULT ? -EBADMSG : r;
 	write_function(finding);

@@ -7,8 +7,8 @@
  *	rescue in m			A::B#m
  *	<class:A>			<class:A>
  *
- * A frame's body and entry are read before and after the rest, and compared with its check: what was there all the
- * time had its parts, too.
+ * A frame's body and entry are read before and after the rest, and compared with its check: what is there in the
+ * end was there all the time since the sample, and so were its parts.
  */
 #ifndef RUBY_NAMES_H
 #define RUBY_NAMES_H

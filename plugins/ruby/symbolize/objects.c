@@ -55,19 +55,19 @@ static uint64_t find_text(const struct ruby_layout *layout, uint64_t string, con
 	return string + 16;
 }
 
-int ruby_string_read(const struct ruby_namer *namer, uint64_t string, char *buf, size_t size)
+/* Of one whose head was read. */
+static int read_text(const struct ruby_namer *namer, uint64_t string, const uint8_t head[RUBY_HEAD_BYTES],
+		     char *buf, size_t size)
 {
 	struct text_writer writer = {.buf = buf, .size = size};
-	uint8_t head[RUBY_HEAD_BYTES], more[RUBY_PATH_BYTES];
+	uint8_t more[RUBY_PATH_BYTES];
 	const uint8_t *text = more;
 	uint64_t addr, bytes, n;
-	int r = ruby_object_read(namer, &string, RUBY_TYPE_BIT(RUBY_TYPE_STRING), head, sizeof(head));
+	int r = 0;
 
-	if (r < 0)
-		return r;
 	addr = find_text(namer->layout, string, head, &bytes);
 	n = EP_MIN(bytes, (uint64_t)EP_MIN(size, sizeof(more)));
-	if (ep_in_bounds(addr - string, n, sizeof(head)))
+	if (ep_in_bounds(addr - string, n, RUBY_HEAD_BYTES))
 		text = head + (addr - string);
 	else
 		r = memory_read(&namer->memory, addr, more, n);
@@ -78,17 +78,24 @@ int ruby_string_read(const struct ruby_namer *namer, uint64_t string, char *buf,
 	return 0;
 }
 
+int ruby_string_read(const struct ruby_namer *namer, uint64_t string, char *buf, size_t size)
+{
+	uint8_t head[RUBY_HEAD_BYTES];
+	int r = ruby_object_read(namer, &string, RUBY_TYPE_BIT(RUBY_TYPE_STRING), head, sizeof(head));
+
+	return r < 0 ? r : read_text(namer, string, head, buf, size);
+}
+
 /* --- arrays, IDs ---------------------------------------------------------------------------------- */
 
-/* rarray.h: struct RArray. */
-int ruby_array_read(const struct ruby_namer *namer, uint64_t array, uint64_t i, uint64_t *ret)
-{
-	uint8_t head[40];
-	uint64_t len, elements;
-	int r = ruby_object_read(namer, &array, RUBY_TYPE_BIT(RUBY_TYPE_ARRAY), head, sizeof(head));
+#define ARRAY_BYTES 40
 
-	if (r < 0)
-		return r;
+/* rarray.h: struct RArray. Of one whose head was read. */
+static int read_element(const struct ruby_namer *namer, uint64_t array, const uint8_t *head, uint64_t i,
+			uint64_t *ret)
+{
+	uint64_t len, elements;
+
 	if (ruby_word(head, 0) & EMBED) {
 		len = ruby_word(head, 0) >> 15 & 0x7f;
 		elements = array + 16;
@@ -98,11 +105,19 @@ int ruby_array_read(const struct ruby_namer *namer, uint64_t array, uint64_t i, 
 	}
 	if (i >= len)
 		return -EBADMSG;
-	if (ep_in_bounds(elements + i * 8 - array, sizeof(*ret), sizeof(head))) {
+	if (ep_in_bounds(elements + i * 8 - array, sizeof(*ret), ARRAY_BYTES)) {
 		*ret = ruby_word(head, elements + i * 8 - array);
 		return 0;
 	}
 	return memory_read(&namer->memory, elements + i * 8, ret, sizeof(*ret));
+}
+
+int ruby_array_read(const struct ruby_namer *namer, uint64_t array, uint64_t i, uint64_t *ret)
+{
+	uint8_t head[ARRAY_BYTES];
+	int r = ruby_object_read(namer, &array, RUBY_TYPE_BIT(RUBY_TYPE_ARRAY), head, sizeof(head));
+
+	return r < 0 ? r : read_element(namer, array, head, i, ret);
 }
 
 /*
@@ -129,13 +144,18 @@ int ruby_id_read(const struct ruby_namer *namer, uint64_t id, char *buf, size_t 
 /* iseq.c: a string, or an array of the path and the real path, which is nil for what is in no file. */
 int ruby_path_read(const struct ruby_namer *namer, uint64_t pathobj, char *buf, size_t size)
 {
+	uint8_t head[RUBY_HEAD_BYTES];
 	uint64_t path;
-	int r = ruby_string_read(namer, pathobj, buf, size);
+	int r = ruby_object_read(namer, &pathobj,
+				 RUBY_TYPE_BIT(RUBY_TYPE_STRING) | RUBY_TYPE_BIT(RUBY_TYPE_ARRAY), head,
+				 sizeof(head));
 
-	if (r != -EBADMSG)
+	if (r < 0)
 		return r;
-	r = ruby_array_read(namer, pathobj, 1, &path);
+	if (type_of(head) == RUBY_TYPE_STRING)
+		return read_text(namer, pathobj, head, buf, size);
+	r = read_element(namer, pathobj, head, 1, &path);
 	if (r == 0 && !ruby_is_object(path))
-		r = ruby_array_read(namer, pathobj, 0, &path);
+		r = read_element(namer, pathobj, head, 0, &path);
 	return r < 0 ? r : ruby_string_read(namer, path, buf, size);
 }

@@ -45,6 +45,8 @@ OF_METHOD = re.compile(r"((?:rescue in |ensure in )*)((?:block (?:\(\d+ levels\)
 MARK = re.compile(r"#([!?])(?: (.+))?$")
 STARTING = "Ruby starts"
 COPIED = {"do_wp_page", "wp_page_copy", "ptep_clear_flush"}  # after a fork: a page that nobody can read for a moment
+MAIN_ROOTS = "_start", "__libc_start_main", "__libc_start_call_main"
+INTERPRETER = "rb_vm_exec", "vm_exec_core"
 LOADING = ("Kernel#require_relative", "Kernel#require")
 
 
@@ -344,6 +346,8 @@ class Judge:
             return None
         if not own and frames[-1].name in ("[exec]", "[exit]"):
             return why
+        if not why and not own and frames[-1].name not in MAIN_ROOTS and not any(f.name.startswith(INTERPRETER) for f in frames):
+            return None     # a thread or a fiber that has not begun, or has ended, to run Ruby
         if not why and (not own or own[0].file.startswith(INTERNAL) or any(frame.name in LOADING for frame in own)):
             return STARTING
         for frame in frames:
