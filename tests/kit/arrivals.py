@@ -21,7 +21,8 @@ ROUNDS = int(os.environ.get("EBPF_PROFILER_BENCH_RUNS", "3"))
 SECONDS = float(os.environ.get("EBPF_PROFILER_BENCH_SECONDS", "8"))  # until all is done that they cost
 FREQUENCY = 20
 MIB = 1 << 20
-BARS = ("cpu", "ms", 10, "CPU time"), ("rss", "MiB", 1, "memory"), ("maps", "MiB", 1, "maps of BPF")
+CPU_BAR = 10    # ms
+BARS = ("rss", "MiB", 1, "memory"), ("maps", "MiB", 1, "maps of BPF")
 
 
 def without_plugin(language, directory):
@@ -67,8 +68,8 @@ def verdict(values, bar):
     return "met" if statistics.median(values) <= bar else "missed"
 
 
-def bench(language, what, command):
-    """Rows for one runtime; what: its name. command: works for half a second, then waits."""
+def bench(language, what, command, cpu_bar=CPU_BAR):
+    """Rows for one runtime; what: its name. command: works for half a second, then waits. cpu_bar: ms."""
     with tempfile.TemporaryDirectory() as directory:
         plain, rounds = without_plugin(language, directory), []
         for number in range(ROUNDS):
@@ -76,7 +77,7 @@ def bench(language, what, command):
             found = {plugins: one_round(plugins, language, command) for plugins in order}
             rounds.append((found[measure.PLUGINS], found[plain]))
             measure.note(f"{rounds[-1]}")
-    for key, unit, bar, name in BARS:
+    for key, unit, bar, name in (("cpu", "ms", cpu_bar, "CPU time"), *BARS):
         values = [ours[key] - other[key] for ours, other in rounds]
         print(f"{name} of the agent for a {what}, of the plugin's, median of {ROUNDS} rounds\t"
               f"{statistics.median(values):.4g}\t{unit}\t<= {bar}\t{verdict(values, bar)}", flush=True)

@@ -36,6 +36,7 @@ turn = "Object#climb{#{CALLS}}"
 rests = " block*climb #{C} Array#each #{turn}" * (TURNS - 1)
 $stdout.sync = true
 puts "STACK ?#{C} Object#spin #{turn}#{rests} Object#run <main> ..."
+puts 'MAY ... ruby_init|ruby_options ...' # its start, which is long in an emulated machine
 sleep ARGV[1].to_f if ARGV[1]
 run(ARGV[0].to_f)
 times = Process.times

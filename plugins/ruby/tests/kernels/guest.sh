@@ -22,7 +22,7 @@ put_into_guest() {
 	copy_libraries "$ruby"
 }
 
-# Its start, which is in the samples, is in none of the stacks that climb.rb knows.
+# Its libraries' loading and its end are in none of the stacks that climb.rb knows.
 judge_language() {
 	for name in ruby interpreted_ruby; do
 		judge "$1" $name --threshold 80
