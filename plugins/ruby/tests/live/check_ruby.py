@@ -5,6 +5,8 @@
 Flags, output and exit status: tests/kit/language.py. Quick: each minor release once, with YJIT too where it has that;
 --full: all, and all ways to run them of each. The share of the collector is compared with GC.total_time.
 """
+import glob
+import shutil
 import sys
 
 import locations
@@ -17,7 +19,8 @@ IN_CONTAINER = "plain,blocks,deep1000,turns64,flow"
 AT_CALLS = 3.0              # percent of samples;
 AT_CALLS_OF_JIT = 7.0       # at leaves without a line what else a method does counts, too
 ASIDE, RACTORS, FORKS, THREADS = "fleeting", "ractors", "forks", "threads"
-EMBEDDED = "embedded"
+EMBEDDED, MJIT = "embedded", "mjit"
+MJIT_HEADER = "/usr/include/*/ruby-3.1.0/rb_mjit_min_header-*.h"     # Debian's package ruby3.1-dev; it calls a C compiler
 
 
 class Rubies(language.Check):
@@ -48,7 +51,8 @@ class Rubies(language.Check):
 
     def judge(self, run, samples):
         self.check_said(run.case, run.known)
-        judge = locations.Judge(run.known, self.said_of(run), jit="yjit" in run.case.runtime.flavors)
+        jit = "yjit" in run.case.runtime.flavors or run.case.label == MJIT
+        judge = locations.Judge(run.known, self.said_of(run), jit=jit)
         judge.moment_seconds += ATTACHING_SECONDS if run.case.attach else 0
         judge.learn_fibers(samples)
         all_of = sum(s.count for s in samples)
@@ -60,13 +64,13 @@ class Rubies(language.Check):
         return True     # what a release has not it says itself
 
     def is_partly(self, case):
-        return case.attach or case.way or case.label in (ASIDE, FORKS)
+        return case.attach or case.way or case.label in (ASIDE, FORKS, MJIT)     # MJIT: its compiler is a child
 
     def work_of(self, run, judge):
         return {} if run.case.label in (RACTORS, THREADS) else judge.said.work
 
     def lacking(self, case, judge):
-        if judge.at_calls > (AT_CALLS_OF_JIT if "yjit" in case.runtime.flavors else AT_CALLS):
+        if judge.at_calls > (AT_CALLS_OF_JIT if judge.jit else AT_CALLS):
             yield f"{judge.at_calls:.1f} % of the stacks end where {locations.BURNS} is called, without it"
         if judge.said.collecting is None or self.is_partly(case) or case.label == RACTORS:   # they wait for each other
             return
@@ -92,6 +96,17 @@ class Rubies(language.Check):
             if runtime.root:
                 yield self.contained(runtime, ("--only=" + IN_CONTAINER,))
         yield from (language.Case(runtime, EMBEDDED) for runtime in of_host[:1])
+        if full:
+            yield from self.of_mjit(of_host)
+
+    def of_mjit(self, of_host):
+        """It compiles what it makes by the system's compiler: of the host alone."""
+        found = [r for r in of_host if r.numbers[:2] == (3, 1)]
+        if not found or not glob.glob(MJIT_HEADER) or not shutil.which("gcc"):
+            language.skip_runtime("MJIT: no Ruby 3.1 of the system with ruby3.1-dev and gcc")
+            return
+        options = ("--mjit", "--mjit-min-calls=100", "--mjit-max-cache=1000")
+        yield language.Case(found[0], MJIT, options=options, threshold=99.0, seconds=20)
 
 
 if __name__ == "__main__":
