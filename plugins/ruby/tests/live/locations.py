@@ -34,6 +34,7 @@ Own = collections.namedtuple("Own", "name file line between")   # between: nativ
 LABELS_WITH_CLASSES = (3, 4)
 NEVER = "Burn.never"
 BURNS = "Burn.spin"
+LONG = "Burn::Long#long"        # a JIT takes its time to compile it
 COLLECTOR = "(garbage collection"
 INTERNAL = "<internal:"
 HIDDEN = re.compile(r"lambda|proc|core#.*")      # of RubyVM::FrozenCore, which has no name
@@ -363,7 +364,7 @@ class Judge:
     def ends_at_call(self, frames):
         """Its innermost method is where it calls the one that burns, which is not there: true for a moment only."""
         own = own_frames(frames)
-        if not own or is_own_c(own[-1]):
+        if not own or is_own_c(own[-1]) or self.jit and own[-1].name == LONG:
             return False
         nodes, reached, _ = self.walk(self.trees[False], own, lines=False)
         return reached == len(own) and any((own[-1].line or None, BURNS) in node.next for node in nodes)
