@@ -103,7 +103,19 @@ static struct ep_merge_item *add_item(struct ep_merge *m, uint32_t slot, uint32_
 	language->n_groups += !is_error;
 	language->failed |= is_error;
 	m->native_failed |= is_error && !language->n_markers;
+	language->doubtful |= m->n_items == language->head && header_at(m, at) & EP_FRAME_DOUBTFUL;
 	return item;
+}
+
+static void drop_doubtful(struct ep_merge *m, struct ep_merge_language *language)
+{
+	struct ep_merge_item *first = &m->items[language->head];
+
+	if (!language->doubtful || language->n_groups <= language->n_markers || first->n_frames != 1)
+		return;
+	first->is_placed = true;
+	language->head = first->next;
+	language->n_groups--;
 }
 
 /* Cuts what is behind the native part into items. */
@@ -271,6 +283,8 @@ uint32_t ep_merge_frames(struct ep_merge *m, const void *words, uint32_t n_words
 	m->n_words = n_words;
 	find_native_part(m);
 	find_items(m);
+	for (size_t i = 0; i < EP_LEN(m->languages); i++)
+		drop_doubtful(m, &m->languages[i]);
 	/* it says so, and no frame does */
 	m->native_failed |= failed;
 	put_native_part(m);

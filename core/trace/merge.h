@@ -17,6 +17,8 @@
  *			frames. Groups too many come behind the native part's error, or where that
  *			is complete behind the last marker's group.
  *
+ * Where there are more groups than markers, the first one is dropped if it is one frame that may not run yet.
+ *
  * A gap (EP_FRAME_GAP) in the native part may hide markers. Those before the first one are aligned
  * at the leaf, those behind the last one at the root; groups that are left have their markers in
  * between, or nowhere: then they are behind the first gap, as all that are left when a walk failed.
@@ -46,6 +48,7 @@ struct ep_merge_language {
 	uint16_t n_seen;     /* markers that were passed */
 	uint16_t head, tail; /* items that are not placed */
 	uint16_t failed;     /* it has an error */
+	uint16_t doubtful;   /* its first group is of a frame that may not run (EP_FRAME_DOUBTFUL) */
 };
 
 /* Scratch memory, used again for each event; 43 KiB. */
@@ -62,7 +65,7 @@ struct ep_merge {
 
 /*
  * `words` are the words of the user frames of a checked event, aligned or not: lengths add up to
- * n_words <= EP_MAX_WORDS. `failed`: the event says that it is incomplete. The count of frames,
+ * n_words <= EP_MAX_WORDS. `failed`: the event says that it is incomplete. The count of frames that are,
  * leaf first; where each begins in `words` is in merge->order. Markers that stay native frames
  * still have their slot. O(frames).
  */

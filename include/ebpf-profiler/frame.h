@@ -50,6 +50,11 @@ enum ep_frame_flag {
 
 #define EP_FRAME_HEADER(kind, flags, words, aux)                                                   \
 	((__u64)(kind) | (__u64)(flags) << 8 | (__u64)(words) << 16 | (__u64)(aux) << 32)
+/*
+ * In the header of a language's innermost frame: an entry, but native code may not have called the runtime's
+ * function for it yet. It is dropped where there are more entries than marked frames.
+ */
+#define EP_FRAME_DOUBTFUL (1ull << 24)
 #define EP_FRAME_KIND(header)  ((__u32)((header)&0xff))
 #define EP_FRAME_FLAGS(header) ((__u32)((header) >> 8 & 0xff))
 #define EP_FRAME_WORDS(header) ((__u32)((header) >> 16 & 0xff))

@@ -23,7 +23,7 @@ static const char *const counters[] = {
 
 static const struct ep_bpf_image bpf = {
 	.size = sizeof(bpf),
-	.max_frames_per_run = 264,
+	.max_frames_per_run = 240,
 	.object = ruby_bpf_object,
 	.object_bytes = sizeof(ruby_bpf_object),
 	.program = "ruby_unwind",

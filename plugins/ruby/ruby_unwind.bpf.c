@@ -58,7 +58,9 @@ static __always_inline bool push(struct ep_record *rec, struct ruby_scratch *s)
 	s->word1 = ruby_word1(s->entry, check);
 	s->kind = ep_pick(s->faulty, RUBY_KIND_UNREADABLE, s->kind);
 	EP_MEET();
-	return ep_push_words(rec, EP_FRAME_HEADER(ep_self.kind, 0, words, ruby_aux((__u32)s->kind, (__u32)s->index)),
+	return ep_push_words(rec,
+			     EP_FRAME_HEADER(ep_self.kind, 0, words, ruby_aux((__u32)s->kind, (__u32)s->index)) |
+				     s->doubtful * EP_FRAME_DOUBTFUL,
 			     (__u32)words, s->word0, s->word1, 0);
 }
 
@@ -96,20 +98,20 @@ static __always_inline void take_code(const struct ruby_state *state, struct rub
 }
 
 /*
- * The innermost frame may be half made: its fields are those of another one, or not there yet. Or it is made,
- * and C has not called rb_vm_exec yet: no instruction has stored its pc. Then it is no frame. What could
- * not be read is one, which says so.
+ * The innermost frame may be half made: its fields are those of another one, or not there yet. Then it is no
+ * frame. Or it is made, and C has not called rb_vm_exec yet, or has, and no instruction has stored its pc:
+ * how many calls of rb_vm_exec there are tells. What could not be read is a frame, which says so.
  */
-static __always_inline __u64 is_unborn(const struct ruby_scratch *s)
+static __always_inline __u64 is_unborn(struct ruby_scratch *s)
 {
-	__u64 is_ruby = 1 ^ s->kind;
-	__u64 lost = is_ruby & ep_is_same(s->index, RUBY_NO_INDEX), first = is_ruby & s->entered & ep_is_same(s->index, 0);
+	__u64 is_ruby = 1 ^ s->kind, lost = is_ruby & ep_is_same(s->index, RUBY_NO_INDEX);
 	__u64 without = s->has_method & (1 ^ (ep_is_set(s->entry) | s->unread));
 	__u64 garbage = 1 ^ (is_pointer(cf_word(s, CF_EP)) & (s->kind | is_pointer(cf_word(s, CF_ISEQ))));
 
+	s->doubtful = s->innermost & is_ruby & s->entered & ep_is_same(s->index, 0) & (1 ^ (s->jit | s->faulty));
 	if (s->faulty)
 		return s->innermost & garbage;
-	return s->innermost & (without | ((1 ^ s->jit) & (lost | first)));
+	return s->innermost & (without | ((1 ^ s->jit) & lost));
 }
 
 /* The frame is that of the method whose rescue or ensure clause was before it; it may be one as well. */

@@ -53,7 +53,8 @@ static uint64_t header_of(const char *token)
 	if (kind >= 'A' && kind <= 'Z')
 		return EP_FRAME_HEADER(EP_FRAME_NATIVE,
 				       SLOT_OF(kind - 'A' + 'a') << EP_FRAME_SLOT_SHIFT, 1, 5);
-	return EP_FRAME_HEADER(KIND_OF(kind), strchr(token, '.') ? EP_FRAME_ENTRY : 0, 2, 1);
+	return EP_FRAME_HEADER(KIND_OF(kind), strchr(token, '.') ? EP_FRAME_ENTRY : 0, 2, 1) |
+	       (strchr(token, '?') ? EP_FRAME_DOUBTFUL : 0);
 }
 
 struct stack {
@@ -116,6 +117,22 @@ static void check_rows(const struct row *rows, size_t n, bool failed)
 			fail_msg("%s: \"%s\" became \"%s\", not \"%s\"", rows[i].label,
 				 rows[i].event, text, rows[i].expected);
 	}
+}
+
+EP_TEST(what_may_not_run_yet_is_no_frame_without_a_marker)
+{
+	static const struct row rows[] = {
+		{"runs", "N1 A2 N3 A4 N5 a6?. a7 a8.", "N1 a6?. N3 a7 a8. N5"},
+		{"does not", "N1 N3 A4 N5 a6?. a7 a8.", "N1 N3 a7 a8. N5"},
+		{"alone", "N1 N5 a6?.", "N1 N5"},
+		{"alone, and runs", "N1 A2 N5 a6?.", "N1 a6?. N5"},
+		{"more than one frame", "N1 A2 a6? a7. a8.", "N1 a6? a7. a8."},
+		{"only the innermost", "N1 A2 a6. a7?. a8.", "N1 a6. a7?. a8."},
+		{"of another language", "N1 A2 B3 a4. b5?. b6.", "N1 a4. b6."},
+		{"the walk failed", "N1 x a6?. a7.", "N1 x a7."},
+	};
+
+	check_rows(rows, EP_LEN(rows), false);
 }
 
 EP_TEST(complete_walks_meet_at_the_root)

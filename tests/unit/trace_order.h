@@ -48,7 +48,7 @@ static inline const char *order_violation(const struct ep_merge *m, const void *
 
 		dynamic += EP_FRAME_KIND(header) >= EP_FRAME_FIRST_DYNAMIC;
 		dropped += !seen[at];
-		if (seen[at]-- == 0 && (EP_FRAME_KIND(header) != EP_FRAME_NATIVE ||
+		if (seen[at]-- == 0 && !(header & EP_FRAME_DOUBTFUL) && (EP_FRAME_KIND(header) != EP_FRAME_NATIVE ||
 					!(EP_FRAME_FLAGS(header) >> EP_FRAME_SLOT_SHIFT)))
 			return "a frame that marks nothing was lost";
 	}

@@ -136,6 +136,7 @@ struct ruby_scratch {
 	/* The frame in hand. */
 	__u64 kind; /* RUBY_KIND_ISEQ or RUBY_KIND_CFUNC */
 	__u64 entered, readable, faulty, has_method;
+	__u64 doubtful; /* 1: it may not run yet */
 	__u64 stands; /* 1: for the frame of its method, as it runs a rescue or ensure clause */
 	__u64 iseq, method; /* where they are in the tables */
 	__u64 body, entry, body_check, entry_check, index;

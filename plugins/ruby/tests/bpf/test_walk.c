@@ -205,14 +205,23 @@ EP_TEST_WITH(blocks_in_c_and_what_has_no_pc_are_no_frames, begin, NULL)
 	assert_string_equal(walk_stack(), "1 in 1 at 1\n" MAIN);
 }
 
+/* No instruction has stored its pc: whether it runs how many calls of rb_vm_exec there are tells. */
+EP_TEST_WITH(what_c_may_not_have_called_yet_is_in_doubt, begin, NULL)
+{
+	push_frame(BLOCK | FINISH, 2, 0, 0, 0);
+	assert_string_equal(walk_stack(), "2 entry at 0\n" MAIN);
+	assert_true(REC->words[0] & EP_FRAME_DOUBTFUL);
+	begin(NULL);
+	push_frame(BLOCK | FINISH, 2, 0, 0, 1);
+	assert_string_equal(walk_stack(), "2 entry at 1\n" MAIN);
+	assert_false(REC->words[0] & EP_FRAME_DOUBTFUL);
+}
+
 EP_TEST_WITH(what_is_half_made_is_no_frame, begin, NULL)
 {
-	for (int i = 0; i < 6; i++) {
+	for (int i = 1; i < 6; i++) {
 		begin(NULL);
-		if (i == 0) /* C has not called rb_vm_exec yet */
-			push_frame(BLOCK | FINISH, 2, 0, 0, 0);
-		else
-			push_frame(i & 1 ? CFUNC : METHOD, i & 1 ? 0 : 2, i < 3 ? 0 : method(2), 0, i == 4 ? 101 : 1);
+		push_frame(i & 1 ? CFUNC : METHOD, i & 1 ? 0 : 2, i < 3 ? 0 : method(2), 0, i == 4 ? 101 : 1);
 		if (i == 3)
 			world_put(cfp + 8 * CF_EP, 0x100);
 		if (i == 5)
