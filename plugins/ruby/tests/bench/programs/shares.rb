@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # shares.rb TURNS [PROFILE]: prints "ready" and does so many turns of the same work of many kinds, all below Work.all; with
-# PROFILE under StackProf, whose samples are written there. No call of C takes longer than 0.1 ms.
+# PROFILE under StackProf, whose samples are written there. C runs for less than 0.1 ms a call; the litter is so that the
+# collector does not run in the same place of each turn.
 WORDS = Array.new(300) { |n| (n * 7919 % 1009).to_s(36) * (1 + n % 3) }
 Node = Struct.new(:key, :left, :right)
 
@@ -43,17 +44,17 @@ class Work
 	def self.matrix(size) Array.new(size) { |row| Array.new(size) { |column| row * column % 7 } }.transpose.flatten.sum end
 	def self.order(words) words.sort_by { |word| word.reverse }.uniq { |word| word[0, 2] }.map { |word| [word.size, word].hash } end
 	def self.sizes(words) words.first(80).map { |word| Circle.new(word.hash % 100) }.sort.size end
-	def self.all(turns)
+	def self.litter(random) random.rand(6000).times { Object.new } end
+	def self.all(turns, random = Random.new(1))
 		turns.times do
 			[fib(18), sieve(Array.new(6000, true)), parse(WORDS), matrix(40), order(WORDS), sizes(WORDS), Circle.new(3).weigh(3000)]
-			[Tree.sum((1..300).map { |n| n * 7919 % 1009 }), Text.replace(WORDS), Text.count(WORDS)]
+			[litter(random), Tree.sum((1..300).map { |n| n * 7919 % 1009 }), Text.replace(WORDS), Text.count(WORDS)]
 		end
 	end
 end
 
 %w[json stackprof].each { |name| require name }	# always: they make the heap larger
-puts 'ready'
-$stdout.flush
+$stdout.syswrite("ready\n")
 exit(Work.all(ARGV[0].to_i) > 0) unless ARGV[1]
 said = StackProf.run(mode: :cpu, interval: 4000, raw: true) { Work.all(ARGV[0].to_i) }
 File.write(ARGV[1], JSON.generate(missed: said[:missed_samples], frames: said[:frames], raw: said[:raw]))
