@@ -2,18 +2,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Self and total shares of Ruby's methods, by us, by StackProf and by rbspy: each in runs of its own of one program.
 
-They take turns; counted is what is below Work.all. A share is within the margin when it is no further from the other
-than a quarter of a point, or than 3 standard deviations of what both counts allow. Samples of a run may depend on each
-other: counts are divided by chi-square over its degrees of freedom, of that profiler's runs, where that is above 1.
-Methods are told by name; blocks, rescue and ensure belong to theirs, as StackProf has them from 3.0 on.
+They take turns; counted is what is below Work.all. A share is within the margin when it is a quarter of a point from
+the other, or 3 standard deviations of both counts. Samples of a run may depend on each other: counts are divided by
+chi-square over its degrees of freedom, of that profiler's runs, where that is above 1. Methods are told by name; a
+block, rescue or ensure belongs to its method, as in StackProf from 3.0 on. Known and not taken out: a block that C
+called is no frame of ours before it has stored a pc (ruby_unwind.bpf.c, is_unborn): its caller in C has that time.
 
 What the others do otherwise is taken from both (functions are of StackProf's stackprof.c):
 - the collector has no stack in StackProf (stackprof_record_gc_samples): left out here, too. rbspy does not know it;
 - for a block in C, as that of Enumerable#inject below Range#each, StackProf has another frame of its method (Ruby's
   vm_backtrace.c, rb_profile_frames); neither Ruby's backtraces nor we have one;
-- in 2.7 it has no C, and takes the stack when the VM next asks for interrupts (stackprof_signal_handler: a postponed
-  job), as a method, a block or a loop's turn ends: a short method has what its caller did before. So what is above a
-  method that Work.all called is taken as that one, and self and total are the same;
+- in 2.7 it has no C, and takes the stack when the VM next asks for interrupts (stackprof_signal_handler), as a method,
+  a block or a loop's turn ends: a short method has what its caller did. So all is that which Work.all called;
 - while C does not ask for interrupts it takes one sample (stackprof_buffer_sample): the program's C is short;
 - rbspy names C only where Ruby has symbols, and classes from 3.3 on: with it both are left out, and C's time, or that
   of <internal: methods, is its caller's. Its samples are of time: a thread that waits for a CPU has many of one place.
