@@ -18,11 +18,11 @@ def difference(a, n, b, m):
     return 100.0 * (a / n - b / m)
 
 
-def margin(a, n, b, m):
+def margin(a, n, b, m, least=LEAST):
     """Percentage points that the two shares may be apart."""
     pooled = (a + b) / (n + m)
     deviation = math.sqrt(pooled * (1 - pooled) * (1 / n + 1 / m))
-    return max(LEAST, 100.0 * SIGMAS * deviation)
+    return max(least, 100.0 * SIGMAS * deviation)
 
 
 def problems(first, second):
