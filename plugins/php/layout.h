@@ -22,17 +22,14 @@ struct php_function_layout {
 
 /* zend_generator (zend_generators.h), from its start on. */
 struct php_generator_layout {
-	uint32_t execute_data, node, execute_fake;
-	uint32_t parent; /* node.parent */
-	uint32_t leaf;	 /* node.ptr.leaf */
+	uint32_t execute_data, parent, execute_fake; /* parent: node.parent */
 };
 
 struct php_layout {
 	uint32_t release; /* PHP_RELEASE: of the process, may be newer than what is known */
 	struct php_function_layout function;
 	struct php_generator_layout generator;
-	uint32_t globals_bytes; /* executor_globals; 0: the symbol says it */
-	uint32_t fiber_caller;	/* in a fiber's context: the context of who resumed it */
+	uint32_t fiber_caller; /* in a fiber's context: the context of who resumed it */
 };
 
 /* Newer releases get the newest layout: attach checks it. False: older than PHP_OLDEST. */

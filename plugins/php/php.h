@@ -29,8 +29,8 @@ struct php_executable {
 	uint64_t globals_va;	      /* executor_globals, without threads */
 	uint64_t key_va, cache_va;    /* of ZTS: the pthread key, the variable executor_globals_offset */
 	uint64_t frameless_va;	      /* zend_flf_functions */
-	uint64_t generator_va;	      /* zend_ce_generator */
 	uint64_t finish_va;	      /* where make_fcontext lets a fiber's stack end */
+	uint32_t globals_bytes;
 	struct php_globals globals;   /* where things are in them */
 	uint32_t vm_kind;	      /* enum php_vm; 0: not known */
 	struct ep_symbol text;	      /* .text */

@@ -19,10 +19,12 @@
  *
  *	word 0	its zend_function			UNREADABLE: one word
  *
- *	aux	| kind: 4 bits | how it came in: 4 bits | index of the opline: 24 bits |
+ *	aux	| kind: 4 bits | 0 | index of the opline: 24 bits |
+ *	flags	| 0 | how it came in, of CODE: bits 4..2 |
  *
  * The index of a caller is that of its call itself, so nothing is to be subtracted. PHP_NO_LINE: not known, as in
- * the leaf of code of the JIT, and in all that has no oplines. How it came in: enum php_came, of CODE.
+ * the leaf of code of the JIT, and in all that has no oplines. How it came in (enum php_came) its caller
+ * tells, which comes after it.
  */
 #ifndef PHP_SHARED_H
 #define PHP_SHARED_H
@@ -53,16 +55,16 @@ enum php_came {
 
 #define PHP_INDEX_BITS	 24
 #define PHP_NO_LINE	 ((1u << PHP_INDEX_BITS) - 1)
-#define PHP_CAME_SHIFT	 24
+#define PHP_CAME_SHIFT	 2
 #define PHP_KIND_SHIFT	 28
 #define PHP_ADDRESS_BITS 44
 #define PHP_ADDRESS_MASK ((1ull << PHP_ADDRESS_BITS) - 1)
 #define PHP_HALF_MASK	 ((1ull << PHP_HALF_CHECK) - 1)
 #define PHP_SHORT_MASK	 ((1ull << PHP_SHORT_CHECK) - 1)
 
-static inline __attribute__((always_inline)) __u32 php_aux(__u32 kind, __u32 came, __u32 index)
+static inline __attribute__((always_inline)) __u32 php_aux(__u32 kind, __u32 index)
 {
-	return kind << PHP_KIND_SHIFT | came << PHP_CAME_SHIFT | (index & PHP_NO_LINE);
+	return kind << PHP_KIND_SHIFT | (index & PHP_NO_LINE);
 }
 
 static inline __attribute__((always_inline)) __u32 php_kind(__u32 aux)
@@ -70,9 +72,9 @@ static inline __attribute__((always_inline)) __u32 php_kind(__u32 aux)
 	return aux >> PHP_KIND_SHIFT;
 }
 
-static inline __attribute__((always_inline)) __u32 php_came(__u32 aux)
+static inline __attribute__((always_inline)) __u32 php_came(__u32 flags)
 {
-	return aux >> PHP_CAME_SHIFT & 15;
+	return flags >> PHP_CAME_SHIFT & 7;
 }
 
 static inline __attribute__((always_inline)) __u32 php_index(__u32 aux)
@@ -158,7 +160,6 @@ struct php_state {
 	__u64 code_start, code_end;   /* the runtime's file: what a JIT's code may return to is in it */
 	__u64 finish_addr;	      /* where a fiber's C stack ends */
 	__u64 frameless_addr;	      /* the variable zend_flf_functions */
-	__u64 generator_addr;	      /* the variable zend_ce_generator */
 	__u32 globals_bytes;	      /* all of them: exception_op lies in it */
 	__u32 current_off;	      /* in them: current_execute_data */
 	__u32 before_exception_off;   /* opline_before_exception */
@@ -171,23 +172,21 @@ struct php_state {
 	__u32 unproven;		      /* 1: BPF must look itself whether the layout holds */
 	__u32 release;		      /* PHP_RELEASE */
 	__u16 op_last, op_opcodes, op_file, op_line; /* zend_op_array */
-	__u16 generator_data, generator_node, generator_fake; /* zend_generator: execute_data, node, execute_fake */
-	__u16 node_parent, node_leaf; /* in a zend_generator: its node's */
-	__u16 pad[3];
+	__u16 generator_data, generator_parent, generator_fake; /* zend_generator: execute_data, node.parent, execute_fake */
+	__u16 pad;
 };
 _Static_assert(sizeof(struct php_state) <= EP_STATE_BYTES, "php_state is too large");
 
 enum php_error {
 	PHP_ERROR_FRAME = 0, /* it cannot be read */
 	PHP_ERROR_DEEP,
-	PHP_ERROR_CYCLE,
+	PHP_ERROR_FIBER, /* who resumed it was not found */
 };
 
 enum php_counter {
 	PHP_COUNT_NO_GLOBALS = 0, /* stacks of threads that have none */
 	PHP_COUNT_GONE,		  /* functions that changed before they were named */
 	PHP_COUNT_JIT_LOST,	  /* code that may be a JIT's, whose way back to the loop was not found */
-	PHP_COUNT_FIBER_LOST,	  /* fibers whose resumer was not found */
 };
 
 #endif
