@@ -165,15 +165,15 @@ struct php_state {
 	__u32 before_exception_off;   /* opline_before_exception */
 	__u32 fiber_off;	      /* current_fiber_context */
 	__u32 fiber_caller_off;	      /* in a fiber's context: the context of who resumed it */
-	__u32 loop_frame, loop_saved; /* struct php_prologue of execute_ex */
+	__u32 loop_frame, loop_saved; /* struct x86_prologue of execute_ex */
 	__u32 loop_has_fp;
 	__u32 hybrid;		      /* 1: in the loop r14 is the frame and r15 the opline */
 	__u32 copy_flags;	      /* of fn_flags: the zend_function is a copy */
 	__u32 unproven;		      /* 1: BPF must look itself whether the layout holds */
 	__u32 release;		      /* PHP_RELEASE */
 	__u16 op_last, op_opcodes, op_file, op_line; /* zend_op_array */
-	__u16 generator_data, generator_parent, generator_fake; /* zend_generator: execute_data, node.parent, execute_fake */
-	__u16 pad;
+	__u16 generator_data, generator_parent; /* zend_generator: execute_data, node.parent */
+	__u16 pad[2];
 };
 _Static_assert(sizeof(struct php_state) <= EP_STATE_BYTES, "php_state is too large");
 
