@@ -13,12 +13,12 @@ static __always_inline struct php_seen_function *seen_function(struct php_scratc
 /* Four bytes of what was read of the function. */
 static __always_inline __u64 function_int(const struct php_scratch *s, __u64 off)
 {
-	return s->words[off / 8 % (PHP_FUNCTION_BYTES / 8)] >> (off & 4) * 8 & 0xffffffff;
+	return s->words[off / 8 & (PHP_FUNCTION_WORDS - 1)] >> (off & 4) * 8 & 0xffffffff;
 }
 
 static __always_inline __u64 function_word(const struct php_scratch *s, __u64 off)
 {
-	return s->words[off / 8 % (PHP_FUNCTION_BYTES / 8)];
+	return s->words[off / 8 & (PHP_FUNCTION_WORDS - 1)];
 }
 
 /* Those of all functions. What cannot be read is 0, as the helper clears it. */
@@ -72,7 +72,7 @@ static __always_inline void put_words(const struct php_state *state, struct php_
 /* It may be shorter, and end where mapped memory does, if it is an internal one. */
 static __always_inline bool read_words(struct php_scratch *s, __u64 func)
 {
-	return !bpf_probe_read_user(s->words, sizeof(s->words), (void *)func) ||
+	return !bpf_probe_read_user(s->words, PHP_FUNCTION_BYTES, (void *)func) ||
 	       !bpf_probe_read_user(s->words, PHP_FUNCTION_SCOPE + 8, (void *)func);
 }
 
