@@ -22,7 +22,7 @@ struct php_function_layout {
 
 /* zend_generator (zend_generators.h), from its start on. */
 struct php_generator_layout {
-	uint32_t execute_data, parent, execute_fake; /* parent: node.parent */
+	uint32_t execute_data, parent; /* parent: node.parent; execute_fake is behind the node: 32 or 40 bytes on */
 };
 
 struct php_layout {

@@ -24,19 +24,18 @@
 struct php_executable {
 	const struct ep_unwinder_host *host;
 	struct php_layout layout;
-	bool is_extension; /* EP_CODE_ONLY: for describe alone */
 	/* ELF virtual addresses; 0: absent. */
-	uint64_t globals_va;	      /* executor_globals, without threads */
-	uint64_t key_va, cache_va;    /* of ZTS: the pthread key, the variable executor_globals_offset */
+	uint64_t globals_va;	      /* executor_globals; with threads 0, */
+	uint64_t offset_va, key_va;   /* executor_globals_offset, the pthread key of what it is the offset in */
+	struct ep_variable cache;     /* where there is no key */
 	uint64_t frameless_va;	      /* zend_flf_functions */
 	uint64_t finish_va;	      /* where make_fcontext lets a fiber's stack end */
 	uint32_t globals_bytes;
-	struct php_globals globals;   /* where things are in them */
+	uint32_t current, before_exception, fiber; /* in them; 0: not known */
 	uint32_t vm_kind;	      /* enum php_vm; 0: not known */
 	struct ep_symbol text;	      /* .text */
 	struct ep_symbol loop;	      /* execute_ex */
-	bool loop_has_symbol;
-	struct php_prologue prologue; /* of it */
+	struct x86_prologue prologue; /* of it */
 	struct ep_symbol code[PHP_MAX_CODE];
 	uint32_t n_code;
 };

@@ -8,18 +8,20 @@
  *	word 1	| check 20..39 | zend_function / 8     |
  *
  *	word 0	| check 0..19  | opcodes / 8           |	CODE: a file's, or that of an eval; its zend_function is
- *	word 1	| check 20..39 | filename / 8          |	a copy that is gone with the call
+ *	word 1	| check 20..39 | filename / 8          |	a copy that is gone with the call, and so are its oplines
  *
  *	word 0	| file 40..43 | check 0..15 | opcodes / 8 |	CLOSURE: a closure, or a trampoline: its zend_function
  *	word 1	| file 0..19   | function_name / 8     |	is a copy, too
  *	word 2	| file 20..39  | scope / 8             |
+ *
+ *	word 1	| file 0..19   | line_start            |	OLD_CLOSURE: the same, whose name is "{closure}" (to 8.3)
  *
  *	word 0	| check 0..19  | function_name / 8     |	INTERNAL: a function in C, also one that is called without
  *	word 1	| check 20..39 | scope / 8             |	a frame (8.4: frameless)
  *
  *	word 0	its zend_function			UNREADABLE: one word
  *
- *	aux	| kind: 4 bits | 0 | index of the opline: 24 bits |
+ *	aux	| kind: 4 bits | 0 | index of the opline: 24 bits | of CODE: its line
  *	flags	| 0 | how it came in, of CODE: bits 4..2 |
  *
  * The index of a caller is that of its call itself, so nothing is to be subtracted. PHP_NO_LINE: not known, as in
@@ -41,6 +43,8 @@ enum php_kind {
 	PHP_KIND_CLOSURE,
 	PHP_KIND_INTERNAL,
 	PHP_KIND_UNREADABLE,
+	PHP_KIND_OLD_CLOSURE,
+	PHP_N_KINDS,
 };
 
 enum php_came {
@@ -145,6 +149,14 @@ static inline __attribute__((always_inline)) __u64 php_closure_file(__u64 word0,
 #define PHP_STRING_BYTES    24
 #define PHP_FUNCTION_BYTES  192u /* of an op_array up to line_start, in all releases less */
 
+#define PHP_HEAD_BYTES	    128u /* of a string that are read at once: most are in it whole */
+#define PHP_BLOCK_OPS	    16u	 /* oplines that are read at once, for their lines */
+#define PHP_KEPT_TEXT	    1000u /* of a longer string's text, what the keeper sends */
+
+/* "{closure}": zend_string.h, zend_inline_hash_func */
+#define PHP_CLOSURE_HASH 0x8377e2afcc3d851aull
+#define PHP_CLOSURE_LEN	 9
+
 #define PHP_TYPE_INTERNAL 1
 #define PHP_TYPE_USER	  2
 #define PHP_TYPE_EVAL	  4
@@ -165,15 +177,15 @@ struct php_state {
 	__u32 before_exception_off;   /* opline_before_exception */
 	__u32 fiber_off;	      /* current_fiber_context */
 	__u32 fiber_caller_off;	      /* in a fiber's context: the context of who resumed it */
-	__u32 loop_frame, loop_saved; /* struct php_prologue of execute_ex */
+	__u32 loop_frame, loop_saved; /* struct x86_prologue of execute_ex */
 	__u32 loop_has_fp;
 	__u32 hybrid;		      /* 1: in the loop r14 is the frame and r15 the opline */
 	__u32 copy_flags;	      /* of fn_flags: the zend_function is a copy */
 	__u32 unproven;		      /* 1: BPF must look itself whether the layout holds */
 	__u32 release;		      /* PHP_RELEASE */
 	__u16 op_last, op_opcodes, op_file, op_line; /* zend_op_array */
-	__u16 generator_data, generator_parent, generator_fake; /* zend_generator: execute_data, node.parent, execute_fake */
-	__u16 pad;
+	__u16 generator_data, generator_parent; /* zend_generator: execute_data, node.parent */
+	__u16 pad[2];
 };
 _Static_assert(sizeof(struct php_state) <= EP_STATE_BYTES, "php_state is too large");
 
