@@ -16,7 +16,7 @@
 
 #define CACHE_BYTES    ((size_t)2 << 20)
 #define CLASS_BYTES    512
-#define FUNCTION_BYTES (2 * CLASS_BYTES + 8)
+#define FUNCTION_BYTES (PHP_TEXT_BYTES + 64)
 #define CLOSURE	       "{closure"
 
 /* A frame, taken apart. 0: it has no such thing. */
