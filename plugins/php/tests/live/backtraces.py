@@ -102,7 +102,7 @@ class Said:
     def __init__(self, output):
         self.stacks, self.missing, self.anywhere, self.forked, self.work = [], {}, set(), [], {}
         self.of_c, self.lines = set(), collections.defaultdict(list)    # {(name, file): [(first, last)]}
-        self.cpu, self.started, self.jit = None, 0.0, False
+        self.cpu, self.started, self.opcache, self.jit = None, 0.0, False, False
         for words in (line.split("\t") for line in output.splitlines()):
             read = getattr(self, "read_" + words[0].lower(), None)
             if read:
@@ -135,6 +135,9 @@ class Said:
 
     def read_started(self, seconds):
         self.started = float(seconds)
+
+    def read_opcache(self):
+        self.opcache = True
 
     def read_jit(self):
         self.jit = True

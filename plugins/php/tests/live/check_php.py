@@ -13,7 +13,7 @@ import language
 
 ATTACHING_SECONDS = 0.3     # until it is attached to, its stacks are native
 IN_CONTAINER = "plain,closures,deep1000,turns64,generators"
-ASIDE, FORKS, FAST, EMBEDDED, THREADS = "fleeting", "forks", "fast", "embedded", "threads"
+ASIDE, FORKS, FAST, OPCACHE, EMBEDDED, THREADS = "fleeting", "forks", "fast", "opcache", "embedded", "threads"
 FAST_HZ = 1999
 JIT_FROM = 8, 2     # 8.0 and 8.1 are not tested
 
@@ -23,7 +23,15 @@ class PHPs(language.Check):
     start = 1, 60
 
     def before(self, case):
-        return phps.ask(case.runtime, *case.words, options=case.options)
+        command = self.embedding(case, 0, "--observe") if case.label in (EMBEDDED, THREADS) else None
+        known = phps.ask(case.runtime, *case.words, options=case.options, command=command)
+        if case.options and not (known.opcache if case.label == OPCACHE else known.jit):
+            raise language.Skipped(f"skip: this PHP has no {case.label}")
+        return known
+
+    def embedding(self, case, seconds, *words):
+        threads = 2 if case.label == THREADS and not words else 0
+        return phps.embedded(case.runtime, self.directory, seconds, *words, threads=threads)
 
     def record(self, case):
         self.frequency = FAST_HZ if case.label == FAST else language.Check.frequency
@@ -31,7 +39,7 @@ class PHPs(language.Check):
 
     def command(self, case, seconds):
         if case.label in (EMBEDDED, THREADS):
-            return phps.embedded(case.runtime, self.directory, seconds, threads=2 if case.label == THREADS else 0)
+            return self.embedding(case, seconds)
         return phps.burner(case.runtime, seconds, *case.words, options=case.options, way=case.way)
 
     def sleeper(self, case):
@@ -73,11 +81,11 @@ class PHPs(language.Check):
         zts = [r for r in found if "zts" in r.flavors]
         yield from map(language.Case, found if full else quick)
         for runtime in found if full else quick[-1:]:
-            if runtime.numbers >= JIT_FROM and "zts" not in runtime.flavors:
+            if runtime.numbers >= JIT_FROM and not {"zts", "clang", "static"} & {*runtime.flavors}:
                 yield language.Case(runtime, "function", phps.opcache(runtime, "function"))
                 yield language.Case(runtime, "tracing", phps.opcache(runtime, "tracing"))
         for runtime in found if full else [*quick[:1], *quick[-1:]]:
-            yield language.Case(runtime, "opcache", phps.opcache(runtime))
+            yield language.Case(runtime, OPCACHE, phps.opcache(runtime))
             yield self.started(runtime)
             yield language.Case(runtime, ASIDE, words=("--only=fleeting,texts",))
             yield language.Case(runtime, FORKS, words=("--only=forks",))

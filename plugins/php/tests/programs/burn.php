@@ -103,10 +103,10 @@ function nothing($n = 0)
 	return $n;
 }
 
-function has_jit()
+function caches()
 {
 	$status = function_exists('opcache_get_status') ? @opcache_get_status(false) : false;
-	return $status && ($status['jit']['on'] ?? false);
+	return ['OPCACHE' => (bool) $status, 'JIT' => $status && ($status['jit']['on'] ?? false)];
 }
 
 // Lines C NAME, USER NAME FILE FIRST LAST of all functions.

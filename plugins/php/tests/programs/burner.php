@@ -12,7 +12,7 @@
 //	MISSING SCENARIO WHY		a scenario that this PHP has not
 //	FORKED PID			a process that it made
 //	STARTED SECONDS			CPU time until the first scenario
-//	JIT				there is one
+//	OPCACHE, JIT			there is one
 //	WORK SCENARIO SECONDS TURNS	CPU time and turns of a scenario
 //	CPU SECONDS			what the process and its children have used, in the end
 //
@@ -136,8 +136,10 @@ function tell_all()
 register_shutdown_function('Burn\at_end');
 register_shutdown_function('array_map', 'Burn\spin', [500]);
 register_shutdown_function('Burn\tell_all');
-if (has_jit()) {
-	State::$times = 8;
-	say('JIT');
+foreach (caches() as $name => $is_on) {
+	if ($is_on) {
+		say($name);
+	}
 }
+State::$times = caches()['JIT'] ? 8 : 1;
 (new Driver($argv))->run();
