@@ -207,7 +207,7 @@ static int set_ranges(void *instance)
 		.end = UINT64_MAX, .mode = EP_RANGE_ENTER, .flags = EP_RANGE_ANONYMOUS};
 
 	return attach_mark(&inst->process, inst->exe->code, inst->exe->n_code,
-			   inst->exe->layout.frame.jit_return ? &jit : NULL);
+			   &jit, inst->exe->layout.frame.jit_return != 0);
 }
 
 static const struct attach_language language = {

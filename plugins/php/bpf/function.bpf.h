@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The function of a frame: once in a sample it is read, and with it what its check covers. */
+#ifndef PHP_FUNCTION_BPF_H
+#define PHP_FUNCTION_BPF_H
+
+#include "plugins/php/bpf/scratch.bpf.h"
+
+static __always_inline struct php_seen_function *seen_function(struct php_scratch *s)
+{
+	return &s->functions[s->function & ((1u << PHP_SEEN_SHIFT) - 1)];
+}
+
+/* Four bytes of what was read of the function. */
+static __always_inline __u64 function_int(const struct php_scratch *s, __u64 off)
+{
+	return s->words[off / 8 % (PHP_FUNCTION_BYTES / 8)] >> (off & 4) * 8 & 0xffffffff;
+}
+
+static __always_inline __u64 function_word(const struct php_scratch *s, __u64 off)
+{
+	return s->words[off / 8 % (PHP_FUNCTION_BYTES / 8)];
+}
+
+/* Those of all functions. What cannot be read is 0, as the helper clears it. */
+static __always_inline void take_common(struct php_scratch *s)
+{
+	struct php_parts *parts = &s->parts;
+
+	parts->name = s->words[PHP_FUNCTION_NAME / 8];
+	parts->class = s->words[PHP_FUNCTION_SCOPE / 8];
+	parts->fn_flags = s->words[0] >> 32;
+	/* hash and len */
+	bpf_probe_read_user(&parts->name_hash, 16, (void *)(parts->name + PHP_STRING_HASH));
+	bpf_probe_read_user(&parts->class_name, 8, (void *)(parts->class + PHP_CLASS_NAME));
+}
+
+/* Those of a user function; 0 in others. */
+static __always_inline void take_code(const struct php_state *state, struct php_scratch *s, __u64 is_user)
+{
+	struct php_parts *parts = &s->parts;
+
+	parts->file = function_word(s, state->op_file) * is_user;
+	parts->opcodes = function_word(s, state->op_opcodes) * is_user;
+	parts->last = function_int(s, state->op_last) * is_user;
+	parts->line_start = function_int(s, state->op_line) * is_user;
+	bpf_probe_read_user(&parts->file_hash, 16, (void *)(parts->file + PHP_STRING_HASH));
+}
+
+static __always_inline void put_words(const struct php_state *state, struct php_scratch *s,
+				      struct php_seen_function *seen)
+{
+	const struct php_parts *parts = &s->parts;
+	__u64 check = php_check(parts), second, is_copy, is_code, first;
+
+	is_copy = seen->is_user & ep_is_set(parts->fn_flags & state->copy_flags);
+	is_code = seen->is_user & (1 ^ ep_is_set(parts->name));
+	seen->kind = ep_pick(seen->is_user, ep_pick(is_code, PHP_KIND_CODE, is_copy * PHP_KIND_CLOSURE),
+			     PHP_KIND_INTERNAL);
+	seen->n = 2 + is_copy * (1 ^ is_code);
+	first = ep_pick(seen->is_user, parts->opcodes, parts->name);
+	second = ep_pick(seen->is_user, ep_pick(is_code, parts->file, seen->is.key), parts->class);
+	is_copy &= 1 ^ is_code;
+	seen->words[0] = ep_pick(is_copy, php_closure_word0(parts->opcodes, parts->file, check),
+				 php_word(first, check));
+	seen->words[1] = ep_pick(is_copy, php_closure_word1(parts->name, parts->file),
+				 php_word(second, check >> PHP_HALF_CHECK));
+	seen->words[2] = php_closure_word2(parts->class, parts->file);
+	/* In C without a name: where a fiber begins, or what stands for a constructor that there is not. */
+	seen->n *= seen->is_user | ep_is_set(parts->name);
+}
+
+/* It may be shorter, and end where mapped memory does, if it is an internal one. */
+static __always_inline bool read_words(struct php_scratch *s, __u64 func)
+{
+	return !bpf_probe_read_user(s->words, sizeof(s->words), (void *)func) ||
+	       !bpf_probe_read_user(s->words, PHP_FUNCTION_SCOPE + 8, (void *)func);
+}
+
+static __always_inline void read_function(const struct php_state *state, struct php_scratch *s)
+{
+	struct php_seen_function *seen = seen_function(s);
+	__u64 type;
+
+	seen->is.sequence = s->sequence;
+	seen->is.key = s->func;
+	seen->kind = PHP_KIND_UNREADABLE;
+	seen->is_user = 1;
+	seen->opcodes = 0;
+	seen->last = 0;
+	seen->n = 1;
+	seen->words[0] = s->func;
+	if (!read_words(s, s->func))
+		return;
+	EP_MEET();
+	type = s->words[0] & 0xff;
+	seen->is_user = ep_is_set(type ^ PHP_TYPE_INTERNAL);
+	if (ep_is_set(type ^ PHP_TYPE_INTERNAL) & ep_is_set(type ^ PHP_TYPE_USER) & ep_is_set(type ^ PHP_TYPE_EVAL))
+		return;
+	take_common(s);
+	EP_MEET();
+	take_code(state, s, seen->is_user);
+	EP_MEET();
+	seen->opcodes = s->parts.opcodes;
+	seen->last = s->parts.last;
+	put_words(state, s, seen);
+}
+
+/* seen_function() is that of the frame in hand. */
+static __always_inline void see_function(const struct php_state *state, struct php_scratch *s)
+{
+	s->function = ep_seen_slot(s->func, PHP_SEEN_SHIFT);
+	EP_MEET();
+	if (!ep_is_seen(&seen_function(s)->is, s->sequence, s->func))
+		read_function(state, s);
+	EP_MEET();
+}
+
+#endif

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Read in the sources of 7.4.33, 8.2.32 and 8.4.24 (Zend/zend_compile.h, zend_generators.h, zend_fibers.h), and seen
+ * in stripped builds of 7.4.33, 8.2.36, 8.3.8, 8.4.24, 8.5.7 and 8.6.0rc3. Each row holds from its release on.
+ */
+#include "plugins/php/layout.h"
+
+#include "core/base/util.h"
+
+/*
+ * zend_compile.h, zend_op_array: last, opcodes, filename, line_start. T and run_time_cache are common to all functions
+ * from 8.2 on, cache_size and last_var before; 8.3 has one member less, 8.4 doc_comment and the module's
+ * (common) and prop_info more. ZEND_ACC_CLOSURE is 1 << 22 from 8.0 on; FAKE_CLOSURE is the next bit, but in 7.3 bit
+ * 6; CALL_VIA_TRAMPOLINE 1 << 18, in 7.3 1 << 21.
+ */
+static const struct {
+	uint32_t release;
+	struct php_function_layout function;
+} functions[] = {
+	{PHP_RELEASE(7, 3), {60, 64, 128, 136, 1u << 20 | 1u << 6 | 1u << 21, 1u << 20}},
+	{PHP_RELEASE(7, 4), {60, 64, 136, 144, 3u << 20 | 1u << 18, 1u << 20}},
+	{PHP_RELEASE(8, 0), {68, 72, 144, 152, 3u << 22 | 1u << 18, 1u << 22}},
+	{PHP_RELEASE(8, 2), {80, 88, 152, 160, 3u << 22 | 1u << 18, 1u << 22}},
+	{PHP_RELEASE(8, 3), {76, 80, 144, 152, 3u << 22 | 1u << 18, 1u << 22}},
+	{PHP_RELEASE(8, 4), {96, 104, 168, 176, 3u << 22 | 1u << 18, 1u << 22}},
+};
+
+/* zend_generators.h, zend_generator: execute_data, node.parent. Its iterator was before all to 7.4. */
+static const struct {
+	uint32_t release;
+	struct php_generator_layout generator;
+} generators[] = {
+	{PHP_RELEASE(7, 3), {64, 160}},
+	{PHP_RELEASE(8, 0), {56, 152}},
+};
+
+bool php_layout_find(uint32_t major, uint32_t minor, struct php_layout *ret)
+{
+	uint32_t release = PHP_RELEASE(major, minor);
+
+	if (major > 99 || minor > 99 || release < PHP_OLDEST)
+		return false;
+	*ret = (struct php_layout){
+		.release = release,
+		/* zend_fibers.h: zend_fiber.caller, behind its context */
+		.fiber_caller = release < PHP_RELEASE(8, 1) ? 0 : 104,
+	};
+	for (size_t i = 0; i < EP_LEN(functions); i++) {
+		if (release >= functions[i].release)
+			ret->function = functions[i].function;
+	}
+	for (size_t i = 0; i < EP_LEN(generators); i++) {
+		if (release >= generators[i].release)
+			ret->generator = generators[i].generator;
+	}
+	return true;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The parts of the plugin that belong to a process and to an executable.
+ *
+ *	probe.c		an ELF file: is it PHP, which one, where its globals are
+ *	code.c		what machine code of exported functions tells of it
+ *	layout.c	what differs by release
+ *	attach.c	a process: what BPF needs to know of it, and is the layout as expected?
+ *	tables.c	an extension, and PHP itself: tables of functions in C, for `describe`
+ *	symbolize/	a frame: its name, file and line
+ *	php.c		the descriptor
+ */
+#ifndef PHP_PHP_H
+#define PHP_PHP_H
+
+#include "ebpf-profiler/unwinder.h"
+#include "plugins/php/code.h"
+#include "plugins/php/layout.h"
+#include "plugins/php/php_shared.h"
+#include "plugins/php/symbolize/names.h"
+
+#define PHP_MAX_CODE 16
+
+struct php_executable {
+	const struct ep_unwinder_host *host;
+	struct php_layout layout;
+	/* ELF virtual addresses; 0: absent. */
+	uint64_t globals_va;	      /* executor_globals; with threads 0, */
+	uint64_t offset_va, key_va;   /* executor_globals_offset, the pthread key of what it is the offset in */
+	struct ep_variable cache;     /* where there is no key */
+	uint64_t frameless_va;	      /* zend_flf_functions */
+	uint64_t finish_va;	      /* where make_fcontext lets a fiber's stack end */
+	uint32_t globals_bytes;
+	uint32_t current, before_exception, fiber; /* in them; 0: not known */
+	uint32_t vm_kind;	      /* enum php_vm; 0: not known */
+	struct ep_symbol text;	      /* .text */
+	struct ep_symbol loop;	      /* execute_ex */
+	struct x86_prologue prologue; /* of it */
+	struct ep_symbol code[PHP_MAX_CODE];
+	uint32_t n_code;
+};
+
+int php_probe(const struct ep_unwinder_host *host, const struct ep_file *file, void **ret_executable);
+int php_describe(void *executable, const struct ep_file *file, struct ep_description *description);
+void php_unload(void *executable);
+
+int php_attach(void *executable, struct ep_target *target, void **ret_instance);
+int php_refresh(void *instance);
+int php_symbolize(void *instance, const struct ep_raw_frame *frame, struct ep_names *names);
+/* Of NAMES (symbolize/advise.c): ops.advise. */
+struct php_namer *php_instance_namer(void *instance);
+int php_advise(void *instance, void (*say)(void *arg, const char *found, const char *fix), void *arg);
+void php_detach(void *instance);
+
+#endif

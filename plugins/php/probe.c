@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An ELF file that has PHP: php, php-fpm, libphp.so. All is found by symbols that it exports for its extensions, so
+ * also in stripped files. Offsets are what the code of accessors says (code.h), else the release's.
+ */
+#include "plugins/php/php.h"
+#include "plugins/shared/read/file.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_CALLS     16
+#define GLOBALS_BYTES 0x900 /* executor_globals has 1664 to 2200 */
+#define FINISH_BYTES  4
+
+/* --- its release ------------------------------------------------------------------------------------- */
+
+#define VERSION_TEXT  "X-Powered-By: PHP/" /* main/SAPI.h, SAPI_PHP_VERSION_HEADER */
+#define VERSION_BYTES (sizeof(VERSION_TEXT) + 4)
+
+struct version {
+	unsigned major, minor;
+};
+
+static int visit_text(void *arg, uint64_t va, const uint8_t *bytes, size_t len)
+{
+	const uint8_t *end = bytes + len, *at = bytes;
+	struct version *found = arg;
+	char number[6] = "";
+
+	(void)va;
+	while ((size_t)(end - at) >= VERSION_BYTES &&
+	       (at = memmem(at, (size_t)(end - at), VERSION_TEXT, sizeof(VERSION_TEXT) - 1))) {
+		if ((size_t)(end - at) < VERSION_BYTES)
+			break;
+		memcpy(number, at + sizeof(VERSION_TEXT) - 1, 5);
+		if (sscanf(number, "%2u.%2u", &found->major, &found->minor) == 2)
+			return 1;
+		at++;
+	}
+	return 0;
+}
+
+/* php_version_id, from 8.3 on; else a text. */
+static int find_layout(struct php_executable *exe, const struct ep_file *file)
+{
+	struct version found = {0};
+	struct x86_code code;
+	uint32_t id;
+	int r;
+
+	if (x86_code_named(exe->host, file, "php_version_id", &code) == 0 && php_code_number(&code, &id) == 0) {
+		found = (struct version){id / 10000, id / 100 % 100};
+	} else {
+		r = file_scan(exe->host, file, ".rodata", VERSION_BYTES, visit_text, &found);
+		if (r < 0)
+			return r;
+	}
+	if (!found.major)
+		return -ENODATA;
+	return php_layout_find(found.major, found.minor, &exe->layout) ? 0 : -ENOTSUP;
+}
+
+/* --- what runs PHP ------------------------------------------------------------------------------------ */
+
+static int find_loop(struct php_executable *exe, const struct ep_file *file)
+{
+	const struct ep_unwinder_host *host = exe->host;
+	struct x86_code code;
+	int r = host->file_symbol(file, "execute_ex", &exe->loop);
+
+	if (r < 0)
+		return r;
+	if (!exe->loop.bytes && host->file_function(file, exe->loop.va, &exe->loop) < 0)
+		return -ENODATA;
+	if (x86_code_named(host, file, "zend_vm_kind", &code) == 0)
+		(void)php_code_number(&code, &exe->vm_kind);
+	if (x86_code_read(host, file, exe->loop.va, &code) == 0)
+		(void)x86_code_prologue(&code, &exe->prologue);
+	exe->n_code = host->file_parts(file, &exe->loop, exe->code, PHP_MAX_CODE);
+	return 0;
+}
+
+/* From 8.6 on it is hidden: zend_fiber_init_context calls it. */
+static void find_finish(struct php_executable *exe, const struct ep_file *file)
+{
+	uint64_t calls[MAX_CALLS];
+	struct x86_code code;
+	size_t n;
+
+	if (x86_code_named(exe->host, file, "make_fcontext", &code) == 0) {
+		(void)php_code_finish(&code, &exe->finish_va);
+		return;
+	}
+	if (x86_code_named(exe->host, file, "zend_fiber_init_context", &code) < 0)
+		return;
+	n = x86_code_leaves(&code, X86_CALL, calls, MAX_CALLS);
+	for (size_t i = 0; i < n && !exe->finish_va; i++) {
+		/* It is assembly, which no unwind tables cover: no bounds. */
+		code = (struct x86_code){.va = calls[i], .n = 128};
+		if (exe->host->file_read(file, code.va, code.bytes, code.n) == 0)
+			(void)php_code_finish(&code, &exe->finish_va);
+	}
+}
+
+/* --- where its globals are ----------------------------------------------------------------------------- */
+
+static int find_globals(struct php_executable *exe, const struct ep_file *file)
+{
+	const struct ep_unwinder_host *host = exe->host;
+	uint64_t cache = file_va(host, file, "tsrm_get_ls_cache");
+	struct ep_symbol globals;
+
+	exe->globals_bytes = GLOBALS_BYTES;
+	if (host->file_symbol(file, "executor_globals", &globals) == 0) {
+		exe->globals_va = globals.va;
+		if (globals.bytes)
+			exe->globals_bytes = (uint32_t)globals.bytes;
+		return 0;
+	}
+	/* With threads. */
+	exe->offset_va = file_va(host, file, "executor_globals_offset");
+	if (!exe->offset_va || !cache)
+		return -ENODATA;
+	if (host->file_argument(file, cache, &exe->key_va) < 0 && host->file_variable(file, cache, &exe->cache) < 0)
+		return -ENODATA;
+	return 0;
+}
+
+static int find_members(struct php_executable *exe, const struct ep_file *file)
+{
+	const struct ep_unwinder_host *host = exe->host;
+	struct php_function_layout *function = &exe->layout.function;
+	uint32_t filename = 0, opcodes = 0;
+	struct x86_code code;
+
+	if (x86_code_named(host, file, "zend_get_executed_scope", &code) < 0 ||
+	    php_code_current(&code, &exe->current) < 0)
+		return -ENOTSUP;
+	if (x86_code_named(host, file, "zend_get_executed_filename_ex", &code) == 0 &&
+	    php_code_filename(&code, &filename) == 0) {
+		function->filename = filename;
+		function->line_start = filename + 8;
+	}
+	if (x86_code_named(host, file, "zend_get_executed_lineno", &code) == 0 &&
+	    php_code_lineno(&code, &exe->before_exception, &opcodes) == 0 && opcodes) {
+		function->last += opcodes - function->opcodes;
+		function->opcodes = opcodes;
+	}
+	if (x86_code_named(host, file, "zend_generator_check_placeholder_frame", &code) == 0)
+		(void)php_code_generator(&code, &exe->layout.generator.execute_data, &exe->layout.generator.parent);
+	if (exe->layout.fiber_caller && x86_code_named(host, file, "zend_fiber_switch_context", &code) == 0 &&
+	    php_code_fiber(&code, &exe->fiber) == 0)
+		find_finish(exe, file);
+	return function->line_start + 4 <= PHP_FUNCTION_BYTES && function->opcodes + 8 <= PHP_FUNCTION_BYTES ? 0 :
+													       -ENOTSUP;
+}
+
+static int probe(struct php_executable *exe, const struct ep_file *file)
+{
+	const struct ep_unwinder_host *host = exe->host;
+	int r;
+
+	if (!file_va(host, file, "zend_get_executed_scope"))
+		return EP_NOT_MINE;
+	r = find_layout(exe, file);
+	if (r == 0)
+		r = find_loop(exe, file);
+	if (r == 0)
+		r = find_globals(exe, file);
+	if (r == 0)
+		r = find_members(exe, file);
+	if (r != 0)
+		return r;
+	exe->frameless_va = file_va(host, file, "zend_flf_functions");
+	(void)host->file_section(file, ".text", &exe->text);
+	return 0;
+}
+
+int php_probe(const struct ep_unwinder_host *host, const struct ep_file *file, void **ret_executable)
+{
+	struct php_executable *exe = calloc(1, sizeof(*exe));
+	int r;
+
+	if (!exe)
+		return -ENOMEM;
+	exe->host = host;
+	r = probe(exe, file);
+	if (r < 0 || r == EP_NOT_MINE) {
+		free(exe);
+		return r;
+	}
+	*ret_executable = exe;
+	return r;
+}
+
+/* A fiber's stack ends at `finish`, where it cannot be followed. */
+int php_describe(void *executable, const struct ep_file *file, struct ep_description *description)
+{
+	const struct php_executable *exe = executable;
+	const struct ep_code_row root = {.va = exe->finish_va - 1,
+					 .bytes = 1 + FINISH_BYTES,
+					 .cfa_reg = 7,
+					 .cfa_off = 8,
+					 .ra_place = EP_CODE_LOST};
+
+	(void)file;
+	return exe->finish_va ? exe->host->add_rows(description, &root, 1) : 0;
+}
+
+void php_unload(void *executable)
+{
+	free(executable);
+}
