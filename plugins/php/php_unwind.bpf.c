@@ -46,8 +46,9 @@ static __always_inline bool see_frame(struct php_scratch *s)
 
 	if (ep_window_misses(window, s->sequence, s->frame, FRAME_BYTES)) {
 		window->sequence = s->sequence;
-		if (!ep_window_read(window, s->window.words, sizeof(s->window.words), s->frame - below, 0) &&
-		    !ep_window_read(window, s->window.words, FRAME_BYTES, s->frame, 0))
+		if (!ep_window_read(window, s->window.words, sizeof(s->window.words), s->frame - below,
+				    sizeof(s->window.words)) &&
+		    !ep_window_read(window, s->window.words, FRAME_BYTES, s->frame, FRAME_BYTES))
 			return false;
 	}
 	EP_MEET();
@@ -199,6 +200,8 @@ static __always_inline __u32 step_frame(struct ep_record *rec, const struct php_
 	EP_MEET();
 	if (seen_function(s)->is_user) {
 		find_line(state, s);
+		EP_MEET();
+		take_line_of_code(s);
 		EP_MEET();
 		again = look_at_op(rec, state, s);
 		EP_MEET();

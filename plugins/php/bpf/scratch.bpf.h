@@ -49,9 +49,10 @@ struct php_seen_function {
 	__u64 opcodes, last; /* its oplines */
 };
 
-#define PHP_SEEN_SHIFT	 7
-#define PHP_WINDOW_WORDS 128
-#define PHP_MAX_WAITING	 256u /* generators that wait for one */
+#define PHP_SEEN_SHIFT	   7
+#define PHP_FUNCTION_WORDS 32u /* PHP_FUNCTION_BYTES, and up to a power of two */
+#define PHP_WINDOW_WORDS   128
+#define PHP_MAX_WAITING	   256u /* generators that wait for one */
 
 /* Of the native stack: the context that jump_fcontext saves, to the return address (asm/jump_x86_64_sysv_elf_gas.S). */
 enum context_word {
@@ -89,7 +90,7 @@ struct php_scratch {
 	/* All before is zeroed for each sample; what is here is of one that has its number, or written first. */
 	__u64 waiting[PHP_MAX_WAITING];
 	__u64 context[CONTEXT_WORDS];
-	__u64 words[PHP_FUNCTION_BYTES / 8];
+	__u64 words[PHP_FUNCTION_WORDS];
 	EP_WINDOW(PHP_WINDOW_WORDS) window;
 	struct php_seen_function functions[1u << PHP_SEEN_SHIFT];
 };
