@@ -65,6 +65,7 @@ static void fill_state(struct instance *inst)
 static void fill_namer(struct instance *inst)
 {
 	inst->namer.host = inst->exe->host;
+	inst->namer.target = inst->process.target;
 	inst->namer.memory = (struct memory){.read = attach_read, .arg = inst};
 	inst->namer.layout = &inst->exe->layout;
 }
@@ -236,11 +237,7 @@ int php_refresh(void *instance)
 int php_symbolize(void *instance, const struct ep_raw_frame *frame, struct ep_names *names)
 {
 	struct instance *inst = instance;
-	int r;
 
 	attach_prove_aside(inst);
-	r = php_names_add(&inst->namer, frame, names);
-	if (r == EP_FRAME_GONE)
-		inst->exe->host->count(inst->process.target, PHP_COUNT_GONE, 1);
-	return r;
+	return php_names_add(&inst->namer, frame, names);
 }

@@ -8,18 +8,20 @@
  *	word 1	| check 20..39 | zend_function / 8     |
  *
  *	word 0	| check 0..19  | opcodes / 8           |	CODE: a file's, or that of an eval; its zend_function is
- *	word 1	| check 20..39 | filename / 8          |	a copy that is gone with the call
+ *	word 1	| check 20..39 | filename / 8          |	a copy that is gone with the call, and so are its oplines
  *
  *	word 0	| file 40..43 | check 0..15 | opcodes / 8 |	CLOSURE: a closure, or a trampoline: its zend_function
  *	word 1	| file 0..19   | function_name / 8     |	is a copy, too
  *	word 2	| file 20..39  | scope / 8             |
+ *
+ *	word 1	| file 0..19   | line_start            |	OLD_CLOSURE: the same, whose name is "{closure}" (to 8.3)
  *
  *	word 0	| check 0..19  | function_name / 8     |	INTERNAL: a function in C, also one that is called without
  *	word 1	| check 20..39 | scope / 8             |	a frame (8.4: frameless)
  *
  *	word 0	its zend_function			UNREADABLE: one word
  *
- *	aux	| kind: 4 bits | 0 | index of the opline: 24 bits |
+ *	aux	| kind: 4 bits | 0 | index of the opline: 24 bits | of CODE: its line
  *	flags	| 0 | how it came in, of CODE: bits 4..2 |
  *
  * The index of a caller is that of its call itself, so nothing is to be subtracted. PHP_NO_LINE: not known, as in
@@ -41,6 +43,8 @@ enum php_kind {
 	PHP_KIND_CLOSURE,
 	PHP_KIND_INTERNAL,
 	PHP_KIND_UNREADABLE,
+	PHP_KIND_OLD_CLOSURE,
+	PHP_N_KINDS,
 };
 
 enum php_came {
@@ -144,6 +148,14 @@ static inline __attribute__((always_inline)) __u64 php_closure_file(__u64 word0,
 #define PHP_STRING_LEN	    16
 #define PHP_STRING_BYTES    24
 #define PHP_FUNCTION_BYTES  192u /* of an op_array up to line_start, in all releases less */
+
+#define PHP_HEAD_BYTES	    128u /* of a string that are read at once: most are in it whole */
+#define PHP_BLOCK_OPS	    16u	 /* oplines that are read at once, for their lines */
+#define PHP_KEPT_TEXT	    1000u /* of a longer string's text, what the keeper sends */
+
+/* "{closure}": zend_string.h, zend_inline_hash_func */
+#define PHP_CLOSURE_HASH 0x8377e2afcc3d851aull
+#define PHP_CLOSURE_LEN	 9
 
 #define PHP_TYPE_INTERNAL 1
 #define PHP_TYPE_USER	  2

@@ -201,6 +201,8 @@ static __always_inline __u32 step_frame(struct ep_record *rec, const struct php_
 	if (seen_function(s)->is_user) {
 		find_line(state, s);
 		EP_MEET();
+		take_line_of_code(s);
+		EP_MEET();
 		again = look_at_op(rec, state, s);
 		EP_MEET();
 		if (again)

@@ -4,6 +4,7 @@
  * also in stripped files. Offsets are what the code of accessors says (code.h), else the release's.
  */
 #include "plugins/php/php.h"
+#include "plugins/php/tables.h"
 #include "plugins/shared/read/file.h"
 
 #include <errno.h>
@@ -164,7 +165,7 @@ static int probe(struct php_executable *exe, const struct ep_file *file)
 	int r;
 
 	if (!file_va(host, file, "zend_get_executed_scope"))
-		return EP_NOT_MINE;
+		return EP_HAS(host, add_symbol) && php_tables_is_extension(host, file) ? EP_CODE_ONLY : EP_NOT_MINE;
 	r = find_layout(exe, file);
 	if (r == 0)
 		r = find_loop(exe, file);
@@ -196,18 +197,31 @@ int php_probe(const struct ep_unwinder_host *host, const struct ep_file *file, v
 	return r;
 }
 
-/* A fiber's stack ends at `finish`, where it cannot be followed. */
+struct describing {
+	const struct php_executable *exe;
+	struct ep_description *description;
+};
+
+static int add_symbol(void *arg, const struct ep_symbol *symbol, const char *name)
+{
+	const struct describing *describing = arg;
+
+	return describing->exe->host->add_symbol(describing->description, symbol, name);
+}
+
+/* A fiber's stack ends at `finish`, where it cannot be followed. Functions in C have names in stripped files, too. */
 int php_describe(void *executable, const struct ep_file *file, struct ep_description *description)
 {
 	const struct php_executable *exe = executable;
+	struct describing describing = {exe, description};
 	const struct ep_code_row root = {.va = exe->finish_va - 1,
 					 .bytes = 1 + FINISH_BYTES,
 					 .cfa_reg = 7,
 					 .cfa_off = 8,
 					 .ra_place = EP_CODE_LOST};
+	int r = exe->finish_va ? exe->host->add_rows(description, &root, 1) : 0;
 
-	(void)file;
-	return exe->finish_va ? exe->host->add_rows(description, &root, 1) : 0;
+	return r < 0 ? r : php_tables_names(exe->host, file, add_symbol, &describing);
 }
 
 void php_unload(void *executable)

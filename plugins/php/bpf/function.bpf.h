@@ -46,27 +46,57 @@ static __always_inline void take_code(const struct php_state *state, struct php_
 	bpf_probe_read_user(&parts->file_hash, 16, (void *)(parts->file + PHP_STRING_HASH));
 }
 
+/* To 8.3 the name says nothing; the first line does, which nobody can read later. */
+static __always_inline __u64 is_old_closure(const struct php_parts *parts)
+{
+	return ep_is_same(parts->name_hash, PHP_CLOSURE_HASH) & ep_is_same(parts->name_len, PHP_CLOSURE_LEN);
+}
+
+/* The check of a copy is of what its words lead to. */
+static __always_inline void forget_copy(struct php_parts *parts, __u64 is_old)
+{
+	parts->name *= 1 ^ is_old;
+	parts->name_hash *= 1 ^ is_old;
+	parts->name_len *= 1 ^ is_old;
+	parts->last = 0;
+	parts->line_start = 0;
+	parts->fn_flags = 0;
+}
+
+static __always_inline void put_closure(struct php_parts *parts, struct php_seen_function *seen)
+{
+	__u64 is_old = is_old_closure(parts), line = parts->line_start << 3;
+
+	forget_copy(parts, is_old);
+	seen->kind = ep_pick(is_old, PHP_KIND_OLD_CLOSURE, PHP_KIND_CLOSURE);
+	seen->n = 3;
+	seen->words[0] = php_closure_word0(parts->opcodes, parts->file, php_check(parts));
+	seen->words[1] = php_closure_word1(ep_pick(is_old, line, parts->name), parts->file);
+	seen->words[2] = php_closure_word2(parts->class, parts->file);
+}
+
 static __always_inline void put_words(const struct php_state *state, struct php_scratch *s,
 				      struct php_seen_function *seen)
 {
-	const struct php_parts *parts = &s->parts;
-	__u64 check = php_check(parts), second, is_copy, is_code, first;
+	struct php_parts *parts = &s->parts;
+	__u64 check, second, is_code, first;
 
-	is_copy = seen->is_user & ep_is_set(parts->fn_flags & state->copy_flags);
 	is_code = seen->is_user & (1 ^ ep_is_set(parts->name));
-	seen->kind = ep_pick(seen->is_user, ep_pick(is_code, PHP_KIND_CODE, is_copy * PHP_KIND_CLOSURE),
-			     PHP_KIND_INTERNAL);
-	seen->n = 2 + is_copy * (1 ^ is_code);
+	if (seen->is_user & ep_is_set(parts->fn_flags & state->copy_flags) & (1 ^ is_code)) {
+		put_closure(parts, seen);
+		return;
+	}
+	if (is_code)
+		forget_copy(parts, 0);
+	EP_MEET();
+	check = php_check(parts);
+	seen->kind = ep_pick(seen->is_user, is_code * PHP_KIND_CODE, PHP_KIND_INTERNAL);
 	first = ep_pick(seen->is_user, parts->opcodes, parts->name);
 	second = ep_pick(seen->is_user, ep_pick(is_code, parts->file, seen->is.key), parts->class);
-	is_copy &= 1 ^ is_code;
-	seen->words[0] = ep_pick(is_copy, php_closure_word0(parts->opcodes, parts->file, check),
-				 php_word(first, check));
-	seen->words[1] = ep_pick(is_copy, php_closure_word1(parts->name, parts->file),
-				 php_word(second, check >> PHP_HALF_CHECK));
-	seen->words[2] = php_closure_word2(parts->class, parts->file);
+	seen->words[0] = php_word(first, check);
+	seen->words[1] = php_word(second, check >> PHP_HALF_CHECK);
 	/* In C without a name: where a fiber begins, or what stands for a constructor that there is not. */
-	seen->n *= seen->is_user | ep_is_set(parts->name);
+	seen->n = 2 * (seen->is_user | ep_is_set(parts->name));
 }
 
 /* It may be shorter, and end where mapped memory does, if it is an internal one. */

@@ -65,6 +65,19 @@ static __always_inline void find_line(const struct php_state *state, struct php_
 	s->index = ep_pick(s->innermost & s->left_jit & (1 ^ in_loop), PHP_NO_LINE, number);
 }
 
+/*
+ * The oplines of a file's code may be gone as soon as it returns (zend_include_or_eval), and others in their place: the line
+ * itself instead.
+ */
+static __always_inline void take_line_of_code(struct php_scratch *s)
+{
+	if (seen_function(s)->kind != PHP_KIND_CODE || s->index == PHP_NO_LINE)
+		return;
+	s->value = 0;
+	bpf_probe_read_user(&s->value, 4, (void *)(s->opline + PHP_OP_LINENO));
+	s->index = s->value;
+}
+
 /* --- what its op says ---------------------------------------------------------------------------------- */
 
 static __always_inline void read_op(struct php_scratch *s)

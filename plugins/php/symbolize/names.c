@@ -1,65 +1,409 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A stub, which NAMES replaces. */
+/*
+ * What is known is found by the check, which tells a function from all others wherever it lies; of a closure, whose
+ * check is short, by all words. So a function that is gone has its name when the same one was named before.
+ */
 #include "plugins/php/symbolize/names.h"
 
+#include "core/base/util.h"
 #include "plugins/php/php_shared.h"
+#include "plugins/php/symbolize/lines.h"
+#include "plugins/php/symbolize/strings.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <string.h>
+
+#define CACHE_BYTES    ((size_t)2 << 20)
+#define CLASS_BYTES    512
+#define FUNCTION_BYTES (PHP_TEXT_BYTES + 64)
+#define CLOSURE	       "{closure"
+
+/* A frame, taken apart. 0: it has no such thing. */
+struct frame {
+	enum php_kind kind;
+	enum php_came came;
+	uint64_t key[NAMES_KEY_WORDS];
+	uint64_t check, check_mask;
+	uint64_t function, opcodes, name, class, file; /* addresses */
+	uint32_t line, index; /* PHP_NO_LINE: not known */
+};
+
+/* Of what is kept: names_function.table. What tells whether the code is still there. */
+struct known {
+	uint64_t name, class, file, file_hash, file_len, last;
+};
+
+/* A frame that is being named. */
+struct finding {
+	const struct php_namer *namer;
+	const struct frame *frame;
+	struct php_parts parts;
+	struct php_string name, class, file;
+	uint32_t start_line;
+	char function[FUNCTION_BYTES], path[PHP_TEXT_BYTES];
+};
 
 int php_namer_init(struct php_namer *namer)
 {
-	(void)namer;
-	return 0;
+	return names_cache_new(&(struct names_budget){.classes = {CACHE_BYTES}, .oversized = CACHE_BYTES},
+			       &namer->cache);
 }
 
 void php_namer_fini(struct php_namer *namer)
 {
-	(void)namer;
+	names_cache_free(namer->cache);
+	namer->cache = NULL;
 }
 
-static void read_text(struct php_namer *namer, uint64_t string, char *text, size_t size)
+/* --- what the frame says ------------------------------------------------------------------------------- */
+
+static void take_closure(const uint64_t *words, struct frame *frame)
 {
-	text[0] = 0;
-	if (string)
-		(void)memory_read_string(&namer->memory, string + PHP_STRING_BYTES, text, size, 64);
+	frame->check = php_closure_check(words[0]);
+	frame->check_mask = PHP_SHORT_MASK;
+	frame->opcodes = php_address(words[0]);
+	frame->class = php_address(words[2]);
+	frame->file = php_closure_file(words[0], words[1], words[2]);
+	if (frame->kind == PHP_KIND_OLD_CLOSURE)
+		frame->line = (uint32_t)(php_address(words[1]) >> 3);
+	else
+		frame->name = php_address(words[1]);
+	memcpy(frame->key, words, sizeof(frame->key));
 }
 
-int php_names_add(struct php_namer *namer, const struct ep_raw_frame *frame, struct ep_names *names)
+static void take_others(const uint64_t *words, struct frame *frame)
 {
-	char name[200], class[100] = "", full[400], file[300] = "";
-	uint32_t kind = php_kind(frame->aux), index = php_index(frame->aux), line = 0;
-	uint64_t func = 0, words[3] = {0}, opcodes = 0, filename = 0;
+	uint64_t first = php_address(words[0]), second = php_address(words[1]);
 
-	if (kind == PHP_KIND_FUNCTION) {
-		func = php_address(frame->words[1]);
-		if (memory_read(&namer->memory, func, words, 24) < 0 ||
-		    memory_read(&namer->memory, func + namer->layout->function.filename, &filename, 8) < 0)
-			return EP_FRAME_GONE;
-		opcodes = php_address(frame->words[0]);
-	} else if (kind == PHP_KIND_CLOSURE) {
-		words[1] = php_address(frame->words[1]);
-		words[2] = php_address(frame->words[2]);
-		opcodes = php_address(frame->words[0]);
-		filename = php_closure_file(frame->words[0], frame->words[1], frame->words[2]);
-	} else if (kind == PHP_KIND_INTERNAL) {
-		words[1] = php_address(frame->words[0]);
-		words[2] = php_address(frame->words[1]);
-	} else if (kind == PHP_KIND_CODE) {
-		opcodes = php_address(frame->words[0]);
-		filename = php_address(frame->words[1]);
-	} else {
+	frame->check = php_word_check(words[0], words[1]);
+	frame->check_mask = (1ull << PHP_CHECK_BITS) - 1;
+	frame->key[0] = frame->check;
+	frame->key[1] = frame->came;
+	if (frame->kind == PHP_KIND_INTERNAL) {
+		frame->name = first;
+		frame->class = second;
+		return;
+	}
+	frame->opcodes = first;
+	frame->function = frame->kind == PHP_KIND_FUNCTION ? second : 0;
+	frame->file = frame->kind == PHP_KIND_CODE ? second : 0;
+}
+
+static bool take_frame(const struct ep_raw_frame *raw, struct frame *frame)
+{
+	bool is_closure;
+
+	*frame = (struct frame){.kind = php_kind(raw->aux), .index = php_index(raw->aux)};
+	is_closure = frame->kind == PHP_KIND_CLOSURE || frame->kind == PHP_KIND_OLD_CLOSURE;
+	if (frame->kind >= PHP_N_KINDS || raw->n_words < (is_closure ? 3u : 2u))
+		return false;
+	if (frame->kind == PHP_KIND_CODE)
+		frame->came = php_came(raw->flags);
+	if (is_closure)
+		take_closure(raw->words, frame);
+	else
+		take_others(raw->words, frame);
+	return true;
+}
+
+/* --- is it what the frame saw? --------------------------------------------------------------------------- */
+
+static uint64_t get_word(const uint8_t *bytes, uint32_t off)
+{
+	uint64_t word;
+
+	memcpy(&word, bytes + off, sizeof(word));
+	return word;
+}
+
+/* zend_function, as BPF reads it (bpf/function.bpf.h). 0; EP_FRAME_GONE: it is another one. */
+static int read_function(const struct php_namer *namer, const struct frame *frame, struct php_parts *parts)
+{
+	const struct php_function_layout *layout = &namer->layout->function;
+	uint8_t bytes[PHP_FUNCTION_BYTES];
+	int r = memory_read(&namer->memory, frame->function, bytes, sizeof(bytes));
+
+	if (r < 0)
+		return memory_frame_gone(r);
+	*parts = (struct php_parts){
+		.name = get_word(bytes, PHP_FUNCTION_NAME),
+		.class = get_word(bytes, PHP_FUNCTION_SCOPE),
+		.file = get_word(bytes, layout->filename),
+		.opcodes = get_word(bytes, layout->opcodes),
+		.last = (uint32_t)get_word(bytes, layout->last),
+		.line_start = (uint32_t)get_word(bytes, layout->line_start),
+		.fn_flags = get_word(bytes, 0) >> 32,
+	};
+	return parts->opcodes == frame->opcodes ? 0 : EP_FRAME_GONE;
+}
+
+/* Where its strings are. */
+static int read_parts(struct finding *finding)
+{
+	const struct frame *frame = finding->frame;
+
+	if (frame->function)
+		return read_function(finding->namer, frame, &finding->parts);
+	finding->parts = (struct php_parts){
+		.name = frame->name,
+		.class = frame->class,
+		.file = frame->file,
+		.opcodes = frame->opcodes,
+	};
+	return 0;
+}
+
+static int read_strings(struct finding *finding)
+{
+	const struct memory *memory = &finding->namer->memory;
+	struct php_parts *parts = &finding->parts;
+	int r = php_string_read(memory, parts->name, &finding->name);
+
+	if (r == 0 && parts->class)
+		r = memory_read(memory, parts->class + PHP_CLASS_NAME, &parts->class_name,
+				sizeof(parts->class_name));
+	if (r == 0)
+		r = php_string_read(memory, parts->class_name, &finding->class);
+	if (r == 0)
+		r = php_string_read(memory, parts->file, &finding->file);
+	parts->name_hash = finding->name.hash;
+	parts->name_len = finding->name.len;
+	parts->file_hash = finding->file.hash;
+	parts->file_len = finding->file.len;
+	return r;
+}
+
+/* The function is read again at the end: what was there all the time had its strings, too. */
+static int check(const struct finding *finding)
+{
+	const struct php_parts *parts = &finding->parts;
+	struct php_parts again;
+	int r;
+
+	if ((php_check(parts) ^ finding->frame->check) & finding->frame->check_mask)
 		return EP_FRAME_GONE;
-	}
-	read_text(namer, filename, file, sizeof(file));
-	read_text(namer, words[1], name, sizeof(name));
-	if (words[2] && memory_read(&namer->memory, words[2] + 8, &words[0], 8) == 0)
-		read_text(namer, words[0], class, sizeof(class));
-	if (kind == PHP_KIND_CODE) {
-		static const char *const came[] = {"{main}", "eval", "include", "include_once", "require", "require_once", "otherwise"};
-		snprintf(name, sizeof(name), "%s", came[php_came(frame->flags)]);
-	}
-	snprintf(full, sizeof(full), "%s%s%s", class, class[0] ? "::" : "", name);
-	if (opcodes && index != PHP_NO_LINE)
-		(void)memory_read(&namer->memory, opcodes + 32ull * index + 24, &line, 4);
-	return namer->host->add_name(names, &(struct ep_name){.size = sizeof(struct ep_name), .function = full, .file = file, .line = line});
+	if (!finding->frame->function)
+		return 0;
+	r = read_function(finding->namer, finding->frame, &again);
+	return r != 0 ? r : again.name == parts->name && again.class == parts->class && again.file == parts->file &&
+				    again.last == parts->last && again.line_start == parts->line_start ?
+			    0 :
+			    EP_FRAME_GONE;
+}
+
+/* --- its name ---------------------------------------------------------------------------------------------- */
+
+static void write_text(const struct php_string *string, char *buf, size_t size)
+{
+	struct text_writer writer = {.buf = buf, .size = size};
+
+	php_string_write(string, &writer);
+	text_end(&writer, writer.used < string->len && string->bytes < string->len);
+}
+
+static bool begins_with(const char *text, const char *prefix)
+{
+	return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+/* The 12 of {closure:A::b():12}; 0: it has none. */
+static uint32_t line_of_closure(const char *name)
+{
+	const char *at = strrchr(name, ':');
+	uint32_t line = 0;
+
+	for (at = at ? at + 1 : ""; *at >= '0' && *at <= '9' && line < UINT32_MAX / 10 - 1; at++)
+		line = line * 10 + (uint32_t)(*at - '0');
+	return at[0] == '}' && !at[1] ? line : 0;
+}
+
+static void write_code(struct finding *finding)
+{
+	static const char *const came[] = {
+		[PHP_CAME_INCLUDE] = "include",
+		[PHP_CAME_INCLUDE_ONCE] = "include_once",
+		[PHP_CAME_REQUIRE] = "require",
+		[PHP_CAME_REQUIRE_ONCE] = "require_once",
+		[PHP_CAME_OTHERWISE] = "include",
+	};
+	enum php_came how = finding->frame->came;
+
+	if (how == PHP_CAME_MAIN || how == PHP_CAME_EVAL || how >= EP_LEN(came))
+		snprintf(finding->function, sizeof(finding->function), "%s", how == PHP_CAME_MAIN ? "{main}" : "eval");
+	else
+		snprintf(finding->function, sizeof(finding->function), "%s %s", came[how], finding->path);
+}
+
+/* Closures have the class in their name, or are made in none. */
+static void write_function(struct finding *finding)
+{
+	char class[CLASS_BYTES], name[CLASS_BYTES];
+
+	write_text(&finding->name, name, sizeof(name));
+	write_text(&finding->class, class, sizeof(class));
+	if (begins_with(name, CLOSURE ":"))
+		finding->start_line = line_of_closure(name);
+	snprintf(finding->function, sizeof(finding->function), "%s%s%s",
+		 begins_with(name, CLOSURE) ? "" : class, *class && !begins_with(name, CLOSURE) ? "::" : "", name);
+}
+
+static void write_names(struct finding *finding)
+{
+	write_text(&finding->file, finding->path, sizeof(finding->path));
+	finding->start_line = finding->frame->line;
+	if (finding->parts.line_start)
+		finding->start_line = (uint32_t)finding->parts.line_start;
+	if (finding->frame->kind == PHP_KIND_CODE)
+		write_code(finding);
+	else if (finding->frame->kind == PHP_KIND_OLD_CLOSURE)
+		snprintf(finding->function, sizeof(finding->function), CLOSURE ":%s:%u}", finding->path,
+			 finding->frame->line);
+	else
+		write_function(finding);
+}
+
+static int make_function(const struct finding *finding, struct names_function **ret)
+{
+	const struct php_parts *parts = &finding->parts;
+	const struct known known = {parts->name,      parts->class,    parts->file,
+				    parts->file_hash, parts->file_len, parts->last};
+	int r = names_function_new(finding->function, finding->path, &known, sizeof(known), ret);
+
+	if (r < 0)
+		return r;
+	(*ret)->start_line = finding->start_line;
+	(*ret)->item.kind = (uint8_t)finding->frame->kind;
+	memcpy((*ret)->item.key, finding->frame->key, sizeof((*ret)->item.key));
+	return 0;
+}
+
+/* 0 with what the caller owns, EP_FRAME_GONE, or an errno. */
+static int find_new(struct finding *finding, struct names_function **ret)
+{
+	int r = read_parts(finding);
+
+	if (r == 0)
+		r = memory_frame_gone(read_strings(finding));
+	if (r == 0)
+		r = check(finding);
+	if (r != 0)
+		return r;
+	write_names(finding);
+	return make_function(finding, ret);
+}
+
+/* --- its line ---------------------------------------------------------------------------------------------- */
+
+/* What is known is still there, as far as a read tells. */
+static bool is_alive(const struct php_namer *namer, const struct frame *frame, const struct known *known)
+{
+	struct php_parts parts;
+	uint64_t head[2];
+
+	if (frame->function)
+		return read_function(namer, frame, &parts) == 0 && parts.name == known->name &&
+		       parts.class == known->class && parts.file == known->file && parts.last == known->last;
+	return memory_read(&namer->memory, known->file + PHP_STRING_HASH, head, sizeof(head)) == 0 &&
+	       head[0] == known->file_hash && head[1] == known->file_len;
+}
+
+/* `is_new`: it was just read. *is_lost: the line is, as the code is gone. */
+static uint32_t find_line(const struct php_namer *namer, const struct frame *frame,
+			  const struct names_function *function, bool is_new, bool *is_lost)
+{
+	const struct known *known = (const struct known *)function->table;
+	const struct php_lines lines = {
+		.key = {frame->key[0], php_mix(frame->key[1], frame->key[2])},
+		.opcodes = frame->opcodes,
+		.last = known->last,
+		.start_line = function->start_line,
+	};
+	uint32_t line;
+
+	if (!frame->opcodes || frame->index == PHP_NO_LINE)
+		return 0;
+	if (frame->kind == PHP_KIND_CODE)
+		return frame->index;
+	line = php_lines_find(namer, &lines, frame->index);
+	if (line)
+		return line;
+	*is_lost = !is_new && !is_alive(namer, frame, known);
+	return *is_lost ? 0 : php_lines_read(namer, &lines, frame->index);
+}
+
+static int add_function(const struct php_namer *namer, const struct frame *frame,
+			const struct names_function *function, bool is_new, struct ep_names *names)
+{
+	bool is_lost = false;
+	const struct ep_name name = {
+		.size = sizeof(name),
+		.function = function->function,
+		.file = *function->file ? function->file : NULL,
+		.line = find_line(namer, frame, function, is_new, &is_lost),
+		.start_line = function->start_line,
+		.flags = is_lost ? EP_NAME_STANDS_IN : 0,
+	};
+
+	return namer->host->add_name(names, &name);
+}
+
+/* --- frames ---------------------------------------------------------------------------------------------------- */
+
+static int add_plain(const struct php_namer *namer, const char *text, enum ep_unnamed unnamed, uint32_t flags,
+		     struct ep_names *names)
+{
+	const struct ep_name name = {.size = sizeof(name), .function = text, .unnamed = unnamed, .flags = flags};
+
+	return namer->host->add_name(names, &name);
+}
+
+static int add_freed(const struct php_namer *namer, struct ep_names *names)
+{
+	namer->host->count(namer->target, PHP_COUNT_GONE, 1);
+	return add_plain(namer, "(freed function)", EP_UNNAMED_GONE, EP_NAME_STANDS_IN, names);
+}
+
+/* A function of its own, for its large frame. */
+static __attribute__((noinline)) int add_new(struct php_namer *namer, const struct frame *frame,
+					     struct ep_names *names)
+{
+	struct finding finding = {.namer = namer, .frame = frame};
+	struct names_function *function = NULL;
+	int r = find_new(&finding, &function);
+
+	if (r != 0)
+		return r;
+	names_cache_put(namer->cache, &function->item);
+	r = add_function(namer, frame, function, true, names);
+	names_item_unref(&function->item);
+	return r;
+}
+
+/*
+ * A child that has gone before anything of it was named: its parent may know. Who has named frames goes on from
+ * memory, also for its children, which would not ask it any more.
+ */
+static bool has_no_names(const struct php_namer *namer)
+{
+	return names_cache_len(namer->cache) == 0;
+}
+
+int php_names_add(struct php_namer *namer, const struct ep_raw_frame *raw, struct ep_names *names)
+{
+	const struct names_function *known;
+	struct frame frame;
+	int r;
+
+	if (php_kind(raw->aux) == PHP_KIND_UNREADABLE)
+		return add_plain(namer, "(unreadable function)", EP_UNNAMED_UNREADABLE, 0, names);
+	if (!take_frame(raw, &frame))
+		return -EBADMSG;
+	known = names_cache_peek(namer->cache, (uint32_t)frame.kind, frame.key[0], frame.key[1], frame.key[2]);
+	if (known)
+		return add_function(namer, &frame, known, false, names);
+	r = add_new(namer, &frame, names);
+	if (r != EP_FRAME_GONE && (r != -ESRCH || has_no_names(namer)))
+		return r;
+	return add_freed(namer, names);
 }
