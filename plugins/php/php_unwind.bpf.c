@@ -243,6 +243,7 @@ static __always_inline void start(const struct bpf_perf_event_data *ctx, struct 
 		return;
 	}
 	take_registers(ctx, state, s);
+	take_left_frame(s);
 	s->innermost = 1;
 	s->from_c = 1;
 	s->phase = PHP_PHASE_FRAME;

@@ -21,6 +21,18 @@ static __always_inline void take_registers(const struct bpf_perf_event_data *ctx
 #endif
 }
 
+/*
+ * One that returns takes its caller for current before it frees its variables, and one that is called becomes
+ * current last. The loop is in it all the same.
+ */
+static __always_inline void take_left_frame(struct php_scratch *s)
+{
+	if (s->register_frame == s->frame || !s->frame || !s->register_frame)
+		return;
+	if (ep_read_word(s->register_frame + 8 * FRAME_PREV, &s->value) && s->value == s->frame)
+		s->frame = s->register_frame;
+}
+
 /* Number of an opline; PHP_NO_LINE: it is none of this function. */
 static __always_inline __u64 number_of(struct php_scratch *s, __u64 opline)
 {
