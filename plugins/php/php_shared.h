@@ -151,7 +151,7 @@ static inline __attribute__((always_inline)) __u64 php_closure_file(__u64 word0,
 
 #define PHP_HEAD_BYTES	    128u /* of a string that are read at once: most are in it whole */
 #define PHP_BLOCK_OPS	    16u	 /* oplines that are read at once, for their lines */
-#define PHP_KEPT_TEXT	    1000u /* of a longer string's text, what the keeper sends */
+#define PHP_TEXT_BYTES	    1000u /* of a string's text that are read at most; the keeper sends as much */
 
 /* Of fn_flags, 7.4 on (zend_compile.h). */
 #define PHP_CLOSURE	 (1u << 22)
