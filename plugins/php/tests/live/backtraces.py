@@ -15,6 +15,7 @@ release.
 """
 import collections
 import functools
+import itertools
 import os
 import re
 import sys
@@ -250,13 +251,14 @@ class Judge:
         text = text_of_file(own.file)
         return bool(text and "yield from" in text.lines[min(own.line, len(text.lines) - 1)])
 
-    def why_between(self, caller, callee):
-        """Nothing where it is right."""
+    def why_between(self, own, at):
+        """Of the call of the frame there. Nothing where it is right."""
+        caller, callee = own[at - 1:at + 1]
         if not callee.file:
             return f"{callee.name} is C's, but has these below: {caller.between[-1].name}" if caller.between else None
         if not caller.file:
-            waits = self.waits(callee) and callee.between
-            return None if caller.between or waits else f"{callee.name} is called by C, but without native frames"
+            waiting = itertools.takewhile(self.waits, own[at:])
+            return None if caller.between or any(one.between for one in waiting) else f"{callee.name} is called by C, but without native frames"
         text = text_of_file(caller.file)
         mark = text and text.marks.get(caller.line, {}).get(bare(callee.name))
         if self.waits(caller) or self.waits(callee):
@@ -276,6 +278,8 @@ class Judge:
             first = re.findall(r"\d+", callee.name)
             return bool(first) and abs(int(first[0]) - caller.line) <= CALL_LINES
         word = bare(callee.name)
+        if word.startswith("turn_"):
+            return "$turn()" in text.lines[caller.line]
         near = text.near(caller.line + (CALL_LINES if caller.line and "(" in text.lines[caller.line] else 0))
         return bool(re.search(rf"\b{re.escape(word)}\b", near, re.IGNORECASE)) or word == "__construct" and "new " in near
 
@@ -292,7 +296,7 @@ class Judge:
         node, line, reached = root, 0, 0
         while reached < len(own) and node:
             lines = node.next.get((own[reached].name, own[reached].file), {})
-            if lines and line not in lines:
+            if lines and line not in lines and own[reached].file:
                 caller = own[reached - 1]
                 return f"wrong line: {caller.name}:{caller.line} of a call of {own[reached].name}"
             node, line = lines.get(line), own[reached].line
@@ -303,8 +307,8 @@ class Judge:
             caller = next((o for o in reversed(own[:at]) if o.file), None)
             if caller and caller.line and not self.is_in_text(caller, own[at]):
                 return f"{own[at - 1].name}:{own[at - 1].line}{NO_CALL}{own[at].name}"
-        for caller, callee in zip(own, own[1:]):
-            why = self.why_between(caller, callee)
+        for at in range(1, len(own)):
+            why = self.why_between(own, at)
             if why:
                 return why
         leaf = own[-1]

@@ -22,9 +22,9 @@ class Hooked
 
 	public function turn()
 	{
-		$n = $this->computed; //? $computed::get
-		$this->stored = $n; //! $stored::set
-		return $this->stored; //? $stored::get
+		$n = $this->computed; //? get
+		$this->stored = $n; //! set
+		return $this->stored; //? get
 	}
 }
 
