@@ -67,6 +67,7 @@ static void fill_namer(struct instance *inst)
 {
 	inst->namer.host = inst->exe->host;
 	inst->namer.target = inst->process.target;
+	inst->namer.target = inst->process.target;
 	inst->namer.memory = (struct memory){.read = attach_read, .arg = inst};
 	inst->namer.layout = &inst->exe->layout;
 }

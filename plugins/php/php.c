@@ -47,6 +47,7 @@ static const struct ep_unwinder_ops ops = {
 	.attach = php_attach,
 	.refresh = php_refresh,
 	.symbolize = php_symbolize,
+	.names_stay_ms = 0, /* without opcache code goes with its request */
 	.detach = php_detach,
 	.unload = php_unload,
 	.describe = php_describe,

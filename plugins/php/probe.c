@@ -5,6 +5,7 @@
  */
 #include "plugins/php/php.h"
 #include "plugins/php/tables.h"
+#include "plugins/php/tables.h"
 #include "plugins/shared/read/file.h"
 
 #include <errno.h>
