@@ -53,8 +53,11 @@ static __always_inline __u64 is_old_closure(const struct php_state *state, const
 }
 
 /* The check of what has no function that can be read later is of what its words lead to. */
-static __always_inline void forget_copy(struct php_parts *parts, __u64 is_old)
+static __always_inline void forget_copy(struct php_parts *parts, __u64 is_old, __u64 is_code)
 {
+	/* A file that a method includes has its class. */
+	parts->class *= 1 ^ is_code;
+	parts->class_name *= 1 ^ is_code;
 	parts->name *= 1 ^ is_old;
 	parts->name_hash *= 1 ^ is_old;
 	parts->name_len *= 1 ^ is_old;
@@ -68,7 +71,7 @@ static __always_inline void put_closure(const struct php_state *state, struct ph
 {
 	__u64 is_old = is_old_closure(state, parts), line = parts->line_start << 3;
 
-	forget_copy(parts, is_old);
+	forget_copy(parts, is_old, 0);
 	seen->kind = ep_pick(is_old, PHP_KIND_OLD_CLOSURE, PHP_KIND_CLOSURE);
 	seen->n = 3;
 	seen->words[0] = php_closure_word0(parts->opcodes, parts->file, php_check(parts));
@@ -88,7 +91,7 @@ static __always_inline void put_words(const struct php_state *state, struct php_
 		return;
 	}
 	if (is_code | (1 ^ seen->is_user))
-		forget_copy(parts, 0);
+		forget_copy(parts, 0, is_code);
 	EP_MEET();
 	check = php_check(parts);
 	seen->kind = ep_pick(seen->is_user, is_code * PHP_KIND_CODE, PHP_KIND_INTERNAL);
