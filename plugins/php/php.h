@@ -36,6 +36,7 @@ struct php_executable {
 	struct ep_symbol text;	      /* .text */
 	struct ep_symbol loop;	      /* execute_ex */
 	struct x86_prologue prologue; /* of it */
+	uint64_t returns[PHP_RETURNS]; /* where it returns to */
 	struct ep_symbol code[PHP_MAX_CODE];
 	uint32_t n_code;
 };

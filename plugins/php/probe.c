@@ -6,6 +6,7 @@
 #include "plugins/php/php.h"
 #include "plugins/php/tables.h"
 #include "plugins/php/tables.h"
+#include "core/base/util.h"
 #include "plugins/shared/read/file.h"
 
 #include <errno.h>
@@ -67,6 +68,19 @@ static int find_layout(struct php_executable *exe, const struct ep_file *file)
 
 /* --- what runs PHP ------------------------------------------------------------------------------------ */
 
+/* Who calls it: by the variable that extensions may set. */
+static void find_returns(struct php_executable *exe, const struct ep_file *file)
+{
+	static const char *const callers[] = {"zend_execute", "zend_call_function", "zend_generator_resume"};
+	struct x86_code code;
+	size_t n = 0;
+
+	for (size_t i = 0; i < EP_LEN(callers); i++) {
+		if (x86_code_named(exe->host, file, callers[i], &code) == 0)
+			n += php_code_returns(&code, exe->returns + n, PHP_RETURNS - n);
+	}
+}
+
 static int find_loop(struct php_executable *exe, const struct ep_file *file)
 {
 	const struct ep_unwinder_host *host = exe->host;
@@ -82,6 +96,7 @@ static int find_loop(struct php_executable *exe, const struct ep_file *file)
 	if (x86_code_read(host, file, exe->loop.va, &code) == 0)
 		(void)x86_code_prologue(&code, &exe->prologue);
 	exe->n_code = host->file_parts(file, &exe->loop, exe->code, PHP_MAX_CODE);
+	find_returns(exe, file);
 	return 0;
 }
 

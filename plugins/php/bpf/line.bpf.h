@@ -29,8 +29,10 @@ static __always_inline void take_left_frame(struct php_scratch *s)
 {
 	if (s->register_frame == s->frame || !s->frame || !s->register_frame)
 		return;
-	if (ep_read_word(s->register_frame + 8 * FRAME_PREV, &s->value) && s->value == s->frame)
+	if (ep_read_word(s->register_frame + 8 * FRAME_PREV, &s->value) && s->value == s->frame) {
+		s->current = s->frame;
 		s->frame = s->register_frame;
+	}
 }
 
 /* Number of an opline; PHP_NO_LINE: it is none of this function. */
@@ -40,6 +42,12 @@ static __always_inline __u64 number_of(struct php_scratch *s, __u64 opline)
 	__u64 holds = (index - seen_function(s)->last) >> 63 & (1 ^ ep_is_set(off % PHP_OP_BYTES));
 
 	return ep_pick(holds, index, PHP_NO_LINE);
+}
+
+/* The frame in hand is in the loop: in its registers are the frame and one of its oplines. */
+static __always_inline __u64 is_in_registers(struct php_scratch *s)
+{
+	return ep_is_same(s->register_frame, s->frame) & ep_is_set(number_of(s, s->register_opline) ^ PHP_NO_LINE);
 }
 
 /* While an exception is handled the opline is one of the globals: exception_op. */
@@ -58,10 +66,9 @@ static __always_inline void find_line(const struct php_state *state, struct php_
 
 	leave_exception(state, s);
 	EP_MEET();
-	number = number_of(s, s->register_opline);
-	in_loop = s->innermost & ep_is_same(s->register_frame, s->frame) & ep_is_set(number ^ PHP_NO_LINE);
+	in_loop = s->innermost & is_in_registers(s);
 	s->opline = ep_pick(in_loop, s->register_opline, s->opline);
-	number = ep_pick(in_loop, number, number_of(s, s->opline));
+	number = number_of(s, s->opline);
 	s->index = ep_pick(s->innermost & s->left_jit & (1 ^ in_loop), PHP_NO_LINE, number);
 }
 

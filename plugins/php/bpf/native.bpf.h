@@ -5,7 +5,7 @@
  * The JIT's code is jumped to as a handler is, and runs in the frame of execute_ex: with its sp, and with its
  * rbp if that is a frame pointer (to 8.3 the tracing JIT may use rbp itself, sp holds). Stubs that it calls
  * have a return address and a word more (8.0 to 8.3). So the frame is that of the loop, and is pushed as
- * one. It is PHP's if that leads to a return address in the runtime's file.
+ * one. It is PHP's if that returns to who calls execute_ex.
  *
  * A fiber's stack ends with the address `finish` in make_fcontext. Who resumed it is in jump_fcontext:
  *
@@ -38,7 +38,14 @@ static __always_inline __u64 find_globals(const struct php_state *state)
 /* The return address at the loop's CFA, into `value`. */
 static __always_inline bool is_loop(const struct php_state *state, struct php_scratch *s, __u64 cfa)
 {
-	return ep_read_word(cfa - 8, &s->value) && s->value - state->code_start < state->code_end - state->code_start;
+	__u64 differs = 1;
+
+	/* What cannot be read is 0. */
+	bpf_probe_read_user(&s->value, sizeof(s->value), (void *)(cfa - 8));
+#pragma unroll
+	for (__u32 i = 0; i < PHP_RETURNS; i++)
+		differs &= ep_is_set(s->value ^ state->returns[i]);
+	return !(differs | (1 ^ ep_is_set(s->value)));
 }
 
 /* The frame of execute_ex, whose CFA is known: pushed as what it is, and left. */
@@ -67,7 +74,7 @@ static __always_inline __u32 step_loop(struct ep_record *rec, const struct php_s
 	__u64 sp = rec->walk.regs[EP_REG_SP], fp = rec->walk.regs[EP_REG_FP];
 	__u64 cfa = ep_pick(state->loop_has_fp & 1, fp + 16, sp + state->loop_frame);
 
-	return is_loop(state, s, cfa) ? leave_loop(rec, state, s, cfa) : EP_STEP_UNKNOWN;
+	return ep_read_word(cfa - 8, &s->value) ? leave_loop(rec, state, s, cfa) : EP_STEP_UNKNOWN;
 }
 
 /* From a JIT's code. */
