@@ -37,6 +37,7 @@ static void fill_state(struct instance *inst)
 
 	state->unproven = 1;
 	state->release = layout->release;
+	state->old_closure = layout->release < PHP_RELEASE(8, 4);
 	state->globals_addr = attach_addr(&inst->process, exe->globals_va);
 	state->globals_bytes = exe->globals_bytes;
 	state->current_off = exe->current;

@@ -33,8 +33,8 @@ struct php_parts {
 	__u64 name_hash, name_len; /* of the zend_string */
 	__u64 class_name;	   /* zend_class_entry.name: where it is */
 	__u64 file_hash, file_len;
-	__u64 last, line_start;	   /* oplines, the first line; internal functions: 0, as file and opcodes */
-	__u64 fn_flags;		   /* Of copies, which nobody can read later, 0, as the two before it */
+	__u64 last, line_start;	   /* oplines, the first line; internal functions: 0 */
+	__u64 fn_flags;		   /* of what has no function that can be read later: 0, as the two before it */
 };
 
 static inline __attribute__((always_inline)) __u64 php_mix(__u64 hash, __u64 word)

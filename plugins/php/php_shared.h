@@ -14,7 +14,7 @@
  *	word 1	| file 0..19   | function_name / 8     |	is a copy, too
  *	word 2	| file 20..39  | scope / 8             |
  *
- *	word 1	| file 0..19   | line_start            |	OLD_CLOSURE: the same, whose name is "{closure}" (to 8.3)
+ *	word 1	| file 0..19   | line_start            |	OLD_CLOSURE: the same to 8.3, where all are "{closure}"
  *
  *	word 0	| check 0..19  | function_name / 8     |	INTERNAL: a function in C, also one that is called without
  *	word 1	| check 20..39 | scope / 8             |	a frame (8.4: frameless)
@@ -153,9 +153,9 @@ static inline __attribute__((always_inline)) __u64 php_closure_file(__u64 word0,
 #define PHP_BLOCK_OPS	    16u	 /* oplines that are read at once, for their lines */
 #define PHP_KEPT_TEXT	    1000u /* of a longer string's text, what the keeper sends */
 
-/* "{closure}": zend_string.h, zend_inline_hash_func */
-#define PHP_CLOSURE_HASH 0x8377e2afcc3d851aull
-#define PHP_CLOSURE_LEN	 9
+/* Of fn_flags, 7.4 on (zend_compile.h). */
+#define PHP_CLOSURE	 (1u << 22)
+#define PHP_FAKE_CLOSURE (1u << 23) /* a closure of a function */
 
 #define PHP_TYPE_INTERNAL 1
 #define PHP_TYPE_USER	  2
@@ -183,6 +183,7 @@ struct php_state {
 	__u32 copy_flags;	      /* of fn_flags: the zend_function is a copy */
 	__u32 unproven;		      /* 1: BPF must look itself whether the layout holds */
 	__u32 release;		      /* PHP_RELEASE */
+	__u32 old_closure;	      /* 1: the name of a closure says nothing, its first line does */
 	__u16 op_last, op_opcodes, op_file, op_line; /* zend_op_array */
 	__u16 generator_data, generator_parent; /* zend_generator: execute_data, node.parent */
 	__u16 pad[2];

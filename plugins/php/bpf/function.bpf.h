@@ -46,13 +46,13 @@ static __always_inline void take_code(const struct php_state *state, struct php_
 	bpf_probe_read_user(&parts->file_hash, 16, (void *)(parts->file + PHP_STRING_HASH));
 }
 
-/* To 8.3 the name says nothing; the first line does, which nobody can read later. */
-static __always_inline __u64 is_old_closure(const struct php_parts *parts)
+/* To 8.3 the name of a closure that is none of a function says nothing; the first line does. */
+static __always_inline __u64 is_old_closure(const struct php_state *state, const struct php_parts *parts)
 {
-	return ep_is_same(parts->name_hash, PHP_CLOSURE_HASH) & ep_is_same(parts->name_len, PHP_CLOSURE_LEN);
+	return state->old_closure & ep_is_same(parts->fn_flags & (PHP_CLOSURE | PHP_FAKE_CLOSURE), PHP_CLOSURE);
 }
 
-/* The check of a copy is of what its words lead to. */
+/* The check of what has no function that can be read later is of what its words lead to. */
 static __always_inline void forget_copy(struct php_parts *parts, __u64 is_old)
 {
 	parts->name *= 1 ^ is_old;
@@ -63,9 +63,10 @@ static __always_inline void forget_copy(struct php_parts *parts, __u64 is_old)
 	parts->fn_flags = 0;
 }
 
-static __always_inline void put_closure(struct php_parts *parts, struct php_seen_function *seen)
+static __always_inline void put_closure(const struct php_state *state, struct php_parts *parts,
+					struct php_seen_function *seen)
 {
-	__u64 is_old = is_old_closure(parts), line = parts->line_start << 3;
+	__u64 is_old = is_old_closure(state, parts), line = parts->line_start << 3;
 
 	forget_copy(parts, is_old);
 	seen->kind = ep_pick(is_old, PHP_KIND_OLD_CLOSURE, PHP_KIND_CLOSURE);
@@ -83,10 +84,10 @@ static __always_inline void put_words(const struct php_state *state, struct php_
 
 	is_code = seen->is_user & (1 ^ ep_is_set(parts->name));
 	if (seen->is_user & ep_is_set(parts->fn_flags & state->copy_flags) & (1 ^ is_code)) {
-		put_closure(parts, seen);
+		put_closure(state, parts, seen);
 		return;
 	}
-	if (is_code)
+	if (is_code | (1 ^ seen->is_user))
 		forget_copy(parts, 0);
 	EP_MEET();
 	check = php_check(parts);

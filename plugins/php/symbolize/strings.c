@@ -5,13 +5,13 @@
 
 #include <string.h>
 
-/* zend_string.h: zend_inline_hash_func, the same in 7.3 to 8.6. */
+/* zend_string.h: zend_inline_hash_func, the same in 7.3 to 8.6: of characters, which have a sign. */
 static uint64_t hash_text(const uint8_t *text, size_t bytes)
 {
 	uint64_t hash = 5381;
 
 	for (size_t i = 0; i < bytes; i++)
-		hash = hash * 33 + text[i];
+		hash = hash * 33 + (uint64_t)(int64_t)(int8_t)text[i];
 	return hash | 1ull << 63;
 }
 
