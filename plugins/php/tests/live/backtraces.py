@@ -291,7 +291,7 @@ class Judge:
         text, ranges = text_of_file(own.file), self.known.lines.get((own.name.lower(), own.file))
         if ranges and not any(first <= own.line <= last for first, last in ranges):
             return False
-        return not text or text.is_code(own.line)
+        return not text or text.is_code(own.line) or not ranges and own.line == len(text.lines) - 1     # a file returns there
 
     def why_no_chain(self, root, own):
         """own: root first."""
