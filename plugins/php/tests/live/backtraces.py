@@ -38,9 +38,10 @@ FREED = "(freed function)"
 UNNAMED = re.compile(r"\[php: |\(unreadable function\)|\(freed function\)")
 CLOSURE = re.compile(r"(?:[^{]*(?:::|\\))?\{closure(?::(?P<where>.*):(?P<line>\d+))?\}$")
 TEXT = re.compile(r"(?P<file>.*)\(\d+\) : eval\(\)'d code$")
-MARK = re.compile(r"//([!?]) (.+)$")
+MARK = re.compile(r"//([!?])((?: [^ /]+)+)")
 FUNCTION = re.compile(r"\b(function\b\s*&?\s*\(|fn\b\s*&?\s*\()")
 CALL_LINES = 10     # a call ends so many lines behind its beginning; either may be its line
+TRAMPOLINES = {"Burn\\Magic::absent", "Burn\\Magic::of_nobody"}     # for a moment, on the way to __call and __callStatic
 STARTING = "PHP starts or ends"
 SPIN_OUTSIDE = 0.15     # of the samples in spin may be in front of its loops
 
@@ -53,8 +54,8 @@ class Text:
     def __init__(self, path):
         with open(path, encoding="utf-8") as file:
             self.lines = ["", *file.read().split("\n")]
-        self.marks = {n: dict.fromkeys(found[2].split(), found[1])
-                      for n, found in ((n, MARK.search(line)) for n, line in enumerate(self.lines)) if found}
+        self.marks = {n: {name: found[1] for found in MARK.finditer(line) for name in found[2].split()}
+                      for n, line in enumerate(self.lines)}
         self.closures = [(n, self.end_of(n, found.start())) for n, line in enumerate(self.lines)
                          for found in FUNCTION.finditer(line)]
 
@@ -229,7 +230,8 @@ class Judge:
         if closure:
             return self.why_no_closure(frame, closure)
         if frame.name in self.names or frame.name in self.known.of_c and not frame.source or \
-                (frame.name.lower(), frame.source) in self.known.lines:
+                (frame.name.lower(), frame.source) in self.known.lines or frame.name in TRAMPOLINES or \
+                re.sub("^(include|require)(_once)? ", "", frame.name) == frame.source:
             return None
         if frame.source and frame.name.lower() in self.user:
             return f"{frame.name} is not in {frame.source}"
@@ -247,9 +249,9 @@ class Judge:
 
     @staticmethod
     def waits(own):
-        """It is a generator that waits for another one: on either side of the native frames."""
+        """It is a generator that waits for another one: on either side of the native frames. Its line may be the next one."""
         text = text_of_file(own.file)
-        return bool(text and "yield from" in text.lines[min(own.line, len(text.lines) - 1)])
+        return bool(text and any("yield from" in line for line in text.lines[own.line - 1:own.line + 1]))
 
     def why_between(self, own, at):
         """Of the call of the frame there. Nothing where it is right."""
@@ -289,7 +291,7 @@ class Judge:
         text, ranges = text_of_file(own.file), self.known.lines.get((own.name.lower(), own.file))
         if ranges and not any(first <= own.line <= last for first, last in ranges):
             return False
-        return not text or text.is_code(own.line)
+        return not text or text.is_code(own.line) or not ranges and own.line == len(text.lines) - 1     # a file returns there
 
     def why_no_chain(self, root, own):
         """own: root first."""

@@ -71,7 +71,7 @@ function turn_generators()
 function outer($left)
 {
 	spin(50);
-	$n = yield from $left > 0 ? outer($left - 1) : inner(); //! {finally}
+	$n = yield from $left > 0 ? outer($left - 1) : inner();
 	spin(50);
 	return $n;
 }
@@ -109,7 +109,7 @@ function turn_delegation()
 	$second->next();
 	foreach ((function () {
 		yield from new Numbers(); //! rewind valid current key next
-	})() as $n) { //! {closure}
+	})() as $n) { //! {closure} //? rewind valid current key next
 		spin(50);
 	}
 }
