@@ -88,7 +88,7 @@ EP_TEST_EACH(what_is_kept_names_frames_of_each_release, size_t, i, MADE_RELEASES
 	frame = make_frame(made, &function, 5);
 	frame.flags = PHP_CAME_REQUIRE << PHP_CAME_SHIFT;
 	expect(&frame, "require /srv/c.php", "/srv/c.php", 5);
-	function = make_function_of(made, is_old ? "{closure}" : "{closure:f():100}", "A", "/srv/d.php", PHP_CLOSURE);
+	function = make_function_of(made, is_old ? "{closure}" : "{closure:f():100}", "A", "/srv/d.php", 0);
 	frame = make_closure_frame(made, &function, 4);
 	expect(&frame, is_old ? "{closure:/srv/d.php:100}" : "{closure:f():100}", "/srv/d.php", FIRST_LINE + 2);
 	function = make_function_of(made, "count", "ArrayObject", NULL, 0);
@@ -150,7 +150,7 @@ EP_TEST(what_ends_with_memory_is_kept)
 	struct ep_raw_frame frame;
 
 	begin(PHP_RELEASE(8, 2));
-	function = make_function_of(made, "{closure}", NULL, "/srv/b.php", PHP_CLOSURE);
+	function = make_function_of(made, "{closure}", NULL, "/srv/b.php", 0);
 	function.file = HEAP + HEAP_BYTES - 40;
 	put_word(made, function.file + PHP_STRING_LEN, 2);
 	put(made, function.file + PHP_STRING_BYTES, "/f", 2);

@@ -80,7 +80,7 @@ EP_TEST_EACH(closures_have_the_names_of_8_4, size_t, i, MADE_RELEASES)
 	struct made *made = made_new(made_releases[i]);
 	bool is_old = made->layout.release < PHP_RELEASE(8, 4);
 	struct made_function function = make_function_of(
-		made, is_old ? "A\\{closure}" : "{closure:A\\B::b():100}", "A\\B", "/srv/b.php", PHP_CLOSURE);
+		made, is_old ? "A\\{closure}" : "{closure:A\\B::b():100}", "A\\B", "/srv/b.php", 0);
 	struct ep_raw_frame frame = make_closure_frame(made, &function, 4);
 
 	expect(made, &frame, is_old ? "{closure:/srv/b.php:100}" : "{closure:A\\B::b():100}", "/srv/b.php",
@@ -97,7 +97,7 @@ EP_TEST_EACH(closures_have_the_names_of_8_4, size_t, i, MADE_RELEASES)
 EP_TEST(closures_of_functions_have_their_names)
 {
 	struct made *made = made_new(PHP_RELEASE(8, 4));
-	struct made_function function = make_function_of(made, "m", "A", "/srv/b.php", PHP_CLOSURE | PHP_FAKE_CLOSURE);
+	struct made_function function = make_function_of(made, "m", "A", "/srv/b.php", 0);
 	struct ep_raw_frame frame = make_closure_frame(made, &function, 4);
 
 	expect(made, &frame, "A::m", "/srv/b.php", FIRST_LINE + 2);
@@ -129,7 +129,7 @@ EP_TEST_EACH(a_known_name_needs_no_read, int, i, 5)
 {
 	struct made *made = made_new(i == 3 ? PHP_RELEASE(8, 2) : PHP_RELEASE(8, 4));
 	struct made_function function = make_function_of(made, i == 2 ? NULL : "{closure:f():100}", "A",
-							 i == 1 ? NULL : "/srv/b.php", i < 3 ? 0 : PHP_CLOSURE);
+							 i == 1 ? NULL : "/srv/b.php", 0);
 	struct ep_raw_frame frame = i < 3 ? make_frame(made, &function, 5) : make_closure_frame(made, &function, 5);
 	uint32_t reads;
 
@@ -190,7 +190,7 @@ EP_TEST(what_had_the_same_check_before_gives_the_name)
 EP_TEST(lines_of_closures_whose_file_is_gone_are_not_read)
 {
 	struct made *made = made_new(PHP_RELEASE(8, 4));
-	struct made_function function = make_function_of(made, "{closure:f():100}", NULL, "/srv/b.php", PHP_CLOSURE);
+	struct made_function function = make_function_of(made, "{closure:f():100}", NULL, "/srv/b.php", 0);
 	struct ep_raw_frame frame = make_closure_frame(made, &function, 3);
 
 	expect(made, &frame, "{closure:f():100}", "/srv/b.php", FIRST_LINE + 1);
