@@ -50,7 +50,11 @@ static void fill_state(struct instance *inst)
 	state->hybrid = exe->vm_kind == PHP_VM_HYBRID;
 	state->code_start = attach_addr(&inst->process, exe->text.va);
 	state->code_end = state->code_start + exe->text.bytes;
-	state->finish_addr = attach_addr(&inst->process, exe->finish_va);
+	for (uint32_t i = 0; i < PHP_MAKERS; i++) {
+		state->makers[i].first = (uint32_t)(exe->makers[i].va - exe->text.va);
+		state->makers[i].bytes = (uint32_t)exe->makers[i].bytes;
+	}
+	state->finish_addr = attach_addr(&inst->process, exe->fibers.finish_va);
 	state->fiber_off = exe->fiber;
 	state->fiber_caller_off = layout->fiber_caller;
 	state->frameless_addr = attach_addr(&inst->process, exe->frameless_va);
@@ -184,7 +188,7 @@ static int set_ranges(void *instance)
 	struct ep_range more[2];
 	uint32_t n = 0;
 
-	if (exe->finish_va)
+	if (exe->fibers.finish_va)
 		more[n++] = (struct ep_range){.start = inst->state.finish_addr - 1,
 					      .end = inst->state.finish_addr + 1,
 					      .mode = EP_RANGE_ENTER};

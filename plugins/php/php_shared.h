@@ -143,6 +143,7 @@ static inline __attribute__((always_inline)) __u64 php_closure_file(__u64 word0,
 #define PHP_FUNCTION_FLAGS  4 /* zend_function: its first byte is its type */
 #define PHP_FUNCTION_NAME   8
 #define PHP_FUNCTION_SCOPE  16
+#define PHP_FUNCTION_ARGS   32
 #define PHP_CLASS_NAME	    8 /* zend_class_entry */
 #define PHP_STRING_HASH	    8 /* zend_string */
 #define PHP_STRING_LEN	    16
@@ -158,6 +159,7 @@ static inline __attribute__((always_inline)) __u64 php_closure_file(__u64 word0,
 #define PHP_TYPE_EVAL	  4
 
 #define PHP_RETURNS 6
+#define PHP_MAKERS  2
 
 /*
  * The executor's globals (zend_globals.h) are at `globals_addr`, or with threads (ZTS) at `globals_off` behind
@@ -169,6 +171,9 @@ struct php_state {
 	__u64 loop_start, loop_end;   /* execute_ex */
 	__u64 code_start, code_end;   /* the runtime's file */
 	__u64 returns[PHP_RETURNS];   /* where execute_ex returns to; 0: no more */
+	struct {
+		__u32 first, bytes; /* first: from code_start on */
+	} makers[PHP_MAKERS];	      /* what makes frames, before they run */
 	__u64 finish_addr;	      /* where a fiber's C stack ends */
 	__u64 frameless_addr;	      /* the variable zend_flf_functions */
 	__u32 globals_bytes;	      /* all of them: exception_op lies in it */

@@ -150,15 +150,20 @@ static __always_inline bool push(struct ep_record *rec, struct php_scratch *s)
 
 /* --- steps ------------------------------------------------------------------------------------------------- */
 
-/* What the op of a user frame says of what was before it: how code came in, or that a frameless function runs. */
+/*
+ * What the op of a user frame says of what was before it: how code came in, or that a frameless function runs. And
+ * of code of files its line: it may be gone as soon as it returns (zend_include_or_eval), with others in its place.
+ */
 static __always_inline void look_at_op(struct ep_record *rec, const struct php_state *state, struct php_scratch *s)
 {
-	__u64 may_be = s->from_c & ep_is_set(state->frameless_addr) & ep_is_set(s->index ^ PHP_NO_LINE);
+	__u64 is_known = ep_is_set(s->index ^ PHP_NO_LINE), is_code = ep_is_same(seen_function(s)->kind, PHP_KIND_CODE);
+	__u64 may_be = s->from_c & ep_is_set(state->frameless_addr) & is_known;
 
-	if (!(s->comes | may_be))
+	if (!(s->comes | may_be | is_code))
 		return;
 	read_op(s);
 	EP_MEET();
+	s->index = ep_pick(is_code & is_known, op_line(s), s->index);
 	if (s->comes)
 		close_code(rec, s, find_came(s));
 	EP_MEET();
@@ -220,8 +225,8 @@ static __always_inline __u32 step_frame(struct ep_record *rec, const struct php_
 	if (seen_function(s)->is_user) {
 		find_line(state, s);
 		EP_MEET();
-		take_line_of_code(s);
-		EP_MEET();
+		if (!s->runs)
+			return PHP_STEP_NEXT;
 		look_at_op(rec, state, s);
 		if (s->frameless)
 			return PHP_STEP_AGAIN;

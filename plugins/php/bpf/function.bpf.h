@@ -122,6 +122,7 @@ static __always_inline void read_function(const struct php_state *state, struct 
 	EP_MEET();
 	seen->opcodes = s->parts.opcodes;
 	seen->last = s->parts.last;
+	seen->n_args = s->words[PHP_FUNCTION_ARGS / 8] & 0xffffffff;
 	put_words(state, s, seen);
 }
 

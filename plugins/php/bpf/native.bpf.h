@@ -18,6 +18,7 @@
 
 #define NATIVE_STEPS 28 /* of one run; and a quarter of frames_per_run */
 #define STUB_BYTES   16
+#define CONTEXT_STACK 32 /* zend_fiber_context.stack (zend_fibers.h) */
 
 /* --- the executor's globals ------------------------------------------------------------------------------ */
 
@@ -95,13 +96,21 @@ static __always_inline __u32 leave_jit(struct ep_record *rec, const struct php_s
 
 /* --- fibers ------------------------------------------------------------------------------------------------- */
 
+/* The fiber that runs, if the stack is its own: while one gives way to another that is current already. */
+static __always_inline bool find_fiber(struct ep_record *rec, const struct php_state *state, struct php_scratch *s)
+{
+	__u64 globals = find_globals(state);
+
+	if (!globals || !ep_read_word(globals + state->fiber_off, &s->fiber) ||
+	    !ep_read_word(s->fiber + CONTEXT_STACK, &s->value) ||
+	    bpf_probe_read_user(s->context, 16, (void *)s->value))
+		return false;
+	/* zend_fiber_stack: pointer, size */
+	return rec->walk.regs[EP_REG_SP] - s->context[0] <= s->context[1];
+}
+
 static __always_inline bool find_resumer(const struct php_state *state, struct php_scratch *s)
 {
-	if (!s->fiber) {
-		s->fiber = find_globals(state);
-		if (!s->fiber || !ep_read_word(s->fiber + state->fiber_off, &s->fiber))
-			return false;
-	}
 	return ep_read_word(s->fiber + state->fiber_caller_off, &s->fiber) && ep_read_word(s->fiber, &s->value) &&
 	       !bpf_probe_read_user(s->context, sizeof(s->context), (void *)s->value) &&
 	       s->context[CONTEXT_PC] - state->code_start < state->code_end - state->code_start;
@@ -110,6 +119,10 @@ static __always_inline bool find_resumer(const struct php_state *state, struct p
 static __always_inline __u32 leave_fiber(struct ep_record *rec, const struct php_state *state,
 					 struct php_scratch *s)
 {
+	if (!s->fiber && !find_fiber(rec, state, s)) {
+		s->fiber = 0;
+		return EP_STEP_UNKNOWN;
+	}
 	if (!find_resumer(state, s))
 		return ep_self.first_error + PHP_ERROR_FIBER;
 	s->followed++;
