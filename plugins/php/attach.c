@@ -19,6 +19,7 @@
 #define MAX_NAME_BYTES	65536
 #define FRAME_WORDS	7
 #define FIRST_JIT	PHP_RELEASE(8, 0)
+#define FIRST_CLOSURE	PHP_RELEASE(8, 4) /* whose name tells it from others */
 
 struct instance {
 	struct attach process;
@@ -37,7 +38,6 @@ static void fill_state(struct instance *inst)
 
 	state->unproven = 1;
 	state->release = layout->release;
-	state->old_closure = layout->release < PHP_RELEASE(8, 4);
 	state->globals_addr = attach_addr(&inst->process, exe->globals_va);
 	state->globals_bytes = exe->globals_bytes;
 	state->current_off = exe->current;
@@ -50,11 +50,19 @@ static void fill_state(struct instance *inst)
 	state->hybrid = exe->vm_kind == PHP_VM_HYBRID;
 	state->code_start = attach_addr(&inst->process, exe->text.va);
 	state->code_end = state->code_start + exe->text.bytes;
-	state->finish_addr = attach_addr(&inst->process, exe->finish_va);
+	for (uint32_t i = 0; i < PHP_MAKERS; i++) {
+		state->makers[i].first = (uint32_t)(exe->makers[i].va - exe->text.va);
+		state->makers[i].bytes = (uint32_t)exe->makers[i].bytes;
+	}
+	state->finish_addr = attach_addr(&inst->process, exe->fibers.finish_va);
 	state->fiber_off = exe->fiber;
 	state->fiber_caller_off = layout->fiber_caller;
 	state->frameless_addr = attach_addr(&inst->process, exe->frameless_va);
-	state->copy_flags = layout->function.copy_flags;
+	state->copy_flags = layout->function.closure | layout->function.fake_closure | layout->function.trampoline;
+	state->old_closure = layout->release < FIRST_CLOSURE ? layout->function.closure : 0;
+	state->fake_closure = layout->function.fake_closure;
+	for (uint32_t i = 0; i < PHP_RETURNS; i++)
+		state->returns[i] = attach_addr(&inst->process, exe->returns[i]);
 	state->op_last = (uint16_t)layout->function.last;
 	state->op_opcodes = (uint16_t)layout->function.opcodes;
 	state->op_file = (uint16_t)layout->function.filename;
@@ -66,6 +74,7 @@ static void fill_state(struct instance *inst)
 static void fill_namer(struct instance *inst)
 {
 	inst->namer.host = inst->exe->host;
+	inst->namer.target = inst->process.target;
 	inst->namer.target = inst->process.target;
 	inst->namer.memory = (struct memory){.read = attach_read, .arg = inst};
 	inst->namer.layout = &inst->exe->layout;
@@ -179,7 +188,7 @@ static int set_ranges(void *instance)
 	struct ep_range more[2];
 	uint32_t n = 0;
 
-	if (exe->finish_va)
+	if (exe->fibers.finish_va)
 		more[n++] = (struct ep_range){.start = inst->state.finish_addr - 1,
 					      .end = inst->state.finish_addr + 1,
 					      .mode = EP_RANGE_ENTER};

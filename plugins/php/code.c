@@ -10,6 +10,7 @@
  *	zend_fiber_switch_context	lea EG(%rip),%rbx; mov 0x6d0(%rbx),%r12
  *	make_fcontext			lea FINISH(%rip),%rcx; mov %rcx,0x38(%rax)
  *	zend_generator_check_...	mov 0x98(%rdx),%rcx; cmpq $0,0x98(%rcx); ... mov 0x38(%rdx),%rcx; mov %rax,0x30(%rcx)
+ *	zend_execute			lea zend_execute_ex(%rip),%rax; mov %rbx,%rdi; call *(%rax)
  *	zend_vm_kind			mov $4,%eax; ret
  *
  * Members of the globals that are looked for lie behind the first GLOBALS_FIRST bytes (zend_globals.h: two
@@ -133,6 +134,26 @@ int php_code_generator(const struct x86_code *code, uint32_t *ret_data, uint32_t
 	*ret_data = data;
 	*ret_parent = parent;
 	return 0;
+}
+
+/* CALL *(%reg), CALL *ADDRESS(%rip). */
+static bool is_call_of_variable(const struct x86_reading *reading)
+{
+	uint8_t modrm = reading->bytes[1];
+
+	return reading->n >= 2 && reading->bytes[0] == 0xff && (modrm & 0xf8) == 0x10 && (modrm & 7) != 4;
+}
+
+size_t php_code_returns(const struct x86_code *code, uint64_t *ret_returns, size_t max)
+{
+	struct x86_reading reading = {.code = code};
+	size_t n = 0;
+
+	while (n < max && x86_reading_next(&reading)) {
+		if (is_call_of_variable(&reading))
+			ret_returns[n++] = code->va + reading.at;
+	}
+	return n;
 }
 
 int php_code_number(const struct x86_code *code, uint32_t *ret)

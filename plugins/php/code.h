@@ -28,6 +28,8 @@ int php_code_fiber(const struct x86_code *code, uint32_t *ret_off);
 int php_code_finish(const struct x86_code *code, uint64_t *ret_va);
 /* zend_generator_check_placeholder_frame: execute_data and node.parent in a zend_generator. */
 int php_code_generator(const struct x86_code *code, uint32_t *ret_data, uint32_t *ret_parent);
+/* zend_execute and others: where calls through the variable zend_execute_ex return to; how many. */
+size_t php_code_returns(const struct x86_code *code, uint64_t *ret_returns, size_t max);
 /* zend_vm_kind, php_version_id: the number that a function returns. */
 int php_code_number(const struct x86_code *code, uint32_t *ret);
 

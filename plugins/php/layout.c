@@ -17,12 +17,12 @@ static const struct {
 	uint32_t release;
 	struct php_function_layout function;
 } functions[] = {
-	{PHP_RELEASE(7, 3), {60, 64, 128, 136, 1u << 20 | 1u << 6 | 1u << 21, 1u << 20}},
-	{PHP_RELEASE(7, 4), {60, 64, 136, 144, 3u << 20 | 1u << 18, 1u << 20}},
-	{PHP_RELEASE(8, 0), {68, 72, 144, 152, 3u << 22 | 1u << 18, 1u << 22}},
-	{PHP_RELEASE(8, 2), {80, 88, 152, 160, 3u << 22 | 1u << 18, 1u << 22}},
-	{PHP_RELEASE(8, 3), {76, 80, 144, 152, 3u << 22 | 1u << 18, 1u << 22}},
-	{PHP_RELEASE(8, 4), {96, 104, 168, 176, 3u << 22 | 1u << 18, 1u << 22}},
+	{PHP_RELEASE(7, 3), {60, 64, 128, 136, 1u << 20, 1u << 6, 1u << 21}},
+	{PHP_RELEASE(7, 4), {60, 64, 136, 144, 1u << 20, 1u << 21, 1u << 18}},
+	{PHP_RELEASE(8, 0), {68, 72, 144, 152, 1u << 22, 1u << 23, 1u << 18}},
+	{PHP_RELEASE(8, 2), {80, 88, 152, 160, 1u << 22, 1u << 23, 1u << 18}},
+	{PHP_RELEASE(8, 3), {76, 80, 144, 152, 1u << 22, 1u << 23, 1u << 18}},
+	{PHP_RELEASE(8, 4), {96, 104, 168, 176, 1u << 22, 1u << 23, 1u << 18}},
 };
 
 /* zend_generators.h, zend_generator: execute_data, node.parent. Its iterator was before all to 7.4. */

@@ -16,8 +16,8 @@
 /* zend_op_array (zend_compile.h). line_end is behind line_start. */
 struct php_function_layout {
 	uint32_t last, opcodes, filename, line_start;
-	uint32_t copy_flags; /* of fn_flags: CLOSURE, FAKE_CLOSURE, CALL_VIA_TRAMPOLINE */
-	uint32_t closure;    /* of fn_flags: CLOSURE */
+	/* Of fn_flags. */
+	uint32_t closure, fake_closure, trampoline;
 };
 
 /* zend_generator (zend_generators.h), from its start on. */

@@ -4,6 +4,7 @@
 #include "ebpf-profiler/plugin.h"
 
 #include "php_bpf.inc.h"
+#include "php_keep_bpf.inc.h"
 
 /* As enum php_error. */
 static const char *const errors[] = {
@@ -29,6 +30,14 @@ static const struct ep_bpf_image bpf = {
 	.program = "php_unwind",
 };
 
+static const struct ep_bpf_image keeper = {
+	.size = sizeof(keeper),
+	.object = php_keep_bpf_object,
+	.object_bytes = sizeof(php_keep_bpf_object),
+	.program = "php_keep",
+	.flags = EP_BPF_KEEPS_WHOLE,
+};
+
 static const struct ep_unwinder_ops ops = {
 	.size = sizeof(ops),
 	.errors = errors,
@@ -38,9 +47,11 @@ static const struct ep_unwinder_ops ops = {
 	.attach = php_attach,
 	.refresh = php_refresh,
 	.symbolize = php_symbolize,
+	.names_stay_ms = 0, /* without opcache code goes with its request */
 	.detach = php_detach,
 	.unload = php_unload,
 	.describe = php_describe,
+	.keeper = &keeper,
 };
 
 EP_PLUGIN_DEFINE = {

@@ -4,6 +4,7 @@
  *
  *	probe.c		an ELF file: is it PHP, which one, where its globals are
  *	code.c		what machine code of exported functions tells of it
+ *	fiber.c		assembly that switches fibers
  *	layout.c	what differs by release
  *	attach.c	a process: what BPF needs to know of it, and is the layout as expected?
  *	tables.c	an extension, and PHP itself: tables of functions in C, for `describe`
@@ -15,6 +16,7 @@
 
 #include "ebpf-profiler/unwinder.h"
 #include "plugins/php/code.h"
+#include "plugins/php/fiber.h"
 #include "plugins/php/layout.h"
 #include "plugins/php/php_shared.h"
 #include "plugins/php/symbolize/names.h"
@@ -29,15 +31,17 @@ struct php_executable {
 	uint64_t offset_va, key_va;   /* executor_globals_offset, the pthread key of what it is the offset in */
 	struct ep_variable cache;     /* where there is no key */
 	uint64_t frameless_va;	      /* zend_flf_functions */
-	uint64_t finish_va;	      /* where make_fcontext lets a fiber's stack end */
 	uint32_t globals_bytes;
 	uint32_t current, before_exception, fiber; /* in them; 0: not known */
 	uint32_t vm_kind;	      /* enum php_vm; 0: not known */
 	struct ep_symbol text;	      /* .text */
 	struct ep_symbol loop;	      /* execute_ex */
 	struct x86_prologue prologue; /* of it */
+	uint64_t returns[PHP_RETURNS]; /* where it returns to */
 	struct ep_symbol code[PHP_MAX_CODE];
 	uint32_t n_code;
+	struct ep_symbol makers[PHP_MAKERS]; /* zend_call_function, zend_init_func_execute_data */
+	struct php_fiber_code fibers;
 };
 
 int php_probe(const struct ep_unwinder_host *host, const struct ep_file *file, void **ret_executable);

@@ -143,6 +143,7 @@ static inline __attribute__((always_inline)) __u64 php_closure_file(__u64 word0,
 #define PHP_FUNCTION_FLAGS  4 /* zend_function: its first byte is its type */
 #define PHP_FUNCTION_NAME   8
 #define PHP_FUNCTION_SCOPE  16
+#define PHP_FUNCTION_ARGS   32
 #define PHP_CLASS_NAME	    8 /* zend_class_entry */
 #define PHP_STRING_HASH	    8 /* zend_string */
 #define PHP_STRING_LEN	    16
@@ -151,15 +152,14 @@ static inline __attribute__((always_inline)) __u64 php_closure_file(__u64 word0,
 
 #define PHP_HEAD_BYTES	    128u /* of a string that are read at once: most are in it whole */
 #define PHP_BLOCK_OPS	    16u	 /* oplines that are read at once, for their lines */
-#define PHP_KEPT_TEXT	    1000u /* of a longer string's text, what the keeper sends */
-
-/* Of fn_flags, 7.4 on (zend_compile.h). */
-#define PHP_CLOSURE	 (1u << 22)
-#define PHP_FAKE_CLOSURE (1u << 23) /* a closure of a function */
+#define PHP_TEXT_BYTES	    1000u /* of a string's text that are read at most; the keeper sends as much */
 
 #define PHP_TYPE_INTERNAL 1
 #define PHP_TYPE_USER	  2
 #define PHP_TYPE_EVAL	  4
+
+#define PHP_RETURNS 6
+#define PHP_MAKERS  2
 
 /*
  * The executor's globals (zend_globals.h) are at `globals_addr`, or with threads (ZTS) at `globals_off` behind
@@ -169,7 +169,11 @@ struct php_state {
 	struct ep_tls cache;
 	__u64 globals_addr, globals_off;
 	__u64 loop_start, loop_end;   /* execute_ex */
-	__u64 code_start, code_end;   /* the runtime's file: what a JIT's code may return to is in it */
+	__u64 code_start, code_end;   /* the runtime's file */
+	__u64 returns[PHP_RETURNS];   /* where execute_ex returns to; 0: no more */
+	struct {
+		__u32 first, bytes; /* first: from code_start on */
+	} makers[PHP_MAKERS];	      /* what makes frames, before they run */
 	__u64 finish_addr;	      /* where a fiber's C stack ends */
 	__u64 frameless_addr;	      /* the variable zend_flf_functions */
 	__u32 globals_bytes;	      /* all of them: exception_op lies in it */
@@ -180,10 +184,10 @@ struct php_state {
 	__u32 loop_frame, loop_saved; /* struct x86_prologue of execute_ex */
 	__u32 loop_has_fp;
 	__u32 hybrid;		      /* 1: in the loop r14 is the frame and r15 the opline */
-	__u32 copy_flags;	      /* of fn_flags: the zend_function is a copy */
+	__u32 copy_flags;	      /* of fn_flags: the zend_function is a copy; */
+	__u32 old_closure, fake_closure; /* its name says nothing, its first line does; but with this it does */
 	__u32 unproven;		      /* 1: BPF must look itself whether the layout holds */
 	__u32 release;		      /* PHP_RELEASE */
-	__u32 old_closure;	      /* 1: the name of a closure says nothing, its first line does */
 	__u16 op_last, op_opcodes, op_file, op_line; /* zend_op_array */
 	__u16 generator_data, generator_parent; /* zend_generator: execute_data, node.parent */
 	__u16 pad[2];

@@ -31,6 +31,7 @@ EP_UNWINDER();
 
 enum php_step {
 	PHP_STEP_AGAIN = 0,
+	PHP_STEP_NEXT, /* on to the next frame */
 	PHP_STEP_END,
 	PHP_STEP_ERROR,
 	PHP_STEP_FULL,
@@ -58,11 +59,12 @@ static __always_inline bool see_frame(struct php_scratch *s)
 	s->this = EP_WINDOW_WORD(&s->window, FRAME_THIS);
 	s->info = EP_WINDOW_WORD(&s->window, FRAME_INFO);
 	s->prev = EP_WINDOW_WORD(&s->window, FRAME_PREV);
+	s->func = ep_pick(ep_is_set(s->frameless), s->frameless, s->func);
 	return true;
 }
 
 /* The next one: a generator that waits, or who called. */
-static __always_inline __u32 next_frame(struct php_scratch *s)
+static __always_inline void next_frame(struct php_scratch *s)
 {
 	__u64 more = ep_is_set(s->n_waiting), at = s->n_waiting - more;
 
@@ -70,8 +72,8 @@ static __always_inline __u32 next_frame(struct php_scratch *s)
 	s->n_waiting = at;
 	s->waits = more;
 	s->innermost = 0;
+	s->current = 0;
 	s->phase = PHP_PHASE_FRAME;
-	return PHP_STEP_AGAIN;
 }
 
 /* --- generators ---------------------------------------------------------------------------------------------- */
@@ -85,7 +87,7 @@ static __always_inline __u32 collect(const struct php_state *state, struct php_s
 		return PHP_STEP_ERROR;
 	EP_MEET();
 	if (!s->value || at >= PHP_MAX_WAITING)
-		return next_frame(s);
+		return PHP_STEP_NEXT;
 	if (!ep_read_word(s->generator + state->generator_data, &s->waiting[at & (PHP_MAX_WAITING - 1)]))
 		return PHP_STEP_ERROR;
 	s->n_waiting = at + 1;
@@ -103,7 +105,7 @@ static __always_inline __u32 pass_placeholder(const struct php_state *state, str
 	/* execute_fake is behind the node, which has four words, or to 7.4 five (zend_generators.h). */
 	node = s->frame - s->this - state->generator_parent;
 	if (ep_is_set((s->info & INFO_TYPE) ^ INFO_OBJECT) | (ep_is_set(node ^ 32) & ep_is_set(node ^ 40)))
-		return next_frame(s);
+		return PHP_STEP_NEXT;
 	s->waits = 1;
 	s->generator = s->this;
 	s->phase = PHP_PHASE_COLLECT;
@@ -148,45 +150,64 @@ static __always_inline bool push(struct ep_record *rec, struct php_scratch *s)
 
 /* --- steps ------------------------------------------------------------------------------------------------- */
 
-/* The frameless function that runs: it becomes the one that is pushed. */
-static __always_inline bool take_frameless(const struct php_state *state, struct php_scratch *s)
+/*
+ * What the op of a user frame says of what was before it: how code came in, or that a frameless function runs. And
+ * of code of files its line: it may be gone as soon as it returns (zend_include_or_eval), with others in its place.
+ */
+static __always_inline void look_at_op(struct ep_record *rec, const struct php_state *state, struct php_scratch *s)
 {
-	if (!ep_read_word(state->frameless_addr, &s->value) ||
-	    !ep_read_word(s->value + 8 * op_extended(s), &s->func))
-		return false;
-	return s->func;
-}
+	__u64 is_known = ep_is_set(s->index ^ PHP_NO_LINE), is_code = ep_is_same(seen_function(s)->kind, PHP_KIND_CODE);
+	__u64 may_be = s->from_c & ep_is_set(state->frameless_addr) & is_known;
 
-/* What the op of a user frame says of what was before it. True: that is a frame of its own. */
-static __always_inline bool look_at_op(struct ep_record *rec, const struct php_state *state, struct php_scratch *s)
-{
-	__u64 may_be = s->from_c & ep_is_set(state->frameless_addr) &  ep_is_set(s->index ^ PHP_NO_LINE);
-
-	if (!(s->comes | may_be))
-		return false;
+	if (!(s->comes | may_be | is_code))
+		return;
 	read_op(s);
 	EP_MEET();
+	s->index = ep_pick(is_code & is_known, op_line(s), s->index);
 	if (s->comes)
 		close_code(rec, s, find_came(s));
 	EP_MEET();
-	return (may_be & is_frameless(s)) && take_frameless(state, s);
+	/* What cannot be read is 0. */
+	if (may_be & is_frameless(s)) {
+		bpf_probe_read_user(&s->value, sizeof(s->value), (void *)state->frameless_addr);
+		bpf_probe_read_user(&s->frameless, sizeof(s->frameless), (void *)(s->value + 8 * op_extended(s)));
+	}
+	EP_MEET();
+}
+
+/* What was in r14 was no frame that runs. */
+static __always_inline __u32 take_current(struct php_scratch *s)
+{
+	s->frame = s->current;
+	s->current = 0;
+	return PHP_STEP_AGAIN;
 }
 
 /* A fiber's first frame, or what stands for a constructor that there is not. */
 static __always_inline __u32 pass_nameless(struct php_scratch *s)
 {
-	if (s->innermost)
-		return next_frame(s);
-	if (!s->followed)
+	__u64 is_bottom = 1 ^ s->innermost;
+
+	if (is_bottom & ep_is_same(s->followed, 0))
 		return PHP_STEP_END;
-	s->followed--;
-	return next_frame(s);
+	s->followed -= is_bottom;
+	return PHP_STEP_NEXT;
+}
+
+/* A frameless function that runs is pushed by a step of its own, then the frame of its caller. */
+static __always_inline __u32 push_frame(struct ep_record *rec, struct php_scratch *s)
+{
+	__u64 is_last = 1 ^ ep_is_set(s->frameless);
+
+	s->frameless = 0;
+	if (!push(rec, s))
+		return PHP_STEP_FULL;
+	EP_MEET();
+	return is_last ? PHP_STEP_NEXT : PHP_STEP_AGAIN;
 }
 
 static __always_inline __u32 step_frame(struct ep_record *rec, const struct php_state *state, struct php_scratch *s)
 {
-	bool pushed, again = false;
-
 	if (!s->frame)
 		return PHP_STEP_END;
 	if (!see_frame(s))
@@ -195,34 +216,40 @@ static __always_inline __u32 step_frame(struct ep_record *rec, const struct php_
 	if (!s->func)
 		return pass_placeholder(state, s);
 	see_function(state, s);
+	if (ep_is_set(s->current) & (1 ^ is_in_registers(s)))
+		return take_current(s);
+	EP_MEET();
 	if (!seen_function(s)->n)
 		return pass_nameless(s);
 	EP_MEET();
 	if (seen_function(s)->is_user) {
 		find_line(state, s);
 		EP_MEET();
-		take_line_of_code(s);
-		EP_MEET();
-		again = look_at_op(rec, state, s);
-		EP_MEET();
-		if (again)
-			see_function(state, s);
+		if (!s->runs)
+			return PHP_STEP_NEXT;
+		look_at_op(rec, state, s);
+		if (s->frameless)
+			return PHP_STEP_AGAIN;
 	} else if (s->comes) {
 		close_code(rec, s, PHP_CAME_OTHERWISE);
 	}
 	EP_MEET();
-	pushed = push(rec, s);
-	EP_MEET();
-	if (!pushed)
-		return PHP_STEP_FULL;
-	return again ? PHP_STEP_AGAIN : next_frame(s);
+	return push_frame(rec, s);
 }
 
 static __always_inline __u32 step(struct ep_record *rec, const struct php_state *state, struct php_scratch *s)
 {
+	__u32 done;
+
 	if (s->phase == PHP_PHASE_COLLECT)
-		return collect(state, s);
-	return step_frame(rec, state, s);
+		done = collect(state, s);
+	else
+		done = step_frame(rec, state, s);
+	EP_MEET();
+	if (done != PHP_STEP_NEXT)
+		return done;
+	next_frame(s);
+	return PHP_STEP_AGAIN;
 }
 
 /* --- the walk -------------------------------------------------------------------------------------------- */

@@ -5,6 +5,8 @@
  */
 #include "plugins/php/php.h"
 #include "plugins/php/tables.h"
+#include "plugins/php/tables.h"
+#include "core/base/util.h"
 #include "plugins/shared/read/file.h"
 
 #include <errno.h>
@@ -12,9 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_CALLS     16
 #define GLOBALS_BYTES 0x900 /* executor_globals has 1664 to 2200 */
-#define FINISH_BYTES  4
 
 /* --- its release ------------------------------------------------------------------------------------- */
 
@@ -66,6 +66,30 @@ static int find_layout(struct php_executable *exe, const struct ep_file *file)
 
 /* --- what runs PHP ------------------------------------------------------------------------------------ */
 
+/* Who calls it: by the variable that extensions may set. */
+static void find_returns(struct php_executable *exe, const struct ep_file *file)
+{
+	static const char *const callers[] = {"zend_execute", "zend_call_function", "zend_generator_resume"};
+	struct x86_code code;
+	size_t n = 0;
+
+	for (size_t i = 0; i < EP_LEN(callers); i++) {
+		if (x86_code_named(exe->host, file, callers[i], &code) == 0)
+			n += php_code_returns(&code, exe->returns + n, PHP_RETURNS - n);
+	}
+}
+
+/* What makes the frame of a function that C calls, before it runs. */
+static void find_makers(struct php_executable *exe, const struct ep_file *file)
+{
+	static const char *const makers[] = {"zend_call_function", "zend_init_func_execute_data"};
+
+	for (size_t i = 0; i < EP_LEN(makers); i++) {
+		if (exe->host->file_symbol(file, makers[i], &exe->makers[i]) < 0)
+			exe->makers[i] = (struct ep_symbol){0};
+	}
+}
+
 static int find_loop(struct php_executable *exe, const struct ep_file *file)
 {
 	const struct ep_unwinder_host *host = exe->host;
@@ -81,29 +105,9 @@ static int find_loop(struct php_executable *exe, const struct ep_file *file)
 	if (x86_code_read(host, file, exe->loop.va, &code) == 0)
 		(void)x86_code_prologue(&code, &exe->prologue);
 	exe->n_code = host->file_parts(file, &exe->loop, exe->code, PHP_MAX_CODE);
+	find_returns(exe, file);
+	find_makers(exe, file);
 	return 0;
-}
-
-/* From 8.6 on it is hidden: zend_fiber_init_context calls it. */
-static void find_finish(struct php_executable *exe, const struct ep_file *file)
-{
-	uint64_t calls[MAX_CALLS];
-	struct x86_code code;
-	size_t n;
-
-	if (x86_code_named(exe->host, file, "make_fcontext", &code) == 0) {
-		(void)php_code_finish(&code, &exe->finish_va);
-		return;
-	}
-	if (x86_code_named(exe->host, file, "zend_fiber_init_context", &code) < 0)
-		return;
-	n = x86_code_leaves(&code, X86_CALL, calls, MAX_CALLS);
-	for (size_t i = 0; i < n && !exe->finish_va; i++) {
-		/* It is assembly, which no unwind tables cover: no bounds. */
-		code = (struct x86_code){.va = calls[i], .n = 128};
-		if (exe->host->file_read(file, code.va, code.bytes, code.n) == 0)
-			(void)php_code_finish(&code, &exe->finish_va);
-	}
 }
 
 /* --- where its globals are ----------------------------------------------------------------------------- */
@@ -154,7 +158,7 @@ static int find_members(struct php_executable *exe, const struct ep_file *file)
 		(void)php_code_generator(&code, &exe->layout.generator.execute_data, &exe->layout.generator.parent);
 	if (exe->layout.fiber_caller && x86_code_named(host, file, "zend_fiber_switch_context", &code) == 0 &&
 	    php_code_fiber(&code, &exe->fiber) == 0)
-		find_finish(exe, file);
+		php_fiber_find(host, file, &exe->fibers);
 	return function->line_start + 4 <= PHP_FUNCTION_BYTES && function->opcodes + 8 <= PHP_FUNCTION_BYTES ? 0 :
 													       -ENOTSUP;
 }
@@ -209,17 +213,12 @@ static int add_symbol(void *arg, const struct ep_symbol *symbol, const char *nam
 	return describing->exe->host->add_symbol(describing->description, symbol, name);
 }
 
-/* A fiber's stack ends at `finish`, where it cannot be followed. Functions in C have names in stripped files, too. */
+/* The assembly of fibers has rules; functions in C have names in stripped files, too. */
 int php_describe(void *executable, const struct ep_file *file, struct ep_description *description)
 {
 	const struct php_executable *exe = executable;
 	struct describing describing = {exe, description};
-	const struct ep_code_row root = {.va = exe->finish_va - 1,
-					 .bytes = 1 + FINISH_BYTES,
-					 .cfa_reg = 7,
-					 .cfa_off = 8,
-					 .ra_place = EP_CODE_LOST};
-	int r = exe->finish_va ? exe->host->add_rows(description, &root, 1) : 0;
+	int r = exe->fibers.n_rows ? exe->host->add_rows(description, exe->fibers.rows, exe->fibers.n_rows) : 0;
 
 	return r < 0 ? r : php_tables_names(exe->host, file, add_symbol, &describing);
 }

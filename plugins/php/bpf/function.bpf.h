@@ -49,55 +49,44 @@ static __always_inline void take_code(const struct php_state *state, struct php_
 /* To 8.3 the name of a closure that is none of a function says nothing; the first line does. */
 static __always_inline __u64 is_old_closure(const struct php_state *state, const struct php_parts *parts)
 {
-	return state->old_closure & ep_is_same(parts->fn_flags & (PHP_CLOSURE | PHP_FAKE_CLOSURE), PHP_CLOSURE);
+	return ep_is_set(parts->fn_flags & state->old_closure) & (1 ^ ep_is_set(parts->fn_flags & state->fake_closure));
 }
 
 /* The check of what has no function that can be read later is of what its words lead to. */
-static __always_inline void forget_copy(struct php_parts *parts, __u64 is_old)
+static __always_inline void forget_copy(struct php_parts *parts, __u64 is_code, __u64 is_old, __u64 is_function)
 {
+	/* A file that a method includes has its class. */
+	parts->class *= 1 ^ is_code;
+	parts->class_name *= 1 ^ is_code;
 	parts->name *= 1 ^ is_old;
 	parts->name_hash *= 1 ^ is_old;
 	parts->name_len *= 1 ^ is_old;
-	parts->last = 0;
-	parts->line_start = 0;
-	parts->fn_flags = 0;
-}
-
-static __always_inline void put_closure(const struct php_state *state, struct php_parts *parts,
-					struct php_seen_function *seen)
-{
-	__u64 is_old = is_old_closure(state, parts), line = parts->line_start << 3;
-
-	forget_copy(parts, is_old);
-	seen->kind = ep_pick(is_old, PHP_KIND_OLD_CLOSURE, PHP_KIND_CLOSURE);
-	seen->n = 3;
-	seen->words[0] = php_closure_word0(parts->opcodes, parts->file, php_check(parts));
-	seen->words[1] = php_closure_word1(ep_pick(is_old, line, parts->name), parts->file);
-	seen->words[2] = php_closure_word2(parts->class, parts->file);
+	parts->last *= is_function;
+	parts->line_start *= is_function;
+	parts->fn_flags *= is_function;
 }
 
 static __always_inline void put_words(const struct php_state *state, struct php_scratch *s,
 				      struct php_seen_function *seen)
 {
 	struct php_parts *parts = &s->parts;
-	__u64 check, second, is_code, first;
+	__u64 is_user = seen->is_user, is_code, is_copy, is_old, line = parts->line_start << 3, check, first, second;
 
-	is_code = seen->is_user & (1 ^ ep_is_set(parts->name));
-	if (seen->is_user & ep_is_set(parts->fn_flags & state->copy_flags) & (1 ^ is_code)) {
-		put_closure(state, parts, seen);
-		return;
-	}
-	if (is_code | (1 ^ seen->is_user))
-		forget_copy(parts, 0);
-	EP_MEET();
+	is_code = is_user & (1 ^ ep_is_set(parts->name));
+	is_copy = is_user & ep_is_set(parts->fn_flags & state->copy_flags) & (1 ^ is_code);
+	is_old = is_copy & is_old_closure(state, parts);
+	forget_copy(parts, is_code, is_old, is_user & (1 ^ (is_code | is_copy)));
 	check = php_check(parts);
-	seen->kind = ep_pick(seen->is_user, is_code * PHP_KIND_CODE, PHP_KIND_INTERNAL);
-	first = ep_pick(seen->is_user, parts->opcodes, parts->name);
-	second = ep_pick(seen->is_user, ep_pick(is_code, parts->file, seen->is.key), parts->class);
-	seen->words[0] = php_word(first, check);
-	seen->words[1] = php_word(second, check >> PHP_HALF_CHECK);
+	first = ep_pick(is_user, parts->opcodes, parts->name);
+	second = ep_pick(is_user, ep_pick(is_code, parts->file, seen->is.key), parts->class);
+	seen->kind = (1 ^ is_user) * PHP_KIND_INTERNAL + is_code * PHP_KIND_CODE +
+		     is_copy * ep_pick(is_old, PHP_KIND_OLD_CLOSURE, PHP_KIND_CLOSURE);
+	seen->words[0] = ep_pick(is_copy, php_closure_word0(parts->opcodes, parts->file, check), php_word(first, check));
+	seen->words[1] = ep_pick(is_copy, php_closure_word1(ep_pick(is_old, line, parts->name), parts->file),
+				 php_word(second, check >> PHP_HALF_CHECK));
+	seen->words[2] = php_closure_word2(parts->class, parts->file);
 	/* In C without a name: where a fiber begins, or what stands for a constructor that there is not. */
-	seen->n = 2 * (seen->is_user | ep_is_set(parts->name));
+	seen->n = (2 + is_copy) * (is_user | ep_is_set(parts->name));
 }
 
 /* It may be shorter, and end where mapped memory does, if it is an internal one. */
@@ -133,6 +122,7 @@ static __always_inline void read_function(const struct php_state *state, struct 
 	EP_MEET();
 	seen->opcodes = s->parts.opcodes;
 	seen->last = s->parts.last;
+	seen->n_args = s->words[PHP_FUNCTION_ARGS / 8] & 0xffffffff;
 	put_words(state, s, seen);
 }
 

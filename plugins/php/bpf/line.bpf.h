@@ -9,7 +9,13 @@
 
 #include "plugins/php/bpf/function.bpf.h"
 
-/* What was interrupted may be the loop. */
+static __always_inline __u64 is_in(const struct php_state *state, __u64 pc, __u32 maker)
+{
+	return (pc - state->code_start - state->makers[maker].first - state->makers[maker].bytes) >> 63 &
+	       (state->code_start + state->makers[maker].first - 1 - pc) >> 63;
+}
+
+/* What was interrupted may be the loop, or what makes a frame for it. */
 static __always_inline void take_registers(const struct bpf_perf_event_data *ctx, const struct php_state *state,
 					   struct php_scratch *s)
 {
@@ -18,6 +24,7 @@ static __always_inline void take_registers(const struct bpf_perf_event_data *ctx
 
 	s->register_frame = ctx->regs.r14 * is_user;
 	s->register_opline = ctx->regs.r15;
+	s->makes = ep_is_same(ctx->regs.cs & 3, 3) & (is_in(state, ctx->regs.rip, 0) | is_in(state, ctx->regs.rip, 1));
 #endif
 }
 
@@ -29,8 +36,10 @@ static __always_inline void take_left_frame(struct php_scratch *s)
 {
 	if (s->register_frame == s->frame || !s->frame || !s->register_frame)
 		return;
-	if (ep_read_word(s->register_frame + 8 * FRAME_PREV, &s->value) && s->value == s->frame)
+	if (ep_read_word(s->register_frame + 8 * FRAME_PREV, &s->value) && s->value == s->frame) {
+		s->current = s->frame;
 		s->frame = s->register_frame;
+	}
 }
 
 /* Number of an opline; PHP_NO_LINE: it is none of this function. */
@@ -42,40 +51,39 @@ static __always_inline __u64 number_of(struct php_scratch *s, __u64 opline)
 	return ep_pick(holds, index, PHP_NO_LINE);
 }
 
-/* While an exception is handled the opline is one of the globals: exception_op. */
-static __always_inline void leave_exception(const struct php_state *state, struct php_scratch *s)
+/* The frame in hand is in the loop: in its registers are the frame and one of its oplines. */
+static __always_inline __u64 is_in_registers(struct php_scratch *s)
 {
-	if (s->opline - s->globals < state->globals_bytes) {
-		bpf_probe_read_user(&s->value, sizeof(s->value), (void *)(s->globals + state->before_exception_off));
-		s->opline = s->value;
-	}
+	return ep_is_same(s->register_frame, s->frame) & ep_is_set(number_of(s, s->register_opline) ^ PHP_NO_LINE);
 }
 
-/* Its opline and that one's index. */
-static __always_inline void find_line(const struct php_state *state, struct php_scratch *s)
+/* While an exception is handled the opline is one of the globals: exception_op. 1: it is. */
+static __always_inline __u64 leave_exception(const struct php_state *state, struct php_scratch *s)
 {
-	__u64 in_loop, number;
-
-	leave_exception(state, s);
-	EP_MEET();
-	number = number_of(s, s->register_opline);
-	in_loop = s->innermost & ep_is_same(s->register_frame, s->frame) & ep_is_set(number ^ PHP_NO_LINE);
-	s->opline = ep_pick(in_loop, s->register_opline, s->opline);
-	number = ep_pick(in_loop, number, number_of(s, s->opline));
-	s->index = ep_pick(s->innermost & s->left_jit & (1 ^ in_loop), PHP_NO_LINE, number);
+	if (s->opline - s->globals >= state->globals_bytes)
+		return 0;
+	bpf_probe_read_user(&s->value, sizeof(s->value), (void *)(s->globals + state->before_exception_off));
+	s->opline = s->value;
+	return 1;
 }
 
 /*
- * The oplines of a file's code may be gone as soon as it returns (zend_include_or_eval), and others in their place: the line
- * itself instead.
+ * Its opline, that one's index, and whether it runs: opcache's optimizer makes frames whose opline is none of theirs
+ * (Optimizer/sccp.c), and C makes one before it runs it, at the first opline behind those that receive arguments.
  */
-static __always_inline void take_line_of_code(struct php_scratch *s)
+static __always_inline void find_line(const struct php_state *state, struct php_scratch *s)
 {
-	if (seen_function(s)->kind != PHP_KIND_CODE || s->index == PHP_NO_LINE)
-		return;
-	s->value = 0;
-	bpf_probe_read_user(&s->value, 4, (void *)(s->opline + PHP_OP_LINENO));
-	s->index = s->value;
+	__u64 in_loop, number, is_new;
+
+	s->runs = leave_exception(state, s);
+	EP_MEET();
+	in_loop = s->innermost & is_in_registers(s);
+	s->opline = ep_pick(in_loop, s->register_opline, s->opline);
+	number = number_of(s, s->opline);
+	is_new = s->innermost & s->makes & ep_is_set(s->info & INFO_TOP) & (number - seen_function(s)->n_args - 1) >> 63;
+	s->runs |= (ep_is_set(number ^ PHP_NO_LINE) & (1 ^ is_new)) |
+		   ep_is_same(seen_function(s)->kind, PHP_KIND_UNREADABLE);
+	s->index = ep_pick(s->innermost & s->left_jit & (1 ^ in_loop), PHP_NO_LINE, number);
 }
 
 /* --- what its op says ---------------------------------------------------------------------------------- */
@@ -89,6 +97,11 @@ static __always_inline void read_op(struct php_scratch *s)
 static __always_inline __u64 op_code(const struct php_scratch *s)
 {
 	return s->op[1] >> (PHP_OP_OPCODE - OP_READ - 8) * 8 & 0xff;
+}
+
+static __always_inline __u64 op_line(const struct php_scratch *s)
+{
+	return s->op[1] & 0xffffffff;
 }
 
 static __always_inline __u64 op_extended(const struct php_scratch *s)

@@ -5,7 +5,7 @@
  * The JIT's code is jumped to as a handler is, and runs in the frame of execute_ex: with its sp, and with its
  * rbp if that is a frame pointer (to 8.3 the tracing JIT may use rbp itself, sp holds). Stubs that it calls
  * have a return address and a word more (8.0 to 8.3). So the frame is that of the loop, and is pushed as
- * one. It is PHP's if that leads to a return address in the runtime's file.
+ * one. It is PHP's if that returns to who calls execute_ex.
  *
  * A fiber's stack ends with the address `finish` in make_fcontext. Who resumed it is in jump_fcontext:
  *
@@ -18,6 +18,7 @@
 
 #define NATIVE_STEPS 28 /* of one run; and a quarter of frames_per_run */
 #define STUB_BYTES   16
+#define CONTEXT_STACK 32 /* zend_fiber_context.stack (zend_fibers.h) */
 
 /* --- the executor's globals ------------------------------------------------------------------------------ */
 
@@ -38,7 +39,14 @@ static __always_inline __u64 find_globals(const struct php_state *state)
 /* The return address at the loop's CFA, into `value`. */
 static __always_inline bool is_loop(const struct php_state *state, struct php_scratch *s, __u64 cfa)
 {
-	return ep_read_word(cfa - 8, &s->value) && s->value - state->code_start < state->code_end - state->code_start;
+	__u64 differs = 1;
+
+	/* What cannot be read is 0. */
+	bpf_probe_read_user(&s->value, sizeof(s->value), (void *)(cfa - 8));
+#pragma unroll
+	for (__u32 i = 0; i < PHP_RETURNS; i++)
+		differs &= ep_is_set(s->value ^ state->returns[i]);
+	return !(differs | (1 ^ ep_is_set(s->value)));
 }
 
 /* The frame of execute_ex, whose CFA is known: pushed as what it is, and left. */
@@ -67,7 +75,7 @@ static __always_inline __u32 step_loop(struct ep_record *rec, const struct php_s
 	__u64 sp = rec->walk.regs[EP_REG_SP], fp = rec->walk.regs[EP_REG_FP];
 	__u64 cfa = ep_pick(state->loop_has_fp & 1, fp + 16, sp + state->loop_frame);
 
-	return is_loop(state, s, cfa) ? leave_loop(rec, state, s, cfa) : EP_STEP_UNKNOWN;
+	return ep_read_word(cfa - 8, &s->value) ? leave_loop(rec, state, s, cfa) : EP_STEP_UNKNOWN;
 }
 
 /* From a JIT's code. */
@@ -88,13 +96,21 @@ static __always_inline __u32 leave_jit(struct ep_record *rec, const struct php_s
 
 /* --- fibers ------------------------------------------------------------------------------------------------- */
 
+/* The fiber that runs, if the stack is its own: while one gives way to another that is current already. */
+static __always_inline bool find_fiber(struct ep_record *rec, const struct php_state *state, struct php_scratch *s)
+{
+	__u64 globals = find_globals(state);
+
+	if (!globals || !ep_read_word(globals + state->fiber_off, &s->fiber) ||
+	    !ep_read_word(s->fiber + CONTEXT_STACK, &s->value) ||
+	    bpf_probe_read_user(s->context, 16, (void *)s->value))
+		return false;
+	/* zend_fiber_stack: pointer, size */
+	return rec->walk.regs[EP_REG_SP] - s->context[0] <= s->context[1];
+}
+
 static __always_inline bool find_resumer(const struct php_state *state, struct php_scratch *s)
 {
-	if (!s->fiber) {
-		s->fiber = find_globals(state);
-		if (!s->fiber || !ep_read_word(s->fiber + state->fiber_off, &s->fiber))
-			return false;
-	}
 	return ep_read_word(s->fiber + state->fiber_caller_off, &s->fiber) && ep_read_word(s->fiber, &s->value) &&
 	       !bpf_probe_read_user(s->context, sizeof(s->context), (void *)s->value) &&
 	       s->context[CONTEXT_PC] - state->code_start < state->code_end - state->code_start;
@@ -103,6 +119,10 @@ static __always_inline bool find_resumer(const struct php_state *state, struct p
 static __always_inline __u32 leave_fiber(struct ep_record *rec, const struct php_state *state,
 					 struct php_scratch *s)
 {
+	if (!s->fiber && !find_fiber(rec, state, s)) {
+		s->fiber = 0;
+		return EP_STEP_UNKNOWN;
+	}
 	if (!find_resumer(state, s))
 		return ep_self.first_error + PHP_ERROR_FIBER;
 	s->followed++;

@@ -47,6 +47,7 @@ struct php_seen_function {
 	__u64 n;	   /* of the words; 0: no frame */
 	__u64 kind, is_user;
 	__u64 opcodes, last; /* its oplines */
+	__u64 n_args;	     /* the first oplines receive them */
 };
 
 #define PHP_SEEN_SHIFT	   7
@@ -72,7 +73,9 @@ struct php_scratch {
 	__u64 open;		      /* 1: the frame at `entry_at` has been entered, and is not marked so yet */
 	__u64 entry_at, last_at;      /* headers of the last one that was entered, of the last frame */
 	__u64 comes, code_at;	      /* 1: how the code of the frame at `code_at` came in is not known yet */
-	__u64 in_registers, register_frame, register_opline;
+	__u64 register_frame, register_opline; /* r14, r15 of what was interrupted; 0: not known */
+	__u64 makes;		      /* 1: what was interrupted makes a frame, or is about to run it */
+	__u64 current;		      /* of the globals, while another one is looked at */
 	/* Generators that wait. */
 	__u64 generator, behind;      /* the next one, the frame behind all */
 	__u64 n_waiting, waits;	      /* 1: the next frame is one of them */
@@ -80,7 +83,9 @@ struct php_scratch {
 	__u64 opline, func, info, this;
 	__u64 function;		      /* where it is in the table */
 	__u64 index;		      /* of its opline */
-	__u64 value, hidden;
+	__u64 runs;		      /* 1: it runs; 0: it is made, or none */
+	__u64 value;
+	__u64 frameless;	      /* its function, which is pushed before it; 0: none */
 	__u64 op[2];
 	/* Of the native stack. */
 	__u64 left_jit;		      /* 1: a JIT's code was found on it */

@@ -13,8 +13,6 @@
 #include "plugins/shared/read/memory.h"
 #include "plugins/shared/text/writer.h"
 
-#define PHP_TEXT_BYTES 1024 /* of a string that are read at most */
-
 struct php_string {
 	uint64_t addr, hash, len; /* address 0: there is none, and all is 0 */
 	size_t bytes;		  /* of the text, as far as it was read */

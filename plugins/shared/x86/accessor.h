@@ -12,7 +12,7 @@
 
 #include <stdbool.h>
 
-#define X86_CODE_BYTES 1024
+#define X86_CODE_BYTES 4096
 #define X86_MAX_MEMBER 0x10000
 
 /* A function's beginning. */

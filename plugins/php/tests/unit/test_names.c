@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Names of the frames of processes that are made up, of each release. */
+#include "plugins/php/tests/unit/made_php.h"
+
+static void expect(struct made *made, const struct ep_raw_frame *frame, const char *function, const char *file,
+		   uint32_t line)
+{
+	assert_int_equal(name_frame(made, frame), 0);
+	assert_string_equal(made->host.function, function);
+	assert_string_equal(made->host.file_name, file);
+	assert_int_equal(made->host.line, line);
+	assert_int_equal(made->host.unnamed, 0);
+}
+
+static void expect_freed(struct made *made, const struct ep_raw_frame *frame)
+{
+	uint64_t before = made->host.counts[PHP_COUNT_GONE];
+
+	assert_int_equal(name_frame(made, frame), 0);
+	assert_string_equal(made->host.function, "(freed function)");
+	assert_int_equal(made->host.unnamed, EP_UNNAMED_GONE);
+	assert_int_equal(made->host.name_flags, EP_NAME_STANDS_IN);
+	assert_int_equal(made->host.counts[PHP_COUNT_GONE], before + 1);
+}
+
+EP_TEST_EACH(frames_of_each_release_have_names, size_t, i, MADE_RELEASES)
+{
+	struct made *made = made_new(made_releases[i]);
+	struct made_function function = make_function_of(made, "m", "A\\B", "/srv/b.php", 1 << 7);
+	struct ep_raw_frame frame = make_frame(made, &function, 5);
+
+	expect(made, &frame, "A\\B::m", "/srv/b.php", FIRST_LINE + 2);
+	assert_int_equal(made->host.start_line, FIRST_LINE);
+	function = make_function_of(made, "f", NULL, "/srv/b.php", 0);
+	frame = make_frame(made, &function, OPS - 1);
+	expect(made, &frame, "f", "/srv/b.php", FIRST_LINE + (OPS - 1) / 2);
+	frame = make_frame(made, &function, PHP_NO_LINE);
+	expect(made, &frame, "f", "/srv/b.php", 0);
+	function = make_function_of(made, "$prop::get", "A", "/srv/b.php", 0);
+	frame = make_frame(made, &function, 0);
+	expect(made, &frame, "A::$prop::get", "/srv/b.php", FIRST_LINE);
+	function = make_function_of(made, "count", "ArrayObject", NULL, 1 << 14);
+	frame = make_frame(made, &function, 0);
+	expect(made, &frame, "ArrayObject::count", "", 0);
+	function = make_function_of(made, "array_map", NULL, NULL, 1 << 14);
+	frame = make_frame(made, &function, 0);
+	expect(made, &frame, "array_map", "", 0);
+}
+
+EP_TEST(code_of_files_says_how_it_came_in)
+{
+	static const char *const names[] = {
+		[PHP_CAME_MAIN] = "{main}",
+		[PHP_CAME_EVAL] = "eval",
+		[PHP_CAME_INCLUDE] = "include /srv/b.php",
+		[PHP_CAME_INCLUDE_ONCE] = "include_once /srv/b.php",
+		[PHP_CAME_REQUIRE] = "require /srv/b.php",
+		[PHP_CAME_REQUIRE_ONCE] = "require_once /srv/b.php",
+		[PHP_CAME_OTHERWISE] = "include /srv/b.php",
+	};
+	struct made *made = made_new(PHP_RELEASE(8, 2));
+	struct made_function function = make_function_of(made, NULL, NULL, "/srv/b.php", 0);
+	struct ep_raw_frame frame = make_frame(made, &function, 17);
+
+	/* The line is in the frame: its oplines may be gone. */
+	for (uint32_t i = 0; i < EP_LEN(names); i++) {
+		frame.flags = i << PHP_CAME_SHIFT;
+		expect(made, &frame, names[i], "/srv/b.php", 17);
+	}
+	memset(made->bytes + (function.opcodes - HEAP), 0xff, OPS * PHP_OP_BYTES);
+	memset(made->bytes + (function.addr - HEAP), 0xff, PHP_FUNCTION_BYTES);
+	frame.flags = 0;
+	expect(made, &frame, "{main}", "/srv/b.php", 17);
+	frame.aux = php_aux(PHP_KIND_CODE, PHP_NO_LINE);
+	expect(made, &frame, "{main}", "/srv/b.php", 0);
+}
+
+EP_TEST_EACH(closures_have_the_names_of_8_4, size_t, i, MADE_RELEASES)
+{
+	struct made *made = made_new(made_releases[i]);
+	bool is_old = made->layout.release < PHP_RELEASE(8, 4);
+	struct made_function function = make_function_of(
+		made, is_old ? "A\\{closure}" : "{closure:A\\B::b():100}", "A\\B", "/srv/b.php", 0);
+	struct ep_raw_frame frame = make_closure_frame(made, &function, 4);
+
+	expect(made, &frame, is_old ? "{closure:/srv/b.php:100}" : "{closure:A\\B::b():100}", "/srv/b.php",
+	       FIRST_LINE + 2);
+	assert_int_equal(made->host.start_line, FIRST_LINE);
+	/* Its function is in an object, and is gone with it. */
+	memset(made->bytes + (function.addr - HEAP), 0xff, PHP_FUNCTION_BYTES);
+	frame = make_closure_frame(made, &function, 20);
+	expect(made, &frame, is_old ? "{closure:/srv/b.php:100}" : "{closure:A\\B::b():100}", "/srv/b.php",
+	       FIRST_LINE + 10);
+}
+
+/* A closure of a method: its name is the method's. */
+EP_TEST(closures_of_functions_have_their_names)
+{
+	struct made *made = made_new(PHP_RELEASE(8, 4));
+	struct made_function function = make_function_of(made, "m", "A", "/srv/b.php", 0);
+	struct ep_raw_frame frame = make_closure_frame(made, &function, 4);
+
+	expect(made, &frame, "A::m", "/srv/b.php", FIRST_LINE + 2);
+}
+
+EP_TEST(strange_names_are_one_line)
+{
+	struct made *made = made_new(PHP_RELEASE(8, 2));
+	struct made_function function = make_function_of(made, "\xc3\xa9t\xc3\xa9", "A", "/srv/\xff\n.php", 0);
+	static const char anonymous[] = "A@anonymous\0/srv/b.php:12$0";
+	struct ep_raw_frame frame = make_frame(made, &function, 0);
+	static char path[1500];
+
+	expect(made, &frame, "A::\xc3\xa9t\xc3\xa9", "/srv/\xef\xbf\xbd\xef\xbf\xbd.php", FIRST_LINE);
+	put_word(made, function.class + PHP_CLASS_NAME, make_bytes(made, anonymous, sizeof(anonymous) - 1));
+	frame = make_frame(made, &function, 0);
+	expect(made, &frame, "A@anonymous::\xc3\xa9t\xc3\xa9", "/srv/\xef\xbf\xbd\xef\xbf\xbd.php", FIRST_LINE);
+	memset(path, 'p', sizeof(path) - 1);
+	function = make_function_of(made, "f", NULL, path, 0);
+	frame = make_frame(made, &function, 0);
+	assert_int_equal(name_frame(made, &frame), 0);
+	assert_memory_equal(made->host.file_name, path, 900);
+	assert_non_null(strstr(made->host.file_name, "\xe2\x80\xa6"));
+}
+
+/* --- what is known ------------------------------------------------------------------------------------------ */
+
+EP_TEST_EACH(a_known_name_needs_no_read, int, i, 5)
+{
+	struct made *made = made_new(i == 3 ? PHP_RELEASE(8, 2) : PHP_RELEASE(8, 4));
+	struct made_function function = make_function_of(made, i == 2 ? NULL : "{closure:f():100}", "A",
+							 i == 1 ? NULL : "/srv/b.php", 0);
+	struct ep_raw_frame frame = i < 3 ? make_frame(made, &function, 5) : make_closure_frame(made, &function, 5);
+	uint32_t reads;
+
+	made->host.memory.n_reads = 0;
+	assert_int_equal(name_frame(made, &frame), 0);
+	reads = made->host.memory.n_reads;
+	/* The function twice, a string each, the class, a block of oplines. */
+	assert_true(reads <= 7);
+	assert_int_equal(name_frame(made, &frame), 0);
+	if (i != 1 && i != 2)
+		frame.aux += 1; /* the same block */
+	assert_int_equal(name_frame(made, &frame), 0);
+	assert_int_equal(made->host.memory.n_reads, reads);
+}
+
+EP_TEST(the_next_block_of_lines_is_read_when_it_is_needed)
+{
+	struct made *made = made_new(PHP_RELEASE(8, 4));
+	struct made_function function = make_function_of(made, "f", NULL, "/srv/b.php", 0);
+
+	uint64_t reads = 0;
+
+	for (uint32_t i = 0; i < OPS; i++) {
+		struct ep_raw_frame frame = make_frame(made, &function, i);
+
+		made->host.memory.n_reads = 0;
+		expect(made, &frame, "f", "/srv/b.php", FIRST_LINE + i / 2);
+		assert_int_equal(made->host.name_flags, 0);
+		reads += made->host.memory.n_reads;
+	}
+	/* Three blocks. */
+	assert_true(reads <= 10);
+}
+
+/* Without opcache a request's code is gone with it, and the same script comes back, there or elsewhere. */
+EP_TEST(what_had_the_same_check_before_gives_the_name)
+{
+	struct made *made = made_new(PHP_RELEASE(8, 4));
+	struct made_function function = make_function_of(made, "f", "A", "/srv/b.php", 0);
+	struct made_function other = function;
+	struct ep_raw_frame frame, moved;
+
+	other.addr = make(made, PHP_FUNCTION_BYTES);
+	other.opcodes = make_ops(made);
+	put_function(made, &other);
+	frame = make_frame(made, &function, 3);
+	moved = make_frame(made, &other, 3);
+	expect(made, &frame, "A::f", "/srv/b.php", FIRST_LINE + 1);
+	memset(made->bytes, 0x55, sizeof(made->bytes));
+	expect(made, &frame, "A::f", "/srv/b.php", FIRST_LINE + 1);
+	expect(made, &moved, "A::f", "/srv/b.php", FIRST_LINE + 1);
+	/* But not a line that nobody has read. */
+	frame.aux += PHP_BLOCK_OPS;
+	expect(made, &frame, "A::f", "/srv/b.php", 0);
+	assert_int_equal(made->host.name_flags, EP_NAME_STANDS_IN);
+}
+
+EP_TEST(lines_of_closures_whose_file_is_gone_are_not_read)
+{
+	struct made *made = made_new(PHP_RELEASE(8, 4));
+	struct made_function function = make_function_of(made, "{closure:f():100}", NULL, "/srv/b.php", 0);
+	struct ep_raw_frame frame = make_closure_frame(made, &function, 3);
+
+	expect(made, &frame, "{closure:f():100}", "/srv/b.php", FIRST_LINE + 1);
+	put_word(made, function.file + PHP_STRING_LEN, 3);
+	frame.aux += PHP_BLOCK_OPS;
+	expect(made, &frame, "{closure:f():100}", "/srv/b.php", 0);
+	assert_int_equal(made->host.name_flags, EP_NAME_STANDS_IN);
+}
+
+/* --- what has changed --------------------------------------------------------------------------------------- */
+
+EP_TEST_EACH(what_is_something_else_now_has_no_name, int, i, 9)
+{
+	struct made *made = made_new(PHP_RELEASE(8, 4));
+	struct made_function function = make_function_of(made, "name", "A", "/srv/b.php", 0);
+	const struct php_function_layout *layout = &made->layout.function;
+	struct ep_raw_frame frame = make_frame(made, &function, 5);
+	uint64_t class_name = fake_host_word(&made->host, function.class + PHP_CLASS_NAME);
+
+	switch (i) {
+	case 0:
+		put_word(made, function.addr + PHP_FUNCTION_NAME, make_string(made, "name"));
+		break;
+	case 1:
+		put_word(made, function.name + PHP_STRING_HASH, 1ull << 63);
+		break;
+	case 2: /* another text with the old hash */
+		put(made, function.name + PHP_STRING_BYTES, "game", 4);
+		break;
+	case 3:
+		put(made, class_name + PHP_STRING_BYTES, "B", 1);
+		break;
+	case 4:
+		put_word(made, function.addr + layout->opcodes, make_ops(made));
+		break;
+	case 5:
+		put_int(made, function.addr + layout->line_start, 7);
+		break;
+	case 6:
+		put_word(made, function.file + PHP_STRING_LEN, 5);
+		break;
+	case 7:
+		made->host.memory.hole = function.addr + 16;
+		made->host.memory.hole_bytes = 8;
+		break;
+	default:
+		put_word(made, function.addr + PHP_FUNCTION_SCOPE, 0x10);
+	}
+	expect_freed(made, &frame);
+}
+
+static void change(void *arg)
+{
+	struct made *made = arg;
+
+	memset(made->bytes, 0x11, sizeof(made->bytes));
+}
+
+/* The program goes on while it is read: the right name, or none. */
+EP_TEST(a_function_that_goes_while_it_is_read_has_no_wrong_name)
+{
+	for (uint32_t at = 1; at < 9; at++) {
+		struct made *made = made_new(PHP_RELEASE(8, 4));
+		struct made_function function = make_function_of(made, "name", "A", "/srv/b.php", 0);
+		struct ep_raw_frame frame = make_frame(made, &function, 5);
+
+		made->host.memory.n_reads = 0;
+		made->host.memory.change_at = at;
+		made->host.memory.change = change;
+		made->host.memory.change_arg = made;
+		if (at < 7) {
+			expect_freed(made, &frame);
+		} else {
+			assert_int_equal(name_frame(made, &frame), 0);
+			assert_string_equal(made->host.function, "A::name");
+			assert_true(made->host.line == (at == 7 ? 0 : FIRST_LINE + 2));
+		}
+	}
+}
+
+EP_TEST(a_process_that_is_gone_is_told_until_something_is_known)
+{
+	struct made *made = made_new(PHP_RELEASE(8, 4));
+	struct made_function function = make_function_of(made, "f", NULL, "/srv/b.php", 0);
+	struct ep_raw_frame frame = make_frame(made, &function, 5), other;
+
+	made->host.memory.n_reads = 0;
+	made->host.memory.fail_at = 1;
+	made->host.memory.fail_with = -ESRCH;
+	assert_int_equal(name_frame(made, &frame), -ESRCH);
+	assert_int_equal(made->host.counts[PHP_COUNT_GONE], 0);
+	assert_int_equal(name_frame(made, &frame), 0);
+	function = make_function_of(made, "g", NULL, "/srv/b.php", 0);
+	other = make_frame(made, &function, 5);
+	made->host.memory.fail_at = made->host.memory.n_reads + 1;
+	expect_freed(made, &other);
+	expect(made, &frame, "f", "/srv/b.php", FIRST_LINE + 2);
+}
+
+EP_TEST(frames_that_are_none_are_refused)
+{
+	struct made *made = made_new(PHP_RELEASE(8, 4));
+	struct ep_raw_frame frame = {.aux = php_aux(PHP_KIND_CLOSURE, 0), .n_words = 2};
+
+	assert_int_equal(name_frame(made, &frame), -EBADMSG);
+	frame = (struct ep_raw_frame){.aux = php_aux(PHP_N_KINDS, 0), .n_words = 3};
+	assert_int_equal(name_frame(made, &frame), -EBADMSG);
+	frame = (struct ep_raw_frame){.aux = php_aux(PHP_KIND_FUNCTION, 0), .n_words = 1};
+	assert_int_equal(name_frame(made, &frame), -EBADMSG);
+	frame = (struct ep_raw_frame){.aux = php_aux(PHP_KIND_UNREADABLE, PHP_NO_LINE), .n_words = 1};
+	assert_int_equal(name_frame(made, &frame), 0);
+	assert_string_equal(made->host.function, "(unreadable function)");
+	assert_int_equal(made->host.unnamed, EP_UNNAMED_UNREADABLE);
+}
+
+EP_TEST(lengths_and_lines_are_bounded)
+{
+	struct made *made = made_new(PHP_RELEASE(8, 4));
+	struct made_function function = make_function_of(made, "f", NULL, "/srv/b.php", 0);
+	struct ep_raw_frame frame;
+
+	/* Before its first line: no opline of this function. */
+	put_int(made, function.opcodes + 5 * PHP_OP_BYTES + PHP_OP_LINENO, FIRST_LINE - 1);
+	put_int(made, function.opcodes + 6 * PHP_OP_BYTES + PHP_OP_LINENO, UINT32_MAX);
+	for (uint32_t i = 5; i < 7; i++) {
+		frame = make_frame(made, &function, i);
+		expect(made, &frame, "f", "/srv/b.php", 0);
+	}
+	/* The last string before memory ends. */
+	function.file = HEAP + HEAP_BYTES - 40;
+	put_word(made, function.file + PHP_STRING_LEN, 2);
+	put(made, function.file + PHP_STRING_BYTES, "/f", 2);
+	put_function(made, &function);
+	frame = make_frame(made, &function, 0);
+	expect(made, &frame, "f", "/f", FIRST_LINE);
+	put_word(made, function.file + PHP_STRING_LEN, UINT64_MAX);
+	frame = make_frame(made, &function, 0);
+	expect_freed(made, &frame);
+}
