@@ -32,7 +32,7 @@ class Programs(programs.Programs):
 
     @classmethod
     def add_flags(cls, made):
-        made.add_argument("--script-size", type=int, default=2000, help="of the texts that the twenty scripts work on")
+        made.add_argument("--script-size", type=int, default=40000, help="of the texts that the twenty scripts work on")
 
     def prepare(self):
         if not os.path.exists(programs_php.ROOT + "/usr/bin/phpunit"):

@@ -171,7 +171,8 @@ def served_by_fpm(check, directory, documents, paths, *options):
     write(directory + "/fpm.conf", FPM.format(directory, FPM_PORT))
     write(directory + "/nginx.conf", NGINX.format(directory, PORT, FPM_PORT, documents))
     fpm = shlex.join(["/usr/sbin/php-fpm8.2", "-R", "-F", *php(directory)[1:], "-y", directory + "/fpm.conf", *options])
-    command = f"{fpm} 2>{directory}/said & exec /usr/sbin/nginx -c {directory}/nginx.conf"
+    # fpm has a session of its own.
+    command = f"{fpm} 2>{directory}/said & trap 'kill $!' TERM; /usr/sbin/nginx -c {directory}/nginx.conf"
     return driven(inside(directory, "/bin/sh", "-c", command), check.options.seconds, False, PORT, paths)
 
 
