@@ -323,7 +323,7 @@ static bool is_alive(const struct php_namer *namer, const struct frame *frame, c
 	       head[0] == known->file_hash && head[1] == known->file_len;
 }
 
-/* `is_new`: it was just read. *is_lost: the line is, as the code is gone. */
+/* `is_new`: it was just read. *is_lost: the line is, as the code is gone, or only a part of it was kept. */
 static uint32_t find_line(const struct php_namer *namer, const struct frame *frame,
 			  const struct names_function *function, bool is_new, bool *is_lost)
 {
@@ -343,8 +343,9 @@ static uint32_t find_line(const struct php_namer *namer, const struct frame *fra
 	line = php_lines_find(namer, &lines, frame->index);
 	if (line)
 		return line;
-	*is_lost = !is_new && !is_alive(namer, frame, known);
-	return *is_lost ? 0 : php_lines_read(namer, &lines, frame->index);
+	*is_lost = (!is_new && !is_alive(namer, frame, known)) ||
+		   php_lines_read(namer, &lines, frame->index, &line) < 0;
+	return *is_lost ? 0 : line;
 }
 
 static int add_function(const struct php_namer *namer, const struct frame *frame,
