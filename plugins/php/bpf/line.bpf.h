@@ -75,7 +75,7 @@ static __always_inline void find_line(const struct php_state *state, struct php_
 {
 	__u64 in_loop, number, is_new;
 
-	s->runs = leave_exception(state, s);
+	s->runs = leave_exception(state, s) & ep_is_set(seen_function(s)->last); /* a trampoline has no oplines */
 	EP_MEET();
 	in_loop = s->innermost & is_in_registers(s);
 	s->opline = ep_pick(in_loop, s->register_opline, s->opline);

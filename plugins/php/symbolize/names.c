@@ -235,6 +235,19 @@ static void write_code(struct finding *finding)
 		snprintf(finding->function, sizeof(finding->function), "%s %s", came[how], finding->path);
 }
 
+static void write_old_closure(struct finding *finding)
+{
+	snprintf(finding->function, sizeof(finding->function), CLOSURE ":%s:%u}", finding->path, finding->start_line);
+}
+
+/* "{closure}", "A\\B\\{closure}": to 8.3. A closure that Closure::call runs is a function for the time being. */
+static bool is_old_closure(const char *name)
+{
+	const char *last = strrchr(name, '\\');
+
+	return strcmp(last ? last + 1 : name, CLOSURE "}") == 0;
+}
+
 /* Closures have the class in their name, or are made in none. */
 static void write_function(struct finding *finding)
 {
@@ -244,8 +257,11 @@ static void write_function(struct finding *finding)
 	write_text(&finding->class, class, sizeof(class));
 	if (begins_with(name, CLOSURE ":"))
 		finding->start_line = line_of_closure(name);
-	snprintf(finding->function, sizeof(finding->function), "%s%s%s",
-		 begins_with(name, CLOSURE) ? "" : class, *class && !begins_with(name, CLOSURE) ? "::" : "", name);
+	if (is_old_closure(name) && finding->start_line)
+		write_old_closure(finding);
+	else
+		snprintf(finding->function, sizeof(finding->function), "%s%s%s", begins_with(name, CLOSURE) ? "" : class,
+			 *class && !begins_with(name, CLOSURE) ? "::" : "", name);
 }
 
 static void write_names(struct finding *finding)
@@ -257,8 +273,7 @@ static void write_names(struct finding *finding)
 	if (finding->frame->kind == PHP_KIND_CODE)
 		write_code(finding);
 	else if (finding->frame->kind == PHP_KIND_OLD_CLOSURE)
-		snprintf(finding->function, sizeof(finding->function), CLOSURE ":%s:%u}", finding->path,
-			 finding->frame->line);
+		write_old_closure(finding);
 	else
 		write_function(finding);
 }
@@ -308,7 +323,7 @@ static bool is_alive(const struct php_namer *namer, const struct frame *frame, c
 	       head[0] == known->file_hash && head[1] == known->file_len;
 }
 
-/* `is_new`: it was just read. *is_lost: the line is, as the code is gone. */
+/* `is_new`: it was just read. *is_lost: the line is, as the code is gone, or only a part of it was kept. */
 static uint32_t find_line(const struct php_namer *namer, const struct frame *frame,
 			  const struct names_function *function, bool is_new, bool *is_lost)
 {
@@ -328,8 +343,9 @@ static uint32_t find_line(const struct php_namer *namer, const struct frame *fra
 	line = php_lines_find(namer, &lines, frame->index);
 	if (line)
 		return line;
-	*is_lost = !is_new && !is_alive(namer, frame, known);
-	return *is_lost ? 0 : php_lines_read(namer, &lines, frame->index);
+	*is_lost = (!is_new && !is_alive(namer, frame, known)) ||
+		   php_lines_read(namer, &lines, frame->index, &line) < 0;
+	return *is_lost ? 0 : line;
 }
 
 static int add_function(const struct php_namer *namer, const struct frame *frame,

@@ -93,6 +93,16 @@ EP_TEST_EACH(closures_have_the_names_of_8_4, size_t, i, MADE_RELEASES)
 	       FIRST_LINE + 10);
 }
 
+/* Closure::call runs a copy that is none. */
+EP_TEST(a_closure_that_is_called_as_a_function_has_its_name)
+{
+	struct made *made = made_new(PHP_RELEASE(7, 4));
+	struct made_function function = make_function_of(made, "A\\{closure}", "B", "/srv/b.php", 0);
+	struct ep_raw_frame frame = make_frame(made, &function, 4);
+
+	expect(made, &frame, "{closure:/srv/b.php:100}", "/srv/b.php", FIRST_LINE + 2);
+}
+
 /* A closure of a method: its name is the method's. */
 EP_TEST(closures_of_functions_have_their_names)
 {
