@@ -210,6 +210,14 @@ static const struct attach_language language = {
 	.max_doubts = 64, /* a frame that is being made, on a slow machine */
 };
 
+int php_advise(void *instance, void (*say)(void *arg, const char *found, const char *fix), void *arg)
+{
+	const struct instance *inst = instance;
+
+	return php_say_advice(&inst->namer, attach_addr(&inst->process, inst->exe->sapi_va), &inst->state, say,
+			      arg);
+}
+
 void php_detach(void *instance)
 {
 	struct instance *inst = instance;

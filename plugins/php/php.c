@@ -51,6 +51,7 @@ static const struct ep_unwinder_ops ops = {
 	.detach = php_detach,
 	.unload = php_unload,
 	.describe = php_describe,
+	.advise = php_advise,
 	.keeper = &keeper,
 };
 

@@ -8,6 +8,7 @@
  *	layout.c	what differs by release
  *	attach.c	a process: what BPF needs to know of it, and is the layout as expected?
  *	tables.c	an extension, and PHP itself: tables of functions in C, for `describe`
+ *	advise.c	what `doctor` says of a process
  *	symbolize/	a frame: its name, file and line
  *	php.c		the descriptor
  */
@@ -30,6 +31,7 @@ struct php_executable {
 	uint64_t globals_va;	      /* executor_globals; with threads 0, */
 	uint64_t offset_va, key_va;   /* executor_globals_offset, the pthread key of what it is the offset in */
 	struct ep_variable cache;     /* where there is no key */
+	uint64_t sapi_va;	      /* sapi_module */
 	uint64_t frameless_va;	      /* zend_flf_functions */
 	uint32_t globals_bytes;
 	uint32_t current, before_exception, fiber; /* in them; 0: not known */
@@ -51,8 +53,9 @@ void php_unload(void *executable);
 int php_attach(void *executable, struct ep_target *target, void **ret_instance);
 int php_refresh(void *instance);
 int php_symbolize(void *instance, const struct ep_raw_frame *frame, struct ep_names *names);
-/* Of NAMES (symbolize/advise.c): ops.advise. */
-struct php_namer *php_instance_namer(void *instance);
+/* advise.c: of a process whose sapi_module is at that address. 0 or what reading said. */
+int php_say_advice(const struct php_namer *namer, uint64_t sapi_addr, const struct php_state *state,
+		   void (*say)(void *arg, const char *found, const char *fix), void *arg);
 int php_advise(void *instance, void (*say)(void *arg, const char *found, const char *fix), void *arg);
 void php_detach(void *instance);
 

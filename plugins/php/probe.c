@@ -201,6 +201,7 @@ static int probe(struct php_executable *exe, const struct ep_file *file)
 	if (r != 0)
 		return r;
 	exe->frameless_va = file_va(host, file, "zend_flf_functions");
+	exe->sapi_va = file_va(host, file, "sapi_module");
 	(void)host->file_section(file, ".text", &exe->text);
 	return 0;
 }

@@ -4,6 +4,7 @@
 #include "core/base/util.h"
 #include "plugins/php/php_shared.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,13 +56,13 @@ static int read_ops(const struct php_namer *namer, const struct php_lines *lines
 	return r;
 }
 
-uint32_t php_lines_read(const struct php_namer *namer, const struct php_lines *lines, uint32_t index)
+int php_lines_read(const struct php_namer *namer, const struct php_lines *lines, uint32_t index, uint32_t *ret_line)
 {
 	struct block *known = block_find(namer, lines, index), *block = calloc(1, sizeof(*block));
-	uint32_t line;
+	int r;
 
 	if (!block)
-		return 0;
+		return -ENOMEM;
 	if (known)
 		memcpy(block->lines, known->lines, sizeof(block->lines));
 	block->item = (struct names_item){
@@ -69,12 +70,13 @@ uint32_t php_lines_read(const struct php_namer *namer, const struct php_lines *l
 		.key = {lines->key[0], lines->key[1], index / PHP_BLOCK_OPS},
 		.bytes = sizeof(*block),
 	};
-	if (read_ops(namer, lines, index, block->lines) < 0) {
+	r = read_ops(namer, lines, index, block->lines);
+	if (r < 0) {
 		free(block);
-		return 0;
+		return r;
 	}
-	line = block->lines[index % PHP_BLOCK_OPS];
+	*ret_line = block->lines[index % PHP_BLOCK_OPS];
 	names_cache_put(namer->cache, &block->item);
 	names_item_unref(&block->item);
-	return line;
+	return 0;
 }

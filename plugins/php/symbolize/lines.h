@@ -18,7 +18,7 @@ struct php_lines {
 
 /* The line of an opline that was read before; 0: none was. */
 uint32_t php_lines_find(const struct php_namer *namer, const struct php_lines *lines, uint32_t index);
-/* Reads it. The caller has made sure that the code is there. 0: it cannot be read. */
-uint32_t php_lines_read(const struct php_namer *namer, const struct php_lines *lines, uint32_t index);
+/* Reads it. The caller has made sure that the code is there. 0, -ENOMEM, or what reading said. */
+int php_lines_read(const struct php_namer *namer, const struct php_lines *lines, uint32_t index, uint32_t *ret_line);
 
 #endif

@@ -286,8 +286,8 @@ class Judge:
         return bool(re.search(rf"\b{re.escape(word)}\b", near, re.IGNORECASE)) or word == "__construct" and "new " in near
 
     def is_line_of(self, own):
-        if own.name.startswith("{closure:"):
-            return True     # that is how it got its name
+        if own.name.startswith("{closure:") or own.name in TRAMPOLINES:
+            return True     # that is how it got its name; there is no line
         text, ranges = text_of_file(own.file), self.known.lines.get((own.name.lower(), own.file))
         if ranges and not any(first <= own.line <= last for first, last in ranges):
             return False

@@ -118,6 +118,24 @@ EP_TEST(what_was_kept_is_not_kept_again)
 	assert_int_equal(made->host.line, FIRST_LINE + (PHP_BLOCK_OPS + 1) / 2);
 }
 
+/* A function is in two events, each with some of its lines: the right one is found. */
+EP_TEST(lines_are_found_in_the_event_that_has_them)
+{
+	struct made_function function;
+	struct ep_raw_frame first, second;
+
+	begin(PHP_RELEASE(8, 4));
+	function = make_function_of(made, "f", NULL, "/srv/b.php", 0);
+	first = make_frame(made, &function, 0);
+	second = make_frame(made, &function, PHP_BLOCK_OPS);
+	assert_true(keep(&first, 1) > 0);
+	assert_true(keep(&second, 1) > 0);
+	assert_string_equal(name(&first), "f");
+	assert_int_equal(made->host.line, FIRST_LINE);
+	assert_string_equal(name(&second), "f");
+	assert_int_equal(made->host.line, FIRST_LINE + PHP_BLOCK_OPS / 2);
+}
+
 /* What they have in common is sent once in an event. */
 EP_TEST(many_frames_share_file_and_class)
 {

@@ -160,7 +160,9 @@ function on_signal($number)
 if (!function_exists('posix_kill') && function_exists('dl') && PHP_SAPI !== 'embed') {
 	@dl('posix');
 }
-if (!function_exists('posix_kill') || !function_exists('pcntl_async_signals')) {
+if (PHP_ZTS) {
+	State::$missing['signals'] = 'they come to any thread';
+} elseif (!function_exists('posix_kill') || !function_exists('pcntl_async_signals')) {
 	State::$missing['signals'] = 'no extension pcntl or posix';
 } else {
 	pcntl_async_signals(true);
