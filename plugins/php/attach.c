@@ -8,6 +8,7 @@
  * are found by their thread pointers, which user space does not know.
  */
 #include "plugins/php/php.h"
+#include "plugins/php/static.h"
 #include "plugins/shared/attach/attach.h"
 
 #include <errno.h>
@@ -140,10 +141,24 @@ static int look(void *instance)
 	return has_user ? 0 : EP_NOT_YET;
 }
 
+/* In a static build. */
+static int find_globals(struct instance *inst)
+{
+	const struct php_executable *exe = inst->exe;
+
+	if (!exe->bss.va || inst->state.globals_addr)
+		return 0;
+	return php_static_globals(&inst->namer.memory, attach_addr(&inst->process, exe->bss.va), exe->bss.bytes,
+				  &inst->state.globals_addr);
+}
+
 static int prove(void *instance)
 {
 	struct instance *inst = instance;
-	int r;
+	int r = find_globals(inst);
+
+	if (r != 0)
+		return r;
 
 	/* With threads: those of a release that is known hold. */
 	if (!inst->state.globals_addr)
@@ -163,6 +178,8 @@ static int find_path(void *instance)
 
 	if (state->globals_addr || (state->globals_off && state->cache.steps))
 		return 0;
+	if (exe->bss.va)
+		return EP_NOT_YET;
 	state->globals_off = attach_word(&inst->process, attach_addr(&inst->process, exe->offset_va));
 	r = attach_thread(&inst->process, exe->key_va, &exe->cache, &state->cache);
 	if (r == -ENODATA || (r == 0 && !state->globals_off))
@@ -192,7 +209,7 @@ static int set_ranges(void *instance)
 		more[n++] = (struct ep_range){.start = inst->state.finish_addr - 1,
 					      .end = inst->state.finish_addr + 1,
 					      .mode = EP_RANGE_ENTER};
-	if (exe->layout.release >= FIRST_JIT && inst->state.hybrid && exe->prologue.frame)
+	if (exe->layout.release >= FIRST_JIT && inst->state.hybrid && exe->prologue.frame && exe->returns[0])
 		more[n++] = (struct ep_range){
 			.end = UINT64_MAX, .mode = EP_RANGE_ENTER, .flags = EP_RANGE_ANONYMOUS};
 	return attach_mark(&inst->process, exe->code, exe->n_code, more, n);

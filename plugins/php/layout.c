@@ -34,6 +34,16 @@ static const struct {
 	{PHP_RELEASE(8, 0), {56, 152}},
 };
 
+/* zend_globals.h, as the code of Debian's builds says it (code.h): current_execute_data, opline_before_exception. */
+static const struct {
+	uint32_t release, current, before_exception;
+} globals[] = {
+	{PHP_RELEASE(7, 3), 0x1e8, 0x370},
+	{PHP_RELEASE(8, 4), 0x1e8, 0x3b8},
+	{PHP_RELEASE(8, 5), 0x200, 0x3d0},
+	{PHP_RELEASE(8, 6), 0x200, 0x3f8},
+};
+
 bool php_layout_find(uint32_t major, uint32_t minor, struct php_layout *ret)
 {
 	uint32_t release = PHP_RELEASE(major, minor);
@@ -52,6 +62,12 @@ bool php_layout_find(uint32_t major, uint32_t minor, struct php_layout *ret)
 	for (size_t i = 0; i < EP_LEN(generators); i++) {
 		if (release >= generators[i].release)
 			ret->generator = generators[i].generator;
+	}
+	for (size_t i = 0; i < EP_LEN(globals); i++) {
+		if (release >= globals[i].release) {
+			ret->current = globals[i].current;
+			ret->before_exception = globals[i].before_exception;
+		}
 	}
 	return true;
 }

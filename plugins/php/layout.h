@@ -29,6 +29,9 @@ struct php_layout {
 	uint32_t release; /* PHP_RELEASE: of the process, may be newer than what is known */
 	struct php_function_layout function;
 	struct php_generator_layout generator;
+	/* executor_globals without threads, where the file's code does not say it: current_execute_data,
+	 * opline_before_exception. */
+	uint32_t current, before_exception;
 	uint32_t fiber_caller; /* in a fiber's context: the context of who resumed it */
 };
 

@@ -5,6 +5,7 @@
  *	probe.c		an ELF file: is it PHP, which one, where its globals are
  *	code.c		what machine code of exported functions tells of it
  *	fiber.c		assembly that switches fibers
+ *	static.c	builds without symbols
  *	layout.c	what differs by release
  *	attach.c	a process: what BPF needs to know of it, and is the layout as expected?
  *	tables.c	an extension, and PHP itself: tables of functions in C, for `describe`
@@ -28,7 +29,8 @@ struct php_executable {
 	const struct ep_unwinder_host *host;
 	struct php_layout layout;
 	/* ELF virtual addresses; 0: absent. */
-	uint64_t globals_va;	      /* executor_globals; with threads 0, */
+	uint64_t globals_va;	      /* executor_globals; with threads 0, and in static builds, whose */
+	struct ep_symbol bss;	      /* has them */
 	uint64_t offset_va, key_va;   /* executor_globals_offset, the pthread key of what it is the offset in */
 	struct ep_variable cache;     /* where there is no key */
 	uint64_t sapi_va;	      /* sapi_module */

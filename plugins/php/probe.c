@@ -4,65 +4,36 @@
  * also in stripped files. Offsets are what the code of accessors says (code.h), else the release's.
  */
 #include "plugins/php/php.h"
+#include "plugins/php/static.h"
 #include "plugins/php/tables.h"
 #include "plugins/php/tables.h"
 #include "core/base/util.h"
 #include "plugins/shared/read/file.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define GLOBALS_BYTES 0x900 /* executor_globals has 1664 to 2200 */
-#define STATIC_BYTES  (16u << 20) /* of .rodata; that of a static PHP has 5 MiB */
 
 /* --- its release ------------------------------------------------------------------------------------- */
-
-#define VERSION_TEXT  "X-Powered-By: PHP/" /* main/SAPI.h, SAPI_PHP_VERSION_HEADER */
-#define VERSION_BYTES (sizeof(VERSION_TEXT) + 4)
-
-struct version {
-	unsigned major, minor;
-};
-
-static int visit_text(void *arg, uint64_t va, const uint8_t *bytes, size_t len)
-{
-	const uint8_t *end = bytes + len, *at = bytes;
-	struct version *found = arg;
-	char number[6] = "";
-
-	(void)va;
-	while ((size_t)(end - at) >= VERSION_BYTES &&
-	       (at = memmem(at, (size_t)(end - at), VERSION_TEXT, sizeof(VERSION_TEXT) - 1))) {
-		if ((size_t)(end - at) < VERSION_BYTES)
-			break;
-		memcpy(number, at + sizeof(VERSION_TEXT) - 1, 5);
-		if (sscanf(number, "%2u.%2u", &found->major, &found->minor) == 2)
-			return 1;
-		at++;
-	}
-	return 0;
-}
 
 /* php_version_id, from 8.3 on; else a text. */
 static int find_layout(struct php_executable *exe, const struct ep_file *file)
 {
-	struct version found = {0};
+	uint32_t id, major, minor;
 	struct x86_code code;
-	uint32_t id;
-	int r;
+	int r = 0;
 
 	if (x86_code_named(exe->host, file, "php_version_id", &code) == 0 && php_code_number(&code, &id) == 0) {
-		found = (struct version){id / 10000, id / 100 % 100};
+		major = id / 10000;
+		minor = id / 100 % 100;
 	} else {
-		r = file_scan(exe->host, file, ".rodata", VERSION_BYTES, visit_text, &found);
-		if (r < 0)
-			return r;
+		r = php_static_release(exe->host, file, &major, &minor);
 	}
-	if (!found.major)
-		return -ENODATA;
-	return php_layout_find(found.major, found.minor, &exe->layout) ? 0 : -ENOTSUP;
+	if (r < 0)
+		return r;
+	return php_layout_find(major, minor, &exe->layout) ? 0 : -ENOTSUP;
 }
 
 /* --- what runs PHP ------------------------------------------------------------------------------------ */
@@ -166,19 +137,29 @@ static int find_members(struct php_executable *exe, const struct ep_file *file)
 
 /* --- is it PHP? ---------------------------------------------------------------------------------------- */
 
-/* A static build has no symbols of any kind: nothing tells where its loop is. It is said once of the file. */
-static int refuse_static(const struct ep_unwinder_host *host, const struct ep_file *file)
+/* A static build has no symbols of any kind. */
+static int probe_static(struct php_executable *exe, const struct ep_file *file)
 {
-	struct version found = {0};
-	struct ep_symbol section;
+	const struct ep_unwinder_host *host = exe->host;
+	int r;
 
-	if (host->file_section(file, ".dynsym", &section) == 0 || host->file_section(file, ".symtab", &section) == 0 ||
-	    host->file_section(file, ".rodata", &section) < 0 || section.bytes > STATIC_BYTES)
+	if (!php_static_may_be(host, file) || find_layout(exe, file) < 0)
 		return EP_NOT_MINE;
-	if (file_scan(host, file, ".rodata", VERSION_BYTES, visit_text, &found) == 1)
-		host->host->log(EP_HOST_INFO, "php: %s: PHP %u.%u without symbols: its PHP frames are missing, native ones stay",
-				host->file_path(file), found.major, found.minor);
-	return EP_NOT_MINE;
+	r = php_static_loop(host, file, &exe->loop);
+	if (r == 0)
+		r = host->file_section(file, ".bss", &exe->bss);
+	if (r < 0) {
+		host->host->log(EP_HOST_INFO, "php: %s: PHP without symbols, whose loop is not found: native frames alone",
+				host->file_path(file));
+		return EP_NOT_MINE;
+	}
+	exe->vm_kind = PHP_VM_HYBRID;
+	exe->n_code = host->file_parts(file, &exe->loop, exe->code, PHP_MAX_CODE);
+	exe->globals_bytes = GLOBALS_BYTES;
+	exe->current = exe->layout.current;
+	exe->before_exception = exe->layout.before_exception;
+	(void)host->file_section(file, ".text", &exe->text);
+	return 0;
 }
 
 static int probe(struct php_executable *exe, const struct ep_file *file)
@@ -189,7 +170,7 @@ static int probe(struct php_executable *exe, const struct ep_file *file)
 	if (!file_va(host, file, "zend_get_executed_scope")) {
 		if (EP_HAS(host, add_symbol) && php_tables_is_extension(host, file))
 			return EP_CODE_ONLY;
-		return refuse_static(host, file);
+		return probe_static(exe, file);
 	}
 	r = find_layout(exe, file);
 	if (r == 0)
