@@ -15,6 +15,7 @@
 #include <string.h>
 
 #define GLOBALS_BYTES 0x900 /* executor_globals has 1664 to 2200 */
+#define STATIC_BYTES  (16u << 20) /* of .rodata; that of a static PHP has 5 MiB */
 
 /* --- its release ------------------------------------------------------------------------------------- */
 
@@ -163,13 +164,33 @@ static int find_members(struct php_executable *exe, const struct ep_file *file)
 													       -ENOTSUP;
 }
 
+/* --- is it PHP? ---------------------------------------------------------------------------------------- */
+
+/* A static build has no symbols of any kind: nothing tells where its loop is. It is said once of the file. */
+static int refuse_static(const struct ep_unwinder_host *host, const struct ep_file *file)
+{
+	struct version found = {0};
+	struct ep_symbol section;
+
+	if (host->file_section(file, ".dynsym", &section) == 0 || host->file_section(file, ".symtab", &section) == 0 ||
+	    host->file_section(file, ".rodata", &section) < 0 || section.bytes > STATIC_BYTES)
+		return EP_NOT_MINE;
+	if (file_scan(host, file, ".rodata", VERSION_BYTES, visit_text, &found) == 1)
+		host->host->log(EP_HOST_INFO, "php: %s: PHP %u.%u without symbols: its PHP frames are missing, native ones stay",
+				host->file_path(file), found.major, found.minor);
+	return EP_NOT_MINE;
+}
+
 static int probe(struct php_executable *exe, const struct ep_file *file)
 {
 	const struct ep_unwinder_host *host = exe->host;
 	int r;
 
-	if (!file_va(host, file, "zend_get_executed_scope"))
-		return EP_HAS(host, add_symbol) && php_tables_is_extension(host, file) ? EP_CODE_ONLY : EP_NOT_MINE;
+	if (!file_va(host, file, "zend_get_executed_scope")) {
+		if (EP_HAS(host, add_symbol) && php_tables_is_extension(host, file))
+			return EP_CODE_ONLY;
+		return refuse_static(host, file);
+	}
 	r = find_layout(exe, file);
 	if (r == 0)
 		r = find_loop(exe, file);

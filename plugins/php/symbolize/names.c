@@ -18,6 +18,9 @@
 #define CLASS_BYTES    512
 #define FUNCTION_BYTES (PHP_TEXT_BYTES + 64)
 #define CLOSURE	       "{closure"
+/* Of what is kept, beside the kinds of frames. */
+#define KIND_FILE  0x40
+#define KIND_CLASS 0x41
 
 /* A frame, taken apart. 0: it has no such thing. */
 struct frame {
@@ -34,14 +37,23 @@ struct known {
 	uint64_t name, class, file, file_hash, file_len, last;
 };
 
+/* A file or a class that is known: its text is the item's function. What its part of the check was. */
+struct text {
+	uint64_t hash, len, class_name;
+};
+
 /* A frame that is being named. */
 struct finding {
 	const struct php_namer *namer;
 	const struct frame *frame;
 	struct php_parts parts;
-	struct php_string name, class, file;
+	struct php_string string; /* that was read last */
+	bool uses_known;	  /* texts of files and classes */
+	bool knows_file, knows_class; /* and there was one */
+	bool is_whole; /* all hashes are those of texts: what was read is what the frame saw */
 	uint32_t start_line;
-	char function[FUNCTION_BYTES], path[PHP_TEXT_BYTES];
+	char name[CLASS_BYTES], class[CLASS_BYTES], path[PHP_TEXT_BYTES];
+	char function[FUNCTION_BYTES];
 };
 
 int php_namer_init(struct php_namer *namer)
@@ -154,36 +166,117 @@ static int read_parts(struct finding *finding)
 	return 0;
 }
 
-static int read_strings(struct finding *finding)
+/* Of what was there before, if that is wanted. */
+static bool take_known(struct finding *finding, uint32_t kind, uint64_t addr, uint64_t file, struct text *text,
+		       char *buf, size_t size)
 {
-	const struct memory *memory = &finding->namer->memory;
-	struct php_parts *parts = &finding->parts;
-	int r = php_string_read(memory, parts->name, &finding->name);
+	const struct names_function *known =
+		finding->uses_known ? names_cache_peek(finding->namer->cache, kind, addr, file, 0) : NULL;
 
-	if (r == 0 && parts->class)
-		r = memory_read(memory, parts->class + PHP_CLASS_NAME, &parts->class_name,
-				sizeof(parts->class_name));
-	if (r == 0)
-		r = php_string_read(memory, parts->class_name, &finding->class);
-	if (r == 0)
-		r = php_string_read(memory, parts->file, &finding->file);
-	parts->name_hash = finding->name.hash;
-	parts->name_len = finding->name.len;
-	parts->file_hash = finding->file.hash;
-	parts->file_len = finding->file.len;
+	if (!known)
+		return false;
+	memcpy(text, known->table, sizeof(*text));
+	snprintf(buf, size, "%s", known->function);
+	return true;
+}
+
+static void keep_text(const struct finding *finding, uint32_t kind, uint64_t addr, uint64_t file,
+		      const struct text *text, const char *buf)
+{
+	struct names_function *item;
+
+	if (!addr || names_function_new(buf, "", text, sizeof(*text), &item) < 0)
+		return;
+	item->item.kind = (uint8_t)kind;
+	item->item.key[0] = addr;
+	item->item.key[1] = file;
+	names_cache_put(finding->namer->cache, &item->item);
+	names_item_unref(&item->item);
+}
+
+static int read_text(struct finding *finding, uint64_t addr, char *buf, size_t size)
+{
+	struct text_writer writer = {.buf = buf, .size = size};
+	struct php_string *string = &finding->string;
+	int r = php_string_read(&finding->namer->memory, addr, string);
+
+	if (r < 0)
+		return r;
+	finding->is_whole &= !addr || (string->hash && string->bytes == string->len);
+	php_string_write(string, &writer);
+	text_end(&writer, string->bytes < string->len);
+	return 0;
+}
+
+static int read_file(struct finding *finding)
+{
+	struct php_parts *parts = &finding->parts;
+	struct text text;
+	int r;
+
+	if (take_known(finding, KIND_FILE, parts->file, 0, &text, finding->path, sizeof(finding->path))) {
+		finding->knows_file = true;
+		finding->is_whole &= text.hash && text.len < sizeof(finding->path);
+		parts->file_hash = text.hash;
+		parts->file_len = text.len;
+		return 0;
+	}
+	r = read_text(finding, parts->file, finding->path, sizeof(finding->path));
+	parts->file_hash = finding->string.hash;
+	parts->file_len = finding->string.len;
 	return r;
 }
 
-/* The function is read again at the end: what was there all the time had its strings, too. */
-static int check(const struct finding *finding)
+/* In the same file a class at the same place is the same. */
+static int read_class(struct finding *finding)
+{
+	struct php_parts *parts = &finding->parts;
+	struct text text;
+	int r = 0;
+
+	if (take_known(finding, KIND_CLASS, parts->class, parts->file_hash, &text, finding->class,
+		       sizeof(finding->class))) {
+		finding->knows_class = true;
+		parts->class_name = text.class_name;
+		return 0;
+	}
+	if (parts->class)
+		r = memory_read(&finding->namer->memory, parts->class + PHP_CLASS_NAME, &parts->class_name,
+				sizeof(parts->class_name));
+	return r < 0 ? r : read_text(finding, parts->class_name, finding->class, sizeof(finding->class));
+}
+
+/* 0; EP_FRAME_GONE: it is not what the frame saw. */
+static int read_strings(struct finding *finding)
+{
+	struct php_parts *parts = &finding->parts;
+	int r;
+
+	finding->is_whole = true;
+	finding->knows_file = finding->knows_class = false;
+	r = read_text(finding, parts->name, finding->name, sizeof(finding->name));
+	parts->name_hash = finding->string.hash;
+	parts->name_len = finding->string.len;
+	if (r == 0)
+		r = read_file(finding);
+	if (r == 0)
+		r = read_class(finding);
+	if (r < 0)
+		return memory_frame_gone(r);
+	return (php_check(parts) ^ finding->frame->check) & finding->frame->check_mask ? EP_FRAME_GONE : 0;
+}
+
+/*
+ * Where a text has no hash (an eval's file): what was there all the time had its strings, too. 0, EP_FRAME_GONE, or what
+ * reading said.
+ */
+static int read_again(const struct finding *finding)
 {
 	const struct php_parts *parts = &finding->parts;
 	struct php_parts again;
 	int r;
 
-	if ((php_check(parts) ^ finding->frame->check) & finding->frame->check_mask)
-		return EP_FRAME_GONE;
-	if (!finding->frame->function)
+	if (finding->is_whole || !finding->frame->function)
 		return 0;
 	r = read_function(finding->namer, finding->frame, &again);
 	return r != 0 ? r : again.name == parts->name && again.class == parts->class && again.file == parts->file &&
@@ -192,15 +285,32 @@ static int check(const struct finding *finding)
 			    EP_FRAME_GONE;
 }
 
-/* --- its name ---------------------------------------------------------------------------------------------- */
-
-static void write_text(const struct php_string *string, char *buf, size_t size)
+static int read_all(struct finding *finding)
 {
-	struct text_writer writer = {.buf = buf, .size = size};
+	const struct php_parts *parts = &finding->parts;
+	int r = read_parts(finding);
 
-	php_string_write(string, &writer);
-	text_end(&writer, writer.used < string->len && string->bytes < string->len);
+	finding->uses_known = true;
+	if (r == 0)
+		r = read_strings(finding);
+	if (r == EP_FRAME_GONE && (finding->knows_file || finding->knows_class)) {
+		finding->uses_known = false;
+		r = read_strings(finding);
+	}
+	if (r == 0)
+		r = read_again(finding);
+	if (r != 0)
+		return r;
+	if (!finding->knows_file)
+		keep_text(finding, KIND_FILE, parts->file, 0, &(struct text){parts->file_hash, parts->file_len, 0},
+			  finding->path);
+	if (!finding->knows_class)
+		keep_text(finding, KIND_CLASS, parts->class, parts->file_hash,
+			  &(struct text){.class_name = parts->class_name}, finding->class);
+	return 0;
 }
+
+/* --- its name ---------------------------------------------------------------------------------------------- */
 
 static bool begins_with(const char *text, const char *prefix)
 {
@@ -251,22 +361,18 @@ static bool is_old_closure(const char *name)
 /* Closures have the class in their name, or are made in none. */
 static void write_function(struct finding *finding)
 {
-	char class[CLASS_BYTES], name[CLASS_BYTES];
+	const char *name = finding->name, *class = begins_with(name, CLOSURE) ? "" : finding->class;
 
-	write_text(&finding->name, name, sizeof(name));
-	write_text(&finding->class, class, sizeof(class));
 	if (begins_with(name, CLOSURE ":"))
 		finding->start_line = line_of_closure(name);
 	if (is_old_closure(name) && finding->start_line)
 		write_old_closure(finding);
 	else
-		snprintf(finding->function, sizeof(finding->function), "%s%s%s", begins_with(name, CLOSURE) ? "" : class,
-			 *class && !begins_with(name, CLOSURE) ? "::" : "", name);
+		snprintf(finding->function, sizeof(finding->function), "%s%s%s", class, *class ? "::" : "", name);
 }
 
 static void write_names(struct finding *finding)
 {
-	write_text(&finding->file, finding->path, sizeof(finding->path));
 	finding->start_line = finding->frame->line;
 	if (finding->parts.line_start)
 		finding->start_line = (uint32_t)finding->parts.line_start;
@@ -296,12 +402,8 @@ static int make_function(const struct finding *finding, struct names_function **
 /* 0 with what the caller owns, EP_FRAME_GONE, or an errno. */
 static int find_new(struct finding *finding, struct names_function **ret)
 {
-	int r = read_parts(finding);
+	int r = read_all(finding);
 
-	if (r == 0)
-		r = memory_frame_gone(read_strings(finding));
-	if (r == 0)
-		r = check(finding);
 	if (r != 0)
 		return r;
 	write_names(finding);
@@ -384,9 +486,14 @@ static int add_freed(const struct php_namer *namer, struct ep_names *names)
 static __attribute__((noinline)) int add_new(struct php_namer *namer, const struct frame *frame,
 					     struct ep_names *names)
 {
-	struct finding finding = {.namer = namer, .frame = frame};
 	struct names_function *function = NULL;
-	int r = find_new(&finding, &function);
+	struct finding finding;
+	int r;
+
+	/* The rest is written before it is read. */
+	finding.namer = namer;
+	finding.frame = frame;
+	r = find_new(&finding, &function);
 
 	if (r != 0)
 		return r;

@@ -146,8 +146,8 @@ EP_TEST_EACH(a_known_name_needs_no_read, int, i, 5)
 	made->host.memory.n_reads = 0;
 	assert_int_equal(name_frame(made, &frame), 0);
 	reads = made->host.memory.n_reads;
-	/* The function twice, a string each, the class, a block of oplines. */
-	assert_true(reads <= 7);
+	/* The function, a string each, the class, a block of oplines. */
+	assert_true(reads <= 6);
 	assert_int_equal(name_frame(made, &frame), 0);
 	if (i != 1 && i != 2)
 		frame.aux += 1; /* the same block */
@@ -172,6 +172,46 @@ EP_TEST(the_next_block_of_lines_is_read_when_it_is_needed)
 	}
 	/* Three blocks. */
 	assert_true(reads <= 10);
+}
+
+EP_TEST(a_new_method_of_a_known_class_needs_three_reads)
+{
+	struct made *made = made_new(PHP_RELEASE(8, 4));
+	struct made_function function = make_function_of(made, "one", "A", "/srv/b.php", 0);
+	struct ep_raw_frame frame = make_frame(made, &function, 5);
+
+	expect(made, &frame, "A::one", "/srv/b.php", FIRST_LINE + 2);
+	function.name = make_string(made, "two");
+	function.addr = make(made, PHP_FUNCTION_BYTES);
+	put_function(made, &function);
+	frame = make_frame(made, &function, 5);
+	made->host.memory.n_reads = 0;
+	expect(made, &frame, "A::two", "/srv/b.php", FIRST_LINE + 2);
+	assert_int_equal(made->host.memory.n_reads, 3);
+	/* Another file, and another class of it, at their addresses. */
+	put_word(made, function.class + PHP_CLASS_NAME, make_string(made, "B"));
+	function.name = make_string(made, "three");
+	function.addr = make(made, PHP_FUNCTION_BYTES);
+	put_function(made, &function);
+	frame = make_frame(made, &function, 5);
+	expect(made, &frame, "B::three", "/srv/b.php", FIRST_LINE + 2);
+	put(made, function.file, &made->bytes[make_string(made, "/srv/c.php") - HEAP], PHP_STRING_BYTES + 10);
+	frame = make_frame(made, &function, 6);
+	expect(made, &frame, "B::three", "/srv/c.php", FIRST_LINE + 3);
+}
+
+/* Nobody has wanted the hash of an eval's file: what is read is looked at again. */
+EP_TEST(texts_without_a_hash_are_looked_at_again)
+{
+	struct made *made = made_new(PHP_RELEASE(8, 4));
+	struct made_function function = make_function_of(made, "f", NULL, "/srv/b.php(3) : eval()'d code", 0);
+	struct ep_raw_frame frame;
+
+	put_word(made, function.file + PHP_STRING_HASH, 0);
+	frame = make_frame(made, &function, 5);
+	made->host.memory.n_reads = 0;
+	expect(made, &frame, "f", "/srv/b.php(3) : eval()'d code", FIRST_LINE + 2);
+	assert_int_equal(made->host.memory.n_reads, 5);
 }
 
 /* Without opcache a request's code is gone with it, and the same script comes back, there or elsewhere. */
@@ -262,7 +302,7 @@ static void change(void *arg)
 /* The program goes on while it is read: the right name, or none. */
 EP_TEST(a_function_that_goes_while_it_is_read_has_no_wrong_name)
 {
-	for (uint32_t at = 1; at < 9; at++) {
+	for (uint32_t at = 1; at < 8; at++) {
 		struct made *made = made_new(PHP_RELEASE(8, 4));
 		struct made_function function = make_function_of(made, "name", "A", "/srv/b.php", 0);
 		struct ep_raw_frame frame = make_frame(made, &function, 5);
@@ -271,12 +311,12 @@ EP_TEST(a_function_that_goes_while_it_is_read_has_no_wrong_name)
 		made->host.memory.change_at = at;
 		made->host.memory.change = change;
 		made->host.memory.change_arg = made;
-		if (at < 7) {
+		if (at < 6) {
 			expect_freed(made, &frame);
 		} else {
 			assert_int_equal(name_frame(made, &frame), 0);
 			assert_string_equal(made->host.function, "A::name");
-			assert_true(made->host.line == (at == 7 ? 0 : FIRST_LINE + 2));
+			assert_true(made->host.line == (at == 6 ? 0 : FIRST_LINE + 2));
 		}
 	}
 }
