@@ -24,7 +24,7 @@
 
 /* compiler_globals (zend_globals.h): class_table; zend_array: arData, nNumUsed; a bucket begins with a pointer (7.4 to 8.6). */
 #define CLASS_TABLE    64
-#define CLASS_METHODS  64 /* zend_class_entry: function_table */
+#define CLASS_METHODS  (layout.release < PHP_RELEASE(8, 6) ? 64 : 72) /* zend_class_entry: function_table */
 #define ARRAY_DATA     16
 #define ARRAY_USED     24
 #define BUCKET_BYTES   32

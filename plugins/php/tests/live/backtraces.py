@@ -74,9 +74,11 @@ class Text:
         raise ValueError("a closure without an end")
 
     def closures_at(self, line):
-        """First lines of those that may run there, the innermost at last. On the first of several lines it takes arguments."""
-        inside = [first for first, last in self.closures if first < line <= last or first == line == last]
-        return [*(first for first, last in self.closures if first == line < last), *inside[-1:]]
+        """First lines of those that may run there, the likely one last. Whose first or last line it is may be the outer one."""
+        inside = sorted(((first, last) for first, last in self.closures if first <= line <= last), reverse=True)
+        sure = next((i for i, (first, last) in enumerate(inside) if first < line < last or first == last), len(inside) - 1)
+        likely = [first for first, last in inside if first < line or first == last][:1]
+        return [*(first for first, _ in inside[:sure + 1]), *likely]
 
     def is_code(self, line):
         return 0 < line < len(self.lines) and not re.fullmatch(r"\s*(//.*|\*.*)?", self.lines[line])
@@ -195,7 +197,8 @@ def own_frames(frames):
 
 
 def is_freed(frames):
-    return any(frame.name == FREED for frame in frames)
+    """With code that was freed before it was named, or before its line was read."""
+    return any(is_php(frame) and (frame.name == FREED or frame.source and not frame.line) for frame in frames)
 
 
 class Judge:
@@ -206,12 +209,13 @@ class Judge:
         self.known, self.said = known, said or known
         self.jit = self.said.jit
         self.tree, self.handlers = Node(), Node()
-        self.names, self.roots = {MAIN}, {MAIN}
+        self.names, self.roots, self.resumed = {MAIN}, {MAIN}, set()
         for _, steps in known.stacks:
             at = [i for i, step in enumerate(steps) if step.name in known.anywhere]
             (self.handlers if at else self.tree).add(steps[at[0]:] if at else steps)
             self.names |= {step.name for step in steps}
             self.roots.add(steps[0].name)
+            self.resumed |= {callee.name for step, callee in zip(steps, steps[1:]) if step.name.startswith("Generator::")}
         self.user = {name for name, _ in known.lines}
         self.spun = collections.Counter()   # {line: samples in spin}
         self.moment_seconds = self.said.started
@@ -265,11 +269,17 @@ class Judge:
         mark = text and text.marks.get(caller.line, {}).get(bare(callee.name))
         if self.waits(caller) or self.waits(callee):
             return None
-        if mark == "!" and not caller.between:
+        if mark == "!" and not caller.between and not self.is_made(own, at):
             return f"{caller.name}:{caller.line} calls {callee.name}, but not by C"
         if not mark and caller.between:
             return f"{caller.name}:{caller.line} calls {callee.name}, but with these between: {caller.between[-1].name}"
         return None
+
+    def is_made(self, own, at):
+        """A generator's function is called, and makes its object, before C calls it."""
+        callee = own[at]
+        first = {first for first, _ in self.known.lines.get((callee.name.lower(), callee.file), ())}
+        return at == len(own) - 1 and (callee.line in first or self.jit and not callee.line)
 
     def is_in_text(self, caller, callee):
         """What is in no STACK: caller is the nearest one below that is not C's."""
@@ -307,6 +317,8 @@ class Judge:
             return f"root missing: {own[0].name} is called by others"
         for at in range(reached, len(own)):
             caller = next((o for o in reversed(own[:at]) if o.file), None)
+            if own[at - 1].name.startswith("Generator::") and own[at].name in self.resumed:
+                continue    # which one no text says
             if caller and caller.line and not self.is_in_text(caller, own[at]):
                 return f"{own[at - 1].name}:{own[at - 1].line}{NO_CALL}{own[at].name}"
         for at in range(1, len(own)):

@@ -88,7 +88,7 @@ class TheJudge(unittest.TestCase, changes.Changed):
     def texts(frames):
         for frame in frames:
             text = backtraces.text_of_file(frame.source)
-            yield text.lines[frame.line] if text else ""
+            yield "".join(text.lines[frame.line - 1:frame.line + 1]) if text else ""
 
     def test_what_is_in_the_text(self):
         judge = known_stacks()[0][1]

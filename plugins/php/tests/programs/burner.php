@@ -16,6 +16,8 @@
 //	WORK SCENARIO SECONDS TURNS	CPU time and turns of a scenario
 //	CPU SECONDS			what the process and its children have used, in the end
 //
+// Threads of embed.c have no arguments: they are in the variable BURN.
+//
 // What is in ASIDE is in no run that does not name it: code that is freed at once, and other processes.
 namespace Burn;
 
@@ -142,4 +144,4 @@ foreach (caches() as $name => $is_on) {
 	}
 }
 State::$times = caches()['JIT'] ? 8 : 1;
-(new Driver($argv))->run();
+(new Driver($argv ?? explode(' ', getenv('BURN'))))->run();

@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define MAX_THREADS 16
 
@@ -69,6 +70,19 @@ static void *serve_in_thread(void *unused)
 	return NULL;
 }
 
+/* No request of a thread has arguments of its own. */
+static void keep_arguments(void)
+{
+	static char text[4096];
+
+	for (int i = 0; i < given.argc; i++) {
+		size_t used = strlen(text);
+
+		snprintf(text + used, sizeof(text) - used, "%s%s", i ? " " : "", given.argv[i]);
+	}
+	setenv("BURN", text, 1);
+}
+
 /* The main thread has a request of its own, which runs nothing. */
 static void run_threads(int n_threads)
 {
@@ -76,6 +90,7 @@ static void run_threads(int n_threads)
 	int (*init)(int argc, char **argv) = find("php_embed_init");
 	void (*stop)(void) = find("php_embed_shutdown");
 
+	keep_arguments();
 	if (init(given.argc, given.argv) != 0)
 		exit(1);
 	for (int i = 0; i < n_threads; i++) {
