@@ -16,7 +16,8 @@
 
 #define PHP_CHECK_BITS	   40 /* of a function; */
 #define PHP_HALF_CHECK	   20 /* in each of its two words */
-#define PHP_SHORT_CHECK	   16 /* of a closure: the lowest bits */
+#define PHP_SHORT_CHECK	   16 /* in the first word of a closure: the lowest bits, */
+#define PHP_CLOSURE_CHECK  20 /* with those that are in its aux */
 
 /*
  * Bits of fn_flags that the compiler sets and nobody changes (zend_compile.h of 7.4 to 8.6): STATIC 4, RETURN_REFERENCE

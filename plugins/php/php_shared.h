@@ -21,7 +21,7 @@
  *
  *	word 0	its zend_function			UNREADABLE: one word
  *
- *	aux	| kind: 4 bits | 0 | index of the opline: 24 bits | of CODE: its line
+ *	aux	| kind: 4 bits | of closures: check 16..19 | index of the opline: 24 bits | of CODE: its line
  *	flags	| 0 | how it came in, of CODE: bits 4..2 |
  *
  * The index of a caller is that of its call itself, so nothing is to be subtracted. PHP_NO_LINE: not known, as in
@@ -69,6 +69,12 @@ enum php_came {
 static inline __attribute__((always_inline)) __u32 php_aux(__u32 kind, __u32 index)
 {
 	return kind << PHP_KIND_SHIFT | (index & PHP_NO_LINE);
+}
+
+/* The same of a closure. */
+static inline __attribute__((always_inline)) __u32 php_closure_aux(__u32 kind, __u32 index, __u64 check)
+{
+	return php_aux(kind, index) | (__u32)(check >> PHP_SHORT_CHECK & 15) << PHP_INDEX_BITS;
 }
 
 static inline __attribute__((always_inline)) __u32 php_kind(__u32 aux)
@@ -121,10 +127,10 @@ static inline __attribute__((always_inline)) __u64 php_closure_word2(__u64 class
 	return php_word(class, file >> 23 & PHP_HALF_MASK);
 }
 
-/* Of it the lowest PHP_SHORT_CHECK bits. */
-static inline __attribute__((always_inline)) __u64 php_closure_check(__u64 word0)
+/* Of it the lowest PHP_CLOSURE_CHECK bits. */
+static inline __attribute__((always_inline)) __u64 php_closure_check(__u64 word0, __u32 aux)
 {
-	return word0 >> PHP_ADDRESS_BITS & PHP_SHORT_MASK;
+	return (word0 >> PHP_ADDRESS_BITS & PHP_SHORT_MASK) | (__u64)(aux >> PHP_INDEX_BITS & 15) << PHP_SHORT_CHECK;
 }
 
 static inline __attribute__((always_inline)) __u64 php_closure_file(__u64 word0, __u64 word1, __u64 word2)

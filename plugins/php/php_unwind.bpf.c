@@ -141,10 +141,10 @@ static __always_inline bool push(struct ep_record *rec, struct php_scratch *s)
 	s->open |= entered;
 	s->entry_at = ep_pick(entered, s->last_at, s->entry_at);
 	s->from_c = entered;
-	s->comes = ep_is_same(seen->kind, PHP_KIND_CODE);
+	s->comes = ep_is_same(php_kind((__u32)seen->aux), PHP_KIND_CODE);
 	s->code_at = s->last_at;
 	EP_MEET();
-	return ep_push_words(rec, EP_FRAME_HEADER(ep_self.kind, 0, seen->n, php_aux((__u32)seen->kind, (__u32)index)),
+	return ep_push_words(rec, EP_FRAME_HEADER(ep_self.kind, 0, seen->n, (__u32)(seen->aux | (index & PHP_NO_LINE))),
 			     (__u32)seen->n, seen->words[0], seen->words[1], seen->words[2]);
 }
 
@@ -156,7 +156,7 @@ static __always_inline bool push(struct ep_record *rec, struct php_scratch *s)
  */
 static __always_inline void look_at_op(struct ep_record *rec, const struct php_state *state, struct php_scratch *s)
 {
-	__u64 is_known = ep_is_set(s->index ^ PHP_NO_LINE), is_code = ep_is_same(seen_function(s)->kind, PHP_KIND_CODE);
+	__u64 is_known = ep_is_set(s->index ^ PHP_NO_LINE), is_code = ep_is_same(php_kind((__u32)seen_function(s)->aux), PHP_KIND_CODE);
 	__u64 may_be = s->from_c & ep_is_set(state->frameless_addr) & is_known;
 
 	if (!(s->comes | may_be | is_code))

@@ -71,6 +71,7 @@ static __always_inline void put_words(const struct php_state *state, struct php_
 {
 	struct php_parts *parts = &s->parts;
 	__u64 is_user = seen->is_user, is_code, is_copy, is_old, line = parts->line_start << 3, check, first, second;
+	__u64 kind;
 
 	is_code = is_user & (1 ^ ep_is_set(parts->name));
 	is_copy = is_user & ep_is_set(parts->fn_flags & state->copy_flags) & (1 ^ is_code);
@@ -79,8 +80,9 @@ static __always_inline void put_words(const struct php_state *state, struct php_
 	check = php_check(parts);
 	first = ep_pick(is_user, parts->opcodes, parts->name);
 	second = ep_pick(is_user, ep_pick(is_code, parts->file, seen->is.key), parts->class);
-	seen->kind = (1 ^ is_user) * PHP_KIND_INTERNAL + is_code * PHP_KIND_CODE +
-		     is_copy * ep_pick(is_old, PHP_KIND_OLD_CLOSURE, PHP_KIND_CLOSURE);
+	kind = (1 ^ is_user) * PHP_KIND_INTERNAL + is_code * PHP_KIND_CODE +
+	       is_copy * ep_pick(is_old, PHP_KIND_OLD_CLOSURE, PHP_KIND_CLOSURE);
+	seen->aux = php_closure_aux((__u32)kind, 0, check * is_copy);
 	seen->words[0] = ep_pick(is_copy, php_closure_word0(parts->opcodes, parts->file, check), php_word(first, check));
 	seen->words[1] = ep_pick(is_copy, php_closure_word1(ep_pick(is_old, line, parts->name), parts->file),
 				 php_word(second, check >> PHP_HALF_CHECK));
@@ -103,7 +105,7 @@ static __always_inline void read_function(const struct php_state *state, struct 
 
 	seen->is.sequence = s->sequence;
 	seen->is.key = s->func;
-	seen->kind = PHP_KIND_UNREADABLE;
+	seen->aux = php_aux(PHP_KIND_UNREADABLE, 0);
 	seen->is_user = 1;
 	seen->opcodes = 0;
 	seen->last = 0;

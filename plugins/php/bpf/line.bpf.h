@@ -82,7 +82,7 @@ static __always_inline void find_line(const struct php_state *state, struct php_
 	number = number_of(s, s->opline);
 	is_new = s->innermost & s->makes & ep_is_set(s->info & INFO_TOP) & (number - seen_function(s)->n_args - 1) >> 63;
 	s->runs |= (ep_is_set(number ^ PHP_NO_LINE) & (1 ^ is_new)) |
-		   ep_is_same(seen_function(s)->kind, PHP_KIND_UNREADABLE);
+		   ep_is_same(php_kind((__u32)seen_function(s)->aux), PHP_KIND_UNREADABLE);
 	s->index = ep_pick(s->innermost & s->left_jit & (1 ^ in_loop), PHP_NO_LINE, number);
 }
 

@@ -45,7 +45,7 @@ struct php_seen_function {
 	struct ep_seen is; /* its address */
 	__u64 words[3];
 	__u64 n;	   /* of the words; 0: no frame */
-	__u64 kind, is_user;
+	__u64 aux, is_user;  /* without an index */
 	__u64 opcodes, last; /* its oplines */
 	__u64 n_args;	     /* the first oplines receive them */
 };

@@ -70,10 +70,12 @@ void php_namer_fini(struct php_namer *namer)
 
 /* --- what the frame says ------------------------------------------------------------------------------- */
 
-static void take_closure(const uint64_t *words, struct frame *frame)
+static void take_closure(const struct ep_raw_frame *raw, struct frame *frame)
 {
-	frame->check = php_closure_check(words[0]);
-	frame->check_mask = PHP_SHORT_MASK;
+	const uint64_t *words = raw->words;
+
+	frame->check = php_closure_check(words[0], raw->aux);
+	frame->check_mask = (1ull << PHP_CLOSURE_CHECK) - 1;
 	frame->opcodes = php_address(words[0]);
 	frame->class = php_address(words[2]);
 	frame->file = php_closure_file(words[0], words[1], words[2]);
@@ -82,6 +84,8 @@ static void take_closure(const uint64_t *words, struct frame *frame)
 	else
 		frame->name = php_address(words[1]);
 	memcpy(frame->key, words, sizeof(frame->key));
+	/* Its rest, which is in aux. */
+	frame->key[2] = php_mix(frame->key[2], frame->check);
 }
 
 static void take_others(const uint64_t *words, struct frame *frame)
@@ -113,7 +117,7 @@ static bool take_frame(const struct ep_raw_frame *raw, struct frame *frame)
 	if (frame->kind == PHP_KIND_CODE)
 		frame->came = php_came(raw->flags);
 	if (is_closure)
-		take_closure(raw->words, frame);
+		take_closure(raw, frame);
 	else
 		take_others(raw->words, frame);
 	return true;

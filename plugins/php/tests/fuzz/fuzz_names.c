@@ -69,6 +69,7 @@ static struct ep_raw_frame make_frame(const struct php_parts *parts, uint64_t fu
 	struct ep_raw_frame frame = {.aux = php_aux(kind, index), .n_words = 2};
 
 	if (kind == PHP_KIND_CLOSURE || kind == PHP_KIND_OLD_CLOSURE) {
+		frame.aux = php_closure_aux(kind, index, check);
 		frame.n_words = 3;
 		frame.words[0] = php_closure_word0(parts->opcodes, parts->file, check);
 		frame.words[1] = php_closure_word1(parts->name, parts->file);

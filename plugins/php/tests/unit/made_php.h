@@ -180,12 +180,15 @@ static inline struct ep_raw_frame make_closure_frame(struct made *made, const st
 	bool is_old = made->layout.release < PHP_RELEASE(8, 4);
 	uint64_t word = is_old ? FIRST_LINE << 3 : parts.name;
 
+	uint64_t check;
+
 	if (is_old)
 		parts.name = parts.name_hash = parts.name_len = 0;
+	check = php_check(&parts);
 	return (struct ep_raw_frame){
-		.aux = php_aux(is_old ? PHP_KIND_OLD_CLOSURE : PHP_KIND_CLOSURE, index),
+		.aux = php_closure_aux(is_old ? PHP_KIND_OLD_CLOSURE : PHP_KIND_CLOSURE, index, check),
 		.n_words = 3,
-		.words = {php_closure_word0(parts.opcodes, parts.file, php_check(&parts)),
+		.words = {php_closure_word0(parts.opcodes, parts.file, check),
 			  php_closure_word1(word, parts.file), php_closure_word2(parts.class, parts.file)},
 	};
 }

@@ -93,6 +93,28 @@ EP_TEST_EACH(closures_have_the_names_of_8_4, size_t, i, MADE_RELEASES)
 	       FIRST_LINE + 10);
 }
 
+/* Two scripts whose closures are at the same places, one after the other: each of the 20 bits tells them apart. */
+EP_TEST(closures_of_two_scripts_have_their_own_names)
+{
+	struct made *made = made_new(PHP_RELEASE(8, 2));
+	struct made_function function = make_function_of(made, "{closure}", NULL, "/srv/a.php", 0);
+	struct ep_raw_frame frame = make_closure_frame(made, &function, 4), other;
+
+	expect(made, &frame, "{closure:/srv/a.php:100}", "/srv/a.php", FIRST_LINE + 2);
+	for (uint32_t bit = 0; bit < PHP_CLOSURE_CHECK; bit++) {
+		other = frame;
+		if (bit < PHP_SHORT_CHECK)
+			other.words[0] ^= 1ull << (PHP_ADDRESS_BITS + bit);
+		else
+			other.aux ^= 1u << (PHP_INDEX_BITS + bit - PHP_SHORT_CHECK);
+		expect_freed(made, &other);
+	}
+	put(made, function.file, &made->bytes[make_string(made, "/srv/b.php") - HEAP], PHP_STRING_BYTES + 10);
+	other = make_closure_frame(made, &function, 4);
+	expect(made, &other, "{closure:/srv/b.php:100}", "/srv/b.php", FIRST_LINE + 2);
+	expect(made, &frame, "{closure:/srv/a.php:100}", "/srv/a.php", FIRST_LINE + 2);
+}
+
 /* Closure::call runs a copy that is none. */
 EP_TEST(a_closure_that_is_called_as_a_function_has_its_name)
 {
