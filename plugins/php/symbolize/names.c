@@ -231,14 +231,20 @@ static int read_file(struct finding *finding)
 	return r;
 }
 
-/* In the same file a class at the same place is the same. */
+/* In the same file, or in C, a class at the same place is the same. Of an eval's file nobody knows which one it is. */
+static bool may_know_class(const struct php_parts *parts)
+{
+	return parts->file_hash || !parts->file;
+}
+
 static int read_class(struct finding *finding)
 {
 	struct php_parts *parts = &finding->parts;
 	struct text text;
 	int r = 0;
 
-	if (take_known(finding, KIND_CLASS, parts->class, parts->file_hash, &text, finding->class,
+	if (may_know_class(parts) &&
+	    take_known(finding, KIND_CLASS, parts->class, parts->file_hash, &text, finding->class,
 		       sizeof(finding->class))) {
 		finding->knows_class = true;
 		parts->class_name = text.class_name;
@@ -308,7 +314,7 @@ static int read_all(struct finding *finding)
 	if (!finding->knows_file)
 		keep_text(finding, KIND_FILE, parts->file, 0, &(struct text){parts->file_hash, parts->file_len, 0},
 			  finding->path);
-	if (!finding->knows_class)
+	if (!finding->knows_class && may_know_class(parts))
 		keep_text(finding, KIND_CLASS, parts->class, parts->file_hash,
 			  &(struct text){.class_name = parts->class_name}, finding->class);
 	return 0;

@@ -234,6 +234,18 @@ EP_TEST(texts_without_a_hash_are_looked_at_again)
 	made->host.memory.n_reads = 0;
 	expect(made, &frame, "f", "/srv/b.php(3) : eval()'d code", FIRST_LINE + 2);
 	assert_int_equal(made->host.memory.n_reads, 5);
+	/* Another text, with a class where the first one's was. */
+	function.class = make_class(made, "A");
+	function.name = make_string(made, "g");
+	put_function(made, &function);
+	frame = make_frame(made, &function, 5);
+	expect(made, &frame, "A::g", "/srv/b.php(3) : eval()'d code", FIRST_LINE + 2);
+	put(made, fake_host_word(&made->host, function.class + PHP_CLASS_NAME),
+	    &made->bytes[make_string(made, "B") - HEAP], PHP_STRING_BYTES + 1);
+	function.name = make_string(made, "h");
+	put_function(made, &function);
+	frame = make_frame(made, &function, 5);
+	expect(made, &frame, "B::h", "/srv/b.php(3) : eval()'d code", FIRST_LINE + 2);
 }
 
 /* Without opcache a request's code is gone with it, and the same script comes back, there or elsewhere. */
