@@ -19,6 +19,7 @@
 #define MAX_TABLES    4096
 #define MAX_ARGUMENTS 255
 #define MAX_LOOKS     (16u << 20) /* at what may be an entry; php has some 200 000 words of data */
+#define LONG_TABLE    8
 #define NAMES_BYTES   256 /* of one function */
 
 /* zend_function_entry */
@@ -237,7 +238,7 @@ static void take_table(struct tables *tables, const struct php_area *area, size_
 	tables->tables[tables->n_tables++] = (struct php_table){.va = area->va + off};
 }
 
-/* How many entries they have; `take`: takes them, too. */
+/* How many entries they have; `take`: takes them, too. Without, a long table is enough: it can be read in one format only. */
 static size_t find_tables(struct tables *tables, const struct php_area *area, bool take)
 {
 	size_t n = 0, all = 0;
@@ -246,6 +247,8 @@ static size_t find_tables(struct tables *tables, const struct php_area *area, bo
 		n = get_word(area->at, off) ? count_entries(tables, area, off) : 0;
 		if (n && take)
 			take_table(tables, area, off, n);
+		else if (n >= LONG_TABLE)
+			return SIZE_MAX;
 		all += n;
 	}
 	return all;
@@ -254,20 +257,20 @@ static size_t find_tables(struct tables *tables, const struct php_area *area, bo
 /* What a file has is of one release: the format in which most can be read. */
 static void choose_format(struct tables *tables)
 {
-	const struct format *best = &formats[0];
-	size_t most = 0, n;
+	size_t best = 0, most = 0, n;
 
-	for (size_t i = 0; i < EP_LEN(formats); i++) {
+	for (size_t i = 0; i < EP_LEN(formats) && most < SIZE_MAX; i++) {
 		tables->format = &formats[i];
 		tables->left = MAX_LOOKS;
 		n = 0;
-		for (size_t k = 0; k < PHP_AREAS; k++)
-			n += find_tables(tables, &tables->data.areas[k], false);
-		if (n > most)
-			best = tables->format;
-		most = EP_MAX(n, most);
+		for (size_t k = 0; k < PHP_AREAS && n < SIZE_MAX; k++)
+			n = EP_MAX(n, find_tables(tables, &tables->data.areas[k], false));
+		if (n > most) {
+			best = i;
+			most = n;
+		}
 	}
-	tables->format = best;
+	tables->format = &formats[best];
 	tables->left = MAX_LOOKS;
 }
 

@@ -127,15 +127,19 @@ static int look_at_function(struct finding_classes *finding, uint64_t va)
 static int look_at_code(void *arg, uint64_t va, const uint8_t *bytes, size_t len)
 {
 	struct finding_classes *finding = arg;
+	const uint8_t *opcode = bytes;
 	int32_t distance;
 	int r = 0;
 
-	for (size_t at = 0; at + LEA_BYTES <= len && r == 0; at++) {
-		if (bytes[at + 1] != 0x8d || (bytes[at] & 0xfb) != 0x48 || (bytes[at + 2] & 0xc7) != 5)
+	while (r == 0 && len >= LEA_BYTES &&
+	       (opcode = memchr(opcode + 1, 0x8d, (size_t)(bytes + len - LEA_BYTES + 1 - opcode)))) {
+		uint64_t next_va = va + (uint64_t)(opcode - bytes) + LEA_BYTES - 1;
+
+		if ((opcode[-1] & 0xfb) != 0x48 || (opcode[1] & 0xc7) != 5)
 			continue;
-		memcpy(&distance, bytes + at + 3, sizeof(distance));
-		if (find_table(finding, va + at + LEA_BYTES + (uint64_t)(int64_t)distance))
-			r = look_at_function(finding, va + at);
+		memcpy(&distance, opcode + 2, sizeof(distance));
+		if (find_table(finding, next_va + (uint64_t)(int64_t)distance))
+			r = look_at_function(finding, next_va - LEA_BYTES);
 	}
 	return r;
 }
