@@ -27,12 +27,13 @@
 #define FRAME_PREV     0x30
 #define GENERATOR_FIRST 0x38 /* behind the object */
 
-/* MOV OFF(%reg,%reg,1), of the globals of a thread, with a large OFF. */
+/* MOV OFF(%reg,%reg,1), of the globals of a thread, or MOV OFF(%r12), with a large OFF. Not of the stack. */
 static bool is_indexed(const struct x86_reading *reading, uint32_t *ret_off)
 {
 	const uint8_t *bytes = reading->bytes;
 
-	if (reading->n != 7 || bytes[0] != 0x8b || (bytes[1] & 0xc7) != 0x84 || bytes[2] >> 6 || (bytes[2] & 0x38) == 0x20)
+	if (!reading->wide || reading->n != 7 || bytes[0] != 0x8b || (bytes[1] & 0xc7) != 0x84 || bytes[2] >> 6 ||
+	    (bytes[2] == 0x24 && !(bytes[-1] & 1)))
 		return false;
 	memcpy(ret_off, bytes + 3, sizeof(*ret_off));
 	return *ret_off < X86_MAX_MEMBER;

@@ -21,16 +21,19 @@ static bool read_bare(const struct ep_unwinder_host *host, const struct ep_file 
 
 /* --- where a stack ends ------------------------------------------------------------------------------- */
 
+void php_fiber_root(struct php_fiber_code *fiber, uint64_t va, uint32_t bytes)
+{
+	if (fiber->n_rows < PHP_FIBER_ROWS)
+		fiber->rows[fiber->n_rows++] = (struct ep_code_row){
+			.va = va, .bytes = bytes, .cfa_reg = RSP, .cfa_off = 8, .ra_place = EP_CODE_LOST};
+}
+
 static bool take_finish(const struct x86_code *code, struct php_fiber_code *fiber)
 {
 	if (php_code_finish(code, &fiber->finish_va) < 0)
 		return false;
 	/* The call before it would be the last byte of what is before it. */
-	fiber->rows[fiber->n_rows++] = (struct ep_code_row){.va = fiber->finish_va - 1,
-							    .bytes = 1 + FINISH_BYTES,
-							    .cfa_reg = RSP,
-							    .cfa_off = 8,
-							    .ra_place = EP_CODE_LOST};
+	php_fiber_root(fiber, fiber->finish_va - 1, 1 + FINISH_BYTES);
 	return true;
 }
 
@@ -89,7 +92,18 @@ static bool take_jump(const struct x86_code *code, struct php_fiber_code *fiber)
 	return true;
 }
 
-/* --- both ------------------------------------------------------------------------------------------------ */
+/* --- both ------------------------------------------------------------------------------------------------- */
+
+void php_fiber_take(const struct ep_unwinder_host *host, const struct ep_file *file, uint64_t make_va,
+		    uint64_t jump_va, struct php_fiber_code *ret)
+{
+	struct x86_code code;
+
+	if (read_bare(host, file, make_va, &code))
+		(void)take_finish(&code, ret);
+	if (read_bare(host, file, jump_va, &code))
+		(void)take_jump(&code, ret);
+}
 
 /* By its symbol, or as what another function calls. */
 static void find(const struct ep_unwinder_host *host, const struct ep_file *file, const char *name,

@@ -8,7 +8,7 @@
 
 #include "ebpf-profiler/unwinder.h"
 
-#define PHP_FIBER_ROWS 5
+#define PHP_FIBER_ROWS 6
 
 /* ELF virtual addresses; 0: absent. */
 struct php_fiber_code {
@@ -17,6 +17,12 @@ struct php_fiber_code {
 	uint32_t n_rows;
 };
 
+/* A row: what returns there is the root of its stack. */
+void php_fiber_root(struct php_fiber_code *fiber, uint64_t va, uint32_t bytes);
+/* Of known functions. */
+void php_fiber_take(const struct ep_unwinder_host *host, const struct ep_file *file, uint64_t make_va,
+		    uint64_t jump_va, struct php_fiber_code *ret);
+/* By symbols. */
 void php_fiber_find(const struct ep_unwinder_host *host, const struct ep_file *file, struct php_fiber_code *ret);
 
 #endif

@@ -34,14 +34,14 @@ static const struct {
 	{PHP_RELEASE(8, 0), {56, 152}},
 };
 
-/* zend_globals.h, as the code of Debian's builds says it (code.h): current_execute_data, opline_before_exception. */
+/* zend_globals.h, as the code of Debian's builds says it (code.h): current_execute_data, opline_before_exception,
+ * current_fiber_context. */
 static const struct {
-	uint32_t release, current, before_exception;
+	uint32_t release, current, before_exception, fiber;
 } globals[] = {
-	{PHP_RELEASE(7, 3), 0x1e8, 0x370},
-	{PHP_RELEASE(8, 4), 0x1e8, 0x3b8},
-	{PHP_RELEASE(8, 5), 0x200, 0x3d0},
-	{PHP_RELEASE(8, 6), 0x200, 0x3f8},
+	{PHP_RELEASE(7, 3), 0x1e8, 0x370, 0},	  {PHP_RELEASE(8, 2), 0x1e8, 0x370, 0x688},
+	{PHP_RELEASE(8, 3), 0x1e8, 0x370, 0x678}, {PHP_RELEASE(8, 4), 0x1e8, 0x3b8, 0x6d0},
+	{PHP_RELEASE(8, 5), 0x200, 0x3d0, 0x6e8}, {PHP_RELEASE(8, 6), 0x200, 0x3f8, 0x710},
 };
 
 bool php_layout_find(uint32_t major, uint32_t minor, struct php_layout *ret)
@@ -67,6 +67,7 @@ bool php_layout_find(uint32_t major, uint32_t minor, struct php_layout *ret)
 		if (release >= globals[i].release) {
 			ret->current = globals[i].current;
 			ret->before_exception = globals[i].before_exception;
+			ret->fiber = globals[i].fiber;
 		}
 	}
 	return true;

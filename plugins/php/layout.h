@@ -30,8 +30,8 @@ struct php_layout {
 	struct php_function_layout function;
 	struct php_generator_layout generator;
 	/* executor_globals without threads, where the file's code does not say it: current_execute_data,
-	 * opline_before_exception. */
-	uint32_t current, before_exception;
+	 * opline_before_exception, current_fiber_context. */
+	uint32_t current, before_exception, fiber;
 	uint32_t fiber_caller; /* in a fiber's context: the context of who resumed it */
 };
 

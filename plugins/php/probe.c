@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define ROOT_BYTES    5 /* a call of a register, and what is behind it */
 #define GLOBALS_BYTES 0x900 /* executor_globals has 1664 to 2200 */
 
 /* --- its release ------------------------------------------------------------------------------------- */
@@ -141,11 +142,12 @@ static int find_members(struct php_executable *exe, const struct ep_file *file)
 static int probe_static(struct php_executable *exe, const struct ep_file *file)
 {
 	const struct ep_unwinder_host *host = exe->host;
+	struct php_static_code code;
 	int r;
 
 	if (!php_static_may_be(host, file) || find_layout(exe, file) < 0)
 		return EP_NOT_MINE;
-	r = php_static_loop(host, file, &exe->loop);
+	r = php_static_code(host, file, &code);
 	if (r == 0)
 		r = host->file_section(file, ".bss", &exe->bss);
 	if (r < 0) {
@@ -153,8 +155,14 @@ static int probe_static(struct php_executable *exe, const struct ep_file *file)
 				host->file_path(file));
 		return EP_NOT_MINE;
 	}
+	exe->loop = code.loop;
 	exe->vm_kind = PHP_VM_HYBRID;
 	exe->n_code = host->file_parts(file, &exe->loop, exe->code, PHP_MAX_CODE);
+	if (code.root_va)
+		php_fiber_root(&exe->fibers, code.root_va, ROOT_BYTES);
+	exe->fiber = exe->layout.fiber;
+	if (exe->fiber)
+		php_fiber_take(host, file, code.make_va, code.jump_va, &exe->fibers);
 	exe->globals_bytes = GLOBALS_BYTES;
 	exe->current = exe->layout.current;
 	exe->before_exception = exe->layout.before_exception;

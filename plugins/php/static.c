@@ -4,6 +4,7 @@
 #include "core/base/util.h"
 #include "plugins/shared/read/file.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -56,46 +57,80 @@ bool php_static_may_be(const struct ep_unwinder_host *host, const struct ep_file
 	       host->file_section(file, ".rodata", &section) == 0 && section.bytes <= RODATA_BYTES;
 }
 
-/* --- the loop -------------------------------------------------------------------------------------------- */
+/* --- code: the loop, and shapes ------------------------------------------------------------------------------------------- */
 
 /* mov (%r15),%rax: the next handler, where the compiler has one jump for all (-Os). jmp *(%r15): where each handler has
  * its own. Of 64 KiB of other programs these have 61 at most, of PHP 960 and more. */
 #define PIECE_BYTES (64u << 10)
 #define LEAST	    400
+#define SHAPE_BYTES 9
 
-struct densest {
-	uint64_t first; /* of the last LEAST ones */
+struct code {
+	uint64_t middle; /* of LEAST ones in PIECE_BYTES */
 	uint64_t last[LEAST];
 	uint32_t n;
+	const struct ep_unwinder_host *host;
+	const struct ep_file *file;
+	struct php_static_code *ret;
 };
+
+static void take_load(struct code *found, uint64_t va)
+{
+	uint64_t *oldest = &found->last[found->n % LEAST];
+
+	if (!found->middle && found->n >= LEAST && va - *oldest < PIECE_BYTES)
+		found->middle = found->last[(found->n + LEAST / 2) % LEAST];
+	*oldest = va;
+	found->n++;
+}
+
+/* What code without unwind tables begins with. */
+static const struct {
+	size_t off; /* in struct php_static_code */
+	uint8_t n, bytes[9];
+} shapes[] = {
+	/* call *%r12; mov %eax,%edi; call */
+	{offsetof(struct php_static_code, root_va), 6, {0x41, 0xff, 0xd4, 0x89, 0xc7, 0xe8}},
+	/* lea -0x48(%rax),%rax; mov %rdx,0x30(%rax) */
+	{offsetof(struct php_static_code, make_va), 8, {0x48, 0x8d, 0x40, 0xb8, 0x48, 0x89, 0x50, 0x30}},
+	/* lea -0x40(%rsp),%rsp; stmxcsr (%rsp) */
+	{offsetof(struct php_static_code, jump_va), 9, {0x48, 0x8d, 0x64, 0x24, 0xc0, 0x0f, 0xae, 0x1c, 0x24}},
+};
+
+static void take_shapes(struct code *found, uint64_t va, const uint8_t *bytes)
+{
+	struct ep_symbol function;
+
+	for (size_t i = 0; i < EP_LEN(shapes); i++) {
+		if (memcmp(bytes, shapes[i].bytes, shapes[i].n) == 0 &&
+		    found->host->file_function(found->file, va, &function) == -ENODATA)
+			memcpy((char *)found->ret + shapes[i].off, &va, sizeof(va));
+	}
+}
 
 static int visit_code(void *arg, uint64_t va, const uint8_t *bytes, size_t len)
 {
-	struct densest *found = arg;
+	struct code *found = arg;
 
-	for (size_t i = 0; i + 3 <= len; i++) {
-		uint64_t *oldest = &found->last[found->n % LEAST];
-
-		if (memcmp(bytes + i, "\x49\x8b\x07", 3) != 0 && memcmp(bytes + i, "\x41\xff\x27", 3) != 0)
-			continue;
-		if (found->n >= LEAST && va + i - *oldest < PIECE_BYTES) {
-			found->first = found->last[(found->n + LEAST / 2) % LEAST];
-			return 1;
-		}
-		*oldest = va + i;
-		found->n++;
+	for (size_t i = 0; i + SHAPE_BYTES <= len; i++) {
+		if (memcmp(bytes + i, "\x49\x8b\x07", 3) == 0 || memcmp(bytes + i, "\x41\xff\x27", 3) == 0)
+			take_load(found, va + i);
+		else if (bytes[i] == 0x48 || bytes[i] == 0x41)
+			take_shapes(found, va + i, bytes + i);
 	}
 	return 0;
 }
 
-int php_static_loop(const struct ep_unwinder_host *host, const struct ep_file *file, struct ep_symbol *ret)
+int php_static_code(const struct ep_unwinder_host *host, const struct ep_file *file, struct php_static_code *ret)
 {
-	struct densest found = {0};
-	int r = file_scan(host, file, ".text", 0, visit_code, &found);
+	struct code found = {.host = host, .file = file, .ret = ret};
+	int r;
 
-	if (r <= 0)
+	*ret = (struct php_static_code){0};
+	r = file_scan(host, file, ".text", SHAPE_BYTES - 1, visit_code, &found);
+	if (r < 0 || !found.middle)
 		return r < 0 ? r : -ENODATA;
-	return host->file_function(file, found.first, ret);
+	return host->file_function(file, found.middle, &ret->loop);
 }
 
 /* --- the globals ----------------------------------------------------------------------------------------- */

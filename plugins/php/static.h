@@ -18,8 +18,15 @@ int php_static_release(const struct ep_unwinder_host *host, const struct ep_file
 		       uint32_t *ret_minor);
 /* No symbol tables, and small enough to be looked at. */
 bool php_static_may_be(const struct ep_unwinder_host *host, const struct ep_file *file);
-/* execute_ex. 0, -ENODATA, or what reading said. */
-int php_static_loop(const struct ep_unwinder_host *host, const struct ep_file *file, struct ep_symbol *ret);
+/* Of its code. ELF virtual addresses; 0: not found. */
+struct php_static_code {
+	struct ep_symbol loop; /* execute_ex */
+	uint64_t root_va;      /* where musl calls main and then exit (libc_start_main_stage2), without unwind tables */
+	uint64_t make_va, jump_va; /* make_fcontext, behind its first instructions, and jump_fcontext */
+};
+
+/* 0, -ENODATA: no loop; or what reading said. */
+int php_static_code(const struct ep_unwinder_host *host, const struct ep_file *file, struct php_static_code *ret);
 /* executor_globals, in the .bss of a process. 0; EP_NOT_YET: they are not made yet; what reading said. */
 int php_static_globals(const struct memory *memory, uint64_t bss_addr, uint64_t bytes, __u64 *ret_addr);
 

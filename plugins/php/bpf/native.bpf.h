@@ -75,7 +75,8 @@ static __always_inline __u32 step_loop(struct ep_record *rec, const struct php_s
 	__u64 sp = rec->walk.regs[EP_REG_SP], fp = rec->walk.regs[EP_REG_FP];
 	__u64 cfa = ep_pick(state->loop_has_fp & 1, fp + 16, sp + state->loop_frame);
 
-	return ep_read_word(cfa - 8, &s->value) ? leave_loop(rec, state, s, cfa) : EP_STEP_UNKNOWN;
+	/* Else the native unwinder has its rules. */
+	return state->loop_frame && ep_read_word(cfa - 8, &s->value) ? leave_loop(rec, state, s, cfa) : EP_STEP_UNKNOWN;
 }
 
 /* From a JIT's code. */

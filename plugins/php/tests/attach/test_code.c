@@ -44,6 +44,9 @@ EP_TEST(current_frame_is_the_first_member_that_is_read)
 	/* With r12 and a stack's member before it: zend_fiber_switch_context. */
 	assert_int_equal(php_code_fiber(CODE(ENDBR "\x4c\x8b\x2f\x4c\x8b\xa3\xd0\x06\x00\x00" RET), &off), 0);
 	assert_int_equal(off, 0x6d0);
+	assert_int_equal(php_code_fiber(CODE("\x49\x8b\x9c\x24\xd0\x06\x00\x00" RET), &off), 0);
+	assert_int_equal(off, 0x6d0);
+	assert_int_equal(php_code_fiber(CODE("\x48\x8b\x9c\x24\xd0\x06\x00\x00" RET), &off), -ENOTSUP);
 	assert_int_equal(php_code_current(CODE(FUNC PREV RET), &off), -ENOTSUP);
 	assert_int_equal(php_code_current(CODE(""), &off), -ENOTSUP);
 }

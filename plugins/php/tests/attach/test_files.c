@@ -77,7 +77,7 @@ static void check_found(const char *path, const struct php_executable *exe)
 	EXPECT(exe->makers[0].bytes && exe->makers[1].bytes);
 	EXPECT(exe->globals_va ? !exe->key_va : exe->key_va && exe->offset_va);
 	EXPECT(exe->vm_kind != PHP_VM_HYBRID || (exe->prologue.frame && count_returns(exe) >= 3));
-	EXPECT(layout->release < 801 || (exe->fibers.finish_va && exe->fibers.n_rows == PHP_FIBER_ROWS));
+	EXPECT(layout->release < 801 || (exe->fibers.finish_va && exe->fibers.n_rows == PHP_FIBER_ROWS - 1));
 	EXPECT(layout->release < 804 || exe->frameless_va);
 	for (size_t i = 0; i < EP_LEN(known); i++) {
 		if (layout->release != known[i].release)
