@@ -143,6 +143,7 @@ static int probe_static(struct php_executable *exe, const struct ep_file *file)
 {
 	const struct ep_unwinder_host *host = exe->host;
 	struct php_static_code code;
+	struct x86_code beginning;
 	int r;
 
 	if (!php_static_may_be(host, file) || find_layout(exe, file) < 0)
@@ -157,6 +158,8 @@ static int probe_static(struct php_executable *exe, const struct ep_file *file)
 	}
 	exe->loop = code.loop;
 	exe->vm_kind = PHP_VM_HYBRID;
+	if (x86_code_read(host, file, exe->loop.va, &beginning) == 0)
+		(void)x86_code_prologue(&beginning, &exe->prologue);
 	exe->n_code = host->file_parts(file, &exe->loop, exe->code, PHP_MAX_CODE);
 	if (code.root_va)
 		php_fiber_root(&exe->fibers, code.root_va, ROOT_BYTES);

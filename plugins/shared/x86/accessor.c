@@ -102,10 +102,14 @@ int x86_code_prologue(const struct x86_code *code, struct x86_prologue *ret)
 			*ret = found;
 			return 0;
 		} else if (insn->kind > X86_STORE) {
-			return -ENOTSUP;
+			break;
 		}
 	}
-	return -ENOTSUP;
+	/* It needs no room, or makes it later. */
+	if (!found.has_fp)
+		return -ENOTSUP;
+	*ret = found;
+	return 0;
 }
 
 size_t x86_code_leaves(const struct x86_code *code, enum x86_kind kind, uint64_t *ret_targets, size_t max)

@@ -52,7 +52,7 @@ bool x86_is_member(const struct x86_reading *reading, size_t n, uint8_t op, uint
 
 /* A function's frame behind its prologue. Offsets are from the CFA down. */
 struct x86_prologue {
-	uint32_t frame; /* to sp; 0: not known */
+	uint32_t frame; /* to sp, with has_fp maybe less; 0: not known */
 	uint32_t saved; /* to the caller's rbp; 0: rbp is not changed */
 	bool has_fp;	/* rbp is CFA - 16: sp may be anything */
 };
