@@ -5,9 +5,10 @@
  * program takes it when it meets the frame, the symbolizer when it reads the names. If they differ, what
  * the frame ran is gone.
  *
- * It covers where name, class and file are, what tells their texts from others (a zend_string keeps a hash and its
- * length before its bytes), and place, size and fixed flags of the function. None of these change while it
- * lives, but for one: the hash of a file's name is 0 until somebody wants it (of the main script, of eval).
+ * It covers what tells the texts of name, class and file from others (a zend_string keeps a hash and its length before
+ * its bytes), and lines, size and fixed flags of the function; not where any of it is. So it is the same wherever a
+ * request puts the same code. None of this changes while it lives, but for one: the hash of a file's name is 0 until
+ * somebody wants it (of the main script, of eval); then where it is counts.
  */
 #ifndef PHP_CHECK_H
 #define PHP_CHECK_H
@@ -33,8 +34,9 @@ struct php_parts {
 	__u64 opcodes;
 	__u64 name_hash, name_len; /* of the zend_string */
 	__u64 class_name;	   /* zend_class_entry.name: where it is */
+	__u64 class_hash, class_len;
 	__u64 file_hash, file_len;
-	__u64 last, line_start;	   /* oplines, the first line; internal functions: 0 */
+	__u64 last, lines;	   /* oplines; the first line and << 32 the last one; internal functions: 0 */
 	__u64 fn_flags;		   /* of what has no function that can be read later: 0, as the two before it */
 };
 
@@ -47,11 +49,14 @@ static inline __attribute__((always_inline)) __u64 php_mix(__u64 hash, __u64 wor
 
 static inline __attribute__((always_inline)) __u64 php_check(const struct php_parts *parts)
 {
-	__u64 hash = php_mix(php_mix(php_mix(1, parts->name), parts->class), parts->file);
+	/* Without a branch: 1 where there is a hash. */
+	__u64 has_hash = (parts->file_hash | -parts->file_hash) >> 63;
+	__u64 hash = php_mix(php_mix(1, parts->name_hash), parts->name_len);
 
-	hash = php_mix(php_mix(php_mix(hash, parts->name_hash), parts->name_len), parts->class_name);
+	hash = php_mix(php_mix(hash, parts->class_hash), parts->class_len);
 	hash = php_mix(php_mix(hash, parts->file_hash), parts->file_len);
-	hash = php_mix(hash, parts->last << 32 | (parts->line_start & 0xffffffff));
+	hash = php_mix(hash, parts->file * (1 ^ has_hash));
+	hash = php_mix(php_mix(hash, parts->last), parts->lines);
 	hash = php_mix(hash, parts->fn_flags & PHP_FIXED_FLAGS);
 	return hash & ((1ull << PHP_CHECK_BITS) - 1);
 }

@@ -154,7 +154,7 @@ static inline __attribute__((always_inline)) __u64 php_closure_file(__u64 word0,
 #define PHP_STRING_HASH	    8 /* zend_string */
 #define PHP_STRING_LEN	    16
 #define PHP_STRING_BYTES    24
-#define PHP_FUNCTION_BYTES  192u /* of an op_array up to line_start, in all releases less */
+#define PHP_FUNCTION_BYTES  192u /* of an op_array up to line_end, in all releases less */
 
 #define PHP_HEAD_BYTES	    128u /* of a string that are read at once: most are in it whole */
 #define PHP_BLOCK_OPS	    16u	 /* oplines that are read at once, for their lines */

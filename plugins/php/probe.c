@@ -132,7 +132,7 @@ static int find_members(struct php_executable *exe, const struct ep_file *file)
 	if (exe->layout.fiber_caller && x86_code_named(host, file, "zend_fiber_switch_context", &code) == 0 &&
 	    php_code_fiber(&code, &exe->fiber) == 0)
 		php_fiber_find(host, file, &exe->fibers);
-	return function->line_start + 4 <= PHP_FUNCTION_BYTES && function->opcodes + 8 <= PHP_FUNCTION_BYTES ? 0 :
+	return function->line_start + 8 <= PHP_FUNCTION_BYTES && function->opcodes + 8 <= PHP_FUNCTION_BYTES ? 0 :
 													       -ENOTSUP;
 }
 

@@ -32,6 +32,7 @@ static __always_inline void take_common(struct php_scratch *s)
 	/* hash and len */
 	bpf_probe_read_user(&parts->name_hash, 16, (void *)(parts->name + PHP_STRING_HASH));
 	bpf_probe_read_user(&parts->class_name, 8, (void *)(parts->class + PHP_CLASS_NAME));
+	bpf_probe_read_user(&parts->class_hash, 16, (void *)(parts->class_name + PHP_STRING_HASH));
 }
 
 /* Those of a user function; 0 in others. */
@@ -42,7 +43,7 @@ static __always_inline void take_code(const struct php_state *state, struct php_
 	parts->file = function_word(s, state->op_file) * is_user;
 	parts->opcodes = function_word(s, state->op_opcodes) * is_user;
 	parts->last = function_int(s, state->op_last) * is_user;
-	parts->line_start = function_int(s, state->op_line) * is_user;
+	parts->lines = function_word(s, state->op_line) * is_user;
 	bpf_probe_read_user(&parts->file_hash, 16, (void *)(parts->file + PHP_STRING_HASH));
 }
 
@@ -56,13 +57,12 @@ static __always_inline __u64 is_old_closure(const struct php_state *state, const
 static __always_inline void forget_copy(struct php_parts *parts, __u64 is_code, __u64 is_old, __u64 is_function)
 {
 	/* A file that a method includes has its class. */
-	parts->class *= 1 ^ is_code;
-	parts->class_name *= 1 ^ is_code;
-	parts->name *= 1 ^ is_old;
+	parts->class_hash *= 1 ^ is_code;
+	parts->class_len *= 1 ^ is_code;
 	parts->name_hash *= 1 ^ is_old;
 	parts->name_len *= 1 ^ is_old;
 	parts->last *= is_function;
-	parts->line_start *= is_function;
+	parts->lines *= is_function;
 	parts->fn_flags *= is_function;
 }
 
@@ -70,7 +70,7 @@ static __always_inline void put_words(const struct php_state *state, struct php_
 				      struct php_seen_function *seen)
 {
 	struct php_parts *parts = &s->parts;
-	__u64 is_user = seen->is_user, is_code, is_copy, is_old, line = parts->line_start << 3, check, first, second;
+	__u64 is_user = seen->is_user, is_code, is_copy, is_old, line = (parts->lines & 0xffffffff) << 3, check, first, second;
 	__u64 kind;
 
 	is_code = is_user & (1 ^ ep_is_set(parts->name));

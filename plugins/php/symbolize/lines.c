@@ -13,7 +13,8 @@
 
 struct block {
 	struct names_item item;
-	uint32_t lines[PHP_BLOCK_OPS]; /* 0: not known */
+	uint32_t is_read; /* a bit each */
+	uint32_t lines[PHP_BLOCK_OPS]; /* 0: it has none */
 };
 
 static struct block *block_find(const struct php_namer *namer, const struct php_lines *lines, uint32_t index)
@@ -21,11 +22,14 @@ static struct block *block_find(const struct php_namer *namer, const struct php_
 	return names_cache_peek(namer->cache, KIND_LINES, lines->key[0], lines->key[1], index / PHP_BLOCK_OPS);
 }
 
-uint32_t php_lines_find(const struct php_namer *namer, const struct php_lines *lines, uint32_t index)
+bool php_lines_find(const struct php_namer *namer, const struct php_lines *lines, uint32_t index, uint32_t *ret_line)
 {
 	const struct block *block = block_find(namer, lines, index);
 
-	return block ? block->lines[index % PHP_BLOCK_OPS] : 0;
+	if (!block || !(block->is_read & 1u << index % PHP_BLOCK_OPS))
+		return false;
+	*ret_line = block->lines[index % PHP_BLOCK_OPS];
+	return true;
 }
 
 static uint32_t line_of(const struct php_lines *lines, const uint8_t *op)
@@ -37,7 +41,7 @@ static uint32_t line_of(const struct php_lines *lines, const uint8_t *op)
 }
 
 /* Of the whole block, or of the one opline. */
-static int read_ops(const struct php_namer *namer, const struct php_lines *lines, uint32_t index, uint32_t *to)
+static int read_ops(const struct php_namer *namer, const struct php_lines *lines, uint32_t index, struct block *block)
 {
 	uint32_t first = index - index % PHP_BLOCK_OPS, n = PHP_BLOCK_OPS;
 	uint8_t ops[PHP_BLOCK_OPS * PHP_OP_BYTES];
@@ -51,8 +55,12 @@ static int read_ops(const struct php_namer *namer, const struct php_lines *lines
 		n = 1;
 		r = memory_read(&namer->memory, lines->opcodes + (uint64_t)index * PHP_OP_BYTES, ops, PHP_OP_BYTES);
 	}
-	for (uint32_t i = 0; r == 0 && i < n; i++)
-		to[(first + i) % PHP_BLOCK_OPS] = line_of(lines, ops + (size_t)i * PHP_OP_BYTES);
+	for (uint32_t i = 0; r == 0 && i < n; i++) {
+		uint32_t at = (first + i) % PHP_BLOCK_OPS;
+
+		block->lines[at] = line_of(lines, ops + (size_t)i * PHP_OP_BYTES);
+		block->is_read |= 1u << at;
+	}
 	return r;
 }
 
@@ -64,13 +72,13 @@ int php_lines_read(const struct php_namer *namer, const struct php_lines *lines,
 	if (!block)
 		return -ENOMEM;
 	if (known)
-		memcpy(block->lines, known->lines, sizeof(block->lines));
+		*block = *known;
 	block->item = (struct names_item){
 		.kind = KIND_LINES,
 		.key = {lines->key[0], lines->key[1], index / PHP_BLOCK_OPS},
 		.bytes = sizeof(*block),
 	};
-	r = read_ops(namer, lines, index, block->lines);
+	r = read_ops(namer, lines, index, block);
 	if (r < 0) {
 		free(block);
 		return r;

@@ -8,6 +8,8 @@
 
 #include "plugins/php/symbolize/names.h"
 
+#include <stdbool.h>
+
 /* What tells the code, and where its oplines are. */
 struct php_lines {
 	uint64_t key[2];
@@ -16,8 +18,8 @@ struct php_lines {
 	uint32_t start_line; /* there is no line before it; 0: not known */
 };
 
-/* The line of an opline that was read before; 0: none was. */
-uint32_t php_lines_find(const struct php_namer *namer, const struct php_lines *lines, uint32_t index);
+/* The line of an opline that was read before: 0, it has none. False: it was not read. */
+bool php_lines_find(const struct php_namer *namer, const struct php_lines *lines, uint32_t index, uint32_t *ret_line);
 /* Reads it. The caller has made sure that the code is there. 0, -ENOMEM, or what reading said. */
 int php_lines_read(const struct php_namer *namer, const struct php_lines *lines, uint32_t index, uint32_t *ret_line);
 

@@ -32,14 +32,9 @@ struct frame {
 	uint32_t line, index; /* PHP_NO_LINE: not known */
 };
 
-/* Of what is kept: names_function.table. What tells whether the code is still there. */
-struct known {
-	uint64_t name, class, file, file_hash, file_len, last;
-};
-
 /* A file or a class that is known: its text is the item's function. What its part of the check was. */
 struct text {
-	uint64_t hash, len, class_name;
+	uint64_t hash, len;
 };
 
 /* A frame that is being named. */
@@ -50,7 +45,6 @@ struct finding {
 	struct php_string string; /* that was read last */
 	bool uses_known;	  /* texts of files and classes */
 	bool knows_file, knows_class; /* and there was one */
-	bool is_whole; /* all hashes are those of texts: what was read is what the frame saw */
 	uint32_t start_line;
 	char name[CLASS_BYTES], class[CLASS_BYTES], path[PHP_TEXT_BYTES];
 	char function[FUNCTION_BYTES];
@@ -148,7 +142,7 @@ static int read_function(const struct php_namer *namer, const struct frame *fram
 		.file = get_word(bytes, layout->filename),
 		.opcodes = get_word(bytes, layout->opcodes),
 		.last = (uint32_t)get_word(bytes, layout->last),
-		.line_start = (uint32_t)get_word(bytes, layout->line_start),
+		.lines = get_word(bytes, layout->line_start),
 		.fn_flags = get_word(bytes, 0) >> 32,
 	};
 	return parts->opcodes == frame->opcodes ? 0 : EP_FRAME_GONE;
@@ -170,12 +164,12 @@ static int read_parts(struct finding *finding)
 	return 0;
 }
 
-/* Of what was there before, if that is wanted. */
-static bool take_known(struct finding *finding, uint32_t kind, uint64_t addr, uint64_t file, struct text *text,
-		       char *buf, size_t size)
+/* Of what was there before, if that is wanted: the check tells whether it is what is there now. */
+static bool take_known(const struct finding *finding, uint32_t kind, uint64_t addr, struct text *text, char *buf,
+		       size_t size)
 {
 	const struct names_function *known =
-		finding->uses_known ? names_cache_peek(finding->namer->cache, kind, addr, file, 0) : NULL;
+		finding->uses_known ? names_cache_peek(finding->namer->cache, kind, addr, 0, 0) : NULL;
 
 	if (!known)
 		return false;
@@ -184,21 +178,21 @@ static bool take_known(struct finding *finding, uint32_t kind, uint64_t addr, ui
 	return true;
 }
 
-static void keep_text(const struct finding *finding, uint32_t kind, uint64_t addr, uint64_t file,
-		      const struct text *text, const char *buf)
+static void keep_text(const struct finding *finding, uint32_t kind, uint64_t addr, uint64_t hash, uint64_t len,
+		      const char *buf)
 {
+	const struct text text = {hash, len};
 	struct names_function *item;
 
-	if (!addr || names_function_new(buf, "", text, sizeof(*text), &item) < 0)
+	if (!addr || names_function_new(buf, "", &text, sizeof(text), &item) < 0)
 		return;
 	item->item.kind = (uint8_t)kind;
 	item->item.key[0] = addr;
-	item->item.key[1] = file;
 	names_cache_put(finding->namer->cache, &item->item);
 	names_item_unref(&item->item);
 }
 
-static int read_text(struct finding *finding, uint64_t addr, char *buf, size_t size)
+static int read_text(struct finding *finding, uint64_t addr, struct text *text, char *buf, size_t size)
 {
 	struct text_writer writer = {.buf = buf, .size = size};
 	struct php_string *string = &finding->string;
@@ -206,9 +200,9 @@ static int read_text(struct finding *finding, uint64_t addr, char *buf, size_t s
 
 	if (r < 0)
 		return r;
-	finding->is_whole &= !addr || (string->hash && string->bytes == string->len);
 	php_string_write(string, &writer);
 	text_end(&writer, string->bytes < string->len);
+	*text = (struct text){string->hash, string->len};
 	return 0;
 }
 
@@ -216,25 +210,16 @@ static int read_file(struct finding *finding)
 {
 	struct php_parts *parts = &finding->parts;
 	struct text text;
-	int r;
+	int r = 0;
 
-	if (take_known(finding, KIND_FILE, parts->file, 0, &text, finding->path, sizeof(finding->path))) {
-		finding->knows_file = true;
-		finding->is_whole &= text.hash && text.len < sizeof(finding->path);
-		parts->file_hash = text.hash;
-		parts->file_len = text.len;
-		return 0;
-	}
-	r = read_text(finding, parts->file, finding->path, sizeof(finding->path));
-	parts->file_hash = finding->string.hash;
-	parts->file_len = finding->string.len;
-	return r;
-}
-
-/* In the same file, or in C, a class at the same place is the same. Of an eval's file nobody knows which one it is. */
-static bool may_know_class(const struct php_parts *parts)
-{
-	return parts->file_hash || !parts->file;
+	finding->knows_file = take_known(finding, KIND_FILE, parts->file, &text, finding->path, sizeof(finding->path));
+	if (!finding->knows_file)
+		r = read_text(finding, parts->file, &text, finding->path, sizeof(finding->path));
+	if (r < 0)
+		return r;
+	parts->file_hash = text.hash;
+	parts->file_len = text.len;
+	return 0;
 }
 
 static int read_class(struct finding *finding)
@@ -243,80 +228,59 @@ static int read_class(struct finding *finding)
 	struct text text;
 	int r = 0;
 
-	if (may_know_class(parts) &&
-	    take_known(finding, KIND_CLASS, parts->class, parts->file_hash, &text, finding->class,
-		       sizeof(finding->class))) {
-		finding->knows_class = true;
-		parts->class_name = text.class_name;
-		return 0;
-	}
-	if (parts->class)
+	finding->knows_class =
+		take_known(finding, KIND_CLASS, parts->class, &text, finding->class, sizeof(finding->class));
+	if (!finding->knows_class && parts->class)
 		r = memory_read(&finding->namer->memory, parts->class + PHP_CLASS_NAME, &parts->class_name,
 				sizeof(parts->class_name));
-	return r < 0 ? r : read_text(finding, parts->class_name, finding->class, sizeof(finding->class));
+	if (r == 0 && !finding->knows_class)
+		r = read_text(finding, parts->class_name, &text, finding->class, sizeof(finding->class));
+	if (r < 0)
+		return r;
+	parts->class_hash = text.hash;
+	parts->class_len = text.len;
+	return 0;
 }
 
 /* 0; EP_FRAME_GONE: it is not what the frame saw. */
 static int read_strings(struct finding *finding)
 {
 	struct php_parts *parts = &finding->parts;
-	int r;
+	struct text text;
+	int r = read_text(finding, parts->name, &text, finding->name, sizeof(finding->name));
 
-	finding->is_whole = true;
-	finding->knows_file = finding->knows_class = false;
-	r = read_text(finding, parts->name, finding->name, sizeof(finding->name));
-	parts->name_hash = finding->string.hash;
-	parts->name_len = finding->string.len;
 	if (r == 0)
 		r = read_file(finding);
 	if (r == 0)
 		r = read_class(finding);
 	if (r < 0)
 		return memory_frame_gone(r);
+	parts->name_hash = text.hash;
+	parts->name_len = text.len;
 	return (php_check(parts) ^ finding->frame->check) & finding->frame->check_mask ? EP_FRAME_GONE : 0;
 }
 
-/*
- * Where a text has no hash (an eval's file): what was there all the time had its strings, too. 0, EP_FRAME_GONE, or what
- * reading said.
- */
-static int read_again(const struct finding *finding)
-{
-	const struct php_parts *parts = &finding->parts;
-	struct php_parts again;
-	int r;
-
-	if (finding->is_whole || !finding->frame->function)
-		return 0;
-	r = read_function(finding->namer, finding->frame, &again);
-	return r != 0 ? r : again.name == parts->name && again.class == parts->class && again.file == parts->file &&
-				    again.last == parts->last && again.line_start == parts->line_start ?
-			    0 :
-			    EP_FRAME_GONE;
-}
-
+/* The same with what it is made of: 0, and all of it was there a moment ago. */
 static int read_all(struct finding *finding)
 {
 	const struct php_parts *parts = &finding->parts;
 	int r = read_parts(finding);
 
-	finding->uses_known = true;
+	/* Of a copy nothing else says that it is still there. */
+	finding->uses_known = finding->frame->function;
+	finding->knows_file = finding->knows_class = false;
 	if (r == 0)
 		r = read_strings(finding);
 	if (r == EP_FRAME_GONE && (finding->knows_file || finding->knows_class)) {
 		finding->uses_known = false;
 		r = read_strings(finding);
 	}
-	if (r == 0)
-		r = read_again(finding);
 	if (r != 0)
 		return r;
 	if (!finding->knows_file)
-		keep_text(finding, KIND_FILE, parts->file, 0, &(struct text){parts->file_hash, parts->file_len, 0},
-			  finding->path);
-	if (!finding->knows_class && may_know_class(parts))
-		keep_text(finding, KIND_CLASS, parts->class, parts->file_hash,
-			  &(struct text){.class_name = parts->class_name}, finding->class);
+		keep_text(finding, KIND_FILE, parts->file, parts->file_hash, parts->file_len, finding->path);
+	if (!finding->knows_class)
+		keep_text(finding, KIND_CLASS, parts->class, parts->class_hash, parts->class_len, finding->class);
 	return 0;
 }
 
@@ -384,8 +348,8 @@ static void write_function(struct finding *finding)
 static void write_names(struct finding *finding)
 {
 	finding->start_line = finding->frame->line;
-	if (finding->parts.line_start)
-		finding->start_line = (uint32_t)finding->parts.line_start;
+	if (finding->parts.lines)
+		finding->start_line = (uint32_t)finding->parts.lines;
 	if (finding->frame->kind == PHP_KIND_CODE)
 		write_code(finding);
 	else if (finding->frame->kind == PHP_KIND_OLD_CLOSURE)
@@ -394,13 +358,12 @@ static void write_names(struct finding *finding)
 		write_function(finding);
 }
 
-static int make_function(const struct finding *finding, struct names_function **ret)
+static int make_function(struct finding *finding, struct names_function **ret)
 {
-	const struct php_parts *parts = &finding->parts;
-	const struct known known = {parts->name,      parts->class,    parts->file,
-				    parts->file_hash, parts->file_len, parts->last};
-	int r = names_function_new(finding->function, finding->path, &known, sizeof(known), ret);
+	int r;
 
+	write_names(finding);
+	r = names_function_new(finding->function, finding->path, NULL, 0, ret);
 	if (r < 0)
 		return r;
 	(*ret)->start_line = finding->start_line;
@@ -409,74 +372,22 @@ static int make_function(const struct finding *finding, struct names_function **
 	return 0;
 }
 
-/* 0 with what the caller owns, EP_FRAME_GONE, or an errno. */
-static int find_new(struct finding *finding, struct names_function **ret)
+/* --- frames ---------------------------------------------------------------------------------------------------- */
+
+static int add_function(const struct php_namer *namer, const struct names_function *function, uint32_t line,
+			uint32_t flags, struct ep_names *names)
 {
-	int r = read_all(finding);
-
-	if (r != 0)
-		return r;
-	write_names(finding);
-	return make_function(finding, ret);
-}
-
-/* --- its line ---------------------------------------------------------------------------------------------- */
-
-/* What is known is still there, as far as a read tells. */
-static bool is_alive(const struct php_namer *namer, const struct frame *frame, const struct known *known)
-{
-	struct php_parts parts;
-	uint64_t head[2];
-
-	if (frame->function)
-		return read_function(namer, frame, &parts) == 0 && parts.name == known->name &&
-		       parts.class == known->class && parts.file == known->file && parts.last == known->last;
-	return memory_read(&namer->memory, known->file + PHP_STRING_HASH, head, sizeof(head)) == 0 &&
-	       head[0] == known->file_hash && head[1] == known->file_len;
-}
-
-/* `is_new`: it was just read. *is_lost: the line is, as the code is gone, or only a part of it was kept. */
-static uint32_t find_line(const struct php_namer *namer, const struct frame *frame,
-			  const struct names_function *function, bool is_new, bool *is_lost)
-{
-	const struct known *known = (const struct known *)function->table;
-	const struct php_lines lines = {
-		.key = {frame->key[0], php_mix(frame->key[1], frame->key[2])},
-		.opcodes = frame->opcodes,
-		.last = known->last,
-		.start_line = function->start_line,
-	};
-	uint32_t line;
-
-	if (!frame->opcodes || frame->index == PHP_NO_LINE)
-		return 0;
-	if (frame->kind == PHP_KIND_CODE)
-		return frame->index;
-	line = php_lines_find(namer, &lines, frame->index);
-	if (line)
-		return line;
-	*is_lost = (!is_new && !is_alive(namer, frame, known)) ||
-		   php_lines_read(namer, &lines, frame->index, &line) < 0;
-	return *is_lost ? 0 : line;
-}
-
-static int add_function(const struct php_namer *namer, const struct frame *frame,
-			const struct names_function *function, bool is_new, struct ep_names *names)
-{
-	bool is_lost = false;
 	const struct ep_name name = {
 		.size = sizeof(name),
 		.function = function->function,
 		.file = *function->file ? function->file : NULL,
-		.line = find_line(namer, frame, function, is_new, &is_lost),
+		.line = line,
 		.start_line = function->start_line,
-		.flags = is_lost ? EP_NAME_STANDS_IN : 0,
+		.flags = flags,
 	};
 
 	return namer->host->add_name(names, &name);
 }
-
-/* --- frames ---------------------------------------------------------------------------------------------------- */
 
 static int add_plain(const struct php_namer *namer, const char *text, enum ep_unnamed unnamed, uint32_t flags,
 		     struct ep_names *names)
@@ -492,24 +403,59 @@ static int add_freed(const struct php_namer *namer, struct ep_names *names)
 	return add_plain(namer, "(freed function)", EP_UNNAMED_GONE, EP_NAME_STANDS_IN, names);
 }
 
-/* A function of its own, for its large frame. */
-static __attribute__((noinline)) int add_new(struct php_namer *namer, const struct frame *frame,
-					     struct ep_names *names)
+/* Code of files has its line, and what has no oplines none. */
+static bool has_own_line(const struct frame *frame)
 {
-	struct names_function *function = NULL;
+	return frame->kind == PHP_KIND_CODE || !frame->opcodes || frame->index == PHP_NO_LINE;
+}
+
+static struct php_lines lines_of(const struct frame *frame)
+{
+	return (struct php_lines){
+		.key = {frame->key[0] ^ frame->opcodes, php_mix(frame->key[1], frame->key[2])},
+		.opcodes = frame->opcodes,
+	};
+}
+
+/* The name of what was just read, with its line. Of a part that was kept the lines may be in another one. */
+static int add_read(struct php_namer *namer, const struct finding *finding, const struct names_function *function,
+		    struct ep_names *names)
+{
+	const struct frame *frame = finding->frame;
+	struct php_lines lines = lines_of(frame);
+	uint32_t line = frame->kind == PHP_KIND_CODE && frame->index != PHP_NO_LINE ? frame->index : 0, flags = 0;
+
+	lines.last = finding->parts.last;
+	lines.start_line = function->start_line;
+	if (!has_own_line(frame) && php_lines_read(namer, &lines, frame->index, &line) < 0)
+		flags = EP_NAME_STANDS_IN;
+	return add_function(namer, function, line, flags, names);
+}
+
+/* What is to be read: its name, or if that is known its line. A function of its own, for its large frame. */
+static __attribute__((noinline)) int add_new(struct php_namer *namer, const struct frame *frame,
+					     struct names_function *known, struct ep_names *names)
+{
 	struct finding finding;
+	struct names_function *function = known;
 	int r;
 
 	/* The rest is written before it is read. */
 	finding.namer = namer;
 	finding.frame = frame;
-	r = find_new(&finding, &function);
-
-	if (r != 0)
-		return r;
-	names_cache_put(namer->cache, &function->item);
-	r = add_function(namer, frame, function, true, names);
-	names_item_unref(&function->item);
+	if (known)
+		names_item_ref(&known->item);
+	r = read_all(&finding);
+	if (r == 0 && !known) {
+		r = make_function(&finding, &function);
+		if (r == 0)
+			names_cache_put(namer->cache, &function->item);
+	}
+	if (r == 0)
+		r = add_read(namer, &finding, function, names);
+	else if (known && r != -ENOMEM)
+		r = add_function(namer, known, 0, EP_NAME_STANDS_IN, names);
+	names_item_unref(function ? &function->item : NULL);
 	return r;
 }
 
@@ -524,8 +470,10 @@ static bool has_no_names(const struct php_namer *namer)
 
 int php_names_add(struct php_namer *namer, const struct ep_raw_frame *raw, struct ep_names *names)
 {
-	const struct names_function *known;
+	struct names_function *known;
+	struct php_lines lines;
 	struct frame frame;
+	uint32_t line = 0;
 	int r;
 
 	if (php_kind(raw->aux) == PHP_KIND_UNREADABLE)
@@ -533,9 +481,12 @@ int php_names_add(struct php_namer *namer, const struct ep_raw_frame *raw, struc
 	if (!take_frame(raw, &frame))
 		return -EBADMSG;
 	known = names_cache_peek(namer->cache, (uint32_t)frame.kind, frame.key[0], frame.key[1], frame.key[2]);
-	if (known)
-		return add_function(namer, &frame, known, false, names);
-	r = add_new(namer, &frame, names);
+	lines = lines_of(&frame);
+	if (known && frame.kind == PHP_KIND_CODE && frame.index != PHP_NO_LINE)
+		line = frame.index;
+	if (known && (has_own_line(&frame) || php_lines_find(namer, &lines, frame.index, &line)))
+		return add_function(namer, known, line, 0, names);
+	r = add_new(namer, &frame, known, names);
 	if (r != EP_FRAME_GONE && (r != -ESRCH || has_no_names(namer)))
 		return r;
 	return add_freed(namer, names);

@@ -122,7 +122,7 @@ static void add_method(uint64_t addr)
 		.file = word(addr + function->filename),
 		.opcodes = word(addr + function->opcodes),
 		.last = (uint32_t)word(addr + function->last),
-		.line_start = (uint32_t)word(addr + function->line_start),
+		.lines = word(addr + function->line_start),
 		.fn_flags = word(addr) >> 32,
 	};
 	uint64_t check;
@@ -132,6 +132,8 @@ static void add_method(uint64_t addr)
 	parts.name_hash = word(parts.name + PHP_STRING_HASH);
 	parts.name_len = word(parts.name + PHP_STRING_LEN);
 	parts.class_name = word(parts.class + PHP_CLASS_NAME);
+	parts.class_hash = word(parts.class_name + PHP_STRING_HASH);
+	parts.class_len = word(parts.class_name + PHP_STRING_LEN);
 	parts.file_hash = word(parts.file + PHP_STRING_HASH);
 	parts.file_len = word(parts.file + PHP_STRING_LEN);
 	check = php_check(&parts);

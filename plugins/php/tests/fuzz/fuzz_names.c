@@ -50,7 +50,7 @@ static void take_function(const struct php_function_layout *layout, uint64_t add
 	parts->file = word(addr + layout->filename);
 	parts->opcodes = word(addr + layout->opcodes);
 	parts->last = (uint32_t)word(addr + layout->last);
-	parts->line_start = (uint32_t)word(addr + layout->line_start);
+	parts->lines = word(addr + layout->line_start);
 	parts->fn_flags = word(addr) >> 32;
 }
 
@@ -59,6 +59,8 @@ static void take_strings(struct php_parts *parts)
 	parts->name_hash = parts->name ? word(parts->name + PHP_STRING_HASH) : 0;
 	parts->name_len = parts->name ? word(parts->name + PHP_STRING_LEN) : 0;
 	parts->class_name = parts->class ? word(parts->class + PHP_CLASS_NAME) : 0;
+	parts->class_hash = parts->class_name ? word(parts->class_name + PHP_STRING_HASH) : 0;
+	parts->class_len = parts->class_name ? word(parts->class_name + PHP_STRING_LEN) : 0;
 	parts->file_hash = parts->file ? word(parts->file + PHP_STRING_HASH) : 0;
 	parts->file_len = parts->file ? word(parts->file + PHP_STRING_LEN) : 0;
 }

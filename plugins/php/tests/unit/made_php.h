@@ -133,6 +133,7 @@ static inline struct made_function make_function_of(struct made *made, const cha
 static inline struct php_parts made_parts(struct made *made, const struct made_function *function)
 {
 	struct fake_host *host = &made->host;
+	uint64_t class_name = fake_host_word(host, function->class + PHP_CLASS_NAME);
 
 	return (struct php_parts){
 		.name = function->name,
@@ -141,7 +142,9 @@ static inline struct php_parts made_parts(struct made *made, const struct made_f
 		.opcodes = function->opcodes,
 		.name_hash = fake_host_word(host, function->name + PHP_STRING_HASH),
 		.name_len = fake_host_word(host, function->name + PHP_STRING_LEN),
-		.class_name = fake_host_word(host, function->class + PHP_CLASS_NAME),
+		.class_name = class_name,
+		.class_hash = fake_host_word(host, class_name + PHP_STRING_HASH),
+		.class_len = fake_host_word(host, class_name + PHP_STRING_LEN),
 		.file_hash = fake_host_word(host, function->file + PHP_STRING_HASH),
 		.file_len = fake_host_word(host, function->file + PHP_STRING_LEN),
 	};
@@ -157,10 +160,10 @@ static inline struct ep_raw_frame make_frame(struct made *made, const struct mad
 
 	if (kind == PHP_KIND_FUNCTION) {
 		parts.last = OPS;
-		parts.line_start = FIRST_LINE;
+		parts.lines = FIRST_LINE;
 		parts.fn_flags = function->flags;
 	} else if (kind == PHP_KIND_CODE) {
-		parts.class = parts.class_name = 0;
+		parts.class_hash = parts.class_len = 0;
 	}
 	check = php_check(&parts);
 	second = kind == PHP_KIND_FUNCTION ? function->addr : kind == PHP_KIND_CODE ? parts.file : parts.class;
@@ -183,7 +186,7 @@ static inline struct ep_raw_frame make_closure_frame(struct made *made, const st
 	uint64_t check;
 
 	if (is_old)
-		parts.name = parts.name_hash = parts.name_len = 0;
+		parts.name_hash = parts.name_len = 0;
 	check = php_check(&parts);
 	return (struct ep_raw_frame){
 		.aux = php_closure_aux(is_old ? PHP_KIND_OLD_CLOSURE : PHP_KIND_CLOSURE, index, check),

@@ -222,8 +222,8 @@ EP_TEST(a_new_method_of_a_known_class_needs_three_reads)
 	expect(made, &frame, "B::three", "/srv/c.php", FIRST_LINE + 3);
 }
 
-/* Nobody has wanted the hash of an eval's file: what is read is looked at again. */
-EP_TEST(texts_without_a_hash_are_looked_at_again)
+/* Nobody has wanted the hash of an eval's file. */
+EP_TEST(texts_without_a_hash_are_told_by_their_place)
 {
 	struct made *made = made_new(PHP_RELEASE(8, 4));
 	struct made_function function = make_function_of(made, "f", NULL, "/srv/b.php(3) : eval()'d code", 0);
@@ -231,9 +231,7 @@ EP_TEST(texts_without_a_hash_are_looked_at_again)
 
 	put_word(made, function.file + PHP_STRING_HASH, 0);
 	frame = make_frame(made, &function, 5);
-	made->host.memory.n_reads = 0;
 	expect(made, &frame, "f", "/srv/b.php(3) : eval()'d code", FIRST_LINE + 2);
-	assert_int_equal(made->host.memory.n_reads, 5);
 	/* Another text, with a class where the first one's was. */
 	function.class = make_class(made, "A");
 	function.name = make_string(made, "g");
@@ -246,6 +244,11 @@ EP_TEST(texts_without_a_hash_are_looked_at_again)
 	put_function(made, &function);
 	frame = make_frame(made, &function, 5);
 	expect(made, &frame, "B::h", "/srv/b.php(3) : eval()'d code", FIRST_LINE + 2);
+	function.file = make_string(made, "/srv/c.php(3) : eval()'d code");
+	put_word(made, function.file + PHP_STRING_HASH, 0);
+	put_function(made, &function);
+	frame = make_frame(made, &function, 5);
+	expect(made, &frame, "B::h", "/srv/c.php(3) : eval()'d code", FIRST_LINE + 2);
 }
 
 /* Without opcache a request's code is gone with it, and the same script comes back, there or elsewhere. */
@@ -264,11 +267,27 @@ EP_TEST(what_had_the_same_check_before_gives_the_name)
 	expect(made, &frame, "A::f", "/srv/b.php", FIRST_LINE + 1);
 	memset(made->bytes, 0x55, sizeof(made->bytes));
 	expect(made, &frame, "A::f", "/srv/b.php", FIRST_LINE + 1);
-	expect(made, &moved, "A::f", "/srv/b.php", FIRST_LINE + 1);
-	/* But not a line that nobody has read. */
+	/* But not a line that nobody has read, there. */
+	expect(made, &moved, "A::f", "/srv/b.php", 0);
+	assert_int_equal(made->host.name_flags, EP_NAME_STANDS_IN);
 	frame.aux += PHP_BLOCK_OPS;
 	expect(made, &frame, "A::f", "/srv/b.php", 0);
 	assert_int_equal(made->host.name_flags, EP_NAME_STANDS_IN);
+}
+
+/* The same code is known wherever a request puts it: its lines are read. */
+EP_TEST(the_same_function_elsewhere_is_known)
+{
+	struct made *made = made_new(PHP_RELEASE(8, 4));
+	struct made_function function = make_function_of(made, "f", "A", "/srv/b.php", 0), other;
+	struct ep_raw_frame frame = make_frame(made, &function, 3), moved;
+
+	other = make_function_of(made, "f", "A", "/srv/b.php", 0);
+	moved = make_frame(made, &other, 3);
+	expect(made, &frame, "A::f", "/srv/b.php", FIRST_LINE + 1);
+	expect(made, &moved, "A::f", "/srv/b.php", FIRST_LINE + 1);
+	assert_int_equal(names_cache_len(made->namer.cache), 7);
+	assert_int_equal(frame.words[0] >> PHP_ADDRESS_BITS, moved.words[0] >> PHP_ADDRESS_BITS);
 }
 
 EP_TEST(lines_of_closures_whose_file_is_gone_are_not_read)
@@ -296,7 +315,7 @@ EP_TEST_EACH(what_is_something_else_now_has_no_name, int, i, 9)
 
 	switch (i) {
 	case 0:
-		put_word(made, function.addr + PHP_FUNCTION_NAME, make_string(made, "name"));
+		put_word(made, function.addr + PHP_FUNCTION_NAME, make_string(made, "mean"));
 		break;
 	case 1:
 		put_word(made, function.name + PHP_STRING_HASH, 1ull << 63);
