@@ -373,12 +373,12 @@ class Judge:
         first = next(n for n, line in enumerate(text.lines) if line.startswith("function spin("))
         heads = [n for n in range(first, first + 20) if "for (" in text.lines[n]]
         halves = [self.spun[n] + self.spun[n + 1] for n in heads]
-        known = sum(n for line, n in self.spun.items() if line)
-        if known > 100 and not self.jit:
-            outside, share = 1 - sum(halves) / known, halves[0] / max(1, sum(halves))
-            print(f"  of {known} samples in {SPIN} {100 * outside:.1f} % are outside of its loops, "
-                  f"{100 * share:.1f} % of the others in the first")
-            if outside > SPIN_OUTSIDE or abs(share - 0.5) > 0.05 + 1.5 / sum(halves) ** 0.5:
+        known, all_of = sum(n for line, n in self.spun.items() if line), sum(self.spun.values())
+        if all_of > 100:
+            outside, share = (known - sum(halves)) / all_of, halves[0] / max(1, sum(halves))
+            print(f"  of {all_of} samples in {SPIN} {100 * outside:.1f} % have lines outside of its loops, "
+                  f"{100 * share:.1f} % of those inside are in the first")
+            if outside > SPIN_OUTSIDE or abs(share - 0.5) > 0.05 + 1.5 / max(1, sum(halves)) ** 0.5 and not self.jit:
                 yield f"{SPIN} is not where it burns: {dict(self.spun)}"
 
     @staticmethod

@@ -28,7 +28,7 @@ def one_of_each(found):
 def opcache(runtime, jit=""):
     """The options that switch it on: from 8.5 on it is inside."""
     library = () if runtime.numbers >= (8, 5) else ("-d", "zend_extension=opcache")
-    return (*library, "-d", "opcache.enable_cli=1", *WAYS[jit])
+    return (*library, "-d", "opcache.enable_cli=1", "-d", "opcache.file_update_protection=0", *WAYS[jit])
 
 
 def burner(runtime, seconds, *arguments, options=(), way=None):

@@ -24,8 +24,8 @@ def all_runtimes():
 def options_of(form, numbers):
     if form not in ("function", "tracing"):
         return []
-    return [*OPCACHE.get(numbers[:2], []), "-d", "opcache.enable_cli=1", "-d", "opcache.jit_buffer_size=16M", "-d",
-            "opcache.jit=" + form]
+    return [*OPCACHE.get(numbers[:2], []), "-d", "opcache.enable_cli=1", "-d", "opcache.file_update_protection=0", "-d",
+            "opcache.jit_buffer_size=16M", "-d", "opcache.jit=" + form]
 
 
 def start(name, work):
