@@ -653,6 +653,11 @@ EP_TEST_WITH(fiber_that_gives_way_is_not_followed, begin, NULL)
 	assert_int_equal(enter(FINISH, FIBER_STACK(2) + 0x1f8, 0), EP_SLOT_NATIVE);
 	assert_int_equal(WALK->core.entered, EP_GIVEN_BACK);
 	assert_int_equal(scratch.followed, 0);
+	begin(NULL);
+	put_fibers(1);
+	world_put(FIBER(1) + 104, 0);
+	assert_int_equal(enter(FINISH, FIBER_STACK(1) + 0x1f8, 0), EP_SLOT_NATIVE);
+	assert_int_equal(WALK->core.entered, EP_GIVEN_BACK);
 }
 
 EP_TEST_WITH(context_that_does_not_hold_is_an_error, begin, NULL)
