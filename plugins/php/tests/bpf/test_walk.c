@@ -403,6 +403,13 @@ EP_TEST_WITH(generators_that_wait_are_no_entries, begin, NULL)
 			    "user 4 entry at 14\nuser 3 at 13\nuser 2 at 12\nuser 1 at 11\nc 7\nuser 5 at 1\n" MAIN);
 }
 
+EP_TEST_WITH(generator_without_a_caller_says_so, begin, NULL)
+{
+	world_put(GLOBALS + 0x1e8, 0);
+	call(1, 4, INFO_TOP | INFO_GENERATOR);
+	assert_string_equal(walk_stack(), "user 1 entry at 4\nerror 100\n");
+}
+
 EP_TEST_WITH(generators_that_wait_for_each_other_end, begin, NULL)
 {
 	put_generators(3);
