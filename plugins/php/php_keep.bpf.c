@@ -41,18 +41,13 @@ struct php_keeping {
 	struct php_keeper *s;
 };
 
-static __always_inline __u64 at_most(__u64 value, __u64 most)
-{
-	return ep_pick((value - most) >> 63, value, most);
-}
-
 /* Its head; where memory ends after it, up to the end of its page. */
 static __always_inline const __u8 *keep_head(const struct php_keeping *k, __u64 addr)
 {
 	const __u8 *head = ep_keep_memory(k->keep, addr, PHP_HEAD_BYTES);
 	__u64 in_page = PAGE_BYTES - addr % PAGE_BYTES;
 
-	return head ? head : ep_keep_memory(k->keep, addr, at_most(in_page, PHP_HEAD_BYTES));
+	return head ? head : ep_keep_memory(k->keep, addr, ep_at_most(in_page, PHP_HEAD_BYTES));
 }
 
 /* `string`: its head, and its text where that is not in it. */
@@ -66,7 +61,7 @@ static __always_inline void keep_string(const struct php_keeping *k)
 	head = keep_head(k, addr);
 	if (!head)
 		return;
-	bytes = at_most(ep_kept_word(head, PHP_STRING_LEN), PHP_TEXT_BYTES);
+	bytes = ep_at_most(ep_kept_word(head, PHP_STRING_LEN), PHP_TEXT_BYTES);
 	EP_MEET();
 	if (bytes > PHP_HEAD_BYTES - PHP_STRING_BYTES)
 		ep_keep_memory(k->keep, addr + PHP_STRING_BYTES, bytes);
@@ -110,7 +105,7 @@ static __always_inline void keep_ops(const struct php_keeping *k, __u64 index)
 
 static __always_inline __u64 bytes_of_ops(__u64 index, __u64 last)
 {
-	return at_most(last - (index & ~(PHP_BLOCK_OPS - 1ull)), PHP_BLOCK_OPS) * PHP_OP_BYTES;
+	return ep_at_most(last - (index & ~(PHP_BLOCK_OPS - 1ull)), PHP_BLOCK_OPS) * PHP_OP_BYTES;
 }
 
 /* What the function says. */
