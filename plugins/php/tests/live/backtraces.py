@@ -33,6 +33,7 @@ Own = collections.namedtuple("Own", "name file line between")   # between: nativ
 
 NEVER = r"Burn\never"
 SPIN = r"Burn\spin"
+CALLS_ONLY = r"Burn\turn_loops"
 MAIN = "{main}"
 FREED = "(freed function)"
 UNNAMED = re.compile(r"\[php: |\(unreadable function\)|\(freed function\)")
@@ -217,6 +218,7 @@ class Judge:
             self.roots.add(steps[0].name)
             self.resumed |= {callee.name for step, callee in zip(steps, steps[1:]) if step.name.startswith("Generator::")}
         self.user = {name for name, _ in known.lines}
+        self.at_calls = 0
         self.spun = collections.Counter()   # {line: samples in spin}
         self.moment_seconds = self.said.started
         self.memo = {}
@@ -362,8 +364,18 @@ class Judge:
         own = own_frames(frames)
         return bool(own and own[-1].file and not own[-1].line and not self.jit)
 
-    def count_spin(self, sample):
+    def ends_at_call(self, own):
+        """Its innermost function is where it calls the one that burns, which is not there: true for a moment only."""
+        node, line = self.tree, 0
+        for one in own:
+            node, line = node.next.get((one.name, one.file), {}).get(line), one.line
+            if not node:
+                return own[-1].name == CALLS_ONLY
+        return any(name == SPIN and (line in lines or not line) for (name, _), lines in node.next.items())
+
+    def count_leaf(self, sample):
         own = own_frames(sample.frames)
+        self.at_calls += sample.count if own and self.ends_at_call(own) else 0
         if own and own[-1].name == SPIN:
             self.spun[own[-1].line] += sample.count
 

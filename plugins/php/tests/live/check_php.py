@@ -15,6 +15,7 @@ ATTACHING_SECONDS = 0.3     # until it is attached to, its stacks are native
 IN_CONTAINER = "plain,closures,deep1000,turns64,generators"
 ASIDE, FORKS, FAST, OPCACHE, EMBEDDED, THREADS = "fleeting", "forks", "fast", "opcache", "embedded", "threads"
 FAST_HZ = 1999
+AT_CALLS = 7.0      # percent of samples
 JIT_FROM = 8, 2     # 8.0 and 8.1 are not tested
 
 
@@ -58,7 +59,8 @@ class PHPs(language.Check):
         judge = backtraces.Judge(run.known, backtraces.Said(run.text))
         judge.moment_seconds += ATTACHING_SECONDS if run.case.attach else 0
         for sample in samples:
-            judge.count_spin(sample)
+            judge.count_leaf(sample)
+        judge.at_calls *= 100 / sum(s.count for s in samples)
         return judge
 
     def may_lack(self, case, scenario, why):
@@ -71,9 +73,11 @@ class PHPs(language.Check):
         return {} if run.case.label == THREADS else judge.said.work
 
     def lacking(self, case, judge):
-        if case.words or case.attach:
-            return ()
-        return judge.why_not_spun()
+        print(f"  {judge.at_calls:.1f} % of the stacks end where {backtraces.SPIN} is called, without it")
+        if judge.at_calls > AT_CALLS:
+            yield f"too many stacks end where {backtraces.SPIN} is called"
+        if not case.words and not case.attach:
+            yield from judge.why_not_spun()
 
     def cases(self):
         # What is static has no rules where it starts: check_php_real.py shows it.

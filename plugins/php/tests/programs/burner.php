@@ -33,7 +33,7 @@ const SLICE = 15000000;
 const TURNS = 3;
 const ASIDE = 'fleeting,texts,forks';
 // The release that has it first.
-const SCENARIOS = ['plain' => 0, 'inherited' => 0, 'closures' => 0, 'by_name' => 0, 'kept_texts' => 0, 'characters' => 0,
+const SCENARIOS = ['plain' => 0, 'loops' => 0, 'inherited' => 0, 'closures' => 0, 'by_name' => 0, 'kept_texts' => 0, 'characters' => 0,
 	'deep1000' => 0, 'turns64' => 0, 'magic' => 0, 'objects' => 0, 'casts' => 0, 'callbacks' => 0, 'bare_callbacks' => 0,
 	'functions_of_c' => 0, 'reflection' => 0, 'iterators' => 0, 'buffers' => 0, 'autoload' => 0, 'flow' => 0, 'errors' => 0,
 	'destructors' => 0, 'ticks' => 0, 'signals' => 0, 'generators' => 0, 'delegation' => 0, 'allocation' => 0, 'collector' => 0,

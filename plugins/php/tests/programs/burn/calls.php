@@ -28,6 +28,20 @@ function turn_plain()
 	third(['of' => 100]);
 }
 
+// Nothing in it needs its place to be stored: a JIT never does.
+function loops($n)
+{
+	for ($i = 0, $x = $n; $i < $n; $i++) {
+		$x = $x * 3 + $i & 0xffff;
+	}
+	return $x;
+}
+
+function turn_loops()
+{
+	return loops(3000) + loops(2000);
+}
+
 class Base
 {
 	protected $n = 100;
