@@ -484,6 +484,29 @@ EP_TEST_WITH(check_tells_what_came_later, begin, NULL)
 	}
 }
 
+/* Each is a function of its own: what they have in common is read once. */
+EP_TEST_WITH(closures_of_the_same_code_are_the_same, begin, NULL)
+{
+	uint64_t first[3];
+
+	for (uint32_t i = 12; i <= 15; i++) {
+		put_function(i, PHP_TYPE_USER, i == 15 ? 0 : 1u << 22, true);
+		world_put(func(i) + PHP_FUNCTION_NAME, string(i == 14 ? 14 : 6));
+		world_put(func(i) + 104, code(6));
+	}
+	put_string(6, 0x8006);
+	call(12, 1, 0);
+	call(15, 1, 0);
+	call(14, 1, 0);
+	call(13, 1, 0);
+	for (uint32_t i = 0; i < 4; i++)
+		world_put(current() - FRAME_STEP * i, opline(6, 3));
+	assert_string_equal(walk_stack(), "closure 6 at 3\nclosure 6 at 3\nuser 15 at 3\nclosure 6 at 3\n" MAIN);
+	memcpy(first, REC->words + 1, sizeof(first));
+	assert_memory_not_equal(first, REC->words + 5, sizeof(first));
+	assert_memory_equal(first, REC->words + 12, sizeof(first));
+}
+
 /* --- code that the JIT made -------------------------------------------------------------------------------- */
 
 static uint32_t enter(uint64_t pc, uint64_t sp, uint64_t fp)
