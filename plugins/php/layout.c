@@ -8,10 +8,9 @@
 #include "core/base/util.h"
 
 /*
- * zend_compile.h, zend_op_array: last, opcodes, filename, line_start. T and run_time_cache are common to all functions
- * from 8.2 on, cache_size and last_var before; 8.3 has one member less, 8.4 doc_comment and the module's
- * (common) and prop_info more. ZEND_ACC_CLOSURE is 1 << 22 from 8.0 on; FAKE_CLOSURE is the next bit, but in 7.3 bit
- * 6; CALL_VIA_TRAMPOLINE 1 << 18, in 7.3 1 << 21.
+ * zend_compile.h, zend_op_array: last, opcodes, filename, line_start; ZEND_ACC_CLOSURE, _FAKE_CLOSURE,
+ * _CALL_VIA_TRAMPOLINE. Members that all functions have came and went before them: attributes in 8.0, T and
+ * run_time_cache in 8.2, doc_comment and prop_info in 8.4.
  */
 static const struct {
 	uint32_t release;

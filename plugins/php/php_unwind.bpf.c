@@ -156,7 +156,8 @@ static __always_inline bool push(struct ep_record *rec, struct php_scratch *s)
  */
 static __always_inline void look_at_op(struct ep_record *rec, const struct php_state *state, struct php_scratch *s)
 {
-	__u64 is_known = ep_is_set(s->index ^ PHP_NO_LINE), is_code = ep_is_same(php_kind((__u32)seen_function(s)->aux), PHP_KIND_CODE);
+	__u64 is_code = ep_is_same(php_kind((__u32)seen_function(s)->aux), PHP_KIND_CODE);
+	__u64 is_known = ep_is_set(s->index ^ PHP_NO_LINE);
 	__u64 may_be = s->from_c & ep_is_set(state->frameless_addr) & is_known;
 
 	if (!(s->comes | may_be | is_code))
@@ -208,8 +209,9 @@ static __always_inline __u32 push_frame(struct ep_record *rec, struct php_scratc
 
 static __always_inline __u32 step_frame(struct ep_record *rec, const struct php_state *state, struct php_scratch *s)
 {
+	/* A generator has been called: it is being resumed, and its caller is not linked yet (zend_generator_resume). */
 	if (!s->frame)
-		return PHP_STEP_END;
+		return s->info & INFO_GENERATOR ? PHP_STEP_ERROR : PHP_STEP_END;
 	if (!see_frame(s))
 		return PHP_STEP_ERROR;
 	EP_MEET();

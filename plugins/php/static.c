@@ -59,8 +59,10 @@ bool php_static_may_be(const struct ep_unwinder_host *host, const struct ep_file
 
 /* --- code: the loop, and shapes ------------------------------------------------------------------------------------------- */
 
-/* mov (%r15),%rax: the next handler, where the compiler has one jump for all (-Os). jmp *(%r15): where each handler has
- * its own. Of 64 KiB of other programs these have 61 at most, of PHP 960 and more. */
+/*
+ * mov (%r15),%rax: the next handler, where the compiler has one jump for all (-Os). jmp *(%r15): where each
+ * has its own. 64 KiB of other programs have 61 at most, the loop of PHP has 960 and more.
+ */
 #define PIECE_BYTES (64u << 10)
 #define LEAST	    400
 #define SHAPE_BYTES 9

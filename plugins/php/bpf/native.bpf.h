@@ -110,9 +110,10 @@ static __always_inline bool find_fiber(struct ep_record *rec, const struct php_s
 	return rec->walk.regs[EP_REG_SP] - s->context[0] <= s->context[1];
 }
 
+/* Nobody, once it has begun to give way (`fiber` 0). */
 static __always_inline bool find_resumer(const struct php_state *state, struct php_scratch *s)
 {
-	return ep_read_word(s->fiber + state->fiber_caller_off, &s->fiber) && ep_read_word(s->fiber, &s->value) &&
+	return ep_read_word(s->fiber + state->fiber_caller_off, &s->fiber) && s->fiber && ep_read_word(s->fiber, &s->value) &&
 	       !bpf_probe_read_user(s->context, sizeof(s->context), (void *)s->value) &&
 	       s->context[CONTEXT_PC] - state->code_start < state->code_end - state->code_start;
 }
@@ -125,7 +126,7 @@ static __always_inline __u32 leave_fiber(struct ep_record *rec, const struct php
 		return EP_STEP_UNKNOWN;
 	}
 	if (!find_resumer(state, s))
-		return ep_self.first_error + PHP_ERROR_FIBER;
+		return s->fiber ? ep_self.first_error + PHP_ERROR_FIBER : EP_STEP_UNKNOWN;
 	s->followed++;
 	return ep_switch_stack(rec, s->context[CONTEXT_PC], s->value + sizeof(s->context), s->context[CONTEXT_RBP]) ?
 		       EP_STEP_CALLER :

@@ -21,9 +21,10 @@ enum frame_word {
 };
 #define FRAME_BYTES (FRAME_WORDS * 8ull)
 
-#define INFO_TYPE   0xffu
-#define INFO_OBJECT 8u /* IS_OBJECT */
-#define INFO_TOP    (1u << 17)
+#define INFO_TYPE      0xffu
+#define INFO_OBJECT    8u /* IS_OBJECT */
+#define INFO_TOP       (1u << 17)
+#define INFO_GENERATOR (1u << 24)
 
 /* Numbers of ops. */
 #define OP_INCLUDE	   73

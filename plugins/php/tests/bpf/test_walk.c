@@ -403,6 +403,13 @@ EP_TEST_WITH(generators_that_wait_are_no_entries, begin, NULL)
 			    "user 4 entry at 14\nuser 3 at 13\nuser 2 at 12\nuser 1 at 11\nc 7\nuser 5 at 1\n" MAIN);
 }
 
+EP_TEST_WITH(generator_without_a_caller_says_so, begin, NULL)
+{
+	world_put(GLOBALS + 0x1e8, 0);
+	call(1, 4, INFO_TOP | INFO_GENERATOR);
+	assert_string_equal(walk_stack(), "user 1 entry at 4\nerror 100\n");
+}
+
 EP_TEST_WITH(generators_that_wait_for_each_other_end, begin, NULL)
 {
 	put_generators(3);
@@ -653,6 +660,11 @@ EP_TEST_WITH(fiber_that_gives_way_is_not_followed, begin, NULL)
 	assert_int_equal(enter(FINISH, FIBER_STACK(2) + 0x1f8, 0), EP_SLOT_NATIVE);
 	assert_int_equal(WALK->core.entered, EP_GIVEN_BACK);
 	assert_int_equal(scratch.followed, 0);
+	begin(NULL);
+	put_fibers(1);
+	world_put(FIBER(1) + 104, 0);
+	assert_int_equal(enter(FINISH, FIBER_STACK(1) + 0x1f8, 0), EP_SLOT_NATIVE);
+	assert_int_equal(WALK->core.entered, EP_GIVEN_BACK);
 }
 
 EP_TEST_WITH(context_that_does_not_hold_is_an_error, begin, NULL)
