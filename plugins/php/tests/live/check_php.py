@@ -87,6 +87,8 @@ class PHPs(language.Check):
                 yield language.Case(runtime, "tracing", phps.opcache(runtime, "tracing"))
         for runtime in found if full else [*quick[:1], *quick[-1:]]:
             yield language.Case(runtime, OPCACHE, phps.opcache(runtime))
+            if runtime is quick[0] and not full:
+                continue
             yield self.started(runtime)
             yield language.Case(runtime, ASIDE, words=("--only=fleeting,texts",))
             yield language.Case(runtime, FORKS, words=("--only=forks",))
