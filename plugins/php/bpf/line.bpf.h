@@ -9,22 +9,30 @@
 
 #include "plugins/php/bpf/function.bpf.h"
 
-static __always_inline __u64 is_in(const struct php_state *state, __u64 pc, __u32 maker)
+static __always_inline __u64 is_in(__u64 addr, __u64 start, __u64 bytes)
 {
-	return (pc - state->code_start - state->makers[maker].first - state->makers[maker].bytes) >> 63 &
-	       (state->code_start + state->makers[maker].first - 1 - pc) >> 63;
+	return (addr - start - bytes) >> 63 & (start - 1 - addr) >> 63;
 }
 
-/* What was interrupted may be the loop, or what makes a frame for it. */
+static __always_inline __u64 is_in_maker(const struct php_state *state, __u64 pc, __u32 maker)
+{
+	return is_in(pc, state->code_start + state->makers[maker].first, state->makers[maker].bytes);
+}
+
+/*
+ * What was interrupted may be the loop, or what makes a frame for it. Where code of the JIT was found it must be the
+ * loop itself: r15 may be an opline from before that code, also in C that it has called.
+ */
 static __always_inline void take_registers(const struct bpf_perf_event_data *ctx, const struct php_state *state,
 					   struct php_scratch *s)
 {
 #if defined(__x86_64__)
-	__u64 is_user = ep_is_same(ctx->regs.cs & 3, 3) & state->hybrid;
+	__u64 pc = ctx->regs.rip, is_user = ep_is_same(ctx->regs.cs & 3, 3);
+	__u64 holds = (1 ^ s->left_jit) | is_in(pc, state->loop_start, state->loop_end - state->loop_start);
 
-	s->register_frame = ctx->regs.r14 * is_user;
+	s->register_frame = ctx->regs.r14 * (is_user & state->hybrid & holds);
 	s->register_opline = ctx->regs.r15;
-	s->makes = ep_is_same(ctx->regs.cs & 3, 3) & (is_in(state, ctx->regs.rip, 0) | is_in(state, ctx->regs.rip, 1));
+	s->makes = is_user & (is_in_maker(state, pc, 0) | is_in_maker(state, pc, 1));
 #endif
 }
 

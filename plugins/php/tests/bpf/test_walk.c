@@ -606,6 +606,14 @@ EP_TEST_WITH(leaf_in_jit_code_has_no_line, begin, NULL)
 	WALK->core.entered = 0;
 	REC->sample.n_words = 0;
 	assert_string_equal(walk_stack(), "user 1\n" MAIN);
+	/* r15 may be what it was before. */
+	world_begin_sample();
+	put_runtime();
+	enter(0x9000, NATIVE + 0x100, 0);
+	WALK->core.entered = 0;
+	REC->sample.n_words = 0;
+	interrupt(RUNTIME + 0x100, at, opline(1, 7));
+	assert_string_equal(walk_stack(), "user 1\n" MAIN);
 	/* The loop above it has one; and who has called. */
 	world_begin_sample();
 	put_runtime();
