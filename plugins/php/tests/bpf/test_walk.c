@@ -539,7 +539,7 @@ static uint32_t count_marks(void)
 
 EP_TEST_WITH(jit_code_runs_in_the_loops_frame, begin, NULL)
 {
-	static const uint32_t more[] = {0, STUB_BYTES};
+	static const uint32_t more[] = {0, STUB_BYTES, EXIT_BYTES};
 
 	for (size_t i = 0; i < EP_LEN(more); i++) {
 		uint64_t cfa = NATIVE + 0x100 + 64 + more[i];
