@@ -85,13 +85,13 @@ static __always_inline void find_line(const struct php_state *state, struct php_
 
 	s->runs = leave_exception(state, s) & ep_is_set(seen_function(s)->last); /* a trampoline has no oplines */
 	EP_MEET();
-	in_loop = s->innermost & (1 ^ s->left_jit) & is_in_registers(s);
+	in_loop = s->innermost & is_in_registers(s);
 	s->opline = ep_pick(in_loop, s->register_opline, s->opline);
 	number = number_of(s, s->opline);
 	is_new = s->innermost & s->makes & ep_is_set(s->info & INFO_TOP) & (number - seen_function(s)->n_args - 1) >> 63;
 	s->runs |= (ep_is_set(number ^ PHP_NO_LINE) & (1 ^ is_new)) |
 		   ep_is_same(php_kind((__u32)seen_function(s)->aux), PHP_KIND_UNREADABLE);
-	s->index = ep_pick(s->innermost & s->left_jit, PHP_NO_LINE, number);
+	s->index = ep_pick(s->innermost & s->left_jit & (1 ^ in_loop), PHP_NO_LINE, number);
 }
 
 /* --- what its op says ---------------------------------------------------------------------------------- */
