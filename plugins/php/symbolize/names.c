@@ -243,6 +243,24 @@ static int read_class(struct finding *finding)
 	return 0;
 }
 
+/*
+ * Without opcache functions in namespaces have no hash, which would tell that the string was freed: then the
+ * allocator writes into it (zend_alloc.c: zend_mm_set_next_free_slot). A name has characters of names, but that of a closure.
+ */
+static bool is_name(const char *name)
+{
+	if (strchr(name, '{'))
+		return true;
+	for (; *name; name++) {
+		uint8_t c = (uint8_t)*name;
+
+		if (!(c >= 0x80 || c == '_' || c == '\\' || c == '$' || c == ':' || (c >= '0' && c <= '9') ||
+		      (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z')))
+			return false;
+	}
+	return true;
+}
+
 /* 0; EP_FRAME_GONE: it is not what the frame saw. */
 static int read_strings(struct finding *finding)
 {
@@ -256,6 +274,8 @@ static int read_strings(struct finding *finding)
 		r = read_class(finding);
 	if (r < 0)
 		return memory_frame_gone(r);
+	if (parts->name && !text.hash && !is_name(finding->name))
+		return EP_FRAME_GONE;
 	parts->name_hash = text.hash;
 	parts->name_len = text.len;
 	return (php_check(parts) ^ finding->frame->check) & finding->frame->check_mask ? EP_FRAME_GONE : 0;
