@@ -21,29 +21,29 @@ static __always_inline __u64 function_word(const struct php_scratch *s, __u64 of
 	return s->words[off / 8 & (PHP_FUNCTION_WORDS - 1)];
 }
 
-/* Those of all functions. What cannot be read is 0, as the helper clears it. */
-static __always_inline void take_common(struct php_scratch *s)
+/* What the function says itself; of a user function more, 0 in others. */
+static __always_inline void take_parts(const struct php_state *state, struct php_scratch *s, __u64 is_user)
 {
 	struct php_parts *parts = &s->parts;
 
 	parts->name = s->words[PHP_FUNCTION_NAME / 8];
 	parts->class = s->words[PHP_FUNCTION_SCOPE / 8];
 	parts->fn_flags = s->words[0] >> 32;
-	/* hash and len */
-	bpf_probe_read_user(&parts->name_hash, 16, (void *)(parts->name + PHP_STRING_HASH));
-	bpf_probe_read_user(&parts->class_name, 8, (void *)(parts->class + PHP_CLASS_NAME));
-	bpf_probe_read_user(&parts->class_hash, 16, (void *)(parts->class_name + PHP_STRING_HASH));
-}
-
-/* Those of a user function; 0 in others. */
-static __always_inline void take_code(const struct php_state *state, struct php_scratch *s, __u64 is_user)
-{
-	struct php_parts *parts = &s->parts;
-
 	parts->file = function_word(s, state->op_file) * is_user;
 	parts->opcodes = function_word(s, state->op_opcodes) * is_user;
 	parts->last = function_int(s, state->op_last) * is_user;
 	parts->lines = function_word(s, state->op_line) * is_user;
+}
+
+/* What tells its strings from others. What cannot be read is 0, as the helper clears it. */
+static __always_inline void read_strings(struct php_scratch *s)
+{
+	struct php_parts *parts = &s->parts;
+
+	/* hash and len */
+	bpf_probe_read_user(&parts->name_hash, 16, (void *)(parts->name + PHP_STRING_HASH));
+	bpf_probe_read_user(&parts->class_name, 8, (void *)(parts->class + PHP_CLASS_NAME));
+	bpf_probe_read_user(&parts->class_hash, 16, (void *)(parts->class_name + PHP_STRING_HASH));
 	bpf_probe_read_user(&parts->file_hash, 16, (void *)(parts->file + PHP_STRING_HASH));
 }
 
@@ -91,6 +91,59 @@ static __always_inline void put_words(const struct php_state *state, struct php_
 	seen->n = (2 + is_copy) * (is_user | ep_is_set(parts->name));
 }
 
+/* --- copies ------------------------------------------------------------------------------------------------ */
+
+static __always_inline struct php_seen_copy *seen_copy(struct php_scratch *s)
+{
+	return &s->copies[s->copy & ((1u << PHP_COPIES_SHIFT) - 1)];
+}
+
+static __always_inline __u64 is_copy(const struct php_state *state, const struct php_scratch *s)
+{
+	return ep_is_set(s->parts.fn_flags & state->copy_flags) & ep_is_set(s->parts.opcodes);
+}
+
+/* As a copy of the same that was met before: its strings are not read again. False: there was none. */
+static __always_inline bool take_copy(const struct php_state *state, struct php_scratch *s,
+				      struct php_seen_function *seen)
+{
+	const struct php_seen_copy *copy;
+	__u64 differ;
+
+	s->copy = ep_seen_slot(s->parts.opcodes, PHP_COPIES_SHIFT);
+	copy = seen_copy(s);
+	differ = (copy->is.sequence ^ s->sequence) | (copy->is.key ^ s->parts.opcodes) | (copy->name ^ s->parts.name) |
+		 (copy->class ^ s->parts.class) | (copy->file ^ s->parts.file) | (1 ^ is_copy(state, s));
+	EP_OPAQUE(differ);
+	if (differ)
+		return false;
+	seen->words[0] = copy->words[0];
+	seen->words[1] = copy->words[1];
+	seen->words[2] = copy->words[2];
+	seen->aux = copy->aux;
+	seen->n = 3;
+	return true;
+}
+
+static __always_inline void keep_copy(const struct php_state *state, struct php_scratch *s,
+				      const struct php_seen_function *seen)
+{
+	struct php_seen_copy *copy = seen_copy(s);
+
+	/* No sample has number 0. */
+	copy->is.sequence = s->sequence * is_copy(state, s) * ep_is_same(seen->n, 3);
+	copy->is.key = s->parts.opcodes;
+	copy->name = s->words[PHP_FUNCTION_NAME / 8];
+	copy->class = s->parts.class;
+	copy->file = s->parts.file;
+	copy->words[0] = seen->words[0];
+	copy->words[1] = seen->words[1];
+	copy->words[2] = seen->words[2];
+	copy->aux = seen->aux;
+}
+
+/* --- all ----------------------------------------------------------------------------------------------------- */
+
 /* It may be shorter, and end where mapped memory does, if it is an internal one. */
 static __always_inline bool read_words(struct php_scratch *s, __u64 func)
 {
@@ -118,14 +171,18 @@ static __always_inline void read_function(const struct php_state *state, struct 
 	seen->is_user = ep_is_set(type ^ PHP_TYPE_INTERNAL);
 	if (ep_is_set(type ^ PHP_TYPE_INTERNAL) & ep_is_set(type ^ PHP_TYPE_USER) & ep_is_set(type ^ PHP_TYPE_EVAL))
 		return;
-	take_common(s);
-	EP_MEET();
-	take_code(state, s, seen->is_user);
-	EP_MEET();
+	take_parts(state, s, seen->is_user);
 	seen->opcodes = s->parts.opcodes;
 	seen->last = s->parts.last;
 	seen->n_args = s->words[PHP_FUNCTION_ARGS / 8] & 0xffffffff;
+	EP_MEET();
+	if (take_copy(state, s, seen))
+		return;
+	read_strings(s);
+	EP_MEET();
 	put_words(state, s, seen);
+	EP_MEET();
+	keep_copy(state, s, seen);
 }
 
 /* seen_function() is that of the frame in hand. */

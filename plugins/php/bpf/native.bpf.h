@@ -4,7 +4,8 @@
  *
  * The JIT's code is jumped to as a handler is, and runs in the frame of execute_ex: with its sp, and with its
  * rbp if that is a frame pointer (to 8.3 the tracing JIT may use rbp itself, sp holds). Stubs that it calls
- * have a return address and a word more (8.0 to 8.3). So the frame is that of the loop, and is pushed as
+ * have a return address and a word more, and where a trace is left all registers are saved (8.0 to 8.3:
+ * zend_jit_x86.dasc, zend_jit_trace_exit_stub). So the frame is that of the loop, and is pushed as
  * one. It is PHP's if that returns to who calls execute_ex.
  *
  * A fiber's stack ends with the address `finish` in make_fcontext. Who resumed it is in jump_fcontext:
@@ -18,6 +19,7 @@
 
 #define NATIVE_STEPS 28 /* of one run; and a quarter of frames_per_run */
 #define STUB_BYTES   16
+#define EXIT_BYTES   256
 #define CONTEXT_STACK 32 /* zend_fiber_context.stack (zend_fibers.h) */
 
 /* --- the executor's globals ------------------------------------------------------------------------------ */
@@ -88,8 +90,11 @@ static __always_inline __u32 leave_jit(struct ep_record *rec, const struct php_s
 		return EP_STEP_UNKNOWN;
 	if (!is_loop(state, s, cfa)) {
 		cfa = ep_pick(state->loop_has_fp & 1, fp + 16, cfa + STUB_BYTES);
-		if (!is_loop(state, s, cfa))
-			return EP_STEP_UNKNOWN;
+		if (!is_loop(state, s, cfa)) {
+			cfa = sp + state->loop_frame + EXIT_BYTES;
+			if (!is_loop(state, s, cfa))
+				return EP_STEP_UNKNOWN;
+		}
 	}
 	EP_MEET();
 	return leave_loop(rec, state, s, cfa);

@@ -51,6 +51,14 @@ struct php_seen_function {
 	__u64 n_args;	     /* the first oplines receive them */
 };
 
+/* What copies of a function have in common: closures of the same code. */
+struct php_seen_copy {
+	struct ep_seen is; /* its oplines */
+	__u64 name, class, file;
+	__u64 words[3], aux;
+};
+
+#define PHP_COPIES_SHIFT   4
 #define PHP_SEEN_SHIFT	   7
 #define PHP_FUNCTION_WORDS 32u /* PHP_FUNCTION_BYTES, and up to a power of two */
 #define PHP_WINDOW_WORDS   128
@@ -82,7 +90,7 @@ struct php_scratch {
 	__u64 n_waiting, waits;	      /* 1: the next frame is one of them */
 	/* The frame in hand. */
 	__u64 opline, func, info, this;
-	__u64 function;		      /* where it is in the table */
+	__u64 function, copy;	      /* where they are in the tables */
 	__u64 index;		      /* of its opline */
 	__u64 runs;		      /* 1: it runs; 0: it is made, or none */
 	__u64 value;
@@ -99,6 +107,7 @@ struct php_scratch {
 	__u64 words[PHP_FUNCTION_WORDS];
 	EP_WINDOW(PHP_WINDOW_WORDS) window;
 	struct php_seen_function functions[1u << PHP_SEEN_SHIFT];
+	struct php_seen_copy copies[1u << PHP_COPIES_SHIFT];
 };
 
 EP_SCRATCH_UP_TO(struct php_scratch, waiting)

@@ -7,8 +7,9 @@
 
 #include "core/base/util.h"
 #include "plugins/php/php_shared.h"
+#include "plugins/php/symbolize/aliases.h"
 #include "plugins/php/symbolize/lines.h"
-#include "plugins/php/symbolize/strings.h"
+#include "plugins/php/symbolize/texts.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -242,6 +243,24 @@ static int read_class(struct finding *finding)
 	return 0;
 }
 
+/*
+ * Without opcache functions in namespaces have no hash, which would tell that the string was freed: then the
+ * allocator writes into it (zend_alloc.c: zend_mm_set_next_free_slot). A name has characters of names, but that of a closure.
+ */
+static bool is_name(const char *name)
+{
+	if (strchr(name, '{'))
+		return true;
+	for (; *name; name++) {
+		uint8_t c = (uint8_t)*name;
+
+		if (!(c >= 0x80 || c == '_' || c == '\\' || c == '$' || c == ':' || (c >= '0' && c <= '9') ||
+		      (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z')))
+			return false;
+	}
+	return true;
+}
+
 /* 0; EP_FRAME_GONE: it is not what the frame saw. */
 static int read_strings(struct finding *finding)
 {
@@ -255,6 +274,8 @@ static int read_strings(struct finding *finding)
 		r = read_class(finding);
 	if (r < 0)
 		return memory_frame_gone(r);
+	if (parts->name && !text.hash && !is_name(finding->name))
+		return EP_FRAME_GONE;
 	parts->name_hash = text.hash;
 	parts->name_len = text.len;
 	return (php_check(parts) ^ finding->frame->check) & finding->frame->check_mask ? EP_FRAME_GONE : 0;
@@ -358,18 +379,53 @@ static void write_names(struct finding *finding)
 		write_function(finding);
 }
 
-static int make_function(struct finding *finding, struct names_function **ret)
+/* `copy`: that it is, where its name tells nothing of others with the same check; 0: all have it. */
+static int keep_function(const struct finding *finding, uint64_t copy, struct names_function **ret)
 {
-	int r;
+	struct names_function *made;
+	int r = names_function_new(finding->function, finding->path, NULL, 0, &made);
 
-	write_names(finding);
-	r = names_function_new(finding->function, finding->path, NULL, 0, ret);
 	if (r < 0)
 		return r;
-	(*ret)->start_line = finding->start_line;
-	(*ret)->item.kind = (uint8_t)finding->frame->kind;
-	memcpy((*ret)->item.key, finding->frame->key, sizeof((*ret)->item.key));
+	made->start_line = finding->start_line;
+	made->item.kind = (uint8_t)finding->frame->kind;
+	memcpy(made->item.key, finding->frame->key, sizeof(made->item.key));
+	made->item.key[2] += copy;
+	names_cache_put(finding->namer->cache, &made->item);
+	*ret = made;
 	return 0;
+}
+
+/* What the caller unrefs. Of several copies the first one says that there are some (`line` is for that). */
+static int make_function(struct finding *finding, struct names_function **ret)
+{
+	const struct frame *frame = finding->frame;
+	bool is_copy = frame->function && php_alias_may_be(finding->namer->layout, finding->parts.fn_flags);
+	struct names_function *first;
+	int r;
+
+	if (is_copy)
+		php_alias_read(&finding->namer->memory, finding->parts.class, frame->function, &finding->string,
+			       finding->name, sizeof(finding->name));
+	write_names(finding);
+	if (!is_copy)
+		return keep_function(finding, 0, ret);
+	r = keep_function(finding, 0, &first);
+	if (r < 0)
+		return r;
+	first->line = 1;
+	names_item_unref(&first->item);
+	return keep_function(finding, frame->function, ret);
+}
+
+static struct names_function *find_known(const struct php_namer *namer, const struct frame *frame)
+{
+	const uint64_t *key = frame->key;
+	struct names_function *known = names_cache_peek(namer->cache, (uint32_t)frame->kind, key[0], key[1], key[2]);
+
+	if (known && known->line)
+		known = names_cache_peek(namer->cache, (uint32_t)frame->kind, key[0], key[1], key[2] + frame->function);
+	return known;
 }
 
 /* --- frames ---------------------------------------------------------------------------------------------------- */
@@ -446,11 +502,8 @@ static __attribute__((noinline)) int add_new(struct php_namer *namer, const stru
 	if (known)
 		names_item_ref(&known->item);
 	r = read_all(&finding);
-	if (r == 0 && !known) {
+	if (r == 0 && !known)
 		r = make_function(&finding, &function);
-		if (r == 0)
-			names_cache_put(namer->cache, &function->item);
-	}
 	if (r == 0)
 		r = add_read(namer, &finding, function, names);
 	else if (known && r != -ENOMEM)
@@ -480,7 +533,7 @@ int php_names_add(struct php_namer *namer, const struct ep_raw_frame *raw, struc
 		return add_plain(namer, "(unreadable function)", EP_UNNAMED_UNREADABLE, 0, names);
 	if (!take_frame(raw, &frame))
 		return -EBADMSG;
-	known = names_cache_peek(namer->cache, (uint32_t)frame.kind, frame.key[0], frame.key[1], frame.key[2]);
+	known = find_known(namer, &frame);
 	lines = lines_of(&frame);
 	if (known && frame.kind == PHP_KIND_CODE && frame.index != PHP_NO_LINE)
 		line = frame.index;

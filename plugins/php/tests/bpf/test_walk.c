@@ -484,6 +484,29 @@ EP_TEST_WITH(check_tells_what_came_later, begin, NULL)
 	}
 }
 
+/* Each is a function of its own: what they have in common is read once. */
+EP_TEST_WITH(closures_of_the_same_code_are_the_same, begin, NULL)
+{
+	uint64_t first[3];
+
+	for (uint32_t i = 12; i <= 15; i++) {
+		put_function(i, PHP_TYPE_USER, i == 15 ? 0 : 1u << 22, true);
+		world_put(func(i) + PHP_FUNCTION_NAME, string(i == 14 ? 14 : 6));
+		world_put(func(i) + 104, code(6));
+	}
+	put_string(6, 0x8006);
+	call(12, 1, 0);
+	call(15, 1, 0);
+	call(14, 1, 0);
+	call(13, 1, 0);
+	for (uint32_t i = 0; i < 4; i++)
+		world_put(current() - FRAME_STEP * i, opline(6, 3));
+	assert_string_equal(walk_stack(), "closure 6 at 3\nclosure 6 at 3\nuser 15 at 3\nclosure 6 at 3\n" MAIN);
+	memcpy(first, REC->words + 1, sizeof(first));
+	assert_memory_not_equal(first, REC->words + 5, sizeof(first));
+	assert_memory_equal(first, REC->words + 12, sizeof(first));
+}
+
 /* --- code that the JIT made -------------------------------------------------------------------------------- */
 
 static uint32_t enter(uint64_t pc, uint64_t sp, uint64_t fp)
@@ -516,7 +539,7 @@ static uint32_t count_marks(void)
 
 EP_TEST_WITH(jit_code_runs_in_the_loops_frame, begin, NULL)
 {
-	static const uint32_t more[] = {0, STUB_BYTES};
+	static const uint32_t more[] = {0, STUB_BYTES, EXIT_BYTES};
 
 	for (size_t i = 0; i < EP_LEN(more); i++) {
 		uint64_t cfa = NATIVE + 0x100 + 64 + more[i];
@@ -582,6 +605,14 @@ EP_TEST_WITH(leaf_in_jit_code_has_no_line, begin, NULL)
 	enter(0x9000, NATIVE + 0x100, 0);
 	WALK->core.entered = 0;
 	REC->sample.n_words = 0;
+	assert_string_equal(walk_stack(), "user 1\n" MAIN);
+	/* r15 may be what it was before. */
+	world_begin_sample();
+	put_runtime();
+	enter(0x9000, NATIVE + 0x100, 0);
+	WALK->core.entered = 0;
+	REC->sample.n_words = 0;
+	interrupt(RUNTIME + 0x100, at, opline(1, 7));
 	assert_string_equal(walk_stack(), "user 1\n" MAIN);
 	/* The loop above it has one; and who has called. */
 	world_begin_sample();

@@ -125,6 +125,43 @@ EP_TEST(a_closure_that_is_called_as_a_function_has_its_name)
 	expect(made, &frame, "{closure:/srv/b.php:100}", "/srv/b.php", FIRST_LINE + 2);
 }
 
+/* 7.4: two copies of one method, of which the class knows the names. */
+EP_TEST_EACH(methods_of_traits_have_the_name_that_the_class_has, uint32_t, i, 2)
+{
+	struct made *made = made_new(i ? PHP_RELEASE(7, 4) : PHP_RELEASE(8, 0));
+	struct made_function one = make_function_of(made, "method", NULL, "/srv/b.php", 1u << 27), two;
+	uint64_t buckets = make(made, 3 * 32), aliases = make(made, 16), alias = make(made, 32);
+	struct ep_raw_frame first, second;
+
+	one.class = make(made, 512);
+	put_word(made, one.class + PHP_CLASS_NAME, make_string(made, "A"));
+	two = one;
+	two.addr = make(made, PHP_FUNCTION_BYTES);
+	put_function(made, &one);
+	put_function(made, &two);
+	put_word(made, one.class + 64 + 16, buckets);
+	put_int(made, one.class + 64 + 24, 3);
+	put_word(made, buckets + 32, one.addr);
+	put_word(made, buckets + 32 + 24, make_string(made, "method"));
+	put_word(made, buckets + 64, two.addr);
+	put_word(made, buckets + 64 + 24, make_string(made, "another"));
+	put_word(made, one.class + 416, aliases);
+	put_word(made, aliases, alias);
+	put_word(made, alias + 16, make_string(made, "Another"));
+	first = make_frame(made, &one, 3);
+	second = make_frame(made, &two, 3);
+	for (int again = 0; again < 2; again++) {
+		expect(made, &first, "A::method", "/srv/b.php", FIRST_LINE + 1);
+		expect(made, &second, i ? "A::Another" : "A::method", "/srv/b.php", FIRST_LINE + 1);
+	}
+	/* Without a list of them it is what it says. */
+	two.addr = make(made, PHP_FUNCTION_BYTES);
+	put_function(made, &two);
+	put_word(made, one.class + 416, 0x10);
+	second = make_frame(made, &two, 3);
+	expect(made, &second, "A::method", "/srv/b.php", FIRST_LINE + 1);
+}
+
 /* A closure of a method: its name is the method's. */
 EP_TEST(closures_of_functions_have_their_names)
 {

@@ -6,8 +6,8 @@
  *
  * All of it is hostile.
  */
-#ifndef PHP_STRINGS_H
-#define PHP_STRINGS_H
+#ifndef PHP_TEXTS_H
+#define PHP_TEXTS_H
 
 #include "plugins/php/php_shared.h"
 #include "plugins/shared/read/memory.h"

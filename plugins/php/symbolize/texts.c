@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "plugins/php/symbolize/strings.h"
+#include "plugins/php/symbolize/texts.h"
 
 #include "core/base/util.h"
 
