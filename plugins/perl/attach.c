@@ -228,7 +228,7 @@ static int set_ranges(void *instance)
 {
 	const struct instance *inst = instance;
 
-	return attach_mark(&inst->process, inst->exe->code, inst->exe->n_code, NULL);
+	return attach_mark(&inst->process, inst->exe->code, inst->exe->n_code, NULL, 0);
 }
 
 /* 0: all of it holds, EP_NOT_YET, -ENOTSUP, or what reading said. */

@@ -2,7 +2,7 @@
 #include "plugins/perl/xs.h"
 
 #include "core/base/util.h"
-#include "plugins/shared/x86/decode.h"
+#include "plugins/shared/x86/calls.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -15,11 +15,6 @@
 #define NAMES_BYTES  256 /* of one function */
 #define PIECE_BYTES  32
 
-/* Registers that a called function may change: System V ABI AMD64 supplement, figure 3.4. */
-#define CALLED (X86_BIT(X86_RAX) | X86_BIT(X86_RCX) | X86_BIT(X86_RDX) | X86_BIT(X86_RSI) |  \
-		X86_BIT(X86_RDI) | X86_BIT(X86_R8) | X86_BIT(X86_R9) | X86_BIT(X86_R10) |     \
-		X86_BIT(X86_R11))
-
 struct sub {
 	struct ep_symbol function;
 	char name[NAMES_BYTES];
@@ -29,10 +24,6 @@ struct sub {
 struct walk {
 	const struct ep_unwinder_host *host;
 	const struct ep_file *file;
-	uint64_t va;
-	size_t bytes;
-	uint8_t *code, *is_target; /* of each byte of code */
-	uint64_t regs[X86_N_REGISTERS]; /* addresses; 0: not known */
 	struct sub *subs;
 	size_t n_subs;
 };
@@ -161,87 +152,15 @@ static bool take_pair(struct walk *walk, uint64_t name_va, uint64_t function_va)
 	return true;
 }
 
-static void take_call(struct walk *walk)
+static void take_call(void *arg, enum x86_event event, const struct x86_values *values,
+		      const struct x86_insn *insn)
 {
-	if (!take_pair(walk, walk->regs[X86_RSI], walk->regs[X86_RDX]))
-		(void)take_pair(walk, walk->regs[X86_RDI], walk->regs[X86_RSI]);
-}
+	const uint64_t *regs = values->regs;
+	struct walk *walk = arg;
 
-/* --- its instructions ----------------------------------------------------------------------------- */
-
-static void forget(struct walk *walk, uint16_t registers)
-{
-	for (size_t i = 0; i < X86_N_REGISTERS; i++) {
-		if (registers & X86_BIT(i))
-			walk->regs[i] = 0;
-	}
-}
-
-/* lea disp32(%rip), reg */
-static bool is_address(const uint8_t *code, size_t bytes)
-{
-	return bytes == 7 && (code[0] & 0xfb) == 0x48 && code[1] == 0x8d && (code[2] & 0xc7) == 5;
-}
-
-static void step_set(struct walk *walk, const struct x86_insn *insn)
-{
-	uint64_t from = insn->from < X86_N_REGISTERS ? walk->regs[insn->from] : 0;
-
-	if (insn->to < X86_N_REGISTERS)
-		walk->regs[insn->to] = from ? from + (uint64_t)insn->value : 0;
-}
-
-static void step(struct walk *walk, size_t at, const struct x86_insn *insn)
-{
-	const uint8_t *code = walk->code + at;
-	int32_t distance;
-
-	if (walk->is_target[at])
-		forget(walk, UINT16_MAX);
-	if (is_address(code, insn->bytes)) {
-		memcpy(&distance, code + 3, sizeof(distance));
-		walk->regs[(code[2] >> 3 & 7) | (code[0] & 4) << 1] =
-			walk->va + at + insn->bytes + (uint64_t)(int64_t)distance;
-		return;
-	}
-	forget(walk, insn->written);
-	if (insn->kind == X86_SET) {
-		step_set(walk, insn);
-	} else if (insn->kind == X86_CALL) {
-		take_call(walk);
-		forget(walk, CALLED);
-	} else if (insn->kind == X86_JUMP || insn->kind == X86_RETURN || insn->kind == X86_TRAP ||
-		   insn->kind == X86_LEAVE) {
-		forget(walk, UINT16_MAX);
-	} else if (insn->kind != X86_PLAIN && insn->kind != X86_STORE && insn->kind != X86_PUSH &&
-		   insn->kind != X86_BRANCH && insn->to < X86_N_REGISTERS) {
-		walk->regs[insn->to] = 0;
-	}
-}
-
-/* Where ways meet nothing is known: first all targets, then the walk. */
-static void mark_target(struct walk *walk, size_t at, const struct x86_insn *insn)
-{
-	uint64_t target = at + (uint64_t)insn->value;
-
-	if (insn->has_target && target < walk->bytes)
-		walk->is_target[target] = 1;
-}
-
-static void run(struct walk *walk)
-{
-	struct x86_insn insn;
-
-	for (size_t at = 0; at < walk->bytes; at += insn.bytes) {
-		if (x86_decode(walk->code + at, walk->bytes - at, &insn) != 0 || !insn.bytes)
-			break;
-		mark_target(walk, at, &insn);
-	}
-	for (size_t at = 0; at < walk->bytes; at += insn.bytes) {
-		if (x86_decode(walk->code + at, walk->bytes - at, &insn) != 0 || !insn.bytes)
-			break;
-		step(walk, at, &insn);
-	}
+	(void)insn;
+	if (event == X86_AT_CALL && !take_pair(walk, regs[X86_RSI], regs[X86_RDX]))
+		(void)take_pair(walk, regs[X86_RDI], regs[X86_RSI]);
 }
 
 static int compare_subs(const void *a, const void *b)
@@ -256,22 +175,19 @@ int pl_xs_names(const struct ep_unwinder_host *host, const struct ep_file *file,
 		int (*add)(void *arg, const struct ep_symbol *symbol, const char *name), void *arg)
 {
 	size_t bytes = EP_MIN(boot->bytes, (uint64_t)BOOT_BYTES);
-	struct walk walk = {.host = host, .file = file, .va = boot->va, .bytes = bytes};
+	struct walk walk = {.host = host, .file = file};
+	ep_autofree uint8_t *code = malloc(bytes ? bytes : 1);
 	int r = -ENOMEM;
 
-	walk.code = malloc(bytes ? bytes : 1);
-	walk.is_target = calloc(bytes ? bytes : 1, 1);
 	walk.subs = calloc(MAX_SUBS, sizeof(*walk.subs));
-	if (walk.code && walk.is_target && walk.subs)
-		r = host->file_read(file, boot->va, walk.code, bytes);
-	if (r == 0) {
-		run(&walk);
+	if (code && walk.subs)
+		r = host->file_read(file, boot->va, code, bytes);
+	if (r == 0)
+		r = x86_calls_visit(code, bytes, boot->va, take_call, &walk);
+	if (r == 0)
 		qsort(walk.subs, walk.n_subs, sizeof(*walk.subs), compare_subs);
-	}
 	for (size_t i = 0; i < walk.n_subs && r == 0; i++)
 		r = add(arg, &walk.subs[i].function, walk.subs[i].name);
-	free(walk.code);
-	free(walk.is_target);
 	free(walk.subs);
 	return r;
 }

@@ -237,7 +237,7 @@ static int set_ranges(void *instance)
 		.end = UINT64_MAX, .mode = EP_RANGE_ENTER, .flags = EP_RANGE_ANONYMOUS};
 
 	return attach_mark(&inst->process, inst->exe->code, inst->exe->n_code,
-			   inst->state.jit != PY_JIT_NONE ? &anonymous : NULL);
+			   &anonymous, inst->state.jit != PY_JIT_NONE);
 }
 
 static int refuse(void *instance)

@@ -212,7 +212,7 @@ static int set_ranges(void *instance)
 
 	if (!inst->has_jit && inst->exe->layout.frame.jit_return)
 		inst->has_jit = attach_has_anonymous_code(&inst->process);
-	return attach_mark(&inst->process, inst->exe->code, inst->exe->n_code, inst->has_jit ? &jit : NULL);
+	return attach_mark(&inst->process, inst->exe->code, inst->exe->n_code, &jit, inst->has_jit);
 }
 
 static const struct attach_language language = {

@@ -3,18 +3,7 @@
 #ifndef RUBY_CODE_H
 #define RUBY_CODE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#define RUBY_CODE_BYTES 512
-
-/* A function's beginning. */
-struct ruby_code {
-	uint64_t va;
-	size_t n;
-	uint8_t bytes[RUBY_CODE_BYTES];
-};
+#include "plugins/shared/x86/accessor.h"
 
 struct ruby_collector {
 	uint64_t vm_va; /* where the pointer to the VM is, or with vm_in_got what points there */
@@ -28,13 +17,6 @@ struct ruby_main_thread {
 	uint32_t thread_off;
 };
 
-/* A function's frame behind its prologue. Offsets are from the CFA down. */
-struct ruby_prologue {
-	uint32_t frame; /* to sp; 0: not known */
-	uint32_t saved; /* to the caller's rbp; 0: rbp is not changed */
-	bool has_fp;	/* rbp is CFA - 16: sp may be anything */
-};
-
 /* To begin with all is 0. */
 struct ruby_symbols {
 	uint64_t va;	     /* ruby_global_symbols */
@@ -43,14 +25,11 @@ struct ruby_symbols {
 };
 
 /* All give 0 or -ENOTSUP: other code than is known. */
-int ruby_code_thread(const struct ruby_code *code, uint32_t *ret_thread_off); /* rb_thread_current */
-int ruby_code_collector(const struct ruby_code *code, struct ruby_collector *ret); /* rb_during_gc */
-int ruby_code_main_thread(const struct ruby_code *code, struct ruby_main_thread *ret); /* rb_thread_main */
-int ruby_code_blocking(const struct ruby_code *code, uint32_t *ret_off); /* ruby_thread_has_gvl_p */
+int ruby_code_thread(const struct x86_code *code, uint32_t *ret_thread_off); /* rb_thread_current */
+int ruby_code_collector(const struct x86_code *code, struct ruby_collector *ret); /* rb_during_gc */
+int ruby_code_main_thread(const struct x86_code *code, struct ruby_main_thread *ret); /* rb_thread_main */
+int ruby_code_blocking(const struct x86_code *code, uint32_t *ret_off); /* ruby_thread_has_gvl_p */
 /* rb_id2str, and then what it jumps to: adds what this code says; 0: `va` is known. */
-int ruby_code_symbols(const struct ruby_code *code, struct ruby_symbols *symbols);
-int ruby_code_prologue(const struct ruby_code *code, struct ruby_prologue *ret); /* any function */
-/* Where a function jumps to outside of itself; how many. */
-size_t ruby_code_jumps(const struct ruby_code *code, uint64_t *ret_targets, size_t max);
+int ruby_code_symbols(const struct x86_code *code, struct ruby_symbols *symbols);
 
 #endif

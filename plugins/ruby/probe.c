@@ -22,27 +22,6 @@ static int find_layout(struct ruby_executable *exe, const struct ep_file *file)
 	return ruby_layout_find(major, minor, &exe->layout) ? 0 : -ENOTSUP;
 }
 
-static int read_code(const struct ruby_executable *exe, const struct ep_file *file, uint64_t va,
-		     struct ruby_code *ret)
-{
-	struct ep_symbol function;
-	int r = va ? exe->host->file_function(file, va, &function) : -ENODATA;
-
-	if (r < 0)
-		return r;
-	ret->va = va;
-	ret->n = function.va + function.bytes - va;
-	if (ret->n > sizeof(ret->bytes))
-		ret->n = sizeof(ret->bytes);
-	return exe->host->file_read(file, va, ret->bytes, ret->n);
-}
-
-static int read_named(const struct ruby_executable *exe, const struct ep_file *file, const char *name,
-		      struct ruby_code *ret)
-{
-	return read_code(exe, file, file_va(exe->host, file, name), ret);
-}
-
 /* --- what runs Ruby ------------------------------------------------------------------------------- */
 
 /* Hidden from 3.3 on: where rb_iseq_eval and rb_iseq_eval_main both jump to, and nowhere else do. */
@@ -50,14 +29,14 @@ static uint64_t find_hidden_exec(const struct ruby_executable *exe, const struct
 {
 	uint64_t main[MAX_JUMPS], eval[MAX_JUMPS];
 	size_t n_main, n_eval;
-	struct ruby_code code;
+	struct x86_code code;
 
-	if (read_named(exe, file, "rb_iseq_eval_main", &code) < 0)
+	if (x86_code_named(exe->host, file, "rb_iseq_eval_main", &code) < 0)
 		return 0;
-	n_main = ruby_code_jumps(&code, main, MAX_JUMPS);
-	if (read_named(exe, file, "rb_iseq_eval", &code) < 0)
+	n_main = x86_code_leaves(&code, X86_JUMP, main, MAX_JUMPS);
+	if (x86_code_named(exe->host, file, "rb_iseq_eval", &code) < 0)
 		return 0;
-	n_eval = ruby_code_jumps(&code, eval, MAX_JUMPS);
+	n_eval = x86_code_leaves(&code, X86_JUMP, eval, MAX_JUMPS);
 	for (size_t i = 0; i < n_main * n_eval; i++) {
 		if (main[i / n_eval] == eval[i % n_eval])
 			return eval[i % n_eval];
@@ -68,7 +47,7 @@ static uint64_t find_hidden_exec(const struct ruby_executable *exe, const struct
 static int find_exec(struct ruby_executable *exe, const struct ep_file *file)
 {
 	const struct ep_unwinder_host *host = exe->host;
-	struct ruby_code code;
+	struct x86_code code;
 	uint64_t va;
 
 	exe->exec_has_symbol = host->file_symbol(file, "rb_vm_exec", &exe->exec) == 0;
@@ -79,8 +58,8 @@ static int find_exec(struct ruby_executable *exe, const struct ep_file *file)
 		if (host->file_function(file, va, &exe->exec) < 0 || exe->exec.va != va)
 			return -ENODATA;
 	}
-	if (read_code(exe, file, va, &code) == 0)
-		(void)ruby_code_prologue(&code, &exe->prologue);
+	if (x86_code_read(exe->host, file, va, &code) == 0)
+		(void)x86_code_prologue(&code, &exe->prologue);
 	exe->n_code = host->file_parts(file, &exe->exec, exe->code, RUBY_MAX_CODE);
 	return 0;
 }
@@ -91,9 +70,9 @@ static int find_exec(struct ruby_executable *exe, const struct ep_file *file)
 static int find_context(struct ruby_executable *exe, const struct ep_file *file)
 {
 	uint64_t errinfo = file_va(exe->host, file, "rb_errinfo");
-	struct ruby_code code;
+	struct x86_code code;
 
-	if (read_named(exe, file, "rb_thread_current", &code) < 0 ||
+	if (x86_code_named(exe->host, file, "rb_thread_current", &code) < 0 ||
 	    ruby_code_thread(&code, &exe->thread_off) < 0)
 		exe->thread_off = 0;
 	exe->ec_va = file_va(exe->host, file, "ruby_current_execution_context_ptr");
@@ -108,20 +87,20 @@ static int find_context(struct ruby_executable *exe, const struct ep_file *file)
 /* The main thread, whose frames attach looks at. */
 static void find_main_thread(struct ruby_executable *exe, const struct ep_file *file)
 {
-	struct ruby_code code;
+	struct x86_code code;
 
-	if (!exe->ec_va && exe->thread_off && read_named(exe, file, "rb_thread_main", &code) == 0)
+	if (!exe->ec_va && exe->thread_off && x86_code_named(exe->host, file, "rb_thread_main", &code) == 0)
 		(void)ruby_code_main_thread(&code, &exe->main);
 }
 
 /* Where code is another than is known its frame is missing. */
 static void find_collector(struct ruby_executable *exe, const struct ep_file *file)
 {
-	struct ruby_code code;
+	struct x86_code code;
 
-	if (!exe->thread_off || read_named(exe, file, "ruby_thread_has_gvl_p", &code) < 0 ||
+	if (!exe->thread_off || x86_code_named(exe->host, file, "ruby_thread_has_gvl_p", &code) < 0 ||
 	    ruby_code_blocking(&code, &exe->blocking_off) < 0 ||
-	    read_named(exe, file, "rb_during_gc", &code) < 0)
+	    x86_code_named(exe->host, file, "rb_during_gc", &code) < 0)
 		return;
 	(void)ruby_code_collector(&code, &exe->collector);
 }
@@ -129,12 +108,12 @@ static void find_collector(struct ruby_executable *exe, const struct ep_file *fi
 static void find_symbols(struct ruby_executable *exe, const struct ep_file *file)
 {
 	struct ruby_symbols symbols = {0};
-	struct ruby_code code;
+	struct x86_code code;
 
-	if (read_named(exe, file, "rb_id2str", &code) < 0)
+	if (x86_code_named(exe->host, file, "rb_id2str", &code) < 0)
 		return;
 	if (ruby_code_symbols(&code, &symbols) < 0 &&
-	    (read_code(exe, file, symbols.jump_va, &code) < 0 || ruby_code_symbols(&code, &symbols) < 0))
+	    (x86_code_read(exe->host, file, symbols.jump_va, &code) < 0 || ruby_code_symbols(&code, &symbols) < 0))
 		return;
 	exe->last_op_id = symbols.last_op_id;
 	exe->symbols_va = symbols.last_op_id ? symbols.va : 0;

@@ -36,7 +36,7 @@ struct ruby_executable {
 	struct ep_symbol text; /* .text */
 	struct ep_symbol exec; /* rb_vm_exec */
 	bool exec_has_symbol;
-	struct ruby_prologue prologue; /* of it */
+	struct x86_prologue prologue; /* of it */
 	struct ep_symbol code[RUBY_MAX_CODE];
 	uint32_t n_code;
 };

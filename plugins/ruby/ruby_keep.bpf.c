@@ -72,11 +72,6 @@ struct ruby_keeping {
 	struct ruby_keeper *s;
 };
 
-static __always_inline __u64 at_most(__u64 value, __u64 most)
-{
-	return ep_pick((value - most) >> 63, value, most);
-}
-
 /* A word of the process, kept. 0: it cannot be read. */
 static __always_inline __u64 keep_word(const struct ruby_keeping *k, __u64 addr)
 {
@@ -104,7 +99,7 @@ static __always_inline void keep_string(const struct ruby_keeping *k)
 		k->s->array = addr;
 		return;
 	}
-	bytes = at_most(ep_kept_word(head, 16), RUBY_KEPT_TEXT);
+	bytes = ep_at_most(ep_kept_word(head, 16), RUBY_KEPT_TEXT);
 	apart = ep_is_set(flags & NOEMBED);
 	addr = ep_pick(apart, ep_kept_word(head, 24), addr + 24);
 	apart |= (1 ^ k->state->string_in_flags) & ((RUBY_HEAD_BYTES - 24 - bytes) >> 63);
@@ -166,7 +161,7 @@ static __always_inline void keep_variables(const struct ruby_keeping *k, __u64 e
 	if (!words)
 		return;
 	from = ep_kept_word(words, ST_START);
-	count = at_most(ep_kept_word(words, ST_BOUND) - from, RUBY_MAX_VARIABLES);
+	count = ep_at_most(ep_kept_word(words, ST_BOUND) - from, RUBY_MAX_VARIABLES);
 	words = ep_keep_memory(k->keep, ep_kept_word(words, ST_ENTRIES) + from * VARIABLE_BYTES,
 			       count * VARIABLE_BYTES);
 	if (!words)
@@ -242,9 +237,9 @@ static __always_inline void measure_lines(const struct ruby_keeping *k, const __
 
 	n = ep_kept_word(body, state->body_info_size & 252) & 0xffffffff;
 	s->info = ep_kept_word(body, state->body_info & 255);
-	s->info_bytes = at_most(n * state->info_bytes, RUBY_KEPT_LINES / state->info_bytes * state->info_bytes);
+	s->info_bytes = ep_at_most(n * state->info_bytes, RUBY_KEPT_LINES / state->info_bytes * state->info_bytes);
 	s->table = ep_kept_word(body, (state->body_succ ? state->body_succ : state->body_info + 8) & 255);
-	s->table_bytes = at_most(4 * n, RUBY_KEPT_LINES);
+	s->table_bytes = ep_at_most(4 * n, RUBY_KEPT_LINES);
 	if (state->body_succ) {
 		is_long = (53 - positions) >> 63;
 		blocks = (positions - 54 + 511) >> 9;

@@ -92,7 +92,7 @@ struct ruby_state {
 	__u32 vm_unread;    /* 1: as it could not be read */
 	__u64 code_start, code_end; /* of the runtime's file: where a JIT's code returns to */
 	__u64 exec_start, exec_end;	/* rb_vm_exec, behind whose prologue its frame is */
-	__u32 exec_frame, exec_saved;	/* struct ruby_prologue */
+	__u32 exec_frame, exec_saved;	/* struct x86_prologue */
 	__u32 exec_has_fp;
 	__u32 objspace_off; /* in the VM: the collector's pointer; at collector_off of it its flag */
 	__u32 collector_off;

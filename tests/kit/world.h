@@ -41,6 +41,7 @@
 
 static struct {
 	struct ep_record rec;
+	struct bpf_perf_event_data ctx; /* registers of what was interrupted: of the kernel, unless a test says other */
 	struct ep_memo_set memo[EP_MEMO_SETS];
 	union {
 		struct ep_state_cell cell;
@@ -242,7 +243,7 @@ static uint32_t world_step(world_program *program)
 	world.n_runs++;
 	world.n_called = 0;
 	if (setjmp(world.back) == 0)
-		program(NULL);
+		program(&world.ctx);
 	return world.n_called ? world.called[0] : WORLD_NO_CALL;
 }
 

@@ -17,6 +17,7 @@
 #define LOOK_NS	      2000000
 #define MAX_ASIDES    64
 #define MAX_MARKS     32
+#define MAX_MORE      4
 
 void *attach_new(size_t bytes, const struct attach_language *language,
 		 const struct ep_unwinder_host *host, struct ep_target *target)
@@ -64,11 +65,11 @@ uint64_t attach_word(const struct attach *process, uint64_t addr)
 }
 
 int attach_mark(const struct attach *process, const struct ep_symbol *code, uint32_t n,
-		const struct ep_range *more)
+		const struct ep_range *more, uint32_t n_more)
 {
-	struct ep_range ranges[MAX_MARKS + 1];
+	struct ep_range ranges[MAX_MARKS + MAX_MORE];
 
-	if (n > MAX_MARKS)
+	if (n > MAX_MARKS || n_more > MAX_MORE)
 		return -E2BIG;
 	for (uint32_t i = 0; i < n; i++) {
 		uint64_t start = attach_addr(process, code[i].va);
@@ -76,8 +77,8 @@ int attach_mark(const struct attach *process, const struct ep_symbol *code, uint
 		ranges[i] = (struct ep_range){
 			.start = start, .end = start + code[i].bytes, .mode = EP_RANGE_MARK};
 	}
-	if (more)
-		ranges[n++] = *more;
+	for (uint32_t i = 0; i < n_more; i++)
+		ranges[n++] = more[i];
 	return process->host->set_ranges(process->target, ranges, n);
 }
 

@@ -49,9 +49,9 @@ uint64_t attach_addr(const struct attach *process, uint64_t va);
 int attach_read(void *process, uint64_t addr, void *buf, size_t bytes);
 /* Eight bytes; 0 where they cannot be read. */
 uint64_t attach_word(const struct attach *process, uint64_t addr);
-/* Marks a file's code that runs the language. These are all ranges, and `more`, or NULL. */
+/* Marks a file's code that runs the language. These are all ranges, and `more`, of which there are n_more. */
 int attach_mark(const struct attach *process, const struct ep_symbol *code, uint32_t n,
-		const struct ep_range *more);
+		const struct ep_range *more, uint32_t n_more);
 
 /*
  * True where the process has executable memory that no file backs, other than the kernel's own: a JIT may

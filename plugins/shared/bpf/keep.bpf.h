@@ -14,7 +14,7 @@
 
 /* Last in the keeper's scratch, not zeroed; its number of frames is before it. */
 struct ep_kept_frame {
-	__u64 header, word0, word1;
+	__u64 header, word0, word1, word2;
 };
 
 static __always_inline __u64 ep_kept_word(const __u8 *piece, __u32 off)
@@ -22,9 +22,13 @@ static __always_inline __u64 ep_kept_word(const __u8 *piece, __u32 off)
 	return *(const __u64 *)(piece + off);
 }
 
-/* Up to `most` new frames of this language that have two words, from *n on. */
-static __always_inline void ep_keep_list_new(const struct ep_record *rec, struct ep_keep *keep,
-					     struct ep_kept_frame *frames, __u64 *n, __u64 most)
+/*
+ * Up to `most` new frames of this language that have two words and more, from *n on. The first two tell them from each
+ * other, and the bits `aux_mask` of aux.
+ */
+static __always_inline void ep_keep_list_new_at(const struct ep_record *rec, struct ep_keep *keep,
+						struct ep_kept_frame *frames, __u64 *n, __u64 most,
+						__u32 aux_mask)
 {
 	for (__u64 i = 0; i < EP_KEEP_ROUNDS; i++) {
 		const __u64 *frame = ep_keep_list(rec, keep);
@@ -38,10 +42,17 @@ static __always_inline void ep_keep_list_new(const struct ep_record *rec, struct
 			frames[at].header = frame[0];
 			frames[at].word0 = frame[1];
 			frames[at].word1 = frame[2];
-			*n = at + ep_keep_is_new(rec, keep, frame[1], frame[2]);
+			frames[at].word2 = frame[3];
+			*n = at + ep_keep_is_new(rec, keep, frame[1], frame[2] ^ (EP_FRAME_AUX(frame[0]) & aux_mask));
 		}
 		EP_MEET();
 	}
+}
+
+static __always_inline void ep_keep_list_new(const struct ep_record *rec, struct ep_keep *keep,
+					     struct ep_kept_frame *frames, __u64 *n, __u64 most)
+{
+	ep_keep_list_new_at(rec, keep, frames, n, most, 0);
 }
 
 /* All of a frame, so many bytes, is to be in one event. True: a new one begins. */

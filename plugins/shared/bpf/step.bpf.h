@@ -49,6 +49,12 @@ static __always_inline __u64 ep_pick(__u64 bit, __u64 a, __u64 b)
 	return a * bit + b * (1 ^ bit);
 }
 
+/* Of numbers below 2^63. */
+static __always_inline __u64 ep_at_most(__u64 value, __u64 most)
+{
+	return ep_pick((value - most) >> 63, value, most);
+}
+
 static __always_inline bool ep_read_word(__u64 addr, __u64 *value)
 {
 	return bpf_probe_read_user(value, sizeof(*value), (void *)addr) == 0;

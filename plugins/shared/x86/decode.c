@@ -386,9 +386,11 @@ static uint16_t one_byte_written(const struct decoder *d)
 	}
 	switch (op) {
 	case 0x6c: case 0x6d: case 0x6e: case 0x6f:
-	case 0xa4: case 0xa5: case 0xa6: case 0xa7: case 0xaa: case 0xab:
+	case 0xa4: case 0xa5: case 0xa6: case 0xa7:
 	case 0xac: case 0xad: case 0xae: case 0xaf:
 		return X86_BIT(X86_RSI) | X86_BIT(X86_RDI) | X86_BIT(X86_RCX);
+	case 0xaa: case 0xab: /* stos */
+		return X86_BIT(X86_RDI) | X86_BIT(X86_RCX);
 	case 0x90:
 		return d->rex_b ? X86_BIT(X86_RAX) | X86_BIT(X86_R8) : 0;
 	case 0x99:

@@ -5,7 +5,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct ruby_code code = {.va = 0x401000};
+	struct x86_code code = {.va = 0x401000};
 	struct ruby_main_thread main;
 	struct ruby_collector collector;
 	struct ruby_symbols symbols = {0};
@@ -23,6 +23,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (ruby_code_blocking(&code, &off) == 0)
 		assert(off && off < 0x10000);
 	(void)ruby_code_symbols(&code, &symbols);
-	assert(ruby_code_jumps(&code, targets, 4) <= 4);
+	assert(x86_code_leaves(&code, X86_JUMP, targets, 4) <= 4);
 	return 0;
 }

@@ -8,18 +8,18 @@
 
 #define VA 0x401000u
 
-static struct ruby_code code_of(const char *bytes, size_t n)
+static struct x86_code code_of(const char *bytes, size_t n)
 {
-	struct ruby_code code = {.va = VA, .n = n};
+	struct x86_code code = {.va = VA, .n = n};
 
 	assert_true(n <= sizeof(code.bytes));
 	memcpy(code.bytes, bytes, n);
 	return code;
 }
 
-static const struct ruby_code *code_at(const char *bytes, size_t n)
+static const struct x86_code *code_at(const char *bytes, size_t n)
 {
-	static struct ruby_code code;
+	static struct x86_code code;
 
 	code = code_of(bytes, n);
 	return &code;
@@ -57,7 +57,7 @@ EP_TEST(collector_flag_is_what_rb_during_gc_reads)
 	};
 
 	for (size_t i = 0; i < EP_LEN(rows); i++) {
-		struct ruby_code code = code_of(rows[i].code, rows[i].n);
+		struct x86_code code = code_of(rows[i].code, rows[i].n);
 		struct ruby_collector found;
 
 		print_message("%s\n", rows[i].label);
@@ -130,26 +130,26 @@ EP_TEST(jumps_out_of_a_function_are_told)
 {
 	uint64_t targets[4];
 
-	assert_int_equal(ruby_code_jumps(CODE("\xeb\x00\xe9\x00\x01\x00\x00\xe9\xf4\xfe\xff\xff"), targets, 4), 2);
+	assert_int_equal(x86_code_leaves(CODE("\xeb\x00\xe9\x00\x01\x00\x00\xe9\xf4\xfe\xff\xff"), X86_JUMP, targets, 4), 2);
 	assert_int_equal(targets[0], VA + 7 + 0x100);
 	assert_int_equal(targets[1], VA + 12 - 0x10c);
-	assert_int_equal(ruby_code_jumps(CODE("\xe9\x00\x01\x00\x00\xe9\x00\x01\x00\x00"), targets, 1), 1);
+	assert_int_equal(x86_code_leaves(CODE("\xe9\x00\x01\x00\x00\xe9\x00\x01\x00\x00"), X86_JUMP, targets, 1), 1);
 }
 
 EP_TEST(frame_is_what_the_prologue_makes)
 {
-	struct ruby_prologue found;
+	struct x86_prologue found;
 
 	/* push %r15; push %rbp; push %rbx; sub $0x78,%rsp */
-	assert_int_equal(ruby_code_prologue(CODE(ENDBR "\x41\x57\x55\x53\x48\x83\xec\x78"), &found), -ENOTSUP);
-	assert_int_equal(ruby_code_prologue(CODE(ENDBR "\x41\x57\x55\x53\x48\x83\xec\x70"), &found), 0);
+	assert_int_equal(x86_code_prologue(CODE(ENDBR "\x41\x57\x55\x53\x48\x83\xec\x78"), &found), -ENOTSUP);
+	assert_int_equal(x86_code_prologue(CODE(ENDBR "\x41\x57\x55\x53\x48\x83\xec\x70"), &found), 0);
 	assert_int_equal(found.frame, 0x70 + 4 * 8);
 	assert_int_equal(found.saved, 24);
 	assert_false(found.has_fp);
 	/* push %rbp; mov %rsp,%rbp; push %rbx; sub $0x148,%rsp */
-	assert_int_equal(ruby_code_prologue(CODE("\x55\x48\x89\xe5\x53\x48\x81\xec\x48\x01\x00\x00"), &found), 0);
+	assert_int_equal(x86_code_prologue(CODE("\x55\x48\x89\xe5\x53\x48\x81\xec\x48\x01\x00\x00"), &found), 0);
 	assert_int_equal(found.frame, 0x148 + 3 * 8);
 	assert_int_equal(found.saved, 16);
 	assert_true(found.has_fp);
-	assert_int_equal(ruby_code_prologue(CODE("\x55" RET), &found), -ENOTSUP);
+	assert_int_equal(x86_code_prologue(CODE("\x55" RET), &found), -ENOTSUP);
 }

@@ -8,11 +8,10 @@
 #include "core/elf/file.h"
 #include "core/plugin/elf_file.h"
 #include "plugins/ruby/ruby.h"
+#include "tests/kit/builds.h"
 
-#include <glob.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const char *const places[] = {"/usr/lib/x86_64-linux-gnu/libruby-*.so.*.*.*",
@@ -82,25 +81,12 @@ static void check(const char *path)
 
 int main(int argc, char **argv)
 {
-	const char *path = "/proc/self/exe", *cache = getenv("EBPF_PROFILER_RUNTIMES");
-	char pattern[512];
+	const char *path = "/proc/self/exe";
 	void *executable;
-	size_t n = 0;
+	size_t n;
 
 	EXPECT(probe(path, &executable) == EP_NOT_MINE);
-	for (int i = 1; i < argc; i++, n++)
-		check(argv[i]);
-	for (size_t i = 0; i < 2 * EP_LEN(places) && argc == 1; i++) {
-		const char *root = !(i & 1) ? "" : cache ? cache : "/var/tmp/ebpf-profiler-runtimes";
-		glob_t found;
-
-		snprintf(pattern, sizeof(pattern), "%s%s%s", root, i & 1 ? "/*" : "", places[i / 2]);
-		if (glob(pattern, 0, NULL, &found) != 0)
-			continue;
-		for (size_t k = 0; k < found.gl_pathc; k++, n++)
-			check(found.gl_pathv[k]);
-		globfree(&found);
-	}
+	n = builds_each(argc, argv, places, EP_LEN(places), check);
 	if (!n)
 		printf("SKIPPED: there is no Ruby on this machine\n");
 	return failures ? 1 : n ? 0 : 77;

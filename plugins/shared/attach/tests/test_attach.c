@@ -53,7 +53,7 @@ static int mark(void *instance)
 {
 	const struct ep_symbol code[] = {{.va = 16, .bytes = 8}};
 
-	return attach_mark(instance, code, 1, NULL);
+	return attach_mark(instance, code, 1, NULL, 0);
 }
 
 static int refuse(void *instance)
@@ -117,13 +117,13 @@ EP_TEST(a_file_s_addresses_are_found_in_the_process)
 	assert_int_equal(attach_word(&inst->process, BIAS + 16), word);
 	assert_int_equal(attach_word(&inst->process, BIAS + sizeof(bytes) - 4), 0);
 	assert_int_equal(attach_word(&inst->process, 0), 0);
-	assert_int_equal(attach_mark(&inst->process, code, 2, &more), 0);
+	assert_int_equal(attach_mark(&inst->process, code, 2, &more, 1), 0);
 	assert_int_equal(host.n_ranges, 3);
 	assert_int_equal(host.ranges[1].start, BIAS + 32);
 	assert_int_equal(host.ranges[1].end, BIAS + 36);
 	assert_int_equal(host.ranges[1].mode, EP_RANGE_MARK);
 	assert_int_equal(host.ranges[2].end, UINT64_MAX);
-	assert_int_equal(attach_mark(&inst->process, code, 1000, NULL), -E2BIG);
+	assert_int_equal(attach_mark(&inst->process, code, 1000, NULL, 0), -E2BIG);
 }
 
 EP_TEST(memory_for_a_jit_is_executable_and_of_no_file)

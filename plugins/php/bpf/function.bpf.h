@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The function of a frame: once in a sample it is read, and with it what its check covers. */
+#ifndef PHP_FUNCTION_BPF_H
+#define PHP_FUNCTION_BPF_H
+
+#include "plugins/php/bpf/scratch.bpf.h"
+
+static __always_inline struct php_seen_function *seen_function(struct php_scratch *s)
+{
+	return &s->functions[s->function & ((1u << PHP_SEEN_SHIFT) - 1)];
+}
+
+/* Four bytes of what was read of the function. */
+static __always_inline __u64 function_int(const struct php_scratch *s, __u64 off)
+{
+	return s->words[off / 8 & (PHP_FUNCTION_WORDS - 1)] >> (off & 4) * 8 & 0xffffffff;
+}
+
+static __always_inline __u64 function_word(const struct php_scratch *s, __u64 off)
+{
+	return s->words[off / 8 & (PHP_FUNCTION_WORDS - 1)];
+}
+
+/* What the function says itself; of a user function more, 0 in others. */
+static __always_inline void take_parts(const struct php_state *state, struct php_scratch *s, __u64 is_user)
+{
+	struct php_parts *parts = &s->parts;
+
+	parts->name = s->words[PHP_FUNCTION_NAME / 8];
+	parts->class = s->words[PHP_FUNCTION_SCOPE / 8];
+	parts->fn_flags = s->words[0] >> 32;
+	parts->file = function_word(s, state->op_file) * is_user;
+	parts->opcodes = function_word(s, state->op_opcodes) * is_user;
+	parts->last = function_int(s, state->op_last) * is_user;
+	parts->lines = function_word(s, state->op_line) * is_user;
+}
+
+/* What tells its strings from others. What cannot be read is 0, as the helper clears it. */
+static __always_inline void read_strings(struct php_scratch *s)
+{
+	struct php_parts *parts = &s->parts;
+
+	/* hash and len */
+	bpf_probe_read_user(&parts->name_hash, 16, (void *)(parts->name + PHP_STRING_HASH));
+	bpf_probe_read_user(&parts->class_name, 8, (void *)(parts->class + PHP_CLASS_NAME));
+	bpf_probe_read_user(&parts->class_hash, 16, (void *)(parts->class_name + PHP_STRING_HASH));
+	bpf_probe_read_user(&parts->file_hash, 16, (void *)(parts->file + PHP_STRING_HASH));
+}
+
+/* To 8.3 the name of a closure that is none of a function says nothing; the first line does. */
+static __always_inline __u64 is_old_closure(const struct php_state *state, const struct php_parts *parts)
+{
+	return ep_is_set(parts->fn_flags & state->old_closure) & (1 ^ ep_is_set(parts->fn_flags & state->fake_closure));
+}
+
+/* The check of what has no function that can be read later is of what its words lead to. */
+static __always_inline void forget_copy(struct php_parts *parts, __u64 is_code, __u64 is_old, __u64 is_function)
+{
+	/* A file that a method includes has its class. */
+	parts->class_hash *= 1 ^ is_code;
+	parts->class_len *= 1 ^ is_code;
+	parts->name_hash *= 1 ^ is_old;
+	parts->name_len *= 1 ^ is_old;
+	parts->last *= is_function;
+	parts->lines *= is_function;
+	parts->fn_flags *= is_function;
+}
+
+static __always_inline void put_words(const struct php_state *state, struct php_scratch *s,
+				      struct php_seen_function *seen)
+{
+	struct php_parts *parts = &s->parts;
+	__u64 is_user = seen->is_user, is_code, is_copy, is_old, line = (parts->lines & 0xffffffff) << 3, check, first, second;
+	__u64 kind;
+
+	is_code = is_user & (1 ^ ep_is_set(parts->name));
+	is_copy = is_user & ep_is_set(parts->fn_flags & state->copy_flags) & (1 ^ is_code);
+	is_old = is_copy & is_old_closure(state, parts);
+	forget_copy(parts, is_code, is_old, is_user & (1 ^ (is_code | is_copy)));
+	check = php_check(parts);
+	first = ep_pick(is_user, parts->opcodes, parts->name);
+	second = ep_pick(is_user, ep_pick(is_code, parts->file, seen->is.key), parts->class);
+	kind = (1 ^ is_user) * PHP_KIND_INTERNAL + is_code * PHP_KIND_CODE +
+	       is_copy * ep_pick(is_old, PHP_KIND_OLD_CLOSURE, PHP_KIND_CLOSURE);
+	seen->aux = php_closure_aux((__u32)kind, 0, check * is_copy);
+	seen->words[0] = ep_pick(is_copy, php_closure_word0(parts->opcodes, parts->file, check), php_word(first, check));
+	seen->words[1] = ep_pick(is_copy, php_closure_word1(ep_pick(is_old, line, parts->name), parts->file),
+				 php_word(second, check >> PHP_HALF_CHECK));
+	seen->words[2] = php_closure_word2(parts->class, parts->file);
+	/* In C without a name: where a fiber begins, or what stands for a constructor that there is not. */
+	seen->n = (2 + is_copy) * (is_user | ep_is_set(parts->name));
+}
+
+/* --- copies ------------------------------------------------------------------------------------------------ */
+
+static __always_inline struct php_seen_copy *seen_copy(struct php_scratch *s)
+{
+	return &s->copies[s->copy & ((1u << PHP_COPIES_SHIFT) - 1)];
+}
+
+static __always_inline __u64 is_copy(const struct php_state *state, const struct php_scratch *s)
+{
+	return ep_is_set(s->parts.fn_flags & state->copy_flags) & ep_is_set(s->parts.opcodes);
+}
+
+/* As a copy of the same that was met before: its strings are not read again. False: there was none. */
+static __always_inline bool take_copy(const struct php_state *state, struct php_scratch *s,
+				      struct php_seen_function *seen)
+{
+	const struct php_seen_copy *copy;
+	__u64 differ;
+
+	s->copy = ep_seen_slot(s->parts.opcodes, PHP_COPIES_SHIFT);
+	copy = seen_copy(s);
+	differ = (copy->is.sequence ^ s->sequence) | (copy->is.key ^ s->parts.opcodes) | (copy->name ^ s->parts.name) |
+		 (copy->class ^ s->parts.class) | (copy->file ^ s->parts.file) | (1 ^ is_copy(state, s));
+	EP_OPAQUE(differ);
+	if (differ)
+		return false;
+	seen->words[0] = copy->words[0];
+	seen->words[1] = copy->words[1];
+	seen->words[2] = copy->words[2];
+	seen->aux = copy->aux;
+	seen->n = 3;
+	return true;
+}
+
+static __always_inline void keep_copy(const struct php_state *state, struct php_scratch *s,
+				      const struct php_seen_function *seen)
+{
+	struct php_seen_copy *copy = seen_copy(s);
+
+	/* No sample has number 0. */
+	copy->is.sequence = s->sequence * is_copy(state, s) * ep_is_same(seen->n, 3);
+	copy->is.key = s->parts.opcodes;
+	copy->name = s->words[PHP_FUNCTION_NAME / 8];
+	copy->class = s->parts.class;
+	copy->file = s->parts.file;
+	copy->words[0] = seen->words[0];
+	copy->words[1] = seen->words[1];
+	copy->words[2] = seen->words[2];
+	copy->aux = seen->aux;
+}
+
+/* --- all ----------------------------------------------------------------------------------------------------- */
+
+/* It may be shorter, and end where mapped memory does, if it is an internal one. */
+static __always_inline bool read_words(struct php_scratch *s, __u64 func)
+{
+	return !bpf_probe_read_user(s->words, PHP_FUNCTION_BYTES, (void *)func) ||
+	       !bpf_probe_read_user(s->words, PHP_FUNCTION_SCOPE + 8, (void *)func);
+}
+
+static __always_inline void read_function(const struct php_state *state, struct php_scratch *s)
+{
+	struct php_seen_function *seen = seen_function(s);
+	__u64 type;
+
+	seen->is.sequence = s->sequence;
+	seen->is.key = s->func;
+	seen->aux = php_aux(PHP_KIND_UNREADABLE, 0);
+	seen->is_user = 1;
+	seen->opcodes = 0;
+	seen->last = 0;
+	seen->n = 1;
+	seen->words[0] = s->func;
+	if (!read_words(s, s->func))
+		return;
+	EP_MEET();
+	type = s->words[0] & 0xff;
+	seen->is_user = ep_is_set(type ^ PHP_TYPE_INTERNAL);
+	if (ep_is_set(type ^ PHP_TYPE_INTERNAL) & ep_is_set(type ^ PHP_TYPE_USER) & ep_is_set(type ^ PHP_TYPE_EVAL))
+		return;
+	take_parts(state, s, seen->is_user);
+	seen->opcodes = s->parts.opcodes;
+	seen->last = s->parts.last;
+	seen->n_args = s->words[PHP_FUNCTION_ARGS / 8] & 0xffffffff;
+	EP_MEET();
+	if (take_copy(state, s, seen))
+		return;
+	read_strings(s);
+	EP_MEET();
+	put_words(state, s, seen);
+	EP_MEET();
+	keep_copy(state, s, seen);
+}
+
+/* seen_function() is that of the frame in hand. */
+static __always_inline void see_function(const struct php_state *state, struct php_scratch *s)
+{
+	s->function = ep_seen_slot(s->func, PHP_SEEN_SHIFT);
+	EP_MEET();
+	if (!ep_is_seen(&seen_function(s)->is, s->sequence, s->func))
+		read_function(state, s);
+	EP_MEET();
+}
+
+#endif
