@@ -218,7 +218,7 @@ static __always_inline __u32 step_frame(struct ep_record *rec, const struct php_
 	if (!s->func)
 		return pass_placeholder(state, s);
 	see_function(state, s);
-	if (ep_is_set(s->current) & (1 ^ is_in_registers(s)))
+	if (ep_is_set(s->current) & (1 ^ (s->at_jit | is_in_registers(s))))
 		return take_current(s);
 	EP_MEET();
 	if (!seen_function(s)->n)

@@ -21,14 +21,15 @@ static __always_inline __u64 is_in_maker(const struct php_state *state, __u64 pc
 
 /*
  * What was interrupted may be the loop, or what makes a frame for it. Where code of the JIT was found it must be the
- * loop itself: r15 may be an opline from before that code, also in C that it has called.
+ * loop itself: r15 may be an opline from before that code, also in C that it has called. In that code itself r14 is
+ * the frame, which is current only where it has called something.
  */
 static __always_inline void take_registers(const struct bpf_perf_event_data *ctx, const struct php_state *state,
 					   struct php_scratch *s)
 {
 #if defined(__x86_64__)
 	__u64 pc = ctx->regs.rip, is_user = ep_is_same(ctx->regs.cs & 3, 3);
-	__u64 holds = (1 ^ s->left_jit) | is_in(pc, state->loop_start, state->loop_end - state->loop_start);
+	__u64 holds = (1 ^ s->left_jit) | s->at_jit | is_in(pc, state->loop_start, state->loop_end - state->loop_start);
 
 	s->register_frame = ctx->regs.r14 * (is_user & state->hybrid & holds);
 	s->register_opline = ctx->regs.r15;
@@ -85,12 +86,14 @@ static __always_inline void find_line(const struct php_state *state, struct php_
 
 	s->runs = leave_exception(state, s) & ep_is_set(seen_function(s)->last); /* a trampoline has no oplines */
 	EP_MEET();
-	in_loop = s->innermost & is_in_registers(s);
+	in_loop = s->innermost & (1 ^ s->at_jit) & is_in_registers(s);
 	s->opline = ep_pick(in_loop, s->register_opline, s->opline);
 	number = number_of(s, s->opline);
 	is_new = s->innermost & s->makes & ep_is_set(s->info & INFO_TOP) & (number - seen_function(s)->n_args - 1) >> 63;
 	s->runs |= (ep_is_set(number ^ PHP_NO_LINE) & (1 ^ is_new)) |
 		   ep_is_same(php_kind((__u32)seen_function(s)->aux), PHP_KIND_UNREADABLE);
+	/* The JIT's code stores none where nothing can call or throw. */
+	s->runs |= s->innermost & s->at_jit & ep_is_same(s->register_frame, s->frame);
 	s->index = ep_pick(s->innermost & s->left_jit & (1 ^ in_loop), PHP_NO_LINE, number);
 }
 

@@ -62,6 +62,7 @@ static __always_inline __u32 leave_loop(struct ep_record *rec, const struct php_
 	/* A JIT's code: as if it were in the loop. */
 	if (rec->walk.pc - rec->walk.return_address - state->loop_start >= state->loop_end - state->loop_start) {
 		s->left_jit = 1;
+		s->at_jit |= ep_is_same(rec->walk.return_address, 0);
 		rec->walk.pc = state->loop_start;
 		rec->walk.return_address = 0;
 	}

@@ -98,6 +98,7 @@ struct php_scratch {
 	__u64 op[2];
 	/* Of the native stack. */
 	__u64 left_jit;		      /* 1: a JIT's code was found on it */
+	__u64 at_jit;		      /* 1: that is what was interrupted */
 	__u64 goes_on;		      /* 1: this run goes on with the walk of the one before */
 	__u64 fiber, followed;	      /* context of the fiber whose stack it is; how many were left */
 	struct php_parts parts;

@@ -15,7 +15,7 @@ ATTACHING_SECONDS = 0.3     # until it is attached to, its stacks are native
 IN_CONTAINER = "plain,closures,deep1000,turns64,generators"
 ASIDE, FORKS, FAST, OPCACHE, EMBEDDED, THREADS = "fleeting", "forks", "fast", "opcache", "embedded", "threads"
 FAST_HZ = 1999
-AT_CALLS = 7.0      # percent of samples
+AT_CALLS = 5.0      # percent of samples
 JIT_FROM = 8, 2     # 8.0 and 8.1 are not tested
 
 
