@@ -55,6 +55,7 @@ enum php_came {
 	PHP_CAME_REQUIRE,
 	PHP_CAME_REQUIRE_ONCE,
 	PHP_CAME_OTHERWISE, /* C brought it in, such as spl_autoload */
+	PHP_CAME_UNKNOWN,   /* what its caller says could not be read */
 };
 
 #define PHP_INDEX_BITS	 24

@@ -35,16 +35,25 @@ static __always_inline void take_parts(const struct php_state *state, struct php
 	parts->lines = function_word(s, state->op_line) * is_user;
 }
 
-/* What tells its strings from others. What cannot be read is 0, as the helper clears it. */
-static __always_inline void read_strings(struct php_scratch *s)
+/*
+ * What tells its strings from others. What cannot be read is 0, as the helper clears it. False: a part that there
+ * is could not be read.
+ */
+static __always_inline bool read_strings(struct php_scratch *s)
 {
 	struct php_parts *parts = &s->parts;
+	__u64 lost;
 
 	/* hash and len */
-	bpf_probe_read_user(&parts->name_hash, 16, (void *)(parts->name + PHP_STRING_HASH));
-	bpf_probe_read_user(&parts->class_name, 8, (void *)(parts->class + PHP_CLASS_NAME));
-	bpf_probe_read_user(&parts->class_hash, 16, (void *)(parts->class_name + PHP_STRING_HASH));
-	bpf_probe_read_user(&parts->file_hash, 16, (void *)(parts->file + PHP_STRING_HASH));
+	lost = ep_is_set(bpf_probe_read_user(&parts->name_hash, 16, (void *)(parts->name + PHP_STRING_HASH))) &
+	       ep_is_set(parts->name);
+	lost |= ep_is_set(bpf_probe_read_user(&parts->class_name, 8, (void *)(parts->class + PHP_CLASS_NAME))) &
+		ep_is_set(parts->class);
+	lost |= ep_is_set(bpf_probe_read_user(&parts->class_hash, 16, (void *)(parts->class_name + PHP_STRING_HASH))) &
+		ep_is_set(parts->class);
+	lost |= ep_is_set(bpf_probe_read_user(&parts->file_hash, 16, (void *)(parts->file + PHP_STRING_HASH))) &
+		ep_is_set(parts->file);
+	return !lost;
 }
 
 /* To 8.3 the name of a closure that is none of a function says nothing; the first line does. */
@@ -148,7 +157,8 @@ static __always_inline void keep_copy(const struct php_state *state, struct php_
 static __always_inline bool read_words(struct php_scratch *s, __u64 func)
 {
 	return !bpf_probe_read_user(s->words, PHP_FUNCTION_BYTES, (void *)func) ||
-	       !bpf_probe_read_user(s->words, PHP_FUNCTION_SCOPE + 8, (void *)func);
+	       (!bpf_probe_read_user(s->words, PHP_FUNCTION_SCOPE + 8, (void *)func) &&
+		(s->words[0] & 0xff) == PHP_TYPE_INTERNAL);
 }
 
 static __always_inline void read_function(const struct php_state *state, struct php_scratch *s)
@@ -178,7 +188,8 @@ static __always_inline void read_function(const struct php_state *state, struct 
 	EP_MEET();
 	if (take_copy(state, s, seen))
 		return;
-	read_strings(s);
+	if (!read_strings(s))
+		return;
 	EP_MEET();
 	put_words(state, s, seen);
 	EP_MEET();

@@ -102,7 +102,7 @@ static __always_inline void find_line(const struct php_state *state, struct php_
 static __always_inline void read_op(struct php_scratch *s)
 {
 	/* What cannot be read is 0. */
-	bpf_probe_read_user(s->op, sizeof(s->op), (void *)(s->opline + OP_READ));
+	s->op_lost = ep_is_set(bpf_probe_read_user(s->op, sizeof(s->op), (void *)(s->opline + OP_READ)));
 }
 
 static __always_inline __u64 op_code(const struct php_scratch *s)
@@ -126,7 +126,7 @@ static __always_inline __u32 find_came(const struct php_scratch *s)
 	__u64 how = op_extended(s), came = 1;
 
 	came += ep_is_same(how, 2) + 2 * ep_is_same(how, 4) + 3 * ep_is_same(how, 8) + 4 * ep_is_same(how, OP_INCLUDES);
-	return (__u32)ep_pick(ep_is_same(op_code(s), OP_INCLUDE), came, PHP_CAME_OTHERWISE);
+	return (__u32)ep_pick(ep_is_same(op_code(s), OP_INCLUDE), came, PHP_CAME_OTHERWISE + s->op_lost);
 }
 
 static __always_inline __u64 is_frameless(const struct php_scratch *s)

@@ -103,36 +103,53 @@ static __always_inline __u32 leave_jit(struct ep_record *rec, const struct php_s
 
 /* --- fibers ------------------------------------------------------------------------------------------------- */
 
-/* The fiber that runs, if the stack is its own: while one gives way to another that is current already. */
-static __always_inline bool find_fiber(struct ep_record *rec, const struct php_state *state, struct php_scratch *s)
+/*
+ * The fiber that runs: EP_STEP_CALLER. EP_STEP_UNKNOWN: the stack is not its own, while one gives way to another
+ * that is current already.
+ */
+static __always_inline __u32 find_fiber(struct ep_record *rec, const struct php_state *state, struct php_scratch *s)
 {
 	__u64 globals = find_globals(state);
 
-	if (!globals || !ep_read_word(globals + state->fiber_off, &s->fiber) ||
-	    !ep_read_word(s->fiber + CONTEXT_STACK, &s->value) ||
-	    bpf_probe_read_user(s->context, 16, (void *)s->value))
-		return false;
+	if (!globals)
+		return EP_STEP_UNKNOWN;
 	/* zend_fiber_stack: pointer, size */
-	return rec->walk.regs[EP_REG_SP] - s->context[0] <= s->context[1];
+	if (!ep_read_word(globals + state->fiber_off, &s->fiber) || !ep_read_word(s->fiber + CONTEXT_STACK, &s->value) ||
+	    bpf_probe_read_user(s->context, 16, (void *)s->value))
+		return ep_self.first_error + PHP_ERROR_FIBER;
+	return rec->walk.regs[EP_REG_SP] - s->context[0] <= s->context[1] ? EP_STEP_CALLER : EP_STEP_UNKNOWN;
 }
 
-/* Nobody, once it has begun to give way (`fiber` 0). */
-static __always_inline bool find_resumer(const struct php_state *state, struct php_scratch *s)
+/* Who resumed it; EP_STEP_UNKNOWN: nobody, once it has begun to give way. */
+static __always_inline __u32 find_resumer(const struct php_state *state, struct php_scratch *s)
 {
-	return ep_read_word(s->fiber + state->fiber_caller_off, &s->fiber) && s->fiber && ep_read_word(s->fiber, &s->value) &&
-	       !bpf_probe_read_user(s->context, sizeof(s->context), (void *)s->value) &&
-	       s->context[CONTEXT_PC] - state->code_start < state->code_end - state->code_start;
+	__u32 failed = ep_self.first_error + PHP_ERROR_FIBER;
+
+	if (!ep_read_word(s->fiber + state->fiber_caller_off, &s->value))
+		return failed;
+	s->fiber = s->value;
+	if (!s->fiber)
+		return EP_STEP_UNKNOWN;
+	if (!ep_read_word(s->fiber, &s->value) ||
+	    bpf_probe_read_user(s->context, sizeof(s->context), (void *)s->value) ||
+	    s->context[CONTEXT_PC] - state->code_start >= state->code_end - state->code_start)
+		return failed;
+	return EP_STEP_CALLER;
 }
 
 static __always_inline __u32 leave_fiber(struct ep_record *rec, const struct php_state *state,
 					 struct php_scratch *s)
 {
-	if (!s->fiber && !find_fiber(rec, state, s)) {
+	__u32 found = EP_STEP_CALLER;
+
+	if (!s->fiber)
+		found = find_fiber(rec, state, s);
+	if (found == EP_STEP_CALLER)
+		found = find_resumer(state, s);
+	if (found != EP_STEP_CALLER) {
 		s->fiber = 0;
-		return EP_STEP_UNKNOWN;
+		return found;
 	}
-	if (!find_resumer(state, s))
-		return s->fiber ? ep_self.first_error + PHP_ERROR_FIBER : EP_STEP_UNKNOWN;
 	s->followed++;
 	return ep_switch_stack(rec, s->context[CONTEXT_PC], s->value + sizeof(s->context), s->context[CONTEXT_RBP]) ?
 		       EP_STEP_CALLER :
@@ -177,6 +194,8 @@ static __always_inline void walk_native(void *ctx, struct ep_record *rec, const 
 	if (done == EP_STEP_CALLER)
 		ep_run_again(ctx, rec);
 	if (done == EP_STEP_UNKNOWN && !s->goes_on) {
+		/* It may be the JIT's all the same: the innermost line is not known. */
+		s->left_jit |= ep_is_interrupted(rec);
 		ep_count(PHP_COUNT_JIT_LOST);
 		ep_give_back(ctx, rec);
 	}

@@ -95,7 +95,7 @@ struct php_scratch {
 	__u64 runs;		      /* 1: it runs; 0: it is made, or none */
 	__u64 value;
 	__u64 frameless;	      /* its function, which is pushed before it; 0: none */
-	__u64 op[2];
+	__u64 op[2], op_lost;	      /* op_lost 1: it could not be read */
 	/* Of the native stack. */
 	__u64 left_jit;		      /* 1: a JIT's code was found on it */
 	__u64 at_jit;		      /* 1: that is what was interrupted */

@@ -529,7 +529,8 @@ int php_names_add(struct php_namer *namer, const struct ep_raw_frame *raw, struc
 	uint32_t line = 0;
 	int r;
 
-	if (php_kind(raw->aux) == PHP_KIND_UNREADABLE)
+	if (php_kind(raw->aux) == PHP_KIND_UNREADABLE ||
+	    (php_kind(raw->aux) == PHP_KIND_CODE && php_came(raw->flags) == PHP_CAME_UNKNOWN))
 		return add_plain(namer, "(unreadable function)", EP_UNNAMED_UNREADABLE, 0, names);
 	if (!take_frame(raw, &frame))
 		return -EBADMSG;
