@@ -22,6 +22,7 @@ JIT_FROM = 8, 2     # 8.0 and 8.1 are not tested
 
 class PHPs(language.Check):
     language = phps.LANGUAGE
+    seconds = 2, 10     # in CI all runs together take at most two minutes
     start = 1, 60
 
     def before(self, case):
