@@ -36,6 +36,7 @@ SPIN = r"Burn\spin"
 CALLS_ONLY = r"Burn\turn_loops"
 MAIN = "{main}"
 FREED = "(freed function)"
+STATIC = "php-static"
 UNNAMED = re.compile(r"\[php: |\(unreadable function\)|\(freed function\)")
 CLOSURE = re.compile(r"(?:[^{]*(?:::|\\))?\{closure(?::(?P<where>.*):(?P<line>\d+))?\}$")
 TEXT = re.compile(r"(?P<file>.*)\(\d+\) : eval\(\)'d code$")
@@ -197,6 +198,12 @@ def own_frames(frames):
     return found[::-1]
 
 
+def why_incomplete(frames):
+    """In a static PHP what its C library starts is the root: it has no name."""
+    why = stacks.why_incomplete(frames)
+    return None if why == stacks.NO_ROOT and frames[-1].file == STATIC else why
+
+
 def is_freed(frames):
     """With code that was freed before it was named, or before its line was read."""
     return any(is_php(frame) and (frame.name == FREED or frame.source and not frame.line) for frame in frames)
@@ -341,7 +348,7 @@ class Judge:
         return self.memo[key]
 
     def why_wrong(self, frames):
-        own, why = own_frames(frames), stacks.why_incomplete(frames)
+        own, why = own_frames(frames), why_incomplete(frames)
         if not own:
             return why or (None if frames[-1].name in ("[exec]", "[exit]") else STARTING)
         for frame in frames:

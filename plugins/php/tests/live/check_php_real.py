@@ -15,7 +15,6 @@ import phps
 import programs_php
 import language
 import programs
-import stacks
 
 WITH_PHP, TO_START = 97.0, 90.0     # percent of the samples; TO_START: of programs that are over at once
 NAMED = 95.0    # percent of stacks of short requests: no function of theirs was freed before it was named
@@ -52,7 +51,7 @@ class Programs(programs.Programs):
     def why_not_whole(self, frames):
         """What was freed before it was named is counted apart. Where PHP runs, there are its frames."""
         own = [frame for frame in frames if backtraces.is_php(frame)]
-        why = stacks.why_incomplete([frame for frame in frames if frame.name != backtraces.FREED])
+        why = backtraces.why_incomplete([frame for frame in frames if frame.name != backtraces.FREED])
         if not why and not own and any(frame.name == INTERPRETER for frame in frames):
             return "a loop of the interpreter, and no PHP frame"
         return why or self.why_not_one_script(own)
