@@ -8,7 +8,8 @@
  * It covers what tells the texts of name, class and file from others (a zend_string keeps a hash and its length before
  * its bytes), and lines, size and fixed flags of the function; not where any of it is. So it is the same wherever a
  * request puts the same code. None of this changes while it lives, but for one: the hash of a file's name is 0 until
- * somebody wants it (of the main script, of eval); then where it is counts.
+ * somebody wants it (of the main script, of eval). Until then eight bytes of the name stand for it, which differ
+ * in "a.php(14) : eval()'d code", or, of a short one, where it is.
  */
 #ifndef PHP_CHECK_H
 #define PHP_CHECK_H
@@ -27,6 +28,9 @@
  * in copies.
  */
 #define PHP_FIXED_FLAGS 0x8100d010u
+
+/* Of a file's name that has no hash: the bytes that begin so far before its end. */
+#define PHP_FILE_TAIL 24
 
 /* What is read of a function. 0: it has none, or it could not be read. */
 struct php_parts {

@@ -35,24 +35,36 @@ static __always_inline void take_parts(const struct php_state *state, struct php
 	parts->lines = function_word(s, state->op_line) * is_user;
 }
 
-/*
- * What tells its strings from others. What cannot be read is 0, as the helper clears it. False: a part that there
- * is could not be read.
- */
+/* Sixteen bytes at an address, where there is one, else zeroes. 1: they could not be read. */
+static __always_inline __u64 read_pair(const struct php_scratch *s, __u64 *ret, __u64 has, __u64 addr)
+{
+	/* The function itself can be read: a read that fails costs much more. */
+	__u64 lost = ep_is_set(bpf_probe_read_user(ret, 16, (void *)ep_pick(has, addr, s->func)));
+
+	ret[0] *= has;
+	ret[1] *= has;
+	return lost & has;
+}
+
+/* What tells its strings from others: hash and length. False: a part that there is could not be read. */
 static __always_inline bool read_strings(struct php_scratch *s)
 {
 	struct php_parts *parts = &s->parts;
-	__u64 lost;
+	__u64 has_class = ep_is_set(parts->class), has_file = ep_is_set(parts->file), lost;
 
-	/* hash and len */
-	lost = ep_is_set(bpf_probe_read_user(&parts->name_hash, 16, (void *)(parts->name + PHP_STRING_HASH))) &
-	       ep_is_set(parts->name);
-	lost |= ep_is_set(bpf_probe_read_user(&parts->class_name, 8, (void *)(parts->class + PHP_CLASS_NAME))) &
-		ep_is_set(parts->class);
-	lost |= ep_is_set(bpf_probe_read_user(&parts->class_hash, 16, (void *)(parts->class_name + PHP_STRING_HASH))) &
-		ep_is_set(parts->class);
-	lost |= ep_is_set(bpf_probe_read_user(&parts->file_hash, 16, (void *)(parts->file + PHP_STRING_HASH))) &
-		ep_is_set(parts->file);
+	lost = read_pair(s, &parts->name_hash, ep_is_set(parts->name), parts->name + PHP_STRING_HASH);
+	EP_MEET();
+	/* With the word after it. */
+	lost |= read_pair(s, s->op, has_class, parts->class + PHP_CLASS_NAME);
+	parts->class_name = s->op[0];
+	EP_MEET();
+	lost |= read_pair(s, &parts->class_hash, has_class, parts->class_name + PHP_STRING_HASH);
+	EP_MEET();
+	lost |= read_pair(s, &parts->file_hash, has_file, parts->file + PHP_STRING_HASH);
+	if (has_file & (1 ^ ep_is_set(parts->file_hash)) & (PHP_FILE_TAIL - 1 - parts->file_len) >> 63)
+		lost |= ep_is_set(bpf_probe_read_user(&parts->file_hash, 8, (void *)(parts->file + PHP_STRING_BYTES +
+										      parts->file_len - PHP_FILE_TAIL)));
+	EP_MEET();
 	return !lost;
 }
 

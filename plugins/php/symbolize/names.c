@@ -207,6 +207,16 @@ static int read_text(struct finding *finding, uint64_t addr, struct text *text, 
 	return 0;
 }
 
+/* check.h: what stands for the hash of a file's name that has none. */
+static uint64_t hash_of_file(const struct php_string *string)
+{
+	uint64_t word = string->hash;
+
+	if (!word && string->len >= PHP_FILE_TAIL && string->bytes == string->len)
+		memcpy(&word, string->text + string->len - PHP_FILE_TAIL, sizeof(word));
+	return word;
+}
+
 static int read_file(struct finding *finding)
 {
 	struct php_parts *parts = &finding->parts;
@@ -218,6 +228,8 @@ static int read_file(struct finding *finding)
 		r = read_text(finding, parts->file, &text, finding->path, sizeof(finding->path));
 	if (r < 0)
 		return r;
+	if (!finding->knows_file)
+		text.hash = hash_of_file(&finding->string);
 	parts->file_hash = text.hash;
 	parts->file_len = text.len;
 	return 0;

@@ -136,6 +136,8 @@ static void add_method(uint64_t addr)
 	parts.class_len = word(parts.class_name + PHP_STRING_LEN);
 	parts.file_hash = word(parts.file + PHP_STRING_HASH);
 	parts.file_len = word(parts.file + PHP_STRING_LEN);
+	if (!parts.file_hash && parts.file_len >= PHP_FILE_TAIL)
+		parts.file_hash = word(parts.file + PHP_STRING_BYTES + parts.file_len - PHP_FILE_TAIL);
 	check = php_check(&parts);
 	frames[n_frames++] = (struct ep_raw_frame){
 		.aux = php_aux(PHP_KIND_FUNCTION, 1),

@@ -134,6 +134,11 @@ static inline struct php_parts made_parts(struct made *made, const struct made_f
 {
 	struct fake_host *host = &made->host;
 	uint64_t class_name = fake_host_word(host, function->class + PHP_CLASS_NAME);
+	uint64_t file_hash = fake_host_word(host, function->file + PHP_STRING_HASH);
+	uint64_t file_len = fake_host_word(host, function->file + PHP_STRING_LEN);
+
+	if (!file_hash && file_len >= PHP_FILE_TAIL)
+		file_hash = fake_host_word(host, function->file + PHP_STRING_BYTES + file_len - PHP_FILE_TAIL);
 
 	return (struct php_parts){
 		.name = function->name,
@@ -145,8 +150,8 @@ static inline struct php_parts made_parts(struct made *made, const struct made_f
 		.class_name = class_name,
 		.class_hash = fake_host_word(host, class_name + PHP_STRING_HASH),
 		.class_len = fake_host_word(host, class_name + PHP_STRING_LEN),
-		.file_hash = fake_host_word(host, function->file + PHP_STRING_HASH),
-		.file_len = fake_host_word(host, function->file + PHP_STRING_LEN),
+		.file_hash = file_hash,
+		.file_len = file_len,
 	};
 }
 
