@@ -217,6 +217,12 @@ static uint64_t hash_of_file(const struct php_string *string)
 	return word;
 }
 
+/* Freed, it may have what the allocator writes into it: bytes that are no text. */
+static bool is_torn(const struct php_string *string, const char *path)
+{
+	return !string->hash && (memchr(string->text, 0, string->bytes) || strstr(path, "\xef\xbf\xbd"));
+}
+
 static int read_file(struct finding *finding)
 {
 	struct php_parts *parts = &finding->parts;
@@ -228,6 +234,8 @@ static int read_file(struct finding *finding)
 		r = read_text(finding, parts->file, &text, finding->path, sizeof(finding->path));
 	if (r < 0)
 		return r;
+	if (!finding->knows_file && is_torn(&finding->string, finding->path))
+		return -EBADMSG;
 	if (!finding->knows_file)
 		text.hash = hash_of_file(&finding->string);
 	parts->file_hash = text.hash;
