@@ -22,9 +22,11 @@
 #define YOUNG_NS     (2 * EP_NS_PER_SEC) /* while it maps what it needs */
 /*
  * A process that maps all the time is looked at so often; its names have their turn in between. A young one is
- * looked at after a quarter of its age, as a short program may have ended by then.
+ * looked at after a quarter of its age, as a short program may have ended by then, but not for more than a
+ * ninth of the time.
  */
 #define REFRESH_REST_NS (50 * EP_NS_PER_MS)
+#define REFRESH_SHARE	8
 
 /* --- what BPF is told ------------------------------------------------------------------------ */
 
@@ -250,7 +252,10 @@ static void run_refresh(void *arg)
 
 static void finish_refresh(void *arg)
 {
-	take_result(arg);
+	struct ep_instance *instance = arg;
+
+	instance->refresh_took_ns = ep_clock_mono_ns() - instance->refreshed_ns;
+	take_result(instance);
 }
 
 int ep_instance_start_job(struct ep_instance *instance, void (*work)(void *arg),
@@ -280,7 +285,9 @@ static void start_refresh(struct ep_instance *instance)
 static void start_refresh_soon(struct ep_instance *instance)
 {
 	uint64_t now_ns = ep_clock_mono_ns(), since_ns = now_ns - instance->refreshed_ns;
-	uint64_t rest_ns = EP_MIN(EP_MAX((now_ns - instance->born_ns) / 4, RETRY_MIN_NS), REFRESH_REST_NS);
+	uint64_t rest_ns = EP_MAX((now_ns - instance->born_ns) / 4, REFRESH_SHARE * instance->refresh_took_ns);
+
+	rest_ns = EP_MIN(EP_MAX(rest_ns, RETRY_MIN_NS), REFRESH_REST_NS);
 
 	if (instance->ended || since_ns >= rest_ns)
 		start_refresh(instance);

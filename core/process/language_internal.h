@@ -91,6 +91,7 @@ struct ep_instance {
 	uint64_t used_ns;      /* CLOCK_MONOTONIC: attached, or asked for names; 0: never attached */
 	uint64_t paid_ns;      /* CLOCK_MONOTONIC: until then its names are paid for */
 	uint64_t refreshed_ns; /* CLOCK_MONOTONIC: when the last attach or refresh began */
+	uint64_t refresh_took_ns; /* the last one, with its wait for a worker */
 	uint64_t wait_ns; /* before it is asked again; 0: as short as it may be */
 	uint64_t retry_ns; /* CLOCK_MONOTONIC; 0: nothing to retry */
 };
