@@ -5,8 +5,10 @@
 # runs, in a run loop of its own.
 PATTERN = r"perl|debugperl|perl5\.\d+\.\d+|perl5\.\d+-\w+-linux-gnu"
 
+# A root of another language may have perl-base alone, without this module: no Perl for the tests.
 ASK = r"""
 use Config;
+use Time::HiRes;
 open my $maps, '<', '/proc/self/maps' or die;
 my $shared = grep { m{/libperl\.so} } <$maps>;
 print join(' ', sprintf('%vd', $^V), $shared ? 'libperl' : 'static',
