@@ -146,13 +146,12 @@ static __always_inline bool take_copy(const struct php_state *state, struct php_
 	return true;
 }
 
-static __always_inline void keep_copy(const struct php_state *state, struct php_scratch *s,
-				      const struct php_seen_function *seen)
+static __always_inline void keep_copy(struct php_scratch *s, const struct php_seen_function *seen)
 {
 	struct php_seen_copy *copy = seen_copy(s);
 
-	/* No sample has number 0. */
-	copy->is.sequence = s->sequence * is_copy(state, s) * ep_is_same(seen->n, 3);
+	/* No sample has number 0. Only copies have three words. */
+	copy->is.sequence = s->sequence * ep_is_same(seen->n, 3);
 	copy->is.key = s->parts.opcodes;
 	copy->name = s->words[PHP_FUNCTION_NAME / 8];
 	copy->class = s->parts.class;
@@ -205,7 +204,7 @@ static __always_inline void read_function(const struct php_state *state, struct 
 	EP_MEET();
 	put_words(state, s, seen);
 	EP_MEET();
-	keep_copy(state, s, seen);
+	keep_copy(s, seen);
 }
 
 /* seen_function() is that of the frame in hand. */
