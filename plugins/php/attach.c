@@ -91,7 +91,7 @@ static bool name_holds(struct instance *inst, uint64_t name)
 	return !name || (attach_read(inst, name + PHP_STRING_LEN, &len, sizeof(len)) == 0 && len < MAX_NAME_BYTES);
 }
 
-/* Of a user function. While an exception is handled the opline is one of the globals. */
+/* The opline of a user function's frame. While PHP handles an exception, it is one of the globals. */
 static bool opline_holds(struct instance *inst, const uint64_t *frame, const uint8_t *function)
 {
 	const struct php_function_layout *layout = &inst->exe->layout.function;

@@ -78,7 +78,8 @@ static __always_inline __u64 leave_exception(const struct php_state *state, stru
 
 /*
  * Its opline, that one's index, and whether it runs: opcache's optimizer makes frames whose opline is none of theirs
- * (Optimizer/sccp.c), and C makes one before it runs it, at the first opline behind those that receive arguments.
+ * (Optimizer/sccp.c). C makes a frame before it runs it: its opline is then the first one after those that
+ * receive arguments.
  */
 static __always_inline void find_line(const struct php_state *state, struct php_scratch *s)
 {

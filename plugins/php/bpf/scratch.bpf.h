@@ -30,7 +30,7 @@ enum frame_word {
 #define OP_INCLUDE	   73
 #define OP_FRAMELESS_FIRST 204 /* 8.4 on: ZEND_FRAMELESS_ICALL_0 to 3 */
 #define OP_FRAMELESS_LAST  207
-/* Of an op what is read: from 16 on, two words. */
+/* The walk reads two words of an op, from offset 16 on. */
 #define OP_READ	    16
 #define OP_INCLUDES 16 /* the last bit of extended_value that says how a file comes in */
 
@@ -64,7 +64,7 @@ struct php_seen_copy {
 #define PHP_WINDOW_WORDS   128
 #define PHP_MAX_WAITING	   256u /* generators that wait for one */
 
-/* Of the native stack: the context that jump_fcontext saves, to the return address (asm/jump_x86_64_sysv_elf_gas.S). */
+/* The words that jump_fcontext saves on the native stack (asm/jump_x86_64_sysv_elf_gas.S). */
 enum context_word {
 	CONTEXT_RBX = 6,
 	CONTEXT_RBP,
@@ -86,7 +86,7 @@ struct php_scratch {
 	__u64 makes;		      /* 1: what was interrupted makes a frame, or is about to run it */
 	__u64 current;		      /* of the globals, while another one is looked at */
 	/* Generators that wait. */
-	__u64 generator, behind;      /* the next one, the frame behind all */
+	__u64 generator, behind;      /* the next one; the frame after all that wait */
 	__u64 n_waiting, waits;	      /* 1: the next frame is one of them */
 	/* The frame in hand. */
 	__u64 opline, func, info, this;
