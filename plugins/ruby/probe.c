@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define MAX_JUMPS 16
 
@@ -119,13 +120,30 @@ static void find_symbols(struct ruby_executable *exe, const struct ep_file *file
 	exe->symbols_va = symbols.last_op_id ? symbols.va : 0;
 }
 
+#define MAX_LAUNCHER_NAMES 4096 /* bytes of .dynstr: ruby's are 400 */
+
+/*
+ * The program `ruby`, whose runtime is libruby: it calls ruby_run_node (main.c of 2.5 to 4.0). Only small files
+ * are looked into.
+ */
+static bool is_launcher(const struct ruby_executable *exe, const struct ep_file *file)
+{
+	static const char name[] = "ruby_run_node";
+	char names[MAX_LAUNCHER_NAMES];
+	struct ep_symbol section;
+
+	return exe->host->file_section(file, ".dynstr", &section) == 0 && section.bytes <= sizeof(names) &&
+	       exe->host->file_read(file, section.va, names, section.bytes) == 0 &&
+	       memmem(names, section.bytes, name, sizeof(name));
+}
+
 static int probe(struct ruby_executable *exe, const struct ep_file *file)
 {
 	const struct ep_unwinder_host *host = exe->host;
 	int r;
 
 	if (!file_va(host, file, "rb_iseq_eval_main"))
-		return EP_NOT_MINE;
+		return is_launcher(exe, file) ? EP_LAUNCHER : EP_NOT_MINE;
 	exe->object_va = file_va(host, file, "rb_cObject");
 	exe->string_va = file_va(host, file, "rb_cString");
 	r = find_layout(exe, file);
