@@ -32,6 +32,8 @@ SLACK = 3.0             # points
 SLACK_CALLS = 1.0       # percent of samples with a call that is not in the code
 GAPS = 0.25             # percent of samples that may have a gap
 SLACK_GAPS = 1.0        # points
+NO_LINES = 0.5          # percent of samples whose leaf may lack its line: a text is compiled, and its first statement comes
+SLACK_NO_LINES = 1.0    # points
 
 
 def is_incomplete(reason):
@@ -80,8 +82,8 @@ class Verdict:
     def reasons(self):
         return [(reason, n) for reason, n in self.counts.most_common() if reason != TRUE]
 
-    def problems(self, threshold, fewest=FEWEST, calls=0.0, gaps=GAPS):
-        """threshold: percent; calls, gaps: as SLACK_CALLS, GAPS."""
+    def problems(self, threshold, fewest=FEWEST, calls=0.0, gaps=GAPS, no_lines=NO_LINES):
+        """threshold: percent; calls, gaps, no_lines: as SLACK_CALLS, GAPS, NO_LINES."""
         if self.all < fewest:
             yield f"{self.all} samples are too few to tell"
         if self.incomplete > GRACE and self.percent(self.all - self.incomplete) < threshold:
@@ -97,12 +99,13 @@ class Verdict:
         missing = sum(n for reason, n in self.counts.items() if reason.startswith(GAP))
         if missing > GRACE and self.percent(missing) > gaps:
             yield f"{missing} samples with a gap: frames between two others are missing"
-        if self.without_line > GRACE:
+        if self.without_line > GRACE and self.percent(self.without_line) > no_lines:
             yield f"{self.without_line} samples without a line where they were interrupted"
 
     def slack_problems(self, threshold, fewest=FEWEST):
         """Far below the bar."""
-        return self.problems(threshold - SLACK, fewest, max(SLACK_CALLS, self.percent(GRACE)), GAPS + SLACK_GAPS)
+        return self.problems(threshold - SLACK, fewest, max(SLACK_CALLS, self.percent(GRACE)), GAPS + SLACK_GAPS,
+                             NO_LINES + SLACK_NO_LINES)
 
     def amount_problems(self, frequency, lost):
         if self.judge.said.cpu is None:
