@@ -567,6 +567,7 @@ static void fill_header(const struct builder *b, struct ep_batch *batch)
 	batch->start_ns = start_ns + (uint64_t)b->source->mono_to_wall_ns;
 	batch->duration_ns = ep_interval_end_ns(b->interval) - start_ns;
 	batch->sample_type = "cpu";
+	batch->weight_unit = "nanoseconds";
 	batch->lost_samples = ep_interval_lost(b->interval);
 }
 

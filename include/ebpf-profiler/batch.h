@@ -119,7 +119,8 @@ struct ep_batch {
 	const uint32_t *sample_thread_name; /* string */
 	const uint32_t *sample_cpu;
 	const uint32_t *sample_count;
-	const uint32_t *sample_time_first; /* into sample_time_ns; count times each */
+	/* Into sample_time_ns; count times each, or none where a file has lost them. */
+	const uint32_t *sample_time_first;
 	const uint64_t *sample_time_ns;	   /* wall clock */
 	/*
 	 * CPU time each row stands for: its count times the period of its CPU's sampling clock.
@@ -140,6 +141,12 @@ struct ep_batch {
 	 */
 	const uint32_t *stack_unnamed;
 	const uint32_t *stack_unnamed_text; /* string: "toy: gone before it was named"; "": none */
+
+	/*
+	 * What sample_weight_ns counts: "nanoseconds" where it is missing, and in all that is recorded here.
+	 * A file of others may be read that counts "bytes" or "count": then no weight is a time.
+	 */
+	const char *weight_unit;
 };
 
 /* The weight of a row, of a batch that any host made. */
