@@ -82,7 +82,7 @@ static const char *const own_strings[] = {
 
 struct encoder {
 	const struct ep_batch *batch;
-	const struct pprof_sink *sink;
+	struct ep_sink *sink;
 	struct pb out;	      /* not handed over yet */
 	struct pb message;    /* the element in hand */
 	struct pb part;	      /* a message within it */
@@ -100,8 +100,7 @@ static uint64_t own(const struct encoder *enc, enum own_string string)
 static void hand_over(struct encoder *enc)
 {
 	if (enc->error == 0 && enc->out.error == 0)
-		enc->error =
-			enc->sink->write(enc->sink->arg, enc->out.bytes.data, enc->out.bytes.len);
+		enc->error = ep_sink_write(enc->sink, enc->out.bytes.data, enc->out.bytes.len);
 	pb_clear(&enc->out);
 }
 
@@ -512,7 +511,7 @@ static void encoder_fini(struct encoder *enc)
 	free(enc->order);
 }
 
-int pprof_encode(const struct ep_batch *batch, const char *version, const struct pprof_sink *sink)
+int pprof_encode(const struct ep_batch *batch, const char *version, struct ep_sink *sink)
 {
 	ep_cleanup(encoder_fini) struct encoder enc = {.batch = batch, .sink = sink};
 	int r = encoder_init(&enc, version);

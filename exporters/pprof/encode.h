@@ -8,16 +8,12 @@
 #define PPROF_ENCODE_H
 
 #include "ebpf-profiler/batch.h"
+#include "exporters/shared/sink.h"
 
 #include <stddef.h>
 
-struct pprof_sink {
-	int (*write)(void *arg, const void *data, size_t len); /* 0 or a negative errno */
-	void *arg;
-};
-
 /* `version` is the profiler's. 0, -E2BIG, -ENOMEM, or the first error of the sink. */
-int pprof_encode(const struct ep_batch *batch, const char *version, const struct pprof_sink *sink);
+int pprof_encode(const struct ep_batch *batch, const char *version, struct ep_sink *sink);
 
 /* "99.2 % complete, 0.5 % process not analysed yet, ...", of CPU time: at most len bytes with the
  * NUL. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "exporters/pprof/file.h"
+#include "exporters/shared/file.h"
 #include "core/base/util.h"
 
 #include <dirent.h>
@@ -16,14 +16,14 @@
 #define GZIP_WINDOW   (15 + 16) /* zlib.h: 15 bits of window, + 16 for a gzip header */
 #define MEM_LEVEL     8		/* zlib's default */
 #define PREFIX	      "profile-"
-#define SUFFIX	      ".pb.gz"
 #define TEMP_SUFFIX   ".tmp"
 #define STAMP_BYTES   15 /* 20260131-235959 */
 #define STALE_SECONDS 3600
 #define NS_PER_SECOND 1000000000ull
 
-struct pprof_file {
+struct ep_file {
 	int fd;
+	bool compressed;
 	bool finished;	     /* deflate has ended, all bytes are in the file */
 	char temp[PATH_MAX]; /* "" once it is published */
 	uint64_t bytes;
@@ -31,7 +31,7 @@ struct pprof_file {
 	uint8_t out[OUT_BYTES];
 };
 
-static int open_temp(struct pprof_file *file, const char *path)
+static int open_temp(struct ep_file *file, const char *path)
 {
 	static _Atomic uint32_t counter; /* of this process, so that two exporters never meet */
 	const char *slash = strrchr(path, '/');
@@ -49,16 +49,18 @@ static int open_temp(struct pprof_file *file, const char *path)
 	return 0;
 }
 
-int pprof_file_create(const char *path, int level, struct pprof_file **ret_file)
+int ep_file_create(const char *path, int level, struct ep_file **ret_file)
 {
-	ep_cleanup(pprof_file_closep) struct pprof_file *file = calloc(1, sizeof(*file));
+	ep_cleanup(ep_file_closep) struct ep_file *file = calloc(1, sizeof(*file));
 	int r;
 
 	if (!file)
 		return -ENOMEM;
 	file->fd = -1;
-	if (deflateInit2(&file->z, level, Z_DEFLATED, GZIP_WINDOW, MEM_LEVEL, Z_DEFAULT_STRATEGY) !=
-	    Z_OK)
+	file->compressed = level > 0;
+	if (file->compressed &&
+	    deflateInit2(&file->z, level, Z_DEFLATED, GZIP_WINDOW, MEM_LEVEL, Z_DEFAULT_STRATEGY) !=
+		    Z_OK)
 		return -ENOMEM;
 	file->z.next_out = file->out;
 	file->z.avail_out = OUT_BYTES;
@@ -69,11 +71,8 @@ int pprof_file_create(const char *path, int level, struct pprof_file **ret_file)
 	return 0;
 }
 
-static int write_all(struct pprof_file *file)
+static int write_all(struct ep_file *file, const uint8_t *data, size_t left)
 {
-	const uint8_t *data = file->out;
-	size_t left = OUT_BYTES - file->z.avail_out;
-
 	while (left > 0) {
 		ssize_t n = write(file->fd, data, left);
 
@@ -85,40 +84,68 @@ static int write_all(struct pprof_file *file)
 		left -= (size_t)n;
 		file->bytes += (uint64_t)n;
 	}
-	file->z.next_out = file->out;
-	file->z.avail_out = OUT_BYTES;
 	return 0;
 }
 
-int pprof_file_write(void *arg, const void *data, size_t len)
+static int write_out(struct ep_file *file)
 {
-	struct pprof_file *file = arg;
+	int r = write_all(file, file->out, OUT_BYTES - file->z.avail_out);
 
-	if (len > UINT_MAX)
-		return -E2BIG;
-	file->z.next_in = (Bytef *)data;
-	file->z.avail_in = (uInt)len;
+	file->z.next_out = file->out;
+	file->z.avail_out = OUT_BYTES;
+	return r;
+}
+
+static int compress_in(struct ep_file *file)
+{
 	while (file->z.avail_in > 0) {
 		int r;
 
 		if (deflate(&file->z, Z_NO_FLUSH) != Z_OK)
 			return -EIO;
-		r = file->z.avail_out == 0 ? write_all(file) : 0;
+		r = file->z.avail_out == 0 ? write_out(file) : 0;
 		if (r < 0)
 			return r;
 	}
 	return 0;
 }
 
-static int finish(struct pprof_file *file)
+/* Small pieces are gathered in `out` when nothing is compressed, too. */
+static int gather(struct ep_file *file, const void *data, size_t len)
 {
-	int z = Z_OK, r;
+	if (len > file->z.avail_out) {
+		int r = write_out(file);
 
+		if (r < 0 || len > OUT_BYTES)
+			return r < 0 ? r : write_all(file, data, len);
+	}
+	memcpy(file->z.next_out, data, len);
+	file->z.next_out += len;
+	file->z.avail_out -= (uInt)len;
+	return 0;
+}
+
+int ep_file_write(void *arg, const void *data, size_t len)
+{
+	struct ep_file *file = arg;
+
+	if (!file->compressed)
+		return gather(file, data, len);
+	if (len > UINT_MAX)
+		return -E2BIG;
+	file->z.next_in = (Bytef *)data;
+	file->z.avail_in = (uInt)len;
+	return compress_in(file);
+}
+
+static int finish(struct ep_file *file)
+{
 	while (!file->finished) {
-		z = deflate(&file->z, Z_FINISH);
+		int z = file->compressed ? deflate(&file->z, Z_FINISH) : Z_STREAM_END, r;
+
 		if (z != Z_OK && z != Z_STREAM_END)
 			return -EIO;
-		r = write_all(file);
+		r = write_out(file);
 		if (r < 0)
 			return r;
 		file->finished = z == Z_STREAM_END;
@@ -143,7 +170,7 @@ static int rename_new(const char *from, const char *to)
  * Not synced to disk first: on a busy journal that can stall every writer of the machine for
  * seconds, and what a power failure could cost is the last interval's file.
  */
-int pprof_file_publish(struct pprof_file *file, const char *path, bool replace, uint64_t *ret_bytes)
+int ep_file_publish(struct ep_file *file, const char *path, bool replace, uint64_t *ret_bytes)
 {
 	int r = finish(file);
 
@@ -160,7 +187,7 @@ int pprof_file_publish(struct pprof_file *file, const char *path, bool replace, 
 	return 0;
 }
 
-void pprof_file_close(struct pprof_file *file)
+void ep_file_close(struct ep_file *file)
 {
 	if (!file)
 		return;
@@ -168,7 +195,8 @@ void pprof_file_close(struct pprof_file *file)
 		(void)unlink(file->temp);
 	if (file->fd >= 0)
 		close(file->fd);
-	deflateEnd(&file->z);
+	if (file->compressed)
+		deflateEnd(&file->z);
 	free(file);
 }
 
@@ -189,7 +217,7 @@ static int make_prefix(const char *host, char *name, size_t len)
 	return n;
 }
 
-void pprof_file_name(const char *host, uint64_t time_ns, uint32_t n, char *name, size_t len)
+void ep_file_name(const char *suffix, const char *host, uint64_t time_ns, uint32_t n, char *name, size_t len)
 {
 	time_t seconds = (time_t)(time_ns / NS_PER_SECOND);
 	char prefix[128], stamp[STAMP_BYTES + 1] = "", number[16] = "";
@@ -200,16 +228,22 @@ void pprof_file_name(const char *host, uint64_t time_ns, uint32_t n, char *name,
 		strftime(stamp, sizeof(stamp), "%Y%m%d-%H%M%S", &tm);
 	if (n > 1)
 		snprintf(number, sizeof(number), "-%u", n);
-	snprintf(name, len, "%s%s%s" SUFFIX, prefix, stamp, number);
+	snprintf(name, len, "%s%s%s%s", prefix, stamp, number, suffix);
 }
 
-/* The time stamp within a name of our form, NULL when it is not of that form. */
-static const char *stamp_of(const char *name, const char *prefix)
-{
-	size_t prefix_len = strlen(prefix);
-	const char *stamp = name + prefix_len, *pos;
+/* What names of our files begin and end with. */
+struct form {
+	char prefix[128];
+	size_t prefix_len;
+	const char *suffix;
+};
 
-	if (strncmp(name, prefix, prefix_len) != 0)
+/* The time stamp within a name of our form, NULL when it is not of that form. */
+static const char *stamp_of(const char *name, const struct form *form)
+{
+	const char *stamp = name + form->prefix_len, *pos;
+
+	if (strncmp(name, form->prefix, form->prefix_len) != 0)
 		return NULL;
 	if (strspn(stamp, "0123456789") != 8 || stamp[8] != '-' ||
 	    strspn(stamp + 9, "0123456789") != 6)
@@ -220,24 +254,24 @@ static const char *stamp_of(const char *name, const char *prefix)
 
 		pos += digits ? 1 + digits : 0;
 	}
-	return strcmp(pos, SUFFIX) == 0 ? stamp : NULL;
+	return strcmp(pos, form->suffix) == 0 ? stamp : NULL;
 }
 
 /*
  * A temporary file of a process that was killed while it wrote: nobody else would ever remove it.
  * Writing one takes seconds, so an hour is proof enough.
  */
-static bool is_stale(int dir_fd, const char *name, const char *prefix)
+static bool is_stale(int dir_fd, const char *name, const struct form *form)
 {
-	const char *suffix = strstr(name, SUFFIX ".");
+	const char *suffix = name[0] == '.' ? strstr(name, form->suffix) : NULL;
 	char published[NAME_MAX + 1];
 	struct stat st;
 
-	if (name[0] != '.' || !suffix)
+	if (!suffix)
 		return false;
-	snprintf(published, sizeof(published), "%.*s", (int)(suffix + strlen(SUFFIX) - name - 1),
+	snprintf(published, sizeof(published), "%.*s", (int)(suffix + strlen(form->suffix) - name - 1),
 		 name + 1);
-	return stamp_of(published, prefix) &&
+	return stamp_of(published, form) &&
 	       strcmp(name + strlen(name) - strlen(TEMP_SUFFIX), TEMP_SUFFIX) == 0 &&
 	       fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) &&
 	       time(NULL) - st.st_mtime > STALE_SECONDS;
@@ -289,21 +323,22 @@ static void closedirp(DIR **dir)
 		closedir(*dir);
 }
 
-int pprof_file_prune(const char *dir_path, const char *host, uint32_t keep)
+int ep_file_prune(const char *dir_path, const char *suffix, const char *host, uint32_t keep)
 {
 	ep_cleanup(closedirp) DIR *dir = opendir(dir_path);
 	ep_cleanup(names_fini) struct names names = {0};
+	struct form form = {.suffix = suffix};
 	const struct dirent *entry;
-	char prefix[128];
 	int removed = 0;
 
 	if (!dir)
 		return -errno;
-	names.prefix_len = (size_t)make_prefix(host, prefix, sizeof(prefix));
+	form.prefix_len = (size_t)make_prefix(host, form.prefix, sizeof(form.prefix));
+	names.prefix_len = form.prefix_len;
 	while ((entry = readdir(dir)) != NULL) {
-		if (is_stale(dirfd(dir), entry->d_name, prefix))
+		if (is_stale(dirfd(dir), entry->d_name, &form))
 			(void)unlinkat(dirfd(dir), entry->d_name, 0);
-		else if (stamp_of(entry->d_name, prefix) && add_name(&names, entry->d_name) < 0)
+		else if (stamp_of(entry->d_name, &form) && add_name(&names, entry->d_name) < 0)
 			return -ENOMEM;
 	}
 	if (names.len <= keep)
