@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "exporters/otlp/answer.h"
-#include "exporters/otlp/text.h"
+#include "exporters/shared/otlp/text.h"
 
 #include <errno.h>
 #include <inttypes.h>

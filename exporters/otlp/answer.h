@@ -7,7 +7,7 @@
 #ifndef OTLP_ANSWER_H
 #define OTLP_ANSWER_H
 
-#include "exporters/otlp/wire.h"
+#include "exporters/shared/otlp/wire.h"
 
 #include <sys/types.h>
 

@@ -2,8 +2,8 @@
 #include "exporters/otlp/config.h"
 #include "core/base/parse.h"
 #include "ebpf-profiler/abi.h"
-#include "exporters/otlp/kernel.h"
-#include "exporters/otlp/text.h"
+#include "exporters/shared/otlp/kernel.h"
+#include "exporters/shared/otlp/text.h"
 
 #include <ctype.h>
 #include <errno.h>

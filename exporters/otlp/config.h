@@ -8,7 +8,7 @@
 #define OTLP_CONFIG_H
 
 #include "ebpf-profiler/exporter.h"
-#include "exporters/otlp/encode.h"
+#include "exporters/shared/otlp/encode.h"
 
 #define OTLP_MAX_HEADERS 32
 

@@ -8,7 +8,7 @@
 #define OTLP_GZIP_H
 
 #include "exporters/otlp/client.h"
-#include "exporters/otlp/encode.h"
+#include "exporters/shared/otlp/encode.h"
 
 /* 0, -ENOMEM, -EIO (the compressor failed). The caller frees payload->data. */
 int otlp_payload_make(const struct otlp_request *request, bool gzip,

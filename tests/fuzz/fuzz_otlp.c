@@ -7,7 +7,7 @@
 #include "exporters/otlp/answer.h"
 #include "exporters/otlp/client.h"
 #include "exporters/otlp/conn.h"
-#include "exporters/otlp/text.h"
+#include "exporters/shared/otlp/text.h"
 #include "tests/kit/fuzz.h"
 #include "tests/otlp/check.h"
 

@@ -3,8 +3,8 @@
 #ifndef OTLP_CHECK_INTERNAL_H
 #define OTLP_CHECK_INTERNAL_H
 
-#include "exporters/otlp/fields.h"
-#include "exporters/otlp/wire.h"
+#include "exporters/shared/otlp/fields.h"
+#include "exporters/shared/otlp/wire.h"
 #include "tests/otlp/check.h"
 
 #define N_TABLES 8 /* by field number, 0 is unused */

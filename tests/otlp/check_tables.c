@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/otlp/check_internal.h"
-#include "exporters/otlp/text.h"
+#include "exporters/shared/otlp/text.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The OTLP encoder, judged by the checker of tests/otlp. */
 #include "core/trace/batch.h"
-#include "exporters/otlp/encode.h"
-#include "exporters/otlp/fields.h"
+#include "exporters/shared/otlp/encode.h"
+#include "exporters/shared/otlp/fields.h"
 #include "exporters/otlp/gzip.h"
-#include "exporters/otlp/kernel.h"
+#include "exporters/shared/otlp/kernel.h"
 #include "tests/kit/test.h"
 #include "tests/otlp/batch.h"
 #include "tests/otlp/check.h"

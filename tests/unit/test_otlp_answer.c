@@ -2,7 +2,7 @@
 /* What follows from a receiver's answer: verdicts, waits, messages; and the encodings around it. */
 #include "exporters/otlp/answer.h"
 #include "exporters/otlp/http_parse.h"
-#include "exporters/otlp/text.h"
+#include "exporters/shared/otlp/text.h"
 #include "tests/kit/test.h"
 
 #include <nghttp2/nghttp2.h>

@@ -98,7 +98,7 @@ class CheckLayers(unittest.TestCase):
         ("core/elf/a.c", "/* the template, put together */", True),
         ("bpf/a.bpf.c", "/* snake */", False),
         ("exporters/otlp/a.c", "/* snake */", False),
-        ("exporters/otlp/frame_type.c", '"snake"', True),
+        ("exporters/shared/otlp/frame_type.c", '"snake"', True),
         ("scripts/a", "# snake", False),
         ("tests/unit/a.py", "# snake", False),
         ("tests/unit/test_snake.c", "", False),

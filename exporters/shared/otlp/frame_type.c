@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "exporters/otlp/frame_type.h"
+#include "exporters/shared/otlp/frame_type.h"
 
 #include <errno.h>
 

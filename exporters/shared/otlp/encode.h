@@ -20,7 +20,7 @@
 #define OTLP_ENCODE_H
 
 #include "ebpf-profiler/batch.h"
-#include "exporters/otlp/wire.h"
+#include "exporters/shared/otlp/wire.h"
 
 #define OTLP_MAX_FRAME_TYPES  32
 #define OTLP_FRAME_TYPE_BYTES 32

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "exporters/otlp/view.h"
+#include "exporters/shared/otlp/view.h"
 #include "ebpf-profiler/abi.h"
 
 void otlp_view_of(const struct ep_batch *batch, struct otlp_view *ret_view)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "exporters/otlp/encode.h"
-#include "exporters/otlp/canon.h"
-#include "exporters/otlp/dictionary.h"
-#include "exporters/otlp/fields.h"
-#include "exporters/otlp/groups.h"
-#include "exporters/otlp/kernel.h"
-#include "exporters/otlp/resource.h"
+#include "exporters/shared/otlp/encode.h"
+#include "exporters/shared/otlp/canon.h"
+#include "exporters/shared/otlp/dictionary.h"
+#include "exporters/shared/otlp/fields.h"
+#include "exporters/shared/otlp/groups.h"
+#include "exporters/shared/otlp/kernel.h"
+#include "exporters/shared/otlp/resource.h"
 
 #include <errno.h>
 

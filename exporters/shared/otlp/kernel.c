@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "exporters/otlp/kernel.h"
+#include "exporters/shared/otlp/kernel.h"
 #include "core/base/util.h"
 
 #include <inttypes.h>

@@ -7,8 +7,8 @@
 #ifndef OTLP_RESOURCE_H
 #define OTLP_RESOURCE_H
 
-#include "exporters/otlp/encode.h"
-#include "exporters/otlp/view.h"
+#include "exporters/shared/otlp/encode.h"
+#include "exporters/shared/otlp/view.h"
 
 /* Replaces what is in `message`. Row 0 of processes: one that is not known. */
 void otlp_resource_write(const struct ep_batch *batch, const struct otlp_view *view,

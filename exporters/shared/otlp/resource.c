@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "exporters/otlp/resource.h"
-#include "exporters/otlp/fields.h"
-#include "exporters/otlp/text.h"
+#include "exporters/shared/otlp/resource.h"
+#include "exporters/shared/otlp/fields.h"
+#include "exporters/shared/otlp/text.h"
 
 #include <stdio.h>
 #include <time.h>

@@ -7,8 +7,8 @@
 #ifndef OTLP_CANON_H
 #define OTLP_CANON_H
 
-#include "exporters/otlp/encode.h"
-#include "exporters/otlp/view.h"
+#include "exporters/shared/otlp/encode.h"
+#include "exporters/shared/otlp/view.h"
 
 struct otlp_canon {
 	uint32_t *mapping_of, *location_of, *stack_of;

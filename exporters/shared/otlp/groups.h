@@ -11,7 +11,7 @@
 #ifndef OTLP_GROUPS_H
 #define OTLP_GROUPS_H
 
-#include "exporters/otlp/view.h"
+#include "exporters/shared/otlp/view.h"
 
 struct otlp_groups {
 	uint32_t *order;     /* rows by process, then event, then period, else as in the batch */

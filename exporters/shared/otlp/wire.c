@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "exporters/otlp/wire.h"
+#include "exporters/shared/otlp/wire.h"
 
 #include <errno.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "exporters/otlp/groups.h"
+#include "exporters/shared/otlp/groups.h"
 #include "core/base/map.h"
 
 #include <errno.h>

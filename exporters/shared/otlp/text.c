@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "exporters/otlp/text.h"
+#include "exporters/shared/otlp/text.h"
 
 #include <errno.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #ifndef OTLP_FRAME_TYPE_H
 #define OTLP_FRAME_TYPE_H
 
-#include "exporters/otlp/encode.h"
+#include "exporters/shared/otlp/encode.h"
 
 /* Never "" or NULL. Borrowed from the batch or the options, or constant. */
 const char *otlp_frame_type_of(const struct ep_batch *batch, uint32_t location,

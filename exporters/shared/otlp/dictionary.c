@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "exporters/otlp/dictionary.h"
-#include "exporters/otlp/fields.h"
-#include "exporters/otlp/frame_type.h"
+#include "exporters/shared/otlp/dictionary.h"
+#include "exporters/shared/otlp/fields.h"
+#include "exporters/shared/otlp/frame_type.h"
 
 #include <errno.h>
 #include <stdio.h>

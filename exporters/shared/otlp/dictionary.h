@@ -7,7 +7,7 @@
 #ifndef OTLP_DICTIONARY_H
 #define OTLP_DICTIONARY_H
 
-#include "exporters/otlp/canon.h"
+#include "exporters/shared/otlp/canon.h"
 
 #define OTLP_N_TABLES 7
 /* What one sample may add before it is seen that it is too much: 1024 frames with long names. */

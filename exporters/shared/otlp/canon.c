@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "exporters/otlp/canon.h"
-#include "exporters/otlp/frame_type.h"
+#include "exporters/shared/otlp/canon.h"
+#include "exporters/shared/otlp/frame_type.h"
 
 #include <errno.h>
 #include <sys/random.h>
