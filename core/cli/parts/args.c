@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/cli/parts/args.h"
 #include "core/base/parse.h"
+#include "core/cli/parts/option_error.h"
 #include "core/config/problems.h"
 #include "core/config/units.h"
 
@@ -38,7 +39,7 @@ struct command {
 	enum ep_command command;
 	const char
 		*letters; /* '+': options end at the first other word; ':': report missing values */
-	const struct option *options;
+	const struct option *options; /* NULL: it parses itself */
 };
 
 static const struct option agent_options[] = {
@@ -344,32 +345,6 @@ static int apply_option(struct ep_args *args, int option, const char *value)
 	return apply_record_option(args, option, value);
 }
 
-static int unknown_option(struct ep_args *args, const struct command *command, const char *word)
-{
-	const char *names[16], *nearest;
-	char name[64];
-	size_t n = 0;
-
-	if (optopt > 0 && optopt < 256 && strncmp(word, "--", 2) != 0)
-		return fail(args, "unknown option -%c: see ebpf-profiler %s--help", optopt,
-			    command->help_name);
-	for (const struct option *o = command->options; o->name && n < EP_LEN(names); o++)
-		names[n++] = o->name;
-	snprintf(name, sizeof(name), "%.*s", (int)strcspn(word + 2, "="), word + 2);
-	if (optopt)
-		return fail(args, "--%s takes no value: leave '%s' out", name,
-			    strchrnul(word, '='));
-	nearest = ep_suggest(name, names, n);
-	return nearest ? fail(args, "unknown option --%s: did you mean --%s?", name, nearest)
-		       : fail(args, "unknown option --%s: see ebpf-profiler %s--help", name,
-			      command->help_name);
-}
-
-static int missing_value(struct ep_args *args, const char *word)
-{
-	return fail(args, "%s needs a value: see --help for what it takes", word);
-}
-
 /* Options up to the first word that is none; *ret_rest is its index. argv[0] is the command. */
 static int parse_options(struct ep_args *args, const struct command *command, int argc, char **argv,
 			 int *ret_rest)
@@ -385,11 +360,9 @@ static int parse_options(struct ep_args *args, const struct command *command, in
 		option = getopt_long(argc, argv, command->letters, command->options, NULL);
 		if (option == -1)
 			break;
-		if (option == '?' || option == ':') {
-			r = option == '?' ? unknown_option(args, command, word)
-					  : missing_value(args, word);
-			return r;
-		}
+		if (option == '?' || option == ':')
+			return ep_option_error(args->error, sizeof(args->error), command->help_name,
+					       command->options, option, word);
 		if (option == 'V')
 			args->command = EP_COMMAND_VERSION;
 		else if (option == 'h')
@@ -499,6 +472,11 @@ int ep_args_parse(int argc, char **argv, struct ep_args *ret_args)
 		return 0;
 	}
 	ret_args->command = command->command;
+	if (!command->options) {
+		ret_args->rest_argc = argc;
+		ret_args->rest_argv = argv;
+		return 0;
+	}
 	r = parse_options(ret_args, command, argc, argv, &rest);
 	if (r < 0)
 		return r;

@@ -62,6 +62,10 @@ struct ep_args {
 	size_t n_outputs;
 	char **child_argv; /* NULL-terminated tail of argv; NULL without a command */
 
+	/* Of a command that parses itself (view_args.h): its name and what stands after it. */
+	int rest_argc;
+	char **rest_argv;
+
 	char note[128];	 /* not empty: one line to print before work starts */
 	char error[512]; /* not empty when parsing failed: one sentence with the fix */
 };

@@ -17,6 +17,21 @@ static size_t code_point_bytes(const char *text)
 	return n;
 }
 
+/*
+ * Marks that turn the direction of text or end a line: U+061C, U+200E, U+200F, U+2028 to U+202E, U+2066 to
+ * U+2069. What follows them on a terminal would not be read as it is.
+ */
+static bool turns_text(const unsigned char *text, size_t n)
+{
+	if (n == 2)
+		return text[0] == 0xd8 && text[1] == 0x9c;
+	if (n != 3 || text[0] != 0xe2)
+		return false;
+	if (text[1] == 0x80)
+		return text[2] == 0x8e || text[2] == 0x8f || (text[2] >= 0xa8 && text[2] <= 0xae);
+	return text[1] == 0x81 && text[2] >= 0xa6 && text[2] <= 0xa9;
+}
+
 /* C0, DEL, C1 and stray bytes could drive the terminal. */
 static bool is_printable(const char *text, size_t n)
 {
@@ -24,7 +39,7 @@ static bool is_printable(const char *text, size_t n)
 
 	if (n == 1)
 		return c >= 0x20 && c < 0x7f;
-	return n > 2 || c != 0xc2 || (unsigned char)text[1] >= 0xa0;
+	return (c != 0xc2 || (unsigned char)text[1] >= 0xa0) && !turns_text((const unsigned char *)text, n);
 }
 
 static size_t count_columns(const char *text)
