@@ -14,10 +14,15 @@
 
 #define MAX_ROWS (1u << 28)
 
-/* One allocation: this header, then the columns, then the text of the strings. */
+/*
+ * One allocation: this header, then the columns, then the text of the strings. Or the header alone, of a
+ * batch whose columns are somebody else's until `release` gives them back.
+ */
 struct owned_batch {
 	_Atomic uint32_t refs;
 	size_t bytes;
+	void (*release)(void *arg);
+	void *arg;
 	struct ep_batch batch;
 };
 
@@ -616,6 +621,29 @@ static struct owned_batch *owner_of(const struct ep_batch *batch)
 	return (struct owned_batch *)EP_CONTAINER(batch, struct owned_batch, batch);
 }
 
+struct ep_batch *ep_batch_new(size_t bytes, void (*release)(void *arg), void *arg)
+{
+	struct owned_batch *owned = malloc(sizeof(*owned));
+
+	if (!owned)
+		return NULL;
+	*owned = (struct owned_batch){
+		.refs = 1,
+		.bytes = sizeof(*owned) + bytes,
+		.release = release,
+		.arg = arg,
+		.batch.size = sizeof(owned->batch),
+	};
+	return &owned->batch;
+}
+
+static void batch_free(struct owned_batch *owned)
+{
+	if (owned->release)
+		owned->release(owned->arg);
+	free(owned);
+}
+
 void ep_batch_ref(const struct ep_batch *batch)
 {
 	atomic_fetch_add_explicit(&owner_of(batch)->refs, 1, memory_order_relaxed);
@@ -625,7 +653,7 @@ void ep_batch_unref(const struct ep_batch *batch)
 {
 	if (batch &&
 	    atomic_fetch_sub_explicit(&owner_of(batch)->refs, 1, memory_order_acq_rel) == 1)
-		free(owner_of(batch));
+		batch_free(owner_of(batch));
 }
 
 size_t ep_batch_bytes(const struct ep_batch *batch)

@@ -59,6 +59,11 @@ struct ep_batch_source {
 /* 0 and a batch with one reference (gives), -E2BIG, -ENOMEM. */
 int ep_batch_build(const struct ep_interval *interval, const struct ep_batch_source *source,
 		   struct ep_batch **ret_batch);
+/*
+ * A batch with one reference (gives) and no columns: the caller fills them in before anybody else sees it.
+ * They take `bytes` of heap, and `release` is called with `arg` when nobody needs them. NULL: no memory.
+ */
+struct ep_batch *ep_batch_new(size_t bytes, void (*release)(void *arg), void *arg);
 /* Any thread. */
 void ep_batch_ref(const struct ep_batch *batch);
 void ep_batch_unref(const struct ep_batch *batch); /* accepts NULL */

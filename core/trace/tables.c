@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "core/base/utf8.h"
 #include "core/trace/kinds.h"
 #include "core/trace/tables.h"
 
@@ -59,64 +60,6 @@ void ep_tables_fini(struct ep_tables *t)
 
 /* --- strings --- */
 
-/*
- * Length of the well-formed UTF-8 sequence at str, 0 when there is none. Unicode 15.0, table 3-7:
- * no overlong forms, no surrogates, nothing above U+10FFFF.
- */
-static size_t utf8_len(const unsigned char *str, size_t len)
-{
-	unsigned char lead = str[0], low = 0x80, high = 0xbf;
-	size_t need;
-
-	if (lead < 0x80)
-		return 1;
-	if (lead < 0xc2 || lead > 0xf4)
-		return 0;
-	need = lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
-	if (lead == 0xe0)
-		low = 0xa0;
-	else if (lead == 0xf0)
-		low = 0x90;
-	else if (lead == 0xed)
-		high = 0x9f;
-	else if (lead == 0xf4)
-		high = 0x8f;
-	if (len < need || str[1] < low || str[1] > high)
-		return 0;
-	for (size_t i = 2; i < need; i++) {
-		if ((str[i] & 0xc0) != 0x80)
-			return 0;
-	}
-	return need;
-}
-
-static bool is_utf8(const char *str, size_t len)
-{
-	for (size_t i = 0; i < len;) {
-		size_t n = utf8_len((const unsigned char *)str + i, len - i);
-
-		if (n == 0)
-			return false;
-		i += n;
-	}
-	return true;
-}
-
-static size_t mask_bad_bytes(const char *str, size_t len, char *text)
-{
-	for (size_t i = 0; i < len;) {
-		size_t n = utf8_len((const unsigned char *)str + i, len - i);
-
-		if (n == 0) {
-			text[i++] = '?';
-			continue;
-		}
-		memcpy(text + i, str + i, n);
-		i += n;
-	}
-	return len;
-}
-
 int ep_tables_string(struct ep_tables *t, const char *str, size_t len, uint32_t *ret_id)
 {
 	char text[MAX_TEXT_BYTES];
@@ -125,9 +68,10 @@ int ep_tables_string(struct ep_tables *t, const char *str, size_t len, uint32_t 
 	if (!str || len == 0)
 		return 0;
 	len = EP_MIN(len, sizeof(text));
-	if (is_utf8(str, len))
+	if (ep_utf8_is_valid(str, len))
 		return ep_strings_add(t->strings, str, len, ret_id);
-	return ep_strings_add(t->strings, text, mask_bad_bytes(str, len, text), ret_id);
+	ep_utf8_repair(str, len, text);
+	return ep_strings_add(t->strings, text, len, ret_id);
 }
 
 static int add_cstr(struct ep_tables *t, const char *str, uint32_t *ret_id)

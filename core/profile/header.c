@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/profile/tables.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define NS_PER_SEC 1000000000ull
+
+static uint64_t sum(uint64_t a, uint64_t b)
+{
+	uint64_t value;
+
+	return __builtin_add_overflow(a, b, &value) ? UINT64_MAX : value;
+}
+
+/* Inputs of which nobody knows when they were made: as long as the longest of them. */
+static void join_times(struct ep_profile_builder *b, const struct ep_profile_header *header)
+{
+	if (!header->start_ns) {
+		b->duration_ns = EP_MAX(b->duration_ns, header->duration_ns);
+		return;
+	}
+	if (!b->start_ns || header->start_ns < b->start_ns)
+		b->start_ns = header->start_ns;
+	b->end_ns = EP_MAX(b->end_ns, sum(header->start_ns, header->duration_ns));
+}
+
+static void join_periods(struct ep_profile_builder *b, const struct ep_profile_header *header)
+{
+	if (!header->period_ns && !header->period_hz)
+		return;
+	if ((b->period_ns && header->period_ns && b->period_ns != header->period_ns) ||
+	    (b->period_hz && header->period_hz && b->period_hz != header->period_hz))
+		b->has_periods = true;
+	b->period_ns = b->period_ns ? b->period_ns : header->period_ns;
+	b->period_hz = b->period_hz ? b->period_hz : header->period_hz;
+}
+
+static int join_text(struct ep_profile_builder *b, const char *text, uint32_t *row)
+{
+	uint32_t other;
+	int r = ep_profile_add_string(b, text, text ? strlen(text) : 0, &other);
+
+	if (r < 0)
+		return r;
+	if (b->has_header && other != *row)
+		return -EINVAL;
+	*row = other;
+	return 0;
+}
+
+/* Two hosts are named both: "a, b". */
+static int join_host(struct ep_profile_builder *b, const char *host)
+{
+	char both[256];
+	const char *have = ep_profile_text(b, b->host_name);
+	int n;
+
+	if (!host || !host[0] || strstr(have, host))
+		return 0;
+	n = snprintf(both, sizeof(both), "%s%s%s", have, have[0] ? ", " : "", host);
+	if (n < 0 || (have[0] && n >= (int)sizeof(both)))
+		return 0;
+	return ep_profile_add_string(b, both, strlen(both), &b->host_name);
+}
+
+int ep_profile_add_header(struct ep_profile_builder *b, const struct ep_profile_header *header)
+{
+	int r = b->error;
+
+	if (r == 0)
+		r = join_text(b, header->sample_type, &b->sample_type);
+	if (r == 0)
+		r = join_text(b, header->weight_unit, &b->weight_unit);
+	if (r == 0)
+		r = join_host(b, header->host_name);
+	if (r < 0) {
+		b->error = b->error ? b->error : r;
+		return r;
+	}
+	join_times(b, header);
+	join_periods(b, header);
+	b->lost_samples = sum(b->lost_samples, header->lost_samples);
+	b->has_header = true;
+	return 0;
+}
