@@ -49,7 +49,7 @@ static int write_file(const char *path, const struct ep_vec *bytes)
 
 static enum ep_exit write_result(const struct ep_args *args, const struct ep_capture_result *result)
 {
-	const char *path = args->outputs[0].path;
+	const char *path = args->outputs.list[0].path;
 	int r = write_file(path, &result->file);
 
 	if (r == -EEXIST)
@@ -99,8 +99,8 @@ int ep_cmd_capture(const struct ep_args *args)
 
 	if (!config)
 		return EP_EXIT_USAGE;
-	if (access(args->outputs[0].path, F_OK) == 0)
-		return fail(args->outputs[0].path,
+	if (access(args->outputs.list[0].path, F_OK) == 0)
+		return fail(args->outputs.list[0].path,
 			    "it exists and is not overwritten: give -o another name");
 	ep_host_init(uv_default_loop(), EP_VERSION);
 	if (ep_replay_plugins_load(&plugins, config->plugins.dir) < 0)

@@ -4,9 +4,8 @@
 #include "core/base/log.h"
 #include "core/cli/child.h"
 #include "core/cli/commands.h"
-#include "core/cli/outputs.h"
+#include "core/cli/output_files.h"
 #include "core/cli/parts/summary.h"
-#include "core/cli/stdout_file.h"
 #include "core/cli/targets.h"
 #include "core/config/config.h"
 
@@ -32,7 +31,6 @@
  * so does the load of an unwinder on a busy machine.
  */
 #define READY_NS (5 * EP_NS_PER_SEC)
-#define OUTPUT_PLUGIN  "pprof"
 
 struct record {
 	const struct ep_args *args;
@@ -43,8 +41,7 @@ struct record {
 	struct ep_child child;
 	struct ep_vec targets; /* pid_t: of -p, with their children at the start */
 	const struct ep_batch *batch;
-	char *files[EP_ARGS_MAX_OUTPUTS];
-	size_t n_files;
+	struct ep_output_files files;
 	int stats_fd; /* keeps the kernel counting BPF time */
 	uint64_t start_ns, start_cpu_ns;
 	struct ep_session_cost cost;
@@ -67,59 +64,28 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-static char *default_name(const struct ep_args *args)
+/* Of the file that nobody named. */
+static enum ep_exit name_files(struct record *record)
 {
-	char what[HOST_NAME_MAX + 1] = "host", when[32], *name = NULL;
-	time_t now = time(NULL);
-	struct tm tm;
+	const struct ep_args *args = record->args;
+	char what[HOST_NAME_MAX + 1] = "host";
 
 	if (args->child_argv)
 		snprintf(what, sizeof(what), "%s", base_name(args->child_argv[0]));
 	else
 		(void)gethostname(what, sizeof(what) - 1);
-	localtime_r(&now, &tm);
-	strftime(when, sizeof(when), "%Y%m%d-%H%M%S", &tm);
-	return asprintf(&name, "profile-%s-%s.pb.gz", what, when) < 0 ? NULL : name;
-}
-
-static bool is_stdout(const struct ep_args *args, size_t i)
-{
-	return i < args->n_outputs && strcmp(args->outputs[i].path, "-") == 0;
-}
-
-static int name_files(struct record *record)
-{
-	const struct ep_args *args = record->args;
-
-	for (size_t i = 0; i < args->n_outputs; i++)
-		record->files[record->n_files++] = is_stdout(args, i)
-							   ? ep_stdout_file_new()
-							   : strdup(args->outputs[i].path);
-	if (args->n_outputs == 0)
-		record->files[record->n_files++] = default_name(args);
-	for (size_t i = 0; i < record->n_files; i++) {
-		if (!record->files[i])
-			return -ENOMEM;
-		if (!is_stdout(args, i) && !args->force &&
-		    access(record->files[i], F_OK) == 0) {
-			fprintf(stderr,
-				"ebpf-profiler: %s exists; give another -o FILE, or --force to "
-				"replace it\n",
-				record->files[i]);
-			return -EEXIST;
-		}
-	}
-	return 0;
+	return ep_output_files_name(&record->files, &args->outputs, what,
+				    record->config->plugins.dir, args->force);
 }
 
 /* --- end ------------------------------------------------------------------------------------- */
 
 static void print_summary(struct record *record)
 {
-	bool named = !is_stdout(record->args, 0);
 	struct ep_summary_info info = {
-		.files = (const char *const *)record->files,
-		.n_files = named ? record->n_files : 0,
+		.files = record->files.shown,
+		.formats = record->files.formats,
+		.n_files = record->files.n,
 		.agent_cpu_ns = record->cpu_ns,
 		.wall_ns = record->wall_ns,
 		.bpf_ns = record->cost.bpf_ns,
@@ -198,7 +164,7 @@ static void take_batch(void *arg, const struct ep_batch *batch)
 		ep_host_get()->batch_ref(batch);
 		record->batch = batch;
 		check_quality(record, batch);
-		for (size_t i = 0; i < record->n_files; i++)
+		for (size_t i = 0; i < record->files.n; i++)
 			ep_outputs_submit(&record->outputs, i, batch);
 	}
 	ep_outputs_flush(&record->outputs, close_record, record);
@@ -251,22 +217,6 @@ static void on_watch(uv_timer_t *timer)
 static bool has_filter(const struct ep_args *args)
 {
 	return !args->all_cpus && (args->child_argv || args->n_pids);
-}
-
-static int open_outputs(struct record *record)
-{
-	for (size_t i = 0; i < record->n_files; i++) {
-		struct ep_value values[] = {
-			{.key = "path", .type = EP_VALUE_STRING, .string = record->files[i]},
-			{.key = "force", .type = EP_VALUE_BOOL, .boolean = record->args->force},
-		};
-		int r = ep_outputs_open(&record->outputs, OUTPUT_PLUGIN, NULL, NULL, values,
-					EP_LEN(values));
-
-		if (r < 0)
-			return r;
-	}
-	return 0;
 }
 
 static int add_targets(struct record *record)
@@ -384,9 +334,11 @@ static enum ep_exit open_session(struct record *record)
 
 static enum ep_exit run(struct record *record)
 {
-	enum ep_exit status;
+	enum ep_exit status = name_files(record);
 
-	if (name_files(record) < 0 || open_outputs(record) < 0)
+	if (status != EP_EXIT_OK)
+		return status;
+	if (ep_output_files_open(&record->files, &record->outputs, record->args->force) < 0)
 		return EP_EXIT_FAILED;
 	status = open_session(record);
 	return status == EP_EXIT_OK ? start(record) : status;
@@ -421,12 +373,8 @@ int ep_cmd_record(const struct ep_args *args)
 	uv_run(record.loop, UV_RUN_DEFAULT);
 	if (record.batch)
 		ep_host_get()->batch_unref(record.batch);
-	for (size_t i = 0; i < record.n_files; i++) {
-		if (is_stdout(args, i) && record.files[i] &&
-		    ep_stdout_file_finish(record.files[i]) < 0)
-			record.status = EP_EXIT_FAILED;
-		free(record.files[i]);
-	}
+	if (ep_output_files_finish(&record.files) < 0)
+		record.status = EP_EXIT_FAILED;
 	status = final_status(&record);
 	ep_closep(&record.stats_fd);
 	ep_config_free(record.config);

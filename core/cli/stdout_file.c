@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define NAME "/profile.pb.gz"
+#define NAME "/profile"
 
 char *ep_stdout_file_new(void)
 {

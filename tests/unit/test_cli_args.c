@@ -28,6 +28,9 @@ static int parse(const char *line, struct ep_args *args)
 	return ep_args_parse(split(copy, words), words, args);
 }
 
+#define EXTENSIONS ".html, .otlp.gz, .pb.gz, .pprof, .folded, .perf.txt, .json.gz, .pgo"
+#define FORMATS	   "html, otlp, pprof, folded, perf, firefox, pgo"
+
 static const struct {
 	const char *line, *error;
 } errors[] = {
@@ -68,10 +71,13 @@ static const struct {
 	{"record -p 0", "-p takes process ids with commas between them, like -p 1234,1235"},
 	{"record -p 2147483648",
 	 "-p takes process ids with commas between them, like -p 1234,1235"},
-	{"record -o out.svg", "-o 'out.svg': the extension says the format, and there is .pb.gz "
-			      "and .pprof (both pprof): try -o profile.pb.gz"},
-	{"record -o .pb.gz", "-o '.pb.gz': the extension says the format, and there is .pb.gz "
-			     "and .pprof (both pprof): try -o profile.pb.gz"},
+	{"record -o out.svg", "-o 'out.svg': the extension says the format: " EXTENSIONS
+			      "; another name goes with -f FORMAT in front of it"},
+	{"record -o .pb.gz", "-o '.pb.gz': the extension says the format: " EXTENSIONS
+			     "; another name goes with -f FORMAT in front of it"},
+	{"record -f svg", "-f takes one of " FORMATS ", not 'svg'"},
+	{"record -f foldde -o x", "-f takes one of " FORMATS ", not 'foldde': did you mean folded?"},
+	{"record -o - -o -", "-o '-' is there twice: leave one out"},
 	{"record -o a.pb.gz -o a.pb.gz", "-o 'a.pb.gz' is there twice: leave one out"},
 	{"record -a --", "no command behind '--': leave it out, or add one"},
 	{"doctor now", "'now' is one word too many: see --help"},
@@ -141,8 +147,11 @@ static void describe(const struct ep_args *args, char *buf, size_t size)
 		fprintf(out, ", %llu ms", (unsigned long long)(args->duration_ns / EP_NS_PER_MS));
 	for (size_t i = 0; i < args->n_pids; i++)
 		fprintf(out, ", pid %d", (int)args->pids[i]);
-	for (size_t i = 0; i < args->n_outputs; i++)
-		fprintf(out, ", to %s", args->outputs[i].path);
+	for (size_t i = 0; i < args->outputs.n; i++)
+		fprintf(out, ", %s to %s", args->outputs.list[i].format->name,
+			args->outputs.list[i].path);
+	if (args->outputs.n == 0 && args->outputs.format)
+		fprintf(out, ", %s", args->outputs.format->name);
 	fprintf(out, "%s%s%s%s", args->all_cpus ? ", all" : "", args->force ? ", force" : "",
 		args->keep_root ? ", root" : "", args->note[0] ? ", note" : "");
 	if (args->min_complete || args->min_named)
@@ -164,8 +173,15 @@ static const struct {
 	{"record -p 1", "99 Hz, pid 1"},
 	{"record -p 12,13 --pid 14,12", "99 Hz, pid 12, pid 13, pid 14"},
 	{"record -o a.pb.gz -o - --output b.pprof --force",
-	 "99 Hz, to a.pb.gz, to -, to b.pprof, force"},
-	{"record -o dir.d/x.pb.gz --keep-root", "99 Hz, to dir.d/x.pb.gz, root"},
+	 "99 Hz, pprof to a.pb.gz, pprof to -, pprof to b.pprof, force"},
+	{"record -o dir.d/x.pb.gz --keep-root", "99 Hz, pprof to dir.d/x.pb.gz, root"},
+	{"record -o x.html -o x.otlp.gz -o x.folded -o x.perf.txt -o x.json.gz -o x.pgo",
+	 "99 Hz, html to x.html, otlp to x.otlp.gz, folded to x.folded, perf to x.perf.txt, "
+	 "firefox to x.json.gz, pgo to x.pgo"},
+	{"record -o a.pgo -f folded -o b.pgo -o - -f perf -o c", "99 Hz, pgo to a.pgo, folded to b.pgo, "
+								  "folded to -, perf to c"},
+	{"record -o - --format=folded", "99 Hz, folded to -"},
+	{"record -f otlp", "99 Hz, otlp"},
 	{"record -F 99 -a -g -- sleep 30", "99 Hz, all, note, run sleep 30"},
 	{"record -F 99 --call-graph dwarf sleep 3", "99 Hz, note, run sleep 3"},
 	{"record -F 99 sleep -F 3 -x", "99 Hz, run sleep -F 3 -x"},

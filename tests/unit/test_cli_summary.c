@@ -123,7 +123,8 @@ EP_TEST(a_recording_is_told_in_full)
 		"\noverhead: profiler 0.20 % of one CPU, BPF 0.05 %, 25 samples lost "
 		"(20.00 %)\n"
 		"wrote: out dir/it's.pb.gz, b.pprof\n"
-		"next: go tool pprof -top 'out dir/it'\\''s.pb.gz'\n");
+		"next: go tool pprof -top 'out dir/it'\\''s.pb.gz'\n"
+		"next: go tool pprof -top b.pprof\n");
 }
 
 EP_TEST(batches_of_one_recording_add_up)

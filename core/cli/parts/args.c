@@ -60,6 +60,7 @@ static const struct option record_options[] = {
 	{"all-cpus", no_argument, NULL, 'a'},
 	{"duration", required_argument, NULL, 'd'},
 	{"output", required_argument, NULL, 'o'},
+	{"format", required_argument, NULL, 'f'},
 	{"force", no_argument, NULL, OPT_FORCE},
 	{"keep-root", no_argument, NULL, OPT_KEEP_ROOT},
 	{"min-complete", required_argument, NULL, OPT_MIN_COMPLETE},
@@ -100,7 +101,7 @@ static const struct option capture_options[] = {
 
 static const struct command commands[] = {
 	{"", "", EP_COMMAND_AGENT, "+:qvhV", agent_options},
-	{"record", "record ", EP_COMMAND_RECORD, "+:F:r:p:ad:o:gqvh", record_options},
+	{"record", "record ", EP_COMMAND_RECORD, "+:F:r:p:ad:o:f:gqvh", record_options},
 	{"doctor", "doctor ", EP_COMMAND_DOCTOR, "+:vh", doctor_options},
 	{"plugins", "plugins ", EP_COMMAND_PLUGINS, "+:vh", plugins_options},
 	{"capture", "capture ", EP_COMMAND_CAPTURE, "+:p:t:o:qvh", capture_options},
@@ -118,42 +119,13 @@ static int fail(struct ep_args *args, const char *fmt, ...)
 	return -EINVAL;
 }
 
-int ep_output_parse_format(const char *path, enum ep_output_format *ret_format)
-{
-	static const char *const endings[] = {".pb.gz", ".pprof"};
-	size_t len = strlen(path);
-
-	for (size_t i = 0; i < EP_LEN(endings); i++) {
-		size_t n = strlen(endings[i]);
-
-		if (len > n && path[len - n - 1] != '/' &&
-		    strcmp(path + len - n, endings[i]) == 0) {
-			*ret_format = EP_OUTPUT_PPROF;
-			return 0;
-		}
-	}
-	return -EINVAL;
-}
-
 static int add_output(struct ep_args *args, const char *path)
 {
-	struct ep_output output = {path, EP_OUTPUT_PPROF};
-
-	if (args->command == EP_COMMAND_CAPTURE)
-		output.format = EP_OUTPUT_FIXTURE;
-	if (args->n_outputs == EP_LEN(args->outputs))
-		return fail(args, "more than %d outputs: leave some out", EP_ARGS_MAX_OUTPUTS);
-	if (output.format == EP_OUTPUT_PPROF && strcmp(path, "-") != 0 &&
-	    ep_output_parse_format(path, &output.format) < 0)
-		return fail(
-			args,
-			"-o '%s': the extension says the format, and there is .pb.gz and .pprof "
-			"(both pprof): try -o profile.pb.gz",
-			path);
-	for (size_t i = 0; i < args->n_outputs; i++)
-		if (strcmp(args->outputs[i].path, path) == 0)
-			return fail(args, "-o '%s' is there twice: leave one out", path);
-	args->outputs[args->n_outputs++] = output;
+	if (args->command != EP_COMMAND_CAPTURE)
+		return ep_output_choose(&args->outputs, path, args->error, sizeof(args->error));
+	if (args->outputs.n)
+		return fail(args, "capture writes one file: leave one -o out");
+	args->outputs.list[args->outputs.n++] = (struct ep_output){.path = path};
 	return 0;
 }
 
@@ -288,6 +260,9 @@ static int apply_record_option(struct ep_args *args, int option, const char *val
 		return set_duration(args, value);
 	case 'o':
 		return add_output(args, value);
+	case 'f':
+		return ep_output_choose_format(&args->outputs, value, args->error,
+					       sizeof(args->error));
 	case 'a':
 		args->all_cpus = true;
 		break;
@@ -411,7 +386,7 @@ static int check_capture(struct ep_args *args)
 {
 	if ((args->n_pids == 1) == (args->core_path != NULL) || args->n_pids > 1)
 		return fail(args, "capture takes one process, -p PID, or one core file, --core FILE");
-	if (args->n_outputs != 1)
+	if (args->outputs.n != 1)
 		return fail(args, "capture writes one file: say which, like -o app.fixture.zst");
 	return 0;
 }

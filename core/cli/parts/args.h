@@ -7,11 +7,11 @@
 #define EP_CLI_ARGS_H
 
 #include "core/base/util.h"
+#include "core/cli/parts/output_format.h"
 
 #include <sys/types.h>
 
-#define EP_ARGS_MAX_PIDS    256
-#define EP_ARGS_MAX_OUTPUTS 16
+#define EP_ARGS_MAX_PIDS 256
 
 enum ep_command {
 	EP_COMMAND_HELP, /* help_topic says of what */
@@ -23,16 +23,6 @@ enum ep_command {
 	EP_COMMAND_DOCTOR,
 	EP_COMMAND_PLUGINS,
 	EP_COMMAND_CAPTURE, /* one of pids or core_path, one output */
-};
-
-enum ep_output_format {
-	EP_OUTPUT_PPROF = 1,
-	EP_OUTPUT_FIXTURE = 2, /* of capture alone */
-};
-
-struct ep_output {
-	const char *path; /* "-": standard output */
-	enum ep_output_format format;
 };
 
 struct ep_args {
@@ -58,8 +48,7 @@ struct ep_args {
 	uint32_t min_complete, min_named; /* in 1/10000; 0: whatever it is */
 	pid_t pids[EP_ARGS_MAX_PIDS];
 	size_t n_pids;
-	struct ep_output outputs[EP_ARGS_MAX_OUTPUTS]; /* none given: the caller names a file */
-	size_t n_outputs;
+	struct ep_output_choices outputs; /* none given: the caller names a file */
 	char **child_argv; /* NULL-terminated tail of argv; NULL without a command */
 
 	/* Of a command that parses itself (view_args.h): its name and what stands after it. */
@@ -72,8 +61,5 @@ struct ep_args {
 
 /* 0, or -EINVAL with ret_args->error filled: print it and exit with EP_EXIT_USAGE. */
 int ep_args_parse(int argc, char **argv, struct ep_args *ret_args);
-
-/* Format by the file's extension. 0, or -EINVAL when there is none for it. */
-int ep_output_parse_format(const char *path, enum ep_output_format *ret_format);
 
 #endif

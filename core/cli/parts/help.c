@@ -41,8 +41,13 @@ static const char record_help[] =
 	"  -p, --pid PID,..    these processes and their children\n"
 	"  -a, --all-cpus      the whole machine\n"
 	"  -d, --duration T    10, 10s, 500ms, 5m\n"
-	"  -o, --output FILE   where to; the extension is the format: .pb.gz or .pprof (pprof).\n"
-	"                      Can be repeated; '-' is standard output (pprof)\n"
+	"  -o, --output FILE   where to; the extension is the format: .html (a page to look at and to\n"
+	"                      send), .otlp.gz (the same without the page), .pb.gz or .pprof (pprof),\n"
+	"                      .folded (flamegraph.pl), .perf.txt (as perf script), .json.gz (Firefox\n"
+	"                      Profiler), .pgo (go build -pgo). Can be repeated; '-' is standard\n"
+	"                      output. Without -o: profile-WHAT-TIME.html\n"
+	"  -f, --format NAME   the format whatever the extension: html, otlp, pprof, folded, perf,\n"
+	"                      firefox, pgo; of the -o that follow, and of '-'\n"
 	"      --force         overwrite a file that exists\n"
 	"      --keep-root     run CMD as root, not as the user who called sudo\n"
 	"      --min-complete PCT  end with exit status 6 when less of the CPU time than this has\n"
@@ -58,7 +63,8 @@ static const char record_help[] =
 	"\n"
 	"  ebpf-profiler record -d 10                        the machine for 10 seconds\n"
 	"  ebpf-profiler record -F 199 -o out.pb.gz -- make  a build\n"
-	"  go tool pprof -top out.pb.gz                      read it\n";
+	"  go tool pprof -top out.pb.gz                      read it\n"
+	"  ebpf-profiler record -d 5 -f folded -o - | flamegraph.pl >out.svg\n";
 
 static const char doctor_help[] =
 	"usage: ebpf-profiler doctor [--json]\n"

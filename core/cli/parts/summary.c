@@ -2,6 +2,7 @@
 #include "core/cli/parts/summary.h"
 #include "core/trace/kinds.h"
 #include "core/base/clock.h"
+#include "core/cli/parts/output_format.h"
 #include "core/cli/parts/shares.h"
 #include "core/cli/parts/text.h"
 #include "ebpf-profiler/batch.h"
@@ -179,9 +180,26 @@ static void print_overhead(FILE *out, const struct ep_shares *shares,
 	fprintf(out, "\n");
 }
 
+/* What to do with a file of this format: its name stands where the text has %s. */
+static void print_next(FILE *out, const struct ep_output_format *format, const char *file)
+{
+	char buf[EP_TEXT_BYTES * 4];
+	const char *quoted = ep_text_shell(file, buf, sizeof(buf));
+	const char *text = format->next, *here;
+
+	fprintf(out, "next: ");
+	for (; (here = strstr(text, "%s")) != NULL; text = here + 2)
+		fprintf(out, "%.*s%s", (int)(here - text), text, quoted);
+	fprintf(out, "%s\n", text);
+}
+
+static const struct ep_output_format *format_of(const struct ep_summary_info *info, size_t i)
+{
+	return info->formats ? info->formats[i] : ep_output_format_of(info->files[i]);
+}
+
 static void print_files(FILE *out, const struct ep_summary_info *info)
 {
-	char quoted[EP_TEXT_BYTES * 4];
 	bool first = true;
 
 	for (size_t i = 0; i < info->n_files; i++) {
@@ -193,12 +211,10 @@ static void print_files(FILE *out, const struct ep_summary_info *info)
 	if (first)
 		return;
 	fprintf(out, "\n");
-	for (size_t i = 0; i < info->n_files; i++)
-		if (strcmp(info->files[i], "-") != 0) {
-			fprintf(out, "next: go tool pprof -top %s\n",
-				ep_text_shell(info->files[i], quoted, sizeof(quoted)));
-			return;
-		}
+	for (size_t i = 0; i < info->n_files; i++) {
+		if (strcmp(info->files[i], "-") != 0 && format_of(info, i))
+			print_next(out, format_of(info, i), info->files[i]);
+	}
 }
 
 static void print_tables(FILE *out, struct ep_shares *shares, const struct ep_summary_info *info)

@@ -11,9 +11,11 @@
 #include <stdio.h>
 
 struct ep_batch;
+struct ep_output_format;
 
 struct ep_summary_info {
-	const char *const *files; /* that were written; the next command names the first */
+	const char *const *files; /* that were written; "-" is not said */
+	const struct ep_output_format *const *formats; /* of each; NULL: by their names */
 	size_t n_files;
 	uint64_t agent_cpu_ns;	  /* this process's CPU time while recording; 0: not known */
 	uint64_t wall_ns;	  /* recording time; 0: the sum of the batches' durations */

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The files of one `record`, `convert` or `top`: named, checked, opened as exporters, finished. Without -o
+ * there is one, profile-WHAT-TIME with the extension of -f, else of the page, in the current directory.
+ *
+ *	ep_output_files_name    before work starts: are they free to be written?
+ *	ep_output_files_open    their exporters, numbers 0.. of `outputs`
+ *	ep_outputs_submit       each batch, to each
+ *	ep_output_files_finish  when all are flushed: what was for standard output goes there
+ */
+#ifndef EP_CLI_OUTPUT_FILES_H
+#define EP_CLI_OUTPUT_FILES_H
+
+#include "core/cli/outputs.h"
+#include "core/cli/parts/exit.h"
+#include "core/cli/parts/output_format.h"
+
+struct ep_output_files {
+	size_t n;
+	const char *shown[EP_OUTPUTS_MAX]; /* for the summary: "-" for standard output */
+	const struct ep_output_format *formats[EP_OUTPUTS_MAX];
+	char *paths[EP_OUTPUTS_MAX]; /* that are written */
+};
+
+/*
+ * `what`: the command or host. EP_EXIT_OK, or another after one line on stderr. In either case
+ * ep_output_files_finish is to be called.
+ */
+enum ep_exit ep_output_files_name(struct ep_output_files *files, const struct ep_output_choices *choices,
+				  const char *what, const char *plugin_dir, bool force);
+/* 0 or a negative errno, after one line on stderr. `outputs` must be new. */
+int ep_output_files_open(const struct ep_output_files *files, struct ep_outputs *outputs, bool force);
+/* True when standard output is among them: then nothing else may be written there. */
+bool ep_output_files_use_stdout(const struct ep_output_files *files);
+/* 0 or the first negative errno. */
+int ep_output_files_finish(struct ep_output_files *files);
+
+#endif
