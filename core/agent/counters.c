@@ -88,6 +88,14 @@ void ep_session_print_counters(struct ep_session *session, FILE *out)
 	fflush(out);
 }
 
+struct ep_spent ep_session_spent(struct ep_session *session)
+{
+	return (struct ep_spent){
+		.agent_ns = ep_clock_cpu_ns(),
+		.bpf_ns = ep_bpf_cost(session->bpf).run_ns,
+	};
+}
+
 struct ep_session_cost ep_session_cost(struct ep_session *session)
 {
 	struct ep_bpf_cost cost = ep_bpf_cost(session->bpf);

@@ -57,7 +57,7 @@ static uint64_t period_of(void *arg, uint32_t cpu)
 	return ep_events_period_ns(session->events, cpu);
 }
 
-static struct ep_batch *build_batch(struct ep_session *session, const struct ep_interval *interval)
+static struct ep_batch *build_batch(struct ep_session *session, const struct ep_seal *seal)
 {
 	char host_name[HOST_NAME_MAX + 1] = "";
 	struct ep_batch_source source = {
@@ -69,19 +69,35 @@ static struct ep_batch *build_batch(struct ep_session *session, const struct ep_
 		.period_hz = session->options.freq_hz,
 		.period_ns = ep_events_mean_period_ns(session->events),
 		.cpu_period = period_of,
+		.agent_cpu_ns = seal->spent.agent_ns,
+		.bpf_ns = seal->spent.bpf_ns,
+		.n_cpus = seal->n_cpus,
 	};
 	struct ep_batch *batch = NULL;
 	int r;
 
 	(void)gethostname(host_name, sizeof(host_name) - 1);
 	ep_batch_read_clocks(&source.mono_to_wall_ns, &source.boot_to_wall_ns);
-	r = ep_batch_build(interval, &source, &batch);
+	r = ep_batch_build(seal->interval, &source, &batch);
 	if (r < 0)
 		ep_log(EP_LOG_ERROR, "session: cannot build a batch: %s", ep_strerror(r));
 	return batch;
 }
 
-int ep_session_add_seal(struct ep_session *session, struct ep_store *store, uint64_t wait_ns,
+/* Since the interval before was sealed, or sampling began. The counter of BPF can be switched off and on. */
+static struct ep_spent spend(struct ep_session *session, uint32_t store)
+{
+	struct ep_spent now = ep_session_spent(session), *last = &session->spent[store];
+	struct ep_spent spent = {
+		.agent_ns = now.agent_ns - last->agent_ns,
+		.bpf_ns = now.bpf_ns - EP_MIN(last->bpf_ns, now.bpf_ns),
+	};
+
+	*last = now;
+	return spent;
+}
+
+int ep_session_add_seal(struct ep_session *session, uint32_t store, uint64_t wait_ns,
 			ep_take_batch take, void *arg)
 {
 	struct ep_seal *seal = calloc(1, sizeof(*seal));
@@ -89,12 +105,14 @@ int ep_session_add_seal(struct ep_session *session, struct ep_store *store, uint
 
 	if (!seal)
 		return -ENOMEM;
-	r = ep_store_seal(store, ep_clock_mono_ns(), &seal->interval);
+	r = ep_store_seal(session->stores[store], ep_clock_mono_ns(), &seal->interval);
 	if (r < 0) {
 		free(seal);
 		return r;
 	}
 	seal->deadline_ns = ep_clock_mono_ns() + wait_ns;
+	seal->spent = spend(session, store);
+	seal->n_cpus = session->n_cpus > 0 ? (uint32_t)session->n_cpus : 0;
 	seal->take = take;
 	seal->arg = arg;
 	TAILQ_INSERT_TAIL(&session->seals, seal, link);
@@ -122,7 +140,7 @@ void ep_session_finish_seals(struct ep_session *session)
 		ep_namer_run(session->namer, frames, EP_NAMER_ALL);
 		if (!ep_interval_is_named(seal->interval) && ep_clock_mono_ns() < seal->deadline_ns)
 			continue;
-		batch = build_batch(session, seal->interval);
+		batch = build_batch(session, seal);
 		finish(session, seal, batch);
 		ep_batch_unref(batch);
 	}

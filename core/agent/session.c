@@ -139,6 +139,26 @@ static bool on_look(void *arg)
 	return ep_order_waiting(session->order) > 0;
 }
 
+/*
+ * Each tick is one of the first three counters, or was missed. Of a filter's recording only its share
+ * counts: as many of the ticks as samples were among the ticks of programs, as with those that are lost
+ * (core/bpf/missed.c). The share changes, so that the sum could go back.
+ */
+static void add_due(struct ep_session *session)
+{
+	uint64_t sampled = ep_bpf_counter(session->bpf, EP_COUNTER_SAMPLES);
+	uint64_t filtered = ep_bpf_counter(session->bpf, EP_COUNTER_FILTERED);
+	uint64_t idle = ep_bpf_counter(session->bpf, EP_COUNTER_IDLE);
+	uint64_t all = sampled + filtered + idle + session->missed.ticks;
+	uint64_t due = sampled ? (uint64_t)((double)all * (double)sampled / (double)(sampled + filtered)) : 0;
+
+	if (due <= session->due)
+		return;
+	for (size_t i = 0; i < session->n_stores; i++)
+		ep_store_add_due(session->stores[i], due - session->due);
+	session->due = due;
+}
+
 /* What the ring had no room for, and what was never sampled since the clock's tick did not come. */
 static void add_lost(struct ep_session *session)
 {
@@ -149,6 +169,7 @@ static void add_lost(struct ep_session *session)
 	for (size_t i = 0; i < session->n_stores; i++)
 		ep_store_add_lost(session->stores[i], lost - session->lost);
 	session->lost = lost;
+	add_due(session);
 }
 
 static void collect_work(void *arg)
@@ -549,6 +570,8 @@ int ep_session_sample(struct ep_session *session)
 	int r = ep_events_start(session->events);
 
 	session->sampling = r == 0;
+	for (size_t i = 0; i < session->n_stores; i++)
+		session->spent[i] = ep_session_spent(session);
 	session->n_cpus = ep_events_sync_cpus(session->events);
 	return r;
 }
@@ -649,6 +672,19 @@ int ep_session_add_store(struct ep_session *session, size_t max_interval_bytes)
 	return r < 0 ? r : (int)session->n_stores++;
 }
 
+struct ep_session_progress ep_session_progress(struct ep_session *session, uint32_t store)
+{
+	const struct ep_interval *interval = ep_store_current(session->stores[store]);
+
+	add_due(session);
+	return (struct ep_session_progress){
+		.samples = ep_interval_samples(interval),
+		.complete = ep_interval_complete(interval),
+		.lost = ep_interval_lost(interval),
+		.due = ep_interval_due(interval),
+	};
+}
+
 int ep_session_seal(struct ep_session *session, uint32_t store, uint64_t wait_ns,
 		    ep_take_batch take, void *arg)
 {
@@ -658,5 +694,5 @@ int ep_session_seal(struct ep_session *session, uint32_t store, uint64_t wait_ns
 	if (!session->sampling)
 		ep_processes_release(session->processes);
 	add_lost(session);
-	return ep_session_add_seal(session, session->stores[store], wait_ns, take, arg);
+	return ep_session_add_seal(session, store, wait_ns, take, arg);
 }

@@ -86,6 +86,14 @@ typedef void (*ep_take_batch)(void *arg, const struct ep_batch *batch);
 int ep_session_seal(struct ep_session *session, uint32_t store, uint64_t wait_ns,
 		    ep_take_batch take, void *arg);
 
+/* How the current interval of a store gets on. Cheap enough for once a second. */
+struct ep_session_progress {
+	uint64_t samples, complete; /* in the store */
+	uint64_t lost;		    /* as far as is known: missed ticks are looked for every few seconds */
+	uint64_t due;		    /* batch.h, due_samples */
+};
+struct ep_session_progress ep_session_progress(struct ep_session *session, uint32_t store);
+
 /* Counters of the agent itself, one line each: on SIGUSR1, and at exit. */
 void ep_session_print_counters(struct ep_session *session, FILE *out);
 

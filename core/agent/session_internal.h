@@ -15,11 +15,18 @@
 
 #define EP_SESSION_MAX_STORES 8
 
+/* CPU time of the profiler: its own, and in BPF. */
+struct ep_spent {
+	uint64_t agent_ns, bpf_ns;
+};
+
 /* An interval that has ended and waits for the names of its frames. */
 struct ep_seal {
 	TAILQ_ENTRY(ep_seal) link;
 	struct ep_interval *interval;
 	uint64_t deadline_ns;
+	struct ep_spent spent;
+	uint32_t n_cpus;
 	ep_take_batch take;
 	void *arg;
 };
@@ -36,6 +43,7 @@ struct ep_session {
 	struct ep_ring *ring, *wakes;
 	struct ep_order *order;
 	struct ep_store *stores[EP_SESSION_MAX_STORES];
+	struct ep_spent spent[EP_SESSION_MAX_STORES]; /* when the interval of this store began */
 	size_t n_stores;
 	TAILQ_HEAD(, ep_seal) seals;
 
@@ -47,6 +55,7 @@ struct ep_session {
 	int n_cpus;
 	uint64_t ticks; /* two a second */
 	uint64_t lost;	       /* samples in the ring and before, already told to the stores */
+	uint64_t due;	       /* samples that were due, told as well */
 	struct ep_events_missed missed;
 	unsigned int closing_turns;
 	void (*closed)(void *arg);
@@ -54,13 +63,14 @@ struct ep_session {
 };
 
 /* seal.c */
-int ep_session_add_seal(struct ep_session *session, struct ep_store *store, uint64_t wait_ns,
+int ep_session_add_seal(struct ep_session *session, uint32_t store, uint64_t wait_ns,
 			ep_take_batch take, void *arg);
 /* Gives away the batches whose frames have names, or whose time is up. */
 void ep_session_finish_seals(struct ep_session *session);
 void ep_session_drop_seals(struct ep_session *session);
 
 /* counters.c */
+struct ep_spent ep_session_spent(struct ep_session *session);
 struct ep_memory {
 	size_t heap_bytes; /* what malloc and mmap hold for us */
 	size_t bpf_bytes;

@@ -5,6 +5,7 @@
 #include "core/cli/child.h"
 #include "core/cli/commands.h"
 #include "core/cli/output_files.h"
+#include "core/cli/parts/progress.h"
 #include "core/cli/parts/summary.h"
 #include "core/cli/targets.h"
 #include "core/config/config.h"
@@ -25,6 +26,7 @@
 #define RING_BYTES     (4u << 20)
 #define HELD_BYTES     (64u << 20)
 #define WATCH_MS       100
+#define LIVE_MS	       1000
 /*
  * Sampling waits until the processes there are have been analysed, and a command until what it will
  * map is, and its present image, a copy of ours. At most so long: a library of 100 MB takes a while, and
@@ -47,7 +49,8 @@ struct record {
 	struct ep_session_cost cost;
 	uint64_t wall_ns, cpu_ns;
 	int store;
-	uv_timer_t ready, limit, watch;
+	uv_timer_t ready, limit, watch, live;
+	bool is_live; /* the line of progress is shown */
 	uint64_t waited_from_ns;
 	uv_signal_t interrupt, term;
 	bool ending;
@@ -90,6 +93,7 @@ static void print_summary(struct record *record)
 		.wall_ns = record->wall_ns,
 		.bpf_ns = record->cost.bpf_ns,
 		.n_cpus = record->cost.n_cpus,
+		.executables = record->args->verbose > 0,
 	};
 
 	if (record->args->quiet)
@@ -170,6 +174,36 @@ static void take_batch(void *arg, const struct ep_batch *batch)
 	ep_outputs_flush(&record->outputs, close_record, record);
 }
 
+/* The line stays the last one: what comes next on the terminal overwrites it. */
+static void on_live(uv_timer_t *timer)
+{
+	struct record *record = timer->data;
+	struct ep_session_progress progress = ep_session_progress(record->session, (uint32_t)record->store);
+	struct ep_progress line = {
+		.passed_ns = ep_clock_mono_ns() - record->start_ns,
+		.duration_ns = record->args->duration_ns,
+		.samples = progress.samples,
+		.complete = progress.complete,
+		.lost = progress.lost,
+		.due = progress.due,
+	};
+	struct ep_summary_info info;
+	char buf[EP_PROGRESS_BYTES];
+
+	ep_summary_style(stderr, &info);
+	fprintf(stderr, "%s\033[K\r", ep_progress_format(&line, info.width ? info.width - 1 : 0, buf));
+	fflush(stderr);
+}
+
+/* A command that writes to the same terminal would be mixed up with it. */
+static void start_live(struct record *record)
+{
+	if (record->args->quiet || !isatty(STDERR_FILENO) || (record->args->child_argv && isatty(STDOUT_FILENO)))
+		return;
+	record->is_live = true;
+	uv_timer_start(&record->live, on_live, LIVE_MS, LIVE_MS);
+}
+
 static void end(struct record *record)
 {
 	if (record->ending)
@@ -177,12 +211,15 @@ static void end(struct record *record)
 	record->ending = true;
 	record->wall_ns = ep_clock_mono_ns() - record->start_ns;
 	record->cpu_ns = ep_clock_cpu_ns() - record->start_cpu_ns;
+	if (record->is_live)
+		fputs("\033[K", stderr);
 	ep_session_stop(record->session);
 	record->cost = ep_session_cost(record->session);
 	ep_closep(&record->stats_fd);
 	uv_close((uv_handle_t *)&record->ready, NULL);
 	uv_close((uv_handle_t *)&record->limit, NULL);
 	uv_close((uv_handle_t *)&record->watch, NULL);
+	uv_close((uv_handle_t *)&record->live, NULL);
 	ep_child_end(&record->child);
 	if (ep_session_seal(record->session, (uint32_t)record->store, NAMES_WAIT_NS, take_batch,
 			    record) < 0)
@@ -245,6 +282,7 @@ static void begin(struct record *record)
 		uv_timer_start(&record->limit, on_limit,
 			       (record->args->duration_ns + EP_NS_PER_MS - 1) / EP_NS_PER_MS, 0);
 	uv_timer_start(&record->watch, on_watch, WATCH_MS, WATCH_MS);
+	start_live(record);
 }
 
 static void start_child(struct record *record)
@@ -282,11 +320,13 @@ static void start_handles(struct record *record)
 	uv_timer_init(record->loop, &record->ready);
 	uv_timer_init(record->loop, &record->limit);
 	uv_timer_init(record->loop, &record->watch);
+	uv_timer_init(record->loop, &record->live);
 	uv_signal_init(record->loop, &record->interrupt);
 	uv_signal_init(record->loop, &record->term);
 	record->ready.data = record;
 	record->limit.data = record;
 	record->watch.data = record;
+	record->live.data = record;
 	record->interrupt.data = record;
 	record->term.data = record;
 	record->waited_from_ns = ep_clock_mono_ns();

@@ -574,6 +574,10 @@ static void fill_header(const struct builder *b, struct ep_batch *batch)
 	batch->sample_type = "cpu";
 	batch->weight_unit = "nanoseconds";
 	batch->lost_samples = ep_interval_lost(b->interval);
+	batch->due_samples = ep_interval_due(b->interval);
+	batch->agent_cpu_ns = b->source->agent_cpu_ns;
+	batch->bpf_ns = b->source->bpf_ns;
+	batch->n_cpus = b->source->n_cpus;
 }
 
 static int make_batch(const struct builder *b, struct ep_batch **ret_batch)

@@ -52,6 +52,8 @@ struct ep_batch_source {
 	uint64_t period_ns; /* mean of the CPUs'; 0: 1 / period_hz */
 	/* CPU time that a sample of this CPU stands for. NULL, or 0 as its result: period_ns. */
 	uint64_t (*cpu_period)(void *arg, uint32_t cpu);
+	uint64_t agent_cpu_ns, bpf_ns; /* what the interval cost; 0: not known */
+	uint32_t n_cpus;	       /* that are sampled */
 	int64_t mono_to_wall_ns; /* CLOCK_REALTIME - CLOCK_MONOTONIC */
 	int64_t boot_to_wall_ns; /* CLOCK_REALTIME - CLOCK_BOOTTIME */
 };

@@ -16,7 +16,7 @@ struct ep_interval {
 	uint32_t last_frame;	  /* highest id when it was sealed */
 	struct ep_frames *frames; /* a reference */
 	uint64_t start_ns, end_ns;
-	uint64_t lost;
+	uint64_t lost, due, complete;
 	size_t bytes, max_bytes; /* of the tables below, as allocated */
 
 	struct ep_vec traces;	 /* struct ep_trace; id - 1 is the position */
@@ -119,7 +119,7 @@ int ep_interval_reset(struct ep_interval *iv, struct ep_frames *frames, uint64_t
 	iv->frames = ep_frames_ref(frames);
 	ep_frames_unref(old);
 	iv->start_ns = start_ns;
-	iv->end_ns = iv->lost = 0;
+	iv->end_ns = iv->lost = iv->due = iv->complete = 0;
 	iv->sealed = false;
 	return 0;
 }
@@ -336,6 +336,7 @@ static int count_sample(struct ep_interval *iv, uint32_t trace_id, const struct 
 	if (r < 0)
 		return r;
 	trace->last_row = at;
+	iv->complete += trace->error == EP_ERROR_NONE;
 	ep_vec_at(&iv->rows, struct ep_sample_row, at)->count++;
 	(void)ep_vec_append(&iv->times, &sample->event.time_ns, 1);
 	(void)ep_vec_append(&iv->time_rows, &at, 1);
@@ -372,6 +373,11 @@ int ep_interval_add_trace(struct ep_interval *iv, const struct ep_sample *sample
 void ep_interval_add_lost(struct ep_interval *iv, uint64_t samples)
 {
 	iv->lost += samples;
+}
+
+void ep_interval_add_due(struct ep_interval *iv, uint64_t samples)
+{
+	iv->due += samples;
 }
 
 void ep_interval_seal(struct ep_interval *iv, uint64_t end_ns)
@@ -411,6 +417,16 @@ uint64_t ep_interval_end_ns(const struct ep_interval *iv)
 uint64_t ep_interval_lost(const struct ep_interval *iv)
 {
 	return iv->lost;
+}
+
+uint64_t ep_interval_due(const struct ep_interval *iv)
+{
+	return iv->due;
+}
+
+uint64_t ep_interval_complete(const struct ep_interval *iv)
+{
+	return iv->complete;
 }
 
 uint64_t ep_interval_samples(const struct ep_interval *iv)

@@ -65,6 +65,8 @@ int ep_interval_add_trace(struct ep_interval *interval, const struct ep_sample *
 			  bool *ret_collision);
 /* For a sample that could not be added: it has no row, but it is known that it is missing. */
 void ep_interval_add_lost(struct ep_interval *interval, uint64_t samples);
+/* Ticks of the sampling clocks, those of idle CPUs and lost ones among them: batch.h, due_samples. */
+void ep_interval_add_due(struct ep_interval *interval, uint64_t samples);
 void ep_interval_seal(struct ep_interval *interval, uint64_t end_ns);
 
 struct ep_frames *ep_interval_frames(const struct ep_interval *interval); /* borrowed */
@@ -77,7 +79,9 @@ size_t ep_interval_bytes(const struct ep_interval *interval);
 uint64_t ep_interval_start_ns(const struct ep_interval *interval); /* CLOCK_MONOTONIC */
 uint64_t ep_interval_end_ns(const struct ep_interval *interval);
 uint64_t ep_interval_lost(const struct ep_interval *interval);
+uint64_t ep_interval_due(const struct ep_interval *interval);
 uint64_t ep_interval_samples(const struct ep_interval *interval); /* sum of all counts */
+uint64_t ep_interval_complete(const struct ep_interval *interval); /* of these, without an error */
 
 /* Tables: ids are 1 .. count for traces and processes, 0 .. count - 1 for rows and times. */
 size_t ep_interval_n_traces(const struct ep_interval *interval);

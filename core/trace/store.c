@@ -332,6 +332,16 @@ void ep_store_add_lost(struct ep_store *store, uint64_t samples)
 	ep_interval_add_lost(store->current, samples);
 }
 
+void ep_store_add_due(struct ep_store *store, uint64_t samples)
+{
+	ep_interval_add_due(store->current, samples);
+}
+
+const struct ep_interval *ep_store_current(const struct ep_store *store)
+{
+	return store->current;
+}
+
 static int next_frames(struct ep_store *store, struct ep_frames **ret_frames)
 {
 	if (ep_frames_is_full(store->frames))

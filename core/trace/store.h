@@ -55,6 +55,10 @@ void ep_store_free(struct ep_store *store);
 int ep_store_add(struct ep_store *store, const void *event, size_t bytes);
 /* Samples the kernel dropped in the current interval. */
 void ep_store_add_lost(struct ep_store *store, uint64_t samples);
+/* Those that were due in it, see ep_interval_add_due. */
+void ep_store_add_due(struct ep_store *store, uint64_t samples);
+/* What the current interval has until now; borrowed until the next seal. */
+const struct ep_interval *ep_store_current(const struct ep_store *store);
 
 /*
  * Ends the current interval and begins the next. 0 and a reference (gives) to the sealed one, or

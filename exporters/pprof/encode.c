@@ -476,7 +476,7 @@ static void write_comments(struct encoder *enc, const char *version)
 {
 	const struct ep_batch *batch = enc->batch;
 	char quality[COMMENT_BYTES - 16], names[COMMENT_BYTES - 16];
-	uint64_t samples = 0;
+	uint64_t samples = 0, due;
 
 	for (uint32_t i = 0; i < batch->n_samples; i++)
 		samples += batch->sample_count[i];
@@ -486,9 +486,11 @@ static void write_comments(struct encoder *enc, const char *version)
 	snprintf(enc->comments[1], COMMENT_BYTES, "host: %.256s", batch->host_name);
 	snprintf(enc->comments[2], COMMENT_BYTES, "stacks: %s", quality);
 	snprintf(enc->comments[3], COMMENT_BYTES, "names: %s", names);
+	due = ep_batch_due_samples(batch, samples);
 	snprintf(enc->comments[4], COMMENT_BYTES,
-		 "samples: %" PRIu64 " at %" PRIu32 " Hz, %" PRIu64 " lost", samples,
-		 batch->period_hz, batch->lost_samples);
+		 "samples: %" PRIu64 " at %" PRIu32 " Hz, %" PRIu64 " lost (%.2f %% of the ticks due)", samples,
+		 batch->period_hz, batch->lost_samples,
+		 due ? 100.0 * (double)batch->lost_samples / (double)due : 0);
 }
 
 static int encoder_init(struct encoder *enc, const char *version)

@@ -10,7 +10,7 @@
  *   1.0  exporters: options, batches, host services; unwinders: unwinder.h and bpf/
  *   1.1  why names are not known: unnamed.h, columns of batches, a member of struct ep_name
  *   1.2  flags of struct ep_name, and of a keeper's struct ep_bpf_image
- *   1.3  the unit of a batch's weights; batches without times
+ *   1.3  the unit of a batch's weights; batches without times; samples that were due; cost
  */
 #ifndef EP_ABI_H
 #define EP_ABI_H

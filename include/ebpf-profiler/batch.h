@@ -147,6 +147,18 @@ struct ep_batch {
 	 * A file of others may be read that counts "bytes" or "count": then no weight is a time.
 	 */
 	const char *weight_unit;
+
+	/*
+	 * Of the sampling clocks: how many samples would have been taken had no CPU been idle and none been
+	 * lost. lost_samples is a share of these. Where only some processes are recorded, as many of all ticks
+	 * as theirs were among those of programs. 0: not known.
+	 */
+	uint64_t due_samples;
+
+	/* What the profiler itself used meanwhile: of all its threads; in BPF, on all CPUs. 0: not known. */
+	uint64_t agent_cpu_ns, bpf_ns;
+	uint32_t n_cpus; /* that were sampled; 0: not known */
+	uint32_t pad2;
 };
 
 /* The weight of a row, of a batch that any host made. */
@@ -154,6 +166,14 @@ static inline uint64_t ep_batch_weight_ns(const struct ep_batch *batch, uint32_t
 {
 	return EP_HAS(batch, sample_weight_ns) ? batch->sample_weight_ns[row]
 					       : batch->sample_count[row] * batch->period_ns;
+}
+
+/* How many samples the lost ones are to be compared with: `taken` and the lost where nobody counted. */
+static inline uint64_t ep_batch_due_samples(const struct ep_batch *batch, uint64_t taken)
+{
+	uint64_t least = taken + batch->lost_samples;
+
+	return EP_HAS(batch, due_samples) && batch->due_samples > least ? batch->due_samples : least;
 }
 
 /* True for a stack with code of a file, or of the kernel, that has no symbol for it. */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "core/cli/parts/progress.h"
 #include "core/cli/parts/summary.h"
 #include "core/cli/parts/text.h"
 #include "ebpf-profiler/batch.h"
@@ -24,16 +25,25 @@ static const char *const strings[] = {
 	"evil\033[2Jcomm",
 	"/usr/bin/app",
 	"[truncated: process not analysed yet]",
+	"native",
+	"toyscript",
+	"error",
+	"address in no known executable",
+	"/lib/libbad.so",
 };
-static const uint32_t string_bytes[] = {0, 4, 4, 4, 7, 43, 3, 12, 12, 38};
+static const uint32_t string_bytes[] = {0, 4, 4, 4, 7, 43, 3, 12, 12, 38, 6, 9, 5, 30, 14};
 static const uint32_t function_name[] = {0, 1, 2, 3, 4, 5, 9};
 /* locations: 1 main, 2 work, 3 leaf, 4 leaf with `inlined` inside, 5 and 6 errors */
 static const uint32_t location_flags[] = {0, 0, 0, 0, 0, EP_LOCATION_ERROR, EP_LOCATION_ERROR};
+static const uint32_t location_kind[] = {0, 10, 11, 10, 10, 12, 12};
+static const uint32_t location_mapping[] = {0, 1, 0, 1, 2, 0, 0};
+static const uint32_t mapping_path[] = {0, 8, 14};
 static const uint32_t location_line_first[] = {0, 0, 1, 2, 3, 5, 6, 7};
 static const uint32_t line_function[] = {1, 2, 3, 4, 3, 5, 6};
 static const uint32_t stack_location_first[] = {0, 0, 3, 7, 9, 10};
 static const uint32_t stack_location[] = {3, 2, 1, 2, 2, 2, 1, 4, 5, 6};
 static const uint32_t stack_error[] = {0, 0, 0, EP_ERROR_NO_MAPPING, EP_ERROR_NOT_ANALYSED};
+static const uint32_t stack_error_text[] = {0, 0, 0, 13, 0};
 static const uint32_t process_pid[] = {0, 10, 11, 10};
 static const uint64_t process_start_ns[] = {0, 1000, 2000, 3000};
 static const uint32_t process_comm[] = {0, 6, 7, 6};
@@ -54,6 +64,10 @@ static const struct ep_batch batch = {
 	.function_name = function_name,
 	.n_locations = EP_LEN(location_flags),
 	.location_flags = location_flags,
+	.location_kind = location_kind,
+	.location_mapping = location_mapping,
+	.n_mappings = EP_LEN(mapping_path),
+	.mapping_path = mapping_path,
 	.location_line_first = location_line_first,
 	.n_lines = EP_LEN(line_function),
 	.line_function = line_function,
@@ -61,6 +75,7 @@ static const struct ep_batch batch = {
 	.stack_location_first = stack_location_first,
 	.stack_location = stack_location,
 	.stack_error = stack_error,
+	.stack_error_text = stack_error_text,
 	.n_processes = EP_LEN(process_pid),
 	.process_pid = process_pid,
 	.process_start_ns = process_start_ns,
@@ -104,6 +119,10 @@ EP_TEST(a_recording_is_told_in_full)
 		"was\n"
 		"stacks: 80.00 % complete; 15.00 % address in no known executable, 5.00 % process "
 		"not analysed yet\n"
+		"\n     share  complete  language\n"
+		"   80.00 %  100.00 %  toyscript\n"
+		"   20.00 %    0.00 %  native; 75.00 % address in no known executable, 25.00 % "
+		"process not analysed yet\n"
 		"\n      self     total  functions by their own time\n"
 		"   60.00 %   75.00 %  leaf\n"
 		"   20.00 %   80.00 %  work\n"
@@ -121,7 +140,7 @@ EP_TEST(a_recording_is_told_in_full)
 		"   15.00 %        11  evil?[2Jcomm\n"
 		"    5.00 %        10  app\n"
 		"\noverhead: profiler 0.20 % of one CPU, BPF 0.05 %, 25 samples lost "
-		"(20.00 %)\n"
+		"(20.00 % of the ticks due)\n"
 		"wrote: out dir/it's.pb.gz, b.pprof\n"
 		"next: go tool pprof -top 'out dir/it'\\''s.pb.gz'\n"
 		"next: go tool pprof -top b.pprof\n");
@@ -138,7 +157,7 @@ EP_TEST(batches_of_one_recording_add_up)
 	assert_non_null(strstr(text, "   20.00 %   80.00 %  work\n"));
 	assert_non_null(strstr(text, "   80.00 %        10  app "));
 	assert_non_null(strstr(text, "\033[1m      self     total  functions by"));
-	assert_non_null(strstr(text, "overhead: 50 samples lost (20.00 %)\n"));
+	assert_non_null(strstr(text, "overhead: 50 samples lost (20.00 % of the ticks due)\n"));
 	assert_null(strstr(text, "next:"));
 }
 
@@ -160,7 +179,7 @@ EP_TEST(shares_are_of_cpu_time)
 	assert_non_null(strstr(text, "   48.00 %   64.50 %  leaf\n"));
 	assert_non_null(strstr(text, "   32.00 %   80.00 %  work\n"));
 	assert_non_null(strstr(text, "   16.50 %        11  "));
-	assert_non_null(strstr(text, "25 samples lost (20.00 %)\n"));
+	assert_non_null(strstr(text, "25 samples lost (20.00 % of the ticks due)\n"));
 }
 
 /* The second stack's `main` is an address that is in no file; in the third, which is cut off, it is not counted. */
@@ -206,6 +225,7 @@ EP_TEST(names_that_are_missing_are_told_by_reason)
 					     EP_UNNAMED_MISSING};
 	static const uint32_t whys[] = {0, 0, EP_UNNAMED_GONE, EP_UNNAMED_MISSING, EP_UNNAMED_MISSING};
 	static const uint32_t why_texts[] = {0, 0, 10, 11, 11}, swapped_whys[] = {0, 0, 11, 10, 10};
+	static const uint32_t none[EP_LEN(location_flags)] = {0};
 	struct ep_summary_info info = {.wall_ns = 2000000000};
 	struct ep_batch one = batch, two;
 	const struct ep_batch *batches[] = {&one, &two};
@@ -216,6 +236,9 @@ EP_TEST(names_that_are_missing_are_told_by_reason)
 	one.string_text = texts;
 	one.string_bytes = bytes;
 	one.location_unnamed = locations;
+	one.location_kind = none;
+	one.mapping_path = none;
+	one.stack_error_text = none;
 	one.stack_unnamed = whys;
 	one.stack_unnamed_text = why_texts;
 	two = one;
@@ -240,6 +263,62 @@ EP_TEST(names_of_which_a_batch_says_nothing_are_not_told)
 
 	assert_null(strstr(text, "names:"));
 	assert_int_equal(ep_summary_quality(&batch).named, 0);
+}
+
+/* An idle machine: one sample of five was lost, and nearly all ticks found nobody. */
+EP_TEST(a_loss_is_a_share_of_the_ticks_that_were_due)
+{
+	struct ep_batch idle = batch;
+	const struct ep_batch *batches[] = {&idle};
+	struct ep_summary_info info = {.wall_ns = 2000000000};
+	ep_autofree char *text = NULL;
+
+	idle.due_samples = 10000;
+	text = print(batches, 1, &info);
+	assert_non_null(strstr(text, "25 samples lost (0.25 % of the ticks due)\n"));
+	assert_int_equal(ep_batch_due_samples(&idle, 100), 10000);
+	idle.due_samples = 0; /* an older host */
+	assert_int_equal(ep_batch_due_samples(&idle, 100), 125);
+}
+
+/*
+ * What is cut above inlined code of libbad.so counts against it, an error alone against its process's file,
+ * which is not known; what has no name against the file it is in, once for each stack.
+ */
+EP_TEST(executables_that_spoil_stacks_are_named)
+{
+	static const uint32_t unnamed[] = {0, EP_UNNAMED_NO_SYMBOL, 0, EP_UNNAMED_NO_SYMBOL, 0, 0, 0};
+	struct ep_batch with = batch;
+	const struct ep_batch *batches[] = {&with, &with};
+	struct ep_summary_info info = {.wall_ns = 2000000000, .executables = true};
+	ep_autofree char *text = NULL;
+
+	with.location_unnamed = unnamed;
+	text = print(batches, 2, &info);
+	assert_non_null(strstr(text, "\n       cut   unnamed  executables that spoil stacks the most\n"
+				     "    0.00 %   80.00 %  /usr/bin/app\n"
+				     "   15.00 %    0.00 %  /lib/libbad.so\n"
+				     "    5.00 %    0.00 %  [no file]\n\n"));
+}
+
+EP_TEST(progress_is_one_line)
+{
+	static const struct {
+		struct ep_progress progress;
+		unsigned int columns;
+		const char *line;
+	} cases[] = {
+		{{.passed_ns = 3999999999}, 0, "3 s, 0 samples, 0.00 % lost"},
+		{{.passed_ns = 12000000000, .duration_ns = 30000000000, .samples = 3000, .complete = 2999, .lost = 1, .due = 4000},
+		 0, "12 of 30 s, 3000 samples, 99.96 % complete, 0.03 % lost"},
+		{{.passed_ns = 1000000000, .duration_ns = 1500000000, .samples = 1, .complete = 1}, 0,
+		 "1 of 1.5 s, 1 sample, 100.00 % complete, 0.00 % lost"},
+		{{.passed_ns = 1000000000, .samples = 3, .complete = 3, .lost = 1}, 11, "1 s, 3 samp"},
+	};
+	char buf[EP_PROGRESS_BYTES];
+
+	for (size_t i = 0; i < EP_LEN(cases); i++)
+		assert_string_equal(ep_progress_format(&cases[i].progress, cases[i].columns, buf), cases[i].line);
 }
 
 EP_TEST(nothing_sampled_is_said)

@@ -463,7 +463,7 @@ FIXTURE_TEST(go_reads_labels_and_comments)
 		"host: test host",
 		"stacks: 98.0 % complete, 2.0 % process not analysed yet",
 		"names: 98.0 % fully named (2.0 % with native code that has no symbol), 2.0 % frames missing",
-		"samples: 100 at 100 Hz, 0 lost",
+		"samples: 100 at 100 Hz, 0 lost (0.00 % of the ticks due)",
 	};
 
 	unsigned int minor = 0;

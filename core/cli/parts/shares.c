@@ -223,6 +223,7 @@ int ep_shares_add(struct ep_shares *shares, const struct ep_batch *batch)
 		.stack_ns = calloc(batch->n_stacks + 1, sizeof(*rows.stack_ns)),
 		.function_name = calloc(batch->n_functions + 1, sizeof(*rows.function_name)),
 	};
+	uint64_t before;
 	int r;
 
 	if (!rows.stack_ns || !rows.function_name)
@@ -230,7 +231,9 @@ int ep_shares_add(struct ep_shares *shares, const struct ep_batch *batch)
 	shares->duration_ns += batch->duration_ns;
 	shares->lost += batch->lost_samples;
 	shares->period_hz = batch->period_hz;
+	before = shares->samples;
 	r = count_samples(shares, batch, &rows);
+	shares->due += ep_batch_due_samples(batch, shares->samples - before);
 	if (r == 0)
 		r = add_functions(shares, batch, &rows);
 	for (uint32_t i = 0; i < batch->n_stacks && r == 0; i++) {

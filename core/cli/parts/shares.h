@@ -48,7 +48,7 @@ struct ep_shares {
 	uint64_t named_ns;     /* fully named, see ebpf-profiler/unnamed.h */
 	uint64_t no_symbol_ns; /* in code of a file, or of the kernel, that has no symbol for it */
 	bool has_names;	       /* the batches say what is named */
-	uint64_t samples, lost;
+	uint64_t samples, lost, due; /* due: of which the lost are a share */
 	uint64_t cpu_ns, duration_ns;
 	uint32_t period_hz;
 	uint32_t n_stacks;

@@ -3,16 +3,19 @@
 #include "core/trace/kinds.h"
 #include "core/base/clock.h"
 #include "core/cli/parts/output_format.h"
+#include "core/cli/parts/stack_quality.h"
 #include "core/cli/parts/shares.h"
 #include "core/cli/parts/text.h"
 #include "ebpf-profiler/batch.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 #include <sys/ioctl.h>
 
 #define TOP_FUNCTIONS 15
 #define TOP_PROCESSES 10
+#define TOP_EXECUTABLES 10
 #define DEFAULT_WIDTH 100
 #define MIN_WIDTH     60
 #define MAX_WIDTH     200
@@ -176,7 +179,7 @@ static void print_overhead(FILE *out, const struct ep_shares *shares,
 		fprintf(out, "BPF %.2f %%, ", percent(info->bpf_ns, wall));
 	fprintf(out, "%" PRIu64 " samples lost", shares->lost);
 	if (shares->lost)
-		fprintf(out, " (%.2f %%)", percent(shares->lost, shares->lost + shares->samples));
+		fprintf(out, " (%.2f %% of the ticks due)", percent(shares->lost, shares->due));
 	fprintf(out, "\n");
 }
 
@@ -215,6 +218,61 @@ static void print_files(FILE *out, const struct ep_summary_info *info)
 		if (strcmp(info->files[i], "-") != 0 && format_of(info, i))
 			print_next(out, format_of(info, i), info->files[i]);
 	}
+}
+
+/* A language's line says how much of *its* time is complete, and why the rest is not. */
+static void print_kinds(FILE *out, const struct ep_stack_quality *quality, const struct ep_summary_info *info)
+{
+	const struct ep_stack_quality_kind *kind;
+	char name[EP_TEXT_BYTES];
+
+	print_heading(out, info, "     share  complete  language");
+	ep_vec_each(&quality->kinds, kind) {
+		uint64_t complete = ratio_of_10000(kind->complete_ns, kind->cpu_ns);
+		const char *separator = "; ";
+
+		fprintf(out, "  %6.2f %%  %3" PRIu64 ".%02" PRIu64 " %%  %s", percent(kind->cpu_ns, quality->cpu_ns),
+			complete / 100, complete % 100,
+			ep_text_fit(ep_strings_get(quality->names, kind->name), info->width - 24, name));
+		for (uint32_t i = 0; i < kind->n_reasons; i++) {
+			fprintf(out, "%s%.2f %% %s", separator, percent(kind->reasons[i].ns, kind->cpu_ns),
+				ep_strings_get(quality->names, kind->reasons[i].text));
+			separator = ", ";
+		}
+		fprintf(out, "\n");
+	}
+}
+
+static void print_executables(FILE *out, const struct ep_stack_quality *quality, const struct ep_summary_info *info)
+{
+	const struct ep_stack_quality_executable *executable = quality->executables.data;
+	char path[EP_TEXT_BYTES];
+
+	if (!quality->executables.len)
+		return;
+	print_heading(out, info, "       cut   unnamed  executables that spoil stacks the most");
+	for (size_t i = 0; i < EP_MIN(quality->executables.len, (size_t)TOP_EXECUTABLES); i++) {
+		const char *text = ep_strings_get(quality->names, executable[i].path);
+
+		fprintf(out, "  %6.2f %%  %6.2f %%  %s\n", percent(executable[i].cut_ns, quality->cpu_ns),
+			percent(executable[i].unnamed_ns, quality->cpu_ns),
+			text[0] ? ep_text_fit(text, info->width - 22, path) : "[no file]");
+	}
+}
+
+static int print_where_stacks_are_bad(FILE *out, const struct ep_batch *const *batches, size_t n_batches,
+				      const struct ep_summary_info *info)
+{
+	ep_cleanup(ep_stack_quality_fini) struct ep_stack_quality quality;
+	int r = ep_stack_quality_init(&quality);
+
+	for (size_t i = 0; i < n_batches && r == 0; i++)
+		r = ep_stack_quality_add(&quality, batches[i]);
+	ep_stack_quality_sort(&quality);
+	print_kinds(out, &quality, info);
+	if (info->executables)
+		print_executables(out, &quality, info);
+	return r;
 }
 
 static void print_tables(FILE *out, struct ep_shares *shares, const struct ep_summary_info *info)
@@ -273,6 +331,8 @@ int ep_summary_print(FILE *out, const struct ep_batch *const *batches, size_t n_
 	if (shares.samples) {
 		print_quality(out, &shares);
 		print_names(out, &shares);
+		if (print_where_stacks_are_bad(out, batches, n_batches, &fixed) < 0)
+			r = -ENOMEM;
 		print_tables(out, &shares, &fixed);
 	}
 	print_overhead(out, &shares, &fixed);

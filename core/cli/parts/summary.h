@@ -22,6 +22,7 @@ struct ep_summary_info {
 	uint64_t bpf_ns; /* 0: not measured */
 	uint32_t n_cpus;	  /* that were sampled; 0: not known */
 	unsigned int width;	  /* columns; 0: 100 */
+	bool executables;	  /* also those that spoil the most stacks: -v */
 	bool color;		  /* bold headings: see ep_summary_style */
 };
 
