@@ -77,7 +77,9 @@ struct ep_profile_header {
 	uint64_t start_ns, duration_ns; /* 0, 0: not known */
 	uint64_t period_ns;
 	uint32_t period_hz;
-	uint64_t lost_samples;
+	uint64_t lost_samples, due_samples;
+	uint64_t agent_cpu_ns, bpf_ns; /* 0: not known, as in the batch; these two add up as well */
+	uint32_t n_cpus;	       /* that were sampled: the most of any input */
 	const char *host_name;	 /* NULL or "": not known */
 	const char *sample_type; /* "cpu"; of others' profiles also "alloc_space", "samples" */
 	const char *weight_unit; /* "nanoseconds", "count", "bytes" */

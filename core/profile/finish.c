@@ -220,6 +220,10 @@ static void set_header(const struct ep_profile_builder *b, struct ep_batch *batc
 	batch->start_ns = b->start_ns;
 	batch->duration_ns = b->start_ns ? b->end_ns - b->start_ns : b->duration_ns;
 	batch->lost_samples = b->lost_samples;
+	batch->due_samples = b->due_samples;
+	batch->agent_cpu_ns = b->agent_cpu_ns;
+	batch->bpf_ns = b->bpf_ns;
+	batch->n_cpus = b->n_cpus;
 	batch->period_hz = b->period_hz;
 	batch->period_ns = b->period_ns;
 	if (b->has_periods)

@@ -82,6 +82,10 @@ int ep_profile_add_header(struct ep_profile_builder *b, const struct ep_profile_
 	join_times(b, header);
 	join_periods(b, header);
 	b->lost_samples = sum(b->lost_samples, header->lost_samples);
+	b->due_samples = sum(b->due_samples, header->due_samples);
+	b->agent_cpu_ns = sum(b->agent_cpu_ns, header->agent_cpu_ns);
+	b->bpf_ns = sum(b->bpf_ns, header->bpf_ns);
+	b->n_cpus = EP_MAX(b->n_cpus, header->n_cpus);
 	b->has_header = true;
 	return 0;
 }

@@ -81,6 +81,8 @@ struct ep_profile_builder {
 	/* header */
 	bool has_header, has_periods; /* of several lengths */
 	uint64_t start_ns, end_ns, duration_ns, period_ns, lost_samples;
+	uint64_t due_samples, agent_cpu_ns, bpf_ns;
+	uint32_t n_cpus;
 	uint32_t period_hz;
 	uint32_t host_name, sample_type, weight_unit; /* strings */
 };

@@ -28,6 +28,10 @@ static const struct ep_profile_header header = {
 	.period_ns = 10,
 	.period_hz = 100,
 	.lost_samples = 3,
+	.due_samples = 100,
+	.agent_cpu_ns = 5,
+	.bpf_ns = 2,
+	.n_cpus = 4,
 	.host_name = "one",
 	.sample_type = "cpu",
 	.weight_unit = "nanoseconds",
@@ -131,6 +135,10 @@ EP_TEST(headers_are_joined)
 	assert_int_equal(batch->start_ns, 900);
 	assert_int_equal(batch->duration_ns, 700);
 	assert_int_equal(batch->lost_samples, 6);
+	assert_int_equal(batch->due_samples, 200);
+	assert_int_equal(batch->agent_cpu_ns, 10);
+	assert_int_equal(batch->bpf_ns, 4);
+	assert_int_equal(batch->n_cpus, 4);
 	assert_string_equal(batch->host_name, "one, two");
 	assert_int_equal(batch->period_ns, 10); /* 40 for 4 samples */
 	assert_string_equal(batch->weight_unit, "nanoseconds");
@@ -314,6 +322,8 @@ EP_TEST(a_batch_is_copied_whole)
 	assert_memory_equal(copy->sample_time_ns, batch->sample_time_ns, 4 * sizeof(uint64_t));
 	assert_int_equal(copy->period_ns, 10);
 	assert_int_equal(copy->lost_samples, 3);
+	assert_int_equal(copy->due_samples, 100);
+	assert_int_equal(copy->n_cpus, 4);
 	assert_string_equal(copy->host_name, "one");
 	ep_batch_unref(copy);
 	ep_batch_unref(batch);
