@@ -11,7 +11,7 @@ static const struct ep_output_format formats[] = {
 	{"html", "html", {".html"}, false, "open %s in a browser, or: ebpf-profiler report %s"},
 	{"otlp", "otlp_file", {".otlp.gz"}, false, "ebpf-profiler report %s"},
 	{"pprof", "pprof", {".pb.gz", ".pprof"}, false, "go tool pprof -top %s"},
-	{"folded", "folded", {".folded"}, true, "flamegraph.pl %s >profile.svg"},
+	{"folded", "folded", {".folded"}, true, "flamegraph.pl --countname ns %s >profile.svg"},
 	{"perf", "perf", {".perf.txt"}, true, "stackcollapse-perf.pl %s, or open it in speedscope"},
 	{"firefox", "firefox", {".json.gz"}, false, "open %s in profiler.firefox.com"},
 	{"pgo", "pgo", {".pgo"}, false, "go build -pgo=%s"},

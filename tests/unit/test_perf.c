@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "exporters/perf/encode.h"
+#include "tests/unit/writer_batch.h"
+
+EP_TEST(samples_are_in_order_of_time_with_their_periods)
+{
+	static const char expected[] =
+		"# ebpf-profiler 1.0\n#\n"
+		"server       7/7       [000] 1700000000.010000000:   10000000 cpu-clock: \n"
+		"\t          403000 main (/opt/my_server)\n"
+		"\n"
+		"_9       9/9       [002] 1700000000.020000000:    5000000 cpu-clock: \n"
+		"\t               0 handler\"<b>\\?[2J 12 (/srv/app.src:12)\n"
+		"\t            1234 [unknown] (/usr/lib/libx.so)\n"
+		"\t               0 [truncated: why] ([unknown])\n"
+		"\n"
+		"worker_3       7/8       [001] 1700000000.030000000:    9000000 cpu-clock: \n"
+		"\tffffffff81000010 schedule ([kernel.kallsyms])\n"
+		"\t          402000 ns::inner(int) (inlined)\n"
+		"\t          402000 ns::outer() (/opt/my_server)\n"
+		"\t          403000 main (/opt/my_server)\n"
+		"\n"
+		"server       7/7       [000] 1700000000.040000000:   10000001 cpu-clock: \n"
+		"\t          403000 main (/opt/my_server)\n"
+		"\n";
+	struct ep_batch *batch = writer_batch();
+	ep_autofree char *text = written_by(perf_encode, batch, NULL);
+
+	assert_string_equal(text, expected);
+	ep_batch_unref(batch);
+}
+
+EP_TEST(hostile_names_stay_within_their_line)
+{
+	static const char fillings[] = {'\n', '#', '9', ' ', '(', '\033', ')'};
+
+	for (size_t i = 0; i < sizeof(fillings); i++) {
+		struct ep_batch *batch = hostile_batch(fillings[i]);
+		ep_autofree char *text = written_by(perf_encode, batch, NULL);
+		size_t lines = 0;
+
+		for (const char *at = text; (at = strchr(at, '\n')) != NULL; at++)
+			lines++;
+		assert_int_equal(lines, 5); /* two of comment, sample, frame, empty */
+		ep_batch_unref(batch);
+	}
+}
+
+EP_TEST(an_error_of_the_sink_is_returned)
+{
+	struct ep_batch *batch = writer_batch();
+	struct ep_sink sink = {.write = fail_at_once};
+
+	assert_int_equal(perf_encode(batch, "1.0", &sink), -ENOSPC);
+	ep_batch_unref(batch);
+}
