@@ -74,6 +74,12 @@ static uint64_t load_address(const struct context *c, uint32_t row)
 	return c->view->mapping_load_address ? c->view->mapping_load_address[row] : 0;
 }
 
+/* Those that a mapping is told by. */
+static uint32_t mapping_flags(const struct context *c)
+{
+	return EP_MAPPING_KERNEL | (c->options->is_file ? EP_MAPPING_HAS_FUNCTIONS : 0);
+}
+
 static bool equal_mappings(const struct context *c, uint32_t x, uint32_t y)
 {
 	const struct ep_batch *b = c->batch;
@@ -86,26 +92,29 @@ static bool equal_mappings(const struct context *c, uint32_t x, uint32_t y)
 	       b->mapping_build_id[x] == b->mapping_build_id[y] &&
 	       b->mapping_file_id[x] == b->mapping_file_id[y] &&
 	       load_address(c, x) == load_address(c, y) && (!go || go[x] == go[y]) &&
-	       (b->mapping_flags[x] & EP_MAPPING_KERNEL) ==
-		       (b->mapping_flags[y] & EP_MAPPING_KERNEL);
+	       ((b->mapping_flags[x] ^ b->mapping_flags[y]) & mapping_flags(c)) == 0;
 }
 
 /* --- locations --- */
 
-bool otlp_is_nameless(const struct ep_batch *batch, uint32_t location)
+bool otlp_is_nameless(const struct ep_batch *batch, const struct otlp_encode_options *options,
+		      uint32_t location)
 {
-	return (batch->location_flags[location] & EP_LOCATION_UNNAMED) &&
+	return !options->is_file && (batch->location_flags[location] & EP_LOCATION_UNNAMED) &&
 	       batch->location_mapping[location];
 }
 
-static bool is_error(const struct ep_batch *batch, uint32_t location)
+/* Its address says nothing, and is not written. */
+static bool is_error(const struct context *c, uint32_t location)
 {
-	return batch->location_flags[location] & EP_LOCATION_ERROR;
+	return !c->options->is_file && (c->batch->location_flags[location] & EP_LOCATION_ERROR);
 }
 
-static uint32_t n_lines(const struct ep_batch *b, uint32_t location)
+static uint32_t n_lines(const struct context *c, uint32_t location)
 {
-	if (otlp_is_nameless(b, location))
+	const struct ep_batch *b = c->batch;
+
+	if (otlp_is_nameless(b, c->options, location))
 		return 0;
 	return b->location_line_first[location + 1] - b->location_line_first[location];
 }
@@ -116,19 +125,20 @@ static uint64_t hash_location(const struct context *c, uint32_t row)
 	const struct ep_batch *b = c->batch;
 	uint32_t line = b->location_line_first[row];
 	uint64_t hash = mix(c, c->canon->mapping_of[b->location_mapping[row]],
-			    is_error(b, row) ? 0 : b->location_address[row]);
+			    is_error(c, row) ? 0 : b->location_address[row]);
 
-	for (uint32_t n = n_lines(b, row); n > 0; n--, line++)
+	for (uint32_t n = n_lines(c, row); n > 0; n--, line++)
 		hash = mix(c, hash + b->line_column[line],
 			   (uint64_t)b->line_function[line] << 32 | b->line_line[line]);
 	return hash;
 }
 
-static bool equal_lines(const struct ep_batch *b, uint32_t x, uint32_t y)
+static bool equal_lines(const struct context *c, uint32_t x, uint32_t y)
 {
-	uint32_t n = n_lines(b, x), i = b->location_line_first[x], j = b->location_line_first[y];
+	const struct ep_batch *b = c->batch;
+	uint32_t n = n_lines(c, x), i = b->location_line_first[x], j = b->location_line_first[y];
 
-	if (n != n_lines(b, y))
+	if (n != n_lines(c, y))
 		return false;
 	for (; n > 0; n--, i++, j++) {
 		if (b->line_function[i] != b->line_function[j] ||
@@ -136,6 +146,18 @@ static bool equal_lines(const struct ep_batch *b, uint32_t x, uint32_t y)
 			return false;
 	}
 	return true;
+}
+
+/* What only a file says of a location. */
+static bool equal_facts(const struct context *c, uint32_t x, uint32_t y)
+{
+	const struct ep_batch *b = c->batch;
+	const uint32_t *unnamed = c->view->location_unnamed;
+
+	return !c->options->is_file ||
+	       (b->location_kind[x] == b->location_kind[y] &&
+		b->location_flags[x] == b->location_flags[y] &&
+		(!unnamed || unnamed[x] == unnamed[y]));
 }
 
 /* Kinds may differ and be one type all the same: the option maps them. */
@@ -153,10 +175,10 @@ static bool equal_locations(const struct context *c, uint32_t x, uint32_t y)
 	const struct ep_batch *b = c->batch;
 	const uint32_t *mapping_of = c->canon->mapping_of;
 
-	return is_error(b, x) == is_error(b, y) &&
-	       (is_error(b, x) || b->location_address[x] == b->location_address[y]) &&
+	return is_error(c, x) == is_error(c, y) &&
+	       (is_error(c, x) || b->location_address[x] == b->location_address[y]) &&
 	       mapping_of[b->location_mapping[x]] == mapping_of[b->location_mapping[y]] &&
-	       equal_lines(b, x, y) && equal_types(c, x, y);
+	       equal_lines(c, x, y) && equal_types(c, x, y) && equal_facts(c, x, y);
 }
 
 /* --- stacks --- */
@@ -200,17 +222,29 @@ static uint64_t hash_sample(const struct context *c, uint32_t row)
 	return mix(c, hash, (uint64_t)b->sample_tid[row] << 32 | b->sample_cpu[row]);
 }
 
+/* What samples say of their stacks; two of these may be one list of locations. */
+static bool equal_stack_facts(const struct context *c, uint32_t x, uint32_t y)
+{
+	const struct ep_batch *b = c->batch;
+	const uint32_t *reason = c->view->stack_unnamed, *why = c->view->stack_unnamed_text;
+
+	if (why && why[x] != why[y])
+		return false;
+	return !c->options->is_file || (b->stack_error[x] == b->stack_error[y] &&
+					b->stack_error_text[x] == b->stack_error_text[y] &&
+					(!reason || reason[x] == reason[y]));
+}
+
 static bool equal_samples(const struct context *c, uint32_t x, uint32_t y)
 {
 	const struct ep_batch *b = c->batch;
 	const uint32_t *of = c->canon->stack_of, *event = c->view->sample_event;
-	const uint32_t *why = c->view->stack_unnamed_text;
 
 	return of[b->sample_stack[x]] == of[b->sample_stack[y]] &&
 	       b->sample_process[x] == b->sample_process[y] &&
 	       b->sample_tid[x] == b->sample_tid[y] && b->sample_cpu[x] == b->sample_cpu[y] &&
 	       b->sample_thread_name[x] == b->sample_thread_name[y] &&
-	       (!why || why[b->sample_stack[x]] == why[b->sample_stack[y]]) &&
+	       equal_stack_facts(c, b->sample_stack[x], b->sample_stack[y]) &&
 	       (!event || event[x] == event[y]);
 }
 

@@ -22,7 +22,11 @@ int otlp_canon_init(struct otlp_canon *canon, const struct ep_batch *batch,
 		    const struct otlp_view *view, const struct otlp_encode_options *options);
 void otlp_canon_fini(struct otlp_canon *canon);
 
-/* Whether the lines of a location are a made-up name, which a receiver finds better by address. */
-bool otlp_is_nameless(const struct ep_batch *batch, uint32_t location);
+/*
+ * Whether the lines of a location are left out: they are a made-up name, and a receiver finds a better one by
+ * address. A file has all lines.
+ */
+bool otlp_is_nameless(const struct ep_batch *batch, const struct otlp_encode_options *options,
+		      uint32_t location);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "exporters/shared/otlp/dictionary.h"
 #include "exporters/shared/otlp/fields.h"
+#include "exporters/shared/otlp/file_names.h"
 #include "exporters/shared/otlp/frame_type.h"
 
 #include <errno.h>
@@ -29,10 +30,30 @@ static const char *const own_texts[OTLP_OWN_STRINGS] = {
 	[OTLP_THREAD_ID] = "thread.id",
 	[OTLP_CPU_NUMBER] = "cpu.logical_number",
 	/* No convention has names for these. */
-	[OTLP_UNNAMED] = "ebpf_profiler.unnamed",
+	[OTLP_UNNAMED] = OTLP_NAME_UNNAMED,
 	[OTLP_COMPLETE] = "ebpf_profiler.samples.complete",
 	[OTLP_NAMED] = "ebpf_profiler.samples.named",
 	[OTLP_VMLINUX] = "vmlinux",
+	[OTLP_KIND] = OTLP_NAME_KIND,
+	[OTLP_POINTER_WALK] = OTLP_NAME_POINTER_WALK,
+	[OTLP_ERROR] = OTLP_NAME_ERROR,
+	[OTLP_MADE_UP_NAME] = OTLP_NAME_MADE_UP_NAME,
+	[OTLP_GAP] = OTLP_NAME_GAP,
+	[OTLP_UNNAMED_REASON] = OTLP_NAME_UNNAMED_REASON,
+	[OTLP_STACK_ERROR] = OTLP_NAME_STACK_ERROR,
+	[OTLP_STACK_ERROR_TEXT] = OTLP_NAME_STACK_ERROR_TEXT,
+	[OTLP_SAMPLE_COUNT] = OTLP_NAME_COUNT,
+	[OTLP_KERNEL] = OTLP_NAME_KERNEL,
+	[OTLP_MAPPING_START] = OTLP_NAME_MAPPING_START,
+	[OTLP_MAPPING_LIMIT] = OTLP_NAME_MAPPING_LIMIT,
+	[OTLP_HAS_FUNCTIONS] = "pprof.mapping.has_functions",
+	[OTLP_SAMPLE_TYPE] = OTLP_NAME_SAMPLE_TYPE,
+	[OTLP_WEIGHT_UNIT] = OTLP_NAME_WEIGHT_UNIT,
+	[OTLP_START] = OTLP_NAME_START,
+	[OTLP_DURATION] = OTLP_NAME_DURATION,
+	[OTLP_PERIOD] = OTLP_NAME_PERIOD,
+	[OTLP_FREQUENCY] = OTLP_NAME_FREQUENCY,
+	[OTLP_LOST_SAMPLES] = OTLP_NAME_LOST_SAMPLES,
 };
 
 static struct otlp_table *table(struct otlp_dictionary *d, uint32_t field)
@@ -56,7 +77,29 @@ static uint32_t add_body(struct otlp_dictionary *d, uint32_t field)
 	return index;
 }
 
+/* Bytes of a field with so many, its number being below 16. */
+static size_t field_bytes(size_t len)
+{
+	return 1 + otlp_varint_len(len) + len;
+}
+
+/* An element of `len` bytes that is written from `row` later. */
+static uint32_t add_later(struct otlp_table *t, uint32_t row, size_t len)
+{
+	t->later[t->n] = row;
+	t->later_bytes += field_bytes(len);
+	return t->n++;
+}
+
 /* --- strings --- */
+
+/* `row` is what it will be written from, if that is later: a row of the batch, or behind these one of texts. */
+static uint32_t add_string_element(struct otlp_dictionary *d, uint32_t row, const char *text, size_t len)
+{
+	struct otlp_table *t = table(d, DICTIONARY_STRING);
+
+	return t->later ? add_later(t, row, len) : add(d, DICTIONARY_STRING, text, len);
+}
 
 static uint32_t add_string(struct otlp_dictionary *d, uint32_t row)
 {
@@ -64,7 +107,7 @@ static uint32_t add_string(struct otlp_dictionary *d, uint32_t row)
 
 	if (row && !d->string_of[row])
 		d->string_of[row] =
-			add(d, DICTIONARY_STRING, b->string_text[row], b->string_bytes[row]);
+			add_string_element(d, row, b->string_text[row], b->string_bytes[row]);
 	return d->string_of[row];
 }
 
@@ -104,13 +147,35 @@ static uint32_t add_text(struct otlp_dictionary *d, struct otlp_text *text)
 {
 	if (!text->index)
 		text->index = text->row ? add_string(d, text->row)
-					: add(d, DICTIONARY_STRING, text->text, text->len);
+					: add_string_element(d, d->batch->n_strings + (uint32_t)(text - d->texts),
+							     text->text, text->len);
 	return text->index;
 }
 
 uint32_t otlp_dictionary_own(struct otlp_dictionary *d, enum otlp_own_string string)
 {
 	return add_text(d, &d->texts[string]);
+}
+
+/* NULL: there is no room for another. */
+static struct otlp_text *get_text(struct otlp_dictionary *d, const char *text, size_t len)
+{
+	for (uint32_t i = 0; i < d->n_texts; i++) {
+		if (text_is(&d->texts[i], text, len))
+			return &d->texts[i];
+	}
+	if (d->n_texts == OTLP_MAX_TEXTS)
+		return NULL;
+	(void)new_text(d, text, len);
+	find_rows(d, d->n_texts - 1);
+	return &d->texts[d->n_texts - 1];
+}
+
+uint32_t otlp_dictionary_text(struct otlp_dictionary *d, const char *text, size_t len)
+{
+	struct otlp_text *at = len ? get_text(d, text, len) : NULL;
+
+	return at ? add_text(d, at) : 0;
 }
 
 /* --- attributes --- */
@@ -265,6 +330,43 @@ static void list_string(struct otlp_dictionary *d, enum otlp_own_string key, uin
 		otlp_put_varint(&d->list, otlp_dictionary_attribute_row(d, key, row));
 }
 
+static uint32_t attribute_true(struct otlp_dictionary *d, enum otlp_own_string key)
+{
+	struct otlp_recent *at = recent(d, key, true);
+
+	if (at->index)
+		return at->index;
+	d->part.len = 0;
+	otlp_put_uint(&d->part, ANY_VALUE_BOOL, true);
+	otlp_put_uint(&d->body, ATTRIBUTE_KEY, otlp_dictionary_own(d, key));
+	otlp_put_message(&d->body, ATTRIBUTE_VALUE, &d->part);
+	at->index = intern_attribute(d);
+	return at->index;
+}
+
+/* Messages have addresses of both or of none: start < limit, or both 0. */
+static bool has_range(const struct ep_batch *b, uint32_t mapping)
+{
+	return b->mapping_start_va[mapping] < b->mapping_limit_va[mapping];
+}
+
+static void list_mapping_facts(struct otlp_dictionary *d, uint32_t row)
+{
+	const struct ep_batch *b = d->batch;
+	uint32_t flags = b->mapping_flags[row];
+
+	if (flags & EP_MAPPING_KERNEL)
+		otlp_put_varint(&d->list, attribute_true(d, OTLP_KERNEL));
+	if (flags & EP_MAPPING_HAS_FUNCTIONS)
+		otlp_put_varint(&d->list, attribute_true(d, OTLP_HAS_FUNCTIONS));
+	if (has_range(b, row) || b->mapping_start_va[row] == 0)
+		return; /* both are 0: limit is not above start */
+	otlp_put_varint(&d->list,
+			otlp_dictionary_attribute_int(d, OTLP_MAPPING_START, b->mapping_start_va[row]));
+	otlp_put_varint(&d->list,
+			otlp_dictionary_attribute_int(d, OTLP_MAPPING_LIMIT, b->mapping_limit_va[row]));
+}
+
 static void list_mapping_attributes(struct otlp_dictionary *d, uint32_t row)
 {
 	const struct ep_batch *b = d->batch;
@@ -279,7 +381,9 @@ static void list_mapping_attributes(struct otlp_dictionary *d, uint32_t row)
 	if (d->view->mapping_go_build_id)
 		list_string(d, OTLP_BUILD_ID_GO, d->view->mapping_go_build_id[row]);
 	list_string(d, OTLP_BUILD_ID_HTLHASH, file_id);
-	if (!by_build_id)
+	if (d->options->is_file)
+		list_mapping_facts(d, row);
+	if (!by_build_id || d->options->is_file)
 		return;
 	hash_build_id(b->string_text[gnu], hex);
 	otlp_put_varint(&d->list,
@@ -291,20 +395,14 @@ static uint32_t kernel_file_name(struct otlp_dictionary *d, uint32_t path)
 {
 	const char *text = d->batch->string_text[path];
 	size_t len = d->batch->string_bytes[path];
+	struct otlp_text *at;
 
 	if (strcmp(text, "[kernel.kallsyms]") == 0)
 		return otlp_dictionary_own(d, OTLP_VMLINUX);
 	if (len < 3 || text[0] != '[' || text[len - 1] != ']')
 		return add_string(d, path);
-	for (uint32_t i = 0; i < d->n_texts; i++) {
-		if (text_is(&d->texts[i], text + 1, len - 2))
-			return add_text(d, &d->texts[i]);
-	}
-	if (d->n_texts == OTLP_MAX_TEXTS)
-		return add_string(d, path);
-	(void)new_text(d, text + 1, len - 2);
-	find_rows(d, d->n_texts - 1);
-	return add_text(d, &d->texts[d->n_texts - 1]);
+	at = get_text(d, text + 1, len - 2);
+	return at ? add_text(d, at) : add_string(d, path);
 }
 
 static uint64_t load_address(const struct otlp_dictionary *d, uint32_t mapping)
@@ -315,18 +413,21 @@ static uint64_t load_address(const struct otlp_dictionary *d, uint32_t mapping)
 static uint32_t add_mapping(struct otlp_dictionary *d, uint32_t row)
 {
 	const struct ep_batch *b = d->batch;
-	bool relative = load_address(d, row) != 0;
-	uint32_t name = is_kernel(b, row) ? kernel_file_name(d, b->mapping_path[row])
+	bool is_file = d->options->is_file, relative = load_address(d, row) != 0;
+	uint32_t name = is_kernel(b, row) && !is_file ? kernel_file_name(d, b->mapping_path[row])
 					  : add_string(d, b->mapping_path[row]);
 
 	list_mapping_attributes(d, row);
-	if (!relative)
+	if (!relative && (!is_file || has_range(b, row)))
 		otlp_put_uint(&d->body, MAPPING_START, b->mapping_start_va[row]);
-	otlp_put_uint(&d->body, MAPPING_LIMIT, relative ? KERNEL_SPAN : b->mapping_limit_va[row]);
+	if (!is_file || has_range(b, row))
+		otlp_put_uint(&d->body, MAPPING_LIMIT, relative ? KERNEL_SPAN : b->mapping_limit_va[row]);
 	otlp_put_uint(&d->body, MAPPING_OFFSET, b->mapping_file_off[row]);
 	otlp_put_uint(&d->body, MAPPING_FILENAME, name);
 	if (d->list.len)
 		otlp_put_message(&d->body, MAPPING_ATTRIBUTES, &d->list);
+	if (d->body.len == 0)
+		return 0; /* nothing is known of it: element 0 */
 	return add_body(d, DICTIONARY_MAPPING);
 }
 
@@ -392,7 +493,7 @@ static void list_lines(struct otlp_dictionary *d, uint32_t row)
 	const struct ep_batch *b = d->batch;
 
 	d->list.len = 0;
-	if (otlp_is_nameless(b, row))
+	if (otlp_is_nameless(b, d->options, row))
 		return;
 	for (uint32_t line = b->location_line_first[row]; line < b->location_line_first[row + 1];
 	     line++) {
@@ -411,7 +512,7 @@ static uint64_t location_address(const struct otlp_dictionary *d, uint32_t row)
 	uint64_t address = d->batch->location_address[row];
 	uint64_t base = load_address(d, d->batch->location_mapping[row]);
 
-	if (d->batch->location_flags[row] & EP_LOCATION_ERROR)
+	if (!d->options->is_file && (d->batch->location_flags[row] & EP_LOCATION_ERROR))
 		return 0;
 	return base && address >= base ? address - base : address;
 }
@@ -432,15 +533,46 @@ static uint32_t frame_type(struct otlp_dictionary *d, uint32_t row)
 	return at->attribute;
 }
 
+#define MAX_LOCATION_ATTRIBUTES 8
+
+/* What only a file says of a location, onto the `n` attributes that are there; how many are then. */
+static uint32_t add_location_facts(struct otlp_dictionary *d, uint32_t row, uint32_t *attributes, uint32_t n)
+{
+	static const enum otlp_own_string flag_keys[] = {OTLP_POINTER_WALK, OTLP_ERROR, OTLP_MADE_UP_NAME,
+							 OTLP_GAP}; /* by bit of enum ep_location_flag */
+	const struct ep_batch *b = d->batch;
+	uint32_t kind = b->location_kind[row];
+	const char *type = otlp_frame_type_of(b, row, d->options);
+
+	if (strcmp(type, b->string_text[kind]) != 0)
+		attributes[n++] = otlp_dictionary_attribute_row(d, OTLP_KIND, kind);
+	for (uint32_t bit = 0; bit < EP_LEN(flag_keys); bit++) {
+		if (b->location_flags[row] >> bit & 1)
+			attributes[n++] = attribute_true(d, flag_keys[bit]);
+	}
+	if (d->view->location_unnamed && d->view->location_unnamed[row])
+		attributes[n++] = otlp_dictionary_attribute_int(d, OTLP_UNNAMED_REASON,
+								d->view->location_unnamed[row]);
+	return n;
+}
+
+static uint32_t location_attributes(struct otlp_dictionary *d, uint32_t row,
+				    uint32_t attributes[MAX_LOCATION_ATTRIBUTES])
+{
+	attributes[0] = frame_type(d, row);
+	return d->options->is_file ? add_location_facts(d, row, attributes, 1) : 1;
+}
+
 static uint32_t add_long_location(struct otlp_dictionary *d, uint32_t row, uint32_t mapping,
-				  uint32_t attribute)
+				  const uint32_t *attributes, uint32_t n_attributes)
 {
 	list_lines(d, row);
 	otlp_put_uint(&d->body, LOCATION_MAPPING, mapping);
 	otlp_put_uint(&d->body, LOCATION_ADDRESS, location_address(d, row));
 	otlp_put_raw(&d->body, d->list.data, d->list.len);
 	d->part.len = 0;
-	otlp_put_varint(&d->part, attribute);
+	for (uint32_t i = 0; i < n_attributes; i++)
+		otlp_put_varint(&d->part, attributes[i]);
 	otlp_put_message(&d->body, LOCATION_ATTRIBUTES, &d->part);
 	return add_body(d, DICTIONARY_LOCATION);
 }
@@ -458,19 +590,21 @@ static uint8_t *write_line(struct otlp_dictionary *d, uint8_t *to, uint32_t line
 }
 
 /* With so many lines of 20 bytes, an address and an attribute a location is short. */
-#define SHORT_LINES 4
+#define SHORT_LINES	 4
+#define SHORT_LINES_FILE 2 /* and with MAX_LOCATION_ATTRIBUTES */
 
 static uint32_t add_location(struct otlp_dictionary *d, uint32_t row)
 {
 	const struct ep_batch *b = d->batch;
 	uint32_t first = b->location_line_first[row];
-	uint32_t end = otlp_is_nameless(b, row) ? first : b->location_line_first[row + 1];
+	uint32_t end = otlp_is_nameless(b, d->options, row) ? first : b->location_line_first[row + 1];
 	uint32_t mapping = get_mapping(d, b->location_mapping[row]);
-	uint32_t attribute = frame_type(d, row);
-	uint8_t *to;
+	uint32_t attributes[MAX_LOCATION_ATTRIBUTES];
+	uint32_t n_attributes = location_attributes(d, row, attributes);
+	uint8_t *to, *list;
 
-	if (end - first > SHORT_LINES)
-		return add_long_location(d, row, mapping, attribute);
+	if (end - first > (d->options->is_file ? SHORT_LINES_FILE : SHORT_LINES))
+		return add_long_location(d, row, mapping, attributes, n_attributes);
 	for (uint32_t line = first; line < end; line++)
 		(void)get_function(d, b->line_function[line]);
 	to = begin_short(d, DICTIONARY_LOCATION);
@@ -480,9 +614,11 @@ static uint32_t add_location(struct otlp_dictionary *d, uint32_t row)
 	to = otlp_uint_write(to, LOCATION_ADDRESS, location_address(d, row));
 	for (uint32_t line = first; line < end; line++)
 		to = write_line(d, to, line);
-	*to++ = LOCATION_ATTRIBUTES << 3 | OTLP_BYTES;
-	*to++ = (uint8_t)otlp_varint_len(attribute);
-	to = otlp_varint_write(to, attribute);
+	list = to;
+	to += OTLP_HEADER_SHORT;
+	for (uint32_t i = 0; i < n_attributes; i++)
+		to = otlp_varint_write(to, attributes[i]);
+	to = otlp_message_write(list, LOCATION_ATTRIBUTES, to);
 	return end_short(d, DICTIONARY_LOCATION, to);
 }
 
@@ -531,24 +667,48 @@ static uint8_t *write_locations(struct otlp_dictionary *d, uint8_t *to, uint32_t
 	return to;
 }
 
+/* The same, for a stack that is written later. */
+static uint32_t add_stack_later(struct otlp_dictionary *d, uint32_t row)
+{
+	const struct ep_batch *b = d->batch;
+	size_t len = 0;
+
+	for (uint32_t i = b->stack_location_first[row]; i < b->stack_location_first[row + 1]; i++) {
+		uint64_t code = d->location_code[b->stack_location[i]];
+
+		len += (code ? code : enter_location(d, b->stack_location[i])) >> 56;
+	}
+	return add_later(table(d, DICTIONARY_STACK), row, field_bytes(len));
+}
+
+/* Appends the element; it is a stack with locations. */
+static void put_stack(struct otlp_dictionary *d, struct otlp_wire *wire, uint32_t row)
+{
+	const struct ep_batch *b = d->batch;
+	uint32_t n = b->stack_location_first[row + 1] - b->stack_location_first[row];
+	uint8_t *element = otlp_wire_room(wire, (size_t)n * INDEX_MAX + 2 * OTLP_HEADER_MAX), *list, *to;
+
+	if (!element)
+		return;
+	list = element + OTLP_HEADER_SHORT;
+	to = write_locations(d, list + OTLP_HEADER_SHORT, row); /* into other tables, too */
+	to = otlp_message_write(list, STACK_LOCATIONS, to);
+	to = otlp_message_write(element, DICTIONARY_STACK, to);
+	wire->len = (size_t)(to - wire->data);
+}
+
 static uint32_t add_stack(struct otlp_dictionary *d, uint32_t row)
 {
 	const struct ep_batch *b = d->batch;
 	uint32_t n = b->stack_location_first[row + 1] - b->stack_location_first[row];
 	struct otlp_table *t = table(d, DICTIONARY_STACK);
-	uint8_t *element, *list, *to;
 
 	if (n == 0)
 		return 0; /* an empty stack is element 0 */
-	element = otlp_wire_room(&t->bytes, (size_t)n * INDEX_MAX + 2 * OTLP_HEADER_MAX);
-	if (!element)
-		return 0;
-	list = element + OTLP_HEADER_SHORT;
-	to = write_locations(d, list + OTLP_HEADER_SHORT, row); /* into other tables, too */
-	to = otlp_message_write(list, STACK_LOCATIONS, to);
-	to = otlp_message_write(element, DICTIONARY_STACK, to);
-	t->bytes.len = (size_t)(to - t->bytes.data);
-	return t->n++;
+	if (t->later)
+		return add_stack_later(d, row);
+	put_stack(d, &t->bytes, row);
+	return t->bytes.error ? 0 : t->n++;
 }
 
 uint32_t otlp_dictionary_stack(struct otlp_dictionary *d, uint32_t row)
@@ -565,6 +725,7 @@ static void add_zero_elements(struct otlp_dictionary *d)
 {
 	for (uint32_t field = 1; field <= OTLP_N_TABLES; field++) {
 		table(d, field)->n = 0;
+		table(d, field)->later_bytes = 0;
 		table(d, field)->bytes.len = 0;
 		(void)add(d, field, NULL, 0);
 	}
@@ -580,6 +741,8 @@ static void reserve_tables(struct otlp_dictionary *d, size_t max_bytes)
 	const struct ep_batch *b = d->batch;
 	size_t strings = 64 * OTLP_OWN_STRINGS;
 
+	if (d->options->is_file)
+		return;
 	for (uint32_t row = 1; row < b->n_strings; row++) {
 		__builtin_prefetch(b->string_text[row]);
 		strings += b->string_bytes[row] + 3;
@@ -592,6 +755,15 @@ static void reserve_tables(struct otlp_dictionary *d, size_t max_bytes)
 	(void)otlp_wire_room(
 		&table(d, DICTIONARY_STACK)->bytes,
 		EP_MIN((size_t)b->n_stack_locations * 2 + (size_t)b->n_stacks * 6, max_bytes));
+}
+
+static int init_later(struct otlp_dictionary *d)
+{
+	struct otlp_table *strings = table(d, DICTIONARY_STRING), *stacks = table(d, DICTIONARY_STACK);
+
+	strings->later = calloc((size_t)d->batch->n_strings + OTLP_MAX_TEXTS + 1, sizeof(uint32_t));
+	stacks->later = calloc((size_t)d->batch->n_stacks + 1, sizeof(uint32_t));
+	return strings->later && stacks->later ? 0 : -ENOMEM;
 }
 
 int otlp_dictionary_init(struct otlp_dictionary *d, const struct ep_batch *batch,
@@ -619,6 +791,8 @@ int otlp_dictionary_init(struct otlp_dictionary *d, const struct ep_batch *batch
 		return -ENOMEM;
 	for (uint32_t i = 0; i < OTLP_OWN_STRINGS; i++)
 		(void)new_text(d, own_texts[i], strlen(own_texts[i]));
+	if (options->is_file && init_later(d) < 0)
+		return -ENOMEM;
 	reserve_tables(d, options->max_bytes);
 	find_rows(d, 0);
 	add_zero_elements(d);
@@ -627,8 +801,10 @@ int otlp_dictionary_init(struct otlp_dictionary *d, const struct ep_batch *batch
 
 void otlp_dictionary_fini(struct otlp_dictionary *d)
 {
-	for (uint32_t i = 0; i < OTLP_N_TABLES; i++)
+	for (uint32_t i = 0; i < OTLP_N_TABLES; i++) {
 		otlp_wire_fini(&d->tables[i].bytes);
+		free(d->tables[i].later);
+	}
 	otlp_wire_fini(&d->body);
 	otlp_wire_fini(&d->part);
 	otlp_wire_fini(&d->list);
@@ -670,8 +846,52 @@ size_t otlp_dictionary_bytes(const struct otlp_dictionary *d)
 	size_t bytes = 0;
 
 	for (uint32_t i = 0; i < OTLP_N_TABLES; i++)
-		bytes += d->tables[i].bytes.len;
+		bytes += d->tables[i].bytes.len + d->tables[i].later_bytes;
 	return bytes;
+}
+
+/* --- the file --- */
+
+#define PIECE_BYTES (64 * 1024)
+
+static void put_later(struct otlp_dictionary *d, uint32_t field, uint32_t row, struct otlp_wire *wire)
+{
+	const struct ep_batch *b = d->batch;
+
+	if (field == DICTIONARY_STACK)
+		put_stack(d, wire, row);
+	else if (row < b->n_strings)
+		otlp_put_bytes(wire, field, b->string_text[row], b->string_bytes[row]);
+	else
+		otlp_put_bytes(wire, field, d->texts[row - b->n_strings].text, d->texts[row - b->n_strings].len);
+}
+
+static int write_table(struct otlp_dictionary *d, uint32_t field, struct ep_sink *sink)
+{
+	const struct otlp_table *t = table(d, field);
+	int r = ep_sink_write(sink, t->bytes.data, t->bytes.len);
+
+	if (!t->later)
+		return r;
+	d->body.len = 0;
+	for (uint32_t i = 1; i < t->n && r == 0; i++) {
+		put_later(d, field, t->later[i], &d->body);
+		r = d->body.error;
+		if (r == 0 && (d->body.len >= PIECE_BYTES || i + 1 == t->n)) {
+			r = ep_sink_write(sink, d->body.data, d->body.len);
+			d->body.len = 0;
+		}
+	}
+	return r;
+}
+
+int otlp_dictionary_write(struct otlp_dictionary *d, struct ep_sink *sink)
+{
+	int r = otlp_dictionary_error(d);
+
+	for (uint32_t field = 1; field <= OTLP_N_TABLES && r == 0; field++)
+		r = write_table(d, field, sink);
+	return r;
 }
 
 int otlp_dictionary_error(const struct otlp_dictionary *d)

@@ -8,6 +8,7 @@
 #define OTLP_DICTIONARY_H
 
 #include "exporters/shared/otlp/canon.h"
+#include "exporters/shared/sink.h"
 
 #define OTLP_N_TABLES 7
 /* What one sample may add before it is seen that it is too much: 1024 frames with long names. */
@@ -32,6 +33,27 @@ enum otlp_own_string {
 	OTLP_COMPLETE,
 	OTLP_NAMED,
 	OTLP_VMLINUX,
+	/* of a file (file.h) */
+	OTLP_KIND,
+	OTLP_POINTER_WALK,
+	OTLP_ERROR,
+	OTLP_MADE_UP_NAME,
+	OTLP_GAP,
+	OTLP_UNNAMED_REASON,
+	OTLP_STACK_ERROR,
+	OTLP_STACK_ERROR_TEXT,
+	OTLP_SAMPLE_COUNT,
+	OTLP_KERNEL,
+	OTLP_MAPPING_START,
+	OTLP_MAPPING_LIMIT,
+	OTLP_HAS_FUNCTIONS,
+	OTLP_SAMPLE_TYPE,
+	OTLP_WEIGHT_UNIT,
+	OTLP_START,
+	OTLP_DURATION,
+	OTLP_PERIOD,
+	OTLP_FREQUENCY,
+	OTLP_LOST_SAMPLES,
 	OTLP_OWN_STRINGS,
 };
 
@@ -64,6 +86,12 @@ struct otlp_type {
 struct otlp_table {
 	struct otlp_wire bytes;
 	uint32_t n; /* elements */
+	/*
+	 * Of a file, where strings and stacks are most of the dictionary: for each element after the first the
+	 * row it will be written from, when all indices are known (otlp_dictionary_write). NULL: it is in bytes.
+	 */
+	uint32_t *later;
+	size_t later_bytes;
 };
 
 struct otlp_dictionary {
@@ -95,6 +123,11 @@ void otlp_dictionary_reset(struct otlp_dictionary *d); /* for the next request *
 size_t otlp_dictionary_bytes(const struct otlp_dictionary *d);
 int otlp_dictionary_error(const struct otlp_dictionary *d); /* 0, -ENOMEM, -E2BIG */
 
+/* Hands over the tables from the first to the last, otlp_dictionary_bytes in all. 0 or a negative errno. */
+int otlp_dictionary_write(struct otlp_dictionary *d, struct ep_sink *sink);
+
+/* A text that stays as long as the dictionary; there is room for some that are not the batch's. */
+uint32_t otlp_dictionary_text(struct otlp_dictionary *d, const char *text, size_t len);
 uint32_t otlp_dictionary_own(struct otlp_dictionary *d, enum otlp_own_string string);
 uint32_t otlp_dictionary_stack(struct otlp_dictionary *d, uint32_t row);
 uint32_t otlp_dictionary_attribute_text(struct otlp_dictionary *d, enum otlp_own_string key,

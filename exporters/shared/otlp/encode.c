@@ -60,20 +60,6 @@ static uint32_t event_of(const struct encoder *enc, uint32_t row)
 	return enc->view.sample_event ? enc->view.sample_event[row] : 0;
 }
 
-/* The interval, widened to what was sampled: a late sample must not lie outside of it. */
-static void find_window(struct encoder *enc)
-{
-	const struct ep_batch *b = enc->batch;
-	uint32_t n_times = b->n_samples ? b->sample_time_first[b->n_samples] : 0;
-
-	enc->start_ns = b->start_ns;
-	enc->end_ns = b->start_ns + b->duration_ns;
-	for (uint32_t i = 0; i < n_times; i++) {
-		enc->start_ns = EP_MIN(enc->start_ns, b->sample_time_ns[i]);
-		enc->end_ns = EP_MAX(enc->end_ns, b->sample_time_ns[i] + 1);
-	}
-}
-
 static const struct event_type *type_of(const struct encoder *enc, uint32_t event)
 {
 	const struct ep_batch *b = enc->batch;
@@ -468,7 +454,7 @@ static int encoder_init(struct encoder *enc)
 	for (size_t i = 0; i < EP_LEN(wires); i++)
 		otlp_wire_init(wires[i], enc->options->max_bytes + OTLP_ELEMENT_MAX);
 	otlp_view_of(enc->batch, &enc->view);
-	find_window(enc);
+	otlp_view_window(enc->batch, &enc->start_ns, &enc->end_ns);
 	if (!enc->view.mapping_load_address && enc->options->kernel_base) {
 		enc->kernel_loads = otlp_kernel_loads(enc->batch, enc->options->kernel_base,
 						      enc->options->modules_path);

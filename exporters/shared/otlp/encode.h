@@ -42,6 +42,7 @@ struct otlp_encode_options {
 	uint64_t kernel_base;	  /* 0: not known */
 	const char *modules_path; /* /proc/modules */
 	bool devfiler;		  /* no mapping attributes without htlhash */
+	bool is_file;		  /* nothing is left out or replaced (file.h), and max_bytes is no limit */
 	uint32_t n_frame_types;
 	struct otlp_frame_type frame_types[OTLP_MAX_FRAME_TYPES];
 };

@@ -31,8 +31,8 @@ static int number_periods(struct otlp_groups *groups, const struct ep_batch *bat
 	return r < 0 ? -ENOMEM : 0;
 }
 
-/* A counting sort: stable, so that rows keep their order among equal keys. */
-static int sort_by(uint32_t *order, uint32_t n, const uint32_t *key_of, uint32_t n_keys)
+/* A counting sort: it is stable. */
+int otlp_groups_sort(uint32_t *order, uint32_t n, const uint32_t *key_of, uint32_t n_keys)
 {
 	ep_autofree uint32_t *starts = calloc((size_t)n_keys + 1, sizeof(*starts));
 	ep_autofree uint32_t *from = malloc(((size_t)n + 1) * sizeof(*from));
@@ -59,10 +59,10 @@ static int sort_rows(struct otlp_groups *groups, const struct ep_batch *batch,
 	for (uint32_t row = 0; row < n; row++)
 		groups->order[row] = row;
 	if (groups->n_periods > 1)
-		r = sort_by(groups->order, n, groups->period_of, groups->n_periods);
+		r = otlp_groups_sort(groups->order, n, groups->period_of, groups->n_periods);
 	if (r == 0 && view->sample_event)
-		r = sort_by(groups->order, n, view->sample_event, view->n_events);
-	return r < 0 ? r : sort_by(groups->order, n, batch->sample_process, batch->n_processes);
+		r = otlp_groups_sort(groups->order, n, view->sample_event, view->n_events);
+	return r < 0 ? r : otlp_groups_sort(groups->order, n, batch->sample_process, batch->n_processes);
 }
 
 int otlp_groups_init(struct otlp_groups *groups, const struct ep_batch *batch,

@@ -24,5 +24,7 @@ struct otlp_groups {
 int otlp_groups_init(struct otlp_groups *groups, const struct ep_batch *batch,
 		     const struct otlp_view *view);
 void otlp_groups_fini(struct otlp_groups *groups);
+/* Sorts rows by their key, below n_keys; rows of one key keep their order. 0 or -ENOMEM. */
+int otlp_groups_sort(uint32_t *order, uint32_t n, const uint32_t *key_of, uint32_t n_keys);
 
 #endif

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "exporters/shared/otlp/resource.h"
 #include "exporters/shared/otlp/fields.h"
+#include "exporters/shared/otlp/file_names.h"
 #include "exporters/shared/otlp/text.h"
 
 #include <stdio.h>
 #include <time.h>
 
-#define MAX_ATTRIBUTES 96
+#define MAX_ATTRIBUTES 1024
+#define MAX_BYTES      ((size_t)64 << 20)
 #define NS_PER_SECOND  1000000000ull
-#define ENV_PREFIX     "process.environment_variable."
 
 struct writer {
 	const struct ep_batch *batch;
@@ -50,14 +51,21 @@ static void put_pair(struct writer *w, const char *key, size_t key_len)
 	otlp_put_message(w->message, RESOURCE_ATTRIBUTES, &w->pair);
 }
 
-static void put_text_len(struct writer *w, const char *key, const char *text, size_t len)
+static void put_any_text(struct writer *w, const char *key, const char *text, size_t len)
 {
-	if (len == 0 || !otlp_is_utf8(key, strlen(key)) || !otlp_is_utf8(text, len) ||
+	if (!otlp_is_utf8(key, strlen(key)) || !otlp_is_utf8(text, len) ||
 	    !is_new_key(w, key, strlen(key)))
 		return;
 	w->value.len = 0;
 	otlp_put_bytes(&w->value, ANY_VALUE_STRING, text, len);
 	put_pair(w, key, strlen(key));
+}
+
+/* "" is none. */
+static void put_text_len(struct writer *w, const char *key, const char *text, size_t len)
+{
+	if (len)
+		put_any_text(w, key, text, len);
 }
 
 static void put_text(struct writer *w, const char *key, const char *text)
@@ -150,10 +158,31 @@ static void put_environment(struct writer *w)
 		len = strcspn(pos, ", ");
 		if (len > 0 && len < sizeof(name)) {
 			snprintf(name, sizeof(name), "%.*s", (int)len, pos);
-			snprintf(key, sizeof(key), ENV_PREFIX "%s", name);
+			snprintf(key, sizeof(key), OTLP_ENV_PREFIX "%s", name);
 			put_text(w, key, find_env(w, name));
 		}
 		pos += len;
+	}
+}
+
+/* What a file says beside it: no key of a convention has the whole of it. */
+static void put_facts(struct writer *w)
+{
+	const struct ep_batch *b = w->batch;
+	const struct otlp_view *v = w->view;
+	char key[512];
+
+	put_int(w, "process.pid", b->process_pid[w->process]);
+	put_int(w, OTLP_NAME_PROCESS_START, b->process_start_ns[w->process]);
+	put_int(w, OTLP_NAME_PROCESS_IMAGE, b->process_image[w->process]);
+	put_row(w, OTLP_NAME_PROCESS_COMM, b->process_comm[w->process]);
+	if (!v->process_env_first)
+		return;
+	for (uint32_t i = v->process_env_first[w->process];
+	     i < v->process_env_first[w->process + 1]; i++) {
+		snprintf(key, sizeof(key), OTLP_ENV_PREFIX "%s", b->string_text[v->process_env_name[i]]);
+		put_any_text(w, key, b->string_text[v->process_env_value[i]],
+			     b->string_bytes[v->process_env_value[i]]);
 	}
 }
 
@@ -161,13 +190,17 @@ static void put_process(struct writer *w)
 {
 	const struct ep_batch *b = w->batch;
 
-	if (b->process_pid[w->process])
+	if (w->options->is_file)
+		put_facts(w);
+	else if (b->process_pid[w->process])
 		put_int(w, "process.pid", b->process_pid[w->process]);
 	put_row(w, "process.executable.path", b->process_exe_path[w->process]);
 	put_text(w, "process.executable.name", executable_name(w));
 	put_time(w, "process.creation.time", b->process_start_ns[w->process]);
 	put_row(w, "container.id", b->process_container_id[w->process]);
 	put_text(w, "service.name", find_env(w, "OTEL_SERVICE_NAME"));
+	if (w->options->is_file)
+		return; /* attributes that a process gives itself could be taken for facts */
 	put_list(w, find_env(w, "OTEL_RESOURCE_ATTRIBUTES"), "service.name");
 }
 
@@ -190,6 +223,8 @@ static void put_service_name(struct writer *w)
 static void put_host(struct writer *w)
 {
 	put_text(w, "host.name", w->batch->host_name);
+	if (w->options->is_file)
+		return; /* it may be read on another machine, and written there again */
 	put_text(w, "host.id", w->options->host_id);
 	put_text(w, "host.arch", w->options->host_arch);
 	put_text(w, "os.type", "linux");
@@ -207,8 +242,8 @@ void otlp_resource_write(const struct ep_batch *batch, const struct otlp_view *v
 		.message = message,
 	};
 
-	otlp_wire_init(&w.pair, 1 << 20);
-	otlp_wire_init(&w.value, 1 << 20);
+	otlp_wire_init(&w.pair, MAX_BYTES);
+	otlp_wire_init(&w.value, MAX_BYTES);
 	otlp_wire_init(&w.keys, 1 << 20);
 	message->len = 0;
 	if (process)
@@ -217,7 +252,7 @@ void otlp_resource_write(const struct ep_batch *batch, const struct otlp_view *v
 	put_list(&w, options->resource_attributes, NULL);
 	put_host(&w);
 	/* Behind the host: a process may say which service it is, not where it runs. */
-	if (process) {
+	if (process && !options->is_file) {
 		put_list(&w, find_env(&w, "OTEL_RESOURCE_ATTRIBUTES"), NULL);
 		put_environment(&w);
 	}

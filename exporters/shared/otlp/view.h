@@ -22,11 +22,16 @@ struct otlp_view {
 	const uint32_t *process_env_first, *process_env_name, *process_env_value;
 	/* Of stacks that are not fully named: why; both or none. */
 	const uint32_t *stack_unnamed, *stack_unnamed_text;
+	const uint32_t *location_unnamed;
+	const char *weight_unit; /* never NULL */
 	uint32_t n_events;
 	const uint32_t *event_type;
 	const uint32_t *sample_event;
 	const uint64_t *sample_value; /* beside batch->sample_time_ns */
 };
+
+/* The interval, widened to what was sampled: a late sample must not lie outside of it. */
+void otlp_view_window(const struct ep_batch *batch, uint64_t *ret_start_ns, uint64_t *ret_end_ns);
 
 void otlp_view_of(const struct ep_batch *batch, struct otlp_view *ret_view);
 
