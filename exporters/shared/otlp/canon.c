@@ -227,12 +227,13 @@ static bool equal_stack_facts(const struct context *c, uint32_t x, uint32_t y)
 {
 	const struct ep_batch *b = c->batch;
 	const uint32_t *reason = c->view->stack_unnamed, *why = c->view->stack_unnamed_text;
+	const uint32_t *text = c->view->stack_error_text;
 
 	if (why && why[x] != why[y])
 		return false;
-	return !c->options->is_file || (b->stack_error[x] == b->stack_error[y] &&
-					b->stack_error_text[x] == b->stack_error_text[y] &&
-					(!reason || reason[x] == reason[y]));
+	return !c->options->is_file ||
+	       (b->stack_error[x] == b->stack_error[y] && (!text || text[x] == text[y]) &&
+		(!reason || reason[x] == reason[y]));
 }
 
 static bool equal_samples(const struct context *c, uint32_t x, uint32_t y)

@@ -54,6 +54,10 @@ static const char *const own_texts[OTLP_OWN_STRINGS] = {
 	[OTLP_PERIOD] = OTLP_NAME_PERIOD,
 	[OTLP_FREQUENCY] = OTLP_NAME_FREQUENCY,
 	[OTLP_LOST_SAMPLES] = OTLP_NAME_LOST_SAMPLES,
+	[OTLP_DUE_SAMPLES] = OTLP_NAME_DUE_SAMPLES,
+	[OTLP_COST_AGENT] = OTLP_NAME_COST_AGENT,
+	[OTLP_COST_BPF] = OTLP_NAME_COST_BPF,
+	[OTLP_CPUS] = OTLP_NAME_CPUS,
 };
 
 static struct otlp_table *table(struct otlp_dictionary *d, uint32_t field)

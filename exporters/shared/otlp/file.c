@@ -204,7 +204,8 @@ static uint8_t *write_attributes(struct file *file, uint8_t *start, uint32_t row
 	to = write_number(file, to, OTLP_CPU_NUMBER, b->sample_cpu[row]);
 	if (b->stack_error[stack])
 		to = write_number(file, to, OTLP_STACK_ERROR, b->stack_error[stack]);
-	to = write_row(file, to, OTLP_STACK_ERROR_TEXT, b->stack_error_text[stack]);
+	if (file->view.stack_error_text)
+		to = write_row(file, to, OTLP_STACK_ERROR_TEXT, file->view.stack_error_text[stack]);
 	if (file->view.stack_unnamed) {
 		if (file->view.stack_unnamed[stack])
 			to = write_number(file, to, OTLP_UNNAMED_REASON, file->view.stack_unnamed[stack]);
@@ -320,6 +321,13 @@ static void put_text(struct file *file, enum otlp_own_string key, const char *te
 			otlp_dictionary_attribute_text(&file->dictionary, key, text, strlen(text)));
 }
 
+/* 0 is not known. */
+static void put_known(struct file *file, enum otlp_own_string key, uint64_t value)
+{
+	if (value)
+		put_number(file, key, value);
+}
+
 /* What is said of the batch. */
 static void put_facts(struct file *file)
 {
@@ -333,6 +341,10 @@ static void put_facts(struct file *file)
 	put_number(file, OTLP_PERIOD, b->period_ns);
 	put_number(file, OTLP_FREQUENCY, b->period_hz);
 	put_number(file, OTLP_LOST_SAMPLES, b->lost_samples);
+	put_known(file, OTLP_DUE_SAMPLES, file->view.due_samples);
+	put_known(file, OTLP_COST_AGENT, file->view.agent_cpu_ns);
+	put_known(file, OTLP_COST_BPF, file->view.bpf_ns);
+	put_known(file, OTLP_CPUS, file->view.n_cpus);
 	otlp_put_message(&file->body, PROFILE_ATTRIBUTES, &file->part);
 	file->has_facts = true;
 }

@@ -30,6 +30,10 @@
 #define OTLP_NAME_PERIOD       OTLP_OWN_PREFIX "period"
 #define OTLP_NAME_FREQUENCY    OTLP_OWN_PREFIX "frequency"
 #define OTLP_NAME_LOST_SAMPLES OTLP_OWN_PREFIX "lost_samples"
+#define OTLP_NAME_DUE_SAMPLES  OTLP_OWN_PREFIX "due_samples"
+#define OTLP_NAME_COST_AGENT   OTLP_OWN_PREFIX "cost.agent_ns"
+#define OTLP_NAME_COST_BPF     OTLP_OWN_PREFIX "cost.bpf_ns"
+#define OTLP_NAME_CPUS	       OTLP_OWN_PREFIX "cpus"
 
 /* of samples, and the reason of locations as well */
 #define OTLP_NAME_UNNAMED	   OTLP_OWN_PREFIX "unnamed"

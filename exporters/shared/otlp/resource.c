@@ -174,7 +174,8 @@ static void put_facts(struct writer *w)
 
 	put_int(w, "process.pid", b->process_pid[w->process]);
 	put_int(w, OTLP_NAME_PROCESS_START, b->process_start_ns[w->process]);
-	put_int(w, OTLP_NAME_PROCESS_IMAGE, b->process_image[w->process]);
+	if (v->process_image)
+		put_int(w, OTLP_NAME_PROCESS_IMAGE, v->process_image[w->process]);
 	put_row(w, OTLP_NAME_PROCESS_COMM, b->process_comm[w->process]);
 	if (!v->process_env_first)
 		return;

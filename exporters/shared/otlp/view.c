@@ -15,6 +15,18 @@ void otlp_view_window(const struct ep_batch *batch, uint64_t *ret_start_ns, uint
 	*ret_end_ns = end_ns;
 }
 
+static void find_cost(const struct ep_batch *batch, struct otlp_view *view)
+{
+	if (EP_HAS(batch, due_samples))
+		view->due_samples = batch->due_samples;
+	if (EP_HAS(batch, agent_cpu_ns))
+		view->agent_cpu_ns = batch->agent_cpu_ns;
+	if (EP_HAS(batch, bpf_ns))
+		view->bpf_ns = batch->bpf_ns;
+	if (EP_HAS(batch, n_cpus))
+		view->n_cpus = batch->n_cpus;
+}
+
 void otlp_view_of(const struct ep_batch *batch, struct otlp_view *ret_view)
 {
 	struct otlp_view view = {.weight_unit = "nanoseconds"};
@@ -35,5 +47,10 @@ void otlp_view_of(const struct ep_batch *batch, struct otlp_view *ret_view)
 		view.location_unnamed = batch->location_unnamed;
 	if (EP_HAS(batch, weight_unit) && batch->weight_unit)
 		view.weight_unit = batch->weight_unit;
+	if (EP_HAS(batch, stack_error_text))
+		view.stack_error_text = batch->stack_error_text;
+	if (EP_HAS(batch, process_image))
+		view.process_image = batch->process_image;
+	find_cost(batch, &view);
 	*ret_view = view;
 }

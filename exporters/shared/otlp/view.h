@@ -22,7 +22,9 @@ struct otlp_view {
 	const uint32_t *process_env_first, *process_env_name, *process_env_value;
 	/* Of stacks that are not fully named: why; both or none. */
 	const uint32_t *stack_unnamed, *stack_unnamed_text;
-	const uint32_t *location_unnamed;
+	const uint32_t *location_unnamed, *stack_error_text, *process_image;
+	uint64_t due_samples, agent_cpu_ns, bpf_ns;
+	uint32_t n_cpus;
 	const char *weight_unit; /* never NULL */
 	uint32_t n_events;
 	const uint32_t *event_type;
