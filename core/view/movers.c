@@ -1,0 +1,471 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Functions are rows, found by the id of their name. ep_movers_add counts a batch's stacks into them;
+ * ep_movers_compare first finds how many comparisons there are (find_comparisons), which says how far apart
+ * the two sides of one must be (z, alpha of each), and then makes each (compare_change).
+ */
+#include "core/view/movers.h"
+#include "core/base/clock.h"
+#include "core/base/strings.h"
+#include "ebpf-profiler/batch.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEFAULT_ALPHA	0.05
+#define MAX_NAME_BYTES	(256u << 20)
+#define MAX_FUNCTIONS	(4u << 20)
+/* Addresses without a name are others in each process: they are one function here. */
+#define NO_NAME "[code of no file]"
+/* With that many samples of a function the interval alone is good enough, and the exact test costs more. */
+#define EXACT_SAMPLES 2000
+
+struct row {
+	struct ep_mover mover;
+	uint32_t last_stack; /* that counted it, numbered from 1 */
+};
+
+struct ep_movers {
+	struct ep_movers_options options;
+	struct ep_strings *names;
+	struct ep_vec rows;   /* struct row, by id of names; then sorted */
+	struct ep_vec movers; /* struct ep_mover, of rows that were sampled */
+	struct ep_movers_sum sums[EP_MOVERS_SIDES];
+	size_t n_moved;
+	uint32_t n_stacks;
+};
+
+int ep_movers_new(const struct ep_movers_options *options, struct ep_movers **ret_movers)
+{
+	struct ep_movers *movers = calloc(1, sizeof(*movers));
+	int r;
+
+	if (!movers)
+		return -ENOMEM;
+	movers->options = *options;
+	if (!(movers->options.alpha > 0))
+		movers->options.alpha = DEFAULT_ALPHA;
+	ep_vec_init(&movers->rows, sizeof(struct row), MAX_FUNCTIONS);
+	ep_vec_init(&movers->movers, sizeof(struct ep_mover), MAX_FUNCTIONS);
+	r = ep_strings_new(MAX_NAME_BYTES, &movers->names);
+	if (r < 0) {
+		ep_movers_free(movers);
+		return r;
+	}
+	*ret_movers = movers;
+	return 0;
+}
+
+void ep_movers_free(struct ep_movers *movers)
+{
+	if (!movers)
+		return;
+	ep_vec_fini(&movers->rows);
+	ep_vec_fini(&movers->movers);
+	ep_strings_free(movers->names);
+	free(movers);
+}
+
+/* --- counting -------------------------------------------------------------------------------- */
+
+/* A batch that is being added. */
+struct adding {
+	struct ep_movers *movers;
+	const struct ep_batch *batch;
+	enum ep_movers_side side;
+	uint64_t *count, *weight; /* by stack */
+	uint32_t *row;		  /* by function of the batch */
+	uint32_t no_name;	  /* row of NO_NAME */
+};
+
+static void adding_fini(struct adding *adding)
+{
+	free(adding->count);
+	free(adding->weight);
+	free(adding->row);
+}
+
+static int find_row(struct ep_movers *movers, const char *name, size_t bytes, uint32_t *ret_row)
+{
+	int r = ep_strings_add(movers->names, name, bytes, ret_row);
+
+	while (r == 0 && movers->rows.len < ep_strings_count(movers->names))
+		if (!ep_vec_push(&movers->rows))
+			r = movers->rows.len == MAX_FUNCTIONS ? -E2BIG : -ENOMEM;
+	return r;
+}
+
+static int find_rows(struct adding *adding)
+{
+	const struct ep_batch *batch = adding->batch;
+	int r = find_row(adding->movers, NO_NAME, strlen(NO_NAME), &adding->no_name);
+
+	for (uint32_t i = 0; i < batch->n_functions && r == 0; i++) {
+		uint32_t name = batch->function_name[i];
+
+		r = find_row(adding->movers, batch->string_text[name], batch->string_bytes[name], &adding->row[i]);
+	}
+	return r;
+}
+
+static void count_row(struct adding *adding, uint32_t at, uint32_t stack, bool is_leaf)
+{
+	struct row *row = ep_vec_at(&adding->movers->rows, struct row, at);
+
+	if (is_leaf) {
+		row->mover.self.count[adding->side] += adding->count[stack];
+		row->mover.self.weight[adding->side] += adding->weight[stack];
+	}
+	if (row->last_stack == adding->movers->n_stacks)
+		return;
+	row->last_stack = adding->movers->n_stacks;
+	row->mover.total.count[adding->side] += adding->count[stack];
+	row->mover.total.weight[adding->side] += adding->weight[stack];
+}
+
+static bool is_of_no_file(const struct ep_batch *batch, uint32_t location)
+{
+	return EP_HAS(batch, location_unnamed) && batch->location_unnamed[location] == EP_UNNAMED_NO_FILE;
+}
+
+/* As the summary does: a frame that says why others are missing counts where it is all there is. */
+static void count_location(struct adding *adding, uint32_t location, uint32_t stack, bool is_leaf)
+{
+	const struct ep_batch *batch = adding->batch;
+	uint32_t first = batch->location_line_first[location], end = batch->location_line_first[location + 1];
+
+	if (!is_leaf && (batch->location_flags[location] & (EP_LOCATION_ERROR | EP_LOCATION_GAP)))
+		return;
+	if (is_of_no_file(batch, location)) {
+		count_row(adding, adding->no_name, stack, is_leaf);
+		return;
+	}
+	for (uint32_t line = first; line < end; line++)
+		count_row(adding, adding->row[batch->line_function[line]], stack, is_leaf && line == first);
+}
+
+static void count_stacks(struct adding *adding)
+{
+	const struct ep_batch *batch = adding->batch;
+
+	for (uint32_t i = 0; i < batch->n_stacks; i++) {
+		uint32_t first = batch->stack_location_first[i], end = batch->stack_location_first[i + 1];
+
+		if (!adding->count[i])
+			continue;
+		adding->movers->n_stacks++;
+		for (uint32_t k = first; k < end; k++)
+			count_location(adding, batch->stack_location[k], i, k == first);
+	}
+}
+
+static int check_unit(struct ep_movers *movers, const struct ep_batch *batch)
+{
+	const char *unit = EP_HAS(batch, weight_unit) ? batch->weight_unit : "nanoseconds";
+
+	for (int side = 0; side < EP_MOVERS_SIDES; side++) {
+		struct ep_movers_sum *sum = &movers->sums[side];
+
+		if (sum->unit[0] && strncmp(sum->unit, unit, sizeof(sum->unit) - 1) != 0)
+			return -EINVAL;
+	}
+	return 0;
+}
+
+static void sum_samples(struct adding *adding)
+{
+	const struct ep_batch *batch = adding->batch;
+	struct ep_movers_sum *sum = &adding->movers->sums[adding->side];
+
+	snprintf(sum->unit, sizeof(sum->unit), "%s", EP_HAS(batch, weight_unit) ? batch->weight_unit : "nanoseconds");
+	sum->duration_ns += batch->duration_ns;
+	for (uint32_t i = 0; i < batch->n_samples; i++) {
+		uint64_t weight = ep_batch_weight_ns(batch, i);
+
+		adding->count[batch->sample_stack[i]] += batch->sample_count[i];
+		adding->weight[batch->sample_stack[i]] += weight;
+		sum->count += batch->sample_count[i];
+		sum->weight += weight;
+	}
+}
+
+int ep_movers_add(struct ep_movers *movers, enum ep_movers_side side, const struct ep_batch *batch)
+{
+	ep_cleanup(adding_fini) struct adding adding = {
+		.movers = movers,
+		.batch = batch,
+		.side = side,
+		.count = calloc((size_t)batch->n_stacks + 1, sizeof(*adding.count)),
+		.weight = calloc((size_t)batch->n_stacks + 1, sizeof(*adding.weight)),
+		.row = calloc((size_t)batch->n_functions + 1, sizeof(*adding.row)),
+	};
+	int r;
+
+	if (!adding.count || !adding.weight || !adding.row)
+		return -ENOMEM;
+	r = check_unit(movers, batch);
+	if (r == 0)
+		r = find_rows(&adding);
+	if (r < 0)
+		return r;
+	sum_samples(&adding);
+	count_stacks(&adding);
+	return 0;
+}
+
+/* --- comparing ------------------------------------------------------------------------------- */
+
+/* What the comparisons have in common. */
+struct comparison {
+	const struct ep_movers *movers;
+	double alpha; /* of each */
+	double z;     /* of alpha */
+};
+
+static double weight_per_sample(const struct ep_movers_sum *sum)
+{
+	return (double)sum->weight / (double)sum->count;
+}
+
+/*
+ * What a count is divided by to be a share or an amount per second: so that it is the one of its weight, as
+ * CPUs' clocks differ. A function without samples would have had samples of the mean weight.
+ */
+static double scale_of(const struct ep_movers *movers, const struct ep_movers_change *change, int side)
+{
+	const struct ep_movers_sum *sum = &movers->sums[side];
+	double each = change->weight[side] && change->count[side]
+			      ? (double)change->weight[side] / (double)change->count[side]
+			      : weight_per_sample(sum);
+
+	return (movers->options.absolute ? (double)sum->duration_ns / EP_NS_PER_SEC : (double)sum->weight) / each;
+}
+
+static struct ep_chance_side side_of(const struct ep_movers *movers, const struct ep_movers_change *change, int side)
+{
+	double scale = scale_of(movers, change, side);
+
+	return (struct ep_chance_side){
+		.count = (double)change->count[side],
+		.n = movers->options.absolute ? 0 : EP_MAX(scale, (double)change->count[side]),
+		.scale = scale,
+	};
+}
+
+/* How likely the counts are by chance; 0 where there are too many for the question to matter. */
+static double exact_chance(const struct ep_movers *movers, const struct ep_movers_change *change)
+{
+	uint64_t a = change->count[EP_MOVERS_A], b = change->count[EP_MOVERS_B];
+
+	if (a + b >= EXACT_SAMPLES)
+		return 0;
+	if (movers->options.absolute)
+		return ep_chance_of_rates(a, scale_of(movers, change, EP_MOVERS_A), b,
+					  scale_of(movers, change, EP_MOVERS_B));
+	return ep_chance_of_split(a, movers->sums[EP_MOVERS_A].count, b, movers->sums[EP_MOVERS_B].count);
+}
+
+static void compare_change(const struct comparison *comparison, struct ep_movers_change *change)
+{
+	const struct ep_movers *movers = comparison->movers;
+	struct ep_chance_side a = side_of(movers, change, EP_MOVERS_A), b = side_of(movers, change, EP_MOVERS_B);
+
+	change->difference = ep_chance_of_difference(a, b, comparison->z);
+	change->a = a.count / a.scale;
+	change->b = b.count / b.scale;
+	if (exact_chance(movers, change) > comparison->alpha) {
+		change->difference.low = EP_MIN(change->difference.low, 0.0);
+		change->difference.high = EP_MAX(change->difference.high, 0.0);
+	}
+	change->moved = change->difference.low > 0 || change->difference.high < 0;
+}
+
+bool ep_mover_is_leaf(const struct ep_mover *mover)
+{
+	return memcmp(mover->self.count, mover->total.count, sizeof(mover->self.count)) == 0;
+}
+
+/* The smallest chance that any split of these samples has: above alpha they can never be found different. */
+static double least_chance(const struct ep_movers *movers, const struct ep_movers_change *change)
+{
+	uint64_t all = change->count[EP_MOVERS_A] + change->count[EP_MOVERS_B];
+	const struct ep_movers_sum *sums = movers->sums;
+	double scale_a, scale_b;
+
+	if (all >= EXACT_SAMPLES || all > sums[EP_MOVERS_A].count || all > sums[EP_MOVERS_B].count)
+		return 0;
+	if (!movers->options.absolute)
+		return EP_MIN(ep_chance_of_split(all, sums[EP_MOVERS_A].count, 0, sums[EP_MOVERS_B].count),
+			      ep_chance_of_split(0, sums[EP_MOVERS_A].count, all, sums[EP_MOVERS_B].count));
+	scale_a = scale_of(movers, change, EP_MOVERS_A);
+	scale_b = scale_of(movers, change, EP_MOVERS_B);
+	return EP_MIN(ep_chance_of_rates(all, scale_a, 0, scale_b), ep_chance_of_rates(0, scale_a, all, scale_b));
+}
+
+static int by_chance(const void *left, const void *right)
+{
+	double a = *(const double *)left, b = *(const double *)right;
+
+	return a < b ? -1 : a > b;
+}
+
+/* How many of the sorted chances are at most `alpha`. */
+static size_t count_up_to(const struct ep_vec *chances, double alpha)
+{
+	size_t low = 0, high = chances->len;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (*ep_vec_at(chances, double, middle) <= alpha)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static int push_chance(struct ep_vec *chances, double chance)
+{
+	return ep_vec_append(chances, &chance, 1);
+}
+
+/* Tarone's K: the least number that is not exceeded by that of the comparisons that alpha / K can decide. */
+static int count_comparisons(const struct ep_movers *movers, double *ret_n)
+{
+	ep_cleanup(ep_vec_fini) struct ep_vec chances;
+	const struct ep_mover *mover;
+	size_t n = 1;
+	int r = 0;
+
+	ep_vec_init(&chances, sizeof(double), 2 * MAX_FUNCTIONS);
+	ep_vec_each(&movers->movers, mover) {
+		if (mover->self.count[EP_MOVERS_A] + mover->self.count[EP_MOVERS_B])
+			r = push_chance(&chances, least_chance(movers, &mover->self));
+		if (r == 0 && !ep_mover_is_leaf(mover))
+			r = push_chance(&chances, least_chance(movers, &mover->total));
+		if (r < 0)
+			return r;
+	}
+	if (chances.len)
+		qsort(chances.data, chances.len, sizeof(double), by_chance);
+	while (count_up_to(&chances, movers->options.alpha / (double)n) > n)
+		n++;
+	*ret_n = (double)n;
+	return 0;
+}
+
+/* Row 0 of names, "", is that of locations without a function. */
+static int take_rows(struct ep_movers *movers)
+{
+	struct row *row;
+
+	ep_vec_each(&movers->rows, row) {
+		uint32_t name = (uint32_t)(row - (struct row *)movers->rows.data);
+		int r;
+
+		if (row->mover.total.count[EP_MOVERS_A] + row->mover.total.count[EP_MOVERS_B] == 0)
+			continue;
+		row->mover.name = ep_strings_get(movers->names, name);
+		r = ep_vec_append(&movers->movers, &row->mover, 1);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static bool can_compare(const struct ep_movers *movers)
+{
+	for (int side = 0; side < EP_MOVERS_SIDES; side++)
+		if (!movers->sums[side].count || !movers->sums[side].weight ||
+		    (movers->options.absolute && !movers->sums[side].duration_ns))
+			return false;
+	return true;
+}
+
+int ep_movers_compare(struct ep_movers *movers)
+{
+	struct comparison comparison = {.movers = movers};
+	struct ep_mover *mover;
+	double n = 1;
+	int r;
+
+	if (!can_compare(movers))
+		return -ENODATA;
+	r = take_rows(movers);
+	if (r == 0)
+		r = count_comparisons(movers, &n);
+	if (r < 0)
+		return r;
+	comparison.alpha = movers->options.alpha / n;
+	comparison.z = ep_chance_deviations(comparison.alpha);
+	ep_vec_each(&movers->movers, mover) {
+		compare_change(&comparison, &mover->self);
+		compare_change(&comparison, &mover->total);
+		movers->n_moved += mover->self.moved || mover->total.moved;
+	}
+	ep_movers_sort(movers, false);
+	return 0;
+}
+
+/* --- reading --------------------------------------------------------------------------------- */
+
+enum ep_mover_fate ep_mover_fate(const struct ep_mover *mover)
+{
+	if (!mover->total.moved)
+		return EP_MOVER_STAYS;
+	if (!mover->total.count[EP_MOVERS_A])
+		return EP_MOVER_NEW;
+	return mover->total.count[EP_MOVERS_B] ? EP_MOVER_STAYS : EP_MOVER_GONE;
+}
+
+static int by_change(const struct ep_movers_change *a, const struct ep_movers_change *b)
+{
+	double in_a = fabs(a->b - a->a), in_b = fabs(b->b - b->a);
+
+	if (a->moved != b->moved)
+		return a->moved ? -1 : 1;
+	return in_a > in_b ? -1 : in_a < in_b;
+}
+
+static int by_self(const void *left, const void *right)
+{
+	const struct ep_mover *a = left, *b = right;
+	int order = by_change(&a->self, &b->self);
+
+	order = order ? order : by_change(&a->total, &b->total);
+	return order ? order : strcmp(a->name, b->name);
+}
+
+static int by_total(const void *left, const void *right)
+{
+	const struct ep_mover *a = left, *b = right;
+	int order = by_change(&a->total, &b->total);
+
+	order = order ? order : by_change(&a->self, &b->self);
+	return order ? order : strcmp(a->name, b->name);
+}
+
+void ep_movers_sort(struct ep_movers *movers, bool total)
+{
+	if (movers->movers.len > 1)
+		qsort(movers->movers.data, movers->movers.len, sizeof(struct ep_mover), total ? by_total : by_self);
+}
+
+const struct ep_vec *ep_movers_rows(const struct ep_movers *movers)
+{
+	return &movers->movers;
+}
+
+size_t ep_movers_moved(const struct ep_movers *movers)
+{
+	return movers->n_moved;
+}
+
+struct ep_movers_sum ep_movers_sum(const struct ep_movers *movers, enum ep_movers_side side)
+{
+	return movers->sums[side];
+}
