@@ -3,11 +3,11 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/cli/child.h"
+#include "core/cli/chosen.h"
 #include "core/cli/commands.h"
 #include "core/cli/output_files.h"
 #include "core/cli/parts/progress.h"
 #include "core/cli/parts/summary.h"
-#include "core/cli/targets.h"
 #include "core/config/config.h"
 
 #include <errno.h>
@@ -22,9 +22,6 @@
 
 #define NAMES_WAIT_NS  (20 * EP_NS_PER_SEC)
 #define INTERVAL_BYTES (256u << 20)
-#define MEMORY_BYTES   (512u << 20)
-#define RING_BYTES     (4u << 20)
-#define HELD_BYTES     (64u << 20)
 #define WATCH_MS       100
 #define LIVE_MS	       1000
 /*
@@ -242,30 +239,11 @@ static void on_watch(uv_timer_t *timer)
 {
 	struct record *record = timer->data;
 
-	if (record->args->child_argv && ep_child_reap(&record->child))
-		end(record);
-	else if (record->args->n_pids && !record->args->all_cpus &&
-		 ep_targets_all_gone(record->args->pids, record->args->n_pids))
+	if (ep_chosen_has_ended(record->args, &record->child))
 		end(record);
 }
 
 /* --- start ----------------------------------------------------------------------------------- */
-
-static bool has_filter(const struct ep_args *args)
-{
-	return !args->all_cpus && (args->child_argv || args->n_pids);
-}
-
-static int add_targets(struct record *record)
-{
-	const struct ep_args *args = record->args;
-
-	if (!has_filter(args))
-		return 0;
-	if (args->n_pids) /* a command then only says how long, as with perf */
-		return ep_targets_add(record->session, args->pids, args->n_pids);
-	return ep_session_add_pid(record->session, record->child.pid);
-}
 
 static enum ep_exit fail_early(struct record *record, enum ep_exit status)
 {
@@ -337,13 +315,14 @@ static void start_handles(struct record *record)
 
 static enum ep_exit start(struct record *record)
 {
+	enum ep_exit status;
+
 	record->store = ep_session_add_store(record->session, INTERVAL_BYTES);
 	if (record->store < 0)
 		return fail_early(record, EP_EXIT_FAILED);
-	if (add_targets(record) < 0) {
-		fprintf(stderr, "ebpf-profiler: no such process; see `ps -e` for those there are\n");
-		return fail_early(record, EP_EXIT_FAILED);
-	}
+	status = ep_chosen_add_targets(record->args, record->session, &record->child);
+	if (status != EP_EXIT_OK)
+		return fail_early(record, status);
 	record->stats_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
 	if (ep_session_start(record->session) < 0)
 		return fail_early(record, EP_EXIT_FAILED);
@@ -354,24 +333,6 @@ static enum ep_exit start(struct record *record)
 	return EP_EXIT_OK;
 }
 
-static enum ep_exit open_session(struct record *record)
-{
-	struct ep_session_options options = {
-		.loop = record->loop,
-		.freq_hz = record->args->freq_hz,
-		.ring_bytes = RING_BYTES,
-		.memory_bytes = MEMORY_BYTES,
-		.held_bytes = HELD_BYTES,
-		.filter = has_filter(record->args),
-		.native_names = true,
-		.kernel_names = true,
-		.keep_gone_ns = UINT64_MAX, /* one batch, at the end */
-	};
-
-	ep_cmd_set_languages(&options, record->config);
-	return ep_cmd_open_session(&options, &record->session);
-}
-
 static enum ep_exit run(struct record *record)
 {
 	enum ep_exit status = name_files(record);
@@ -380,7 +341,8 @@ static enum ep_exit run(struct record *record)
 		return status;
 	if (ep_output_files_open(&record->files, &record->outputs, record->args->force) < 0)
 		return EP_EXIT_FAILED;
-	status = open_session(record);
+	/* One batch, at the end. */
+	status = ep_chosen_open(record->args, record->config, record->loop, UINT64_MAX, &record->session);
 	return status == EP_EXIT_OK ? start(record) : status;
 }
 

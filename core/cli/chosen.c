@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/cli/chosen.h"
+#include "core/cli/commands.h"
+#include "core/cli/targets.h"
+#include "core/config/config.h"
+
+#include <stdio.h>
+
+#define MEMORY_BYTES (512u << 20)
+#define RING_BYTES   (4u << 20)
+#define HELD_BYTES   (64u << 20)
+
+static bool has_filter(const struct ep_args *args)
+{
+	return !args->all_cpus && (args->child_argv || args->n_pids);
+}
+
+enum ep_exit ep_chosen_open(const struct ep_args *args, const struct ep_config_file *config, struct uv_loop_s *loop,
+			    uint64_t keep_gone_ns, struct ep_session **ret_session)
+{
+	struct ep_session_options options = {
+		.loop = loop,
+		.freq_hz = args->freq_hz,
+		.ring_bytes = RING_BYTES,
+		.memory_bytes = MEMORY_BYTES,
+		.held_bytes = HELD_BYTES,
+		.filter = has_filter(args),
+		.native_names = true,
+		.kernel_names = true,
+		.keep_gone_ns = keep_gone_ns,
+	};
+
+	ep_cmd_set_languages(&options, config);
+	return ep_cmd_open_session(&options, ret_session);
+}
+
+enum ep_exit ep_chosen_add_targets(const struct ep_args *args, struct ep_session *session,
+				   const struct ep_child *child)
+{
+	int r = 0;
+
+	if (!has_filter(args))
+		return EP_EXIT_OK;
+	if (args->n_pids) /* a command then only says how long, as with perf */
+		r = ep_targets_add(session, args->pids, args->n_pids);
+	else
+		r = ep_session_add_pid(session, child->pid);
+	if (r < 0)
+		fprintf(stderr, "ebpf-profiler: no such process; see `ps -e` for those there are\n");
+	return r < 0 ? EP_EXIT_FAILED : EP_EXIT_OK;
+}
+
+bool ep_chosen_has_ended(const struct ep_args *args, struct ep_child *child)
+{
+	if (args->child_argv && ep_child_reap(child))
+		return true;
+	return args->n_pids && !args->all_cpus && ep_targets_all_gone(args->pids, args->n_pids);
+}

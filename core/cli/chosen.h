@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What `record` and `top` have in common: a session of what the command line asks for. A command that is to
+ * be run is a target by itself; with -p or -a it only says how long, as with perf.
+ */
+#ifndef EP_CLI_CHOSEN_H
+#define EP_CLI_CHOSEN_H
+
+#include "core/agent/session.h"
+#include "core/cli/child.h"
+#include "core/cli/parts/args.h"
+#include "core/cli/parts/exit.h"
+
+struct ep_config_file;
+
+/*
+ * keep_gone_ns: as in the session's options. EP_EXIT_OK, or another status after one line on stderr. `args` and
+ * `config` must outlive the session.
+ */
+enum ep_exit ep_chosen_open(const struct ep_args *args, const struct ep_config_file *config, struct uv_loop_s *loop,
+			    uint64_t keep_gone_ns, struct ep_session **ret_session);
+/* Before the session is started. The same. */
+enum ep_exit ep_chosen_add_targets(const struct ep_args *args, struct ep_session *session,
+				   const struct ep_child *child);
+/* The command has ended, or all processes of -p have: nothing comes any more. */
+bool ep_chosen_has_ended(const struct ep_args *args, struct ep_child *child);
+
+#endif
