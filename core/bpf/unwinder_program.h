@@ -28,7 +28,7 @@ struct ep_unwinder_program;
 static inline uint32_t ep_unwinder_program_first_frames(uint32_t max_frames_per_run)
 {
 	return max_frames_per_run < EP_QUICK_FROM ? max_frames_per_run
-						  : max_frames_per_run / EP_QUICK_PART;
+						  : (max_frames_per_run + EP_QUICK_PART - 1) / EP_QUICK_PART;
 }
 
 struct ep_unwinder_program_options {

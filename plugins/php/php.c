@@ -24,7 +24,7 @@ static const char *const counters[] = {
 
 static const struct ep_bpf_image bpf = {
 	.size = sizeof(bpf),
-	.max_frames_per_run = 216,
+	.max_frames_per_run = 211,
 	.object = php_bpf_object,
 	.object_bytes = sizeof(php_bpf_object),
 	.program = "php_unwind",

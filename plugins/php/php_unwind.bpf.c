@@ -54,17 +54,22 @@ static __always_inline bool see_frame(struct php_scratch *s)
 	}
 	EP_MEET();
 	window->at = (s->frame - window->first) >> 3;
+	return true;
+}
+
+static __always_inline void take_frame(struct php_scratch *s)
+{
 	s->opline = EP_WINDOW_WORD(&s->window, FRAME_OPLINE);
 	s->func = EP_WINDOW_WORD(&s->window, FRAME_FUNC);
 	s->this = EP_WINDOW_WORD(&s->window, FRAME_THIS);
 	s->info = EP_WINDOW_WORD(&s->window, FRAME_INFO);
 	s->prev = EP_WINDOW_WORD(&s->window, FRAME_PREV);
 	s->func = ep_pick(ep_is_set(s->frameless), s->frameless, s->func);
-	return true;
+	s->special = 1;
 }
 
 /* The next one: a generator that waits, or who called. */
-static __always_inline void next_frame(struct php_scratch *s)
+static __always_inline void next_frame(const struct php_state *state, struct php_scratch *s)
 {
 	__u64 more = ep_is_set(s->n_waiting), at = s->n_waiting - more;
 
@@ -74,6 +79,7 @@ static __always_inline void next_frame(struct php_scratch *s)
 	s->innermost = 0;
 	s->current = 0;
 	s->phase = PHP_PHASE_FRAME;
+	s->special = s->waits | s->n_waiting | s->open | s->comes | (s->from_c & ep_is_set(state->frameless_addr));
 }
 
 /* --- generators ---------------------------------------------------------------------------------------------- */
@@ -141,11 +147,44 @@ static __always_inline bool push(struct ep_record *rec, struct php_scratch *s)
 	s->open |= entered;
 	s->entry_at = ep_pick(entered, s->last_at, s->entry_at);
 	s->from_c = entered;
-	s->comes = ep_is_same(php_kind((__u32)seen->aux), PHP_KIND_CODE);
+	s->comes = ep_is_same(php_kind((__u32)seen->known.aux), PHP_KIND_CODE);
 	s->code_at = s->last_at;
 	EP_MEET();
-	return ep_push_words(rec, EP_FRAME_HEADER(ep_self.kind, 0, seen->n, (__u32)(seen->aux | (index & PHP_NO_LINE))),
-			     (__u32)seen->n, seen->words[0], seen->words[1], seen->words[2]);
+	return ep_push_words(rec, EP_FRAME_HEADER(ep_self.kind, 0, seen->known.n, (__u32)(seen->known.aux | (index & PHP_NO_LINE))),
+			     (__u32)seen->known.n, seen->known.words[0], seen->known.words[1], seen->known.words[2]);
+}
+
+/*
+ * Nearly all frames: of a user function that was met before, or a copy of one, waiting for another one that it has
+ * called itself. There is nothing to be found out of these. False: it may be another one, and nothing has changed.
+ */
+static __always_inline bool push_known(struct ep_record *rec, struct php_scratch *s, const struct php_known *known)
+{
+	__u64 off = EP_WINDOW_WORD(&s->window, FRAME_OPLINE) - known->opcodes, index = off / PHP_OP_BYTES;
+	__u64 odd = (off % PHP_OP_BYTES) | (1 ^ (index - known->plain) >> 63);
+
+	EP_OPAQUE(odd);
+	if (odd || !ep_push_words(rec, EP_FRAME_HEADER(ep_self.kind, 0, known->n, (__u32)(known->aux | index)),
+				  (__u32)known->n, known->words[0], known->words[1], known->words[2]))
+		return false;
+	s->frame = EP_WINDOW_WORD(&s->window, FRAME_PREV);
+	return true;
+}
+
+static __always_inline bool push_plain(struct ep_record *rec, const struct php_state *state, struct php_scratch *s)
+{
+	const struct php_seen_copy *copy;
+	__u64 func;
+
+	if (s->special | (EP_WINDOW_WORD(&s->window, FRAME_INFO) & INFO_TOP))
+		return false;
+	func = EP_WINDOW_WORD(&s->window, FRAME_FUNC);
+	s->function = function_slot(s, func);
+	if (ep_is_seen(&seen_function(s)->is, s->sequence, func))
+		return push_known(rec, s, &seen_function(s)->known);
+	EP_MEET();
+	copy = s->n_copies ? find_copy(state, s, func) : NULL;
+	return copy && push_known(rec, s, &copy->known);
 }
 
 /* --- steps ------------------------------------------------------------------------------------------------- */
@@ -156,7 +195,7 @@ static __always_inline bool push(struct ep_record *rec, struct php_scratch *s)
  */
 static __always_inline void look_at_op(struct ep_record *rec, const struct php_state *state, struct php_scratch *s)
 {
-	__u64 is_code = ep_is_same(php_kind((__u32)seen_function(s)->aux), PHP_KIND_CODE);
+	__u64 is_code = ep_is_same(php_kind((__u32)seen_function(s)->known.aux), PHP_KIND_CODE);
 	__u64 is_known = ep_is_set(s->index ^ PHP_NO_LINE);
 	__u64 may_be = s->from_c & ep_is_set(state->frameless_addr) & is_known;
 
@@ -214,14 +253,17 @@ static __always_inline __u32 step_frame(struct ep_record *rec, const struct php_
 		return s->info & INFO_GENERATOR ? PHP_STEP_ERROR : PHP_STEP_END;
 	if (!see_frame(s))
 		return PHP_STEP_ERROR;
+	if (push_plain(rec, state, s))
+		return PHP_STEP_AGAIN;
 	EP_MEET();
+	take_frame(s);
 	if (!s->func)
 		return pass_placeholder(state, s);
 	see_function(state, s);
 	if (ep_is_set(s->current) & (1 ^ (s->at_jit | is_in_registers(s))))
 		return take_current(s);
 	EP_MEET();
-	if (!seen_function(s)->n)
+	if (!seen_function(s)->known.n)
 		return pass_nameless(s);
 	EP_MEET();
 	if (seen_function(s)->is_user) {
@@ -250,7 +292,7 @@ static __always_inline __u32 step(struct ep_record *rec, const struct php_state 
 	EP_MEET();
 	if (done != PHP_STEP_NEXT)
 		return done;
-	next_frame(s);
+	next_frame(state, s);
 	return PHP_STEP_AGAIN;
 }
 
@@ -273,6 +315,7 @@ static __always_inline void start(const struct bpf_perf_event_data *ctx, struct 
 	}
 	take_registers(ctx, state, s);
 	take_left_frame(s);
+	s->special = 1;
 	s->innermost = 1;
 	s->from_c = 1;
 	s->phase = PHP_PHASE_FRAME;

@@ -10,6 +10,15 @@ static __always_inline struct php_seen_function *seen_function(struct php_scratc
 	return &s->functions[s->function & ((1u << PHP_SEEN_SHIFT) - 1)];
 }
 
+/* Where it is in the table, or will be: one of two places. */
+static __always_inline __u64 function_slot(const struct php_scratch *s, __u64 func)
+{
+	__u64 slot = ep_seen_slot(func, PHP_SEEN_SHIFT);
+	const struct ep_seen *first = &s->functions[slot & ((1u << PHP_SEEN_SHIFT) - 1)].is;
+
+	return slot ^ (ep_is_same(first->sequence, s->sequence) & ep_is_set(first->key ^ func));
+}
+
 /* Four bytes of what was read of the function. */
 static __always_inline __u64 function_int(const struct php_scratch *s, __u64 off)
 {
@@ -103,13 +112,13 @@ static __always_inline void put_words(const struct php_state *state, struct php_
 	second = ep_pick(is_user, ep_pick(is_code, parts->file, seen->is.key), parts->class);
 	kind = (1 ^ is_user) * PHP_KIND_INTERNAL + is_code * PHP_KIND_CODE +
 	       is_copy * ep_pick(is_old, PHP_KIND_OLD_CLOSURE, PHP_KIND_CLOSURE);
-	seen->aux = php_closure_aux((__u32)kind, 0, check * is_copy);
-	seen->words[0] = ep_pick(is_copy, php_closure_word0(parts->opcodes, parts->file, check), php_word(first, check));
-	seen->words[1] = ep_pick(is_copy, php_closure_word1(ep_pick(is_old, line, parts->name), parts->file),
+	seen->known.aux = php_closure_aux((__u32)kind, 0, check * is_copy);
+	seen->known.words[0] = ep_pick(is_copy, php_closure_word0(parts->opcodes, parts->file, check), php_word(first, check));
+	seen->known.words[1] = ep_pick(is_copy, php_closure_word1(ep_pick(is_old, line, parts->name), parts->file),
 				 php_word(second, check >> PHP_HALF_CHECK));
-	seen->words[2] = php_closure_word2(parts->class, parts->file);
+	seen->known.words[2] = php_closure_word2(parts->class, parts->file);
 	/* In C without a name: where a fiber begins, or what stands for a constructor that there is not. */
-	seen->n = (2 + is_copy) * (is_user | ep_is_set(parts->name));
+	seen->known.n = (2 + is_copy) * (is_user | ep_is_set(parts->name));
 }
 
 /* --- copies ------------------------------------------------------------------------------------------------ */
@@ -138,12 +147,30 @@ static __always_inline bool take_copy(const struct php_state *state, struct php_
 	EP_OPAQUE(differ);
 	if (differ)
 		return false;
-	seen->words[0] = copy->words[0];
-	seen->words[1] = copy->words[1];
-	seen->words[2] = copy->words[2];
-	seen->aux = copy->aux;
-	seen->n = 3;
+	seen->known = copy->known;
 	return true;
+}
+
+/*
+ * The copy that `func` is by its oplines, name and class: within a sample others of the same code are of the same
+ * file. NULL: it was not met, or it is none.
+ */
+static __always_inline const struct php_seen_copy *find_copy(const struct php_state *state, struct php_scratch *s,
+							     __u64 func)
+{
+	const struct php_seen_copy *copy;
+	__u64 lost, differ;
+
+	lost = ep_is_set(bpf_probe_read_user(s->words, PHP_FUNCTION_SCOPE + 8, (void *)func)) |
+	       ep_is_set(bpf_probe_read_user(&s->value, sizeof(s->value), (void *)(func + state->op_opcodes)));
+	EP_MEET();
+	s->copy = ep_seen_slot(s->value, PHP_COPIES_SHIFT);
+	copy = seen_copy(s);
+	differ = lost | (copy->is.sequence ^ s->sequence) | (copy->is.key ^ s->value) |
+		 (copy->name ^ s->words[PHP_FUNCTION_NAME / 8]) | (copy->class ^ s->words[PHP_FUNCTION_SCOPE / 8]) |
+		 (1 ^ ep_is_set((s->words[0] >> 32) & state->copy_flags)) | ep_is_same(s->words[0] & 0xff, PHP_TYPE_INTERNAL);
+	EP_OPAQUE(differ);
+	return differ ? NULL : copy;
 }
 
 static __always_inline void keep_copy(struct php_scratch *s, const struct php_seen_function *seen)
@@ -151,15 +178,13 @@ static __always_inline void keep_copy(struct php_scratch *s, const struct php_se
 	struct php_seen_copy *copy = seen_copy(s);
 
 	/* No sample has number 0. Only copies have three words. */
-	copy->is.sequence = s->sequence * ep_is_same(seen->n, 3);
+	copy->is.sequence = s->sequence * ep_is_same(seen->known.n, 3);
 	copy->is.key = s->parts.opcodes;
 	copy->name = s->words[PHP_FUNCTION_NAME / 8];
 	copy->class = s->parts.class;
 	copy->file = s->parts.file;
-	copy->words[0] = seen->words[0];
-	copy->words[1] = seen->words[1];
-	copy->words[2] = seen->words[2];
-	copy->aux = seen->aux;
+	copy->known = seen->known;
+	s->n_copies += ep_is_same(seen->known.n, 3);
 }
 
 /* --- all ----------------------------------------------------------------------------------------------------- */
@@ -179,12 +204,13 @@ static __always_inline void read_function(const struct php_state *state, struct 
 
 	seen->is.sequence = s->sequence;
 	seen->is.key = s->func;
-	seen->aux = php_aux(PHP_KIND_UNREADABLE, 0);
+	seen->known.aux = php_aux(PHP_KIND_UNREADABLE, 0);
 	seen->is_user = 1;
-	seen->opcodes = 0;
-	seen->last = 0;
-	seen->n = 1;
-	seen->words[0] = s->func;
+	seen->known.opcodes = 0;
+	seen->known.last = 0;
+	seen->known.plain = 0;
+	seen->known.n = 1;
+	seen->known.words[0] = s->func;
 	if (!read_words(s, s->func))
 		return;
 	EP_MEET();
@@ -193,8 +219,8 @@ static __always_inline void read_function(const struct php_state *state, struct 
 	if (ep_is_set(type ^ PHP_TYPE_INTERNAL) & ep_is_set(type ^ PHP_TYPE_USER) & ep_is_set(type ^ PHP_TYPE_EVAL))
 		return;
 	take_parts(state, s, seen->is_user);
-	seen->opcodes = s->parts.opcodes;
-	seen->last = s->parts.last;
+	seen->known.opcodes = s->parts.opcodes;
+	seen->known.last = s->parts.last;
 	seen->n_args = s->words[PHP_FUNCTION_ARGS / 8] & 0xffffffff;
 	EP_MEET();
 	if (take_copy(state, s, seen))
@@ -204,13 +230,16 @@ static __always_inline void read_function(const struct php_state *state, struct 
 	EP_MEET();
 	put_words(state, s, seen);
 	EP_MEET();
+	seen->known.plain = seen->known.last * seen->is_user * (seen->known.n >> 1 & 1) *
+			    (1 ^ ep_is_same(php_kind((__u32)seen->known.aux), PHP_KIND_CODE));
+	EP_MEET();
 	keep_copy(s, seen);
 }
 
 /* seen_function() is that of the frame in hand. */
 static __always_inline void see_function(const struct php_state *state, struct php_scratch *s)
 {
-	s->function = ep_seen_slot(s->func, PHP_SEEN_SHIFT);
+	s->function = function_slot(s, s->func);
 	EP_MEET();
 	if (!ep_is_seen(&seen_function(s)->is, s->sequence, s->func))
 		read_function(state, s);

@@ -54,8 +54,8 @@ static __always_inline void take_left_frame(struct php_scratch *s)
 /* Number of an opline; PHP_NO_LINE: it is none of this function. */
 static __always_inline __u64 number_of(struct php_scratch *s, __u64 opline)
 {
-	__u64 off = opline - seen_function(s)->opcodes, index = off / PHP_OP_BYTES;
-	__u64 holds = (index - seen_function(s)->last) >> 63 & (1 ^ ep_is_set(off % PHP_OP_BYTES));
+	__u64 off = opline - seen_function(s)->known.opcodes, index = off / PHP_OP_BYTES;
+	__u64 holds = (index - seen_function(s)->known.last) >> 63 & (1 ^ ep_is_set(off % PHP_OP_BYTES));
 
 	return ep_pick(holds, index, PHP_NO_LINE);
 }
@@ -85,14 +85,14 @@ static __always_inline void find_line(const struct php_state *state, struct php_
 {
 	__u64 in_loop, number, is_new;
 
-	s->runs = leave_exception(state, s) & ep_is_set(seen_function(s)->last); /* a trampoline has no oplines */
+	s->runs = leave_exception(state, s) & ep_is_set(seen_function(s)->known.last); /* a trampoline has no oplines */
 	EP_MEET();
 	in_loop = s->innermost & (1 ^ s->at_jit) & is_in_registers(s);
 	s->opline = ep_pick(in_loop, s->register_opline, s->opline);
 	number = number_of(s, s->opline);
 	is_new = s->innermost & s->makes & ep_is_set(s->info & INFO_TOP) & (number - seen_function(s)->n_args - 1) >> 63;
 	s->runs |= (ep_is_set(number ^ PHP_NO_LINE) & (1 ^ is_new)) |
-		   ep_is_same(php_kind((__u32)seen_function(s)->aux), PHP_KIND_UNREADABLE);
+		   ep_is_same(php_kind((__u32)seen_function(s)->known.aux), PHP_KIND_UNREADABLE);
 	/* The JIT's code stores none where nothing can call or throw. */
 	s->runs |= s->innermost & s->at_jit & ep_is_same(s->register_frame, s->frame);
 	s->index = ep_pick(s->innermost & s->left_jit & (1 ^ in_loop), PHP_NO_LINE, number);

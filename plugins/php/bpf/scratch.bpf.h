@@ -42,20 +42,26 @@ enum php_phase {
 };
 
 /* What a function is for a frame. */
+struct php_known {
+	__u64 words[3];
+	__u64 n;	     /* of the words; 0: no frame */
+	__u64 aux;	     /* without an index */
+	__u64 opcodes, last; /* its oplines */
+	__u64 plain;	     /* `last` of a user function whose frames may be plain ones (push_plain); else 0 */
+};
+
 struct php_seen_function {
 	struct ep_seen is; /* its address */
-	__u64 words[3];
-	__u64 n;	   /* of the words; 0: no frame */
-	__u64 aux, is_user;  /* without an index */
-	__u64 opcodes, last; /* its oplines */
-	__u64 n_args;	     /* the first oplines receive them */
+	struct php_known known;
+	__u64 is_user;
+	__u64 n_args; /* the first oplines receive them */
 };
 
 /* What copies of a function have in common: closures of the same code. */
 struct php_seen_copy {
 	struct ep_seen is; /* its oplines */
 	__u64 name, class, file;
-	__u64 words[3], aux;
+	struct php_known known;
 };
 
 #define PHP_COPIES_SHIFT   4
@@ -77,6 +83,7 @@ struct php_scratch {
 	__u64 phase;
 	__u64 globals;		      /* the executor's; 0: not looked for, or none */
 	__u64 frame, prev;	      /* the next zend_execute_data, the one after it */
+	__u64 special;		      /* 0: the next frame may be a plain one (push_plain) */
 	__u64 innermost;	      /* 1: no frame has been passed */
 	__u64 from_c;		      /* 1: what was passed last was called by C, or nothing was */
 	__u64 open;		      /* 1: the frame at `entry_at` has been entered, and is not marked so yet */
@@ -91,6 +98,7 @@ struct php_scratch {
 	/* The frame in hand. */
 	__u64 opline, func, info, this;
 	__u64 function, copy;	      /* where they are in the tables */
+	__u64 n_copies;		      /* that were met */
 	__u64 index;		      /* of its opline */
 	__u64 runs;		      /* 1: it runs; 0: it is made, or none */
 	__u64 value;

@@ -10,7 +10,7 @@
 
 const TURNS = 8;	// of a function in C that calls back: C is between them
 const CALLS = 20;	// functions in each
-const C = 'zend_*|zif_*|*+0x*+';
+const C = 'zend_*|zif_*|*_function|*+0x*+';
 
 function spin()
 {
@@ -38,6 +38,7 @@ function run($seconds)
 
 $turn = 'climb{' . CALLS . '}';
 echo 'STACK ?', C, " spin $turn", str_repeat(' ' . C . " array_map $turn", TURNS - 1), " run {main} ...\n";
+echo "MAY ... php_module_startup|php_request_startup ...\n";	// its start, which is long in an emulated machine
 usleep((int) (($argv[2] ?? 0) * 1e6));
 run((float) $argv[1]);
 $used = getrusage();
