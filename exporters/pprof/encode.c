@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "exporters/pprof/encode.h"
 #include "ebpf-profiler/frame.h"
-#include "exporters/pprof/proto.h"
+#include "exporters/shared/proto.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "exporters/pprof/proto.h"
+#include "exporters/shared/proto.h"
 
 #define WIRE_VARINT 0
 #define WIRE_BYTES  2

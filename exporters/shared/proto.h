@@ -6,8 +6,8 @@
  *
  * Errors stick: the first one is kept, everything after it is ignored.
  */
-#ifndef PPROF_PROTO_H
-#define PPROF_PROTO_H
+#ifndef EP_EXPORTERS_PROTO_H
+#define EP_EXPORTERS_PROTO_H
 
 #include "core/base/vec.h"
 

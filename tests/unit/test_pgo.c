@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What `go tool pprof` and `go build -pgo` make of it is tested by tests/live/test_pgo.py. */
+#include "exporters/pgo/encode.h"
+#include "tests/unit/writer_batch.h"
+
+static void add_program(struct writer_batch *w, uint32_t pid, const char *comm, const char *exe)
+{
+	static const struct writer_line sys = {.name = "syscall"};
+	static const struct writer_line call[] = {
+		{"main.inner[...]", "main.inner[go.shape.int]", "/src/in.go", 3, 1},
+		{"main.outer", NULL, "/src/out.go", 9, 7}};
+	uint32_t process = add_process(w, pid, comm, exe);
+	uint32_t locations[] = {
+		add_location(w, "kernel", w->kernel, 0xffffffff81000010, 0, &sys, 1),
+		add_location(w, "go", w->program, 0x402000, 0, call, 2),
+	};
+
+	add_samples(w, stack_of(w->builder, locations, 2), process, pid, comm, 0, 10000000, NULL, 1);
+	add_samples(w, stack_of(w->builder, locations + 1, 1), process, pid + 1, "secret", 1, 20000000, NULL, 2);
+}
+
+static bool contains(const char *text, size_t bytes, const char *part)
+{
+	return memmem(text, bytes, part, strlen(part)) != NULL;
+}
+
+EP_TEST(the_program_is_in_it_and_nothing_else)
+{
+	static const char *const in[] = {"main.inner[go.shape.int]", "main.outer", "/src/in.go", "/opt/my server",
+					 "ebpf-profiler 1.0"};
+	static const char *const out[] = {"syscall", "main.inner[...]", "secret", "evil", "handler", "host"};
+	struct writer_batch w;
+	struct ep_batch *batch;
+	size_t bytes;
+
+	begin_batch(&w);
+	add_evil(&w);
+	add_program(&w, 20, "app", "/opt/my server");
+	add_program(&w, 30, "app2", "/opt/my server");
+	batch = finish_batch(&w);
+	{
+		ep_autofree char *text = written_by(pgo_encode, batch, &bytes);
+
+		for (size_t i = 0; i < EP_LEN(in); i++)
+			assert_true(contains(text, bytes, in[i]));
+		for (size_t i = 0; i < EP_LEN(out); i++)
+			assert_false(contains(text, bytes, out[i]));
+		/* values of a stack, packed, of both processes */
+		assert_true(contains(text, bytes, "\x12\x05\x02\x80\xda\xc4\x09")); /* 2, 20000000 */
+		assert_true(contains(text, bytes, "\x12\x05\x04\x80\xb4\x89\x13")); /* 4, 40000000 */
+	}
+	ep_batch_unref(batch);
+}
+
+static int encode(struct ep_batch *batch, char *why)
+{
+	struct ep_sink sink = {.write = fail_at_once};
+	int r = pgo_encode(batch, "1.0", &sink);
+
+	memcpy(why, sink.why, sizeof(sink.why));
+	ep_batch_unref(batch);
+	return r;
+}
+
+EP_TEST(several_programs_are_refused_by_name)
+{
+	char why[EP_SINK_WHY_BYTES];
+	struct writer_batch w;
+
+	begin_batch(&w);
+	add_program(&w, 20, "app", "/opt/my server");
+	add_program(&w, 30, "other", "/opt/other");
+	assert_int_equal(encode(finish_batch(&w), why), -EINVAL);
+	assert_string_equal(why, "2 Go programs were sampled: app (50.0 %), other (50.0 %); such a profile is of "
+				 "one: choose it, with -p PID or --comm NAME");
+}
+
+EP_TEST(without_a_program_it_is_said)
+{
+	char why[EP_SINK_WHY_BYTES];
+
+	assert_int_equal(encode(writer_batch(), why), -ENODATA);
+	assert_non_null(strstr(why, "no Go program was sampled"));
+}
+
+EP_TEST(an_error_of_the_sink_is_returned)
+{
+	char why[EP_SINK_WHY_BYTES];
+	struct writer_batch w;
+
+	begin_batch(&w);
+	add_program(&w, 20, "app", "/opt/my server");
+	assert_int_equal(encode(finish_batch(&w), why), -ENOSPC);
+}
