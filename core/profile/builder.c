@@ -328,7 +328,7 @@ static int push_location(struct ep_profile_builder *b, uint64_t hash, struct loc
 	for (uint32_t i = 0; i < n_lines && r == 0; i++)
 		r = ep_rows_push(&t->lines, &lines[i]);
 	if (r == 0)
-		r = ep_rows_add(&t->locations, hash, row, ret_row);
+		r = ep_rows_add_hashed(&t->locations, hash, row, ret_row);
 	if (r < 0)
 		return r;
 	digest = ep_profile_digest_location(b, *ret_row);
@@ -481,7 +481,7 @@ static int intern_stack(struct ep_profile_builder *b, const struct ep_profile_st
 	if (r == 0)
 		r = ep_vec_append(&b->tables->stack_locations, stack->locations,
 				  stack->n_locations);
-	return r < 0 ? r : ep_rows_add(rows, hash, &row, ret_row);
+	return r < 0 ? r : ep_rows_add_hashed(rows, hash, &row, ret_row);
 }
 
 static bool is_stack(const struct ep_profile_builder *b, const struct ep_profile_stack *stack)
@@ -535,7 +535,7 @@ static int push_process(struct ep_profile_builder *b, uint64_t hash, struct proc
 	row->env_first = b->tables->env.len;
 	for (uint32_t i = 0; i < process->n_env && r == 0; i++)
 		r = ep_rows_push(&b->tables->env, process->env[i]);
-	return r < 0 ? r : ep_rows_add(&b->tables->processes, hash, row, ret_row);
+	return r < 0 ? r : ep_rows_add_hashed(&b->tables->processes, hash, row, ret_row);
 }
 
 static int intern_process(struct ep_profile_builder *b, const struct ep_profile_process *process,
@@ -666,7 +666,7 @@ static int intern_sample(struct ep_profile_builder *b, const struct ep_profile_s
 	if (at)
 		add_up(rows, --at, &row);
 	else
-		r = ep_rows_add(rows, hash, &row, &at);
+		r = ep_rows_add_hashed(rows, hash, &row, &at);
 	return r < 0 || !row.times ? r : add_times(b, at, sample->times_ns, row.times);
 }
 

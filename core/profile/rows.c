@@ -93,7 +93,7 @@ int ep_rows_push(struct ep_rows *rows, const void *row)
 	return 0;
 }
 
-int ep_rows_add(struct ep_rows *rows, uint64_t hash, const void *row, uint32_t *ret_at)
+int ep_rows_add_hashed(struct ep_rows *rows, uint64_t hash, const void *row, uint32_t *ret_at)
 {
 	uint32_t at = rows->len;
 	int r = ep_rows_push(rows, row);
@@ -117,7 +117,7 @@ int ep_rows_intern(struct ep_rows *rows, const void *row, uint32_t *ret_at)
 			return 0;
 		}
 	}
-	return ep_rows_add(rows, hash, row, ret_at);
+	return ep_rows_add_hashed(rows, hash, row, ret_at);
 }
 
 void ep_rows_close(struct ep_rows *rows)

@@ -49,7 +49,7 @@ bool ep_rows_equal(const struct ep_rows *rows, uint32_t at, const void *row);
 /* A new row, that the index does not know. 0, -E2BIG, -ENOMEM. */
 int ep_rows_push(struct ep_rows *rows, const void *row);
 /* The same, and in the index: 0 and its number. */
-int ep_rows_add(struct ep_rows *rows, uint64_t hash, const void *row, uint32_t *ret_at);
+int ep_rows_add_hashed(struct ep_rows *rows, uint64_t hash, const void *row, uint32_t *ret_at);
 /* The first row with this key, or a new one. */
 int ep_rows_intern(struct ep_rows *rows, const void *row, uint32_t *ret_at);
 /* Gives back what no row needs, and the index. */
