@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "readers/perf/script.h"
+
+#define NS_PER_SEC 1000000000ull
+
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+static bool is_space(char c)
+{
+	return c == ' ' || c == '\t';
+}
+
+/* The word at the front; what is left of the line is behind it and its spaces. */
+static struct ep_piece take_word(struct ep_piece *rest)
+{
+	struct ep_piece word = {rest->text, 0};
+
+	while (word.bytes < rest->bytes && !is_space(rest->text[word.bytes]))
+		word.bytes++;
+	rest->text += word.bytes;
+	rest->bytes -= word.bytes;
+	*rest = ep_piece_trim(*rest);
+	return word;
+}
+
+/* Digits up to `end` or the end of the word; false where there are others. */
+static bool take_number(struct ep_piece *word, char end, uint64_t *ret_number)
+{
+	uint64_t number = 0;
+	size_t i = 0;
+
+	for (; i < word->bytes && is_digit(word->text[i]); i++) {
+		if (__builtin_mul_overflow(number, 10u, &number) ||
+		    __builtin_add_overflow(number, (uint64_t)(word->text[i] - '0'), &number))
+			return false;
+	}
+	if (i == 0 || (i < word->bytes && word->text[i] != end) || (i == word->bytes && end))
+		return false;
+	i += i < word->bytes;
+	word->text += i;
+	word->bytes -= i;
+	*ret_number = number;
+	return true;
+}
+
+/* --- the head --- */
+
+/* "12/13" or "13": of a thread whose process is not named, the process is taken to be it. */
+static bool read_ids(struct ep_piece word, struct script_head *head)
+{
+	uint64_t pid, tid;
+
+	if (take_number(&word, '/', &pid)) {
+		if (!take_number(&word, 0, &tid))
+			return false;
+	} else if (take_number(&word, 0, &tid)) {
+		pid = tid;
+	} else {
+		return false;
+	}
+	head->pid = (uint32_t)pid;
+	head->tid = (uint32_t)tid;
+	return word.bytes == 0 && pid <= UINT32_MAX && tid <= UINT32_MAX;
+}
+
+static bool read_cpu(struct ep_piece word, struct script_head *head)
+{
+	uint64_t cpu;
+
+	if (word.bytes < 3 || word.text[0] != '[' || word.text[word.bytes - 1] != ']')
+		return false;
+	word = (struct ep_piece){word.text + 1, word.bytes - 2};
+	if (!take_number(&word, 0, &cpu))
+		return false;
+	head->cpu = (uint32_t)cpu;
+	return true;
+}
+
+/* "5.250000:", with 6 digits or 9. */
+static bool read_time(struct ep_piece word, struct script_head *head)
+{
+	uint64_t seconds, part;
+	size_t digits;
+
+	if (!take_number(&word, '.', &seconds))
+		return false;
+	digits = word.bytes ? word.bytes - 1 : 0;
+	if (digits == 0 || digits > 9 || !take_number(&word, ':', &part) || word.bytes)
+		return false;
+	for (; digits < 9; digits++)
+		part *= 10;
+	head->has_time = true;
+	return !__builtin_mul_overflow(seconds, NS_PER_SEC, &head->time_ns) &&
+	       !__builtin_add_overflow(head->time_ns, part, &head->time_ns);
+}
+
+/* The time, and "10000 cycles:u:" or "cycles:" behind it. */
+static bool read_event(struct ep_piece rest, struct script_head *head)
+{
+	struct ep_piece word = take_word(&rest), period;
+
+	if (read_cpu(word, head))
+		word = take_word(&rest);
+	if (read_time(word, head))
+		word = take_word(&rest);
+	else if (head->has_time)
+		return false;
+	period = word;
+	if (take_number(&period, 0, &head->period))
+		word = take_word(&rest);
+	if (word.bytes < 2 || word.text[word.bytes - 1] != ':')
+		return false;
+	head->event = (struct ep_piece){word.text, word.bytes - 1};
+	head->rest = rest;
+	return true;
+}
+
+/* The name may have spaces and numbers: it ends before the first word that is ids with the rest behind it. */
+bool script_head(struct ep_piece line, struct script_head *ret_head)
+{
+	struct ep_piece rest = line;
+
+	if (!line.bytes || is_space(line.text[0]))
+		return false;
+	(void)take_word(&rest);
+	while (rest.bytes) {
+		struct script_head head = {.comm = {line.text, (size_t)(rest.text - line.text)}};
+		struct ep_piece word = take_word(&rest);
+
+		if (read_ids(word, &head) && read_event(rest, &head)) {
+			head.comm = ep_piece_trim(head.comm);
+			*ret_head = head;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* --- frames --- */
+
+static int hex_of(char c)
+{
+	if (is_digit(c))
+		return c - '0';
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+static bool read_address(struct ep_piece word, uint64_t *ret_address)
+{
+	uint64_t address = 0;
+
+	if (word.bytes == 0 || word.bytes > 16)
+		return false;
+	for (size_t i = 0; i < word.bytes; i++) {
+		int digit = hex_of(word.text[i]);
+
+		if (digit < 0)
+			return false;
+		address = address << 4 | (uint64_t)digit;
+	}
+	*ret_address = address;
+	return true;
+}
+
+/* "name+0x12": only where nothing but hex digits follow. */
+static struct ep_piece without_offset(struct ep_piece symbol)
+{
+	size_t at = symbol.bytes;
+
+	while (at > 0 && hex_of(symbol.text[at - 1]) >= 0)
+		at--;
+	if (at < symbol.bytes && at > 3 && memcmp(symbol.text + at - 3, "+0x", 3) == 0)
+		symbol.bytes = at - 3;
+	return symbol;
+}
+
+/*
+ * Where the parenthesis of the file begins: names have parentheses too, files have few, as in
+ * "(/tmp/x (deleted))". `bytes`: nowhere.
+ */
+static size_t find_dso(struct ep_piece rest)
+{
+	size_t depth = 0;
+
+	if (!rest.bytes || rest.text[rest.bytes - 1] != ')')
+		return rest.bytes;
+	for (size_t at = rest.bytes; at-- > 0;) {
+		depth += rest.text[at] == ')';
+		depth -= rest.text[at] == '(' && depth > 0;
+		if (depth == 0 && rest.text[at] == '(' && (at == 0 || is_space(rest.text[at - 1])))
+			return at;
+	}
+	return rest.bytes;
+}
+
+bool script_frame(struct ep_piece line, struct script_frame *ret_frame)
+{
+	struct ep_piece rest = ep_piece_trim(line);
+	struct script_frame frame = {.is_inlined = false};
+	size_t at;
+
+	if (!read_address(take_word(&rest), &frame.address))
+		return false;
+	at = find_dso(rest);
+	frame.symbol = without_offset(ep_piece_trim((struct ep_piece){rest.text, at}));
+	if (at < rest.bytes)
+		frame.dso = (struct ep_piece){rest.text + at + 1, rest.bytes - at - 2};
+	else
+		frame.dso = (struct ep_piece){"", 0};
+	frame.is_inlined = ep_piece_is(frame.dso, "inlined");
+	if (ep_piece_is(frame.symbol, "[unknown]"))
+		frame.symbol.bytes = 0;
+	if (ep_piece_is(frame.dso, "[unknown]") || frame.is_inlined)
+		frame.dso.bytes = 0;
+	*ret_frame = frame;
+	return true;
+}
