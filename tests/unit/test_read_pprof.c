@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "exporters/pprof/encode.h"
-#include "exporters/pprof/proto.h"
+#include "exporters/shared/proto.h"
 #include "tests/unit/read_profile.h"
 
 /* --- profiles of others, field by field --- */
