@@ -14,6 +14,8 @@ int ep_cmd_capture(const struct ep_args *args);
 int ep_cmd_check(const struct ep_args *args);
 int ep_cmd_print_config(const struct ep_args *args);
 int ep_cmd_record(const struct ep_args *args);
+int ep_cmd_report(const struct ep_args *args);
+int ep_cmd_convert(const struct ep_args *args);
 int ep_cmd_doctor(const struct ep_args *args);
 int ep_cmd_plugins(const struct ep_args *args);
 

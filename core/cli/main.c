@@ -38,6 +38,10 @@ static int run(const struct ep_args *args)
 		return ep_cmd_print_config(args);
 	case EP_COMMAND_RECORD:
 		return ep_cmd_record(args);
+	case EP_COMMAND_REPORT:
+		return ep_cmd_report(args);
+	case EP_COMMAND_CONVERT:
+		return ep_cmd_convert(args);
 	case EP_COMMAND_DOCTOR:
 		return ep_cmd_doctor(args);
 	case EP_COMMAND_CAPTURE:

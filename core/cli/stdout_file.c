@@ -22,10 +22,10 @@ char *ep_stdout_file_new(void)
 	return asprintf(&path, "%s" NAME, directory) < 0 ? NULL : path;
 }
 
-static int write_all(const char *data, size_t bytes)
+static int write_all(int to, const char *data, size_t bytes)
 {
 	while (bytes > 0) {
-		ssize_t n = write(STDOUT_FILENO, data, bytes);
+		ssize_t n = write(to, data, bytes);
 
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -37,25 +37,30 @@ static int write_all(const char *data, size_t bytes)
 	return 0;
 }
 
-static int copy(int fd)
+static int copy(int fd, int to)
 {
 	char buf[16384];
 	ssize_t n;
 	int r = 0;
 
 	while (r == 0 && (n = read(fd, buf, sizeof(buf))) > 0)
-		r = write_all(buf, (size_t)n);
+		r = write_all(to, buf, (size_t)n);
 	return r;
 }
 
-int ep_stdout_file_finish(const char *path)
+int ep_stdout_file_finish_to(const char *path, int to)
 {
 	ep_autofree char *directory = strndup(path, strlen(path) - strlen(NAME));
 	ep_autoclose int fd = open(path, O_RDONLY | O_CLOEXEC);
-	int r = fd >= 0 ? copy(fd) : 0; /* no samples: no file */
+	int r = fd >= 0 ? copy(fd, to) : 0; /* no samples: no file */
 
 	(void)unlink(path);
 	if (directory)
 		(void)rmdir(directory);
 	return r;
+}
+
+int ep_stdout_file_finish(const char *path)
+{
+	return ep_stdout_file_finish_to(path, STDOUT_FILENO);
 }

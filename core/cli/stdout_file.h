@@ -7,5 +7,7 @@
 char *ep_stdout_file_new(void);
 /* Copies the file to standard output if it was written, and removes it. 0 or a negative errno. */
 int ep_stdout_file_finish(const char *path);
+/* The same to a descriptor. */
+int ep_stdout_file_finish_to(const char *path, int to);
 
 #endif

@@ -174,7 +174,7 @@ int ep_view_filter_add(struct ep_view_filter *filter, enum ep_view_key key, cons
 {
 	static const char *const takes[N_KEYS] = {
 		[EP_VIEW_PID] = "process ids, like 1234,1235 or !1234",
-		[EP_VIEW_COMM] = "a name, like make or 'java*'",
+		[EP_VIEW_COMM] = "a name, like make or 'make*'",
 		[EP_VIEW_THREAD] = "a thread's name or id, like 'worker*' or 1234",
 		[EP_VIEW_CPU] = "numbers of CPUs, like 0-3,7",
 		[EP_VIEW_KIND] = "kinds of frames, like kernel,native",

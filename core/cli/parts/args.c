@@ -102,6 +102,8 @@ static const struct option capture_options[] = {
 static const struct command commands[] = {
 	{"", "", EP_COMMAND_AGENT, "+:qvhV", agent_options},
 	{"record", "record ", EP_COMMAND_RECORD, "+:F:r:p:ad:o:f:gqvh", record_options},
+	{"report", "report ", EP_COMMAND_REPORT, NULL, NULL},
+	{"convert", "convert ", EP_COMMAND_CONVERT, NULL, NULL},
 	{"doctor", "doctor ", EP_COMMAND_DOCTOR, "+:vh", doctor_options},
 	{"plugins", "plugins ", EP_COMMAND_PLUGINS, "+:vh", plugins_options},
 	{"capture", "capture ", EP_COMMAND_CAPTURE, "+:p:t:o:qvh", capture_options},
@@ -362,7 +364,7 @@ static const struct command *find_command(const char *name)
 
 static int unknown_command(struct ep_args *args, const char *name)
 {
-	static const char *const names[] = {"record", "doctor", "plugins", "capture", "help",
+	static const char *const names[] = {"record", "report", "convert", "doctor", "plugins", "capture", "help",
 					    "version"};
 	const char *nearest = ep_suggest(name, names, EP_LEN(names));
 

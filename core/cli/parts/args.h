@@ -20,6 +20,8 @@ enum ep_command {
 	EP_COMMAND_CHECK,	 /* --config FILE --check */
 	EP_COMMAND_PRINT_CONFIG, /* [--config FILE] --print-config: config_path may be NULL */
 	EP_COMMAND_RECORD,
+	EP_COMMAND_REPORT,
+	EP_COMMAND_CONVERT,
 	EP_COMMAND_DOCTOR,
 	EP_COMMAND_PLUGINS,
 	EP_COMMAND_CAPTURE, /* one of pids or core_path, one output */

@@ -4,6 +4,8 @@
 static const char program_help[] =
 	"usage: ebpf-profiler --config FILE [--check | --print-config] [-q] [-v]\n"
 	"       ebpf-profiler record [-F HZ] [-p PID,..] [-a] [-d TIME] [-o FILE].. [-- CMD ARG..]\n"
+	"       ebpf-profiler report [--by WHAT] [--tree] [--list FUNC] [filter].. [FILE]..\n"
+	"       ebpf-profiler convert FILE.. -o OUT [filter]..\n"
 	"       ebpf-profiler doctor [--json]\n"
 	"       ebpf-profiler plugins [--check FILE | --new NAME [--jit]]\n"
 	"       ebpf-profiler capture {-p PID | --core FILE} -o FILE\n"
@@ -20,6 +22,8 @@ static const char program_help[] =
 	"  -V, --version    the version\n"
 	"\n"
 	"  record           profile a command, processes or the machine, and write a file\n"
+	"  report           where the time went: tables, trees, source with its cost\n"
+	"  convert          a profile in another format, filtered, merged, named\n"
 	"  doctor           what this kernel and these privileges allow, and how to fix the rest\n"
 	"  plugins          the plugins that are installed, and their options\n"
 	"  capture          the stacks of a process as a file that can be replayed, for bug reports\n"
@@ -116,6 +120,12 @@ void ep_help_print(FILE *out, enum ep_command topic)
 	switch (topic) {
 	case EP_COMMAND_RECORD:
 		fputs(record_help, out);
+		break;
+	case EP_COMMAND_REPORT:
+		fputs(ep_report_help, out);
+		break;
+	case EP_COMMAND_CONVERT:
+		fputs(ep_convert_help, out);
 		break;
 	case EP_COMMAND_DOCTOR:
 		fputs(doctor_help, out);

@@ -8,6 +8,9 @@
 #include <stdio.h>
 
 void ep_help_print(FILE *out, enum ep_command topic);
+/* help_view.c */
+extern const char ep_report_help[], ep_convert_help[];
+
 void ep_version_print(FILE *out);
 
 #endif

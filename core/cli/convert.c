@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `convert`: profiles read, merged, filtered, named, and written by exporters. Everything after the inputs are
+ * open happens without root's rights. The user who called sudo writes the outputs himself; who is root
+ * without sudo becomes nobody, who may write nowhere: then outputs are opened before, and filled with what was
+ * written into a directory of nobody's.
+ */
+#include "core/base/log.h"
+#include "core/cli/commands.h"
+#include "core/cli/debuginfod.h"
+#include "core/cli/output_files.h"
+#include "core/cli/parts/convert_args.h"
+#include "core/cli/parts/help.h"
+#include "core/cli/stdout_file.h"
+#include "core/cli/view_files.h"
+#include "core/config/config.h"
+#include "core/trace/batch.h"
+#include "readers/reader.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <uv.h>
+
+struct convert {
+	const struct ep_convert_args *args;
+	struct ep_view_files inputs;
+	struct ep_output_files files;
+	bool nobody;		  /* who was root became nobody */
+	int kept[EP_OUTPUTS_MAX]; /* outputs that root opened; -1: none */
+	struct ep_outputs outputs;
+	struct ep_batch *batch;
+};
+
+/* --- outputs ----------------------------------------------------------------------------------- */
+
+static bool becomes_nobody(void)
+{
+	const char *uid = getenv("SUDO_UID");
+
+	return geteuid() == 0 && (!uid || !*uid || strcmp(uid, "0") == 0);
+}
+
+static enum ep_exit keep_outputs(struct convert *convert)
+{
+	const struct ep_output_choices *outputs = &convert->args->outputs;
+	int how = convert->args->force ? O_TRUNC : O_EXCL;
+
+	for (size_t i = 0; i < outputs->n; i++) {
+		const char *path = outputs->list[i].path;
+
+		if (strcmp(path, "-") == 0)
+			continue;
+		convert->kept[i] = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC | how, 0644);
+		if (convert->kept[i] < 0) {
+			fprintf(stderr, errno == EEXIST ? "ebpf-profiler: %s exists; give another -o FILE, or --force to "
+							  "replace it\n"
+							: "ebpf-profiler: %s: cannot be written: %m\n", path);
+			return EP_EXIT_FAILED;
+		}
+	}
+	return EP_EXIT_OK;
+}
+
+/* In place of the files that root opened: where nobody can write. */
+static enum ep_exit stage_outputs(struct convert *convert)
+{
+	for (size_t i = 0; i < convert->files.n; i++) {
+		if (convert->kept[i] < 0)
+			continue;
+		free(convert->files.paths[i]);
+		convert->files.paths[i] = ep_stdout_file_new();
+		if (!convert->files.paths[i]) {
+			fprintf(stderr, "ebpf-profiler: no temporary file: %m\n");
+			return EP_EXIT_FAILED;
+		}
+	}
+	return EP_EXIT_OK;
+}
+
+static int finish_outputs(struct convert *convert)
+{
+	int result = 0;
+
+	for (size_t i = 0; i < convert->files.n; i++) {
+		int r = 0;
+
+		if (convert->kept[i] < 0)
+			continue;
+		if (convert->files.paths[i])
+			r = ep_stdout_file_finish_to(convert->files.paths[i], convert->kept[i]);
+		ep_closep(&convert->kept[i]);
+		if (r < 0)
+			fprintf(stderr, "ebpf-profiler: %s: %s\n", convert->files.shown[i], ep_strerror(r));
+		result = result ? result : r;
+	}
+	return result;
+}
+
+static void on_flushed(void *arg)
+{
+	(void)arg;
+}
+
+static enum ep_exit write_all(struct convert *convert)
+{
+	for (size_t i = 0; i < convert->files.n; i++)
+		ep_outputs_submit(&convert->outputs, i, convert->batch);
+	ep_outputs_flush(&convert->outputs, on_flushed, NULL);
+	uv_run(uv_default_loop(), UV_RUN_DEFAULT);
+	return ep_outputs_result(&convert->outputs) < 0 ? EP_EXIT_FAILED : EP_EXIT_OK;
+}
+
+/* --- names ------------------------------------------------------------------------------------- */
+
+static enum ep_exit add_symbols(struct convert *convert)
+{
+	ep_cleanup(ep_debuginfod_closep) struct ep_debuginfod *client = NULL;
+	struct ep_symbols_sources sources = convert->args->sources;
+	struct ep_symbols_result result;
+	struct ep_batch *named = NULL;
+	int r = 0;
+
+	if (convert->args->debuginfod) {
+		r = ep_debuginfod_open(&client);
+		if (r < 0)
+			return r == -EPERM ? EP_EXIT_PERMISSION : r == -EINVAL ? EP_EXIT_USAGE : EP_EXIT_FAILED;
+		sources.fetch = ep_debuginfod_fetch;
+		sources.arg = client;
+	}
+	r = ep_symbols_apply(convert->batch, &sources, &named, &result);
+	if (r < 0) {
+		fprintf(stderr, "ebpf-profiler: --symbols: %s\n", ep_strerror(r));
+		return EP_EXIT_FAILED;
+	}
+	ep_batch_unref(convert->batch);
+	convert->batch = named;
+	if (!convert->args->view.quiet)
+		fprintf(stderr, "symbols: %u of %u frames without a name have one now; a file was found for %u of %u "
+				"modules they are in\n",
+			result.named, result.unnamed, result.modules_found, result.modules);
+	return EP_EXIT_OK;
+}
+
+/* --- the way of a file ------------------------------------------------------------------------- */
+
+static enum ep_exit give_up_root(struct convert *convert)
+{
+	enum ep_exit status = EP_EXIT_OK;
+	int r;
+
+	convert->nobody = becomes_nobody();
+	if (convert->nobody)
+		status = keep_outputs(convert);
+	if (status != EP_EXIT_OK)
+		return status;
+	r = ep_read_drop_root();
+	if (r < 0)
+		fprintf(stderr, "ebpf-profiler: cannot give up privileges: %s\n", ep_strerror(r));
+	return r < 0 ? EP_EXIT_FAILED : EP_EXIT_OK;
+}
+
+static enum ep_exit open_outputs(struct convert *convert, const char *plugin_dir)
+{
+	const struct ep_convert_args *args = convert->args;
+	bool force = args->force || convert->nobody; /* then it was looked at before */
+	enum ep_exit status = ep_output_files_name(&convert->files, &args->outputs, "", plugin_dir, force);
+
+	if (status == EP_EXIT_OK)
+		status = stage_outputs(convert);
+	if (status == EP_EXIT_OK && ep_output_files_open(&convert->files, &convert->outputs, force) < 0)
+		status = EP_EXIT_FAILED;
+	return status;
+}
+
+static enum ep_exit run(struct convert *convert, const char *plugin_dir)
+{
+	const struct ep_view_args *view = &convert->args->view;
+	enum ep_exit status = ep_view_files_open(&convert->inputs, view->files, view->n_files, view);
+
+	if (status == EP_EXIT_OK)
+		status = give_up_root(convert);
+	if (status == EP_EXIT_OK)
+		status = open_outputs(convert, plugin_dir);
+	if (status == EP_EXIT_OK)
+		status = ep_view_files_read(&convert->inputs, view, &convert->batch);
+	if (status == EP_EXIT_OK && convert->args->symbols)
+		status = add_symbols(convert);
+	return status == EP_EXIT_OK ? write_all(convert) : status;
+}
+
+static enum ep_exit convert_files(const struct ep_convert_args *args)
+{
+	struct ep_config_file *config = ep_cmd_load_config(NULL);
+	struct convert convert = {.args = args};
+	enum ep_exit status;
+
+	if (!config)
+		return EP_EXIT_USAGE;
+	for (size_t i = 0; i < EP_LEN(convert.kept); i++)
+		convert.kept[i] = -1;
+	ep_view_files_init(&convert.inputs);
+	ep_host_init(uv_default_loop(), EP_VERSION);
+	ep_outputs_init(&convert.outputs, config->plugins.dir);
+	status = run(&convert, config->plugins.dir);
+	ep_outputs_fini(&convert.outputs);
+	uv_run(uv_default_loop(), UV_RUN_DEFAULT);
+	ep_batch_unref(convert.batch);
+	ep_view_files_fini(&convert.inputs);
+	if (finish_outputs(&convert) < 0 || ep_output_files_finish(&convert.files) < 0)
+		status = status == EP_EXIT_OK ? EP_EXIT_FAILED : status;
+	ep_config_free(config);
+	return status;
+}
+
+int ep_cmd_convert(const struct ep_args *args)
+{
+	ep_cleanup(ep_convert_args_fini) struct ep_convert_args options;
+	int r = ep_convert_args_parse(&options, args->rest_argc, args->rest_argv);
+
+	if (r < 0) {
+		fprintf(stderr, "ebpf-profiler: %s\n", options.view.error[0] ? options.view.error : ep_strerror(r));
+		return r == -EINVAL ? EP_EXIT_USAGE : EP_EXIT_FAILED;
+	}
+	if (options.view.help) {
+		ep_help_print(stdout, EP_COMMAND_CONVERT);
+		return EP_EXIT_OK;
+	}
+	if (options.view.verbose)
+		ep_log_set_level(options.view.verbose > 1 ? EP_LOG_DEBUG : EP_LOG_INFO);
+	return convert_files(&options);
+}

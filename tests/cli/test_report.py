@@ -1,0 +1,384 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`report` and `convert` over profiles that are made up here. Needs no privileges.
+
+    test_report.py [NAME...]    EBPF_PROFILER_BINARY and EBPF_PROFILER_PLUGINS_DIR say which one
+"""
+import fcntl
+import http.server
+import json
+import os
+import pty
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import termios
+import threading
+import time
+import unittest
+
+import made
+
+BINARY = os.environ.get("EBPF_PROFILER_BINARY", "build/core/cli/ebpf-profiler")
+HOSTILE = ["<script>alert(1)</script>", "\x1b[31mred\x1b[0m", "a\r\nb", "\u202eevil", "\x9b1m", "x" * (1 << 20), "' \" \\"]
+
+
+def run(*arguments, **options):
+    return subprocess.run([BINARY, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120,
+                          check=False, **{"text": True, "errors": "surrogateescape", **options})
+
+
+def simple():
+    """work: 60 samples (a.c:10 40, a.c:20 20), idle: 40 of thread 8; all below main."""
+    profile = made.Pprof()
+    root = profile.location("main", "main.c", 3)
+    for line, count in ((10, 40), (20, 20)):
+        profile.sample([profile.location("work", "a.c", line), root], count)
+    profile.sample([profile.location("idle", "b.c", 7), root], 40)
+    return profile
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.directory = tempfile.mkdtemp(prefix="test-report-")
+        os.chmod(self.directory, 0o755)     # root gives itself up
+        self.addCleanup(shutil.rmtree, self.directory)
+        self.path = simple().write(self.at("x.pb.gz"))
+
+    def at(self, name):
+        return os.path.join(self.directory, name)
+
+    def json(self, *arguments):
+        result = run("report", "--json", *arguments)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return json.loads(result.stdout)
+
+    def rows(self, *arguments):
+        """{name: (self samples, total samples)}"""
+        return {row["name"]: (row["self_samples"], row["total_samples"]) for row in self.json(*arguments)["rows"]}
+
+    def shares(self, *arguments):
+        """{name: (self, total)} in per cent: what is equal in formats that count other things."""
+        said = self.json(*arguments)
+        return {row["name"]: tuple(round(100 * row[key] / said["weight"]) for key in ("self", "total"))
+                for row in said["rows"] if row["name"] in Report.WANTED}
+
+    def fails(self, status, *arguments):
+        """One sentence on standard error, and nothing else."""
+        result = run(*arguments)
+        self.assertEqual(result.returncode, status, result.stderr)
+        self.assertRegex(result.stderr, r"\Aebpf-profiler: [^\n]+\n\Z")
+        self.assertEqual(result.stdout, "")
+        return result.stderr
+
+
+class Report(Case):
+    WANTED = {"work": (60, 60), "idle": (40, 40), "main": (0, 100)}
+
+    def test_functions(self):
+        self.assertEqual(self.rows(self.path), self.WANTED)
+        text = run("report", self.path).stdout
+        self.assertRegex(text, r"(?m)^   60\.00 %   60\.00 %   600\.0 ms  work  a\.c")
+        self.assertRegex(text, r"\A.*x\.pb\.gz: 100 samples.*1\.00 s of CPU time\nstacks: 100\.00 % complete")
+
+    def test_lines(self):
+        rows = self.json(self.path, "--by", "line")["rows"]
+        self.assertEqual({(row["name"], row["file"], row["line"]): row["self_samples"] for row in rows},
+                         {("work", "a.c", 10): 40, ("work", "a.c", 20): 20, ("idle", "b.c", 7): 40, ("main", "main.c", 3): 0})
+
+    def test_tree_and_callers(self):
+        tree = self.json(self.path, "--tree")["tree"]
+        self.assertEqual([node["name"] for node in tree], ["main"])
+        self.assertEqual([(node["name"], node["total_samples"]) for node in tree[0]["children"]], [("work", 60), ("idle", 40)])
+        callers = self.json(self.path, "--callers", "idle")["callers"]
+        self.assertEqual((callers[0]["name"], callers[0]["children"][0]["name"]), ("idle", "main"))
+
+    def test_source(self):
+        with open(self.at("a.c"), "w", encoding="utf-8") as file:
+            file.write("".join(f"line {i}\n" for i in range(1, 31)))
+        functions = self.json(self.path, "--list", "work", "--source-dir", self.directory)["functions"]
+        self.assertEqual([(line["line"], line["text"], line["self_samples"]) for line in functions[0]["lines"]],
+                         [(10, "line 10", 40), (20, "line 20", 20)])
+        text = run("report", self.path, "--list", "work", "--source", "a.c=" + self.at("a.c")).stdout
+        self.assertRegex(text, r"(?m)^   400\.0 ms   400\.0 ms      10  line 10$")
+        self.fails(1, "report", self.path, "--list", "nobody")
+
+    def test_formats_are_read(self):
+        with open(self.at("x.folded"), "w", encoding="utf-8") as file:
+            file.write("main;work 60\nmain;idle 40\n")
+        self.assertEqual(self.rows(self.at("x.folded")), self.WANTED)
+        self.assertEqual(self.rows(simple().write(self.at("raw.pprof"), packed=False)), self.WANTED)
+        with open(self.path, "rb") as file:
+            result = run("report", "--json", "-", stdin=file)
+        self.assertEqual(json.loads(result.stdout)["samples"], 100)
+
+    def test_files_are_merged(self):
+        other = simple().write(self.at("y.pb.gz"))
+        self.assertEqual(self.rows(self.path, other), {name: (2 * a, 2 * b) for name, (a, b) in self.WANTED.items()})
+
+    def test_the_newest_here(self):
+        result = run("report", cwd=self.directory)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("x.pb.gz: 100 samples", result.stdout)
+        newer = made.Pprof()
+        newer.sample([newer.location("newest", "n.c", 1)], 1)
+        newer.write(self.at("profile-new.pb.gz"))
+        later = time.time() + 10
+        os.utime(self.at("profile-new.pb.gz"), (later, later))
+        self.assertIn("profile-new.pb.gz: 1 sample", run("report", cwd=self.directory).stdout)
+        empty = tempfile.mkdtemp(dir=self.directory)
+        result = run("report", cwd=empty)
+        self.assertEqual((result.returncode, result.stdout), (1, ""))
+        self.assertIn("no profile is here: name a FILE", result.stderr)
+
+    def test_the_agents_directory(self):
+        directory = tempfile.mkdtemp(dir=self.directory)
+        for minute in range(5):
+            profile = made.Pprof()
+            profile.sample([profile.location(f"minute{minute}", "m.c", 1)], 1)
+            profile.write(os.path.join(directory, f"profile-a-20240101-20260101-12{minute:02}00.pb.gz"))
+        with open(os.path.join(directory, "notes.txt"), "w", encoding="utf-8") as file:
+            file.write("not a profile")
+        self.assertEqual(set(self.rows(directory)), {"minute4"})
+        environment = {**os.environ, "TZ": "UTC"}
+
+        def names(*arguments):
+            result = run("report", "--json", "-q", directory, *arguments, env=environment)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertEqual(result.stderr, "")
+            return {row["name"] for row in json.loads(result.stdout)["rows"]}
+        self.assertEqual(names("--from", "-2m"), {"minute3", "minute4"})
+        self.assertEqual(names("--from", "12:01:30", "--to", "12:02:30"), {"minute1", "minute2"})
+        self.assertEqual(names("--to", "30s"), {"minute0"})
+        self.assertEqual(names("--from", "2026-01-01T12:03:30Z"), {"minute3", "minute4"})
+        self.assertIn("no file is of that time", self.fails(5, "report", directory, "--from", "2026-01-01T10:00:00Z",
+                                                            "--to", "2026-01-01T11:00:00Z"))
+        self.assertIn("no profile of the agent is in it", self.fails(1, "report", tempfile.mkdtemp(dir=self.directory)))
+
+    def test_what_is_wrong_is_said(self):
+        self.assertIn("no-such-file", self.fails(1, "report", self.at("no-such-file")))
+        self.assertIn("--by takes", self.fails(2, "report", "--by", "colour"))
+        self.assertIn("no sample passes these filters", self.fails(5, "report", self.path, "-I", "nobody"))
+        self.assertIn("--from and --to need the time of each sample", self.fails(1, "report", self.path, "--from", "1s"))
+        with open(self.at("text"), "w", encoding="utf-8") as file:
+            file.write("this is no profile\n")
+        self.fails(1, "report", self.at("text"))
+        with open(self.at("empty"), "w", encoding="utf-8"):
+            pass
+        self.fails(1, "report", self.at("empty"))
+
+    def test_filters(self):
+        self.assertEqual(self.rows(self.path, "-I", "^wo"), {"work": (60, 60), "main": (0, 60)})
+        self.assertEqual(self.rows(self.path, "-X", "^wo"), {"idle": (40, 40), "main": (0, 40)})
+
+    def test_help(self):
+        for command in ("report", "convert"):
+            result = run(command, "--help")
+            self.assertEqual(result.returncode, 0)
+            self.assertIn("usage: ebpf-profiler " + command, result.stdout)
+            self.assertLessEqual(max(len(line) for line in result.stdout.splitlines()), 96)
+            self.assertEqual(run("help", command).stdout, result.stdout)
+
+    def test_a_terminal_of_80_columns(self):
+        """Hostile and long names: nothing wider than the terminal, and nothing that drives it."""
+        profile = made.Pprof()
+        root = profile.location("r" * 300, "/very/long/" + "d" * 200 + "/main.c", 3)
+        for count, name in enumerate(HOSTILE, 1):
+            profile.sample([profile.location(name, name + ".c", 1, profile.mapping("/lib/" + name[:1000])), root], count)
+        path = profile.write(self.at("hostile.pb.gz"))
+        for arguments in ([], ["--by", "line"], ["--by", "module"], ["--tree"], ["--list", "alert"], ["--by", "process"],
+                          ["--by", "thread"], ["--callers", "r"]):
+            text = self.on_terminal(80, "report", path, *arguments)
+            lines = text.replace("\x1b[1m", "").replace("\x1b[0m", "").split("\r\n")
+            title = [line for line in lines if "hostile.pb.gz" in line]
+            self.assertEqual(max(len(line) for line in lines if line not in title and "alert" not in line[:1]) <= 80
+                             or "--list" in arguments, True, (arguments, lines))
+            for line in lines:
+                self.assertTrue(all(char.isprintable() for char in line), (arguments, line))
+        result = json.loads(run("report", "--json", path).stdout)
+        self.assertEqual({row["name"] for row in result["rows"]} >= {HOSTILE[0], HOSTILE[1], HOSTILE[3]}, True)
+
+    def on_terminal(self, columns, *arguments):
+        leader, follower = pty.openpty()
+        fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        chunks = []
+
+        def read():
+            try:
+                while chunk := os.read(leader, 65536):
+                    chunks.append(chunk)
+            except OSError:
+                pass
+        reader = threading.Thread(target=read)
+        reader.start()
+        with subprocess.Popen([BINARY, *arguments], stdout=follower, stderr=subprocess.PIPE) as process:
+            os.close(follower)
+            said = process.stderr.read()
+            self.assertEqual(process.wait(), 0, said)
+        reader.join()
+        os.close(leader)
+        return b"".join(chunks).decode("utf-8")
+
+
+FORMATS = ["x.pb.gz", "x.pprof", "x.folded", "x.perf.txt"]
+PLUGINS = {"x.folded": "folded", "x.otlp.gz": "otlp_file", "x.html": "html", "x.perf.txt": "perf"}
+
+
+def has_plugin(name):
+    plugin = PLUGINS.get(name, "pprof")
+    return os.path.exists(os.path.join(os.environ.get("EBPF_PROFILER_PLUGINS_DIR", "."), plugin + ".so"))
+
+
+class Convert(Case):
+    def test_to_every_format_and_back(self):
+        for name in FORMATS:
+            if not has_plugin(name):
+                continue
+            with self.subTest(name):
+                out = self.at("out-" + name)
+                result = run("convert", self.path, "-o", out)
+                self.assertEqual((result.returncode, result.stdout), (0, ""), result.stderr)
+                self.assertEqual(self.shares(out), Report.WANTED)
+
+    def test_filters_and_merges(self):
+        out = self.at("out.pb.gz")
+        result = run("convert", self.path, self.path, "-o", out, "-X", "idle")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(self.rows(out), {"work": (120, 120), "main": (0, 120)})
+
+    def test_standard_output(self):
+        if not has_plugin("x.folded"):
+            self.skipTest("the plugin folded is not built")
+        result = run("convert", self.path, "-f", "folded", "-o", "-")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        weights = [(line.rsplit(" ", 1)[0].split(";")[-1], int(line.rsplit(" ", 1)[1])) for line in result.stdout.splitlines()]
+        work = sum(weight for name, weight in weights if name.startswith("work"))
+        self.assertEqual(100 * work // sum(weight for _, weight in weights), 60)
+
+    def test_what_is_there_is_kept(self):
+        out = simple().write(self.at("there.pb.gz"))
+        self.assertIn("--force", self.fails(1, "convert", self.path, "-o", out))
+        self.assertEqual(run("convert", self.path, "-o", out, "--force").returncode, 0)
+        self.assertIn("needs a file to write", self.fails(2, "convert", self.path))
+
+    def test_truncated_files(self):
+        """Of each format: one sentence, status 1."""
+        for name in FORMATS:
+            if not has_plugin(name) or name in ("x.folded", "x.perf.txt"):   # text that is cut is text
+                continue
+            out = self.at("whole-" + name)
+            self.assertEqual(run("convert", self.path, "-o", out).returncode, 0)
+            with open(out, "rb") as file:
+                data = file.read()
+            for part in (0.2, 0.5, 0.9, 0.99):
+                cut = self.at("cut-" + name)
+                with open(cut, "wb") as file:
+                    file.write(data[:int(len(data) * part)])
+                with self.subTest(name, part=part):
+                    self.assertIn(cut, self.fails(1, "report", cut))
+        data = simple().bytes()
+        with open(self.at("cut.pprof"), "wb") as file:
+            file.write(data[:-3])
+        self.fails(1, "report", self.at("cut.pprof"))
+
+
+class Symbols(Case):
+    def setUp(self):
+        super().setUp()
+        if not made.has_tools("gcc", "objcopy", "strip", "nm", "readelf"):
+            self.skipTest("no gcc and binutils")
+        self.program, self.debug, self.build_id, self.addresses = made.stripped_program(self.directory)
+        profile = made.Pprof()
+        mapping = profile.mapping(self.program, self.build_id)
+        for name, address in self.addresses.items():
+            profile.sample([profile.location(mapping=mapping, address=address + 1)], 10)
+        self.path = profile.write(self.at("nameless.pb.gz"))
+        self.out = self.at("named.pb.gz")
+
+    def convert(self, *arguments, **options):
+        result = run("convert", self.path, "-o", self.out, "--symbols", *arguments, **options)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return result.stderr
+
+    def assert_named(self, wanted=True):
+        names = set(self.rows(self.out))
+        self.assertEqual(names == set(self.addresses), wanted, names)
+
+    def test_without_a_debug_file_nothing_is_named(self):
+        os.rename(self.debug, self.at("away"))
+        self.assertIn("0 of 3 frames", self.convert())
+        self.assert_named(False)
+
+    def test_from_a_directory(self):
+        self.assertIn("3 of 3 frames", self.convert("--debug-dir", self.directory))
+        self.assert_named()
+
+    def test_by_build_id(self):
+        directory = self.at("store/.build-id/" + self.build_id[:2])
+        os.makedirs(directory)
+        os.rename(self.debug, os.path.join(directory, self.build_id[2:] + ".debug"))
+        self.convert("--debug-dir", self.at("store"))
+        self.assert_named()
+
+    def test_another_build_is_not_taken(self):
+        os.rename(self.debug, self.at("away"))
+        shutil.copy("/bin/true", self.debug)
+        self.convert("--debug-dir", self.directory)
+        self.assert_named(False)
+
+    def test_debuginfod_is_asked_with_the_option_only(self):
+        asked = []
+        debug, build_id = self.at("away"), self.build_id
+        os.rename(self.debug, debug)
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                asked.append(self.path)
+                if self.path != f"/buildid/{build_id}/debuginfo":
+                    self.send_error(404)
+                    return
+                with open(debug, "rb") as file:
+                    data = file.read()
+                self.send_response(200)
+                self.send_header("Content-Length", str(len(data)))
+                self.end_headers()
+                self.wfile.write(data)
+
+            def log_message(self, *_):
+                pass
+
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        cache = self.at("cache")
+        os.mkdir(cache)
+        os.chmod(cache, 0o777)
+        os.chmod(self.directory, 0o777)
+        environment = {**os.environ, "DEBUGINFOD_URLS": f"http://127.0.0.1:{server.server_port}",
+                       "DEBUGINFOD_CACHE_PATH": cache}
+        environment.pop("SUDO_UID", None)
+        self.convert(env=environment)
+        self.assertEqual(asked, [])
+        self.assert_named(False)
+        os.remove(self.out)
+        result = run("convert", self.path, "-o", self.out, "--symbols", "--debuginfod", env=environment)
+        if "needs libdebuginfod" in result.stderr:
+            self.skipTest("no libdebuginfod.so.1")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("3 of 3 frames", result.stderr)
+        self.assertEqual(asked[0], f"/buildid/{build_id}/debuginfo")
+        self.assert_named()
+        environment.pop("DEBUGINFOD_URLS")
+        os.remove(self.out)
+        self.assertIn("DEBUGINFOD_URLS", run("convert", self.path, "-o", self.out, "--symbols", "--debuginfod",
+                                             env=environment).stderr)
+
+
+if __name__ == "__main__":
+    if not os.path.exists(BINARY):
+        sys.exit(f"{BINARY} is not there: build it")
+    unittest.main()

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What `report` prints of a profile that is known. */
+#include "core/cli/parts/report.h"
+#include "core/cli/parts/text.h"
+#include "tests/unit/view_batch.h"
+
+#include <sys/stat.h>
+
+static const struct ep_source_rules no_rules;
+
+/* Prints with the defaults of `report`; the text is the caller's. */
+static char *print(const struct ep_batch *batch, struct ep_report report, int expected)
+{
+	char *text = NULL;
+	size_t bytes = 0;
+
+	report.out = open_memstream(&text, &bytes);
+	report.batch = batch;
+	report.title = "x.pb.gz";
+	if (!report.sources)
+		report.sources = &no_rules;
+	if (!report.least_10000)
+		report.least_10000 = 50;
+	assert_int_equal(ep_report_print(&report), expected);
+	fclose(report.out);
+	return text;
+}
+
+static void check(const struct ep_batch *batch, struct ep_report report, const char *expected)
+{
+	char *text = print(batch, report, 0);
+
+	if (strcmp(text, expected) != 0)
+		fail_msg("is:\n%s\nis not:\n%s", text, expected);
+	free(text);
+}
+
+#define HEAD                                                                                       \
+	"x.pb.gz: 10 samples in 10.0 s at 1 Hz on here: 0.0 ms of CPU time; 1 samples lost (9.09 % of the ticks due)\n" \
+	"stacks: 100.00 % complete\n"                                                              \
+	"names: 100.00 % fully named\n\n"
+
+EP_TEST(a_table_of_functions)
+{
+	struct ep_batch *batch = view_batch(true);
+
+	check(batch, (struct ep_report){.rows = 4},
+	      HEAD "      self     total  by itself  function\n"
+		   "   30.00 %   30.00 %     0.0 ms  parse  a.toy:1\n"
+		   "   30.00 %   30.00 %     0.0 ms  sys_write\n"
+		   "   20.00 %   40.00 %     0.0 ms  spin  [program]\n"
+		   "   20.00 %   20.00 %     0.0 ms  inlined  [program]\n"
+		   "  and 2 more: -n 0 shows all\n");
+	check(batch, (struct ep_report){.rows = 1, .by_total = true},
+	      HEAD "      self     total   in total  function\n"
+		   "    0.00 %  100.00 %     0.0 ms  main  [program]\n"
+		   "  and 5 more: -n 0 shows all\n");
+	ep_batch_unref(batch);
+}
+
+EP_TEST(tables_of_samples)
+{
+	struct ep_batch *batch = view_batch(true);
+
+	check(batch, (struct ep_report){.by = EP_TALLY_PROCESS, .rows = 1},
+	      HEAD "     share       time       pid  process\n"
+		   "   40.00 %     0.0 ms        20  server\n"
+		   "  and 2 more: -n 0 shows all\n");
+	check(batch, (struct ep_report){.by = EP_TALLY_CONTAINER},
+	      HEAD "     share       time  container\n"
+		   "   60.00 %     0.0 ms  (outside of any container)\n"
+		   "   40.00 %     0.0 ms  abcdef\n");
+	check(batch, (struct ep_report){.by = EP_TALLY_CPU},
+	      HEAD "     share       time  CPU\n"
+		   "   40.00 %     0.0 ms  CPU 2\n"
+		   "   30.00 %     0.0 ms  CPU 1\n"
+		   "   30.00 %     0.0 ms  CPU 3\n");
+	ep_batch_unref(batch);
+}
+
+EP_TEST(a_tree_is_indented_where_stacks_part)
+{
+	struct ep_batch *batch = view_batch(true);
+
+	check(batch, (struct ep_report){.what = EP_REPORT_TREE},
+	      HEAD "       self     total  stacks from their roots\n"
+		   "     0.00 %  100.00 %  - main\n"
+		   "     0.00 %   40.00 %    - spin\n"
+		   "    20.00 %   40.00 %      spin\n"
+		   "    20.00 %   20.00 %      inlined\n"
+		   "    30.00 %   30.00 %    - parse\n"
+		   "     0.00 %   30.00 %    - write\n"
+		   "    30.00 %   30.00 %      sys_write\n");
+	check(batch, (struct ep_report){.what = EP_REPORT_CALLERS, .function = "write"},
+	      HEAD "       time     share  called by\n"
+		   "     0.0 ms   30.00 %  - write\n"
+		   "     0.0 ms   30.00 %    main\n");
+	ep_batch_unref(batch);
+}
+
+EP_TEST(a_function_that_is_not_there_prints_nothing)
+{
+	struct ep_batch *batch = view_batch(true);
+	char *text = print(batch, (struct ep_report){.what = EP_REPORT_LIST, .function = "nobody"}, -ENOENT);
+
+	assert_string_equal(text, "");
+	free(text);
+	ep_batch_unref(batch);
+}
+
+static void write_file(const char *path, const char *text)
+{
+	FILE *file = fopen(path, "w");
+
+	assert_non_null(file);
+	fputs(text, file);
+	fclose(file);
+}
+
+static const char source_text[] = "one\n\ttwo\nthree\nfour\nfive {\nsix\nseven\neight\nnine \x1b[1m\n10\n11\n12\n13\n14\n15\n16\n17\n18\n";
+
+EP_TEST(source_has_its_time_beside_it)
+{
+	struct ep_batch *batch = view_batch(true);
+	struct ep_source_rules rules = {0};
+	char directory[] = "/tmp/test-report-XXXXXX", path[64];
+
+	assert_non_null(mkdtemp(directory));
+	snprintf(path, sizeof(path), "%s/b.c", directory);
+	write_file(path, source_text);
+	assert_int_equal(ep_source_add_directory(&rules, directory), 0);
+	{
+		char expected[2048];
+
+		snprintf(expected, sizeof(expected),
+			 "%sspin in %s: 20.00 %% by itself (0.0 ms), 40.00 %% in total (0.0 ms)\n"
+			      "       self      total    line\n"
+			      "          .          .       1  one\n"
+			      "          .          .       2          two\n"
+			      "          .          .       3  three\n"
+			      "          .          .       4  four\n"
+			      "          .          .       5  five {\n"
+			      "          .          .       6  six\n"
+			      "          .          .       7  seven\n"
+			      "          .          .       8  eight\n"
+			      "     0.0 ms     0.0 ms       9  nine ?[1m\n"
+			      "          .          .      10  10\n"
+			      "          .          .      11  11\n"
+			      "          .     0.0 ms      12  12\n"
+			      "          .          .      13  13\n"
+			      "          .          .      14  14\n"
+			      "          .          .      15  15\n"
+			      "          .          .      16  16\n", HEAD, path);
+		check(batch, (struct ep_report){.what = EP_REPORT_LIST, .function = "spin", .sources = &rules}, expected);
+	}
+	unlink(path);
+	rmdir(directory);
+	ep_batch_unref(batch);
+}
+
+EP_TEST(lines_are_listed_without_their_source_as_well)
+{
+	struct ep_batch *batch = view_batch(true);
+	char *text = print(batch, (struct ep_report){.what = EP_REPORT_LIST, .function = "spin"}, 0);
+
+	assert_non_null(strstr(text, "spin in b.c: 20.00 % by itself"));
+	assert_non_null(strstr(text, "the file is not here, or may not be read: --source OLD=NEW"));
+	assert_non_null(strstr(text, "     0.0 ms     0.0 ms       9\n          .     0.0 ms      12\n"));
+	free(text);
+	ep_batch_unref(batch);
+}
+
+/* --- where source is looked for --- */
+
+static int read_by(const char *rule, bool is_directory, const char *file, const char *function, char **ret_path)
+{
+	struct ep_source_rules rules = {0};
+	struct ep_source source;
+	int r;
+
+	assert_int_equal(is_directory ? ep_source_add_directory(&rules, rule) : ep_source_add_replacement(&rules, rule), 0);
+	r = ep_source_read(&rules, file, function, &source);
+	*ret_path = NULL;
+	if (r == 0) {
+		*ret_path = strdup(source.path);
+		ep_source_fini(&source);
+	}
+	return r;
+}
+
+EP_TEST(source_is_found_by_path_tail_package_and_replacement)
+{
+	char directory[] = "/tmp/test-source-XXXXXX", rule[128], *path;
+	const char *files[] = {"a/b/c.x", "org/app/Main.x"};
+
+	assert_non_null(mkdtemp(directory));
+	assert_int_equal(chdir(directory), 0);
+	assert_int_equal(mkdir("a", 0755) | mkdir("a/b", 0755) | mkdir("org", 0755) | mkdir("org/app", 0755) | mkfifo("fifo", 0644), 0);
+	for (size_t i = 0; i < EP_LEN(files); i++)
+		write_file(files[i], "text\n");
+	assert_int_equal(read_by(directory, true, "/build/1/a/b/c.x", "f", &path), 0);
+	free(path);
+	assert_int_equal(read_by(directory, true, "Main.x", "org.app.Main.run(int)", &path), 0);
+	free(path);
+	assert_int_equal(read_by(directory, true, "Main.x", "org/app/Main$1::run", &path), 0);
+	free(path);
+	snprintf(rule, sizeof(rule), "/build/1=%s", directory);
+	assert_int_equal(read_by(rule, false, "/build/1/a/b/c.x", "f", &path), 0);
+	free(path);
+	snprintf(rule, sizeof(rule), "file:///build=%s", directory);
+	assert_int_equal(read_by("/build=.", false, "file:///build/a/b/c.x", "f", &path), 0);
+	free(path);
+	assert_int_equal(read_by("/elsewhere=.", false, "/build/a/b/c.x", "f", &path), -ENOENT);
+	assert_int_equal(read_by(".", true, "fifo", "f", &path), -ENOENT); /* and does not wait */
+	assert_int_equal(read_by(".", true, "/dev/zero", "f", &path), -ENOENT);
+	assert_int_equal(read_by(".", true, "", "f", &path), -ENOENT);
+	assert_int_equal(chdir("/"), 0);
+	{
+		char command[128];
+
+		snprintf(command, sizeof(command), "rm -r %s", directory);
+		assert_int_equal(system(command), 0);
+	}
+}
+
+/* --- JSON --- */
+
+EP_TEST(json_is_an_object)
+{
+	struct ep_batch *batch = view_batch(true);
+	char *text = print(batch, (struct ep_report){.json = true, .rows = 1}, 0);
+
+	assert_string_equal(text,
+		"{\"profile\": \"x.pb.gz\", \"host\": \"here\", \"start_ns\": 1000000000000, \"duration_ns\": 10000000000, "
+		"\"frequency_hz\": 1, \"type\": \"cpu\", \"unit\": \"nanoseconds\",\n"
+		" \"samples\": 10, \"weight\": 100, \"lost_samples\": 1, \"complete_weight\": 100, \"named_weight\": 100, "
+		"\"no_symbol_weight\": 0,\n \"incomplete\": [],\n \"unnamed\": [],\n \"by\": \"function\", \"rows\": [\n"
+		"  {\"self\": 30, \"total\": 30, \"self_samples\": 3, \"total_samples\": 3, \"name\": \"parse\", "
+		"\"file\": \"a.toy\"}]}\n");
+	free(text);
+	ep_batch_unref(batch);
+}
+
+EP_TEST(json_strings_are_escaped)
+{
+	char *text = NULL;
+	size_t bytes;
+	FILE *out = open_memstream(&text, &bytes);
+
+	ep_report_json_string(out, "a\"b\\c\n\x7f\xc3\xa4\xff</script>");
+	fclose(out);
+	assert_string_equal(text, "\"a\\\"b\\\\c\\u000a\\u007f\xc3\xa4\\ufffd</script>\"");
+	free(text);
+}
+
+/* --- hostile names --- */
+
+EP_TEST(names_do_not_drive_the_terminal)
+{
+	static const struct {
+		const char *name, *shown;
+	} rows[] = {
+		{"\x1b[31mred", "?[31mred"},
+		{"a\r\nb", "a??b"},
+		{"\xe2\x80\xae" "evil", "?evil"},	 /* U+202E, right-to-left override */
+		{"\xd8\x9c\xe2\x81\xa6x", "??x"}, /* U+061C, U+2066 */
+		{"\xe2\x80\xa8line", "?line"},	 /* U+2028 */
+		{"\xe2\x82\xac", "\xe2\x82\xac"},
+		{"\xc2\x9b" "1m", "?1m"},		 /* CSI */
+	};
+	char buf[EP_TEXT_BYTES];
+
+	for (size_t i = 0; i < EP_LEN(rows); i++)
+		assert_string_equal(ep_text_fit(rows[i].name, 40, buf), rows[i].shown);
+}
+
+EP_TEST(long_names_are_cut)
+{
+	struct ep_profile_builder *b;
+	struct ep_batch *batch;
+	size_t bytes = 1 << 20;
+	char *name = malloc(bytes + 1), *text;
+	uint32_t location, stack;
+
+	memset(name, 'n', bytes);
+	name[bytes] = '\0';
+	assert_int_equal(ep_profile_builder_new(&b), 0);
+	location = location_named(b, "native", name, 1);
+	stack = stack_of(b, &location, 1);
+	assert_int_equal(ep_profile_add_sample(b, &(struct ep_profile_sample){.stack = stack, .count = 1, .weight = 1}), 0);
+	assert_int_equal(ep_profile_finish(b, &batch), 0);
+	ep_profile_builder_free(b);
+	for (int what = EP_REPORT_TABLE; what <= EP_REPORT_LIST; what++) {
+		text = print(batch, (struct ep_report){.what = (enum ep_report_what)what, .function = "n", .width = 80}, 0);
+		for (const char *line = text; *line; line += strcspn(line, "\n") + 1)
+			assert_true(strcspn(line, "\n") <= 300);
+		free(text);
+	}
+	ep_batch_unref(batch);
+	free(name);
+}

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/view/find.h"
+#include "core/view/quality.h"
+#include "core/view/tally.h"
+#include "core/view/tree.h"
+#include "tests/unit/view_batch.h"
+
+struct expected {
+	const char *name;
+	uint32_t number; /* as in struct ep_tally_row; 0: whatever it is */
+	uint64_t self, total;
+};
+
+static void check_rows(enum ep_tally_by by, const struct expected *expected, size_t n)
+{
+	struct ep_batch *batch = view_batch(true);
+	struct ep_tally tally;
+
+	assert_int_equal(ep_tally_make(batch, by, &tally), 0);
+	assert_int_equal(tally.weight, 100);
+	assert_int_equal(tally.samples, 10);
+	assert_int_equal(tally.rows.len, n);
+	for (size_t i = 0; i < n; i++) {
+		const struct ep_tally_row *row = ep_vec_at(&tally.rows, struct ep_tally_row, i);
+
+		assert_string_equal(text_in(batch, row->name), expected[i].name);
+		if (expected[i].number)
+			assert_int_equal(row->number, expected[i].number);
+		assert_int_equal(row->self, expected[i].self);
+		assert_int_equal(row->total, expected[i].total);
+		assert_int_equal(row->self_samples, expected[i].self / 10);
+		assert_int_equal(row->total_samples, expected[i].total / 10);
+	}
+	ep_tally_fini(&tally);
+	ep_batch_unref(batch);
+}
+
+EP_TEST(functions_count_once_however_often_they_are_in_a_stack)
+{
+	static const struct expected rows[] = {
+		{"parse", 0, 30, 30},	{"sys_write", 0, 30, 30}, {"spin", 0, 20, 40},
+		{"inlined", 0, 20, 20}, {"main", 0, 0, 100},	  {"write", 0, 0, 30},
+	};
+
+	check_rows(EP_TALLY_FUNCTION, rows, EP_LEN(rows));
+}
+
+EP_TEST(lines_have_their_own_time_and_that_of_calls)
+{
+	static const struct expected rows[] = {
+		{"parse", 7, 30, 30},	{"sys_write", 0, 30, 30}, {"spin", 9, 20, 40}, {"inlined", 5, 20, 20},
+		{"main", 3, 0, 100}, {"spin", 12, 0, 40},      {"write", 2, 0, 30},
+	};
+
+	check_rows(EP_TALLY_LINE, rows, EP_LEN(rows));
+}
+
+EP_TEST(modules_are_paths_or_kinds_of_what_has_none)
+{
+	static const struct expected rows[] = {
+		{"/usr/bin/program", 1, 40, 100}, {"kernel", 0, 30, 30}, {"toy", 0, 30, 30}};
+
+	check_rows(EP_TALLY_MODULE, rows, EP_LEN(rows));
+}
+
+EP_TEST(kinds_of_frames)
+{
+	static const struct expected rows[] = {{"native", 0, 40, 100}, {"kernel", 0, 30, 30}, {"toy", 0, 30, 30}};
+
+	check_rows(EP_TALLY_KIND, rows, EP_LEN(rows));
+}
+
+EP_TEST(processes_threads_containers_and_cpus)
+{
+	static const struct expected processes[] = {{"server", 0, 40, 40}, {"cat", 0, 30, 30}, {"prog-py", 0, 30, 30}};
+	static const struct expected threads[] = {{"server", 20, 40, 40}, {"cat", 30, 30, 30}, {"worker-1", 11, 30, 30}};
+	static const struct expected containers[] = {{"", 0, 60, 60}, {"abcdef", 0, 40, 40}};
+	static const struct expected cpus[] = {{"", 2, 40, 40}, {"", 1, 30, 30}, {"", 3, 30, 30}};
+
+	check_rows(EP_TALLY_PROCESS, processes, EP_LEN(processes));
+	check_rows(EP_TALLY_THREAD, threads, EP_LEN(threads));
+	check_rows(EP_TALLY_CONTAINER, containers, EP_LEN(containers));
+	check_rows(EP_TALLY_CPU, cpus, EP_LEN(cpus));
+}
+
+EP_TEST(a_function_says_where_it_is)
+{
+	struct ep_batch *batch = view_batch(false);
+	struct ep_tally tally;
+	const struct ep_tally_row *row;
+
+	assert_int_equal(ep_tally_make(batch, EP_TALLY_FUNCTION, &tally), 0);
+	ep_vec_each(&tally.rows, row) {
+		const char *name = text_in(batch, row->name);
+
+		if (strcmp(name, "parse") == 0) {
+			assert_int_equal(row->mapping, 0);
+			assert_string_equal(text_in(batch, row->file), "a.toy");
+		}
+		if (strcmp(name, "spin") == 0)
+			assert_int_equal(row->mapping, 1);
+	}
+	ep_tally_fini(&tally);
+	ep_batch_unref(batch);
+}
+
+EP_TEST(tallies_are_known_by_name)
+{
+	enum ep_tally_by by;
+
+	for (int i = 0; i <= EP_TALLY_CPU; i++) {
+		assert_int_equal(ep_tally_parse_by(ep_tally_by_name((enum ep_tally_by)i), &by), 0);
+		assert_int_equal(by, i);
+	}
+	assert_int_equal(ep_tally_parse_by("functions", &by), -EINVAL);
+}
+
+/* --- trees --- */
+
+/* "main 100/0 spin 40/0 ...": names with total and self, after each other, "(" and ")" for depth. */
+static void draw(const struct ep_tree *tree, uint64_t least, char *text, size_t size)
+{
+	int depth = -1, last = -1;
+	size_t len = 0;
+
+	for (uint32_t node = ep_tree_next(tree, 0, least, &depth); node; node = ep_tree_next(tree, node, least, &depth)) {
+		const struct ep_tree_node *at = ep_tree_at(tree, node);
+
+		for (; last >= depth; last--)
+			len += (size_t)snprintf(text + len, size - len, ")");
+		len += (size_t)snprintf(text + len, size - len, "(%s %" PRIu64 "/%" PRIu64,
+					tree->batch->string_text[at->name], at->total, at->self);
+		last = depth;
+	}
+	for (; last >= 0; last--)
+		len += (size_t)snprintf(text + len, size - len, ")");
+}
+
+EP_TEST(trees_have_the_heaviest_first_and_inlined_functions)
+{
+	struct ep_batch *batch = view_batch(false);
+	struct ep_tree tree;
+	char text[512] = "";
+
+	assert_int_equal(ep_tree_make(batch, NULL, &tree), 0);
+	draw(&tree, 1, text, sizeof(text));
+	assert_string_equal(text, "(main 100/0(spin 40/0(spin 40/20(inlined 20/20)))(parse 30/30)(write 30/0(sys_write 30/30)))");
+	text[0] = '\0';
+	draw(&tree, 40, text, sizeof(text));
+	assert_string_equal(text, "(main 100/0(spin 40/0(spin 40/20)))");
+	ep_tree_fini(&tree);
+	ep_batch_unref(batch);
+}
+
+EP_TEST(callers_begin_at_the_frame_nearest_to_the_leaf)
+{
+	struct ep_batch *batch = view_batch(false);
+	uint8_t *wanted;
+	struct ep_tree tree;
+	char text[512] = "";
+	size_t n;
+
+	assert_int_equal(ep_view_find_functions(batch, "spin", &wanted, &n), 0);
+	assert_int_equal(n, 1);
+	assert_int_equal(ep_tree_make(batch, wanted, &tree), 0);
+	draw(&tree, 1, text, sizeof(text));
+	assert_string_equal(text, "(spin 40/0(spin 40/0(main 40/40)))");
+	free(wanted);
+	ep_tree_fini(&tree);
+	ep_batch_unref(batch);
+}
+
+/* --- names --- */
+
+static size_t found(const char *const *names, size_t n_names, const char *word)
+{
+	struct ep_profile_builder *b;
+	struct ep_batch *batch;
+	struct ep_profile_sample sample = {.count = 1, .weight = 1};
+	uint32_t locations[8];
+	uint8_t *wanted;
+	size_t n;
+
+	assert_int_equal(ep_profile_builder_new(&b), 0);
+	for (size_t i = 0; i < n_names; i++)
+		locations[i] = location_named(b, "native", names[i], 1);
+	sample.stack = stack_of(b, locations, (uint32_t)n_names);
+	assert_int_equal(ep_profile_add_sample(b, &sample), 0);
+	assert_int_equal(ep_profile_finish(b, &batch), 0);
+	ep_profile_builder_free(b);
+	assert_int_equal(ep_view_find_functions(batch, word, &wanted, &n), 0);
+	free(wanted);
+	ep_batch_unref(batch);
+	return n;
+}
+
+EP_TEST(a_function_is_meant_by_its_name_or_the_last_part_of_it)
+{
+	static const char *const names[] = {"f", "ns::f(int)", "pkg.f", "C#g", "huge", "std::g<int>(int)"};
+
+	assert_int_equal(found(names, EP_LEN(names), "f"), 1);
+	assert_int_equal(found(names + 1, EP_LEN(names) - 1, "f"), 2);
+	assert_int_equal(found(names, EP_LEN(names), "g"), 2);
+	assert_int_equal(found(names, EP_LEN(names), "ns::f"), 1);
+	assert_int_equal(found(names, EP_LEN(names), "ug"), 1);
+	assert_int_equal(found(names, EP_LEN(names), "nothing"), 0);
+	assert_int_equal(found(names, EP_LEN(names), ""), 0);
+}
+
+/* --- quality --- */
+
+EP_TEST(quality_is_of_weight_and_says_why)
+{
+	struct ep_profile_builder *b;
+	struct ep_batch *batch;
+	struct ep_quality quality;
+	uint32_t leaf, good, cut;
+	const struct ep_quality_reason *reasons;
+
+	assert_int_equal(ep_profile_builder_new(&b), 0);
+	leaf = location_named(b, "native", "f", 1);
+	good = stack_of(b, &leaf, 1);
+	assert_int_equal(ep_profile_add_stack(b, &(struct ep_profile_stack){
+		.error = 3, .error_text = string_of(b, "no unwind rule"), .unnamed = 1,
+		.unnamed_text = string_of(b, "toy: gone"), .n_locations = 1, .locations = &leaf}, &cut), 0);
+	assert_int_equal(ep_profile_add_sample(b, &(struct ep_profile_sample){.stack = good, .count = 3, .weight = 30}), 0);
+	assert_int_equal(ep_profile_add_sample(b, &(struct ep_profile_sample){.stack = cut, .count = 1, .weight = 10}), 0);
+	assert_int_equal(ep_profile_finish(b, &batch), 0);
+	ep_profile_builder_free(b);
+	assert_int_equal(ep_quality_make(batch, &quality), 0);
+	assert_int_equal(quality.weight, 40);
+	assert_int_equal(quality.samples, 4);
+	assert_int_equal(quality.complete, 30);
+	assert_int_equal(quality.named, 30);
+	assert_int_equal(quality.errors.len, 1);
+	reasons = quality.errors.data;
+	assert_string_equal(text_in(batch, reasons[0].text), "no unwind rule");
+	reasons = quality.unnamed.data;
+	assert_string_equal(text_in(batch, reasons[0].text), "toy: gone");
+	ep_quality_fini(&quality);
+	ep_batch_unref(batch);
+}
