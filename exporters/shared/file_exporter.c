@@ -194,6 +194,7 @@ static int write_file(struct job *job)
 	if (r < 0)
 		return r;
 	sink.arg = file;
+	sink.format_arg = exporter->format->arg;
 	r = exporter->format->encode(job->batch, exporter->host->version, &sink);
 	if (r == 0)
 		return publish(job, file);

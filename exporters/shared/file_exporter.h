@@ -35,6 +35,7 @@ struct ep_file_format {
 	 * errno and perhaps a sentence in sink->why. On any thread; it shares nothing with other calls.
 	 */
 	int (*encode)(const struct ep_batch *batch, const char *version, struct ep_sink *sink);
+	const void *arg; /* of a format with options of its own: encode finds it in sink->format_arg */
 };
 
 /* clang-format off */

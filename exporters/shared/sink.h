@@ -18,6 +18,7 @@ struct ep_sink {
 	 * "": the errno says it.
 	 */
 	char why[EP_SINK_WHY_BYTES];
+	const void *format_arg; /* what a file's format was given: struct ep_file_format, arg */
 };
 
 static inline int ep_sink_write(struct ep_sink *sink, const void *data, size_t len)

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reads what the page carries, shows it, or says why not.
+
+async function readCarried(id) {
+	const carrier = $(id);
+	return carrier ? gunzip(fromBase64(carrier.textContent.trim())) : null;
+}
+
+async function start() {
+	const message = $('message');
+	try {
+		if (typeof DecompressionStream === 'undefined')
+			throw new Error('this browser is too old: it has no DecompressionStream');
+		const bytes = await readCarried('profile'), base = await readCarried('profile-base');
+		if (!bytes || bytes.length === 0)
+			throw new Error('there is none in it');
+		new App(decodeProfile(bytes, base));
+		performance.mark('page:drawn');
+		document.documentElement.dataset.state = 'drawn';
+	} catch (error) {
+		message.hidden = false;
+		message.className = 'wrong';
+		message.textContent = `This page's profile cannot be shown: ${shown(String(error.message || error), 300)}`;
+		document.documentElement.dataset.state = 'failed';
+		console.error(error);
+	}
+}
+
+addEventListener('DOMContentLoaded', start);

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What is no canvas: the table of functions, the line of facts and quality, chips and fields.
+
+// The columns: what sorts, title, and whether it is a share.
+function tableColumns(app) {
+	const columns = [['self', 'Self'], ['total', 'Total']];
+	if (app.isDiff)
+		columns.push(['moved', 'Self moved']);
+	return columns;
+}
+
+function drawTable(app) {
+	const {profile, state, owner} = app, tallies = app.tally(), columns = tableColumns(app);
+	const values = state.sort === 'total' ? tallies.total : state.sort === 'moved' && app.isDiff ? app.moves() : tallies.self;
+	const wanted = owner.isHit;
+	const {rows, count} = shownRows(app, values, tallies, wanted);
+	const head = $('table').querySelector('thead tr'), cells = [];
+	for (const [key, title] of columns) {
+		const button = element('button', {text: title, 'data-sort': key});
+		cells.push(element('th', {scope: 'col', ...(state.sort === key ? {'aria-sort': 'descending'} : {})}, button));
+		if (key !== 'moved')
+			cells.push(element('th', {scope: 'col', text: ''}));
+	}
+	cells.push(element('th', {scope: 'col'}, element('button', {text: 'Function', 'data-sort': 'self'})));
+	head.replaceChildren(...cells);
+	$('table').querySelector('tbody').replaceChildren(...rows.map((frame) => tableRow(app, frame, tallies)));
+	const more = count - rows.length;
+	$('more').textContent = more > 0 ? `Show all ${grouped(count)}` : `${grouped(count)} functions`;
+	$('more').disabled = more <= 0;
+	if (profile.nFrames === 0)
+		$('more').textContent = 'No functions';
+}
+
+// By what is sorted; behind those that have any of it, by total.
+function shownRows(app, values, tallies, isWanted) {
+	const most = app.rowsShown, first = largest(values, most, isWanted), isRest = new Uint8Array(values.length);
+	for (let i = 0; i < values.length; i++)
+		isRest[i] = values[i] === 0 && (!isWanted || isWanted[i]) ? 1 : 0;
+	const rest = largest(tallies.total, most, isRest);
+	return {rows: [...first.rows, ...rest.rows].slice(0, most), count: first.count + rest.count};
+}
+
+function tableRow(app, frame, tallies) {
+	const {profile, colors, sum, state} = app, row = element('tr', {'data-frame': frame, tabindex: '0'});
+	for (const value of [tallies.self[frame], tallies.total[frame]]) {
+		const bar = element('span', {});
+		bar.style.width = `${sum > 0 ? Math.min(100, 100 * value / sum) * .86 : 0}%`;
+		row.append(element('td', {text: value ? app.weight(value) : '', 'data-weight': value}),
+			element('td', {class: 'share'}, bar, value ? percent(value, sum) : ''));
+	}
+	if (app.isDiff)
+		row.append(element('td', {text: app.moveText(tallies.self[frame], tallies.base.self[frame])}));
+	const name = element('td', {}), swatch = element('i', {}), kind = profile.frameKind[frame];
+	swatch.style.background = colors.shades[kind][0];
+	name.append(swatch, element('bdi', {text: shown(profile.name(frame)), dir: 'ltr'}), element('small', {text: shown(profile.kinds[kind], 40)}));
+	row.append(name);
+	if (frame === state.frame)
+		row.setAttribute('aria-selected', 'true');
+	return row;
+}
+
+// --- the line of facts, said once ---
+
+function factText(name, value, isGood, title) {
+	const part = element('span', title ? {title} : {}, `${name} `, element('b', {text: value}));
+	if (isGood !== undefined)
+		part.className = isGood ? 'good' : 'bad';
+	return part;
+}
+
+// Weights by what cut a stack, and by what left it without names.
+function qualityOf(profile) {
+	const {events, rowStack, rowUnnamed, rowCut, stackCut, reasons} = profile, cuts = new Map();
+	const unnamed = new Float64Array(reasons.length);
+	let all = 0, complete = 0, named = 0, samples = 0;
+	for (let i = 0; i < events.n; i++) {
+		const row = events.row[i], weight = events.weight[i], cut = rowCut[row] ? reasons[rowCut[row]] : stackCut[rowStack[row]] < 0 ? '' : profile.name(stackCut[rowStack[row]]);
+		all += weight;
+		samples += events.count[i];
+		if (!cut)
+			complete += weight;
+		else
+			cuts.set(cut, (cuts.get(cut) || 0) + weight);
+		if (rowUnnamed[row] === 0 && !cut)
+			named += weight;
+		else
+			unnamed[rowUnnamed[row]] += weight;
+	}
+	return {all, complete, named, samples, cuts: [...cuts],
+		unnamed: reasons.map((text, i) => [text || 'frames are missing', unnamed[i]]).filter((pair) => pair[1] > 0)};
+}
+
+function reasonsText(reasons, all) {
+	return reasons.sort((a, b) => b[1] - a[1]).slice(0, 12).map(([text, weight]) => `${percent(weight, all)} ${shown(text, 120)}`).join('\n');
+}
+
+function tellQuality(app) {
+	const {profile} = app, {facts} = profile.sides[0], quality = app.quality, parts = [];
+	const complete = percentDown(quality.complete, quality.all), named = percentDown(quality.named, quality.all);
+	parts.push(factText('stacks', `${complete} complete`, quality.complete >= .98 * quality.all, reasonsText(quality.cuts, quality.all)));
+	parts.push(factText('names', `${named} fully named`, quality.named >= .9 * quality.all, reasonsText(quality.unnamed, quality.all)));
+	const lost = facts['ebpf_profiler.lost_samples'], due = facts['ebpf_profiler.due_samples'] || quality.samples + (lost || 0);
+	parts.push(lost === undefined ? factText('lost', 'unknown')
+		: factText('lost', `${grouped(lost)} samples (${percent(lost, due)})`, lost <= .01 * due));
+	const wall = facts['ebpf_profiler.duration'] || profile.sides[0].end - profile.sides[0].start, cost = [];
+	for (const [key, name] of [['ebpf_profiler.cost.agent_ns', 'profiler'], ['ebpf_profiler.cost.bpf_ns', 'BPF']])
+		if (facts[key])
+			cost.push(`${name} ${percent(facts[key], wall)}`);
+	parts.push(factText('cost', cost.length ? `${cost.join(', ')} of one CPU` : 'unknown'));
+	$('quality').replaceChildren(...parts);
+}
+
+App.prototype.tellFacts = function () {
+	const {profile} = this, info = profile.sides[0], quality = this.quality = qualityOf(profile), facts = [];
+	const begin = info.base ? (info.base[0] + info.base[1] * 4294967296 + info.start) / 1e6 : 0;
+	const rate = info.facts['ebpf_profiler.frequency'] || (info.period ? Math.round(1e9 / info.period) : 0);
+	const busiest = new Map(), {threads, processes, events, rowThread} = profile;
+	for (let i = 0; i < events.n; i++)
+		busiest.set(rowThread[events.row[i]], (busiest.get(rowThread[events.row[i]]) || 0) + events.weight[i]);
+	const byName = new Map();
+	for (const [thread, weight] of busiest) {
+		const {name} = processes[threads[thread].process];
+		byName.set(name, (byName.get(name) || 0) + weight);
+	}
+	const top = [...byName].sort((a, b) => b[1] - a[1])[0];
+	const what = top && top[1] > .6 * quality.all ? shown(top[0], 60) : 'whole machine';
+	const title = [what, info.host && `on ${shown(info.host, 80)}`].filter(Boolean).join(' ');
+	$('title').textContent = this.isDiff ? `${title}, compared` : title;
+	document.title = `${title}: profile`;
+	facts.push(`${grouped(quality.samples)} samples`);
+	if (rate)
+		facts.push(`${rate} Hz`);
+	facts.push(this.unitName === 'time' ? `${this.weight(quality.all)} of CPU time` : this.weight(quality.all));
+	facts.push(`in ${duration(info.end - info.start)}`);
+	if (info.facts['ebpf_profiler.cpus'])
+		facts.push(`${info.facts['ebpf_profiler.cpus']} CPUs`);
+	if (begin > 0 && begin < 8e15)
+		facts.push(new Date(begin).toISOString().slice(0, 19).replace('T', ' ') + ' UTC');
+	if (info.version)
+		facts.push(`by ${shown(info.scope, 40)} ${shown(info.version, 40)}`);
+	if (info.others)
+		facts.push(`${info.others} parts of other types are not shown`);
+	$('facts').textContent = facts.join(' · ');
+	tellQuality(this);
+};
+
+// --- chips and fields ---
+
+function chip(text, color, note, attributes) {
+	const swatch = element('i', {}), made = element('button', {class: 'chip', ...attributes});
+	swatch.style.background = color;
+	made.append(swatch, text, element('small', {text: note}));
+	return made;
+}
+
+function drawKinds(app) {
+	const {profile, colors, state} = app, {own, present} = app.kindWeights();
+	const order = [...profile.kinds.keys()].filter((kind) => present[kind]).sort((a, b) => own[b] - own[a]);
+	const shape = JSON.stringify([order, state.off, app.isDark]);
+	if (shape === app.kindsShape)
+		return;
+	app.kindsShape = shape;
+	$('kinds').replaceChildren(...order.map((kind) => chip(shown(profile.kinds[kind], 40), colors.shades[kind][0], percent(own[kind], app.quality.all),
+		{'data-kind': profile.kinds[kind], 'aria-pressed': !state.off.includes(profile.kinds[kind]), title: 'Off: its time is its callers\'; with Shift: all others off'})));
+}
+
+function hasKind({stackFirst, stackCells, cellFrame, frameKind}, stack, kind) {
+	for (let at = stackFirst[stack]; at < stackFirst[stack + 1]; at++)
+		if (frameKind[cellFrame[stackCells[at]]] === kind)
+			return true;
+	return false;
+}
+
+// Of each kind the time of its own, as recorded, of cuts and gaps that of the stacks which have one; `present`:
+// whether there is one at all.
+App.prototype.kindWeights = function () {
+	const {profile} = this, {events, rowStack, stackFirst, stackCells, cellFrame, frameKind} = profile;
+	if (this.ofKinds)
+		return this.ofKinds;
+	const own = new Float64Array(profile.kinds.length), stackWeight = new Float64Array(profile.nStacks);
+	const present = new Uint8Array(profile.kinds.length), marks = [ERROR_KIND, GAP_KIND].map((kind) => profile.kindOf.get(kind));
+	for (let i = 0; i < events.n; i++)
+		stackWeight[rowStack[events.row[i]]] += events.weight[i];
+	for (let stack = 0; stack < profile.nStacks; stack++) {
+		if (!stackWeight[stack])
+			continue;
+		for (let at = stackFirst[stack]; at < stackFirst[stack + 1]; at++)
+			present[frameKind[cellFrame[stackCells[at]]]] = 1;
+		for (const kind of marks)
+			if (kind !== undefined && hasKind(profile, stack, kind))
+				own[kind] += stackWeight[stack];
+		if (stackFirst[stack] < stackFirst[stack + 1])
+			own[frameKind[cellFrame[stackCells[stackFirst[stack + 1] - 1]]]] += stackWeight[stack];
+	}
+	this.ofKinds = {own, present};
+	return this.ofKinds;
+};
+
+function drawProcesses(app) {
+	const {strip, state, colors} = app, shape = JSON.stringify([state.only, app.isDark]);
+	if (shape === app.processesShape)
+		return;
+	app.processesShape = shape;
+	const chips = strip.names.slice(0, SHOWN_PROCESSES).map(([name, weight], i) => {
+		const made = chip(shown(name, 40), colors.process(i), percent(weight, app.quality.all), {'data-process': name.slice(0, 2000), title: 'Only this process'});
+		made.classList.toggle('only', state.only === name);
+		return made;
+	});
+	if (strip.names.length > SHOWN_PROCESSES)
+		chips.push(element('span', {class: 'chip'}, Object.assign(element('i', {}), {}), `${strip.names.length - SHOWN_PROCESSES} others`));
+	if (chips.length > SHOWN_PROCESSES)
+		chips[SHOWN_PROCESSES].firstChild.style.background = colors.process(SHOWN_PROCESSES);
+	$('processes').replaceChildren(...chips);
+}
+
+function drawControls(app) {
+	const {state, strip, profile} = app;
+	for (const field of ['keep', 'hide', 'search'])
+		if (document.activeElement !== $(field))
+			$(field).value = state[field === 'search' ? 'q' : field];
+	$('group').value = state.group;
+	$('flip').setAttribute('aria-pressed', state.up);
+	$('as-columns').setAttribute('aria-pressed', !state.grid);
+	$('as-grid').setAttribute('aria-pressed', state.grid);
+	drawKinds(app);
+	drawProcesses(app);
+	const range = state.range && state.range.map((time) => strip.secondsOf(time));
+	$('range').textContent = range ? `${range[0].toFixed(2)} s to ${range[1].toFixed(2)} s: ${app.weight(app.weights.all)}` : profile.events.timed ? '' : 'this file has no times';
+	$('strip').setAttribute('aria-valuetext', range ? `${range[0].toFixed(2)} to ${range[1].toFixed(2)} seconds` : 'all');
+	const gone = app.weights.all - app.sum, hidden = $('hidden');
+	hidden.replaceChildren();
+	if (gone > app.weights.all * 1e-9)
+		hidden.append('hidden: ', element('b', {text: `${percent(gone, app.weights.all)}`}), ` (${app.weight(gone)})`);
+	const only = $('only');
+	only.replaceChildren();
+	if (state.only)
+		only.append('only ', element('bdi', {text: shown(state.only, 60)}));
+	$('undo').disabled = !(state.range || state.keep || state.hide || state.off.length || state.only || state.zoom || state.q || state.group);
+	drawFound(app);
+	for (const id of ['do-around', 'do-keep', 'do-hide'])
+		$(id).disabled = app.frame < 0;
+	$('do-zoom').disabled = state.view !== 'graph' || app.flame.selected < 0;
+}
+
+function drawFound(app) {
+	const found = $('found');
+	found.replaceChildren();
+	$('next').disabled = $('previous').disabled = !app.hits.length;
+	if (!app.state.q)
+		return;
+	if (app.owner.isHit === null)
+		found.append('not a regular expression');
+	else
+		found.append(element('b', {text: percent(app.hitSum, app.sum)}), ` in ${grouped(app.hits.length)} places` +
+			(app.hitAt >= 0 ? `, at ${app.hitAt + 1}` : ''));
+}
