@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Names of attributes that a reader of OTLP has a use for. */
+#ifndef EP_READERS_OTLP_KEYS_H
+#define EP_READERS_OTLP_KEYS_H
+
+#include <stddef.h>
+
+enum otlp_key {
+	KEY_NONE, /* any other */
+	KEY_FRAME_TYPE,
+	KEY_BUILD_ID_GNU,
+	KEY_BUILD_ID_GO,
+	KEY_FILE_ID,
+	KEY_HAS_FUNCTIONS,
+	KEY_THREAD_NAME,
+	KEY_THREAD_ID,
+	KEY_CPU,
+	KEY_PID,
+	KEY_EXE_PATH,
+	KEY_EXE_NAME,
+	KEY_CONTAINER_ID,
+	KEY_HOST_NAME,
+	/* our own, exporters/shared/otlp/file_names.h */
+	KEY_FORMAT,
+	KEY_MESSAGES,
+	KEY_PROCESS_START,
+	KEY_PROCESS_IMAGE,
+	KEY_PROCESS_COMM,
+	KEY_SAMPLE_TYPE,
+	KEY_WEIGHT_UNIT,
+	KEY_START,
+	KEY_DURATION,
+	KEY_PERIOD,
+	KEY_FREQUENCY,
+	KEY_LOST_SAMPLES,
+	KEY_DUE_SAMPLES,
+	KEY_COST_AGENT,
+	KEY_COST_BPF,
+	KEY_CPUS,
+	KEY_UNNAMED,
+	KEY_UNNAMED_REASON,
+	KEY_STACK_ERROR,
+	KEY_STACK_ERROR_TEXT,
+	KEY_COUNT,
+	KEY_KIND,
+	KEY_POINTER_WALK,
+	KEY_ERROR,
+	KEY_MADE_UP_NAME,
+	KEY_GAP,
+	KEY_KERNEL,
+	KEY_MAPPING_START,
+	KEY_MAPPING_LIMIT,
+	N_KEYS,
+};
+
+enum otlp_key otlp_key_find(const char *text, size_t len);
+
+#endif
