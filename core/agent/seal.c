@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdlib.h>
 
 static int describe_executable(void *arg, uint32_t id, struct ep_batch_executable *ret)
 {
@@ -57,6 +58,17 @@ static uint64_t period_of(void *arg, uint32_t cpu)
 	return ep_events_period_ns(session->events, cpu);
 }
 
+/*
+ * A process is known by its start, so that it must be the same in every batch: not another one by what two
+ * clocks differ when they are read. A wall clock that was set is followed.
+ */
+static int64_t steady(struct ep_session *session, int64_t boot_to_wall_ns)
+{
+	if (llabs(boot_to_wall_ns - session->boot_to_wall_ns) > (int64_t)EP_NS_PER_SEC)
+		session->boot_to_wall_ns = boot_to_wall_ns;
+	return session->boot_to_wall_ns;
+}
+
 static struct ep_batch *build_batch(struct ep_session *session, const struct ep_seal *seal)
 {
 	char host_name[HOST_NAME_MAX + 1] = "";
@@ -78,6 +90,7 @@ static struct ep_batch *build_batch(struct ep_session *session, const struct ep_
 
 	(void)gethostname(host_name, sizeof(host_name) - 1);
 	ep_batch_read_clocks(&source.mono_to_wall_ns, &source.boot_to_wall_ns);
+	source.boot_to_wall_ns = steady(session, source.boot_to_wall_ns);
 	r = ep_batch_build(seal->interval, &source, &batch);
 	if (r < 0)
 		ep_log(EP_LOG_ERROR, "session: cannot build a batch: %s", ep_strerror(r));

@@ -570,8 +570,10 @@ int ep_session_sample(struct ep_session *session)
 	int r = ep_events_start(session->events);
 
 	session->sampling = r == 0;
-	for (size_t i = 0; i < session->n_stores; i++)
+	for (size_t i = 0; i < session->n_stores; i++) {
+		ep_store_begin(session->stores[i], ep_clock_mono_ns());
 		session->spent[i] = ep_session_spent(session);
+	}
 	session->n_cpus = ep_events_sync_cpus(session->events);
 	return r;
 }

@@ -55,6 +55,7 @@ struct ep_session {
 	int n_cpus;
 	uint64_t ticks; /* two a second */
 	uint64_t lost;	       /* samples in the ring and before, already told to the stores */
+	int64_t boot_to_wall_ns; /* of the first batch, see seal.c */
 	uint64_t due;	       /* samples that were due, told as well */
 	struct ep_events_missed missed;
 	unsigned int closing_turns;

@@ -17,7 +17,7 @@ static void set_log_level(const struct ep_args *args)
 		ep_log_set_level(EP_LOG_ERROR);
 	else if (args->verbose > 1)
 		ep_log_set_level(EP_LOG_DEBUG);
-	else if (args->verbose == 0 && args->command == EP_COMMAND_RECORD)
+	else if (args->verbose == 0 && (args->command == EP_COMMAND_RECORD || args->command == EP_COMMAND_TOP))
 		ep_log_set_level(EP_LOG_WARN);
 }
 
@@ -42,6 +42,8 @@ static int run(const struct ep_args *args)
 		return ep_cmd_report(args);
 	case EP_COMMAND_CONVERT:
 		return ep_cmd_convert(args);
+	case EP_COMMAND_TOP:
+		return ep_cmd_top(args);
 	case EP_COMMAND_DOCTOR:
 		return ep_cmd_doctor(args);
 	case EP_COMMAND_CAPTURE:

@@ -380,6 +380,12 @@ void ep_interval_add_due(struct ep_interval *iv, uint64_t samples)
 	iv->due += samples;
 }
 
+void ep_interval_begin(struct ep_interval *iv, uint64_t start_ns)
+{
+	if (iv->times.len == 0)
+		iv->start_ns = EP_MAX(iv->start_ns, start_ns);
+}
+
 void ep_interval_seal(struct ep_interval *iv, uint64_t end_ns)
 {
 	iv->sealed = true;

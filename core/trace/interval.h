@@ -67,6 +67,8 @@ int ep_interval_add_trace(struct ep_interval *interval, const struct ep_sample *
 void ep_interval_add_lost(struct ep_interval *interval, uint64_t samples);
 /* Ticks of the sampling clocks, those of idle CPUs and lost ones among them: batch.h, due_samples. */
 void ep_interval_add_due(struct ep_interval *interval, uint64_t samples);
+/* Of one without a sample yet: it begins later than it was made. */
+void ep_interval_begin(struct ep_interval *interval, uint64_t start_ns);
 void ep_interval_seal(struct ep_interval *interval, uint64_t end_ns);
 
 struct ep_frames *ep_interval_frames(const struct ep_interval *interval); /* borrowed */

@@ -337,6 +337,11 @@ void ep_store_add_due(struct ep_store *store, uint64_t samples)
 	ep_interval_add_due(store->current, samples);
 }
 
+void ep_store_begin(struct ep_store *store, uint64_t now_ns)
+{
+	ep_interval_begin(store->current, now_ns);
+}
+
 const struct ep_interval *ep_store_current(const struct ep_store *store)
 {
 	return store->current;

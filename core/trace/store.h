@@ -57,6 +57,8 @@ int ep_store_add(struct ep_store *store, const void *event, size_t bytes);
 void ep_store_add_lost(struct ep_store *store, uint64_t samples);
 /* Those that were due in it, see ep_interval_add_due. */
 void ep_store_add_due(struct ep_store *store, uint64_t samples);
+/* Sampling begins now: the current interval does, too, if it has no samples yet. */
+void ep_store_begin(struct ep_store *store, uint64_t now_ns);
 /* What the current interval has until now; borrowed until the next seal. */
 const struct ep_interval *ep_store_current(const struct ep_store *store);
 

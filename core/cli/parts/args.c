@@ -104,6 +104,7 @@ static const struct command commands[] = {
 	{"record", "record ", EP_COMMAND_RECORD, "+:F:r:p:ad:o:f:gqvh", record_options},
 	{"report", "report ", EP_COMMAND_REPORT, NULL, NULL},
 	{"convert", "convert ", EP_COMMAND_CONVERT, NULL, NULL},
+	{"top", "top ", EP_COMMAND_TOP, "+:F:r:p:ad:o:f:gqvh", record_options},
 	{"doctor", "doctor ", EP_COMMAND_DOCTOR, "+:vh", doctor_options},
 	{"plugins", "plugins ", EP_COMMAND_PLUGINS, "+:vh", plugins_options},
 	{"capture", "capture ", EP_COMMAND_CAPTURE, "+:p:t:o:qvh", capture_options},
@@ -364,7 +365,7 @@ static const struct command *find_command(const char *name)
 
 static int unknown_command(struct ep_args *args, const char *name)
 {
-	static const char *const names[] = {"record", "report", "convert", "doctor", "plugins", "capture", "help",
+	static const char *const names[] = {"record", "report", "convert", "top", "doctor", "plugins", "capture", "help",
 					    "version"};
 	const char *nearest = ep_suggest(name, names, EP_LEN(names));
 
@@ -404,9 +405,11 @@ static int check_plugins(struct ep_args *args)
 
 static int take_rest(struct ep_args *args, int argc, char **argv, int rest)
 {
-	if (args->command == EP_COMMAND_RECORD && rest < argc)
+	bool takes_command = args->command == EP_COMMAND_RECORD || args->command == EP_COMMAND_TOP;
+
+	if (takes_command && rest < argc)
 		args->child_argv = argv + rest;
-	else if (args->command == EP_COMMAND_RECORD && strcmp(argv[argc - 1], "--") == 0)
+	else if (takes_command && strcmp(argv[argc - 1], "--") == 0)
 		return fail(args, "no command behind '--': leave it out, or add one");
 	else if (rest < argc && args->command != EP_COMMAND_HELP)
 		return fail(args, "'%s' is one word too many: see --help", argv[rest]);
@@ -414,7 +417,7 @@ static int take_rest(struct ep_args *args, int argc, char **argv, int rest)
 		return check_capture(args);
 	if (args->command == EP_COMMAND_PLUGINS)
 		return check_plugins(args);
-	return args->command == EP_COMMAND_RECORD ? 0 : check_agent(args);
+	return takes_command ? 0 : check_agent(args);
 }
 
 /* "help", "help record", "version" */

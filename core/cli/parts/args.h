@@ -22,6 +22,7 @@ enum ep_command {
 	EP_COMMAND_RECORD,
 	EP_COMMAND_REPORT,
 	EP_COMMAND_CONVERT,
+	EP_COMMAND_TOP, /* what it is given is record's */
 	EP_COMMAND_DOCTOR,
 	EP_COMMAND_PLUGINS,
 	EP_COMMAND_CAPTURE, /* one of pids or core_path, one output */

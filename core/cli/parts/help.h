@@ -7,6 +7,8 @@
 
 #include <stdio.h>
 
+extern const char ep_top_help[];
+
 void ep_help_print(FILE *out, enum ep_command topic);
 /* help_view.c */
 extern const char ep_report_help[], ep_convert_help[];

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/cli/parts/top_view.h"
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/cli/parts/text.h"
+#include "ebpf-profiler/batch.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <string.h>
+
+#define TEXT_ROWS    20 /* of a table that is not drawn on a terminal */
+#define TEXT_COLUMNS 160
+#define HEAD_ROWS    4
+#define FOOT_ROWS    1
+#define LINE_BYTES   (2 * EP_TEXT_BYTES)
+
+static const struct {
+	enum ep_tally_by by;
+	const char *name;
+} groups[] = {
+	{EP_TALLY_FUNCTION, "function"},   {EP_TALLY_PROCESS, "process"}, {EP_TALLY_THREAD, "thread"},
+	{EP_TALLY_CONTAINER, "container"}, {EP_TALLY_KIND, "language"},
+};
+
+static const char *const help[] = {
+	"s          sort by self or by total time",
+	"g          group by function, process, thread, container, language",
+	"f or /     show only stacks with a function that matches a regular expression",
+	"           Enter takes it, an empty one shows all again, Esc leaves it as it was",
+	"space      freeze what is shown; once more goes on",
+	"w          write a page of the last minute into this directory",
+	"h or ?     this text",
+	"q, Ctrl-C  quit",
+	"",
+	"self: CPU time in the function itself; total: with what it calls.",
+	"The table is of the last five seconds, the first line of all since the start.",
+};
+
+void ep_top_view_init(struct ep_top_view *view)
+{
+	*view = (struct ep_top_view){.by = EP_TALLY_FUNCTION};
+}
+
+void ep_top_view_fini(struct ep_top_view *view)
+{
+	ep_view_filter_free(view->filter);
+	*view = (struct ep_top_view){0};
+}
+
+/* --- keys ------------------------------------------------------------------------------------ */
+
+/* A wrong one is said, and the one before stays. */
+static enum ep_top_action take_regex(struct ep_top_view *view)
+{
+	ep_cleanup(ep_view_filter_freep) struct ep_view_filter *filter = NULL;
+	char why[EP_VIEW_WHY_BYTES] = "";
+	int r = 0;
+
+	view->editing = false;
+	if (view->typed[0]) {
+		r = ep_view_filter_new(&filter);
+		if (r == 0)
+			r = ep_view_filter_add(filter, EP_VIEW_KEEP, view->typed, why);
+	}
+	if (r < 0) {
+		snprintf(view->message, sizeof(view->message), "the filter %s", why[0] ? why : ep_strerror(r));
+		return EP_TOP_DRAW;
+	}
+	ep_view_filter_free(view->filter);
+	view->filter = ep_take(filter);
+	snprintf(view->regex, sizeof(view->regex), "%s", view->typed);
+	return EP_TOP_COUNT;
+}
+
+static enum ep_top_action edit(struct ep_top_view *view, char key)
+{
+	size_t len = strlen(view->typed);
+
+	if (key == '\r' || key == '\n')
+		return take_regex(view);
+	if (key == 0x7f || key == '\b') {
+		while (len && (view->typed[--len] & 0xc0) == 0x80)
+			; /* of one code point */
+		view->typed[len] = '\0';
+	} else if ((unsigned char)key >= 0x20 && len + 1 < sizeof(view->typed)) {
+		view->typed[len] = key;
+		view->typed[len + 1] = '\0';
+	}
+	return EP_TOP_DRAW;
+}
+
+static void next_group(struct ep_top_view *view)
+{
+	for (size_t i = 0; i < EP_LEN(groups); i++) {
+		if (groups[i].by == view->by) {
+			view->by = groups[(i + 1) % EP_LEN(groups)].by;
+			return;
+		}
+	}
+}
+
+static enum ep_top_action command(struct ep_top_view *view, char key)
+{
+	switch (key) {
+	case 's':
+		view->by_total = !view->by_total;
+		return EP_TOP_DRAW;
+	case 'g':
+		next_group(view);
+		return EP_TOP_DRAW;
+	case 'f':
+	case '/':
+		view->editing = true;
+		memcpy(view->typed, view->regex, sizeof(view->typed));
+		return EP_TOP_DRAW;
+	case ' ':
+		view->frozen = !view->frozen;
+		return EP_TOP_COUNT;
+	case 'h':
+	case '?':
+		view->help = !view->help;
+		return EP_TOP_DRAW;
+	case 'w':
+		return EP_TOP_WRITE;
+	case 'q':
+		return EP_TOP_QUIT;
+	}
+	return EP_TOP_NOTHING;
+}
+
+/* Arrows and such are ESC [ .. letter: nothing of them is a command. ESC alone leaves what is open. */
+static bool is_of_escape(struct ep_top_view *view, char key)
+{
+	if (key == '\033') {
+		view->escape = 1;
+		return true;
+	}
+	if (view->escape == 1) {
+		view->escape = key == '[' || key == 'O' ? 2 : 0;
+		return view->escape == 2;
+	}
+	if (view->escape == 2) {
+		view->escape = key >= 0x40 && key <= 0x7e ? 0 : 2;
+		return true;
+	}
+	return false;
+}
+
+enum ep_top_action ep_top_view_key(struct ep_top_view *view, char key)
+{
+	view->message[0] = '\0';
+	if (is_of_escape(view, key)) {
+		view->editing = view->help = false;
+		return EP_TOP_DRAW;
+	}
+	return view->editing ? edit(view, key) : command(view, key);
+}
+
+/* --- drawing --------------------------------------------------------------------------------- */
+
+struct drawing {
+	const struct ep_top_view *view;
+	const struct ep_top_data *data;
+	FILE *out;
+	unsigned int rows, columns; /* rows 0: text */
+	unsigned int row;
+};
+
+static void put_line(struct drawing *drawing, const char *fmt, ...) EP_PRINTF(2, 3);
+
+/* Never wider than the terminal: a line that wraps would move all below. Nothing in it drives the terminal. */
+static void put_line(struct drawing *drawing, const char *fmt, ...)
+{
+	char line[LINE_BYTES], fit[EP_TEXT_BYTES];
+	va_list list;
+
+	if (drawing->rows && drawing->row >= drawing->rows)
+		return;
+	va_start(list, fmt);
+	vsnprintf(line, sizeof(line), fmt, list);
+	va_end(list);
+	fputs(ep_text_fit(line, drawing->columns, fit), drawing->out);
+	drawing->row++;
+	if (!drawing->rows)
+		fputc('\n', drawing->out);
+	else
+		fputs(drawing->row < drawing->rows ? "\033[K\r\n" : "\033[K", drawing->out);
+}
+
+static double percent(uint64_t part, uint64_t all)
+{
+	return all ? 100.0 * (double)part / (double)all : 0;
+}
+
+static void put_head(struct drawing *drawing, uint64_t weight)
+{
+	const struct ep_top_view *view = drawing->view;
+	const struct ep_top_data *data = drawing->data;
+	char progress[EP_PROGRESS_BYTES];
+	const char *group = "";
+
+	for (size_t i = 0; i < EP_LEN(groups); i++)
+		group = groups[i].by == view->by ? groups[i].name : group;
+	put_line(drawing, "ebpf-profiler top: %s", ep_progress_format(&data->progress, 0, progress));
+	if (data->n_cpus && data->window_ns)
+		put_line(drawing, "%.0f s: %.2f s of CPU time, %.0f %% of %u CPU%s%s",
+			 (double)data->window_ns / EP_NS_PER_SEC, (double)data->all_weight / EP_NS_PER_SEC,
+			 percent(data->all_weight, data->window_ns * data->n_cpus), data->n_cpus,
+			 data->n_cpus == 1 ? "" : "s", view->frozen ? "; frozen" : "");
+	else
+		put_line(drawing, "%s", "");
+	if (view->editing)
+		put_line(drawing, "filter: %s_", view->typed);
+	else if (view->message[0])
+		put_line(drawing, "%s", view->message);
+	else if (view->regex[0])
+		put_line(drawing, "by %s; only stacks with /%s/: %.2f %%", group, view->regex,
+			 percent(weight, data->all_weight));
+	else
+		put_line(drawing, "by %s", group);
+}
+
+/* What a row is: a function's name, "comm (pid)", .. */
+static const char *row_text(const struct ep_tally *tally, const struct ep_tally_row *row, char *buf, size_t size)
+{
+	const struct ep_batch *batch = tally->batch;
+	const char *name = batch->string_text[row->name];
+
+	switch (tally->by) {
+	case EP_TALLY_PROCESS:
+		snprintf(buf, size, "%8u  %-16s  %s", batch->process_pid[row->process], name,
+			 batch->string_text[batch->process_exe_path[row->process]]);
+		return buf;
+	case EP_TALLY_THREAD:
+		snprintf(buf, size, "%8u  %-16s  of %u %s", row->number, name, batch->process_pid[row->process],
+			 batch->string_text[batch->process_comm[row->process]]);
+		return buf;
+	case EP_TALLY_CONTAINER:
+		return name[0] ? name : "[none]";
+	default:
+		return name[0] ? name : "[no name]";
+	}
+}
+
+static const char *heading_of(enum ep_tally_by by)
+{
+	switch (by) {
+	case EP_TALLY_PROCESS:
+		return "     pid  process";
+	case EP_TALLY_THREAD:
+		return "     tid  thread";
+	case EP_TALLY_CONTAINER:
+		return "container";
+	case EP_TALLY_KIND:
+		return "language";
+	default:
+		return "function";
+	}
+}
+
+/* A process is no part of another one: self and total of samples are equal. */
+static bool has_self(enum ep_tally_by by)
+{
+	return by < EP_TALLY_PROCESS;
+}
+
+static void put_row(struct drawing *drawing, const struct ep_tally *tally, const struct ep_tally_row *row)
+{
+	char buf[LINE_BYTES], name[EP_TEXT_BYTES];
+	unsigned int before = has_self(tally->by) ? 20 : 10;
+	const char *text = ep_text_fit(row_text(tally, row, buf, sizeof(buf)), drawing->columns - before, name);
+
+	if (has_self(tally->by))
+		put_line(drawing, "%6.2f %%  %6.2f %%  %s", percent(row->self, drawing->data->all_weight),
+			 percent(row->total, drawing->data->all_weight), text);
+	else
+		put_line(drawing, "%6.2f %%  %s", percent(row->total, drawing->data->all_weight), text);
+}
+
+static void put_table(struct drawing *drawing, const struct ep_tally *tally)
+{
+	unsigned int room = drawing->rows ? drawing->rows - FOOT_ROWS : HEAD_ROWS + TEXT_ROWS;
+	enum ep_tally_by by = drawing->view->by;
+	const struct ep_tally_row *row;
+
+	if (has_self(by))
+		put_line(drawing, "    self     total  %s%s", heading_of(by),
+			 drawing->view->by_total ? ", by total" : ", by self");
+	else
+		put_line(drawing, "   share  %s", heading_of(by));
+	ep_vec_each(&tally->rows, row) {
+		if (drawing->row >= room)
+			break;
+		put_row(drawing, tally, row);
+	}
+}
+
+static void put_foot(struct drawing *drawing)
+{
+	while (drawing->row + FOOT_ROWS < drawing->rows)
+		put_line(drawing, "%s", "");
+	put_line(drawing, "s sort  g group  f filter  space %s  w write page  h help  q quit",
+		 drawing->view->frozen ? "go on" : "freeze");
+}
+
+int ep_top_view_draw(const struct ep_top_view *view, const struct ep_top_data *data, unsigned int rows,
+		     unsigned int columns, FILE *out)
+{
+	ep_cleanup(ep_tally_fini) struct ep_tally tally = {.by = view->by};
+	struct drawing drawing = {
+		.view = view,
+		.data = data,
+		.out = out,
+		.rows = rows ? EP_MAX(rows, HEAD_ROWS + FOOT_ROWS + 1u) : 0,
+		.columns = rows ? EP_MAX(columns, 40u) : TEXT_COLUMNS,
+	};
+	int r = data->batch ? ep_tally_make(data->batch, view->by, &tally) : 0;
+
+	if (r < 0)
+		return r;
+	if (view->by_total && data->batch)
+		ep_tally_sort_total(&tally);
+	if (rows)
+		fputs("\033[H", out);
+	put_head(&drawing, tally.weight);
+	if (view->help)
+		for (size_t i = 0; i < EP_LEN(help); i++)
+			put_line(&drawing, "%s", help[i]);
+	else
+		put_table(&drawing, &tally);
+	if (rows)
+		put_foot(&drawing);
+	else
+		fputc('\n', out);
+	return 0;
+}

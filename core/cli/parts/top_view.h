@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What `top` shows of a profile, and what keys change of that: one table, of functions or of what the samples
+ * are grouped by, in so many rows and columns. It neither reads keys nor writes to a terminal itself.
+ */
+#ifndef EP_CLI_TOP_VIEW_H
+#define EP_CLI_TOP_VIEW_H
+
+#include "core/cli/parts/progress.h"
+#include "core/view/filter.h"
+#include "core/view/tally.h"
+
+#include <stdio.h>
+
+#define EP_TOP_REGEX_BYTES 128
+
+struct ep_top_view {
+	enum ep_tally_by by;
+	bool by_total, frozen, help;
+	bool editing;			  /* the regular expression is being typed */
+	char typed[EP_TOP_REGEX_BYTES];
+	char regex[EP_TOP_REGEX_BYTES];	  /* "": everything is shown */
+	struct ep_view_filter *filter;	  /* of regex; NULL: none */
+	char message[EP_VIEW_WHY_BYTES + 64]; /* until the next key */
+	unsigned int escape;		  /* bytes of an escape sequence that were seen */
+};
+
+enum ep_top_action {
+	EP_TOP_NOTHING,
+	EP_TOP_DRAW,  /* something else is to be shown of the same samples */
+	EP_TOP_COUNT, /* the filter or freeze has changed: the samples as well */
+	EP_TOP_WRITE, /* the page */
+	EP_TOP_QUIT,
+};
+
+/* What is shown. */
+struct ep_top_data {
+	const struct ep_batch *batch; /* of the last seconds, filtered; NULL: nothing was sampled */
+	uint64_t all_weight;	      /* before the filter */
+	uint64_t window_ns;	      /* how long these seconds are */
+	uint32_t n_cpus;
+	struct ep_progress progress; /* since the start */
+};
+
+void ep_top_view_init(struct ep_top_view *view);
+void ep_top_view_fini(struct ep_top_view *view);
+/* One byte that was typed. */
+enum ep_top_action ep_top_view_key(struct ep_top_view *view, char key);
+/*
+ * On a terminal: each line ends with what clears its rest. Without one (rows 0) as plain text, of which no
+ * line is cut that need not be. 0, -ENOMEM.
+ */
+int ep_top_view_draw(const struct ep_top_view *view, const struct ep_top_data *data, unsigned int rows,
+		     unsigned int columns, FILE *out);
+
+#endif
