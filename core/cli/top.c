@@ -3,8 +3,8 @@
  * `top`: a session like record's whose store is sealed once a second. The batches of the last minute are kept:
  * the table is made of the last five of them, the page of all.
  *
- *	second ──► batch ──► kept (a minute) ──► last five, merged ──► filter ──► table
- *	                          └── w ──► merged ──► page
+ *	second ──► batch ──► filter ──► tally ──► the last five, added up ──► table
+ *	            └──► kept (a minute) ── w ──► merged ──► page
  */
 #include "core/base/clock.h"
 #include "core/base/log.h"
@@ -32,6 +32,13 @@
 #define SHOWN	       5
 #define KEPT_BYTES     (128u << 20)
 
+/* One that is shown, counted as the view groups it. */
+struct second {
+	const struct ep_batch *batch; /* a reference */
+	struct ep_batch *filtered;    /* NULL: there is no filter */
+	struct ep_tally tally;
+};
+
 struct top {
 	const struct ep_args *args;
 	struct ep_config_file *config;
@@ -44,8 +51,8 @@ struct top {
 
 	const struct ep_batch *kept[KEPT]; /* newest first, each with a reference */
 	size_t n_kept, kept_bytes;
-	struct ep_batch *window; /* of the last seconds */
-	struct ep_batch *shown;	 /* of it, what the filter lets through */
+	struct second shown[SHOWN]; /* newest first */
+	size_t n_shown;
 	struct ep_top_view view;
 	bool is_terminal;
 	bool sealing; /* a batch is on its way */
@@ -68,33 +75,76 @@ static void end(struct top *top);
 
 /* --- what is shown --------------------------------------------------------------------------- */
 
-static int merge(struct top *top, size_t n, struct ep_batch **ret_batch)
+static int merge(struct top *top, struct ep_batch **ret_batch)
 {
 	ep_cleanup(ep_profile_builder_freep) struct ep_profile_builder *builder = NULL;
 	int r = ep_profile_builder_new(&builder);
 
-	for (size_t i = EP_MIN(n, top->n_kept); i > 0 && r == 0; i--)
+	for (size_t i = top->n_kept; i > 0 && r == 0; i--)
 		r = ep_profile_add_batch(builder, top->kept[i - 1], NULL);
 	return r < 0 ? r : ep_profile_finish(builder, ret_batch);
 }
 
-static int count(struct top *top)
+static void second_fini(struct second *second)
 {
+	ep_tally_fini(&second->tally);
+	ep_batch_unref(second->filtered);
+	ep_batch_unref(second->batch);
+	*second = (struct second){0};
+}
+
+/* A second is counted once, and again when the group or the filter is another one. */
+static int count_second(const struct ep_top_view *view, struct second *second)
+{
+	const struct ep_batch *batch = second->batch;
 	char why[EP_VIEW_WHY_BYTES];
 	int r;
 
-	ep_batch_unref(ep_take(top->shown));
-	if (!top->view.frozen || !top->window) {
-		ep_batch_unref(ep_take(top->window));
-		r = merge(top, SHOWN, &top->window);
+	ep_tally_fini(&second->tally);
+	second->tally = (struct ep_tally){0};
+	ep_batch_unref(ep_take(second->filtered));
+	if (view->filter) {
+		/* It is counted as a builder makes it; the batch is not changed. */
+		r = ep_view_filter_apply(view->filter, (struct ep_batch *)(uintptr_t)batch, &second->filtered, why);
 		if (r < 0)
 			return r;
+		batch = second->filtered;
 	}
-	if (top->view.filter)
-		return ep_view_filter_apply(top->view.filter, top->window, &top->shown, why);
-	ep_batch_ref(top->window);
-	top->shown = top->window;
+	return ep_tally_make(batch, view->by, &second->tally);
+}
+
+static int show_second(struct top *top, const struct ep_batch *batch)
+{
+	struct second second = {.batch = batch};
+	int r = count_second(&top->view, &second);
+
+	ep_batch_ref(batch);
+	if (r < 0) {
+		second_fini(&second);
+		return r;
+	}
+	if (top->n_shown == SHOWN)
+		second_fini(&top->shown[--top->n_shown]);
+	memmove(&top->shown[1], &top->shown[0], top->n_shown * sizeof(top->shown[0]));
+	top->shown[0] = second;
+	top->n_shown++;
 	return 0;
+}
+
+/* After a key. What was frozen goes on with the newest. */
+static int count_again(struct top *top)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < top->n_shown && top->view.frozen && r == 0; i++)
+		r = count_second(&top->view, &top->shown[i]);
+	if (top->view.frozen)
+		return r;
+	while (top->n_shown)
+		second_fini(&top->shown[--top->n_shown]);
+	for (size_t i = EP_MIN(top->n_kept, (size_t)SHOWN); i > 0 && r == 0; i--)
+		r = show_second(top, top->kept[i - 1]);
+	return r;
 }
 
 static uint64_t weight_of(const struct ep_batch *batch)
@@ -127,15 +177,18 @@ static void write_screen(struct top *top)
 static void draw(struct top *top)
 {
 	struct ep_terminal_size size = ep_terminal_size(STDOUT_FILENO);
-	struct ep_top_data data = {.batch = top->shown, .progress = top->sum};
+	struct ep_top_data data = {.n_tallies = top->n_shown, .progress = top->sum};
+	struct ep_tally tallies[SHOWN];
 	FILE *out;
 	int r;
 
-	if (top->window) {
-		data.all_weight = weight_of(top->window);
-		data.window_ns = top->window->duration_ns;
-		data.n_cpus = top->window->n_cpus;
+	for (size_t i = 0; i < top->n_shown; i++) {
+		tallies[i] = top->shown[i].tally;
+		data.all_weight += weight_of(top->shown[i].batch);
+		data.window_ns += top->shown[i].batch->duration_ns;
+		data.n_cpus = top->shown[i].batch->n_cpus;
 	}
+	data.tallies = tallies;
 	out = open_memstream(&top->screen, &top->screen_bytes);
 	if (!out)
 		return;
@@ -143,12 +196,6 @@ static void draw(struct top *top)
 	if (fclose(out) == 0 && r == 0)
 		write_screen(top);
 	free(ep_take(top->screen));
-}
-
-static void show(struct top *top)
-{
-	if (!top->ending && count(top) == 0)
-		draw(top);
 }
 
 /* --- seconds --------------------------------------------------------------------------------- */
@@ -193,10 +240,9 @@ static void take_batch(void *arg, const struct ep_batch *batch)
 		return;
 	add_up(top, batch);
 	keep(top, batch);
-	if (!top->view.frozen || !top->shown)
-		show(top);
-	else
-		draw(top);
+	if (!top->view.frozen && show_second(top, batch) < 0)
+		return;
+	draw(top);
 }
 
 static void on_second(uv_timer_t *timer)
@@ -286,7 +332,7 @@ static void write_page(struct top *top)
 
 	if (top->writing || !top->n_kept)
 		return;
-	r = merge(top, KEPT, &batch);
+	r = merge(top, &batch);
 	if (r == 0)
 		r = open_page(top);
 	if (r < 0) {
@@ -313,7 +359,8 @@ static void take_key(struct top *top, char key)
 		draw(top);
 		break;
 	case EP_TOP_COUNT:
-		show(top);
+		if (count_again(top) == 0)
+			draw(top);
 		break;
 	case EP_TOP_WRITE:
 		write_page(top);
@@ -507,8 +554,8 @@ static void top_fini(struct top *top)
 {
 	while (top->n_kept)
 		ep_batch_unref(top->kept[--top->n_kept]);
-	ep_batch_unref(top->window);
-	ep_batch_unref(top->shown);
+	while (top->n_shown)
+		second_fini(&top->shown[--top->n_shown]);
 	ep_top_view_fini(&top->view);
 	ep_config_free(top->config);
 	ep_closep(&top->keys_fd);

@@ -2,11 +2,13 @@
 #include "core/cli/parts/top_view.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"
+#include "core/base/strings.h"
 #include "core/cli/parts/text.h"
 #include "ebpf-profiler/batch.h"
 
-#include <inttypes.h>
+#include <errno.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define TEXT_ROWS    20 /* of a table that is not drawn on a terminal */
@@ -108,7 +110,7 @@ static enum ep_top_action command(struct ep_top_view *view, char key)
 		return EP_TOP_DRAW;
 	case 'g':
 		next_group(view);
-		return EP_TOP_DRAW;
+		return EP_TOP_COUNT;
 	case 'f':
 	case '/':
 		view->editing = true;
@@ -243,6 +245,102 @@ static const char *row_text(const struct ep_tally *tally, const struct ep_tally_
 	}
 }
 
+/* --- sums ------------------------------------------------------------------------------------ */
+
+#define MAX_TEXT_BYTES (32u << 20)
+
+/* Rows of equal text, of all tallies. */
+struct sum {
+	uint64_t self, total;
+	uint32_t text; /* of texts; the position before the sort as well */
+};
+
+struct sums {
+	struct ep_strings *texts;
+	struct ep_vec rows; /* struct sum */
+	uint64_t weight;
+};
+
+static void sums_fini(struct sums *sums)
+{
+	ep_strings_free(sums->texts);
+	ep_vec_fini(&sums->rows);
+}
+
+/* What has no room any more counts as the first, which is "". */
+static int add_row(struct sums *sums, const char *text, const struct ep_tally_row *row)
+{
+	struct sum *sum;
+	uint32_t id;
+	int r = ep_strings_add(sums->texts, text, strlen(text), &id);
+
+	if (r == -E2BIG)
+		id = 0;
+	else if (r < 0)
+		return r;
+	while (sums->rows.len <= id) {
+		sum = ep_vec_push(&sums->rows);
+		if (!sum)
+			return -ENOMEM;
+		sum->text = (uint32_t)sums->rows.len - 1;
+	}
+	sum = ep_vec_at(&sums->rows, struct sum, id);
+	sum->self += row->self;
+	sum->total += row->total;
+	return 0;
+}
+
+static int descending(uint64_t a, uint64_t b)
+{
+	return a > b ? -1 : a < b;
+}
+
+static int by_self(const void *left, const void *right, void *sums)
+{
+	const struct sum *a = left, *b = right;
+	const struct ep_strings *texts = ((const struct sums *)sums)->texts;
+	int order = descending(a->self, b->self);
+
+	order = order ? order : descending(a->total, b->total);
+	return order ? order : strcmp(ep_strings_get(texts, a->text), ep_strings_get(texts, b->text));
+}
+
+static int by_total(const void *left, const void *right, void *sums)
+{
+	const struct sum *a = left, *b = right;
+	const struct ep_strings *texts = ((const struct sums *)sums)->texts;
+	int order = descending(a->total, b->total);
+
+	order = order ? order : descending(a->self, b->self);
+	return order ? order : strcmp(ep_strings_get(texts, a->text), ep_strings_get(texts, b->text));
+}
+
+static int add_up(struct sums *sums, const struct ep_top_data *data, bool total)
+{
+	int r = ep_strings_new(MAX_TEXT_BYTES, &sums->texts);
+
+	ep_vec_init(&sums->rows, sizeof(struct sum), UINT32_MAX);
+	for (size_t i = 0; i < data->n_tallies; i++) {
+		const struct ep_tally *tally = &data->tallies[i];
+		const struct ep_tally_row *row;
+
+		sums->weight += tally->weight;
+		ep_vec_each(&tally->rows, row) {
+			char buf[LINE_BYTES];
+
+			if (r == 0)
+				r = add_row(sums, row_text(tally, row, buf, sizeof(buf)), row);
+		}
+	}
+	if (r == 0 && sums->rows.len > 1)
+		qsort_r(sums->rows.data, sums->rows.len, sizeof(struct sum), total ? by_total : by_self, sums);
+	while (sums->rows.len && !ep_vec_at(&sums->rows, struct sum, sums->rows.len - 1)->total)
+		sums->rows.len--; /* of the first, "" */
+	return r;
+}
+
+/* --- tables ---------------------------------------------------------------------------------- */
+
 static const char *heading_of(enum ep_tally_by by)
 {
 	switch (by) {
@@ -265,34 +363,35 @@ static bool has_self(enum ep_tally_by by)
 	return by < EP_TALLY_PROCESS;
 }
 
-static void put_row(struct drawing *drawing, const struct ep_tally *tally, const struct ep_tally_row *row)
+static void put_row(struct drawing *drawing, const struct sums *sums, const struct sum *row)
 {
-	char buf[LINE_BYTES], name[EP_TEXT_BYTES];
-	unsigned int before = has_self(tally->by) ? 20 : 10;
-	const char *text = ep_text_fit(row_text(tally, row, buf, sizeof(buf)), drawing->columns - before, name);
+	bool with_self = has_self(drawing->view->by);
+	unsigned int before = with_self ? 20 : 10;
+	char name[EP_TEXT_BYTES];
+	const char *text = ep_text_fit(ep_strings_get(sums->texts, row->text), drawing->columns - before, name);
 
-	if (has_self(tally->by))
+	if (with_self)
 		put_line(drawing, "%6.2f %%  %6.2f %%  %s", percent(row->self, drawing->data->all_weight),
 			 percent(row->total, drawing->data->all_weight), text);
 	else
 		put_line(drawing, "%6.2f %%  %s", percent(row->total, drawing->data->all_weight), text);
 }
 
-static void put_table(struct drawing *drawing, const struct ep_tally *tally)
+static void put_table(struct drawing *drawing, const struct sums *sums)
 {
 	unsigned int room = drawing->rows ? drawing->rows - FOOT_ROWS : HEAD_ROWS + TEXT_ROWS;
 	enum ep_tally_by by = drawing->view->by;
-	const struct ep_tally_row *row;
+	const struct sum *row;
 
 	if (has_self(by))
 		put_line(drawing, "    self     total  %s%s", heading_of(by),
 			 drawing->view->by_total ? ", by total" : ", by self");
 	else
 		put_line(drawing, "   share  %s", heading_of(by));
-	ep_vec_each(&tally->rows, row) {
+	ep_vec_each(&sums->rows, row) {
 		if (drawing->row >= room)
 			break;
-		put_row(drawing, tally, row);
+		put_row(drawing, sums, row);
 	}
 }
 
@@ -307,7 +406,7 @@ static void put_foot(struct drawing *drawing)
 int ep_top_view_draw(const struct ep_top_view *view, const struct ep_top_data *data, unsigned int rows,
 		     unsigned int columns, FILE *out)
 {
-	ep_cleanup(ep_tally_fini) struct ep_tally tally = {.by = view->by};
+	ep_cleanup(sums_fini) struct sums sums = {0};
 	struct drawing drawing = {
 		.view = view,
 		.data = data,
@@ -315,20 +414,18 @@ int ep_top_view_draw(const struct ep_top_view *view, const struct ep_top_data *d
 		.rows = rows ? EP_MAX(rows, HEAD_ROWS + FOOT_ROWS + 1u) : 0,
 		.columns = rows ? EP_MAX(columns, 40u) : TEXT_COLUMNS,
 	};
-	int r = data->batch ? ep_tally_make(data->batch, view->by, &tally) : 0;
+	int r = add_up(&sums, data, view->by_total);
 
 	if (r < 0)
 		return r;
-	if (view->by_total && data->batch)
-		ep_tally_sort_total(&tally);
 	if (rows)
 		fputs("\033[H", out);
-	put_head(&drawing, tally.weight);
+	put_head(&drawing, sums.weight);
 	if (view->help)
 		for (size_t i = 0; i < EP_LEN(help); i++)
 			put_line(&drawing, "%s", help[i]);
 	else
-		put_table(&drawing, &tally);
+		put_table(&drawing, &sums);
 	if (rows)
 		put_foot(&drawing);
 	else

@@ -27,15 +27,16 @@ struct ep_top_view {
 
 enum ep_top_action {
 	EP_TOP_NOTHING,
-	EP_TOP_DRAW,  /* something else is to be shown of the same samples */
-	EP_TOP_COUNT, /* the filter or freeze has changed: the samples as well */
+	EP_TOP_DRAW,  /* something else is to be shown of the same tallies */
+	EP_TOP_COUNT, /* the group or the filter has changed, or freeze: new tallies are wanted */
 	EP_TOP_WRITE, /* the page */
 	EP_TOP_QUIT,
 };
 
-/* What is shown. */
+/* What is shown: the sum of the last seconds. */
 struct ep_top_data {
-	const struct ep_batch *batch; /* of the last seconds, filtered; NULL: nothing was sampled */
+	const struct ep_tally *tallies; /* one for each, by what the view groups by, filtered */
+	size_t n_tallies;
 	uint64_t all_weight;	      /* before the filter */
 	uint64_t window_ns;	      /* how long these seconds are */
 	uint32_t n_cpus;

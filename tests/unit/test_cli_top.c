@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/cli/parts/top_view.h"
+#include "core/cli/parts/args.h"
+#include "tests/unit/profile_batch.h"
+
+/* "hot" 60 ms itself, called by "main"; "evil" 40 ms, in a thread of another process. */
+static struct ep_batch *new_batch(void)
+{
+	struct ep_profile_builder *builder;
+	struct ep_profile_process one = {.pid = 10, .start_ns = 1}, two = {.pid = 11, .start_ns = 2};
+	struct ep_profile_header header = {.start_ns = 1000, .duration_ns = 100000000, .n_cpus = 2,
+					   .sample_type = "cpu", .weight_unit = "nanoseconds"};
+	struct ep_batch *batch = NULL;
+	uint32_t hot[2], evil[1], process[2];
+
+	assert_int_equal(ep_profile_builder_new(&builder), 0);
+	hot[0] = location_named(builder, "native", "hot", 1);
+	hot[1] = location_named(builder, "native", "main", 2);
+	evil[0] = location_named(builder, "toyscript", "evil\033[2J", 3);
+	one.comm = string_of(builder, "app");
+	one.exe_path = string_of(builder, "/usr/bin/app");
+	two.comm = string_of(builder, "other");
+	two.container_id = string_of(builder, "8f1d");
+	assert_int_equal(ep_profile_add_process(builder, &one, &process[0]), 0);
+	assert_int_equal(ep_profile_add_process(builder, &two, &process[1]), 0);
+	struct ep_profile_sample samples[] = {
+		{.stack = stack_of(builder, hot, 2), .process = process[0], .tid = 10, .count = 6, .weight = 60000000},
+		{.stack = stack_of(builder, evil, 1), .process = process[1], .tid = 12, .count = 4, .weight = 40000000,
+		 .thread_name = string_of(builder, "worker")},
+	};
+	for (size_t i = 0; i < EP_LEN(samples); i++)
+		assert_int_equal(ep_profile_add_sample(builder, &samples[i]), 0);
+	assert_int_equal(ep_profile_add_header(builder, &header), 0);
+	assert_int_equal(ep_profile_finish(builder, &batch), 0);
+	ep_profile_builder_free(builder);
+	return batch;
+}
+
+static char *draw(const struct ep_top_view *view, const struct ep_batch *batch, unsigned int rows, unsigned int columns)
+{
+	ep_cleanup(ep_tally_fini) struct ep_tally tally = {0};
+	struct ep_tally tallies[2];
+	struct ep_top_data data = {
+		.tallies = tallies,
+		.n_tallies = 2,
+		.all_weight = 200000000,
+		.window_ns = 200000000,
+		.n_cpus = 2,
+		.progress = {.passed_ns = 7000000000, .samples = 10, .complete = 10, .due = 20},
+	};
+	char *text = NULL;
+	size_t bytes;
+	FILE *out = open_memstream(&text, &bytes);
+
+	/* Two seconds that are alike. */
+	assert_int_equal(ep_tally_make(batch, view->by, &tally), 0);
+	tallies[0] = tallies[1] = tally;
+	assert_int_equal(ep_top_view_draw(view, &data, rows, columns, out), 0);
+	fclose(out);
+	return text;
+}
+
+static enum ep_top_action type(struct ep_top_view *view, const char *keys)
+{
+	enum ep_top_action action = EP_TOP_NOTHING;
+
+	for (; *keys; keys++)
+		action = ep_top_view_key(view, *keys);
+	return action;
+}
+
+EP_TEST(a_table_is_text_where_there_is_no_terminal)
+{
+	ep_cleanup(ep_batch_unrefp) struct ep_batch *batch = new_batch();
+	ep_cleanup(ep_top_view_fini) struct ep_top_view view;
+	ep_autofree char *text = NULL;
+
+	ep_top_view_init(&view);
+	text = draw(&view, batch, 0, 0);
+	assert_string_equal(text, "ebpf-profiler top: 7 s, 10 samples, 100.00 % complete, 0.00 % lost\n"
+				  "0 s: 0.20 s of CPU time, 50 % of 2 CPUs\n"
+				  "by function\n"
+				  "    self     total  function, by self\n"
+				  " 60.00 %   60.00 %  hot\n"
+				  " 40.00 %   40.00 %  evil?[2J\n"
+				  "  0.00 %   60.00 %  main\n"
+				  "\n");
+}
+
+EP_TEST(keys_sort_and_group)
+{
+	ep_cleanup(ep_batch_unrefp) struct ep_batch *batch = new_batch();
+	ep_cleanup(ep_top_view_fini) struct ep_top_view view;
+	static const struct {
+		const char *keys, *shows;
+	} cases[] = {
+		{"s", " 60.00 %   60.00 %  hot\n  0.00 %   60.00 %  main\n 40.00 %"},
+		{"g", " 60.00 %        10  app               /usr/bin/app\n 40.00 %        11  other"},
+		{"g", " 40.00 %        12  worker            of 11 other\n"},
+		{"g", " 60.00 %  [none]\n 40.00 %  8f1d\n"},
+		{"g", " 60.00 %   60.00 %  native\n 40.00 %   40.00 %  toyscript\n"},
+		{"gs", "function, by self\n"},
+		{"h", "q, Ctrl-C  quit\n"},
+	};
+
+	ep_top_view_init(&view);
+	for (size_t i = 0; i < EP_LEN(cases); i++) {
+		ep_autofree char *text = NULL;
+
+		assert_true(type(&view, cases[i].keys) != EP_TOP_NOTHING);
+		text = draw(&view, batch, 0, 0);
+		if (!strstr(text, cases[i].shows))
+			print_message("%s", text);
+		assert_non_null(strstr(text, cases[i].shows));
+	}
+	assert_int_equal(type(&view, "w"), EP_TOP_WRITE);
+	assert_int_equal(type(&view, " "), EP_TOP_COUNT);
+	assert_true(view.frozen);
+	assert_int_equal(type(&view, "q"), EP_TOP_QUIT);
+	assert_int_equal(type(&view, "~"), EP_TOP_NOTHING);
+}
+
+EP_TEST(a_regular_expression_is_typed_and_checked)
+{
+	ep_cleanup(ep_top_view_fini) struct ep_top_view view;
+	char huge[1000];
+
+	ep_top_view_init(&view);
+	assert_int_equal(type(&view, "/^hoz\x7ft$\r"), EP_TOP_COUNT);
+	assert_string_equal(view.regex, "^hot$");
+	assert_non_null(view.filter);
+	assert_int_equal(type(&view, "f(\r"), EP_TOP_DRAW); /* wrong: the one before stays */
+	assert_string_equal(view.regex, "^hot$");
+	assert_true(view.message[0] != '\0');
+	assert_int_equal(type(&view, "fq"), EP_TOP_DRAW); /* a letter, no command */
+	assert_true(view.editing);
+	assert_int_equal(type(&view, "\033"), EP_TOP_DRAW);
+	assert_false(view.editing);
+	assert_string_equal(view.regex, "^hot$");
+	view.escape = 0;
+	assert_int_equal(type(&view, "f\x7f\x7f\x7f\x7f\x7f\r"), EP_TOP_COUNT);
+	assert_null(view.filter);
+	memset(huge, 'x', sizeof(huge) - 1);
+	huge[sizeof(huge) - 1] = '\0';
+	(void)type(&view, "f");
+	(void)type(&view, huge);
+	assert_int_equal(strlen(view.typed), EP_TOP_REGEX_BYTES - 1);
+}
+
+/* Arrows, mice and function keys are sent as sequences with letters in them. */
+EP_TEST(escape_sequences_are_no_commands)
+{
+	ep_cleanup(ep_top_view_fini) struct ep_top_view view;
+
+	ep_top_view_init(&view);
+	assert_int_equal(type(&view, "\033[A"), EP_TOP_DRAW);
+	assert_int_equal(type(&view, "\033[1;5s"), EP_TOP_DRAW);
+	assert_int_equal(type(&view, "\033Oq"), EP_TOP_DRAW);
+	assert_false(view.by_total);
+	assert_int_equal(type(&view, "s"), EP_TOP_DRAW);
+	assert_true(view.by_total);
+}
+
+/* Exactly as many lines as there are, none wider; names cannot move the cursor. */
+EP_TEST(a_screen_is_filled_and_not_left)
+{
+	ep_cleanup(ep_batch_unrefp) struct ep_batch *batch = new_batch();
+	ep_cleanup(ep_top_view_fini) struct ep_top_view view;
+
+	ep_top_view_init(&view);
+	for (unsigned int rows = 6; rows < 40; rows += 11) {
+		ep_autofree char *text = draw(&view, batch, rows, 80);
+		unsigned int lines = 0, width = 0;
+
+		assert_int_equal(strncmp(text, "\033[H", 3), 0);
+		for (const char *pos = text + 3; *pos; pos++) {
+			if (strncmp(pos, "\033[K", 3) == 0) {
+				pos += 2;
+				continue;
+			}
+			assert_true(*pos != '\033');
+			if (*pos == '\n') {
+				lines++;
+				width = 0;
+			} else if (*pos != '\r') {
+				assert_true(++width <= 80);
+			}
+		}
+		assert_int_equal(lines, rows - 1);
+	}
+}
+
+EP_TEST(its_command_line_is_that_of_record)
+{
+	static char *argv[] = {(char *)"ebpf-profiler", (char *)"top", (char *)"-F", (char *)"199", (char *)"-d",
+			       (char *)"5", (char *)"--", (char *)"make", (char *)"-j", NULL};
+	static struct ep_args args;
+
+	assert_int_equal(ep_args_parse(9, argv, &args), 0);
+	assert_int_equal(args.command, EP_COMMAND_TOP);
+	assert_int_equal(args.freq_hz, 199);
+	assert_string_equal(args.child_argv[1], "-j");
+}
