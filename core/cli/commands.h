@@ -16,6 +16,7 @@ int ep_cmd_print_config(const struct ep_args *args);
 int ep_cmd_record(const struct ep_args *args);
 int ep_cmd_report(const struct ep_args *args);
 int ep_cmd_convert(const struct ep_args *args);
+int ep_cmd_diff(const struct ep_args *args);
 int ep_cmd_top(const struct ep_args *args);
 int ep_cmd_doctor(const struct ep_args *args);
 int ep_cmd_plugins(const struct ep_args *args);

@@ -42,6 +42,8 @@ static int run(const struct ep_args *args)
 		return ep_cmd_report(args);
 	case EP_COMMAND_CONVERT:
 		return ep_cmd_convert(args);
+	case EP_COMMAND_DIFF:
+		return ep_cmd_diff(args);
 	case EP_COMMAND_TOP:
 		return ep_cmd_top(args);
 	case EP_COMMAND_DOCTOR:

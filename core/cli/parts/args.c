@@ -104,6 +104,7 @@ static const struct command commands[] = {
 	{"record", "record ", EP_COMMAND_RECORD, "+:F:r:p:ad:o:f:gqvh", record_options},
 	{"report", "report ", EP_COMMAND_REPORT, NULL, NULL},
 	{"convert", "convert ", EP_COMMAND_CONVERT, NULL, NULL},
+	{"diff", "diff ", EP_COMMAND_DIFF, NULL, NULL},
 	{"top", "top ", EP_COMMAND_TOP, "+:F:r:p:ad:o:f:gqvh", record_options},
 	{"doctor", "doctor ", EP_COMMAND_DOCTOR, "+:vh", doctor_options},
 	{"plugins", "plugins ", EP_COMMAND_PLUGINS, "+:vh", plugins_options},
@@ -365,7 +366,7 @@ static const struct command *find_command(const char *name)
 
 static int unknown_command(struct ep_args *args, const char *name)
 {
-	static const char *const names[] = {"record", "report", "convert", "top", "doctor", "plugins", "capture", "help",
+	static const char *const names[] = {"record", "report", "convert", "diff", "top", "doctor", "plugins", "capture", "help",
 					    "version"};
 	const char *nearest = ep_suggest(name, names, EP_LEN(names));
 

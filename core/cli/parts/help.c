@@ -6,6 +6,7 @@ static const char program_help[] =
 	"       ebpf-profiler record [-F HZ] [-p PID,..] [-a] [-d TIME] [-o FILE].. [-- CMD ARG..]\n"
 	"       ebpf-profiler report [--by WHAT] [--tree] [--list FUNC] [filter].. [FILE]..\n"
 	"       ebpf-profiler convert FILE.. -o OUT [filter]..\n"
+	"       ebpf-profiler diff BEFORE AFTER [-o FILE] [--absolute] [--fail-above PCT] [filter]..\n"
 	"       ebpf-profiler top [-F HZ] [-p PID,..] [-a] [-d TIME] [-- CMD ARG..]\n"
 	"       ebpf-profiler doctor [--json]\n"
 	"       ebpf-profiler plugins [--check FILE | --new NAME [--jit]]\n"
@@ -25,6 +26,7 @@ static const char program_help[] =
 	"  record           profile a command, processes or the machine, and write a file\n"
 	"  report           where the time went: tables, trees, source with its cost\n"
 	"  convert          a profile in another format, filtered, merged, named\n"
+	"  diff             what differs between two profiles by more than chance\n"
 	"  top              where the time goes now, on the terminal\n"
 	"  doctor           what this kernel and these privileges allow, and how to fix the rest\n"
 	"  plugins          the plugins that are installed, and their options\n"
@@ -128,6 +130,9 @@ void ep_help_print(FILE *out, enum ep_command topic)
 		break;
 	case EP_COMMAND_CONVERT:
 		fputs(ep_convert_help, out);
+		break;
+	case EP_COMMAND_DIFF:
+		fputs(ep_diff_help, out);
 		break;
 	case EP_COMMAND_TOP:
 		fputs(ep_top_help, out);

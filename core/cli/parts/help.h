@@ -11,7 +11,7 @@ extern const char ep_top_help[];
 
 void ep_help_print(FILE *out, enum ep_command topic);
 /* help_view.c */
-extern const char ep_report_help[], ep_convert_help[];
+extern const char ep_report_help[], ep_convert_help[], ep_diff_help[];
 
 void ep_version_print(FILE *out);
 

@@ -64,3 +64,33 @@ const char ep_convert_help[] =
 	"  ebpf-profiler convert x.otlp.gz -o x.pb.gz         for go tool pprof\n"
 	"  ebpf-profiler convert x.pb.gz -f folded -o - | flamegraph.pl >x.svg\n"
 	"  ebpf-profiler convert x.html --symbols --debug-dir ./debug -o named.html\n";
+
+const char ep_diff_help[] =
+	"usage: ebpf-profiler diff [option].. BEFORE AFTER\n"
+	"       ebpf-profiler diff [option].. --base A1 --base A2 .. B1 B2 ..\n"
+	"\n"
+	"Which functions take more or less in AFTER (B) than in BEFORE (A): by themselves, and with\n"
+	"what they call. What the noise of counting samples explains is left out (95 %, over all\n"
+	"functions together). Reads what report reads; a directory or several files are one side.\n"
+	"Needs no privileges; root gives them up once the files are open.\n"
+	"\n"
+	"      --base FILE       a profile of the earlier side; can be repeated, all others are the\n"
+	"                        later side\n"
+	"      --absolute        CPU time per second of recording, not shares of each profile\n"
+	"      --fail-above PCT  end with exit status 6 when a function certainly takes more than PCT\n"
+	"                        more than before: in points of the share, or in per cent of one CPU\n"
+	"                        with --absolute. 0: when it takes more at all\n"
+	"  -o, --output FILE     a page in the shape of B, red and blue: .html\n"
+	"      --force           overwrite a file that exists\n"
+	"  -n, --limit ROWS      so many rows of each table: 15; 0: all\n"
+	"      --json            the movers as JSON, with their intervals\n"
+	"  -q, --quiet           no notes on standard error\n"
+	"  -h, --help            this text\n"
+	"\n"
+	EP_VIEW_HELP
+	"\n"
+	"exit status: 0 ok, 1 a file cannot be read or written, 2 usage, 3 permission, 5 no sample of\n"
+	"a side passes the filters, 6 above --fail-above\n"
+	"\n"
+	"  ebpf-profiler diff before.otlp.gz after.otlp.gz\n"
+	"  ebpf-profiler diff --fail-above 2 --comm server main.pb.gz branch.pb.gz\n";

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `diff`: two profiles, or some of each side, compared. Each file is read by itself, so that the lengths of
+ * recordings add up; for the page those of a side are merged to one.
+ */
+#include "core/base/log.h"
+#include "core/cli/commands.h"
+#include "core/cli/outputs.h"
+#include "core/cli/parts/diff_args.h"
+#include "core/cli/parts/diff_print.h"
+#include "core/cli/parts/help.h"
+#include "core/cli/parts/summary.h"
+#include "core/cli/parts/text.h"
+#include "core/cli/view_files.h"
+#include "core/config/config.h"
+#include "core/trace/batch.h"
+#include "readers/reader.h"
+
+#include <errno.h>
+#include <string.h>
+#include <uv.h>
+
+struct side {
+	const char *const *paths;
+	size_t n;
+	struct ep_vec files; /* struct ep_view_files, one for each path */
+	struct ep_profile_builder *builder; /* of all of them; NULL: no page is wanted */
+	struct ep_batch *batch;
+	char title[320];
+};
+
+struct diff {
+	struct ep_diff_args args;
+	struct side sides[EP_MOVERS_SIDES];
+	struct ep_movers *movers;
+	char *base_path; /* a temporary file: the base's bytes, for the page */
+};
+
+static void diff_fini(struct diff *diff)
+{
+	struct ep_view_files *files;
+
+	for (int i = 0; i < EP_MOVERS_SIDES; i++) {
+		ep_vec_each(&diff->sides[i].files, files)
+			ep_view_files_fini(files);
+		ep_vec_fini(&diff->sides[i].files);
+		ep_profile_builder_free(diff->sides[i].builder);
+		ep_batch_unref(diff->sides[i].batch);
+	}
+	ep_movers_free(diff->movers);
+	ep_diff_args_fini(&diff->args);
+	if (diff->base_path)
+		(void)unlink(diff->base_path);
+	free(diff->base_path);
+}
+
+static enum ep_exit fail(const char *what, int r)
+{
+	fprintf(stderr, "ebpf-profiler: %s: %s\n", what, ep_strerror(r));
+	return EP_EXIT_FAILED;
+}
+
+/* --- reading --------------------------------------------------------------------------------- */
+
+static enum ep_exit open_side(struct diff *diff, struct side *side)
+{
+	enum ep_exit status = EP_EXIT_OK;
+
+	for (size_t i = 0; i < side->n && status == EP_EXIT_OK; i++) {
+		struct ep_view_files *files = ep_vec_push(&side->files);
+
+		if (!files)
+			return fail(side->paths[i], -ENOMEM);
+		ep_view_files_init(files);
+		status = ep_view_files_open(files, &side->paths[i], 1, &diff->args.view);
+		if (i == 0)
+			snprintf(side->title, sizeof(side->title), "%s", files->title);
+	}
+	if (side->n > 1) {
+		size_t bytes = strlen(side->title);
+
+		snprintf(side->title + bytes, sizeof(side->title) - bytes, " and %zu more", side->n - 1);
+	}
+	return status;
+}
+
+static enum ep_exit add_batch(struct diff *diff, enum ep_movers_side number, const char *path,
+			      const struct ep_batch *batch)
+{
+	struct side *side = &diff->sides[number];
+	int r = ep_movers_add(diff->movers, number, batch);
+
+	if (r == -EINVAL) {
+		fprintf(stderr, "ebpf-profiler: %s: it counts %s, and the profiles before it something else: they cannot "
+			"be compared\n", path, batch->weight_unit);
+		return EP_EXIT_FAILED;
+	}
+	if (r == 0 && side->builder)
+		r = ep_profile_add_batch(side->builder, batch, NULL);
+	return r < 0 ? fail(path, r) : EP_EXIT_OK;
+}
+
+static enum ep_exit read_side(struct diff *diff, enum ep_movers_side number)
+{
+	struct side *side = &diff->sides[number];
+	struct ep_view_files *files;
+	enum ep_exit status = EP_EXIT_OK;
+	int r;
+
+	if (diff->args.output) {
+		r = ep_profile_builder_new(&side->builder);
+		if (r < 0)
+			return fail(side->title, r);
+	}
+	ep_vec_each(&side->files, files) {
+		ep_cleanup(ep_batch_unrefp) struct ep_batch *batch = NULL;
+
+		if (status == EP_EXIT_OK)
+			status = ep_view_files_read(files, &diff->args.view, &batch);
+		if (status == EP_EXIT_OK)
+			status = add_batch(diff, number, files->title, batch);
+	}
+	if (status != EP_EXIT_OK || !side->builder)
+		return status;
+	r = ep_profile_finish(side->builder, &side->batch);
+	return r < 0 ? fail(side->title, r) : EP_EXIT_OK;
+}
+
+static enum ep_exit read_all(struct diff *diff)
+{
+	enum ep_exit status = open_side(diff, &diff->sides[EP_MOVERS_A]);
+	int r;
+
+	if (status == EP_EXIT_OK)
+		status = open_side(diff, &diff->sides[EP_MOVERS_B]);
+	if (status != EP_EXIT_OK)
+		return status;
+	r = ep_read_drop_root();
+	if (r < 0)
+		return fail("cannot give up privileges", r);
+	status = read_side(diff, EP_MOVERS_A);
+	return status == EP_EXIT_OK ? read_side(diff, EP_MOVERS_B) : status;
+}
+
+/* --- the page -------------------------------------------------------------------------------- */
+
+static void on_flushed(void *arg)
+{
+	(void)arg;
+}
+
+/* One file of one exporter, written to its end. */
+static enum ep_exit write_file(const char *plugin_dir, const char *plugin, const struct ep_value *values, size_t n,
+			       const struct ep_batch *batch)
+{
+	struct ep_outputs outputs;
+	int r;
+
+	ep_outputs_init(&outputs, plugin_dir);
+	r = ep_outputs_open(&outputs, plugin, NULL, NULL, values, n);
+	if (r == 0) {
+		ep_outputs_submit(&outputs, 0, batch);
+		ep_outputs_flush(&outputs, on_flushed, NULL);
+		uv_run(uv_default_loop(), UV_RUN_DEFAULT);
+		r = ep_outputs_result(&outputs);
+	}
+	ep_outputs_fini(&outputs);
+	uv_run(uv_default_loop(), UV_RUN_DEFAULT);
+	return r < 0 ? EP_EXIT_FAILED : EP_EXIT_OK;
+}
+
+static enum ep_exit write_base(struct diff *diff, const char *plugin_dir)
+{
+	const char *directory = getenv("TMPDIR");
+	struct ep_value values[2];
+	int fd;
+
+	if (asprintf(&diff->base_path, "%s/ebpf-profiler-XXXXXX.otlp.gz", directory ? directory : "/tmp") < 0) {
+		diff->base_path = NULL;
+		return fail("diff", -ENOMEM);
+	}
+	fd = mkostemps(diff->base_path, (int)strlen(".otlp.gz"), O_CLOEXEC);
+	if (fd < 0) {
+		free(ep_take(diff->base_path));
+		return fail("no temporary file", -errno);
+	}
+	close(fd);
+	values[0] = (struct ep_value){.key = "path", .type = EP_VALUE_STRING, .string = diff->base_path};
+	values[1] = (struct ep_value){.key = "force", .type = EP_VALUE_BOOL, .boolean = true};
+	return write_file(plugin_dir, ep_output_format_find("otlp")->plugin, values, EP_LEN(values),
+			  diff->sides[EP_MOVERS_A].batch);
+}
+
+static enum ep_exit write_page(struct diff *diff)
+{
+	struct ep_config_file *config = ep_cmd_load_config(NULL);
+	const struct ep_value values[] = {
+		{.key = "path", .type = EP_VALUE_STRING, .string = diff->args.output},
+		{.key = "force", .type = EP_VALUE_BOOL, .boolean = diff->args.force},
+		{.key = "base", .type = EP_VALUE_STRING, .string = NULL},
+	};
+	struct ep_value with_base[EP_LEN(values)];
+	enum ep_exit status;
+
+	if (!config)
+		return EP_EXIT_USAGE;
+	ep_host_init(uv_default_loop(), EP_VERSION);
+	status = write_base(diff, config->plugins.dir);
+	if (status == EP_EXIT_OK) {
+		memcpy(with_base, values, sizeof(values));
+		with_base[2].string = diff->base_path;
+		status = write_file(config->plugins.dir, ep_output_format_find("html")->plugin, with_base,
+				    EP_LEN(with_base), diff->sides[EP_MOVERS_B].batch);
+	}
+	ep_config_free(config);
+	if (status == EP_EXIT_OK && !diff->args.view.quiet)
+		fprintf(stderr, "wrote: %s\n", diff->args.output);
+	return status;
+}
+
+/* Before anything is read: a file that exists is nobody's to overwrite. */
+static enum ep_exit check_output(const struct ep_diff_args *args)
+{
+	if (!args->output || args->force || access(args->output, F_OK) != 0)
+		return EP_EXIT_OK;
+	fprintf(stderr, "ebpf-profiler: %s exists; give another -o FILE, or --force to replace it\n", args->output);
+	return EP_EXIT_FAILED;
+}
+
+/* --- all of it ------------------------------------------------------------------------------- */
+
+static void print(const struct diff *diff)
+{
+	struct ep_summary_info style;
+	struct ep_diff_print print = {
+		.title_a = diff->sides[EP_MOVERS_A].title,
+		.title_b = diff->sides[EP_MOVERS_B].title,
+		.absolute = diff->args.absolute,
+		.rows = diff->args.rows,
+	};
+
+	ep_summary_style(stdout, &style);
+	print.width = style.width;
+	print.color = style.color;
+	if (diff->args.json)
+		ep_diff_print_json(stdout, diff->movers, &print);
+	else
+		ep_diff_print_text(stdout, diff->movers, &print);
+}
+
+static enum ep_exit check_limit(const struct diff *diff)
+{
+	const struct ep_mover *worst;
+	char name[EP_TEXT_BYTES];
+	double low;
+
+	if (diff->args.fail_above < 0)
+		return EP_EXIT_OK;
+	worst = ep_diff_worst(diff->movers, diff->args.absolute, diff->args.fail_above, &low);
+	if (!worst)
+		return EP_EXIT_OK;
+	fprintf(stderr, "ebpf-profiler: %s takes at least %.2f %% more than before, above the %g %% of --fail-above\n",
+		ep_text_fit(worst->name, 200, name), low, diff->args.fail_above);
+	return EP_EXIT_QUALITY;
+}
+
+static enum ep_exit run(struct diff *diff)
+{
+	const struct ep_movers_options options = {.absolute = diff->args.absolute};
+	enum ep_exit status = check_output(&diff->args);
+	int r;
+
+	if (status != EP_EXIT_OK)
+		return status;
+	r = ep_movers_new(&options, &diff->movers);
+	if (r < 0)
+		return fail("diff", r);
+	status = read_all(diff);
+	if (status != EP_EXIT_OK)
+		return status;
+	r = ep_movers_compare(diff->movers);
+	if (r == -ENODATA) {
+		fprintf(stderr, "ebpf-profiler: --absolute: a profile does not say how long it was recorded: compare "
+				"shares\n");
+		return EP_EXIT_FAILED;
+	}
+	if (r < 0)
+		return fail("diff", r);
+	print(diff);
+	if (diff->args.output)
+		status = write_page(diff);
+	return status == EP_EXIT_OK ? check_limit(diff) : status;
+}
+
+int ep_cmd_diff(const struct ep_args *args)
+{
+	ep_cleanup(diff_fini) struct diff diff = {0};
+	int r = ep_diff_args_parse(&diff.args, args->rest_argc, args->rest_argv);
+
+	for (int i = 0; i < EP_MOVERS_SIDES; i++)
+		ep_vec_init(&diff.sides[i].files, sizeof(struct ep_view_files), EP_VIEW_MAX_FILES);
+	if (r < 0) {
+		fprintf(stderr, "ebpf-profiler: %s\n", diff.args.view.error[0] ? diff.args.view.error : ep_strerror(r));
+		return r == -EINVAL ? EP_EXIT_USAGE : EP_EXIT_FAILED;
+	}
+	if (diff.args.view.help) {
+		ep_help_print(stdout, EP_COMMAND_DIFF);
+		return EP_EXIT_OK;
+	}
+	if (diff.args.view.verbose)
+		ep_log_set_level(diff.args.view.verbose > 1 ? EP_LOG_DEBUG : EP_LOG_INFO);
+	diff.sides[EP_MOVERS_A].paths = diff.args.bases;
+	diff.sides[EP_MOVERS_A].n = diff.args.n_bases;
+	diff.sides[EP_MOVERS_B].paths = diff.args.view.files + diff.args.others_at;
+	diff.sides[EP_MOVERS_B].n = diff.args.view.n_files - diff.args.others_at;
+	return run(&diff);
+}

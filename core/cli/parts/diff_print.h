@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What `diff` prints of two profiles that were compared: tables for people, or JSON. */
+#ifndef EP_CLI_DIFF_PRINT_H
+#define EP_CLI_DIFF_PRINT_H
+
+#include "core/view/movers.h"
+
+#include <stdio.h>
+
+struct ep_diff_print {
+	const char *title_a, *title_b; /* "a.otlp.gz", "b.otlp.gz and 2 more" */
+	bool absolute;
+	uint32_t rows;	    /* of each table; 0: all */
+	unsigned int width; /* columns; 0: 100 */
+	bool color;
+};
+
+/* Sorts the movers. */
+void ep_diff_print_text(FILE *out, struct ep_movers *movers, const struct ep_diff_print *print);
+void ep_diff_print_json(FILE *out, const struct ep_movers *movers, const struct ep_diff_print *print);
+
+/*
+ * The function with the largest lower end, in per cent, among those that are above `percent`; NULL: none is. A
+ * function that takes more by itself is named before its callers.
+ */
+const struct ep_mover *ep_diff_worst(const struct ep_movers *movers, bool absolute, double percent, double *ret_low);
+
+#endif

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/cli/parts/diff_args.h"
+#include "core/cli/parts/diff_print.h"
+#include "tests/unit/profile_batch.h"
+
+#include <errno.h>
+
+static int parse(struct ep_diff_args *args, const char *const *words, size_t n)
+{
+	char *argv[16];
+
+	for (size_t i = 0; i < n; i++)
+		argv[i] = (char *)(uintptr_t)words[i];
+	argv[n] = NULL;
+	return ep_diff_args_parse(args, (int)n, argv);
+}
+
+EP_TEST(two_files_are_before_and_after)
+{
+	static const char *const words[] = {"diff", "--absolute", "a.pb.gz", "-n", "3", "b.html", "-o", "d.html",
+					    "--fail-above", "2.5%"};
+	ep_cleanup(ep_diff_args_fini) struct ep_diff_args args;
+
+	assert_int_equal(parse(&args, words, EP_LEN(words)), 0);
+	assert_int_equal(args.n_bases, 1);
+	assert_string_equal(args.bases[0], "a.pb.gz");
+	assert_string_equal(args.view.files[args.others_at], "b.html");
+	assert_int_equal(args.view.n_files - args.others_at, 1);
+	assert_true(args.absolute);
+	assert_int_equal(args.rows, 3);
+	assert_string_equal(args.output, "d.html");
+	assert_float_equal(args.fail_above, 2.5, 1e-9);
+}
+
+EP_TEST(bases_can_be_repeated)
+{
+	static const char *const words[] = {"diff", "--base", "a1", "b1", "--base", "a2", "b2", "b3"};
+	ep_cleanup(ep_diff_args_fini) struct ep_diff_args args;
+
+	assert_int_equal(parse(&args, words, EP_LEN(words)), 0);
+	assert_int_equal(args.n_bases, 2);
+	assert_int_equal(args.others_at, 0);
+	assert_int_equal(args.view.n_files, 3);
+	assert_true(args.fail_above < 0);
+}
+
+EP_TEST(what_is_wrong_is_said_in_one_sentence)
+{
+	static const struct {
+		const char *words[6];
+		const char *says;
+	} cases[] = {
+		{{"diff", NULL}, "diff takes two profiles: ebpf-profiler diff BEFORE AFTER"},
+		{{"diff", "a", NULL}, "diff takes two profiles: ebpf-profiler diff BEFORE AFTER"},
+		{{"diff", "a", "b", "c", NULL}, "which are the earlier ones"},
+		{{"diff", "--base", "a", NULL}, "nothing to compare with a"},
+		{{"diff", "a", "b", "-o", "x.pb.gz", NULL}, "name it like -o diff.html"},
+		{{"diff", "a", "b", "--fail-above", "x", NULL}, "like 5 or 0.5, not 'x'"},
+		{{"diff", "a", "b", "--fail-above", "-1", NULL}, "like 5 or 0.5, not '-1'"},
+		{{"diff", "a", "b", "-n", "many", NULL}, "not 'many'"},
+	};
+
+	for (size_t i = 0; i < EP_LEN(cases); i++) {
+		ep_cleanup(ep_diff_args_fini) struct ep_diff_args args;
+		size_t n = 0;
+
+		while (n < EP_LEN(cases[i].words) && cases[i].words[n])
+			n++;
+		assert_int_equal(parse(&args, cases[i].words, n), -EINVAL);
+		if (!strstr(args.view.error, cases[i].says))
+			print_message("%s\n", args.view.error);
+		assert_non_null(strstr(args.view.error, cases[i].says));
+	}
+}
+
+struct share {
+	const char *name;
+	uint32_t count;
+};
+
+/* Each a leaf called by main; of 10 ms a sample. */
+static struct ep_batch *batch_of(const struct share *shares, size_t n)
+{
+	struct ep_profile_builder *builder;
+	struct ep_profile_header header = {
+		.start_ns = 1000, .duration_ns = 100000000000, .sample_type = "cpu", .weight_unit = "nanoseconds"};
+	struct ep_batch *batch = NULL;
+
+	assert_int_equal(ep_profile_builder_new(&builder), 0);
+	assert_int_equal(ep_profile_add_header(builder, &header), 0);
+	for (size_t i = 0; i < n; i++) {
+		uint32_t locations[] = {location_named(builder, "native", shares[i].name, 1),
+					location_named(builder, "native", "main", 2)};
+		struct ep_profile_sample sample = {
+			.stack = stack_of(builder, locations, 2),
+			.count = shares[i].count,
+			.weight = shares[i].count * 10000000ull,
+		};
+
+		assert_int_equal(ep_profile_add_sample(builder, &sample), 0);
+	}
+	assert_int_equal(ep_profile_finish(builder, &batch), 0);
+	ep_profile_builder_free(builder);
+	return batch;
+}
+
+static struct ep_movers *movers_of(const struct share *a, size_t n_a, const struct share *b, size_t n_b, bool absolute)
+{
+	struct ep_movers_options options = {.absolute = absolute};
+	ep_cleanup(ep_batch_unrefp) struct ep_batch *batch_a = batch_of(a, n_a), *batch_b = batch_of(b, n_b);
+	struct ep_movers *movers = NULL;
+
+	assert_int_equal(ep_movers_new(&options, &movers), 0);
+	assert_int_equal(ep_movers_add(movers, EP_MOVERS_A, batch_a), 0);
+	assert_int_equal(ep_movers_add(movers, EP_MOVERS_B, batch_b), 0);
+	assert_int_equal(ep_movers_compare(movers), 0);
+	return movers;
+}
+
+static char *print(struct ep_movers *movers, bool json, bool absolute)
+{
+	struct ep_diff_print how = {.title_a = "a", .title_b = "b\"", .absolute = absolute, .rows = 15};
+	char *text = NULL;
+	size_t bytes;
+	FILE *out = open_memstream(&text, &bytes);
+
+	if (json)
+		ep_diff_print_json(out, movers, &how);
+	else
+		ep_diff_print_text(out, movers, &how);
+	fclose(out);
+	return text;
+}
+
+static const struct share before[] = {{"hot", 2000}, {"cold", 7800}, {"old", 200}};
+static const struct share after[] = {{"hot", 3000}, {"cold", 6800}, {"new\033[2J", 200}};
+
+EP_TEST(movers_are_a_table)
+{
+	ep_cleanup(ep_movers_freep) struct ep_movers *movers =
+		movers_of(before, EP_LEN(before), after, EP_LEN(after), false);
+	ep_autofree char *text = print(movers, false, false), *json = print(movers, true, false);
+	double low;
+
+	assert_non_null(strstr(text, "A: a: 10000 samples in 100.0 s, 100.00 s of CPU time\n"));
+	assert_non_null(strstr(text, "4 of 5 functions differ by more than chance explains"));
+	assert_non_null(strstr(text, "   20.00 %   30.00 %   +10.00  ("));
+	assert_non_null(strstr(text, "  hot\n"));
+	assert_non_null(strstr(text, "functions that only B has, with what they call\n    0.00 %    2.00 %    +2.00  ("));
+	assert_non_null(strstr(text, "  new?[2J\n"));
+	assert_non_null(strstr(text, "functions that only A has"));
+	assert_null(strstr(text, "main"));
+	assert_non_null(strstr(json, "\"profile\": \"b\\\"\""));
+	assert_non_null(strstr(json, "\"function\": \"new\\u001b[2J\", \"fate\": \"new\""));
+	assert_string_equal(ep_diff_worst(movers, false, 0, &low)->name, "hot");
+	assert_true(low > 7 && low < 10);
+	assert_non_null(ep_diff_worst(movers, false, 7, &low));
+	assert_null(ep_diff_worst(movers, false, 10, &low));
+}
+
+EP_TEST(absolute_amounts_are_in_per_cent_of_a_cpu)
+{
+	ep_cleanup(ep_movers_freep) struct ep_movers *movers =
+		movers_of(before, EP_LEN(before), after, EP_LEN(after), true);
+	ep_autofree char *text = print(movers, false, true);
+	double low;
+
+	assert_non_null(strstr(text, "CPU time per second of recording: 100 % is one CPU\n"));
+	assert_non_null(strstr(text, "   20.00 %   30.00 %   +10.00  ("));
+	assert_non_null(ep_diff_worst(movers, true, 5, &low));
+}
+
+EP_TEST(no_difference_is_said)
+{
+	ep_cleanup(ep_movers_freep) struct ep_movers *movers =
+		movers_of(before, EP_LEN(before), before, EP_LEN(before), false);
+	ep_autofree char *text = print(movers, false, false), *json = print(movers, true, false);
+	double low;
+
+	assert_non_null(strstr(text, "no function of 4 differs by more than chance explains"));
+	assert_non_null(strstr(json, "\"movers\": []}\n"));
+	assert_null(ep_diff_worst(movers, false, 0, &low));
+}
