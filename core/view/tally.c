@@ -2,7 +2,7 @@
 /*
  * Two steps, so that a stack is walked once however many samples it has: weights are added up by stack; then
  * each stack counts for the rows that its frames belong to. Which row that is, is looked up before, once for
- * each line or location of the batch (`row_of`); a row remembers the last stack that counted it.
+ * each line or location of the batch (`row_of`), and beside each row stands the last stack that counted it.
  */
 #include "core/view/tally.h"
 #include "core/base/map.h"
@@ -189,7 +189,7 @@ struct stack {
 	uint32_t number; /* of its row, from 1 */
 };
 
-static void count(struct ep_tally *tally, uint32_t row, const struct stack *stack, bool is_leaf)
+static void count_row(struct ep_tally *tally, uint32_t *last, uint32_t row, const struct stack *stack, bool is_leaf)
 {
 	struct ep_tally_row *to = ep_vec_at(&tally->rows, struct ep_tally_row, row);
 
@@ -197,63 +197,114 @@ static void count(struct ep_tally *tally, uint32_t row, const struct stack *stac
 		to->self += stack->weight;
 		to->self_samples += stack->samples;
 	}
-	if (to->last == stack->number)
+	if (last[row] == stack->number)
 		return;
-	to->last = stack->number;
+	last[row] = stack->number;
 	to->total += stack->weight;
 	to->total_samples += stack->samples;
 }
 
-/* Rows of lines: of all that are inlined there. A location without a line has row 0. */
-static void count_lines(struct ep_tally *tally, const uint32_t *row_of, uint32_t location, const struct stack *stack,
-			bool is_leaf)
+/*
+ * What a location counts for, in one word, since there may be tens of millions of frames: its row, or that it
+ * has several, which are those of its lines.
+ */
+#define CODE_SKIP    (1u << 31) /* counts where it is the leaf only */
+#define CODE_LINES   (1u << 30)
+#define CODE_MAX_ROW (CODE_LINES - 1)
+
+static uint32_t code_of(const struct ep_tally *tally, const uint32_t *row_of, uint32_t location)
 {
 	const struct ep_batch *batch = tally->batch;
-	uint32_t first = batch->location_line_first[location], end = batch->location_line_first[location + 1];
+	uint32_t first = batch->location_line_first[location], n = batch->location_line_first[location + 1] - first;
+	bool skip = batch->location_flags[location] & (EP_LOCATION_ERROR | EP_LOCATION_GAP);
+	uint32_t code = tally->by > EP_TALLY_LINE ? row_of[location] : n == 0 ? 0 : n == 1 ? row_of[first] : CODE_LINES;
 
-	if (first == end)
-		count(tally, 0, stack, is_leaf);
-	for (uint32_t i = first; i < end; i++)
-		count(tally, row_of[i], stack, is_leaf && i == first);
+	return code | (skip ? CODE_SKIP : 0);
 }
 
-static void count_stack(struct ep_tally *tally, const uint32_t *row_of, uint32_t row, const struct stack *stack)
+static uint32_t *make_codes(const struct ep_tally *tally, const uint32_t *row_of)
 {
-	const struct ep_batch *batch = tally->batch;
+	uint32_t *codes = calloc((size_t)tally->batch->n_locations + 1, sizeof(*codes));
+
+	for (uint32_t i = 0; codes && i < tally->batch->n_locations; i++)
+		codes[i] = code_of(tally, row_of, i);
+	return codes;
+}
+
+struct counting {
+	struct ep_tally *tally;
+	const uint32_t *row_of, *codes;
+	uint32_t *last; /* by row: the stack that counted it last */
+};
+
+/* Rows of all that are inlined there. */
+static void count_lines(const struct counting *counting, uint32_t location, const struct stack *stack, bool is_leaf)
+{
+	const struct ep_batch *batch = counting->tally->batch;
+	uint32_t first = batch->location_line_first[location], end = batch->location_line_first[location + 1];
+
+	for (uint32_t i = first; i < end; i++)
+		count_row(counting->tally, counting->last, counting->row_of[i], stack, is_leaf && i == first);
+}
+
+static void count_stack(const struct counting *counting, uint32_t row, const struct stack *stack)
+{
+	const struct ep_batch *batch = counting->tally->batch;
 	uint32_t first = batch->stack_location_first[row], end = batch->stack_location_first[row + 1];
 
 	for (uint32_t i = first; i < end; i++) {
-		uint32_t location = batch->stack_location[i];
+		uint32_t location = batch->stack_location[i], code = counting->codes[location];
 
-		if (i > first && (batch->location_flags[location] & (EP_LOCATION_ERROR | EP_LOCATION_GAP)))
+		if ((code & CODE_SKIP) && i > first)
 			continue;
-		if (tally->by <= EP_TALLY_LINE)
-			count_lines(tally, row_of, location, stack, i == first);
+		if (code & CODE_LINES)
+			count_lines(counting, location, stack, i == first);
 		else
-			count(tally, row_of[location], stack, i == first);
+			count_row(counting->tally, counting->last, code & CODE_MAX_ROW, stack, i == first);
 	}
+}
+
+static int make_rows(struct ep_tally *tally, struct ep_map *index, uint32_t *row_of)
+{
+	int r = tally->by == EP_TALLY_FUNCTION ? rows_of_functions(tally, index, row_of)
+		: tally->by == EP_TALLY_LINE   ? rows_of_lines(tally, index, row_of)
+					       : rows_of_locations(tally, index, row_of);
+
+	return r == 0 && tally->rows.len > CODE_MAX_ROW ? -E2BIG : r;
+}
+
+static int count_stacks(struct counting *counting)
+{
+	const struct ep_batch *batch = counting->tally->batch;
+	ep_cleanup(ep_stack_weights_fini) struct ep_stack_weights weights = {0};
+	int r = ep_stack_weights_make(batch, &weights);
+
+	for (uint32_t i = 0; i < batch->n_stacks && r == 0; i++) {
+		struct stack stack = {weights.weight[i], weights.samples[i], i + 1};
+
+		if (stack.samples)
+			count_stack(counting, i, &stack);
+	}
+	return r;
 }
 
 static int tally_frames(struct ep_tally *tally, struct ep_map *index)
 {
 	const struct ep_batch *batch = tally->batch;
 	size_t n = tally->by <= EP_TALLY_LINE ? batch->n_lines : batch->n_locations;
-	ep_cleanup(ep_stack_weights_fini) struct ep_stack_weights weights = {0};
-	ep_autofree uint32_t *row_of = calloc(n + 1, sizeof(*row_of));
-	int r = row_of ? ep_stack_weights_make(batch, &weights) : -ENOMEM;
+	ep_autofree uint32_t *row_of = calloc(n + 1, sizeof(*row_of)), *codes = NULL, *last = NULL;
+	int r = row_of ? make_rows(tally, index, row_of) : -ENOMEM;
 
-	if (r == 0)
-		r = tally->by == EP_TALLY_FUNCTION ? rows_of_functions(tally, index, row_of)
-		    : tally->by == EP_TALLY_LINE   ? rows_of_lines(tally, index, row_of)
-						   : rows_of_locations(tally, index, row_of);
-	for (uint32_t i = 0; i < batch->n_stacks && r == 0; i++) {
-		struct stack stack = {weights.weight[i], weights.samples[i], i + 1};
-
-		if (stack.samples)
-			count_stack(tally, row_of, i, &stack);
-	}
-	return r;
+	if (r < 0)
+		return r;
+	codes = make_codes(tally, row_of);
+	last = calloc(tally->rows.len + 1, sizeof(*last));
+	if (!codes || !last)
+		return -ENOMEM;
+	return count_stacks(&(struct counting){tally, row_of, codes, last});
 }
+
+/* --- by sample --------------------------------------------------------------------------------- */
 
 static void describe_sample(const struct ep_batch *batch, enum ep_tally_by by, uint32_t sample,
 			    struct ep_tally_row *row, uint64_t *ret_key)
@@ -286,21 +337,21 @@ static void describe_sample(const struct ep_batch *batch, enum ep_tally_by by, u
 static int tally_samples(struct ep_tally *tally, struct ep_map *index)
 {
 	const struct ep_batch *batch = tally->batch;
-	struct stack sample = {0};
 	int r = 0;
 
 	for (uint32_t i = 0; i < batch->n_samples && r == 0; i++) {
 		struct ep_tally_row row;
+		struct ep_tally_row *to;
 		uint64_t key;
 		uint32_t found;
 
-		sample.weight = ep_batch_weight_ns(batch, i);
-		sample.samples = batch->sample_count[i];
-		sample.number++;
 		describe_sample(batch, tally->by, i, &row, &key);
 		r = find_row(tally, index, key, &row, &found);
-		if (r == 0)
-			count(tally, found, &sample, true);
+		if (r < 0)
+			break;
+		to = ep_vec_at(&tally->rows, struct ep_tally_row, found);
+		to->self = to->total += ep_batch_weight_ns(batch, i);
+		to->self_samples = to->total_samples += batch->sample_count[i];
 	}
 	return r;
 }

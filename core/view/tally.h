@@ -39,7 +39,7 @@ struct ep_tally_row {
 	uint32_t number;  /* line; tid; CPU; of a function its first line; of a module 1 if it has a mapping */
 	uint32_t mapping; /* row of mappings: of a function, or EP_TALLY_SEVERAL */
 	uint32_t process; /* row of processes: of a process or thread */
-	uint32_t last;	  /* number of the stack that counted it last */
+	uint32_t pad;
 };
 
 struct ep_tally {
