@@ -110,6 +110,20 @@ static enum ep_exit write_all(struct convert *convert)
 	return ep_outputs_result(&convert->outputs) < 0 ? EP_EXIT_FAILED : EP_EXIT_OK;
 }
 
+static void say_written(const struct convert *convert)
+{
+	const char *separator = "wrote: ";
+
+	for (size_t i = 0; i < convert->files.n && !convert->args->view.quiet; i++) {
+		if (strcmp(convert->files.shown[i], "-") == 0)
+			continue;
+		fprintf(stderr, "%s%s", separator, convert->files.shown[i]);
+		separator = ", ";
+	}
+	if (separator[0] == ',')
+		fprintf(stderr, "\n");
+}
+
 /* --- names ------------------------------------------------------------------------------------- */
 
 static enum ep_exit add_symbols(struct convert *convert)
@@ -206,8 +220,12 @@ static enum ep_exit convert_files(const struct ep_convert_args *args)
 	uv_run(uv_default_loop(), UV_RUN_DEFAULT);
 	ep_batch_unref(convert.batch);
 	ep_view_files_fini(&convert.inputs);
-	if (finish_outputs(&convert) < 0 || ep_output_files_finish(&convert.files) < 0)
-		status = status == EP_EXIT_OK ? EP_EXIT_FAILED : status;
+	if (finish_outputs(&convert) < 0 && status == EP_EXIT_OK)
+		status = EP_EXIT_FAILED;
+	if (status == EP_EXIT_OK)
+		say_written(&convert);
+	if (ep_output_files_finish(&convert.files) < 0 && status == EP_EXIT_OK)
+		status = EP_EXIT_FAILED;
 	ep_config_free(config);
 	return status;
 }
@@ -225,7 +243,6 @@ int ep_cmd_convert(const struct ep_args *args)
 		ep_help_print(stdout, EP_COMMAND_CONVERT);
 		return EP_EXIT_OK;
 	}
-	if (options.view.verbose)
-		ep_log_set_level(options.view.verbose > 1 ? EP_LOG_DEBUG : EP_LOG_INFO);
+	ep_view_args_set_log(&options.view);
 	return convert_files(&options);
 }

@@ -22,6 +22,7 @@ static enum ep_exit print(const struct ep_report_args *options, const struct ep_
 	report.out = stdout;
 	report.batch = batch;
 	report.title = title;
+	report.filtered = !ep_view_filter_is_empty(options->view.filter);
 	report.width = style.width;
 	report.color = style.color;
 	report.sources = &options->sources;
@@ -71,7 +72,6 @@ int ep_cmd_report(const struct ep_args *args)
 		ep_help_print(stdout, EP_COMMAND_REPORT);
 		return EP_EXIT_OK;
 	}
-	if (options.view.verbose)
-		ep_log_set_level(options.view.verbose > 1 ? EP_LOG_DEBUG : EP_LOG_INFO);
+	ep_view_args_set_log(&options.view);
 	return run(&options);
 }

@@ -492,7 +492,19 @@ static bool all_have_times(const struct ep_batch *batch)
 	return true;
 }
 
-/* Builds what passes; the header's times are clipped, which the builder takes from the batch. */
+static uint64_t count_samples(const struct ep_batch *batch)
+{
+	uint64_t samples = 0;
+
+	for (uint32_t i = 0; i < batch->n_samples; i++)
+		samples += batch->sample_count[i];
+	return samples;
+}
+
+/*
+ * Builds what passes. The header is the batch's, with the times clipped. What was lost is not known to have
+ * been of those samples: it stays what it was, and so does what it is a share of.
+ */
 static int build(struct ep_view_filter *filter, const struct ep_batch *batch, struct ep_batch **ret_batch)
 {
 	ep_cleanup(ep_profile_builder_freep) struct ep_profile_builder *builder = NULL;
@@ -508,6 +520,7 @@ static int build(struct ep_view_filter *filter, const struct ep_batch *batch, st
 
 	if (r < 0)
 		return r;
+	clipped.due_samples = ep_batch_due_samples(batch, count_samples(batch));
 	clipped.start_ns = EP_MIN(EP_MAX(range->start_ns, start_ns), end_ns);
 	clipped.duration_ns = EP_MAX(EP_MIN(range->end_ns, end_ns), clipped.start_ns) - clipped.start_ns;
 	r = ep_profile_add_batch(builder, &clipped, &choice);

@@ -36,7 +36,7 @@ static void check(const struct ep_batch *batch, struct ep_report report, const c
 }
 
 #define HEAD                                                                                       \
-	"x.pb.gz: 10 samples in 10.0 s at 1 Hz on here: 0.0 ms of CPU time; 1 samples lost (9.09 % of the ticks due)\n" \
+	"x.pb.gz: 10 samples in 10.0 s at 1 Hz on here: 0.0 ms of CPU time; 1 sample lost (9.09 % of the ticks due)\n" \
 	"stacks: 100.00 % complete\n"                                                              \
 	"names: 100.00 % fully named\n\n"
 

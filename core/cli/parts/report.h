@@ -27,6 +27,7 @@ struct ep_report {
 	FILE *out;
 	const struct ep_batch *batch;
 	const char *title; /* file or files */
+	bool filtered;	   /* the batch is a part of what they hold */
 	enum ep_report_what what;
 	enum ep_tally_by by;
 	const char *function; /* of callers and list */

@@ -105,7 +105,8 @@ static int say_totals(const struct ep_report *report, const struct ep_quality *q
 		r = ep_vec_printf(text, ": %s %s of %s", weight, ep_text_fit(ep_report_unit(batch), 64, buf),
 				  batch->sample_type);
 	if (r == 0 && batch->lost_samples)
-		r = ep_vec_printf(text, "; %" PRIu64 " samples lost (%.2f %% of the ticks due)", batch->lost_samples,
+		r = ep_vec_printf(text, "; %" PRIu64 " sample%s lost%s (%.2f %% of the ticks due)", batch->lost_samples,
+				  batch->lost_samples == 1 ? "" : "s", report->filtered ? " in the whole recording" : "",
 				  percent(batch->lost_samples, ep_batch_due_samples(batch, quality->samples)));
 	return r;
 }

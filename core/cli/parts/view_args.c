@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/cli/parts/view_args.h"
 #include "core/base/clock.h"
+#include "core/base/log.h"
 #include "core/base/parse.h"
 #include "core/cli/parts/option_error.h"
 #include "core/config/units.h"
@@ -250,4 +251,12 @@ void ep_view_args_fini(struct ep_view_args *args)
 	ep_view_filter_free(args->filter);
 	free(args->files);
 	*args = (struct ep_view_args){0};
+}
+
+void ep_view_args_set_log(const struct ep_view_args *args)
+{
+	if (args->quiet)
+		ep_log_set_level(EP_LOG_ERROR);
+	else
+		ep_log_set_level(args->verbose > 1 ? EP_LOG_DEBUG : args->verbose ? EP_LOG_INFO : EP_LOG_WARN);
 }

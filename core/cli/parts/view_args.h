@@ -59,6 +59,9 @@ struct ep_view_command {
 int ep_view_args_parse(struct ep_view_args *ret_args, const struct ep_view_command *command, int argc, char **argv);
 void ep_view_args_fini(struct ep_view_args *args); /* accepts a zeroed one */
 
+/* The log's level, as -q and -v say. */
+void ep_view_args_set_log(const struct ep_view_args *args);
+
 /* "10s", "-10m", "14:03", "14:03:00", "2026-01-31", "2026-01-31T14:03:00[.5][Z]". 0 or -EINVAL. */
 int ep_view_parse_moment(const char *text, struct ep_view_moment *ret_moment);
 
