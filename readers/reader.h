@@ -14,7 +14,10 @@
 #define EP_READ_MAX_BYTES  (2ull << 30)
 #define EP_READ_WHY_BYTES  256
 
-/* One format. The input is whole and not compressed any more. */
+/*
+ * One format. The input is whole and not compressed any more, and is the reader's: it may give pages that it has
+ * read back to the kernel (readers/shared/forget.h).
+ */
 struct ep_reader {
 	const char *name; /* "pprof", for messages */
 	/* Does it look like this format? Readers are asked in the order of readers/read.c. */

@@ -87,17 +87,14 @@ int ep_profile_digest_stack(struct ep_profile_builder *b, const uint32_t *locati
 {
 	XXH128_canonical_t canonical;
 
-	b->stack_text.len = 0;
-	for (uint32_t i = 0; i < n_locations; i++) {
-		int r = ep_vec_append(
-			&b->stack_text,
-			ep_vec_at(&b->digests, struct ep_profile_digest, locations[i]), 1);
+	int r = ep_vec_reserve(&b->stack_text, EP_MAX(n_locations, 1u));
+	struct ep_profile_digest *text = b->stack_text.data;
 
-		if (r < 0)
-			return r;
-	}
-	XXH128_canonicalFromHash(&canonical,
-				 XXH3_128bits(b->stack_text.data, b->stack_text.len * 16));
+	if (r < 0)
+		return r;
+	for (uint32_t i = 0; i < n_locations; i++)
+		text[i] = *ep_vec_at(&b->digests, struct ep_profile_digest, locations[i]);
+	XXH128_canonicalFromHash(&canonical, XXH3_128bits(text, n_locations * sizeof(*text)));
 	memcpy(ret_hash, canonical.digest, 16);
 	return 0;
 }

@@ -128,6 +128,9 @@ static int note_number(struct pprof *p, const struct ep_proto_field *field)
 
 static int note_field(struct pprof *p, struct ep_proto_field *field)
 {
+	if (field->number >= PPROF_MAPPING && field->number <= PPROF_STRING &&
+	    field->wire == EP_PROTO_BYTES)
+		p->tables = EP_MIN(p->tables, field->bytes.at);
 	if (field->number == PPROF_COMMENT)
 		return add_comments(p, field);
 	if (field->wire != EP_PROTO_BYTES)
@@ -162,7 +165,7 @@ static int note_all(struct pprof *p)
 		r = pprof_bad(p, message.at, CUT_OFF);
 	if (r == 0)
 		r = ep_vec_append(&p->labels, NULL, p->strings.len);
-	return r < 0 ? r : ep_vec_append(&p->notes, NULL, p->locations.elements.len);
+	return r < 0 ? r : ep_vec_append(&p->rows, NULL, p->locations.elements.len);
 }
 
 /* --- the reader --- */
@@ -171,7 +174,8 @@ static void pprof_init(struct pprof *p)
 {
 	ep_vec_init(&p->strings, sizeof(struct pprof_element), UINT32_MAX / 2);
 	ep_vec_init(&p->labels, 1, UINT32_MAX / 2);
-	ep_vec_init(&p->notes, sizeof(uint32_t), UINT32_MAX / 2);
+	ep_vec_init(&p->rows, sizeof(uint32_t), UINT32_MAX / 2);
+	ep_map_init(&p->notes, UINT32_MAX / 2);
 	ep_vec_init(&p->comments, sizeof(uint64_t), 64);
 	ep_vec_init(&p->lines, sizeof(struct ep_profile_line), 1 << 20);
 	ep_vec_init(&p->stack, sizeof(uint32_t), 1 << 20);
@@ -184,7 +188,8 @@ static void pprof_fini(struct pprof *p)
 {
 	ep_vec_fini(&p->strings);
 	ep_vec_fini(&p->labels);
-	ep_vec_fini(&p->notes);
+	ep_vec_fini(&p->rows);
+	ep_map_fini(&p->notes);
 	ep_vec_fini(&p->comments);
 	ep_vec_fini(&p->lines);
 	ep_vec_fini(&p->stack);
@@ -196,7 +201,7 @@ static void pprof_fini(struct pprof *p)
 static int pprof_read(const uint8_t *data, size_t bytes, struct ep_profile_builder *builder, char *why)
 {
 	ep_cleanup(pprof_fini) struct pprof p = {
-		.start = data, .bytes = bytes, .builder = builder, .why = why};
+		.start = data, .bytes = bytes, .tables = data + bytes, .builder = builder, .why = why};
 	int r;
 
 	why[0] = '\0';

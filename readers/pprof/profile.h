@@ -33,6 +33,7 @@ enum {
 };
 
 #define PPROF_NOT_READ	UINT32_MAX
+#define PPROF_HAS_NOTE	(1u << 31)
 #define PPROF_MAX_TYPES 64
 
 /* Where an element of a table is, and the row it has become. */
@@ -74,9 +75,12 @@ struct pprof {
 	struct ep_vec strings; /* struct pprof_element */
 	struct ep_vec labels;  /* uint8_t, enum pprof_label, by string */
 	struct pprof_table mappings, locations, functions;
-	/* uint32_t by location: the string of its name where that tells something of the stack, else 0 */
-	struct ep_vec notes;
+	/* uint32_t by location: its row, 0: not read yet; PPROF_HAS_NOTE: its name tells something of the stack */
+	struct ep_vec rows;
+	struct ep_map notes; /* location → string of that name */
 	bool is_ours;	       /* written by exporters/pprof */
+
+	const uint8_t *tables; /* before it there are samples, and no element of a table */
 
 	uint32_t n_types;
 	struct pprof_type types[PPROF_MAX_TYPES], period_type;
@@ -89,6 +93,8 @@ struct pprof {
 	uint64_t count_period;	      /* where nothing counts: count = weight / this; 0: each is one */
 
 	struct ep_vec lines, stack; /* in hand */
+	struct ep_proto before;	    /* locations of the sample before, packed: most come one after the other */
+	uint32_t before_row;
 	struct ep_profile_process process; /* of the sample before */
 	uint32_t process_row;
 };
@@ -106,8 +112,12 @@ bool pprof_is(struct pprof *p, uint64_t string, const char *text);
 void pprof_table_init(struct pprof_table *table);
 void pprof_table_fini(struct pprof_table *table);
 int pprof_table_add(struct pprof *p, struct pprof_table *table, struct ep_proto message);
-/* A location's row; `*ret_note` as in p->notes. */
-int pprof_location(struct pprof *p, uint64_t id, uint32_t *ret_row, uint32_t *ret_note);
+/* The number of a location by its id. */
+int pprof_find_location(struct pprof *p, uint64_t id, uint32_t *ret_number);
+/* Reads one that is not in p->rows yet. */
+int pprof_read_location(struct pprof *p, uint32_t number);
+/* The string of a name that tells something of its stack. */
+uint32_t pprof_note(const struct pprof *p, uint32_t number);
 
 /* What its values are: types, units, period, comments; then the builder has its header. */
 int pprof_header(struct pprof *p);

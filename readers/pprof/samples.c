@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/base/parse.h"
 #include "readers/pprof/profile.h"
+#include "readers/shared/forget.h"
 #include "readers/shared/kind.h"
 
 #include <errno.h>
@@ -15,6 +16,8 @@ struct sample {
 	uint64_t values[PPROF_MAX_TYPES];
 	uint32_t n_values;
 	struct ep_profile_stack stack;
+	uint32_t n_fields; /* of locations */
+	bool is_as_before;
 	uint64_t pid, time_ns;
 	uint32_t comm, container; /* rows */
 	struct ep_profile_sample row;
@@ -135,22 +138,101 @@ static int note(struct pprof *p, uint32_t string, struct sample *sample)
 	return ep_read_stack_note(p->builder, name, &sample->stack);
 }
 
-static int read_locations(struct pprof *p, struct ep_proto_field field, struct sample *sample)
+/* The numbers of the locations, behind what is in p->stack: ids are decoded first, so that rows are looked up in a row. */
+static int list_numbers(struct pprof *p, struct ep_proto_field *field)
 {
-	uint32_t row, string;
+	bool is_direct = !p->locations.has_numbers;
+	uint32_t *numbers;
 	uint64_t id;
+	/* a number has one byte at least */
+	int r = ep_vec_reserve(&p->stack, p->stack.len + ep_proto_left(&field->bytes) + 1);
+
+	if (r == -E2BIG)
+		return pprof_bad(p, field->bytes.at, "a stack has more than a million frames");
+	numbers = p->stack.data;
+	while (r == 0 && ep_proto_number(field, &id)) {
+		if (is_direct && id - 1 < p->rows.len)
+			numbers[p->stack.len++] = (uint32_t)(id - 1);
+		else
+			r = pprof_find_location(p, id, &numbers[p->stack.len++]);
+	}
+	return r;
+}
+
+/* From the numbers of locations, from the `first` of p->stack on, to their rows. */
+static int find_rows(struct pprof *p, size_t first, struct sample *sample)
+{
+	const uint32_t *rows = p->rows.data;
+	uint32_t *stack = p->stack.data;
 	int r = 0;
 
-	while (r == 0 && ep_proto_number(&field, &id)) {
-		r = pprof_location(p, id, &row, &string);
-		if (r == 0)
-			r = ep_vec_append(&p->stack, &row, 1);
-		if (r == 0 && string)
-			r = note(p, string, sample);
+	for (size_t i = first; i < p->stack.len && r == 0; i++) {
+		uint32_t number = stack[i], row = rows[number];
+
+		if (!row) {
+			r = pprof_read_location(p, number);
+			row = rows[number];
+		}
+		if (row & PPROF_HAS_NOTE && r == 0)
+			r = note(p, pprof_note(p, number), sample);
+		stack[i] = row & ~PPROF_HAS_NOTE;
 	}
-	return r < 0 || !field.bytes.is_bad
-		       ? r
-		       : pprof_bad(p, field.bytes.at, "a stack is damaged");
+	return r;
+}
+
+static int push_locations(struct pprof *p, struct ep_proto_field field, struct sample *sample)
+{
+	size_t first = p->stack.len;
+	int r = list_numbers(p, &field);
+
+	if (r == 0 && field.bytes.is_bad)
+		r = pprof_bad(p, field.bytes.at, "a stack is damaged");
+	return r < 0 ? r : find_rows(p, first, sample);
+}
+
+static bool is_as_before(const struct pprof *p, struct ep_proto locations)
+{
+	size_t bytes = ep_proto_left(&locations);
+
+	return bytes && bytes == ep_proto_left(&p->before) &&
+	       memcmp(locations.at, p->before.at, bytes) == 0;
+}
+
+/*
+ * Samples of one stack often come one after the other, and then its locations are only compared. A stack may
+ * be in several fields, as where numbers are not packed.
+ */
+static int read_locations(struct pprof *p, struct ep_proto_field field, struct sample *sample)
+{
+	struct ep_proto_field first = {.wire = EP_PROTO_BYTES, .bytes = p->before};
+	int r = 0;
+
+	sample->n_fields++;
+	if (sample->n_fields == 1 && is_as_before(p, field.bytes)) {
+		sample->is_as_before = true;
+		return 0;
+	}
+	if (sample->is_as_before) {
+		sample->is_as_before = false;
+		r = push_locations(p, first, sample);
+	}
+	p->before = sample->n_fields == 1 ? field.bytes : (struct ep_proto){0};
+	return r < 0 ? r : push_locations(p, field, sample);
+}
+
+static int add_stack(struct pprof *p, struct sample *sample)
+{
+	int r;
+
+	if (!sample->is_as_before) {
+		sample->stack.n_locations = (uint32_t)p->stack.len;
+		sample->stack.locations = p->stack.data;
+		r = ep_profile_add_stack(p->builder, &sample->stack, &p->before_row);
+		if (r < 0)
+			return r;
+	}
+	sample->row.stack = p->before_row;
+	return 0;
 }
 
 static int read_values(struct pprof *p, struct ep_proto_field field, struct sample *sample)
@@ -237,15 +319,15 @@ static int add_sample(struct pprof *p, struct ep_proto message)
 	if (r < 0)
 		return r;
 	weigh(p, &sample);
-	if (!sample.row.weight && !sample.row.count)
+	if (!sample.row.weight && !sample.row.count) {
+		p->before = sample.is_as_before ? p->before : (struct ep_proto){0};
 		return 0;
+	}
 	if (sample.time_ns && sample.row.count == 1) {
 		sample.row.n_times = 1;
 		sample.row.times_ns = &sample.time_ns;
 	}
-	sample.stack.n_locations = (uint32_t)p->stack.len;
-	sample.stack.locations = p->stack.data;
-	r = ep_profile_add_stack(p->builder, &sample.stack, &sample.row.stack);
+	r = add_stack(p, &sample);
 	if (r == 0)
 		r = add_process(p, &sample);
 	return r < 0 ? r : ep_profile_add_sample(p->builder, &sample.row);
@@ -254,12 +336,16 @@ static int add_sample(struct pprof *p, struct ep_proto message)
 int pprof_samples(struct pprof *p)
 {
 	struct ep_proto message = ep_proto_of(p->start, p->bytes);
+	const uint8_t *forgotten = p->start;
 	struct ep_proto_field field;
 	int r = 0;
 
 	while (r == 0 && ep_proto_next(&message, &field)) {
 		if (field.number == PPROF_SAMPLE && field.wire == EP_PROTO_BYTES)
 			r = add_sample(p, field.bytes);
+		/* the stack before is still compared */
+		if (p->before.at && p->before.at < p->tables)
+			ep_read_forget(&forgotten, p->before.at);
 	}
 	return r;
 }

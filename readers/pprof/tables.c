@@ -349,20 +349,34 @@ static int read_location(struct pprof *p, struct pprof_element *element, uint32_
 	return r < 0 ? r : ep_profile_add_location(p->builder, &location, &element->row);
 }
 
-int pprof_location(struct pprof *p, uint64_t id, uint32_t *ret_row, uint32_t *ret_note)
+int pprof_find_location(struct pprof *p, uint64_t id, uint32_t *ret_number)
 {
 	struct pprof_element *element = find_element(&p->locations, id);
-	uint32_t *note;
-	int r = 0;
 
 	if (!element)
 		return pprof_bad(p, p->start + p->bytes,
 				 "a location that a sample is at is not there");
-	note = ep_vec_at(&p->notes, uint32_t,
-			 element - ep_vec_at(&p->locations.elements, struct pprof_element, 0));
-	if (element->row == PPROF_NOT_READ)
-		r = read_location(p, element, note);
-	*ret_row = element->row;
-	*ret_note = *note;
+	*ret_number = (uint32_t)(element -
+				 ep_vec_at(&p->locations.elements, struct pprof_element, 0));
+	return 0;
+}
+
+int pprof_read_location(struct pprof *p, uint32_t number)
+{
+	struct pprof_element *element =
+		ep_vec_at(&p->locations.elements, struct pprof_element, number);
+	uint32_t note = 0;
+	int r = read_location(p, element, &note);
+
+	if (r == 0 && note)
+		r = ep_map_set(&p->notes, number, note);
+	*ep_vec_at(&p->rows, uint32_t, number) = element->row | (note ? PPROF_HAS_NOTE : 0);
 	return r;
+}
+
+uint32_t pprof_note(const struct pprof *p, uint32_t number)
+{
+	const uint64_t *note = ep_map_find(&p->notes, number);
+
+	return note ? (uint32_t)*note : 0;
 }
