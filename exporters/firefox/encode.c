@@ -11,6 +11,7 @@
 #define GECKO_VERSION 30 /* of the format that Firefox itself would have sent; nothing here depends on it */
 #define LIBRARY	      1	 /* resource type */
 #define BASE_ALIGN    0x10000
+#define MAX_KINDS     255 /* categories are bytes to the profiler, as are depths */
 
 struct firefox {
 	const struct ep_batch *batch;
@@ -95,7 +96,7 @@ static void put_categories(struct firefox *fx)
 
 	json_open(&fx->json, "categories", '[');
 	put_category(fx, "Other", strlen("Other"), "grey");
-	for (size_t i = 0; i < fx->tables.kinds.len; i++) {
+	for (size_t i = 0; i < fx->tables.kinds.len && i < MAX_KINDS; i++) {
 		uint32_t kind = *ep_vec_at(&fx->tables.kinds, uint32_t, i);
 
 		put_category(fx, batch->string_text[kind], batch->string_bytes[kind],
@@ -269,15 +270,15 @@ static void put_frame_depth(struct firefox *fx, uint32_t line)
 {
 	uint32_t end = fx->batch->location_line_first[location_of(fx, line) + 1];
 
-	json_u64(&fx->json, NULL, end > line ? end - 1 - line : 0);
+	json_u64(&fx->json, NULL, end > line ? EP_MIN(end - 1 - line, (uint32_t)UINT8_MAX) : 0);
 }
 
 static void put_frame_category(struct firefox *fx, uint32_t line)
 {
 	uint32_t location = location_of(fx, line);
+	uint32_t row = location ? fx->tables.row_of_kind[fx->batch->location_kind[location]] : FIREFOX_NONE;
 
-	json_u64(&fx->json, NULL,
-		 location ? 1 + fx->tables.row_of_kind[fx->batch->location_kind[location]] : 0);
+	json_u64(&fx->json, NULL, row < MAX_KINDS ? 1 + row : 0);
 }
 
 static void put_frame_func(struct firefox *fx, uint32_t line)
