@@ -51,9 +51,20 @@ class App {
 			onRange: (range, isDone) => this.dragged(range, isDone),
 			onHover: (text, event) => this.tip(text ? [text] : null, event),
 		});
+		this.strip.rank();
 		listen(this);
 		this.tellFacts();
 		this.update(3);
+		requestIdleCallback((deadline) => this.readNames(deadline, 0));
+	}
+
+	// Names are decoded while nothing else is to be done, so that the first search is as fast as the next.
+	readNames(deadline, frame) {
+		while (frame < this.profile.nFrames && deadline.timeRemaining() > 1)
+			for (const end = Math.min(this.profile.nFrames, frame + 500); frame < end; frame++)
+				this.profile.name(frame);
+		if (frame < this.profile.nFrames)
+			requestIdleCallback((next) => this.readNames(next, frame));
 	}
 
 	// Weights are CPU time, or what a profile of others counts.
@@ -218,12 +229,13 @@ class App {
 
 	weigh() {
 		const {calls, profile, tree} = this, isRow = this.chosenRows(), isUnit = this.chosenUnits(), [from, to] = this.span();
-		const weights = this.weights = calls.weighUnits(profile.events, from, to, isRow), own = calls.selfOf(weights, isUnit);
+		const events = this.state.range ? profile.events : null, weights = this.weights = calls.weighUnits(0, profile.baseRows, isRow, events, from, to);
+		const own = calls.selfOf(weights, isUnit);
 		tree.weigh(own.self);
 		this.sum = own.sum;
 		this.count = own.count;
 		if (this.isDiff) {
-			const base = calls.weighUnits(profile.baseEvents, 0, profile.baseEvents.n, isRow), old = calls.selfOf(base, isUnit);
+			const base = calls.weighUnits(profile.baseRows, profile.nRows, isRow), old = calls.selfOf(base, isUnit);
 			this.compare(old);
 		}
 		this.tallies = this.around = null;

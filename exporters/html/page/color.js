@@ -12,8 +12,8 @@ const FIXED_COLORS = {
 	gap: ['#d8d8d8', '#484848'],
 	unknown: ['#d5d2c8', '#55524a'],
 };
-const HUES = [['#93cfb5', '#22684f'], ['#eadb84', '#75661a'], ['#dcb1cf', '#774a6a'], ['#f0c078', '#80560f'],
-	['#b9b6e6', '#4f4b93'], ['#a2dadd', '#25696f'], ['#cdd98f', '#5c6a1f'], ['#e3b7a0', '#7a4b33']];
+const HUES = [['#93cfb5', '#22684f'], ['#eadb84', '#75661a'], ['#dcb1cf', '#774a6a'], ['#b9b6e6', '#4f4b93'],
+	['#a2dadd', '#25696f'], ['#cdd98f', '#5c6a1f']];
 const GROUP_COLOR = ['#d4d8dd', '#3d434b'];
 const PROCESS_COLORS = [['#3f7fb8', '#6aa9de'], ['#d98a1f', '#e8a445'], ['#1f9273', '#45bb98'], ['#a8578c', '#cf88b6'],
 	['#6c67b8', '#9b96e6'], ['#b5533a', '#e0866c'], ['#8c8412', '#c5bc45']];

@@ -30,10 +30,10 @@ class Strip {
 
 	// Processes of one name are one, the busiest first.
 	rank() {
-		const {profile} = this.owner, {events, rowThread, threads, processes} = profile, weights = new Map();
+		const {profile} = this.owner, {rowThread, rowTotal, threads, processes} = profile, weights = new Map();
 		const perThread = new Float64Array(threads.length);
-		for (let i = 0; i < events.n; i++)
-			perThread[rowThread[events.row[i]]] += events.weight[i];
+		for (let row = 0; row < profile.baseRows; row++)
+			perThread[rowThread[row]] += rowTotal[row];
 		threads.forEach((thread, i) => {
 			const name = processes[thread.process].name;
 			weights.set(name, (weights.get(name) || 0) + perThread[i]);
@@ -45,9 +45,7 @@ class Strip {
 
 	// Weights by column, of `isRow` only.
 	weigh(isRow) {
-		if (!this.names)
-			this.rank();
-		const {profile} = this.owner, {events, rowThread} = profile, ranks = SHOWN_PROCESSES + 1;
+		const {profile} = this.owner, {events, rowThread, rowWeight} = profile, ranks = SHOWN_PROCESSES + 1;
 		// Columns of at least some ticks of the sampling clock: narrower ones would show its beat.
 		const {period} = profile.sides[0], ticks = period ? this.length / period : 1e9;
 		const columns = this.columns = Math.round(Math.max(40, Math.min(600, (this.width || 1200) / 3, ticks / 6)));
@@ -62,7 +60,7 @@ class Strip {
 			const row = events.row[i];
 			if (isRow && !isRow[row])
 				continue;
-			const weight = events.weight[i], time = events.time[i];
+			const weight = events.weight ? events.weight[i] : rowWeight[row], time = events.time[i];
 			bins[Math.floor(time * scale) * ranks + rowRank[row]] += weight;
 			grid[Math.min(grid.length - 1, Math.floor(time * perUnit / rowNs))] += weight;
 		}
@@ -114,9 +112,11 @@ class Strip {
 		}
 		this.axis(context, height);
 		if (this.owner.unitName === 'time' && most) {
+			const cpus = most / (this.length / columns), text = `${cpus >= 10 ? cpus.toFixed(0) : cpus.toFixed(1)} CPUs`;
+			context.fillStyle = colors.ink('paper');
+			context.fillRect(width - 52, 2, 50, 14);
 			context.fillStyle = colors.ink('faint');
-			const cpus = most / (this.length / columns);
-			context.fillText(`${cpus >= 10 ? cpus.toFixed(0) : cpus.toFixed(1)} CPUs`, width - 48, 3);
+			context.fillText(text, width - 49, 4);
 		}
 		this.veil(context, (time) => time / 4294967296 * width, height);
 	}

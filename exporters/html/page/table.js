@@ -71,13 +71,13 @@ function factText(name, value, isGood, title) {
 
 // Weights by what cut a stack, and by what left it without names.
 function qualityOf(profile) {
-	const {events, rowStack, rowUnnamed, rowCut, stackCut, reasons} = profile, cuts = new Map();
+	const {rowTotal, rowSamples, rowStack, rowUnnamed, rowCut, stackCut, reasons} = profile, cuts = new Map();
 	const unnamed = new Float64Array(reasons.length);
 	let all = 0, complete = 0, named = 0, samples = 0;
-	for (let i = 0; i < events.n; i++) {
-		const row = events.row[i], weight = events.weight[i], cut = rowCut[row] ? reasons[rowCut[row]] : stackCut[rowStack[row]] < 0 ? '' : profile.name(stackCut[rowStack[row]]);
+	for (let row = 0; row < profile.baseRows; row++) {
+		const weight = rowTotal[row], cut = rowCut[row] ? reasons[rowCut[row]] : stackCut[rowStack[row]] < 0 ? '' : profile.name(stackCut[rowStack[row]]);
 		all += weight;
-		samples += events.count[i];
+		samples += rowSamples[row];
 		if (!cut)
 			complete += weight;
 		else
@@ -115,15 +115,7 @@ App.prototype.tellFacts = function () {
 	const {profile} = this, info = profile.sides[0], quality = this.quality = qualityOf(profile), facts = [];
 	const begin = info.base ? (info.base[0] + info.base[1] * 4294967296 + info.start) / 1e6 : 0;
 	const rate = info.facts['ebpf_profiler.frequency'] || (info.period ? Math.round(1e9 / info.period) : 0);
-	const busiest = new Map(), {threads, processes, events, rowThread} = profile;
-	for (let i = 0; i < events.n; i++)
-		busiest.set(rowThread[events.row[i]], (busiest.get(rowThread[events.row[i]]) || 0) + events.weight[i]);
-	const byName = new Map();
-	for (const [thread, weight] of busiest) {
-		const {name} = processes[threads[thread].process];
-		byName.set(name, (byName.get(name) || 0) + weight);
-	}
-	const top = [...byName].sort((a, b) => b[1] - a[1])[0];
+	const top = this.strip.names[0];
 	const what = top && top[1] > .6 * quality.all ? shown(top[0], 60) : 'whole machine';
 	const title = [what, info.host && `on ${shown(info.host, 80)}`].filter(Boolean).join(' ');
 	$('title').textContent = this.isDiff ? `${title}, compared` : title;
@@ -175,13 +167,13 @@ function hasKind({stackFirst, stackCells, cellFrame, frameKind}, stack, kind) {
 // Of each kind the time of its own, as recorded, of cuts and gaps that of the stacks which have one; `present`:
 // whether there is one at all.
 App.prototype.kindWeights = function () {
-	const {profile} = this, {events, rowStack, stackFirst, stackCells, cellFrame, frameKind} = profile;
+	const {profile} = this, {rowStack, rowTotal, stackFirst, stackCells, cellFrame, frameKind} = profile;
 	if (this.ofKinds)
 		return this.ofKinds;
 	const own = new Float64Array(profile.kinds.length), stackWeight = new Float64Array(profile.nStacks);
 	const present = new Uint8Array(profile.kinds.length), marks = [ERROR_KIND, GAP_KIND].map((kind) => profile.kindOf.get(kind));
-	for (let i = 0; i < events.n; i++)
-		stackWeight[rowStack[events.row[i]]] += events.weight[i];
+	for (let row = 0; row < profile.baseRows; row++)
+		stackWeight[rowStack[row]] += rowTotal[row];
 	for (let stack = 0; stack < profile.nStacks; stack++) {
 		if (!stackWeight[stack])
 			continue;

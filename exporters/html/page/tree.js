@@ -268,12 +268,10 @@ class Calls {
 
 	finish(trie, leaf) {
 		const {profile, nUnits, isGone} = this, self = new Float64Array(trie.n);
-		for (const events of [profile.events, profile.baseEvents]) {
-			for (let i = 0; events && i < events.n; i++) {
-				const unit = this.rowUnit[events.row[i]];
-				if (!isGone[unit])
-					self[leaf[unit]] += events.weight[i];
-			}
+		for (let row = 0; row < profile.nRows; row++) {
+			const unit = this.rowUnit[row];
+			if (!isGone[unit])
+				self[leaf[unit]] += profile.rowTotal[row];
 		}
 		this.tree = new Tree(trie, self, profile.nFrames + (this.groups ? this.groups.names.length : 0));
 		const first = this.nodeUnits = new Int32Array(this.tree.n + 1);
@@ -301,18 +299,25 @@ class Calls {
 		return ret;
 	}
 
-	// Units of events [from, to): weights; counts as well.
-	weighUnits(events, from, to, isRow) {
-		const weight = new Float64Array(this.nUnits), count = new Float64Array(this.nUnits), {rowUnit} = this;
-		const {row, weight: of, count: counts} = events;
+	// Weights and counts of units, of rows [first, end): all of them, or of events [from, to) only.
+	weighUnits(first, end, isRow, events, from, to) {
+		const weight = new Float64Array(this.nUnits), count = new Float64Array(this.nUnits), {rowUnit, profile} = this;
+		const {rowTotal, rowSamples, rowWeight, rowCount} = profile;
 		let all = 0;
-		for (let i = from; i < to; i++) {
-			const at = row[i];
-			all += of[i];
-			if (isRow && !isRow[at])
+		for (let row = first; !events && row < end; row++) {
+			all += rowTotal[row];
+			if (isRow && !isRow[row])
 				continue;
-			weight[rowUnit[at]] += of[i];
-			count[rowUnit[at]] += counts[i];
+			weight[rowUnit[row]] += rowTotal[row];
+			count[rowUnit[row]] += rowSamples[row];
+		}
+		for (let i = from; events && i < to; i++) {
+			const row = events.row[i], own = events.weight ? events.weight[i] : rowWeight[row];
+			all += own;
+			if (isRow && !isRow[row])
+				continue;
+			weight[rowUnit[row]] += own;
+			count[rowUnit[row]] += rowCount[row];
 		}
 		return {weight, count, all};
 	}
