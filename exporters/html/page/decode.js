@@ -4,6 +4,8 @@
 // Every length and every row is checked: what is wrong with a file becomes one sentence. Whatever is absent is
 // unknown, and stays so.
 
+const MAX_CELLS = 1 << 26; // frames of all stacks
+
 // Attributes that are known, by key: names of conventions, and those of exporters/shared/otlp/file_names.h.
 const KEYS = ['', 'profile.frame.type', 'thread.name', 'thread.id', 'cpu.logical_number', 'ebpf_profiler.unnamed',
 	'ebpf_profiler.pointer_walk', 'ebpf_profiler.gap', 'ebpf_profiler.kind', 'ebpf_profiler.stack.error_text',
@@ -302,6 +304,8 @@ class Decoder {
 			for (let cell = this.locationCells.data[row]; cell < this.locationCells.data[row + 1]; cell++)
 				profile.stackCells.push(cell);
 		}
+		if (profile.stackCells.length > MAX_CELLS)
+			throw new Error('its stacks have more frames than a page can hold');
 		const first = profile.stackFirst.data[profile.stackFirst.length - 1];
 		if (profile.stackCells.length > first) {
 			const frame = profile.cellFrame.data[profile.stackCells.data[first]];

@@ -81,7 +81,7 @@ class Tree {
 		this.frame = new Int32Array(n);
 		this.cell = new Int32Array(n);
 		this.end = new Int32Array(n);
-		this.depth = new Uint16Array(n);
+		this.depth = new Int32Array(n);
 		for (let i = 0; i < n; i++) {
 			const to = place[i];
 			this.parent[to] = i ? place[trie.parent[i]] : -1;
@@ -90,7 +90,7 @@ class Tree {
 			this.end[to] = to + size[i];
 		}
 		for (let i = 1; i < n; i++)
-			this.depth[i] = Math.min(65535, this.depth[this.parent[i]] + 1);
+			this.depth[i] = this.depth[this.parent[i]] + 1;
 		this.total = new Float64Array(n);
 		this.self = new Float64Array(n);
 		this.x = new Float64Array(n);

@@ -1,0 +1,424 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The page in a real browser: drawn, clicked, searched, dragged, by keys, judged by what its elements say and by
+single pixels. Without a Chromium it is a skip.
+
+    test_page.py HEAD.html [CASE...]
+
+HEAD.html is what build_page.py --html makes. Nothing here depends on how fast the machine is."""
+import os
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import browser  # noqa: E402
+import messages  # noqa: E402
+
+SKIP = 77
+ROW = 19
+SHIFT = 8
+CASES = []
+
+
+def case(function):
+    CASES.append(function)
+    return function
+
+
+class Bench:
+    """A browser and pages for it."""
+
+    def __init__(self, head, directory):
+        self.browser, self.head, self.directory = browser.Browser(), head, directory
+
+    def open(self, message, hash_text="", base=None):
+        path = os.path.join(self.directory, "page.html")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(messages.page(self.head, message, base))
+        self.browser.open(path, hash_text)
+        return self.browser
+
+
+def near(a, b, most=6):
+    return all(abs(x - y) <= most for x, y in zip(a, b))
+
+
+def rgb(text):
+    """'rgb(1, 2, 3)' of a computed style."""
+    return tuple(int(part) for part in text[text.index("(") + 1:-1].split(",")[:3])
+
+
+def legend_color(b, kind):
+    return rgb(b.js(f"getComputedStyle(document.querySelector('[data-kind=\"{kind}\"] i')).backgroundColor"))
+
+
+def is_of_kind(b, pixel, kind, toward=255):
+    """A box has the legend's colour or one of its two lighter shades."""
+    color = legend_color(b, kind)
+    return any(near(pixel, [round(c + (toward - c) * share) for c in color]) for share in (0, .13, .26))
+
+
+def at_row(b, share, row):
+    """A place in the graph: a share of its width, a row from the root that is above."""
+    x, y, width, _ = b.box("#graph")
+    return x + width * share, y + row * ROW + ROW / 2
+
+
+def equal(a, b, what=""):
+    if a != b:
+        raise AssertionError(f"{what}: {a!r} is not {b!r}")
+
+
+def holds(text, *parts):
+    for part in parts:
+        if part not in text:
+            raise AssertionError(f"{part!r} is not in {text!r}")
+
+
+@case
+def facts_and_quality(bench):
+    b = bench.open(messages.small().message())
+    holds(b.text("#title"), "server on testhost")
+    holds(b.text("#facts").replace("\u202f", ""), "1040 samples", "99 Hz", "10.51 s of CPU time", "in 10.00 s", "2 CPUs")
+    holds(b.text("#quality"), "98.07 % complete", "86.05 % fully named", "3 samples (0.15 %)", "profiler 0.55 %, BPF 0.21 %")
+    holds(b.js("document.querySelector('#quality [title]').title"), "1.92 % no unwind rule")
+    equal(b.complaints(), [], "complaints")
+
+
+@case
+def unknown_is_said(bench):
+    m = messages.Maker()
+    m.sample((1, "p", ""), 1, "t", 0, m.stack([m.location("native", [("f", "", 0)])]), [1])
+    b = bench.open(m.message())
+    holds(b.text("#quality"), "lost\xa0unknown".replace("\xa0", " "), "cost unknown")
+
+
+@case
+def boxes_have_the_colours_of_their_kinds(bench):
+    b = bench.open(messages.small().message())
+    picture = b.screenshot()
+    for share, row, kind in ((.9, 1, "native"), (.9, 3, "speech"), (.2, 6, "native"), (.65, 5, "kernel")):
+        x, y = at_row(b, share, row)
+        pixel = picture.pixel(x, y - 7)     # above the text
+        if not is_of_kind(b, pixel, kind):
+            raise AssertionError(f"{kind} at row {row}: {pixel}, legend {legend_color(b, kind)}")
+    x, y = at_row(b, .55, 6)    # below slow_handler's own time is nothing
+    equal(picture.pixel(x, y), (255, 255, 255), "no box")
+
+
+@case
+def tooltip_says_what_is_known(bench):
+    b = bench.open(messages.small().message())
+    b.move(*at_row(b, .3, 4))
+    text = b.text("#tip")
+    holds(text, "slow_handler", "/src/app.sp:77", "lines: 77 (80.00 %), 78 (20.00 %)", "speech", "6.31 s, 60.10 %", "1.26 s itself", "625 samples")
+    b.move(*at_row(b, .2, 6))
+    holds(b.text("#tip"), "copy_words", "/src/join.h:5 in /usr/lib/libjoin.so", "native, inlined", "5.05 s")
+    b.move(*at_row(b, .99, 2))
+    holds(b.text("#tip"), "libold.so+0x1234", "found by frame pointer only")
+    b.move(5, 5)
+    equal(b.js("document.querySelector('#tip').hidden"), True, "the tooltip goes")
+
+
+@case
+def click_zooms_and_escape_leaves(bench):
+    b = bench.open(messages.small().message())
+    b.click_at(*at_row(b, .65, 5))
+    holds(b.text("#said"), "entry_SYSCALL_64")
+    picture = b.screenshot()
+    x, y = at_row(b, .02, 5)
+    if not is_of_kind(b, picture.pixel(x, y - 6), "kernel"):
+        raise AssertionError("the frame that was clicked fills the width")
+    holds(b.js("location.hash"), "zoom=")
+    address = b.js("location.hash")
+    b.key("Escape")
+    equal(b.js("location.hash"), "", "all is shown again")
+    b = bench.open(messages.small().message(), address)
+    if not is_of_kind(b, b.screenshot().pixel(x, y - 6), "kernel"):
+        raise AssertionError("an address that was sent shows the same")
+
+
+@case
+def search_has_a_share_and_hits(bench):
+    b = bench.open(messages.small().message())
+    b.type("#search", "handler$")
+    holds(b.text("#found"), "96.15 % in 2 places")
+    x, y = at_row(b, .3, 4)
+    equal(b.screenshot().pixel(x, y - 7), (0xc2, 0x18, 0x7a), "a hit's colour")
+    b.click("#next")
+    holds(b.text("#found"), "at 1")
+    holds(b.text("#said"), "slow_handler")
+    b.key("n")
+    holds(b.text("#said"), "fast_handler")
+    b.key("N")
+    holds(b.text("#said"), "slow_handler")
+    b.type("#search", "(")
+    holds(b.text("#found"), "not a regular expression")
+    b.type("#search", "nowhere")
+    holds(b.text("#found"), "0 % in 0 places")
+
+
+@case
+def range_filters_every_view(bench):
+    b = bench.open(messages.small().message())
+    x, y, width, _ = b.box("#strip")
+    b.drag(x + width * .81, y + 40, x + width * .999, y + 40)
+    holds(b.text("#range"), "8.1")
+    b.key("2")
+    holds(b.text("#table"), "copy_words", "libold.so+0x1234")
+    b.js("document.querySelector('#strip').focus()")
+    b.key("Home")
+    text = b.text("#table")
+    if "libold" in text:
+        raise AssertionError("the shell did not run in the first two seconds")
+    b.click_at(x + width * .5, y + 40)
+    holds(b.text("#table"), "libold.so+0x1234")
+
+
+@case
+def grid_shows_rows_of_20_ms(bench):
+    m = messages.Maker()
+    burst = m.stack([m.location("native", [("burst", "", 0)])])
+    # From .5 s to .6 s of each second, and now and then.
+    m.sample((1, "burst", ""), 1, "t", 0, burst, [s * 10**9 + 500_000_000 + i * 5_000_000 + 1 for s in range(10) for i in range(20)])
+    b = bench.open(m.message())
+    b.key("t")
+    x, y, _, height = b.box("#strip")
+    equal(height, 150, "height")
+    picture = b.screenshot()
+    for second in (0, 5, 9):
+        if near(picture.pixel(x + second * 24 + 10, y + 77), (255, 255, 255), 20):
+            raise AssertionError(f"second {second} has no burst at .51 s")
+        equal(picture.pixel(x + second * 24 + 10, y + 30), (255, 255, 255), "nothing at .2 s")
+    b.click_at(x + 5 * 24 + 10, y + 77)
+    holds(b.text("#range"), "5.50 s to 5.52 s")
+    holds(b.text("#facts"), "200 samples")
+
+
+@case
+def legend_switches_kinds_off(bench):
+    b = bench.open(messages.small().message())
+    b.click('[data-kind="speech"]')
+    equal(b.js("document.querySelector('[data-kind=\"speech\"]').getAttribute('aria-pressed')"), "false", "pressed")
+    b.key("2")
+    text = b.text("#table")
+    if "handler" in text:
+        raise AssertionError("frames of a kind that is off are gone")
+    holds(text, "main", "3.79 s")     # with its callees' own time, as its own
+    holds(b.js("location.hash"), "off=speech")
+    b.key("u")
+    holds(b.text("#table"), "slow_handler")
+
+
+@case
+def hide_and_keep(bench):
+    b = bench.open(messages.small().message())
+    b.type("#hide", "vfs_read")
+    holds(b.text("#hidden"), "hidden: 13.94 %")
+    b.type("#keep", "slow")
+    holds(b.text("#hidden"), "hidden: 39.90 %")
+    b.type("#keep", "")
+    b.type("#hide", "")
+    equal(b.text("#hidden"), "", "nothing is hidden")
+    b.click_at(*at_row(b, .3, 4))
+    b.key("h")
+    equal(b.js("document.querySelector('#hide').value"), "^slow_handler$", "hidden by its name")
+    holds(b.text("#hidden"), "60.10 %")
+
+
+@case
+def groups(bench):
+    b = bench.open(messages.small().message())
+    for by, expect in (("process", "server (100)"), ("thread", "server (100): server (100)"), ("container", "container c0ffee112233"), ("cpu", "CPU 0")):
+        b.js(f"(() => {{ const s = document.querySelector('#group'); s.value = '{by}'; s.dispatchEvent(new Event('change')); }})()")
+        b.settle()
+        b.move(*at_row(b, .2, 1))
+        holds(b.text("#tip"), expect)
+
+
+@case
+def only_one_process(bench):
+    b = bench.open(messages.small().message())
+    b.click('[data-process="sh"]')
+    holds(b.text("#hidden"), "hidden: 96.15 %")
+    b.key("2")
+    holds(b.text("#table"), "libold.so+0x1234", "50.00 %")
+
+
+@case
+def callers_and_callees(bench):
+    b = bench.open(messages.small().message())
+    b.click_at(*at_row(b, .65, 4))
+    b.key("c")
+    equal(b.text("#around-name"), "fast_handler", "the function")
+    x, y, width, height = b.box("#callers")
+    b.move(x + 30, y + height - ROW - ROW / 2)
+    holds(b.text("#tip"), "serve", "3.79 s")
+    x, y, width, height = b.box("#callees")
+    b.move(x + 30, y + ROW + ROW / 2)
+    holds(b.text("#tip"), "entry_SYSCALL_64", "1.26 s")
+    b.click_at(x + 30, y + ROW + ROW / 2)
+    equal(b.text("#around-name"), "entry_SYSCALL_64", "a click goes there")
+
+
+@case
+def keys_alone(bench):
+    b = bench.open(messages.small().message())
+    b.js("document.querySelector('#graph canvas').focus()")
+    for key, expect in (("ArrowDown", "all: 10.51 s"), ("ArrowDown", "_start"), ("ArrowDown", "main"), ("ArrowDown", "serve"), ("ArrowDown", "slow_handler"),
+                        ("ArrowRight", "fast_handler"), ("ArrowDown", "entry_SYSCALL_64"), ("ArrowUp", "fast_handler"), ("ArrowLeft", "slow_handler")):
+        b.key(key)
+        holds(b.text("#said"), expect)
+    b.key("Enter")
+    holds(b.js("location.hash"), "zoom=")
+    b.key("i")
+    holds(b.js("location.hash"), "up=true")
+    b.key("?")
+    equal(b.js("document.querySelector('#sheet').open"), True, "the sheet")
+    holds(b.text("#sheet"), "next, previous hit")
+    b.key("Escape")
+    equal(b.js("document.querySelector('#sheet').open"), False, "the sheet is closed")
+    b.key("/")
+    equal(b.js("document.activeElement.id"), "search", "the field")
+    # Every key of the sheet does something, and every action is in the sheet.
+    b.key("Escape")
+    for key in "123igtu0+-srld":
+        b.key(key)
+    equal(b.complaints(), [], "complaints")
+
+
+@case
+def light_and_dark(bench):
+    b = bench.open(messages.small().message())
+    equal(b.screenshot().pixel(20, 790), (0xf6, 0xf7, 0xf8), "light")
+    b.key("d")
+    equal(b.screenshot().pixel(20, 790), (0x1b, 0x1f, 0x24), "dark")
+    x, y = at_row(b, .9, 3)
+    if not is_of_kind(b, b.screenshot().pixel(x, y - 7), "speech", toward=0):
+        raise AssertionError("boxes are dark, too")
+
+
+@case
+def hostile_names_are_text(bench):
+    for view in ("", "#view=table", "#view=around&frame=0", "#group=process", "#group=container", "#grid=true&group=thread"):
+        b = bench.open(messages.hostile().message(), view)
+        equal(b.js("document.documentElement.dataset.state"), "drawn", view)
+        equal(b.js("window.hacked"), None, "nothing runs")
+        equal(b.js("document.scripts.length + ' ' + document.images.length"), "2 0", "no element is made")
+        equal(b.complaints(), [], "complaints")
+    b = bench.open(messages.hostile().message(), "#view=table")
+    text = b.js("document.body.innerText")
+    holds(text, "<script>window.hacked=1</script>", "\u27e81B\u27e9[31mred", "\u27e8202E\u27e9gnp.exe", "\u27e8E0041\u27e9", "\u27e80D\u27e9\u27e80A\u27e9")
+    for char in text:
+        if char in "\x1b\u202e\u2066\x07\0" or 0xe0000 <= ord(char) < 0xe1000:
+            raise AssertionError(f"{char!r} is shown raw")
+    equal(b.js("Math.max(...[...document.querySelectorAll('#table bdi')].map((e) => e.textContent.length)) < 1000"), True, "a name of 1 MB is cut")
+    for row in range(0, 40):
+        b.move(20 + row * 31, b.box("#table")[1] + 20)
+    for name in ("__proto__", "constructor", "x" * 2000):
+        b.type("#search", name)
+    b.js("location.hash = '#group=__proto__&view=constructor&zoom=1e99&frame=-5&range=9,1&off=toString'")
+    b.settle()
+    equal(b.complaints(), [], "complaints")
+
+
+@case
+def address_cannot_run_anything(bench):
+    b = bench.open(messages.small().message(), "#q=<img src=x onerror=window.hacked=1>&keep=<script>&theme=\"><script>")
+    equal(b.js("window.hacked"), None, "nothing runs")
+    equal(b.js("document.querySelector('#search').value"), "<img src=x onerror=window.hacked=1>", "only text")
+    equal(b.complaints(), [], "complaints")
+
+
+@case
+def policy_holds(bench):
+    b = bench.open(messages.small().message())
+    equal(b.js("(() => { try { document.body.innerHTML = '<b>x</b>'; return 'set'; } catch (e) { return e.name; } })()"), "TypeError", "trusted types")
+    equal(b.js("new Promise((done) => { const s = document.createElement('script'); try { s.append('window.hacked=1'); document.body.append(s); } catch {} setTimeout(() => done(window.hacked ?? 'no'), 50); })"), "no", "an inline script")
+    equal(b.js("fetch('data:,x').then(() => 'fetched', () => 'refused')"), "refused", "no request")
+    equal(b.js("new Promise((done) => { const i = new Image(); i.onload = () => done('loaded'); i.onerror = () => done('refused'); i.src = 'data:image/gif;base64,R0lGODlhAQABAAAAACw='; })"), "refused", "no image")
+
+
+@case
+def torn_files_are_one_sentence(bench):
+    message = messages.small().message()
+    for size in (0, 1, 100, len(message) // 2, len(message) - 1):
+        b = bench.open(message[:size])
+        equal(b.js("document.documentElement.dataset.state"), "failed", f"{size} bytes")
+        holds(b.text("#message"), "This page's profile cannot be shown: ")
+
+
+@case
+def difference_is_red_and_blue(bench):
+    before, after = messages.small(), messages.small()
+    added = after.stack([after.location("native", [("added", "", 0)])])
+    gone = before.stack([before.location("native", [("gone", "", 0)])])
+    after.sample((100, "server", "c0ffee112233445566"), 100, "server", 0, added, [i * 10_000_000 for i in range(800)])
+    before.sample((100, "server", "c0ffee112233445566"), 100, "server", 0, gone, [i * 10_000_000 for i in range(400)])
+    b = bench.open(after.message(), base=before.message())
+    holds(b.text("#title"), "compared")
+    holds(b.text("#gone"), "Vanished: 1 functions", "27.78 %", "gone")
+    picture = b.screenshot()
+    red = next(picture.pixel(*at_row(b, share, 1)) for share in (.7,))
+    x, y = at_row(b, .7, 1)
+    red = picture.pixel(x, y - 7)
+    if not red[0] > red[2] + 60:
+        raise AssertionError(f"what was added is {red}")
+    x, y = at_row(b, .05, 4)
+    blue = picture.pixel(x, y - 7)
+    if not blue[2] > blue[0] + 30:
+        raise AssertionError(f"what has less of all is {blue}")
+    b.move(*at_row(b, .7, 1))
+    holds(b.text("#tip"), "added", "+43.48 points", "before 0 %")
+    b = bench.open(after.message(), base=after.message())
+    picture = b.screenshot()
+    x, y = at_row(b, .1, 3)
+    pixel = picture.pixel(x, y - 7)
+    equal(max(pixel) - min(pixel), 0, "no difference has no colour")
+    equal(b.complaints(), [], "complaints")
+
+
+@case
+def many_shapes(bench):
+    m = messages.Maker()
+    m.sample_type, m.period = ("alloc_space", "bytes"), 0
+    for i in range(3):
+        m.sample((1, "p", ""), 1, "t", 0, m.stack([m.location("native", [(f"f{i}", "", 0)])]), [], values=[1000 * (i + 1)])
+    b = bench.open(m.message(), "#view=table")
+    holds(b.text("#table").replace("\u202f", " "), "3 000 bytes", "50.00 %")
+    holds(b.text("#range"), "this file has no times")
+    m = messages.Maker()
+    m.sample_type = ("cpu", "nanoseconds")
+    stack = m.stack([m.location("native", [("timed", "", 0)])])
+    m.sample((1, "p", ""), 1, "t", 0, stack, [1000, 2_000_000_000], values=[5_000_000, 7_000_000])
+    b = bench.open(m.message(), "#view=table")
+    holds(b.text("#table"), "12.0 ms")
+    b = bench.open(messages.Maker().message())      # nothing at all
+    holds(b.text("#facts"), "0 samples")
+    equal(b.complaints(), [], "complaints")
+
+
+def main(arguments):
+    if not browser.find_chromium():
+        print("skip: no chromium (Debian: apt install chromium)")
+        return SKIP
+    with open(arguments[0], encoding="utf-8") as file:
+        head = file.read()
+    chosen = [one for one in CASES if not arguments[1:] or one.__name__ in arguments[1:]]
+    failed = 0
+    with tempfile.TemporaryDirectory(prefix="page-") as directory:
+        bench = Bench(head, directory)
+        with bench.browser:
+            for one in chosen:
+                try:
+                    one(bench)
+                    print(f"ok   {one.__name__}")
+                except Exception as error:  # pylint: disable=broad-except
+                    failed += 1
+                    print(f"FAIL {one.__name__}: {type(error).__name__}: {error}")
+    print(f"{len(chosen) - failed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
