@@ -237,6 +237,19 @@ def groups(bench):
 
 
 @case
+def groups_are_kept_and_hidden(bench):
+    b = bench.open(messages.small().message(), "#group=thread")
+    b.click_at(*at_row(b, .2, 1))
+    holds(b.text("#said"), "server (100): server (100)")
+    b.key("k")
+    holds(b.text("#only"), "only server (100): server (100)")
+    holds(b.text("#hidden"), "15.87 %")
+    b.key("h")
+    holds(b.text("#only"), "without server (100): server (100)")
+    holds(b.text("#hidden"), "84.13 %")
+
+
+@case
 def only_one_process(bench):
     b = bench.open(messages.small().message())
     b.click('[data-process="sh"]')

@@ -6,7 +6,7 @@
 const FILTER_FIELDS = ['keep', 'hide'];
 const DEFAULTS = {view: 'graph', up: false, q: '', range: null, keep: '', hide: '', group: '', off: [], only: '', zoom: 0,
 	frame: -1, grid: false, theme: '', sort: 'self', abs: false};
-const ROWS_FIRST = 200;
+const ROWS_FIRST = 200, MAX_ONLY = 500;
 
 const $ = (id) => document.getElementById(id);
 
@@ -160,14 +160,17 @@ class App {
 		this.selected = -1;
 	}
 
-	// 1 for rows of the process, or what else was chosen.
+	// 1 for rows of what alone is to be seen: "comm:NAME", or a group as "thread:NAME"; with a ! in front all others.
 	chosenRows() {
-		const {profile, state} = this;
-		if (!state.only)
+		const {profile, state} = this, isOther = state.only.startsWith('!'), text = state.only.slice(isOther ? 1 : 0);
+		const by = text.slice(0, text.indexOf(':')), name = text.slice(by.length + 1);
+		if (!state.only || (by !== 'comm' && !GROUPS[by]))
 			return null;
-		const isRow = new Uint8Array(profile.nRows);
-		for (let row = 0; row < isRow.length; row++)
-			isRow[row] = this.rowName(row) === state.only ? 1 : 0;
+		const isRow = new Uint8Array(profile.nRows), groups = by === 'comm' ? null : makeGroups(profile, by, this.isDiff);
+		for (let row = 0; row < isRow.length; row++) {
+			const own = groups ? groups.names[groups.ofRow(row)] : this.rowName(row);
+			isRow[row] = (own.slice(0, MAX_ONLY) === name) !== isOther ? 1 : 0;
+		}
 		return isRow;
 	}
 
@@ -468,9 +471,19 @@ class App {
 		return this.state.frame;
 	}
 
-	// As an expression that is this name and no other.
+	// The group that is selected in the graph; '': none.
+	get group() {
+		const {flame, state, groups, profile} = this, node = flame.selected;
+		if (state.view !== 'graph' || !groups || node < 1 || flame.tree.frame[node] < profile.nFrames)
+			return '';
+		return `${state.group}:${groups.names[flame.tree.frame[node] - profile.nFrames].slice(0, MAX_ONLY)}`;
+	}
+
+	// As an expression that is this name and no other; a group by its name.
 	filterBy(field) {
-		const {frame} = this;
+		const {frame, group} = this;
+		if (group)
+			this.set({only: field === 'keep' ? group : `!${group}`, zoom: 0}, 2);
 		if (frame < 0)
 			return;
 		const text = `^${this.profile.name(frame).slice(0, 500).replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&')}${this.profile.name(frame).length > 500 ? '' : '$'}`;

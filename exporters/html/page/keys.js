@@ -8,7 +8,7 @@ const KEY_SHEET = [
 	['\u2190 \u2192 \u2191 \u2193', 'from frame to frame'], ['Enter', 'zoom to the frame'],
 	['+ \u2212 0', 'nearer, farther, all'], ['/', 'search'],
 	['n N', 'next, previous hit'], ['c', 'callers and callees of the frame'],
-	['k', 'keep stacks with the frame'], ['h', 'hide stacks with the frame'],
+	['k', 'keep only stacks with the frame, or the group'], ['h', 'hide stacks with the frame, or the group'],
 	['u', 'all filters off'], ['g', 'group by process, thread, container, CPU'],
 	['t', 'CPU time or 20 ms grid'], ['r', 'to the strip: arrows move the range'],
 	['[ ]', 'range earlier, later'], ['l', 'to the legend'],
@@ -174,7 +174,7 @@ function listen(app) {
 	click('processes', (event) => {
 		const name = event.target.closest('[data-process]')?.dataset.process;
 		if (name !== undefined)
-			app.set({only: app.state.only === name ? '' : name, zoom: 0}, 2);
+			app.set({only: app.state.only === `comm:${name}` ? '' : `comm:${name}`, zoom: 0}, 2);
 	});
 	$('table').addEventListener('keydown', (event) => event.key === 'Enter' && onTable(app, event));
 	$('group').addEventListener('change', () => app.set({group: $('group').value, zoom: 0}, 3));

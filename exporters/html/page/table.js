@@ -195,8 +195,8 @@ function drawProcesses(app) {
 		return;
 	app.processesShape = shape;
 	const chips = strip.names.slice(0, SHOWN_PROCESSES).map(([name, weight], i) => {
-		const made = chip(shown(name, 40), colors.process(i), percent(weight, app.quality.all), {'data-process': name.slice(0, 2000), title: 'Only this process'});
-		made.classList.toggle('only', state.only === name);
+		const made = chip(shown(name, 40), colors.process(i), percent(weight, app.quality.all), {'data-process': name.slice(0, MAX_ONLY), title: 'Only this process'});
+		made.classList.toggle('only', state.only === `comm:${name.slice(0, MAX_ONLY)}`);
 		return made;
 	});
 	if (strip.names.length > SHOWN_PROCESSES)
@@ -227,11 +227,11 @@ function drawControls(app) {
 	const only = $('only');
 	only.replaceChildren();
 	if (state.only)
-		only.append('only ', element('bdi', {text: shown(state.only, 60)}));
+		only.append(state.only.startsWith('!') ? 'without ' : 'only ', element('bdi', {text: shown(state.only.replace(/^!?[a-z]+:/, ''), 60)}));
 	$('undo').disabled = !(state.range || state.keep || state.hide || state.off.length || state.only || state.zoom || state.q || state.group);
 	drawFound(app);
-	for (const id of ['do-around', 'do-keep', 'do-hide'])
-		$(id).disabled = app.frame < 0;
+	$('do-around').disabled = app.frame < 0;
+	$('do-keep').disabled = $('do-hide').disabled = app.frame < 0 && !app.group;
 	$('do-zoom').disabled = state.view !== 'graph' || app.flame.selected < 0;
 }
 
