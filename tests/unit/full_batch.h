@@ -15,6 +15,7 @@ struct full_batch {
 	const char *unit, *type;      /* NULL: nanoseconds, cpu */
 	uint32_t periods;	      /* different ones; 0: one */
 	uint32_t long_sample;	      /* events of the first one */
+	uint32_t samples;	      /* rows; 0: 400 */
 	uint64_t later_ns;	      /* all times are so much later */
 };
 
@@ -187,7 +188,7 @@ static inline struct ep_batch *full_batch_new(const struct full_batch *options)
 	n_processes = full_processes(b);
 	for (uint32_t i = 0; i < EP_LEN(locations); i++)
 		locations[i] = full_location(b, i, n_mappings);
-	for (uint32_t i = 0; i < 400; i++)
+	for (uint32_t i = 0; i < (options->samples ? options->samples : 400); i++)
 		full_sample(b, options, i, full_stack(b, locations, EP_LEN(locations), i % 97), n_processes);
 	assert_int_equal(ep_profile_finish(b, &batch), 0);
 	ep_profile_builder_free(b);
