@@ -4,6 +4,7 @@
 
 #include "bpf/kernel.bpf.h"
 
+#include "bpf/cgroup.bpf.h"
 #include "bpf/entry.bpf.h"
 #include "bpf/finish.bpf.h"
 #include "bpf/native.bpf.h"

@@ -258,6 +258,7 @@ int ep_entry(struct bpf_perf_event_data *ctx)
 	__u64 pid_tid = bpf_get_current_pid_tgid(), task;
 	__u32 pid = pid_tid >> 32;
 	struct ep_identity identity;
+	struct ep_subject who = {.pid = pid, .tid = (__u32)pid_tid, .is_current = true};
 	struct ep_counts *counts = get_counts();
 	struct ep_core_record *rec = get_record();
 	__u32 step;
@@ -271,10 +272,14 @@ int ep_entry(struct bpf_perf_event_data *ctx)
 	}
 	task = bpf_get_current_task();
 	identity = current_identity(task);
-	if (!in_filter(pid, identity.start_ns)) {
+	who.task = task;
+	who.start_ns = identity.start_ns;
+	who.image = identity.image;
+	if (!is_wanted(&who)) {
 		counts->n[EP_COUNTER_FILTERED]++;
 		return 0;
 	}
+	note_told(&who);
 	counts->n[EP_COUNTER_SAMPLES]++;
 	reset_record(rec, pid, (__u32)pid_tid);
 	rec->sample.start_ns = identity.start_ns;

@@ -22,13 +22,36 @@ struct {
 	__type(value, struct ep_proc);
 } ep_procs SEC(".maps");
 
-/* Processes to sample when ep_config.filter is set; children are added at fork. */
+/* Processes that were named by their pids; children are added at fork. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 16384); /* host: 1 without a filter */
 	__type(key, __u32);
 	__type(value, struct ep_filter_entry);
 } ep_filter SEC(".maps");
+
+/* What the names of processes say. One that is pushed out is judged again. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 16384); /* host: 1 without a filter */
+	__type(key, __u32);
+	__type(value, struct ep_verdict);
+} ep_verdicts SEC(".maps");
+
+/* Threads, users, cgroups and names of units that say something: EP_CHOICE to bits. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16384); /* host: 1 without a filter */
+	__type(key, __u64);
+	__type(value, __u32);
+} ep_choices SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, EP_GLOB_COUNT);
+	__type(key, __u32);
+	__type(value, struct ep_glob);
+} ep_globs SEC(".maps");
 
 /* pid -> its last exec. Kept until the process ends, for those user space knows no image of. */
 struct {

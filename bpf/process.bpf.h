@@ -47,14 +47,6 @@ static __always_inline void share_mappings(const struct ep_process_event *event,
 	bpf_map_update_elem(&ep_procs, &pid, &child, BPF_ANY);
 }
 
-static __always_inline void add_to_filter(__u32 pid, __u64 start_ns)
-{
-	struct ep_filter_entry entry = {.start_ns = start_ns};
-
-	if (ep_config.filter && bpf_map_update_elem(&ep_filter, &pid, &entry, BPF_ANY))
-		count(EP_COUNTER_FILTER_FULL);
-}
-
 /* TP_PROTO(struct task_struct *parent, struct task_struct *child) */
 SEC("raw_tracepoint/sched_process_fork")
 int ep_fork(struct bpf_raw_tracepoint_args *ctx)
@@ -68,12 +60,15 @@ int ep_fork(struct bpf_raw_tracepoint_args *ctx)
 		.image = task_image(child),
 	};
 	__u32 pid = event.pid;
+	struct ep_subject who = {.task = child, .pid = pid, .tid = pid, .image = event.image};
 
-	/* a thread, or not ours */
-	if (pid == event.parent_pid || !in_filter(event.parent_pid, parent_start_ns))
+	if (pid == event.parent_pid) /* a thread */
 		return 0;
-	event.start_ns = task_start_ns(child);
-	add_to_filter(pid, event.start_ns);
+	event.start_ns = who.start_ns = task_start_ns(child);
+	inherit_pid(event.parent_pid, parent_start_ns, pid, event.start_ns);
+	if (!is_wanted(&who))
+		return 0;
+	note_told(&who);
 	/* In this order: what user space writes when it has the event must not be overwritten. */
 	share_mappings(&event, parent_start_ns);
 	if (!send_process_event(&event, BPF_RB_NO_WAKEUP))
@@ -115,6 +110,11 @@ static __always_inline __u64 task_mount_ns(__u64 task)
 			       ep_config.mount_ns_id_off);
 }
 
+static __always_inline bool is_leader(__u64 task)
+{
+	return read_kernel_u64(task + ep_config.task_group_leader_off) == task;
+}
+
 /*
  * TP_PROTO(struct task_struct *task, const char *comm). An exec renames the task when the old
  * memory is gone and nothing of the new program is mapped yet (fs/exec.c, begin_new_exec): just
@@ -130,23 +130,38 @@ int ep_exec(struct bpf_raw_tracepoint_args *ctx)
 		.event = {.type = EP_EVENT_EXEC, .time_ns = bpf_ktime_get_ns()},
 	};
 	struct ep_exec exec = {.is_going = 1};
+	struct ep_subject who = {.task = task};
+	bool was_known, is_exec = has_fresh_image(task);
 	__u32 pid;
 
-	if (!has_fresh_image(task))
+	if (!is_exec && !used_bits(EP_FILTER_BOTH(EP_FILTER_COMM)))
 		return 0;
 	pid = read_kernel_u32(task + ep_config.task_tgid_off);
-	event.pid = pid;
-	exec.start_ns = event.start_ns = task_start_ns(task);
-	exec.image = event.image = task_image(task) + 1;
+	event.pid = who.pid = pid;
+	exec.start_ns = event.start_ns = who.start_ns = task_start_ns(task);
+	exec.image = event.image = who.image = task_image(task) + is_exec;
+	bpf_probe_read_kernel_str(exec.comm, sizeof(exec.comm), (void *)ctx->args[1]);
+	if (!is_exec) {
+		if (is_leader(task))
+			judge_rename(&who, exec.comm);
+		return 0;
+	}
 	event.mount_ns = task_mount_ns(task);
 	exec.inode = task_exe_inode(task);
-	bpf_probe_read_kernel_str(exec.comm, sizeof(exec.comm), (void *)ctx->args[1]);
 	__builtin_memcpy(event.comm, exec.comm, sizeof(event.comm));
+	was_known = was_told(&who);
 	bpf_map_delete_elem(&ep_procs, &pid);
 	bpf_map_update_elem(&ep_execs, &pid, &exec, BPF_ANY);
-	if (!in_filter(pid, event.start_ns))
-		return 0;
-	send_process_event(&event, exec_wake_flag(&exec));
+	judge_rename(&who, exec.comm); /* behind what gives its samples that name */
+	who.tid = pid; /* whoever calls exec becomes the first thread */
+	if (is_wanted(&who)) {
+		note_told(&who);
+		send_process_event(&event, exec_wake_flag(&exec));
+	} else if (was_known) {
+		event.event.type = EP_EVENT_EXIT; /* what it runs from here on is not for user space */
+		forget_told(&who);
+		send_process_event(&event, BPF_RB_NO_WAKEUP);
+	}
 	return 0;
 }
 
@@ -161,6 +176,13 @@ static __always_inline void wake_for_runtime(__u32 pid)
 	bpf_ringbuf_output(&ep_wakes, &wake, sizeof(wake), 0);
 }
 
+static __always_inline bool is_known_program(__u32 pid, const struct ep_exec *exec)
+{
+	struct ep_subject who = {.pid = pid, .start_ns = exec->start_ns, .image = exec->image};
+
+	return was_told(&who);
+}
+
 /* TP_PROTO(struct task_struct *p, pid_t old_pid, struct linux_binprm *bprm): it is ready to run. */
 SEC("raw_tracepoint/sched_process_exec")
 int ep_exec_done(struct bpf_raw_tracepoint_args *ctx)
@@ -171,7 +193,7 @@ int ep_exec_done(struct bpf_raw_tracepoint_args *ctx)
 	if (!exec)
 		return 0;
 	exec->is_going = 0;
-	if (is_of_runtime(exec) && in_filter(pid, exec->start_ns))
+	if (is_of_runtime(exec) && is_known_program(pid, exec))
 		wake_for_runtime(pid);
 	return 0;
 }
@@ -189,15 +211,18 @@ int ep_exit(struct bpf_raw_tracepoint_args *ctx)
 		.event = {.type = EP_EVENT_EXIT, .time_ns = bpf_ktime_get_ns()},
 	};
 	__u32 pid = bpf_get_current_pid_tgid() >> 32;
+	struct ep_subject who = {.task = task, .pid = pid};
+	bool was_known;
 
 	if (read_kernel_u32(signal + ep_config.signal_live_off) != 0)
 		return 0;
+	event.pid = pid;
+	event.start_ns = who.start_ns = task_start_ns(task);
+	event.image = who.image = task_image(task);
+	was_known = was_told(&who);
 	bpf_map_delete_elem(&ep_procs, &pid);
 	bpf_map_delete_elem(&ep_execs, &pid);
-	event.pid = pid;
-	event.start_ns = task_start_ns(task);
-	event.image = task_image(task);
-	if (in_filter(pid, event.start_ns))
+	if (was_known)
 		send_process_event(&event, BPF_RB_NO_WAKEUP);
 	return 0;
 }
@@ -208,10 +233,15 @@ int ep_free(struct bpf_raw_tracepoint_args *ctx)
 {
 	__u64 task = ctx->args[0];
 	__u32 pid = read_kernel_u32(task + ep_config.task_tgid_off);
+	__u64 thread = EP_CHOICE(EP_FILTER_TID, read_kernel_u32(task + ep_config.task_pid_off));
 	struct ep_filter_entry *entry;
 
-	if (read_kernel_u64(task + ep_config.task_group_leader_off) != task)
+	if (used_bits(EP_FILTER_BOTH(EP_FILTER_TID)))
+		bpf_map_delete_elem(&ep_choices, &thread);
+	if (!is_leader(task))
 		return 0;
+	if (may_change())
+		bpf_map_delete_elem(&ep_verdicts, &pid);
 	entry = bpf_map_lookup_elem(&ep_filter, &pid);
 	if (entry && (!entry->start_ns || entry->start_ns == task_start_ns(task)))
 		bpf_map_delete_elem(&ep_filter, &pid);

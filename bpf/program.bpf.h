@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
-/* Which program a task runs, whether it is wanted, and what user space says of it. */
+/* Which program a task runs, and what user space says of it. */
 #ifndef EP_BPF_PROGRAM_H
 #define EP_BPF_PROGRAM_H
 
-#include "bpf/kernel.bpf.h"
-#include "bpf/maps.bpf.h"
+#include "bpf/filter.bpf.h"
 
 /* An exec gives a process new memory that has its stack alone, in at most two mappings. */
 #define FRESH_IMAGE_MAPPINGS 2
@@ -13,16 +12,6 @@ static __always_inline bool has_fresh_image(__u64 task)
 	__u64 mm = read_kernel_u64(task + ep_config.task_mm_off);
 
 	return mm && read_kernel_u32(mm + ep_config.mm_map_count_off) <= FRESH_IMAGE_MAPPINGS;
-}
-
-static __always_inline bool in_filter(__u32 pid, __u64 start_ns)
-{
-	struct ep_filter_entry *entry;
-
-	if (!ep_config.filter)
-		return true;
-	entry = bpf_map_lookup_elem(&ep_filter, &pid);
-	return entry && (!entry->start_ns || entry->start_ns == start_ns);
 }
 
 /* True when a process that was there before us still runs what it ran when it was read. */

@@ -6,6 +6,8 @@
 #ifndef EP_BPF_SHARED_H
 #define EP_BPF_SHARED_H
 
+#include "bpf/filter.h"
+
 #include "ebpf-profiler/bpf/internal/keep.h"
 #include "ebpf-profiler/bpf/internal/memo.h"
 #include "ebpf-profiler/bpf/internal/rows.h"
@@ -172,7 +174,7 @@ _Static_assert(sizeof(struct ep_recent) == 16, "four are a cache line");
 /* One struct so that the compiler cannot reorder it. Offsets come from the kernel's BTF. */
 struct ep_config {
 	__u32 frames_per_run; /* native frames walked between two tail calls */
-	__u32 filter;	      /* only processes in ep_filter are sampled */
+	__u32 filter;	      /* not all is sampled: see filter.h */
 	__u32 task_mm_off;
 	__u32 task_stack_off;
 	__u32 task_group_leader_off;
@@ -194,6 +196,33 @@ struct ep_config {
 	__u32 mount_ns_id_off; /* 0: this kernel has no such number, or none we know of */
 	__u32 kernel_frames; /* bpf_get_stack stops there: EP_MAX_KERNEL or less, a sysctl */
 	__u32 ring_bytes; /* of ep_ring */
+	/* With a filter; each 0 where this kernel has none, or none we know of. */
+	__u32 filter_need, filter_never; /* bits of filter.h */
+	__u32 filter_cannot; /* bits of keys for which this kernel's BTF lacks something */
+	__u32 no_inherit; /* children of a process that was chosen by its pid are not */
+	__u32 task_pid_off;
+	__u32 task_comm_off;
+	__u32 task_cred_off;
+	__u32 cred_euid_off;
+	__u32 task_cgroups_off;
+	__u32 cgroups_default_off; /* css_set.dfl_cgrp */
+	__u32 cgroup_node_off;
+	__u32 cgroup_root_off;
+	__u32 cgroup_parent_off;  /* of the css in it, whose first word is its cgroup */
+	__u32 css_cgroup_off;
+	__u32 root_hierarchy_off;
+	__u32 node_id_off;
+	__u32 node_name_off;
+	__u32 file_path_off;
+	__u32 path_mount_off;
+	__u32 path_dentry_off;
+	__u32 mount_in_off; /* mount.mnt, which paths point to */
+	__u32 mount_parent_off;
+	__u32 mount_point_off;
+	__u32 mount_root_off; /* of vfsmount */
+	__u32 dentry_parent_off;
+	__u32 dentry_name_off; /* its qstr */
+	__u32 name_len_off, name_text_off;
 };
 
 /*
@@ -215,7 +244,7 @@ struct ep_control {
 	__u32 young; /* a language has something new in a program that may be gone soon; the same */
 	__u32 patient; /* bit n: names of the language in slot n may wait, in a program older than EP_PATIENT_AGE_NS */
 	__u32 keeping; /* bit n: in a program younger than EP_YOUNG_NS, since its keeper sends all that they are made of */
-	__u32 pad;
+	__u32 cgroups; /* so many were made, modulo 2^32, while cgroups decide what is wanted */
 };
 
 /* Value of ep_execs, key as ep_procs: the last exec of a process since we are here. */
@@ -234,11 +263,6 @@ struct ep_exec {
 struct ep_wake {
 	__u32 pid;
 	__u32 pad;
-};
-
-/* Value of ep_filter. */
-struct ep_filter_entry {
-	__u64 start_ns; /* 0: whoever has this pid */
 };
 
 enum ep_counter {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/agent/session.h"
+#include "core/agent/chooser.h"
 #include "core/agent/namer.h"
 #include "core/process/executables.h"
 #include "core/process/processes.h"
@@ -8,6 +9,7 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/bpf/chunks.h"
+#include "core/bpf/cpus.h"
 #include "core/bpf/events.h"
 #include "core/bpf/order.h"
 #include "core/bpf/programs.h"
@@ -218,6 +220,8 @@ static void on_tick(void *arg)
 	/* Births and deaths that did not fit into the ring. */
 	if (__atomic_exchange_n(&control->dropped, 0, __ATOMIC_ACQ_REL))
 		ep_processes_on_lost(session->processes);
+	if (session->chooser)
+		ep_chooser_follow(session->chooser, control->cgroups);
 	ep_languages_lengthen(session->languages, false);
 	if (++session->ticks % 2)
 		return;
@@ -300,13 +304,26 @@ static bool is_language_wanted(void *arg, const char *name)
 	return options->languages == NULL;
 }
 
-static bool is_wanted(void *arg, pid_t pid)
+static uint32_t pid_bits(const struct ep_session *session, pid_t pid)
 {
-	struct ep_session *session = arg;
 	struct ep_filter_entry value;
 	uint32_t key = (uint32_t)pid;
 
-	return bpf_map_lookup_elem(ep_bpf_map_fd(session->bpf, "ep_filter"), &key, &value) == 0;
+	return bpf_map_lookup_elem(ep_bpf_map_fd(session->bpf, "ep_filter"), &key, &value) == 0
+		       ? value.bits
+		       : 0;
+}
+
+/* As BPF will judge it. */
+static bool is_wanted(void *arg, pid_t pid)
+{
+	struct ep_session *session = arg;
+	const struct ep_config *config = ep_bpf_config(session->bpf);
+	uint32_t bits = config->filter_need | config->filter_never ? pid_bits(session, pid) : 0;
+	uint32_t used = (config->filter_need | config->filter_never) & EP_FILTER_BOTH(EP_FILTER_PID);
+
+	return (bits & used) == (config->filter_need & used) &&
+	       (!session->chooser || ep_chooser_wants(session->chooser, pid));
 }
 
 /* --- building -------------------------------------------------------------------------------- */
@@ -318,13 +335,28 @@ static int new_bpf(struct ep_session *session, enum ep_session_stage *stage)
 		.max_processes = MAX_PROCESSES,
 		.filter = session->options.filter,
 	};
-	int r = ep_bpf_load(&options, &session->bpf);
+	const struct ep_filter *choice = session->options.choice;
+	int r;
 
-	*stage = r == -ENOENT || r == -ENODATA ? EP_STAGE_BTF : EP_STAGE_PROGRAMS;
+	if (choice) {
+		options.need = ep_filter_need(choice) |
+			       (options.filter ? EP_FILTER_IN(EP_FILTER_PID) : 0);
+		options.never = ep_filter_never(choice);
+		options.no_inherit = choice->no_inherit;
+		options.filter |= ep_filter_is_used(choice);
+	}
+	r = ep_bpf_load(&options, &session->bpf);
+	*stage = r == -ENOENT || r == -ENODATA || r == -ENOTSUP ? EP_STAGE_BTF : EP_STAGE_PROGRAMS;
 	if (r < 0)
 		return r;
 	*stage = EP_STAGE_ATTACH;
-	return ep_bpf_attach_process_events(session->bpf);
+	if (choice && ep_filter_is_used(choice))
+		r = ep_chooser_new(choice, session->bpf, &session->chooser);
+	if (r == 0)
+		r = ep_bpf_attach_process_events(session->bpf);
+	if (r == 0 && session->chooser)
+		r = ep_chooser_look(session->chooser);
+	return r;
 }
 
 static int new_deltas(struct ep_session *session)
@@ -385,7 +417,7 @@ static int new_processes(struct ep_session *session)
 		.held_bytes = EP_MAX(session->options.held_bytes, (size_t)HELD_MIN_BYTES),
 		.pass = pass_sample,
 		.catch_up = drain,
-		.wanted = session->options.filter ? is_wanted : NULL,
+		.wanted = ep_bpf_config(session->bpf)->filter ? is_wanted : NULL,
 		.arg = session,
 	};
 
@@ -429,6 +461,23 @@ static int new_order(struct ep_session *session)
 	return r < 0 ? r : ep_order_new(&options, &session->order);
 }
 
+/* NULL: all of them. */
+static int new_cpus(struct ep_session *session)
+{
+	const struct ep_filter *choice = session->options.choice;
+
+	if (!choice || !ep_filter_has(choice, EP_FILTER_CPU))
+		return 0;
+	session->cpus = calloc(1, sizeof(*session->cpus));
+	if (!session->cpus)
+		return -ENOMEM;
+	for (uint32_t cpu = 0; cpu < EP_MAX_CPUS; cpu++) {
+		if (ep_filter_takes_number(choice, EP_FILTER_CPU, cpu))
+			session->cpus->bits[cpu / 64] |= 1ull << cpu % 64;
+	}
+	return 0;
+}
+
 static int new_events(struct ep_session *session)
 {
 	struct ep_events_options options = {
@@ -436,7 +485,11 @@ static int new_events(struct ep_session *session)
 		.program_fd = ep_bpf_entry_fd(session->bpf),
 		.sideband = true,
 	};
+	int r = new_cpus(session);
 
+	if (r < 0)
+		return r;
+	options.cpus = session->cpus;
 	options.counts = ep_bpf_counts(session->bpf, &options.n_counts);
 	return ep_events_open(&options, &session->events);
 }
@@ -483,7 +536,9 @@ static void free_parts(struct ep_session *session)
 	ep_events_close(session->events);
 	ep_ring_close(session->ring);
 	ep_ring_close(session->wakes);
+	ep_chooser_free(session->chooser);
 	ep_bpf_free(session->bpf);
+	free(session->cpus);
 	free(session);
 }
 
@@ -652,12 +707,22 @@ void ep_session_close(struct ep_session *session, void (*done)(void *arg), void 
 
 /* --- filter ---------------------------------------------------------------------------------- */
 
-int ep_session_add_pid(struct ep_session *session, pid_t pid)
+static int add_pid_bits(struct ep_session *session, pid_t pid, uint32_t bits)
 {
-	struct ep_filter_entry entry = {0};
+	struct ep_filter_entry entry = {.bits = bits | pid_bits(session, pid)};
 	uint32_t key = (uint32_t)pid;
 
 	return bpf_map_update_elem(ep_bpf_map_fd(session->bpf, "ep_filter"), &key, &entry, BPF_ANY);
+}
+
+int ep_session_add_pid(struct ep_session *session, pid_t pid)
+{
+	return add_pid_bits(session, pid, EP_FILTER_IN(EP_FILTER_PID));
+}
+
+int ep_session_exclude_pid(struct ep_session *session, pid_t pid)
+{
+	return add_pid_bits(session, pid, EP_FILTER_OUT(EP_FILTER_PID));
 }
 
 /* --- stores and batches ---------------------------------------------------------------------- */

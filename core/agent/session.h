@@ -16,6 +16,7 @@
 #include <sys/types.h>
 
 struct ep_batch;
+struct ep_filter;
 struct ep_session;
 struct uv_loop_s;
 
@@ -26,6 +27,8 @@ struct ep_session_options {
 	size_t memory_bytes; /* heap and BPF memory together */
 	size_t held_bytes;   /* of it, for samples that wait for what is not known yet */
 	bool filter;	     /* only processes given with ep_session_add_pid, and their children */
+	/* And of them, or of all, what this says; NULL: everything. Borrowed while the session lives. */
+	const struct ep_filter *choice;
 	bool native_names, kernel_names;
 	/* Where language plugins are; NULL: none are used. `languages` names those that are wanted,
 	 * NULL: each that is found. Borrowed until ep_session_new returns. */
@@ -52,10 +55,12 @@ int ep_session_new(const struct ep_session_options *options, struct ep_session *
 		   enum ep_session_stage *ret_stage);
 
 /*
- * With a filter: a process, running or not, and the children it makes from here on. Those it has
- * are for the caller to add (core/cli/targets.h). 0, -E2BIG when the filter is full, -errno.
+ * With a filter: a process, running or not, and the children it makes from here on, if they inherit.
+ * Those it has are for the caller to add (core/cli/targets.h). The other one is for those that the
+ * choice excludes. 0, -E2BIG when the filter is full, -errno.
  */
 int ep_session_add_pid(struct ep_session *session, pid_t pid);
+int ep_session_exclude_pid(struct ep_session *session, pid_t pid);
 
 /* Begins to read all processes and to follow what becomes of them. */
 int ep_session_start(struct ep_session *session);

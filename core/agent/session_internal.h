@@ -20,6 +20,9 @@ struct ep_spent {
 	uint64_t agent_ns, bpf_ns;
 };
 
+struct ep_chooser;
+struct ep_cpus;
+
 /* An interval that has ended and waits for the names of its frames. */
 struct ep_seal {
 	TAILQ_ENTRY(ep_seal) link;
@@ -34,6 +37,8 @@ struct ep_seal {
 struct ep_session {
 	struct ep_session_options options;
 	struct ep_bpf *bpf;
+	struct ep_chooser *chooser; /* NULL: nothing was chosen but processes by pid */
+	struct ep_cpus *cpus;	    /* NULL: all of them are sampled */
 	struct ep_delta_store *deltas;
 	struct ep_languages *languages;
 	struct ep_processes *processes;

@@ -129,15 +129,20 @@ static int start_ticker(const struct ep_events *events, struct ep_ticker *ticker
 {
 	struct ep_ticks before = ticks_of(events, ticker->cpu);
 
+	if (ticker->fd < 0)
+		return 0;
 	return ep_ticker_start(ticker, &before, ep_idle_get(&events->idle, ticker->cpu));
 }
 
+/* A CPU that nobody asked for has a clock that never ticks: its mappings are still wanted. */
 static int open_ticker(struct ep_events *events, uint32_t cpu, struct ep_ticker *ret_ticker)
 {
-	struct ep_ticker ticker;
-	int r = ep_ticker_open(cpu, ep_periods_get(events->periods, cpu),
-			       events->options.program_fd, &ticker);
+	struct ep_ticker ticker = {.cpu = cpu, .fd = -1};
+	int r = 0;
 
+	if (!events->options.cpus || ep_cpus_has(events->options.cpus, cpu))
+		r = ep_ticker_open(cpu, ep_periods_get(events->periods, cpu),
+				   events->options.program_fd, &ticker);
 	if (r < 0)
 		return r;
 	if (events->running) {
@@ -336,11 +341,13 @@ uint64_t ep_events_period_ns(const struct ep_events *events, uint32_t cpu)
 uint64_t ep_events_mean_period_ns(const struct ep_events *events)
 {
 	const struct cpu_events *cpu;
-	uint64_t sum = 0;
+	uint64_t sum = 0, n = 0;
 
-	ep_vec_each(&events->cpus, cpu)
+	ep_vec_each(&events->cpus, cpu) {
 		sum += cpu->ticker.period_ns;
-	return events->cpus.len ? sum / events->cpus.len : 0;
+		n += cpu->ticker.fd >= 0;
+	}
+	return n ? sum / n : 0;
 }
 
 int ep_events_poll_fd(const struct ep_events *events)

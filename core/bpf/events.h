@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 struct ep_counts;
+struct ep_cpus;
 struct ep_events;
 struct ep_sideband_set;
 
@@ -20,6 +21,7 @@ struct ep_events_options {
 	const struct ep_counts *counts; /* where it counts its runs, by CPU; NULL: missed ticks stay unknown */
 	uint32_t n_counts;
 	bool sideband;	/* open the side-band rings */
+	const struct ep_cpus *cpus; /* whose clocks are opened; NULL: all. Borrowed while they are open */
 };
 
 /*

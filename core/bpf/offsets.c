@@ -44,6 +44,42 @@ static const struct wanted wanted[] = {
 	{"nsproxy", "mnt_ns", offsetof(struct ep_config, nsproxy_mount_off)},
 };
 
+#define CGROUPS EP_FILTER_CGROUPS
+#define COMM	EP_FILTER_BOTH(EP_FILTER_COMM)
+#define EXE	EP_FILTER_BOTH(EP_FILTER_EXE)
+#define USER	EP_FILTER_BOTH(EP_FILTER_USER)
+#define TID	EP_FILTER_BOTH(EP_FILTER_TID)
+
+/* For some keys of the filter: they cannot be used where one of theirs is not there. */
+static const struct {
+	uint32_t keys;
+	struct wanted wanted;
+} filter_wanted[] = {
+	{TID, {"task_struct", "pid", offsetof(struct ep_config, task_pid_off)}},
+	{COMM, {"task_struct", "comm", offsetof(struct ep_config, task_comm_off)}},
+	{USER, {"task_struct", "cred", offsetof(struct ep_config, task_cred_off)}},
+	{USER, {"cred", "euid", offsetof(struct ep_config, cred_euid_off)}},
+	{CGROUPS, {"task_struct", "cgroups", offsetof(struct ep_config, task_cgroups_off)}},
+	{CGROUPS, {"css_set", "dfl_cgrp", offsetof(struct ep_config, cgroups_default_off)}},
+	{CGROUPS, {"cgroup", "kn", offsetof(struct ep_config, cgroup_node_off)}},
+	{CGROUPS, {"cgroup", "root", offsetof(struct ep_config, cgroup_root_off)}},
+	{CGROUPS, {"cgroup_root", "hierarchy_id", offsetof(struct ep_config, root_hierarchy_off)}},
+	{CGROUPS, {"cgroup_subsys_state", "cgroup", offsetof(struct ep_config, css_cgroup_off)}},
+	{CGROUPS, {"kernfs_node", "id", offsetof(struct ep_config, node_id_off)}},
+	{CGROUPS, {"kernfs_node", "name", offsetof(struct ep_config, node_name_off)}},
+	{EXE, {"file", "f_path", offsetof(struct ep_config, file_path_off)}},
+	{EXE, {"path", "mnt", offsetof(struct ep_config, path_mount_off)}},
+	{EXE, {"path", "dentry", offsetof(struct ep_config, path_dentry_off)}},
+	{EXE, {"mount", "mnt", offsetof(struct ep_config, mount_in_off)}},
+	{EXE, {"mount", "mnt_parent", offsetof(struct ep_config, mount_parent_off)}},
+	{EXE, {"mount", "mnt_mountpoint", offsetof(struct ep_config, mount_point_off)}},
+	{EXE, {"vfsmount", "mnt_root", offsetof(struct ep_config, mount_root_off)}},
+	{EXE, {"dentry", "d_parent", offsetof(struct ep_config, dentry_parent_off)}},
+	{EXE, {"dentry", "d_name", offsetof(struct ep_config, dentry_name_off)}},
+	{EXE, {"qstr", "len", offsetof(struct ep_config, name_len_off)}},
+	{EXE, {"qstr", "name", offsetof(struct ep_config, name_text_off)}},
+};
+
 /* Bit offset of a member, looking into anonymous structs and unions; -1 when absent. */
 static int64_t find_member(const struct btf *btf, const struct btf_type *type, const char *name,
 			   unsigned int depth)
@@ -122,6 +158,33 @@ static void read_mount_ns_id(const struct btf *btf, struct ep_config *config)
 		config->mount_ns_id_off = off + *(uint32_t *)&part;
 }
 
+/* cgroup.self.parent */
+static int read_cgroup_parent(const struct btf *btf, struct ep_config *config)
+{
+	static const struct wanted self = {"cgroup", "self", 0};
+	static const struct wanted parent = {"cgroup_subsys_state", "parent", 0};
+	struct ep_config part = {0};
+	uint32_t off;
+	int r = read_member(btf, &self, &part);
+
+	if (r < 0)
+		return r;
+	off = *(uint32_t *)&part;
+	r = read_member(btf, &parent, &part);
+	if (r == 0)
+		config->cgroup_parent_off = off + *(uint32_t *)&part;
+	return r;
+}
+
+static void read_filter_offsets(const struct btf *btf, struct ep_config *config)
+{
+	config->filter_cannot = read_cgroup_parent(btf, config) < 0 ? CGROUPS : 0;
+	for (size_t i = 0; i < EP_LEN(filter_wanted); i++) {
+		if (read_member(btf, &filter_wanted[i].wanted, config) < 0)
+			config->filter_cannot |= filter_wanted[i].keys;
+	}
+}
+
 /* enum bpf_func_id lists the helpers this kernel has (include/uapi/linux/bpf.h). */
 static bool has_helper(const struct btf *btf, const char *name)
 {
@@ -189,6 +252,7 @@ int ep_bpf_read_offsets(struct ep_config *config)
 		r = read_member(btf, &wanted[i], &facts);
 	read_thread_pointer(btf, &facts);
 	read_mount_ns_id(btf, &facts);
+	read_filter_offsets(btf, &facts);
 	facts.has_task_pt_regs = has_helper(btf, "BPF_FUNC_task_pt_regs");
 	facts.has_task_btf = has_helper(btf, "BPF_FUNC_get_current_task_btf");
 	facts.kernel_stack_bytes = KERNEL_STACK_BYTES;

@@ -30,7 +30,7 @@ static const uint32_t frames_per_run[] = {36, 24, 12, 6};
 
 struct ep_bpf {
 	struct bpf_object *object;
-	struct bpf_link *links[5];
+	struct bpf_link *links[7];
 	struct ep_control *control;
 	struct ep_rule *rules;
 	size_t rules_bytes;
@@ -89,6 +89,19 @@ static int set_cpu_sizes(struct ep_bpf *bpf)
 	return r;
 }
 
+#define MAX_CHOICES 32768
+
+static int set_filter_sizes(struct bpf_object *object, const struct ep_bpf_options *options)
+{
+	int r = set_entries(object, "ep_filter", options->filter ? options->max_processes : 1);
+
+	if (r == 0)
+		r = set_entries(object, "ep_verdicts", options->filter ? options->max_processes : 1);
+	if (r == 0)
+		r = set_entries(object, "ep_choices", options->filter ? MAX_CHOICES : 1);
+	return r;
+}
+
 static int set_sizes(struct ep_bpf *bpf, const struct ep_bpf_options *options)
 {
 	struct bpf_object *object = bpf->object;
@@ -99,7 +112,7 @@ static int set_sizes(struct ep_bpf *bpf, const struct ep_bpf_options *options)
 	if (r == 0)
 		r = set_entries(object, "ep_procs", options->max_processes);
 	if (r == 0)
-		r = set_entries(object, "ep_filter", options->filter ? options->max_processes : 1);
+		r = set_filter_sizes(object, options);
 	return r;
 }
 
@@ -132,12 +145,25 @@ static int open_object(const struct ep_config *config, struct bpf_object **ret_o
 	return 0;
 }
 
+static int set_filter(struct ep_config *config, const struct ep_bpf_options *options)
+{
+	uint32_t used = options->need | options->never;
+
+	config->filter = options->filter;
+	config->filter_need = options->filter && !used ? EP_FILTER_IN(EP_FILTER_PID) : options->need;
+	config->filter_never = options->never;
+	config->no_inherit = options->no_inherit;
+	return used & config->filter_cannot ? -ENOTSUP : 0;
+}
+
 static int load_first(struct ep_bpf *bpf, const struct ep_bpf_options *options)
 {
 	int r;
 
 	bpf->config.frames_per_run = FIRST_FRAMES;
-	bpf->config.filter = options->filter;
+	r = set_filter(&bpf->config, options);
+	if (r < 0)
+		return r;
 	bpf->config.ring_bytes = (uint32_t)ring_size(options->ring_bytes);
 	r = open_object(&bpf->config, &bpf->object);
 	if (r == 0)
@@ -331,11 +357,19 @@ void ep_bpf_free(struct ep_bpf *bpf)
 	free(bpf);
 }
 
+/* The last ones are for filters: of anything, and of cgroups. */
+static size_t n_attached(const struct ep_config *config, size_t n)
+{
+	if (!config->filter)
+		return n - 3;
+	return (config->filter_need | config->filter_never) & EP_FILTER_CGROUPS ? n : n - 2;
+}
+
 int ep_bpf_attach_process_events(struct ep_bpf *bpf)
 {
 	static const char *const names[] = {"ep_fork", "ep_exec", "ep_exec_done", "ep_exit",
-					    "ep_free"};
-	size_t n = EP_LEN(names) - !bpf->config.filter; /* the last one is for filters */
+					    "ep_free", "ep_cgroup_mkdir", "ep_cgroup_gone"};
+	size_t n = n_attached(&bpf->config, EP_LEN(names));
 
 	for (size_t i = 0; i < n; i++) {
 		struct bpf_program *prog = bpf_object__find_program_by_name(bpf->object, names[i]);
@@ -345,6 +379,21 @@ int ep_bpf_attach_process_events(struct ep_bpf *bpf)
 			return errno ? -errno : -ENOENT;
 	}
 	return 0;
+}
+
+int ep_bpf_add_choice(struct ep_bpf *bpf, uint64_t choice, uint32_t bits)
+{
+	int r = bpf_map_update_elem(ep_bpf_map_fd(bpf, "ep_choices"), &choice, &bits, BPF_ANY);
+
+	return r < 0 ? -errno : 0;
+}
+
+int ep_bpf_set_glob(struct ep_bpf *bpf, enum ep_glob_of which, const struct ep_glob *glob)
+{
+	uint32_t key = which;
+
+	return bpf_map_update_elem(ep_bpf_map_fd(bpf, "ep_globs"), &key, glob, BPF_ANY) < 0 ? -errno
+											    : 0;
 }
 
 const struct ep_config *ep_bpf_config(const struct ep_bpf *bpf)

@@ -13,12 +13,14 @@ struct ep_bpf;
 struct ep_bpf_options {
 	size_t ring_bytes;	/* rounded up to a power of two of pages */
 	uint32_t max_processes;
-	bool filter;		/* only processes in the filter map are sampled */
+	bool filter;		/* only processes in the filter map are sampled, or what `need` says */
+	uint32_t need, never;	/* bits of bpf/filter.h; both 0: those of the filter map */
+	bool no_inherit;	/* children of processes in the filter map are not in it */
 };
 
 /*
  * Loads the programs. 0; -EPERM when privileges miss; -ENOENT or -ENODATA when the kernel's BTF
- * lacks what is needed; otherwise what the kernel said. One log line says why.
+ * lacks what is needed, -ENOTSUP when it lacks what the filter needs; otherwise what the kernel said. One log line says why.
  */
 int ep_bpf_load(const struct ep_bpf_options *options, struct ep_bpf **ret_bpf);
 void ep_bpf_free(struct ep_bpf *bpf);
@@ -26,6 +28,13 @@ static inline void ep_bpf_freep(struct ep_bpf **bpf)
 {
 	ep_bpf_free(*bpf);
 }
+
+/*
+ * What the programs go by, before processes' events are attached: numbers and globs. 0, -E2BIG,
+ * -errno.
+ */
+int ep_bpf_add_choice(struct ep_bpf *bpf, uint64_t choice, uint32_t bits);
+int ep_bpf_set_glob(struct ep_bpf *bpf, enum ep_glob_of which, const struct ep_glob *glob);
 
 /*
  * The programs that were loaded walk few frames in one run, for the verifier is quick with those.

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/cli/chosen.h"
+#include "core/agent/chooser.h"
 #include "core/cli/commands.h"
 #include "core/cli/targets.h"
 #include "core/config/config.h"
@@ -10,9 +11,21 @@
 #define RING_BYTES   (4u << 20)
 #define HELD_BYTES   (64u << 20)
 
-static bool has_filter(const struct ep_args *args)
+/* With processes or threads a command only says how long, as with perf. */
+static bool is_command_target(const struct ep_args *args)
 {
-	return !args->all_cpus && (args->child_argv || args->n_pids);
+	return args->child_argv && !args->all_cpus && !args->n_pids &&
+	       !ep_filter_asks(&args->filter, EP_FILTER_TID);
+}
+
+static bool can_choose(const struct ep_filter *filter)
+{
+	char sentence[512] = "";
+	int r = ep_chooser_check(filter, sentence, sizeof(sentence));
+
+	if (*sentence)
+		fprintf(stderr, "ebpf-profiler: %s\n", sentence);
+	return r == 0;
 }
 
 enum ep_exit ep_chosen_open(const struct ep_args *args, const struct ep_config_file *config, struct uv_loop_s *loop,
@@ -24,12 +37,15 @@ enum ep_exit ep_chosen_open(const struct ep_args *args, const struct ep_config_f
 		.ring_bytes = RING_BYTES,
 		.memory_bytes = MEMORY_BYTES,
 		.held_bytes = HELD_BYTES,
-		.filter = has_filter(args),
+		.filter = is_command_target(args),
+		.choice = &args->filter,
 		.native_names = true,
 		.kernel_names = true,
 		.keep_gone_ns = keep_gone_ns,
 	};
 
+	if (!can_choose(&args->filter))
+		return EP_EXIT_USAGE;
 	ep_cmd_set_languages(&options, config);
 	return ep_cmd_open_session(&options, ret_session);
 }
@@ -39,12 +55,10 @@ enum ep_exit ep_chosen_add_targets(const struct ep_args *args, struct ep_session
 {
 	int r = 0;
 
-	if (!has_filter(args))
-		return EP_EXIT_OK;
-	if (args->n_pids) /* a command then only says how long, as with perf */
-		r = ep_targets_add(session, args->pids, args->n_pids);
-	else
+	if (is_command_target(args))
 		r = ep_session_add_pid(session, child->pid);
+	if (r == 0)
+		r = ep_targets_choose(session, &args->filter);
 	if (r < 0)
 		fprintf(stderr, "ebpf-profiler: no such process; see `ps -e` for those there are\n");
 	return r < 0 ? EP_EXIT_FAILED : EP_EXIT_OK;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What `record` and `top` have in common: a session of what the command line asks for. A command that is to
- * be run is a target by itself; with -p or -a it only says how long, as with perf.
+ * be run is a target by itself; with -p, -t or -a it only says how long, as with perf.
  */
 #ifndef EP_CLI_CHOSEN_H
 #define EP_CLI_CHOSEN_H

@@ -125,7 +125,8 @@ static void no_samples(struct record *record)
 	fprintf(stderr, "ebpf-profiler: no samples: %s; record longer (-d), faster (-F), or the "
 		"whole machine (-a)\n",
 		record->args->child_argv || record->args->n_pids ? "the target used no CPU time"
-								  : "the machine was idle");
+		: ep_filter_is_used(&record->args->filter) ? "nothing that was chosen used CPU time"
+							   : "the machine was idle");
 }
 
 static void check_quality(struct record *record, const struct ep_batch *batch)

@@ -2,6 +2,7 @@
 #include "core/cli/targets.h"
 #include "core/base/map.h"
 #include "core/base/vec.h"
+#include "core/config/filter.h"
 #include "core/proc/process.h"
 
 #include <errno.h>
@@ -11,20 +12,30 @@
 /* A child can be missed while /proc is read only if its parent was not in the filter yet. */
 #define MAX_ROUNDS 8
 
-static bool is_added(const struct ep_map *added, pid_t pid)
+/* Those that were asked for, or those that were excluded. */
+struct targets {
+	struct ep_session *session;
+	struct ep_map added;
+	bool is_excluded, no_inherit;
+};
+
+static bool is_added(const struct targets *targets, pid_t pid)
 {
-	return ep_map_find(added, (uint64_t)pid) != NULL;
+	return ep_map_find(&targets->added, (uint64_t)pid) != NULL;
 }
 
-static int add(struct ep_session *session, struct ep_map *added, pid_t pid)
+static int add(struct targets *targets, pid_t pid)
 {
-	int r = ep_map_set(added, (uint64_t)pid, 1);
+	int r = ep_map_set(&targets->added, (uint64_t)pid, 1);
 
-	return r < 0 ? r : ep_session_add_pid(session, pid);
+	if (r < 0)
+		return r;
+	return targets->is_excluded ? ep_session_exclude_pid(targets->session, pid)
+				    : ep_session_add_pid(targets->session, pid);
 }
 
 /* Adds the children of what was added so far. How many came, or a negative errno. */
-static int add_children(struct ep_session *session, struct ep_map *added)
+static int add_children(struct targets *targets)
 {
 	struct ep_vec pids;
 	pid_t *pid;
@@ -37,36 +48,58 @@ static int add_children(struct ep_session *session, struct ep_map *added)
 
 		if (r < 0)
 			break;
-		if (is_added(added, *pid) || ep_process_read_stat(*pid, &info) < 0 ||
-		    !is_added(added, info.parent_pid))
+		if (is_added(targets, *pid) || ep_process_read_stat(*pid, &info) < 0 ||
+		    !is_added(targets, info.parent_pid))
 			continue;
-		r = add(session, added, *pid);
+		r = add(targets, *pid);
 		n++;
 	}
 	ep_vec_fini(&pids);
 	return r < 0 ? r : n;
 }
 
-int ep_targets_add(struct ep_session *session, const pid_t *pids, size_t n_pids)
+static int add_all(struct targets *targets, const pid_t *pids, size_t n_pids)
 {
-	struct ep_map added;
 	int r = 0, round = 0;
 
-	ep_map_init(&added, MAX_PROCESSES);
+	ep_map_init(&targets->added, MAX_PROCESSES);
 	for (size_t i = 0; r == 0 && i < n_pids; i++) {
 		if (kill(pids[i], 0) < 0 && errno == ESRCH)
 			r = -ESRCH;
 		else
-			r = add(session, &added, pids[i]);
+			r = add(targets, pids[i]);
 	}
-	while (r == 0 && round++ < MAX_ROUNDS) {
-		r = add_children(session, &added);
+	while (r == 0 && !targets->no_inherit && n_pids > 0 && round++ < MAX_ROUNDS) {
+		r = add_children(targets);
 		if (r <= 0)
 			break;
 		r = 0;
 	}
-	ep_map_fini(&added);
+	ep_map_fini(&targets->added);
 	return r;
+}
+
+static size_t pids_of(const struct ep_filter *choice, bool is_excluded, pid_t *pids)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < choice->n_terms; i++) {
+		const struct ep_filter_term *term = &choice->terms[i];
+
+		if (term->key == EP_FILTER_PID && term->is_excluded == is_excluded)
+			pids[n++] = (pid_t)term->number;
+	}
+	return n;
+}
+
+int ep_targets_choose(struct ep_session *session, const struct ep_filter *choice)
+{
+	struct targets targets = {.session = session, .no_inherit = choice->no_inherit};
+	pid_t pids[EP_FILTER_MAX_TERMS];
+	int r = add_all(&targets, pids, pids_of(choice, false, pids));
+
+	targets.is_excluded = true;
+	return r < 0 ? r : add_all(&targets, pids, pids_of(choice, true, pids));
 }
 
 bool ep_targets_all_gone(const pid_t *pids, size_t n_pids)

@@ -5,11 +5,14 @@
 
 #include "core/agent/session.h"
 
+struct ep_filter;
+
 /*
- * Adds the processes and their present descendants to the session's filter; later children are
- * added by the kernel side. 0, or -ESRCH when one of `pids` is not there.
+ * Adds the processes that a choice asks for and those that it excludes, with their present descendants, to
+ * the session's filter; later children are added by the kernel side. Alone, where children do not inherit.
+ * 0, or -ESRCH when one is not there.
  */
-int ep_targets_add(struct ep_session *session, const pid_t *pids, size_t n_pids);
+int ep_targets_choose(struct ep_session *session, const struct ep_filter *choice);
 bool ep_targets_all_gone(const pid_t *pids, size_t n_pids);
 
 #endif

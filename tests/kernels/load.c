@@ -30,6 +30,7 @@
 #define MAX_PROGRAMS 16
 #define LOG_BYTES    (1u << 20)
 #define LOG_STATS    4 /* BPF_LOG_STATS, linux/include/linux/bpf_verifier.h */
+#define ALL_KEYS     (EP_FILTER_BITS & ~EP_FILTER_BOTH(EP_FILTER_EXE))
 
 static char *logs[MAX_PROGRAMS];
 
@@ -58,10 +59,12 @@ static struct bpf_map *find_map(struct bpf_object *object, const char *part_of_n
 	return NULL;
 }
 
-/* The filter is on: that is the longer entry program. A language's maps are its own, and empty. */
+/* The filter is on, with all keys but the longest, paths: that is the longer entry program. A language's maps are its own, and empty. */
 static int set_config(struct bpf_object *object, uint32_t frames)
 {
-	struct ep_config config = {.frames_per_run = frames, .filter = 1};
+	struct ep_config config = {.frames_per_run = frames, .filter = 1,
+				   .filter_need = ALL_KEYS & 0x55555555,
+				   .filter_never = ALL_KEYS & 0xaaaaaaaa};
 	struct ep_self self = {.slot = EP_SLOT_FIRST_DYNAMIC,
 			       .kind = EP_FRAME_FIRST_DYNAMIC + EP_SLOT_FIRST_DYNAMIC,
 			       .first_error = EP_ERROR_FIRST_DYNAMIC,

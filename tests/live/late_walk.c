@@ -156,7 +156,7 @@ static int load_and_sample(void)
 	struct ep_bpf_options options = {
 		.ring_bytes = 4u << 20, .max_processes = 16, .filter = true};
 	struct ep_events_options events_options = {.freq_hz = 499};
-	struct ep_filter_entry entry = {0};
+	struct ep_filter_entry entry = {.bits = EP_FILTER_IN(EP_FILTER_PID)};
 	struct ep_events *events = NULL;
 	struct ep_bpf *bpf = NULL;
 	uint32_t pid = (uint32_t)getpid();

@@ -103,7 +103,7 @@ static int open_machine(struct machine *machine)
 	};
 	struct ep_events_options events_options = {.freq_hz = 99, .sideband = true};
 	struct ep_order_options options = {.ops = &ops, .arg = machine};
-	struct ep_filter_entry entry = {0};
+	struct ep_filter_entry entry = {.bits = EP_FILTER_IN(EP_FILTER_PID)};
 	uint32_t pid = (uint32_t)getpid();
 	int r = ep_bpf_load(&bpf_options, &machine->bpf);
 

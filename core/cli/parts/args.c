@@ -56,7 +56,7 @@ static const struct option agent_options[] = {
 static const struct option record_options[] = {
 	{"freq", required_argument, NULL, 'F'},
 	{"rate", required_argument, NULL, 'F'},
-	{"pid", required_argument, NULL, 'p'},
+	EP_FILTER_OPTIONS
 	{"all-cpus", no_argument, NULL, 'a'},
 	{"duration", required_argument, NULL, 'd'},
 	{"output", required_argument, NULL, 'o'},
@@ -101,11 +101,11 @@ static const struct option capture_options[] = {
 
 static const struct command commands[] = {
 	{"", "", EP_COMMAND_AGENT, "+:qvhV", agent_options},
-	{"record", "record ", EP_COMMAND_RECORD, "+:F:r:p:ad:o:f:gqvh", record_options},
+	{"record", "record ", EP_COMMAND_RECORD, "+:F:r:" EP_FILTER_LETTERS "ad:o:f:gqvh", record_options},
 	{"report", "report ", EP_COMMAND_REPORT, NULL, NULL},
 	{"convert", "convert ", EP_COMMAND_CONVERT, NULL, NULL},
 	{"diff", "diff ", EP_COMMAND_DIFF, NULL, NULL},
-	{"top", "top ", EP_COMMAND_TOP, "+:F:r:p:ad:o:f:gqvh", record_options},
+	{"top", "top ", EP_COMMAND_TOP, "+:F:r:" EP_FILTER_LETTERS "ad:o:f:gqvh", record_options},
 	{"doctor", "doctor ", EP_COMMAND_DOCTOR, "+:vh", doctor_options},
 	{"plugins", "plugins ", EP_COMMAND_PLUGINS, "+:vh", plugins_options},
 	{"capture", "capture ", EP_COMMAND_CAPTURE, "+:p:t:o:qvh", capture_options},
@@ -250,8 +250,27 @@ static void ask_for_help(struct ep_args *args)
 	args->command = EP_COMMAND_HELP;
 }
 
+static int apply_filter_option(struct ep_args *args, int option, const char *value)
+{
+	int r = ep_filter_args_apply(&args->filter, option, value, args->error, sizeof(args->error));
+
+	args->n_pids = 0;
+	for (size_t i = 0; i < args->filter.n_terms; i++) {
+		const struct ep_filter_term *term = &args->filter.terms[i];
+
+		if (term->key == EP_FILTER_PID && !term->is_excluded)
+			args->pids[args->n_pids++] = (pid_t)term->number;
+	}
+	return r;
+}
+
 static int apply_record_option(struct ep_args *args, int option, const char *value)
 {
+	bool is_chosen = args->command == EP_COMMAND_RECORD || args->command == EP_COMMAND_TOP;
+	int r = is_chosen ? apply_filter_option(args, option, value) : 1;
+
+	if (r <= 0)
+		return r;
 	switch (option) {
 	case 'F':
 	case 'r':
@@ -408,6 +427,8 @@ static int take_rest(struct ep_args *args, int argc, char **argv, int rest)
 {
 	bool takes_command = args->command == EP_COMMAND_RECORD || args->command == EP_COMMAND_TOP;
 
+	if (args->all_cpus) /* the whole machine, even with -p */
+		ep_filter_drop(&args->filter, EP_FILTER_PID);
 	if (takes_command && rest < argc)
 		args->child_argv = argv + rest;
 	else if (takes_command && strcmp(argv[argc - 1], "--") == 0)

@@ -7,6 +7,7 @@
 #define EP_CLI_ARGS_H
 
 #include "core/base/util.h"
+#include "core/cli/parts/filter_args.h"
 #include "core/cli/parts/output_format.h"
 
 #include <sys/types.h>
@@ -50,6 +51,7 @@ struct ep_args {
 	bool force;
 	bool keep_root;
 	uint32_t min_complete, min_named; /* in 1/10000; 0: whatever it is */
+	struct ep_filter filter;	  /* all that says what is recorded, -p too */
 	pid_t pids[EP_ARGS_MAX_PIDS];
 	size_t n_pids;
 	struct ep_output_choices outputs; /* none given: the caller names a file */

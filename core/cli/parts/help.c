@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/cli/parts/help.h"
+#include "core/cli/parts/filter_args.h"
 
 static const char program_help[] =
 	"usage: ebpf-profiler --config FILE [--check | --print-config] [-q] [-v]\n"
@@ -42,11 +43,11 @@ static const char record_help[] =
 	"usage: ebpf-profiler record [option].. [--] [CMD ARG..]\n"
 	"\n"
 	"Profiles CMD and what it starts, or the processes of -p and what they start, or, with\n"
-	"neither or with -a, the whole machine; until -d is over, CMD ends, or Ctrl-C. Writes a file\n"
+	"neither or with -a, the whole machine; of that, what further options choose; until -d is over, CMD ends, or Ctrl-C. Writes a file\n"
 	"and prints a summary on stderr. With -p or -a, CMD only says how long, as in perf.\n"
 	"\n"
 	"  -F, --freq HZ       samples per second on every CPU: 99 (also -r, --rate)\n"
-	"  -p, --pid PID,..    these processes and their children\n"
+	EP_FILTER_HELP
 	"  -a, --all-cpus      the whole machine\n"
 	"  -d, --duration T    10, 10s, 500ms, 5m\n"
 	"  -o, --output FILE   where to; the extension is the format: .html (a page to look at and to\n"
