@@ -16,7 +16,8 @@ import sys
 import termios
 import time
 
-import whole
+import whole  # and with it where the kit is
+import stacks
 
 BURN = "import sys\ndef hot_one():\n    while True: sum(range(1000))\nhot_one()"
 LINE = re.compile(r"(\d+)(?: of [0-9.]+)? s, (\d+) samples?(?:, ([0-9.]+) % complete)?, ([0-9.]+) % lost")
@@ -128,6 +129,89 @@ class Record(Case):
         lost = re.search(r"(\d+) samples lost(?: \(([0-9.]+) % of the ticks due\))?", result.stderr)
         self.assertTrue(lost, result.stderr)
         self.assertEqual(lost[1] == "0", lost[2] is None)
+
+
+class Top(Case):
+    def start(self, *args, columns=80, rows=24):
+        terminal = self.terminal("top", *args, columns=columns, rows=rows, cwd=self.dir)
+        self.assertTrue(terminal.wait_for("hot_one"), terminal.text)
+        return terminal
+
+    def assert_restored(self, terminal):
+        self.assertEqual(terminal.settings(), terminal.before)
+        self.assertEqual(terminal.text.count("\033[?1049h"), terminal.text.count("\033[?1049l"))
+        self.assertTrue(terminal.text.rstrip().endswith("\033[?1049l"), repr(terminal.text[-100:]))
+
+    def test_keys(self):
+        terminal = self.start("-p", str(self.busy.pid))
+        for keys, shows in (("s", "by total"), ("g", r"pid  process"), ("g", "tid  thread"), ("g", "container"),
+                            ("g", "cpython"), ("gs", "by self"), ("h", "sort by self or by total"), ("h", "hot_one"),
+                            ("/no_such\r", r"only stacks with /no_such/: 0.00 %"), ("/\x7f\x7f\x7f\x7f\x7f\x7f\x7f\r", "hot_one"),
+                            ("/(\r", "the filter"), (" ", "frozen"), (" ", "hot_one"), ("\033[A", "hot_one")):
+            terminal.type(keys)
+            self.assertTrue(terminal.wait_for(shows, 15), (keys, terminal.text[-2000:]))
+        terminal.type("q")
+        self.assertEqual(terminal.end(), 0, terminal.text)
+        self.assert_restored(terminal)
+
+    def test_a_page_is_written(self):
+        terminal = self.start("-p", str(self.busy.pid), "-f", "pprof")
+        terminal.type("w")
+        written = terminal.wait_for(r"wrote (profile-top-[0-9-]+\.pb\.gz)", 20)
+        self.assertTrue(written, terminal.text[-2000:])
+        terminal.type("q")
+        self.assertEqual(terminal.end(), 0)
+        profile = stacks.read_profile(os.path.join(self.dir, written[1]))
+        self.assertTrue(any(frame.name == "hot_one" for sample in profile.samples for frame in sample.frames))
+
+    def test_every_end_gives_the_terminal_back(self):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGSEGV, signal.SIGABRT):
+            with self.subTest(signal=number):
+                terminal = self.start("-p", str(self.busy.pid))
+                terminal.process.send_signal(number)
+                status = terminal.end()
+                self.assertIn(status, (0, -number), terminal.text[-500:])
+                self.assert_restored(terminal)
+
+    def test_stopped_and_continued(self):
+        terminal = self.start("-p", str(self.busy.pid))
+        terminal.process.send_signal(signal.SIGTSTP)
+        self.assertTrue(terminal.wait_for(r"\?1049l"), repr(terminal.text[-200:]))
+        self.assertEqual(terminal.settings(), terminal.before)
+        terminal.process.send_signal(signal.SIGCONT)
+        self.assertTrue(terminal.wait_for("hot_one"), terminal.text[-500:])
+        terminal.type("q")
+        self.assertEqual(terminal.end(), 0)
+        self.assert_restored(terminal)
+
+    def test_it_fits_into_80_columns_and_less(self):
+        for columns, rows in ((80, 24), (50, 10)):
+            terminal = self.terminal("top", "-a", columns=columns, rows=rows)
+            self.assertTrue(terminal.wait_for("s of CPU time"), terminal.text)
+            terminal.read(2)
+            terminal.type("q")
+            self.assertEqual(terminal.end(), 0)
+            for screen in terminal.text.split("\033[H")[1:-1]:
+                lines = [re.sub(r"\033\[[?0-9]*[A-Za-z]", "", line).rstrip("\r") for line in screen.split("\n")]
+                self.assertEqual(len(lines), rows, screen)
+                self.assertLessEqual(max(map(len, lines)), columns, screen)
+
+    def test_a_command_is_not_seen_and_its_end_is(self):
+        terminal = self.terminal("top", "--", sys.executable, "-c",
+                                 "import time\nend = time.monotonic() + 4\nwhile time.monotonic() < end: print('noise')",
+                                 cwd=self.dir)
+        self.assertTrue(terminal.wait_for("the target has ended"), terminal.text[-2000:])
+        self.assertNotIn("noise\r", terminal.text)
+        terminal.type("q")
+        self.assertEqual(terminal.end(), 0)
+        self.assert_restored(terminal)
+
+    def test_tables_without_a_terminal(self):
+        result = whole.run("top", "-d", "4500ms", "-p", str(self.busy.pid), stdin=subprocess.DEVNULL)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertGreaterEqual(result.stdout.count("ebpf-profiler top: "), 2, result.stdout)
+        self.assertIn("hot_one", result.stdout)
+        self.assertNotIn("\033", result.stdout)
 
 
 if __name__ == "__main__":
