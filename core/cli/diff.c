@@ -23,7 +23,8 @@
 struct side {
 	const char *const *paths;
 	size_t n;
-	struct ep_vec files; /* struct ep_view_files, one for each path */
+	struct ep_vec files;   /* struct ep_view_files, one for each path */
+	struct ep_vec batches; /* struct ep_batch *, likewise */
 	struct ep_profile_builder *builder; /* of all of them; NULL: no page is wanted */
 	struct ep_batch *batch;
 	char title[320];
@@ -39,11 +40,15 @@ struct diff {
 static void diff_fini(struct diff *diff)
 {
 	struct ep_view_files *files;
+	struct ep_batch **batch;
 
 	for (int i = 0; i < EP_MOVERS_SIDES; i++) {
 		ep_vec_each(&diff->sides[i].files, files)
 			ep_view_files_fini(files);
 		ep_vec_fini(&diff->sides[i].files);
+		ep_vec_each(&diff->sides[i].batches, batch)
+			ep_batch_unref(*batch);
+		ep_vec_fini(&diff->sides[i].batches);
 		ep_profile_builder_free(diff->sides[i].builder);
 		ep_batch_unref(diff->sides[i].batch);
 	}
@@ -113,12 +118,15 @@ static enum ep_exit read_side(struct diff *diff, enum ep_movers_side number)
 			return fail(side->title, r);
 	}
 	ep_vec_each(&side->files, files) {
-		ep_cleanup(ep_batch_unrefp) struct ep_batch *batch = NULL;
+		struct ep_batch **batch = ep_vec_push(&side->batches);
 
+		if (!batch)
+			return fail(files->title, -ENOMEM);
+		status = ep_view_files_read(files, &diff->args.view, batch);
 		if (status == EP_EXIT_OK)
-			status = ep_view_files_read(files, &diff->args.view, &batch);
-		if (status == EP_EXIT_OK)
-			status = add_batch(diff, number, files->title, batch);
+			status = add_batch(diff, number, files->title, *batch);
+		if (status != EP_EXIT_OK)
+			return status;
 	}
 	if (status != EP_EXIT_OK || !side->builder)
 		return status;
@@ -299,6 +307,8 @@ int ep_cmd_diff(const struct ep_args *args)
 
 	for (int i = 0; i < EP_MOVERS_SIDES; i++)
 		ep_vec_init(&diff.sides[i].files, sizeof(struct ep_view_files), EP_VIEW_MAX_FILES);
+	for (int i = 0; i < EP_MOVERS_SIDES; i++)
+		ep_vec_init(&diff.sides[i].batches, sizeof(struct ep_batch *), EP_VIEW_MAX_FILES);
 	if (r < 0) {
 		fprintf(stderr, "ebpf-profiler: %s\n", diff.args.view.error[0] ? diff.args.view.error : ep_strerror(r));
 		return r == -EINVAL ? EP_EXIT_USAGE : EP_EXIT_FAILED;

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Functions are rows, found by the id of their name. ep_movers_add counts a batch's stacks into them;
- * ep_movers_compare first finds how many comparisons there are (find_comparisons), which says how far apart
- * the two sides of one must be (z, alpha of each), and then makes each (compare_change).
+ * ep_movers_compare first finds how many comparisons there are (count_comparisons), which says how far apart
+ * the two sides of one must be (z, alpha of each), and then makes each (compare_change). What seems to have moved
+ * is looked at once more: where its samples come in bursts (bursts.h), its intervals are widened (widen).
  */
 #include "core/view/movers.h"
 #include "core/base/clock.h"
 #include "core/base/strings.h"
+#include "core/view/bursts.h"
 #include "ebpf-profiler/batch.h"
 
 #include <errno.h>
@@ -20,6 +22,12 @@
 #define MAX_FUNCTIONS	(4u << 20)
 /* Addresses without a name are others in each process: they are one function here. */
 #define NO_NAME "[code of no file]"
+/*
+ * Bursts double an interval at most: a program that does one thing after the other looks like one burst for each,
+ * and what differs in it must still be found.
+ */
+#define MAX_DISPERSION 4.0
+#define MAX_BATCHES    4096
 /* With that many samples of a function the interval alone is good enough, and the exact test costs more. */
 #define EXACT_SAMPLES 2000
 
@@ -28,11 +36,17 @@ struct row {
 	uint32_t last_stack; /* that counted it, numbered from 1 */
 };
 
+struct side_batch {
+	const struct ep_batch *batch; /* borrowed */
+	enum ep_movers_side side;
+};
+
 struct ep_movers {
 	struct ep_movers_options options;
 	struct ep_strings *names;
 	struct ep_vec rows;   /* struct row, by id of names; then sorted */
 	struct ep_vec movers; /* struct ep_mover, of rows that were sampled */
+	struct ep_vec batches; /* struct side_batch: until they were compared */
 	struct ep_movers_sum sums[EP_MOVERS_SIDES];
 	size_t n_moved;
 	uint32_t n_stacks;
@@ -50,6 +64,7 @@ int ep_movers_new(const struct ep_movers_options *options, struct ep_movers **re
 		movers->options.alpha = DEFAULT_ALPHA;
 	ep_vec_init(&movers->rows, sizeof(struct row), MAX_FUNCTIONS);
 	ep_vec_init(&movers->movers, sizeof(struct ep_mover), MAX_FUNCTIONS);
+	ep_vec_init(&movers->batches, sizeof(struct side_batch), MAX_BATCHES);
 	r = ep_strings_new(MAX_NAME_BYTES, &movers->names);
 	if (r < 0) {
 		ep_movers_free(movers);
@@ -63,6 +78,7 @@ void ep_movers_free(struct ep_movers *movers)
 {
 	if (!movers)
 		return;
+	ep_vec_fini(&movers->batches);
 	ep_vec_fini(&movers->rows);
 	ep_vec_fini(&movers->movers);
 	ep_strings_free(movers->names);
@@ -209,6 +225,8 @@ int ep_movers_add(struct ep_movers *movers, enum ep_movers_side side, const stru
 	r = check_unit(movers, batch);
 	if (r == 0)
 		r = find_rows(&adding);
+	if (r == 0)
+		r = ep_vec_append(&movers->batches, &(struct side_batch){batch, side}, 1);
 	if (r < 0)
 		return r;
 	sum_samples(&adding);
@@ -220,7 +238,7 @@ int ep_movers_add(struct ep_movers *movers, enum ep_movers_side side, const stru
 
 /* What the comparisons have in common. */
 struct comparison {
-	const struct ep_movers *movers;
+	struct ep_movers *movers;
 	double alpha; /* of each */
 	double z;     /* of alpha */
 };
@@ -268,12 +286,12 @@ static double exact_chance(const struct ep_movers *movers, const struct ep_mover
 	return ep_chance_of_split(a, movers->sums[EP_MOVERS_A].count, b, movers->sums[EP_MOVERS_B].count);
 }
 
-static void compare_change(const struct comparison *comparison, struct ep_movers_change *change)
+static void compare_change(const struct comparison *comparison, struct ep_movers_change *change, double dispersion)
 {
 	const struct ep_movers *movers = comparison->movers;
 	struct ep_chance_side a = side_of(movers, change, EP_MOVERS_A), b = side_of(movers, change, EP_MOVERS_B);
 
-	change->difference = ep_chance_of_difference(a, b, comparison->z);
+	change->difference = ep_chance_of_difference(a, b, comparison->z * sqrt(dispersion));
 	change->a = a.count / a.scale;
 	change->b = b.count / b.scale;
 	if (exact_chance(movers, change) > comparison->alpha) {
@@ -377,6 +395,120 @@ static int take_rows(struct ep_movers *movers)
 	return 0;
 }
 
+/* --- bursts ---------------------------------------------------------------------------------- */
+
+/* What seems to have moved: by its number, its mover, and by the id of its name, its number. */
+struct candidates {
+	struct ep_vec movers; /* struct ep_mover * */
+	uint32_t *number_of;  /* by id of names */
+	double *shares;	      /* two for each: self, then total of all */
+	struct ep_bursts *bursts;
+};
+
+static void candidates_fini(struct candidates *candidates)
+{
+	ep_vec_fini(&candidates->movers);
+	free(candidates->number_of);
+	free(candidates->shares);
+	free(candidates->bursts);
+}
+
+static int find_candidates(struct ep_movers *movers, struct candidates *candidates)
+{
+	size_t names = ep_strings_count(movers->names);
+	struct ep_mover *mover;
+	uint32_t id;
+	int r = 0;
+
+	candidates->number_of = malloc((names + 1) * sizeof(*candidates->number_of));
+	if (!candidates->number_of)
+		return -ENOMEM;
+	memset(candidates->number_of, 0xff, (names + 1) * sizeof(*candidates->number_of)); /* EP_BURSTS_NONE */
+	ep_vec_each(&movers->movers, mover) {
+		if (!mover->self.moved && !mover->total.moved)
+			continue;
+		r = ep_strings_add(movers->names, mover->name, strlen(mover->name), &id); /* it is there */
+		if (r == 0)
+			r = ep_vec_append(&candidates->movers, &mover, 1);
+		if (r < 0)
+			return r;
+		candidates->number_of[id] = (uint32_t)candidates->movers.len - 1;
+	}
+	candidates->shares = calloc(candidates->movers.len + 1, 2 * sizeof(*candidates->shares));
+	candidates->bursts = calloc(candidates->movers.len + 1, 2 * sizeof(*candidates->bursts));
+	return candidates->shares && candidates->bursts ? 0 : -ENOMEM;
+}
+
+static void set_shares(const struct ep_movers *movers, struct candidates *candidates, enum ep_movers_side side)
+{
+	size_t n = candidates->movers.len;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct ep_mover *mover = *ep_vec_at(&candidates->movers, struct ep_mover *, i);
+		double all = (double)movers->sums[side].count;
+
+		candidates->shares[i] = (double)mover->self.count[side] / all;
+		candidates->shares[n + i] = (double)mover->total.count[side] / all;
+	}
+}
+
+static int add_bursts(struct ep_movers *movers, struct candidates *candidates, const struct side_batch *batch)
+{
+	size_t n = candidates->movers.len;
+	ep_autofree uint32_t *numbers = calloc((size_t)batch->batch->n_functions + 1, sizeof(*numbers));
+	struct adding adding = {.movers = movers, .batch = batch->batch, .row = numbers};
+	struct ep_bursts_choice choice = {
+		.number_of = numbers,
+		.n = (uint32_t)n,
+		.self_share = candidates->shares,
+		.total_share = candidates->shares + n,
+	};
+	int r = numbers ? find_rows(&adding) : -ENOMEM;
+
+	if (r < 0)
+		return r;
+	for (uint32_t i = 0; i < batch->batch->n_functions; i++)
+		numbers[i] = candidates->number_of[numbers[i]];
+	choice.no_file = candidates->number_of[adding.no_name];
+	return ep_bursts_add(batch->batch, &choice, candidates->bursts, candidates->bursts + n);
+}
+
+static double bounded(struct ep_bursts *bursts)
+{
+	bursts->n_means = EP_MOVERS_SIDES;
+	return EP_MIN(EP_MAX(ep_bursts_dispersion(bursts), 1.0), MAX_DISPERSION);
+}
+
+static int widen(const struct comparison *comparison)
+{
+	ep_cleanup(candidates_fini) struct candidates candidates = {0};
+	struct ep_movers *movers = comparison->movers;
+	size_t n;
+	int r;
+
+	ep_vec_init(&candidates.movers, sizeof(struct ep_mover *), MAX_FUNCTIONS);
+	r = find_candidates(movers, &candidates);
+	n = candidates.movers.len;
+	for (int side = 0; side < EP_MOVERS_SIDES && r == 0 && n; side++) {
+		const struct side_batch *batch;
+
+		set_shares(movers, &candidates, (enum ep_movers_side)side);
+		ep_vec_each(&movers->batches, batch) {
+			if (r == 0 && (int)batch->side == side)
+				r = add_bursts(movers, &candidates, batch);
+		}
+	}
+	for (size_t i = 0; i < n && r == 0; i++) {
+		struct ep_mover *mover = *ep_vec_at(&candidates.movers, struct ep_mover *, i);
+
+		compare_change(comparison, &mover->self, bounded(&candidates.bursts[i]));
+		compare_change(comparison, &mover->total, bounded(&candidates.bursts[n + i]));
+	}
+	return r;
+}
+
+/* --- all ------------------------------------------------------------------------------------- */
+
 static bool can_compare(const struct ep_movers *movers)
 {
 	for (int side = 0; side < EP_MOVERS_SIDES; side++)
@@ -403,10 +535,15 @@ int ep_movers_compare(struct ep_movers *movers)
 	comparison.alpha = movers->options.alpha / n;
 	comparison.z = ep_chance_deviations(comparison.alpha);
 	ep_vec_each(&movers->movers, mover) {
-		compare_change(&comparison, &mover->self);
-		compare_change(&comparison, &mover->total);
-		movers->n_moved += mover->self.moved || mover->total.moved;
+		compare_change(&comparison, &mover->self, 1);
+		compare_change(&comparison, &mover->total, 1);
 	}
+	r = widen(&comparison);
+	if (r < 0)
+		return r;
+	ep_vec_fini(&movers->batches);
+	ep_vec_each(&movers->movers, mover)
+		movers->n_moved += mover->self.moved || mover->total.moved;
 	ep_movers_sort(movers, false);
 	return 0;
 }

@@ -10,7 +10,7 @@
  *
  * Amounts are sums of weights; how certain they are follows from counts. Each function is compared by what it
  * takes itself and by what it takes with all it calls; functions of equal name are one, and recursion counts
- * once. The intervals hold together: the probability that chance makes a mover of any function is at most
+ * once. Where samples of a function come in bursts, its intervals are wider (bursts.h). The intervals hold together: the probability that chance makes a mover of any function is at most
  * `alpha`. Functions that have too few samples in both to be ever found different do not count among those
  * compared (Tarone, "A modified Bonferroni method for discrete data", Biometrics 46, 1990).
  */
@@ -62,7 +62,7 @@ static inline void ep_movers_freep(struct ep_movers **movers)
 {
 	ep_movers_free(*movers);
 }
-/* 0, -EINVAL: weights are of another unit than those before; -E2BIG, -ENOMEM. */
+/* 0, -EINVAL: weights are of another unit than those before; -E2BIG, -ENOMEM. The batch is borrowed until the compare. */
 int ep_movers_add(struct ep_movers *movers, enum ep_movers_side side, const struct ep_batch *batch);
 /*
  * Once, when all is added. 0, or -ENODATA: a side has no samples, or, with `absolute`, says nothing of how

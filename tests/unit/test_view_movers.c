@@ -17,6 +17,7 @@
 
 struct program {
 	double share[LEAVES];
+	double bursts; /* the last leaf comes in bursts of so many samples as well, a hundredth of all */
 };
 
 static struct {
@@ -56,7 +57,7 @@ static void fill_tables(void)
 
 static struct program make_program(void)
 {
-	struct program program;
+	struct program program = {0};
 	double sum = 0;
 
 	program.share[0] = 0.2;
@@ -90,10 +91,35 @@ struct recording {
 	struct ep_batch batch;
 	uint32_t stack[2 * LEAVES], process[2 * LEAVES], count[2 * LEAVES];
 	uint64_t weight[2 * LEAVES];
+	uint32_t time_first[2 * LEAVES + 1];
+	uint64_t *times; /* by row */
 };
+
+static void recording_fini(struct recording *recording)
+{
+	free(recording->times);
+}
+
+/* Sample i was taken at time i, of row `rows[i]`. */
+static void set_times(struct recording *recording, const uint32_t *rows, uint32_t samples)
+{
+	uint32_t next[2 * LEAVES];
+
+	free(recording->times);
+	recording->times = calloc(samples, sizeof(*recording->times));
+	for (uint32_t i = 0; i < 2 * LEAVES; i++)
+		recording->time_first[i + 1] = recording->time_first[i] + recording->count[i];
+	memcpy(next, recording->time_first, sizeof(next));
+	for (uint32_t i = 0; i < samples; i++)
+		recording->times[next[rows[i]]++] = i;
+}
 
 static void run_program(const struct program *program, uint32_t samples, uint64_t *seed, struct recording *ret)
 {
+	ep_autofree uint32_t *rows = calloc(samples, sizeof(*rows));
+	double bursts = program->bursts;
+	int burst = 0;
+
 	*ret = (struct recording){0};
 	for (uint32_t i = 0; i < samples; i++) {
 		double at = next_random(seed);
@@ -101,11 +127,18 @@ static void run_program(const struct program *program, uint32_t samples, uint64_
 
 		while (leaf < LEAVES - 1 && at >= program->share[leaf])
 			at -= program->share[leaf++];
+		/* A burst begins as rarely as it is long. */
+		if (burst == 0 && bursts > 0 && next_random(seed) < 0.01 / bursts)
+			burst = (int)bursts;
+		if (burst > 0 && burst--)
+			leaf = LEAVES - 1;
+		rows[i] = (uint32_t)(2 * leaf + cpu);
 		ret->count[2 * leaf + cpu]++;
 		ret->weight[2 * leaf + cpu] += cpu ? 9500000 : 10500000;
 	}
 	for (uint32_t i = 0; i < 2 * LEAVES; i++)
 		ret->stack[i] = i / 2 + 1;
+	set_times(ret, rows, samples);
 	ret->batch = (struct ep_batch){
 		.size = sizeof(ret->batch),
 		.duration_ns = (uint64_t)samples * 10000000,
@@ -128,6 +161,8 @@ static void run_program(const struct program *program, uint32_t samples, uint64_
 		.sample_process = ret->process,
 		.sample_count = ret->count,
 		.sample_weight_ns = ret->weight,
+		.sample_time_first = ret->time_first,
+		.sample_time_ns = ret->times,
 	};
 }
 
@@ -161,7 +196,7 @@ EP_TEST(equal_runs_have_no_movers)
 
 	fill_tables();
 	for (int pair = 0; pair < 40; pair++) {
-		struct recording a, b;
+		ep_cleanup(recording_fini) struct recording a = {0}, b = {0};
 		ep_cleanup(ep_movers_freep) struct ep_movers *movers = NULL;
 
 		run_program(&program, SAMPLES, &seed, &a);
@@ -170,6 +205,59 @@ EP_TEST(equal_runs_have_no_movers)
 		moved += ep_movers_moved(movers);
 	}
 	assert_true(moved <= 1);
+}
+
+/* A garbage collector, say: the same in both, but a burst more or less is many samples. */
+EP_TEST(a_burst_more_or_less_is_no_mover)
+{
+	struct program program = make_program();
+	uint64_t seed = 7;
+	size_t moved = 0;
+
+	fill_tables();
+	program.bursts = 12;
+	for (int pair = 0; pair < 40; pair++) {
+		ep_cleanup(recording_fini) struct recording a = {0}, b = {0};
+		ep_cleanup(ep_movers_freep) struct ep_movers *movers = NULL;
+
+		run_program(&program, SAMPLES, &seed, &a);
+		run_program(&program, SAMPLES, &seed, &b);
+		movers = compare(&a, &b, false);
+		moved += ep_movers_moved(movers);
+		if (pair)
+			continue;
+		/* Of the same files without times it is not known. */
+		assert_true(a.time_first[2 * LEAVES] == SAMPLES);
+	}
+	print_message("movers in 40 pairs: %zu\n", moved);
+	assert_true(moved <= 2);
+}
+
+/* One thing after the other: a burst each, and what differs is found all the same. */
+EP_TEST(phases_are_compared)
+{
+	struct program before = make_program(), after = make_dearer(before, 0, 1.5);
+	const struct program *programs[] = {&before, &after};
+	struct recording both[2] = {0};
+	ep_cleanup(ep_movers_freep) struct ep_movers *movers = NULL;
+	uint64_t seed = 8;
+
+	fill_tables();
+	for (int i = 0; i < 2; i++) {
+		ep_autofree uint32_t *rows = calloc(SAMPLES, sizeof(*rows));
+		uint32_t n = 0;
+
+		run_program(programs[i], SAMPLES, &seed, &both[i]);
+		for (uint32_t row = 0; row < 2 * LEAVES; row++)
+			for (uint32_t k = 0; k < both[i].count[row]; k++)
+				rows[n++] = row;
+		set_times(&both[i], rows, SAMPLES);
+		both[i].batch.sample_time_ns = both[i].times;
+	}
+	movers = compare(&both[0], &both[1], false);
+	assert_true(find(movers, "leaf0")->self.moved);
+	recording_fini(&both[0]);
+	recording_fini(&both[1]);
 }
 
 /* As many as there are of either length, and of lengths that differ. */
@@ -183,7 +271,7 @@ EP_TEST(equal_programs_of_other_lengths_have_no_movers)
 	fill_tables();
 	for (int pair = 0; pair < 50; pair++) {
 		const uint32_t *n = samples[pair % (int)EP_LEN(samples)];
-		struct recording a, b;
+		ep_cleanup(recording_fini) struct recording a = {0}, b = {0};
 		ep_cleanup(ep_movers_freep) struct ep_movers *movers = NULL;
 
 		run_program(&program, n[0], &seed, &a);
@@ -202,7 +290,7 @@ EP_TEST(a_function_that_is_a_quarter_dearer_is_found)
 
 	fill_tables();
 	for (int pair = 0; pair < 20; pair++) {
-		struct recording a, b;
+		ep_cleanup(recording_fini) struct recording a = {0}, b = {0};
 		ep_cleanup(ep_movers_freep) struct ep_movers *movers = NULL;
 		const struct ep_mover *mover;
 		double truth = after.share[0] - before.share[0];
@@ -224,7 +312,7 @@ EP_TEST(a_function_that_is_a_quarter_dearer_is_found)
 EP_TEST(fates_and_callers)
 {
 	struct program before = make_program(), after = make_dearer(make_dearer(before, 5, 0), 7, 10);
-	struct recording a, b;
+	ep_cleanup(recording_fini) struct recording a = {0}, b = {0};
 	ep_cleanup(ep_movers_freep) struct ep_movers *movers = NULL;
 	uint64_t seed = 4;
 
@@ -249,7 +337,7 @@ EP_TEST(fates_and_callers)
 EP_TEST(absolute_amounts_are_per_second)
 {
 	struct program program = make_program();
-	struct recording a, b;
+	ep_cleanup(recording_fini) struct recording a = {0}, b = {0};
 	ep_cleanup(ep_movers_freep) struct ep_movers *movers = NULL, *same = NULL, *shares = NULL;
 	uint64_t seed = 5;
 
@@ -273,7 +361,7 @@ EP_TEST(what_cannot_be_compared_is_refused)
 	struct program program = make_program();
 	struct ep_movers_options options = {.absolute = true};
 	ep_cleanup(ep_movers_freep) struct ep_movers *movers = NULL, *empty = NULL;
-	struct recording a, b;
+	ep_cleanup(recording_fini) struct recording a = {0}, b = {0};
 	uint64_t seed = 6;
 
 	fill_tables();
