@@ -324,7 +324,7 @@ class Door(unittest.TestCase):
         os.remove(self.path("bin/sudo"))
         status, output, errors = self.call("profile", "-F", "49", uid=0)
         self.assertEqual((status, output[:2]), (0, ["deps", "build"]), errors)
-        self.assertRegex(output[2], r"^options -o profile-example-[-0-9]+\.pb\.gz -F 49$")
+        self.assertRegex(output[2], r"^options -o profile-example-[-0-9]+\.html -F 49$")
         self.assertEqual(len(output), 3)
         self.assertEqual(len(os.listdir(self.path("work"))), 1)
 
@@ -334,7 +334,7 @@ class Door(unittest.TestCase):
         self.assertEqual(status, 0, errors)
         self.assertEqual(output[:3], [f"sudo env {script} -d 1 s", "deps", "build"])
         self.assertRegex(output[3], r" -d 1 s$")
-        self.assertRegex(output[4], r"^chown -h 1234:5678 profile-example-[-0-9]+\.pb\.gz$")
+        self.assertRegex(output[4], r"^chown -h 1234:5678 profile-example-[-0-9]+\.html$")
         self.assertEqual(errors[0],
                          "profile: profiling the whole machine needs root: calling sudo")
         self.assertEqual(sum("sudo" in line for line in errors), 1)
