@@ -32,8 +32,10 @@ SUITES_OF = (
     ("tests/otlp/", "unit live"),
     ("tests/bench/", "unit"),
     ("tests/kernels/", "unit"),
+    ("tests/cli/", "unit"), ("tests/page/", "unit live"),
     ("tests/runtimes/", "unit live"),
     ("exporters/", "unit fuzz abi live"),
+    ("readers/", "unit fuzz live"),
     ("include/", " ".join(SUITES)),
     ("bpf/", " ".join(SUITES)),
     ("plugins/", " ".join(SUITES)),     # all languages
