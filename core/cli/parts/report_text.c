@@ -335,6 +335,18 @@ int ep_report_text_tree(const struct ep_report *report, const struct ep_tree *tr
 
 /* --- source ------------------------------------------------------------------------------------ */
 
+/* Of source the beginning matters: cut at the end, between code points. */
+static const char *cut(const char *text, unsigned int columns, char *buf)
+{
+	char *pos = (char *)ep_text_fit(text, NO_TERMINAL_WIDTH, buf);
+
+	for (; *pos; pos++)
+		if (((unsigned char)*pos & 0xc0) != 0x80 && columns-- == 0)
+			break;
+	*pos = '\0';
+	return buf;
+}
+
 static void print_source_line(const struct ep_report *report, const struct ep_source *source, uint32_t line,
 			      const struct ep_tally_row *row)
 {
@@ -349,7 +361,7 @@ static void print_source_line(const struct ep_report *report, const struct ep_so
 		snprintf(number, sizeof(number), "%u", line);
 	ep_source_line(source, line, text, sizeof(text));
 	fprintf(report->out, "  %9s  %9s  %6s%s%s\n", self, total, number, text[0] ? "  " : "",
-		ep_text_fit(text, width_of(report) - 32, buf));
+		cut(text, width_of(report) - 34, buf));
 }
 
 /* Where the listing begins: at the function, if that is not far above. */
