@@ -31,7 +31,7 @@ class Decoder {
 		this.row = new Column(Int32Array);
 		this.weight = null; // of events: only where values stand beside times
 		this.processOf = new Map();
-		this.scratch = {lines: [], attributes: [], ret: {kind: 0, flags: 0}};
+		this.scratch = {lines: new Column(Float64Array), attributes: new Column(Float64Array), ret: {kind: 0, flags: 0}};
 	}
 
 	run() {
@@ -102,6 +102,7 @@ class Decoder {
 			field === 1 ? this.mapping() : field === 3 ? this.function() : false));
 		this.frameOf = new Map();
 		this.madeOf = new Map();
+		this.kindsKnown = [];
 		this.within(range, () => this.fields((field) => field === 2 ? this.location() : false));
 		this.locationCells.push(this.profile.cellFrame.length);
 		this.within(range, () => this.fields((field) => field === 7 ? this.stack() : false));
@@ -176,25 +177,36 @@ class Decoder {
 
 	// Kind and flags of a location, from its attributes.
 	kindOfLocation(attributes, ret) {
-		let type = 'unknown', kind = '', flags = 0, isGap = false;
-		for (const row of attributes) {
-			const key = this.attributeKey.data[row];
+		let type = 0, kind = 0, flags = 0, isGap = false;
+		for (let i = 0; i < attributes.length; i++) {
+			const row = attributes.data[i], key = this.attributeKey.data[row];
 			if (row >= this.attributeKey.length)
 				throw new Error(`there is no attribute ${row}`);
-			if (key === FRAME_TYPE && this.attributeText.data[row] >= 0)
-				type = this.texts.get(this.attributeText.data[row]);
-			else if (key === KIND && this.attributeText.data[row] >= 0)
-				kind = this.texts.get(this.attributeText.data[row]);
+			if (key === FRAME_TYPE)
+				type = row;
+			else if (key === KIND)
+				kind = row;
 			else if (key === IS_POINTER_WALK)
 				flags |= POINTER_WALK;
 			else if (key === IS_GAP)
 				isGap = true;
 		}
-		type = kind || type;
-		if (type === 'abort-marker' || type === 'error' || type === 'gap')
-			type = isGap || type === 'gap' ? GAP_KIND : ERROR_KIND;
-		ret.kind = this.profile.kind(type.slice(0, 40));
+		ret.kind = this.kindOf(kind || type, isGap);
 		ret.flags = flags;
+	}
+
+	// Of the attribute that says it, 0: none.
+	kindOf(attribute, isGap) {
+		const key = 2 * attribute + (isGap ? 1 : 0);
+		let kind = this.kindsKnown[key];
+		if (kind === undefined) {
+			const row = this.attributeText.data[attribute];
+			let type = attribute === 0 || row < 0 ? 'unknown' : this.texts.get(row).slice(0, 40);
+			if (type === 'abort-marker' || type === 'error' || type === 'gap')
+				type = isGap || type === 'gap' ? GAP_KIND : ERROR_KIND;
+			kind = this.kindsKnown[key] = this.profile.kind(type);
+		}
+		return kind;
 	}
 
 	frame(name, kind) {
@@ -256,13 +268,15 @@ class Decoder {
 		if (this.locationCells.length === 1)
 			return; // row 0 is none
 		this.kindOfLocation(attributes, ret);
-		if (lines.length === 0)
-			lines.push(-1, 0);
+		if (lines.length === 0) {
+			lines.push(-1);
+			lines.push(0);
+		}
 		for (let i = lines.length - 2; i >= 0; i -= 2) {
-			const row = lines[i];
+			const row = lines.data[i];
 			const name = row > 0 && this.functions.name.data[row] || this.madeName(mapping, address);
 			profile.cellFrame.push(this.frame(name, ret.kind));
-			profile.cellLine.push(lines[i + 1]);
+			profile.cellLine.push(lines.data[i + 1]);
 			profile.cellFlags.push(ret.flags | (i < lines.length - 2 ? INLINED : 0));
 			profile.cellFile.push(row > 0 ? this.functions.file.data[row] : 0);
 			profile.cellModule.push(this.mappings.data[mapping] || 0);
@@ -282,7 +296,8 @@ class Decoder {
 				r.skip();
 		}
 		r.leave(outer);
-		lines.push(row, Math.min(line, 0xffffffff));
+		lines.push(row);
+		lines.push(Math.min(line, 0xffffffff));
 	}
 
 	stack() {
@@ -298,7 +313,7 @@ class Decoder {
 		profile.stackFirst.push(profile.stackCells.length);
 		let cut = -1;
 		for (let i = locations.length - 1; i >= 0; i--) {
-			const row = locations[i];
+			const row = locations.data[i];
 			if (row >= this.locationCells.length - 1)
 				throw new Error(`there is no location ${row}`);
 			for (let cell = this.locationCells.data[row]; cell < this.locationCells.data[row + 1]; cell++)
@@ -469,7 +484,7 @@ class Decoder {
 	}
 
 	samples() {
-		const r = this.reader, attributes = [], values = [];
+		const r = this.reader, attributes = new Column(Float64Array), values = new Column(Float64Array);
 		const nStacks = this.profile.stackCut.length - this.info.stacks;
 		for (let field; (field = r.next());) {
 			if (field !== 2) {
@@ -506,7 +521,7 @@ class Decoder {
 		const profile = this.profile, row = profile.rowStack.length;
 		let tid = -1, tidRow = 0, nameRow = 0, cpu = -1, unnamed = 0, cut = 0, count = 0;
 		for (let i = 0; i < attributes.length; i++) {
-			const at = attributes[i];
+			const at = attributes.data[i];
 			if (at >= this.attributeKey.length)
 				throw new Error(`there is no attribute ${at}`);
 			const key = this.attributeKey.data[at];
@@ -537,7 +552,7 @@ class Decoder {
 		const {profile, low, high} = this, view = this.reader.view, n = timesEnd - times >>> 3;
 		const scale = this.isCount ? this.period || 1 : 1;
 		if (n === 0) {
-			const value = values.length ? values[0] : 0, guess = this.isTime && this.period ? Math.round(value / this.period) : 1;
+			const value = values.length ? values.data[0] : 0, guess = this.isTime && this.period ? Math.round(value / this.period) : 1;
 			this.rowOf(value * scale, this.isCount ? value : counted || Math.max(1, guess), 1);
 			this.event(NaN, row, value * scale);
 			return;
@@ -547,11 +562,11 @@ class Decoder {
 			this.weighEvents();
 		for (let pos = times, i = 0; i < n; pos += 8, i++) {
 			const time = (view.getUint32(pos + 4, true) - high) * 4294967296 + (view.getUint32(pos, true) - low);
-			this.event(time, row, isPaired ? (values[i] || 0) * scale : each);
+			this.event(time, row, isPaired ? (i < values.length ? values.data[i] : 0) * scale : each);
 		}
 		this.rowOf(each, 1, n);
 		if (isPaired)
-			profile.rowTotal.data[row] = values.slice(0, n).reduce((sum, value) => sum + value * scale, 0);
+			profile.rowTotal.data[row] = values.data.subarray(0, Math.min(n, values.length)).reduce((sum, value) => sum + value * scale, 0);
 	}
 
 	// From here on each event has a weight of its own; those before have their rows'.

@@ -15,7 +15,10 @@ async function start() {
 		const bytes = await readCarried('profile'), base = await readCarried('profile-base');
 		if (!bytes || bytes.length === 0)
 			throw new Error('there is none in it');
-		new App(decodeProfile(bytes, base));
+		performance.mark('page:read');
+		const profile = decodeProfile(bytes, base);
+		performance.mark('page:decoded');
+		new App(profile);
 		performance.mark('page:drawn');
 		document.documentElement.dataset.state = 'drawn';
 	} catch (error) {
