@@ -126,6 +126,20 @@ def read_firefox(path):
     return rows
 
 
+def threads_of_firefox(path):
+    """How often there is each (pid, tid, name, time, weight, functions with their lines)."""
+    with gzip.open(path, "rt", encoding="utf-8") as file:
+        profile = json.load(file, parse_float=decimal.Decimal)
+    check_firefox(profile)
+    threads = collections.Counter()
+    for thread in profile["threads"]:
+        samples = thread["samples"]
+        for stack, time, weight in zip(samples["stack"], samples["time"], samples["weight"]):
+            frames = tuple(frames_of_stack(profile["shared"], stack))
+            threads[thread["pid"], thread["tid"], thread["name"], time, weight, frames] += 1
+    return threads
+
+
 # --- folded stacks, and what perf script prints ------------------------------------------------
 
 def rows_of_folded(text):

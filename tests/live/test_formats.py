@@ -101,6 +101,23 @@ class Formats(whole.Case):
         rows = formats.read_collapsed(self.files["r.perf.txt"])
         self.assertEqual(sum(row.ns for row in rows), sum(row.ns for row in self.truth))
 
+    def convert(self, name, to):
+        out = os.path.join(os.path.dirname(self.files[name]), to)
+        result = whole.run("convert", "-q", self.files[name], "-o", out, env=dict(os.environ, SUDO_UID="0", SUDO_GID="0"))
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return out
+
+    def test_page_to_otlp_to_page(self):
+        everything = "function", "place", "pid", "comm", "second"
+        self.files["c.otlp.gz"] = self.convert("r.html", "c.otlp.gz")
+        self.same(formats.read_otlp(self.files["c.otlp.gz"]), *everything)
+        self.same(formats.read_page(self.convert("c.otlp.gz", "c.html")), *everything)
+
+    def test_otlp_to_firefox(self):
+        """Each thread's samples, with their times and weights, are those of the recording's own file."""
+        self.assertEqual(*(formats.threads_of_firefox(path)
+                           for path in (self.files["r.json.gz"], self.convert("r.otlp.gz", "c.json.gz"))))
+
 
 if __name__ == "__main__":
     whole.main()
