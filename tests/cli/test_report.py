@@ -222,7 +222,7 @@ class Report(Case):
         return b"".join(chunks).decode("utf-8")
 
 
-FORMATS = ["x.pb.gz", "x.pprof", "x.otlp.gz", "x.folded", "x.perf.txt"]
+FORMATS = ["x.pb.gz", "x.pprof", "x.otlp.gz", "x.html", "x.folded", "x.perf.txt"]
 PLUGINS = {"x.folded": "folded", "x.otlp.gz": "otlp_file", "x.html": "html", "x.perf.txt": "perf"}
 
 

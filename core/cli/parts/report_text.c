@@ -150,6 +150,14 @@ int ep_report_text_head(const struct ep_report *report, const struct ep_quality 
 
 /* --- tables ------------------------------------------------------------------------------------ */
 
+/* "libc.so.6+0x1234" says its module itself. */
+static bool is_made_of(const char *name, const char *module)
+{
+	size_t bytes = strlen(module);
+
+	return strncmp(name, module, bytes) == 0 && name[bytes] == '+';
+}
+
 /* "  [libc.so.6]" or "  report.py:12", or nothing. */
 static const char *describe_function(const struct ep_batch *batch, const struct ep_tally_row *row, char *buf)
 {
@@ -159,7 +167,7 @@ static const char *describe_function(const struct ep_batch *batch, const struct 
 	buf[0] = '\0';
 	if (row->mapping != EP_TALLY_SEVERAL && row->mapping && row->mapping < batch->n_mappings) {
 		path = base_name(string_at(batch, batch->mapping_path[row->mapping]));
-		if (path[0])
+		if (path[0] && !is_made_of(string_at(batch, row->name), path))
 			snprintf(buf, WHERE_BYTES, path[0] == '[' ? "  %s" : "  [%s]", ep_text_fit(path, WHERE_COLUMNS, text));
 	} else if (row->file != EP_TALLY_SEVERAL && row->file) {
 		path = base_name(string_at(batch, row->file));
