@@ -13,198 +13,7 @@
 #include <string.h>
 #include <xxhash.h>
 
-#define MAX_ROWS	    (1u << 26)
-#define MAX_STACK_LOCATIONS (1u << 28)
-#define MAX_TIMES	    (1u << 28)
-#define MAX_STRING_BYTES    ((size_t)1 << 30)
 #define MAX_TEXT_BYTES	    16384 /* of one string */
-#define MAX_LIST	    (1u << 20)
-
-/* --- layouts: keys first --- */
-
-struct location_row {
-	uint64_t address;
-	uint32_t mapping, kind, flags, unnamed, line_first;
-};
-
-struct stack_row {
-	uint32_t error, error_text, unnamed, unnamed_text, first;
-	uint8_t hash[16];
-};
-
-struct process_row {
-	uint64_t start_ns;
-	uint32_t pid, image, comm, exe_path, container_id, env_first;
-};
-
-struct env_row {
-	uint32_t name, value;
-};
-
-struct sample_row {
-	uint32_t stack, process, tid, thread_name, cpu, count, times;
-	uint64_t weight;
-};
-
-#define FUNCTION(member) EP_COLUMN(struct ep_profile_function, member)
-static const struct ep_rows_layout function_layout = {
-	.n_columns = 4,
-	.n_key = 4,
-	.max = MAX_ROWS,
-	.columns = {FUNCTION(name), FUNCTION(system_name), FUNCTION(file), FUNCTION(line)},
-};
-
-#define MAPPING(member) EP_COLUMN(struct ep_profile_mapping, member)
-static const struct ep_rows_layout mapping_layout = {
-	.n_columns = 8,
-	.n_key = 8,
-	.max = MAX_ROWS,
-	.columns = {MAPPING(start_va), MAPPING(limit_va), MAPPING(file_off), MAPPING(path),
-		    MAPPING(build_id), MAPPING(go_build_id), MAPPING(file_id), MAPPING(flags)},
-};
-
-#define LINE(member) EP_COLUMN(struct ep_profile_line, member)
-static const struct ep_rows_layout line_layout = {
-	.n_columns = 3,
-	.n_key = 3,
-	.max = MAX_ROWS,
-	.columns = {LINE(function), LINE(line), LINE(column)},
-};
-
-#define LOCATION(member) EP_COLUMN(struct location_row, member)
-static const struct ep_rows_layout location_layout = {
-	.n_columns = 6,
-	.n_key = 5,
-	.max = MAX_ROWS,
-	.columns = {LOCATION(address), LOCATION(mapping), LOCATION(kind), LOCATION(flags),
-		    LOCATION(unnamed), LOCATION(line_first)},
-};
-
-#define STACK(member) EP_COLUMN(struct stack_row, member)
-static const struct ep_rows_layout stack_layout = {
-	.n_columns = 6,
-	.n_key = 4,
-	.max = MAX_ROWS,
-	.columns = {STACK(error), STACK(error_text), STACK(unnamed), STACK(unnamed_text),
-		    STACK(first), STACK(hash)},
-};
-
-#define PROCESS(member) EP_COLUMN(struct process_row, member)
-static const struct ep_rows_layout process_layout = {
-	.n_columns = 7,
-	.n_key = 6,
-	.max = MAX_ROWS,
-	.columns = {PROCESS(start_ns), PROCESS(pid), PROCESS(image), PROCESS(comm),
-		    PROCESS(exe_path), PROCESS(container_id), PROCESS(env_first)},
-};
-
-static const struct ep_rows_layout env_layout = {
-	.n_columns = 2,
-	.n_key = 2,
-	.max = MAX_ROWS,
-	.columns = {EP_COLUMN(struct env_row, name), EP_COLUMN(struct env_row, value)},
-};
-
-#define SAMPLE(member) EP_COLUMN(struct sample_row, member)
-static const struct ep_rows_layout sample_layout = {
-	.n_columns = 8,
-	.n_key = 5,
-	.max = MAX_ROWS,
-	.columns = {SAMPLE(stack), SAMPLE(process), SAMPLE(tid), SAMPLE(thread_name), SAMPLE(cpu),
-		    SAMPLE(count), SAMPLE(times), SAMPLE(weight)},
-};
-
-/* --- life --- */
-
-void ep_profile_tables_free(void *arg)
-{
-	struct ep_profile_tables *t = arg;
-
-	if (!t)
-		return;
-	ep_strings_free(t->strings);
-	ep_rows_fini(&t->functions);
-	ep_rows_fini(&t->mappings);
-	ep_rows_fini(&t->lines);
-	ep_rows_fini(&t->locations);
-	ep_rows_fini(&t->stacks);
-	ep_rows_fini(&t->processes);
-	ep_rows_fini(&t->env);
-	ep_rows_fini(&t->samples);
-	ep_vec_fini(&t->stack_locations);
-	ep_vec_fini(&t->times);
-	free(t->text);
-	free(t->text_bytes);
-	free(t);
-}
-
-/* A table whose row 0 is "none". `found`: what is like it is none as well. */
-static int init_rows(struct ep_rows *rows, const struct ep_rows_layout *layout, bool found)
-{
-	static const uint64_t zero[EP_ROWS_MAX_COLUMNS * 2];
-	uint32_t at;
-	int r = ep_rows_init(rows, layout);
-
-	if (r < 0)
-		return r;
-	return found ? ep_rows_intern(rows, zero, &at) : ep_rows_push(rows, zero);
-}
-
-static int init_tables(struct ep_profile_tables *t)
-{
-	int r = ep_strings_new(MAX_STRING_BYTES, &t->strings);
-
-	ep_vec_init(&t->stack_locations, sizeof(uint32_t), MAX_STACK_LOCATIONS);
-	ep_vec_init(&t->times, sizeof(uint64_t), MAX_TIMES);
-	if (r == 0)
-		r = init_rows(&t->functions, &function_layout, false);
-	if (r == 0)
-		r = init_rows(&t->mappings, &mapping_layout, true);
-	if (r == 0)
-		r = ep_rows_init(&t->lines, &line_layout);
-	if (r == 0)
-		r = init_rows(&t->locations, &location_layout, false);
-	if (r == 0)
-		r = init_rows(&t->stacks, &stack_layout, false);
-	if (r == 0)
-		r = init_rows(&t->processes, &process_layout, true);
-	if (r == 0)
-		r = ep_rows_init(&t->env, &env_layout);
-	return r < 0 ? r : ep_rows_init(&t->samples, &sample_layout);
-}
-
-int ep_profile_builder_new(struct ep_profile_builder **ret_builder)
-{
-	ep_cleanup(ep_profile_builder_freep) struct ep_profile_builder *b = calloc(1, sizeof(*b));
-	int r;
-
-	if (!b)
-		return -ENOMEM;
-	ep_vec_init(&b->runs, sizeof(struct ep_profile_run), MAX_TIMES);
-	ep_vec_init(&b->digests, sizeof(struct ep_profile_digest), MAX_ROWS);
-	ep_vec_init(&b->stack_text, sizeof(struct ep_profile_digest), MAX_LIST);
-	b->tables = calloc(1, sizeof(*b->tables));
-	if (!b->tables)
-		return -ENOMEM;
-	r = init_tables(b->tables);
-	if (r == 0)
-		r = ep_vec_append(&b->digests, NULL, 1);
-	if (r < 0)
-		return r;
-	*ret_builder = ep_take(b);
-	return 0;
-}
-
-void ep_profile_builder_free(struct ep_profile_builder *b)
-{
-	if (!b)
-		return;
-	ep_profile_tables_free(b->tables);
-	ep_vec_fini(&b->runs);
-	ep_vec_fini(&b->digests);
-	ep_vec_fini(&b->stack_text);
-	free(b);
-}
 
 /* --- rows --- */
 
@@ -303,7 +112,7 @@ static bool has_lines(const struct ep_profile_builder *b, uint32_t row,
 }
 
 static uint32_t find_location(const struct ep_profile_builder *b, uint64_t hash,
-			      const struct location_row *row, const struct ep_profile_line *lines,
+			      const struct ep_profile_location_row *row, const struct ep_profile_line *lines,
 			      uint32_t n_lines)
 {
 	const struct ep_rows *rows = &b->tables->locations;
@@ -317,7 +126,13 @@ static uint32_t find_location(const struct ep_profile_builder *b, uint64_t hash,
 	return 0;
 }
 
-static int push_location(struct ep_profile_builder *b, uint64_t hash, struct location_row *row,
+/* Of native code without a symbol a stack says nothing (ep_batch_has_no_symbol). */
+static bool is_told_by_stack(uint32_t unnamed)
+{
+	return unnamed && unnamed != EP_UNNAMED_NO_SYMBOL && unnamed < EP_UNNAMED_COUNT;
+}
+
+static int push_location(struct ep_profile_builder *b, uint64_t hash, struct ep_profile_location_row *row,
 			 const struct ep_profile_line *lines, uint32_t n_lines, uint32_t *ret_row)
 {
 	struct ep_profile_tables *t = b->tables;
@@ -331,11 +146,12 @@ static int push_location(struct ep_profile_builder *b, uint64_t hash, struct loc
 		r = ep_rows_add_hashed(&t->locations, hash, row, ret_row);
 	if (r < 0)
 		return r;
+	b->has_unnamed |= is_told_by_stack(row->unnamed);
 	digest = ep_profile_digest_location(b, *ret_row);
 	return ep_vec_append(&b->digests, &digest, 1);
 }
 
-static int intern_location(struct ep_profile_builder *b, struct location_row *row,
+static int intern_location(struct ep_profile_builder *b, struct ep_profile_location_row *row,
 			   const struct ep_profile_line *lines, uint32_t n_lines, uint32_t *ret_row)
 {
 	uint64_t hash = XXH3_64bits_withSeed(lines, n_lines * sizeof(*lines),
@@ -356,7 +172,7 @@ static const char *mapping_name(const struct ep_profile_builder *b, uint32_t map
 }
 
 /* As core/trace/tables.c names what nobody could name. */
-static void make_up_name(const struct ep_profile_builder *b, struct location_row *row, char *text,
+static void make_up_name(const struct ep_profile_builder *b, struct ep_profile_location_row *row, char *text,
 			 size_t bytes)
 {
 	const char *kind = ep_profile_text(b, row->kind), *name = mapping_name(b, row->mapping);
@@ -378,7 +194,7 @@ static void make_up_name(const struct ep_profile_builder *b, struct location_row
 		row->unnamed = unnamed;
 }
 
-static int intern_unnamed(struct ep_profile_builder *b, struct location_row *row, uint32_t *ret_row)
+static int intern_unnamed(struct ep_profile_builder *b, struct ep_profile_location_row *row, uint32_t *ret_row)
 {
 	struct ep_profile_function function = {0};
 	struct ep_profile_line line = {0};
@@ -410,7 +226,7 @@ static bool is_location(const struct ep_profile_builder *b,
 int ep_profile_add_location(struct ep_profile_builder *b,
 			    const struct ep_profile_location *location, uint32_t *ret_row)
 {
-	struct location_row row = {
+	struct ep_profile_location_row row = {
 		.address = location->address,
 		.mapping = location->mapping,
 		.kind = location->kind,
@@ -420,7 +236,7 @@ int ep_profile_add_location(struct ep_profile_builder *b,
 	uint32_t at = 0;
 	int r = b->error;
 
-	if (r == 0 && location->n_lines > MAX_LIST)
+	if (r == 0 && location->n_lines > EP_PROFILE_MAX_LIST)
 		r = -E2BIG;
 	if (r == 0 && !is_location(b, location))
 		r = -EBADMSG;
@@ -434,7 +250,7 @@ int ep_profile_add_location(struct ep_profile_builder *b,
 /* --- stacks --- */
 
 static uint32_t find_stack(const struct ep_profile_builder *b, uint64_t hash,
-			   const struct stack_row *row, const uint32_t *locations,
+			   const struct ep_profile_stack_row *row, const uint32_t *locations,
 			   uint32_t n_locations)
 {
 	const struct ep_rows *rows = &b->tables->stacks;
@@ -455,22 +271,51 @@ static uint32_t find_stack(const struct ep_profile_builder *b, uint64_t hash,
 	return 0;
 }
 
+static const char *const unnamed_texts[EP_UNNAMED_COUNT] = {
+	[EP_UNNAMED_NONE] = "",
+#define EP_UNNAMED(name, text) [EP_UNNAMED_##name] = text,
+#include "ebpf-profiler/unnamed.def"
+#undef EP_UNNAMED
+};
+
+/* What the frame without a name that is nearest to the leaf says, where the input has not told. */
+static int find_unnamed(struct ep_profile_builder *b, const struct ep_profile_stack *stack,
+			struct ep_profile_stack_row *row)
+{
+	const uint32_t *unnamed = ep_rows_u32(&b->tables->locations, LOCATION_UNNAMED);
+
+	if (!b->has_unnamed || row->unnamed)
+		return 0;
+	for (uint32_t i = 0; i < stack->n_locations; i++) {
+		uint32_t why = unnamed[stack->locations[i]];
+
+		if (!is_told_by_stack(why))
+			continue;
+		row->unnamed = why;
+		return ep_profile_add_string(b, unnamed_texts[why], strlen(unnamed_texts[why]),
+					     &row->unnamed_text);
+	}
+	return 0;
+}
+
 static int intern_stack(struct ep_profile_builder *b, const struct ep_profile_stack *stack,
 			uint32_t *ret_row)
 {
 	struct ep_rows *rows = &b->tables->stacks;
-	struct stack_row row = {
+	struct ep_profile_stack_row row = {
 		.error = stack->error,
 		.error_text = stack->error_text,
 		.unnamed = stack->unnamed,
 		.unnamed_text = stack->unnamed_text,
 		.first = (uint32_t)b->tables->stack_locations.len,
 	};
-	uint64_t hash = XXH3_64bits_withSeed(stack->locations,
-					     stack->n_locations * sizeof(*stack->locations),
-					     ep_rows_hash(rows, &row));
-	int r = 0;
+	uint64_t hash;
+	int r = find_unnamed(b, stack, &row);
 
+	if (r < 0)
+		return r;
+	hash = XXH3_64bits_withSeed(stack->locations, stack->n_locations * sizeof(*stack->locations),
+				    ep_rows_hash(rows, &row));
 	*ret_row = find_stack(b, hash, &row, stack->locations, stack->n_locations);
 	if (*ret_row)
 		return 0;
@@ -501,7 +346,7 @@ int ep_profile_add_stack(struct ep_profile_builder *b, const struct ep_profile_s
 	uint32_t row = 0;
 	int r = b->error;
 
-	if (r == 0 && stack->n_locations > MAX_LIST)
+	if (r == 0 && stack->n_locations > EP_PROFILE_MAX_LIST)
 		r = -E2BIG;
 	if (r == 0 && !is_stack(b, stack))
 		r = -EBADMSG;
@@ -527,7 +372,7 @@ static bool has_env(const struct ep_profile_builder *b, uint32_t row, const uint
 	return true;
 }
 
-static int push_process(struct ep_profile_builder *b, uint64_t hash, struct process_row *row,
+static int push_process(struct ep_profile_builder *b, uint64_t hash, struct ep_profile_process_row *row,
 			const struct ep_profile_process *process, uint32_t *ret_row)
 {
 	int r = 0;
@@ -542,7 +387,7 @@ static int intern_process(struct ep_profile_builder *b, const struct ep_profile_
 			  uint32_t *ret_row)
 {
 	struct ep_rows *rows = &b->tables->processes;
-	struct process_row row = {
+	struct ep_profile_process_row row = {
 		.start_ns = process->start_ns,
 		.pid = process->pid,
 		.image = process->image,
@@ -582,7 +427,7 @@ int ep_profile_add_process(struct ep_profile_builder *b, const struct ep_profile
 	uint32_t row = 0;
 	int r = b->error;
 
-	if (r == 0 && process->n_env > MAX_LIST)
+	if (r == 0 && process->n_env > EP_PROFILE_MAX_LIST)
 		r = -E2BIG;
 	if (r == 0 && !is_process(b, process))
 		r = -EBADMSG;
@@ -595,7 +440,7 @@ int ep_profile_add_process(struct ep_profile_builder *b, const struct ep_profile
 
 /* A row has the times of all its samples, or none: what comes with and without times is two rows. */
 static uint32_t find_sample(const struct ep_profile_builder *b, uint64_t hash,
-			    const struct sample_row *row)
+			    const struct ep_profile_sample_row *row)
 {
 	const struct ep_rows *rows = &b->tables->samples;
 	size_t pos;
@@ -610,7 +455,7 @@ static uint32_t find_sample(const struct ep_profile_builder *b, uint64_t hash,
 	return 0;
 }
 
-static void add_up(struct ep_rows *rows, uint32_t at, const struct sample_row *row)
+static void add_up(struct ep_rows *rows, uint32_t at, const struct ep_profile_sample_row *row)
 {
 	uint32_t *count = &ep_rows_u32(rows, SAMPLE_COUNT)[at];
 	uint64_t *weight = &ep_rows_u64(rows, SAMPLE_WEIGHT)[at];
@@ -619,7 +464,7 @@ static void add_up(struct ep_rows *rows, uint32_t at, const struct sample_row *r
 		*count = UINT32_MAX;
 	if (__builtin_add_overflow(*weight, row->weight, weight))
 		*weight = UINT64_MAX;
-	ep_rows_u32(rows, SAMPLE_TIMES)[at] += row->times; /* MAX_TIMES bounds it */
+	ep_rows_u32(rows, SAMPLE_TIMES)[at] += row->times; /* EP_PROFILE_MAX_TIMES bounds it */
 }
 
 static int add_times(struct ep_profile_builder *b, uint32_t sample, const uint64_t *times_ns,
@@ -648,7 +493,7 @@ static bool is_sample(const struct ep_profile_builder *b, const struct ep_profil
 static int intern_sample(struct ep_profile_builder *b, const struct ep_profile_sample *sample)
 {
 	struct ep_rows *rows = &b->tables->samples;
-	struct sample_row row = {
+	struct ep_profile_sample_row row = {
 		.stack = sample->stack,
 		.process = sample->process,
 		.tid = sample->tid,

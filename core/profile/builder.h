@@ -49,7 +49,8 @@ struct ep_profile_location {
 };
 
 struct ep_profile_stack {
-	uint32_t error, error_text, unnamed, unnamed_text;
+	uint32_t error, error_text;
+	uint32_t unnamed, unnamed_text; /* 0: the first of its locations that has no name says it */
 	uint32_t n_locations;
 	uint32_t pad;
 	const uint32_t *locations; /* leaf first; borrowed for the call */

@@ -11,7 +11,13 @@
 #include "core/profile/builder.h"
 #include "core/profile/rows.h"
 
-/* Columns of each table, in the order of its layout (builder.c). */
+#define EP_PROFILE_MAX_ROWS	       (1u << 26)
+#define EP_PROFILE_MAX_STACK_LOCATIONS (1u << 28)
+#define EP_PROFILE_MAX_TIMES	       (1u << 28)
+#define EP_PROFILE_MAX_STRING_BYTES    ((size_t)1 << 30)
+#define EP_PROFILE_MAX_LIST	       (1u << 20) /* locations of a stack, lines of a location */
+
+/* Columns of each table, in the order of its layout (tables.c). */
 enum { FUNCTION_NAME, FUNCTION_SYSTEM_NAME, FUNCTION_FILE, FUNCTION_LINE };
 enum {
 	MAPPING_START_VA,
@@ -54,6 +60,31 @@ enum {
 	SAMPLE_WEIGHT,
 };
 
+/* Rows as they are added, where builder.h has none: the members are the columns. */
+struct ep_profile_location_row {
+	uint64_t address;
+	uint32_t mapping, kind, flags, unnamed, line_first;
+};
+
+struct ep_profile_stack_row {
+	uint32_t error, error_text, unnamed, unnamed_text, first;
+	uint8_t hash[16];
+};
+
+struct ep_profile_process_row {
+	uint64_t start_ns;
+	uint32_t pid, image, comm, exe_path, container_id, env_first;
+};
+
+struct ep_profile_env_row {
+	uint32_t name, value;
+};
+
+struct ep_profile_sample_row {
+	uint32_t stack, process, tid, thread_name, cpu, count, times;
+	uint64_t weight;
+};
+
 struct ep_profile_tables {
 	struct ep_strings *strings;
 	struct ep_rows functions, mappings, lines, locations, stacks, processes, env, samples;
@@ -75,6 +106,7 @@ struct ep_profile_digest {
 struct ep_profile_builder {
 	struct ep_profile_tables *tables;
 	int error;		  /* the first one */
+	bool has_unnamed;	  /* locations whose lack of a name is their stacks' too */
 	struct ep_vec runs;	  /* struct ep_profile_run */
 	struct ep_vec digests;	  /* struct ep_profile_digest, by location */
 	struct ep_vec stack_text; /* digests of the stack in hand */

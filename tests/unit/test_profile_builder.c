@@ -236,6 +236,21 @@ EP_TEST(what_has_no_name_gets_one)
 	ep_batch_unref(batch);
 }
 
+EP_TEST(a_stack_says_which_name_is_missing)
+{
+	struct ep_profile_builder *b = new_builder();
+	struct ep_profile_location location = {.address = 0x99};
+	uint32_t rows[2] = {location_named(b, "native", "f", 1)}, stack;
+	struct ep_batch *batch;
+
+	assert_int_equal(ep_profile_add_location(b, &location, &rows[1]), 0);
+	stack = stack_of(b, rows, 2);
+	batch = finish(b);
+	assert_int_equal(batch->stack_unnamed[stack], EP_UNNAMED_NO_FILE);
+	assert_string_equal(text_in(batch, batch->stack_unnamed_text[stack]), "code of no known file");
+	ep_batch_unref(batch);
+}
+
 /* Each as the first that is added, so that it is what sticks. */
 EP_TEST(rows_that_are_not_there_are_refused)
 {
