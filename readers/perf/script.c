@@ -243,7 +243,8 @@ static int end_sample(struct script *s)
 		return 0;
 	s->has_sample = false;
 	if (s->lines.len) /* inlined functions whose own is not there */
-		r = make_location(s, &(struct script_frame){.dso = {"", 0}}, &sample.stack);
+		r = make_location(s, &(struct script_frame){.symbol = {"", 0}, .dso = {"", 0}},
+				  &sample.stack);
 	if (r == 0 && s->lines.len)
 		r = ep_vec_append(&s->stack, &sample.stack, 1);
 	s->lines.len = 0;
