@@ -11,12 +11,14 @@
 #include "core/cli/parts/help.h"
 #include "core/cli/parts/summary.h"
 #include "core/cli/parts/text.h"
+#include "core/cli/stdout_file.h"
 #include "core/cli/view_files.h"
 #include "core/config/config.h"
 #include "core/trace/batch.h"
 #include "readers/reader.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <uv.h>
 
@@ -35,6 +37,7 @@ struct diff {
 	struct side sides[EP_MOVERS_SIDES];
 	struct ep_movers *movers;
 	char *base_path; /* a temporary file: the base's bytes, for the page */
+	int page_fd;	 /* the page, where root opened it and became nobody, who could not; else -1 */
 };
 
 static void diff_fini(struct diff *diff)
@@ -57,6 +60,7 @@ static void diff_fini(struct diff *diff)
 	if (diff->base_path)
 		(void)unlink(diff->base_path);
 	free(diff->base_path);
+	ep_closep(&diff->page_fd);
 }
 
 static enum ep_exit fail(const char *what, int r)
@@ -134,6 +138,18 @@ static enum ep_exit read_side(struct diff *diff, enum ep_movers_side number)
 	return r < 0 ? fail(side->title, r) : EP_EXIT_OK;
 }
 
+/* Who is root without sudo becomes nobody, who may write nowhere: as `convert` does it. */
+static enum ep_exit open_page(struct diff *diff)
+{
+	const char *uid = getenv("SUDO_UID"), *path = diff->args.output;
+
+	if (!path || geteuid() != 0 || (uid && *uid && strcmp(uid, "0") != 0))
+		return EP_EXIT_OK;
+	diff->page_fd = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC | (diff->args.force ? O_TRUNC : O_EXCL),
+			     0644);
+	return diff->page_fd < 0 ? fail(path, -errno) : EP_EXIT_OK;
+}
+
 static enum ep_exit read_all(struct diff *diff)
 {
 	enum ep_exit status = open_side(diff, &diff->sides[EP_MOVERS_A]);
@@ -141,6 +157,9 @@ static enum ep_exit read_all(struct diff *diff)
 
 	if (status == EP_EXIT_OK)
 		status = open_side(diff, &diff->sides[EP_MOVERS_B]);
+	if (status != EP_EXIT_OK)
+		return status;
+	status = open_page(diff);
 	if (status != EP_EXIT_OK)
 		return status;
 	r = ep_read_drop_root();
@@ -199,27 +218,45 @@ static enum ep_exit write_base(struct diff *diff, const char *plugin_dir)
 			  diff->sides[EP_MOVERS_A].batch);
 }
 
+static enum ep_exit write_against_base(struct diff *diff, const char *plugin_dir, const char *path, bool force)
+{
+	enum ep_exit status = write_base(diff, plugin_dir);
+	const struct ep_value values[] = {
+		{.key = "path", .type = EP_VALUE_STRING, .string = path},
+		{.key = "force", .type = EP_VALUE_BOOL, .boolean = force},
+		{.key = "base", .type = EP_VALUE_STRING, .string = diff->base_path},
+	};
+
+	if (status != EP_EXIT_OK)
+		return status;
+	return write_file(plugin_dir, ep_output_format_find("html")->plugin, values, EP_LEN(values),
+			  diff->sides[EP_MOVERS_B].batch);
+}
+
+static enum ep_exit write_as_nobody(struct diff *diff, const char *plugin_dir)
+{
+	ep_autofree char *path = ep_stdout_file_new();
+	enum ep_exit status;
+	int r;
+
+	if (!path)
+		return fail("no temporary file", -errno);
+	status = write_against_base(diff, plugin_dir, path, true);
+	r = ep_stdout_file_finish_to(path, diff->page_fd);
+	return status == EP_EXIT_OK && r < 0 ? fail(diff->args.output, r) : status;
+}
+
 static enum ep_exit write_page(struct diff *diff)
 {
 	struct ep_config_file *config = ep_cmd_load_config(NULL);
-	const struct ep_value values[] = {
-		{.key = "path", .type = EP_VALUE_STRING, .string = diff->args.output},
-		{.key = "force", .type = EP_VALUE_BOOL, .boolean = diff->args.force},
-		{.key = "base", .type = EP_VALUE_STRING, .string = NULL},
-	};
-	struct ep_value with_base[EP_LEN(values)];
 	enum ep_exit status;
 
 	if (!config)
 		return EP_EXIT_USAGE;
 	ep_host_init(uv_default_loop(), EP_VERSION);
-	status = write_base(diff, config->plugins.dir);
-	if (status == EP_EXIT_OK) {
-		memcpy(with_base, values, sizeof(values));
-		with_base[2].string = diff->base_path;
-		status = write_file(config->plugins.dir, ep_output_format_find("html")->plugin, with_base,
-				    EP_LEN(with_base), diff->sides[EP_MOVERS_B].batch);
-	}
+	status = diff->page_fd >= 0
+			 ? write_as_nobody(diff, config->plugins.dir)
+			 : write_against_base(diff, config->plugins.dir, diff->args.output, diff->args.force);
 	ep_config_free(config);
 	if (status == EP_EXIT_OK && !diff->args.view.quiet)
 		fprintf(stderr, "wrote: %s\n", diff->args.output);
@@ -302,7 +339,7 @@ static enum ep_exit run(struct diff *diff)
 
 int ep_cmd_diff(const struct ep_args *args)
 {
-	ep_cleanup(diff_fini) struct diff diff = {0};
+	ep_cleanup(diff_fini) struct diff diff = {.page_fd = -1};
 	int r = ep_diff_args_parse(&diff.args, args->rest_argc, args->rest_argv);
 
 	for (int i = 0; i < EP_MOVERS_SIDES; i++)
@@ -317,8 +354,7 @@ int ep_cmd_diff(const struct ep_args *args)
 		ep_help_print(stdout, EP_COMMAND_DIFF);
 		return EP_EXIT_OK;
 	}
-	if (diff.args.view.verbose)
-		ep_log_set_level(diff.args.view.verbose > 1 ? EP_LOG_DEBUG : EP_LOG_INFO);
+	ep_log_set_level(diff.args.view.verbose > 1 ? EP_LOG_DEBUG : diff.args.view.verbose ? EP_LOG_INFO : EP_LOG_WARN);
 	diff.sides[EP_MOVERS_A].paths = diff.args.bases;
 	diff.sides[EP_MOVERS_A].n = diff.args.n_bases;
 	diff.sides[EP_MOVERS_B].paths = diff.args.view.files + diff.args.others_at;
