@@ -354,7 +354,7 @@ int ep_cmd_diff(const struct ep_args *args)
 		ep_help_print(stdout, EP_COMMAND_DIFF);
 		return EP_EXIT_OK;
 	}
-	ep_log_set_level(diff.args.view.verbose > 1 ? EP_LOG_DEBUG : diff.args.view.verbose ? EP_LOG_INFO : EP_LOG_WARN);
+	ep_view_args_set_log(&diff.args.view);
 	diff.sides[EP_MOVERS_A].paths = diff.args.bases;
 	diff.sides[EP_MOVERS_A].n = diff.args.n_bases;
 	diff.sides[EP_MOVERS_B].paths = diff.args.view.files + diff.args.others_at;
