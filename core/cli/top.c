@@ -35,8 +35,7 @@
 /* One that is shown, counted as the view groups it. */
 struct second {
 	const struct ep_batch *batch; /* a reference */
-	struct ep_batch *filtered;    /* NULL: there is no filter */
-	struct ep_tally tally;
+	struct ep_top_second counted;
 };
 
 struct top {
@@ -87,48 +86,38 @@ static int merge(struct top *top, struct ep_batch **ret_batch)
 
 static void second_fini(struct second *second)
 {
-	ep_tally_fini(&second->tally);
-	ep_batch_unref(second->filtered);
+	ep_top_second_fini(&second->counted);
 	ep_batch_unref(second->batch);
 	*second = (struct second){0};
 }
 
-/* A second is counted once, and again when the group or the filter is another one. */
-static int count_second(const struct ep_top_view *view, struct second *second)
+/* All that is shown: the group or the filter is another one, or texts were forgotten. */
+static int count_shown(struct top *top)
 {
-	const struct ep_batch *batch = second->batch;
-	char why[EP_VIEW_WHY_BYTES];
-	int r;
+	int r = 0;
 
-	ep_tally_fini(&second->tally);
-	second->tally = (struct ep_tally){0};
-	ep_batch_unref(ep_take(second->filtered));
-	if (view->filter) {
-		/* It is counted as a builder makes it; the batch is not changed. */
-		r = ep_view_filter_apply(view->filter, (struct ep_batch *)(uintptr_t)batch, &second->filtered, why);
-		if (r < 0)
-			return r;
-		batch = second->filtered;
+	for (size_t i = 0; i < top->n_shown && r == 0; i++) {
+		ep_top_second_fini(&top->shown[i].counted);
+		r = ep_top_view_count(&top->view, top->shown[i].batch, &top->shown[i].counted);
+		r = EP_MIN(r, 0); /* they were forgotten before: these few cannot fill them again */
 	}
-	return ep_tally_make(batch, view->by, &second->tally);
+	return r;
 }
 
 static int show_second(struct top *top, const struct ep_batch *batch)
 {
 	struct second second = {.batch = batch};
-	int r = count_second(&top->view, &second);
+	int r = ep_top_view_count(&top->view, batch, &second.counted);
 
-	ep_batch_ref(batch);
-	if (r < 0) {
-		second_fini(&second);
+	if (r < 0)
 		return r;
-	}
+	ep_batch_ref(batch);
 	if (top->n_shown == SHOWN)
 		second_fini(&top->shown[--top->n_shown]);
 	memmove(&top->shown[1], &top->shown[0], top->n_shown * sizeof(top->shown[0]));
 	top->shown[0] = second;
 	top->n_shown++;
-	return 0;
+	return r == EP_TOP_TEXTS_FULL ? count_shown(top) : 0;
 }
 
 /* After a key. What was frozen goes on with the newest. */
@@ -136,24 +125,13 @@ static int count_again(struct top *top)
 {
 	int r = 0;
 
-	for (size_t i = 0; i < top->n_shown && top->view.frozen && r == 0; i++)
-		r = count_second(&top->view, &top->shown[i]);
 	if (top->view.frozen)
-		return r;
+		return count_shown(top);
 	while (top->n_shown)
 		second_fini(&top->shown[--top->n_shown]);
 	for (size_t i = EP_MIN(top->n_kept, (size_t)SHOWN); i > 0 && r == 0; i--)
 		r = show_second(top, top->kept[i - 1]);
 	return r;
-}
-
-static uint64_t weight_of(const struct ep_batch *batch)
-{
-	uint64_t sum = 0;
-
-	for (uint32_t i = 0; i < batch->n_samples; i++)
-		sum += ep_batch_weight_ns(batch, i);
-	return sum;
 }
 
 static void write_screen(struct top *top)
@@ -177,18 +155,13 @@ static void write_screen(struct top *top)
 static void draw(struct top *top)
 {
 	struct ep_terminal_size size = ep_terminal_size(STDOUT_FILENO);
-	struct ep_top_data data = {.n_tallies = top->n_shown, .progress = top->sum};
-	struct ep_tally tallies[SHOWN];
+	struct ep_top_second seconds[SHOWN];
+	struct ep_top_data data = {.seconds = seconds, .n_seconds = top->n_shown, .progress = top->sum};
 	FILE *out;
 	int r;
 
-	for (size_t i = 0; i < top->n_shown; i++) {
-		tallies[i] = top->shown[i].tally;
-		data.all_weight += weight_of(top->shown[i].batch);
-		data.window_ns += top->shown[i].batch->duration_ns;
-		data.n_cpus = top->shown[i].batch->n_cpus;
-	}
-	data.tallies = tallies;
+	for (size_t i = 0; i < top->n_shown; i++)
+		seconds[i] = top->shown[i].counted; /* borrowed */
 	out = open_memstream(&top->screen, &top->screen_bytes);
 	if (!out)
 		return;
@@ -570,7 +543,8 @@ int ep_cmd_top(const struct ep_args *args)
 	top.is_terminal = ep_terminal_is_there(STDIN_FILENO, STDOUT_FILENO);
 	if (top.is_terminal && !args->verbose)
 		ep_log_set_level(EP_LOG_ERROR);
-	ep_top_view_init(&top.view);
+	if (ep_top_view_init(&top.view) < 0)
+		return EP_EXIT_FAILED;
 	/* Before libuv has threads. */
 	if (fork_child(&top) < 0)
 		return EP_EXIT_FAILED;

@@ -36,16 +36,12 @@ static struct ep_batch *new_batch(void)
 	return batch;
 }
 
-static char *draw(const struct ep_top_view *view, const struct ep_batch *batch, unsigned int rows, unsigned int columns)
+static char *draw(struct ep_top_view *view, const struct ep_batch *batch, unsigned int rows, unsigned int columns)
 {
-	ep_cleanup(ep_tally_fini) struct ep_tally tally = {0};
-	struct ep_tally tallies[2];
+	struct ep_top_second seconds[2] = {0};
 	struct ep_top_data data = {
-		.tallies = tallies,
-		.n_tallies = 2,
-		.all_weight = 200000000,
-		.window_ns = 200000000,
-		.n_cpus = 2,
+		.seconds = seconds,
+		.n_seconds = 2,
 		.progress = {.passed_ns = 7000000000, .samples = 10, .complete = 10, .due = 20},
 	};
 	char *text = NULL;
@@ -53,10 +49,12 @@ static char *draw(const struct ep_top_view *view, const struct ep_batch *batch, 
 	FILE *out = open_memstream(&text, &bytes);
 
 	/* Two seconds that are alike. */
-	assert_int_equal(ep_tally_make(batch, view->by, &tally), 0);
-	tallies[0] = tallies[1] = tally;
+	assert_int_equal(ep_top_view_count(view, batch, &seconds[0]), 0);
+	assert_int_equal(ep_top_view_count(view, batch, &seconds[1]), 0);
 	assert_int_equal(ep_top_view_draw(view, &data, rows, columns, out), 0);
 	fclose(out);
+	ep_top_second_fini(&seconds[0]);
+	ep_top_second_fini(&seconds[1]);
 	return text;
 }
 
@@ -75,7 +73,7 @@ EP_TEST(a_table_is_text_where_there_is_no_terminal)
 	ep_cleanup(ep_top_view_fini) struct ep_top_view view;
 	ep_autofree char *text = NULL;
 
-	ep_top_view_init(&view);
+	assert_int_equal(ep_top_view_init(&view), 0);
 	text = draw(&view, batch, 0, 0);
 	assert_string_equal(text, "ebpf-profiler top: 7 s, 10 samples, 100.00 % complete, 0.00 % lost\n"
 				  "0 s: 0.20 s of CPU time, 50 % of 2 CPUs\n"
@@ -103,7 +101,7 @@ EP_TEST(keys_sort_and_group)
 		{"h", "q, Ctrl-C  quit\n"},
 	};
 
-	ep_top_view_init(&view);
+	assert_int_equal(ep_top_view_init(&view), 0);
 	for (size_t i = 0; i < EP_LEN(cases); i++) {
 		ep_autofree char *text = NULL;
 
@@ -125,7 +123,7 @@ EP_TEST(a_regular_expression_is_typed_and_checked)
 	ep_cleanup(ep_top_view_fini) struct ep_top_view view;
 	char huge[1000];
 
-	ep_top_view_init(&view);
+	assert_int_equal(ep_top_view_init(&view), 0);
 	assert_int_equal(type(&view, "/^hoz\x7ft$\r"), EP_TOP_COUNT);
 	assert_string_equal(view.regex, "^hot$");
 	assert_non_null(view.filter);
@@ -152,7 +150,7 @@ EP_TEST(escape_sequences_are_no_commands)
 {
 	ep_cleanup(ep_top_view_fini) struct ep_top_view view;
 
-	ep_top_view_init(&view);
+	assert_int_equal(ep_top_view_init(&view), 0);
 	assert_int_equal(type(&view, "\033[A"), EP_TOP_DRAW);
 	assert_int_equal(type(&view, "\033[1;5s"), EP_TOP_DRAW);
 	assert_int_equal(type(&view, "\033Oq"), EP_TOP_DRAW);
@@ -167,7 +165,7 @@ EP_TEST(a_screen_is_filled_and_not_left)
 	ep_cleanup(ep_batch_unrefp) struct ep_batch *batch = new_batch();
 	ep_cleanup(ep_top_view_fini) struct ep_top_view view;
 
-	ep_top_view_init(&view);
+	assert_int_equal(ep_top_view_init(&view), 0);
 	for (unsigned int rows = 6; rows < 40; rows += 11) {
 		ep_autofree char *text = draw(&view, batch, rows, 80);
 		unsigned int lines = 0, width = 0;
@@ -188,6 +186,19 @@ EP_TEST(a_screen_is_filled_and_not_left)
 		}
 		assert_int_equal(lines, rows - 1);
 	}
+}
+
+EP_TEST(a_filter_leaves_its_share)
+{
+	ep_cleanup(ep_batch_unrefp) struct ep_batch *batch = new_batch();
+	ep_cleanup(ep_top_view_fini) struct ep_top_view view;
+	ep_autofree char *text = NULL;
+
+	assert_int_equal(ep_top_view_init(&view), 0);
+	assert_int_equal(type(&view, "/^main$\r"), EP_TOP_COUNT);
+	text = draw(&view, batch, 0, 0);
+	assert_non_null(strstr(text, "by function; only stacks with /^main$/: 60.00 %\n"));
+	assert_non_null(strstr(text, " 60.00 %   60.00 %  hot\n  0.00 %   60.00 %  main\n\n"));
 }
 
 EP_TEST(its_command_line_is_that_of_record)

@@ -4,6 +4,7 @@
 #include "core/base/log.h"
 #include "core/base/strings.h"
 #include "core/cli/parts/text.h"
+#include "core/trace/batch.h"
 #include "ebpf-profiler/batch.h"
 
 #include <errno.h>
@@ -16,6 +17,8 @@
 #define HEAD_ROWS    4
 #define FOOT_ROWS    1
 #define LINE_BYTES   (2 * EP_TEXT_BYTES)
+#define MAX_TEXT_BYTES	(32u << 20)
+#define FORGET_BYTES	(8u << 20) /* so many texts are of seconds that are long over */
 
 static const struct {
 	enum ep_tally_by by;
@@ -39,14 +42,16 @@ static const char *const help[] = {
 	"The table is of the last five seconds, the first line of all since the start.",
 };
 
-void ep_top_view_init(struct ep_top_view *view)
+int ep_top_view_init(struct ep_top_view *view)
 {
 	*view = (struct ep_top_view){.by = EP_TALLY_FUNCTION};
+	return ep_strings_new(MAX_TEXT_BYTES, &view->texts);
 }
 
 void ep_top_view_fini(struct ep_top_view *view)
 {
 	ep_view_filter_free(view->filter);
+	ep_strings_free(view->texts);
 	*view = (struct ep_top_view){0};
 }
 
@@ -159,6 +164,190 @@ enum ep_top_action ep_top_view_key(struct ep_top_view *view, char key)
 	return view->editing ? edit(view, key) : command(view, key);
 }
 
+/* --- counting -------------------------------------------------------------------------------- */
+
+/* What a row is: a function's name, "comm (pid)", .. */
+static const char *row_text(const struct ep_tally *tally, const struct ep_tally_row *row, char *buf, size_t size)
+{
+	const struct ep_batch *batch = tally->batch;
+	const char *name = batch->string_text[row->name];
+
+	switch (tally->by) {
+	case EP_TALLY_PROCESS:
+		snprintf(buf, size, "%8u  %-16s  %s", batch->process_pid[row->process], name,
+			 batch->string_text[batch->process_exe_path[row->process]]);
+		return buf;
+	case EP_TALLY_THREAD:
+		snprintf(buf, size, "%8u  %-16s  of %u %s", row->number, name, batch->process_pid[row->process],
+			 batch->string_text[batch->process_comm[row->process]]);
+		return buf;
+	case EP_TALLY_CONTAINER:
+		return name[0] ? name : "[none]";
+	default:
+		return name[0] ? name : "[no name]";
+	}
+}
+
+/* What has no room counts as the first text, which is "". */
+static int take_rows(struct ep_top_view *view, const struct ep_tally *tally, struct ep_vec *rows)
+{
+	const struct ep_tally_row *from;
+	int r = 0;
+
+	ep_vec_each(&tally->rows, from) {
+		struct ep_top_row row = {.self = from->self, .total = from->total};
+		char buf[LINE_BYTES];
+		const char *text = row_text(tally, from, buf, sizeof(buf));
+
+		r = ep_strings_add(view->texts, text, strlen(text), &row.text);
+		if (r == 0 || r == -E2BIG)
+			r = ep_vec_append(rows, &row, 1);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int count_rows(struct ep_top_view *view, const struct ep_batch *batch, struct ep_top_second *second)
+{
+	ep_cleanup(ep_batch_unrefp) struct ep_batch *filtered = NULL;
+	ep_cleanup(ep_tally_fini) struct ep_tally tally = {0};
+	char why[EP_VIEW_WHY_BYTES];
+	int r = 0;
+
+	/* The filter makes a batch of its own. */
+	if (view->filter)
+		r = ep_view_filter_apply(view->filter, (struct ep_batch *)(uintptr_t)batch, &filtered, why);
+	if (r == 0)
+		r = ep_tally_make(filtered ? filtered : batch, view->by, &tally);
+	if (r == 0)
+		r = take_rows(view, &tally, &second->rows);
+	second->weight = tally.weight;
+	return r;
+}
+
+static int forget_texts(struct ep_top_view *view)
+{
+	struct ep_strings *texts = NULL;
+	int r = ep_strings_new(MAX_TEXT_BYTES, &texts);
+
+	if (r < 0)
+		return r;
+	ep_strings_free(view->texts);
+	view->texts = texts;
+	return EP_TOP_TEXTS_FULL;
+}
+
+int ep_top_view_count(struct ep_top_view *view, const struct ep_batch *batch, struct ep_top_second *ret_second)
+{
+	struct ep_top_second second = {.duration_ns = batch->duration_ns, .n_cpus = batch->n_cpus};
+	int forgotten = ep_strings_bytes(view->texts) > FORGET_BYTES ? forget_texts(view) : 0, r;
+
+	if (forgotten < 0)
+		return forgotten;
+	ep_vec_init(&second.rows, sizeof(struct ep_top_row), UINT32_MAX);
+	for (uint32_t i = 0; i < batch->n_samples; i++)
+		second.all_weight += ep_batch_weight_ns(batch, i);
+	r = count_rows(view, batch, &second);
+	if (r < 0) {
+		ep_top_second_fini(&second);
+		return r;
+	}
+	*ret_second = second;
+	return forgotten;
+}
+
+void ep_top_second_fini(struct ep_top_second *second)
+{
+	ep_vec_fini(&second->rows);
+	*second = (struct ep_top_second){0};
+}
+
+/* --- sums ------------------------------------------------------------------------------------ */
+
+struct sums {
+	const struct ep_strings *texts;
+	struct ep_vec rows; /* struct ep_top_row, by text; then sorted */
+	uint64_t weight, all_weight, duration_ns;
+	uint32_t n_cpus;
+};
+
+static void sums_fini(struct sums *sums)
+{
+	ep_vec_fini(&sums->rows);
+}
+
+static int descending(uint64_t a, uint64_t b)
+{
+	return a > b ? -1 : a < b;
+}
+
+static int by_self(const void *left, const void *right, void *sums)
+{
+	const struct ep_top_row *a = left, *b = right;
+	const struct ep_strings *texts = ((const struct sums *)sums)->texts;
+	int order = descending(a->self, b->self);
+
+	order = order ? order : descending(a->total, b->total);
+	return order ? order : strcmp(ep_strings_get(texts, a->text), ep_strings_get(texts, b->text));
+}
+
+static int by_total(const void *left, const void *right, void *sums)
+{
+	const struct ep_top_row *a = left, *b = right;
+	const struct ep_strings *texts = ((const struct sums *)sums)->texts;
+	int order = descending(a->total, b->total);
+
+	order = order ? order : descending(a->self, b->self);
+	return order ? order : strcmp(ep_strings_get(texts, a->text), ep_strings_get(texts, b->text));
+}
+
+static void add_second(struct sums *sums, const struct ep_top_second *second)
+{
+	const struct ep_top_row *row;
+
+	sums->weight += second->weight;
+	sums->all_weight += second->all_weight;
+	sums->duration_ns += second->duration_ns;
+	sums->n_cpus = second->n_cpus;
+	ep_vec_each(&second->rows, row) {
+		struct ep_top_row *sum = ep_vec_at(&sums->rows, struct ep_top_row, row->text);
+
+		sum->text = row->text;
+		sum->self += row->self;
+		sum->total += row->total;
+	}
+}
+
+static void drop_empty(struct ep_vec *rows)
+{
+	struct ep_top_row *row = rows->data;
+	size_t n = 0;
+
+	for (size_t i = 0; i < rows->len; i++)
+		if (row[i].total)
+			row[n++] = row[i];
+	rows->len = n;
+}
+
+static int add_up(struct sums *sums, const struct ep_top_view *view, const struct ep_top_data *data)
+{
+	int r;
+
+	sums->texts = view->texts;
+	ep_vec_init(&sums->rows, sizeof(struct ep_top_row), UINT32_MAX);
+	r = ep_vec_append(&sums->rows, NULL, ep_strings_count(view->texts) + 1);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < data->n_seconds; i++)
+		add_second(sums, &data->seconds[i]);
+	drop_empty(&sums->rows);
+	if (sums->rows.len > 1)
+		qsort_r(sums->rows.data, sums->rows.len, sizeof(struct ep_top_row),
+			view->by_total ? by_total : by_self, sums);
+	return 0;
+}
+
 /* --- drawing --------------------------------------------------------------------------------- */
 
 struct drawing {
@@ -195,7 +384,7 @@ static double percent(uint64_t part, uint64_t all)
 	return all ? 100.0 * (double)part / (double)all : 0;
 }
 
-static void put_head(struct drawing *drawing, uint64_t weight)
+static void put_head(struct drawing *drawing, const struct sums *sums)
 {
 	const struct ep_top_view *view = drawing->view;
 	const struct ep_top_data *data = drawing->data;
@@ -205,11 +394,11 @@ static void put_head(struct drawing *drawing, uint64_t weight)
 	for (size_t i = 0; i < EP_LEN(groups); i++)
 		group = groups[i].by == view->by ? groups[i].name : group;
 	put_line(drawing, "ebpf-profiler top: %s", ep_progress_format(&data->progress, 0, progress));
-	if (data->n_cpus && data->window_ns)
+	if (sums->n_cpus && sums->duration_ns)
 		put_line(drawing, "%.0f s: %.2f s of CPU time, %.0f %% of %u CPU%s%s",
-			 (double)data->window_ns / EP_NS_PER_SEC, (double)data->all_weight / EP_NS_PER_SEC,
-			 percent(data->all_weight, data->window_ns * data->n_cpus), data->n_cpus,
-			 data->n_cpus == 1 ? "" : "s", view->frozen ? "; frozen" : "");
+			 (double)sums->duration_ns / EP_NS_PER_SEC, (double)sums->all_weight / EP_NS_PER_SEC,
+			 percent(sums->all_weight, sums->duration_ns * sums->n_cpus), sums->n_cpus,
+			 sums->n_cpus == 1 ? "" : "s", view->frozen ? "; frozen" : "");
 	else
 		put_line(drawing, "%s", "");
 	if (view->editing)
@@ -218,128 +407,10 @@ static void put_head(struct drawing *drawing, uint64_t weight)
 		put_line(drawing, "%s", view->message);
 	else if (view->regex[0])
 		put_line(drawing, "by %s; only stacks with /%s/: %.2f %%", group, view->regex,
-			 percent(weight, data->all_weight));
+			 percent(sums->weight, sums->all_weight));
 	else
 		put_line(drawing, "by %s", group);
 }
-
-/* What a row is: a function's name, "comm (pid)", .. */
-static const char *row_text(const struct ep_tally *tally, const struct ep_tally_row *row, char *buf, size_t size)
-{
-	const struct ep_batch *batch = tally->batch;
-	const char *name = batch->string_text[row->name];
-
-	switch (tally->by) {
-	case EP_TALLY_PROCESS:
-		snprintf(buf, size, "%8u  %-16s  %s", batch->process_pid[row->process], name,
-			 batch->string_text[batch->process_exe_path[row->process]]);
-		return buf;
-	case EP_TALLY_THREAD:
-		snprintf(buf, size, "%8u  %-16s  of %u %s", row->number, name, batch->process_pid[row->process],
-			 batch->string_text[batch->process_comm[row->process]]);
-		return buf;
-	case EP_TALLY_CONTAINER:
-		return name[0] ? name : "[none]";
-	default:
-		return name[0] ? name : "[no name]";
-	}
-}
-
-/* --- sums ------------------------------------------------------------------------------------ */
-
-#define MAX_TEXT_BYTES (32u << 20)
-
-/* Rows of equal text, of all tallies. */
-struct sum {
-	uint64_t self, total;
-	uint32_t text; /* of texts; the position before the sort as well */
-};
-
-struct sums {
-	struct ep_strings *texts;
-	struct ep_vec rows; /* struct sum */
-	uint64_t weight;
-};
-
-static void sums_fini(struct sums *sums)
-{
-	ep_strings_free(sums->texts);
-	ep_vec_fini(&sums->rows);
-}
-
-/* What has no room any more counts as the first, which is "". */
-static int add_row(struct sums *sums, const char *text, const struct ep_tally_row *row)
-{
-	struct sum *sum;
-	uint32_t id;
-	int r = ep_strings_add(sums->texts, text, strlen(text), &id);
-
-	if (r == -E2BIG)
-		id = 0;
-	else if (r < 0)
-		return r;
-	while (sums->rows.len <= id) {
-		sum = ep_vec_push(&sums->rows);
-		if (!sum)
-			return -ENOMEM;
-		sum->text = (uint32_t)sums->rows.len - 1;
-	}
-	sum = ep_vec_at(&sums->rows, struct sum, id);
-	sum->self += row->self;
-	sum->total += row->total;
-	return 0;
-}
-
-static int descending(uint64_t a, uint64_t b)
-{
-	return a > b ? -1 : a < b;
-}
-
-static int by_self(const void *left, const void *right, void *sums)
-{
-	const struct sum *a = left, *b = right;
-	const struct ep_strings *texts = ((const struct sums *)sums)->texts;
-	int order = descending(a->self, b->self);
-
-	order = order ? order : descending(a->total, b->total);
-	return order ? order : strcmp(ep_strings_get(texts, a->text), ep_strings_get(texts, b->text));
-}
-
-static int by_total(const void *left, const void *right, void *sums)
-{
-	const struct sum *a = left, *b = right;
-	const struct ep_strings *texts = ((const struct sums *)sums)->texts;
-	int order = descending(a->total, b->total);
-
-	order = order ? order : descending(a->self, b->self);
-	return order ? order : strcmp(ep_strings_get(texts, a->text), ep_strings_get(texts, b->text));
-}
-
-static int add_up(struct sums *sums, const struct ep_top_data *data, bool total)
-{
-	int r = ep_strings_new(MAX_TEXT_BYTES, &sums->texts);
-
-	ep_vec_init(&sums->rows, sizeof(struct sum), UINT32_MAX);
-	for (size_t i = 0; i < data->n_tallies; i++) {
-		const struct ep_tally *tally = &data->tallies[i];
-		const struct ep_tally_row *row;
-
-		sums->weight += tally->weight;
-		ep_vec_each(&tally->rows, row) {
-			char buf[LINE_BYTES];
-
-			if (r == 0)
-				r = add_row(sums, row_text(tally, row, buf, sizeof(buf)), row);
-		}
-	}
-	if (r == 0 && sums->rows.len > 1)
-		qsort_r(sums->rows.data, sums->rows.len, sizeof(struct sum), total ? by_total : by_self, sums);
-	while (sums->rows.len && !ep_vec_at(&sums->rows, struct sum, sums->rows.len - 1)->total)
-		sums->rows.len--; /* of the first, "" */
-	return r;
-}
-
-/* --- tables ---------------------------------------------------------------------------------- */
 
 static const char *heading_of(enum ep_tally_by by)
 {
@@ -363,7 +434,7 @@ static bool has_self(enum ep_tally_by by)
 	return by < EP_TALLY_PROCESS;
 }
 
-static void put_row(struct drawing *drawing, const struct sums *sums, const struct sum *row)
+static void put_row(struct drawing *drawing, const struct sums *sums, const struct ep_top_row *row)
 {
 	bool with_self = has_self(drawing->view->by);
 	unsigned int before = with_self ? 20 : 10;
@@ -371,17 +442,17 @@ static void put_row(struct drawing *drawing, const struct sums *sums, const stru
 	const char *text = ep_text_fit(ep_strings_get(sums->texts, row->text), drawing->columns - before, name);
 
 	if (with_self)
-		put_line(drawing, "%6.2f %%  %6.2f %%  %s", percent(row->self, drawing->data->all_weight),
-			 percent(row->total, drawing->data->all_weight), text);
+		put_line(drawing, "%6.2f %%  %6.2f %%  %s", percent(row->self, sums->all_weight),
+			 percent(row->total, sums->all_weight), text);
 	else
-		put_line(drawing, "%6.2f %%  %s", percent(row->total, drawing->data->all_weight), text);
+		put_line(drawing, "%6.2f %%  %s", percent(row->total, sums->all_weight), text);
 }
 
 static void put_table(struct drawing *drawing, const struct sums *sums)
 {
 	unsigned int room = drawing->rows ? drawing->rows - FOOT_ROWS : HEAD_ROWS + TEXT_ROWS;
 	enum ep_tally_by by = drawing->view->by;
-	const struct sum *row;
+	const struct ep_top_row *row;
 
 	if (has_self(by))
 		put_line(drawing, "    self     total  %s%s", heading_of(by),
@@ -414,13 +485,13 @@ int ep_top_view_draw(const struct ep_top_view *view, const struct ep_top_data *d
 		.rows = rows ? EP_MAX(rows, HEAD_ROWS + FOOT_ROWS + 1u) : 0,
 		.columns = rows ? EP_MAX(columns, 40u) : TEXT_COLUMNS,
 	};
-	int r = add_up(&sums, data, view->by_total);
+	int r = add_up(&sums, view, data);
 
 	if (r < 0)
 		return r;
 	if (rows)
 		fputs("\033[H", out);
-	put_head(&drawing, sums.weight);
+	put_head(&drawing, &sums);
 	if (view->help)
 		for (size_t i = 0; i < EP_LEN(help); i++)
 			put_line(&drawing, "%s", help[i]);
