@@ -128,9 +128,12 @@ static int note_number(struct pprof *p, const struct ep_proto_field *field)
 
 static int note_field(struct pprof *p, struct ep_proto_field *field)
 {
-	if (field->number >= PPROF_MAPPING && field->number <= PPROF_STRING &&
-	    field->wire == EP_PROTO_BYTES)
+	bool is_table = field->number >= PPROF_MAPPING && field->number <= PPROF_STRING;
+
+	if (is_table && field->wire == EP_PROTO_BYTES && p->samples)
 		p->tables = EP_MIN(p->tables, field->bytes.at);
+	if (field->number == PPROF_SAMPLE && field->wire == EP_PROTO_BYTES && !p->samples)
+		p->samples = field->bytes.at;
 	if (field->number == PPROF_COMMENT)
 		return add_comments(p, field);
 	if (field->wire != EP_PROTO_BYTES)

@@ -80,7 +80,8 @@ struct pprof {
 	struct ep_map notes; /* location → string of that name */
 	bool is_ours;	       /* written by exporters/pprof */
 
-	const uint8_t *tables; /* before it there are samples, and no element of a table */
+	/* from the first sample to `tables` there is no element of a table: it is read once */
+	const uint8_t *samples, *tables;
 
 	uint32_t n_types;
 	struct pprof_type types[PPROF_MAX_TYPES], period_type;

@@ -336,7 +336,7 @@ static int add_sample(struct pprof *p, struct ep_proto message)
 int pprof_samples(struct pprof *p)
 {
 	struct ep_proto message = ep_proto_of(p->start, p->bytes);
-	const uint8_t *forgotten = p->start;
+	const uint8_t *forgotten = p->samples;
 	struct ep_proto_field field;
 	int r = 0;
 
