@@ -35,25 +35,25 @@ def write(path):
     chance = random.Random(1)
     profile = made.Pprof()
     thread = profile.text("thread")
-    strings, first = [], len(profile.strings)
-    out = bytearray(profile.header)
+    strings, first, tables, out = [], len(profile.strings), bytearray(), bytearray(profile.header)
     for i in range(FUNCTIONS):
         strings += [f"namespace::Class{i % 997}::method_{i}(int, char const*)", f"src/dir{i % 50}/file{i}.cc"]
-        out += made.field(5, made.field(1, i + 1) + made.field(2, first + 2 * i) + made.field(4, first + 2 * i + 1)
-                          + made.field(5, i % 500))
+        tables += made.field(5, made.field(1, i + 1) + made.field(2, first + 2 * i) + made.field(4, first + 2 * i + 1)
+                             + made.field(5, i % 500))
     for i in range(LOCATIONS):
         line = made.field(1, i % FUNCTIONS + 1) + made.field(2, i % 900)
-        out += made.field(4, made.field(1, i + 1) + made.field(3, 0x400000 + 16 * i) + made.field(4, line))
+        tables += made.field(4, made.field(1, i + 1) + made.field(3, 0x400000 + 16 * i) + made.field(4, line))
+    for text in profile.strings + strings:
+        tables += made.field(6, text if isinstance(text, bytes) else text.encode())
     chunks = [chunk(chance) for _ in range(CHUNKS)]
     threads = [made.field(3, made.field(1, thread) + made.field(3, i)) for i in range(64)]
     values = made.field(2, made.varint(1) + made.varint(10_000_000))
     samples = 0
-    while len(out) < BYTES - (2 << 20):
+    while len(out) + len(tables) < BYTES:
         stack = chance.choice(chunks) + chance.choice(chunks) + chance.choice(chunks)
         out += made.field(2, made.field(1, stack) + values + threads[samples % 64])
         samples += 1
-    for text in profile.strings + strings:
-        out += made.field(6, text if isinstance(text, bytes) else text.encode())
+    out += tables   # in the order of the fields' numbers, as protocol buffers are written
     with open(path, "wb") as file:
         file.write(out)
     return samples, len(out)
