@@ -68,8 +68,8 @@ static void log_failure(const struct exporter *exporter, const char *path, int r
 {
 	const char *what = strerrordesc_np(-r);
 
-	if (why[0])
-		exporter->host->log(EP_HOST_ERROR, "%s: %s: %s", exporter->format->name, path, why);
+	if (why[0]) /* of the profile, whatever file it would have been */
+		exporter->host->log(EP_HOST_ERROR, "%s: %s", exporter->format->name, why);
 	else
 		exporter->host->log(EP_HOST_ERROR, "%s: %s: %s: %s", exporter->format->name, path,
 				    what ? what : "unknown error", advice(r));
