@@ -433,3 +433,45 @@ EP_TEST(the_sinks_error_ends_it)
 		assert_int_equal(otlp_file_write(batch, "1", &sink), -ENOSPC);
 	}
 }
+
+/* --- for a decoder that is not ours: tests/otlp/test_file.py --- */
+
+static void write_pair(const char *directory, size_t n, const struct ep_batch *batch)
+{
+	struct bytes bytes = {0};
+	char path[512], *text = ep_test_batch_text(batch);
+	FILE *file;
+
+	add_file(batch, &bytes);
+	snprintf(path, sizeof(path), "%s/%zu.otlp", directory, n);
+	file = fopen(path, "we");
+	assert_non_null(file);
+	assert_int_equal(fwrite(bytes.data, 1, bytes.len, file), bytes.len);
+	assert_int_equal(fclose(file), 0);
+	snprintf(path, sizeof(path), "%s/%zu.txt", directory, n);
+	file = fopen(path, "we");
+	assert_non_null(file);
+	assert_true(fputs(text, file) >= 0);
+	assert_int_equal(fclose(file), 0);
+	free(text);
+	free(bytes.data);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc < 3 || strcmp(argv[1], "--files") != 0)
+		return ep_test_run(NULL, NULL);
+	for (size_t i = 0; i < EP_LEN(fulls); i++) {
+		struct ep_batch *batch = full_batch_new(&fulls[i]);
+
+		write_pair(argv[2], i, batch);
+		ep_batch_unref(batch);
+	}
+	for (size_t i = 0; i < EP_LEN(shapes); i++) {
+		struct ep_batch *batch = test_batch_new(shapes[i]);
+
+		write_pair(argv[2], EP_LEN(fulls) + i, batch);
+		test_batch_unref(batch);
+	}
+	return 0;
+}
